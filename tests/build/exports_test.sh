@@ -1,0 +1,36 @@
+#!/bin/bash
+# exports_test: the plugin exports the tables that NCCL looks up and nothing else, and needs libc, libm and the loader
+# only.
+#
+# A symbol too many binds to another library of the training process (PyTorch brings its own libstdc++ and Abseil); a
+# library too many is missing in somebody's container.
+set -euo pipefail
+
+so=$1
+failed=0
+
+expect_equal() {
+  [[ $2 != "$3" ]] || return 0
+  printf 'FAILED: %s\n--- expected\n%s\n--- found\n%s\n' "$1" "$2" "$3"
+  failed=1
+}
+
+want_exports=$(printf 'ncclNetPlugin_v%d\n' 6 7 8 9 10 11 12 | sort)
+# "A" is the version node itself.
+exports=$(nm -D --defined-only --extern-only "$so" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort)
+expect_equal "exported symbols" "$want_exports" "$exports"
+
+# NCCL reads them as data.
+kinds=$(nm -D --defined-only --extern-only "$so" | awk '$2 != "A" && $2 !~ /^[DRB]$/')
+expect_equal "exports that are no data" "" "$kinds"
+
+needed=$(readelf -d "$so" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
+[[ -n $needed ]] || { echo "FAILED: no NEEDED entry read from $so"; failed=1; }
+expect_equal "needed libraries besides libc, libm and the loader" "" \
+  "$(grep -vxE 'libc\.so\.6|libm\.so\.6|ld-linux-x86-64\.so\.2' <<<"$needed" || true)"
+
+# Thread-local storage with destructors would outlive dlclose.
+expect_equal "symbols that register thread-local destructors" "" \
+  "$(nm -D --undefined-only "$so" | grep -E '__cxa_thread_atexit' || true)"
+
+exit "$failed"

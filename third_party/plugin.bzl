@@ -1,0 +1,39 @@
+"""tcpx_plugin_so: a shared object that needs libc only and exports what its version script lists."""
+
+load("@rules_cc//cc:defs.bzl", "cc_binary")
+load("//third_party:copts.bzl", "TCPX_COPTS")
+
+def tcpx_plugin_so(name, srcs, map, deps = [], **kwargs):
+    """Links a shared object with libstdc++ and libgcc inside.
+
+    Args:
+      name: file name of the shared object, with the .so ending.
+      srcs: sources of its entry points.
+      map: label of the linker's version script.
+      deps: libraries linked in.
+      **kwargs: passed to cc_binary.
+    """
+    cc_binary(
+        name = name,
+        srcs = srcs,
+        additional_linker_inputs = [map],
+        copts = TCPX_COPTS,
+        linkopts = [
+            "-Wl,--version-script=$(location %s)" % map,
+            "-pthread",
+        ] + select({
+            # A sanitizer's runtime lives in the executable, and it has to intercept what libstdc++ does.
+            "//:sanitize": [],
+            # -static-libstdc++ alone does nothing: Bazel links with gcc and appends -lstdc++. The archive named first
+            # and --as-needed drop the shared one. Not for every target: asan wants it shared in executables.
+            "//conditions:default": [
+                "-static-libgcc",
+                "-l:libstdc++.a",
+                "-Wl,--as-needed",
+                "-Wl,-z,defs",
+            ],
+        }),
+        linkshared = True,
+        deps = deps + ["@local_cuda//:cuda_headers"],
+        **kwargs
+    )

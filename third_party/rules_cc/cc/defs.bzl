@@ -1,0 +1,12 @@
+"""Offline stand-in for rules_cc: forwards to the rules built into Bazel 4.
+
+Debian's own bazel-rules-cc package does not load in Debian's Bazel 4.2.3.
+"""
+
+cc_binary = native.cc_binary
+cc_import = native.cc_import
+cc_library = native.cc_library
+cc_test = native.cc_test
+cc_toolchain = native.cc_toolchain
+cc_toolchain_suite = native.cc_toolchain_suite
+objc_library = native.objc_library
