@@ -1,0 +1,107 @@
+// What /sys says about an interface; the choice of interfaces is in interfaces.cc.
+#include <limits.h>
+#include <net/if.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "common/interfaces.h"
+#include "common/small_file.h"
+
+namespace tcpx {
+namespace {
+
+std::string RealPath(const std::string& path) {
+  char resolved[PATH_MAX];
+  return realpath(path.c_str(), resolved) != nullptr ? std::string(resolved) : std::string();
+}
+
+std::string LastComponent(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+int ReadNumber(const std::string& path, int fallback) {
+  const std::optional<std::string> text = ReadSmallFile(path);
+  int value = 0;
+  return text.has_value() && absl::SimpleAtoi(*text, &value) ? value : fallback;
+}
+
+bool Exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
+
+// Hardware types of net/if_arp.h that carry packets inside packets: ARPHRD_TUNNEL, _TUNNEL6, _SIT, _IPGRE, _IP6GRE and
+// _NONE (tun, WireGuard).
+bool IsTunnelType(int type) {
+  constexpr int kTunnelTypes[] = {768, 769, 776, 778, 823, 65534};
+  return std::find(std::begin(kTunnelTypes), std::end(kTunnelTypes), type) != std::end(kTunnelTypes);
+}
+
+// "DEVTYPE=vlan" of the interface's uevent file; a veth has none.
+std::string DeviceType(const std::string& folder) {
+  const std::string text = ReadSmallFile(folder + "/uevent").value_or("");
+  constexpr char kKey[] = "DEVTYPE=";
+  const size_t at = text.find(kKey);
+  if (at == std::string::npos) return "";
+  const size_t begin = at + sizeof(kKey) - 1;
+  return text.substr(begin, text.find('\n', begin) - begin);
+}
+
+bool IsTunnel(const std::string& folder, const std::string& device_type, unsigned flags) {
+  if ((flags & IFF_POINTOPOINT) != 0 || Exists(folder + "/tun_flags")) return true;
+  if (IsTunnelType(ReadNumber(folder + "/type", 0))) return true;
+  return device_type == "vxlan" || device_type == "geneve" || device_type == "wireguard";
+}
+
+// A veth's iflink is the index of its other end, often one in another namespace (macvlan and ipvlan have a type).
+bool IsVethPair(const std::string& folder, const std::string& device_type) {
+  const int link = ReadNumber(folder + "/iflink", 0);
+  return device_type.empty() && link > 0 && link != ReadNumber(folder + "/ifindex", link);
+}
+
+}  // namespace
+
+InterfaceHardware ReadHardware(const std::string& sysfs_root, const std::string& ifname) {
+  InterfaceHardware hardware;
+  const std::string folder = absl::StrCat(sysfs_root, "/class/net/", ifname);
+  const int speed = ReadNumber(folder + "/speed", 0);
+  if (speed > 0) hardware.speed_mbps = speed;
+  const std::string device = RealPath(folder + "/device");
+  hardware.is_virtual = device.empty();
+  if (device.empty()) return hardware;
+  hardware.numa_node = ReadNumber(device + "/numa_node", -1);
+  if (LastComponent(RealPath(device + "/subsystem")) != "pci") return hardware;
+  hardware.pci_path = device;
+  hardware.pci_bus_id = LastComponent(device);
+  return hardware;
+}
+
+std::string InterfaceKind(const std::string& name, unsigned flags, const std::string& sysfs_root) {
+  const std::string folder = absl::StrCat(sysfs_root, "/class/net/", name);
+  const std::string device_type = DeviceType(folder);
+  if ((flags & IFF_LOOPBACK) != 0) return "loopback";
+  if (Exists(folder + "/bridge")) return absl::StartsWith(name, "docker") ? "docker bridge" : "bridge";
+  if (Exists(folder + "/bonding")) return "bond";
+  if (device_type == "vlan") return "vlan";
+  if (Exists(folder + "/device")) return "physical";
+  if (IsTunnel(folder, device_type, flags)) return "tunnel";
+  return IsVethPair(folder, device_type) ? "veth pair" : "virtual";
+}
+
+std::string InterfaceCaution(const std::vector<Interface>& all, const Interface& chosen,
+                             const std::string& sysfs_root) {
+  const std::string kind = InterfaceKind(chosen.name, chosen.flags, sysfs_root);
+  if (kind == "loopback") return "reaches this host only";
+  if (kind == "docker bridge") return "is a docker bridge, which other hosts mostly can't reach";
+  if (kind == "tunnel") return "is a tunnel, which costs speed";
+  const bool routable = std::any_of(all.begin(), all.end(), [&](const Interface& one) {
+    return one.name == chosen.name && !one.address.IsLinkLocal();
+  });
+  if (!routable) return "has link-local addresses only, which reach hosts on the same link only";
+  if (chosen.address.IsLinkLocal())
+    return "is used by its link-local address, which reaches hosts on the same link only";
+  return "";
+}
+
+}  // namespace tcpx

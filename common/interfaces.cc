@@ -1,0 +1,164 @@
+#include "common/interfaces.h"
+
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <string.h>
+
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "common/status.h"
+
+namespace tcpx {
+namespace {
+
+// NCCL_SOCKET_IFNAME taken apart.
+struct NameRule {
+  bool negated = false;
+  bool exact = false;
+  std::vector<absl::string_view> names;  // views into the text
+};
+
+NameRule ParseNameRule(absl::string_view text) {
+  NameRule rule;
+  rule.negated = absl::ConsumePrefix(&text, "^");
+  rule.exact = absl::ConsumePrefix(&text, "=");
+  for (absl::string_view entry : absl::StrSplit(text, ',')) {
+    const absl::string_view name = entry.substr(0, entry.find(':'));  // the port has no meaning here
+    if (!name.empty() && rule.names.size() < kMaxInterfaces) rule.names.push_back(name);
+  }
+  return rule;
+}
+
+bool Listed(const NameRule& rule, absl::string_view name) {
+  if (rule.names.empty()) return true;  // as NCCL: an empty list means every interface
+  return std::any_of(rule.names.begin(), rule.names.end(), [&](absl::string_view wanted) {
+    return rule.exact ? name == wanted : absl::StartsWith(name, wanted);
+  });
+}
+
+int WantedFamily(const std::string& family) {
+  if (family == "AF_INET") return AF_INET;
+  return family == "AF_INET6" ? AF_INET6 : AF_UNSPEC;
+}
+
+// True exactly when the address could be used at all, whatever its name.
+bool Usable(const Interface& candidate, int wanted_family) {
+  const unsigned needed = IFF_UP | IFF_RUNNING;
+  const int family = candidate.address.family();
+  if ((candidate.flags & needed) != needed) return false;
+  if (family != AF_INET && family != AF_INET6) return false;
+  if (wanted_family != AF_UNSPEC && family != wanted_family) return false;
+  return family != AF_INET6 || !candidate.address.IsLoopback();
+}
+
+// The first address of each interface that `wanted` accepts.
+template <typename Predicate>
+std::vector<Interface> Collect(const std::vector<Interface>& usable, int max, Predicate wanted) {
+  std::vector<Interface> found;
+  for (const Interface& candidate : usable) {
+    if (static_cast<int>(found.size()) >= max) break;
+    const bool taken =
+        std::any_of(found.begin(), found.end(), [&](const Interface& other) { return other.name == candidate.name; });
+    if (!taken && wanted(candidate)) found.push_back(candidate);
+  }
+  return found;
+}
+
+std::vector<Interface> CollectByName(const std::vector<Interface>& usable, int max, absl::string_view spec) {
+  const NameRule rule = ParseNameRule(spec);
+  return Collect(usable, max, [&](const Interface& candidate) { return Listed(rule, candidate.name) != rule.negated; });
+}
+
+// At most one interface: the first in the subnet of the rendezvous address.
+std::vector<Interface> CollectBySubnet(const std::vector<Interface>& usable, int max, const std::string& comm_id) {
+  const absl::StatusOr<SocketAddress> remote = SocketAddress::Parse(comm_id);
+  if (comm_id.size() <= 1 || !remote.ok()) return {};
+  return Collect(usable, std::min(max, 1), [&](const Interface& candidate) {
+    return candidate.prefix_bits > 0 && candidate.address.SamePrefix(*remote, candidate.prefix_bits) &&
+           candidate.address.scope() == remote->scope();
+  });
+}
+
+int PrefixBits(const sockaddr* netmask) {
+  if (netmask == nullptr) return 0;
+  const bool v4 = netmask->sa_family == AF_INET;
+  const uint8_t* bytes = v4 ? reinterpret_cast<const uint8_t*>(&reinterpret_cast<const sockaddr_in*>(netmask)->sin_addr)
+                            : reinterpret_cast<const sockaddr_in6*>(netmask)->sin6_addr.s6_addr;
+  int bits = 0;
+  for (size_t i = 0; i < (v4 ? sizeof(in_addr) : sizeof(in6_addr)); ++i) bits += __builtin_popcount(bytes[i]);
+  return bits;
+}
+
+// False for what is no IPv4 or IPv6 address.
+bool ReadInterface(const ifaddrs& entry, Interface* result) {
+  if (entry.ifa_addr == nullptr) return false;
+  const int family = entry.ifa_addr->sa_family;
+  if (family != AF_INET && family != AF_INET6) return false;
+  const socklen_t length = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+  absl::StatusOr<SocketAddress> address = SocketAddress::FromSockaddr(entry.ifa_addr, length);
+  if (!address.ok()) return false;
+  result->name = entry.ifa_name;
+  result->index = if_nametoindex(entry.ifa_name);
+  result->address = *address;
+  result->flags = entry.ifa_flags;
+  result->prefix_bits = PrefixBits(entry.ifa_netmask);
+  return true;
+}
+
+}  // namespace
+
+std::vector<Interface> SelectInterfaces(const std::vector<Interface>& all, const InterfaceFilter& filter, int max) {
+  const int family = WantedFamily(filter.family);
+  std::vector<Interface> usable;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(usable),
+               [&](const Interface& candidate) { return Usable(candidate, family); });
+  if (filter.ifname_spec.size() > 1) return CollectByName(usable, max, filter.ifname_spec);
+  std::vector<Interface> found = CollectByName(usable, max, "ib");
+  if (found.empty()) found = CollectBySubnet(usable, max, filter.comm_id);
+  for (const char* spec : {"^docker,lo,virbr", "docker", "lo", "virbr"}) {
+    if (found.empty()) found = CollectByName(usable, max, spec);
+  }
+  return found;
+}
+
+absl::StatusOr<std::vector<Interface>> SystemInterfaces() {
+  ifaddrs* list = nullptr;
+  if (getifaddrs(&list) != 0) return ErrnoStatus(errno, "getifaddrs");
+  std::vector<Interface> all;
+  for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
+    Interface read;
+    if (ReadInterface(*entry, &read)) all.push_back(std::move(read));
+  }
+  freeifaddrs(list);
+  return all;
+}
+
+std::vector<SocketAddress> LocalAddresses() {
+  std::vector<SocketAddress> addresses;
+  const absl::StatusOr<std::vector<Interface>> all = SystemInterfaces();
+  if (!all.ok()) return addresses;
+  for (const Interface& one : *all) addresses.push_back(one.address);
+  return addresses;
+}
+
+std::string ResolveCommId(const std::string& comm_id) {
+  const size_t colon = comm_id.rfind(':');
+  if (comm_id.size() <= 1 || colon == std::string::npos || SocketAddress::Parse(comm_id).ok()) return comm_id;
+  addrinfo hints = {};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* list = nullptr;
+  if (getaddrinfo(comm_id.substr(0, colon).c_str(), comm_id.substr(colon + 1).c_str(), &hints, &list) != 0) {
+    return comm_id;
+  }
+  const absl::StatusOr<SocketAddress> first = SocketAddress::FromSockaddr(list->ai_addr, list->ai_addrlen);
+  freeaddrinfo(list);
+  return first.ok() ? first->ToString() : comm_id;
+}
+
+}  // namespace tcpx

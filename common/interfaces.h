@@ -1,0 +1,77 @@
+// interfaces.h: which network interfaces become devices, by NCCL's rules, and what the kernel says about each.
+//
+// Purpose: the same NCCL_SOCKET_IFNAME, NCCL_SOCKET_FAMILY and NCCL_COMM_ID choose the same interfaces here as in
+// NCCL's
+//          own socket transport.
+//
+// Threads: any; no state.
+// Units:   speed in Mbit/s.
+// Errors:  the local kernel's. An interface that vanishes meanwhile reads as virtual, at the default speed.
+// Source:  the rules as of NCCL 2.28.3 (IFF_RUNNING required; virbr* searched last); 16 interfaces at most, and
+//          10000 Mbit/s where the kernel knows none, as NCCL's socket transport.
+#ifndef TCPX_COMMON_INTERFACES_H_
+#define TCPX_COMMON_INTERFACES_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "common/address.h"
+
+namespace tcpx {
+
+inline constexpr int kMaxInterfaces = 16;
+inline constexpr int kDefaultSpeedMbps = 10000;
+
+// One address of one interface; an interface with several addresses appears several times.
+struct Interface {
+  std::string name;
+  unsigned index = 0;
+  SocketAddress address;
+  unsigned flags = 0;   // IFF_* of net/if.h
+  int prefix_bits = 0;  // of the netmask, for the subnet rule
+};
+
+// The three variables, as they are in the environment; empty is unset.
+struct InterfaceFilter {
+  std::string ifname_spec;  // NCCL_SOCKET_IFNAME
+  std::string family;       // NCCL_SOCKET_FAMILY
+  std::string comm_id;      // NCCL_COMM_ID; a host's name must have gone through ResolveCommId, else it chooses nothing
+};
+
+// Pure. At most `max` interfaces, one address each, in the order of `all`.
+std::vector<Interface> SelectInterfaces(const std::vector<Interface>& all, const InterfaceFilter& filter,
+                                        int max = kMaxInterfaces);
+
+// All IPv4 and IPv6 addresses of all interfaces, in the order of getifaddrs(3). IPv6 link-local ones are scoped.
+absl::StatusOr<std::vector<Interface>> SystemInterfaces();
+
+// Every address of this host, to tell whether a peer is on it. Empty when the kernel won't say.
+std::vector<SocketAddress> LocalAddresses();
+
+// NCCL_COMM_ID with its host's name looked up: "node7:4410" -> "10.0.0.7:4410". May block on the resolver, as NCCL
+// does; numeric text comes back as it is, and so does what can't be resolved.
+std::string ResolveCommId(const std::string& comm_id);
+
+struct InterfaceHardware {
+  int speed_mbps = kDefaultSpeedMbps;
+  std::string pci_path;    // real path of the PCI device; empty for every other kind
+  bool is_virtual = true;  // true exactly when the interface has no device behind it
+  std::string pci_bus_id;  // last component of pci_path, "0000:3b:00.0"; empty with it
+  int numa_node = -1;      // -1 is unknown
+};
+
+// `sysfs_root` is "/sys" outside tests.
+InterfaceHardware ReadHardware(const std::string& sysfs_root, const std::string& ifname);
+
+// For log lines: "loopback", "docker bridge", "bridge", "bond", "vlan", "tunnel", "veth pair", "virtual" or "physical".
+std::string InterfaceKind(const std::string& name, unsigned flags, const std::string& sysfs_root);
+
+// What an operator should know about a chosen interface, such as "has link-local addresses only"; mostly empty. `all`
+// is SystemInterfaces'.
+std::string InterfaceCaution(const std::vector<Interface>& all, const Interface& chosen, const std::string& sysfs_root);
+
+}  // namespace tcpx
+
+#endif  // TCPX_COMMON_INTERFACES_H_

@@ -1,0 +1,76 @@
+#include "common/log.h"
+
+#include <stdlib.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "absl/strings/str_cat.h"
+
+namespace tcpx {
+namespace {
+
+// Mutable globals by design (nothing else reaches every function): where lines go, and which levels are on.
+std::atomic<LogSink> log_sink{nullptr};
+constexpr int kUnread = -1;
+std::atomic<int> highest_level{kUnread};
+
+int LevelFromEnvironment() {
+  const char* text = getenv("NCCL_DEBUG");
+  if (text == nullptr) return static_cast<int>(LogLevel::kWarn);
+  if (strcasecmp(text, "TRACE") == 0) return static_cast<int>(LogLevel::kTrace);
+  if (strcasecmp(text, "INFO") == 0) return static_cast<int>(LogLevel::kInfo);
+  return static_cast<int>(LogLevel::kWarn);
+}
+
+// NCCL's logger may show INFO for reasons unknown here (ncclCommInitRankConfig, a file), so a sink gets it always.
+int ReadHighestLevel(LogSink sink) {
+  const int wanted = LevelFromEnvironment();
+  const int info = static_cast<int>(LogLevel::kInfo);
+  const int level = sink != nullptr && wanted < info ? info : wanted;
+  highest_level.store(level, std::memory_order_relaxed);
+  return level;
+}
+
+const char* LevelName(LogLevel level) {
+  switch (level) {
+    case LogLevel::kWarn:
+      return "WARN";
+    case LogLevel::kInfo:
+      return "INFO";
+    case LogLevel::kTrace:
+      return "TRACE";
+  }
+  return "?";
+}
+
+// One write, so that lines of several processes do not mix.
+void WriteToStderr(LogLevel level, const char* file, int line, const std::string& text) {
+  std::string out = absl::StrCat("[", getpid(), "] ", LevelName(level), " ");
+  if (level == LogLevel::kWarn) absl::StrAppend(&out, file, ":", line, " ");
+  absl::StrAppend(&out, text, "\n");
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, out.data(), out.size());
+}
+
+}  // namespace
+
+void SetLogSink(LogSink sink) {
+  log_sink.store(sink, std::memory_order_release);
+  ReadHighestLevel(sink);
+}
+
+bool LogEnabled(LogLevel level) {
+  int highest = highest_level.load(std::memory_order_relaxed);
+  if (highest == kUnread) highest = ReadHighestLevel(log_sink.load(std::memory_order_acquire));
+  return static_cast<int>(level) <= highest;
+}
+
+void LogLine(LogLevel level, uint64_t subsystem, const char* file, int line, absl::string_view text) {
+  const std::string prefixed = absl::StrCat("NET/tcpx: ", text);
+  const LogSink sink = log_sink.load(std::memory_order_acquire);
+  if (sink == nullptr) return WriteToStderr(level, file, line, prefixed);
+  sink(level, subsystem, file, line, prefixed.c_str());
+}
+
+}  // namespace tcpx

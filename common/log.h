@@ -1,0 +1,54 @@
+// log.h: lines for people, through NCCL's logger or to stderr.
+//
+//   TCPX_WARN("lane %d to %s lost: %s", lane, peer.ToString(), status.ToString());
+//
+// WARN: the user must act. INFO: once per object. TRACE: per step. Lower case, ids first.
+//
+// Purpose: one text per line, prefixed "NET/tcpx: ", with a format checked at compile time (absl::StrFormat).
+//
+// Threads: any. The sink is one atomic; it is called without a lock of ours.
+// Errors:  none; a line that can't be written is lost.
+// Source:  subsystem bits of NCCL's logger: NCCL_INIT 0x1, NCCL_NET 0x10, NCCL_ALL ~0. A WARN goes out with NCCL_ALL,
+//          because NCCL drops a WARN whose bits are not in NCCL_DEBUG_SUBSYS.
+#ifndef TCPX_COMMON_LOG_H_
+#define TCPX_COMMON_LOG_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
+#include "common/log_level.h"
+
+namespace tcpx {
+
+inline constexpr uint64_t kLogInit = 0x1;
+inline constexpr uint64_t kLogNet = 0x10;
+inline constexpr uint64_t kLogAll = ~uint64_t{0};
+
+// Where lines go from now on; null is stderr. Levels are read anew from NCCL_DEBUG: stderr shows WARN always, INFO with
+// INFO or TRACE, TRACE with TRACE. With a sink the sink filters, but TRACE is not even formatted unless NCCL_DEBUG is
+// TRACE.
+void SetLogSink(LogSink sink);
+
+// True exactly when a line of `level` would be formatted. One relaxed load; never allocates.
+bool LogEnabled(LogLevel level);
+
+// Sends one line, unconditionally; the macros below ask LogEnabled first.
+void LogLine(LogLevel level, uint64_t subsystem, const char* file, int line, absl::string_view text);
+
+}  // namespace tcpx
+
+// Arguments are evaluated only when the level is on.
+#define TCPX_LOG(level, subsystem, ...)                                                          \
+  do {                                                                                           \
+    if (::tcpx::LogEnabled(level)) {                                                             \
+      ::tcpx::LogLine((level), (subsystem), __FILE__, __LINE__, ::absl::StrFormat(__VA_ARGS__)); \
+    }                                                                                            \
+  } while (false)
+
+#define TCPX_WARN(...) TCPX_LOG(::tcpx::LogLevel::kWarn, ::tcpx::kLogAll, __VA_ARGS__)
+#define TCPX_INFO(...) TCPX_LOG(::tcpx::LogLevel::kInfo, ::tcpx::kLogInit | ::tcpx::kLogNet, __VA_ARGS__)
+#define TCPX_TRACE(...) TCPX_LOG(::tcpx::LogLevel::kTrace, ::tcpx::kLogNet, __VA_ARGS__)
+
+#endif  // TCPX_COMMON_LOG_H_

@@ -1,0 +1,10 @@
+// Prints docs/parameters.md.
+#include <stdio.h>
+
+#include "common/params.h"
+
+int main() {
+  const std::string text = tcpx::ParametersMarkdown();
+  const bool written = fwrite(text.data(), 1, text.size(), stdout) == text.size() && fflush(stdout) == 0;
+  return written ? 0 : 1;
+}

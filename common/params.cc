@@ -1,0 +1,202 @@
+#include "common/params.h"
+
+#include <stdlib.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "common/cpu_budget.h"
+#include "common/params_text.h"
+
+namespace tcpx {
+namespace {
+
+using Getenv = std::function<const char*(const char*)>;
+
+// Nanoseconds of one unit of a duration; 1 for everything that is no duration.
+int64_t UnitOf(ParameterKind kind) {
+  switch (kind) {
+    case ParameterKind::kSeconds:
+      return kSecond;
+    case ParameterKind::kMilliseconds:
+      return kMillisecond;
+    case ParameterKind::kMicroseconds:
+      return kMicrosecond;
+    default:
+      return 1;
+  }
+}
+
+bool IsHex(absl::string_view text) { return absl::StartsWithIgnoreCase(text, "0x"); }
+
+// Decimal or, as NCCL reads its own, hexadecimal.
+bool ParseWhole(absl::string_view text, int64_t* value) {
+  // The library's parsers would take these too.
+  if (text.empty() || text.front() == '+' || absl::StripAsciiWhitespace(text) != text) return false;
+  return IsHex(text) ? absl::SimpleHexAtoi(text, value) : absl::SimpleAtoi(text, value);
+}
+
+bool ParseSize(absl::string_view text, int64_t* value) {
+  int shift = 0;
+  if (!text.empty() && !IsHex(text)) {
+    const char suffix = absl::ascii_toupper(text.back());
+    shift = suffix == 'K' ? 10 : suffix == 'M' ? 20 : suffix == 'G' ? 30 : 0;
+    if (shift != 0) text.remove_suffix(1);
+  }
+  if (!ParseWhole(text, value) || *value > (std::numeric_limits<int64_t>::max() >> shift) || *value < INT32_MIN) {
+    return false;
+  }
+  *value *= int64_t{1} << shift;
+  return true;
+}
+
+bool ParseDuration(absl::string_view text, int64_t unit, int64_t* value) {
+  double number = 0;
+  if (text.empty() || !absl::ascii_isdigit(text[0]) || absl::ascii_isspace(text.back())) return false;
+  if (!absl::SimpleAtod(text, &number) || !(number * unit < 9e18)) return false;
+  *value = std::llround(number * unit);
+  return true;
+}
+
+bool ParseNumber(const Parameter& parameter, absl::string_view text, int64_t* value) {
+  if (parameter.special.word != nullptr && text == parameter.special.word) {
+    *value = parameter.special.value;
+    return true;
+  }
+  const int64_t unit = UnitOf(parameter.kind);
+  const bool parsed = unit != 1                                 ? ParseDuration(text, unit, value)
+                      : parameter.kind == ParameterKind::kBytes ? ParseSize(text, value)
+                                                                : ParseWhole(text, value);
+  if (!parsed) return false;
+  if (parameter.special.word != nullptr && *value == parameter.special.value * unit) return true;
+  return *value >= parameter.min * unit && *value <= parameter.max * unit;
+}
+
+// Each Store parses `text` and writes the field; false leaves it as it was.
+bool Store(const Parameter& parameter, absl::string_view text, int64_t* field) {
+  int64_t value = 0;
+  if (!ParseNumber(parameter, text, &value)) return false;
+  *field = value;
+  return true;
+}
+
+bool Store(const Parameter& parameter, absl::string_view text, int* field) {
+  int64_t value = 0;
+  if (!ParseNumber(parameter, text, &value)) return false;
+  *field = static_cast<int>(value);
+  return true;
+}
+
+bool Store(const Parameter& parameter, absl::string_view text, bool* field) {
+  int64_t value = 0;
+  if (!ParseNumber(parameter, text, &value)) return false;
+  *field = value != 0;
+  return true;
+}
+
+bool Store(const Parameter& parameter, absl::string_view text, std::string* field) {
+  if (parameter.kind == ParameterKind::kCpuList && !ParseCpuList(text).ok()) return false;
+  *field = std::string(text);
+  return true;
+}
+
+bool Store(const Parameter&, absl::string_view text, EngineChoice* field) {
+  for (EngineChoice choice : {EngineChoice::kAuto, EngineChoice::kIoUring, EngineChoice::kEpoll}) {
+    if (text != EngineName(choice)) continue;
+    *field = choice;
+    return true;
+  }
+  return false;
+}
+
+bool Store(const Parameter&, absl::string_view text, Switch* field) {
+  for (Switch choice : {Switch::kAuto, Switch::kOn, Switch::kOff}) {
+    if (text != SwitchName(choice)) continue;
+    *field = choice;
+    return true;
+  }
+  return false;
+}
+
+bool Store(const Parameter& parameter, absl::string_view text, PortRange* field) {
+  const size_t dash = text.find('-');
+  int64_t low = 0;
+  int64_t high = 0;
+  if (dash == absl::string_view::npos) return false;
+  if (!ParseWhole(text.substr(0, dash), &low) || !ParseWhole(text.substr(dash + 1), &high)) return false;
+  if (low < parameter.min || high > parameter.max || low > high) return false;
+  *field = {static_cast<int>(low), static_cast<int>(high)};
+  return true;
+}
+
+void Warn(std::vector<std::string>* warnings, std::string text) {
+  if (warnings != nullptr) warnings->push_back(std::move(text));
+}
+
+// True exactly when the variable was set to something valid.
+bool Load(const Parameter& parameter, const Getenv& getenv_fn, Options* options, std::vector<std::string>* warnings) {
+  const char* text = getenv_fn(parameter.name);
+  if (text == nullptr || *text == '\0') return false;
+  const bool stored =
+      std::visit([&](auto field) { return Store(parameter, text, &(options->*field)); }, parameter.field);
+  if (!stored) {
+    Warn(warnings, absl::StrCat(parameter.name, " is \"", text, "\", which is not ", AllowedText(parameter),
+                                "; using the default, ", DefaultText(parameter)));
+  } else if (!parameter.effective) {
+    Warn(warnings, absl::StrCat(parameter.name, " is set, but has no effect in this version"));
+  }
+  return stored;
+}
+
+// The lanes that NCCL's two variables ask for; 0 when they ask for nothing.
+void ResolveLanes(bool lanes_set, Options* options, std::vector<std::string>* warnings) {
+  const int threads = options->socket_nthreads;
+  const int sockets = options->nsocks_perthread;
+  if (lanes_set || (threads < 0 && sockets < 0)) return;
+  const int product = std::max(1, threads) * std::max(1, sockets);
+  if (product <= kMaxLanes) {
+    options->lanes = product;
+    return;
+  }
+  Warn(warnings, absl::StrCat("NCCL_SOCKET_NTHREADS times NCCL_NSOCKS_PERTHREAD is ", product, ", which is above ",
+                              kMaxLanes, " lanes; using the default, auto"));
+}
+
+void ResolveChunks(bool chunk_set, Options* options, std::vector<std::string>* warnings) {
+  if (options->chunk_bytes_min <= options->chunk_bytes) return;
+  if (!chunk_set) {
+    options->chunk_bytes = options->chunk_bytes_min;
+    return;
+  }
+  const Options defaults;
+  Warn(warnings, absl::StrCat("NCCL_SOCKET_MIN_TASKSIZE is ", options->chunk_bytes_min, ", which is above the ",
+                              options->chunk_bytes, " of TCPX_CHUNK_BYTES; using the defaults, ",
+                              defaults.chunk_bytes_min, " and ", defaults.chunk_bytes));
+  options->chunk_bytes_min = defaults.chunk_bytes_min;
+  options->chunk_bytes = defaults.chunk_bytes;
+}
+
+}  // namespace
+
+Options LoadOptions(const Getenv& getenv_fn, std::vector<std::string>* warnings) {
+  Options options;
+  bool lanes_set = false;
+  bool chunk_set = false;
+  const Getenv read = getenv_fn ? getenv_fn : [](const char* name) -> const char* { return getenv(name); };
+  for (const Parameter& parameter : Parameters()) {
+    const bool set = Load(parameter, read, &options, warnings);
+    lanes_set |= set && parameter.name == absl::string_view("TCPX_LANES");
+    chunk_set |= set && parameter.name == absl::string_view("TCPX_CHUNK_BYTES");
+  }
+  ResolveLanes(lanes_set, &options, warnings);
+  ResolveChunks(chunk_set, &options, warnings);
+  return options;
+}
+
+}  // namespace tcpx

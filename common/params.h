@@ -1,0 +1,121 @@
+// params.h: every environment variable of the plugin, in one table.
+//
+// Purpose: LoadOptions reads the environment once into Options, which is passed down; nothing below reads it again.
+//          docs/parameters.md is generated from the same table (//common:parameters_doc).
+//
+// Threads: LoadOptions reads the environment, which NCCL does not change once a plugin is loaded. Options is a value.
+// Units:   bytes, nanoseconds (fields ending in _ns), megabits per second (_mbps). In the environment a duration is in
+//          the unit that the table names and may have decimals; a byte size may end in K, M or G (powers of 1024).
+// Errors:  a value that can't be parsed or is out of range keeps the default and gives one warning that says what is
+//          allowed; nothing is clamped. An empty value is an unset one.
+// Source:  names, meaning and defaults of the NCCL_* variables: NCCL's documentation, "Environment Variables", and its
+//          socket transport. 64 lanes: NCCL's limit of threads x sockets.
+#ifndef TCPX_COMMON_PARAMS_H_
+#define TCPX_COMMON_PARAMS_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "common/clock.h"
+
+namespace tcpx {
+
+inline constexpr int kMaxLanes = 64;
+
+enum class EngineChoice { kAuto, kIoUring, kEpoll };
+enum class Switch { kAuto, kOn, kOff };
+
+// Both ends are included; {0, 0} lets the kernel choose.
+struct PortRange {
+  int low = 0;
+  int high = 0;
+  bool any() const { return high == 0; }
+  bool operator==(const PortRange& other) const { return low == other.low && high == other.high; }
+};
+
+// The initial values are the defaults. Parameters() says what each field means.
+struct Options {
+  EngineChoice engine = EngineChoice::kAuto;
+  int threads = -1;  // -1: by the CPU budget; 0: caller-driven
+  std::string cpus;  // a list that ParseCpuList accepts
+  int lanes = 0;  // 0: decided at connect. LoadOptions stores the product of the next two here when TCPX_LANES is unset
+  int socket_nthreads = -2;   // -2: unset
+  int nsocks_perthread = -2;  // -2: unset
+  int64_t express_bytes = 64 << 10;
+  int64_t chunk_bytes = 512 << 10;
+  int64_t chunk_bytes_min = 64 << 10;  // never above chunk_bytes
+  int64_t gather_bytes = 1 << 20;
+  std::string congestion;
+  int64_t pacing_mbps = 0;  // 0: unpaced
+  int sndbuf = -1;          // -1: the kernel's auto-tuning
+  int rcvbuf = -1;
+  PortRange port_range;
+  int64_t linger_ns = 5 * kSecond;
+  int64_t hello_timeout_ns = 10 * kSecond;
+  int retry_count = 34;
+  int64_t retry_sleep_ns = 100 * kMillisecond;
+  int64_t peer_timeout_ns = 30 * kSecond;
+  int64_t stall_warn_ns = 10 * kSecond;  // 0: never
+  int64_t spin_ns = 50 * kMicrosecond;
+  int max_receives = 0;  // 0: decided by the plugin
+  bool optional_recv_completion = true;
+  Switch zerocopy = Switch::kAuto;
+  int traffic_class = -1;  // -1: what NCCL says, else the kernel's default
+  std::string ifname;
+  std::string family;
+  std::string comm_id;
+  int64_t socket_inline = -1;  // -1: unset
+};
+
+// Reads the variables through `getenv_fn` (null: getenv(3)). Each warning is one line for the log; `warnings` may be
+// null.
+Options LoadOptions(const std::function<const char*(const char*)>& getenv_fn, std::vector<std::string>* warnings);
+
+// How the text of a variable becomes a field.
+enum class ParameterKind {
+  kCount,         // int
+  kBytes,         // int or int64_t; suffixes K, M, G
+  kMbps,          // int64_t
+  kSeconds,       // int64_t nanoseconds
+  kMilliseconds,  // int64_t nanoseconds
+  kMicroseconds,  // int64_t nanoseconds
+  kFlag,          // bool: 0 or 1
+  kEngine,        // auto, io_uring, epoll
+  kSwitch,        // auto, on, off
+  kPorts,         // "lo-hi"
+  kCpuList,       // "0-3,7"
+  kText,          // anything
+};
+
+using ParameterField = std::variant<int Options::*, int64_t Options::*, bool Options::*, EngineChoice Options::*,
+                                    Switch Options::*, PortRange Options::*, std::string Options::*>;
+
+// A value besides the range, and the word for it: "auto" for -1, say. Both the word and the number are accepted.
+struct SpecialValue {
+  const char* word = nullptr;  // null: there is none
+  int64_t value = 0;
+};
+
+struct Parameter {
+  const char* name;
+  ParameterKind kind;
+  ParameterField field;
+  int64_t min;  // in the unit of `kind`; both 0 where there is no range
+  int64_t max;
+  SpecialValue special;
+  bool effective;    // true exactly when this version acts on it; otherwise setting it gives a warning
+  const char* help;  // what it does, and when to change it
+};
+
+absl::Span<const Parameter> Parameters();
+
+// The whole of docs/parameters.md.
+std::string ParametersMarkdown();
+
+}  // namespace tcpx
+
+#endif  // TCPX_COMMON_PARAMS_H_

@@ -1,0 +1,190 @@
+// The one table of parameters. The defaults are the initial values of Options.
+#include <climits>
+
+#include "common/params.h"
+
+namespace tcpx {
+namespace {
+
+constexpr int64_t kKiB = 1 << 10;
+constexpr int64_t kMiB = 1 << 20;
+constexpr int64_t kGiB = 1 << 30;
+constexpr SpecialValue kNoSpecial;
+constexpr bool kEffective = true;
+constexpr bool kLater = false;
+
+// Ordered as docs/parameters.md shows them: interfaces, lanes, threads, sizes, sockets, time, the rest.
+constexpr Parameter kParameters[] = {
+    {"NCCL_SOCKET_IFNAME", ParameterKind::kText, &Options::ifname, 0, 0, kNoSpecial, kEffective,
+     "Which network interfaces become devices, as in NCCL: a comma-separated list of name prefixes; `=` in front makes "
+     "them exact names, `^` in front excludes them (`eth`, `=eth0,eth1`, `^docker`). Unset: `ib*`, else the interface "
+     "in "
+     "the subnet of NCCL_COMM_ID, else everything but `docker*`, `lo*` and `virbr*`, else these three in turn. Set it "
+     "when the log names an interface that the other hosts can't reach."},
+    {"NCCL_SOCKET_FAMILY", ParameterKind::kText, &Options::family, 0, 0, kNoSpecial, kEffective,
+     "`AF_INET` or `AF_INET6` restricts the interfaces' addresses to that family, as in NCCL; anything else allows "
+     "both, "
+     "and the first address of each interface counts. Set it on hosts where only one family is routed."},
+    {"NCCL_COMM_ID", ParameterKind::kText, &Options::comm_id, 0, 0, kNoSpecial, kEffective,
+     "NCCL's rendezvous address. Here only a hint: without NCCL_SOCKET_IFNAME an interface in its subnet is "
+     "preferred."},
+    {"TCPX_LANES",
+     ParameterKind::kCount,
+     &Options::lanes,
+     1,
+     kMaxLanes,
+     {"auto", 0},
+     kEffective,
+     "TCP sockets of one connection, lane 0 included. Lane 0 carries the express messages and the others the bulk; a "
+     "single lane carries both. More lanes help where one flow can't fill the link (a limit per flow, hashing over "
+     "several paths); each costs a socket and its buffers. Overrides the product of the two NCCL variables below."},
+    {"NCCL_SOCKET_NTHREADS",
+     ParameterKind::kCount,
+     &Options::socket_nthreads,
+     0,
+     16,
+     {"unset", -2},
+     kEffective,
+     "Times NCCL_NSOCKS_PERTHREAD: the lanes of a connection, at most 64; one that is unset or 0 counts as 1. Never a "
+     "number of threads here. Kept so that a job tuned for NCCL's socket transport keeps its number of sockets."},
+    {"NCCL_NSOCKS_PERTHREAD",
+     ParameterKind::kCount,
+     &Options::nsocks_perthread,
+     1,
+     kMaxLanes,
+     {"unset", -2},
+     kEffective,
+     "See NCCL_SOCKET_NTHREADS."},
+    {"TCPX_THREADS",
+     ParameterKind::kCount,
+     &Options::threads,
+     0,
+     64,
+     {"auto", -1},
+     kEffective,
+     "Progress threads of the process, shared by all its connections; with 0 NCCL's own threads move everything. auto: "
+     "the usable CPUs (affinity mask and container quota) divided by the ranks on this host (LOCAL_WORLD_SIZE, "
+     "SLURM_NTASKS_PER_NODE or OMPI_COMM_WORLD_LOCAL_SIZE); below 3 no thread, else one fewer than that, at most 4. "
+     "Set 0 where every core is taken by the training process."},
+    {"TCPX_CPUS", ParameterKind::kCpuList, &Options::cpus, 0, 0, kNoSpecial, kEffective,
+     "CPUs that the progress threads may run on, such as `0-3,7`. Empty: wherever the process may. Choose CPUs of the "
+     "NIC's NUMA node that the training process leaves idle."},
+    {"TCPX_ENGINE", ParameterKind::kEngine, &Options::engine, 0, 0, kNoSpecial, kEffective,
+     "How the progress threads talk to the kernel. auto: io_uring where the kernel and the container's seccomp profile "
+     "allow it, else epoll; the log says which and why. Results are the same."},
+    {"TCPX_EXPRESS_BYTES", ParameterKind::kBytes, &Options::express_bytes, 0, kMiB, kNoSpecial, kEffective,
+     "Messages up to this size go out at once on lane 0, in one piece, by the calling thread. Too low: small messages "
+     "wait for a progress thread. Too high: large messages delay the small ones behind them."},
+    {"TCPX_CHUNK_BYTES", ParameterKind::kBytes, &Options::chunk_bytes, 64 * kKiB, kGiB, kNoSpecial, kEffective,
+     "Largest piece of a bulk message that a lane takes at once. Smaller pieces spread better over unequal lanes, "
+     "larger "
+     "ones cost fewer system calls."},
+    {"NCCL_SOCKET_MIN_TASKSIZE", ParameterKind::kBytes, &Options::chunk_bytes_min, 4 * kKiB, kGiB, kNoSpecial,
+     kEffective,
+     "Smallest piece when a bulk message is split over lanes. Above TCPX_CHUNK_BYTES it raises that, unless both are "
+     "set: then both keep their defaults, with a warning."},
+    {"TCPX_GATHER_BYTES", ParameterKind::kBytes, &Options::gather_bytes, 4 * kKiB, 64 * kMiB, kNoSpecial, kEffective,
+     "Express messages that wait behind an earlier one go out together once this many bytes have gathered, or when "
+     "NCCL "
+     "next tests a request of the connection."},
+    {"NCCL_SOCKET_INLINE",
+     ParameterKind::kBytes,
+     &Options::socket_inline,
+     0,
+     kGiB,
+     {"unset", -1},
+     kEffective,
+     "Accepted and without effect: here every express message travels in one piece with its header "
+     "(TCPX_EXPRESS_BYTES)."},
+    {"NCCL_SOCKET_SNDBUF",
+     ParameterKind::kBytes,
+     &Options::sndbuf,
+     1,
+     INT_MAX / 2,
+     {"system", -1},
+     kEffective,
+     "Send buffer of each socket, as in NCCL. system: the kernel tunes it as it goes, which is nearly always better; a "
+     "fixed size ends that, and is capped by sysctl net.core.wmem_max."},
+    {"NCCL_SOCKET_RCVBUF",
+     ParameterKind::kBytes,
+     &Options::rcvbuf,
+     1,
+     INT_MAX / 2,
+     {"system", -1},
+     kEffective,
+     "Receive buffer of each socket; see NCCL_SOCKET_SNDBUF. The cap is sysctl net.core.rmem_max."},
+    {"TCPX_CONGESTION", ParameterKind::kText, &Options::congestion, 0, 0, kNoSpecial, kEffective,
+     "Congestion control of every lane, such as `cubic`, `bbr` or `dctcp`. Empty: the host's default. The algorithm "
+     "must "
+     "be loaded, and for unprivileged users allowed by sysctl net.ipv4.tcp_allowed_congestion_control."},
+    {"TCPX_PACING_MBPS",
+     ParameterKind::kMbps,
+     &Options::pacing_mbps,
+     1,
+     1000000,
+     {"off", 0},
+     kEffective,
+     "Highest rate of one lane. Pacing can smooth many senders to one receiver, and costs timers. Use it when the "
+     "switch drops packets at incast."},
+    {"TCPX_TRAFFIC_CLASS",
+     ParameterKind::kCount,
+     &Options::traffic_class,
+     0,
+     255,
+     {"unset", -1},
+     kEffective,
+     "Traffic class of every lane, an octet as in IPv4 TOS and IPv6 Traffic Class: the DSCP times 4 (the two lowest "
+     "bits "
+     "belong to TCP). Where NCCL gives a communicator a traffic class of its own, that one is used."},
+    {"TCPX_PORT_RANGE", ParameterKind::kPorts, &Options::port_range, 1, 65535, kNoSpecial, kEffective,
+     "Ports that the listening sockets may use, such as `40000-40100`; one is used per device and process. Empty: the "
+     "kernel chooses. Set it where a firewall needs a known range, with room for every rank on the host."},
+    {"TCPX_LINGER", ParameterKind::kSeconds, &Options::linger_ns, 0, 600, kNoSpecial, kEffective,
+     "How long a socket that was closed in order waits for its peer to read everything. Raise it where peers stall for "
+     "longer before their last receive."},
+    {"TCPX_HELLO_TIMEOUT", ParameterKind::kSeconds, &Options::hello_timeout_ns, 1, 600, kNoSpecial, kEffective,
+     "How long an incoming socket has to say a complete hello before it is dropped. Strangers such as port scanners "
+     "hold "
+     "one socket for that time."},
+    {"NCCL_SOCKET_RETRY_CNT", ParameterKind::kCount, &Options::retry_count, 0, 100000, kNoSpecial, kEffective,
+     "How often a refused or timed-out connect is tried again on a fresh socket, as in NCCL."},
+    {"NCCL_SOCKET_RETRY_SLEEP_MSEC", ParameterKind::kMilliseconds, &Options::retry_sleep_ns, 0, 60000, kNoSpecial,
+     kEffective,
+     "Pause before retry n is n times this, as in NCCL; but nothing sleeps meanwhile: connect returns \"not yet\"."},
+    {"TCPX_PEER_TIMEOUT", ParameterKind::kSeconds, &Options::peer_timeout_ns, 1, 3600, kNoSpecial, kLater,
+     "A peer host that answers nothing for this long is dead, and its connections fail. A peer that is alive and does "
+     "not read never counts as dead."},
+    {"TCPX_STALL_WARN",
+     ParameterKind::kSeconds,
+     &Options::stall_warn_ns,
+     0,
+     3600,
+     {"off", 0},
+     kLater,
+     "A request that makes no progress for this long is described once in the log."},
+    {"TCPX_SPIN_US", ParameterKind::kMicroseconds, &Options::spin_ns, 0, 1000000, kNoSpecial, kEffective,
+     "How long a progress thread looks for more work before it sleeps. Raise it to save wake-ups where cores are idle, "
+     "set 0 where they are shared."},
+    {"TCPX_MAX_RECVS",
+     ParameterKind::kCount,
+     &Options::max_receives,
+     1,
+     8,
+     {"auto", 0},
+     kEffective,
+     "Largest number of receives that NCCL may group into one request. auto: 1, which needs no credits from the "
+     "receiver."},
+    {"TCPX_OPTIONAL_RECV_COMPLETION", ParameterKind::kFlag, &Options::optional_recv_completion, 0, 1, kNoSpecial,
+     kEffective,
+     "1 honours NCCL's hint that a receive may be reported done early because the GPU watches its data; 0 ignores the "
+     "hint. Set 0 to look for a fault."},
+    {"TCPX_ZEROCOPY", ParameterKind::kSwitch, &Options::zerocopy, 0, 0, kNoSpecial, kLater,
+     "Zero-copy send of large pieces. auto: tried on each lane and kept where the kernel reports that nothing was "
+     "copied. on: never given up. off: never tried."},
+};
+
+}  // namespace
+
+absl::Span<const Parameter> Parameters() { return kParameters; }
+
+}  // namespace tcpx

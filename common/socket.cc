@@ -1,0 +1,120 @@
+#include "common/socket.h"
+
+#include <errno.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/ip.h>
+#include <netinet/tcp.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include "absl/strings/str_cat.h"
+
+namespace tcpx {
+namespace {
+
+// TCP_CA_NAME_MAX of linux/net/tcp.h, with the terminating zero.
+constexpr size_t kCongestionNameMax = 16;
+
+absl::Status SetInt(int fd, int level, int option, int value, absl::string_view name) {
+  if (setsockopt(fd, level, option, &value, sizeof(value)) == 0) return absl::OkStatus();
+  const int err = errno;
+  return ErrnoStatus(err, absl::StrCat("setting ", name, " to ", value));
+}
+
+absl::Status SetText(int fd, int level, int option, absl::string_view value, absl::string_view name) {
+  if (setsockopt(fd, level, option, value.data(), static_cast<socklen_t>(value.size())) == 0) return absl::OkStatus();
+  const int err = errno;
+  return ErrnoStatus(err, absl::StrCat("setting ", name, " to \"", value, "\""));
+}
+
+absl::Status SetBuffer(int fd, int option, int bytes, absl::string_view name, absl::string_view sysctl) {
+  if (bytes < 0) return absl::OkStatus();
+  absl::Status status = SetInt(fd, SOL_SOCKET, option, bytes, name);
+  if (!status.ok()) return status;
+  int doubled = 0;  // socket(7): the kernel doubles the value, for its bookkeeping, and returns it doubled
+  socklen_t length = sizeof(doubled);
+  if (getsockopt(fd, SOL_SOCKET, option, &doubled, &length) != 0) return ErrnoStatus(errno, name);
+  if (doubled / 2 >= bytes) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat(name, " of ", bytes, " bytes was capped at ", doubled / 2, " by sysctl ", sysctl));
+}
+
+int QueueLength(int fd, unsigned long request) {
+  int bytes = 0;
+  return ioctl(fd, request, &bytes) == 0 ? bytes : -1;
+}
+
+}  // namespace
+
+absl::StatusOr<OwnedFd> StreamSocket(int family) {
+  const int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
+  if (fd < 0) return ErrnoStatus(errno, "socket");
+  return OwnedFd(fd);
+}
+
+absl::Status SetNoDelay(int fd) { return SetInt(fd, IPPROTO_TCP, TCP_NODELAY, 1, "TCP_NODELAY"); }
+
+absl::Status SetQuickAck(int fd, int value) { return SetInt(fd, IPPROTO_TCP, TCP_QUICKACK, value, "TCP_QUICKACK"); }
+
+absl::Status SetTrafficClass(int fd, int family, int tos) {
+  absl::Status status = SetInt(fd, IPPROTO_IP, IP_TOS, tos, "IP_TOS");
+  if (family == AF_INET || !status.ok()) return status;
+  return SetInt(fd, IPPROTO_IPV6, IPV6_TCLASS, tos, "IPV6_TCLASS");
+}
+
+absl::Status SetBuffers(int fd, int sndbuf, int rcvbuf) {
+  absl::Status send = SetBuffer(fd, SO_SNDBUF, sndbuf, "SO_SNDBUF", "net.core.wmem_max");
+  absl::Status receive = SetBuffer(fd, SO_RCVBUF, rcvbuf, "SO_RCVBUF", "net.core.rmem_max");
+  return send.ok() ? receive : send;
+}
+
+absl::Status SetReuseAddress(int fd) { return SetInt(fd, SOL_SOCKET, SO_REUSEADDR, 1, "SO_REUSEADDR"); }
+
+absl::Status SetCongestion(int fd, absl::string_view name) {
+  absl::Status status = SetText(fd, IPPROTO_TCP, TCP_CONGESTION, name, "TCP_CONGESTION");
+  if (status.ok()) return status;
+  return absl::Status(status.code(),
+                      absl::StrCat(status.message(),
+                                   "; it must be loaded (sysctl net.ipv4.tcp_available_congestion_control) and allowed "
+                                   "(net.ipv4.tcp_allowed_congestion_control)"));
+}
+
+absl::StatusOr<std::string> GetCongestion(int fd) {
+  char name[kCongestionNameMax + 1] = "";
+  socklen_t length = kCongestionNameMax;
+  if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &length) != 0) return ErrnoStatus(errno, "TCP_CONGESTION");
+  return std::string(name);
+}
+
+absl::Status SetPacing(int fd, uint64_t bytes_per_second) {
+  // All ones is the kernel's "unlimited". The 64-bit form exists since Linux 4.20; earlier kernels read the first half,
+  // which on these little-endian machines is the rate if it fits.
+  const uint64_t rate = bytes_per_second == 0 ? ~uint64_t{0} : bytes_per_second;
+  if (setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof(rate)) == 0) return absl::OkStatus();
+  const int err = errno;
+  return ErrnoStatus(err, absl::StrCat("setting SO_MAX_PACING_RATE to ", bytes_per_second));
+}
+
+absl::Status BindToDevice(int fd, absl::string_view ifname) {
+  return SetText(fd, SOL_SOCKET, SO_BINDTODEVICE, ifname, "SO_BINDTODEVICE");
+}
+
+absl::Status SetResetOnClose(int fd) {
+  const linger reset = {/*l_onoff=*/1, /*l_linger=*/0};
+  if (setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)) == 0) return absl::OkStatus();
+  return ErrnoStatus(errno, "setting SO_LINGER to 0 seconds");
+}
+
+absl::Status TakeSocketError(int fd, absl::string_view what) {
+  int err = 0;
+  socklen_t length = sizeof(err);
+  if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &length) != 0) return ErrnoStatus(errno, "SO_ERROR");
+  return err == 0 ? absl::OkStatus() : ErrnoStatus(err, what);
+}
+
+int UnsentBytes(int fd) { return QueueLength(fd, SIOCOUTQNSD); }
+
+int QueuedBytes(int fd) { return QueueLength(fd, SIOCOUTQ); }
+
+}  // namespace tcpx

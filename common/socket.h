@@ -1,0 +1,57 @@
+// socket.h: the socket calls that set up a lane.
+//
+// Purpose: each wrapper is one system call with a Status that names call and value. The calls that move bytes are not
+//          here: they want errno itself, not a Status.
+//
+// Threads: any; one socket's options are set by whoever owns it.
+// Units:   bytes, and bytes per second for pacing.
+// Errors:  as ErrnoStatus (common/status.h).
+#ifndef TCPX_COMMON_SOCKET_H_
+#define TCPX_COMMON_SOCKET_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "common/address.h"
+#include "common/fd.h"
+#include "common/status.h"
+
+namespace tcpx {
+
+// A TCP socket of AF_INET or AF_INET6: SOCK_NONBLOCK | SOCK_CLOEXEC.
+absl::StatusOr<OwnedFd> StreamSocket(int family);
+
+absl::Status SetNoDelay(int fd);
+// Not sticky: the kernel goes back to delayed acknowledgements by itself (tcp(7)).
+absl::Status SetQuickAck(int fd, int value);
+// `tos` is an octet as in IPv4 TOS; its two lowest bits (ECN, RFC 3168) belong to TCP. An IPv6 socket gets IPV6_TCLASS,
+// and IP_TOS too, because it may carry a v4-mapped connection.
+absl::Status SetTrafficClass(int fd, int family, int tos);
+// Before connect or listen, or the window scale is fixed already. A negative size is left to the kernel. The kernel
+// caps silently at net.core.{w,r}mem_max: kResourceExhausted tells what was asked and what is in force (the rest is
+// set).
+absl::Status SetBuffers(int fd, int sndbuf, int rcvbuf);
+// SO_REUSEADDR, for listening sockets on a fixed port range.
+absl::Status SetReuseAddress(int fd);
+absl::Status SetCongestion(int fd, absl::string_view name);
+absl::StatusOr<std::string> GetCongestion(int fd);
+// SO_MAX_PACING_RATE; 0 leaves the socket unpaced.
+absl::Status SetPacing(int fd, uint64_t bytes_per_second);
+// SO_BINDTODEVICE. Unprivileged since Linux 5.7 on a socket not yet bound to a device; EPERM before.
+absl::Status BindToDevice(int fd, absl::string_view ifname);
+// Aborts at close: SO_LINGER with a timeout of 0.
+absl::Status SetResetOnClose(int fd);
+// The error a non-blocking connect ended with (SO_ERROR); OK when there is none. `what` opens the text.
+absl::Status TakeSocketError(int fd, absl::string_view what);
+
+// Bytes accepted from us and not yet sent (SIOCOUTQNSD), respectively not yet acknowledged (SIOCOUTQ); -1 when the
+// kernel won't tell.
+int UnsentBytes(int fd);
+int QueuedBytes(int fd);
+
+}  // namespace tcpx
+
+#endif  // TCPX_COMMON_SOCKET_H_

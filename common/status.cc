@@ -1,0 +1,68 @@
+#include "common/status.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "absl/strings/str_cat.h"
+
+namespace tcpx {
+namespace {
+
+// glibc offers two functions of this name; overloads pick the one that was declared.
+[[maybe_unused]] const char* MessageOf(int /*result*/, const char* buffer) { return buffer; }
+[[maybe_unused]] const char* MessageOf(const char* result, const char* /*buffer*/) { return result; }
+
+absl::string_view Advice(int err) {
+  switch (err) {
+    case EMFILE:
+      return "; raise the hard limit of open files (ulimit -Hn, LimitNOFILE=) or use fewer lanes";
+    case ENFILE:
+      return "; the host's table of open files is full (sysctl fs.file-max)";
+    case ENOMEM:
+    case ENOBUFS:
+      return "; the kernel is short of memory (container limit, net.ipv4.tcp_mem, locked-memory limit)";
+    default:
+      return "";
+  }
+}
+
+absl::StatusCode CodeOf(int err) {
+  if (IsNetworkErrno(err)) return absl::StatusCode::kUnavailable;
+  return Advice(err).empty() ? absl::StatusCode::kUnknown : absl::StatusCode::kResourceExhausted;
+}
+
+}  // namespace
+
+absl::Status ErrnoStatus(int err, absl::string_view what) {
+  return absl::Status(CodeOf(err), absl::StrCat(what, ": ", ErrnoText(err), Advice(err)));
+}
+
+std::string ErrnoText(int err) {
+  char buffer[128] = "";
+  const char* message = MessageOf(strerror_r(err, buffer, sizeof(buffer)), buffer);
+  return absl::StrCat(message, " (", err, ")");
+}
+
+bool IsNetworkErrno(int err) {
+  switch (err) {
+    case ECONNRESET:
+    case ECONNREFUSED:
+    case ECONNABORTED:
+    case EPIPE:
+    case ETIMEDOUT:
+    case EHOSTUNREACH:
+    case EHOSTDOWN:
+    case ENETUNREACH:
+    case ENETDOWN:
+    case ENETRESET:
+    case ENONET:
+    case ENOTCONN:
+    case ESHUTDOWN:
+    case EPROTO:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace tcpx
