@@ -1,0 +1,21 @@
+// installed_plugin.h: the one plugin behind the exported tables.
+//
+// Purpose: the seam at link time: nccl:shims calls ThePlugin; the shared library defines it with the transport, a test
+//          with a fake.
+//
+// Threads: any thread may call it; the first call may create the plugin.
+// Errors:  none. It must not fail and not do anything expensive: NCCL may call init without using the plugin
+// afterwards.
+#ifndef TCPX_NCCL_INSTALLED_PLUGIN_H_
+#define TCPX_NCCL_INSTALLED_PLUGIN_H_
+
+#include "nccl/plugin_api.h"
+
+namespace tcpx {
+
+// The same object every time, alive until the library is unloaded.
+PluginApi& ThePlugin();
+
+}  // namespace tcpx
+
+#endif  // TCPX_NCCL_INSTALLED_PLUGIN_H_

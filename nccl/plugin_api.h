@@ -1,0 +1,164 @@
+// plugin_api.h: what the transport offers to the NCCL tables, in neutral types.
+//
+// Purpose: the one seam between the versioned ncclNet_vN tables (nccl/shims) and the transport (net_socket). The tables
+//          convert arguments and results and hold no logic; the transport knows no NCCL type.
+//
+// Threads: as NCCL uses a network plugin. Functions may be entered concurrently for different objects. On one Comm,
+//          Send, Receive and Test come from one thread at a time, while RegisterMemory and DeregisterMemory may run
+//          beside them on another.
+// Units:   sizes are bytes, speeds Mbit/s, latencies microseconds.
+// Errors:  an absl::Status whose code says whose fault it was; ResultFromStatus (nccl/result.h) maps it:
+//            kUnavailable         the peer or the network          -> ncclRemoteError
+//            kInvalidArgument     the user or the peer's user      -> ncclInvalidUsage
+//            kFailedPrecondition  a wrong argument (NULL, index)   -> ncclInvalidArgument
+//            kAborted             a CUDA driver call failed        -> ncclUnhandledCudaError
+//            kInternal            our own contract is broken       -> ncclInternalError
+//            anything else        the local kernel                 -> ncclSystemError
+//          "Not yet" is never an error: it is a null object with an OK status.
+#ifndef TCPX_NCCL_PLUGIN_API_H_
+#define TCPX_NCCL_PLUGIN_API_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "common/log_level.h"
+
+namespace tcpx {
+
+// Opaque to the tables; defined by the transport (and by a fake in the tables' own tests).
+class Context;       // one NCCL communicator (v11 and up), or the process (v6 to v10)
+class ListenComm;    // what listen returns
+class Comm;          // a send comm or a receive comm
+class Request;       // one isend, irecv or iflush that has not been reported done
+class MemoryRegion;  // what regMr returns
+
+// Bytes behind listen's and connect's handle: NCCL_NET_HANDLE_MAXSIZE, NCCL 2.12 and later.
+inline constexpr size_t kHandleBytes = 128;
+// Most children of a virtual device: NCCL_NET_MAX_DEVS_PER_NIC of v12 (4 before).
+inline constexpr int kMaxDevicesPerNic = 8;
+// Most buffers of one grouped receive that this plugin ever announces.
+inline constexpr int kMaxGroupedReceives = 8;
+// No traffic class was set: NCCL_NET_TRAFFIC_CLASS_UNDEF, NCCL 2.26.2 and later.
+inline constexpr int kTrafficClassUndefined = -1;
+
+// Kinds of memory, with the bits of NCCL_PTR_HOST, NCCL_PTR_CUDA and NCCL_PTR_DMABUF.
+enum class MemoryType : int { kHost = 1, kCuda = 2, kDmaBuf = 4 };
+
+// The profiler callback of v10 and up; returns 0 on success. `event` must point to a null pointer before a start.
+using ProfilerSink = int (*)(void** event, int type, void* parent, int64_t plugin_id, void* data);
+
+struct ContextOptions {
+  int api_version = 0;                         // 6 to 12
+  uint64_t comm_id = 0;                        // 0 before v11
+  int traffic_class = kTrafficClassUndefined;  // octet as in IPv4 TOS, or kTrafficClassUndefined
+  LogSink log = nullptr;                       // null: stderr
+  ProfilerSink profiler = nullptr;             // null: no events
+};
+
+struct ConnectOptions {
+  int traffic_class = kTrafficClassUndefined;  // v10 only: connect's config; otherwise the context decides
+};
+
+struct DeviceProperties {
+  const char* name = nullptr;      // lives until the library is unloaded
+  const char* pci_path = nullptr;  // null for a device that is not on a PCI bus; lives as long
+  uint64_t guid = 0;
+  int pointer_support = 0;  // bits of MemoryType
+  int speed_mbps = 0;
+  int port = 0;
+  float latency_us = 0;
+  int max_comms = 0;
+  int max_receives = 0;  // largest n of a grouped receive
+  size_t max_p2p_bytes = 0;
+  size_t max_collective_bytes = 0;
+  std::vector<int> children;  // own index for a physical device
+};
+
+struct SendArgs {
+  const void* data = nullptr;
+  size_t bytes = 0;
+  int tag = 0;
+  MemoryRegion* region = nullptr;   // may be null
+  void* profiler_parent = nullptr;  // may be null
+};
+
+struct ReceiveArgs {
+  int count = 0;  // 1 to max_receives
+  void* const* data = nullptr;
+  const size_t* bytes = nullptr;  // capacities
+  const int* tags = nullptr;
+  MemoryRegion* const* regions = nullptr;   // may be null, as may its entries
+  void* const* profiler_parents = nullptr;  // may be null, as may its entries
+  bool optional_completion = false;         // NCCL_NET_OPTIONAL_RECV_COMPLETION was preset
+};
+
+struct FlushArgs {
+  int count = 0;
+  void* const* data = nullptr;
+  const int* bytes = nullptr;
+  MemoryRegion* const* regions = nullptr;
+};
+
+// Hints of setNetAttr (v11 and up); -1 is unknown.
+struct NetworkAttributes {
+  struct Side {
+    int max_concurrent_peers = -1;
+    int min_concurrent_peers = -1;
+    int max_flows_per_peer = -1;
+    int min_flows_per_peer = -1;
+  };
+  Side send;
+  Side receive;
+  uint32_t op = 0xffffffff;
+  uint32_t algorithm = 0xffffffff;
+  uint32_t protocol = 0xffffffff;
+};
+
+class PluginApi {
+ public:
+  virtual ~PluginApi() = default;
+
+  // init of every version. Idempotent for api_version <= 10: returns the one process context.
+  virtual absl::StatusOr<Context*> CreateContext(const ContextOptions& options) = 0;
+  // finalize. A null context is a no-op. Returns once no thread serves this context any more.
+  virtual absl::Status DestroyContext(Context* context) = 0;
+
+  virtual absl::StatusOr<int> DeviceCount() = 0;
+  virtual absl::StatusOr<DeviceProperties> GetProperties(int device) = 0;
+  virtual absl::StatusOr<int> MakeVirtualDevice(absl::Span<const int> children) = 0;
+
+  // `handle` points to kHandleBytes bytes, of any alignment.
+  virtual absl::StatusOr<ListenComm*> Listen(Context* context, int device, void* handle) = 0;
+  // Polled with the same `handle`; null means "not yet". Never blocks.
+  virtual absl::StatusOr<Comm*> Connect(Context* context, int device, void* handle, const ConnectOptions& options) = 0;
+  // Polled; null means "not yet". Never blocks.
+  virtual absl::StatusOr<Comm*> Accept(ListenComm* listen) = 0;
+
+  virtual absl::StatusOr<MemoryRegion*> RegisterMemory(Comm* comm, void* data, size_t bytes, MemoryType type) = 0;
+  // After the return neither the plugin nor the kernel touches the region. Never fails; null is a no-op.
+  virtual void DeregisterMemory(Comm* comm, MemoryRegion* region) = 0;
+
+  // OK with a null *request: cannot post now, call again. The incoming value of *request is never read.
+  virtual absl::Status Send(Comm* comm, const SendArgs& args, Request** request) = 0;
+  virtual absl::Status Receive(Comm* comm, const ReceiveArgs& args, Request** request) = 0;
+  // A null *request means complete.
+  virtual absl::Status Flush(Comm* comm, const FlushArgs& args, Request** request) = 0;
+  // Writes *done always. `sizes` may be null; else one int per buffer. After done the request is gone.
+  virtual absl::Status Test(Request* request, bool* done, int* sizes) = 0;
+
+  // Close always works and never blocks for long; null is a no-op.
+  virtual void CloseSend(Comm* comm) = 0;
+  virtual void CloseReceive(Comm* comm) = 0;
+  virtual void CloseListen(ListenComm* listen) = 0;
+
+  virtual void SetNetworkAttributes(Context* context, const NetworkAttributes& attributes) = 0;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NCCL_PLUGIN_API_H_

@@ -1,0 +1,293 @@
+#include "nccl/shim_common.h"
+
+#include <algorithm>
+#include <atomic>
+#include <climits>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "nccl/installed_plugin.h"
+#include "nccl/result.h"
+
+namespace tcpx::shim {
+namespace {
+
+static_assert(kHandleBytes == NCCL_NET_HANDLE_MAXSIZE);
+static_assert(kMaxDevicesPerNic == NCCL_NET_MAX_DEVS_PER_NIC_V12);
+static_assert(kTrafficClassUndefined == NCCL_NET_TRAFFIC_CLASS_UNDEF);
+static_assert(static_cast<int>(MemoryType::kHost) == NCCL_PTR_HOST);
+static_assert(static_cast<int>(MemoryType::kCuda) == NCCL_PTR_CUDA);
+static_assert(static_cast<int>(MemoryType::kDmaBuf) == NCCL_PTR_DMABUF);
+static_assert(static_cast<int>(LogLevel::kWarn) == NCCL_LOG_WARN);
+static_assert(static_cast<int>(LogLevel::kInfo) == NCCL_LOG_INFO);
+static_assert(static_cast<int>(LogLevel::kTrace) == NCCL_LOG_TRACE);
+
+// No object is larger, and every negative int is when it is cast to size_t.
+constexpr size_t kMostBytes = PTRDIFF_MAX;
+// Every bit of the subsystem mask: a WARN with fewer may be dropped (2.13 to 2.30).
+constexpr unsigned long kEverySubsystem = ~0ul;
+
+// What init was given last. One NCCL per process, so the two callbacks are always the same.
+std::atomic<ncclDebugLogger_t> g_logger{nullptr};
+std::atomic<ncclProfilerCallback_t> g_profiler{nullptr};
+std::atomic<Context*> g_legacy_context{nullptr};
+
+void ForwardLog(LogLevel level, uint64_t subsystem, const char* file, int line, const char* text) {
+  const ncclDebugLogger_t log = g_logger.load(std::memory_order_acquire);
+  if (log == nullptr) return;
+  const unsigned long flags = level == LogLevel::kWarn ? kEverySubsystem : subsystem;
+  log(static_cast<ncclDebugLogLevel>(level), flags, file, line, "%s", text);
+}
+
+int ForwardEvent(void** event, int type, void* parent, int64_t plugin_id, void* data) {
+  const ncclProfilerCallback_t profiler = g_profiler.load(std::memory_order_acquire);
+  return profiler == nullptr ? ncclSuccess : profiler(event, type, parent, plugin_id, data);
+}
+
+void WarnOfInit(const InitArgs& args, const absl::Status& status) {
+  const std::string text = std::string(kName) + ": init failed: " + std::string(status.message());
+  if (args.log == nullptr) {
+    std::fprintf(stderr, "%s\n", text.c_str());
+  } else {
+    ForwardLog(LogLevel::kWarn, kEverySubsystem, __FILE__, __LINE__, text.c_str());
+  }
+}
+
+absl::StatusOr<Context*> CreateContext(const InitArgs& args) {
+  ContextOptions options;
+  options.api_version = args.api_version;
+  options.comm_id = args.comm_id;
+  options.traffic_class = TrafficClass(args.traffic_class);
+  // A null callback does not replace one that other contexts still use.
+  if (args.log != nullptr) {
+    g_logger.store(args.log, std::memory_order_release);
+    options.log = &ForwardLog;
+  }
+  if (args.profiler != nullptr) {
+    g_profiler.store(args.profiler, std::memory_order_release);
+    options.profiler = &ForwardEvent;
+  }
+  absl::StatusOr<Context*> context = ThePlugin().CreateContext(options);
+  if (!context.ok()) WarnOfInit(args, context.status());
+  return context;
+}
+
+// True exactly when `out` was there to be cleared.
+bool Clear(void** out) {
+  if (out == nullptr) return false;
+  *out = nullptr;
+  return true;
+}
+
+template <class T>
+ncclResult_t Deliver(const absl::StatusOr<T*>& made, void** out) {
+  if (made.ok()) *out = *made;
+  return ResultFromStatus(made.status());
+}
+
+ncclResult_t Deliver(const absl::Status& status, Request* request, void** out) {
+  if (status.ok()) *out = request;
+  return ResultFromStatus(status);
+}
+
+ncclResult_t Deliver(const absl::StatusOr<int>& counted, int* out) {
+  if (counted.ok()) *out = *counted;
+  return ResultFromStatus(counted.status());
+}
+
+bool IsBuffer(const void* data, size_t size) { return size <= kMostBytes && (data != nullptr || size == 0); }
+
+bool IsGroup(int n) { return n >= 1 && n <= kMaxGroupedReceives; }
+
+bool IsMemoryType(int type) { return type == NCCL_PTR_HOST || type == NCCL_PTR_CUDA || type == NCCL_PTR_DMABUF; }
+
+// Zero would fail every connection and means that the transport has no limit.
+size_t ClipToNccl(size_t limit) {
+  const size_t most = NCCL_MAX_NET_SIZE_BYTES;
+  return limit == 0 ? most : std::min(limit, most);
+}
+
+// The memory handles of a group, as what they are.
+class Regions {
+ public:
+  Regions(void* const* mhandles, int n) : given_(mhandles != nullptr) {
+    for (int i = 0; given_ && i < n; ++i) regions_[i] = static_cast<MemoryRegion*>(mhandles[i]);
+  }
+  MemoryRegion* const* get() const { return given_ ? regions_ : nullptr; }
+
+ private:
+  bool given_;
+  MemoryRegion* regions_[kMaxGroupedReceives];
+};
+
+template <class Size>
+bool AreBuffers(void* const* data, const Size* sizes, int n) {
+  if (!IsGroup(n) || data == nullptr || sizes == nullptr) return false;
+  for (int i = 0; i < n; ++i) {
+    if (!IsBuffer(data[i], static_cast<size_t>(sizes[i]))) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+ncclResult_t InitLegacy(const InitArgs& args) {
+  const absl::StatusOr<Context*> context = CreateContext(args);
+  g_legacy_context.store(context.ok() ? *context : nullptr, std::memory_order_release);
+  return ncclSuccess;
+}
+
+Context* LegacyContext() { return g_legacy_context.load(std::memory_order_acquire); }
+
+ncclResult_t LegacyDevices(int* count) {
+  if (LegacyContext() != nullptr) return Devices(count);
+  if (count == nullptr) return ncclInvalidArgument;
+  *count = 0;
+  return ncclSuccess;
+}
+
+ncclResult_t InitContext(void** ctx, const InitArgs& args) {
+  if (!Clear(ctx)) return ncclInvalidArgument;
+  return Deliver(CreateContext(args), ctx);
+}
+
+ncclResult_t Finalize(void* ctx) {
+  if (ctx == nullptr) return ncclSuccess;
+  return ResultFromStatus(ThePlugin().DestroyContext(static_cast<Context*>(ctx)));
+}
+
+ncclResult_t Devices(int* count) {
+  if (count == nullptr) return ncclInvalidArgument;
+  *count = 0;
+  return Deliver(ThePlugin().DeviceCount(), count);
+}
+
+int TrafficClass(int configured) { return configured == INT_MIN ? kTrafficClassUndefined : configured; }
+
+ncclResult_t ReadProperties(int dev, DeviceProperties* properties) {
+  absl::StatusOr<DeviceProperties> read = ThePlugin().GetProperties(dev);
+  if (!read.ok()) return ResultFromStatus(read.status());
+  *properties = *std::move(read);
+  properties->max_p2p_bytes = ClipToNccl(properties->max_p2p_bytes);
+  properties->max_collective_bytes = ClipToNccl(properties->max_collective_bytes);
+  if (properties->children.empty()) properties->children = {dev};
+  return ncclSuccess;
+}
+
+ncclResult_t MakeVirtualDevice(int* index, const int* children, int count, int count_max) {
+  if (index == nullptr || count < 1 || count > count_max) return ncclInvalidArgument;
+  return Deliver(ThePlugin().MakeVirtualDevice(absl::MakeConstSpan(children, count)), index);
+}
+
+ncclResult_t Listen(void* ctx, int dev, void* handle, void** listen_comm) {
+  if (!Clear(listen_comm) || ctx == nullptr || handle == nullptr) return ncclInvalidArgument;
+  return Deliver(ThePlugin().Listen(static_cast<Context*>(ctx), dev, handle), listen_comm);
+}
+
+ncclResult_t Connect(void* ctx, int dev, void* handle, int traffic_class, void** send_comm) {
+  if (!Clear(send_comm) || ctx == nullptr || handle == nullptr) return ncclInvalidArgument;
+  const ConnectOptions options{TrafficClass(traffic_class)};
+  return Deliver(ThePlugin().Connect(static_cast<Context*>(ctx), dev, handle, options), send_comm);
+}
+
+ncclResult_t Accept(void* listen_comm, void** recv_comm) {
+  if (!Clear(recv_comm) || listen_comm == nullptr) return ncclInvalidArgument;
+  return Deliver(ThePlugin().Accept(static_cast<ListenComm*>(listen_comm)), recv_comm);
+}
+
+ncclResult_t RegMr(void* comm, void* data, size_t size, int type, void** mhandle) {
+  if (!Clear(mhandle) || comm == nullptr || !IsBuffer(data, size) || !IsMemoryType(type)) return ncclInvalidArgument;
+  return Deliver(ThePlugin().RegisterMemory(static_cast<Comm*>(comm), data, size, static_cast<MemoryType>(type)),
+                 mhandle);
+}
+
+// An error here or from a close would keep NCCL from releasing everything that is left (2.12 to 2.30).
+ncclResult_t DeregMr(void* comm, void* mhandle) {
+  if (comm != nullptr && mhandle != nullptr) {
+    ThePlugin().DeregisterMemory(static_cast<Comm*>(comm), static_cast<MemoryRegion*>(mhandle));
+  }
+  return ncclSuccess;
+}
+
+ncclResult_t Send(const SendCall& call, void** request) {
+  if (!Clear(request) || call.comm == nullptr || !IsBuffer(call.data, call.size)) return ncclInvalidArgument;
+  SendArgs args;
+  args.data = call.data;
+  args.bytes = call.size;
+  args.tag = call.tag;
+  args.region = static_cast<MemoryRegion*>(call.mhandle);
+  args.profiler_parent = call.phandle;
+  Request* posted = nullptr;
+  const absl::Status status = ThePlugin().Send(static_cast<Comm*>(call.comm), args, &posted);
+  return Deliver(status, posted, request);
+}
+
+ncclResult_t Receive(const ReceiveCall& call, void** request) {
+  // Compared, never dereferenced: unless it is the preset, it is left over from an earlier use of the slot.
+  const bool preset = request != nullptr && reinterpret_cast<intptr_t>(*request) == NCCL_NET_OPTIONAL_RECV_COMPLETION;
+  if (!Clear(request) || call.comm == nullptr || call.tags == nullptr) return ncclInvalidArgument;
+  if (!AreBuffers(call.data, call.sizes, call.n)) return ncclInvalidArgument;
+  const Regions regions(call.mhandles, call.n);
+  ReceiveArgs args;
+  args.count = call.n;
+  args.data = call.data;
+  args.bytes = call.sizes;
+  args.tags = call.tags;
+  args.regions = regions.get();
+  args.profiler_parents = call.phandles;
+  args.optional_completion = call.reads_request && preset && call.n == 1;
+  Request* posted = nullptr;
+  const absl::Status status = ThePlugin().Receive(static_cast<Comm*>(call.comm), args, &posted);
+  return Deliver(status, posted, request);
+}
+
+ncclResult_t Flush(void* comm, int n, void** data, int* sizes, void** mhandles, void** request) {
+  if (!Clear(request) || comm == nullptr || !AreBuffers(data, sizes, n)) return ncclInvalidArgument;
+  const Regions regions(mhandles, n);
+  FlushArgs args;
+  args.count = n;
+  args.data = data;
+  args.bytes = sizes;
+  args.regions = regions.get();
+  Request* posted = nullptr;
+  const absl::Status status = ThePlugin().Flush(static_cast<Comm*>(comm), args, &posted);
+  return Deliver(status, posted, request);
+}
+
+ncclResult_t Test(void* request, int* done, int* sizes) {
+  if (done == nullptr) return ncclInvalidArgument;
+  *done = 0;
+  if (request == nullptr) return ncclInvalidArgument;
+  bool finished = false;
+  const absl::Status status = ThePlugin().Test(static_cast<Request*>(request), &finished, sizes);
+  if (status.ok() && finished) *done = 1;
+  return ResultFromStatus(status);
+}
+
+ncclResult_t CloseSend(void* comm) {
+  if (comm != nullptr) ThePlugin().CloseSend(static_cast<Comm*>(comm));
+  return ncclSuccess;
+}
+
+ncclResult_t CloseRecv(void* comm) {
+  if (comm != nullptr) ThePlugin().CloseReceive(static_cast<Comm*>(comm));
+  return ncclSuccess;
+}
+
+ncclResult_t CloseListen(void* comm) {
+  if (comm != nullptr) ThePlugin().CloseListen(static_cast<ListenComm*>(comm));
+  return ncclSuccess;
+}
+
+ncclResult_t SetNetworkAttributes(void* ctx, const NetworkAttributes& attributes) {
+  if (ctx == nullptr) return ncclInvalidArgument;
+  ThePlugin().SetNetworkAttributes(static_cast<Context*>(ctx), attributes);
+  return ncclSuccess;
+}
+
+}  // namespace tcpx::shim

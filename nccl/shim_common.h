@@ -1,0 +1,93 @@
+// shim_common.h: the work behind the tables, once for all versions, in the widest shape that any version has.
+//
+// Purpose: checks what NCCL passes, converts it to plugin_api.h and the outcome back. shims.cc brings the arguments of
+//          each version into this shape.
+//
+// Threads: as NCCL's; the logger, the profiler callback and the context of v6 to v10 are kept in atomics.
+// Units:   sizes are bytes. A negative int size arrives here as a huge size_t and is refused.
+// Errors:  ncclInvalidArgument for a missing or senseless argument, otherwise what ResultFromStatus says. Whatever the
+//          outcome, *request, *done, comms, handles and counts are written.
+// Source:  NCCL 2.13 to 2.30: what it passes and what it tolerates.
+#ifndef TCPX_NCCL_SHIM_COMMON_H_
+#define TCPX_NCCL_SHIM_COMMON_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "nccl/net_types.h"
+#include "nccl/plugin_api.h"
+
+namespace tcpx::shim {
+
+// What NCCL_NET must say, in every version.
+inline constexpr char kName[] = "tcpx";
+
+// What NCCL gives to init.
+struct InitArgs {
+  int api_version = 0;
+  uint64_t comm_id = 0;
+  int traffic_class = NCCL_NET_TRAFFIC_CLASS_UNDEF;
+  ncclDebugLogger_t log = nullptr;            // null: stderr
+  ncclProfilerCallback_t profiler = nullptr;  // null: no events
+};
+
+// init of v6 to v10. Always succeeds: NCCL 2.28.3 to 2.29.3 crash when such an init fails. LegacyDevices tells instead.
+ncclResult_t InitLegacy(const InitArgs& args);
+// The context of the last InitLegacy; null before the first one and after one that could not make it.
+Context* LegacyContext();
+// Zero devices while there is no LegacyContext.
+ncclResult_t LegacyDevices(int* count);
+
+// init of v11 and up.
+ncclResult_t InitContext(void** ctx, const InitArgs& args);
+ncclResult_t Finalize(void* ctx);
+ncclResult_t Devices(int* count);
+
+// A config's traffic class as the transport understands it: also INT_MIN, NCCL's "not configured", becomes undefined.
+int TrafficClass(int configured);
+
+// `properties` is set only on success. Limits are in NCCL's range and `children` is not empty then.
+ncclResult_t ReadProperties(int dev, DeviceProperties* properties);
+ncclResult_t MakeVirtualDevice(int* index, const int* children, int count, int count_max);
+
+ncclResult_t Listen(void* ctx, int dev, void* handle, void** listen_comm);
+ncclResult_t Connect(void* ctx, int dev, void* handle, int traffic_class, void** send_comm);
+ncclResult_t Accept(void* listen_comm, void** recv_comm);
+
+ncclResult_t RegMr(void* comm, void* data, size_t size, int type, void** mhandle);
+ncclResult_t DeregMr(void* comm, void* mhandle);
+
+struct SendCall {
+  void* comm = nullptr;
+  void* data = nullptr;
+  size_t size = 0;
+  int tag = 0;
+  void* mhandle = nullptr;
+  void* phandle = nullptr;
+};
+ncclResult_t Send(const SendCall& call, void** request);
+
+struct ReceiveCall {
+  void* comm = nullptr;
+  int n = 0;
+  void** data = nullptr;
+  const size_t* sizes = nullptr;
+  int* tags = nullptr;
+  void** mhandles = nullptr;
+  void** phandles = nullptr;
+  bool reads_request = false;  // v9 and up: *request may hold NCCL_NET_OPTIONAL_RECV_COMPLETION on entry
+};
+ncclResult_t Receive(const ReceiveCall& call, void** request);
+
+ncclResult_t Flush(void* comm, int n, void** data, int* sizes, void** mhandles, void** request);
+ncclResult_t Test(void* request, int* done, int* sizes);
+
+ncclResult_t CloseSend(void* comm);
+ncclResult_t CloseRecv(void* comm);
+ncclResult_t CloseListen(void* comm);
+
+ncclResult_t SetNetworkAttributes(void* ctx, const NetworkAttributes& attributes);
+
+}  // namespace tcpx::shim
+
+#endif  // TCPX_NCCL_SHIM_COMMON_H_

@@ -1,0 +1,239 @@
+#include "nccl/shims.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <iterator>
+
+#include "nccl/plugin_api.h"
+#include "nccl/shim_common.h"
+
+namespace tcpx::shim {
+namespace {
+
+// Entries are in the order of the tables. A suffix names the version that brought the signature; template parameters
+// for types are deduced from the table's entry.
+
+template <int kVersion>
+ncclResult_t InitV6(ncclDebugLogger_t log) {
+  InitArgs args;
+  args.api_version = kVersion;
+  args.log = log;
+  return InitLegacy(args);
+}
+
+ncclResult_t InitV10(ncclDebugLogger_t log, ncclProfilerCallback_t profiler) {
+  InitArgs args;
+  args.api_version = 10;
+  args.log = log;
+  args.profiler = profiler;
+  return InitLegacy(args);
+}
+
+// The config is valid during the call only.
+template <class Config>
+int TrafficClassOf(const Config* config) {
+  return config == nullptr ? NCCL_NET_TRAFFIC_CLASS_UNDEF : config->trafficClass;
+}
+
+template <int kVersion, class Config>
+ncclResult_t InitV11(void** ctx, uint64_t comm_id, Config* config, ncclDebugLogger_t log,
+                     ncclProfilerCallback_t profiler) {
+  InitArgs args;
+  args.api_version = kVersion;
+  args.comm_id = comm_id;
+  args.traffic_class = TrafficClassOf(config);
+  args.log = log;
+  args.profiler = profiler;
+  return InitContext(ctx, args);
+}
+
+template <class Props>
+void FillCommon(const DeviceProperties& from, Props* to) {
+  to->name = const_cast<char*>(from.name);
+  to->pciPath = const_cast<char*>(from.pci_path);
+  to->guid = from.guid;
+  to->ptrSupport = from.pointer_support;
+  to->speed = from.speed_mbps;
+  to->port = from.port;
+  to->latency = from.latency_us;
+  to->maxComms = from.max_comms;
+  to->maxRecvs = from.max_receives;
+}
+
+// More children than the version can name are left out.
+template <class VProps>
+void FillChildren(const DeviceProperties& from, VProps* to) {
+  to->ndevs = static_cast<int>(std::min(from.children.size(), std::size(to->devs)));
+  std::copy_n(from.children.begin(), to->ndevs, to->devs);
+}
+
+// regIsGlobal and forceFlush stay 0.
+template <int kVersion, class Props>
+ncclResult_t GetProperties(int dev, Props* to) {
+  if (to == nullptr) return ncclInvalidArgument;
+  std::memset(to, 0, sizeof(*to));
+  DeviceProperties from;
+  const ncclResult_t result = ReadProperties(dev, &from);
+  if (result != ncclSuccess) return result;
+  FillCommon(from, to);
+  if constexpr (kVersion >= 7) {
+    to->netDeviceType = NCCL_NET_DEVICE_HOST;
+    to->netDeviceVersion = NCCL_NET_DEVICE_INVALID_VERSION;
+  }
+  if constexpr (kVersion >= 9) {
+    FillChildren(from, &to->vProps);
+    to->maxP2pBytes = from.max_p2p_bytes;
+    to->maxCollBytes = from.max_collective_bytes;
+  }
+  if constexpr (kVersion >= 11) to->maxMultiRequestSize = 1;
+  if constexpr (kVersion >= 12) to->railId = to->planeId = NCCL_NET_ID_UNDEF;
+  return ncclSuccess;
+}
+
+ncclResult_t ListenV6(int dev, void* handle, void** listen_comm) {
+  return Listen(LegacyContext(), dev, handle, listen_comm);
+}
+
+ncclResult_t ConnectV6(int dev, void* handle, void** send_comm) {
+  return Connect(LegacyContext(), dev, handle, NCCL_NET_TRAFFIC_CLASS_UNDEF, send_comm);
+}
+
+// The device handles of this and the next ones are for devices that a GPU drives; a host device must not write them.
+ncclResult_t ConnectV7(int dev, void* handle, void** send_comm, ncclNetDeviceHandle_v7_t** /*send_dev_comm*/) {
+  return ConnectV6(dev, handle, send_comm);
+}
+
+ncclResult_t ConnectV10(int dev, ncclNetCommConfig_v10_t* config, void* handle, void** send_comm,
+                        ncclNetDeviceHandle_v10_t** /*send_dev_comm*/) {
+  return Connect(LegacyContext(), dev, handle, TrafficClassOf(config), send_comm);
+}
+
+ncclResult_t ConnectV11(void* ctx, int dev, void* handle, void** send_comm,
+                        ncclNetDeviceHandle_v11_t** /*send_dev_comm*/) {
+  return Connect(ctx, dev, handle, NCCL_NET_TRAFFIC_CLASS_UNDEF, send_comm);
+}
+
+ncclResult_t AcceptV7(void* listen_comm, void** recv_comm, ncclNetDeviceHandle_v7_t** /*recv_dev_comm*/) {
+  return Accept(listen_comm, recv_comm);
+}
+
+ncclResult_t RegMrV6(void* comm, void* data, int size, int type, void** mhandle) {
+  return RegMr(comm, data, static_cast<size_t>(size), type, mhandle);
+}
+
+// Size is int up to v8.
+template <class Size>
+ncclResult_t IsendV6(void* comm, void* data, Size size, int tag, void* mhandle, void** request) {
+  return Send({comm, data, static_cast<size_t>(size), tag, mhandle, nullptr}, request);
+}
+
+ncclResult_t IsendV10(void* comm, void* data, size_t size, int tag, void* mhandle, void* phandle, void** request) {
+  return Send({comm, data, size, tag, mhandle, phandle}, request);
+}
+
+ncclResult_t IrecvV10(void* comm, int n, void** data, size_t* sizes, int* tags, void** mhandles, void** phandles,
+                      void** request) {
+  return Receive({comm, n, data, sizes, tags, mhandles, phandles, true}, request);
+}
+
+ncclResult_t IrecvV9(void* comm, int n, void** data, size_t* sizes, int* tags, void** mhandles, void** request) {
+  return IrecvV10(comm, n, data, sizes, tags, mhandles, nullptr, request);
+}
+
+ncclResult_t IrecvV6(void* comm, int n, void** data, int* sizes, int* tags, void** mhandles, void** request) {
+  size_t wide[kMaxGroupedReceives];  // Receive refuses a larger n and a negative size.
+  if (sizes != nullptr) std::copy_n(sizes, std::clamp(n, 0, kMaxGroupedReceives), wide);
+  return Receive({comm, n, data, sizes == nullptr ? nullptr : wide, tags, mhandles, nullptr, false}, request);
+}
+
+template <class VProps>
+ncclResult_t MakeVDevice(int* index, VProps* props) {
+  if (props == nullptr) return ncclInvalidArgument;
+  return MakeVirtualDevice(index, props->devs, props->ndevs, static_cast<int>(std::size(props->devs)));
+}
+
+template <class CommAttr>
+NetworkAttributes::Side SideOf(const CommAttr& attr) {
+  return {attr.maxConcurrentPeers, attr.minConcurrentPeers, attr.maxFlowsPerPeer, attr.minFlowsPerPeer};
+}
+
+template <class Attr>
+ncclResult_t SetNetAttr(void* ctx, Attr* attr) {
+  if (attr == nullptr) return ncclInvalidArgument;
+  return SetNetworkAttributes(
+      ctx, {SideOf(attr->sendCommAttr), SideOf(attr->recvCommAttr), attr->op, attr->algo, attr->proto});
+}
+
+template <class Table>
+constexpr void FillSetUp(Table* table) {
+  constexpr int kVersion = kNetVersion<Table>;
+  if constexpr (kVersion < 10) table->init = InitV6<kVersion>;
+  if constexpr (kVersion == 10) table->init = InitV10;
+  if constexpr (kVersion < 11) {
+    table->devices = LegacyDevices;
+    table->listen = ListenV6;
+  } else {
+    table->init = InitV11<kVersion>;
+    table->devices = Devices;
+    table->listen = Listen;
+    table->finalize = Finalize;
+    table->makeVDevice = MakeVDevice;
+    table->setNetAttr = SetNetAttr;
+  }
+  table->getProperties = GetProperties<kVersion>;
+}
+
+template <class Table>
+constexpr void FillConnections(Table* table) {
+  constexpr int kVersion = kNetVersion<Table>;
+  if constexpr (kVersion == 6) table->connect = ConnectV6;
+  if constexpr (kVersion >= 7 && kVersion <= 9) table->connect = ConnectV7;
+  if constexpr (kVersion == 10) table->connect = ConnectV10;
+  if constexpr (kVersion >= 11) table->connect = ConnectV11;
+  if constexpr (kVersion == 6) table->accept = Accept;
+  if constexpr (kVersion >= 7) table->accept = AcceptV7;
+  table->closeSend = CloseSend;
+  table->closeRecv = CloseRecv;
+  table->closeListen = CloseListen;
+}
+
+template <class Table>
+constexpr void FillTransfers(Table* table) {
+  constexpr int kVersion = kNetVersion<Table>;
+  if constexpr (kVersion <= 7) table->regMr = RegMrV6;
+  if constexpr (kVersion >= 8) table->regMr = RegMr;
+  table->deregMr = DeregMr;
+  if constexpr (kVersion <= 9) table->isend = IsendV6;
+  if constexpr (kVersion >= 10) table->isend = IsendV10;
+  if constexpr (kVersion <= 8) table->irecv = IrecvV6;
+  if constexpr (kVersion == 9) table->irecv = IrecvV9;
+  if constexpr (kVersion >= 10) table->irecv = IrecvV10;
+  table->iflush = Flush;
+  table->test = Test;
+}
+
+// Entries that nobody fills are null, as shims.h lists.
+template <class Table>
+constexpr Table MakeTable() {
+  Table table = {};
+  table.name = kName;
+  FillSetUp(&table);
+  FillConnections(&table);
+  FillTransfers(&table);
+  return table;
+}
+
+}  // namespace
+}  // namespace tcpx::shim
+
+extern "C" {
+constexpr ncclNet_v6_t ncclNetPlugin_v6 = tcpx::shim::MakeTable<ncclNet_v6_t>();
+constexpr ncclNet_v7_t ncclNetPlugin_v7 = tcpx::shim::MakeTable<ncclNet_v7_t>();
+constexpr ncclNet_v8_t ncclNetPlugin_v8 = tcpx::shim::MakeTable<ncclNet_v8_t>();
+constexpr ncclNet_v9_t ncclNetPlugin_v9 = tcpx::shim::MakeTable<ncclNet_v9_t>();
+constexpr ncclNet_v10_t ncclNetPlugin_v10 = tcpx::shim::MakeTable<ncclNet_v10_t>();
+constexpr ncclNet_v11_t ncclNetPlugin_v11 = tcpx::shim::MakeTable<ncclNet_v11_t>();
+constexpr ncclNet_v12_t ncclNetPlugin_v12 = tcpx::shim::MakeTable<ncclNet_v12_t>();
+}  // extern "C"

@@ -1,0 +1,28 @@
+// shims.h: the tables that NCCL looks up by name with dlsym.
+//
+// Purpose: ncclNetPlugin_vN, N from 6 to 12, are the only symbols that the shared library exports. A release takes the
+//          newest one that it knows. They hold no logic (shim_common.h) and talk to ThePlugin (installed_plugin.h).
+//
+// Threads: constant; no code runs at load time.
+// Errors:  see shim_common.h. regMrDmaBuf, getDeviceMr and irecvConsumed are null in every version. makeVDevice is null
+//          in v9 and v10, because NCCL 2.24 to 2.26 loses devices or loops if it is refused there.
+// Source:  NCCL 2.13 to 2.30.
+#ifndef TCPX_NCCL_SHIMS_H_
+#define TCPX_NCCL_SHIMS_H_
+
+#include "nccl/versions.h"
+
+// `extern` matters: a const object has internal linkage otherwise, inside extern "C" as well.
+extern "C" {
+#define TCPX_EXPORTED __attribute__((visibility("default")))
+extern TCPX_EXPORTED const ncclNet_v6_t ncclNetPlugin_v6;
+extern TCPX_EXPORTED const ncclNet_v7_t ncclNetPlugin_v7;
+extern TCPX_EXPORTED const ncclNet_v8_t ncclNetPlugin_v8;
+extern TCPX_EXPORTED const ncclNet_v9_t ncclNetPlugin_v9;
+extern TCPX_EXPORTED const ncclNet_v10_t ncclNetPlugin_v10;
+extern TCPX_EXPORTED const ncclNet_v11_t ncclNetPlugin_v11;
+extern TCPX_EXPORTED const ncclNet_v12_t ncclNetPlugin_v12;
+#undef TCPX_EXPORTED
+}  // extern "C"
+
+#endif  // TCPX_NCCL_SHIMS_H_
