@@ -1,0 +1,307 @@
+#include "net_socket/acceptor.h"
+
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/random.h"
+#include "common/socket.h"
+#include "common/status.h"
+#include "net_socket/lane_socket.h"
+
+namespace tcpx {
+namespace {
+
+// As NCCL's listening sockets; the kernel cuts it to net.core.somaxconn.
+constexpr int kBacklog = 16384;
+// Strangers that may be silent at the same time; beyond, the oldest goes. Too low: a burst of real peers is cut; too
+// high: descriptors run out.
+constexpr size_t kGreetingsMax = 4096;
+// After the descriptor limit was hit, the listener rests this long instead of spinning on its backlog.
+constexpr int64_t kRestNs = 100 * kMillisecond;
+
+}  // namespace
+
+// The shared socket of one device.
+class Acceptor::Listener final : public Reactor::Handler {
+ public:
+  Listener(Acceptor* acceptor, OwnedFd fd) : acceptor_(acceptor), fd_(std::move(fd)) {}
+
+  Reactor& reactor() { return acceptor_->runtime_->reactor; }
+  int fd() const { return fd_.get(); }
+
+  void OnEvents(uint32_t) override;
+
+ private:
+  void Rest(int err) {
+    TCPX_WARN("accept: %s; new connections wait. Raise the limit of open files (ulimit -n)", ErrnoText(err));
+    reactor().ChangeInLoop(fd_.get(), 0);
+    reactor().AddTimerInLoop(MonotonicNanos() + kRestNs, [this] { reactor().ChangeInLoop(fd_.get(), EPOLLIN); });
+  }
+
+  Acceptor* const acceptor_;
+  OwnedFd fd_;
+};
+
+// A socket that has not said its whole hello.
+class Acceptor::Greeting final : public Reactor::Handler {
+ public:
+  Greeting(Acceptor* acceptor, OwnedFd socket) : fd(std::move(socket)), acceptor_(acceptor) {}
+
+  void StartInLoop(int64_t now) {
+    started_ns = now;
+    Reactor& reactor = acceptor_->runtime_->reactor;
+    timer = reactor.AddTimerInLoop(now + acceptor_->runtime_->options.hello_timeout_ns,
+                                   [this] { acceptor_->ForgetInLoop(this); });
+    if (!reactor.WatchInLoop(fd.get(), EPOLLIN | EPOLLRDHUP, this).ok()) acceptor_->ForgetInLoop(this);
+  }
+
+  void OnEvents(uint32_t) override {
+    const ssize_t got = recv(fd.get(), bytes + have, kHelloBytes - have, MSG_DONTWAIT);
+    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return;
+    have += got > 0 ? static_cast<size_t>(got) : 0;
+    if (got <= 0 || (have >= sizeof(uint32_t) && DecodeHello(bytes, &hello) != nullptr)) {
+      acceptor_->ForgetInLoop(this);
+    } else if (have == kHelloBytes) {
+      acceptor_->GreetedInLoop(this);
+    }
+  }
+
+  OwnedFd fd;
+  Hello hello;
+  Reactor::TimerId timer;
+  int64_t started_ns = 0;
+
+ private:
+  Acceptor* const acceptor_;
+  size_t have = 0;
+  char bytes[kHelloBytes] = {};
+};
+
+// A connection of which lanes are missing.
+struct Acceptor::Pending {
+  std::shared_ptr<Listening> listening;
+  Hello hello;  // of lane 0
+  std::vector<LaneSocket> lanes;
+  int present = 0;
+  Reactor::TimerId timer;
+};
+
+void Acceptor::Listener::OnEvents(uint32_t) {
+  for (int round = 0; round < 64; ++round) {
+    OwnedFd fd(accept4(fd_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!fd.valid()) {
+      const int err = errno;
+      if (err == EMFILE || err == ENFILE || err == ENOMEM || err == ENOBUFS) Rest(err);
+      return;  // EAGAIN, or a dialler that has gone already: the next event brings the rest.
+    }
+    auto greeting = std::make_unique<Greeting>(acceptor_, std::move(fd));
+    Greeting* raw = greeting.get();
+    acceptor_->greetings_.emplace(raw, std::move(greeting));
+    raw->StartInLoop(MonotonicNanos());
+    if (acceptor_->greetings_.size() > kGreetingsMax) {
+      auto oldest = std::min_element(acceptor_->greetings_.begin(), acceptor_->greetings_.end(),
+                                     [](auto& a, auto& b) { return a.second->started_ns < b.second->started_ns; });
+      acceptor_->ForgetInLoop(oldest->first);
+    }
+  }
+}
+
+Acceptor::Acceptor(Runtime* runtime) : runtime_(runtime) {}
+
+Acceptor::~Acceptor() = default;
+
+absl::StatusOr<OwnedFd> Acceptor::OpenSocket(const Device& device) {
+  SocketAddress address = device.interface.address;
+  auto fd = StreamSocket(address.family());
+  if (!fd.ok()) return fd.status();
+  const PortRange& range = runtime_->options.port_range;
+  for (int port = range.low; port <= range.high; ++port) {
+    address.set_port(static_cast<uint16_t>(port));
+    if (bind(fd->get(), address.sockaddr(), address.length()) == 0) {
+      if (listen(fd->get(), kBacklog) == 0) return fd;
+      return ErrnoStatus(errno, "listen on " + address.ToString());
+    }
+    if (errno != EADDRINUSE || port == range.high) break;
+  }
+  return ErrnoStatus(errno,
+                     "bind to " + address.ToString() + (range.any() ? "" : " (TCPX_PORT_RANGE has no free port)"));
+}
+
+absl::StatusOr<std::shared_ptr<Listening>> Acceptor::Listen(const Device& device, uint64_t comm_id, Handle* handle) {
+  auto listening = std::make_shared<Listening>();
+  absl::Status random = FillRandom(listening->ticket.data(), listening->ticket.size());
+  if (!random.ok()) return random;
+  listening->comm_id = comm_id;
+  listening->device = device.index;
+  std::lock_guard<std::mutex> lock(mutex_);
+  auto known = addresses_.find(device.index);
+  if (known == addresses_.end()) {
+    auto fd = OpenSocket(device);
+    if (!fd.ok()) return fd.status();
+    auto address = LocalAddress(fd->get());
+    if (!address.ok()) return address.status();
+    known = addresses_.emplace(device.index, *address).first;
+    TCPX_INFO("device %d: listens on %s", device.index, address->ToString());
+    auto listener = std::make_shared<std::unique_ptr<Listener>>(std::make_unique<Listener>(this, *std::move(fd)));
+    runtime_->reactor.Post([this, listener] {
+      Listener* raw = listener->get();
+      listeners_.push_back(std::move(*listener));
+      absl::Status watched = runtime_->reactor.WatchInLoop(raw->fd(), EPOLLIN, raw);
+      if (!watched.ok()) TCPX_WARN("the listening socket can't be watched: %s", std::string(watched.message()));
+    });
+  }
+  handle->address = known->second;
+  handle->ticket = listening->ticket;
+  listenings_[listening->ticket] = listening;
+  return listening;
+}
+
+std::unique_ptr<ReceiveComm> Acceptor::Accept(Listening* listening) {
+  if (listening->ready_count.load(std::memory_order_acquire) == 0) return nullptr;
+  std::lock_guard<std::mutex> lock(listening->mutex);
+  if (listening->ready.empty()) return nullptr;
+  auto comm = std::move(listening->ready.front());
+  listening->ready.pop_front();
+  listening->ready_count.fetch_sub(1, std::memory_order_relaxed);
+  return comm;
+}
+
+void Acceptor::CloseListen(const std::shared_ptr<Listening>& listening) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    listenings_.erase(listening->ticket);
+  }
+  std::deque<std::unique_ptr<ReceiveComm>> left;
+  {
+    std::lock_guard<std::mutex> lock(listening->mutex);
+    listening->closed = true;
+    left.swap(listening->ready);
+  }
+  for (auto& comm : left) comm->Close();
+  runtime_->reactor.Post([this, listening] {
+    std::vector<ConnectionId> gone;
+    for (auto& [id, pending] : pending_) {
+      if (pending->listening == listening) gone.push_back(id);
+    }
+    for (const ConnectionId& id : gone) DropPendingInLoop(id);
+  });
+}
+
+void Acceptor::Close() {
+  runtime_->reactor.RunSync([this] {
+    for (auto& listener : listeners_) runtime_->reactor.UnwatchInLoop(listener->fd());
+    listeners_.clear();
+    while (!greetings_.empty()) ForgetInLoop(greetings_.begin()->first);
+    while (!pending_.empty()) DropPendingInLoop(ConnectionId(pending_.begin()->first));
+  });
+}
+
+std::shared_ptr<Listening> Acceptor::Find(const Ticket& ticket) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  auto found = listenings_.find(ticket);
+  return found == listenings_.end() ? nullptr : found->second;
+}
+
+void Acceptor::ForgetInLoop(Greeting* greeting) {
+  runtime_->reactor.CancelTimerInLoop(greeting->timer);
+  if (greeting->fd.valid()) runtime_->reactor.UnwatchInLoop(greeting->fd.get());
+  greetings_.erase(greeting);
+}
+
+void Acceptor::DropPendingInLoop(const ConnectionId& id) {
+  auto found = pending_.find(id);
+  runtime_->reactor.CancelTimerInLoop(found->second->timer);
+  pending_.erase(found);
+}
+
+HelloStatus Acceptor::AdmitInLoop(const Hello& hello, Pending** out) {
+  if (hello.version != kWireVersion) return HelloStatus::kWrongVersion;
+  std::shared_ptr<Listening> listening = Find(hello.ticket);
+  if (listening == nullptr) return HelloStatus::kUnknownTicket;
+  if (hello.lanes == 0 || hello.lanes > kLanesMax || hello.lane >= hello.lanes) return HelloStatus::kBadLane;
+  auto found = pending_.find(hello.connection_id);
+  if (found == pending_.end()) {
+    if (listening->connections.contains(hello.connection_id)) return HelloStatus::kDuplicateLane;
+    if (hello.lane != 0) return HelloStatus::kBadLane;
+    listening->connections.insert(hello.connection_id);
+    auto pending = std::make_unique<Pending>();
+    pending->listening = listening;
+    pending->hello = hello;
+    pending->lanes.resize(hello.lanes);
+    // Lanes that wait for a retry of the dialler's must not be given up before it gives up.
+    const Options& options = runtime_->options;
+    const int64_t retries_ns = int64_t{options.retry_count} * (options.retry_count + 1) / 2 * options.retry_sleep_ns;
+    pending->timer = runtime_->reactor.AddTimerInLoop(MonotonicNanos() + 2 * options.hello_timeout_ns + retries_ns,
+                                                      [this, id = hello.connection_id] { DropPendingInLoop(id); });
+    found = pending_.emplace(hello.connection_id, std::move(pending)).first;
+  }
+  Pending* pending = found->second.get();
+  if (pending->listening != listening || pending->hello.lanes != hello.lanes) return HelloStatus::kBadLane;
+  if (pending->lanes[hello.lane].fd.valid()) return HelloStatus::kDuplicateLane;
+  *out = pending;
+  return HelloStatus::kAccepted;
+}
+
+void Acceptor::GreetedInLoop(Greeting* greeting) {
+  const Hello hello = greeting->hello;
+  Pending* pending = nullptr;
+  Answer answer;
+  answer.status = AdmitInLoop(hello, &pending);
+  char bytes[kAnswerBytesMax];
+  const size_t length = EncodeAnswer(answer, bytes);
+  // A fresh socket has room for an answer.
+  const bool sent =
+      send(greeting->fd.get(), bytes, length, MSG_DONTWAIT | MSG_NOSIGNAL) == static_cast<ssize_t>(length);
+  if (pending == nullptr || !sent) {
+    ForgetInLoop(greeting);
+    return;
+  }
+  runtime_->reactor.UnwatchInLoop(greeting->fd.get());
+  LaneSocket& lane = pending->lanes[hello.lane];
+  lane.fd = std::move(greeting->fd);
+  lane.local = LocalAddress(lane.fd.get()).value_or(SocketAddress());
+  lane.peer = PeerAddress(lane.fd.get()).value_or(SocketAddress());
+  LaneTraits traits;
+  traits.family = lane.local.family();
+  traits.bulk = hello.lane > 0;
+  traits.same_host = lane.local.SameHostAddress(lane.peer);
+  traits.traffic_class = hello.traffic_class;
+  ConfigureLane(lane.fd.get(), runtime_->options, traits);
+  ForgetInLoop(greeting);
+  if (++pending->present == hello.lanes) CompleteInLoop(hello.connection_id);
+}
+
+void Acceptor::CompleteInLoop(const ConnectionId& id) {
+  auto found = pending_.find(id);
+  std::unique_ptr<Pending> pending = std::move(found->second);
+  runtime_->reactor.CancelTimerInLoop(pending->timer);
+  pending_.erase(found);
+  ConnectionSetup setup;
+  setup.runtime = runtime_;
+  setup.comm_id = pending->listening->comm_id;
+  setup.device = pending->listening->device;
+  setup.connection_id = id;
+  setup.lanes = std::move(pending->lanes);
+  setup.express_bytes = pending->hello.express_bytes;
+  setup.same_host = setup.lanes[0].local.SameHostAddress(setup.lanes[0].peer);
+  TCPX_INFO("comm %x receive device %d: %d lanes, %s from %s", setup.comm_id, setup.device,
+            static_cast<int>(setup.lanes.size()), setup.lanes[0].local.ToString(), setup.lanes[0].peer.ToString());
+  auto comm = std::make_unique<ReceiveComm>(std::move(setup));
+  Listening& listening = *pending->listening;
+  std::unique_lock<std::mutex> lock(listening.mutex);
+  if (listening.closed) {
+    lock.unlock();
+    comm->Close();
+    return;
+  }
+  listening.ready.push_back(std::move(comm));
+  listening.ready_count.fetch_add(1, std::memory_order_release);
+}
+
+}  // namespace tcpx

@@ -1,0 +1,89 @@
+// acceptor.h: the listening sockets, one per device and process, and the hellos of those who dial them.
+//
+// Purpose: every listen of a device shares one socket; its ticket, carried in the handle, tells whose peer a dialler
+// is. All
+//          waiting for peers happens in the reactor; accept only looks whether a connection is complete.
+//
+// Threads: Listen, Accept and CloseListen from any; Close before the reactor stops; the rest in the reactor.
+// States:  a lane: greeting (hello incomplete) -> waiting for its connection's other lanes -> part of a ReceiveComm.
+// Errors:  Listen: the local kernel's. A stranger (wrong magic, ticket, lane, silence) costs one socket until
+//          TCPX_HELLO_TIMEOUT, and no log line per socket.
+#ifndef TCPX_NET_SOCKET_ACCEPTOR_H_
+#define TCPX_NET_SOCKET_ACCEPTOR_H_
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/statusor.h"
+#include "net_socket/comm.h"
+#include "net_socket/device.h"
+#include "net_socket/receive_comm.h"
+#include "net_socket/wire.h"
+
+namespace tcpx {
+
+using ConnectionId = std::array<uint8_t, 16>;
+
+// One listen comm's part of the shared socket.
+struct Listening {
+  Ticket ticket{};
+  uint64_t comm_id = 0;
+  int device = 0;
+
+  std::atomic<int> ready_count{0};
+  std::mutex mutex;
+  std::deque<std::unique_ptr<ReceiveComm>> ready;  // under mutex
+  bool closed = false;                             // under mutex
+
+  absl::flat_hash_set<ConnectionId> connections;  // seen so far; in the reactor
+};
+
+class Acceptor {
+ public:
+  explicit Acceptor(Runtime* runtime);
+  ~Acceptor();
+
+  // Opens the device's socket with its first listen. *handle is what the peers need.
+  absl::StatusOr<std::shared_ptr<Listening>> Listen(const Device& device, uint64_t comm_id, Handle* handle);
+  // Null: no complete connection yet.
+  static std::unique_ptr<ReceiveComm> Accept(Listening* listening);
+  // Connections that nobody accepted are reset.
+  void CloseListen(const std::shared_ptr<Listening>& listening);
+  // Ends everything; the reactor still runs.
+  void Close();
+
+ private:
+  class Listener;
+  class Greeting;
+  struct Pending;
+
+  absl::StatusOr<OwnedFd> OpenSocket(const Device& device);
+  void GreetedInLoop(Greeting* greeting);
+  HelloStatus AdmitInLoop(const Hello& hello, Pending** pending);
+  void CompleteInLoop(const ConnectionId& id);
+  void ForgetInLoop(Greeting* greeting);
+  void DropPendingInLoop(const ConnectionId& id);
+  std::shared_ptr<Listening> Find(const Ticket& ticket);
+
+  Runtime* const runtime_;
+  std::mutex mutex_;
+  std::map<int, SocketAddress> addresses_;                              // by device; under mutex_
+  absl::flat_hash_map<Ticket, std::shared_ptr<Listening>> listenings_;  // under mutex_
+
+  // In the reactor.
+  std::vector<std::unique_ptr<Listener>> listeners_;
+  absl::flat_hash_map<Greeting*, std::unique_ptr<Greeting>> greetings_;
+  absl::flat_hash_map<ConnectionId, std::unique_ptr<Pending>> pending_;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_ACCEPTOR_H_

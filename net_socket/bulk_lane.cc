@@ -1,0 +1,173 @@
+#include "net_socket/bulk_lane.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+#include "absl/strings/str_cat.h"
+#include "common/socket.h"
+#include "common/status.h"
+#include "net_socket/comm.h"
+#include "net_socket/lane_socket.h"
+
+namespace tcpx {
+namespace {
+
+bool Transient(int err) { return err == EAGAIN || err == EWOULDBLOCK || err == EINTR; }
+
+}  // namespace
+
+BulkSendLane::BulkSendLane(Comm* comm, int lane, Striper* striper) : comm_(comm), lane_(lane), striper_(striper) {
+  op_.fd = comm->lane_fd(lane);
+}
+
+bool BulkSendLane::HasRoom() const { return UnsentBytes(op_.fd) < kBulkUnsentBytes; }
+
+bool BulkSendLane::PullChunk() {
+  if (!striper_->Pull(comm_->runtime()->options.chunk_bytes, &chunk_)) return false;
+  FrameHeader header;
+  header.length = static_cast<uint32_t>(chunk_.length);
+  header.sequence = chunk_.request->sequence;
+  header.offset = chunk_.offset;
+  header.message_bytes = chunk_.request->bytes;
+  header.tag = chunk_.request->tag;
+  EncodeHeader(header, header_);
+  taken_ = 0;
+  return true;
+}
+
+int BulkSendLane::Gather(iovec* iov) const {
+  int count = 0;
+  const char* payload = chunk_.request->data + chunk_.offset;
+  if (taken_ < kHeaderBytes) {
+    iov[count++] = {const_cast<char*>(header_ + taken_), kHeaderBytes - taken_};
+    iov[count++] = {const_cast<char*>(payload), chunk_.length};
+  } else {
+    const size_t sent = taken_ - kHeaderBytes;
+    iov[count++] = {const_cast<char*>(payload + sent), chunk_.length - sent};
+  }
+  return count;
+}
+
+void BulkSendLane::Advance(size_t bytes) {
+  taken_ += bytes;
+  bytes_sent_.store(bytes_sent_.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
+  if (taken_ < kHeaderBytes + chunk_.length) return;
+  const Chunk sent = chunk_;
+  chunk_.request = nullptr;
+  Striper::Sent(sent);  // The request may be gone after this.
+}
+
+// True exactly when there is nothing to pull: the next post will kick the lane.
+bool BulkSendLane::WaitForWork() {
+  idle_.store(true, std::memory_order_seq_cst);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return striper_->drained() || !TakeIdle();
+}
+
+void BulkSendLane::AdvanceInLoop(Engine* engine) {
+  if (op_.in_flight || comm_->failed()) return;
+  while (chunk_.request == nullptr) {
+    if (striper_->drained()) {
+      if (WaitForWork()) return;
+      continue;
+    }
+    if (!writable_ && !HasRoom()) {
+      op_.kind = IoOp::Kind::kWritable;
+      engine->Submit(&op_);
+      return;
+    }
+    writable_ = false;
+    PullChunk();
+  }
+  op_.kind = IoOp::Kind::kSend;
+  op_.iov_count = Gather(op_.iov);
+  engine->Submit(&op_);
+}
+
+void BulkSendLane::CompleteInLoop(int result) {
+  if (result < 0) {
+    if (!Transient(-result)) comm_->Fail(ErrnoStatus(-result, "send"), lane_);
+    return;
+  }
+  if (op_.kind == IoOp::Kind::kWritable) {
+    writable_ = true;
+  } else {
+    Advance(static_cast<size_t>(result));
+  }
+}
+
+void BulkSendLane::Pump() {
+  while (!comm_->failed()) {
+    if (chunk_.request == nullptr && (striper_->drained() || !HasRoom() || !PullChunk())) return;
+    iovec iov[2];
+    msghdr message{};
+    message.msg_iov = iov;
+    message.msg_iovlen = static_cast<size_t>(Gather(iov));
+    const ssize_t sent = sendmsg(op_.fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent < 0) {
+      if (errno == EINTR) continue;
+      if (!Transient(errno)) comm_->Fail(ErrnoStatus(errno, "send"), lane_);
+      return;
+    }
+    Advance(static_cast<size_t>(sent));
+    if (chunk_.request != nullptr) return;  // The socket is full.
+  }
+}
+
+BulkReceiveLane::BulkReceiveLane(Comm* comm, int lane, LandingTable* table)
+    : comm_(comm), lane_(lane), table_(table), receive_(table, nullptr) {
+  op_.fd = comm->lane_fd(lane);
+  op_.kind = IoOp::Kind::kReceive;
+}
+
+bool BulkReceiveLane::TakeParked(uint64_t posted) {
+  uint64_t at = parked_at_.load(std::memory_order_seq_cst);
+  return at < posted && parked_at_.compare_exchange_strong(at, kNotParked, std::memory_order_seq_cst);
+}
+
+void BulkReceiveLane::Digested() {
+  if (!receive_.status().ok()) comm_->Fail(receive_.status(), lane_);
+  if (receive_.ended()) ended_.store(true, std::memory_order_release);
+}
+
+void BulkReceiveLane::AdvanceInLoop(Engine* engine) {
+  if (op_.in_flight || comm_->failed()) return;
+  for (;;) {
+    op_.iov_count = receive_.Prepare(op_.iov);
+    if (op_.iov_count > 0) break;
+    Digested();
+    if (!receive_.parked()) return;
+    parked_at_.store(receive_.parked_sequence(), std::memory_order_seq_cst);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (!TakeParked(table_->posted())) return;  // The post that it waits for will kick it.
+  }
+  engine->Submit(&op_);
+}
+
+void BulkReceiveLane::CompleteInLoop(int result) {
+  if (result > 0) {
+    receive_.Advance(static_cast<size_t>(result));
+  } else if (result == 0) {
+    receive_.End();
+  } else if (!Transient(-result)) {
+    comm_->Fail(ErrnoStatus(-result, "receive"), lane_);
+  }
+  Digested();
+}
+
+void BulkReceiveLane::Pump() {
+  if (comm_->failed()) return;
+  msghdr message{};
+  iovec iov[ReceiveLane::kIovMax];
+  message.msg_iov = iov;
+  message.msg_iovlen = static_cast<size_t>(receive_.Prepare(iov));
+  if (message.msg_iovlen > 0) {
+    const ssize_t got = recvmsg(op_.fd, &message, MSG_DONTWAIT);
+    if (got < 0 && Transient(errno)) return;
+    CompleteInLoop(got < 0 ? -errno : static_cast<int>(got));
+  } else {
+    Digested();
+  }
+}
+
+}  // namespace tcpx

@@ -1,0 +1,84 @@
+// bulk_lane.h: the lanes that carry chunks of bulk messages, for both ways of driving them.
+//
+// Purpose: glue between the pure state machines (Striper, ReceiveLane) and whoever moves bytes: a progress thread
+// through its
+//          engine (the *InLoop functions), or the calling thread with plain calls (Pump).
+//
+// Threads: a lane attached to the pool is its thread's; else the calling thread's, under the comm's mutex. Kick is the
+//          calling thread's side: two atomics and, where the lane was waiting, a push.
+// Lifetime: owned by its comm, which detaches it before it goes.
+// Errors:  to Comm::Fail.
+#ifndef TCPX_NET_SOCKET_BULK_LANE_H_
+#define TCPX_NET_SOCKET_BULK_LANE_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "net_socket/progress_pool.h"
+#include "net_socket/receive_lane.h"
+#include "net_socket/stripe.h"
+
+namespace tcpx {
+
+class Comm;
+
+class BulkSendLane final : public PoolLane {
+ public:
+  BulkSendLane(Comm* comm, int lane, Striper* striper);
+
+  void AdvanceInLoop(Engine* engine) override;
+  void CompleteInLoop(int result) override;
+
+  // For the calling thread: sends until the lane holds enough unsent data or nothing is left.
+  void Pump();
+  // New work was posted: true exactly when the lane was waiting for it and must be kicked.
+  bool TakeIdle() { return idle_.load(std::memory_order_seq_cst) && idle_.exchange(false, std::memory_order_seq_cst); }
+  uint64_t bytes_sent() const { return bytes_sent_.load(std::memory_order_relaxed); }
+
+ private:
+  bool HasRoom() const;
+  bool PullChunk();
+  int Gather(iovec* iov) const;
+  void Advance(size_t bytes);
+  bool WaitForWork();
+
+  Comm* const comm_;
+  const int lane_;
+  Striper* const striper_;
+  std::atomic<bool> idle_{false};
+  bool writable_ = false;  // the engine said so; not used up yet
+  Chunk chunk_;            // being sent; no request: none
+  size_t taken_ = 0;       // of header and payload
+  std::atomic<uint64_t> bytes_sent_{0};
+  char header_[kHeaderBytes];
+};
+
+class BulkReceiveLane final : public PoolLane {
+ public:
+  BulkReceiveLane(Comm* comm, int lane, LandingTable* table);
+
+  void AdvanceInLoop(Engine* engine) override;
+  void CompleteInLoop(int result) override;
+
+  // For the calling thread: reads what is there, once.
+  void Pump();
+  // Messages below `posted` have receives now: true exactly when the lane was parked on one of them and must be kicked.
+  bool TakeParked(uint64_t posted);
+  bool ended() const { return ended_.load(std::memory_order_acquire); }
+
+ private:
+  static constexpr uint64_t kNotParked = ~uint64_t{0};
+
+  void Digested();
+
+  Comm* const comm_;
+  const int lane_;
+  LandingTable* const table_;
+  ReceiveLane receive_;
+  std::atomic<uint64_t> parked_at_{kNotParked};
+  std::atomic<bool> ended_{false};
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_BULK_LANE_H_

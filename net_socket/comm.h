@@ -1,0 +1,118 @@
+// comm.h: what a send comm and a receive comm have in common: lanes, one sticky error, memory regions, closing.
+//
+// Purpose: a connection's two ends are a SendComm and a ReceiveComm. Here is all that does not depend on the direction.
+//
+// Threads: NCCL's calls take mutex_: isend, irecv and test only try it (a comm being closed or deregistered answers
+// "not
+//          yet"), deregMr and close wait for it. Lanes of the progress pool and the reactor never take it; they touch
+//          the striper, the landings and Fail.
+// States:  open -> failed (first error sticks) -> closed. Close takes the orderly road exactly when nothing failed and
+// no
+//          request is unfinished; else lanes are reset.
+// Lifetime: a request, a region and a lane die with their comm. Close, then delete.
+// Errors:  Fail's first status is what every later call returns.
+#ifndef TCPX_NET_SOCKET_COMM_H_
+#define TCPX_NET_SOCKET_COMM_H_
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/address.h"
+#include "common/fd.h"
+#include "nccl/plugin_api.h"
+#include "net_socket/request.h"
+#include "net_socket/runtime.h"
+
+namespace tcpx {
+
+// What regMr hands out. Staged copies need nothing of it; it names the memory whose use must end in deregMr.
+class MemoryRegion {
+ public:
+  char* data = nullptr;
+  size_t bytes = 0;
+  MemoryType type = MemoryType::kHost;
+};
+
+struct LaneSocket {
+  OwnedFd fd;
+  SocketAddress local;
+  SocketAddress peer;
+};
+
+// A connection whose lanes are all there.
+struct ConnectionSetup {
+  Runtime* runtime = nullptr;
+  uint64_t comm_id = 0;  // NCCL's communicator, 0 where unknown
+  int device = 0;
+  std::array<uint8_t, 16> connection_id{};
+  std::vector<LaneSocket> lanes;  // by lane index
+  uint32_t express_bytes = 0;
+  int max_receives = 1;
+  bool same_host = false;
+};
+
+class Comm {
+ public:
+  virtual ~Comm();
+  Comm(const Comm&) = delete;
+  Comm& operator=(const Comm&) = delete;
+
+  virtual absl::Status Test(Request* request, bool* done, int* sizes) = 0;
+
+  absl::StatusOr<MemoryRegion*> RegisterMemory(void* data, size_t bytes, MemoryType type);
+  void DeregisterMemory(MemoryRegion* region);
+  // Both roads. Afterwards only the destructor may be called.
+  void Close();
+
+  bool failed() const { return failed_.load(std::memory_order_acquire); }
+  absl::Status status() const;
+  // The first failure wins; later ones are dropped. From any thread. A silent one writes no log line.
+  enum class Noise { kWarn, kSilent };
+  void Fail(absl::Status status, int lane, Noise noise = Noise::kWarn);
+
+  const ConnectionSetup& setup() const { return setup_; }
+  int lane_fd(int lane) const { return setup_.lanes[lane].fd.get(); }
+  int lane_count() const { return static_cast<int>(setup_.lanes.size()); }
+  Runtime* runtime() const { return setup_.runtime; }
+
+ protected:
+  explicit Comm(ConnectionSetup setup);
+
+  virtual const char* role() const = 0;  // "send" or "receive"
+  // True exactly when no request is unfinished. Under mutex_.
+  virtual bool Idle() = 0;
+  // True exactly when an unfinished request uses `region`, or any where region is null. Under mutex_.
+  virtual bool InFlight(const MemoryRegion* region) = 0;
+  // Returns once no thread but the caller's touches the lanes or a user's buffer. Under mutex_; may be called again.
+  virtual void Quiesce() = 0;
+  // Nobody but this comm uses the lanes any more (the reactor included). Under mutex_.
+  virtual void StopWatching() {}
+  // Lets the peer learn of a failure at once.
+  virtual void TellPeer(const absl::Status& status) = 0;
+  // "message 17, 4096 of 1048576 bytes", or empty.
+  virtual std::string Progress() const { return ""; }
+
+  std::mutex mutex_;
+
+ private:
+  std::string Describe(int lane) const;
+
+  ConnectionSetup setup_;
+  std::atomic<bool> failed_{false};
+  mutable std::mutex status_mutex_;
+  absl::Status status_;
+  absl::flat_hash_map<const MemoryRegion*, std::unique_ptr<MemoryRegion>> regions_;  // under mutex_
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_COMM_H_

@@ -1,0 +1,371 @@
+#include "net_socket/dialler.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/random.h"
+#include "common/socket.h"
+#include "common/status.h"
+#include "net_socket/lane_socket.h"
+
+namespace tcpx {
+
+// All lanes of one connect.
+class Dialler::Dial {
+ public:
+  Dial(Dialler* dialler, uint64_t key, DialRequest request, std::shared_ptr<Result> result);
+  ~Dial();
+
+  void StartInLoop();
+  void LaneAnswered(int lane);
+  // Ends the dial; it is destroyed soon after.
+  void Finish(absl::Status status);
+  bool finished() const { return finished_; }
+
+  Runtime* runtime() { return dialler_->runtime_; }
+  const DialRequest& request() const { return request_; }
+  const std::array<uint8_t, 16>& connection_id() const { return connection_id_; }
+
+ private:
+  std::unique_ptr<SendComm> MakeComm();
+
+  Dialler* const dialler_;
+  const uint64_t key_;
+  const DialRequest request_;
+  const std::shared_ptr<Result> result_;
+  std::array<uint8_t, 16> connection_id_{};
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  int answered_ = 0;
+  bool finished_ = false;
+};
+
+// One lane being dialled.
+class Dialler::Lane final : public Reactor::Handler {
+ public:
+  Lane(Dial* dial, int index) : dial_(dial), index_(index) {}
+  ~Lane() override { Drop(); }
+
+  void DialInLoop();
+  void OnEvents(uint32_t events) override;
+  LaneSocket TakeSocket();
+  uint32_t max_receives() const { return answer_.max_receives; }
+
+ private:
+  enum class Step { kIdle, kDialling, kGreeting, kAnswered };
+
+  absl::Status Open();
+  absl::Status Bind(int fd);
+  void Dialled();
+  void ReadAnswer();
+  void DecodeArrived();
+  void Answered();
+  void Retry(absl::Status why);
+  void Drop();
+  void SetDeadline(int64_t after_ns);
+  Reactor& reactor() { return dial_->runtime()->reactor; }
+
+  Dial* const dial_;
+  const int index_;
+  Step step_ = Step::kIdle;
+  OwnedFd fd_;
+  Reactor::TimerId timer_{0, 0};
+  int attempts_ = 0;
+  Answer answer_;
+  int addresses_ = -1;  // that follow the fixed part; -1: not known yet
+  size_t have_ = 0;
+  char bytes_[kAnswerBytesMax];
+};
+
+void Dialler::Lane::SetDeadline(int64_t after_ns) {
+  reactor().CancelTimerInLoop(timer_);
+  timer_ = reactor().AddTimerInLoop(MonotonicNanos() + after_ns, [this] {
+    Retry(absl::UnavailableError(step_ == Step::kGreeting ? "connected, but the peer does not answer the hello"
+                                                          : "connect: timed out"));
+  });
+}
+
+absl::Status Dialler::Lane::Bind(int fd) {
+  const Device& device = *dial_->request().device;
+  SocketAddress local = device.interface.address;
+  if (local.family() != dial_->request().handle.address.family()) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "the peer's address %s is of another family than %s of %s: set NCCL_SOCKET_FAMILY alike on all ranks",
+        dial_->request().handle.address.ToString(), local.HostString(), device.interface.name));
+  }
+  const int one = 1;
+  setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof(one));  // Linux 4.2; the port is chosen by connect.
+  local.set_port(0);
+  if (bind(fd, local.sockaddr(), local.length()) != 0)
+    return ErrnoStatus(errno, absl::StrCat("bind to ", local.HostString()));
+  if (!dial_->request().same_host && !local.IsLoopback()) {
+    const absl::Status bound = BindToDevice(fd, device.interface.name);
+    if (!bound.ok()) TCPX_TRACE("%s; routing decides", std::string(bound.message()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Dialler::Lane::Open() {
+  const DialRequest& request = dial_->request();
+  auto fd = StreamSocket(request.handle.address.family());
+  if (!fd.ok()) return fd.status();
+  fd_ = *std::move(fd);
+  LaneTraits traits;
+  traits.family = request.handle.address.family();
+  traits.bulk = index_ > 0;
+  traits.same_host = request.same_host;
+  traits.traffic_class = request.traffic_class;
+  ConfigureLane(fd_.get(), dial_->runtime()->options, traits);
+  absl::Status bound = Bind(fd_.get());
+  if (!bound.ok()) return bound;
+  SocketAddress peer = request.handle.address;
+  if (peer.IsLinkLocal()) peer.set_scope(request.device->interface.index);
+  if (connect(fd_.get(), peer.sockaddr(), peer.length()) != 0 && errno != EINPROGRESS)
+    return ErrnoStatus(errno, "connect");
+  return absl::OkStatus();
+}
+
+void Dialler::Lane::DialInLoop() {
+  step_ = Step::kDialling;
+  have_ = 0;
+  addresses_ = -1;
+  absl::Status opened = Open();
+  if (opened.ok()) opened = reactor().WatchInLoop(fd_.get(), EPOLLOUT, this);
+  if (!opened.ok()) {
+    Retry(opened);
+    return;
+  }
+  SetDeadline(dial_->runtime()->options.hello_timeout_ns);
+}
+
+void Dialler::Lane::OnEvents(uint32_t) {
+  if (step_ == Step::kDialling) {
+    Dialled();
+  } else if (step_ == Step::kGreeting) {
+    ReadAnswer();
+  }
+}
+
+void Dialler::Lane::Dialled() {
+  absl::Status connected = TakeSocketError(fd_.get(), "connect");
+  if (!connected.ok()) {
+    Retry(connected);
+    return;
+  }
+  const DialRequest& request = dial_->request();
+  Hello hello;
+  hello.ticket = request.handle.ticket;
+  hello.connection_id = dial_->connection_id();
+  hello.lane = static_cast<uint16_t>(index_);
+  hello.lanes = static_cast<uint16_t>(request.lanes);
+  hello.express_bytes = static_cast<uint32_t>(dial_->runtime()->options.express_bytes);
+  hello.traffic_class = request.traffic_class;
+  char bytes[kHelloBytes];
+  EncodeHello(hello, bytes);
+  if (send(fd_.get(), bytes, kHelloBytes, MSG_DONTWAIT | MSG_NOSIGNAL) != static_cast<ssize_t>(kHelloBytes)) {
+    Retry(ErrnoStatus(errno, "send of the hello"));
+    return;
+  }
+  step_ = Step::kGreeting;
+  reactor().ChangeInLoop(fd_.get(), EPOLLIN | EPOLLRDHUP);
+  SetDeadline(dial_->runtime()->options.hello_timeout_ns);
+}
+
+void Dialler::Lane::ReadAnswer() {
+  // Never a byte more than the answer: what follows belongs to the comm.
+  const size_t want = addresses_ < 0
+                          ? kAnswerFixedBytes
+                          : kAnswerFixedBytes + static_cast<size_t>(addresses_) * SocketAddress::kEncodedBytes;
+  const ssize_t got = recv(fd_.get(), bytes_ + have_, want - have_, MSG_DONTWAIT);
+  if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return;
+  if (got <= 0) {
+    Retry(got < 0 ? ErrnoStatus(errno, "receive of the answer")
+                  : absl::UnavailableError("the peer closed the connection during the hello"));
+    return;
+  }
+  have_ += static_cast<size_t>(got);
+  if (have_ == want) DecodeArrived();
+}
+
+void Dialler::Lane::DecodeArrived() {
+  if (addresses_ < 0) {
+    if (const char* wrong = DecodeAnswer(bytes_, &answer_, &addresses_)) {
+      dial_->Finish(absl::UnavailableError(absl::StrCat("the answer is ", wrong)));
+      return;
+    }
+    if (addresses_ > 0) return;
+  }
+  DecodeAnswerAddresses(bytes_ + kAnswerFixedBytes, addresses_, &answer_);
+  Answered();
+}
+
+void Dialler::Lane::Answered() {
+  reactor().CancelTimerInLoop(timer_);
+  if (answer_.status == HelloStatus::kBusy) {
+    Retry(absl::UnavailableError(HelloStatusText(answer_.status)));
+    return;
+  }
+  if (answer_.status != HelloStatus::kAccepted) {
+    dial_->Finish(absl::UnavailableError(HelloStatusText(answer_.status)));
+    return;
+  }
+  reactor().UnwatchInLoop(fd_.get());
+  step_ = Step::kAnswered;
+  dial_->LaneAnswered(index_);
+}
+
+void Dialler::Lane::Retry(absl::Status why) {
+  Drop();
+  const Options& options = dial_->runtime()->options;
+  if (!absl::IsUnavailable(why) || attempts_ >= options.retry_count) {
+    dial_->Finish(why);
+    return;
+  }
+  ++attempts_;
+  timer_ = reactor().AddTimerInLoop(MonotonicNanos() + attempts_ * options.retry_sleep_ns, [this] { DialInLoop(); });
+}
+
+void Dialler::Lane::Drop() {
+  reactor().CancelTimerInLoop(timer_);
+  if (!fd_.valid()) return;
+  reactor().UnwatchInLoop(fd_.get());
+  fd_.reset();
+  step_ = Step::kIdle;
+}
+
+LaneSocket Dialler::Lane::TakeSocket() {
+  LaneSocket socket;
+  socket.local = LocalAddress(fd_.get()).value_or(SocketAddress());
+  socket.peer = PeerAddress(fd_.get()).value_or(SocketAddress());
+  socket.fd = std::move(fd_);
+  return socket;
+}
+
+Dialler::Dial::Dial(Dialler* dialler, uint64_t key, DialRequest request, std::shared_ptr<Result> result)
+    : dialler_(dialler), key_(key), request_(std::move(request)), result_(std::move(result)) {}
+
+Dialler::Dial::~Dial() = default;
+
+void Dialler::Dial::StartInLoop() {
+  absl::Status random = FillRandom(connection_id_.data(), connection_id_.size());
+  if (!random.ok()) {
+    Finish(random);
+    return;
+  }
+  for (int i = 0; i < request_.lanes; ++i) lanes_.push_back(std::make_unique<Lane>(this, i));
+  lanes_[0]->DialInLoop();
+}
+
+void Dialler::Dial::LaneAnswered(int lane) {
+  if (lane == 0) {
+    for (size_t i = 1; i < lanes_.size() && !finished_; ++i) lanes_[i]->DialInLoop();
+  }
+  if (++answered_ == request_.lanes && !finished_) Finish(absl::OkStatus());
+}
+
+std::unique_ptr<SendComm> Dialler::Dial::MakeComm() {
+  ConnectionSetup setup;
+  setup.runtime = runtime();
+  setup.comm_id = request_.comm_id;
+  setup.device = request_.device->index;
+  setup.connection_id = connection_id_;
+  for (auto& lane : lanes_) setup.lanes.push_back(lane->TakeSocket());
+  setup.express_bytes = static_cast<uint32_t>(runtime()->options.express_bytes);
+  setup.same_host = request_.same_host;
+  TCPX_INFO("comm %x send device %d: %d lanes, %s to %s", setup.comm_id, setup.device,
+            static_cast<int>(setup.lanes.size()), setup.lanes[0].local.ToString(), setup.lanes[0].peer.ToString());
+  return std::make_unique<SendComm>(std::move(setup));
+}
+
+void Dialler::Dial::Finish(absl::Status status) {
+  if (finished_) return;
+  finished_ = true;
+  std::unique_ptr<SendComm> comm;
+  if (status.ok()) {
+    comm = MakeComm();
+  } else {
+    status =
+        absl::Status(status.code(), absl::StrFormat("connect to %s through %s (%s): %s",
+                                                    request_.handle.address.ToString(), request_.device->interface.name,
+                                                    request_.device->interface.address.HostString(), status.message()));
+    TCPX_WARN("%s", std::string(status.message()));
+  }
+  {
+    std::lock_guard<std::mutex> lock(result_->mutex);
+    result_->status = std::move(status);
+    result_->comm = std::move(comm);
+    result_->done = true;
+  }
+  // Not destroyed here: a lane of this dial is still on the stack.
+  dialler_->runtime_->reactor.AddTimerInLoop(0, [dialler = dialler_, key = key_] { dialler->dials_.erase(key); });
+}
+
+Dialler::Dialler(Runtime* runtime) : runtime_(runtime) {}
+
+Dialler::~Dialler() = default;
+
+absl::StatusOr<uint64_t> Dialler::Start(const DialRequest& request) {
+  uint64_t key = 0;
+  absl::Status random = FillRandom(&key, sizeof(key));
+  if (!random.ok()) return random;
+  key |= 1;  // 0 in a handle means: not started.
+  auto result = std::make_shared<Result>();
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    results_[key] = result;
+  }
+  runtime_->reactor.Post([this, key, request, result] {
+    auto dial = std::make_unique<Dial>(this, key, request, result);
+    Dial* raw = dial.get();
+    dials_[key] = std::move(dial);
+    raw->StartInLoop();
+  });
+  return key;
+}
+
+absl::StatusOr<std::unique_ptr<SendComm>> Dialler::Take(uint64_t key) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  auto found = results_.find(key);
+  if (found == results_.end()) {
+    return absl::InvalidArgumentError(
+        "connect: the handle was changed between two calls: pass the same buffer until it succeeds");
+  }
+  std::shared_ptr<Result> result = found->second;
+  std::lock_guard<std::mutex> result_lock(result->mutex);
+  if (!result->done) return std::unique_ptr<SendComm>();
+  results_.erase(found);
+  if (!result->status.ok()) return result->status;
+  return std::move(result->comm);
+}
+
+void Dialler::Cancel(uint64_t key) {
+  std::shared_ptr<Result> result;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    auto found = results_.find(key);
+    if (found == results_.end()) return;
+    result = found->second;
+    results_.erase(found);
+  }
+  runtime_->reactor.RunSync([this, key] { dials_.erase(key); });
+  if (result->comm != nullptr) result->comm->Close();
+}
+
+void Dialler::Close() {
+  std::vector<uint64_t> keys;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (auto& [key, result] : results_) keys.push_back(key);
+  }
+  for (uint64_t key : keys) Cancel(key);
+  runtime_->reactor.RunSync([this] { dials_.clear(); });
+}
+
+}  // namespace tcpx

@@ -1,0 +1,36 @@
+#include "net_socket/lane_socket.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <string>
+
+#include "common/log.h"
+#include "common/socket.h"
+
+namespace tcpx {
+namespace {
+
+void Note(const absl::Status& status, const char* variable) {
+  if (!status.ok()) TCPX_INFO("%s: %s; the lane goes on without", variable, std::string(status.message()));
+}
+
+}  // namespace
+
+void ConfigureLane(int fd, const Options& options, const LaneTraits& traits) {
+  Note(SetNoDelay(fd), "TCP_NODELAY");
+  if (options.sndbuf >= 0 || options.rcvbuf >= 0) {
+    Note(SetBuffers(fd, options.sndbuf, options.rcvbuf), "NCCL_SOCKET_SNDBUF/NCCL_SOCKET_RCVBUF");
+  }
+  if (!options.congestion.empty()) Note(SetCongestion(fd, options.congestion), "TCPX_CONGESTION");
+  if (options.pacing_mbps > 0)
+    Note(SetPacing(fd, static_cast<uint64_t>(options.pacing_mbps) * 125000), "TCPX_PACING_MBPS");
+  if (traits.traffic_class >= 0) Note(SetTrafficClass(fd, traits.family, traits.traffic_class), "traffic class");
+  if (traits.bulk) {
+    const int lowat = kBulkUnsentBytes;
+    setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &lowat, sizeof(lowat));  // Linux 3.12
+  }
+}
+
+}  // namespace tcpx

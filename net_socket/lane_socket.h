@@ -1,0 +1,29 @@
+// lane_socket.h: how a lane's socket is set up, on both ends.
+//
+// Threads: any. Units: bytes.
+// Errors:  options that only cost speed (buffers, congestion control, pacing, marking) never fail a lane: one log line
+// each
+//          says what the kernel refused.
+#ifndef TCPX_NET_SOCKET_LANE_SOCKET_H_
+#define TCPX_NET_SOCKET_LANE_SOCKET_H_
+
+#include "common/params.h"
+
+namespace tcpx {
+
+// A bulk lane takes another chunk while it holds less unsent data than this (also its TCP_NOTSENT_LOWAT): enough to
+// keep a flow busy until its thread comes round again, little enough not to bind chunks to a slow flow.
+inline constexpr int kBulkUnsentBytes = 256 * 1024;
+
+struct LaneTraits {
+  int family = 0;
+  bool bulk = false;       // carries chunks of large messages
+  bool same_host = false;  // the peer is on this host
+  int traffic_class = -1;  // octet, -1: leave
+};
+
+void ConfigureLane(int fd, const Options& options, const LaneTraits& traits);
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_LANE_SOCKET_H_

@@ -1,0 +1,323 @@
+#include "net_socket/plugin.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/log.h"
+#include "net_socket/receive_comm.h"
+#include "net_socket/send_comm.h"
+
+namespace tcpx {
+
+int LanesFor(const Options& options, int speed_mbps, bool same_host) {
+  if (options.lanes > 0) return options.lanes;
+  if (same_host) return 1;
+  return 1 + std::clamp((speed_mbps + 9999) / 10000, 1, 8);
+}
+
+Plugin::~Plugin() = default;
+
+absl::Status Plugin::Usable() const {
+  if (!forked_.load(std::memory_order_relaxed)) return absl::OkStatus();
+  return absl::UnknownError(
+      "tcpx can't be used in a forked child: start the process anew (exec, or the spawn start method)");
+}
+
+void Plugin::LoadOnce() {
+  if (loaded_) return;
+  loaded_ = true;
+  std::vector<std::string> warnings;
+  options_ = LoadOptions(nullptr, &warnings);
+  for (const std::string& warning : warnings) TCPX_WARN("%s", warning);
+  if (options_.socket_inline >= 0) {
+    TCPX_INFO("NCCL_SOCKET_INLINE: every message up to TCPX_EXPRESS_BYTES (%d) is inline here", options_.express_bytes);
+  }
+}
+
+DeviceTable& Plugin::Devices() {
+  LoadOnce();
+  if (devices_ == nullptr) devices_ = std::make_unique<DeviceTable>(DeviceTable::Find(options_, sysfs_root_));
+  return *devices_;
+}
+
+absl::StatusOr<Context*> Plugin::CreateContext(const ContextOptions& options) {
+  absl::Status usable = Usable();
+  if (!usable.ok()) return usable;
+  std::lock_guard<std::mutex> lock(mutex_);
+  SetLogSink(options.log);
+  LoadOnce();
+  if (options.api_version <= 10 && legacy_context_ != nullptr) return legacy_context_;
+  auto context = std::make_unique<Context>();
+  context->options = options;
+  Context* raw = context.get();
+  contexts_[raw] = std::move(context);
+  if (!raw->has_finalize()) legacy_context_ = raw;
+  return raw;
+}
+
+absl::Status Plugin::DestroyContext(Context* context) {
+  if (context == nullptr || !Usable().ok()) return absl::OkStatus();
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (contexts_.find(context) == contexts_.end()) return absl::OkStatus();
+  const std::vector<Comm*> comms(context->comms.begin(), context->comms.end());
+  const std::vector<ListenComm*> listens(context->listens.begin(), context->listens.end());
+  lock.unlock();
+  for (Comm* comm : comms) CloseComm(comm);
+  for (ListenComm* listen : listens) CloseListen(listen);
+  lock.lock();
+  for (uint64_t key : context->dials) transport_->dialler().Cancel(key);
+  if (context->uses_transport) DropUser();
+  contexts_.erase(context);
+  JoinRetired(true);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int> Plugin::DeviceCount() {
+  absl::Status usable = Usable();
+  if (!usable.ok()) return usable;
+  std::lock_guard<std::mutex> lock(mutex_);
+  return Devices().count();
+}
+
+absl::Status Plugin::CheckDevice(int device) {
+  if (device >= 0 && device < Devices().count()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrFormat("device %d: there are %d devices", device, Devices().count()));
+}
+
+absl::StatusOr<DeviceProperties> Plugin::GetProperties(int device) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  absl::Status known = CheckDevice(device);
+  if (!known.ok()) return known;
+  return Devices().Properties(device);
+}
+
+absl::StatusOr<int> Plugin::MakeVirtualDevice(absl::Span<const int>) {
+  return absl::InvalidArgumentError("tcpx does not fuse devices");
+}
+
+absl::StatusOr<Transport*> Plugin::Use(Context* context) {
+  if (unloading_) return absl::UnknownError("tcpx is being unloaded");
+  if (transport_ == nullptr) {
+    JoinRetired(false);
+    auto transport = Transport::Start(options_);
+    if (!transport.ok()) return transport.status();
+    transport_ = *std::move(transport);
+  }
+  if (!context->has_finalize()) {
+    ++users_;
+  } else if (!context->uses_transport) {
+    context->uses_transport = true;
+    ++users_;
+  }
+  return transport_.get();
+}
+
+void Plugin::AddObjectUser(Context* context) {
+  if (!context->has_finalize()) ++users_;
+}
+
+void Plugin::DropObjectUser(Context* context) {
+  if (!context->has_finalize()) DropUser();
+}
+
+void Plugin::DropUser() {
+  if (--users_ > 0) return;
+  transport_->Retire();
+  retired_.push_back(std::move(transport_));
+}
+
+void Plugin::JoinRetired(bool wait) {
+  for (auto it = retired_.begin(); it != retired_.end();) {
+    it = wait || (*it)->runtime().reactor.ended() ? retired_.erase(it) : it + 1;
+  }
+}
+
+absl::StatusOr<ListenComm*> Plugin::Listen(Context* context, int device, void* handle) {
+  absl::Status usable = Usable();
+  if (!usable.ok()) return usable;
+  std::lock_guard<std::mutex> lock(mutex_);
+  absl::Status known = CheckDevice(device);
+  if (!known.ok()) return known;
+  auto transport = Use(context);
+  if (!transport.ok()) return transport.status();
+  Handle contents;
+  auto listening = (*transport)->acceptor().Listen(Devices().device(device), context->options.comm_id, &contents);
+  if (!listening.ok()) {
+    DropObjectUser(context);
+    return listening.status();
+  }
+  auto listen = std::make_unique<ListenComm>();
+  listen->context = context;
+  listen->listening = *listening;
+  listen->acceptor = &(*transport)->acceptor();
+  std::memset(handle, 0, kHandleBytes);
+  EncodeHandle(contents, static_cast<char*>(handle));
+  ListenComm* raw = listen.get();
+  context->listens.insert(raw);
+  listens_[raw] = std::move(listen);
+  return raw;
+}
+
+int Plugin::TrafficClass(const Context& context, const ConnectOptions& options) const {
+  if (options.traffic_class != kTrafficClassUndefined) return options.traffic_class;
+  if (context.options.traffic_class != kTrafficClassUndefined) return context.options.traffic_class;
+  return options_.traffic_class;
+}
+
+absl::StatusOr<uint64_t> Plugin::StartDial(Context* context, int device, const void* handle,
+                                           const ConnectOptions& options) {
+  absl::Status known = CheckDevice(device);
+  if (!known.ok()) return known;
+  DialRequest request;
+  if (const char* wrong = DecodeHandle(static_cast<const char*>(handle), &request.handle)) {
+    return absl::InvalidArgumentError(absl::StrCat("connect: ", wrong));
+  }
+  auto transport = Use(context);
+  if (!transport.ok()) return transport.status();
+  request.device = &Devices().device(device);
+  request.comm_id = context->options.comm_id;
+  request.same_host = (*transport)->IsLocal(request.handle.address);
+  request.lanes = LanesFor(options_, request.device->hardware.speed_mbps, request.same_host);
+  request.traffic_class = TrafficClass(*context, options);
+  auto key = (*transport)->dialler().Start(request);
+  if (key.ok()) {
+    context->dials.insert(*key);
+  } else {
+    DropObjectUser(context);
+  }
+  return key;
+}
+
+absl::StatusOr<Comm*> Plugin::Connect(Context* context, int device, void* handle, const ConnectOptions& options) {
+  absl::Status usable = Usable();
+  if (!usable.ok()) return usable;
+  char* key_at = static_cast<char*>(handle) + kHandleKeyOffset;
+  uint64_t key;
+  std::memcpy(&key, key_at, sizeof(key));
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (key == 0) {
+    auto started = StartDial(context, device, handle, options);
+    if (!started.ok()) return started.status();
+    std::memcpy(key_at, &*started, sizeof(uint64_t));
+    return nullptr;
+  }
+  if (!context->dials.contains(key)) {
+    return absl::InvalidArgumentError(
+        "connect: the handle was changed between two calls: pass the same buffer until it succeeds");
+  }
+  auto comm = transport_->dialler().Take(key);
+  if (comm.ok() && *comm == nullptr) return nullptr;
+  context->dials.erase(key);
+  if (!comm.ok()) {
+    DropObjectUser(context);
+    return comm.status();
+  }
+  Comm* raw = comm->release();
+  comms_[raw] = context;  // Takes the dial's place as a user.
+  context->comms.insert(raw);
+  return raw;
+}
+
+absl::StatusOr<Comm*> Plugin::Accept(ListenComm* listen) {
+  std::unique_ptr<ReceiveComm> comm = Acceptor::Accept(listen->listening.get());
+  if (comm == nullptr) return nullptr;
+  std::lock_guard<std::mutex> lock(mutex_);
+  AddObjectUser(listen->context);
+  Comm* raw = comm.release();
+  comms_[raw] = listen->context;
+  listen->context->comms.insert(raw);
+  return raw;
+}
+
+absl::StatusOr<MemoryRegion*> Plugin::RegisterMemory(Comm* comm, void* data, size_t bytes, MemoryType type) {
+  return comm->RegisterMemory(data, bytes, type);
+}
+
+void Plugin::DeregisterMemory(Comm* comm, MemoryRegion* region) {
+  if (Usable().ok()) comm->DeregisterMemory(region);
+}
+
+absl::Status Plugin::Send(Comm* comm, const SendArgs& args, Request** request) {
+  *request = nullptr;
+  absl::Status usable = Usable();
+  return usable.ok() ? static_cast<SendComm*>(comm)->Send(args, request) : usable;
+}
+
+absl::Status Plugin::Receive(Comm* comm, const ReceiveArgs& args, Request** request) {
+  *request = nullptr;
+  absl::Status usable = Usable();
+  return usable.ok() ? static_cast<ReceiveComm*>(comm)->Receive(args, request) : usable;
+}
+
+// Host memory is visible as soon as test says done.
+absl::Status Plugin::Flush(Comm*, const FlushArgs&, Request** request) {
+  *request = nullptr;
+  return absl::OkStatus();
+}
+
+absl::Status Plugin::Test(Request* request, bool* done, int* sizes) {
+  *done = false;
+  absl::Status usable = Usable();
+  return usable.ok() ? request->comm->Test(request, done, sizes) : usable;
+}
+
+void Plugin::CloseComm(Comm* comm) {
+  comm->Close();
+  delete comm;
+  std::lock_guard<std::mutex> lock(mutex_);
+  auto found = comms_.find(comm);
+  Context* context = found->second;
+  comms_.erase(found);
+  context->comms.erase(comm);
+  DropObjectUser(context);
+}
+
+void Plugin::CloseSend(Comm* comm) {
+  if (comm != nullptr && Usable().ok()) CloseComm(comm);
+}
+
+void Plugin::CloseReceive(Comm* comm) { CloseSend(comm); }
+
+void Plugin::CloseListen(ListenComm* listen) {
+  if (listen == nullptr || !Usable().ok()) return;
+  std::unique_ptr<ListenComm> owned;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    auto found = listens_.find(listen);
+    if (found == listens_.end()) return;
+    owned = std::move(found->second);
+    listens_.erase(found);
+    owned->context->listens.erase(listen);
+  }
+  owned->acceptor->CloseListen(owned->listening);
+  std::lock_guard<std::mutex> lock(mutex_);
+  DropObjectUser(owned->context);
+}
+
+void Plugin::SetNetworkAttributes(Context*, const NetworkAttributes&) {}
+
+void Plugin::Unload() {
+  if (!Usable().ok()) return;
+  std::lock_guard<std::mutex> lock(mutex_);
+  unloading_ = true;
+  if (transport_ != nullptr && comms_.empty()) {
+    for (auto& [listen, owned] : listens_) owned->acceptor->CloseListen(owned->listening);
+    transport_->Retire();
+    retired_.push_back(std::move(transport_));
+  } else if (transport_ != nullptr) {
+    transport_->Abandon();
+    (void)transport_.release();  // Its comms still point to it.
+  }
+  JoinRetired(true);
+}
+
+bool Plugin::Unused() {
+  if (!Usable().ok()) return false;
+  std::lock_guard<std::mutex> lock(mutex_);
+  return comms_.empty();
+}
+
+}  // namespace tcpx

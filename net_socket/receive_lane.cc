@@ -1,0 +1,171 @@
+#include "net_socket/receive_lane.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "net_socket/forward_copy.h"
+
+namespace tcpx {
+
+ReceiveLane::~ReceiveLane() {
+  if (borrowed_ != nullptr) stages_->Give(std::move(borrowed_));
+}
+
+int ReceiveLane::Prepare(iovec* iov) {
+  if (parked_ || staged() > 0) Digest();  // A receive may have been posted since.
+  if (parked_ || ended_ || !status_.ok()) return 0;
+  OpenStage();
+  int count = 0;
+  if (payload_rest_ > 0) iov[count++] = {payload_at_, payload_rest_};
+  iov[count++] = {stage_ + stage_end_, stage_capacity_ - stage_end_};
+  return count;
+}
+
+void ReceiveLane::Advance(size_t bytes) {
+  const size_t direct = std::min(bytes, payload_rest_);
+  payload_at_ += direct;
+  payload_rest_ -= direct;
+  stage_end_ += bytes - direct;
+  Digest();
+  SettleStage();
+}
+
+void ReceiveLane::End() {
+  ended_ = true;
+  if (!status_.ok() || parked_) return;
+  if (payload_rest_ > 0) {
+    Fail(absl::UnavailableError(
+        absl::StrFormat("the peer closed in the middle of message %d (%d of %d bytes of a chunk missing)",
+                        header_.sequence, payload_rest_, header_.length)));
+  } else if (skip_rest_ > 0 || staged() > 0) {
+    Fail(absl::UnavailableError("the peer closed in the middle of a header"));
+  }
+}
+
+void ReceiveLane::Digest() {
+  parked_ = false;
+  while (status_.ok()) {
+    if (landing_ != nullptr) {
+      if (!DigestPayload()) return;
+    } else if (skip_rest_ > 0) {
+      if (!DigestSkipped()) return;
+    } else if (!DigestHeader()) {
+      return;
+    }
+  }
+}
+
+bool ReceiveLane::DigestPayload() {
+  const size_t copy = std::min(payload_rest_, staged());
+  if (copy > 0) {
+    ForwardCopy(payload_at_, stage_ + stage_begin_, copy);
+    payload_at_ += copy;
+    payload_rest_ -= copy;
+    stage_begin_ += copy;
+  }
+  if (payload_rest_ > 0) return false;
+  ChunkLanded();
+  return true;
+}
+
+bool ReceiveLane::DigestSkipped() {
+  const size_t skip = std::min(skip_rest_, staged());
+  if (record_kind_ == FrameKind::kError) record_body_.append(stage_ + stage_begin_, skip);
+  stage_begin_ += skip;
+  skip_rest_ -= skip;
+  if (skip_rest_ > 0) return false;
+  if (record_kind_ == FrameKind::kError) Fail(absl::UnavailableError(absl::StrCat("the peer failed: ", record_body_)));
+  record_kind_ = FrameKind::kChunk;
+  return true;
+}
+
+bool ReceiveLane::DigestHeader() {
+  if (staged() < kHeaderBytes) return false;
+  if (const char* wrong = DecodeHeader(stage_ + stage_begin_, &header_)) {
+    Fail(absl::UnavailableError(absl::StrCat("the peer sent garbage: ", wrong)));
+    return false;
+  }
+  if (header_.kind == FrameKind::kChunk) {
+    StartChunk();
+  } else {
+    StartRecord();
+  }
+  return !parked_;
+}
+
+void ReceiveLane::StartChunk() {
+  switch (table_->Claim(header_, &landing_)) {
+    case ClaimResult::kClaimed:
+      stage_begin_ += kHeaderBytes;
+      payload_at_ = landing_->data + header_.offset;
+      payload_rest_ = header_.length;
+      skip_rest_ = header_.padding;
+      return;
+    case ClaimResult::kNotPosted:
+      parked_ = true;
+      return;
+    case ClaimResult::kTooLarge:
+      Fail(
+          absl::InvalidArgumentError(absl::StrFormat("message %d of %d bytes is larger than the posted receive of %d "
+                                                     "bytes: post receives of at least the size sent",
+                                                     header_.sequence, header_.message_bytes, landing_->capacity)));
+      landing_ = nullptr;
+      return;
+    case ClaimResult::kBroken:
+      Fail(absl::UnavailableError(
+          absl::StrFormat("the peer broke the protocol: chunk [%d, +%d) of message %d does not fit", header_.offset,
+                          header_.length, header_.sequence)));
+      landing_ = nullptr;
+      return;
+  }
+}
+
+void ReceiveLane::StartRecord() {
+  stage_begin_ += kHeaderBytes;
+  record_kind_ = header_.kind;
+  skip_rest_ = size_t{header_.length} + header_.padding;
+  record_body_.clear();
+  if (skip_rest_ == 0 && record_kind_ == FrameKind::kError) Fail(absl::UnavailableError("the peer failed"));
+}
+
+void ReceiveLane::ChunkLanded() {
+  payload_bytes_ += header_.length;
+  if (LandingTable::Landed(landing_, header_)) ++messages_completed_;
+  landing_ = nullptr;
+}
+
+void ReceiveLane::Fail(absl::Status status) {
+  if (status_.ok()) status_ = std::move(status);
+}
+
+void ReceiveLane::OpenStage() {
+  if (stages_ != nullptr && borrowed_ == nullptr) {
+    borrowed_ = stages_->Take();
+    std::memcpy(borrowed_.get(), stage_ + stage_begin_, staged());
+    stage_end_ -= stage_begin_;
+    stage_begin_ = 0;
+    stage_ = borrowed_.get();
+    stage_capacity_ = kStageBytes;
+  } else if (stage_begin_ > 0) {
+    std::memmove(stage_, stage_ + stage_begin_, staged());
+    stage_end_ -= stage_begin_;
+    stage_begin_ = 0;
+  }
+}
+
+// Gives a borrowed buffer back as soon as what is left fits beside the lane.
+void ReceiveLane::SettleStage() {
+  if (borrowed_ == nullptr || staged() > kCarryBytes) return;
+  const size_t left = staged();
+  std::memcpy(carry_, stage_ + stage_begin_, left);
+  stage_ = carry_;
+  stage_capacity_ = kCarryBytes;
+  stage_begin_ = 0;
+  stage_end_ = left;
+  stages_->Give(std::move(borrowed_));
+}
+
+}  // namespace tcpx

@@ -1,0 +1,107 @@
+// receive_lane.h: one direction of one socket, as a receive comm sees it: bytes in, messages landed.
+//
+// Purpose: says where the next bytes of the lane go and digests what has arrived. Knows no socket: whoever moves the
+// bytes
+//          (the calling thread, an engine, a test) asks Prepare, reads, and tells Advance.
+//
+//   iovec iov[2];
+//   while (int n = lane.Prepare(iov)) { ssize_t got = readv(fd, iov, n); ... lane.Advance(got); }
+//
+// Payload goes straight to its final place; what follows it is read ahead into staging by the same call. A header whose
+// message has no posted receive parks the lane: Prepare gives nothing until it is posted.
+//
+// Threads: one at a time. Lifetime: borrows the table and the pool, which outlive it.
+// Units:   bytes.
+// Errors:  the first one sticks in status(): kInvalidArgument when a message is larger than its receive, kUnavailable
+// when
+//          the peer breaks the format or ends in the middle of a message.
+#ifndef TCPX_NET_SOCKET_RECEIVE_LANE_H_
+#define TCPX_NET_SOCKET_RECEIVE_LANE_H_
+
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "net_socket/landing.h"
+#include "net_socket/stage_pool.h"
+#include "net_socket/wire.h"
+
+namespace tcpx {
+
+class ReceiveLane {
+ public:
+  static constexpr int kIovMax = 2;
+
+  // `stages` null: the lane stages no more than a header (lanes of the progress pool, which always have a read
+  // pending).
+  ReceiveLane(LandingTable* table, StagePool* stages) : table_(table), stages_(stages) {}
+  ~ReceiveLane();
+  ReceiveLane(const ReceiveLane&) = delete;
+  ReceiveLane& operator=(const ReceiveLane&) = delete;
+
+  // Where the next bytes go: up to kIovMax entries, 0 exactly when the lane is parked, ended or failed.
+  int Prepare(iovec* iov);
+  // `bytes` > 0 arrived into the places of the last Prepare.
+  void Advance(size_t bytes);
+  // The peer ended the stream. In the middle of a frame that is an error.
+  void End();
+
+  // True exactly when the next message on this lane has no posted receive yet.
+  bool parked() const { return parked_; }
+  uint64_t parked_sequence() const { return header_.sequence; }
+  // True once the peer has ended the stream between two frames.
+  bool ended() const { return ended_; }
+  const absl::Status& status() const { return status_; }
+  // The message being received: for errors and statistics.
+  const FrameHeader& current() const { return header_; }
+  uint64_t messages_completed() const { return messages_completed_; }
+  uint64_t payload_bytes() const { return payload_bytes_; }
+
+ private:
+  // Room of the built-in staging: one header, and a little more so that a short message needs no second call.
+  static constexpr size_t kCarryBytes = 128;
+
+  size_t staged() const { return stage_end_ - stage_begin_; }
+  void Digest();
+  bool DigestPayload();
+  bool DigestSkipped();
+  bool DigestHeader();
+  void StartChunk();
+  void StartRecord();
+  void ChunkLanded();
+  void Fail(absl::Status status);
+  void OpenStage();
+  void SettleStage();
+
+  LandingTable* const table_;
+  StagePool* const stages_;
+
+  char* payload_at_ = nullptr;  // where the rest of the current payload goes
+  size_t payload_rest_ = 0;
+  size_t skip_rest_ = 0;  // padding, or the body of a record
+  Landing* landing_ = nullptr;
+  FrameHeader header_;
+
+  char* stage_ = carry_;  // carry_, or the borrowed buffer
+  size_t stage_capacity_ = kCarryBytes;
+  size_t stage_begin_ = 0;
+  size_t stage_end_ = 0;
+  std::unique_ptr<char[]> borrowed_;
+
+  bool parked_ = false;
+  bool ended_ = false;
+  FrameKind record_kind_ = FrameKind::kChunk;
+  std::string record_body_;  // of an error record only
+  absl::Status status_;
+  uint64_t messages_completed_ = 0;
+  uint64_t payload_bytes_ = 0;
+  char carry_[kCarryBytes];
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_RECEIVE_LANE_H_

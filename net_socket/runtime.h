@@ -1,0 +1,27 @@
+// runtime.h: what all connections of the process share while there are any: threads, staging buffers, settings.
+//
+// Purpose: handed down instead of globals. Created with the first listen or connect, gone after the last.
+//
+// Threads: the members serialize themselves; the pointers stand still while a comm lives.
+#ifndef TCPX_NET_SOCKET_RUNTIME_H_
+#define TCPX_NET_SOCKET_RUNTIME_H_
+
+#include <memory>
+
+#include "common/params.h"
+#include "net_socket/progress_pool.h"
+#include "net_socket/reactor.h"
+#include "net_socket/stage_pool.h"
+
+namespace tcpx {
+
+struct Runtime {
+  Options options;
+  Reactor reactor;
+  StagePool stages;
+  std::unique_ptr<ProgressPool> pool;  // null: the caller drives everything
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_RUNTIME_H_

@@ -1,0 +1,76 @@
+// send_comm.h: the sending end of a connection.
+//
+// Purpose: isend, test and close of NCCL's send comm. Messages up to the express size, and all with a single lane, go
+// through
+//          lane 0 by the calling thread; longer ones are posted to the striper, whose lanes belong to the progress pool
+//          or, without one, to the calling thread too.
+//
+// Budget:  Send and Test: no allocation, no lock that waits, at most one system call per batch on lane 0.
+// Threads: as Comm. PeerSent and PeerGone by the reactor.
+// Errors:  as Comm; an error is returned for every unfinished request and every later call.
+#ifndef TCPX_NET_SOCKET_SEND_COMM_H_
+#define TCPX_NET_SOCKET_SEND_COMM_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "net_socket/bulk_lane.h"
+#include "net_socket/comm.h"
+#include "net_socket/peer_watch.h"
+#include "net_socket/request.h"
+#include "net_socket/send_queue.h"
+#include "net_socket/stripe.h"
+
+namespace tcpx {
+
+class SendComm final : public Comm {
+ public:
+  // In the reactor's loop: watches the lanes for the peer's records and its end.
+  explicit SendComm(ConnectionSetup setup);
+  ~SendComm() override;
+
+  absl::Status Send(const SendArgs& args, Request** request);
+  absl::Status Test(Request* request, bool* done, int* sizes) override;
+
+  // The peer has ended or reset a lane: an error for whoever still wants to send.
+  void PeerGone(absl::Status status, int lane);
+
+ private:
+  const char* role() const override { return "send"; }
+  bool Idle() override;
+  bool InFlight(const MemoryRegion* region) override;
+  void Quiesce() override;
+  void StopWatching() override;
+  void TellPeer(const absl::Status& status) override;
+
+  SendRequest* Prepare(const SendArgs& args);
+  void PostExpress(SendRequest* request);
+  void PostBulk(SendRequest* request);
+  // Sends at once a short message that nothing else waits for, copied beside its header.
+  void SendLone(SendRequest* request);
+  // Lane 0: sends what is queued, as far as the socket takes it.
+  void Flush();
+  // True when more may be sent at once.
+  bool Took(ssize_t sent, size_t offered);
+  void Drive();
+  void FailIfPeerGone();
+
+  const size_t express_bytes_;
+  const bool caller_driven_;
+  uint64_t next_sequence_ = 0;
+  RequestPool<SendRequest> requests_;
+  SendQueue queue_;
+  std::unique_ptr<Striper> striper_;  // null with a single lane
+  std::vector<std::unique_ptr<BulkSendLane>> bulk_;
+  std::unique_ptr<PeerWatch> watch_;
+  std::atomic<bool> peer_gone_{false};
+  int peer_gone_lane_ = 0;  // with peer_gone_status_: written before peer_gone_
+  absl::Status peer_gone_status_;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_SEND_COMM_H_

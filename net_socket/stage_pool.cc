@@ -1,0 +1,27 @@
+#include "net_socket/stage_pool.h"
+
+#include <utility>
+
+namespace tcpx {
+
+std::unique_ptr<char[]> StagePool::Take() {
+  if (!busy_.test_and_set(std::memory_order_acquire)) {
+    std::unique_ptr<char[]> stage;
+    if (!kept_.empty()) {
+      stage = std::move(kept_.back());
+      kept_.pop_back();
+    }
+    busy_.clear(std::memory_order_release);
+    if (stage != nullptr) return stage;
+  }
+  return std::unique_ptr<char[]>(new char[kStageBytes]);
+}
+
+void StagePool::Give(std::unique_ptr<char[]> stage) {
+  if (busy_.test_and_set(std::memory_order_acquire)) return;  // Freed: another thread is at the pool.
+  if (kept_.capacity() == 0) kept_.reserve(kKeptMax);
+  if (kept_.size() < kKeptMax) kept_.push_back(std::move(stage));
+  busy_.clear(std::memory_order_release);
+}
+
+}  // namespace tcpx

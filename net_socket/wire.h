@@ -1,0 +1,123 @@
+// wire.h: every byte that tcpx puts on a socket or into a handle, and the checks of every byte that comes in.
+//
+// Purpose: encode and decode the chunk header, the hello of a lane, its answer, and NCCL's connection handle. Pure: no
+//          system call, no state.
+//
+//   a lane's stream:  hello (dialler) -> answer (acceptor) -> { header [payload] [padding] }*
+//   reverse stream:   { header [body] }*     records only: credit, confirm, bye, error
+//
+// Versions: kWireVersion is in the hello and the handle. A record of an unknown kind is skipped by its length, so a
+// newer
+//          peer may add kinds (from kFirstRecord on) without a new version.
+// Units:   bytes. Byte order is little endian, as on every machine that NCCL runs on.
+// Errors:  decoders return a text (static storage) that says what is wrong, or null when all is right. Offset and
+// length of
+//          a decoded chunk always lie inside its message.
+#ifndef TCPX_NET_SOCKET_WIRE_H_
+#define TCPX_NET_SOCKET_WIRE_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "common/address.h"
+
+namespace tcpx {
+
+inline constexpr uint16_t kWireVersion = 1;
+// Largest message: NCCL_MAX_NET_SIZE_BYTES, NCCL 2.24 and later.
+inline constexpr uint64_t kMessageBytesMax = uint64_t{1} << 40;
+// Largest chunk: keeps the length in 32 bits; NCCL core never sends more than 1 GiB at once (2.12 to 2.30).
+inline constexpr size_t kChunkBytesMax = size_t{1} << 30;
+// Longest body of a record; longer ones are refused as garbage.
+inline constexpr uint32_t kRecordBytesMax = 64 * 1024;
+// Most lanes of a connection: as NCCL's sockets per connection (NCCL_SOCKET_NTHREADS x NCCL_NSOCKS_PERTHREAD <= 64).
+inline constexpr int kLanesMax = 64;
+// Most addresses in an answer: the children of a virtual device, NCCL_NET_MAX_DEVS_PER_NIC of v12.
+inline constexpr int kAddressesMax = 8;
+
+enum class FrameKind : uint8_t {
+  kChunk = 1,         // a part of a message, payload follows
+  kFirstRecord = 64,  // everything from here on is a record: skipped where it is not known
+  kCredit = 64,       // receiver -> sender: a grouped receive was posted
+  kConfirm = 65,      // receiver -> sender: messages that arrived whole (for re-dialled lanes)
+  kBye = 66,          // no further frame follows on this lane
+  kError = 67,        // the connection has failed; the body is a text that says why
+};
+
+inline constexpr size_t kHeaderBytes = 40;
+
+struct FrameHeader {
+  FrameKind kind = FrameKind::kChunk;
+  uint16_t padding = 0;  // bytes after the payload that mean nothing
+  uint32_t length = 0;   // bytes of payload, or of a record's body
+  uint64_t sequence = 0;
+  uint64_t offset = 0;         // of the payload in its message
+  uint64_t message_bytes = 0;  // of the whole message
+  int32_t tag = 0;
+};
+
+void EncodeHeader(const FrameHeader& header, char* out);
+const char* DecodeHeader(const char* in, FrameHeader* header);
+
+using Ticket = std::array<uint8_t, 16>;
+
+// What NCCL carries from listen to connect. The first bytes of the 128; the rest is zero when sent.
+struct Handle {
+  SocketAddress address;
+  Ticket ticket{};
+};
+inline constexpr size_t kHandleUsedBytes = 48;
+// Where connect keeps its key, in the dialler's own copy of the handle.
+inline constexpr size_t kHandleKeyOffset = 112;
+
+void EncodeHandle(const Handle& handle, char* out);
+const char* DecodeHandle(const char* in, Handle* handle);
+
+// The first bytes on every lane, from the dialler.
+struct Hello {
+  uint16_t version = kWireVersion;
+  Ticket ticket{};
+  std::array<uint8_t, 16> connection_id{};
+  uint16_t lane = 0;
+  uint16_t lanes = 1;
+  uint64_t features = 0;
+  uint32_t express_bytes = 0;  // messages up to this size travel whole on lane 0
+  int32_t traffic_class = -1;  // octet for the acceptor's packets, -1: leave
+};
+inline constexpr size_t kHelloBytes = 64;
+
+void EncodeHello(const Hello& hello, char* out);
+// A hello of another version decodes (the answer then says so); garbage does not.
+const char* DecodeHello(const char* in, Hello* hello);
+
+enum class HelloStatus : uint16_t {
+  kAccepted = 0,
+  kWrongVersion = 1,
+  kUnknownTicket = 2,  // nobody listens with this ticket (any more)
+  kBadLane = 3,        // lane index or count out of range, or other than that of the first lane
+  kDuplicateLane = 4,
+  kBusy = 5,  // descriptor or memory limit at the acceptor
+};
+const char* HelloStatusText(HelloStatus status);
+
+// The acceptor's answer on every lane: a fixed part and `addresses.size()` addresses of kAddressBytes each.
+struct Answer {
+  uint16_t version = kWireVersion;
+  HelloStatus status = HelloStatus::kAccepted;
+  uint32_t max_receives = 1;  // of the acceptor's receive comm: above 1 sends wait for credits
+  uint64_t features = 0;
+  std::vector<SocketAddress> addresses;  // where further lanes may go; empty: the handle's address
+};
+inline constexpr size_t kAnswerFixedBytes = 32;
+inline constexpr size_t kAnswerBytesMax = kAnswerFixedBytes + kAddressesMax * 24;
+
+size_t EncodeAnswer(const Answer& answer, char* out);
+// Decodes the fixed part; `*addresses` is how many follow.
+const char* DecodeAnswer(const char* in, Answer* answer, int* addresses);
+void DecodeAnswerAddresses(const char* in, int count, Answer* answer);
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_WIRE_H_

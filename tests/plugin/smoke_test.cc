@@ -1,0 +1,76 @@
+// The real shared library, opened as NCCL opens it: one message of each size class over a connection to itself.
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "nccl/net_client.h"
+
+namespace tcpx {
+namespace {
+
+constexpr char kPlugin[] = "net_socket/libnccl-net-tcpx.so";
+
+using Clock = std::chrono::steady_clock;
+
+bool Before(Clock::time_point deadline) { return Clock::now() < deadline; }
+
+TEST(SmokeTest, MovesBytes) {
+  setenv("NCCL_SOCKET_IFNAME", "lo", 1);
+  auto opened = NetClient::Open(kPlugin);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  NetClient& net = **opened;
+  void* ctx = nullptr;
+  ASSERT_EQ(ncclSuccess, net.Init(&ctx, 42, -1, nullptr, nullptr));
+  int devices = 0;
+  ASSERT_EQ(ncclSuccess, net.Devices(&devices));
+  ASSERT_EQ(1, devices);
+  char handle[128] = {};
+  void *listen = nullptr, *send = nullptr, *recv = nullptr;
+  ASSERT_EQ(ncclSuccess, net.Listen(ctx, 0, handle, &listen));
+  const auto deadline = Clock::now() + std::chrono::seconds(20);
+  while ((send == nullptr || recv == nullptr) && Before(deadline)) {
+    if (send == nullptr) {
+      ASSERT_EQ(ncclSuccess, net.Connect(ctx, 0, handle, &send));
+    }
+    if (recv == nullptr) {
+      ASSERT_EQ(ncclSuccess, net.Accept(listen, &recv));
+    }
+  }
+  ASSERT_NE(nullptr, send);
+  ASSERT_NE(nullptr, recv);
+  for (size_t bytes : {size_t{0}, size_t{1}, size_t{100}, size_t{5000}, size_t{70000}, size_t{3000001}}) {
+    std::vector<char> out(bytes), in(bytes + 64, 'x');
+    for (size_t i = 0; i < bytes; ++i) out[i] = static_cast<char>(i * 7 + bytes);
+    void *sreq = nullptr, *rreq = nullptr;
+    void* data = in.data();
+    size_t size = bytes + 10;
+    int tag = 0;
+    ASSERT_EQ(ncclSuccess, net.Irecv(recv, 1, &data, &size, &tag, nullptr, nullptr, &rreq));
+    ASSERT_EQ(ncclSuccess, net.Isend(send, out.data(), bytes, 0, nullptr, nullptr, &sreq));
+    int sdone = 0, rdone = 0, got = -1;
+    while (!(sdone && rdone) && Before(deadline)) {
+      if (!sdone) {
+        ASSERT_EQ(ncclSuccess, net.Test(sreq, &sdone, nullptr));
+      }
+      if (!rdone) {
+        ASSERT_EQ(ncclSuccess, net.Test(rreq, &rdone, &got));
+      }
+    }
+    ASSERT_TRUE(sdone && rdone) << bytes;
+    EXPECT_EQ(static_cast<int>(bytes), got);
+    EXPECT_EQ(0, std::memcmp(out.data(), in.data(), bytes));
+    EXPECT_EQ('x', in[bytes]);
+  }
+  EXPECT_EQ(ncclSuccess, net.CloseSend(send));
+  EXPECT_EQ(ncclSuccess, net.CloseRecv(recv));
+  EXPECT_EQ(ncclSuccess, net.CloseListen(listen));
+  EXPECT_EQ(ncclSuccess, net.Finalize(ctx));
+}
+
+}  // namespace
+}  // namespace tcpx
