@@ -1,9 +1,15 @@
 #include "net_socket/bulk_lane.h"
 
 #include <errno.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <stddef.h>
 #include <sys/socket.h>
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
+#include "common/clock.h"
 #include "common/socket.h"
 #include "common/status.h"
 #include "net_socket/comm.h"
@@ -12,18 +18,50 @@
 namespace tcpx {
 namespace {
 
+// The least round trip changes with the path only.
+constexpr int64_t kRttEveryNs = 100 * kMillisecond;
+
 bool Transient(int err) { return err == EAGAIN || err == EWOULDBLOCK || err == EINTR; }
 
 }  // namespace
 
-BulkSendLane::BulkSendLane(Comm* comm, int lane, Striper* striper) : comm_(comm), lane_(lane), striper_(striper) {
+BulkSendLane::BulkSendLane(Comm* comm, int lane, Striper* striper, LaneRates* rates)
+    : comm_(comm), lane_(lane), striper_(striper), rates_(rates), rate_(comm->runtime()->options.chunk_bytes_min) {
   op_.fd = comm->lane_fd(lane);
 }
 
-bool BulkSendLane::HasRoom() const { return UnsentBytes(op_.fd) < kBulkUnsentBytes; }
+bool BulkSendLane::HasRoom(int64_t* retry_ns) {
+  *retry_ns = 0;
+  if (UnsentBytes(op_.fd) >= kBulkUnsentBytes) return false;
+  if (comm_->setup().same_host) return true;  // No flow of its own there: memory is the limit.
+  const int64_t now = MonotonicNanos();
+  const int64_t held = QueuedBytes(op_.fd);
+  rate_.Sample(now, bytes_sent_.load(std::memory_order_relaxed), held);
+  RefreshRate(now);
+  if (held < rate_.held_max()) return true;
+  *retry_ns = now + rate_.RetryAfterNs(held);
+  return false;
+}
+
+void BulkSendLane::RefreshRate(int64_t now) {
+  rates_->Set(lane_ - 1, rate_.bytes_per_second());
+  if (now - rtt_asked_ns_ < kRttEveryNs) return;
+  rtt_asked_ns_ = now;
+  tcp_info info{};
+  socklen_t length = sizeof(info);
+  if (getsockopt(op_.fd, IPPROTO_TCP, TCP_INFO, &info, &length) == 0 &&
+      length >= offsetof(tcp_info, tcpi_min_rtt) + 4) {
+    rate_.set_min_rtt_ns(int64_t{info.tcpi_min_rtt} * kMicrosecond);
+  }
+}
 
 bool BulkSendLane::PullChunk() {
-  if (!striper_->Pull(comm_->runtime()->options.chunk_bytes, &chunk_)) return false;
+  const size_t want = static_cast<size_t>(std::min(comm_->runtime()->options.chunk_bytes, rate_.held_max()));
+  const bool same_host = comm_->setup().same_host;
+  if (!striper_->Pull(same_host ? static_cast<size_t>(comm_->runtime()->options.chunk_bytes) : want,
+                      rates_->Share(lane_ - 1), &chunk_)) {
+    return false;
+  }
   FrameHeader header;
   header.length = static_cast<uint32_t>(chunk_.length);
   header.sequence = chunk_.request->sequence;
@@ -71,12 +109,16 @@ void BulkSendLane::AdvanceInLoop(Engine* engine) {
       if (WaitForWork()) return;
       continue;
     }
-    if (!writable_ && !HasRoom()) {
+    int64_t retry_ns = 0;
+    if (!HasRoom(&retry_ns)) {
+      if (retry_ns != 0) {
+        retry_at_ns_ = retry_ns;
+        return;
+      }
       op_.kind = IoOp::Kind::kWritable;
       engine->Submit(&op_);
       return;
     }
-    writable_ = false;
     PullChunk();
   }
   op_.kind = IoOp::Kind::kSend;
@@ -89,16 +131,13 @@ void BulkSendLane::CompleteInLoop(int result) {
     if (!Transient(-result)) comm_->Fail(ErrnoStatus(-result, "send"), lane_);
     return;
   }
-  if (op_.kind == IoOp::Kind::kWritable) {
-    writable_ = true;
-  } else {
-    Advance(static_cast<size_t>(result));
-  }
+  if (op_.kind == IoOp::Kind::kSend) Advance(static_cast<size_t>(result));
 }
 
 void BulkSendLane::Pump() {
   while (!comm_->failed()) {
-    if (chunk_.request == nullptr && (striper_->drained() || !HasRoom() || !PullChunk())) return;
+    int64_t retry_ns = 0;
+    if (chunk_.request == nullptr && (striper_->drained() || !HasRoom(&retry_ns) || !PullChunk())) return;
     iovec iov[2];
     msghdr message{};
     message.msg_iov = iov;

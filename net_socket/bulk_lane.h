@@ -14,6 +14,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "net_socket/lane_rate.h"
 #include "net_socket/progress_pool.h"
 #include "net_socket/receive_lane.h"
 #include "net_socket/stripe.h"
@@ -24,7 +25,8 @@ class Comm;
 
 class BulkSendLane final : public PoolLane {
  public:
-  BulkSendLane(Comm* comm, int lane, Striper* striper);
+  // `rates` holds one entry per bulk lane of the connection; this lane writes its own.
+  BulkSendLane(Comm* comm, int lane, Striper* striper, LaneRates* rates);
 
   void AdvanceInLoop(Engine* engine) override;
   void CompleteInLoop(int result) override;
@@ -36,8 +38,10 @@ class BulkSendLane final : public PoolLane {
   uint64_t bytes_sent() const { return bytes_sent_.load(std::memory_order_relaxed); }
 
  private:
-  bool HasRoom() const;
+  // True when the lane may take another chunk; else *retry_ns says when to ask again (0: when the socket is writable).
+  bool HasRoom(int64_t* retry_ns);
   bool PullChunk();
+  void RefreshRate(int64_t now);
   int Gather(iovec* iov) const;
   void Advance(size_t bytes);
   bool WaitForWork();
@@ -45,10 +49,12 @@ class BulkSendLane final : public PoolLane {
   Comm* const comm_;
   const int lane_;
   Striper* const striper_;
+  LaneRates* const rates_;
+  LaneRate rate_;
+  int64_t rtt_asked_ns_ = 0;
   std::atomic<bool> idle_{false};
-  bool writable_ = false;  // the engine said so; not used up yet
-  Chunk chunk_;            // being sent; no request: none
-  size_t taken_ = 0;       // of header and payload
+  Chunk chunk_;       // being sent; no request: none
+  size_t taken_ = 0;  // of header and payload
   std::atomic<uint64_t> bytes_sent_{0};
   char header_[kHeaderBytes];
 };

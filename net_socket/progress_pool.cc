@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -87,11 +88,12 @@ void ProgressThread::Run(EngineChoice choice, std::vector<int> cpus, int index) 
   while (!stop_.load(std::memory_order_relaxed)) {
     bool busy = ServeQueue();
     int64_t timeout_ns = 0;
+    const int64_t retry_at_ns = ServeRetries();
     if (!busy && MonotonicNanos() - idle_since > spin_ns_) {
       asleep_.store(true, std::memory_order_seq_cst);
       std::atomic_thread_fence(std::memory_order_seq_cst);
       const bool late_work = queue_.load(std::memory_order_seq_cst) != nullptr || stop_.load(std::memory_order_seq_cst);
-      timeout_ns = late_work ? 0 : -1;
+      timeout_ns = late_work ? 0 : retry_at_ns == 0 ? -1 : std::max<int64_t>(retry_at_ns - MonotonicNanos(), 0);
     }
     const int count = engine_->Reap(completions, kBatch, timeout_ns);
     asleep_.store(false, std::memory_order_seq_cst);
@@ -117,7 +119,7 @@ bool ProgressThread::ServeQueue() {
 
 void ProgressThread::Serve(PoolLane* lane) {
   if (!lane->detaching_.load(std::memory_order_acquire)) {
-    lane->AdvanceInLoop(engine_.get());
+    Advance(lane);
   } else if (lane->op_.in_flight) {
     engine_->Cancel(&lane->op_);
   } else {
@@ -132,7 +134,28 @@ void ProgressThread::ServeCompletion(const Completion& completion) {
     return;
   }
   lane->CompleteInLoop(completion.result);
+  Advance(lane);
+}
+
+void ProgressThread::Advance(PoolLane* lane) {
+  const bool was_waiting = lane->retry_at_ns_ != 0;
+  lane->retry_at_ns_ = 0;
   lane->AdvanceInLoop(engine_.get());
+  if (lane->retry_at_ns_ != 0 && !was_waiting) waiting_.push_back(lane);
+  if (lane->retry_at_ns_ == 0 && was_waiting) waiting_.erase(std::find(waiting_.begin(), waiting_.end(), lane));
+}
+
+int64_t ProgressThread::ServeRetries() {
+  if (waiting_.empty()) return 0;
+  const int64_t now = MonotonicNanos();
+  int64_t next = 0;
+  // Backwards: Advance removes the lane it is called for, or leaves the order as it is.
+  for (size_t i = waiting_.size(); i-- > 0;) {
+    PoolLane* lane = waiting_[i];
+    if (lane->retry_at_ns_ <= now) Advance(lane);
+    if (lane->retry_at_ns_ != 0 && (next == 0 || lane->retry_at_ns_ < next)) next = lane->retry_at_ns_;
+  }
+  return next;
 }
 
 // The lane may be destroyed as soon as the lock is given up. A kick that raced with the detach has queued it once more
@@ -140,6 +163,7 @@ void ProgressThread::ServeCompletion(const Completion& completion) {
 void ProgressThread::FinishDetach(PoolLane* lane) {
   if (lane->queued_.load(std::memory_order_seq_cst)) return;
   engine_->Forget(lane->op_.fd);
+  if (lane->retry_at_ns_ != 0) waiting_.erase(std::find(waiting_.begin(), waiting_.end(), lane));
   std::lock_guard<std::mutex> lock(mutex_);
   lane->detached_ = true;
   changed_.notify_all();

@@ -34,13 +34,15 @@ class PoolLane {
   PoolLane() { op_.owner = this; }
   virtual ~PoolLane() = default;
 
-  // There may be something to do: submits op_ unless it is in flight already or there is nothing.
+  // There may be something to do: submits op_ unless it is in flight already or there is nothing. A lane that has to
+  // wait without an operation sets retry_at_ns_ and is called again then.
   virtual void AdvanceInLoop(Engine* engine) = 0;
   // op_ has completed. Called before AdvanceInLoop; not called once the lane is being detached.
   virtual void CompleteInLoop(int result) = 0;
 
  protected:
   IoOp op_;
+  int64_t retry_at_ns_ = 0;  // 0: not waiting
 
  private:
   friend class ProgressThread;
@@ -72,11 +74,15 @@ class ProgressThread {
   void Serve(PoolLane* lane);
   void ServeCompletion(const Completion& completion);
   void FinishDetach(PoolLane* lane);
+  void Advance(PoolLane* lane);
+  // Calls lanes whose time has come; returns when the next one is due, 0 for none.
+  int64_t ServeRetries();
 
   const int64_t spin_ns_;
   std::thread thread_;
   std::unique_ptr<Engine> engine_;  // the thread's own, but for Wake
   std::atomic<PoolLane*> queue_{nullptr};
+  std::vector<PoolLane*> waiting_;  // with retry_at_ns_ set; in the loop
   std::atomic<bool> asleep_{false};
   std::atomic<bool> stop_{false};
 

@@ -39,6 +39,7 @@ SendComm::SendComm(ConnectionSetup setup)
       caller_driven_(runtime()->pool == nullptr),
       requests_(this, kRequestsMax * this->setup().max_receives),
       queue_(RingSize(requests_.count())),
+      rates_(std::max(lane_count() - 1, 1)),
       watch_(std::make_unique<PeerWatch>(this)) {
   if (lane_count() > 1) {
     const Options& options = runtime()->options;
@@ -47,7 +48,7 @@ SendComm::SendComm(ConnectionSetup setup)
         Striper::Limits{static_cast<size_t>(options.chunk_bytes_min), static_cast<size_t>(options.chunk_bytes)});
   }
   for (int lane = 1; lane < lane_count(); ++lane) {
-    bulk_.push_back(std::make_unique<BulkSendLane>(this, lane, striper_.get()));
+    bulk_.push_back(std::make_unique<BulkSendLane>(this, lane, striper_.get(), &rates_));
     if (!caller_driven_) runtime()->pool->Attach(bulk_.back().get());
   }
   std::vector<int> fds;

@@ -64,6 +64,7 @@ class SendComm final : public Comm {
   RequestPool<SendRequest> requests_;
   SendQueue queue_;
   std::unique_ptr<Striper> striper_;  // null with a single lane
+  LaneRates rates_;
   std::vector<std::unique_ptr<BulkSendLane>> bulk_;
   std::unique_ptr<PeerWatch> watch_;
   std::atomic<bool> peer_gone_{false};

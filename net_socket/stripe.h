@@ -43,8 +43,9 @@ class Striper {
   void Post(SendRequest* request);
   // True exactly when every posted message has been pulled whole.
   bool drained() const { return pulled_.load(std::memory_order_seq_cst) == posted_.load(std::memory_order_seq_cst); }
-  // The next chunk, of about `want_bytes` within the limits; false when there is none.
-  bool Pull(size_t want_bytes, Chunk* chunk);
+  // The next chunk for a lane that wants `want_bytes` at most and shall take `share` (0 to 1) of what is posted, within
+  // the limits; false when there is none.
+  bool Pull(size_t want_bytes, double share, Chunk* chunk);
   // The kernel took the whole of `chunk`.
   static void Sent(const Chunk& chunk);
 
@@ -60,6 +61,8 @@ class Striper {
   std::atomic<uint64_t> pulled_{0};
   std::mutex mutex_;   // among lanes; the calling thread takes it only where it moves lanes itself
   size_t offset_ = 0;  // pulled of message `pulled_`
+  std::atomic<uint64_t> posted_bytes_{0};
+  uint64_t pulled_bytes_ = 0;  // under mutex_
 };
 
 }  // namespace tcpx

@@ -1,0 +1,67 @@
+// lane_rate.h: how fast a lane drains, and so how much it may hold.
+//
+// Purpose: a lane takes a chunk only while what it holds (unsent and unacknowledged) drains within a few milliseconds
+// at the
+//          lane's own pace. So a slow flow holds little, and no message waits long for a chunk that went to it. Pure.
+//
+// Threads: one at a time. Units: bytes, nanoseconds, bytes per second.
+// Errors:  none.
+#ifndef TCPX_NET_SOCKET_LANE_RATE_H_
+#define TCPX_NET_SOCKET_LANE_RATE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+namespace tcpx {
+
+class LaneRate {
+ public:
+  // What the lane holds drains within this, plus two round trips. Too low: fast flows run dry between two looks; too
+  // high: a message waits for a flow that has become slow. Measured in docs/performance.md.
+  static constexpr int64_t kDrainNs = 4'000'000;
+
+  // `held_min` is what a lane may always hold: a chunk.
+  explicit LaneRate(int64_t held_min) : held_min_(held_min) {}
+
+  // At `now`: bytes given to the kernel so far, and how many of them are not acknowledged.
+  void Sample(int64_t now_ns, uint64_t sent, int64_t held);
+  void set_min_rtt_ns(int64_t min_rtt_ns) { min_rtt_ns_ = min_rtt_ns; }
+
+  // 0 until known.
+  int64_t bytes_per_second() const { return rate_; }
+  // What the lane may hold.
+  int64_t held_max() const;
+  // How long to wait before the next look when the lane holds `held`.
+  int64_t RetryAfterNs(int64_t held) const;
+
+ private:
+  const int64_t held_min_;
+  int64_t rate_ = 0;
+  int64_t min_rtt_ns_ = 0;
+  int64_t last_ns_ = 0;
+  int64_t last_held_ = 0;
+  uint64_t last_acked_ = 0;
+};
+
+// The rates of a connection's bulk lanes, side by side: who shall take how much of what is left.
+// Threads: each lane's owner sets its own; any reads.
+class LaneRates {
+ public:
+  explicit LaneRates(int lanes) : lanes_(lanes), rates_(new std::atomic<int64_t>[lanes]) {
+    for (int i = 0; i < lanes; ++i) rates_[i].store(0, std::memory_order_relaxed);
+  }
+
+  void Set(int lane, int64_t bytes_per_second) { rates_[lane].store(bytes_per_second, std::memory_order_relaxed); }
+  int64_t Get(int lane) const { return rates_[lane].load(std::memory_order_relaxed); }
+  // 0 to 1; equal parts while any lane's rate is unknown.
+  double Share(int lane) const;
+
+ private:
+  const int lanes_;
+  std::unique_ptr<std::atomic<int64_t>[]> rates_;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_LANE_RATE_H_

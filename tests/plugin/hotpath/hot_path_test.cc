@@ -1,0 +1,172 @@
+// The budget of isend, irecv and test: no allocation, one system call a batch. The plugin is linked in, so that this file's
+// operator new and socket calls are the ones it uses.
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "nccl/installed_plugin.h"
+#include "nccl/net_v12.h"
+#include "nccl/shims.h"
+#include "nccl/table_client.h"
+#include "net_socket/plugin.h"
+
+namespace {
+
+std::atomic<int> allocations{0};
+std::atomic<int> send_calls{0};
+std::atomic<int> receive_calls{0};
+std::atomic<int> empty_receive_calls{0};
+thread_local bool counting = false;  // the housekeeping thread's calls are not the caller's
+
+}  // namespace
+
+void* operator new(size_t bytes) {
+  if (counting) ++allocations;
+  void* memory = malloc(bytes);
+  if (memory == nullptr) abort();
+  return memory;
+}
+void operator delete(void* memory) noexcept { free(memory); }
+void operator delete(void* memory, size_t) noexcept { free(memory); }
+
+extern "C" ssize_t sendmsg(int fd, const msghdr* message, int flags) {
+  if (counting) ++send_calls;
+  return syscall(SYS_sendmsg, fd, message, flags);
+}
+extern "C" ssize_t send(int fd, const void* data, size_t bytes, int flags) {
+  if (counting) ++send_calls;
+  return syscall(SYS_sendto, fd, data, bytes, flags, nullptr, 0);
+}
+extern "C" ssize_t recvmsg(int fd, msghdr* message, int flags) {
+  const ssize_t got = syscall(SYS_recvmsg, fd, message, flags);
+  if (counting) ++(got < 0 ? empty_receive_calls : receive_calls);
+  return got;
+}
+
+namespace tcpx {
+
+PluginApi& ThePlugin() {
+  static Plugin* plugin = new Plugin;
+  return *plugin;
+}
+
+namespace {
+
+class HotPathTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    setenv("NCCL_SOCKET_IFNAME", "lo", 1);
+    setenv("TCPX_THREADS", "0", 1);
+    net_ = std::make_unique<TableClient<ncclNet_v12_t>>(&ncclNetPlugin_v12);
+    ASSERT_EQ(ncclSuccess, net_->Init(&ctx_, 7, -1, nullptr, nullptr));
+    void* listen = nullptr;
+    char handle[128] = {};
+    ASSERT_EQ(ncclSuccess, net_->Listen(ctx_, 0, handle, &listen));
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while ((send_ == nullptr || recv_ == nullptr) && std::chrono::steady_clock::now() < deadline) {
+      if (send_ == nullptr) {
+        ASSERT_EQ(ncclSuccess, net_->Connect(ctx_, 0, handle, &send_));
+      }
+      if (recv_ == nullptr) {
+        ASSERT_EQ(ncclSuccess, net_->Accept(listen, &recv_));
+      }
+    }
+    ASSERT_NE(nullptr, send_);
+    ASSERT_NE(nullptr, recv_);
+    net_->CloseListen(listen);
+    Burst(8, 1024);  // Warm: the staging buffer exists, the kernel's buffers are there.
+  }
+
+  void TearDown() override {
+    net_->CloseSend(send_);
+    net_->CloseRecv(recv_);
+    EXPECT_EQ(ncclSuccess, net_->Finalize(ctx_));
+  }
+
+  // `count` sends in a row, then the tests of all, then the receives.
+  void Burst(int count, size_t bytes) {
+    std::vector<char> out(bytes * count, 's'), in(bytes * count, 'r');
+    std::vector<void*> sends(count), receives(count);
+    allocations = send_calls = receive_calls = empty_receive_calls = 0;
+    counting = true;
+    for (int i = 0; i < count; ++i) {
+      void* data = in.data() + i * bytes;
+      size_t size = bytes;
+      int tag = 0;
+      net_->Irecv(recv_, 1, &data, &size, &tag, nullptr, nullptr, &receives[i]);
+    }
+    for (int i = 0; i < count; ++i) net_->Isend(send_, out.data() + i * bytes, bytes, 0, nullptr, nullptr, &sends[i]);
+    bool all = true;
+    for (void* request : sends) all = Finish(request) && all;
+    for (void* request : receives) all = Finish(request) && all;
+    counting = false;
+    EXPECT_TRUE(all);
+    EXPECT_EQ(0, std::memcmp(out.data(), in.data(), out.size()));
+  }
+
+  bool Finish(void* request) {
+    for (int i = 0; i < 1000000; ++i) {
+      int done = 0, size = 0;
+      if (net_->Test(request, &done, &size) != ncclSuccess) return false;
+      if (done) return true;
+    }
+    return false;
+  }
+
+  std::unique_ptr<TableClient<ncclNet_v12_t>> net_;
+  void* ctx_ = nullptr;
+  void* send_ = nullptr;
+  void* recv_ = nullptr;
+};
+
+TEST_F(HotPathTest, ALoneMessageIsOneCallAtEachEnd) {
+  for (size_t bytes : {0, 8, 1024, 4096, 65536}) {
+    SCOPED_TRACE(bytes);
+    Burst(1, bytes);
+    EXPECT_EQ(0, allocations);
+    EXPECT_EQ(1, send_calls);
+    EXPECT_EQ(1, receive_calls);
+  }
+}
+
+TEST_F(HotPathTest, ABurstLeavesWithTwoCallsAndArrivesWithOne) {
+  Burst(8, 1024);
+  EXPECT_EQ(0, allocations);
+  EXPECT_EQ(2, send_calls);  // the first at once, the others together
+  EXPECT_EQ(1, receive_calls);
+}
+
+TEST_F(HotPathTest, AFullWindowIsGatheredToo) {
+  Burst(32, 512);
+  EXPECT_EQ(0, allocations);
+  EXPECT_EQ(2, send_calls);
+  EXPECT_EQ(1, receive_calls);
+}
+
+TEST_F(HotPathTest, NothingIsReadFromAnEmptySocketTwiceInOneTest) {
+  char buffer[64];
+  void* data = buffer;
+  size_t size = sizeof(buffer);
+  int tag = 0, done = 1;
+  void* request = nullptr;
+  ASSERT_EQ(ncclSuccess, net_->Irecv(recv_, 1, &data, &size, &tag, nullptr, nullptr, &request));
+  empty_receive_calls = receive_calls = 0;
+  counting = true;
+  net_->Test(request, &done, nullptr);
+  counting = false;
+  EXPECT_EQ(0, done);
+  EXPECT_EQ(1, empty_receive_calls);
+  EXPECT_EQ(0, receive_calls);
+}
+
+}  // namespace
+}  // namespace tcpx
