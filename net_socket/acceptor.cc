@@ -31,6 +31,9 @@ constexpr int64_t kRestNs = 100 * kMillisecond;
 class Acceptor::Listener final : public Reactor::Handler {
  public:
   Listener(Acceptor* acceptor, OwnedFd fd) : acceptor_(acceptor), fd_(std::move(fd)) {}
+  ~Listener() override {
+    if (resting_) reactor().CancelTimerInLoop(rest_timer_);
+  }
 
   Reactor& reactor() { return acceptor_->runtime_->reactor; }
   int fd() const { return fd_.get(); }
@@ -39,13 +42,22 @@ class Acceptor::Listener final : public Reactor::Handler {
 
  private:
   void Rest(int err) {
-    TCPX_WARN("accept: %s; new connections wait. Raise the limit of open files (ulimit -n)", ErrnoText(err));
+    if (!told_)
+      TCPX_WARN("accept: %s; new connections wait. Raise the limit of open files (ulimit -n)", ErrnoText(err));
+    told_ = true;
+    resting_ = true;
     reactor().ChangeInLoop(fd_.get(), 0);
-    reactor().AddTimerInLoop(MonotonicNanos() + kRestNs, [this] { reactor().ChangeInLoop(fd_.get(), EPOLLIN); });
+    rest_timer_ = reactor().AddTimerInLoop(MonotonicNanos() + kRestNs, [this] {
+      resting_ = false;
+      reactor().ChangeInLoop(fd_.get(), EPOLLIN);
+    });
   }
 
   Acceptor* const acceptor_;
   OwnedFd fd_;
+  bool told_ = false;  // of the limit, since all that waited was accepted
+  bool resting_ = false;
+  Reactor::TimerId rest_timer_;
 };
 
 // A socket that has not said its whole hello.
@@ -97,6 +109,7 @@ void Acceptor::Listener::OnEvents(uint32_t) {
     OwnedFd fd(accept4(fd_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!fd.valid()) {
       const int err = errno;
+      if (err == EAGAIN) told_ = false;
       if (err == EMFILE || err == ENFILE || err == ENOMEM || err == ENOBUFS) Rest(err);
       return;  // EAGAIN, or a dialler that has gone already: the next event brings the rest.
     }

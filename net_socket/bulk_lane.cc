@@ -98,7 +98,6 @@ void BulkSendLane::Advance(size_t bytes) {
 // True exactly when there is nothing to pull: the next post will kick the lane.
 bool BulkSendLane::WaitForWork() {
   idle_.store(true, std::memory_order_seq_cst);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
   return striper_->drained() || !TakeIdle();
 }
 
@@ -177,7 +176,6 @@ void BulkReceiveLane::AdvanceInLoop(Engine* engine) {
     Digested();
     if (!receive_.parked()) return;
     parked_at_.store(receive_.parked_sequence(), std::memory_order_seq_cst);
-    std::atomic_thread_fence(std::memory_order_seq_cst);
     if (!TakeParked(table_->posted())) return;  // The post that it waits for will kick it.
   }
   engine->Submit(&op_);

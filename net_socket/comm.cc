@@ -32,11 +32,12 @@ void Comm::Fail(absl::Status status, int lane, Noise noise) {
     if (!status_.ok()) return;
     status_ = status;
   }
-  failed_.store(true, std::memory_order_release);
+  // The line goes out before any call can return the error: the process may exit on it.
   if (noise == Noise::kWarn) {
     const std::string progress = Progress();
     TCPX_WARN("%s: %s%s%s", Describe(lane), status.message(), progress.empty() ? "" : "; in flight: ", progress);
   }
+  failed_.store(true, std::memory_order_release);
   TellPeer(status);
 }
 
@@ -58,11 +59,13 @@ absl::StatusOr<MemoryRegion*> Comm::RegisterMemory(void* data, size_t bytes, Mem
 void Comm::DeregisterMemory(MemoryRegion* region) {
   if (region == nullptr) return;
   std::lock_guard<std::mutex> lock(mutex_);
-  if (InFlight(region)) {
+  const bool in_flight = InFlight(region);
+  if (in_flight) {
     Fail(absl::UnavailableError("the connection was reset: its memory was deregistered with requests outstanding"), 0,
          Noise::kSilent);
   }
-  if (failed()) Quiesce();
+  // A lane may be in the middle of Fail: failed() alone would come too late.
+  if (in_flight || failed()) Quiesce();
   regions_.erase(region);
 }
 

@@ -94,7 +94,8 @@ class Comm {
   virtual bool InFlight(const MemoryRegion* region) = 0;
   // Returns once no thread but the caller's touches the lanes or a user's buffer. Under mutex_; may be called again.
   virtual void Quiesce() = 0;
-  // Nobody but this comm uses the lanes any more (the reactor included). Under mutex_.
+  // The last thing before the sockets are given to ReleaseSocket: nothing of this comm is touched by the reactor
+  // afterwards. Under mutex_.
   virtual void StopWatching() {}
   // Lets the peer learn of a failure at once.
   virtual void TellPeer(const absl::Status& status) = 0;

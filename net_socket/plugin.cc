@@ -11,6 +11,15 @@
 #include "net_socket/send_comm.h"
 
 namespace tcpx {
+namespace {
+
+// NCCL shows a result's name only: whoever knows the cause says it.
+absl::Status Told(absl::Status status) {
+  TCPX_WARN("%s", std::string(status.message()));
+  return status;
+}
+
+}  // namespace
 
 int LanesFor(const Options& options, int speed_mbps, bool same_host) {
   if (options.lanes > 0) return options.lanes;
@@ -22,8 +31,9 @@ Plugin::~Plugin() = default;
 
 absl::Status Plugin::Usable() const {
   if (!forked_.load(std::memory_order_relaxed)) return absl::OkStatus();
-  return absl::UnknownError(
+  const absl::Status refusal = absl::UnknownError(
       "tcpx can't be used in a forked child: start the process anew (exec, or the spawn start method)");
+  return told_of_fork_.exchange(true) ? refusal : Told(refusal);
 }
 
 void Plugin::LoadOnce() {
@@ -88,6 +98,8 @@ absl::Status Plugin::CheckDevice(int device) {
 }
 
 absl::StatusOr<DeviceProperties> Plugin::GetProperties(int device) {
+  absl::Status usable = Usable();
+  if (!usable.ok()) return usable;
   std::lock_guard<std::mutex> lock(mutex_);
   absl::Status known = CheckDevice(device);
   if (!known.ok()) return known;
@@ -140,14 +152,14 @@ absl::StatusOr<ListenComm*> Plugin::Listen(Context* context, int device, void* h
   if (!usable.ok()) return usable;
   std::lock_guard<std::mutex> lock(mutex_);
   absl::Status known = CheckDevice(device);
-  if (!known.ok()) return known;
+  if (!known.ok()) return Told(known);
   auto transport = Use(context);
-  if (!transport.ok()) return transport.status();
+  if (!transport.ok()) return Told(transport.status());
   Handle contents;
   auto listening = (*transport)->acceptor().Listen(Devices().device(device), context->options.comm_id, &contents);
   if (!listening.ok()) {
     DropObjectUser(context);
-    return listening.status();
+    return Told(listening.status());
   }
   auto listen = std::make_unique<ListenComm>();
   listen->context = context;
@@ -200,13 +212,13 @@ absl::StatusOr<Comm*> Plugin::Connect(Context* context, int device, void* handle
   std::lock_guard<std::mutex> lock(mutex_);
   if (key == 0) {
     auto started = StartDial(context, device, handle, options);
-    if (!started.ok()) return started.status();
+    if (!started.ok()) return Told(started.status());
     std::memcpy(key_at, &*started, sizeof(uint64_t));
     return nullptr;
   }
   if (!context->dials.contains(key)) {
-    return absl::InvalidArgumentError(
-        "connect: the handle was changed between two calls: pass the same buffer until it succeeds");
+    return Told(absl::InvalidArgumentError(
+        "connect: the handle was changed between two calls: pass the same buffer until it succeeds"));
   }
   auto comm = transport_->dialler().Take(key);
   if (comm.ok() && *comm == nullptr) return nullptr;
@@ -222,6 +234,8 @@ absl::StatusOr<Comm*> Plugin::Connect(Context* context, int device, void* handle
 }
 
 absl::StatusOr<Comm*> Plugin::Accept(ListenComm* listen) {
+  absl::Status usable = Usable();
+  if (!usable.ok()) return usable;
   std::unique_ptr<ReceiveComm> comm = Acceptor::Accept(listen->listening.get());
   if (comm == nullptr) return nullptr;
   std::lock_guard<std::mutex> lock(mutex_);
@@ -233,6 +247,8 @@ absl::StatusOr<Comm*> Plugin::Accept(ListenComm* listen) {
 }
 
 absl::StatusOr<MemoryRegion*> Plugin::RegisterMemory(Comm* comm, void* data, size_t bytes, MemoryType type) {
+  absl::Status usable = Usable();
+  if (!usable.ok()) return usable;
   return comm->RegisterMemory(data, bytes, type);
 }
 

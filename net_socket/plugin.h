@@ -94,6 +94,7 @@ class Plugin final : public PluginApi {
 
   const std::string sysfs_root_;
   std::atomic<bool> forked_{false};
+  mutable std::atomic<bool> told_of_fork_{false};
 
   std::mutex mutex_;  // all below; never on a message's way
   bool loaded_ = false;

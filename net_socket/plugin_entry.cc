@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "common/fd.h"
+#include "common/log.h"
 #include "nccl/installed_plugin.h"
 #include "net_socket/plugin.h"
 
@@ -18,6 +19,7 @@ void DisableInForkedChild() {
   if (plugin == nullptr) return;
   CloseAllOwnedFdsInChild();
   plugin->DisableInChild();
+  SetLogSink(nullptr);  // NCCL's logger has a lock that another thread may have held at the fork.
 }
 
 Plugin* MakePlugin() {

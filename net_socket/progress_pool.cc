@@ -59,7 +59,6 @@ void ProgressThread::Push(PoolLane* lane) {
     lane->next_.store(head, std::memory_order_relaxed);
   } while (!queue_.compare_exchange_weak(head, lane, std::memory_order_seq_cst, std::memory_order_relaxed));
   // The thread announces sleep, then looks at the queue once more; we push, then look whether it sleeps.
-  std::atomic_thread_fence(std::memory_order_seq_cst);
   if (asleep_.load(std::memory_order_seq_cst) && asleep_.exchange(false, std::memory_order_seq_cst)) engine_->Wake();
 }
 
@@ -91,7 +90,6 @@ void ProgressThread::Run(EngineChoice choice, std::vector<int> cpus, int index) 
     const int64_t retry_at_ns = ServeRetries();
     if (!busy && MonotonicNanos() - idle_since > spin_ns_) {
       asleep_.store(true, std::memory_order_seq_cst);
-      std::atomic_thread_fence(std::memory_order_seq_cst);
       const bool late_work = queue_.load(std::memory_order_seq_cst) != nullptr || stop_.load(std::memory_order_seq_cst);
       timeout_ns = late_work ? 0 : retry_at_ns == 0 ? -1 : std::max<int64_t>(retry_at_ns - MonotonicNanos(), 0);
     }

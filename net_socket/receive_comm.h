@@ -36,6 +36,7 @@ class ReceiveComm final : public Comm {
   bool Idle() override;
   bool InFlight(const MemoryRegion* region) override;
   void Quiesce() override;
+  void StopWatching() override;
   void TellPeer(const absl::Status& status) override;
 
   void Drive(const Landing& wanted);

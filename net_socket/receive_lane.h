@@ -47,6 +47,8 @@ class ReceiveLane {
   int Prepare(iovec* iov);
   // `bytes` > 0 arrived into the places of the last Prepare.
   void Advance(size_t bytes);
+  // Nothing was there to read: an idle lane owns no staging.
+  void NothingCame() { SettleStage(); }
   // The peer ended the stream. In the middle of a frame that is an error.
   void End();
 
@@ -90,7 +92,7 @@ class ReceiveLane {
   size_t stage_capacity_ = kCarryBytes;
   size_t stage_begin_ = 0;
   size_t stage_end_ = 0;
-  std::unique_ptr<char[]> borrowed_;
+  Stage borrowed_;
 
   bool parked_ = false;
   bool ended_ = false;

@@ -114,7 +114,6 @@ void SendComm::SendLone(SendRequest* request) {
 
 void SendComm::PostBulk(SendRequest* request) {
   striper_->Post(request);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
   if (caller_driven_) {
     if (requests_.in_use() == 1) Drive();
     return;

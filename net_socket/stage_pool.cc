@@ -4,9 +4,9 @@
 
 namespace tcpx {
 
-std::unique_ptr<char[]> StagePool::Take() {
+Stage StagePool::Take() {
   if (!busy_.test_and_set(std::memory_order_acquire)) {
-    std::unique_ptr<char[]> stage;
+    Stage stage;
     if (!kept_.empty()) {
       stage = std::move(kept_.back());
       kept_.pop_back();
@@ -14,10 +14,10 @@ std::unique_ptr<char[]> StagePool::Take() {
     busy_.clear(std::memory_order_release);
     if (stage != nullptr) return stage;
   }
-  return std::unique_ptr<char[]>(new char[kStageBytes]);
+  return Stage(static_cast<char*>(::operator new[](kStageBytes, std::align_val_t{kStageAlignment})));
 }
 
-void StagePool::Give(std::unique_ptr<char[]> stage) {
+void StagePool::Give(Stage stage) {
   if (busy_.test_and_set(std::memory_order_acquire)) return;  // Freed: another thread is at the pool.
   if (kept_.capacity() == 0) kept_.reserve(kKeptMax);
   if (kept_.size() < kKeptMax) kept_.push_back(std::move(stage));

@@ -34,15 +34,14 @@ const char* CheckChunk(const FrameHeader& header) {
 }  // namespace
 
 void EncodeHeader(const FrameHeader& header, char* out) {
+  std::memset(out, 0, kHeaderBytes);
   Put<uint8_t>(out, static_cast<uint8_t>(header.kind));
-  Put<uint8_t>(out + 1, 0);
   Put<uint16_t>(out + 2, header.padding);
   Put<uint32_t>(out + 4, header.length);
   Put<uint64_t>(out + 8, header.sequence);
   Put<uint64_t>(out + 16, header.offset);
   Put<uint64_t>(out + 24, header.message_bytes);
   Put<int32_t>(out + 32, header.tag);
-  Put<uint32_t>(out + 36, 0);
 }
 
 const char* DecodeHeader(const char* in, FrameHeader* header) {
