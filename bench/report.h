@@ -1,0 +1,60 @@
+// report.h: everything a run found, as a table for people, as CSV, or as JSON.
+//
+// Threads: any; pure: each function returns text.
+// Units:   those of the columns, named in their heads.
+// Errors:  none.
+#ifndef TCPX_BENCH_REPORT_H_
+#define TCPX_BENCH_REPORT_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/cost.h"
+#include "bench/options.h"
+#include "bench/plan.h"
+
+namespace tcpx {
+namespace bench {
+
+struct CostReport {
+  Mode mode = Mode::kSetup;
+  int connections = 0;
+  CostResult ranks[2];
+};
+
+struct AllreduceRow {
+  uint64_t bytes = 0;
+  int ranks = 0;
+  int repeats = 0;
+  double microseconds = 0;  // median
+  double lower_us = 0;      // quartiles
+  double upper_us = 0;
+  double algorithm_gbps = 0;  // bytes / time
+  double bus_gbps = 0;        // algorithm_gbps * 2 (ranks - 1) / ranks
+  uint64_t wrong = 0;         // elements
+};
+
+struct RunReport {
+  std::vector<std::pair<std::string, std::string>> configuration;  // name, value; in the order of printing
+  PhaseChoice phase = PhaseChoice::kNear;
+  int samples = 0;  // wanted
+  std::vector<ModeReport> modes;
+  std::vector<CostReport> costs;
+  std::vector<AllreduceRow> allreduce;
+};
+
+std::string TableHeader(const RunReport& report);
+// The mode's main table, and the far phase below it where it was seen.
+std::string ModeTable(const RunReport& report, const ModeReport& mode);
+std::string CostTable(const CostReport& cost);
+std::string AllreduceTable(const std::vector<AllreduceRow>& rows);
+
+std::string CsvReport(const RunReport& report);
+std::string JsonReport(const RunReport& report);
+
+}  // namespace bench
+}  // namespace tcpx
+
+#endif  // TCPX_BENCH_REPORT_H_
