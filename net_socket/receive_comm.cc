@@ -19,6 +19,9 @@ namespace {
 // TCP_QUICKACK 0 lasts until the delayed-acknowledgement timer fires (40 ms at the least, TCP_DELACK_MIN of Linux); it
 // is set again well before.
 constexpr int64_t kAcksDelayedForNs = 4 * kMillisecond;
+// So many lone reads more than others, and acknowledgements are delayed; so many others more, and they are not: a
+// stream under bbr loses a third without them.
+constexpr int kLoneScoreMax = 4;
 
 // With SO_RCVLOWAT above what is queued the kernel sends the acknowledgement that every second segment asks for when
 // the segment arrives, on the sender's CPU, and not at the end of our recvmsg, where a message would wait for it
@@ -83,8 +86,9 @@ void ReceiveComm::PumpLaneZero(const Landing& wanted) {
   if (message.msg_iovlen > 0 && !staged_was_enough) {
     const ssize_t got = recvmsg(lane_fd(0), &message, MSG_DONTWAIT);
     if (got > 0) {
+      const uint64_t completed = lane_zero_.messages_completed();
       lane_zero_.Advance(static_cast<size_t>(got));
-      KeepAcksDelayed();
+      ChooseAcks(lane_zero_.between_frames() && lane_zero_.messages_completed() == completed + 1);
     } else if (got == 0) {
       lane_zero_.End();
     } else if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) {
@@ -96,11 +100,19 @@ void ReceiveComm::PumpLaneZero(const Landing& wanted) {
   if (!lane_zero_.status().ok()) Fail(lane_zero_.status(), 0);
 }
 
-void ReceiveComm::KeepAcksDelayed() {
-  const int64_t now = MonotonicNanos();
-  if (now - acks_delayed_at_ns_ < kAcksDelayedForNs) return;
-  acks_delayed_at_ns_ = now;
-  (void)SetQuickAck(lane_fd(0), 0);
+// A read that brought exactly one message, whole, is the mark of a peer that waits for our answer; any other, of a
+// stream.
+void ReceiveComm::ChooseAcks(bool lone) {
+  lone_score_ = std::clamp(lone_score_ + (lone ? 1 : -1), -kLoneScoreMax, kLoneScoreMax);
+  if (lone_score_ == kLoneScoreMax) {
+    const int64_t now = MonotonicNanos();
+    if (now - acks_delayed_at_ns_ < kAcksDelayedForNs) return;
+    acks_delayed_at_ns_ = now;
+    (void)SetQuickAck(lane_fd(0), 0);
+  } else if (lone_score_ == -kLoneScoreMax && acks_delayed_at_ns_ != 0) {
+    acks_delayed_at_ns_ = 0;
+    (void)SetQuickAck(lane_fd(0), 1);
+  }
 }
 
 bool ReceiveComm::AllEnded() const {

@@ -41,7 +41,7 @@ class ReceiveComm final : public Comm {
 
   void Drive(const Landing& wanted);
   void PumpLaneZero(const Landing& wanted);
-  void KeepAcksDelayed();
+  void ChooseAcks(bool lone);
   bool AllEnded() const;
   void Finish(ReceiveRequest* request, int* sizes);
 
@@ -52,7 +52,8 @@ class ReceiveComm final : public Comm {
   std::vector<std::unique_ptr<BulkReceiveLane>> bulk_;
   int bulk_posted_ = 0;  // posted receives with room for more than an express message
   unsigned passes_ = 0;
-  int64_t acks_delayed_at_ns_ = 0;
+  int lone_score_ = 0;
+  int64_t acks_delayed_at_ns_ = 0;  // 0: not delayed
 };
 
 }  // namespace tcpx

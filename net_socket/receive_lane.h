@@ -57,6 +57,8 @@ class ReceiveLane {
   uint64_t parked_sequence() const { return header_.sequence; }
   // True once the peer has ended the stream between two frames.
   bool ended() const { return ended_; }
+  // True exactly when every byte that came belongs to a frame that is complete.
+  bool between_frames() const { return landing_ == nullptr && skip_rest_ == 0 && staged() == 0; }
   const absl::Status& status() const { return status_; }
   // The message being received: for errors and statistics.
   const FrameHeader& current() const { return header_; }
