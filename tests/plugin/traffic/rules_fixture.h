@@ -1,0 +1,51 @@
+// rules_fixture.h: one test parameter is one mode; each test has a plugin of its own, freshly loaded.
+//
+// Threads: as gtest. Errors: SetUp fails the test, or skips it with the reason.
+#ifndef TCPX_TESTS_PLUGIN_TRAFFIC_RULES_FIXTURE_H_
+#define TCPX_TESTS_PLUGIN_TRAFFIC_RULES_FIXTURE_H_
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/plugin/traffic/modes.h"
+#include "tests/support/pair.h"
+#include "tests/support/pattern.h"
+#include "tests/support/seed.h"
+
+namespace tcpx {
+
+class RulesTest : public ::testing::TestWithParam<LoopbackSettings> {
+ protected:
+  void SetUp() override {
+    const std::string reason = ReasonToSkip(GetParam());
+    if (!reason.empty()) GTEST_SKIP() << reason;
+    auto opened = Loopback::Open(Settings());
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    plugin_ = *std::move(opened);
+  }
+
+  void TearDown() override {
+    if (plugin_ == nullptr) return;
+    const absl::Status status = plugin_->Finish();
+    EXPECT_TRUE(status.ok()) << status;
+  }
+
+  virtual LoopbackSettings Settings() const { return GetParam(); }
+  NetClient& net() { return plugin_->net(); }
+
+  // A new pair; the test ends when there is none.
+  void MakePair(Pair* pair) {
+    auto made = plugin_->Connect();
+    ASSERT_TRUE(made.ok()) << made.status();
+    *pair = *made;
+  }
+
+  std::unique_ptr<Loopback> plugin_;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_TESTS_PLUGIN_TRAFFIC_RULES_FIXTURE_H_

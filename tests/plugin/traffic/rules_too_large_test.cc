@@ -1,0 +1,177 @@
+// A message larger than the posted receive: the user's mistake. Both ends get an error, nobody hangs, nothing is
+// written beyond the receive, and other connections go on.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tests/plugin/traffic/rules_fixture.h"
+#include "tests/support/deadline.h"
+#include "tests/support/log_capture.h"
+
+namespace tcpx {
+namespace {
+
+constexpr size_t kMiB = size_t{1} << 20;
+
+struct Sizes {
+  size_t message;
+  size_t receive;
+};
+
+class TooLargeTest : public RulesTest {
+ protected:
+  // Sends one message that fits, so that the connection is known to work.
+  void Exchange(const Pair& pair) {
+    char out[100], in[100] = {};
+    std::fill(std::begin(out), std::end(out), 'x');
+    auto receive = PostReceive(&net(), pair.receive, in, sizeof(in));
+    ASSERT_TRUE(receive.ok()) << receive.status();
+    auto send = PostSend(&net(), pair.send, out, sizeof(out));
+    ASSERT_TRUE(send.ok()) << send.status();
+    absl::Status status = WaitFor(&net(), *send);
+    ASSERT_TRUE(status.ok()) << status;
+    status = WaitFor(&net(), *receive);
+    ASSERT_TRUE(status.ok()) << status;
+    ASSERT_TRUE(std::equal(std::begin(out), std::end(out), std::begin(in)));
+  }
+
+  // Tests `request` until the plugin says something other than "not yet". `others`: what has to be driven meanwhile.
+  ncclResult_t TestUntilSettled(void* request, void* other, int* done) {
+    Deadline deadline;
+    ncclResult_t result = ncclSuccess;
+    bool other_settled = other == nullptr;
+    do {
+      result = net().Test(request, done, nullptr);
+      int other_done = 0;
+      if (!other_settled) other_settled = net().Test(other, &other_done, nullptr) != ncclSuccess || other_done != 0;
+    } while (result == ncclSuccess && *done == 0 && deadline.Yield());
+    other_settled_ = other_settled;
+    return result;
+  }
+
+  // Sends until the plugin refuses.
+  ncclResult_t SendUntilRefused(void* comm) {
+    static const char byte = 'x';
+    Deadline deadline;
+    for (;;) {
+      void* request = nullptr;
+      ncclResult_t result = net().Isend(comm, const_cast<char*>(&byte), 1, 0, nullptr, nullptr, &request);
+      if (result != ncclSuccess) return result;
+      int done = 0;
+      while (request != nullptr && done == 0) {
+        result = net().Test(request, &done, nullptr);
+        if (result != ncclSuccess) return result;
+        if (!deadline.Yield()) return ncclSuccess;
+      }
+      if (!deadline.Yield()) return ncclSuccess;
+    }
+  }
+
+  // Lines of the receiving end that name both sizes.
+  int ReceiverWarnings(const Sizes& sizes) {
+    int count = 0;
+    for (const std::string& line : CapturedLines(NCCL_LOG_WARN)) {
+      const bool names_both = line.find(absl::StrCat(sizes.message, " bytes")) != std::string::npos &&
+                              line.find(absl::StrCat(sizes.receive, " bytes")) != std::string::npos;
+      if (names_both && line.find(" receive device ") != std::string::npos) ++count;
+    }
+    return count;
+  }
+
+  void Overfill(const Sizes& sizes);
+
+  bool other_settled_ = false;
+};
+
+void TooLargeTest::Overfill(const Sizes& sizes) {
+  Pair pair, bystander;
+  ASSERT_NO_FATAL_FAILURE(MakePair(&pair));
+  ASSERT_NO_FATAL_FAILURE(MakePair(&bystander));
+  ASSERT_NO_FATAL_FAILURE(Exchange(pair));
+  const std::vector<char> out(sizes.message, 'm');
+  GuardedBuffer in(sizes.message);
+  in.Arm(sizes.message);
+  auto receive = PostReceive(&net(), pair.receive, in.data(), sizes.receive);
+  ASSERT_TRUE(receive.ok()) << receive.status();
+  auto send = PostSend(&net(), pair.send, out.data(), out.size());
+  ASSERT_TRUE(send.ok()) << send.status();
+
+  int done = 0;
+  EXPECT_EQ(ncclInvalidUsage, TestUntilSettled(*receive, *send, &done)) << CapturedLog();
+  EXPECT_EQ(0, done);
+  EXPECT_EQ(1, ReceiverWarnings(sizes)) << CapturedLog();
+  EXPECT_EQ("", in.Check(sizes.receive, sizes.message));
+  // A send may have been done before: then the next call says it.
+  if (!other_settled_) {
+    const ncclResult_t result = TestUntilSettled(*send, nullptr, &done);
+    EXPECT_TRUE(result == ncclRemoteError || done != 0) << "test of the send: " << result << "\n" << CapturedLog();
+  }
+  EXPECT_EQ(ncclRemoteError, SendUntilRefused(pair.send)) << CapturedLog();
+  // The error sticks.
+  EXPECT_EQ(ncclInvalidUsage, net().Test(*receive, &done, nullptr));
+  void* data = in.data();
+  size_t capacity = sizes.message;
+  int tag = 0;
+  void* request = nullptr;
+  EXPECT_EQ(ncclInvalidUsage, net().Irecv(pair.receive, 1, &data, &capacity, &tag, nullptr, nullptr, &request));
+  EXPECT_EQ(1, ReceiverWarnings(sizes)) << CapturedLog();
+  EXPECT_TRUE(plugin_->Close(pair).ok());
+  Exchange(bystander);
+}
+
+TEST_P(TooLargeTest, ExpressByOneByte) { Overfill({1001, 1000}); }
+
+TEST_P(TooLargeTest, ExpressIntoNothing) { Overfill({1, 0}); }
+
+TEST_P(TooLargeTest, BulkByOneByte) { Overfill({2 * kMiB + 1, 2 * kMiB}); }
+
+TEST_P(TooLargeTest, BulkIntoAnExpressReceive) { Overfill({8 * kMiB, 100}); }
+
+// Many younger receives and sends are posted as well: every one of them ends with the error.
+TEST_P(TooLargeTest, EveryPendingRequestEnds) {
+  Pair pair;
+  ASSERT_NO_FATAL_FAILURE(MakePair(&pair));
+  const std::vector<char> out(kMiB, 'm');
+  std::vector<std::vector<char>> in(8, std::vector<char>(kMiB));
+  std::vector<void*> receives, sends;
+  for (size_t i = 0; i < in.size(); ++i) {
+    auto receive = PostReceive(&net(), pair.receive, in[i].data(), i == 3 ? kMiB - 1 : kMiB);
+    ASSERT_TRUE(receive.ok()) << receive.status();
+    receives.push_back(*receive);
+    auto send = PostSend(&net(), pair.send, out.data(), kMiB);
+    ASSERT_TRUE(send.ok()) << send.status();
+    sends.push_back(*send);
+  }
+  Deadline deadline;
+  std::vector<ncclResult_t> results(receives.size(), ncclSuccess);
+  size_t settled = 0, sends_settled = 0;
+  while (settled < receives.size() || sends_settled < sends.size()) {
+    int done = 0;
+    if (settled < receives.size()) {
+      results[settled] = net().Test(receives[settled], &done, nullptr);
+      if (results[settled] != ncclSuccess || done != 0) ++settled;
+    }
+    done = 0;
+    if (sends_settled < sends.size()) {
+      const ncclResult_t result = net().Test(sends[sends_settled], &done, nullptr);
+      if (result != ncclSuccess) {
+        EXPECT_EQ(ncclRemoteError, result) << CapturedLog();
+      }
+      if (result != ncclSuccess || done != 0) ++sends_settled;
+    }
+    ASSERT_TRUE(deadline.Yield()) << settled << " receives, " << sends_settled << " sends are over";
+  }
+  EXPECT_EQ(ncclInvalidUsage, results[3]);
+  EXPECT_EQ(1, ReceiverWarnings({kMiB, kMiB - 1})) << CapturedLog();
+  // The buffers belong to the plugin until then.
+  EXPECT_TRUE(plugin_->Close(pair).ok());
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryMode, TooLargeTest, ::testing::ValuesIn(AllModes({AF_INET})), ModeName);
+
+}  // namespace
+}  // namespace tcpx

@@ -1,0 +1,59 @@
+// pattern.h: bytes that tell where they belong, and guards around buffers.
+//
+// Purpose: each message of a seeded run has its own bytes, so that a shifted, repeated, swapped or missing part is
+// found,
+//          also where two messages are as long. What may not be written is filled with kGuardByte and checked too.
+//
+// Threads: immutable once made. Lifetime: Bytes lives as long as the pattern.
+// Units:   bytes.
+// Errors:  the checks return an empty text, or one that says what is wrong and where.
+#ifndef TCPX_TESTS_SUPPORT_PATTERN_H_
+#define TCPX_TESTS_SUPPORT_PATTERN_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tcpx {
+
+inline constexpr char kGuardByte = '\xA5';
+inline constexpr size_t kGuardBytes = 64;
+
+class Pattern {
+ public:
+  Pattern(uint64_t seed, size_t bytes_max);
+
+  // The bytes of message `message`: bytes_max of them, of no alignment.
+  const char* Bytes(uint64_t message) const;
+  // Empty exactly when `data` holds the first `bytes` of `message`.
+  std::string Check(uint64_t message, const char* data, size_t bytes) const;
+
+ private:
+  // Where messages may begin in bytes_: enough places that neighbours share none.
+  static constexpr size_t kStarts = 64 * 1024;
+
+  uint64_t seed_;
+  std::vector<char> bytes_;
+};
+
+// A buffer for one message, with guards before it and behind it.
+class GuardedBuffer {
+ public:
+  explicit GuardedBuffer(size_t bytes_max);
+
+  char* data() { return bytes_.data() + kGuardBytes; }
+  const char* data() const { return bytes_.data() + kGuardBytes; }
+  size_t bytes_max() const { return bytes_.size() - 2 * kGuardBytes; }
+  // Guards everything up to `capacity` and beyond it.
+  void Arm(size_t capacity);
+  // Empty exactly when nothing but the first `bytes` of data was written since Arm(capacity).
+  std::string Check(size_t bytes, size_t capacity) const;
+
+ private:
+  std::vector<char> bytes_;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_TESTS_SUPPORT_PATTERN_H_

@@ -1,0 +1,38 @@
+// seed.h: where the numbers of seeded tests come from, and how much longer everything takes here.
+//
+// Purpose: TestSeed prints the seed that a run uses, so that a failure can be repeated with TCPX_TEST_SEED=N; LongRun
+// tells
+//          whether TCPX_TEST_LONG=1 asks for the long form; TimeScale stretches deadlines under sanitizers.
+//
+// Threads: Rng belongs to one thread at a time; the functions may be called from any.
+// Units:   TimeScale is a factor.
+// Source:  Rng is SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014).
+#ifndef TCPX_TESTS_SUPPORT_SEED_H_
+#define TCPX_TESTS_SUPPORT_SEED_H_
+
+#include <cstdint>
+
+namespace tcpx {
+
+// TCPX_TEST_SEED, or a new one; the same for the whole process. Printed to stderr at the first call.
+uint64_t TestSeed();
+// True exactly when TCPX_TEST_LONG is 1.
+bool LongRun();
+// 1, or more in a build that a sanitizer slows down.
+int TimeScale();
+
+class Rng {
+ public:
+  explicit Rng(uint64_t seed) : state_(seed) {}
+  uint64_t Next();
+  // In [low, high].
+  uint64_t Between(uint64_t low, uint64_t high) { return low + Next() % (high - low + 1); }
+  bool OneIn(uint64_t n) { return Next() % n == 0; }
+
+ private:
+  uint64_t state_;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_TESTS_SUPPORT_SEED_H_

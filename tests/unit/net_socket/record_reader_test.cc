@@ -1,0 +1,53 @@
+// What a sender's peer says, arriving in pieces that end at every byte.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "absl/strings/match.h"
+#include "net_socket/peer_watch.h"
+
+namespace tcpx {
+namespace {
+
+std::string Record(FrameKind kind, const std::string& body, uint16_t padding = 0) {
+  FrameHeader header;
+  header.kind = kind;
+  header.length = static_cast<uint32_t>(body.size());
+  header.padding = padding;
+  std::string frame(kHeaderBytes, ' ');
+  EncodeHeader(header, &frame[0]);
+  return frame + body + std::string(padding, 'p');
+}
+
+// The status after both parts.
+absl::Status TakeInTwo(const std::string& bytes, size_t split) {
+  RecordReader reader;
+  absl::Status status = reader.Take(bytes.data(), split);
+  if (status.ok()) status = reader.Take(bytes.data() + split, bytes.size() - split);
+  return status;
+}
+
+TEST(RecordReaderTest, UnknownRecordsAreSkippedAtEverySplit) {
+  const std::string bytes = Record(static_cast<FrameKind>(200), "abc", 5) + Record(FrameKind::kCredit, "") +
+                            Record(FrameKind::kConfirm, std::string(70, 'x')) + Record(FrameKind::kBye, "");
+  for (size_t split = 0; split <= bytes.size(); ++split) EXPECT_TRUE(TakeInTwo(bytes, split).ok()) << split;
+}
+
+TEST(RecordReaderTest, AnErrorIsReportedAtEverySplit) {
+  const std::string bytes = Record(FrameKind::kCredit, "abc", 5) + Record(FrameKind::kError, "out of luck");
+  for (size_t split = 0; split <= bytes.size(); ++split) {
+    const absl::Status status = TakeInTwo(bytes, split);
+    EXPECT_EQ(absl::StatusCode::kUnavailable, status.code());
+    EXPECT_TRUE(absl::StrContains(status.message(), "the peer failed: out of luck")) << split;
+  }
+}
+
+TEST(RecordReaderTest, GarbageIsAnError) {
+  for (const std::string& bytes :
+       {std::string(kHeaderBytes, '\x01'), std::string(kHeaderBytes, '\x20'), Record(FrameKind::kChunk, "")}) {
+    EXPECT_EQ(absl::StatusCode::kUnavailable, TakeInTwo(bytes, 7).code());
+  }
+}
+
+}  // namespace
+}  // namespace tcpx
