@@ -1,0 +1,103 @@
+// peer: one of two ranks that talk to each other through the plugin, each on a host of its own.
+//
+// usage: peer FOLDER NAME OTHER [DEVICE]
+//
+// The ranks share FOLDER and nothing else: each leaves its handle there. Both ways at once they send small, medium and
+// large messages and check every byte. The plugin's log goes to stdout. Exit code 0: all arrived; 1: says what did not.
+//
+// Threads: one; the plugin's besides.
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cstring>
+#include <fstream>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "tests/plugin/lifetime/processes.h"
+#include "tests/plugin/lifetime/rank.h"
+#include "tests/plugin/lifetime/stream.h"
+
+namespace tcpx {
+namespace {
+
+constexpr Stream::Shape kShapes[] = {
+    {700, 8, 300, true},
+    {40000, 8, 200, true},
+    {size_t{1} << 20, 8, 24, true},
+};
+
+struct Places {
+  std::string own_handle;
+  std::string peer_handle;
+};
+
+void LeaveHandle(const Places& places, const char* handle) {
+  const std::string unfinished = places.own_handle + ".part";
+  std::ofstream(unfinished, std::ios::binary).write(handle, kHandleBytesMax);
+  TCPX_REQUIRE(rename(unfinished.c_str(), places.own_handle.c_str()) == 0);
+}
+
+void FindHandle(const Places& places, char* handle) {
+  const absl::Time deadline = absl::Now() + kHungAfter / 2;
+  while (!std::ifstream(places.peer_handle, std::ios::binary).read(handle, kHandleBytesMax)) {
+    TCPX_REQUIRE(absl::Now() < deadline, "no ", places.peer_handle);
+    absl::SleepFor(absl::Milliseconds(5));
+  }
+}
+
+Ends Connect(Rank* rank, int device, const Places& places) {
+  NetClient& net = rank->net();
+  char handle[kHandleBytesMax] = {};
+  void* listen = nullptr;
+  TCPX_REQUIRE(net.Listen(rank->context(), device, handle, &listen) == ncclSuccess, LogText());
+  LeaveHandle(places, handle);
+  FindHandle(places, handle);
+  Ends ends;
+  const absl::Time deadline = absl::Now() + kHungAfter / 2;
+  while (ends.send == nullptr || ends.recv == nullptr) {
+    if (ends.send == nullptr) {
+      TCPX_REQUIRE(net.Connect(rank->context(), device, handle, &ends.send) == ncclSuccess, LogText());
+    }
+    if (ends.recv == nullptr) TCPX_REQUIRE(net.Accept(listen, &ends.recv) == ncclSuccess, LogText());
+    TCPX_REQUIRE(absl::Now() < deadline, LogText());
+  }
+  TCPX_REQUIRE(net.CloseListen(listen) == ncclSuccess);
+  return ends;
+}
+
+void Exchange(Rank* rank, const Ends& ends, const Stream::Shape& shape) {
+  Stream send(&rank->net(), Stream::Way::kSend, ends.send, shape);
+  Stream recv(&rank->net(), Stream::Way::kReceive, ends.recv, shape);
+  const absl::Time deadline = absl::Now() + kHungAfter;
+  while (!send.complete() || !recv.complete()) {
+    TCPX_REQUIRE(send.Step() == ncclSuccess && recv.Step() == ncclSuccess, LogText());
+    TCPX_REQUIRE(absl::Now() < deadline, send.finished(), " sent, ", recv.finished(), " received; ", LogText());
+  }
+  send.Deregister();
+  recv.Deregister();
+}
+
+void Run(int device, const Places& places) {
+  Rank rank;
+  const Ends ends = Connect(&rank, device, places);
+  for (const Stream::Shape& shape : kShapes) Exchange(&rank, ends, shape);
+  rank.Close(ends);
+  rank.Finalize();
+  rank.Unload();
+  fputs(LogText().c_str(), stdout);
+  TCPX_REQUIRE(WarningCount() == 0);
+}
+
+}  // namespace
+}  // namespace tcpx
+
+int main(int argc, char** argv) {
+  if (argc < 4 || argc > 5) {
+    fputs("usage: peer FOLDER NAME OTHER [DEVICE]\n", stderr);
+    return 2;
+  }
+  tcpx::Run(argc == 5 ? atoi(argv[4]) : 0, {absl::StrCat(argv[1], "/", argv[2]), absl::StrCat(argv[1], "/", argv[3])});
+  return 0;
+}

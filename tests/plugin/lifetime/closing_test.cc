@@ -1,0 +1,268 @@
+// A send reported done is delivered, even when its process closes and ends right behind it and the receiver is slow. The
+// trap: closing a socket with unread data resets it and destroys what the peer has not read yet, and an ending process
+// closes everything.
+#include <errno.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <ostream>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "common/address.h"
+#include "net_socket/wire.h"
+#include "tests/plugin/lifetime/modes.h"
+#include "tests/plugin/lifetime/processes.h"
+#include "tests/plugin/lifetime/rank.h"
+#include "tests/plugin/lifetime/stream.h"
+
+namespace tcpx {
+namespace {
+
+constexpr Stream::Shape kShape = {300000, 8, 40, true};
+
+enum class End { kFinalizeAndExit, kFinalizeAndQuickExit, kExit, kUnload, kUnloadAndExit };
+
+struct Way {
+  const char* name;
+  int version;
+  End end;
+};
+
+constexpr Way kWays[] = {
+    {"v12FinalizeExit", 12, End::kFinalizeAndExit}, {"v12FinalizeQuickExit", 12, End::kFinalizeAndQuickExit},
+    {"v12Exit", 12, End::kExit},                    {"v11FinalizeExit", 11, End::kFinalizeAndExit},
+    {"v10Exit", 10, End::kExit},                    {"v10Unload", 10, End::kUnload},
+    {"v6UnloadExit", 6, End::kUnloadAndExit},
+};
+
+// For the names and messages of GoogleTest.
+void PrintTo(const Way& way, std::ostream* out) { *out << way.name; }
+
+[[noreturn]] void Leave(Rank* rank, End end) {
+  switch (end) {
+    case End::kFinalizeAndExit:
+      rank->Finalize();
+      exit(0);
+    case End::kFinalizeAndQuickExit:
+      rank->Finalize();
+      _exit(0);
+    case End::kExit:
+      exit(0);
+    case End::kUnload:
+      rank->Unload();
+      _exit(0);
+    case End::kUnloadAndExit:
+      rank->Unload();
+      exit(0);
+  }
+  abort();
+}
+
+// Sends, with the other direction's data left unread and unasked for, and is gone.
+void SendAndVanish(Control& peer, const Way& way) {
+  auto* rank = new Rank(way.version);  // Not destroyed by exit.
+  const Ends ends = rank->Connect(peer);
+  Stream send(&rank->net(), Stream::Way::kSend, ends.send, kShape);
+  Stream recv(&rank->net(), Stream::Way::kReceive, ends.recv, {kShape.message_bytes, 4, 4, true});
+  recv.Step();
+  send.Finish();
+  TCPX_REQUIRE(rank->net().CloseSend(ends.send) == ncclSuccess);
+  recv.Deregister();
+  TCPX_REQUIRE(rank->net().CloseRecv(ends.recv) == ncclSuccess);
+  TCPX_REQUIRE(WarningCount() == 0, LogText());
+  Leave(rank, way.end);
+}
+
+// `before` the first message nothing is read, and then slowly. Its own sends may fail: nobody wants them.
+void ReceiveSlowly(Control& peer, absl::Duration before) {
+  Rank rank;
+  const Ends ends = rank.Connect(peer);
+  Stream send(&rank.net(), Stream::Way::kSend, ends.send, kShape);
+  Stream recv(&rank.net(), Stream::Way::kReceive, ends.recv, kShape);
+  send.Step();
+  absl::SleepFor(before);
+  const absl::Time deadline = absl::Now() + kHungAfter / 2;
+  for (int64_t slept_at = 0; !recv.complete();) {
+    TCPX_REQUIRE(recv.Step() == ncclSuccess, "after ", recv.finished(), " of ", kShape.count, " messages; ", LogText());
+    TCPX_REQUIRE(absl::Now() < deadline, "after ", recv.finished(), " of ", kShape.count, " messages");
+    if (recv.finished() == slept_at) continue;
+    slept_at = recv.finished();
+    absl::SleepFor(absl::Milliseconds(5));
+    send.Step();
+  }
+  send.Deregister();
+  recv.Deregister();
+  rank.Close(ends);
+  rank.Finalize();
+}
+
+class ClosingTest : public ::testing::TestWithParam<std::tuple<Mode, Way>> {
+ protected:
+  void SetUp() override {
+    const Mode& mode = std::get<0>(GetParam());
+    const std::string missing = mode.MissingHere();
+    if (!missing.empty()) GTEST_SKIP() << missing;
+    mode.Apply();
+    setenv("NCCL_SOCKET_SNDBUF", "65536", 1);
+    // A few segments of the loopback device, whose windows else open by the persist timer only (RFC 9293, 3.8.6).
+    setenv("NCCL_SOCKET_RCVBUF", "262144", 1);
+  }
+  void TearDown() override {
+    for (const char* name : {"NCCL_SOCKET_SNDBUF", "NCCL_SOCKET_RCVBUF", "TCPX_LINGER"}) unsetenv(name);
+  }
+};
+
+TEST_P(ClosingTest, PeerGetsEveryByte) {
+  const Way& way = std::get<1>(GetParam());
+  EXPECT_EQ("", RunTogether([&way](Control& peer) { SendAndVanish(peer, way); },
+                            [](Control& peer) { ReceiveSlowly(peer, absl::Milliseconds(100)); }));
+}
+
+std::string WayName(const ::testing::TestParamInfo<std::tuple<Mode, Way>>& info) {
+  return std::string(std::get<1>(info.param).name) + "_" + NameOf(std::get<0>(info.param));
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, ClosingTest,
+                         ::testing::Combine(::testing::ValuesIn(AllModes()), ::testing::ValuesIn(kWays)), WayName);
+
+// With buffers as large as the kernel likes, all is done at once and the last megabytes travel behind the process's back;
+// the receiver sleeps for longer than sockets linger.
+class PatientClosingTest : public ClosingTest {
+ protected:
+  void SetUp() override {
+    ClosingTest::SetUp();
+    unsetenv("NCCL_SOCKET_SNDBUF");
+    unsetenv("NCCL_SOCKET_RCVBUF");
+    setenv("TCPX_LINGER", "0.5", 1);
+  }
+};
+
+TEST_P(PatientClosingTest, PeerGetsEveryByteAfterTheLinger) {
+  const Way& way = std::get<1>(GetParam());
+  EXPECT_EQ("", RunTogether([&way](Control& peer) { SendAndVanish(peer, way); },
+                            [](Control& peer) { ReceiveSlowly(peer, absl::Milliseconds(1500)); }));
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, PatientClosingTest,
+                         ::testing::Combine(::testing::ValuesIn(ModesWithBulkLanes()),
+                                            ::testing::Values(kWays[0], kWays[4])),
+                         WayName);
+
+// A receiver made by hand, which has something to say on the lane while it is slow to read.
+class TalkativeReceiver {
+ public:
+  explicit TalkativeReceiver(Control& peer) : listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    const int window = 262144;
+    TCPX_REQUIRE(setsockopt(listener_, SOL_SOCKET, SO_RCVBUF, &window, sizeof(window)) == 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof(address);
+    TCPX_REQUIRE(bind(listener_, reinterpret_cast<sockaddr*>(&address), length) == 0 && listen(listener_, 1) == 0);
+    auto local = LocalAddress(listener_);
+    TCPX_REQUIRE(local.ok());
+    Handle handle;
+    handle.address = *local;
+    char bytes[kHandleBytesMax] = {};
+    EncodeHandle(handle, bytes);
+    peer.Send(bytes, sizeof(bytes));
+    Greet();
+  }
+
+  void Read(char* out, size_t bytes) {
+    while (bytes > 0) {
+      const ssize_t got = recv(lane_, out, std::min<size_t>(bytes, 65536), 0);
+      TCPX_REQUIRE(got > 0, "the stream broke after ", payload_, " bytes of messages: ", got == 0 ? "end" : strerror(errno));
+      out += got;
+      bytes -= static_cast<size_t>(got);
+    }
+  }
+
+  // Reads a message of one chunk, then speaks.
+  void ReadMessage() {
+    char header[kHeaderBytes];
+    FrameHeader frame;
+    Read(header, sizeof(header));
+    TCPX_REQUIRE(DecodeHeader(header, &frame) == nullptr && frame.kind == FrameKind::kChunk);
+    std::vector<char> rest(frame.length + frame.padding);
+    Read(rest.data(), rest.size());
+    payload_ += frame.length;
+    Speak();
+  }
+
+  bool AtEnd() {
+    char byte;
+    return recv(lane_, &byte, 1, 0) == 0;
+  }
+  size_t payload() const { return payload_; }
+
+ private:
+  void Greet() {
+    lane_ = accept(listener_, nullptr, nullptr);
+    char hello[kHelloBytes];
+    Read(hello, sizeof(hello));
+    char answer[kAnswerBytesMax];
+    const size_t length = EncodeAnswer(Answer(), answer);
+    TCPX_REQUIRE(send(lane_, answer, length, MSG_NOSIGNAL) == static_cast<ssize_t>(length));
+  }
+
+  // A record that the other side may skip. It may have closed: that the kernel tells us so is what it must not do.
+  void Speak() {
+    FrameHeader record;
+    record.kind = FrameKind::kConfirm;
+    record.length = 1000;
+    char bytes[kHeaderBytes + 1000] = {};
+    EncodeHeader(record, bytes);
+    TCPX_REQUIRE(send(lane_, bytes, sizeof(bytes), MSG_NOSIGNAL) == sizeof(bytes), strerror(errno));
+  }
+
+  const int listener_;
+  int lane_ = -1;
+  size_t payload_ = 0;
+};
+
+class TalkingPeerTest : public ClosingTest {};
+
+// Without the linger the first record behind the close resets the connection, and what the kernel had still to send is gone.
+TEST_P(TalkingPeerTest, PeerThatStillTalksGetsEveryByte) {
+  const Way& way = std::get<1>(GetParam());
+  unsetenv("NCCL_SOCKET_SNDBUF");
+  const auto send_and_vanish = [&way](Control& peer) {
+    auto* rank = new Rank(way.version);
+    char handle[kHandleBytesMax];
+    peer.Receive(handle, sizeof(handle));
+    void* comm = nullptr;
+    while (comm == nullptr) {
+      TCPX_REQUIRE(rank->net().Connect(rank->context(), 0, handle, &comm) == ncclSuccess, LogText());
+    }
+    Stream send(&rank->net(), Stream::Way::kSend, comm, kShape);
+    send.Finish();
+    TCPX_REQUIRE(rank->net().CloseSend(comm) == ncclSuccess);
+    TCPX_REQUIRE(WarningCount() == 0, LogText());
+    Leave(rank, way.end);
+  };
+  const auto read_slowly = [](Control& peer) {
+    TalkativeReceiver receiver(peer);
+    for (int64_t message = 0; message < kShape.count; ++message) {
+      receiver.ReadMessage();
+      absl::SleepFor(absl::Milliseconds(10));
+    }
+    TCPX_REQUIRE(receiver.AtEnd());
+    TCPX_REQUIRE(receiver.payload() == static_cast<size_t>(kShape.count) * kShape.message_bytes);
+  };
+  EXPECT_EQ("", RunTogether(send_and_vanish, read_slowly));
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, TalkingPeerTest,
+                         ::testing::Combine(::testing::Values(AllModes()[0]), ::testing::ValuesIn(kWays)), WayName);
+
+}  // namespace
+}  // namespace tcpx

@@ -1,0 +1,247 @@
+// deregMr and close with requests outstanding. NCCL frees a buffer when deregMr has returned and closes the comm only
+// afterwards: a plugin that is still reading or writing then corrupts whatever malloc puts there next, long after the
+// cause. So fresh pages are mapped at the same addresses, and nobody may touch them; and what is written into them may
+// never travel.
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <atomic>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "tests/plugin/lifetime/mode_test.h"
+#include "tests/plugin/lifetime/processes.h"
+#include "tests/plugin/lifetime/rank.h"
+#include "tests/plugin/lifetime/stream.h"
+
+namespace tcpx {
+namespace {
+
+// 32 x 1 MiB.
+constexpr Stream::Shape kChecked;
+constexpr Stream::Shape kUnchecked = {kChecked.message_bytes, kChecked.window, kChecked.count, false};
+// Long enough for the peer to send many more messages.
+constexpr absl::Duration kWhile = absl::Milliseconds(150);
+
+constexpr char kEnough = 'e';
+
+struct Traffic {
+  Traffic(Control& peer, const Stream::Shape& shape)
+      : ends(rank.Connect(peer)),
+        send(&rank.net(), Stream::Way::kSend, ends.send, shape),
+        recv(&rank.net(), Stream::Way::kReceive, ends.recv, shape) {}
+
+  void Deregister() {
+    send.Deregister();
+    recv.Deregister();
+  }
+  void ReplaceMemory() {
+    send.ReplaceMemory(kPoison);
+    recv.ReplaceMemory(kFresh);
+  }
+  void RequireMemoryUntouched() {
+    absl::SleepFor(kWhile);
+    send.RequireOnly(kPoison);
+    recv.RequireOnly(kFresh);
+  }
+
+  Rank rank;
+  Ends ends;
+  Stream send;
+  Stream recv;
+};
+
+void RequireRemoteError(Stream* stream) {
+  const absl::Time deadline = absl::Now() + kHungAfter / 2;
+  while (stream->Step() == ncclSuccess) TCPX_REQUIRE(absl::Now() < deadline, "no error came");
+  TCPX_REQUIRE(stream->Step() == ncclRemoteError, stream->Step());
+}
+
+// The peer of the process under test: goes on both ways whatever becomes of one of them, until the other has closed.
+void KeepGoing(Control& peer) {
+  Traffic traffic(peer, kChecked);
+  while (!peer.Rings()) {
+    traffic.send.Step();
+    traffic.recv.Step();
+  }
+  peer.Await(kEnough);
+  RequireRemoteError(&traffic.send);
+  RequireRemoteError(&traffic.recv);
+  traffic.Deregister();
+  traffic.recv.RequireUnfinishedPlausible();
+  traffic.rank.Close(traffic.ends);
+  traffic.rank.Finalize();
+}
+
+void CloseAndLeave(Control& peer, Traffic* traffic) {
+  traffic->rank.Close(traffic->ends);
+  traffic->RequireMemoryUntouched();
+  TCPX_REQUIRE(WarningCount() == 0, LogText());
+  peer.Tell(kEnough);
+  traffic->rank.Finalize();
+}
+
+class DeregTest : public ModeTest {};
+
+// As after ncclCommAbort: the progress thread has left its loop.
+TEST_P(DeregTest, NothingTouchesMemoryAfterDereg) {
+  const auto abort = [](Control& peer) {
+    Traffic traffic(peer, kUnchecked);
+    RunFor(64, &traffic.send, &traffic.recv);
+    traffic.Deregister();
+    traffic.ReplaceMemory();
+    traffic.RequireMemoryUntouched();
+    CloseAndLeave(peer, &traffic);
+  };
+  EXPECT_EQ("", RunTogether(abort, KeepGoing));
+}
+
+// Releases of NCCL whose progress thread does not look at the abort flag go on testing beside the service thread.
+TEST_P(DeregTest, NothingTouchesMemoryAfterDeregBesideTests) {
+  const auto abort = [](Control& peer) {
+    Traffic traffic(peer, kUnchecked);
+    RunFor(32, &traffic.send, &traffic.recv);
+    std::atomic<bool> stop{false};
+    std::thread progress([&traffic, &stop] {
+      while (!stop.load(std::memory_order_relaxed)) {
+        traffic.send.Step();
+        traffic.recv.Step();
+      }
+    });
+    absl::SleepFor(absl::Milliseconds(20));
+    traffic.recv.StopPosting();
+    traffic.send.StopPosting();
+    traffic.recv.Deregister();
+    traffic.send.Deregister();
+    traffic.ReplaceMemory();
+    traffic.RequireMemoryUntouched();
+    stop.store(true, std::memory_order_relaxed);
+    progress.join();
+    CloseAndLeave(peer, &traffic);
+  };
+  EXPECT_EQ("", RunTogether(abort, KeepGoing));
+}
+
+TEST_P(DeregTest, NothingTouchesMemoryAfterClose) {
+  const auto abort = [](Control& peer) {
+    Traffic traffic(peer, kUnchecked);
+    RunFor(64, &traffic.send, &traffic.recv);
+    traffic.rank.Close(traffic.ends);
+    traffic.ReplaceMemory();
+    traffic.RequireMemoryUntouched();
+    TCPX_REQUIRE(WarningCount() == 0, LogText());
+    peer.Tell(kEnough);
+    traffic.rank.Finalize();
+  };
+  EXPECT_EQ("", RunTogether(abort, KeepGoing));
+}
+
+TEST_P(DeregTest, CloseStraightAfterDereg) {
+  const auto abort = [](Control& peer) {
+    Traffic traffic(peer, kUnchecked);
+    RunFor(8, &traffic.send, &traffic.recv);
+    traffic.Deregister();
+    traffic.rank.Close(traffic.ends);
+    traffic.ReplaceMemory();
+    traffic.rank.Finalize();
+    traffic.RequireMemoryUntouched();
+    TCPX_REQUIRE(WarningCount() == 0, LogText());
+    peer.Tell(kEnough);
+  };
+  EXPECT_EQ("", RunTogether(abort, KeepGoing));
+}
+
+// What the kernel has queued for a peer that never reads stays there: nothing may wait for it.
+TEST_P(DeregTest, PeerThatDoesNotRead) {
+  const auto abort = [](Control& peer) {
+    Traffic traffic(peer, kUnchecked);
+    const absl::Time full = absl::Now() + absl::Milliseconds(300);
+    while (absl::Now() < full) {
+      TCPX_REQUIRE(traffic.send.Step() == ncclSuccess);
+      TCPX_REQUIRE(traffic.recv.Step() == ncclSuccess);
+    }
+    TCPX_REQUIRE(traffic.send.in_flight() > 0 && traffic.recv.in_flight() > 0);
+    traffic.Deregister();
+    traffic.ReplaceMemory();
+    traffic.RequireMemoryUntouched();
+    CloseAndLeave(peer, &traffic);
+  };
+  const auto deaf = [](Control& peer) {
+    Traffic traffic(peer, kChecked);
+    peer.Await(kEnough);
+    RequireRemoteError(&traffic.recv);
+    RequireRemoteError(&traffic.send);
+    traffic.Deregister();
+    traffic.recv.RequireUnfinishedPlausible();
+    traffic.rank.Close(traffic.ends);
+    traffic.rank.Finalize();
+  };
+  EXPECT_EQ("", RunTogether(abort, deaf));
+}
+
+// User registrations come and go while other requests of the same comm are in flight.
+void RegisterAndDeregister(NetClient* net, void* comm, void* data, size_t bytes) {
+  void* handle = nullptr;
+  TCPX_REQUIRE(net->RegMr(comm, data, bytes, NCCL_PTR_HOST, &handle) == ncclSuccess);
+  TCPX_REQUIRE(net->DeregMr(comm, handle) == ncclSuccess);
+  TCPX_REQUIRE(net->DeregMr(comm, nullptr) == ncclSuccess);
+}
+
+TEST_P(DeregTest, UnrelatedRegionsDisturbNothing) {
+  const auto both = [](Control& peer) {
+    Stream::Shape shape = kChecked;
+    shape.count = 200;
+    Traffic traffic(peer, shape);
+    std::atomic<bool> stop{false};
+    std::thread service([&traffic, &stop] {
+      std::vector<char> other(1 << 20);
+      while (!stop.load(std::memory_order_relaxed)) {
+        RegisterAndDeregister(&traffic.rank.net(), traffic.ends.send, other.data(), other.size());
+        RegisterAndDeregister(&traffic.rank.net(), traffic.ends.recv, other.data(), other.size());
+        absl::SleepFor(absl::Microseconds(200));
+      }
+    });
+    while (!traffic.send.complete() || !traffic.recv.complete()) {
+      TCPX_REQUIRE(traffic.send.Step() == ncclSuccess, LogText());
+      TCPX_REQUIRE(traffic.recv.Step() == ncclSuccess, LogText());
+    }
+    stop.store(true, std::memory_order_relaxed);
+    service.join();
+    traffic.Deregister();
+    traffic.rank.Close(traffic.ends);
+    traffic.rank.Finalize();
+    TCPX_REQUIRE(WarningCount() == 0, LogText());
+  };
+  EXPECT_EQ("", RunTogether(both, both));
+}
+
+// A second registration of memory that is in use under another handle is another region.
+TEST_P(DeregTest, SecondHandleOfTheSameMemoryDisturbsNothing) {
+  const auto both = [](Control& peer) {
+    Stream::Shape shape = kChecked;
+    shape.count = 64;
+    Rank rank;
+    const Ends ends = rank.Connect(peer);
+    void* again = nullptr;
+    Stream send(&rank.net(), Stream::Way::kSend, ends.send, shape);
+    Stream recv(&rank.net(), Stream::Way::kReceive, ends.recv, shape);
+    while (!send.complete() || !recv.complete()) {
+      TCPX_REQUIRE(rank.net().RegMr(ends.recv, recv.memory(), recv.memory_bytes(), NCCL_PTR_HOST, &again) == ncclSuccess);
+      TCPX_REQUIRE(send.Step() == ncclSuccess && recv.Step() == ncclSuccess, LogText());
+      TCPX_REQUIRE(rank.net().DeregMr(ends.recv, again) == ncclSuccess);
+    }
+    send.Deregister();
+    recv.Deregister();
+    rank.Close(ends);
+    rank.Finalize();
+  };
+  EXPECT_EQ("", RunTogether(both, both));
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, DeregTest, ::testing::ValuesIn(AllModes()), ModeName);
+
+}  // namespace
+}  // namespace tcpx

@@ -1,0 +1,222 @@
+// A data loader forks from a training process. The child must not keep a dead rank's sockets open, must get an error
+// instead of a hang when it calls the plugin all the same, and must not disturb its parent when it ends.
+#include <errno.h>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <bitset>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <string>
+
+#include "tests/plugin/lifetime/mode_test.h"
+#include "tests/plugin/lifetime/processes.h"
+#include "tests/plugin/lifetime/rank.h"
+#include "tests/plugin/lifetime/stream.h"
+
+namespace tcpx {
+namespace {
+
+constexpr Stream::Shape kShape = {300000, 16, std::numeric_limits<int64_t>::max(), true};
+constexpr int kDescriptorsSeen = 512;
+
+// By fcntl: nothing is opened or allocated, so that it may be asked behind a fork.
+std::bitset<kDescriptorsSeen> OpenNow() {
+  std::bitset<kDescriptorsSeen> open;
+  for (int fd = 0; fd < kDescriptorsSeen; ++fd) open[static_cast<size_t>(fd)] = fcntl(fd, F_GETFD) >= 0;
+  return open;
+}
+
+struct Parent {
+  explicit Parent(Control& peer, int version = 0)
+      : before(OpenNow()),
+        rank(version),
+        ends(rank.Connect(peer)),
+        send(&rank.net(), Stream::Way::kSend, ends.send, kShape),
+        recv(&rank.net(), Stream::Way::kReceive, ends.recv, kShape) {
+    TCPX_REQUIRE(rank.net().Listen(rank.context(), 0, handle, &listen) == ncclSuccess);
+    RunFor(20, &send, &recv);
+  }
+
+  const std::bitset<kDescriptorsSeen> before;
+  Rank rank;
+  Ends ends;
+  char handle[kHandleBytesMax] = {};
+  void* listen = nullptr;
+  Stream send;
+  Stream recv;
+};
+
+// Goes on with the traffic until the child has ended.
+void AwaitChild(pid_t child, Parent* parent) {
+  TCPX_REQUIRE(child > 0, strerror(errno));
+  RunFor(20, &parent->send, &parent->recv);
+  TCPX_REQUIRE(ExitCodeOf(child, kHungAfter / 4) == 0, "the child's exit code");
+  RunFor(60, &parent->send, &parent->recv);
+  TCPX_REQUIRE(WarningCount() == 0, LogText());
+}
+
+void Leave(Control& peer, Parent* parent) {
+  peer.Tell('e');
+  parent->send.Deregister();
+  parent->recv.Deregister();
+  parent->rank.Close(parent->ends);
+  TCPX_REQUIRE(parent->rank.net().CloseListen(parent->listen) == ncclSuccess);
+  parent->rank.Finalize();
+}
+
+void KeepGoing(Control& peer) {
+  Rank rank;
+  const Ends ends = rank.Connect(peer);
+  Stream send(&rank.net(), Stream::Way::kSend, ends.send, kShape);
+  Stream recv(&rank.net(), Stream::Way::kReceive, ends.recv, kShape);
+  while (!peer.Rings()) {
+    (void)send.Step();
+    (void)recv.Step();
+  }
+  send.Deregister();
+  recv.Deregister();
+  rank.Close(ends);
+  rank.Finalize();
+}
+
+class ForkTest : public ModeTest {};
+
+TEST_P(ForkTest, ChildHasNoDescriptorOfThePlugin) {
+  const auto fork_one = [](Control& peer) {
+    Parent parent(peer);
+    TCPX_REQUIRE(OpenNow() != parent.before);
+    const pid_t child = fork();
+    if (child == 0) {
+      TCPX_REQUIRE(OpenNow() == parent.before, "\n", OpenNow().to_string(), "\n", parent.before.to_string());
+      _exit(0);
+    }
+    AwaitChild(child, &parent);
+    Leave(peer, &parent);
+  };
+  EXPECT_EQ("", RunTogether(fork_one, KeepGoing));
+}
+
+// Every call that can report an error does; closing succeeds, as NCCL wants it.
+void RequireRefusals(Parent* parent) {
+  NetClient& net = parent->rank.net();
+  void* out = nullptr;
+  int number = 0;
+  char memory[64] = {};
+  void* data = memory;
+  size_t size = sizeof(memory);
+  int tag = 0;
+  ncclNetProperties_v12_t properties;
+  TCPX_REQUIRE(parent->send.Step() == ncclSystemError, "isend or test");
+  TCPX_REQUIRE(parent->recv.Step() == ncclSystemError, "irecv or test");
+  TCPX_REQUIRE(net.Isend(parent->ends.send, memory, size, 0, nullptr, nullptr, &out) == ncclSystemError);
+  TCPX_REQUIRE(net.Irecv(parent->ends.recv, 1, &data, &size, &tag, nullptr, nullptr, &out) == ncclSystemError);
+  TCPX_REQUIRE(net.RegMr(parent->ends.send, memory, size, NCCL_PTR_HOST, &out) == ncclSystemError);
+  TCPX_REQUIRE(net.Listen(parent->rank.context(), 0, memory, &out) == ncclSystemError);
+  TCPX_REQUIRE(net.Connect(parent->rank.context(), 0, parent->handle, &out) == ncclSystemError);
+  TCPX_REQUIRE(net.Accept(parent->listen, &out) == ncclSystemError);
+  TCPX_REQUIRE(net.Devices(&number) == ncclSystemError);
+  TCPX_REQUIRE(net.GetProperties(0, &properties) == ncclSystemError);
+  TCPX_REQUIRE(net.Init(&out, 1, -1, &RecordLog, nullptr) == ncclSystemError);
+}
+
+void RequireSilentEnd(Parent* parent) {
+  parent->send.Deregister();
+  parent->recv.Deregister();
+  parent->rank.Close(parent->ends);
+  TCPX_REQUIRE(parent->rank.net().CloseListen(parent->listen) == ncclSuccess);
+  parent->rank.Finalize();
+}
+
+// Forks a child whose stderr comes to *text once AwaitChild has returned.
+class TalkingChild {
+ public:
+  explicit TalkingChild(const std::function<void()>& body) {
+    int ends[2];
+    TCPX_REQUIRE(pipe2(ends, O_CLOEXEC) == 0);
+    pid_ = fork();
+    if (pid_ == 0) {
+      dup2(ends[1], STDERR_FILENO);
+      body();
+      _exit(0);
+    }
+    close(ends[1]);
+    read_end_ = ends[0];
+  }
+
+  pid_t pid() const { return pid_; }
+  // To its end.
+  std::string Text() {
+    std::string text;
+    char piece[4096];
+    for (ssize_t got; (got = read(read_end_, piece, sizeof(piece))) > 0;) text.append(piece, static_cast<size_t>(got));
+    close(read_end_);
+    return text;
+  }
+
+ private:
+  pid_t pid_ = -1;
+  int read_end_ = -1;
+};
+
+TEST_P(ForkTest, EveryCallInTheChildIsRefused) {
+  const auto fork_one = [](Control& peer) {
+    Parent parent(peer);
+    TalkingChild child([&parent] {
+      RequireRefusals(&parent);
+      RequireSilentEnd(&parent);
+    });
+    AwaitChild(child.pid(), &parent);
+    // Not through NCCL's logger, which another thread may have locked at the fork.
+    const std::string text = child.Text();
+    TCPX_REQUIRE(text.find("forked child") != std::string::npos, text);
+    Leave(peer, &parent);
+  };
+  EXPECT_EQ("", RunTogether(fork_one, KeepGoing));
+}
+
+// NCCL must not see init fail before v11 (it crashes then, 2.28.3 to 2.29.3): there are no devices instead.
+TEST_P(ForkTest, OldInitInTheChildFindsNoDevices) {
+  const auto fork_one = [](Control& peer) {
+    Parent parent(peer, 10);
+    const pid_t child = fork();
+    if (child == 0) {
+      void* context = nullptr;
+      int devices = -1;
+      TCPX_REQUIRE(parent.rank.net().Init(&context, 1, -1, &RecordLog, nullptr) == ncclSuccess);
+      TCPX_REQUIRE(parent.rank.net().Devices(&devices) == ncclSuccess && devices == 0, devices);
+      _exit(0);
+    }
+    AwaitChild(child, &parent);
+    Leave(peer, &parent);
+  };
+  EXPECT_EQ("", RunTogether(fork_one, KeepGoing));
+}
+
+// As data loaders do, which never heard of the plugin: without a word.
+TEST_P(ForkTest, ChildEndsInSilence) {
+  const auto fork_some = [](Control& peer) {
+    Parent parent(peer);
+    const std::function<void()> ways[] = {
+        [] { exit(0); },
+        [&parent] { parent.rank.Unload(); },
+        [&parent] { RequireSilentEnd(&parent); },
+    };
+    for (const auto& way : ways) {
+      TalkingChild child(way);
+      AwaitChild(child.pid(), &parent);
+      const std::string text = child.Text();
+      TCPX_REQUIRE(text.empty(), text);
+    }
+    Leave(peer, &parent);
+  };
+  EXPECT_EQ("", RunTogether(fork_some, KeepGoing));
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, ForkTest, ::testing::ValuesIn(ModesWithBulkLanes()), ModeName);
+
+}  // namespace
+}  // namespace tcpx

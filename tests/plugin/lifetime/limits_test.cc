@@ -1,0 +1,202 @@
+// A thousand ranks need many descriptors: the soft limit of most distributions (1024) is far too low and is raised; at the
+// hard one there is an error that says what to raise, no crash, and no thread that spins.
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "net_socket/wire.h"
+#include "tests/plugin/lifetime/mode_test.h"
+#include "tests/plugin/lifetime/proc_view.h"
+#include "tests/plugin/lifetime/processes.h"
+#include "tests/plugin/lifetime/rank.h"
+#include "tests/plugin/lifetime/stream.h"
+
+namespace tcpx {
+namespace {
+
+void SetLimits(rlim_t soft, rlim_t hard) {
+  const rlimit limit{soft, hard};
+  TCPX_REQUIRE(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+}
+
+// The limit below which `more` descriptors can still be opened.
+rlim_t RoomFor(int more) {
+  const int lowest = dup(0);
+  close(lowest);
+  return static_cast<rlim_t>(lowest + more);
+}
+
+bool LogHas(const std::string& text) { return LogText().find(text) != std::string::npos; }
+
+// Polls both ends of a connect to this process. False on an error, or when it comes to nothing for `patience`.
+bool TryConnectToSelf(Rank* rank, absl::Duration patience, Ends* ends) {
+  char handle[kHandleBytesMax] = {};
+  void* listen = nullptr;
+  if (rank->net().Listen(rank->context(), 0, handle, &listen) != ncclSuccess) return false;
+  const absl::Time deadline = absl::Now() + patience;
+  bool failed = false;
+  while (!failed && (ends->send == nullptr || ends->recv == nullptr) && absl::Now() < deadline) {
+    if (ends->send == nullptr) {
+      failed = rank->net().Connect(rank->context(), 0, handle, &ends->send) != ncclSuccess;
+    }
+    if (ends->recv == nullptr) failed = failed || rank->net().Accept(listen, &ends->recv) != ncclSuccess;
+  }
+  TCPX_REQUIRE(rank->net().CloseListen(listen) == ncclSuccess);
+  return ends->send != nullptr && ends->recv != nullptr;
+}
+
+void Move(Rank* rank, const Ends& ends) {
+  Stream send(&rank->net(), Stream::Way::kSend, ends.send, {200000, 4, 8, true});
+  Stream recv(&rank->net(), Stream::Way::kReceive, ends.recv, {200000, 4, 8, true});
+  while (!send.complete() || !recv.complete()) {
+    TCPX_REQUIRE(send.Step() == ncclSuccess && recv.Step() == ncclSuccess, LogText());
+  }
+  send.Deregister();
+  recv.Deregister();
+}
+
+class LimitsTest : public ModeTest {};
+
+TEST_P(LimitsTest, SoftLimitIsRaised) {
+  EXPECT_EQ("", RunAlone([] {
+              SetLimits(64, 400);
+              Rank rank;
+              std::vector<Ends> all;
+              for (int i = 0; i < 10; ++i) all.push_back(rank.ConnectToSelf());  // 80 sockets
+              rlimit now;
+              TCPX_REQUIRE(getrlimit(RLIMIT_NOFILE, &now) == 0 && now.rlim_cur == 400, now.rlim_cur);
+              Move(&rank, all.back());
+              for (const Ends& ends : all) rank.Close(ends);
+              rank.Finalize();
+              TCPX_REQUIRE(WarningCount() == 0, LogText());
+            }));
+}
+
+// The first listen needs a thread's epoll and eventfd, then the socket; with a pool some more.
+TEST_P(LimitsTest, FirstListenAtTheHardLimitSaysUlimit) {
+  for (int room = 0; room < 3; ++room) {
+    EXPECT_EQ("", RunAlone([room] {
+                const int threads = ThreadCountAtRest();
+                Rank rank;
+                const rlim_t limit = RoomFor(room);
+                SetLimits(limit, limit);
+                char handle[kHandleBytesMax] = {};
+                void* listen = nullptr;
+                TCPX_REQUIRE(rank.net().Listen(rank.context(), 0, handle, &listen) == ncclSystemError);
+                TCPX_REQUIRE(listen == nullptr);
+                TCPX_REQUIRE(WarningCount() > 0 && LogHas("ulimit"), LogText());
+                rank.Finalize();
+                TCPX_REQUIRE(SettlesAtThreads(threads), ThreadCount(), " threads");
+                _exit(0);  // Exit handlers of sanitizers open files.
+              }))
+        << "room for " << room;
+  }
+}
+
+TEST_P(LimitsTest, ConnectAtTheHardLimitSaysUlimitAndTheRestLives) {
+  EXPECT_EQ("", RunAlone([] {
+              Rank rank;
+              const rlim_t limit = RoomFor(40);
+              SetLimits(limit, limit);
+              std::vector<Ends> all;
+              Ends last;
+              while (TryConnectToSelf(&rank, absl::Milliseconds(1500), &last)) {
+                all.push_back(last);
+                last = Ends();
+                TCPX_REQUIRE(all.size() < 40, "no limit");
+              }
+              rank.Close(last);
+              TCPX_REQUIRE(all.size() >= 2, all.size());
+              TCPX_REQUIRE(WarningCount() > 0 && LogHas("ulimit"), LogText());
+              for (const Ends& ends : all) Move(&rank, ends);
+              rank.Close(all.back());
+              all.back() = rank.ConnectToSelf();
+              Move(&rank, all.back());
+              for (const Ends& ends : all) rank.Close(ends);
+              rank.Finalize();
+            }));
+}
+
+// Sockets that dial the plugin and say nothing.
+class SilentClients {
+ public:
+  explicit SilentClients(int count) {
+    for (int i = 0; i < count; ++i) fds_.push_back(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  }
+  void Connect(const char* bytes) {
+    Handle handle;
+    TCPX_REQUIRE(DecodeHandle(bytes, &handle) == nullptr);
+    for (int fd : fds_) TCPX_REQUIRE(connect(fd, handle.address.sockaddr(), handle.address.length()) == 0);
+  }
+  void Close() {
+    for (int fd : fds_) close(fd);
+  }
+
+ private:
+  std::vector<int> fds_;
+};
+
+TEST_P(LimitsTest, AcceptAtTheHardLimitRests) {
+  EXPECT_EQ("", RunAlone([] {
+              Rank rank;
+              char handle[kHandleBytesMax] = {};
+              void* listen = nullptr;
+              TCPX_REQUIRE(rank.net().Listen(rank.context(), 0, handle, &listen) == ncclSuccess, LogText());
+              SilentClients clients(12);
+              const rlim_t limit = RoomFor(2);
+              SetLimits(limit, limit);
+              const double cpu_before = CpuSeconds();
+              clients.Connect(handle);
+              absl::SleepFor(absl::Seconds(1));
+              // A listener that is readable for ever and can't be accepted from costs a core when nobody minds.
+              TCPX_REQUIRE(CpuSeconds() - cpu_before < 0.5, CpuSeconds() - cpu_before, " s of one");
+              TCPX_REQUIRE(LogHas("ulimit"), LogText());
+              TCPX_REQUIRE(WarningCount() <= 3, "one line per episode: ", LogText());
+              clients.Close();
+              const Ends ends = rank.ConnectToSelf();
+              Move(&rank, ends);
+              rank.Close(ends);
+              TCPX_REQUIRE(rank.net().CloseListen(listen) == ncclSuccess);
+              rank.Finalize();
+            }));
+}
+
+// A socket that lingers keeps the housekeeping thread alive longer than the listener, whose pause has not ended.
+TEST_P(LimitsTest, FinalizeWhileTheListenerRests) {
+  const auto limited = [](Control& peer) {
+    const int threads = ThreadCountAtRest();
+    Rank rank;
+    const Ends ends = rank.Connect(peer);
+    char handle[kHandleBytesMax] = {};
+    void* listen = nullptr;
+    TCPX_REQUIRE(rank.net().Listen(rank.context(), 0, handle, &listen) == ncclSuccess, LogText());
+    SilentClients clients(12);
+    const rlim_t limit = RoomFor(2);
+    SetLimits(limit, limit);
+    clients.Connect(handle);
+    absl::SleepFor(absl::Milliseconds(200));
+    TCPX_REQUIRE(LogHas("ulimit"), LogText());
+    rank.Close(ends);
+    rank.Finalize();
+    TCPX_REQUIRE(SettlesAtThreads(threads), ThreadCount(), " threads");
+    clients.Close();
+  };
+  const auto late = [](Control& peer) {
+    Rank rank;
+    const Ends ends = rank.Connect(peer);
+    absl::SleepFor(absl::Milliseconds(600));
+    rank.Close(ends);
+    rank.Finalize();
+  };
+  EXPECT_EQ("", RunTogether(limited, late));
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, LimitsTest, ::testing::ValuesIn(ModesWithBulkLanes()), ModeName);
+
+}  // namespace
+}  // namespace tcpx

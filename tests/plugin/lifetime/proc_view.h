@@ -1,0 +1,31 @@
+// proc_view.h: what this process has, as the kernel sees it: threads, descriptors, mappings.
+//
+// Threads: any; a picture of a moment.
+// Source:  proc(5).
+#ifndef TCPX_TESTS_PLUGIN_LIFETIME_PROC_VIEW_H_
+#define TCPX_TESTS_PLUGIN_LIFETIME_PROC_VIEW_H_
+
+#include <string>
+#include <vector>
+
+namespace tcpx {
+
+int ThreadCount();
+// The same once a thread has come and gone: a sanitizer starts one of its own beside the first.
+int ThreadCountAtRest();
+// "5 socket:[1234]" and so on, by number.
+std::vector<std::string> OpenDescriptors();
+int MappingCount();
+// Lines of /proc/self/maps that name the plugin, or a ring of the kernel's.
+std::vector<std::string> PluginMappings();
+// Processor time of all threads so far, in seconds.
+double CpuSeconds();
+
+std::string Joined(const std::vector<std::string>& lines);
+
+// Waits, for a bounded time, until the kernel shows `threads`: a joined thread may still be listed for a moment.
+bool SettlesAtThreads(int threads);
+
+}  // namespace tcpx
+
+#endif  // TCPX_TESTS_PLUGIN_LIFETIME_PROC_VIEW_H_
