@@ -27,7 +27,9 @@ DeviceTable DeviceTable::Find(const Options& options, const std::string& sysfs_r
     TCPX_WARN("no devices: %s", std::string(all.status().message()));
     return table;
   }
-  for (const Interface& chosen : SelectInterfaces(*all, {options.ifname, options.family, options.comm_id})) {
+  // Only the search without a list looks at the rendezvous address.
+  const std::string comm_id = options.ifname.empty() ? ResolveCommId(options.comm_id) : "";
+  for (const Interface& chosen : SelectInterfaces(*all, {options.ifname, options.family, comm_id})) {
     table.devices_.push_back({table.count(), chosen, ReadHardware(sysfs_root, chosen.name)});
     LogDevice(table.devices_.back(), *all, sysfs_root);
   }

@@ -132,8 +132,6 @@ TEST(ParamsTest, ReadsValues) {
       {"NCCL_SOCKET_RETRY_SLEEP_MSEC", "5", [](const Options& o) { return o.retry_sleep_ns == 5 * kMillisecond; }},
       {"TCPX_SPIN_US", "0", [](const Options& o) { return o.spin_ns == 0; }},
       {"TCPX_SPIN_US", "200", [](const Options& o) { return o.spin_ns == 200 * kMicrosecond; }},
-      {"TCPX_MAX_RECVS", "8", [](const Options& o) { return o.max_receives == 8; }},
-      {"TCPX_OPTIONAL_RECV_COMPLETION", "0", [](const Options& o) { return !o.optional_recv_completion; }},
       {"TCPX_TRAFFIC_CLASS", "0x68", [](const Options& o) { return o.traffic_class == 0x68; }},
       {"TCPX_TRAFFIC_CLASS", "0", [](const Options& o) { return o.traffic_class == 0; }},
       {"NCCL_SOCKET_IFNAME", "^docker,lo", [](const Options& o) { return o.ifname == "^docker,lo"; }},
