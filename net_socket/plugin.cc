@@ -30,7 +30,7 @@ int LanesFor(const Options& options, int speed_mbps, bool same_host) {
 Plugin::~Plugin() = default;
 
 absl::Status Plugin::Usable() const {
-  if (!forked_.load(std::memory_order_relaxed)) return absl::OkStatus();
+  if (!forked()) return absl::OkStatus();
   const absl::Status refusal = absl::UnknownError(
       "tcpx can't be used in a forked child: start the process anew (exec, or the spawn start method)");
   return told_of_fork_.exchange(true) ? refusal : Told(refusal);
@@ -69,7 +69,7 @@ absl::StatusOr<Context*> Plugin::CreateContext(const ContextOptions& options) {
 }
 
 absl::Status Plugin::DestroyContext(Context* context) {
-  if (context == nullptr || !Usable().ok()) return absl::OkStatus();
+  if (context == nullptr || forked()) return absl::OkStatus();
   std::unique_lock<std::mutex> lock(mutex_);
   if (contexts_.find(context) == contexts_.end()) return absl::OkStatus();
   const std::vector<Comm*> comms(context->comms.begin(), context->comms.end());
@@ -253,7 +253,7 @@ absl::StatusOr<MemoryRegion*> Plugin::RegisterMemory(Comm* comm, void* data, siz
 }
 
 void Plugin::DeregisterMemory(Comm* comm, MemoryRegion* region) {
-  if (Usable().ok()) comm->DeregisterMemory(region);
+  if (!forked()) comm->DeregisterMemory(region);
 }
 
 absl::Status Plugin::Send(Comm* comm, const SendArgs& args, Request** request) {
@@ -282,23 +282,23 @@ absl::Status Plugin::Test(Request* request, bool* done, int* sizes) {
 
 void Plugin::CloseComm(Comm* comm) {
   comm->Close();
-  delete comm;
   std::lock_guard<std::mutex> lock(mutex_);
   auto found = comms_.find(comm);
   Context* context = found->second;
   comms_.erase(found);
   context->comms.erase(comm);
+  delete comm;  // Behind the look-up: a comm that another thread enters now may get the same address.
   DropObjectUser(context);
 }
 
 void Plugin::CloseSend(Comm* comm) {
-  if (comm != nullptr && Usable().ok()) CloseComm(comm);
+  if (comm != nullptr && !forked()) CloseComm(comm);
 }
 
 void Plugin::CloseReceive(Comm* comm) { CloseSend(comm); }
 
 void Plugin::CloseListen(ListenComm* listen) {
-  if (listen == nullptr || !Usable().ok()) return;
+  if (listen == nullptr || forked()) return;
   std::unique_ptr<ListenComm> owned;
   {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -316,7 +316,7 @@ void Plugin::CloseListen(ListenComm* listen) {
 void Plugin::SetNetworkAttributes(Context*, const NetworkAttributes&) {}
 
 void Plugin::Unload() {
-  if (!Usable().ok()) return;
+  if (forked()) return;
   std::lock_guard<std::mutex> lock(mutex_);
   unloading_ = true;
   if (transport_ != nullptr && comms_.empty()) {
@@ -331,7 +331,7 @@ void Plugin::Unload() {
 }
 
 bool Plugin::Unused() {
-  if (!Usable().ok()) return false;
+  if (forked()) return false;
   std::lock_guard<std::mutex> lock(mutex_);
   return comms_.empty();
 }

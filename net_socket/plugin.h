@@ -78,6 +78,8 @@ class Plugin final : public PluginApi {
   void DisableInChild() { forked_.store(true, std::memory_order_relaxed); }
 
  private:
+  bool forked() const { return forked_.load(std::memory_order_relaxed); }
+  // An error in a forked child, and a line in the log with the first one.
   absl::Status Usable() const;
   absl::Status CheckDevice(int device);
   void LoadOnce();

@@ -53,7 +53,7 @@ void ProgressThread::Stop() {
 }
 
 void ProgressThread::Push(PoolLane* lane) {
-  if (lane->queued_.exchange(true, std::memory_order_acq_rel)) return;
+  if (lane->queued_.exchange(true, std::memory_order_seq_cst)) return;
   PoolLane* head = queue_.load(std::memory_order_relaxed);
   do {
     lane->next_.store(head, std::memory_order_relaxed);

@@ -15,7 +15,7 @@ ReceiveLane::~ReceiveLane() {
 }
 
 int ReceiveLane::Prepare(iovec* iov) {
-  if (parked_ || staged() > 0) Digest();  // A receive may have been posted since.
+  if (parked_) Digest();  // Its receive may have been posted since.
   if (parked_ || ended_ || !status_.ok()) return 0;
   OpenStage();
   int count = 0;

@@ -222,7 +222,8 @@ class UringEngine final : public Engine {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Engine>> MakeUringEngine() {
-  OwnedFd event(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  // Not EFD_NONBLOCK: before Linux 5.14 a ring's read of a non-blocking descriptor ends at once with EAGAIN.
+  OwnedFd event(eventfd(0, EFD_CLOEXEC));
   if (!event.valid()) return ErrnoStatus(errno, "eventfd for a progress thread");
   io_uring ring;
   const int result = OpenRing(&ring);
