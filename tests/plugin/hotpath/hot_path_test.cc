@@ -1,5 +1,5 @@
-// The budget of isend, irecv and test: no allocation, one system call a batch. The plugin is linked in, so that this file's
-// operator new and socket calls are the ones it uses.
+// The budget of isend, irecv and test: no allocation, one system call a batch. The plugin is linked in, so that this
+// file's operator new and socket calls are the ones it uses.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/socket.h>

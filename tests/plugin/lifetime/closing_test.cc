@@ -1,6 +1,6 @@
-// A send reported done is delivered, even when its process closes and ends right behind it and the receiver is slow. The
-// trap: closing a socket with unread data resets it and destroys what the peer has not read yet, and an ending process
-// closes everything.
+// A send reported done is delivered, even when its process closes and ends right behind it and the receiver is slow.
+// The trap: closing a socket with unread data resets it and destroys what the peer has not read yet, and an ending
+// process closes everything.
 #include <errno.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -37,9 +37,12 @@ struct Way {
 };
 
 constexpr Way kWays[] = {
-    {"v12FinalizeExit", 12, End::kFinalizeAndExit}, {"v12FinalizeQuickExit", 12, End::kFinalizeAndQuickExit},
-    {"v12Exit", 12, End::kExit},                    {"v11FinalizeExit", 11, End::kFinalizeAndExit},
-    {"v10Exit", 10, End::kExit},                    {"v10Unload", 10, End::kUnload},
+    {"v12FinalizeExit", 12, End::kFinalizeAndExit},
+    {"v12FinalizeQuickExit", 12, End::kFinalizeAndQuickExit},
+    {"v12Exit", 12, End::kExit},
+    {"v11FinalizeExit", 11, End::kFinalizeAndExit},
+    {"v10Exit", 10, End::kExit},
+    {"v10Unload", 10, End::kUnload},
     {"v6UnloadExit", 6, End::kUnloadAndExit},
 };
 
@@ -133,8 +136,8 @@ std::string WayName(const ::testing::TestParamInfo<std::tuple<Mode, Way>>& info)
 INSTANTIATE_TEST_SUITE_P(Ways, ClosingTest,
                          ::testing::Combine(::testing::ValuesIn(AllModes()), ::testing::ValuesIn(kWays)), WayName);
 
-// With buffers as large as the kernel likes, all is done at once and the last megabytes travel behind the process's back;
-// the receiver sleeps for longer than sockets linger.
+// With buffers as large as the kernel likes, all is done at once and the last megabytes travel behind the process's
+// back; the receiver sleeps for longer than sockets linger.
 class PatientClosingTest : public ClosingTest {
  protected:
   void SetUp() override {
@@ -180,7 +183,8 @@ class TalkativeReceiver {
   void Read(char* out, size_t bytes) {
     while (bytes > 0) {
       const ssize_t got = recv(lane_, out, std::min<size_t>(bytes, 65536), 0);
-      TCPX_REQUIRE(got > 0, "the stream broke after ", payload_, " bytes of messages: ", got == 0 ? "end" : strerror(errno));
+      TCPX_REQUIRE(got > 0, "the stream broke after ", payload_,
+                   " bytes of messages: ", got == 0 ? "end" : strerror(errno));
       out += got;
       bytes -= static_cast<size_t>(got);
     }
@@ -231,7 +235,8 @@ class TalkativeReceiver {
 
 class TalkingPeerTest : public ClosingTest {};
 
-// Without the linger the first record behind the close resets the connection, and what the kernel had still to send is gone.
+// Without the linger the first record behind the close resets the connection, and what the kernel had still to send is
+// gone.
 TEST_P(TalkingPeerTest, PeerThatStillTalksGetsEveryByte) {
   const Way& way = std::get<1>(GetParam());
   unsetenv("NCCL_SOCKET_SNDBUF");

@@ -3,7 +3,7 @@
 // cause. So fresh pages are mapped at the same addresses, and nobody may touch them; and what is written into them may
 // never travel.
 #include <gtest/gtest.h>
-#include <sys/mman.h>
+#include <stdlib.h>
 
 #include <atomic>
 #include <functional>
@@ -182,6 +182,49 @@ TEST_P(DeregTest, PeerThatDoesNotRead) {
   EXPECT_EQ("", RunTogether(abort, deaf));
 }
 
+// The hardest moment: the plugin, or the kernel on its behalf, waits for the rest of a message with the buffer's
+// address in its hand; and the rest comes after deregMr.
+TEST_P(DeregTest, RestOfAMessageComesTooLate) {
+  constexpr char kPaused = 'p';
+  constexpr char kGoOn = 'g';
+  constexpr Stream::Shape kHuge = {size_t{64} << 20, 1, 1, true};  // more than all buffers of four lanes hold
+  const auto abort = [=](Control& peer) {
+    Rank rank;
+    const Ends ends = rank.Connect(peer);
+    Stream recv(&rank.net(), Stream::Way::kReceive, ends.recv, kHuge);
+    peer.Await(kPaused);
+    const absl::Time drained = absl::Now() + absl::Milliseconds(300);
+    while (absl::Now() < drained) TCPX_REQUIRE(recv.Step() == ncclSuccess);
+    TCPX_REQUIRE(recv.in_flight() == 1);
+    recv.Deregister();
+    recv.ReplaceMemory(kFresh);
+    peer.Tell(kGoOn);
+    absl::SleepFor(kWhile);
+    recv.RequireOnly(kFresh);
+    rank.Close(ends);
+    recv.RequireOnly(kFresh);
+    TCPX_REQUIRE(WarningCount() == 0, LogText());
+    peer.Tell(kEnough);
+    rank.Finalize();
+  };
+  const auto pause = [=](Control& peer) {
+    setenv("TCPX_THREADS", "0", 1);  // It sends when it is told to.
+    Rank rank;
+    const Ends ends = rank.Connect(peer);
+    Stream send(&rank.net(), Stream::Way::kSend, ends.send, kHuge);
+    TCPX_REQUIRE(send.Step() == ncclSuccess && send.in_flight() == 1);
+    peer.Tell(kPaused);
+    peer.Await(kGoOn);
+    while (!peer.Rings()) (void)send.Step();
+    peer.Await(kEnough);
+    RequireRemoteError(&send);
+    send.Deregister();
+    rank.Close(ends);
+    rank.Finalize();
+  };
+  EXPECT_EQ("", RunTogether(abort, pause));
+}
+
 // User registrations come and go while other requests of the same comm are in flight.
 void RegisterAndDeregister(NetClient* net, void* comm, void* data, size_t bytes) {
   void* handle = nullptr;
@@ -229,7 +272,8 @@ TEST_P(DeregTest, SecondHandleOfTheSameMemoryDisturbsNothing) {
     Stream send(&rank.net(), Stream::Way::kSend, ends.send, shape);
     Stream recv(&rank.net(), Stream::Way::kReceive, ends.recv, shape);
     while (!send.complete() || !recv.complete()) {
-      TCPX_REQUIRE(rank.net().RegMr(ends.recv, recv.memory(), recv.memory_bytes(), NCCL_PTR_HOST, &again) == ncclSuccess);
+      TCPX_REQUIRE(rank.net().RegMr(ends.recv, recv.memory(), recv.memory_bytes(), NCCL_PTR_HOST, &again) ==
+                   ncclSuccess);
       TCPX_REQUIRE(send.Step() == ncclSuccess && recv.Step() == ncclSuccess, LogText());
       TCPX_REQUIRE(rank.net().DeregMr(ends.recv, again) == ncclSuccess);
     }

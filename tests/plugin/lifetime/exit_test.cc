@@ -1,5 +1,5 @@
-// exit() in the middle of everything: a script that ends with an exception closes nothing. The process must end, at once,
-// and the peer must hear of it.
+// exit() in the middle of everything: a script that ends with an exception closes nothing. The process must end, at
+// once, and the peer must hear of it.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
-// A thousand ranks need many descriptors: the soft limit of most distributions (1024) is far too low and is raised; at the
-// hard one there is an error that says what to raise, no crash, and no thread that spins.
+// A thousand ranks need many descriptors: the soft limit of most distributions (1024) is far too low and is raised; at
+// the hard one there is an error that says what to raise, no crash, and no thread that spins.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/socket.h>

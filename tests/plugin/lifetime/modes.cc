@@ -53,7 +53,9 @@ std::vector<Mode> AllModes() { return WithLanes({1, 4}); }
 
 std::vector<Mode> ModesWithBulkLanes() { return WithLanes({4}); }
 
-std::string NameOf(const Mode& mode) { return absl::StrCat(mode.name, "_", mode.lanes, mode.lanes == 1 ? "lane" : "lanes"); }
+std::string NameOf(const Mode& mode) {
+  return absl::StrCat(mode.name, "_", mode.lanes, mode.lanes == 1 ? "lane" : "lanes");
+}
 
 void PrintTo(const Mode& mode, std::ostream* out) { *out << NameOf(mode); }
 

@@ -62,7 +62,9 @@ class Stream {
   void RequireUnfinishedPlausible() const;
 
  private:
-  char* Slot(int64_t message) const { return memory_ + static_cast<size_t>(message % shape_.window) * shape_.message_bytes; }
+  char* Slot(int64_t message) const {
+    return memory_ + static_cast<size_t>(message % shape_.window) * shape_.message_bytes;
+  }
   static uint8_t ByteAt(int64_t slot, size_t at);
   void Fill(int64_t message);
   void Check(int64_t message, int got) const;
@@ -85,7 +87,8 @@ class Stream {
   bool posting_ = true;
 };
 
-// Steps both until each has finished `messages` more and has requests outstanding, or one fails, which ends the process.
+// Steps both until each has finished `messages` more and has requests outstanding, or one fails, which ends the
+// process.
 void RunFor(int64_t messages, Stream* one, Stream* other);
 
 }  // namespace tcpx

@@ -130,7 +130,8 @@ void LiveAndDie(int version) {
     if (cycle == kWarmCycles) warm_mappings = MappingCount();
   }
   // The allocator may cut or join a few; a mapping per life would make ninety.
-  if (!kSanitized) TCPX_REQUIRE(MappingCount() <= warm_mappings + 10, MappingCount(), " mappings, ", warm_mappings, " before");
+  if (!kSanitized)
+    TCPX_REQUIRE(MappingCount() <= warm_mappings + 10, MappingCount(), " mappings, ", warm_mappings, " before");
   TCPX_REQUIRE(WarningCount() == 0, LogText());
 }
 
