@@ -38,7 +38,8 @@ ReceiveComm::ReceiveComm(ConnectionSetup setup)
       requests_(this, kRequestsMax),
       table_(static_cast<size_t>(kRequestsMax)),
       lane_zero_(&table_, &runtime()->stages) {
-  SetLowWater(lane_fd(0), kLaneZeroLowWater);
+  // A buffer that the user made small may hold less than the mark.
+  if (runtime()->options.rcvbuf < 0) SetLowWater(lane_fd(0), kLaneZeroLowWater);
   for (int lane = 1; lane < lane_count(); ++lane) {
     bulk_.push_back(std::make_unique<BulkReceiveLane>(this, lane, &table_));
     if (!caller_driven_) runtime()->pool->Attach(bulk_.back().get());

@@ -209,7 +209,7 @@ TEST_P(ForkTest, ChildEndsInSilence) {
       TalkingChild child(way);
       AwaitChild(child.pid(), &parent);
       const std::string text = child.Text();
-      TCPX_REQUIRE(text.empty(), text);
+      TCPX_REQUIRE(text.find("tcpx") == std::string::npos, text);  // A leak checker may have its say.
     }
     Leave(peer, &parent);
   };
