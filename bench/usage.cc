@@ -33,6 +33,7 @@ what to measure
   --check                verify every byte, every size, and guard bytes around the receive buffers (slower)
   --ranks N              processes of allreduce (default 2)
   --seconds N            length of idle (default 10)
+  Flows of limited rate, between two network namespaces: bench/shaped.sh --flows-shaped SPEC (its --help tells more).
 
 how to measure
   --phase near|far|any   keep samples taken while the two CPUs are near each other (default), far, or do not look

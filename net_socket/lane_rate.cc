@@ -7,9 +7,11 @@
 namespace tcpx {
 namespace {
 
-// Samples closer than this are mostly noise; after a longer pause the lane was idle in between.
-constexpr int64_t kSampleMinNs = 500 * kMicrosecond;
-constexpr int64_t kSampleMaxNs = 50 * kMillisecond;
+// A span shorter than this is mostly noise, but better than nothing where nothing is known.
+constexpr int64_t kSpanMinNs = 5 * kMillisecond;
+constexpr int64_t kFirstSpanMinNs = kMillisecond;
+// After a longer pause between two looks the lane was idle in between.
+constexpr int64_t kPauseNs = 50 * kMillisecond;
 // Held before the rate is known, in units of the least amount.
 constexpr int64_t kUnknownChunks = 4;
 constexpr int64_t kRetryMinNs = 200 * kMicrosecond;
@@ -18,24 +20,35 @@ constexpr int64_t kRetryMaxNs = 2 * kMillisecond;
 }  // namespace
 
 void LaneRate::Sample(int64_t now_ns, uint64_t sent, int64_t held) {
-  const int64_t elapsed = now_ns - last_ns_;
-  if (elapsed < kSampleMinNs) return;
   const uint64_t acked = sent - static_cast<uint64_t>(held);
-  if (elapsed < kSampleMaxNs && acked > last_acked_) {
-    const int64_t seen = static_cast<int64_t>(static_cast<double>(acked - last_acked_) * kSecond / elapsed);
-    // A lane that ran dry in between is at least as fast as what was seen.
-    const bool busy = held > 0 && last_held_ > 0;
-    rate_ = rate_ == 0 || !busy ? std::max(rate_, seen) : rate_ + (seen - rate_) / 4;
+  const bool busy = held > 0;
+  span_busy_ &= busy;
+  if (last_ns_ == 0 || now_ns - last_ns_ > kPauseNs) {
+    StartSpan(now_ns, acked, busy);
+  } else if (acked != last_acked_ && now_ns - span_ns_ >= (rate_ == 0 ? kFirstSpanMinNs : kSpanMinNs)) {
+    EndSpan(now_ns, acked, busy);
   }
   last_ns_ = now_ns;
-  last_held_ = held;
   last_acked_ = acked;
 }
 
-int64_t LaneRate::held_max() const {
+void LaneRate::StartSpan(int64_t now_ns, uint64_t acked, bool busy) {
+  span_ns_ = now_ns;
+  span_acked_ = acked;
+  span_busy_ = busy;
+}
+
+void LaneRate::EndSpan(int64_t now_ns, uint64_t acked, bool busy) {
+  const double bytes = static_cast<double>(acked - span_acked_);
+  const int64_t seen = static_cast<int64_t>(bytes * kSecond / static_cast<double>(now_ns - span_ns_));
+  // A lane that ran dry in between is at least as fast as what was seen.
+  rate_ = rate_ == 0 || !span_busy_ ? std::max(rate_, seen) : rate_ + (seen - rate_) / 2;
+  StartSpan(now_ns, acked, busy);
+}
+
+int64_t LaneRate::Within(int64_t ns) const {
   if (rate_ == 0) return kUnknownChunks * held_min_;
-  const double drain_s = static_cast<double>(kDrainNs + 2 * min_rtt_ns_) / kSecond;
-  return std::max(held_min_, static_cast<int64_t>(static_cast<double>(rate_) * drain_s));
+  return static_cast<int64_t>(static_cast<double>(rate_) * static_cast<double>(ns) / kSecond);
 }
 
 int64_t LaneRate::RetryAfterNs(int64_t held) const {
