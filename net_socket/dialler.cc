@@ -56,7 +56,6 @@ class Dialler::Lane final : public Reactor::Handler {
   void DialInLoop();
   void OnEvents(uint32_t events) override;
   LaneSocket TakeSocket();
-  uint32_t max_receives() const { return answer_.max_receives; }
 
  private:
   enum class Step { kIdle, kDialling, kGreeting, kAnswered };

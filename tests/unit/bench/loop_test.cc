@@ -125,7 +125,7 @@ TEST_F(LoopTest, PingHasOneMessageUnderWay) {
   EXPECT_EQ(send_.outstanding_max, 1u);
 }
 
-TEST_F(LoopTest, NothingToDoEndsAtOnce) {
+TEST_F(LoopTest, NoWorkEndsAtOnce) {
   order_.messages = 0;
   ASSERT_TRUE(Run().ok());
   EXPECT_EQ(send_.tested, 0);
