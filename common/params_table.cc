@@ -178,9 +178,12 @@ constexpr Parameter kParameters[] = {
      kLater,
      "1 honours NCCL's hint that a receive may be reported done early because the GPU watches its data; 0 ignores the "
      "hint. Set 0 to look for a fault."},
-    {"TCPX_ZEROCOPY", ParameterKind::kSwitch, &Options::zerocopy, 0, 0, kNoSpecial, kLater,
-     "Zero-copy send of large pieces. auto: tried on each lane and kept where the kernel reports that nothing was "
-     "copied. on: never given up. off: never tried."},
+    {"TCPX_ZEROCOPY", ParameterKind::kSwitch, &Options::zerocopy, 0, 0, kNoSpecial, kEffective,
+     "Zero-copy send of chunks of 64 KiB and more, by the io_uring progress threads (Linux 6.2). auto: tried on each "
+     "lane "
+     "towards another host, and kept where the kernel reports that nothing was copied. on: tried towards this host "
+     "too, "
+     "and given up only where the kernel refuses it. off: never tried."},
 };
 
 }  // namespace

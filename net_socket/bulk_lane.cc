@@ -5,8 +5,11 @@
 #include <netinet/in.h>
 #include <stddef.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
@@ -23,10 +26,29 @@ constexpr int64_t kRttEveryNs = 100 * kMillisecond;
 
 bool Transient(int err) { return err == EAGAIN || err == EWOULDBLOCK || err == EINTR; }
 
+// A zero-copy send that copying may well serve: no such operation on this kernel or socket, or no memory to pin
+// (RLIMIT_MEMLOCK counts without CAP_IPC_LOCK).
+bool RefusesZeroCopy(int err) {
+  return err == EOPNOTSUPP || err == EINVAL || err == ENOMEM || err == ENOBUFS || err == EFAULT;
+}
+
+// The kernel gives up what it has queued, however long the peer does not read; a reset tells the peer. A bare system
+// call, because the thread sanitizer takes connect() for the making of a new descriptor.
+void Disconnect(int fd) {
+  sockaddr none{};
+  none.sa_family = AF_UNSPEC;
+  (void)syscall(SYS_connect, fd, &none, sizeof(none));
+}
+
 }  // namespace
 
 BulkSendLane::BulkSendLane(Comm* comm, int lane, Striper* striper, LaneRates* rates)
-    : comm_(comm), lane_(lane), striper_(striper), rates_(rates), rate_(comm->runtime()->options.chunk_bytes_min) {
+    : comm_(comm),
+      lane_(lane),
+      striper_(striper),
+      rates_(rates),
+      rate_(comm->runtime()->options.chunk_bytes_min),
+      zero_copy_(comm->runtime()->options.zerocopy, comm->setup().same_host) {
   op_.fd = comm->lane_fd(lane);
   if (comm->setup().same_host) return;
   // Between hosts the rate alone says how much a lane holds: the fixed mark is 2 ms of a flow of 1 Gbit/s.
@@ -89,11 +111,21 @@ int BulkSendLane::Gather(iovec* iov) const {
 
 void BulkSendLane::Advance(size_t bytes) {
   taken_ += bytes;
-  bytes_sent_.store(bytes_sent_.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
+  CountSent(bytes);
   if (taken_ < kHeaderBytes + chunk_.length) return;
   const Chunk sent = chunk_;
   chunk_.request = nullptr;
-  Striper::Sent(sent);  // The request may be gone after this.
+  if (rest_of_ == nullptr) {
+    Striper::Sent(sent);  // The request may be gone after this.
+    return;
+  }
+  rest_of_->taken = true;
+  pinned_.Settle(rest_of_);
+  rest_of_ = nullptr;
+}
+
+void BulkSendLane::CountSent(size_t bytes) {
+  bytes_sent_.store(bytes_sent_.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
 }
 
 // True exactly when there is nothing to pull: the next post will kick the lane.
@@ -102,36 +134,97 @@ bool BulkSendLane::WaitForWork() {
   return striper_->drained() || !TakeIdle();
 }
 
-void BulkSendLane::AdvanceInLoop(Engine* engine) {
-  if (op_.in_flight || comm_->failed()) return;
+bool BulkSendLane::NextChunkInLoop(Engine* engine) {
   while (chunk_.request == nullptr) {
     if (striper_->drained()) {
-      if (WaitForWork()) return;
+      if (WaitForWork()) return false;
       continue;
     }
     int64_t retry_ns = 0;
     if (!HasRoom(&retry_ns)) {
-      if (retry_ns != 0) {
-        retry_at_ns_ = retry_ns;
-        return;
-      }
+      retry_at_ns_ = retry_ns;
+      if (retry_ns != 0) return false;
       op_.kind = IoOp::Kind::kWritable;
-      engine->Submit(&op_);
-      return;
+      sending_ = true;
+      Submit(engine, &op_);
+      return false;
     }
     PullChunk();
   }
-  op_.kind = IoOp::Kind::kSend;
-  op_.iov_count = Gather(op_.iov);
-  engine->Submit(&op_);
+  return true;
 }
 
-void BulkSendLane::CompleteInLoop(int result) {
-  if (result < 0) {
-    if (!Transient(-result)) comm_->Fail(ErrnoStatus(-result, "send"), lane_);
+void BulkSendLane::AdvanceInLoop(Engine* engine) {
+  if (sending_ || comm_->failed() || !NextChunkInLoop(engine)) return;
+  sending_ = true;
+  if (taken_ == 0 && SubmitPinned(engine)) return;
+  op_.kind = IoOp::Kind::kSend;
+  op_.iov_count = Gather(op_.iov);
+  Submit(engine, &op_);
+}
+
+bool BulkSendLane::SubmitPinned(Engine* engine) {
+  if (rest_of_ != nullptr || !zero_copy_.Wants(chunk_.length) || !engine->zero_copy()) return false;
+  PinnedChunk* pinned = pinned_.Take();
+  if (pinned == nullptr) return false;
+  pinned->chunk = chunk_;
+  std::memcpy(pinned->header, header_, kHeaderBytes);
+  IoOp* op = &pinned->op;
+  op->kind = IoOp::Kind::kSendZeroCopy;
+  op->fd = op_.fd;
+  op->owner = static_cast<PoolLane*>(this);
+  op->iov[0] = {pinned->header, kHeaderBytes};
+  op->iov[1] = {const_cast<char*>(chunk_.request->data + chunk_.offset), chunk_.length};
+  op->iov_count = 2;
+  chunk_.request = nullptr;
+  Submit(engine, op);
+  return true;
+}
+
+// What the kernel did not take goes on as an ordinary chunk.
+void BulkSendLane::CompletePinned(PinnedChunk* pinned, const Completion& completion) {
+  if (completion.release) {
+    pinned->released = true;
+    zero_copy_.Notified(completion.result != 0);
+    pinned_.Settle(pinned);
     return;
   }
-  if (op_.kind == IoOp::Kind::kSend) Advance(static_cast<size_t>(result));
+  sending_ = false;
+  pinned->released = !completion.held;
+  const size_t taken = completion.result > 0 ? static_cast<size_t>(completion.result) : 0;
+  CountSent(taken);
+  if (taken == kHeaderBytes + pinned->chunk.length) {
+    pinned->taken = true;
+    pinned_.Settle(pinned);
+    return;
+  }
+  if (completion.result < 0 && RefusesZeroCopy(-completion.result)) {
+    zero_copy_.Refused();
+  } else if (completion.result < 0 && !Transient(-completion.result)) {
+    comm_->Fail(ErrnoStatus(-completion.result, "send"), lane_);
+  }
+  chunk_ = pinned->chunk;
+  taken_ = taken;
+  rest_of_ = pinned;
+}
+
+void BulkSendLane::CompleteInLoop(const Completion& completion) {
+  if (completion.op != &op_) {
+    CompletePinned(PinnedChunk::Of(completion.op), completion);
+    return;
+  }
+  sending_ = false;
+  if (completion.result < 0) {
+    if (!Transient(-completion.result)) comm_->Fail(ErrnoStatus(-completion.result, "send"), lane_);
+    return;
+  }
+  if (op_.kind == IoOp::Kind::kSend) Advance(static_cast<size_t>(completion.result));
+}
+
+void BulkSendLane::AbortInLoop(Engine* engine) {
+  engine->Cancel(&op_);
+  // Ends what still waits to be sent, too.
+  if (pinned_.InFlight()) Disconnect(op_.fd);
 }
 
 void BulkSendLane::Pump() {
@@ -179,10 +272,12 @@ void BulkReceiveLane::AdvanceInLoop(Engine* engine) {
     parked_at_.store(receive_.parked_sequence(), std::memory_order_seq_cst);
     if (!TakeParked(table_->posted())) return;  // The post that it waits for will kick it.
   }
-  engine->Submit(&op_);
+  Submit(engine, &op_);
 }
 
-void BulkReceiveLane::CompleteInLoop(int result) {
+void BulkReceiveLane::CompleteInLoop(const Completion& completion) { Received(completion.result); }
+
+void BulkReceiveLane::Received(int result) {
   if (result > 0) {
     receive_.Advance(static_cast<size_t>(result));
   } else if (result == 0) {
@@ -202,7 +297,7 @@ void BulkReceiveLane::Pump() {
   if (message.msg_iovlen > 0) {
     const ssize_t got = recvmsg(op_.fd, &message, MSG_DONTWAIT);
     if (got < 0 && Transient(errno)) return;
-    CompleteInLoop(got < 0 ? -errno : static_cast<int>(got));
+    Received(got < 0 ? -errno : static_cast<int>(got));
   } else {
     Digested();
   }

@@ -18,6 +18,7 @@
 #include "net_socket/progress_pool.h"
 #include "net_socket/receive_lane.h"
 #include "net_socket/stripe.h"
+#include "net_socket/zero_copy.h"
 
 namespace tcpx {
 
@@ -29,7 +30,8 @@ class BulkSendLane final : public PoolLane {
   BulkSendLane(Comm* comm, int lane, Striper* striper, LaneRates* rates);
 
   void AdvanceInLoop(Engine* engine) override;
-  void CompleteInLoop(int result) override;
+  void CompleteInLoop(const Completion& completion) override;
+  void AbortInLoop(Engine* engine) override;
 
   // For the calling thread: sends until the lane holds enough unsent data or nothing is left.
   void Pump();
@@ -44,7 +46,12 @@ class BulkSendLane final : public PoolLane {
   void RefreshRate(int64_t now);
   int Gather(iovec* iov) const;
   void Advance(size_t bytes);
+  void CountSent(size_t bytes);
   bool WaitForWork();
+  // Waits for work, for room, or pulls: true when there is a chunk to send.
+  bool NextChunkInLoop(Engine* engine);
+  bool SubmitPinned(Engine* engine);
+  void CompletePinned(PinnedChunk* pinned, const Completion& completion);
 
   Comm* const comm_;
   const int lane_;
@@ -57,6 +64,11 @@ class BulkSendLane final : public PoolLane {
   size_t taken_ = 0;  // of header and payload
   std::atomic<uint64_t> bytes_sent_{0};
   char header_[kHeaderBytes];
+
+  ZeroCopyPolicy zero_copy_;
+  PinnedChunks pinned_;
+  PinnedChunk* rest_of_ = nullptr;  // chunk_ is the rest of this one
+  bool sending_ = false;            // a result is still to come, op_'s or a pinned chunk's
 };
 
 class BulkReceiveLane final : public PoolLane {
@@ -64,7 +76,7 @@ class BulkReceiveLane final : public PoolLane {
   BulkReceiveLane(Comm* comm, int lane, LandingTable* table);
 
   void AdvanceInLoop(Engine* engine) override;
-  void CompleteInLoop(int result) override;
+  void CompleteInLoop(const Completion& completion) override;
 
   // For the calling thread: reads what is there, once.
   void Pump();
@@ -75,6 +87,7 @@ class BulkReceiveLane final : public PoolLane {
  private:
   static constexpr uint64_t kNotParked = ~uint64_t{0};
 
+  void Received(int result);
   void Digested();
 
   Comm* const comm_;

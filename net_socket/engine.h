@@ -29,9 +29,10 @@ namespace tcpx {
 
 struct IoOp {
   enum class Kind : uint8_t {
-    kSend,      // completes when at least one byte was taken
-    kReceive,   // completes when at least one byte came, or at the end of the stream
-    kWritable,  // completes when the socket takes data again (TCP_NOTSENT_LOWAT counts); result 0
+    kSend,          // completes when at least one byte was taken
+    kSendZeroCopy,  // the same, without a copy: its bytes may be the kernel's beyond that (Completion)
+    kReceive,       // completes when at least one byte came, or at the end of the stream
+    kWritable,      // completes when the socket takes data again (TCP_NOTSENT_LOWAT counts); result 0
   };
   static constexpr int kIovMax = 4;
 
@@ -46,9 +47,14 @@ struct IoOp {
   void* owner = nullptr;  // the lane's
 };
 
+// A kSendZeroCopy may complete twice: with its result, and, where that said `held`, with a release once the kernel
+// holds none of its bytes any more, when the peer has acknowledged them or the socket was reset. It is in flight until
+// then.
 struct Completion {
   IoOp* op = nullptr;
-  int result = 0;
+  int result = 0;        // of a release: 1 when the kernel copied after all or won't tell, else 0
+  bool held = false;     // a release follows
+  bool release = false;  // this is one
 };
 
 class Engine {
@@ -56,6 +62,8 @@ class Engine {
   virtual ~Engine() = default;
 
   virtual const char* name() const = 0;
+  // True exactly when it takes kSendZeroCopy. The kernel may refuse a single one all the same.
+  virtual bool zero_copy() const { return false; }
   // Takes `op` over: kind, fd and iov are set, the rest is the engine's. It reaches the kernel at the next Reap at the
   // latest.
   virtual void Submit(IoOp* op) = 0;

@@ -82,7 +82,7 @@ class EpollEngine final : public Engine {
         Park(op);
       } else {
         op->in_flight = false;
-        completions[count++] = {op, result};
+        completions[count++] = {op, result, false, false};
       }
     }
     ready_.erase(ready_.begin(), ready_.begin() + static_cast<ptrdiff_t>(tried));
@@ -97,6 +97,7 @@ class EpollEngine final : public Engine {
       ssize_t moved = 0;
       switch (op->kind) {
         case IoOp::Kind::kSend:
+        case IoOp::Kind::kSendZeroCopy:
           moved = sendmsg(op->fd, &op->message, MSG_DONTWAIT | MSG_NOSIGNAL);
           break;
         case IoOp::Kind::kReceive:

@@ -16,10 +16,11 @@ namespace {
 
 constexpr int kBatch = 64;
 
-// The application's signal handlers run in its own threads.
+// The application's signal handlers run in its own threads, but for those that tell of a fault of the thread itself.
 void BlockSignals(sigset_t* before) {
   sigset_t all;
   sigfillset(&all);
+  for (int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP}) sigdelset(&all, fault);
   pthread_sigmask(SIG_SETMASK, &all, before);
 }
 
@@ -118,8 +119,8 @@ bool ProgressThread::ServeQueue() {
 void ProgressThread::Serve(PoolLane* lane) {
   if (!lane->detaching_.load(std::memory_order_acquire)) {
     Advance(lane);
-  } else if (lane->op_.in_flight) {
-    engine_->Cancel(&lane->op_);
+  } else if (lane->in_flight_ > 0) {
+    lane->AbortInLoop(engine_.get());
   } else {
     FinishDetach(lane);
   }
@@ -127,11 +128,12 @@ void ProgressThread::Serve(PoolLane* lane) {
 
 void ProgressThread::ServeCompletion(const Completion& completion) {
   PoolLane* lane = static_cast<PoolLane*>(completion.op->owner);
+  if (!completion.held) --lane->in_flight_;
   if (lane->detaching_.load(std::memory_order_acquire)) {
-    FinishDetach(lane);
+    if (lane->in_flight_ == 0) FinishDetach(lane);
     return;
   }
-  lane->CompleteInLoop(completion.result);
+  lane->CompleteInLoop(completion);
   Advance(lane);
 }
 

@@ -34,13 +34,22 @@ class PoolLane {
   PoolLane() { op_.owner = this; }
   virtual ~PoolLane() = default;
 
-  // There may be something to do: submits op_ unless it is in flight already or there is nothing. A lane that has to
-  // wait without an operation sets retry_at_ns_ and is called again then.
+  // There may be something to do: submits an operation unless there is nothing. Called at any time, also between a
+  // completion and its CompleteInLoop. A lane that has to wait without an operation sets retry_at_ns_ and is called
+  // again then.
   virtual void AdvanceInLoop(Engine* engine) = 0;
-  // op_ has completed. Called before AdvanceInLoop; not called once the lane is being detached.
-  virtual void CompleteInLoop(int result) = 0;
+  // An operation of the lane has completed. Called before AdvanceInLoop; not called once the lane is being detached.
+  virtual void CompleteInLoop(const Completion& completion) = 0;
+  // The lane is being detached: ends what is in flight, by resetting the connection if it must.
+  virtual void AbortInLoop(Engine* engine) { engine->Cancel(&op_); }
 
  protected:
+  // Every operation of a lane goes to the engine through here; op->owner is this lane.
+  void Submit(Engine* engine, IoOp* op) {
+    ++in_flight_;
+    engine->Submit(op);
+  }
+
   IoOp op_;
   int64_t retry_at_ns_ = 0;  // 0: not waiting
 
@@ -52,6 +61,7 @@ class PoolLane {
   std::atomic<PoolLane*> next_{nullptr};
   std::atomic<bool> queued_{false};
   std::atomic<bool> detaching_{false};
+  int in_flight_ = 0;      // operations whose last completion was not served yet
   bool detached_ = false;  // guarded by the pool's detach mutex
 };
 

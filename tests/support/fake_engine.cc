@@ -59,7 +59,7 @@ class FakeEngine final : public Engine {
       }
       ops_.erase(ops_.begin() + static_cast<ptrdiff_t>(i));
       op->in_flight = false;
-      completions[count++] = {op, result};
+      completions[count++] = {op, result, false, false};
     }
     return count;
   }

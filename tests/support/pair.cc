@@ -41,6 +41,7 @@ std::string LoopbackSettings::Describe(char separator) const {
   const std::string mode = threads == 0 ? "caller" : absl::StrCat(engine, " ", threads);
   std::string text = absl::StrCat(mode, " lanes ", lanes, family == AF_INET6 ? " IPv6" : " IPv4");
   if (version != 0) absl::StrAppend(&text, " v", version);
+  if (environment.count("TCPX_ZEROCOPY") != 0) absl::StrAppend(&text, " zero copy ", environment.at("TCPX_ZEROCOPY"));
   for (char& c : text) {
     if (c == ' ') c = separator;
   }

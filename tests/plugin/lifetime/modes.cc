@@ -15,9 +15,9 @@ namespace tcpx {
 namespace {
 
 constexpr Mode kDrivers[] = {
-    {"caller", "0", "auto", 0},
-    {"uring", "2", "io_uring", 0},
-    {"epoll", "2", "epoll", 0},
+    {"caller", "0", "auto", 0, "auto"},
+    {"uring", "2", "io_uring", 0, "auto"},
+    {"epoll", "2", "epoll", 0, "auto"},
 };
 
 std::vector<Mode> WithLanes(const std::vector<int>& lanes) {
@@ -28,6 +28,7 @@ std::vector<Mode> WithLanes(const std::vector<int>& lanes) {
       modes.back().lanes = count;
     }
   }
+  modes.push_back({"uring_zerocopy", "2", "io_uring", 4, "on"});
   return modes;
 }
 
@@ -37,6 +38,7 @@ void Mode::Apply() const {
   setenv("NCCL_SOCKET_IFNAME", "lo", 1);
   setenv("TCPX_THREADS", threads, 1);
   setenv("TCPX_ENGINE", engine, 1);
+  setenv("TCPX_ZEROCOPY", zero_copy, 1);
   setenv("TCPX_LANES", absl::StrCat(lanes).c_str(), 1);
 }
 

@@ -15,15 +15,16 @@ struct Mode {
   const char* threads;
   const char* engine;
   int lanes;
+  const char* zero_copy;
 
   void Apply() const;
   // Empty when the mode works here.
   std::string MissingHere() const;
 };
 
-// {caller-driven, io_uring pool of 2, epoll pool of 2} x {1, 4 lanes}.
+// {caller-driven, io_uring pool of 2, epoll pool of 2} x {1, 4 lanes}, and io_uring without copies over 4 lanes.
 std::vector<Mode> AllModes();
-// The same three with 4 lanes.
+// Those with 4 lanes.
 std::vector<Mode> ModesWithBulkLanes();
 
 // For GoogleTest's names and messages.

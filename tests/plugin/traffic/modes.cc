@@ -18,6 +18,13 @@ std::vector<LoopbackSettings> AllModes(const std::vector<int>& families) {
         all.push_back(settings);
       }
     }
+    LoopbackSettings zero_copy;
+    zero_copy.family = family;
+    zero_copy.lanes = 4;
+    zero_copy.threads = 2;
+    zero_copy.engine = "io_uring";
+    zero_copy.environment["TCPX_ZEROCOPY"] = "on";
+    all.push_back(zero_copy);
   }
   return all;
 }

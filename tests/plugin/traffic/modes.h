@@ -13,7 +13,8 @@
 
 namespace tcpx {
 
-// {caller-driven, io_uring pool of 2, epoll pool of 2} x {1, 2, 4, 8 lanes} x `families`.
+// ({caller-driven, io_uring pool of 2, epoll pool of 2} x {1, 2, 4, 8 lanes}, and io_uring without copies) x
+// `families`.
 std::vector<LoopbackSettings> AllModes(const std::vector<int>& families);
 // The name of a parameterized test.
 std::string ModeName(const ::testing::TestParamInfo<LoopbackSettings>& info);

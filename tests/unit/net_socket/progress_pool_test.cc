@@ -34,16 +34,16 @@ class EchoLane final : public PoolLane {
     if (op_.in_flight || ended.load()) return;
     op_.iov[0] = {buffer_, sizeof(buffer_)};
     op_.iov_count = 1;
-    engine->Submit(&op_);
+    Submit(engine, &op_);
   }
 
-  void CompleteInLoop(int result) override {
+  void CompleteInLoop(const Completion& completion) override {
     Enter();
-    if (result <= 0) {
+    if (completion.result <= 0) {
       ended.store(true);
       return;
     }
-    received.fetch_add(result);
+    received.fetch_add(completion.result);
   }
 
   std::atomic<int> advanced{0};
@@ -223,7 +223,7 @@ class RetryLane final : public PoolLane {
       retry_at_ns_ = MonotonicNanos() + kMillisecond;
     }
   }
-  void CompleteInLoop(int) override {}
+  void CompleteInLoop(const Completion&) override {}
 
   std::atomic<int> advanced{0};
   std::atomic<int> wants{0};
