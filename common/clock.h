@@ -25,6 +25,13 @@ inline int64_t MonotonicNanos() {
   return static_cast<int64_t>(now.tv_sec) * kSecond + now.tv_nsec;
 }
 
+// The same clock as of the kernel's last tick: up to 10 ms behind, for a tenth of the cost (CLOCK_MONOTONIC_COARSE).
+inline int64_t CoarseMonotonicNanos() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return static_cast<int64_t>(now.tv_sec) * kSecond + now.tv_nsec;
+}
+
 }  // namespace tcpx
 
 #endif  // TCPX_COMMON_CLOCK_H_

@@ -106,7 +106,7 @@ void ReceiveComm::PumpLaneZero(const Landing& wanted) {
 void ReceiveComm::ChooseAcks(bool lone) {
   lone_score_ = std::clamp(lone_score_ + (lone ? 1 : -1), -kLoneScoreMax, kLoneScoreMax);
   if (lone_score_ == kLoneScoreMax) {
-    const int64_t now = MonotonicNanos();
+    const int64_t now = CoarseMonotonicNanos();
     if (now - acks_delayed_at_ns_ < kAcksDelayedForNs) return;
     acks_delayed_at_ns_ = now;
     (void)SetQuickAck(lane_fd(0), 0);

@@ -22,5 +22,13 @@ TEST(ClockTest, NeverGoesBackAndIsTheMonotonicClock) {
   }
 }
 
+TEST(ClockTest, TheCoarseClockIsTheSameButBehind) {
+  const int64_t before = MonotonicNanos();
+  const int64_t coarse = CoarseMonotonicNanos();
+  const int64_t after = MonotonicNanos();
+  EXPECT_LE(coarse, after);
+  EXPECT_GE(coarse, before - 10 * kMillisecond);
+}
+
 }  // namespace
 }  // namespace tcpx
