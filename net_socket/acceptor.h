@@ -66,6 +66,7 @@ class Acceptor {
   struct Pending;
 
   absl::StatusOr<OwnedFd> OpenSocket(const Device& device);
+  void ConfigureInLoop(int fd, const Hello& hello);
   void GreetedInLoop(Greeting* greeting);
   HelloStatus AdmitInLoop(const Hello& hello, Pending** pending);
   void CompleteInLoop(const ConnectionId& id);

@@ -42,6 +42,7 @@ void Plugin::LoadOnce() {
   std::vector<std::string> warnings;
   options_ = LoadOptions(nullptr, &warnings);
   for (const std::string& warning : warnings) TCPX_WARN("%s", warning);
+  traffic_classes_ = ParseTrafficClassMap(options_.traffic_class_map).value_or(TrafficClassMap());
   if (options_.socket_inline >= 0) {
     TCPX_INFO("NCCL_SOCKET_INLINE: every message up to TCPX_EXPRESS_BYTES (%d) is inline here", options_.express_bytes);
   }
@@ -60,8 +61,11 @@ absl::StatusOr<Context*> Plugin::CreateContext(const ContextOptions& options) {
   SetLogSink(options.log);
   LoadOnce();
   if (options.api_version <= 10 && legacy_context_ != nullptr) return legacy_context_;
+  auto traffic_class = TrafficClass(options.traffic_class);
+  if (!traffic_class.ok()) return traffic_class.status();
   auto context = std::make_unique<Context>();
   context->options = options;
+  context->traffic_class = *traffic_class;
   Context* raw = context.get();
   contexts_[raw] = std::move(context);
   if (!raw->has_finalize()) legacy_context_ = raw;
@@ -117,6 +121,7 @@ absl::StatusOr<Transport*> Plugin::Use(Context* context) {
     auto transport = Transport::Start(options_);
     if (!transport.ok()) return transport.status();
     transport_ = *std::move(transport);
+    transport_->runtime().lane_notes = &lane_notes_;
   }
   if (!context->has_finalize()) {
     ++users_;
@@ -173,10 +178,10 @@ absl::StatusOr<ListenComm*> Plugin::Listen(Context* context, int device, void* h
   return raw;
 }
 
-int Plugin::TrafficClass(const Context& context, const ConnectOptions& options) const {
-  if (options.traffic_class != kTrafficClassUndefined) return options.traffic_class;
-  if (context.options.traffic_class != kTrafficClassUndefined) return context.options.traffic_class;
-  return options_.traffic_class;
+absl::StatusOr<int> Plugin::TrafficClass(int asked) const {
+  const int value = asked == kTrafficClassUndefined ? options_.traffic_class : asked;
+  if (value == kTrafficClassUndefined) return kNoTrafficClass;
+  return ResolveTrafficClass(value, traffic_classes_);
 }
 
 absl::StatusOr<uint64_t> Plugin::StartDial(Context* context, int device, const void* handle,
@@ -187,13 +192,18 @@ absl::StatusOr<uint64_t> Plugin::StartDial(Context* context, int device, const v
   if (const char* wrong = DecodeHandle(static_cast<const char*>(handle), &request.handle)) {
     return absl::InvalidArgumentError(absl::StrCat("connect: ", wrong));
   }
+  request.traffic_class = context->traffic_class;
+  if (options.traffic_class != kTrafficClassUndefined) {
+    auto traffic_class = TrafficClass(options.traffic_class);
+    if (!traffic_class.ok()) return traffic_class.status();
+    request.traffic_class = *traffic_class;
+  }
   auto transport = Use(context);
   if (!transport.ok()) return transport.status();
   request.device = &Devices().device(device);
   request.comm_id = context->options.comm_id;
   request.same_host = (*transport)->IsLocal(request.handle.address);
   request.lanes = LanesFor(options_, request.device->hardware.speed_mbps, request.same_host);
-  request.traffic_class = TrafficClass(*context, options);
   auto key = (*transport)->dialler().Start(request);
   if (key.ok()) {
     context->dials.insert(*key);

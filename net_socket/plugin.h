@@ -21,8 +21,10 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "common/params.h"
+#include "common/traffic_class.h"
 #include "nccl/plugin_api.h"
 #include "net_socket/device.h"
+#include "net_socket/lane_socket.h"
 #include "net_socket/transport.h"
 
 namespace tcpx {
@@ -30,6 +32,7 @@ namespace tcpx {
 class Context {
  public:
   ContextOptions options;
+  int traffic_class = kNoTrafficClass;  // octet of the lanes that it dials
   bool uses_transport = false;
   absl::flat_hash_set<ListenComm*> listens;
   absl::flat_hash_set<uint64_t> dials;  // keys of unfinished connects
@@ -91,7 +94,8 @@ class Plugin final : public PluginApi {
   void DropUser();
   void JoinRetired(bool wait);
   absl::StatusOr<uint64_t> StartDial(Context* context, int device, const void* handle, const ConnectOptions& options);
-  int TrafficClass(const Context& context, const ConnectOptions& options) const;
+  // The octet for what the application asked for, or for the process's default.
+  absl::StatusOr<int> TrafficClass(int asked) const;
   void CloseComm(Comm* comm);
 
   const std::string sysfs_root_;
@@ -101,6 +105,8 @@ class Plugin final : public PluginApi {
   std::mutex mutex_;  // all below; never on a message's way
   bool loaded_ = false;
   Options options_;
+  TrafficClassMap traffic_classes_;
+  LaneNotes lane_notes_;
   std::unique_ptr<DeviceTable> devices_;
   absl::flat_hash_map<Context*, std::unique_ptr<Context>> contexts_;
   Context* legacy_context_ = nullptr;
