@@ -58,14 +58,13 @@ absl::StatusOr<Context*> Plugin::CreateContext(const ContextOptions& options) {
   absl::Status usable = Usable();
   if (!usable.ok()) return usable;
   std::lock_guard<std::mutex> lock(mutex_);
-  SetLogSink(options.log);
+  // A null one does not replace what other contexts were given.
+  if (options.log != nullptr || contexts_.empty()) SetLogSink(options.log);
   LoadOnce();
   if (options.api_version <= 10 && legacy_context_ != nullptr) return legacy_context_;
   auto traffic_class = TrafficClass(options.traffic_class);
   if (!traffic_class.ok()) return traffic_class.status();
-  auto context = std::make_unique<Context>();
-  context->options = options;
-  context->traffic_class = *traffic_class;
+  auto context = std::make_unique<Context>(options, *traffic_class);
   Context* raw = context.get();
   contexts_[raw] = std::move(context);
   if (!raw->has_finalize()) legacy_context_ = raw;
@@ -76,7 +75,7 @@ absl::Status Plugin::DestroyContext(Context* context) {
   if (context == nullptr || forked()) return absl::OkStatus();
   std::unique_lock<std::mutex> lock(mutex_);
   if (contexts_.find(context) == contexts_.end()) return absl::OkStatus();
-  const std::vector<Comm*> comms(context->comms.begin(), context->comms.end());
+  const std::vector<Comm*> comms(context->comms().begin(), context->comms().end());
   const std::vector<ListenComm*> listens(context->listens.begin(), context->listens.end());
   lock.unlock();
   for (Comm* comm : comms) CloseComm(comm);
@@ -84,6 +83,7 @@ absl::Status Plugin::DestroyContext(Context* context) {
   lock.lock();
   for (uint64_t key : context->dials) transport_->dialler().Cancel(key);
   if (context->uses_transport) DropUser();
+  context->LogStatistics();
   contexts_.erase(context);
   JoinRetired(true);
   return absl::OkStatus();
@@ -137,7 +137,9 @@ void Plugin::AddObjectUser(Context* context) {
 }
 
 void Plugin::DropObjectUser(Context* context) {
-  if (!context->has_finalize()) DropUser();
+  if (context->has_finalize()) return;
+  if (users_ == 1) context->LogStatistics();  // It never ends, but here nothing of it is left.
+  DropUser();
 }
 
 void Plugin::DropUser() {
@@ -239,7 +241,7 @@ absl::StatusOr<Comm*> Plugin::Connect(Context* context, int device, void* handle
   }
   Comm* raw = comm->release();
   comms_[raw] = context;  // Takes the dial's place as a user.
-  context->comms.insert(raw);
+  context->Add(raw);
   return raw;
 }
 
@@ -252,7 +254,7 @@ absl::StatusOr<Comm*> Plugin::Accept(ListenComm* listen) {
   AddObjectUser(listen->context);
   Comm* raw = comm.release();
   comms_[raw] = listen->context;
-  listen->context->comms.insert(raw);
+  listen->context->Add(raw);
   return raw;
 }
 
@@ -296,7 +298,7 @@ void Plugin::CloseComm(Comm* comm) {
   auto found = comms_.find(comm);
   Context* context = found->second;
   comms_.erase(found);
-  context->comms.erase(comm);
+  context->Remove(comm);
   delete comm;  // Behind the look-up: a comm that another thread enters now may get the same address.
   DropObjectUser(context);
 }
@@ -321,6 +323,11 @@ void Plugin::CloseListen(ListenComm* listen) {
   owned->acceptor->CloseListen(owned->listening);
   std::lock_guard<std::mutex> lock(mutex_);
   DropObjectUser(owned->context);
+}
+
+ContextStatistics Plugin::Statistics(Context* context) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return context->Statistics();
 }
 
 void Plugin::SetNetworkAttributes(Context*, const NetworkAttributes&) {}

@@ -19,28 +19,15 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "common/params.h"
 #include "common/traffic_class.h"
 #include "nccl/plugin_api.h"
+#include "net_socket/context.h"
 #include "net_socket/device.h"
 #include "net_socket/lane_socket.h"
 #include "net_socket/transport.h"
 
 namespace tcpx {
-
-class Context {
- public:
-  ContextOptions options;
-  int traffic_class = kNoTrafficClass;  // octet of the lanes that it dials
-  bool uses_transport = false;
-  absl::flat_hash_set<ListenComm*> listens;
-  absl::flat_hash_set<uint64_t> dials;  // keys of unfinished connects
-  absl::flat_hash_set<Comm*> comms;
-
-  // v11 and up: ends with finalize. Older: the process's, never ends.
-  bool has_finalize() const { return options.api_version >= 11; }
-};
 
 class ListenComm {
  public:
@@ -75,6 +62,8 @@ class Plugin final : public PluginApi {
 
   // The library is being unloaded, or the process exits: ends all threads, within TCPX_LINGER.
   void Unload();
+  // What a living context's connections have moved so far.
+  ContextStatistics Statistics(Context* context);
   // True exactly when no comm is left: the object may be destroyed after Unload.
   bool Unused();
   // In the child after a fork: every later call is refused.
