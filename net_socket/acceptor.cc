@@ -147,11 +147,13 @@ absl::StatusOr<OwnedFd> Acceptor::OpenSocket(const Device& device) {
                      "bind to " + address.ToString() + (range.any() ? "" : " (TCPX_PORT_RANGE has no free port)"));
 }
 
-absl::StatusOr<std::shared_ptr<Listening>> Acceptor::Listen(const Device& device, uint64_t comm_id, Handle* handle) {
+absl::StatusOr<std::shared_ptr<Listening>> Acceptor::Listen(const Device& device, uint64_t comm_id, LogSink log,
+                                                            Handle* handle) {
   auto listening = std::make_shared<Listening>();
   absl::Status random = FillRandom(listening->ticket.data(), listening->ticket.size());
   if (!random.ok()) return random;
   listening->comm_id = comm_id;
+  listening->log = log;
   listening->device = device.index;
   std::lock_guard<std::mutex> lock(mutex_);
   auto known = addresses_.find(device.index);
@@ -307,14 +309,15 @@ void Acceptor::CompleteInLoop(const ConnectionId& id) {
   ConnectionSetup setup;
   setup.runtime = runtime_;
   setup.comm_id = pending->listening->comm_id;
+  setup.log = pending->listening->log;
   setup.device = pending->listening->device;
   setup.connection_id = id;
   setup.lanes = std::move(pending->lanes);
   setup.express_bytes = pending->hello.express_bytes;
   setup.same_host = setup.lanes[0].local.SameHostAddress(setup.lanes[0].peer);
-  TCPX_INFO("comm %x receive device %d: %d lanes, %s from %s%s", setup.comm_id, setup.device,
-            static_cast<int>(setup.lanes.size()), setup.lanes[0].local.ToString(), setup.lanes[0].peer.ToString(),
-            TrafficClassSuffix(pending->hello.traffic_class));
+  TCPX_INFO_TO(setup.log, "comm %x receive device %d: %d lanes, %s from %s%s", setup.comm_id, setup.device,
+               static_cast<int>(setup.lanes.size()), setup.lanes[0].local.ToString(), setup.lanes[0].peer.ToString(),
+               TrafficClassSuffix(pending->hello.traffic_class));
   auto comm = std::make_unique<ReceiveComm>(std::move(setup));
   Listening& listening = *pending->listening;
   std::unique_lock<std::mutex> lock(listening.mutex);

@@ -57,7 +57,8 @@ struct CommTally {
 // A connection whose lanes are all there.
 struct ConnectionSetup {
   Runtime* runtime = nullptr;
-  uint64_t comm_id = 0;  // NCCL's communicator, 0 where unknown
+  uint64_t comm_id = 0;   // NCCL's communicator, 0 where unknown
+  LogSink log = nullptr;  // its context's
   int device = 0;
   std::array<uint8_t, 16> connection_id{};
   std::vector<LaneSocket> lanes;  // by lane index

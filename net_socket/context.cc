@@ -33,9 +33,9 @@ ContextStatistics Context::Statistics() const {
 void Context::LogStatistics() const {
   const ContextStatistics all = Statistics();
   if (all.connections == 0) return;
-  TCPX_INFO("comm %x: %d connections, sent %d messages of %d bytes, received %d of %d%s", options.comm_id,
-            all.connections, all.sent.messages, all.sent.bytes, all.received.messages, all.received.bytes,
-            TrafficClassSuffix(traffic_class));
+  TCPX_INFO_TO(options.log, "comm %x: %d connections, sent %d messages of %d bytes, received %d of %d%s",
+               options.comm_id, all.connections, all.sent.messages, all.sent.bytes, all.received.messages,
+               all.received.bytes, TrafficClassSuffix(traffic_class));
 }
 
 }  // namespace tcpx

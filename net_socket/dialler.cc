@@ -275,14 +275,15 @@ std::unique_ptr<SendComm> Dialler::Dial::MakeComm() {
   ConnectionSetup setup;
   setup.runtime = runtime();
   setup.comm_id = request_.comm_id;
+  setup.log = request_.log;
   setup.device = request_.device->index;
   setup.connection_id = connection_id_;
   for (auto& lane : lanes_) setup.lanes.push_back(lane->TakeSocket());
   setup.express_bytes = static_cast<uint32_t>(runtime()->options.express_bytes);
   setup.same_host = request_.same_host;
-  TCPX_INFO("comm %x send device %d: %d lanes, %s to %s%s", setup.comm_id, setup.device,
-            static_cast<int>(setup.lanes.size()), setup.lanes[0].local.ToString(), setup.lanes[0].peer.ToString(),
-            TrafficClassSuffix(request_.traffic_class));
+  TCPX_INFO_TO(setup.log, "comm %x send device %d: %d lanes, %s to %s%s", setup.comm_id, setup.device,
+               static_cast<int>(setup.lanes.size()), setup.lanes[0].local.ToString(), setup.lanes[0].peer.ToString(),
+               TrafficClassSuffix(request_.traffic_class));
   return std::make_unique<SendComm>(std::move(setup));
 }
 
@@ -297,7 +298,7 @@ void Dialler::Dial::Finish(absl::Status status) {
         absl::Status(status.code(), absl::StrFormat("connect to %s through %s (%s): %s",
                                                     request_.handle.address.ToString(), request_.device->interface.name,
                                                     request_.device->interface.address.HostString(), status.message()));
-    TCPX_WARN("%s", std::string(status.message()));
+    TCPX_WARN_TO(request_.log, "%s", std::string(status.message()));
   }
   {
     std::lock_guard<std::mutex> lock(result_->mutex);

@@ -30,6 +30,7 @@ struct DialRequest {
   Handle handle;
   const Device* device = nullptr;
   uint64_t comm_id = 0;
+  LogSink log = nullptr;
   int lanes = 1;
   int traffic_class = kNoTrafficClass;  // octet: of every attempt of every lane
   bool same_host = false;

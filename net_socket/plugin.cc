@@ -58,7 +58,7 @@ absl::StatusOr<Context*> Plugin::CreateContext(const ContextOptions& options) {
   absl::Status usable = Usable();
   if (!usable.ok()) return usable;
   std::lock_guard<std::mutex> lock(mutex_);
-  // A null one does not replace what other contexts were given.
+  // For lines of no context. A null one does not replace what other contexts were given.
   if (options.log != nullptr || contexts_.empty()) SetLogSink(options.log);
   LoadOnce();
   if (options.api_version <= 10 && legacy_context_ != nullptr) return legacy_context_;
@@ -84,9 +84,20 @@ absl::Status Plugin::DestroyContext(Context* context) {
   for (uint64_t key : context->dials) transport_->dialler().Cancel(key);
   if (context->uses_transport) DropUser();
   context->LogStatistics();
+  const LogSink log = context->options.log;
   contexts_.erase(context);
+  ReplaceLogSink(log);
   JoinRetired(true);
   return absl::OkStatus();
+}
+
+void Plugin::ReplaceLogSink(LogSink gone) {
+  LogSink another = nullptr;
+  for (auto& [raw, context] : contexts_) {
+    if (context->options.log == gone) return;
+    if (context->options.log != nullptr) another = context->options.log;
+  }
+  if (another != nullptr) SetLogSink(another);
 }
 
 absl::StatusOr<int> Plugin::DeviceCount() {
@@ -163,7 +174,9 @@ absl::StatusOr<ListenComm*> Plugin::Listen(Context* context, int device, void* h
   auto transport = Use(context);
   if (!transport.ok()) return Told(transport.status());
   Handle contents;
-  auto listening = (*transport)->acceptor().Listen(Devices().device(device), context->options.comm_id, &contents);
+  auto listening = (*transport)
+                       ->acceptor()
+                       .Listen(Devices().device(device), context->options.comm_id, context->options.log, &contents);
   if (!listening.ok()) {
     DropObjectUser(context);
     return Told(listening.status());
@@ -204,6 +217,7 @@ absl::StatusOr<uint64_t> Plugin::StartDial(Context* context, int device, const v
   if (!transport.ok()) return transport.status();
   request.device = &Devices().device(device);
   request.comm_id = context->options.comm_id;
+  request.log = context->options.log;
   request.same_host = (*transport)->IsLocal(request.handle.address);
   request.lanes = LanesFor(options_, request.device->hardware.speed_mbps, request.same_host);
   auto key = (*transport)->dialler().Start(request);

@@ -74,6 +74,8 @@ class Plugin final : public PluginApi {
   // An error in a forked child, and a line in the log with the first one.
   absl::Status Usable() const;
   absl::Status CheckDevice(int device);
+  // A context has ended: lines of no context go to a logger that is still in use.
+  void ReplaceLogSink(LogSink gone);
   void LoadOnce();
   DeviceTable& Devices();
   // The transport, started if need be, with one more user: `context`'s or, before v11, the object's.
