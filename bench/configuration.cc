@@ -39,6 +39,7 @@ std::vector<std::pair<std::string, std::string>> Configuration(const Options& op
   if (plugin != nullptr) {
     lines.emplace_back("plugin", options.plugin);
     lines.emplace_back("device", plugin->description());
+    if (options.traffic_class >= 0) lines.emplace_back("traffic class", absl::StrCat(options.traffic_class));
     for (const std::string& line : PluginConfigurationLines()) lines.emplace_back("it says", line);
   }
   lines.emplace_back("machine", absl::StrCat(CpuModel(), ", ", place.usable_cpus, " usable CPUs, ", KernelVersion()));

@@ -87,6 +87,7 @@ Parser::Parser() {
   Text("--plugin", &options_.plugin);
   Text("--raw-cc", &options_.raw_congestion);
   Number("--dev", &options_.device, 0, 127);
+  Number("--traffic-class", &options_.traffic_class, 0, 255);
   Number("-n", &options_.iterations, 1, 1 << 30);
   Number("-w", &options_.warmup, 0, 1 << 30);
   // NCCL_NET_MAX_REQUESTS: a plugin need not take more.
@@ -274,6 +275,7 @@ absl::Status Parser::CheckCombination() const {
       return Wrong("--mode allreduce can't be combined with another mode");
     }
   }
+  if (options_.traffic_class >= 0 && options_.plugin.empty()) return Wrong("--traffic-class needs --plugin PATH");
   if (options_.csv && options_.json) return Wrong("--csv and --json exclude each other");
   if (options_.cpus.size() == 1) return Wrong("--cpus takes one CPU per process, for example 2,3");
   return absl::OkStatus();

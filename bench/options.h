@@ -40,6 +40,7 @@ struct Options {
   std::string plugin;   // empty: raw only
   int api_version = 0;  // 0: the newest exported
   int device = 0;
+  int traffic_class = -1;        // of the communicator; -1: none
   std::vector<Mode> modes;       // never empty after parsing
   std::vector<uint64_t> sizes;   // empty: the mode's own
   int iterations = 0;            // 0: chosen for the sample time

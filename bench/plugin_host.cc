@@ -50,22 +50,25 @@ absl::Status ResultStatus(const char* function, ncclResult_t result) {
   return result == ncclSuccess ? absl::OkStatus() : absl::UnknownError(ResultText(function, result));
 }
 
-absl::StatusOr<std::unique_ptr<PluginHost>> PluginHost::Open(const std::string& path, int api_version, int device,
-                                                             Position* position) {
+absl::StatusOr<std::unique_ptr<PluginHost>> PluginHost::Open(const Options& options, Position* position) {
   position->Enter(Stage::kOpenPlugin);
-  absl::StatusOr<std::unique_ptr<NetClient>> client = NetClient::Open(path, api_version);
+  absl::StatusOr<std::unique_ptr<NetClient>> client = NetClient::Open(options.plugin, options.api_version);
   if (!client.ok()) return client.status();
-  std::unique_ptr<PluginHost> host(new PluginHost(std::move(*client), device, position));
-  absl::Status status = host->Init();
+  if (options.traffic_class >= 0 && (*client)->version() < 10) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--traffic-class needs v10 of the API or newer, not v", (*client)->version()));
+  }
+  std::unique_ptr<PluginHost> host(new PluginHost(std::move(*client), options.device, position));
+  absl::Status status = host->Init(options.traffic_class);
   if (status.ok()) status = host->CheckDevice();
   if (!status.ok()) return status;
   return host;
 }
 
-absl::Status PluginHost::Init() {
+absl::Status PluginHost::Init(int traffic_class) {
   position_->Enter(Stage::kInit);
-  return ResultStatus(
-      "init", client_->Init(&context_, kCommId, NCCL_NET_TRAFFIC_CLASS_UNDEF, PluginLogger, IgnoreProfilerEvent));
+  static_assert(NCCL_NET_TRAFFIC_CLASS_UNDEF == -1, "as Options::traffic_class");
+  return ResultStatus("init", client_->Init(&context_, kCommId, traffic_class, PluginLogger, IgnoreProfilerEvent));
 }
 
 absl::Status PluginHost::CheckDevice() {

@@ -1,7 +1,8 @@
 // plugin_host.h: one loaded plugin with one context, as a communicator of NCCL has it.
 //
 // Threads: one driver. Lifetime: outlives its links.
-// Errors:  a Status with the function's name, the result's, and the plugin's last WARN.
+// Errors:  kInvalidArgument where the plugin is too old for an option; else a Status with the function's name, the
+// result's, and the plugin's last WARN.
 #ifndef TCPX_BENCH_PLUGIN_HOST_H_
 #define TCPX_BENCH_PLUGIN_HOST_H_
 
@@ -10,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "bench/options.h"
 #include "bench/shared_page.h"
 #include "nccl/net_client.h"
 
@@ -24,8 +26,7 @@ absl::Status ResultStatus(const char* function, ncclResult_t result);
 class PluginHost {
  public:
   // Opens, initialises, and checks that `device` is there.
-  static absl::StatusOr<std::unique_ptr<PluginHost>> Open(const std::string& path, int api_version, int device,
-                                                          Position* position);
+  static absl::StatusOr<std::unique_ptr<PluginHost>> Open(const Options& options, Position* position);
   // Finalizes and unloads.
   absl::Status Close();
 
@@ -38,7 +39,7 @@ class PluginHost {
  private:
   PluginHost(std::unique_ptr<NetClient> client, int device, Position* position)
       : client_(std::move(client)), device_(device), position_(position) {}
-  absl::Status Init();
+  absl::Status Init(int traffic_class);
   absl::Status CheckDevice();
 
   std::unique_ptr<NetClient> client_;

@@ -15,6 +15,7 @@ what to measure
   --plugin PATH          the plugin's .so; leave it out to measure only bare sockets
   --api vN               v6 to v12; default: the newest that the plugin exports
   --dev N                the plugin's device (default 0)
+  --traffic-class N      of the communicator, 0 to 255: what this side dials bears it (v10 and up; default: none set)
   --raw                  the floor: bare sockets, interleaved with the plugin's samples, and the ratio
   --raw-cc NAME          congestion control of the bare sockets (default: the system's)
   --mode M[,M...]        latency     half round trip of a ping-pong over two connections, one each way
@@ -34,6 +35,7 @@ what to measure
   --ranks N              processes of allreduce (default 2)
   --seconds N            length of idle (default 10)
   Flows of limited rate, between two network namespaces: bench/shaped.sh --flows-shaped SPEC (its --help tells more).
+  Two traffic classes on one congested link: bench/qos.sh.
 
 how to measure
   --phase near|far|any   keep samples taken while the two CPUs are near each other (default), far, or do not look

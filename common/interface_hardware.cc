@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/interfaces.h"
 #include "common/small_file.h"
 
@@ -89,19 +90,26 @@ std::string InterfaceKind(const std::string& name, unsigned flags, const std::st
   return IsVethPair(folder, device_type) ? "veth pair" : "virtual";
 }
 
+bool HasLinkLocalOnly(const std::vector<Interface>& all, const std::string& name) {
+  return std::none_of(all.begin(), all.end(),
+                      [&](const Interface& one) { return one.name == name && !one.address.IsLinkLocal(); });
+}
+
 std::string InterfaceCaution(const std::vector<Interface>& all, const Interface& chosen,
                              const std::string& sysfs_root) {
   const std::string kind = InterfaceKind(chosen.name, chosen.flags, sysfs_root);
-  if (kind == "loopback") return "reaches this host only";
-  if (kind == "docker bridge") return "is a docker bridge, which other hosts mostly can't reach";
-  if (kind == "tunnel") return "is a tunnel, which costs speed";
-  const bool routable = std::any_of(all.begin(), all.end(), [&](const Interface& one) {
-    return one.name == chosen.name && !one.address.IsLinkLocal();
-  });
-  if (!routable) return "has link-local addresses only, which reach hosts on the same link only";
-  if (chosen.address.IsLinkLocal())
-    return "is used by its link-local address, which reaches hosts on the same link only";
-  return "";
+  std::vector<const char*> cautions;
+  if (kind == "loopback") cautions.push_back("reaches this host only");
+  if (kind == "docker bridge") cautions.push_back("is a docker bridge, which other hosts mostly can't reach");
+  if (kind == "tunnel") cautions.push_back("is a tunnel, which costs speed");
+  if (kind == "veth pair") cautions.push_back("is an end of a veth pair, as containers have, and not a network card");
+  if (HasLinkLocalOnly(all, chosen.name)) {
+    cautions.push_back("has link-local addresses only, which reach hosts on the same link only");
+  } else if (chosen.address.IsLinkLocal()) {
+    cautions.push_back("is used by its link-local address, which reaches hosts on the same link only");
+  }
+  if (cautions.empty()) return "";
+  return absl::StrCat(absl::StrJoin(cautions, ", and "), "; NCCL_SOCKET_IFNAME and NCCL_SOCKET_FAMILY choose another");
 }
 
 }  // namespace tcpx

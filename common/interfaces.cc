@@ -10,6 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/status.h"
@@ -57,15 +58,17 @@ bool Usable(const Interface& candidate, int wanted_family) {
   return family != AF_INET6 || !candidate.address.IsLoopback();
 }
 
+bool Has(const std::vector<Interface>& list, const std::string& name) {
+  return std::any_of(list.begin(), list.end(), [&](const Interface& one) { return one.name == name; });
+}
+
 // The first address of each interface that `wanted` accepts.
 template <typename Predicate>
 std::vector<Interface> Collect(const std::vector<Interface>& usable, int max, Predicate wanted) {
   std::vector<Interface> found;
   for (const Interface& candidate : usable) {
     if (static_cast<int>(found.size()) >= max) break;
-    const bool taken =
-        std::any_of(found.begin(), found.end(), [&](const Interface& other) { return other.name == candidate.name; });
-    if (!taken && wanted(candidate)) found.push_back(candidate);
+    if (!Has(found, candidate.name) && wanted(candidate)) found.push_back(candidate);
   }
   return found;
 }
@@ -83,6 +86,27 @@ std::vector<Interface> CollectBySubnet(const std::vector<Interface>& usable, int
     return candidate.prefix_bits > 0 && candidate.address.SamePrefix(*remote, candidate.prefix_bits) &&
            candidate.address.scope() == remote->scope();
   });
+}
+
+// Hosts of many containers have a veth for each.
+constexpr size_t kSkippedNamedMax = 32;
+
+// Why no address of an interface was chosen.
+const char* ReasonSkipped(const std::vector<Interface>& all, const std::string& name, const InterfaceFilter& filter) {
+  const unsigned needed = IFF_UP | IFF_RUNNING;
+  bool up = false;
+  bool usable = false;
+  for (const Interface& one : all) {
+    if (one.name != name) continue;
+    up |= (one.flags & needed) == needed;
+    usable |= Usable(one, WantedFamily(filter.family));
+  }
+  if (!up) return "down";
+  if (!usable)
+    return WantedFamily(filter.family) == AF_UNSPEC ? "no usable address" : "no address of NCCL_SOCKET_FAMILY";
+  if (filter.ifname_spec.size() <= 1) return "others come first";
+  const NameRule rule = ParseNameRule(filter.ifname_spec);
+  return Listed(rule, name) == rule.negated ? "left out by NCCL_SOCKET_IFNAME" : "others come first";
 }
 
 int PrefixBits(const sockaddr* netmask) {
@@ -125,6 +149,26 @@ std::vector<Interface> SelectInterfaces(const std::vector<Interface>& all, const
     if (found.empty()) found = CollectByName(usable, max, spec);
   }
   return found;
+}
+
+std::string SkippedInterfaces(const std::vector<Interface>& all, const std::vector<Interface>& chosen,
+                              const InterfaceFilter& filter, const std::string& sysfs_root) {
+  std::vector<std::string> texts;
+  std::vector<Interface> seen = chosen;
+  int more = 0;
+  for (const Interface& one : all) {
+    if (Has(seen, one.name)) continue;
+    seen.push_back(one);
+    if (texts.size() == kSkippedNamedMax) {
+      ++more;
+      continue;
+    }
+    texts.push_back(absl::StrCat(one.name, " (", InterfaceKind(one.name, one.flags, sysfs_root),
+                                 HasLinkLocalOnly(all, one.name) ? ", link-local only, " : ", ",
+                                 ReasonSkipped(all, one.name, filter), ")"));
+  }
+  if (more > 0) texts.push_back(absl::StrCat("and ", more, " more"));
+  return absl::StrJoin(texts, ", ");
 }
 
 absl::StatusOr<std::vector<Interface>> SystemInterfaces() {

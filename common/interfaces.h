@@ -68,9 +68,18 @@ InterfaceHardware ReadHardware(const std::string& sysfs_root, const std::string&
 // For log lines: "loopback", "docker bridge", "bridge", "bond", "vlan", "tunnel", "veth pair", "virtual" or "physical".
 std::string InterfaceKind(const std::string& name, unsigned flags, const std::string& sysfs_root);
 
-// What an operator should know about a chosen interface, such as "has link-local addresses only"; mostly empty. `all`
-// is SystemInterfaces'.
+// True exactly when the interface has no address that reaches beyond its link. `all` is SystemInterfaces', here and
+// below.
+bool HasLinkLocalOnly(const std::vector<Interface>& all, const std::string& name);
+
+// What an operator should know about a chosen interface, such as "has link-local addresses only", and the variables
+// that choose another; mostly empty.
 std::string InterfaceCaution(const std::vector<Interface>& all, const Interface& chosen, const std::string& sysfs_root);
+
+// The interfaces that SelectInterfaces left out, and why: "docker0 (docker bridge, others come first), veth7 (veth
+// pair, link-local only, down)". Empty when there are none.
+std::string SkippedInterfaces(const std::vector<Interface>& all, const std::vector<Interface>& chosen,
+                              const InterfaceFilter& filter, const std::string& sysfs_root);
 
 }  // namespace tcpx
 

@@ -66,9 +66,9 @@ bool LogEnabled(LogLevel level) {
   return static_cast<int>(level) <= highest;
 }
 
-void LogLine(LogLevel level, uint64_t subsystem, const char* file, int line, absl::string_view text) {
+void LogLineTo(LogSink sink, LogLevel level, uint64_t subsystem, const char* file, int line, absl::string_view text) {
   const std::string prefixed = absl::StrCat("NET/tcpx: ", text);
-  const LogSink sink = log_sink.load(std::memory_order_acquire);
+  if (sink == nullptr) sink = log_sink.load(std::memory_order_acquire);
   if (sink == nullptr) return WriteToStderr(level, file, line, prefixed);
   sink(level, subsystem, file, line, prefixed.c_str());
 }

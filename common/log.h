@@ -34,21 +34,26 @@ void SetLogSink(LogSink sink);
 // True exactly when a line of `level` would be formatted. One relaxed load; never allocates.
 bool LogEnabled(LogLevel level);
 
-// Sends one line, unconditionally; the macros below ask LogEnabled first.
-void LogLine(LogLevel level, uint64_t subsystem, const char* file, int line, absl::string_view text);
+// Sends one line, unconditionally; the macros below ask LogEnabled first. To `sink`, as a context's lines go to its own
+// logger; null: where all other lines go.
+void LogLineTo(LogSink sink, LogLevel level, uint64_t subsystem, const char* file, int line, absl::string_view text);
 
 }  // namespace tcpx
 
 // Arguments are evaluated only when the level is on.
-#define TCPX_LOG(level, subsystem, ...)                                                          \
-  do {                                                                                           \
-    if (::tcpx::LogEnabled(level)) {                                                             \
-      ::tcpx::LogLine((level), (subsystem), __FILE__, __LINE__, ::absl::StrFormat(__VA_ARGS__)); \
-    }                                                                                            \
+#define TCPX_LOG_TO(sink, level, subsystem, ...)                                                           \
+  do {                                                                                                     \
+    if (::tcpx::LogEnabled(level)) {                                                                       \
+      ::tcpx::LogLineTo((sink), (level), (subsystem), __FILE__, __LINE__, ::absl::StrFormat(__VA_ARGS__)); \
+    }                                                                                                      \
   } while (false)
+#define TCPX_LOG(level, subsystem, ...) TCPX_LOG_TO(nullptr, level, subsystem, __VA_ARGS__)
 
 #define TCPX_WARN(...) TCPX_LOG(::tcpx::LogLevel::kWarn, ::tcpx::kLogAll, __VA_ARGS__)
 #define TCPX_INFO(...) TCPX_LOG(::tcpx::LogLevel::kInfo, ::tcpx::kLogInit | ::tcpx::kLogNet, __VA_ARGS__)
+#define TCPX_WARN_TO(sink, ...) TCPX_LOG_TO((sink), ::tcpx::LogLevel::kWarn, ::tcpx::kLogAll, __VA_ARGS__)
+#define TCPX_INFO_TO(sink, ...) \
+  TCPX_LOG_TO((sink), ::tcpx::LogLevel::kInfo, ::tcpx::kLogInit | ::tcpx::kLogNet, __VA_ARGS__)
 #define TCPX_TRACE(...) TCPX_LOG(::tcpx::LogLevel::kTrace, ::tcpx::kLogNet, __VA_ARGS__)
 
 #endif  // TCPX_COMMON_LOG_H_

@@ -13,6 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "common/cpu_budget.h"
 #include "common/params_text.h"
+#include "common/traffic_class.h"
 
 namespace tcpx {
 namespace {
@@ -102,6 +103,7 @@ bool Store(const Parameter& parameter, absl::string_view text, bool* field) {
 
 bool Store(const Parameter& parameter, absl::string_view text, std::string* field) {
   if (parameter.kind == ParameterKind::kCpuList && !ParseCpuList(text).ok()) return false;
+  if (parameter.kind == ParameterKind::kClassMap && !ParseTrafficClassMap(text).ok()) return false;
   *field = std::string(text);
   return true;
 }

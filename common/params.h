@@ -64,7 +64,8 @@ struct Options {
   int max_receives = 0;  // 0: decided by the plugin
   bool optional_recv_completion = true;
   Switch zerocopy = Switch::kAuto;
-  int traffic_class = -1;  // -1: what NCCL says, else the kernel's default
+  int traffic_class = -1;         // where NCCL says nothing; -1: none either
+  std::string traffic_class_map;  // a text that ParseTrafficClassMap accepts
   std::string ifname;
   std::string family;
   std::string comm_id;
@@ -88,6 +89,7 @@ enum class ParameterKind {
   kSwitch,        // auto, on, off
   kPorts,         // "lo-hi"
   kCpuList,       // "0-3,7"
+  kClassMap,      // "0:cs1,1:46"
   kText,          // anything
 };
 

@@ -133,9 +133,17 @@ constexpr Parameter kParameters[] = {
      255,
      {"unset", -1},
      kEffective,
-     "Traffic class of every lane, an octet as in IPv4 TOS and IPv6 Traffic Class: the DSCP times 4 (the two lowest "
-     "bits "
-     "belong to TCP). Where NCCL gives a communicator a traffic class of its own, that one is used."},
+     "Traffic class of the lanes of every communicator for which the application set none (ncclConfig_t's "
+     "trafficClass): "
+     "the octet of IPv4 TOS and IPv6 Traffic Class, as NCCL_IB_TC is, so the DSCP times 4; or an id of "
+     "TCPX_TRAFFIC_CLASS_MAP. The two lowest bits are ECN's, belong to the kernel, and are never set. Both directions "
+     "bear it, and SO_PRIORITY follows it (value / 32), for queues on the host. unset: nothing is marked."},
+    {"TCPX_TRAFFIC_CLASS_MAP", ParameterKind::kClassMap, &Options::traffic_class_map, 0, 0, kNoSpecial, kEffective,
+     "What small numbers mean as traffic classes: `0:cs1,1:af21,2:46` gives packets of class 0 the DSCP cs1, of class "
+     "1 "
+     "af21, of class 2 the DSCP 46. Names: cs0 to cs7, af11 to af43, ef, va, le, df. It holds for what the application "
+     "set and for TCPX_TRAFFIC_CLASS; a value that is no id here is the octet itself. Set it where applications number "
+     "their classes and the network's DSCPs are the operator's business."},
     {"TCPX_PORT_RANGE", ParameterKind::kPorts, &Options::port_range, 1, 65535, kNoSpecial, kEffective,
      "Ports that the listening sockets may use, such as `40000-40100`; one is used per device and process. Empty: the "
      "kernel chooses. Set it where a firewall needs a known range, with room for every rank on the host."},

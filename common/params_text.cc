@@ -101,6 +101,8 @@ std::string AllowedText(const Parameter& parameter) {
       return absl::StrCat("LOW-HIGH with ports from ", parameter.min, " to ", parameter.max);
     case ParameterKind::kCpuList:
       return "a list of CPUs like 0-3,7";
+    case ParameterKind::kClassMap:
+      return "a list like 0:cs1,1:af21,2:46 of ids from 0 to 255, each once, and DSCP names or numbers from 0 to 63";
     case ParameterKind::kText:
       return "any text";
     default:

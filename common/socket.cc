@@ -63,6 +63,8 @@ absl::Status SetTrafficClass(int fd, int family, int tos) {
   return SetInt(fd, IPPROTO_IPV6, IPV6_TCLASS, tos, "IPV6_TCLASS");
 }
 
+absl::Status SetPriority(int fd, int priority) { return SetInt(fd, SOL_SOCKET, SO_PRIORITY, priority, "SO_PRIORITY"); }
+
 absl::Status SetBuffers(int fd, int sndbuf, int rcvbuf) {
   absl::Status send = SetBuffer(fd, SO_SNDBUF, sndbuf, "SO_SNDBUF", "net.core.wmem_max");
   absl::Status receive = SetBuffer(fd, SO_RCVBUF, rcvbuf, "SO_RCVBUF", "net.core.rmem_max");

@@ -28,8 +28,10 @@ absl::Status SetNoDelay(int fd);
 // Not sticky: the kernel goes back to delayed acknowledgements by itself (tcp(7)).
 absl::Status SetQuickAck(int fd, int value);
 // `tos` is an octet as in IPv4 TOS; its two lowest bits (ECN, RFC 3168) belong to TCP. An IPv6 socket gets IPV6_TCLASS,
-// and IP_TOS too, because it may carry a v4-mapped connection.
+// and IP_TOS too, because it may carry a v4-mapped connection. Changes SO_PRIORITY.
 absl::Status SetTrafficClass(int fd, int family, int tos);
+// SO_PRIORITY: 7 and above need CAP_NET_ADMIN or CAP_NET_RAW (socket(7)), else EPERM.
+absl::Status SetPriority(int fd, int priority);
 // Before connect or listen, or the window scale is fixed already. A negative size is left to the kernel. The kernel
 // caps silently at net.core.{w,r}mem_max: kResourceExhausted tells what was asked and what is in force (the rest is
 // set).

@@ -32,16 +32,32 @@ constexpr size_t kMostBytes = PTRDIFF_MAX;
 // Every bit of the subsystem mask: a WARN with fewer may be dropped (2.13 to 2.30).
 constexpr unsigned long kEverySubsystem = ~0ul;
 
-// What init was given last. One NCCL per process, so the two callbacks are always the same.
-std::atomic<ncclDebugLogger_t> g_logger{nullptr};
+// The loggers that init was given: one for each NCCL in the process, which is mostly one. Each has a sink of its own,
+// because a sink takes no argument; beyond these the last one is everybody's.
+constexpr size_t kLoggersMax = 4;
+std::atomic<ncclDebugLogger_t> g_loggers[kLoggersMax];
+// What init was given last.
 std::atomic<ncclProfilerCallback_t> g_profiler{nullptr};
 std::atomic<Context*> g_legacy_context{nullptr};
 
+template <size_t kSlot>
 void ForwardLog(LogLevel level, uint64_t subsystem, const char* file, int line, const char* text) {
-  const ncclDebugLogger_t log = g_logger.load(std::memory_order_acquire);
+  const ncclDebugLogger_t log = g_loggers[kSlot].load(std::memory_order_acquire);
   if (log == nullptr) return;
   const unsigned long flags = level == LogLevel::kWarn ? kEverySubsystem : subsystem;
   log(static_cast<ncclDebugLogLevel>(level), flags, file, line, "%s", text);
+}
+
+constexpr LogSink kSinks[kLoggersMax] = {ForwardLog<0>, ForwardLog<1>, ForwardLog<2>, ForwardLog<3>};
+
+LogSink SinkOf(ncclDebugLogger_t log) {
+  if (log == nullptr) return nullptr;
+  for (size_t slot = 0; slot < kLoggersMax; ++slot) {
+    ncclDebugLogger_t there = nullptr;
+    if (g_loggers[slot].compare_exchange_strong(there, log) || there == log) return kSinks[slot];
+  }
+  g_loggers[kLoggersMax - 1].store(log, std::memory_order_release);
+  return kSinks[kLoggersMax - 1];
 }
 
 int ForwardEvent(void** event, int type, void* parent, int64_t plugin_id, void* data) {
@@ -51,10 +67,10 @@ int ForwardEvent(void** event, int type, void* parent, int64_t plugin_id, void* 
 
 void WarnOfInit(const InitArgs& args, const absl::Status& status) {
   const std::string text = std::string(kName) + ": init failed: " + std::string(status.message());
-  if (args.log == nullptr) {
-    std::fprintf(stderr, "%s\n", text.c_str());
+  if (const LogSink sink = SinkOf(args.log)) {
+    sink(LogLevel::kWarn, kEverySubsystem, __FILE__, __LINE__, text.c_str());
   } else {
-    ForwardLog(LogLevel::kWarn, kEverySubsystem, __FILE__, __LINE__, text.c_str());
+    std::fprintf(stderr, "%s\n", text.c_str());
   }
 }
 
@@ -63,11 +79,8 @@ absl::StatusOr<Context*> CreateContext(const InitArgs& args) {
   options.api_version = args.api_version;
   options.comm_id = args.comm_id;
   options.traffic_class = TrafficClass(args.traffic_class);
+  options.log = SinkOf(args.log);
   // A null callback does not replace one that other contexts still use.
-  if (args.log != nullptr) {
-    g_logger.store(args.log, std::memory_order_release);
-    options.log = &ForwardLog;
-  }
   if (args.profiler != nullptr) {
     g_profiler.store(args.profiler, std::memory_order_release);
     options.profiler = &ForwardEvent;

@@ -12,6 +12,7 @@
 #include "common/random.h"
 #include "common/socket.h"
 #include "common/status.h"
+#include "common/traffic_class.h"
 #include "net_socket/lane_socket.h"
 
 namespace tcpx {
@@ -146,11 +147,13 @@ absl::StatusOr<OwnedFd> Acceptor::OpenSocket(const Device& device) {
                      "bind to " + address.ToString() + (range.any() ? "" : " (TCPX_PORT_RANGE has no free port)"));
 }
 
-absl::StatusOr<std::shared_ptr<Listening>> Acceptor::Listen(const Device& device, uint64_t comm_id, Handle* handle) {
+absl::StatusOr<std::shared_ptr<Listening>> Acceptor::Listen(const Device& device, uint64_t comm_id, LogSink log,
+                                                            Handle* handle) {
   auto listening = std::make_shared<Listening>();
   absl::Status random = FillRandom(listening->ticket.data(), listening->ticket.size());
   if (!random.ok()) return random;
   listening->comm_id = comm_id;
+  listening->log = log;
   listening->device = device.index;
   std::lock_guard<std::mutex> lock(mutex_);
   auto known = addresses_.find(device.index);
@@ -237,6 +240,7 @@ HelloStatus Acceptor::AdmitInLoop(const Hello& hello, Pending** out) {
   if (hello.version != kWireVersion) return HelloStatus::kWrongVersion;
   std::shared_ptr<Listening> listening = Find(hello.ticket);
   if (listening == nullptr) return HelloStatus::kUnknownTicket;
+  if (!IsTrafficClass(hello.traffic_class)) return HelloStatus::kBadTrafficClass;
   if (hello.lanes == 0 || hello.lanes > kLanesMax || hello.lane >= hello.lanes) return HelloStatus::kBadLane;
   auto found = pending_.find(hello.connection_id);
   if (found == pending_.end()) {
@@ -261,11 +265,24 @@ HelloStatus Acceptor::AdmitInLoop(const Hello& hello, Pending** out) {
   return HelloStatus::kAccepted;
 }
 
+void Acceptor::ConfigureInLoop(int fd, const Hello& hello) {
+  const SocketAddress local = LocalAddress(fd).value_or(SocketAddress());
+  LaneTraits traits;
+  traits.family = local.family();
+  traits.bulk = hello.lane > 0;
+  traits.same_host = local.SameHostAddress(PeerAddress(fd).value_or(SocketAddress()));
+  traits.traffic_class = hello.traffic_class;
+  traits.notes = runtime_->lane_notes;
+  ConfigureLane(fd, runtime_->options, traits);
+}
+
 void Acceptor::GreetedInLoop(Greeting* greeting) {
   const Hello hello = greeting->hello;
   Pending* pending = nullptr;
   Answer answer;
   answer.status = AdmitInLoop(hello, &pending);
+  // Before the answer, which bears the traffic class.
+  if (pending != nullptr) ConfigureInLoop(greeting->fd.get(), hello);
   char bytes[kAnswerBytesMax];
   const size_t length = EncodeAnswer(answer, bytes);
   // A fresh socket has room for an answer.
@@ -280,12 +297,6 @@ void Acceptor::GreetedInLoop(Greeting* greeting) {
   lane.fd = std::move(greeting->fd);
   lane.local = LocalAddress(lane.fd.get()).value_or(SocketAddress());
   lane.peer = PeerAddress(lane.fd.get()).value_or(SocketAddress());
-  LaneTraits traits;
-  traits.family = lane.local.family();
-  traits.bulk = hello.lane > 0;
-  traits.same_host = lane.local.SameHostAddress(lane.peer);
-  traits.traffic_class = hello.traffic_class;
-  ConfigureLane(lane.fd.get(), runtime_->options, traits);
   ForgetInLoop(greeting);
   if (++pending->present == hello.lanes) CompleteInLoop(hello.connection_id);
 }
@@ -298,13 +309,15 @@ void Acceptor::CompleteInLoop(const ConnectionId& id) {
   ConnectionSetup setup;
   setup.runtime = runtime_;
   setup.comm_id = pending->listening->comm_id;
+  setup.log = pending->listening->log;
   setup.device = pending->listening->device;
   setup.connection_id = id;
   setup.lanes = std::move(pending->lanes);
   setup.express_bytes = pending->hello.express_bytes;
   setup.same_host = setup.lanes[0].local.SameHostAddress(setup.lanes[0].peer);
-  TCPX_INFO("comm %x receive device %d: %d lanes, %s from %s", setup.comm_id, setup.device,
-            static_cast<int>(setup.lanes.size()), setup.lanes[0].local.ToString(), setup.lanes[0].peer.ToString());
+  TCPX_INFO_TO(setup.log, "comm %x receive device %d: %d lanes, %s from %s%s", setup.comm_id, setup.device,
+               static_cast<int>(setup.lanes.size()), setup.lanes[0].local.ToString(), setup.lanes[0].peer.ToString(),
+               TrafficClassSuffix(pending->hello.traffic_class));
   auto comm = std::make_unique<ReceiveComm>(std::move(setup));
   Listening& listening = *pending->listening;
   std::unique_lock<std::mutex> lock(listening.mutex);

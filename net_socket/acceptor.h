@@ -36,6 +36,7 @@ using ConnectionId = std::array<uint8_t, 16>;
 struct Listening {
   Ticket ticket{};
   uint64_t comm_id = 0;
+  LogSink log = nullptr;
   int device = 0;
 
   std::atomic<int> ready_count{0};
@@ -52,7 +53,8 @@ class Acceptor {
   ~Acceptor();
 
   // Opens the device's socket with its first listen. *handle is what the peers need.
-  absl::StatusOr<std::shared_ptr<Listening>> Listen(const Device& device, uint64_t comm_id, Handle* handle);
+  absl::StatusOr<std::shared_ptr<Listening>> Listen(const Device& device, uint64_t comm_id, LogSink log,
+                                                    Handle* handle);
   // Null: no complete connection yet.
   static std::unique_ptr<ReceiveComm> Accept(Listening* listening);
   // Connections that nobody accepted are reset.
@@ -66,6 +68,7 @@ class Acceptor {
   struct Pending;
 
   absl::StatusOr<OwnedFd> OpenSocket(const Device& device);
+  void ConfigureInLoop(int fd, const Hello& hello);
   void GreetedInLoop(Greeting* greeting);
   HelloStatus AdmitInLoop(const Hello& hello, Pending** pending);
   void CompleteInLoop(const ConnectionId& id);

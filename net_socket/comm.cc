@@ -35,7 +35,8 @@ void Comm::Fail(absl::Status status, int lane, Noise noise) {
   // The line goes out before any call can return the error: the process may exit on it.
   if (noise == Noise::kWarn) {
     const std::string progress = Progress();
-    TCPX_WARN("%s: %s%s%s", Describe(lane), status.message(), progress.empty() ? "" : "; in flight: ", progress);
+    TCPX_WARN_TO(setup_.log, "%s: %s%s%s", Describe(lane), status.message(),
+                 progress.empty() ? "" : "; in flight: ", progress);
   }
   failed_.store(true, std::memory_order_release);
   TellPeer(status);

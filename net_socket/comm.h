@@ -48,10 +48,17 @@ struct LaneSocket {
   SocketAddress peer;
 };
 
+// Messages that were reported done, and their bytes.
+struct CommTally {
+  uint64_t messages = 0;
+  uint64_t bytes = 0;
+};
+
 // A connection whose lanes are all there.
 struct ConnectionSetup {
   Runtime* runtime = nullptr;
-  uint64_t comm_id = 0;  // NCCL's communicator, 0 where unknown
+  uint64_t comm_id = 0;   // NCCL's communicator, 0 where unknown
+  LogSink log = nullptr;  // its context's
   int device = 0;
   std::array<uint8_t, 16> connection_id{};
   std::vector<LaneSocket> lanes;  // by lane index
@@ -79,6 +86,12 @@ class Comm {
   enum class Noise { kWarn, kSilent };
   void Fail(absl::Status status, int lane, Noise noise = Noise::kWarn);
 
+  virtual bool sends() const = 0;
+  // From any thread.
+  CommTally tally() const {
+    return {messages_.load(std::memory_order_relaxed), bytes_.load(std::memory_order_relaxed)};
+  }
+
   const ConnectionSetup& setup() const { return setup_; }
   int lane_fd(int lane) const { return setup_.lanes[lane].fd.get(); }
   int lane_count() const { return static_cast<int>(setup_.lanes.size()); }
@@ -102,11 +115,19 @@ class Comm {
   // "message 17, 4096 of 1048576 bytes", or empty.
   virtual std::string Progress() const { return ""; }
 
+  // A request was reported done. Under mutex_, so that no locked instruction is needed.
+  void Count(size_t bytes) {
+    messages_.store(messages_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    bytes_.store(bytes_.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
+  }
+
   std::mutex mutex_;
 
  private:
   std::string Describe(int lane) const;
 
+  std::atomic<uint64_t> messages_{0};
+  std::atomic<uint64_t> bytes_{0};
   ConnectionSetup setup_;
   std::atomic<bool> failed_{false};
   mutable std::mutex status_mutex_;

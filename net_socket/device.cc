@@ -29,9 +29,15 @@ DeviceTable DeviceTable::Find(const Options& options, const std::string& sysfs_r
   }
   // Only the search without a list looks at the rendezvous address.
   const std::string comm_id = options.ifname.empty() ? ResolveCommId(options.comm_id) : "";
-  for (const Interface& chosen : SelectInterfaces(*all, {options.ifname, options.family, comm_id})) {
+  const InterfaceFilter filter = {options.ifname, options.family, comm_id};
+  const std::vector<Interface> interfaces = SelectInterfaces(*all, filter);
+  for (const Interface& chosen : interfaces) {
     table.devices_.push_back({table.count(), chosen, ReadHardware(sysfs_root, chosen.name)});
     LogDevice(table.devices_.back(), *all, sysfs_root);
+  }
+  const std::string skipped = SkippedInterfaces(*all, interfaces, filter, sysfs_root);
+  if (!skipped.empty()) {
+    TCPX_INFO("interfaces not used: %s; NCCL_SOCKET_IFNAME and NCCL_SOCKET_FAMILY choose", skipped);
   }
   if (table.count() == 0) {
     TCPX_WARN(

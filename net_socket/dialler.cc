@@ -14,6 +14,7 @@
 #include "common/random.h"
 #include "common/socket.h"
 #include "common/status.h"
+#include "common/traffic_class.h"
 #include "net_socket/lane_socket.h"
 
 namespace tcpx {
@@ -121,6 +122,7 @@ absl::Status Dialler::Lane::Open() {
   traits.bulk = index_ > 0;
   traits.same_host = request.same_host;
   traits.traffic_class = request.traffic_class;
+  traits.notes = dial_->runtime()->lane_notes;
   ConfigureLane(fd_.get(), dial_->runtime()->options, traits);
   absl::Status bound = Bind(fd_.get());
   if (!bound.ok()) return bound;
@@ -273,13 +275,15 @@ std::unique_ptr<SendComm> Dialler::Dial::MakeComm() {
   ConnectionSetup setup;
   setup.runtime = runtime();
   setup.comm_id = request_.comm_id;
+  setup.log = request_.log;
   setup.device = request_.device->index;
   setup.connection_id = connection_id_;
   for (auto& lane : lanes_) setup.lanes.push_back(lane->TakeSocket());
   setup.express_bytes = static_cast<uint32_t>(runtime()->options.express_bytes);
   setup.same_host = request_.same_host;
-  TCPX_INFO("comm %x send device %d: %d lanes, %s to %s", setup.comm_id, setup.device,
-            static_cast<int>(setup.lanes.size()), setup.lanes[0].local.ToString(), setup.lanes[0].peer.ToString());
+  TCPX_INFO_TO(setup.log, "comm %x send device %d: %d lanes, %s to %s%s", setup.comm_id, setup.device,
+               static_cast<int>(setup.lanes.size()), setup.lanes[0].local.ToString(), setup.lanes[0].peer.ToString(),
+               TrafficClassSuffix(request_.traffic_class));
   return std::make_unique<SendComm>(std::move(setup));
 }
 
@@ -294,7 +298,7 @@ void Dialler::Dial::Finish(absl::Status status) {
         absl::Status(status.code(), absl::StrFormat("connect to %s through %s (%s): %s",
                                                     request_.handle.address.ToString(), request_.device->interface.name,
                                                     request_.device->interface.address.HostString(), status.message()));
-    TCPX_WARN("%s", std::string(status.message()));
+    TCPX_WARN_TO(request_.log, "%s", std::string(status.message()));
   }
   {
     std::lock_guard<std::mutex> lock(result_->mutex);

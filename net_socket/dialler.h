@@ -19,6 +19,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/traffic_class.h"
 #include "net_socket/device.h"
 #include "net_socket/send_comm.h"
 #include "net_socket/wire.h"
@@ -29,8 +30,9 @@ struct DialRequest {
   Handle handle;
   const Device* device = nullptr;
   uint64_t comm_id = 0;
+  LogSink log = nullptr;
   int lanes = 1;
-  int traffic_class = -1;
+  int traffic_class = kNoTrafficClass;  // octet: of every attempt of every lane
   bool same_host = false;
 };
 

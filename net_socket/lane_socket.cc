@@ -16,6 +16,16 @@ void Note(const absl::Status& status, const char* variable) {
   if (!status.ok()) TCPX_INFO("%s: %s; the lane goes on without", variable, std::string(status.message()));
 }
 
+void Mark(int fd, const LaneTraits& traits) {
+  if (traits.traffic_class == kNoTrafficClass) return;
+  Note(SetTrafficClass(fd, traits.family, traits.traffic_class), "traffic class");
+  // Behind the class, which changes it.
+  const absl::Status status = SetPriority(fd, PriorityOf(traits.traffic_class));
+  if (status.ok() || (traits.notes != nullptr && traits.notes->told_of_priority.exchange(true))) return;
+  TCPX_INFO("traffic class: %s; packets bear their DSCP all the same, but queues of this host by priority don't see it",
+            std::string(status.message()));
+}
+
 }  // namespace
 
 void ConfigureLane(int fd, const Options& options, const LaneTraits& traits) {
@@ -26,7 +36,7 @@ void ConfigureLane(int fd, const Options& options, const LaneTraits& traits) {
   if (!options.congestion.empty()) Note(SetCongestion(fd, options.congestion), "TCPX_CONGESTION");
   if (options.pacing_mbps > 0)
     Note(SetPacing(fd, static_cast<uint64_t>(options.pacing_mbps) * 125000), "TCPX_PACING_MBPS");
-  if (traits.traffic_class >= 0) Note(SetTrafficClass(fd, traits.family, traits.traffic_class), "traffic class");
+  Mark(fd, traits);
   if (traits.bulk) {
     const int lowat = kBulkUnsentBytes;
     setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &lowat, sizeof(lowat));  // Linux 3.12

@@ -7,7 +7,10 @@
 #ifndef TCPX_NET_SOCKET_LANE_SOCKET_H_
 #define TCPX_NET_SOCKET_LANE_SOCKET_H_
 
+#include <atomic>
+
 #include "common/params.h"
+#include "common/traffic_class.h"
 
 namespace tcpx {
 
@@ -15,13 +18,20 @@ namespace tcpx {
 // keep a flow busy until its thread comes round again, little enough not to bind chunks to a slow flow.
 inline constexpr int kBulkUnsentBytes = 256 * 1024;
 
-struct LaneTraits {
-  int family = 0;
-  bool bulk = false;       // carries chunks of large messages
-  bool same_host = false;  // the peer is on this host
-  int traffic_class = -1;  // octet, -1: leave
+// What is said once per process, however many lanes it concerns.
+struct LaneNotes {
+  std::atomic<bool> told_of_priority{false};
 };
 
+struct LaneTraits {
+  int family = 0;
+  bool bulk = false;                    // carries chunks of large messages
+  bool same_host = false;               // the peer is on this host
+  int traffic_class = kNoTrafficClass;  // octet
+  LaneNotes* notes = nullptr;
+};
+
+// On the dialling side before connect, so that the SYN bears the class too.
 void ConfigureLane(int fd, const Options& options, const LaneTraits& traits);
 
 }  // namespace tcpx

@@ -42,6 +42,7 @@ void Plugin::LoadOnce() {
   std::vector<std::string> warnings;
   options_ = LoadOptions(nullptr, &warnings);
   for (const std::string& warning : warnings) TCPX_WARN("%s", warning);
+  traffic_classes_ = ParseTrafficClassMap(options_.traffic_class_map).value_or(TrafficClassMap());
   if (options_.socket_inline >= 0) {
     TCPX_INFO("NCCL_SOCKET_INLINE: every message up to TCPX_EXPRESS_BYTES (%d) is inline here", options_.express_bytes);
   }
@@ -57,11 +58,13 @@ absl::StatusOr<Context*> Plugin::CreateContext(const ContextOptions& options) {
   absl::Status usable = Usable();
   if (!usable.ok()) return usable;
   std::lock_guard<std::mutex> lock(mutex_);
-  SetLogSink(options.log);
+  // For lines of no context. A null one does not replace what other contexts were given.
+  if (options.log != nullptr || contexts_.empty()) SetLogSink(options.log);
   LoadOnce();
   if (options.api_version <= 10 && legacy_context_ != nullptr) return legacy_context_;
-  auto context = std::make_unique<Context>();
-  context->options = options;
+  auto traffic_class = TrafficClass(options.traffic_class);
+  if (!traffic_class.ok()) return traffic_class.status();
+  auto context = std::make_unique<Context>(options, *traffic_class);
   Context* raw = context.get();
   contexts_[raw] = std::move(context);
   if (!raw->has_finalize()) legacy_context_ = raw;
@@ -72,7 +75,7 @@ absl::Status Plugin::DestroyContext(Context* context) {
   if (context == nullptr || forked()) return absl::OkStatus();
   std::unique_lock<std::mutex> lock(mutex_);
   if (contexts_.find(context) == contexts_.end()) return absl::OkStatus();
-  const std::vector<Comm*> comms(context->comms.begin(), context->comms.end());
+  const std::vector<Comm*> comms(context->comms().begin(), context->comms().end());
   const std::vector<ListenComm*> listens(context->listens.begin(), context->listens.end());
   lock.unlock();
   for (Comm* comm : comms) CloseComm(comm);
@@ -80,9 +83,21 @@ absl::Status Plugin::DestroyContext(Context* context) {
   lock.lock();
   for (uint64_t key : context->dials) transport_->dialler().Cancel(key);
   if (context->uses_transport) DropUser();
+  context->LogStatistics();
+  const LogSink log = context->options.log;
   contexts_.erase(context);
+  ReplaceLogSink(log);
   JoinRetired(true);
   return absl::OkStatus();
+}
+
+void Plugin::ReplaceLogSink(LogSink gone) {
+  LogSink another = nullptr;
+  for (auto& [raw, context] : contexts_) {
+    if (context->options.log == gone) return;
+    if (context->options.log != nullptr) another = context->options.log;
+  }
+  if (another != nullptr) SetLogSink(another);
 }
 
 absl::StatusOr<int> Plugin::DeviceCount() {
@@ -117,6 +132,7 @@ absl::StatusOr<Transport*> Plugin::Use(Context* context) {
     auto transport = Transport::Start(options_);
     if (!transport.ok()) return transport.status();
     transport_ = *std::move(transport);
+    transport_->runtime().lane_notes = &lane_notes_;
   }
   if (!context->has_finalize()) {
     ++users_;
@@ -132,7 +148,9 @@ void Plugin::AddObjectUser(Context* context) {
 }
 
 void Plugin::DropObjectUser(Context* context) {
-  if (!context->has_finalize()) DropUser();
+  if (context->has_finalize()) return;
+  if (users_ == 1) context->LogStatistics();  // It never ends, but here nothing of it is left.
+  DropUser();
 }
 
 void Plugin::DropUser() {
@@ -156,7 +174,9 @@ absl::StatusOr<ListenComm*> Plugin::Listen(Context* context, int device, void* h
   auto transport = Use(context);
   if (!transport.ok()) return Told(transport.status());
   Handle contents;
-  auto listening = (*transport)->acceptor().Listen(Devices().device(device), context->options.comm_id, &contents);
+  auto listening = (*transport)
+                       ->acceptor()
+                       .Listen(Devices().device(device), context->options.comm_id, context->options.log, &contents);
   if (!listening.ok()) {
     DropObjectUser(context);
     return Told(listening.status());
@@ -173,10 +193,10 @@ absl::StatusOr<ListenComm*> Plugin::Listen(Context* context, int device, void* h
   return raw;
 }
 
-int Plugin::TrafficClass(const Context& context, const ConnectOptions& options) const {
-  if (options.traffic_class != kTrafficClassUndefined) return options.traffic_class;
-  if (context.options.traffic_class != kTrafficClassUndefined) return context.options.traffic_class;
-  return options_.traffic_class;
+absl::StatusOr<int> Plugin::TrafficClass(int asked) const {
+  const int value = asked == kTrafficClassUndefined ? options_.traffic_class : asked;
+  if (value == kTrafficClassUndefined) return kNoTrafficClass;
+  return ResolveTrafficClass(value, traffic_classes_);
 }
 
 absl::StatusOr<uint64_t> Plugin::StartDial(Context* context, int device, const void* handle,
@@ -187,13 +207,19 @@ absl::StatusOr<uint64_t> Plugin::StartDial(Context* context, int device, const v
   if (const char* wrong = DecodeHandle(static_cast<const char*>(handle), &request.handle)) {
     return absl::InvalidArgumentError(absl::StrCat("connect: ", wrong));
   }
+  request.traffic_class = context->traffic_class;
+  if (options.traffic_class != kTrafficClassUndefined) {
+    auto traffic_class = TrafficClass(options.traffic_class);
+    if (!traffic_class.ok()) return traffic_class.status();
+    request.traffic_class = *traffic_class;
+  }
   auto transport = Use(context);
   if (!transport.ok()) return transport.status();
   request.device = &Devices().device(device);
   request.comm_id = context->options.comm_id;
+  request.log = context->options.log;
   request.same_host = (*transport)->IsLocal(request.handle.address);
   request.lanes = LanesFor(options_, request.device->hardware.speed_mbps, request.same_host);
-  request.traffic_class = TrafficClass(*context, options);
   auto key = (*transport)->dialler().Start(request);
   if (key.ok()) {
     context->dials.insert(*key);
@@ -229,7 +255,7 @@ absl::StatusOr<Comm*> Plugin::Connect(Context* context, int device, void* handle
   }
   Comm* raw = comm->release();
   comms_[raw] = context;  // Takes the dial's place as a user.
-  context->comms.insert(raw);
+  context->Add(raw);
   return raw;
 }
 
@@ -242,7 +268,7 @@ absl::StatusOr<Comm*> Plugin::Accept(ListenComm* listen) {
   AddObjectUser(listen->context);
   Comm* raw = comm.release();
   comms_[raw] = listen->context;
-  listen->context->comms.insert(raw);
+  listen->context->Add(raw);
   return raw;
 }
 
@@ -286,7 +312,7 @@ void Plugin::CloseComm(Comm* comm) {
   auto found = comms_.find(comm);
   Context* context = found->second;
   comms_.erase(found);
-  context->comms.erase(comm);
+  context->Remove(comm);
   delete comm;  // Behind the look-up: a comm that another thread enters now may get the same address.
   DropObjectUser(context);
 }
@@ -311,6 +337,11 @@ void Plugin::CloseListen(ListenComm* listen) {
   owned->acceptor->CloseListen(owned->listening);
   std::lock_guard<std::mutex> lock(mutex_);
   DropObjectUser(owned->context);
+}
+
+ContextStatistics Plugin::Statistics(Context* context) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return context->Statistics();
 }
 
 void Plugin::SetNetworkAttributes(Context*, const NetworkAttributes&) {}

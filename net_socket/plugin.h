@@ -19,25 +19,15 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "common/params.h"
+#include "common/traffic_class.h"
 #include "nccl/plugin_api.h"
+#include "net_socket/context.h"
 #include "net_socket/device.h"
+#include "net_socket/lane_socket.h"
 #include "net_socket/transport.h"
 
 namespace tcpx {
-
-class Context {
- public:
-  ContextOptions options;
-  bool uses_transport = false;
-  absl::flat_hash_set<ListenComm*> listens;
-  absl::flat_hash_set<uint64_t> dials;  // keys of unfinished connects
-  absl::flat_hash_set<Comm*> comms;
-
-  // v11 and up: ends with finalize. Older: the process's, never ends.
-  bool has_finalize() const { return options.api_version >= 11; }
-};
 
 class ListenComm {
  public:
@@ -72,6 +62,8 @@ class Plugin final : public PluginApi {
 
   // The library is being unloaded, or the process exits: ends all threads, within TCPX_LINGER.
   void Unload();
+  // What a living context's connections have moved so far.
+  ContextStatistics Statistics(Context* context);
   // True exactly when no comm is left: the object may be destroyed after Unload.
   bool Unused();
   // In the child after a fork: every later call is refused.
@@ -82,6 +74,8 @@ class Plugin final : public PluginApi {
   // An error in a forked child, and a line in the log with the first one.
   absl::Status Usable() const;
   absl::Status CheckDevice(int device);
+  // A context has ended: lines of no context go to a logger that is still in use.
+  void ReplaceLogSink(LogSink gone);
   void LoadOnce();
   DeviceTable& Devices();
   // The transport, started if need be, with one more user: `context`'s or, before v11, the object's.
@@ -91,7 +85,8 @@ class Plugin final : public PluginApi {
   void DropUser();
   void JoinRetired(bool wait);
   absl::StatusOr<uint64_t> StartDial(Context* context, int device, const void* handle, const ConnectOptions& options);
-  int TrafficClass(const Context& context, const ConnectOptions& options) const;
+  // The octet for what the application asked for, or for the process's default.
+  absl::StatusOr<int> TrafficClass(int asked) const;
   void CloseComm(Comm* comm);
 
   const std::string sysfs_root_;
@@ -101,6 +96,8 @@ class Plugin final : public PluginApi {
   std::mutex mutex_;  // all below; never on a message's way
   bool loaded_ = false;
   Options options_;
+  TrafficClassMap traffic_classes_;
+  LaneNotes lane_notes_;
   std::unique_ptr<DeviceTable> devices_;
   absl::flat_hash_map<Context*, std::unique_ptr<Context>> contexts_;
   Context* legacy_context_ = nullptr;

@@ -144,7 +144,9 @@ absl::Status ReceiveComm::Test(Request* request, bool* done, int* sizes) {
 
 void ReceiveComm::Finish(ReceiveRequest* request, int* sizes) {
   Landing* landing = request->landing;
-  if (sizes != nullptr) sizes[0] = static_cast<int>(landing->message_bytes.load(std::memory_order_relaxed));
+  const uint64_t bytes = landing->message_bytes.load(std::memory_order_relaxed);
+  if (sizes != nullptr) sizes[0] = static_cast<int>(bytes);
+  Count(bytes);
   if (landing->capacity > setup().express_bytes) --bulk_posted_;
   landing->in_use = false;
   requests_.Give(request);

@@ -30,6 +30,7 @@ class ReceiveComm final : public Comm {
 
   absl::Status Receive(const ReceiveArgs& args, Request** request);
   absl::Status Test(Request* request, bool* done, int* sizes) override;
+  bool sends() const override { return false; }
 
  private:
   const char* role() const override { return "receive"; }

@@ -15,8 +15,11 @@
 
 namespace tcpx {
 
+struct LaneNotes;
+
 struct Runtime {
   Options options;
+  LaneNotes* lane_notes = nullptr;  // the plugin's, which outlives us
   Reactor reactor;
   StagePool stages;
   std::unique_ptr<ProgressPool> pool;  // null: the caller drives everything

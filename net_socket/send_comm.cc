@@ -164,6 +164,7 @@ absl::Status SendComm::Test(Request* request, bool* done, int* sizes) {
   if (slot->done()) {
     *done = true;
     if (sizes != nullptr) sizes[0] = static_cast<int>(slot->bytes);
+    Count(slot->bytes);
     requests_.Give(slot);
     return absl::OkStatus();
   }

@@ -35,6 +35,8 @@ class SendComm final : public Comm {
   absl::Status Send(const SendArgs& args, Request** request);
   absl::Status Test(Request* request, bool* done, int* sizes) override;
 
+  bool sends() const override { return true; }
+
   // The peer has ended or reset a lane: an error for whoever still wants to send.
   void PeerGone(absl::Status status, int lane);
 

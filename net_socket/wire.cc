@@ -118,6 +118,8 @@ const char* HelloStatusText(HelloStatus status) {
       return "the peer has this lane already";
     case HelloStatus::kBusy:
       return "the peer is out of descriptors or memory: raise its `ulimit -n`";
+    case HelloStatus::kBadTrafficClass:
+      return "the peer refused the traffic class";
   }
   return "the peer refused for a reason this build does not know";
 }

@@ -86,7 +86,8 @@ struct Hello {
   uint16_t lanes = 1;
   uint64_t features = 0;
   uint32_t express_bytes = 0;  // messages up to this size travel whole on lane 0
-  int32_t traffic_class = -1;  // octet for the acceptor's packets, -1: leave
+  // For the acceptor's packets: an octet without ECN bits, or -1, which leaves them. Anything else is refused.
+  int32_t traffic_class = -1;
 };
 inline constexpr size_t kHelloBytes = 64;
 
@@ -101,6 +102,7 @@ enum class HelloStatus : uint16_t {
   kBadLane = 3,        // lane index or count out of range, or other than that of the first lane
   kDuplicateLane = 4,
   kBusy = 5,  // descriptor or memory limit at the acceptor
+  kBadTrafficClass = 6,
 };
 const char* HelloStatusText(HelloStatus status);
 

@@ -1,17 +1,20 @@
 // peer: one of two ranks that talk to each other through the plugin, each on a host of its own.
 //
-// usage: peer FOLDER NAME OTHER [DEVICE]
+// usage: peer FOLDER NAME OTHER [DEVICE [CLASS...]]
 //
-// The ranks share FOLDER and nothing else: each leaves its handle there. Both ways at once they send small, medium and
-// large messages and check every byte. The plugin's log goes to stdout. Exit code 0: all arrived; 1: says what did not.
+// The ranks share FOLDER and nothing else: each leaves its handles there. Both ways at once they send small, medium and
+// large messages and check every byte. With CLASSes there is a communicator of each traffic class, and all of them are
+// busy at the same time. The plugin's log goes to stdout. Exit code 0: all arrived; 1: says what did not.
 //
 // Threads: one; the plugin's besides.
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <cstring>
+#include <algorithm>
 #include <fstream>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -47,18 +50,18 @@ void FindHandle(const Places& places, char* handle) {
   }
 }
 
-Ends Connect(Rank* rank, int device, const Places& places) {
+Ends Connect(Rank* rank, void* context, int device, const Places& places) {
   NetClient& net = rank->net();
   char handle[kHandleBytesMax] = {};
   void* listen = nullptr;
-  TCPX_REQUIRE(net.Listen(rank->context(), device, handle, &listen) == ncclSuccess, LogText());
+  TCPX_REQUIRE(net.Listen(context, device, handle, &listen) == ncclSuccess, LogText());
   LeaveHandle(places, handle);
   FindHandle(places, handle);
   Ends ends;
   const absl::Time deadline = absl::Now() + kHungAfter / 2;
   while (ends.send == nullptr || ends.recv == nullptr) {
     if (ends.send == nullptr) {
-      TCPX_REQUIRE(net.Connect(rank->context(), device, handle, &ends.send) == ncclSuccess, LogText());
+      TCPX_REQUIRE(net.Connect(context, device, handle, &ends.send) == ncclSuccess, LogText());
     }
     if (ends.recv == nullptr) TCPX_REQUIRE(net.Accept(listen, &ends.recv) == ncclSuccess, LogText());
     TCPX_REQUIRE(absl::Now() < deadline, LogText());
@@ -67,23 +70,37 @@ Ends Connect(Rank* rank, int device, const Places& places) {
   return ends;
 }
 
-void Exchange(Rank* rank, const Ends& ends, const Stream::Shape& shape) {
-  Stream send(&rank->net(), Stream::Way::kSend, ends.send, shape);
-  Stream recv(&rank->net(), Stream::Way::kReceive, ends.recv, shape);
-  const absl::Time deadline = absl::Now() + kHungAfter;
-  while (!send.complete() || !recv.complete()) {
-    TCPX_REQUIRE(send.Step() == ncclSuccess && recv.Step() == ncclSuccess, LogText());
-    TCPX_REQUIRE(absl::Now() < deadline, send.finished(), " sent, ", recv.finished(), " received; ", LogText());
+void Exchange(Rank* rank, const std::vector<Ends>& all, const Stream::Shape& shape) {
+  std::vector<std::unique_ptr<Stream>> streams;
+  for (const Ends& ends : all) {
+    streams.push_back(std::make_unique<Stream>(&rank->net(), Stream::Way::kSend, ends.send, shape));
+    streams.push_back(std::make_unique<Stream>(&rank->net(), Stream::Way::kReceive, ends.recv, shape));
   }
-  send.Deregister();
-  recv.Deregister();
+  const auto complete = [](const auto& stream) { return stream->complete(); };
+  const absl::Time deadline = absl::Now() + kHungAfter;
+  while (!std::all_of(streams.begin(), streams.end(), complete)) {
+    for (auto& stream : streams) TCPX_REQUIRE(stream->Step() == ncclSuccess, LogText());
+    TCPX_REQUIRE(absl::Now() < deadline, LogText());
+  }
+  for (auto& stream : streams) stream->Deregister();
 }
 
-void Run(int device, const Places& places) {
+void Run(int device, const Places& places, const std::vector<int>& classes) {
   Rank rank;
-  const Ends ends = Connect(&rank, device, places);
-  for (const Stream::Shape& shape : kShapes) Exchange(&rank, ends, shape);
-  rank.Close(ends);
+  std::vector<void*> contexts;
+  for (int traffic_class : classes) contexts.push_back(rank.NewContext(traffic_class));
+  if (contexts.empty()) contexts.push_back(rank.context());
+  std::vector<Ends> all;
+  for (void* context : contexts) {
+    const size_t i = all.size();
+    all.push_back(
+        Connect(&rank, context, device, {absl::StrCat(places.own_handle, i), absl::StrCat(places.peer_handle, i)}));
+  }
+  for (const Stream::Shape& shape : kShapes) Exchange(&rank, all, shape);
+  for (const Ends& ends : all) rank.Close(ends);
+  for (void* context : contexts) {
+    if (context != rank.context()) TCPX_REQUIRE(rank.net().Finalize(context) == ncclSuccess);
+  }
   rank.Finalize();
   rank.Unload();
   fputs(LogText().c_str(), stdout);
@@ -94,10 +111,13 @@ void Run(int device, const Places& places) {
 }  // namespace tcpx
 
 int main(int argc, char** argv) {
-  if (argc < 4 || argc > 5) {
-    fputs("usage: peer FOLDER NAME OTHER [DEVICE]\n", stderr);
+  if (argc < 4) {
+    fputs("usage: peer FOLDER NAME OTHER [DEVICE [CLASS...]]\n", stderr);
     return 2;
   }
-  tcpx::Run(argc == 5 ? atoi(argv[4]) : 0, {absl::StrCat(argv[1], "/", argv[2]), absl::StrCat(argv[1], "/", argv[3])});
+  std::vector<int> classes;
+  for (int i = 5; i < argc; ++i) classes.push_back(atoi(argv[i]));
+  tcpx::Run(argc > 4 ? atoi(argv[4]) : 0, {absl::StrCat(argv[1], "/", argv[2]), absl::StrCat(argv[1], "/", argv[3])},
+            classes);
   return 0;
 }

@@ -57,9 +57,9 @@ Rank::Rank(int version) {
   TCPX_REQUIRE(net_->Devices(&devices) == ncclSuccess && devices >= 1, devices, " devices");
 }
 
-void* Rank::NewContext() {
+void* Rank::NewContext(int traffic_class) {
   void* context = nullptr;
-  TCPX_REQUIRE(net_->Init(&context, 42, NCCL_NET_TRAFFIC_CLASS_UNDEF, &RecordLog, nullptr) == ncclSuccess);
+  TCPX_REQUIRE(net_->Init(&context, 42, traffic_class, &RecordLog, nullptr) == ncclSuccess);
   return context;
 }
 

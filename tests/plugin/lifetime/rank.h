@@ -35,7 +35,7 @@ class Rank {
   void* context() const { return context_; }
 
   // Another context of the same library.
-  void* NewContext();
+  void* NewContext(int traffic_class = NCCL_NET_TRAFFIC_CLASS_UNDEF);
   // One connection each way with the process at the other end of `peer`, which does the same.
   Ends Connect(Control& peer);
   // Both ends of one connection, in this process.

@@ -76,6 +76,12 @@ TEST(NetBench, CsvAndJsonHoldResults) {
   EXPECT_TRUE(Says(json, "{\"mode\": \"latency\", \"bytes\": 1024, \"connections\": 1,")) << json.output;
 }
 
+TEST(NetBench, TheTableNamesTheTrafficClass) {
+  const Result result = NetBench(Plugin() + kQuick + "--mode latency --traffic-class 184");
+  EXPECT_EQ(result.code, 0) << result.output;
+  EXPECT_TRUE(Says(result, "traffic class")) << result.output;
+}
+
 TEST(NetBench, WrongUsageIsTwo) {
   for (const char* arguments : {"", "--bogus", "--raw --mode nothing", "--plugin"}) {
     const Result result = NetBench(arguments);

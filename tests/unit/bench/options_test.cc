@@ -44,6 +44,12 @@ TEST(ParseOptions, TakesModesVersionsAndLists) {
   EXPECT_EQ(Parsed({"--raw", "--api", "12"}).api_version, 12);
 }
 
+TEST(ParseOptions, TakesATrafficClass) {
+  EXPECT_EQ(Parsed({"--plugin", "p"}).traffic_class, -1);
+  EXPECT_EQ(Parsed({"--plugin", "p", "--traffic-class", "0"}).traffic_class, 0);
+  EXPECT_EQ(Parsed({"--plugin", "p", "--traffic-class=184"}).traffic_class, 184);
+}
+
 TEST(ParseOptions, ListensWithAndWithoutAPort) {
   EXPECT_EQ(Parsed({"--listen"}).port, kDefaultPort);
   EXPECT_EQ(Parsed({"--listen", "5000", "--plugin", "p"}).port, 5000);
@@ -100,6 +106,9 @@ TEST(ParseOptions, RefusesInOneSentence) {
       {"--raw", "--connect", "host:0"},
       {"--raw", "--connect", "host:70000"},
       {"--raw", "--mode", "idle"},
+      {"--raw", "--traffic-class", "1"},
+      {"--plugin", "p", "--traffic-class", "256"},
+      {"--plugin", "p", "--traffic-class", "-1"},
       {"--plugin", "p", "--mode", "allreduce", "--connect", "h"},
       {"--plugin", "p", "--mode", "allreduce,latency"},
       {"--plugin", "p", "--mode", "allreduce", "--ranks", "1"},

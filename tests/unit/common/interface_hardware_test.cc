@@ -130,7 +130,7 @@ TEST_F(HardwareTest, CautionsNameWhatMayNotReachOthers) {
       {"lo", kUp | IFF_LOOPBACK, "127.0.0.1", "this host only"},
       {"docker0", kUp, "172.17.0.1", "docker"},
       {"tun0", kUp, "10.8.0.1", "tunnel"},
-      {"veth1", kUp, "10.9.0.1", ""},
+      {"veth1", kUp, "10.9.0.1", "veth pair"},
   };
   std::vector<Interface> all;
   for (const CautionCase& one : cases) all.push_back({one.name, 0, *SocketAddress::Parse(one.address), one.flags, 0});
@@ -139,7 +139,65 @@ TEST_F(HardwareTest, CautionsNameWhatMayNotReachOthers) {
     const std::string want = cases[i].want;
     EXPECT_EQ(text.empty(), want.empty()) << all[i].name << ": " << text;
     EXPECT_NE(text.find(want), std::string::npos) << all[i].name << ": " << text;
+    EXPECT_EQ(text.find("NCCL_SOCKET_IFNAME") != std::string::npos, !want.empty()) << "what chooses another: " << text;
   }
+}
+
+TEST_F(HardwareTest, ACautionSaysBothOfAVethWithoutARoutableAddress) {
+  const Interface veth = {"veth1", 0, *SocketAddress::Parse("169.254.7.7"), kUp, 0};
+  const std::string text = InterfaceCaution({veth}, veth, sysfs_.root());
+  EXPECT_NE(text.find("veth pair"), std::string::npos) << text;
+  EXPECT_NE(text.find("link-local addresses only"), std::string::npos) << text;
+}
+
+struct SkippedCase {
+  const char* name;
+  unsigned flags;
+  const char* address;
+  const char* want;
+};
+
+// Of a host with a card and all that people wonder about.
+TEST_F(HardwareTest, WhatIsSkippedIsNamedWithItsKindAndTheReason) {
+  const SkippedCase cases[] = {
+      {"eth0", kUp, "10.0.0.1", ""},
+      {"lo", kUp | IFF_LOOPBACK, "127.0.0.1", "lo (loopback, others come first)"},
+      {"docker0", kUp, "172.17.0.1", "docker0 (docker bridge, others come first)"},
+      {"tun0", IFF_UP, "10.8.0.1", "tun0 (tunnel, down)"},
+      {"veth1", kUp, "fe80::1", "veth1 (veth pair, link-local only, no address of NCCL_SOCKET_FAMILY)"},
+      {"bond0", kUp, "169.254.1.1", ""},
+  };
+  std::vector<Interface> all;
+  std::string want;
+  for (const SkippedCase& one : cases) {
+    all.push_back({one.name, 0, *SocketAddress::Parse(one.address), one.flags, 0});
+    if (*one.want != '\0') want += (want.empty() ? "" : ", ") + std::string(one.want);
+  }
+  const InterfaceFilter filter = {"", "AF_INET", ""};
+  EXPECT_EQ(SkippedInterfaces(all, SelectInterfaces(all, filter), filter, sysfs_.root()), want);
+}
+
+TEST_F(HardwareTest, WhatTheVariableLeavesOutIsNamedSo) {
+  std::vector<Interface> all;
+  for (const char* name : {"eth0", "docker0", "veth1"})
+    all.push_back({name, 0, *SocketAddress::Parse("10.0.0.1"), kUp, 0});
+  const auto skipped = [&](const std::string& spec) {
+    const InterfaceFilter filter = {spec, "", ""};
+    return SkippedInterfaces(all, SelectInterfaces(all, filter), filter, sysfs_.root());
+  };
+  EXPECT_EQ(skipped("^docker"), "docker0 (docker bridge, left out by NCCL_SOCKET_IFNAME)");
+  EXPECT_EQ(skipped("=docker0"),
+            "eth0 (physical, left out by NCCL_SOCKET_IFNAME), veth1 (veth pair, left out by NCCL_SOCKET_IFNAME)");
+  EXPECT_EQ(skipped("=eth0,docker0,veth1"), "");
+}
+
+TEST_F(HardwareTest, OfManySkippedOnesSomeAreNamed) {
+  std::vector<Interface> all;
+  for (int i = 0; i < 40; ++i) all.push_back({"veth" + std::to_string(i), 0, *SocketAddress::Parse("10.0.0.1"), 0, 0});
+  const std::string text = SkippedInterfaces(all, {}, {"", "", ""}, sysfs_.root());
+  EXPECT_NE(text.find("veth31 "), std::string::npos) << text;
+  EXPECT_EQ(text.find("veth32 "), std::string::npos) << text;
+  EXPECT_NE(text.find("and 8 more"), std::string::npos) << text;
 }
 
 }  // namespace

@@ -134,6 +134,7 @@ TEST(ParamsTest, ReadsValues) {
       {"TCPX_SPIN_US", "200", [](const Options& o) { return o.spin_ns == 200 * kMicrosecond; }},
       {"TCPX_TRAFFIC_CLASS", "0x68", [](const Options& o) { return o.traffic_class == 0x68; }},
       {"TCPX_TRAFFIC_CLASS", "0", [](const Options& o) { return o.traffic_class == 0; }},
+      {"TCPX_TRAFFIC_CLASS_MAP", "0:cs1,2:46", [](const Options& o) { return o.traffic_class_map == "0:cs1,2:46"; }},
       {"NCCL_SOCKET_IFNAME", "^docker,lo", [](const Options& o) { return o.ifname == "^docker,lo"; }},
       {"NCCL_SOCKET_FAMILY", "AF_INET6", [](const Options& o) { return o.family == "AF_INET6"; }},
       {"NCCL_COMM_ID", "10.0.0.1:1", [](const Options& o) { return o.comm_id == "10.0.0.1:1"; }},
@@ -193,6 +194,8 @@ TEST(ParamsTest, ABadValueKeepsTheDefaultAndSaysSo) {
       {"TCPX_OPTIONAL_RECV_COMPLETION", "2", "0 or 1", "1"},
       {"TCPX_ZEROCOPY", "1", "auto, on or off", "auto"},
       {"TCPX_TRAFFIC_CLASS", "256", "unset (-1) or 0 to 255", "unset"},
+      {"TCPX_TRAFFIC_CLASS_MAP", "0:cs8", "a list like 0:cs1,1:af21,2:46", "empty"},
+      {"TCPX_TRAFFIC_CLASS_MAP", "0:cs1,0:cs2", "each once", "empty"},
   };
   for (const BadCase& one : cases) {
     const Loaded loaded = Load({{one.name, one.text}});

@@ -110,6 +110,14 @@ TEST(SocketTest, TrafficClassMarksBothHeadersOfAnIpv6Socket) {
   EXPECT_EQ(IntOption(v6->get(), IPPROTO_IP, IP_TOS), 0x68);
 }
 
+TEST(SocketTest, PriorityIsSet) {
+  OwnedFd fd = NewSocket();
+  EXPECT_TRUE(SetPriority(fd.get(), 5).ok());
+  EXPECT_EQ(IntOption(fd.get(), SOL_SOCKET, SO_PRIORITY), 5);
+  const absl::Status closed = SetPriority(-1, 5);
+  EXPECT_TRUE(absl::StrContains(closed.message(), "SO_PRIORITY to 5")) << closed;
+}
+
 TEST(SocketTest, BuffersAreSetLeftAloneOrReportedAsCapped) {
   OwnedFd fd = NewSocket();
   const int send_before = IntOption(fd.get(), SOL_SOCKET, SO_SNDBUF);
