@@ -2,6 +2,8 @@
 //
 // usage: peer FOLDER NAME OTHER [DEVICE]
 //
+// A device such as 0+1 is one that makeVDevice makes of these two first.
+//
 // The ranks share FOLDER and nothing else: each leaves its handle there. Both ways at once they send small, medium and
 // large messages and check every byte. The plugin's log goes to stdout. Exit code 0: all arrived; 1: says what did not.
 //
@@ -12,8 +14,10 @@
 #include <cstring>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "tests/plugin/lifetime/processes.h"
 #include "tests/plugin/lifetime/rank.h"
@@ -79,9 +83,20 @@ void Exchange(Rank* rank, const Ends& ends, const Stream::Shape& shape) {
   recv.Deregister();
 }
 
-void Run(int device, const Places& places) {
+int FindDevice(Rank* rank, const std::string& name) {
+  const std::vector<std::string> parts = absl::StrSplit(name, '+');
+  if (parts.size() == 1) return atoi(name.c_str());
+  ncclNetVDeviceProps_v12_t children = {};
+  for (const std::string& part : parts) children.devs[children.ndevs++] = atoi(part.c_str());
+  int device = -1;
+  const ncclResult_t result = rank->net().MakeVDevice(&device, children);
+  TCPX_REQUIRE(result == ncclSuccess, "makeVDevice says ", static_cast<int>(result), "; ", LogText());
+  return device;
+}
+
+void Run(const std::string& device, const Places& places) {
   Rank rank;
-  const Ends ends = Connect(&rank, device, places);
+  const Ends ends = Connect(&rank, FindDevice(&rank, device), places);
   for (const Stream::Shape& shape : kShapes) Exchange(&rank, ends, shape);
   rank.Close(ends);
   rank.Finalize();
@@ -98,6 +113,6 @@ int main(int argc, char** argv) {
     fputs("usage: peer FOLDER NAME OTHER [DEVICE]\n", stderr);
     return 2;
   }
-  tcpx::Run(argc == 5 ? atoi(argv[4]) : 0, {absl::StrCat(argv[1], "/", argv[2]), absl::StrCat(argv[1], "/", argv[3])});
+  tcpx::Run(argc == 5 ? argv[4] : "0", {absl::StrCat(argv[1], "/", argv[2]), absl::StrCat(argv[1], "/", argv[3])});
   return 0;
 }
