@@ -191,7 +191,7 @@ void Dialler::Lane::DecodeArrived() {
     wrong = DecodeAnswerNics(bytes_ + kAnswerFixedBytes, nics_, &answer_);
   }
   if (wrong != nullptr) {
-    GiveUp(absl::UnavailableError(absl::StrCat("the answer is ", wrong)));
+    GiveUp(absl::UnavailableError(absl::StrCat("the answer makes no sense: ", wrong)));
   } else {
     Answered();
   }
