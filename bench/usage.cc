@@ -34,6 +34,7 @@ what to measure
   --ranks N              processes of allreduce (default 2)
   --seconds N            length of idle (default 10)
   Flows of limited rate, between two network namespaces: bench/shaped.sh --flows-shaped SPEC (its --help tells more).
+  Several links, fused to one device: bench/fused.sh --links RATES.
 
 how to measure
   --phase near|far|any   keep samples taken while the two CPUs are near each other (default), far, or do not look
