@@ -36,6 +36,7 @@ what to measure
   --seconds N            length of idle (default 10)
   Flows of limited rate, between two network namespaces: bench/shaped.sh --flows-shaped SPEC (its --help tells more).
   Two traffic classes on one congested link: bench/qos.sh.
+  Several links, fused to one device: bench/fused.sh --links RATES.
 
 how to measure
   --phase near|far|any   keep samples taken while the two CPUs are near each other (default), far, or do not look

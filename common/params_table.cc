@@ -28,6 +28,15 @@ constexpr Parameter kParameters[] = {
     {"NCCL_COMM_ID", ParameterKind::kText, &Options::comm_id, 0, 0, kNoSpecial, kEffective,
      "NCCL's rendezvous address. Here only a hint: without NCCL_SOCKET_IFNAME an interface in its subnet is "
      "preferred."},
+    {"TCPX_FUSE", ParameterKind::kText, &Options::fuse, 0, 0, kNoSpecial, kEffective,
+     "Interfaces that become one device, whose connections spread over all of them: `eth1+eth2`, or several groups, "
+     "`eth1+eth2,eth3+eth4`; up to 8 interfaces each, exact names, among those that NCCL_SOCKET_IFNAME chooses. The "
+     "fused device is listed instead of its members, because beside it they would be loaded twice; name and speed are "
+     "those of the members together. Each connection has lanes on every member, more on a faster one, and how much a "
+     "lane carries follows its pace; the peer may have another number of interfaces. Where members share a subnet, set "
+     "the sysctls net.ipv4.conf.all.arp_ignore=1, arp_announce=2 and rp_filter=2, so that each answers for its own "
+     "address only. NCCL fuses by itself what is close on the PCI bus (NCCL_NET_MERGE_LEVEL, NCCL 2.28 and later); use "
+     "this for older releases and for virtual interfaces."},
     {"TCPX_LANES",
      ParameterKind::kCount,
      &Options::lanes,
@@ -37,7 +46,8 @@ constexpr Parameter kParameters[] = {
      kEffective,
      "TCP sockets of one connection, lane 0 included. Lane 0 carries the express messages and the others the bulk; a "
      "single lane carries both. More lanes help where one flow can't fill the link (a limit per flow, hashing over "
-     "several paths); each costs a socket and its buffers. Overrides the product of the two NCCL variables below."},
+     "several paths); each costs a socket and its buffers. A fused device has at least lane 0 and one lane for each "
+     "interface. Overrides the product of the two NCCL variables below."},
     {"NCCL_SOCKET_NTHREADS",
      ParameterKind::kCount,
      &Options::socket_nthreads,

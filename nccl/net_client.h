@@ -37,6 +37,8 @@ class NetClient {
   virtual ncclResult_t Finalize(void* ctx) = 0;  // before v11: success, nothing called
   virtual ncclResult_t Devices(int* count) = 0;
   virtual ncclResult_t GetProperties(int dev, ncclNetProperties_v12_t* props) = 0;
+  // Where the table has none (and before v11): ncclInvalidUsage, nothing called.
+  virtual ncclResult_t MakeVDevice(int* dev, const ncclNetVDeviceProps_v12_t& props) = 0;
   virtual ncclResult_t Listen(void* ctx, int dev, void* handle, void** listen_comm) = 0;
   virtual ncclResult_t Connect(void* ctx, int dev, void* handle, void** send_comm) = 0;
   virtual ncclResult_t Accept(void* listen_comm, void** recv_comm) = 0;

@@ -63,6 +63,12 @@ class TableClient final : public NetClient {
     return Widen(table_.getProperties, dev, props);
   }
 
+  ncclResult_t MakeVDevice([[maybe_unused]] int* dev,
+                           [[maybe_unused]] const ncclNetVDeviceProps_v12_t& props) override {
+    if constexpr (kVersion >= 11) return Narrow(table_.makeVDevice, dev, props);
+    return ncclInvalidUsage;
+  }
+
   ncclResult_t Listen([[maybe_unused]] void* ctx, int dev, void* handle, void** listen_comm) override {
     if constexpr (kVersion >= 11) return table_.listen(ctx, dev, handle, listen_comm);
     if constexpr (kVersion < 11) return table_.listen(dev, handle, listen_comm);
@@ -160,6 +166,15 @@ class TableClient final : public NetClient {
     WidenCommon(in, out);
     WidenDevice(in, dev, out);
     return ncclSuccess;
+  }
+
+  template <class Props>
+  static ncclResult_t Narrow(ncclResult_t (*make)(int*, Props*), int* dev, const ncclNetVDeviceProps_v12_t& wide) {
+    Props props = {};
+    if (make == nullptr || wide.ndevs > static_cast<int>(std::size(props.devs))) return ncclInvalidUsage;
+    props.ndevs = wide.ndevs;
+    for (int i = 0; i < wide.ndevs; ++i) props.devs[i] = wide.devs[i];
+    return make(dev, &props);
   }
 
   template <class Props>

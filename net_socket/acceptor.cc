@@ -14,12 +14,11 @@
 #include "common/status.h"
 #include "common/traffic_class.h"
 #include "net_socket/lane_socket.h"
+#include "net_socket/nic_socket.h"
 
 namespace tcpx {
 namespace {
 
-// As NCCL's listening sockets; the kernel cuts it to net.core.somaxconn.
-constexpr int kBacklog = 16384;
 // Strangers that may be silent at the same time; beyond, the oldest goes. Too low: a burst of real peers is cut; too
 // high: descriptors run out.
 constexpr size_t kGreetingsMax = 4096;
@@ -130,21 +129,30 @@ Acceptor::Acceptor(Runtime* runtime) : runtime_(runtime) {}
 
 Acceptor::~Acceptor() = default;
 
-absl::StatusOr<OwnedFd> Acceptor::OpenSocket(const Device& device) {
-  SocketAddress address = device.interface.address;
-  auto fd = StreamSocket(address.family());
-  if (!fd.ok()) return fd.status();
-  const PortRange& range = runtime_->options.port_range;
-  for (int port = range.low; port <= range.high; ++port) {
-    address.set_port(static_cast<uint16_t>(port));
-    if (bind(fd->get(), address.sockaddr(), address.length()) == 0) {
-      if (listen(fd->get(), kBacklog) == 0) return fd;
-      return ErrnoStatus(errno, "listen on " + address.ToString());
-    }
-    if (errno != EADDRINUSE || port == range.high) break;
+void Acceptor::Watch(OwnedFd fd) {
+  auto listener = std::make_shared<std::unique_ptr<Listener>>(std::make_unique<Listener>(this, std::move(fd)));
+  runtime_->reactor.Post([this, listener] {
+    Listener* raw = listener->get();
+    listeners_.push_back(std::move(*listener));
+    absl::Status watched = runtime_->reactor.WatchInLoop(raw->fd(), EPOLLIN, raw);
+    if (!watched.ok()) TCPX_WARN("the listening socket can't be watched: %s", std::string(watched.message()));
+  });
+}
+
+absl::StatusOr<std::vector<PeerNic>> Acceptor::OpenDoors(const Device& device) {
+  std::vector<PeerNic> doors;
+  std::vector<OwnedFd> fds;
+  for (const Nic& nic : device.nics) {
+    auto fd = ListenOnNic(nic, device.fused(), runtime_->options.port_range);
+    if (!fd.ok()) return fd.status();
+    auto address = LocalAddress(fd->get());
+    if (!address.ok()) return address.status();
+    doors.push_back({*address, static_cast<uint32_t>(nic.hardware.speed_mbps)});
+    fds.push_back(*std::move(fd));
+    TCPX_INFO("device %d: listens on %s", device.index, address->ToString());
   }
-  return ErrnoStatus(errno,
-                     "bind to " + address.ToString() + (range.any() ? "" : " (TCPX_PORT_RANGE has no free port)"));
+  for (OwnedFd& fd : fds) Watch(std::move(fd));
+  return doors;
 }
 
 absl::StatusOr<std::shared_ptr<Listening>> Acceptor::Listen(const Device& device, uint64_t comm_id, LogSink log,
@@ -156,23 +164,15 @@ absl::StatusOr<std::shared_ptr<Listening>> Acceptor::Listen(const Device& device
   listening->log = log;
   listening->device = device.index;
   std::lock_guard<std::mutex> lock(mutex_);
-  auto known = addresses_.find(device.index);
-  if (known == addresses_.end()) {
-    auto fd = OpenSocket(device);
-    if (!fd.ok()) return fd.status();
-    auto address = LocalAddress(fd->get());
-    if (!address.ok()) return address.status();
-    known = addresses_.emplace(device.index, *address).first;
-    TCPX_INFO("device %d: listens on %s", device.index, address->ToString());
-    auto listener = std::make_shared<std::unique_ptr<Listener>>(std::make_unique<Listener>(this, *std::move(fd)));
-    runtime_->reactor.Post([this, listener] {
-      Listener* raw = listener->get();
-      listeners_.push_back(std::move(*listener));
-      absl::Status watched = runtime_->reactor.WatchInLoop(raw->fd(), EPOLLIN, raw);
-      if (!watched.ok()) TCPX_WARN("the listening socket can't be watched: %s", std::string(watched.message()));
-    });
+  auto known = doors_.find(device.index);
+  if (known == doors_.end()) {
+    auto doors = OpenDoors(device);
+    if (!doors.ok()) return doors.status();
+    known = doors_.emplace(device.index, *std::move(doors)).first;
   }
-  handle->address = known->second;
+  listening->nics = known->second;
+  handle->address = listening->nics[0].address;
+  handle->nics = static_cast<uint16_t>(listening->nics.size());
   handle->ticket = listening->ticket;
   listenings_[listening->ticket] = listening;
   return listening;
@@ -283,6 +283,7 @@ void Acceptor::GreetedInLoop(Greeting* greeting) {
   answer.status = AdmitInLoop(hello, &pending);
   // Before the answer, which bears the traffic class.
   if (pending != nullptr) ConfigureInLoop(greeting->fd.get(), hello);
+  if (pending != nullptr && hello.lane == 0) answer.nics = pending->listening->nics;
   char bytes[kAnswerBytesMax];
   const size_t length = EncodeAnswer(answer, bytes);
   // A fresh socket has room for an answer.

@@ -1,7 +1,7 @@
-// acceptor.h: the listening sockets, one per device and process, and the hellos of those who dial them.
+// acceptor.h: the listening sockets, one per interface of a device and process, and the hellos of those who dial them.
 //
-// Purpose: every listen of a device shares one socket; its ticket, carried in the handle, tells whose peer a dialler
-// is. All
+// Purpose: every listen of a device shares its socket (a fused device has one on each interface); its ticket, carried
+// in the handle, tells whose peer a dialler is. All
 //          waiting for peers happens in the reactor; accept only looks whether a connection is complete.
 //
 // Threads: Listen, Accept and CloseListen from any; Close before the reactor stops; the rest in the reactor.
@@ -38,6 +38,7 @@ struct Listening {
   uint64_t comm_id = 0;
   LogSink log = nullptr;
   int device = 0;
+  std::vector<PeerNic> nics;  // where the device listens
 
   std::atomic<int> ready_count{0};
   std::mutex mutex;
@@ -67,7 +68,9 @@ class Acceptor {
   class Greeting;
   struct Pending;
 
-  absl::StatusOr<OwnedFd> OpenSocket(const Device& device);
+  // Opens what the device listens on.
+  absl::StatusOr<std::vector<PeerNic>> OpenDoors(const Device& device);
+  void Watch(OwnedFd fd);
   void ConfigureInLoop(int fd, const Hello& hello);
   void GreetedInLoop(Greeting* greeting);
   HelloStatus AdmitInLoop(const Hello& hello, Pending** pending);
@@ -78,7 +81,7 @@ class Acceptor {
 
   Runtime* const runtime_;
   std::mutex mutex_;
-  std::map<int, SocketAddress> addresses_;                              // by device; under mutex_
+  std::map<int, std::vector<PeerNic>> doors_;                           // by device; under mutex_
   absl::flat_hash_map<Ticket, std::shared_ptr<Listening>> listenings_;  // under mutex_
 
   // In the reactor.

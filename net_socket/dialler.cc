@@ -1,7 +1,6 @@
 #include "net_socket/dialler.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -15,7 +14,9 @@
 #include "common/socket.h"
 #include "common/status.h"
 #include "common/traffic_class.h"
+#include "net_socket/lane_plan.h"
 #include "net_socket/lane_socket.h"
+#include "net_socket/nic_socket.h"
 
 namespace tcpx {
 
@@ -26,7 +27,7 @@ class Dialler::Dial {
   ~Dial();
 
   void StartInLoop();
-  void LaneAnswered(int lane);
+  void LaneAnswered(const Lane& lane);
   // Ends the dial; it is destroyed soon after.
   void Finish(absl::Status status);
   bool finished() const { return finished_; }
@@ -37,6 +38,7 @@ class Dialler::Dial {
 
  private:
   std::unique_ptr<SendComm> MakeComm();
+  void DialOthers(const Answer& answer);
 
   Dialler* const dialler_;
   const uint64_t key_;
@@ -54,32 +56,41 @@ class Dialler::Lane final : public Reactor::Handler {
   Lane(Dial* dial, int index) : dial_(dial), index_(index) {}
   ~Lane() override { Drop(); }
 
-  void DialInLoop();
+  void DialInLoop(const LanePath& path) {
+    path_ = path;
+    DialInLoop();
+  }
   void OnEvents(uint32_t events) override;
   LaneSocket TakeSocket();
+  int index() const { return index_; }
+  const LanePath& path() const { return path_; }
+  const Answer& answer() const { return answer_; }
 
  private:
   enum class Step { kIdle, kDialling, kGreeting, kAnswered };
 
+  void DialInLoop();
   absl::Status Open();
-  absl::Status Bind(int fd);
   void Dialled();
   void ReadAnswer();
   void DecodeArrived();
   void Answered();
   void Retry(absl::Status why);
+  // Ends the dial with what this lane met.
+  void GiveUp(const absl::Status& why);
   void Drop();
   void SetDeadline(int64_t after_ns);
   Reactor& reactor() { return dial_->runtime()->reactor; }
 
   Dial* const dial_;
   const int index_;
+  LanePath path_;
   Step step_ = Step::kIdle;
   OwnedFd fd_;
   Reactor::TimerId timer_{0, 0};
   int attempts_ = 0;
   Answer answer_;
-  int addresses_ = -1;  // that follow the fixed part; -1: not known yet
+  int nics_ = -1;  // that follow the fixed part; -1: not known yet
   size_t have_ = 0;
   char bytes_[kAnswerBytesMax];
 };
@@ -92,42 +103,22 @@ void Dialler::Lane::SetDeadline(int64_t after_ns) {
   });
 }
 
-absl::Status Dialler::Lane::Bind(int fd) {
-  const Device& device = *dial_->request().device;
-  SocketAddress local = device.interface.address;
-  if (local.family() != dial_->request().handle.address.family()) {
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "the peer's address %s is of another family than %s of %s: set NCCL_SOCKET_FAMILY alike on all ranks",
-        dial_->request().handle.address.ToString(), local.HostString(), device.interface.name));
-  }
-  const int one = 1;
-  setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof(one));  // Linux 4.2; the port is chosen by connect.
-  local.set_port(0);
-  if (bind(fd, local.sockaddr(), local.length()) != 0)
-    return ErrnoStatus(errno, absl::StrCat("bind to ", local.HostString()));
-  if (!dial_->request().same_host && !local.IsLoopback()) {
-    const absl::Status bound = BindToDevice(fd, device.interface.name);
-    if (!bound.ok()) TCPX_TRACE("%s; routing decides", std::string(bound.message()));
-  }
-  return absl::OkStatus();
-}
-
 absl::Status Dialler::Lane::Open() {
   const DialRequest& request = dial_->request();
-  auto fd = StreamSocket(request.handle.address.family());
+  SocketAddress peer = path_.peer;
+  auto fd = StreamSocket(peer.family());
   if (!fd.ok()) return fd.status();
   fd_ = *std::move(fd);
   LaneTraits traits;
-  traits.family = request.handle.address.family();
+  traits.family = peer.family();
   traits.bulk = index_ > 0;
   traits.same_host = request.same_host;
   traits.traffic_class = request.traffic_class;
   traits.notes = dial_->runtime()->lane_notes;
   ConfigureLane(fd_.get(), dial_->runtime()->options, traits);
-  absl::Status bound = Bind(fd_.get());
+  absl::Status bound = BindToNic(fd_.get(), *path_.nic, peer, request.same_host);
   if (!bound.ok()) return bound;
-  SocketAddress peer = request.handle.address;
-  if (peer.IsLinkLocal()) peer.set_scope(request.device->interface.index);
+  if (peer.IsLinkLocal()) peer.set_scope(path_.nic->interface.index);
   if (connect(fd_.get(), peer.sockaddr(), peer.length()) != 0 && errno != EINPROGRESS)
     return ErrnoStatus(errno, "connect");
   return absl::OkStatus();
@@ -136,7 +127,7 @@ absl::Status Dialler::Lane::Open() {
 void Dialler::Lane::DialInLoop() {
   step_ = Step::kDialling;
   have_ = 0;
-  addresses_ = -1;
+  nics_ = -1;
   absl::Status opened = Open();
   if (opened.ok()) opened = reactor().WatchInLoop(fd_.get(), EPOLLOUT, this);
   if (!opened.ok()) {
@@ -181,9 +172,7 @@ void Dialler::Lane::Dialled() {
 
 void Dialler::Lane::ReadAnswer() {
   // Never a byte more than the answer: what follows belongs to the comm.
-  const size_t want = addresses_ < 0
-                          ? kAnswerFixedBytes
-                          : kAnswerFixedBytes + static_cast<size_t>(addresses_) * SocketAddress::kEncodedBytes;
+  const size_t want = kAnswerFixedBytes + (nics_ < 0 ? 0 : static_cast<size_t>(nics_) * kPeerNicBytes);
   const ssize_t got = recv(fd_.get(), bytes_ + have_, want - have_, MSG_DONTWAIT);
   if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return;
   if (got <= 0) {
@@ -196,15 +185,18 @@ void Dialler::Lane::ReadAnswer() {
 }
 
 void Dialler::Lane::DecodeArrived() {
-  if (addresses_ < 0) {
-    if (const char* wrong = DecodeAnswer(bytes_, &answer_, &addresses_)) {
-      dial_->Finish(absl::UnavailableError(absl::StrCat("the answer is ", wrong)));
-      return;
-    }
-    if (addresses_ > 0) return;
+  const char* wrong = nullptr;
+  if (nics_ < 0) {
+    wrong = DecodeAnswer(bytes_, &answer_, &nics_);
+    if (wrong == nullptr && nics_ > 0) return;
+  } else {
+    wrong = DecodeAnswerNics(bytes_ + kAnswerFixedBytes, nics_, &answer_);
   }
-  DecodeAnswerAddresses(bytes_ + kAnswerFixedBytes, addresses_, &answer_);
-  Answered();
+  if (wrong != nullptr) {
+    GiveUp(absl::UnavailableError(absl::StrCat("the answer makes no sense: ", wrong)));
+  } else {
+    Answered();
+  }
 }
 
 void Dialler::Lane::Answered() {
@@ -214,23 +206,35 @@ void Dialler::Lane::Answered() {
     return;
   }
   if (answer_.status != HelloStatus::kAccepted) {
-    dial_->Finish(absl::UnavailableError(HelloStatusText(answer_.status)));
+    GiveUp(absl::UnavailableError(HelloStatusText(answer_.status)));
+    return;
+  }
+  absl::Status sane = CheckPeerNics(dial_->request().handle.address, answer_.nics);
+  if (!sane.ok()) {
+    GiveUp(sane);
     return;
   }
   reactor().UnwatchInLoop(fd_.get());
   step_ = Step::kAnswered;
-  dial_->LaneAnswered(index_);
+  dial_->LaneAnswered(*this);
 }
 
 void Dialler::Lane::Retry(absl::Status why) {
   Drop();
   const Options& options = dial_->runtime()->options;
   if (!absl::IsUnavailable(why) || attempts_ >= options.retry_count) {
-    dial_->Finish(why);
+    GiveUp(why);
     return;
   }
   ++attempts_;
   timer_ = reactor().AddTimerInLoop(MonotonicNanos() + attempts_ * options.retry_sleep_ns, [this] { DialInLoop(); });
+}
+
+void Dialler::Lane::GiveUp(const absl::Status& why) {
+  const Interface& interface = path_.nic->interface;
+  dial_->Finish(
+      absl::Status(why.code(), absl::StrFormat("connect to %s through %s (%s): %s", path_.peer.ToString(),
+                                               interface.name, interface.address.HostString(), why.message())));
 }
 
 void Dialler::Lane::Drop() {
@@ -261,14 +265,20 @@ void Dialler::Dial::StartInLoop() {
     return;
   }
   for (int i = 0; i < request_.lanes; ++i) lanes_.push_back(std::make_unique<Lane>(this, i));
-  lanes_[0]->DialInLoop();
+  const SocketAddress& peer = request_.handle.address;
+  lanes_[0]->DialInLoop({&NicTowards(request_.device->nics, peer), peer});
 }
 
-void Dialler::Dial::LaneAnswered(int lane) {
-  if (lane == 0) {
-    for (size_t i = 1; i < lanes_.size() && !finished_; ++i) lanes_[i]->DialInLoop();
-  }
+void Dialler::Dial::LaneAnswered(const Lane& lane) {
+  if (lane.index() == 0) DialOthers(lane.answer());
   if (++answered_ == request_.lanes && !finished_) Finish(absl::OkStatus());
+}
+
+void Dialler::Dial::DialOthers(const Answer& answer) {
+  std::vector<PeerNic> peers = answer.nics;
+  if (peers.empty()) peers.push_back({request_.handle.address, 0});
+  const std::vector<LanePath> paths = PlanLanes(request_.device->nics, peers, request_.lanes - 1);
+  for (size_t i = 1; i < lanes_.size() && !finished_; ++i) lanes_[i]->DialInLoop(paths[i - 1]);
 }
 
 std::unique_ptr<SendComm> Dialler::Dial::MakeComm() {
@@ -284,6 +294,11 @@ std::unique_ptr<SendComm> Dialler::Dial::MakeComm() {
   TCPX_INFO_TO(setup.log, "comm %x send device %d: %d lanes, %s to %s%s", setup.comm_id, setup.device,
                static_cast<int>(setup.lanes.size()), setup.lanes[0].local.ToString(), setup.lanes[0].peer.ToString(),
                TrafficClassSuffix(request_.traffic_class));
+  for (size_t i = 1; i < lanes_.size() && (request_.device->fused() || request_.handle.nics > 1); ++i) {
+    TCPX_INFO_TO(setup.log, "comm %x send device %d: lane %d through %s, %s to %s", setup.comm_id, setup.device,
+                 static_cast<int>(i), lanes_[i]->path().nic->interface.name, setup.lanes[i].local.ToString(),
+                 setup.lanes[i].peer.ToString());
+  }
   return std::make_unique<SendComm>(std::move(setup));
 }
 
@@ -294,10 +309,6 @@ void Dialler::Dial::Finish(absl::Status status) {
   if (status.ok()) {
     comm = MakeComm();
   } else {
-    status =
-        absl::Status(status.code(), absl::StrFormat("connect to %s through %s (%s): %s",
-                                                    request_.handle.address.ToString(), request_.device->interface.name,
-                                                    request_.device->interface.address.HostString(), status.message()));
     TCPX_WARN_TO(request_.log, "%s", std::string(status.message()));
   }
   {

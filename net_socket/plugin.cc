@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/log.h"
+#include "net_socket/lane_plan.h"
 #include "net_socket/receive_comm.h"
 #include "net_socket/send_comm.h"
 
@@ -20,12 +21,6 @@ absl::Status Told(absl::Status status) {
 }
 
 }  // namespace
-
-int LanesFor(const Options& options, int speed_mbps, bool same_host) {
-  if (options.lanes > 0) return options.lanes;
-  if (same_host) return 1;
-  return 1 + std::clamp((speed_mbps + 9999) / 10000, 1, 8);
-}
 
 Plugin::~Plugin() = default;
 
@@ -121,8 +116,14 @@ absl::StatusOr<DeviceProperties> Plugin::GetProperties(int device) {
   return Devices().Properties(device);
 }
 
-absl::StatusOr<int> Plugin::MakeVirtualDevice(absl::Span<const int>) {
-  return absl::InvalidArgumentError("tcpx does not fuse devices");
+absl::StatusOr<int> Plugin::MakeVirtualDevice(absl::Span<const int> children) {
+  absl::Status usable = Usable();
+  if (!usable.ok()) return usable;
+  std::lock_guard<std::mutex> lock(mutex_);
+  auto made = Devices().Fuse(children);
+  // No warning: NCCL offers what it could merge without being asked to, and goes on.
+  if (!made.ok()) TCPX_INFO("makeVDevice: %s", std::string(made.status().message()));
+  return made;
 }
 
 absl::StatusOr<Transport*> Plugin::Use(Context* context) {
@@ -219,7 +220,7 @@ absl::StatusOr<uint64_t> Plugin::StartDial(Context* context, int device, const v
   request.comm_id = context->options.comm_id;
   request.log = context->options.log;
   request.same_host = (*transport)->IsLocal(request.handle.address);
-  request.lanes = LanesFor(options_, request.device->hardware.speed_mbps, request.same_host);
+  request.lanes = LanesFor(options_, request.device->nics, request.handle.nics, request.same_host);
   auto key = (*transport)->dialler().Start(request);
   if (key.ok()) {
     context->dials.insert(*key);

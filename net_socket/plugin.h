@@ -109,10 +109,6 @@ class Plugin final : public PluginApi {
   bool unloading_ = false;
 };
 
-// How many lanes to a peer: the parameters' number, else one on the same host and, across the network, lane 0 and one
-// bulk lane per 10 Gbit/s of the device (about what one flow gets in public clouds), at most 8.
-int LanesFor(const Options& options, int speed_mbps, bool same_host);
-
 }  // namespace tcpx
 
 #endif  // TCPX_NET_SOCKET_PLUGIN_H_

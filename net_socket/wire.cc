@@ -63,6 +63,7 @@ void EncodeHandle(const Handle& handle, char* out) {
   std::memset(out, 0, kHandleUsedBytes);
   Put<uint32_t>(out, kHandleMagic);
   Put<uint16_t>(out + 4, kWireVersion);
+  Put<uint16_t>(out + 6, handle.nics);
   handle.address.Encode(out + 8);
   std::memcpy(out + 32, handle.ticket.data(), handle.ticket.size());
 }
@@ -74,6 +75,8 @@ const char* DecodeHandle(const char* in, Handle* handle) {
   auto address = SocketAddress::Decode(in + 8);
   if (!address.ok() || address->port() == 0) return "handle holds no address";
   handle->address = *address;
+  handle->nics = Get<uint16_t>(in + 6);
+  if (handle->nics < 1 || handle->nics > kPeerNicsMax) return "handle holds a senseless number of interfaces";
   std::memcpy(handle->ticket.data(), in + 32, handle->ticket.size());
   return nullptr;
 }
@@ -125,37 +128,43 @@ const char* HelloStatusText(HelloStatus status) {
 }
 
 size_t EncodeAnswer(const Answer& answer, char* out) {
-  const size_t count = answer.addresses.size();
-  std::memset(out, 0, kAnswerFixedBytes);
+  const size_t count = answer.nics.size();
+  std::memset(out, 0, kAnswerFixedBytes + count * kPeerNicBytes);
   Put<uint32_t>(out, kAnswerMagic);
   Put<uint16_t>(out + 4, answer.version);
   Put<uint16_t>(out + 6, static_cast<uint16_t>(answer.status));
   Put<uint32_t>(out + 8, answer.max_receives);
   Put<uint32_t>(out + 12, static_cast<uint32_t>(count));
   Put<uint64_t>(out + 16, answer.features);
-  for (size_t i = 0; i < count; ++i) {
-    answer.addresses[i].Encode(out + kAnswerFixedBytes + i * SocketAddress::kEncodedBytes);
+  char* at = out + kAnswerFixedBytes;
+  for (const PeerNic& nic : answer.nics) {
+    nic.address.Encode(at);
+    Put<uint32_t>(at + SocketAddress::kEncodedBytes, nic.speed_mbps);
+    at += kPeerNicBytes;
   }
-  return kAnswerFixedBytes + count * SocketAddress::kEncodedBytes;
+  return static_cast<size_t>(at - out);
 }
 
-const char* DecodeAnswer(const char* in, Answer* answer, int* addresses) {
+const char* DecodeAnswer(const char* in, Answer* answer, int* nics) {
   if (Get<uint32_t>(in) != kAnswerMagic) return "not a tcpx peer";
   answer->version = Get<uint16_t>(in + 4);
   answer->status = static_cast<HelloStatus>(Get<uint16_t>(in + 6));
   answer->max_receives = Get<uint32_t>(in + 8);
   const uint32_t count = Get<uint32_t>(in + 12);
   answer->features = Get<uint64_t>(in + 16);
-  if (count > kAddressesMax) return "more addresses than a device can have";
-  *addresses = static_cast<int>(count);
+  if (count > kPeerNicsMax) return "more interfaces than a device can have";
+  *nics = static_cast<int>(count);
   return nullptr;
 }
 
-void DecodeAnswerAddresses(const char* in, int count, Answer* answer) {
-  for (int i = 0; i < count; ++i) {
-    auto address = SocketAddress::Decode(in + i * SocketAddress::kEncodedBytes);
-    if (address.ok()) answer->addresses.push_back(*address);
+const char* DecodeAnswerNics(const char* in, int count, Answer* answer) {
+  answer->nics.clear();
+  for (int i = 0; i < count; ++i, in += kPeerNicBytes) {
+    auto address = SocketAddress::Decode(in);
+    if (!address.ok() || address->port() == 0) return "an interface without an address";
+    answer->nics.push_back({*address, Get<uint32_t>(in + SocketAddress::kEncodedBytes)});
   }
+  return nullptr;
 }
 
 }  // namespace tcpx

@@ -34,8 +34,8 @@ inline constexpr size_t kChunkBytesMax = size_t{1} << 30;
 inline constexpr uint32_t kRecordBytesMax = 64 * 1024;
 // Most lanes of a connection: as NCCL's sockets per connection (NCCL_SOCKET_NTHREADS x NCCL_NSOCKS_PERTHREAD <= 64).
 inline constexpr int kLanesMax = 64;
-// Most addresses in an answer: the children of a virtual device, NCCL_NET_MAX_DEVS_PER_NIC of v12.
-inline constexpr int kAddressesMax = 8;
+// Most interfaces of one device: the children of a virtual one, NCCL_NET_MAX_DEVS_PER_NIC of v12.
+inline constexpr int kPeerNicsMax = 8;
 
 enum class FrameKind : uint8_t {
   kChunk = 1,         // a part of a message, payload follows
@@ -69,6 +69,7 @@ using Ticket = std::array<uint8_t, 16>;
 struct Handle {
   SocketAddress address;
   Ticket ticket{};
+  uint16_t nics = 1;  // interfaces of the device that listens: 1 to kPeerNicsMax; the answer has their addresses
 };
 inline constexpr size_t kHandleUsedBytes = 48;
 // Where connect keeps its key, in the dialler's own copy of the handle.
@@ -106,21 +107,29 @@ enum class HelloStatus : uint16_t {
 };
 const char* HelloStatusText(HelloStatus status);
 
-// The acceptor's answer on every lane: a fixed part and `addresses.size()` addresses of kAddressBytes each.
+// One interface of the acceptor's device, and where it listens. Of a link-local IPv6 address the dialler fills in the
+// scope: that of its own interface, since a scope means nothing on another host.
+struct PeerNic {
+  SocketAddress address;
+  uint32_t speed_mbps = 0;
+};
+inline constexpr size_t kPeerNicBytes = SocketAddress::kEncodedBytes + 8;
+
+// The acceptor's answer on every lane: a fixed part and `nics.size()` interfaces of kPeerNicBytes each.
 struct Answer {
   uint16_t version = kWireVersion;
   HelloStatus status = HelloStatus::kAccepted;
   uint32_t max_receives = 1;  // of the acceptor's receive comm: above 1 sends wait for credits
   uint64_t features = 0;
-  std::vector<SocketAddress> addresses;  // where further lanes may go; empty: the handle's address
+  std::vector<PeerNic> nics;  // where further lanes may go; empty: the handle's address
 };
 inline constexpr size_t kAnswerFixedBytes = 32;
-inline constexpr size_t kAnswerBytesMax = kAnswerFixedBytes + kAddressesMax * 24;
+inline constexpr size_t kAnswerBytesMax = kAnswerFixedBytes + kPeerNicsMax * kPeerNicBytes;
 
 size_t EncodeAnswer(const Answer& answer, char* out);
-// Decodes the fixed part; `*addresses` is how many follow.
-const char* DecodeAnswer(const char* in, Answer* answer, int* addresses);
-void DecodeAnswerAddresses(const char* in, int count, Answer* answer);
+// Decodes the fixed part; `*nics` is how many follow, at most kPeerNicsMax.
+const char* DecodeAnswer(const char* in, Answer* answer, int* nics);
+const char* DecodeAnswerNics(const char* in, int count, Answer* answer);
 
 }  // namespace tcpx
 

@@ -2,6 +2,8 @@
 //
 // usage: peer FOLDER NAME OTHER [DEVICE [CLASS...]]
 //
+// A device such as 0+1 is one that makeVDevice makes of these two first.
+//
 // The ranks share FOLDER and nothing else: each leaves its handles there. Both ways at once they send small, medium and
 // large messages and check every byte. With CLASSes there is a communicator of each traffic class, and all of them are
 // busy at the same time. The plugin's log goes to stdout. Exit code 0: all arrived; 1: says what did not.
@@ -17,6 +19,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "tests/plugin/lifetime/processes.h"
 #include "tests/plugin/lifetime/rank.h"
@@ -85,8 +88,20 @@ void Exchange(Rank* rank, const std::vector<Ends>& all, const Stream::Shape& sha
   for (auto& stream : streams) stream->Deregister();
 }
 
-void Run(int device, const Places& places, const std::vector<int>& classes) {
+int FindDevice(Rank* rank, const std::string& name) {
+  const std::vector<std::string> parts = absl::StrSplit(name, '+');
+  if (parts.size() == 1) return atoi(name.c_str());
+  ncclNetVDeviceProps_v12_t children = {};
+  for (const std::string& part : parts) children.devs[children.ndevs++] = atoi(part.c_str());
+  int device = -1;
+  const ncclResult_t result = rank->net().MakeVDevice(&device, children);
+  TCPX_REQUIRE(result == ncclSuccess, "makeVDevice says ", static_cast<int>(result), "; ", LogText());
+  return device;
+}
+
+void Run(const std::string& device_name, const Places& places, const std::vector<int>& classes) {
   Rank rank;
+  const int device = FindDevice(&rank, device_name);
   std::vector<void*> contexts;
   for (int traffic_class : classes) contexts.push_back(rank.NewContext(traffic_class));
   if (contexts.empty()) contexts.push_back(rank.context());
@@ -117,7 +132,7 @@ int main(int argc, char** argv) {
   }
   std::vector<int> classes;
   for (int i = 5; i < argc; ++i) classes.push_back(atoi(argv[i]));
-  tcpx::Run(argc > 4 ? atoi(argv[4]) : 0, {absl::StrCat(argv[1], "/", argv[2]), absl::StrCat(argv[1], "/", argv[3])},
+  tcpx::Run(argc > 4 ? argv[4] : "0", {absl::StrCat(argv[1], "/", argv[2]), absl::StrCat(argv[1], "/", argv[3])},
             classes);
   return 0;
 }

@@ -7,8 +7,6 @@
 #include <fstream>
 #include <string>
 
-#include "net_socket/plugin.h"
-
 namespace tcpx {
 namespace {
 
@@ -95,38 +93,6 @@ TEST_F(DeviceTest, NamesLiveAsLongAsTheTable) {
 TEST_F(DeviceTest, NoInterfaceThatFits) {
   options_.ifname = "=nosuchinterface";
   EXPECT_EQ(0, DeviceTable::Find(options_, root_.string()).count());
-}
-
-TEST(LanesForTest, Table) {
-  struct Row {
-    int option, speed_mbps;
-    bool same_host;
-    int expected;
-  };
-  const Row rows[] = {
-      // What the user says goes.
-      {1, 100000, false, 1},
-      {5, 100000, true, 5},
-      {64, 1000, false, 64},
-      // On one host a lane per core is worth less than the switch between them.
-      {0, 10000, true, 1},
-      {0, 400000, true, 1},
-      // Lane 0, and one bulk lane per 10 Gbit/s begun, one at the least and eight at the most.
-      {0, 0, false, 2},
-      {0, 100, false, 2},
-      {0, 10000, false, 2},
-      {0, 10001, false, 3},
-      {0, 25000, false, 4},
-      {0, 40000, false, 5},
-      {0, 80000, false, 9},
-      {0, 100000, false, 9},
-      {0, 400000, false, 9},
-  };
-  for (const Row& row : rows) {
-    Options options;
-    options.lanes = row.option;
-    EXPECT_EQ(row.expected, LanesFor(options, row.speed_mbps, row.same_host)) << row.option << " " << row.speed_mbps;
-  }
 }
 
 }  // namespace

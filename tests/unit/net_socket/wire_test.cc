@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/escaping.h"
+#include "tests/support/seed.h"
 
 namespace tcpx {
 namespace {
@@ -24,7 +25,7 @@ FrameHeader SomeChunk() {
   return header;
 }
 
-SocketAddress Address(const char* text) { return *SocketAddress::Parse(text); }
+SocketAddress Address(const std::string& text) { return *SocketAddress::Parse(text); }
 
 TEST(WireHeaderTest, GoldenBytes) {
   char bytes[kHeaderBytes];
@@ -174,7 +175,7 @@ TEST(WireHandleTest, GoldenBytes) {
   EXPECT_EQ(
       "58504354"
       "0100"
-      "0000"
+      "0100"
       "0004"
       "113a"
       "00000000"
@@ -189,11 +190,13 @@ TEST(WireHandleTest, ComesBackAsItWas) {
     Handle in, out;
     in.address = Address(text);
     in.ticket.fill(7);
+    in.nics = kPeerNicsMax;
     char bytes[kHandleUsedBytes];
     EncodeHandle(in, bytes);
     ASSERT_EQ(nullptr, DecodeHandle(bytes, &out)) << text;
     EXPECT_EQ(in.address, out.address);
     EXPECT_EQ(in.ticket, out.ticket);
+    EXPECT_EQ(kPeerNicsMax, out.nics);
   }
 }
 
@@ -210,6 +213,9 @@ TEST(WireHandleTest, EveryWayToBeWrong) {
       {5, 1, "handle is of another wire version of tcpx: install one build on all ranks"},
       {9, 5, "handle holds no address"},  // a family that is neither 4 nor 6
       {8, 1, "handle holds no address"},
+      {6, 0, "handle holds a senseless number of interfaces"},
+      {6, kPeerNicsMax + 1, "handle holds a senseless number of interfaces"},
+      {7, 1, "handle holds a senseless number of interfaces"},
   };
   for (const Case& row : cases) {
     Handle handle;
@@ -238,10 +244,10 @@ TEST(WireAnswerTest, GoldenBytes) {
   answer.status = HelloStatus::kBusy;
   answer.max_receives = 8;
   answer.features = 0xff;
-  answer.addresses = {Address("10.0.0.1:80")};
+  answer.nics = {{Address("10.0.0.1:80"), 25000}};
   char bytes[kAnswerBytesMax];
   const size_t length = EncodeAnswer(answer, bytes);
-  ASSERT_EQ(kAnswerFixedBytes + 24, length);
+  ASSERT_EQ(kAnswerFixedBytes + 32, length);
   EXPECT_EQ(
       "54435072"
       "0100"
@@ -254,22 +260,37 @@ TEST(WireAnswerTest, GoldenBytes) {
       "0050"
       "00000000"
       "0a000001"
-      "000000000000000000000000",
+      "000000000000000000000000"
+      "a8610000"
+      "00000000",
       Hex(bytes, length));
 }
 
-TEST(WireAnswerTest, ComesBackAsItWas) {
+// Eight addresses of the longest kind. A scope is an index on the host that wrote it: the reader gets none, and fills
+// in its own interface's.
+TEST(WireAnswerTest, EightIpv6InterfacesComeBackAsTheyWere) {
   Answer in;
   in.max_receives = 3;
-  for (int i = 0; i < kAddressesMax; ++i) in.addresses.push_back(Address("[fd00::2]:1234"));
+  for (int i = 0; i < kPeerNicsMax; ++i) {
+    PeerNic nic = {Address("[2001:db8:ffff:ffff:ffff:ffff:ffff:fff" + std::to_string(i) + "]:65535"), 400000};
+    if (i % 2 == 1) nic.address = Address("[fe80::" + std::to_string(i) + "]:1234");
+    if (i % 2 == 1) nic.address.set_scope(1000 + static_cast<uint32_t>(i));
+    in.nics.push_back(nic);
+  }
   char bytes[kAnswerBytesMax];
   ASSERT_EQ(kAnswerBytesMax, EncodeAnswer(in, bytes));
   Answer out;
-  int addresses = 0;
-  ASSERT_EQ(nullptr, DecodeAnswer(bytes, &out, &addresses));
-  EXPECT_EQ(kAddressesMax, addresses);
-  DecodeAnswerAddresses(bytes + kAnswerFixedBytes, addresses, &out);
-  EXPECT_EQ(in.addresses, out.addresses);
+  int nics = 0;
+  ASSERT_EQ(nullptr, DecodeAnswer(bytes, &out, &nics));
+  ASSERT_EQ(8, nics);
+  ASSERT_EQ(nullptr, DecodeAnswerNics(bytes + kAnswerFixedBytes, nics, &out));
+  ASSERT_EQ(8u, out.nics.size());
+  for (size_t i = 0; i < out.nics.size(); ++i) {
+    EXPECT_EQ(0u, out.nics[i].address.scope());
+    in.nics[i].address.set_scope(0);
+    EXPECT_EQ(in.nics[i].address, out.nics[i].address);
+    EXPECT_EQ(400000u, out.nics[i].speed_mbps);
+  }
   EXPECT_EQ(HelloStatus::kAccepted, out.status);
   EXPECT_EQ(3u, out.max_receives);
 }
@@ -277,24 +298,45 @@ TEST(WireAnswerTest, ComesBackAsItWas) {
 TEST(WireAnswerTest, EveryWayToBeWrong) {
   Answer answer;
   char bytes[kAnswerBytesMax];
-  int addresses = 0;
+  int nics = 0;
   EncodeAnswer(answer, bytes);
   bytes[2] ^= 4;
-  EXPECT_STREQ("not a tcpx peer", DecodeAnswer(bytes, &answer, &addresses));
-  for (const uint32_t count : {uint32_t{kAddressesMax + 1}, uint32_t{0x7fffffff}, uint32_t{0xffffffff}}) {
-    EncodeAnswer(answer, bytes);
+  EXPECT_STREQ("not a tcpx peer", DecodeAnswer(bytes, &answer, &nics));
+  for (const uint32_t count : {uint32_t{kPeerNicsMax + 1}, uint32_t{0x7fffffff}, uint32_t{0xffffffff}}) {
+    EncodeAnswer(Answer(), bytes);
     std::memcpy(bytes + 12, &count, sizeof(count));
-    EXPECT_STREQ("more addresses than a device can have", DecodeAnswer(bytes, &answer, &addresses)) << count;
+    EXPECT_STREQ("more interfaces than a device can have", DecodeAnswer(bytes, &answer, &nics)) << count;
   }
 }
 
-TEST(WireAnswerTest, MalformedAddressesAreLeftOut) {
-  char bytes[2 * SocketAddress::kEncodedBytes] = {};
-  Address("10.0.0.1:80").Encode(bytes + SocketAddress::kEncodedBytes);
-  Answer answer;
-  DecodeAnswerAddresses(bytes, 2, &answer);
-  ASSERT_EQ(1u, answer.addresses.size());
-  EXPECT_EQ(Address("10.0.0.1:80"), answer.addresses[0]);
+TEST(WireAnswerTest, InterfacesWithoutAnAddressAreRefused) {
+  for (const char* what : {"no address", "no port"}) {
+    char bytes[2 * kPeerNicBytes] = {};
+    Address("10.0.0.1:80").Encode(bytes);
+    if (std::string(what) == "no port") Address("10.0.0.2").Encode(bytes + kPeerNicBytes);
+    Answer answer;
+    EXPECT_STREQ("an interface without an address", DecodeAnswerNics(bytes, 2, &answer)) << what;
+    EXPECT_EQ(nullptr, DecodeAnswerNics(bytes, 1, &answer)) << what;
+    EXPECT_EQ(1u, answer.nics.size());
+  }
+}
+
+// Whatever a peer sends, what is decoded is within bounds (and the sanitizers see no byte beyond).
+TEST(WireAnswerTest, RandomBytes) {
+  Rng random(TestSeed());
+  for (int round = 0; round < 20000; ++round) {
+    char bytes[kAnswerBytesMax];
+    EncodeAnswer(Answer(), bytes);
+    for (size_t i = 4; i < sizeof(bytes); ++i) bytes[i] = static_cast<char>(random.Next());
+    if (round % 2 == 0) std::memset(bytes + 13, 0, 3);
+    Answer answer;
+    int nics = 0;
+    if (DecodeAnswer(bytes, &answer, &nics) != nullptr) continue;
+    ASSERT_LE(nics, kPeerNicsMax);
+    if (DecodeAnswerNics(bytes + kAnswerFixedBytes, nics, &answer) == nullptr) {
+      ASSERT_EQ(static_cast<size_t>(nics), answer.nics.size());
+    }
+  }
 }
 
 TEST(WireAnswerTest, EveryStatusHasAText) {
