@@ -175,7 +175,7 @@ constexpr Parameter kParameters[] = {
      "Largest number of receives that NCCL may group into one request. auto: 1, which needs no credits from the "
      "receiver."},
     {"TCPX_OPTIONAL_RECV_COMPLETION", ParameterKind::kFlag, &Options::optional_recv_completion, 0, 1, kNoSpecial,
-     kLater,
+     kEffective,
      "1 honours NCCL's hint that a receive may be reported done early because the GPU watches its data; 0 ignores the "
      "hint. Set 0 to look for a fault."},
     {"TCPX_ZEROCOPY", ParameterKind::kSwitch, &Options::zerocopy, 0, 0, kNoSpecial, kLater,

@@ -55,9 +55,12 @@ absl::Status ReceiveComm::Receive(const ReceiveArgs& args, Request** request) {
     return absl::InvalidArgumentError(
         absl::StrFormat("irecv: %d buffers, but this device announced maxRecvs 1", args.count));
   }
+  if (early_count_ > 0) Reclaim();
   if (table_.NextSlot().in_use) return absl::OkStatus();
   ReceiveRequest* slot = requests_.Take();
   if (slot == nullptr) return absl::OkStatus();
+  slot->optional = args.optional_completion && runtime()->options.optional_recv_completion;
+  slot->early = false;
   slot->region = args.regions == nullptr ? nullptr : args.regions[0];
   slot->landing = table_.Post(static_cast<char*>(args.data[0]), args.bytes[0], args.tags == nullptr ? 0 : args.tags[0]);
   *request = slot;
@@ -126,28 +129,71 @@ absl::Status ReceiveComm::Test(Request* request, bool* done, int* sizes) {
   std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return absl::OkStatus();
   ReceiveRequest* slot = static_cast<ReceiveRequest*>(request);
-  if (!slot->in_use) return absl::FailedPreconditionError("test: the request was reported done before");
-  const Landing& landing = *slot->landing;
-  if (!landing.done.load(std::memory_order_acquire)) {
+  if (!slot->in_use || slot->early) {
+    return absl::FailedPreconditionError("test: the request was reported done before");
+  }
+  bool may_report = MayReport(*slot);
+  if (!may_report) {
     const bool ended = AllEnded();
-    Drive(landing);
-    // Asked before the last look at the landing: what landed before the end counts.
-    if (ended && !landing.done.load(std::memory_order_acquire)) {
+    Drive(Wanted(*slot));
+    may_report = MayReport(*slot);
+    // Asked before the last look at the landings: what landed before the end counts.
+    if (ended && !may_report) {
       Fail(absl::UnavailableError("the peer closed the connection while a receive was posted"), 0);
     }
   }
-  if (!landing.done.load(std::memory_order_acquire)) return failed() ? status() : absl::OkStatus();
+  if (!may_report) return failed() ? status() : absl::OkStatus();
   *done = true;
-  Finish(slot, sizes);
+  Report(slot, sizes);
   return absl::OkStatus();
 }
 
-void ReceiveComm::Finish(ReceiveRequest* request, int* sizes) {
-  Landing* landing = request->landing;
-  if (sizes != nullptr) sizes[0] = static_cast<int>(landing->message_bytes.load(std::memory_order_relaxed));
-  if (landing->capacity > setup().express_bytes) --bulk_posted_;
-  landing->in_use = false;
+// NCCL must always have a request to test while data is missing: else nobody drives the lanes, and errors stay unseen.
+// So the youngest is held until it has landed and, because messages may overtake each other on other lanes, all that
+// were reported early have landed too.
+bool ReceiveComm::MayReport(const ReceiveRequest& request) {
+  const bool youngest = request.landing->sequence + 1 == table_.posted();
+  if (request.optional && !youngest && !failed()) return true;
+  if (!request.landed()) return false;
+  if (!youngest || early_count_ == 0) return true;
+  Reclaim();
+  return early_count_ == 0;
+}
+
+// What keeps `request` from being reported.
+const Landing& ReceiveComm::Wanted(const ReceiveRequest& request) const {
+  return request.landed() && early_count_ > 0 ? *early_[0]->landing : *request.landing;
+}
+
+// The size of a message of which nothing has come yet is 0; NCCL only profiles the sizes of optional receives.
+void ReceiveComm::Report(ReceiveRequest* request, int* sizes) {
+  const uint64_t bytes = request->landing->message_bytes.load(std::memory_order_relaxed);
+  if (sizes != nullptr) sizes[0] = bytes == LandingTable::kUnknownBytes ? 0 : static_cast<int>(bytes);
+  if (request->landed()) {
+    Release(request);
+  } else {
+    request->early = true;
+    early_[early_count_++] = request;
+  }
+}
+
+void ReceiveComm::Release(ReceiveRequest* request) {
+  if (request->landing->capacity > setup().express_bytes) --bulk_posted_;
+  request->landing->in_use = false;
   requests_.Give(request);
+}
+
+// Frees the slots of receives that were reported early and have landed since.
+void ReceiveComm::Reclaim() {
+  int left = 0;
+  for (int i = 0; i < early_count_; ++i) {
+    if (early_[i]->landed()) {
+      Release(early_[i]);
+    } else {
+      early_[left++] = early_[i];
+    }
+  }
+  early_count_ = left;
 }
 
 bool ReceiveComm::Idle() { return !InFlight(nullptr); }
@@ -155,7 +201,7 @@ bool ReceiveComm::Idle() { return !InFlight(nullptr); }
 bool ReceiveComm::InFlight(const MemoryRegion* region) {
   for (int i = 0; i < requests_.count(); ++i) {
     const ReceiveRequest& request = requests_.slot(i);
-    if (!request.in_use || request.landing->done.load(std::memory_order_acquire)) continue;
+    if (!request.in_use || request.landed()) continue;
     if (region == nullptr || request.region == region) return true;
     const Landing& landing = *request.landing;
     const bool overlaps = landing.data < region->data + region->bytes && landing.data + landing.capacity > region->data;

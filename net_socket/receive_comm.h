@@ -8,6 +8,8 @@
 // one
 //          system call per lane.
 // Threads: as Comm.
+// States:  of a request: posted -> landed -> reported; an optional one may be reported before it has landed ("early").
+//          Its slot then stays taken until the data is there.
 // Errors:  as Comm. An orderly end of the peer is an error only for a posted receive that it leaves without its data.
 #ifndef TCPX_NET_SOCKET_RECEIVE_COMM_H_
 #define TCPX_NET_SOCKET_RECEIVE_COMM_H_
@@ -43,13 +45,19 @@ class ReceiveComm final : public Comm {
   void PumpLaneZero(const Landing& wanted);
   void ChooseAcks(bool lone);
   bool AllEnded() const;
-  void Finish(ReceiveRequest* request, int* sizes);
+  bool MayReport(const ReceiveRequest& request);
+  const Landing& Wanted(const ReceiveRequest& request) const;
+  void Report(ReceiveRequest* request, int* sizes);
+  void Release(ReceiveRequest* request);
+  void Reclaim();
 
   const bool caller_driven_;
   RequestPool<ReceiveRequest> requests_;
   LandingTable table_;
   ReceiveLane lane_zero_;
   std::vector<std::unique_ptr<BulkReceiveLane>> bulk_;
+  ReceiveRequest* early_[kRequestsMax];  // early_count_ of them, oldest first
+  int early_count_ = 0;
   int bulk_posted_ = 0;  // posted receives with room for more than an express message
   unsigned passes_ = 0;
   int lone_score_ = 0;

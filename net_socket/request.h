@@ -54,6 +54,11 @@ class ReceiveRequest final : public Request {
  public:
   Landing* landing = nullptr;
   MemoryRegion* region = nullptr;
+  bool optional = false;  // NCCL_NET_OPTIONAL_RECV_COMPLETION was asked for, and is honoured
+  // True exactly while the slot waits for data that NCCL no longer asks about: reported done, not landed.
+  bool early = false;
+
+  bool landed() const { return landing->done.load(std::memory_order_acquire); }
 };
 
 // A stack of free slots.
