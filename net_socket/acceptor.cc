@@ -152,6 +152,7 @@ absl::StatusOr<std::shared_ptr<Listening>> Acceptor::Listen(const Device& device
   if (!random.ok()) return random;
   listening->comm_id = comm_id;
   listening->device = device.index;
+  listening->max_receives = device.max_receives;
   std::lock_guard<std::mutex> lock(mutex_);
   auto known = addresses_.find(device.index);
   if (known == addresses_.end()) {
@@ -266,6 +267,7 @@ void Acceptor::GreetedInLoop(Greeting* greeting) {
   Pending* pending = nullptr;
   Answer answer;
   answer.status = AdmitInLoop(hello, &pending);
+  if (pending != nullptr) answer.max_receives = static_cast<uint32_t>(pending->listening->max_receives);
   char bytes[kAnswerBytesMax];
   const size_t length = EncodeAnswer(answer, bytes);
   // A fresh socket has room for an answer.
@@ -302,6 +304,7 @@ void Acceptor::CompleteInLoop(const ConnectionId& id) {
   setup.connection_id = id;
   setup.lanes = std::move(pending->lanes);
   setup.express_bytes = pending->hello.express_bytes;
+  setup.max_receives = pending->listening->max_receives;
   setup.same_host = setup.lanes[0].local.SameHostAddress(setup.lanes[0].peer);
   TCPX_INFO("comm %x receive device %d: %d lanes, %s from %s", setup.comm_id, setup.device,
             static_cast<int>(setup.lanes.size()), setup.lanes[0].local.ToString(), setup.lanes[0].peer.ToString());

@@ -37,6 +37,7 @@ struct Listening {
   Ticket ticket{};
   uint64_t comm_id = 0;
   int device = 0;
+  int max_receives = 1;
 
   std::atomic<int> ready_count{0};
   std::mutex mutex;

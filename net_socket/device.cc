@@ -10,6 +10,8 @@ namespace {
 constexpr int kMaxComms = 65536;
 constexpr size_t kMaxCollectiveBytes = size_t{512} << 20;
 
+constexpr int kPointerSupport = static_cast<int>(MemoryType::kHost);
+
 void LogDevice(const Device& device, const std::vector<Interface>& all, const std::string& sysfs_root) {
   const std::string caution = InterfaceCaution(all, device.interface, sysfs_root);
   TCPX_INFO("device %d: %s %s, %s, %d Mbit/s%s%s", device.index, device.interface.name,
@@ -19,6 +21,11 @@ void LogDevice(const Device& device, const std::vector<Interface>& all, const st
 }
 
 }  // namespace
+
+int MaxReceives(const Options& options, int pointer_support) {
+  if (options.max_receives > 0) return options.max_receives;
+  return (pointer_support & static_cast<int>(MemoryType::kCuda)) != 0 ? kMaxGroupedReceives : 1;
+}
 
 DeviceTable DeviceTable::Find(const Options& options, const std::string& sysfs_root) {
   DeviceTable table;
@@ -30,7 +37,8 @@ DeviceTable DeviceTable::Find(const Options& options, const std::string& sysfs_r
   // Only the search without a list looks at the rendezvous address.
   const std::string comm_id = options.ifname.empty() ? ResolveCommId(options.comm_id) : "";
   for (const Interface& chosen : SelectInterfaces(*all, {options.ifname, options.family, comm_id})) {
-    table.devices_.push_back({table.count(), chosen, ReadHardware(sysfs_root, chosen.name)});
+    table.devices_.push_back(
+        {table.count(), chosen, ReadHardware(sysfs_root, chosen.name), MaxReceives(options, kPointerSupport)});
     LogDevice(table.devices_.back(), *all, sysfs_root);
   }
   if (table.count() == 0) {
@@ -48,12 +56,12 @@ DeviceProperties DeviceTable::Properties(int index) const {
   properties.name = device.interface.name.c_str();
   properties.pci_path = device.hardware.pci_path.empty() ? nullptr : device.hardware.pci_path.c_str();
   properties.guid = static_cast<uint64_t>(index);
-  properties.pointer_support = static_cast<int>(MemoryType::kHost);
+  properties.pointer_support = kPointerSupport;
   properties.speed_mbps = device.hardware.speed_mbps;
   properties.port = 0;
   properties.latency_us = 0;  // As NCCL's socket transport, so that NCCL's tuning model chooses alike.
   properties.max_comms = kMaxComms;
-  properties.max_receives = 1;
+  properties.max_receives = device.max_receives;
   properties.max_p2p_bytes = size_t{1} << 40;
   properties.max_collective_bytes = kMaxCollectiveBytes;
   properties.children = {index};

@@ -21,7 +21,13 @@ struct Device {
   int index = 0;
   Interface interface;
   InterfaceHardware hardware;
+  int max_receives = 1;
 };
+
+// Most members of a grouped receive: TCPX_MAX_RECVS, else 8 where GPU memory is announced and 1 otherwise. Peers share
+// a connection only with PXN, which needs GPU pointers (NCCL 2.12 to 2.30); without it groups would cost credits for
+// nothing. `pointer_support`: bits of MemoryType.
+int MaxReceives(const Options& options, int pointer_support);
 
 class DeviceTable {
  public:

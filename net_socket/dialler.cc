@@ -56,6 +56,7 @@ class Dialler::Lane final : public Reactor::Handler {
   void DialInLoop();
   void OnEvents(uint32_t events) override;
   LaneSocket TakeSocket();
+  const Answer& answer() const { return answer_; }
 
  private:
   enum class Step { kIdle, kDialling, kGreeting, kAnswered };
@@ -277,6 +278,7 @@ std::unique_ptr<SendComm> Dialler::Dial::MakeComm() {
   setup.connection_id = connection_id_;
   for (auto& lane : lanes_) setup.lanes.push_back(lane->TakeSocket());
   setup.express_bytes = static_cast<uint32_t>(runtime()->options.express_bytes);
+  setup.max_receives = static_cast<int>(lanes_[0]->answer().max_receives);
   setup.same_host = request_.same_host;
   TCPX_INFO("comm %x send device %d: %d lanes, %s to %s", setup.comm_id, setup.device,
             static_cast<int>(setup.lanes.size()), setup.lanes[0].local.ToString(), setup.lanes[0].peer.ToString());

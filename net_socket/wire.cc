@@ -144,6 +144,7 @@ const char* DecodeAnswer(const char* in, Answer* answer, int* addresses) {
   answer->max_receives = Get<uint32_t>(in + 8);
   const uint32_t count = Get<uint32_t>(in + 12);
   answer->features = Get<uint64_t>(in + 16);
+  if (answer->max_receives == 0 || answer->max_receives > kReceivesMax) return "of receives in groups of a wrong size";
   if (count > kAddressesMax) return "more addresses than a device can have";
   *addresses = static_cast<int>(count);
   return nullptr;
