@@ -347,6 +347,37 @@ TEST_P(GroupTest, DeregOfAMembersMemoryResetsTheConnection) {
 
 INSTANTIATE_TEST_SUITE_P(EveryMode, GroupTest, ::testing::ValuesIn(AllModes({AF_INET})), ModeName);
 
+// Buffers of known size, so that a send can't be taken before anyone receives.
+class SmallBuffersGroupTest : public GroupTest {
+ protected:
+  LoopbackSettings Settings() const override {
+    LoopbackSettings settings = GroupTest::Settings();
+    settings.environment["NCCL_SOCKET_SNDBUF"] = settings.environment["NCCL_SOCKET_RCVBUF"] = "262144";
+    return settings;
+  }
+};
+
+// The receiver has failed, and neither reads nor closes: only the end of its own direction tells.
+TEST_P(SmallBuffersGroupTest, AFailedReceiverEndsASendThatIsUnderWay) {
+  const std::string large(size_t{32} << 20, 'x');
+  Group group = Receive({{1, 100}, {2, large.size()}});
+  void* too_large = Send(1, large.data(), 101);
+  void* under_way = Send(2, large.data(), large.size());
+  Deadline deadline;
+  int done = 0;
+  while (net().Test(group.request, &done, group.sizes.data()) == ncclSuccess && done == 0) {
+    if (too_large != nullptr && (net().Test(too_large, &done, nullptr) != ncclSuccess || done != 0))
+      too_large = nullptr;
+    ASSERT_TRUE(deadline.Yield());
+  }
+  ncclResult_t result = ncclSuccess;
+  while ((result = net().Test(under_way, &done, nullptr)) == ncclSuccess && done == 0) ASSERT_TRUE(deadline.Yield());
+  EXPECT_EQ(ncclRemoteError, result);
+  ASSERT_TRUE(plugin_->Close(pair_).ok());  // Before its memory goes.
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryMode, SmallBuffersGroupTest, ::testing::ValuesIn(AllModes({AF_INET})), ModeName);
+
 // Without the parameter, and without GPU pointers, receives are single and sends eager.
 class SingleTest : public RulesTest {};
 
