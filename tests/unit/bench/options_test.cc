@@ -44,6 +44,13 @@ TEST(ParseOptions, TakesModesVersionsAndLists) {
   EXPECT_EQ(Parsed({"--raw", "--api", "12"}).api_version, 12);
 }
 
+TEST(ParseOptions, OptionalReceivesAreAModeOfTheirOwn) {
+  EXPECT_EQ(Parsed({"--plugin", "p", "--optional-recv"}).modes, std::vector<Mode>{Mode::kOptionalRecv});
+  EXPECT_EQ(Parsed({"--plugin", "p", "--mode", "rate", "--optional-recv"}).modes,
+            (std::vector<Mode>{Mode::kRate, Mode::kOptionalRecv}));
+  EXPECT_EQ(Parsed({"--plugin", "p", "--mode", "optional-recv"}).modes, std::vector<Mode>{Mode::kOptionalRecv});
+}
+
 TEST(ParseOptions, ListensWithAndWithoutAPort) {
   EXPECT_EQ(Parsed({"--listen"}).port, kDefaultPort);
   EXPECT_EQ(Parsed({"--listen", "5000", "--plugin", "p"}).port, 5000);
@@ -100,6 +107,7 @@ TEST(ParseOptions, RefusesInOneSentence) {
       {"--raw", "--connect", "host:0"},
       {"--raw", "--connect", "host:70000"},
       {"--raw", "--mode", "idle"},
+      {"--raw", "--optional-recv"},
       {"--plugin", "p", "--mode", "allreduce", "--connect", "h"},
       {"--plugin", "p", "--mode", "allreduce,latency"},
       {"--plugin", "p", "--mode", "allreduce", "--ranks", "1"},
@@ -115,7 +123,7 @@ TEST(ParseOptions, RefusesInOneSentence) {
 TEST(UsageText, NamesEveryMode) {
   const std::string usage = UsageText();
   for (Mode mode : {Mode::kLatency, Mode::kBandwidth, Mode::kBidirectional, Mode::kRate, Mode::kMany, Mode::kIdle,
-                    Mode::kSetup, Mode::kAllreduce}) {
+                    Mode::kSetup, Mode::kAllreduce, Mode::kOptionalRecv}) {
     EXPECT_NE(usage.find(ModeName(mode)), std::string::npos) << ModeName(mode);
   }
 }
