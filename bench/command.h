@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "bench/flag_lines.h"
 #include "bench/options.h"
 #include "bench/shared_page.h"
 
@@ -24,7 +25,7 @@ struct Hello {
   uint32_t has_plugin = 0;
 };
 
-enum class CommandKind : uint32_t { kOpenLinks, kProbe, kSample, kCloseLinks, kIdle, kSetup, kQuit };
+enum class CommandKind : uint32_t { kOpenLinks, kProbe, kSample, kCloseLinks, kIdle, kSetup, kFlags, kQuit };
 
 struct Command {
   CommandKind kind = CommandKind::kQuit;
@@ -38,10 +39,12 @@ struct Command {
   uint8_t check = 0;
   uint8_t probe_after = 0;
   uint8_t yield = 0;
-  uint64_t bytes = 0;  // of a message; of kOpenLinks the largest
+  uint8_t optional_recv = 0;           // of kFlags: receives carry NCCL's hint
+  LineKind line_kind = LineKind::kLl;  // of kFlags
+  uint64_t bytes = 0;                  // of a message; of kOpenLinks the largest
   uint64_t messages = 0;
   uint64_t warmup = 0;
-  uint64_t seed = 0;
+  uint64_t seed = 0;             // of kFlags: the first message's flag
   char raw_congestion[16] = {};  // TCP_CA_NAME_MAX
 };
 

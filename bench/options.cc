@@ -22,7 +22,7 @@ constexpr struct {
 } kModes[] = {
     {"latency", Mode::kLatency}, {"bandwidth", Mode::kBandwidth}, {"bidir", Mode::kBidirectional},
     {"rate", Mode::kRate},       {"many", Mode::kMany},           {"idle", Mode::kIdle},
-    {"setup", Mode::kSetup},     {"allreduce", Mode::kAllreduce},
+    {"setup", Mode::kSetup},     {"allreduce", Mode::kAllreduce}, {"optional-recv", Mode::kOptionalRecv},
 };
 
 absl::Status Wrong(absl::string_view text) { return absl::InvalidArgumentError(text); }
@@ -78,6 +78,7 @@ Parser::Parser() {
   Flag("-h", &options_.help);
   Flag("--check", &options_.check);
   Flag("--raw", &options_.raw);
+  Flag("--optional-recv", &options_.optional_recv);
   Flag("--no-pin", &options_.pin, false);
   Flag("--no-priority", &options_.priority, false);
   Flag("--one-isend-per-pass", &options_.one_isend_per_pass);
@@ -163,7 +164,8 @@ absl::Status Parser::SetModes(const std::string& value) {
     }
     if (options_.modes.size() == before) {
       return Wrong(absl::StrCat("--mode: '", word,
-                                "' is none of latency, bandwidth, bidir, rate, many, idle, setup, allreduce"));
+                                "' is none of latency, bandwidth, bidir, rate, many, idle, setup, allreduce, "
+                                "optional-recv"));
     }
   }
   return absl::OkStatus();
@@ -264,7 +266,8 @@ absl::Status Parser::CheckCombination() const {
     return Wrong("give a plugin (--plugin PATH), the bare sockets (--raw), or both");
   }
   for (Mode mode : options_.modes) {
-    const bool plugin_only = mode == Mode::kIdle || mode == Mode::kSetup || mode == Mode::kAllreduce;
+    const bool plugin_only =
+        mode == Mode::kIdle || mode == Mode::kSetup || mode == Mode::kAllreduce || mode == Mode::kOptionalRecv;
     if (plugin_only && options_.plugin.empty()) {
       return Wrong(absl::StrCat("--mode ", ModeName(mode), " needs --plugin PATH"));
     }
@@ -282,6 +285,7 @@ absl::Status Parser::CheckCombination() const {
 }
 
 absl::Status Parser::Finish() {
+  if (options_.optional_recv) options_.modes.push_back(Mode::kOptionalRecv);
   if (options_.modes.empty()) options_.modes = {Mode::kLatency, Mode::kBandwidth};
   if (sweep_.begin_given || sweep_.end_given) {
     if (!sweep_.end_given) sweep_.end = sweep_.begin;

@@ -19,11 +19,12 @@ enum class Mode : uint32_t {
   kLatency,
   kBandwidth,
   kBidirectional,
-  kRate,       // bandwidth of small messages, as messages per second
-  kMany,       // one driver, more and more connections
-  kIdle,       // what connections cost that do nothing
-  kSetup,      // what it costs to set connections up
-  kAllreduce,  // ring all-reduce of floats
+  kRate,          // bandwidth of small messages, as messages per second
+  kMany,          // one driver, more and more connections
+  kIdle,          // what connections cost that do nothing
+  kSetup,         // what it costs to set connections up
+  kAllreduce,     // ring all-reduce of floats
+  kOptionalRecv,  // flags in the data, polled by a second thread, with NCCL's hint and without
 };
 const char* ModeName(Mode mode);
 
@@ -48,6 +49,7 @@ struct Options {
   int window = 8;                // requests in flight per connection: NCCL_STEPS
   std::vector<int> connections;  // empty: the mode's own
   bool one_isend_per_pass = false;
+  bool optional_recv = false;  // adds kOptionalRecv to the modes
   bool check = false;
   bool raw = false;
   std::string raw_congestion;  // empty: the system's default

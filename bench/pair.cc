@@ -20,6 +20,14 @@ struct PeerResult {
   int64_t lost_ns = 0;
 };
 
+struct PeerFlags {
+  int64_t elapsed_ns = 0;
+  uint64_t tests = 0;
+};
+
+// With fewer CPUs the second thread shares the driver's.
+constexpr int kCpusForFourThreads = 4;
+
 RawShape RawShapeFor(const Command& command, Implementation implementation) {
   RawShape shape;
   shape.connections = command.connections;
@@ -57,6 +65,8 @@ absl::Status Pair::Execute(const Command& command, Outcome* outcome) {
       return Sample(command, outcome);
     case CommandKind::kCloseLinks:
       return CloseLinks();
+    case CommandKind::kFlags:
+      return RunFlags(command, outcome);
     case CommandKind::kIdle:
     case CommandKind::kSetup:
       return RunCost(command, outcome);
@@ -191,6 +201,51 @@ absl::Status Pair::RunLoop(const Command& command, const LoopOrder& order, Stage
   if (absl::Status status = control_->Meet(place_.rank == 0); !status.ok()) return status;
   here->Enter(stage);
   return loop.Run(result);
+}
+
+FlagOrder Pair::FlagOrderFor(const Command& command) const {
+  FlagOrder order;
+  order.kind = command.line_kind;
+  order.bytes = command.bytes;
+  order.window = command.window;
+  order.messages = command.messages;
+  order.warmup = command.warmup;
+  order.first_flag = command.seed;
+  order.ping = command.mode == Mode::kLatency;
+  order.yield = place_.usable_cpus < kCpusForFourThreads;
+  order.rank = place_.rank;
+  if (!order.yield) order.gpu_cpus = home_cpus_;
+  return order;
+}
+
+absl::Status Pair::RunFlags(const Command& command, Outcome* outcome) {
+  if (absl::Status status = CheckOrder(command); !status.ok()) return status;
+  PluginLink* link = static_cast<PluginLink*>(links_[0].get());
+  link->SetOptional(command.optional_recv != 0);
+  send_slots_->Layout(command.bytes);
+  receive_slots_->Layout(command.bytes);
+  Position* here = position();
+  here->bytes.store(command.bytes, std::memory_order_relaxed);
+  here->At(0, 0);
+  FlagRun run(FlagOrderFor(command), link, send_slots_.get(), receive_slots_.get(), here);
+  here->Enter(Stage::kPeer);
+  if (absl::Status status = control_->Meet(place_.rank == 0); !status.ok()) return status;
+  here->Enter(Stage::kTransfer);
+  FlagResult result;
+  if (absl::Status status = run.Run(&result); !status.ok()) return status;
+  here->Enter(Stage::kPeer);
+  const PeerFlags ours = {result.elapsed_ns, result.tests};
+  if (place_.rank == 1) return control_->Send(ours);
+  PeerFlags theirs;
+  if (absl::Status status = control_->Receive(&theirs); !status.ok()) return status;
+  const bool ping = command.mode == Mode::kLatency;
+  const double counted = static_cast<double>(std::max<uint64_t>(1, command.messages - command.warmup));
+  const double received = static_cast<double>(command.messages) * (ping ? 2 : 1);
+  outcome->nanoseconds_per_message = static_cast<double>(ping ? ours.elapsed_ns : theirs.elapsed_ns) / counted;
+  outcome->tests_per_message = static_cast<double>(ours.tests + theirs.tests) / received;
+  outcome->half_round_trip_p50_us = static_cast<double>(NearestRank(&result.gaps_ns, 0.5)) / 2000;
+  outcome->half_round_trip_p99_us = static_cast<double>(NearestRank(&result.gaps_ns, 0.99)) / 2000;
+  return absl::OkStatus();
 }
 
 // A sample lasts until the last side has all: a sender is done when the kernel has taken its bytes, not before the

@@ -19,6 +19,7 @@
 #include "bench/command.h"
 #include "bench/control.h"
 #include "bench/cost.h"
+#include "bench/flag_run.h"
 #include "bench/loop.h"
 #include "bench/options.h"
 #include "bench/place.h"
@@ -34,9 +35,10 @@ struct Outcome {
   double nanoseconds_per_message = 0;
   double half_round_trip_p50_us = 0;  // latency only
   double half_round_trip_p99_us = 0;
-  double lost_fraction = 0;     // of the sample, at the worse side: other processes had the CPU
-  double bounce_after_ns = -1;  // -1: not probed
-  CostResult cost[2];           // per rank
+  double tests_per_message = 0;  // of receives, with kFlags
+  double lost_fraction = 0;      // of the sample, at the worse side: other processes had the CPU
+  double bounce_after_ns = -1;   // -1: not probed
+  CostResult cost[2];            // per rank
 };
 
 class Pair {
@@ -64,6 +66,8 @@ class Pair {
   absl::Status OpenRaw(const Command& command, Implementation implementation);
   absl::Status CloseLinks();
   absl::Status Sample(const Command& command, Outcome* outcome);
+  absl::Status RunFlags(const Command& command, Outcome* outcome);
+  FlagOrder FlagOrderFor(const Command& command) const;
   absl::Status RunCost(const Command& command, Outcome* outcome);
   absl::Status CheckOrder(const Command& command) const;
   LoopOrder OrderFor(const Command& command) const;

@@ -21,6 +21,7 @@ Step PluginChannel::Post(uint8_t* data, size_t bytes) {
     int tag = kTag;
     void* mhandle = mhandle_;
     void* phandle = nullptr;
+    if (optional_) *request = reinterpret_cast<void*>(static_cast<intptr_t>(NCCL_NET_OPTIONAL_RECV_COMPLETION));
     result = client_->Irecv(comm_, 1, &buffer, &capacity, &tag, &mhandle, &phandle, request);
   }
   if (result != ncclSuccess) return Failed(sends_ ? "isend" : "irecv", result);
@@ -43,6 +44,10 @@ Step PluginChannel::Test(size_t* bytes) {
 Step PluginChannel::Failed(const char* function, ncclResult_t result) {
   failure_ = ResultText(function, result);
   return Step::kFailed;
+}
+
+void PluginLink::SetOptional(bool optional) {
+  for (auto& channel : channels_) channel->set_optional(optional);
 }
 
 }  // namespace bench

@@ -36,6 +36,8 @@ class PluginChannel : public Channel {
 
   void* comm() const { return comm_; }
   void* mhandle() const { return mhandle_; }
+  // Receives posted from now on may be reported early (NCCL_NET_OPTIONAL_RECV_COMPLETION).
+  void set_optional(bool optional) { optional_ = optional; }
 
  private:
   static constexpr size_t kPlaces = NCCL_NET_MAX_REQUESTS;
@@ -46,6 +48,7 @@ class PluginChannel : public Channel {
   void* const comm_;
   void* const mhandle_;
   const bool sends_;
+  bool optional_ = false;
   // Not cleared between uses: NCCL hands stale pointers to isend and irecv too.
   std::array<void*, kPlaces> requests_ = {};
   uint64_t posted_ = 0;
@@ -70,6 +73,8 @@ class PluginLink : public Link {
   static absl::StatusOr<std::unique_ptr<PluginLink>> CreateBetween(const PluginLinkShape& shape, PluginHost* host,
                                                                    Control* from, Control* to, SlotRing* send_slots,
                                                                    SlotRing* receive_slots, Position* position);
+  // For all receives posted from now on: with NCCL's hint, or without.
+  void SetOptional(bool optional);
   // Registrations first, then the comms.
   absl::Status Close();
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "bench/cost.h"
+#include "bench/flag_lines.h"
 #include "bench/options.h"
 #include "bench/plan.h"
 
@@ -36,6 +37,21 @@ struct AllreduceRow {
   uint64_t wrong = 0;         // elements
 };
 
+// Figures of one way to receive; one entry per sample.
+struct FlagSamples {
+  std::vector<double> p50_us;  // half round trips, as the second thread sees them
+  std::vector<double> p99_us;
+  std::vector<double> tests_per_answered;   // calls to test per receive, one message at a time
+  std::vector<double> messages_per_second;  // one way, --window in flight
+  std::vector<double> tests_per_message;    // the same, one way
+};
+
+struct FlagRow {
+  LineKind kind = LineKind::kLl;
+  uint64_t bytes = 0;
+  FlagSamples samples[2];  // without NCCL's hint, with it
+};
+
 struct RunReport {
   std::vector<std::pair<std::string, std::string>> configuration;  // name, value; in the order of printing
   PhaseChoice phase = PhaseChoice::kNear;
@@ -43,6 +59,7 @@ struct RunReport {
   std::vector<ModeReport> modes;
   std::vector<CostReport> costs;
   std::vector<AllreduceRow> allreduce;
+  std::vector<FlagRow> flags;
 };
 
 std::string TableHeader(const RunReport& report);
@@ -50,6 +67,8 @@ std::string TableHeader(const RunReport& report);
 std::string ModeTable(const RunReport& report, const ModeReport& mode);
 std::string CostTable(const CostReport& cost);
 std::string AllreduceTable(const std::vector<AllreduceRow>& rows);
+
+std::string FlagTable(const std::vector<FlagRow>& rows);
 
 std::string CsvReport(const RunReport& report);
 std::string JsonReport(const RunReport& report);

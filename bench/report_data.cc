@@ -94,6 +94,23 @@ std::string CsvAllreduce(const RunReport& report) {
   return text;
 }
 
+std::string CsvFlags(const RunReport& report) {
+  if (report.flags.empty()) return "";
+  std::string text =
+      "mode,lines,bytes,hint,samples,p50_us,p99_us,tests_per_answered,messages_per_second,tests_per_message\n";
+  for (const FlagRow& row : report.flags) {
+    for (int hint = 0; hint < 2; ++hint) {
+      const FlagSamples& s = row.samples[hint];
+      absl::StrAppend(
+          &text, absl::StrFormat("optional-recv,%s,%d,%d,%d,%.6g,%.6g,%.6g,%.6g,%.6g\n", LineKindName(row.kind),
+                                 row.bytes, hint, s.p50_us.size(), Quantile(s.p50_us, 0.5), Quantile(s.p99_us, 0.5),
+                                 Quantile(s.tests_per_answered, 0.5), Quantile(s.messages_per_second, 0.5),
+                                 Quantile(s.tests_per_message, 0.5)));
+    }
+  }
+  return text;
+}
+
 std::string JsonResult(const ModeReport& mode, const Cell& cell, Phase phase) {
   const CellSamples& samples = cell.In(phase);
   const Summary summary = Summarize(samples.value);
@@ -138,6 +155,16 @@ std::string JsonAllreduce(const AllreduceRow& row) {
       row.wrong);
 }
 
+std::string JsonFlags(const FlagRow& row, int hint) {
+  const FlagSamples& s = row.samples[hint];
+  return absl::StrFormat(
+      "{\"lines\": %s, \"bytes\": %d, \"hint\": %s, \"samples\": %d, \"p50_us\": %.6g, \"p99_us\": %.6g, "
+      "\"tests_per_answered\": %.6g, \"messages_per_second\": %.6g, \"tests_per_message\": %.6g}",
+      Quoted(LineKindName(row.kind)), row.bytes, hint != 0 ? "true" : "false", s.p50_us.size(), Quantile(s.p50_us, 0.5),
+      Quantile(s.p99_us, 0.5), Quantile(s.tests_per_answered, 0.5), Quantile(s.messages_per_second, 0.5),
+      Quantile(s.tests_per_message, 0.5));
+}
+
 std::string JsonList(absl::string_view name, const std::vector<std::string>& items) {
   if (items.empty()) return absl::StrCat(Quoted(name), ": []");
   return absl::StrCat(Quoted(name), ": [\n    ", absl::StrJoin(items, ",\n    "), "\n  ]");
@@ -158,7 +185,7 @@ std::vector<std::string> JsonRatios(const RunReport& report) {
 }  // namespace
 
 std::string CsvReport(const RunReport& report) {
-  return absl::StrCat(CsvComment(report), CsvModes(report), CsvCosts(report), CsvAllreduce(report));
+  return absl::StrCat(CsvComment(report), CsvModes(report), CsvCosts(report), CsvAllreduce(report), CsvFlags(report));
 }
 
 std::string JsonReport(const RunReport& report) {
@@ -172,13 +199,17 @@ std::string JsonReport(const RunReport& report) {
   }
   std::vector<std::string> allreduce;
   for (const AllreduceRow& row : report.allreduce) allreduce.push_back(JsonAllreduce(row));
+  std::vector<std::string> flags;
+  for (const FlagRow& row : report.flags) {
+    for (int hint = 0; hint < 2; ++hint) flags.push_back(JsonFlags(row, hint));
+  }
   std::vector<std::string> configuration;
   for (const auto& line : report.configuration) {
     configuration.push_back(absl::StrCat("[", Quoted(line.first), ", ", Quoted(line.second), "]"));
   }
   return absl::StrCat("{\n  ", JsonList("configuration", configuration), ",\n  ", JsonList("results", results), ",\n  ",
                       JsonList("ratios", JsonRatios(report)), ",\n  ", JsonList("costs", costs), ",\n  ",
-                      JsonList("allreduce", allreduce), "\n}\n");
+                      JsonList("allreduce", allreduce), ",\n  ", JsonList("optional_recv", flags), "\n}\n");
 }
 
 }  // namespace bench

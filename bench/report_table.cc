@@ -189,5 +189,30 @@ std::string AllreduceTable(const std::vector<AllreduceRow>& rows) {
   return text;
 }
 
+std::string FlagTable(const std::vector<FlagRow>& rows) {
+  std::string text =
+      "#\n# optional-recv: flags in the data, polled by a second thread; receives without NCCL's hint and with it\n"
+      "#                half round trip, us: median of p50, p99                  one way, Mmsg/s           calls to "
+      "test per "
+      "receive\n"
+      "#   size lines  without      p99     with      p99   ratio  without     with   ratio  answered: without   with  "
+      "one way: without   with  samples\n";
+  for (const FlagRow& row : rows) {
+    const FlagSamples& without = row.samples[0];
+    const FlagSamples& with = row.samples[1];
+    const auto median = [](const std::vector<double>& values) { return Quantile(values, 0.5); };
+    absl::StrAppend(
+        &text,
+        absl::StrFormat("%8s %-5s %8.2f %8.2f %8.2f %8.2f %7.2f %8.4f %8.4f %7.2f %18.2f %6.2f %17.2f %6.2f %8d\n",
+                        FormatSize(row.bytes), LineKindName(row.kind), median(without.p50_us), median(without.p99_us),
+                        median(with.p50_us), median(with.p99_us), median(with.p50_us) / median(without.p50_us),
+                        median(without.messages_per_second) / 1e6, median(with.messages_per_second) / 1e6,
+                        median(with.messages_per_second) / median(without.messages_per_second),
+                        median(without.tests_per_answered), median(with.tests_per_answered),
+                        median(without.tests_per_message), median(with.tests_per_message), with.p50_us.size()));
+  }
+  return text;
+}
+
 }  // namespace bench
 }  // namespace tcpx

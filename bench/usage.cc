@@ -26,6 +26,9 @@ what to measure
                          idle        CPU time of connections that do nothing
                          setup       time, threads, memory, descriptors of many connections
                          allreduce   ring all-reduce of floats over --ranks processes, results checked
+                         optional-recv, also --optional-recv: a second thread stands for the GPU and polls flags inside
+                                    the data as LL and LL128 do: latency, message rate, calls to test, with NCCL's
+                                    hint that a receive may be reported early and without
   -b SIZE -e SIZE -f N   sizes from -b to -e, each -f times the one before (8, 64K, 128M; default: the mode's own)
   -n N, -w N             messages per sample and before it (default: chosen for --sample-ms)
   --conns N[,N...]       connections, all driven by one thread per process

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "bench/configuration.h"
+#include "bench/flag_sweep.h"
 #include "bench/plugin_log.h"
 #include "bench/report.h"
 #include "bench/sampler.h"
@@ -52,6 +53,7 @@ class Planner {
  private:
   absl::Status RunMode(Mode mode);
   absl::Status RunCost(Mode mode);
+  absl::Status RunFlags();
   void PrintHeaderOnce();
   void Print(const std::string& table);
 
@@ -66,7 +68,7 @@ absl::Status Planner::Run() {
   report_.phase = options_.phase;
   report_.samples = options_.samples;
   for (Mode mode : options_.modes) {
-    absl::Status status = IsCostMode(mode) ? RunCost(mode) : RunMode(mode);
+    absl::Status status = mode == Mode::kOptionalRecv ? RunFlags() : IsCostMode(mode) ? RunCost(mode) : RunMode(mode);
     if (!status.ok()) return status;
   }
   Command quit;
@@ -82,6 +84,14 @@ absl::Status Planner::RunMode(Mode mode) {
   if (!result.ok()) return result.status();
   report_.modes.push_back(std::move(*result));
   Print(ModeTable(report_, report_.modes.back()));
+  return absl::OkStatus();
+}
+
+absl::Status Planner::RunFlags() {
+  absl::StatusOr<std::vector<FlagRow>> rows = RunFlagSweep(options_, pair_);
+  if (!rows.ok()) return rows.status();
+  report_.flags = std::move(*rows);
+  Print(FlagTable(report_.flags));
   return absl::OkStatus();
 }
 

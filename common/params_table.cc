@@ -189,11 +189,13 @@ constexpr Parameter kParameters[] = {
      1,
      8,
      {"auto", 0},
-     kLater,
-     "Largest number of receives that NCCL may group into one request. auto: 1, which needs no credits from the "
-     "receiver."},
+     kEffective,
+     "Largest number of receives that NCCL may group into one request (maxRecvs). auto: 8 where GPU memory is "
+     "announced, "
+     "because peers then may share a connection (PXN), else 1. Above 1 the receiver announces every receive to the "
+     "sender, which costs a system call; with 1 sends are eager."},
     {"TCPX_OPTIONAL_RECV_COMPLETION", ParameterKind::kFlag, &Options::optional_recv_completion, 0, 1, kNoSpecial,
-     kLater,
+     kEffective,
      "1 honours NCCL's hint that a receive may be reported done early because the GPU watches its data; 0 ignores the "
      "hint. Set 0 to look for a fault."},
     {"TCPX_ZEROCOPY", ParameterKind::kSwitch, &Options::zerocopy, 0, 0, kNoSpecial, kEffective,

@@ -94,7 +94,7 @@ struct ReceiveArgs {
   const int* tags = nullptr;
   MemoryRegion* const* regions = nullptr;   // may be null, as may its entries
   void* const* profiler_parents = nullptr;  // may be null, as may its entries
-  bool optional_completion = false;         // NCCL_NET_OPTIONAL_RECV_COMPLETION was preset
+  bool optional_completion = false;         // NCCL_NET_OPTIONAL_RECV_COMPLETION was preset; count is 1
 };
 
 struct FlushArgs {

@@ -163,6 +163,7 @@ absl::StatusOr<std::shared_ptr<Listening>> Acceptor::Listen(const Device& device
   listening->comm_id = comm_id;
   listening->log = log;
   listening->device = device.index;
+  listening->max_receives = device.max_receives;
   std::lock_guard<std::mutex> lock(mutex_);
   auto known = doors_.find(device.index);
   if (known == doors_.end()) {
@@ -284,6 +285,7 @@ void Acceptor::GreetedInLoop(Greeting* greeting) {
   // Before the answer, which bears the traffic class.
   if (pending != nullptr) ConfigureInLoop(greeting->fd.get(), hello);
   if (pending != nullptr && hello.lane == 0) answer.nics = pending->listening->nics;
+  if (pending != nullptr) answer.max_receives = static_cast<uint32_t>(pending->listening->max_receives);
   char bytes[kAnswerBytesMax];
   const size_t length = EncodeAnswer(answer, bytes);
   // A fresh socket has room for an answer.
@@ -315,6 +317,7 @@ void Acceptor::CompleteInLoop(const ConnectionId& id) {
   setup.connection_id = id;
   setup.lanes = std::move(pending->lanes);
   setup.express_bytes = pending->hello.express_bytes;
+  setup.max_receives = pending->listening->max_receives;
   setup.same_host = setup.lanes[0].local.SameHostAddress(setup.lanes[0].peer);
   TCPX_INFO_TO(setup.log, "comm %x receive device %d: %d lanes, %s from %s%s", setup.comm_id, setup.device,
                static_cast<int>(setup.lanes.size()), setup.lanes[0].local.ToString(), setup.lanes[0].peer.ToString(),

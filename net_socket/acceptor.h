@@ -39,6 +39,7 @@ struct Listening {
   LogSink log = nullptr;
   int device = 0;
   std::vector<PeerNic> nics;  // where the device listens
+  int max_receives = 1;
 
   std::atomic<int> ready_count{0};
   std::mutex mutex;

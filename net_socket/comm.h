@@ -63,7 +63,7 @@ struct ConnectionSetup {
   std::array<uint8_t, 16> connection_id{};
   std::vector<LaneSocket> lanes;  // by lane index
   uint32_t express_bytes = 0;
-  int max_receives = 1;
+  int max_receives = 1;  // of the receiving end; above 1 sends wait for credits
   bool same_host = false;
 };
 

@@ -14,6 +14,8 @@ namespace {
 constexpr int kMaxComms = 65536;
 constexpr size_t kMaxCollectiveBytes = size_t{512} << 20;
 
+constexpr int kPointerSupport = static_cast<int>(MemoryType::kHost);
+
 void LogDevice(const Device& device, const std::vector<Interface>& all, const std::string& sysfs_root) {
   if (device.fused()) TCPX_INFO("device %d: %s, %d Mbit/s together", device.index, device.name, device.speed_mbps());
   for (const Nic& nic : device.nics) {
@@ -34,6 +36,11 @@ int Device::speed_mbps() const {
   int sum = 0;
   for (const Nic& nic : nics) sum += nic.hardware.speed_mbps;
   return sum;
+}
+
+int MaxReceives(const Options& options, int pointer_support) {
+  if (options.max_receives > 0) return options.max_receives;
+  return (pointer_support & static_cast<int>(MemoryType::kCuda)) != 0 ? kMaxGroupedReceives : 1;
 }
 
 const Device& DeviceTable::Add(Device device) {
@@ -57,6 +64,7 @@ DeviceTable DeviceTable::Find(const Options& options, const std::string& sysfs_r
   std::vector<std::string> warnings;
   for (const std::vector<int>& members : PlanFusion(options.fuse, chosen, &warnings)) {
     Device device;
+    device.max_receives = MaxReceives(options, kPointerSupport);
     for (int member : members) {
       const Interface& interface = chosen[static_cast<size_t>(member)];
       device.nics.push_back({interface, ReadHardware(sysfs_root, interface.name)});
@@ -101,6 +109,7 @@ absl::StatusOr<int> DeviceTable::Fuse(absl::Span<const int> children) {
     const std::vector<Nic>& nics = devices_[static_cast<size_t>(child)].nics;
     fused.nics.insert(fused.nics.end(), nics.begin(), nics.end());
     fused.children.push_back(child);
+    fused.max_receives = devices_[static_cast<size_t>(child)].max_receives;
   }
   std::vector<Interface> interfaces;
   for (const Nic& nic : fused.nics) interfaces.push_back(nic.interface);
@@ -118,12 +127,12 @@ DeviceProperties DeviceTable::Properties(int index) const {
   properties.name = device.name.c_str();
   properties.pci_path = pci_path.empty() ? nullptr : pci_path.c_str();
   properties.guid = static_cast<uint64_t>(index);
-  properties.pointer_support = static_cast<int>(MemoryType::kHost);
+  properties.pointer_support = kPointerSupport;
   properties.speed_mbps = device.speed_mbps();
   properties.port = 0;
   properties.latency_us = 0;  // As NCCL's socket transport, so that NCCL's tuning model chooses alike.
   properties.max_comms = kMaxComms;
-  properties.max_receives = 1;
+  properties.max_receives = device.max_receives;
   properties.max_p2p_bytes = size_t{1} << 40;
   properties.max_collective_bytes = kMaxCollectiveBytes;
   properties.children = device.children.empty() ? std::vector<int>{index} : device.children;

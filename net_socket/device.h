@@ -38,6 +38,7 @@ struct Device {
   std::string name;           // "eth1", and "eth1+eth2" of a fused one
   std::vector<Nic> nics;      // one; several of a fused device, which all have addresses of one family
   std::vector<int> children;  // the devices that makeVDevice fused; empty for every other one
+  int max_receives = 1;
 
   bool fused() const { return nics.size() > 1; }
   // The one whose address handles carry.
@@ -45,6 +46,10 @@ struct Device {
   // Of all interfaces together.
   int speed_mbps() const;
 };
+// Most members of a grouped receive: TCPX_MAX_RECVS, else 8 where GPU memory is announced and 1 otherwise. Peers share
+// a connection only with PXN, which needs GPU pointers (NCCL 2.12 to 2.30); without it groups would cost credits for
+// nothing. `pointer_support`: bits of MemoryType.
+int MaxReceives(const Options& options, int pointer_support);
 
 class DeviceTable {
  public:

@@ -290,6 +290,7 @@ std::unique_ptr<SendComm> Dialler::Dial::MakeComm() {
   setup.connection_id = connection_id_;
   for (auto& lane : lanes_) setup.lanes.push_back(lane->TakeSocket());
   setup.express_bytes = static_cast<uint32_t>(runtime()->options.express_bytes);
+  setup.max_receives = static_cast<int>(lanes_[0]->answer().max_receives);
   setup.same_host = request_.same_host;
   TCPX_INFO_TO(setup.log, "comm %x send device %d: %d lanes, %s to %s%s", setup.comm_id, setup.device,
                static_cast<int>(setup.lanes.size()), setup.lanes[0].local.ToString(), setup.lanes[0].peer.ToString(),

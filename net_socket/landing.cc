@@ -14,7 +14,16 @@ uint64_t Units(uint64_t bytes) { return bytes == 0 ? 1 : bytes; }
 
 }  // namespace
 
-LandingTable::LandingTable(size_t slots) : slots_(slots), landings_(new Landing[slots]) {}
+LandingTable::LandingTable(size_t slots, bool match_tags)
+    : slots_(slots), match_tags_(match_tags), landings_(new Landing[slots]) {}
+
+bool LandingTable::HasRoom(int count) const {
+  const uint64_t next = posted_.load(std::memory_order_relaxed);
+  for (uint64_t i = 0; i < static_cast<uint64_t>(count); ++i) {
+    if (landings_[(next + i) & (slots_ - 1)].in_use) return false;
+  }
+  return true;
+}
 
 Landing* LandingTable::Post(char* data, size_t capacity, int32_t tag) {
   const uint64_t sequence = posted_.load(std::memory_order_relaxed);
@@ -51,6 +60,7 @@ ClaimResult LandingTable::Claim(const FrameHeader& chunk, Landing** out) {
       expected != chunk.message_bytes) {
     return ClaimResult::kBroken;
   }
+  if (match_tags_ && chunk.tag != landing.tag) return ClaimResult::kBroken;
   return chunk.message_bytes > landing.capacity ? ClaimResult::kTooLarge : ClaimResult::kClaimed;
 }
 

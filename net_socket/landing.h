@@ -46,8 +46,9 @@ class LandingTable {
  public:
   static constexpr uint64_t kUnknownBytes = ~uint64_t{0};
 
-  // `slots` is the most messages posted at once; a power of two.
-  explicit LandingTable(size_t slots);
+  // `slots` is the most messages posted at once; a power of two. With `match_tags` a chunk with another tag than its
+  // landing's is refused.
+  explicit LandingTable(size_t slots, bool match_tags = false);
 
   // The number of the next message to post: all below are or were posted.
   uint64_t posted() const { return posted_.load(std::memory_order_seq_cst); }
@@ -58,6 +59,9 @@ class LandingTable {
   // Landings are posted in order, so the slot of the next one is known.
   Landing& NextSlot() { return landings_[posted_.load(std::memory_order_relaxed) & (slots_ - 1)]; }
 
+  // True exactly when the slots of the next `count` messages are free.
+  bool HasRoom(int count) const;
+
   // Takes the bytes of `chunk`. On kClaimed *landing stays valid until Landed. On kTooLarge *landing is set too.
   ClaimResult Claim(const FrameHeader& chunk, Landing** landing);
   // All bytes of a claimed chunk are in the buffer. True when that completed the message.
@@ -65,6 +69,7 @@ class LandingTable {
 
  private:
   const size_t slots_;
+  const bool match_tags_;
   std::unique_ptr<Landing[]> landings_;
   std::atomic<uint64_t> posted_{0};
 };

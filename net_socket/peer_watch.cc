@@ -12,6 +12,16 @@
 
 namespace tcpx {
 
+namespace {
+
+constexpr size_t kReadBytes = 4096;
+
+}  // namespace
+
+RecordReader::RecordReader(CreditBook* credits) : credits_(credits) {
+  if (credits != nullptr) pending_.reserve(kReadBytes + kCreditBytesMax);  // isend allocates nothing.
+}
+
 absl::Status RecordReader::Take(const char* data, size_t bytes) {
   pending_.append(data, bytes);
   while (pending_.size() >= kHeaderBytes) {
@@ -21,6 +31,10 @@ absl::Status RecordReader::Take(const char* data, size_t bytes) {
     if (wrong != nullptr) return absl::UnavailableError(absl::StrCat("the peer sent garbage: ", wrong));
     const size_t frame = kHeaderBytes + header.length + header.padding;
     if (pending_.size() < frame) break;
+    if (header.kind == FrameKind::kCredit && credits_ != nullptr) {
+      wrong = credits_->Announce(header, pending_.data() + kHeaderBytes);
+      if (wrong != nullptr) return absl::UnavailableError(absl::StrCat("the peer sent garbage: ", wrong));
+    }
     if (header.kind == FrameKind::kError) {
       return absl::UnavailableError(absl::StrCat("the peer failed: ", pending_.substr(kHeaderBytes, header.length)));
     }
@@ -32,18 +46,19 @@ absl::Status RecordReader::Take(const char* data, size_t bytes) {
 // One descriptor in the reactor.
 class PeerWatch::Lane final : public Reactor::Handler {
  public:
-  Lane(PeerWatch* watch, Reactor* reactor, int fd, int lane) : watch_(watch), reactor_(reactor), fd_(fd), lane_(lane) {}
+  Lane(PeerWatch* watch, Reactor* reactor, int fd, int lane, CreditBook* credits)
+      : watch_(watch), reactor_(reactor), fd_(fd), lane_(lane), reader_(credits) {}
 
   void OnEvents(uint32_t) override {
-    const absl::Status status = Read();
+    const absl::Status status = watch_->ReadInLoop(this);
     if (status.ok()) return;
     reactor_->UnwatchInLoop(fd_);
     watch_->Report(status, lane_);
   }
 
- private:
+  // All that has arrived.
   absl::Status Read() {
-    char buffer[4096];
+    char buffer[kReadBytes];
     for (;;) {
       const ssize_t got = recv(fd_, buffer, sizeof(buffer), MSG_DONTWAIT);
       if (got > 0) {
@@ -58,6 +73,7 @@ class PeerWatch::Lane final : public Reactor::Handler {
     }
   }
 
+ private:
   PeerWatch* const watch_;
   Reactor* const reactor_;
   const int fd_;
@@ -65,16 +81,38 @@ class PeerWatch::Lane final : public Reactor::Handler {
   RecordReader reader_;
 };
 
-PeerWatch::PeerWatch(SendComm* comm) : comm_(comm) {}
+PeerWatch::PeerWatch(SendComm* comm, int max_receives) : comm_(comm) {
+  if (max_receives > 1) credits_ = std::make_unique<CreditBook>(max_receives);
+}
 
 PeerWatch::~PeerWatch() = default;
 
 void PeerWatch::StartInLoop(Reactor* reactor, const std::vector<int>& fds) {
   for (size_t i = 0; i < fds.size(); ++i) {
-    auto lane = std::make_unique<Lane>(this, reactor, fds[i], static_cast<int>(i));
-    if (!reactor->WatchInLoop(fds[i], EPOLLIN | EPOLLRDHUP | EPOLLET, lane.get()).ok()) continue;
-    lanes_.push_back(std::move(lane));
+    CreditBook* const credits = i == 0 ? credits_.get() : nullptr;
+    lanes_.push_back(std::make_unique<Lane>(this, reactor, fds[i], static_cast<int>(i), credits));
+    const uint32_t events = credits == nullptr ? EPOLLIN | EPOLLRDHUP | EPOLLET : EPOLLRDHUP | EPOLLET;
+    (void)reactor->WatchInLoop(fds[i], events, lanes_.back().get());
   }
+}
+
+absl::Status PeerWatch::ReadInLoop(Lane* lane) {
+  if (credits_ == nullptr || lane != lanes_[0].get()) return lane->Read();
+  std::lock_guard<std::mutex> lock(credit_mutex_);
+  return lane->Read();
+}
+
+bool PeerWatch::TakeCredit(int32_t tag, uint64_t* sequence) {
+  absl::Status status;
+  {
+    std::unique_lock<std::mutex> lock(credit_mutex_, std::try_to_lock);
+    if (!lock.owns_lock()) return false;
+    if (credits_->Take(tag, sequence)) return true;
+    status = lanes_[0]->Read();
+    if (status.ok()) return credits_->Take(tag, sequence);
+  }
+  Report(std::move(status), 0);
+  return false;
 }
 
 void PeerWatch::Stop() {

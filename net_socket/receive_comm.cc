@@ -28,6 +28,20 @@ constexpr int kLoneScoreMax = 4;
 // (__tcp_ack_snd_check and tcp_cleanup_rbuf, Linux 6.18): 2 us at 4 KiB. It has no meaning for non-blocking reads.
 constexpr int kLaneZeroLowWater = 64 * 1024;
 
+static_assert(kReceivesMax == kMaxGroupedReceives);
+
+size_t RingSize(int messages) {
+  size_t size = 1;
+  while (size < static_cast<size_t>(messages)) size *= 2;
+  return size;
+}
+
+// A receive without a region of its own counts for all memory that it overlaps.
+bool Uses(const Landing& landing, const MemoryRegion* own, const MemoryRegion& region) {
+  if (own != nullptr) return own == &region;
+  return landing.data < region.data + region.bytes && landing.data + landing.capacity > region.data;
+}
+
 void SetLowWater(int fd, int bytes) { setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &bytes, sizeof(bytes)); }
 
 }  // namespace
@@ -36,8 +50,9 @@ ReceiveComm::ReceiveComm(ConnectionSetup setup)
     : Comm(std::move(setup)),
       caller_driven_(runtime()->pool == nullptr),
       requests_(this, kRequestsMax),
-      table_(static_cast<size_t>(kRequestsMax)),
+      table_(RingSize(kRequestsMax * this->setup().max_receives), this->setup().max_receives > 1),
       lane_zero_(&table_, &runtime()->stages) {
+  if (this->setup().max_receives > 1) credits_ = std::make_unique<CreditQueue>();
   // A buffer that the user made small may hold less than the mark.
   if (runtime()->options.rcvbuf < 0) SetLowWater(lane_fd(0), kLaneZeroLowWater);
   for (int lane = 1; lane < lane_count(); ++lane) {
@@ -51,17 +66,20 @@ absl::Status ReceiveComm::Receive(const ReceiveArgs& args, Request** request) {
   std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return absl::OkStatus();
   if (failed()) return status();
-  if (args.count != 1) {
-    return absl::InvalidArgumentError(
-        absl::StrFormat("irecv: %d buffers, but this device announced maxRecvs 1", args.count));
+  if (args.count < 1 || args.count > setup().max_receives) {
+    return absl::FailedPreconditionError(
+        absl::StrFormat("irecv: %d buffers, but this device announced maxRecvs %d", args.count, setup().max_receives));
   }
-  if (table_.NextSlot().in_use) return absl::OkStatus();
+  if (early_count_ > 0) Reclaim();
+  if (!table_.HasRoom(args.count) || (credits_ != nullptr && !credits_->HasRoom())) return absl::OkStatus();
   ReceiveRequest* slot = requests_.Take();
   if (slot == nullptr) return absl::OkStatus();
-  slot->region = args.regions == nullptr ? nullptr : args.regions[0];
-  slot->landing = table_.Post(static_cast<char*>(args.data[0]), args.bytes[0], args.tags == nullptr ? 0 : args.tags[0]);
+  Post(args, slot);
   *request = slot;
-  if (slot->landing->capacity > setup().express_bytes) ++bulk_posted_;
+  if (credits_ != nullptr) {
+    credits_->Push(slot->landings[0]->sequence, args.tags, args.count);
+    SendCredits();
+  }
   if (caller_driven_) return absl::OkStatus();
   for (auto& lane : bulk_) {
     if (lane->TakeParked(table_.posted())) ProgressPool::Kick(lane.get());
@@ -69,7 +87,33 @@ absl::Status ReceiveComm::Receive(const ReceiveArgs& args, Request** request) {
   return absl::OkStatus();
 }
 
-void ReceiveComm::Drive(const Landing& wanted) {
+void ReceiveComm::Post(const ReceiveArgs& args, ReceiveRequest* request) {
+  request->count = args.count;
+  request->optional = args.optional_completion && runtime()->options.optional_recv_completion;
+  request->early = false;
+  request->bulk = false;
+  for (int i = 0; i < args.count; ++i) {
+    request->regions[i] = args.regions == nullptr ? nullptr : args.regions[i];
+    request->landings[i] =
+        table_.Post(static_cast<char*>(args.data[i]), args.bytes[i], args.tags == nullptr ? 0 : args.tags[i]);
+    if (args.bytes[i] > setup().express_bytes) request->bulk = true;
+  }
+  if (request->bulk) ++bulk_posted_;
+}
+
+// A peer that has gone needs no credits; what that means, reading says.
+void ReceiveComm::SendCredits() {
+  while (!credits_->empty()) {
+    const ssize_t sent = send(lane_fd(0), credits_->data(), credits_->bytes(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
+    credits_->Advance(sent < 0 ? credits_->bytes() : static_cast<size_t>(sent));
+  }
+  credits_wait_.store(!credits_->empty(), std::memory_order_relaxed);
+}
+
+void ReceiveComm::Drive(const Landing* wanted) {
+  if (credits_ != nullptr && !credits_->empty()) SendCredits();
   PumpLaneZero(wanted);
   if (!caller_driven_) return;
   // Without a receive for bulk, bulk lanes can only bring what is too large, or an end: a look now and then is enough.
@@ -77,13 +121,13 @@ void ReceiveComm::Drive(const Landing& wanted) {
   for (auto& lane : bulk_) lane->Pump();
 }
 
-void ReceiveComm::PumpLaneZero(const Landing& wanted) {
+void ReceiveComm::PumpLaneZero(const Landing* wanted) {
   if (failed()) return;
   iovec iov[ReceiveLane::kIovMax];
   msghdr message{};
   message.msg_iov = iov;
   message.msg_iovlen = static_cast<size_t>(lane_zero_.Prepare(iov));
-  const bool staged_was_enough = wanted.done.load(std::memory_order_acquire);
+  const bool staged_was_enough = wanted->done.load(std::memory_order_acquire);
   if (message.msg_iovlen > 0 && !staged_was_enough) {
     const ssize_t got = recvmsg(lane_fd(0), &message, MSG_DONTWAIT);
     if (got > 0) {
@@ -126,30 +170,78 @@ absl::Status ReceiveComm::Test(Request* request, bool* done, int* sizes) {
   std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return absl::OkStatus();
   ReceiveRequest* slot = static_cast<ReceiveRequest*>(request);
-  if (!slot->in_use) return absl::FailedPreconditionError("test: the request was reported done before");
-  const Landing& landing = *slot->landing;
-  if (!landing.done.load(std::memory_order_acquire)) {
+  if (!slot->in_use || slot->early) {
+    return absl::FailedPreconditionError("test: the request was reported done before");
+  }
+  bool may_report = MayReport(*slot);
+  if (!may_report) {
     const bool ended = AllEnded();
-    Drive(landing);
-    // Asked before the last look at the landing: what landed before the end counts.
-    if (ended && !landing.done.load(std::memory_order_acquire)) {
+    Drive(Wanted(*slot));
+    may_report = MayReport(*slot);
+    // Asked before the last look at the landings: what landed before the end counts.
+    if (ended && !may_report) {
       Fail(absl::UnavailableError("the peer closed the connection while a receive was posted"), 0);
     }
   }
-  if (!landing.done.load(std::memory_order_acquire)) return failed() ? status() : absl::OkStatus();
+  if (!may_report) return failed() ? status() : absl::OkStatus();
   *done = true;
-  Finish(slot, sizes);
+  Report(slot, sizes);
   return absl::OkStatus();
 }
 
-void ReceiveComm::Finish(ReceiveRequest* request, int* sizes) {
-  Landing* landing = request->landing;
-  const uint64_t bytes = landing->message_bytes.load(std::memory_order_relaxed);
-  if (sizes != nullptr) sizes[0] = static_cast<int>(bytes);
-  Count(bytes);
-  if (landing->capacity > setup().express_bytes) --bulk_posted_;
-  landing->in_use = false;
+// NCCL must always have a request to test while data is missing: else nobody drives the lanes, and errors stay unseen.
+// So the youngest is held until it has landed and, because messages may overtake each other on other lanes, all that
+// were reported early have landed too.
+bool ReceiveComm::MayReport(const ReceiveRequest& request) {
+  const bool youngest = request.last_sequence() + 1 == table_.posted();
+  if (request.optional && !youngest && !failed()) return true;
+  if (!request.landed()) return false;
+  if (!youngest || early_count_ == 0) return true;
+  Reclaim();
+  return early_count_ == 0;
+}
+
+// What keeps `request` from being reported.
+const Landing* ReceiveComm::Wanted(const ReceiveRequest& request) const {
+  const Landing* missing = request.Missing();
+  if (missing == nullptr && early_count_ > 0) missing = early_[0]->Missing();
+  return missing != nullptr ? missing : request.landings[0];
+}
+
+// The size of a message of which nothing has come yet is 0; NCCL only profiles the sizes of optional receives.
+void ReceiveComm::Report(ReceiveRequest* request, int* sizes) {
+  for (int i = 0; sizes != nullptr && i < request->count; ++i) {
+    const uint64_t bytes = request->landings[i]->message_bytes.load(std::memory_order_relaxed);
+    sizes[i] = bytes == LandingTable::kUnknownBytes ? 0 : static_cast<int>(bytes);
+  }
+  if (request->landed()) {
+    Release(request);
+  } else {
+    request->early = true;
+    early_[early_count_++] = request;
+  }
+}
+
+void ReceiveComm::Release(ReceiveRequest* request) {
+  if (request->bulk) --bulk_posted_;
+  for (int i = 0; i < request->count; ++i) {
+    request->landings[i]->in_use = false;
+    Count(request->landings[i]->message_bytes.load(std::memory_order_relaxed));
+  }
   requests_.Give(request);
+}
+
+// Frees the slots of receives that were reported early and have landed since.
+void ReceiveComm::Reclaim() {
+  int left = 0;
+  for (int i = 0; i < early_count_; ++i) {
+    if (early_[i]->landed()) {
+      Release(early_[i]);
+    } else {
+      early_[left++] = early_[i];
+    }
+  }
+  early_count_ = left;
 }
 
 bool ReceiveComm::Idle() { return !InFlight(nullptr); }
@@ -157,11 +249,11 @@ bool ReceiveComm::Idle() { return !InFlight(nullptr); }
 bool ReceiveComm::InFlight(const MemoryRegion* region) {
   for (int i = 0; i < requests_.count(); ++i) {
     const ReceiveRequest& request = requests_.slot(i);
-    if (!request.in_use || request.landing->done.load(std::memory_order_acquire)) continue;
-    if (region == nullptr || request.region == region) return true;
-    const Landing& landing = *request.landing;
-    const bool overlaps = landing.data < region->data + region->bytes && landing.data + landing.capacity > region->data;
-    if (request.region == nullptr && overlaps) return true;
+    if (!request.in_use || request.landed()) continue;
+    if (region == nullptr) return true;
+    for (int member = 0; member < request.count; ++member) {
+      if (Uses(*request.landings[member], request.regions[member], *region)) return true;
+    }
   }
   return false;
 }
@@ -182,7 +274,9 @@ void ReceiveComm::TellPeer(const absl::Status& status) {
   char record[kHeaderBytes + 512];
   EncodeHeader(header, record);
   std::memcpy(record + kHeaderBytes, text.data(), text.size());
-  (void)!send(lane_fd(0), record, kHeaderBytes + text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  // Not into the middle of a credit; the end alone tells the peer too.
+  const bool whole = !credits_wait_.load(std::memory_order_relaxed);
+  if (whole) (void)!send(lane_fd(0), record, kHeaderBytes + text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   for (int lane = 0; lane < lane_count(); ++lane) shutdown(lane_fd(lane), SHUT_WR);
 }
 

@@ -8,16 +8,22 @@
 // one
 //          system call per lane.
 // Threads: as Comm.
+// States:  of a request: posted -> landed -> reported; an optional one may be reported before it has landed ("early").
+//          Its slot then stays taken until the data is there.
+// Grouped: a request has a landing per member and is landed when all have. Where more than one member is allowed, each
+//          request is announced to the sender (credits.h) with one system call.
 // Errors:  as Comm. An orderly end of the peer is an error only for a posted receive that it leaves without its data.
 #ifndef TCPX_NET_SOCKET_RECEIVE_COMM_H_
 #define TCPX_NET_SOCKET_RECEIVE_COMM_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "net_socket/bulk_lane.h"
 #include "net_socket/comm.h"
+#include "net_socket/credits.h"
 #include "net_socket/landing.h"
 #include "net_socket/receive_lane.h"
 #include "net_socket/request.h"
@@ -40,18 +46,29 @@ class ReceiveComm final : public Comm {
   void StopWatching() override;
   void TellPeer(const absl::Status& status) override;
 
-  void Drive(const Landing& wanted);
-  void PumpLaneZero(const Landing& wanted);
+  // Moves the lanes on, for `wanted`.
+  void Drive(const Landing* wanted);
+  void PumpLaneZero(const Landing* wanted);
   void ChooseAcks(bool lone);
   bool AllEnded() const;
-  void Finish(ReceiveRequest* request, int* sizes);
+  bool MayReport(const ReceiveRequest& request);
+  const Landing* Wanted(const ReceiveRequest& request) const;
+  void Post(const ReceiveArgs& args, ReceiveRequest* request);
+  void SendCredits();
+  void Report(ReceiveRequest* request, int* sizes);
+  void Release(ReceiveRequest* request);
+  void Reclaim();
 
   const bool caller_driven_;
   RequestPool<ReceiveRequest> requests_;
   LandingTable table_;
   ReceiveLane lane_zero_;
   std::vector<std::unique_ptr<BulkReceiveLane>> bulk_;
-  int bulk_posted_ = 0;  // posted receives with room for more than an express message
+  std::unique_ptr<CreditQueue> credits_;   // null: receives are not grouped
+  std::atomic<bool> credits_wait_{false};  // a record may be on the wire in part
+  ReceiveRequest* early_[kRequestsMax];    // early_count_ of them, oldest first
+  int early_count_ = 0;
+  int bulk_posted_ = 0;  // posted requests with room for more than an express message
   unsigned passes_ = 0;
   int lone_score_ = 0;
   int64_t acks_delayed_at_ns_ = 0;  // 0: not delayed

@@ -50,10 +50,26 @@ class SendRequest final : public Request {
   bool done() const { return left.load(std::memory_order_acquire) == 0; }
 };
 
+// One receive, or a group of them.
 class ReceiveRequest final : public Request {
  public:
-  Landing* landing = nullptr;
-  MemoryRegion* region = nullptr;
+  int count = 0;  // members
+  Landing* landings[kReceivesMax] = {};
+  MemoryRegion* regions[kReceivesMax] = {};
+  bool bulk = false;      // a member has room for more than an express message
+  bool optional = false;  // NCCL_NET_OPTIONAL_RECV_COMPLETION was asked for, and is honoured
+  // True exactly while the slot waits for data that NCCL no longer asks about: reported done, not landed.
+  bool early = false;
+
+  // The first member that has not landed; null exactly when all have.
+  const Landing* Missing() const {
+    for (int i = 0; i < count; ++i) {
+      if (!landings[i]->done.load(std::memory_order_acquire)) return landings[i];
+    }
+    return nullptr;
+  }
+  bool landed() const { return Missing() == nullptr; }
+  uint64_t last_sequence() const { return landings[count - 1]->sequence; }
 };
 
 // A stack of free slots.

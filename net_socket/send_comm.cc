@@ -40,7 +40,7 @@ SendComm::SendComm(ConnectionSetup setup)
       requests_(this, kRequestsMax * this->setup().max_receives),
       queue_(RingSize(requests_.count())),
       rates_(std::max(lane_count() - 1, 1)),
-      watch_(std::make_unique<PeerWatch>(this)) {
+      watch_(std::make_unique<PeerWatch>(this, this->setup().max_receives)) {
   if (lane_count() > 1) {
     const Options& options = runtime()->options;
     striper_ = std::make_unique<Striper>(
@@ -82,13 +82,22 @@ absl::Status SendComm::Send(const SendArgs& args, Request** request) {
 SendRequest* SendComm::Prepare(const SendArgs& args) {
   SendRequest* slot = requests_.Take();
   if (slot == nullptr) return nullptr;
+  if (!NextSequence(args.tag, &slot->sequence)) {
+    requests_.Give(slot);
+    return nullptr;
+  }
   slot->data = static_cast<const char*>(args.data);
   slot->bytes = args.bytes;
   slot->tag = args.tag;
   slot->region = args.region;
-  slot->sequence = next_sequence_++;
   slot->left.store(SendRequest::Units(args.bytes), std::memory_order_relaxed);
   return slot;
+}
+
+bool SendComm::NextSequence(int32_t tag, uint64_t* sequence) {
+  if (setup().max_receives > 1) return watch_->TakeCredit(tag, sequence);
+  *sequence = next_sequence_++;
+  return true;
 }
 
 void SendComm::PostExpress(SendRequest* request) {

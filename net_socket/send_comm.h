@@ -6,7 +6,9 @@
 //          or, without one, to the calling thread too.
 //
 // Budget:  Send and Test: no allocation, no lock that waits, at most one system call per batch on lane 0.
-// Threads: as Comm. PeerSent and PeerGone by the reactor.
+// Grouped: where the receiver may group its receives, a message needs a credit (credits.h): without one isend answers
+//          "cannot post now". Otherwise sends are eager.
+// Threads: as Comm. PeerGone by whoever reads the reverse direction, one at a time.
 // Errors:  as Comm; an error is returned for every unfinished request and every later call.
 #ifndef TCPX_NET_SOCKET_SEND_COMM_H_
 #define TCPX_NET_SOCKET_SEND_COMM_H_
@@ -48,7 +50,9 @@ class SendComm final : public Comm {
   void StopWatching() override;
   void TellPeer(const absl::Status& status) override;
 
+  // Null: no slot, or no credit.
   SendRequest* Prepare(const SendArgs& args);
+  bool NextSequence(int32_t tag, uint64_t* sequence);
   void PostExpress(SendRequest* request);
   void PostBulk(SendRequest* request);
   // Sends at once a short message that nothing else waits for, copied beside its header.

@@ -152,6 +152,7 @@ const char* DecodeAnswer(const char* in, Answer* answer, int* nics) {
   answer->max_receives = Get<uint32_t>(in + 8);
   const uint32_t count = Get<uint32_t>(in + 12);
   answer->features = Get<uint64_t>(in + 16);
+  if (answer->max_receives == 0 || answer->max_receives > kReceivesMax) return "of receives in groups of a wrong size";
   if (count > kPeerNicsMax) return "more interfaces than a device can have";
   *nics = static_cast<int>(count);
   return nullptr;

@@ -37,6 +37,9 @@ inline constexpr int kLanesMax = 64;
 // Most interfaces of one device: the children of a virtual one, NCCL_NET_MAX_DEVS_PER_NIC of v12.
 inline constexpr int kPeerNicsMax = 8;
 
+// Most members of a grouped receive: what this plugin ever announces as maxRecvs.
+inline constexpr int kReceivesMax = 8;
+
 enum class FrameKind : uint8_t {
   kChunk = 1,         // a part of a message, payload follows
   kFirstRecord = 64,  // everything from here on is a record: skipped where it is not known

@@ -104,7 +104,12 @@ class HotPathTest : public ::testing::Test {
       int tag = 0;
       net_->Irecv(recv_, 1, &data, &size, &tag, nullptr, nullptr, &receives[i]);
     }
-    for (int i = 0; i < count; ++i) net_->Isend(send_, out.data() + i * bytes, bytes, 0, nullptr, nullptr, &sends[i]);
+    // Again where a credit is still on its way.
+    for (int i = 0; i < count; ++i) {
+      for (int tries = 0; sends[i] == nullptr && tries < 1000000; ++tries) {
+        net_->Isend(send_, out.data() + i * bytes, bytes, 0, nullptr, nullptr, &sends[i]);
+      }
+    }
     bool all = true;
     for (void* request : sends) all = Finish(request) && all;
     for (void* request : receives) all = Finish(request) && all;
@@ -122,13 +127,30 @@ class HotPathTest : public ::testing::Test {
     return false;
   }
 
+  static bool Grouped() {
+    const char* members = getenv("TCPX_MAX_RECVS");
+    return members != nullptr && atoi(members) > 1;
+  }
+
   std::unique_ptr<TableClient<ncclNet_v12_t>> net_;
   void* ctx_ = nullptr;
   void* send_ = nullptr;
   void* recv_ = nullptr;
 };
 
+// Run a second time with TCPX_MAX_RECVS=8; a credit is a call of its own then.
+TEST_F(HotPathTest, CreditsAllocateNothingAndCostOneCallEach) {
+  for (int count : {1, 8, 32}) {
+    SCOPED_TRACE(count);
+    Burst(count, 512);
+    EXPECT_EQ(0, allocations);
+    EXPECT_EQ((count == 1 ? 1 : 2) + (Grouped() ? count : 0), send_calls);
+    EXPECT_EQ(1, receive_calls);
+  }
+}
+
 TEST_F(HotPathTest, ALoneMessageIsOneCallAtEachEnd) {
+  if (Grouped()) GTEST_SKIP() << "counts for single receives";
   for (size_t bytes : {0, 8, 1024, 4096, 65536}) {
     SCOPED_TRACE(bytes);
     Burst(1, bytes);
@@ -139,6 +161,7 @@ TEST_F(HotPathTest, ALoneMessageIsOneCallAtEachEnd) {
 }
 
 TEST_F(HotPathTest, ABurstLeavesWithTwoCallsAndArrivesWithOne) {
+  if (Grouped()) GTEST_SKIP() << "counts for single receives";
   Burst(8, 1024);
   EXPECT_EQ(0, allocations);
   EXPECT_EQ(2, send_calls);  // the first at once, the others together
@@ -146,6 +169,7 @@ TEST_F(HotPathTest, ABurstLeavesWithTwoCallsAndArrivesWithOne) {
 }
 
 TEST_F(HotPathTest, AFullWindowIsGatheredToo) {
+  if (Grouped()) GTEST_SKIP() << "counts for single receives";
   Burst(32, 512);
   EXPECT_EQ(0, allocations);
   EXPECT_EQ(2, send_calls);

@@ -54,6 +54,29 @@ TEST(NetBench, PrintsATableWithRatios) {
   EXPECT_TRUE(Says(result, "1/1")) << result.output;
 }
 
+TEST(NetBench, ASecondThreadPollsFlagsWithTheHintAndWithout) {
+  const std::string quick = "--optional-recv --samples 1 --sample-ms 2 -b 8 -e 64K -f 128 ";
+  Result result = NetBench(Plugin() + quick);
+  EXPECT_EQ(result.code, 0) << result.output;
+  for (const char* part : {"# optional-recv:", " LL ", " LL128 ", "1K ", "calls to test"}) {
+    EXPECT_TRUE(Says(result, part)) << part << "\n" << result.output;
+  }
+  result = NetBench(Plugin() + quick + "--csv");
+  EXPECT_EQ(result.code, 0) << result.output;
+  for (const char* part : {"optional-recv,LL,8,0,1,", "optional-recv,LL,8,1,1,", "optional-recv,LL128,128,1,1,"}) {
+    EXPECT_TRUE(Says(result, part)) << part << "\n" << result.output;
+  }
+  result = NetBench(Plugin() + quick + "--json");
+  EXPECT_EQ(result.code, 0) << result.output;
+  EXPECT_TRUE(Says(result, "{\"lines\": \"LL128\", \"bytes\": 128, \"hint\": true, \"samples\": 1,")) << result.output;
+  const std::string real = "--plugin " + Runfile("net_socket/libnccl-net-tcpx.so") + " ";
+  result = NetBench(real + quick, "NCCL_SOCKET_IFNAME=lo");
+  EXPECT_EQ(result.code, 0) << result.output;
+  result = NetBench(real + quick + "--api v8", "NCCL_SOCKET_IFNAME=lo");
+  EXPECT_EQ(result.code, 1) << result.output;
+  EXPECT_TRUE(Says(result, "needs v9 or later")) << result.output;
+}
+
 TEST(NetBench, EveryModeRuns) {
   for (const char* mode : {"bidir --conns 3", "rate", "many --conns 2,20", "setup --conns 20",
                            "idle --conns 5 --seconds 1", "allreduce --ranks 3 -n 2", "latency --one-isend-per-pass"}) {

@@ -50,6 +50,13 @@ TEST(ParseOptions, TakesATrafficClass) {
   EXPECT_EQ(Parsed({"--plugin", "p", "--traffic-class=184"}).traffic_class, 184);
 }
 
+TEST(ParseOptions, OptionalReceivesAreAModeOfTheirOwn) {
+  EXPECT_EQ(Parsed({"--plugin", "p", "--optional-recv"}).modes, std::vector<Mode>{Mode::kOptionalRecv});
+  EXPECT_EQ(Parsed({"--plugin", "p", "--mode", "rate", "--optional-recv"}).modes,
+            (std::vector<Mode>{Mode::kRate, Mode::kOptionalRecv}));
+  EXPECT_EQ(Parsed({"--plugin", "p", "--mode", "optional-recv"}).modes, std::vector<Mode>{Mode::kOptionalRecv});
+}
+
 TEST(ParseOptions, ListensWithAndWithoutAPort) {
   EXPECT_EQ(Parsed({"--listen"}).port, kDefaultPort);
   EXPECT_EQ(Parsed({"--listen", "5000", "--plugin", "p"}).port, 5000);
@@ -109,6 +116,7 @@ TEST(ParseOptions, RefusesInOneSentence) {
       {"--raw", "--traffic-class", "1"},
       {"--plugin", "p", "--traffic-class", "256"},
       {"--plugin", "p", "--traffic-class", "-1"},
+      {"--raw", "--optional-recv"},
       {"--plugin", "p", "--mode", "allreduce", "--connect", "h"},
       {"--plugin", "p", "--mode", "allreduce,latency"},
       {"--plugin", "p", "--mode", "allreduce", "--ranks", "1"},
@@ -124,7 +132,7 @@ TEST(ParseOptions, RefusesInOneSentence) {
 TEST(UsageText, NamesEveryMode) {
   const std::string usage = UsageText();
   for (Mode mode : {Mode::kLatency, Mode::kBandwidth, Mode::kBidirectional, Mode::kRate, Mode::kMany, Mode::kIdle,
-                    Mode::kSetup, Mode::kAllreduce}) {
+                    Mode::kSetup, Mode::kAllreduce, Mode::kOptionalRecv}) {
     EXPECT_NE(usage.find(ModeName(mode)), std::string::npos) << ModeName(mode);
   }
 }

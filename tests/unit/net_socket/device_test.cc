@@ -81,6 +81,17 @@ TEST_F(DeviceTest, WhatNcclIsTold) {
   EXPECT_EQ(std::vector<int>{0}, properties.children);
 }
 
+TEST_F(DeviceTest, HowManyReceivesAGroupMayHave) {
+  constexpr int kHost = static_cast<int>(MemoryType::kHost);
+  constexpr int kGpu = kHost | static_cast<int>(MemoryType::kCuda);
+  EXPECT_EQ(1, MaxReceives(options_, kHost));
+  EXPECT_EQ(8, MaxReceives(options_, kGpu));
+  options_.max_receives = 3;
+  EXPECT_EQ(3, MaxReceives(options_, kHost));
+  EXPECT_EQ(3, MaxReceives(options_, kGpu));
+  EXPECT_EQ(3, LoopbackProperties().max_receives);
+}
+
 TEST_F(DeviceTest, NamesLiveAsLongAsTheTable) {
   DeviceTable moved;
   {

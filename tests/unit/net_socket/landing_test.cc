@@ -138,6 +138,36 @@ TEST_F(LandingTest, SlotsComeRoundForEver) {
   }
 }
 
+TEST_F(LandingTest, RoomForSeveral) {
+  EXPECT_TRUE(table_.HasRoom(4));
+  Landing* first = table_.Post(buffer_, 10, 0);
+  Landing* second = table_.Post(buffer_, 10, 0);
+  EXPECT_TRUE(table_.HasRoom(2));
+  EXPECT_FALSE(table_.HasRoom(3));
+  second->in_use = false;
+  EXPECT_FALSE(table_.HasRoom(3));
+  first->in_use = false;
+  EXPECT_TRUE(table_.HasRoom(4));
+}
+
+TEST_F(LandingTest, AnotherTagIsBrokenWhereTagsCount) {
+  LandingTable matching(4, true);
+  matching.Post(buffer_, 10, 5);
+  FrameHeader chunk = Chunk(0, 0, 5, 10);
+  chunk.tag = 6;
+  EXPECT_EQ(ClaimResult::kBroken, matching.Claim(chunk, &landing_));
+  table_.Post(buffer_, 10, 5);
+  EXPECT_EQ(ClaimResult::kClaimed, table_.Claim(chunk, &landing_));
+}
+
+TEST_F(LandingTest, AMatchingTagIsClaimed) {
+  LandingTable matching(4, true);
+  matching.Post(buffer_, 10, 5);
+  FrameHeader chunk = Chunk(0, 0, 10, 10);
+  chunk.tag = 5;
+  EXPECT_EQ(ClaimResult::kClaimed, matching.Claim(chunk, &landing_));
+}
+
 // Lanes claim and land parts of the same messages while the calling thread posts the next ones.
 TEST_F(LandingTest, LanesShareMessages) {
   constexpr uint64_t kMessages = 3000;

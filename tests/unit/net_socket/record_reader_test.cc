@@ -42,6 +42,43 @@ TEST(RecordReaderTest, AnErrorIsReportedAtEverySplit) {
   }
 }
 
+std::string CreditRecord(uint64_t sequence, const std::string& tags) {
+  FrameHeader header;
+  header.kind = FrameKind::kCredit;
+  header.sequence = sequence;
+  header.length = static_cast<uint32_t>(tags.size());
+  std::string frame(kHeaderBytes, ' ');
+  EncodeHeader(header, &frame[0]);
+  return frame + tags;
+}
+
+TEST(RecordReaderTest, CreditsReachTheBookAtEverySplit) {
+  const std::string bytes = CreditRecord(0, std::string("\1\0\0\0\2\0\0\0", 8)) + Record(FrameKind::kConfirm, "x") +
+                            CreditRecord(2, std::string("\3\0\0\0", 4));
+  for (size_t split = 0; split <= bytes.size(); ++split) {
+    CreditBook book(8);
+    RecordReader reader(&book);
+    ASSERT_TRUE(reader.Take(bytes.data(), split).ok());
+    ASSERT_TRUE(reader.Take(bytes.data() + split, bytes.size() - split).ok());
+    uint64_t sequence = 9;
+    EXPECT_TRUE(book.Take(2, &sequence));
+    EXPECT_EQ(1u, sequence);
+    EXPECT_FALSE(book.Take(3, &sequence));
+    EXPECT_TRUE(book.Take(1, &sequence));
+    EXPECT_TRUE(book.Take(3, &sequence));
+    EXPECT_EQ(2u, sequence);
+  }
+}
+
+TEST(RecordReaderTest, AWrongCreditIsGarbage) {
+  CreditBook book(2);
+  RecordReader reader(&book);
+  const std::string bytes = CreditRecord(0, std::string(12, 'x'));
+  const absl::Status status = reader.Take(bytes.data(), bytes.size());
+  EXPECT_EQ(absl::StatusCode::kUnavailable, status.code());
+  EXPECT_TRUE(absl::StrContains(status.message(), "a credit of a wrong length")) << status;
+}
+
 TEST(RecordReaderTest, GarbageIsAnError) {
   for (const std::string& bytes :
        {std::string(kHeaderBytes, '\x01'), std::string(kHeaderBytes, '\x20'), Record(FrameKind::kChunk, "")}) {

@@ -307,6 +307,12 @@ TEST(WireAnswerTest, EveryWayToBeWrong) {
     std::memcpy(bytes + 12, &count, sizeof(count));
     EXPECT_STREQ("more interfaces than a device can have", DecodeAnswer(bytes, &answer, &nics)) << count;
   }
+  for (const uint32_t receives : {uint32_t{0}, uint32_t{kReceivesMax + 1}, uint32_t{0xffffffff}}) {
+    Answer wrong;
+    wrong.max_receives = receives;
+    EncodeAnswer(wrong, bytes);
+    EXPECT_STREQ("of receives in groups of a wrong size", DecodeAnswer(bytes, &answer, &addresses)) << receives;
+  }
 }
 
 TEST(WireAnswerTest, InterfacesWithoutAnAddressAreRefused) {
