@@ -26,11 +26,13 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "common/address.h"
 #include "common/fd.h"
 #include "nccl/plugin_api.h"
 #include "net_socket/request.h"
 #include "net_socket/runtime.h"
+#include "net_socket/transfer_events.h"
 
 namespace tcpx {
 
@@ -79,6 +81,12 @@ class Comm {
   enum class Noise { kWarn, kSilent };
   void Fail(absl::Status status, int lane, Noise noise = Noise::kWarn);
 
+  // Before the first request: the profiler behind `sink` shall learn of each. `updates` is true exactly when this NCCL
+  // knows updates. A null sink changes nothing.
+  void RecordEvents(ProfilerSink sink, bool updates);
+  // A call's arguments were wrong: one WARN per connection, since NCCL calls again and again.
+  void ReportMisuse(absl::string_view text);
+
   const ConnectionSetup& setup() const { return setup_; }
   int lane_fd(int lane) const { return setup_.lanes[lane].fd.get(); }
   int lane_count() const { return static_cast<int>(setup_.lanes.size()); }
@@ -88,6 +96,9 @@ class Comm {
   explicit Comm(ConnectionSetup setup);
 
   virtual const char* role() const = 0;  // "send" or "receive"
+  virtual bool receives() const = 0;
+  // Most messages that are posted and not over at once.
+  virtual int transfers_max() const = 0;
   // True exactly when no request is unfinished. Under mutex_.
   virtual bool Idle() = 0;
   // True exactly when an unfinished request uses `region`, or any where region is null. Under mutex_.
@@ -102,6 +113,18 @@ class Comm {
   // "message 17, 4096 of 1048576 bytes", or empty.
   virtual std::string Progress() const { return ""; }
 
+  // Of one isend, or one buffer of an irecv; null unless a profiler listens. `slot` is below transfers_max().
+  TransferEvents* BeginEvents(size_t slot, void* parent) {
+    return recorder_ == nullptr ? nullptr : recorder_->Begin(slot, parent);
+  }
+  void PublishEvents() {
+    if (recorder_ != nullptr) recorder_->Publish();
+  }
+  // Right before a request is reported done, early or not, or its error is returned. A repetition is a no-op.
+  void EndEvents(TransferEvents* events) {
+    if (events != nullptr) recorder_->Stop(events);
+  }
+
   std::mutex mutex_;
 
  private:
@@ -109,6 +132,8 @@ class Comm {
 
   ConnectionSetup setup_;
   std::atomic<bool> failed_{false};
+  std::atomic<bool> told_of_misuse_{false};
+  std::unique_ptr<EventRecorder> recorder_;  // null: no profiler; under mutex_, but for what its lanes count
   mutable std::mutex status_mutex_;
   absl::Status status_;
   absl::flat_hash_map<const MemoryRegion*, std::unique_ptr<MemoryRegion>> regions_;  // under mutex_

@@ -16,13 +16,14 @@ uint64_t Units(uint64_t bytes) { return bytes == 0 ? 1 : bytes; }
 
 LandingTable::LandingTable(size_t slots) : slots_(slots), landings_(new Landing[slots]) {}
 
-Landing* LandingTable::Post(char* data, size_t capacity, int32_t tag) {
+Landing* LandingTable::Post(char* data, size_t capacity, int32_t tag, TransferEvents* events) {
   const uint64_t sequence = posted_.load(std::memory_order_relaxed);
   Landing& landing = landings_[sequence & (slots_ - 1)];
   landing.data = data;
   landing.capacity = capacity;
   landing.sequence = sequence;
   landing.tag = tag;
+  landing.events = events;
   landing.in_use = true;
   landing.landed.store(0, std::memory_order_relaxed);
   landing.message_bytes.store(kUnknownBytes, std::memory_order_relaxed);

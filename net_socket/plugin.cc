@@ -59,7 +59,10 @@ absl::StatusOr<Context*> Plugin::CreateContext(const ContextOptions& options) {
   std::lock_guard<std::mutex> lock(mutex_);
   SetLogSink(options.log);
   LoadOnce();
-  if (options.api_version <= 10 && legacy_context_ != nullptr) return legacy_context_;
+  if (options.api_version <= 10 && legacy_context_ != nullptr) {
+    if (options.profiler != nullptr) legacy_context_->options.profiler = options.profiler;
+    return legacy_context_;
+  }
   auto context = std::make_unique<Context>();
   context->options = options;
   Context* raw = context.get();
@@ -228,6 +231,7 @@ absl::StatusOr<Comm*> Plugin::Connect(Context* context, int device, void* handle
     return comm.status();
   }
   Comm* raw = comm->release();
+  raw->RecordEvents(context->options.profiler, context->profiler_updates());
   comms_[raw] = context;  // Takes the dial's place as a user.
   context->comms.insert(raw);
   return raw;
@@ -241,6 +245,7 @@ absl::StatusOr<Comm*> Plugin::Accept(ListenComm* listen) {
   std::lock_guard<std::mutex> lock(mutex_);
   AddObjectUser(listen->context);
   Comm* raw = comm.release();
+  raw->RecordEvents(listen->context->options.profiler, listen->context->profiler_updates());
   comms_[raw] = listen->context;
   listen->context->comms.insert(raw);
   return raw;
@@ -249,23 +254,35 @@ absl::StatusOr<Comm*> Plugin::Accept(ListenComm* listen) {
 absl::StatusOr<MemoryRegion*> Plugin::RegisterMemory(Comm* comm, void* data, size_t bytes, MemoryType type) {
   absl::Status usable = Usable();
   if (!usable.ok()) return usable;
-  return comm->RegisterMemory(data, bytes, type);
+  auto region = comm->RegisterMemory(data, bytes, type);
+  if (!region.ok()) comm->ReportMisuse(region.status().message());
+  return region;
 }
 
 void Plugin::DeregisterMemory(Comm* comm, MemoryRegion* region) {
   if (!forked()) comm->DeregisterMemory(region);
 }
 
+// Where the comm has not failed, an error of its calls is about their arguments.
+absl::Status Plugin::ToldOfMisuse(Comm* comm, absl::Status status) {
+  if (!status.ok() && !comm->failed()) comm->ReportMisuse(status.message());
+  return status;
+}
+
+void Plugin::ReportMisuse(Comm* comm, absl::string_view text) {
+  if (!forked()) comm->ReportMisuse(text);
+}
+
 absl::Status Plugin::Send(Comm* comm, const SendArgs& args, Request** request) {
   *request = nullptr;
   absl::Status usable = Usable();
-  return usable.ok() ? static_cast<SendComm*>(comm)->Send(args, request) : usable;
+  return usable.ok() ? ToldOfMisuse(comm, static_cast<SendComm*>(comm)->Send(args, request)) : usable;
 }
 
 absl::Status Plugin::Receive(Comm* comm, const ReceiveArgs& args, Request** request) {
   *request = nullptr;
   absl::Status usable = Usable();
-  return usable.ok() ? static_cast<ReceiveComm*>(comm)->Receive(args, request) : usable;
+  return usable.ok() ? ToldOfMisuse(comm, static_cast<ReceiveComm*>(comm)->Receive(args, request)) : usable;
 }
 
 // Host memory is visible as soon as test says done.
@@ -277,7 +294,7 @@ absl::Status Plugin::Flush(Comm*, const FlushArgs&, Request** request) {
 absl::Status Plugin::Test(Request* request, bool* done, int* sizes) {
   *done = false;
   absl::Status usable = Usable();
-  return usable.ok() ? request->comm->Test(request, done, sizes) : usable;
+  return usable.ok() ? ToldOfMisuse(request->comm, request->comm->Test(request, done, sizes)) : usable;
 }
 
 void Plugin::CloseComm(Comm* comm) {

@@ -37,6 +37,8 @@ class Context {
 
   // v11 and up: ends with finalize. Older: the process's, never ends.
   bool has_finalize() const { return options.api_version >= 11; }
+  // NCCL 2.26, whose newest version is v10, takes an update of an event for its stop; 2.27.3 and later know it.
+  bool profiler_updates() const { return options.api_version >= 11; }
 };
 
 class ListenComm {
@@ -69,6 +71,7 @@ class Plugin final : public PluginApi {
   void CloseReceive(Comm* comm) override;
   void CloseListen(ListenComm* listen) override;
   void SetNetworkAttributes(Context* context, const NetworkAttributes& attributes) override;
+  void ReportMisuse(Comm* comm, absl::string_view text) override;
 
   // The library is being unloaded, or the process exits: ends all threads, within TCPX_LINGER.
   void Unload();
@@ -91,6 +94,7 @@ class Plugin final : public PluginApi {
   void DropUser();
   void JoinRetired(bool wait);
   absl::StatusOr<uint64_t> StartDial(Context* context, int device, const void* handle, const ConnectOptions& options);
+  static absl::Status ToldOfMisuse(Comm* comm, absl::Status status);
   int TrafficClass(const Context& context, const ConnectOptions& options) const;
   void CloseComm(Comm* comm);
 

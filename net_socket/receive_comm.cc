@@ -59,7 +59,9 @@ absl::Status ReceiveComm::Receive(const ReceiveArgs& args, Request** request) {
   ReceiveRequest* slot = requests_.Take();
   if (slot == nullptr) return absl::OkStatus();
   slot->region = args.regions == nullptr ? nullptr : args.regions[0];
-  slot->landing = table_.Post(static_cast<char*>(args.data[0]), args.bytes[0], args.tags == nullptr ? 0 : args.tags[0]);
+  void* const parent = args.profiler_parents == nullptr ? nullptr : args.profiler_parents[0];
+  slot->landing = table_.Post(static_cast<char*>(args.data[0]), args.bytes[0], args.tags == nullptr ? 0 : args.tags[0],
+                              BeginEvents(table_.next_index(), parent));
   *request = slot;
   if (slot->landing->capacity > setup().express_bytes) ++bulk_posted_;
   if (caller_driven_) return absl::OkStatus();
@@ -131,12 +133,17 @@ absl::Status ReceiveComm::Test(Request* request, bool* done, int* sizes) {
   if (!landing.done.load(std::memory_order_acquire)) {
     const bool ended = AllEnded();
     Drive(landing);
+    PublishEvents();
     // Asked before the last look at the landing: what landed before the end counts.
     if (ended && !landing.done.load(std::memory_order_acquire)) {
       Fail(absl::UnavailableError("the peer closed the connection while a receive was posted"), 0);
     }
   }
-  if (!landing.done.load(std::memory_order_acquire)) return failed() ? status() : absl::OkStatus();
+  if (!landing.done.load(std::memory_order_acquire)) {
+    if (!failed()) return absl::OkStatus();
+    EndEvents(landing.events);
+    return status();
+  }
   *done = true;
   Finish(slot, sizes);
   return absl::OkStatus();
@@ -144,6 +151,7 @@ absl::Status ReceiveComm::Test(Request* request, bool* done, int* sizes) {
 
 void ReceiveComm::Finish(ReceiveRequest* request, int* sizes) {
   Landing* landing = request->landing;
+  EndEvents(landing->events);
   if (sizes != nullptr) sizes[0] = static_cast<int>(landing->message_bytes.load(std::memory_order_relaxed));
   if (landing->capacity > setup().express_bytes) --bulk_posted_;
   landing->in_use = false;

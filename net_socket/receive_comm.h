@@ -33,6 +33,8 @@ class ReceiveComm final : public Comm {
 
  private:
   const char* role() const override { return "receive"; }
+  bool receives() const override { return true; }
+  int transfers_max() const override { return static_cast<int>(table_.slots()); }
   bool Idle() override;
   bool InFlight(const MemoryRegion* region) override;
   void Quiesce() override;

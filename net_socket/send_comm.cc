@@ -86,12 +86,17 @@ SendRequest* SendComm::Prepare(const SendArgs& args) {
   slot->bytes = args.bytes;
   slot->tag = args.tag;
   slot->region = args.region;
+  slot->events = BeginEvents(requests_.index(slot), args.profiler_parent);
   slot->sequence = next_sequence_++;
   slot->left.store(SendRequest::Units(args.bytes), std::memory_order_relaxed);
   return slot;
 }
 
 void SendComm::PostExpress(SendRequest* request) {
+  if (request->events != nullptr) {
+    request->events->Count(0, request->bytes, request->bytes);
+    PublishEvents();
+  }
   const bool lone = requests_.in_use() == 1;
   if (lone && request->bytes <= kLoneBytesMax) {
     SendLone(request);
@@ -161,14 +166,18 @@ absl::Status SendComm::Test(Request* request, bool* done, int* sizes) {
   SendRequest* slot = static_cast<SendRequest*>(request);
   if (!slot->in_use) return absl::FailedPreconditionError("test: the request was reported done before");
   Drive();
+  PublishEvents();
   if (slot->done()) {
     *done = true;
+    EndEvents(slot->events);
     if (sizes != nullptr) sizes[0] = static_cast<int>(slot->bytes);
     requests_.Give(slot);
     return absl::OkStatus();
   }
   FailIfPeerGone();
-  return failed() ? status() : absl::OkStatus();
+  if (!failed()) return absl::OkStatus();
+  EndEvents(slot->events);
+  return status();
 }
 
 void SendComm::PeerGone(absl::Status status, int lane) {
