@@ -74,8 +74,7 @@ class AllreduceRank {
 
 absl::Status AllreduceRank::Run() {
   ConfigurePluginLog(absl::StrCat("rank ", place_.rank), options_.verbose);
-  absl::StatusOr<std::unique_ptr<PluginHost>> host =
-      PluginHost::Open(options_.plugin, options_.api_version, options_.device, position_);
+  absl::StatusOr<std::unique_ptr<PluginHost>> host = PluginHost::Open(options_, position_);
   if (!host.ok()) return host.status();
   host_ = std::move(*host);
   absl::Status status = MakeBuffers();

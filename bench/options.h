@@ -48,6 +48,7 @@ struct Options {
   std::vector<int> connections;  // empty: the mode's own
   bool one_isend_per_pass = false;
   bool check = false;
+  bool profile = false;
   bool raw = false;
   std::string raw_congestion;  // empty: the system's default
 

@@ -32,8 +32,8 @@ RawShape RawShapeFor(const Command& command, Implementation implementation) {
 
 }  // namespace
 
-absl::Status Pair::OpenPlugin(const std::string& path, int api_version, int device) {
-  absl::StatusOr<std::unique_ptr<PluginHost>> host = PluginHost::Open(path, api_version, device, position());
+absl::Status Pair::OpenPlugin(const Options& options) {
+  absl::StatusOr<std::unique_ptr<PluginHost>> host = PluginHost::Open(options, position());
   if (!host.ok()) return host.status();
   plugin_ = std::move(*host);
   return absl::OkStatus();

@@ -20,6 +20,7 @@
 #include "bench/control.h"
 #include "bench/cost.h"
 #include "bench/loop.h"
+#include "bench/options.h"
 #include "bench/place.h"
 #include "bench/plugin_host.h"
 #include "bench/plugin_link.h"
@@ -42,7 +43,7 @@ class Pair {
  public:
   Pair(const WorkerPlace& place, Control* control) : place_(place), control_(control) {}
 
-  absl::Status OpenPlugin(const std::string& path, int api_version, int device);
+  absl::Status OpenPlugin(const Options& options);
   absl::Status ClosePlugin();
   PluginHost* plugin() { return plugin_.get(); }
 

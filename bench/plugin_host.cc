@@ -1,5 +1,7 @@
 #include "bench/plugin_host.h"
 
+#include <stdio.h>
+
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -50,12 +52,11 @@ absl::Status ResultStatus(const char* function, ncclResult_t result) {
   return result == ncclSuccess ? absl::OkStatus() : absl::UnknownError(ResultText(function, result));
 }
 
-absl::StatusOr<std::unique_ptr<PluginHost>> PluginHost::Open(const std::string& path, int api_version, int device,
-                                                             Position* position) {
+absl::StatusOr<std::unique_ptr<PluginHost>> PluginHost::Open(const Options& options, Position* position) {
   position->Enter(Stage::kOpenPlugin);
-  absl::StatusOr<std::unique_ptr<NetClient>> client = NetClient::Open(path, api_version);
+  absl::StatusOr<std::unique_ptr<NetClient>> client = NetClient::Open(options.plugin, options.api_version);
   if (!client.ok()) return client.status();
-  std::unique_ptr<PluginHost> host(new PluginHost(std::move(*client), device, position));
+  std::unique_ptr<PluginHost> host(new PluginHost(std::move(*client), options, position));
   absl::Status status = host->Init();
   if (status.ok()) status = host->CheckDevice();
   if (!status.ok()) return status;
@@ -64,8 +65,8 @@ absl::StatusOr<std::unique_ptr<PluginHost>> PluginHost::Open(const std::string& 
 
 absl::Status PluginHost::Init() {
   position_->Enter(Stage::kInit);
-  return ResultStatus(
-      "init", client_->Init(&context_, kCommId, NCCL_NET_TRAFFIC_CLASS_UNDEF, PluginLogger, IgnoreProfilerEvent));
+  const ncclProfilerCallback_t profiler = profile_ ? CountProfilerEvent : IgnoreProfilerEvent;
+  return ResultStatus("init", client_->Init(&context_, kCommId, NCCL_NET_TRAFFIC_CLASS_UNDEF, PluginLogger, profiler));
 }
 
 absl::Status PluginHost::CheckDevice() {
@@ -89,6 +90,7 @@ absl::Status PluginHost::Close() {
   absl::Status status = ResultStatus("finalize", client_->Finalize(context_));
   position_->Enter(Stage::kUnload);
   client_.reset();
+  if (profile_) fprintf(stderr, "profiler: %s\n", CountedProfilerEvents().c_str());
   return status;
 }
 

@@ -37,7 +37,7 @@ absl::Status Start(const Options& options, Pair* pair) {
   pair->position()->Enter(Stage::kPeer);
   if (absl::Status status = Greet(options, pair->control()); !status.ok()) return status;
   if (options.plugin.empty()) return absl::OkStatus();
-  return pair->OpenPlugin(options.plugin, options.api_version, options.device);
+  return pair->OpenPlugin(options);
 }
 
 class Planner {
