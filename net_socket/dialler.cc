@@ -121,6 +121,7 @@ absl::Status Dialler::Lane::Open() {
   traits.bulk = index_ > 0;
   traits.same_host = request.same_host;
   traits.traffic_class = request.traffic_class;
+  traits.sndbuf = request.sndbuf;
   ConfigureLane(fd_.get(), dial_->runtime()->options, traits);
   absl::Status bound = Bind(fd_.get());
   if (!bound.ok()) return bound;

@@ -31,6 +31,7 @@ struct DialRequest {
   uint64_t comm_id = 0;
   int lanes = 1;
   int traffic_class = -1;
+  int sndbuf = -1;  // of each lane; -1: as the parameters say
   bool same_host = false;
 };
 

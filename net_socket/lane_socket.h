@@ -20,6 +20,7 @@ struct LaneTraits {
   bool bulk = false;       // carries chunks of large messages
   bool same_host = false;  // the peer is on this host
   int traffic_class = -1;  // octet, -1: leave
+  int sndbuf = -1;         // -1: as the options say, else instead of the kernel's own choice
 };
 
 void ConfigureLane(int fd, const Options& options, const LaneTraits& traits);

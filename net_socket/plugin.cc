@@ -182,6 +182,18 @@ int Plugin::TrafficClass(const Context& context, const ConnectOptions& options) 
   return options_.traffic_class;
 }
 
+void Plugin::Share(const FlowHint& hint, DialRequest* request) const {
+  const int alone = request->lanes;
+  if (options_.lanes == 0) request->lanes = ShareLanes(alone, 1, hint);
+  if (options_.sndbuf < 0) request->sndbuf = ShareSendBuffers(hint);
+  if (request->sndbuf < 0 && request->lanes == alone) return;
+  TCPX_INFO(
+      "comm %x connect: NCCL announces %d connections at once: %d lanes, send buffers %s; TCPX_LANES and "
+      "NCCL_SOCKET_SNDBUF change it",
+      request->comm_id, hint.connections(), request->lanes,
+      request->sndbuf < 0 ? "by the kernel" : absl::StrCat("of ", request->sndbuf, " bytes"));
+}
+
 absl::StatusOr<uint64_t> Plugin::StartDial(Context* context, int device, const void* handle,
                                            const ConnectOptions& options) {
   absl::Status known = CheckDevice(device);
@@ -197,6 +209,7 @@ absl::StatusOr<uint64_t> Plugin::StartDial(Context* context, int device, const v
   request.same_host = (*transport)->IsLocal(request.handle.address);
   request.lanes = LanesFor(options_, request.device->hardware.speed_mbps, request.same_host);
   request.traffic_class = TrafficClass(*context, options);
+  Share(context->hint(), &request);
   auto key = (*transport)->dialler().Start(request);
   if (key.ok()) {
     context->dials.insert(*key);
@@ -330,7 +343,11 @@ void Plugin::CloseListen(ListenComm* listen) {
   DropObjectUser(owned->context);
 }
 
-void Plugin::SetNetworkAttributes(Context*, const NetworkAttributes&) {}
+// NCCL's progress thread calls it too: no lock.
+void Plugin::SetNetworkAttributes(Context* context, const NetworkAttributes& attributes) {
+  context->peers.store(attributes.send.max_concurrent_peers, std::memory_order_relaxed);
+  context->flows_per_peer.store(attributes.send.max_flows_per_peer, std::memory_order_relaxed);
+}
 
 void Plugin::Unload() {
   if (forked()) return;

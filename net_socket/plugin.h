@@ -12,6 +12,7 @@
 #ifndef TCPX_NET_SOCKET_PLUGIN_H_
 #define TCPX_NET_SOCKET_PLUGIN_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -23,6 +24,7 @@
 #include "common/params.h"
 #include "nccl/plugin_api.h"
 #include "net_socket/device.h"
+#include "net_socket/flow_hint.h"
 #include "net_socket/transport.h"
 
 namespace tcpx {
@@ -34,7 +36,13 @@ class Context {
   absl::flat_hash_set<ListenComm*> listens;
   absl::flat_hash_set<uint64_t> dials;  // keys of unfinished connects
   absl::flat_hash_set<Comm*> comms;
+  // Of the last setNetAttr, which may come from any thread at any time.
+  std::atomic<int> peers{-1};
+  std::atomic<int> flows_per_peer{-1};
 
+  FlowHint hint() const {
+    return {peers.load(std::memory_order_relaxed), flows_per_peer.load(std::memory_order_relaxed)};
+  }
   // v11 and up: ends with finalize. Older: the process's, never ends.
   bool has_finalize() const { return options.api_version >= 11; }
   // NCCL 2.26, whose newest version is v10, takes an update of an event for its stop; 2.27.3 and later know it.
@@ -93,6 +101,8 @@ class Plugin final : public PluginApi {
   void DropObjectUser(Context* context);
   void DropUser();
   void JoinRetired(bool wait);
+  // What NCCL has announced changes the lanes and buffers of a dial where no parameter sets them.
+  void Share(const FlowHint& hint, DialRequest* request) const;
   absl::StatusOr<uint64_t> StartDial(Context* context, int device, const void* handle, const ConnectOptions& options);
   static absl::Status ToldOfMisuse(Comm* comm, absl::Status status);
   int TrafficClass(const Context& context, const ConnectOptions& options) const;
