@@ -184,7 +184,7 @@ class EveryModeTest : public ProfilerTest, public ::testing::WithParamInterface<
   }
 };
 
-TEST_P(EveryModeTest, BytesPerRequestAndLaneAreRebuiltFromEvents) {
+TEST_P(EveryModeTest, Gotcha24_BytesPerRequestAndLaneAreRebuiltFromEvents) {
   for (const Message& message : Move(MixedSizes())) {
     if (HasFailure()) return;
     ExpectRebuilt(message);
@@ -220,7 +220,7 @@ TEST_P(ModesWithPoolsTest, NullParentsHaveNoEvents) {
 }
 
 // A profiler that does not look at network events leaves the handle null, which must not come back.
-TEST_P(ModesWithPoolsTest, UnwantedEventsAreOnlyStarted) {
+TEST_P(ModesWithPoolsTest, Gotcha24_UnwantedEventsAreOnlyStarted) {
   Open(GetParam(), Consumer::Reading::kNotWanted);
   size_t events = 0;
   for (const Message& message : Move(MixedSizes())) {
