@@ -117,8 +117,10 @@ class Comm {
   TransferEvents* BeginEvents(size_t slot, void* parent) {
     return recorder_ == nullptr ? nullptr : recorder_->Begin(slot, parent);
   }
+  // Not of a failed connection: NCCL 2.26 and 2.27 drop the operation that got the error, and with it the parents of
+  // requests that are never tested again.
   void PublishEvents() {
-    if (recorder_ != nullptr) recorder_->Publish();
+    if (recorder_ != nullptr && !failed()) recorder_->Publish();
   }
   // Right before a request is reported done, early or not, or its error is returned. A repetition is a no-op.
   void EndEvents(TransferEvents* events) {
