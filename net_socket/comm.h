@@ -117,6 +117,10 @@ class Comm {
   TransferEvents* BeginEvents(size_t slot, void* parent) {
     return recorder_ == nullptr ? nullptr : recorder_->Begin(slot, parent);
   }
+  // All of the message goes over `lane`: told at once. A null `events` is a no-op.
+  void CountEvents(TransferEvents* events, int lane, uint64_t message_bytes) {
+    if (events != nullptr) recorder_->CountWhole(events, lane, message_bytes);
+  }
   // Not of a failed connection: NCCL 2.26 and 2.27 drop the operation that got the error, and with it the parents of
   // requests that are never tested again.
   void PublishEvents() {

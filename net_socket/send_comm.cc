@@ -93,10 +93,7 @@ SendRequest* SendComm::Prepare(const SendArgs& args) {
 }
 
 void SendComm::PostExpress(SendRequest* request) {
-  if (request->events != nullptr) {
-    request->events->Count(0, request->bytes, request->bytes);
-    PublishEvents();
-  }
+  CountEvents(request->events, 0, request->bytes);
   const bool lone = requests_.in_use() == 1;
   if (lone && request->bytes <= kLoneBytesMax) {
     SendLone(request);

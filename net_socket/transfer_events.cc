@@ -9,20 +9,21 @@ namespace {
 constexpr int kBytesBits = 41;
 constexpr uint64_t kBytesMask = (uint64_t{1} << kBytesBits) - 1;
 constexpr uint64_t kOneChunk = uint64_t{1} << kBytesBits;
-constexpr uint64_t kUnknownBytes = ~uint64_t{0};
-
 }  // namespace
 
-void TransferEvents::Count(int lane, uint64_t bytes, uint64_t message_bytes) {
+inline void TransferEvents::Take(int lane, uint64_t bytes, uint64_t message_bytes) {
+  counted_[static_cast<size_t>(std::min(lane, kEventsMax - 1))].fetch_add(kOneChunk + bytes, std::memory_order_relaxed);
   message_bytes_.store(message_bytes, std::memory_order_relaxed);
-  events_[static_cast<size_t>(std::min(lane, kEventsMax - 1))].counted.fetch_add(kOneChunk + bytes,
-                                                                                 std::memory_order_relaxed);
+}
+
+void TransferEvents::Count(int lane, uint64_t bytes, uint64_t message_bytes) {
+  Take(lane, bytes, message_bytes);
   recorder_->counts_.fetch_add(1, std::memory_order_release);
 }
 
 bool TransferEvents::AllCounted() const {
   uint64_t sum = 0;
-  for (const Event& event : events_) sum += event.counted.load(std::memory_order_relaxed) & kBytesMask;
+  for (const auto& counted : counted_) sum += counted.load(std::memory_order_relaxed) & kBytesMask;
   return sum == message_bytes_.load(std::memory_order_relaxed);
 }
 
@@ -44,15 +45,17 @@ TransferEvents* EventRecorder::Begin(size_t slot, void* parent) {
   TransferEvents* transfer = &transfers_[slot];
   if (transfer->place_ >= 0) Close(transfer);  // Its request ended without a word: its parent may be gone.
   transfer->parent_ = parent;
-  transfer->message_bytes_.store(kUnknownBytes, std::memory_order_relaxed);
-  for (TransferEvents::Event& event : transfer->events_) {
-    event.counted.store(0, std::memory_order_relaxed);
-    event.handle = nullptr;
-    event.started = false;
-  }
+  transfer->message_bytes_.store(TransferEvents::kUnknownBytes, std::memory_order_relaxed);
+  for (auto& counted : transfer->counted_) counted.store(0, std::memory_order_relaxed);
+  transfer->started_ = 0;
   transfer->place_ = open_count_;
   open_[static_cast<size_t>(open_count_++)] = transfer;
   return transfer;
+}
+
+void EventRecorder::CountWhole(TransferEvents* transfer, int lane, uint64_t message_bytes) {
+  transfer->Take(lane, message_bytes, message_bytes);
+  Tell(transfer);
 }
 
 void EventRecorder::Publish() {
@@ -61,36 +64,38 @@ void EventRecorder::Publish() {
   published_ = counts;
   for (int i = 0; i < open_count_; ++i) {
     TransferEvents* transfer = open_[static_cast<size_t>(i)];
-    if (updates_ || transfer->AllCounted()) Tell(transfer);
+    if (transfer->AnyCounted() && (updates_ || transfer->AllCounted())) Tell(transfer);
   }
 }
 
 void EventRecorder::Tell(TransferEvents* transfer) {
-  for (int i = 0; i < events_per_transfer_; ++i) {
-    const size_t index = static_cast<size_t>(i);
-    TellOne(&transfer->events_[index], fds_[index], transfer->parent_);
-  }
+  for (int i = 0; i < events_per_transfer_; ++i) TellOne(transfer, static_cast<size_t>(i));
 }
 
-void EventRecorder::TellOne(TransferEvents::Event* event, int fd, void* parent) {
-  const uint64_t counted = event->counted.load(std::memory_order_relaxed);
+void EventRecorder::TellOne(TransferEvents* transfer, size_t event) {
+  const uint64_t counted = transfer->counted_[event].load(std::memory_order_relaxed);
   if (counted == 0) return;
   const uint64_t bytes = counted & kBytesMask;
-  const bool starts = !event->started;
-  if (!starts && (event->handle == nullptr || event->told == bytes)) return;
-  event->started = true;
-  event->told = bytes;
-  sink_(&event->handle, starts ? EventStep::kStart : EventStep::kUpdate, parent, {fd, receive_, bytes});
+  EventStep step = EventStep::kUpdate;
+  if (!transfer->started(static_cast<int>(event))) {
+    transfer->started_ |= 1u << event;
+    transfer->handles_[event] = nullptr;
+    step = EventStep::kStart;
+  } else if (transfer->handles_[event] == nullptr || transfer->told_[event] == bytes) {
+    return;
+  }
+  transfer->told_[event] = bytes;
+  sink_(&transfer->handles_[event], step, transfer->parent_, {fds_[event], receive_, bytes});
 }
 
 void EventRecorder::Stop(TransferEvents* transfer) {
   if (transfer->place_ < 0) return;
   Tell(transfer);
   for (int i = 0; i < events_per_transfer_; ++i) {
-    const size_t index = static_cast<size_t>(i);
-    TransferEvents::Event& event = transfer->events_[index];
-    if (event.handle == nullptr) continue;
-    sink_(&event.handle, EventStep::kStop, transfer->parent_, {fds_[index], receive_, event.told});
+    const size_t event = static_cast<size_t>(i);
+    if (!transfer->started(i) || transfer->handles_[event] == nullptr) continue;
+    sink_(&transfer->handles_[event], EventStep::kStop, transfer->parent_,
+          {fds_[event], receive_, transfer->told_[event]});
   }
   Close(transfer);
 }

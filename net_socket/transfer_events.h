@@ -46,20 +46,23 @@ class TransferEvents {
  private:
   friend class EventRecorder;
 
-  struct Event {
-    std::atomic<uint64_t> counted{0};  // bytes, and chunks above them: a chunk of no bytes counts too
-    uint64_t told = 0;
-    void* handle = nullptr;  // the profiler's; null: it does not want this event
-    bool started = false;
-  };
+  static constexpr uint64_t kUnknownBytes = ~uint64_t{0};
 
+  void Take(int lane, uint64_t bytes, uint64_t message_bytes);
+  bool AnyCounted() const { return message_bytes_.load(std::memory_order_relaxed) != kUnknownBytes; }
   bool AllCounted() const;
+  bool started(int event) const { return (started_ >> event & 1) != 0; }
 
-  EventRecorder* recorder_ = nullptr;
+  // Hot, and all that Begin resets. By event: bytes, and chunks above them, so that a chunk of no bytes counts too.
+  std::array<std::atomic<uint64_t>, kEventsMax> counted_{};
+  std::atomic<uint64_t> message_bytes_{kUnknownBytes};  // until the first count
+  uint32_t started_ = 0;                                // bits
+  int place_ = -1;                                      // among the recorder's open transfers; -1: stopped
   void* parent_ = nullptr;
-  int place_ = -1;  // among the recorder's open transfers; -1: stopped
-  std::atomic<uint64_t> message_bytes_{0};
-  std::array<Event, kEventsMax> events_;
+  EventRecorder* recorder_ = nullptr;
+  // Of a started event: the profiler's handle (null: it does not want the event), and the bytes that it knows of.
+  std::array<void*, kEventsMax> handles_{};
+  std::array<uint64_t, kEventsMax> told_{};
 };
 
 // All requests of one comm.
@@ -77,6 +80,8 @@ class EventRecorder {
 
   // Null where `parent` is: then nothing is told of this request. `parent` must be in flight until Stop.
   TransferEvents* Begin(size_t slot, void* parent);
+  // The same as Count for all of the message, and Publish for this transfer alone.
+  void CountWhole(TransferEvents* transfer, int lane, uint64_t message_bytes);
   // Starts and updates the events of all open transfers that were counted since the last time.
   void Publish();
   // Tells what is left to tell and stops the transfer's events. Stopped before: a no-op.
@@ -89,7 +94,7 @@ class EventRecorder {
 
   void Close(TransferEvents* transfer);
   void Tell(TransferEvents* transfer);
-  void TellOne(TransferEvents::Event* event, int fd, void* parent);
+  void TellOne(TransferEvents* transfer, size_t event);
 
   const ProfilerSink sink_;
   const bool updates_;

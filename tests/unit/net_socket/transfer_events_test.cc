@@ -115,6 +115,20 @@ TEST_F(TransferEventsTest, MessageOfNoBytesHasAnEvent) {
   }
 }
 
+// An express message is told when it is posted, and nothing else is looked at.
+TEST_F(TransferEventsTest, WholeMessagesAreToldAtOnce) {
+  for (const bool updates : {true, false}) {
+    EventRecorder recorder(Lanes(4, updates));
+    TransferEvents* other = recorder.Begin(1, kSecond);
+    other->Count(1, 5, 10);
+    TransferEvents* events = recorder.Begin(0, kFirst);
+    recorder.CountWhole(events, 0, 77);
+    EXPECT_EQ(TakeCalls(), Lines{"start 1 of A send fd 100 bytes 77"});
+    recorder.Stop(events);
+    EXPECT_EQ(TakeCalls().size(), 1u);
+  }
+}
+
 TEST_F(TransferEventsTest, SlotsBeginAnew) {
   EventRecorder recorder(Lanes(1));
   TransferEvents* events = recorder.Begin(2, kFirst);
