@@ -252,6 +252,13 @@ TEST_P(ModesWithPoolsTest, MoreLanesThanEventsShareTheLast) {
 // Sends that the receiver does not take, then the end of the connection.
 class BrokenTest : public ModesWithPoolsTest {
  protected:
+  // Buffers of known size, so that the sockets can't take all.
+  static LoopbackSettings Settings() {
+    LoopbackSettings settings = GetParam();
+    settings.environment = {{"NCCL_SOCKET_SNDBUF", "262144"}, {"NCCL_SOCKET_RCVBUF", "262144"}};
+    return settings;
+  }
+
   void FillUp() {
     for (int i = 0; i < 8; ++i) {
       sends_.emplace_back();
@@ -292,7 +299,7 @@ class BrokenTest : public ModesWithPoolsTest {
 INSTANTIATE_TEST_SUITE_P(Modes, BrokenTest, ::testing::ValuesIn(CallerAndPool()), ModeName);
 
 TEST_P(BrokenTest, EventsOfAFailedRequestStopBeforeItsError) {
-  ASSERT_NO_FATAL_FAILURE(Open(GetParam(), Consumer::Reading::kUpdates));
+  ASSERT_NO_FATAL_FAILURE(Open(Settings(), Consumer::Reading::kUpdates));
   ASSERT_NO_FATAL_FAILURE(FillUp());
   ASSERT_TRUE(plugin_->Close({nullptr, pair_.receive}).ok());
   ASSERT_NO_FATAL_FAILURE(AwaitError());
@@ -302,7 +309,7 @@ TEST_P(BrokenTest, EventsOfAFailedRequestStopBeforeItsError) {
 }
 
 TEST_P(BrokenTest, NothingIsToldAfterDeregOfMemoryInFlight) {
-  ASSERT_NO_FATAL_FAILURE(Open(GetParam(), Consumer::Reading::kUpdates));
+  ASSERT_NO_FATAL_FAILURE(Open(Settings(), Consumer::Reading::kUpdates));
   void* region = nullptr;
   ASSERT_EQ(ncclSuccess,
             net().RegMr(pair_.send, const_cast<char*>(Bytes().Bytes(kBytesMax)), kBytesMax, NCCL_PTR_HOST, &region));
@@ -316,7 +323,7 @@ TEST_P(BrokenTest, NothingIsToldAfterDeregOfMemoryInFlight) {
 }
 
 TEST_P(BrokenTest, NothingIsToldByClose) {
-  ASSERT_NO_FATAL_FAILURE(Open(GetParam(), Consumer::Reading::kUpdates));
+  ASSERT_NO_FATAL_FAILURE(Open(Settings(), Consumer::Reading::kUpdates));
   ASSERT_NO_FATAL_FAILURE(FillUp());
   const size_t calls = Consumer::Calls();
   EXPECT_TRUE(plugin_->Close(pair_).ok());
