@@ -77,6 +77,7 @@ Parser::Parser() {
   Flag("--help", &options_.help);
   Flag("-h", &options_.help);
   Flag("--check", &options_.check);
+  Flag("--profile", &options_.profile);
   Flag("--raw", &options_.raw);
   Flag("--optional-recv", &options_.optional_recv);
   Flag("--no-pin", &options_.pin, false);

@@ -51,6 +51,7 @@ struct Options {
   bool one_isend_per_pass = false;
   bool optional_recv = false;  // adds kOptionalRecv to the modes
   bool check = false;
+  bool profile = false;
   bool raw = false;
   std::string raw_congestion;  // empty: the system's default
 

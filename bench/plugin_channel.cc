@@ -14,13 +14,13 @@ Step PluginChannel::Post(uint8_t* data, size_t bytes) {
   void** request = &requests_[posted_ % kPlaces];
   ncclResult_t result;
   if (sends_) {
-    result = client_->Isend(comm_, data, bytes, kTag, mhandle_, nullptr, request);
+    result = client_->Isend(comm_, data, bytes, kTag, mhandle_, parent_, request);
   } else {
     void* buffer = data;
     size_t capacity = bytes + kSpareCapacity;
     int tag = kTag;
     void* mhandle = mhandle_;
-    void* phandle = nullptr;
+    void* phandle = parent_;
     if (optional_) *request = reinterpret_cast<void*>(static_cast<intptr_t>(NCCL_NET_OPTIONAL_RECV_COMPLETION));
     result = client_->Irecv(comm_, 1, &buffer, &capacity, &tag, &mhandle, &phandle, request);
   }

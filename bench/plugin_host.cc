@@ -1,5 +1,7 @@
 #include "bench/plugin_host.h"
 
+#include <stdio.h>
+
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -58,7 +60,7 @@ absl::StatusOr<std::unique_ptr<PluginHost>> PluginHost::Open(const Options& opti
     return absl::InvalidArgumentError(
         absl::StrCat("--traffic-class needs v10 of the API or newer, not v", (*client)->version()));
   }
-  std::unique_ptr<PluginHost> host(new PluginHost(std::move(*client), options.device, position));
+  std::unique_ptr<PluginHost> host(new PluginHost(std::move(*client), options, position));
   absl::Status status = host->Init(options.traffic_class);
   if (status.ok()) status = host->CheckDevice();
   if (!status.ok()) return status;
@@ -68,7 +70,8 @@ absl::StatusOr<std::unique_ptr<PluginHost>> PluginHost::Open(const Options& opti
 absl::Status PluginHost::Init(int traffic_class) {
   position_->Enter(Stage::kInit);
   static_assert(NCCL_NET_TRAFFIC_CLASS_UNDEF == -1, "as Options::traffic_class");
-  return ResultStatus("init", client_->Init(&context_, kCommId, traffic_class, PluginLogger, IgnoreProfilerEvent));
+  const ncclProfilerCallback_t profiler = profile_ ? CountProfilerEvent : IgnoreProfilerEvent;
+  return ResultStatus("init", client_->Init(&context_, kCommId, traffic_class, PluginLogger, profiler));
 }
 
 absl::Status PluginHost::CheckDevice() {
@@ -92,6 +95,7 @@ absl::Status PluginHost::Close() {
   absl::Status status = ResultStatus("finalize", client_->Finalize(context_));
   position_->Enter(Stage::kUnload);
   client_.reset();
+  if (profile_) fprintf(stderr, "profiler: %s\n", CountedProfilerEvents().c_str());
   return status;
 }
 

@@ -25,25 +25,28 @@ absl::Status ResultStatus(const char* function, ncclResult_t result);
 
 class PluginHost {
  public:
-  // Opens, initialises, and checks that `device` is there.
+  // Opens, initialises, and checks that the device is there.
   static absl::StatusOr<std::unique_ptr<PluginHost>> Open(const Options& options, Position* position);
-  // Finalizes and unloads.
+  // Finalizes and unloads. With --profile the counts go to stderr.
   absl::Status Close();
 
   NetClient* client() const { return client_.get(); }
   void* context() const { return context_; }
   int device() const { return device_; }
+  // Of each isend and irecv, for the profiler; null without one.
+  void* profiler_parent() { return profile_ ? this : nullptr; }
   // "tcpx, v12, device 0 of 1: lo, 10000 Mbit/s".
   const std::string& description() const { return description_; }
 
  private:
-  PluginHost(std::unique_ptr<NetClient> client, int device, Position* position)
-      : client_(std::move(client)), device_(device), position_(position) {}
+  PluginHost(std::unique_ptr<NetClient> client, const Options& options, Position* position)
+      : client_(std::move(client)), device_(options.device), profile_(options.profile), position_(position) {}
   absl::Status Init(int traffic_class);
   absl::Status CheckDevice();
 
   std::unique_ptr<NetClient> client_;
   const int device_;
+  const bool profile_;
   Position* const position_;
   void* context_ = nullptr;
   std::string description_;

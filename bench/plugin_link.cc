@@ -122,7 +122,7 @@ absl::StatusOr<Channel*> PluginLink::AddChannel(void* comm, SlotRing* slots, int
         "regMr", host_->client()->RegMr(comm, slots->Region(region), slots->region_bytes(), NCCL_PTR_HOST, &mhandle));
     if (!status.ok()) return status;
   }
-  channels_.push_back(std::make_unique<PluginChannel>(host_->client(), comm, mhandle, sends));
+  channels_.push_back(std::make_unique<PluginChannel>(host_, comm, mhandle, sends));
   return channels_.back().get();
 }
 

@@ -28,8 +28,8 @@ namespace bench {
 
 class PluginChannel : public Channel {
  public:
-  PluginChannel(NetClient* client, void* comm, void* mhandle, bool sends)
-      : client_(client), comm_(comm), mhandle_(mhandle), sends_(sends) {}
+  PluginChannel(PluginHost* host, void* comm, void* mhandle, bool sends)
+      : client_(host->client()), parent_(host->profiler_parent()), comm_(comm), mhandle_(mhandle), sends_(sends) {}
   Step Post(uint8_t* data, size_t bytes) override;
   Step Test(size_t* bytes) override;
   std::string Failure() const override { return failure_; }
@@ -45,6 +45,7 @@ class PluginChannel : public Channel {
   Step Failed(const char* function, ncclResult_t result);
 
   NetClient* const client_;
+  void* const parent_;  // for the profiler
   void* const comm_;
   void* const mhandle_;
   const bool sends_;

@@ -4,11 +4,15 @@
 #include <stdio.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <mutex>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "nccl/profiler.h"
 
 namespace tcpx {
 namespace bench {
@@ -28,6 +32,17 @@ struct Log {
 Log& TheLog() {
   static Log* const log = new Log;
   return *log;
+}
+
+constexpr size_t kEventTypes = 4;
+
+struct EventCounts {
+  std::array<std::atomic<uint64_t>, kEventTypes> by_type{};
+};
+
+EventCounts& TheEvents() {
+  static EventCounts* const counts = new EventCounts;
+  return *counts;
 }
 
 bool TellsConfiguration(absl::string_view text) {
@@ -80,6 +95,19 @@ void PluginLogger(ncclDebugLogLevel level, unsigned long, const char*, int, cons
 }
 
 ncclResult_t IgnoreProfilerEvent(void**, int, void*, int64_t, void*) { return ncclSuccess; }
+
+ncclResult_t CountProfilerEvent(void** handle, int type, void*, int64_t, void*) {
+  if (type == ncclProfilerNetEventStart) *handle = &TheEvents();
+  TheEvents().by_type[static_cast<size_t>(type) % kEventTypes].fetch_add(1, std::memory_order_relaxed);
+  return ncclSuccess;
+}
+
+std::string CountedProfilerEvents() {
+  const auto& counts = TheEvents().by_type;
+  return absl::StrCat(counts[ncclProfilerNetEventStart].load(), " events started, ",
+                      counts[ncclProfilerNetEventUpdate].load(), " updates, ", counts[ncclProfilerNetEventStop].load(),
+                      " stops");
+}
 
 std::vector<std::string> PluginConfigurationLines() {
   Log& log = TheLog();

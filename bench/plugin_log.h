@@ -25,6 +25,11 @@ void PluginLogger(ncclDebugLogLevel level, unsigned long flags, const char* file
 // A callback that takes every event and remembers none, as NCCL's own without a profiler plugin.
 ncclResult_t IgnoreProfilerEvent(void** handle, int type, void* parent, int64_t plugin_id, void* data);
 
+// A callback that wants every event and counts it.
+ncclResult_t CountProfilerEvent(void** handle, int type, void* parent, int64_t plugin_id, void* data);
+// "12 events started, 3 updates, 12 stops".
+std::string CountedProfilerEvents();
+
 // The INFO lines so far that speak of engine, mode, lanes or threads; of those that differ in numbers only, the
 // first.
 std::vector<std::string> PluginConfigurationLines();

@@ -35,6 +35,8 @@ what to measure
   --window N             requests in flight per connection, 1 to 32 (default 8)
   --one-isend-per-pass   one isend per connection and pass, and a test of the oldest request after it, as NCCL's proxy
   --check                verify every byte, every size, and guard bytes around the receive buffers (slower)
+  --profile              a profiler listens to the plugin's events (v10 and up) and counts them: what that costs is
+                         the difference to a run without; the counts of each process go to stderr
   --ranks N              processes of allreduce (default 2)
   --seconds N            length of idle (default 10)
   Flows of limited rate, between two network namespaces: bench/shaped.sh --flows-shaped SPEC (its --help tells more).

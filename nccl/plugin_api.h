@@ -25,6 +25,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "common/log_level.h"
 
@@ -49,8 +50,16 @@ inline constexpr int kTrafficClassUndefined = -1;
 // Kinds of memory, with the bits of NCCL_PTR_HOST, NCCL_PTR_CUDA and NCCL_PTR_DMABUF.
 enum class MemoryType : int { kHost = 1, kCuda = 2, kDmaBuf = 4 };
 
-// The profiler callback of v10 and up; returns 0 on success. `event` must point to a null pointer before a start.
-using ProfilerSink = int (*)(void** event, int type, void* parent, int64_t plugin_id, void* data);
+// What happened to a profiler's event of one socket, with the values of NCCL's callback.
+enum class EventStep : int { kStart = 0, kStop = 1, kUpdate = 2 };
+struct SocketEvent {
+  int fd = -1;  // -1: several sockets
+  bool receive = false;
+  size_t bytes = 0;  // of the request over this socket, so far
+};
+// The profiler of v10 and up. `event` must point to a null pointer before a start, and is null still when the profiler
+// does not want the event: then it must not be updated or stopped. `parent` is the isend's or irecv's, still in flight.
+using ProfilerSink = void (*)(void** event, EventStep step, void* parent, const SocketEvent& about);
 
 struct ContextOptions {
   int api_version = 0;                         // 6 to 12
@@ -157,6 +166,9 @@ class PluginApi {
   virtual void CloseListen(ListenComm* listen) = 0;
 
   virtual void SetNetworkAttributes(Context* context, const NetworkAttributes& attributes) = 0;
+
+  // A call on `comm` was refused because of its arguments: `text` tells the user what to pass, once per connection.
+  virtual void ReportMisuse(Comm* comm, absl::string_view text) = 0;
 };
 
 }  // namespace tcpx

@@ -10,8 +10,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_format.h"
 #include "absl/types/span.h"
 #include "nccl/installed_plugin.h"
+#include "nccl/profiler.h"
 #include "nccl/result.h"
 
 namespace tcpx::shim {
@@ -27,6 +29,12 @@ static_assert(static_cast<int>(LogLevel::kWarn) == NCCL_LOG_WARN);
 static_assert(static_cast<int>(LogLevel::kInfo) == NCCL_LOG_INFO);
 static_assert(static_cast<int>(LogLevel::kTrace) == NCCL_LOG_TRACE);
 
+static_assert(static_cast<int>(EventStep::kStart) == ncclProfilerNetEventStart);
+static_assert(static_cast<int>(EventStep::kStop) == ncclProfilerNetEventStop);
+static_assert(static_cast<int>(EventStep::kUpdate) == ncclProfilerNetEventUpdate);
+
+// As NCCL's own socket transport: profilers know its descriptor.
+constexpr int64_t kSocketPluginId = NCCL_PROFILER_NET_TYPE_SOCK | NCCL_PROFILER_NET_SOCKET_VER;
 // No object is larger, and every negative int is when it is cast to size_t.
 constexpr size_t kMostBytes = PTRDIFF_MAX;
 // Every bit of the subsystem mask: a WARN with fewer may be dropped (2.13 to 2.30).
@@ -60,9 +68,16 @@ LogSink SinkOf(ncclDebugLogger_t log) {
   return kSinks[kLoggersMax - 1];
 }
 
-int ForwardEvent(void** event, int type, void* parent, int64_t plugin_id, void* data) {
+// The callback reports success whatever happens (2.26 to 2.30).
+void ForwardEvent(void** event, EventStep step, void* parent, const SocketEvent& about) {
   const ncclProfilerCallback_t profiler = g_profiler.load(std::memory_order_acquire);
-  return profiler == nullptr ? ncclSuccess : profiler(event, type, parent, plugin_id, data);
+  if (profiler == nullptr) return;
+  ncclProfilerNetSockDescr_v1_t description = {};
+  description.type = ncclProfileSocket;
+  description.sock.fd = about.fd;
+  description.sock.op = about.receive ? 1 : 0;
+  description.sock.length = about.bytes;
+  (void)profiler(event, static_cast<int>(step), parent, kSocketPluginId, &description);
 }
 
 void WarnOfInit(const InitArgs& args, const absl::Status& status) {
@@ -147,6 +162,22 @@ bool AreBuffers(void* const* data, const Size* sizes, int n) {
   return true;
 }
 
+// NCCL tries a refused call again and shows no more than the result's name.
+ncclResult_t Refuse(void* comm, const std::string& text) {
+  ThePlugin().ReportMisuse(static_cast<Comm*>(comm), text);
+  return ncclInvalidArgument;
+}
+
+ncclResult_t RefuseReceive(const ReceiveCall& call) {
+  if (!IsGroup(call.n)) {
+    return Refuse(call.comm, absl::StrFormat("irecv: %d buffers: pass 1 to maxRecvs of them", call.n));
+  }
+  if (call.data == nullptr || call.sizes == nullptr || call.tags == nullptr) {
+    return Refuse(call.comm, "irecv: an array is missing: pass data, sizes and tags, one entry per buffer");
+  }
+  return Refuse(call.comm, "irecv: a buffer is null or its size negative: pass buffers of at least their sizes");
+}
+
 }  // namespace
 
 ncclResult_t InitLegacy(const InitArgs& args) {
@@ -228,7 +259,10 @@ ncclResult_t DeregMr(void* comm, void* mhandle) {
 }
 
 ncclResult_t Send(const SendCall& call, void** request) {
-  if (!Clear(request) || call.comm == nullptr || !IsBuffer(call.data, call.size)) return ncclInvalidArgument;
+  if (!Clear(request) || call.comm == nullptr) return ncclInvalidArgument;
+  if (!IsBuffer(call.data, call.size)) {
+    return Refuse(call.comm, "isend: the buffer is null or its size negative: pass a buffer of at least its size");
+  }
   SendArgs args;
   args.data = call.data;
   args.bytes = call.size;
@@ -243,8 +277,8 @@ ncclResult_t Send(const SendCall& call, void** request) {
 ncclResult_t Receive(const ReceiveCall& call, void** request) {
   // Compared, never dereferenced: unless it is the preset, it is left over from an earlier use of the slot.
   const bool preset = request != nullptr && reinterpret_cast<intptr_t>(*request) == NCCL_NET_OPTIONAL_RECV_COMPLETION;
-  if (!Clear(request) || call.comm == nullptr || call.tags == nullptr) return ncclInvalidArgument;
-  if (!AreBuffers(call.data, call.sizes, call.n)) return ncclInvalidArgument;
+  if (!Clear(request) || call.comm == nullptr) return ncclInvalidArgument;
+  if (call.tags == nullptr || !AreBuffers(call.data, call.sizes, call.n)) return RefuseReceive(call);
   const Regions regions(call.mhandles, call.n);
   ReceiveArgs args;
   args.count = call.n;

@@ -17,6 +17,7 @@
 #include "common/status.h"
 #include "net_socket/comm.h"
 #include "net_socket/lane_socket.h"
+#include "net_socket/transfer_events.h"
 
 namespace tcpx {
 namespace {
@@ -85,6 +86,8 @@ bool BulkSendLane::PullChunk() {
   const int64_t chunk_bytes = comm_->runtime()->options.chunk_bytes;
   const int64_t want = comm_->setup().same_host ? chunk_bytes : std::min(chunk_bytes, rate_.chunk_max());
   if (!striper_->Pull(static_cast<size_t>(want), rates_->Share(lane_ - 1), &chunk_)) return false;
+  const SendRequest& request = *chunk_.request;
+  if (request.events != nullptr) request.events->Count(lane_, chunk_.length, request.bytes);
   FrameHeader header;
   header.length = static_cast<uint32_t>(chunk_.length);
   header.sequence = chunk_.request->sequence;
@@ -247,7 +250,7 @@ void BulkSendLane::Pump() {
 }
 
 BulkReceiveLane::BulkReceiveLane(Comm* comm, int lane, LandingTable* table)
-    : comm_(comm), lane_(lane), table_(table), receive_(table, nullptr) {
+    : comm_(comm), lane_(lane), table_(table), receive_(table, nullptr, lane) {
   op_.fd = comm->lane_fd(lane);
   op_.kind = IoOp::Kind::kReceive;
 }

@@ -42,6 +42,22 @@ void Comm::Fail(absl::Status status, int lane, Noise noise) {
   TellPeer(status);
 }
 
+void Comm::RecordEvents(ProfilerSink sink, bool updates) {
+  if (sink == nullptr) return;
+  EventRecorder::Settings settings;
+  settings.sink = sink;
+  settings.updates = updates;
+  settings.receive = receives();
+  settings.transfers = transfers_max();
+  for (int lane = 0; lane < lane_count(); ++lane) settings.fds.push_back(lane_fd(lane));
+  recorder_ = std::make_unique<EventRecorder>(settings);
+}
+
+void Comm::ReportMisuse(absl::string_view text) {
+  if (told_of_misuse_.exchange(true, std::memory_order_relaxed)) return;
+  TCPX_WARN("%s: %s", Describe(0), text);
+}
+
 absl::StatusOr<MemoryRegion*> Comm::RegisterMemory(void* data, size_t bytes, MemoryType type) {
   if (type != MemoryType::kHost) {
     return absl::InvalidArgumentError("tcpx moves host memory only: register it as NCCL_PTR_HOST");
@@ -62,6 +78,7 @@ void Comm::DeregisterMemory(MemoryRegion* region) {
   std::lock_guard<std::mutex> lock(mutex_);
   const bool in_flight = InFlight(region);
   if (in_flight) {
+    if (recorder_ != nullptr) recorder_->Drop();
     Fail(absl::UnavailableError("the connection was reset: its memory was deregistered with requests outstanding"), 0,
          Noise::kSilent);
   }

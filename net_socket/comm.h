@@ -26,11 +26,13 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "common/address.h"
 #include "common/fd.h"
 #include "nccl/plugin_api.h"
 #include "net_socket/request.h"
 #include "net_socket/runtime.h"
+#include "net_socket/transfer_events.h"
 
 namespace tcpx {
 
@@ -91,6 +93,11 @@ class Comm {
   CommTally tally() const {
     return {messages_.load(std::memory_order_relaxed), bytes_.load(std::memory_order_relaxed)};
   }
+  // Before the first request: the profiler behind `sink` shall learn of each. `updates` is true exactly when this NCCL
+  // knows updates. A null sink changes nothing.
+  void RecordEvents(ProfilerSink sink, bool updates);
+  // A call's arguments were wrong: one WARN per connection, since NCCL calls again and again.
+  void ReportMisuse(absl::string_view text);
 
   const ConnectionSetup& setup() const { return setup_; }
   int lane_fd(int lane) const { return setup_.lanes[lane].fd.get(); }
@@ -101,6 +108,9 @@ class Comm {
   explicit Comm(ConnectionSetup setup);
 
   virtual const char* role() const = 0;  // "send" or "receive"
+  virtual bool receives() const = 0;
+  // Most messages that are posted and not over at once.
+  virtual int transfers_max() const = 0;
   // True exactly when no request is unfinished. Under mutex_.
   virtual bool Idle() = 0;
   // True exactly when an unfinished request uses `region`, or any where region is null. Under mutex_.
@@ -120,6 +130,23 @@ class Comm {
     messages_.store(messages_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     bytes_.store(bytes_.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
   }
+  // Of one isend, or one buffer of an irecv; null unless a profiler listens. `slot` is below transfers_max().
+  TransferEvents* BeginEvents(size_t slot, void* parent) {
+    return recorder_ == nullptr ? nullptr : recorder_->Begin(slot, parent);
+  }
+  // All of the message goes over `lane`: told at once. A null `events` is a no-op.
+  void CountEvents(TransferEvents* events, int lane, uint64_t message_bytes) {
+    if (events != nullptr) recorder_->CountWhole(events, lane, message_bytes);
+  }
+  // Not of a failed connection: NCCL 2.26 and 2.27 drop the operation that got the error, and with it the parents of
+  // requests that are never tested again.
+  void PublishEvents() {
+    if (recorder_ != nullptr && !failed()) recorder_->Publish();
+  }
+  // Right before a request is reported done, early or not, or its error is returned. A repetition is a no-op.
+  void EndEvents(TransferEvents* events) {
+    if (events != nullptr) recorder_->Stop(events);
+  }
 
   std::mutex mutex_;
 
@@ -130,6 +157,8 @@ class Comm {
   std::atomic<uint64_t> bytes_{0};
   ConnectionSetup setup_;
   std::atomic<bool> failed_{false};
+  std::atomic<bool> told_of_misuse_{false};
+  std::unique_ptr<EventRecorder> recorder_;  // null: no profiler; under mutex_, but for what its lanes count
   mutable std::mutex status_mutex_;
   absl::Status status_;
   absl::flat_hash_map<const MemoryRegion*, std::unique_ptr<MemoryRegion>> regions_;  // under mutex_

@@ -8,12 +8,14 @@
 #ifndef TCPX_NET_SOCKET_CONTEXT_H_
 #define TCPX_NET_SOCKET_CONTEXT_H_
 
+#include <atomic>
 #include <cstdint>
 
 #include "absl/container/flat_hash_set.h"
 #include "common/traffic_class.h"
 #include "nccl/plugin_api.h"
 #include "net_socket/comm.h"
+#include "net_socket/flow_hint.h"
 
 namespace tcpx {
 
@@ -27,14 +29,23 @@ class Context {
  public:
   Context(const ContextOptions& given, int octet) : options(given), traffic_class(octet) {}
 
-  const ContextOptions options;
+  ContextOptions options;
   const int traffic_class;  // octet of the lanes that it dials, or kNoTrafficClass
   bool uses_transport = false;
   absl::flat_hash_set<ListenComm*> listens;
   absl::flat_hash_set<uint64_t> dials;  // keys of unfinished connects
 
+  // Of the last setNetAttr, which may come from any thread at any time.
+  std::atomic<int> peers{-1};
+  std::atomic<int> flows_per_peer{-1};
+
+  FlowHint hint() const {
+    return {peers.load(std::memory_order_relaxed), flows_per_peer.load(std::memory_order_relaxed)};
+  }
   // v11 and up: ends with finalize. Older: the process's, never ends.
   bool has_finalize() const { return options.api_version >= 11; }
+  // NCCL 2.26, whose newest version is v10, takes an update of an event for its stop; 2.27.3 and later know it.
+  bool profiler_updates() const { return options.api_version >= 11; }
 
   const absl::flat_hash_set<Comm*>& comms() const { return comms_; }
   void Add(Comm* comm);

@@ -115,6 +115,7 @@ absl::Status Dialler::Lane::Open() {
   traits.same_host = request.same_host;
   traits.traffic_class = request.traffic_class;
   traits.notes = dial_->runtime()->lane_notes;
+  traits.sndbuf = request.sndbuf;
   ConfigureLane(fd_.get(), dial_->runtime()->options, traits);
   absl::Status bound = BindToNic(fd_.get(), *path_.nic, peer, request.same_host);
   if (!bound.ok()) return bound;

@@ -33,6 +33,7 @@ struct DialRequest {
   LogSink log = nullptr;
   int lanes = 1;
   int traffic_class = kNoTrafficClass;  // octet: of every attempt of every lane
+  int sndbuf = -1;                      // of each lane; -1: as the parameters say
   bool same_host = false;
 };
 

@@ -25,13 +25,14 @@ bool LandingTable::HasRoom(int count) const {
   return true;
 }
 
-Landing* LandingTable::Post(char* data, size_t capacity, int32_t tag) {
+Landing* LandingTable::Post(char* data, size_t capacity, int32_t tag, TransferEvents* events) {
   const uint64_t sequence = posted_.load(std::memory_order_relaxed);
   Landing& landing = landings_[sequence & (slots_ - 1)];
   landing.data = data;
   landing.capacity = capacity;
   landing.sequence = sequence;
   landing.tag = tag;
+  landing.events = events;
   landing.in_use = true;
   landing.landed.store(0, std::memory_order_relaxed);
   landing.message_bytes.store(kUnknownBytes, std::memory_order_relaxed);

@@ -22,6 +22,8 @@
 
 namespace tcpx {
 
+class TransferEvents;
+
 struct Landing {
   // Hot: sequence's low bits and the units claimed so far, in one word (see Claim).
   std::atomic<uint64_t> claim{0};
@@ -32,7 +34,8 @@ struct Landing {
   size_t capacity = 0;
   uint64_t sequence = 0;
   int32_t tag = 0;
-  bool in_use = false;  // the calling thread's: posted and not yet reported done
+  TransferEvents* events = nullptr;  // null: no profiler listens
+  bool in_use = false;               // the calling thread's: posted and not yet reported done
 };
 
 enum class ClaimResult {
@@ -55,9 +58,10 @@ class LandingTable {
   size_t slots() const { return slots_; }
 
   // Posts the buffer of message `posted()`. The slot must be free: its message done, or never used.
-  Landing* Post(char* data, size_t capacity, int32_t tag);
+  Landing* Post(char* data, size_t capacity, int32_t tag, TransferEvents* events = nullptr);
   // Landings are posted in order, so the slot of the next one is known.
-  Landing& NextSlot() { return landings_[posted_.load(std::memory_order_relaxed) & (slots_ - 1)]; }
+  size_t next_index() const { return posted_.load(std::memory_order_relaxed) & (slots_ - 1); }
+  Landing& NextSlot() { return landings_[next_index()]; }
 
   // True exactly when the slots of the next `count` messages are free.
   bool HasRoom(int count) const;

@@ -33,6 +33,7 @@ void ConfigureLane(int fd, const Options& options, const LaneTraits& traits) {
   if (options.sndbuf >= 0 || options.rcvbuf >= 0) {
     Note(SetBuffers(fd, options.sndbuf, options.rcvbuf), "NCCL_SOCKET_SNDBUF/NCCL_SOCKET_RCVBUF");
   }
+  if (options.sndbuf < 0) (void)SetBuffers(fd, traits.sndbuf, -1);  // A wish: a lower cap of the kernel is as good.
   if (!options.congestion.empty()) Note(SetCongestion(fd, options.congestion), "TCPX_CONGESTION");
   if (options.pacing_mbps > 0)
     Note(SetPacing(fd, static_cast<uint64_t>(options.pacing_mbps) * 125000), "TCPX_PACING_MBPS");

@@ -28,6 +28,7 @@ struct LaneTraits {
   bool bulk = false;                    // carries chunks of large messages
   bool same_host = false;               // the peer is on this host
   int traffic_class = kNoTrafficClass;  // octet
+  int sndbuf = -1;                      // -1: as the options say, else instead of the kernel's own choice
   LaneNotes* notes = nullptr;
 };
 

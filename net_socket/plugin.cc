@@ -56,7 +56,10 @@ absl::StatusOr<Context*> Plugin::CreateContext(const ContextOptions& options) {
   // For lines of no context. A null one does not replace what other contexts were given.
   if (options.log != nullptr || contexts_.empty()) SetLogSink(options.log);
   LoadOnce();
-  if (options.api_version <= 10 && legacy_context_ != nullptr) return legacy_context_;
+  if (options.api_version <= 10 && legacy_context_ != nullptr) {
+    if (options.profiler != nullptr) legacy_context_->options.profiler = options.profiler;
+    return legacy_context_;
+  }
   auto traffic_class = TrafficClass(options.traffic_class);
   if (!traffic_class.ok()) return traffic_class.status();
   auto context = std::make_unique<Context>(options, *traffic_class);
@@ -200,6 +203,21 @@ absl::StatusOr<int> Plugin::TrafficClass(int asked) const {
   return ResolveTrafficClass(value, traffic_classes_);
 }
 
+void Plugin::Share(const FlowHint& hint, DialRequest* request) const {
+  const int alone = request->lanes;
+  if (options_.lanes == 0) {
+    const int links = std::max(static_cast<int>(request->device->nics.size()), static_cast<int>(request->handle.nics));
+    request->lanes = ShareLanes(alone, links, hint);
+  }
+  if (options_.sndbuf < 0) request->sndbuf = ShareSendBuffers(hint);
+  if (request->sndbuf < 0 && request->lanes == alone) return;
+  TCPX_INFO(
+      "comm %x connect: NCCL announces %d connections at once: %d lanes, send buffers %s; TCPX_LANES and "
+      "NCCL_SOCKET_SNDBUF change it",
+      request->comm_id, hint.connections(), request->lanes,
+      request->sndbuf < 0 ? "by the kernel" : absl::StrCat("of ", request->sndbuf, " bytes"));
+}
+
 absl::StatusOr<uint64_t> Plugin::StartDial(Context* context, int device, const void* handle,
                                            const ConnectOptions& options) {
   absl::Status known = CheckDevice(device);
@@ -221,6 +239,7 @@ absl::StatusOr<uint64_t> Plugin::StartDial(Context* context, int device, const v
   request.log = context->options.log;
   request.same_host = (*transport)->IsLocal(request.handle.address);
   request.lanes = LanesFor(options_, request.device->nics, request.handle.nics, request.same_host);
+  Share(context->hint(), &request);
   auto key = (*transport)->dialler().Start(request);
   if (key.ok()) {
     context->dials.insert(*key);
@@ -255,6 +274,7 @@ absl::StatusOr<Comm*> Plugin::Connect(Context* context, int device, void* handle
     return comm.status();
   }
   Comm* raw = comm->release();
+  raw->RecordEvents(context->options.profiler, context->profiler_updates());
   comms_[raw] = context;  // Takes the dial's place as a user.
   context->Add(raw);
   return raw;
@@ -268,6 +288,7 @@ absl::StatusOr<Comm*> Plugin::Accept(ListenComm* listen) {
   std::lock_guard<std::mutex> lock(mutex_);
   AddObjectUser(listen->context);
   Comm* raw = comm.release();
+  raw->RecordEvents(listen->context->options.profiler, listen->context->profiler_updates());
   comms_[raw] = listen->context;
   listen->context->Add(raw);
   return raw;
@@ -276,23 +297,35 @@ absl::StatusOr<Comm*> Plugin::Accept(ListenComm* listen) {
 absl::StatusOr<MemoryRegion*> Plugin::RegisterMemory(Comm* comm, void* data, size_t bytes, MemoryType type) {
   absl::Status usable = Usable();
   if (!usable.ok()) return usable;
-  return comm->RegisterMemory(data, bytes, type);
+  auto region = comm->RegisterMemory(data, bytes, type);
+  if (!region.ok()) comm->ReportMisuse(region.status().message());
+  return region;
 }
 
 void Plugin::DeregisterMemory(Comm* comm, MemoryRegion* region) {
   if (!forked()) comm->DeregisterMemory(region);
 }
 
+// Where the comm has not failed, an error of its calls is about their arguments.
+absl::Status Plugin::ToldOfMisuse(Comm* comm, absl::Status status) {
+  if (!status.ok() && !comm->failed()) comm->ReportMisuse(status.message());
+  return status;
+}
+
+void Plugin::ReportMisuse(Comm* comm, absl::string_view text) {
+  if (!forked()) comm->ReportMisuse(text);
+}
+
 absl::Status Plugin::Send(Comm* comm, const SendArgs& args, Request** request) {
   *request = nullptr;
   absl::Status usable = Usable();
-  return usable.ok() ? static_cast<SendComm*>(comm)->Send(args, request) : usable;
+  return usable.ok() ? ToldOfMisuse(comm, static_cast<SendComm*>(comm)->Send(args, request)) : usable;
 }
 
 absl::Status Plugin::Receive(Comm* comm, const ReceiveArgs& args, Request** request) {
   *request = nullptr;
   absl::Status usable = Usable();
-  return usable.ok() ? static_cast<ReceiveComm*>(comm)->Receive(args, request) : usable;
+  return usable.ok() ? ToldOfMisuse(comm, static_cast<ReceiveComm*>(comm)->Receive(args, request)) : usable;
 }
 
 // Host memory is visible as soon as test says done.
@@ -304,7 +337,7 @@ absl::Status Plugin::Flush(Comm*, const FlushArgs&, Request** request) {
 absl::Status Plugin::Test(Request* request, bool* done, int* sizes) {
   *done = false;
   absl::Status usable = Usable();
-  return usable.ok() ? request->comm->Test(request, done, sizes) : usable;
+  return usable.ok() ? ToldOfMisuse(request->comm, request->comm->Test(request, done, sizes)) : usable;
 }
 
 void Plugin::CloseComm(Comm* comm) {
@@ -345,7 +378,11 @@ ContextStatistics Plugin::Statistics(Context* context) {
   return context->Statistics();
 }
 
-void Plugin::SetNetworkAttributes(Context*, const NetworkAttributes&) {}
+// NCCL's progress thread calls it too: no lock.
+void Plugin::SetNetworkAttributes(Context* context, const NetworkAttributes& attributes) {
+  context->peers.store(attributes.send.max_concurrent_peers, std::memory_order_relaxed);
+  context->flows_per_peer.store(attributes.send.max_flows_per_peer, std::memory_order_relaxed);
+}
 
 void Plugin::Unload() {
   if (forked()) return;

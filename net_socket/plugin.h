@@ -12,6 +12,7 @@
 #ifndef TCPX_NET_SOCKET_PLUGIN_H_
 #define TCPX_NET_SOCKET_PLUGIN_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -59,6 +60,7 @@ class Plugin final : public PluginApi {
   void CloseReceive(Comm* comm) override;
   void CloseListen(ListenComm* listen) override;
   void SetNetworkAttributes(Context* context, const NetworkAttributes& attributes) override;
+  void ReportMisuse(Comm* comm, absl::string_view text) override;
 
   // The library is being unloaded, or the process exits: ends all threads, within TCPX_LINGER.
   void Unload();
@@ -84,7 +86,10 @@ class Plugin final : public PluginApi {
   void DropObjectUser(Context* context);
   void DropUser();
   void JoinRetired(bool wait);
+  // What NCCL has announced changes the lanes and buffers of a dial where no parameter sets them.
+  void Share(const FlowHint& hint, DialRequest* request) const;
   absl::StatusOr<uint64_t> StartDial(Context* context, int device, const void* handle, const ConnectOptions& options);
+  static absl::Status ToldOfMisuse(Comm* comm, absl::Status status);
   // The octet for what the application asked for, or for the process's default.
   absl::StatusOr<int> TrafficClass(int asked) const;
   void CloseComm(Comm* comm);

@@ -94,8 +94,10 @@ void ReceiveComm::Post(const ReceiveArgs& args, ReceiveRequest* request) {
   request->bulk = false;
   for (int i = 0; i < args.count; ++i) {
     request->regions[i] = args.regions == nullptr ? nullptr : args.regions[i];
+    void* const parent = args.profiler_parents == nullptr ? nullptr : args.profiler_parents[i];
     request->landings[i] =
-        table_.Post(static_cast<char*>(args.data[i]), args.bytes[i], args.tags == nullptr ? 0 : args.tags[i]);
+        table_.Post(static_cast<char*>(args.data[i]), args.bytes[i], args.tags == nullptr ? 0 : args.tags[i],
+                    BeginEvents(table_.next_index(), parent));
     if (args.bytes[i] > setup().express_bytes) request->bulk = true;
   }
   if (request->bulk) ++bulk_posted_;
@@ -177,13 +179,18 @@ absl::Status ReceiveComm::Test(Request* request, bool* done, int* sizes) {
   if (!may_report) {
     const bool ended = AllEnded();
     Drive(Wanted(*slot));
+    PublishEvents();
     may_report = MayReport(*slot);
     // Asked before the last look at the landings: what landed before the end counts.
     if (ended && !may_report) {
       Fail(absl::UnavailableError("the peer closed the connection while a receive was posted"), 0);
     }
   }
-  if (!may_report) return failed() ? status() : absl::OkStatus();
+  if (!may_report) {
+    if (!failed()) return absl::OkStatus();
+    EndAllEvents(*slot);
+    return status();
+  }
   *done = true;
   Report(slot, sizes);
   return absl::OkStatus();
@@ -208,8 +215,13 @@ const Landing* ReceiveComm::Wanted(const ReceiveRequest& request) const {
   return missing != nullptr ? missing : request.landings[0];
 }
 
+void ReceiveComm::EndAllEvents(const ReceiveRequest& request) {
+  for (int i = 0; i < request.count; ++i) EndEvents(request.landings[i]->events);
+}
+
 // The size of a message of which nothing has come yet is 0; NCCL only profiles the sizes of optional receives.
 void ReceiveComm::Report(ReceiveRequest* request, int* sizes) {
+  EndAllEvents(*request);
   for (int i = 0; sizes != nullptr && i < request->count; ++i) {
     const uint64_t bytes = request->landings[i]->message_bytes.load(std::memory_order_relaxed);
     sizes[i] = bytes == LandingTable::kUnknownBytes ? 0 : static_cast<int>(bytes);

@@ -40,6 +40,8 @@ class ReceiveComm final : public Comm {
 
  private:
   const char* role() const override { return "receive"; }
+  bool receives() const override { return true; }
+  int transfers_max() const override { return static_cast<int>(table_.slots()); }
   bool Idle() override;
   bool InFlight(const MemoryRegion* region) override;
   void Quiesce() override;
@@ -57,6 +59,7 @@ class ReceiveComm final : public Comm {
   void SendCredits();
   void Report(ReceiveRequest* request, int* sizes);
   void Release(ReceiveRequest* request);
+  void EndAllEvents(const ReceiveRequest& request);
   void Reclaim();
 
   const bool caller_driven_;

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "net_socket/forward_copy.h"
+#include "net_socket/transfer_events.h"
 
 namespace tcpx {
 
@@ -99,6 +100,7 @@ bool ReceiveLane::DigestHeader() {
 void ReceiveLane::StartChunk() {
   switch (table_->Claim(header_, &landing_)) {
     case ClaimResult::kClaimed:
+      if (landing_->events != nullptr) landing_->events->Count(lane_, header_.length, header_.message_bytes);
       stage_begin_ += kHeaderBytes;
       payload_at_ = landing_->data + header_.offset;
       payload_rest_ = header_.length;

@@ -38,7 +38,8 @@ class ReceiveLane {
 
   // `stages` null: the lane stages no more than a header (lanes of the progress pool, which always have a read
   // pending).
-  ReceiveLane(LandingTable* table, StagePool* stages) : table_(table), stages_(stages) {}
+  // `lane` is its number in the connection.
+  ReceiveLane(LandingTable* table, StagePool* stages, int lane = 0) : table_(table), stages_(stages), lane_(lane) {}
   ~ReceiveLane();
   ReceiveLane(const ReceiveLane&) = delete;
   ReceiveLane& operator=(const ReceiveLane&) = delete;
@@ -83,6 +84,7 @@ class ReceiveLane {
 
   LandingTable* const table_;
   StagePool* const stages_;
+  const int lane_;
 
   char* payload_at_ = nullptr;  // where the rest of the current payload goes
   size_t payload_rest_ = 0;

@@ -19,6 +19,7 @@ namespace tcpx {
 
 class Comm;
 class MemoryRegion;
+class TransferEvents;
 
 // Requests that a comm holds at once: NCCL_NET_MAX_REQUESTS, NCCL 2.19 and later; per buffer of a group on the send
 // side.
@@ -39,6 +40,7 @@ class SendRequest final : public Request {
   uint64_t sequence = 0;
   int32_t tag = 0;
   MemoryRegion* region = nullptr;
+  TransferEvents* events = nullptr;  // null: no profiler listens
   // On lane 0: the chunk being sent.
   size_t chunk_offset = 0;
   size_t chunk_length = 0;
@@ -97,6 +99,7 @@ class RequestPool {
   }
   int in_use() const { return count_ - free_count_; }
   int count() const { return count_; }
+  size_t index(const T* slot) const { return static_cast<size_t>(slot - slots_.get()); }
   T& slot(int i) { return slots_[i]; }
 
  private:

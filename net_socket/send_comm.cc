@@ -90,6 +90,7 @@ SendRequest* SendComm::Prepare(const SendArgs& args) {
   slot->bytes = args.bytes;
   slot->tag = args.tag;
   slot->region = args.region;
+  slot->events = BeginEvents(requests_.index(slot), args.profiler_parent);
   slot->left.store(SendRequest::Units(args.bytes), std::memory_order_relaxed);
   return slot;
 }
@@ -101,6 +102,7 @@ bool SendComm::NextSequence(int32_t tag, uint64_t* sequence) {
 }
 
 void SendComm::PostExpress(SendRequest* request) {
+  CountEvents(request->events, 0, request->bytes);
   const bool lone = requests_.in_use() == 1;
   if (lone && request->bytes <= kLoneBytesMax) {
     SendLone(request);
@@ -170,15 +172,19 @@ absl::Status SendComm::Test(Request* request, bool* done, int* sizes) {
   SendRequest* slot = static_cast<SendRequest*>(request);
   if (!slot->in_use) return absl::FailedPreconditionError("test: the request was reported done before");
   Drive();
+  PublishEvents();
   if (slot->done()) {
     *done = true;
+    EndEvents(slot->events);
     if (sizes != nullptr) sizes[0] = static_cast<int>(slot->bytes);
     Count(slot->bytes);
     requests_.Give(slot);
     return absl::OkStatus();
   }
   FailIfPeerGone();
-  return failed() ? status() : absl::OkStatus();
+  if (!failed()) return absl::OkStatus();
+  EndEvents(slot->events);
+  return status();
 }
 
 void SendComm::PeerGone(absl::Status status, int lane) {

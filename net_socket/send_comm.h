@@ -44,6 +44,8 @@ class SendComm final : public Comm {
 
  private:
   const char* role() const override { return "send"; }
+  bool receives() const override { return false; }
+  int transfers_max() const override { return requests_.count(); }
   bool Idle() override;
   bool InFlight(const MemoryRegion* region) override;
   void Quiesce() override;

@@ -72,16 +72,17 @@ absl::StatusOr<std::unique_ptr<Loopback>> Loopback::Open(const LoopbackSettings&
   }
   ClearCapturedLog();
   std::unique_ptr<Loopback> loopback(new Loopback(settings));
-  absl::Status status = loopback->Load(settings.version);
+  absl::Status status = loopback->Load(settings);
   if (!status.ok()) return status;
   return loopback;
 }
 
-absl::Status Loopback::Load(int version) {
-  auto net = NetClient::Open(kPluginPath, version);
+absl::Status Loopback::Load(const LoopbackSettings& settings) {
+  auto net = NetClient::Open(kPluginPath, settings.version);
   if (!net.ok()) return net.status();
   net_ = *std::move(net);
-  const ncclResult_t result = net_->Init(&context_, 42, NCCL_NET_TRAFFIC_CLASS_UNDEF, CapturingLogger(), nullptr);
+  const ncclResult_t result =
+      net_->Init(&context_, 42, NCCL_NET_TRAFFIC_CLASS_UNDEF, CapturingLogger(), settings.profiler);
   if (result != ncclSuccess) return PluginStatus(result, "init");
   initialised_ = true;
   int devices = 0;

@@ -38,6 +38,7 @@ struct LoopbackSettings {
   int family = AF_INET;  // AF_INET6 needs own_network.h
   int version = 0;       // of the API; 0: the newest
   std::map<std::string, std::string> environment = {};
+  ncclProfilerCallback_t profiler = nullptr;
 
   // "io_uring 2 threads 4 lanes IPv6 v12", with `separator` for the spaces.
   std::string Describe(char separator = ' ') const;
@@ -75,7 +76,7 @@ class Loopback {
   class Environment;
 
   explicit Loopback(const LoopbackSettings& settings);
-  absl::Status Load(int version);
+  absl::Status Load(const LoopbackSettings& settings);
 
   std::unique_ptr<Environment> environment_;
   std::unique_ptr<NetClient> net_;

@@ -67,7 +67,7 @@ class HotPathTest : public ::testing::Test {
     setenv("NCCL_SOCKET_IFNAME", "lo", 1);
     setenv("TCPX_THREADS", "0", 1);
     net_ = std::make_unique<TableClient<ncclNet_v12_t>>(&ncclNetPlugin_v12);
-    ASSERT_EQ(ncclSuccess, net_->Init(&ctx_, 7, -1, nullptr, nullptr));
+    ASSERT_EQ(ncclSuccess, net_->Init(&ctx_, 7, -1, nullptr, Profiler()));
     void* listen = nullptr;
     char handle[128] = {};
     ASSERT_EQ(ncclSuccess, net_->Listen(ctx_, 0, handle, &listen));
@@ -102,12 +102,12 @@ class HotPathTest : public ::testing::Test {
       void* data = in.data() + i * bytes;
       size_t size = bytes;
       int tag = 0;
-      net_->Irecv(recv_, 1, &data, &size, &tag, nullptr, nullptr, &receives[i]);
+      net_->Irecv(recv_, 1, &data, &size, &tag, nullptr, &parent_, &receives[i]);
     }
     // Again where a credit is still on its way.
     for (int i = 0; i < count; ++i) {
       for (int tries = 0; sends[i] == nullptr && tries < 1000000; ++tries) {
-        net_->Isend(send_, out.data() + i * bytes, bytes, 0, nullptr, nullptr, &sends[i]);
+        net_->Isend(send_, out.data() + i * bytes, bytes, 0, nullptr, parent_, &sends[i]);
       }
     }
     bool all = true;
@@ -117,6 +117,8 @@ class HotPathTest : public ::testing::Test {
     EXPECT_TRUE(all);
     EXPECT_EQ(0, std::memcmp(out.data(), in.data(), out.size()));
   }
+
+  virtual ncclProfilerCallback_t Profiler() { return nullptr; }
 
   bool Finish(void* request) {
     for (int i = 0; i < 1000000; ++i) {
@@ -134,6 +136,7 @@ class HotPathTest : public ::testing::Test {
 
   std::unique_ptr<TableClient<ncclNet_v12_t>> net_;
   void* ctx_ = nullptr;
+  void* parent_ = nullptr;  // of each request, for the profiler
   void* send_ = nullptr;
   void* recv_ = nullptr;
 };
@@ -190,6 +193,30 @@ TEST_F(HotPathTest, NothingIsReadFromAnEmptySocketTwiceInOneTest) {
   EXPECT_EQ(0, done);
   EXPECT_EQ(1, empty_receive_calls);
   EXPECT_EQ(0, receive_calls);
+}
+
+std::atomic<int> events{0};
+
+ncclResult_t CountEvent(void** handle, int, void*, int64_t, void*) {
+  if (*handle == nullptr) *handle = &events;
+  ++events;
+  return ncclSuccess;
+}
+
+class ProfiledHotPathTest : public HotPathTest {
+ protected:
+  ProfiledHotPathTest() { parent_ = this; }
+  ncclProfilerCallback_t Profiler() override { return &CountEvent; }
+};
+
+// A profiler that listens costs its calls: no memory and no system call.
+TEST_F(ProfiledHotPathTest, EventsNeedNoMoreThanTheirCalls) {
+  events = 0;
+  Burst(8, 1024);
+  EXPECT_EQ(0, allocations);
+  EXPECT_EQ(2, send_calls);
+  EXPECT_EQ(1, receive_calls);
+  EXPECT_EQ(2 * 8 * 2, events) << "a start and a stop for each end of each message";
 }
 
 }  // namespace

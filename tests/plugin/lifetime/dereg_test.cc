@@ -87,7 +87,7 @@ void CloseAndLeave(Control& peer, Traffic* traffic) {
 class DeregTest : public ModeTest {};
 
 // As after ncclCommAbort: the progress thread has left its loop.
-TEST_P(DeregTest, NothingTouchesMemoryAfterDereg) {
+TEST_P(DeregTest, Gotcha08_NothingTouchesMemoryAfterDereg) {
   const auto abort = [](Control& peer) {
     Traffic traffic(peer, kUnchecked);
     RunFor(64, &traffic.send, &traffic.recv);

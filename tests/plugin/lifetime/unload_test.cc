@@ -137,7 +137,7 @@ void LiveAndDie(int version) {
 
 class UnloadTest : public ModeTest {};
 
-TEST_P(UnloadTest, NothingIsLeftOfAHundredLives) {
+TEST_P(UnloadTest, Gotcha11_NothingIsLeftOfAHundredLives) {
   for (int version = kOldestNetVersion; version <= kNewestNetVersion; ++version) {
     EXPECT_EQ("", RunAlone([version] { LiveAndDie(version); })) << "v" << version;
   }
@@ -184,7 +184,7 @@ TEST_P(UnloadTest, ThreadThatContendedInsideEndsAfterTheUnload) {
 }
 
 // Looking at the devices is all that NCCL does with a plugin that it then does not choose.
-TEST_P(UnloadTest, InitAndDevicesStartNothing) {
+TEST_P(UnloadTest, Gotcha16_InitAndDevicesStartNothing) {
   EXPECT_EQ("", RunAlone([] {
               const int threads = ThreadCountAtRest();
               const std::string descriptors = Joined(OpenDescriptors());
@@ -199,7 +199,7 @@ TEST_P(UnloadTest, InitAndDevicesStartNothing) {
             }));
 }
 
-TEST_P(UnloadTest, SecondInitAfterFinalize) {
+TEST_P(UnloadTest, Gotcha10_SecondInitAfterFinalize) {
   for (int version = kOldestNetVersion; version <= kNewestNetVersion; ++version) {
     EXPECT_EQ("", RunAlone([version] {
                 const int threads = ThreadCountAtRest();

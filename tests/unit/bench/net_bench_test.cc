@@ -90,6 +90,16 @@ TEST(NetBench, EmptyMessagesAreMessages) {
   EXPECT_EQ(result.code, 0) << result.output;
 }
 
+// The plugin that ships: the loopback one reports no events.
+TEST(NetBench, ProfileCountsEvents) {
+  const std::string plugin = "--plugin " + Runfile("net_socket/libnccl-net-tcpx.so") + " ";
+  const Result result = NetBench(plugin + kQuick + "--profile --mode latency -n 100", "NCCL_SOCKET_IFNAME=lo");
+  EXPECT_EQ(result.code, 0) << result.output;
+  EXPECT_TRUE(Says(result, "a profiler counts events")) << result.output;
+  EXPECT_TRUE(Says(result, " events started, ")) << result.output;
+  EXPECT_FALSE(Says(result, "profiler: 0 events started")) << result.output;
+}
+
 TEST(NetBench, CsvAndJsonHoldResults) {
   const Result csv = NetBench(Plugin() + kQuick + "--csv --mode latency");
   EXPECT_EQ(csv.code, 0);

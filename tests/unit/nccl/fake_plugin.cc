@@ -122,4 +122,6 @@ void FakePlugin::SetNetworkAttributes(Context* on, const NetworkAttributes& hint
   attributes = hints;
 }
 
+void FakePlugin::ReportMisuse(Comm*, absl::string_view text) { misuses.emplace_back(text); }
+
 }  // namespace tcpx

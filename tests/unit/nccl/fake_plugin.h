@@ -8,6 +8,7 @@
 #define TCPX_TESTS_UNIT_NCCL_FAKE_PLUGIN_H_
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -59,6 +60,7 @@ class FakePlugin : public PluginApi {
   FlushArgs flush_args;
   std::vector<const void*> closed;  // comms and regions, in order
   NetworkAttributes attributes;
+  std::vector<std::string> misuses;
 
   absl::StatusOr<Context*> CreateContext(const ContextOptions& options) override;
   absl::Status DestroyContext(Context* gone) override;
@@ -78,6 +80,7 @@ class FakePlugin : public PluginApi {
   void CloseReceive(Comm* comm) override;
   void CloseListen(ListenComm* listen) override;
   void SetNetworkAttributes(Context* on, const NetworkAttributes& hints) override;
+  void ReportMisuse(Comm* comm, absl::string_view text) override;
 
  private:
   template <class T>

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "gtest/gtest.h"
+#include "nccl/profiler.h"
 #include "nccl/shims.h"
 #include "tests/unit/nccl/every_table.h"
 #include "tests/unit/nccl/fake_plugin.h"
@@ -41,7 +42,7 @@ struct Event {
   int type;
   void* parent;
   int64_t plugin_id;
-  void* data;
+  ncclProfilerNetSockDescr_v1_t description;
 };
 Event& LastEvent() {
   static Event event;
@@ -49,7 +50,7 @@ Event& LastEvent() {
 }
 
 ncclResult_t Profile(void** handle, int type, void* parent, int64_t plugin_id, void* data) {
-  LastEvent() = {handle, type, parent, plugin_id, data};
+  LastEvent() = {handle, type, parent, plugin_id, *static_cast<ncclProfilerNetSockDescr_v1_t*>(data)};
   return ncclInternalError;
 }
 
@@ -251,21 +252,27 @@ TEST_F(ShimsInit, NullCallbacksBecomeNullSinks) {
   });
 }
 
-TEST_F(ShimsInit, Gotcha24_ProfilerCallbackIsPassedOnFromV10) {
+TEST_F(ShimsInit, Gotcha24_EventsReachTheProfilerFromV10) {
   ForEachClient([](NetClient& net) {
     void* ctx = nullptr;
     ASSERT_EQ(Init(net, &ctx), ncclSuccess);
     const ProfilerSink sink = Fake().context_options.profiler;
     ASSERT_EQ(sink != nullptr, net.version() >= 10);
     if (sink == nullptr) return;
-    int parent = 0, data = 0;
+    int parent = 0;
     void* handle = nullptr;
-    EXPECT_EQ(sink(&handle, 2, &parent, 0x30001, &data), static_cast<int>(ncclInternalError));
-    EXPECT_EQ(LastEvent().handle, &handle);
-    EXPECT_EQ(LastEvent().type, 2);
-    EXPECT_EQ(LastEvent().parent, &parent);
-    EXPECT_EQ(LastEvent().plugin_id, 0x30001);
-    EXPECT_EQ(LastEvent().data, &data);
+    for (const EventStep step : {EventStep::kStart, EventStep::kStop, EventStep::kUpdate}) {
+      sink(&handle, step, &parent, {17, step == EventStep::kUpdate, 4096});
+      const Event& got = LastEvent();
+      EXPECT_EQ(got.handle, &handle);
+      EXPECT_EQ(got.type, static_cast<int>(step));
+      EXPECT_EQ(got.parent, &parent);
+      EXPECT_EQ(got.plugin_id, 0x20001);
+      EXPECT_EQ(got.description.type, ncclProfileSocket);
+      EXPECT_EQ(got.description.sock.fd, 17);
+      EXPECT_EQ(got.description.sock.op, step == EventStep::kUpdate ? 1 : 0);
+      EXPECT_EQ(got.description.sock.length, 4096u);
+    }
   });
 }
 

@@ -1,6 +1,7 @@
 // What the tables do with isend, irecv, iflush and test.
 #include <climits>
 #include <cstdint>
+#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -264,6 +265,27 @@ TEST(ShimsTransfer, GroupsThatCanNotBeAreRefused) {
       EXPECT_EQ(Iflush(net, group, &request), ncclInvalidArgument);
       EXPECT_EQ(request, nullptr);
     }
+  });
+}
+
+// NCCL shows no more than a result's name: the plugin is told in words, and by which comm.
+TEST(ShimsTransfer, RefusedArgumentsAreToldInWords) {
+  ForEachClient([](NetClient& net) {
+    Group g;
+    void* out = nullptr;
+    Isend(net, nullptr, 8, &out);
+    g.n = 0;
+    Irecv(net, g, &out);
+    g.n = 2;
+    g.data[0] = nullptr;
+    Irecv(net, g, &out);
+    const std::vector<std::string>& said = Fake().misuses;
+    ASSERT_EQ(said.size(), 3u);
+    EXPECT_EQ(said[0].substr(0, 20), "isend: the buffer is");
+    EXPECT_EQ(said[1].substr(0, 16), "irecv: 0 buffers");
+    EXPECT_EQ(said[2].substr(0, 17), "irecv: a buffer i");
+    EXPECT_EQ(net.Isend(nullptr, nullptr, 8, 0, nullptr, nullptr, &out), ncclInvalidArgument);
+    EXPECT_EQ(said.size(), 3u) << "of no comm";
   });
 }
 

@@ -60,7 +60,7 @@ void OnFence(int, siginfo_t*, void*) {
 }
 
 // For every length, and every place in it: no byte from there on is stored before all bytes in front of it are.
-TEST(ForwardCopyTest, StoresInAscendingOrder) {
+TEST(ForwardCopyTest, Gotcha18_StoresInAscendingOrder) {
   char* pages =
       static_cast<char*>(mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   ASSERT_NE(MAP_FAILED, pages);

@@ -311,7 +311,7 @@ TEST(WireAnswerTest, EveryWayToBeWrong) {
     Answer wrong;
     wrong.max_receives = receives;
     EncodeAnswer(wrong, bytes);
-    EXPECT_STREQ("of receives in groups of a wrong size", DecodeAnswer(bytes, &answer, &addresses)) << receives;
+    EXPECT_STREQ("of receives in groups of a wrong size", DecodeAnswer(bytes, &answer, &nics)) << receives;
   }
 }
 

@@ -1,0 +1,188 @@
+// Wrong arguments, hints and the optional entries of the tables, through the real shared library.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <climits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "tests/support/log_capture.h"
+#include "tests/support/pair.h"
+
+namespace tcpx {
+namespace {
+
+class ArgumentsTest : public ::testing::Test {
+ protected:
+  void Open(LoopbackSettings settings = {}) {
+    auto opened = Loopback::Open(settings);
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    plugin_ = *std::move(opened);
+    auto pair = plugin_->Connect();
+    ASSERT_TRUE(pair.ok()) << pair.status();
+    pair_ = *pair;
+  }
+  NetClient& net() { return plugin_->net(); }
+
+  ncclResult_t Irecv(int n, void** data, size_t* sizes, int* tags) {
+    void* request = nullptr;
+    const ncclResult_t result = net().Irecv(pair_.receive, n, data, sizes, tags, nullptr, nullptr, &request);
+    EXPECT_EQ(request, nullptr);
+    return result;
+  }
+  ncclResult_t Isend(void* data, size_t bytes) {
+    void* request = nullptr;
+    const ncclResult_t result = net().Isend(pair_.send, data, bytes, 0, nullptr, nullptr, &request);
+    EXPECT_EQ(request, nullptr);
+    return result;
+  }
+
+  // One WARN that has `text`, although the call came many times.
+  static void ExpectToldOnce(const std::string& text) {
+    const std::vector<std::string> lines = CapturedLines(NCCL_LOG_WARN);
+    ASSERT_EQ(lines.size(), 1u) << CapturedLog();
+    EXPECT_TRUE(absl::StrContains(lines[0], text)) << lines[0];
+    EXPECT_TRUE(absl::StrContains(lines[0], "127.0.0.1")) << "no connection named: " << lines[0];
+    ClearCapturedLog();
+  }
+
+  std::unique_ptr<Loopback> plugin_;
+  Pair pair_;
+  char memory_[64] = {};
+};
+
+TEST_F(ArgumentsTest, WrongIsendIsToldOncePerConnection) {
+  ASSERT_NO_FATAL_FAILURE(Open());
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(ncclInvalidArgument, Isend(nullptr, 8));
+  ExpectToldOnce("isend: the buffer is null");
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(ncclInvalidArgument, Isend(memory_, SIZE_MAX));
+  EXPECT_EQ(CapturedLines(NCCL_LOG_WARN).size(), 0u) << CapturedLog();
+  // The connection lives on.
+  void* request = nullptr;
+  EXPECT_EQ(ncclSuccess, net().Isend(pair_.send, memory_, 8, 0, nullptr, nullptr, &request));
+  EXPECT_NE(request, nullptr);
+}
+
+TEST_F(ArgumentsTest, TooLargeIsendIsToldOncePerConnection) {
+  ASSERT_NO_FATAL_FAILURE(Open());
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(ncclInvalidUsage, Isend(memory_, (size_t{1} << 40) + 1));
+  ExpectToldOnce("1 TiB");
+}
+
+TEST_F(ArgumentsTest, WrongIrecvIsToldOncePerConnection) {
+  void* data[9] = {memory_};
+  size_t sizes[9] = {8};
+  int tags[9] = {};
+  struct Row {
+    int n;
+    bool has_tags;
+    const char* text;
+  };
+  for (const Row& row : {Row{0, true, "irecv: 0 buffers"}, Row{9, true, "irecv: 9 buffers"},
+                         Row{1, false, "irecv: an array is missing"}}) {
+    ASSERT_NO_FATAL_FAILURE(Open());
+    for (int i = 0; i < 100; ++i) {
+      ASSERT_EQ(ncclInvalidArgument, Irecv(row.n, data, sizes, row.has_tags ? tags : nullptr));
+    }
+    ExpectToldOnce(row.text);
+    plugin_.reset();
+  }
+  ASSERT_NO_FATAL_FAILURE(Open());
+  data[0] = nullptr;
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(ncclInvalidArgument, Irecv(1, data, sizes, tags));
+  ExpectToldOnce("irecv: a buffer is null");
+}
+
+TEST_F(ArgumentsTest, WrongRegMrIsToldOncePerConnection) {
+  ASSERT_NO_FATAL_FAILURE(Open());
+  for (int i = 0; i < 100; ++i) {
+    void* region = memory_;
+    ASSERT_EQ(ncclInvalidUsage, net().RegMr(pair_.send, memory_, sizeof(memory_), NCCL_PTR_CUDA, &region));
+    EXPECT_EQ(region, nullptr);
+  }
+  ExpectToldOnce("NCCL_PTR_HOST");
+}
+
+TEST_F(ArgumentsTest, IflushOfHostMemoryIsCompleteAtOnce) {
+  ASSERT_NO_FATAL_FAILURE(Open());
+  void* data = memory_;
+  int size = sizeof(memory_);
+  void* mhandle = nullptr;
+  void* request = memory_;
+  EXPECT_EQ(ncclSuccess, net().Iflush(pair_.receive, 1, &data, &size, &mhandle, &request));
+  EXPECT_EQ(request, nullptr);
+}
+
+template <class Table>
+const Table* TableOf(void* library, const char* symbol) {
+  return static_cast<const Table*>(dlsym(library, symbol));
+}
+
+TEST_F(ArgumentsTest, OptionalEntriesAreNull) {
+  ASSERT_NO_FATAL_FAILURE(Open());
+  void* library = dlopen(kPluginPath, RTLD_NOW);
+  const auto* v12 = TableOf<ncclNet_v12_t>(library, "ncclNetPlugin_v12");
+  ASSERT_NE(v12, nullptr);
+  EXPECT_EQ(v12->regMrDmaBuf, nullptr);
+  EXPECT_EQ(v12->getDeviceMr, nullptr);
+  EXPECT_EQ(v12->irecvConsumed, nullptr);
+  EXPECT_NE(v12->finalize, nullptr);
+  EXPECT_NE(v12->setNetAttr, nullptr);
+  dlclose(library);
+}
+
+class NetAttrTest : public ArgumentsTest {
+ protected:
+  // What setNetAttr says, as NCCL does before it connects.
+  void Announce(int peers, int flows) {
+    void* library = dlopen(kPluginPath, RTLD_NOW);
+    ncclNetAttr_v12_t attributes = {{peers, 1, flows, 1}, {peers, 1, flows, 1}, ~0u, ~0u, ~0u};
+    const auto* v12 = TableOf<ncclNet_v12_t>(library, "ncclNetPlugin_v12");
+    ASSERT_NE(v12, nullptr);
+    EXPECT_EQ(ncclSuccess, v12->setNetAttr(plugin_->context(), &attributes));
+    dlclose(library);
+  }
+
+  // The lines about what was announced since the last call, one per connect.
+  static std::vector<std::string> TakeLines() {
+    std::vector<std::string> found;
+    for (const std::string& line : CapturedLines(NCCL_LOG_INFO)) {
+      if (absl::StrContains(line, "NCCL announces")) found.push_back(line);
+    }
+    ClearCapturedLog();
+    return found;
+  }
+};
+
+TEST_F(NetAttrTest, ManyPeersMakeLaterConnectionsSmaller) {
+  LoopbackSettings settings;
+  settings.lanes = 2;
+  ASSERT_NO_FATAL_FAILURE(Open(settings));
+  EXPECT_EQ(TakeLines().size(), 0u);
+  ASSERT_NO_FATAL_FAILURE(Announce(4, 2));
+  ASSERT_TRUE(plugin_->Connect().ok());
+  EXPECT_EQ(TakeLines().size(), 0u) << "so few change nothing";
+  ASSERT_NO_FATAL_FAILURE(Announce(128, 4));
+  ASSERT_TRUE(plugin_->Connect().ok());
+  const std::vector<std::string> lines = TakeLines();
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_TRUE(absl::StrContains(lines[0], "512 connections at once: 2 lanes, send buffers of 262144 bytes"))
+      << lines[0];
+  ASSERT_NO_FATAL_FAILURE(Announce(NCCL_NET_ATTR_UNDEF, NCCL_NET_ATTR_UNDEF));
+  ASSERT_TRUE(plugin_->Connect().ok());
+  EXPECT_EQ(TakeLines().size(), 0u);
+}
+
+TEST_F(NetAttrTest, ParametersWin) {
+  LoopbackSettings settings;
+  settings.environment = {{"NCCL_SOCKET_SNDBUF", "100000"}};
+  ASSERT_NO_FATAL_FAILURE(Open(settings));
+  ASSERT_NO_FATAL_FAILURE(Announce(128, 4));
+  ASSERT_TRUE(plugin_->Connect().ok());
+  EXPECT_EQ(TakeLines().size(), 0u);
+}
+
+}  // namespace
+}  // namespace tcpx
