@@ -20,7 +20,7 @@ usage: qos.sh --plugin PATH [options]
 
   --plugin PATH        the plugin's .so
   --net-bench PATH     default: net_bench beside the script, or as Bazel builds it with --config=opt
-  --rate MBIT          of the link (default 200, which four busy processes can fill on two CPUs)
+  --rate MBIT          of the link (default 100, which four spinning processes can fill even on two CPUs)
   --guarantee PERCENT  of the link for the high class (default 90); the low class has the rest
   --high N, --low N    traffic classes: octets, DSCP times 4 (default 184, ef, and 32, cs1)
   --size SIZE          of the messages (default 1M)
@@ -29,8 +29,9 @@ usage: qos.sh --plugin PATH [options]
   --check              exit code 1 unless the high class, in company, gets at least 0.85 of its guarantee, and the low
                        class at most twice its own
 
-Everything else (TCPX_LANES, TCPX_THREADS, TCPX_ENGINE, ...) comes from the environment. TCPX_CONGESTION is cubic unless
-set: it fills the queues, so that a class whose process waits for a CPU does not lose its share to the other.
+Everything else (TCPX_THREADS, TCPX_ENGINE, ...) comes from the environment. Unless set, TCPX_CONGESTION is cubic and
+TCPX_LANES 9: together they keep so much queued that a class whose process waits for a CPU does not lose its share to
+the other.
 TEXT
 }
 
@@ -41,7 +42,7 @@ wrong() {
 
 source "$(dirname "${BASH_SOURCE[0]}")/../tests/netns/netns.sh"
 arguments=("$@")
-plugin= net_bench= rate=200 guarantee=90 high=184 low=32 size=1M seconds=3 ip=ip check=0
+plugin= net_bench= rate=100 guarantee=90 high=184 low=32 size=1M seconds=3 ip=ip check=0
 while (($#)); do
   case $1 in
     --ipv6) ip=ip6; shift; continue ;;
@@ -79,7 +80,7 @@ netns_enter "$0" "${arguments[@]}"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 [[ $ip == ip ]] && address=10.0.0. family=AF_INET || address=fd00:: family=AF_INET6
-export NCCL_SOCKET_FAMILY=$family TCPX_CONGESTION=${TCPX_CONGESTION:-cubic}
+export NCCL_SOCKET_FAMILY=$family TCPX_CONGESTION=${TCPX_CONGESTION:-cubic} TCPX_LANES=${TCPX_LANES:-9}
 
 # Each run's receivers listen on ports of its own, so that its bytes are known whatever their class.
 declare -A ports=([high]=41000-41099 [low]=42000-42099) control=([high]=5001 [low]=5002)

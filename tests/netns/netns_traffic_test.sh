@@ -47,6 +47,16 @@ run() {
   echo "ok: $name ($((after - before)) bytes)"
 }
 
+# says NAME TEXT: the log of host a in run NAME has a line that matches.
+says() {
+  if grep -q "$2" "$scratch/$1/a.log"; then
+    echo "ok: $1 says: $2"
+  else
+    cat "$scratch/$1/a.log"
+    fail "$1 does not say: $2"
+  fi
+}
+
 each_mode() {
   local name=$1 lanes
   shift
@@ -71,6 +81,15 @@ family=(NCCL_SOCKET_FAMILY=AF_INET6)
 each_mode v6 0 eth0 fd00:1::
 # The second device has a link-local address only. Which interface it belongs to is known on its own host only.
 each_mode link-local 1 eth1 fe80::
+
+# Which interfaces are used and which not, why, and what chooses others; the addresses of each connection.
+says v4-caller-1 'device 0: eth0 10\.1\.0\.1'
+says v4-caller-1 'interfaces not used: .*lo (loopback, others come first)'
+says v4-caller-1 'interfaces not used: .*eth1 (.*link-local only, no address of NCCL_SOCKET_FAMILY).*NCCL_SOCKET_IFNAME'
+says link-local-caller-1 'device 1: eth1 fe80.*link-local addresses only.*NCCL_SOCKET_IFNAME'
+says v4-caller-1 'device 0: listens on 10\.1\.0\.1:[0-9]'
+says v4-caller-1 'send device 0: 1 lanes, 10\.1\.0\.1:[0-9]* to 10\.1\.0\.2:[0-9]'
+says v4-caller-1 'receive device 0: 1 lanes, 10\.1\.0\.1:[0-9]* from 10\.1\.0\.2:[0-9]'
 
 # TCP makes good what gets lost, behind the plugin's back.
 netns_lose a 10 meta l4proto tcp

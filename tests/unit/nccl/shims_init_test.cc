@@ -75,6 +75,31 @@ TEST_F(ShimsInit, ContextLearnsWhatInitWasGiven) {
   });
 }
 
+template <int kNumber>
+void NumberedLog(ncclDebugLogLevel level, unsigned long flags, const char*, int, const char* format, ...) {
+  Logged().push_back({level, flags, format, std::to_string(kNumber)});
+}
+
+// Copies of NCCL in one process share the library.
+TEST_F(ShimsInit, EachLoggerHasASinkOfItsOwn) {
+  ForEachClient([](NetClient& net) {
+    Logged().clear();
+    std::vector<LogSink> sinks;
+    for (ncclDebugLogger_t log : {&NumberedLog<1>, &NumberedLog<2>, &NumberedLog<1>}) {
+      void* ctx = nullptr;
+      ASSERT_EQ(net.Init(&ctx, 77, -1, log, nullptr), ncclSuccess);
+      sinks.push_back(Fake().context_options.log);
+    }
+    EXPECT_NE(sinks[0], sinks[1]);
+    EXPECT_EQ(sinks[0], sinks[2]);
+    sinks[0](LogLevel::kInfo, 1, "file", 1, "text");
+    sinks[1](LogLevel::kInfo, 1, "file", 1, "text");
+    ASSERT_EQ(Logged().size(), 2u);
+    EXPECT_EQ(Logged()[0].text, "1");
+    EXPECT_EQ(Logged()[1].text, "2");
+  });
+}
+
 TEST_F(ShimsInit, TrafficClassOfV10ComesWithConnect) {
   ForEachClient([](NetClient& net) {
     void* ctx = nullptr;
