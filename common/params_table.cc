@@ -147,7 +147,8 @@ constexpr Parameter kParameters[] = {
      "bits "
      "belong to TCP). Where NCCL gives a communicator a traffic class of its own, that one is used."},
     {"TCPX_PORT_RANGE", ParameterKind::kPorts, &Options::port_range, 1, 65535, kNoSpecial, kEffective,
-     "Ports that the listening sockets may use, such as `40000-40100`; one is used per device and process. Empty: the "
+     "Ports that the listening sockets may use, such as `40000-40100`; one is used per device and process (by a "
+     "fused device on each of its interfaces). Empty: the "
      "kernel chooses. Set it where a firewall needs a known range, with room for every rank on the host."},
     {"TCPX_LINGER", ParameterKind::kSeconds, &Options::linger_ns, 0, 600, kNoSpecial, kEffective,
      "How long a socket that was closed in order waits for its peer to read everything. Raise it where peers stall for "
