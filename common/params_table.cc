@@ -155,7 +155,8 @@ constexpr Parameter kParameters[] = {
      "set and for TCPX_TRAFFIC_CLASS; a value that is no id here is the octet itself. Set it where applications number "
      "their classes and the network's DSCPs are the operator's business."},
     {"TCPX_PORT_RANGE", ParameterKind::kPorts, &Options::port_range, 1, 65535, kNoSpecial, kEffective,
-     "Ports that the listening sockets may use, such as `40000-40100`; one is used per device and process. Empty: the "
+     "Ports that the listening sockets may use, such as `40000-40100`; one is used per device and process (by a "
+     "fused device on each of its interfaces). Empty: the "
      "kernel chooses. Set it where a firewall needs a known range, with room for every rank on the host."},
     {"TCPX_LINGER", ParameterKind::kSeconds, &Options::linger_ns, 0, 600, kNoSpecial, kEffective,
      "How long a socket that was closed in order waits for its peer to read everything. Raise it where peers stall for "

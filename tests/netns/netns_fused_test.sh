@@ -94,7 +94,8 @@ unplug() {
   for ns in a b s; do ip netns delete "$ns" 2>/dev/null || true; done
 }
 
-# ranks NAME HOST_A HOST_B DEVICE ENVIRONMENT...: the variable FUSE_B replaces TCPX_FUSE for the second rank.
+# ranks NAME HOST_A HOST_B DEVICE ENVIRONMENT...: fuse_b stands for TCPX_FUSE at the second rank; as_fake is a command
+# that runs both.
 ranks() {
   local folder=$scratch/$1 host_a=$2 host_b=$3 device=$4 rc=0
   shift 4
@@ -182,6 +183,15 @@ rc=0
 netns_run a env NCCL_SOCKET_IFNAME=eth "$v4" "$peer" "$scratch" x y 0+1 >"$scratch/refused.log" 2>&1 || rc=$?
 grep -q 'makeVDevice: device 0 (eth1) is on no PCI bus.*TCPX_FUSE' "$scratch/refused.log" && ((rc != 0)) ||
   { cat "$scratch/refused.log"; fail "makeVDevice without cards"; }
+
+# One link brings nothing over: the error names it.
+netns_nft b "add rule inet netns losses iifname eth2 drop"
+if ranks dead-link a b 0 "${two[@]}" "$v4" NCCL_SOCKET_RETRY_CNT=0 TCPX_HELLO_TIMEOUT=1 >"$scratch/dead"; then
+  fail "dead-link: connected"
+elif ! grep -q 'connect to 10[.]0[.]2[.][12]:[0-9]* through eth2 (10[.]0[.]2[.][12]): connect: timed out' "$scratch/dead"; then
+  cat "$scratch/dead"
+  fail "dead-link: another error"
+fi
 unplug
 
 # Link-local addresses only: which interface they belong to is known on their own host only.
