@@ -1,6 +1,6 @@
 // LL and LL128 through the real shared library in every mode: a second thread stands for the GPU, polls the flags
 // inside the receive buffers, and lets the next receive in as soon as it has seen a whole message, whatever `test`
-// says. No line may show its flag before its data; a short one may not take another's slot.
+// says. No line may show its flag before its data.
 #include <gtest/gtest.h>
 
 #include <algorithm>

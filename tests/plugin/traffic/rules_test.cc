@@ -207,6 +207,29 @@ TEST_P(SmallBuffersTest, SendsLongBeforeReceivesForMoreThanAllSocketsHold) {
   }
 }
 
+// Without the parameter, and without GPU pointers, receives are single and sends eager.
+TEST_P(RulesTest, SingleReceivesNeedNoCredits) {
+  Pair pair;
+  ASSERT_NO_FATAL_FAILURE(MakePair(&pair));
+  ncclNetProperties_v12_t props;
+  ASSERT_EQ(ncclSuccess, net().GetProperties(0, &props));
+  EXPECT_EQ(1, props.maxRecvs);
+  void* send = nullptr;
+  char out[] = "eager", in[2][10] = {};
+  ASSERT_EQ(ncclSuccess, net().Isend(pair.send, out, 5, 3, nullptr, nullptr, &send));
+  ASSERT_NE(nullptr, send);
+  ASSERT_TRUE(WaitFor(&net(), send).ok());
+  void* data[] = {in[0], in[1]};
+  size_t capacities[] = {10, 10};
+  int tags[] = {3, 4};
+  void* request = nullptr;
+  EXPECT_EQ(ncclInvalidArgument, net().Irecv(pair.receive, 2, data, capacities, tags, nullptr, nullptr, &request));
+  ASSERT_EQ(ncclSuccess, net().Irecv(pair.receive, 1, data, capacities, tags, nullptr, nullptr, &request));
+  ASSERT_NE(nullptr, request);
+  ASSERT_TRUE(WaitFor(&net(), request).ok());
+  EXPECT_STREQ("eager", in[0]);
+}
+
 TEST_P(RulesTest, RunsInTheModeThatWasAskedFor) {
   Pair pair;
   ASSERT_NO_FATAL_FAILURE(MakePair(&pair));
