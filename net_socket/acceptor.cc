@@ -95,11 +95,27 @@ class Acceptor::Greeting final : public Reactor::Handler {
   char bytes[kHelloBytes] = {};
 };
 
-// A connection of which lanes are missing.
+// Ends a pending connection with the first of its lanes: a dialler that died half-way costs nothing.
+class Acceptor::PendingLane final : public Reactor::Handler {
+ public:
+  PendingLane(Acceptor* acceptor, const ConnectionId& id) : acceptor_(acceptor), id_(id) {}
+  void OnEvents(uint32_t) override { acceptor_->DropPendingInLoop(ConnectionId(id_)); }
+
+ private:
+  Acceptor* const acceptor_;
+  const ConnectionId id_;
+};
+
+// A connection of which lanes, or the health socket, are missing.
 struct Acceptor::Pending {
+  bool complete(bool has_health) const {
+    return present == hello.lanes && (has_health || (hello.features & kFeatureHealth) == 0);
+  }
+
   std::shared_ptr<Listening> listening;
   Hello hello;  // of lane 0
   std::vector<LaneSocket> lanes;
+  std::unique_ptr<PendingLane> watch;
   int present = 0;
   Reactor::TimerId timer;
 };
@@ -146,11 +162,10 @@ absl::StatusOr<OwnedFd> Acceptor::OpenSocket(const Device& device) {
                      "bind to " + address.ToString() + (range.any() ? "" : " (TCPX_PORT_RANGE has no free port)"));
 }
 
-absl::StatusOr<std::shared_ptr<Listening>> Acceptor::Listen(const Device& device, uint64_t comm_id, Handle* handle) {
-  auto listening = std::make_shared<Listening>();
+absl::StatusOr<std::shared_ptr<Listening>> Acceptor::Listen(const Device& device, std::shared_ptr<Listening> listening,
+                                                            Handle* handle) {
   absl::Status random = FillRandom(listening->ticket.data(), listening->ticket.size());
   if (!random.ok()) return random;
-  listening->comm_id = comm_id;
   listening->device = device.index;
   std::lock_guard<std::mutex> lock(mutex_);
   auto known = addresses_.find(device.index);
@@ -230,7 +245,15 @@ void Acceptor::ForgetInLoop(Greeting* greeting) {
 void Acceptor::DropPendingInLoop(const ConnectionId& id) {
   auto found = pending_.find(id);
   runtime_->reactor.CancelTimerInLoop(found->second->timer);
+  for (LaneSocket& lane : found->second->lanes) {
+    if (lane.fd.valid()) runtime_->reactor.UnwatchInLoop(lane.fd.get());
+  }
   pending_.erase(found);
+}
+
+HelloStatus Acceptor::AdmitHealthInLoop(const Hello& hello) {
+  if (hello.version != kWireVersion) return HelloStatus::kWrongVersion;
+  return Find(hello.ticket) == nullptr ? HelloStatus::kUnknownTicket : HelloStatus::kAccepted;
 }
 
 HelloStatus Acceptor::AdmitInLoop(const Hello& hello, Pending** out) {
@@ -265,19 +288,44 @@ void Acceptor::GreetedInLoop(Greeting* greeting) {
   const Hello hello = greeting->hello;
   Pending* pending = nullptr;
   Answer answer;
-  answer.status = AdmitInLoop(hello, &pending);
+  answer.features = hello.features & kFeatureHealth;
+  if (hello.kind == HelloKind::kLane) {
+    answer.status = AdmitInLoop(hello, &pending);
+  } else {
+    answer.status = hello.kind == HelloKind::kHealth ? AdmitHealthInLoop(hello) : HelloStatus::kUnknownKind;
+  }
   char bytes[kAnswerBytesMax];
   const size_t length = EncodeAnswer(answer, bytes);
   // A fresh socket has room for an answer.
   const bool sent =
       send(greeting->fd.get(), bytes, length, MSG_DONTWAIT | MSG_NOSIGNAL) == static_cast<ssize_t>(length);
-  if (pending == nullptr || !sent) {
+  if (answer.status != HelloStatus::kAccepted || !sent) {
     ForgetInLoop(greeting);
     return;
   }
   runtime_->reactor.UnwatchInLoop(greeting->fd.get());
+  OwnedFd fd = std::move(greeting->fd);
+  ForgetInLoop(greeting);
+  if (pending == nullptr) {
+    AddHealthInLoop(hello, std::move(fd));
+  } else {
+    AddLaneInLoop(hello, std::move(fd), pending);
+  }
+}
+
+void Acceptor::AddHealthInLoop(const Hello& hello, OwnedFd fd) {
+  const uint64_t tag = HealthTag(hello.connection_id);
+  runtime_->health.AcceptInLoop(tag, std::move(fd), runtime_->options.peer_timeout_ns);
+  std::vector<ConnectionId> complete;
+  for (auto& [id, pending] : pending_) {
+    if (HealthTag(id) == tag && pending->complete(true)) complete.push_back(id);
+  }
+  for (const ConnectionId& id : complete) CompleteInLoop(id);
+}
+
+void Acceptor::AddLaneInLoop(const Hello& hello, OwnedFd fd, Pending* pending) {
   LaneSocket& lane = pending->lanes[hello.lane];
-  lane.fd = std::move(greeting->fd);
+  lane.fd = std::move(fd);
   lane.local = LocalAddress(lane.fd.get()).value_or(SocketAddress());
   lane.peer = PeerAddress(lane.fd.get()).value_or(SocketAddress());
   LaneTraits traits;
@@ -286,14 +334,21 @@ void Acceptor::GreetedInLoop(Greeting* greeting) {
   traits.same_host = lane.local.SameHostAddress(lane.peer);
   traits.traffic_class = hello.traffic_class;
   ConfigureLane(lane.fd.get(), runtime_->options, traits);
-  ForgetInLoop(greeting);
-  if (++pending->present == hello.lanes) CompleteInLoop(hello.connection_id);
+  ++pending->present;
+  if (pending->complete(runtime_->health.FindAcceptedInLoop(HealthTag(hello.connection_id)) != nullptr)) {
+    CompleteInLoop(hello.connection_id);
+    return;
+  }
+  if (pending->watch == nullptr) pending->watch = std::make_unique<PendingLane>(this, hello.connection_id);
+  // Edge-triggered and without EPOLLIN: an end only.
+  (void)runtime_->reactor.WatchInLoop(lane.fd.get(), EPOLLRDHUP | EPOLLET, pending->watch.get());
 }
 
 void Acceptor::CompleteInLoop(const ConnectionId& id) {
   auto found = pending_.find(id);
   std::unique_ptr<Pending> pending = std::move(found->second);
   runtime_->reactor.CancelTimerInLoop(pending->timer);
+  for (LaneSocket& lane : pending->lanes) runtime_->reactor.UnwatchInLoop(lane.fd.get());
   pending_.erase(found);
   ConnectionSetup setup;
   setup.runtime = runtime_;
@@ -303,9 +358,14 @@ void Acceptor::CompleteInLoop(const ConnectionId& id) {
   setup.lanes = std::move(pending->lanes);
   setup.express_bytes = pending->hello.express_bytes;
   setup.same_host = setup.lanes[0].local.SameHostAddress(setup.lanes[0].peer);
+  if ((pending->hello.features & kFeatureHealth) != 0)
+    setup.health = runtime_->health.FindAcceptedInLoop(HealthTag(id));
+  setup.group = pending->listening->group;
+  setup.repeat_warnings = pending->listening->repeat_warnings;
   TCPX_INFO("comm %x receive device %d: %d lanes, %s from %s", setup.comm_id, setup.device,
             static_cast<int>(setup.lanes.size()), setup.lanes[0].local.ToString(), setup.lanes[0].peer.ToString());
   auto comm = std::make_unique<ReceiveComm>(std::move(setup));
+  comm->WatchInLoop();
   Listening& listening = *pending->listening;
   std::unique_lock<std::mutex> lock(listening.mutex);
   if (listening.closed) {

@@ -5,7 +5,9 @@
 //          waiting for peers happens in the reactor; accept only looks whether a connection is complete.
 //
 // Threads: Listen, Accept and CloseListen from any; Close before the reactor stops; the rest in the reactor.
-// States:  a lane: greeting (hello incomplete) -> waiting for its connection's other lanes -> part of a ReceiveComm.
+// States:  a lane: greeting (hello incomplete) -> waiting for its connection's other lanes, and for the health socket
+// of
+//          its pair -> part of a ReceiveComm. A waiting lane that ends takes its connection with it.
 // Errors:  Listen: the local kernel's. A stranger (wrong magic, ticket, lane, silence) costs one socket until
 //          TCPX_HELLO_TIMEOUT, and no log line per socket.
 #ifndef TCPX_NET_SOCKET_ACCEPTOR_H_
@@ -30,13 +32,13 @@
 
 namespace tcpx {
 
-using ConnectionId = std::array<uint8_t, 16>;
-
 // One listen comm's part of the shared socket.
 struct Listening {
   Ticket ticket{};
   uint64_t comm_id = 0;
   int device = 0;
+  std::shared_ptr<FailureGroup> group;  // null: failures do not spread
+  bool repeat_warnings = false;
 
   std::atomic<int> ready_count{0};
   std::mutex mutex;
@@ -51,8 +53,9 @@ class Acceptor {
   explicit Acceptor(Runtime* runtime);
   ~Acceptor();
 
-  // Opens the device's socket with its first listen. *handle is what the peers need.
-  absl::StatusOr<std::shared_ptr<Listening>> Listen(const Device& device, uint64_t comm_id, Handle* handle);
+  // Opens the device's socket with its first listen. *handle is what the peers need. `listening` says whose it is.
+  absl::StatusOr<std::shared_ptr<Listening>> Listen(const Device& device, std::shared_ptr<Listening> listening,
+                                                    Handle* handle);
   // Null: no complete connection yet.
   static std::unique_ptr<ReceiveComm> Accept(Listening* listening);
   // Connections that nobody accepted are reset.
@@ -63,11 +66,15 @@ class Acceptor {
  private:
   class Listener;
   class Greeting;
+  class PendingLane;
   struct Pending;
 
   absl::StatusOr<OwnedFd> OpenSocket(const Device& device);
   void GreetedInLoop(Greeting* greeting);
   HelloStatus AdmitInLoop(const Hello& hello, Pending** pending);
+  HelloStatus AdmitHealthInLoop(const Hello& hello);
+  void AddLaneInLoop(const Hello& hello, OwnedFd fd, Pending* pending);
+  void AddHealthInLoop(const Hello& hello, OwnedFd fd);
   void CompleteInLoop(const ConnectionId& id);
   void ForgetInLoop(Greeting* greeting);
   void DropPendingInLoop(const ConnectionId& id);

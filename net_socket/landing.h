@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "net_socket/flight.h"
 #include "net_socket/wire.h"
 
 namespace tcpx {
@@ -29,8 +30,8 @@ struct Landing {
   std::atomic<uint64_t> message_bytes{0};  // kUnknownBytes until the first chunk
   std::atomic<bool> done{false};           // true exactly when the whole message is in the buffer
   char* data = nullptr;
-  size_t capacity = 0;
-  uint64_t sequence = 0;
+  Relaxed<size_t> capacity;
+  Relaxed<uint64_t> sequence;
   int32_t tag = 0;
   bool in_use = false;  // the calling thread's: posted and not yet reported done
 };
@@ -57,6 +58,9 @@ class LandingTable {
   Landing* Post(char* data, size_t capacity, int32_t tag);
   // Landings are posted in order, so the slot of the next one is known.
   Landing& NextSlot() { return landings_[posted_.load(std::memory_order_relaxed) & (slots_ - 1)]; }
+
+  // What is posted and has not landed whole. From any thread.
+  Flight FlightNow() const;
 
   // Takes the bytes of `chunk`. On kClaimed *landing stays valid until Landed. On kTooLarge *landing is set too.
   ClaimResult Claim(const FrameHeader& chunk, Landing** landing);

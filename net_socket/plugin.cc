@@ -19,6 +19,13 @@ absl::Status Told(absl::Status status) {
   return status;
 }
 
+// Whoever waits for a peer of a failed communicator waits in vain.
+absl::Status ContextStatus(const Context& context) {
+  const std::string cause = context.group == nullptr ? "" : context.group->cause();
+  if (cause.empty()) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat("another connection of the communicator failed: ", cause));
+}
+
 }  // namespace
 
 int LanesFor(const Options& options, int speed_mbps, bool same_host) {
@@ -62,6 +69,8 @@ absl::StatusOr<Context*> Plugin::CreateContext(const ContextOptions& options) {
   if (options.api_version <= 10 && legacy_context_ != nullptr) return legacy_context_;
   auto context = std::make_unique<Context>();
   context->options = options;
+  // Before v11 a context is the process's: it can't fail with one of its communicators.
+  if (context->has_finalize() && options_.spread_errors) context->group = std::make_shared<FailureGroup>();
   Context* raw = context.get();
   contexts_[raw] = std::move(context);
   if (!raw->has_finalize()) legacy_context_ = raw;
@@ -156,7 +165,11 @@ absl::StatusOr<ListenComm*> Plugin::Listen(Context* context, int device, void* h
   auto transport = Use(context);
   if (!transport.ok()) return Told(transport.status());
   Handle contents;
-  auto listening = (*transport)->acceptor().Listen(Devices().device(device), context->options.comm_id, &contents);
+  auto ours = std::make_shared<Listening>();
+  ours->comm_id = context->options.comm_id;
+  ours->group = context->group;
+  ours->repeat_warnings = !context->has_finalize();
+  auto listening = (*transport)->acceptor().Listen(Devices().device(device), std::move(ours), &contents);
   if (!listening.ok()) {
     DropObjectUser(context);
     return Told(listening.status());
@@ -194,6 +207,8 @@ absl::StatusOr<uint64_t> Plugin::StartDial(Context* context, int device, const v
   request.same_host = (*transport)->IsLocal(request.handle.address);
   request.lanes = LanesFor(options_, request.device->hardware.speed_mbps, request.same_host);
   request.traffic_class = TrafficClass(*context, options);
+  request.group = context->group;
+  request.repeat_warnings = !context->has_finalize();
   auto key = (*transport)->dialler().Start(request);
   if (key.ok()) {
     context->dials.insert(*key);
@@ -221,7 +236,10 @@ absl::StatusOr<Comm*> Plugin::Connect(Context* context, int device, void* handle
         "connect: the handle was changed between two calls: pass the same buffer until it succeeds"));
   }
   auto comm = transport_->dialler().Take(key);
-  if (comm.ok() && *comm == nullptr) return nullptr;
+  if (comm.ok() && *comm == nullptr) {
+    absl::Status failed = ContextStatus(*context);
+    return failed.ok() ? absl::StatusOr<Comm*>(nullptr) : failed;
+  }
   context->dials.erase(key);
   if (!comm.ok()) {
     DropObjectUser(context);
@@ -237,7 +255,10 @@ absl::StatusOr<Comm*> Plugin::Accept(ListenComm* listen) {
   absl::Status usable = Usable();
   if (!usable.ok()) return usable;
   std::unique_ptr<ReceiveComm> comm = Acceptor::Accept(listen->listening.get());
-  if (comm == nullptr) return nullptr;
+  if (comm == nullptr) {
+    absl::Status failed = ContextStatus(*listen->context);
+    return failed.ok() ? absl::StatusOr<Comm*>(nullptr) : failed;
+  }
   std::lock_guard<std::mutex> lock(mutex_);
   AddObjectUser(listen->context);
   Comm* raw = comm.release();

@@ -31,6 +31,7 @@ class Context {
  public:
   ContextOptions options;
   bool uses_transport = false;
+  std::shared_ptr<FailureGroup> group;  // null: failures stay with their connection
   absl::flat_hash_set<ListenComm*> listens;
   absl::flat_hash_set<uint64_t> dials;  // keys of unfinished connects
   absl::flat_hash_set<Comm*> comms;

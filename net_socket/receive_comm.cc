@@ -50,7 +50,7 @@ absl::Status ReceiveComm::Receive(const ReceiveArgs& args, Request** request) {
   *request = nullptr;
   std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return absl::OkStatus();
-  if (failed()) return status();
+  if (failed()) return Refusal();
   if (args.count != 1) {
     return absl::InvalidArgumentError(
         absl::StrFormat("irecv: %d buffers, but this device announced maxRecvs 1", args.count));
@@ -136,7 +136,7 @@ absl::Status ReceiveComm::Test(Request* request, bool* done, int* sizes) {
       Fail(absl::UnavailableError("the peer closed the connection while a receive was posted"), 0);
     }
   }
-  if (!landing.done.load(std::memory_order_acquire)) return failed() ? status() : absl::OkStatus();
+  if (!landing.done.load(std::memory_order_acquire)) return failed() ? Refusal() : absl::OkStatus();
   *done = true;
   Finish(slot, sizes);
   return absl::OkStatus();

@@ -38,6 +38,7 @@ class ReceiveComm final : public Comm {
   void Quiesce() override;
   void StopWatching() override;
   void TellPeer(const absl::Status& status) override;
+  Flight FlightNow() const override { return table_.FlightNow(); }
 
   void Drive(const Landing& wanted);
   void PumpLaneZero(const Landing& wanted);

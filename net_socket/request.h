@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "net_socket/flight.h"
 #include "net_socket/landing.h"
 #include "net_socket/wire.h"
 
@@ -35,8 +36,8 @@ class SendRequest final : public Request {
   // Units (see Units) that the kernel has not taken yet: 0 exactly when the buffer may be overwritten.
   std::atomic<uint64_t> left{0};
   const char* data = nullptr;
-  size_t bytes = 0;
-  uint64_t sequence = 0;
+  Relaxed<size_t> bytes;
+  Relaxed<uint64_t> sequence;
   int32_t tag = 0;
   MemoryRegion* region = nullptr;
   // On lane 0: the chunk being sent.
@@ -82,6 +83,7 @@ class RequestPool {
   int in_use() const { return count_ - free_count_; }
   int count() const { return count_; }
   T& slot(int i) { return slots_[i]; }
+  const T& slot(int i) const { return slots_[i]; }
 
  private:
   const int count_;

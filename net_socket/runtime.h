@@ -9,6 +9,8 @@
 #include <memory>
 
 #include "common/params.h"
+#include "net_socket/health.h"
+#include "net_socket/patrol.h"
 #include "net_socket/progress_pool.h"
 #include "net_socket/reactor.h"
 #include "net_socket/stage_pool.h"
@@ -18,6 +20,8 @@ namespace tcpx {
 struct Runtime {
   Options options;
   Reactor reactor;
+  HealthHub health{&reactor};
+  Patrol patrol{&reactor};
   StagePool stages;
   std::unique_ptr<ProgressPool> pool;  // null: the caller drives everything
 };

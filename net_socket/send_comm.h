@@ -45,6 +45,8 @@ class SendComm final : public Comm {
   void Quiesce() override;
   void StopWatching() override;
   void TellPeer(const absl::Status& status) override;
+  Flight FlightNow() const override;
+  void PeerEnded() override;
 
   SendRequest* Prepare(const SendArgs& args);
   void PostExpress(SendRequest* request);
