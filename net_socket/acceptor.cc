@@ -25,6 +25,12 @@ constexpr size_t kGreetingsMax = 4096;
 // After the descriptor limit was hit, the listener rests this long instead of spinning on its backlog.
 constexpr int64_t kRestNs = 100 * kMillisecond;
 
+// Lanes that wait for a retry of the dialler's must not be given up before it gives up.
+int64_t PatienceNs(const Options& options) {
+  const int64_t retries_ns = int64_t{options.retry_count} * (options.retry_count + 1) / 2 * options.retry_sleep_ns;
+  return 2 * options.hello_timeout_ns + retries_ns;
+}
+
 }  // namespace
 
 // The shared socket of one device.
@@ -270,10 +276,7 @@ HelloStatus Acceptor::AdmitInLoop(const Hello& hello, Pending** out) {
     pending->listening = listening;
     pending->hello = hello;
     pending->lanes.resize(hello.lanes);
-    // Lanes that wait for a retry of the dialler's must not be given up before it gives up.
-    const Options& options = runtime_->options;
-    const int64_t retries_ns = int64_t{options.retry_count} * (options.retry_count + 1) / 2 * options.retry_sleep_ns;
-    pending->timer = runtime_->reactor.AddTimerInLoop(MonotonicNanos() + 2 * options.hello_timeout_ns + retries_ns,
+    pending->timer = runtime_->reactor.AddTimerInLoop(MonotonicNanos() + PatienceNs(runtime_->options),
                                                       [this, id = hello.connection_id] { DropPendingInLoop(id); });
     found = pending_.emplace(hello.connection_id, std::move(pending)).first;
   }
@@ -316,6 +319,9 @@ void Acceptor::GreetedInLoop(Greeting* greeting) {
 void Acceptor::AddHealthInLoop(const Hello& hello, OwnedFd fd) {
   const uint64_t tag = HealthTag(hello.connection_id);
   runtime_->health.AcceptInLoop(tag, std::move(fd), runtime_->options.peer_timeout_ns);
+  std::weak_ptr<Health> health = runtime_->health.FindAcceptedInLoop(tag);
+  runtime_->reactor.AddTimerInLoop(MonotonicNanos() + PatienceNs(runtime_->options),
+                                   [this, health] { runtime_->health.DropUnusedInLoop(health.lock()); });
   std::vector<ConnectionId> complete;
   for (auto& [id, pending] : pending_) {
     if (HealthTag(id) == tag && pending->complete(true)) complete.push_back(id);

@@ -153,8 +153,11 @@ void Comm::LookAtRequests(int64_t now_ns) {
     TCPX_INFO("%s", ReportLine(TroubleOf(text, 0)));
   }
   const bool stuck = stall_.since_ns() != 0 && now_ns - stall_.since_ns() >= options.peer_timeout_ns;
-  if (stuck && peer_ended_.load(std::memory_order_relaxed)) {
+  if (!stuck) return;
+  if (peer_ended_.load(std::memory_order_relaxed)) {
     FailFor("", absl::UnavailableError(kPeerVanished), kNoLane, Noise::kWarn);
+  } else if (LaneEnded()) {
+    FailFor("", absl::UnavailableError("a lane has ended without its connection"), kNoLane, Noise::kWarn);
   }
 }
 

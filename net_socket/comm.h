@@ -118,6 +118,8 @@ class Comm : private Watched {
   virtual void TellPeer(const absl::Status& status) = 0;
   // From any thread.
   virtual Flight FlightNow() const = 0;
+  // True once a lane of the peer's has ended in order: nothing more comes on it. From any thread.
+  virtual bool LaneEnded() const { return false; }
   // What a call on a failed comm returns. Under mutex_.
   absl::Status Refusal();
 

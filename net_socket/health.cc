@@ -277,6 +277,12 @@ void HealthHub::ForgetInLoop(Health* health) {
   if (found != accepted_.end() && found->second.get() == health) accepted_.erase(found);
 }
 
+void HealthHub::DropUnusedInLoop(const std::shared_ptr<Health>& health) {
+  if (health == nullptr || health->used_in_loop()) return;
+  health->CloseInLoop();
+  ForgetInLoop(health.get());
+}
+
 void HealthHub::CloseInLoop() {
   for (auto& [key, health] : dialled_) health->CloseInLoop();
   for (auto& [tag, health] : accepted_) health->CloseInLoop();

@@ -74,6 +74,7 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
 
   // A dial, or an accepted connection, that is to be used by `uses` more. The last one out closes a dialled socket.
   void UseInLoop() { ++uses_; }
+  bool used_in_loop() const { return uses_ > 0; }
   void UnuseInLoop();
   // The socket is up at once, or one waiter dials it and the others wait.
   void AwaitInLoop(Waiter* waiter);
@@ -131,6 +132,8 @@ class HealthHub {
   std::shared_ptr<Health> FindAcceptedInLoop(uint64_t tag);
   void AcceptInLoop(uint64_t tag, OwnedFd fd, int64_t peer_timeout_ns);
   void ForgetInLoop(Health* health);
+  // Closes an accepted socket that no connection uses; null is a no-op.
+  void DropUnusedInLoop(const std::shared_ptr<Health>& health);
   // Says bye on every socket and closes it.
   void CloseInLoop();
 

@@ -32,6 +32,7 @@ bool ReadLaneVitals(int fd, LaneVitals* vitals) {
   vitals->window_bytes = tells_window ? info.tcpi_snd_wnd : kWindowUnknown;
   vitals->probes = info.tcpi_probes;
   vitals->last_ack_ms = info.tcpi_last_ack_recv;
+  vitals->rto_ms = info.tcpi_rto / 1000;
   vitals->rtt_us = info.tcpi_rtt;
   vitals->retransmissions = info.tcpi_total_retrans;
   return true;
@@ -56,7 +57,9 @@ bool LaneLiveness::Dead(const LaneVitals& vitals, int64_t now_ns, int64_t timeou
   ++samples_;
   if (samples_ <= kSamplesMin || now_ns - since_ns_ < timeout_ns) return false;
   if (vitals.last_ack_ms * kMillisecond < timeout_ns) return false;
-  return !vitals.window_closed() || vitals.probes >= kProbesMin;
+  if (vitals.segments_flying == 0) return vitals.probes >= kProbesMin;
+  // An interval of rto, the half and the quarter of it before.
+  return vitals.window_bytes > 0 || uint64_t{vitals.last_ack_ms} * 4 >= uint64_t{vitals.rto_ms} * 7;
 }
 
 }  // namespace tcpx

@@ -7,9 +7,11 @@
 // Rule:    A lane is dead when it holds unacknowledged bytes, nothing was acknowledged between any two samples of the
 //          timeout, no segment of the peer's arrived for as long, and
 //            - the peer's window is open and segments are in flight: each was sent again and again, in vain; or
-//            - nothing is in flight or the window is closed: three probes in a row went unanswered. The kernel sends
-//              them up to two minutes apart and forgets the count with each answer, so a closed window alone never
-//              kills, nor does a long silence between two probes.
+//            - nothing is in flight: three probes in a row went unanswered. The kernel sends them up to two minutes
+//              apart and forgets the count with each answer, so a closed window alone never kills, nor does a long
+//              silence between two probes; or
+//            - the window was closed with segments in flight (a peer short of memory): these are sent again as probes,
+//              at doubling intervals, of which the last three went unanswered.
 //          The death of the whole host is the health socket's to find (health.h).
 // Threads: one at a time.
 // Units:   as the names say; times of MonotonicNanos.
@@ -31,10 +33,11 @@ struct LaneVitals {
   uint32_t window_bytes = 0;     // what the peer would take; ~0 where the kernel won't tell
   uint32_t probes = 0;           // of a closed window, in a row without an answer
   uint32_t last_ack_ms = 0;      // since the peer's last segment with an acknowledgement
+  uint32_t rto_ms = 0;           // until the next retransmission; each interval is twice the one before
   uint32_t rtt_us = 0;
   uint32_t retransmissions = 0;  // of the whole life
 
-  // The peer is there and takes nothing: it does not read.
+  // The peer takes nothing: it does not read.
   bool window_closed() const { return held_bytes > 0 && (window_bytes == 0 || segments_flying == 0); }
 };
 

@@ -121,6 +121,10 @@ bool ReceiveComm::AllEnded() const {
   return std::all_of(bulk_.begin(), bulk_.end(), [](const auto& lane) { return lane->ended(); });
 }
 
+bool ReceiveComm::LaneEnded() const {
+  return lane_zero_.ended() || std::any_of(bulk_.begin(), bulk_.end(), [](const auto& lane) { return lane->ended(); });
+}
+
 absl::Status ReceiveComm::Test(Request* request, bool* done, int* sizes) {
   *done = false;
   std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);

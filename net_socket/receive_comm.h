@@ -39,6 +39,7 @@ class ReceiveComm final : public Comm {
   void StopWatching() override;
   void TellPeer(const absl::Status& status) override;
   Flight FlightNow() const override { return table_.FlightNow(); }
+  bool LaneEnded() const override;
 
   void Drive(const Landing& wanted);
   void PumpLaneZero(const Landing& wanted);

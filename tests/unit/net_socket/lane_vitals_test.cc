@@ -97,9 +97,22 @@ TEST(LaneVitalsTest, AShrunkWindowIsNoDeath) {
   looks.at = [](int64_t since_ns) {
     LaneVitals vitals = Silent(since_ns % (120 * kSecond));
     vitals.window_bytes = 0;
+    vitals.rto_ms = 120 * 1000;
     return vitals;
   };
   EXPECT_EQ(-1, looks.DeadAfter());
+}
+
+// Sent again after 10, 20, 40 and 80 s. The third silence is over 70 s after the first of them.
+TEST(LaneVitalsTest, AShrunkWindowWithoutAnAnswerIsDeath) {
+  Looks looks;
+  looks.at = [](int64_t since_ns) {
+    LaneVitals vitals = Silent(since_ns);
+    vitals.window_bytes = 0;
+    vitals.rto_ms = 40 * 1000;
+    return vitals;
+  };
+  EXPECT_EQ(70 * kSecond, looks.DeadAfter());
 }
 
 TEST(LaneVitalsTest, AClosedWindowWhoseProbesGoUnansweredIsDeath) {
