@@ -49,6 +49,15 @@ start reset "a b" && {
   netns_heal a
 }
 
+# One side of one lane ends: three that are sent on, three that are received on.
+for ((lane = 0; lane < 6; ++lane)); do
+  name="half closed $lane"
+  since=$(now)
+  start "$name" "a b" "0:RING_SHUT=$lane" "TCPX_THREADS=$((lane % 2 * 2))" || continue
+  for rank in "${both[@]}"; do ended "$name" "$rank" error "$full" && warnings "$name" "$rank" 1; done
+  finish "$name" 0 1
+done
+
 # The network swallows one lane; the health socket and the other lanes live.
 start swallowed "a b" TCPX_PEER_TIMEOUT=2 && {
   read -r local peer <<<"$(lane_flow a)"
@@ -86,6 +95,7 @@ start down "a b" TCPX_PEER_TIMEOUT=2 && {
   for rank in "${both[@]}"; do ended down "$rank" error "$full" || true; done
   finish down 0 1
   netns_mend a eth0
+  until netns_run a ip link show eth0 | grep -q "state UP"; do sleep 0.05; done
 }
 
 # Lanes are taken away under load, each time from fresh connections.

@@ -56,7 +56,11 @@ start() {
     pid[$name.$rank]=$!
   done
   for rank in "${!list[@]}"; do
-    await "$folder/running.$rank.${round:-0}" || { cat "$folder"/out.*; fail "$name: rank $rank never ran"; return 1; }
+    await "$folder/running.$rank.${round:-0}" && continue
+    cat "$folder"/out.*
+    fail "$name: rank $rank never ran"
+    for rank in "${!list[@]}"; do kill -KILL "${pid[$name.$rank]}" 2>/dev/null || true; done
+    return 1
   done
 }
 

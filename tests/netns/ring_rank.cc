@@ -15,12 +15,14 @@
 //              RING_VERSION      of the interface; unset: the newest
 //              RING_QUIET=1      posts receives and sends nothing
 //              RING_MUTE=1       sends, and posts no receive until FOLDER/speak is there
+//              RING_SHUT=N       ends the sending side of its N-th lane, from 0, once traffic flows
 //              RING_FORK=1       has a child that does nothing, as a data loader has
 //
 // Threads: one; the plugin's besides.
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -168,6 +170,23 @@ Ends Connect(NetClient* net, void* context, const Ring& ring, int round) {
   return ends;
 }
 
+bool IsLane(int fd) {
+  int kept_alive = 1;
+  socklen_t length = sizeof(kept_alive);
+  sockaddr_storage peer;
+  socklen_t peer_length = sizeof(peer);
+  if (getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &peer_length) != 0 || peer.ss_family != AF_INET) return false;
+  return getsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &kept_alive, &length) == 0 && kept_alive == 0;
+}
+
+// Behind the plugin's back.
+void ShutLane(int index) {
+  for (int fd = 0; fd < 1024; ++fd) {
+    if (IsLane(fd) && index-- == 0) TCPX_REQUIRE(shutdown(fd, SHUT_WR) == 0);
+  }
+  TCPX_REQUIRE(index < 0, "not that many lanes");
+}
+
 // All that was sent arrives; receives that were posted beyond it stay.
 Flow* Drain(const Ring& ring, int round, Flow* send, Flow* recv) {
   send->StopPosting();
@@ -198,6 +217,7 @@ Flow* RunTraffic(const Ring& ring, int round, Flow* send, Flow* recv) {
     if (!mute && recv->Step() != ncclSuccess) return recv;
     const bool runs = quiet || mute || recv->finished() >= 8;
     if (runs && !told) WriteFile(ring.Path("running", ring.rank, round), "");
+    if (runs && !told && getenv("RING_SHUT") != nullptr) ShutLane(atoi(getenv("RING_SHUT")));
     told = told || runs;
     if (quiet) absl::SleepFor(absl::Milliseconds(2));
     if (step % (quiet ? 4 : 512) != 0) continue;
@@ -229,6 +249,7 @@ void RunRound(Rank* rank, const Ring& ring, int round, bool last) {
     Flow send(net, Flow::Way::kSend, ends.send);
     Flow recv(net, Flow::Way::kReceive, ends.recv);
     Flow* const failed = RunTraffic(ring, round, &send, &recv);
+    WriteFile(ring.Path("running", ring.rank, round), "");  // It may have been too short to say so.
     WriteFile(ring.Path("log", ring.rank, round), LogText().substr(logged));
     Result(ring, round, failed != nullptr ? "error" : "stopped", recv.finished());
     if (failed != nullptr) failed->RequireAllEnded();
