@@ -52,7 +52,7 @@ void Comm::FailFor(std::string cause, absl::Status status, int lane, Noise noise
     status_ = status;
   }
   if (cause.empty()) cause = CauseLine(TroubleOf(status.message(), lane));
-  const bool first = JoinFailure(cause, &noise);
+  const bool first = JoinFailure(&cause, &noise);
   told_ = ReportLine(TroubleOf(status.message(), lane));
   // The line goes out before any call can return the error: the process may exit on it.
   if (noise == Noise::kWarn) TCPX_WARN("%s", told_);
@@ -64,14 +64,15 @@ void Comm::FailFor(std::string cause, absl::Status status, int lane, Noise noise
   if (first) setup_.group->Spread(&setup_.runtime->reactor);
 }
 
-bool Comm::JoinFailure(const std::string& cause, Noise* noise) {
+bool Comm::JoinFailure(std::string* cause, Noise* noise) {
   FailureGroup* const group = setup_.group.get();
   if (group == nullptr) return false;
   if (*noise == Noise::kSilent) {
     group->Hush();
     return false;
   }
-  const bool first = group->Claim(cause);
+  const bool first = group->Claim(*cause);
+  if (!first) *cause = group->cause();
   if (*noise == Noise::kWarn && (!first || group->hushed())) *noise = Noise::kQuiet;
   return first;
 }
@@ -133,7 +134,7 @@ void Comm::LookAtLanes(int64_t now_ns) {
       const std::string text = absl::StrFormat(
           "nothing that was sent has been acknowledged for %.1f s (TCPX_PEER_TIMEOUT is %.1f s): the network drops "
           "this "
-          "flow, or the peer's host is gone; look for a firewall, a bad link or a wrong MTU between the two addresses",
+          "flow, or the host is gone; look for a firewall, a bad link or a wrong MTU between the two addresses",
           vitals.last_ack_ms * 1e-3, timeout_ns * 1e-9);
       FailFor("", absl::UnavailableError(text), lane, Noise::kWarn);
       return;
@@ -146,9 +147,9 @@ void Comm::LookAtRequests(int64_t now_ns) {
   const Flight flight = FlightNow();
   if (stall_.Stalled(flight, now_ns, options.stall_warn_ns)) {
     const std::string text = absl::StrFormat(
-        "no progress for %.1f s; nothing is wrong with the connection as far as is known: the peer's process may be "
-        "busy, "
-        "stopped or waiting for another rank",
+        "no progress for %.1f s; nothing is wrong with the connection as far as is known: the peer may be busy, "
+        "stopped "
+        "or waiting for another rank",
         (now_ns - stall_.since_ns()) * 1e-9);
     TCPX_INFO("%s", ReportLine(TroubleOf(text, 0)));
   }

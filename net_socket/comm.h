@@ -134,8 +134,8 @@ class Comm : private Watched {
  private:
   // `cause` is what others are told; empty: made of the status.
   void FailFor(std::string cause, absl::Status status, int lane, Noise noise);
-  // True exactly when the communicator fails with this comm. *noise becomes quiet where the line was written already.
-  bool JoinFailure(const std::string& cause, Noise* noise);
+  // True exactly when the communicator fails with this comm. Else *cause becomes its first cause, and *noise quiet.
+  bool JoinFailure(std::string* cause, Noise* noise);
   Trouble TroubleOf(absl::string_view what, int lane) const;
   void LookAtLanes(int64_t now_ns);
   void LookAtRequests(int64_t now_ns);
