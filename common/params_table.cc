@@ -170,17 +170,30 @@ constexpr Parameter kParameters[] = {
     {"NCCL_SOCKET_RETRY_SLEEP_MSEC", ParameterKind::kMilliseconds, &Options::retry_sleep_ns, 0, 60000, kNoSpecial,
      kEffective,
      "Pause before retry n is n times this, as in NCCL; but nothing sleeps meanwhile: connect returns \"not yet\"."},
-    {"TCPX_PEER_TIMEOUT", ParameterKind::kSeconds, &Options::peer_timeout_ns, 1, 3600, kNoSpecial, kLater,
-     "A peer host that answers nothing for this long is dead, and its connections fail. A peer that is alive and does "
-     "not read never counts as dead."},
+    {"TCPX_PEER_TIMEOUT", ParameterKind::kSeconds, &Options::peer_timeout_ns, 1, 3600, kNoSpecial, kEffective,
+     "A peer host that answers nothing for this long is dead, and its connections fail; so does a connection of which "
+     "the "
+     "network swallows a flow for this long. A peer that is alive and does not read never counts as dead. Whole "
+     "seconds; "
+     "the kernel's keepalive needs 2 at the least. Raise it where links or switches are away for longer and come "
+     "back."},
     {"TCPX_STALL_WARN",
      ParameterKind::kSeconds,
      &Options::stall_warn_ns,
      0,
      3600,
      {"off", 0},
-     kLater,
-     "A request that makes no progress for this long is described once in the log."},
+     kEffective,
+     "A request that makes no progress for this long is described once in the log, at INFO: nothing ends because of "
+     "it. "
+     "With NCCL releases of v6 to v10 of the interface a failed connection is told again this often while NCCL goes on "
+     "using it."},
+    {"TCPX_SPREAD_ERRORS", ParameterKind::kFlag, &Options::spread_errors, 0, 1, kNoSpecial, kEffective,
+     "1 fails all connections of a communicator with the first one that fails, here and on every other rank, so that "
+     "each "
+     "rank ends within seconds with the name of the peer that was lost; 0 leaves a failure with its connection. Needs "
+     "a "
+     "NCCL with v11 of the interface or later; before, a failure always stays with its connection."},
     {"TCPX_SPIN_US", ParameterKind::kMicroseconds, &Options::spin_ns, 0, 1000000, kNoSpecial, kEffective,
      "How long a progress thread looks for more work before it sleeps. Raise it to save wake-ups where cores are idle, "
      "set 0 where they are shared."},

@@ -4,7 +4,7 @@
 //          here: they want errno itself, not a Status.
 //
 // Threads: any; one socket's options are set by whoever owns it.
-// Units:   bytes, and bytes per second for pacing.
+// Units:   bytes, bytes per second for pacing, nanoseconds.
 // Errors:  as ErrnoStatus (common/status.h).
 #ifndef TCPX_COMMON_SOCKET_H_
 #define TCPX_COMMON_SOCKET_H_
@@ -46,6 +46,10 @@ absl::Status SetPacing(int fd, uint64_t bytes_per_second);
 absl::Status BindToDevice(int fd, absl::string_view ifname);
 // Aborts at close: SO_LINGER with a timeout of 0.
 absl::Status SetResetOnClose(int fd);
+// Ends a connection whose peer's kernel answers nothing for `timeout_ns`: by keepalive while it is idle (the kernel
+// counts in whole seconds, so that is 2 s at the least), by TCP_USER_TIMEOUT while it is not. The latter also ends it
+// when a peer that lives reads nothing for as long: not for sockets that carry messages.
+absl::Status SetKeepAlive(int fd, int64_t timeout_ns);
 // The error a non-blocking connect ended with (SO_ERROR); OK when there is none. `what` opens the text.
 absl::Status TakeSocketError(int fd, absl::string_view what);
 

@@ -21,6 +21,16 @@ absl::string_view Advice(int err) {
     case ENOMEM:
     case ENOBUFS:
       return "; the kernel is short of memory (container limit, net.ipv4.tcp_mem, locked-memory limit)";
+    case ECONNRESET:
+    case ECONNABORTED:
+    case EPIPE:
+      return "; the peer ended, or something between reset the connection: the first error in the peer's log says more";
+    case ECONNREFUSED:
+      return "; nobody listens there: has the peer ended, or does a firewall reject its port?";
+    case ETIMEDOUT:
+    case EHOSTUNREACH:
+    case ENETUNREACH:
+      return "; the peer's host or the way to it is gone: check interface, routes and firewalls";
     default:
       return "";
   }

@@ -25,6 +25,12 @@ constexpr size_t kGreetingsMax = 4096;
 // After the descriptor limit was hit, the listener rests this long instead of spinning on its backlog.
 constexpr int64_t kRestNs = 100 * kMillisecond;
 
+// Lanes that wait for a retry of the dialler's must not be given up before it gives up.
+int64_t PatienceNs(const Options& options) {
+  const int64_t retries_ns = int64_t{options.retry_count} * (options.retry_count + 1) / 2 * options.retry_sleep_ns;
+  return 2 * options.hello_timeout_ns + retries_ns;
+}
+
 }  // namespace
 
 // The shared socket of one device.
@@ -95,11 +101,27 @@ class Acceptor::Greeting final : public Reactor::Handler {
   char bytes[kHelloBytes] = {};
 };
 
-// A connection of which lanes are missing.
+// Ends a pending connection with the first of its lanes: a dialler that died half-way costs nothing.
+class Acceptor::PendingLane final : public Reactor::Handler {
+ public:
+  PendingLane(Acceptor* acceptor, const ConnectionId& id) : acceptor_(acceptor), id_(id) {}
+  void OnEvents(uint32_t) override { acceptor_->DropPendingInLoop(ConnectionId(id_)); }
+
+ private:
+  Acceptor* const acceptor_;
+  const ConnectionId id_;
+};
+
+// A connection of which lanes, or the health socket, are missing.
 struct Acceptor::Pending {
+  bool complete(bool has_health) const {
+    return present == hello.lanes && (has_health || (hello.features & kFeatureHealth) == 0);
+  }
+
   std::shared_ptr<Listening> listening;
   Hello hello;  // of lane 0
   std::vector<LaneSocket> lanes;
+  std::unique_ptr<PendingLane> watch;
   int present = 0;
   Reactor::TimerId timer;
 };
@@ -155,13 +177,10 @@ absl::StatusOr<std::vector<PeerNic>> Acceptor::OpenDoors(const Device& device) {
   return doors;
 }
 
-absl::StatusOr<std::shared_ptr<Listening>> Acceptor::Listen(const Device& device, uint64_t comm_id, LogSink log,
+absl::StatusOr<std::shared_ptr<Listening>> Acceptor::Listen(const Device& device, std::shared_ptr<Listening> listening,
                                                             Handle* handle) {
-  auto listening = std::make_shared<Listening>();
   absl::Status random = FillRandom(listening->ticket.data(), listening->ticket.size());
   if (!random.ok()) return random;
-  listening->comm_id = comm_id;
-  listening->log = log;
   listening->device = device.index;
   listening->max_receives = device.max_receives;
   std::lock_guard<std::mutex> lock(mutex_);
@@ -234,7 +253,15 @@ void Acceptor::ForgetInLoop(Greeting* greeting) {
 void Acceptor::DropPendingInLoop(const ConnectionId& id) {
   auto found = pending_.find(id);
   runtime_->reactor.CancelTimerInLoop(found->second->timer);
+  for (LaneSocket& lane : found->second->lanes) {
+    if (lane.fd.valid()) runtime_->reactor.UnwatchInLoop(lane.fd.get());
+  }
   pending_.erase(found);
+}
+
+HelloStatus Acceptor::AdmitHealthInLoop(const Hello& hello) {
+  if (hello.version != kWireVersion) return HelloStatus::kWrongVersion;
+  return Find(hello.ticket) == nullptr ? HelloStatus::kUnknownTicket : HelloStatus::kAccepted;
 }
 
 HelloStatus Acceptor::AdmitInLoop(const Hello& hello, Pending** out) {
@@ -252,10 +279,7 @@ HelloStatus Acceptor::AdmitInLoop(const Hello& hello, Pending** out) {
     pending->listening = listening;
     pending->hello = hello;
     pending->lanes.resize(hello.lanes);
-    // Lanes that wait for a retry of the dialler's must not be given up before it gives up.
-    const Options& options = runtime_->options;
-    const int64_t retries_ns = int64_t{options.retry_count} * (options.retry_count + 1) / 2 * options.retry_sleep_ns;
-    pending->timer = runtime_->reactor.AddTimerInLoop(MonotonicNanos() + 2 * options.hello_timeout_ns + retries_ns,
+    pending->timer = runtime_->reactor.AddTimerInLoop(MonotonicNanos() + PatienceNs(runtime_->options),
                                                       [this, id = hello.connection_id] { DropPendingInLoop(id); });
     found = pending_.emplace(hello.connection_id, std::move(pending)).first;
   }
@@ -281,7 +305,12 @@ void Acceptor::GreetedInLoop(Greeting* greeting) {
   const Hello hello = greeting->hello;
   Pending* pending = nullptr;
   Answer answer;
-  answer.status = AdmitInLoop(hello, &pending);
+  answer.features = hello.features & kFeatureHealth;
+  if (hello.kind == HelloKind::kLane) {
+    answer.status = AdmitInLoop(hello, &pending);
+  } else {
+    answer.status = hello.kind == HelloKind::kHealth ? AdmitHealthInLoop(hello) : HelloStatus::kUnknownKind;
+  }
   // Before the answer, which bears the traffic class.
   if (pending != nullptr) ConfigureInLoop(greeting->fd.get(), hello);
   if (pending != nullptr && hello.lane == 0) answer.nics = pending->listening->nics;
@@ -291,23 +320,53 @@ void Acceptor::GreetedInLoop(Greeting* greeting) {
   // A fresh socket has room for an answer.
   const bool sent =
       send(greeting->fd.get(), bytes, length, MSG_DONTWAIT | MSG_NOSIGNAL) == static_cast<ssize_t>(length);
-  if (pending == nullptr || !sent) {
+  if (answer.status != HelloStatus::kAccepted || !sent) {
     ForgetInLoop(greeting);
     return;
   }
   runtime_->reactor.UnwatchInLoop(greeting->fd.get());
+  OwnedFd fd = std::move(greeting->fd);
+  ForgetInLoop(greeting);
+  if (pending == nullptr) {
+    AddHealthInLoop(hello, std::move(fd));
+  } else {
+    AddLaneInLoop(hello, std::move(fd), pending);
+  }
+}
+
+void Acceptor::AddHealthInLoop(const Hello& hello, OwnedFd fd) {
+  const uint64_t tag = HealthTag(hello.connection_id);
+  runtime_->health.AcceptInLoop(tag, std::move(fd), runtime_->options.peer_timeout_ns);
+  std::weak_ptr<Health> health = runtime_->health.FindAcceptedInLoop(tag);
+  runtime_->reactor.AddTimerInLoop(MonotonicNanos() + PatienceNs(runtime_->options),
+                                   [this, health] { runtime_->health.DropUnusedInLoop(health.lock()); });
+  std::vector<ConnectionId> complete;
+  for (auto& [id, pending] : pending_) {
+    if (HealthTag(id) == tag && pending->complete(true)) complete.push_back(id);
+  }
+  for (const ConnectionId& id : complete) CompleteInLoop(id);
+}
+
+void Acceptor::AddLaneInLoop(const Hello& hello, OwnedFd fd, Pending* pending) {
   LaneSocket& lane = pending->lanes[hello.lane];
-  lane.fd = std::move(greeting->fd);
+  lane.fd = std::move(fd);
   lane.local = LocalAddress(lane.fd.get()).value_or(SocketAddress());
   lane.peer = PeerAddress(lane.fd.get()).value_or(SocketAddress());
-  ForgetInLoop(greeting);
-  if (++pending->present == hello.lanes) CompleteInLoop(hello.connection_id);
+  ++pending->present;
+  if (pending->complete(runtime_->health.FindAcceptedInLoop(HealthTag(hello.connection_id)) != nullptr)) {
+    CompleteInLoop(hello.connection_id);
+    return;
+  }
+  if (pending->watch == nullptr) pending->watch = std::make_unique<PendingLane>(this, hello.connection_id);
+  // Edge-triggered and without EPOLLIN: an end only.
+  (void)runtime_->reactor.WatchInLoop(lane.fd.get(), EPOLLRDHUP | EPOLLET, pending->watch.get());
 }
 
 void Acceptor::CompleteInLoop(const ConnectionId& id) {
   auto found = pending_.find(id);
   std::unique_ptr<Pending> pending = std::move(found->second);
   runtime_->reactor.CancelTimerInLoop(pending->timer);
+  for (LaneSocket& lane : pending->lanes) runtime_->reactor.UnwatchInLoop(lane.fd.get());
   pending_.erase(found);
   ConnectionSetup setup;
   setup.runtime = runtime_;
@@ -319,10 +378,15 @@ void Acceptor::CompleteInLoop(const ConnectionId& id) {
   setup.express_bytes = pending->hello.express_bytes;
   setup.max_receives = pending->listening->max_receives;
   setup.same_host = setup.lanes[0].local.SameHostAddress(setup.lanes[0].peer);
+  if ((pending->hello.features & kFeatureHealth) != 0)
+    setup.health = runtime_->health.FindAcceptedInLoop(HealthTag(id));
+  setup.group = pending->listening->group;
+  setup.repeat_warnings = pending->listening->repeat_warnings;
   TCPX_INFO_TO(setup.log, "comm %x receive device %d: %d lanes, %s from %s%s", setup.comm_id, setup.device,
                static_cast<int>(setup.lanes.size()), setup.lanes[0].local.ToString(), setup.lanes[0].peer.ToString(),
                TrafficClassSuffix(pending->hello.traffic_class));
   auto comm = std::make_unique<ReceiveComm>(std::move(setup));
+  comm->WatchInLoop();
   Listening& listening = *pending->listening;
   std::unique_lock<std::mutex> lock(listening.mutex);
   if (listening.closed) {

@@ -5,7 +5,9 @@
 //          waiting for peers happens in the reactor; accept only looks whether a connection is complete.
 //
 // Threads: Listen, Accept and CloseListen from any; Close before the reactor stops; the rest in the reactor.
-// States:  a lane: greeting (hello incomplete) -> waiting for its connection's other lanes -> part of a ReceiveComm.
+// States:  a lane: greeting (hello incomplete) -> waiting for its connection's other lanes, and for the health socket
+// of
+//          its pair -> part of a ReceiveComm. A waiting lane that ends takes its connection with it.
 // Errors:  Listen: the local kernel's. A stranger (wrong magic, ticket, lane, silence) costs one socket until
 //          TCPX_HELLO_TIMEOUT, and no log line per socket.
 #ifndef TCPX_NET_SOCKET_ACCEPTOR_H_
@@ -30,8 +32,6 @@
 
 namespace tcpx {
 
-using ConnectionId = std::array<uint8_t, 16>;
-
 // One listen comm's part of the shared socket.
 struct Listening {
   Ticket ticket{};
@@ -40,6 +40,8 @@ struct Listening {
   int device = 0;
   std::vector<PeerNic> nics;  // where the device listens
   int max_receives = 1;
+  std::shared_ptr<FailureGroup> group;  // null: failures do not spread
+  bool repeat_warnings = false;
 
   std::atomic<int> ready_count{0};
   std::mutex mutex;
@@ -54,8 +56,8 @@ class Acceptor {
   explicit Acceptor(Runtime* runtime);
   ~Acceptor();
 
-  // Opens the device's socket with its first listen. *handle is what the peers need.
-  absl::StatusOr<std::shared_ptr<Listening>> Listen(const Device& device, uint64_t comm_id, LogSink log,
+  // Opens the device's socket with its first listen. *handle is what the peers need. `listening` says whose it is.
+  absl::StatusOr<std::shared_ptr<Listening>> Listen(const Device& device, std::shared_ptr<Listening> listening,
                                                     Handle* handle);
   // Null: no complete connection yet.
   static std::unique_ptr<ReceiveComm> Accept(Listening* listening);
@@ -67,6 +69,7 @@ class Acceptor {
  private:
   class Listener;
   class Greeting;
+  class PendingLane;
   struct Pending;
 
   // Opens what the device listens on.
@@ -75,6 +78,9 @@ class Acceptor {
   void ConfigureInLoop(int fd, const Hello& hello);
   void GreetedInLoop(Greeting* greeting);
   HelloStatus AdmitInLoop(const Hello& hello, Pending** pending);
+  HelloStatus AdmitHealthInLoop(const Hello& hello);
+  void AddLaneInLoop(const Hello& hello, OwnedFd fd, Pending* pending);
+  void AddHealthInLoop(const Hello& hello, OwnedFd fd);
   void CompleteInLoop(const ConnectionId& id);
   void ForgetInLoop(Greeting* greeting);
   void DropPendingInLoop(const ConnectionId& id);

@@ -4,14 +4,25 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/socket.h"
 #include "net_socket/linger.h"
 
 namespace tcpx {
+namespace {
 
-Comm::Comm(ConnectionSetup setup) : setup_(std::move(setup)) {}
+constexpr char kPeerVanished[] =
+    "the peer's process has ended without closing: killed or crashed? Its log or its host's (dmesg, the scheduler) "
+    "says "
+    "more";
+
+}  // namespace
+
+Comm::Comm(ConnectionSetup setup)
+    : setup_(std::move(setup)), link_(std::make_shared<CommLink>(static_cast<Watched*>(this))) {}
 
 Comm::~Comm() = default;
 
@@ -20,26 +31,135 @@ absl::Status Comm::status() const {
   return status_;
 }
 
-std::string Comm::Describe(int lane) const {
-  const LaneSocket& socket = setup_.lanes[lane];
-  return absl::StrFormat("comm %x %s device %d lane %d of %d, %s to %s", setup_.comm_id, role(), setup_.device, lane,
-                         lane_count(), socket.local.ToString(), socket.peer.ToString());
-}
+Trouble Comm::TroubleOf(absl::string_view what, int lane) const { return {&setup_, role(), lane, what, FlightNow()}; }
 
 void Comm::Fail(absl::Status status, int lane, Noise noise) {
+  if (failed()) return;
+  // Who finds the end of a lane may find out why: the peer says so before it goes.
+  if (noise == Noise::kWarn && setup_.health != nullptr && absl::IsUnavailable(status)) {
+    setup_.health->Poll();
+    if (setup_.health->PeerVanished()) {
+      status = absl::UnavailableError(absl::StrCat(status.message(), "; ", kPeerVanished));
+    }
+  }
+  FailFor("", std::move(status), lane, noise);
+}
+
+void Comm::FailFor(std::string cause, absl::Status status, int lane, Noise noise) {
   {
     std::lock_guard<std::mutex> lock(status_mutex_);
     if (!status_.ok()) return;
     status_ = status;
   }
+  if (cause.empty()) cause = CauseLine(TroubleOf(status.message(), lane));
+  const bool first = JoinFailure(&cause, &noise);
+  told_ = ReportLine(TroubleOf(status.message(), lane));
   // The line goes out before any call can return the error: the process may exit on it.
-  if (noise == Noise::kWarn) {
-    const std::string progress = Progress();
-    TCPX_WARN_TO(setup_.log, "%s: %s%s%s", Describe(lane), status.message(),
-                 progress.empty() ? "" : "; in flight: ", progress);
-  }
+  if (noise == Noise::kWarn) TCPX_WARN_TO(setup_.log, "%s", told_);
+  if (noise == Noise::kQuiet) TCPX_TRACE("%s", told_);
   failed_.store(true, std::memory_order_release);
-  TellPeer(status);
+  const bool told =
+      noise != Noise::kSilent && setup_.health != nullptr && setup_.health->Notify(setup_.connection_id, cause);
+  if (!told) TellPeer(status);
+  if (first) setup_.group->Spread(&setup_.runtime->reactor);
+}
+
+bool Comm::JoinFailure(std::string* cause, Noise* noise) {
+  FailureGroup* const group = setup_.group.get();
+  if (group == nullptr) return false;
+  if (*noise == Noise::kSilent) {
+    group->Hush();
+    return false;
+  }
+  const bool first = group->Claim(*cause);
+  if (!first) *cause = group->cause();
+  if (*noise == Noise::kWarn && (!first || group->hushed())) *noise = Noise::kQuiet;
+  return first;
+}
+
+absl::Status Comm::Refusal() {
+  const int64_t every_ns = setup_.runtime->options.stall_warn_ns;
+  if (setup_.repeat_warnings && every_ns > 0) {
+    const int64_t now = MonotonicNanos();
+    if (told_again_ns_ == 0) told_again_ns_ = now;
+    if (now - told_again_ns_ >= every_ns) {
+      told_again_ns_ = now;
+      TCPX_WARN_TO(setup_.log, "still failed: %s", told_);
+    }
+  }
+  return status();
+}
+
+void Comm::WatchInLoop() {
+  setup_.runtime->patrol.JoinInLoop(link_, setup_.runtime->options);
+  if (setup_.health != nullptr) setup_.health->JoinInLoop(setup_.connection_id, link_);
+  if (setup_.group != nullptr) setup_.group->JoinInLoop(link_);
+}
+
+void Comm::LeaveWatch() {
+  link_->Cut();
+  Runtime* const runtime = setup_.runtime;
+  runtime->reactor.Post(
+      [runtime, link = link_, health = setup_.health, group = setup_.group, id = setup_.connection_id] {
+        runtime->patrol.LeaveInLoop(link);
+        if (group != nullptr) group->LeaveInLoop(link);
+        if (health != nullptr) health->LeaveInLoop(id);
+      });
+}
+
+void Comm::PeerDied(const absl::Status& status) { FailFor("", status, kNoLane, Noise::kWarn); }
+
+void Comm::PeerFailed(const std::string& cause) {
+  FailFor(cause, absl::UnavailableError(absl::StrCat("the peer failed: ", cause)), kNoLane, Noise::kWarn);
+}
+
+void Comm::ContextFailed(const std::string& cause) {
+  FailFor(cause, absl::UnavailableError(absl::StrCat("another connection of the communicator failed: ", cause)),
+          kNoLane, Noise::kQuiet);
+}
+
+void Comm::Patrol(int64_t now_ns) {
+  if (!failed()) LookAtLanes(now_ns);
+  if (!failed()) LookAtRequests(now_ns);
+}
+
+void Comm::LookAtLanes(int64_t now_ns) {
+  const int64_t timeout_ns = setup_.runtime->options.peer_timeout_ns;
+  liveness_.resize(setup_.lanes.size());
+  for (int lane = 0; lane < lane_count(); ++lane) {
+    LaneVitals vitals;
+    if (QueuedBytes(lane_fd(lane)) <= 0) {
+      liveness_[lane].Rest();
+    } else if (ReadLaneVitals(lane_fd(lane), &vitals) && liveness_[lane].Dead(vitals, now_ns, timeout_ns)) {
+      const std::string text = absl::StrFormat(
+          "nothing that was sent has been acknowledged for %.1f s (TCPX_PEER_TIMEOUT is %.1f s): the network drops "
+          "this "
+          "flow, or the host is gone; look for a firewall, a bad link or a wrong MTU between the two addresses",
+          vitals.last_ack_ms * 1e-3, timeout_ns * 1e-9);
+      FailFor("", absl::UnavailableError(text), lane, Noise::kWarn);
+      return;
+    }
+  }
+}
+
+void Comm::LookAtRequests(int64_t now_ns) {
+  const Options& options = setup_.runtime->options;
+  const Flight flight = FlightNow();
+  if (stall_.Stalled(flight, now_ns, options.stall_warn_ns)) {
+    const std::string text = absl::StrFormat(
+        "no progress for %.1f s; nothing is wrong with the connection as far as is known: the peer may be busy, "
+        "stopped "
+        "or waiting for another rank",
+        (now_ns - stall_.since_ns()) * 1e-9);
+    TCPX_INFO_TO(setup_.log, "%s", ReportLine(TroubleOf(text, 0)));
+  }
+  const bool stuck = stall_.since_ns() != 0 && now_ns - stall_.since_ns() >= options.peer_timeout_ns;
+  if (!stuck) return;
+  if (peer_ended_.load(std::memory_order_relaxed)) {
+    FailFor("", absl::UnavailableError(kPeerVanished), kNoLane, Noise::kWarn);
+  } else if (LaneEnded()) {
+    FailFor("", absl::UnavailableError("a lane has ended without its connection"), kNoLane, Noise::kWarn);
+  }
 }
 
 void Comm::RecordEvents(ProfilerSink sink, bool updates) {
@@ -55,7 +175,7 @@ void Comm::RecordEvents(ProfilerSink sink, bool updates) {
 
 void Comm::ReportMisuse(absl::string_view text) {
   if (told_of_misuse_.exchange(true, std::memory_order_relaxed)) return;
-  TCPX_WARN("%s: %s", Describe(0), text);
+  TCPX_WARN_TO(setup_.log, "%s", ReportLine(TroubleOf(text, kNoLane)));
 }
 
 absl::StatusOr<MemoryRegion*> Comm::RegisterMemory(void* data, size_t bytes, MemoryType type) {
@@ -93,6 +213,7 @@ void Comm::Close() {
   if (!orderly) Fail(absl::UnavailableError("the connection was closed with requests outstanding"), 0, Noise::kSilent);
   Quiesce();
   StopWatching();
+  LeaveWatch();
   for (LaneSocket& lane : setup_.lanes) {
     if (orderly) {
       shutdown(lane.fd.get(), SHUT_WR);

@@ -5,12 +5,14 @@
 // Threads: NCCL's calls take mutex_: isend, irecv and test only try it (a comm being closed or deregistered answers
 // "not
 //          yet"), deregMr and close wait for it. Lanes of the progress pool and the reactor never take it; they touch
-//          the striper, the landings and Fail.
+//          the striper, the landings and Fail. Housekeeping and other connections reach a comm through its CommLink.
 // States:  open -> failed (first error sticks) -> closed. Close takes the orderly road exactly when nothing failed and
 // no
 //          request is unfinished; else lanes are reset.
 // Lifetime: a request, a region and a lane die with their comm. Close, then delete.
-// Errors:  Fail's first status is what every later call returns.
+// Errors:  Fail's first status is what every later call returns. The peer hears of it through the health socket, and so
+// do
+//          the other connections of the communicator (FailureGroup).
 #ifndef TCPX_NET_SOCKET_COMM_H_
 #define TCPX_NET_SOCKET_COMM_H_
 
@@ -30,6 +32,12 @@
 #include "common/address.h"
 #include "common/fd.h"
 #include "nccl/plugin_api.h"
+#include "net_socket/comm_link.h"
+#include "net_socket/failure_group.h"
+#include "net_socket/failure_report.h"
+#include "net_socket/flight.h"
+#include "net_socket/health.h"
+#include "net_socket/lane_vitals.h"
 #include "net_socket/request.h"
 #include "net_socket/runtime.h"
 #include "net_socket/transfer_events.h"
@@ -67,11 +75,16 @@ struct ConnectionSetup {
   uint32_t express_bytes = 0;
   int max_receives = 1;  // of the receiving end; above 1 sends wait for credits
   bool same_host = false;
+  std::shared_ptr<Health> health;       // null: the peer has none
+  std::shared_ptr<FailureGroup> group;  // null: a failure stays with its connection
+  // A failure is told again every TCPX_STALL_WARN while NCCL goes on calling: releases with v6 to v10 may report a
+  // plugin's errors nowhere (2.12 to 2.26).
+  bool repeat_warnings = false;
 };
 
-class Comm {
+class Comm : private Watched {
  public:
-  virtual ~Comm();
+  ~Comm() override;
   Comm(const Comm&) = delete;
   Comm& operator=(const Comm&) = delete;
 
@@ -82,10 +95,14 @@ class Comm {
   // Both roads. Afterwards only the destructor may be called.
   void Close();
 
+  // In the reactor, once, behind the constructor: from here on housekeeping watches.
+  void WatchInLoop();
+
   bool failed() const { return failed_.load(std::memory_order_acquire); }
   absl::Status status() const;
   // The first failure wins; later ones are dropped. From any thread. A silent one writes no log line.
-  enum class Noise { kWarn, kSilent };
+  // kQuiet: for what follows from a failure that was told already.
+  enum class Noise { kWarn, kQuiet, kSilent };
   void Fail(absl::Status status, int lane, Noise noise = Noise::kWarn);
 
   virtual bool sends() const = 0;
@@ -122,8 +139,18 @@ class Comm {
   virtual void StopWatching() {}
   // Lets the peer learn of a failure at once.
   virtual void TellPeer(const absl::Status& status) = 0;
-  // "message 17, 4096 of 1048576 bytes", or empty.
-  virtual std::string Progress() const { return ""; }
+  // From any thread.
+  virtual Flight FlightNow() const = 0;
+  // True once a lane of the peer's has ended in order: nothing more comes on it. From any thread.
+  virtual bool LaneEnded() const { return false; }
+  // What a call on a failed comm returns. Under mutex_.
+  absl::Status Refusal();
+
+  void PeerDied(const absl::Status& status) override;
+  void PeerEnded() override { peer_ended_.store(true, std::memory_order_relaxed); }
+  void PeerFailed(const std::string& cause) override;
+  void ContextFailed(const std::string& cause) override;
+  void Patrol(int64_t now_ns) override;
 
   // A request was reported done. Under mutex_, so that no locked instruction is needed.
   void Count(size_t bytes) {
@@ -151,7 +178,14 @@ class Comm {
   std::mutex mutex_;
 
  private:
-  std::string Describe(int lane) const;
+  // `cause` is what others are told; empty: made of the status.
+  void FailFor(std::string cause, absl::Status status, int lane, Noise noise);
+  // True exactly when the communicator fails with this comm. Else *cause becomes its first cause, and *noise quiet.
+  bool JoinFailure(std::string* cause, Noise* noise);
+  Trouble TroubleOf(absl::string_view what, int lane) const;
+  void LookAtLanes(int64_t now_ns);
+  void LookAtRequests(int64_t now_ns);
+  void LeaveWatch();
 
   std::atomic<uint64_t> messages_{0};
   std::atomic<uint64_t> bytes_{0};
@@ -161,6 +195,13 @@ class Comm {
   std::unique_ptr<EventRecorder> recorder_;  // null: no profiler; under mutex_, but for what its lanes count
   mutable std::mutex status_mutex_;
   absl::Status status_;
+  std::string told_;           // the line of the log; stands still once failed_ is true
+  int64_t told_again_ns_ = 0;  // under mutex_
+
+  const std::shared_ptr<CommLink> link_;
+  std::atomic<bool> peer_ended_{false};
+  std::vector<LaneLiveness> liveness_;                                               // by lane; in the reactor
+  StallWatch stall_;                                                                 // in the reactor
   absl::flat_hash_map<const MemoryRegion*, std::unique_ptr<MemoryRegion>> regions_;  // under mutex_
 };
 

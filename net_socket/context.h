@@ -10,11 +10,13 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 
 #include "absl/container/flat_hash_set.h"
 #include "common/traffic_class.h"
 #include "nccl/plugin_api.h"
 #include "net_socket/comm.h"
+#include "net_socket/failure_group.h"
 #include "net_socket/flow_hint.h"
 
 namespace tcpx {
@@ -32,6 +34,7 @@ class Context {
   ContextOptions options;
   const int traffic_class;  // octet of the lanes that it dials, or kNoTrafficClass
   bool uses_transport = false;
+  std::shared_ptr<FailureGroup> group;  // null: failures stay with their connection
   absl::flat_hash_set<ListenComm*> listens;
   absl::flat_hash_set<uint64_t> dials;  // keys of unfinished connects
 

@@ -4,6 +4,8 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -21,10 +23,10 @@
 namespace tcpx {
 
 // All lanes of one connect.
-class Dialler::Dial {
+class Dialler::Dial final : private Health::Waiter {
  public:
   Dial(Dialler* dialler, uint64_t key, DialRequest request, std::shared_ptr<Result> result);
-  ~Dial();
+  ~Dial() override;
 
   void StartInLoop();
   void LaneAnswered(const Lane& lane);
@@ -37,6 +39,10 @@ class Dialler::Dial {
   const std::array<uint8_t, 16>& connection_id() const { return connection_id_; }
 
  private:
+  void DialHealthInLoop() override;
+  void HealthUpInLoop() override;
+  void FinishIfComplete();
+  void LeaveHealth();
   std::unique_ptr<SendComm> MakeComm();
   void DialOthers(const Answer& answer);
 
@@ -46,6 +52,10 @@ class Dialler::Dial {
   const std::shared_ptr<Result> result_;
   std::array<uint8_t, 16> connection_id_{};
   std::vector<std::unique_ptr<Lane>> lanes_;
+  std::shared_ptr<Health> health_;
+  std::unique_ptr<Lane> health_lane_;  // while this dial dials it for all
+  bool wants_health_ = false;          // the peer has one too
+  bool health_up_ = false;
   int answered_ = 0;
   bool finished_ = false;
 };
@@ -65,6 +75,9 @@ class Dialler::Lane final : public Reactor::Handler {
   int index() const { return index_; }
   const LanePath& path() const { return path_; }
   const Answer& answer() const { return answer_; }
+
+  // In place of a lane's index: the health socket.
+  static constexpr int kHealth = -1;
 
  private:
   enum class Step { kIdle, kDialling, kGreeting, kAnswered };
@@ -156,7 +169,9 @@ void Dialler::Lane::Dialled() {
   Hello hello;
   hello.ticket = request.handle.ticket;
   hello.connection_id = dial_->connection_id();
-  hello.lane = static_cast<uint16_t>(index_);
+  hello.kind = index_ == kHealth ? HelloKind::kHealth : HelloKind::kLane;
+  hello.features = kFeatureHealth;
+  hello.lane = static_cast<uint16_t>(std::max(index_, 0));
   hello.lanes = static_cast<uint16_t>(request.lanes);
   hello.express_bytes = static_cast<uint32_t>(dial_->runtime()->options.express_bytes);
   hello.traffic_class = request.traffic_class;
@@ -257,7 +272,15 @@ LaneSocket Dialler::Lane::TakeSocket() {
 Dialler::Dial::Dial(Dialler* dialler, uint64_t key, DialRequest request, std::shared_ptr<Result> result)
     : dialler_(dialler), key_(key), request_(std::move(request)), result_(std::move(result)) {}
 
-Dialler::Dial::~Dial() = default;
+Dialler::Dial::~Dial() { LeaveHealth(); }
+
+void Dialler::Dial::LeaveHealth() {
+  if (health_ == nullptr) return;
+  health_lane_.reset();
+  health_->GiveUpInLoop(this);
+  health_->UnuseInLoop();
+  health_.reset();
+}
 
 void Dialler::Dial::StartInLoop() {
   absl::Status random = FillRandom(connection_id_.data(), connection_id_.size());
@@ -265,14 +288,42 @@ void Dialler::Dial::StartInLoop() {
     Finish(random);
     return;
   }
+  health_ = runtime()->health.UseDialledInLoop(request_.device->index, request_.handle.address);
+  const uint64_t tag = health_->tag();
+  std::memcpy(connection_id_.data(), &tag, sizeof(tag));
   for (int i = 0; i < request_.lanes; ++i) lanes_.push_back(std::make_unique<Lane>(this, i));
   const SocketAddress& peer = request_.handle.address;
   lanes_[0]->DialInLoop({&NicTowards(request_.device->nics, peer), peer});
 }
 
 void Dialler::Dial::LaneAnswered(const Lane& lane) {
-  if (lane.index() == 0) DialOthers(lane.answer());
-  if (++answered_ == request_.lanes && !finished_) Finish(absl::OkStatus());
+  if (lane.index() == Lane::kHealth) {
+    health_->UpInLoop(health_lane_->TakeSocket().fd, runtime()->options.peer_timeout_ns);
+    return;
+  }
+  ++answered_;
+  if (lane.index() == 0) {
+    wants_health_ = (lane.answer().features & kFeatureHealth) != 0;
+    if (wants_health_) health_->AwaitInLoop(this);
+    DialOthers(lane.answer());
+  }
+  FinishIfComplete();
+}
+
+void Dialler::Dial::DialHealthInLoop() {
+  health_lane_ = std::make_unique<Lane>(this, Lane::kHealth);
+  health_lane_->DialInLoop(lanes_[0]->path());
+}
+
+void Dialler::Dial::HealthUpInLoop() {
+  health_up_ = true;
+  FinishIfComplete();
+}
+
+void Dialler::Dial::FinishIfComplete() {
+  if (finished_ || answered_ < request_.lanes || (wants_health_ && !health_up_)) return;
+  const bool broken = wants_health_ && !health_->up_in_loop();
+  Finish(broken ? absl::UnavailableError("the health socket to the peer broke") : absl::OkStatus());
 }
 
 void Dialler::Dial::DialOthers(const Answer& answer) {
@@ -293,6 +344,9 @@ std::unique_ptr<SendComm> Dialler::Dial::MakeComm() {
   setup.express_bytes = static_cast<uint32_t>(runtime()->options.express_bytes);
   setup.max_receives = static_cast<int>(lanes_[0]->answer().max_receives);
   setup.same_host = request_.same_host;
+  if (wants_health_) setup.health = health_;
+  setup.group = request_.group;
+  setup.repeat_warnings = request_.repeat_warnings;
   TCPX_INFO_TO(setup.log, "comm %x send device %d: %d lanes, %s to %s%s", setup.comm_id, setup.device,
                static_cast<int>(setup.lanes.size()), setup.lanes[0].local.ToString(), setup.lanes[0].peer.ToString(),
                TrafficClassSuffix(request_.traffic_class));
@@ -301,7 +355,9 @@ std::unique_ptr<SendComm> Dialler::Dial::MakeComm() {
                  static_cast<int>(i), lanes_[i]->path().nic->interface.name, setup.lanes[i].local.ToString(),
                  setup.lanes[i].peer.ToString());
   }
-  return std::make_unique<SendComm>(std::move(setup));
+  auto comm = std::make_unique<SendComm>(std::move(setup));
+  comm->WatchInLoop();
+  return comm;
 }
 
 void Dialler::Dial::Finish(absl::Status status) {

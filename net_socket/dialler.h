@@ -4,7 +4,8 @@
 //          buffer, so nothing that is written there can be taken for a pointer, and a forgotten connect leaks nothing.
 //
 // Threads: Start, Take and Cancel from any; the rest in the reactor.
-// States:  of a lane: dialling -> greeting -> answered; lane 0 first, then the others at once. A refused, timed-out,
+// States:  of a lane: dialling -> greeting -> answered; lane 0 first, then the others and, where another dial has not
+//          brought it up yet, the health socket. A refused, timed-out,
 //          unreachable or reset lane is dialled again after n x NCCL_SOCKET_RETRY_SLEEP_MSEC, NCCL_SOCKET_RETRY_CNT
 //          times.
 // Errors:  Take: kUnavailable with the address tried and the interface used; kInvalidArgument for an unknown key.
@@ -35,6 +36,8 @@ struct DialRequest {
   int traffic_class = kNoTrafficClass;  // octet: of every attempt of every lane
   int sndbuf = -1;                      // of each lane; -1: as the parameters say
   bool same_host = false;
+  std::shared_ptr<FailureGroup> group;  // null: failures do not spread
+  bool repeat_warnings = false;
 };
 
 class Dialler {

@@ -1,5 +1,7 @@
 #include "net_socket/landing.h"
 
+#include <algorithm>
+
 namespace tcpx {
 namespace {
 
@@ -40,6 +42,22 @@ Landing* LandingTable::Post(char* data, size_t capacity, int32_t tag, TransferEv
   landing.claim.store(ClaimWord(sequence), std::memory_order_release);
   posted_.store(sequence + 1, std::memory_order_seq_cst);
   return &landing;
+}
+
+Flight LandingTable::FlightNow() const {
+  Flight flight;
+  const uint64_t end = posted();
+  for (uint64_t sequence = end - std::min<uint64_t>(end, slots_); sequence < end; ++sequence) {
+    const Landing& landing = landings_[sequence & (slots_ - 1)];
+    if (landing.sequence != sequence || landing.done.load(std::memory_order_relaxed)) continue;
+    if (flight.messages++ > 0) continue;
+    const uint64_t message_bytes = landing.message_bytes.load(std::memory_order_relaxed);
+    flight.sequence = sequence;
+    flight.bytes_done = landing.landed.load(std::memory_order_relaxed);
+    flight.total_known = message_bytes != kUnknownBytes;
+    flight.bytes_total = flight.total_known ? message_bytes : uint64_t{landing.capacity};
+  }
+  return flight;
 }
 
 ClaimResult LandingTable::Claim(const FrameHeader& chunk, Landing** out) {

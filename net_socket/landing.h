@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "net_socket/flight.h"
 #include "net_socket/wire.h"
 
 namespace tcpx {
@@ -31,8 +32,8 @@ struct Landing {
   std::atomic<uint64_t> message_bytes{0};  // kUnknownBytes until the first chunk
   std::atomic<bool> done{false};           // true exactly when the whole message is in the buffer
   char* data = nullptr;
-  size_t capacity = 0;
-  uint64_t sequence = 0;
+  Relaxed<size_t> capacity;
+  Relaxed<uint64_t> sequence;
   int32_t tag = 0;
   TransferEvents* events = nullptr;  // null: no profiler listens
   bool in_use = false;               // the calling thread's: posted and not yet reported done
@@ -65,6 +66,9 @@ class LandingTable {
 
   // True exactly when the slots of the next `count` messages are free.
   bool HasRoom(int count) const;
+
+  // What is posted and has not landed whole. From any thread.
+  Flight FlightNow() const;
 
   // Takes the bytes of `chunk`. On kClaimed *landing stays valid until Landed. On kTooLarge *landing is set too.
   ClaimResult Claim(const FrameHeader& chunk, Landing** landing);

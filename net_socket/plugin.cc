@@ -20,6 +20,13 @@ absl::Status Told(absl::Status status) {
   return status;
 }
 
+// Whoever waits for a peer of a failed communicator waits in vain.
+absl::Status ContextStatus(const Context& context) {
+  const std::string cause = context.group == nullptr ? "" : context.group->cause();
+  if (cause.empty()) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat("another connection of the communicator failed: ", cause));
+}
+
 }  // namespace
 
 Plugin::~Plugin() = default;
@@ -63,6 +70,8 @@ absl::StatusOr<Context*> Plugin::CreateContext(const ContextOptions& options) {
   auto traffic_class = TrafficClass(options.traffic_class);
   if (!traffic_class.ok()) return traffic_class.status();
   auto context = std::make_unique<Context>(options, *traffic_class);
+  // Before v11 a context is the process's: it can't fail with one of its communicators.
+  if (context->has_finalize() && options_.spread_errors) context->group = std::make_shared<FailureGroup>();
   Context* raw = context.get();
   contexts_[raw] = std::move(context);
   if (!raw->has_finalize()) legacy_context_ = raw;
@@ -178,9 +187,12 @@ absl::StatusOr<ListenComm*> Plugin::Listen(Context* context, int device, void* h
   auto transport = Use(context);
   if (!transport.ok()) return Told(transport.status());
   Handle contents;
-  auto listening = (*transport)
-                       ->acceptor()
-                       .Listen(Devices().device(device), context->options.comm_id, context->options.log, &contents);
+  auto ours = std::make_shared<Listening>();
+  ours->comm_id = context->options.comm_id;
+  ours->log = context->options.log;
+  ours->group = context->group;
+  ours->repeat_warnings = !context->has_finalize();
+  auto listening = (*transport)->acceptor().Listen(Devices().device(device), std::move(ours), &contents);
   if (!listening.ok()) {
     DropObjectUser(context);
     return Told(listening.status());
@@ -240,6 +252,8 @@ absl::StatusOr<uint64_t> Plugin::StartDial(Context* context, int device, const v
   request.same_host = (*transport)->IsLocal(request.handle.address);
   request.lanes = LanesFor(options_, request.device->nics, request.handle.nics, request.same_host);
   Share(context->hint(), &request);
+  request.group = context->group;
+  request.repeat_warnings = !context->has_finalize();
   auto key = (*transport)->dialler().Start(request);
   if (key.ok()) {
     context->dials.insert(*key);
@@ -267,7 +281,10 @@ absl::StatusOr<Comm*> Plugin::Connect(Context* context, int device, void* handle
         "connect: the handle was changed between two calls: pass the same buffer until it succeeds"));
   }
   auto comm = transport_->dialler().Take(key);
-  if (comm.ok() && *comm == nullptr) return nullptr;
+  if (comm.ok() && *comm == nullptr) {
+    absl::Status failed = ContextStatus(*context);
+    return failed.ok() ? absl::StatusOr<Comm*>(nullptr) : failed;
+  }
   context->dials.erase(key);
   if (!comm.ok()) {
     DropObjectUser(context);
@@ -284,7 +301,10 @@ absl::StatusOr<Comm*> Plugin::Accept(ListenComm* listen) {
   absl::Status usable = Usable();
   if (!usable.ok()) return usable;
   std::unique_ptr<ReceiveComm> comm = Acceptor::Accept(listen->listening.get());
-  if (comm == nullptr) return nullptr;
+  if (comm == nullptr) {
+    absl::Status failed = ContextStatus(*listen->context);
+    return failed.ok() ? absl::StatusOr<Comm*>(nullptr) : failed;
+  }
   std::lock_guard<std::mutex> lock(mutex_);
   AddObjectUser(listen->context);
   Comm* raw = comm.release();

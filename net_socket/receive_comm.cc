@@ -65,7 +65,7 @@ absl::Status ReceiveComm::Receive(const ReceiveArgs& args, Request** request) {
   *request = nullptr;
   std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return absl::OkStatus();
-  if (failed()) return status();
+  if (failed()) return Refusal();
   if (args.count < 1 || args.count > setup().max_receives) {
     return absl::FailedPreconditionError(
         absl::StrFormat("irecv: %d buffers, but this device announced maxRecvs %d", args.count, setup().max_receives));
@@ -167,6 +167,10 @@ bool ReceiveComm::AllEnded() const {
   return std::all_of(bulk_.begin(), bulk_.end(), [](const auto& lane) { return lane->ended(); });
 }
 
+bool ReceiveComm::LaneEnded() const {
+  return lane_zero_.ended() || std::any_of(bulk_.begin(), bulk_.end(), [](const auto& lane) { return lane->ended(); });
+}
+
 absl::Status ReceiveComm::Test(Request* request, bool* done, int* sizes) {
   *done = false;
   std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
@@ -189,7 +193,7 @@ absl::Status ReceiveComm::Test(Request* request, bool* done, int* sizes) {
   if (!may_report) {
     if (!failed()) return absl::OkStatus();
     EndAllEvents(*slot);
-    return status();
+    return Refusal();
   }
   *done = true;
   Report(slot, sizes);

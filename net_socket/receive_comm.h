@@ -47,6 +47,8 @@ class ReceiveComm final : public Comm {
   void Quiesce() override;
   void StopWatching() override;
   void TellPeer(const absl::Status& status) override;
+  Flight FlightNow() const override { return table_.FlightNow(); }
+  bool LaneEnded() const override;
 
   // Moves the lanes on, for `wanted`.
   void Drive(const Landing* wanted);

@@ -110,10 +110,10 @@ void ReceiveLane::StartChunk() {
       parked_ = true;
       return;
     case ClaimResult::kTooLarge:
-      Fail(
-          absl::InvalidArgumentError(absl::StrFormat("message %d of %d bytes is larger than the posted receive of %d "
-                                                     "bytes: post receives of at least the size sent",
-                                                     header_.sequence, header_.message_bytes, landing_->capacity)));
+      Fail(absl::InvalidArgumentError(
+          absl::StrFormat("message %d of %d bytes is larger than the posted receive of %d "
+                          "bytes: post receives of at least the size sent",
+                          header_.sequence, header_.message_bytes, size_t{landing_->capacity})));
       landing_ = nullptr;
       return;
     case ClaimResult::kBroken:

@@ -56,7 +56,7 @@ class ReceiveLane {
   // True exactly when the next message on this lane has no posted receive yet.
   bool parked() const { return parked_; }
   uint64_t parked_sequence() const { return header_.sequence; }
-  // True once the peer has ended the stream between two frames.
+  // True once the peer has ended the stream between two frames. From any thread.
   bool ended() const { return ended_; }
   // True exactly when every byte that came belongs to a frame that is complete.
   bool between_frames() const { return landing_ == nullptr && skip_rest_ == 0 && staged() == 0; }
@@ -99,7 +99,7 @@ class ReceiveLane {
   Stage borrowed_;
 
   bool parked_ = false;
-  bool ended_ = false;
+  Relaxed<bool> ended_ = false;
   FrameKind record_kind_ = FrameKind::kChunk;
   std::string record_body_;  // of an error record only
   absl::Status status_;

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "net_socket/flight.h"
 #include "net_socket/landing.h"
 #include "net_socket/wire.h"
 
@@ -36,8 +37,8 @@ class SendRequest final : public Request {
   // Units (see Units) that the kernel has not taken yet: 0 exactly when the buffer may be overwritten.
   std::atomic<uint64_t> left{0};
   const char* data = nullptr;
-  size_t bytes = 0;
-  uint64_t sequence = 0;
+  Relaxed<size_t> bytes;
+  Relaxed<uint64_t> sequence;
   int32_t tag = 0;
   MemoryRegion* region = nullptr;
   TransferEvents* events = nullptr;  // null: no profiler listens
@@ -101,6 +102,7 @@ class RequestPool {
   int count() const { return count_; }
   size_t index(const T* slot) const { return static_cast<size_t>(slot - slots_.get()); }
   T& slot(int i) { return slots_[i]; }
+  const T& slot(int i) const { return slots_[i]; }
 
  private:
   const int count_;

@@ -9,6 +9,8 @@
 #include <memory>
 
 #include "common/params.h"
+#include "net_socket/health.h"
+#include "net_socket/patrol.h"
 #include "net_socket/progress_pool.h"
 #include "net_socket/reactor.h"
 #include "net_socket/stage_pool.h"
@@ -21,6 +23,8 @@ struct Runtime {
   Options options;
   LaneNotes* lane_notes = nullptr;  // the plugin's, which outlives us
   Reactor reactor;
+  HealthHub health{&reactor};
+  Patrol patrol{&reactor};
   StagePool stages;
   std::unique_ptr<ProgressPool> pool;  // null: the caller drives everything
 };

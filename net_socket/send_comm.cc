@@ -66,7 +66,7 @@ absl::Status SendComm::Send(const SendArgs& args, Request** request) {
   std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return absl::OkStatus();
   FailIfPeerGone();
-  if (failed()) return status();
+  if (failed()) return Refusal();
   if (args.bytes > kMessageBytesMax) return absl::InvalidArgumentError("isend: a message is at most 1 TiB long");
   SendRequest* slot = Prepare(args);
   if (slot == nullptr) return absl::OkStatus();
@@ -82,10 +82,12 @@ absl::Status SendComm::Send(const SendArgs& args, Request** request) {
 SendRequest* SendComm::Prepare(const SendArgs& args) {
   SendRequest* slot = requests_.Take();
   if (slot == nullptr) return nullptr;
-  if (!NextSequence(args.tag, &slot->sequence)) {
+  uint64_t sequence = 0;
+  if (!NextSequence(args.tag, &sequence)) {
     requests_.Give(slot);
     return nullptr;
   }
+  slot->sequence = sequence;
   slot->data = static_cast<const char*>(args.data);
   slot->bytes = args.bytes;
   slot->tag = args.tag;
@@ -184,7 +186,7 @@ absl::Status SendComm::Test(Request* request, bool* done, int* sizes) {
   FailIfPeerGone();
   if (!failed()) return absl::OkStatus();
   EndEvents(slot->events);
-  return status();
+  return Refusal();
 }
 
 void SendComm::PeerGone(absl::Status status, int lane) {
@@ -196,6 +198,27 @@ void SendComm::PeerGone(absl::Status status, int lane) {
 
 void SendComm::FailIfPeerGone() {
   if (peer_gone_.load(std::memory_order_acquire)) Fail(peer_gone_status_, peer_gone_lane_);
+}
+
+// The lanes' own ends come too, but perhaps behind what the network has swallowed.
+void SendComm::PeerEnded() {
+  Comm::PeerEnded();
+  PeerGone(absl::UnavailableError("the peer closed the connection"), kNoLane);
+}
+
+Flight SendComm::FlightNow() const {
+  Flight flight;
+  for (int i = 0; i < requests_.count(); ++i) {
+    const SendRequest& request = requests_.slot(i);
+    const uint64_t left = request.left.load(std::memory_order_relaxed);
+    if (left == 0) continue;
+    const uint64_t sequence = request.sequence;
+    if (flight.messages++ > 0 && sequence > flight.sequence) continue;
+    flight.sequence = sequence;
+    flight.bytes_total = request.bytes;
+    flight.bytes_done = flight.bytes_total - std::min(left, flight.bytes_total);
+  }
+  return flight;
 }
 
 bool SendComm::Idle() { return !InFlight(nullptr); }

@@ -51,6 +51,8 @@ class SendComm final : public Comm {
   void Quiesce() override;
   void StopWatching() override;
   void TellPeer(const absl::Status& status) override;
+  Flight FlightNow() const override;
+  void PeerEnded() override;
 
   // Null: no slot, or no credit.
   SendRequest* Prepare(const SendArgs& args);

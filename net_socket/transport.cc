@@ -57,6 +57,7 @@ bool Transport::IsLocal(const SocketAddress& address) const {
 void Transport::Retire() {
   dialler_.Close();
   acceptor_.Close();
+  runtime_.reactor.RunSync([this] { runtime_.health.CloseInLoop(); });
   if (runtime_.pool != nullptr) runtime_.pool->Stop();
   runtime_.reactor.RequestStop();
 }

@@ -87,6 +87,7 @@ void EncodeHello(const Hello& hello, char* out) {
   Put<uint16_t>(out + 4, hello.version);
   Put<uint16_t>(out + 6, hello.lane);
   Put<uint16_t>(out + 8, hello.lanes);
+  Put<uint16_t>(out + 10, static_cast<uint16_t>(hello.kind));
   Put<int32_t>(out + 12, hello.traffic_class);
   std::memcpy(out + 16, hello.ticket.data(), hello.ticket.size());
   std::memcpy(out + 32, hello.connection_id.data(), hello.connection_id.size());
@@ -99,12 +100,17 @@ const char* DecodeHello(const char* in, Hello* hello) {
   hello->version = Get<uint16_t>(in + 4);
   hello->lane = Get<uint16_t>(in + 6);
   hello->lanes = Get<uint16_t>(in + 8);
+  hello->kind = static_cast<HelloKind>(Get<uint16_t>(in + 10));
   hello->traffic_class = Get<int32_t>(in + 12);
   std::memcpy(hello->ticket.data(), in + 16, hello->ticket.size());
   std::memcpy(hello->connection_id.data(), in + 32, hello->connection_id.size());
   hello->features = Get<uint64_t>(in + 48);
   hello->express_bytes = Get<uint32_t>(in + 56);
   return nullptr;
+}
+
+uint64_t HealthTag(const std::array<uint8_t, 16>& connection_id) {
+  return Get<uint64_t>(reinterpret_cast<const char*>(connection_id.data()));
 }
 
 const char* HelloStatusText(HelloStatus status) {
@@ -123,6 +129,8 @@ const char* HelloStatusText(HelloStatus status) {
       return "the peer is out of descriptors or memory: raise its `ulimit -n`";
     case HelloStatus::kBadTrafficClass:
       return "the peer refused the traffic class";
+    case HelloStatus::kUnknownKind:
+      return "the peer does not know this kind of socket: install one build of tcpx on all ranks";
   }
   return "the peer refused for a reason this build does not know";
 }

@@ -5,6 +5,9 @@
 //
 //   a lane's stream:  hello (dialler) -> answer (acceptor) -> { header [payload] [padding] }*
 //   reverse stream:   { header [body] }*     records only: credit, confirm, bye, error
+//   a health socket:  hello of that kind -> answer -> { header [body] }* both ways, records only: error, bye. The body
+//   of
+//                     an error is there the connection's id and the text.
 //
 // Versions: kWireVersion is in the hello and the handle. A record of an unknown kind is skipped by its length, so a
 // newer
@@ -30,6 +33,8 @@ inline constexpr uint16_t kWireVersion = 1;
 inline constexpr uint64_t kMessageBytesMax = uint64_t{1} << 40;
 // Largest chunk: keeps the length in 32 bits; NCCL core never sends more than 1 GiB at once (2.12 to 2.30).
 inline constexpr size_t kChunkBytesMax = size_t{1} << 30;
+// Longest text that says why a connection has failed.
+inline constexpr size_t kCauseBytesMax = 512;
 // Longest body of a record; longer ones are refused as garbage.
 inline constexpr uint32_t kRecordBytesMax = 64 * 1024;
 // Most lanes of a connection: as NCCL's sockets per connection (NCCL_SOCKET_NTHREADS x NCCL_NSOCKS_PERTHREAD <= 64).
@@ -81,6 +86,16 @@ inline constexpr size_t kHandleKeyOffset = 112;
 void EncodeHandle(const Handle& handle, char* out);
 const char* DecodeHandle(const char* in, Handle* handle);
 
+// What a socket is for.
+enum class HelloKind : uint16_t {
+  kLane = 0,
+  kHealth = 1,  // the first bytes of the connection id are the tag; no lane
+};
+
+// Features of a hello: what the dialler has; of an answer: what the acceptor uses of it.
+// The connection has a health socket; the first bytes of its id are that socket's tag.
+inline constexpr uint64_t kFeatureHealth = 1;
+
 // The first bytes on every lane, from the dialler.
 struct Hello {
   uint16_t version = kWireVersion;
@@ -88,6 +103,7 @@ struct Hello {
   std::array<uint8_t, 16> connection_id{};
   uint16_t lane = 0;
   uint16_t lanes = 1;
+  HelloKind kind = HelloKind::kLane;
   uint64_t features = 0;
   uint32_t express_bytes = 0;  // messages up to this size travel whole on lane 0
   // For the acceptor's packets: an octet without ECN bits, or -1, which leaves them. Anything else is refused.
@@ -107,7 +123,11 @@ enum class HelloStatus : uint16_t {
   kDuplicateLane = 4,
   kBusy = 5,  // descriptor or memory limit at the acceptor
   kBadTrafficClass = 6,
+  kUnknownKind = 7,  // of hello
 };
+// Which health socket a connection belongs to.
+uint64_t HealthTag(const std::array<uint8_t, 16>& connection_id);
+
 const char* HelloStatusText(HelloStatus status);
 
 // One interface of the acceptor's device, and where it listens. Of a link-local IPv6 address the dialler fills in the

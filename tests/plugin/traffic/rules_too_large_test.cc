@@ -24,6 +24,13 @@ struct Sizes {
 
 class TooLargeTest : public RulesTest {
  protected:
+  // Or the failure would take the communicator's other connections with it.
+  LoopbackSettings Settings() const override {
+    LoopbackSettings settings = GetParam();
+    settings.environment["TCPX_SPREAD_ERRORS"] = "0";
+    return settings;
+  }
+
   // Sends one message that fits, so that the connection is known to work.
   void Exchange(const Pair& pair) {
     char out[100], in[100] = {};

@@ -17,8 +17,8 @@ struct ErrnoCase {
 TEST(StatusTest, TheCodeSaysWhoseFaultItWas) {
   const ErrnoCase cases[] = {
       {ECONNRESET, absl::StatusCode::kUnavailable, "Connection reset by peer (104)"},
-      {EPIPE, absl::StatusCode::kUnavailable, "Broken pipe"},
-      {ETIMEDOUT, absl::StatusCode::kUnavailable, "Connection timed out"},
+      {EPIPE, absl::StatusCode::kUnavailable, "Broken pipe (32); the peer ended"},
+      {ETIMEDOUT, absl::StatusCode::kUnavailable, "Connection timed out (110); the peer's host"},
       {EHOSTUNREACH, absl::StatusCode::kUnavailable, "No route to host"},
       {ENETUNREACH, absl::StatusCode::kUnavailable, "Network is unreachable"},
       {ECONNREFUSED, absl::StatusCode::kUnavailable, "Connection refused"},

@@ -1,0 +1,287 @@
+// ring_rank: one rank of a ring that runs until something happens to it.
+//
+// usage: ring_rank FOLDER RANK SIZE [DEVICE]
+//
+// The ranks share FOLDER and nothing else. Each sends to the next and receives from the one before, as fast as it goes.
+// Into FOLDER a rank writes handle.RANK.ROUND, running.RANK.ROUND once traffic flows, and at the end of a round
+// log.RANK.ROUND, what the plugin said, and result.RANK.ROUND: "error SECONDS MESSAGES" or "stopped SECONDS MESSAGES",
+// with the time of CLOCK_MONOTONIC. It stops when FOLDER/stop is there, with every message through, and after an error
+// it goes on calling until then with its comms open, as NCCL may do, so that only the plugin can tell the others;
+// log.RANK.end is the whole log. Exit code 0: every request ended once, all bytes were right, and all descriptors are
+// back.
+//
+// environment: RING_ROUNDS (1)   connections, one behind the other, each in a context of its own; with more than 1 an
+//                                error does not wait for FOLDER/stop
+//              RING_VERSION      of the interface; unset: the newest
+//              RING_QUIET=1      posts receives and sends nothing
+//              RING_MUTE=1       sends, and posts no receive until FOLDER/speak is there
+//              RING_SHUT=N       ends the sending side of its N-th lane, from 0, once traffic flows
+//              RING_FORK=1       has a child that does nothing, as a data loader has
+//
+// Threads: one; the plugin's besides.
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/clock.h"
+#include "tests/plugin/lifetime/proc_view.h"
+#include "tests/plugin/lifetime/processes.h"
+#include "tests/plugin/lifetime/rank.h"
+
+namespace tcpx {
+namespace {
+
+// Every second message is small, so that all lanes are busy.
+constexpr size_t kMessageBytes = 200000;
+constexpr size_t kSmallBytes = 4000;
+constexpr int kWindow = 4;
+
+struct Ring {
+  std::string folder;
+  int rank = 0;
+  int size = 1;
+  int device = 0;
+
+  std::string Path(const std::string& what, int of_rank, int round) const {
+    return absl::StrCat(folder, "/", what, ".", of_rank, ".", round);
+  }
+  bool Has(const std::string& name) const { return access(absl::StrCat(folder, "/", name).c_str(), F_OK) == 0; }
+};
+
+bool Flag(const char* name) { return getenv(name) != nullptr && *getenv(name) == '1'; }
+
+// Whole or not at all.
+void WriteFile(const std::string& path, const std::string& text) {
+  std::ofstream(path + ".part", std::ios::binary) << text;
+  TCPX_REQUIRE(rename((path + ".part").c_str(), path.c_str()) == 0);
+}
+
+// Messages one way. Each holds its number, eight bytes at a time.
+class Flow {
+ public:
+  enum class Way { kSend, kReceive };
+
+  Flow(NetClient* net, Way way, void* comm) : net_(net), way_(way), comm_(comm), memory_(kWindow * kWords) {
+    const ncclResult_t registered =
+        net_->RegMr(comm_, memory_.data(), memory_.size() * sizeof(uint64_t), NCCL_PTR_HOST, &region_);
+    TCPX_REQUIRE(registered == ncclSuccess || registered == ncclRemoteError);
+  }
+
+  ncclResult_t Step() {
+    ncclResult_t result = ncclSuccess;
+    while (posting_ && result == ncclSuccess && posted_ - finished_ < kWindow && Post(&result)) {
+    }
+    if (result == ncclSuccess && posted_ > finished_) result = TestOldest();
+    return result;
+  }
+
+  // Behind an error: each request ends with one, or was done, and so does every later call.
+  void RequireAllEnded() {
+    for (; finished_ < posted_; ++finished_) {
+      int done = 0;
+      const ncclResult_t result = net_->Test(requests_[finished_ % kWindow], &done, nullptr);
+      TCPX_REQUIRE(result != ncclSuccess || done == 1, "a request is left over");
+    }
+    ncclResult_t result = ncclSuccess;
+    TCPX_REQUIRE(!Post(&result) && result != ncclSuccess, "a failed comm takes requests");
+  }
+
+  void Deregister() { TCPX_REQUIRE(net_->DeregMr(comm_, region_) == ncclSuccess); }
+  void StopPosting() { posting_ = false; }
+  int64_t finished() const { return finished_; }
+  int64_t posted() const { return posted_; }
+
+ private:
+  static constexpr size_t kWords = kMessageBytes / sizeof(uint64_t);
+
+  static size_t BytesOf(int64_t message) { return message % 2 == 0 ? kMessageBytes : kSmallBytes; }
+  uint64_t* Slot(int64_t message) { return memory_.data() + static_cast<size_t>(message % kWindow) * kWords; }
+
+  bool Post(ncclResult_t* result) {
+    void* request = nullptr;
+    void* data = Slot(posted_);
+    size_t bytes = BytesOf(posted_);
+    int tag = 0;
+    if (way_ == Way::kSend) {
+      for (size_t i = 0; i < bytes / sizeof(uint64_t); ++i) Slot(posted_)[i] = static_cast<uint64_t>(posted_) + i;
+      *result = net_->Isend(comm_, data, bytes, tag, region_, nullptr, &request);
+    } else {
+      *result = net_->Irecv(comm_, 1, &data, &bytes, &tag, &region_, nullptr, &request);
+    }
+    if (request == nullptr) return false;
+    requests_[posted_++ % kWindow] = request;
+    return true;
+  }
+
+  ncclResult_t TestOldest() {
+    int done = 0;
+    int size = 0;
+    const ncclResult_t result = net_->Test(requests_[finished_ % kWindow], &done, &size);
+    if (result != ncclSuccess || done == 0) return result;
+    const size_t bytes = BytesOf(finished_);
+    TCPX_REQUIRE(size == static_cast<int>(bytes), size, " bytes");
+    for (size_t i = 0; way_ == Way::kReceive && i < bytes / sizeof(uint64_t); ++i) {
+      TCPX_REQUIRE(Slot(finished_)[i] == static_cast<uint64_t>(finished_) + i, "message ", finished_, " word ", i);
+    }
+    ++finished_;
+    return ncclSuccess;
+  }
+
+  NetClient* const net_;
+  const Way way_;
+  void* const comm_;
+  std::vector<uint64_t> memory_;
+  void* region_ = nullptr;
+  void* requests_[kWindow] = {};
+  bool posting_ = true;
+  int64_t posted_ = 0;
+  int64_t finished_ = 0;
+};
+
+Ends Connect(NetClient* net, void* context, const Ring& ring, int round) {
+  char handle[kHandleBytesMax] = {};
+  void* listen = nullptr;
+  TCPX_REQUIRE(net->Listen(context, ring.device, handle, &listen) == ncclSuccess, LogText());
+  WriteFile(ring.Path("handle", ring.rank, round), std::string(handle, sizeof(handle)));
+  const absl::Time deadline = absl::Now() + kHungAfter;
+  const std::string next = ring.Path("handle", (ring.rank + 1) % ring.size, round);
+  while (!std::ifstream(next, std::ios::binary).read(handle, kHandleBytesMax)) {
+    TCPX_REQUIRE(absl::Now() < deadline, "no ", next);
+    absl::SleepFor(absl::Milliseconds(2));
+  }
+  Ends ends;
+  while (ends.send == nullptr || ends.recv == nullptr) {
+    if (ends.send == nullptr) {
+      TCPX_REQUIRE(net->Connect(context, ring.device, handle, &ends.send) == ncclSuccess, LogText());
+    }
+    if (ends.recv == nullptr) TCPX_REQUIRE(net->Accept(listen, &ends.recv) == ncclSuccess, LogText());
+    TCPX_REQUIRE(absl::Now() < deadline, LogText());
+  }
+  TCPX_REQUIRE(net->CloseListen(listen) == ncclSuccess);
+  return ends;
+}
+
+bool IsLane(int fd) {
+  int kept_alive = 1;
+  socklen_t length = sizeof(kept_alive);
+  sockaddr_storage peer;
+  socklen_t peer_length = sizeof(peer);
+  if (getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &peer_length) != 0 || peer.ss_family != AF_INET) return false;
+  return getsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &kept_alive, &length) == 0 && kept_alive == 0;
+}
+
+// Behind the plugin's back.
+void ShutLane(int index) {
+  for (int fd = 0; fd < 1024; ++fd) {
+    if (IsLane(fd) && index-- == 0) TCPX_REQUIRE(shutdown(fd, SHUT_WR) == 0);
+  }
+  TCPX_REQUIRE(index < 0, "not that many lanes");
+}
+
+// All that was sent arrives; receives that were posted beyond it stay.
+Flow* Drain(const Ring& ring, int round, Flow* send, Flow* recv) {
+  send->StopPosting();
+  const std::string theirs = ring.Path("sent", (ring.rank + ring.size - 1) % ring.size, round);
+  const absl::Time deadline = absl::Now() + kHungAfter;
+  int64_t total = -1;
+  bool told = false;
+  while (!told || total < 0 || recv->finished() < total) {
+    if (send->Step() != ncclSuccess) return send;
+    if (recv->Step() != ncclSuccess) return recv;
+    const bool sent = send->finished() == send->posted();
+    if (sent && !told) WriteFile(ring.Path("sent", ring.rank, round), absl::StrCat(send->posted()));
+    told = told || sent;
+    if (total < 0) std::ifstream(theirs) >> total;
+    TCPX_REQUIRE(absl::Now() < deadline, recv->finished(), " of ", total, " messages");
+  }
+  return nullptr;
+}
+
+// Runs until an error or the stop. The flow with the error, or null.
+Flow* RunTraffic(const Ring& ring, int round, Flow* send, Flow* recv) {
+  const bool quiet = Flag("RING_QUIET");
+  bool mute = Flag("RING_MUTE");
+  bool told = false;
+  if (quiet) send->StopPosting();
+  for (int64_t step = 0;; ++step) {
+    if (send->Step() != ncclSuccess) return send;
+    if (!mute && recv->Step() != ncclSuccess) return recv;
+    const bool runs = quiet || mute || recv->finished() >= 8;
+    if (runs && !told) WriteFile(ring.Path("running", ring.rank, round), "");
+    if (runs && !told && getenv("RING_SHUT") != nullptr) ShutLane(atoi(getenv("RING_SHUT")));
+    told = told || runs;
+    if (quiet) absl::SleepFor(absl::Milliseconds(2));
+    if (step % (quiet ? 4 : 512) != 0) continue;
+    if (mute && ring.Has("speak")) mute = false;
+    if (ring.Has("stop")) return Drain(ring, round, send, recv);
+  }
+}
+
+void Result(const Ring& ring, int round, const char* what, int64_t messages) {
+  const double seconds = static_cast<double>(MonotonicNanos()) * 1e-9;
+  WriteFile(ring.Path("result", ring.rank, round), absl::StrCat(what, " ", seconds, " ", messages, "\n"));
+}
+
+void AwaitStop(const Ring& ring, Flow* failed) {
+  const absl::Time deadline = absl::Now() + kHungAfter;
+  while (!ring.Has("stop")) {
+    TCPX_REQUIRE(failed->Step() != ncclSuccess, "an error that does not stick");
+    TCPX_REQUIRE(absl::Now() < deadline, "nobody says stop");
+    absl::SleepFor(absl::Milliseconds(5));
+  }
+}
+
+void RunRound(Rank* rank, const Ring& ring, int round, bool last) {
+  NetClient* net = &rank->net();
+  const size_t logged = LogText().size();
+  void* context = rank->NewContext();
+  const Ends ends = Connect(net, context, ring, round);
+  {
+    Flow send(net, Flow::Way::kSend, ends.send);
+    Flow recv(net, Flow::Way::kReceive, ends.recv);
+    Flow* const failed = RunTraffic(ring, round, &send, &recv);
+    WriteFile(ring.Path("running", ring.rank, round), "");  // It may have been too short to say so.
+    WriteFile(ring.Path("log", ring.rank, round), LogText().substr(logged));
+    Result(ring, round, failed != nullptr ? "error" : "stopped", recv.finished());
+    if (failed != nullptr) failed->RequireAllEnded();
+    if (failed != nullptr && last) AwaitStop(ring, failed);
+    send.Deregister();
+    recv.Deregister();
+  }
+  rank->Close(ends);
+  TCPX_REQUIRE(net->Finalize(context) == ncclSuccess);
+}
+
+void Run(const Ring& ring) {
+  const char* version = getenv("RING_VERSION");
+  const int rounds = getenv("RING_ROUNDS") == nullptr ? 1 : atoi(getenv("RING_ROUNDS"));
+  Rank rank(version == nullptr ? 0 : atoi(version));
+  const std::vector<std::string> before = OpenDescriptors();
+  if (Flag("RING_FORK") && fork() == 0) {
+    for (;;) pause();
+  }
+  for (int round = 0; round < rounds; ++round) RunRound(&rank, ring, round, round + 1 == rounds);
+  WriteFile(absl::StrCat(ring.folder, "/log.", ring.rank, ".end"), LogText());
+  if (rank.net().has_finalize()) TCPX_REQUIRE(OpenDescriptors() == before, "descriptors are left");
+}
+
+}  // namespace
+}  // namespace tcpx
+
+int main(int argc, char** argv) {
+  if (argc < 4 || argc > 5) {
+    fputs("usage: ring_rank FOLDER RANK SIZE [DEVICE]\n", stderr);
+    return 2;
+  }
+  tcpx::Run({argv[1], atoi(argv[2]), atoi(argv[3]), argc == 5 ? atoi(argv[4]) : 0});
+  return 0;
+}

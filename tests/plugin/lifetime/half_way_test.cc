@@ -1,0 +1,182 @@
+// Diallers that die half-way: what they had opened at the acceptor goes with them, at once and not after a timeout.
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "net_socket/wire.h"
+#include "tests/plugin/lifetime/mode_test.h"
+#include "tests/plugin/lifetime/proc_view.h"
+#include "tests/plugin/lifetime/processes.h"
+#include "tests/plugin/lifetime/rank.h"
+
+namespace tcpx {
+namespace {
+
+// A socket that has said a hello by hand and has got its answer.
+int Dial(const char* handle_bytes, const Hello& hello_fields, Answer* answer) {
+  Handle handle;
+  TCPX_REQUIRE(DecodeHandle(handle_bytes, &handle) == nullptr);
+  Hello hello = hello_fields;
+  hello.ticket = handle.ticket;
+  char bytes[kHelloBytes];
+  EncodeHello(hello, bytes);
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  TCPX_REQUIRE(connect(fd, handle.address.sockaddr(), handle.address.length()) == 0);
+  TCPX_REQUIRE(send(fd, bytes, sizeof(bytes), MSG_NOSIGNAL) == sizeof(bytes));
+  char back[kAnswerFixedBytes];
+  int addresses = 0;
+  TCPX_REQUIRE(recv(fd, back, sizeof(back), MSG_WAITALL) == sizeof(back));
+  TCPX_REQUIRE(DecodeAnswer(back, answer, &addresses) == nullptr);
+  return fd;
+}
+
+bool SettlesAt(size_t descriptors) {
+  const absl::Time deadline = absl::Now() + absl::Seconds(8);
+  while (OpenDescriptors().size() != descriptors) {
+    if (absl::Now() > deadline) return false;
+    absl::SleepFor(absl::Milliseconds(5));
+  }
+  return true;
+}
+
+struct Listening {
+  explicit Listening(Rank* one) : rank(one) {
+    TCPX_REQUIRE(rank->net().Listen(rank->context(), 0, handle, &listen) == ncclSuccess, LogText());
+    // What the first hello brings is there before it is counted.
+    descriptors = OpenDescriptors().size();
+  }
+  bool Accepts() {
+    void* comm = nullptr;
+    for (int i = 0; i < 100 && comm == nullptr; ++i) {
+      TCPX_REQUIRE(rank->net().Accept(listen, &comm) == ncclSuccess);
+      absl::SleepFor(absl::Milliseconds(1));
+    }
+    if (comm != nullptr) TCPX_REQUIRE(rank->net().CloseRecv(comm) == ncclSuccess);
+    return comm != nullptr;
+  }
+  void Close() {
+    TCPX_REQUIRE(rank->net().CloseListen(listen) == ncclSuccess);
+    rank->Finalize();
+    TCPX_REQUIRE(WarningCount() == 0, LogText());
+  }
+
+  Rank* const rank;
+  char handle[kHandleBytesMax] = {};
+  void* listen = nullptr;
+  size_t descriptors = 0;
+};
+
+class HalfWayTest : public ModeTest {
+ protected:
+  void SetUp() override {
+    ModeTest::SetUp();
+    setenv("TCPX_HELLO_TIMEOUT", "60", 1);  // Far beyond the test: no deadline does the work.
+  }
+  void TearDown() override { unsetenv("TCPX_HELLO_TIMEOUT"); }
+};
+
+TEST_P(HalfWayTest, ALaneThatEndsTakesItsConnectionWithIt) {
+  EXPECT_EQ("", RunAlone([] {
+              Rank rank;
+              Listening listening(&rank);
+              std::vector<int> fds;
+              for (uint16_t lane = 0; lane < 3; ++lane) {
+                Hello hello;
+                hello.connection_id[8] = 1;
+                hello.lane = lane;
+                hello.lanes = 4;
+                Answer answer;
+                fds.push_back(Dial(listening.handle, hello, &answer));
+                TCPX_REQUIRE(answer.status == HelloStatus::kAccepted);
+              }
+              TCPX_REQUIRE(OpenDescriptors().size() == listening.descriptors + 6);
+              close(fds[1]);
+              TCPX_REQUIRE(SettlesAt(listening.descriptors + 2), Joined(OpenDescriptors()));
+              close(fds[0]);
+              close(fds[2]);
+              listening.Close();
+            }));
+}
+
+TEST_P(HalfWayTest, AConnectionWaitsForItsHealthSocket) {
+  EXPECT_EQ("", RunAlone([] {
+              Rank rank;
+              Listening listening(&rank);
+              Hello hello;
+              hello.connection_id[0] = 9;  // the tag
+              hello.connection_id[8] = 1;
+              hello.features = kFeatureHealth;
+              Answer answer;
+              const int lane = Dial(listening.handle, hello, &answer);
+              TCPX_REQUIRE(answer.status == HelloStatus::kAccepted && (answer.features & kFeatureHealth) != 0);
+              TCPX_REQUIRE(!listening.Accepts());
+              Hello health = hello;
+              health.kind = HelloKind::kHealth;
+              health.connection_id[0] = 8;
+              const int other = Dial(listening.handle, health, &answer);
+              TCPX_REQUIRE(answer.status == HelloStatus::kAccepted);
+              TCPX_REQUIRE(!listening.Accepts(), "by the health socket of others");
+              health.connection_id[0] = 9;
+              const int own = Dial(listening.handle, health, &answer);
+              TCPX_REQUIRE(listening.Accepts(), LogText());
+              close(lane);
+              close(other);
+              close(own);
+              TCPX_REQUIRE(SettlesAt(listening.descriptors), Joined(OpenDescriptors()));
+              listening.Close();
+            }));
+}
+
+TEST_P(HalfWayTest, AHealthSocketNeedsTheTicketAndAKnownKind) {
+  EXPECT_EQ("", RunAlone([] {
+              Rank rank;
+              Listening listening(&rank);
+              Hello hello;
+              hello.kind = HelloKind::kHealth;
+              char wrong[kHandleBytesMax];
+              std::memcpy(wrong, listening.handle, sizeof(wrong));
+              wrong[33] ^= 1;  // in the ticket
+              Answer answer;
+              close(Dial(wrong, hello, &answer));
+              TCPX_REQUIRE(answer.status == HelloStatus::kUnknownTicket);
+              hello.kind = static_cast<HelloKind>(77);
+              close(Dial(listening.handle, hello, &answer));
+              TCPX_REQUIRE(answer.status == HelloStatus::kUnknownKind);
+              hello.kind = HelloKind::kHealth;
+              hello.version = kWireVersion + 1;
+              close(Dial(listening.handle, hello, &answer));
+              TCPX_REQUIRE(answer.status == HelloStatus::kWrongVersion);
+              TCPX_REQUIRE(SettlesAt(listening.descriptors), Joined(OpenDescriptors()));
+              listening.Close();
+            }));
+}
+
+// With a right ticket anybody can open one and say nothing: it goes when no connection comes to use it.
+TEST_P(HalfWayTest, AHealthSocketThatNobodyUsesGoes) {
+  setenv("TCPX_HELLO_TIMEOUT", "1", 1);
+  setenv("NCCL_SOCKET_RETRY_CNT", "0", 1);
+  EXPECT_EQ("", RunAlone([] {
+              Rank rank;
+              Listening listening(&rank);
+              Hello hello;
+              hello.kind = HelloKind::kHealth;
+              Answer answer;
+              const int fd = Dial(listening.handle, hello, &answer);
+              TCPX_REQUIRE(answer.status == HelloStatus::kAccepted);
+              TCPX_REQUIRE(SettlesAt(listening.descriptors + 1), Joined(OpenDescriptors()));
+              close(fd);
+              listening.Close();
+            }));
+  unsetenv("NCCL_SOCKET_RETRY_CNT");
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, HalfWayTest, ::testing::Values(ModesWithBulkLanes()[0]), ModeName);
+
+}  // namespace
+}  // namespace tcpx
