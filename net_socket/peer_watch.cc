@@ -22,7 +22,8 @@ absl::Status RecordReader::Take(const char* data, size_t bytes) {
     const size_t frame = kHeaderBytes + header.length + header.padding;
     if (pending_.size() < frame) break;
     if (header.kind == FrameKind::kError) {
-      return absl::UnavailableError(absl::StrCat("the peer failed: ", pending_.substr(kHeaderBytes, header.length)));
+      const absl::string_view body = absl::string_view(pending_).substr(kHeaderBytes, header.length);
+      return absl::UnavailableError(absl::StrCat("the peer failed: ", CauseText(body)));
     }
     pending_.erase(0, frame);
   }

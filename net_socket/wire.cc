@@ -59,6 +59,14 @@ const char* DecodeHeader(const char* in, FrameHeader* header) {
   return nullptr;
 }
 
+std::string CauseText(absl::string_view body) {
+  std::string text(body.substr(0, kCauseBytesMax));
+  for (char& c : text) {
+    if (c < ' ' || c > '~') c = '?';
+  }
+  return text;
+}
+
 void EncodeHandle(const Handle& handle, char* out) {
   std::memset(out, 0, kHandleUsedBytes);
   Put<uint32_t>(out, kHandleMagic);
@@ -144,6 +152,7 @@ const char* DecodeAnswer(const char* in, Answer* answer, int* addresses) {
   answer->max_receives = Get<uint32_t>(in + 8);
   const uint32_t count = Get<uint32_t>(in + 12);
   answer->features = Get<uint64_t>(in + 16);
+  if (answer->max_receives == 0 || answer->max_receives > kReceivesMax) return "of receives in groups of a wrong size";
   if (count > kAddressesMax) return "more addresses than a device can have";
   *addresses = static_cast<int>(count);
   return nullptr;

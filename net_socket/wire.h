@@ -19,8 +19,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "common/address.h"
 
 namespace tcpx {
@@ -30,12 +32,17 @@ inline constexpr uint16_t kWireVersion = 1;
 inline constexpr uint64_t kMessageBytesMax = uint64_t{1} << 40;
 // Largest chunk: keeps the length in 32 bits; NCCL core never sends more than 1 GiB at once (2.12 to 2.30).
 inline constexpr size_t kChunkBytesMax = size_t{1} << 30;
+// Longest text that says why a connection has failed.
+inline constexpr size_t kCauseBytesMax = 512;
 // Longest body of a record; longer ones are refused as garbage.
 inline constexpr uint32_t kRecordBytesMax = 64 * 1024;
 // Most lanes of a connection: as NCCL's sockets per connection (NCCL_SOCKET_NTHREADS x NCCL_NSOCKS_PERTHREAD <= 64).
 inline constexpr int kLanesMax = 64;
 // Most addresses in an answer: the children of a virtual device, NCCL_NET_MAX_DEVS_PER_NIC of v12.
 inline constexpr int kAddressesMax = 8;
+
+// Most members of a grouped receive: what this plugin ever announces as maxRecvs.
+inline constexpr int kReceivesMax = 8;
 
 enum class FrameKind : uint8_t {
   kChunk = 1,         // a part of a message, payload follows
@@ -62,6 +69,8 @@ struct FrameHeader {
 
 void EncodeHeader(const FrameHeader& header, char* out);
 const char* DecodeHeader(const char* in, FrameHeader* header);
+// The body of an error record, fit for one log line: at most kCauseBytesMax bytes, what is not printable ASCII as '?'.
+std::string CauseText(absl::string_view body);
 
 using Ticket = std::array<uint8_t, 16>;
 

@@ -106,6 +106,14 @@ TEST(WireHeaderTest, EveryWayToBeWrong) {
   }
 }
 
+// A peer's text goes into a log line that may be parsed, or shown on a terminal.
+TEST(WireCauseTest, NoLongAndNoForgedLines) {
+  EXPECT_EQ("", CauseText(""));
+  EXPECT_EQ("lane 3: reset ~", CauseText("lane 3: reset ~"));
+  EXPECT_EQ("a?NCCL WARN forged?[2J???", CauseText(absl::string_view("a\nNCCL WARN forged\x1b[2J\x7f\xff\0", 25)));
+  EXPECT_EQ(std::string(kCauseBytesMax, 'e'), CauseText(std::string(kCauseBytesMax + 1, 'e')));
+}
+
 Hello SomeHello() {
   Hello hello;
   for (size_t i = 0; i < 16; ++i) hello.ticket[i] = static_cast<uint8_t>(i);
@@ -285,6 +293,12 @@ TEST(WireAnswerTest, EveryWayToBeWrong) {
     EncodeAnswer(answer, bytes);
     std::memcpy(bytes + 12, &count, sizeof(count));
     EXPECT_STREQ("more addresses than a device can have", DecodeAnswer(bytes, &answer, &addresses)) << count;
+  }
+  for (const uint32_t receives : {uint32_t{0}, uint32_t{kReceivesMax + 1}, uint32_t{0xffffffff}}) {
+    Answer wrong;
+    wrong.max_receives = receives;
+    EncodeAnswer(wrong, bytes);
+    EXPECT_STREQ("of receives in groups of a wrong size", DecodeAnswer(bytes, &answer, &addresses)) << receives;
   }
 }
 
