@@ -11,6 +11,13 @@
 #include "net_socket/send_comm.h"
 
 namespace tcpx {
+namespace {
+
+constexpr uint32_t kWatched = EPOLLIN | EPOLLRDHUP | EPOLLET;
+// Reads in a row, so that a peer that floods one lane does not keep the reactor from all others.
+constexpr int kReadsMax = 16;
+
+}  // namespace
 
 absl::Status RecordReader::Take(const char* data, size_t bytes) {
   pending_.append(data, bytes);
@@ -37,6 +44,7 @@ class PeerWatch::Lane final : public Reactor::Handler {
 
   void OnEvents(uint32_t) override {
     const absl::Status status = Read();
+    if (status.ok() && more_) reactor_->ChangeInLoop(fd_, kWatched);  // Reports what is left as a new edge.
     if (status.ok()) return;
     reactor_->UnwatchInLoop(fd_);
     watch_->Report(status, lane_);
@@ -45,7 +53,8 @@ class PeerWatch::Lane final : public Reactor::Handler {
  private:
   absl::Status Read() {
     char buffer[4096];
-    for (;;) {
+    more_ = false;
+    for (int i = 0; i < kReadsMax; ++i) {
       const ssize_t got = recv(fd_, buffer, sizeof(buffer), MSG_DONTWAIT);
       if (got > 0) {
         absl::Status status = reader_.Take(buffer, static_cast<size_t>(got));
@@ -57,12 +66,15 @@ class PeerWatch::Lane final : public Reactor::Handler {
       if (errno == EAGAIN || errno == EWOULDBLOCK) return absl::OkStatus();
       return ErrnoStatus(errno, "the connection to the peer broke");
     }
+    more_ = true;
+    return absl::OkStatus();
   }
 
   PeerWatch* const watch_;
   Reactor* const reactor_;
   const int fd_;
   const int lane_;
+  bool more_ = false;  // the last Read left something, perhaps
   RecordReader reader_;
 };
 
@@ -73,7 +85,7 @@ PeerWatch::~PeerWatch() = default;
 void PeerWatch::StartInLoop(Reactor* reactor, const std::vector<int>& fds) {
   for (size_t i = 0; i < fds.size(); ++i) {
     auto lane = std::make_unique<Lane>(this, reactor, fds[i], static_cast<int>(i));
-    if (!reactor->WatchInLoop(fds[i], EPOLLIN | EPOLLRDHUP | EPOLLET, lane.get()).ok()) continue;
+    if (!reactor->WatchInLoop(fds[i], kWatched, lane.get()).ok()) continue;
     lanes_.push_back(std::move(lane));
   }
 }
