@@ -101,8 +101,8 @@ bool ReceiveLane::DigestHeader() {
   return !parked_;
 }
 
-// A lane brings the chunks of a message in ascending order, so on one lane an overlap shows here. Overlaps between
-// lanes only show in the sum: such a message may end with a hole, but never outside its buffer.
+// A lane brings the chunks of a message in ascending order, so an overlap on one lane shows here. One between lanes
+// shows only in the sum: such a message may end with a hole, but never outside its buffer.
 ClaimResult ReceiveLane::Claim() {
   if (header_.sequence == last_sequence_ && header_.offset < last_end_) return ClaimResult::kBroken;
   return table_->Claim(header_, &landing_);
