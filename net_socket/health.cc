@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "common/log.h"
 #include "common/random.h"
 #include "common/socket.h"
@@ -19,12 +19,6 @@ namespace {
 
 // Notices that wait for a slow peer. More are dropped: the lanes' own ends remain.
 constexpr size_t kOutboxBytesMax = size_t{1} << 20;
-
-// A peer's text may not break our log.
-std::string Printable(std::string text) {
-  for (char& c : text) c = absl::ascii_isprint(static_cast<unsigned char>(c)) ? c : '?';
-  return text;
-}
 
 std::string Frame(FrameKind kind, const std::string& body) {
   FrameHeader header;
@@ -50,8 +44,8 @@ absl::Status HealthReader::Take(const char* data, size_t bytes, std::vector<Heal
     if (header.kind == FrameKind::kError && header.length >= sizeof(ConnectionId)) {
       HealthNotice notice;
       std::memcpy(notice.connection.data(), pending_.data() + kHeaderBytes, notice.connection.size());
-      const size_t text = std::min<size_t>(header.length - notice.connection.size(), kCauseBytesMax);
-      notice.cause = Printable(pending_.substr(kHeaderBytes + notice.connection.size(), text));
+      const absl::string_view body = absl::string_view(pending_).substr(kHeaderBytes, header.length);
+      notice.cause = CauseText(body.substr(notice.connection.size()));
       notices->push_back(std::move(notice));
     }
     pending_.erase(0, frame);

@@ -12,6 +12,11 @@ constexpr uint64_t kUnitMask = (uint64_t{1} << kUnitBits) - 1;
 
 uint64_t ClaimWord(uint64_t sequence) { return sequence << kUnitBits; }
 
+// Units of a landing whose whole message was claimed: no chunk, whatever message size it names, gets another part of
+// it.
+constexpr uint64_t kAllUnits = kUnitMask;
+static_assert(kAllUnits > kMessageBytesMax);
+
 uint64_t Units(uint64_t bytes) { return bytes == 0 ? 1 : bytes; }
 
 }  // namespace
@@ -70,9 +75,11 @@ ClaimResult LandingTable::Claim(const FrameHeader& chunk, Landing** out) {
     if ((word & ~kUnitMask) != ClaimWord(chunk.sequence)) return ClaimResult::kBroken;
     const uint64_t claimed = (word & kUnitMask) + Units(chunk.length);
     if (claimed > Units(chunk.message_bytes)) return ClaimResult::kBroken;
-    if (landing.claim.compare_exchange_weak(word, word + Units(chunk.length), std::memory_order_acq_rel)) break;
+    const uint64_t units = claimed == Units(chunk.message_bytes) ? kAllUnits : claimed;
+    if (landing.claim.compare_exchange_weak(word, ClaimWord(chunk.sequence) | units, std::memory_order_acq_rel)) break;
   }
-  // From here on the landing can't complete without us: its fields stand still.
+  // From here on the landing can't complete without us, also if we name another message size than those who claimed the
+  // rest: before we did, the rest was not all, and after it was all, nobody could. So its fields stand still.
   *out = &landing;
   uint64_t expected = kUnknownBytes;
   if (!landing.message_bytes.compare_exchange_strong(expected, chunk.message_bytes) &&

@@ -11,10 +11,11 @@
 #include "net_socket/send_comm.h"
 
 namespace tcpx {
-
 namespace {
 
 constexpr size_t kReadBytes = 4096;
+// Reads in a row, so that a peer that floods one lane does not keep the reactor from all others.
+constexpr int kReadsMax = 16;
 
 }  // namespace
 
@@ -36,7 +37,8 @@ absl::Status RecordReader::Take(const char* data, size_t bytes) {
       if (wrong != nullptr) return absl::UnavailableError(absl::StrCat("the peer sent garbage: ", wrong));
     }
     if (header.kind == FrameKind::kError) {
-      return absl::UnavailableError(absl::StrCat("the peer failed: ", pending_.substr(kHeaderBytes, header.length)));
+      const absl::string_view body = absl::string_view(pending_).substr(kHeaderBytes, header.length);
+      return absl::UnavailableError(absl::StrCat("the peer failed: ", CauseText(body)));
     }
     pending_.erase(0, frame);
   }
@@ -47,10 +49,19 @@ absl::Status RecordReader::Take(const char* data, size_t bytes) {
 class PeerWatch::Lane final : public Reactor::Handler {
  public:
   Lane(PeerWatch* watch, Reactor* reactor, int fd, int lane, CreditBook* credits)
-      : watch_(watch), reactor_(reactor), fd_(fd), lane_(lane), reader_(credits) {}
+      : watch_(watch),
+        reactor_(reactor),
+        fd_(fd),
+        lane_(lane),
+        events_(EPOLLRDHUP | EPOLLET | (credits == nullptr ? uint32_t{EPOLLIN} : 0)),
+        reader_(credits) {}
+
+  // Credits are read by isend: there only the end is watched.
+  uint32_t events() const { return events_; }
 
   void OnEvents(uint32_t) override {
     const absl::Status status = watch_->ReadInLoop(this);
+    if (status.ok() && more_) reactor_->ChangeInLoop(fd_, events_);  // Reports what is left as a new edge.
     if (status.ok()) return;
     reactor_->UnwatchInLoop(fd_);
     watch_->Report(status, lane_);
@@ -59,7 +70,8 @@ class PeerWatch::Lane final : public Reactor::Handler {
   // All that has arrived.
   absl::Status Read() {
     char buffer[kReadBytes];
-    for (;;) {
+    more_ = false;
+    for (int i = 0; i < kReadsMax; ++i) {
       const ssize_t got = recv(fd_, buffer, sizeof(buffer), MSG_DONTWAIT);
       if (got > 0) {
         absl::Status status = reader_.Take(buffer, static_cast<size_t>(got));
@@ -71,6 +83,8 @@ class PeerWatch::Lane final : public Reactor::Handler {
       if (errno == EAGAIN || errno == EWOULDBLOCK) return absl::OkStatus();
       return ErrnoStatus(errno, "the connection to the peer broke");
     }
+    more_ = true;
+    return absl::OkStatus();
   }
 
  private:
@@ -78,6 +92,8 @@ class PeerWatch::Lane final : public Reactor::Handler {
   Reactor* const reactor_;
   const int fd_;
   const int lane_;
+  const uint32_t events_;
+  bool more_ = false;  // the last Read left something, perhaps
   RecordReader reader_;
 };
 
@@ -91,8 +107,7 @@ void PeerWatch::StartInLoop(Reactor* reactor, const std::vector<int>& fds) {
   for (size_t i = 0; i < fds.size(); ++i) {
     CreditBook* const credits = i == 0 ? credits_.get() : nullptr;
     lanes_.push_back(std::make_unique<Lane>(this, reactor, fds[i], static_cast<int>(i), credits));
-    const uint32_t events = credits == nullptr ? EPOLLIN | EPOLLRDHUP | EPOLLET : EPOLLRDHUP | EPOLLET;
-    (void)reactor->WatchInLoop(fds[i], events, lanes_.back().get());
+    (void)reactor->WatchInLoop(fds[i], lanes_.back()->events(), lanes_.back().get());
   }
 }
 

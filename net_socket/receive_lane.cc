@@ -74,11 +74,16 @@ bool ReceiveLane::DigestPayload() {
 
 bool ReceiveLane::DigestSkipped() {
   const size_t skip = std::min(skip_rest_, staged());
-  if (record_kind_ == FrameKind::kError) record_body_.append(stage_ + stage_begin_, skip);
+  if (record_kind_ == FrameKind::kError) {
+    const size_t body_rest = skip_rest_ - std::min<size_t>(skip_rest_, header_.padding);
+    record_body_.append(stage_ + stage_begin_, std::min(skip, body_rest));
+  }
   stage_begin_ += skip;
   skip_rest_ -= skip;
   if (skip_rest_ > 0) return false;
-  if (record_kind_ == FrameKind::kError) Fail(absl::UnavailableError(absl::StrCat("the peer failed: ", record_body_)));
+  if (record_kind_ == FrameKind::kError) {
+    Fail(absl::UnavailableError(absl::StrCat("the peer failed: ", CauseText(record_body_))));
+  }
   record_kind_ = FrameKind::kChunk;
   return true;
 }
@@ -97,10 +102,19 @@ bool ReceiveLane::DigestHeader() {
   return !parked_;
 }
 
+// A lane brings the chunks of a message in ascending order, so an overlap on one lane shows here. One between lanes
+// shows only in the sum: such a message may end with a hole, but never outside its buffer.
+ClaimResult ReceiveLane::Claim() {
+  if (header_.sequence == last_sequence_ && header_.offset < last_end_) return ClaimResult::kBroken;
+  return table_->Claim(header_, &landing_);
+}
+
 void ReceiveLane::StartChunk() {
-  switch (table_->Claim(header_, &landing_)) {
+  switch (Claim()) {
     case ClaimResult::kClaimed:
       if (landing_->events != nullptr) landing_->events->Count(lane_, header_.length, header_.message_bytes);
+      last_sequence_ = header_.sequence;
+      last_end_ = header_.offset + header_.length;
       stage_begin_ += kHeaderBytes;
       payload_at_ = landing_->data + header_.offset;
       payload_rest_ = header_.length;

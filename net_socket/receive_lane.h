@@ -75,6 +75,7 @@ class ReceiveLane {
   bool DigestPayload();
   bool DigestSkipped();
   bool DigestHeader();
+  ClaimResult Claim();
   void StartChunk();
   void StartRecord();
   void ChunkLanded();
@@ -91,6 +92,8 @@ class ReceiveLane {
   size_t skip_rest_ = 0;  // padding, or the body of a record
   Landing* landing_ = nullptr;
   FrameHeader header_;
+  uint64_t last_sequence_ = 0;  // of the last chunk that was claimed
+  uint64_t last_end_ = 0;       // where it ends in its message
 
   char* stage_ = carry_;  // carry_, or the borrowed buffer
   size_t stage_capacity_ = kCarryBytes;

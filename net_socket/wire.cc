@@ -59,6 +59,14 @@ const char* DecodeHeader(const char* in, FrameHeader* header) {
   return nullptr;
 }
 
+std::string CauseText(absl::string_view body) {
+  std::string text(body.substr(0, kCauseBytesMax));
+  for (char& c : text) {
+    if (c < ' ' || c > '~') c = '?';
+  }
+  return text;
+}
+
 void EncodeHandle(const Handle& handle, char* out) {
   std::memset(out, 0, kHandleUsedBytes);
   Put<uint32_t>(out, kHandleMagic);

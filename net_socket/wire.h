@@ -22,8 +22,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "common/address.h"
 
 namespace tcpx {
@@ -70,6 +72,8 @@ struct FrameHeader {
 
 void EncodeHeader(const FrameHeader& header, char* out);
 const char* DecodeHeader(const char* in, FrameHeader* header);
+// The body of an error record, fit for one log line: at most kCauseBytesMax bytes, what is not printable ASCII as '?'.
+std::string CauseText(absl::string_view body);
 
 using Ticket = std::array<uint8_t, 16>;
 

@@ -115,6 +115,32 @@ TEST_F(LandingTest, ChunksThatDisagreeOnTheSizeAreBroken) {
   }
 }
 
+// A message that is claimed whole can complete, and its slot be posted again, while another lane's chunk that names
+// another size is still being looked at. That chunk once got the landing and compared sizes with the slot's next
+// message: it could write into a buffer that had been given back. Only the race of three threads showed it.
+TEST_F(LandingTest, AWholeMessageIsGivenToNoOtherChunk) {
+  table_.Post(buffer_, 1000, 0);
+  ASSERT_EQ(ClaimResult::kClaimed, Claim(Chunk(0, 0, 100, 100)));
+  for (const uint64_t other : {uint64_t{300}, kMessageBytesMax}) {
+    EXPECT_EQ(ClaimResult::kBroken, Claim(Chunk(0, 100, 100, other)));
+    EXPECT_EQ(nullptr, landing_) << other;
+  }
+  table_.Post(buffer_, 0, 0);
+  ASSERT_EQ(ClaimResult::kClaimed, Claim(Chunk(1, 0, 0, 0)));
+  EXPECT_EQ(ClaimResult::kBroken, Claim(Chunk(1, 0, 1, 2)));
+  EXPECT_EQ(nullptr, landing_);
+}
+
+TEST_F(LandingTest, TheLargestMessageInTheLargestChunks) {
+  Landing* landing = table_.Post(buffer_, kMessageBytesMax, 0);
+  FrameHeader most = Chunk(0, 0, kChunkBytesMax, kMessageBytesMax);
+  for (; most.offset < kMessageBytesMax; most.offset += most.length) {
+    EXPECT_EQ(most.offset + most.length == kMessageBytesMax, ClaimAndLand(most));
+  }
+  EXPECT_TRUE(landing->done.load());
+  EXPECT_EQ(ClaimResult::kBroken, Claim(Chunk(0, 0, 1, kMessageBytesMax)));
+}
+
 TEST_F(LandingTest, AStaleSequenceNeverTouchesItsSlotsNextMessage) {
   for (int i = 0; i < 4; ++i) {
     table_.Post(buffer_, 100, 0);

@@ -347,6 +347,16 @@ const std::vector<BrokenCase>& BrokenCases() {
          s->Chunk(0, std::string(60, 'x'), 0, 100, 0);
          s->Chunk(0, std::string(60, 'x'), 40, 100, 0);
        }},
+      {"overlap that adds up to the message", absl::StatusCode::kUnavailable, "broke the protocol",
+       [](Stream* s) {
+         s->Chunk(0, std::string(60, 'x'), 0, 100, 0);
+         s->Chunk(0, std::string(40, 'x'), 59, 100, 0);
+       }},
+      {"repeat that adds up to the message", absl::StatusCode::kUnavailable, "broke the protocol",
+       [](Stream* s) {
+         s->Chunk(1, std::string(50, 'x'), 50, 100, 0);
+         s->Chunk(1, std::string(50, 'x'), 50, 100, 0);
+       }},
       {"two sizes", absl::StatusCode::kUnavailable, "broke the protocol",
        [](Stream* s) {
          s->Chunk(1, std::string(60, 'x'), 0, 100, 0);
@@ -354,6 +364,8 @@ const std::vector<BrokenCase>& BrokenCases() {
        }},
       {"error record", absl::StatusCode::kUnavailable, "the peer failed: out of luck",
        [](Stream* s) { s->Record(FrameKind::kError, "out of luck"); }},
+      {"error record that forges a line", absl::StatusCode::kUnavailable, "the peer failed: out of?luck?",
+       [](Stream* s) { s->Record(FrameKind::kError, "out of\nluck\x1b"); }},
       {"error record without a text", absl::StatusCode::kUnavailable, "the peer failed",
        [](Stream* s) { s->Record(FrameKind::kError, ""); }},
       {"record too long", absl::StatusCode::kUnavailable, "record longer than 64 KiB",
@@ -394,6 +406,21 @@ TEST_P(ReceiveLaneTest, WhatAPeerGetsWrongIsAnErrorAtEverySplit) {
       EXPECT_EQ("", first.Check(100, 100));
       EXPECT_EQ("", second.Check(100, 100));
     }
+  }
+}
+
+// Padding once became part of the text.
+TEST_P(ReceiveLaneTest, TheTextOfAnErrorEndsBeforeItsPadding) {
+  Stream stream;
+  stream.Message(Text(5, 1), 50);
+  stream.Record(FrameKind::kError, "out of luck", 30);
+  stream.Message("");
+  const size_t end = stream.bytes().size() - kHeaderBytes;
+  for (size_t split = 1; split < end && !HasFailure(); ++split) {
+    Receiver receiver(stream, staged());
+    receiver.Post(kSlots);
+    receiver.Deliver(stream.bytes().size(), {split, end});
+    EXPECT_EQ("the peer failed: out of luck", receiver.lane().status().message()) << split;
   }
 }
 

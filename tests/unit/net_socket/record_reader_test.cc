@@ -79,6 +79,21 @@ TEST(RecordReaderTest, AWrongCreditIsGarbage) {
   EXPECT_TRUE(absl::StrContains(status.message(), "a credit of a wrong length")) << status;
 }
 
+TEST(RecordReaderTest, AnErrorStays) {
+  const std::string bytes = Record(FrameKind::kError, "first") + Record(FrameKind::kError, "second");
+  RecordReader reader;
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ("the peer failed: first", reader.Take(bytes.data(), bytes.size()).message()) << i;
+  }
+}
+
+TEST(RecordReaderTest, NoLongAndNoForgedLines) {
+  const std::string bytes = Record(FrameKind::kError, "a\nWARN b\x1b" + std::string(60000, 'e'), 9);
+  const absl::Status status = TakeInTwo(bytes, 7000);
+  EXPECT_TRUE(absl::StartsWith(status.message(), "the peer failed: a?WARN b?eee")) << status;
+  EXPECT_GE(kCauseBytesMax + 20, status.message().size());
+}
+
 TEST(RecordReaderTest, GarbageIsAnError) {
   for (const std::string& bytes :
        {std::string(kHeaderBytes, '\x01'), std::string(kHeaderBytes, '\x20'), Record(FrameKind::kChunk, "")}) {

@@ -107,6 +107,14 @@ TEST(WireHeaderTest, EveryWayToBeWrong) {
   }
 }
 
+// A peer's text goes into a log line that may be parsed, or shown on a terminal.
+TEST(WireCauseTest, NoLongAndNoForgedLines) {
+  EXPECT_EQ("", CauseText(""));
+  EXPECT_EQ("lane 3: reset ~", CauseText("lane 3: reset ~"));
+  EXPECT_EQ("a?NCCL WARN forged?[2J???", CauseText(absl::string_view("a\nNCCL WARN forged\x1b[2J\x7f\xff\0", 25)));
+  EXPECT_EQ(std::string(kCauseBytesMax, 'e'), CauseText(std::string(kCauseBytesMax + 1, 'e')));
+}
+
 Hello SomeHello() {
   Hello hello;
   for (size_t i = 0; i < 16; ++i) hello.ticket[i] = static_cast<uint8_t>(i);
