@@ -312,7 +312,7 @@ void Acceptor::GreetedInLoop(Greeting* greeting) {
     answer.status = hello.kind == HelloKind::kHealth ? AdmitHealthInLoop(hello) : HelloStatus::kUnknownKind;
   }
   // Before the answer, which bears the traffic class.
-  if (pending != nullptr) ConfigureInLoop(greeting->fd.get(), hello);
+  if (answer.status == HelloStatus::kAccepted) ConfigureInLoop(greeting->fd.get(), hello);
   if (pending != nullptr && hello.lane == 0) answer.nics = pending->listening->nics;
   if (pending != nullptr) answer.max_receives = static_cast<uint32_t>(pending->listening->max_receives);
   char bytes[kAnswerBytesMax];

@@ -19,8 +19,9 @@ int Option(int fd, int level, int option) {
   return getsockopt(fd, level, option, &value, &length) == 0 ? value : -1;
 }
 
-bool IsConnectedTcp(int fd) {
-  if (Option(fd, SOL_SOCKET, SO_TYPE) != SOCK_STREAM) return false;
+// Not a health socket, which several communicators share: it alone is kept alive.
+bool IsLane(int fd) {
+  if (Option(fd, SOL_SOCKET, SO_TYPE) != SOCK_STREAM || Option(fd, SOL_SOCKET, SO_KEEPALIVE) != 0) return false;
   return Option(fd, SOL_SOCKET, SO_PROTOCOL) == IPPROTO_TCP && PeerAddress(fd).ok();
 }
 
@@ -41,7 +42,7 @@ std::vector<LaneEnd> ConnectedSockets() {
   std::vector<LaneEnd> ends;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
     const int fd = std::atoi(entry.path().filename().c_str());
-    if (IsConnectedTcp(fd)) ends.push_back(Look(fd));
+    if (IsLane(fd)) ends.push_back(Look(fd));
   }
   std::sort(ends.begin(), ends.end(), [](const LaneEnd& a, const LaneEnd& b) { return a.fd < b.fd; });
   return ends;

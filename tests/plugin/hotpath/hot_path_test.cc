@@ -153,7 +153,6 @@ TEST_F(HotPathTest, CreditsAllocateNothingAndCostOneCallEach) {
 }
 
 TEST_F(HotPathTest, ALoneMessageIsOneCallAtEachEnd) {
-  if (Grouped()) GTEST_SKIP() << "counts for single receives";
   for (size_t bytes : {0, 8, 1024, 4096, 65536}) {
     SCOPED_TRACE(bytes);
     Burst(1, bytes);
@@ -164,7 +163,6 @@ TEST_F(HotPathTest, ALoneMessageIsOneCallAtEachEnd) {
 }
 
 TEST_F(HotPathTest, ABurstLeavesWithTwoCallsAndArrivesWithOne) {
-  if (Grouped()) GTEST_SKIP() << "counts for single receives";
   Burst(8, 1024);
   EXPECT_EQ(0, allocations);
   EXPECT_EQ(2, send_calls);  // the first at once, the others together
@@ -172,7 +170,6 @@ TEST_F(HotPathTest, ABurstLeavesWithTwoCallsAndArrivesWithOne) {
 }
 
 TEST_F(HotPathTest, AFullWindowIsGatheredToo) {
-  if (Grouped()) GTEST_SKIP() << "counts for single receives";
   Burst(32, 512);
   EXPECT_EQ(0, allocations);
   EXPECT_EQ(2, send_calls);
