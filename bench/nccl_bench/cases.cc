@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include <algorithm>
 #include <fstream>
 #include <memory>
 
@@ -20,8 +21,7 @@ using CommunicatorPtr = std::unique_ptr<Communicator>;
 
 // One that takes NCCL's small protocols, one that takes several chunks.
 constexpr uint64_t kCheckedSizes[] = {1 << 10, 1 << 20};
-// Enough that a flood of them is never over before it is disturbed.
-constexpr uint64_t kFloodBytes = kCaseBytes;
+// Enough that a flood of them is not over before it is disturbed.
 constexpr int kFloodTimes = 16;
 // What a collective that can't end is left alone for.
 constexpr int64_t kStuckNs = 500 * kMillisecond;
@@ -87,9 +87,9 @@ absl::Status RunClasses(const CaseContext& context) {
 // Returns with the first of a flood over and the others under way.
 absl::Status FloodAndWaitForFirst(const CaseContext& context, Communicator* comm) {
   context.watchdog->Enter(absl::StrCat(ModeName(context.options.mode), ": a flood of all-reduces"));
-  absl::Status status = context.measure->Flood(comm, kFloodBytes, 1);
+  absl::Status status = context.measure->Flood(comm, CaseBytes(context.options), 1);
   if (status.ok()) status = comm->Wait(context.measure->stream());
-  return status.ok() ? context.measure->Flood(comm, kFloodBytes, kFloodTimes) : status;
+  return status.ok() ? context.measure->Flood(comm, CaseBytes(context.options), kFloodTimes) : status;
 }
 
 // A rank whose peer has aborted already gets an error on the way; that is right, and so is none.
@@ -113,7 +113,7 @@ absl::Status AbortAlone(const CaseContext& context) {
   if (!comm.ok()) return comm.status();
   absl::Status status = CheckAll(context, comm->get());
   const bool stays_away = context.job.rank == context.job.size - 1;
-  if (status.ok() && !stays_away) status = context.measure->Flood(comm->get(), kFloodBytes, 1);
+  if (status.ok() && !stays_away) status = context.measure->Flood(comm->get(), CaseBytes(context.options), 1);
   if (!status.ok()) return status;
   const timespec pause = {0, kStuckNs};
   nanosleep(&pause, nullptr);
@@ -144,7 +144,7 @@ absl::Status RunKilled(const CaseContext& context) {
   context.watchdog->Enter("killed: waiting for the error that a dead rank must cause");
   if (status.ok()) status = (*comm)->Wait(context.measure->stream());
   while (status.ok()) {
-    status = context.measure->Flood(comm->get(), kFloodBytes, 1);
+    status = context.measure->Flood(comm->get(), CaseBytes(context.options), 1);
     if (status.ok()) status = (*comm)->Wait(context.measure->stream());
   }
   printf("# killed: rank %d has its error after %.1f s: %s\n", context.job.rank,
@@ -197,6 +197,8 @@ absl::Status RunReload(const CaseContext& context) {
 }
 
 }  // namespace
+
+uint64_t CaseBytes(const Options& options) { return std::max(options.sizes.back(), kCheckedSizes[1]); }
 
 absl::Status RunCase(const CaseContext& context) {
   switch (context.options.mode) {

@@ -19,8 +19,9 @@
 namespace tcpx {
 namespace nccl_bench {
 
-// What Measure is to be prepared for.
-inline constexpr uint64_t kCaseBytes = 64 << 20;
+// The largest message of a case, which Measure is to be prepared for: what is disturbed is as large as the largest size
+// asked for.
+uint64_t CaseBytes(const Options& options);
 
 struct CaseContext {
   const Options& options;

@@ -78,7 +78,8 @@ class Rank {
     watchdog_.Enter("choosing the GPU");
     absl::Status status = CudaStatus(cudaSetDevice(device_), "cudaSetDevice");
     measure_ = std::make_unique<Measure>(options_, rendezvous_.get(), &watchdog_);
-    if (status.ok()) status = measure_->Prepare(options_.mode == Mode::kBench ? options_.sizes.back() : kCaseBytes);
+    if (status.ok())
+      status = measure_->Prepare(options_.mode == Mode::kBench ? options_.sizes.back() : CaseBytes(options_));
     if (status.ok() && job_.rank == 0) {
       printf("# nccl_bench: %s, %d ranks%s\n", DescribeDevice(device_).c_str(), job_.size,
              options_.graph ? ", CUDA graphs" : "");
