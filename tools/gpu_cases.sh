@@ -6,6 +6,7 @@ passed=0
 failed=0
 skipped=0
 table=""
+users_path=""
 
 # Looks where NCCL may lie; nccl_bench itself knows only the place where it was linked.
 find_nccl() {
@@ -118,7 +119,9 @@ run_torch() {
     elif ! python3 -c 'import torch.distributed' 2>/dev/null; then
       skip "torch-$mode" "python3 can't import torch"
     else
-      run_case "torch-$mode" -- python3 "$here/gpu_torch.py" --ranks "$ranks" --timeout "$timeout_s" "$mode"
+      # torch brings an NCCL of its own.
+      run_case "torch-$mode" LD_LIBRARY_PATH="$dir${users_path:+:$users_path}" -- python3 "$here/gpu_torch.py" \
+        --ranks "$ranks" --timeout "$timeout_s" "$mode"
     fi
   done
 }
@@ -147,6 +150,7 @@ describe_machine() {
 run_all_cases() {
   local nccl
   nccl=$(find_nccl)
+  users_path=${LD_LIBRARY_PATH:-}
   export LD_LIBRARY_PATH=$dir${nccl:+:$nccl}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
   export NCCL_NET_PLUGIN=tcpx
   if ! "$dir/nccl_bench" --local 1 -b 4 -n 1 -w 0 >"$logs/first.log" 2>&1; then
