@@ -4,7 +4,8 @@
 // so, waits for those of all, and computes its result. As with NCCL, an operation whose peer died or aborted never ends
 // by itself: the communicator has an error, and ncclCommAbort ends it.
 //
-// FAKE_FAULT: flip (one result is wrong), hang (the third operation never ends), socket and memory (the log says so).
+// FAKE_FAULT: flip (one result is wrong), late (results only at first), hang (the third operation never ends), socket
+// and memory (the log says so).
 #include <nccl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -125,7 +126,11 @@ void Combine(DataType type, ncclRedOp_t op, const std::string& other, std::strin
 
 std::string Text(const void* data, size_t bytes) { return std::string(static_cast<const char*>(data), bytes); }
 
-void Deliver(std::string result, void* to) {
+// Of the fault "late": no later operation has a result.
+constexpr int kLastDelivered = 5;
+
+void Deliver(int operation, std::string result, void* to) {
+  if (Fault("late") && operation > kLastDelivered) return;
   if (Fault("flip") && !result.empty()) result[result.size() / 2 | (result.size() > 1 ? 1 : 0)] ^= 0x40;
   memcpy(to, result.data(), result.size());
 }
@@ -152,7 +157,7 @@ ncclResult_t Collect(const void* send, size_t bytes, void* receive, ncclComm_t c
     std::vector<std::string> all;
     for (int peer = 0; peer < comm->ranks; ++peer) all.push_back(PartFrom(*comm, operation, peer));
     const std::string result = use(all);
-    if (!result.empty()) Deliver(result, receive);
+    if (!result.empty()) Deliver(operation, result, receive);
   });
 }
 
@@ -208,7 +213,7 @@ void RunGroup(ncclComm_t comm, const std::vector<PointToPoint>& parts) {
   }
   const int operation = Exchange(comm, sent);
   for (const PointToPoint& part : parts) {
-    if (operation >= 0 && !part.sends) Deliver(PartFrom(*comm, operation, part.peer, comm->rank), part.data);
+    if (operation >= 0 && !part.sends) Deliver(operation, PartFrom(*comm, operation, part.peer, comm->rank), part.data);
   }
 }
 

@@ -17,8 +17,8 @@ namespace tcpx {
 namespace nccl_bench {
 namespace {
 
-// What healthy ranks get: far more than they need, on any machine.
-constexpr int kPatience = 60;
+// What healthy ranks get: far more than they need, on any machine, and less than the test's own limit.
+constexpr int kPatience = 30;
 
 Job JobOf(int rank, int size, int port) {
   Job job;

@@ -51,6 +51,8 @@ constexpr Case kCases[] = {
     {"EveryCollective", "", "--local 3 --collective all -d all -o all -b 4 -e 4K -f 32 -n 2 -w 1", 0, "DISTORTED"},
     {"Graphs", "", "--local 2 --collective all --graph -b 999 -n 3", 0, "CUDA graphs"},
     {"EmptyMessages", "", "--local 2 --collective all -b 0 -n 1 -w 0", 0, "# alltoall"},
+    {"NoInPlaceForm", "", "--local 2 --collective sendrecv,alltoall -b 64 -n 1", 0,
+     "0          -       -       -      -\n# all"},
     {"TwoNets", "", "--local 2 --nets tcpx,Socket -b 64 -e 1K -f 16 -n 2", 0, "# side by side"},
     {"EnoughGpus", "FAKE_GPUS=2", "--local 2 -b 64 -n 1", 0, "# 2 ranks on this machine, 2 GPUs\n"},
     {"OneRankOfAJob", "RANK=0 WORLD_SIZE=1", "-b 64 -n 1", 0, "1 ranks"},
@@ -61,6 +63,8 @@ constexpr Case kCases[] = {
     {"Reload", "", "--local 2 --mode reload --rounds 3", 0, "# reload: 3 communicators"},
     {"ReloadWithoutAPlugin", "", "--local 2 --nets tcpx --mode reload --rounds 3", 1, "no libnccl-net*.so"},
     {"WrongValues", "FAKE_FAULT=flip", "--local 2 -b 1K -n 1", 1, "values are wrong"},
+    // Right results of the timed iterations lie in the buffer when the checked run leaves it alone.
+    {"OldValues", "FAKE_FAULT=late", "--local 2 --collective sendrecv -b 1K -w 2 -n 3", 1, "values are wrong"},
     {"WrongValuesInACase", "FAKE_FAULT=flip", "--local 2 --mode classes", 1, "elements of all_reduce are wrong"},
     {"OtherNetwork", "FAKE_FAULT=socket", "--local 2 --nets tcpx -b 1K -n 1", 1, "names the network Socket, not only"},
     {"NoNetwork", "FAKE_FAULT=memory", "--local 2 --nets tcpx -b 1K -n 1", 1, "no channel ran over tcpx"},
