@@ -36,7 +36,7 @@ skip() {
   record skipped "$1" "$2"
 }
 
-# run_case NAME [VARIABLE=VALUE...] -- COMMAND...: the exit code decides. A command that ignores its own timeout is killed.
+# run_case NAME [VARIABLE=VALUE...] -- COMMAND...: the exit code decides. What ignores its own timeout is killed.
 run_case() {
   local name=$1 variables=() rc=0 start=$SECONDS
   shift
@@ -106,7 +106,7 @@ run_communicators() {
   bench split -- --local 4 --mode split
   bench abort -- --mode abort
   bench killed -- --local 3 --mode killed
-  # Some releases forget the plugin's name when they load it again: once by the name they fall back to, once without unloading.
+  # Some releases forget the plugin's name when they load it again: once by the name they fall back to, once kept.
   bench reload-default-name -- --mode reload --rounds 50 --plugin ""
   bench reload-kept NCCL_NET_PLUGIN_REF_COUNT=1 -- --mode reload --rounds 50 --plugin tcpx
 }

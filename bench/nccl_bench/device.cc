@@ -2,6 +2,8 @@
 
 #include <sched.h>
 
+#include <cstdint>
+
 #include "absl/strings/str_cat.h"
 
 namespace tcpx {
@@ -9,7 +11,7 @@ namespace nccl_bench {
 namespace {
 
 // NCCL's state is read under a lock, so not in every round.
-constexpr int kRoundsPerLook = 256;
+constexpr uint64_t kRoundsPerLook = 256;
 
 std::string CudaVersion(int version) { return absl::StrCat(version / 1000, ".", version % 1000 / 10); }
 
@@ -117,7 +119,7 @@ absl::Status Communicator::AsyncError() {
 }
 
 absl::Status Communicator::Wait(const Stream& stream) {
-  for (int round = 1;; ++round) {
+  for (uint64_t round = 1;; ++round) {
     const cudaError_t state = cudaStreamQuery(stream.get());
     if (state == cudaSuccess) return AsyncError();
     if (state != cudaErrorNotReady) return CudaStatus(state, "on the stream");

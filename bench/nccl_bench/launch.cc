@@ -148,7 +148,7 @@ void SayPlace(const Options& options, int gpus) {
   }
 }
 
-// Rank 0 alone has rows, and so alone has something to compare.
+// Whether this process knows which rank it stands for, before anything is started.
 absl::Status CheckRank(const Options& options) {
   return options.local > 0 ? absl::OkStatus() : JobFromEnvironment(ProcessEnvironment).status();
 }

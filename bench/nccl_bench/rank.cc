@@ -61,7 +61,6 @@ class Rank {
   absl::Status Run() {
     absl::Status status = Start();
     if (status.ok()) status = options_.mode == Mode::kBench ? RunBench() : RunOther();
-    // Without this the failure of one rank would be a hang of the next.
     if (status.ok() && !net_.empty()) status = JudgeNetwork();
     return status;
   }

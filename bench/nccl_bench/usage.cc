@@ -22,11 +22,11 @@ what to run
   --seed N               contents of the buffers
 
 where
-  --local N              start N ranks here. Fewer GPUs than ranks: each rank says it is a host of its own (NCCL_HOSTID),
-                         so that they may share a GPU; times are then distorted
-  --nets NET[,NET...]    run all of it over each of these in turn (NCCL_NET), for example tcpx,Socket: every rank asserts
-                         that NCCL uses that one, and a last table sets each beside the last named. With --local each rank is a host
-                         of its own, or NCCL would not use the network
+  --local N              start N ranks here. Fewer GPUs than ranks: each rank says that it is a host of its own
+                         (NCCL_HOSTID), so that they may share a GPU; times are then distorted
+  --nets NET[,NET...]    run all of it over each of these in turn (NCCL_NET), for example tcpx,Socket: every rank
+                         asserts that NCCL uses that one, and a last table sets each beside the last named. With
+                         --local each rank is a host of its own, or NCCL would not use the network
   --plugin P             NCCL_NET_PLUGIN of nets that are not NCCL's own: a path or a name; '' leaves it unset
                          (default: as the environment has it, else tcpx)
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# gpu_test: tools/gpu counts, skips and fails as it says, and says what it lacks. NCCL and the GPU are played by a script.
+# gpu_test: tools/gpu counts, skips and fails as it says, and says what it lacks. A script plays NCCL and the GPU.
 set -euo pipefail
 
 scratch=$(mktemp -d)
