@@ -11,7 +11,7 @@ package(default_visibility = ["//visibility:public"])
 cc_library(
     name = "cuda_headers",
     hdrs = glob(
-        ["include/*.h", "include/*.hpp", "include/crt/**"],
+        ["include/*.h", "include/*.hpp", "include/crt/**", "include/nv/**"],
         allow_empty = True,
     ),
     defines = ["TCPX_HAVE_CUDA={have}"],

@@ -6,6 +6,7 @@ URL named here. Bazel takes them from there by their sha256 (--distdir in .bazel
 
 load("@bazel_tools//tools/build_defs/repo:http.bzl", "http_archive")
 load("//third_party:cuda.bzl", "cuda_repository")
+load("//third_party:nccl.bzl", "nccl_repository")
 
 # buildifier: disable=unnamed-macro
 def tcpx_deps():
@@ -48,3 +49,4 @@ def tcpx_deps():
     )
 
     cuda_repository(name = "local_cuda")
+    nccl_repository(name = "local_nccl")

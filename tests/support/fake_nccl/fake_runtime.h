@@ -1,0 +1,25 @@
+// fake_runtime.h: streams of the stand-in for the CUDA runtime, for the stand-in for NCCL.
+//
+// Purpose: nccl_bench, linked with both, runs every line of its own without a GPU: device memory is host memory, a
+// stream is a
+//          thread with a queue, and ranks exchange files. What it can't show is whether NCCL and CUDA behave as it
+//          expects.
+//
+// Threads: a stream's jobs run on its thread, in order; everything else on the caller's.
+#ifndef TCPX_TESTS_SUPPORT_FAKE_NCCL_FAKE_RUNTIME_H_
+#define TCPX_TESTS_SUPPORT_FAKE_NCCL_FAKE_RUNTIME_H_
+
+#include <cuda_runtime_api.h>
+
+#include <functional>
+
+namespace tcpx {
+namespace fake_nccl {
+
+// Behind what the stream has already; while it captures, into the graph instead.
+void Enqueue(cudaStream_t stream, std::function<void()> job);
+
+}  // namespace fake_nccl
+}  // namespace tcpx
+
+#endif  // TCPX_TESTS_SUPPORT_FAKE_NCCL_FAKE_RUNTIME_H_
