@@ -1,7 +1,7 @@
 // command.h: what rank 0 tells rank 1 to do; both then do it at the same time.
 //
 // Purpose: only rank 0 knows the plan. Rank 1 obeys, so that with two machines one side needs no options but its
-// plugin.
+//          plugin.
 //
 // Threads: plain values.
 // Units:   bytes, seconds.

@@ -1,9 +1,8 @@
 // flag_run.h: messages whose arrival a second thread sees in their data, as a GPU sees NCCL's LL and LL128.
 //
 // Purpose: the driver does what NCCL's proxy does: it posts what the "GPU" has made ready, posts receives into slots
-// that
-//          the "GPU" has emptied, and tests the oldest request of each direction. The second thread stands for the GPU:
-//          it fills send slots, polls the flags in receive slots, checks each line, and never looks at a request.
+//          that the "GPU" has emptied, and tests the oldest request of each direction. The second thread stands for the
+//          GPU: it fills send slots, polls the flags in receive slots, checks each line, and never looks at a request.
 //
 // Threads: the calling thread and one of its own, for the time of Run. Lifetime: borrows everything for that time.
 // Units:   bytes, nanoseconds.

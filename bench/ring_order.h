@@ -1,10 +1,9 @@
 // ring_order.h: who sends which part when, in a ring all-reduce.
 //
 // Purpose: each rank sends to the next and receives from the one before. The data is cut into one chunk per rank and
-// each
-//          chunk into slices, a message each. R - 1 steps reduce and scatter, R - 1 more gather. Message m of a rank is
-//          slice m % slices() of the chunk of step m / slices(). It may be sent once message m - slices() has been
-//          received, which is what makes a pipeline of the slices.
+//          each chunk into slices, a message each. R - 1 steps reduce and scatter, R - 1 more gather. Message m of a
+//          rank is slice m % slices() of the chunk of step m / slices(). It may be sent once message m - slices() has
+//          been received, which is what makes a pipeline of the slices.
 //
 // Threads: any; pure.
 // Units:   elements.

@@ -6,8 +6,7 @@
 // Threads: an OwnedFd belongs to one thread at a time, as an int does. The table is lock-free.
 // Units:   descriptor numbers.
 // Errors:  closing never fails for the caller: Linux frees the number whatever close(2) returns (close(2), "Dealing
-// with
-//          error returns from close()").
+//          with error returns from close()").
 #ifndef TCPX_COMMON_FD_H_
 #define TCPX_COMMON_FD_H_
 

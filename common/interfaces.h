@@ -1,8 +1,7 @@
 // interfaces.h: which network interfaces become devices, by NCCL's rules, and what the kernel says about each.
 //
 // Purpose: the same NCCL_SOCKET_IFNAME, NCCL_SOCKET_FAMILY and NCCL_COMM_ID choose the same interfaces here as in
-// NCCL's
-//          own socket transport.
+//          NCCL's own socket transport.
 //
 // Threads: any; no state.
 // Units:   speed in Mbit/s.

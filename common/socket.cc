@@ -132,6 +132,14 @@ absl::Status TakeSocketError(int fd, absl::string_view what) {
   return err == 0 ? absl::OkStatus() : ErrnoStatus(err, what);
 }
 
+ssize_t ReceiveNow(int fd, iovec* iov, int count) {
+  if (count == 1) return recv(fd, iov->iov_base, iov->iov_len, MSG_DONTWAIT);
+  msghdr message{};
+  message.msg_iov = iov;
+  message.msg_iovlen = static_cast<size_t>(count);
+  return recvmsg(fd, &message, MSG_DONTWAIT);
+}
+
 int UnsentBytes(int fd) { return QueueLength(fd, SIOCOUTQNSD); }
 
 int QueuedBytes(int fd) { return QueueLength(fd, SIOCOUTQ); }

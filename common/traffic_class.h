@@ -1,8 +1,7 @@
 // traffic_class.h: traffic classes: an octet as in IPv4 TOS and IPv6 Traffic Class, whose upper six bits are the DSCP.
 //
 // Purpose: from what an application asks for (the octet itself, as NCCL_IB_TC is, or an id that the operator has given
-// a
-//          meaning) to the octet that packets bear. Pure.
+//          a meaning) to the octet that packets bear. Pure.
 //
 //   auto map = ParseTrafficClassMap("0:cs1,1:af21,2:46");
 //   ResolveTrafficClass(2, *map)    // 184: DSCP 46
@@ -12,8 +11,7 @@
 // Units:   an octet is 0 to 252 with the two ECN bits clear, or kNoTrafficClass; a DSCP is 0 to 63; a priority 0 to 7.
 // Errors:  kInvalidArgument with one sentence that says what is allowed.
 // Source:  the octet: RFC 2474 (DSCP), RFC 3168 (ECN). Names: RFC 2474 (cs0 to cs7, df), 2597 (af), 3246 (ef), 5865
-// (va),
-//          8622 (le); be is tc's and nft's word for df.
+//          (va), 8622 (le); be is tc's and nft's word for df.
 #ifndef TCPX_COMMON_TRAFFIC_CLASS_H_
 #define TCPX_COMMON_TRAFFIC_CLASS_H_
 

@@ -1,13 +1,12 @@
 // acceptor.h: the listening sockets, one per interface of a device and process, and the hellos of those who dial them.
 //
 // Purpose: every listen of a device shares its socket (a fused device has one on each interface); its ticket, carried
-// in the handle, tells whose peer a dialler is. All
-//          waiting for peers happens in the reactor; accept only looks whether a connection is complete.
+//          in the handle, tells whose peer a dialler is. All waiting for peers happens in the reactor; accept only
+//          looks whether a connection is complete.
 //
 // Threads: Listen, Accept and CloseListen from any; Close before the reactor stops; the rest in the reactor.
 // States:  a lane: greeting (hello incomplete) -> waiting for its connection's other lanes, and for the health socket
-// of
-//          its pair -> part of a ReceiveComm. A waiting lane that ends takes its connection with it.
+//          of its pair -> part of a ReceiveComm. A waiting lane that ends takes its connection with it.
 // Errors:  Listen: the local kernel's. A stranger (wrong magic, ticket, lane, silence) costs one socket until
 //          TCPX_HELLO_TIMEOUT, and no log line per socket.
 #ifndef TCPX_NET_SOCKET_ACCEPTOR_H_

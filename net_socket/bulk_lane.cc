@@ -293,12 +293,10 @@ void BulkReceiveLane::Received(int result) {
 
 void BulkReceiveLane::Pump() {
   if (comm_->failed()) return;
-  msghdr message{};
   iovec iov[ReceiveLane::kIovMax];
-  message.msg_iov = iov;
-  message.msg_iovlen = static_cast<size_t>(receive_.Prepare(iov));
-  if (message.msg_iovlen > 0) {
-    const ssize_t got = recvmsg(op_.fd, &message, MSG_DONTWAIT);
+  const int places = receive_.Prepare(iov);
+  if (places > 0) {
+    const ssize_t got = ReceiveNow(op_.fd, iov, places);
     if (got < 0 && Transient(errno)) return;
     Received(got < 0 ? -errno : static_cast<int>(got));
   } else {

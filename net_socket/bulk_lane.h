@@ -1,8 +1,7 @@
 // bulk_lane.h: the lanes that carry chunks of bulk messages, for both ways of driving them.
 //
 // Purpose: glue between the pure state machines (Striper, ReceiveLane) and whoever moves bytes: a progress thread
-// through its
-//          engine (the *InLoop functions), or the calling thread with plain calls (Pump).
+//          through its engine (the *InLoop functions), or the calling thread with plain calls (Pump).
 //
 // Threads: a lane attached to the pool is its thread's; else the calling thread's, under the comm's mutex. Kick is the
 //          calling thread's side: two atomics and, where the lane was waiting, a push.

@@ -3,16 +3,14 @@
 // Purpose: a connection's two ends are a SendComm and a ReceiveComm. Here is all that does not depend on the direction.
 //
 // Threads: NCCL's calls take mutex_: isend, irecv and test only try it (a comm being closed or deregistered answers
-// "not
-//          yet"), deregMr and close wait for it. Lanes of the progress pool and the reactor never take it; they touch
-//          the striper, the landings and Fail. Housekeeping and other connections reach a comm through its CommLink.
+//          "not yet"), deregMr and close wait for it. Lanes of the progress pool and the reactor never take it; they
+//          touch the striper, the landings and Fail. Housekeeping and other connections reach a comm through its
+//          CommLink.
 // States:  open -> failed (first error sticks) -> closed. Close takes the orderly road exactly when nothing failed and
-// no
-//          request is unfinished; else lanes are reset.
+//          no request is unfinished; else lanes are reset.
 // Lifetime: a request, a region and a lane die with their comm. Close, then delete.
 // Errors:  Fail's first status is what every later call returns. The peer hears of it through the health socket, and so
-// do
-//          the other connections of the communicator (FailureGroup).
+//          do the other connections of the communicator (FailureGroup).
 #ifndef TCPX_NET_SOCKET_COMM_H_
 #define TCPX_NET_SOCKET_COMM_H_
 

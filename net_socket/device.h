@@ -1,13 +1,11 @@
 // device.h: the network interfaces that NCCL sees as devices.
 //
 // Purpose: found once, by NCCL's rules (common/interfaces.h), and described for getProperties. A fused device has
-// several
-//          interfaces and spreads the lanes of each connection over them: TCPX_FUSE makes such devices at the start, in
-//          the place of their members (fuse.h); makeVDevice later, beside them, as NCCL wants it.
+//          several interfaces and spreads the lanes of each connection over them: TCPX_FUSE makes such devices at the
+//          start, in the place of their members (fuse.h); makeVDevice later, beside them, as NCCL wants it.
 //
 // Threads: as the plugin's control calls, one at a time; a Device never changes. Lifetime: devices, names and paths
-// stay
-//          where they are as long as the table, which lives until unload.
+//          stay where they are as long as the table, which lives until unload.
 // Units:   Mbit/s, microseconds, bytes.
 // Errors:  Find gives an empty table and one WARN where no interface fits. Fuse: kInvalidArgument, with the reason.
 // Source:  pciPath, names and children as NCCL 2.28 to 2.30 merges NICs.

@@ -6,8 +6,7 @@
 //          a connection has failed, and why; and the bye of a process that leaves in order.
 //
 // States:  down -> up (dialled with the first connection to a listening socket, or accepted) -> down. Closed, with a
-// bye,
-//          when the last connection has left the dialling side.
+//          bye, when the last connection has left the dialling side.
 // Threads: InLoop: in the reactor; Notify, Poll and the identity from any.
 // Lifetime: shared by its connections. Borrows reactor and hub, which outlive them.
 // Units:   nanoseconds.

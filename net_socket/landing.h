@@ -6,8 +6,7 @@
 //          completion.
 //
 // Threads: Post and Take by the calling thread only; Claim and Landed by whichever thread moves a lane. No locks:
-// `posted`
-//          publishes a landing, the CAS on `claim` takes a part of it.
+//          `posted` publishes a landing, the CAS on `claim` takes a part of it.
 // Units:   bytes; a zero-byte message counts as one unit so that it is claimed and lands exactly once.
 // Errors:  Claim tells what is wrong as a ClaimResult.
 #ifndef TCPX_NET_SOCKET_LANDING_H_

@@ -2,8 +2,7 @@
 //
 // Threads: any. Units: bytes.
 // Errors:  options that only cost speed (buffers, congestion control, pacing, marking) never fail a lane: one log line
-// each
-//          says what the kernel refused.
+//          each says what the kernel refused.
 #ifndef TCPX_NET_SOCKET_LANE_SOCKET_H_
 #define TCPX_NET_SOCKET_LANE_SOCKET_H_
 

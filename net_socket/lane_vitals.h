@@ -1,8 +1,7 @@
 // lane_vitals.h: what the kernel knows about a lane, and when that means that nobody answers any more.
 //
 // Purpose: a peer that is alive and does not read for minutes is healthy; a flow that the network swallows is dead.
-// What
-//          tells them apart is not progress but whether the peer's kernel answers. Pure, but for ReadLaneVitals.
+//          What tells them apart is not progress but whether the peer's kernel answers. Pure, but for ReadLaneVitals.
 //
 // Rule:    A lane is dead when it holds unacknowledged bytes, nothing was acknowledged between any two samples of the
 //          timeout, no segment of the peer's arrived for as long, and

@@ -1,9 +1,8 @@
 // linger.h: the last road of a socket.
 //
-// Purpose: closing a socket with unread data resets it and destroys what the peer had not read yet (RFC
-// 1122, 4.2.2.13). So
-//          a socket whose sending side was shut down is read to its end, and what comes is thrown away, before it is
-//          closed.
+// Purpose: closing a socket with unread data resets it and destroys what the peer had not read yet (RFC 1122,
+//          4.2.2.13). So a socket whose sending side was shut down is read to its end, and what comes is thrown away,
+//          before it is closed.
 //
 // Threads: ReleaseSocket from any; the rest in the reactor.
 // Units:   nanoseconds.

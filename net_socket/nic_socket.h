@@ -1,9 +1,8 @@
 // nic_socket.h: sockets that belong to one network interface, on both ends of a lane.
 //
 // Purpose: where several interfaces lie in one subnet the kernel routes by destination, so that everything would leave
-// by
-//          the first of them. An address alone does not change that; SO_BINDTODEVICE does, and on a listening socket it
-//          also takes the answer to a SYN along. (The rest is the operator's: see TCPX_FUSE in docs/parameters.md.)
+//          by the first of them. An address alone does not change that; SO_BINDTODEVICE does, and on a listening socket
+//          it also takes the answer to a SYN along. (The rest is the operator's: see TCPX_FUSE in docs/parameters.md.)
 //
 // Threads: any.
 // Errors:  the local kernel's; kInvalidArgument for a peer of another address family. A kernel that forbids

@@ -6,8 +6,8 @@
 //          only once the peer has ended it.
 //
 // Threads: Start and the handlers in the reactor; TakeCredit by the calling thread; Stop by the comm's closing thread,
-// after which the comm is never touched. Lifetime: destroyed in the reactor, after the descriptors were unwatched (by
-// ReleaseSocket). Errors:  to SendComm::PeerGone.
+//          after which the comm is never touched. Lifetime: destroyed in the reactor, after the descriptors were
+//          unwatched (by ReleaseSocket). Errors:  to SendComm::PeerGone.
 #ifndef TCPX_NET_SOCKET_PEER_WATCH_H_
 #define TCPX_NET_SOCKET_PEER_WATCH_H_
 

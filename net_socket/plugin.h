@@ -1,13 +1,12 @@
 // plugin.h: the transport behind NCCL's tables: contexts, devices, and who uses the threads.
 //
 // Purpose: the one implementation of PluginApi. Control calls (contexts, listen, connect, close) are serialized here
-// and keep
-//          count of users; calls that move messages go straight to their comm.
+//          and keep count of users; calls that move messages go straight to their comm.
 //
 // Threads: as PluginApi.
 // States:  no transport until the first listen or connect; retired when the last user has gone. Users are: a v11+
-// context
-//          that has listened or connected, and, of older versions, each listen comm, unfinished connect and comm.
+//          context that has listened or connected, and, of older versions, each listen comm, unfinished connect and
+//          comm.
 // Errors:  as PluginApi.
 #ifndef TCPX_NET_SOCKET_PLUGIN_H_
 #define TCPX_NET_SOCKET_PLUGIN_H_

@@ -2,7 +2,6 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <utility>
@@ -10,19 +9,12 @@
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/signal_mask.h"
 
 namespace tcpx {
 namespace {
 
 constexpr int kBatch = 64;
-
-// The application's signal handlers run in its own threads, but for those that tell of a fault of the thread itself.
-void BlockSignals(sigset_t* before) {
-  sigset_t all;
-  sigfillset(&all);
-  for (int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP}) sigdelset(&all, fault);
-  pthread_sigmask(SIG_SETMASK, &all, before);
-}
 
 void PinTo(const std::vector<int>& cpus) {
   if (cpus.empty()) return;
@@ -37,10 +29,10 @@ void PinTo(const std::vector<int>& cpus) {
 ProgressThread::~ProgressThread() { Stop(); }
 
 absl::Status ProgressThread::Start(EngineChoice choice, const std::vector<int>& cpus, int index) {
-  sigset_t before;
-  BlockSignals(&before);
-  thread_ = std::thread(&ProgressThread::Run, this, choice, cpus, index);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  {
+    const SignalsBlocked blocked;
+    thread_ = std::thread(&ProgressThread::Run, this, choice, cpus, index);
+  }
   std::unique_lock<std::mutex> lock(mutex_);
   changed_.wait(lock, [this] { return started_; });
   return start_status_;

@@ -1,8 +1,7 @@
 // progress_pool.h: the process's progress threads, and the lanes they own.
 //
 // Purpose: bulk lanes belong to one thread of the pool for life. Callers only kick a lane (an atomic flag, a push, and
-// a wake
-//          if the thread sleeps); all work on it happens in its thread. The number of threads never grows with
+//          a wake if the thread sleeps); all work on it happens in its thread. The number of threads never grows with
 //          connections.
 //
 // Threads: Attach, Kick and Detach from any thread; the *InLoop functions of a lane in its own thread only.

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -11,6 +10,7 @@
 #include <memory>
 
 #include "common/clock.h"
+#include "common/signal_mask.h"
 #include "common/status.h"
 
 namespace tcpx {
@@ -37,11 +37,8 @@ absl::Status Reactor::Start() {
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, event_.get(), &wake) != 0) return ErrnoStatus(errno, "epoll_ctl");
   stopping_ = false;
   ended_ = false;
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const SignalsBlocked blocked;
   thread_ = std::thread(&Reactor::Run, this);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return absl::OkStatus();
 }
 

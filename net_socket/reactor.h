@@ -1,12 +1,10 @@
 // reactor.h: the housekeeping thread: one per process, asleep until something needs it.
 //
 // Purpose: incoming sockets, hellos, dialling, sockets that linger, and failures on idle lanes are all served here, so
-// that
-//          NCCL's threads never wait for a peer and a message never waits for housekeeping.
+//          that NCCL's threads never wait for a peer and a message never waits for housekeeping.
 //
 // Threads: Start, Post, RunSync, RequestStop and Join from any thread but its own; the rest InLoop, that is from
-// handlers, timers and
-//          posted functions.
+//          handlers, timers and posted functions.
 // Units:   nanoseconds of MonotonicNanos.
 // Errors:  Start fails where the kernel gives no descriptor.
 #ifndef TCPX_NET_SOCKET_REACTOR_H_

@@ -25,7 +25,8 @@ constexpr int kLoneScoreMax = 4;
 
 // With SO_RCVLOWAT above what is queued the kernel sends the acknowledgement that every second segment asks for when
 // the segment arrives, on the sender's CPU, and not at the end of our recvmsg, where a message would wait for it
-// (__tcp_ack_snd_check and tcp_cleanup_rbuf, Linux 6.18): 2 us at 4 KiB. It has no meaning for non-blocking reads.
+// (__tcp_ack_snd_check and tcp_cleanup_rbuf, Linux 6.18): 2 us at 4 KiB. It has no meaning for non-blocking reads. In a
+// stream the sender's CPU is the one that is short, so there it is taken back.
 constexpr int kLaneZeroLowWater = 64 * 1024;
 
 static_assert(kReceivesMax == kMaxGroupedReceives);
@@ -126,12 +127,10 @@ void ReceiveComm::Drive(const Landing* wanted) {
 void ReceiveComm::PumpLaneZero(const Landing* wanted) {
   if (failed()) return;
   iovec iov[ReceiveLane::kIovMax];
-  msghdr message{};
-  message.msg_iov = iov;
-  message.msg_iovlen = static_cast<size_t>(lane_zero_.Prepare(iov));
+  const int places = lane_zero_.Prepare(iov);
   const bool staged_was_enough = wanted->done.load(std::memory_order_acquire);
-  if (message.msg_iovlen > 0 && !staged_was_enough) {
-    const ssize_t got = recvmsg(lane_fd(0), &message, MSG_DONTWAIT);
+  if (places > 0 && !staged_was_enough) {
+    const ssize_t got = ReceiveNow(lane_fd(0), iov, places);
     if (got > 0) {
       const uint64_t completed = lane_zero_.messages_completed();
       lane_zero_.Advance(static_cast<size_t>(got));
@@ -151,15 +150,21 @@ void ReceiveComm::PumpLaneZero(const Landing* wanted) {
 // stream.
 void ReceiveComm::ChooseAcks(bool lone) {
   lone_score_ = std::clamp(lone_score_ + (lone ? 1 : -1), -kLoneScoreMax, kLoneScoreMax);
-  if (lone_score_ == kLoneScoreMax) {
-    const int64_t now = CoarseMonotonicNanos();
-    if (now - acks_delayed_at_ns_ < kAcksDelayedForNs) return;
-    acks_delayed_at_ns_ = now;
-    (void)SetQuickAck(lane_fd(0), 0);
-  } else if (lone_score_ == -kLoneScoreMax && acks_delayed_at_ns_ != 0) {
-    acks_delayed_at_ns_ = 0;
-    (void)SetQuickAck(lane_fd(0), 1);
-  }
+  if (lone_score_ == -kLoneScoreMax && !stream_) SetStream(true);
+  if (lone_score_ < kLoneScoreMax) return;
+  if (stream_) SetStream(false);
+  const int64_t now = CoarseMonotonicNanos();
+  if (now - acks_delayed_at_ns_ < kAcksDelayedForNs) return;
+  acks_delayed_at_ns_ = now;
+  (void)SetQuickAck(lane_fd(0), 0);
+}
+
+void ReceiveComm::SetStream(bool stream) {
+  stream_ = stream;
+  if (runtime()->options.rcvbuf < 0) SetLowWater(lane_fd(0), stream ? 1 : kLaneZeroLowWater);
+  if (!stream || acks_delayed_at_ns_ == 0) return;
+  acks_delayed_at_ns_ = 0;
+  (void)SetQuickAck(lane_fd(0), 1);
 }
 
 bool ReceiveComm::AllEnded() const {

@@ -54,6 +54,7 @@ class ReceiveComm final : public Comm {
   void Drive(const Landing* wanted);
   void PumpLaneZero(const Landing* wanted);
   void ChooseAcks(bool lone);
+  void SetStream(bool stream);
   bool AllEnded() const;
   bool MayReport(const ReceiveRequest& request);
   const Landing* Wanted(const ReceiveRequest& request) const;
@@ -76,6 +77,7 @@ class ReceiveComm final : public Comm {
   int bulk_posted_ = 0;  // posted requests with room for more than an express message
   unsigned passes_ = 0;
   int lone_score_ = 0;
+  bool stream_ = false;
   int64_t acks_delayed_at_ns_ = 0;  // 0: not delayed
 };
 

@@ -1,8 +1,7 @@
 // receive_lane.h: one direction of one socket, as a receive comm sees it: bytes in, messages landed.
 //
 // Purpose: says where the next bytes of the lane go and digests what has arrived. Knows no socket: whoever moves the
-// bytes
-//          (the calling thread, an engine, a test) asks Prepare, reads, and tells Advance.
+//          bytes (the calling thread, an engine, a test) asks Prepare, reads, and tells Advance.
 //
 //   iovec iov[2];
 //   while (int n = lane.Prepare(iov)) { ssize_t got = readv(fd, iov, n); ... lane.Advance(got); }
@@ -13,8 +12,7 @@
 // Threads: one at a time. Lifetime: borrows the table and the pool, which outlive it.
 // Units:   bytes.
 // Errors:  the first one sticks in status(): kInvalidArgument when a message is larger than its receive, kUnavailable
-// when
-//          the peer breaks the format or ends in the middle of a message.
+//          when the peer breaks the format or ends in the middle of a message.
 #ifndef TCPX_NET_SOCKET_RECEIVE_LANE_H_
 #define TCPX_NET_SOCKET_RECEIVE_LANE_H_
 

@@ -1,9 +1,8 @@
 // send_comm.h: the sending end of a connection.
 //
 // Purpose: isend, test and close of NCCL's send comm. Messages up to the express size, and all with a single lane, go
-// through
-//          lane 0 by the calling thread; longer ones are posted to the striper, whose lanes belong to the progress pool
-//          or, without one, to the calling thread too.
+//          through lane 0 by the calling thread; longer ones are posted to the striper, whose lanes belong to the
+//          progress pool or, without one, to the calling thread too.
 //
 // Budget:  Send and Test: no allocation, no lock that waits, at most one system call per batch on lane 0.
 // Grouped: where the receiver may group its receives, a message needs a credit (credits.h): without one isend answers

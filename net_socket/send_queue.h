@@ -1,8 +1,7 @@
 // send_queue.h: what lane 0 has still to send, in order.
 //
 // Purpose: gathers the headers and payloads of many messages into one call, and keeps count of what the kernel took.
-// Knows
-//          no socket.
+//          Knows no socket.
 //
 // Threads: one at a time. Lifetime: borrows the requests until their `left` is 0.
 // Units:   bytes.

@@ -17,7 +17,7 @@
 namespace tcpx {
 
 // Measured: 128 KiB makes 16 and 64 KiB messages arrive with one call; 16 KiB is no better than reading the header
-// first, 256 KiB no better than 128 (docs/performance.md).
+//           first, 256 KiB no better than 128 (docs/performance.md).
 inline constexpr size_t kStageBytes = 128 * 1024;
 
 // Where the kernel copies to matters: a destination that is not on a cache line's boundary made a 64 KiB read take 26

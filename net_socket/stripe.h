@@ -1,8 +1,7 @@
 // stripe.h: cuts bulk messages into chunks that lanes pull, in order, from one shared cursor.
 //
 // Purpose: no lane has a fixed share. A lane that can send takes the next chunk; a slow one takes fewer and smaller
-// ones.
-//          Because there is one cursor, sequence numbers never decrease on any lane.
+//          ones. Because there is one cursor, sequence numbers never decrease on any lane.
 //
 // Threads: Post by the calling thread; Pull and Sent by whoever moves a lane.
 // Lifetime: borrows a request from Post until its `left` is 0.

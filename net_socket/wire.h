@@ -10,12 +10,10 @@
 //                     an error is there the connection's id and the text.
 //
 // Versions: kWireVersion is in the hello and the handle. A record of an unknown kind is skipped by its length, so a
-// newer
-//          peer may add kinds (from kFirstRecord on) without a new version.
+//           newer peer may add kinds (from kFirstRecord on) without a new version.
 // Units:   bytes. Byte order is little endian, as on every machine that NCCL runs on.
 // Errors:  decoders return a text (static storage) that says what is wrong, or null when all is right. Offset and
-// length of
-//          a decoded chunk always lie inside its message.
+//          length of a decoded chunk always lie inside its message.
 #ifndef TCPX_NET_SOCKET_WIRE_H_
 #define TCPX_NET_SOCKET_WIRE_H_
 

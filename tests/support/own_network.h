@@ -1,8 +1,7 @@
 // own_network.h: a network namespace of the test's own, with only a loopback device.
 //
 // Purpose: tests of IPv6 need an address that NCCL's rules accept, which ::1 is not (NCCL 2.12 to 2.30): here the
-// loopback
-//          device also carries fd00::1.
+//          loopback device also carries fd00::1.
 //
 // Use:     first thing in main; the program starts anew inside the namespace:
 //            tcpx::EnterOwnNetwork(argv);

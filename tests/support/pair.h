@@ -1,8 +1,8 @@
 // pair.h: the real shared library, connected to itself.
 //
 // Purpose: opens the plugin as NCCL does, with an environment of its own, and makes connected pairs of comms. The
-// plugin
-//          reads its environment once after it is loaded, so each Loopback loads it anew and unloads it at its end.
+//          plugin reads its environment once after it is loaded, so each Loopback loads it anew and unloads it at its
+//          end.
 //
 //   auto plugin = Loopback::Open({.threads = 2, .engine = "epoll", .lanes = 4});
 //   auto pair = (*plugin)->Connect();

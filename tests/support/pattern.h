@@ -1,8 +1,8 @@
 // pattern.h: bytes that tell where they belong, and guards around buffers.
 //
 // Purpose: each message of a seeded run has its own bytes, so that a shifted, repeated, swapped or missing part is
-// found,
-//          also where two messages are as long. What may not be written is filled with kGuardByte and checked too.
+//          found, also where two messages are as long. What may not be written is filled with kGuardByte and checked
+//          too.
 //
 // Threads: immutable once made. Lifetime: Bytes lives as long as the pattern.
 // Units:   bytes.

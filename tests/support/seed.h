@@ -1,8 +1,7 @@
 // seed.h: where the numbers of seeded tests come from, and how much longer everything takes here.
 //
 // Purpose: TestSeed prints the seed that a run uses, so that a failure can be repeated with TCPX_TEST_SEED=N; LongRun
-// tells
-//          whether TCPX_TEST_LONG=1 asks for the long form; TimeScale stretches deadlines under sanitizers.
+//          tells whether TCPX_TEST_LONG=1 asks for the long form; TimeScale stretches deadlines under sanitizers.
 //
 // Threads: Rng belongs to one thread at a time; the functions may be called from any.
 // Units:   TimeScale is a factor.

@@ -38,6 +38,13 @@ std::string Flood() {
 
 class HostileCreditsTest : public RulesTest {
  protected:
+  // Each case fails a connection of one communicator.
+  LoopbackSettings Settings() const override {
+    LoopbackSettings settings = GetParam();
+    settings.environment["TCPX_SPREAD_ERRORS"] = "0";
+    return settings;
+  }
+
   void SetUp() override {
     RulesTest::SetUp();
     if (plugin_ == nullptr) return;
