@@ -100,7 +100,7 @@ netns_shape() {
 netns_class() {
   local ns=$1 device=$2 rate=$3 number
   shift 3
-  if ! tc -n "$ns" qdisc show dev "$device" | grep -q 'qdisc htb 1:'; then
+  if [[ $(tc -n "$ns" qdisc show dev "$device") != *'qdisc htb 1:'* ]]; then
     tc -n "$ns" qdisc replace dev "$device" root handle 1: htb default ffff
     tc -n "$ns" class add dev "$device" parent 1: classid 1:ffff htb rate 100gbit quantum 200000
   fi
