@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <string>
 
 #include "gtest/gtest.h"
@@ -20,6 +21,17 @@ std::string Program() {
          "/tests/support/fake_nccl/nccl_bench_fake";
 }
 
+// The stand-in's unique id is a path, and 128 bytes are all it has: the test's own folder may be deeper.
+class ShortFolder {
+ public:
+  ShortFolder() { EXPECT_NE(nullptr, mkdtemp(name_)); }
+  ~ShortFolder() { std::filesystem::remove_all(name_); }
+  const char* name() const { return name_; }
+
+ private:
+  char name_[32] = "/tmp/tcpx_stand_in.XXXXXX";
+};
+
 struct Result {
   int code = -1;  // -1: ended by a signal
   std::string output;
@@ -27,7 +39,9 @@ struct Result {
 
 // Output and errors together. `environment` is put before the command.
 Result RunProgram(const std::string& environment, const std::string& arguments) {
-  const std::string command = "TMPDIR=" + testing::TempDir() + " " + environment + " " + Program() + " " + arguments;
+  const ShortFolder folder;
+  const std::string command =
+      std::string("TMPDIR=") + folder.name() + " " + environment + " " + Program() + " " + arguments;
   Result result;
   FILE* pipe = popen((command + " 2>&1 </dev/null").c_str(), "r");
   if (pipe == nullptr) return result;
