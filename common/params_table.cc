@@ -185,8 +185,8 @@ constexpr Parameter kParameters[] = {
      {"off", 0},
      kEffective,
      "A request that makes no progress for this long is described once in the log, at INFO: nothing ends because of "
-     "it. "
-     "With NCCL releases of v6 to v10 of the interface a failed connection is told again this often while NCCL goes on "
+     "it. So is a lane that drains at less than half the pace of its connection's other lanes for as long. With NCCL "
+     "releases of v6 to v10 of the interface a failed connection is told again this often while NCCL goes on "
      "using it."},
     {"TCPX_SPREAD_ERRORS", ParameterKind::kFlag, &Options::spread_errors, 0, 1, kNoSpecial, kEffective,
      "1 fails all connections of a communicator with the first one that fails, here and on every other rank, so that "

@@ -121,6 +121,7 @@ void Comm::ContextFailed(const std::string& cause) {
 void Comm::Patrol(int64_t now_ns) {
   if (!failed()) LookAtLanes(now_ns);
   if (!failed()) LookAtRequests(now_ns);
+  if (!failed()) LookAtPaces(now_ns);
 }
 
 void Comm::LookAtLanes(int64_t now_ns) {
@@ -159,6 +160,19 @@ void Comm::LookAtRequests(int64_t now_ns) {
     FailFor("", absl::UnavailableError(kPeerVanished), kNoLane, Noise::kWarn);
   } else if (LaneEnded()) {
     FailFor("", absl::UnavailableError("a lane has ended without its connection"), kNoLane, Noise::kWarn);
+  }
+}
+
+void Comm::LookAtPaces(int64_t now_ns) {
+  const int64_t long_ns = setup_.runtime->options.stall_warn_ns;
+  if (long_ns == 0) return;
+  for (const SlowLane& slow : slowness_.Look(Paces(), now_ns, long_ns)) {
+    slow_lanes_ = slow_lanes_ + 1;
+    const std::string text = absl::StrFormat(
+        "a slow lane: %.1f MB/s for %.1f s, where its connection's lanes do %.1f; it is given less to carry; look at "
+        "the path of this flow (a bad link, a crowded queue, a limit per flow)",
+        slow.bytes_per_second * 1e-6, long_ns * 1e-9, slow.median * 1e-6);
+    TCPX_INFO_TO(setup_.log, "%s", ReportLine(TroubleOf(text, static_cast<int>(slow.lane) + 1)));
   }
 }
 

@@ -38,6 +38,7 @@
 #include "net_socket/lane_vitals.h"
 #include "net_socket/request.h"
 #include "net_socket/runtime.h"
+#include "net_socket/slow_lanes.h"
 #include "net_socket/transfer_events.h"
 
 namespace tcpx {
@@ -56,10 +57,11 @@ struct LaneSocket {
   SocketAddress peer;
 };
 
-// Messages that were reported done, and their bytes.
+// Messages that were reported done, and their bytes; and how often a lane became slow for long (slow_lanes.h).
 struct CommTally {
   uint64_t messages = 0;
   uint64_t bytes = 0;
+  uint64_t slow_lanes = 0;
 };
 
 // A connection whose lanes are all there.
@@ -106,7 +108,7 @@ class Comm : private Watched {
   virtual bool sends() const = 0;
   // From any thread.
   CommTally tally() const {
-    return {messages_.load(std::memory_order_relaxed), bytes_.load(std::memory_order_relaxed)};
+    return {messages_.load(std::memory_order_relaxed), bytes_.load(std::memory_order_relaxed), slow_lanes_};
   }
   // Before the first request: the profiler behind `sink` shall learn of each. `updates` is true exactly when this NCCL
   // knows updates. A null sink changes nothing.
@@ -139,6 +141,9 @@ class Comm : private Watched {
   virtual void TellPeer(const absl::Status& status) = 0;
   // From any thread.
   virtual Flight FlightNow() const = 0;
+  // The pace of the lanes that carry bulk messages, by lane index from 1 on; empty where there is none to compare. In
+  // the reactor.
+  virtual std::vector<LanePace> Paces() const { return {}; }
   // True once a lane of the peer's has ended in order: nothing more comes on it. From any thread.
   virtual bool LaneEnded() const { return false; }
   // What a call on a failed comm returns. Under mutex_.
@@ -183,10 +188,12 @@ class Comm : private Watched {
   Trouble TroubleOf(absl::string_view what, int lane) const;
   void LookAtLanes(int64_t now_ns);
   void LookAtRequests(int64_t now_ns);
+  void LookAtPaces(int64_t now_ns);
   void LeaveWatch();
 
   std::atomic<uint64_t> messages_{0};
   std::atomic<uint64_t> bytes_{0};
+  Relaxed<uint64_t> slow_lanes_{0};
   ConnectionSetup setup_;
   std::atomic<bool> failed_{false};
   std::atomic<bool> told_of_misuse_{false};
@@ -199,6 +206,7 @@ class Comm : private Watched {
   const std::shared_ptr<CommLink> link_;
   std::atomic<bool> peer_ended_{false};
   std::vector<LaneLiveness> liveness_;                                               // by lane; in the reactor
+  SlowLanes slowness_;                                                               // in the reactor
   StallWatch stall_;                                                                 // in the reactor
   absl::flat_hash_map<const MemoryRegion*, std::unique_ptr<MemoryRegion>> regions_;  // under mutex_
 };

@@ -11,6 +11,7 @@ void AddTo(ContextStatistics* statistics, const Comm& comm) {
   CommTally* sum = comm.sends() ? &statistics->sent : &statistics->received;
   sum->messages += tally.messages;
   sum->bytes += tally.bytes;
+  sum->slow_lanes += tally.slow_lanes;
 }
 
 }  // namespace
@@ -33,9 +34,11 @@ ContextStatistics Context::Statistics() const {
 void Context::LogStatistics() const {
   const ContextStatistics all = Statistics();
   if (all.connections == 0) return;
-  TCPX_INFO_TO(options.log, "comm %x: %d connections, sent %d messages of %d bytes, received %d of %d%s",
+  const uint64_t slow = all.sent.slow_lanes;
+  TCPX_INFO_TO(options.log, "comm %x: %d connections, sent %d messages of %d bytes, received %d of %d%s%s",
                options.comm_id, all.connections, all.sent.messages, all.sent.bytes, all.received.messages,
-               all.received.bytes, TrafficClassSuffix(traffic_class));
+               all.received.bytes, TrafficClassSuffix(traffic_class),
+               slow > 0 ? absl::StrFormat(", lanes that became slow: %d", slow) : "");
 }
 
 }  // namespace tcpx

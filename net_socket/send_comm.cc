@@ -206,6 +206,12 @@ void SendComm::PeerEnded() {
   PeerGone(absl::UnavailableError("the peer closed the connection"), kNoLane);
 }
 
+std::vector<LanePace> SendComm::Paces() const {
+  std::vector<LanePace> paces;
+  for (size_t i = 0; i < bulk_.size(); ++i) paces.push_back({rates_.Get(static_cast<int>(i)), bulk_[i]->bytes_sent()});
+  return paces;
+}
+
 Flight SendComm::FlightNow() const {
   Flight flight;
   for (int i = 0; i < requests_.count(); ++i) {

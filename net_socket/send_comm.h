@@ -52,6 +52,7 @@ class SendComm final : public Comm {
   void TellPeer(const absl::Status& status) override;
   Flight FlightNow() const override;
   void PeerEnded() override;
+  std::vector<LanePace> Paces() const override;
 
   // Null: no slot, or no credit.
   SendRequest* Prepare(const SendArgs& args);
