@@ -361,6 +361,10 @@ absl::Status Plugin::Test(Request* request, bool* done, int* sizes) {
 }
 
 void Plugin::CloseComm(Comm* comm) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!comms_.contains(comm)) return;  // Closed before.
+  }
   comm->Close();
   std::lock_guard<std::mutex> lock(mutex_);
   auto found = comms_.find(comm);

@@ -105,6 +105,14 @@ TEST_F(ArgumentsTest, WrongRegMrIsToldOncePerConnection) {
   ExpectToldOnce("NCCL_PTR_HOST");
 }
 
+TEST_F(ArgumentsTest, ClosingTwiceIsANoOp) {
+  ASSERT_NO_FATAL_FAILURE(Open());
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(ncclSuccess, net().CloseSend(pair_.send));
+    EXPECT_EQ(ncclSuccess, net().CloseRecv(pair_.receive));
+  }
+}
+
 TEST_F(ArgumentsTest, IflushOfHostMemoryIsCompleteAtOnce) {
   ASSERT_NO_FATAL_FAILURE(Open());
   void* data = memory_;
