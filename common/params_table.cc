@@ -124,9 +124,10 @@ constexpr Parameter kParameters[] = {
      kEffective,
      "Receive buffer of each socket; see NCCL_SOCKET_SNDBUF. The cap is sysctl net.core.rmem_max."},
     {"TCPX_CONGESTION", ParameterKind::kText, &Options::congestion, 0, 0, kNoSpecial, kEffective,
-     "Congestion control of every lane, such as `cubic`, `bbr` or `dctcp`. Empty: the host's default. The algorithm "
-     "must "
-     "be loaded, and for unprivileged users allowed by sysctl net.ipv4.tcp_allowed_congestion_control."},
+     "Congestion control of every lane, such as `cubic`, `bbr` or `dctcp`. Empty: the host's default, and `reno`, "
+     "which "
+     "does not pace, towards an address of the same host. The algorithm must be loaded, and for unprivileged users "
+     "allowed by sysctl net.ipv4.tcp_allowed_congestion_control."},
     {"TCPX_PACING_MBPS",
      ParameterKind::kMbps,
      &Options::pacing_mbps,

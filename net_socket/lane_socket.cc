@@ -16,6 +16,18 @@ void Note(const absl::Status& status, const char* variable) {
   if (!status.ok()) TCPX_INFO("%s: %s; the lane goes on without", variable, std::string(status.message()));
 }
 
+// The way to an address of this host loses nothing and has no queue to spare: pacing, as bbr does it, only delays there
+// (docs/performance.md). Built into every kernel and allowed to everyone (tcp_cong.c, Linux 6.18).
+constexpr char kSameHostCongestion[] = "reno";
+
+void ChooseCongestion(int fd, const Options& options, bool same_host) {
+  if (!options.congestion.empty()) {
+    Note(SetCongestion(fd, options.congestion), "TCPX_CONGESTION");
+  } else if (same_host) {
+    (void)SetCongestion(fd, kSameHostCongestion);
+  }
+}
+
 void Mark(int fd, const LaneTraits& traits) {
   if (traits.traffic_class == kNoTrafficClass) return;
   Note(SetTrafficClass(fd, traits.family, traits.traffic_class), "traffic class");
@@ -34,7 +46,7 @@ void ConfigureLane(int fd, const Options& options, const LaneTraits& traits) {
     Note(SetBuffers(fd, options.sndbuf, options.rcvbuf), "NCCL_SOCKET_SNDBUF/NCCL_SOCKET_RCVBUF");
   }
   if (options.sndbuf < 0) (void)SetBuffers(fd, traits.sndbuf, -1);  // A wish: a lower cap of the kernel is as good.
-  if (!options.congestion.empty()) Note(SetCongestion(fd, options.congestion), "TCPX_CONGESTION");
+  ChooseCongestion(fd, options, traits.same_host);
   if (options.pacing_mbps > 0)
     Note(SetPacing(fd, static_cast<uint64_t>(options.pacing_mbps) * 125000), "TCPX_PACING_MBPS");
   Mark(fd, traits);
