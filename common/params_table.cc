@@ -196,8 +196,9 @@ constexpr Parameter kParameters[] = {
      "a "
      "NCCL with v11 of the interface or later; before, a failure always stays with its connection."},
     {"TCPX_SPIN_US", ParameterKind::kMicroseconds, &Options::spin_ns, 0, 1000000, kNoSpecial, kEffective,
-     "How long a progress thread looks for more work before it sleeps. Raise it to save wake-ups where cores are idle, "
-     "set 0 where they are shared."},
+     "How long a progress thread looks for more work before it sleeps, at most: where work comes at longer intervals "
+     "it "
+     "looks for less. Raise it to save wake-ups where cores are idle, set 0 where they are shared."},
     {"TCPX_MAX_RECVS",
      ParameterKind::kCount,
      &Options::max_receives,

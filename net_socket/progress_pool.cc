@@ -81,7 +81,7 @@ void ProgressThread::Run(EngineChoice choice, std::vector<int> cpus, int index) 
     bool busy = ServeQueue();
     int64_t timeout_ns = 0;
     const int64_t retry_at_ns = ServeRetries();
-    if (!busy && MonotonicNanos() - idle_since > spin_ns_) {
+    if (!busy && MonotonicNanos() - idle_since > spin_.limit_ns()) {
       asleep_.store(true, std::memory_order_seq_cst);
       const bool late_work = queue_.load(std::memory_order_seq_cst) != nullptr || stop_.load(std::memory_order_seq_cst);
       timeout_ns = late_work ? 0 : retry_at_ns == 0 ? -1 : std::max<int64_t>(retry_at_ns - MonotonicNanos(), 0);
@@ -89,7 +89,10 @@ void ProgressThread::Run(EngineChoice choice, std::vector<int> cpus, int index) 
     const int count = engine_->Reap(completions, kBatch, timeout_ns);
     asleep_.store(false, std::memory_order_seq_cst);
     for (int i = 0; i < count; ++i) ServeCompletion(completions[i]);
-    if (busy || count > 0) idle_since = MonotonicNanos();
+    if (!busy && count == 0) continue;
+    const int64_t now = MonotonicNanos();
+    spin_.WorkAfter(now - idle_since);
+    idle_since = now;
   }
   std::lock_guard<std::mutex> lock(mutex_);
   ended_ = true;

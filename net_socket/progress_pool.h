@@ -22,6 +22,7 @@
 
 #include "absl/status/status.h"
 #include "common/params.h"
+#include "net_socket/adaptive_spin.h"
 #include "net_socket/engine.h"
 
 namespace tcpx {
@@ -66,7 +67,7 @@ class PoolLane {
 
 class ProgressThread {
  public:
-  explicit ProgressThread(int64_t spin_ns) : spin_ns_(spin_ns) {}
+  explicit ProgressThread(int64_t spin_ns) : spin_(spin_ns) {}
   ~ProgressThread();
 
   // Starts the thread; returns once its engine stands or has failed. `cpus` empty: the process's mask.
@@ -87,7 +88,7 @@ class ProgressThread {
   // Calls lanes whose time has come; returns when the next one is due, 0 for none.
   int64_t ServeRetries();
 
-  const int64_t spin_ns_;
+  AdaptiveSpin spin_;  // the thread's own
   std::thread thread_;
   std::unique_ptr<Engine> engine_;  // the thread's own, but for Wake
   std::atomic<PoolLane*> queue_{nullptr};
