@@ -202,6 +202,7 @@ absl::StatusOr<MemoryRegion*> Comm::RegisterMemory(void* data, size_t bytes, Mem
   region->type = type;
   MemoryRegion* raw = region.get();
   std::lock_guard<std::mutex> lock(mutex_);
+  raw->id = ++last_region_id_;
   regions_[raw] = std::move(region);
   return raw;
 }
@@ -217,7 +218,11 @@ void Comm::DeregisterMemory(MemoryRegion* region) {
          Noise::kSilent);
   }
   // A lane may be in the middle of Fail: failed() alone would come too late.
-  if (in_flight || failed()) Quiesce();
+  if (in_flight || failed()) {
+    Quiesce();
+  } else {
+    ForgetRegion(*region);
+  }
   regions_.erase(region);
 }
 

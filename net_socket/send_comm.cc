@@ -244,6 +244,12 @@ void SendComm::Quiesce() {
   for (auto& lane : bulk_) ProgressPool::Detach(lane.get());
 }
 
+void SendComm::ForgetRegion(const MemoryRegion& region) {
+  for (auto& lane : bulk_) {
+    if (lane->Forget(region)) ProgressPool::Kick(lane.get());
+  }
+}
+
 void SendComm::StopWatching() { watch_->Stop(); }
 
 void SendComm::TellPeer(const absl::Status&) {

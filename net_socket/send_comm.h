@@ -48,6 +48,7 @@ class SendComm final : public Comm {
   bool Idle() override;
   bool InFlight(const MemoryRegion* region) override;
   void Quiesce() override;
+  void ForgetRegion(const MemoryRegion& region) override;
   void StopWatching() override;
   void TellPeer(const absl::Status& status) override;
   Flight FlightNow() const override;

@@ -2,10 +2,13 @@
 // even when the peer never reads. Only io_uring has it.
 #include <errno.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 
+#include <cstring>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "common/fd.h"
 #include "net_socket/engine.h"
@@ -31,6 +34,26 @@ class ZeroCopyContractTest : public ::testing::Test {
     op_.iov[1] = {&payload_[0], payload_.size()};
     op_.iov_count = 2;
     engine_->Submit(&op_);
+  }
+
+  void SubmitFrom(int fd, int buffer, char* data, size_t bytes) {
+    op_.kind = IoOp::Kind::kSendZeroCopy;
+    op_.fd = fd;
+    op_.buffer = buffer;
+    op_.iov[0] = {data, bytes};
+    op_.iov_count = 1;
+    engine_->Submit(&op_);
+  }
+
+  static std::string ReceiveAll(int fd, size_t bytes) {
+    std::string got(bytes, '?');
+    size_t have = 0;
+    while (have < bytes) {
+      const ssize_t n = recv(fd, &got[have], bytes - have, 0);
+      if (n <= 0) break;
+      have += static_cast<size_t>(n);
+    }
+    return got.substr(0, have);
   }
 
   Completion Next() {
@@ -60,19 +83,48 @@ TEST_F(ZeroCopyContractTest, BytesThenRelease) {
   EXPECT_FALSE(sent.release);
   ASSERT_TRUE(sent.held);
   EXPECT_TRUE(op_.in_flight) << "its pages are still the kernel's";
-  std::string got(sizeof(header_) + payload_.size(), '?');
-  for (size_t have = 0; have < got.size();) {
-    const ssize_t n = recv(pair.b.get(), &got[have], got.size() - have, 0);
-    ASSERT_LT(0, n);
-    have += static_cast<size_t>(n);
-  }
-  EXPECT_EQ("head" + payload_, got);
+  EXPECT_EQ("head" + payload_, ReceiveAll(pair.b.get(), sizeof(header_) + payload_.size()));
   const Completion release = Next();
   EXPECT_EQ(&op_, release.op);
   EXPECT_TRUE(release.release);
   EXPECT_FALSE(release.held);
   EXPECT_EQ(1, release.result) << "loopback always copies";
   EXPECT_FALSE(op_.in_flight);
+}
+
+// Registered memory: the same bytes and completions. Once released and mapped anew, the old pages are out of the game.
+TEST_F(ZeroCopyContractTest, RegisteredMemoryCanComeAndGo) {
+  constexpr size_t kBytes = 200000;
+  TcpPair pair = MakeTcpPair();
+  void* const at = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(MAP_FAILED, at);
+  for (char fill : {'a', 'b', 'c'}) {
+    ASSERT_EQ(at, mmap(at, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
+    std::memset(at, fill, kBytes);
+    const int buffer = engine_->RegisterBuffer(at, kBytes);
+    if (buffer == kNoBuffer) GTEST_SKIP() << "this kernel registers no buffers (Linux 5.19), or the limit of memlock";
+    SubmitFrom(pair.a.get(), buffer, static_cast<char*>(at) + 100, kBytes - 200);
+    const Completion sent = Next();
+    ASSERT_EQ(static_cast<int>(kBytes - 200), sent.result);
+    EXPECT_EQ(std::string(kBytes - 200, fill), ReceiveAll(pair.b.get(), kBytes - 200));
+    while (op_.in_flight) Next();
+    engine_->ReleaseBuffer(buffer);
+  }
+  munmap(at, kBytes);
+}
+
+TEST_F(ZeroCopyContractTest, RegisteredBuffersAreLimitedAndComeBack) {
+  char page[4096];
+  std::vector<int> held;
+  for (int i = 0; i < 100000; ++i) {
+    const int buffer = engine_->RegisterBuffer(page, sizeof(page));
+    if (buffer == kNoBuffer) break;
+    held.push_back(buffer);
+  }
+  if (held.empty()) GTEST_SKIP() << "this kernel registers no buffers (Linux 5.19), or the limit of memlock";
+  ASSERT_LT(held.size(), 100000u);
+  for (int buffer : held) engine_->ReleaseBuffer(buffer);
+  EXPECT_NE(kNoBuffer, engine_->RegisterBuffer(page, sizeof(page)));
 }
 
 TEST_F(ZeroCopyContractTest, AResetReleasesWhatThePeerNeverRead) {
