@@ -285,7 +285,7 @@ RunResult RunSeed(uint64_t seed) {
   const Choice choice = Choose(seed);
   RunResult result;
   result.summary = choice.Text();
-  const int threads = ThreadCount();
+  static const int threads = ThreadCountAtRest();
   const std::vector<std::string> descriptors = OpenDescriptors();
   {
     std::lock_guard<std::mutex> lock(g_log_mutex);
