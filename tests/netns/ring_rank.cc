@@ -198,6 +198,17 @@ void ShutLane(int index) {
   TCPX_REQUIRE(index < 0, "not that many lanes");
 }
 
+// The next rank has receives posted beyond the last message: an end before it has seen that one would be an error.
+void AwaitNext(const Ring& ring, int round, absl::Time deadline) {
+  const int next = (ring.rank + 1) % ring.size;
+  WriteFile(ring.Path("drained", ring.rank, round), "");
+  while (access(ring.Path("drained", next, round).c_str(), F_OK) != 0 &&
+         access(ring.Path("result", next, round).c_str(), F_OK) != 0) {
+    TCPX_REQUIRE(absl::Now() < deadline, "the next rank never drains");
+    absl::SleepFor(absl::Milliseconds(2));
+  }
+}
+
 // All that was sent arrives; receives that were posted beyond it stay.
 Flow* Drain(const Ring& ring, int round, Flow* send, Flow* recv) {
   send->SetPosting(false);
@@ -214,6 +225,7 @@ Flow* Drain(const Ring& ring, int round, Flow* send, Flow* recv) {
     if (total < 0) std::ifstream(theirs) >> total;
     TCPX_REQUIRE(absl::Now() < deadline, recv->finished(), " of ", total, " messages");
   }
+  AwaitNext(ring, round, deadline);
   return nullptr;
 }
 

@@ -53,9 +53,9 @@ class SeededEnd {
   void EndAll();
   // kRequestSlots more messages, small ones, all of which the comm must take at once: no slot is missing.
   void FillSlots();
+  // What is deregistered here, and all of it behind closing, nobody may write to any more.
   void Deregister();
-  // Behind closing: nothing may write from here on.
-  void Arm();
+  void ArmAll();
   void CheckUntouched();
 
   const absl::Status& status() const { return status_; }
@@ -89,6 +89,7 @@ class SeededEnd {
  private:
   int window_;
   std::deque<Posted> in_flight_;
+  std::vector<bool> armed_;  // by message: the buffer is guarded
   absl::Status status_;
   std::string wrong_;
 };

@@ -238,18 +238,25 @@ class SeededRun {
     }
   }
 
+  // What still comes must not reach memory that was given back.
+  void StepSender() {
+    if (steps_ != stop_at_) return;
+    for (int i = 0; i < 2000; ++i) (void)(sender_->PostOne() || sender_->TestOldest());
+  }
+
   void CloseAll() {
     // As NCCL does it: deregister, close, and only then the context.
-    if (sender_ != nullptr) {
-      sender_->Deregister();
+    if (receiver_ != nullptr) {
       receiver_->Deregister();
+      StepSender();
+      sender_->Deregister();
     }
     if (rng_.OneIn(2)) plugin_.CloseSend(send_), send_ = nullptr;
     plugin_.CloseReceive(recv_);
     plugin_.CloseSend(send_);
     if (sender_ != nullptr) {
-      sender_->Arm();
-      receiver_->Arm();
+      sender_->ArmAll();
+      receiver_->ArmAll();
     }
     if (context_ != nullptr) {
       const absl::Status status = plugin_.DestroyContext(context_);
