@@ -132,7 +132,7 @@ count_rank() {
   messages=$((messages + received))
   [[ $1 == error ]] || return 0
   slowest[$ending]=$(awk -v now="$seconds" -v since="$since" -v most="${slowest[$ending]:-0}" \
-    'BEGIN { after = now - since; printf "%.1f", after > most ? after : most }')
+    'BEGIN { after = now - since; printf "%.1f", (after > most ? after : most) }')
 }
 
 # Every rank that lives ends as `how` says, in order.
