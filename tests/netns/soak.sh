@@ -19,7 +19,6 @@ ring_rank=$PWD/tests/netns/ring_rank
 cd "${SOAK_BIN:-.}"  # where ring_rank finds the plugin
 # Longest wait for an error: TCPX_PEER_TIMEOUT, what TCP needs to try again, and a loaded machine.
 patience=40
-trap 'rm -rf "$scratch"' EXIT
 declare -A times=() slowest=()
 messages=0
 
