@@ -51,6 +51,8 @@ void Comm::FailFor(std::string cause, absl::Status status, int lane, Noise noise
     if (!status_.ok()) return;
     status_ = status;
   }
+  std::unique_lock<std::mutex> telling;
+  if (setup_.group != nullptr) telling = setup_.group->Telling();
   if (cause.empty()) cause = CauseLine(TroubleOf(status.message(), lane));
   const bool first = JoinFailure(&cause, &noise);
   told_ = ReportLine(TroubleOf(status.message(), lane));
@@ -58,6 +60,7 @@ void Comm::FailFor(std::string cause, absl::Status status, int lane, Noise noise
   if (noise == Noise::kWarn) TCPX_WARN_TO(setup_.log, "%s", told_);
   if (noise == Noise::kQuiet) TCPX_TRACE("%s", told_);
   failed_.store(true, std::memory_order_release);
+  if (telling.owns_lock()) telling.unlock();
   const bool told =
       noise != Noise::kSilent && setup_.health != nullptr && setup_.health->Notify(setup_.connection_id, cause);
   if (!told) TellPeer(status);

@@ -25,6 +25,9 @@ class FailureGroup final : public std::enable_shared_from_this<FailureGroup> {
   void JoinInLoop(std::shared_ptr<CommLink> link);
   void LeaveInLoop(const std::shared_ptr<CommLink>& link);
 
+  // Held by a connection that fails, up to its line in the log: so an error that follows from another one is returned
+  // behind that one's line, which names the cause; the process may exit on it. Nothing is called with it that waits.
+  std::unique_lock<std::mutex> Telling() { return std::unique_lock<std::mutex>(telling_); }
   // The first cause wins: true exactly for it. Its finder writes the one line of the log, then spreads it.
   bool Claim(const std::string& cause);
   // All members are told the cause, soon.
@@ -38,6 +41,7 @@ class FailureGroup final : public std::enable_shared_from_this<FailureGroup> {
  private:
   void SpreadInLoop();
 
+  std::mutex telling_;
   mutable std::mutex mutex_;
   std::string cause_;
   bool hushed_ = false;

@@ -107,10 +107,15 @@ kill_one_lane() {
   read -r -a flow <<<"$(lane_flow a)"
   netns_run a ss -KtnH src "${flow[0]}" dst "${flow[1]}" >/dev/null
 }
+slowest_of_round() {
+  awk -v since="$since" -v most="$slowest" '{ after = $2 - since; if (after > most) most = after } END { print most }' \
+    "$scratch"/kills/result.[01]."$round"
+}
 if start kills "a b" "RING_ROUNDS=$kills"; then
-  brief=1
+  brief=1 slowest=0
   for ((round = 0; round < kills; ++round)); do
     for rank in "${both[@]}"; do await "$scratch/kills/running.$rank.$round" || { fail "kills: round $round"; break 2; }; done
+    since=$(now)
     kill_one_lane
     if ((round == 0)) && ! await "$scratch/kills/result.0.0" 5; then
       echo "SKIPPED: kills: this kernel's ss kills no socket"
@@ -121,10 +126,11 @@ if start kills "a b" "RING_ROUNDS=$kills"; then
       ended kills "$rank" error "WARN.*lane [0-9] of 3" && warnings kills "$rank" 1
     done
     ((failures == 0)) || break
+    slowest=$(slowest_of_round)
   done
   if [[ -e $scratch/kills/result.0.0 ]]; then
     finish kills 0 1
-    echo "ok: kills: $round lanes"
+    echo "ok: kills: $round lanes, known to both after $slowest s at the latest"
   fi
   brief=0 round=0
 fi

@@ -9,7 +9,11 @@
 # Threads: none. Units: seconds. Errors: counted in `failures`, with the rank's log.
 
 ring_rank=tests/netns/ring_rank
-scratch=$(mktemp -d)
+# Not before netns_enter has started the script anew: it replaces that shell.
+[[ ${NETNS_INSIDE:-} != 1 ]] || {
+  scratch=$(mktemp -d)
+  trap 'rm -rf "$scratch" || true' EXIT
+}
 failures=0
 # Far above what anything here takes.
 patience=${NETNS_PATIENCE:-60}

@@ -13,13 +13,15 @@
 // environment: RING_ROUNDS (1)   connections, one behind the other, each in a context of its own; with more than 1 an
 //                                error does not wait for FOLDER/stop
 //              RING_VERSION      of the interface; unset: the newest
-//              RING_QUIET=1      posts receives and sends nothing
+//              RING_VARY=1       messages of all sizes, some empty
+//              RING_QUIET=1      posts receives, and sends nothing until FOLDER/speak is there
 //              RING_MUTE=1       sends, and posts no receive until FOLDER/speak is there
+//              RING_SHIFT=N      once FOLDER/shift is there its clock has gone N seconds on
 //              RING_SHUT=N       ends the sending side of its N-th lane, from 0, once traffic flows
-//              RING_FORK=1       has a child that does nothing, as a data loader has
+//              RING_FORK=1       forks a child once traffic flows, as a data loader does, which lives until FOLDER/stop
+//              RING_DENY=ERRNO   io_uring's system calls end with that number
 //
 // Threads: one; the plugin's besides.
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -33,9 +35,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/clock.h"
+#include "tests/netns/shifted_clock.h"
 #include "tests/plugin/lifetime/proc_view.h"
 #include "tests/plugin/lifetime/processes.h"
 #include "tests/plugin/lifetime/rank.h"
+#include "tests/plugin/lifetime/sandbox.h"
 
 namespace tcpx {
 namespace {
@@ -96,14 +100,20 @@ class Flow {
   }
 
   void Deregister() { TCPX_REQUIRE(net_->DeregMr(comm_, region_) == ncclSuccess); }
-  void StopPosting() { posting_ = false; }
+  void SetPosting(bool posting) { posting_ = posting; }
   int64_t finished() const { return finished_; }
   int64_t posted() const { return posted_; }
 
  private:
   static constexpr size_t kWords = kMessageBytes / sizeof(uint64_t);
 
-  static size_t BytesOf(int64_t message) { return message % 2 == 0 ? kMessageBytes : kSmallBytes; }
+  // In RING_VARY by a hash of the number that cares for its high bits too (Knuth's multiplicative one).
+  size_t BytesOf(int64_t message) const {
+    if (!vary_) return message % 2 == 0 ? kMessageBytes : kSmallBytes;
+    const uint64_t hash = (static_cast<uint64_t>(message) * 0x9E3779B97F4A7C15) >> 32;
+    const size_t bytes_max = hash % 3 == 0 ? kMessageBytes : kSmallBytes;
+    return hash % 11 == 0 ? 0 : hash % (bytes_max / sizeof(uint64_t)) * sizeof(uint64_t);
+  }
   uint64_t* Slot(int64_t message) { return memory_.data() + static_cast<size_t>(message % kWindow) * kWords; }
 
   bool Post(ncclResult_t* result) {
@@ -142,6 +152,7 @@ class Flow {
   std::vector<uint64_t> memory_;
   void* region_ = nullptr;
   void* requests_[kWindow] = {};
+  const bool vary_ = Flag("RING_VARY");
   bool posting_ = true;
   int64_t posted_ = 0;
   int64_t finished_ = 0;
@@ -187,9 +198,20 @@ void ShutLane(int index) {
   TCPX_REQUIRE(index < 0, "not that many lanes");
 }
 
+// The next rank has receives posted beyond the last message: an end before it has seen that one would be an error.
+void AwaitNext(const Ring& ring, int round, absl::Time deadline) {
+  const int next = (ring.rank + 1) % ring.size;
+  WriteFile(ring.Path("drained", ring.rank, round), "");
+  while (access(ring.Path("drained", next, round).c_str(), F_OK) != 0 &&
+         access(ring.Path("result", next, round).c_str(), F_OK) != 0) {
+    TCPX_REQUIRE(absl::Now() < deadline, "the next rank never drains");
+    absl::SleepFor(absl::Milliseconds(2));
+  }
+}
+
 // All that was sent arrives; receives that were posted beyond it stay.
 Flow* Drain(const Ring& ring, int round, Flow* send, Flow* recv) {
-  send->StopPosting();
+  send->SetPosting(false);
   const std::string theirs = ring.Path("sent", (ring.rank + ring.size - 1) % ring.size, round);
   const absl::Time deadline = absl::Now() + kHungAfter;
   int64_t total = -1;
@@ -203,25 +225,43 @@ Flow* Drain(const Ring& ring, int round, Flow* send, Flow* recv) {
     if (total < 0) std::ifstream(theirs) >> total;
     TCPX_REQUIRE(absl::Now() < deadline, recv->finished(), " of ", total, " messages");
   }
+  AwaitNext(ring, round, deadline);
   return nullptr;
+}
+
+void ForkLoader(const Ring& ring) {
+  if (!Flag("RING_FORK") || fork() != 0) return;
+  while (!ring.Has("stop") && ring.Has(".")) usleep(20000);
+  _exit(0);
+}
+
+void ShiftOnce(const Ring& ring, bool* shifted) {
+  if (*shifted || getenv("RING_SHIFT") == nullptr || !ring.Has("shift")) return;
+  *shifted = true;
+  ShiftClock(atoi(getenv("RING_SHIFT")));
 }
 
 // Runs until an error or the stop. The flow with the error, or null.
 Flow* RunTraffic(const Ring& ring, int round, Flow* send, Flow* recv) {
-  const bool quiet = Flag("RING_QUIET");
+  bool quiet = Flag("RING_QUIET");
   bool mute = Flag("RING_MUTE");
-  bool told = false;
-  if (quiet) send->StopPosting();
+  bool told = false, shifted = false;
+  send->SetPosting(!quiet);
   for (int64_t step = 0;; ++step) {
     if (send->Step() != ncclSuccess) return send;
     if (!mute && recv->Step() != ncclSuccess) return recv;
     const bool runs = quiet || mute || recv->finished() >= 8;
     if (runs && !told) WriteFile(ring.Path("running", ring.rank, round), "");
     if (runs && !told && getenv("RING_SHUT") != nullptr) ShutLane(atoi(getenv("RING_SHUT")));
+    if (runs && !told) ForkLoader(ring);
     told = told || runs;
     if (quiet) absl::SleepFor(absl::Milliseconds(2));
     if (step % (quiet ? 4 : 512) != 0) continue;
-    if (mute && ring.Has("speak")) mute = false;
+    ShiftOnce(ring, &shifted);
+    if ((mute || quiet) && ring.Has("speak")) {
+      mute = quiet = false;
+      send->SetPosting(true);
+    }
     if (ring.Has("stop")) return Drain(ring, round, send, recv);
   }
 }
@@ -264,14 +304,15 @@ void RunRound(Rank* rank, const Ring& ring, int round, bool last) {
 void Run(const Ring& ring) {
   const char* version = getenv("RING_VERSION");
   const int rounds = getenv("RING_ROUNDS") == nullptr ? 1 : atoi(getenv("RING_ROUNDS"));
+  if (getenv("RING_DENY") != nullptr) DenyIoUring(atoi(getenv("RING_DENY")));
   Rank rank(version == nullptr ? 0 : atoi(version));
   const std::vector<std::string> before = OpenDescriptors();
-  if (Flag("RING_FORK") && fork() == 0) {
-    for (;;) pause();
-  }
+  const int threads = ThreadCountAtRest();
   for (int round = 0; round < rounds; ++round) RunRound(&rank, ring, round, round + 1 == rounds);
   WriteFile(absl::StrCat(ring.folder, "/log.", ring.rank, ".end"), LogText());
-  if (rank.net().has_finalize()) TCPX_REQUIRE(OpenDescriptors() == before, "descriptors are left");
+  if (!rank.net().has_finalize()) return;
+  TCPX_REQUIRE(OpenDescriptors() == before, "descriptors are left");
+  TCPX_REQUIRE(SettlesAtThreads(threads), ThreadCount(), " threads, and ", threads, " before");
 }
 
 }  // namespace

@@ -178,6 +178,21 @@ TEST_P(ForkTest, EveryCallInTheChildIsRefused) {
   EXPECT_EQ("", RunTogether(fork_one, KeepGoing));
 }
 
+// Behind exec the child is a process like any other.
+TEST_P(ForkTest, ChildUsesThePluginAfreshBehindExec) {
+  const auto fork_one = [](Control& peer) {
+    Parent parent(peer);
+    const pid_t child = fork();
+    if (child == 0) {
+      execl("tests/plugin/lifetime/self_traffic", "self_traffic", nullptr);
+      _exit(127);
+    }
+    AwaitChild(child, &parent);
+    Leave(peer, &parent);
+  };
+  EXPECT_EQ("", RunTogether(fork_one, KeepGoing));
+}
+
 // NCCL must not see init fail before v11 (it crashes then, 2.28.3 to 2.29.3): there are no devices instead.
 TEST_P(ForkTest, OldInitInTheChildFindsNoDevices) {
   const auto fork_one = [](Control& peer) {

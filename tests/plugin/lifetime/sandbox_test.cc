@@ -1,17 +1,12 @@
 // Pods whose seccomp profile denies io_uring, and hosts that allow little locked memory: the plugin works all the same,
 // and one line of the log says how.
+#include "tests/plugin/lifetime/sandbox.h"
+
 #include <errno.h>
 #include <gtest/gtest.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
-#include <cstddef>
 #include <string>
 
 #include "tests/plugin/lifetime/processes.h"
@@ -20,26 +15,6 @@
 
 namespace tcpx {
 namespace {
-
-// For this process and its threads, for good. seccomp(2).
-void DenyIoUring(int err) {
-  const uint32_t denied = SECCOMP_RET_ERRNO | (static_cast<uint32_t>(err) & SECCOMP_RET_DATA);
-  sock_filter filter[] = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, SYS_io_uring_setup, 0, 2),
-      BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, SYS_io_uring_register, 1, 0),
-      BPF_STMT(BPF_RET | BPF_K, denied),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-  };
-  sock_fprog program = {sizeof(filter) / sizeof(filter[0]), filter};
-  TCPX_REQUIRE(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-  if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
-    fprintf(stderr, "SKIPPED: this machine takes no seccomp filter\n");
-    _exit(0);
-  }
-  errno = 0;
-  TCPX_REQUIRE(syscall(SYS_io_uring_setup, 1, nullptr) == -1 && errno == err, errno);
-}
 
 int LinesWith(const std::string& text) {
   int count = 0;

@@ -1,0 +1,36 @@
+// The whole plugin under seeded faults, over and over: short and zero reads, resets, refusals in a row, errors of the
+// kernel, completions that come late or never, notifications that come twice. 100 fixed seeds; TCPX_TEST_LONG=1 runs
+// 10,000. TCPX_TEST_SEED=N runs that one.
+#include <gtest/gtest.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tests/plugin/faults/faults.h"
+#include "tests/plugin/faults/seeded_run.h"
+#include "tests/support/seed.h"
+
+namespace tcpx {
+namespace {
+
+TEST(SeededFaultsTest, EveryRequestEndsOnceAndNothingIsLeft) {
+  const char* one = getenv("TCPX_TEST_SEED");
+  const uint64_t first = one == nullptr ? 1 : strtoull(one, nullptr, 10);
+  const uint64_t last = one == nullptr ? (LongRun() ? 10000 : 100) : first;
+  int completed = 0, failed = 0, wrong = 0;
+  for (uint64_t seed = first; seed <= last && wrong < 10; ++seed) {
+    fprintf(stderr, "seed %llu\n", static_cast<unsigned long long>(seed));
+    const RunResult result = RunSeed(seed);
+    EXPECT_EQ("", result.wrong) << "TCPX_TEST_SEED=" << seed << ": " << result.summary;
+    completed += result.completed;
+    failed += result.failed;
+    wrong += !result.wrong.empty();
+  }
+  fprintf(stderr, "%d completed, %d failed as they had to; %s\n", completed, failed, Faults::Get().Tally().c_str());
+  if (one != nullptr) return;
+  // Seeds that all end at once, or that nothing happens to, would prove nothing.
+  EXPECT_GE(completed, 20);
+  EXPECT_GE(failed, 10);
+}
+
+}  // namespace
+}  // namespace tcpx

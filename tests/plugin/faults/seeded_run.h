@@ -1,0 +1,28 @@
+// seeded_run.h: one connection's life under the faults of one seed.
+//
+// Purpose: makes a plugin, connects it to itself, moves messages both ends of which it knows, lets go wrong what the
+//          seed says, closes everything, and looks what is left.
+//
+// Threads: one, beside the plugin's. Lifetime: nothing outlives the call, or that is the finding.
+// Errors:  empty exactly when each request ended once, with its bytes exact or with an error that a fault explains,
+//          each request's slot, each buffer, descriptor and thread came back, and nothing hung.
+#ifndef TCPX_TESTS_PLUGIN_FAULTS_SEEDED_RUN_H_
+#define TCPX_TESTS_PLUGIN_FAULTS_SEEDED_RUN_H_
+
+#include <cstdint>
+#include <string>
+
+namespace tcpx {
+
+struct RunResult {
+  std::string wrong;       // empty: nothing
+  std::string summary;     // what the seed chose
+  bool completed = false;  // every message arrived
+  bool failed = false;     // the connection ended with an error
+};
+
+RunResult RunSeed(uint64_t seed);
+
+}  // namespace tcpx
+
+#endif  // TCPX_TESTS_PLUGIN_FAULTS_SEEDED_RUN_H_

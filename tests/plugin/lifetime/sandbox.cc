@@ -1,0 +1,38 @@
+#include "tests/plugin/lifetime/sandbox.h"
+
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tests/plugin/lifetime/processes.h"
+
+namespace tcpx {
+
+void DenyIoUring(int err) {
+  const uint32_t denied = SECCOMP_RET_ERRNO | (static_cast<uint32_t>(err) & SECCOMP_RET_DATA);
+  sock_filter filter[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, SYS_io_uring_setup, 0, 2),
+      BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, SYS_io_uring_register, 1, 0),
+      BPF_STMT(BPF_RET | BPF_K, denied),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  sock_fprog program = {sizeof(filter) / sizeof(filter[0]), filter};
+  TCPX_REQUIRE(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+  if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
+    fprintf(stderr, "SKIPPED: this machine takes no seccomp filter\n");
+    _exit(0);
+  }
+  errno = 0;
+  TCPX_REQUIRE(syscall(SYS_io_uring_setup, 1, nullptr) == -1 && errno == err, errno);
+}
+
+}  // namespace tcpx

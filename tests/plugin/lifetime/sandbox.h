@@ -1,0 +1,16 @@
+// sandbox.h: a process that may not have everything, as in a pod.
+//
+// Threads: DenyIoUring before any other thread starts; it holds for those that come.
+// Errors:  a machine that takes no filter ends the process as a skip.
+// Source:  seccomp(2).
+#ifndef TCPX_TESTS_PLUGIN_LIFETIME_SANDBOX_H_
+#define TCPX_TESTS_PLUGIN_LIFETIME_SANDBOX_H_
+
+namespace tcpx {
+
+// For this process and its threads, for good: io_uring's system calls end with errno `err`.
+void DenyIoUring(int err);
+
+}  // namespace tcpx
+
+#endif  // TCPX_TESTS_PLUGIN_LIFETIME_SANDBOX_H_
