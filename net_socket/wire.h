@@ -112,6 +112,8 @@ struct Hello {
   int32_t traffic_class = -1;
 };
 inline constexpr size_t kHelloBytes = 64;
+// So many tell a hello from another protocol.
+inline constexpr size_t kHelloMagicBytes = 4;
 
 void EncodeHello(const Hello& hello, char* out);
 // A hello of another version decodes (the answer then says so); garbage does not.

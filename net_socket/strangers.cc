@@ -1,0 +1,95 @@
+#include "net_socket/strangers.h"
+
+#include "common/clock.h"
+#include "common/log.h"
+
+namespace tcpx {
+namespace {
+
+// A guess: rare enough for a log that is kept for weeks, often enough to see when it began and ended.
+constexpr int64_t kPeriodNs = 60 * kSecond;
+
+const char* What(Stranger kind) {
+  switch (kind) {
+    case Stranger::kSilent:
+      return "said nothing within TCPX_HELLO_TIMEOUT";
+    case Stranger::kScan:
+      return "left without a word (a port scan or a probe)";
+    case Stranger::kHalf:
+      return "did not finish its hello";
+    case Stranger::kForeign:
+      return "does not speak tcpx (HTTP, TLS or garbage)";
+    case Stranger::kCrowd:
+      return "had to make room: too many sockets have not said their hello";
+    case Stranger::kVersion:
+      return "speaks another wire version: install one build of tcpx on all ranks";
+    case Stranger::kTicket:
+      return "has a ticket that nobody listens for (any more)";
+    case Stranger::kLane:
+      return "asked for a lane that its connection can't have";
+    case Stranger::kDuplicate:
+      return "asked for a lane that is there already";
+    case Stranger::kTrafficClass:
+      return "asked for a traffic class that is none";
+    case Stranger::kPurpose:
+      return "asked for a kind of socket that this build does not know";
+  }
+  return "is strange";
+}
+
+}  // namespace
+
+Stranger StrangerOf(HelloStatus status) {
+  switch (status) {
+    case HelloStatus::kWrongVersion:
+      return Stranger::kVersion;
+    case HelloStatus::kUnknownTicket:
+      return Stranger::kTicket;
+    case HelloStatus::kDuplicateLane:
+      return Stranger::kDuplicate;
+    case HelloStatus::kBadTrafficClass:
+      return Stranger::kTrafficClass;
+    case HelloStatus::kUnknownKind:
+      return Stranger::kPurpose;
+    default:
+      return Stranger::kLane;
+  }
+}
+
+void Strangers::NoteInLoop(Stranger kind, const SocketAddress& from) {
+  Kind& state = At(kind);
+  if (state.counting) {
+    ++state.counted;
+    state.latest = from;
+    return;
+  }
+  TCPX_INFO("stranger %s %s; more of this kind are counted for %d s", from.ToString(), What(kind), kPeriodNs / kSecond);
+  StartCountingInLoop(kind);
+}
+
+void Strangers::StartCountingInLoop(Stranger kind) {
+  At(kind).counting = true;
+  At(kind).timer = reactor_->AddTimerInLoop(MonotonicNanos() + kPeriodNs, [this, kind] {
+    At(kind).counting = false;
+    if (At(kind).counted == 0) return;
+    SayCounted(kind);
+    StartCountingInLoop(kind);
+  });
+}
+
+void Strangers::SayCounted(Stranger kind) {
+  Kind& state = At(kind);
+  TCPX_INFO("strangers: %d more, the latest %s: %s", state.counted, state.latest.ToString(), What(kind));
+  state.counted = 0;
+}
+
+void Strangers::CloseInLoop() {
+  for (size_t i = 0; i < kinds_.size(); ++i) {
+    if (!kinds_[i].counting) continue;
+    reactor_->CancelTimerInLoop(kinds_[i].timer);
+    kinds_[i].counting = false;
+    if (kinds_[i].counted > 0) SayCounted(static_cast<Stranger>(i));
+  }
+}
+
+}  // namespace tcpx
