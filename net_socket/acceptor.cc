@@ -201,7 +201,7 @@ void Acceptor::ConfigureInLoop(int fd, const Hello& hello) {
 }
 
 void Acceptor::GreetedInLoop(Guest guest) {
-  const Hello& hello = guest.hello;
+  const Hello& hello = guest.hello();
   Pending* pending = nullptr;
   Answer answer;
   answer.features = hello.features & kFeatureHealth;
@@ -214,8 +214,7 @@ void Acceptor::GreetedInLoop(Guest guest) {
   if (answer.status == HelloStatus::kAccepted) ConfigureInLoop(guest.fd.get(), hello);
   if (pending != nullptr && hello.lane == 0) answer.nics = pending->listening->nics;
   if (pending != nullptr) answer.max_receives = static_cast<uint32_t>(pending->listening->max_receives);
-  const bool sent = greeter_.AnswerInLoop(guest, answer);
-  if (answer.status != HelloStatus::kAccepted || !sent) return;
+  if (!greeter_.AnswerInLoop(guest, answer)) return;
   if (pending == nullptr) {
     AddHealthInLoop(hello, std::move(guest.fd));
   } else {

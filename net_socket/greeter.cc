@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 #include <utility>
 
 #include "common/clock.h"
@@ -34,53 +35,68 @@ bool DescriptorsAreScarce(int fd) {
   return limit > 0 && fd >= limit - limit / 8;
 }
 
+// A fresh socket has room for all that a handshake says.
+bool Send(int fd, const std::string& bytes) {
+  return send(fd, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
+}
+
 }  // namespace
 
 class Greeter::Greeting final : public Reactor::Handler {
  public:
-  Greeting(Greeter* greeter, uint64_t arrival, OwnedFd socket, const SocketAddress& peer)
-      : number(arrival), source(SourceOf(peer)), from(peer), fd(std::move(socket)), greeter_(greeter) {}
+  Greeting(Greeter* greeter, uint64_t arrival, OwnedFd fd, const SocketAddress& from)
+      : number(arrival),
+        source(SourceOf(from)),
+        guest{AcceptHandshake(greeter->runtime_->secret), std::move(fd), from},
+        greeter_(greeter) {}
   ~Greeting() override {
     reactor().CancelTimerInLoop(timer_);
-    if (fd.valid()) reactor().UnwatchInLoop(fd.get());
+    if (guest.fd.valid()) reactor().UnwatchInLoop(guest.fd.get());
   }
 
   void StartInLoop() {
     const int64_t deadline = MonotonicNanos() + greeter_->runtime_->options.hello_timeout_ns;
-    timer_ = reactor().AddTimerInLoop(
-        deadline, [this] { greeter_->ForgetInLoop(this, have_ == 0 ? Stranger::kSilent : Stranger::kHalf); });
-    if (!reactor().WatchInLoop(fd.get(), EPOLLIN | EPOLLRDHUP, this).ok())
-      greeter_->ForgetInLoop(this, Stranger::kCrowd);
+    timer_ = reactor().AddTimerInLoop(deadline, [this] { Forget(Stranger::kSilent); });
+    if (!reactor().WatchInLoop(guest.fd.get(), EPOLLIN | EPOLLRDHUP, this).ok()) Forget(Stranger::kCrowd);
   }
 
   void OnEvents(uint32_t) override {
-    const ssize_t got = recv(fd.get(), bytes_ + have_, kHelloBytes - have_, MSG_DONTWAIT);
+    const ssize_t got = recv(guest.fd.get(), guest.handshake.room(), guest.handshake.wants(), MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return;
-    if (got <= 0) {
-      greeter_->ForgetInLoop(this, have_ == 0 ? Stranger::kScan : Stranger::kHalf);
-      return;
-    }
-    have_ += static_cast<size_t>(got);
-    if (have_ >= kHelloMagicBytes && DecodeHello(bytes_, &hello) != nullptr) {
-      greeter_->ForgetInLoop(this, Stranger::kForeign);
-    } else if (have_ == kHelloBytes) {
-      greeter_->GreetedInLoop(this);
+    if (got <= 0) return Forget(Stranger::kScan);
+    guest.handshake.Took(static_cast<size_t>(got));
+    switch (guest.handshake.state()) {
+      case AcceptHandshake::State::kReading:
+        return Speak();
+      case AcceptHandshake::State::kForeign:
+        return Forget(Stranger::kForeign);
+      case AcceptHandshake::State::kRefused:
+        return greeter_->RefuseInLoop(this, guest.handshake.refusal());
+      case AcceptHandshake::State::kGreeted:
+        return greeter_->greeted_(greeter_->TakeInLoop(this));
     }
   }
 
   const uint64_t number;
   const Source source;
-  const SocketAddress from;
-  OwnedFd fd;
-  Hello hello;
+  Guest guest;
 
  private:
   Reactor& reactor() { return greeter_->runtime_->reactor; }
 
+  void Speak() {
+    const std::string said = guest.handshake.TakeSaid();
+    if (!said.empty() && !Send(guest.fd.get(), said)) Forget(Stranger::kHalf);
+  }
+
+  // Who has begun to speak is neither silent nor a scanner.
+  void Forget(Stranger kind) {
+    const bool unless_begun = kind == Stranger::kSilent || kind == Stranger::kScan;
+    greeter_->ForgetInLoop(this, unless_begun && !guest.handshake.nothing_came() ? Stranger::kHalf : kind);
+  }
+
   Greeter* const greeter_;
   Reactor::TimerId timer_;
-  size_t have_ = 0;
-  char bytes_[kHelloBytes] = {};
 };
 
 Greeter::Greeter(Runtime* runtime, Strangers* strangers, std::function<void(Guest)> greeted)
@@ -120,41 +136,30 @@ bool Greeter::MakeRoomInLoop() {
   return true;
 }
 
-// Takes the descriptor out and destroys the rest.
-OwnedFd Greeter::TakeInLoop(Greeting* greeting) {
-  runtime_->reactor.UnwatchInLoop(greeting->fd.get());
-  OwnedFd fd = std::move(greeting->fd);
+// Takes the socket out and destroys the rest.
+Guest Greeter::TakeInLoop(Greeting* greeting) {
+  runtime_->reactor.UnwatchInLoop(greeting->guest.fd.get());
+  Guest guest = std::move(greeting->guest);
   auto crowd = crowd_.find(greeting->source);
   if (--crowd->second == 0) crowd_.erase(crowd);
   greetings_.erase(greeting->number);
-  return fd;
+  return guest;
 }
 
 void Greeter::ForgetInLoop(Greeting* greeting, Stranger kind) {
-  strangers_->NoteInLoop(kind, greeting->from);
-  TakeInLoop(greeting).reset();
+  strangers_->NoteInLoop(kind, TakeInLoop(greeting).from);
 }
 
-void Greeter::GreetedInLoop(Greeting* greeting) {
-  Guest guest;
-  guest.hello = greeting->hello;
-  guest.from = greeting->from;
-  guest.fd = TakeInLoop(greeting);
-  if (guest.hello.version == kWireVersion) {
-    greeted_(std::move(guest));
-    return;
-  }
+void Greeter::RefuseInLoop(Greeting* greeting, HelloStatus why) {
   Answer answer;
-  answer.status = HelloStatus::kWrongVersion;
-  AnswerInLoop(guest, answer);
+  answer.status = why;
+  AnswerInLoop(TakeInLoop(greeting), answer);
 }
 
 bool Greeter::AnswerInLoop(const Guest& guest, const Answer& answer) {
-  if (answer.status != HelloStatus::kAccepted) strangers_->NoteInLoop(StrangerOf(answer.status), guest.from);
-  char bytes[kAnswerBytesMax];
-  const auto length = static_cast<ssize_t>(EncodeAnswer(answer, bytes));
-  // A fresh socket has room for an answer.
-  return send(guest.fd.get(), bytes, static_cast<size_t>(length), MSG_DONTWAIT | MSG_NOSIGNAL) == length;
+  const bool accepted = answer.status == HelloStatus::kAccepted;
+  if (!accepted) strangers_->NoteInLoop(StrangerOf(answer.status), guest.from);
+  return Send(guest.fd.get(), guest.handshake.Encode(answer)) && accepted;
 }
 
 void Greeter::CloseInLoop() {

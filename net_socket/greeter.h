@@ -1,13 +1,14 @@
 // greeter.h: sockets that were accepted and have not said their whole hello.
 //
-// Purpose: here a peer is told from a stranger. Whoever says a hello gets through to the acceptor; anybody else costs
+// Purpose: here a peer is told from a stranger. Whoever says a hello, and proves the shared secret where there is one
+//          (handshake.h), gets through to the acceptor; anybody else costs
 //          one descriptor for at most TCPX_HELLO_TIMEOUT, counted from the accept and not from the last byte.
 //          There are at most a quarter of the descriptor limit and 4,096 of them, and they get none of its last eighth:
 //          when one more comes, the source with most of them (an IPv4 address, an IPv6 /64) loses its oldest, so a
 //          crowd makes room for a peer and no peer for a crowd.
 //
 // Threads: the reactor.
-// States:  greeting -> greeted (handed on) or forgotten.
+// States:  greeting -> greeted (handed on), refused or forgotten.
 // Errors:  none; a stranger gets a line in the log (strangers.h).
 #ifndef TCPX_NET_SOCKET_GREETER_H_
 #define TCPX_NET_SOCKET_GREETER_H_
@@ -21,6 +22,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "common/address.h"
 #include "common/fd.h"
+#include "net_socket/handshake.h"
 #include "net_socket/runtime.h"
 #include "net_socket/strangers.h"
 #include "net_socket/wire.h"
@@ -29,7 +31,9 @@ namespace tcpx {
 
 // A socket whose hello was understood, and is still to be answered.
 struct Guest {
-  Hello hello;
+  const Hello& hello() const { return handshake.hello(); }
+
+  AcceptHandshake handshake;
   OwnedFd fd;
   SocketAddress from;
 };
@@ -44,7 +48,7 @@ class Greeter {
   bool MakeRoomInLoop();
   void CloseInLoop();
 
-  // True exactly when the whole answer is on its way. A refusal is noted and the caller closes the socket.
+  // True exactly when it is accepted and the whole answer is on its way; else the caller closes the socket.
   bool AnswerInLoop(const Guest& guest, const Answer& answer);
 
  private:
@@ -53,8 +57,8 @@ class Greeter {
 
   static Source SourceOf(const SocketAddress& from);
   void ForgetInLoop(Greeting* greeting, Stranger kind);
-  void GreetedInLoop(Greeting* greeting);
-  OwnedFd TakeInLoop(Greeting* greeting);
+  void RefuseInLoop(Greeting* greeting, HelloStatus why);
+  Guest TakeInLoop(Greeting* greeting);
 
   Runtime* const runtime_;
   Strangers* const strangers_;

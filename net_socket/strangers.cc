@@ -33,6 +33,12 @@ const char* What(Stranger kind) {
       return "asked for a traffic class that is none";
     case Stranger::kPurpose:
       return "asked for a kind of socket that this build does not know";
+    case Stranger::kNoSecret:
+      return "has no shared secret: set TCPX_SECRET_FILE alike on all ranks";
+    case Stranger::kSecretAlone:
+      return "has a shared secret and this process has none: set TCPX_SECRET_FILE alike on all ranks";
+    case Stranger::kOtherSecret:
+      return "did not prove the shared secret: give all ranks the same TCPX_SECRET_FILE";
   }
   return "is strange";
 }
@@ -51,6 +57,12 @@ Stranger StrangerOf(HelloStatus status) {
       return Stranger::kTrafficClass;
     case HelloStatus::kUnknownKind:
       return Stranger::kPurpose;
+    case HelloStatus::kSecretMissing:
+      return Stranger::kNoSecret;
+    case HelloStatus::kSecretAlone:
+      return Stranger::kSecretAlone;
+    case HelloStatus::kSecretWrong:
+      return Stranger::kOtherSecret;
     default:
       return Stranger::kLane;
   }

@@ -30,8 +30,11 @@ enum class Stranger {
   kDuplicate,
   kTrafficClass,
   kPurpose,
+  kNoSecret,
+  kSecretAlone,
+  kOtherSecret,
 };
-inline constexpr size_t kStrangers = 11;
+inline constexpr size_t kStrangers = 14;
 
 // Which kind a refused hello is. Not for kAccepted.
 Stranger StrangerOf(HelloStatus status);
