@@ -61,7 +61,7 @@ absl::StatusOr<Context*> Plugin::CreateContext(const ContextOptions& options) {
   // For lines of no context. A null one does not replace what other contexts were given.
   if (options.log != nullptr || contexts_.empty()) SetLogSink(options.log);
   LoadOnce();
-  if (!secret_status_.ok()) return Told(secret_status_);
+  if (!secret_status_.ok()) return secret_status_;
   if (options.api_version <= 10 && legacy_context_ != nullptr) {
     if (options.profiler != nullptr) legacy_context_->options.profiler = options.profiler;
     return legacy_context_;
