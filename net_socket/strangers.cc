@@ -1,13 +1,9 @@
 #include "net_socket/strangers.h"
 
-#include "common/clock.h"
 #include "common/log.h"
 
 namespace tcpx {
 namespace {
-
-// A guess: rare enough for a log that is kept for weeks, often enough to see when it began and ended.
-constexpr int64_t kPeriodNs = 60 * kSecond;
 
 const char* What(Stranger kind) {
   switch (kind) {
@@ -75,13 +71,14 @@ void Strangers::NoteInLoop(Stranger kind, const SocketAddress& from) {
     state.latest = from;
     return;
   }
-  TCPX_INFO("stranger %s %s; more of this kind are counted for %d s", from.ToString(), What(kind), kPeriodNs / kSecond);
+  TCPX_INFO("stranger %s %s; more of this kind are counted for %d s", from.ToString(), What(kind),
+            period_ns_ / kSecond);
   StartCountingInLoop(kind);
 }
 
 void Strangers::StartCountingInLoop(Stranger kind) {
   At(kind).counting = true;
-  At(kind).timer = reactor_->AddTimerInLoop(MonotonicNanos() + kPeriodNs, [this, kind] {
+  At(kind).timer = reactor_->AddTimerInLoop(MonotonicNanos() + period_ns_, [this, kind] {
     At(kind).counting = false;
     if (At(kind).counted == 0) return;
     SayCounted(kind);

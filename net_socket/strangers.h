@@ -4,6 +4,7 @@
 //          an operator learns that somebody knocks, and a scanner does not fill the disk.
 //
 // Threads: the reactor.
+// Units:   nanoseconds.
 // Lifetime: borrows the reactor; CloseInLoop before it stops.
 #ifndef TCPX_NET_SOCKET_STRANGERS_H_
 #define TCPX_NET_SOCKET_STRANGERS_H_
@@ -12,6 +13,7 @@
 #include <cstdint>
 
 #include "common/address.h"
+#include "common/clock.h"
 #include "net_socket/reactor.h"
 #include "net_socket/wire.h"
 
@@ -41,7 +43,10 @@ Stranger StrangerOf(HelloStatus status);
 
 class Strangers {
  public:
-  explicit Strangers(Reactor* reactor) : reactor_(reactor) {}
+  // A guess: rare enough for a log that is kept for weeks, often enough to see when it began and ended.
+  static constexpr int64_t kPeriodNs = 60 * kSecond;
+
+  explicit Strangers(Reactor* reactor, int64_t period_ns = kPeriodNs) : reactor_(reactor), period_ns_(period_ns) {}
 
   void NoteInLoop(Stranger kind, const SocketAddress& from);
   // Says what was only counted so far.
@@ -49,7 +54,7 @@ class Strangers {
 
  private:
   struct Kind {
-    bool counting = false;  // a line was written less than a minute ago
+    bool counting = false;  // a line was written less than a period ago
     int64_t counted = 0;    // since that line
     SocketAddress latest;
     Reactor::TimerId timer;
@@ -60,6 +65,7 @@ class Strangers {
   Kind& At(Stranger kind) { return kinds_[static_cast<size_t>(kind)]; }
 
   Reactor* const reactor_;
+  const int64_t period_ns_;
   std::array<Kind, kStrangers> kinds_;
 };
 
