@@ -54,6 +54,7 @@ struct Options {
   int sndbuf = -1;          // -1: the kernel's auto-tuning
   int rcvbuf = -1;
   PortRange port_range;
+  std::string secret_file;  // empty: no shared secret
   int64_t linger_ns = 5 * kSecond;
   int64_t hello_timeout_ns = 10 * kSecond;
   int retry_count = 34;

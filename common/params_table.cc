@@ -159,6 +159,17 @@ constexpr Parameter kParameters[] = {
      "Ports that the listening sockets may use, such as `40000-40100`; one is used per device and process (by a "
      "fused device on each of its interfaces). Empty: the "
      "kernel chooses. Set it where a firewall needs a known range, with room for every rank on the host."},
+    {"TCPX_SECRET_FILE", ParameterKind::kText, &Options::secret_file, 0, 0, kNoSpecial, kEffective,
+     "A file with a secret that all ranks share: 16 to 4096 bytes, of which a newline at the end does not count, such "
+     "as "
+     "what `openssl rand -base64 32` writes. Each side of every new connection then proves to the other that it has "
+     "it, "
+     "which costs one more round trip at connect and nothing afterwards; a peer without it, or with another one, is "
+     "refused, and the logs of both sides say so. Read once, when NCCL loads the plugin; when it can't be used, "
+     "loading "
+     "fails (set NCCL_NET=tcpx, or NCCL goes on with its own sockets). Data is not encrypted: docs/security.md says "
+     "what "
+     "this protects. Set it where others can reach the network of the job."},
     {"TCPX_LINGER", ParameterKind::kSeconds, &Options::linger_ns, 0, 600, kNoSpecial, kEffective,
      "How long a socket that was closed in order waits for its peer to read everything. Raise it where peers stall for "
      "longer before their last receive."},

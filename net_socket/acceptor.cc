@@ -1,29 +1,20 @@
 #include "net_socket/acceptor.h"
 
-#include <errno.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/random.h"
 #include "common/socket.h"
-#include "common/status.h"
 #include "common/traffic_class.h"
 #include "net_socket/lane_socket.h"
 #include "net_socket/nic_socket.h"
 
 namespace tcpx {
 namespace {
-
-// Strangers that may be silent at the same time; beyond, the oldest goes. Too low: a burst of real peers is cut; too
-// high: descriptors run out.
-constexpr size_t kGreetingsMax = 4096;
-// After the descriptor limit was hit, the listener rests this long instead of spinning on its backlog.
-constexpr int64_t kRestNs = 100 * kMillisecond;
 
 // Lanes that wait for a retry of the dialler's must not be given up before it gives up.
 int64_t PatienceNs(const Options& options) {
@@ -32,74 +23,6 @@ int64_t PatienceNs(const Options& options) {
 }
 
 }  // namespace
-
-// The shared socket of one device.
-class Acceptor::Listener final : public Reactor::Handler {
- public:
-  Listener(Acceptor* acceptor, OwnedFd fd) : acceptor_(acceptor), fd_(std::move(fd)) {}
-  ~Listener() override {
-    if (resting_) reactor().CancelTimerInLoop(rest_timer_);
-  }
-
-  Reactor& reactor() { return acceptor_->runtime_->reactor; }
-  int fd() const { return fd_.get(); }
-
-  void OnEvents(uint32_t) override;
-
- private:
-  void Rest(int err) {
-    if (!told_)
-      TCPX_WARN("accept: %s; new connections wait. Raise the limit of open files (ulimit -n)", ErrnoText(err));
-    told_ = true;
-    resting_ = true;
-    reactor().ChangeInLoop(fd_.get(), 0);
-    rest_timer_ = reactor().AddTimerInLoop(MonotonicNanos() + kRestNs, [this] {
-      resting_ = false;
-      reactor().ChangeInLoop(fd_.get(), EPOLLIN);
-    });
-  }
-
-  Acceptor* const acceptor_;
-  OwnedFd fd_;
-  bool told_ = false;  // of the limit, since all that waited was accepted
-  bool resting_ = false;
-  Reactor::TimerId rest_timer_;
-};
-
-// A socket that has not said its whole hello.
-class Acceptor::Greeting final : public Reactor::Handler {
- public:
-  Greeting(Acceptor* acceptor, OwnedFd socket) : fd(std::move(socket)), acceptor_(acceptor) {}
-
-  void StartInLoop(int64_t now) {
-    started_ns = now;
-    Reactor& reactor = acceptor_->runtime_->reactor;
-    timer = reactor.AddTimerInLoop(now + acceptor_->runtime_->options.hello_timeout_ns,
-                                   [this] { acceptor_->ForgetInLoop(this); });
-    if (!reactor.WatchInLoop(fd.get(), EPOLLIN | EPOLLRDHUP, this).ok()) acceptor_->ForgetInLoop(this);
-  }
-
-  void OnEvents(uint32_t) override {
-    const ssize_t got = recv(fd.get(), bytes + have, kHelloBytes - have, MSG_DONTWAIT);
-    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return;
-    have += got > 0 ? static_cast<size_t>(got) : 0;
-    if (got <= 0 || (have >= sizeof(uint32_t) && DecodeHello(bytes, &hello) != nullptr)) {
-      acceptor_->ForgetInLoop(this);
-    } else if (have == kHelloBytes) {
-      acceptor_->GreetedInLoop(this);
-    }
-  }
-
-  OwnedFd fd;
-  Hello hello;
-  Reactor::TimerId timer;
-  int64_t started_ns = 0;
-
- private:
-  Acceptor* const acceptor_;
-  size_t have = 0;
-  char bytes[kHelloBytes] = {};
-};
 
 // Ends a pending connection with the first of its lanes: a dialler that died half-way costs nothing.
 class Acceptor::PendingLane final : public Reactor::Handler {
@@ -126,33 +49,16 @@ struct Acceptor::Pending {
   Reactor::TimerId timer;
 };
 
-void Acceptor::Listener::OnEvents(uint32_t) {
-  for (int round = 0; round < 64; ++round) {
-    OwnedFd fd(accept4(fd_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-    if (!fd.valid()) {
-      const int err = errno;
-      if (err == EAGAIN) told_ = false;
-      if (err == EMFILE || err == ENFILE || err == ENOMEM || err == ENOBUFS) Rest(err);
-      return;  // EAGAIN, or a dialler that has gone already: the next event brings the rest.
-    }
-    auto greeting = std::make_unique<Greeting>(acceptor_, std::move(fd));
-    Greeting* raw = greeting.get();
-    acceptor_->greetings_.emplace(raw, std::move(greeting));
-    raw->StartInLoop(MonotonicNanos());
-    if (acceptor_->greetings_.size() > kGreetingsMax) {
-      auto oldest = std::min_element(acceptor_->greetings_.begin(), acceptor_->greetings_.end(),
-                                     [](auto& a, auto& b) { return a.second->started_ns < b.second->started_ns; });
-      acceptor_->ForgetInLoop(oldest->first);
-    }
-  }
-}
-
-Acceptor::Acceptor(Runtime* runtime) : runtime_(runtime) {}
+Acceptor::Acceptor(Runtime* runtime)
+    : runtime_(runtime),
+      strangers_(&runtime->reactor),
+      greeter_(runtime, &strangers_, [this](Guest guest) { GreetedInLoop(std::move(guest)); }) {}
 
 Acceptor::~Acceptor() = default;
 
 void Acceptor::Watch(OwnedFd fd) {
-  auto listener = std::make_shared<std::unique_ptr<Listener>>(std::make_unique<Listener>(this, std::move(fd)));
+  auto listener =
+      std::make_shared<std::unique_ptr<Listener>>(std::make_unique<Listener>(runtime_, &greeter_, std::move(fd)));
   runtime_->reactor.Post([this, listener] {
     Listener* raw = listener->get();
     listeners_.push_back(std::move(*listener));
@@ -233,7 +139,8 @@ void Acceptor::Close() {
   runtime_->reactor.RunSync([this] {
     for (auto& listener : listeners_) runtime_->reactor.UnwatchInLoop(listener->fd());
     listeners_.clear();
-    while (!greetings_.empty()) ForgetInLoop(greetings_.begin()->first);
+    greeter_.CloseInLoop();
+    strangers_.CloseInLoop();
     while (!pending_.empty()) DropPendingInLoop(ConnectionId(pending_.begin()->first));
   });
 }
@@ -242,12 +149,6 @@ std::shared_ptr<Listening> Acceptor::Find(const Ticket& ticket) {
   std::lock_guard<std::mutex> lock(mutex_);
   auto found = listenings_.find(ticket);
   return found == listenings_.end() ? nullptr : found->second;
-}
-
-void Acceptor::ForgetInLoop(Greeting* greeting) {
-  runtime_->reactor.CancelTimerInLoop(greeting->timer);
-  if (greeting->fd.valid()) runtime_->reactor.UnwatchInLoop(greeting->fd.get());
-  greetings_.erase(greeting);
 }
 
 void Acceptor::DropPendingInLoop(const ConnectionId& id) {
@@ -260,12 +161,10 @@ void Acceptor::DropPendingInLoop(const ConnectionId& id) {
 }
 
 HelloStatus Acceptor::AdmitHealthInLoop(const Hello& hello) {
-  if (hello.version != kWireVersion) return HelloStatus::kWrongVersion;
   return Find(hello.ticket) == nullptr ? HelloStatus::kUnknownTicket : HelloStatus::kAccepted;
 }
 
 HelloStatus Acceptor::AdmitInLoop(const Hello& hello, Pending** out) {
-  if (hello.version != kWireVersion) return HelloStatus::kWrongVersion;
   std::shared_ptr<Listening> listening = Find(hello.ticket);
   if (listening == nullptr) return HelloStatus::kUnknownTicket;
   if (!IsTrafficClass(hello.traffic_class)) return HelloStatus::kBadTrafficClass;
@@ -301,8 +200,8 @@ void Acceptor::ConfigureInLoop(int fd, const Hello& hello) {
   ConfigureLane(fd, runtime_->options, traits);
 }
 
-void Acceptor::GreetedInLoop(Greeting* greeting) {
-  const Hello hello = greeting->hello;
+void Acceptor::GreetedInLoop(Guest guest) {
+  const Hello& hello = guest.hello();
   Pending* pending = nullptr;
   Answer answer;
   answer.features = hello.features & kFeatureHealth;
@@ -312,25 +211,14 @@ void Acceptor::GreetedInLoop(Greeting* greeting) {
     answer.status = hello.kind == HelloKind::kHealth ? AdmitHealthInLoop(hello) : HelloStatus::kUnknownKind;
   }
   // Before the answer, which bears the traffic class.
-  if (answer.status == HelloStatus::kAccepted) ConfigureInLoop(greeting->fd.get(), hello);
+  if (answer.status == HelloStatus::kAccepted) ConfigureInLoop(guest.fd.get(), hello);
   if (pending != nullptr && hello.lane == 0) answer.nics = pending->listening->nics;
   if (pending != nullptr) answer.max_receives = static_cast<uint32_t>(pending->listening->max_receives);
-  char bytes[kAnswerBytesMax];
-  const size_t length = EncodeAnswer(answer, bytes);
-  // A fresh socket has room for an answer.
-  const bool sent =
-      send(greeting->fd.get(), bytes, length, MSG_DONTWAIT | MSG_NOSIGNAL) == static_cast<ssize_t>(length);
-  if (answer.status != HelloStatus::kAccepted || !sent) {
-    ForgetInLoop(greeting);
-    return;
-  }
-  runtime_->reactor.UnwatchInLoop(greeting->fd.get());
-  OwnedFd fd = std::move(greeting->fd);
-  ForgetInLoop(greeting);
+  if (!greeter_.AnswerInLoop(guest, answer)) return;
   if (pending == nullptr) {
-    AddHealthInLoop(hello, std::move(fd));
+    AddHealthInLoop(hello, std::move(guest.fd));
   } else {
-    AddLaneInLoop(hello, std::move(fd), pending);
+    AddLaneInLoop(hello, std::move(guest.fd), pending);
   }
 }
 

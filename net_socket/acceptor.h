@@ -5,10 +5,10 @@
 //          looks whether a connection is complete.
 //
 // Threads: Listen, Accept and CloseListen from any; Close before the reactor stops; the rest in the reactor.
-// States:  a lane: greeting (hello incomplete) -> waiting for its connection's other lanes, and for the health socket
-//          of its pair -> part of a ReceiveComm. A waiting lane that ends takes its connection with it.
+// States:  a lane: greeting (greeter.h) -> waiting for its connection's other lanes, and for the health socket of its
+//          pair -> part of a ReceiveComm. A waiting lane that ends takes its connection with it.
 // Errors:  Listen: the local kernel's. A stranger (wrong magic, ticket, lane, silence) costs one socket until
-//          TCPX_HELLO_TIMEOUT, and no log line per socket.
+//          TCPX_HELLO_TIMEOUT, and no log line per socket (strangers.h).
 #ifndef TCPX_NET_SOCKET_ACCEPTOR_H_
 #define TCPX_NET_SOCKET_ACCEPTOR_H_
 
@@ -26,7 +26,10 @@
 #include "absl/status/statusor.h"
 #include "net_socket/comm.h"
 #include "net_socket/device.h"
+#include "net_socket/greeter.h"
+#include "net_socket/listener.h"
 #include "net_socket/receive_comm.h"
+#include "net_socket/strangers.h"
 #include "net_socket/wire.h"
 
 namespace tcpx {
@@ -66,8 +69,6 @@ class Acceptor {
   void Close();
 
  private:
-  class Listener;
-  class Greeting;
   class PendingLane;
   struct Pending;
 
@@ -75,13 +76,12 @@ class Acceptor {
   absl::StatusOr<std::vector<PeerNic>> OpenDoors(const Device& device);
   void Watch(OwnedFd fd);
   void ConfigureInLoop(int fd, const Hello& hello);
-  void GreetedInLoop(Greeting* greeting);
+  void GreetedInLoop(Guest guest);
   HelloStatus AdmitInLoop(const Hello& hello, Pending** pending);
   HelloStatus AdmitHealthInLoop(const Hello& hello);
   void AddLaneInLoop(const Hello& hello, OwnedFd fd, Pending* pending);
   void AddHealthInLoop(const Hello& hello, OwnedFd fd);
   void CompleteInLoop(const ConnectionId& id);
-  void ForgetInLoop(Greeting* greeting);
   void DropPendingInLoop(const ConnectionId& id);
   std::shared_ptr<Listening> Find(const Ticket& ticket);
 
@@ -91,8 +91,9 @@ class Acceptor {
   absl::flat_hash_map<Ticket, std::shared_ptr<Listening>> listenings_;  // under mutex_
 
   // In the reactor.
+  Strangers strangers_;
+  Greeter greeter_;
   std::vector<std::unique_ptr<Listener>> listeners_;
-  absl::flat_hash_map<Greeting*, std::unique_ptr<Greeting>> greetings_;
   absl::flat_hash_map<ConnectionId, std::unique_ptr<Pending>> pending_;
 };
 

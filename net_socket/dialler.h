@@ -4,10 +4,8 @@
 //          buffer, so nothing that is written there can be taken for a pointer, and a forgotten connect leaks nothing.
 //
 // Threads: Start, Take and Cancel from any; the rest in the reactor.
-// States:  of a lane: dialling -> greeting -> answered; lane 0 first, then the others and, where another dial has not
-//          brought it up yet, the health socket. A refused, timed-out,
-//          unreachable or reset lane is dialled again after n x NCCL_SOCKET_RETRY_SLEEP_MSEC, NCCL_SOCKET_RETRY_CNT
-//          times.
+// States:  lane 0 first (dial_lane.h), then the others and, where another dial has not brought it up yet, the health
+//          socket.
 // Errors:  Take: kUnavailable with the address tried and the interface used; kInvalidArgument for an unknown key.
 #ifndef TCPX_NET_SOCKET_DIALLER_H_
 #define TCPX_NET_SOCKET_DIALLER_H_
@@ -20,25 +18,10 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "common/traffic_class.h"
-#include "net_socket/device.h"
+#include "net_socket/dial_lane.h"
 #include "net_socket/send_comm.h"
-#include "net_socket/wire.h"
 
 namespace tcpx {
-
-struct DialRequest {
-  Handle handle;
-  const Device* device = nullptr;
-  uint64_t comm_id = 0;
-  LogSink log = nullptr;
-  int lanes = 1;
-  int traffic_class = kNoTrafficClass;  // octet: of every attempt of every lane
-  int sndbuf = -1;                      // of each lane; -1: as the parameters say
-  bool same_host = false;
-  std::shared_ptr<FailureGroup> group;  // null: failures do not spread
-  bool repeat_warnings = false;
-};
 
 class Dialler {
  public:
@@ -56,7 +39,6 @@ class Dialler {
 
  private:
   class Dial;
-  class Lane;
 
   // What the two sides share of one dial.
   struct Result {

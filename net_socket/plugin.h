@@ -25,6 +25,7 @@
 #include "net_socket/context.h"
 #include "net_socket/device.h"
 #include "net_socket/lane_socket.h"
+#include "net_socket/secret.h"
 #include "net_socket/transport.h"
 
 namespace tcpx {
@@ -77,7 +78,10 @@ class Plugin final : public PluginApi {
   absl::Status CheckDevice(int device);
   // A context has ended: lines of no context go to a logger that is still in use.
   void ReplaceLogSink(LogSink gone);
+  // Says a failure's cause: NCCL shows a result's name only.
+  static absl::Status Told(absl::Status status);
   void LoadOnce();
+  void LoadSecret();
   DeviceTable& Devices();
   // The transport, started if need be, with one more user: `context`'s or, before v11, the object's.
   absl::StatusOr<Transport*> Use(Context* context);
@@ -102,6 +106,8 @@ class Plugin final : public PluginApi {
   Options options_;
   TrafficClassMap traffic_classes_;
   LaneNotes lane_notes_;
+  std::unique_ptr<Secret> secret_;  // null: none is shared
+  absl::Status secret_status_;      // of reading it
   std::unique_ptr<DeviceTable> devices_;
   absl::flat_hash_map<Context*, std::unique_ptr<Context>> contexts_;
   Context* legacy_context_ = nullptr;

@@ -18,10 +18,13 @@
 namespace tcpx {
 
 struct LaneNotes;
+class Secret;
 
 struct Runtime {
   Options options;
-  LaneNotes* lane_notes = nullptr;  // the plugin's, which outlives us
+  // The plugin's, which outlives us.
+  LaneNotes* lane_notes = nullptr;
+  const Secret* secret = nullptr;  // null: none is shared
   Reactor reactor;
   HealthHub health{&reactor};
   Patrol patrol{&reactor};

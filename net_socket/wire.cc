@@ -139,6 +139,14 @@ const char* HelloStatusText(HelloStatus status) {
       return "the peer refused the traffic class";
     case HelloStatus::kUnknownKind:
       return "the peer does not know this kind of socket: install one build of tcpx on all ranks";
+    case HelloStatus::kProve:
+      return "the peer asks for a proof";
+    case HelloStatus::kSecretMissing:
+      return "the peer has a shared secret and this process has none: set TCPX_SECRET_FILE alike on all ranks";
+    case HelloStatus::kSecretAlone:
+      return "this process has a shared secret and the peer has none: set TCPX_SECRET_FILE alike on all ranks";
+    case HelloStatus::kSecretWrong:
+      return "the peer has another shared secret: give all ranks the same TCPX_SECRET_FILE";
   }
   return "the peer refused for a reason this build does not know";
 }

@@ -4,6 +4,7 @@
 //          system call, no state.
 //
 //   a lane's stream:  hello (dialler) -> answer (acceptor) -> { header [payload] [padding] }*
+//   with a secret:    hello -> challenge (an answer that asks for proof, and a nonce) -> proof -> answer, then its MAC
 //   reverse stream:   { header [body] }*     records only: credit, confirm, bye, error
 //   a health socket:  hello of that kind -> answer -> { header [body] }* both ways, records only: error, bye. The body
 //   of
@@ -97,6 +98,8 @@ enum class HelloKind : uint16_t {
 // Features of a hello: what the dialler has; of an answer: what the acceptor uses of it.
 // The connection has a health socket; the first bytes of its id are that socket's tag.
 inline constexpr uint64_t kFeatureHealth = 1;
+// Both have a shared secret, and prove it (handshake.h).
+inline constexpr uint64_t kFeatureSecret = 2;
 
 // The first bytes on every lane, from the dialler.
 struct Hello {
@@ -112,6 +115,8 @@ struct Hello {
   int32_t traffic_class = -1;
 };
 inline constexpr size_t kHelloBytes = 64;
+// So many tell a hello from another protocol.
+inline constexpr size_t kHelloMagicBytes = 4;
 
 void EncodeHello(const Hello& hello, char* out);
 // A hello of another version decodes (the answer then says so); garbage does not.
@@ -125,7 +130,11 @@ enum class HelloStatus : uint16_t {
   kDuplicateLane = 4,
   kBusy = 5,  // descriptor or memory limit at the acceptor
   kBadTrafficClass = 6,
-  kUnknownKind = 7,  // of hello
+  kUnknownKind = 7,    // of hello
+  kProve = 8,          // no refusal: kNonceBytes follow, and a proof is awaited
+  kSecretMissing = 9,  // the acceptor has a secret, the dialler says that it has none
+  kSecretAlone = 10,   // the dialler has a secret, the acceptor has none
+  kSecretWrong = 11,   // the proof is not that of the acceptor's secret
 };
 // Which health socket a connection belongs to.
 uint64_t HealthTag(const std::array<uint8_t, 16>& connection_id);
@@ -150,6 +159,12 @@ struct Answer {
 };
 inline constexpr size_t kAnswerFixedBytes = 32;
 inline constexpr size_t kAnswerBytesMax = kAnswerFixedBytes + kPeerNicsMax * kPeerNicBytes;
+
+// What both sides add with a shared secret. Every 32 bytes are a nonce, or a MAC that is wrong.
+inline constexpr size_t kNonceBytes = 32;
+inline constexpr size_t kMacBytes = 32;
+// The dialler's nonce and MAC.
+inline constexpr size_t kProofBytes = kNonceBytes + kMacBytes;
 
 size_t EncodeAnswer(const Answer& answer, char* out);
 // Decodes the fixed part; `*nics` is how many follow, at most kPeerNicsMax.

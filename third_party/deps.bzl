@@ -47,6 +47,13 @@ def tcpx_deps():
         strip_prefix = "liburing-2.3",
         url = "https://github.com/axboe/liburing/archive/refs/tags/liburing-2.3.tar.gz",
     )
+    http_archive(
+        name = "libsodium",
+        build_file = "//third_party:libsodium.BUILD",
+        sha256 = "d59323c6b712a1519a5daf710b68f5e7fde57040845ffec53850911f10a5d4f4",
+        strip_prefix = "libsodium-1.0.18",
+        url = "https://github.com/jedisct1/libsodium/archive/refs/tags/1.0.18.tar.gz",
+    )
 
     cuda_repository(name = "local_cuda")
     nccl_repository(name = "local_nccl")

@@ -86,7 +86,7 @@ def handles():
 
 def answers():
     """Seeds of answer_fuzz."""
-    seeds = {"status_%d" % status: answer(status=status) for status in list(range(8)) + [999]}
+    seeds = {"status_%d" % status: answer(status=status) for status in list(range(12)) + [999]}
     seeds.update({
         "one_address": answer(addresses=[address()]),
         "eight_addresses": answer(receives=8, addresses=[address(), V6, LINK_LOCAL, V6] * 2),
@@ -126,6 +126,39 @@ def records():
     for name, stream in streams.items():
         seeds[name] = bytes([len(name), 63]) + stream
     seeds["every_kind_byte_by_byte"] = bytes([0, 0]) + streams["every_kind"]
+    return seeds
+
+
+def handshakes():
+    """Seeds of handshake_fuzz: a byte that says who reads, with or without a secret, and how much at once; then bytes."""
+    nonce, mac = bytes(range(32)), bytes(range(100, 132))
+    secret = 2
+    challenge = answer(status=8, features=secret) + nonce
+    accepts = {
+        "hello": hello(),
+        "hello_with_secret": hello(features=secret),
+        "hello_and_a_wrong_proof": hello(features=secret) + nonce + mac,
+        "half_a_proof": hello(features=secret) + nonce,
+        "hello_of_another_version": hello(version=9, features=secret),
+        "http": b"GET / HTTP/1.1\r\n\r\n",
+    }
+    dials = {
+        "answer": answer(addresses=[address(), V6]),
+        "answer_without_interfaces": answer(),
+        "challenge": challenge,
+        "challenge_and_answer_with_a_wrong_mac": challenge + answer(addresses=[address()], features=secret) + mac,
+        "challenge_and_eight_interfaces": challenge + answer(addresses=[address()] * 8) + mac,
+        "challenge_twice": challenge + challenge,
+        "challenge_and_a_refusal": challenge + answer(status=11),
+        "refusal": answer(status=9),
+        "refusal_with_interfaces": answer(status=9, addresses=[address()]),
+        "half_a_nonce": challenge[:50],
+    }
+    seeds = {}
+    for dial, streams in ((0, accepts), (2, dials)):
+        for name, stream in streams.items():
+            seeds["%s_%s" % ("to_dialler" if dial else "to_acceptor", name)] = bytes([dial | 1 | 63 << 2]) + stream
+            seeds["%s_%s_no_secret" % ("to_dialler" if dial else "to_acceptor", name)] = bytes([dial | 6 << 2]) + stream
     return seeds
 
 
@@ -269,7 +302,14 @@ def chunk_streams():
 
 def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent / "corpus")
-    kinds = {"hello": hellos, "handle": handles, "answer": answers, "records": records, "chunk_stream": chunk_streams}
+    kinds = {
+        "hello": hellos,
+        "handle": handles,
+        "handshake": handshakes,
+        "answer": answers,
+        "records": records,
+        "chunk_stream": chunk_streams,
+    }
     for kind, seeds in kinds.items():
         (root / kind).mkdir(parents=True, exist_ok=True)
         for name, data in seeds().items():

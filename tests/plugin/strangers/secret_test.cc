@@ -1,0 +1,365 @@
+// TCPX_SECRET_FILE through the shared library: peers with the same secret connect and talk; all others are told, on
+// both sides and at once, what is wrong; what was recorded of a connection opens no other.
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/address.h"
+#include "net_socket/handshake.h"
+#include "tests/plugin/lifetime/processes.h"
+#include "tests/plugin/lifetime/rank.h"
+#include "tests/plugin/lifetime/stream.h"
+#include "tests/plugin/strangers/visitor.h"
+
+namespace tcpx {
+namespace {
+
+constexpr char kSecret[] = "correct horse battery staple";
+
+// A file of this process's own.
+std::string SecretFile(const std::string& text, mode_t mode = 0600) {
+  const char* folder = getenv("TEST_TMPDIR");
+  std::string path = absl::StrCat(folder != nullptr ? folder : "/tmp", "/secret.", getpid());
+  std::ofstream(path) << text;
+  TCPX_REQUIRE(chmod(path.c_str(), mode) == 0);
+  return path;
+}
+
+// Empty: none.
+void UseSecret(const std::string& text) {
+  if (!text.empty()) setenv("TCPX_SECRET_FILE", SecretFile(text).c_str(), 1);
+}
+
+// Until there is a comm or an error.
+ncclResult_t ConnectTo(Rank* rank, const char* handle, void** comm) {
+  char own[kHandleBytesMax];
+  memcpy(own, handle, sizeof(own));
+  const absl::Time deadline = absl::Now() + kHungAfter / 2;
+  ncclResult_t result = ncclSuccess;
+  while (*comm == nullptr && result == ncclSuccess) {
+    result = rank->net().Connect(rank->context(), 0, own, comm);
+    TCPX_REQUIRE(absl::Now() < deadline, "neither a connection nor an error; ", LogText());
+  }
+  return result;
+}
+
+class SecretTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    setenv("NCCL_SOCKET_IFNAME", "lo", 1);
+    setenv("NCCL_SOCKET_FAMILY", "AF_INET", 1);
+    setenv("TCPX_THREADS", "2", 1);
+    setenv("TCPX_ENGINE", "epoll", 1);
+    setenv("TCPX_LANES", "4", 1);
+    // Far beyond the test, and no second try: no deadline does the work.
+    setenv("TCPX_HELLO_TIMEOUT", "600", 1);
+    setenv("NCCL_SOCKET_RETRY_CNT", "0", 1);
+    unsetenv("TCPX_SECRET_FILE");
+  }
+};
+
+TEST_F(SecretTest, PeersWithTheSameOneTalkToEachOther) {
+  const auto talk = [](Control& peer, const char* text) {
+    UseSecret(text);
+    Rank rank;
+    const Ends ends = rank.Connect(peer);
+    Stream send(&rank.net(), Stream::Way::kSend, ends.send, {300000, 4, 8, true});
+    Stream recv(&rank.net(), Stream::Way::kReceive, ends.recv, {300000, 4, 8, true});
+    while (!send.complete() || !recv.complete()) {
+      TCPX_REQUIRE(send.Step() == ncclSuccess && recv.Step() == ncclSuccess, LogText());
+    }
+    send.Deregister();
+    recv.Deregister();
+    peer.Tell('d');
+    peer.Await('d');
+    rank.Close(ends);
+    rank.Finalize();
+    TCPX_REQUIRE(WarningCount() == 0 && Count(LogText(), "stranger 127.0.0.1:") == 0, LogText());
+    TCPX_REQUIRE(Count(LogText(), "every peer has to prove the secret") == 1, LogText());
+    TCPX_REQUIRE(Count(LogText(), kSecret) == 0, "the secret is in the log");
+  };
+  // The newline that an editor leaves at the end makes no difference.
+  EXPECT_EQ("", RunTogether([&](Control& peer) { talk(peer, kSecret); },
+                            [&](Control& peer) { talk(peer, absl::StrCat(kSecret, "\n").c_str()); }));
+}
+
+struct Mismatch {
+  const char* name;
+  const char* listens;
+  const char* dials;
+  const char* told_listening;
+  const char* told_dialling;
+};
+void PrintTo(const Mismatch& mismatch, std::ostream* out) { *out << mismatch.name; }
+std::string MismatchName(const ::testing::TestParamInfo<Mismatch>& mismatch) { return mismatch.param.name; }
+
+const Mismatch kMismatches[] = {
+    {"TheDiallerHasNone", kSecret, "", "has no shared secret: set TCPX_SECRET_FILE alike on all ranks",
+     "the peer has a shared secret and this process has none: set TCPX_SECRET_FILE alike on all ranks"},
+    {"TheListenerHasNone", "", kSecret, "has a shared secret and this process has none: set TCPX_SECRET_FILE alike",
+     "this process has a shared secret and the peer has none: set TCPX_SECRET_FILE alike on all ranks"},
+    {"TheyDiffer", kSecret, "correct horse battery stapler", "did not prove the shared secret: give all ranks the same",
+     "the peer has another shared secret: give all ranks the same TCPX_SECRET_FILE"},
+};
+
+class MismatchTest : public SecretTest, public ::testing::WithParamInterface<Mismatch> {};
+
+TEST_P(MismatchTest, IsToldAtBothEnds) {
+  const auto listens = [](Control& peer) {
+    UseSecret(GetParam().listens);
+    Rank rank;
+    char handle[kHandleBytesMax] = {};
+    void* listen = nullptr;
+    TCPX_REQUIRE(rank.net().Listen(rank.context(), 0, handle, &listen) == ncclSuccess, LogText());
+    peer.Send(handle, sizeof(handle));
+    peer.Await('r');
+    void* comm = nullptr;
+    TCPX_REQUIRE(rank.net().Accept(listen, &comm) == ncclSuccess && comm == nullptr, "a connection");
+    rank.Close(rank.ConnectToSelf());  // It shares whatever it has with itself.
+    TCPX_REQUIRE(rank.net().CloseListen(listen) == ncclSuccess);
+    rank.Finalize();
+    TCPX_REQUIRE(Count(LogText(), "stranger 127.0.0.1:") == 1, LogText());
+    TCPX_REQUIRE(Count(LogText(), GetParam().told_listening) == 1, LogText());
+  };
+  const auto dials = [](Control& peer) {
+    UseSecret(GetParam().dials);
+    Rank rank;
+    char handle[kHandleBytesMax];
+    peer.Receive(handle, sizeof(handle));
+    void* comm = nullptr;
+    const ncclResult_t result = ConnectTo(&rank, handle, &comm);
+    TCPX_REQUIRE(result == ncclRemoteError, static_cast<int>(result), "; ", LogText());
+    TCPX_REQUIRE(WarningCount() == 1 && Count(LogText(), GetParam().told_dialling) == 1, LogText());
+    peer.Tell('r');
+    rank.Finalize();
+  };
+  EXPECT_EQ("", RunTogether(listens, dials));
+}
+
+INSTANTIATE_TEST_SUITE_P(Mismatches, MismatchTest, ::testing::ValuesIn(kMismatches), MismatchName);
+
+// A peer made by hand: what it said and what it heard until it was accepted.
+struct Record {
+  std::string hello;
+  std::string proof;
+};
+
+Record Greet(const char* handle_bytes, const Secret& secret, uint8_t connection) {
+  Handle handle;
+  TCPX_REQUIRE(DecodeHandle(handle_bytes, &handle) == nullptr);
+  Hello hello;
+  hello.ticket = handle.ticket;
+  hello.connection_id[8] = connection;
+  hello.lanes = 2;
+  DialHandshake handshake(hello, &secret);
+  Visitor visitor(handle_bytes);
+  Record record;
+  while (!handshake.done()) {
+    const std::string said = handshake.TakeSaid();
+    (record.hello.empty() ? record.hello : record.proof) += said;
+    TCPX_REQUIRE(visitor.Say(said));
+    const std::string heard = visitor.Hear(handshake.wants());
+    TCPX_REQUIRE(heard.size() == handshake.wants(), "the end; ", LogText());
+    heard.copy(handshake.room(), heard.size());
+    handshake.Took(heard.size());
+    TCPX_REQUIRE(handshake.status().ok(), handshake.status().ToString());
+  }
+  TCPX_REQUIRE(handshake.answer().status == HelloStatus::kAccepted, static_cast<int>(handshake.answer().status));
+  return record;
+}
+
+TEST_F(SecretTest, WhatADiallerSaidOpensNothingASecondTime) {
+  EXPECT_EQ("", RunAlone([] {
+              UseSecret(kSecret);
+              Rank rank;
+              char handle[kHandleBytesMax] = {};
+              void* listen = nullptr;
+              TCPX_REQUIRE(rank.net().Listen(rank.context(), 0, handle, &listen) == ncclSuccess, LogText());
+              const Record record = Greet(handle, Secret(kSecret), 1);
+              TCPX_REQUIRE(record.proof.size() == kProofBytes, record.proof.size());
+              for (const char* way : {"one after the other", "at once"}) {
+                Visitor again(handle);
+                const bool at_once = std::string(way) == "at once";
+                TCPX_REQUIRE(again.Say(at_once ? record.hello + record.proof : record.hello));
+                const std::string challenge = again.Hear(kAnswerFixedBytes + kNonceBytes);
+                TCPX_REQUIRE(challenge.size() == kAnswerFixedBytes + kNonceBytes, way);
+                const HelloStatus status = StatusFor(&again, at_once ? "" : record.proof);
+                TCPX_REQUIRE(status == HelloStatus::kSecretWrong, way, " ", static_cast<int>(status));
+                TCPX_REQUIRE(again.HearToTheEnd().empty());
+              }
+              Greet(handle, Secret(kSecret), 2);  // The secret itself still does.
+              TCPX_REQUIRE(rank.net().CloseListen(listen) == ncclSuccess);
+              rank.Finalize();
+              TCPX_REQUIRE(Count(LogText(), "did not prove the shared secret") == 2, LogText());
+            }));
+}
+
+// A listening socket made by hand.
+class Door {
+ public:
+  Door() : listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    TCPX_REQUIRE(bind(listener_, Local()->sockaddr(), Local()->length()) == 0 && listen(listener_, 8) == 0);
+  }
+  ~Door() { close(listener_); }
+
+  int Accept() const {
+    const int lane = accept(listener_, nullptr, nullptr);
+    TCPX_REQUIRE(lane >= 0);
+    return lane;
+  }
+  std::string HandleBytes() const {
+    Handle handle;
+    handle.address = *LocalAddress(listener_);
+    std::string bytes(kHandleBytesMax, '\0');
+    EncodeHandle(handle, &bytes[0]);
+    return bytes;
+  }
+
+ private:
+  static absl::StatusOr<SocketAddress> Local() { return SocketAddress::Parse("127.0.0.1"); }
+
+  const int listener_;
+};
+
+// Answers a lane as a peer with the secret does. What it said, in the two parts in which it said it.
+std::vector<std::string> AnswerByHand(int lane, const Secret& secret) {
+  AcceptHandshake handshake(&secret);
+  std::vector<std::string> said;
+  while (handshake.state() == AcceptHandshake::State::kReading) {
+    const size_t want = handshake.wants();
+    TCPX_REQUIRE(recv(lane, handshake.room(), want, MSG_WAITALL) == static_cast<ssize_t>(want));
+    handshake.Took(want);
+    const bool greeted = handshake.state() == AcceptHandshake::State::kGreeted;
+    said.push_back(greeted ? handshake.Encode(Answer()) : handshake.TakeSaid());
+    TCPX_REQUIRE(send(lane, said.back().data(), said.back().size(), MSG_NOSIGNAL) > 0);
+  }
+  TCPX_REQUIRE(handshake.state() == AcceptHandshake::State::kGreeted);
+  return said;
+}
+
+TEST_F(SecretTest, WhatAnAcceptorSaidOpensNothingASecondTime) {
+  setenv("TCPX_LANES", "1", 1);
+  setenv("TCPX_LINGER", "0", 1);
+  const auto dials = [](Control& peer) {
+    UseSecret(kSecret);
+    Rank rank;
+    char handle[kHandleBytesMax];
+    peer.Receive(handle, sizeof(handle));
+    void* comm = nullptr;
+    TCPX_REQUIRE(ConnectTo(&rank, handle, &comm) == ncclSuccess, LogText());
+    TCPX_REQUIRE(rank.net().CloseSend(comm) == ncclSuccess);
+    comm = nullptr;
+    TCPX_REQUIRE(ConnectTo(&rank, handle, &comm) == ncclRemoteError, LogText());
+    TCPX_REQUIRE(Count(LogText(), "the peer did not prove the shared secret") == 1, LogText());
+    rank.Finalize();
+    peer.Tell('d');
+  };
+  const auto answers = [](Control& peer) {
+    const Secret secret(kSecret);
+    const Door door;
+    peer.Send(door.HandleBytes().data(), kHandleBytesMax);
+    const int first = door.Accept();
+    const std::vector<std::string> said = AnswerByHand(first, secret);
+    TCPX_REQUIRE(said.size() == 2, said.size());
+    const int second = door.Accept();
+    char hello[kHelloBytes + kProofBytes];
+    TCPX_REQUIRE(recv(second, hello, kHelloBytes, MSG_WAITALL) == kHelloBytes);
+    TCPX_REQUIRE(send(second, said[0].data(), said[0].size(), MSG_NOSIGNAL) > 0);
+    TCPX_REQUIRE(recv(second, hello, kProofBytes, MSG_WAITALL) == kProofBytes);
+    TCPX_REQUIRE(send(second, said[1].data(), said[1].size(), MSG_NOSIGNAL) > 0);
+    peer.Await('d');
+    close(first);
+    close(second);
+  };
+  EXPECT_EQ("", RunTogether(dials, answers));
+}
+
+// Somebody who knows the ticket and says the hello of a peer with a secret, but no proof.
+TEST_F(SecretTest, ATicketAloneOpensNothing) {
+  EXPECT_EQ("", RunAlone([] {
+              UseSecret(kSecret);
+              Rank rank;
+              char handle[kHandleBytesMax] = {};
+              void* listen = nullptr;
+              TCPX_REQUIRE(rank.net().Listen(rank.context(), 0, handle, &listen) == ncclSuccess, LogText());
+              for (HelloKind kind : {HelloKind::kLane, HelloKind::kHealth}) {
+                Hello hello;
+                hello.kind = kind;
+                Visitor plain(handle);
+                TCPX_REQUIRE(StatusFor(&plain, HelloFor(handle, hello)) == HelloStatus::kSecretMissing);
+                hello.features = kFeatureSecret;
+                Visitor pretends(handle);
+                TCPX_REQUIRE(pretends.Say(HelloFor(handle, hello) + std::string(kProofBytes, 'x')));
+                pretends.Hear(kAnswerFixedBytes + kNonceBytes);
+                TCPX_REQUIRE(StatusFor(&pretends, "") == HelloStatus::kSecretWrong);
+              }
+              rank.Close(rank.ConnectToSelf());
+              TCPX_REQUIRE(rank.net().CloseListen(listen) == ncclSuccess);
+              rank.Finalize();
+            }));
+}
+
+struct BadFile {
+  const char* name;
+  const char* path;  // null: a file with this text
+  const char* text;
+  const char* told;
+};
+void PrintTo(const BadFile& file, std::ostream* out) { *out << file.name; }
+std::string FileName(const ::testing::TestParamInfo<BadFile>& file) { return file.param.name; }
+
+const BadFile kBadFiles[] = {
+    {"Missing", "/nowhere/secret", "", "TCPX_SECRET_FILE /nowhere/secret can't be opened: No such file or directory"},
+    {"Empty", nullptr, "\n", "is empty"},
+    {"TooShort", nullptr, "password\n", "holds 8 bytes, which can be guessed"},
+    {"Folder", "/", "", "is not a file"},
+};
+
+class BadFileTest : public SecretTest, public ::testing::WithParamInterface<BadFile> {};
+
+// For every version of the interface: never without a secret where one was asked for.
+TEST_P(BadFileTest, LeavesNothingToUse) {
+  for (int version : {6, 10, 12}) {
+    EXPECT_EQ("", RunAlone([version] {
+                const BadFile& file = GetParam();
+                setenv("TCPX_SECRET_FILE", file.path != nullptr ? file.path : SecretFile(file.text).c_str(), 1);
+                auto net = NetClient::Open(kPlugin, version);
+                TCPX_REQUIRE(net.ok(), net.status().ToString());
+                void* context = nullptr;
+                // Before v11 init never fails (NCCL 2.28.3 to 2.29.3 crash); there is no device then.
+                int devices = 1;
+                const bool made =
+                    (*net)->Init(&context, 42, NCCL_NET_TRAFFIC_CLASS_UNDEF, &RecordLog, nullptr) == ncclSuccess;
+                if (version < 11) (void)(*net)->Devices(&devices);
+                TCPX_REQUIRE(version < 11 ? devices == 0 : !made, made, " ", devices);
+                TCPX_REQUIRE(WarningCount() == 1 && Count(LogText(), file.told) == 1, LogText());
+              }))
+        << "v" << version;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Files, BadFileTest, ::testing::ValuesIn(kBadFiles), FileName);
+
+TEST_F(SecretTest, AFileThatEverybodyMayReadIsAWarning) {
+  EXPECT_EQ("", RunAlone([] {
+              setenv("TCPX_SECRET_FILE", SecretFile(kSecret, 0644).c_str(), 1);
+              Rank rank;
+              rank.Close(rank.ConnectToSelf());
+              rank.Finalize();
+              TCPX_REQUIRE(WarningCount() == 1 && Count(LogText(), "can be read by every user") == 1, LogText());
+            }));
+}
+
+}  // namespace
+}  // namespace tcpx
