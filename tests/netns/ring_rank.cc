@@ -14,6 +14,7 @@
 //                                error does not wait for FOLDER/stop
 //              RING_VERSION      of the interface; unset: the newest
 //              RING_VARY=1       messages of all sizes, some empty
+//              RING_TOGETHER=1   stops when all ranks have all messages, not only the next one
 //              RING_QUIET=1      posts receives, and sends nothing until FOLDER/speak is there
 //              RING_MUTE=1       sends, and posts no receive until FOLDER/speak is there
 //              RING_SHIFT=N      once FOLDER/shift is there its clock has gone N seconds on
@@ -199,14 +200,18 @@ void ShutLane(int index) {
 }
 
 // The next rank has receives posted beyond the last message: an end before it has seen that one would be an error.
-void AwaitNext(const Ring& ring, int round, absl::Time deadline) {
-  const int next = (ring.rank + 1) % ring.size;
-  WriteFile(ring.Path("drained", ring.rank, round), "");
+void AwaitDrained(const Ring& ring, int next, int round, absl::Time deadline) {
   while (access(ring.Path("drained", next, round).c_str(), F_OK) != 0 &&
          access(ring.Path("result", next, round).c_str(), F_OK) != 0) {
-    TCPX_REQUIRE(absl::Now() < deadline, "the next rank never drains");
+    TCPX_REQUIRE(absl::Now() < deadline, "rank ", next, " never drains");
     absl::SleepFor(absl::Milliseconds(2));
   }
+}
+
+void AwaitNext(const Ring& ring, int round, absl::Time deadline) {
+  WriteFile(ring.Path("drained", ring.rank, round), "");
+  const int others = Flag("RING_TOGETHER") ? ring.size - 1 : 1;
+  for (int i = 1; i <= others; ++i) AwaitDrained(ring, (ring.rank + i) % ring.size, round, deadline);
 }
 
 // All that was sent arrives; receives that were posted beyond it stay.
