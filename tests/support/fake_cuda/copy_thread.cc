@@ -1,0 +1,102 @@
+#include "tests/support/fake_cuda/copy_thread.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+namespace tcpx {
+namespace {
+
+// From the end to the beginning, in aligned words of 8 bytes of the destination.
+void CopyBackwards(char* to, const char* from, size_t bytes) {
+  while (bytes > 0 && (reinterpret_cast<uintptr_t>(to + bytes) & 7) != 0) {
+    --bytes;
+    to[bytes] = from[bytes];
+  }
+  for (; bytes >= 8; bytes -= 8) {
+    uint64_t word;
+    std::memcpy(&word, from + bytes - 8, sizeof(word));
+    __atomic_store_n(reinterpret_cast<uint64_t*>(to + bytes - 8), word, __ATOMIC_RELEASE);
+  }
+  while (bytes > 0) {
+    --bytes;
+    to[bytes] = from[bytes];
+  }
+}
+
+void Copy(const FakeCopy& copy, char* view) {
+  for (size_t row = copy.height; row-- > 0;) {
+    char* const device = view + row * copy.pitch;
+    char* const host = copy.host + row * copy.pitch;
+    CopyBackwards(copy.to_device ? device : host, copy.to_device ? host : device, copy.width);
+  }
+}
+
+}  // namespace
+
+CopyThread::~CopyThread() {
+  {
+    std::lock_guard<std::mutex> lock(*mutex_);
+    stop_ = true;
+    changed_.notify_all();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+void CopyThread::Enqueue(FakeStream* stream, const FakeStream::Step& step) {
+  if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
+  stream->steps.push_back(step);
+  changed_.notify_all();
+}
+
+void CopyThread::Await(FakeStream* stream, std::unique_lock<std::mutex>* lock) {
+  changed_.wait(*lock, [&] { return stream->steps.empty(); });
+}
+
+FakeStream* CopyThread::Choose() {
+  if (held) return nullptr;
+  std::vector<FakeStream*> ready;
+  for (FakeStream* stream : streams_) {
+    if (!stream->steps.empty()) ready.push_back(stream);
+  }
+  return ready.empty() ? nullptr : ready[random() % ready.size()];
+}
+
+void CopyThread::Run() {
+  std::unique_lock<std::mutex> lock(*mutex_);
+  while (!stop_) {
+    FakeStream* const stream = Choose();
+    if (stream == nullptr) {
+      changed_.wait(lock);
+    } else {
+      CarryOut(stream, &lock);
+    }
+  }
+}
+
+void CopyThread::CarryOut(FakeStream* stream, std::unique_lock<std::mutex>* lock) {
+  const FakeStream::Step step = stream->steps.front();
+  if (step.event != nullptr) {
+    step.event->reached = step.recorded;
+  } else {
+    const unsigned delay_us = delay_us_max == 0 ? 0 : static_cast<unsigned>(random() % delay_us_max);
+    lock->unlock();
+    if (delay_us > 0) std::this_thread::sleep_for(std::chrono::microseconds(delay_us));
+    lock->lock();
+    char* const view = memory_->View(step.copy.device, step.copy.span());
+    if (view == nullptr) {
+      std::fputs("fake_cuda: a copy touches device memory that was freed\n", stderr);
+      std::abort();
+    }
+    lock->unlock();
+    Copy(step.copy, view);
+    lock->lock();
+    ++copies;
+    if (step.copy.height > 1) ++strided_copies;
+  }
+  stream->steps.pop_front();
+  changed_.notify_all();
+}
+
+}  // namespace tcpx
