@@ -216,7 +216,7 @@ absl::Status ReceiveComm::Test(Request* request, bool* done, int* sizes) {
   }
   bool may_report = MayReport(*slot);
   if (!may_report) {
-    const bool ended = AllEnded();
+    const bool ended = AllEnded() && (staging_ == nullptr || staging_->idle());
     Drive(Wanted(*slot));
     if (staging_ != nullptr) MoveStaged();
     PublishEvents();

@@ -30,7 +30,7 @@ void ReceiveStaging::Filled(PayloadPlace* place) {
 }
 
 absl::Status ReceiveStaging::Poll() {
-  if (copying_begin_ == copying_end_ && filled_.load(std::memory_order_relaxed) == nullptr) return absl::OkStatus();
+  if (idle()) return absl::OkStatus();
   const GpuDriver& driver = pool().driver();
   GpuScope scope(driver, pool().place().context);
   absl::Status status = scope.status();

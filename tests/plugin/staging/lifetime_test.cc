@@ -86,6 +86,33 @@ TEST_P(LifetimeTest, MemoryMayBeFreedAfterClose) {
   EXPECT_TRUE(CapturedLines(NCCL_LOG_WARN).empty()) << CapturedLog();
 }
 
+// The sender may close as soon as its send is done, long before the last copy at the other end.
+TEST_P(LifetimeTest, WhatWasSentBeforeACloseStillLands) {
+  from_->Fill('c');
+  void *send = nullptr, *receive = nullptr;
+  int sent = 0, received = 0;
+  Deadline deadline;
+  lab_->fake().delays(TestSeed(), 20000);
+  while (received == 0 && deadline.Yield()) {
+    if (receive == nullptr) {
+      ASSERT_EQ(ncclSuccess, TryReceive(to_->data(), kBytes / 4, to_handle_, &receive));
+    } else {
+      ASSERT_EQ(ncclSuccess, net().Test(receive, &received, nullptr)) << CapturedLog();
+    }
+    if (send == nullptr) {
+      ASSERT_EQ(ncclSuccess, TrySend(from_->data(), kBytes / 4, from_handle_, &send));
+    } else if (sent == 0) {
+      ASSERT_EQ(ncclSuccess, net().Test(send, &sent, nullptr)) << CapturedLog();
+      if (sent != 0) {
+        ASSERT_TRUE(plugin_->Close({pair_.send, nullptr}).ok());
+      }
+    }
+  }
+  ASSERT_EQ(1, received);
+  const std::vector<char> now = to_->Read();
+  EXPECT_TRUE(std::all_of(now.begin(), now.begin() + kBytes / 4, [](char c) { return c == 'c'; }));
+}
+
 // What a connection that was torn down had borrowed serves the next one.
 TEST_P(LifetimeTest, SlotsComeBack) {
   for (int round = 0; round < 3 && !HasFailure(); ++round) {
