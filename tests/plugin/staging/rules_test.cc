@@ -75,13 +75,10 @@ TEST_P(StagingRulesTest, NoCallWaitsForACopy) {
   Start({{"TCPX_MAX_RECVS", "1"}});
   void* const from_handle = Register(pair_.send, from_.get());
   void* const to_handle = Register(pair_.receive, to_.get());
-  std::vector<char> host(kBytes, 'h');
   void *send = nullptr, *receive = nullptr;
   lab_->fake().hold(1);
-  for (const bool sending : {true, false}) {
-    ASSERT_EQ(ncclSuccess, sending ? TrySend(from_->data(), kBytes, from_handle, &send)
-                                   : TryReceive(to_->data(), kBytes, to_handle, &receive));
-  }
+  ASSERT_EQ(ncclSuccess, TrySend(from_->data(), kBytes, from_handle, &send));
+  ASSERT_EQ(ncclSuccess, TryReceive(to_->data(), kBytes, to_handle, &receive));
   ASSERT_NE(nullptr, send);
   ASSERT_NE(nullptr, receive);
   for (int i = 0; i < 1000; ++i) {
@@ -92,15 +89,17 @@ TEST_P(StagingRulesTest, NoCallWaitsForACopy) {
     ASSERT_EQ(0, done);
   }
   lab_->fake().hold(0);
-  EXPECT_TRUE(WaitFor(&net(), send).ok());
-  // Sent, but held again on its way into the GPU.
-  lab_->fake().hold(1);
-  void* other = nullptr;
-  ASSERT_EQ(ncclSuccess, TrySend(host.data(), kBytes, nullptr, &other));
-  int done = 0;
-  for (int i = 0; i < 1000 && done == 0; ++i) ASSERT_EQ(ncclSuccess, net().Test(other, &done, nullptr));
-  lab_->fake().hold(0);
-  EXPECT_TRUE(WaitFor(&net(), receive).ok());
+  int sent = 0, received = 0;
+  Deadline deadline;
+  while ((sent == 0 || received == 0) && deadline.Yield()) {
+    if (sent == 0) {
+      ASSERT_EQ(ncclSuccess, net().Test(send, &sent, nullptr));
+    }
+    if (received == 0) {
+      ASSERT_EQ(ncclSuccess, net().Test(receive, &received, nullptr));
+    }
+  }
+  EXPECT_EQ(1, received);
 }
 
 TEST_P(StagingRulesTest, GroupsOfReceivesMixBothKinds) {
