@@ -1,6 +1,6 @@
 // LL and LL128 into GPU memory: a second thread stands for the GPU, polls the flags inside the receive buffers, and lets
-// the next receive in as soon as it has seen a whole message. The stand-in driver copies backwards, so that a plain copy
-// shows each line's flag before its data.
+// the next receive in as soon as it has seen a whole message. The stand-in driver writes the ends of lines first, so
+// that a plain copy shows each line's flag before its data.
 #include <atomic>
 #include <deque>
 #include <thread>

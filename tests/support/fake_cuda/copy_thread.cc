@@ -8,28 +8,34 @@
 namespace tcpx {
 namespace {
 
-// From the end to the beginning, in aligned words of 8 bytes of the destination.
-void CopyBackwards(char* to, const char* from, size_t bytes) {
-  while (bytes > 0 && (reinterpret_cast<uintptr_t>(to + bytes) & 7) != 0) {
-    --bytes;
-    to[bytes] = from[bytes];
-  }
-  for (; bytes >= 8; bytes -= 8) {
-    uint64_t word;
-    std::memcpy(&word, from + bytes - 8, sizeof(word));
-    __atomic_store_n(reinterpret_cast<uint64_t*>(to + bytes - 8), word, __ATOMIC_RELEASE);
-  }
+constexpr uintptr_t kLine = 128;
+
+// Copies the aligned words of 8 bytes at the end of each line of `to`, or all else, from the end to the beginning.
+void CopyBackwards(char* to, const char* from, size_t bytes, bool ends_of_lines) {
   while (bytes > 0) {
-    --bytes;
-    to[bytes] = from[bytes];
+    const uintptr_t end = reinterpret_cast<uintptr_t>(to + bytes);
+    const size_t step = bytes >= 8 && end % 8 == 0 ? 8 : 1;
+    bytes -= step;
+    if ((step == 8 && end % kLine == 0) != ends_of_lines) continue;
+    if (step == 8) {
+      uint64_t word;
+      std::memcpy(&word, from + bytes, sizeof(word));
+      __atomic_store_n(reinterpret_cast<uint64_t*>(to + bytes), word, __ATOMIC_RELEASE);
+    } else {
+      to[bytes] = from[bytes];
+    }
   }
 }
 
+// The worst that a copy may do to whoever looks on: the flags of LL128 first, and the data a while later.
 void Copy(const FakeCopy& copy, char* view) {
-  for (size_t row = copy.height; row-- > 0;) {
-    char* const device = view + row * copy.pitch;
-    char* const host = copy.host + row * copy.pitch;
-    CopyBackwards(copy.to_device ? device : host, copy.to_device ? host : device, copy.width);
+  for (const bool ends_of_lines : {true, false}) {
+    for (size_t row = copy.height; row-- > 0;) {
+      char* const device = view + row * copy.pitch;
+      char* const host = copy.host + row * copy.pitch;
+      CopyBackwards(copy.to_device ? device : host, copy.to_device ? host : device, copy.width, ends_of_lines);
+    }
+    if (ends_of_lines) std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
 }
 

@@ -2,8 +2,8 @@
 //
 // Purpose: a library with the name of the driver's. Loaded before the plugin, it is what the plugin's dlopen finds.
 //          "Device memory" can't be touched by the host: it is mapped without access, and the copies, on a thread of
-//          their own, use another mapping. Each copy runs from its end to its beginning, word by word: a copy engine
-//          promises no order. A call without a current context fails; so does one that an application's capture of a
+//          their own, use another mapping. Each copy writes the ends of 128-byte lines first and the rest a while
+//          later, backwards: a copy engine promises no order. A call without a current context fails; so does one that an application's capture of a
 //          graph forbids, which then is broken.
 //
 //   auto fake = FakeCuda::Of(library);
