@@ -65,6 +65,10 @@ struct Options {
   int64_t spin_ns = 50 * kMicrosecond;
   int max_receives = 0;  // 0: decided by the plugin
   bool optional_recv_completion = true;
+  bool nccl_optional_recv = true;  // NCCL gives the hint
+  bool gpu_direct_staging = false;
+  int64_t gpu_slot_bytes = 256 << 10;
+  int64_t gpu_pool_bytes = 32 << 20;
   Switch zerocopy = Switch::kAuto;
   int traffic_class = -1;         // where NCCL says nothing; -1: none either
   std::string traffic_class_map;  // a text that ParseTrafficClassMap accepts

@@ -225,6 +225,21 @@ constexpr Parameter kParameters[] = {
      kEffective,
      "1 honours NCCL's hint that a receive may be reported done early because the GPU watches its data; 0 ignores the "
      "hint. Set 0 to look for a fault."},
+    {"NCCL_NET_OPTIONAL_RECV_COMPLETION", ParameterKind::kFlag, &Options::nccl_optional_recv, 0, 1, kNoSpecial,
+     kEffective,
+     "NCCL's own: 0 makes it give no such hint. Here it matters for staged GPU memory: the hint is how receives of LL "
+     "and LL128 are known, so that without it every single receive is copied in their careful order."},
+    {"TCPX_GPU_DIRECT_STAGING", ParameterKind::kFlag, &Options::gpu_direct_staging, 0, 1, kNoSpecial, kEffective,
+     "1 announces GPU memory to NCCL (from interface v9 on, and where libcuda.so.1 is found), and stages it through "
+     "pinned host memory by the GPU's copy engines. 0: NCCL's kernels write into host buffers themselves. "
+     "Which is faster depends on GPU and CPU: measure both."},
+    {"TCPX_GPU_SLOT_BYTES", ParameterKind::kBytes, &Options::gpu_slot_bytes, 64 * kKiB, 16 * kMiB, kNoSpecial,
+     kEffective,
+     "Size of the pinned slots for staged GPU memory, rounded down to 4096 bytes: the most that one copy moves. Larger "
+     "ones cost less per byte, smaller ones let sending begin sooner."},
+    {"TCPX_GPU_POOL_BYTES", ParameterKind::kBytes, &Options::gpu_pool_bytes, kMiB, kGiB, kNoSpecial, kEffective,
+     "Pinned slots for staged GPU memory that all connections share, per GPU, NUMA node of the network card, and "
+     "direction. Each connection has one more slot of its own in each direction."},
     {"TCPX_ZEROCOPY", ParameterKind::kSwitch, &Options::zerocopy, 0, 0, kNoSpecial, kEffective,
      "Zero-copy send of chunks of 64 KiB and more, by the io_uring progress threads (Linux 6.2). auto: tried on each "
      "lane "

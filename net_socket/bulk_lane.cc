@@ -87,13 +87,13 @@ bool BulkSendLane::PullChunk() {
   const int64_t want = comm_->setup().same_host ? chunk_bytes : std::min(chunk_bytes, rate_.chunk_max());
   if (!striper_->Pull(static_cast<size_t>(want), rates_->Share(lane_ - 1), &chunk_)) return false;
   const SendRequest& request = *chunk_.request;
-  if (request.events != nullptr) request.events->Count(lane_, chunk_.length, request.bytes);
+  if (request.events != nullptr) request.events->Count(lane_, chunk_.length, request.message_bytes);
   FrameHeader header;
   header.length = static_cast<uint32_t>(chunk_.length);
-  header.sequence = chunk_.request->sequence;
-  header.offset = chunk_.offset;
-  header.message_bytes = chunk_.request->bytes;
-  header.tag = chunk_.request->tag;
+  header.sequence = request.sequence;
+  header.offset = request.message_offset + chunk_.offset;
+  header.message_bytes = request.message_bytes;
+  header.tag = request.tag;
   EncodeHeader(header, header_);
   taken_ = 0;
   return true;
@@ -298,6 +298,7 @@ void BulkReceiveLane::AdvanceInLoop(Engine* engine) {
     op_.iov_count = receive_.Prepare(op_.iov);
     if (op_.iov_count > 0) break;
     Digested();
+    if (receive_.stalled()) stalled_.store(true, std::memory_order_release);
     if (!receive_.parked()) return;
     parked_at_.store(receive_.parked_sequence(), std::memory_order_seq_cst);
     if (!TakeParked(table_->posted())) return;  // The post that it waits for will kick it.

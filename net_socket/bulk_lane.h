@@ -90,6 +90,10 @@ class BulkReceiveLane final : public PoolLane {
   void Pump();
   // Messages below `posted` have receives now: true exactly when the lane was parked on one of them and must be kicked.
   bool TakeParked(uint64_t posted);
+  // True exactly when the lane had no place for payload (PayloadSink) and must be kicked, now that there may be one.
+  bool TakeStalled() {
+    return stalled_.load(std::memory_order_acquire) && stalled_.exchange(false, std::memory_order_acq_rel);
+  }
   bool ended() const { return ended_.load(std::memory_order_acquire); }
 
  private:
@@ -103,6 +107,7 @@ class BulkReceiveLane final : public PoolLane {
   LandingTable* const table_;
   ReceiveLane receive_;
   std::atomic<uint64_t> parked_at_{kNotParked};
+  std::atomic<bool> stalled_{false};
   std::atomic<bool> ended_{false};
 };
 

@@ -195,17 +195,36 @@ void Comm::ReportMisuse(absl::string_view text) {
   TCPX_WARN_TO(setup_.log, "%s", ReportLine(TroubleOf(text, kNoLane)));
 }
 
-absl::StatusOr<MemoryRegion*> Comm::RegisterMemory(void* data, size_t bytes, MemoryType type) {
-  if (type != MemoryType::kHost) {
-    return absl::InvalidArgumentError("tcpx moves host memory only: register it as NCCL_PTR_HOST");
+absl::StatusOr<GpuPool*> Comm::FindPool(const void* data, MemoryType type) const {
+  GpuHub* const gpu = setup_.runtime->gpu.get();
+  if (type == MemoryType::kHost) {
+    absl::Status status = gpu == nullptr ? absl::OkStatus() : gpu->CheckHost(data);
+    if (!status.ok()) return status;
+    return nullptr;
   }
+  if (gpu == nullptr || type != MemoryType::kCuda) {
+    return absl::InvalidArgumentError(
+        "regMr: this kind of memory was not announced: register host memory as NCCL_PTR_HOST; GPU memory needs "
+        "TCPX_GPU_DIRECT_STAGING=1");
+  }
+  return gpu->PoolFor(data, setup_.device, sends());
+}
+
+absl::StatusOr<MemoryRegion*> Comm::RegisterMemory(void* data, size_t bytes, MemoryType type) {
+  auto pool = FindPool(data, type);
+  if (!pool.ok()) return pool.status();
   auto region = std::make_unique<MemoryRegion>();
   region->data = static_cast<char*>(data);
   region->bytes = bytes;
   region->type = type;
+  region->gpu = *pool;
   MemoryRegion* raw = region.get();
   std::lock_guard<std::mutex> lock(mutex_);
   raw->id = ++last_region_id_;
+  if (*pool != nullptr) {
+    absl::Status status = StageThrough(*pool);
+    if (!status.ok()) return status;
+  }
   regions_[raw] = std::move(region);
   return raw;
 }

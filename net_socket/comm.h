@@ -34,6 +34,7 @@
 #include "net_socket/failure_group.h"
 #include "net_socket/failure_report.h"
 #include "net_socket/flight.h"
+#include "net_socket/gpu_pool.h"
 #include "net_socket/health.h"
 #include "net_socket/lane_vitals.h"
 #include "net_socket/request.h"
@@ -46,6 +47,7 @@ namespace tcpx {
 // What regMr hands out. Staged copies need nothing of it; it names the memory whose use must end in deregMr.
 class MemoryRegion {
  public:
+  GpuPool* gpu = nullptr;  // null exactly when it is host memory
   char* data = nullptr;
   size_t bytes = 0;
   MemoryType type = MemoryType::kHost;
@@ -149,6 +151,8 @@ class Comm : private Watched {
   virtual std::vector<LanePace> Paces() const { return {}; }
   // True once a lane of the peer's has ended in order: nothing more comes on it. From any thread.
   virtual bool LaneEnded() const { return false; }
+  // A region of GPU memory is about to be registered: from now on messages may be staged. Under mutex_.
+  virtual absl::Status StageThrough(GpuPool* pool) = 0;
   // What a call on a failed comm returns. Under mutex_.
   absl::Status Refusal();
 
@@ -188,6 +192,8 @@ class Comm : private Watched {
   void FailFor(std::string cause, absl::Status status, int lane, Noise noise);
   // True exactly when the communicator fails with this comm. Else *cause becomes its first cause, and *noise quiet.
   bool JoinFailure(std::string* cause, Noise* noise);
+  // Null: host memory.
+  absl::StatusOr<GpuPool*> FindPool(const void* data, MemoryType type) const;
   Trouble TroubleOf(absl::string_view what, int lane) const;
   void LookAtLanes(int64_t now_ns);
   void LookAtRequests(int64_t now_ns);

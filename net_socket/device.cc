@@ -14,8 +14,6 @@ namespace {
 constexpr int kMaxComms = 65536;
 constexpr size_t kMaxCollectiveBytes = size_t{512} << 20;
 
-constexpr int kPointerSupport = static_cast<int>(MemoryType::kHost);
-
 void LogDevice(const Device& device, const std::vector<Interface>& all, const std::string& sysfs_root) {
   if (device.fused()) TCPX_INFO("device %d: %s, %d Mbit/s together", device.index, device.name, device.speed_mbps());
   for (const Nic& nic : device.nics) {
@@ -50,8 +48,9 @@ const Device& DeviceTable::Add(Device device) {
   return devices_.back();
 }
 
-DeviceTable DeviceTable::Find(const Options& options, const std::string& sysfs_root) {
+DeviceTable DeviceTable::Find(const Options& options, const std::string& sysfs_root, bool gpu) {
   DeviceTable table;
+  if (gpu) table.pointer_support_ |= static_cast<int>(MemoryType::kCuda);
   auto all = SystemInterfaces();
   if (!all.ok()) {
     TCPX_WARN("no devices: %s", std::string(all.status().message()));
@@ -64,7 +63,7 @@ DeviceTable DeviceTable::Find(const Options& options, const std::string& sysfs_r
   std::vector<std::string> warnings;
   for (const std::vector<int>& members : PlanFusion(options.fuse, chosen, &warnings)) {
     Device device;
-    device.max_receives = MaxReceives(options, kPointerSupport);
+    device.max_receives = MaxReceives(options, table.pointer_support_);
     for (int member : members) {
       const Interface& interface = chosen[static_cast<size_t>(member)];
       device.nics.push_back({interface, ReadHardware(sysfs_root, interface.name)});
@@ -127,7 +126,7 @@ DeviceProperties DeviceTable::Properties(int index) const {
   properties.name = device.name.c_str();
   properties.pci_path = pci_path.empty() ? nullptr : pci_path.c_str();
   properties.guid = static_cast<uint64_t>(index);
-  properties.pointer_support = kPointerSupport;
+  properties.pointer_support = pointer_support_;
   properties.speed_mbps = device.speed_mbps();
   properties.port = 0;
   properties.latency_us = 0;  // As NCCL's socket transport, so that NCCL's tuning model chooses alike.

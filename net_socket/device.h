@@ -51,8 +51,8 @@ int MaxReceives(const Options& options, int pointer_support);
 
 class DeviceTable {
  public:
-  // `sysfs_root` is "/sys" outside tests.
-  static DeviceTable Find(const Options& options, const std::string& sysfs_root);
+  // `sysfs_root` is "/sys" outside tests. `gpu`: GPU memory is announced too.
+  static DeviceTable Find(const Options& options, const std::string& sysfs_root, bool gpu = false);
 
   int count() const { return static_cast<int>(devices_.size()); }
   const Device& device(int index) const { return devices_[static_cast<size_t>(index)]; }
@@ -67,6 +67,7 @@ class DeviceTable {
   absl::Status CheckChild(int child) const;
 
   std::deque<Device> devices_;
+  int pointer_support_ = static_cast<int>(MemoryType::kHost);
 };
 
 }  // namespace tcpx

@@ -32,10 +32,11 @@ bool LandingTable::HasRoom(int count) const {
   return true;
 }
 
-Landing* LandingTable::Post(char* data, size_t capacity, int32_t tag, TransferEvents* events) {
+Landing* LandingTable::Post(char* data, size_t capacity, int32_t tag, TransferEvents* events, LandingWay way) {
   const uint64_t sequence = posted_.load(std::memory_order_relaxed);
   Landing& landing = landings_[sequence & (slots_ - 1)];
   landing.data = data;
+  landing.way = way;
   landing.capacity = capacity;
   landing.sequence = sequence;
   landing.tag = tag;
@@ -91,9 +92,12 @@ ClaimResult LandingTable::Claim(const FrameHeader& chunk, Landing** out) {
 }
 
 bool LandingTable::Landed(Landing* landing, const FrameHeader& chunk) {
-  const uint64_t units = Units(chunk.length);
+  return Landed(landing, Units(chunk.length), chunk.message_bytes);
+}
+
+bool LandingTable::Landed(Landing* landing, uint64_t units, uint64_t message_bytes) {
   const uint64_t before = landing->landed.fetch_add(units, std::memory_order_acq_rel);
-  if (before + units != Units(chunk.message_bytes)) return false;
+  if (before + units != Units(message_bytes)) return false;
   landing->done.store(true, std::memory_order_release);
   return true;
 }

@@ -18,11 +18,18 @@
 #include <memory>
 
 #include "net_socket/flight.h"
+#include "net_socket/payload_sink.h"
 #include "net_socket/wire.h"
 
 namespace tcpx {
 
 class TransferEvents;
+
+// How a landing's payload gets to where it belongs.
+struct LandingWay {
+  PayloadSink* sink = nullptr;  // null: written straight to `data`
+  bool flag_lines = false;      // data of LL or LL128: no flag may be seen before its data
+};
 
 struct Landing {
   // Hot: sequence's low bits and the units claimed so far, in one word (see Claim).
@@ -30,7 +37,8 @@ struct Landing {
   std::atomic<uint64_t> landed{0};         // units whose bytes are in the buffer
   std::atomic<uint64_t> message_bytes{0};  // kUnknownBytes until the first chunk
   std::atomic<bool> done{false};           // true exactly when the whole message is in the buffer
-  char* data = nullptr;
+  char* data = nullptr;                    // the host's exactly when there is no sink
+  LandingWay way;
   Relaxed<size_t> capacity;
   Relaxed<uint64_t> sequence;
   int32_t tag = 0;
@@ -58,7 +66,7 @@ class LandingTable {
   size_t slots() const { return slots_; }
 
   // Posts the buffer of message `posted()`. The slot must be free: its message done, or never used.
-  Landing* Post(char* data, size_t capacity, int32_t tag, TransferEvents* events = nullptr);
+  Landing* Post(char* data, size_t capacity, int32_t tag, TransferEvents* events = nullptr, LandingWay way = {});
   // Landings are posted in order, so the slot of the next one is known.
   size_t next_index() const { return posted_.load(std::memory_order_relaxed) & (slots_ - 1); }
   Landing& NextSlot() { return landings_[next_index()]; }
@@ -73,6 +81,8 @@ class LandingTable {
   ClaimResult Claim(const FrameHeader& chunk, Landing** landing);
   // All bytes of a claimed chunk are in the buffer. True when that completed the message.
   static bool Landed(Landing* landing, const FrameHeader& chunk);
+  // The same of a part of a chunk.
+  static bool Landed(Landing* landing, uint64_t units, uint64_t message_bytes);
 
  private:
   const size_t slots_;

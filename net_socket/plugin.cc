@@ -50,7 +50,9 @@ void Plugin::LoadSecret() {
 
 DeviceTable& Plugin::Devices() {
   LoadOnce();
-  if (devices_ == nullptr) devices_ = std::make_unique<DeviceTable>(DeviceTable::Find(options_, sysfs_root_));
+  if (devices_ == nullptr) {
+    devices_ = std::make_unique<DeviceTable>(DeviceTable::Find(options_, sysfs_root_, OpenGpuDriver()));
+  }
   return *devices_;
 }
 
@@ -146,7 +148,11 @@ absl::StatusOr<Transport*> Plugin::Use(Context* context) {
     transport_ = *std::move(transport);
     transport_->runtime().lane_notes = &lane_notes_;
     transport_->runtime().secret = secret_.get();
+    if (gpu_driver_ != nullptr) {
+      transport_->runtime().gpu = std::make_unique<GpuHub>(gpu_driver_.get(), options_);
+    }
   }
+  if (transport_->runtime().gpu != nullptr) transport_->runtime().gpu->SetNumaNodes(NumaNodes());
   if (!context->has_finalize()) {
     ++users_;
   } else if (!context->uses_transport) {

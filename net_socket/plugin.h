@@ -24,6 +24,7 @@
 #include "nccl/plugin_api.h"
 #include "net_socket/context.h"
 #include "net_socket/device.h"
+#include "net_socket/gpu_driver.h"
 #include "net_socket/lane_socket.h"
 #include "net_socket/secret.h"
 #include "net_socket/transport.h"
@@ -83,6 +84,9 @@ class Plugin final : public PluginApi {
   void LoadOnce();
   void LoadSecret();
   DeviceTable& Devices();
+  // True exactly when GPU memory is announced.
+  bool OpenGpuDriver();
+  std::vector<int> NumaNodes() const;
   // The transport, started if need be, with one more user: `context`'s or, before v11, the object's.
   absl::StatusOr<Transport*> Use(Context* context);
   void AddObjectUser(Context* context);
@@ -106,8 +110,9 @@ class Plugin final : public PluginApi {
   Options options_;
   TrafficClassMap traffic_classes_;
   LaneNotes lane_notes_;
-  std::unique_ptr<Secret> secret_;  // null: none is shared
-  absl::Status secret_status_;      // of reading it
+  std::unique_ptr<Secret> secret_;         // null: none is shared
+  absl::Status secret_status_;             // of reading it
+  std::unique_ptr<GpuDriver> gpu_driver_;  // null: host memory only
   std::unique_ptr<DeviceTable> devices_;
   absl::flat_hash_map<Context*, std::unique_ptr<Context>> contexts_;
   Context* legacy_context_ = nullptr;

@@ -98,10 +98,40 @@ void ReceiveComm::Post(const ReceiveArgs& args, ReceiveRequest* request) {
     void* const parent = args.profiler_parents == nullptr ? nullptr : args.profiler_parents[i];
     request->landings[i] =
         table_.Post(static_cast<char*>(args.data[i]), args.bytes[i], args.tags == nullptr ? 0 : args.tags[i],
-                    BeginEvents(table_.next_index(), parent));
+                    BeginEvents(table_.next_index(), parent), WayOf(args, i));
     if (args.bytes[i] > setup().express_bytes) request->bulk = true;
   }
   if (request->bulk) ++bulk_posted_;
+}
+
+// NCCL marks receives of LL and LL128 by the hint, unless the user forbade it the hint: then all may be such. It never
+// groups them (2.24.3 to 2.30: only point-to-point connections are shared, and their LL stays in host memory).
+LandingWay ReceiveComm::WayOf(const ReceiveArgs& args, int member) const {
+  LandingWay way;
+  if (staging_ == nullptr || args.regions == nullptr || args.regions[member] == nullptr) return way;
+  if (args.regions[member]->gpu == nullptr) return way;
+  way.sink = staging_.get();
+  way.flag_lines = args.optional_completion || (args.count == 1 && !runtime()->options.nccl_optional_recv);
+  return way;
+}
+
+absl::Status ReceiveComm::StageThrough(GpuPool* pool) {
+  if (staging_ != nullptr && &staging_->pool() == pool) return absl::OkStatus();
+  if (staging_ != nullptr) return absl::InvalidArgumentError("regMr: a connection serves the memory of one GPU");
+  auto slots = GpuAllowance::Open(pool);
+  if (!slots.ok()) return slots.status();
+  staging_ = std::make_unique<ReceiveStaging>(*std::move(slots));
+  return absl::OkStatus();
+}
+
+void ReceiveComm::MoveStaged() {
+  if (failed()) return;
+  const absl::Status status = staging_->Poll();
+  if (!status.ok()) Fail(status, kNoLane);
+  if (caller_driven_ || !staging_->HasRoom()) return;
+  for (auto& lane : bulk_) {
+    if (lane->TakeStalled()) ProgressPool::Kick(lane.get());
+  }
 }
 
 // A peer that has gone needs no credits; what that means, reading says.
@@ -186,8 +216,9 @@ absl::Status ReceiveComm::Test(Request* request, bool* done, int* sizes) {
   }
   bool may_report = MayReport(*slot);
   if (!may_report) {
-    const bool ended = AllEnded();
+    const bool ended = AllEnded() && (staging_ == nullptr || staging_->idle());
     Drive(Wanted(*slot));
+    if (staging_ != nullptr) MoveStaged();
     PublishEvents();
     may_report = MayReport(*slot);
     // Asked before the last look at the landings: what landed before the end counts.
@@ -284,6 +315,7 @@ void ReceiveComm::StopWatching() { SetLowWater(lane_fd(0), 1); }
 
 void ReceiveComm::Quiesce() {
   for (auto& lane : bulk_) ProgressPool::Detach(lane.get());
+  if (staging_ != nullptr && failed()) staging_->Abandon();
 }
 
 // An error record on lane 0, then the end on every lane.

@@ -26,6 +26,7 @@
 #include "net_socket/credits.h"
 #include "net_socket/landing.h"
 #include "net_socket/receive_lane.h"
+#include "net_socket/receive_staging.h"
 #include "net_socket/request.h"
 
 namespace tcpx {
@@ -45,6 +46,7 @@ class ReceiveComm final : public Comm {
   bool Idle() override;
   bool InFlight(const MemoryRegion* region) override;
   void Quiesce() override;
+  absl::Status StageThrough(GpuPool* pool) override;
   void StopWatching() override;
   void TellPeer(const absl::Status& status) override;
   Flight FlightNow() const override { return table_.FlightNow(); }
@@ -59,6 +61,9 @@ class ReceiveComm final : public Comm {
   bool MayReport(const ReceiveRequest& request);
   const Landing* Wanted(const ReceiveRequest& request) const;
   void Post(const ReceiveArgs& args, ReceiveRequest* request);
+  LandingWay WayOf(const ReceiveArgs& args, int member) const;
+  // Moves payload on to GPU memory.
+  void MoveStaged();
   void SendCredits();
   void Report(ReceiveRequest* request, int* sizes);
   void Release(ReceiveRequest* request);
@@ -67,6 +72,7 @@ class ReceiveComm final : public Comm {
 
   const bool caller_driven_;
   RequestPool<ReceiveRequest> requests_;
+  std::unique_ptr<ReceiveStaging> staging_;  // null until GPU memory is registered
   LandingTable table_;
   ReceiveLane lane_zero_;
   std::vector<std::unique_ptr<BulkReceiveLane>> bulk_;

@@ -16,8 +16,8 @@ ReceiveLane::~ReceiveLane() {
 }
 
 int ReceiveLane::Prepare(iovec* iov) {
-  if (parked_) Digest();  // Its receive may have been posted since.
-  if (parked_ || ended_ || !status_.ok()) return 0;
+  if (parked_ || stalled_) Digest();  // Its receive may have been posted since, or a place be free.
+  if (parked_ || stalled_ || ended_ || !status_.ok()) return 0;
   OpenStage();
   int count = 0;
   if (payload_rest_ > 0) iov[count++] = {payload_at_, payload_rest_};
@@ -40,7 +40,7 @@ void ReceiveLane::End() {
   if (payload_rest_ > 0) {
     Fail(absl::UnavailableError(
         absl::StrFormat("the peer closed in the middle of message %d (%d of %d bytes of a chunk missing)",
-                        header_.sequence, payload_rest_, header_.length)));
+                        header_.sequence, payload_rest_ + unplaced_, header_.length)));
   } else if (skip_rest_ > 0 || staged() > 0) {
     Fail(absl::UnavailableError("the peer closed in the middle of a header"));
   }
@@ -48,6 +48,7 @@ void ReceiveLane::End() {
 
 void ReceiveLane::Digest() {
   parked_ = false;
+  stalled_ = false;
   while (status_.ok()) {
     if (landing_ != nullptr) {
       if (!DigestPayload()) return;
@@ -68,7 +69,28 @@ bool ReceiveLane::DigestPayload() {
     stage_begin_ += copy;
   }
   if (payload_rest_ > 0) return false;
+  if (sink_ != nullptr) return NextPlace();
   ChunkLanded();
+  return true;
+}
+
+bool ReceiveLane::NextPlace() {
+  if (place_ != nullptr) sink_->Filled(std::exchange(place_, nullptr));
+  if (unplaced_ == 0) {
+    ChunkLanded();
+    return true;
+  }
+  PayloadPlace wanted;
+  wanted.bytes = unplaced_;
+  wanted.landing = landing_;
+  wanted.offset = header_.offset + header_.length - unplaced_;
+  wanted.message_bytes = header_.message_bytes;
+  place_ = sink_->Take(wanted);
+  stalled_ = place_ == nullptr;
+  if (stalled_) return false;
+  payload_at_ = place_->data;
+  payload_rest_ = place_->bytes;
+  unplaced_ -= place_->bytes;
   return true;
 }
 
@@ -116,8 +138,10 @@ void ReceiveLane::StartChunk() {
       last_sequence_ = header_.sequence;
       last_end_ = header_.offset + header_.length;
       stage_begin_ += kHeaderBytes;
-      payload_at_ = landing_->data + header_.offset;
-      payload_rest_ = header_.length;
+      sink_ = header_.length > 0 ? landing_->way.sink : nullptr;
+      payload_at_ = sink_ == nullptr ? landing_->data + header_.offset : nullptr;
+      payload_rest_ = sink_ == nullptr ? header_.length : 0;
+      unplaced_ = header_.length - payload_rest_;
       skip_rest_ = header_.padding;
       return;
     case ClaimResult::kNotPosted:
@@ -149,7 +173,12 @@ void ReceiveLane::StartRecord() {
 
 void ReceiveLane::ChunkLanded() {
   payload_bytes_ += header_.length;
-  if (LandingTable::Landed(landing_, header_)) ++messages_completed_;
+  // With a sink the landing may be another's by now.
+  if (sink_ != nullptr) {
+    if (header_.length == header_.message_bytes) ++messages_completed_;
+  } else if (LandingTable::Landed(landing_, header_)) {
+    ++messages_completed_;
+  }
   landing_ = nullptr;
 }
 

@@ -7,7 +7,8 @@
 //   while (int n = lane.Prepare(iov)) { ssize_t got = readv(fd, iov, n); ... lane.Advance(got); }
 //
 // Payload goes straight to its final place; what follows it is read ahead into staging by the same call. A header whose
-// message has no posted receive parks the lane: Prepare gives nothing until it is posted.
+// message has no posted receive parks the lane: Prepare gives nothing until it is posted. Payload for a landing with a
+// sink (GPU memory) goes through the sink's places; where none is free the lane stalls likewise.
 //
 // Threads: one at a time. Lifetime: borrows the table and the pool, which outlive it.
 // Units:   bytes.
@@ -25,6 +26,7 @@
 
 #include "absl/status/status.h"
 #include "net_socket/landing.h"
+#include "net_socket/payload_sink.h"
 #include "net_socket/stage_pool.h"
 #include "net_socket/wire.h"
 
@@ -42,7 +44,8 @@ class ReceiveLane {
   ReceiveLane(const ReceiveLane&) = delete;
   ReceiveLane& operator=(const ReceiveLane&) = delete;
 
-  // Where the next bytes go: up to kIovMax entries, 0 exactly when the lane is parked, ended or failed.
+  // Where the next bytes go: up to kIovMax entries, 0 exactly when the lane is parked, stalled, ended or
+  // failed.
   int Prepare(iovec* iov);
   // `bytes` > 0 arrived into the places of the last Prepare.
   void Advance(size_t bytes);
@@ -54,6 +57,8 @@ class ReceiveLane {
   // True exactly when the next message on this lane has no posted receive yet.
   bool parked() const { return parked_; }
   uint64_t parked_sequence() const { return header_.sequence; }
+  // True exactly when the next payload has no place yet.
+  bool stalled() const { return stalled_; }
   // True once the peer has ended the stream between two frames. From any thread.
   bool ended() const { return ended_; }
   // True exactly when every byte that came belongs to a frame that is complete.
@@ -71,6 +76,7 @@ class ReceiveLane {
   size_t staged() const { return stage_end_ - stage_begin_; }
   void Digest();
   bool DigestPayload();
+  bool NextPlace();
   bool DigestSkipped();
   bool DigestHeader();
   ClaimResult Claim();
@@ -87,7 +93,10 @@ class ReceiveLane {
 
   char* payload_at_ = nullptr;  // where the rest of the current payload goes
   size_t payload_rest_ = 0;
-  size_t skip_rest_ = 0;  // padding, or the body of a record
+  size_t skip_rest_ = 0;           // padding, or the body of a record
+  PayloadSink* sink_ = nullptr;    // the current landing's; null too where the chunk is empty
+  PayloadPlace* place_ = nullptr;  // being filled
+  size_t unplaced_ = 0;            // bytes of the chunk behind place_
   Landing* landing_ = nullptr;
   FrameHeader header_;
   uint64_t last_sequence_ = 0;  // of the last chunk that was claimed
@@ -100,6 +109,7 @@ class ReceiveLane {
   Stage borrowed_;
 
   bool parked_ = false;
+  bool stalled_ = false;
   Relaxed<bool> ended_ = false;
   FrameKind record_kind_ = FrameKind::kChunk;
   std::string record_body_;  // of an error record only

@@ -38,6 +38,9 @@ class SendRequest final : public Request {
   std::atomic<uint64_t> left{0};
   const char* data = nullptr;
   Relaxed<size_t> bytes;
+  // What the lanes are given may be a part of a message (staging, send_staging.h): else the whole, at 0.
+  uint64_t message_bytes = 0;
+  uint64_t message_offset = 0;
   Relaxed<uint64_t> sequence;
   int32_t tag = 0;
   MemoryRegion* region = nullptr;

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "common/params.h"
+#include "net_socket/gpu_hub.h"
 #include "net_socket/health.h"
 #include "net_socket/patrol.h"
 #include "net_socket/progress_pool.h"
@@ -29,6 +30,7 @@ struct Runtime {
   HealthHub health{&reactor};
   Patrol patrol{&reactor};
   StagePool stages;
+  std::unique_ptr<GpuHub> gpu;         // null: host memory only
   std::unique_ptr<ProgressPool> pool;  // null: the caller drives everything
 };
 

@@ -38,13 +38,13 @@ SendComm::SendComm(ConnectionSetup setup)
       express_bytes_(this->setup().express_bytes),
       caller_driven_(runtime()->pool == nullptr),
       requests_(this, kRequestsMax * this->setup().max_receives),
-      queue_(RingSize(requests_.count())),
+      queue_(RingSize(PostedMax())),
       rates_(std::max(lane_count() - 1, 1)),
       watch_(std::make_unique<PeerWatch>(this, this->setup().max_receives)) {
   if (lane_count() > 1) {
     const Options& options = runtime()->options;
     striper_ = std::make_unique<Striper>(
-        RingSize(requests_.count()),
+        RingSize(PostedMax()),
         Striper::Limits{static_cast<size_t>(options.chunk_bytes_min), static_cast<size_t>(options.chunk_bytes)});
   }
   for (int lane = 1; lane < lane_count(); ++lane) {
@@ -71,11 +71,44 @@ absl::Status SendComm::Send(const SendArgs& args, Request** request) {
   SendRequest* slot = Prepare(args);
   if (slot == nullptr) return absl::OkStatus();
   *request = slot;
-  if (striper_ == nullptr || args.bytes <= express_bytes_) {
-    PostExpress(slot);
+  if (staging_ == nullptr) {
+    PostToLanes(slot);
   } else {
-    PostBulk(slot);
+    PostStaged(slot, args.region != nullptr && args.region->gpu != nullptr);
   }
+  return absl::OkStatus();
+}
+
+void SendComm::PostToLanes(SendRequest* request) {
+  if (striper_ == nullptr || request->message_bytes <= express_bytes_) {
+    PostExpress(request);
+  } else {
+    PostBulk(request);
+  }
+}
+
+void SendComm::PostStaged(SendRequest* request, bool on_gpu) {
+  if (!on_gpu && staging_->idle()) {
+    PostToLanes(request);
+    return;
+  }
+  staging_->Push(request, on_gpu);
+  MoveStaged();
+}
+
+void SendComm::MoveStaged() {
+  if (failed()) return;
+  const absl::Status status = staging_->Poll();
+  if (!status.ok()) Fail(status, kNoLane);
+  while (SendRequest* ready = failed() ? nullptr : staging_->TakeReady()) PostToLanes(ready);
+}
+
+absl::Status SendComm::StageThrough(GpuPool* pool) {
+  if (staging_ != nullptr && &staging_->pool() == pool) return absl::OkStatus();
+  if (staging_ != nullptr) return absl::InvalidArgumentError("regMr: a connection serves the memory of one GPU");
+  auto slots = GpuAllowance::Open(pool);
+  if (!slots.ok()) return slots.status();
+  staging_ = std::make_unique<SendStaging>(*std::move(slots), requests_.count());
   return absl::OkStatus();
 }
 
@@ -90,6 +123,7 @@ SendRequest* SendComm::Prepare(const SendArgs& args) {
   slot->sequence = sequence;
   slot->data = static_cast<const char*>(args.data);
   slot->bytes = args.bytes;
+  slot->message_bytes = args.bytes;
   slot->tag = args.tag;
   slot->region = args.region;
   slot->events = BeginEvents(requests_.index(slot), args.profiler_parent);
@@ -104,7 +138,7 @@ bool SendComm::NextSequence(int32_t tag, uint64_t* sequence) {
 }
 
 void SendComm::PostExpress(SendRequest* request) {
-  CountEvents(request->events, 0, request->bytes);
+  if (request->message_offset == 0) CountEvents(request->events, 0, request->message_bytes);
   const bool lone = requests_.in_use() == 1;
   if (lone && request->bytes <= kLoneBytesMax) {
     SendLone(request);
@@ -173,6 +207,7 @@ absl::Status SendComm::Test(Request* request, bool* done, int* sizes) {
   if (!lock.owns_lock()) return absl::OkStatus();
   SendRequest* slot = static_cast<SendRequest*>(request);
   if (!slot->in_use) return absl::FailedPreconditionError("test: the request was reported done before");
+  if (staging_ != nullptr) MoveStaged();
   Drive();
   PublishEvents();
   if (slot->done()) {
@@ -242,6 +277,7 @@ bool SendComm::InFlight(const MemoryRegion* region) {
 
 void SendComm::Quiesce() {
   for (auto& lane : bulk_) ProgressPool::Detach(lane.get());
+  if (staging_ != nullptr && failed()) staging_->Abandon();
 }
 
 void SendComm::ForgetRegion(const MemoryRegion& region) {

@@ -2,7 +2,8 @@
 //
 // Purpose: isend, test and close of NCCL's send comm. Messages up to the express size, and all with a single lane, go
 //          through lane 0 by the calling thread; longer ones are posted to the striper, whose lanes belong to the
-//          progress pool or, without one, to the calling thread too.
+//          progress pool or, without one, to the calling thread too. What lies in GPU memory comes to the lanes in parts
+//          (send_staging.h).
 //
 // Budget:  Send and Test: no allocation, no lock that waits, at most one system call per batch on lane 0.
 // Grouped: where the receiver may group its receives, a message needs a credit (credits.h): without one isend answers
@@ -23,6 +24,7 @@
 #include "net_socket/peer_watch.h"
 #include "net_socket/request.h"
 #include "net_socket/send_queue.h"
+#include "net_socket/send_staging.h"
 #include "net_socket/stripe.h"
 
 namespace tcpx {
@@ -49,15 +51,22 @@ class SendComm final : public Comm {
   bool InFlight(const MemoryRegion* region) override;
   void Quiesce() override;
   void ForgetRegion(const MemoryRegion& region) override;
+  absl::Status StageThrough(GpuPool* pool) override;
   void StopWatching() override;
   void TellPeer(const absl::Status& status) override;
   Flight FlightNow() const override;
   void PeerEnded() override;
   std::vector<LanePace> Paces() const override;
 
+  // Messages and staged parts of them that the lanes may hold at once.
+  int PostedMax() const { return requests_.count() + (runtime()->gpu != nullptr ? GpuAllowance::kSlots : 0); }
   // Null: no slot, or no credit.
   SendRequest* Prepare(const SendArgs& args);
   bool NextSequence(int32_t tag, uint64_t* sequence);
+  // A message, or a staged part of one.
+  void PostToLanes(SendRequest* request);
+  void PostStaged(SendRequest* request, bool on_gpu);
+  void MoveStaged();
   void PostExpress(SendRequest* request);
   void PostBulk(SendRequest* request);
   // Sends at once a short message that nothing else waits for, copied beside its header.
@@ -74,7 +83,8 @@ class SendComm final : public Comm {
   uint64_t next_sequence_ = 0;
   RequestPool<SendRequest> requests_;
   SendQueue queue_;
-  std::unique_ptr<Striper> striper_;  // null with a single lane
+  std::unique_ptr<SendStaging> staging_;  // null until GPU memory is registered
+  std::unique_ptr<Striper> striper_;      // null with a single lane
   LaneRates rates_;
   std::vector<std::unique_ptr<BulkSendLane>> bulk_;
   std::unique_ptr<PeerWatch> watch_;

@@ -31,8 +31,8 @@ void SendQueue::StartChunk(SendRequest* request, size_t offset) const {
   header.padding = request->padding;
   header.length = static_cast<uint32_t>(request->chunk_length);
   header.sequence = request->sequence;
-  header.offset = offset;
-  header.message_bytes = request->bytes;
+  header.offset = request->message_offset + offset;
+  header.message_bytes = request->message_bytes;
   header.tag = request->tag;
   EncodeHeader(header, request->header);
 }

@@ -131,7 +131,7 @@ run_driver_tests() {
   for test in "$dir"/tests/*; do
     [[ -x $test ]] || continue
     found=1
-    run_case "driver-$(basename "$test")" -- "$test"
+    run_case "driver-$(basename "$test")" -- env -C "$dir" "$test"
   done
   ((found)) || skip driver-tests "this build has no tests that use the real driver"
 }
@@ -139,6 +139,9 @@ run_driver_tests() {
 run_comparison() {
   run_case side-by-side -- "$dir/nccl_bench" --local "$ranks" --nets tcpx,Socket --timeout "$timeout_s" \
     --collective all_reduce,all_gather,sendrecv -b 1K -e 64M -f 4 -n 10 -w 3
+  ! grep -q cuMemcpy "$dir/libnccl-net-tcpx.so" ||
+    run_case side-by-side-staged TCPX_GPU_DIRECT_STAGING=1 -- "$dir/nccl_bench" --local "$ranks" --nets tcpx,Socket \
+      --timeout "$timeout_s" --collective all_reduce,all_gather,sendrecv -b 1K -e 64M -f 4 -n 10 -w 3
 }
 
 # Version of what the figures were taken with, for docs/gpu.md.
@@ -164,7 +167,10 @@ run_all_cases() {
   run_communicators
   run_torch
   run_comparison
-  [[ ! -e $logs/side-by-side.log ]] || sed -n '/^# DISTORTED/p;/^# side by side/,$p' "$logs/side-by-side.log"
+  local log
+  for log in "$logs/side-by-side.log" "$logs/side-by-side-staged.log"; do
+    [[ ! -e $log ]] || sed -n '1p;/^# DISTORTED/p;/^# side by side/,$p' "$log"
+  done
   describe_machine
   printf '%s' "$table"
   echo "$passed passed, $failed failed, $skipped skipped"

@@ -58,6 +58,7 @@ class Sender {
     for (size_t i = 0; i < data.size(); ++i) data[i] = static_cast<char>(i * 13 + sequence);
     request->data = data.data();
     request->bytes = data.size();
+    request->message_bytes = data.size();
     request->sequence = sequence;
     request->tag = static_cast<int32_t>(sequence * 3);
     request->left.store(SendRequest::Units(data.size()));
@@ -169,6 +170,7 @@ TEST(SendQueueTest, TheRingComesRound) {
     SendRequest& request = requests[i % 4];
     request.data = &byte;
     request.bytes = 1;
+    request.message_bytes = 1;
     request.left.store(1);
     queue.Push(&request, 0);
     if (i % 4 != 3) continue;

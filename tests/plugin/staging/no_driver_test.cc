@@ -1,0 +1,37 @@
+// Staging is asked for where there is no CUDA driver: one line of INFO, and host memory only.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "net_socket/gpu_driver.h"
+#include "tests/support/log_capture.h"
+#include "tests/support/pair.h"
+
+namespace tcpx {
+namespace {
+
+TEST(NoDriverTest, OneLineAndHostMemoryOnly) {
+  if (GpuDriver::Load().ok()) GTEST_SKIP() << "this machine has a CUDA driver and a GPU";
+  LoopbackSettings settings;
+  settings.environment["TCPX_GPU_DIRECT_STAGING"] = "1";
+  auto plugin = Loopback::Open(settings);
+  ASSERT_TRUE(plugin.ok()) << plugin.status();
+  ncclNetProperties_v12_t properties = {};
+  ASSERT_EQ(ncclSuccess, (*plugin)->net().GetProperties(0, &properties));
+  EXPECT_EQ(NCCL_PTR_HOST, properties.ptrSupport);
+  EXPECT_EQ(1, properties.maxRecvs);
+  const std::vector<std::string> lines = CapturedLines(NCCL_LOG_INFO);
+  EXPECT_EQ(1, std::count_if(lines.begin(), lines.end(), [](const std::string& line) {
+              return line.find("TCPX_GPU_DIRECT_STAGING=1 has no effect") != std::string::npos;
+            }));
+  EXPECT_TRUE(CapturedLines(NCCL_LOG_WARN).empty()) << CapturedLog();
+  auto pair = (*plugin)->Connect();
+  ASSERT_TRUE(pair.ok()) << pair.status();
+  char data[8] = {};
+  void* handle = nullptr;
+  EXPECT_EQ(ncclInvalidUsage, (*plugin)->net().RegMr(pair->send, data, sizeof(data), NCCL_PTR_CUDA, &handle));
+  EXPECT_EQ(ncclSuccess, (*plugin)->net().RegMr(pair->send, data, sizeof(data), NCCL_PTR_HOST, &handle));
+}
+
+}  // namespace
+}  // namespace tcpx

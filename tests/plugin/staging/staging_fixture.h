@@ -1,0 +1,137 @@
+// staging_fixture.h: a pair of the real plugin that stages GPU memory, and messages between buffers of either kind.
+//
+// Threads: one at a time.
+#ifndef TCPX_TESTS_PLUGIN_STAGING_STAGING_FIXTURE_H_
+#define TCPX_TESTS_PLUGIN_STAGING_STAGING_FIXTURE_H_
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/plugin/traffic/modes.h"
+#include "tests/support/deadline.h"
+#include "tests/support/gpu_lab.h"
+#include "tests/support/log_capture.h"
+#include "tests/support/pair.h"
+#include "tests/support/seed.h"
+
+namespace tcpx {
+
+// {caller-driven, io_uring, epoll} x {1, 4 lanes}.
+inline std::vector<LoopbackSettings> StagingModes() {
+  std::vector<LoopbackSettings> modes;
+  for (LoopbackSettings& mode : AllModes({AF_INET})) {
+    if (mode.lanes == 1 || mode.lanes == 4) modes.push_back(mode);
+  }
+  return modes;
+}
+
+// Memory of either kind, filled with kGuardByte's like, registered with one comm.
+class Buffer {
+ public:
+  static constexpr char kFill = '\x5A';
+
+  Buffer(GpuLab* lab, bool on_gpu, size_t bytes) {
+    if (on_gpu) {
+      gpu_ = std::make_unique<GpuBuffer>(lab, bytes);
+    } else {
+      host_.resize(bytes);
+    }
+    Fill(kFill);
+  }
+
+  char* data() { return gpu_ != nullptr ? static_cast<char*>(gpu_->data()) : host_.data(); }
+  size_t bytes() const { return gpu_ != nullptr ? gpu_->bytes() : host_.size(); }
+  int type() const { return gpu_ != nullptr ? NCCL_PTR_CUDA : NCCL_PTR_HOST; }
+  void Fill(char value) {
+    if (gpu_ != nullptr) {
+      gpu_->Fill(value);
+    } else {
+      host_.assign(host_.size(), value);
+    }
+  }
+  void Write(size_t offset, const char* from, size_t bytes) {
+    if (gpu_ != nullptr) {
+      gpu_->Write(offset, from, bytes);
+    } else {
+      std::copy(from, from + bytes, host_.begin() + static_cast<long>(offset));
+    }
+  }
+  std::vector<char> Read() const { return gpu_ != nullptr ? gpu_->Read(0, gpu_->bytes()) : host_; }
+
+ private:
+  std::unique_ptr<GpuBuffer> gpu_;
+  std::vector<char> host_;
+};
+
+class StagingTest : public ::testing::TestWithParam<LoopbackSettings> {
+ protected:
+  void SetUp() override {
+    const std::string reason = ReasonToSkip(GetParam());
+    if (!reason.empty()) GTEST_SKIP() << reason;
+    auto lab = GpuLab::Open();
+    if (absl::IsNotFound(lab.status())) GTEST_SKIP() << "no CUDA driver: " << lab.status();
+    ASSERT_TRUE(lab.ok()) << lab.status();
+    lab_ = *std::move(lab);
+    Start({});
+  }
+
+  void TearDown() override {
+    if (lab_ != nullptr && lab_->is_fake()) lab_->fake().reset();
+    if (plugin_ == nullptr) return;
+    const absl::Status status = plugin_->Finish();
+    EXPECT_TRUE(status.ok()) << status;
+    plugin_.reset();
+    if (!lab_->is_fake()) return;
+    const FakeCudaCounts left = lab_->counts();
+    EXPECT_EQ(0u, left.pinned_bytes);
+    EXPECT_EQ(0u, left.streams);
+    EXPECT_EQ(0u, left.events);
+  }
+
+  // Loads the plugin anew. Slots are small and few, so that every message needs several and waits for some.
+  void Start(const std::map<std::string, std::string>& environment) {
+    plugin_.reset();
+    LoopbackSettings settings = GetParam();
+    settings.environment["TCPX_GPU_DIRECT_STAGING"] = "1";
+    settings.environment["TCPX_GPU_SLOT_BYTES"] = "64K";
+    settings.environment["TCPX_GPU_POOL_BYTES"] = "1M";
+    for (const auto& [name, value] : environment) settings.environment[name] = value;
+    auto opened = Loopback::Open(settings);
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    plugin_ = *std::move(opened);
+    auto pair = plugin_->Connect();
+    ASSERT_TRUE(pair.ok()) << pair.status();
+    pair_ = *pair;
+  }
+
+  NetClient& net() { return plugin_->net(); }
+
+  void* Register(void* comm, Buffer* buffer) {
+    void* handle = nullptr;
+    EXPECT_EQ(ncclSuccess, net().RegMr(comm, buffer->data(), buffer->bytes(), buffer->type(), &handle))
+        << CapturedLog();
+    return handle;
+  }
+
+  ncclResult_t TrySend(void* data, size_t bytes, void* handle, void** request) {
+    return net().Isend(pair_.send, data, bytes, 0, handle, nullptr, request);
+  }
+  ncclResult_t TryReceive(void* data, size_t bytes, void* handle, void** request) {
+    int tag = 0;
+    return net().Irecv(pair_.receive, 1, &data, &bytes, &tag, &handle, nullptr, request);
+  }
+
+  // Skips aloud where the driver is a real one.
+  bool NeedsFake() const { return !lab_->is_fake(); }
+
+  std::unique_ptr<GpuLab> lab_;
+  std::unique_ptr<Loopback> plugin_;
+  Pair pair_;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_TESTS_PLUGIN_STAGING_STAGING_FIXTURE_H_
