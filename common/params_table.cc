@@ -18,13 +18,11 @@ constexpr Parameter kParameters[] = {
     {"NCCL_SOCKET_IFNAME", ParameterKind::kText, &Options::ifname, 0, 0, kNoSpecial, kEffective,
      "Which network interfaces become devices, as in NCCL: a comma-separated list of name prefixes; `=` in front makes "
      "them exact names, `^` in front excludes them (`eth`, `=eth0,eth1`, `^docker`). Unset: `ib*`, else the interface "
-     "in "
-     "the subnet of NCCL_COMM_ID, else everything but `docker*`, `lo*` and `virbr*`, else these three in turn. Set it "
-     "when the log names an interface that the other hosts can't reach."},
+     "in the subnet of NCCL_COMM_ID, else everything but `docker*`, `lo*` and `virbr*`, else these three in turn. Set "
+     "it when the log names an interface that the other hosts can't reach."},
     {"NCCL_SOCKET_FAMILY", ParameterKind::kText, &Options::family, 0, 0, kNoSpecial, kEffective,
      "`AF_INET` or `AF_INET6` restricts the interfaces' addresses to that family, as in NCCL; anything else allows "
-     "both, "
-     "and the first address of each interface counts. Set it on hosts where only one family is routed."},
+     "both, and the first address of each interface counts. Set it on hosts where only one family is routed."},
     {"NCCL_COMM_ID", ParameterKind::kText, &Options::comm_id, 0, 0, kNoSpecial, kEffective,
      "NCCL's rendezvous address. Here only a hint: without NCCL_SOCKET_IFNAME an interface in its subnet is "
      "preferred."},
@@ -87,16 +85,14 @@ constexpr Parameter kParameters[] = {
      "wait for a progress thread. Too high: large messages delay the small ones behind them."},
     {"TCPX_CHUNK_BYTES", ParameterKind::kBytes, &Options::chunk_bytes, 64 * kKiB, kGiB, kNoSpecial, kEffective,
      "Largest piece of a bulk message that a lane takes at once. Smaller pieces spread better over unequal lanes, "
-     "larger "
-     "ones cost fewer system calls."},
+     "larger ones cost fewer system calls."},
     {"NCCL_SOCKET_MIN_TASKSIZE", ParameterKind::kBytes, &Options::chunk_bytes_min, 4 * kKiB, kGiB, kNoSpecial,
      kEffective,
      "Smallest piece when a bulk message is split over lanes. Above TCPX_CHUNK_BYTES it raises that, unless both are "
      "set: then both keep their defaults, with a warning."},
     {"TCPX_GATHER_BYTES", ParameterKind::kBytes, &Options::gather_bytes, 4 * kKiB, 64 * kMiB, kNoSpecial, kEffective,
      "Express messages that wait behind an earlier one go out together once this many bytes have gathered, or when "
-     "NCCL "
-     "next tests a request of the connection."},
+     "NCCL next tests a request of the connection."},
     {"NCCL_SOCKET_INLINE",
      ParameterKind::kBytes,
      &Options::socket_inline,
@@ -125,9 +121,8 @@ constexpr Parameter kParameters[] = {
      "Receive buffer of each socket; see NCCL_SOCKET_SNDBUF. The cap is sysctl net.core.rmem_max."},
     {"TCPX_CONGESTION", ParameterKind::kText, &Options::congestion, 0, 0, kNoSpecial, kEffective,
      "Congestion control of every lane, such as `cubic`, `bbr` or `dctcp`. Empty: the host's default, and `reno`, "
-     "which "
-     "does not pace, towards an address of the same host. The algorithm must be loaded, and for unprivileged users "
-     "allowed by sysctl net.ipv4.tcp_allowed_congestion_control."},
+     "which does not pace, towards an address of the same host. The algorithm must be loaded, and for unprivileged "
+     "users allowed by sysctl net.ipv4.tcp_allowed_congestion_control."},
     {"TCPX_PACING_MBPS",
      ParameterKind::kMbps,
      &Options::pacing_mbps,
@@ -151,32 +146,26 @@ constexpr Parameter kParameters[] = {
      "bear it, and SO_PRIORITY follows it (value / 32), for queues on the host. unset: nothing is marked."},
     {"TCPX_TRAFFIC_CLASS_MAP", ParameterKind::kClassMap, &Options::traffic_class_map, 0, 0, kNoSpecial, kEffective,
      "What small numbers mean as traffic classes: `0:cs1,1:af21,2:46` gives packets of class 0 the DSCP cs1, of class "
-     "1 "
-     "af21, of class 2 the DSCP 46. Names: cs0 to cs7, af11 to af43, ef, va, le, df. It holds for what the application "
-     "set and for TCPX_TRAFFIC_CLASS; a value that is no id here is the octet itself. Set it where applications number "
-     "their classes and the network's DSCPs are the operator's business."},
+     "1 af21, of class 2 the DSCP 46. Names: cs0 to cs7, af11 to af43, ef, va, le, df. It holds for what the "
+     "application set and for TCPX_TRAFFIC_CLASS; a value that is no id here is the octet itself. Set it where "
+     "applications number their classes and the network's DSCPs are the operator's business."},
     {"TCPX_PORT_RANGE", ParameterKind::kPorts, &Options::port_range, 1, 65535, kNoSpecial, kEffective,
      "Ports that the listening sockets may use, such as `40000-40100`; one is used per device and process (by a "
      "fused device on each of its interfaces). Empty: the "
      "kernel chooses. Set it where a firewall needs a known range, with room for every rank on the host."},
     {"TCPX_SECRET_FILE", ParameterKind::kText, &Options::secret_file, 0, 0, kNoSpecial, kEffective,
      "A file with a secret that all ranks share: 16 to 4096 bytes, of which a newline at the end does not count, such "
-     "as "
-     "what `openssl rand -base64 32` writes. Each side of every new connection then proves to the other that it has "
-     "it, "
-     "which costs one more round trip at connect and nothing afterwards; a peer without it, or with another one, is "
-     "refused, and the logs of both sides say so. Read once, when NCCL loads the plugin; when it can't be used, "
-     "loading "
-     "fails (set NCCL_NET=tcpx, or NCCL goes on with its own sockets). Data is not encrypted: docs/security.md says "
-     "what "
-     "this protects. Set it where others can reach the network of the job."},
+     "as what `openssl rand -base64 32` writes. Each side of every new connection then proves to the other that it has "
+     "it, which costs one more round trip at connect and nothing afterwards; a peer without it, or with another one, "
+     "is refused, and the logs of both sides say so. Read once, when NCCL loads the plugin; when it can't be used, "
+     "loading fails (set NCCL_NET=tcpx, or NCCL goes on with its own sockets). Data is not encrypted: docs/security.md "
+     "says what this protects. Set it where others can reach the network of the job."},
     {"TCPX_LINGER", ParameterKind::kSeconds, &Options::linger_ns, 0, 600, kNoSpecial, kEffective,
      "How long a socket that was closed in order waits for its peer to read everything. Raise it where peers stall for "
      "longer before their last receive."},
     {"TCPX_HELLO_TIMEOUT", ParameterKind::kSeconds, &Options::hello_timeout_ns, 1, 600, kNoSpecial, kEffective,
      "How long an incoming socket has to say a complete hello before it is dropped. Strangers such as port scanners "
-     "hold "
-     "one socket for that time."},
+     "hold one socket for that time."},
     {"NCCL_SOCKET_RETRY_CNT", ParameterKind::kCount, &Options::retry_count, 0, 100000, kNoSpecial, kEffective,
      "How often a refused or timed-out connect is tried again on a fresh socket, as in NCCL."},
     {"NCCL_SOCKET_RETRY_SLEEP_MSEC", ParameterKind::kMilliseconds, &Options::retry_sleep_ns, 0, 60000, kNoSpecial,
@@ -184,11 +173,9 @@ constexpr Parameter kParameters[] = {
      "Pause before retry n is n times this, as in NCCL; but nothing sleeps meanwhile: connect returns \"not yet\"."},
     {"TCPX_PEER_TIMEOUT", ParameterKind::kSeconds, &Options::peer_timeout_ns, 1, 3600, kNoSpecial, kEffective,
      "A peer host that answers nothing for this long is dead, and its connections fail; so does a connection of which "
-     "the "
-     "network swallows a flow for this long. A peer that is alive and does not read never counts as dead. Whole "
-     "seconds; "
-     "the kernel's keepalive needs 2 at the least. Raise it where links or switches are away for longer and come "
-     "back."},
+     "the network swallows a flow for this long. A peer that is alive and does not read never counts as dead. Whole "
+     "seconds; the kernel's keepalive needs 2 at the least. Raise it where links or switches are away for longer and "
+     "come back."},
     {"TCPX_STALL_WARN",
      ParameterKind::kSeconds,
      &Options::stall_warn_ns,
@@ -202,14 +189,11 @@ constexpr Parameter kParameters[] = {
      "using it."},
     {"TCPX_SPREAD_ERRORS", ParameterKind::kFlag, &Options::spread_errors, 0, 1, kNoSpecial, kEffective,
      "1 fails all connections of a communicator with the first one that fails, here and on every other rank, so that "
-     "each "
-     "rank ends within seconds with the name of the peer that was lost; 0 leaves a failure with its connection. Needs "
-     "a "
-     "NCCL with v11 of the interface or later; before, a failure always stays with its connection."},
+     "each rank ends within seconds with the name of the peer that was lost; 0 leaves a failure with its connection. "
+     "Needs a NCCL with v11 of the interface or later; before, a failure always stays with its connection."},
     {"TCPX_SPIN_US", ParameterKind::kMicroseconds, &Options::spin_ns, 0, 1000000, kNoSpecial, kEffective,
      "How long a progress thread looks for more work before it sleeps, at most: where work comes at longer intervals "
-     "it "
-     "looks for less. Raise it to save wake-ups where cores are idle, set 0 where they are shared."},
+     "it looks for less. Raise it to save wake-ups where cores are idle, set 0 where they are shared."},
     {"TCPX_MAX_RECVS",
      ParameterKind::kCount,
      &Options::max_receives,
@@ -218,9 +202,8 @@ constexpr Parameter kParameters[] = {
      {"auto", 0},
      kEffective,
      "Largest number of receives that NCCL may group into one request (maxRecvs). auto: 8 where GPU memory is "
-     "announced, "
-     "because peers then may share a connection (PXN), else 1. Above 1 the receiver announces every receive to the "
-     "sender, which costs a system call; with 1 sends are eager."},
+     "announced, because peers then may share a connection (PXN), else 1. Above 1 the receiver announces every receive "
+     "to the sender, which costs a system call; with 1 sends are eager."},
     {"TCPX_OPTIONAL_RECV_COMPLETION", ParameterKind::kFlag, &Options::optional_recv_completion, 0, 1, kNoSpecial,
      kEffective,
      "1 honours NCCL's hint that a receive may be reported done early because the GPU watches its data; 0 ignores the "
@@ -242,10 +225,8 @@ constexpr Parameter kParameters[] = {
      "direction. Each connection has one more slot of its own in each direction."},
     {"TCPX_ZEROCOPY", ParameterKind::kSwitch, &Options::zerocopy, 0, 0, kNoSpecial, kEffective,
      "Zero-copy send of chunks of 64 KiB and more, by the io_uring progress threads (Linux 6.2). auto: tried on each "
-     "lane "
-     "towards another host, and kept where the kernel reports that nothing was copied. on: tried towards this host "
-     "too, "
-     "and given up only where the kernel refuses it. off: never tried."},
+     "lane towards another host, and kept where the kernel reports that nothing was copied. on: tried towards this "
+     "host too, and given up only where the kernel refuses it. off: never tried."},
 };
 
 }  // namespace

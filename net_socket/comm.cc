@@ -16,8 +16,7 @@ namespace {
 
 constexpr char kPeerVanished[] =
     "the peer's process has ended without closing: killed or crashed? Its log or its host's (dmesg, the scheduler) "
-    "says "
-    "more";
+    "says more";
 
 }  // namespace
 
@@ -137,8 +136,7 @@ void Comm::LookAtLanes(int64_t now_ns) {
     } else if (ReadLaneVitals(lane_fd(lane), &vitals) && liveness_[lane].Dead(vitals, now_ns, timeout_ns)) {
       const std::string text = absl::StrFormat(
           "nothing that was sent has been acknowledged for %.1f s (TCPX_PEER_TIMEOUT is %.1f s): the network drops "
-          "this "
-          "flow, or the host is gone; look for a firewall, a bad link or a wrong MTU between the two addresses",
+          "this flow, or the host is gone; look for a firewall, a bad link or a wrong MTU between the two addresses",
           vitals.last_ack_ms * 1e-3, timeout_ns * 1e-9);
       FailFor("", absl::UnavailableError(text), lane, Noise::kWarn);
       return;
@@ -152,8 +150,7 @@ void Comm::LookAtRequests(int64_t now_ns) {
   if (stall_.Stalled(flight, now_ns, options.stall_warn_ns)) {
     const std::string text = absl::StrFormat(
         "no progress for %.1f s; nothing is wrong with the connection as far as is known: the peer may be busy, "
-        "stopped "
-        "or waiting for another rank",
+        "stopped or waiting for another rank",
         (now_ns - stall_.since_ns()) * 1e-9);
     TCPX_INFO_TO(setup_.log, "%s", ReportLine(TroubleOf(text, 0)));
   }
