@@ -22,6 +22,9 @@
 namespace tcpx {
 namespace {
 
+// While a lane drains with nothing to pull.
+constexpr int64_t kLookEveryNs = 2 * kMillisecond;
+
 // The least round trip changes with the path only.
 constexpr int64_t kRttEveryNs = 100 * kMillisecond;
 
@@ -62,12 +65,31 @@ bool BulkSendLane::HasRoom(int64_t* retry_ns) {
   // No flow of its own there: memory is the limit.
   if (comm_->setup().same_host) return UnsentBytes(op_.fd) < kBulkUnsentBytes;
   const int64_t now = MonotonicNanos();
-  const int64_t held = QueuedBytes(op_.fd);
-  rate_.Sample(now, bytes_sent_.load(std::memory_order_relaxed), held);
-  RefreshRate(now);
+  const int64_t held = Look(now);
   if (held < rate_.held_max()) return true;
   *retry_ns = now + rate_.RetryAfterNs(held);
   return false;
+}
+
+int64_t BulkSendLane::Look(int64_t now) {
+  const int64_t held = QueuedBytes(op_.fd);
+  rate_.Sample(now, bytes_sent_.load(std::memory_order_relaxed), held, continuous_);
+  looked_ns_ = now;
+  continuous_ = false;
+  RefreshRate(now);
+  return held;
+}
+
+int64_t BulkSendLane::LookWhileHeld() {
+  continuous_ = false;
+  if (!watching_) return 0;
+  const int64_t now = MonotonicNanos();
+  if (now - looked_ns_ >= kLookEveryNs) {
+    // Nothing was sent since: what is held now was held all the time.
+    continuous_ = QueuedBytes(op_.fd) > 0;
+    watching_ = Look(now) > 0;
+  }
+  return watching_ ? now + kLookEveryNs : 0;
 }
 
 void BulkSendLane::RefreshRate(int64_t now) {
@@ -96,6 +118,8 @@ bool BulkSendLane::PullChunk() {
   header.tag = request.tag;
   EncodeHeader(header, header_);
   taken_ = 0;
+  continuous_ = true;
+  watching_ = !comm_->setup().same_host;
   return true;
 }
 
@@ -140,7 +164,10 @@ bool BulkSendLane::WaitForWork() {
 bool BulkSendLane::NextChunkInLoop(Engine* engine) {
   while (chunk_.request == nullptr) {
     if (striper_->drained()) {
-      if (WaitForWork()) return false;
+      if (WaitForWork()) {
+        retry_at_ns_ = LookWhileHeld();
+        return false;
+      }
       continue;
     }
     int64_t retry_ns = 0;
@@ -260,7 +287,13 @@ bool BulkSendLane::Forget(const MemoryRegion& region) { return registered_.Forge
 void BulkSendLane::Pump() {
   while (!comm_->failed()) {
     int64_t retry_ns = 0;
-    if (chunk_.request == nullptr && (striper_->drained() || !HasRoom(&retry_ns) || !PullChunk())) return;
+    if (chunk_.request == nullptr) {
+      if (striper_->drained()) {
+        LookWhileHeld();
+        return;
+      }
+      if (!HasRoom(&retry_ns) || !PullChunk()) return;
+    }
     iovec iov[2];
     msghdr message{};
     message.msg_iov = iov;

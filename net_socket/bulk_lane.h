@@ -46,6 +46,11 @@ class BulkSendLane final : public PoolLane {
  private:
   // True when the lane may take another chunk; else *retry_ns says when to ask again (0: when the socket is writable).
   bool HasRoom(int64_t* retry_ns);
+  // Takes a look at how the lane drains; returns what it holds.
+  int64_t Look(int64_t now);
+  // With nothing to pull: looks on while the lane holds data, so that a slow flow is found out although the others wait
+  // for it to drain. Returns when to look again, 0 for not at all.
+  int64_t LookWhileHeld();
   bool PullChunk();
   void RefreshRate(int64_t now);
   int Gather(iovec* iov) const;
@@ -65,6 +70,9 @@ class BulkSendLane final : public PoolLane {
   LaneRates* const rates_;
   LaneRate rate_;
   int64_t rtt_asked_ns_ = 0;
+  int64_t looked_ns_ = 0;    // the latest look
+  bool continuous_ = false;  // a chunk was being sent ever since the look before
+  bool watching_ = false;    // the lane may hold data that no look has seen drain
   std::atomic<bool> idle_{false};
   Chunk chunk_;       // being sent; no request: none
   size_t taken_ = 0;  // of header and payload

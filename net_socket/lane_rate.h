@@ -27,8 +27,9 @@ class LaneRate {
   // `held_min` is what a lane may always hold: a chunk.
   explicit LaneRate(int64_t held_min) : held_min_(held_min) {}
 
-  // At `now`: bytes given to the kernel so far, and how many of them are not acknowledged.
-  void Sample(int64_t now_ns, uint64_t sent, int64_t held);
+  // At `now`: bytes given to the kernel so far, and how many of them are not acknowledged. `continuous`: the lane has had
+  // data to send ever since the look before, however long ago that is (a chunk may take a slow flow 100 ms).
+  void Sample(int64_t now_ns, uint64_t sent, int64_t held, bool continuous = false);
   void set_min_rtt_ns(int64_t min_rtt_ns) { min_rtt_ns_ = min_rtt_ns; }
 
   // 0 until known.

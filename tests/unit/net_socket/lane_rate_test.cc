@@ -157,5 +157,19 @@ TEST(LaneRatesTest, SharesAreEqualUntilAllAreKnownAndThenByPace) {
   EXPECT_DOUBLE_EQ(1000.0 / 3100, rates.Share(0));
 }
 
+// A full socket takes a chunk for as long as it drains: the looks are far apart, and the lane was busy all the time.
+TEST(LaneRateTest, LearnsThatAFlowHasBecomeSlowFromLooksFarApart) {
+  LaneRate rate(kChunk);
+  int64_t now = kSecond;
+  uint64_t acked = 0;
+  Drain(&rate, 1'000'000'000, 50, &now, &acked);
+  for (int look = 0; look < 10; ++look) {
+    now += 100 * kMillisecond;
+    acked += 1'000'000;
+    rate.Sample(now, acked + 500'000, 500'000, true);
+  }
+  EXPECT_NEAR(1e7, static_cast<double>(rate.bytes_per_second()), 2e6);
+}
+
 }  // namespace
 }  // namespace tcpx
