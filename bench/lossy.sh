@@ -93,7 +93,7 @@ failed() {
 # Bytes that b has acknowledged so far, over all flows but the benchmark's own.
 acknowledged() {
   netns_run a ss -tinHO "dst 10.0.0.2 and dport != :$control_port" |
-    awk '{ if (match($0, /bytes_acked:[0-9]+/)) sum += substr($0, RSTART + 12, RLENGTH - 12) } END { printf "%d", sum }'
+    awk '{ if (match($0, /bytes_acked:[0-9]+/)) sum += substr($0, RSTART + 12, RLENGTH - 12) } END { printf "%.0f", sum }'
 }
 
 # measure raw|plugin: sets mbps.
@@ -144,6 +144,6 @@ for share in ${loss//,/ }; do
   measure raw
   bare=$mbps
   measure plugin
-  awk -v s="$share" -v b="$bare" -v p="$mbps" 'BEGIN { printf "%8s %12d %14d  %5.2f\n", s, b, p, (b > 0 ? p / b : 0) }'
+  awk -v s="$share" -v b="$bare" -v p="$mbps" 'BEGIN { printf "%8s %12.0f %14.0f  %5.2f\n", s, b, p, (b > 0 ? p / b : 0) }'
   for host in a b; do netns_run "$host" nft flush ruleset; done
 done
