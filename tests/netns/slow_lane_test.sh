@@ -21,23 +21,41 @@ limit() {
   for port in "$@"; do netns_class a eth0 "$rate" tcp sport "$port"; done
 }
 
-hosts
-for threads in 0 2; do
-  name="slow $threads"
-  start "$name" "a b" TCPX_LANES=4 TCPX_STALL_WARN=0.5 "TCPX_THREADS=$threads" || continue
+# named NAME: the log of rank 0 names the limited flow.
+named() {
+  grep -qE "INFO.*10.1.0.1:$slow_port .*a slow lane" "$scratch/$1/log.0.end" &&
+    grep 'INFO.*lanes that became slow: [1-9]' "$scratch/$1/log.0.end"
+}
+
+# attempt NAME ENVIRONMENT...: a connection with a slow lane for some seconds. Sets slow_port.
+attempt() {
+  local name=$1 ports
+  shift
+  start "$name" "a b" TCPX_LANES=4 TCPX_STALL_WARN=0.5 "$@" || return 1
   # Without limits one lane may carry all; with them each must help. Lane 0, which carries the short messages, sends least.
   mapfile -t ports < <(sent | awk '{ print $2 }')
   limit 80mbit "${ports[@]}"
   sleep 1
   mapfile -t ports < <(sent | awk 'NR <= 3 { print $2 }')
+  slow_port=${ports[1]}
   netns_heal a eth0
-  limit 8mbit "${ports[1]}"
+  limit 8mbit "$slow_port"
   limit 80mbit "${ports[0]}" "${ports[2]}"
   sleep 4
   netns_heal a eth0
   finish "$name" 0 1
-  ended "$name" 0 stopped "INFO.*10.1.0.1:${ports[1]} .*a slow lane" || true
-  grep 'INFO.*lanes that became slow: [1-9]' "$scratch/$name/log.0.end" || fail "$name: not in the statistics"
+  ended "$name" 0 stopped ""
+}
+
+hosts
+for threads in 0 2; do
+  # A machine that has no time for the ranks leaves the lanes idle, and idle lanes are not judged.
+  for try in 1 2 3 4; do
+    name="slow $threads $try"
+    attempt "$name" "TCPX_THREADS=$threads" || break
+    ! named "$name" || break
+    ((try < 4)) || { cat "$scratch/$name/log.0.end"; fail "$name: the slow lane was not named"; }
+  done
 done
 
 exit $((failures > 0))
