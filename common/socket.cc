@@ -58,6 +58,10 @@ absl::StatusOr<OwnedFd> StreamSocket(int family) {
 
 absl::Status SetNoDelay(int fd) { return SetInt(fd, IPPROTO_TCP, TCP_NODELAY, 1, "TCP_NODELAY"); }
 
+absl::Status SetWindowClamp(int fd, int bytes) {
+  return SetInt(fd, IPPROTO_TCP, TCP_WINDOW_CLAMP, bytes, "TCP_WINDOW_CLAMP");
+}
+
 absl::Status SetQuickAck(int fd, int value) { return SetInt(fd, IPPROTO_TCP, TCP_QUICKACK, value, "TCP_QUICKACK"); }
 
 absl::Status SetTrafficClass(int fd, int family, int tos) {

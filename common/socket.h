@@ -30,6 +30,8 @@ absl::StatusOr<OwnedFd> StreamSocket(int family);
 absl::Status SetNoDelay(int fd);
 // Not sticky: the kernel goes back to delayed acknowledgements by itself (tcp(7)).
 absl::Status SetQuickAck(int fd, int value);
+// The largest receive window to advertise (TCP_WINDOW_CLAMP).
+absl::Status SetWindowClamp(int fd, int bytes);
 // `tos` is an octet as in IPv4 TOS; its two lowest bits (ECN, RFC 3168) belong to TCP. An IPv6 socket gets IPV6_TCLASS,
 // and IP_TOS too, because it may carry a v4-mapped connection. Changes SO_PRIORITY.
 absl::Status SetTrafficClass(int fd, int family, int tos);

@@ -20,20 +20,13 @@ void Note(const absl::Status& status, const char* variable) {
 // (docs/performance.md). Built into every kernel and allowed to everyone (tcp_cong.c, Linux 6.18).
 constexpr char kSameHostCongestion[] = "reno";
 
-// What is queued at the receiver stays in the caches that both ends share; left to itself the kernel queues megabytes as
-// soon as the reader falls behind once, and each byte then comes from memory (docs/performance.md). The kernel doubles it
-// for its own needs, and may cap it (net.core.rmem_max).
-constexpr int kSameHostReceiveBytes = 384 << 10;
-
 void ChooseBuffers(int fd, const Options& options, const LaneTraits& traits) {
   if (options.sndbuf >= 0 || options.rcvbuf >= 0) {
     Note(SetBuffers(fd, options.sndbuf, options.rcvbuf), "NCCL_SOCKET_SNDBUF/NCCL_SOCKET_RCVBUF");
   }
   // Wishes: a lower cap of the kernel is as good.
   if (options.sndbuf < 0) (void)SetBuffers(fd, traits.sndbuf, -1);
-  // bbr loses by it.
-  const bool paces = options.congestion.compare(0, 3, "bbr") == 0;
-  if (options.rcvbuf < 0 && traits.same_host && !paces) (void)SetBuffers(fd, -1, kSameHostReceiveBytes);
+  if (BoundsReceiveBuffer(options, traits.same_host)) (void)SetBuffers(fd, -1, kSameHostStreamBytes);
 }
 
 void ChooseCongestion(int fd, const Options& options, bool same_host) {
@@ -55,6 +48,12 @@ void Mark(int fd, const LaneTraits& traits) {
 }
 
 }  // namespace
+
+bool BoundsReceiveBuffer(const Options& options, bool same_host) {
+  // bbr loses by it.
+  const bool paces = options.congestion.compare(0, 3, "bbr") == 0;
+  return options.rcvbuf < 0 && same_host && !paces;
+}
 
 void ConfigureLane(int fd, const Options& options, const LaneTraits& traits) {
   Note(SetNoDelay(fd), "TCP_NODELAY");

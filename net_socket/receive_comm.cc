@@ -16,19 +16,6 @@
 namespace tcpx {
 namespace {
 
-// TCP_QUICKACK 0 lasts until the delayed-acknowledgement timer fires (40 ms at the least, TCP_DELACK_MIN of Linux); it
-// is set again well before.
-constexpr int64_t kAcksDelayedForNs = 4 * kMillisecond;
-// So many lone reads more than others, and acknowledgements are delayed; so many others more, and they are not: a
-// stream under bbr loses a third without them.
-constexpr int kLoneScoreMax = 4;
-
-// With SO_RCVLOWAT above what is queued the kernel sends the acknowledgement that every second segment asks for when
-// the segment arrives, on the sender's CPU, and not at the end of our recvmsg, where a message would wait for it
-// (__tcp_ack_snd_check and tcp_cleanup_rbuf, Linux 6.18): 2 us at 4 KiB. It has no meaning for non-blocking reads. In a
-// stream the sender's CPU is the one that is short, so there it is taken back.
-constexpr int kLaneZeroLowWater = 64 * 1024;
-
 static_assert(kReceivesMax == kMaxGroupedReceives);
 
 size_t RingSize(int messages) {
@@ -43,8 +30,6 @@ bool Uses(const Landing& landing, const MemoryRegion* own, const MemoryRegion& r
   return landing.data < region.data + region.bytes && landing.data + landing.capacity > region.data;
 }
 
-void SetLowWater(int fd, int bytes) { setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &bytes, sizeof(bytes)); }
-
 }  // namespace
 
 ReceiveComm::ReceiveComm(ConnectionSetup setup)
@@ -52,10 +37,9 @@ ReceiveComm::ReceiveComm(ConnectionSetup setup)
       caller_driven_(runtime()->pool == nullptr),
       requests_(this, kRequestsMax),
       table_(RingSize(kRequestsMax * this->setup().max_receives), this->setup().max_receives > 1),
-      lane_zero_(&table_, &runtime()->stages) {
+      lane_zero_(&table_, &runtime()->stages),
+      tuning_(lane_fd(0), runtime()->options, this->setup().same_host) {
   if (this->setup().max_receives > 1) credits_ = std::make_unique<CreditQueue>();
-  // A buffer that the user made small may hold less than the mark.
-  if (runtime()->options.rcvbuf < 0) SetLowWater(lane_fd(0), kLaneZeroLowWater);
   for (int lane = 1; lane < lane_count(); ++lane) {
     bulk_.push_back(std::make_unique<BulkReceiveLane>(this, lane, &table_));
     if (!caller_driven_) runtime()->pool->Attach(bulk_.back().get());
@@ -164,7 +148,7 @@ void ReceiveComm::PumpLaneZero(const Landing* wanted) {
     if (got > 0) {
       const uint64_t completed = lane_zero_.messages_completed();
       lane_zero_.Advance(static_cast<size_t>(got));
-      ChooseAcks(lane_zero_.between_frames() && lane_zero_.messages_completed() == completed + 1);
+      KeepTempo(static_cast<int>(lane_zero_.messages_completed() - completed));
     } else if (got == 0) {
       lane_zero_.End();
     } else if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) {
@@ -176,25 +160,14 @@ void ReceiveComm::PumpLaneZero(const Landing* wanted) {
   if (!lane_zero_.status().ok()) Fail(lane_zero_.status(), 0);
 }
 
-// A read that brought exactly one message, whole, is the mark of a peer that waits for our answer; any other, of a
-// stream.
-void ReceiveComm::ChooseAcks(bool lone) {
-  lone_score_ = std::clamp(lone_score_ + (lone ? 1 : -1), -kLoneScoreMax, kLoneScoreMax);
-  if (lone_score_ == -kLoneScoreMax && !stream_) SetStream(true);
-  if (lone_score_ < kLoneScoreMax) return;
-  if (stream_) SetStream(false);
-  const int64_t now = CoarseMonotonicNanos();
-  if (now - acks_delayed_at_ns_ < kAcksDelayedForNs) return;
-  acks_delayed_at_ns_ = now;
-  (void)SetQuickAck(lane_fd(0), 0);
-}
-
-void ReceiveComm::SetStream(bool stream) {
-  stream_ = stream;
-  if (runtime()->options.rcvbuf < 0) SetLowWater(lane_fd(0), stream ? 1 : kLaneZeroLowWater);
-  if (!stream || acks_delayed_at_ns_ == 0) return;
-  acks_delayed_at_ns_ = 0;
-  (void)SetQuickAck(lane_fd(0), 1);
+void ReceiveComm::KeepTempo(int messages) {
+  ReceiveTempo::Read read;
+  read.messages = messages;
+  read.between_frames = lane_zero_.between_frames();
+  read.message_bytes = lane_zero_.current().message_bytes;
+  const Tempo tempo = tempo_.Saw(read, MonotonicNanos);
+  tuning_.Keep(tempo);
+  lane_zero_.ReadAhead(tempo != Tempo::kLargePingPong);
 }
 
 bool ReceiveComm::AllEnded() const {
@@ -311,7 +284,7 @@ bool ReceiveComm::InFlight(const MemoryRegion* region) {
 }
 
 // From here on the socket is polled, and every byte must count.
-void ReceiveComm::StopWatching() { SetLowWater(lane_fd(0), 1); }
+void ReceiveComm::StopWatching() { tuning_.Stop(); }
 
 void ReceiveComm::Quiesce() {
   for (auto& lane : bulk_) ProgressPool::Detach(lane.get());

@@ -27,7 +27,9 @@
 #include "net_socket/landing.h"
 #include "net_socket/receive_lane.h"
 #include "net_socket/receive_staging.h"
+#include "net_socket/receive_tempo.h"
 #include "net_socket/request.h"
+#include "net_socket/tempo_tuning.h"
 
 namespace tcpx {
 
@@ -55,8 +57,8 @@ class ReceiveComm final : public Comm {
   // Moves the lanes on, for `wanted`.
   void Drive(const Landing* wanted);
   void PumpLaneZero(const Landing* wanted);
-  void ChooseAcks(bool lone);
-  void SetStream(bool stream);
+  // A read of lane 0 completed so many messages.
+  void KeepTempo(int messages);
   bool AllEnded() const;
   bool MayReport(const ReceiveRequest& request);
   const Landing* Wanted(const ReceiveRequest& request) const;
@@ -75,6 +77,8 @@ class ReceiveComm final : public Comm {
   std::unique_ptr<ReceiveStaging> staging_;  // null until GPU memory is registered
   LandingTable table_;
   ReceiveLane lane_zero_;
+  ReceiveTempo tempo_;
+  TempoTuning tuning_;
   std::vector<std::unique_ptr<BulkReceiveLane>> bulk_;
   std::unique_ptr<CreditQueue> credits_;   // null: receives are not grouped
   std::atomic<bool> credits_wait_{false};  // a record may be on the wire in part
@@ -82,9 +86,6 @@ class ReceiveComm final : public Comm {
   int early_count_ = 0;
   int bulk_posted_ = 0;  // posted requests with room for more than an express message
   unsigned passes_ = 0;
-  int lone_score_ = 0;
-  bool stream_ = false;
-  int64_t acks_delayed_at_ns_ = 0;  // 0: not delayed
 };
 
 }  // namespace tcpx

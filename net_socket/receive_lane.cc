@@ -21,7 +21,9 @@ int ReceiveLane::Prepare(iovec* iov) {
   OpenStage();
   int count = 0;
   if (payload_rest_ > 0) iov[count++] = {payload_at_, payload_rest_};
-  iov[count++] = {stage_ + stage_end_, stage_capacity_ - stage_end_};
+  if (count > 0 && !read_ahead_) return count;
+  const size_t room = stage_capacity_ - stage_end_;
+  iov[count++] = {stage_ + stage_end_, read_ahead_ ? room : std::min(room, kLittleBytes)};
   return count;
 }
 

@@ -47,6 +47,8 @@ class ReceiveLane {
   // Where the next bytes go: up to kIovMax entries, 0 exactly when the lane is parked, stalled, ended or
   // failed.
   int Prepare(iovec* iov);
+  // False: reads a payload to its place alone, and little beyond a header: no copies, but more reads. True at first.
+  void ReadAhead(bool on) { read_ahead_ = on; }
   // `bytes` > 0 arrived into the places of the last Prepare.
   void Advance(size_t bytes);
   // Nothing was there to read: an idle lane owns no staging.
@@ -72,6 +74,8 @@ class ReceiveLane {
  private:
   // Room of the built-in staging: one header, and a little more so that a short message needs no second call.
   static constexpr size_t kCarryBytes = 128;
+  // Staged where the lane does not read ahead: a few small messages.
+  static constexpr size_t kLittleBytes = 4096;
 
   size_t staged() const { return stage_end_ - stage_begin_; }
   void Digest();
@@ -108,6 +112,7 @@ class ReceiveLane {
   size_t stage_end_ = 0;
   Stage borrowed_;
 
+  bool read_ahead_ = true;
   bool parked_ = false;
   bool stalled_ = false;
   Relaxed<bool> ended_ = false;

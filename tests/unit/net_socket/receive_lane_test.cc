@@ -100,10 +100,15 @@ Stream MixedStream() {
   return stream;
 }
 
+enum class Reads { kHeaderOnly, kStaged, kLittleAhead };
+
 // A lane with its table, and the buffers of the messages it gets.
 class Receiver {
  public:
-  Receiver(const Stream& stream, bool staged) : stream_(stream), lane_(&table_, staged ? &stages_ : nullptr) {}
+  Receiver(const Stream& stream, Reads reads)
+      : stream_(stream), lane_(&table_, reads == Reads::kHeaderOnly ? nullptr : &stages_) {
+    lane_.ReadAhead(reads != Reads::kLittleAhead);
+  }
 
   // Posts the receives of the next `count` messages.
   void Post(size_t count) {
@@ -188,14 +193,14 @@ class Receiver {
   size_t parked_ = 0;
 };
 
-class ReceiveLaneTest : public ::testing::TestWithParam<bool> {
+class ReceiveLaneTest : public ::testing::TestWithParam<Reads> {
  protected:
-  bool staged() const { return GetParam(); }
+  Reads reads() const { return GetParam(); }
 };
 
 TEST_P(ReceiveLaneTest, OneReadAsLongAsThePlacesAllow) {
   const Stream stream = MixedStream();
-  Receiver receiver(stream, staged());
+  Receiver receiver(stream, reads());
   receiver.Post(kSlots);
   receiver.Deliver(stream.bytes().size(), {});
   EXPECT_EQ("", receiver.Check());
@@ -210,7 +215,7 @@ TEST_P(ReceiveLaneTest, AReadEndsAtEveryByte) {
   for (size_t split = 1; split < bytes && !HasFailure(); ++split) {
     const std::vector<std::vector<size_t>> variants = {{split}, {split, split + 1}, {split - 1, split, split + 1}};
     for (const std::vector<size_t>& ends : variants) {
-      Receiver receiver(stream, staged());
+      Receiver receiver(stream, reads());
       receiver.Post(kSlots);
       receiver.Deliver(bytes, ends);
       EXPECT_EQ("", receiver.Check()) << "reads end at " << split << " and beside it, " << ends.size();
@@ -223,7 +228,7 @@ TEST_P(ReceiveLaneTest, EveryReadBringsOneByte) {
   const Stream stream = MixedStream();
   std::vector<size_t> all;
   for (size_t i = 1; i <= stream.bytes().size(); ++i) all.push_back(i);
-  Receiver receiver(stream, staged());
+  Receiver receiver(stream, reads());
   receiver.Post(kSlots);
   receiver.Deliver(stream.bytes().size(), all);
   EXPECT_EQ("", receiver.Check());
@@ -235,7 +240,7 @@ TEST_P(ReceiveLaneTest, ParksAtEachMessageAndResumes) {
   const size_t messages = stream.messages().size();
   for (size_t posted = 0; posted <= messages && !HasFailure(); ++posted) {
     for (size_t split = 1; split < stream.bytes().size(); split += posted == 0 ? 1 : 7) {
-      Receiver receiver(stream, staged());
+      Receiver receiver(stream, reads());
       receiver.Post(posted);
       receiver.Deliver(stream.bytes().size(), {split});
       EXPECT_EQ("", receiver.Check()) << posted << " posted, split at " << split;
@@ -246,7 +251,7 @@ TEST_P(ReceiveLaneTest, ParksAtEachMessageAndResumes) {
 
 TEST_P(ReceiveLaneTest, AParkedLaneAsksForNothing) {
   const Stream stream = MixedStream();
-  Receiver receiver(stream, staged());
+  Receiver receiver(stream, reads());
   EXPECT_LT(0u, receiver.ReadOnce(stream.bytes().size()));
   iovec iov[ReceiveLane::kIovMax];
   for (int i = 0; i < 3; ++i) {
@@ -263,7 +268,7 @@ TEST_P(ReceiveLaneTest, AParkedLaneAsksForNothing) {
 TEST_P(ReceiveLaneTest, NothingComesAtEveryByte) {
   const Stream stream = MixedStream();
   for (size_t split = 0; split < stream.bytes().size() && !HasFailure(); ++split) {
-    Receiver receiver(stream, staged());
+    Receiver receiver(stream, reads());
     receiver.Post(kSlots);
     receiver.Deliver(split, {});
     for (int i = 0; i < 2; ++i) {
@@ -280,7 +285,7 @@ TEST_P(ReceiveLaneTest, NothingComesAtEveryByte) {
 TEST_P(ReceiveLaneTest, TheStreamEndsAtEveryByte) {
   const Stream stream = MixedStream();
   for (size_t end = 0; end <= stream.bytes().size() && !HasFailure(); ++end) {
-    Receiver receiver(stream, staged());
+    Receiver receiver(stream, reads());
     receiver.Post(kSlots);
     receiver.Deliver(end, {});
     ASSERT_EQ(end, receiver.at());
@@ -315,7 +320,7 @@ TEST_P(ReceiveLaneTest, SeededMessagesAndReads) {
     }
     std::vector<size_t> ends;
     for (size_t at = 0; at < stream.bytes().size();) ends.push_back(at += rng.Between(1, rng.OneIn(2) ? 100 : 200000));
-    Receiver receiver(stream, staged());
+    Receiver receiver(stream, reads());
     receiver.Post(rng.Between(0, 20));
     receiver.Deliver(stream.bytes().size(), ends);
     EXPECT_EQ("", receiver.Check()) << "round " << round;
@@ -381,7 +386,7 @@ TEST_P(ReceiveLaneTest, WhatAPeerGetsWrongIsAnErrorAtEverySplit) {
     for (size_t split = 1; split < std::min<size_t>(stream.bytes().size(), 400) && !HasFailure(); ++split) {
       LandingTable table(kSlots);
       StagePool stages;
-      ReceiveLane lane(&table, staged() ? &stages : nullptr);
+      ReceiveLane lane(&table, reads() == Reads::kHeaderOnly ? nullptr : &stages);
       GuardedBuffer first(100), second(100);
       table.Post(first.data(), 100, 0);
       table.Post(second.data(), 100, 0);
@@ -417,15 +422,34 @@ TEST_P(ReceiveLaneTest, TheTextOfAnErrorEndsBeforeItsPadding) {
   stream.Message("");
   const size_t end = stream.bytes().size() - kHeaderBytes;
   for (size_t split = 1; split < end && !HasFailure(); ++split) {
-    Receiver receiver(stream, staged());
+    Receiver receiver(stream, reads());
     receiver.Post(kSlots);
     receiver.Deliver(stream.bytes().size(), {split, end});
     EXPECT_EQ("the peer failed: out of luck", receiver.lane().status().message()) << split;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Staging, ReceiveLaneTest, ::testing::Bool(),
-                         [](const auto& mode) { return std::string(mode.param ? "Staged" : "HeaderOnly"); });
+// Bytes behind a payload are left to the kernel, so that they need not be copied again.
+TEST(ReceiveLaneReadAheadTest, LittleBehindAHeaderAndNothingBehindAPayload) {
+  Stream stream;
+  stream.Message(Text(100000, 1));
+  Receiver receiver(stream, Reads::kLittleAhead);
+  receiver.Post(1);
+  EXPECT_EQ(4096u, receiver.ReadOnce(stream.bytes().size()));
+  iovec iov[ReceiveLane::kIovMax];
+  ASSERT_EQ(1, receiver.lane().Prepare(iov));
+  EXPECT_EQ(100000 - (4096 - kHeaderBytes), iov[0].iov_len);
+  receiver.lane().ReadAhead(true);
+  EXPECT_EQ(2, receiver.lane().Prepare(iov));
+}
+
+std::string Name(const ::testing::TestParamInfo<Reads>& mode) {
+  const char* const names[] = {"HeaderOnly", "Staged", "LittleAhead"};
+  return names[static_cast<int>(mode.param)];
+}
+
+INSTANTIATE_TEST_SUITE_P(Staging, ReceiveLaneTest,
+                         ::testing::Values(Reads::kHeaderOnly, Reads::kStaged, Reads::kLittleAhead), Name);
 
 }  // namespace
 }  // namespace tcpx
