@@ -26,7 +26,7 @@ void ChooseBuffers(int fd, const Options& options, const LaneTraits& traits) {
   }
   // Wishes: a lower cap of the kernel is as good.
   if (options.sndbuf < 0) (void)SetBuffers(fd, traits.sndbuf, -1);
-  if (BoundsReceiveBuffer(options, traits.same_host)) (void)SetBuffers(fd, -1, kSameHostStreamBytes);
+  if (BoundsReceiveBuffer(options, traits.same_host)) (void)SetBuffers(fd, -1, kSameHostBytes);
 }
 
 void ChooseCongestion(int fd, const Options& options, bool same_host) {

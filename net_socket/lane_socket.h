@@ -17,12 +17,12 @@ namespace tcpx {
 // keep a flow busy until its thread comes round again, little enough not to bind chunks to a slow flow.
 inline constexpr int kBulkUnsentBytes = 256 * 1024;
 
-// SO_RCVBUF towards the same host; the kernel doubles it for its own needs, and may cap it (net.core.rmem_max). What a
-// stream queues at the receiver stays in the caches that both ends share; left to itself the kernel queues megabytes as
-// soon as the reader falls behind once, and each byte then comes from memory. A single large message is faster where
-// all of it may be under way: lane 0 has the larger size while such come (tempo_tuning.h, docs/performance.md).
-inline constexpr int kSameHostStreamBytes = 384 << 10;
-inline constexpr int kSameHostMessageBytes = 1 << 20;
+// SO_RCVBUF towards the same host; the kernel doubles it for its own needs, and may cap it (net.core.rmem_max). What is
+// queued at the receiver stays in the caches that both ends share; left to itself the kernel queues megabytes as soon as
+// the reader falls behind once, and each byte then comes from memory. Large messages are faster where more of them may
+// be under way: lane 0 has the second size while such come (tempo_tuning.h, docs/performance.md).
+inline constexpr int kSameHostBytes = 384 << 10;
+inline constexpr int kSameHostLargeBytes = 768 << 10;
 
 // What is said once per process, however many lanes it concerns.
 struct LaneNotes {
@@ -41,7 +41,7 @@ struct LaneTraits {
 // On the dialling side before connect, so that the SYN bears the class too.
 void ConfigureLane(int fd, const Options& options, const LaneTraits& traits);
 
-// True where ConfigureLane sets kSameHostStreamBytes: the user has not chosen, and nothing paces.
+// True where ConfigureLane sets kSameHostBytes: the user has not chosen, and nothing paces.
 bool BoundsReceiveBuffer(const Options& options, bool same_host);
 
 }  // namespace tcpx

@@ -18,13 +18,15 @@ enum class Tempo {
   kPingPong,
   kLargePingPong,  // of messages that the kernel brings in several segments
   kStream,
+  kLargeStream,  // of messages larger than the caches like
 };
 
 class ReceiveTempo {
  public:
-  // Messages from here on come in so many segments that the receiver's CPU is the one with time to spare: found by
-  // measuring 128, 256 KiB and 1 MiB over loopback, whose segments have up to 64 KiB (docs/performance.md).
-  static constexpr size_t kLargeBytes = 192 << 10;
+  // Messages from here on are large. Found by measuring 64 KiB to 8 MiB over loopback, whose segments have up to 64 KiB
+  // (docs/performance.md).
+  static constexpr size_t kLargePingPongBytes = 192 << 10;
+  static constexpr size_t kLargeStreamBytes = 1 << 20;
   // So many signs of one kind more than of the other, and the tempo changes.
   static constexpr int kScoreMax = 4;
 
@@ -45,10 +47,9 @@ class ReceiveTempo {
     if (began_here && !read.between_frames && read.messages == 0) {
       Began(clock());
     } else if (read.messages == 1 && read.between_frames) {
-      const bool lone = began_here || CameAlone(clock());
-      Vote(lone ? (read.message_bytes >= kLargeBytes ? Tempo::kLargePingPong : Tempo::kPingPong) : Tempo::kStream);
+      Vote(began_here || CameAlone(clock()) ? 1 : -1, read.message_bytes);
     } else if (read.messages > 0) {
-      Vote(Tempo::kStream);
+      Vote(-1, read.message_bytes);
     }
     return tempo_;
   }
@@ -64,10 +65,13 @@ class ReceiveTempo {
     ended_at_ns_ = now_ns;
     return waited_ns_ >= (now_ns - began_at_ns_) / 2;
   }
-  void Vote(Tempo tempo) {
-    const int sign = tempo == Tempo::kStream ? -1 : 1;
+  void Vote(int sign, size_t message_bytes) {
     score_ = std::clamp(score_ + sign, -kScoreMax, kScoreMax);
-    if (score_ == sign * kScoreMax) tempo_ = tempo;
+    if (score_ == kScoreMax) {
+      tempo_ = message_bytes >= kLargePingPongBytes ? Tempo::kLargePingPong : Tempo::kPingPong;
+    } else if (score_ == -kScoreMax) {
+      tempo_ = message_bytes >= kLargeStreamBytes ? Tempo::kLargeStream : Tempo::kStream;
+    }
   }
 
   Tempo tempo_ = Tempo::kUnknown;

@@ -30,26 +30,16 @@ TempoTuning::TempoTuning(int fd, const Options& options, bool same_host)
 }
 
 void TempoTuning::Keep(Tempo tempo) {
-  switch (tempo) {
-    case Tempo::kUnknown:
-      return;
-    case Tempo::kPingPong:
-      SetLowWater(kHighLowWater);
-      SetReceiveBuffer(kSameHostStreamBytes);
-      DelayAcks();
-      return;
-    case Tempo::kLargePingPong:
-      SetLowWater(1);
-      SetReceiveBuffer(kSameHostMessageBytes);
-      DelayAcks();
-      return;
-    case Tempo::kStream:
-      SetLowWater(1);
-      SetReceiveBuffer(kSameHostStreamBytes);
-      // A stream under bbr loses a third where acknowledgements are late.
-      if (delayed_at_ns_ != 0) (void)SetQuickAck(fd_, 1);
-      delayed_at_ns_ = 0;
-      return;
+  if (tempo == Tempo::kUnknown) return;
+  const bool large = tempo == Tempo::kLargePingPong || tempo == Tempo::kLargeStream;
+  SetLowWater(tempo == Tempo::kPingPong ? kHighLowWater : 1);
+  SetReceiveBuffer(large ? kSameHostLargeBytes : kSameHostBytes);
+  if (tempo == Tempo::kPingPong || tempo == Tempo::kLargePingPong) {
+    DelayAcks();
+  } else {
+    // A stream under bbr loses a third where acknowledgements are late.
+    if (delayed_at_ns_ != 0) (void)SetQuickAck(fd_, 1);
+    delayed_at_ns_ = 0;
   }
 }
 

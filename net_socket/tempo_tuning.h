@@ -2,7 +2,7 @@
 //
 // Purpose: on a socket that carries data one way only, acknowledgements are packets of their own: where the peer waits
 //          for our answer they are put off, or sent when nobody waits for a CPU; a stream gets them at once. On the
-//          same host, a single large message may fill a larger window than a stream, which should stay in the caches.
+//          same host large messages get a larger window than others, which should stay in the caches.
 //
 // Threads: one at a time. Units: bytes, nanoseconds. Errors: none; a kernel that refuses an option is only slower.
 #ifndef TCPX_NET_SOCKET_TEMPO_TUNING_H_
@@ -33,9 +33,9 @@ class TempoTuning {
   const int fd_;
   const bool may_set_low_water_;
   const bool may_set_receive_buffer_;
-  int low_water_ = 1;                          // the kernel's default
-  int receive_buffer_ = kSameHostStreamBytes;  // as ConfigureLane set it
-  int64_t delayed_at_ns_ = 0;                  // 0: acknowledgements are not delayed
+  int low_water_ = 1;                    // the kernel's default
+  int receive_buffer_ = kSameHostBytes;  // as ConfigureLane set it
+  int64_t delayed_at_ns_ = 0;            // 0: acknowledgements are not delayed
 };
 
 }  // namespace tcpx

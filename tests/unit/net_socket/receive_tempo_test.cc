@@ -7,7 +7,7 @@ namespace tcpx {
 namespace {
 
 constexpr size_t kSmall = 4096;
-constexpr size_t kLarge = ReceiveTempo::kLargeBytes;
+constexpr size_t kLarge = ReceiveTempo::kLargePingPongBytes;
 
 class ReceiveTempoTest : public ::testing::Test {
  protected:
@@ -73,6 +73,12 @@ TEST_F(ReceiveTempoTest, TheSizeDecidesBetweenTheTwoKindsOfPingPong) {
   EXPECT_EQ(Tempo::kPingPong, Repeat(5, 30000, 10000, kLarge - 1));
   EXPECT_EQ(Tempo::kLargePingPong, InThreeReads(30000, 10000, kLarge));
   EXPECT_EQ(Tempo::kPingPong, Saw(1, true, kSmall));
+}
+
+TEST_F(ReceiveTempoTest, TheSizeDecidesBetweenTheTwoKindsOfStream) {
+  EXPECT_EQ(Tempo::kStream, Repeat(6, 1000, 10000, ReceiveTempo::kLargeStreamBytes - 1));
+  EXPECT_EQ(Tempo::kLargeStream, InThreeReads(1000, 10000, ReceiveTempo::kLargeStreamBytes));
+  EXPECT_EQ(Tempo::kStream, Saw(2, true, kSmall));
 }
 
 TEST_F(ReceiveTempoTest, ChangesOnlyBehindMoreSignsThanOne) {

@@ -43,19 +43,20 @@ TEST(TempoTuningTest, APingPongDelaysAcknowledgementsUntilAStreamComes) {
   EXPECT_EQ(0, QuickAck(pair.a.get()));
 }
 
-TEST(TempoTuningTest, OnTheSameHostALargeMessageHasALargerBuffer) {
+TEST(TempoTuningTest, OnTheSameHostLargeMessagesHaveALargerBuffer) {
   const TcpPair pair = MakeTcpPair();
   const int before = ReceiveBuffer(pair.a.get());
   TempoTuning tuning(pair.a.get(), Options(), true);
   EXPECT_EQ(before, ReceiveBuffer(pair.a.get())) << "as the lane was set up";
-  tuning.Keep(Tempo::kLargePingPong);
-  EXPECT_EQ(Granted(kSameHostMessageBytes), ReceiveBuffer(pair.a.get()));
-  EXPECT_EQ(2 * kSameHostMessageBytes, Get(pair.a.get(), IPPROTO_TCP, TCP_WINDOW_CLAMP));
-  for (const Tempo tempo : {Tempo::kStream, Tempo::kPingPong}) {
-    tuning.Keep(Tempo::kLargePingPong);
-    tuning.Keep(tempo);
-    EXPECT_EQ(Granted(kSameHostStreamBytes), ReceiveBuffer(pair.a.get()));
-    EXPECT_EQ(2 * kSameHostStreamBytes, Get(pair.a.get(), IPPROTO_TCP, TCP_WINDOW_CLAMP));
+  for (const Tempo large : {Tempo::kLargePingPong, Tempo::kLargeStream}) {
+    for (const Tempo other : {Tempo::kStream, Tempo::kPingPong}) {
+      tuning.Keep(large);
+      EXPECT_EQ(Granted(kSameHostLargeBytes), ReceiveBuffer(pair.a.get()));
+      EXPECT_EQ(2 * kSameHostLargeBytes, Get(pair.a.get(), IPPROTO_TCP, TCP_WINDOW_CLAMP));
+      tuning.Keep(other);
+      EXPECT_EQ(Granted(kSameHostBytes), ReceiveBuffer(pair.a.get()));
+      EXPECT_EQ(2 * kSameHostBytes, Get(pair.a.get(), IPPROTO_TCP, TCP_WINDOW_CLAMP));
+    }
   }
 }
 
@@ -72,7 +73,7 @@ TEST(TempoTuningTest, BuffersThatTheUserChoseAreKept) {
   Options options;
   options.rcvbuf = 50000;
   TempoTuning tuning(pair.a.get(), options, true);
-  for (const Tempo tempo : {Tempo::kPingPong, Tempo::kLargePingPong, Tempo::kStream}) {
+  for (const Tempo tempo : {Tempo::kPingPong, Tempo::kLargePingPong, Tempo::kStream, Tempo::kLargeStream}) {
     tuning.Keep(tempo);
     EXPECT_EQ(1, LowWater(pair.a.get())) << "the buffer may hold less than the mark";
     EXPECT_EQ(100000, ReceiveBuffer(pair.a.get()));
