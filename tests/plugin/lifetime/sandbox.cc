@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <linux/audit.h>
+#include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stdio.h>
@@ -33,6 +34,14 @@ void DenyIoUring(int err) {
   }
   errno = 0;
   TCPX_REQUIRE(syscall(SYS_io_uring_setup, 1, nullptr) == -1 && errno == err, errno);
+}
+
+void DropIpcLock() {
+  __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+  TCPX_REQUIRE(syscall(SYS_capget, &header, data) == 0, errno);
+  data[CAP_TO_INDEX(CAP_IPC_LOCK)].effective &= ~CAP_TO_MASK(CAP_IPC_LOCK);
+  TCPX_REQUIRE(syscall(SYS_capset, &header, data) == 0, errno);
 }
 
 }  // namespace tcpx

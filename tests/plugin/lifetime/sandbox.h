@@ -2,7 +2,7 @@
 //
 // Threads: DenyIoUring before any other thread starts; it holds for those that come.
 // Errors:  a machine that takes no filter ends the process as a skip.
-// Source:  seccomp(2).
+// Source:  seccomp(2), capabilities(7).
 #ifndef TCPX_TESTS_PLUGIN_LIFETIME_SANDBOX_H_
 #define TCPX_TESTS_PLUGIN_LIFETIME_SANDBOX_H_
 
@@ -10,6 +10,9 @@ namespace tcpx {
 
 // For this process and its threads, for good: io_uring's system calls end with errno `err`.
 void DenyIoUring(int err);
+
+// Without CAP_IPC_LOCK, which lifts RLIMIT_MEMLOCK: as an ordinary user.
+void DropIpcLock();
 
 }  // namespace tcpx
 

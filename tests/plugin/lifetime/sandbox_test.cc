@@ -64,8 +64,10 @@ TEST_F(SandboxTest, LittleLockedMemoryIsEnough) {
   EXPECT_EQ("", RunAlone([] {
               const rlimit limit{65536, 65536};
               TCPX_REQUIRE(setrlimit(RLIMIT_MEMLOCK, &limit) == 0);
+              DropIpcLock();
               Rank rank;
               MoveBytes(&rank);
+              // A ring fits or does not: what the kernel charges for one depends on its version.
               TCPX_REQUIRE(LinesWith("engine ") == 1, LogText());
             }));
 }
