@@ -34,50 +34,19 @@ Everything else (TCPX_LANES, TCPX_THREADS, TCPX_ENGINE, ...) comes from the envi
 TEXT
 }
 
-wrong() {
-  echo "fused.sh: $*" >&2
-  exit 2
-}
-
-source "$(dirname "${BASH_SOURCE[0]}")/../tests/netns/netns.sh"
-arguments=("$@")
-size=1M window=8 seconds=5 mtu=9000 congestion= one_subnet=0 ipv6=0 fused=1 links= plugin= net_bench=
-while (($#)); do
-  case $1 in
-    --one-subnet) one_subnet=1; shift; continue ;;
-    --ipv6) ipv6=1; shift; continue ;;
-    --unfused) fused=0; shift; continue ;;
-    -h | --help) usage; exit 0 ;;
-  esac
-  (($# > 1)) || wrong "$1 needs a value, or is no option"
-  case $1 in
-    --links) links=$2 ;;
-    --plugin) plugin=$2 ;;
-    --net-bench) net_bench=$2 ;;
-    --size) size=$2 ;;
-    --window) window=$2 ;;
-    --seconds) seconds=$2 ;;
-    --mtu) mtu=$2 ;;
-    --congestion) congestion=$2 ;;
-    *) wrong "unknown option $1" ;;
-  esac
-  shift 2
-done
+source "$(dirname "${BASH_SOURCE[0]}")/between.sh"
+size=1M window=8 seconds=5 mtu=9000 congestion= one_subnet=0 ipv6=0 fused=1 links=
+declare -A sets=([--one-subnet]=one_subnet=1 [--ipv6]=ipv6=1 [--unfused]=fused=0)
+declare -A takes=([--links]=links [--plugin]=plugin [--net-bench]=net_bench [--size]=size [--window]=window
+  [--seconds]=seconds [--mtu]=mtu [--congestion]=congestion)
+read_options "$@"
 [[ $links =~ ^[0-9]+(,[0-9]+){0,7}$ ]] || wrong "--links takes up to eight limits, such as 1000,1000"
-[[ -r $plugin ]] || wrong "--plugin takes the path of the plugin's .so"
-for candidate in "$(dirname "$0")/net_bench" bazel-bin/bench/net_bench; do
-  [[ -n $net_bench || ! -x $candidate ]] || net_bench=$candidate
-done
-[[ -x $net_bench ]] || wrong "no net_bench found: give --net-bench PATH"
-
-netns_require ss awk
-netns_enter "$0" "${arguments[@]}"
+require_plugin
+find_net_bench
+enter "$@"
 
 IFS=, read -ra rates <<<"$links"
 count=${#rates[@]}
-control_port=5000
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 
 # address HOST_NUMBER LINK
 address() {
@@ -104,16 +73,14 @@ hosts() {
     for ((i = 1; i <= count; ++i)); do
       netns_address "$ns" "eth$i" "$(address "$number" "$i")/$length"
       ip -n "$ns" link set "eth$i" mtu "$mtu"
-      # 10 ms of burst, and two of the largest packets at least, make up for a shaper that wakes late.
-      local burst=$((rates[i - 1] * 1250 > 131072 ? rates[i - 1] * 1250 : 131072))
-      tc -n "$ns" qdisc replace dev "eth$i" root tbf rate "${rates[i - 1]}mbit" burst "$burst" latency 50ms
+      tc -n "$ns" qdisc replace dev "eth$i" root tbf rate "${rates[i - 1]}mbit" burst "$(burst "${rates[i - 1]}")" latency 50ms
     done
   done
   sleep 1  # The kernel takes its time to call a new link usable.
 }
 
 start() {
-  local names i try
+  local names i
   names=$(for ((i = 1; i <= count; ++i)); do echo "eth$i"; done | paste -sd+)
   export NCCL_SOCKET_IFNAME="=${names//+/,}" NCCL_SOCKET_FAMILY=AF_INET
   ((ipv6 == 0)) || NCCL_SOCKET_FAMILY=AF_INET6
@@ -124,36 +91,18 @@ start() {
   fi
   [[ -z $congestion ]] || export TCPX_CONGESTION=$congestion
   netns_run b "$net_bench" --listen "$control_port" --plugin "$plugin" >"$work/b.log" 2>&1 &
-  for ((try = 0; try < 100; ++try)); do
-    [[ -z $(netns_run b ss -tlnH "sport = :$control_port") ]] || break
-    sleep 0.05
-  done
-  # Far more messages than there is time for: one sample that does not end.
-  netns_run a "$net_bench" --connect "10.9.9.2:$control_port" --plugin "$plugin" --mode bandwidth -b "$size" \
-    -n 100000000 -w 0 --samples 1 --budget 3600 --window "$window" --phase any --no-priority >"$work/a.log" 2>&1 &
+  wait_until_listening "$control_port"
+  netns_run a "$net_bench" --connect "10.9.9.2:$control_port" --plugin "$plugin" "${endless[@]}" -b "$size" \
+    --window "$window" >"$work/a.log" 2>&1 &
   driver=$!
-}
-
-failed() {
-  cat "$work/a.log" "$work/b.log"
-  echo "fused.sh: $*"
-  exit 1
-}
-
-# What each flow has brought over, as "ADDRESS PORT BYTES".
-look() {
-  netns_run a ss -tinHO state established "dport != :$control_port" |
-    awk '{ local = $3; port = local; sub(/.*:/, "", port); sub(/:[^:]*$/, "", local); sub(/%.*/, "", local)
-           gsub(/[][]/, "", local)
-           if (match($0, /bytes_acked:[0-9]+/)) print local, port, substr($0, RSTART + 12, RLENGTH - 12) }'
 }
 
 # Half a gigabyte per second and link at most: what is there after 30 s is there.
 wait_for_traffic() {
   local try
   for ((try = 0; try < 300; ++try)); do
-    kill -0 "$driver" 2>/dev/null || failed "net_bench ended early"
-    (($(look | awk '{ sum += $3 } END { print sum + 0 }') < 4000000)) || return 0
+    still_running "$driver"
+    (($(acknowledged_in_all) < 4000000)) || return 0
     sleep 0.1
   done
   failed "nothing moves"
@@ -186,13 +135,13 @@ start
 wait_for_traffic
 sleep 1
 started=$EPOCHREALTIME
-look >"$work/before"
+acknowledged >"$work/before"
 sleep "$seconds"
 ended=$EPOCHREALTIME
-look >"$work/after"
-kill -0 "$driver" 2>/dev/null || failed "net_bench ended early"
-grep -ho 'NET/.*\(mode\|send device\).*' "$work/a.log" | sort -u | sed 's/^/# /' || true
+acknowledged >"$work/after"
+still_running "$driver"
+say_connections
 echo "# messages of $size, $window in flight, MTU $mtu," \
-  "${congestion:-$(netns_run a sysctl -n net.ipv4.tcp_congestion_control)}," \
+  "$(congestion_name "$congestion")," \
   "limits on frames with headers, throughput is payload"
 report "$work/after" "$(awk -v a="$started" -v b="$ended" 'BEGIN { print b - a }')"

@@ -31,45 +31,16 @@ Everything else (TCPX_THREADS, TCPX_ENGINE, ...) comes from the environment.
 TEXT
 }
 
-wrong() {
-  echo "lossy.sh: $*" >&2
-  exit 2
-}
-
-source "$(dirname "${BASH_SOURCE[0]}")/../tests/netns/netns.sh"
-arguments=("$@")
-loss=0,0.1,1,5 flows=4 rate=1000 size=1M window=8 seconds=5 mtu=1500 congestion= plugin= net_bench=
-while (($#)); do
-  [[ $1 != -h && $1 != --help ]] || { usage; exit 0; }
-  (($# > 1)) || wrong "$1 needs a value, or is no option"
-  case $1 in
-    --plugin) plugin=$2 ;;
-    --loss) loss=$2 ;;
-    --flows) flows=$2 ;;
-    --rate) rate=$2 ;;
-    --net-bench) net_bench=$2 ;;
-    --size) size=$2 ;;
-    --window) window=$2 ;;
-    --seconds) seconds=$2 ;;
-    --mtu) mtu=$2 ;;
-    --congestion) congestion=$2 ;;
-    *) wrong "unknown option $1" ;;
-  esac
-  shift 2
-done
+source "$(dirname "${BASH_SOURCE[0]}")/between.sh"
+loss=0,0.1,1,5 flows=4 rate=1000 size=1M window=8 seconds=5 mtu=1500 congestion=
+declare -A sets=()
+declare -A takes=([--plugin]=plugin [--loss]=loss [--flows]=flows [--rate]=rate [--net-bench]=net_bench [--size]=size
+  [--window]=window [--seconds]=seconds [--mtu]=mtu [--congestion]=congestion)
+read_options "$@"
 [[ $loss =~ ^[0-9]+(\.[0-9])?(,[0-9]+(\.[0-9])?)*$ ]] || wrong "--loss takes PERCENT[,PERCENT]..."
-[[ -r $plugin ]] || wrong "--plugin takes the path of the plugin's .so"
-for candidate in "$(dirname "$0")/net_bench" bazel-bin/bench/net_bench; do
-  [[ -n $net_bench || ! -x $candidate ]] || net_bench=$candidate
-done
-[[ -x $net_bench ]] || wrong "no net_bench found: give --net-bench PATH"
-
-netns_require ss awk
-netns_enter "$0" "${arguments[@]}"
-
-control_port=5000
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+require_plugin
+find_net_bench
+enter "$@"
 
 hosts() {
   netns_add a b
@@ -84,18 +55,6 @@ hosts() {
   done
 }
 
-failed() {
-  cat "$work/a.log" "$work/b.log"
-  echo "lossy.sh: $*"
-  exit 1
-}
-
-# Bytes that b has acknowledged so far, over all flows but the benchmark's own.
-acknowledged() {
-  netns_run a ss -tinHO "dst 10.0.0.2 and dport != :$control_port" |
-    awk '{ if (match($0, /bytes_acked:[0-9]+/)) sum += substr($0, RSTART + 12, RLENGTH - 12) } END { printf "%.0f", sum }'
-}
-
 # measure raw|plugin: sets mbps.
 measure() {
   local what=(--raw --conns "$flows" ${congestion:+--raw-cc "$congestion"}) listen=() try
@@ -105,24 +64,20 @@ measure() {
   [[ -z $congestion ]] || export TCPX_CONGESTION=$congestion
   netns_run b "$net_bench" --listen "$control_port" "${listen[@]}" >"$work/b.log" 2>&1 &
   local server=$!
-  for ((try = 0; try < 100; ++try)); do
-    [[ -z $(netns_run b ss -tlnH "sport = :$control_port") ]] || break
-    sleep 0.05
-  done
-  # Far more messages than there is time for: one sample that does not end.
-  netns_run a "$net_bench" --connect "10.0.0.2:$control_port" "${what[@]}" --mode bandwidth -b "$size" -n 100000000 \
-    -w 0 --samples 1 --budget 3600 --window "$window" --phase any --no-priority >"$work/a.log" 2>&1 &
+  wait_until_listening "$control_port"
+  netns_run a "$net_bench" --connect "10.0.0.2:$control_port" "${what[@]}" "${endless[@]}" -b "$size" \
+    --window "$window" >"$work/a.log" 2>&1 &
   local driver=$! before after from to
   for ((try = 0; try < 400; ++try)); do
-    (($(acknowledged) < 1000000)) || break
-    kill -0 "$driver" 2>/dev/null || failed "net_bench ended early"
+    (($(acknowledged_in_all) < 1000000)) || break
+    still_running "$driver"
     sleep 0.05
   done
   sleep 1
-  from=$EPOCHREALTIME before=$(acknowledged)
+  from=$EPOCHREALTIME before=$(acknowledged_in_all)
   sleep "$seconds"
-  to=$EPOCHREALTIME after=$(acknowledged)
-  kill -0 "$driver" 2>/dev/null || failed "net_bench ended early"
+  to=$EPOCHREALTIME after=$(acknowledged_in_all)
+  still_running "$driver"
   mbps=$(awk -v b=$((after - before)) -v f="$from" -v t="$to" 'BEGIN { printf "%.0f", 8 * b / (t - f) / 1e6 }')
   kill -TERM "$driver" "$server" 2>/dev/null || true
   wait "$driver" "$server" 2>/dev/null || true
@@ -134,7 +89,7 @@ measure() {
 
 hosts
 echo "# messages of $size, $window in flight, $flows flows, link of $rate Mbit/s, MTU $mtu," \
-  "${congestion:-$(netns_run a sysctl -n net.ipv4.tcp_congestion_control)}, losses both ways"
+  "$(congestion_name "$congestion"), losses both ways"
 echo "  loss %  bare Mbit/s  plugin Mbit/s  ratio"
 for share in ${loss//,/ }; do
   per_mille=$(awk -v share="$share" 'BEGIN { printf "%d", share * 10 + 0.5 }')

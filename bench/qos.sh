@@ -35,50 +35,21 @@ the other.
 TEXT
 }
 
-wrong() {
-  echo "qos.sh: $*" >&2
-  exit 2
-}
-
-source "$(dirname "${BASH_SOURCE[0]}")/../tests/netns/netns.sh"
-arguments=("$@")
-plugin= net_bench= rate=100 guarantee=90 high=184 low=32 size=1M seconds=3 ip=ip check=0
-while (($#)); do
-  case $1 in
-    --ipv6) ip=ip6; shift; continue ;;
-    --check) check=1; shift; continue ;;
-    -h | --help) usage; exit 0 ;;
-  esac
-  (($# > 1)) || wrong "$1 needs a value, or is no option"
-  case $1 in
-    --plugin) plugin=$2 ;;
-    --net-bench) net_bench=$2 ;;
-    --rate) rate=$2 ;;
-    --guarantee) guarantee=$2 ;;
-    --high) high=$2 ;;
-    --low) low=$2 ;;
-    --size) size=$2 ;;
-    --seconds) seconds=$2 ;;
-    *) wrong "unknown option $1" ;;
-  esac
-  shift 2
-done
+source "$(dirname "${BASH_SOURCE[0]}")/between.sh"
+rate=100 guarantee=90 high=184 low=32 size=1M seconds=3 ip=ip check=0
+declare -A sets=([--ipv6]=ip=ip6 [--check]=check=1)
+declare -A takes=([--plugin]=plugin [--net-bench]=net_bench [--rate]=rate [--guarantee]=guarantee [--high]=high
+  [--low]=low [--size]=size [--seconds]=seconds)
+read_options "$@"
 for number in "$rate" "$guarantee" "$high" "$low" "$seconds"; do
   [[ $number =~ ^[0-9]+$ ]] || wrong "'$number' is no number"
 done
 ((guarantee > 0 && guarantee < 100)) || wrong "--guarantee is 1 to 99"
 ((high < 256 && low < 256 && high / 4 != low / 4)) || wrong "--high and --low are two DSCPs, octets from 0 to 255"
-[[ -r $plugin ]] || wrong "--plugin takes the path of the plugin's .so"
-for candidate in "$(dirname "$0")/net_bench" bazel-bin/bench/net_bench; do
-  [[ -n $net_bench || ! -x $candidate ]] || net_bench=$candidate
-done
-[[ -x $net_bench ]] || wrong "no net_bench found: give --net-bench PATH"
+require_plugin
+find_net_bench
+enter "$@"
 
-netns_require ss awk
-netns_enter "$0" "${arguments[@]}"
-
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 [[ $ip == ip ]] && address=10.0.0. family=AF_INET || address=fd00:: family=AF_INET6
 export NCCL_SOCKET_FAMILY=$family TCPX_CONGESTION=${TCPX_CONGESTION:-cubic} TCPX_LANES=${TCPX_LANES:-9}
 
@@ -94,24 +65,24 @@ hosts() {
   netns_count b in low tcp dport "${ports[low]}"
 }
 
-# class NUMBER PERCENT [MATCH...]: a guarantee of the link, and more where it is free. The burst is one of 10 ms, and of two
-# of the largest packets (64 KiB, cut by the device) at least.
+# class NUMBER PERCENT [MATCH...]: a guarantee of the link, and more where it is free.
 class() {
-  local number=$1 kbit=$((rate * 10 * $2)) burst
+  local number=$1 kbit=$((rate * 10 * $2)) bytes
   shift 2
-  burst=$((rate * 1250 > 131072 ? rate * 1250 : 131072))
+  bytes=$(burst "$rate")
   tc -n a class add dev eth0 parent 1:1 classid "1:$number" htb rate "${kbit}kbit" ceil "${rate}mbit" \
-    burst "$burst" cburst "$burst" quantum 60000
+    burst "$bytes" cburst "$bytes" quantum 60000
   # A tenth of a second of queue.
   tc -n a qdisc add dev eth0 parent "1:$number" bfifo limit $((rate * 12500 > 1048576 ? rate * 12500 : 1048576))
   (($# == 0)) || netns_nft a "add rule inet netns classes oifname eth0 $* meta priority set 1:$number"
 }
 
 link() {
-  local burst=$((rate * 1250 > 131072 ? rate * 1250 : 131072))
+  local bytes
+  bytes=$(burst "$rate")
   netns_table a
   tc -n a qdisc replace dev eth0 root handle 1: htb default 30
-  tc -n a class add dev eth0 parent 1: classid 1:1 htb rate "${rate}mbit" burst "$burst" cburst "$burst" quantum 60000
+  tc -n a class add dev eth0 parent 1: classid 1:1 htb rate "${rate}mbit" burst "$bytes" cburst "$bytes" quantum 60000
   class 10 "$guarantee" meta l4proto tcp "$ip" dscp $((high / 4))
   class 20 $((100 - guarantee)) meta l4proto tcp "$ip" dscp $((low / 4))
   class 30 1
@@ -123,24 +94,14 @@ in_host() {
   netns_run "$1" bash -c 'echo $$ >"$1"; shift; exec "$@"' in_host "${@:2}"
 }
 
-failed() {
-  cat "$work"/*.log
-  echo "qos.sh: $*"
-  exit 1
-}
-
 # start NAME CLASS: a run that does not end.
 start() {
   local name=$1 port=${control[$1]} class=(--traffic-class "$2") try
   TCPX_PORT_RANGE=${ports[$name]} in_host b "$work/$name.b.pid" \
     "$net_bench" --listen "$port" --plugin "$plugin" "${class[@]}" >"$work/$name.b.log" 2>&1 &
-  for ((try = 0; try < 200; ++try)); do
-    [[ -z $(netns_run b ss -tlnH "sport = :$port") ]] || break
-    sleep 0.05
-  done
+  wait_until_listening "$port"
   in_host a "$work/$name.a.pid" "$net_bench" --connect "$([[ $ip == ip ]] && echo "${address}2" || echo "[${address}2]"):$port" \
-    --plugin "$plugin" "${class[@]}" --mode bandwidth -b "$size" -n 100000000 -w 0 --samples 1 --budget 3600 \
-    --phase any --no-priority --verbose >"$work/$name.a.log" 2>&1 &
+    --plugin "$plugin" "${class[@]}" "${endless[@]}" -b "$size" --verbose >"$work/$name.a.log" 2>&1 &
   for ((try = 0; try < 400; ++try)); do
     (($(netns_bytes b "$name") < ${seen[$name]} + 4194304)) || return 0
     sleep 0.05
@@ -174,7 +135,7 @@ measure() {
     text+="  $name $(printf %5d "${mbps[$name]}")"
   done
   for name in "${names[@]}"; do
-    kill -0 "$(<"$work/$name.a.pid")" 2>/dev/null || failed "net_bench of the $name class ended early"
+    still_running "$(<"$work/$name.a.pid")"
   done
   stop "${names[@]}"
   printf '%-40s%s\n' "$title" "$text"

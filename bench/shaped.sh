@@ -38,41 +38,15 @@ Everything else (TCPX_THREADS, TCPX_ENGINE, ...) comes from the environment.
 TEXT
 }
 
-wrong() {
-  echo "shaped.sh: $*" >&2
-  exit 2
-}
-
-source "$(dirname "${BASH_SOURCE[0]}")/../tests/netns/netns.sh"
-arguments=("$@")
-size=1M window=8 seconds= interval=500 mtu=9000 congestion= series=1 raw=0 spec= plugin= net_bench=
-while (($#)); do
-  case $1 in
-    --summary) series=0; shift; continue ;;
-    --raw) raw=1; shift; continue ;;
-    -h | --help) usage; exit 0 ;;
-  esac
-  (($# > 1)) || wrong "$1 needs a value, or is no option"
-  case $1 in
-    --flows-shaped) spec=$2 ;;
-    --plugin) plugin=$2 ;;
-    --net-bench) net_bench=$2 ;;
-    --size) size=$2 ;;
-    --window) window=$2 ;;
-    --seconds) seconds=$2 ;;
-    --interval) interval=$2 ;;
-    --mtu) mtu=$2 ;;
-    --congestion) congestion=$2 ;;
-    *) wrong "unknown option $1" ;;
-  esac
-  shift 2
-done
+source "$(dirname "${BASH_SOURCE[0]}")/between.sh"
+size=1M window=8 seconds= interval=500 mtu=9000 congestion= series=1 raw=0 spec=
+declare -A sets=([--summary]=series=0 [--raw]=raw=1)
+declare -A takes=([--flows-shaped]=spec [--plugin]=plugin [--net-bench]=net_bench [--size]=size [--window]=window
+  [--seconds]=seconds [--interval]=interval [--mtu]=mtu [--congestion]=congestion)
+read_options "$@"
 [[ $spec =~ ^[0-9]+(,[0-9]+)*(@[0-9]+:[0-9]+(,[0-9]+)*)*$ ]] || wrong "--flows-shaped takes RATES[@SECOND:RATES]..."
-((raw)) || [[ -r $plugin ]] || wrong "--plugin takes the path of the plugin's .so"
-for candidate in "$(dirname "$0")/net_bench" bazel-bin/bench/net_bench; do
-  [[ -n $net_bench || ! -x $candidate ]] || net_bench=$candidate
-done
-[[ -x $net_bench ]] || wrong "no net_bench found: give --net-bench PATH"
+((raw)) || require_plugin
+find_net_bench
 
 IFS=@ read -ra steps <<<"$spec"
 IFS=, read -ra rates <<<"${steps[0]}"
@@ -87,12 +61,7 @@ done
 seconds=${seconds:-$((last_change + 5))}
 ((seconds > last_change)) || wrong "--seconds ends before the last change"
 
-netns_require ss awk
-netns_enter "$0" "${arguments[@]}"
-
-control_port=5000
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+enter "$@"
 
 hosts() {
   netns_add a b
@@ -114,15 +83,13 @@ classes() {
   done
 }
 
-# A burst of 10 ms, and of two of the largest packets (64 KiB, cut by the device) at least, makes up for a shaper that
-# wakes late, as on a machine that others use too.
 limit() {
-  local i rates burst
+  local i rates bytes
   IFS=, read -ra rates <<<"$1"
   for ((i = 1; i <= flows; ++i)); do
-    burst=$((rates[i - 1] * 1250 > 131072 ? rates[i - 1] * 1250 : 131072))
+    bytes=$(burst "${rates[i - 1]}")
     tc -n a class change dev eth0 classid "1:$i" \
-      htb rate "${rates[i - 1]}mbit" burst "$burst" cburst "$burst" quantum 60000
+      htb rate "${rates[i - 1]}mbit" burst "$bytes" cburst "$bytes" quantum 60000
   done
 }
 
@@ -136,32 +103,18 @@ start() {
   export NCCL_SOCKET_NTHREADS=${NCCL_SOCKET_NTHREADS:-1} NCCL_NSOCKS_PERTHREAD=${NCCL_NSOCKS_PERTHREAD:-$((flows + 1))}
   # By socket: a namespace of one's own may not change the system's default.
   [[ -z $congestion ]] || export TCPX_CONGESTION=$congestion
-  local what=(--plugin "$plugin")
-  ((raw == 0)) || what=(--raw --conns "$flows" ${congestion:+--raw-cc "$congestion"})
-  ((raw == 0)) || in_host b "$work/b.pid" "$net_bench" --listen "$control_port" >"$work/b.log" 2>&1 &
-  ((raw == 1)) || in_host b "$work/b.pid" "$net_bench" --listen "$control_port" --plugin "$plugin" >"$work/b.log" 2>&1 &
-  local try
-  for ((try = 0; try < 100; ++try)); do
-    [[ -z $(netns_run b ss -tlnH "sport = :$control_port") ]] || break
-    sleep 0.05
-  done
-  # Far more messages than there is time for: one sample that does not end.
-  in_host a "$work/a.pid" "$net_bench" --connect "10.0.0.2:$control_port" "${what[@]}" --mode bandwidth -b "$size" \
-    -n 100000000 -w 0 --samples 1 --budget 3600 --window "$window" --phase any --no-priority >"$work/a.log" 2>&1 &
+  local what=(--plugin "$plugin") listen=(--plugin "$plugin")
+  ((raw == 0)) || what=(--raw --conns "$flows" ${congestion:+--raw-cc "$congestion"}) listen=()
+  in_host b "$work/b.pid" "$net_bench" --listen "$control_port" "${listen[@]}" >"$work/b.log" 2>&1 &
+  wait_until_listening "$control_port"
+  in_host a "$work/a.pid" "$net_bench" --connect "10.0.0.2:$control_port" "${what[@]}" "${endless[@]}" -b "$size" \
+    --window "$window" >"$work/a.log" 2>&1 &
   driver=$!
-}
-
-failed() {
-  cat "$work/a.log" "$work/b.log"
-  echo "shaped.sh: $*"
-  exit 1
 }
 
 # The flows that carry the bulk: those that have sent more than 4 MiB. Prints their local ports.
 bulk_ports() {
-  netns_run a ss -tinHO "dst 10.0.0.2 and dport != :$control_port" |
-    awk '{ split($4, local, ":"); if (match($0, /bytes_acked:[0-9]+/) &&
-           substr($0, RSTART + 12, RLENGTH - 12) + 0 > 4194304) print local[2] }' | sort -n
+  acknowledged | awk '$3 > 4194304 { print $2 }' | sort -n
 }
 
 steer() {
@@ -169,7 +122,7 @@ steer() {
   for ((try = 0; try < 200; ++try)); do
     mapfile -t ports < <(bulk_ports)
     ((${#ports[@]} < flows)) || break
-    kill -0 "$driver" 2>/dev/null || failed "net_bench ended early"
+    still_running "$driver"
     sleep 0.05
   done
   ((${#ports[@]} == flows)) || failed "${#ports[@]} flows carry the bulk, $flows limits were given"
@@ -290,12 +243,12 @@ for step in "${steps[@]:1}"; do
   limit "${step#*:}"
 done
 sleep $((seconds - elapsed))
-kill -0 "$driver" 2>/dev/null || failed "net_bench ended early"
+still_running "$driver"
 sender_waited=$((($(waited a) - sender_waited) / seconds / 10))
 receiver_waited=$((($(waited b) - receiver_waited) / seconds / 10))
-grep -ho 'NET/.*\(mode\|send device\).*' "$work/a.log" | sort -u | sed 's/^/# /' || true
+say_connections
 echo "# messages of $size, $window in flight, MTU $mtu," \
-  "${congestion:-$(netns_run a sysctl -n net.ipv4.tcp_congestion_control)}," \
+  "$(congestion_name "$congestion")," \
   "limits on frames with headers, throughput is payload"
 echo "# while ready to run, waited for a CPU: sender $sender_waited % of the time, receiver $receiver_waited %"
 report

@@ -1,0 +1,31 @@
+#!/bin/bash
+# bench_scripts_test: the benchmarks between namespaces say how they are used, and what is wrong with an option.
+set -euo pipefail
+
+failures=0
+
+# expect SCRIPT RC TEXT ARGUMENT...: ends with RC and says TEXT.
+expect() {
+  local script=$1 rc=$2 text=$3 output got=0
+  shift 3
+  output=$(bash "bench/$script.sh" "$@" 2>&1 </dev/null) || got=$?
+  [[ $got == "$rc" && $output == *"$text"* ]] && return
+  echo "FAILED: $script $*: exit code $got, not $rc, or not '$text': $output"
+  failures=$((failures + 1))
+}
+
+for script in shaped fused qos lossy; do
+  expect "$script" 0 "usage: $script.sh --plugin PATH" --help
+  expect "$script" 2 "$script.sh: unknown option --bogus" --bogus 1
+  expect "$script" 2 "$script.sh: --size needs a value" --size
+done
+expect shaped 2 "--flows-shaped takes" --plugin /dev/null --flows-shaped 100,fast
+expect fused 2 "--links takes" --plugin /dev/null --links 100,
+expect qos 2 "'much' is no number" --plugin /dev/null --rate much
+expect qos 2 "two DSCPs" --plugin /dev/null --high 4 --low 7
+expect lossy 2 "--loss takes" --plugin /dev/null --loss half
+expect qos 2 "--plugin takes the path" --plugin /nowhere/tcpx.so
+expect qos 2 "no net_bench found" --plugin /dev/null --net-bench /nowhere/net_bench
+
+((failures == 0)) || exit 1
+echo "every script says what is wrong"
