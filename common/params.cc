@@ -150,8 +150,6 @@ bool Load(const Parameter& parameter, const Getenv& getenv_fn, Options* options,
   if (!stored) {
     Warn(warnings, absl::StrCat(parameter.name, " is \"", text, "\", which is not ", AllowedText(parameter),
                                 "; using the default, ", DefaultText(parameter)));
-  } else if (!parameter.effective) {
-    Warn(warnings, absl::StrCat(parameter.name, " is set, but has no effect in this version"));
   }
   return stored;
 }

@@ -116,7 +116,6 @@ struct Parameter {
   int64_t min;  // in the unit of `kind`; both 0 where there is no range
   int64_t max;
   SpecialValue special;
-  bool effective;    // true exactly when this version acts on it; otherwise setting it gives a warning
   const char* help;  // what it does, and when to change it
 };
 

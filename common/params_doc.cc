@@ -42,8 +42,7 @@ std::string Wrapped(absl::string_view text) {
 }
 
 std::string Section(const Parameter& parameter) {
-  const char* note = parameter.effective ? "" : "**Without effect in this version.** ";
-  return absl::StrCat("\n## ", parameter.name, "\n\n", Wrapped(absl::StrCat(note, parameter.help)), "\n");
+  return absl::StrCat("\n## ", parameter.name, "\n\n", Wrapped(parameter.help), "\n");
 }
 
 }  // namespace

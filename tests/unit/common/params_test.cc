@@ -214,15 +214,6 @@ TEST(ParamsTest, WarningsMayBeUnwanted) {
   EXPECT_EQ(options.threads, -1);
 }
 
-TEST(ParamsTest, SettingWhatHasNoEffectYetIsSaid) {
-  for (const Parameter& parameter : Parameters()) {
-    if (parameter.effective || parameter.kind != ParameterKind::kSeconds) continue;
-    const Loaded loaded = Load({{parameter.name, "20"}});
-    ASSERT_EQ(loaded.warnings.size(), 1u) << parameter.name;
-    EXPECT_TRUE(absl::StrContains(loaded.warnings[0], "no effect")) << loaded.warnings[0];
-  }
-}
-
 struct LanesCase {
   Environment environment;
   int want;
