@@ -1,9 +1,12 @@
 #include "tests/plugin/profiler/consumer.h"
 
+#include <gtest/gtest.h>
+
 #include <memory>
 #include <mutex>
 
 #include "absl/strings/str_cat.h"
+#include "common/address.h"
 #include "nccl/profiler.h"
 
 namespace tcpx {
@@ -152,6 +155,22 @@ std::vector<std::string> Consumer::Faults() {
   State& state = TheState();
   std::lock_guard<std::mutex> lock(state.mutex);
   return state.faults;
+}
+
+size_t Sum(const std::map<int, size_t>& moved) {
+  size_t sum = 0;
+  for (const auto& [fd, bytes] : moved) sum += bytes;
+  return sum;
+}
+
+std::map<int, size_t> ByPort(const std::map<int, size_t>& moved, bool receive) {
+  std::map<int, size_t> by_port;
+  for (const auto& [fd, bytes] : moved) {
+    const auto address = receive ? PeerAddress(fd) : LocalAddress(fd);
+    EXPECT_TRUE(address.ok()) << "fd " << fd << " is no lane: " << address.status();
+    if (address.ok()) by_port[address->port()] += bytes;
+  }
+  return by_port;
 }
 
 }  // namespace tcpx

@@ -63,6 +63,10 @@ class Consumer {
   static std::vector<std::string> Faults();
 };
 
+size_t Sum(const std::map<int, size_t>& moved);
+// The lanes of both ends by one name: the dialling side's port. Fails the test where an fd is no lane.
+std::map<int, size_t> ByPort(const std::map<int, size_t>& moved, bool receive);
+
 }  // namespace tcpx
 
 #endif  // TCPX_TESTS_PLUGIN_PROFILER_CONSUMER_H_

@@ -2,8 +2,6 @@
 // moved on each lane. Both ends of every message are profiled, each counts for itself, and they must agree lane by
 // lane.
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 
 #include <deque>
 #include <map>
@@ -13,7 +11,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/address.h"
 #include "tests/plugin/profiler/consumer.h"
 #include "tests/plugin/traffic/modes.h"
 #include "tests/support/deadline.h"
@@ -134,23 +131,6 @@ class ProfilerTest : public ::testing::Test {
   std::unique_ptr<Loopback> plugin_;
   Pair pair_;
 };
-
-size_t Sum(const std::map<int, size_t>& moved) {
-  size_t sum = 0;
-  for (const auto& [fd, bytes] : moved) sum += bytes;
-  return sum;
-}
-
-// The lanes of both ends by one name: the dialling side's port.
-std::map<int, size_t> ByPort(const std::map<int, size_t>& moved, bool receive) {
-  std::map<int, size_t> by_port;
-  for (const auto& [fd, bytes] : moved) {
-    const auto address = receive ? PeerAddress(fd) : LocalAddress(fd);
-    EXPECT_TRUE(address.ok()) << "fd " << fd << " is no lane: " << address.status();
-    if (address.ok()) by_port[address->port()] += bytes;
-  }
-  return by_port;
-}
 
 void ExpectRebuilt(const Message& message) {
   SCOPED_TRACE(absl::StrCat(message.bytes, " bytes"));
