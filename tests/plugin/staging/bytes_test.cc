@@ -143,6 +143,7 @@ TEST_P(BytesTest, LargeOnes) {
   transfers.push_back({bytes, true, true, 1, 3, {}, {}});
   transfers.push_back({bytes, false, true, 0, 0, {}, {}});
   transfers.push_back({bytes, true, false, 5, 0, {}, {}});
+  transfers.push_back({bytes, false, false, 7, 2, {}, {}});
   Run(&transfers, 4);
 }
 
