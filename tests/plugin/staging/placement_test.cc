@@ -125,8 +125,10 @@ class PlacementTest : public ::testing::Test {
     setenv("TCPX_GPU_POOL_BYTES", std::to_string(kPoolBytes).c_str(), 1);
     setenv("TCPX_LANES", "4", 1);
     setenv("TCPX_THREADS", "0", 1);
-    std::lock_guard<std::mutex> lock(TheWishes().mutex);
-    TheWishes().lab = lab_.get();
+    {
+      std::lock_guard<std::mutex> lock(TheWishes().mutex);
+      TheWishes().lab = lab_.get();
+    }
     Start();
   }
 
