@@ -320,14 +320,14 @@ TEST_P(EventsTest, EventsStopBeforeTheErrorOfACopy) {
   EXPECT_EQ(calls, Consumer::Calls());
 }
 
-// Profiled: v10 and up.
+// Profiled: v10 and up. What the versions tell apart, profiler_test looks at in every mode.
 std::vector<LoopbackSettings> ProfiledModes() {
   std::vector<LoopbackSettings> modes;
   for (LoopbackSettings& mode : StagingModes()) {
     mode.profiler = Consumer::Callback();
     for (int version : {10, 11, 12}) {
       mode.version = version;
-      modes.push_back(mode);
+      if (version == 12 || mode.lanes == 1) modes.push_back(mode);
     }
   }
   return modes;
