@@ -38,6 +38,7 @@ ReceiveComm::ReceiveComm(ConnectionSetup setup)
       requests_(this, kRequestsMax),
       table_(RingSize(kRequestsMax * this->setup().max_receives), this->setup().max_receives > 1),
       lane_zero_(&table_, &runtime()->stages),
+      tempo_(this->setup().same_host),
       tuning_(lane_fd(0), runtime()->options, this->setup().same_host) {
   if (this->setup().max_receives > 1) credits_ = std::make_unique<CreditQueue>();
   for (int lane = 1; lane < lane_count(); ++lane) {

@@ -30,6 +30,10 @@ class ReceiveTempo {
   // So many signs of one kind more than of the other, and the tempo changes.
   static constexpr int kScoreMax = 4;
 
+  // Over a real network (`same_host` false) only a message of one read is a sign of a ping-pong: nothing was gained by
+  // putting off the acknowledgements of longer ones there.
+  explicit ReceiveTempo(bool same_host) : same_host_(same_host) {}
+
   // What one read brought.
   struct Read {
     int messages = 0;            // completed by it
@@ -45,9 +49,9 @@ class ReceiveTempo {
     const bool began_here = between_frames_;
     between_frames_ = read.between_frames;
     if (began_here && !read.between_frames && read.messages == 0) {
-      Began(clock());
+      if (same_host_) Began(clock());
     } else if (read.messages == 1 && read.between_frames) {
-      Vote(began_here || CameAlone(clock()) ? 1 : -1, read.message_bytes);
+      Vote(began_here || (same_host_ && CameAlone(clock())) ? 1 : -1, read.message_bytes);
     } else if (read.messages > 0) {
       Vote(-1, read.message_bytes);
     }
@@ -74,6 +78,7 @@ class ReceiveTempo {
     }
   }
 
+  const bool same_host_;
   Tempo tempo_ = Tempo::kUnknown;
   int score_ = 0;
   bool between_frames_ = true;  // before the next read

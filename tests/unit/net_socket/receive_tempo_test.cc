@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+
 namespace tcpx {
 namespace {
 
@@ -16,7 +18,7 @@ class ReceiveTempoTest : public ::testing::Test {
     read.messages = messages;
     read.between_frames = between_frames;
     read.message_bytes = message_bytes;
-    return tempo_.Saw(read, [this] {
+    return tempo_->Saw(read, [this] {
       ++clock_reads_;
       return now_ns_;
     });
@@ -34,16 +36,16 @@ class ReceiveTempoTest : public ::testing::Test {
 
   Tempo Repeat(int times, int64_t wait_ns, int64_t read_ns, size_t bytes) {
     for (int i = 0; i < times; ++i) InThreeReads(wait_ns, read_ns, bytes);
-    return tempo_.tempo();
+    return tempo_->tempo();
   }
 
-  ReceiveTempo tempo_;
+  std::unique_ptr<ReceiveTempo> tempo_ = std::make_unique<ReceiveTempo>(true);
   int64_t now_ns_ = 1000000;
   int clock_reads_ = 0;
 };
 
 TEST_F(ReceiveTempoTest, WholeMessagesOneAReadAreAPingPongAndNeedNoClock) {
-  EXPECT_EQ(Tempo::kUnknown, tempo_.tempo());
+  EXPECT_EQ(Tempo::kUnknown, tempo_->tempo());
   for (int i = 1; i < ReceiveTempo::kScoreMax; ++i) EXPECT_EQ(Tempo::kUnknown, Saw(1, true, kSmall));
   EXPECT_EQ(Tempo::kPingPong, Saw(1, true, kSmall));
   EXPECT_EQ(0, clock_reads_);
@@ -51,12 +53,12 @@ TEST_F(ReceiveTempoTest, WholeMessagesOneAReadAreAPingPongAndNeedNoClock) {
 
 TEST_F(ReceiveTempoTest, SeveralMessagesAReadAreAStream) {
   for (int i = 0; i < ReceiveTempo::kScoreMax; ++i) Saw(3, true, kSmall);
-  EXPECT_EQ(Tempo::kStream, tempo_.tempo());
+  EXPECT_EQ(Tempo::kStream, tempo_->tempo());
 }
 
 TEST_F(ReceiveTempoTest, AReadThatEndsInTheNextMessageIsAStream) {
   for (int i = 0; i <= ReceiveTempo::kScoreMax; ++i) Saw(1, false, kLarge);
-  EXPECT_EQ(Tempo::kStream, tempo_.tempo());
+  EXPECT_EQ(Tempo::kStream, tempo_->tempo());
 }
 
 // The answer takes as long as the message: 30 us of silence, 20 us of reads.
@@ -73,6 +75,14 @@ TEST_F(ReceiveTempoTest, TheSizeDecidesBetweenTheTwoKindsOfPingPong) {
   EXPECT_EQ(Tempo::kPingPong, Repeat(5, 30000, 10000, kLarge - 1));
   EXPECT_EQ(Tempo::kLargePingPong, InThreeReads(30000, 10000, kLarge));
   EXPECT_EQ(Tempo::kPingPong, Saw(1, true, kSmall));
+}
+
+TEST_F(ReceiveTempoTest, OverANetworkOnlyAMessageOfOneReadIsASignOfAPingPong) {
+  tempo_ = std::make_unique<ReceiveTempo>(false);
+  EXPECT_EQ(Tempo::kStream, Repeat(5, 30000, 10000, kLarge));
+  for (int i = 0; i < 2 * ReceiveTempo::kScoreMax; ++i) Saw(1, true, kSmall);
+  EXPECT_EQ(Tempo::kPingPong, tempo_->tempo());
+  EXPECT_EQ(0, clock_reads_);
 }
 
 TEST_F(ReceiveTempoTest, TheSizeDecidesBetweenTheTwoKindsOfStream) {
