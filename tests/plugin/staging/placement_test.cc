@@ -15,6 +15,7 @@
 
 #include "net_socket/plugin.h"
 #include "tests/support/deadline.h"
+#include "tests/support/fake_cards.h"
 #include "tests/support/gpu_lab.h"
 #include "tests/support/own_network.h"
 #include "tests/support/pattern.h"
@@ -80,28 +81,11 @@ long __wrap_syscall(long number, ...) {
 namespace tcpx {
 namespace {
 
-std::string Name(int i) { return "eth" + std::to_string(i); }
-std::string CardPath(int i) { return "devices/pci0000:3a/0000:3b:0" + std::to_string(i) + ".0"; }
-
-void Shell(const std::string& command) { ASSERT_EQ(0, std::system(command.c_str())) << command; }
-
-void MakeInterfaces() {
-  for (int i = 0; i < kCards; ++i) {
-    Shell("ip link add " + Name(i) + " type veth peer name other" + std::to_string(i));
-    Shell("ip link set other" + std::to_string(i) + " up");
-    Shell("ip address add 10.0." + std::to_string(i) + ".1/24 dev " + Name(i));
-    Shell("ip link set " + Name(i) + " up");
-  }
-  // The kernel takes its time to call them running.
-  Shell("for t in $(seq 600); do [ $(ip -o link | grep -c ' eth.* state UP ') = " + std::to_string(kCards) +
-        " ] && exit; sleep 0.05; done; exit 1");
-}
-
 // eth0 is on node 0, eth1 on node 1, eth2 on a machine without nodes.
 class PlacementTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    if (InOwnNetwork()) MakeInterfaces();
+    if (InOwnNetwork()) MakeInterfaces(kCards);
   }
 
   void SetUp() override {
@@ -112,11 +96,11 @@ class PlacementTest : public ::testing::Test {
     if (!lab_->is_fake()) GTEST_SKIP() << "needs the stand-in driver's account of pinned memory";
     sysfs_.Folder("bus/pci");
     for (int i = 0; i < kCards; ++i) {
-      sysfs_.File("class/net/" + Name(i) + "/speed", "10000\n");
+      sysfs_.File("class/net/" + CardName(i) + "/speed", "10000\n");
       sysfs_.Folder(CardPath(i));
       sysfs_.File(CardPath(i) + "/numa_node", i == 2 ? "-1\n" : std::to_string(i) + "\n");
       sysfs_.Link(CardPath(i) + "/subsystem", "bus/pci");
-      sysfs_.Link("class/net/" + Name(i) + "/device", CardPath(i));
+      sysfs_.Link("class/net/" + CardName(i) + "/device", CardPath(i));
     }
     setenv("NCCL_SOCKET_IFNAME", "eth", 1);
     setenv("NCCL_SOCKET_FAMILY", "AF_INET", 1);

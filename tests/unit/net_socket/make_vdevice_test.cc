@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "net_socket/plugin.h"
+#include "tests/support/fake_cards.h"
 #include "tests/support/own_network.h"
 #include "tests/unit/common/fake_tree.h"
 
@@ -16,39 +17,22 @@ namespace {
 
 constexpr int kCards = 10;
 
-std::string Name(int i) { return "eth" + std::to_string(i); }
-std::string CardPath(int i) { return "devices/pci0000:3a/0000:3b:0" + std::to_string(i) + ".0"; }
-
-void Shell(const std::string& command) { ASSERT_EQ(0, std::system(command.c_str())) << command; }
-
-void MakeInterfaces() {
-  for (int i = 0; i < kCards; ++i) {
-    Shell("ip link add " + Name(i) + " type veth peer name other" + std::to_string(i));
-    Shell("ip link set other" + std::to_string(i) + " up");
-    Shell("ip address add 10.0." + std::to_string(i) + ".1/24 dev " + Name(i));
-    Shell("ip link set " + Name(i) + " up");
-  }
-  // The kernel takes its time to call them running.
-  Shell("for t in $(seq 600); do [ $(ip -o link | grep -c ' eth.* state UP ') = " + std::to_string(kCards) +
-        " ] && exit; sleep 0.05; done; exit 1");
-}
-
 // The first five cards are 10 to 50 Gbit/s fast; eth3 is on no bus.
 class MakeVDeviceTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    if (InOwnNetwork()) MakeInterfaces();
+    if (InOwnNetwork()) MakeInterfaces(kCards);
   }
 
   void SetUp() override {
     if (!InOwnNetwork()) GTEST_SKIP() << "no network of the test's own";
     sysfs_.Folder("bus/pci");
     for (int i = 0; i < kCards; ++i) {
-      sysfs_.File("class/net/" + Name(i) + "/speed", std::to_string((i + 1) * 10000) + "\n");
+      sysfs_.File("class/net/" + CardName(i) + "/speed", std::to_string((i + 1) * 10000) + "\n");
       if (i == 3) continue;
       sysfs_.Folder(CardPath(i));
       sysfs_.Link(CardPath(i) + "/subsystem", "bus/pci");
-      sysfs_.Link("class/net/" + Name(i) + "/device", CardPath(i));
+      sysfs_.Link("class/net/" + CardName(i) + "/device", CardPath(i));
     }
     setenv("NCCL_SOCKET_IFNAME", "eth", 1);
     setenv("NCCL_SOCKET_FAMILY", "AF_INET", 1);
@@ -86,7 +70,7 @@ TEST_F(MakeVDeviceTest, TheNewDeviceStandsBehindTheOthers) {
   for (int i = 0; i < kCards; ++i) {
     EXPECT_EQ(std::vector<int>{i}, Properties(i).children);
     EXPECT_NE(fused.guid, Properties(i).guid);
-    EXPECT_EQ(Name(i), Properties(i).name);
+    EXPECT_EQ(CardName(i), Properties(i).name);
   }
 }
 
@@ -130,12 +114,12 @@ TEST_F(MakeVDeviceTest, Refusals) {
 }
 
 TEST_F(MakeVDeviceTest, AddressesOfDifferentFamilies) {
-  Shell("ip address flush dev eth5 && ip address add fd00:5::1/64 dev eth5 nodad");
+  ASSERT_EQ(0, std::system("ip address flush dev eth5 && ip address add fd00:5::1/64 dev eth5 nodad"));
   unsetenv("NCCL_SOCKET_FAMILY");
   ASSERT_STREQ("eth5", Properties(9).name);  // The system lists IPv4 addresses first.
   EXPECT_EQ("eth0 (10.0.0.1) and eth5 (fd00:5::1) have addresses of different families: set NCCL_SOCKET_FAMILY",
             Refusal({0, 9}));
-  Shell("ip address add 10.0.5.1/24 dev eth5");
+  ASSERT_EQ(0, std::system("ip address add 10.0.5.1/24 dev eth5"));
 }
 
 TEST_F(MakeVDeviceTest, FuseVariableListsTheFusedDeviceInsteadOfItsMembers) {
