@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "common/clock.h"
-#include "net_socket/engine.h"
+#include "net_socket/engine/engine.h"
 #include "tests/support/deadline.h"
 #include "tests/support/fake_engine.h"
 #include "tests/support/seed.h"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "common/fd.h"
-#include "net_socket/engine.h"
+#include "net_socket/engine/engine.h"
 #include "tests/support/deadline.h"
 #include "tests/support/tcp_pair.h"
 

@@ -2,7 +2,7 @@
 #include <cstring>
 #include <vector>
 
-#include "net_socket/wire.h"
+#include "net_socket/message/wire.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace tcpx {

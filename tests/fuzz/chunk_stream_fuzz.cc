@@ -15,10 +15,10 @@
 #include <utility>
 #include <vector>
 
-#include "net_socket/landing.h"
-#include "net_socket/receive_lane.h"
-#include "net_socket/stage_pool.h"
-#include "net_socket/wire.h"
+#include "net_socket/message/landing.h"
+#include "net_socket/message/wire.h"
+#include "net_socket/receive/receive_lane.h"
+#include "net_socket/receive/stage_pool.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/lane_model.h"
 #include "tests/support/pattern.h"

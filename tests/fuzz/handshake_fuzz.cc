@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "net_socket/handshake.h"
+#include "net_socket/connect/handshake.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace tcpx {

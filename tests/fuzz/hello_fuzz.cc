@@ -1,7 +1,7 @@
 // The first bytes of a stranger: decoded as the acceptor does it, also while they are still incomplete.
 #include <cstring>
 
-#include "net_socket/wire.h"
+#include "net_socket/message/wire.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace tcpx {

@@ -2,8 +2,8 @@
 // may not depend on where a read ends, and an error stays.
 #include <string>
 
-#include "net_socket/peer_watch.h"
-#include "net_socket/wire.h"
+#include "net_socket/comm/peer_watch.h"
+#include "net_socket/message/wire.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace tcpx {

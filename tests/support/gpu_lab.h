@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "net_socket/gpu_driver.h"
+#include "net_socket/gpu/gpu_driver.h"
 #include "tests/support/fake_cuda/fake_cuda.h"
 
 namespace tcpx {

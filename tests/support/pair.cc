@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "net_socket/engine.h"
+#include "net_socket/engine/engine.h"
 #include "tests/support/deadline.h"
 #include "tests/support/log_capture.h"
 

@@ -15,7 +15,7 @@
 #include "common/address.h"
 #include "common/fd.h"
 #include "common/socket.h"
-#include "net_socket/wire.h"
+#include "net_socket/message/wire.h"
 #include "tests/plugin/contexts/contexts_fixture.h"
 
 namespace tcpx {

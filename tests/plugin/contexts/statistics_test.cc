@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "net_socket/plugin.h"
+#include "net_socket/plugin/plugin.h"
 #include "tests/plugin/contexts/contexts_fixture.h"
 
 namespace tcpx {

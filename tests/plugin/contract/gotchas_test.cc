@@ -18,7 +18,7 @@
 #include "common/address.h"
 #include "common/fd.h"
 #include "nccl/versions.h"
-#include "net_socket/wire.h"
+#include "net_socket/message/wire.h"
 #include "tests/support/deadline.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/pair.h"

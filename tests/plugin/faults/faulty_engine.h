@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "net_socket/engine.h"
+#include "net_socket/engine/engine.h"
 
 namespace tcpx {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "net_socket/plugin.h"
+#include "net_socket/plugin/plugin.h"
 #include "tests/plugin/faults/faults.h"
 #include "tests/plugin/faults/faulty_engine.h"
 #include "tests/plugin/faults/seeded_ends.h"

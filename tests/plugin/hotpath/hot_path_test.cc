@@ -17,7 +17,7 @@
 #include "nccl/net_v12.h"
 #include "nccl/shims.h"
 #include "nccl/table_client.h"
-#include "net_socket/plugin.h"
+#include "net_socket/plugin/plugin.h"
 
 namespace {
 

@@ -11,7 +11,7 @@
 
 #include "absl/time/clock.h"
 #include "common/address.h"
-#include "net_socket/wire.h"
+#include "net_socket/message/wire.h"
 #include "tests/plugin/lifetime/mode_test.h"
 #include "tests/plugin/lifetime/processes.h"
 #include "tests/plugin/lifetime/rank.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/time/clock.h"
-#include "net_socket/wire.h"
+#include "net_socket/message/wire.h"
 #include "tests/plugin/lifetime/mode_test.h"
 #include "tests/plugin/lifetime/proc_view.h"
 #include "tests/plugin/lifetime/processes.h"

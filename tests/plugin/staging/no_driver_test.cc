@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "net_socket/gpu_driver.h"
+#include "net_socket/gpu/gpu_driver.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/pair.h"
 

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "net_socket/plugin.h"
+#include "net_socket/plugin/plugin.h"
 #include "tests/support/deadline.h"
 #include "tests/support/fake_cards.h"
 #include "tests/support/gpu_lab.h"

@@ -16,7 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/address.h"
-#include "net_socket/handshake.h"
+#include "net_socket/connect/handshake.h"
 #include "tests/plugin/lifetime/processes.h"
 #include "tests/plugin/lifetime/rank.h"
 #include "tests/plugin/lifetime/stream.h"

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <string>
 
-#include "net_socket/wire.h"
+#include "net_socket/message/wire.h"
 
 namespace tcpx {
 

@@ -11,7 +11,7 @@
 
 #include "common/address.h"
 #include "common/fd.h"
-#include "net_socket/wire.h"
+#include "net_socket/message/wire.h"
 #include "tests/plugin/traffic/rules_fixture.h"
 #include "tests/support/deadline.h"
 #include "tests/support/log_capture.h"

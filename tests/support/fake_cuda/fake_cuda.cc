@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "net_socket/gpu_driver.h"
+#include "net_socket/gpu/gpu_driver.h"
 #include "tests/support/fake_cuda/copy_thread.h"
 #include "tests/support/fake_cuda/device_memory.h"
 

@@ -1,0 +1,52 @@
+#include "net_socket/comm/failure_report.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "net_socket/comm/comm.h"
+#include "net_socket/health/lane_vitals.h"
+
+namespace tcpx {
+namespace {
+
+std::string LaneText(const ConnectionSetup& setup, int lane) {
+  if (lane == kNoLane) return absl::StrFormat("all %d lanes", setup.lanes.size());
+  return absl::StrFormat("lane %d of %d", lane, setup.lanes.size());
+}
+
+const LaneSocket& SocketOf(const Trouble& trouble) {
+  return trouble.setup->lanes[static_cast<size_t>(std::max(trouble.lane, 0))];
+}
+
+// The same on both ends, so that their logs can be matched.
+std::string ShortId(const ConnectionSetup& setup) {
+  const auto& id = setup.connection_id;
+  return absl::StrFormat("%02x%02x%02x%02x", id[8], id[9], id[10], id[11]);
+}
+
+}  // namespace
+
+std::string ReportLine(const Trouble& trouble) {
+  const ConnectionSetup& setup = *trouble.setup;
+  const LaneSocket& socket = SocketOf(trouble);
+  std::string text = absl::StrFormat("comm %x %s device %d %s, %s to %s, connection %s: %s", setup.comm_id,
+                                     trouble.role, setup.device, LaneText(setup, trouble.lane), socket.local.ToString(),
+                                     socket.peer.ToString(), ShortId(setup), trouble.what);
+  const std::string flight = DescribeFlight(trouble.flight);
+  absl::StrAppend(&text, "; in flight: ", flight.empty() ? "nothing" : flight);
+  LaneVitals vitals;
+  if (ReadLaneVitals(socket.fd.get(), &vitals)) absl::StrAppend(&text, "; ", DescribeVitals(vitals));
+  return text;
+}
+
+std::string CauseLine(const Trouble& trouble) {
+  const LaneSocket& socket = SocketOf(trouble);
+  std::string text =
+      absl::StrFormat("%s lost %s (%s, device %d, %s): %s", socket.local.ToString(), socket.peer.ToString(),
+                      trouble.role, trouble.setup->device, LaneText(*trouble.setup, trouble.lane), trouble.what);
+  text.resize(std::min(text.size(), kCauseBytesMax));
+  return text;
+}
+
+}  // namespace tcpx

@@ -1,0 +1,37 @@
+// failure_report.h: the words for a connection's trouble: who, where, what was under way, what the kernel saw.
+//
+// Threads: any, while the setup's sockets are open.
+// Errors:  what the kernel won't tell is left out.
+#ifndef TCPX_NET_SOCKET_COMM_FAILURE_REPORT_H_
+#define TCPX_NET_SOCKET_COMM_FAILURE_REPORT_H_
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "net_socket/message/flight.h"
+
+namespace tcpx {
+
+struct ConnectionSetup;
+
+// In place of a lane's index: the connection as a whole.
+inline constexpr int kNoLane = -1;
+
+struct Trouble {
+  const ConnectionSetup* setup = nullptr;
+  const char* role = "";  // "send" or "receive"
+  int lane = kNoLane;
+  absl::string_view what;
+  Flight flight;
+};
+
+// One line for this rank's log. It names communicator, connection, device, lane, both addresses, the oldest message,
+// round trip, retransmissions and the age of the last acknowledgement.
+std::string ReportLine(const Trouble& trouble);
+
+// One line for every other rank: who lost whom, and why. At most kCauseBytesMax.
+std::string CauseLine(const Trouble& trouble);
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_COMM_FAILURE_REPORT_H_

@@ -1,0 +1,143 @@
+#include "net_socket/comm/peer_watch.h"
+
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/status.h"
+#include "net_socket/comm/send_comm.h"
+
+namespace tcpx {
+namespace {
+
+constexpr size_t kReadBytes = 4096;
+// Reads in a row, so that a peer that floods one lane does not keep the reactor from all others.
+constexpr int kReadsMax = 16;
+
+}  // namespace
+
+RecordReader::RecordReader(CreditBook* credits) : credits_(credits) {
+  if (credits != nullptr) pending_.reserve(kReadBytes + kCreditBytesMax);  // isend allocates nothing.
+}
+
+absl::Status RecordReader::Take(const char* data, size_t bytes) {
+  pending_.append(data, bytes);
+  while (pending_.size() >= kHeaderBytes) {
+    FrameHeader header;
+    const char* wrong = DecodeHeader(pending_.data(), &header);
+    if (wrong == nullptr && header.kind == FrameKind::kChunk) wrong = "a message on the receiver's side";
+    if (wrong != nullptr) return absl::UnavailableError(absl::StrCat("the peer sent garbage: ", wrong));
+    const size_t frame = kHeaderBytes + header.length + header.padding;
+    if (pending_.size() < frame) break;
+    if (header.kind == FrameKind::kCredit && credits_ != nullptr) {
+      wrong = credits_->Announce(header, pending_.data() + kHeaderBytes);
+      if (wrong != nullptr) return absl::UnavailableError(absl::StrCat("the peer sent garbage: ", wrong));
+    }
+    if (header.kind == FrameKind::kError) {
+      const absl::string_view body = absl::string_view(pending_).substr(kHeaderBytes, header.length);
+      return absl::UnavailableError(absl::StrCat("the peer failed: ", CauseText(body)));
+    }
+    pending_.erase(0, frame);
+  }
+  return absl::OkStatus();
+}
+
+// One descriptor in the reactor.
+class PeerWatch::Lane final : public Reactor::Handler {
+ public:
+  Lane(PeerWatch* watch, Reactor* reactor, int fd, int lane, CreditBook* credits)
+      : watch_(watch),
+        reactor_(reactor),
+        fd_(fd),
+        lane_(lane),
+        events_(EPOLLRDHUP | EPOLLET | (credits == nullptr ? uint32_t{EPOLLIN} : 0)),
+        reader_(credits) {}
+
+  // Credits are read by isend: there only the end is watched.
+  uint32_t events() const { return events_; }
+
+  void OnEvents(uint32_t) override {
+    const absl::Status status = watch_->ReadInLoop(this);
+    if (status.ok() && more_) reactor_->ChangeInLoop(fd_, events_);  // Reports what is left as a new edge.
+    if (status.ok()) return;
+    reactor_->UnwatchInLoop(fd_);
+    watch_->Report(status, lane_);
+  }
+
+  // All that has arrived.
+  absl::Status Read() {
+    char buffer[kReadBytes];
+    more_ = false;
+    for (int i = 0; i < kReadsMax; ++i) {
+      const ssize_t got = recv(fd_, buffer, sizeof(buffer), MSG_DONTWAIT);
+      if (got > 0) {
+        absl::Status status = reader_.Take(buffer, static_cast<size_t>(got));
+        if (!status.ok()) return status;
+        continue;
+      }
+      if (got == 0) return absl::UnavailableError("the peer closed the connection");
+      if (errno == EINTR) continue;
+      if (errno == EAGAIN || errno == EWOULDBLOCK) return absl::OkStatus();
+      return ErrnoStatus(errno, "the connection to the peer broke");
+    }
+    more_ = true;
+    return absl::OkStatus();
+  }
+
+ private:
+  PeerWatch* const watch_;
+  Reactor* const reactor_;
+  const int fd_;
+  const int lane_;
+  const uint32_t events_;
+  bool more_ = false;  // the last Read left something, perhaps
+  RecordReader reader_;
+};
+
+PeerWatch::PeerWatch(SendComm* comm, int max_receives) : comm_(comm) {
+  if (max_receives > 1) credits_ = std::make_unique<CreditBook>(max_receives);
+}
+
+PeerWatch::~PeerWatch() = default;
+
+void PeerWatch::StartInLoop(Reactor* reactor, const std::vector<int>& fds) {
+  for (size_t i = 0; i < fds.size(); ++i) {
+    CreditBook* const credits = i == 0 ? credits_.get() : nullptr;
+    lanes_.push_back(std::make_unique<Lane>(this, reactor, fds[i], static_cast<int>(i), credits));
+    (void)reactor->WatchInLoop(fds[i], lanes_.back()->events(), lanes_.back().get());
+  }
+}
+
+absl::Status PeerWatch::ReadInLoop(Lane* lane) {
+  if (credits_ == nullptr || lane != lanes_[0].get()) return lane->Read();
+  std::lock_guard<std::mutex> lock(credit_mutex_);
+  return lane->Read();
+}
+
+bool PeerWatch::TakeCredit(int32_t tag, uint64_t* sequence) {
+  absl::Status status;
+  {
+    std::unique_lock<std::mutex> lock(credit_mutex_, std::try_to_lock);
+    if (!lock.owns_lock()) return false;
+    if (credits_->Take(tag, sequence)) return true;
+    status = lanes_[0]->Read();
+    if (status.ok()) return credits_->Take(tag, sequence);
+  }
+  Report(std::move(status), 0);
+  return false;
+}
+
+void PeerWatch::Stop() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  comm_ = nullptr;
+}
+
+void PeerWatch::Report(absl::Status status, int lane) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (comm_ != nullptr) comm_->PeerGone(std::move(status), lane);
+}
+
+}  // namespace tcpx

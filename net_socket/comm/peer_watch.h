@@ -1,0 +1,70 @@
+// peer_watch.h: listens, on a send comm's lanes, for what the receiver says: records, and the end.
+//
+// Purpose: a sender reads nothing on its message path. The reactor reads the reverse direction of its lanes, so that an
+//          error of the receiver, or its death, is known without a system call in isend or test. Credits, where there
+//          are any, can't wait for the reactor to wake: isend reads them on lane 0, and the reactor reads that lane
+//          only once the peer has ended it.
+//
+// Threads: Start and the handlers in the reactor; TakeCredit by the calling thread; Stop by the comm's closing thread,
+//          after which the comm is never touched. Lifetime: destroyed in the reactor, after the descriptors were
+//          unwatched (by ReleaseSocket). Errors:  to SendComm::PeerGone.
+#ifndef TCPX_NET_SOCKET_COMM_PEER_WATCH_H_
+#define TCPX_NET_SOCKET_COMM_PEER_WATCH_H_
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "net_socket/engine/reactor.h"
+#include "net_socket/message/credits.h"
+#include "net_socket/message/wire.h"
+
+namespace tcpx {
+
+class SendComm;
+
+// Digests the reverse stream of one lane. Pure.
+class RecordReader {
+ public:
+  // `credits` null: credits are skipped, as all that is not known.
+  explicit RecordReader(CreditBook* credits = nullptr);
+
+  // Takes what has arrived. Not OK when the peer reported an error or sent garbage.
+  absl::Status Take(const char* data, size_t bytes);
+
+ private:
+  CreditBook* const credits_;
+  std::string pending_;  // less than one frame
+};
+
+class PeerWatch {
+ public:
+  // `max_receives` above 1: credits are expected.
+  PeerWatch(SendComm* comm, int max_receives);
+  ~PeerWatch();
+
+  void StartInLoop(Reactor* reactor, const std::vector<int>& fds);
+  void Stop();
+
+  // As CreditBook::Take; reads what has arrived where it has to. False too while the reactor is reading.
+  bool TakeCredit(int32_t tag, uint64_t* sequence);
+
+ private:
+  class Lane;
+
+  absl::Status ReadInLoop(Lane* lane);
+  void Report(absl::Status status, int lane);
+
+  std::mutex mutex_;
+  SendComm* comm_;
+  std::mutex credit_mutex_;              // never held together with mutex_
+  std::unique_ptr<CreditBook> credits_;  // with lane 0's reader under credit_mutex_; null: none are expected
+  std::vector<std::unique_ptr<Lane>> lanes_;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_COMM_PEER_WATCH_H_

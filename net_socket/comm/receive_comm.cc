@@ -1,0 +1,310 @@
+#include "net_socket/comm/receive_comm.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "common/clock.h"
+#include "common/socket.h"
+#include "common/status.h"
+
+namespace tcpx {
+namespace {
+
+static_assert(kReceivesMax == kMaxGroupedReceives);
+
+size_t RingSize(int messages) {
+  size_t size = 1;
+  while (size < static_cast<size_t>(messages)) size *= 2;
+  return size;
+}
+
+// A receive without a region of its own counts for all memory that it overlaps.
+bool Uses(const Landing& landing, const MemoryRegion* own, const MemoryRegion& region) {
+  if (own != nullptr) return own == &region;
+  return landing.data < region.data + region.bytes && landing.data + landing.capacity > region.data;
+}
+
+}  // namespace
+
+ReceiveComm::ReceiveComm(ConnectionSetup setup)
+    : Comm(std::move(setup)),
+      caller_driven_(runtime()->pool == nullptr),
+      requests_(this, kRequestsMax),
+      table_(RingSize(kRequestsMax * this->setup().max_receives), this->setup().max_receives > 1),
+      lane_zero_(&table_, &runtime()->stages),
+      tempo_(this->setup().same_host),
+      tuning_(lane_fd(0), runtime()->options, this->setup().same_host) {
+  if (this->setup().max_receives > 1) credits_ = std::make_unique<CreditQueue>();
+  for (int lane = 1; lane < lane_count(); ++lane) {
+    bulk_.push_back(std::make_unique<BulkReceiveLane>(this, lane, &table_));
+    if (!caller_driven_) runtime()->pool->Attach(bulk_.back().get());
+  }
+}
+
+absl::Status ReceiveComm::Receive(const ReceiveArgs& args, Request** request) {
+  *request = nullptr;
+  std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return absl::OkStatus();
+  if (failed()) return Refusal();
+  if (args.count < 1 || args.count > setup().max_receives) {
+    return absl::FailedPreconditionError(
+        absl::StrFormat("irecv: %d buffers, but this device announced maxRecvs %d", args.count, setup().max_receives));
+  }
+  if (early_count_ > 0) Reclaim();
+  if (!table_.HasRoom(args.count) || (credits_ != nullptr && !credits_->HasRoom())) return absl::OkStatus();
+  ReceiveRequest* slot = requests_.Take();
+  if (slot == nullptr) return absl::OkStatus();
+  Post(args, slot);
+  *request = slot;
+  if (credits_ != nullptr) {
+    credits_->Push(slot->landings[0]->sequence, args.tags, args.count);
+    SendCredits();
+  }
+  if (caller_driven_) return absl::OkStatus();
+  for (auto& lane : bulk_) {
+    if (lane->TakeParked(table_.posted())) ProgressPool::Kick(lane.get());
+  }
+  return absl::OkStatus();
+}
+
+void ReceiveComm::Post(const ReceiveArgs& args, ReceiveRequest* request) {
+  request->count = args.count;
+  request->optional = args.optional_completion && runtime()->options.optional_recv_completion;
+  request->early = false;
+  request->bulk = false;
+  for (int i = 0; i < args.count; ++i) {
+    request->regions[i] = args.regions == nullptr ? nullptr : args.regions[i];
+    void* const parent = args.profiler_parents == nullptr ? nullptr : args.profiler_parents[i];
+    request->landings[i] =
+        table_.Post(static_cast<char*>(args.data[i]), args.bytes[i], args.tags == nullptr ? 0 : args.tags[i],
+                    BeginEvents(table_.next_index(), parent), WayOf(args, i));
+    if (args.bytes[i] > setup().express_bytes) request->bulk = true;
+  }
+  if (request->bulk) ++bulk_posted_;
+}
+
+// NCCL marks receives of LL and LL128 by the hint, unless the user forbade it the hint: then all may be such. It never
+// groups them (2.24.3 to 2.30: only point-to-point connections are shared, and their LL stays in host memory).
+LandingWay ReceiveComm::WayOf(const ReceiveArgs& args, int member) const {
+  LandingWay way;
+  if (staging_ == nullptr || args.regions == nullptr || args.regions[member] == nullptr) return way;
+  if (args.regions[member]->gpu == nullptr) return way;
+  way.sink = staging_.get();
+  way.flag_lines = args.optional_completion || (args.count == 1 && !runtime()->options.nccl_optional_recv);
+  return way;
+}
+
+absl::Status ReceiveComm::StageThrough(GpuPool* pool) {
+  if (staging_ != nullptr && &staging_->pool() == pool) return absl::OkStatus();
+  if (staging_ != nullptr) return absl::InvalidArgumentError("regMr: a connection serves the memory of one GPU");
+  auto slots = GpuAllowance::Open(pool);
+  if (!slots.ok()) return slots.status();
+  staging_ = std::make_unique<ReceiveStaging>(*std::move(slots));
+  return absl::OkStatus();
+}
+
+void ReceiveComm::MoveStaged() {
+  if (failed()) return;
+  const absl::Status status = staging_->Poll();
+  if (!status.ok()) Fail(status, kNoLane);
+  if (caller_driven_ || !staging_->HasRoom()) return;
+  for (auto& lane : bulk_) {
+    if (lane->TakeStalled()) ProgressPool::Kick(lane.get());
+  }
+}
+
+// A peer that has gone needs no credits; what that means, reading says.
+void ReceiveComm::SendCredits() {
+  while (!credits_->empty()) {
+    const ssize_t sent = send(lane_fd(0), credits_->data(), credits_->bytes(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
+    credits_->Advance(sent < 0 ? credits_->bytes() : static_cast<size_t>(sent));
+  }
+  credits_wait_.store(!credits_->empty(), std::memory_order_relaxed);
+}
+
+void ReceiveComm::Drive(const Landing* wanted) {
+  if (credits_ != nullptr && !credits_->empty()) SendCredits();
+  PumpLaneZero(wanted);
+  if (!caller_driven_) return;
+  // Without a receive for bulk, bulk lanes can only bring what is too large, or an end: a look now and then is enough.
+  if (bulk_posted_ == 0 && ++passes_ % 16 != 0) return;
+  for (auto& lane : bulk_) lane->Pump();
+}
+
+void ReceiveComm::PumpLaneZero(const Landing* wanted) {
+  if (failed()) return;
+  iovec iov[ReceiveLane::kIovMax];
+  const int places = lane_zero_.Prepare(iov);
+  const bool staged_was_enough = wanted->done.load(std::memory_order_acquire);
+  if (places > 0 && !staged_was_enough) {
+    const ssize_t got = ReceiveNow(lane_fd(0), iov, places);
+    if (got > 0) {
+      const uint64_t completed = lane_zero_.messages_completed();
+      lane_zero_.Advance(static_cast<size_t>(got));
+      KeepTempo(static_cast<int>(lane_zero_.messages_completed() - completed));
+    } else if (got == 0) {
+      lane_zero_.End();
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) {
+      lane_zero_.NothingCame();
+    } else {
+      Fail(ErrnoStatus(errno, "receive"), 0);
+    }
+  }
+  if (!lane_zero_.status().ok()) Fail(lane_zero_.status(), 0);
+}
+
+void ReceiveComm::KeepTempo(int messages) {
+  ReceiveTempo::Read read;
+  read.messages = messages;
+  read.between_frames = lane_zero_.between_frames();
+  read.message_bytes = lane_zero_.current().message_bytes;
+  const Tempo tempo = tempo_.Saw(read, MonotonicNanos);
+  tuning_.Keep(tempo);
+  lane_zero_.ReadAhead(tempo != Tempo::kLargePingPong);
+}
+
+bool ReceiveComm::AllEnded() const {
+  if (!lane_zero_.ended()) return false;
+  return std::all_of(bulk_.begin(), bulk_.end(), [](const auto& lane) { return lane->ended(); });
+}
+
+bool ReceiveComm::LaneEnded() const {
+  return lane_zero_.ended() || std::any_of(bulk_.begin(), bulk_.end(), [](const auto& lane) { return lane->ended(); });
+}
+
+absl::Status ReceiveComm::Test(Request* request, bool* done, int* sizes) {
+  *done = false;
+  std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return absl::OkStatus();
+  ReceiveRequest* slot = static_cast<ReceiveRequest*>(request);
+  if (!slot->in_use || slot->early) {
+    return absl::FailedPreconditionError("test: the request was reported done before");
+  }
+  bool may_report = MayReport(*slot);
+  if (!may_report) {
+    const bool ended = AllEnded() && (staging_ == nullptr || staging_->idle());
+    Drive(Wanted(*slot));
+    if (staging_ != nullptr) MoveStaged();
+    PublishEvents();
+    may_report = MayReport(*slot);
+    // Asked before the last look at the landings: what landed before the end counts.
+    if (ended && !may_report) {
+      Fail(absl::UnavailableError("the peer closed the connection while a receive was posted"), 0);
+    }
+  }
+  if (!may_report) {
+    if (!failed()) return absl::OkStatus();
+    EndAllEvents(*slot);
+    return Refusal();
+  }
+  *done = true;
+  Report(slot, sizes);
+  return absl::OkStatus();
+}
+
+// NCCL must always have a request to test while data is missing: else nobody drives the lanes, and errors stay unseen.
+// So the youngest is held until it has landed and, because messages may overtake each other on other lanes, all that
+// were reported early have landed too.
+bool ReceiveComm::MayReport(const ReceiveRequest& request) {
+  const bool youngest = request.last_sequence() + 1 == table_.posted();
+  if (request.optional && !youngest && !failed()) return true;
+  if (!request.landed()) return false;
+  if (!youngest || early_count_ == 0) return true;
+  Reclaim();
+  return early_count_ == 0;
+}
+
+// What keeps `request` from being reported.
+const Landing* ReceiveComm::Wanted(const ReceiveRequest& request) const {
+  const Landing* missing = request.Missing();
+  if (missing == nullptr && early_count_ > 0) missing = early_[0]->Missing();
+  return missing != nullptr ? missing : request.landings[0];
+}
+
+void ReceiveComm::EndAllEvents(const ReceiveRequest& request) {
+  for (int i = 0; i < request.count; ++i) EndEvents(request.landings[i]->events);
+}
+
+// The size of a message of which nothing has come yet is 0; NCCL only profiles the sizes of optional receives.
+void ReceiveComm::Report(ReceiveRequest* request, int* sizes) {
+  EndAllEvents(*request);
+  for (int i = 0; sizes != nullptr && i < request->count; ++i) {
+    const uint64_t bytes = request->landings[i]->message_bytes.load(std::memory_order_relaxed);
+    sizes[i] = bytes == LandingTable::kUnknownBytes ? 0 : static_cast<int>(bytes);
+  }
+  if (request->landed()) {
+    Release(request);
+  } else {
+    request->early = true;
+    early_[early_count_++] = request;
+  }
+}
+
+void ReceiveComm::Release(ReceiveRequest* request) {
+  if (request->bulk) --bulk_posted_;
+  for (int i = 0; i < request->count; ++i) {
+    request->landings[i]->in_use = false;
+    Count(request->landings[i]->message_bytes.load(std::memory_order_relaxed));
+  }
+  requests_.Give(request);
+}
+
+// Frees the slots of receives that were reported early and have landed since.
+void ReceiveComm::Reclaim() {
+  int left = 0;
+  for (int i = 0; i < early_count_; ++i) {
+    if (early_[i]->landed()) {
+      Release(early_[i]);
+    } else {
+      early_[left++] = early_[i];
+    }
+  }
+  early_count_ = left;
+}
+
+bool ReceiveComm::Idle() { return !InFlight(nullptr); }
+
+bool ReceiveComm::InFlight(const MemoryRegion* region) {
+  for (int i = 0; i < requests_.count(); ++i) {
+    const ReceiveRequest& request = requests_.slot(i);
+    if (!request.in_use || request.landed()) continue;
+    if (region == nullptr) return true;
+    for (int member = 0; member < request.count; ++member) {
+      if (Uses(*request.landings[member], request.regions[member], *region)) return true;
+    }
+  }
+  return false;
+}
+
+// From here on the socket is polled, and every byte must count.
+void ReceiveComm::StopWatching() { tuning_.Stop(); }
+
+void ReceiveComm::Quiesce() {
+  for (auto& lane : bulk_) ProgressPool::Detach(lane.get());
+  if (staging_ != nullptr && failed()) staging_->Abandon();
+}
+
+// An error record on lane 0, then the end on every lane.
+void ReceiveComm::TellPeer(const absl::Status& status) {
+  const std::string text(status.message().substr(0, 512));
+  FrameHeader header;
+  header.kind = FrameKind::kError;
+  header.length = static_cast<uint32_t>(text.size());
+  char record[kHeaderBytes + 512];
+  EncodeHeader(header, record);
+  std::memcpy(record + kHeaderBytes, text.data(), text.size());
+  // Not into the middle of a credit; the end alone tells the peer too.
+  const bool whole = !credits_wait_.load(std::memory_order_relaxed);
+  if (whole) (void)!send(lane_fd(0), record, kHeaderBytes + text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  for (int lane = 0; lane < lane_count(); ++lane) shutdown(lane_fd(lane), SHUT_WR);
+}
+
+}  // namespace tcpx

@@ -1,0 +1,93 @@
+// receive_comm.h: the receiving end of a connection.
+//
+// Purpose: irecv, test and close of NCCL's receive comm. Lane 0 is read by the calling thread inside test; bulk lanes
+// by the
+//          progress pool or, without one, by the calling thread too.
+//
+// Budget:  Receive and Test: no allocation (but a staging buffer when the pool has none), no lock that waits, at most
+// one
+//          system call per lane.
+// Threads: as Comm.
+// States:  of a request: posted -> landed -> reported; an optional one may be reported before it has landed ("early").
+//          Its slot then stays taken until the data is there.
+// Grouped: a request has a landing per member and is landed when all have. Where more than one member is allowed, each
+//          request is announced to the sender (credits.h) with one system call.
+// Errors:  as Comm. An orderly end of the peer is an error only for a posted receive that it leaves without its data.
+#ifndef TCPX_NET_SOCKET_COMM_RECEIVE_COMM_H_
+#define TCPX_NET_SOCKET_COMM_RECEIVE_COMM_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "net_socket/comm/bulk_lane.h"
+#include "net_socket/comm/comm.h"
+#include "net_socket/gpu/receive_staging.h"
+#include "net_socket/message/credits.h"
+#include "net_socket/message/landing.h"
+#include "net_socket/message/request.h"
+#include "net_socket/receive/receive_lane.h"
+#include "net_socket/receive/receive_tempo.h"
+#include "net_socket/receive/tempo_tuning.h"
+
+namespace tcpx {
+
+class ReceiveComm final : public Comm {
+ public:
+  explicit ReceiveComm(ConnectionSetup setup);
+
+  absl::Status Receive(const ReceiveArgs& args, Request** request);
+  absl::Status Test(Request* request, bool* done, int* sizes) override;
+  bool sends() const override { return false; }
+
+ private:
+  const char* role() const override { return "receive"; }
+  bool receives() const override { return true; }
+  int transfers_max() const override { return static_cast<int>(table_.slots()); }
+  bool Idle() override;
+  bool InFlight(const MemoryRegion* region) override;
+  void Quiesce() override;
+  absl::Status StageThrough(GpuPool* pool) override;
+  void StopWatching() override;
+  void TellPeer(const absl::Status& status) override;
+  Flight FlightNow() const override { return table_.FlightNow(); }
+  bool LaneEnded() const override;
+
+  // Moves the lanes on, for `wanted`.
+  void Drive(const Landing* wanted);
+  void PumpLaneZero(const Landing* wanted);
+  // A read of lane 0 completed so many messages.
+  void KeepTempo(int messages);
+  bool AllEnded() const;
+  bool MayReport(const ReceiveRequest& request);
+  const Landing* Wanted(const ReceiveRequest& request) const;
+  void Post(const ReceiveArgs& args, ReceiveRequest* request);
+  LandingWay WayOf(const ReceiveArgs& args, int member) const;
+  // Moves payload on to GPU memory.
+  void MoveStaged();
+  void SendCredits();
+  void Report(ReceiveRequest* request, int* sizes);
+  void Release(ReceiveRequest* request);
+  void EndAllEvents(const ReceiveRequest& request);
+  void Reclaim();
+
+  const bool caller_driven_;
+  RequestPool<ReceiveRequest> requests_;
+  std::unique_ptr<ReceiveStaging> staging_;  // null until GPU memory is registered
+  LandingTable table_;
+  ReceiveLane lane_zero_;
+  ReceiveTempo tempo_;
+  TempoTuning tuning_;
+  std::vector<std::unique_ptr<BulkReceiveLane>> bulk_;
+  std::unique_ptr<CreditQueue> credits_;   // null: receives are not grouped
+  std::atomic<bool> credits_wait_{false};  // a record may be on the wire in part
+  ReceiveRequest* early_[kRequestsMax];    // early_count_ of them, oldest first
+  int early_count_ = 0;
+  int bulk_posted_ = 0;  // posted requests with room for more than an express message
+  unsigned passes_ = 0;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_COMM_RECEIVE_COMM_H_

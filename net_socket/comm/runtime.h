@@ -1,0 +1,39 @@
+// runtime.h: what all connections of the process share while there are any: threads, staging buffers, settings.
+//
+// Purpose: handed down instead of globals. Created with the first listen or connect, gone after the last.
+//
+// Threads: the members serialize themselves; the pointers stand still while a comm lives.
+#ifndef TCPX_NET_SOCKET_COMM_RUNTIME_H_
+#define TCPX_NET_SOCKET_COMM_RUNTIME_H_
+
+#include <memory>
+
+#include "common/params.h"
+#include "net_socket/engine/progress_pool.h"
+#include "net_socket/engine/reactor.h"
+#include "net_socket/gpu/gpu_hub.h"
+#include "net_socket/health/health.h"
+#include "net_socket/health/patrol.h"
+#include "net_socket/receive/stage_pool.h"
+
+namespace tcpx {
+
+struct LaneNotes;
+class Secret;
+
+struct Runtime {
+  Options options;
+  // The plugin's, which outlives us.
+  LaneNotes* lane_notes = nullptr;
+  const Secret* secret = nullptr;  // null: none is shared
+  Reactor reactor;
+  HealthHub health{&reactor};
+  Patrol patrol{&reactor};
+  StagePool stages;
+  std::unique_ptr<GpuHub> gpu;         // null: host memory only
+  std::unique_ptr<ProgressPool> pool;  // null: the caller drives everything
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_COMM_RUNTIME_H_

@@ -1,0 +1,295 @@
+#include "net_socket/comm/send_comm.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "common/status.h"
+
+namespace tcpx {
+namespace {
+
+// A lone message up to this size is copied beside its header and sent as one buffer: about 4 % at 8 bytes
+// (docs/performance.md).
+constexpr size_t kLoneBytesMax = 2048;
+
+// A lone frame shorter than this is padded to it. The receiver's kernel acknowledges segments below TCP_MSS_DEFAULT
+// (536, linux/tcp.h) at once, inside its system call, however TCP_QUICKACK stands; that costs 2 us a message.
+constexpr size_t kLoneFrameBytesMin = 600;
+
+uint16_t LonePadding(size_t bytes) {
+  const size_t frame = kHeaderBytes + bytes;
+  return frame < kLoneFrameBytesMin ? static_cast<uint16_t>(kLoneFrameBytesMin - frame) : 0;
+}
+
+size_t RingSize(int requests) {
+  size_t size = 1;
+  while (size < static_cast<size_t>(requests)) size *= 2;
+  return size;
+}
+
+}  // namespace
+
+SendComm::SendComm(ConnectionSetup setup)
+    : Comm(std::move(setup)),
+      express_bytes_(this->setup().express_bytes),
+      caller_driven_(runtime()->pool == nullptr),
+      requests_(this, kRequestsMax * this->setup().max_receives),
+      queue_(RingSize(PostedMax())),
+      rates_(std::max(lane_count() - 1, 1)),
+      watch_(std::make_unique<PeerWatch>(this, this->setup().max_receives)) {
+  if (lane_count() > 1) {
+    const Options& options = runtime()->options;
+    striper_ = std::make_unique<Striper>(
+        RingSize(PostedMax()),
+        Striper::Limits{static_cast<size_t>(options.chunk_bytes_min), static_cast<size_t>(options.chunk_bytes)});
+  }
+  for (int lane = 1; lane < lane_count(); ++lane) {
+    bulk_.push_back(std::make_unique<BulkSendLane>(this, lane, striper_.get(), &rates_));
+    if (!caller_driven_) runtime()->pool->Attach(bulk_.back().get());
+  }
+  std::vector<int> fds;
+  for (int lane = 0; lane < lane_count(); ++lane) fds.push_back(lane_fd(lane));
+  watch_->StartInLoop(&runtime()->reactor, fds);
+}
+
+SendComm::~SendComm() {
+  // Behind the functions that unwatch its descriptors.
+  runtime()->reactor.Post([watch = std::shared_ptr<PeerWatch>(std::move(watch_))] {});
+}
+
+absl::Status SendComm::Send(const SendArgs& args, Request** request) {
+  *request = nullptr;
+  std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return absl::OkStatus();
+  FailIfPeerGone();
+  if (failed()) return Refusal();
+  if (args.bytes > kMessageBytesMax) return absl::InvalidArgumentError("isend: a message is at most 1 TiB long");
+  SendRequest* slot = Prepare(args);
+  if (slot == nullptr) return absl::OkStatus();
+  *request = slot;
+  if (staging_ == nullptr) {
+    PostToLanes(slot);
+  } else {
+    PostStaged(slot, args.region != nullptr && args.region->gpu != nullptr);
+  }
+  return absl::OkStatus();
+}
+
+void SendComm::PostToLanes(SendRequest* request) {
+  if (striper_ == nullptr || request->message_bytes <= express_bytes_) {
+    PostExpress(request);
+  } else {
+    PostBulk(request);
+  }
+}
+
+void SendComm::PostStaged(SendRequest* request, bool on_gpu) {
+  if (!on_gpu && staging_->idle()) {
+    PostToLanes(request);
+    return;
+  }
+  staging_->Push(request, on_gpu);
+  MoveStaged();
+}
+
+void SendComm::MoveStaged() {
+  if (failed()) return;
+  const absl::Status status = staging_->Poll();
+  if (!status.ok()) Fail(status, kNoLane);
+  while (SendRequest* ready = failed() ? nullptr : staging_->TakeReady()) PostToLanes(ready);
+}
+
+absl::Status SendComm::StageThrough(GpuPool* pool) {
+  if (staging_ != nullptr && &staging_->pool() == pool) return absl::OkStatus();
+  if (staging_ != nullptr) return absl::InvalidArgumentError("regMr: a connection serves the memory of one GPU");
+  auto slots = GpuAllowance::Open(pool);
+  if (!slots.ok()) return slots.status();
+  staging_ = std::make_unique<SendStaging>(*std::move(slots), requests_.count());
+  return absl::OkStatus();
+}
+
+SendRequest* SendComm::Prepare(const SendArgs& args) {
+  SendRequest* slot = requests_.Take();
+  if (slot == nullptr) return nullptr;
+  uint64_t sequence = 0;
+  if (!NextSequence(args.tag, &sequence)) {
+    requests_.Give(slot);
+    return nullptr;
+  }
+  slot->sequence = sequence;
+  slot->data = static_cast<const char*>(args.data);
+  slot->bytes = args.bytes;
+  slot->message_bytes = args.bytes;
+  slot->tag = args.tag;
+  slot->region = args.region;
+  slot->events = BeginEvents(requests_.index(slot), args.profiler_parent);
+  slot->left.store(SendRequest::Units(args.bytes), std::memory_order_relaxed);
+  return slot;
+}
+
+bool SendComm::NextSequence(int32_t tag, uint64_t* sequence) {
+  if (setup().max_receives > 1) return watch_->TakeCredit(tag, sequence);
+  *sequence = next_sequence_++;
+  return true;
+}
+
+void SendComm::PostExpress(SendRequest* request) {
+  if (request->message_offset == 0) CountEvents(request->events, 0, request->message_bytes);
+  const bool lone = requests_.in_use() == 1;
+  if (lone && request->bytes <= kLoneBytesMax) {
+    SendLone(request);
+    return;
+  }
+  queue_.Push(request, 0);
+  if (lone || queue_.waiting_bytes() >= static_cast<size_t>(runtime()->options.gather_bytes)) Flush();
+}
+
+void SendComm::SendLone(SendRequest* request) {
+  const uint16_t padding = LonePadding(request->bytes);
+  queue_.Push(request, padding);
+  char frame[kHeaderBytes + kLoneBytesMax];
+  const size_t frame_bytes = kHeaderBytes + request->bytes + padding;
+  std::memcpy(frame, request->header, kHeaderBytes);
+  if (request->bytes > 0) std::memcpy(frame + kHeaderBytes, request->data, request->bytes);
+  std::memset(frame + kHeaderBytes + request->bytes, 0, padding);
+  Took(send(lane_fd(0), frame, frame_bytes, MSG_DONTWAIT | MSG_NOSIGNAL), frame_bytes);
+}
+
+void SendComm::PostBulk(SendRequest* request) {
+  striper_->Post(request);
+  if (caller_driven_) {
+    if (requests_.in_use() == 1) Drive();
+    return;
+  }
+  const size_t chunk_min = static_cast<size_t>(runtime()->options.chunk_bytes_min);
+  size_t wanted = (request->bytes + chunk_min - 1) / chunk_min;
+  for (auto& lane : bulk_) {
+    if (wanted == 0) return;
+    if (lane->TakeIdle()) ProgressPool::Kick(lane.get());
+    --wanted;
+  }
+}
+
+void SendComm::Flush() {
+  iovec iov[SendQueue::kIovMax];
+  while (!queue_.empty() && !failed()) {
+    msghdr message{};
+    size_t offered = 0;
+    message.msg_iov = iov;
+    message.msg_iovlen = static_cast<size_t>(queue_.Gather(iov, &offered));
+    if (!Took(sendmsg(lane_fd(0), &message, MSG_DONTWAIT | MSG_NOSIGNAL), offered)) return;
+  }
+}
+
+bool SendComm::Took(ssize_t sent, size_t offered) {
+  if (sent >= 0) {
+    queue_.Advance(static_cast<size_t>(sent));
+    return static_cast<size_t>(sent) == offered;
+  }
+  if (errno == EINTR) return true;
+  if (errno != EAGAIN && errno != EWOULDBLOCK) Fail(ErrnoStatus(errno, "send"), 0);
+  return false;
+}
+
+void SendComm::Drive() {
+  Flush();
+  if (!caller_driven_) return;
+  for (auto& lane : bulk_) lane->Pump();
+}
+
+absl::Status SendComm::Test(Request* request, bool* done, int* sizes) {
+  *done = false;
+  std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return absl::OkStatus();
+  SendRequest* slot = static_cast<SendRequest*>(request);
+  if (!slot->in_use) return absl::FailedPreconditionError("test: the request was reported done before");
+  if (staging_ != nullptr) MoveStaged();
+  Drive();
+  PublishEvents();
+  if (slot->done()) {
+    *done = true;
+    EndEvents(slot->events);
+    if (sizes != nullptr) sizes[0] = static_cast<int>(slot->bytes);
+    Count(slot->bytes);
+    requests_.Give(slot);
+    return absl::OkStatus();
+  }
+  FailIfPeerGone();
+  if (!failed()) return absl::OkStatus();
+  EndEvents(slot->events);
+  return Refusal();
+}
+
+void SendComm::PeerGone(absl::Status status, int lane) {
+  if (peer_gone_.load(std::memory_order_relaxed)) return;
+  peer_gone_status_ = std::move(status);
+  peer_gone_lane_ = lane;
+  peer_gone_.store(true, std::memory_order_release);
+}
+
+void SendComm::FailIfPeerGone() {
+  if (peer_gone_.load(std::memory_order_acquire)) Fail(peer_gone_status_, peer_gone_lane_);
+}
+
+// The lanes' own ends come too, but perhaps behind what the network has swallowed.
+void SendComm::PeerEnded() {
+  Comm::PeerEnded();
+  PeerGone(absl::UnavailableError("the peer closed the connection"), kNoLane);
+}
+
+std::vector<LanePace> SendComm::Paces() const {
+  std::vector<LanePace> paces;
+  for (size_t i = 0; i < bulk_.size(); ++i) paces.push_back({rates_.Get(static_cast<int>(i)), bulk_[i]->bytes_sent()});
+  return paces;
+}
+
+Flight SendComm::FlightNow() const {
+  Flight flight;
+  for (int i = 0; i < requests_.count(); ++i) {
+    const SendRequest& request = requests_.slot(i);
+    const uint64_t left = request.left.load(std::memory_order_relaxed);
+    if (left == 0) continue;
+    const uint64_t sequence = request.sequence;
+    if (flight.messages++ > 0 && sequence > flight.sequence) continue;
+    flight.sequence = sequence;
+    flight.bytes_total = request.bytes;
+    flight.bytes_done = flight.bytes_total - std::min(left, flight.bytes_total);
+  }
+  return flight;
+}
+
+bool SendComm::Idle() { return !InFlight(nullptr); }
+
+bool SendComm::InFlight(const MemoryRegion* region) {
+  for (int i = 0; i < requests_.count(); ++i) {
+    const SendRequest& request = requests_.slot(i);
+    if (!request.in_use || request.done()) continue;
+    if (region == nullptr || request.region == region) return true;
+    const bool overlaps = request.data < region->data + region->bytes && request.data + request.bytes > region->data;
+    if (request.region == nullptr && overlaps) return true;
+  }
+  return false;
+}
+
+void SendComm::Quiesce() {
+  for (auto& lane : bulk_) ProgressPool::Detach(lane.get());
+  if (staging_ != nullptr && failed()) staging_->Abandon();
+}
+
+void SendComm::ForgetRegion(const MemoryRegion& region) {
+  for (auto& lane : bulk_) {
+    if (lane->Forget(region)) ProgressPool::Kick(lane.get());
+  }
+}
+
+void SendComm::StopWatching() { watch_->Stop(); }
+
+void SendComm::TellPeer(const absl::Status&) {
+  for (int lane = 0; lane < lane_count(); ++lane) shutdown(lane_fd(lane), SHUT_RDWR);
+}
+
+}  // namespace tcpx

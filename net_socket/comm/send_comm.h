@@ -1,0 +1,98 @@
+// send_comm.h: the sending end of a connection.
+//
+// Purpose: isend, test and close of NCCL's send comm. Messages up to the express size, and all with a single lane, go
+//          through lane 0 by the calling thread; longer ones are posted to the striper, whose lanes belong to the
+//          progress pool or, without one, to the calling thread too. What lies in GPU memory comes to the lanes in parts
+//          (send_staging.h).
+//
+// Budget:  Send and Test: no allocation, no lock that waits, at most one system call per batch on lane 0.
+// Grouped: where the receiver may group its receives, a message needs a credit (credits.h): without one isend answers
+//          "cannot post now". Otherwise sends are eager.
+// Threads: as Comm. PeerGone by whoever reads the reverse direction, one at a time.
+// Errors:  as Comm; an error is returned for every unfinished request and every later call.
+#ifndef TCPX_NET_SOCKET_COMM_SEND_COMM_H_
+#define TCPX_NET_SOCKET_COMM_SEND_COMM_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "net_socket/comm/bulk_lane.h"
+#include "net_socket/comm/comm.h"
+#include "net_socket/comm/peer_watch.h"
+#include "net_socket/gpu/send_staging.h"
+#include "net_socket/message/request.h"
+#include "net_socket/send/send_queue.h"
+#include "net_socket/send/stripe.h"
+
+namespace tcpx {
+
+class SendComm final : public Comm {
+ public:
+  // In the reactor's loop: watches the lanes for the peer's records and its end.
+  explicit SendComm(ConnectionSetup setup);
+  ~SendComm() override;
+
+  absl::Status Send(const SendArgs& args, Request** request);
+  absl::Status Test(Request* request, bool* done, int* sizes) override;
+
+  bool sends() const override { return true; }
+
+  // The peer has ended or reset a lane: an error for whoever still wants to send.
+  void PeerGone(absl::Status status, int lane);
+
+ private:
+  const char* role() const override { return "send"; }
+  bool receives() const override { return false; }
+  int transfers_max() const override { return requests_.count(); }
+  bool Idle() override;
+  bool InFlight(const MemoryRegion* region) override;
+  void Quiesce() override;
+  void ForgetRegion(const MemoryRegion& region) override;
+  absl::Status StageThrough(GpuPool* pool) override;
+  void StopWatching() override;
+  void TellPeer(const absl::Status& status) override;
+  Flight FlightNow() const override;
+  void PeerEnded() override;
+  std::vector<LanePace> Paces() const override;
+
+  // Messages and staged parts of them that the lanes may hold at once.
+  int PostedMax() const { return requests_.count() + (runtime()->gpu != nullptr ? GpuAllowance::kSlots : 0); }
+  // Null: no slot, or no credit.
+  SendRequest* Prepare(const SendArgs& args);
+  bool NextSequence(int32_t tag, uint64_t* sequence);
+  // A message, or a staged part of one.
+  void PostToLanes(SendRequest* request);
+  void PostStaged(SendRequest* request, bool on_gpu);
+  void MoveStaged();
+  void PostExpress(SendRequest* request);
+  void PostBulk(SendRequest* request);
+  // Sends at once a short message that nothing else waits for, copied beside its header.
+  void SendLone(SendRequest* request);
+  // Lane 0: sends what is queued, as far as the socket takes it.
+  void Flush();
+  // True when more may be sent at once.
+  bool Took(ssize_t sent, size_t offered);
+  void Drive();
+  void FailIfPeerGone();
+
+  const size_t express_bytes_;
+  const bool caller_driven_;
+  uint64_t next_sequence_ = 0;
+  RequestPool<SendRequest> requests_;
+  SendQueue queue_;
+  std::unique_ptr<SendStaging> staging_;  // null until GPU memory is registered
+  std::unique_ptr<Striper> striper_;      // null with a single lane
+  LaneRates rates_;
+  std::vector<std::unique_ptr<BulkSendLane>> bulk_;
+  std::unique_ptr<PeerWatch> watch_;
+  std::atomic<bool> peer_gone_{false};
+  int peer_gone_lane_ = 0;  // with peer_gone_status_: written before peer_gone_
+  absl::Status peer_gone_status_;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_COMM_SEND_COMM_H_

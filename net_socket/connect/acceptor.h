@@ -1,0 +1,102 @@
+// acceptor.h: the listening sockets, one per interface of a device and process, and the hellos of those who dial them.
+//
+// Purpose: every listen of a device shares its socket (a fused device has one on each interface); its ticket, carried
+//          in the handle, tells whose peer a dialler is. All waiting for peers happens in the reactor; accept only
+//          looks whether a connection is complete.
+//
+// Threads: Listen, Accept and CloseListen from any; Close before the reactor stops; the rest in the reactor.
+// States:  a lane: greeting (greeter.h) -> waiting for its connection's other lanes, and for the health socket of its
+//          pair -> part of a ReceiveComm. A waiting lane that ends takes its connection with it.
+// Errors:  Listen: the local kernel's. A stranger (wrong magic, ticket, lane, silence) costs one socket until
+//          TCPX_HELLO_TIMEOUT, and no log line per socket (strangers.h).
+#ifndef TCPX_NET_SOCKET_CONNECT_ACCEPTOR_H_
+#define TCPX_NET_SOCKET_CONNECT_ACCEPTOR_H_
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/statusor.h"
+#include "net_socket/comm/comm.h"
+#include "net_socket/comm/receive_comm.h"
+#include "net_socket/connect/greeter.h"
+#include "net_socket/connect/listener.h"
+#include "net_socket/connect/strangers.h"
+#include "net_socket/message/wire.h"
+#include "net_socket/nic/device.h"
+
+namespace tcpx {
+
+// One listen comm's part of the shared socket.
+struct Listening {
+  Ticket ticket{};
+  uint64_t comm_id = 0;
+  LogSink log = nullptr;
+  int device = 0;
+  std::vector<PeerNic> nics;  // where the device listens
+  int max_receives = 1;
+  std::shared_ptr<FailureGroup> group;  // null: failures do not spread
+  bool repeat_warnings = false;
+
+  std::atomic<int> ready_count{0};
+  std::mutex mutex;
+  std::deque<std::unique_ptr<ReceiveComm>> ready;  // under mutex
+  bool closed = false;                             // under mutex
+
+  absl::flat_hash_set<ConnectionId> connections;  // seen so far; in the reactor
+};
+
+class Acceptor {
+ public:
+  explicit Acceptor(Runtime* runtime);
+  ~Acceptor();
+
+  // Opens the device's socket with its first listen. *handle is what the peers need. `listening` says whose it is.
+  absl::StatusOr<std::shared_ptr<Listening>> Listen(const Device& device, std::shared_ptr<Listening> listening,
+                                                    Handle* handle);
+  // Null: no complete connection yet.
+  static std::unique_ptr<ReceiveComm> Accept(Listening* listening);
+  // Connections that nobody accepted are reset.
+  void CloseListen(const std::shared_ptr<Listening>& listening);
+  // Ends everything; the reactor still runs.
+  void Close();
+
+ private:
+  class PendingLane;
+  struct Pending;
+
+  // Opens what the device listens on.
+  absl::StatusOr<std::vector<PeerNic>> OpenDoors(const Device& device);
+  void Watch(OwnedFd fd);
+  void ConfigureInLoop(int fd, const Hello& hello);
+  void GreetedInLoop(Guest guest);
+  HelloStatus AdmitInLoop(const Hello& hello, Pending** pending);
+  HelloStatus AdmitHealthInLoop(const Hello& hello);
+  void AddLaneInLoop(const Hello& hello, OwnedFd fd, Pending* pending);
+  void AddHealthInLoop(const Hello& hello, OwnedFd fd);
+  void CompleteInLoop(const ConnectionId& id);
+  void DropPendingInLoop(const ConnectionId& id);
+  std::shared_ptr<Listening> Find(const Ticket& ticket);
+
+  Runtime* const runtime_;
+  std::mutex mutex_;
+  std::map<int, std::vector<PeerNic>> doors_;                           // by device; under mutex_
+  absl::flat_hash_map<Ticket, std::shared_ptr<Listening>> listenings_;  // under mutex_
+
+  // In the reactor.
+  Strangers strangers_;
+  Greeter greeter_;
+  std::vector<std::unique_ptr<Listener>> listeners_;
+  absl::flat_hash_map<ConnectionId, std::unique_ptr<Pending>> pending_;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_CONNECT_ACCEPTOR_H_

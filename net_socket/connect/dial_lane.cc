@@ -1,0 +1,177 @@
+#include "net_socket/connect/dial_lane.h"
+
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "common/clock.h"
+#include "common/socket.h"
+#include "common/status.h"
+#include "net_socket/nic/lane_socket.h"
+#include "net_socket/nic/nic_socket.h"
+
+namespace tcpx {
+
+void DialLane::SetDeadline(int64_t after_ns) {
+  reactor().CancelTimerInLoop(timer_);
+  timer_ = reactor().AddTimerInLoop(MonotonicNanos() + after_ns, [this] {
+    Retry(absl::UnavailableError(step_ == Step::kGreeting ? "connected, but the peer does not answer the hello"
+                                                          : "connect: timed out"));
+  });
+}
+
+absl::Status DialLane::Open() {
+  const DialRequest& request = owner_->request();
+  SocketAddress peer = path_.peer;
+  auto fd = StreamSocket(peer.family());
+  if (!fd.ok()) return fd.status();
+  fd_ = *std::move(fd);
+  LaneTraits traits;
+  traits.family = peer.family();
+  traits.bulk = index_ > 0;
+  traits.same_host = request.same_host;
+  traits.traffic_class = request.traffic_class;
+  traits.notes = owner_->runtime()->lane_notes;
+  traits.sndbuf = request.sndbuf;
+  ConfigureLane(fd_.get(), owner_->runtime()->options, traits);
+  absl::Status bound = BindToNic(fd_.get(), *path_.nic, peer, request.same_host);
+  if (!bound.ok()) return bound;
+  if (peer.IsLinkLocal()) peer.set_scope(path_.nic->interface.index);
+  if (connect(fd_.get(), peer.sockaddr(), peer.length()) != 0 && errno != EINPROGRESS)
+    return ErrnoStatus(errno, "connect");
+  return absl::OkStatus();
+}
+
+void DialLane::DialInLoop() {
+  step_ = Step::kDialling;
+  absl::Status opened = Open();
+  if (opened.ok()) opened = reactor().WatchInLoop(fd_.get(), EPOLLOUT, this);
+  if (!opened.ok()) {
+    Retry(opened);
+    return;
+  }
+  SetDeadline(owner_->runtime()->options.hello_timeout_ns);
+}
+
+void DialLane::OnEvents(uint32_t) {
+  if (step_ == Step::kDialling) {
+    Dialled();
+  } else if (step_ == Step::kGreeting) {
+    ReadAnswer();
+  }
+}
+
+Hello DialLane::MakeHello() const {
+  const DialRequest& request = owner_->request();
+  Hello hello;
+  hello.ticket = request.handle.ticket;
+  hello.connection_id = owner_->connection_id();
+  hello.kind = index_ == kHealth ? HelloKind::kHealth : HelloKind::kLane;
+  hello.features = kFeatureHealth;
+  hello.lane = static_cast<uint16_t>(std::max(index_, 0));
+  hello.lanes = static_cast<uint16_t>(request.lanes);
+  hello.express_bytes = static_cast<uint32_t>(owner_->runtime()->options.express_bytes);
+  hello.traffic_class = request.traffic_class;
+  return hello;
+}
+
+void DialLane::Dialled() {
+  absl::Status connected = TakeSocketError(fd_.get(), "connect");
+  if (!connected.ok()) {
+    Retry(connected);
+    return;
+  }
+  handshake_.emplace(MakeHello(), owner_->runtime()->secret);
+  if (!Speak()) return;
+  step_ = Step::kGreeting;
+  reactor().ChangeInLoop(fd_.get(), EPOLLIN | EPOLLRDHUP);
+  SetDeadline(owner_->runtime()->options.hello_timeout_ns);
+}
+
+bool DialLane::Speak() {
+  const std::string said = handshake_->TakeSaid();
+  if (said.empty()) return true;
+  const ssize_t sent = send(fd_.get(), said.data(), said.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (sent == static_cast<ssize_t>(said.size())) return true;
+  Retry(ErrnoStatus(errno, "send of the hello"));
+  return false;
+}
+
+void DialLane::ReadAnswer() {
+  const ssize_t got = recv(fd_.get(), handshake_->room(), handshake_->wants(), MSG_DONTWAIT);
+  if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return;
+  if (got <= 0) {
+    Retry(got < 0 ? ErrnoStatus(errno, "receive of the answer")
+                  : absl::UnavailableError("the peer closed the connection during the hello"));
+    return;
+  }
+  handshake_->Took(static_cast<size_t>(got));
+  if (!handshake_->status().ok()) {
+    GiveUp(handshake_->status());
+  } else if (handshake_->done()) {
+    Answered();
+  } else {
+    (void)Speak();
+  }
+}
+
+void DialLane::Answered() {
+  reactor().CancelTimerInLoop(timer_);
+  if (answer().status == HelloStatus::kBusy) {
+    Retry(absl::UnavailableError(HelloStatusText(answer().status)));
+    return;
+  }
+  if (answer().status != HelloStatus::kAccepted) {
+    GiveUp(absl::UnavailableError(HelloStatusText(answer().status)));
+    return;
+  }
+  absl::Status sane = CheckPeerNics(owner_->request().handle.address, answer().nics);
+  if (!sane.ok()) {
+    GiveUp(sane);
+    return;
+  }
+  reactor().UnwatchInLoop(fd_.get());
+  step_ = Step::kAnswered;
+  owner_->LaneAnswered(*this);
+}
+
+void DialLane::Retry(absl::Status why) {
+  Drop();
+  const Options& options = owner_->runtime()->options;
+  if (!absl::IsUnavailable(why) || attempts_ >= options.retry_count) {
+    GiveUp(why);
+    return;
+  }
+  ++attempts_;
+  timer_ = reactor().AddTimerInLoop(MonotonicNanos() + attempts_ * options.retry_sleep_ns, [this] { DialInLoop(); });
+}
+
+void DialLane::GiveUp(const absl::Status& why) {
+  const Interface& interface = path_.nic->interface;
+  owner_->Finish(
+      absl::Status(why.code(), absl::StrFormat("connect to %s through %s (%s): %s", path_.peer.ToString(),
+                                               interface.name, interface.address.HostString(), why.message())));
+}
+
+void DialLane::Drop() {
+  reactor().CancelTimerInLoop(timer_);
+  if (!fd_.valid()) return;
+  reactor().UnwatchInLoop(fd_.get());
+  fd_.reset();
+  step_ = Step::kIdle;
+}
+
+LaneSocket DialLane::TakeSocket() {
+  LaneSocket socket;
+  socket.local = LocalAddress(fd_.get()).value_or(SocketAddress());
+  socket.peer = PeerAddress(fd_.get()).value_or(SocketAddress());
+  socket.fd = std::move(fd_);
+  return socket;
+}
+
+}  // namespace tcpx

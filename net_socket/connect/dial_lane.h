@@ -1,0 +1,102 @@
+// dial_lane.h: one lane, or the health socket, being dialled: its socket, its handshake, its retries.
+//
+// Threads: the reactor.
+// States:  idle -> dialling -> greeting -> answered. A refused, timed-out, unreachable or reset lane is dialled again
+//          after n x NCCL_SOCKET_RETRY_SLEEP_MSEC, NCCL_SOCKET_RETRY_CNT times.
+// Lifetime: borrows its owner.
+// Errors:  to the owner, with the address tried and the interface used.
+#ifndef TCPX_NET_SOCKET_CONNECT_DIAL_LANE_H_
+#define TCPX_NET_SOCKET_CONNECT_DIAL_LANE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "common/fd.h"
+#include "common/log.h"
+#include "common/traffic_class.h"
+#include "net_socket/comm/comm.h"
+#include "net_socket/comm/runtime.h"
+#include "net_socket/connect/handshake.h"
+#include "net_socket/message/wire.h"
+#include "net_socket/nic/device.h"
+#include "net_socket/nic/lane_plan.h"
+
+namespace tcpx {
+
+struct DialRequest {
+  Handle handle;
+  const Device* device = nullptr;
+  uint64_t comm_id = 0;
+  LogSink log = nullptr;
+  int lanes = 1;
+  int traffic_class = kNoTrafficClass;  // octet: of every attempt of every lane
+  int sndbuf = -1;                      // of each lane; -1: as the parameters say
+  bool same_host = false;
+  std::shared_ptr<FailureGroup> group;  // null: failures do not spread
+  bool repeat_warnings = false;
+};
+
+class DialLane final : public Reactor::Handler {
+ public:
+  // Whom it is dialled for.
+  class Owner {
+   public:
+    virtual ~Owner() = default;
+    virtual Runtime* runtime() = 0;
+    virtual const DialRequest& request() const = 0;
+    virtual const ConnectionId& connection_id() const = 0;
+    virtual void LaneAnswered(const DialLane& lane) = 0;
+    // It has come to nothing. The lane is still on the stack.
+    virtual void Finish(absl::Status status) = 0;
+  };
+
+  // In place of a lane's index: the health socket.
+  static constexpr int kHealth = -1;
+
+  DialLane(Owner* owner, int index) : owner_(owner), index_(index) {}
+  ~DialLane() override { Drop(); }
+
+  void DialInLoop(const LanePath& path) {
+    path_ = path;
+    DialInLoop();
+  }
+  void OnEvents(uint32_t events) override;
+  // Once answered.
+  LaneSocket TakeSocket();
+  int index() const { return index_; }
+  const LanePath& path() const { return path_; }
+  const Answer& answer() const { return handshake_->answer(); }
+
+ private:
+  enum class Step { kIdle, kDialling, kGreeting, kAnswered };
+
+  void DialInLoop();
+  absl::Status Open();
+  Hello MakeHello() const;
+  void Dialled();
+  // False exactly when what is to be said could not be sent; the lane then begins anew.
+  bool Speak();
+  void ReadAnswer();
+  void Answered();
+  void Retry(absl::Status why);
+  // Ends the dial with what this lane met.
+  void GiveUp(const absl::Status& why);
+  void Drop();
+  void SetDeadline(int64_t after_ns);
+  Reactor& reactor() { return owner_->runtime()->reactor; }
+
+  Owner* const owner_;
+  const int index_;
+  LanePath path_;
+  Step step_ = Step::kIdle;
+  OwnedFd fd_;
+  Reactor::TimerId timer_{0, 0};
+  int attempts_ = 0;
+  std::optional<DialHandshake> handshake_;  // of the latest attempt
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_CONNECT_DIAL_LANE_H_

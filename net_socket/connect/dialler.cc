@@ -1,0 +1,221 @@
+#include "net_socket/connect/dialler.h"
+
+#include <cstring>
+#include <utility>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/random.h"
+#include "common/traffic_class.h"
+#include "net_socket/nic/lane_plan.h"
+
+namespace tcpx {
+
+// All lanes of one connect.
+class Dialler::Dial final : public DialLane::Owner, private Health::Waiter {
+ public:
+  Dial(Dialler* dialler, uint64_t key, DialRequest request, std::shared_ptr<Result> result);
+  ~Dial() override;
+
+  void StartInLoop();
+
+ private:
+  Runtime* runtime() override { return dialler_->runtime_; }
+  const DialRequest& request() const override { return request_; }
+  const ConnectionId& connection_id() const override { return connection_id_; }
+  void LaneAnswered(const DialLane& lane) override;
+  // Ends the dial; it is destroyed soon after.
+  void Finish(absl::Status status) override;
+  void DialHealthInLoop() override;
+  void HealthUpInLoop() override;
+  void FinishIfComplete();
+  void LeaveHealth();
+  std::unique_ptr<SendComm> MakeComm();
+  void DialOthers(const Answer& answer);
+
+  Dialler* const dialler_;
+  const uint64_t key_;
+  const DialRequest request_;
+  const std::shared_ptr<Result> result_;
+  ConnectionId connection_id_{};
+  std::vector<std::unique_ptr<DialLane>> lanes_;
+  std::shared_ptr<Health> health_;
+  std::unique_ptr<DialLane> health_lane_;  // while this dial dials it for all
+  bool wants_health_ = false;              // the peer has one too
+  bool health_up_ = false;
+  int answered_ = 0;
+  bool finished_ = false;
+};
+
+Dialler::Dial::Dial(Dialler* dialler, uint64_t key, DialRequest request, std::shared_ptr<Result> result)
+    : dialler_(dialler), key_(key), request_(std::move(request)), result_(std::move(result)) {}
+
+Dialler::Dial::~Dial() { LeaveHealth(); }
+
+void Dialler::Dial::LeaveHealth() {
+  if (health_ == nullptr) return;
+  health_lane_.reset();
+  health_->GiveUpInLoop(this);
+  health_->UnuseInLoop();
+  health_.reset();
+}
+
+void Dialler::Dial::StartInLoop() {
+  absl::Status random = FillRandom(connection_id_.data(), connection_id_.size());
+  if (!random.ok()) {
+    Finish(random);
+    return;
+  }
+  health_ = runtime()->health.UseDialledInLoop(request_.device->index, request_.handle.address);
+  const uint64_t tag = health_->tag();
+  std::memcpy(connection_id_.data(), &tag, sizeof(tag));
+  for (int i = 0; i < request_.lanes; ++i) lanes_.push_back(std::make_unique<DialLane>(this, i));
+  const SocketAddress& peer = request_.handle.address;
+  lanes_[0]->DialInLoop({&NicTowards(request_.device->nics, peer), peer});
+}
+
+void Dialler::Dial::LaneAnswered(const DialLane& lane) {
+  if (lane.index() == DialLane::kHealth) {
+    health_->UpInLoop(health_lane_->TakeSocket().fd, runtime()->options.peer_timeout_ns);
+    return;
+  }
+  ++answered_;
+  if (lane.index() == 0) {
+    wants_health_ = (lane.answer().features & kFeatureHealth) != 0;
+    if (wants_health_) health_->AwaitInLoop(this);
+    DialOthers(lane.answer());
+  }
+  FinishIfComplete();
+}
+
+void Dialler::Dial::DialHealthInLoop() {
+  health_lane_ = std::make_unique<DialLane>(this, DialLane::kHealth);
+  health_lane_->DialInLoop(lanes_[0]->path());
+}
+
+void Dialler::Dial::HealthUpInLoop() {
+  health_up_ = true;
+  FinishIfComplete();
+}
+
+void Dialler::Dial::FinishIfComplete() {
+  if (finished_ || answered_ < request_.lanes || (wants_health_ && !health_up_)) return;
+  const bool broken = wants_health_ && !health_->up_in_loop();
+  Finish(broken ? absl::UnavailableError("the health socket to the peer broke") : absl::OkStatus());
+}
+
+void Dialler::Dial::DialOthers(const Answer& answer) {
+  std::vector<PeerNic> peers = answer.nics;
+  if (peers.empty()) peers.push_back({request_.handle.address, 0});
+  const std::vector<LanePath> paths = PlanLanes(request_.device->nics, peers, request_.lanes - 1);
+  for (size_t i = 1; i < lanes_.size() && !finished_; ++i) lanes_[i]->DialInLoop(paths[i - 1]);
+}
+
+std::unique_ptr<SendComm> Dialler::Dial::MakeComm() {
+  ConnectionSetup setup;
+  setup.runtime = runtime();
+  setup.comm_id = request_.comm_id;
+  setup.log = request_.log;
+  setup.device = request_.device->index;
+  setup.connection_id = connection_id_;
+  for (auto& lane : lanes_) setup.lanes.push_back(lane->TakeSocket());
+  setup.express_bytes = static_cast<uint32_t>(runtime()->options.express_bytes);
+  setup.max_receives = static_cast<int>(lanes_[0]->answer().max_receives);
+  setup.same_host = request_.same_host;
+  if (wants_health_) setup.health = health_;
+  setup.group = request_.group;
+  setup.repeat_warnings = request_.repeat_warnings;
+  TCPX_INFO_TO(setup.log, "comm %x send device %d: %d lanes, %s to %s%s", setup.comm_id, setup.device,
+               static_cast<int>(setup.lanes.size()), setup.lanes[0].local.ToString(), setup.lanes[0].peer.ToString(),
+               TrafficClassSuffix(request_.traffic_class));
+  for (size_t i = 1; i < lanes_.size() && (request_.device->fused() || request_.handle.nics > 1); ++i) {
+    TCPX_INFO_TO(setup.log, "comm %x send device %d: lane %d through %s, %s to %s", setup.comm_id, setup.device,
+                 static_cast<int>(i), lanes_[i]->path().nic->interface.name, setup.lanes[i].local.ToString(),
+                 setup.lanes[i].peer.ToString());
+  }
+  auto comm = std::make_unique<SendComm>(std::move(setup));
+  comm->WatchInLoop();
+  return comm;
+}
+
+void Dialler::Dial::Finish(absl::Status status) {
+  if (finished_) return;
+  finished_ = true;
+  std::unique_ptr<SendComm> comm;
+  if (status.ok()) {
+    comm = MakeComm();
+  } else {
+    TCPX_WARN_TO(request_.log, "%s", std::string(status.message()));
+  }
+  {
+    std::lock_guard<std::mutex> lock(result_->mutex);
+    result_->status = std::move(status);
+    result_->comm = std::move(comm);
+    result_->done = true;
+  }
+  // Not destroyed here: a lane of this dial is still on the stack.
+  dialler_->runtime_->reactor.AddTimerInLoop(0, [dialler = dialler_, key = key_] { dialler->dials_.erase(key); });
+}
+
+Dialler::Dialler(Runtime* runtime) : runtime_(runtime) {}
+
+Dialler::~Dialler() = default;
+
+absl::StatusOr<uint64_t> Dialler::Start(const DialRequest& request) {
+  uint64_t key = 0;
+  absl::Status random = FillRandom(&key, sizeof(key));
+  if (!random.ok()) return random;
+  key |= 1;  // 0 in a handle means: not started.
+  auto result = std::make_shared<Result>();
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    results_[key] = result;
+  }
+  runtime_->reactor.Post([this, key, request, result] {
+    auto dial = std::make_unique<Dial>(this, key, request, result);
+    Dial* raw = dial.get();
+    dials_[key] = std::move(dial);
+    raw->StartInLoop();
+  });
+  return key;
+}
+
+absl::StatusOr<std::unique_ptr<SendComm>> Dialler::Take(uint64_t key) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  auto found = results_.find(key);
+  if (found == results_.end()) {
+    return absl::InvalidArgumentError(
+        "connect: the handle was changed between two calls: pass the same buffer until it succeeds");
+  }
+  std::shared_ptr<Result> result = found->second;
+  std::lock_guard<std::mutex> result_lock(result->mutex);
+  if (!result->done) return std::unique_ptr<SendComm>();
+  results_.erase(found);
+  if (!result->status.ok()) return result->status;
+  return std::move(result->comm);
+}
+
+void Dialler::Cancel(uint64_t key) {
+  std::shared_ptr<Result> result;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    auto found = results_.find(key);
+    if (found == results_.end()) return;
+    result = found->second;
+    results_.erase(found);
+  }
+  runtime_->reactor.RunSync([this, key] { dials_.erase(key); });
+  if (result->comm != nullptr) result->comm->Close();
+}
+
+void Dialler::Close() {
+  std::vector<uint64_t> keys;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (auto& [key, result] : results_) keys.push_back(key);
+  }
+  for (uint64_t key : keys) Cancel(key);
+  runtime_->reactor.RunSync([this] { dials_.clear(); });
+}
+
+}  // namespace tcpx

@@ -1,0 +1,60 @@
+// dialler.h: connects: each a few sockets, hellos and answers, served by the reactor.
+//
+// Purpose: connect only starts a dial and later asks for its result by key. The key is all that stands in NCCL's handle
+//          buffer, so nothing that is written there can be taken for a pointer, and a forgotten connect leaks nothing.
+//
+// Threads: Start, Take and Cancel from any; the rest in the reactor.
+// States:  lane 0 first (dial_lane.h), then the others and, where another dial has not brought it up yet, the health
+//          socket.
+// Errors:  Take: kUnavailable with the address tried and the interface used; kInvalidArgument for an unknown key.
+#ifndef TCPX_NET_SOCKET_CONNECT_DIALLER_H_
+#define TCPX_NET_SOCKET_CONNECT_DIALLER_H_
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "net_socket/comm/send_comm.h"
+#include "net_socket/connect/dial_lane.h"
+
+namespace tcpx {
+
+class Dialler {
+ public:
+  explicit Dialler(Runtime* runtime);
+  ~Dialler();
+
+  // The key of the new dial; never 0.
+  absl::StatusOr<uint64_t> Start(const DialRequest& request);
+  // Null: not yet. A result is given once; after it, or an error, the key is unknown.
+  absl::StatusOr<std::unique_ptr<SendComm>> Take(uint64_t key);
+  // Gives a dial up; an unknown key is a no-op.
+  void Cancel(uint64_t key);
+  // Ends everything; the reactor still runs.
+  void Close();
+
+ private:
+  class Dial;
+
+  // What the two sides share of one dial.
+  struct Result {
+    std::mutex mutex;
+    bool done = false;
+    absl::Status status;
+    std::unique_ptr<SendComm> comm;
+  };
+
+  Runtime* const runtime_;
+  std::mutex mutex_;
+  absl::flat_hash_map<uint64_t, std::shared_ptr<Result>> results_;  // under mutex_
+
+  absl::flat_hash_map<uint64_t, std::unique_ptr<Dial>> dials_;  // in the reactor
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_CONNECT_DIALLER_H_

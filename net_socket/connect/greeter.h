@@ -1,0 +1,74 @@
+// greeter.h: sockets that were accepted and have not said their whole hello.
+//
+// Purpose: here a peer is told from a stranger. Whoever says a hello, and proves the shared secret where there is one
+//          (handshake.h), gets through to the acceptor; anybody else costs
+//          one descriptor for at most TCPX_HELLO_TIMEOUT, counted from the accept and not from the last byte.
+//          There are at most a quarter of the descriptor limit and 4,096 of them, and they get none of its last eighth:
+//          when one more comes, the source with most of them (an IPv4 address, an IPv6 /64) loses its oldest, so a
+//          crowd makes room for a peer and no peer for a crowd.
+//
+// Threads: the reactor.
+// States:  greeting -> greeted (handed on), refused or forgotten.
+// Errors:  none; a stranger gets a line in the log (strangers.h).
+#ifndef TCPX_NET_SOCKET_CONNECT_GREETER_H_
+#define TCPX_NET_SOCKET_CONNECT_GREETER_H_
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+
+#include "absl/container/flat_hash_map.h"
+#include "common/address.h"
+#include "common/fd.h"
+#include "net_socket/comm/runtime.h"
+#include "net_socket/connect/handshake.h"
+#include "net_socket/connect/strangers.h"
+#include "net_socket/message/wire.h"
+
+namespace tcpx {
+
+// A socket whose hello was understood, and is still to be answered.
+struct Guest {
+  const Hello& hello() const { return handshake.hello(); }
+
+  AcceptHandshake handshake;
+  OwnedFd fd;
+  SocketAddress from;
+};
+
+class Greeter {
+ public:
+  Greeter(Runtime* runtime, Strangers* strangers, std::function<void(Guest)> greeted);
+  ~Greeter();
+
+  void WelcomeInLoop(OwnedFd fd, const SocketAddress& from);
+  // Closes one that can best be spared; false where there is none.
+  bool MakeRoomInLoop();
+  void CloseInLoop();
+
+  // True exactly when it is accepted and the whole answer is on its way; else the caller closes the socket.
+  bool AnswerInLoop(const Guest& guest, const Answer& answer);
+
+ private:
+  class Greeting;
+  using Source = std::array<uint8_t, 16>;
+
+  static Source SourceOf(const SocketAddress& from);
+  void ForgetInLoop(Greeting* greeting, Stranger kind);
+  void RefuseInLoop(Greeting* greeting, HelloStatus why);
+  Guest TakeInLoop(Greeting* greeting);
+
+  Runtime* const runtime_;
+  Strangers* const strangers_;
+  const std::function<void(Guest)> greeted_;
+  uint64_t arrived_ = 0;
+  int64_t scarce_until_ns_ = 0;                              // descriptors
+  std::map<uint64_t, std::unique_ptr<Greeting>> greetings_;  // in the order of their arrival
+  absl::flat_hash_map<Source, int> crowd_;                   // how many of them each source has
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_CONNECT_GREETER_H_

@@ -1,0 +1,123 @@
+// handshake.h: what the two sides of a new socket say before it carries anything else.
+//
+// Purpose: both halves of hello and answer, and, where there is a shared secret, of challenge and proof in between. Pure
+//          but for the nonces: no socket, no clock. Who owns the socket sends what `said` holds, and reads into `room`
+//          never more than `wants`, because what follows belongs to the comm.
+//
+//   dialler   hello with kFeatureSecret
+//   acceptor  challenge: an answer with kProve, nonce A
+//   dialler   nonce D, HMAC("tcpx dialler" | hello | A | D)
+//   acceptor  answer, HMAC("tcpx acceptor" | hello | A | D | answer)
+//
+//   Without a secret it is hello and answer. Each side draws its nonce anew, so nothing that was recorded serves again;
+//   the two labels keep one side's proof from serving as the other's. Believe of an answer only what is proven; a
+//   refusal is not, because there is nothing to prove it with.
+//
+// Threads: one at a time.
+// Lifetime: borrows the secret.
+// Errors:  as the accessors say. Every byte that comes in is hostile.
+#ifndef TCPX_NET_SOCKET_CONNECT_HANDSHAKE_H_
+#define TCPX_NET_SOCKET_CONNECT_HANDSHAKE_H_
+
+#include <array>
+#include <cstddef>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "net_socket/connect/secret.h"
+#include "net_socket/message/wire.h"
+
+namespace tcpx {
+
+// The dialler's side.
+class DialHandshake {
+ public:
+  // `secret`: null where there is none.
+  DialHandshake(Hello hello, const Secret* secret);
+
+  // What is to be sent next; empty: nothing. Taken once.
+  std::string TakeSaid();
+  char* room() { return bytes_ + have_; }
+  size_t wants() const { return until_ - have_; }
+  // So many bytes have come into the room.
+  void Took(size_t got);
+
+  // True exactly when the answer is whole. With a secret an acceptance is proven; a refusal never is.
+  bool done() const { return step_ == Step::kDone; }
+  // OK until something came that no honest peer with the same secret says.
+  const absl::Status& status() const { return status_; }
+  const Answer& answer() const { return answer_; }
+
+ private:
+  enum class Step { kFixed, kNonce, kNics, kMac, kDone };
+
+  void Advance();
+  void FixedCame();
+  void NonceCame();
+  void NicsCame();
+  void MacCame();
+  void Await(Step step, size_t bytes);
+  void NicsAreThere();
+  void Fail(std::string why);
+
+  const Secret* const secret_;
+  char hello_[kHelloBytes];
+  std::string said_;
+  Step step_ = Step::kFixed;
+  absl::Status status_;
+  Answer answer_;
+  int nics_ = 0;
+  bool proven_ = false;      // ourselves
+  std::string nonces_;       // of the acceptor and of us
+  size_t answer_bytes_ = 0;  // of bytes_
+  size_t have_ = 0;
+  size_t until_ = kAnswerFixedBytes;
+  char bytes_[kAnswerBytesMax + kMacBytes];
+};
+
+// The acceptor's side, until its answer.
+class AcceptHandshake {
+ public:
+  explicit AcceptHandshake(const Secret* secret) : secret_(secret) {}
+
+  std::string TakeSaid();
+  char* room() { return bytes_ + have_; }
+  size_t wants() const { return until_ - have_; }
+  void Took(size_t got);
+
+  enum class State {
+    kReading,
+    kForeign,  // not a tcpx peer: no answer
+    kRefused,  // `refusal` says why
+    kGreeted,  // the hello is whole and, with a secret, proven; it is to be answered
+  };
+  State state() const { return state_; }
+  bool nothing_came() const { return have_ == 0; }
+  HelloStatus refusal() const { return refusal_; }
+  const Hello& hello() const { return hello_; }
+
+  // The answer's bytes, and its MAC where it accepts with a secret.
+  std::string Encode(Answer answer) const;
+
+ private:
+  void HelloCame();
+  void ProofCame();
+  void Refuse(HelloStatus why);
+  absl::string_view hello_bytes() const { return {bytes_, kHelloBytes}; }
+
+  const Secret* secret_;
+  State state_ = State::kReading;
+  HelloStatus refusal_ = HelloStatus::kAccepted;
+  Hello hello_;
+  bool challenged_ = false;
+  std::array<char, 2 * kNonceBytes> nonces_{};  // ours and the dialler's
+  std::string said_;
+  size_t have_ = 0;
+  size_t until_ = kHelloBytes;
+  char bytes_[kHelloBytes + kProofBytes];
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_CONNECT_HANDSHAKE_H_

@@ -1,0 +1,61 @@
+#include "net_socket/connect/listener.h"
+
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "common/address.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/status.h"
+
+namespace tcpx {
+namespace {
+
+// Accepted at once, before others get their turn.
+constexpr int kPortion = 64;
+// With no descriptor left, the listener rests this long instead of spinning on its backlog.
+constexpr int64_t kRestNs = 100 * kMillisecond;
+constexpr int64_t kWarnAgainNs = 60 * kSecond;
+
+bool IsLimit(int err) { return err == EMFILE || err == ENFILE || err == ENOMEM || err == ENOBUFS; }
+
+}  // namespace
+
+Listener::~Listener() {
+  if (resting_) runtime_->reactor.CancelTimerInLoop(rest_timer_);
+}
+
+void Listener::OnEvents(uint32_t) {
+  for (int i = 0; i < kPortion; ++i) {
+    sockaddr_storage from{};
+    socklen_t length = sizeof(from);
+    auto* generic = reinterpret_cast<sockaddr*>(&from);
+    OwnedFd fd(accept4(fd_.get(), generic, &length, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!fd.valid()) {
+      if (IsLimit(errno)) LimitReached(errno);
+      return;  // EAGAIN, or a dialler that has gone already: the next event brings the rest.
+    }
+    greeter_->WelcomeInLoop(std::move(fd), SocketAddress::FromSockaddr(generic, length).value_or(SocketAddress()));
+  }
+}
+
+void Listener::LimitReached(int err) {
+  const int64_t now = MonotonicNanos();
+  if (warned_ns_ == 0 || now - warned_ns_ >= kWarnAgainNs) {
+    TCPX_WARN("accept: %s; new connections wait. Raise the limit of open files (ulimit -n)", ErrnoText(err));
+    warned_ns_ = now;
+  }
+  if (!greeter_->MakeRoomInLoop()) Rest();
+}
+
+void Listener::Rest() {
+  resting_ = true;
+  runtime_->reactor.ChangeInLoop(fd_.get(), 0);
+  rest_timer_ = runtime_->reactor.AddTimerInLoop(MonotonicNanos() + kRestNs, [this] {
+    resting_ = false;
+    runtime_->reactor.ChangeInLoop(fd_.get(), EPOLLIN);
+  });
+}
+
+}  // namespace tcpx

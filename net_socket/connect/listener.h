@@ -1,0 +1,43 @@
+// listener.h: one listening socket, and what it does when no descriptor is left for those who wait in its backlog.
+//
+// Purpose: accepts in portions, so that other sockets of the reactor get their turn. At the descriptor limit a socket
+//          that has not said its hello makes room; where there is none, the listener rests instead of spinning.
+//
+// Threads: the reactor; created anywhere.
+// Lifetime: borrows runtime and greeter. Unwatch its descriptor before it goes.
+// Errors:  the limit is a WARN, at most once a minute.
+#ifndef TCPX_NET_SOCKET_CONNECT_LISTENER_H_
+#define TCPX_NET_SOCKET_CONNECT_LISTENER_H_
+
+#include <cstdint>
+#include <utility>
+
+#include "common/fd.h"
+#include "net_socket/comm/runtime.h"
+#include "net_socket/connect/greeter.h"
+
+namespace tcpx {
+
+class Listener final : public Reactor::Handler {
+ public:
+  Listener(Runtime* runtime, Greeter* greeter, OwnedFd fd) : runtime_(runtime), greeter_(greeter), fd_(std::move(fd)) {}
+  ~Listener() override;
+
+  int fd() const { return fd_.get(); }
+  void OnEvents(uint32_t events) override;
+
+ private:
+  void LimitReached(int err);
+  void Rest();
+
+  Runtime* const runtime_;
+  Greeter* const greeter_;
+  OwnedFd fd_;
+  int64_t warned_ns_ = 0;  // 0: not yet
+  bool resting_ = false;
+  Reactor::TimerId rest_timer_;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_CONNECT_LISTENER_H_

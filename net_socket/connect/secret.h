@@ -1,0 +1,53 @@
+// secret.h: the shared secret of TCPX_SECRET_FILE, and what is signed with it.
+//
+// Purpose: the only code that sees the secret's bytes. They are wiped from every place that they leave.
+//
+// Threads: any; constant once loaded.
+// Units:   bytes.
+// Errors:  Load: kInvalidArgument, with the path and what to do.
+// Source:  HMAC-SHA256: RFC 2104, FIPS 180-4, from libsodium. Fewer than 16 bytes can be guessed offline by whoever has
+//          recorded a handshake (NIST SP 800-107 asks for 112 bits at the least).
+#ifndef TCPX_NET_SOCKET_CONNECT_SECRET_H_
+#define TCPX_NET_SOCKET_CONNECT_SECRET_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "net_socket/message/wire.h"
+
+namespace tcpx {
+
+using Mac = std::array<uint8_t, kMacBytes>;
+
+class Secret {
+ public:
+  static constexpr size_t kBytesMin = 16;
+  static constexpr size_t kBytesMax = 4096;
+
+  // The file's content without a newline at its end. Whoever else may read the file is a line in *warning.
+  static absl::StatusOr<std::unique_ptr<Secret>> Load(const std::string& path, std::string* warning);
+
+  explicit Secret(absl::string_view bytes);
+  Secret(const Secret&) = delete;
+  Secret& operator=(const Secret&) = delete;
+  ~Secret();
+
+  // Of the parts one behind the other.
+  Mac Sign(std::initializer_list<absl::string_view> parts) const;
+  // In a time that does not depend on the bytes. `mac` has kMacBytes.
+  static bool Same(const Mac& expected, const char* mac);
+
+ private:
+  const size_t bytes_;
+  const std::unique_ptr<unsigned char[]> key_;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_CONNECT_SECRET_H_

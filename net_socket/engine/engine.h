@@ -1,0 +1,99 @@
+// engine.h: moves bytes for one progress thread; two implementations, chosen at run time.
+//
+// Purpose: the narrow seam between lanes and the kernel interface that serves them (io_uring, or epoll with
+//          non-blocking calls). Both give the same results to the byte; tests/contract runs one suite on each and on a
+//          fake.
+//
+// Use:     an operation is a fixed slot owned by its lane. Submit hands it over; it belongs to the engine until Reap
+//          gives it back as a completion. At most one send and one receive per socket may be with the engine: unlinked
+//          operations of one direction would overtake each other.
+//
+// Threads: all functions by the owner thread alone, but Wake, which any thread may call.
+// Units:   bytes and nanoseconds. A result is a byte count, or a negative errno.
+// Errors:  as results: 0 from a receive is the end of the stream, -ECANCELED what Cancel ended before it moved a byte.
+#ifndef TCPX_NET_SOCKET_ENGINE_ENGINE_H_
+#define TCPX_NET_SOCKET_ENGINE_ENGINE_H_
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "common/params.h"
+
+namespace tcpx {
+
+inline constexpr int kNoBuffer = -1;
+
+struct IoOp {
+  enum class Kind : uint8_t {
+    kSend,          // completes when at least one byte was taken
+    kSendZeroCopy,  // the same, without a copy: its bytes may be the kernel's beyond that (Completion)
+    kReceive,       // completes when at least one byte came, or at the end of the stream
+    kWritable,      // completes when the socket takes data again (TCP_NOTSENT_LOWAT counts); result 0
+  };
+  static constexpr int kIovMax = 4;
+
+  Kind kind = Kind::kReceive;
+  bool in_flight = false;  // true exactly while the engine has it
+  bool cancelling = false;
+  bool more = false;       // kSend: further data follows at once (MSG_MORE)
+  int buffer = kNoBuffer;  // kSendZeroCopy: the only iov lies in this registered buffer
+  int fd = -1;
+  int iov_count = 0;
+  iovec iov[kIovMax];
+  msghdr message{};       // the engine's
+  IoOp* next = nullptr;   // the engine's
+  void* owner = nullptr;  // the lane's
+};
+
+// A kSendZeroCopy may complete twice: with its result, and, where that said `held`, with a release once the kernel
+// holds none of its bytes any more, when the peer has acknowledged them or the socket was reset. It is in flight until
+// then.
+struct Completion {
+  IoOp* op = nullptr;
+  int result = 0;        // of a release: 1 when the kernel copied after all or won't tell, else 0
+  bool held = false;     // a release follows
+  bool release = false;  // this is one
+};
+
+class Engine {
+ public:
+  virtual ~Engine() = default;
+
+  virtual const char* name() const = 0;
+  // True exactly when it takes kSendZeroCopy. The kernel may refuse a single one all the same.
+  virtual bool zero_copy() const { return false; }
+  // Pins memory, so that kSendZeroCopy from it need not; kNoBuffer where the engine has no such thing or no room, or the
+  // kernel refuses.
+  virtual int RegisterBuffer(void*, size_t) { return kNoBuffer; }
+  // No operation uses the buffer any more.
+  virtual void ReleaseBuffer(int) {}
+  // Takes `op` over: kind, fd and iov are set, the rest is the engine's. It reaches the kernel at the next Reap at the
+  // latest.
+  virtual void Submit(IoOp* op) = 0;
+  // Ends an operation soon: it still completes, once, with what it had moved or -ECANCELED.
+  virtual void Cancel(IoOp* op) = 0;
+  // The socket is about to be closed; no operation on it is with the engine.
+  virtual void Forget(int fd) = 0;
+  // Gives up to `max` completions. With none at hand waits up to `timeout_ns` (0: not at all, negative: for ever) for
+  // one, or for Wake. Returns how many.
+  virtual int Reap(Completion* completions, int max, int64_t timeout_ns) = 0;
+  // Ends a wait in Reap, or the next one. From any thread.
+  virtual void Wake() = 0;
+};
+
+// Created and used by one thread. The io_uring one fails where the kernel, seccomp or a sysctl refuses: the status says
+// what an operator can do about it.
+absl::StatusOr<std::unique_ptr<Engine>> MakeUringEngine();
+absl::StatusOr<std::unique_ptr<Engine>> MakeEpollEngine();
+
+// Finds out once what serves here. `choice` auto takes io_uring where it works. *reason gets the text for the log.
+EngineChoice ProbeEngine(EngineChoice choice, std::string* reason);
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_ENGINE_ENGINE_H_

@@ -1,0 +1,199 @@
+#include "net_socket/engine/progress_pool.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/signal_mask.h"
+
+namespace tcpx {
+namespace {
+
+constexpr int kBatch = 64;
+
+void PinTo(const std::vector<int>& cpus) {
+  if (cpus.empty()) return;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (int cpu : cpus) CPU_SET(cpu, &set);
+  if (sched_setaffinity(0, sizeof(set), &set) != 0) TCPX_WARN("TCPX_CPUS: the kernel refused the CPU list; not pinned");
+}
+
+}  // namespace
+
+ProgressThread::~ProgressThread() { Stop(); }
+
+absl::Status ProgressThread::Start(EngineChoice choice, const std::vector<int>& cpus, int index) {
+  {
+    const SignalsBlocked blocked;
+    thread_ = std::thread(&ProgressThread::Run, this, choice, cpus, index);
+  }
+  std::unique_lock<std::mutex> lock(mutex_);
+  changed_.wait(lock, [this] { return started_; });
+  return start_status_;
+}
+
+void ProgressThread::Stop() {
+  if (!thread_.joinable()) return;
+  stop_.store(true, std::memory_order_seq_cst);
+  if (engine_ != nullptr) engine_->Wake();
+  thread_.join();
+}
+
+void ProgressThread::Push(PoolLane* lane) {
+  if (lane->queued_.exchange(true, std::memory_order_seq_cst)) return;
+  PoolLane* head = queue_.load(std::memory_order_relaxed);
+  do {
+    lane->next_.store(head, std::memory_order_relaxed);
+  } while (!queue_.compare_exchange_weak(head, lane, std::memory_order_seq_cst, std::memory_order_relaxed));
+  // The thread announces sleep, then looks at the queue once more; we push, then look whether it sleeps.
+  if (asleep_.load(std::memory_order_seq_cst) && asleep_.exchange(false, std::memory_order_seq_cst)) engine_->Wake();
+}
+
+absl::StatusOr<std::unique_ptr<Engine>> ProgressThread::OpenEngine(EngineChoice choice) {
+  if (choice == EngineChoice::kEpoll) return MakeEpollEngine();
+  auto engine = MakeUringEngine();
+  if (engine.ok()) return engine;
+  TCPX_INFO("progress thread: no ring (%s), epoll instead", std::string(engine.status().message()));
+  return MakeEpollEngine();
+}
+
+void ProgressThread::Run(EngineChoice choice, std::vector<int> cpus, int index) {
+  pthread_setname_np(pthread_self(), absl::StrCat("tcpx-io-", index).c_str());
+  PinTo(cpus);
+  auto engine = OpenEngine(choice);
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    started_ = true;
+    start_status_ = engine.status();
+    if (engine.ok()) engine_ = *std::move(engine);
+    changed_.notify_all();
+  }
+  if (engine_ == nullptr) return;
+  Completion completions[kBatch];
+  int64_t idle_since = MonotonicNanos();
+  while (!stop_.load(std::memory_order_relaxed)) {
+    bool busy = ServeQueue();
+    int64_t timeout_ns = 0;
+    const int64_t retry_at_ns = ServeRetries();
+    if (!busy && MonotonicNanos() - idle_since > spin_.limit_ns()) {
+      asleep_.store(true, std::memory_order_seq_cst);
+      const bool late_work = queue_.load(std::memory_order_seq_cst) != nullptr || stop_.load(std::memory_order_seq_cst);
+      timeout_ns = late_work ? 0 : retry_at_ns == 0 ? -1 : std::max<int64_t>(retry_at_ns - MonotonicNanos(), 0);
+    }
+    const int count = engine_->Reap(completions, kBatch, timeout_ns);
+    asleep_.store(false, std::memory_order_seq_cst);
+    for (int i = 0; i < count; ++i) ServeCompletion(completions[i]);
+    if (!busy && count == 0) continue;
+    const int64_t now = MonotonicNanos();
+    spin_.WorkAfter(now - idle_since);
+    idle_since = now;
+  }
+  std::lock_guard<std::mutex> lock(mutex_);
+  ended_ = true;
+  changed_.notify_all();
+}
+
+bool ProgressThread::ServeQueue() {
+  PoolLane* lane = queue_.exchange(nullptr, std::memory_order_seq_cst);
+  if (lane == nullptr) return false;
+  while (lane != nullptr) {
+    PoolLane* next = lane->next_.load(std::memory_order_relaxed);
+    lane->queued_.store(false, std::memory_order_seq_cst);  // From here on a kick queues it again.
+    Serve(lane);
+    lane = next;
+  }
+  return true;
+}
+
+void ProgressThread::Serve(PoolLane* lane) {
+  if (!lane->detaching_.load(std::memory_order_acquire)) {
+    Advance(lane);
+  } else if (lane->in_flight_ > 0) {
+    lane->AbortInLoop(engine_.get());
+  } else {
+    FinishDetach(lane);
+  }
+}
+
+void ProgressThread::ServeCompletion(const Completion& completion) {
+  PoolLane* lane = static_cast<PoolLane*>(completion.op->owner);
+  if (!completion.held) --lane->in_flight_;
+  if (lane->detaching_.load(std::memory_order_acquire)) {
+    if (lane->in_flight_ == 0) FinishDetach(lane);
+    return;
+  }
+  lane->CompleteInLoop(completion);
+  Advance(lane);
+}
+
+void ProgressThread::Advance(PoolLane* lane) {
+  const bool was_waiting = lane->retry_at_ns_ != 0;
+  lane->retry_at_ns_ = 0;
+  lane->AdvanceInLoop(engine_.get());
+  if (lane->retry_at_ns_ != 0 && !was_waiting) waiting_.push_back(lane);
+  if (lane->retry_at_ns_ == 0 && was_waiting) waiting_.erase(std::find(waiting_.begin(), waiting_.end(), lane));
+}
+
+int64_t ProgressThread::ServeRetries() {
+  if (waiting_.empty()) return 0;
+  const int64_t now = MonotonicNanos();
+  int64_t next = 0;
+  // Backwards: Advance removes the lane it is called for, or leaves the order as it is.
+  for (size_t i = waiting_.size(); i-- > 0;) {
+    PoolLane* lane = waiting_[i];
+    if (lane->retry_at_ns_ <= now) Advance(lane);
+    if (lane->retry_at_ns_ != 0 && (next == 0 || lane->retry_at_ns_ < next)) next = lane->retry_at_ns_;
+  }
+  return next;
+}
+
+// The lane may be destroyed as soon as the lock is given up. A kick that raced with the detach has queued it once more
+// at the latest before Detach was called; then Serve comes here again before the lane is let go.
+void ProgressThread::FinishDetach(PoolLane* lane) {
+  if (lane->queued_.load(std::memory_order_seq_cst)) return;
+  lane->LeaveInLoop(engine_.get());
+  if (lane->retry_at_ns_ != 0) waiting_.erase(std::find(waiting_.begin(), waiting_.end(), lane));
+  std::lock_guard<std::mutex> lock(mutex_);
+  lane->detached_ = true;
+  changed_.notify_all();
+}
+
+ProgressPool::~ProgressPool() = default;
+
+absl::Status ProgressPool::Start(EngineChoice choice, int threads, const std::vector<int>& cpus, int64_t spin_ns) {
+  absl::Status status;
+  for (int i = 0; i < threads; ++i) {
+    auto thread = std::make_unique<ProgressThread>(spin_ns);
+    status = thread->Start(choice, cpus, i);
+    if (!status.ok()) break;
+    threads_.push_back(std::move(thread));
+  }
+  return threads_.empty() ? status : absl::OkStatus();
+}
+
+void ProgressPool::Stop() {
+  for (auto& thread : threads_) thread->Stop();
+}
+
+void ProgressPool::Attach(PoolLane* lane) {
+  lane->thread_ = threads_[turn_.fetch_add(1, std::memory_order_relaxed) % threads_.size()].get();
+  Kick(lane);
+}
+
+void ProgressPool::Detach(PoolLane* lane) {
+  ProgressThread* thread = lane->thread_;
+  if (thread == nullptr) return;
+  lane->detaching_.store(true, std::memory_order_seq_cst);
+  thread->Push(lane);
+  std::unique_lock<std::mutex> lock(thread->mutex_);
+  thread->changed_.wait(lock, [lane, thread] { return lane->detached_ || thread->ended_; });
+  lane->thread_ = nullptr;
+}
+
+}  // namespace tcpx

@@ -1,0 +1,131 @@
+// progress_pool.h: the process's progress threads, and the lanes they own.
+//
+// Purpose: bulk lanes belong to one thread of the pool for life. Callers only kick a lane (an atomic flag, a push, and
+//          a wake if the thread sleeps); all work on it happens in its thread. The number of threads never grows with
+//          connections.
+//
+// Threads: Attach, Kick and Detach from any thread; the *InLoop functions of a lane in its own thread only.
+// Lifetime: a lane outlives its Detach, which returns once the thread has forgotten it and no operation is in flight.
+// Units:   nanoseconds.
+// Errors:  Start fails with the engine's status when not even one thread could be set up.
+#ifndef TCPX_NET_SOCKET_ENGINE_PROGRESS_POOL_H_
+#define TCPX_NET_SOCKET_ENGINE_PROGRESS_POOL_H_
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/params.h"
+#include "net_socket/engine/adaptive_spin.h"
+#include "net_socket/engine/engine.h"
+
+namespace tcpx {
+
+class ProgressThread;
+
+class PoolLane {
+ public:
+  PoolLane() { op_.owner = this; }
+  virtual ~PoolLane() = default;
+
+  // There may be something to do: submits an operation unless there is nothing. Called at any time, also between a
+  // completion and its CompleteInLoop. A lane that has to wait without an operation sets retry_at_ns_ and is called
+  // again then.
+  virtual void AdvanceInLoop(Engine* engine) = 0;
+  // An operation of the lane has completed. Called before AdvanceInLoop; not called once the lane is being detached.
+  virtual void CompleteInLoop(const Completion& completion) = 0;
+  // The lane is being detached: ends what is in flight, by resetting the connection if it must.
+  virtual void AbortInLoop(Engine* engine) { engine->Cancel(&op_); }
+  // The lane leaves its thread: nothing of it is in flight any more.
+  virtual void LeaveInLoop(Engine* engine) { engine->Forget(op_.fd); }
+
+ protected:
+  // Every operation of a lane goes to the engine through here; op->owner is this lane.
+  void Submit(Engine* engine, IoOp* op) {
+    ++in_flight_;
+    engine->Submit(op);
+  }
+
+  IoOp op_;
+  int64_t retry_at_ns_ = 0;  // 0: not waiting
+
+ private:
+  friend class ProgressThread;
+  friend class ProgressPool;
+
+  ProgressThread* thread_ = nullptr;
+  std::atomic<PoolLane*> next_{nullptr};
+  std::atomic<bool> queued_{false};
+  std::atomic<bool> detaching_{false};
+  int in_flight_ = 0;      // operations whose last completion was not served yet
+  bool detached_ = false;  // guarded by the pool's detach mutex
+};
+
+class ProgressThread {
+ public:
+  explicit ProgressThread(int64_t spin_ns) : spin_(spin_ns) {}
+  ~ProgressThread();
+
+  // Starts the thread; returns once its engine stands or has failed. `cpus` empty: the process's mask.
+  absl::Status Start(EngineChoice choice, const std::vector<int>& cpus, int index);
+  void Stop();
+  void Push(PoolLane* lane);
+
+ private:
+  friend class ProgressPool;
+
+  void Run(EngineChoice choice, std::vector<int> cpus, int index);
+  absl::StatusOr<std::unique_ptr<Engine>> OpenEngine(EngineChoice choice);
+  bool ServeQueue();
+  void Serve(PoolLane* lane);
+  void ServeCompletion(const Completion& completion);
+  void FinishDetach(PoolLane* lane);
+  void Advance(PoolLane* lane);
+  // Calls lanes whose time has come; returns when the next one is due, 0 for none.
+  int64_t ServeRetries();
+
+  AdaptiveSpin spin_;  // the thread's own
+  std::thread thread_;
+  std::unique_ptr<Engine> engine_;  // the thread's own, but for Wake
+  std::atomic<PoolLane*> queue_{nullptr};
+  std::vector<PoolLane*> waiting_;  // with retry_at_ns_ set; in the loop
+  std::atomic<bool> asleep_{false};
+  std::atomic<bool> stop_{false};
+
+  std::mutex mutex_;  // start and detach: never on a message's way
+  std::condition_variable changed_;
+  bool started_ = false;
+  bool ended_ = false;  // Run is over: nothing more will be detached
+  absl::Status start_status_;
+};
+
+class ProgressPool {
+ public:
+  ProgressPool() = default;
+  ~ProgressPool();
+
+  absl::Status Start(EngineChoice choice, int threads, const std::vector<int>& cpus, int64_t spin_ns);
+  int threads() const { return static_cast<int>(threads_.size()); }
+  // Ends the threads; lanes that are still attached stay where they are. For unloading and exit.
+  void Stop();
+
+  // Gives `lane` to the next thread in turn and kicks it.
+  void Attach(PoolLane* lane);
+  static void Kick(PoolLane* lane) { lane->thread_->Push(lane); }
+  // Cancels what is in flight and waits until the thread has let go. Not from a pool thread. No-op when never attached.
+  static void Detach(PoolLane* lane);
+
+ private:
+  std::vector<std::unique_ptr<ProgressThread>> threads_;
+  std::atomic<unsigned> turn_{0};
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_ENGINE_PROGRESS_POOL_H_

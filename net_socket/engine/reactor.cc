@@ -1,0 +1,189 @@
+#include "net_socket/engine/reactor.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <condition_variable>
+#include <memory>
+
+#include "common/clock.h"
+#include "common/signal_mask.h"
+#include "common/status.h"
+
+namespace tcpx {
+namespace {
+
+constexpr uint64_t kWakeKey = ~uint64_t{0};
+
+uint64_t Key(int fd, uint32_t generation) { return uint64_t{generation} << 32 | static_cast<uint32_t>(fd); }
+
+}  // namespace
+
+Reactor::~Reactor() {
+  RequestStop();
+  Join();
+}
+
+absl::Status Reactor::Start() {
+  epoll_.reset(epoll_create1(EPOLL_CLOEXEC));
+  event_.reset(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  if (!epoll_.valid() || !event_.valid()) return ErrnoStatus(errno, "epoll_create1/eventfd for housekeeping");
+  epoll_event wake{};
+  wake.events = EPOLLIN;
+  wake.data.u64 = kWakeKey;
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, event_.get(), &wake) != 0) return ErrnoStatus(errno, "epoll_ctl");
+  stopping_ = false;
+  ended_ = false;
+  const SignalsBlocked blocked;
+  thread_ = std::thread(&Reactor::Run, this);
+  return absl::OkStatus();
+}
+
+void Reactor::RequestStop() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (ended_) return;
+  stopping_ = true;
+  const uint64_t one = 1;
+  (void)!write(event_.get(), &one, sizeof(one));
+}
+
+bool Reactor::ended() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return ended_;
+}
+
+void Reactor::Join() {
+  if (!thread_.joinable()) return;
+  thread_.join();
+  watched_.clear();
+  timers_.clear();
+  epoll_.reset();
+  event_.reset();
+}
+
+void Reactor::Post(std::function<void()> function) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (ended_) return;
+  posted_.push_back(std::move(function));
+  const uint64_t one = 1;
+  (void)!write(event_.get(), &one, sizeof(one));
+}
+
+bool Reactor::RunSync(std::function<void()> function) {
+  struct Meeting {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool done = false;
+    bool lost = false;
+  };
+  // Tells the waiter also when the function is dropped unrun.
+  struct Guard {
+    std::shared_ptr<Meeting> meeting;
+    ~Guard() {
+      std::lock_guard<std::mutex> lock(meeting->mutex);
+      if (!meeting->done) meeting->lost = true;
+      meeting->changed.notify_all();
+    }
+  };
+  auto meeting = std::make_shared<Meeting>();
+  auto guard = std::make_shared<Guard>();
+  guard->meeting = meeting;
+  Post([guard, function = std::move(function)] {
+    function();
+    std::lock_guard<std::mutex> lock(guard->meeting->mutex);
+    guard->meeting->done = true;
+  });
+  guard.reset();
+  std::unique_lock<std::mutex> lock(meeting->mutex);
+  meeting->changed.wait(lock, [&] { return meeting->done || meeting->lost; });
+  return meeting->done;
+}
+
+absl::Status Reactor::WatchInLoop(int fd, uint32_t events, Handler* handler) {
+  const uint32_t generation = ++generation_;
+  epoll_event event{};
+  event.events = events;
+  event.data.u64 = Key(fd, generation);
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) return ErrnoStatus(errno, "epoll_ctl");
+  watched_[fd] = {handler, generation};
+  return absl::OkStatus();
+}
+
+void Reactor::ChangeInLoop(int fd, uint32_t events) {
+  epoll_event event{};
+  event.events = events;
+  event.data.u64 = Key(fd, watched_[fd].generation);
+  epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event);
+}
+
+void Reactor::UnwatchInLoop(int fd) {
+  if (watched_.erase(fd) > 0) epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+}
+
+Reactor::TimerId Reactor::AddTimerInLoop(int64_t at_ns, std::function<void()> function) {
+  const TimerId id{at_ns, ++next_timer_};
+  timers_.emplace(id, std::move(function));
+  return id;
+}
+
+void Reactor::CancelTimerInLoop(TimerId id) { timers_.erase(id); }
+
+void Reactor::Run() {
+  pthread_setname_np(pthread_self(), "tcpx-house");
+  epoll_event events[128];
+  for (;;) {
+    RunPosted();
+    const int64_t wait_ns = RunTimers();
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      if (stopping_ && posted_.empty() && held_ == 0) {
+        ended_ = true;
+        return;
+      }
+    }
+    const int timeout_ms = wait_ns < 0 ? -1 : static_cast<int>((wait_ns + kMillisecond - 1) / kMillisecond);
+    const int count = epoll_wait(epoll_.get(), events, 128, timeout_ms);
+    for (int i = 0; i < count; ++i) Dispatch(events[i].data.u64, events[i].events);
+  }
+}
+
+void Reactor::RunPosted() {
+  std::vector<std::function<void()>> functions;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    functions.swap(posted_);
+  }
+  for (auto& function : functions) {
+    function();
+    function = nullptr;
+  }
+}
+
+// Runs what is due; returns how long the next one may wait, -1 for ever.
+int64_t Reactor::RunTimers() {
+  while (!timers_.empty()) {
+    const int64_t wait_ns = timers_.begin()->first.first - MonotonicNanos();
+    if (wait_ns > 0) return wait_ns;
+    auto function = std::move(timers_.begin()->second);
+    timers_.erase(timers_.begin());
+    function();
+  }
+  return -1;
+}
+
+void Reactor::Dispatch(uint64_t key, uint32_t events) {
+  if (key == kWakeKey) {
+    uint64_t drained;
+    (void)!read(event_.get(), &drained, sizeof(drained));
+    return;
+  }
+  auto found = watched_.find(static_cast<int>(key & 0xffffffff));
+  // The descriptor may have been closed, and its number taken again, since the kernel reported it.
+  if (found == watched_.end() || found->second.generation != static_cast<uint32_t>(key >> 32)) return;
+  found->second.handler->OnEvents(events);
+}
+
+}  // namespace tcpx

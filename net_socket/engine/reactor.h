@@ -1,0 +1,93 @@
+// reactor.h: the housekeeping thread: one per process, asleep until something needs it.
+//
+// Purpose: incoming sockets, hellos, dialling, sockets that linger, and failures on idle lanes are all served here, so
+//          that NCCL's threads never wait for a peer and a message never waits for housekeeping.
+//
+// Threads: Start, Post, RunSync, RequestStop and Join from any thread but its own; the rest InLoop, that is from
+//          handlers, timers and posted functions.
+// Units:   nanoseconds of MonotonicNanos.
+// Errors:  Start fails where the kernel gives no descriptor.
+#ifndef TCPX_NET_SOCKET_ENGINE_REACTOR_H_
+#define TCPX_NET_SOCKET_ENGINE_REACTOR_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "common/fd.h"
+
+namespace tcpx {
+
+class Reactor {
+ public:
+  // Served by the reactor for one descriptor. May unwatch (and destroy) itself in OnEvents.
+  class Handler {
+   public:
+    virtual ~Handler() = default;
+    virtual void OnEvents(uint32_t events) = 0;  // EPOLL* bits
+  };
+  using TimerId = std::pair<int64_t, uint64_t>;
+
+  Reactor() = default;
+  ~Reactor();
+
+  absl::Status Start();
+  // The loop is to end once nothing holds it any more. What holds it has deadlines of its own.
+  void RequestStop();
+  // Waits for the end of the loop. No-op when it is not running.
+  void Join();
+  // True exactly when Join would not wait.
+  bool ended();
+
+  // Runs `function` in the loop, soon. After the loop's end nothing runs any more.
+  void Post(std::function<void()> function);
+  // The same, and waits for it. False if the loop has ended without running it.
+  bool RunSync(std::function<void()> function);
+
+  absl::Status WatchInLoop(int fd, uint32_t events, Handler* handler);
+  void ChangeInLoop(int fd, uint32_t events);
+  void UnwatchInLoop(int fd);
+  TimerId AddTimerInLoop(int64_t at_ns, std::function<void()> function);
+  void CancelTimerInLoop(TimerId id);
+  // While held the loop does not end: something still has to be delivered.
+  void HoldInLoop() { ++held_; }
+  void ReleaseInLoop() { --held_; }
+
+ private:
+  struct Watched {
+    Handler* handler = nullptr;
+    uint32_t generation = 0;
+  };
+
+  void Run();
+  void RunPosted();
+  int64_t RunTimers();
+  void Dispatch(uint64_t key, uint32_t events);
+
+  OwnedFd epoll_;
+  OwnedFd event_;
+  std::thread thread_;
+
+  std::mutex mutex_;
+  std::vector<std::function<void()>> posted_;
+  bool stopping_ = false;
+  bool ended_ = true;
+
+  // In the loop only.
+  absl::flat_hash_map<int, Watched> watched_;
+  std::map<TimerId, std::function<void()>> timers_;
+  int held_ = 0;
+  uint32_t generation_ = 0;
+  uint64_t next_timer_ = 0;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_ENGINE_REACTOR_H_

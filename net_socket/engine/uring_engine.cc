@@ -1,0 +1,322 @@
+// The io_uring engine: one ring per progress thread, touched by that thread alone.
+#include <errno.h>
+#include <liburing.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/clock.h"
+#include "common/fd.h"
+#include "common/status.h"
+#include "net_socket/engine/engine.h"
+
+namespace tcpx {
+namespace {
+
+// One receive, one send and one cancel of some hundred lanes per submit; more lanes only mean more submits.
+constexpr unsigned kSubmitEntries = 256;
+constexpr unsigned kCompletionEntries = 4096;
+
+// user_data of what is not an operation; operations are pointers.
+constexpr uint64_t kWakeTag = 1;
+constexpr uint64_t kIgnoreTag = 2;
+
+// In an SQE's ioprio: the notification's result tells in its highest bit whether the kernel copied. Linux 6.2
+// (include/uapi/linux/io_uring.h); liburing 2.3 has no name for it.
+constexpr uint16_t kReportUsage = 1U << 3;
+constexpr uint32_t kUsageCopied = 1U << 31;
+
+// Buffers that a ring may hold registered; a connection has about five (one per NCCL protocol and direction).
+constexpr unsigned kBuffersMax = 256;
+
+// Setup flags, best first; the kernel refuses unknown ones with EINVAL, so the ladder is exact. SINGLE_ISSUER is
+// Linux 6.0, DEFER_TASKRUN 6.1, COOP_TASKRUN 5.19, SUBMIT_ALL 5.18.
+constexpr unsigned kLadder[] = {
+    IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_SUBMIT_ALL,
+    IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_COOP_TASKRUN | IORING_SETUP_SUBMIT_ALL,
+    IORING_SETUP_COOP_TASKRUN | IORING_SETUP_SUBMIT_ALL,
+    0,
+};
+
+int OpenRing(io_uring* ring) {
+  int result = -EINVAL;
+  for (unsigned flags : kLadder) {
+    io_uring_params params{};
+    params.flags = flags | IORING_SETUP_CLAMP | IORING_SETUP_CQSIZE;
+    params.cq_entries = kCompletionEntries;
+    result = io_uring_queue_init_params(kSubmitEntries, ring, &params);
+    if (result != -EINVAL) break;
+  }
+  return result;
+}
+
+std::string FirstWord(const char* path) {
+  std::ifstream file(path);
+  std::string word;
+  file >> word;
+  return word;
+}
+
+absl::Status RefusalStatus(int err) {
+  std::string advice;
+  if (err == EPERM || err == EACCES) {
+    advice = absl::StrCat("; sysctl kernel.io_uring_disabled is '", FirstWord("/proc/sys/kernel/io_uring_disabled"),
+                          "': if that is 0 or missing, the pod's seccomp profile forbids io_uring_setup");
+  } else if (err == ENOSYS) {
+    advice = "; the kernel has no io_uring, or the pod's seccomp profile hides it";
+  }
+  return absl::Status(ErrnoStatus(err, "io_uring_setup").code(),
+                      absl::StrCat("io_uring_setup: ", ErrnoText(err), advice));
+}
+
+bool HasOperations(io_uring* ring) {
+  io_uring_probe* probe = io_uring_get_probe_ring(ring);
+  if (probe == nullptr) return false;
+  bool all = true;
+  for (int op : {IORING_OP_SENDMSG, IORING_OP_RECVMSG, IORING_OP_SEND, IORING_OP_RECV, IORING_OP_POLL_ADD,
+                 IORING_OP_READ, IORING_OP_ASYNC_CANCEL}) {
+    all = all && io_uring_opcode_supported(probe, op) != 0;
+  }
+  io_uring_free_probe(probe);
+  return all;
+}
+
+// Linux 6.1. What Linux 6.2 adds is asked for with every send: the kernel before refuses it with EINVAL.
+bool HasZeroCopy(io_uring* ring) {
+  io_uring_probe* probe = io_uring_get_probe_ring(ring);
+  const bool has = probe != nullptr && io_uring_opcode_supported(probe, IORING_OP_SENDMSG_ZC) != 0;
+  if (probe != nullptr) io_uring_free_probe(probe);
+  return has;
+}
+
+// A filter may let setup pass and refuse enter: only a round trip tells.
+absl::Status TryRing(io_uring* ring) {
+  if ((ring->features & IORING_FEAT_FAST_POLL) == 0)
+    return absl::UnimplementedError("io_uring without FAST_POLL (Linux 5.7)");
+  if ((ring->features & IORING_FEAT_EXT_ARG) == 0)
+    return absl::UnimplementedError("io_uring without EXT_ARG (Linux 5.11)");
+  if (!HasOperations(ring)) return absl::UnimplementedError("io_uring without socket operations (Linux 5.6)");
+  io_uring_sqe* sqe = io_uring_get_sqe(ring);
+  io_uring_prep_nop(sqe);
+  const int submitted = io_uring_submit_and_wait(ring, 1);
+  if (submitted < 0) return RefusalStatus(-submitted);
+  io_uring_cqe* cqe = nullptr;
+  if (io_uring_peek_cqe(ring, &cqe) != 0) return absl::UnimplementedError("io_uring lost a completion");
+  io_uring_cqe_seen(ring, cqe);
+  return absl::OkStatus();
+}
+
+absl::Status TryUring() {
+  io_uring ring;
+  const int result = OpenRing(&ring);
+  if (result < 0) return RefusalStatus(-result);
+  absl::Status status = TryRing(&ring);
+  io_uring_queue_exit(&ring);
+  return status;
+}
+
+class UringEngine final : public Engine {
+ public:
+  UringEngine(const io_uring& ring, OwnedFd event) : ring_(ring), ring_fd_(ring.ring_fd), event_(std::move(event)) {
+    io_uring_ring_dontfork(&ring_);
+    io_uring_register_ring_fd(&ring_);  // Saves a descriptor look-up per call; works without (before Linux 5.18).
+    zero_copy_ = HasZeroCopy(&ring_);
+    ArmWake();
+  }
+
+  ~UringEngine() override {
+    (void)ring_fd_.release();  // queue_exit closes it.
+    io_uring_queue_exit(&ring_);
+  }
+
+  const char* name() const override { return "io_uring"; }
+  bool zero_copy() const override { return zero_copy_; }
+
+  void Submit(IoOp* op) override {
+    op->in_flight = true;
+    op->cancelling = false;
+    io_uring_sqe* sqe = Entry();
+    op->message = msghdr{};
+    op->message.msg_iov = op->iov;
+    op->message.msg_iovlen = static_cast<size_t>(op->iov_count);
+    switch (op->kind) {
+      case IoOp::Kind::kSend:
+        // WAITALL continues a short send inside the kernel (Linux 5.19; short before, which the lane handles).
+        io_uring_prep_sendmsg(sqe, op->fd, &op->message,
+                              MSG_NOSIGNAL | MSG_WAITALL | (op->more ? unsigned{MSG_MORE} : 0u));
+        break;
+      case IoOp::Kind::kSendZeroCopy:
+        PrepareZeroCopy(sqe, op);
+        break;
+      case IoOp::Kind::kReceive:
+        PrepareReceive(sqe, op);
+        break;
+      case IoOp::Kind::kWritable:
+        io_uring_prep_poll_add(sqe, op->fd, POLLOUT);
+        break;
+    }
+    io_uring_sqe_set_data(sqe, op);
+  }
+
+  int RegisterBuffer(void* data, size_t bytes) override {
+    if (!buffers_asked_) OpenBuffers();
+    if (free_buffers_.empty()) return kNoBuffer;
+    const int buffer = free_buffers_.back();
+    const iovec pages{data, bytes};
+    if (UpdateBuffer(buffer, pages) != 1) return kNoBuffer;
+    free_buffers_.pop_back();
+    return buffer;
+  }
+
+  void ReleaseBuffer(int buffer) override {
+    (void)UpdateBuffer(buffer, iovec{});
+    free_buffers_.push_back(buffer);
+  }
+
+  void Cancel(IoOp* op) override {
+    if (!op->in_flight || op->cancelling) return;
+    op->cancelling = true;
+    io_uring_sqe* sqe = Entry();
+    io_uring_prep_cancel(sqe, op, 0);
+    io_uring_sqe_set_data64(sqe, kIgnoreTag);
+  }
+
+  void Forget(int) override {}
+
+  int Reap(Completion* completions, int max, int64_t timeout_ns) override {
+    int count = Drain(completions, max);
+    if (count > 0 || timeout_ns == 0) {
+      io_uring_submit_and_get_events(&ring_);
+      return count + Drain(completions + count, max - count);
+    }
+    io_uring_cqe* cqe = nullptr;
+    if (timeout_ns < 0) {
+      io_uring_submit_and_wait(&ring_, 1);
+    } else {
+      __kernel_timespec timeout{timeout_ns / kSecond, timeout_ns % kSecond};
+      io_uring_submit_and_wait_timeout(&ring_, &cqe, 1, &timeout, nullptr);
+    }
+    return Drain(completions, max);
+  }
+
+  void Wake() override {
+    const uint64_t one = 1;
+    (void)!write(event_.get(), &one, sizeof(one));
+  }
+
+ private:
+  io_uring_sqe* Entry() {
+    for (;;) {
+      if (io_uring_sqe* sqe = io_uring_get_sqe(&ring_)) return sqe;
+      io_uring_submit(&ring_);
+    }
+  }
+
+  // Linux 5.19; without it nothing is ever free.
+  void OpenBuffers() {
+    buffers_asked_ = true;
+    if (io_uring_register_buffers_sparse(&ring_, kBuffersMax) != 0) return;
+    for (unsigned i = kBuffersMax; i-- > 0;) free_buffers_.push_back(static_cast<int>(i));
+  }
+
+  int UpdateBuffer(int buffer, const iovec& pages) {
+    const __u64 no_tag = 0;
+    return io_uring_register_buffers_update_tag(&ring_, static_cast<unsigned>(buffer), &pages, &no_tag, 1);
+  }
+
+  static void PrepareZeroCopy(io_uring_sqe* sqe, IoOp* op) {
+    if (op->buffer == kNoBuffer) {
+      io_uring_prep_sendmsg_zc(sqe, op->fd, &op->message, MSG_NOSIGNAL | MSG_WAITALL);
+    } else {
+      io_uring_prep_send_zc_fixed(sqe, op->fd, op->iov[0].iov_base, op->iov[0].iov_len, MSG_NOSIGNAL | MSG_WAITALL, 0,
+                                  static_cast<unsigned>(op->buffer));
+    }
+    sqe->ioprio |= kReportUsage;
+  }
+
+  static void PrepareReceive(io_uring_sqe* sqe, IoOp* op) {
+    if (op->iov_count == 1) {
+      io_uring_prep_recv(sqe, op->fd, op->iov[0].iov_base, op->iov[0].iov_len, 0);
+    } else {
+      io_uring_prep_recvmsg(sqe, op->fd, &op->message, 0);
+    }
+  }
+
+  void ArmWake() {
+    io_uring_sqe* sqe = Entry();
+    io_uring_prep_read(sqe, event_.get(), &woken_, sizeof(woken_), 0);
+    io_uring_sqe_set_data64(sqe, kWakeTag);
+  }
+
+  int Drain(Completion* completions, int max) {
+    int count = 0;
+    io_uring_cqe* cqe = nullptr;
+    while (count < max && io_uring_peek_cqe(&ring_, &cqe) == 0) {
+      const uint64_t tag = cqe->user_data;
+      const int result = cqe->res;
+      const unsigned flags = cqe->flags;
+      io_uring_cqe_seen(&ring_, cqe);
+      if (tag == kIgnoreTag) continue;
+      if (tag == kWakeTag) {
+        ArmWake();
+        continue;
+      }
+      completions[count++] = Completed(reinterpret_cast<IoOp*>(tag), result, flags);
+    }
+    return count;
+  }
+
+  // A send that failed may be held as well: the flag alone tells.
+  static Completion Completed(IoOp* op, int result, unsigned flags) {
+    Completion completion;
+    completion.op = op;
+    completion.held = (flags & IORING_CQE_F_MORE) != 0;
+    completion.release = (flags & IORING_CQE_F_NOTIF) != 0;
+    completion.result = op->kind == IoOp::Kind::kWritable && result > 0 ? 0 : result;
+    if (completion.release) completion.result = (static_cast<uint32_t>(result) & kUsageCopied) != 0 ? 1 : 0;
+    op->in_flight = completion.held;
+    return completion;
+  }
+
+  io_uring ring_;
+  OwnedFd ring_fd_;  // only so that a forked child closes it
+  OwnedFd event_;
+  uint64_t woken_ = 0;
+  bool zero_copy_ = false;
+  bool buffers_asked_ = false;
+  std::vector<int> free_buffers_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Engine>> MakeUringEngine() {
+  // Not EFD_NONBLOCK: before Linux 5.14 a ring's read of a non-blocking descriptor ends at once with EAGAIN.
+  OwnedFd event(eventfd(0, EFD_CLOEXEC));
+  if (!event.valid()) return ErrnoStatus(errno, "eventfd for a progress thread");
+  io_uring ring;
+  const int result = OpenRing(&ring);
+  if (result < 0) return RefusalStatus(-result);
+  return std::unique_ptr<Engine>(new UringEngine(ring, std::move(event)));
+}
+
+EngineChoice ProbeEngine(EngineChoice choice, std::string* reason) {
+  if (choice == EngineChoice::kEpoll) {
+    *reason = "TCPX_ENGINE=epoll";
+    return choice;
+  }
+  const absl::Status status = TryUring();
+  if (status.ok()) {
+    *reason = choice == EngineChoice::kIoUring ? "TCPX_ENGINE=io_uring" : "the kernel offers it";
+    return EngineChoice::kIoUring;
+  }
+  *reason = std::string(status.message());
+  return EngineChoice::kEpoll;
+}
+
+}  // namespace tcpx

@@ -1,0 +1,98 @@
+#include "net_socket/gpu/gpu_hub.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "common/log.h"
+
+namespace tcpx {
+namespace {
+
+CuAddress Address(const void* data) { return reinterpret_cast<CuAddress>(data); }
+
+}  // namespace
+
+GpuHub::GpuHub(const GpuDriver* driver, const Options& options)
+    : driver_(driver),
+      slot_bytes_(static_cast<size_t>(options.gpu_slot_bytes) / 4096 * 4096),
+      slots_(std::max<size_t>(static_cast<size_t>(options.gpu_pool_bytes) / slot_bytes_, 1)) {}
+
+GpuHub::~GpuHub() {
+  pools_.clear();
+  for (const Retained& retained : retained_) (void)driver_->api().primary_release(retained.gpu);
+}
+
+void GpuHub::SetNumaNodes(std::vector<int> nodes) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  numa_nodes_ = std::move(nodes);
+}
+
+absl::StatusOr<CuContext> GpuHub::Primary(int gpu) {
+  for (const Retained& retained : retained_) {
+    if (retained.gpu == gpu) return retained.context;
+  }
+  CuContext context = nullptr;
+  const absl::Status status = driver_->Check(driver_->api().primary_retain(&context, gpu), "cuDevicePrimaryCtxRetain");
+  if (!status.ok()) return status;
+  retained_.push_back({gpu, context});
+  return context;
+}
+
+// Memory mapped with cuMemMap (NCCL_CUMEM_ENABLE) belongs to no context: the primary one reaches it, as NCCL does.
+absl::StatusOr<GpuPlace> GpuHub::PlaceOf(const void* data) {
+  const GpuApi& api = driver_->api();
+  unsigned type = 0;
+  absl::Status status =
+      driver_->Check(api.pointer_get_attribute(&type, kCuPointerMemoryType, Address(data)), "cuPointerGetAttribute");
+  if (!status.ok() || type != kCuMemoryDevice) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("regMr: %p was given as GPU memory, but is not: %s", data,
+                        status.ok() ? "the CUDA driver calls it host memory" : std::string(status.message())));
+  }
+  GpuPlace place;
+  status = driver_->Check(api.pointer_get_attribute(&place.device, kCuPointerDevice, Address(data)),
+                          "cuPointerGetAttribute");
+  if (!status.ok()) return status;
+  if (api.pointer_get_attribute(&place.context, kCuPointerContext, Address(data)) != kCuSuccess) {
+    place.context = nullptr;
+  }
+  auto primary = Primary(place.device);
+  if (!primary.ok()) return primary.status();
+  if (place.context == nullptr) place.context = *primary;
+  return place;
+}
+
+absl::StatusOr<GpuPool*> GpuHub::PoolFor(const void* data, int device, bool sending) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  auto place = PlaceOf(data);
+  if (!place.ok()) return place.status();
+  place->sending = sending;
+  if (static_cast<size_t>(device) < numa_nodes_.size()) place->numa_node = numa_nodes_[static_cast<size_t>(device)];
+  for (const auto& pool : pools_) {
+    if (pool->place() == *place) return pool.get();
+  }
+  auto pool = GpuPool::Open(driver_, *place, slot_bytes_, slots_);
+  if (!pool.ok()) return pool.status();
+  TCPX_INFO("GPU %d: %d slots of %d bytes pinned for %s, NUMA node %d", place->device, slots_, slot_bytes_,
+            sending ? "sending" : "receiving", place->numa_node);
+  pools_.push_back(*std::move(pool));
+  return pools_.back().get();
+}
+
+absl::Status GpuHub::CheckHost(const void* data) const {
+  const GpuApi& api = driver_->api();
+  unsigned type = 0;
+  unsigned managed = 0;
+  if (data == nullptr || api.pointer_get_attribute(&type, kCuPointerMemoryType, Address(data)) != kCuSuccess) {
+    return absl::OkStatus();  // Memory that the driver does not know is the host's.
+  }
+  if (type != kCuMemoryDevice) return absl::OkStatus();
+  if (api.pointer_get_attribute(&managed, kCuPointerIsManaged, Address(data)) == kCuSuccess && managed != 0) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrFormat("regMr: %p was given as host memory, but the CUDA driver calls it GPU memory", data));
+}
+
+}  // namespace tcpx

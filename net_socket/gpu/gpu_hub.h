@@ -1,0 +1,55 @@
+// gpu_hub.h: finds the pool for a piece of GPU memory, and says what memory a pointer names.
+//
+// Purpose: all that the process stages shares a few pools: one per GPU context, NUMA node of the network card, and
+//          direction. A pool is opened with the first registration that needs it: at set-up, never on a message's way.
+//
+// Threads: any. Lifetime: pools live as long as the hub, which outlives the comms.
+// Errors:  PoolFor: kInvalidArgument for a pointer that is not GPU memory, with the driver's text, and as GpuPool::Open.
+#ifndef TCPX_NET_SOCKET_GPU_GPU_HUB_H_
+#define TCPX_NET_SOCKET_GPU_GPU_HUB_H_
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/params.h"
+#include "net_socket/gpu/gpu_driver.h"
+#include "net_socket/gpu/gpu_pool.h"
+
+namespace tcpx {
+
+class GpuHub {
+ public:
+  GpuHub(const GpuDriver* driver, const Options& options);
+  ~GpuHub();
+
+  // By device of NCCL's: the NUMA node of its network card.
+  void SetNumaNodes(std::vector<int> nodes);
+  absl::StatusOr<GpuPool*> PoolFor(const void* data, int device, bool sending);
+  // An error exactly when the driver says that the host can't read or write `data`.
+  absl::Status CheckHost(const void* data) const;
+
+ private:
+  // The context that `data` was allocated in, and its device.
+  absl::StatusOr<GpuPlace> PlaceOf(const void* data);
+  absl::StatusOr<CuContext> Primary(int gpu);
+
+  const GpuDriver* const driver_;
+  const size_t slot_bytes_;
+  const size_t slots_;
+
+  std::mutex mutex_;  // all below
+  std::vector<int> numa_nodes_;
+  std::vector<std::unique_ptr<GpuPool>> pools_;
+  struct Retained {
+    int gpu;
+    CuContext context;
+  };
+  std::vector<Retained> retained_;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_GPU_GPU_HUB_H_

@@ -1,0 +1,184 @@
+#include "net_socket/gpu/gpu_pool.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <string>
+#include <utility>
+
+#include "common/status.h"
+
+namespace tcpx {
+namespace {
+
+// A wish only: a container may forbid it. MPOL_PREFERRED is 1 (linux/mempolicy.h).
+void PreferNode(void* data, size_t bytes, int node) {
+  constexpr int kPreferred = 1;
+  constexpr int kNodesMax = 8 * sizeof(unsigned long);
+  if (node < 0 || node >= kNodesMax) return;
+  const unsigned long mask = 1ul << node;
+  (void)syscall(SYS_mbind, data, bytes, kPreferred, &mask, kNodesMax + 1, 0);
+}
+
+uint64_t Top(uint64_t before, uint32_t top) { return (((before >> 32) + 1) << 32) | top; }
+
+}  // namespace
+
+GpuPool::GpuPool(const GpuDriver* driver, const GpuPlace& place, size_t slot_bytes)
+    : driver_(driver), place_(place), slot_bytes_(slot_bytes) {}
+
+absl::StatusOr<std::unique_ptr<GpuPool>> GpuPool::Open(const GpuDriver* driver, const GpuPlace& place,
+                                                       size_t slot_bytes, size_t count) {
+  std::unique_ptr<GpuPool> pool(new GpuPool(driver, place, slot_bytes));
+  GpuScope scope(*driver, place.context);
+  if (!scope.status().ok()) return scope.status();
+  absl::Status status =
+      driver->Check(driver->api().stream_create(&pool->stream_, kCuStreamNonBlocking), "cuStreamCreate");
+  if (!status.ok()) return status;
+  auto memory = pool->Pin(slot_bytes * count);
+  if (!memory.ok()) return memory.status();
+  pool->slots_.reset(new GpuSlot[count]);
+  pool->count_ = count;
+  for (size_t i = 0; i < count; ++i) {
+    status = pool->PrepareSlot(&pool->slots_[i], *memory + i * slot_bytes);
+    if (!status.ok()) return status;
+    pool->Give(&pool->slots_[i]);
+  }
+  return pool;
+}
+
+// The context may be gone, and the driver too: what fails here, fails.
+GpuPool::~GpuPool() {
+  const GpuApi& api = driver_->api();
+  if (stream_ != nullptr) AwaitCopies();  // Of a connection that was reset while nobody could wait.
+  GpuScope scope(*driver_, place_.context);
+  const bool usable = scope.status().ok();
+  for (size_t i = 0; usable && i < count_; ++i) {
+    if (slots_[i].event != nullptr) (void)api.event_destroy(slots_[i].event);
+  }
+  for (const auto& slot : extra_) {
+    if (usable && slot->event != nullptr) (void)api.event_destroy(slot->event);
+  }
+  if (usable && stream_ != nullptr) (void)api.stream_destroy(stream_);
+  for (const Pinned& pinned : pinned_) {
+    if (usable) (void)api.host_unregister(pinned.data);
+    (void)munmap(pinned.data, pinned.bytes);
+  }
+}
+
+absl::StatusOr<char*> GpuPool::Pin(size_t bytes) {
+  void* const data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (data == MAP_FAILED) return ErrnoStatus(errno, "mmap of slots for GPU memory");
+  PreferNode(data, bytes, place_.numa_node);
+  (void)madvise(data, bytes, MADV_DONTFORK);  // A child's copy would be of no use, and pinned pages are copied at once.
+  const absl::Status status =
+      driver_->Check(driver_->api().host_register(data, bytes, kCuHostRegisterPortable), "cuMemHostRegister");
+  if (!status.ok()) {
+    (void)munmap(data, bytes);
+    return status;
+  }
+  pinned_.push_back({static_cast<char*>(data), bytes});
+  return static_cast<char*>(data);
+}
+
+absl::Status GpuPool::PrepareSlot(GpuSlot* slot, char* data) {
+  slot->data = data;
+  return driver_->Check(driver_->api().event_create(&slot->event, kCuEventDisableTiming), "cuEventCreate");
+}
+
+GpuSlot* GpuPool::Take(GpuAllowance* owner) {
+  uint64_t before = free_.load(std::memory_order_acquire);
+  for (;;) {
+    const uint32_t top = static_cast<uint32_t>(before);
+    if (top == 0) return nullptr;
+    GpuSlot* const slot = &slots_[top - 1];
+    const uint32_t next = slot->next_free.load(std::memory_order_relaxed);
+    if (!free_.compare_exchange_weak(before, Top(before, next), std::memory_order_acq_rel)) continue;
+    slot->owner.store(owner, std::memory_order_relaxed);
+    return slot;
+  }
+}
+
+void GpuPool::Give(GpuSlot* slot) {
+  const uint32_t top = static_cast<uint32_t>(slot - slots_.get()) + 1;
+  slot->owner.store(nullptr, std::memory_order_relaxed);
+  uint64_t before = free_.load(std::memory_order_relaxed);
+  do {
+    slot->next_free.store(static_cast<uint32_t>(before), std::memory_order_relaxed);
+  } while (!free_.compare_exchange_weak(before, Top(before, top), std::memory_order_acq_rel));
+}
+
+void GpuPool::GiveAll(GpuAllowance* owner) {
+  for (size_t i = 0; i < count_; ++i) {
+    if (slots_[i].owner.load(std::memory_order_relaxed) == owner) Give(&slots_[i]);
+  }
+}
+
+// Where the context is gone, its copies are, too.
+void GpuPool::AwaitCopies() const {
+  GpuScope scope(*driver_, place_.context);
+  if (scope.status().ok()) (void)driver_->api().stream_synchronize(stream_);
+}
+
+absl::StatusOr<GpuSlot*> GpuPool::TakeExtra() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (extra_free_.empty()) {
+    GpuScope scope(*driver_, place_.context);
+    if (!scope.status().ok()) return scope.status();
+    auto memory = Pin(slot_bytes_);
+    if (!memory.ok()) return memory.status();
+    extra_.push_back(std::make_unique<GpuSlot>());
+    const absl::Status status = PrepareSlot(extra_.back().get(), *memory);
+    if (!status.ok()) return status;
+    extra_free_.push_back(extra_.back().get());
+  }
+  GpuSlot* const slot = extra_free_.back();
+  extra_free_.pop_back();
+  return slot;
+}
+
+void GpuPool::GiveExtra(GpuSlot* slot) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  extra_free_.push_back(slot);
+}
+
+absl::StatusOr<std::unique_ptr<GpuAllowance>> GpuAllowance::Open(GpuPool* pool) {
+  auto own = pool->TakeExtra();
+  if (!own.ok()) return own.status();
+  return std::unique_ptr<GpuAllowance>(new GpuAllowance(pool, *own));
+}
+
+GpuAllowance::~GpuAllowance() { pool_->GiveExtra(own_); }
+
+GpuSlot* GpuAllowance::Take() {
+  if (shared_.fetch_add(1, std::memory_order_relaxed) < kShared) {
+    GpuSlot* const slot = pool_->Take(this);
+    if (slot != nullptr) return slot;
+  }
+  shared_.fetch_sub(1, std::memory_order_relaxed);
+  return own_free_.exchange(nullptr, std::memory_order_acq_rel);
+}
+
+void GpuAllowance::Give(GpuSlot* slot) {
+  if (slot == own_) {
+    own_free_.store(own_, std::memory_order_release);
+    return;
+  }
+  pool_->Give(slot);
+  shared_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+bool GpuAllowance::HasRoom() const {
+  if (own_free_.load(std::memory_order_relaxed) != nullptr) return true;
+  return shared_.load(std::memory_order_relaxed) < kShared && pool_->HasFree();
+}
+
+void GpuAllowance::Reset() {
+  pool_->GiveAll(this);
+  shared_.store(0, std::memory_order_relaxed);
+  own_free_.store(own_, std::memory_order_release);
+}
+
+}  // namespace tcpx

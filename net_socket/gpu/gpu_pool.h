@@ -1,0 +1,131 @@
+// gpu_pool.h: pinned host slots through which GPU memory is staged, one way.
+//
+// Purpose: the slots of one GPU and one direction, shared by all connections: pinned once, on the network card's NUMA
+//          node, bounded. Each connection has one slot of its own beside them (GpuAllowance), so that slots which wait
+//          for one peer can't keep another connection from moving.
+//
+// Threads: Take, Give and HasRoom: any, without a lock. All else at set-up and closing, under the pool's mutex.
+// Lifetime: a pool outlives the allowances; an allowance, the slots that it lends.
+// Units:   bytes.
+// Errors:  kAborted with the driver's text, kResourceExhausted where the kernel gives no memory.
+#ifndef TCPX_NET_SOCKET_GPU_GPU_POOL_H_
+#define TCPX_NET_SOCKET_GPU_GPU_POOL_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "net_socket/gpu/gpu_driver.h"
+#include "net_socket/message/payload_sink.h"
+#include "net_socket/message/request.h"
+
+namespace tcpx {
+
+class GpuAllowance;
+
+struct GpuSlot : PayloadPlace {
+  CuEvent event = nullptr;             // of the copy into or out of the slot
+  SendRequest part;                    // sending: what the lanes are given
+  SendRequest* message = nullptr;      // sending: whose part it is
+  GpuSlot* next_filled = nullptr;      // receiving
+  std::atomic<GpuAllowance*> owner{};  // null: free, or an allowance's own
+  std::atomic<uint32_t> next_free{0};  // index + 1 in the pool's list
+};
+
+// Which memory, and the stream of its copies.
+struct GpuPlace {
+  CuContext context = nullptr;
+  int device = 0;
+  int numa_node = -1;  // -1: any
+  bool sending = false;
+
+  bool operator==(const GpuPlace& other) const {
+    return context == other.context && device == other.device && numa_node == other.numa_node &&
+           sending == other.sending;
+  }
+};
+
+class GpuPool {
+ public:
+  // Pins `count` slots of `slot_bytes`, a multiple of the page size.
+  static absl::StatusOr<std::unique_ptr<GpuPool>> Open(const GpuDriver* driver, const GpuPlace& place,
+                                                       size_t slot_bytes, size_t count);
+  ~GpuPool();
+
+  const GpuDriver& driver() const { return *driver_; }
+  const GpuPlace& place() const { return place_; }
+  CuStream stream() const { return stream_; }
+  size_t slot_bytes() const { return slot_bytes_; }
+  bool HasFree() const { return static_cast<uint32_t>(free_.load(std::memory_order_acquire)) != 0; }
+  // Null: all are in use.
+  GpuSlot* Take(GpuAllowance* owner);
+  void Give(GpuSlot* slot);
+  // All that `owner` has taken, once nothing of them is in use.
+  void GiveAll(GpuAllowance* owner);
+
+  // Returns once no copy of this pool that was started before is under way. Waits: for deregMr and closing only.
+  void AwaitCopies() const;
+
+  // One more slot, and its way back. Pins memory where none was handed back before.
+  absl::StatusOr<GpuSlot*> TakeExtra();
+  void GiveExtra(GpuSlot* slot);
+
+ private:
+  GpuPool(const GpuDriver* driver, const GpuPlace& place, size_t slot_bytes);
+
+  absl::StatusOr<char*> Pin(size_t bytes);
+  absl::Status PrepareSlot(GpuSlot* slot, char* data);
+
+  const GpuDriver* const driver_;
+  const GpuPlace place_;
+  const size_t slot_bytes_;
+  CuStream stream_ = nullptr;
+  size_t count_ = 0;
+  std::unique_ptr<GpuSlot[]> slots_;
+  // A stack: index + 1 of its top, 0 where it is empty; above it a count, so that a top that was taken and given back
+  // meanwhile is told from one that stood still.
+  std::atomic<uint64_t> free_{0};
+
+  struct Pinned {
+    char* data;
+    size_t bytes;
+  };
+  std::mutex mutex_;
+  std::vector<Pinned> pinned_;
+  std::vector<std::unique_ptr<GpuSlot>> extra_;
+  std::vector<GpuSlot*> extra_free_;
+};
+
+// The slots that one connection may use: its own one, and of the pool's up to kShared at once.
+class GpuAllowance {
+ public:
+  static constexpr int kShared = 32;
+  static constexpr int kSlots = kShared + 1;
+
+  static absl::StatusOr<std::unique_ptr<GpuAllowance>> Open(GpuPool* pool);
+  ~GpuAllowance();
+
+  GpuPool& pool() const { return *pool_; }
+  GpuSlot* Take();
+  void Give(GpuSlot* slot);
+  bool HasRoom() const;
+  // Takes back what is still lent. No thread and no copy may use it any more.
+  void Reset();
+
+ private:
+  GpuAllowance(GpuPool* pool, GpuSlot* own) : pool_(pool), own_(own), own_free_(own) {}
+
+  GpuPool* const pool_;
+  GpuSlot* const own_;
+  std::atomic<GpuSlot*> own_free_;  // null while it is lent
+  std::atomic<int> shared_{0};      // slots of the pool that are lent
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_GPU_GPU_POOL_H_

@@ -1,0 +1,58 @@
+// comm_link.h: what housekeeping holds of a comm that another thread may close at any moment.
+//
+// Purpose: the reactor, and whoever reads the health socket, reach comms through a link; closing cuts it, and from then
+//          on the comm is never touched.
+//
+// Threads: With and Cut from any. A comm's own mutex is taken before its link's, never behind it; With's function must
+//          not use another link.
+#ifndef TCPX_NET_SOCKET_HEALTH_COMM_LINK_H_
+#define TCPX_NET_SOCKET_HEALTH_COMM_LINK_H_
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+
+namespace tcpx {
+
+// What housekeeping tells a connection's end.
+class Watched {
+ public:
+  virtual ~Watched() = default;
+
+  // The peer's host, or the way to it, is gone.
+  virtual void PeerDied(const absl::Status& status) = 0;
+  // The peer's process ended without closing. What it sent may still be read.
+  virtual void PeerEnded() = 0;
+  // The peer's end of this connection has failed.
+  virtual void PeerFailed(const std::string& cause) = 0;
+  // Another connection of the same communicator has failed.
+  virtual void ContextFailed(const std::string& cause) = 0;
+  // A look at what stands still.
+  virtual void Patrol(int64_t now_ns) = 0;
+};
+
+class CommLink {
+ public:
+  explicit CommLink(Watched* comm) : comm_(comm) {}
+
+  template <typename Function>
+  void With(Function function) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (comm_ != nullptr) function(comm_);
+  }
+  void Cut() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    comm_ = nullptr;
+  }
+
+ private:
+  std::mutex mutex_;
+  Watched* comm_;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_HEALTH_COMM_LINK_H_

@@ -1,0 +1,53 @@
+// failure_group.h: the connections of one communicator, of which none outlives the failure of another.
+//
+// Purpose: in a ring only the neighbours of a dead rank see it die; the others would wait for ever. So a connection
+//          that fails takes its communicator's other connections with it, and each of them tells its peer the first
+//          cause.
+//
+// Threads: InLoop: in the reactor; the rest from any.
+// Lifetime: shared by its context and its connections.
+// Errors:  none of its own.
+#ifndef TCPX_NET_SOCKET_HEALTH_FAILURE_GROUP_H_
+#define TCPX_NET_SOCKET_HEALTH_FAILURE_GROUP_H_
+
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "absl/container/flat_hash_set.h"
+#include "net_socket/engine/reactor.h"
+#include "net_socket/health/comm_link.h"
+
+namespace tcpx {
+
+class FailureGroup final : public std::enable_shared_from_this<FailureGroup> {
+ public:
+  void JoinInLoop(std::shared_ptr<CommLink> link);
+  void LeaveInLoop(const std::shared_ptr<CommLink>& link);
+
+  // Held by a connection that fails, up to its line in the log: so an error that follows from another one is returned
+  // behind that one's line, which names the cause; the process may exit on it. Nothing is called with it that waits.
+  std::unique_lock<std::mutex> Telling() { return std::unique_lock<std::mutex>(telling_); }
+  // The first cause wins: true exactly for it. Its finder writes the one line of the log, then spreads it.
+  bool Claim(const std::string& cause);
+  // All members are told the cause, soon.
+  void Spread(Reactor* reactor);
+  // Empty exactly when nothing has failed.
+  std::string cause() const;
+  // This rank has reset one of the connections itself, as an abort does: what follows from that is no news here.
+  void Hush();
+  bool hushed() const;
+
+ private:
+  void SpreadInLoop();
+
+  std::mutex telling_;
+  mutable std::mutex mutex_;
+  std::string cause_;
+  bool hushed_ = false;
+  absl::flat_hash_set<std::shared_ptr<CommLink>> members_;  // in the reactor
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_HEALTH_FAILURE_GROUP_H_

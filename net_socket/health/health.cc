@@ -1,0 +1,287 @@
+#include "net_socket/health/health.h"
+
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "common/log.h"
+#include "common/random.h"
+#include "common/socket.h"
+#include "common/status.h"
+
+namespace tcpx {
+namespace {
+
+// Notices that wait for a slow peer. More are dropped: the lanes' own ends remain.
+constexpr size_t kOutboxBytesMax = size_t{1} << 20;
+
+std::string Frame(FrameKind kind, const std::string& body) {
+  FrameHeader header;
+  header.kind = kind;
+  header.length = static_cast<uint32_t>(body.size());
+  std::string frame(kHeaderBytes, '\0');
+  EncodeHeader(header, &frame[0]);
+  return frame + body;
+}
+
+}  // namespace
+
+absl::Status HealthReader::Take(const char* data, size_t bytes, std::vector<HealthNotice>* notices) {
+  pending_.append(data, bytes);
+  while (pending_.size() >= kHeaderBytes) {
+    FrameHeader header;
+    const char* wrong = DecodeHeader(pending_.data(), &header);
+    if (wrong == nullptr && header.kind == FrameKind::kChunk) wrong = "a message on the health socket";
+    if (wrong != nullptr) return absl::UnavailableError(absl::StrCat("the peer sent garbage: ", wrong));
+    const size_t frame = kHeaderBytes + header.length + header.padding;
+    if (pending_.size() < frame) break;
+    if (header.kind == FrameKind::kBye) bye_ = true;
+    if (header.kind == FrameKind::kError && header.length >= sizeof(ConnectionId)) {
+      HealthNotice notice;
+      std::memcpy(notice.connection.data(), pending_.data() + kHeaderBytes, notice.connection.size());
+      const absl::string_view body = absl::string_view(pending_).substr(kHeaderBytes, header.length);
+      notice.cause = CauseText(body.substr(notice.connection.size()));
+      notices->push_back(std::move(notice));
+    }
+    pending_.erase(0, frame);
+  }
+  return absl::OkStatus();
+}
+
+void Health::UnuseInLoop() {
+  if (--uses_ > 0 || !dialled_) return;
+  CloseInLoop();
+  hub_->ForgetInLoop(this);
+}
+
+void Health::AwaitInLoop(Waiter* waiter) {
+  if (up_) {
+    waiter->HealthUpInLoop();
+    return;
+  }
+  waiters_.push_back(waiter);
+  if (dialler_ != nullptr) return;
+  dialler_ = waiter;
+  waiter->DialHealthInLoop();
+}
+
+void Health::GiveUpInLoop(Waiter* waiter) {
+  waiters_.erase(std::remove(waiters_.begin(), waiters_.end(), waiter), waiters_.end());
+  if (dialler_ != waiter) return;
+  dialler_ = waiters_.empty() ? nullptr : waiters_.front();
+  if (dialler_ != nullptr) dialler_->DialHealthInLoop();
+}
+
+void Health::UpInLoop(OwnedFd fd, int64_t peer_timeout_ns) {
+  const absl::Status alive = SetKeepAlive(fd.get(), peer_timeout_ns);
+  if (!alive.ok()) TCPX_INFO("%s; a peer host that vanishes is not noticed", std::string(alive.message()));
+  const int number = fd.get();
+  TCPX_INFO("health socket %s %s %s", LocalAddress(number).value_or(SocketAddress()).ToString(),
+            dialled_ ? "to" : "from", PeerAddress(number).value_or(SocketAddress()).ToString());
+  up_ = true;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    fd_ = std::move(fd);
+    reader_ = HealthReader();
+    outbox_.clear();
+    ended_ = false;
+    end_ = absl::OkStatus();
+  }
+  const std::shared_ptr<Health> self = shared_from_this();
+  if (!reactor_->WatchInLoop(number, EPOLLIN | EPOLLRDHUP, this).ok()) EndInLoop();
+  dialler_ = nullptr;
+  std::deque<Waiter*> waiters;
+  waiters.swap(waiters_);
+  for (Waiter* waiter : waiters) waiter->HealthUpInLoop();
+}
+
+void Health::CloseInLoop() {
+  up_ = false;
+  std::vector<HealthNotice> unheard;
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (!fd_.valid()) return;
+  ReadLocked(&unheard);  // Closing with something unread would reset the socket, and our bye with it.
+  SendLocked(Frame(FrameKind::kBye, ""));
+  reactor_->UnwatchInLoop(fd_.get());
+  fd_.reset();
+}
+
+void Health::JoinInLoop(const ConnectionId& id, std::shared_ptr<CommLink> link) {
+  UseInLoop();
+  std::lock_guard<std::mutex> lock(mutex_);
+  members_[id] = std::move(link);
+}
+
+void Health::LeaveInLoop(const ConnectionId& id) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    members_.erase(id);
+  }
+  UnuseInLoop();
+}
+
+void Health::OnEvents(uint32_t) {
+  const std::shared_ptr<Health> self = shared_from_this();
+  FlushInLoop();
+  Poll();
+  bool ended = false;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    ended = ended_;
+  }
+  if (ended) EndInLoop();
+}
+
+void Health::ReadLocked(std::vector<HealthNotice>* notices) {
+  char buffer[4096];
+  while (fd_.valid() && !ended_) {
+    const ssize_t got = recv(fd_.get(), buffer, sizeof(buffer), MSG_DONTWAIT);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
+    if (got > 0) {
+      end_ = reader_.Take(buffer, static_cast<size_t>(got), notices);
+      ended_ = !end_.ok();
+      continue;
+    }
+    ended_ = true;
+    if (got < 0) end_ = ErrnoStatus(errno, "the health socket to the peer broke");
+  }
+}
+
+void Health::Poll() {
+  std::vector<HealthNotice> notices;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    ReadLocked(&notices);
+  }
+  Deliver(notices);
+}
+
+bool Health::PeerVanished() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return ended_ && end_.ok() && !reader_.bye();
+}
+
+void Health::Deliver(const std::vector<HealthNotice>& notices) {
+  for (const HealthNotice& notice : notices) {
+    std::shared_ptr<CommLink> link;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      auto found = members_.find(notice.connection);
+      if (found != members_.end()) link = found->second;
+    }
+    if (link != nullptr) link->With([&notice](Watched* comm) { comm->PeerFailed(notice.cause); });
+  }
+}
+
+void Health::EndInLoop() {
+  std::vector<std::shared_ptr<CommLink>> links;
+  absl::Status end;
+  bool bye = false;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (fd_.valid()) reactor_->UnwatchInLoop(fd_.get());
+    fd_.reset();
+    for (auto& [id, link] : members_) links.push_back(link);
+    end = end_;
+    bye = reader_.bye();
+  }
+  up_ = false;
+  hub_->ForgetInLoop(this);
+  if (end.ok() && bye) return;
+  for (auto& link : links) {
+    link->With([&end](Watched* comm) {
+      if (end.ok()) {
+        comm->PeerEnded();
+      } else {
+        comm->PeerDied(end);
+      }
+    });
+  }
+}
+
+void Health::SendLocked(const std::string& frame) {
+  if (outbox_.size() > kOutboxBytesMax) return;
+  outbox_.append(frame);
+  while (!outbox_.empty()) {
+    const ssize_t sent = send(fd_.get(), outbox_.data(), outbox_.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0) return;
+    outbox_.erase(0, static_cast<size_t>(sent));
+  }
+}
+
+bool Health::Notify(const ConnectionId& id, const std::string& cause) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (!fd_.valid() || ended_) return false;
+  std::string body(reinterpret_cast<const char*>(id.data()), id.size());
+  body.append(cause, 0, kCauseBytesMax);
+  SendLocked(Frame(FrameKind::kError, body));
+  if (!outbox_.empty()) {
+    reactor_->Post([self = shared_from_this()] { self->FlushInLoop(); });
+  }
+  return true;
+}
+
+void Health::FlushInLoop() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (!fd_.valid()) return;
+  const bool waited = !outbox_.empty();
+  SendLocked("");
+  const uint32_t writable = outbox_.empty() ? 0u : static_cast<uint32_t>(EPOLLOUT);
+  if (waited) reactor_->ChangeInLoop(fd_.get(), EPOLLIN | EPOLLRDHUP | writable);
+}
+
+std::shared_ptr<Health> HealthHub::UseDialledInLoop(int device, const SocketAddress& peer) {
+  std::shared_ptr<Health>& health = dialled_[Key(device, peer.ToString())];
+  if (health == nullptr) {
+    uint64_t tag = 0;
+    (void)FillRandom(&tag, sizeof(tag));  // Where that fails, the dial's own identity fails too.
+    health = std::make_shared<Health>(this, reactor_, tag, true);
+  }
+  health->UseInLoop();
+  return health;
+}
+
+std::shared_ptr<Health> HealthHub::FindAcceptedInLoop(uint64_t tag) {
+  auto found = accepted_.find(tag);
+  return found == accepted_.end() ? nullptr : found->second;
+}
+
+void HealthHub::AcceptInLoop(uint64_t tag, OwnedFd fd, int64_t peer_timeout_ns) {
+  std::shared_ptr<Health>& health = accepted_[tag];
+  if (health != nullptr) health->CloseInLoop();  // Its dialler dials anew.
+  health = std::make_shared<Health>(this, reactor_, tag, false);
+  const std::shared_ptr<Health> up = health;
+  up->UpInLoop(std::move(fd), peer_timeout_ns);
+}
+
+void HealthHub::ForgetInLoop(Health* health) {
+  for (auto it = dialled_.begin(); it != dialled_.end(); ++it) {
+    if (it->second.get() != health) continue;
+    dialled_.erase(it);
+    return;
+  }
+  auto found = accepted_.find(health->tag());
+  if (found != accepted_.end() && found->second.get() == health) accepted_.erase(found);
+}
+
+void HealthHub::DropUnusedInLoop(const std::shared_ptr<Health>& health) {
+  if (health == nullptr || health->used_in_loop()) return;
+  health->CloseInLoop();
+  ForgetInLoop(health.get());
+}
+
+void HealthHub::CloseInLoop() {
+  for (auto& [key, health] : dialled_) health->CloseInLoop();
+  for (auto& [tag, health] : accepted_) health->CloseInLoop();
+  dialled_.clear();
+  accepted_.clear();
+}
+
+}  // namespace tcpx

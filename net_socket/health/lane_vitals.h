@@ -1,0 +1,68 @@
+// lane_vitals.h: what the kernel knows about a lane, and when that means that nobody answers any more.
+//
+// Purpose: a peer that is alive and does not read for minutes is healthy; a flow that the network swallows is dead.
+//          What tells them apart is not progress but whether the peer's kernel answers. Pure, but for ReadLaneVitals.
+//
+// Rule:    A lane is dead when it holds unacknowledged bytes, nothing was acknowledged between any two samples of the
+//          timeout, no segment of the peer's arrived for as long, and
+//            - the peer's window is open and segments are in flight: each was sent again and again, in vain; or
+//            - nothing is in flight: three probes in a row went unanswered. The kernel sends them up to two minutes
+//              apart and forgets the count with each answer, so a closed window alone never kills, nor does a long
+//              silence between two probes; or
+//            - the window was closed with segments in flight (a peer short of memory): these are sent again as probes,
+//              at doubling intervals, of which the last three went unanswered.
+//          The death of the whole host is the health socket's to find (health.h).
+// Threads: one at a time.
+// Units:   as the names say; times of MonotonicNanos.
+// Errors:  where the kernel won't tell, a lane counts as alive.
+// Source:  tcp(7) and linux/tcp.h; icsk_probes_out in tcp_ack and tcp_retransmit_timer, Linux 6.18. tcpi_snd_wnd is
+//          there since Linux 5.4; without it a window with segments in flight counts as open.
+#ifndef TCPX_NET_SOCKET_HEALTH_LANE_VITALS_H_
+#define TCPX_NET_SOCKET_HEALTH_LANE_VITALS_H_
+
+#include <cstdint>
+#include <string>
+
+namespace tcpx {
+
+struct LaneVitals {
+  uint64_t bytes_acked = 0;
+  uint32_t held_bytes = 0;       // given to the kernel and not acknowledged
+  uint32_t segments_flying = 0;  // sent and not acknowledged
+  uint32_t window_bytes = 0;     // what the peer would take; ~0 where the kernel won't tell
+  uint32_t probes = 0;           // of a closed window, in a row without an answer
+  uint32_t last_ack_ms = 0;      // since the peer's last segment with an acknowledgement
+  uint32_t rto_ms = 0;           // until the next retransmission; each interval is twice the one before
+  uint32_t rtt_us = 0;
+  uint32_t retransmissions = 0;  // of the whole life
+
+  // The peer takes nothing: it does not read.
+  bool window_closed() const { return held_bytes > 0 && (window_bytes == 0 || segments_flying == 0); }
+};
+
+// False where `fd` is no TCP socket, or the kernel is too old to tell.
+bool ReadLaneVitals(int fd, LaneVitals* vitals);
+
+// "rtt 0.213 ms, 3 retransmissions, last acknowledgement 1.5 s ago, 4096 bytes unacknowledged, window closed".
+std::string DescribeVitals(const LaneVitals& vitals);
+
+// The latest samples of one lane.
+class LaneLiveness {
+ public:
+  // Samples that a verdict needs at the least, however much time lies between them: a host that slept has few.
+  static constexpr int kSamplesMin = 5;
+
+  // True exactly when the rule above says that the lane is dead.
+  bool Dead(const LaneVitals& vitals, int64_t now_ns, int64_t timeout_ns);
+  // The lane holds nothing.
+  void Rest() { samples_ = 0; }
+
+ private:
+  uint64_t bytes_acked_ = 0;
+  int64_t since_ns_ = 0;  // first sample of this silence
+  int samples_ = 0;       // of this silence
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_HEALTH_LANE_VITALS_H_

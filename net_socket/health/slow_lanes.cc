@@ -1,0 +1,52 @@
+#include "net_socket/health/slow_lanes.h"
+
+#include <algorithm>
+
+#include "common/clock.h"
+
+namespace tcpx {
+namespace {
+
+// The upper one: of two lanes the faster. 0 while any lane's pace is unknown.
+int64_t MedianOf(const std::vector<LanePace>& lanes) {
+  std::vector<int64_t> paces;
+  for (const LanePace& lane : lanes) paces.push_back(lane.bytes_per_second);
+  const auto middle = paces.begin() + static_cast<ptrdiff_t>(paces.size() / 2);
+  std::nth_element(paces.begin(), middle, paces.end());
+  const bool unknown = std::find(paces.begin(), paces.end(), 0) != paces.end();
+  return unknown ? 0 : *middle;
+}
+
+}  // namespace
+
+bool SlowLanes::SlowNow(const LanePace& pace, int64_t median, const History& history, int64_t elapsed_ns) const {
+  const double moved = static_cast<double>(pace.bytes_sent - history.bytes_sent);
+  const double allowed =
+      static_cast<double>(pace.bytes_per_second) * static_cast<double>(elapsed_ns) / static_cast<double>(kSecond);
+  return pace.bytes_per_second < median / 2 && moved >= allowed / 2;
+}
+
+std::vector<SlowLane> SlowLanes::Look(const std::vector<LanePace>& lanes, int64_t now_ns, int64_t long_ns) {
+  std::vector<SlowLane> found;
+  const bool first = lanes_.empty();
+  lanes_.resize(lanes.size());
+  const int64_t median = lanes.size() < 2 ? 0 : MedianOf(lanes);
+  for (size_t i = 0; i < lanes.size(); ++i) {
+    History& history = lanes_[i];
+    const bool slow = !first && SlowNow(lanes[i], median, history, now_ns - last_ns_);
+    history.bytes_sent = lanes[i].bytes_sent;
+    if (!slow) {
+      history.looks = 0;
+      history.told &= lanes[i].bytes_per_second < median / 2;
+      continue;
+    }
+    if (history.looks++ == 0) history.since_ns = last_ns_;
+    if (history.told || history.looks < kLooksMin || now_ns - history.since_ns < long_ns) continue;
+    history.told = true;
+    found.push_back({i, lanes[i].bytes_per_second, median});
+  }
+  last_ns_ = now_ns;
+  return found;
+}
+
+}  // namespace tcpx

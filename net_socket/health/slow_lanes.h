@@ -1,0 +1,56 @@
+// slow_lanes.h: which lanes of a connection have been slow for long, beside its others.
+//
+// Purpose: the striper follows a slow flow by itself and says nothing; whoever looks for a bad link wants to know which
+//          flow it is. Pure, fed by housekeeping's round.
+//
+// Rule:    a lane is slow in a look when its pace is below half of the connection's median lane and it was kept busy
+//          since the look before (it sent at least half of what its pace allows). A lane with little to do is not
+//          judged. Slow for long: in each look of the given time, and in kLooksMin at the least.
+// Threads: one at a time.
+// Units:   bytes, nanoseconds, bytes per second.
+// Errors:  none.
+#ifndef TCPX_NET_SOCKET_HEALTH_SLOW_LANES_H_
+#define TCPX_NET_SOCKET_HEALTH_SLOW_LANES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace tcpx {
+
+struct LanePace {
+  int64_t bytes_per_second = 0;  // 0: unknown
+  uint64_t bytes_sent = 0;       // in all
+};
+
+struct SlowLane {
+  size_t lane = 0;  // index of Look's vector
+  int64_t bytes_per_second = 0;
+  int64_t median = 0;  // bytes per second, of the connection's lanes
+};
+
+class SlowLanes {
+ public:
+  static constexpr int kLooksMin = 3;
+
+  // The lanes that have become slow for long with this look; each is named again only after it was fast in between.
+  // Always the same number of lanes.
+  std::vector<SlowLane> Look(const std::vector<LanePace>& lanes, int64_t now_ns, int64_t long_ns);
+
+ private:
+  struct History {
+    uint64_t bytes_sent = 0;  // at the latest look
+    int64_t since_ns = 0;     // first of the looks in a row in which the lane was slow
+    int looks = 0;            // how many these are
+    bool told = false;
+  };
+
+  bool SlowNow(const LanePace& pace, int64_t median, const History& history, int64_t elapsed_ns) const;
+
+  std::vector<History> lanes_;
+  int64_t last_ns_ = 0;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_HEALTH_SLOW_LANES_H_

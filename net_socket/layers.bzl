@@ -1,0 +1,27 @@
+"""The folders of net_socket, and who may see whom."""
+
+# Top to bottom: a folder is visible to the folders above it, to itself and to tests, so that a climb does not build.
+_LAYERS = [
+    "plugin",
+    "connect",
+    "comm",
+    "receive",
+    "send",
+    "nic",
+    "gpu",
+    "health",
+    "engine",
+    "message",
+]
+
+def tcpx_layer(folder):
+    """The visibility of a folder's libraries.
+
+    Args:
+      folder: its name.
+
+    Returns:
+      labels for package(default_visibility).
+    """
+    above = _LAYERS[:_LAYERS.index(folder)]
+    return ["//net_socket/%s:__pkg__" % layer for layer in above] + ["//net_socket:__pkg__", "//tests:__subpackages__"]

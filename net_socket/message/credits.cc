@@ -1,0 +1,51 @@
+#include "net_socket/message/credits.h"
+
+#include <cstring>
+
+namespace tcpx {
+
+void CreditQueue::Push(uint64_t first_sequence, const int* tags, int count) {
+  if (begin_ > 0) {
+    std::memmove(bytes_, bytes_ + begin_, end_ - begin_);
+    end_ -= begin_;
+    begin_ = 0;
+  }
+  FrameHeader header;
+  header.kind = FrameKind::kCredit;
+  header.length = static_cast<uint32_t>(count) * sizeof(int32_t);
+  header.sequence = first_sequence;
+  EncodeHeader(header, bytes_ + end_);
+  end_ += kHeaderBytes;
+  std::memcpy(bytes_ + end_, tags, header.length);
+  end_ += header.length;
+}
+
+const char* CreditBook::Announce(const FrameHeader& header, const char* body) {
+  const uint32_t count = header.length / sizeof(int32_t);
+  if (count == 0 || count > max_receives_ || header.length % sizeof(int32_t) != 0) return "a credit of a wrong length";
+  if (header.sequence != next_sequence_) return "a credit out of order";
+  if (announced_ - filled_ == kRequestsMax) return "more credits than a receiver has requests";
+  Group& group = groups_[announced_ % kRequestsMax];
+  group.first_sequence = header.sequence;
+  group.count = group.open_count = count;
+  std::memcpy(group.tags, body, header.length);
+  for (uint32_t i = 0; i < count; ++i) group.open[i] = true;
+  next_sequence_ += count;
+  ++announced_;
+  return nullptr;
+}
+
+bool CreditBook::Take(int32_t tag, uint64_t* sequence) {
+  if (filled_ == announced_) return false;
+  Group& group = groups_[filled_ % kRequestsMax];
+  for (uint32_t i = 0; i < group.count; ++i) {
+    if (!group.open[i] || group.tags[i] != tag) continue;
+    group.open[i] = false;
+    *sequence = group.first_sequence + i;
+    if (--group.open_count == 0) ++filled_;
+    return true;
+  }
+  return false;
+}
+
+}  // namespace tcpx

@@ -1,0 +1,75 @@
+// credits.h: which receives a sender may fill, where receives are grouped (maxRecvs above 1).
+//
+// Purpose: the members of a group are matched by tag, and the senders that share a connection advance independently of
+//          each other: A, A, B may be sent against {A, B}, {A, B}. Were the second A on its way before B, it would park
+//          in front of it. So the receiver announces each group by a credit record, and a message leaves only when its
+//          tag is open in the oldest announced group that still has an open member; it then carries that member's
+//          sequence.
+//
+//   a credit record:  header { kCredit, length = 4 x members, sequence = that of the first member }, a tag per member
+//
+// Threads: one at a time. Both pure: no system call, no allocation.
+// Units:   bytes; a sequence counts members, not groups.
+// Errors:  Announce returns a text (static storage) that says what is wrong with a record, or null: it is a peer's.
+#ifndef TCPX_NET_SOCKET_MESSAGE_CREDITS_H_
+#define TCPX_NET_SOCKET_MESSAGE_CREDITS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "net_socket/message/request.h"
+#include "net_socket/message/wire.h"
+
+namespace tcpx {
+
+inline constexpr size_t kCreditBytesMax = kHeaderBytes + kReceivesMax * sizeof(int32_t);
+
+// The receiver's: announcements that the kernel has not taken yet.
+class CreditQueue {
+ public:
+  bool HasRoom() const { return sizeof(bytes_) - (end_ - begin_) >= kCreditBytesMax; }
+  void Push(uint64_t first_sequence, const int* tags, int count);
+  bool empty() const { return begin_ == end_; }
+  const char* data() const { return bytes_ + begin_; }
+  size_t bytes() const { return end_ - begin_; }
+  // The kernel took the first `bytes`.
+  void Advance(size_t bytes) { begin_ += bytes; }
+
+ private:
+  size_t begin_ = 0;
+  size_t end_ = 0;
+  char bytes_[kRequestsMax * kCreditBytesMax];
+};
+
+// The sender's: what was announced and is still open.
+class CreditBook {
+ public:
+  // `max_receives` as in the peer's answer.
+  explicit CreditBook(int max_receives) : max_receives_(static_cast<uint32_t>(max_receives)) {}
+
+  // `body` holds header.length bytes.
+  const char* Announce(const FrameHeader& header, const char* body);
+  // True when `tag` is open in the oldest group with an open member: that member is taken, *sequence is its own.
+  // Members with one tag are taken in order.
+  bool Take(int32_t tag, uint64_t* sequence);
+
+ private:
+  struct Group {
+    uint64_t first_sequence;
+    uint32_t count;
+    uint32_t open_count;
+    int32_t tags[kReceivesMax];
+    bool open[kReceivesMax];
+  };
+
+  const uint32_t max_receives_;
+  uint64_t next_sequence_ = 0;
+  // A receiver has no more requests than these, and keeps one at least until all of its members were sent.
+  Group groups_[kRequestsMax];
+  uint64_t announced_ = 0;
+  uint64_t filled_ = 0;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_MESSAGE_CREDITS_H_

@@ -1,0 +1,31 @@
+#include "net_socket/message/flight.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace tcpx {
+
+std::string DescribeFlight(const Flight& flight) {
+  if (flight.messages == 0) return "";
+  std::string text = absl::StrCat("message ", flight.sequence, ", ", flight.bytes_done, " of ");
+  if (flight.total_known) {
+    absl::StrAppend(&text, flight.bytes_total, " bytes");
+  } else {
+    absl::StrAppend(&text, "at most ", flight.bytes_total, " bytes");
+  }
+  if (flight.messages > 1) absl::StrAppend(&text, ", and ", flight.messages - 1, " more");
+  return text;
+}
+
+bool StallWatch::Stalled(const Flight& flight, int64_t now_ns, int64_t limit_ns) {
+  if (since_ns_ == 0 || !flight.SameAs(last_)) {
+    last_ = flight;
+    since_ns_ = flight.messages > 0 ? now_ns : 0;
+    told_ = false;
+    return false;
+  }
+  if (limit_ns == 0 || told_ || now_ns - since_ns_ < limit_ns) return false;
+  told_ = true;
+  return true;
+}
+
+}  // namespace tcpx

@@ -1,0 +1,63 @@
+// flight.h: what a connection has under way, as another thread may see it.
+//
+// Purpose: errors name the message they hit, and housekeeping tells standing still from progress, without a lock or a
+//          count on the message's way: the few fields behind it are relaxed atomics, plain moves on this machine.
+//
+// Threads: Relaxed: one writes, any reads. Values of different fields may be of different moments.
+// Units:   bytes.
+#ifndef TCPX_NET_SOCKET_MESSAGE_FLIGHT_H_
+#define TCPX_NET_SOCKET_MESSAGE_FLIGHT_H_
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+namespace tcpx {
+
+template <typename T>
+class Relaxed {
+ public:
+  Relaxed(T value = T()) : value_(value) {}  // NOLINT: stands for a T
+  Relaxed& operator=(T value) {
+    value_.store(value, std::memory_order_relaxed);
+    return *this;
+  }
+  operator T() const { return value_.load(std::memory_order_relaxed); }  // NOLINT
+
+ private:
+  std::atomic<T> value_;
+};
+
+// The oldest unfinished message, and how many there are.
+struct Flight {
+  int messages = 0;
+  uint64_t sequence = 0;
+  uint64_t bytes_done = 0;
+  uint64_t bytes_total = 0;
+  bool total_known = true;  // false: a receive whose message has not begun
+
+  bool SameAs(const Flight& other) const {
+    return messages > 0 && other.messages > 0 && sequence == other.sequence && bytes_done == other.bytes_done;
+  }
+};
+
+// "message 17, 4096 of 1048576 bytes, and 3 more"; empty when nothing is under way.
+std::string DescribeFlight(const Flight& flight);
+
+// Finds requests that stand still.
+class StallWatch {
+ public:
+  // True exactly once for each standstill of `limit_ns`; never where that is 0.
+  bool Stalled(const Flight& flight, int64_t now_ns, int64_t limit_ns);
+  // Since when the oldest request has stood still; 0: it does not.
+  int64_t since_ns() const { return since_ns_; }
+
+ private:
+  Flight last_;
+  int64_t since_ns_ = 0;
+  bool told_ = false;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_MESSAGE_FLIGHT_H_

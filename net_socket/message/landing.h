@@ -1,0 +1,96 @@
+// landing.h: where messages land: the posted buffers of a receive comm, found by sequence number.
+//
+// Purpose: lanes claim the place of each chunk here before they write a byte of it; a message is whole once all of its
+//          bytes were claimed and have landed. A lane that claimed bytes keeps the buffer from being given up, so
+//          nothing a peer sends (overlaps, repeats, stale sequences) can write outside a posted buffer or after its
+//          completion.
+//
+// Threads: Post and Take by the calling thread only; Claim and Landed by whichever thread moves a lane. No locks:
+//          `posted` publishes a landing, the CAS on `claim` takes a part of it.
+// Units:   bytes; a zero-byte message counts as one unit so that it is claimed and lands exactly once.
+// Errors:  Claim tells what is wrong as a ClaimResult.
+#ifndef TCPX_NET_SOCKET_MESSAGE_LANDING_H_
+#define TCPX_NET_SOCKET_MESSAGE_LANDING_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "net_socket/message/flight.h"
+#include "net_socket/message/payload_sink.h"
+#include "net_socket/message/wire.h"
+
+namespace tcpx {
+
+class TransferEvents;
+
+// How a landing's payload gets to where it belongs.
+struct LandingWay {
+  PayloadSink* sink = nullptr;  // null: written straight to `data`
+  bool flag_lines = false;      // data of LL or LL128: no flag may be seen before its data
+};
+
+struct Landing {
+  // Hot: sequence's low bits and the units claimed so far, in one word (see Claim).
+  std::atomic<uint64_t> claim{0};
+  std::atomic<uint64_t> landed{0};         // units whose bytes are in the buffer
+  std::atomic<uint64_t> message_bytes{0};  // kUnknownBytes until the first chunk
+  std::atomic<bool> done{false};           // true exactly when the whole message is in the buffer
+  char* data = nullptr;                    // the host's exactly when there is no sink
+  LandingWay way;
+  Relaxed<size_t> capacity;
+  Relaxed<uint64_t> sequence;
+  int32_t tag = 0;
+  TransferEvents* events = nullptr;  // null: no profiler listens
+  bool in_use = false;               // the calling thread's: posted and not yet reported done
+};
+
+enum class ClaimResult {
+  kClaimed,
+  kNotPosted,  // its receive is still to come: the lane parks
+  kTooLarge,   // the message is larger than the posted receive
+  kBroken,     // the peer broke the format: repeated, overlapping or contradicting chunks
+};
+
+class LandingTable {
+ public:
+  static constexpr uint64_t kUnknownBytes = ~uint64_t{0};
+
+  // `slots` is the most messages posted at once; a power of two. With `match_tags` a chunk with another tag than its
+  // landing's is refused.
+  explicit LandingTable(size_t slots, bool match_tags = false);
+
+  // The number of the next message to post: all below are or were posted.
+  uint64_t posted() const { return posted_.load(std::memory_order_seq_cst); }
+  size_t slots() const { return slots_; }
+
+  // Posts the buffer of message `posted()`. The slot must be free: its message done, or never used.
+  Landing* Post(char* data, size_t capacity, int32_t tag, TransferEvents* events = nullptr, LandingWay way = {});
+  // Landings are posted in order, so the slot of the next one is known.
+  size_t next_index() const { return posted_.load(std::memory_order_relaxed) & (slots_ - 1); }
+  Landing& NextSlot() { return landings_[next_index()]; }
+
+  // True exactly when the slots of the next `count` messages are free.
+  bool HasRoom(int count) const;
+
+  // What is posted and has not landed whole. From any thread.
+  Flight FlightNow() const;
+
+  // Takes the bytes of `chunk`. On kClaimed *landing stays valid until Landed. On kTooLarge *landing is set too.
+  ClaimResult Claim(const FrameHeader& chunk, Landing** landing);
+  // All bytes of a claimed chunk are in the buffer. True when that completed the message.
+  static bool Landed(Landing* landing, const FrameHeader& chunk);
+  // The same of a part of a chunk.
+  static bool Landed(Landing* landing, uint64_t units, uint64_t message_bytes);
+
+ private:
+  const size_t slots_;
+  const bool match_tags_;
+  std::unique_ptr<Landing[]> landings_;
+  std::atomic<uint64_t> posted_{0};
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_MESSAGE_LANDING_H_

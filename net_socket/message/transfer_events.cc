@@ -1,0 +1,115 @@
+#include "net_socket/message/transfer_events.h"
+
+#include <algorithm>
+
+namespace tcpx {
+namespace {
+
+// `counted`: up to 1 TiB of bytes, chunks above. Chunks may wrap: only a first one of no bytes needs its bit.
+constexpr int kBytesBits = 41;
+constexpr uint64_t kBytesMask = (uint64_t{1} << kBytesBits) - 1;
+constexpr uint64_t kOneChunk = uint64_t{1} << kBytesBits;
+}  // namespace
+
+inline void TransferEvents::Take(int lane, uint64_t bytes, uint64_t message_bytes) {
+  counted_[static_cast<size_t>(std::min(lane, kEventsMax - 1))].fetch_add(kOneChunk + bytes, std::memory_order_relaxed);
+  message_bytes_.store(message_bytes, std::memory_order_relaxed);
+}
+
+void TransferEvents::Count(int lane, uint64_t bytes, uint64_t message_bytes) {
+  Take(lane, bytes, message_bytes);
+  recorder_->counts_.fetch_add(1, std::memory_order_release);
+}
+
+bool TransferEvents::AllCounted() const {
+  uint64_t sum = 0;
+  for (const auto& counted : counted_) sum += counted.load(std::memory_order_relaxed) & kBytesMask;
+  return sum == message_bytes_.load(std::memory_order_relaxed);
+}
+
+EventRecorder::EventRecorder(const Settings& settings)
+    : sink_(settings.sink),
+      updates_(settings.updates),
+      receive_(settings.receive),
+      transfers_(new TransferEvents[static_cast<size_t>(settings.transfers)]),
+      open_(new TransferEvents*[static_cast<size_t>(settings.transfers)]) {
+  const int lanes = static_cast<int>(settings.fds.size());
+  events_per_transfer_ = std::min(lanes, TransferEvents::kEventsMax);
+  std::copy_n(settings.fds.begin(), events_per_transfer_, fds_.begin());
+  if (lanes > TransferEvents::kEventsMax) fds_.back() = -1;
+  for (int i = 0; i < settings.transfers; ++i) transfers_[static_cast<size_t>(i)].recorder_ = this;
+}
+
+TransferEvents* EventRecorder::Begin(size_t slot, void* parent) {
+  if (parent == nullptr || dropped_) return nullptr;
+  TransferEvents* transfer = &transfers_[slot];
+  if (transfer->place_ >= 0) Close(transfer);  // Its request ended without a word: its parent may be gone.
+  transfer->parent_ = parent;
+  transfer->message_bytes_.store(TransferEvents::kUnknownBytes, std::memory_order_relaxed);
+  for (auto& counted : transfer->counted_) counted.store(0, std::memory_order_relaxed);
+  transfer->started_ = 0;
+  transfer->place_ = open_count_;
+  open_[static_cast<size_t>(open_count_++)] = transfer;
+  return transfer;
+}
+
+void EventRecorder::CountWhole(TransferEvents* transfer, int lane, uint64_t message_bytes) {
+  transfer->Take(lane, message_bytes, message_bytes);
+  Tell(transfer);
+}
+
+void EventRecorder::Publish() {
+  const uint64_t counts = counts_.load(std::memory_order_acquire);
+  if (counts == published_) return;
+  published_ = counts;
+  for (int i = 0; i < open_count_; ++i) {
+    TransferEvents* transfer = open_[static_cast<size_t>(i)];
+    if (transfer->AnyCounted() && (updates_ || transfer->AllCounted())) Tell(transfer);
+  }
+}
+
+void EventRecorder::Tell(TransferEvents* transfer) {
+  for (int i = 0; i < events_per_transfer_; ++i) TellOne(transfer, static_cast<size_t>(i));
+}
+
+void EventRecorder::TellOne(TransferEvents* transfer, size_t event) {
+  const uint64_t counted = transfer->counted_[event].load(std::memory_order_relaxed);
+  if (counted == 0) return;
+  const uint64_t bytes = counted & kBytesMask;
+  EventStep step = EventStep::kUpdate;
+  if (!transfer->started(static_cast<int>(event))) {
+    transfer->started_ |= 1u << event;
+    transfer->handles_[event] = nullptr;
+    step = EventStep::kStart;
+  } else if (transfer->handles_[event] == nullptr || transfer->told_[event] == bytes) {
+    return;
+  }
+  transfer->told_[event] = bytes;
+  sink_(&transfer->handles_[event], step, transfer->parent_, {fds_[event], receive_, bytes});
+}
+
+void EventRecorder::Stop(TransferEvents* transfer) {
+  if (transfer->place_ < 0) return;
+  Tell(transfer);
+  for (int i = 0; i < events_per_transfer_; ++i) {
+    const size_t event = static_cast<size_t>(i);
+    if (!transfer->started(i) || transfer->handles_[event] == nullptr) continue;
+    sink_(&transfer->handles_[event], EventStep::kStop, transfer->parent_,
+          {fds_[event], receive_, transfer->told_[event]});
+  }
+  Close(transfer);
+}
+
+void EventRecorder::Close(TransferEvents* transfer) {
+  TransferEvents* last = open_[static_cast<size_t>(--open_count_)];
+  open_[static_cast<size_t>(transfer->place_)] = last;
+  last->place_ = transfer->place_;
+  transfer->place_ = -1;
+}
+
+void EventRecorder::Drop() {
+  dropped_ = true;
+  while (open_count_ > 0) open_[static_cast<size_t>(--open_count_)]->place_ = -1;
+}
+
+}  // namespace tcpx

@@ -1,0 +1,176 @@
+// wire.h: every byte that tcpx puts on a socket or into a handle, and the checks of every byte that comes in.
+//
+// Purpose: encode and decode the chunk header, the hello of a lane, its answer, and NCCL's connection handle. Pure: no
+//          system call, no state.
+//
+//   a lane's stream:  hello (dialler) -> answer (acceptor) -> { header [payload] [padding] }*
+//   with a secret:    hello -> challenge (an answer that asks for proof, and a nonce) -> proof -> answer, then its MAC
+//   reverse stream:   { header [body] }*     records only: credit, confirm, bye, error
+//   a health socket:  hello of that kind -> answer -> { header [body] }* both ways, records only: error, bye. The body
+//   of
+//                     an error is there the connection's id and the text.
+//
+// Versions: kWireVersion is in the hello and the handle. A record of an unknown kind is skipped by its length, so a
+//           newer peer may add kinds (from kFirstRecord on) without a new version.
+// Units:   bytes. Byte order is little endian, as on every machine that NCCL runs on.
+// Errors:  decoders return a text (static storage) that says what is wrong, or null when all is right. Offset and
+//          length of a decoded chunk always lie inside its message.
+#ifndef TCPX_NET_SOCKET_MESSAGE_WIRE_H_
+#define TCPX_NET_SOCKET_MESSAGE_WIRE_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "common/address.h"
+
+namespace tcpx {
+
+inline constexpr uint16_t kWireVersion = 1;
+// Largest message: NCCL_MAX_NET_SIZE_BYTES, NCCL 2.24 and later.
+inline constexpr uint64_t kMessageBytesMax = uint64_t{1} << 40;
+// Largest chunk: keeps the length in 32 bits; NCCL core never sends more than 1 GiB at once (2.12 to 2.30).
+inline constexpr size_t kChunkBytesMax = size_t{1} << 30;
+// Longest text that says why a connection has failed.
+inline constexpr size_t kCauseBytesMax = 512;
+// Longest body of a record; longer ones are refused as garbage.
+inline constexpr uint32_t kRecordBytesMax = 64 * 1024;
+// Most lanes of a connection: as NCCL's sockets per connection (NCCL_SOCKET_NTHREADS x NCCL_NSOCKS_PERTHREAD <= 64).
+inline constexpr int kLanesMax = 64;
+// Most interfaces of one device: the children of a virtual one, NCCL_NET_MAX_DEVS_PER_NIC of v12.
+inline constexpr int kPeerNicsMax = 8;
+
+// Most members of a grouped receive: what this plugin ever announces as maxRecvs.
+inline constexpr int kReceivesMax = 8;
+
+enum class FrameKind : uint8_t {
+  kChunk = 1,         // a part of a message, payload follows
+  kFirstRecord = 64,  // everything from here on is a record: skipped where it is not known
+  kCredit = 64,       // receiver -> sender: a grouped receive was posted
+  kConfirm = 65,      // receiver -> sender: messages that arrived whole (for re-dialled lanes)
+  kBye = 66,          // no further frame follows on this lane
+  kError = 67,        // the connection has failed; the body is a text that says why
+};
+
+// A cache line, of which 36 bytes are used: payload of a multiple of 64 bytes then lies on line boundaries in the
+// kernel's buffers and in ours, and copies to other addresses are up to three times slower (docs/performance.md).
+inline constexpr size_t kHeaderBytes = 64;
+
+struct FrameHeader {
+  FrameKind kind = FrameKind::kChunk;
+  uint16_t padding = 0;  // bytes after the payload that mean nothing
+  uint32_t length = 0;   // bytes of payload, or of a record's body
+  uint64_t sequence = 0;
+  uint64_t offset = 0;         // of the payload in its message
+  uint64_t message_bytes = 0;  // of the whole message
+  int32_t tag = 0;
+};
+
+void EncodeHeader(const FrameHeader& header, char* out);
+const char* DecodeHeader(const char* in, FrameHeader* header);
+// The body of an error record, fit for one log line: at most kCauseBytesMax bytes, what is not printable ASCII as '?'.
+std::string CauseText(absl::string_view body);
+
+using Ticket = std::array<uint8_t, 16>;
+
+// What NCCL carries from listen to connect. The first bytes of the 128; the rest is zero when sent.
+struct Handle {
+  SocketAddress address;
+  Ticket ticket{};
+  uint16_t nics = 1;  // interfaces of the device that listens: 1 to kPeerNicsMax; the answer has their addresses
+};
+inline constexpr size_t kHandleUsedBytes = 48;
+// Where connect keeps its key, in the dialler's own copy of the handle.
+inline constexpr size_t kHandleKeyOffset = 112;
+
+void EncodeHandle(const Handle& handle, char* out);
+const char* DecodeHandle(const char* in, Handle* handle);
+
+// What a socket is for.
+enum class HelloKind : uint16_t {
+  kLane = 0,
+  kHealth = 1,  // the first bytes of the connection id are the tag; no lane
+};
+
+// Features of a hello: what the dialler has; of an answer: what the acceptor uses of it.
+// The connection has a health socket; the first bytes of its id are that socket's tag.
+inline constexpr uint64_t kFeatureHealth = 1;
+// Both have a shared secret, and prove it (handshake.h).
+inline constexpr uint64_t kFeatureSecret = 2;
+
+// The first bytes on every lane, from the dialler.
+struct Hello {
+  uint16_t version = kWireVersion;
+  Ticket ticket{};
+  std::array<uint8_t, 16> connection_id{};
+  uint16_t lane = 0;
+  uint16_t lanes = 1;
+  HelloKind kind = HelloKind::kLane;
+  uint64_t features = 0;
+  uint32_t express_bytes = 0;  // messages up to this size travel whole on lane 0
+  // For the acceptor's packets: an octet without ECN bits, or -1, which leaves them. Anything else is refused.
+  int32_t traffic_class = -1;
+};
+inline constexpr size_t kHelloBytes = 64;
+// So many tell a hello from another protocol.
+inline constexpr size_t kHelloMagicBytes = 4;
+
+void EncodeHello(const Hello& hello, char* out);
+// A hello of another version decodes (the answer then says so); garbage does not.
+const char* DecodeHello(const char* in, Hello* hello);
+
+enum class HelloStatus : uint16_t {
+  kAccepted = 0,
+  kWrongVersion = 1,
+  kUnknownTicket = 2,  // nobody listens with this ticket (any more)
+  kBadLane = 3,        // lane index or count out of range, or other than that of the first lane
+  kDuplicateLane = 4,
+  kBusy = 5,  // descriptor or memory limit at the acceptor
+  kBadTrafficClass = 6,
+  kUnknownKind = 7,    // of hello
+  kProve = 8,          // no refusal: kNonceBytes follow, and a proof is awaited
+  kSecretMissing = 9,  // the acceptor has a secret, the dialler says that it has none
+  kSecretAlone = 10,   // the dialler has a secret, the acceptor has none
+  kSecretWrong = 11,   // the proof is not that of the acceptor's secret
+};
+// Which health socket a connection belongs to.
+uint64_t HealthTag(const std::array<uint8_t, 16>& connection_id);
+
+const char* HelloStatusText(HelloStatus status);
+
+// One interface of the acceptor's device, and where it listens. Of a link-local IPv6 address the dialler fills in the
+// scope: that of its own interface, since a scope means nothing on another host.
+struct PeerNic {
+  SocketAddress address;
+  uint32_t speed_mbps = 0;
+};
+inline constexpr size_t kPeerNicBytes = SocketAddress::kEncodedBytes + 8;
+
+// The acceptor's answer on every lane: a fixed part and `nics.size()` interfaces of kPeerNicBytes each.
+struct Answer {
+  uint16_t version = kWireVersion;
+  HelloStatus status = HelloStatus::kAccepted;
+  uint32_t max_receives = 1;  // of the acceptor's receive comm: above 1 sends wait for credits
+  uint64_t features = 0;
+  std::vector<PeerNic> nics;  // where further lanes may go; empty: the handle's address
+};
+inline constexpr size_t kAnswerFixedBytes = 32;
+inline constexpr size_t kAnswerBytesMax = kAnswerFixedBytes + kPeerNicsMax * kPeerNicBytes;
+
+// What both sides add with a shared secret. Every 32 bytes are a nonce, or a MAC that is wrong.
+inline constexpr size_t kNonceBytes = 32;
+inline constexpr size_t kMacBytes = 32;
+// The dialler's nonce and MAC.
+inline constexpr size_t kProofBytes = kNonceBytes + kMacBytes;
+
+size_t EncodeAnswer(const Answer& answer, char* out);
+// Decodes the fixed part; `*nics` is how many follow, at most kPeerNicsMax.
+const char* DecodeAnswer(const char* in, Answer* answer, int* nics);
+const char* DecodeAnswerNics(const char* in, int count, Answer* answer);
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_MESSAGE_WIRE_H_

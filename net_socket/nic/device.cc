@@ -1,0 +1,141 @@
+#include "net_socket/nic/device.h"
+
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "common/log.h"
+#include "net_socket/nic/fuse.h"
+
+namespace tcpx {
+namespace {
+
+// As NCCL's socket transport (2.12 to 2.30).
+constexpr int kMaxComms = 65536;
+constexpr size_t kMaxCollectiveBytes = size_t{512} << 20;
+
+void LogDevice(const Device& device, const std::vector<Interface>& all, const std::string& sysfs_root) {
+  if (device.fused()) TCPX_INFO("device %d: %s, %d Mbit/s together", device.index, device.name, device.speed_mbps());
+  for (const Nic& nic : device.nics) {
+    const std::string caution = InterfaceCaution(all, nic.interface, sysfs_root);
+    TCPX_INFO("device %d: %s %s, %s, %d Mbit/s%s%s", device.index, nic.interface.name,
+              nic.interface.address.HostString(), InterfaceKind(nic.interface.name, nic.interface.flags, sysfs_root),
+              nic.hardware.speed_mbps, caution.empty() ? "" : "; ", caution);
+  }
+}
+
+std::string JoinedName(const std::vector<Nic>& nics) {
+  return absl::StrJoin(nics, "+", [](std::string* out, const Nic& nic) { out->append(nic.interface.name); });
+}
+
+}  // namespace
+
+int Device::speed_mbps() const {
+  int sum = 0;
+  for (const Nic& nic : nics) sum += nic.hardware.speed_mbps;
+  return sum;
+}
+
+int MaxReceives(const Options& options, int pointer_support) {
+  if (options.max_receives > 0) return options.max_receives;
+  return (pointer_support & static_cast<int>(MemoryType::kCuda)) != 0 ? kMaxGroupedReceives : 1;
+}
+
+const Device& DeviceTable::Add(Device device) {
+  device.index = count();
+  device.name = JoinedName(device.nics);
+  devices_.push_back(std::move(device));
+  return devices_.back();
+}
+
+DeviceTable DeviceTable::Find(const Options& options, const std::string& sysfs_root, bool gpu) {
+  DeviceTable table;
+  if (gpu) table.pointer_support_ |= static_cast<int>(MemoryType::kCuda);
+  auto all = SystemInterfaces();
+  if (!all.ok()) {
+    TCPX_WARN("no devices: %s", std::string(all.status().message()));
+    return table;
+  }
+  // Only the search without a list looks at the rendezvous address.
+  const std::string comm_id = options.ifname.empty() ? ResolveCommId(options.comm_id) : "";
+  const InterfaceFilter filter = {options.ifname, options.family, comm_id};
+  const std::vector<Interface> chosen = SelectInterfaces(*all, filter);
+  std::vector<std::string> warnings;
+  for (const std::vector<int>& members : PlanFusion(options.fuse, chosen, &warnings)) {
+    Device device;
+    device.max_receives = MaxReceives(options, table.pointer_support_);
+    for (int member : members) {
+      const Interface& interface = chosen[static_cast<size_t>(member)];
+      device.nics.push_back({interface, ReadHardware(sysfs_root, interface.name)});
+    }
+    LogDevice(table.Add(std::move(device)), *all, sysfs_root);
+  }
+  for (const std::string& warning : warnings) TCPX_WARN("%s", warning);
+  const std::string skipped = SkippedInterfaces(*all, chosen, filter, sysfs_root);
+  if (!skipped.empty()) {
+    TCPX_INFO("interfaces not used: %s; NCCL_SOCKET_IFNAME and NCCL_SOCKET_FAMILY choose", skipped);
+  }
+  if (table.count() == 0) {
+    TCPX_WARN(
+        "no usable network interface: NCCL_SOCKET_IFNAME='%s' NCCL_SOCKET_FAMILY='%s' matches none that is up and "
+        "running",
+        options.ifname, options.family);
+  }
+  return table;
+}
+
+absl::Status DeviceTable::CheckChild(int child) const {
+  if (child < 0 || child >= count()) {
+    return absl::InvalidArgumentError(absl::StrFormat("device %d: there are %d devices", child, count()));
+  }
+  const Device& device = devices_[static_cast<size_t>(child)];
+  if (!device.children.empty()) {
+    return absl::InvalidArgumentError(absl::StrFormat("device %d (%s) is a virtual one itself", child, device.name));
+  }
+  if (device.first().hardware.pci_path.empty()) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "device %d (%s) is on no PCI bus, and NCCL would lose what is made of it: fuse it with TCPX_FUSE instead",
+        child, device.name));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int> DeviceTable::Fuse(absl::Span<const int> children) {
+  Device fused;
+  for (int child : children) {
+    const absl::Status usable = CheckChild(child);
+    if (!usable.ok()) return usable;
+    const std::vector<Nic>& nics = devices_[static_cast<size_t>(child)].nics;
+    fused.nics.insert(fused.nics.end(), nics.begin(), nics.end());
+    fused.children.push_back(child);
+    fused.max_receives = devices_[static_cast<size_t>(child)].max_receives;
+  }
+  std::vector<Interface> interfaces;
+  for (const Nic& nic : fused.nics) interfaces.push_back(nic.interface);
+  const std::string reason = WhyNotFused(interfaces);
+  if (!reason.empty()) return absl::InvalidArgumentError(reason);
+  const Device& added = Add(std::move(fused));
+  TCPX_INFO("device %d: %s, %d Mbit/s together", added.index, added.name, added.speed_mbps());
+  return added.index;
+}
+
+DeviceProperties DeviceTable::Properties(int index) const {
+  const Device& device = devices_[static_cast<size_t>(index)];
+  const std::string& pci_path = device.first().hardware.pci_path;
+  DeviceProperties properties;
+  properties.name = device.name.c_str();
+  properties.pci_path = pci_path.empty() ? nullptr : pci_path.c_str();
+  properties.guid = static_cast<uint64_t>(index);
+  properties.pointer_support = pointer_support_;
+  properties.speed_mbps = device.speed_mbps();
+  properties.port = 0;
+  properties.latency_us = 0;  // As NCCL's socket transport, so that NCCL's tuning model chooses alike.
+  properties.max_comms = kMaxComms;
+  properties.max_receives = device.max_receives;
+  properties.max_p2p_bytes = size_t{1} << 40;
+  properties.max_collective_bytes = kMaxCollectiveBytes;
+  properties.children = device.children.empty() ? std::vector<int>{index} : device.children;
+  return properties;
+}
+
+}  // namespace tcpx

@@ -1,0 +1,29 @@
+// fuse.h: which interfaces TCPX_FUSE joins to one device.
+//
+// Purpose: reads the groups ("eth1+eth2,eth3+eth4") against the interfaces that are devices. A fused device takes the
+//          place of its members: listed beside it they would be taken for further links, and loaded twice.
+//
+// Threads: any; pure.
+// Errors:  a group that can't be fused is left out, its members stay devices of their own, and one warning says what to
+//          change.
+#ifndef TCPX_NET_SOCKET_NIC_FUSE_H_
+#define TCPX_NET_SOCKET_NIC_FUSE_H_
+
+#include <string>
+#include <vector>
+
+#include "common/interfaces.h"
+
+namespace tcpx {
+
+// The members of each device, as indices of `chosen`: a device stands where the first of its members stands there, and
+// has them in the order of the group. An empty `spec` fuses none.
+std::vector<std::vector<int>> PlanFusion(const std::string& spec, const std::vector<Interface>& chosen,
+                                         std::vector<std::string>* warnings);
+
+// Why these can't be one device; empty where they can.
+std::string WhyNotFused(const std::vector<Interface>& members);
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_NIC_FUSE_H_

@@ -1,0 +1,89 @@
+#include "net_socket/nic/lane_plan.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+
+namespace tcpx {
+namespace {
+
+// An interface, and how many lanes it has so far.
+struct Load {
+  double speed = 0;
+  int lanes = 0;
+
+  double need() const { return lanes == 0 ? std::numeric_limits<double>::infinity() : speed / (lanes + 1); }
+};
+
+bool InSubnet(const Nic& nic, const SocketAddress& peer) {
+  const Interface& interface = nic.interface;
+  return interface.prefix_bits > 0 && interface.address.SamePrefix(peer, interface.prefix_bits);
+}
+
+// Which of `allowed` needs a lane most; the first of several.
+size_t Neediest(const std::vector<Load>& loads, const std::vector<size_t>& allowed) {
+  return *std::max_element(allowed.begin(), allowed.end(),
+                           [&](size_t a, size_t b) { return loads[a].need() < loads[b].need(); });
+}
+
+std::vector<size_t> Reachable(const Nic& nic, const std::vector<PeerNic>& peers) {
+  std::vector<size_t> near, all;
+  for (size_t i = 0; i < peers.size(); ++i) {
+    all.push_back(i);
+    if (InSubnet(nic, peers[i].address)) near.push_back(i);
+  }
+  return near.empty() ? all : near;
+}
+
+}  // namespace
+
+int LanesFor(const Options& options, const std::vector<Nic>& nics, int peer_nics, bool same_host) {
+  if (same_host) return std::max(options.lanes, 1);
+  int lanes = options.lanes;
+  if (lanes == 0) {
+    lanes = 1;
+    for (const Nic& nic : nics) lanes += std::clamp((nic.hardware.speed_mbps + 9999) / 10000, 1, 8);
+  }
+  const int paths = std::max(static_cast<int>(nics.size()), peer_nics);
+  if (paths > 1) lanes = std::max(lanes, 1 + paths);
+  return std::min(lanes, kLanesMax);
+}
+
+const Nic& NicTowards(const std::vector<Nic>& nics, const SocketAddress& peer) {
+  auto near = std::find_if(nics.begin(), nics.end(), [&](const Nic& nic) { return InSubnet(nic, peer); });
+  return near == nics.end() ? nics.front() : *near;
+}
+
+std::vector<LanePath> PlanLanes(const std::vector<Nic>& nics, const std::vector<PeerNic>& peers, int bulk_lanes) {
+  std::vector<Load> local, remote;
+  std::vector<size_t> all;
+  for (const Nic& nic : nics) {
+    all.push_back(local.size());
+    local.push_back({static_cast<double>(nic.hardware.speed_mbps), 0});
+  }
+  for (const PeerNic& peer : peers) remote.push_back({static_cast<double>(peer.speed_mbps), 0});
+  std::vector<LanePath> paths;
+  for (int lane = 0; lane < bulk_lanes; ++lane) {
+    const size_t from = Neediest(local, all);
+    const size_t to = Neediest(remote, Reachable(nics[from], peers));
+    ++local[from].lanes;
+    ++remote[to].lanes;
+    paths.push_back({&nics[from], peers[to].address});
+  }
+  return paths;
+}
+
+absl::Status CheckPeerNics(const SocketAddress& dialled, const std::vector<PeerNic>& peers) {
+  for (const PeerNic& peer : peers) {
+    const SocketAddress& address = peer.address;
+    if (address.family() == dialled.family() && !address.IsAny() && (!address.IsLoopback() || dialled.IsLoopback())) {
+      continue;
+    }
+    return absl::UnavailableError(absl::StrCat("the answer holds the address ", address.ToString(),
+                                               ", which is not one of a peer at ", dialled.ToString()));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tcpx

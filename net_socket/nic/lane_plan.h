@@ -1,0 +1,45 @@
+// lane_plan.h: how many lanes a connection has, which interface each leaves by and which of the peer's it goes to.
+//
+// Purpose: both ends may have several interfaces (a fused device), as many as each other or not. Lanes are dealt in
+//          proportion to speed, on both sides at once, and every interface gets a bulk lane before any gets a second
+//          one. Hosts that are alike are joined first to first, second to second, as cabled in rails.
+//
+// Threads: any; pure. Units: Mbit/s.
+// Errors:  kUnavailable for addresses that no honest peer would give.
+#ifndef TCPX_NET_SOCKET_NIC_LANE_PLAN_H_
+#define TCPX_NET_SOCKET_NIC_LANE_PLAN_H_
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/address.h"
+#include "common/params.h"
+#include "net_socket/message/wire.h"
+#include "net_socket/nic/device.h"
+
+namespace tcpx {
+
+// The lanes of a connection from `nics` to a peer with `peer_nics` interfaces: the parameters' number, else lane 0 and,
+// for each of our interfaces, one bulk lane per 10 Gbit/s (about what one flow gets in public clouds), at most 8. Where
+// either side has several interfaces, at least one bulk lane for each of them. On the same host one, unless the
+// parameters say otherwise.
+int LanesFor(const Options& options, const std::vector<Nic>& nics, int peer_nics, bool same_host);
+
+// Which of ours lane 0 leaves by, dialled when only one of the peer's addresses is known.
+const Nic& NicTowards(const std::vector<Nic>& nics, const SocketAddress& peer);
+
+struct LanePath {
+  const Nic* nic = nullptr;
+  SocketAddress peer;
+};
+
+// The paths of lanes 1 to `bulk_lanes`. One of ours goes to those of the peer's that lie in its subnet, or, where none
+// does, to any (by a router). `nics` must outlive the paths.
+std::vector<LanePath> PlanLanes(const std::vector<Nic>& nics, const std::vector<PeerNic>& peers, int bulk_lanes);
+
+// Are these addresses for whom we dialled at `dialled`?
+absl::Status CheckPeerNics(const SocketAddress& dialled, const std::vector<PeerNic>& peers);
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_NIC_LANE_PLAN_H_

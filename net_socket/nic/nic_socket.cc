@@ -1,0 +1,63 @@
+#include "net_socket/nic/nic_socket.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/log.h"
+#include "common/socket.h"
+#include "common/status.h"
+
+namespace tcpx {
+namespace {
+
+// As NCCL's listening sockets; the kernel cuts it to net.core.somaxconn.
+constexpr int kBacklog = 16384;
+
+// Where the kernel forbids it, routing decides.
+void TieTo(int fd, const std::string& device) {
+  const absl::Status bound = BindToDevice(fd, device);
+  if (!bound.ok()) TCPX_TRACE("%s; routing decides", std::string(bound.message()));
+}
+
+}  // namespace
+
+absl::Status BindToNic(int fd, const Nic& nic, const SocketAddress& peer, bool same_host) {
+  const std::string& name = nic.interface.name;
+  SocketAddress local = nic.interface.address;
+  if (local.family() != peer.family()) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "the peer's address %s is of another family than %s of %s: set NCCL_SOCKET_FAMILY alike on all ranks",
+        peer.ToString(), local.HostString(), name));
+  }
+  const int one = 1;
+  setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof(one));  // Linux 4.2; the port is chosen by connect.
+  local.set_port(0);
+  if (bind(fd, local.sockaddr(), local.length()) != 0)
+    return ErrnoStatus(errno, absl::StrCat("bind to ", local.HostString()));
+  if (!same_host && !local.IsLoopback()) TieTo(fd, name);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<OwnedFd> ListenOnNic(const Nic& nic, bool bound, const PortRange& range) {
+  SocketAddress address = nic.interface.address;
+  auto fd = StreamSocket(address.family());
+  if (!fd.ok()) return fd.status();
+  if (bound && !address.IsLoopback()) TieTo(fd->get(), nic.interface.name);
+  for (int port = range.low; port <= range.high; ++port) {
+    address.set_port(static_cast<uint16_t>(port));
+    if (bind(fd->get(), address.sockaddr(), address.length()) == 0) {
+      if (listen(fd->get(), kBacklog) == 0) return fd;
+      return ErrnoStatus(errno, "listen on " + address.ToString());
+    }
+    if (errno != EADDRINUSE || port == range.high) break;
+  }
+  return ErrnoStatus(errno,
+                     "bind to " + address.ToString() + (range.any() ? "" : " (TCPX_PORT_RANGE has no free port)"));
+}
+
+}  // namespace tcpx

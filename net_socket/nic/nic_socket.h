@@ -1,0 +1,32 @@
+// nic_socket.h: sockets that belong to one network interface, on both ends of a lane.
+//
+// Purpose: where several interfaces lie in one subnet the kernel routes by destination, so that everything would leave
+//          by the first of them. An address alone does not change that; SO_BINDTODEVICE does, and on a listening socket
+//          it also takes the answer to a SYN along. (The rest is the operator's: see TCPX_FUSE in docs/parameters.md.)
+//
+// Threads: any.
+// Errors:  the local kernel's; kInvalidArgument for a peer of another address family. A kernel that forbids
+//          SO_BINDTODEVICE (before Linux 5.7, for unprivileged users) leaves it to routing.
+// Source:  socket(7); packets within the host count as come in by the interface of their address since Linux 4.14.
+#ifndef TCPX_NET_SOCKET_NIC_NIC_SOCKET_H_
+#define TCPX_NET_SOCKET_NIC_NIC_SOCKET_H_
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/address.h"
+#include "common/fd.h"
+#include "common/params.h"
+#include "net_socket/nic/device.h"
+
+namespace tcpx {
+
+// Before connect: local address and, unless the peer is on the same host, the device.
+absl::Status BindToNic(int fd, const Nic& nic, const SocketAddress& peer, bool same_host);
+
+// Listens on the interface's address. `bound`: hears only who comes in by the interface (this host's own processes do,
+// whatever they come by), and what is accepted stays on it. Else all who come to the address.
+absl::StatusOr<OwnedFd> ListenOnNic(const Nic& nic, bool bound, const PortRange& range);
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_NIC_NIC_SOCKET_H_

@@ -1,0 +1,68 @@
+// context.h: what a context keeps: its settings, what it has open, and what its connections have moved.
+//
+// Purpose: one for each NCCL communicator (v11 and up), one for the process (older); listen and connect take their
+//          settings from the context they are given.
+//
+// Threads: under the plugin's mutex; the comms' own counters may be read at any time.
+// Units:   messages and bytes that were reported done.
+#ifndef TCPX_NET_SOCKET_PLUGIN_CONTEXT_H_
+#define TCPX_NET_SOCKET_PLUGIN_CONTEXT_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "absl/container/flat_hash_set.h"
+#include "common/traffic_class.h"
+#include "nccl/plugin_api.h"
+#include "net_socket/comm/comm.h"
+#include "net_socket/health/failure_group.h"
+#include "net_socket/nic/flow_hint.h"
+
+namespace tcpx {
+
+struct ContextStatistics {
+  uint64_t connections = 0;  // send comms and receive comms, also closed ones
+  CommTally sent;
+  CommTally received;
+};
+
+class Context {
+ public:
+  Context(const ContextOptions& given, int octet) : options(given), traffic_class(octet) {}
+
+  ContextOptions options;
+  const int traffic_class;  // octet of the lanes that it dials, or kNoTrafficClass
+  bool uses_transport = false;
+  std::shared_ptr<FailureGroup> group;  // null: failures stay with their connection
+  absl::flat_hash_set<ListenComm*> listens;
+  absl::flat_hash_set<uint64_t> dials;  // keys of unfinished connects
+
+  // Of the last setNetAttr, which may come from any thread at any time.
+  std::atomic<int> peers{-1};
+  std::atomic<int> flows_per_peer{-1};
+
+  FlowHint hint() const {
+    return {peers.load(std::memory_order_relaxed), flows_per_peer.load(std::memory_order_relaxed)};
+  }
+  // v11 and up: ends with finalize. Older: the process's, never ends.
+  bool has_finalize() const { return options.api_version >= 11; }
+  // NCCL 2.26, whose newest version is v10, takes an update of an event for its stop; 2.27.3 and later know it.
+  bool profiler_updates() const { return options.api_version >= 11; }
+
+  const absl::flat_hash_set<Comm*>& comms() const { return comms_; }
+  void Add(Comm* comm);
+  // The comm's counters stay part of the statistics.
+  void Remove(Comm* comm);
+  ContextStatistics Statistics() const;
+  // One line of INFO, where there was a connection.
+  void LogStatistics() const;
+
+ private:
+  absl::flat_hash_set<Comm*> comms_;
+  ContextStatistics closed_;  // `connections` counts open ones too
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_PLUGIN_CONTEXT_H_

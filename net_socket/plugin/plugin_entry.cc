@@ -1,0 +1,58 @@
+// The shared library's life: the one plugin object, its end, and what becomes of it in a forked child.
+#include <pthread.h>
+
+#include <atomic>
+#include <mutex>
+
+#include "common/fd.h"
+#include "common/log.h"
+#include "nccl/installed_plugin.h"
+#include "net_socket/plugin/plugin.h"
+
+namespace tcpx {
+namespace {
+
+std::atomic<Plugin*> g_plugin{nullptr};
+
+void DisableInForkedChild() {
+  Plugin* plugin = g_plugin.load(std::memory_order_relaxed);
+  if (plugin == nullptr) return;
+  CloseAllOwnedFdsInChild();
+  plugin->DisableInChild();
+  SetLogSink(nullptr);  // NCCL's logger has a lock that another thread may have held at the fork.
+}
+
+Plugin* MakePlugin() {
+  // glibc forgets the handler when the library is unloaded.
+  pthread_atfork(nullptr, nullptr, &DisableInForkedChild);
+  return new Plugin;
+}
+
+// Runs at dlclose and at exit. NCCL's threads may still be inside the plugin at exit, so that comms are left as they
+// are.
+__attribute__((destructor)) void UnloadPlugin() {
+  Plugin* plugin = g_plugin.load(std::memory_order_acquire);
+  if (plugin == nullptr) return;
+  plugin->Unload();
+  if (plugin->Unused()) {
+    g_plugin.store(nullptr);
+    delete plugin;
+  }
+}
+
+}  // namespace
+
+PluginApi& ThePlugin() {
+  Plugin* plugin = g_plugin.load(std::memory_order_acquire);
+  if (plugin != nullptr) return *plugin;
+  static std::mutex mutex;
+  std::lock_guard<std::mutex> lock(mutex);
+  plugin = g_plugin.load(std::memory_order_acquire);
+  if (plugin == nullptr) {
+    plugin = MakePlugin();
+    g_plugin.store(plugin, std::memory_order_release);
+  }
+  return *plugin;
+}
+
+}  // namespace tcpx

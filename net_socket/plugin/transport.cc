@@ -1,0 +1,71 @@
+#include "net_socket/plugin/transport.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "common/cpu_budget.h"
+#include "common/fd.h"
+#include "common/interfaces.h"
+#include "common/log.h"
+#include "net_socket/engine/engine.h"
+
+namespace tcpx {
+
+absl::StatusOr<std::unique_ptr<Transport>> Transport::Start(const Options& options) {
+  std::unique_ptr<Transport> transport(new Transport);
+  transport->runtime_.options = options;
+  const absl::Status limit = RaiseDescriptorLimit();
+  if (!limit.ok()) TCPX_INFO("%s", std::string(limit.message()));
+  transport->local_addresses_ = LocalAddresses();
+  absl::Status status = transport->runtime_.reactor.Start();
+  if (status.ok()) status = transport->StartPool();
+  if (!status.ok()) return status;
+  return transport;
+}
+
+absl::Status Transport::StartPool() {
+  const Options& options = runtime_.options;
+  const ThreadPlan plan = PlanThreads(ReadCpuBudget(), options.threads);
+  if (plan.caller_driven) {
+    TCPX_INFO("mode caller-driven (%s): NCCL's own thread moves the bytes; engine none", plan.reason);
+    return absl::OkStatus();
+  }
+  auto cpus = ParseCpuList(options.cpus);
+  std::string reason;
+  const EngineChoice engine = ProbeEngine(options.engine, &reason);
+  runtime_.pool = std::make_unique<ProgressPool>();
+  absl::Status status =
+      runtime_.pool->Start(engine, plan.threads, cpus.ok() ? *cpus : std::vector<int>(), options.spin_ns);
+  if (!status.ok()) return status;
+  TCPX_INFO("mode pool of %d progress threads (%s); engine %s (%s)", runtime_.pool->threads(), plan.reason,
+            engine == EngineChoice::kIoUring ? "io_uring" : "epoll", reason);
+  return absl::OkStatus();
+}
+
+Transport::~Transport() {
+  Retire();
+  Join();
+}
+
+bool Transport::IsLocal(const SocketAddress& address) const {
+  return std::any_of(local_addresses_.begin(), local_addresses_.end(),
+                     [&](const SocketAddress& local) { return local.SameHostAddress(address); });
+}
+
+void Transport::Retire() {
+  dialler_.Close();
+  acceptor_.Close();
+  runtime_.reactor.RunSync([this] { runtime_.health.CloseInLoop(); });
+  if (runtime_.pool != nullptr) runtime_.pool->Stop();
+  runtime_.reactor.RequestStop();
+}
+
+void Transport::Abandon() {
+  if (runtime_.pool != nullptr) runtime_.pool->Stop();
+  runtime_.reactor.RequestStop();
+  Join();
+}
+
+}  // namespace tcpx

@@ -1,0 +1,53 @@
+// transport.h: the runtime with its two doors: who listens and who dials.
+//
+// Purpose: everything that has threads or sockets in one object, which exists only while someone uses the plugin.
+//
+// Threads: Start, Retire and Join by the plugin, one at a time; the doors as their own headers say.
+// States:  started -> retired (nothing new; sockets that linger are still served) -> joined.
+// Errors:  Start: the local kernel's.
+#ifndef TCPX_NET_SOCKET_PLUGIN_TRANSPORT_H_
+#define TCPX_NET_SOCKET_PLUGIN_TRANSPORT_H_
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/address.h"
+#include "common/params.h"
+#include "net_socket/comm/runtime.h"
+#include "net_socket/connect/acceptor.h"
+#include "net_socket/connect/dialler.h"
+
+namespace tcpx {
+
+class Transport {
+ public:
+  static absl::StatusOr<std::unique_ptr<Transport>> Start(const Options& options);
+  // Joins what still runs.
+  ~Transport();
+
+  Runtime& runtime() { return runtime_; }
+  Acceptor& acceptor() { return acceptor_; }
+  Dialler& dialler() { return dialler_; }
+  bool IsLocal(const SocketAddress& address) const;
+
+  // No comm is left: ends the pool and both doors. Does not wait for sockets that linger.
+  void Retire();
+  // The same in a hurry, with comms left (exit, or an unload that NCCL never does): only the threads end.
+  void Abandon();
+  // Waits until lingering sockets are through (at most TCPX_LINGER) and the last thread has ended.
+  void Join() { runtime_.reactor.Join(); }
+
+ private:
+  Transport() : acceptor_(&runtime_), dialler_(&runtime_) {}
+  absl::Status StartPool();
+
+  Runtime runtime_;
+  Acceptor acceptor_;
+  Dialler dialler_;
+  std::vector<SocketAddress> local_addresses_;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_PLUGIN_TRANSPORT_H_

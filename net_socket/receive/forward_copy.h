@@ -1,0 +1,19 @@
+// forward_copy.h: a copy that stores in ascending address order, each byte once.
+//
+// Purpose: NCCL's LL and LL128 receivers poll flags inside the buffer while it is written (NCCL 2.12 to 2.30): data
+//          must not appear after its flag. memcpy makes no promise (glibc stores the tail early), so copies into user
+//          buffers are made here, 64 bytes at a time from low to high addresses.
+//
+// Threads: any. Units: bytes. The ranges must not overlap.
+#ifndef TCPX_NET_SOCKET_RECEIVE_FORWARD_COPY_H_
+#define TCPX_NET_SOCKET_RECEIVE_FORWARD_COPY_H_
+
+#include <cstddef>
+
+namespace tcpx {
+
+void ForwardCopy(char* to, const char* from, size_t bytes);
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_RECEIVE_FORWARD_COPY_H_

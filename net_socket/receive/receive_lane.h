@@ -1,0 +1,129 @@
+// receive_lane.h: one direction of one socket, as a receive comm sees it: bytes in, messages landed.
+//
+// Purpose: says where the next bytes of the lane go and digests what has arrived. Knows no socket: whoever moves the
+//          bytes (the calling thread, an engine, a test) asks Prepare, reads, and tells Advance.
+//
+//   iovec iov[2];
+//   while (int n = lane.Prepare(iov)) { ssize_t got = readv(fd, iov, n); ... lane.Advance(got); }
+//
+// Payload goes straight to its final place; what follows it is read ahead into staging by the same call. A header whose
+// message has no posted receive parks the lane: Prepare gives nothing until it is posted. Payload for a landing with a
+// sink (GPU memory) goes through the sink's places; where none is free the lane stalls likewise.
+//
+// Threads: one at a time. Lifetime: borrows the table and the pool, which outlive it.
+// Units:   bytes.
+// Errors:  the first one sticks in status(): kInvalidArgument when a message is larger than its receive, kUnavailable
+//          when the peer breaks the format or ends in the middle of a message.
+#ifndef TCPX_NET_SOCKET_RECEIVE_RECEIVE_LANE_H_
+#define TCPX_NET_SOCKET_RECEIVE_RECEIVE_LANE_H_
+
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "net_socket/message/landing.h"
+#include "net_socket/message/payload_sink.h"
+#include "net_socket/message/wire.h"
+#include "net_socket/receive/stage_pool.h"
+
+namespace tcpx {
+
+class ReceiveLane {
+ public:
+  static constexpr int kIovMax = 2;
+
+  // `stages` null: the lane stages no more than a header (lanes of the progress pool, which always have a read
+  // pending).
+  // `lane` is its number in the connection.
+  ReceiveLane(LandingTable* table, StagePool* stages, int lane = 0) : table_(table), stages_(stages), lane_(lane) {}
+  ~ReceiveLane();
+  ReceiveLane(const ReceiveLane&) = delete;
+  ReceiveLane& operator=(const ReceiveLane&) = delete;
+
+  // Where the next bytes go: up to kIovMax entries, 0 exactly when the lane is parked, stalled, ended or
+  // failed.
+  int Prepare(iovec* iov);
+  // False: reads a payload to its place alone, and little beyond a header: no copies, but more reads. True at first.
+  void ReadAhead(bool on) { read_ahead_ = on; }
+  // `bytes` > 0 arrived into the places of the last Prepare.
+  void Advance(size_t bytes);
+  // Nothing was there to read: an idle lane owns no staging.
+  void NothingCame() { SettleStage(); }
+  // The peer ended the stream. In the middle of a frame that is an error.
+  void End();
+
+  // True exactly when the next message on this lane has no posted receive yet.
+  bool parked() const { return parked_; }
+  uint64_t parked_sequence() const { return header_.sequence; }
+  // True exactly when the next payload has no place yet.
+  bool stalled() const { return stalled_; }
+  // True once the peer has ended the stream between two frames. From any thread.
+  bool ended() const { return ended_; }
+  // True exactly when every byte that came belongs to a frame that is complete.
+  bool between_frames() const { return landing_ == nullptr && skip_rest_ == 0 && staged() == 0; }
+  const absl::Status& status() const { return status_; }
+  // The message being received: for errors and statistics.
+  const FrameHeader& current() const { return header_; }
+  uint64_t messages_completed() const { return messages_completed_; }
+  uint64_t payload_bytes() const { return payload_bytes_; }
+
+ private:
+  // Room of the built-in staging: one header, and a little more so that a short message needs no second call.
+  static constexpr size_t kCarryBytes = 128;
+  // Staged where the lane does not read ahead: a few small messages.
+  static constexpr size_t kLittleBytes = 4096;
+
+  size_t staged() const { return stage_end_ - stage_begin_; }
+  void Digest();
+  bool DigestPayload();
+  bool NextPlace();
+  bool DigestSkipped();
+  bool DigestHeader();
+  ClaimResult Claim();
+  void StartChunk();
+  void StartRecord();
+  void ChunkLanded();
+  void Fail(absl::Status status);
+  void OpenStage();
+  void SettleStage();
+
+  LandingTable* const table_;
+  StagePool* const stages_;
+  const int lane_;
+
+  char* payload_at_ = nullptr;  // where the rest of the current payload goes
+  size_t payload_rest_ = 0;
+  size_t skip_rest_ = 0;           // padding, or the body of a record
+  PayloadSink* sink_ = nullptr;    // the current landing's; null too where the chunk is empty
+  PayloadPlace* place_ = nullptr;  // being filled
+  size_t unplaced_ = 0;            // bytes of the chunk behind place_
+  Landing* landing_ = nullptr;
+  FrameHeader header_;
+  uint64_t last_sequence_ = 0;  // of the last chunk that was claimed
+  uint64_t last_end_ = 0;       // where it ends in its message
+
+  char* stage_ = carry_;  // carry_, or the borrowed buffer
+  size_t stage_capacity_ = kCarryBytes;
+  size_t stage_begin_ = 0;
+  size_t stage_end_ = 0;
+  Stage borrowed_;
+
+  bool read_ahead_ = true;
+  bool parked_ = false;
+  bool stalled_ = false;
+  Relaxed<bool> ended_ = false;
+  FrameKind record_kind_ = FrameKind::kChunk;
+  std::string record_body_;  // of an error record only
+  absl::Status status_;
+  uint64_t messages_completed_ = 0;
+  uint64_t payload_bytes_ = 0;
+  char carry_[kCarryBytes];
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_RECEIVE_RECEIVE_LANE_H_

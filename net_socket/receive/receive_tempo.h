@@ -1,0 +1,92 @@
+// receive_tempo.h: whether lane 0's peer waits for our answers or sends a stream, told from what the reads bring.
+//
+// Purpose: what makes a single message arrive early (acknowledgements delayed until our answer goes out, payload read
+//          to its place only) costs a stream bandwidth, and the other way round. Pure.
+//
+// Threads: one at a time. Units: bytes, nanoseconds. Errors: none.
+#ifndef TCPX_NET_SOCKET_RECEIVE_RECEIVE_TEMPO_H_
+#define TCPX_NET_SOCKET_RECEIVE_RECEIVE_TEMPO_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+namespace tcpx {
+
+enum class Tempo {
+  kUnknown,
+  kPingPong,
+  kLargePingPong,  // of messages that the kernel brings in several segments
+  kStream,
+  kLargeStream,  // of messages larger than the caches like
+};
+
+class ReceiveTempo {
+ public:
+  // Messages from here on are large. Found by measuring 64 KiB to 8 MiB over loopback, whose segments have up to 64 KiB
+  // (docs/performance.md).
+  static constexpr size_t kLargePingPongBytes = 192 << 10;
+  static constexpr size_t kLargeStreamBytes = 1 << 20;
+  // So many signs of one kind more than of the other, and the tempo changes.
+  static constexpr int kScoreMax = 4;
+
+  // Over a real network (`same_host` false) only a message of one read is a sign of a ping-pong: nothing was gained by
+  // putting off the acknowledgements of longer ones there.
+  explicit ReceiveTempo(bool same_host) : same_host_(same_host) {}
+
+  // What one read brought.
+  struct Read {
+    int messages = 0;            // completed by it
+    bool between_frames = true;  // it ended where a message ended
+    size_t message_bytes = 0;    // of the last message that it brought a part of
+  };
+
+  Tempo tempo() const { return tempo_; }
+  // Returns the tempo from now on. `clock` returns nanoseconds; asked only where a message of several reads begins or
+  // ends.
+  template <typename Clock>
+  Tempo Saw(const Read& read, const Clock& clock) {
+    const bool began_here = between_frames_;
+    between_frames_ = read.between_frames;
+    if (began_here && !read.between_frames && read.messages == 0) {
+      if (same_host_) Began(clock());
+    } else if (read.messages == 1 && read.between_frames) {
+      Vote(began_here || (same_host_ && CameAlone(clock())) ? 1 : -1, read.message_bytes);
+    } else if (read.messages > 0) {
+      Vote(-1, read.message_bytes);
+    }
+    return tempo_;
+  }
+
+ private:
+  void Began(int64_t now_ns) {
+    waited_ns_ = now_ns - ended_at_ns_;
+    began_at_ns_ = now_ns;
+  }
+  // Of a stream the next message comes at once. A peer that waits for our answer is silent for as long as that takes,
+  // which is about as long as its own message took.
+  bool CameAlone(int64_t now_ns) {
+    ended_at_ns_ = now_ns;
+    return waited_ns_ >= (now_ns - began_at_ns_) / 2;
+  }
+  void Vote(int sign, size_t message_bytes) {
+    score_ = std::clamp(score_ + sign, -kScoreMax, kScoreMax);
+    if (score_ == kScoreMax) {
+      tempo_ = message_bytes >= kLargePingPongBytes ? Tempo::kLargePingPong : Tempo::kPingPong;
+    } else if (score_ == -kScoreMax) {
+      tempo_ = message_bytes >= kLargeStreamBytes ? Tempo::kLargeStream : Tempo::kStream;
+    }
+  }
+
+  const bool same_host_;
+  Tempo tempo_ = Tempo::kUnknown;
+  int score_ = 0;
+  bool between_frames_ = true;  // before the next read
+  int64_t ended_at_ns_ = 0;     // the last message of several reads
+  int64_t began_at_ns_ = 0;
+  int64_t waited_ns_ = 0;  // for the current one to begin
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_RECEIVE_RECEIVE_TEMPO_H_

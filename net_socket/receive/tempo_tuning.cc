@@ -1,0 +1,67 @@
+#include "net_socket/receive/tempo_tuning.h"
+
+#include <sys/socket.h>
+
+#include "common/clock.h"
+#include "common/socket.h"
+#include "net_socket/nic/lane_socket.h"
+
+namespace tcpx {
+namespace {
+
+// TCP_QUICKACK 0 lasts until the delayed-acknowledgement timer fires (40 ms at the least, TCP_DELACK_MIN of Linux); it
+// is set again well before.
+constexpr int64_t kDelayedForNs = 4 * kMillisecond;
+
+// With SO_RCVLOWAT above what is queued the kernel sends the acknowledgement that every second segment asks for when
+// the segment arrives, on the sender's CPU, and not at the end of our recvmsg, where a message would wait for it
+// (__tcp_ack_snd_check and tcp_cleanup_rbuf, Linux 6.18): 2 us at 4 KiB. It has no meaning for non-blocking reads. In a
+// stream, and in a large message, the sender's CPU is the one that is short, so there it is taken back.
+constexpr int kHighLowWater = 64 * 1024;
+
+}  // namespace
+
+// A buffer that the user made small may hold less than the mark.
+TempoTuning::TempoTuning(int fd, const Options& options, bool same_host)
+    : fd_(fd),
+      may_set_low_water_(options.rcvbuf < 0),
+      may_set_receive_buffer_(BoundsReceiveBuffer(options, same_host)) {
+  SetLowWater(kHighLowWater);
+}
+
+void TempoTuning::Keep(Tempo tempo) {
+  if (tempo == Tempo::kUnknown) return;
+  const bool large = tempo == Tempo::kLargePingPong || tempo == Tempo::kLargeStream;
+  SetLowWater(tempo == Tempo::kPingPong ? kHighLowWater : 1);
+  SetReceiveBuffer(large ? kSameHostLargeBytes : kSameHostBytes);
+  if (tempo == Tempo::kPingPong || tempo == Tempo::kLargePingPong) {
+    DelayAcks();
+  } else {
+    // A stream under bbr loses a third where acknowledgements are late.
+    if (delayed_at_ns_ != 0) (void)SetQuickAck(fd_, 1);
+    delayed_at_ns_ = 0;
+  }
+}
+
+void TempoTuning::SetLowWater(int bytes) {
+  if (!may_set_low_water_ || bytes == low_water_) return;
+  low_water_ = bytes;
+  setsockopt(fd_, SOL_SOCKET, SO_RCVLOWAT, &bytes, sizeof(bytes));
+}
+
+void TempoTuning::SetReceiveBuffer(int bytes) {
+  if (!may_set_receive_buffer_ || bytes == receive_buffer_) return;
+  receive_buffer_ = bytes;
+  (void)SetBuffers(fd_, -1, bytes);
+  // The window keeps to what the buffer was at the beginning of the connection unless it is told (tcp_set_window_clamp).
+  (void)SetWindowClamp(fd_, 2 * bytes);
+}
+
+void TempoTuning::DelayAcks() {
+  const int64_t now = CoarseMonotonicNanos();
+  if (now - delayed_at_ns_ < kDelayedForNs) return;
+  delayed_at_ns_ = now;
+  (void)SetQuickAck(fd_, 0);
+}
+
+}  // namespace tcpx

@@ -1,0 +1,43 @@
+// tempo_tuning.h: the receiving socket of lane 0, set for the tempo at which its peer sends.
+//
+// Purpose: on a socket that carries data one way only, acknowledgements are packets of their own: where the peer waits
+//          for our answer they are put off, or sent when nobody waits for a CPU; a stream gets them at once. On the
+//          same host large messages get a larger window than others, which should stay in the caches.
+//
+// Threads: one at a time. Units: bytes, nanoseconds. Errors: none; a kernel that refuses an option is only slower.
+#ifndef TCPX_NET_SOCKET_RECEIVE_TEMPO_TUNING_H_
+#define TCPX_NET_SOCKET_RECEIVE_TEMPO_TUNING_H_
+
+#include <cstdint>
+
+#include "common/params.h"
+#include "net_socket/nic/lane_socket.h"
+#include "net_socket/receive/receive_tempo.h"
+
+namespace tcpx {
+
+class TempoTuning {
+ public:
+  TempoTuning(int fd, const Options& options, bool same_host);
+
+  // Behind every read: the tempo the peer now sends at.
+  void Keep(Tempo tempo);
+  // From here on the socket may be polled: every byte wakes.
+  void Stop() { SetLowWater(1); }
+
+ private:
+  void SetLowWater(int bytes);
+  void SetReceiveBuffer(int bytes);
+  void DelayAcks();
+
+  const int fd_;
+  const bool may_set_low_water_;
+  const bool may_set_receive_buffer_;
+  int low_water_ = 1;                    // the kernel's default
+  int receive_buffer_ = kSameHostBytes;  // as ConfigureLane set it
+  int64_t delayed_at_ns_ = 0;            // 0: acknowledgements are not delayed
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_RECEIVE_TEMPO_TUNING_H_

@@ -1,0 +1,70 @@
+#include "net_socket/send/lane_rate.h"
+
+#include <algorithm>
+
+#include "common/clock.h"
+
+namespace tcpx {
+namespace {
+
+// A span shorter than this is mostly noise, but better than nothing where nothing is known.
+constexpr int64_t kSpanMinNs = 5 * kMillisecond;
+constexpr int64_t kFirstSpanMinNs = kMillisecond;
+// After a longer pause between two looks the lane was idle in between.
+constexpr int64_t kPauseNs = 50 * kMillisecond;
+// Held before the rate is known, in units of the least amount.
+constexpr int64_t kUnknownChunks = 4;
+constexpr int64_t kRetryMinNs = 200 * kMicrosecond;
+constexpr int64_t kRetryMaxNs = 2 * kMillisecond;
+
+}  // namespace
+
+void LaneRate::Sample(int64_t now_ns, uint64_t sent, int64_t held, bool continuous) {
+  const uint64_t acked = sent - static_cast<uint64_t>(held);
+  const bool busy = held > 0;
+  span_busy_ &= busy;
+  if (last_ns_ == 0 || (now_ns - last_ns_ > kPauseNs && !continuous)) {
+    StartSpan(now_ns, acked, busy);
+  } else if (acked != last_acked_ && now_ns - span_ns_ >= (rate_ == 0 ? kFirstSpanMinNs : kSpanMinNs)) {
+    EndSpan(now_ns, acked, busy);
+  }
+  last_ns_ = now_ns;
+  last_acked_ = acked;
+}
+
+void LaneRate::StartSpan(int64_t now_ns, uint64_t acked, bool busy) {
+  span_ns_ = now_ns;
+  span_acked_ = acked;
+  span_busy_ = busy;
+}
+
+void LaneRate::EndSpan(int64_t now_ns, uint64_t acked, bool busy) {
+  const double bytes = static_cast<double>(acked - span_acked_);
+  const int64_t seen = static_cast<int64_t>(bytes * kSecond / static_cast<double>(now_ns - span_ns_));
+  // A lane that ran dry in between is at least as fast as what was seen.
+  rate_ = rate_ == 0 || !span_busy_ ? std::max(rate_, seen) : rate_ + (seen - rate_) / 2;
+  StartSpan(now_ns, acked, busy);
+}
+
+int64_t LaneRate::Within(int64_t ns) const {
+  if (rate_ == 0) return kUnknownChunks * held_min_;
+  return static_cast<int64_t>(static_cast<double>(rate_) * static_cast<double>(ns) / kSecond);
+}
+
+int64_t LaneRate::RetryAfterNs(int64_t held) const {
+  if (rate_ == 0) return kRetryMinNs;
+  const double excess = static_cast<double>(held - held_max() + 1);
+  return std::clamp(static_cast<int64_t>(excess * kSecond / static_cast<double>(rate_)), kRetryMinNs, kRetryMaxNs);
+}
+
+double LaneRates::Share(int lane) const {
+  int64_t sum = 0;
+  for (int i = 0; i < lanes_; ++i) {
+    const int64_t rate = Get(i);
+    if (rate == 0) return 1.0 / lanes_;
+    sum += rate;
+  }
+  return static_cast<double>(Get(lane)) / static_cast<double>(sum);
+}
+
+}  // namespace tcpx

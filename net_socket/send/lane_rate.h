@@ -1,0 +1,80 @@
+// lane_rate.h: how fast a lane drains, and so how much it may hold.
+//
+// Purpose: a lane takes a chunk only while what it holds (unsent and unacknowledged) drains within milliseconds at its
+//          own pace. So a slow flow holds little, and no message waits long for a chunk that went to it. Pure.
+//
+// Threads: one at a time. Units: bytes, nanoseconds, bytes per second.
+// Errors:  none.
+#ifndef TCPX_NET_SOCKET_SEND_LANE_RATE_H_
+#define TCPX_NET_SOCKET_SEND_LANE_RATE_H_
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+namespace tcpx {
+
+class LaneRate {
+ public:
+  // A lane takes more as soon as what it holds drains within this, plus two round trips. Too low: a flow runs dry while
+  // its thread waits for a CPU (a tick of the scheduler is 4 ms); too high: a message waits for a flow that has become
+  // slow. Measured in docs/performance.md.
+  static constexpr int64_t kDrainNs = 12'000'000;
+  // What it then takes drains within this. Lanes differ by so much in when their chunks arrive.
+  static constexpr int64_t kChunkNs = 4'000'000;
+
+  // `held_min` is what a lane may always hold: a chunk.
+  explicit LaneRate(int64_t held_min) : held_min_(held_min) {}
+
+  // At `now`: bytes given to the kernel so far, and how many of them are not acknowledged. `continuous`: the lane has had
+  // data to send ever since the look before, however long ago that is (a chunk may take a slow flow 100 ms).
+  void Sample(int64_t now_ns, uint64_t sent, int64_t held, bool continuous = false);
+  void set_min_rtt_ns(int64_t min_rtt_ns) { min_rtt_ns_ = min_rtt_ns; }
+
+  // 0 until known.
+  int64_t bytes_per_second() const { return rate_; }
+  // What the lane may hold before it takes another chunk, and how much of a chunk that is.
+  int64_t held_max() const { return std::max(held_min_, Within(kDrainNs + 2 * min_rtt_ns_)); }
+  int64_t chunk_max() const { return std::max(held_min_, Within(kChunkNs)); }
+  // How long to wait before the next look when the lane holds `held`.
+  int64_t RetryAfterNs(int64_t held) const;
+
+ private:
+  int64_t Within(int64_t ns) const;
+  void StartSpan(int64_t now_ns, uint64_t acked, bool busy);
+  void EndSpan(int64_t now_ns, uint64_t acked, bool busy);
+
+  const int64_t held_min_;
+  int64_t rate_ = 0;
+  int64_t min_rtt_ns_ = 0;
+  // Acknowledgements come in lumps (a shaper lets up to 64 KiB through at once: 5 ms at 0.1 Gbit/s), so a span begins
+  // and ends where a look saw one.
+  int64_t span_ns_ = 0;
+  uint64_t span_acked_ = 0;
+  bool span_busy_ = false;  // no look since found the lane empty
+  int64_t last_ns_ = 0;     // the latest look
+  uint64_t last_acked_ = 0;
+};
+
+// The rates of a connection's bulk lanes, side by side: who shall take how much of what is left.
+// Threads: each lane's owner sets its own; any reads.
+class LaneRates {
+ public:
+  explicit LaneRates(int lanes) : lanes_(lanes), rates_(new std::atomic<int64_t>[lanes]) {
+    for (int i = 0; i < lanes; ++i) rates_[i].store(0, std::memory_order_relaxed);
+  }
+
+  void Set(int lane, int64_t bytes_per_second) { rates_[lane].store(bytes_per_second, std::memory_order_relaxed); }
+  int64_t Get(int lane) const { return rates_[lane].load(std::memory_order_relaxed); }
+  // 0 to 1; equal parts while any lane's rate is unknown.
+  double Share(int lane) const;
+
+ private:
+  const int lanes_;
+  std::unique_ptr<std::atomic<int64_t>[]> rates_;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_SEND_LANE_RATE_H_

@@ -1,0 +1,83 @@
+#include "net_socket/send/send_queue.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace tcpx {
+namespace {
+
+const char kPadding[std::numeric_limits<uint16_t>::max()] = {};
+
+// Appends what is left of a piece once `*skip` bytes are taken off its front.
+void Append(const char* data, size_t length, size_t* skip, iovec* iov, int* count, size_t* bytes) {
+  if (*skip >= length) {
+    *skip -= length;
+    return;
+  }
+  iov[(*count)++] = {const_cast<char*>(data + *skip), length - *skip};
+  *bytes += length - *skip;
+  *skip = 0;
+}
+
+}  // namespace
+
+SendQueue::SendQueue(size_t capacity, size_t chunk_bytes_max)
+    : mask_(capacity - 1), chunk_bytes_max_(chunk_bytes_max), ring_(new SendRequest*[capacity]) {}
+
+void SendQueue::StartChunk(SendRequest* request, size_t offset) const {
+  request->chunk_offset = offset;
+  request->chunk_length = std::min(request->bytes - offset, chunk_bytes_max_);
+  FrameHeader header;
+  header.padding = request->padding;
+  header.length = static_cast<uint32_t>(request->chunk_length);
+  header.sequence = request->sequence;
+  header.offset = request->message_offset + offset;
+  header.message_bytes = request->message_bytes;
+  header.tag = request->tag;
+  EncodeHeader(header, request->header);
+}
+
+void SendQueue::Push(SendRequest* request, uint16_t padding) {
+  request->padding = padding;
+  StartChunk(request, 0);
+  ring_[tail_++ & mask_] = request;
+  waiting_bytes_ += request->bytes;
+}
+
+int SendQueue::Gather(iovec* iov, size_t* bytes) const {
+  int count = 0;
+  size_t skip = head_taken_;
+  *bytes = 0;
+  for (size_t i = head_; i != tail_ && count + 3 <= kIovMax; ++i) {
+    const SendRequest& request = *ring_[i & mask_];
+    Append(request.header, kHeaderBytes, &skip, iov, &count, bytes);
+    Append(request.data + request.chunk_offset, request.chunk_length, &skip, iov, &count, bytes);
+    Append(kPadding, request.padding, &skip, iov, &count, bytes);
+    if (request.chunk_offset + request.chunk_length < request.bytes) break;  // Its next header is not made yet.
+  }
+  return count;
+}
+
+void SendQueue::Advance(size_t bytes) {
+  while (bytes > 0) {
+    SendRequest* request = ring_[head_ & mask_];
+    const size_t payload_end = kHeaderBytes + request->chunk_length;
+    const size_t frame = payload_end + request->padding;
+    const size_t step = std::min(bytes, frame - head_taken_);
+    const size_t payload_before = std::clamp(head_taken_, kHeaderBytes, payload_end);
+    head_taken_ += step;
+    bytes -= step;
+    waiting_bytes_ -= std::clamp(head_taken_, kHeaderBytes, payload_end) - payload_before;
+    if (head_taken_ < frame) return;
+    head_taken_ = 0;
+    const size_t next = request->chunk_offset + request->chunk_length;
+    if (next < request->bytes) {
+      StartChunk(request, next);
+    } else {
+      ++head_;
+      request->left.store(0, std::memory_order_release);
+    }
+  }
+}
+
+}  // namespace tcpx

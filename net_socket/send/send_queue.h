@@ -1,0 +1,55 @@
+// send_queue.h: what lane 0 has still to send, in order.
+//
+// Purpose: gathers the headers and payloads of many messages into one call, and keeps count of what the kernel took.
+//          Knows no socket.
+//
+// Threads: one at a time. Lifetime: borrows the requests until their `left` is 0.
+// Units:   bytes.
+// Errors:  none.
+#ifndef TCPX_NET_SOCKET_SEND_SEND_QUEUE_H_
+#define TCPX_NET_SOCKET_SEND_SEND_QUEUE_H_
+
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "net_socket/message/request.h"
+
+namespace tcpx {
+
+class SendQueue {
+ public:
+  // Entries of one call: 3 a message at the most, for 32 messages and a few more. Far below UIO_MAXIOV (1024, Linux).
+  static constexpr int kIovMax = 128;
+
+  // Room for `capacity` messages, a power of two. Messages longer than `chunk_bytes_max` travel as several chunks.
+  explicit SendQueue(size_t capacity, size_t chunk_bytes_max = kChunkBytesMax);
+
+  bool empty() const { return head_ == tail_; }
+  // Bytes of payload not yet taken by the kernel.
+  size_t waiting_bytes() const { return waiting_bytes_; }
+
+  // Queues the whole of `request`, with `padding` meaningless bytes after it.
+  void Push(SendRequest* request, uint16_t padding);
+  // What to send next: entries used, 0 when there is nothing. *bytes gets the sum.
+  int Gather(iovec* iov, size_t* bytes) const;
+  // The kernel took the first `bytes` of what Gather gave.
+  void Advance(size_t bytes);
+
+ private:
+  void StartChunk(SendRequest* request, size_t offset) const;
+
+  const size_t mask_;
+  const size_t chunk_bytes_max_;
+  std::unique_ptr<SendRequest*[]> ring_;
+  size_t head_ = 0;
+  size_t tail_ = 0;
+  size_t head_taken_ = 0;  // of the head's current frame: header, payload and padding
+  size_t waiting_bytes_ = 0;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_SEND_SEND_QUEUE_H_

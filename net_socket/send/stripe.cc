@@ -1,0 +1,46 @@
+#include "net_socket/send/stripe.h"
+
+#include <algorithm>
+
+namespace tcpx {
+
+Striper::Striper(size_t capacity, Limits limits)
+    : mask_(capacity - 1), limits_(limits), ring_(new SendRequest*[capacity]) {}
+
+void Striper::Post(SendRequest* request) {
+  const uint64_t index = posted_.load(std::memory_order_relaxed);
+  ring_[index & mask_] = request;
+  posted_bytes_.fetch_add(request->bytes, std::memory_order_relaxed);
+  posted_.store(index + 1, std::memory_order_seq_cst);
+}
+
+bool Striper::Pull(size_t want_bytes, double share, Chunk* chunk) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const uint64_t index = pulled_.load(std::memory_order_relaxed);
+  if (index == posted_.load(std::memory_order_seq_cst)) return false;
+  SendRequest* request = ring_[index & mask_];
+  const uint64_t left = posted_bytes_.load(std::memory_order_relaxed) - pulled_bytes_;
+  const size_t fair = static_cast<size_t>(static_cast<double>(left) * share);
+  const size_t length = ChunkBytes(request->bytes - offset_, std::min(want_bytes, fair), limits_);
+  pulled_bytes_ += length;
+  *chunk = {request, offset_, length};
+  offset_ += length;
+  if (offset_ == request->bytes) {
+    offset_ = 0;
+    pulled_.store(index + 1, std::memory_order_seq_cst);
+  }
+  return true;
+}
+
+void Striper::Sent(const Chunk& chunk) {
+  chunk.request->left.fetch_sub(SendRequest::Units(chunk.length), std::memory_order_acq_rel);
+}
+
+size_t Striper::ChunkBytes(size_t rest, size_t want_bytes, const Limits& limits) {
+  size_t length = std::clamp(want_bytes, limits.chunk_bytes_min, limits.chunk_bytes_max);
+  length = std::max(length / kCutBytes * kCutBytes, kCutBytes);
+  if (length >= rest || rest - length < limits.chunk_bytes_min) return std::min(rest, kChunkBytesMax);
+  return length;
+}
+
+}  // namespace tcpx

@@ -1,0 +1,69 @@
+// stripe.h: cuts bulk messages into chunks that lanes pull, in order, from one shared cursor.
+//
+// Purpose: no lane has a fixed share. A lane that can send takes the next chunk; a slow one takes fewer and smaller
+//          ones. Because there is one cursor, sequence numbers never decrease on any lane.
+//
+// Threads: Post by the calling thread; Pull and Sent by whoever moves a lane.
+// Lifetime: borrows a request from Post until its `left` is 0.
+// Units:   bytes; cuts lie at multiples of kCutBytes of the message.
+// Errors:  none.
+#ifndef TCPX_NET_SOCKET_SEND_STRIPE_H_
+#define TCPX_NET_SOCKET_SEND_STRIPE_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "net_socket/message/request.h"
+
+namespace tcpx {
+
+// A line of NCCL's LL128 protocol: a cut never parts data from its flag (NCCL 2.12 to 2.30).
+inline constexpr size_t kCutBytes = 128;
+
+struct Chunk {
+  SendRequest* request = nullptr;
+  size_t offset = 0;
+  size_t length = 0;
+};
+
+class Striper {
+ public:
+  struct Limits {
+    size_t chunk_bytes_min = 64 << 10;
+    size_t chunk_bytes_max = 512 << 10;
+  };
+
+  // Room for `capacity` messages, a power of two.
+  Striper(size_t capacity, Limits limits);
+
+  void Post(SendRequest* request);
+  // True exactly when every posted message has been pulled whole.
+  bool drained() const { return pulled_.load(std::memory_order_seq_cst) == posted_.load(std::memory_order_seq_cst); }
+  // The next chunk for a lane that wants `want_bytes` at most and shall take `share` (0 to 1) of what is posted, within
+  // the limits; false when there is none.
+  bool Pull(size_t want_bytes, double share, Chunk* chunk);
+  // The kernel took the whole of `chunk`.
+  static void Sent(const Chunk& chunk);
+
+  // How long a chunk to cut where `rest` bytes of a message are left: at least the minimum, cut at kCutBytes, and never
+  // so that a tail below the minimum remains.
+  static size_t ChunkBytes(size_t rest, size_t want_bytes, const Limits& limits);
+
+ private:
+  const size_t mask_;
+  const Limits limits_;
+  std::unique_ptr<SendRequest*[]> ring_;
+  std::atomic<uint64_t> posted_{0};
+  std::atomic<uint64_t> pulled_{0};
+  std::mutex mutex_;   // among lanes; the calling thread takes it only where it moves lanes itself
+  size_t offset_ = 0;  // pulled of message `pulled_`
+  std::atomic<uint64_t> posted_bytes_{0};
+  uint64_t pulled_bytes_ = 0;  // under mutex_
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_SEND_STRIPE_H_

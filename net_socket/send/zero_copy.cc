@@ -1,0 +1,32 @@
+#include "net_socket/send/zero_copy.h"
+
+namespace tcpx {
+
+PinnedChunk* PinnedChunks::Take() {
+  if (free_.empty()) {
+    if (all_.size() == kMax) return nullptr;
+    all_.push_back(std::make_unique<PinnedChunk>());
+    free_.push_back(all_.back().get());
+  }
+  PinnedChunk* chunk = free_.back();
+  free_.pop_back();
+  chunk->taken = false;
+  chunk->released = false;
+  return chunk;
+}
+
+void PinnedChunks::Settle(PinnedChunk* chunk) {
+  if (!chunk->taken || !chunk->released) return;
+  const Chunk sent = chunk->chunk;
+  free_.push_back(chunk);
+  Striper::Sent(sent);  // The request may be gone after this.
+}
+
+bool PinnedChunks::InFlight() const {
+  for (const auto& chunk : all_) {
+    if (chunk->op.in_flight) return true;
+  }
+  return false;
+}
+
+}  // namespace tcpx

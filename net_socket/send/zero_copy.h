@@ -1,0 +1,90 @@
+// zero_copy.h: whether a lane sends its next chunk without a copy (io_uring's SENDMSG_ZC), and where chunks so sent
+// wait until the kernel has let go of them.
+//
+// Purpose: zero-copy pays only on a path that takes the caller's pages to the device. The kernel tells afterwards
+//          whether it copied all the same (loopback always does, and late, which costs more than copying at once): a
+//          lane tries, keeps it while nothing is copied, and gives it up for good otherwise.
+//
+// Threads: those of the lane.
+// Source:  io_uring_prep_sendmsg_zc(3), Linux 6.1; reports of usage, Linux 6.2.
+#ifndef TCPX_NET_SOCKET_SEND_ZERO_COPY_H_
+#define TCPX_NET_SOCKET_SEND_ZERO_COPY_H_
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "common/params.h"
+#include "net_socket/engine/engine.h"
+#include "net_socket/message/wire.h"
+#include "net_socket/send/stripe.h"
+
+namespace tcpx {
+
+// Below, pinning pages and the second completion cost more than the copy.
+inline constexpr size_t kZeroCopyBytesMin = 64 << 10;
+
+class ZeroCopyPolicy {
+ public:
+  // Copied chunks in a row that end it.
+  static constexpr int kCopiedMax = 8;
+  // Chunks in a row that were not copied, which prove it.
+  static constexpr int kUncopiedMin = 32;
+
+  // `same_host`: the path is local, so the kernel copies; only Switch::kOn tries all the same.
+  ZeroCopyPolicy(Switch choice, bool same_host)
+      : forced_(choice == Switch::kOn), on_(forced_ || (choice == Switch::kAuto && !same_host)) {}
+
+  bool Wants(size_t bytes) const { return on_ && bytes >= kZeroCopyBytesMin; }
+  void Notified(bool copied) {
+    copied_ = copied ? copied_ + 1 : 0;
+    uncopied_ = copied ? 0 : uncopied_ + 1;
+    if (copied_ >= kCopiedMax && !forced_) on_ = false;
+  }
+  // The kernel won't (no such operation, not on this socket, no memory to pin): also where it is forced.
+  void Refused() { on_ = false; }
+  bool on() const { return on_; }
+  // True exactly when it pays to register memory: nothing was copied for long, or it is forced.
+  bool proven() const { return on_ && (forced_ || uncopied_ >= kUncopiedMin); }
+
+ private:
+  const bool forced_;
+  bool on_;
+  int copied_ = 0;
+  int uncopied_ = 0;
+};
+
+// One chunk on its way without a copy. It is over when its bytes were taken and the kernel has let go of its pages.
+struct PinnedChunk {
+  // The chunk whose `op` this is.
+  static PinnedChunk* Of(IoOp* op) { return reinterpret_cast<PinnedChunk*>(op); }
+
+  IoOp op;  // first, see Of
+  Chunk chunk;
+  size_t begin = 0;       // bytes of header and payload that were sent before
+  bool taken = false;     // every byte was taken by the kernel
+  bool released = false;  // no notification is to come
+  char header[kHeaderBytes];
+};
+
+// A lane's pinned chunks, made as they are needed; they are used again, and go with the lane.
+class PinnedChunks {
+ public:
+  // Enough to cover 16 MiB in flight in full chunks, the bandwidth-delay product of 10 Gbit/s at 13 ms.
+  static constexpr size_t kMax = 32;
+
+  // Null when all are waiting for the kernel: send by copying then.
+  PinnedChunk* Take();
+  // Gives back what is over, after having told the request; else leaves it.
+  void Settle(PinnedChunk* chunk);
+  // True exactly while the kernel holds one.
+  bool InFlight() const;
+
+ private:
+  std::vector<std::unique_ptr<PinnedChunk>> all_;
+  std::vector<PinnedChunk*> free_;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_SEND_ZERO_COPY_H_

@@ -1,0 +1,82 @@
+// A receiver that floods its sender with records.
+#include "net_socket/comm/peer_watch.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "net_socket/comm/send_comm.h"
+#include "tests/support/deadline.h"
+
+namespace tcpx {
+namespace {
+
+std::string Record(FrameKind kind, const std::string& body) {
+  FrameHeader header;
+  header.kind = kind;
+  header.length = static_cast<uint32_t>(body.size());
+  std::string frame(kHeaderBytes, ' ');
+  EncodeHeader(header, &frame[0]);
+  return frame + body;
+}
+
+class PeerWatchTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(runtime_.reactor.Start().ok());
+    ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds_));
+    peer_ = OwnedFd(fds_[1]);
+  }
+
+  void MakeCommInLoop() {
+    ConnectionSetup setup;
+    setup.runtime = &runtime_;
+    setup.lanes.resize(1);
+    setup.lanes[0].fd = OwnedFd(fds_[0]);
+    comm_ = std::make_unique<SendComm>(std::move(setup));
+  }
+
+  // What isend says to an empty message.
+  absl::Status Send() {
+    Request* request = nullptr;
+    return comm_->Send(SendArgs(), &request);
+  }
+
+  Runtime runtime_;
+  int fds_[2];
+  OwnedFd peer_;
+  std::unique_ptr<SendComm> comm_;
+};
+
+// All that had come was once read in one go, and a peer that wrote as fast as it was read kept the reactor for itself.
+TEST_F(PeerWatchTest, AFloodDoesNotKeepTheReactor) {
+  std::string flood;
+  while (flood.size() < 100000) flood += Record(static_cast<FrameKind>(200), std::string(4096, 'x'));
+  flood += Record(FrameKind::kError, "enough");
+  ASSERT_EQ(static_cast<ssize_t>(flood.size()), send(peer_.get(), flood.data(), flood.size(), MSG_DONTWAIT));
+  bool others_ran = false;
+  absl::Status then;
+  ASSERT_TRUE(runtime_.reactor.RunSync([&] {
+    MakeCommInLoop();
+    // Runs behind the first look at the lane.
+    runtime_.reactor.Post([&] {
+      then = Send();
+      others_ran = true;
+    });
+  }));
+  ASSERT_TRUE(runtime_.reactor.RunSync([] {}));
+  ASSERT_TRUE(others_ran);
+  EXPECT_TRUE(then.ok()) << "all was read before others had their turn: " << then;
+  Deadline deadline;
+  while (Send().ok() && deadline.Yield()) {
+  }
+  EXPECT_EQ("the peer failed: enough", Send().message()) << "what the first look left is read later";
+  comm_->Close();
+  comm_.reset();
+}
+
+}  // namespace
+}  // namespace tcpx

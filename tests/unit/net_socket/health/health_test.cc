@@ -1,0 +1,298 @@
+// The health socket: what its peer may say, what its end means, and who dials it.
+#include "net_socket/health/health.h"
+
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <atomic>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "common/clock.h"
+#include "common/socket.h"
+#include "tests/support/deadline.h"
+#include "tests/support/tcp_pair.h"
+
+namespace tcpx {
+namespace {
+
+constexpr int64_t kTimeout = 30 * kSecond;
+
+ConnectionId Id(uint8_t number) {
+  ConnectionId id{};
+  id[8] = number;
+  return id;
+}
+
+std::string Record(FrameKind kind, const std::string& body) {
+  FrameHeader header;
+  header.kind = kind;
+  header.length = static_cast<uint32_t>(body.size());
+  std::string frame(kHeaderBytes, '\0');
+  EncodeHeader(header, &frame[0]);
+  return frame + body;
+}
+
+std::string Notice(uint8_t number, const std::string& cause) {
+  const ConnectionId id = Id(number);
+  return Record(FrameKind::kError, std::string(id.begin(), id.end()) + cause);
+}
+
+struct Heard {
+  absl::Status status;
+  std::vector<HealthNotice> notices;
+  bool bye = false;
+};
+
+Heard HearInTwo(const std::string& bytes, size_t split) {
+  Heard heard;
+  HealthReader reader;
+  heard.status = reader.Take(bytes.data(), split, &heard.notices);
+  if (heard.status.ok()) heard.status = reader.Take(bytes.data() + split, bytes.size() - split, &heard.notices);
+  heard.bye = reader.bye();
+  return heard;
+}
+
+TEST(HealthReaderTest, NoticesAndByeAtEverySplit) {
+  const std::string bytes =
+      Notice(1, "one") + Record(static_cast<FrameKind>(200), "unknown") + Notice(2, "") + Record(FrameKind::kBye, "");
+  for (size_t split = 0; split <= bytes.size(); ++split) {
+    const Heard heard = HearInTwo(bytes, split);
+    ASSERT_TRUE(heard.status.ok()) << heard.status;
+    ASSERT_EQ(2u, heard.notices.size()) << split;
+    EXPECT_EQ(Id(1), heard.notices[0].connection);
+    EXPECT_EQ("one", heard.notices[0].cause);
+    EXPECT_EQ(Id(2), heard.notices[1].connection);
+    EXPECT_TRUE(heard.bye);
+  }
+}
+
+TEST(HealthReaderTest, AHostileTextIsCutAndCleaned) {
+  const Heard heard = HearInTwo(Notice(1, "a\nWARN \x1b[2J%s" + std::string(5000, 'x')), 3);
+  ASSERT_EQ(1u, heard.notices.size());
+  EXPECT_TRUE(absl::StartsWith(heard.notices[0].cause, "a?WARN ?[2J%s"));
+  EXPECT_EQ(kCauseBytesMax, heard.notices[0].cause.size());
+}
+
+TEST(HealthReaderTest, TooShortForAConnectionIsNoNotice) {
+  EXPECT_TRUE(HearInTwo(Record(FrameKind::kError, "short"), 1).notices.empty());
+}
+
+TEST(HealthReaderTest, GarbageIsAnError) {
+  FrameHeader chunk;
+  std::string message(kHeaderBytes, '\0');
+  EncodeHeader(chunk, &message[0]);
+  for (const std::string& bytes : {std::string(kHeaderBytes, '\x20'), message}) {
+    EXPECT_EQ(absl::StatusCode::kUnavailable, HearInTwo(bytes, 9).status.code());
+  }
+}
+
+// A comm that notes what it is told.
+class Listener final : public Watched {
+ public:
+  void PeerDied(const absl::Status& status) override { Note("died: " + std::string(status.message())); }
+  void PeerEnded() override { Note("ended"); }
+  void PeerFailed(const std::string& cause) override { Note("failed: " + cause); }
+  void ContextFailed(const std::string&) override { Note("context"); }
+  void Patrol(int64_t) override {}
+
+  std::string Text() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return text_;
+  }
+  bool Hears(const std::string& text) {
+    Deadline deadline;
+    while (!absl::StrContains(Text(), text)) {
+      if (!deadline.Yield()) return false;
+    }
+    return true;
+  }
+
+ private:
+  void Note(const std::string& text) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    text_ += text + ";";
+  }
+  std::mutex mutex_;
+  std::string text_;
+};
+
+// Two hubs in one reactor, and a socket between them.
+class HealthTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(reactor_.Start().ok());
+    TcpPair pair = MakeTcpPair(0);
+    reactor_.RunSync([&] {
+      near_ = near_hub_.UseDialledInLoop(0, SocketAddress());
+      near_->UpInLoop(std::move(pair.a), kTimeout);
+      far_hub_.AcceptInLoop(7, std::move(pair.b), kTimeout);
+      far_ = far_hub_.FindAcceptedInLoop(7);
+      near_->JoinInLoop(Id(1), near_link_);
+      near_->UnuseInLoop();  // the dial's own use
+      far_->JoinInLoop(Id(1), far_link_);
+    });
+  }
+  void TearDown() override {
+    reactor_.RunSync([&] {
+      near_hub_.CloseInLoop();
+      far_hub_.CloseInLoop();
+    });
+    reactor_.RequestStop();
+    reactor_.Join();
+  }
+
+  Reactor reactor_;
+  HealthHub near_hub_{&reactor_};
+  HealthHub far_hub_{&reactor_};
+  std::shared_ptr<Health> near_;
+  std::shared_ptr<Health> far_;
+  Listener near_comm_;
+  Listener far_comm_;
+  std::shared_ptr<CommLink> near_link_ = std::make_shared<CommLink>(&near_comm_);
+  std::shared_ptr<CommLink> far_link_ = std::make_shared<CommLink>(&far_comm_);
+};
+
+TEST_F(HealthTest, ANoticeReachesItsConnectionOnly) {
+  EXPECT_TRUE(near_->Notify(Id(2), "not you"));
+  EXPECT_TRUE(near_->Notify(Id(1), "you"));
+  EXPECT_TRUE(far_comm_.Hears("failed: you;"));
+  EXPECT_EQ("failed: you;", far_comm_.Text());
+  EXPECT_TRUE(far_->Notify(Id(1), "me too"));
+  EXPECT_TRUE(near_comm_.Hears("failed: me too;"));
+}
+
+TEST_F(HealthTest, ManyNoticesArriveThroughASmallSocket) {
+  const std::string cause(kCauseBytesMax, 'x');
+  for (int i = 0; i < 1000; ++i) EXPECT_TRUE(near_->Notify(Id(2), cause));
+  EXPECT_TRUE(near_->Notify(Id(1), "last"));
+  EXPECT_TRUE(far_comm_.Hears("failed: last;"));
+}
+
+TEST_F(HealthTest, ACutLinkIsNotTouched) {
+  far_link_->Cut();
+  EXPECT_TRUE(near_->Notify(Id(1), "you"));
+  reactor_.RunSync([&] { far_->Poll(); });
+  EXPECT_EQ("", far_comm_.Text());
+}
+
+TEST_F(HealthTest, TheLastOneOutSaysBye) {
+  reactor_.RunSync([&] { near_->LeaveInLoop(Id(1)); });
+  Deadline deadline;
+  bool gone = false;
+  while (!gone && deadline.Yield()) reactor_.RunSync([&] { gone = far_hub_.FindAcceptedInLoop(7) == nullptr; });
+  EXPECT_TRUE(gone);
+  EXPECT_EQ("", far_comm_.Text()) << "an orderly end is no news";
+  EXPECT_FALSE(far_->PeerVanished());
+  EXPECT_FALSE(near_->Notify(Id(1), "too late"));
+}
+
+TEST_F(HealthTest, AnotherUserKeepsItOpen) {
+  reactor_.RunSync([&] {
+    const std::shared_ptr<Health> again = near_hub_.UseDialledInLoop(0, SocketAddress());
+    EXPECT_EQ(near_, again);
+    near_->LeaveInLoop(Id(1));
+  });
+  EXPECT_TRUE(near_->Notify(Id(1), "still here"));
+  EXPECT_TRUE(far_comm_.Hears("still here"));
+}
+
+// By a socket whose other end is the test's.
+class HealthEndTest : public HealthTest {
+ protected:
+  void SetUp() override {
+    HealthTest::SetUp();
+    TcpPair pair = MakeTcpPair(0);
+    own_ = std::move(pair.a);
+    reactor_.RunSync([&] {
+      far_hub_.AcceptInLoop(8, std::move(pair.b), kTimeout);
+      far_ = far_hub_.FindAcceptedInLoop(8);
+      far_->JoinInLoop(Id(3), far_link_);
+    });
+  }
+  OwnedFd own_;
+};
+
+TEST_F(HealthEndTest, AnEndWithoutByeIsADeadProcess) {
+  own_.reset();
+  EXPECT_TRUE(far_comm_.Hears("ended;"));
+  EXPECT_TRUE(far_->PeerVanished());
+}
+
+TEST_F(HealthEndTest, AResetIsADeath) {
+  ASSERT_TRUE(SetResetOnClose(own_.get()).ok());
+  own_.reset();
+  EXPECT_TRUE(far_comm_.Hears("died: ")) << far_comm_.Text();
+}
+
+TEST_F(HealthEndTest, GarbageIsADeath) {
+  const std::string garbage(kHeaderBytes, '\x20');
+  ASSERT_EQ(static_cast<ssize_t>(garbage.size()), send(own_.get(), garbage.data(), garbage.size(), MSG_NOSIGNAL));
+  EXPECT_TRUE(far_comm_.Hears("died: ")) << far_comm_.Text();
+}
+
+TEST_F(HealthEndTest, ANoticeBeforeTheEndIsHeardFirst) {
+  const std::string notice = Notice(3, "the reason");
+  ASSERT_EQ(static_cast<ssize_t>(notice.size()), send(own_.get(), notice.data(), notice.size(), MSG_NOSIGNAL));
+  own_.reset();
+  EXPECT_TRUE(far_comm_.Hears("ended;"));
+  EXPECT_EQ("failed: the reason;ended;", far_comm_.Text());
+}
+
+class Dial final : public Health::Waiter {
+ public:
+  void DialHealthInLoop() override { ++dials; }
+  void HealthUpInLoop() override { ++ups; }
+  int dials = 0;
+  int ups = 0;
+};
+
+TEST_F(HealthTest, OneDialsForAllAndTheNextTakesOver) {
+  reactor_.RunSync([&] {
+    auto health = near_hub_.UseDialledInLoop(1, SocketAddress());
+    Dial one, two, three;
+    health->AwaitInLoop(&one);
+    health->AwaitInLoop(&two);
+    EXPECT_EQ(1, one.dials);
+    EXPECT_EQ(0, two.dials);
+    health->GiveUpInLoop(&one);
+    EXPECT_EQ(1, two.dials);
+    TcpPair pair = MakeTcpPair(0);
+    health->UpInLoop(std::move(pair.a), kTimeout);
+    health->AwaitInLoop(&three);
+    EXPECT_EQ(0, one.ups);
+    EXPECT_EQ(1, two.ups);
+    EXPECT_EQ(1, three.ups);
+    EXPECT_EQ(0, three.dials);
+    health->UnuseInLoop();
+  });
+}
+
+int OptionOf(int fd, int level, int option) {
+  int value = -1;
+  socklen_t length = sizeof(value);
+  EXPECT_EQ(0, getsockopt(fd, level, option, &value, &length));
+  return value;
+}
+
+TEST(KeepAliveTest, TheWholeTakesTheTimeout) {
+  TcpPair pair = MakeTcpPair(0);
+  const int fd = pair.a.get();
+  for (const int seconds : {2, 3, 4, 5, 10, 30, 60, 3600}) {
+    ASSERT_TRUE(SetKeepAlive(fd, seconds * kSecond).ok());
+    const int idle = OptionOf(fd, IPPROTO_TCP, TCP_KEEPIDLE);
+    const int interval = OptionOf(fd, IPPROTO_TCP, TCP_KEEPINTVL);
+    const int count = OptionOf(fd, IPPROTO_TCP, TCP_KEEPCNT);
+    EXPECT_EQ(1, OptionOf(fd, SOL_SOCKET, SO_KEEPALIVE));
+    EXPECT_GE(count, 1);
+    EXPECT_LE(idle + interval * count, seconds);
+    EXPECT_GT(idle + interval * (count + 1), seconds);
+  }
+}
+
+}  // namespace
+}  // namespace tcpx

@@ -1,0 +1,66 @@
+#include "net_socket/nic/lane_socket.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <string>
+
+#include "common/fd.h"
+#include "common/socket.h"
+
+namespace tcpx {
+namespace {
+
+// A lane that was set up with `options` towards this host or another.
+OwnedFd Lane(const Options& options, bool same_host) {
+  OwnedFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  LaneTraits traits;
+  traits.family = AF_INET;
+  traits.same_host = same_host;
+  ConfigureLane(fd.get(), options, traits);
+  return fd;
+}
+
+std::string Congestion(const Options& options, bool same_host) {
+  return GetCongestion(Lane(options, same_host).get()).value_or("unknown");
+}
+
+// Doubled by the kernel.
+int ReceiveBuffer(int fd) {
+  int bytes = 0;
+  socklen_t length = sizeof(bytes);
+  return getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, &length) == 0 ? bytes : -1;
+}
+
+TEST(LaneSocketTest, NothingPacesOnTheSameHostUnlessAskedTo) {
+  const OwnedFd untouched(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const std::string system = GetCongestion(untouched.get()).value_or("unknown");
+  Options options;
+  EXPECT_EQ("reno", Congestion(options, true));
+  EXPECT_EQ(system, Congestion(options, false));
+  options.congestion = system;
+  EXPECT_EQ(system, Congestion(options, true));
+  options.congestion = "reno";
+  EXPECT_EQ("reno", Congestion(options, false));
+}
+
+TEST(LaneSocketTest, TheReceiveBufferIsFixedOnTheSameHostOnly) {
+  const OwnedFd untouched(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  Options options;
+  EXPECT_EQ(ReceiveBuffer(untouched.get()), ReceiveBuffer(Lane(options, false).get()));
+  const int fixed = ReceiveBuffer(Lane(options, true).get());
+  EXPECT_NE(ReceiveBuffer(untouched.get()), fixed);
+  EXPECT_GE(2 * (384 << 10), fixed) << "less where net.core.rmem_max is lower";
+  options.rcvbuf = 50000;
+  EXPECT_EQ(100000, ReceiveBuffer(Lane(options, true).get()));
+}
+
+TEST(LaneSocketTest, AnUnknownAlgorithmLeavesTheLaneAsItWas) {
+  Options options;
+  options.congestion = "no_such_algo";
+  const OwnedFd untouched(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  EXPECT_EQ(GetCongestion(untouched.get()).value_or("unknown"), Congestion(options, true));
+}
+
+}  // namespace
+}  // namespace tcpx

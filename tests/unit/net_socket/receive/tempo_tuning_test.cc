@@ -1,0 +1,91 @@
+#include "net_socket/receive/tempo_tuning.h"
+
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include "tests/support/tcp_pair.h"
+
+namespace tcpx {
+namespace {
+
+int Get(int fd, int level, int option) {
+  int value = 0;
+  socklen_t length = sizeof(value);
+  return getsockopt(fd, level, option, &value, &length) == 0 ? value : -1;
+}
+
+int LowWater(int fd) { return Get(fd, SOL_SOCKET, SO_RCVLOWAT); }
+int QuickAck(int fd) { return Get(fd, IPPROTO_TCP, TCP_QUICKACK); }
+int ReceiveBuffer(int fd) { return Get(fd, SOL_SOCKET, SO_RCVBUF); }
+
+// What the kernel makes of a wish: net.core.rmem_max may be low.
+int Granted(int bytes) {
+  const TcpPair other = MakeTcpPair();
+  setsockopt(other.a.get(), SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
+  return ReceiveBuffer(other.a.get());
+}
+
+TEST(TempoTuningTest, APingPongDelaysAcknowledgementsUntilAStreamComes) {
+  const TcpPair pair = MakeTcpPair();
+  TempoTuning tuning(pair.a.get(), Options(), false);
+  EXPECT_EQ(65536, LowWater(pair.a.get()));
+  tuning.Keep(Tempo::kUnknown);
+  tuning.Keep(Tempo::kPingPong);
+  EXPECT_EQ(65536, LowWater(pair.a.get()));
+  EXPECT_EQ(0, QuickAck(pair.a.get()));
+  tuning.Keep(Tempo::kStream);
+  EXPECT_EQ(1, LowWater(pair.a.get()));
+  EXPECT_EQ(1, QuickAck(pair.a.get()));
+  tuning.Keep(Tempo::kLargePingPong);
+  EXPECT_EQ(1, LowWater(pair.a.get()));
+  EXPECT_EQ(0, QuickAck(pair.a.get()));
+}
+
+TEST(TempoTuningTest, OnTheSameHostLargeMessagesHaveALargerBuffer) {
+  const TcpPair pair = MakeTcpPair();
+  const int before = ReceiveBuffer(pair.a.get());
+  TempoTuning tuning(pair.a.get(), Options(), true);
+  EXPECT_EQ(before, ReceiveBuffer(pair.a.get())) << "as the lane was set up";
+  for (const Tempo large : {Tempo::kLargePingPong, Tempo::kLargeStream}) {
+    for (const Tempo other : {Tempo::kStream, Tempo::kPingPong}) {
+      tuning.Keep(large);
+      EXPECT_EQ(Granted(kSameHostLargeBytes), ReceiveBuffer(pair.a.get()));
+      EXPECT_EQ(2 * kSameHostLargeBytes, Get(pair.a.get(), IPPROTO_TCP, TCP_WINDOW_CLAMP));
+      tuning.Keep(other);
+      EXPECT_EQ(Granted(kSameHostBytes), ReceiveBuffer(pair.a.get()));
+      EXPECT_EQ(2 * kSameHostBytes, Get(pair.a.get(), IPPROTO_TCP, TCP_WINDOW_CLAMP));
+    }
+  }
+}
+
+TEST(TempoTuningTest, TowardsOtherHostsTheKernelChoosesTheBuffer) {
+  const TcpPair pair = MakeTcpPair();
+  const int before = ReceiveBuffer(pair.a.get());
+  TempoTuning tuning(pair.a.get(), Options(), false);
+  tuning.Keep(Tempo::kLargePingPong);
+  EXPECT_EQ(before, ReceiveBuffer(pair.a.get()));
+}
+
+TEST(TempoTuningTest, BuffersThatTheUserChoseAreKept) {
+  const TcpPair pair = MakeTcpPair(50000);
+  Options options;
+  options.rcvbuf = 50000;
+  TempoTuning tuning(pair.a.get(), options, true);
+  for (const Tempo tempo : {Tempo::kPingPong, Tempo::kLargePingPong, Tempo::kStream, Tempo::kLargeStream}) {
+    tuning.Keep(tempo);
+    EXPECT_EQ(1, LowWater(pair.a.get())) << "the buffer may hold less than the mark";
+    EXPECT_EQ(100000, ReceiveBuffer(pair.a.get()));
+  }
+}
+
+TEST(TempoTuningTest, EveryByteWakesBehindStop) {
+  const TcpPair pair = MakeTcpPair();
+  TempoTuning tuning(pair.a.get(), Options(), false);
+  tuning.Stop();
+  EXPECT_EQ(1, LowWater(pair.a.get()));
+}
+
+}  // namespace
+}  // namespace tcpx

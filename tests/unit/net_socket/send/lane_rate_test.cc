@@ -1,0 +1,175 @@
+#include "net_socket/send/lane_rate.h"
+
+#include <gtest/gtest.h>
+
+#include "common/clock.h"
+
+namespace tcpx {
+namespace {
+
+constexpr int64_t kChunk = 64 << 10;
+constexpr double kDrainSeconds = static_cast<double>(LaneRate::kDrainNs) / kSecond;
+
+// Feeds a lane that is always busy and drains `bytes_per_second`, one look a millisecond.
+void Drain(LaneRate* rate, int64_t bytes_per_second, int looks, int64_t* now, uint64_t* acked) {
+  constexpr int64_t kHeld = 100000;
+  for (int i = 0; i < looks; ++i) {
+    *now += kMillisecond;
+    *acked += static_cast<uint64_t>(bytes_per_second / 1000);
+    rate->Sample(*now, *acked + kHeld, kHeld);
+  }
+}
+
+TEST(LaneRateTest, UnknownAtFirst) {
+  LaneRate rate(kChunk);
+  EXPECT_EQ(0, rate.bytes_per_second());
+  EXPECT_LE(kChunk, rate.held_max());
+  EXPECT_LT(0, rate.RetryAfterNs(10 * kChunk));
+}
+
+TEST(LaneRateTest, LearnsThePaceAndFollowsIt) {
+  LaneRate rate(kChunk);
+  int64_t now = kSecond;
+  uint64_t acked = 0;
+  Drain(&rate, 1'000'000'000, 50, &now, &acked);
+  EXPECT_NEAR(1e9, static_cast<double>(rate.bytes_per_second()), 1e7);
+  EXPECT_NEAR(1e9 * kDrainSeconds, static_cast<double>(rate.held_max()), 1e7 * kDrainSeconds);
+  Drain(&rate, 100'000'000, 50, &now, &acked);
+  EXPECT_NEAR(1e8, static_cast<double>(rate.bytes_per_second()), 1e7);
+  EXPECT_NEAR(1e8 * kDrainSeconds, static_cast<double>(rate.held_max()), 1e7 * kDrainSeconds);
+}
+
+TEST(LaneRateTest, HoldsMoreOverALongPath) {
+  LaneRate rate(kChunk);
+  int64_t now = kSecond;
+  uint64_t acked = 0;
+  Drain(&rate, 1'000'000'000, 50, &now, &acked);
+  const int64_t near = rate.held_max();
+  rate.set_min_rtt_ns(10 * kMillisecond);
+  EXPECT_NEAR(static_cast<double>(near) + 2e7, static_cast<double>(rate.held_max()), 1e6);
+}
+
+TEST(LaneRateTest, ASlowLaneMayAlwaysHoldAChunk) {
+  LaneRate rate(kChunk);
+  int64_t now = kSecond;
+  uint64_t acked = 0;
+  Drain(&rate, 1'000'000, 50, &now, &acked);
+  EXPECT_EQ(kChunk, rate.held_max());
+  EXPECT_EQ(kChunk, rate.chunk_max());
+}
+
+// A shaper at 0.1 Gbit/s lets 64 KiB through at once, every 5 ms; most looks see nothing move.
+TEST(LaneRateTest, AcknowledgementsInLumpsAreNotAFastFlow) {
+  LaneRate rate(kChunk);
+  int64_t now = kSecond;
+  uint64_t acked = 0;
+  for (int i = 0; i < 1000; ++i) {
+    now += kMillisecond / 2;
+    if (i % 10 == 0) acked += 62500;
+    rate.Sample(now, acked + 200000, 200000);
+  }
+  EXPECT_NEAR(12.5e6, static_cast<double>(rate.bytes_per_second()), 1.5e6);
+}
+
+// It takes no more in the meantime, and goes on as before.
+TEST(LaneRateTest, AGapIsNotASlowFlow) {
+  LaneRate rate(kChunk);
+  int64_t now = kSecond;
+  uint64_t acked = 0;
+  Drain(&rate, 1'000'000'000, 50, &now, &acked);
+  for (int i = 0; i < 20; ++i) rate.Sample(now += kMillisecond, acked + 20'000'000, 20'000'000);
+  acked += 20'000'000;
+  Drain(&rate, 1'000'000'000, 10, &now, &acked);
+  EXPECT_NEAR(1e9, static_cast<double>(rate.bytes_per_second()), 2e8);
+}
+
+TEST(LaneRateTest, TheFirstRoundTripIsNotAStandstill) {
+  LaneRate rate(kChunk);
+  rate.set_min_rtt_ns(20 * kMillisecond);
+  int64_t now = kSecond;
+  uint64_t acked = 0;
+  Drain(&rate, 1'000'000'000, 50, &now, &acked);
+  const int64_t busy = rate.bytes_per_second();
+  acked += 100000;  // The rest of what was held.
+  rate.Sample(now += 30 * kMillisecond, acked, 0);
+  for (int i = 0; i < 30; ++i) rate.Sample(now += kMillisecond, acked + 1'000'000, 1'000'000);
+  EXPECT_EQ(busy, rate.bytes_per_second());
+}
+
+// A delayed acknowledgement of the last bytes is no standstill either.
+TEST(LaneRateTest, ASmallRestMayStayUnacknowledged) {
+  LaneRate rate(kChunk);
+  int64_t now = kSecond;
+  uint64_t acked = 0;
+  Drain(&rate, 1'000'000'000, 50, &now, &acked);
+  const int64_t busy = rate.bytes_per_second();
+  acked += 95000;
+  for (int i = 0; i < 40; ++i) rate.Sample(now += kMillisecond, acked + 5000, 5000);
+  EXPECT_EQ(busy, rate.bytes_per_second());
+}
+
+// What a lane sent before it had nothing more to send says only that it is at least so fast.
+TEST(LaneRateTest, AnIdleLaneIsNotASlowOne) {
+  LaneRate rate(kChunk);
+  int64_t now = kSecond;
+  uint64_t acked = 0;
+  Drain(&rate, 1'000'000'000, 50, &now, &acked);
+  const int64_t busy = rate.bytes_per_second();
+  for (int i = 0; i < 50; ++i) {
+    now += kMillisecond;
+    acked += 1000;
+    rate.Sample(now, acked, 0);
+  }
+  EXPECT_EQ(busy, rate.bytes_per_second());
+  now += 10 * kSecond;
+  rate.Sample(now, acked + 5000, 100);
+  EXPECT_EQ(busy, rate.bytes_per_second()) << "a long pause was taken for a slow flow";
+}
+
+TEST(LaneRateTest, ClosePairsOfLooksAreOne) {
+  LaneRate rate(kChunk);
+  rate.Sample(kSecond, 1000, 500);
+  rate.Sample(kSecond + 1, 1'000'000, 500);
+  EXPECT_EQ(0, rate.bytes_per_second());
+}
+
+TEST(LaneRateTest, LooksAgainWhenTheExcessHasDrained) {
+  LaneRate rate(kChunk);
+  int64_t now = kSecond;
+  uint64_t acked = 0;
+  Drain(&rate, 1'000'000'000, 50, &now, &acked);
+  const int64_t max = rate.held_max();
+  EXPECT_LE(rate.RetryAfterNs(max), rate.RetryAfterNs(max + 1'000'000));
+  EXPECT_GE(10 * kMillisecond, rate.RetryAfterNs(int64_t{1} << 40)) << "never for long";
+  EXPECT_LT(0, rate.RetryAfterNs(max));
+}
+
+TEST(LaneRatesTest, SharesAreEqualUntilAllAreKnownAndThenByPace) {
+  LaneRates rates(4);
+  for (int i = 0; i < 4; ++i) EXPECT_DOUBLE_EQ(0.25, rates.Share(i));
+  for (int i = 0; i < 3; ++i) rates.Set(i, 1000);
+  for (int i = 0; i < 4; ++i) EXPECT_DOUBLE_EQ(0.25, rates.Share(i));
+  rates.Set(3, 100);
+  double sum = 0;
+  for (int i = 0; i < 4; ++i) sum += rates.Share(i);
+  EXPECT_DOUBLE_EQ(1, sum);
+  EXPECT_DOUBLE_EQ(100.0 / 3100, rates.Share(3));
+  EXPECT_DOUBLE_EQ(1000.0 / 3100, rates.Share(0));
+}
+
+// A full socket takes a chunk for as long as it drains: the looks are far apart, and the lane was busy all the time.
+TEST(LaneRateTest, LearnsThatAFlowHasBecomeSlowFromLooksFarApart) {
+  LaneRate rate(kChunk);
+  int64_t now = kSecond;
+  uint64_t acked = 0;
+  Drain(&rate, 1'000'000'000, 50, &now, &acked);
+  for (int look = 0; look < 10; ++look) {
+    now += 100 * kMillisecond;
+    acked += 1'000'000;
+    rate.Sample(now, acked + 500'000, 500'000, true);
+  }
+  EXPECT_NEAR(1e7, static_cast<double>(rate.bytes_per_second()), 2e6);
+}
+
+}  // namespace
+}  // namespace tcpx

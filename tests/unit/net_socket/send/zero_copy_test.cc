@@ -1,0 +1,111 @@
+// When a lane sends without a copy, and when a chunk so sent is over.
+#include "net_socket/send/zero_copy.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace tcpx {
+namespace {
+
+constexpr size_t kLarge = kZeroCopyBytesMin;
+
+TEST(ZeroCopyPolicyTest, TriesLargeChunksTowardsAnotherHost) {
+  ZeroCopyPolicy policy(Switch::kAuto, false);
+  EXPECT_TRUE(policy.Wants(kLarge));
+  EXPECT_FALSE(policy.Wants(kLarge - 1));
+}
+
+TEST(ZeroCopyPolicyTest, LeavesTheSameHostAlone) {
+  EXPECT_FALSE(ZeroCopyPolicy(Switch::kAuto, true).Wants(kLarge));
+  EXPECT_FALSE(ZeroCopyPolicy(Switch::kOff, false).Wants(kLarge));
+  EXPECT_TRUE(ZeroCopyPolicy(Switch::kOn, true).Wants(kLarge));
+}
+
+TEST(ZeroCopyPolicyTest, GivesUpWhereTheKernelCopies) {
+  ZeroCopyPolicy policy(Switch::kAuto, false);
+  for (int i = 1; i < ZeroCopyPolicy::kCopiedMax; ++i) policy.Notified(true);
+  EXPECT_TRUE(policy.Wants(kLarge));
+  policy.Notified(true);
+  EXPECT_FALSE(policy.Wants(kLarge));
+  policy.Notified(false);
+  EXPECT_FALSE(policy.Wants(kLarge)) << "given up for good";
+}
+
+TEST(ZeroCopyPolicyTest, AFewCopiesAreForgiven) {
+  ZeroCopyPolicy policy(Switch::kAuto, false);
+  for (int i = 0; i < 100; ++i) policy.Notified(i % ZeroCopyPolicy::kCopiedMax != 0);
+  EXPECT_TRUE(policy.Wants(kLarge));
+}
+
+TEST(ZeroCopyPolicyTest, IsProvenByManyChunksInARowThatWereNotCopied) {
+  ZeroCopyPolicy policy(Switch::kAuto, false);
+  for (int i = 1; i < ZeroCopyPolicy::kUncopiedMin; ++i) policy.Notified(false);
+  EXPECT_FALSE(policy.proven());
+  policy.Notified(false);
+  EXPECT_TRUE(policy.proven());
+  policy.Notified(true);
+  EXPECT_FALSE(policy.proven());
+  EXPECT_TRUE(ZeroCopyPolicy(Switch::kOn, true).proven());
+  EXPECT_FALSE(ZeroCopyPolicy(Switch::kOff, false).proven());
+}
+
+TEST(ZeroCopyPolicyTest, ForcedIsGivenUpOnlyWhenRefused) {
+  ZeroCopyPolicy policy(Switch::kOn, true);
+  for (int i = 0; i < 100; ++i) policy.Notified(true);
+  EXPECT_TRUE(policy.Wants(kLarge));
+  policy.Refused();
+  EXPECT_FALSE(policy.Wants(kLarge));
+}
+
+class PinnedChunksTest : public ::testing::Test {
+ protected:
+  PinnedChunksTest() { request_.left.store(SendRequest::Units(100)); }
+
+  PinnedChunk* Take() {
+    PinnedChunk* pinned = chunks_.Take();
+    if (pinned != nullptr) pinned->chunk = {&request_, 0, 100};
+    return pinned;
+  }
+
+  SendRequest request_;
+  PinnedChunks chunks_;
+};
+
+TEST_F(PinnedChunksTest, DoneOnlyWhenTakenAndReleased) {
+  for (bool release_first : {false, true}) {
+    request_.left.store(SendRequest::Units(100));
+    PinnedChunk* pinned = Take();
+    ASSERT_NE(nullptr, pinned);
+    (release_first ? pinned->released : pinned->taken) = true;
+    chunks_.Settle(pinned);
+    EXPECT_FALSE(request_.done());
+    (release_first ? pinned->taken : pinned->released) = true;
+    chunks_.Settle(pinned);
+    EXPECT_TRUE(request_.done());
+  }
+}
+
+TEST_F(PinnedChunksTest, BoundedAndUsedAgain) {
+  std::vector<PinnedChunk*> taken;
+  while (PinnedChunk* pinned = Take()) taken.push_back(pinned);
+  EXPECT_EQ(PinnedChunks::kMax, taken.size());
+  request_.left.store(SendRequest::Units(100 * taken.size()));
+  PinnedChunk* first = taken.front();
+  first->taken = first->released = true;
+  chunks_.Settle(first);
+  EXPECT_EQ(first, Take());
+  EXPECT_FALSE(first->taken || first->released);
+  EXPECT_EQ(nullptr, Take());
+}
+
+TEST_F(PinnedChunksTest, InFlightWhileTheKernelHoldsOne) {
+  PinnedChunk* pinned = Take();
+  EXPECT_FALSE(chunks_.InFlight());
+  pinned->op.in_flight = true;
+  EXPECT_TRUE(chunks_.InFlight());
+  EXPECT_EQ(pinned, PinnedChunk::Of(&pinned->op));
+}
+
+}  // namespace
+}  // namespace tcpx
