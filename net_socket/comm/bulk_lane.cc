@@ -309,7 +309,7 @@ void BulkSendLane::Pump() {
   }
 }
 
-BulkReceiveLane::BulkReceiveLane(Comm* comm, int lane, LandingTable* table)
+BulkReceiveLane::BulkReceiveLane(Comm* comm, int lane, PostedReceiveTable* table)
     : comm_(comm), lane_(lane), table_(table), receive_(table, nullptr, lane) {
   op_.fd = comm->lane_fd(lane);
   op_.kind = IoOp::Kind::kReceive;

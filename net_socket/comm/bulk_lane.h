@@ -89,7 +89,7 @@ class BulkSendLane final : public PoolLane {
 
 class BulkReceiveLane final : public PoolLane {
  public:
-  BulkReceiveLane(Comm* comm, int lane, LandingTable* table);
+  BulkReceiveLane(Comm* comm, int lane, PostedReceiveTable* table);
 
   void AdvanceInLoop(Engine* engine) override;
   void CompleteInLoop(const Completion& completion) override;
@@ -112,7 +112,7 @@ class BulkReceiveLane final : public PoolLane {
 
   Comm* const comm_;
   const int lane_;
-  LandingTable* const table_;
+  PostedReceiveTable* const table_;
   ReceiveLane receive_;
   std::atomic<uint64_t> parked_at_{kNotParked};
   std::atomic<bool> stalled_{false};

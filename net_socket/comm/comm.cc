@@ -93,7 +93,7 @@ absl::Status Comm::Refusal() {
 }
 
 void Comm::WatchInLoop() {
-  setup_.runtime->patrol.JoinInLoop(link_, setup_.runtime->options);
+  setup_.runtime->watchdog.JoinInLoop(link_, setup_.runtime->options);
   if (setup_.health != nullptr) setup_.health->JoinInLoop(setup_.connection_id, link_);
   if (setup_.group != nullptr) setup_.group->JoinInLoop(link_);
 }
@@ -103,7 +103,7 @@ void Comm::LeaveWatch() {
   Runtime* const runtime = setup_.runtime;
   runtime->reactor.Post(
       [runtime, link = link_, health = setup_.health, group = setup_.group, id = setup_.connection_id] {
-        runtime->patrol.LeaveInLoop(link);
+        runtime->watchdog.LeaveInLoop(link);
         if (group != nullptr) group->LeaveInLoop(link);
         if (health != nullptr) health->LeaveInLoop(id);
       });
@@ -120,7 +120,7 @@ void Comm::ContextFailed(const std::string& cause) {
           kNoLane, Noise::kQuiet);
 }
 
-void Comm::Patrol(int64_t now_ns) {
+void Comm::CheckProgress(int64_t now_ns) {
   if (!failed()) LookAtLanes(now_ns);
   if (!failed()) LookAtRequests(now_ns);
   if (!failed()) LookAtPaces(now_ns);
@@ -130,14 +130,14 @@ void Comm::LookAtLanes(int64_t now_ns) {
   const int64_t timeout_ns = setup_.runtime->options.peer_timeout_ns;
   liveness_.resize(setup_.lanes.size());
   for (int lane = 0; lane < lane_count(); ++lane) {
-    LaneVitals vitals;
+    LaneTcpInfo info;
     if (QueuedBytes(lane_fd(lane)) <= 0) {
       liveness_[lane].Rest();
-    } else if (ReadLaneVitals(lane_fd(lane), &vitals) && liveness_[lane].Dead(vitals, now_ns, timeout_ns)) {
+    } else if (ReadLaneTcpInfo(lane_fd(lane), &info) && liveness_[lane].Dead(info, now_ns, timeout_ns)) {
       const std::string text = absl::StrFormat(
           "nothing that was sent has been acknowledged for %.1f s (TCPX_PEER_TIMEOUT is %.1f s): the network drops "
           "this flow, or the host is gone; look for a firewall, a bad link or a wrong MTU between the two addresses",
-          vitals.last_ack_ms * 1e-3, timeout_ns * 1e-9);
+          info.last_ack_ms * 1e-3, timeout_ns * 1e-9);
       FailFor("", absl::UnavailableError(text), lane, Noise::kWarn);
       return;
     }

@@ -4,7 +4,7 @@
 //
 // Threads: NCCL's calls take mutex_: isend, irecv and test only try it (a comm being closed or deregistered answers
 //          "not yet"), deregMr and close wait for it. Lanes of the progress pool and the reactor never take it; they
-//          touch the striper, the landings and Fail. Housekeeping and other connections reach a comm through its
+//          touch the striper, the receives and Fail. Housekeeping and other connections reach a comm through its
 //          CommLink.
 // States:  open -> failed (first error sticks) -> closed. Close takes the orderly road exactly when nothing failed and
 //          no request is unfinished; else lanes are reset.
@@ -36,7 +36,7 @@
 #include "net_socket/health/comm_link.h"
 #include "net_socket/health/failure_group.h"
 #include "net_socket/health/health.h"
-#include "net_socket/health/lane_vitals.h"
+#include "net_socket/health/lane_liveness.h"
 #include "net_socket/health/slow_lanes.h"
 #include "net_socket/message/flight.h"
 #include "net_socket/message/request.h"
@@ -160,7 +160,7 @@ class Comm : private Watched {
   void PeerEnded() override { peer_ended_.store(true, std::memory_order_relaxed); }
   void PeerFailed(const std::string& cause) override;
   void ContextFailed(const std::string& cause) override;
-  void Patrol(int64_t now_ns) override;
+  void CheckProgress(int64_t now_ns) override;
 
   // A request was reported done. Under mutex_, so that no locked instruction is needed.
   void Count(size_t bytes) {

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "net_socket/comm/comm.h"
-#include "net_socket/health/lane_vitals.h"
+#include "net_socket/health/lane_liveness.h"
 
 namespace tcpx {
 namespace {
@@ -35,8 +35,8 @@ std::string ReportLine(const Trouble& trouble) {
                                      socket.peer.ToString(), ShortId(setup), trouble.what);
   const std::string flight = DescribeFlight(trouble.flight);
   absl::StrAppend(&text, "; in flight: ", flight.empty() ? "nothing" : flight);
-  LaneVitals vitals;
-  if (ReadLaneVitals(socket.fd.get(), &vitals)) absl::StrAppend(&text, "; ", DescribeVitals(vitals));
+  LaneTcpInfo info;
+  if (ReadLaneTcpInfo(socket.fd.get(), &info)) absl::StrAppend(&text, "; ", DescribeTcpInfo(info));
   return text;
 }
 

@@ -25,9 +25,9 @@ size_t RingSize(int messages) {
 }
 
 // A receive without a region of its own counts for all memory that it overlaps.
-bool Uses(const Landing& landing, const MemoryRegion* own, const MemoryRegion& region) {
+bool Uses(const PostedReceive& receive, const MemoryRegion* own, const MemoryRegion& region) {
   if (own != nullptr) return own == &region;
-  return landing.data < region.data + region.bytes && landing.data + landing.capacity > region.data;
+  return receive.data < region.data + region.bytes && receive.data + receive.capacity > region.data;
 }
 
 }  // namespace
@@ -38,7 +38,7 @@ ReceiveComm::ReceiveComm(ConnectionSetup setup)
       requests_(this, kRequestsMax),
       table_(RingSize(kRequestsMax * this->setup().max_receives), this->setup().max_receives > 1),
       lane_zero_(&table_, &runtime()->stages),
-      tempo_(this->setup().same_host),
+      pattern_(this->setup().same_host),
       tuning_(lane_fd(0), runtime()->options, this->setup().same_host) {
   if (this->setup().max_receives > 1) credits_ = std::make_unique<CreditQueue>();
   for (int lane = 1; lane < lane_count(); ++lane) {
@@ -63,7 +63,7 @@ absl::Status ReceiveComm::Receive(const ReceiveArgs& args, Request** request) {
   Post(args, slot);
   *request = slot;
   if (credits_ != nullptr) {
-    credits_->Push(slot->landings[0]->sequence, args.tags, args.count);
+    credits_->Push(slot->receives[0]->sequence, args.tags, args.count);
     SendCredits();
   }
   if (caller_driven_) return absl::OkStatus();
@@ -81,9 +81,9 @@ void ReceiveComm::Post(const ReceiveArgs& args, ReceiveRequest* request) {
   for (int i = 0; i < args.count; ++i) {
     request->regions[i] = args.regions == nullptr ? nullptr : args.regions[i];
     void* const parent = args.profiler_parents == nullptr ? nullptr : args.profiler_parents[i];
-    request->landings[i] =
+    request->receives[i] =
         table_.Post(static_cast<char*>(args.data[i]), args.bytes[i], args.tags == nullptr ? 0 : args.tags[i],
-                    BeginEvents(table_.next_index(), parent), WayOf(args, i));
+                    BeginEvents(table_.next_index(), parent), RouteOf(args, i));
     if (args.bytes[i] > setup().express_bytes) request->bulk = true;
   }
   if (request->bulk) ++bulk_posted_;
@@ -91,8 +91,8 @@ void ReceiveComm::Post(const ReceiveArgs& args, ReceiveRequest* request) {
 
 // NCCL marks receives of LL and LL128 by the hint, unless the user forbade it the hint: then all may be such. It never
 // groups them (2.24.3 to 2.30: only point-to-point connections are shared, and their LL stays in host memory).
-LandingWay ReceiveComm::WayOf(const ReceiveArgs& args, int member) const {
-  LandingWay way;
+PayloadRoute ReceiveComm::RouteOf(const ReceiveArgs& args, int member) const {
+  PayloadRoute way;
   if (staging_ == nullptr || args.regions == nullptr || args.regions[member] == nullptr) return way;
   if (args.regions[member]->gpu == nullptr) return way;
   way.sink = staging_.get();
@@ -130,7 +130,7 @@ void ReceiveComm::SendCredits() {
   credits_wait_.store(!credits_->empty(), std::memory_order_relaxed);
 }
 
-void ReceiveComm::Drive(const Landing* wanted) {
+void ReceiveComm::Drive(const PostedReceive* wanted) {
   if (credits_ != nullptr && !credits_->empty()) SendCredits();
   PumpLaneZero(wanted);
   if (!caller_driven_) return;
@@ -139,7 +139,7 @@ void ReceiveComm::Drive(const Landing* wanted) {
   for (auto& lane : bulk_) lane->Pump();
 }
 
-void ReceiveComm::PumpLaneZero(const Landing* wanted) {
+void ReceiveComm::PumpLaneZero(const PostedReceive* wanted) {
   if (failed()) return;
   iovec iov[ReceiveLane::kIovMax];
   const int places = lane_zero_.Prepare(iov);
@@ -149,7 +149,7 @@ void ReceiveComm::PumpLaneZero(const Landing* wanted) {
     if (got > 0) {
       const uint64_t completed = lane_zero_.messages_completed();
       lane_zero_.Advance(static_cast<size_t>(got));
-      KeepTempo(static_cast<int>(lane_zero_.messages_completed() - completed));
+      NotePattern(static_cast<int>(lane_zero_.messages_completed() - completed));
     } else if (got == 0) {
       lane_zero_.End();
     } else if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) {
@@ -161,14 +161,14 @@ void ReceiveComm::PumpLaneZero(const Landing* wanted) {
   if (!lane_zero_.status().ok()) Fail(lane_zero_.status(), 0);
 }
 
-void ReceiveComm::KeepTempo(int messages) {
-  ReceiveTempo::Read read;
+void ReceiveComm::NotePattern(int messages) {
+  PatternDetector::Read read;
   read.messages = messages;
   read.between_frames = lane_zero_.between_frames();
   read.message_bytes = lane_zero_.current().message_bytes;
-  const Tempo tempo = tempo_.Saw(read, MonotonicNanos);
-  tuning_.Keep(tempo);
-  lane_zero_.ReadAhead(tempo != Tempo::kLargePingPong);
+  const TrafficPattern pattern = pattern_.Saw(read, MonotonicNanos);
+  tuning_.Keep(pattern);
+  lane_zero_.ReadAhead(pattern != TrafficPattern::kLargePingPong);
 }
 
 bool ReceiveComm::AllEnded() const {
@@ -195,7 +195,7 @@ absl::Status ReceiveComm::Test(Request* request, bool* done, int* sizes) {
     if (staging_ != nullptr) MoveStaged();
     PublishEvents();
     may_report = MayReport(*slot);
-    // Asked before the last look at the landings: what landed before the end counts.
+    // Asked before the last look at the receives: what landed before the end counts.
     if (ended && !may_report) {
       Fail(absl::UnavailableError("the peer closed the connection while a receive was posted"), 0);
     }
@@ -223,22 +223,22 @@ bool ReceiveComm::MayReport(const ReceiveRequest& request) {
 }
 
 // What keeps `request` from being reported.
-const Landing* ReceiveComm::Wanted(const ReceiveRequest& request) const {
-  const Landing* missing = request.Missing();
+const PostedReceive* ReceiveComm::Wanted(const ReceiveRequest& request) const {
+  const PostedReceive* missing = request.Missing();
   if (missing == nullptr && early_count_ > 0) missing = early_[0]->Missing();
-  return missing != nullptr ? missing : request.landings[0];
+  return missing != nullptr ? missing : request.receives[0];
 }
 
 void ReceiveComm::EndAllEvents(const ReceiveRequest& request) {
-  for (int i = 0; i < request.count; ++i) EndEvents(request.landings[i]->events);
+  for (int i = 0; i < request.count; ++i) EndEvents(request.receives[i]->events);
 }
 
 // The size of a message of which nothing has come yet is 0; NCCL only profiles the sizes of optional receives.
 void ReceiveComm::Report(ReceiveRequest* request, int* sizes) {
   EndAllEvents(*request);
   for (int i = 0; sizes != nullptr && i < request->count; ++i) {
-    const uint64_t bytes = request->landings[i]->message_bytes.load(std::memory_order_relaxed);
-    sizes[i] = bytes == LandingTable::kUnknownBytes ? 0 : static_cast<int>(bytes);
+    const uint64_t bytes = request->receives[i]->message_bytes.load(std::memory_order_relaxed);
+    sizes[i] = bytes == PostedReceiveTable::kUnknownBytes ? 0 : static_cast<int>(bytes);
   }
   if (request->landed()) {
     Release(request);
@@ -251,8 +251,8 @@ void ReceiveComm::Report(ReceiveRequest* request, int* sizes) {
 void ReceiveComm::Release(ReceiveRequest* request) {
   if (request->bulk) --bulk_posted_;
   for (int i = 0; i < request->count; ++i) {
-    request->landings[i]->in_use = false;
-    Count(request->landings[i]->message_bytes.load(std::memory_order_relaxed));
+    request->receives[i]->in_use = false;
+    Count(request->receives[i]->message_bytes.load(std::memory_order_relaxed));
   }
   requests_.Give(request);
 }
@@ -278,7 +278,7 @@ bool ReceiveComm::InFlight(const MemoryRegion* region) {
     if (!request.in_use || request.landed()) continue;
     if (region == nullptr) return true;
     for (int member = 0; member < request.count; ++member) {
-      if (Uses(*request.landings[member], request.regions[member], *region)) return true;
+      if (Uses(*request.receives[member], request.regions[member], *region)) return true;
     }
   }
   return false;

@@ -10,7 +10,7 @@
 // Threads: as Comm.
 // States:  of a request: posted -> landed -> reported; an optional one may be reported before it has landed ("early").
 //          Its slot then stays taken until the data is there.
-// Grouped: a request has a landing per member and is landed when all have. Where more than one member is allowed, each
+// Grouped: a request has a receive per member and is landed when all have. Where more than one member is allowed, each
 //          request is announced to the sender (credits.h) with one system call.
 // Errors:  as Comm. An orderly end of the peer is an error only for a posted receive that it leaves without its data.
 #ifndef TCPX_NET_SOCKET_COMM_RECEIVE_COMM_H_
@@ -25,11 +25,11 @@
 #include "net_socket/comm/comm.h"
 #include "net_socket/gpu/receive_staging.h"
 #include "net_socket/message/credits.h"
-#include "net_socket/message/landing.h"
+#include "net_socket/message/posted_receive.h"
 #include "net_socket/message/request.h"
+#include "net_socket/receive/pattern_tuning.h"
 #include "net_socket/receive/receive_lane.h"
-#include "net_socket/receive/receive_tempo.h"
-#include "net_socket/receive/tempo_tuning.h"
+#include "net_socket/receive/traffic_pattern.h"
 
 namespace tcpx {
 
@@ -55,15 +55,15 @@ class ReceiveComm final : public Comm {
   bool LaneEnded() const override;
 
   // Moves the lanes on, for `wanted`.
-  void Drive(const Landing* wanted);
-  void PumpLaneZero(const Landing* wanted);
+  void Drive(const PostedReceive* wanted);
+  void PumpLaneZero(const PostedReceive* wanted);
   // A read of lane 0 completed so many messages.
-  void KeepTempo(int messages);
+  void NotePattern(int messages);
   bool AllEnded() const;
   bool MayReport(const ReceiveRequest& request);
-  const Landing* Wanted(const ReceiveRequest& request) const;
+  const PostedReceive* Wanted(const ReceiveRequest& request) const;
   void Post(const ReceiveArgs& args, ReceiveRequest* request);
-  LandingWay WayOf(const ReceiveArgs& args, int member) const;
+  PayloadRoute RouteOf(const ReceiveArgs& args, int member) const;
   // Moves payload on to GPU memory.
   void MoveStaged();
   void SendCredits();
@@ -75,10 +75,10 @@ class ReceiveComm final : public Comm {
   const bool caller_driven_;
   RequestPool<ReceiveRequest> requests_;
   std::unique_ptr<ReceiveStaging> staging_;  // null until GPU memory is registered
-  LandingTable table_;
+  PostedReceiveTable table_;
   ReceiveLane lane_zero_;
-  ReceiveTempo tempo_;
-  TempoTuning tuning_;
+  PatternDetector pattern_;
+  PatternTuning tuning_;
   std::vector<std::unique_ptr<BulkReceiveLane>> bulk_;
   std::unique_ptr<CreditQueue> credits_;   // null: receives are not grouped
   std::atomic<bool> credits_wait_{false};  // a record may be on the wire in part

@@ -13,7 +13,7 @@
 #include "net_socket/engine/reactor.h"
 #include "net_socket/gpu/gpu_hub.h"
 #include "net_socket/health/health.h"
-#include "net_socket/health/patrol.h"
+#include "net_socket/health/watchdog.h"
 #include "net_socket/receive/stage_pool.h"
 
 namespace tcpx {
@@ -28,7 +28,7 @@ struct Runtime {
   const Secret* secret = nullptr;  // null: none is shared
   Reactor reactor;
   HealthHub health{&reactor};
-  Patrol patrol{&reactor};
+  Watchdog watchdog{&reactor};
   StagePool stages;
   std::unique_ptr<GpuHub> gpu;         // null: host memory only
   std::unique_ptr<ProgressPool> pool;  // null: the caller drives everything

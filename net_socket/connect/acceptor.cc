@@ -52,13 +52,13 @@ struct Acceptor::Pending {
 Acceptor::Acceptor(Runtime* runtime)
     : runtime_(runtime),
       strangers_(&runtime->reactor),
-      greeter_(runtime, &strangers_, [this](Guest guest) { GreetedInLoop(std::move(guest)); }) {}
+      hellos_(runtime, &strangers_, [this](Guest guest) { GreetedInLoop(std::move(guest)); }) {}
 
 Acceptor::~Acceptor() = default;
 
 void Acceptor::Watch(OwnedFd fd) {
   auto listener =
-      std::make_shared<std::unique_ptr<Listener>>(std::make_unique<Listener>(runtime_, &greeter_, std::move(fd)));
+      std::make_shared<std::unique_ptr<Listener>>(std::make_unique<Listener>(runtime_, &hellos_, std::move(fd)));
   runtime_->reactor.Post([this, listener] {
     Listener* raw = listener->get();
     listeners_.push_back(std::move(*listener));
@@ -139,7 +139,7 @@ void Acceptor::Close() {
   runtime_->reactor.RunSync([this] {
     for (auto& listener : listeners_) runtime_->reactor.UnwatchInLoop(listener->fd());
     listeners_.clear();
-    greeter_.CloseInLoop();
+    hellos_.CloseInLoop();
     strangers_.CloseInLoop();
     while (!pending_.empty()) DropPendingInLoop(ConnectionId(pending_.begin()->first));
   });
@@ -214,7 +214,7 @@ void Acceptor::GreetedInLoop(Guest guest) {
   if (answer.status == HelloStatus::kAccepted) ConfigureInLoop(guest.fd.get(), hello);
   if (pending != nullptr && hello.lane == 0) answer.nics = pending->listening->nics;
   if (pending != nullptr) answer.max_receives = static_cast<uint32_t>(pending->listening->max_receives);
-  if (!greeter_.AnswerInLoop(guest, answer)) return;
+  if (!hellos_.AnswerInLoop(guest, answer)) return;
   if (pending == nullptr) {
     AddHealthInLoop(hello, std::move(guest.fd));
   } else {

@@ -5,7 +5,7 @@
 //          looks whether a connection is complete.
 //
 // Threads: Listen, Accept and CloseListen from any; Close before the reactor stops; the rest in the reactor.
-// States:  a lane: greeting (greeter.h) -> waiting for its connection's other lanes, and for the health socket of its
+// States:  a lane: hello (pending_hello.h) -> waiting for its connection's other lanes, and for the health socket of its
 //          pair -> part of a ReceiveComm. A waiting lane that ends takes its connection with it.
 // Errors:  Listen: the local kernel's. A stranger (wrong magic, ticket, lane, silence) costs one socket until
 //          TCPX_HELLO_TIMEOUT, and no log line per socket (strangers.h).
@@ -26,8 +26,8 @@
 #include "absl/status/statusor.h"
 #include "net_socket/comm/comm.h"
 #include "net_socket/comm/receive_comm.h"
-#include "net_socket/connect/greeter.h"
 #include "net_socket/connect/listener.h"
+#include "net_socket/connect/pending_hello.h"
 #include "net_socket/connect/strangers.h"
 #include "net_socket/message/wire.h"
 #include "net_socket/nic/device.h"
@@ -92,7 +92,7 @@ class Acceptor {
 
   // In the reactor.
   Strangers strangers_;
-  Greeter greeter_;
+  PendingHellos hellos_;
   std::vector<std::unique_ptr<Listener>> listeners_;
   absl::flat_hash_map<ConnectionId, std::unique_ptr<Pending>> pending_;
 };

@@ -1,7 +1,7 @@
 // dial_lane.h: one lane, or the health socket, being dialled: its socket, its handshake, its retries.
 //
 // Threads: the reactor.
-// States:  idle -> dialling -> greeting -> answered. A refused, timed-out, unreachable or reset lane is dialled again
+// States:  idle -> dialling -> hello -> answered. A refused, timed-out, unreachable or reset lane is dialled again
 //          after n x NCCL_SOCKET_RETRY_SLEEP_MSEC, NCCL_SOCKET_RETRY_CNT times.
 // Lifetime: borrows its owner.
 // Errors:  to the owner, with the address tried and the interface used.

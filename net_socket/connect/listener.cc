@@ -36,7 +36,7 @@ void Listener::OnEvents(uint32_t) {
       if (IsLimit(errno)) LimitReached(errno);
       return;  // EAGAIN, or a dialler that has gone already: the next event brings the rest.
     }
-    greeter_->WelcomeInLoop(std::move(fd), SocketAddress::FromSockaddr(generic, length).value_or(SocketAddress()));
+    hellos_->WelcomeInLoop(std::move(fd), SocketAddress::FromSockaddr(generic, length).value_or(SocketAddress()));
   }
 }
 
@@ -46,7 +46,7 @@ void Listener::LimitReached(int err) {
     TCPX_WARN("accept: %s; new connections wait. Raise the limit of open files (ulimit -n)", ErrnoText(err));
     warned_ns_ = now;
   }
-  if (!greeter_->MakeRoomInLoop()) Rest();
+  if (!hellos_->MakeRoomInLoop()) Rest();
 }
 
 void Listener::Rest() {

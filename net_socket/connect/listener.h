@@ -4,7 +4,7 @@
 //          that has not said its hello makes room; where there is none, the listener rests instead of spinning.
 //
 // Threads: the reactor; created anywhere.
-// Lifetime: borrows runtime and greeter. Unwatch its descriptor before it goes.
+// Lifetime: borrows runtime and hellos. Unwatch its descriptor before it goes.
 // Errors:  the limit is a WARN, at most once a minute.
 #ifndef TCPX_NET_SOCKET_CONNECT_LISTENER_H_
 #define TCPX_NET_SOCKET_CONNECT_LISTENER_H_
@@ -14,13 +14,14 @@
 
 #include "common/fd.h"
 #include "net_socket/comm/runtime.h"
-#include "net_socket/connect/greeter.h"
+#include "net_socket/connect/pending_hello.h"
 
 namespace tcpx {
 
 class Listener final : public Reactor::Handler {
  public:
-  Listener(Runtime* runtime, Greeter* greeter, OwnedFd fd) : runtime_(runtime), greeter_(greeter), fd_(std::move(fd)) {}
+  Listener(Runtime* runtime, PendingHellos* hellos, OwnedFd fd)
+      : runtime_(runtime), hellos_(hellos), fd_(std::move(fd)) {}
   ~Listener() override;
 
   int fd() const { return fd_.get(); }
@@ -31,7 +32,7 @@ class Listener final : public Reactor::Handler {
   void Rest();
 
   Runtime* const runtime_;
-  Greeter* const greeter_;
+  PendingHellos* const hellos_;
   OwnedFd fd_;
   int64_t warned_ns_ = 0;  // 0: not yet
   bool resting_ = false;

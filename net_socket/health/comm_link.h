@@ -31,7 +31,7 @@ class Watched {
   // Another connection of the same communicator has failed.
   virtual void ContextFailed(const std::string& cause) = 0;
   // A look at what stands still.
-  virtual void Patrol(int64_t now_ns) = 0;
+  virtual void CheckProgress(int64_t now_ns) = 0;
 };
 
 class CommLink {

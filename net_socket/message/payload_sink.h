@@ -1,6 +1,6 @@
 // payload_sink.h: where a lane puts payload that it can't write in place.
 //
-// Purpose: the seam between lanes, which know host memory only, and staging for GPU memory: a landing with a sink is
+// Purpose: the seam between lanes, which know host memory only, and staging for GPU memory: a receive with a sink is
 //          filled piece by piece, through places that the sink lends.
 //
 // Threads: any thread that moves a lane; each place belongs to one lane between Take and Filled.
@@ -14,13 +14,13 @@
 
 namespace tcpx {
 
-struct Landing;
+struct PostedReceive;
 
-// Bytes [offset, +bytes) of the message behind `landing`.
+// Bytes [offset, +bytes) of the message behind `receive`.
 struct PayloadPlace {
   char* data = nullptr;
   size_t bytes = 0;
-  Landing* landing = nullptr;
+  PostedReceive* receive = nullptr;
   uint64_t offset = 0;
   uint64_t message_bytes = 0;
 };
@@ -30,7 +30,7 @@ class PayloadSink {
   // A place for the first part of `wanted`, whose `data` is ignored: at most its bytes, at least one. Null: none is
   // free, and the lane stands still until it is moved again.
   virtual PayloadPlace* Take(const PayloadPlace& wanted) = 0;
-  // All of `place` was written. Neither it nor its landing may be touched afterwards.
+  // All of `place` was written. Neither it nor its receive may be touched afterwards.
   virtual void Filled(PayloadPlace* place) = 0;
 
  protected:

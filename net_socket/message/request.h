@@ -13,7 +13,7 @@
 #include <memory>
 
 #include "net_socket/message/flight.h"
-#include "net_socket/message/landing.h"
+#include "net_socket/message/posted_receive.h"
 #include "net_socket/message/wire.h"
 
 namespace tcpx {
@@ -60,7 +60,7 @@ class SendRequest final : public Request {
 class ReceiveRequest final : public Request {
  public:
   int count = 0;  // members
-  Landing* landings[kReceivesMax] = {};
+  PostedReceive* receives[kReceivesMax] = {};
   MemoryRegion* regions[kReceivesMax] = {};
   bool bulk = false;      // a member has room for more than an express message
   bool optional = false;  // NCCL_NET_OPTIONAL_RECV_COMPLETION was asked for, and is honoured
@@ -68,14 +68,14 @@ class ReceiveRequest final : public Request {
   bool early = false;
 
   // The first member that has not landed; null exactly when all have.
-  const Landing* Missing() const {
+  const PostedReceive* Missing() const {
     for (int i = 0; i < count; ++i) {
-      if (!landings[i]->done.load(std::memory_order_acquire)) return landings[i];
+      if (!receives[i]->done.load(std::memory_order_acquire)) return receives[i];
     }
     return nullptr;
   }
   bool landed() const { return Missing() == nullptr; }
-  uint64_t last_sequence() const { return landings[count - 1]->sequence; }
+  uint64_t last_sequence() const { return receives[count - 1]->sequence; }
 };
 
 // A stack of free slots.

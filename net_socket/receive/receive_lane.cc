@@ -52,7 +52,7 @@ void ReceiveLane::Digest() {
   parked_ = false;
   stalled_ = false;
   while (status_.ok()) {
-    if (landing_ != nullptr) {
+    if (receive_ != nullptr) {
       if (!DigestPayload()) return;
     } else if (skip_rest_ > 0) {
       if (!DigestSkipped()) return;
@@ -84,7 +84,7 @@ bool ReceiveLane::NextPlace() {
   }
   PayloadPlace wanted;
   wanted.bytes = unplaced_;
-  wanted.landing = landing_;
+  wanted.receive = receive_;
   wanted.offset = header_.offset + header_.length - unplaced_;
   wanted.message_bytes = header_.message_bytes;
   place_ = sink_->Take(wanted);
@@ -130,18 +130,18 @@ bool ReceiveLane::DigestHeader() {
 // shows only in the sum: such a message may end with a hole, but never outside its buffer.
 ClaimResult ReceiveLane::Claim() {
   if (header_.sequence == last_sequence_ && header_.offset < last_end_) return ClaimResult::kBroken;
-  return table_->Claim(header_, &landing_);
+  return table_->Claim(header_, &receive_);
 }
 
 void ReceiveLane::StartChunk() {
   switch (Claim()) {
     case ClaimResult::kClaimed:
-      if (landing_->events != nullptr) landing_->events->Count(lane_, header_.length, header_.message_bytes);
+      if (receive_->events != nullptr) receive_->events->Count(lane_, header_.length, header_.message_bytes);
       last_sequence_ = header_.sequence;
       last_end_ = header_.offset + header_.length;
       stage_begin_ += kHeaderBytes;
-      sink_ = header_.length > 0 ? landing_->way.sink : nullptr;
-      payload_at_ = sink_ == nullptr ? landing_->data + header_.offset : nullptr;
+      sink_ = header_.length > 0 ? receive_->way.sink : nullptr;
+      payload_at_ = sink_ == nullptr ? receive_->data + header_.offset : nullptr;
       payload_rest_ = sink_ == nullptr ? header_.length : 0;
       unplaced_ = header_.length - payload_rest_;
       skip_rest_ = header_.padding;
@@ -153,14 +153,14 @@ void ReceiveLane::StartChunk() {
       Fail(absl::InvalidArgumentError(
           absl::StrFormat("message %d of %d bytes is larger than the posted receive of %d "
                           "bytes: post receives of at least the size sent",
-                          header_.sequence, header_.message_bytes, size_t{landing_->capacity})));
-      landing_ = nullptr;
+                          header_.sequence, header_.message_bytes, size_t{receive_->capacity})));
+      receive_ = nullptr;
       return;
     case ClaimResult::kBroken:
       Fail(absl::UnavailableError(
           absl::StrFormat("the peer broke the protocol: chunk [%d, +%d) of message %d does not fit", header_.offset,
                           header_.length, header_.sequence)));
-      landing_ = nullptr;
+      receive_ = nullptr;
       return;
   }
 }
@@ -175,13 +175,13 @@ void ReceiveLane::StartRecord() {
 
 void ReceiveLane::ChunkLanded() {
   payload_bytes_ += header_.length;
-  // With a sink the landing may be another's by now.
+  // With a sink the receive may be another's by now.
   if (sink_ != nullptr) {
     if (header_.length == header_.message_bytes) ++messages_completed_;
-  } else if (LandingTable::Landed(landing_, header_)) {
+  } else if (PostedReceiveTable::Landed(receive_, header_)) {
     ++messages_completed_;
   }
-  landing_ = nullptr;
+  receive_ = nullptr;
 }
 
 void ReceiveLane::Fail(absl::Status status) {

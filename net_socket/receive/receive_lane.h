@@ -7,7 +7,7 @@
 //   while (int n = lane.Prepare(iov)) { ssize_t got = readv(fd, iov, n); ... lane.Advance(got); }
 //
 // Payload goes straight to its final place; what follows it is read ahead into staging by the same call. A header whose
-// message has no posted receive parks the lane: Prepare gives nothing until it is posted. Payload for a landing with a
+// message has no posted receive parks the lane: Prepare gives nothing until it is posted. Payload for a receive with a
 // sink (GPU memory) goes through the sink's places; where none is free the lane stalls likewise.
 //
 // Threads: one at a time. Lifetime: borrows the table and the pool, which outlive it.
@@ -25,8 +25,8 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "net_socket/message/landing.h"
 #include "net_socket/message/payload_sink.h"
+#include "net_socket/message/posted_receive.h"
 #include "net_socket/message/wire.h"
 #include "net_socket/receive/stage_pool.h"
 
@@ -39,7 +39,8 @@ class ReceiveLane {
   // `stages` null: the lane stages no more than a header (lanes of the progress pool, which always have a read
   // pending).
   // `lane` is its number in the connection.
-  ReceiveLane(LandingTable* table, StagePool* stages, int lane = 0) : table_(table), stages_(stages), lane_(lane) {}
+  ReceiveLane(PostedReceiveTable* table, StagePool* stages, int lane = 0)
+      : table_(table), stages_(stages), lane_(lane) {}
   ~ReceiveLane();
   ReceiveLane(const ReceiveLane&) = delete;
   ReceiveLane& operator=(const ReceiveLane&) = delete;
@@ -64,7 +65,7 @@ class ReceiveLane {
   // True once the peer has ended the stream between two frames. From any thread.
   bool ended() const { return ended_; }
   // True exactly when every byte that came belongs to a frame that is complete.
-  bool between_frames() const { return landing_ == nullptr && skip_rest_ == 0 && staged() == 0; }
+  bool between_frames() const { return receive_ == nullptr && skip_rest_ == 0 && staged() == 0; }
   const absl::Status& status() const { return status_; }
   // The message being received: for errors and statistics.
   const FrameHeader& current() const { return header_; }
@@ -91,17 +92,17 @@ class ReceiveLane {
   void OpenStage();
   void SettleStage();
 
-  LandingTable* const table_;
+  PostedReceiveTable* const table_;
   StagePool* const stages_;
   const int lane_;
 
   char* payload_at_ = nullptr;  // where the rest of the current payload goes
   size_t payload_rest_ = 0;
   size_t skip_rest_ = 0;           // padding, or the body of a record
-  PayloadSink* sink_ = nullptr;    // the current landing's; null too where the chunk is empty
+  PayloadSink* sink_ = nullptr;    // the current receive's; null too where the chunk is empty
   PayloadPlace* place_ = nullptr;  // being filled
   size_t unplaced_ = 0;            // bytes of the chunk behind place_
-  Landing* landing_ = nullptr;
+  PostedReceive* receive_ = nullptr;
   FrameHeader header_;
   uint64_t last_sequence_ = 0;  // of the last chunk that was claimed
   uint64_t last_end_ = 0;       // where it ends in its message

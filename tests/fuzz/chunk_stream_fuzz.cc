@@ -1,5 +1,5 @@
 // Up to four lanes of one receive comm, driven by the input: which bytes come on which lane, where each read ends, when
-// receives are posted and tested, when a lane ends. The bytes go through ReceiveLane and LandingTable and, beside
+// receives are posted and tested, when a lane ends. The bytes go through ReceiveLane and PostedReceiveTable and, beside
 // them, through a plain model (lane_model.h); after each step both must agree.
 //
 // An input is a byte of settings (1: staged; 2 and 4: lanes - 1) and then steps. Of a step's first byte the low three
@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "net_socket/message/landing.h"
+#include "net_socket/message/posted_receive.h"
 #include "net_socket/message/wire.h"
 #include "net_socket/receive/receive_lane.h"
 #include "net_socket/receive/stage_pool.h"
@@ -34,7 +34,8 @@ constexpr size_t kStreamBytesMax = 256 * 1024;
 
 // One lane, its twin, and the socket that feeds both.
 struct FuzzedLane {
-  FuzzedLane(LandingTable* table, StagePool* stages, ReceivesModel* receives) : lane(table, stages), model(receives) {}
+  FuzzedLane(PostedReceiveTable* table, StagePool* stages, ReceivesModel* receives)
+      : lane(table, stages), model(receives) {}
 
   size_t waiting() const { return stream.size() - at; }
 
@@ -66,7 +67,7 @@ class Run {
  private:
   struct Posted {
     std::unique_ptr<GuardedBuffer> buffer;
-    Landing* landing = nullptr;  // null once reported done
+    PostedReceive* receive = nullptr;  // null once reported done
   };
 
   void Step() {
@@ -102,7 +103,7 @@ class Run {
     posted_bytes_ += capacity;
     Posted posted;
     posted.buffer = std::make_unique<GuardedBuffer>(capacity);
-    posted.landing = table_.Post(posted.buffer->data(), capacity, 0);
+    posted.receive = table_.Post(posted.buffer->data(), capacity, 0);
     posted_.push_back(std::move(posted));
     receives_.Post(capacity);
   }
@@ -173,12 +174,12 @@ class Run {
   void Test() {
     for (size_t i = 0; i < posted_.size(); ++i) {
       Posted& posted = posted_[i];
-      if (posted.landing == nullptr || !posted.landing->done.load()) continue;
+      if (posted.receive == nullptr || !posted.receive->done.load()) continue;
       CheckBuffer(i);
       const ReceivesModel::Receive& receive = receives_.all()[i];
-      Require(posted.landing->message_bytes.load() == receive.message_bytes, "the size that is reported");
-      posted.landing->in_use = false;
-      posted.landing = nullptr;
+      Require(posted.receive->message_bytes.load() == receive.message_bytes, "the size that is reported");
+      posted.receive->in_use = false;
+      posted.receive = nullptr;
     }
   }
 
@@ -211,8 +212,8 @@ class Run {
     for (auto& lane : lanes_) completed += lane->lane.messages_completed();
     Require(completed == receives_.completed(), "each message is completed once");
     for (size_t i = 0; i < posted_.size(); ++i) {
-      if (posted_[i].landing == nullptr) continue;
-      Require(posted_[i].landing->done.load() == receives_.all()[i].done, "done exactly when every byte has landed");
+      if (posted_[i].receive == nullptr) continue;
+      Require(posted_[i].receive->done.load() == receives_.all()[i].done, "done exactly when every byte has landed");
     }
   }
 
@@ -228,7 +229,7 @@ class Run {
   // Kept, as a process does; and its buffers are large.
   static StagePool stages_;
   static const std::string payloads_;
-  LandingTable table_{kSlots};
+  PostedReceiveTable table_{kSlots};
   ReceivesModel receives_{kSlots};
   std::vector<std::unique_ptr<FuzzedLane>> lanes_;
   std::vector<Posted> posted_;

@@ -98,7 +98,7 @@ class Listener final : public Watched {
   void PeerEnded() override { Note("ended"); }
   void PeerFailed(const std::string& cause) override { Note("failed: " + cause); }
   void ContextFailed(const std::string&) override { Note("context"); }
-  void Patrol(int64_t) override {}
+  void CheckProgress(int64_t) override {}
 
   std::string Text() {
     std::lock_guard<std::mutex> lock(mutex_);

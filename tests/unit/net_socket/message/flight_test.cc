@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "common/clock.h"
-#include "net_socket/message/landing.h"
+#include "net_socket/message/posted_receive.h"
 
 namespace tcpx {
 namespace {
@@ -62,20 +62,20 @@ TEST(FlightTest, Words) {
 }
 
 TEST(FlightTest, ReceivesThatHaveNotLanded) {
-  LandingTable table(4);
+  PostedReceiveTable table(4);
   char buffer[100];
   EXPECT_EQ(0, table.FlightNow().messages);
   for (int i = 0; i < 3; ++i) table.Post(buffer, sizeof(buffer), 0);
   FrameHeader chunk;
   chunk.length = 10;
   chunk.message_bytes = 10;
-  Landing* landing = nullptr;
-  ASSERT_EQ(ClaimResult::kClaimed, table.Claim(chunk, &landing));
-  ASSERT_TRUE(LandingTable::Landed(landing, chunk));
+  PostedReceive* receive = nullptr;
+  ASSERT_EQ(ClaimResult::kClaimed, table.Claim(chunk, &receive));
+  ASSERT_TRUE(PostedReceiveTable::Landed(receive, chunk));
   chunk.sequence = 1;
   chunk.message_bytes = 40;
-  ASSERT_EQ(ClaimResult::kClaimed, table.Claim(chunk, &landing));
-  ASSERT_FALSE(LandingTable::Landed(landing, chunk));
+  ASSERT_EQ(ClaimResult::kClaimed, table.Claim(chunk, &receive));
+  ASSERT_FALSE(PostedReceiveTable::Landed(receive, chunk));
   const Flight flight = table.FlightNow();
   EXPECT_EQ(2, flight.messages);
   EXPECT_EQ(1u, flight.sequence);

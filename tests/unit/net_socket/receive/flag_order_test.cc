@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "bench/flag_lines.h"
-#include "net_socket/message/landing.h"
+#include "net_socket/message/posted_receive.h"
 #include "net_socket/receive/receive_lane.h"
 #include "net_socket/receive/stage_pool.h"
 #include "tests/support/deadline.h"
@@ -112,15 +112,15 @@ class FlagOrderTest : public ::testing::TestWithParam<std::tuple<LineKind, bool>
     frame.replace(kHeaderBytes, bytes, reinterpret_cast<const char*>(lines.data()), bytes);
 
     poller->Expect(flag, bytes);
-    Landing* landing = table_.Post(poller->buffer(), bytes, 0);
+    PostedReceive* receive = table_.Post(poller->buffer(), bytes, 0);
     size_t begin = 0;
     for (const size_t cut : cuts) {
       Deliver(lane, frame.substr(begin, cut - begin));
       begin = cut;
     }
     Deliver(lane, frame.substr(begin));
-    EXPECT_TRUE(landing->done.load());
-    landing->in_use = false;
+    EXPECT_TRUE(receive->done.load());
+    receive->in_use = false;
     Deadline deadline;
     while (!poller->Saw(flag) && !poller->wrong()) ASSERT_TRUE(deadline.Yield());
     ASSERT_FALSE(poller->wrong()) << "message " << header.sequence << " of " << bytes << " bytes, first cut at "
@@ -147,7 +147,7 @@ class FlagOrderTest : public ::testing::TestWithParam<std::tuple<LineKind, bool>
   }
 
   TcpPair sockets_;
-  LandingTable table_{32};
+  PostedReceiveTable table_{32};
   StagePool stages_;
 };
 

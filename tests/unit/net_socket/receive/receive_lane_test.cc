@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "net_socket/message/landing.h"
+#include "net_socket/message/posted_receive.h"
 #include "net_socket/receive/stage_pool.h"
 #include "tests/support/pattern.h"
 #include "tests/support/seed.h"
@@ -115,7 +115,7 @@ class Receiver {
     for (; count > 0 && buffers_.size() < stream_.messages().size(); --count) {
       const size_t capacity = stream_.messages()[buffers_.size()].size() + buffers_.size() % 3;
       buffers_.push_back(std::make_unique<GuardedBuffer>(capacity));
-      landings_.push_back(table_.Post(buffers_.back()->data(), capacity, 0));
+      receives_.push_back(table_.Post(buffers_.back()->data(), capacity, 0));
     }
   }
 
@@ -167,8 +167,8 @@ class Receiver {
     if (lane_.messages_completed() != buffers_.size()) return "not all are complete";
     for (size_t i = 0; i < buffers_.size(); ++i) {
       const std::string& expected = stream_.messages()[i];
-      if (!landings_[i]->done.load()) return "message " + std::to_string(i) + " is not done";
-      if (landings_[i]->message_bytes.load() != expected.size()) return "size of message " + std::to_string(i);
+      if (!receives_[i]->done.load()) return "message " + std::to_string(i) + " is not done";
+      if (receives_[i]->message_bytes.load() != expected.size()) return "size of message " + std::to_string(i);
       if (std::memcmp(expected.data(), buffers_[i]->data(), expected.size()) != 0) {
         return "bytes of message " + std::to_string(i);
       }
@@ -184,11 +184,11 @@ class Receiver {
 
  private:
   const Stream& stream_;
-  LandingTable table_{kSlots};
+  PostedReceiveTable table_{kSlots};
   StagePool stages_;
   ReceiveLane lane_;
   std::vector<std::unique_ptr<GuardedBuffer>> buffers_;
-  std::vector<Landing*> landings_;
+  std::vector<PostedReceive*> receives_;
   size_t at_ = 0;
   size_t parked_ = 0;
 };
@@ -384,7 +384,7 @@ TEST_P(ReceiveLaneTest, WhatAPeerGetsWrongIsAnErrorAtEverySplit) {
     Stream stream;
     broken.make(&stream);
     for (size_t split = 1; split < std::min<size_t>(stream.bytes().size(), 400) && !HasFailure(); ++split) {
-      LandingTable table(kSlots);
+      PostedReceiveTable table(kSlots);
       StagePool stages;
       ReceiveLane lane(&table, reads() == Reads::kHeaderOnly ? nullptr : &stages);
       GuardedBuffer first(100), second(100);

@@ -1,4 +1,4 @@
-#include "net_socket/receive/tempo_tuning.h"
+#include "net_socket/receive/pattern_tuning.h"
 
 #include <sys/socket.h>
 
@@ -22,19 +22,19 @@ constexpr int kHighLowWater = 64 * 1024;
 }  // namespace
 
 // A buffer that the user made small may hold less than the mark.
-TempoTuning::TempoTuning(int fd, const Options& options, bool same_host)
+PatternTuning::PatternTuning(int fd, const Options& options, bool same_host)
     : fd_(fd),
       may_set_low_water_(options.rcvbuf < 0),
       may_set_receive_buffer_(BoundsReceiveBuffer(options, same_host)) {
   SetLowWater(kHighLowWater);
 }
 
-void TempoTuning::Keep(Tempo tempo) {
-  if (tempo == Tempo::kUnknown) return;
-  const bool large = tempo == Tempo::kLargePingPong || tempo == Tempo::kLargeStream;
-  SetLowWater(tempo == Tempo::kPingPong ? kHighLowWater : 1);
+void PatternTuning::Keep(TrafficPattern pattern) {
+  if (pattern == TrafficPattern::kUnknown) return;
+  const bool large = pattern == TrafficPattern::kLargePingPong || pattern == TrafficPattern::kLargeStream;
+  SetLowWater(pattern == TrafficPattern::kPingPong ? kHighLowWater : 1);
   SetReceiveBuffer(large ? kSameHostLargeBytes : kSameHostBytes);
-  if (tempo == Tempo::kPingPong || tempo == Tempo::kLargePingPong) {
+  if (pattern == TrafficPattern::kPingPong || pattern == TrafficPattern::kLargePingPong) {
     DelayAcks();
   } else {
     // A stream under bbr loses a third where acknowledgements are late.
@@ -43,13 +43,13 @@ void TempoTuning::Keep(Tempo tempo) {
   }
 }
 
-void TempoTuning::SetLowWater(int bytes) {
+void PatternTuning::SetLowWater(int bytes) {
   if (!may_set_low_water_ || bytes == low_water_) return;
   low_water_ = bytes;
   setsockopt(fd_, SOL_SOCKET, SO_RCVLOWAT, &bytes, sizeof(bytes));
 }
 
-void TempoTuning::SetReceiveBuffer(int bytes) {
+void PatternTuning::SetReceiveBuffer(int bytes) {
   if (!may_set_receive_buffer_ || bytes == receive_buffer_) return;
   receive_buffer_ = bytes;
   (void)SetBuffers(fd_, -1, bytes);
@@ -57,7 +57,7 @@ void TempoTuning::SetReceiveBuffer(int bytes) {
   (void)SetWindowClamp(fd_, 2 * bytes);
 }
 
-void TempoTuning::DelayAcks() {
+void PatternTuning::DelayAcks() {
   const int64_t now = CoarseMonotonicNanos();
   if (now - delayed_at_ns_ < kDelayedForNs) return;
   delayed_at_ns_ = now;

@@ -1,4 +1,4 @@
-#include "net_socket/receive/tempo_tuning.h"
+#include "net_socket/receive/pattern_tuning.h"
 
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -27,29 +27,29 @@ int Granted(int bytes) {
   return ReceiveBuffer(other.a.get());
 }
 
-TEST(TempoTuningTest, APingPongDelaysAcknowledgementsUntilAStreamComes) {
+TEST(PatternTuningTest, APingPongDelaysAcknowledgementsUntilAStreamComes) {
   const TcpPair pair = MakeTcpPair();
-  TempoTuning tuning(pair.a.get(), Options(), false);
+  PatternTuning tuning(pair.a.get(), Options(), false);
   EXPECT_EQ(65536, LowWater(pair.a.get()));
-  tuning.Keep(Tempo::kUnknown);
-  tuning.Keep(Tempo::kPingPong);
+  tuning.Keep(TrafficPattern::kUnknown);
+  tuning.Keep(TrafficPattern::kPingPong);
   EXPECT_EQ(65536, LowWater(pair.a.get()));
   EXPECT_EQ(0, QuickAck(pair.a.get()));
-  tuning.Keep(Tempo::kStream);
+  tuning.Keep(TrafficPattern::kStream);
   EXPECT_EQ(1, LowWater(pair.a.get()));
   EXPECT_EQ(1, QuickAck(pair.a.get()));
-  tuning.Keep(Tempo::kLargePingPong);
+  tuning.Keep(TrafficPattern::kLargePingPong);
   EXPECT_EQ(1, LowWater(pair.a.get()));
   EXPECT_EQ(0, QuickAck(pair.a.get()));
 }
 
-TEST(TempoTuningTest, OnTheSameHostLargeMessagesHaveALargerBuffer) {
+TEST(PatternTuningTest, OnTheSameHostLargeMessagesHaveALargerBuffer) {
   const TcpPair pair = MakeTcpPair();
   const int before = ReceiveBuffer(pair.a.get());
-  TempoTuning tuning(pair.a.get(), Options(), true);
+  PatternTuning tuning(pair.a.get(), Options(), true);
   EXPECT_EQ(before, ReceiveBuffer(pair.a.get())) << "as the lane was set up";
-  for (const Tempo large : {Tempo::kLargePingPong, Tempo::kLargeStream}) {
-    for (const Tempo other : {Tempo::kStream, Tempo::kPingPong}) {
+  for (const TrafficPattern large : {TrafficPattern::kLargePingPong, TrafficPattern::kLargeStream}) {
+    for (const TrafficPattern other : {TrafficPattern::kStream, TrafficPattern::kPingPong}) {
       tuning.Keep(large);
       EXPECT_EQ(Granted(kSameHostLargeBytes), ReceiveBuffer(pair.a.get()));
       EXPECT_EQ(2 * kSameHostLargeBytes, Get(pair.a.get(), IPPROTO_TCP, TCP_WINDOW_CLAMP));
@@ -60,29 +60,30 @@ TEST(TempoTuningTest, OnTheSameHostLargeMessagesHaveALargerBuffer) {
   }
 }
 
-TEST(TempoTuningTest, TowardsOtherHostsTheKernelChoosesTheBuffer) {
+TEST(PatternTuningTest, TowardsOtherHostsTheKernelChoosesTheBuffer) {
   const TcpPair pair = MakeTcpPair();
   const int before = ReceiveBuffer(pair.a.get());
-  TempoTuning tuning(pair.a.get(), Options(), false);
-  tuning.Keep(Tempo::kLargePingPong);
+  PatternTuning tuning(pair.a.get(), Options(), false);
+  tuning.Keep(TrafficPattern::kLargePingPong);
   EXPECT_EQ(before, ReceiveBuffer(pair.a.get()));
 }
 
-TEST(TempoTuningTest, BuffersThatTheUserChoseAreKept) {
+TEST(PatternTuningTest, BuffersThatTheUserChoseAreKept) {
   const TcpPair pair = MakeTcpPair(50000);
   Options options;
   options.rcvbuf = 50000;
-  TempoTuning tuning(pair.a.get(), options, true);
-  for (const Tempo tempo : {Tempo::kPingPong, Tempo::kLargePingPong, Tempo::kStream, Tempo::kLargeStream}) {
-    tuning.Keep(tempo);
+  PatternTuning tuning(pair.a.get(), options, true);
+  for (const TrafficPattern pattern : {TrafficPattern::kPingPong, TrafficPattern::kLargePingPong,
+                                       TrafficPattern::kStream, TrafficPattern::kLargeStream}) {
+    tuning.Keep(pattern);
     EXPECT_EQ(1, LowWater(pair.a.get())) << "the buffer may hold less than the mark";
     EXPECT_EQ(100000, ReceiveBuffer(pair.a.get()));
   }
 }
 
-TEST(TempoTuningTest, EveryByteWakesBehindStop) {
+TEST(PatternTuningTest, EveryByteWakesBehindStop) {
   const TcpPair pair = MakeTcpPair();
-  TempoTuning tuning(pair.a.get(), Options(), false);
+  PatternTuning tuning(pair.a.get(), Options(), false);
   tuning.Stop();
   EXPECT_EQ(1, LowWater(pair.a.get()));
 }

@@ -1,4 +1,4 @@
-// greeter.h: sockets that were accepted and have not said their whole hello.
+// pending_hello.h: sockets that were accepted and have not said their whole hello.
 //
 // Purpose: here a peer is told from a stranger. Whoever says a hello, and proves the shared secret where there is one
 //          (handshake.h), gets through to the acceptor; anybody else costs
@@ -8,10 +8,10 @@
 //          crowd makes room for a peer and no peer for a crowd.
 //
 // Threads: the reactor.
-// States:  greeting -> greeted (handed on), refused or forgotten.
+// States:  hello -> greeted (handed on), refused or forgotten.
 // Errors:  none; a stranger gets a line in the log (strangers.h).
-#ifndef TCPX_NET_SOCKET_CONNECT_GREETER_H_
-#define TCPX_NET_SOCKET_CONNECT_GREETER_H_
+#ifndef TCPX_NET_SOCKET_CONNECT_PENDING_HELLO_H_
+#define TCPX_NET_SOCKET_CONNECT_PENDING_HELLO_H_
 
 #include <array>
 #include <cstdint>
@@ -38,10 +38,10 @@ struct Guest {
   SocketAddress from;
 };
 
-class Greeter {
+class PendingHellos {
  public:
-  Greeter(Runtime* runtime, Strangers* strangers, std::function<void(Guest)> greeted);
-  ~Greeter();
+  PendingHellos(Runtime* runtime, Strangers* strangers, std::function<void(Guest)> greeted);
+  ~PendingHellos();
 
   void WelcomeInLoop(OwnedFd fd, const SocketAddress& from);
   // Closes one that can best be spared; false where there is none.
@@ -52,23 +52,23 @@ class Greeter {
   bool AnswerInLoop(const Guest& guest, const Answer& answer);
 
  private:
-  class Greeting;
+  class PendingHello;
   using Source = std::array<uint8_t, 16>;
 
   static Source SourceOf(const SocketAddress& from);
-  void ForgetInLoop(Greeting* greeting, Stranger kind);
-  void RefuseInLoop(Greeting* greeting, HelloStatus why);
-  Guest TakeInLoop(Greeting* greeting);
+  void ForgetInLoop(PendingHello* hello, Stranger kind);
+  void RefuseInLoop(PendingHello* hello, HelloStatus why);
+  Guest TakeInLoop(PendingHello* hello);
 
   Runtime* const runtime_;
   Strangers* const strangers_;
   const std::function<void(Guest)> greeted_;
   uint64_t arrived_ = 0;
-  int64_t scarce_until_ns_ = 0;                              // descriptors
-  std::map<uint64_t, std::unique_ptr<Greeting>> greetings_;  // in the order of their arrival
-  absl::flat_hash_map<Source, int> crowd_;                   // how many of them each source has
+  int64_t scarce_until_ns_ = 0;                               // descriptors
+  std::map<uint64_t, std::unique_ptr<PendingHello>> hellos_;  // in the order of their arrival
+  absl::flat_hash_map<Source, int> crowd_;                    // how many of them each source has
 };
 
 }  // namespace tcpx
 
-#endif  // TCPX_NET_SOCKET_CONNECT_GREETER_H_
+#endif  // TCPX_NET_SOCKET_CONNECT_PENDING_HELLO_H_

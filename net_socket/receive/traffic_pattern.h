@@ -1,11 +1,11 @@
-// receive_tempo.h: whether lane 0's peer waits for our answers or sends a stream, told from what the reads bring.
+// traffic_pattern.h: whether lane 0's peer waits for our answers or sends a stream, told from what the reads bring.
 //
 // Purpose: what makes a single message arrive early (acknowledgements delayed until our answer goes out, payload read
 //          to its place only) costs a stream bandwidth, and the other way round. Pure.
 //
 // Threads: one at a time. Units: bytes, nanoseconds. Errors: none.
-#ifndef TCPX_NET_SOCKET_RECEIVE_RECEIVE_TEMPO_H_
-#define TCPX_NET_SOCKET_RECEIVE_RECEIVE_TEMPO_H_
+#ifndef TCPX_NET_SOCKET_RECEIVE_TRAFFIC_PATTERN_H_
+#define TCPX_NET_SOCKET_RECEIVE_TRAFFIC_PATTERN_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace tcpx {
 
-enum class Tempo {
+enum class TrafficPattern {
   kUnknown,
   kPingPong,
   kLargePingPong,  // of messages that the kernel brings in several segments
@@ -21,18 +21,18 @@ enum class Tempo {
   kLargeStream,  // of messages larger than the caches like
 };
 
-class ReceiveTempo {
+class PatternDetector {
  public:
   // Messages from here on are large. Found by measuring 64 KiB to 8 MiB over loopback, whose segments have up to 64 KiB
   // (docs/performance.md).
   static constexpr size_t kLargePingPongBytes = 192 << 10;
   static constexpr size_t kLargeStreamBytes = 1 << 20;
-  // So many signs of one kind more than of the other, and the tempo changes.
+  // So many signs of one kind more than of the other, and the pattern changes.
   static constexpr int kScoreMax = 4;
 
   // Over a real network (`same_host` false) only a message of one read is a sign of a ping-pong: nothing was gained by
   // putting off the acknowledgements of longer ones there.
-  explicit ReceiveTempo(bool same_host) : same_host_(same_host) {}
+  explicit PatternDetector(bool same_host) : same_host_(same_host) {}
 
   // What one read brought.
   struct Read {
@@ -41,11 +41,11 @@ class ReceiveTempo {
     size_t message_bytes = 0;    // of the last message that it brought a part of
   };
 
-  Tempo tempo() const { return tempo_; }
-  // Returns the tempo from now on. `clock` returns nanoseconds; asked only where a message of several reads begins or
+  TrafficPattern pattern() const { return pattern_; }
+  // Returns the pattern from now on. `clock` returns nanoseconds; asked only where a message of several reads begins or
   // ends.
   template <typename Clock>
-  Tempo Saw(const Read& read, const Clock& clock) {
+  TrafficPattern Saw(const Read& read, const Clock& clock) {
     const bool began_here = between_frames_;
     between_frames_ = read.between_frames;
     if (began_here && !read.between_frames && read.messages == 0) {
@@ -55,7 +55,7 @@ class ReceiveTempo {
     } else if (read.messages > 0) {
       Vote(-1, read.message_bytes);
     }
-    return tempo_;
+    return pattern_;
   }
 
  private:
@@ -72,14 +72,14 @@ class ReceiveTempo {
   void Vote(int sign, size_t message_bytes) {
     score_ = std::clamp(score_ + sign, -kScoreMax, kScoreMax);
     if (score_ == kScoreMax) {
-      tempo_ = message_bytes >= kLargePingPongBytes ? Tempo::kLargePingPong : Tempo::kPingPong;
+      pattern_ = message_bytes >= kLargePingPongBytes ? TrafficPattern::kLargePingPong : TrafficPattern::kPingPong;
     } else if (score_ == -kScoreMax) {
-      tempo_ = message_bytes >= kLargeStreamBytes ? Tempo::kLargeStream : Tempo::kStream;
+      pattern_ = message_bytes >= kLargeStreamBytes ? TrafficPattern::kLargeStream : TrafficPattern::kStream;
     }
   }
 
   const bool same_host_;
-  Tempo tempo_ = Tempo::kUnknown;
+  TrafficPattern pattern_ = TrafficPattern::kUnknown;
   int score_ = 0;
   bool between_frames_ = true;  // before the next read
   int64_t ended_at_ns_ = 0;     // the last message of several reads
@@ -89,4 +89,4 @@ class ReceiveTempo {
 
 }  // namespace tcpx
 
-#endif  // TCPX_NET_SOCKET_RECEIVE_RECEIVE_TEMPO_H_
+#endif  // TCPX_NET_SOCKET_RECEIVE_TRAFFIC_PATTERN_H_

@@ -1,12 +1,12 @@
-// patrol.h: housekeeping's round: every comm is looked at a few times within each timeout.
+// watchdog.h: housekeeping's round: every comm is looked at a few times within each timeout.
 //
 // Purpose: black holes and stalls are found by samples, so that a message costs no clock and no count of its own.
 //
 // Threads: InLoop: in the reactor.
 // Units:   nanoseconds.
 // Errors:  none. Without a comm there is no timer.
-#ifndef TCPX_NET_SOCKET_HEALTH_PATROL_H_
-#define TCPX_NET_SOCKET_HEALTH_PATROL_H_
+#ifndef TCPX_NET_SOCKET_HEALTH_WATCHDOG_H_
+#define TCPX_NET_SOCKET_HEALTH_WATCHDOG_H_
 
 #include <cstdint>
 #include <memory>
@@ -18,9 +18,9 @@
 
 namespace tcpx {
 
-class Patrol {
+class Watchdog {
  public:
-  explicit Patrol(Reactor* reactor) : reactor_(reactor) {}
+  explicit Watchdog(Reactor* reactor) : reactor_(reactor) {}
 
   // Looks are this far apart: several within the peer timeout, a few within the time of a stall.
   static int64_t IntervalNs(const Options& options);
@@ -41,4 +41,4 @@ class Patrol {
 
 }  // namespace tcpx
 
-#endif  // TCPX_NET_SOCKET_HEALTH_PATROL_H_
+#endif  // TCPX_NET_SOCKET_HEALTH_WATCHDOG_H_

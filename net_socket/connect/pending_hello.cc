@@ -1,4 +1,4 @@
-#include "net_socket/connect/greeter.h"
+#include "net_socket/connect/pending_hello.h"
 
 #include <errno.h>
 #include <sys/epoll.h>
@@ -17,15 +17,15 @@ namespace {
 // Strangers that may be silent at the same time. Too low: a burst of real peers is cut; too high: descriptors run out.
 constexpr long kGreetingsMax = 4096;
 // So many there may always be, however few descriptors are left: peers come in bursts.
-constexpr long kGreetingsMin = 16;
+constexpr long kHellosMin = 16;
 // For so long after descriptors were scarce a newcomer takes another's place: its number, which became free, is a low
 // one and tells nothing.
 constexpr int64_t kScarceNs = kSecond;
 
-size_t RoomForGreetings() {
+size_t RoomForHellos() {
   const long limit = DescriptorLimit();
   if (limit < 0) return kGreetingsMax;
-  return static_cast<size_t>(std::clamp(limit / 4, kGreetingsMin, kGreetingsMax));
+  return static_cast<size_t>(std::clamp(limit / 4, kHellosMin, kGreetingsMax));
 }
 
 // The kernel gives the lowest free number: below so high a one everything is taken. The last eighth is for the process's
@@ -42,20 +42,20 @@ bool Send(int fd, const std::string& bytes) {
 
 }  // namespace
 
-class Greeter::Greeting final : public Reactor::Handler {
+class PendingHellos::PendingHello final : public Reactor::Handler {
  public:
-  Greeting(Greeter* greeter, uint64_t arrival, OwnedFd fd, const SocketAddress& from)
+  PendingHello(PendingHellos* hellos, uint64_t arrival, OwnedFd fd, const SocketAddress& from)
       : number(arrival),
         source(SourceOf(from)),
-        guest{AcceptHandshake(greeter->runtime_->secret), std::move(fd), from},
-        greeter_(greeter) {}
-  ~Greeting() override {
+        guest{AcceptHandshake(hellos->runtime_->secret), std::move(fd), from},
+        hellos_(hellos) {}
+  ~PendingHello() override {
     reactor().CancelTimerInLoop(timer_);
     if (guest.fd.valid()) reactor().UnwatchInLoop(guest.fd.get());
   }
 
   void StartInLoop() {
-    const int64_t deadline = MonotonicNanos() + greeter_->runtime_->options.hello_timeout_ns;
+    const int64_t deadline = MonotonicNanos() + hellos_->runtime_->options.hello_timeout_ns;
     timer_ = reactor().AddTimerInLoop(deadline, [this] { Forget(Stranger::kSilent); });
     if (!reactor().WatchInLoop(guest.fd.get(), EPOLLIN | EPOLLRDHUP, this).ok()) Forget(Stranger::kCrowd);
   }
@@ -71,9 +71,9 @@ class Greeter::Greeting final : public Reactor::Handler {
       case AcceptHandshake::State::kForeign:
         return Forget(Stranger::kForeign);
       case AcceptHandshake::State::kRefused:
-        return greeter_->RefuseInLoop(this, guest.handshake.refusal());
+        return hellos_->RefuseInLoop(this, guest.handshake.refusal());
       case AcceptHandshake::State::kGreeted:
-        return greeter_->greeted_(greeter_->TakeInLoop(this));
+        return hellos_->greeted_(hellos_->TakeInLoop(this));
     }
   }
 
@@ -82,7 +82,7 @@ class Greeter::Greeting final : public Reactor::Handler {
   Guest guest;
 
  private:
-  Reactor& reactor() { return greeter_->runtime_->reactor; }
+  Reactor& reactor() { return hellos_->runtime_->reactor; }
 
   void Speak() {
     const std::string said = guest.handshake.TakeSaid();
@@ -92,19 +92,19 @@ class Greeter::Greeting final : public Reactor::Handler {
   // Who has begun to speak is neither silent nor a scanner.
   void Forget(Stranger kind) {
     const bool unless_begun = kind == Stranger::kSilent || kind == Stranger::kScan;
-    greeter_->ForgetInLoop(this, unless_begun && !guest.handshake.nothing_came() ? Stranger::kHalf : kind);
+    hellos_->ForgetInLoop(this, unless_begun && !guest.handshake.nothing_came() ? Stranger::kHalf : kind);
   }
 
-  Greeter* const greeter_;
+  PendingHellos* const hellos_;
   Reactor::TimerId timer_;
 };
 
-Greeter::Greeter(Runtime* runtime, Strangers* strangers, std::function<void(Guest)> greeted)
+PendingHellos::PendingHellos(Runtime* runtime, Strangers* strangers, std::function<void(Guest)> greeted)
     : runtime_(runtime), strangers_(strangers), greeted_(std::move(greeted)) {}
 
-Greeter::~Greeter() = default;
+PendingHellos::~PendingHellos() = default;
 
-Greeter::Source Greeter::SourceOf(const SocketAddress& from) {
+PendingHellos::Source PendingHellos::SourceOf(const SocketAddress& from) {
   char encoded[SocketAddress::kEncodedBytes];
   from.Encode(encoded);
   Source source;
@@ -114,56 +114,56 @@ Greeter::Source Greeter::SourceOf(const SocketAddress& from) {
   return source;
 }
 
-void Greeter::WelcomeInLoop(OwnedFd fd, const SocketAddress& from) {
+void PendingHellos::WelcomeInLoop(OwnedFd fd, const SocketAddress& from) {
   const int64_t now = MonotonicNanos();
   if (DescriptorsAreScarce(fd.get())) scarce_until_ns_ = now + kScarceNs;
-  const size_t room = now < scarce_until_ns_ ? size_t{kGreetingsMin} : RoomForGreetings();
-  if (greetings_.size() >= room) MakeRoomInLoop();
-  auto greeting = std::make_unique<Greeting>(this, ++arrived_, std::move(fd), from);
-  Greeting* raw = greeting.get();
+  const size_t room = now < scarce_until_ns_ ? size_t{kHellosMin} : RoomForHellos();
+  if (hellos_.size() >= room) MakeRoomInLoop();
+  auto hello = std::make_unique<PendingHello>(this, ++arrived_, std::move(fd), from);
+  PendingHello* raw = hello.get();
   ++crowd_[raw->source];
-  greetings_.emplace(raw->number, std::move(greeting));
+  hellos_.emplace(raw->number, std::move(hello));
   raw->StartInLoop();
 }
 
-bool Greeter::MakeRoomInLoop() {
-  if (greetings_.empty()) return false;
+bool PendingHellos::MakeRoomInLoop() {
+  if (hellos_.empty()) return false;
   const auto fuller = [](const auto& a, const auto& b) { return a.second < b.second; };
   const Source fullest = std::max_element(crowd_.begin(), crowd_.end(), fuller)->first;
-  const auto oldest = std::find_if(greetings_.begin(), greetings_.end(),
-                                   [&fullest](const auto& greeting) { return greeting.second->source == fullest; });
+  const auto oldest = std::find_if(hellos_.begin(), hellos_.end(),
+                                   [&fullest](const auto& hello) { return hello.second->source == fullest; });
   ForgetInLoop(oldest->second.get(), Stranger::kCrowd);
   return true;
 }
 
 // Takes the socket out and destroys the rest.
-Guest Greeter::TakeInLoop(Greeting* greeting) {
-  runtime_->reactor.UnwatchInLoop(greeting->guest.fd.get());
-  Guest guest = std::move(greeting->guest);
-  auto crowd = crowd_.find(greeting->source);
+Guest PendingHellos::TakeInLoop(PendingHello* hello) {
+  runtime_->reactor.UnwatchInLoop(hello->guest.fd.get());
+  Guest guest = std::move(hello->guest);
+  auto crowd = crowd_.find(hello->source);
   if (--crowd->second == 0) crowd_.erase(crowd);
-  greetings_.erase(greeting->number);
+  hellos_.erase(hello->number);
   return guest;
 }
 
-void Greeter::ForgetInLoop(Greeting* greeting, Stranger kind) {
-  strangers_->NoteInLoop(kind, TakeInLoop(greeting).from);
+void PendingHellos::ForgetInLoop(PendingHello* hello, Stranger kind) {
+  strangers_->NoteInLoop(kind, TakeInLoop(hello).from);
 }
 
-void Greeter::RefuseInLoop(Greeting* greeting, HelloStatus why) {
+void PendingHellos::RefuseInLoop(PendingHello* hello, HelloStatus why) {
   Answer answer;
   answer.status = why;
-  AnswerInLoop(TakeInLoop(greeting), answer);
+  AnswerInLoop(TakeInLoop(hello), answer);
 }
 
-bool Greeter::AnswerInLoop(const Guest& guest, const Answer& answer) {
+bool PendingHellos::AnswerInLoop(const Guest& guest, const Answer& answer) {
   const bool accepted = answer.status == HelloStatus::kAccepted;
   if (!accepted) strangers_->NoteInLoop(StrangerOf(answer.status), guest.from);
   return Send(guest.fd.get(), guest.handshake.Encode(answer)) && accepted;
 }
 
-void Greeter::CloseInLoop() {
-  greetings_.clear();
+void PendingHellos::CloseInLoop() {
+  hellos_.clear();
   crowd_.clear();
 }
 

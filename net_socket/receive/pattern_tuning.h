@@ -1,27 +1,27 @@
-// tempo_tuning.h: the receiving socket of lane 0, set for the tempo at which its peer sends.
+// pattern_tuning.h: the receiving socket of lane 0, set for the pattern at which its peer sends.
 //
 // Purpose: on a socket that carries data one way only, acknowledgements are packets of their own: where the peer waits
 //          for our answer they are put off, or sent when nobody waits for a CPU; a stream gets them at once. On the
 //          same host large messages get a larger window than others, which should stay in the caches.
 //
 // Threads: one at a time. Units: bytes, nanoseconds. Errors: none; a kernel that refuses an option is only slower.
-#ifndef TCPX_NET_SOCKET_RECEIVE_TEMPO_TUNING_H_
-#define TCPX_NET_SOCKET_RECEIVE_TEMPO_TUNING_H_
+#ifndef TCPX_NET_SOCKET_RECEIVE_PATTERN_TUNING_H_
+#define TCPX_NET_SOCKET_RECEIVE_PATTERN_TUNING_H_
 
 #include <cstdint>
 
 #include "common/params.h"
 #include "net_socket/nic/lane_socket.h"
-#include "net_socket/receive/receive_tempo.h"
+#include "net_socket/receive/traffic_pattern.h"
 
 namespace tcpx {
 
-class TempoTuning {
+class PatternTuning {
  public:
-  TempoTuning(int fd, const Options& options, bool same_host);
+  PatternTuning(int fd, const Options& options, bool same_host);
 
-  // Behind every read: the tempo the peer now sends at.
-  void Keep(Tempo tempo);
+  // Behind every read: the pattern the peer now sends at.
+  void Keep(TrafficPattern pattern);
   // From here on the socket may be polled: every byte wakes.
   void Stop() { SetLowWater(1); }
 
@@ -40,4 +40,4 @@ class TempoTuning {
 
 }  // namespace tcpx
 
-#endif  // TCPX_NET_SOCKET_RECEIVE_TEMPO_TUNING_H_
+#endif  // TCPX_NET_SOCKET_RECEIVE_PATTERN_TUNING_H_

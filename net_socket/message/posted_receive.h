@@ -1,4 +1,4 @@
-// landing.h: where messages land: the posted buffers of a receive comm, found by sequence number.
+// posted_receive.h: where messages land: the posted buffers of a receive comm, found by sequence number.
 //
 // Purpose: lanes claim the place of each chunk here before they write a byte of it; a message is whole once all of its
 //          bytes were claimed and have landed. A lane that claimed bytes keeps the buffer from being given up, so
@@ -6,11 +6,11 @@
 //          completion.
 //
 // Threads: Post and Take by the calling thread only; Claim and Landed by whichever thread moves a lane. No locks:
-//          `posted` publishes a landing, the CAS on `claim` takes a part of it.
+//          `posted` publishes a receive, the CAS on `claim` takes a part of it.
 // Units:   bytes; a zero-byte message counts as one unit so that it is claimed and lands exactly once.
 // Errors:  Claim tells what is wrong as a ClaimResult.
-#ifndef TCPX_NET_SOCKET_MESSAGE_LANDING_H_
-#define TCPX_NET_SOCKET_MESSAGE_LANDING_H_
+#ifndef TCPX_NET_SOCKET_MESSAGE_POSTED_RECEIVE_H_
+#define TCPX_NET_SOCKET_MESSAGE_POSTED_RECEIVE_H_
 
 #include <atomic>
 #include <cstddef>
@@ -25,20 +25,20 @@ namespace tcpx {
 
 class TransferEvents;
 
-// How a landing's payload gets to where it belongs.
-struct LandingWay {
+// How a receive's payload gets to where it belongs.
+struct PayloadRoute {
   PayloadSink* sink = nullptr;  // null: written straight to `data`
   bool flag_lines = false;      // data of LL or LL128: no flag may be seen before its data
 };
 
-struct Landing {
+struct PostedReceive {
   // Hot: sequence's low bits and the units claimed so far, in one word (see Claim).
   std::atomic<uint64_t> claim{0};
   std::atomic<uint64_t> landed{0};         // units whose bytes are in the buffer
   std::atomic<uint64_t> message_bytes{0};  // kUnknownBytes until the first chunk
   std::atomic<bool> done{false};           // true exactly when the whole message is in the buffer
   char* data = nullptr;                    // the host's exactly when there is no sink
-  LandingWay way;
+  PayloadRoute way;
   Relaxed<size_t> capacity;
   Relaxed<uint64_t> sequence;
   int32_t tag = 0;
@@ -53,23 +53,24 @@ enum class ClaimResult {
   kBroken,     // the peer broke the format: repeated, overlapping or contradicting chunks
 };
 
-class LandingTable {
+class PostedReceiveTable {
  public:
   static constexpr uint64_t kUnknownBytes = ~uint64_t{0};
 
   // `slots` is the most messages posted at once; a power of two. With `match_tags` a chunk with another tag than its
-  // landing's is refused.
-  explicit LandingTable(size_t slots, bool match_tags = false);
+  // receive's is refused.
+  explicit PostedReceiveTable(size_t slots, bool match_tags = false);
 
   // The number of the next message to post: all below are or were posted.
   uint64_t posted() const { return posted_.load(std::memory_order_seq_cst); }
   size_t slots() const { return slots_; }
 
   // Posts the buffer of message `posted()`. The slot must be free: its message done, or never used.
-  Landing* Post(char* data, size_t capacity, int32_t tag, TransferEvents* events = nullptr, LandingWay way = {});
-  // Landings are posted in order, so the slot of the next one is known.
+  PostedReceive* Post(char* data, size_t capacity, int32_t tag, TransferEvents* events = nullptr,
+                      PayloadRoute way = {});
+  // PostedReceives are posted in order, so the slot of the next one is known.
   size_t next_index() const { return posted_.load(std::memory_order_relaxed) & (slots_ - 1); }
-  Landing& NextSlot() { return landings_[next_index()]; }
+  PostedReceive& NextSlot() { return receives_[next_index()]; }
 
   // True exactly when the slots of the next `count` messages are free.
   bool HasRoom(int count) const;
@@ -77,20 +78,20 @@ class LandingTable {
   // What is posted and has not landed whole. From any thread.
   Flight FlightNow() const;
 
-  // Takes the bytes of `chunk`. On kClaimed *landing stays valid until Landed. On kTooLarge *landing is set too.
-  ClaimResult Claim(const FrameHeader& chunk, Landing** landing);
+  // Takes the bytes of `chunk`. On kClaimed *receive stays valid until Landed. On kTooLarge *receive is set too.
+  ClaimResult Claim(const FrameHeader& chunk, PostedReceive** receive);
   // All bytes of a claimed chunk are in the buffer. True when that completed the message.
-  static bool Landed(Landing* landing, const FrameHeader& chunk);
+  static bool Landed(PostedReceive* receive, const FrameHeader& chunk);
   // The same of a part of a chunk.
-  static bool Landed(Landing* landing, uint64_t units, uint64_t message_bytes);
+  static bool Landed(PostedReceive* receive, uint64_t units, uint64_t message_bytes);
 
  private:
   const size_t slots_;
   const bool match_tags_;
-  std::unique_ptr<Landing[]> landings_;
+  std::unique_ptr<PostedReceive[]> receives_;
   std::atomic<uint64_t> posted_{0};
 };
 
 }  // namespace tcpx
 
-#endif  // TCPX_NET_SOCKET_MESSAGE_LANDING_H_
+#endif  // TCPX_NET_SOCKET_MESSAGE_POSTED_RECEIVE_H_

@@ -1,7 +1,7 @@
-// lane_vitals.h: what the kernel knows about a lane, and when that means that nobody answers any more.
+// lane_liveness.h: what the kernel knows about a lane, and when that means that nobody answers any more.
 //
 // Purpose: a peer that is alive and does not read for minutes is healthy; a flow that the network swallows is dead.
-//          What tells them apart is not progress but whether the peer's kernel answers. Pure, but for ReadLaneVitals.
+//          What tells them apart is not progress but whether the peer's kernel answers. Pure, but for ReadLaneTcpInfo.
 //
 // Rule:    A lane is dead when it holds unacknowledged bytes, nothing was acknowledged between any two samples of the
 //          timeout, no segment of the peer's arrived for as long, and
@@ -17,15 +17,15 @@
 // Errors:  where the kernel won't tell, a lane counts as alive.
 // Source:  tcp(7) and linux/tcp.h; icsk_probes_out in tcp_ack and tcp_retransmit_timer, Linux 6.18. tcpi_snd_wnd is
 //          there since Linux 5.4; without it a window with segments in flight counts as open.
-#ifndef TCPX_NET_SOCKET_HEALTH_LANE_VITALS_H_
-#define TCPX_NET_SOCKET_HEALTH_LANE_VITALS_H_
+#ifndef TCPX_NET_SOCKET_HEALTH_LANE_LIVENESS_H_
+#define TCPX_NET_SOCKET_HEALTH_LANE_LIVENESS_H_
 
 #include <cstdint>
 #include <string>
 
 namespace tcpx {
 
-struct LaneVitals {
+struct LaneTcpInfo {
   uint64_t bytes_acked = 0;
   uint32_t held_bytes = 0;       // given to the kernel and not acknowledged
   uint32_t segments_flying = 0;  // sent and not acknowledged
@@ -41,10 +41,10 @@ struct LaneVitals {
 };
 
 // False where `fd` is no TCP socket, or the kernel is too old to tell.
-bool ReadLaneVitals(int fd, LaneVitals* vitals);
+bool ReadLaneTcpInfo(int fd, LaneTcpInfo* lane);
 
 // "rtt 0.213 ms, 3 retransmissions, last acknowledgement 1.5 s ago, 4096 bytes unacknowledged, window closed".
-std::string DescribeVitals(const LaneVitals& vitals);
+std::string DescribeTcpInfo(const LaneTcpInfo& lane);
 
 // The latest samples of one lane.
 class LaneLiveness {
@@ -53,7 +53,7 @@ class LaneLiveness {
   static constexpr int kSamplesMin = 5;
 
   // True exactly when the rule above says that the lane is dead.
-  bool Dead(const LaneVitals& vitals, int64_t now_ns, int64_t timeout_ns);
+  bool Dead(const LaneTcpInfo& lane, int64_t now_ns, int64_t timeout_ns);
   // The lane holds nothing.
   void Rest() { samples_ = 0; }
 
@@ -65,4 +65,4 @@ class LaneLiveness {
 
 }  // namespace tcpx
 
-#endif  // TCPX_NET_SOCKET_HEALTH_LANE_VITALS_H_
+#endif  // TCPX_NET_SOCKET_HEALTH_LANE_LIVENESS_H_

@@ -1,42 +1,42 @@
-#include "net_socket/health/patrol.h"
+#include "net_socket/health/watchdog.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "common/clock.h"
-#include "net_socket/health/lane_vitals.h"
+#include "net_socket/health/lane_liveness.h"
 
 namespace tcpx {
 
-int64_t Patrol::IntervalNs(const Options& options) {
+int64_t Watchdog::IntervalNs(const Options& options) {
   int64_t interval = options.peer_timeout_ns / (LaneLiveness::kSamplesMin + 1);
   if (options.stall_warn_ns > 0) interval = std::min(interval, options.stall_warn_ns / 4);
   return std::clamp(interval, 20 * kMillisecond, 10 * kSecond);
 }
 
-void Patrol::JoinInLoop(std::shared_ptr<CommLink> link, const Options& options) {
+void Watchdog::JoinInLoop(std::shared_ptr<CommLink> link, const Options& options) {
   interval_ns_ = IntervalNs(options);
   links_.insert(std::move(link));
   if (!armed_) ArmInLoop();
 }
 
-void Patrol::LeaveInLoop(const std::shared_ptr<CommLink>& link) {
+void Watchdog::LeaveInLoop(const std::shared_ptr<CommLink>& link) {
   links_.erase(link);
   if (!links_.empty() || !armed_) return;
   reactor_->CancelTimerInLoop(timer_);
   armed_ = false;
 }
 
-void Patrol::ArmInLoop() {
+void Watchdog::ArmInLoop() {
   armed_ = true;
   timer_ = reactor_->AddTimerInLoop(MonotonicNanos() + interval_ns_, [this] { RoundInLoop(); });
 }
 
-void Patrol::RoundInLoop() {
+void Watchdog::RoundInLoop() {
   armed_ = false;
   const int64_t now = MonotonicNanos();
   for (const auto& link : links_) {
-    link->With([now](Watched* comm) { comm->Patrol(now); });
+    link->With([now](Watched* comm) { comm->CheckProgress(now); });
   }
   if (!links_.empty()) ArmInLoop();
 }

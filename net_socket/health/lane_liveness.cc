@@ -1,0 +1,65 @@
+#include "net_socket/health/lane_liveness.h"
+
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <stddef.h>
+#include <sys/socket.h>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/clock.h"
+#include "common/socket.h"
+
+namespace tcpx {
+namespace {
+
+// One or two may be on their way, or lost with their answers.
+constexpr uint32_t kProbesMin = 3;
+constexpr uint32_t kWindowUnknown = ~uint32_t{0};
+
+}  // namespace
+
+bool ReadLaneTcpInfo(int fd, LaneTcpInfo* lane) {
+  tcp_info info{};
+  socklen_t length = sizeof(info);
+  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return false;
+  if (length < offsetof(tcp_info, tcpi_bytes_acked) + sizeof(info.tcpi_bytes_acked)) return false;  // Linux 4.1
+  const int held = QueuedBytes(fd);
+  lane->bytes_acked = info.tcpi_bytes_acked;
+  lane->held_bytes = held > 0 ? static_cast<uint32_t>(held) : 0;
+  lane->segments_flying = info.tcpi_unacked;
+  const bool tells_window = length >= offsetof(tcp_info, tcpi_snd_wnd) + sizeof(info.tcpi_snd_wnd);
+  lane->window_bytes = tells_window ? info.tcpi_snd_wnd : kWindowUnknown;
+  lane->probes = info.tcpi_probes;
+  lane->last_ack_ms = info.tcpi_last_ack_recv;
+  lane->rto_ms = info.tcpi_rto / 1000;
+  lane->rtt_us = info.tcpi_rtt;
+  lane->retransmissions = info.tcpi_total_retrans;
+  return true;
+}
+
+std::string DescribeTcpInfo(const LaneTcpInfo& lane) {
+  std::string text = absl::StrFormat("rtt %.3f ms, %d retransmissions, last acknowledgement %.1f s ago",
+                                     lane.rtt_us * 1e-3, lane.retransmissions, lane.last_ack_ms * 1e-3);
+  if (lane.held_bytes > 0) absl::StrAppend(&text, ", ", lane.held_bytes, " bytes unacknowledged");
+  if (lane.window_closed()) absl::StrAppend(&text, ", the peer takes no more (its window is closed)");
+  return text;
+}
+
+bool LaneLiveness::Dead(const LaneTcpInfo& lane, int64_t now_ns, int64_t timeout_ns) {
+  const bool silent = lane.held_bytes > 0 && samples_ > 0 && lane.bytes_acked == bytes_acked_;
+  if (!silent) {
+    bytes_acked_ = lane.bytes_acked;
+    since_ns_ = now_ns;
+    samples_ = lane.held_bytes > 0 ? 1 : 0;
+    return false;
+  }
+  ++samples_;
+  if (samples_ <= kSamplesMin || now_ns - since_ns_ < timeout_ns) return false;
+  if (lane.last_ack_ms * kMillisecond < timeout_ns) return false;
+  if (lane.segments_flying == 0) return lane.probes >= kProbesMin;
+  // An interval of rto, the half and the quarter of it before.
+  return lane.window_bytes > 0 || uint64_t{lane.last_ack_ms} * 4 >= uint64_t{lane.rto_ms} * 7;
+}
+
+}  // namespace tcpx
