@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "bench/nccl_bench/issue.h"
-#include "bench/sizes.h"
+#include "bench/net_bench/sizes.h"
 #include "common/clock.h"
 
 namespace tcpx {

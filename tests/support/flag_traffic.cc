@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "bench/flag_lines.h"
+#include "bench/net_bench/flag_lines.h"
 #include "tests/support/deadline.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/seed.h"

@@ -12,7 +12,7 @@
 #include <tuple>
 #include <vector>
 
-#include "bench/flag_lines.h"
+#include "bench/net_bench/flag_lines.h"
 #include "net_socket/message/posted_receive.h"
 #include "net_socket/receive/receive_lane.h"
 #include "net_socket/receive/stage_pool.h"
