@@ -2,9 +2,10 @@
 
 namespace tcpx {
 namespace bench {
+namespace {
 
-const char* UsageText() {
-  return R"(usage: net_bench --plugin PATH [--raw] [options]      two processes on this machine
+constexpr char kUsage[] =
+    R"(usage: net_bench --plugin PATH [--raw] [options]      two processes on this machine
        net_bench --listen [PORT] --plugin PATH          two machines: the side that waits ...
        net_bench --connect HOST[:PORT] --plugin PATH [--raw] [options]     ... and the side that measures
 
@@ -39,7 +40,7 @@ what to measure
                          the difference to a run without; the counts of each process go to stderr
   --ranks N              processes of allreduce (default 2)
   --seconds N            length of idle (default 10)
-  Flows of limited rate, between two network namespaces: bench/netns/shaped.sh --flows-shaped SPEC (its --help tells more).
+  Flows of limited rate, between two network namespaces: bench/netns/shaped.sh --flows-shaped SPEC (see its --help).
   Two traffic classes on one congested link: bench/netns/qos.sh.
   Several links, fused to one device: bench/netns/fused.sh --links RATES.
 
@@ -59,7 +60,10 @@ output
 
 exit code: 0 done; 1 the plugin or the system failed; 2 wrong usage
 )";
-}
+
+}  // namespace
+
+const char* UsageText() { return kUsage; }
 
 }  // namespace bench
 }  // namespace tcpx
