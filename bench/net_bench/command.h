@@ -11,9 +11,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "bench/net_bench/flag_lines.h"
 #include "bench/net_bench/options.h"
 #include "bench/net_bench/shared_page.h"
+#include "common/payload/flag_lines.h"
 
 namespace tcpx {
 namespace bench {

@@ -17,8 +17,8 @@
 #include "absl/status/status.h"
 #include "bench/net_bench/buffers.h"
 #include "bench/net_bench/channel.h"
-#include "bench/net_bench/flag_lines.h"
 #include "bench/net_bench/shared_page.h"
+#include "common/payload/flag_lines.h"
 
 namespace tcpx {
 namespace bench {

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "bench/net_bench/flag_lines.h"
 #include "bench/net_bench/options.h"
 #include "bench/net_bench/pair.h"
 #include "bench/net_bench/report.h"
+#include "common/payload/flag_lines.h"
 
 namespace tcpx {
 namespace bench {

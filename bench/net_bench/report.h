@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "bench/net_bench/cost.h"
-#include "bench/net_bench/flag_lines.h"
 #include "bench/net_bench/options.h"
 #include "bench/net_bench/plan.h"
+#include "common/payload/flag_lines.h"
 
 namespace tcpx {
 namespace bench {

@@ -10,14 +10,13 @@
 // Units:   bytes, a multiple of the line's; buffers are aligned to 8.
 // Errors:  none: Seen says it.
 // Source:  NCCL 2.12 to 2.30, device code of both protocols.
-#ifndef TCPX_BENCH_NET_BENCH_FLAG_LINES_H_
-#define TCPX_BENCH_NET_BENCH_FLAG_LINES_H_
+#ifndef TCPX_COMMON_PAYLOAD_FLAG_LINES_H_
+#define TCPX_COMMON_PAYLOAD_FLAG_LINES_H_
 
 #include <cstddef>
 #include <cstdint>
 
 namespace tcpx {
-namespace bench {
 
 enum class LineKind : uint8_t { kLl, kLl128 };
 const char* LineKindName(LineKind kind);
@@ -30,7 +29,6 @@ enum class Seen { kNotYet, kAll, kWrong };
 // Looks at the lines from *line on; leaves there the first that does not show `flag`, or shows it and other data.
 Seen PollLines(LineKind kind, uint64_t flag, const void* data, size_t bytes, size_t* line);
 
-}  // namespace bench
 }  // namespace tcpx
 
-#endif  // TCPX_BENCH_NET_BENCH_FLAG_LINES_H_
+#endif  // TCPX_COMMON_PAYLOAD_FLAG_LINES_H_

@@ -1,7 +1,6 @@
-#include "bench/net_bench/flag_lines.h"
+#include "common/payload/flag_lines.h"
 
 namespace tcpx {
-namespace bench {
 namespace {
 
 constexpr size_t kWordBytes = sizeof(uint64_t);
@@ -59,5 +58,4 @@ Seen PollLines(LineKind kind, uint64_t flag, const void* data, size_t bytes, siz
   return Seen::kAll;
 }
 
-}  // namespace bench
 }  // namespace tcpx

@@ -1,4 +1,4 @@
-#include "bench/net_bench/flag_lines.h"
+#include "common/payload/flag_lines.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,6 @@
 #include <vector>
 
 namespace tcpx {
-namespace bench {
 namespace {
 
 class FlagLinesTest : public ::testing::TestWithParam<LineKind> {
@@ -65,5 +64,4 @@ INSTANTIATE_TEST_SUITE_P(BothKinds, FlagLinesTest, ::testing::Values(LineKind::k
                          [](const auto& param) { return LineKindName(param.param); });
 
 }  // namespace
-}  // namespace bench
 }  // namespace tcpx
