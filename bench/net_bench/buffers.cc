@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "absl/strings/str_cat.h"
-#include "bench/net_bench/pattern.h"
 #include "bench/net_bench/sizes.h"
+#include "common/payload/guard.h"
 #include "common/status.h"
 
 namespace tcpx {
@@ -36,7 +36,7 @@ absl::StatusOr<std::unique_ptr<SlotRing>> SlotRing::Create(const Shape& shape) {
   }
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return ErrnoStatus(errno, "mmap of message buffers");
-  FillGuard(static_cast<uint8_t*>(memory), bytes);  // Pages exist before anything is timed.
+  FillGuard(memory, bytes);  // Pages exist before anything is timed.
   return std::unique_ptr<SlotRing>(new SlotRing(shape, region_bytes, static_cast<uint8_t*>(memory)));
 }
 

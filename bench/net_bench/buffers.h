@@ -22,8 +22,6 @@ namespace bench {
 
 // What a posted receive may take more than the message has; a plugin must leave it alone.
 inline constexpr size_t kSpareCapacity = 128;
-// Bytes checked before a receive slot, and behind its capacity.
-inline constexpr size_t kGuardBytes = 64;
 
 class SlotRing {
  public:

@@ -51,14 +51,5 @@ size_t VerifyPattern(const MessageIdentity& identity, const uint8_t* data, size_
   return kNoDifference;
 }
 
-void FillGuard(uint8_t* data, size_t bytes) { memset(data, kGuardByte, bytes); }
-
-size_t VerifyGuard(const uint8_t* data, size_t bytes) {
-  for (size_t at = 0; at < bytes; ++at) {
-    if (data[at] != kGuardByte) return at;
-  }
-  return kNoDifference;
-}
-
 }  // namespace bench
 }  // namespace tcpx

@@ -1,22 +1,21 @@
 // pattern.h: what --check sends, and how it is verified.
 //
 // Purpose: contents that depend on seed, connection, direction, message and position, so that a byte that is lost,
-//          doubled, stale or swapped shows; guard bytes around receive buffers, so that a byte too many shows.
+//          doubled, stale or swapped shows. A byte too many shows by the guards around receive buffers (guard.h).
 //
 // Threads: any; pure.
 // Units:   bytes.
-// Errors:  the Verify functions return the first difference, or kNoDifference.
+// Errors:  VerifyPattern returns the first difference, or kNoDifference.
 #ifndef TCPX_BENCH_NET_BENCH_PATTERN_H_
 #define TCPX_BENCH_NET_BENCH_PATTERN_H_
 
 #include <cstddef>
 #include <cstdint>
 
+#include "common/payload/guard.h"
+
 namespace tcpx {
 namespace bench {
-
-inline constexpr size_t kNoDifference = ~size_t{0};
-inline constexpr uint8_t kGuardByte = 0xC9;
 
 struct MessageIdentity {
   uint64_t seed = 0;
@@ -30,9 +29,6 @@ void FillPattern(const MessageIdentity& identity, uint8_t* data, size_t bytes);
 size_t VerifyPattern(const MessageIdentity& identity, const uint8_t* data, size_t bytes);
 // What FillPattern writes at `offset`.
 uint8_t PatternByte(const MessageIdentity& identity, size_t offset);
-
-void FillGuard(uint8_t* data, size_t bytes);
-size_t VerifyGuard(const uint8_t* data, size_t bytes);
 
 }  // namespace bench
 }  // namespace tcpx
