@@ -9,7 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "bench/net_bench/sizes.h"
+#include "bench/command_line/sizes.h"
 
 namespace tcpx {
 namespace nccl_bench {

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "absl/strings/str_cat.h"
-#include "bench/net_bench/sizes.h"
+#include "bench/command_line/sizes.h"
 #include "common/payload/guard.h"
 #include "common/status.h"
 

@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "bench/command_line/sizes.h"
 #include "bench/net_bench/shared_page.h"
-#include "bench/net_bench/sizes.h"
 
 namespace tcpx {
 namespace bench {

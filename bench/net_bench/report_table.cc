@@ -3,8 +3,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "bench/command_line/sizes.h"
 #include "bench/net_bench/report.h"
-#include "bench/net_bench/sizes.h"
 
 namespace tcpx {
 namespace bench {

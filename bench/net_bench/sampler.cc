@@ -8,8 +8,8 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "bench/command_line/sizes.h"
 #include "bench/net_bench/phase.h"
-#include "bench/net_bench/sizes.h"
 #include "common/clock.h"
 
 namespace tcpx {

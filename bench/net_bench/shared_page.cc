@@ -8,7 +8,7 @@
 #include <new>
 
 #include "absl/strings/str_cat.h"
-#include "bench/net_bench/sizes.h"
+#include "bench/command_line/sizes.h"
 #include "common/clock.h"
 #include "common/status.h"
 

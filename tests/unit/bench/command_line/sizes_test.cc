@@ -1,4 +1,4 @@
-#include "bench/net_bench/sizes.h"
+#include "bench/command_line/sizes.h"
 
 #include <string>
 #include <vector>
