@@ -6,8 +6,8 @@
 #include <functional>
 
 #include "absl/strings/str_cat.h"
+#include "bench/command_line/sizes.h"
 #include "bench/nccl_bench/issue.h"
-#include "bench/sizes.h"
 #include "common/clock.h"
 
 namespace tcpx {

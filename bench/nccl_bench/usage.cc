@@ -2,9 +2,10 @@
 
 namespace tcpx {
 namespace nccl_bench {
+namespace {
 
-const char* UsageText() {
-  return R"(usage: nccl_bench --local N [options]     N ranks on this machine
+constexpr char kUsage[] =
+    R"(usage: nccl_bench --local N [options]     N ranks on this machine
        nccl_bench [options]               one rank of a job: RANK, WORLD_SIZE or SIZE, MASTER_ADDR and MASTER_PORT,
                                           or what Slurm, Open MPI and Kubernetes indexed jobs set
 
@@ -43,7 +44,10 @@ what else
 
 exit code: 0 done and right; 1 something failed, was wrong or used another network; 2 wrong usage
 )";
-}
+
+}  // namespace
+
+const char* UsageText() { return kUsage; }
 
 }  // namespace nccl_bench
 }  // namespace tcpx

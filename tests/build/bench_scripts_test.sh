@@ -8,7 +8,7 @@ failures=0
 expect() {
   local script=$1 rc=$2 text=$3 output got=0
   shift 3
-  output=$(bash "bench/$script.sh" "$@" 2>&1 </dev/null) || got=$?
+  output=$(bash "bench/netns/$script.sh" "$@" 2>&1 </dev/null) || got=$?
   [[ $got == "$rc" && $output == *"$text"* ]] && return
   echo "FAILED: $script $*: exit code $got, not $rc, or not '$text': $output"
   failures=$((failures + 1))

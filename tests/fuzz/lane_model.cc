@@ -31,7 +31,7 @@ uint64_t OneAtLeast(uint64_t bytes) { return std::max<uint64_t>(bytes, 1); }
 
 void ReceivesModel::Post(size_t capacity) {
   Receive receive;
-  receive.buffer.assign(capacity, kGuardByte);
+  receive.buffer.assign(capacity, static_cast<char>(kGuardByte));
   receives_.push_back(std::move(receive));
 }
 

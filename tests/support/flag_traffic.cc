@@ -9,16 +9,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "bench/flag_lines.h"
+#include "common/payload/flag_lines.h"
 #include "tests/support/deadline.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/seed.h"
 
 namespace tcpx {
 namespace {
-
-using bench::LineKind;
-using bench::Seen;
 
 struct FlagMessage {
   LineKind kind;

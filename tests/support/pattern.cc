@@ -7,17 +7,6 @@
 #include "tests/support/seed.h"
 
 namespace tcpx {
-namespace {
-
-// The first place where `data` differs from kGuardByte, or `bytes`.
-size_t FirstTouched(const char* data, size_t bytes) {
-  if (bytes == 0 || (data[0] == kGuardByte && std::memcmp(data, data + 1, bytes - 1) == 0)) return bytes;
-  size_t at = 0;
-  while (data[at] == kGuardByte) ++at;
-  return at;
-}
-
-}  // namespace
 
 Pattern::Pattern(uint64_t seed, size_t bytes_max) : seed_(seed), bytes_(bytes_max + kStarts) {
   Rng rng(seed);
@@ -38,16 +27,15 @@ std::string Pattern::Check(uint64_t message, const char* data, size_t bytes) con
                          static_cast<uint8_t>(data[at]), static_cast<uint8_t>(expected[at]));
 }
 
-GuardedBuffer::GuardedBuffer(size_t bytes_max) : bytes_(bytes_max + 2 * kGuardBytes, kGuardByte) {}
+GuardedBuffer::GuardedBuffer(size_t bytes_max) : bytes_(bytes_max + 2 * kGuardBytes, static_cast<char>(kGuardByte)) {}
 
-void GuardedBuffer::Arm(size_t capacity) { std::memset(bytes_.data(), kGuardByte, capacity + 2 * kGuardBytes); }
+void GuardedBuffer::Arm(size_t capacity) { FillGuard(bytes_.data(), capacity + 2 * kGuardBytes); }
 
 std::string GuardedBuffer::Check(size_t bytes, size_t capacity) const {
-  const size_t before = FirstTouched(bytes_.data(), kGuardBytes);
-  if (before < kGuardBytes) return absl::StrFormat("%d bytes before the buffer were written", kGuardBytes - before);
-  const size_t rest = capacity - bytes + kGuardBytes;
-  const size_t after = FirstTouched(data() + bytes, rest);
-  if (after == rest) return "";
+  const size_t before = VerifyGuard(bytes_.data(), kGuardBytes);
+  if (before != kNoDifference) return absl::StrFormat("%d bytes before the buffer were written", kGuardBytes - before);
+  const size_t after = VerifyGuard(data() + bytes, capacity - bytes + kGuardBytes);
+  if (after == kNoDifference) return "";
   return absl::StrFormat("byte %d behind a message of %d bytes (receive of %d bytes) was written", after, bytes,
                          capacity);
 }

@@ -15,10 +15,9 @@
 #include <string>
 #include <vector>
 
-namespace tcpx {
+#include "common/payload/guard.h"
 
-inline constexpr char kGuardByte = '\xA5';
-inline constexpr size_t kGuardBytes = 64;
+namespace tcpx {
 
 class Pattern {
  public:

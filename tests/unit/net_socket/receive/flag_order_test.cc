@@ -12,7 +12,7 @@
 #include <tuple>
 #include <vector>
 
-#include "bench/flag_lines.h"
+#include "common/payload/flag_lines.h"
 #include "net_socket/message/posted_receive.h"
 #include "net_socket/receive/receive_lane.h"
 #include "net_socket/receive/stage_pool.h"
@@ -22,9 +22,6 @@
 
 namespace tcpx {
 namespace {
-
-using bench::LineKind;
-using bench::Seen;
 
 constexpr size_t kBytesMax = 32 * 1024;
 

@@ -1,0 +1,28 @@
+// configuration.h: the lines above a report that say what was measured, and on what.
+//
+// Threads: the driver.
+// Errors:  none: what can't be found out is left out.
+#ifndef TCPX_BENCH_NET_BENCH_CONFIGURATION_H_
+#define TCPX_BENCH_NET_BENCH_CONFIGURATION_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/net_bench/options.h"
+#include "bench/net_bench/place.h"
+#include "bench/net_bench/plugin_host.h"
+
+namespace tcpx {
+namespace bench {
+
+// (name, value), in the order of printing. Call it once connections exist: a plugin says how it is set up when it needs
+// to know. `plugin` may be null; `raw_congestion` is empty when there are no bare sockets.
+std::vector<std::pair<std::string, std::string>> Configuration(const Options& options, const WorkerPlace& place,
+                                                               const PluginHost* plugin,
+                                                               const std::string& raw_congestion);
+
+}  // namespace bench
+}  // namespace tcpx
+
+#endif  // TCPX_BENCH_NET_BENCH_CONFIGURATION_H_

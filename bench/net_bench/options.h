@@ -1,0 +1,86 @@
+// options.h: the command line of net_bench.
+//
+// Threads: none; pure.
+// Units:   sizes are bytes, times say theirs.
+// Errors:  ParseOptions: kInvalidArgument with one sentence for the user; the caller exits with 2.
+#ifndef TCPX_BENCH_NET_BENCH_OPTIONS_H_
+#define TCPX_BENCH_NET_BENCH_OPTIONS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace tcpx {
+namespace bench {
+
+enum class Mode : uint32_t {
+  kLatency,
+  kBandwidth,
+  kBidirectional,
+  kRate,          // bandwidth of small messages, as messages per second
+  kMany,          // one driver, more and more connections
+  kIdle,          // what connections cost that do nothing
+  kSetup,         // what it costs to set connections up
+  kAllreduce,     // ring all-reduce of floats
+  kOptionalRecv,  // flags in the data, polled by a second thread, with NCCL's hint and without
+};
+const char* ModeName(Mode mode);
+
+// Which samples make the main table; kAny does not look at the phase at all.
+enum class PhaseChoice { kNear, kFar, kAny };
+
+enum class Role { kLocal, kListen, kConnect };
+
+// Where --connect dials when no port is given, and --listen listens. From the unassigned part of IANA's user ports.
+inline constexpr int kDefaultPort = 23100;
+
+struct Options {
+  bool help = false;
+  std::string plugin;   // empty: raw only
+  int api_version = 0;  // 0: the newest exported
+  int device = 0;
+  int traffic_class = -1;        // of the communicator; -1: none
+  std::vector<Mode> modes;       // never empty after parsing
+  std::vector<uint64_t> sizes;   // empty: the mode's own
+  int iterations = 0;            // 0: chosen for the sample time
+  int warmup = -1;               // -1: a tenth of the iterations
+  int window = 8;                // requests in flight per connection: NCCL_STEPS
+  std::vector<int> connections;  // empty: the mode's own
+  bool one_isend_per_pass = false;
+  bool optional_recv = false;  // adds kOptionalRecv to the modes
+  bool check = false;
+  bool profile = false;
+  bool raw = false;
+  std::string raw_congestion;  // empty: the system's default
+
+  PhaseChoice phase = PhaseChoice::kNear;
+  int samples = 7;  // kept samples wanted per cell and phase
+  int sample_ms = 25;
+  int budget_s = 45;  // per mode
+  int timeout_s = 60;
+  bool pin = true;
+  bool priority = true;
+  std::vector<int> cpus;  // empty: chosen
+  uint64_t seed = 1;
+
+  int ranks = 2;     // of allreduce
+  int seconds = 10;  // of idle
+
+  Role role = Role::kLocal;
+  std::string host;
+  int port = kDefaultPort;
+
+  bool csv = false;
+  bool json = false;
+  bool verbose = false;
+};
+
+absl::StatusOr<Options> ParseOptions(const std::vector<std::string>& arguments);
+const char* UsageText();
+
+}  // namespace bench
+}  // namespace tcpx
+
+#endif  // TCPX_BENCH_NET_BENCH_OPTIONS_H_

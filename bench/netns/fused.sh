@@ -1,0 +1,147 @@
+#!/bin/bash
+# fused.sh: net_bench between two hosts (network namespaces) that have several links, each with a rate of its own, fused
+# to one device by TCPX_FUSE.
+#
+#   bench/netns/fused.sh --plugin PATH --links RATES [options]
+#
+# Shows how much of the sum of the links one connection gets, and what each of them carried.
+#
+# Units:   Mbit/s of frames as the wire has them, Ethernet, IP and TCP headers included (14 + 20 or 40 + 32 bytes in each
+#          frame). Throughput is payload that was acknowledged (tcpi_bytes_acked).
+# Errors:  exit code 0 done, 1 the benchmark or the plugin failed, 2 wrong usage. A machine that forbids namespaces or
+#          has no tc, nft or ss: a line "SKIPPED: reason".
+# Needs:   root, or namespaces of one's own; iproute2, nftables, awk. Leaves nothing behind.
+# Source:  unshare(1), tc-tbf(8), ss(8).
+set -euo pipefail
+
+usage() {
+  cat <<'TEXT'
+usage: fused.sh --plugin PATH --links RATES [options]
+
+  --links RATES        a limit in Mbit/s for each link, such as 1000,1000 or 1000,250; up to 8 links
+  --plugin PATH        the plugin's .so
+  --one-subnet         all links share a subnet (default: each has its own)
+  --ipv6               by IPv6 addresses (default: IPv4)
+  --unfused            what the first link gives without TCPX_FUSE, with as many lanes
+  --net-bench PATH     default: net_bench beside the script, or as Bazel builds it with --config=opt
+  --size SIZE          of the messages (default 1M)
+  --window N           messages in flight (default 8)
+  --seconds N          length (default 5), after one second that does not count
+  --mtu N              of all links (default 9000)
+  --congestion NAME    cubic, bbr, ... (default: the system's)
+
+Everything else (TCPX_LANES, TCPX_THREADS, TCPX_ENGINE, ...) comes from the environment.
+TEXT
+}
+
+source "$(dirname "${BASH_SOURCE[0]}")/between.sh"
+size=1M window=8 seconds=5 mtu=9000 congestion= one_subnet=0 ipv6=0 fused=1 links=
+declare -A sets=([--one-subnet]=one_subnet=1 [--ipv6]=ipv6=1 [--unfused]=fused=0)
+declare -A takes=([--links]=links [--plugin]=plugin [--net-bench]=net_bench [--size]=size [--window]=window
+  [--seconds]=seconds [--mtu]=mtu [--congestion]=congestion)
+read_options "$@"
+[[ $links =~ ^[0-9]+(,[0-9]+){0,7}$ ]] || wrong "--links takes up to eight limits, such as 1000,1000"
+require_plugin
+find_net_bench
+enter "$@"
+
+IFS=, read -ra rates <<<"$links"
+count=${#rates[@]}
+
+# address HOST_NUMBER LINK
+address() {
+  local net=$2 host=$1
+  ((one_subnet == 0)) || { net=0; host=$(($1 * 10 + $2)); }
+  if ((ipv6)); then echo "fd00:$net::$host"; else echo "10.0.$net.$host"; fi
+}
+
+# The control connection has a link of its own.
+hosts() {
+  local ns i number length=24
+  ((ipv6 == 0)) || length=64
+  netns_add a b
+  netns_link a control b control
+  netns_address a control 10.9.9.1/24
+  netns_address b control 10.9.9.2/24
+  for ((i = 1; i <= count; ++i)); do netns_link a "eth$i" b "eth$i"; done
+  for ns in a b; do
+    number=1
+    [[ $ns == a ]] || number=2
+    # What an operator must set where links share a subnet.
+    netns_run "$ns" sysctl -qw net.ipv4.conf.all.arp_ignore=1 net.ipv4.conf.all.arp_announce=2 \
+      net.ipv4.conf.all.rp_filter=2
+    for ((i = 1; i <= count; ++i)); do
+      netns_address "$ns" "eth$i" "$(address "$number" "$i")/$length"
+      ip -n "$ns" link set "eth$i" mtu "$mtu"
+      tc -n "$ns" qdisc replace dev "eth$i" root tbf rate "${rates[i - 1]}mbit" burst "$(burst "${rates[i - 1]}")" latency 50ms
+    done
+  done
+  sleep 1  # The kernel takes its time to call a new link usable.
+}
+
+start() {
+  local names i
+  names=$(for ((i = 1; i <= count; ++i)); do echo "eth$i"; done | paste -sd+)
+  export NCCL_SOCKET_IFNAME="=${names//+/,}" NCCL_SOCKET_FAMILY=AF_INET
+  ((ipv6 == 0)) || NCCL_SOCKET_FAMILY=AF_INET6
+  if ((fused && count > 1)); then
+    export TCPX_FUSE=$names
+  else
+    export TCPX_LANES=${TCPX_LANES:-$((count + 1))}
+  fi
+  [[ -z $congestion ]] || export TCPX_CONGESTION=$congestion
+  netns_run b "$net_bench" --listen "$control_port" --plugin "$plugin" >"$work/b.log" 2>&1 &
+  wait_until_listening "$control_port"
+  netns_run a "$net_bench" --connect "10.9.9.2:$control_port" --plugin "$plugin" "${endless[@]}" -b "$size" \
+    --window "$window" >"$work/a.log" 2>&1 &
+  driver=$!
+}
+
+# Half a gigabyte per second and link at most: what is there after 30 s is there.
+wait_for_traffic() {
+  local try
+  for ((try = 0; try < 300; ++try)); do
+    still_running "$driver"
+    (($(acknowledged_in_all) < 4000000)) || return 0
+    sleep 0.1
+  done
+  failed "nothing moves"
+}
+
+report() {
+  local addresses
+  addresses=$(for ((i = 1; i <= count; ++i)); do address 1 "$i"; done | paste -sd,)
+  awk -v addresses="$addresses" -v links="$links" -v span="$2" -v mtu="$mtu" -v ipv6="$ipv6" -v fused="$fused" '
+    FNR == NR { before[$1, $2] = $3; next }
+    { bytes[$1] += $3 - before[$1, $2]; total += $3 - before[$1, $2]; if ($3 - before[$1, $2] > 1e6) ++lanes[$1] }
+    END {
+      n = split(links, rate, ",")
+      split(addresses, name, ",")
+      for (i = 1; i <= n; ++i) {
+        sum += rate[i]
+        printf "link %d of %d Mbit/s: %.0f Mbit/s by %d lanes\n", i, rate[i], 8 * bytes[name[i]] / span / 1e6,
+               lanes[name[i]]
+      }
+      if (!fused) sum = rate[1]
+      payload = (mtu - 52 - 20 * ipv6) / (mtu + 14)
+      mbps = 8 * total / span / 1e6
+      printf "together: %.0f Mbit/s, %.3f of the sum %d (%.3f of the payload that fits it)\n", mbps, mbps / sum, sum,
+             mbps / sum / payload
+    }' "$work/before" "$1"
+}
+
+hosts
+start
+wait_for_traffic
+sleep 1
+started=$EPOCHREALTIME
+acknowledged >"$work/before"
+sleep "$seconds"
+ended=$EPOCHREALTIME
+acknowledged >"$work/after"
+still_running "$driver"
+say_connections
+echo "# messages of $size, $window in flight, MTU $mtu," \
+  "$(congestion_name "$congestion")," \
+  "limits on frames with headers, throughput is payload"
+report "$work/after" "$(awk -v a="$started" -v b="$ended" 'BEGIN { print b - a }')"
