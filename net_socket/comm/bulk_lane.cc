@@ -184,30 +184,13 @@ bool BulkSendLane::NextChunkInLoop(Engine* engine) {
   return true;
 }
 
-// A registered buffer holds no header: that goes ahead, and the payload alone is sent without a copy.
 void BulkSendLane::AdvanceInLoop(Engine* engine) {
-  registered_.Settle(engine);
   if (sending_ || comm_->failed() || !NextChunkInLoop(engine)) return;
   sending_ = true;
-  if (taken_ == 0) buffer_ = BufferOf(engine);
-  const size_t begin = buffer_ == kNoBuffer ? 0 : kHeaderBytes;
-  if (taken_ == begin && SubmitPinned(engine)) return;
+  if (taken_ == 0 && SubmitPinned(engine)) return;
   op_.kind = IoOp::Kind::kSend;
   op_.iov_count = Gather(op_.iov);
-  op_.more = taken_ < begin;
-  if (op_.more) op_.iov_count = 1;
   Submit(engine, &op_);
-}
-
-int BulkSendLane::BufferOf(Engine* engine) {
-  const MemoryRegion* region = chunk_.request->region;
-  if (region == nullptr || rest_of_ != nullptr || !zero_copy_.proven() || !zero_copy_.Wants(chunk_.length) ||
-      !engine->zero_copy()) {
-    return kNoBuffer;
-  }
-  const char* payload = chunk_.request->data + chunk_.offset;
-  if (payload < region->data || payload + chunk_.length > region->data + region->bytes) return kNoBuffer;
-  return registered_.Find(engine, {region->id, region->data, region->bytes});
 }
 
 bool BulkSendLane::SubmitPinned(Engine* engine) {
@@ -215,16 +198,14 @@ bool BulkSendLane::SubmitPinned(Engine* engine) {
   PinnedChunk* pinned = pinned_.Take();
   if (pinned == nullptr) return false;
   pinned->chunk = chunk_;
-  pinned->begin = taken_;
   std::memcpy(pinned->header, header_, kHeaderBytes);
   IoOp* op = &pinned->op;
   op->kind = IoOp::Kind::kSendZeroCopy;
   op->fd = op_.fd;
   op->owner = static_cast<PoolLane*>(this);
-  op->buffer = buffer_;
-  op->iov_count = 0;
-  if (taken_ == 0) op->iov[op->iov_count++] = {pinned->header, kHeaderBytes};
-  op->iov[op->iov_count++] = {const_cast<char*>(chunk_.request->data + chunk_.offset), chunk_.length};
+  op->iov_count = 2;
+  op->iov[0] = {pinned->header, kHeaderBytes};
+  op->iov[1] = {const_cast<char*>(chunk_.request->data + chunk_.offset), chunk_.length};
   chunk_.request = nullptr;
   Submit(engine, op);
   return true;
@@ -240,9 +221,8 @@ void BulkSendLane::CompletePinned(PinnedChunk* pinned, const Completion& complet
   }
   sending_ = false;
   pinned->released = !completion.held;
-  const size_t sent = completion.result > 0 ? static_cast<size_t>(completion.result) : 0;
-  CountSent(sent);
-  const size_t taken = pinned->begin + sent;
+  const size_t taken = completion.result > 0 ? static_cast<size_t>(completion.result) : 0;
+  CountSent(taken);
   if (taken == kHeaderBytes + pinned->chunk.length) {
     pinned->taken = true;
     pinned_.Settle(pinned);
@@ -276,13 +256,6 @@ void BulkSendLane::AbortInLoop(Engine* engine) {
   // Ends what still waits to be sent, too.
   if (pinned_.InFlight()) Disconnect(op_.fd);
 }
-
-void BulkSendLane::LeaveInLoop(Engine* engine) {
-  registered_.ReleaseAll(engine);
-  PoolLane::LeaveInLoop(engine);
-}
-
-bool BulkSendLane::Forget(const MemoryRegion& region) { return registered_.Forget(region.id); }
 
 void BulkSendLane::Pump() {
   while (!comm_->failed()) {

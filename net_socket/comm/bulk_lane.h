@@ -16,14 +16,12 @@
 #include "net_socket/engine/progress_pool.h"
 #include "net_socket/receive/receive_lane.h"
 #include "net_socket/send/lane_rate.h"
-#include "net_socket/send/registered_buffers.h"
 #include "net_socket/send/stripe.h"
 #include "net_socket/send/zero_copy.h"
 
 namespace tcpx {
 
 class Comm;
-class MemoryRegion;
 
 class BulkSendLane final : public PoolLane {
  public:
@@ -33,14 +31,11 @@ class BulkSendLane final : public PoolLane {
   void AdvanceInLoop(Engine* engine) override;
   void CompleteInLoop(const Completion& completion) override;
   void AbortInLoop(Engine* engine) override;
-  void LeaveInLoop(Engine* engine) override;
 
   // For the calling thread: sends until the lane holds enough unsent data or nothing is left.
   void Pump();
   // New work was posted: true exactly when the lane was waiting for it and must be kicked.
   bool TakeIdle() { return idle_.load(std::memory_order_seq_cst) && idle_.exchange(false, std::memory_order_seq_cst); }
-  // The region goes, and nothing is sent from it any more: true exactly when the lane must be kicked. From any thread.
-  bool Forget(const MemoryRegion& region);
   uint64_t bytes_sent() const { return bytes_sent_.load(std::memory_order_relaxed); }
 
  private:
@@ -59,8 +54,6 @@ class BulkSendLane final : public PoolLane {
   bool WaitForWork();
   // Waits for work, for room, or pulls: true when there is a chunk to send.
   bool NextChunkInLoop(Engine* engine);
-  // The registered buffer that holds the payload of chunk_, if it is to be sent from there.
-  int BufferOf(Engine* engine);
   bool SubmitPinned(Engine* engine);
   void CompletePinned(PinnedChunk* pinned, const Completion& completion);
 
@@ -81,8 +74,6 @@ class BulkSendLane final : public PoolLane {
 
   ZeroCopyPolicy zero_copy_;
   PinnedChunks pinned_;
-  RegisteredBuffers registered_;
-  int buffer_ = kNoBuffer;          // of chunk_
   PinnedChunk* rest_of_ = nullptr;  // chunk_ is the rest of this one
   bool sending_ = false;            // a result is still to come, op_'s or a pinned chunk's
 };

@@ -214,11 +214,9 @@ absl::StatusOr<MemoryRegion*> Comm::RegisterMemory(void* data, size_t bytes, Mem
   auto region = std::make_unique<MemoryRegion>();
   region->data = static_cast<char*>(data);
   region->bytes = bytes;
-  region->type = type;
   region->gpu = *pool;
   MemoryRegion* raw = region.get();
   std::lock_guard<std::mutex> lock(mutex_);
-  raw->id = ++last_region_id_;
   if (*pool != nullptr) {
     absl::Status status = StageThrough(*pool);
     if (!status.ok()) return status;
@@ -238,11 +236,7 @@ void Comm::DeregisterMemory(MemoryRegion* region) {
          Noise::kSilent);
   }
   // A lane may be in the middle of Fail: failed() alone would come too late.
-  if (in_flight || failed()) {
-    Quiesce();
-  } else {
-    ForgetRegion(*region);
-  }
+  if (in_flight || failed()) Quiesce();
   regions_.erase(region);
 }
 

@@ -100,8 +100,6 @@ class Comm : private Watched {
   virtual bool InFlight(const MemoryRegion* region) = 0;
   // Returns once no thread but the caller's touches the lanes or a user's buffer. Under mutex_; may be called again.
   virtual void Quiesce() = 0;
-  // The region goes, and nothing is sent from it any more. Under mutex_.
-  virtual void ForgetRegion(const MemoryRegion&) {}
   // The last thing before the sockets are given to ReleaseSocket: nothing of this comm is touched by the reactor
   // afterwards. Under mutex_.
   virtual void StopWatching() {}
@@ -181,7 +179,6 @@ class Comm : private Watched {
   SlowLanes slowness_;                                                               // in the reactor
   StallWatch stall_;                                                                 // in the reactor
   absl::flat_hash_map<const MemoryRegion*, std::unique_ptr<MemoryRegion>> regions_;  // under mutex_
-  uint64_t last_region_id_ = 0;                                                      // under mutex_
 };
 
 }  // namespace tcpx

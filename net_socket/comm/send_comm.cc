@@ -280,12 +280,6 @@ void SendComm::Quiesce() {
   if (staging_ != nullptr && failed()) staging_->Abandon();
 }
 
-void SendComm::ForgetRegion(const MemoryRegion& region) {
-  for (auto& lane : bulk_) {
-    if (lane->Forget(region)) ProgressPool::Kick(lane.get());
-  }
-}
-
 void SendComm::StopWatching() { watch_->Stop(); }
 
 void SendComm::TellPeer(const absl::Status&) {

@@ -50,7 +50,6 @@ class SendComm final : public Comm {
   bool Idle() override;
   bool InFlight(const MemoryRegion* region) override;
   void Quiesce() override;
-  void ForgetRegion(const MemoryRegion& region) override;
   absl::Status StageThrough(GpuPool* pool) override;
   void StopWatching() override;
   void TellPeer(const absl::Status& status) override;

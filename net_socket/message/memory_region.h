@@ -8,9 +8,6 @@
 #define TCPX_NET_SOCKET_MESSAGE_MEMORY_REGION_H_
 
 #include <cstddef>
-#include <cstdint>
-
-#include "nccl/plugin_api.h"
 
 namespace tcpx {
 
@@ -21,8 +18,6 @@ class MemoryRegion {
   GpuPool* gpu = nullptr;  // null exactly when it is host memory
   char* data = nullptr;
   size_t bytes = 0;
-  MemoryType type = MemoryType::kHost;
-  uint64_t id = 0;  // no other region of the comm ever has it
 };
 
 }  // namespace tcpx
