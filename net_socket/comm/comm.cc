@@ -58,7 +58,7 @@ void Comm::FailFor(std::string cause, absl::Status status, int lane, Noise noise
   // The line goes out before any call can return the error: the process may exit on it.
   if (noise == Noise::kWarn) TCPX_WARN_TO(communicator().log, "%s", told_);
   if (noise == Noise::kQuiet) TCPX_TRACE("%s", told_);
-  failed_.store(true, std::memory_order_release);
+  MarkFailed();
   if (telling.owns_lock()) telling.unlock();
   const bool told =
       noise != Noise::kSilent && setup_.health != nullptr && setup_.health->Notify(setup_.connection_id, cause);

@@ -20,6 +20,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -35,6 +36,7 @@
 #include "net_socket/health/lane_liveness.h"
 #include "net_socket/health/slow_lanes.h"
 #include "net_socket/message/flight.h"
+#include "net_socket/message/lane_owner.h"
 #include "net_socket/message/memory_region.h"
 #include "net_socket/message/request.h"
 #include "net_socket/message/transfer_events.h"
@@ -48,7 +50,7 @@ struct CommTally {
   uint64_t slow_lanes = 0;
 };
 
-class Comm : private Watched {
+class Comm : public LaneOwner, private Watched {
  public:
   ~Comm() override;
   Comm(const Comm&) = delete;
@@ -64,7 +66,6 @@ class Comm : private Watched {
   // In the reactor, once, behind the constructor: from here on housekeeping watches.
   void WatchInLoop();
 
-  bool failed() const { return failed_.load(std::memory_order_acquire); }
   absl::Status status() const;
   // The first failure wins; later ones are dropped. From any thread. A silent one writes no log line.
   // kQuiet: for what follows from a failure that was told already.
@@ -117,6 +118,7 @@ class Comm : private Watched {
   // What a call on a failed comm returns. Under mutex_.
   absl::Status Refusal();
 
+  void FailLane(absl::Status status, int lane) final { Fail(std::move(status), lane); }
   void PeerDied(const absl::Status& status) override;
   void PeerEnded() override { peer_ended_.store(true, std::memory_order_relaxed); }
   void PeerFailed(const std::string& cause) override;
@@ -165,12 +167,11 @@ class Comm : private Watched {
   std::atomic<uint64_t> bytes_{0};
   Relaxed<uint64_t> slow_lanes_{0};
   ConnectionSetup setup_;
-  std::atomic<bool> failed_{false};
   std::atomic<bool> told_of_misuse_{false};
   std::unique_ptr<EventRecorder> recorder_;  // null: no profiler; under mutex_, but for what its lanes count
   mutable std::mutex status_mutex_;
   absl::Status status_;
-  std::string told_;           // the line of the log; stands still once failed_ is true
+  std::string told_;           // the line of the log; stands still once failed() is true
   int64_t told_again_ns_ = 0;  // under mutex_
 
   const std::shared_ptr<CommLink> link_;

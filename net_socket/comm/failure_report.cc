@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "net_socket/comm/comm.h"
+#include "net_socket/comm/connection_setup.h"
 #include "net_socket/health/lane_liveness.h"
 
 namespace tcpx {
