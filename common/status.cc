@@ -53,6 +53,8 @@ std::string ErrnoText(int err) {
   return absl::StrCat(message, " (", err, ")");
 }
 
+bool IsTransientErrno(int err) { return err == EAGAIN || err == EWOULDBLOCK || err == EINTR; }
+
 bool IsNetworkErrno(int err) {
   switch (err) {
     case ECONNRESET:

@@ -22,6 +22,9 @@ absl::Status ErrnoStatus(int err, absl::string_view what);
 // "Connection refused (111)". Thread-safe, unlike strerror.
 std::string ErrnoText(int err);
 
+// True exactly when a call on a socket that ended so may be made again later: nothing is wrong.
+bool IsTransientErrno(int err);
+
 // True exactly when `err` tells of the peer or of the network between, not of this host's resources.
 bool IsNetworkErrno(int err);
 

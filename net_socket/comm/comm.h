@@ -14,51 +14,34 @@
 #ifndef TCPX_NET_SOCKET_COMM_COMM_H_
 #define TCPX_NET_SOCKET_COMM_COMM_H_
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "common/address.h"
-#include "common/fd.h"
 #include "nccl/plugin_api.h"
+#include "net_socket/comm/connection_setup.h"
 #include "net_socket/comm/failure_report.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/gpu/gpu_pool.h"
 #include "net_socket/health/comm_link.h"
-#include "net_socket/health/failure_group.h"
-#include "net_socket/health/health.h"
 #include "net_socket/health/lane_liveness.h"
 #include "net_socket/health/slow_lanes.h"
 #include "net_socket/message/flight.h"
+#include "net_socket/message/lane_owner.h"
+#include "net_socket/message/memory_region.h"
 #include "net_socket/message/request.h"
 #include "net_socket/message/transfer_events.h"
 
 namespace tcpx {
-
-// What regMr hands out. Staged copies need nothing of it; it names the memory whose use must end in deregMr.
-class MemoryRegion {
- public:
-  GpuPool* gpu = nullptr;  // null exactly when it is host memory
-  char* data = nullptr;
-  size_t bytes = 0;
-  MemoryType type = MemoryType::kHost;
-  uint64_t id = 0;  // no other region of the comm ever has it
-};
-
-struct LaneSocket {
-  OwnedFd fd;
-  SocketAddress local;
-  SocketAddress peer;
-};
 
 // Messages that were reported done, and their bytes; and how often a lane became slow for long (slow_lanes.h).
 struct CommTally {
@@ -67,25 +50,7 @@ struct CommTally {
   uint64_t slow_lanes = 0;
 };
 
-// A connection whose lanes are all there.
-struct ConnectionSetup {
-  Runtime* runtime = nullptr;
-  uint64_t comm_id = 0;   // NCCL's communicator, 0 where unknown
-  LogSink log = nullptr;  // its context's
-  int device = 0;
-  std::array<uint8_t, 16> connection_id{};
-  std::vector<LaneSocket> lanes;  // by lane index
-  uint32_t express_bytes = 0;
-  int max_receives = 1;  // of the receiving end; above 1 sends wait for credits
-  bool same_host = false;
-  std::shared_ptr<Health> health;       // null: the peer has none
-  std::shared_ptr<FailureGroup> group;  // null: a failure stays with its connection
-  // A failure is told again every TCPX_STALL_WARN while NCCL goes on calling: releases with v6 to v10 may report a
-  // plugin's errors nowhere (2.12 to 2.26).
-  bool repeat_warnings = false;
-};
-
-class Comm : private Watched {
+class Comm : public LaneOwner, private Watched {
  public:
   ~Comm() override;
   Comm(const Comm&) = delete;
@@ -101,7 +66,6 @@ class Comm : private Watched {
   // In the reactor, once, behind the constructor: from here on housekeeping watches.
   void WatchInLoop();
 
-  bool failed() const { return failed_.load(std::memory_order_acquire); }
   absl::Status status() const;
   // The first failure wins; later ones are dropped. From any thread. A silent one writes no log line.
   // kQuiet: for what follows from a failure that was told already.
@@ -113,13 +77,13 @@ class Comm : private Watched {
   CommTally tally() const {
     return {messages_.load(std::memory_order_relaxed), bytes_.load(std::memory_order_relaxed), slow_lanes_};
   }
-  // Before the first request: the profiler behind `sink` shall learn of each. `updates` is true exactly when this NCCL
-  // knows updates. A null sink changes nothing.
-  void RecordEvents(ProfilerSink sink, bool updates);
+  // Before the first request: the communicator's profiler, if it has one, shall learn of each.
+  void RecordEvents();
   // A call's arguments were wrong: one WARN per connection, since NCCL calls again and again.
   void ReportMisuse(absl::string_view text);
 
   const ConnectionSetup& setup() const { return setup_; }
+  const Communicator& communicator() const { return *setup_.communicator; }
   int lane_fd(int lane) const { return setup_.lanes[lane].fd.get(); }
   int lane_count() const { return static_cast<int>(setup_.lanes.size()); }
   Runtime* runtime() const { return setup_.runtime; }
@@ -137,8 +101,6 @@ class Comm : private Watched {
   virtual bool InFlight(const MemoryRegion* region) = 0;
   // Returns once no thread but the caller's touches the lanes or a user's buffer. Under mutex_; may be called again.
   virtual void Quiesce() = 0;
-  // The region goes, and nothing is sent from it any more. Under mutex_.
-  virtual void ForgetRegion(const MemoryRegion&) {}
   // The last thing before the sockets are given to ReleaseSocket: nothing of this comm is touched by the reactor
   // afterwards. Under mutex_.
   virtual void StopWatching() {}
@@ -156,6 +118,7 @@ class Comm : private Watched {
   // What a call on a failed comm returns. Under mutex_.
   absl::Status Refusal();
 
+  void FailLane(absl::Status status, int lane) final { Fail(std::move(status), lane); }
   void PeerDied(const absl::Status& status) override;
   void PeerEnded() override { peer_ended_.store(true, std::memory_order_relaxed); }
   void PeerFailed(const std::string& cause) override;
@@ -204,12 +167,11 @@ class Comm : private Watched {
   std::atomic<uint64_t> bytes_{0};
   Relaxed<uint64_t> slow_lanes_{0};
   ConnectionSetup setup_;
-  std::atomic<bool> failed_{false};
   std::atomic<bool> told_of_misuse_{false};
   std::unique_ptr<EventRecorder> recorder_;  // null: no profiler; under mutex_, but for what its lanes count
   mutable std::mutex status_mutex_;
   absl::Status status_;
-  std::string told_;           // the line of the log; stands still once failed_ is true
+  std::string told_;           // the line of the log; stands still once failed() is true
   int64_t told_again_ns_ = 0;  // under mutex_
 
   const std::shared_ptr<CommLink> link_;
@@ -218,7 +180,6 @@ class Comm : private Watched {
   SlowLanes slowness_;                                                               // in the reactor
   StallWatch stall_;                                                                 // in the reactor
   absl::flat_hash_map<const MemoryRegion*, std::unique_ptr<MemoryRegion>> regions_;  // under mutex_
-  uint64_t last_region_id_ = 0;                                                      // under mutex_
 };
 
 }  // namespace tcpx

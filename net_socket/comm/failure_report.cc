@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "net_socket/comm/comm.h"
+#include "net_socket/comm/connection_setup.h"
 #include "net_socket/health/lane_liveness.h"
 
 namespace tcpx {
@@ -30,7 +30,7 @@ std::string ShortId(const ConnectionSetup& setup) {
 std::string ReportLine(const Trouble& trouble) {
   const ConnectionSetup& setup = *trouble.setup;
   const LaneSocket& socket = SocketOf(trouble);
-  std::string text = absl::StrFormat("comm %x %s device %d %s, %s to %s, connection %s: %s", setup.comm_id,
+  std::string text = absl::StrFormat("comm %x %s device %d %s, %s to %s, connection %s: %s", setup.communicator->id,
                                      trouble.role, setup.device, LaneText(setup, trouble.lane), socket.local.ToString(),
                                      socket.peer.ToString(), ShortId(setup), trouble.what);
   const std::string flight = DescribeFlight(trouble.flight);

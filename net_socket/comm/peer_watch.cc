@@ -8,7 +8,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
-#include "net_socket/comm/send_comm.h"
 
 namespace tcpx {
 namespace {
@@ -80,7 +79,7 @@ class PeerWatch::Lane final : public Reactor::Handler {
       }
       if (got == 0) return absl::UnavailableError("the peer closed the connection");
       if (errno == EINTR) continue;
-      if (errno == EAGAIN || errno == EWOULDBLOCK) return absl::OkStatus();
+      if (IsTransientErrno(errno)) return absl::OkStatus();
       return ErrnoStatus(errno, "the connection to the peer broke");
     }
     more_ = true;
@@ -97,7 +96,7 @@ class PeerWatch::Lane final : public Reactor::Handler {
   RecordReader reader_;
 };
 
-PeerWatch::PeerWatch(SendComm* comm, int max_receives) : comm_(comm) {
+PeerWatch::PeerWatch(Owner* owner, int max_receives) : owner_(owner) {
   if (max_receives > 1) credits_ = std::make_unique<CreditBook>(max_receives);
 }
 
@@ -132,12 +131,12 @@ bool PeerWatch::TakeCredit(int32_t tag, uint64_t* sequence) {
 
 void PeerWatch::Stop() {
   std::lock_guard<std::mutex> lock(mutex_);
-  comm_ = nullptr;
+  owner_ = nullptr;
 }
 
 void PeerWatch::Report(absl::Status status, int lane) {
   std::lock_guard<std::mutex> lock(mutex_);
-  if (comm_ != nullptr) comm_->PeerGone(std::move(status), lane);
+  if (owner_ != nullptr) owner_->PeerGone(std::move(status), lane);
 }
 
 }  // namespace tcpx

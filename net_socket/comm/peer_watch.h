@@ -5,9 +5,10 @@
 //          are any, can't wait for the reactor to wake: isend reads them on lane 0, and the reactor reads that lane
 //          only once the peer has ended it.
 //
-// Threads: Start and the handlers in the reactor; TakeCredit by the calling thread; Stop by the comm's closing thread,
-//          after which the comm is never touched. Lifetime: destroyed in the reactor, after the descriptors were
-//          unwatched (by ReleaseSocket). Errors:  to SendComm::PeerGone.
+// Threads: Start and the handlers in the reactor; TakeCredit by the calling thread; Stop by the closing thread, after
+//          which the owner is never touched.
+// Lifetime: destroyed in the reactor, after the descriptors were unwatched (by ReleaseSocket).
+// Errors:  to PeerGone.
 #ifndef TCPX_NET_SOCKET_COMM_PEER_WATCH_H_
 #define TCPX_NET_SOCKET_COMM_PEER_WATCH_H_
 
@@ -23,8 +24,6 @@
 #include "net_socket/message/wire.h"
 
 namespace tcpx {
-
-class SendComm;
 
 // Digests the reverse stream of one lane. Pure.
 class RecordReader {
@@ -42,8 +41,18 @@ class RecordReader {
 
 class PeerWatch {
  public:
+  // Whose lanes they are.
+  class Owner {
+   public:
+    // The peer has ended or reset a lane, or said that it failed. Not called by two threads at once, nor after Stop.
+    virtual void PeerGone(absl::Status status, int lane) = 0;
+
+   protected:
+    ~Owner() = default;
+  };
+
   // `max_receives` above 1: credits are expected.
-  PeerWatch(SendComm* comm, int max_receives);
+  PeerWatch(Owner* owner, int max_receives);
   ~PeerWatch();
 
   void StartInLoop(Reactor* reactor, const std::vector<int>& fds);
@@ -59,7 +68,7 @@ class PeerWatch {
   void Report(absl::Status status, int lane);
 
   std::mutex mutex_;
-  SendComm* comm_;
+  Owner* owner_;                         // under mutex_; null: stopped
   std::mutex credit_mutex_;              // never held together with mutex_
   std::unique_ptr<CreditBook> credits_;  // with lane 0's reader under credit_mutex_; null: none are expected
   std::vector<std::unique_ptr<Lane>> lanes_;

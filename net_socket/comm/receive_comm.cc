@@ -42,7 +42,7 @@ ReceiveComm::ReceiveComm(ConnectionSetup setup)
       tuning_(lane_fd(0), runtime()->options, this->setup().same_host) {
   if (this->setup().max_receives > 1) credits_ = std::make_unique<CreditQueue>();
   for (int lane = 1; lane < lane_count(); ++lane) {
-    bulk_.push_back(std::make_unique<BulkReceiveLane>(this, lane, &table_));
+    bulk_.push_back(std::make_unique<BulkReceiveLane>(this, lane_fd(lane), lane, &table_));
     if (!caller_driven_) runtime()->pool->Attach(bulk_.back().get());
   }
 }
@@ -152,7 +152,7 @@ void ReceiveComm::PumpLaneZero(const PostedReceive* wanted) {
       NotePattern(static_cast<int>(lane_zero_.messages_completed() - completed));
     } else if (got == 0) {
       lane_zero_.End();
-    } else if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) {
+    } else if (IsTransientErrno(errno)) {
       lane_zero_.NothingCame();
     } else {
       Fail(ErrnoStatus(errno, "receive"), 0);

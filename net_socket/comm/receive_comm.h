@@ -21,15 +21,14 @@
 #include <memory>
 #include <vector>
 
-#include "net_socket/comm/bulk_lane.h"
 #include "net_socket/comm/comm.h"
 #include "net_socket/gpu/receive_staging.h"
 #include "net_socket/message/credits.h"
 #include "net_socket/message/posted_receive.h"
 #include "net_socket/message/request.h"
+#include "net_socket/receive/bulk_receive_lane.h"
 #include "net_socket/receive/pattern_tuning.h"
 #include "net_socket/receive/receive_lane.h"
-#include "net_socket/receive/traffic_pattern.h"
 
 namespace tcpx {
 

@@ -40,20 +40,30 @@ SendComm::SendComm(ConnectionSetup setup)
       requests_(this, kRequestsMax * this->setup().max_receives),
       queue_(RingSize(PostedMax())),
       rates_(std::max(lane_count() - 1, 1)),
-      watch_(std::make_unique<PeerWatch>(this, this->setup().max_receives)) {
+      watch_(std::make_unique<PeerWatch>(static_cast<PeerWatch::Owner*>(this), this->setup().max_receives)) {
   if (lane_count() > 1) {
     const Options& options = runtime()->options;
     striper_ = std::make_unique<Striper>(
         RingSize(PostedMax()),
         Striper::Limits{static_cast<size_t>(options.chunk_bytes_min), static_cast<size_t>(options.chunk_bytes)});
   }
-  for (int lane = 1; lane < lane_count(); ++lane) {
-    bulk_.push_back(std::make_unique<BulkSendLane>(this, lane, striper_.get(), &rates_));
-    if (!caller_driven_) runtime()->pool->Attach(bulk_.back().get());
-  }
+  for (int lane = 1; lane < lane_count(); ++lane) AddBulkLane(lane);
   std::vector<int> fds;
   for (int lane = 0; lane < lane_count(); ++lane) fds.push_back(lane_fd(lane));
   watch_->StartInLoop(&runtime()->reactor, fds);
+}
+
+void SendComm::AddBulkLane(int lane) {
+  const Options& options = runtime()->options;
+  BulkSendLane::Settings settings;
+  settings.fd = lane_fd(lane);
+  settings.lane = lane;
+  settings.same_host = setup().same_host;
+  settings.zerocopy = options.zerocopy;
+  settings.chunk_bytes = options.chunk_bytes;
+  settings.chunk_bytes_min = options.chunk_bytes_min;
+  bulk_.push_back(std::make_unique<BulkSendLane>(this, settings, striper_.get(), &rates_));
+  if (!caller_driven_) runtime()->pool->Attach(bulk_.back().get());
 }
 
 SendComm::~SendComm() {
@@ -278,12 +288,6 @@ bool SendComm::InFlight(const MemoryRegion* region) {
 void SendComm::Quiesce() {
   for (auto& lane : bulk_) ProgressPool::Detach(lane.get());
   if (staging_ != nullptr && failed()) staging_->Abandon();
-}
-
-void SendComm::ForgetRegion(const MemoryRegion& region) {
-  for (auto& lane : bulk_) {
-    if (lane->Forget(region)) ProgressPool::Kick(lane.get());
-  }
 }
 
 void SendComm::StopWatching() { watch_->Stop(); }

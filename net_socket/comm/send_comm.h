@@ -19,17 +19,18 @@
 #include <string>
 #include <vector>
 
-#include "net_socket/comm/bulk_lane.h"
 #include "net_socket/comm/comm.h"
 #include "net_socket/comm/peer_watch.h"
 #include "net_socket/gpu/send_staging.h"
 #include "net_socket/message/request.h"
+#include "net_socket/send/bulk_send_lane.h"
+#include "net_socket/send/lane_rate.h"
 #include "net_socket/send/send_queue.h"
 #include "net_socket/send/stripe.h"
 
 namespace tcpx {
 
-class SendComm final : public Comm {
+class SendComm final : public Comm, private PeerWatch::Owner {
  public:
   // In the reactor's loop: watches the lanes for the peer's records and its end.
   explicit SendComm(ConnectionSetup setup);
@@ -40,9 +41,6 @@ class SendComm final : public Comm {
 
   bool sends() const override { return true; }
 
-  // The peer has ended or reset a lane: an error for whoever still wants to send.
-  void PeerGone(absl::Status status, int lane);
-
  private:
   const char* role() const override { return "send"; }
   bool receives() const override { return false; }
@@ -50,14 +48,16 @@ class SendComm final : public Comm {
   bool Idle() override;
   bool InFlight(const MemoryRegion* region) override;
   void Quiesce() override;
-  void ForgetRegion(const MemoryRegion& region) override;
   absl::Status StageThrough(GpuPool* pool) override;
   void StopWatching() override;
   void TellPeer(const absl::Status& status) override;
   Flight FlightNow() const override;
   void PeerEnded() override;
+  // An error for whoever still wants to send.
+  void PeerGone(absl::Status status, int lane) override;
   std::vector<LanePace> Paces() const override;
 
+  void AddBulkLane(int lane);
   // Messages and staged parts of them that the lanes may hold at once.
   int PostedMax() const { return requests_.count() + (runtime()->gpu != nullptr ? GpuAllowance::kSlots : 0); }
   // Null: no slot, or no credit.

@@ -26,8 +26,6 @@
 
 namespace tcpx {
 
-inline constexpr int kNoBuffer = -1;
-
 struct IoOp {
   enum class Kind : uint8_t {
     kSend,          // completes when at least one byte was taken
@@ -40,8 +38,6 @@ struct IoOp {
   Kind kind = Kind::kReceive;
   bool in_flight = false;  // true exactly while the engine has it
   bool cancelling = false;
-  bool more = false;       // kSend: further data follows at once (MSG_MORE)
-  int buffer = kNoBuffer;  // kSendZeroCopy: the only iov lies in this registered buffer
   int fd = -1;
   int iov_count = 0;
   iovec iov[kIovMax];
@@ -67,11 +63,6 @@ class Engine {
   virtual const char* name() const = 0;
   // True exactly when it takes kSendZeroCopy. The kernel may refuse a single one all the same.
   virtual bool zero_copy() const { return false; }
-  // Pins memory, so that kSendZeroCopy from it need not; kNoBuffer where the engine has no such thing or no room, or the
-  // kernel refuses.
-  virtual int RegisterBuffer(void*, size_t) { return kNoBuffer; }
-  // No operation uses the buffer any more.
-  virtual void ReleaseBuffer(int) {}
   // Takes `op` over: kind, fd and iov are set, the rest is the engine's. It reaches the kernel at the next Reap at the
   // latest.
   virtual void Submit(IoOp* op) = 0;

@@ -157,7 +157,7 @@ int64_t ProgressThread::ServeRetries() {
 // at the latest before Detach was called; then Serve comes here again before the lane is let go.
 void ProgressThread::FinishDetach(PoolLane* lane) {
   if (lane->queued_.load(std::memory_order_seq_cst)) return;
-  lane->LeaveInLoop(engine_.get());
+  engine_->Forget(lane->op_.fd);
   if (lane->retry_at_ns_ != 0) waiting_.erase(std::find(waiting_.begin(), waiting_.end(), lane));
   std::lock_guard<std::mutex> lock(mutex_);
   lane->detached_ = true;

@@ -8,7 +8,6 @@
 #include <fstream>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
@@ -31,9 +30,6 @@ constexpr uint64_t kIgnoreTag = 2;
 // (include/uapi/linux/io_uring.h); liburing 2.3 has no name for it.
 constexpr uint16_t kReportUsage = 1U << 3;
 constexpr uint32_t kUsageCopied = 1U << 31;
-
-// Buffers that a ring may hold registered; a connection has about five (one per NCCL protocol and direction).
-constexpr unsigned kBuffersMax = 256;
 
 // Setup flags, best first; the kernel refuses unknown ones with EINVAL, so the ladder is exact. SINGLE_ISSUER is
 // Linux 6.0, DEFER_TASKRUN 6.1, COOP_TASKRUN 5.19, SUBMIT_ALL 5.18.
@@ -148,11 +144,11 @@ class UringEngine final : public Engine {
     switch (op->kind) {
       case IoOp::Kind::kSend:
         // WAITALL continues a short send inside the kernel (Linux 5.19; short before, which the lane handles).
-        io_uring_prep_sendmsg(sqe, op->fd, &op->message,
-                              MSG_NOSIGNAL | MSG_WAITALL | (op->more ? unsigned{MSG_MORE} : 0u));
+        io_uring_prep_sendmsg(sqe, op->fd, &op->message, MSG_NOSIGNAL | MSG_WAITALL);
         break;
       case IoOp::Kind::kSendZeroCopy:
-        PrepareZeroCopy(sqe, op);
+        io_uring_prep_sendmsg_zc(sqe, op->fd, &op->message, MSG_NOSIGNAL | MSG_WAITALL);
+        sqe->ioprio |= kReportUsage;
         break;
       case IoOp::Kind::kReceive:
         PrepareReceive(sqe, op);
@@ -162,21 +158,6 @@ class UringEngine final : public Engine {
         break;
     }
     io_uring_sqe_set_data(sqe, op);
-  }
-
-  int RegisterBuffer(void* data, size_t bytes) override {
-    if (!buffers_asked_) OpenBuffers();
-    if (free_buffers_.empty()) return kNoBuffer;
-    const int buffer = free_buffers_.back();
-    const iovec pages{data, bytes};
-    if (UpdateBuffer(buffer, pages) != 1) return kNoBuffer;
-    free_buffers_.pop_back();
-    return buffer;
-  }
-
-  void ReleaseBuffer(int buffer) override {
-    (void)UpdateBuffer(buffer, iovec{});
-    free_buffers_.push_back(buffer);
   }
 
   void Cancel(IoOp* op) override {
@@ -216,28 +197,6 @@ class UringEngine final : public Engine {
       if (io_uring_sqe* sqe = io_uring_get_sqe(&ring_)) return sqe;
       io_uring_submit(&ring_);
     }
-  }
-
-  // Linux 5.19; without it nothing is ever free.
-  void OpenBuffers() {
-    buffers_asked_ = true;
-    if (io_uring_register_buffers_sparse(&ring_, kBuffersMax) != 0) return;
-    for (unsigned i = kBuffersMax; i-- > 0;) free_buffers_.push_back(static_cast<int>(i));
-  }
-
-  int UpdateBuffer(int buffer, const iovec& pages) {
-    const __u64 no_tag = 0;
-    return io_uring_register_buffers_update_tag(&ring_, static_cast<unsigned>(buffer), &pages, &no_tag, 1);
-  }
-
-  static void PrepareZeroCopy(io_uring_sqe* sqe, IoOp* op) {
-    if (op->buffer == kNoBuffer) {
-      io_uring_prep_sendmsg_zc(sqe, op->fd, &op->message, MSG_NOSIGNAL | MSG_WAITALL);
-    } else {
-      io_uring_prep_send_zc_fixed(sqe, op->fd, op->iov[0].iov_base, op->iov[0].iov_len, MSG_NOSIGNAL | MSG_WAITALL, 0,
-                                  static_cast<unsigned>(op->buffer));
-    }
-    sqe->ioprio |= kReportUsage;
   }
 
   static void PrepareReceive(io_uring_sqe* sqe, IoOp* op) {
@@ -289,8 +248,6 @@ class UringEngine final : public Engine {
   OwnedFd event_;
   uint64_t woken_ = 0;
   bool zero_copy_ = false;
-  bool buffers_asked_ = false;
-  std::vector<int> free_buffers_;
 };
 
 }  // namespace

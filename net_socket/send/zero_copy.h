@@ -28,8 +28,6 @@ class ZeroCopyPolicy {
  public:
   // Copied chunks in a row that end it.
   static constexpr int kCopiedMax = 8;
-  // Chunks in a row that were not copied, which prove it.
-  static constexpr int kUncopiedMin = 32;
 
   // `same_host`: the path is local, so the kernel copies; only Switch::kOn tries all the same.
   ZeroCopyPolicy(Switch choice, bool same_host)
@@ -38,20 +36,15 @@ class ZeroCopyPolicy {
   bool Wants(size_t bytes) const { return on_ && bytes >= kZeroCopyBytesMin; }
   void Notified(bool copied) {
     copied_ = copied ? copied_ + 1 : 0;
-    uncopied_ = copied ? 0 : uncopied_ + 1;
     if (copied_ >= kCopiedMax && !forced_) on_ = false;
   }
   // The kernel won't (no such operation, not on this socket, no memory to pin): also where it is forced.
   void Refused() { on_ = false; }
-  bool on() const { return on_; }
-  // True exactly when it pays to register memory: nothing was copied for long, or it is forced.
-  bool proven() const { return on_ && (forced_ || uncopied_ >= kUncopiedMin); }
 
  private:
   const bool forced_;
   bool on_;
   int copied_ = 0;
-  int uncopied_ = 0;
 };
 
 // One chunk on its way without a copy. It is over when its bytes were taken and the kernel has let go of its pages.
@@ -61,7 +54,6 @@ struct PinnedChunk {
 
   IoOp op;  // first, see Of
   Chunk chunk;
-  size_t begin = 0;       // bytes of header and payload that were sent before
   bool taken = false;     // every byte was taken by the kernel
   bool released = false;  // no notification is to come
   char header[kHeaderBytes];

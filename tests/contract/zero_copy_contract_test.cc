@@ -2,13 +2,10 @@
 // even when the peer never reads. Only io_uring has it.
 #include <errno.h>
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 
-#include <cstring>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "common/fd.h"
 #include "net_socket/engine/engine.h"
@@ -33,15 +30,6 @@ class ZeroCopyContractTest : public ::testing::Test {
     op_.iov[0] = {header_, sizeof(header_)};
     op_.iov[1] = {&payload_[0], payload_.size()};
     op_.iov_count = 2;
-    engine_->Submit(&op_);
-  }
-
-  void SubmitFrom(int fd, int buffer, char* data, size_t bytes) {
-    op_.kind = IoOp::Kind::kSendZeroCopy;
-    op_.fd = fd;
-    op_.buffer = buffer;
-    op_.iov[0] = {data, bytes};
-    op_.iov_count = 1;
     engine_->Submit(&op_);
   }
 
@@ -90,41 +78,6 @@ TEST_F(ZeroCopyContractTest, BytesThenRelease) {
   EXPECT_FALSE(release.held);
   EXPECT_EQ(1, release.result) << "loopback always copies";
   EXPECT_FALSE(op_.in_flight);
-}
-
-// Registered memory: the same bytes and completions. Once released and mapped anew, the old pages are out of the game.
-TEST_F(ZeroCopyContractTest, RegisteredMemoryCanComeAndGo) {
-  constexpr size_t kBytes = 200000;
-  TcpPair pair = MakeTcpPair();
-  void* const at = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  ASSERT_NE(MAP_FAILED, at);
-  for (char fill : {'a', 'b', 'c'}) {
-    ASSERT_EQ(at, mmap(at, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
-    std::memset(at, fill, kBytes);
-    const int buffer = engine_->RegisterBuffer(at, kBytes);
-    if (buffer == kNoBuffer) GTEST_SKIP() << "this kernel registers no buffers (Linux 5.19), or the limit of memlock";
-    SubmitFrom(pair.a.get(), buffer, static_cast<char*>(at) + 100, kBytes - 200);
-    const Completion sent = Next();
-    ASSERT_EQ(static_cast<int>(kBytes - 200), sent.result);
-    EXPECT_EQ(std::string(kBytes - 200, fill), ReceiveAll(pair.b.get(), kBytes - 200));
-    while (op_.in_flight) Next();
-    engine_->ReleaseBuffer(buffer);
-  }
-  munmap(at, kBytes);
-}
-
-TEST_F(ZeroCopyContractTest, RegisteredBuffersAreLimitedAndComeBack) {
-  char page[4096];
-  std::vector<int> held;
-  for (int i = 0; i < 100000; ++i) {
-    const int buffer = engine_->RegisterBuffer(page, sizeof(page));
-    if (buffer == kNoBuffer) break;
-    held.push_back(buffer);
-  }
-  if (held.empty()) GTEST_SKIP() << "this kernel registers no buffers (Linux 5.19), or the limit of memlock";
-  ASSERT_LT(held.size(), 100000u);
-  for (int buffer : held) engine_->ReleaseBuffer(buffer);
-  EXPECT_NE(kNoBuffer, engine_->RegisterBuffer(page, sizeof(page)));
 }
 
 TEST_F(ZeroCopyContractTest, AResetReleasesWhatThePeerNeverRead) {

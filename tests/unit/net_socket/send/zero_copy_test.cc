@@ -38,18 +38,6 @@ TEST(ZeroCopyPolicyTest, AFewCopiesAreForgiven) {
   EXPECT_TRUE(policy.Wants(kLarge));
 }
 
-TEST(ZeroCopyPolicyTest, IsProvenByManyChunksInARowThatWereNotCopied) {
-  ZeroCopyPolicy policy(Switch::kAuto, false);
-  for (int i = 1; i < ZeroCopyPolicy::kUncopiedMin; ++i) policy.Notified(false);
-  EXPECT_FALSE(policy.proven());
-  policy.Notified(false);
-  EXPECT_TRUE(policy.proven());
-  policy.Notified(true);
-  EXPECT_FALSE(policy.proven());
-  EXPECT_TRUE(ZeroCopyPolicy(Switch::kOn, true).proven());
-  EXPECT_FALSE(ZeroCopyPolicy(Switch::kOff, false).proven());
-}
-
 TEST(ZeroCopyPolicyTest, ForcedIsGivenUpOnlyWhenRefused) {
   ZeroCopyPolicy policy(Switch::kOn, true);
   for (int i = 0; i < 100; ++i) policy.Notified(true);

@@ -1,4 +1,4 @@
-#include "net_socket/comm/bulk_lane.h"
+#include "net_socket/send/bulk_send_lane.h"
 
 #include <errno.h>
 #include <linux/tcp.h>
@@ -11,11 +11,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "absl/strings/str_cat.h"
 #include "common/clock.h"
 #include "common/socket.h"
 #include "common/status.h"
-#include "net_socket/comm/comm.h"
 #include "net_socket/message/transfer_events.h"
 #include "net_socket/nic/lane_socket.h"
 
@@ -27,8 +25,6 @@ constexpr int64_t kLookEveryNs = 2 * kMillisecond;
 
 // The least round trip changes with the path only.
 constexpr int64_t kRttEveryNs = 100 * kMillisecond;
-
-bool Transient(int err) { return err == EAGAIN || err == EWOULDBLOCK || err == EINTR; }
 
 // A zero-copy send that copying may well serve: no such operation on this kernel or socket, or no memory to pin
 // (RLIMIT_MEMLOCK counts without CAP_IPC_LOCK).
@@ -46,15 +42,15 @@ void Disconnect(int fd) {
 
 }  // namespace
 
-BulkSendLane::BulkSendLane(Comm* comm, int lane, Striper* striper, LaneRates* rates)
-    : comm_(comm),
-      lane_(lane),
+BulkSendLane::BulkSendLane(LaneOwner* owner, const Settings& settings, Striper* striper, LaneRates* rates)
+    : owner_(owner),
+      settings_(settings),
       striper_(striper),
       rates_(rates),
-      rate_(comm->runtime()->options.chunk_bytes_min),
-      zero_copy_(comm->runtime()->options.zerocopy, comm->setup().same_host) {
-  op_.fd = comm->lane_fd(lane);
-  if (comm->setup().same_host) return;
+      rate_(settings.chunk_bytes_min),
+      zero_copy_(settings.zerocopy, settings.same_host) {
+  op_.fd = settings.fd;
+  if (settings.same_host) return;
   // Between hosts the rate alone says how much a lane holds: the fixed mark is 2 ms of a flow of 1 Gbit/s.
   const int no_mark = -1;
   setsockopt(op_.fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &no_mark, sizeof(no_mark));
@@ -63,7 +59,7 @@ BulkSendLane::BulkSendLane(Comm* comm, int lane, Striper* striper, LaneRates* ra
 bool BulkSendLane::HasRoom(int64_t* retry_ns) {
   *retry_ns = 0;
   // No flow of its own there: memory is the limit.
-  if (comm_->setup().same_host) return UnsentBytes(op_.fd) < kBulkUnsentBytes;
+  if (settings_.same_host) return UnsentBytes(op_.fd) < kBulkUnsentBytes;
   const int64_t now = MonotonicNanos();
   const int64_t held = Look(now);
   if (held < rate_.held_max()) return true;
@@ -93,7 +89,7 @@ int64_t BulkSendLane::LookWhileHeld() {
 }
 
 void BulkSendLane::RefreshRate(int64_t now) {
-  rates_->Set(lane_ - 1, rate_.bytes_per_second());
+  rates_->Set(settings_.lane - 1, rate_.bytes_per_second());
   if (now - rtt_asked_ns_ < kRttEveryNs) return;
   rtt_asked_ns_ = now;
   tcp_info info{};
@@ -105,11 +101,11 @@ void BulkSendLane::RefreshRate(int64_t now) {
 }
 
 bool BulkSendLane::PullChunk() {
-  const int64_t chunk_bytes = comm_->runtime()->options.chunk_bytes;
-  const int64_t want = comm_->setup().same_host ? chunk_bytes : std::min(chunk_bytes, rate_.chunk_max());
-  if (!striper_->Pull(static_cast<size_t>(want), rates_->Share(lane_ - 1), &chunk_)) return false;
+  const int64_t chunk_bytes = settings_.chunk_bytes;
+  const int64_t want = settings_.same_host ? chunk_bytes : std::min(chunk_bytes, rate_.chunk_max());
+  if (!striper_->Pull(static_cast<size_t>(want), rates_->Share(settings_.lane - 1), &chunk_)) return false;
   const SendRequest& request = *chunk_.request;
-  if (request.events != nullptr) request.events->Count(lane_, chunk_.length, request.message_bytes);
+  if (request.events != nullptr) request.events->Count(settings_.lane, chunk_.length, request.message_bytes);
   FrameHeader header;
   header.length = static_cast<uint32_t>(chunk_.length);
   header.sequence = request.sequence;
@@ -119,7 +115,7 @@ bool BulkSendLane::PullChunk() {
   EncodeHeader(header, header_);
   taken_ = 0;
   continuous_ = true;
-  watching_ = !comm_->setup().same_host;
+  watching_ = !settings_.same_host;
   return true;
 }
 
@@ -184,30 +180,13 @@ bool BulkSendLane::NextChunkInLoop(Engine* engine) {
   return true;
 }
 
-// A registered buffer holds no header: that goes ahead, and the payload alone is sent without a copy.
 void BulkSendLane::AdvanceInLoop(Engine* engine) {
-  registered_.Settle(engine);
-  if (sending_ || comm_->failed() || !NextChunkInLoop(engine)) return;
+  if (sending_ || owner_->failed() || !NextChunkInLoop(engine)) return;
   sending_ = true;
-  if (taken_ == 0) buffer_ = BufferOf(engine);
-  const size_t begin = buffer_ == kNoBuffer ? 0 : kHeaderBytes;
-  if (taken_ == begin && SubmitPinned(engine)) return;
+  if (taken_ == 0 && SubmitPinned(engine)) return;
   op_.kind = IoOp::Kind::kSend;
   op_.iov_count = Gather(op_.iov);
-  op_.more = taken_ < begin;
-  if (op_.more) op_.iov_count = 1;
   Submit(engine, &op_);
-}
-
-int BulkSendLane::BufferOf(Engine* engine) {
-  const MemoryRegion* region = chunk_.request->region;
-  if (region == nullptr || rest_of_ != nullptr || !zero_copy_.proven() || !zero_copy_.Wants(chunk_.length) ||
-      !engine->zero_copy()) {
-    return kNoBuffer;
-  }
-  const char* payload = chunk_.request->data + chunk_.offset;
-  if (payload < region->data || payload + chunk_.length > region->data + region->bytes) return kNoBuffer;
-  return registered_.Find(engine, {region->id, region->data, region->bytes});
 }
 
 bool BulkSendLane::SubmitPinned(Engine* engine) {
@@ -215,16 +194,14 @@ bool BulkSendLane::SubmitPinned(Engine* engine) {
   PinnedChunk* pinned = pinned_.Take();
   if (pinned == nullptr) return false;
   pinned->chunk = chunk_;
-  pinned->begin = taken_;
   std::memcpy(pinned->header, header_, kHeaderBytes);
   IoOp* op = &pinned->op;
   op->kind = IoOp::Kind::kSendZeroCopy;
   op->fd = op_.fd;
   op->owner = static_cast<PoolLane*>(this);
-  op->buffer = buffer_;
-  op->iov_count = 0;
-  if (taken_ == 0) op->iov[op->iov_count++] = {pinned->header, kHeaderBytes};
-  op->iov[op->iov_count++] = {const_cast<char*>(chunk_.request->data + chunk_.offset), chunk_.length};
+  op->iov_count = 2;
+  op->iov[0] = {pinned->header, kHeaderBytes};
+  op->iov[1] = {const_cast<char*>(chunk_.request->data + chunk_.offset), chunk_.length};
   chunk_.request = nullptr;
   Submit(engine, op);
   return true;
@@ -240,9 +217,8 @@ void BulkSendLane::CompletePinned(PinnedChunk* pinned, const Completion& complet
   }
   sending_ = false;
   pinned->released = !completion.held;
-  const size_t sent = completion.result > 0 ? static_cast<size_t>(completion.result) : 0;
-  CountSent(sent);
-  const size_t taken = pinned->begin + sent;
+  const size_t taken = completion.result > 0 ? static_cast<size_t>(completion.result) : 0;
+  CountSent(taken);
   if (taken == kHeaderBytes + pinned->chunk.length) {
     pinned->taken = true;
     pinned_.Settle(pinned);
@@ -250,8 +226,8 @@ void BulkSendLane::CompletePinned(PinnedChunk* pinned, const Completion& complet
   }
   if (completion.result < 0 && RefusesZeroCopy(-completion.result)) {
     zero_copy_.Refused();
-  } else if (completion.result < 0 && !Transient(-completion.result)) {
-    comm_->Fail(ErrnoStatus(-completion.result, "send"), lane_);
+  } else if (completion.result < 0 && !IsTransientErrno(-completion.result)) {
+    owner_->FailLane(ErrnoStatus(-completion.result, "send"), settings_.lane);
   }
   chunk_ = pinned->chunk;
   taken_ = taken;
@@ -265,7 +241,8 @@ void BulkSendLane::CompleteInLoop(const Completion& completion) {
   }
   sending_ = false;
   if (completion.result < 0) {
-    if (!Transient(-completion.result)) comm_->Fail(ErrnoStatus(-completion.result, "send"), lane_);
+    if (!IsTransientErrno(-completion.result))
+      owner_->FailLane(ErrnoStatus(-completion.result, "send"), settings_.lane);
     return;
   }
   if (op_.kind == IoOp::Kind::kSend) Advance(static_cast<size_t>(completion.result));
@@ -277,15 +254,8 @@ void BulkSendLane::AbortInLoop(Engine* engine) {
   if (pinned_.InFlight()) Disconnect(op_.fd);
 }
 
-void BulkSendLane::LeaveInLoop(Engine* engine) {
-  registered_.ReleaseAll(engine);
-  PoolLane::LeaveInLoop(engine);
-}
-
-bool BulkSendLane::Forget(const MemoryRegion& region) { return registered_.Forget(region.id); }
-
 void BulkSendLane::Pump() {
-  while (!comm_->failed()) {
+  while (!owner_->failed()) {
     int64_t retry_ns = 0;
     if (chunk_.request == nullptr) {
       if (striper_->drained()) {
@@ -301,67 +271,11 @@ void BulkSendLane::Pump() {
     const ssize_t sent = sendmsg(op_.fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent < 0) {
       if (errno == EINTR) continue;
-      if (!Transient(errno)) comm_->Fail(ErrnoStatus(errno, "send"), lane_);
+      if (!IsTransientErrno(errno)) owner_->FailLane(ErrnoStatus(errno, "send"), settings_.lane);
       return;
     }
     Advance(static_cast<size_t>(sent));
     if (chunk_.request != nullptr) return;  // The socket is full.
-  }
-}
-
-BulkReceiveLane::BulkReceiveLane(Comm* comm, int lane, PostedReceiveTable* table)
-    : comm_(comm), lane_(lane), table_(table), receive_(table, nullptr, lane) {
-  op_.fd = comm->lane_fd(lane);
-  op_.kind = IoOp::Kind::kReceive;
-}
-
-bool BulkReceiveLane::TakeParked(uint64_t posted) {
-  uint64_t at = parked_at_.load(std::memory_order_seq_cst);
-  return at < posted && parked_at_.compare_exchange_strong(at, kNotParked, std::memory_order_seq_cst);
-}
-
-void BulkReceiveLane::Digested() {
-  if (!receive_.status().ok()) comm_->Fail(receive_.status(), lane_);
-  if (receive_.ended()) ended_.store(true, std::memory_order_release);
-}
-
-void BulkReceiveLane::AdvanceInLoop(Engine* engine) {
-  if (op_.in_flight || comm_->failed()) return;
-  for (;;) {
-    op_.iov_count = receive_.Prepare(op_.iov);
-    if (op_.iov_count > 0) break;
-    Digested();
-    if (receive_.stalled()) stalled_.store(true, std::memory_order_release);
-    if (!receive_.parked()) return;
-    parked_at_.store(receive_.parked_sequence(), std::memory_order_seq_cst);
-    if (!TakeParked(table_->posted())) return;  // The post that it waits for will kick it.
-  }
-  Submit(engine, &op_);
-}
-
-void BulkReceiveLane::CompleteInLoop(const Completion& completion) { Received(completion.result); }
-
-void BulkReceiveLane::Received(int result) {
-  if (result > 0) {
-    receive_.Advance(static_cast<size_t>(result));
-  } else if (result == 0) {
-    receive_.End();
-  } else if (!Transient(-result)) {
-    comm_->Fail(ErrnoStatus(-result, "receive"), lane_);
-  }
-  Digested();
-}
-
-void BulkReceiveLane::Pump() {
-  if (comm_->failed()) return;
-  iovec iov[ReceiveLane::kIovMax];
-  const int places = receive_.Prepare(iov);
-  if (places > 0) {
-    const ssize_t got = ReceiveNow(op_.fd, iov, places);
-    if (got < 0 && Transient(errno)) return;
-    Received(got < 0 ? -errno : static_cast<int>(got));
-  } else {
-    Digested();
   }
 }
 

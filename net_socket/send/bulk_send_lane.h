@@ -1,46 +1,54 @@
-// bulk_lane.h: the lanes that carry chunks of bulk messages, for both ways of driving them.
+// bulk_send_lane.h: one lane that carries chunks of bulk messages away.
 //
-// Purpose: glue between the pure state machines (Striper, ReceiveLane) and whoever moves bytes: a progress thread
-//          through its engine (the *InLoop functions), or the calling thread with plain calls (Pump).
+// Purpose: glue between the pure Striper and whoever moves bytes: a progress thread through its engine (the *InLoop
+//          functions), or the calling thread with plain calls (Pump).
 //
-// Threads: a lane attached to the pool is its thread's; else the calling thread's, under the comm's mutex. Kick is the
-//          calling thread's side: two atomics and, where the lane was waiting, a push.
-// Lifetime: owned by its comm, which detaches it before it goes.
-// Errors:  to Comm::Fail.
-#ifndef TCPX_NET_SOCKET_COMM_BULK_LANE_H_
-#define TCPX_NET_SOCKET_COMM_BULK_LANE_H_
+// Threads: a lane attached to the pool is its thread's; else the calling thread's, under the comm's mutex. TakeIdle is
+//          the calling thread's side: two atomics.
+// Lifetime: owned by its connection, which detaches it before it goes. Borrows the socket, the striper and the rates.
+// Units:   bytes.
+// Errors:  to LaneOwner::FailLane.
+#ifndef TCPX_NET_SOCKET_SEND_BULK_SEND_LANE_H_
+#define TCPX_NET_SOCKET_SEND_BULK_SEND_LANE_H_
+
+#include <sys/uio.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
+#include "common/params.h"
 #include "net_socket/engine/progress_pool.h"
-#include "net_socket/receive/receive_lane.h"
+#include "net_socket/message/lane_owner.h"
+#include "net_socket/message/wire.h"
 #include "net_socket/send/lane_rate.h"
-#include "net_socket/send/registered_buffers.h"
 #include "net_socket/send/stripe.h"
 #include "net_socket/send/zero_copy.h"
 
 namespace tcpx {
 
-class Comm;
-class MemoryRegion;
-
 class BulkSendLane final : public PoolLane {
  public:
+  struct Settings {
+    int fd = -1;
+    int lane = 1;
+    bool same_host = false;
+    Switch zerocopy = Switch::kAuto;
+    int64_t chunk_bytes = 0;
+    int64_t chunk_bytes_min = 0;
+  };
+
   // `rates` holds one entry per bulk lane of the connection; this lane writes its own.
-  BulkSendLane(Comm* comm, int lane, Striper* striper, LaneRates* rates);
+  BulkSendLane(LaneOwner* owner, const Settings& settings, Striper* striper, LaneRates* rates);
 
   void AdvanceInLoop(Engine* engine) override;
   void CompleteInLoop(const Completion& completion) override;
   void AbortInLoop(Engine* engine) override;
-  void LeaveInLoop(Engine* engine) override;
 
   // For the calling thread: sends until the lane holds enough unsent data or nothing is left.
   void Pump();
   // New work was posted: true exactly when the lane was waiting for it and must be kicked.
   bool TakeIdle() { return idle_.load(std::memory_order_seq_cst) && idle_.exchange(false, std::memory_order_seq_cst); }
-  // The region goes, and nothing is sent from it any more: true exactly when the lane must be kicked. From any thread.
-  bool Forget(const MemoryRegion& region);
   uint64_t bytes_sent() const { return bytes_sent_.load(std::memory_order_relaxed); }
 
  private:
@@ -59,13 +67,11 @@ class BulkSendLane final : public PoolLane {
   bool WaitForWork();
   // Waits for work, for room, or pulls: true when there is a chunk to send.
   bool NextChunkInLoop(Engine* engine);
-  // The registered buffer that holds the payload of chunk_, if it is to be sent from there.
-  int BufferOf(Engine* engine);
   bool SubmitPinned(Engine* engine);
   void CompletePinned(PinnedChunk* pinned, const Completion& completion);
 
-  Comm* const comm_;
-  const int lane_;
+  LaneOwner* const owner_;
+  const Settings settings_;
   Striper* const striper_;
   LaneRates* const rates_;
   LaneRate rate_;
@@ -81,44 +87,10 @@ class BulkSendLane final : public PoolLane {
 
   ZeroCopyPolicy zero_copy_;
   PinnedChunks pinned_;
-  RegisteredBuffers registered_;
-  int buffer_ = kNoBuffer;          // of chunk_
   PinnedChunk* rest_of_ = nullptr;  // chunk_ is the rest of this one
   bool sending_ = false;            // a result is still to come, op_'s or a pinned chunk's
 };
 
-class BulkReceiveLane final : public PoolLane {
- public:
-  BulkReceiveLane(Comm* comm, int lane, PostedReceiveTable* table);
-
-  void AdvanceInLoop(Engine* engine) override;
-  void CompleteInLoop(const Completion& completion) override;
-
-  // For the calling thread: reads what is there, once.
-  void Pump();
-  // Messages below `posted` have receives now: true exactly when the lane was parked on one of them and must be kicked.
-  bool TakeParked(uint64_t posted);
-  // True exactly when the lane had no place for payload (PayloadSink) and must be kicked, now that there may be one.
-  bool TakeStalled() {
-    return stalled_.load(std::memory_order_acquire) && stalled_.exchange(false, std::memory_order_acq_rel);
-  }
-  bool ended() const { return ended_.load(std::memory_order_acquire); }
-
- private:
-  static constexpr uint64_t kNotParked = ~uint64_t{0};
-
-  void Received(int result);
-  void Digested();
-
-  Comm* const comm_;
-  const int lane_;
-  PostedReceiveTable* const table_;
-  ReceiveLane receive_;
-  std::atomic<uint64_t> parked_at_{kNotParked};
-  std::atomic<bool> stalled_{false};
-  std::atomic<bool> ended_{false};
-};
-
 }  // namespace tcpx
 
-#endif  // TCPX_NET_SOCKET_COMM_BULK_LANE_H_
+#endif  // TCPX_NET_SOCKET_SEND_BULK_SEND_LANE_H_

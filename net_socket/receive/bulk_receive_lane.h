@@ -1,0 +1,57 @@
+// bulk_receive_lane.h: one lane that brings chunks of bulk messages.
+//
+// Purpose: glue between the pure ReceiveLane and whoever moves bytes: a progress thread through its engine (the *InLoop
+//          functions), or the calling thread with plain calls (Pump).
+//
+// Threads: a lane attached to the pool is its thread's; else the calling thread's, under the comm's mutex. TakeParked
+//          and TakeStalled are the calling thread's side: two atomics.
+// Lifetime: owned by its connection, which detaches it before it goes. Borrows the socket and the table.
+// Errors:  to LaneOwner::FailLane.
+#ifndef TCPX_NET_SOCKET_RECEIVE_BULK_RECEIVE_LANE_H_
+#define TCPX_NET_SOCKET_RECEIVE_BULK_RECEIVE_LANE_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "net_socket/engine/progress_pool.h"
+#include "net_socket/message/lane_owner.h"
+#include "net_socket/message/posted_receive.h"
+#include "net_socket/receive/receive_lane.h"
+
+namespace tcpx {
+
+class BulkReceiveLane final : public PoolLane {
+ public:
+  BulkReceiveLane(LaneOwner* owner, int fd, int lane, PostedReceiveTable* table);
+
+  void AdvanceInLoop(Engine* engine) override;
+  void CompleteInLoop(const Completion& completion) override;
+
+  // For the calling thread: reads what is there, once.
+  void Pump();
+  // Messages below `posted` have receives now: true exactly when the lane was parked on one of them and must be kicked.
+  bool TakeParked(uint64_t posted);
+  // True exactly when the lane had no place for payload (PayloadSink) and must be kicked, now that there may be one.
+  bool TakeStalled() {
+    return stalled_.load(std::memory_order_acquire) && stalled_.exchange(false, std::memory_order_acq_rel);
+  }
+  bool ended() const { return ended_.load(std::memory_order_acquire); }
+
+ private:
+  static constexpr uint64_t kNotParked = ~uint64_t{0};
+
+  void Received(int result);
+  void Digested();
+
+  LaneOwner* const owner_;
+  const int lane_;
+  PostedReceiveTable* const table_;
+  ReceiveLane receive_;
+  std::atomic<uint64_t> parked_at_{kNotParked};
+  std::atomic<bool> stalled_{false};
+  std::atomic<bool> ended_{false};
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_RECEIVE_BULK_RECEIVE_LANE_H_
