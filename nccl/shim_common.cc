@@ -168,14 +168,14 @@ ncclResult_t Refuse(void* comm, const std::string& text) {
   return ncclInvalidArgument;
 }
 
-ncclResult_t RefuseReceive(const ReceiveCall& call) {
-  if (!IsGroup(call.n)) {
-    return Refuse(call.comm, absl::StrFormat("irecv: %d buffers: pass 1 to maxRecvs of them", call.n));
+ncclResult_t RefuseReceive(void* comm, const ReceiveArgs& args) {
+  if (!IsGroup(args.count)) {
+    return Refuse(comm, absl::StrFormat("irecv: %d buffers: pass 1 to maxRecvs of them", args.count));
   }
-  if (call.data == nullptr || call.sizes == nullptr || call.tags == nullptr) {
-    return Refuse(call.comm, "irecv: an array is missing: pass data, sizes and tags, one entry per buffer");
+  if (args.data == nullptr || args.bytes == nullptr || args.tags == nullptr) {
+    return Refuse(comm, "irecv: an array is missing: pass data, sizes and tags, one entry per buffer");
   }
-  return Refuse(call.comm, "irecv: a buffer is null or its size negative: pass buffers of at least their sizes");
+  return Refuse(comm, "irecv: a buffer is null or its size negative: pass buffers of at least their sizes");
 }
 
 }  // namespace
@@ -258,38 +258,26 @@ ncclResult_t DeregMr(void* comm, void* mhandle) {
   return ncclSuccess;
 }
 
-ncclResult_t Send(const SendCall& call, void** request) {
-  if (!Clear(request) || call.comm == nullptr) return ncclInvalidArgument;
-  if (!IsBuffer(call.data, call.size)) {
-    return Refuse(call.comm, "isend: the buffer is null or its size negative: pass a buffer of at least its size");
+ncclResult_t Send(void* comm, const SendArgs& args, void** request) {
+  if (!Clear(request) || comm == nullptr) return ncclInvalidArgument;
+  if (!IsBuffer(args.data, args.bytes)) {
+    return Refuse(comm, "isend: the buffer is null or its size negative: pass a buffer of at least its size");
   }
-  SendArgs args;
-  args.data = call.data;
-  args.bytes = call.size;
-  args.tag = call.tag;
-  args.region = static_cast<MemoryRegion*>(call.mhandle);
-  args.profiler_parent = call.phandle;
   Request* posted = nullptr;
-  const absl::Status status = ThePlugin().Send(static_cast<Comm*>(call.comm), args, &posted);
+  const absl::Status status = ThePlugin().Send(static_cast<Comm*>(comm), args, &posted);
   return Deliver(status, posted, request);
 }
 
-ncclResult_t Receive(const ReceiveCall& call, void** request) {
+ncclResult_t Receive(void* comm, ReceiveArgs args, void** mhandles, bool reads_request, void** request) {
   // Compared, never dereferenced: unless it is the preset, it is left over from an earlier use of the slot.
   const bool preset = request != nullptr && reinterpret_cast<intptr_t>(*request) == NCCL_NET_OPTIONAL_RECV_COMPLETION;
-  if (!Clear(request) || call.comm == nullptr) return ncclInvalidArgument;
-  if (call.tags == nullptr || !AreBuffers(call.data, call.sizes, call.n)) return RefuseReceive(call);
-  const Regions regions(call.mhandles, call.n);
-  ReceiveArgs args;
-  args.count = call.n;
-  args.data = call.data;
-  args.bytes = call.sizes;
-  args.tags = call.tags;
+  if (!Clear(request) || comm == nullptr) return ncclInvalidArgument;
+  if (args.tags == nullptr || !AreBuffers(args.data, args.bytes, args.count)) return RefuseReceive(comm, args);
+  const Regions regions(mhandles, args.count);
   args.regions = regions.get();
-  args.profiler_parents = call.phandles;
-  args.optional_completion = call.reads_request && preset && call.n == 1;
+  args.optional_completion = reads_request && preset && args.count == 1;
   Request* posted = nullptr;
-  const absl::Status status = ThePlugin().Receive(static_cast<Comm*>(call.comm), args, &posted);
+  const absl::Status status = ThePlugin().Receive(static_cast<Comm*>(comm), args, &posted);
   return Deliver(status, posted, request);
 }
 

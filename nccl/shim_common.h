@@ -57,27 +57,10 @@ ncclResult_t Accept(void* listen_comm, void** recv_comm);
 ncclResult_t RegMr(void* comm, void* data, size_t size, int type, void** mhandle);
 ncclResult_t DeregMr(void* comm, void* mhandle);
 
-struct SendCall {
-  void* comm = nullptr;
-  void* data = nullptr;
-  size_t size = 0;
-  int tag = 0;
-  void* mhandle = nullptr;
-  void* phandle = nullptr;
-};
-ncclResult_t Send(const SendCall& call, void** request);
-
-struct ReceiveCall {
-  void* comm = nullptr;
-  int n = 0;
-  void** data = nullptr;
-  const size_t* sizes = nullptr;
-  int* tags = nullptr;
-  void** mhandles = nullptr;
-  void** phandles = nullptr;
-  bool reads_request = false;  // v9 and up: *request may hold NCCL_NET_OPTIONAL_RECV_COMPLETION on entry
-};
-ncclResult_t Receive(const ReceiveCall& call, void** request);
+ncclResult_t Send(void* comm, const SendArgs& args, void** request);
+// Fills in args.regions, from `mhandles`, and args.optional_completion: where `reads_request` (v9 and up), *request may
+// hold NCCL_NET_OPTIONAL_RECV_COMPLETION on entry.
+ncclResult_t Receive(void* comm, ReceiveArgs args, void** mhandles, bool reads_request, void** request);
 
 ncclResult_t Flush(void* comm, int n, void** data, int* sizes, void** mhandles, void** request);
 ncclResult_t Test(void* request, int* done, int* sizes);

@@ -123,19 +123,31 @@ ncclResult_t RegMrV6(void* comm, void* data, int size, int type, void** mhandle)
   return RegMr(comm, data, static_cast<size_t>(size), type, mhandle);
 }
 
+ncclResult_t IsendV10(void* comm, void* data, size_t size, int tag, void* mhandle, void* phandle, void** request) {
+  return Send(comm, {data, size, tag, static_cast<MemoryRegion*>(mhandle), phandle}, request);
+}
+
 // Size is int up to v8.
 template <class Size>
 ncclResult_t IsendV6(void* comm, void* data, Size size, int tag, void* mhandle, void** request) {
-  return Send({comm, data, static_cast<size_t>(size), tag, mhandle, nullptr}, request);
+  return IsendV10(comm, data, static_cast<size_t>(size), tag, mhandle, nullptr, request);
 }
 
-ncclResult_t IsendV10(void* comm, void* data, size_t size, int tag, void* mhandle, void* phandle, void** request) {
-  return Send({comm, data, size, tag, mhandle, phandle}, request);
+// What all versions have in common.
+ReceiveArgs ReceiveArgsOf(int n, void** data, const size_t* sizes, const int* tags) {
+  ReceiveArgs args;
+  args.count = n;
+  args.data = data;
+  args.bytes = sizes;
+  args.tags = tags;
+  return args;
 }
 
 ncclResult_t IrecvV10(void* comm, int n, void** data, size_t* sizes, int* tags, void** mhandles, void** phandles,
                       void** request) {
-  return Receive({comm, n, data, sizes, tags, mhandles, phandles, true}, request);
+  ReceiveArgs args = ReceiveArgsOf(n, data, sizes, tags);
+  args.profiler_parents = phandles;
+  return Receive(comm, args, mhandles, true, request);
 }
 
 ncclResult_t IrecvV9(void* comm, int n, void** data, size_t* sizes, int* tags, void** mhandles, void** request) {
@@ -145,7 +157,7 @@ ncclResult_t IrecvV9(void* comm, int n, void** data, size_t* sizes, int* tags, v
 ncclResult_t IrecvV6(void* comm, int n, void** data, int* sizes, int* tags, void** mhandles, void** request) {
   size_t wide[kMaxGroupedReceives];  // Receive refuses a larger n and a negative size.
   if (sizes != nullptr) std::copy_n(sizes, std::clamp(n, 0, kMaxGroupedReceives), wide);
-  return Receive({comm, n, data, sizes == nullptr ? nullptr : wide, tags, mhandles, nullptr, false}, request);
+  return Receive(comm, ReceiveArgsOf(n, data, sizes == nullptr ? nullptr : wide, tags), mhandles, false, request);
 }
 
 template <class VProps>

@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "bench/net_bench/options.h"
 #include "bench/net_bench/shared_page.h"
-#include "nccl/net_client.h"
+#include "nccl/client/net_client.h"
 
 namespace tcpx {
 namespace bench {

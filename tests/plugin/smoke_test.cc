@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "nccl/net_client.h"
+#include "nccl/client/net_client.h"
 
 namespace tcpx {
 namespace {

@@ -12,7 +12,7 @@
 #include <functional>
 #include <string>
 
-#include "nccl/net_client.h"
+#include "nccl/client/net_client.h"
 
 namespace tcpx {
 

@@ -25,7 +25,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "nccl/net_client.h"
+#include "nccl/client/net_client.h"
 
 namespace tcpx {
 

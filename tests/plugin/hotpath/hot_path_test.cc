@@ -13,10 +13,10 @@
 #include <new>
 #include <vector>
 
+#include "nccl/client/table_client.h"
 #include "nccl/installed_plugin.h"
 #include "nccl/net_v12.h"
 #include "nccl/shims.h"
-#include "nccl/table_client.h"
 #include "net_socket/plugin/plugin.h"
 
 namespace {

@@ -11,7 +11,7 @@
 #include <memory>
 #include <string>
 
-#include "nccl/net_client.h"
+#include "nccl/client/net_client.h"
 #include "tests/plugin/lifetime/processes.h"
 
 namespace tcpx {

@@ -16,7 +16,7 @@
 #include <mutex>
 #include <vector>
 
-#include "nccl/net_client.h"
+#include "nccl/client/net_client.h"
 
 namespace tcpx {
 

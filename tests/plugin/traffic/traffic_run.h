@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "nccl/net_client.h"
+#include "nccl/client/net_client.h"
 #include "tests/support/pair.h"
 #include "tests/support/pattern.h"
 #include "tests/support/seed.h"

@@ -10,8 +10,8 @@
 #include <type_traits>
 
 #include "gtest/gtest.h"
+#include "nccl/client/table_client.h"
 #include "nccl/shims.h"
-#include "nccl/table_client.h"
 #include "tests/unit/nccl/fake_plugin.h"
 
 namespace tcpx {

@@ -7,8 +7,8 @@
 // Units:   sizes are bytes.
 // Errors:  the plugin's own results; ncclInternalError for a size that the version can not carry, as in NCCL.
 // Source:  the adapters of NCCL 2.28 to 2.30.
-#ifndef TCPX_NCCL_TABLE_CLIENT_H_
-#define TCPX_NCCL_TABLE_CLIENT_H_
+#ifndef TCPX_NCCL_CLIENT_TABLE_CLIENT_H_
+#define TCPX_NCCL_CLIENT_TABLE_CLIENT_H_
 
 #include <dlfcn.h>
 
@@ -19,7 +19,7 @@
 #include <memory>
 #include <utility>
 
-#include "nccl/net_client.h"
+#include "nccl/client/net_client.h"
 #include "nccl/versions.h"
 
 namespace tcpx {
@@ -227,4 +227,4 @@ class TableClient final : public NetClient {
 
 }  // namespace tcpx
 
-#endif  // TCPX_NCCL_TABLE_CLIENT_H_
+#endif  // TCPX_NCCL_CLIENT_TABLE_CLIENT_H_

@@ -1,5 +1,5 @@
 // Opening libraries, and what the client adds to an old table. libfake_net.so is the fake plugin behind our tables.
-#include "nccl/net_client.h"
+#include "nccl/client/net_client.h"
 
 #include <climits>
 #include <memory>

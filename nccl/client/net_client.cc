@@ -1,4 +1,4 @@
-#include "nccl/net_client.h"
+#include "nccl/client/net_client.h"
 
 #include <dlfcn.h>
 
@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "nccl/table_client.h"
+#include "nccl/client/table_client.h"
 #include "nccl/versions.h"
 
 namespace tcpx {
