@@ -310,7 +310,10 @@ void BulkSendLane::Pump() {
 }
 
 BulkReceiveLane::BulkReceiveLane(Comm* comm, int lane, PostedReceiveTable* table)
-    : comm_(comm), lane_(lane), table_(table), receive_(table, nullptr, lane) {
+    : comm_(comm),
+      lane_(lane),
+      table_(table),
+      receive_(table, &comm->runtime()->stages, lane, ReceiveLane::Borrows::kForFlagLines) {
   op_.fd = comm->lane_fd(lane);
   op_.kind = IoOp::Kind::kReceive;
 }
