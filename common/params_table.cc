@@ -194,8 +194,8 @@ constexpr Parameter kParameters[] = {
      "1 honours NCCL's hint that a receive may be reported done early because the GPU watches its data; 0 ignores the "
      "hint. Set 0 to look for a fault."},
     {"NCCL_NET_OPTIONAL_RECV_COMPLETION", ParameterKind::kFlag, &Options::nccl_optional_recv, 0, 1, kNoSpecial,
-     "NCCL's own: 0 makes it give no such hint. Here it matters for staged GPU memory: the hint is how receives of LL "
-     "and LL128 are known, so that without it every single receive is copied in their careful order."},
+     "NCCL's own: 0 makes it give no such hint. The hint is how receives of LL and LL128 are known, whose data is "
+     "copied in ascending order and never written by the kernel: without it, every single receive is copied so."},
     {"TCPX_GPU_DIRECT_STAGING", ParameterKind::kFlag, &Options::gpu_direct_staging, 0, 1, kNoSpecial,
      "1 announces GPU memory to NCCL (from interface v9 on, and where libcuda.so.1 is found), and stages it through "
      "pinned host memory by the GPU's copy engines. 0: NCCL's kernels write into host buffers themselves. "

@@ -42,7 +42,7 @@ ReceiveComm::ReceiveComm(ConnectionSetup setup)
       tuning_(lane_fd(0), runtime()->options, this->setup().same_host) {
   if (this->setup().max_receives > 1) credits_ = std::make_unique<CreditQueue>();
   for (int lane = 1; lane < lane_count(); ++lane) {
-    bulk_.push_back(std::make_unique<BulkReceiveLane>(this, lane_fd(lane), lane, &table_));
+    bulk_.push_back(std::make_unique<BulkReceiveLane>(this, lane_fd(lane), lane, &table_, &runtime()->stages));
     if (!caller_driven_) runtime()->pool->Attach(bulk_.back().get());
   }
 }
@@ -90,13 +90,14 @@ void ReceiveComm::Post(const ReceiveArgs& args, ReceiveRequest* request) {
 }
 
 // NCCL marks receives of LL and LL128 by the hint, unless the user forbade it the hint: then all may be such. It never
-// groups them (2.24.3 to 2.30: only point-to-point connections are shared, and their LL stays in host memory).
+// groups them (2.24.3 to 2.30: only point-to-point connections are shared, and their LL stays in host memory). Interfaces
+// up to v8 know no hint: there the kernel writes, as in NCCL's own Socket transport, and LL128 has to be asked for.
 PayloadRoute ReceiveComm::RouteOf(const ReceiveArgs& args, int member) const {
   PayloadRoute way;
+  way.flag_lines = args.optional_completion || (args.count == 1 && !runtime()->options.nccl_optional_recv);
   if (staging_ == nullptr || args.regions == nullptr || args.regions[member] == nullptr) return way;
   if (args.regions[member]->gpu == nullptr) return way;
   way.sink = staging_.get();
-  way.flag_lines = args.optional_completion || (args.count == 1 && !runtime()->options.nccl_optional_recv);
   return way;
 }
 

@@ -7,8 +7,8 @@
 
 namespace tcpx {
 
-BulkReceiveLane::BulkReceiveLane(LaneOwner* owner, int fd, int lane, PostedReceiveTable* table)
-    : owner_(owner), lane_(lane), table_(table), receive_(table, nullptr, lane) {
+BulkReceiveLane::BulkReceiveLane(LaneOwner* owner, int fd, int lane, PostedReceiveTable* table, StagePool* stages)
+    : owner_(owner), lane_(lane), table_(table), receive_(table, stages, lane, ReceiveLane::Borrows::kForFlagLines) {
   op_.fd = fd;
   op_.kind = IoOp::Kind::kReceive;
 }

@@ -22,7 +22,7 @@ namespace tcpx {
 
 class BulkReceiveLane final : public PoolLane {
  public:
-  BulkReceiveLane(LaneOwner* owner, int fd, int lane, PostedReceiveTable* table);
+  BulkReceiveLane(LaneOwner* owner, int fd, int lane, PostedReceiveTable* table, StagePool* stages);
 
   void AdvanceInLoop(Engine* engine) override;
   void CompleteInLoop(const Completion& completion) override;

@@ -20,15 +20,22 @@ int ReceiveLane::Prepare(iovec* iov) {
   if (parked_ || stalled_ || ended_ || !status_.ok()) return 0;
   OpenStage();
   int count = 0;
-  if (payload_rest_ > 0) iov[count++] = {payload_at_, payload_rest_};
+  if (payload_rest_ > 0 && !through_stage_) iov[count++] = {payload_at_, payload_rest_};
   if (count > 0 && !read_ahead_) return count;
-  const size_t room = stage_capacity_ - stage_end_;
-  iov[count++] = {stage_ + stage_end_, read_ahead_ ? room : std::min(room, kLittleBytes)};
+  iov[count++] = {stage_ + stage_end_, StageRoom()};
   return count;
 }
 
+size_t ReceiveLane::StageRoom() const {
+  const size_t room = stage_capacity_ - stage_end_;
+  const size_t payload = through_stage_ ? payload_rest_ : 0;
+  // What follows the payload stays small enough to give the buffer back.
+  if (through_stage_ && borrows_ == Borrows::kForFlagLines) return std::min(room, payload + kCarryBytes);
+  return read_ahead_ ? room : std::min(room, payload + kLittleBytes);
+}
+
 void ReceiveLane::Advance(size_t bytes) {
-  const size_t direct = std::min(bytes, payload_rest_);
+  const size_t direct = through_stage_ ? 0 : std::min(bytes, payload_rest_);
   payload_at_ += direct;
   payload_rest_ -= direct;
   stage_end_ += bytes - direct;
@@ -144,6 +151,7 @@ void ReceiveLane::StartChunk() {
       payload_at_ = sink_ == nullptr ? receive_->data + header_.offset : nullptr;
       payload_rest_ = sink_ == nullptr ? header_.length : 0;
       unplaced_ = header_.length - payload_rest_;
+      through_stage_ = payload_rest_ > 0 && receive_->way.flag_lines;
       skip_rest_ = header_.padding;
       return;
     case ClaimResult::kNotPosted:
@@ -175,6 +183,7 @@ void ReceiveLane::StartRecord() {
 
 void ReceiveLane::ChunkLanded() {
   payload_bytes_ += header_.length;
+  through_stage_ = false;
   // With a sink the receive may be another's by now.
   if (sink_ != nullptr) {
     if (header_.length == header_.message_bytes) ++messages_completed_;
@@ -189,7 +198,8 @@ void ReceiveLane::Fail(absl::Status status) {
 }
 
 void ReceiveLane::OpenStage() {
-  if (stages_ != nullptr && borrowed_ == nullptr) {
+  const bool borrow = borrows_ == Borrows::kAlways || through_stage_;
+  if (borrow && stages_ != nullptr && borrowed_ == nullptr) {
     borrowed_ = stages_->Take();
     std::memcpy(borrowed_.get(), stage_ + stage_begin_, staged());
     stage_end_ -= stage_begin_;

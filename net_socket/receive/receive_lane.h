@@ -6,7 +6,9 @@
 //   iovec iov[2];
 //   while (int n = lane.Prepare(iov)) { ssize_t got = readv(fd, iov, n); ... lane.Advance(got); }
 //
-// Payload goes straight to its final place; what follows it is read ahead into staging by the same call. A header whose
+// Payload goes straight to its final place; what follows it is read ahead into staging by the same call. Data of LL and
+// LL128 (PayloadRoute::flag_lines) is staged whole and copied in ascending order: the kernel promises no order inside a
+// copy, and the GPU reads along (forward_copy.h). A header whose
 // message has no posted receive parks the lane: Prepare gives nothing until it is posted. Payload for a receive with a
 // sink (GPU memory) goes through the sink's places; where none is free the lane stalls likewise.
 //
@@ -36,11 +38,13 @@ class ReceiveLane {
  public:
   static constexpr int kIovMax = 2;
 
-  // `stages` null: the lane stages no more than a header (lanes of the progress pool, which always have a read
-  // pending).
-  // `lane` is its number in the connection.
-  ReceiveLane(PostedReceiveTable* table, StagePool* stages, int lane = 0)
-      : table_(table), stages_(stages), lane_(lane) {}
+  // When a lane borrows staging: for every read, or (lanes that always have a read pending) only while data comes that
+  // must not go straight to its place. It then reads no more than a header ahead.
+  enum class Borrows { kAlways, kForFlagLines };
+
+  // `stages` null: the lane never borrows, and stages little. `lane` is its number in the connection.
+  ReceiveLane(PostedReceiveTable* table, StagePool* stages, int lane = 0, Borrows borrows = Borrows::kAlways)
+      : table_(table), stages_(stages), lane_(lane), borrows_(borrows) {}
   ~ReceiveLane();
   ReceiveLane(const ReceiveLane&) = delete;
   ReceiveLane& operator=(const ReceiveLane&) = delete;
@@ -79,6 +83,8 @@ class ReceiveLane {
   static constexpr size_t kLittleBytes = 4096;
 
   size_t staged() const { return stage_end_ - stage_begin_; }
+  // How much to read into staging.
+  size_t StageRoom() const;
   void Digest();
   bool DigestPayload();
   bool NextPlace();
@@ -95,9 +101,11 @@ class ReceiveLane {
   PostedReceiveTable* const table_;
   StagePool* const stages_;
   const int lane_;
+  const Borrows borrows_;
 
   char* payload_at_ = nullptr;  // where the rest of the current payload goes
   size_t payload_rest_ = 0;
+  bool through_stage_ = false;     // the current payload is never read straight to its place
   size_t skip_rest_ = 0;           // padding, or the body of a record
   PayloadSink* sink_ = nullptr;    // the current receive's; null too where the chunk is empty
   PayloadPlace* place_ = nullptr;  // being filled

@@ -1,5 +1,5 @@
-// NCCL's LL and LL128 receivers read the buffer while it is written. A stream is cut at every byte; whatever comes from
-// staging and whatever the kernel puts there directly, no line ever shows its flag before its data.
+// NCCL's LL and LL128 receivers read the buffer while it is written. A stream is cut at every byte; whatever staging a
+// lane has, no line ever shows its flag before its data.
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/socket.h>
@@ -35,6 +35,11 @@ class Poller {
   }
 
   char* buffer() { return reinterpret_cast<char*>(buffer_.data()); }
+  bool Holds(const iovec& place) const {
+    const char* const begin = reinterpret_cast<const char*>(buffer_.data());
+    const char* const at = static_cast<const char*>(place.iov_base);
+    return at >= begin && at < begin + kBytesMax;
+  }
   // Looks for the lines of `message` from now on.
   void Expect(uint64_t message, size_t bytes) {
     bytes_.store(bytes);
@@ -83,7 +88,10 @@ class Poller {
   std::thread thread_;
 };
 
-class FlagOrderTest : public ::testing::TestWithParam<std::tuple<LineKind, bool>> {
+// The lane's staging: borrowed for each read, borrowed for such data alone, or the few bytes beside the lane.
+enum class Staging { kAlways, kForFlagLines, kNone };
+
+class FlagOrderTest : public ::testing::TestWithParam<std::tuple<LineKind, Staging>> {
  protected:
   void SetUp() override {
 #if defined(__SANITIZE_THREAD__)
@@ -93,7 +101,11 @@ class FlagOrderTest : public ::testing::TestWithParam<std::tuple<LineKind, bool>
   }
 
   LineKind kind() const { return std::get<0>(GetParam()); }
-  bool staged() const { return std::get<1>(GetParam()); }
+  Staging staging() const { return std::get<1>(GetParam()); }
+  StagePool* pool() { return staging() == Staging::kNone ? nullptr : &stages_; }
+  ReceiveLane::Borrows borrows() const {
+    return staging() == Staging::kForFlagLines ? ReceiveLane::Borrows::kForFlagLines : ReceiveLane::Borrows::kAlways;
+  }
 
   // A message of `bytes` in pieces that end at `cuts` (of header and payload), each read before the next is written.
   void Send(Poller* poller, ReceiveLane* lane, size_t bytes, const std::vector<size_t>& cuts) {
@@ -109,13 +121,15 @@ class FlagOrderTest : public ::testing::TestWithParam<std::tuple<LineKind, bool>
     frame.replace(kHeaderBytes, bytes, reinterpret_cast<const char*>(lines.data()), bytes);
 
     poller->Expect(flag, bytes);
-    PostedReceive* receive = table_.Post(poller->buffer(), bytes, 0);
+    PayloadRoute way;
+    way.flag_lines = true;
+    PostedReceive* receive = table_.Post(poller->buffer(), bytes, 0, nullptr, way);
     size_t begin = 0;
     for (const size_t cut : cuts) {
-      Deliver(lane, frame.substr(begin, cut - begin));
+      Deliver(*poller, lane, frame.substr(begin, cut - begin));
       begin = cut;
     }
-    Deliver(lane, frame.substr(begin));
+    Deliver(*poller, lane, frame.substr(begin));
     EXPECT_TRUE(receive->done.load());
     receive->in_use = false;
     Deadline deadline;
@@ -124,7 +138,7 @@ class FlagOrderTest : public ::testing::TestWithParam<std::tuple<LineKind, bool>
                                   << (cuts.empty() ? 0 : cuts[0]);
   }
 
-  void Deliver(ReceiveLane* lane, const std::string& piece) {
+  void Deliver(const Poller& poller, ReceiveLane* lane, const std::string& piece) {
     ASSERT_TRUE(WriteAll(sockets_.a.get(), piece));
     Deadline deadline;
     for (size_t read = 0; read < piece.size();) {
@@ -133,6 +147,7 @@ class FlagOrderTest : public ::testing::TestWithParam<std::tuple<LineKind, bool>
       message.msg_iov = iov;
       message.msg_iovlen = static_cast<size_t>(lane->Prepare(iov));
       ASSERT_LT(0u, message.msg_iovlen) << lane->status();
+      for (size_t i = 0; i < message.msg_iovlen; ++i) ASSERT_FALSE(poller.Holds(iov[i])) << "the kernel writes it";
       const ssize_t got = recvmsg(sockets_.b.get(), &message, MSG_DONTWAIT);
       if (got < 0) {
         ASSERT_TRUE(errno == EAGAIN && deadline.Yield());
@@ -150,7 +165,7 @@ class FlagOrderTest : public ::testing::TestWithParam<std::tuple<LineKind, bool>
 
 TEST_P(FlagOrderTest, CutAtEveryByte) {
   Poller poller(kind());
-  ReceiveLane lane(&table_, staged() ? &stages_ : nullptr);
+  ReceiveLane lane(&table_, pool(), 0, borrows());
   const size_t bytes = kind() == LineKind::kLl ? 40 * 8 : 5 * 128;
   const int rounds = std::max(1, 5 / TimeScale());
   for (int round = 0; round < rounds; ++round) {
@@ -161,7 +176,7 @@ TEST_P(FlagOrderTest, CutAtEveryByte) {
 TEST_P(FlagOrderTest, LongMessagesInManyPieces) {
   Rng rng(TestSeed());
   Poller poller(kind());
-  ReceiveLane lane(&table_, staged() ? &stages_ : nullptr);
+  ReceiveLane lane(&table_, pool(), 0, borrows());
   for (int i = 0; i < 2000 / TimeScale() && !HasFatalFailure(); ++i) {
     const size_t bytes = rng.Between(1, kBytesMax / 128) * 128;
     std::vector<size_t> cuts;
@@ -171,12 +186,16 @@ TEST_P(FlagOrderTest, LongMessagesInManyPieces) {
   }
 }
 
+std::string WayName(const ::testing::TestParamInfo<FlagOrderTest::ParamType>& info) {
+  const char* const names[] = {"Staged", "StagedForFlagLines", "Unstaged"};
+  return std::string(LineKindName(std::get<0>(info.param))) + names[static_cast<int>(std::get<1>(info.param))];
+}
+
 INSTANTIATE_TEST_SUITE_P(EveryWay, FlagOrderTest,
-                         ::testing::Combine(::testing::Values(LineKind::kLl, LineKind::kLl128), ::testing::Bool()),
-                         [](const auto& param) {
-                           return std::string(LineKindName(std::get<0>(param.param))) +
-                                  (std::get<1>(param.param) ? "Staged" : "Direct");
-                         });
+                         ::testing::Combine(::testing::Values(LineKind::kLl, LineKind::kLl128),
+                                            ::testing::Values(Staging::kAlways, Staging::kForFlagLines,
+                                                              Staging::kNone)),
+                         WayName);
 
 }  // namespace
 }  // namespace tcpx

@@ -100,13 +100,17 @@ Stream MixedStream() {
   return stream;
 }
 
-enum class Reads { kHeaderOnly, kStaged, kLittleAhead };
+// The last two with every other message of LL or LL128: of a lane that borrows staging for those alone, and of lane 0.
+enum class Reads { kHeaderOnly, kStaged, kLittleAhead, kForFlagLines, kFlagLinesAhead };
 
 // A lane with its table, and the buffers of the messages it gets.
 class Receiver {
  public:
   Receiver(const Stream& stream, Reads reads)
-      : stream_(stream), lane_(&table_, reads == Reads::kHeaderOnly ? nullptr : &stages_) {
+      : stream_(stream),
+        flag_lines_(reads == Reads::kForFlagLines || reads == Reads::kFlagLinesAhead),
+        lane_(&table_, reads == Reads::kHeaderOnly ? nullptr : &stages_, 0,
+              reads == Reads::kForFlagLines ? ReceiveLane::Borrows::kForFlagLines : ReceiveLane::Borrows::kAlways) {
     lane_.ReadAhead(reads != Reads::kLittleAhead);
   }
 
@@ -115,7 +119,9 @@ class Receiver {
     for (; count > 0 && buffers_.size() < stream_.messages().size(); --count) {
       const size_t capacity = stream_.messages()[buffers_.size()].size() + buffers_.size() % 3;
       buffers_.push_back(std::make_unique<GuardedBuffer>(capacity));
-      receives_.push_back(table_.Post(buffers_.back()->data(), capacity, 0));
+      PayloadRoute way;
+      way.flag_lines = flag_lines_ && buffers_.size() % 2 == 0;
+      receives_.push_back(table_.Post(buffers_.back()->data(), capacity, 0, nullptr, way));
     }
   }
 
@@ -184,6 +190,7 @@ class Receiver {
 
  private:
   const Stream& stream_;
+  const bool flag_lines_;
   PostedReceiveTable table_{kSlots};
   StagePool stages_;
   ReceiveLane lane_;
@@ -443,13 +450,34 @@ TEST(ReceiveLaneReadAheadTest, LittleBehindAHeaderAndNothingBehindAPayload) {
   EXPECT_EQ(2, receiver.lane().Prepare(iov));
 }
 
+// The staging that a bulk lane borrows is back once the payload is there.
+TEST(ReceiveLaneFlagLinesTest, ABulkLaneBorrowsForThePayloadAlone) {
+  Stream stream;
+  stream.Message("");
+  stream.Message(Text(300000, 1));
+  Receiver receiver(stream, Reads::kForFlagLines);
+  receiver.Post(2);
+  iovec iov[ReceiveLane::kIovMax];
+  ASSERT_EQ(1, receiver.lane().Prepare(iov));
+  const void* const beside = iov[0].iov_base;
+  receiver.Deliver(2 * kHeaderBytes, {});
+  ASSERT_EQ(1, receiver.lane().Prepare(iov));
+  EXPECT_EQ(kStageBytes, iov[0].iov_len);
+  receiver.Deliver(stream.bytes().size(), {});
+  EXPECT_EQ("", receiver.Check());
+  ASSERT_EQ(1, receiver.lane().Prepare(iov));
+  EXPECT_EQ(beside, iov[0].iov_base);
+}
+
 std::string Name(const ::testing::TestParamInfo<Reads>& mode) {
-  const char* const names[] = {"HeaderOnly", "Staged", "LittleAhead"};
+  const char* const names[] = {"HeaderOnly", "Staged", "LittleAhead", "ForFlagLines", "FlagLinesAhead"};
   return names[static_cast<int>(mode.param)];
 }
 
 INSTANTIATE_TEST_SUITE_P(Staging, ReceiveLaneTest,
-                         ::testing::Values(Reads::kHeaderOnly, Reads::kStaged, Reads::kLittleAhead), Name);
+                         ::testing::Values(Reads::kHeaderOnly, Reads::kStaged, Reads::kLittleAhead,
+                                           Reads::kForFlagLines, Reads::kFlagLinesAhead),
+                         Name);
 
 }  // namespace
 }  // namespace tcpx
