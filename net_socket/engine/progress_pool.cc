@@ -153,13 +153,13 @@ int64_t ProgressThread::ServeRetries() {
   return next;
 }
 
-// The lane may be destroyed as soon as the lock is given up. A kick that raced with the detach has queued it once more
-// at the latest before Detach was called; then Serve comes here again before the lane is let go.
+// The lane may be destroyed as soon as the lock is given up. A queued lane is let go only from the queue: Serve comes here
+// again. Detach marks and queues it under the same lock, so no completion can let it go in between.
 void ProgressThread::FinishDetach(PoolLane* lane) {
+  std::lock_guard<std::mutex> lock(mutex_);
   if (lane->queued_.load(std::memory_order_seq_cst)) return;
   lane->LeaveInLoop(engine_.get());
   if (lane->retry_at_ns_ != 0) waiting_.erase(std::find(waiting_.begin(), waiting_.end(), lane));
-  std::lock_guard<std::mutex> lock(mutex_);
   lane->detached_ = true;
   changed_.notify_all();
 }
@@ -189,9 +189,9 @@ void ProgressPool::Attach(PoolLane* lane) {
 void ProgressPool::Detach(PoolLane* lane) {
   ProgressThread* thread = lane->thread_;
   if (thread == nullptr) return;
+  std::unique_lock<std::mutex> lock(thread->mutex_);
   lane->detaching_.store(true, std::memory_order_seq_cst);
   thread->Push(lane);
-  std::unique_lock<std::mutex> lock(thread->mutex_);
   thread->changed_.wait(lock, [lane, thread] { return lane->detached_ || thread->ended_; });
   lane->thread_ = nullptr;
 }
