@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
 #include "common/log.h"
-#include "common/signal_mask.h"
+#include "common/thread.h"
 
 namespace tcpx {
 namespace {
@@ -29,10 +29,9 @@ void PinTo(const std::vector<int>& cpus) {
 ProgressThread::~ProgressThread() { Stop(); }
 
 absl::Status ProgressThread::Start(EngineChoice choice, const std::vector<int>& cpus, int index) {
-  {
-    const SignalsBlocked blocked;
-    thread_ = std::thread(&ProgressThread::Run, this, choice, cpus, index);
-  }
+  auto thread = StartThread("a progress thread", [=] { Run(choice, cpus, index); });
+  if (!thread.ok()) return thread.status();
+  thread_ = *std::move(thread);
   std::unique_lock<std::mutex> lock(mutex_);
   changed_.wait(lock, [this] { return started_; });
   return start_status_;
@@ -173,6 +172,10 @@ absl::Status ProgressPool::Start(EngineChoice choice, int threads, const std::ve
     status = thread->Start(choice, cpus, i);
     if (!status.ok()) break;
     threads_.push_back(std::move(thread));
+  }
+  if (!status.ok() && !threads_.empty()) {
+    TCPX_WARN("%s; going on with %d progress threads instead of %d", std::string(status.message()), this->threads(),
+              threads);
   }
   return threads_.empty() ? status : absl::OkStatus();
 }

@@ -10,8 +10,8 @@
 #include <memory>
 
 #include "common/clock.h"
-#include "common/signal_mask.h"
 #include "common/status.h"
+#include "common/thread.h"
 
 namespace tcpx {
 namespace {
@@ -37,9 +37,10 @@ absl::Status Reactor::Start() {
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, event_.get(), &wake) != 0) return ErrnoStatus(errno, "epoll_ctl");
   stopping_ = false;
   ended_ = false;
-  const SignalsBlocked blocked;
-  thread_ = std::thread(&Reactor::Run, this);
-  return absl::OkStatus();
+  auto thread = StartThread("the housekeeping thread", [this] { Run(); });
+  ended_ = !thread.ok();
+  if (thread.ok()) thread_ = *std::move(thread);
+  return thread.status();
 }
 
 void Reactor::RequestStop() {
