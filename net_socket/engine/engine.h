@@ -80,6 +80,10 @@ class Engine {
 // Created and used by one thread. The io_uring one fails where the kernel, seccomp or a sysctl refuses: the status says
 // what an operator can do about it.
 absl::StatusOr<std::unique_ptr<Engine>> MakeUringEngine();
+// How many sets of setup flags there are, best first: of Linux 6.1, 6.0, 5.19, and none. The same engine with the first
+// one from `first_rung` on that the kernel takes, so that tests see here what an older kernel offers.
+inline constexpr int kUringRungs = 4;
+absl::StatusOr<std::unique_ptr<Engine>> MakeUringEngineFrom(int first_rung);
 absl::StatusOr<std::unique_ptr<Engine>> MakeEpollEngine();
 
 // Finds out once what serves here. `choice` auto takes io_uring where it works. *reason gets the text for the log.

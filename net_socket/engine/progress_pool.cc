@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
 #include "common/log.h"
-#include "common/signal_mask.h"
+#include "common/thread.h"
 
 namespace tcpx {
 namespace {
@@ -29,10 +29,9 @@ void PinTo(const std::vector<int>& cpus) {
 ProgressThread::~ProgressThread() { Stop(); }
 
 absl::Status ProgressThread::Start(EngineChoice choice, const std::vector<int>& cpus, int index) {
-  {
-    const SignalsBlocked blocked;
-    thread_ = std::thread(&ProgressThread::Run, this, choice, cpus, index);
-  }
+  auto thread = StartThread("a progress thread", [=] { Run(choice, cpus, index); });
+  if (!thread.ok()) return thread.status();
+  thread_ = *std::move(thread);
   std::unique_lock<std::mutex> lock(mutex_);
   changed_.wait(lock, [this] { return started_; });
   return start_status_;
@@ -153,13 +152,13 @@ int64_t ProgressThread::ServeRetries() {
   return next;
 }
 
-// The lane may be destroyed as soon as the lock is given up. A kick that raced with the detach has queued it once more
-// at the latest before Detach was called; then Serve comes here again before the lane is let go.
+// The lane may be destroyed as soon as the lock is given up. A queued lane is let go only from the queue: Serve comes here
+// again. Detach marks and queues it under the same lock, so no completion can let it go in between.
 void ProgressThread::FinishDetach(PoolLane* lane) {
+  std::lock_guard<std::mutex> lock(mutex_);
   if (lane->queued_.load(std::memory_order_seq_cst)) return;
   engine_->Forget(lane->op_.fd);
   if (lane->retry_at_ns_ != 0) waiting_.erase(std::find(waiting_.begin(), waiting_.end(), lane));
-  std::lock_guard<std::mutex> lock(mutex_);
   lane->detached_ = true;
   changed_.notify_all();
 }
@@ -173,6 +172,10 @@ absl::Status ProgressPool::Start(EngineChoice choice, int threads, const std::ve
     status = thread->Start(choice, cpus, i);
     if (!status.ok()) break;
     threads_.push_back(std::move(thread));
+  }
+  if (!status.ok() && !threads_.empty()) {
+    TCPX_WARN("%s; going on with %d progress threads instead of %d", std::string(status.message()), this->threads(),
+              threads);
   }
   return threads_.empty() ? status : absl::OkStatus();
 }
@@ -189,9 +192,9 @@ void ProgressPool::Attach(PoolLane* lane) {
 void ProgressPool::Detach(PoolLane* lane) {
   ProgressThread* thread = lane->thread_;
   if (thread == nullptr) return;
+  std::unique_lock<std::mutex> lock(thread->mutex_);
   lane->detaching_.store(true, std::memory_order_seq_cst);
   thread->Push(lane);
-  std::unique_lock<std::mutex> lock(thread->mutex_);
   thread->changed_.wait(lock, [lane, thread] { return lane->detached_ || thread->ended_; });
   lane->thread_ = nullptr;
 }

@@ -68,7 +68,9 @@ class Reactor {
 
   void Run();
   void RunPosted();
-  int64_t RunTimers();
+  // Nanoseconds; 0: it is due; -1: there is none.
+  int64_t UntilNextTimer() const;
+  void RunTimers();
   void Dispatch(uint64_t key, uint32_t events);
 
   OwnedFd epoll_;

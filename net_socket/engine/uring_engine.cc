@@ -5,13 +5,18 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdlib>
+#include <deque>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
 #include "common/fd.h"
+#include "common/log.h"
 #include "common/status.h"
 #include "net_socket/engine/engine.h"
 
@@ -31,6 +36,9 @@ constexpr uint64_t kIgnoreTag = 2;
 constexpr uint16_t kReportUsage = 1U << 3;
 constexpr uint32_t kUsageCopied = 1U << 31;
 
+// While the kernel refuses to take what is submitted, a thread tries again after this.
+constexpr int64_t kRefusedNs = kMillisecond;
+
 // Setup flags, best first; the kernel refuses unknown ones with EINVAL, so the ladder is exact. SINGLE_ISSUER is
 // Linux 6.0, DEFER_TASKRUN 6.1, COOP_TASKRUN 5.19, SUBMIT_ALL 5.18.
 constexpr unsigned kLadder[] = {
@@ -40,16 +48,23 @@ constexpr unsigned kLadder[] = {
     0,
 };
 
-int OpenRing(io_uring* ring) {
+static_assert(std::size(kLadder) == kUringRungs);
+
+int OpenRing(io_uring* ring, int first_rung) {
   int result = -EINVAL;
-  for (unsigned flags : kLadder) {
+  for (int rung = first_rung; rung < kUringRungs && result == -EINVAL; ++rung) {
     io_uring_params params{};
-    params.flags = flags | IORING_SETUP_CLAMP | IORING_SETUP_CQSIZE;
+    params.flags = kLadder[rung] | IORING_SETUP_CLAMP | IORING_SETUP_CQSIZE;
     params.cq_entries = kCompletionEntries;
     result = io_uring_queue_init_params(kSubmitEntries, ring, &params);
-    if (result != -EINVAL) break;
   }
   return result;
+}
+
+// For tests of the whole plugin: what an older kernel would take.
+int FirstRung() {
+  const char* rung = getenv("TCPX_TEST_URING_RUNG");
+  return rung == nullptr ? 0 : std::clamp(atoi(rung), 0, kUringRungs - 1);
 }
 
 std::string FirstWord(const char* path) {
@@ -110,7 +125,7 @@ absl::Status TryRing(io_uring* ring) {
 
 absl::Status TryUring() {
   io_uring ring;
-  const int result = OpenRing(&ring);
+  const int result = OpenRing(&ring, FirstRung());
   if (result < 0) return RefusalStatus(-result);
   absl::Status status = TryRing(&ring);
   io_uring_queue_exit(&ring);
@@ -138,6 +153,103 @@ class UringEngine final : public Engine {
     op->in_flight = true;
     op->cancelling = false;
     io_uring_sqe* sqe = Entry();
+    if (sqe != nullptr) {
+      Prepare(sqe, op);
+    } else {
+      waiting_.push_back(op);
+    }
+  }
+
+  void Cancel(IoOp* op) override {
+    if (!op->in_flight || op->cancelling) return;
+    op->cancelling = true;
+    io_uring_sqe* sqe = Entry();
+    if (sqe != nullptr) {
+      PrepareCancel(sqe, op);
+    } else if (std::find(waiting_.begin(), waiting_.end(), op) == waiting_.end()) {
+      cancels_.push_back(op);
+    }
+  }
+
+  void Forget(int) override {}
+
+  int Reap(Completion* completions, int max, int64_t timeout_ns) override {
+    bool woken = false;
+    int count = SubmitWaiting(completions, max);
+    count += Drain(completions + count, max - count, &woken);
+    // Whoever wrote the wake that was drained just now has cleared the thread's sign of sleep and writes no other: the
+    // thread must look at its queue before it sleeps. Only a ring with DEFER_TASKRUN (Linux 6.1) has no such wakes,
+    // because nothing completes there outside of the calls below.
+    if (count > 0 || woken || timeout_ns == 0) {
+      Note(io_uring_submit_and_get_events(&ring_));
+      return count + Drain(completions + count, max - count, &woken);
+    }
+    Note(Wait(timeout_ns));
+    return Drain(completions, max, &woken);
+  }
+
+  void Wake() override {
+    const uint64_t one = 1;
+    (void)!write(event_.get(), &one, sizeof(one));
+  }
+
+ private:
+  // Null: the submission queue is full, and the kernel takes nothing of it now.
+  io_uring_sqe* Entry() {
+    io_uring_sqe* sqe = io_uring_get_sqe(&ring_);
+    if (sqe != nullptr) return sqe;
+    Note(io_uring_submit(&ring_));
+    return io_uring_get_sqe(&ring_);
+  }
+
+  int Wait(int64_t timeout_ns) {
+    if (refused_) timeout_ns = timeout_ns < 0 ? kRefusedNs : std::min(timeout_ns, kRefusedNs);
+    if (timeout_ns < 0) return io_uring_submit_and_wait(&ring_, 1);
+    io_uring_cqe* cqe = nullptr;
+    __kernel_timespec timeout{timeout_ns / kSecond, timeout_ns % kSecond};
+    const int result = io_uring_submit_and_wait_timeout(&ring_, &cqe, 1, &timeout, nullptr);
+    // A call that fails at once must not make a spinning thread of a waiting one.
+    if (refused_ && result < 0 && result != -ETIME) poll(nullptr, 0, static_cast<int>(kRefusedNs / kMillisecond));
+    return result;
+  }
+
+  // The kernel may refuse for a time (EAGAIN, EBUSY: no memory, too many completions) or for good: what waits is
+  // offered again and again, and one line says so.
+  void Note(int result) {
+    if (result == -EINTR) return;
+    refused_ = result < 0 && result != -ETIME;
+    if (!refused_ || result == -EAGAIN || result == -EBUSY || told_) return;
+    told_ = true;
+    TCPX_WARN("io_uring_enter: %s; the lanes of this thread stand still. TCPX_ENGINE=epoll does without io_uring",
+              ErrnoText(-result));
+  }
+
+  // What found no entry before. Gives the completions of what was cancelled meanwhile.
+  int SubmitWaiting(Completion* completions, int max) {
+    int count = 0;
+    while (!waiting_.empty() && count < max) {
+      IoOp* op = waiting_.front();
+      io_uring_sqe* sqe = op->cancelling ? nullptr : Entry();
+      if (sqe == nullptr && !op->cancelling) break;
+      waiting_.pop_front();
+      if (sqe != nullptr) {
+        Prepare(sqe, op);
+      } else {
+        op->in_flight = false;
+        completions[count++] = {op, -ECANCELED, false, false};
+      }
+    }
+    while (!cancels_.empty()) {
+      io_uring_sqe* sqe = Entry();
+      if (sqe == nullptr) break;
+      PrepareCancel(sqe, cancels_.front());
+      cancels_.pop_front();
+    }
+    if (!armed_) ArmWake();
+    return count;
+  }
+
+  static void Prepare(io_uring_sqe* sqe, IoOp* op) {
     op->message = msghdr{};
     op->message.msg_iov = op->iov;
     op->message.msg_iovlen = static_cast<size_t>(op->iov_count);
@@ -160,45 +272,6 @@ class UringEngine final : public Engine {
     io_uring_sqe_set_data(sqe, op);
   }
 
-  void Cancel(IoOp* op) override {
-    if (!op->in_flight || op->cancelling) return;
-    op->cancelling = true;
-    io_uring_sqe* sqe = Entry();
-    io_uring_prep_cancel(sqe, op, 0);
-    io_uring_sqe_set_data64(sqe, kIgnoreTag);
-  }
-
-  void Forget(int) override {}
-
-  int Reap(Completion* completions, int max, int64_t timeout_ns) override {
-    int count = Drain(completions, max);
-    if (count > 0 || timeout_ns == 0) {
-      io_uring_submit_and_get_events(&ring_);
-      return count + Drain(completions + count, max - count);
-    }
-    io_uring_cqe* cqe = nullptr;
-    if (timeout_ns < 0) {
-      io_uring_submit_and_wait(&ring_, 1);
-    } else {
-      __kernel_timespec timeout{timeout_ns / kSecond, timeout_ns % kSecond};
-      io_uring_submit_and_wait_timeout(&ring_, &cqe, 1, &timeout, nullptr);
-    }
-    return Drain(completions, max);
-  }
-
-  void Wake() override {
-    const uint64_t one = 1;
-    (void)!write(event_.get(), &one, sizeof(one));
-  }
-
- private:
-  io_uring_sqe* Entry() {
-    for (;;) {
-      if (io_uring_sqe* sqe = io_uring_get_sqe(&ring_)) return sqe;
-      io_uring_submit(&ring_);
-    }
-  }
-
   static void PrepareReceive(io_uring_sqe* sqe, IoOp* op) {
     if (op->iov_count == 1) {
       io_uring_prep_recv(sqe, op->fd, op->iov[0].iov_base, op->iov[0].iov_len, 0);
@@ -207,13 +280,20 @@ class UringEngine final : public Engine {
     }
   }
 
+  static void PrepareCancel(io_uring_sqe* sqe, IoOp* op) {
+    io_uring_prep_cancel(sqe, op, 0);
+    io_uring_sqe_set_data64(sqe, kIgnoreTag);
+  }
+
   void ArmWake() {
     io_uring_sqe* sqe = Entry();
+    armed_ = sqe != nullptr;
+    if (!armed_) return;
     io_uring_prep_read(sqe, event_.get(), &woken_, sizeof(woken_), 0);
     io_uring_sqe_set_data64(sqe, kWakeTag);
   }
 
-  int Drain(Completion* completions, int max) {
+  int Drain(Completion* completions, int max, bool* woken) {
     int count = 0;
     io_uring_cqe* cqe = nullptr;
     while (count < max && io_uring_peek_cqe(&ring_, &cqe) == 0) {
@@ -223,6 +303,7 @@ class UringEngine final : public Engine {
       io_uring_cqe_seen(&ring_, cqe);
       if (tag == kIgnoreTag) continue;
       if (tag == kWakeTag) {
+        *woken = true;
         ArmWake();
         continue;
       }
@@ -232,7 +313,9 @@ class UringEngine final : public Engine {
   }
 
   // A send that failed may be held as well: the flag alone tells.
-  static Completion Completed(IoOp* op, int result, unsigned flags) {
+  Completion Completed(IoOp* op, int result, unsigned flags) {
+    // Its cancel must not meet what the slot is used for next.
+    if (!cancels_.empty()) cancels_.erase(std::remove(cancels_.begin(), cancels_.end(), op), cancels_.end());
     Completion completion;
     completion.op = op;
     completion.held = (flags & IORING_CQE_F_MORE) != 0;
@@ -248,16 +331,23 @@ class UringEngine final : public Engine {
   OwnedFd event_;
   uint64_t woken_ = 0;
   bool zero_copy_ = false;
+  bool armed_ = false;    // a read of event_ is with the kernel
+  bool refused_ = false;  // the kernel took nothing at the latest call
+  bool told_ = false;
+  std::deque<IoOp*> waiting_;  // for an entry
+  std::deque<IoOp*> cancels_;  // of operations with the kernel, for an entry
 };
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Engine>> MakeUringEngine() {
+absl::StatusOr<std::unique_ptr<Engine>> MakeUringEngine() { return MakeUringEngineFrom(FirstRung()); }
+
+absl::StatusOr<std::unique_ptr<Engine>> MakeUringEngineFrom(int first_rung) {
   // Not EFD_NONBLOCK: before Linux 5.14 a ring's read of a non-blocking descriptor ends at once with EAGAIN.
   OwnedFd event(eventfd(0, EFD_CLOEXEC));
   if (!event.valid()) return ErrnoStatus(errno, "eventfd for a progress thread");
   io_uring ring;
-  const int result = OpenRing(&ring);
+  const int result = OpenRing(&ring, first_rung);
   if (result < 0) return RefusalStatus(-result);
   return std::unique_ptr<Engine>(new UringEngine(ring, std::move(event)));
 }

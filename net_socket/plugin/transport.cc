@@ -45,7 +45,11 @@ absl::Status Transport::StartPool() {
   runtime_.pool = std::make_unique<ProgressPool>();
   absl::Status status =
       runtime_.pool->Start(engine, plan.threads, cpus.ok() ? *cpus : std::vector<int>(), options.spin_ns);
-  if (!status.ok()) return status;
+  if (!status.ok()) {
+    runtime_.pool.reset();
+    TCPX_WARN("%s; mode caller-driven instead: NCCL's own thread moves the bytes", std::string(status.message()));
+    return absl::OkStatus();
+  }
   TCPX_INFO("mode pool of %d progress threads (%s); engine %s (%s)", runtime_.pool->threads(), plan.reason,
             engine == EngineChoice::kIoUring ? "io_uring" : "epoll", reason);
   return absl::OkStatus();

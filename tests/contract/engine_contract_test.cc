@@ -236,7 +236,9 @@ TEST_P(EngineContractTest, GivesNoMoreThanAskedFor) {
   ExpectNothing();
 }
 
-INSTANTIATE_TEST_SUITE_P(Engines, EngineContractTest, ::testing::Values("fake", "epoll", "io_uring"),
+INSTANTIATE_TEST_SUITE_P(Engines, EngineContractTest,
+                         ::testing::Values("fake", "epoll", "io_uring", "io_uring_rung_1", "io_uring_rung_2",
+                                           "io_uring_rung_3"),
                          [](const auto& mode) { return std::string(mode.param); });
 
 }  // namespace

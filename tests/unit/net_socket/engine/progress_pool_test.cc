@@ -1,6 +1,7 @@
 #include "net_socket/engine/progress_pool.h"
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 
 #include "common/clock.h"
 #include "tests/support/deadline.h"
+#include "tests/support/seed.h"
 #include "tests/support/tcp_pair.h"
 
 namespace tcpx {
@@ -60,6 +62,30 @@ class EchoLane final : public PoolLane {
   }
 
   char buffer_[64];
+};
+
+// Counts how often its thread let it go.
+class LeavingLane final : public PoolLane {
+ public:
+  explicit LeavingLane(int fd) { op_.fd = fd; }
+
+  void AdvanceInLoop(Engine* engine) override {
+    if (op_.in_flight) return;
+    op_.kind = IoOp::Kind::kReceive;
+    op_.iov[0] = {buffer_, sizeof(buffer_)};
+    op_.iov_count = 1;
+    Submit(engine, &op_);
+  }
+  void CompleteInLoop(const Completion&) override {}
+  void LeaveInLoop(Engine* engine) override {
+    left.fetch_add(1);
+    PoolLane::LeaveInLoop(engine);
+  }
+
+  std::atomic<int> left{0};
+
+ private:
+  char buffer_[1];
 };
 
 class ProgressPoolTest : public ::testing::TestWithParam<EngineChoice> {
@@ -228,6 +254,29 @@ class RetryLane final : public PoolLane {
   std::atomic<int> advanced{0};
   std::atomic<int> wants{0};
 };
+
+// A completion that came between Detach's mark and its place in the queue let the lane go, and the queue served it once
+// more, when its owner had destroyed it perhaps.
+TEST_P(ProgressPoolTest, DetachThatMeetsACompletionIsServedOnce) {
+  ProgressPool pool;
+  Start(&pool, 1);
+  TcpPair pair = MakeTcpPair();
+  std::atomic<bool> stop{false};
+  std::thread writer([&] {
+    while (!stop.load()) (void)!send(pair.a.get(), "x", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+  });
+  std::vector<std::unique_ptr<LeavingLane>> lanes;
+  const int rounds = (LongRun() ? 200000 : 20000) / TimeScale();
+  for (int i = 0; i < rounds; ++i) {
+    lanes.push_back(std::make_unique<LeavingLane>(pair.b.get()));
+    pool.Attach(lanes.back().get());
+    ProgressPool::Detach(lanes.back().get());
+  }
+  stop.store(true);
+  writer.join();
+  pool.Stop();
+  for (const auto& lane : lanes) ASSERT_EQ(1, lane->left.load());
+}
 
 TEST_P(ProgressPoolTest, ALaneThatWaitsForATimeIsCalledAgain) {
   ProgressPool pool;

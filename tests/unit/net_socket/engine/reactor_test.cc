@@ -133,6 +133,31 @@ TEST_F(ReactorTest, ATimerMayAddAndCancelTimers) {
   EXPECT_EQ(1, fired.load());
 }
 
+// Story: a process that stood still for longer than a deadline gave up a peer whose answer had come long before.
+TEST_F(ReactorTest, WhatHasArrivedComesBeforeADeadline) {
+  Pipe pipe;
+  std::string order;
+  FunctionHandler handler([&](uint32_t) {
+    order += "arrived ";
+    reactor_.UnwatchInLoop(pipe.read.get());
+  });
+  EXPECT_TRUE(reactor_.RunSync([&] {
+    (void)reactor_.WatchInLoop(pipe.read.get(), EPOLLIN, &handler);
+    (void)reactor_.AddTimerInLoop(MonotonicNanos() + kMillisecond, [&] { order += "deadline"; });
+    pipe.Put();
+    // The standstill.
+    const int64_t until = MonotonicNanos() + 3 * kMillisecond;
+    while (MonotonicNanos() < until) std::this_thread::yield();
+  }));
+  EXPECT_TRUE(Eventually([&] {
+    bool over = false;
+    EXPECT_TRUE(reactor_.RunSync([&] { over = order.size() > 8; }));
+    return over;
+  }));
+  Stop();
+  EXPECT_EQ("arrived deadline", order);
+}
+
 TEST_F(ReactorTest, TellsEventsOfADescriptor) {
   Pipe pipe;
   std::atomic<uint32_t> events{0};

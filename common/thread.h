@@ -1,0 +1,23 @@
+// thread.h: starts a thread, or says why the kernel gives none.
+//
+// Purpose: std::thread throws where the kernel refuses (RLIMIT_NPROC, pids.max of a container), through NCCL and into
+//          the application's end. Every thread of ours starts here instead.
+//
+// Threads: any. The new thread blocks the application's signals (signal_mask.h).
+// Errors:  kResourceExhausted, with advice, for EAGAIN (pthread_create(3)); the local kernel's otherwise.
+#ifndef TCPX_COMMON_THREAD_H_
+#define TCPX_COMMON_THREAD_H_
+
+#include <functional>
+#include <thread>
+
+#include "absl/status/statusor.h"
+
+namespace tcpx {
+
+// `what` names it in an error: "the housekeeping thread".
+absl::StatusOr<std::thread> StartThread(const char* what, std::function<void()> function);
+
+}  // namespace tcpx
+
+#endif  // TCPX_COMMON_THREAD_H_

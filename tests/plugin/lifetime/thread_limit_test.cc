@@ -1,0 +1,98 @@
+// Where the kernel gives no thread (RLIMIT_NPROC, podPidsLimit), listen says so or the plugin goes on with fewer.
+//
+// Story: std::thread threw through NCCL, and the application ended in std::terminate.
+#include <dlfcn.h>
+#include <errno.h>
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include <atomic>
+#include <climits>
+#include <string>
+
+#include "tests/plugin/lifetime/processes.h"
+#include "tests/plugin/lifetime/rank.h"
+#include "tests/plugin/lifetime/stream.h"
+
+namespace {
+
+std::atomic<int> g_threads_left{INT_MAX};
+
+}  // namespace
+
+// Found by the plugin before libc's, because this program exports it.
+extern "C" __attribute__((visibility("default"))) int pthread_create(pthread_t* thread,
+                                                                     const pthread_attr_t* attributes,
+                                                                     void* (*run)(void*), void* argument) {
+  using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+  static const Create create = reinterpret_cast<Create>(dlsym(RTLD_NEXT, "pthread_create"));
+  if (g_threads_left.fetch_sub(1) <= 0) return EAGAIN;
+  return create(thread, attributes, run, argument);
+}
+
+namespace tcpx {
+namespace {
+
+bool LogHas(const std::string& text) { return LogText().find(text) != std::string::npos; }
+
+void MoveBytes(Rank* rank) {
+  const Ends ends = rank->ConnectToSelf();
+  Stream send(&rank->net(), Stream::Way::kSend, ends.send, {500000, 4, 20, true});
+  Stream recv(&rank->net(), Stream::Way::kReceive, ends.recv, {500000, 4, 20, true});
+  while (!send.complete() || !recv.complete()) {
+    TCPX_REQUIRE(send.Step() == ncclSuccess && recv.Step() == ncclSuccess, LogText());
+  }
+  send.Deregister();
+  recv.Deregister();
+  rank->Close(ends);
+}
+
+class ThreadLimitTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    setenv("NCCL_SOCKET_IFNAME", "lo", 1);
+    setenv("TCPX_THREADS", "2", 1);
+    setenv("TCPX_LANES", "4", 1);
+  }
+};
+
+TEST_F(ThreadLimitTest, ListenWithoutAnyThreadSaysWhatToRaiseAndLaterWorks) {
+  EXPECT_EQ("", RunAlone([] {
+              Rank rank;
+              g_threads_left = 0;
+              char handle[kHandleBytesMax] = {};
+              void* listen = nullptr;
+              TCPX_REQUIRE(rank.net().Listen(rank.context(), 0, handle, &listen) == ncclSystemError);
+              TCPX_REQUIRE(listen == nullptr);
+              TCPX_REQUIRE(LogHas("the housekeeping thread can't be started") && LogHas("podPidsLimit"), LogText());
+              g_threads_left = INT_MAX;
+              MoveBytes(&rank);
+              rank.Finalize();
+            }));
+}
+
+TEST_F(ThreadLimitTest, WithoutAPoolTheCallerDrives) {
+  EXPECT_EQ("", RunAlone([] {
+              Rank rank;
+              g_threads_left = 1;
+              MoveBytes(&rank);
+              TCPX_REQUIRE(LogHas("mode caller-driven instead") && LogHas("podPidsLimit"), LogText());
+              TCPX_REQUIRE(WarningCount() == 1, LogText());
+              rank.Finalize();
+            }));
+}
+
+TEST_F(ThreadLimitTest, APoolMayHaveFewerThreads) {
+  EXPECT_EQ("", RunAlone([] {
+              Rank rank;
+              g_threads_left = 2;
+              MoveBytes(&rank);
+              TCPX_REQUIRE(LogHas("going on with 1 progress threads instead of 2"), LogText());
+              TCPX_REQUIRE(LogHas("mode pool of 1 progress threads"), LogText());
+              rank.Finalize();
+            }));
+}
+
+}  // namespace
+}  // namespace tcpx
