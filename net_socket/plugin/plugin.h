@@ -11,22 +11,20 @@
 #ifndef TCPX_NET_SOCKET_PLUGIN_PLUGIN_H_
 #define TCPX_NET_SOCKET_PLUGIN_PLUGIN_H_
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "common/params.h"
-#include "common/traffic_class.h"
 #include "nccl/plugin_api.h"
-#include "net_socket/connect/secret.h"
-#include "net_socket/gpu/gpu_driver.h"
-#include "net_socket/nic/device.h"
 #include "net_socket/nic/lane_socket.h"
-#include "net_socket/plugin/context.h"
+#include "net_socket/plugin/announced_devices.h"
+#include "net_socket/plugin/context_table.h"
+#include "net_socket/plugin/fork_guard.h"
+#include "net_socket/plugin/settings.h"
 #include "net_socket/plugin/transport.h"
 
 namespace tcpx {
@@ -41,7 +39,6 @@ class ListenComm {
 class Plugin final : public PluginApi {
  public:
   explicit Plugin(std::string sysfs_root = "/sys") : sysfs_root_(std::move(sysfs_root)) {}
-  ~Plugin() override;
 
   absl::StatusOr<Context*> CreateContext(const ContextOptions& options) override;
   absl::Status DestroyContext(Context* context) override;
@@ -70,25 +67,15 @@ class Plugin final : public PluginApi {
   // True exactly when no comm is left: the object may be destroyed after Unload.
   bool Unused();
   // In the child after a fork: every later call is refused.
-  void DisableInChild() { forked_.store(true, std::memory_order_relaxed); }
+  void DisableInChild() { fork_guard_.Disable(); }
 
  private:
-  bool forked() const { return forked_.load(std::memory_order_relaxed); }
-  // An error in a forked child, and a line in the log with the first one.
-  absl::Status Usable() const;
-  absl::Status CheckDevice(int device);
-  // A context has ended: lines of no context go to a logger that is still in use.
-  void ReplaceLogSink(LogSink gone);
-  // Says a failure's cause: NCCL shows a result's name only.
-  static absl::Status Told(absl::Status status);
-  void LoadOnce();
-  void LoadSecret();
-  DeviceTable& Devices();
-  // True exactly when GPU memory is announced.
-  bool OpenGpuDriver();
-  std::vector<int> NumaNodes() const;
+  // Read with the first need of them.
+  const Settings& settings();
+  AnnouncedDevices& devices();
   // The transport, started if need be, with one more user: `context`'s or, before v11, the object's.
   absl::StatusOr<Transport*> Use(Context* context);
+  absl::StatusOr<std::unique_ptr<Transport>> StartTransport();
   void AddObjectUser(Context* context);
   void DropObjectUser(Context* context);
   void DropUser();
@@ -96,26 +83,17 @@ class Plugin final : public PluginApi {
   // What NCCL has announced changes the lanes and buffers of a dial where no parameter sets them.
   void Share(const FlowHint& hint, DialRequest* request) const;
   absl::StatusOr<uint64_t> StartDial(Context* context, int device, const void* handle, const ConnectOptions& options);
-  static absl::Status ToldOfMisuse(Comm* comm, absl::Status status);
-  // The octet for what the application asked for, or for the process's default.
-  absl::StatusOr<int> TrafficClass(int asked) const;
   void CloseComm(Comm* comm);
 
   const std::string sysfs_root_;
-  std::atomic<bool> forked_{false};
-  mutable std::atomic<bool> told_of_fork_{false};
+  ForkGuard fork_guard_;
 
   std::mutex mutex_;  // all below; never on a message's way
-  bool loaded_ = false;
-  Options options_;
-  TrafficClassMap traffic_classes_;
+  // What the transports borrow stands before them.
+  std::unique_ptr<Settings> settings_;
+  std::unique_ptr<AnnouncedDevices> devices_;
   LaneNotes lane_notes_;
-  std::unique_ptr<Secret> secret_;         // null: none is shared
-  absl::Status secret_status_;             // of reading it
-  std::unique_ptr<GpuDriver> gpu_driver_;  // null: host memory only
-  std::unique_ptr<DeviceTable> devices_;
-  absl::flat_hash_map<Context*, std::unique_ptr<Context>> contexts_;
-  Context* legacy_context_ = nullptr;
+  ContextTable contexts_;
   absl::flat_hash_map<ListenComm*, std::unique_ptr<ListenComm>> listens_;
   absl::flat_hash_map<Comm*, Context*> comms_;
   std::unique_ptr<Transport> transport_;

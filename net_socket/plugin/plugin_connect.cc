@@ -13,6 +13,12 @@
 namespace tcpx {
 namespace {
 
+// Says a failure's cause: NCCL shows a result's name only.
+absl::Status Told(absl::Status status) {
+  TCPX_WARN("%s", std::string(status.message()));
+  return status;
+}
+
 // Whoever waits for a peer of a failed communicator waits in vain.
 absl::Status ContextStatus(const Context& context) {
   const FailureGroup* const group = context.communicator->group.get();
@@ -24,17 +30,17 @@ absl::Status ContextStatus(const Context& context) {
 }  // namespace
 
 absl::StatusOr<ListenComm*> Plugin::Listen(Context* context, int device, void* handle) {
-  absl::Status usable = Usable();
+  absl::Status usable = fork_guard_.Usable();
   if (!usable.ok()) return usable;
   std::lock_guard<std::mutex> lock(mutex_);
-  absl::Status known = CheckDevice(device);
+  absl::Status known = devices().Check(device);
   if (!known.ok()) return Told(known);
   auto transport = Use(context);
   if (!transport.ok()) return Told(transport.status());
   Handle contents;
   auto ours = std::make_shared<Listening>();
   ours->communicator = context->communicator;
-  auto listening = (*transport)->acceptor().Listen(Devices().device(device), std::move(ours), &contents);
+  auto listening = (*transport)->acceptor().Listen(devices().device(device), std::move(ours), &contents);
   if (!listening.ok()) {
     DropObjectUser(context);
     return Told(listening.status());
@@ -51,19 +57,13 @@ absl::StatusOr<ListenComm*> Plugin::Listen(Context* context, int device, void* h
   return raw;
 }
 
-absl::StatusOr<int> Plugin::TrafficClass(int asked) const {
-  const int value = asked == kTrafficClassUndefined ? options_.traffic_class : asked;
-  if (value == kTrafficClassUndefined) return kNoTrafficClass;
-  return ResolveTrafficClass(value, traffic_classes_);
-}
-
 void Plugin::Share(const FlowHint& hint, DialRequest* request) const {
   const int alone = request->lanes;
-  if (options_.lanes == 0) {
+  if (settings_->options().lanes == 0) {
     const int links = std::max(static_cast<int>(request->device->nics.size()), static_cast<int>(request->handle.nics));
     request->lanes = ShareLanes(alone, links, hint);
   }
-  if (options_.sndbuf < 0) request->sndbuf = ShareSendBuffers(hint);
+  if (settings_->options().sndbuf < 0) request->sndbuf = ShareSendBuffers(hint);
   if (request->sndbuf < 0 && request->lanes == alone) return;
   TCPX_INFO(
       "comm %x connect: NCCL announces %d connections at once: %d lanes, send buffers %s; TCPX_LANES and "
@@ -74,7 +74,7 @@ void Plugin::Share(const FlowHint& hint, DialRequest* request) const {
 
 absl::StatusOr<uint64_t> Plugin::StartDial(Context* context, int device, const void* handle,
                                            const ConnectOptions& options) {
-  absl::Status known = CheckDevice(device);
+  absl::Status known = devices().Check(device);
   if (!known.ok()) return known;
   DialRequest request;
   if (const char* wrong = DecodeHandle(static_cast<const char*>(handle), &request.handle)) {
@@ -82,16 +82,16 @@ absl::StatusOr<uint64_t> Plugin::StartDial(Context* context, int device, const v
   }
   request.traffic_class = context->communicator->traffic_class;
   if (options.traffic_class != kTrafficClassUndefined) {
-    auto traffic_class = TrafficClass(options.traffic_class);
+    auto traffic_class = settings().TrafficClass(options.traffic_class);
     if (!traffic_class.ok()) return traffic_class.status();
     request.traffic_class = *traffic_class;
   }
   auto transport = Use(context);
   if (!transport.ok()) return transport.status();
-  request.device = &Devices().device(device);
+  request.device = &devices().device(device);
   request.communicator = context->communicator;
   request.same_host = (*transport)->IsLocal(request.handle.address);
-  request.lanes = LanesFor(options_, request.device->nics, request.handle.nics, request.same_host);
+  request.lanes = LanesFor(settings().options(), request.device->nics, request.handle.nics, request.same_host);
   Share(context->hint(), &request);
   auto key = (*transport)->dialler().Start(request);
   if (key.ok()) {
@@ -103,7 +103,7 @@ absl::StatusOr<uint64_t> Plugin::StartDial(Context* context, int device, const v
 }
 
 absl::StatusOr<Comm*> Plugin::Connect(Context* context, int device, void* handle, const ConnectOptions& options) {
-  absl::Status usable = Usable();
+  absl::Status usable = fork_guard_.Usable();
   if (!usable.ok()) return usable;
   char* key_at = static_cast<char*>(handle) + kHandleKeyOffset;
   uint64_t key;
@@ -137,7 +137,7 @@ absl::StatusOr<Comm*> Plugin::Connect(Context* context, int device, void* handle
 }
 
 absl::StatusOr<Comm*> Plugin::Accept(ListenComm* listen) {
-  absl::Status usable = Usable();
+  absl::Status usable = fork_guard_.Usable();
   if (!usable.ok()) return usable;
   std::unique_ptr<ReceiveComm> comm = Acceptor::Accept(listen->listening.get());
   if (comm == nullptr) {
@@ -154,7 +154,7 @@ absl::StatusOr<Comm*> Plugin::Accept(ListenComm* listen) {
 }
 
 void Plugin::CloseListen(ListenComm* listen) {
-  if (listen == nullptr || forked()) return;
+  if (listen == nullptr || fork_guard_.forked()) return;
   std::unique_ptr<ListenComm> owned;
   {
     std::lock_guard<std::mutex> lock(mutex_);
