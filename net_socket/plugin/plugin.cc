@@ -56,11 +56,11 @@ absl::Status Plugin::DestroyContext(Context* context) {
   for (Comm* comm : comms) CloseComm(comm);
   for (ListenComm* listen : listens) CloseListen(listen);
   lock.lock();
-  for (uint64_t key : context->dials) transport_->dialler().Cancel(key);
-  if (context->uses_transport) DropUser();
+  for (auto& [key, use] : context->dials) transport_users_.transport()->dialler().Cancel(key);
+  context->use = TransportUse();
   context->LogStatistics();
   contexts_.Remove(context);
-  JoinRetired(true);
+  transport_users_.JoinRetired(true);
   return absl::OkStatus();
 }
 
@@ -97,44 +97,19 @@ absl::StatusOr<std::unique_ptr<Transport>> Plugin::StartTransport() {
   return Transport::Start(options, settings().secret(), &lane_notes_, std::move(gpu));
 }
 
-absl::StatusOr<Transport*> Plugin::Use(Context* context) {
-  if (unloading_) return absl::UnknownError("tcpx is being unloaded");
-  if (transport_ == nullptr) {
-    JoinRetired(false);
-    auto transport = StartTransport();
-    if (!transport.ok()) return transport.status();
-    transport_ = *std::move(transport);
-  }
-  if (transport_->runtime().gpu != nullptr) transport_->runtime().gpu->SetNumaNodes(devices().NumaNodes());
-  if (!context->has_finalize()) {
-    ++users_;
-  } else if (!context->uses_transport) {
-    context->uses_transport = true;
-    ++users_;
-  }
-  return transport_.get();
+absl::StatusOr<TransportUse> Plugin::Use(Context* context) {
+  auto use = transport_users_.Use([this] { return StartTransport(); });
+  if (!use.ok()) return use;
+  GpuHub* const gpu = transport_users_.transport()->runtime().gpu.get();
+  if (gpu != nullptr) gpu->SetNumaNodes(devices().NumaNodes());
+  if (!context->has_finalize()) return use;
+  if (!context->use.held()) context->use = *std::move(use);
+  return TransportUse();
 }
 
-void Plugin::AddObjectUser(Context* context) {
-  if (!context->has_finalize()) ++users_;
-}
-
-void Plugin::DropObjectUser(Context* context) {
-  if (context->has_finalize()) return;
-  if (users_ == 1) context->LogStatistics();  // It never ends, but here nothing of it is left.
-  DropUser();
-}
-
-void Plugin::DropUser() {
-  if (--users_ > 0) return;
-  transport_->Retire();
-  retired_.push_back(std::move(transport_));
-}
-
-void Plugin::JoinRetired(bool wait) {
-  for (auto it = retired_.begin(); it != retired_.end();) {
-    it = wait || (*it)->runtime().reactor.ended() ? retired_.erase(it) : it + 1;
-  }
+void Plugin::Release(Context* context, TransportUse use) {
+  // Before v11 the context never ends, but here nothing of it is left.
+  if (use.last()) context->LogStatistics();
 }
 
 absl::StatusOr<MemoryRegion*> Plugin::RegisterMemory(Comm* comm, void* data, size_t bytes, MemoryType type) {
@@ -180,16 +155,12 @@ absl::Status Plugin::Test(Request* request, bool* done, int* sizes) {
 void Plugin::CloseComm(Comm* comm) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (!comms_.contains(comm)) return;  // Closed before.
+    if (!objects_.contains(comm)) return;  // Closed before.
   }
   comm->Close();
   std::lock_guard<std::mutex> lock(mutex_);
-  auto found = comms_.find(comm);
-  Context* context = found->second;
-  comms_.erase(found);
-  context->Remove(comm);
-  delete comm;  // Behind the look-up: a comm that another thread enters now may get the same address.
-  DropObjectUser(context);
+  OpenObjects::Owner owner = objects_.Remove(comm);
+  Release(owner.context, std::move(owner.use));
 }
 
 void Plugin::CloseSend(Comm* comm) {
@@ -212,22 +183,14 @@ void Plugin::SetNetworkAttributes(Context* context, const NetworkAttributes& att
 void Plugin::Unload() {
   if (fork_guard_.forked()) return;
   std::lock_guard<std::mutex> lock(mutex_);
-  unloading_ = true;
-  if (transport_ != nullptr && comms_.empty()) {
-    for (auto& [listen, owned] : listens_) owned->acceptor->CloseListen(owned->listening);
-    transport_->Retire();
-    retired_.push_back(std::move(transport_));
-  } else if (transport_ != nullptr) {
-    transport_->Abandon();
-    (void)transport_.release();  // Its comms still point to it.
-  }
-  JoinRetired(true);
+  if (transport_users_.transport() != nullptr && objects_.no_comms()) objects_.CloseListens();
+  transport_users_.End(!objects_.no_comms());
 }
 
 bool Plugin::Unused() {
   if (fork_guard_.forked()) return false;
   std::lock_guard<std::mutex> lock(mutex_);
-  return comms_.empty();
+  return objects_.no_comms();
 }
 
 }  // namespace tcpx

@@ -1,12 +1,10 @@
 // plugin.h: the transport behind NCCL's tables: contexts, devices, and who uses the threads.
 //
-// Purpose: the one implementation of PluginApi. Control calls (contexts, listen, connect, close) are serialized here
-//          and keep count of users; calls that move messages go straight to their comm.
+// Purpose: the one implementation of PluginApi. Control calls (contexts, listen, connect, close) are serialized here;
+//          calls that move messages go straight to their comm.
 //
 // Threads: as PluginApi.
-// States:  no transport until the first listen or connect; retired when the last user has gone. Users are: a v11+
-//          context that has listened or connected, and, of older versions, each listen comm, unfinished connect and
-//          comm.
+// States:  no transport until the first listen or connect; retired when the last user has gone (transport_users.h).
 // Errors:  as PluginApi.
 #ifndef TCPX_NET_SOCKET_PLUGIN_PLUGIN_H_
 #define TCPX_NET_SOCKET_PLUGIN_PLUGIN_H_
@@ -16,25 +14,19 @@
 #include <mutex>
 #include <string>
 #include <utility>
-#include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "nccl/plugin_api.h"
 #include "net_socket/nic/lane_socket.h"
 #include "net_socket/plugin/announced_devices.h"
 #include "net_socket/plugin/context_table.h"
 #include "net_socket/plugin/fork_guard.h"
+#include "net_socket/plugin/open_objects.h"
 #include "net_socket/plugin/settings.h"
-#include "net_socket/plugin/transport.h"
+#include "net_socket/plugin/transport_users.h"
 
 namespace tcpx {
 
-class ListenComm {
- public:
-  Context* context = nullptr;
-  std::shared_ptr<Listening> listening;
-  Acceptor* acceptor = nullptr;
-};
+struct DialRequest;
 
 class Plugin final : public PluginApi {
  public:
@@ -73,33 +65,28 @@ class Plugin final : public PluginApi {
   // Read with the first need of them.
   const Settings& settings();
   AnnouncedDevices& devices();
-  // The transport, started if need be, with one more user: `context`'s or, before v11, the object's.
-  absl::StatusOr<Transport*> Use(Context* context);
+  // The transport runs, with one more user: `context`, or, before v11, who holds the result.
+  absl::StatusOr<TransportUse> Use(Context* context);
   absl::StatusOr<std::unique_ptr<Transport>> StartTransport();
-  void AddObjectUser(Context* context);
-  void DropObjectUser(Context* context);
-  void DropUser();
-  void JoinRetired(bool wait);
+  // An object of the context is gone.
+  static void Release(Context* context, TransportUse use);
   // What NCCL has announced changes the lanes and buffers of a dial where no parameter sets them.
   void Share(const FlowHint& hint, DialRequest* request) const;
   absl::StatusOr<uint64_t> StartDial(Context* context, int device, const void* handle, const ConnectOptions& options);
+  Comm* Enter(std::unique_ptr<Comm> comm, Context* context, TransportUse use);
   void CloseComm(Comm* comm);
 
   const std::string sysfs_root_;
   ForkGuard fork_guard_;
 
   std::mutex mutex_;  // all below; never on a message's way
-  // What the transports borrow stands before them.
+  // What the transports borrow, and what holds a TransportUse, stand in the order of their lives.
   std::unique_ptr<Settings> settings_;
   std::unique_ptr<AnnouncedDevices> devices_;
   LaneNotes lane_notes_;
+  TransportUsers transport_users_;
   ContextTable contexts_;
-  absl::flat_hash_map<ListenComm*, std::unique_ptr<ListenComm>> listens_;
-  absl::flat_hash_map<Comm*, Context*> comms_;
-  std::unique_ptr<Transport> transport_;
-  std::vector<std::unique_ptr<Transport>> retired_;
-  int users_ = 0;
-  bool unloading_ = false;
+  OpenObjects objects_;
 };
 
 }  // namespace tcpx
