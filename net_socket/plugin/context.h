@@ -12,11 +12,13 @@
 #include <cstdint>
 #include <memory>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "nccl/plugin_api.h"
 #include "net_socket/comm/comm.h"
 #include "net_socket/comm/communicator.h"
 #include "net_socket/nic/flow_hint.h"
+#include "net_socket/plugin/transport_users.h"
 
 namespace tcpx {
 
@@ -33,9 +35,9 @@ class Context {
 
   const int api_version;
   const std::shared_ptr<Communicator> communicator;
-  bool uses_transport = false;
+  TransportUse use;  // v11 and up, from the first listen or connect on
   absl::flat_hash_set<ListenComm*> listens;
-  absl::flat_hash_set<uint64_t> dials;  // keys of unfinished connects
+  absl::flat_hash_map<uint64_t, TransportUse> dials;  // unfinished connects by key; v11 and up: `use` will do
 
   // Of the last setNetAttr, which may come from any thread at any time.
   std::atomic<int> peers{-1};

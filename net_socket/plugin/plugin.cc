@@ -1,185 +1,119 @@
 #include "net_socket/plugin/plugin.h"
 
-#include <cstring>
 #include <utility>
+#include <vector>
 
-#include "absl/strings/str_format.h"
 #include "common/log.h"
 #include "net_socket/comm/receive_comm.h"
 #include "net_socket/comm/send_comm.h"
+#include "net_socket/gpu/gpu_hub.h"
 
 namespace tcpx {
+namespace {
 
-Plugin::~Plugin() = default;
-
-absl::Status Plugin::Told(absl::Status status) {
-  TCPX_WARN("%s", std::string(status.message()));
+// Where the comm has not failed, an error of its calls is about their arguments.
+absl::Status ToldOfMisuse(Comm* comm, absl::Status status) {
+  if (!status.ok() && !comm->failed()) comm->ReportMisuse(status.message());
   return status;
 }
 
-absl::Status Plugin::Usable() const {
-  if (!forked()) return absl::OkStatus();
-  const absl::Status refusal = absl::UnknownError(
-      "tcpx can't be used in a forked child: start the process anew (exec, or the spawn start method)");
-  return told_of_fork_.exchange(true) ? refusal : Told(refusal);
+}  // namespace
+
+const Settings& Plugin::settings() {
+  if (settings_ == nullptr) settings_ = std::make_unique<Settings>();
+  return *settings_;
 }
 
-void Plugin::LoadOnce() {
-  if (loaded_) return;
-  loaded_ = true;
-  std::vector<std::string> warnings;
-  options_ = LoadOptions(nullptr, &warnings);
-  for (const std::string& warning : warnings) TCPX_WARN("%s", warning);
-  LoadSecret();
-  traffic_classes_ = ParseTrafficClassMap(options_.traffic_class_map).value_or(TrafficClassMap());
-  if (options_.socket_inline >= 0) {
-    TCPX_INFO("NCCL_SOCKET_INLINE: every message up to TCPX_EXPRESS_BYTES (%d) is inline here", options_.express_bytes);
-  }
-}
-
-void Plugin::LoadSecret() {
-  if (options_.secret_file.empty()) return;
-  std::string warning;
-  auto secret = Secret::Load(options_.secret_file, &warning);
-  if (!warning.empty()) TCPX_WARN("%s", warning);
-  secret_status_ = secret.status();
-  if (!secret.ok()) return;
-  secret_ = *std::move(secret);
-  TCPX_INFO("TCPX_SECRET_FILE %s: every peer has to prove the secret that it holds", options_.secret_file);
-}
-
-DeviceTable& Plugin::Devices() {
-  LoadOnce();
+AnnouncedDevices& Plugin::devices() {
   if (devices_ == nullptr) {
-    devices_ = std::make_unique<DeviceTable>(DeviceTable::Find(options_, sysfs_root_, OpenGpuDriver()));
+    devices_ = std::make_unique<AnnouncedDevices>(settings().options(), sysfs_root_, contexts_.ShowsReceiveHint());
   }
   return *devices_;
 }
 
 absl::StatusOr<Context*> Plugin::CreateContext(const ContextOptions& options) {
-  absl::Status usable = Usable();
+  absl::Status usable = fork_guard_.Usable();
   if (!usable.ok()) return usable;
   std::lock_guard<std::mutex> lock(mutex_);
-  // For lines of no context. A null one does not replace what other contexts were given.
-  if (options.log != nullptr || contexts_.empty()) SetLogSink(options.log);
-  LoadOnce();
-  if (!secret_status_.ok()) return secret_status_;
-  if (options.api_version <= 10 && legacy_context_ != nullptr) {
-    if (options.profiler != nullptr) legacy_context_->communicator->profiler = options.profiler;
-    return legacy_context_;
+  contexts_.OfferLog(options.log);
+  if (!settings().secret_status().ok()) return settings().secret_status();
+  if (options.api_version <= 10 && contexts_.legacy() != nullptr) {
+    if (options.profiler != nullptr) contexts_.legacy()->communicator->profiler = options.profiler;
+    return contexts_.legacy();
   }
-  auto traffic_class = TrafficClass(options.traffic_class);
+  auto traffic_class = settings().TrafficClass(options.traffic_class);
   if (!traffic_class.ok()) return traffic_class.status();
-  auto context = std::make_unique<Context>(options, *traffic_class, options_.spread_errors);
-  Context* raw = context.get();
-  contexts_[raw] = std::move(context);
-  if (!raw->has_finalize()) legacy_context_ = raw;
-  return raw;
+  return contexts_.Add(std::make_unique<Context>(options, *traffic_class, settings().options().spread_errors));
 }
 
 absl::Status Plugin::DestroyContext(Context* context) {
-  if (context == nullptr || forked()) return absl::OkStatus();
+  if (context == nullptr || fork_guard_.forked()) return absl::OkStatus();
   std::unique_lock<std::mutex> lock(mutex_);
-  if (contexts_.find(context) == contexts_.end()) return absl::OkStatus();
+  if (!contexts_.contains(context)) return absl::OkStatus();
   const std::vector<Comm*> comms(context->comms().begin(), context->comms().end());
   const std::vector<ListenComm*> listens(context->listens.begin(), context->listens.end());
   lock.unlock();
   for (Comm* comm : comms) CloseComm(comm);
   for (ListenComm* listen : listens) CloseListen(listen);
   lock.lock();
-  for (uint64_t key : context->dials) transport_->dialler().Cancel(key);
-  if (context->uses_transport) DropUser();
+  for (auto& [key, use] : context->dials) transport_users_.transport()->dialler().Cancel(key);
+  context->use = TransportUse();
   context->LogStatistics();
-  const LogSink log = context->communicator->log;
-  contexts_.erase(context);
-  ReplaceLogSink(log);
-  JoinRetired(true);
+  contexts_.Remove(context);
+  transport_users_.JoinRetired(true);
   return absl::OkStatus();
 }
 
-void Plugin::ReplaceLogSink(LogSink gone) {
-  LogSink another = nullptr;
-  for (auto& [raw, context] : contexts_) {
-    if (context->communicator->log == gone) return;
-    if (context->communicator->log != nullptr) another = context->communicator->log;
-  }
-  if (another != nullptr) SetLogSink(another);
-}
-
 absl::StatusOr<int> Plugin::DeviceCount() {
-  absl::Status usable = Usable();
+  absl::Status usable = fork_guard_.Usable();
   if (!usable.ok()) return usable;
   std::lock_guard<std::mutex> lock(mutex_);
-  return Devices().count();
-}
-
-absl::Status Plugin::CheckDevice(int device) {
-  if (device >= 0 && device < Devices().count()) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrFormat("device %d: there are %d devices", device, Devices().count()));
+  return devices().table().count();
 }
 
 absl::StatusOr<DeviceProperties> Plugin::GetProperties(int device) {
-  absl::Status usable = Usable();
+  absl::Status usable = fork_guard_.Usable();
   if (!usable.ok()) return usable;
   std::lock_guard<std::mutex> lock(mutex_);
-  absl::Status known = CheckDevice(device);
+  absl::Status known = devices().Check(device);
   if (!known.ok()) return known;
-  return Devices().Properties(device);
+  return devices().table().Properties(device);
 }
 
 absl::StatusOr<int> Plugin::MakeVirtualDevice(absl::Span<const int> children) {
-  absl::Status usable = Usable();
+  absl::Status usable = fork_guard_.Usable();
   if (!usable.ok()) return usable;
   std::lock_guard<std::mutex> lock(mutex_);
-  auto made = Devices().Fuse(children);
+  auto made = devices().table().Fuse(children);
   // No warning: NCCL offers what it could merge without being asked to, and goes on.
   if (!made.ok()) TCPX_INFO("makeVDevice: %s", std::string(made.status().message()));
   return made;
 }
 
-absl::StatusOr<Transport*> Plugin::Use(Context* context) {
-  if (unloading_) return absl::UnknownError("tcpx is being unloaded");
-  if (transport_ == nullptr) {
-    JoinRetired(false);
-    auto gpu = gpu_driver_ == nullptr ? nullptr : std::make_unique<GpuHub>(gpu_driver_.get(), options_);
-    auto transport = Transport::Start(options_, secret_.get(), &lane_notes_, std::move(gpu));
-    if (!transport.ok()) return transport.status();
-    transport_ = *std::move(transport);
-  }
-  if (transport_->runtime().gpu != nullptr) transport_->runtime().gpu->SetNumaNodes(NumaNodes());
-  if (!context->has_finalize()) {
-    ++users_;
-  } else if (!context->uses_transport) {
-    context->uses_transport = true;
-    ++users_;
-  }
-  return transport_.get();
+absl::StatusOr<std::unique_ptr<Transport>> Plugin::StartTransport() {
+  const Options& options = settings().options();
+  const GpuDriver* const driver = devices().gpu_driver();
+  auto gpu = driver == nullptr ? nullptr : std::make_unique<GpuHub>(driver, options);
+  return Transport::Start(options, settings().secret(), &lane_notes_, std::move(gpu));
 }
 
-void Plugin::AddObjectUser(Context* context) {
-  if (!context->has_finalize()) ++users_;
+absl::StatusOr<TransportUse> Plugin::Use(Context* context) {
+  auto use = transport_users_.Use([this] { return StartTransport(); });
+  if (!use.ok()) return use;
+  GpuHub* const gpu = transport_users_.transport()->runtime().gpu.get();
+  if (gpu != nullptr) gpu->SetNumaNodes(devices().NumaNodes());
+  if (!context->has_finalize()) return use;
+  if (!context->use.held()) context->use = *std::move(use);
+  return TransportUse();
 }
 
-void Plugin::DropObjectUser(Context* context) {
-  if (context->has_finalize()) return;
-  if (users_ == 1) context->LogStatistics();  // It never ends, but here nothing of it is left.
-  DropUser();
-}
-
-void Plugin::DropUser() {
-  if (--users_ > 0) return;
-  transport_->Retire();
-  retired_.push_back(std::move(transport_));
-}
-
-void Plugin::JoinRetired(bool wait) {
-  for (auto it = retired_.begin(); it != retired_.end();) {
-    it = wait || (*it)->runtime().reactor.ended() ? retired_.erase(it) : it + 1;
-  }
+void Plugin::Release(Context* context, TransportUse use) {
+  // Before v11 the context never ends, but here nothing of it is left.
+  if (use.last()) context->LogStatistics();
 }
 
 absl::StatusOr<MemoryRegion*> Plugin::RegisterMemory(Comm* comm, void* data, size_t bytes, MemoryType type) {
-  absl::Status usable = Usable();
+  absl::Status usable = fork_guard_.Usable();
   if (!usable.ok()) return usable;
   auto region = comm->RegisterMemory(data, bytes, type);
   if (!region.ok()) comm->ReportMisuse(region.status().message());
@@ -187,28 +121,22 @@ absl::StatusOr<MemoryRegion*> Plugin::RegisterMemory(Comm* comm, void* data, siz
 }
 
 void Plugin::DeregisterMemory(Comm* comm, MemoryRegion* region) {
-  if (!forked()) comm->DeregisterMemory(region);
-}
-
-// Where the comm has not failed, an error of its calls is about their arguments.
-absl::Status Plugin::ToldOfMisuse(Comm* comm, absl::Status status) {
-  if (!status.ok() && !comm->failed()) comm->ReportMisuse(status.message());
-  return status;
+  if (!fork_guard_.forked()) comm->DeregisterMemory(region);
 }
 
 void Plugin::ReportMisuse(Comm* comm, absl::string_view text) {
-  if (!forked()) comm->ReportMisuse(text);
+  if (!fork_guard_.forked()) comm->ReportMisuse(text);
 }
 
 absl::Status Plugin::Send(Comm* comm, const SendArgs& args, Request** request) {
   *request = nullptr;
-  absl::Status usable = Usable();
+  absl::Status usable = fork_guard_.Usable();
   return usable.ok() ? ToldOfMisuse(comm, static_cast<SendComm*>(comm)->Send(args, request)) : usable;
 }
 
 absl::Status Plugin::Receive(Comm* comm, const ReceiveArgs& args, Request** request) {
   *request = nullptr;
-  absl::Status usable = Usable();
+  absl::Status usable = fork_guard_.Usable();
   return usable.ok() ? ToldOfMisuse(comm, static_cast<ReceiveComm*>(comm)->Receive(args, request)) : usable;
 }
 
@@ -220,27 +148,23 @@ absl::Status Plugin::Flush(Comm*, const FlushArgs&, Request** request) {
 
 absl::Status Plugin::Test(Request* request, bool* done, int* sizes) {
   *done = false;
-  absl::Status usable = Usable();
+  absl::Status usable = fork_guard_.Usable();
   return usable.ok() ? ToldOfMisuse(request->comm, request->comm->Test(request, done, sizes)) : usable;
 }
 
 void Plugin::CloseComm(Comm* comm) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (!comms_.contains(comm)) return;  // Closed before.
+    if (!objects_.contains(comm)) return;  // Closed before.
   }
   comm->Close();
   std::lock_guard<std::mutex> lock(mutex_);
-  auto found = comms_.find(comm);
-  Context* context = found->second;
-  comms_.erase(found);
-  context->Remove(comm);
-  delete comm;  // Behind the look-up: a comm that another thread enters now may get the same address.
-  DropObjectUser(context);
+  OpenObjects::Owner owner = objects_.Remove(comm);
+  Release(owner.context, std::move(owner.use));
 }
 
 void Plugin::CloseSend(Comm* comm) {
-  if (comm != nullptr && !forked()) CloseComm(comm);
+  if (comm != nullptr && !fork_guard_.forked()) CloseComm(comm);
 }
 
 void Plugin::CloseReceive(Comm* comm) { CloseSend(comm); }
@@ -257,24 +181,16 @@ void Plugin::SetNetworkAttributes(Context* context, const NetworkAttributes& att
 }
 
 void Plugin::Unload() {
-  if (forked()) return;
+  if (fork_guard_.forked()) return;
   std::lock_guard<std::mutex> lock(mutex_);
-  unloading_ = true;
-  if (transport_ != nullptr && comms_.empty()) {
-    for (auto& [listen, owned] : listens_) owned->acceptor->CloseListen(owned->listening);
-    transport_->Retire();
-    retired_.push_back(std::move(transport_));
-  } else if (transport_ != nullptr) {
-    transport_->Abandon();
-    (void)transport_.release();  // Its comms still point to it.
-  }
-  JoinRetired(true);
+  if (transport_users_.transport() != nullptr && objects_.no_comms()) objects_.CloseListens();
+  transport_users_.End(!objects_.no_comms());
 }
 
 bool Plugin::Unused() {
-  if (forked()) return false;
+  if (fork_guard_.forked()) return false;
   std::lock_guard<std::mutex> lock(mutex_);
-  return comms_.empty();
+  return objects_.no_comms();
 }
 
 }  // namespace tcpx

@@ -1,47 +1,36 @@
 // plugin.h: the transport behind NCCL's tables: contexts, devices, and who uses the threads.
 //
-// Purpose: the one implementation of PluginApi. Control calls (contexts, listen, connect, close) are serialized here
-//          and keep count of users; calls that move messages go straight to their comm.
+// Purpose: the one implementation of PluginApi. Control calls (contexts, listen, connect, close) are serialized here;
+//          calls that move messages go straight to their comm.
 //
 // Threads: as PluginApi.
-// States:  no transport until the first listen or connect; retired when the last user has gone. Users are: a v11+
-//          context that has listened or connected, and, of older versions, each listen comm, unfinished connect and
-//          comm.
+// States:  no transport until the first listen or connect; retired when the last user has gone (transport_users.h).
 // Errors:  as PluginApi.
 #ifndef TCPX_NET_SOCKET_PLUGIN_PLUGIN_H_
 #define TCPX_NET_SOCKET_PLUGIN_PLUGIN_H_
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <vector>
+#include <utility>
 
-#include "absl/container/flat_hash_map.h"
-#include "common/params.h"
-#include "common/traffic_class.h"
 #include "nccl/plugin_api.h"
-#include "net_socket/connect/secret.h"
-#include "net_socket/gpu/gpu_driver.h"
-#include "net_socket/nic/device.h"
 #include "net_socket/nic/lane_socket.h"
-#include "net_socket/plugin/context.h"
-#include "net_socket/plugin/transport.h"
+#include "net_socket/plugin/announced_devices.h"
+#include "net_socket/plugin/context_table.h"
+#include "net_socket/plugin/fork_guard.h"
+#include "net_socket/plugin/open_objects.h"
+#include "net_socket/plugin/settings.h"
+#include "net_socket/plugin/transport_users.h"
 
 namespace tcpx {
 
-class ListenComm {
- public:
-  Context* context = nullptr;
-  std::shared_ptr<Listening> listening;
-  Acceptor* acceptor = nullptr;
-};
+struct DialRequest;
 
 class Plugin final : public PluginApi {
  public:
   explicit Plugin(std::string sysfs_root = "/sys") : sysfs_root_(std::move(sysfs_root)) {}
-  ~Plugin() override;
 
   absl::StatusOr<Context*> CreateContext(const ContextOptions& options) override;
   absl::Status DestroyContext(Context* context) override;
@@ -70,58 +59,34 @@ class Plugin final : public PluginApi {
   // True exactly when no comm is left: the object may be destroyed after Unload.
   bool Unused();
   // In the child after a fork: every later call is refused.
-  void DisableInChild() { forked_.store(true, std::memory_order_relaxed); }
+  void DisableInChild() { fork_guard_.Disable(); }
 
  private:
-  bool forked() const { return forked_.load(std::memory_order_relaxed); }
-  // An error in a forked child, and a line in the log with the first one.
-  absl::Status Usable() const;
-  absl::Status CheckDevice(int device);
-  // A context has ended: lines of no context go to a logger that is still in use.
-  void ReplaceLogSink(LogSink gone);
-  // Says a failure's cause: NCCL shows a result's name only.
-  static absl::Status Told(absl::Status status);
-  void LoadOnce();
-  void LoadSecret();
-  DeviceTable& Devices();
-  // True exactly when GPU memory is announced.
-  bool OpenGpuDriver();
-  std::vector<int> NumaNodes() const;
-  // The transport, started if need be, with one more user: `context`'s or, before v11, the object's.
-  absl::StatusOr<Transport*> Use(Context* context);
-  void AddObjectUser(Context* context);
-  void DropObjectUser(Context* context);
-  void DropUser();
-  void JoinRetired(bool wait);
+  // Read with the first need of them.
+  const Settings& settings();
+  AnnouncedDevices& devices();
+  // The transport runs, with one more user: `context`, or, before v11, who holds the result.
+  absl::StatusOr<TransportUse> Use(Context* context);
+  absl::StatusOr<std::unique_ptr<Transport>> StartTransport();
+  // An object of the context is gone.
+  static void Release(Context* context, TransportUse use);
   // What NCCL has announced changes the lanes and buffers of a dial where no parameter sets them.
   void Share(const FlowHint& hint, DialRequest* request) const;
   absl::StatusOr<uint64_t> StartDial(Context* context, int device, const void* handle, const ConnectOptions& options);
-  static absl::Status ToldOfMisuse(Comm* comm, absl::Status status);
-  // The octet for what the application asked for, or for the process's default.
-  absl::StatusOr<int> TrafficClass(int asked) const;
+  Comm* Enter(std::unique_ptr<Comm> comm, Context* context, TransportUse use);
   void CloseComm(Comm* comm);
 
   const std::string sysfs_root_;
-  std::atomic<bool> forked_{false};
-  mutable std::atomic<bool> told_of_fork_{false};
+  ForkGuard fork_guard_;
 
   std::mutex mutex_;  // all below; never on a message's way
-  bool loaded_ = false;
-  Options options_;
-  TrafficClassMap traffic_classes_;
+  // What the transports borrow, and what holds a TransportUse, stand in the order of their lives.
+  std::unique_ptr<Settings> settings_;
+  std::unique_ptr<AnnouncedDevices> devices_;
   LaneNotes lane_notes_;
-  std::unique_ptr<Secret> secret_;         // null: none is shared
-  absl::Status secret_status_;             // of reading it
-  std::unique_ptr<GpuDriver> gpu_driver_;  // null: host memory only
-  std::unique_ptr<DeviceTable> devices_;
-  absl::flat_hash_map<Context*, std::unique_ptr<Context>> contexts_;
-  Context* legacy_context_ = nullptr;
-  absl::flat_hash_map<ListenComm*, std::unique_ptr<ListenComm>> listens_;
-  absl::flat_hash_map<Comm*, Context*> comms_;
-  std::unique_ptr<Transport> transport_;
-  std::vector<std::unique_ptr<Transport>> retired_;
-  int users_ = 0;
-  bool unloading_ = false;
+  TransportUsers transport_users_;
+  ContextTable contexts_;
+  OpenObjects objects_;
 };
 
 }  // namespace tcpx

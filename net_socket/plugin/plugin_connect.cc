@@ -13,6 +13,12 @@
 namespace tcpx {
 namespace {
 
+// Says a failure's cause: NCCL shows a result's name only.
+absl::Status Told(absl::Status status) {
+  TCPX_WARN("%s", std::string(status.message()));
+  return status;
+}
+
 // Whoever waits for a peer of a failed communicator waits in vain.
 absl::Status ContextStatus(const Context& context) {
   const FailureGroup* const group = context.communicator->group.get();
@@ -24,46 +30,39 @@ absl::Status ContextStatus(const Context& context) {
 }  // namespace
 
 absl::StatusOr<ListenComm*> Plugin::Listen(Context* context, int device, void* handle) {
-  absl::Status usable = Usable();
+  absl::Status usable = fork_guard_.Usable();
   if (!usable.ok()) return usable;
   std::lock_guard<std::mutex> lock(mutex_);
-  absl::Status known = CheckDevice(device);
+  absl::Status known = devices().Check(device);
   if (!known.ok()) return Told(known);
-  auto transport = Use(context);
-  if (!transport.ok()) return Told(transport.status());
+  auto use = Use(context);
+  if (!use.ok()) return Told(use.status());
+  Acceptor& acceptor = transport_users_.transport()->acceptor();
   Handle contents;
   auto ours = std::make_shared<Listening>();
   ours->communicator = context->communicator;
-  auto listening = (*transport)->acceptor().Listen(Devices().device(device), std::move(ours), &contents);
+  auto listening = acceptor.Listen(devices().device(device), std::move(ours), &contents);
   if (!listening.ok()) {
-    DropObjectUser(context);
+    Release(context, *std::move(use));
     return Told(listening.status());
   }
   auto listen = std::make_unique<ListenComm>();
   listen->context = context;
   listen->listening = *listening;
-  listen->acceptor = &(*transport)->acceptor();
+  listen->acceptor = &acceptor;
+  listen->use = *std::move(use);
   std::memset(handle, 0, kHandleBytes);
   EncodeHandle(contents, static_cast<char*>(handle));
-  ListenComm* raw = listen.get();
-  context->listens.insert(raw);
-  listens_[raw] = std::move(listen);
-  return raw;
-}
-
-absl::StatusOr<int> Plugin::TrafficClass(int asked) const {
-  const int value = asked == kTrafficClassUndefined ? options_.traffic_class : asked;
-  if (value == kTrafficClassUndefined) return kNoTrafficClass;
-  return ResolveTrafficClass(value, traffic_classes_);
+  return objects_.Add(std::move(listen));
 }
 
 void Plugin::Share(const FlowHint& hint, DialRequest* request) const {
   const int alone = request->lanes;
-  if (options_.lanes == 0) {
+  if (settings_->options().lanes == 0) {
     const int links = std::max(static_cast<int>(request->device->nics.size()), static_cast<int>(request->handle.nics));
     request->lanes = ShareLanes(alone, links, hint);
   }
-  if (options_.sndbuf < 0) request->sndbuf = ShareSendBuffers(hint);
+  if (settings_->options().sndbuf < 0) request->sndbuf = ShareSendBuffers(hint);
   if (request->sndbuf < 0 && request->lanes == alone) return;
   TCPX_INFO(
       "comm %x connect: NCCL announces %d connections at once: %d lanes, send buffers %s; TCPX_LANES and "
@@ -74,7 +73,7 @@ void Plugin::Share(const FlowHint& hint, DialRequest* request) const {
 
 absl::StatusOr<uint64_t> Plugin::StartDial(Context* context, int device, const void* handle,
                                            const ConnectOptions& options) {
-  absl::Status known = CheckDevice(device);
+  absl::Status known = devices().Check(device);
   if (!known.ok()) return known;
   DialRequest request;
   if (const char* wrong = DecodeHandle(static_cast<const char*>(handle), &request.handle)) {
@@ -82,28 +81,29 @@ absl::StatusOr<uint64_t> Plugin::StartDial(Context* context, int device, const v
   }
   request.traffic_class = context->communicator->traffic_class;
   if (options.traffic_class != kTrafficClassUndefined) {
-    auto traffic_class = TrafficClass(options.traffic_class);
+    auto traffic_class = settings().TrafficClass(options.traffic_class);
     if (!traffic_class.ok()) return traffic_class.status();
     request.traffic_class = *traffic_class;
   }
-  auto transport = Use(context);
-  if (!transport.ok()) return transport.status();
-  request.device = &Devices().device(device);
+  auto use = Use(context);
+  if (!use.ok()) return use.status();
+  Transport* const transport = transport_users_.transport();
+  request.device = &devices().device(device);
   request.communicator = context->communicator;
-  request.same_host = (*transport)->IsLocal(request.handle.address);
-  request.lanes = LanesFor(options_, request.device->nics, request.handle.nics, request.same_host);
+  request.same_host = transport->IsLocal(request.handle.address);
+  request.lanes = LanesFor(settings().options(), request.device->nics, request.handle.nics, request.same_host);
   Share(context->hint(), &request);
-  auto key = (*transport)->dialler().Start(request);
+  auto key = transport->dialler().Start(request);
   if (key.ok()) {
-    context->dials.insert(*key);
+    context->dials[*key] = *std::move(use);
   } else {
-    DropObjectUser(context);
+    Release(context, *std::move(use));
   }
   return key;
 }
 
 absl::StatusOr<Comm*> Plugin::Connect(Context* context, int device, void* handle, const ConnectOptions& options) {
-  absl::Status usable = Usable();
+  absl::Status usable = fork_guard_.Usable();
   if (!usable.ok()) return usable;
   char* key_at = static_cast<char*>(handle) + kHandleKeyOffset;
   uint64_t key;
@@ -115,29 +115,27 @@ absl::StatusOr<Comm*> Plugin::Connect(Context* context, int device, void* handle
     std::memcpy(key_at, &*started, sizeof(uint64_t));
     return nullptr;
   }
-  if (!context->dials.contains(key)) {
+  auto dial = context->dials.find(key);
+  if (dial == context->dials.end()) {
     return Told(absl::InvalidArgumentError(
         "connect: the handle was changed between two calls: pass the same buffer until it succeeds"));
   }
-  auto comm = transport_->dialler().Take(key);
+  auto comm = transport_users_.transport()->dialler().Take(key);
   if (comm.ok() && *comm == nullptr) {
     absl::Status failed = ContextStatus(*context);
     return failed.ok() ? absl::StatusOr<Comm*>(nullptr) : failed;
   }
-  context->dials.erase(key);
+  TransportUse use = std::move(dial->second);
+  context->dials.erase(dial);
   if (!comm.ok()) {
-    DropObjectUser(context);
+    Release(context, std::move(use));
     return comm.status();
   }
-  Comm* raw = comm->release();
-  raw->RecordEvents();
-  comms_[raw] = context;  // Takes the dial's place as a user.
-  context->Add(raw);
-  return raw;
+  return Enter(*std::move(comm), context, std::move(use));  // Takes the dial's place as a user.
 }
 
 absl::StatusOr<Comm*> Plugin::Accept(ListenComm* listen) {
-  absl::Status usable = Usable();
+  absl::Status usable = fork_guard_.Usable();
   if (!usable.ok()) return usable;
   std::unique_ptr<ReceiveComm> comm = Acceptor::Accept(listen->listening.get());
   if (comm == nullptr) {
@@ -145,28 +143,27 @@ absl::StatusOr<Comm*> Plugin::Accept(ListenComm* listen) {
     return failed.ok() ? absl::StatusOr<Comm*>(nullptr) : failed;
   }
   std::lock_guard<std::mutex> lock(mutex_);
-  AddObjectUser(listen->context);
-  Comm* raw = comm.release();
+  return Enter(std::move(comm), listen->context, listen->use.Another());
+}
+
+Comm* Plugin::Enter(std::unique_ptr<Comm> comm, Context* context, TransportUse use) {
+  Comm* const raw = comm.release();  // Closed and freed by NCCL's close, or never.
   raw->RecordEvents();
-  comms_[raw] = listen->context;
-  listen->context->Add(raw);
+  objects_.Add(raw, {context, std::move(use)});
   return raw;
 }
 
 void Plugin::CloseListen(ListenComm* listen) {
-  if (listen == nullptr || forked()) return;
+  if (listen == nullptr || fork_guard_.forked()) return;
   std::unique_ptr<ListenComm> owned;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    auto found = listens_.find(listen);
-    if (found == listens_.end()) return;
-    owned = std::move(found->second);
-    listens_.erase(found);
-    owned->context->listens.erase(listen);
+    owned = objects_.Take(listen);
+    if (owned == nullptr) return;
   }
   owned->acceptor->CloseListen(owned->listening);
   std::lock_guard<std::mutex> lock(mutex_);
-  DropObjectUser(owned->context);
+  Release(owned->context, std::move(owned->use));
 }
 
 }  // namespace tcpx

@@ -1,0 +1,43 @@
+#include "net_socket/plugin/announced_devices.h"
+
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "common/log.h"
+
+namespace tcpx {
+namespace {
+
+// Receives of LL and LL128 must be told apart (receive_staging.h); versions before v9 do not show the hint.
+std::unique_ptr<GpuDriver> OpenGpuDriver(const Options& options, bool shows_hint) {
+  if (!options.gpu_direct_staging) return nullptr;
+  if (!shows_hint) {
+    TCPX_INFO("TCPX_GPU_DIRECT_STAGING=1 has no effect: this NCCL uses a network interface older than v9");
+    return nullptr;
+  }
+  auto driver = GpuDriver::Load();
+  if (!driver.ok()) {
+    TCPX_INFO("TCPX_GPU_DIRECT_STAGING=1 has no effect, host memory only: %s", std::string(driver.status().message()));
+    return nullptr;
+  }
+  return *std::move(driver);
+}
+
+}  // namespace
+
+AnnouncedDevices::AnnouncedDevices(const Options& options, const std::string& sysfs_root, bool shows_hint)
+    : gpu_driver_(OpenGpuDriver(options, shows_hint)),
+      table_(DeviceTable::Find(options, sysfs_root, gpu_driver_ != nullptr)) {}
+
+absl::Status AnnouncedDevices::Check(int device) const {
+  if (device >= 0 && device < table_.count()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrFormat("device %d: there are %d devices", device, table_.count()));
+}
+
+std::vector<int> AnnouncedDevices::NumaNodes() const {
+  std::vector<int> nodes;
+  for (int i = 0; i < table_.count(); ++i) nodes.push_back(table_.device(i).first().hardware.numa_node);
+  return nodes;
+}
+
+}  // namespace tcpx

@@ -1,0 +1,41 @@
+// announced_devices.h: the devices that NCCL is shown, and the GPU's driver where GPU memory is announced with them.
+//
+// Purpose: found once, with the first question about a device.
+//
+// Threads: under the plugin's mutex; gpu_driver from any. Lifetime: the plugin's, which outlives the transports.
+// Errors:  Check: kFailedPrecondition. GPU memory that can't be announced is an INFO, and host memory only.
+#ifndef TCPX_NET_SOCKET_PLUGIN_ANNOUNCED_DEVICES_H_
+#define TCPX_NET_SOCKET_PLUGIN_ANNOUNCED_DEVICES_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/params.h"
+#include "net_socket/gpu/gpu_driver.h"
+#include "net_socket/nic/device.h"
+
+namespace tcpx {
+
+class AnnouncedDevices {
+ public:
+  // `shows_hint`: this NCCL tells receives of LL and LL128 apart (v9 and up), without which GPU memory is not announced.
+  AnnouncedDevices(const Options& options, const std::string& sysfs_root, bool shows_hint);
+
+  DeviceTable& table() { return table_; }
+  const Device& device(int index) const { return table_.device(index); }
+  absl::Status Check(int device) const;
+  // Null: host memory only.
+  const GpuDriver* gpu_driver() const { return gpu_driver_.get(); }
+  // Of each device's first network card.
+  std::vector<int> NumaNodes() const;
+
+ private:
+  std::unique_ptr<GpuDriver> gpu_driver_;
+  DeviceTable table_;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_PLUGIN_ANNOUNCED_DEVICES_H_

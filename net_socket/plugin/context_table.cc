@@ -1,0 +1,42 @@
+#include "net_socket/plugin/context_table.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/log.h"
+
+namespace tcpx {
+
+void ContextTable::OfferLog(LogSink log) const {
+  if (log != nullptr || contexts_.empty()) SetLogSink(log);
+}
+
+Context* ContextTable::Add(std::unique_ptr<Context> context) {
+  Context* raw = context.get();
+  contexts_[raw] = std::move(context);
+  if (!raw->has_finalize()) legacy_ = raw;
+  return raw;
+}
+
+void ContextTable::Remove(Context* context) {
+  const LogSink log = context->communicator->log;
+  if (context == legacy_) legacy_ = nullptr;
+  contexts_.erase(context);
+  ReplaceLog(log);
+}
+
+void ContextTable::ReplaceLog(LogSink gone) const {
+  LogSink another = nullptr;
+  for (const auto& [raw, context] : contexts_) {
+    if (context->communicator->log == gone) return;
+    if (context->communicator->log != nullptr) another = context->communicator->log;
+  }
+  if (another != nullptr) SetLogSink(another);
+}
+
+bool ContextTable::ShowsReceiveHint() const {
+  return std::any_of(contexts_.begin(), contexts_.end(),
+                     [](const auto& entry) { return entry.second->api_version >= 9; });
+}
+
+}  // namespace tcpx

@@ -1,0 +1,39 @@
+// context_table.h: the contexts that there are, and whose logger the lines of no context go to.
+//
+// Threads: under the plugin's mutex. Lifetime: a context until Remove; v6 to v10's until the end.
+#ifndef TCPX_NET_SOCKET_PLUGIN_CONTEXT_TABLE_H_
+#define TCPX_NET_SOCKET_PLUGIN_CONTEXT_TABLE_H_
+
+#include <memory>
+
+#include "absl/container/flat_hash_map.h"
+#include "common/log_level.h"
+#include "net_socket/plugin/context.h"
+
+namespace tcpx {
+
+class ContextTable {
+ public:
+  // For lines of no context. A null one does not replace what other contexts were given.
+  void OfferLog(LogSink log) const;
+
+  Context* Add(std::unique_ptr<Context> context);
+  bool contains(Context* context) const { return contexts_.contains(context); }
+  // Lines of no context go to a logger that is still in use.
+  void Remove(Context* context);
+
+  // The process's of v6 to v10; null before the first.
+  Context* legacy() const { return legacy_; }
+  // True exactly when one uses v9 or a newer version.
+  bool ShowsReceiveHint() const;
+
+ private:
+  void ReplaceLog(LogSink gone) const;
+
+  absl::flat_hash_map<Context*, std::unique_ptr<Context>> contexts_;
+  Context* legacy_ = nullptr;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_PLUGIN_CONTEXT_TABLE_H_

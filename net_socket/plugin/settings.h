@@ -1,0 +1,46 @@
+// settings.h: what the user has set, read once: the parameters, the map of traffic classes and the shared secret.
+//
+// Purpose: the one place where Options live; all else borrows them.
+//
+// Threads: constant once read. Lifetime: the plugin's, which outlives the transports.
+// Errors:  a wrong parameter is a WARN and its default. secret_status: the file's, as Secret::Load says.
+#ifndef TCPX_NET_SOCKET_PLUGIN_SETTINGS_H_
+#define TCPX_NET_SOCKET_PLUGIN_SETTINGS_H_
+
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/params.h"
+#include "common/traffic_class.h"
+#include "net_socket/connect/secret.h"
+
+namespace tcpx {
+
+class Settings {
+ public:
+  // Reads the environment.
+  Settings();
+  Settings(const Settings&) = delete;
+  Settings& operator=(const Settings&) = delete;
+
+  const Options& options() const { return options_; }
+  // Null: none is shared.
+  const Secret* secret() const { return secret_.get(); }
+  // An error where there is to be a secret but none could be read: no connection may be made then.
+  const absl::Status& secret_status() const { return secret_status_; }
+  // The octet for what the application asked for, or for the process's default.
+  absl::StatusOr<int> TrafficClass(int asked) const;
+
+ private:
+  void LoadSecret();
+
+  Options options_;
+  TrafficClassMap traffic_classes_;
+  std::unique_ptr<Secret> secret_;
+  absl::Status secret_status_;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_PLUGIN_SETTINGS_H_

@@ -1,0 +1,50 @@
+#include "net_socket/plugin/transport_users.h"
+
+#include <utility>
+
+namespace tcpx {
+
+TransportUse::TransportUse(TransportUsers* users) : users_(users) { ++users->users_; }
+
+bool TransportUse::last() const { return users_ != nullptr && users_->users_ == 1; }
+
+TransportUse TransportUse::Another() const { return users_ == nullptr ? TransportUse() : TransportUse(users_.get()); }
+
+void TransportUse::Leave::operator()(TransportUsers* users) const {
+  if (--users->users_ == 0) users->Retire();
+}
+
+absl::StatusOr<TransportUse> TransportUsers::Use(const Starter& start) {
+  if (ended_) return absl::UnknownError("tcpx is being unloaded");
+  if (transport_ == nullptr) {
+    JoinRetired(false);
+    auto transport = start();
+    if (!transport.ok()) return transport.status();
+    transport_ = *std::move(transport);
+  }
+  return TransportUse(this);
+}
+
+void TransportUsers::Retire() {
+  if (transport_ == nullptr) return;  // After End.
+  transport_->Retire();
+  retired_.push_back(std::move(transport_));
+}
+
+void TransportUsers::JoinRetired(bool wait) {
+  for (auto it = retired_.begin(); it != retired_.end();) {
+    it = wait || (*it)->runtime().reactor.ended() ? retired_.erase(it) : it + 1;
+  }
+}
+
+void TransportUsers::End(bool comms_left) {
+  ended_ = true;
+  if (transport_ != nullptr && comms_left) {
+    transport_->Abandon();
+    (void)transport_.release();  // Its comms still point to it.
+  }
+  Retire();
+  JoinRetired(true);
+}
+
+}  // namespace tcpx

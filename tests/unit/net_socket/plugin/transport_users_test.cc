@@ -1,0 +1,82 @@
+// A transport runs exactly while someone holds a TransportUse.
+#include "net_socket/plugin/transport_users.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <utility>
+
+#include "common/params.h"
+#include "net_socket/nic/lane_socket.h"
+
+namespace tcpx {
+namespace {
+
+class TransportUsersTest : public ::testing::Test {
+ protected:
+  TransportUsersTest() { options_.threads = 0; }
+
+  TransportUse Use() {
+    auto use = users_.Use([this] {
+      ++started_;
+      return Transport::Start(options_, nullptr, &notes_, nullptr);
+    });
+    EXPECT_TRUE(use.ok()) << use.status();
+    return *std::move(use);
+  }
+
+  Options options_;
+  LaneNotes notes_;
+  int started_ = 0;
+  TransportUsers users_;
+};
+
+TEST_F(TransportUsersTest, NobodyStartsNothing) {
+  TransportUse nobody;
+  EXPECT_FALSE(nobody.held());
+  EXPECT_FALSE(nobody.last());
+  EXPECT_FALSE(nobody.Another().held());
+  EXPECT_EQ(nullptr, users_.transport());
+}
+
+TEST_F(TransportUsersTest, TheLastOneRetiresIt) {
+  TransportUse first = Use();
+  EXPECT_TRUE(first.held());
+  EXPECT_TRUE(first.last());
+  TransportUse second = Use();
+  TransportUse third = second.Another();
+  EXPECT_EQ(1, started_);
+  first = TransportUse();
+  EXPECT_FALSE(second.last());
+  third = TransportUse();
+  EXPECT_TRUE(second.last());
+  EXPECT_NE(nullptr, users_.transport());
+  second = TransportUse();
+  EXPECT_EQ(nullptr, users_.transport());
+  const TransportUse next = Use();
+  EXPECT_EQ(2, started_);
+}
+
+TEST_F(TransportUsersTest, AMovedUseIsOne) {
+  TransportUse from = Use();
+  const TransportUse to = std::move(from);
+  EXPECT_FALSE(from.held());
+  EXPECT_TRUE(to.last());
+}
+
+TEST_F(TransportUsersTest, AFailedStartLeavesNoUser) {
+  EXPECT_FALSE(users_.Use([] { return absl::UnknownError("no descriptors"); }).ok());
+  EXPECT_EQ(nullptr, users_.transport());
+  EXPECT_TRUE(Use().last());
+}
+
+TEST_F(TransportUsersTest, NobodyUsesItAfterTheEnd) {
+  const TransportUse late = Use();  // Ends behind the transport.
+  users_.End(/*comms_left=*/false);
+  EXPECT_EQ(nullptr, users_.transport());
+  const auto refused = users_.Use([this] { return Transport::Start(options_, nullptr, &notes_, nullptr); });
+  EXPECT_EQ("tcpx is being unloaded", refused.status().message());
+}
+
+}  // namespace
+}  // namespace tcpx
