@@ -8,7 +8,7 @@
 # Source:  ss(8), tc-htb(8).
 # shellcheck shell=bash
 
-source "$(dirname "${BASH_SOURCE[0]}")/../../tests/netns/netns.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../../common/netns/netns.sh"
 # shellcheck disable=SC2034  # The scripts read them.
 control_port=5000 plugin='' net_bench=''
 
