@@ -60,6 +60,14 @@ enter() {
   trap 'rm -rf "$work"' EXIT
 }
 
+# join_hosts [ipv6]: hosts a and b with a link between them, eth0 at both; with IPv6 addresses too where it says so.
+join_hosts() {
+  netns_add a b
+  netns_link a eth0 b eth0
+  netns_address a eth0 10.0.0.1/24 ${1:+fd00::1/64}
+  netns_address b eth0 10.0.0.2/24 ${1:+fd00::2/64}
+}
+
 # burst MBIT: what a shaper of that rate may send at once, in bytes: 10 ms, and two of the largest packets (64 KiB, cut by
 # the device) at least. It makes up for one that wakes late, as on a machine that others use too.
 burst() {
