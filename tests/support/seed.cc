@@ -1,5 +1,6 @@
 #include "tests/support/seed.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -28,6 +29,8 @@ bool LongRun() {
 }
 
 int TimeScale() {
+  static const char* const text = std::getenv("TCPX_TEST_TIME_SCALE");
+  if (text != nullptr) return std::max(1, std::atoi(text));
 #if defined(__SANITIZE_THREAD__)
   return 8;
 #elif defined(__SANITIZE_ADDRESS__)

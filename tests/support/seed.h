@@ -1,7 +1,8 @@
 // seed.h: where the numbers of seeded tests come from, and how much longer everything takes here.
 //
 // Purpose: TestSeed prints the seed that a run uses, so that a failure can be repeated with TCPX_TEST_SEED=N; LongRun
-//          tells whether TCPX_TEST_LONG=1 asks for the long form; TimeScale stretches deadlines under sanitizers.
+//          tells whether TCPX_TEST_LONG=1 asks for the long form; TimeScale stretches deadlines under sanitizers
+//          and in emulation.
 //
 // Threads: Rng belongs to one thread at a time; the functions may be called from any.
 // Units:   TimeScale is a factor.
@@ -17,7 +18,7 @@ namespace tcpx {
 uint64_t TestSeed();
 // True exactly when TCPX_TEST_LONG is 1.
 bool LongRun();
-// 1, or more in a build that a sanitizer slows down.
+// TCPX_TEST_TIME_SCALE, else 1, or more in a build that a sanitizer slows down.
 int TimeScale();
 
 class Rng {

@@ -11,6 +11,11 @@
 namespace tcpx {
 namespace {
 
+// Lines begin at their boundary, as NCCL's do.
+struct alignas(128) Slot {
+  uint64_t words[kFlagSlotBytes / 8];
+};
+
 class FlagsTest : public RulesTest {
  protected:
   void SetUp() override {
@@ -25,16 +30,16 @@ class FlagsTest : public RulesTest {
 };
 
 TEST_P(FlagsTest, NoLineShowsItsFlagBeforeItsData) {
-  std::vector<std::vector<uint64_t>> in(kFlagSlots, std::vector<uint64_t>(kFlagSlotBytes / 8));
+  std::vector<Slot> in(kFlagSlots);
   FlagTraffic traffic;
   traffic.seed = TestSeed();
   traffic.messages = 400 / static_cast<size_t>(TimeScale());
-  for (size_t i = 0; i < kFlagSlots; ++i) traffic.views[i] = in[i].data();
+  for (size_t i = 0; i < kFlagSlots; ++i) traffic.views[i] = in[i].words;
   traffic.send = [this](void* data, size_t bytes, void** request) {
     return net().Isend(pair_.send, data, bytes, 0, nullptr, nullptr, request);
   };
   traffic.receive = [&](size_t slot, void** request) {
-    void* data = in[slot].data();
+    void* data = in[slot].words;
     size_t capacity = kFlagSlotBytes;
     int tag = 0;
     *request = reinterpret_cast<void*>(static_cast<intptr_t>(NCCL_NET_OPTIONAL_RECV_COMPLETION));

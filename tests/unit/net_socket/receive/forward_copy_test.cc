@@ -93,7 +93,7 @@ TEST(ForwardCopyTest, AscendsUnderAPollingReader) {
 #endif
   constexpr size_t kLines = 8193;  // no multiple of the copy's step
   constexpr uint32_t kRounds = 500;
-  static uint64_t to[kLines + 1];
+  alignas(128) static uint64_t to[kLines + 1];
   std::vector<uint64_t> from(kLines + 1);
   std::atomic<uint32_t> read_round{0};
   std::atomic<bool> wrong{false};
@@ -102,6 +102,9 @@ TEST(ForwardCopyTest, AscendsUnderAPollingReader) {
     for (uint32_t round = 1; round <= kRounds && !wrong.load(); ++round) {
       const uint64_t expected = uint64_t{round} << 32 | round;
       size_t line = round % 4 == 0 ? 1 + round * 37 % kLines : kLines;
+#if !defined(__x86_64__)
+      line = (std::max<size_t>(line, 16) - 15) | 15;  // Only the last word of 128 bytes is in order.
+#endif
       for (uint64_t seen = see(line); seen != expected && !wrong.load(); seen = see(line)) {
         if (static_cast<uint32_t>(seen) != static_cast<uint32_t>(seen >> 32)) wrong.store(true);
       }
