@@ -7,12 +7,12 @@
 #include <algorithm>
 #include <cstring>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "common/log.h"
 #include "common/random.h"
 #include "common/socket.h"
 #include "common/status.h"
+#include "net_socket/message/wire.h"
 
 namespace tcpx {
 namespace {
@@ -32,25 +32,16 @@ std::string Frame(FrameKind kind, const std::string& body) {
 }  // namespace
 
 absl::Status HealthReader::Take(const char* data, size_t bytes, std::vector<HealthNotice>* notices) {
-  pending_.append(data, bytes);
-  while (pending_.size() >= kHeaderBytes) {
-    FrameHeader header;
-    const char* wrong = DecodeHeader(pending_.data(), &header);
-    if (wrong == nullptr && header.kind == FrameKind::kChunk) wrong = "a message on the health socket";
-    if (wrong != nullptr) return absl::UnavailableError(absl::StrCat("the peer sent garbage: ", wrong));
-    const size_t frame = kHeaderBytes + header.length + header.padding;
-    if (pending_.size() < frame) break;
+  return frames_.Take(data, bytes, [this, notices](const FrameHeader& header, absl::string_view body) {
     if (header.kind == FrameKind::kBye) bye_ = true;
-    if (header.kind == FrameKind::kError && header.length >= sizeof(ConnectionId)) {
+    if (header.kind == FrameKind::kError && body.size() >= sizeof(ConnectionId)) {
       HealthNotice notice;
-      std::memcpy(notice.connection.data(), pending_.data() + kHeaderBytes, notice.connection.size());
-      const absl::string_view body = absl::string_view(pending_).substr(kHeaderBytes, header.length);
+      std::memcpy(notice.connection.data(), body.data(), notice.connection.size());
       notice.cause = CauseText(body.substr(notice.connection.size()));
       notices->push_back(std::move(notice));
     }
-    pending_.erase(0, frame);
-  }
-  return absl::OkStatus();
+    return absl::OkStatus();
+  });
 }
 
 void Health::UnuseInLoop() {

@@ -29,7 +29,7 @@
 #include "common/fd.h"
 #include "net_socket/engine/reactor.h"
 #include "net_socket/health/comm_link.h"
-#include "net_socket/message/wire.h"
+#include "net_socket/message/frame_reader.h"
 
 namespace tcpx {
 
@@ -50,7 +50,7 @@ class HealthReader {
   bool bye() const { return bye_; }
 
  private:
-  std::string pending_;  // less than one frame
+  FrameReader frames_{"a message on the health socket"};
   bool bye_ = false;
 };
 
