@@ -51,8 +51,8 @@ struct Acceptor::Pending {
 
 Acceptor::Acceptor(Runtime* runtime)
     : runtime_(runtime),
-      strangers_(&runtime->reactor),
-      hellos_(runtime, &strangers_, [this](Guest guest) { GreetedInLoop(std::move(guest)); }) {}
+      rejected_(&runtime->reactor),
+      hellos_(runtime, &rejected_, [this](Guest guest) { GreetedInLoop(std::move(guest)); }) {}
 
 Acceptor::~Acceptor() = default;
 
@@ -140,7 +140,7 @@ void Acceptor::Close() {
     for (auto& listener : listeners_) runtime_->reactor.UnwatchInLoop(listener->fd());
     listeners_.clear();
     hellos_.CloseInLoop();
-    strangers_.CloseInLoop();
+    rejected_.CloseInLoop();
     while (!pending_.empty()) DropPendingInLoop(ConnectionId(pending_.begin()->first));
   });
 }

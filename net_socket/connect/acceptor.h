@@ -8,7 +8,7 @@
 // States:  a lane: hello (pending_hello.h) -> waiting for its connection's other lanes, and for the health socket of its
 //          pair -> part of a ReceiveComm. A waiting lane that ends takes its connection with it.
 // Errors:  Listen: the local kernel's. A stranger (wrong magic, ticket, lane, silence) costs one socket until
-//          TCPX_HELLO_TIMEOUT, and no log line per socket (strangers.h).
+//          TCPX_HELLO_TIMEOUT, and no log line per socket (rejected_peers.h).
 #ifndef TCPX_NET_SOCKET_CONNECT_ACCEPTOR_H_
 #define TCPX_NET_SOCKET_CONNECT_ACCEPTOR_H_
 
@@ -28,7 +28,7 @@
 #include "net_socket/comm/receive_comm.h"
 #include "net_socket/connect/listener.h"
 #include "net_socket/connect/pending_hello.h"
-#include "net_socket/connect/strangers.h"
+#include "net_socket/connect/rejected_peers.h"
 #include "net_socket/message/wire.h"
 #include "net_socket/nic/device.h"
 
@@ -91,7 +91,7 @@ class Acceptor {
   absl::flat_hash_map<Ticket, std::shared_ptr<Listening>> listenings_;  // under mutex_
 
   // In the reactor.
-  Strangers strangers_;
+  RejectedPeers rejected_;
   PendingHellos hellos_;
   std::vector<std::unique_ptr<Listener>> listeners_;
   absl::flat_hash_map<ConnectionId, std::unique_ptr<Pending>> pending_;

@@ -56,20 +56,20 @@ class PendingHellos::PendingHello final : public Reactor::Handler {
 
   void StartInLoop() {
     const int64_t deadline = MonotonicNanos() + hellos_->runtime_->options.hello_timeout_ns;
-    timer_ = reactor().AddTimerInLoop(deadline, [this] { Forget(Stranger::kSilent); });
-    if (!reactor().WatchInLoop(guest.fd.get(), EPOLLIN | EPOLLRDHUP, this).ok()) Forget(Stranger::kCrowd);
+    timer_ = reactor().AddTimerInLoop(deadline, [this] { Forget(HelloStatus::kSilent); });
+    if (!reactor().WatchInLoop(guest.fd.get(), EPOLLIN | EPOLLRDHUP, this).ok()) Forget(HelloStatus::kCrowd);
   }
 
   void OnEvents(uint32_t) override {
     const ssize_t got = recv(guest.fd.get(), guest.handshake.room(), guest.handshake.wants(), MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return;
-    if (got <= 0) return Forget(Stranger::kScan);
+    if (got <= 0) return Forget(HelloStatus::kScan);
     guest.handshake.Took(static_cast<size_t>(got));
     switch (guest.handshake.state()) {
       case AcceptHandshake::State::kReading:
         return Speak();
       case AcceptHandshake::State::kForeign:
-        return Forget(Stranger::kForeign);
+        return Forget(HelloStatus::kForeign);
       case AcceptHandshake::State::kRefused:
         return hellos_->RefuseInLoop(this, guest.handshake.refusal());
       case AcceptHandshake::State::kGreeted:
@@ -86,21 +86,21 @@ class PendingHellos::PendingHello final : public Reactor::Handler {
 
   void Speak() {
     const std::string said = guest.handshake.TakeSaid();
-    if (!said.empty() && !Send(guest.fd.get(), said)) Forget(Stranger::kHalf);
+    if (!said.empty() && !Send(guest.fd.get(), said)) Forget(HelloStatus::kUnfinished);
   }
 
   // Who has begun to speak is neither silent nor a scanner.
-  void Forget(Stranger kind) {
-    const bool unless_begun = kind == Stranger::kSilent || kind == Stranger::kScan;
-    hellos_->ForgetInLoop(this, unless_begun && !guest.handshake.nothing_came() ? Stranger::kHalf : kind);
+  void Forget(HelloStatus why) {
+    const bool unless_begun = why == HelloStatus::kSilent || why == HelloStatus::kScan;
+    hellos_->ForgetInLoop(this, unless_begun && !guest.handshake.nothing_came() ? HelloStatus::kUnfinished : why);
   }
 
   PendingHellos* const hellos_;
   Reactor::TimerId timer_;
 };
 
-PendingHellos::PendingHellos(Runtime* runtime, Strangers* strangers, std::function<void(Guest)> greeted)
-    : runtime_(runtime), strangers_(strangers), greeted_(std::move(greeted)) {}
+PendingHellos::PendingHellos(Runtime* runtime, RejectedPeers* rejected, std::function<void(Guest)> greeted)
+    : runtime_(runtime), rejected_(rejected), greeted_(std::move(greeted)) {}
 
 PendingHellos::~PendingHellos() = default;
 
@@ -132,7 +132,7 @@ bool PendingHellos::MakeRoomInLoop() {
   const Source fullest = std::max_element(crowd_.begin(), crowd_.end(), fuller)->first;
   const auto oldest = std::find_if(hellos_.begin(), hellos_.end(),
                                    [&fullest](const auto& hello) { return hello.second->source == fullest; });
-  ForgetInLoop(oldest->second.get(), Stranger::kCrowd);
+  ForgetInLoop(oldest->second.get(), HelloStatus::kCrowd);
   return true;
 }
 
@@ -146,8 +146,8 @@ Guest PendingHellos::TakeInLoop(PendingHello* hello) {
   return guest;
 }
 
-void PendingHellos::ForgetInLoop(PendingHello* hello, Stranger kind) {
-  strangers_->NoteInLoop(kind, TakeInLoop(hello).from);
+void PendingHellos::ForgetInLoop(PendingHello* hello, HelloStatus why) {
+  rejected_->NoteInLoop(why, TakeInLoop(hello).from);
 }
 
 void PendingHellos::RefuseInLoop(PendingHello* hello, HelloStatus why) {
@@ -158,7 +158,7 @@ void PendingHellos::RefuseInLoop(PendingHello* hello, HelloStatus why) {
 
 bool PendingHellos::AnswerInLoop(const Guest& guest, const Answer& answer) {
   const bool accepted = answer.status == HelloStatus::kAccepted;
-  if (!accepted) strangers_->NoteInLoop(StrangerOf(answer.status), guest.from);
+  if (!accepted) rejected_->NoteInLoop(answer.status, guest.from);
   return Send(guest.fd.get(), guest.handshake.Encode(answer)) && accepted;
 }
 

@@ -9,7 +9,7 @@
 //
 // Threads: the reactor.
 // States:  hello -> greeted (handed on), refused or forgotten.
-// Errors:  none; a stranger gets a line in the log (strangers.h).
+// Errors:  none; a stranger gets a line in the log (rejected_peers.h).
 #ifndef TCPX_NET_SOCKET_CONNECT_PENDING_HELLO_H_
 #define TCPX_NET_SOCKET_CONNECT_PENDING_HELLO_H_
 
@@ -24,7 +24,7 @@
 #include "common/fd.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/connect/handshake.h"
-#include "net_socket/connect/strangers.h"
+#include "net_socket/connect/rejected_peers.h"
 #include "net_socket/message/wire.h"
 
 namespace tcpx {
@@ -40,7 +40,7 @@ struct Guest {
 
 class PendingHellos {
  public:
-  PendingHellos(Runtime* runtime, Strangers* strangers, std::function<void(Guest)> greeted);
+  PendingHellos(Runtime* runtime, RejectedPeers* rejected, std::function<void(Guest)> greeted);
   ~PendingHellos();
 
   void WelcomeInLoop(OwnedFd fd, const SocketAddress& from);
@@ -56,12 +56,12 @@ class PendingHellos {
   using Source = std::array<uint8_t, 16>;
 
   static Source SourceOf(const SocketAddress& from);
-  void ForgetInLoop(PendingHello* hello, Stranger kind);
+  void ForgetInLoop(PendingHello* hello, HelloStatus why);
   void RefuseInLoop(PendingHello* hello, HelloStatus why);
   Guest TakeInLoop(PendingHello* hello);
 
   Runtime* const runtime_;
-  Strangers* const strangers_;
+  RejectedPeers* const rejected_;
   const std::function<void(Guest)> greeted_;
   uint64_t arrived_ = 0;
   int64_t scarce_until_ns_ = 0;                               // descriptors

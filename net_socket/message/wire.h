@@ -26,6 +26,7 @@
 
 #include "absl/strings/string_view.h"
 #include "common/address.h"
+#include "net_socket/message/hello_status.h"
 
 namespace tcpx {
 
@@ -122,24 +123,8 @@ void EncodeHello(const Hello& hello, char* out);
 // A hello of another version decodes (the answer then says so); garbage does not.
 const char* DecodeHello(const char* in, Hello* hello);
 
-enum class HelloStatus : uint16_t {
-  kAccepted = 0,
-  kWrongVersion = 1,
-  kUnknownTicket = 2,  // nobody listens with this ticket (any more)
-  kBadLane = 3,        // lane index or count out of range, or other than that of the first lane
-  kDuplicateLane = 4,
-  kBusy = 5,  // descriptor or memory limit at the acceptor
-  kBadTrafficClass = 6,
-  kUnknownKind = 7,    // of hello
-  kProve = 8,          // no refusal: kNonceBytes follow, and a proof is awaited
-  kSecretMissing = 9,  // the acceptor has a secret, the dialler says that it has none
-  kSecretAlone = 10,   // the dialler has a secret, the acceptor has none
-  kSecretWrong = 11,   // the proof is not that of the acceptor's secret
-};
 // Which health socket a connection belongs to.
 uint64_t HealthTag(const std::array<uint8_t, 16>& connection_id);
-
-const char* HelloStatusText(HelloStatus status);
 
 // One interface of the acceptor's device, and where it listens. Of a link-local IPv6 address the dialler fills in the
 // scope: that of its own interface, since a scope means nothing on another host.

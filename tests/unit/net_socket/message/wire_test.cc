@@ -359,6 +359,8 @@ TEST(WireAnswerTest, EveryStatusHasAText) {
   }
   EXPECT_STREQ("the peer refused for a reason this build does not know",
                HelloStatusText(static_cast<HelloStatus>(999)));
+  EXPECT_STREQ("the peer refused for a reason this build does not know", HelloStatusText(HelloStatus::kCrowd))
+      << "a peer that sends what is only ours has sent something unknown";
 }
 
 }  // namespace
