@@ -51,23 +51,23 @@ void Comm::FailFor(std::string cause, absl::Status status, int lane, Noise noise
     status_ = status;
   }
   std::unique_lock<std::mutex> telling;
-  if (setup_.group != nullptr) telling = setup_.group->Telling();
+  if (communicator().group != nullptr) telling = communicator().group->Telling();
   if (cause.empty()) cause = CauseLine(TroubleOf(status.message(), lane));
   const bool first = JoinFailure(&cause, &noise);
   told_ = ReportLine(TroubleOf(status.message(), lane));
   // The line goes out before any call can return the error: the process may exit on it.
-  if (noise == Noise::kWarn) TCPX_WARN_TO(setup_.log, "%s", told_);
+  if (noise == Noise::kWarn) TCPX_WARN_TO(communicator().log, "%s", told_);
   if (noise == Noise::kQuiet) TCPX_TRACE("%s", told_);
   failed_.store(true, std::memory_order_release);
   if (telling.owns_lock()) telling.unlock();
   const bool told =
       noise != Noise::kSilent && setup_.health != nullptr && setup_.health->Notify(setup_.connection_id, cause);
   if (!told) TellPeer(status);
-  if (first) setup_.group->Spread(&setup_.runtime->reactor);
+  if (first) communicator().group->Spread(&setup_.runtime->reactor);
 }
 
 bool Comm::JoinFailure(std::string* cause, Noise* noise) {
-  FailureGroup* const group = setup_.group.get();
+  FailureGroup* const group = communicator().group.get();
   if (group == nullptr) return false;
   if (*noise == Noise::kSilent) {
     group->Hush();
@@ -81,12 +81,12 @@ bool Comm::JoinFailure(std::string* cause, Noise* noise) {
 
 absl::Status Comm::Refusal() {
   const int64_t every_ns = setup_.runtime->options.stall_warn_ns;
-  if (setup_.repeat_warnings && every_ns > 0) {
+  if (communicator().repeat_warnings && every_ns > 0) {
     const int64_t now = MonotonicNanos();
     if (told_again_ns_ == 0) told_again_ns_ = now;
     if (now - told_again_ns_ >= every_ns) {
       told_again_ns_ = now;
-      TCPX_WARN_TO(setup_.log, "still failed: %s", told_);
+      TCPX_WARN_TO(communicator().log, "still failed: %s", told_);
     }
   }
   return status();
@@ -95,14 +95,14 @@ absl::Status Comm::Refusal() {
 void Comm::WatchInLoop() {
   setup_.runtime->watchdog.JoinInLoop(link_, setup_.runtime->options);
   if (setup_.health != nullptr) setup_.health->JoinInLoop(setup_.connection_id, link_);
-  if (setup_.group != nullptr) setup_.group->JoinInLoop(link_);
+  if (communicator().group != nullptr) communicator().group->JoinInLoop(link_);
 }
 
 void Comm::LeaveWatch() {
   link_->Cut();
   Runtime* const runtime = setup_.runtime;
   runtime->reactor.Post(
-      [runtime, link = link_, health = setup_.health, group = setup_.group, id = setup_.connection_id] {
+      [runtime, link = link_, health = setup_.health, group = communicator().group, id = setup_.connection_id] {
         runtime->watchdog.LeaveInLoop(link);
         if (group != nullptr) group->LeaveInLoop(link);
         if (health != nullptr) health->LeaveInLoop(id);
@@ -152,7 +152,7 @@ void Comm::LookAtRequests(int64_t now_ns) {
         "no progress for %.1f s; nothing is wrong with the connection as far as is known: the peer may be busy, "
         "stopped or waiting for another rank",
         (now_ns - stall_.since_ns()) * 1e-9);
-    TCPX_INFO_TO(setup_.log, "%s", ReportLine(TroubleOf(text, 0)));
+    TCPX_INFO_TO(communicator().log, "%s", ReportLine(TroubleOf(text, 0)));
   }
   const bool stuck = stall_.since_ns() != 0 && now_ns - stall_.since_ns() >= options.peer_timeout_ns;
   if (!stuck) return;
@@ -172,15 +172,16 @@ void Comm::LookAtPaces(int64_t now_ns) {
         "a slow lane: %.1f MB/s for %.1f s, where its connection's lanes do %.1f; it is given less to carry; look at "
         "the path of this flow (a bad link, a crowded queue, a limit per flow)",
         slow.bytes_per_second * 1e-6, long_ns * 1e-9, slow.median * 1e-6);
-    TCPX_INFO_TO(setup_.log, "%s", ReportLine(TroubleOf(text, static_cast<int>(slow.lane) + 1)));
+    TCPX_INFO_TO(communicator().log, "%s", ReportLine(TroubleOf(text, static_cast<int>(slow.lane) + 1)));
   }
 }
 
-void Comm::RecordEvents(ProfilerSink sink, bool updates) {
+void Comm::RecordEvents() {
+  const ProfilerSink sink = communicator().profiler.load(std::memory_order_acquire);
   if (sink == nullptr) return;
   EventRecorder::Settings settings;
   settings.sink = sink;
-  settings.updates = updates;
+  settings.updates = communicator().profiler_updates;
   settings.receive = receives();
   settings.transfers = transfers_max();
   for (int lane = 0; lane < lane_count(); ++lane) settings.fds.push_back(lane_fd(lane));
@@ -189,7 +190,7 @@ void Comm::RecordEvents(ProfilerSink sink, bool updates) {
 
 void Comm::ReportMisuse(absl::string_view text) {
   if (told_of_misuse_.exchange(true, std::memory_order_relaxed)) return;
-  TCPX_WARN_TO(setup_.log, "%s", ReportLine(TroubleOf(text, kNoLane)));
+  TCPX_WARN_TO(communicator().log, "%s", ReportLine(TroubleOf(text, kNoLane)));
 }
 
 absl::StatusOr<GpuPool*> Comm::FindPool(const void* data, MemoryType type) const {

@@ -14,7 +14,6 @@
 #ifndef TCPX_NET_SOCKET_COMM_COMM_H_
 #define TCPX_NET_SOCKET_COMM_COMM_H_
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -27,62 +26,26 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "common/address.h"
-#include "common/fd.h"
 #include "nccl/plugin_api.h"
+#include "net_socket/comm/connection_setup.h"
 #include "net_socket/comm/failure_report.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/gpu/gpu_pool.h"
 #include "net_socket/health/comm_link.h"
-#include "net_socket/health/failure_group.h"
-#include "net_socket/health/health.h"
 #include "net_socket/health/lane_liveness.h"
 #include "net_socket/health/slow_lanes.h"
 #include "net_socket/message/flight.h"
+#include "net_socket/message/memory_region.h"
 #include "net_socket/message/request.h"
 #include "net_socket/message/transfer_events.h"
 
 namespace tcpx {
-
-// What regMr hands out. Staged copies need nothing of it; it names the memory whose use must end in deregMr.
-class MemoryRegion {
- public:
-  GpuPool* gpu = nullptr;  // null exactly when it is host memory
-  char* data = nullptr;
-  size_t bytes = 0;
-  MemoryType type = MemoryType::kHost;
-  uint64_t id = 0;  // no other region of the comm ever has it
-};
-
-struct LaneSocket {
-  OwnedFd fd;
-  SocketAddress local;
-  SocketAddress peer;
-};
 
 // Messages that were reported done, and their bytes; and how often a lane became slow for long (slow_lanes.h).
 struct CommTally {
   uint64_t messages = 0;
   uint64_t bytes = 0;
   uint64_t slow_lanes = 0;
-};
-
-// A connection whose lanes are all there.
-struct ConnectionSetup {
-  Runtime* runtime = nullptr;
-  uint64_t comm_id = 0;   // NCCL's communicator, 0 where unknown
-  LogSink log = nullptr;  // its context's
-  int device = 0;
-  std::array<uint8_t, 16> connection_id{};
-  std::vector<LaneSocket> lanes;  // by lane index
-  uint32_t express_bytes = 0;
-  int max_receives = 1;  // of the receiving end; above 1 sends wait for credits
-  bool same_host = false;
-  std::shared_ptr<Health> health;       // null: the peer has none
-  std::shared_ptr<FailureGroup> group;  // null: a failure stays with its connection
-  // A failure is told again every TCPX_STALL_WARN while NCCL goes on calling: releases with v6 to v10 may report a
-  // plugin's errors nowhere (2.12 to 2.26).
-  bool repeat_warnings = false;
 };
 
 class Comm : private Watched {
@@ -113,13 +76,13 @@ class Comm : private Watched {
   CommTally tally() const {
     return {messages_.load(std::memory_order_relaxed), bytes_.load(std::memory_order_relaxed), slow_lanes_};
   }
-  // Before the first request: the profiler behind `sink` shall learn of each. `updates` is true exactly when this NCCL
-  // knows updates. A null sink changes nothing.
-  void RecordEvents(ProfilerSink sink, bool updates);
+  // Before the first request: the communicator's profiler, if it has one, shall learn of each.
+  void RecordEvents();
   // A call's arguments were wrong: one WARN per connection, since NCCL calls again and again.
   void ReportMisuse(absl::string_view text);
 
   const ConnectionSetup& setup() const { return setup_; }
+  const Communicator& communicator() const { return *setup_.communicator; }
   int lane_fd(int lane) const { return setup_.lanes[lane].fd.get(); }
   int lane_count() const { return static_cast<int>(setup_.lanes.size()); }
   Runtime* runtime() const { return setup_.runtime; }

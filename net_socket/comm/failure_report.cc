@@ -30,7 +30,7 @@ std::string ShortId(const ConnectionSetup& setup) {
 std::string ReportLine(const Trouble& trouble) {
   const ConnectionSetup& setup = *trouble.setup;
   const LaneSocket& socket = SocketOf(trouble);
-  std::string text = absl::StrFormat("comm %x %s device %d %s, %s to %s, connection %s: %s", setup.comm_id,
+  std::string text = absl::StrFormat("comm %x %s device %d %s, %s to %s, connection %s: %s", setup.communicator->id,
                                      trouble.role, setup.device, LaneText(setup, trouble.lane), socket.local.ToString(),
                                      socket.peer.ToString(), ShortId(setup), trouble.what);
   const std::string flight = DescribeFlight(trouble.flight);

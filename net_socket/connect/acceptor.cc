@@ -258,8 +258,7 @@ void Acceptor::CompleteInLoop(const ConnectionId& id) {
   pending_.erase(found);
   ConnectionSetup setup;
   setup.runtime = runtime_;
-  setup.comm_id = pending->listening->comm_id;
-  setup.log = pending->listening->log;
+  setup.communicator = pending->listening->communicator;
   setup.device = pending->listening->device;
   setup.connection_id = id;
   setup.lanes = std::move(pending->lanes);
@@ -268,11 +267,9 @@ void Acceptor::CompleteInLoop(const ConnectionId& id) {
   setup.same_host = setup.lanes[0].local.SameHostAddress(setup.lanes[0].peer);
   if ((pending->hello.features & kFeatureHealth) != 0)
     setup.health = runtime_->health.FindAcceptedInLoop(HealthTag(id));
-  setup.group = pending->listening->group;
-  setup.repeat_warnings = pending->listening->repeat_warnings;
-  TCPX_INFO_TO(setup.log, "comm %x receive device %d: %d lanes, %s from %s%s", setup.comm_id, setup.device,
-               static_cast<int>(setup.lanes.size()), setup.lanes[0].local.ToString(), setup.lanes[0].peer.ToString(),
-               TrafficClassSuffix(pending->hello.traffic_class));
+  TCPX_INFO_TO(setup.communicator->log, "comm %x receive device %d: %d lanes, %s from %s%s", setup.communicator->id,
+               setup.device, static_cast<int>(setup.lanes.size()), setup.lanes[0].local.ToString(),
+               setup.lanes[0].peer.ToString(), TrafficClassSuffix(pending->hello.traffic_class));
   auto comm = std::make_unique<ReceiveComm>(std::move(setup));
   comm->WatchInLoop();
   Listening& listening = *pending->listening;

@@ -24,7 +24,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
-#include "net_socket/comm/comm.h"
+#include "net_socket/comm/communicator.h"
 #include "net_socket/comm/receive_comm.h"
 #include "net_socket/connect/listener.h"
 #include "net_socket/connect/pending_hello.h"
@@ -37,13 +37,10 @@ namespace tcpx {
 // One listen comm's part of the shared socket.
 struct Listening {
   Ticket ticket{};
-  uint64_t comm_id = 0;
-  LogSink log = nullptr;
+  std::shared_ptr<const Communicator> communicator = std::make_shared<Communicator>();
   int device = 0;
   std::vector<PeerNic> nics;  // where the device listens
   int max_receives = 1;
-  std::shared_ptr<FailureGroup> group;  // null: failures do not spread
-  bool repeat_warnings = false;
 
   std::atomic<int> ready_count{0};
   std::mutex mutex;

@@ -14,9 +14,8 @@
 
 #include "absl/status/status.h"
 #include "common/fd.h"
-#include "common/log.h"
 #include "common/traffic_class.h"
-#include "net_socket/comm/comm.h"
+#include "net_socket/comm/connection_setup.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/connect/handshake.h"
 #include "net_socket/message/wire.h"
@@ -28,14 +27,11 @@ namespace tcpx {
 struct DialRequest {
   Handle handle;
   const Device* device = nullptr;
-  uint64_t comm_id = 0;
-  LogSink log = nullptr;
+  std::shared_ptr<const Communicator> communicator = std::make_shared<Communicator>();
   int lanes = 1;
   int traffic_class = kNoTrafficClass;  // octet: of every attempt of every lane
   int sndbuf = -1;                      // of each lane; -1: as the parameters say
   bool same_host = false;
-  std::shared_ptr<FailureGroup> group;  // null: failures do not spread
-  bool repeat_warnings = false;
 };
 
 class DialLane final : public Reactor::Handler {

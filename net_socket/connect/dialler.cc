@@ -114,8 +114,7 @@ void Dialler::Dial::DialOthers(const Answer& answer) {
 std::unique_ptr<SendComm> Dialler::Dial::MakeComm() {
   ConnectionSetup setup;
   setup.runtime = runtime();
-  setup.comm_id = request_.comm_id;
-  setup.log = request_.log;
+  setup.communicator = request_.communicator;
   setup.device = request_.device->index;
   setup.connection_id = connection_id_;
   for (auto& lane : lanes_) setup.lanes.push_back(lane->TakeSocket());
@@ -123,15 +122,14 @@ std::unique_ptr<SendComm> Dialler::Dial::MakeComm() {
   setup.max_receives = static_cast<int>(lanes_[0]->answer().max_receives);
   setup.same_host = request_.same_host;
   if (wants_health_) setup.health = health_;
-  setup.group = request_.group;
-  setup.repeat_warnings = request_.repeat_warnings;
-  TCPX_INFO_TO(setup.log, "comm %x send device %d: %d lanes, %s to %s%s", setup.comm_id, setup.device,
+  const Communicator& communicator = *request_.communicator;
+  TCPX_INFO_TO(communicator.log, "comm %x send device %d: %d lanes, %s to %s%s", communicator.id, setup.device,
                static_cast<int>(setup.lanes.size()), setup.lanes[0].local.ToString(), setup.lanes[0].peer.ToString(),
                TrafficClassSuffix(request_.traffic_class));
   for (size_t i = 1; i < lanes_.size() && (request_.device->fused() || request_.handle.nics > 1); ++i) {
-    TCPX_INFO_TO(setup.log, "comm %x send device %d: lane %d through %s, %s to %s", setup.comm_id, setup.device,
-                 static_cast<int>(i), lanes_[i]->path().nic->interface.name, setup.lanes[i].local.ToString(),
-                 setup.lanes[i].peer.ToString());
+    TCPX_INFO_TO(communicator.log, "comm %x send device %d: lane %d through %s, %s to %s", communicator.id,
+                 setup.device, static_cast<int>(i), lanes_[i]->path().nic->interface.name,
+                 setup.lanes[i].local.ToString(), setup.lanes[i].peer.ToString());
   }
   auto comm = std::make_unique<SendComm>(std::move(setup));
   comm->WatchInLoop();
@@ -145,7 +143,7 @@ void Dialler::Dial::Finish(absl::Status status) {
   if (status.ok()) {
     comm = MakeComm();
   } else {
-    TCPX_WARN_TO(request_.log, "%s", std::string(status.message()));
+    TCPX_WARN_TO(request_.communicator->log, "%s", std::string(status.message()));
   }
   {
     std::lock_guard<std::mutex> lock(result_->mutex);

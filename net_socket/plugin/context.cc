@@ -16,6 +16,19 @@ void AddTo(ContextStatistics* statistics, const Comm& comm) {
 
 }  // namespace
 
+Context::Context(const ContextOptions& options, int octet, bool spread_errors)
+    : api_version(options.api_version), communicator(std::make_shared<Communicator>()) {
+  communicator->id = options.comm_id;
+  communicator->log = options.log;
+  communicator->profiler = options.profiler;
+  // NCCL 2.26, whose newest version is v10, takes an update of an event for its stop; 2.27.3 and later know it.
+  communicator->profiler_updates = has_finalize();
+  communicator->traffic_class = octet;
+  communicator->repeat_warnings = !has_finalize();
+  // Before v11 a context is the process's: it can't fail with one of its communicators.
+  if (has_finalize() && spread_errors) communicator->group = std::make_shared<FailureGroup>();
+}
+
 void Context::Add(Comm* comm) {
   comms_.insert(comm);
   ++closed_.connections;
@@ -35,9 +48,9 @@ void Context::LogStatistics() const {
   const ContextStatistics all = Statistics();
   if (all.connections == 0) return;
   const uint64_t slow = all.sent.slow_lanes;
-  TCPX_INFO_TO(options.log, "comm %x: %d connections, sent %d messages of %d bytes, received %d of %d%s%s",
-               options.comm_id, all.connections, all.sent.messages, all.sent.bytes, all.received.messages,
-               all.received.bytes, TrafficClassSuffix(traffic_class),
+  TCPX_INFO_TO(communicator->log, "comm %x: %d connections, sent %d messages of %d bytes, received %d of %d%s%s",
+               communicator->id, all.connections, all.sent.messages, all.sent.bytes, all.received.messages,
+               all.received.bytes, TrafficClassSuffix(communicator->traffic_class),
                slow > 0 ? absl::StrFormat(", lanes that became slow: %d", slow) : "");
 }
 

@@ -13,10 +13,9 @@
 #include <memory>
 
 #include "absl/container/flat_hash_set.h"
-#include "common/traffic_class.h"
 #include "nccl/plugin_api.h"
 #include "net_socket/comm/comm.h"
-#include "net_socket/health/failure_group.h"
+#include "net_socket/comm/communicator.h"
 #include "net_socket/nic/flow_hint.h"
 
 namespace tcpx {
@@ -29,12 +28,12 @@ struct ContextStatistics {
 
 class Context {
  public:
-  Context(const ContextOptions& given, int octet) : options(given), traffic_class(octet) {}
+  // `octet` is the traffic class of the lanes that it dials, or kNoTrafficClass.
+  Context(const ContextOptions& options, int octet, bool spread_errors);
 
-  ContextOptions options;
-  const int traffic_class;  // octet of the lanes that it dials, or kNoTrafficClass
+  const int api_version;
+  const std::shared_ptr<Communicator> communicator;
   bool uses_transport = false;
-  std::shared_ptr<FailureGroup> group;  // null: failures stay with their connection
   absl::flat_hash_set<ListenComm*> listens;
   absl::flat_hash_set<uint64_t> dials;  // keys of unfinished connects
 
@@ -46,9 +45,7 @@ class Context {
     return {peers.load(std::memory_order_relaxed), flows_per_peer.load(std::memory_order_relaxed)};
   }
   // v11 and up: ends with finalize. Older: the process's, never ends.
-  bool has_finalize() const { return options.api_version >= 11; }
-  // NCCL 2.26, whose newest version is v10, takes an update of an event for its stop; 2.27.3 and later know it.
-  bool profiler_updates() const { return options.api_version >= 11; }
+  bool has_finalize() const { return api_version >= 11; }
 
   const absl::flat_hash_set<Comm*>& comms() const { return comms_; }
   void Add(Comm* comm);

@@ -65,14 +65,12 @@ absl::StatusOr<Context*> Plugin::CreateContext(const ContextOptions& options) {
   LoadOnce();
   if (!secret_status_.ok()) return secret_status_;
   if (options.api_version <= 10 && legacy_context_ != nullptr) {
-    if (options.profiler != nullptr) legacy_context_->options.profiler = options.profiler;
+    if (options.profiler != nullptr) legacy_context_->communicator->profiler = options.profiler;
     return legacy_context_;
   }
   auto traffic_class = TrafficClass(options.traffic_class);
   if (!traffic_class.ok()) return traffic_class.status();
-  auto context = std::make_unique<Context>(options, *traffic_class);
-  // Before v11 a context is the process's: it can't fail with one of its communicators.
-  if (context->has_finalize() && options_.spread_errors) context->group = std::make_shared<FailureGroup>();
+  auto context = std::make_unique<Context>(options, *traffic_class, options_.spread_errors);
   Context* raw = context.get();
   contexts_[raw] = std::move(context);
   if (!raw->has_finalize()) legacy_context_ = raw;
@@ -92,7 +90,7 @@ absl::Status Plugin::DestroyContext(Context* context) {
   for (uint64_t key : context->dials) transport_->dialler().Cancel(key);
   if (context->uses_transport) DropUser();
   context->LogStatistics();
-  const LogSink log = context->options.log;
+  const LogSink log = context->communicator->log;
   contexts_.erase(context);
   ReplaceLogSink(log);
   JoinRetired(true);
@@ -102,8 +100,8 @@ absl::Status Plugin::DestroyContext(Context* context) {
 void Plugin::ReplaceLogSink(LogSink gone) {
   LogSink another = nullptr;
   for (auto& [raw, context] : contexts_) {
-    if (context->options.log == gone) return;
-    if (context->options.log != nullptr) another = context->options.log;
+    if (context->communicator->log == gone) return;
+    if (context->communicator->log != nullptr) another = context->communicator->log;
   }
   if (another != nullptr) SetLogSink(another);
 }

@@ -15,7 +15,8 @@ namespace {
 
 // Whoever waits for a peer of a failed communicator waits in vain.
 absl::Status ContextStatus(const Context& context) {
-  const std::string cause = context.group == nullptr ? "" : context.group->cause();
+  const FailureGroup* const group = context.communicator->group.get();
+  const std::string cause = group == nullptr ? "" : group->cause();
   if (cause.empty()) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat("another connection of the communicator failed: ", cause));
 }
@@ -32,10 +33,7 @@ absl::StatusOr<ListenComm*> Plugin::Listen(Context* context, int device, void* h
   if (!transport.ok()) return Told(transport.status());
   Handle contents;
   auto ours = std::make_shared<Listening>();
-  ours->comm_id = context->options.comm_id;
-  ours->log = context->options.log;
-  ours->group = context->group;
-  ours->repeat_warnings = !context->has_finalize();
+  ours->communicator = context->communicator;
   auto listening = (*transport)->acceptor().Listen(Devices().device(device), std::move(ours), &contents);
   if (!listening.ok()) {
     DropObjectUser(context);
@@ -70,7 +68,7 @@ void Plugin::Share(const FlowHint& hint, DialRequest* request) const {
   TCPX_INFO(
       "comm %x connect: NCCL announces %d connections at once: %d lanes, send buffers %s; TCPX_LANES and "
       "NCCL_SOCKET_SNDBUF change it",
-      request->comm_id, hint.connections(), request->lanes,
+      request->communicator->id, hint.connections(), request->lanes,
       request->sndbuf < 0 ? "by the kernel" : absl::StrCat("of ", request->sndbuf, " bytes"));
 }
 
@@ -82,7 +80,7 @@ absl::StatusOr<uint64_t> Plugin::StartDial(Context* context, int device, const v
   if (const char* wrong = DecodeHandle(static_cast<const char*>(handle), &request.handle)) {
     return absl::InvalidArgumentError(absl::StrCat("connect: ", wrong));
   }
-  request.traffic_class = context->traffic_class;
+  request.traffic_class = context->communicator->traffic_class;
   if (options.traffic_class != kTrafficClassUndefined) {
     auto traffic_class = TrafficClass(options.traffic_class);
     if (!traffic_class.ok()) return traffic_class.status();
@@ -91,13 +89,10 @@ absl::StatusOr<uint64_t> Plugin::StartDial(Context* context, int device, const v
   auto transport = Use(context);
   if (!transport.ok()) return transport.status();
   request.device = &Devices().device(device);
-  request.comm_id = context->options.comm_id;
-  request.log = context->options.log;
+  request.communicator = context->communicator;
   request.same_host = (*transport)->IsLocal(request.handle.address);
   request.lanes = LanesFor(options_, request.device->nics, request.handle.nics, request.same_host);
   Share(context->hint(), &request);
-  request.group = context->group;
-  request.repeat_warnings = !context->has_finalize();
   auto key = (*transport)->dialler().Start(request);
   if (key.ok()) {
     context->dials.insert(*key);
@@ -135,7 +130,7 @@ absl::StatusOr<Comm*> Plugin::Connect(Context* context, int device, void* handle
     return comm.status();
   }
   Comm* raw = comm->release();
-  raw->RecordEvents(context->options.profiler, context->profiler_updates());
+  raw->RecordEvents();
   comms_[raw] = context;  // Takes the dial's place as a user.
   context->Add(raw);
   return raw;
@@ -152,7 +147,7 @@ absl::StatusOr<Comm*> Plugin::Accept(ListenComm* listen) {
   std::lock_guard<std::mutex> lock(mutex_);
   AddObjectUser(listen->context);
   Comm* raw = comm.release();
-  raw->RecordEvents(listen->context->options.profiler, listen->context->profiler_updates());
+  raw->RecordEvents();
   comms_[raw] = listen->context;
   listen->context->Add(raw);
   return raw;

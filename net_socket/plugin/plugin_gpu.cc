@@ -9,8 +9,8 @@ namespace tcpx {
 // Receives of LL and LL128 must be told apart (receive_staging.h); versions before v9 do not show the hint.
 bool Plugin::OpenGpuDriver() {
   if (!options_.gpu_direct_staging) return false;
-  const bool shows_hint = std::any_of(contexts_.begin(), contexts_.end(),
-                                      [](const auto& entry) { return entry.second->options.api_version >= 9; });
+  const bool shows_hint =
+      std::any_of(contexts_.begin(), contexts_.end(), [](const auto& entry) { return entry.second->api_version >= 9; });
   if (!shows_hint) {
     TCPX_INFO("TCPX_GPU_DIRECT_STAGING=1 has no effect: this NCCL uses a network interface older than v9");
     return false;

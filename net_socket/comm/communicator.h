@@ -1,0 +1,37 @@
+// communicator.h: what a communicator gives every connection of its own.
+//
+// Purpose: one object, shared by its context, what listens and dials for it, and its connections, instead of a copy in
+//          each.
+//
+// Threads: stands still once shared, but for `profiler`, which may be set at any time.
+// Lifetime: until the last of its connections is gone, which may be after its context.
+#ifndef TCPX_NET_SOCKET_COMM_COMMUNICATOR_H_
+#define TCPX_NET_SOCKET_COMM_COMMUNICATOR_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "common/log_level.h"
+#include "common/traffic_class.h"
+#include "nccl/plugin_api.h"
+#include "net_socket/health/failure_group.h"
+
+namespace tcpx {
+
+struct Communicator {
+  uint64_t id = 0;        // NCCL's, 0 where unknown
+  LogSink log = nullptr;  // null: stderr
+  // Connections that are handed to NCCL from now on tell it of each request. Null: none listens.
+  std::atomic<ProfilerSink> profiler{nullptr};
+  bool profiler_updates = false;        // true exactly when this NCCL knows updates of an event
+  int traffic_class = kNoTrafficClass;  // octet of the lanes that it dials
+  // A failure is told again every TCPX_STALL_WARN while NCCL goes on calling: releases with v6 to v10 may report a
+  // plugin's errors nowhere (2.12 to 2.26).
+  bool repeat_warnings = false;
+  std::shared_ptr<FailureGroup> group;  // null: a failure stays with its connection
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_COMM_COMMUNICATOR_H_

@@ -1,0 +1,42 @@
+// connection_setup.h: a connection whose lanes are all there, as connect and accept hand it to a comm.
+//
+// Threads: plain data. Lifetime: the runtime outlives it; the rest is owned or shared.
+// Units:   bytes.
+#ifndef TCPX_NET_SOCKET_COMM_CONNECTION_SETUP_H_
+#define TCPX_NET_SOCKET_COMM_CONNECTION_SETUP_H_
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "common/address.h"
+#include "common/fd.h"
+#include "net_socket/comm/communicator.h"
+#include "net_socket/health/health.h"
+
+namespace tcpx {
+
+struct Runtime;
+
+struct LaneSocket {
+  OwnedFd fd;
+  SocketAddress local;
+  SocketAddress peer;
+};
+
+struct ConnectionSetup {
+  Runtime* runtime = nullptr;
+  std::shared_ptr<const Communicator> communicator = std::make_shared<Communicator>();  // never null
+  int device = 0;
+  std::array<uint8_t, 16> connection_id{};
+  std::vector<LaneSocket> lanes;  // by lane index
+  uint32_t express_bytes = 0;
+  int max_receives = 1;  // of the receiving end; above 1 sends wait for credits
+  bool same_host = false;
+  std::shared_ptr<Health> health;  // null: the peer has none
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_COMM_CONNECTION_SETUP_H_
