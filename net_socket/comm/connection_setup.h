@@ -14,6 +14,7 @@
 #include "common/fd.h"
 #include "net_socket/comm/communicator.h"
 #include "net_socket/health/health.h"
+#include "net_socket/nic/path_profile.h"
 
 namespace tcpx {
 
@@ -23,6 +24,7 @@ struct LaneSocket {
   OwnedFd fd;
   SocketAddress local;
   SocketAddress peer;
+  PathProfile profile;
 };
 
 struct ConnectionSetup {

@@ -189,15 +189,18 @@ HelloStatus Acceptor::AdmitInLoop(const Hello& hello, Pending** out) {
   return HelloStatus::kAccepted;
 }
 
-void Acceptor::ConfigureInLoop(int fd, const Hello& hello) {
-  const SocketAddress local = LocalAddress(fd).value_or(SocketAddress());
-  LaneTraits traits;
-  traits.family = local.family();
-  traits.bulk = hello.lane > 0;
-  traits.same_host = local.SameHostAddress(PeerAddress(fd).value_or(SocketAddress()));
-  traits.traffic_class = hello.traffic_class;
-  traits.notes = runtime_->lane_notes;
-  ConfigureLane(fd, runtime_->options, traits);
+LaneSocket Acceptor::ConfigureInLoop(int fd, const Hello& hello) {
+  LaneSocket socket;
+  socket.local = LocalAddress(fd).value_or(SocketAddress());
+  socket.peer = PeerAddress(fd).value_or(SocketAddress());
+  PathFacts facts;
+  facts.same_host = socket.local.SameHostAddress(socket.peer);
+  facts.family = socket.local.family();
+  facts.kind = hello.lane > 0 ? LaneKind::kBulk : LaneKind::kFirst;
+  facts.traffic_class = hello.traffic_class;
+  socket.profile = MakePathProfile(runtime_->options, facts);
+  ConfigureLane(fd, socket.profile, runtime_->lane_notes);
+  return socket;
 }
 
 void Acceptor::GreetedInLoop(Guest guest) {
@@ -211,14 +214,16 @@ void Acceptor::GreetedInLoop(Guest guest) {
     answer.status = hello.kind == HelloKind::kHealth ? AdmitHealthInLoop(hello) : HelloStatus::kUnknownKind;
   }
   // Before the answer, which bears the traffic class.
-  if (answer.status == HelloStatus::kAccepted) ConfigureInLoop(guest.fd.get(), hello);
+  LaneSocket socket;
+  if (answer.status == HelloStatus::kAccepted) socket = ConfigureInLoop(guest.fd.get(), hello);
   if (pending != nullptr && hello.lane == 0) answer.nics = pending->listening->nics;
   if (pending != nullptr) answer.max_receives = static_cast<uint32_t>(pending->listening->max_receives);
   if (!hellos_.AnswerInLoop(guest, answer)) return;
+  socket.fd = std::move(guest.fd);
   if (pending == nullptr) {
-    AddHealthInLoop(hello, std::move(guest.fd));
+    AddHealthInLoop(hello, std::move(socket.fd));
   } else {
-    AddLaneInLoop(hello, std::move(guest.fd), pending);
+    AddLaneInLoop(hello, std::move(socket), pending);
   }
 }
 
@@ -235,11 +240,9 @@ void Acceptor::AddHealthInLoop(const Hello& hello, OwnedFd fd) {
   for (const ConnectionId& id : complete) CompleteInLoop(id);
 }
 
-void Acceptor::AddLaneInLoop(const Hello& hello, OwnedFd fd, Pending* pending) {
+void Acceptor::AddLaneInLoop(const Hello& hello, LaneSocket socket, Pending* pending) {
   LaneSocket& lane = pending->lanes[hello.lane];
-  lane.fd = std::move(fd);
-  lane.local = LocalAddress(lane.fd.get()).value_or(SocketAddress());
-  lane.peer = PeerAddress(lane.fd.get()).value_or(SocketAddress());
+  lane = std::move(socket);
   ++pending->present;
   if (pending->complete(runtime_->health.FindAcceptedInLoop(HealthTag(hello.connection_id)) != nullptr)) {
     CompleteInLoop(hello.connection_id);

@@ -72,11 +72,12 @@ class Acceptor {
   // Opens what the device listens on.
   absl::StatusOr<std::vector<PeerNic>> OpenDoors(const Device& device);
   void Watch(OwnedFd fd);
-  void ConfigureInLoop(int fd, const Hello& hello);
+  // All of the lane but its descriptor.
+  LaneSocket ConfigureInLoop(int fd, const Hello& hello);
   void GreetedInLoop(Guest guest);
   HelloStatus AdmitInLoop(const Hello& hello, Pending** pending);
   HelloStatus AdmitHealthInLoop(const Hello& hello);
-  void AddLaneInLoop(const Hello& hello, OwnedFd fd, Pending* pending);
+  void AddLaneInLoop(const Hello& hello, LaneSocket socket, Pending* pending);
   void AddHealthInLoop(const Hello& hello, OwnedFd fd);
   void CompleteInLoop(const ConnectionId& id);
   void DropPendingInLoop(const ConnectionId& id);

@@ -26,20 +26,16 @@ void DialLane::SetDeadline(int64_t after_ns) {
 }
 
 absl::Status DialLane::Open() {
-  const DialRequest& request = owner_->request();
   SocketAddress peer = path_.peer;
   auto fd = StreamSocket(peer.family());
   if (!fd.ok()) return fd.status();
   fd_ = *std::move(fd);
-  LaneTraits traits;
-  traits.family = peer.family();
-  traits.bulk = index_ > 0;
-  traits.same_host = request.same_host;
-  traits.traffic_class = request.traffic_class;
-  traits.notes = owner_->runtime()->lane_notes;
-  traits.sndbuf = request.sndbuf;
-  ConfigureLane(fd_.get(), owner_->runtime()->options, traits);
-  absl::Status bound = BindToNic(fd_.get(), *path_.nic, peer, request.same_host);
+  PathFacts facts = owner_->request().path;
+  facts.family = peer.family();
+  facts.kind = index_ > 0 ? LaneKind::kBulk : LaneKind::kFirst;
+  profile_ = MakePathProfile(owner_->runtime()->options, facts);
+  ConfigureLane(fd_.get(), profile_, owner_->runtime()->lane_notes);
+  absl::Status bound = BindToNic(fd_.get(), *path_.nic, peer, profile_.binds_to_device);
   if (!bound.ok()) return bound;
   if (peer.IsLinkLocal()) peer.set_scope(path_.nic->interface.index);
   if (connect(fd_.get(), peer.sockaddr(), peer.length()) != 0 && errno != EINPROGRESS)
@@ -76,7 +72,7 @@ Hello DialLane::MakeHello() const {
   hello.lane = static_cast<uint16_t>(std::max(index_, 0));
   hello.lanes = static_cast<uint16_t>(request.lanes);
   hello.express_bytes = static_cast<uint32_t>(owner_->runtime()->options.express_bytes);
-  hello.traffic_class = request.traffic_class;
+  hello.traffic_class = request.path.traffic_class;
   return hello;
 }
 
@@ -171,6 +167,7 @@ LaneSocket DialLane::TakeSocket() {
   socket.local = LocalAddress(fd_.get()).value_or(SocketAddress());
   socket.peer = PeerAddress(fd_.get()).value_or(SocketAddress());
   socket.fd = std::move(fd_);
+  socket.profile = std::move(profile_);
   return socket;
 }
 

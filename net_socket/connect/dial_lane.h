@@ -14,13 +14,13 @@
 
 #include "absl/status/status.h"
 #include "common/fd.h"
-#include "common/traffic_class.h"
 #include "net_socket/comm/connection_setup.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/connect/handshake.h"
 #include "net_socket/message/wire.h"
 #include "net_socket/nic/device.h"
 #include "net_socket/nic/lane_plan.h"
+#include "net_socket/nic/path_profile.h"
 
 namespace tcpx {
 
@@ -29,9 +29,7 @@ struct DialRequest {
   const Device* device = nullptr;
   std::shared_ptr<const Communicator> communicator = std::make_shared<Communicator>();
   int lanes = 1;
-  int traffic_class = kNoTrafficClass;  // octet: of every attempt of every lane
-  int sndbuf = -1;                      // of each lane; -1: as the parameters say
-  bool same_host = false;
+  PathFacts path;  // of every attempt of every lane, but for family and kind
 };
 
 class DialLane final : public Reactor::Handler {
@@ -88,6 +86,7 @@ class DialLane final : public Reactor::Handler {
   LanePath path_;
   Step step_ = Step::kIdle;
   OwnedFd fd_;
+  PathProfile profile_;  // of fd_
   Reactor::TimerId timer_{0, 0};
   int attempts_ = 0;
   std::optional<DialHandshake> handshake_;  // of the latest attempt

@@ -94,7 +94,6 @@ class Plugin final : public PluginApi {
   void DropUser();
   void JoinRetired(bool wait);
   // What NCCL has announced changes the lanes and buffers of a dial where no parameter sets them.
-  void Share(const FlowHint& hint, DialRequest* request) const;
   absl::StatusOr<uint64_t> StartDial(Context* context, int device, const void* handle, const ConnectOptions& options);
   static absl::Status ToldOfMisuse(Comm* comm, absl::Status status);
   // The octet for what the application asked for, or for the process's default.

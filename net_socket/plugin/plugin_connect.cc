@@ -1,5 +1,4 @@
 // Plugin's way from listen and connect to a comm.
-#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -8,6 +7,7 @@
 #include "net_socket/comm/receive_comm.h"
 #include "net_socket/comm/send_comm.h"
 #include "net_socket/nic/lane_plan.h"
+#include "net_socket/nic/path_profile.h"
 #include "net_socket/plugin/plugin.h"
 
 namespace tcpx {
@@ -19,6 +19,18 @@ absl::Status ContextStatus(const Context& context) {
   const std::string cause = group == nullptr ? "" : group->cause();
   if (cause.empty()) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat("another connection of the communicator failed: ", cause));
+}
+
+// Where many connections come at once, which may be a surprise.
+void LogShare(const DialRequest& request, const LaneCount& count, const PathProfile& path) {
+  const PathProfile::Buffer& buffer = path.send_buffer;
+  const bool smaller = !buffer.asked && buffer.bytes >= 0;
+  if (!smaller && !count.shared) return;
+  TCPX_INFO(
+      "comm %x connect: NCCL announces %d connections at once: %d lanes, send buffers %s; TCPX_LANES and "
+      "NCCL_SOCKET_SNDBUF change it",
+      request.communicator->id, request.path.hint.connections(), request.lanes,
+      smaller ? absl::StrCat("of ", buffer.bytes, " bytes") : "by the kernel");
 }
 
 }  // namespace
@@ -57,21 +69,6 @@ absl::StatusOr<int> Plugin::TrafficClass(int asked) const {
   return ResolveTrafficClass(value, traffic_classes_);
 }
 
-void Plugin::Share(const FlowHint& hint, DialRequest* request) const {
-  const int alone = request->lanes;
-  if (options_.lanes == 0) {
-    const int links = std::max(static_cast<int>(request->device->nics.size()), static_cast<int>(request->handle.nics));
-    request->lanes = ShareLanes(alone, links, hint);
-  }
-  if (options_.sndbuf < 0) request->sndbuf = ShareSendBuffers(hint);
-  if (request->sndbuf < 0 && request->lanes == alone) return;
-  TCPX_INFO(
-      "comm %x connect: NCCL announces %d connections at once: %d lanes, send buffers %s; TCPX_LANES and "
-      "NCCL_SOCKET_SNDBUF change it",
-      request->communicator->id, hint.connections(), request->lanes,
-      request->sndbuf < 0 ? "by the kernel" : absl::StrCat("of ", request->sndbuf, " bytes"));
-}
-
 absl::StatusOr<uint64_t> Plugin::StartDial(Context* context, int device, const void* handle,
                                            const ConnectOptions& options) {
   absl::Status known = CheckDevice(device);
@@ -80,19 +77,22 @@ absl::StatusOr<uint64_t> Plugin::StartDial(Context* context, int device, const v
   if (const char* wrong = DecodeHandle(static_cast<const char*>(handle), &request.handle)) {
     return absl::InvalidArgumentError(absl::StrCat("connect: ", wrong));
   }
-  request.traffic_class = context->communicator->traffic_class;
+  request.path.traffic_class = context->communicator->traffic_class;
   if (options.traffic_class != kTrafficClassUndefined) {
     auto traffic_class = TrafficClass(options.traffic_class);
     if (!traffic_class.ok()) return traffic_class.status();
-    request.traffic_class = *traffic_class;
+    request.path.traffic_class = *traffic_class;
   }
   auto transport = Use(context);
   if (!transport.ok()) return transport.status();
   request.device = &Devices().device(device);
   request.communicator = context->communicator;
-  request.same_host = (*transport)->IsLocal(request.handle.address);
-  request.lanes = LanesFor(options_, request.device->nics, request.handle.nics, request.same_host);
-  Share(context->hint(), &request);
+  request.path.same_host = (*transport)->IsLocal(request.handle.address);
+  request.path.hint = context->hint();
+  const PathProfile path = MakePathProfile(options_, request.path);
+  const LaneCount count = LanesFor(options_, path, request.device->nics, request.handle.nics, request.path.hint);
+  request.lanes = count.lanes;
+  LogShare(request, count, path);
   auto key = (*transport)->dialler().Start(request);
   if (key.ok()) {
     context->dials.insert(*key);
