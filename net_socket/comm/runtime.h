@@ -22,7 +22,9 @@ struct LaneNotes;
 class Secret;
 
 struct Runtime {
-  Options options;
+  explicit Runtime(const Options& given) : options(given) {}
+
+  const Options& options;  // the process's, which outlives us
   // The plugin's, which outlives us.
   LaneNotes* lane_notes = nullptr;
   const Secret* secret = nullptr;  // null: none is shared

@@ -141,14 +141,10 @@ absl::StatusOr<Transport*> Plugin::Use(Context* context) {
   if (unloading_) return absl::UnknownError("tcpx is being unloaded");
   if (transport_ == nullptr) {
     JoinRetired(false);
-    auto transport = Transport::Start(options_);
+    auto gpu = gpu_driver_ == nullptr ? nullptr : std::make_unique<GpuHub>(gpu_driver_.get(), options_);
+    auto transport = Transport::Start(options_, secret_.get(), &lane_notes_, std::move(gpu));
     if (!transport.ok()) return transport.status();
     transport_ = *std::move(transport);
-    transport_->runtime().lane_notes = &lane_notes_;
-    transport_->runtime().secret = secret_.get();
-    if (gpu_driver_ != nullptr) {
-      transport_->runtime().gpu = std::make_unique<GpuHub>(gpu_driver_.get(), options_);
-    }
   }
   if (transport_->runtime().gpu != nullptr) transport_->runtime().gpu->SetNumaNodes(NumaNodes());
   if (!context->has_finalize()) {

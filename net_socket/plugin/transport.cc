@@ -13,9 +13,16 @@
 
 namespace tcpx {
 
-absl::StatusOr<std::unique_ptr<Transport>> Transport::Start(const Options& options) {
-  std::unique_ptr<Transport> transport(new Transport);
-  transport->runtime_.options = options;
+Transport::Transport(const Options& options, const Secret* secret, LaneNotes* notes, std::unique_ptr<GpuHub> gpu)
+    : runtime_(options), acceptor_(&runtime_), dialler_(&runtime_) {
+  runtime_.secret = secret;
+  runtime_.lane_notes = notes;
+  runtime_.gpu = std::move(gpu);
+}
+
+absl::StatusOr<std::unique_ptr<Transport>> Transport::Start(const Options& options, const Secret* secret,
+                                                            LaneNotes* notes, std::unique_ptr<GpuHub> gpu) {
+  std::unique_ptr<Transport> transport(new Transport(options, secret, notes, std::move(gpu)));
   const absl::Status limit = RaiseDescriptorLimit();
   if (!limit.ok()) TCPX_INFO("%s", std::string(limit.message()));
   transport->local_addresses_ = LocalAddresses();

@@ -22,7 +22,9 @@ namespace tcpx {
 
 class Transport {
  public:
-  static absl::StatusOr<std::unique_ptr<Transport>> Start(const Options& options);
+  // All that it borrows outlives it. `secret`: null where none is shared. `gpu`: null for host memory only.
+  static absl::StatusOr<std::unique_ptr<Transport>> Start(const Options& options, const Secret* secret,
+                                                          LaneNotes* notes, std::unique_ptr<GpuHub> gpu);
   // Joins what still runs.
   ~Transport();
 
@@ -39,7 +41,7 @@ class Transport {
   void Join() { runtime_.reactor.Join(); }
 
  private:
-  Transport() : acceptor_(&runtime_), dialler_(&runtime_) {}
+  Transport(const Options& options, const Secret* secret, LaneNotes* notes, std::unique_ptr<GpuHub> gpu);
   absl::Status StartPool();
 
   Runtime runtime_;

@@ -45,7 +45,8 @@ class PeerWatchTest : public ::testing::Test {
     return comm_->Send(SendArgs(), &request);
   }
 
-  Runtime runtime_;
+  const Options options_;
+  Runtime runtime_{options_};
   int fds_[2];
   OwnedFd peer_;
   std::unique_ptr<SendComm> comm_;
