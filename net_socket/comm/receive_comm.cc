@@ -16,8 +16,6 @@
 namespace tcpx {
 namespace {
 
-static_assert(kReceivesMax == kMaxGroupedReceives);
-
 size_t RingSize(int messages) {
   size_t size = 1;
   while (size < static_cast<size_t>(messages)) size *= 2;

@@ -84,7 +84,7 @@ const char* DecodeHandle(const char* in, Handle* handle) {
   if (!address.ok() || address->port() == 0) return "handle holds no address";
   handle->address = *address;
   handle->nics = Get<uint16_t>(in + 6);
-  if (handle->nics < 1 || handle->nics > kPeerNicsMax) return "handle holds a senseless number of interfaces";
+  if (handle->nics < 1 || handle->nics > kNicsMax) return "handle holds a senseless number of interfaces";
   std::memcpy(handle->ticket.data(), in + 32, handle->ticket.size());
   return nullptr;
 }
@@ -147,7 +147,7 @@ const char* DecodeAnswer(const char* in, Answer* answer, int* nics) {
   const uint32_t count = Get<uint32_t>(in + 12);
   answer->features = Get<uint64_t>(in + 16);
   if (answer->max_receives == 0 || answer->max_receives > kReceivesMax) return "of receives in groups of a wrong size";
-  if (count > kPeerNicsMax) return "more interfaces than a device can have";
+  if (count > kNicsMax) return "more interfaces than a device can have";
   *nics = static_cast<int>(count);
   return nullptr;
 }

@@ -64,8 +64,8 @@ absl::StatusOr<ListenComm*> Plugin::Listen(Context* context, int device, void* h
 }
 
 absl::StatusOr<int> Plugin::TrafficClass(int asked) const {
-  const int value = asked == kTrafficClassUndefined ? options_.traffic_class : asked;
-  if (value == kTrafficClassUndefined) return kNoTrafficClass;
+  const int value = asked == kNoTrafficClass ? options_.traffic_class : asked;
+  if (value == kNoTrafficClass) return kNoTrafficClass;
   return ResolveTrafficClass(value, traffic_classes_);
 }
 
@@ -78,7 +78,7 @@ absl::StatusOr<uint64_t> Plugin::StartDial(Context* context, int device, const v
     return absl::InvalidArgumentError(absl::StrCat("connect: ", wrong));
   }
   request.path.traffic_class = context->communicator->traffic_class;
-  if (options.traffic_class != kTrafficClassUndefined) {
+  if (options.traffic_class != kNoTrafficClass) {
     auto traffic_class = TrafficClass(options.traffic_class);
     if (!traffic_class.ok()) return traffic_class.status();
     request.path.traffic_class = *traffic_class;
