@@ -17,11 +17,19 @@
 
 namespace tcpx {
 
+void DialLane::MoveTo(DialStep to) {
+  const DialStep from = step_;
+  step_ = to;
+  if (MayMove(from, to)) return;
+  owner_->Finish(absl::InternalError(absl::StrFormat("connect: lane %d went from step %d to %d", index_,
+                                                     static_cast<int>(from), static_cast<int>(to))));
+}
+
 void DialLane::SetDeadline(int64_t after_ns) {
   reactor().CancelTimerInLoop(timer_);
   timer_ = reactor().AddTimerInLoop(MonotonicNanos() + after_ns, [this] {
-    Retry(absl::UnavailableError(step_ == Step::kGreeting ? "connected, but the peer does not answer the hello"
-                                                          : "connect: timed out"));
+    Retry(absl::UnavailableError(step_ == DialStep::kHello ? "connected, but the peer does not answer the hello"
+                                                           : "connect: timed out"));
   });
 }
 
@@ -44,7 +52,7 @@ absl::Status DialLane::Open() {
 }
 
 void DialLane::DialInLoop() {
-  step_ = Step::kDialling;
+  MoveTo(DialStep::kDialling);
   absl::Status opened = Open();
   if (opened.ok()) opened = reactor().WatchInLoop(fd_.get(), EPOLLOUT, this);
   if (!opened.ok()) {
@@ -55,9 +63,9 @@ void DialLane::DialInLoop() {
 }
 
 void DialLane::OnEvents(uint32_t) {
-  if (step_ == Step::kDialling) {
+  if (step_ == DialStep::kDialling) {
     Dialled();
-  } else if (step_ == Step::kGreeting) {
+  } else if (step_ == DialStep::kHello) {
     ReadAnswer();
   }
 }
@@ -84,7 +92,7 @@ void DialLane::Dialled() {
   }
   handshake_.emplace(MakeHello(), owner_->runtime()->secret);
   if (!Speak()) return;
-  step_ = Step::kGreeting;
+  MoveTo(DialStep::kHello);
   reactor().ChangeInLoop(fd_.get(), EPOLLIN | EPOLLRDHUP);
   SetDeadline(owner_->runtime()->options.hello_timeout_ns);
 }
@@ -132,7 +140,7 @@ void DialLane::Answered() {
     return;
   }
   reactor().UnwatchInLoop(fd_.get());
-  step_ = Step::kAnswered;
+  MoveTo(DialStep::kAnswered);
   owner_->LaneAnswered(*this);
 }
 
@@ -156,10 +164,10 @@ void DialLane::GiveUp(const absl::Status& why) {
 
 void DialLane::Drop() {
   reactor().CancelTimerInLoop(timer_);
+  if (step_ != DialStep::kIdle) MoveTo(DialStep::kIdle);
   if (!fd_.valid()) return;
   reactor().UnwatchInLoop(fd_.get());
   fd_.reset();
-  step_ = Step::kIdle;
 }
 
 LaneSocket DialLane::TakeSocket() {

@@ -1,7 +1,7 @@
 // dial_lane.h: one lane, or the health socket, being dialled: its socket, its handshake, its retries.
 //
 // Threads: the reactor.
-// States:  idle -> dialling -> hello -> answered. A refused, timed-out, unreachable or reset lane is dialled again
+// States:  idle -> dialling -> hello -> answered (kDialMoves). A refused, timed-out, unreachable or reset lane is dialled again
 //          after n x NCCL_SOCKET_RETRY_SLEEP_MSEC, NCCL_SOCKET_RETRY_CNT times.
 // Lifetime: borrows its owner.
 // Errors:  to the owner, with the address tried and the interface used.
@@ -31,6 +31,19 @@ struct DialRequest {
   int lanes = 1;
   PathFacts path;  // of every attempt of every lane, but for family and kind
 };
+
+enum class DialStep { kIdle, kDialling, kHello, kAnswered };
+inline constexpr int kDialSteps = 4;
+
+// Whether a lane may go from one step (row) to another (column).
+inline constexpr bool kDialMoves[kDialSteps][kDialSteps] = {
+    // idle, dialling, hello, answered
+    {false, true, false, false},  // idle
+    {true, false, true, false},   // dialling
+    {true, false, false, true},   // hello
+    {true, false, false, false},  // answered
+};
+constexpr bool MayMove(DialStep from, DialStep to) { return kDialMoves[static_cast<int>(from)][static_cast<int>(to)]; }
 
 class DialLane final : public Reactor::Handler {
  public:
@@ -64,8 +77,8 @@ class DialLane final : public Reactor::Handler {
   const Answer& answer() const { return handshake_->answer(); }
 
  private:
-  enum class Step { kIdle, kDialling, kGreeting, kAnswered };
-
+  // The only one who writes step_. A move that is none fails the dial: our own mistake.
+  void MoveTo(DialStep to);
   void DialInLoop();
   absl::Status Open();
   Hello MakeHello() const;
@@ -84,7 +97,7 @@ class DialLane final : public Reactor::Handler {
   Owner* const owner_;
   const int index_;
   LanePath path_;
-  Step step_ = Step::kIdle;
+  DialStep step_ = DialStep::kIdle;
   OwnedFd fd_;
   PathProfile profile_;  // of fd_
   Reactor::TimerId timer_{0, 0};
