@@ -49,10 +49,10 @@ struct Acceptor::Pending {
   Reactor::TimerId timer;
 };
 
-Acceptor::Acceptor(Runtime* runtime)
+Acceptor::Acceptor(Runtime* runtime, const Secret* secret)
     : runtime_(runtime),
       rejected_(&runtime->reactor),
-      hellos_(runtime, &rejected_, [this](Guest guest) { GreetedInLoop(std::move(guest)); }) {}
+      hellos_(runtime, secret, &rejected_, [this](Guest guest) { GreetedInLoop(std::move(guest)); }) {}
 
 Acceptor::~Acceptor() = default;
 

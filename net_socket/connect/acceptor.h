@@ -52,7 +52,8 @@ struct Listening {
 
 class Acceptor {
  public:
-  explicit Acceptor(Runtime* runtime);
+  // `secret`: null where none is shared.
+  Acceptor(Runtime* runtime, const Secret* secret);
   ~Acceptor();
 
   // Opens the device's socket with its first listen. *handle is what the peers need. `listening` says whose it is.

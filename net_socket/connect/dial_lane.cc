@@ -90,7 +90,7 @@ void DialLane::Dialled() {
     Retry(connected);
     return;
   }
-  handshake_.emplace(MakeHello(), owner_->runtime()->secret);
+  handshake_.emplace(MakeHello(), owner_->secret());
   if (!Speak()) return;
   MoveTo(DialStep::kHello);
   reactor().ChangeInLoop(fd_.get(), EPOLLIN | EPOLLRDHUP);

@@ -52,6 +52,7 @@ class DialLane final : public Reactor::Handler {
    public:
     virtual ~Owner() = default;
     virtual Runtime* runtime() = 0;
+    virtual const Secret* secret() const = 0;  // null where none is shared
     virtual const DialRequest& request() const = 0;
     virtual const ConnectionId& connection_id() const = 0;
     virtual void LaneAnswered(const DialLane& lane) = 0;

@@ -21,6 +21,7 @@ class Dialler::Dial final : public DialLane::Owner, private Health::Waiter {
 
  private:
   Runtime* runtime() override { return dialler_->runtime_; }
+  const Secret* secret() const override { return dialler_->secret_; }
   const DialRequest& request() const override { return request_; }
   const ConnectionId& connection_id() const override { return connection_id_; }
   void LaneAnswered(const DialLane& lane) override;
@@ -155,7 +156,7 @@ void Dialler::Dial::Finish(absl::Status status) {
   dialler_->runtime_->reactor.AddTimerInLoop(0, [dialler = dialler_, key = key_] { dialler->dials_.erase(key); });
 }
 
-Dialler::Dialler(Runtime* runtime) : runtime_(runtime) {}
+Dialler::Dialler(Runtime* runtime, const Secret* secret) : runtime_(runtime), secret_(secret) {}
 
 Dialler::~Dialler() = default;
 

@@ -47,7 +47,7 @@ class PendingHellos::PendingHello final : public Reactor::Handler {
   PendingHello(PendingHellos* hellos, uint64_t arrival, OwnedFd fd, const SocketAddress& from)
       : number(arrival),
         source(SourceOf(from)),
-        guest{AcceptHandshake(hellos->runtime_->secret), std::move(fd), from},
+        guest{AcceptHandshake(hellos->secret_), std::move(fd), from},
         hellos_(hellos) {}
   ~PendingHello() override {
     reactor().CancelTimerInLoop(timer_);
@@ -99,8 +99,9 @@ class PendingHellos::PendingHello final : public Reactor::Handler {
   Reactor::TimerId timer_;
 };
 
-PendingHellos::PendingHellos(Runtime* runtime, RejectedPeers* rejected, std::function<void(Guest)> greeted)
-    : runtime_(runtime), rejected_(rejected), greeted_(std::move(greeted)) {}
+PendingHellos::PendingHellos(Runtime* runtime, const Secret* secret, RejectedPeers* rejected,
+                             std::function<void(Guest)> greeted)
+    : runtime_(runtime), secret_(secret), rejected_(rejected), greeted_(std::move(greeted)) {}
 
 PendingHellos::~PendingHellos() = default;
 

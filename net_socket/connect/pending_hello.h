@@ -40,7 +40,7 @@ struct Guest {
 
 class PendingHellos {
  public:
-  PendingHellos(Runtime* runtime, RejectedPeers* rejected, std::function<void(Guest)> greeted);
+  PendingHellos(Runtime* runtime, const Secret* secret, RejectedPeers* rejected, std::function<void(Guest)> greeted);
   ~PendingHellos();
 
   void WelcomeInLoop(OwnedFd fd, const SocketAddress& from);
@@ -61,6 +61,7 @@ class PendingHellos {
   Guest TakeInLoop(PendingHello* hello);
 
   Runtime* const runtime_;
+  const Secret* const secret_;
   RejectedPeers* const rejected_;
   const std::function<void(Guest)> greeted_;
   uint64_t arrived_ = 0;
