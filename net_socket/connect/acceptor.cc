@@ -52,7 +52,7 @@ struct Acceptor::Pending {
 Acceptor::Acceptor(Runtime* runtime, const Secret* secret)
     : runtime_(runtime),
       rejected_(&runtime->reactor),
-      hellos_(runtime, secret, &rejected_, [this](Guest guest) { GreetedInLoop(std::move(guest)); }) {}
+      hellos_(runtime, secret, &rejected_, [this](HelloSocket socket) { HelloInLoop(std::move(socket)); }) {}
 
 Acceptor::~Acceptor() = default;
 
@@ -67,20 +67,20 @@ void Acceptor::Watch(OwnedFd fd) {
   });
 }
 
-absl::StatusOr<std::vector<PeerNic>> Acceptor::OpenDoors(const Device& device) {
-  std::vector<PeerNic> doors;
+absl::StatusOr<std::vector<PeerNic>> Acceptor::OpenListeners(const Device& device) {
+  std::vector<PeerNic> addresses;
   std::vector<OwnedFd> fds;
   for (const Nic& nic : device.nics) {
     auto fd = ListenOnNic(nic, device.fused(), runtime_->options.port_range);
     if (!fd.ok()) return fd.status();
     auto address = LocalAddress(fd->get());
     if (!address.ok()) return address.status();
-    doors.push_back({*address, static_cast<uint32_t>(nic.hardware.speed_mbps)});
+    addresses.push_back({*address, static_cast<uint32_t>(nic.hardware.speed_mbps)});
     fds.push_back(*std::move(fd));
     TCPX_INFO("device %d: listens on %s", device.index, address->ToString());
   }
   for (OwnedFd& fd : fds) Watch(std::move(fd));
-  return doors;
+  return addresses;
 }
 
 absl::StatusOr<std::shared_ptr<Listening>> Acceptor::Listen(const Device& device, std::shared_ptr<Listening> listening,
@@ -90,11 +90,11 @@ absl::StatusOr<std::shared_ptr<Listening>> Acceptor::Listen(const Device& device
   listening->device = device.index;
   listening->max_receives = device.max_receives;
   std::lock_guard<std::mutex> lock(mutex_);
-  auto known = doors_.find(device.index);
-  if (known == doors_.end()) {
-    auto doors = OpenDoors(device);
-    if (!doors.ok()) return doors.status();
-    known = doors_.emplace(device.index, *std::move(doors)).first;
+  auto known = listen_addresses_.find(device.index);
+  if (known == listen_addresses_.end()) {
+    auto addresses = OpenListeners(device);
+    if (!addresses.ok()) return addresses.status();
+    known = listen_addresses_.emplace(device.index, *std::move(addresses)).first;
   }
   listening->nics = known->second;
   handle->address = listening->nics[0].address;
@@ -190,21 +190,21 @@ HelloStatus Acceptor::AdmitInLoop(const Hello& hello, Pending** out) {
 }
 
 LaneSocket Acceptor::ConfigureInLoop(int fd, const Hello& hello) {
-  LaneSocket socket;
-  socket.local = LocalAddress(fd).value_or(SocketAddress());
-  socket.peer = PeerAddress(fd).value_or(SocketAddress());
+  LaneSocket lane;
+  lane.local = LocalAddress(fd).value_or(SocketAddress());
+  lane.peer = PeerAddress(fd).value_or(SocketAddress());
   PathFacts facts;
-  facts.same_host = socket.local.SameHostAddress(socket.peer);
-  facts.family = socket.local.family();
+  facts.same_host = lane.local.SameHostAddress(lane.peer);
+  facts.family = lane.local.family();
   facts.kind = hello.lane > 0 ? LaneKind::kBulk : LaneKind::kFirst;
   facts.traffic_class = hello.traffic_class;
-  socket.profile = MakePathProfile(runtime_->options, facts);
-  ConfigureLane(fd, socket.profile, runtime_->lane_notes);
-  return socket;
+  lane.profile = MakePathProfile(runtime_->options, facts);
+  ConfigureLane(fd, lane.profile, runtime_->lane_notes);
+  return lane;
 }
 
-void Acceptor::GreetedInLoop(Guest guest) {
-  const Hello& hello = guest.hello();
+void Acceptor::HelloInLoop(HelloSocket socket) {
+  const Hello& hello = socket.hello();
   Pending* pending = nullptr;
   Answer answer;
   answer.features = hello.features & kFeatureHealth;
@@ -214,16 +214,16 @@ void Acceptor::GreetedInLoop(Guest guest) {
     answer.status = hello.kind == HelloKind::kHealth ? AdmitHealthInLoop(hello) : HelloStatus::kUnknownKind;
   }
   // Before the answer, which bears the traffic class.
-  LaneSocket socket;
-  if (answer.status == HelloStatus::kAccepted) socket = ConfigureInLoop(guest.fd.get(), hello);
+  LaneSocket lane;
+  if (answer.status == HelloStatus::kAccepted) lane = ConfigureInLoop(socket.fd.get(), hello);
   if (pending != nullptr && hello.lane == 0) answer.nics = pending->listening->nics;
   if (pending != nullptr) answer.max_receives = static_cast<uint32_t>(pending->listening->max_receives);
-  if (!hellos_.AnswerInLoop(guest, answer)) return;
-  socket.fd = std::move(guest.fd);
+  if (!hellos_.AnswerInLoop(socket, answer)) return;
+  lane.fd = std::move(socket.fd);
   if (pending == nullptr) {
-    AddHealthInLoop(hello, std::move(socket.fd));
+    AddHealthInLoop(hello, std::move(lane.fd));
   } else {
-    AddLaneInLoop(hello, std::move(socket), pending);
+    AddLaneInLoop(hello, std::move(lane), pending);
   }
 }
 

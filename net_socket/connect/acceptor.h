@@ -7,7 +7,7 @@
 // Threads: Listen, Accept and CloseListen from any; Close before the reactor stops; the rest in the reactor.
 // States:  a lane: hello (pending_hello.h) -> waiting for its connection's other lanes, and for the health socket of its
 //          pair -> part of a ReceiveComm. A waiting lane that ends takes its connection with it.
-// Errors:  Listen: the local kernel's. A stranger (wrong magic, ticket, lane, silence) costs one socket until
+// Errors:  Listen: the local kernel's. Who is no peer (wrong magic, ticket, lane, silence) costs one socket until
 //          TCPX_HELLO_TIMEOUT, and no log line per socket (rejected_peers.h).
 #ifndef TCPX_NET_SOCKET_CONNECT_ACCEPTOR_H_
 #define TCPX_NET_SOCKET_CONNECT_ACCEPTOR_H_
@@ -70,12 +70,12 @@ class Acceptor {
   class PendingLane;
   struct Pending;
 
-  // Opens what the device listens on.
-  absl::StatusOr<std::vector<PeerNic>> OpenDoors(const Device& device);
+  // Opens what the device listens on, and tells where that is.
+  absl::StatusOr<std::vector<PeerNic>> OpenListeners(const Device& device);
   void Watch(OwnedFd fd);
   // All of the lane but its descriptor.
   LaneSocket ConfigureInLoop(int fd, const Hello& hello);
-  void GreetedInLoop(Guest guest);
+  void HelloInLoop(HelloSocket socket);
   HelloStatus AdmitInLoop(const Hello& hello, Pending** pending);
   HelloStatus AdmitHealthInLoop(const Hello& hello);
   void AddLaneInLoop(const Hello& hello, LaneSocket socket, Pending* pending);
@@ -86,7 +86,7 @@ class Acceptor {
 
   Runtime* const runtime_;
   std::mutex mutex_;
-  std::map<int, std::vector<PeerNic>> doors_;                           // by device; under mutex_
+  std::map<int, std::vector<PeerNic>> listen_addresses_;                // by device; under mutex_
   absl::flat_hash_map<Ticket, std::shared_ptr<Listening>> listenings_;  // under mutex_
 
   // In the reactor.
