@@ -17,7 +17,7 @@
 #include "common/status.h"
 #include "net_socket/comm/comm.h"
 #include "net_socket/message/transfer_events.h"
-#include "net_socket/nic/lane_socket.h"
+#include "net_socket/nic/path_profile.h"
 
 namespace tcpx {
 namespace {
@@ -52,18 +52,14 @@ BulkSendLane::BulkSendLane(Comm* comm, int lane, Striper* striper, LaneRates* ra
       striper_(striper),
       rates_(rates),
       rate_(comm->runtime()->options.chunk_bytes_min),
-      zero_copy_(comm->runtime()->options.zerocopy, comm->setup().same_host) {
+      paced_by_rate_(comm->path().paced_by_rate),
+      zero_copy_(comm->path().zero_copy) {
   op_.fd = comm->lane_fd(lane);
-  if (comm->setup().same_host) return;
-  // Between hosts the rate alone says how much a lane holds: the fixed mark is 2 ms of a flow of 1 Gbit/s.
-  const int no_mark = -1;
-  setsockopt(op_.fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &no_mark, sizeof(no_mark));
 }
 
 bool BulkSendLane::HasRoom(int64_t* retry_ns) {
   *retry_ns = 0;
-  // No flow of its own there: memory is the limit.
-  if (comm_->setup().same_host) return UnsentBytes(op_.fd) < kBulkUnsentBytes;
+  if (!paced_by_rate_) return UnsentBytes(op_.fd) < kBulkUnsentBytes;
   const int64_t now = MonotonicNanos();
   const int64_t held = Look(now);
   if (held < rate_.held_max()) return true;
@@ -106,7 +102,7 @@ void BulkSendLane::RefreshRate(int64_t now) {
 
 bool BulkSendLane::PullChunk() {
   const int64_t chunk_bytes = comm_->runtime()->options.chunk_bytes;
-  const int64_t want = comm_->setup().same_host ? chunk_bytes : std::min(chunk_bytes, rate_.chunk_max());
+  const int64_t want = paced_by_rate_ ? std::min(chunk_bytes, rate_.chunk_max()) : chunk_bytes;
   if (!striper_->Pull(static_cast<size_t>(want), rates_->Share(lane_ - 1), &chunk_)) return false;
   const SendRequest& request = *chunk_.request;
   if (request.events != nullptr) request.events->Count(lane_, chunk_.length, request.message_bytes);
@@ -119,7 +115,7 @@ bool BulkSendLane::PullChunk() {
   EncodeHeader(header, header_);
   taken_ = 0;
   continuous_ = true;
-  watching_ = !comm_->setup().same_host;
+  watching_ = paced_by_rate_;
   return true;
 }
 

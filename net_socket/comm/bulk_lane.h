@@ -79,6 +79,7 @@ class BulkSendLane final : public PoolLane {
   std::atomic<uint64_t> bytes_sent_{0};
   char header_[kHeaderBytes];
 
+  const bool paced_by_rate_;
   ZeroCopyPolicy zero_copy_;
   PinnedChunks pinned_;
   RegisteredBuffers registered_;

@@ -267,7 +267,6 @@ void Acceptor::CompleteInLoop(const ConnectionId& id) {
   setup.lanes = std::move(pending->lanes);
   setup.express_bytes = pending->hello.express_bytes;
   setup.max_receives = pending->listening->max_receives;
-  setup.same_host = setup.lanes[0].local.SameHostAddress(setup.lanes[0].peer);
   if ((pending->hello.features & kFeatureHealth) != 0)
     setup.health = runtime_->health.FindAcceptedInLoop(HealthTag(id));
   TCPX_INFO_TO(setup.communicator->log, "comm %x receive device %d: %d lanes, %s from %s%s", setup.communicator->id,

@@ -121,7 +121,6 @@ std::unique_ptr<SendComm> Dialler::Dial::MakeComm() {
   for (auto& lane : lanes_) setup.lanes.push_back(lane->TakeSocket());
   setup.express_bytes = static_cast<uint32_t>(runtime()->options.express_bytes);
   setup.max_receives = static_cast<int>(lanes_[0]->answer().max_receives);
-  setup.same_host = request_.path.same_host;
   if (wants_health_) setup.health = health_;
   const Communicator& communicator = *request_.communicator;
   TCPX_INFO_TO(communicator.log, "comm %x send device %d: %d lanes, %s to %s%s", communicator.id, setup.device,

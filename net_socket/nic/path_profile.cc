@@ -20,7 +20,9 @@ void ChooseCongestion(const Options& options, bool same_host, PathProfile* profi
 void ChooseBuffers(const Options& options, const PathFacts& facts, PathProfile* profile) {
   profile->send_buffer = {options.sndbuf, options.sndbuf >= 0};
   if (options.sndbuf < 0) profile->send_buffer.bytes = ShareSendBuffers(facts.hint);
-  profile->bounds_receive_buffer = BoundsReceiveBuffer(options, facts.same_host);
+  // bbr loses by a bound.
+  const bool paces = options.congestion.compare(0, 3, "bbr") == 0;
+  profile->bounds_receive_buffer = options.rcvbuf < 0 && facts.same_host && !paces;
   profile->receive_buffer = {options.rcvbuf, options.rcvbuf >= 0};
   if (profile->bounds_receive_buffer) profile->receive_buffer.bytes = kSameHostBytes;
   // A buffer that the user made small may hold less than the mark.
@@ -35,12 +37,6 @@ void ChoosePace(const PathFacts& facts, PathProfile* profile) {
 }
 
 }  // namespace
-
-bool BoundsReceiveBuffer(const Options& options, bool same_host) {
-  // bbr loses by it.
-  const bool paces = options.congestion.compare(0, 3, "bbr") == 0;
-  return options.rcvbuf < 0 && same_host && !paces;
-}
 
 PathProfile MakePathProfile(const Options& options, const PathFacts& facts) {
   PathProfile profile;

@@ -76,9 +76,6 @@ struct PathProfile {
   bool times_long_messages = false;    // so that a ping-pong of messages of several reads is known
 };
 
-// True where a receive buffer is bounded: the user has not chosen, and nothing paces.
-bool BoundsReceiveBuffer(const Options& options, bool same_host);
-
 PathProfile MakePathProfile(const Options& options, const PathFacts& facts);
 
 }  // namespace tcpx
