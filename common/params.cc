@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "common/cpu_budget.h"
+#include "common/limits.h"
 #include "common/params_text.h"
 #include "common/traffic_class.h"
 
@@ -160,12 +161,12 @@ void ResolveLanes(bool lanes_set, Options* options, std::vector<std::string>* wa
   const int sockets = options->nsocks_perthread;
   if (lanes_set || (threads < 0 && sockets < 0)) return;
   const int product = std::max(1, threads) * std::max(1, sockets);
-  if (product <= kMaxLanes) {
+  if (product <= kLanesMax) {
     options->lanes = product;
     return;
   }
   Warn(warnings, absl::StrCat("NCCL_SOCKET_NTHREADS times NCCL_NSOCKS_PERTHREAD is ", product, ", which is above ",
-                              kMaxLanes, " lanes; using the default, auto"));
+                              kLanesMax, " lanes; using the default, auto"));
 }
 
 void ResolveChunks(bool chunk_set, Options* options, std::vector<std::string>* warnings) {

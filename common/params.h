@@ -21,10 +21,9 @@
 
 #include "absl/types/span.h"
 #include "common/clock.h"
+#include "common/traffic_class.h"
 
 namespace tcpx {
-
-inline constexpr int kMaxLanes = 64;
 
 enum class EngineChoice { kAuto, kIoUring, kEpoll };
 enum class Switch { kAuto, kOn, kOff };
@@ -70,8 +69,8 @@ struct Options {
   int64_t gpu_slot_bytes = 256 << 10;
   int64_t gpu_pool_bytes = 32 << 20;
   Switch zerocopy = Switch::kAuto;
-  int traffic_class = -1;         // where NCCL says nothing; -1: none either
-  std::string traffic_class_map;  // a text that ParseTrafficClassMap accepts
+  int traffic_class = kNoTrafficClass;  // where NCCL says nothing
+  std::string traffic_class_map;        // a text that ParseTrafficClassMap accepts
   std::string ifname;
   std::string family;
   std::string comm_id;

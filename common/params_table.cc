@@ -1,6 +1,7 @@
 // The one table of parameters. The defaults are the initial values of Options.
 #include <climits>
 
+#include "common/limits.h"
 #include "common/params.h"
 
 namespace tcpx {
@@ -37,7 +38,7 @@ constexpr Parameter kParameters[] = {
      ParameterKind::kCount,
      &Options::lanes,
      1,
-     kMaxLanes,
+     kLanesMax,
      {"auto", 0},
      "TCP sockets of one connection, lane 0 included. Lane 0 carries the express messages and the others the bulk; a "
      "single lane carries both. More lanes help where one flow can't fill the link (a limit per flow, hashing over "
@@ -55,7 +56,7 @@ constexpr Parameter kParameters[] = {
      ParameterKind::kCount,
      &Options::nsocks_perthread,
      1,
-     kMaxLanes,
+     kLanesMax,
      {"unset", -2},
      "See NCCL_SOCKET_NTHREADS."},
     {"TCPX_THREADS",
@@ -127,7 +128,7 @@ constexpr Parameter kParameters[] = {
      &Options::traffic_class,
      0,
      255,
-     {"unset", -1},
+     {"unset", kNoTrafficClass},
      "Traffic class of the lanes of every communicator for which the application set none (ncclConfig_t's "
      "trafficClass): "
      "the octet of IPv4 TOS and IPv6 Traffic Class, as NCCL_IB_TC is, so the DSCP times 4; or an id of "

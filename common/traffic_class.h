@@ -23,7 +23,8 @@
 
 namespace tcpx {
 
-// Packets stay as the kernel makes them.
+// Packets stay as the kernel makes them. Also what a parameter or NCCL says that sets none
+// (NCCL_NET_TRAFFIC_CLASS_UNDEF).
 inline constexpr int kNoTrafficClass = -1;
 // Largest value, and largest id of a map.
 inline constexpr int kTrafficClassMax = 255;

@@ -27,7 +27,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "common/limits.h"
 #include "common/log_level.h"
+#include "common/traffic_class.h"
 
 namespace tcpx {
 
@@ -40,12 +42,6 @@ class MemoryRegion;  // what regMr returns
 
 // Bytes behind listen's and connect's handle: NCCL_NET_HANDLE_MAXSIZE, NCCL 2.12 and later.
 inline constexpr size_t kHandleBytes = 128;
-// Most children of a virtual device: NCCL_NET_MAX_DEVS_PER_NIC of v12 (4 before).
-inline constexpr int kMaxDevicesPerNic = 8;
-// Most buffers of one grouped receive that this plugin ever announces.
-inline constexpr int kMaxGroupedReceives = 8;
-// No traffic class was set: NCCL_NET_TRAFFIC_CLASS_UNDEF, NCCL 2.26.2 and later.
-inline constexpr int kTrafficClassUndefined = -1;
 
 // Kinds of memory, with the bits of NCCL_PTR_HOST, NCCL_PTR_CUDA and NCCL_PTR_DMABUF.
 enum class MemoryType : int { kHost = 1, kCuda = 2, kDmaBuf = 4 };
@@ -62,15 +58,15 @@ struct SocketEvent {
 using ProfilerSink = void (*)(void** event, EventStep step, void* parent, const SocketEvent& about);
 
 struct ContextOptions {
-  int api_version = 0;                         // 6 to 12
-  uint64_t comm_id = 0;                        // 0 before v11
-  int traffic_class = kTrafficClassUndefined;  // octet as in IPv4 TOS, or kTrafficClassUndefined
-  LogSink log = nullptr;                       // null: stderr
-  ProfilerSink profiler = nullptr;             // null: no events
+  int api_version = 0;                  // 6 to 12
+  uint64_t comm_id = 0;                 // 0 before v11
+  int traffic_class = kNoTrafficClass;  // octet as in IPv4 TOS, or kNoTrafficClass
+  LogSink log = nullptr;                // null: stderr
+  ProfilerSink profiler = nullptr;      // null: no events
 };
 
 struct ConnectOptions {
-  int traffic_class = kTrafficClassUndefined;  // v10 only: connect's config; otherwise the context decides
+  int traffic_class = kNoTrafficClass;  // v10 only: connect's config; otherwise the context decides
 };
 
 struct DeviceProperties {

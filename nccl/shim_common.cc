@@ -20,8 +20,8 @@ namespace tcpx::shim {
 namespace {
 
 static_assert(kHandleBytes == NCCL_NET_HANDLE_MAXSIZE);
-static_assert(kMaxDevicesPerNic == NCCL_NET_MAX_DEVS_PER_NIC_V12);
-static_assert(kTrafficClassUndefined == NCCL_NET_TRAFFIC_CLASS_UNDEF);
+static_assert(kNicsMax == NCCL_NET_MAX_DEVS_PER_NIC_V12);
+static_assert(kNoTrafficClass == NCCL_NET_TRAFFIC_CLASS_UNDEF);
 static_assert(static_cast<int>(MemoryType::kHost) == NCCL_PTR_HOST);
 static_assert(static_cast<int>(MemoryType::kCuda) == NCCL_PTR_CUDA);
 static_assert(static_cast<int>(MemoryType::kDmaBuf) == NCCL_PTR_DMABUF);
@@ -130,7 +130,7 @@ ncclResult_t Deliver(const absl::StatusOr<int>& counted, int* out) {
 
 bool IsBuffer(const void* data, size_t size) { return size <= kMostBytes && (data != nullptr || size == 0); }
 
-bool IsGroup(int n) { return n >= 1 && n <= kMaxGroupedReceives; }
+bool IsGroup(int n) { return n >= 1 && n <= kReceivesMax; }
 
 bool IsMemoryType(int type) { return type == NCCL_PTR_HOST || type == NCCL_PTR_CUDA || type == NCCL_PTR_DMABUF; }
 
@@ -150,7 +150,7 @@ class Regions {
 
  private:
   bool given_;
-  MemoryRegion* regions_[kMaxGroupedReceives];
+  MemoryRegion* regions_[kReceivesMax];
 };
 
 template <class Size>
@@ -211,7 +211,7 @@ ncclResult_t Devices(int* count) {
   return Deliver(ThePlugin().DeviceCount(), count);
 }
 
-int TrafficClass(int configured) { return configured == INT_MIN ? kTrafficClassUndefined : configured; }
+int TrafficClass(int configured) { return configured == INT_MIN ? kNoTrafficClass : configured; }
 
 ncclResult_t ReadProperties(int dev, DeviceProperties* properties) {
   absl::StatusOr<DeviceProperties> read = ThePlugin().GetProperties(dev);

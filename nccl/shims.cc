@@ -155,8 +155,8 @@ ncclResult_t IrecvV9(void* comm, int n, void** data, size_t* sizes, int* tags, v
 }
 
 ncclResult_t IrecvV6(void* comm, int n, void** data, int* sizes, int* tags, void** mhandles, void** request) {
-  size_t wide[kMaxGroupedReceives];  // Receive refuses a larger n and a negative size.
-  if (sizes != nullptr) std::copy_n(sizes, std::clamp(n, 0, kMaxGroupedReceives), wide);
+  size_t wide[kReceivesMax];  // Receive refuses a larger n and a negative size.
+  if (sizes != nullptr) std::copy_n(sizes, std::clamp(n, 0, kReceivesMax), wide);
   return Receive(comm, ReceiveArgsOf(n, data, sizes == nullptr ? nullptr : wide, tags), mhandles, false, request);
 }
 

@@ -85,6 +85,7 @@ class Comm : public LaneOwner, private Watched {
   const ConnectionSetup& setup() const { return setup_; }
   const Communicator& communicator() const { return *setup_.communicator; }
   int lane_fd(int lane) const { return setup_.lanes[lane].fd.get(); }
+  const PathProfile& path() const { return setup_.lanes[0].profile; }
   int lane_count() const { return static_cast<int>(setup_.lanes.size()); }
   Runtime* runtime() const { return setup_.runtime; }
 

@@ -14,6 +14,7 @@
 #include "common/fd.h"
 #include "net_socket/comm/communicator.h"
 #include "net_socket/health/health.h"
+#include "net_socket/nic/path_profile.h"
 
 namespace tcpx {
 
@@ -23,6 +24,7 @@ struct LaneSocket {
   OwnedFd fd;
   SocketAddress local;
   SocketAddress peer;
+  PathProfile profile;
 };
 
 struct ConnectionSetup {
@@ -30,10 +32,9 @@ struct ConnectionSetup {
   std::shared_ptr<const Communicator> communicator = std::make_shared<Communicator>();  // never null
   int device = 0;
   std::array<uint8_t, 16> connection_id{};
-  std::vector<LaneSocket> lanes;  // by lane index
+  std::vector<LaneSocket> lanes;  // by lane index; the profile of lane 0 is the connection's
   uint32_t express_bytes = 0;
-  int max_receives = 1;  // of the receiving end; above 1 sends wait for credits
-  bool same_host = false;
+  int max_receives = 1;            // of the receiving end; above 1 sends wait for credits
   std::shared_ptr<Health> health;  // null: the peer has none
 };
 

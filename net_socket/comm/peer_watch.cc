@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
+#include "net_socket/message/wire.h"
 
 namespace tcpx {
 namespace {
@@ -18,30 +19,22 @@ constexpr int kReadsMax = 16;
 
 }  // namespace
 
-RecordReader::RecordReader(CreditBook* credits) : credits_(credits) {
-  if (credits != nullptr) pending_.reserve(kReadBytes + kCreditBytesMax);  // isend allocates nothing.
-}
+// With credits isend is the one that reads, and it allocates nothing.
+RecordReader::RecordReader(CreditBook* credits)
+    : credits_(credits),
+      frames_("a message on the receiver's side", credits == nullptr ? 0 : kReadBytes + kCreditBytesMax) {}
 
 absl::Status RecordReader::Take(const char* data, size_t bytes) {
-  pending_.append(data, bytes);
-  while (pending_.size() >= kHeaderBytes) {
-    FrameHeader header;
-    const char* wrong = DecodeHeader(pending_.data(), &header);
-    if (wrong == nullptr && header.kind == FrameKind::kChunk) wrong = "a message on the receiver's side";
-    if (wrong != nullptr) return absl::UnavailableError(absl::StrCat("the peer sent garbage: ", wrong));
-    const size_t frame = kHeaderBytes + header.length + header.padding;
-    if (pending_.size() < frame) break;
+  return frames_.Take(data, bytes, [this](const FrameHeader& header, absl::string_view body) {
     if (header.kind == FrameKind::kCredit && credits_ != nullptr) {
-      wrong = credits_->Announce(header, pending_.data() + kHeaderBytes);
-      if (wrong != nullptr) return absl::UnavailableError(absl::StrCat("the peer sent garbage: ", wrong));
+      const char* wrong = credits_->Announce(header, body.data());
+      if (wrong != nullptr) return GarbageError(wrong);
     }
     if (header.kind == FrameKind::kError) {
-      const absl::string_view body = absl::string_view(pending_).substr(kHeaderBytes, header.length);
       return absl::UnavailableError(absl::StrCat("the peer failed: ", CauseText(body)));
     }
-    pending_.erase(0, frame);
-  }
-  return absl::OkStatus();
+    return absl::OkStatus();
+  });
 }
 
 // One descriptor in the reactor.

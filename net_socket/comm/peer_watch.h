@@ -15,13 +15,12 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "net_socket/engine/reactor.h"
 #include "net_socket/message/credits.h"
-#include "net_socket/message/wire.h"
+#include "net_socket/message/frame_reader.h"
 
 namespace tcpx {
 
@@ -36,7 +35,7 @@ class RecordReader {
 
  private:
   CreditBook* const credits_;
-  std::string pending_;  // less than one frame
+  FrameReader frames_;
 };
 
 class PeerWatch {

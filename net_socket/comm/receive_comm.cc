@@ -16,8 +16,6 @@
 namespace tcpx {
 namespace {
 
-static_assert(kReceivesMax == kMaxGroupedReceives);
-
 size_t RingSize(int messages) {
   size_t size = 1;
   while (size < static_cast<size_t>(messages)) size *= 2;
@@ -38,8 +36,8 @@ ReceiveComm::ReceiveComm(ConnectionSetup setup)
       requests_(this, kRequestsMax),
       table_(RingSize(kRequestsMax * this->setup().max_receives), this->setup().max_receives > 1),
       lane_zero_(&table_, &runtime()->stages),
-      pattern_(this->setup().same_host),
-      tuning_(lane_fd(0), runtime()->options, this->setup().same_host) {
+      pattern_(path().times_long_messages),
+      tuning_(lane_fd(0), path()) {
   if (this->setup().max_receives > 1) credits_ = std::make_unique<CreditQueue>();
   for (int lane = 1; lane < lane_count(); ++lane) {
     bulk_.push_back(std::make_unique<BulkReceiveLane>(this, lane_fd(lane), lane, &table_, &runtime()->stages));

@@ -19,7 +19,6 @@
 namespace tcpx {
 
 struct LaneNotes;
-class Secret;
 
 struct Runtime {
   explicit Runtime(const Options& given) : options(given) {}
@@ -27,7 +26,6 @@ struct Runtime {
   const Options& options;  // the process's, which outlives us
   // The plugin's, which outlives us.
   LaneNotes* lane_notes = nullptr;
-  const Secret* secret = nullptr;  // null: none is shared
   Reactor reactor;
   HealthHub health{&reactor};
   Watchdog watchdog{&reactor};

@@ -58,8 +58,8 @@ void SendComm::AddBulkLane(int lane) {
   BulkSendLane::Settings settings;
   settings.fd = lane_fd(lane);
   settings.lane = lane;
-  settings.same_host = setup().same_host;
-  settings.zerocopy = options.zerocopy;
+  settings.paced_by_rate = path().paced_by_rate;
+  settings.zero_copy = path().zero_copy;
   settings.chunk_bytes = options.chunk_bytes;
   settings.chunk_bytes_min = options.chunk_bytes_min;
   bulk_.push_back(std::make_unique<BulkSendLane>(this, settings, striper_.get(), &rates_));

@@ -49,10 +49,10 @@ struct Acceptor::Pending {
   Reactor::TimerId timer;
 };
 
-Acceptor::Acceptor(Runtime* runtime)
+Acceptor::Acceptor(Runtime* runtime, const Secret* secret)
     : runtime_(runtime),
-      strangers_(&runtime->reactor),
-      hellos_(runtime, &strangers_, [this](Guest guest) { GreetedInLoop(std::move(guest)); }) {}
+      rejected_(&runtime->reactor),
+      hellos_(runtime, secret, &rejected_, [this](HelloSocket socket) { HelloInLoop(std::move(socket)); }) {}
 
 Acceptor::~Acceptor() = default;
 
@@ -67,20 +67,20 @@ void Acceptor::Watch(OwnedFd fd) {
   });
 }
 
-absl::StatusOr<std::vector<PeerNic>> Acceptor::OpenDoors(const Device& device) {
-  std::vector<PeerNic> doors;
+absl::StatusOr<std::vector<PeerNic>> Acceptor::OpenListeners(const Device& device) {
+  std::vector<PeerNic> addresses;
   std::vector<OwnedFd> fds;
   for (const Nic& nic : device.nics) {
     auto fd = ListenOnNic(nic, device.fused(), runtime_->options.port_range);
     if (!fd.ok()) return fd.status();
     auto address = LocalAddress(fd->get());
     if (!address.ok()) return address.status();
-    doors.push_back({*address, static_cast<uint32_t>(nic.hardware.speed_mbps)});
+    addresses.push_back({*address, static_cast<uint32_t>(nic.hardware.speed_mbps)});
     fds.push_back(*std::move(fd));
     TCPX_INFO("device %d: listens on %s", device.index, address->ToString());
   }
   for (OwnedFd& fd : fds) Watch(std::move(fd));
-  return doors;
+  return addresses;
 }
 
 absl::StatusOr<std::shared_ptr<Listening>> Acceptor::Listen(const Device& device, std::shared_ptr<Listening> listening,
@@ -90,11 +90,11 @@ absl::StatusOr<std::shared_ptr<Listening>> Acceptor::Listen(const Device& device
   listening->device = device.index;
   listening->max_receives = device.max_receives;
   std::lock_guard<std::mutex> lock(mutex_);
-  auto known = doors_.find(device.index);
-  if (known == doors_.end()) {
-    auto doors = OpenDoors(device);
-    if (!doors.ok()) return doors.status();
-    known = doors_.emplace(device.index, *std::move(doors)).first;
+  auto known = listen_addresses_.find(device.index);
+  if (known == listen_addresses_.end()) {
+    auto addresses = OpenListeners(device);
+    if (!addresses.ok()) return addresses.status();
+    known = listen_addresses_.emplace(device.index, *std::move(addresses)).first;
   }
   listening->nics = known->second;
   handle->address = listening->nics[0].address;
@@ -140,7 +140,7 @@ void Acceptor::Close() {
     for (auto& listener : listeners_) runtime_->reactor.UnwatchInLoop(listener->fd());
     listeners_.clear();
     hellos_.CloseInLoop();
-    strangers_.CloseInLoop();
+    rejected_.CloseInLoop();
     while (!pending_.empty()) DropPendingInLoop(ConnectionId(pending_.begin()->first));
   });
 }
@@ -189,19 +189,22 @@ HelloStatus Acceptor::AdmitInLoop(const Hello& hello, Pending** out) {
   return HelloStatus::kAccepted;
 }
 
-void Acceptor::ConfigureInLoop(int fd, const Hello& hello) {
-  const SocketAddress local = LocalAddress(fd).value_or(SocketAddress());
-  LaneTraits traits;
-  traits.family = local.family();
-  traits.bulk = hello.lane > 0;
-  traits.same_host = local.SameHostAddress(PeerAddress(fd).value_or(SocketAddress()));
-  traits.traffic_class = hello.traffic_class;
-  traits.notes = runtime_->lane_notes;
-  ConfigureLane(fd, runtime_->options, traits);
+LaneSocket Acceptor::ConfigureInLoop(int fd, const Hello& hello) {
+  LaneSocket lane;
+  lane.local = LocalAddress(fd).value_or(SocketAddress());
+  lane.peer = PeerAddress(fd).value_or(SocketAddress());
+  PathFacts facts;
+  facts.same_host = lane.local.SameHostAddress(lane.peer);
+  facts.family = lane.local.family();
+  facts.kind = hello.lane > 0 ? LaneKind::kBulk : LaneKind::kFirst;
+  facts.traffic_class = hello.traffic_class;
+  lane.profile = MakePathProfile(runtime_->options, facts);
+  ConfigureLane(fd, lane.profile, runtime_->lane_notes);
+  return lane;
 }
 
-void Acceptor::GreetedInLoop(Guest guest) {
-  const Hello& hello = guest.hello();
+void Acceptor::HelloInLoop(HelloSocket socket) {
+  const Hello& hello = socket.hello();
   Pending* pending = nullptr;
   Answer answer;
   answer.features = hello.features & kFeatureHealth;
@@ -211,14 +214,16 @@ void Acceptor::GreetedInLoop(Guest guest) {
     answer.status = hello.kind == HelloKind::kHealth ? AdmitHealthInLoop(hello) : HelloStatus::kUnknownKind;
   }
   // Before the answer, which bears the traffic class.
-  if (answer.status == HelloStatus::kAccepted) ConfigureInLoop(guest.fd.get(), hello);
+  LaneSocket lane;
+  if (answer.status == HelloStatus::kAccepted) lane = ConfigureInLoop(socket.fd.get(), hello);
   if (pending != nullptr && hello.lane == 0) answer.nics = pending->listening->nics;
   if (pending != nullptr) answer.max_receives = static_cast<uint32_t>(pending->listening->max_receives);
-  if (!hellos_.AnswerInLoop(guest, answer)) return;
+  if (!hellos_.AnswerInLoop(socket, answer)) return;
+  lane.fd = std::move(socket.fd);
   if (pending == nullptr) {
-    AddHealthInLoop(hello, std::move(guest.fd));
+    AddHealthInLoop(hello, std::move(lane.fd));
   } else {
-    AddLaneInLoop(hello, std::move(guest.fd), pending);
+    AddLaneInLoop(hello, std::move(lane), pending);
   }
 }
 
@@ -235,11 +240,9 @@ void Acceptor::AddHealthInLoop(const Hello& hello, OwnedFd fd) {
   for (const ConnectionId& id : complete) CompleteInLoop(id);
 }
 
-void Acceptor::AddLaneInLoop(const Hello& hello, OwnedFd fd, Pending* pending) {
+void Acceptor::AddLaneInLoop(const Hello& hello, LaneSocket socket, Pending* pending) {
   LaneSocket& lane = pending->lanes[hello.lane];
-  lane.fd = std::move(fd);
-  lane.local = LocalAddress(lane.fd.get()).value_or(SocketAddress());
-  lane.peer = PeerAddress(lane.fd.get()).value_or(SocketAddress());
+  lane = std::move(socket);
   ++pending->present;
   if (pending->complete(runtime_->health.FindAcceptedInLoop(HealthTag(hello.connection_id)) != nullptr)) {
     CompleteInLoop(hello.connection_id);
@@ -264,7 +267,6 @@ void Acceptor::CompleteInLoop(const ConnectionId& id) {
   setup.lanes = std::move(pending->lanes);
   setup.express_bytes = pending->hello.express_bytes;
   setup.max_receives = pending->listening->max_receives;
-  setup.same_host = setup.lanes[0].local.SameHostAddress(setup.lanes[0].peer);
   if ((pending->hello.features & kFeatureHealth) != 0)
     setup.health = runtime_->health.FindAcceptedInLoop(HealthTag(id));
   TCPX_INFO_TO(setup.communicator->log, "comm %x receive device %d: %d lanes, %s from %s%s", setup.communicator->id,

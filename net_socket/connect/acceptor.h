@@ -7,8 +7,8 @@
 // Threads: Listen, Accept and CloseListen from any; Close before the reactor stops; the rest in the reactor.
 // States:  a lane: hello (pending_hello.h) -> waiting for its connection's other lanes, and for the health socket of its
 //          pair -> part of a ReceiveComm. A waiting lane that ends takes its connection with it.
-// Errors:  Listen: the local kernel's. A stranger (wrong magic, ticket, lane, silence) costs one socket until
-//          TCPX_HELLO_TIMEOUT, and no log line per socket (strangers.h).
+// Errors:  Listen: the local kernel's. Who is no peer (wrong magic, ticket, lane, silence) costs one socket until
+//          TCPX_HELLO_TIMEOUT, and no log line per socket (rejected_peers.h).
 #ifndef TCPX_NET_SOCKET_CONNECT_ACCEPTOR_H_
 #define TCPX_NET_SOCKET_CONNECT_ACCEPTOR_H_
 
@@ -28,7 +28,7 @@
 #include "net_socket/comm/receive_comm.h"
 #include "net_socket/connect/listener.h"
 #include "net_socket/connect/pending_hello.h"
-#include "net_socket/connect/strangers.h"
+#include "net_socket/connect/rejected_peers.h"
 #include "net_socket/message/wire.h"
 #include "net_socket/nic/device.h"
 
@@ -52,7 +52,8 @@ struct Listening {
 
 class Acceptor {
  public:
-  explicit Acceptor(Runtime* runtime);
+  // `secret`: null where none is shared.
+  Acceptor(Runtime* runtime, const Secret* secret);
   ~Acceptor();
 
   // Opens the device's socket with its first listen. *handle is what the peers need. `listening` says whose it is.
@@ -69,14 +70,15 @@ class Acceptor {
   class PendingLane;
   struct Pending;
 
-  // Opens what the device listens on.
-  absl::StatusOr<std::vector<PeerNic>> OpenDoors(const Device& device);
+  // Opens what the device listens on, and tells where that is.
+  absl::StatusOr<std::vector<PeerNic>> OpenListeners(const Device& device);
   void Watch(OwnedFd fd);
-  void ConfigureInLoop(int fd, const Hello& hello);
-  void GreetedInLoop(Guest guest);
+  // All of the lane but its descriptor.
+  LaneSocket ConfigureInLoop(int fd, const Hello& hello);
+  void HelloInLoop(HelloSocket socket);
   HelloStatus AdmitInLoop(const Hello& hello, Pending** pending);
   HelloStatus AdmitHealthInLoop(const Hello& hello);
-  void AddLaneInLoop(const Hello& hello, OwnedFd fd, Pending* pending);
+  void AddLaneInLoop(const Hello& hello, LaneSocket socket, Pending* pending);
   void AddHealthInLoop(const Hello& hello, OwnedFd fd);
   void CompleteInLoop(const ConnectionId& id);
   void DropPendingInLoop(const ConnectionId& id);
@@ -84,11 +86,11 @@ class Acceptor {
 
   Runtime* const runtime_;
   std::mutex mutex_;
-  std::map<int, std::vector<PeerNic>> doors_;                           // by device; under mutex_
+  std::map<int, std::vector<PeerNic>> listen_addresses_;                // by device; under mutex_
   absl::flat_hash_map<Ticket, std::shared_ptr<Listening>> listenings_;  // under mutex_
 
   // In the reactor.
-  Strangers strangers_;
+  RejectedPeers rejected_;
   PendingHellos hellos_;
   std::vector<std::unique_ptr<Listener>> listeners_;
   absl::flat_hash_map<ConnectionId, std::unique_ptr<Pending>> pending_;

@@ -17,29 +17,33 @@
 
 namespace tcpx {
 
+void DialLane::MoveTo(DialStep to) {
+  const DialStep from = step_;
+  step_ = to;
+  if (MayMove(from, to)) return;
+  owner_->Finish(absl::InternalError(absl::StrFormat("connect: lane %d went from step %d to %d", index_,
+                                                     static_cast<int>(from), static_cast<int>(to))));
+}
+
 void DialLane::SetDeadline(int64_t after_ns) {
   reactor().CancelTimerInLoop(timer_);
   timer_ = reactor().AddTimerInLoop(MonotonicNanos() + after_ns, [this] {
-    Retry(absl::UnavailableError(step_ == Step::kGreeting ? "connected, but the peer does not answer the hello"
-                                                          : "connect: timed out"));
+    Retry(absl::UnavailableError(step_ == DialStep::kHello ? "connected, but the peer does not answer the hello"
+                                                           : "connect: timed out"));
   });
 }
 
 absl::Status DialLane::Open() {
-  const DialRequest& request = owner_->request();
   SocketAddress peer = path_.peer;
   auto fd = StreamSocket(peer.family());
   if (!fd.ok()) return fd.status();
   fd_ = *std::move(fd);
-  LaneTraits traits;
-  traits.family = peer.family();
-  traits.bulk = index_ > 0;
-  traits.same_host = request.same_host;
-  traits.traffic_class = request.traffic_class;
-  traits.notes = owner_->runtime()->lane_notes;
-  traits.sndbuf = request.sndbuf;
-  ConfigureLane(fd_.get(), owner_->runtime()->options, traits);
-  absl::Status bound = BindToNic(fd_.get(), *path_.nic, peer, request.same_host);
+  PathFacts facts = owner_->request().path;
+  facts.family = peer.family();
+  facts.kind = index_ > 0 ? LaneKind::kBulk : LaneKind::kFirst;
+  profile_ = MakePathProfile(owner_->runtime()->options, facts);
+  ConfigureLane(fd_.get(), profile_, owner_->runtime()->lane_notes);
+  absl::Status bound = BindToNic(fd_.get(), *path_.nic, peer, profile_.binds_to_device);
   if (!bound.ok()) return bound;
   if (peer.IsLinkLocal()) peer.set_scope(path_.nic->interface.index);
   if (connect(fd_.get(), peer.sockaddr(), peer.length()) != 0 && errno != EINPROGRESS)
@@ -48,7 +52,7 @@ absl::Status DialLane::Open() {
 }
 
 void DialLane::DialInLoop() {
-  step_ = Step::kDialling;
+  MoveTo(DialStep::kDialling);
   absl::Status opened = Open();
   if (opened.ok()) opened = reactor().WatchInLoop(fd_.get(), EPOLLOUT, this);
   if (!opened.ok()) {
@@ -59,9 +63,9 @@ void DialLane::DialInLoop() {
 }
 
 void DialLane::OnEvents(uint32_t) {
-  if (step_ == Step::kDialling) {
+  if (step_ == DialStep::kDialling) {
     Dialled();
-  } else if (step_ == Step::kGreeting) {
+  } else if (step_ == DialStep::kHello) {
     ReadAnswer();
   }
 }
@@ -76,7 +80,7 @@ Hello DialLane::MakeHello() const {
   hello.lane = static_cast<uint16_t>(std::max(index_, 0));
   hello.lanes = static_cast<uint16_t>(request.lanes);
   hello.express_bytes = static_cast<uint32_t>(owner_->runtime()->options.express_bytes);
-  hello.traffic_class = request.traffic_class;
+  hello.traffic_class = request.path.traffic_class;
   return hello;
 }
 
@@ -86,9 +90,9 @@ void DialLane::Dialled() {
     Retry(connected);
     return;
   }
-  handshake_.emplace(MakeHello(), owner_->runtime()->secret);
+  handshake_.emplace(MakeHello(), owner_->secret());
   if (!Speak()) return;
-  step_ = Step::kGreeting;
+  MoveTo(DialStep::kHello);
   reactor().ChangeInLoop(fd_.get(), EPOLLIN | EPOLLRDHUP);
   SetDeadline(owner_->runtime()->options.hello_timeout_ns);
 }
@@ -136,7 +140,7 @@ void DialLane::Answered() {
     return;
   }
   reactor().UnwatchInLoop(fd_.get());
-  step_ = Step::kAnswered;
+  MoveTo(DialStep::kAnswered);
   owner_->LaneAnswered(*this);
 }
 
@@ -160,10 +164,10 @@ void DialLane::GiveUp(const absl::Status& why) {
 
 void DialLane::Drop() {
   reactor().CancelTimerInLoop(timer_);
+  if (step_ != DialStep::kIdle) MoveTo(DialStep::kIdle);
   if (!fd_.valid()) return;
   reactor().UnwatchInLoop(fd_.get());
   fd_.reset();
-  step_ = Step::kIdle;
 }
 
 LaneSocket DialLane::TakeSocket() {
@@ -171,6 +175,7 @@ LaneSocket DialLane::TakeSocket() {
   socket.local = LocalAddress(fd_.get()).value_or(SocketAddress());
   socket.peer = PeerAddress(fd_.get()).value_or(SocketAddress());
   socket.fd = std::move(fd_);
+  socket.profile = std::move(profile_);
   return socket;
 }
 

@@ -1,7 +1,7 @@
 // dial_lane.h: one lane, or the health socket, being dialled: its socket, its handshake, its retries.
 //
 // Threads: the reactor.
-// States:  idle -> dialling -> hello -> answered. A refused, timed-out, unreachable or reset lane is dialled again
+// States:  idle -> dialling -> hello -> answered (kDialMoves). A refused, timed-out, unreachable or reset lane is dialled again
 //          after n x NCCL_SOCKET_RETRY_SLEEP_MSEC, NCCL_SOCKET_RETRY_CNT times.
 // Lifetime: borrows its owner.
 // Errors:  to the owner, with the address tried and the interface used.
@@ -14,13 +14,13 @@
 
 #include "absl/status/status.h"
 #include "common/fd.h"
-#include "common/traffic_class.h"
 #include "net_socket/comm/connection_setup.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/connect/handshake.h"
 #include "net_socket/message/wire.h"
 #include "net_socket/nic/device.h"
 #include "net_socket/nic/lane_plan.h"
+#include "net_socket/nic/path_profile.h"
 
 namespace tcpx {
 
@@ -29,10 +29,21 @@ struct DialRequest {
   const Device* device = nullptr;
   std::shared_ptr<const Communicator> communicator = std::make_shared<Communicator>();
   int lanes = 1;
-  int traffic_class = kNoTrafficClass;  // octet: of every attempt of every lane
-  int sndbuf = -1;                      // of each lane; -1: as the parameters say
-  bool same_host = false;
+  PathFacts path;  // of every attempt of every lane, but for family and kind
 };
+
+enum class DialStep { kIdle, kDialling, kHello, kAnswered };
+inline constexpr int kDialSteps = 4;
+
+// Whether a lane may go from one step (row) to another (column).
+inline constexpr bool kDialMoves[kDialSteps][kDialSteps] = {
+    // idle, dialling, hello, answered
+    {false, true, false, false},  // idle
+    {true, false, true, false},   // dialling
+    {true, false, false, true},   // hello
+    {true, false, false, false},  // answered
+};
+constexpr bool MayMove(DialStep from, DialStep to) { return kDialMoves[static_cast<int>(from)][static_cast<int>(to)]; }
 
 class DialLane final : public Reactor::Handler {
  public:
@@ -41,6 +52,7 @@ class DialLane final : public Reactor::Handler {
    public:
     virtual ~Owner() = default;
     virtual Runtime* runtime() = 0;
+    virtual const Secret* secret() const = 0;  // null where none is shared
     virtual const DialRequest& request() const = 0;
     virtual const ConnectionId& connection_id() const = 0;
     virtual void LaneAnswered(const DialLane& lane) = 0;
@@ -66,8 +78,8 @@ class DialLane final : public Reactor::Handler {
   const Answer& answer() const { return handshake_->answer(); }
 
  private:
-  enum class Step { kIdle, kDialling, kGreeting, kAnswered };
-
+  // The only one who writes step_. A move that is none fails the dial: our own mistake.
+  void MoveTo(DialStep to);
   void DialInLoop();
   absl::Status Open();
   Hello MakeHello() const;
@@ -86,8 +98,9 @@ class DialLane final : public Reactor::Handler {
   Owner* const owner_;
   const int index_;
   LanePath path_;
-  Step step_ = Step::kIdle;
+  DialStep step_ = DialStep::kIdle;
   OwnedFd fd_;
+  PathProfile profile_;  // of fd_
   Reactor::TimerId timer_{0, 0};
   int attempts_ = 0;
   std::optional<DialHandshake> handshake_;  // of the latest attempt

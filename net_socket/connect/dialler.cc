@@ -21,6 +21,7 @@ class Dialler::Dial final : public DialLane::Owner, private Health::Waiter {
 
  private:
   Runtime* runtime() override { return dialler_->runtime_; }
+  const Secret* secret() const override { return dialler_->secret_; }
   const DialRequest& request() const override { return request_; }
   const ConnectionId& connection_id() const override { return connection_id_; }
   void LaneAnswered(const DialLane& lane) override;
@@ -120,12 +121,11 @@ std::unique_ptr<SendComm> Dialler::Dial::MakeComm() {
   for (auto& lane : lanes_) setup.lanes.push_back(lane->TakeSocket());
   setup.express_bytes = static_cast<uint32_t>(runtime()->options.express_bytes);
   setup.max_receives = static_cast<int>(lanes_[0]->answer().max_receives);
-  setup.same_host = request_.same_host;
   if (wants_health_) setup.health = health_;
   const Communicator& communicator = *request_.communicator;
   TCPX_INFO_TO(communicator.log, "comm %x send device %d: %d lanes, %s to %s%s", communicator.id, setup.device,
                static_cast<int>(setup.lanes.size()), setup.lanes[0].local.ToString(), setup.lanes[0].peer.ToString(),
-               TrafficClassSuffix(request_.traffic_class));
+               TrafficClassSuffix(request_.path.traffic_class));
   for (size_t i = 1; i < lanes_.size() && (request_.device->fused() || request_.handle.nics > 1); ++i) {
     TCPX_INFO_TO(communicator.log, "comm %x send device %d: lane %d through %s, %s to %s", communicator.id,
                  setup.device, static_cast<int>(i), lanes_[i]->path().nic->interface.name,
@@ -155,7 +155,7 @@ void Dialler::Dial::Finish(absl::Status status) {
   dialler_->runtime_->reactor.AddTimerInLoop(0, [dialler = dialler_, key = key_] { dialler->dials_.erase(key); });
 }
 
-Dialler::Dialler(Runtime* runtime) : runtime_(runtime) {}
+Dialler::Dialler(Runtime* runtime, const Secret* secret) : runtime_(runtime), secret_(secret) {}
 
 Dialler::~Dialler() = default;
 

@@ -25,7 +25,8 @@ namespace tcpx {
 
 class Dialler {
  public:
-  explicit Dialler(Runtime* runtime);
+  // `secret`: null where none is shared.
+  Dialler(Runtime* runtime, const Secret* secret);
   ~Dialler();
 
   // The key of the new dial; never 0.
@@ -49,6 +50,7 @@ class Dialler {
   };
 
   Runtime* const runtime_;
+  const Secret* const secret_;
   std::mutex mutex_;
   absl::flat_hash_map<uint64_t, std::shared_ptr<Result>> results_;  // under mutex_
 

@@ -36,7 +36,7 @@ void Listener::OnEvents(uint32_t) {
       if (IsLimit(errno)) LimitReached(errno);
       return;  // EAGAIN, or a dialler that has gone already: the next event brings the rest.
     }
-    hellos_->WelcomeInLoop(std::move(fd), SocketAddress::FromSockaddr(generic, length).value_or(SocketAddress()));
+    hellos_->AddInLoop(std::move(fd), SocketAddress::FromSockaddr(generic, length).value_or(SocketAddress()));
   }
 }
 

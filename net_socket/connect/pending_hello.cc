@@ -14,8 +14,8 @@
 namespace tcpx {
 namespace {
 
-// Strangers that may be silent at the same time. Too low: a burst of real peers is cut; too high: descriptors run out.
-constexpr long kGreetingsMax = 4096;
+// Sockets that may be silent at the same time. Too low: a burst of real peers is cut; too high: descriptors run out.
+constexpr long kHellosMax = 4096;
 // So many there may always be, however few descriptors are left: peers come in bursts.
 constexpr long kHellosMin = 16;
 // For so long after descriptors were scarce a newcomer takes another's place: its number, which became free, is a low
@@ -24,8 +24,8 @@ constexpr int64_t kScarceNs = kSecond;
 
 size_t RoomForHellos() {
   const long limit = DescriptorLimit();
-  if (limit < 0) return kGreetingsMax;
-  return static_cast<size_t>(std::clamp(limit / 4, kHellosMin, kGreetingsMax));
+  if (limit < 0) return kHellosMax;
+  return static_cast<size_t>(std::clamp(limit / 4, kHellosMin, kHellosMax));
 }
 
 // The kernel gives the lowest free number: below so high a one everything is taken. The last eighth is for the process's
@@ -47,60 +47,61 @@ class PendingHellos::PendingHello final : public Reactor::Handler {
   PendingHello(PendingHellos* hellos, uint64_t arrival, OwnedFd fd, const SocketAddress& from)
       : number(arrival),
         source(SourceOf(from)),
-        guest{AcceptHandshake(hellos->runtime_->secret), std::move(fd), from},
+        socket{AcceptHandshake(hellos->secret_), std::move(fd), from},
         hellos_(hellos) {}
   ~PendingHello() override {
     reactor().CancelTimerInLoop(timer_);
-    if (guest.fd.valid()) reactor().UnwatchInLoop(guest.fd.get());
+    if (socket.fd.valid()) reactor().UnwatchInLoop(socket.fd.get());
   }
 
   void StartInLoop() {
     const int64_t deadline = MonotonicNanos() + hellos_->runtime_->options.hello_timeout_ns;
-    timer_ = reactor().AddTimerInLoop(deadline, [this] { Forget(Stranger::kSilent); });
-    if (!reactor().WatchInLoop(guest.fd.get(), EPOLLIN | EPOLLRDHUP, this).ok()) Forget(Stranger::kCrowd);
+    timer_ = reactor().AddTimerInLoop(deadline, [this] { Forget(HelloStatus::kSilent); });
+    if (!reactor().WatchInLoop(socket.fd.get(), EPOLLIN | EPOLLRDHUP, this).ok()) Forget(HelloStatus::kCrowd);
   }
 
   void OnEvents(uint32_t) override {
-    const ssize_t got = recv(guest.fd.get(), guest.handshake.room(), guest.handshake.wants(), MSG_DONTWAIT);
+    const ssize_t got = recv(socket.fd.get(), socket.handshake.room(), socket.handshake.wants(), MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return;
-    if (got <= 0) return Forget(Stranger::kScan);
-    guest.handshake.Took(static_cast<size_t>(got));
-    switch (guest.handshake.state()) {
+    if (got <= 0) return Forget(HelloStatus::kScan);
+    socket.handshake.Took(static_cast<size_t>(got));
+    switch (socket.handshake.state()) {
       case AcceptHandshake::State::kReading:
         return Speak();
       case AcceptHandshake::State::kForeign:
-        return Forget(Stranger::kForeign);
+        return Forget(HelloStatus::kForeign);
       case AcceptHandshake::State::kRefused:
-        return hellos_->RefuseInLoop(this, guest.handshake.refusal());
+        return hellos_->RefuseInLoop(this, socket.handshake.refusal());
       case AcceptHandshake::State::kGreeted:
-        return hellos_->greeted_(hellos_->TakeInLoop(this));
+        return hellos_->whole_(hellos_->TakeInLoop(this));
     }
   }
 
   const uint64_t number;
   const Source source;
-  Guest guest;
+  HelloSocket socket;
 
  private:
   Reactor& reactor() { return hellos_->runtime_->reactor; }
 
   void Speak() {
-    const std::string said = guest.handshake.TakeSaid();
-    if (!said.empty() && !Send(guest.fd.get(), said)) Forget(Stranger::kHalf);
+    const std::string said = socket.handshake.TakeSaid();
+    if (!said.empty() && !Send(socket.fd.get(), said)) Forget(HelloStatus::kUnfinished);
   }
 
   // Who has begun to speak is neither silent nor a scanner.
-  void Forget(Stranger kind) {
-    const bool unless_begun = kind == Stranger::kSilent || kind == Stranger::kScan;
-    hellos_->ForgetInLoop(this, unless_begun && !guest.handshake.nothing_came() ? Stranger::kHalf : kind);
+  void Forget(HelloStatus why) {
+    const bool unless_begun = why == HelloStatus::kSilent || why == HelloStatus::kScan;
+    hellos_->ForgetInLoop(this, unless_begun && !socket.handshake.nothing_came() ? HelloStatus::kUnfinished : why);
   }
 
   PendingHellos* const hellos_;
   Reactor::TimerId timer_;
 };
 
-PendingHellos::PendingHellos(Runtime* runtime, Strangers* strangers, std::function<void(Guest)> greeted)
-    : runtime_(runtime), strangers_(strangers), greeted_(std::move(greeted)) {}
+PendingHellos::PendingHellos(Runtime* runtime, const Secret* secret, RejectedPeers* rejected,
+                             std::function<void(HelloSocket)> whole)
+    : runtime_(runtime), secret_(secret), rejected_(rejected), whole_(std::move(whole)) {}
 
 PendingHellos::~PendingHellos() = default;
 
@@ -114,7 +115,7 @@ PendingHellos::Source PendingHellos::SourceOf(const SocketAddress& from) {
   return source;
 }
 
-void PendingHellos::WelcomeInLoop(OwnedFd fd, const SocketAddress& from) {
+void PendingHellos::AddInLoop(OwnedFd fd, const SocketAddress& from) {
   const int64_t now = MonotonicNanos();
   if (DescriptorsAreScarce(fd.get())) scarce_until_ns_ = now + kScarceNs;
   const size_t room = now < scarce_until_ns_ ? size_t{kHellosMin} : RoomForHellos();
@@ -132,22 +133,22 @@ bool PendingHellos::MakeRoomInLoop() {
   const Source fullest = std::max_element(crowd_.begin(), crowd_.end(), fuller)->first;
   const auto oldest = std::find_if(hellos_.begin(), hellos_.end(),
                                    [&fullest](const auto& hello) { return hello.second->source == fullest; });
-  ForgetInLoop(oldest->second.get(), Stranger::kCrowd);
+  ForgetInLoop(oldest->second.get(), HelloStatus::kCrowd);
   return true;
 }
 
 // Takes the socket out and destroys the rest.
-Guest PendingHellos::TakeInLoop(PendingHello* hello) {
-  runtime_->reactor.UnwatchInLoop(hello->guest.fd.get());
-  Guest guest = std::move(hello->guest);
+HelloSocket PendingHellos::TakeInLoop(PendingHello* hello) {
+  runtime_->reactor.UnwatchInLoop(hello->socket.fd.get());
+  HelloSocket socket = std::move(hello->socket);
   auto crowd = crowd_.find(hello->source);
   if (--crowd->second == 0) crowd_.erase(crowd);
   hellos_.erase(hello->number);
-  return guest;
+  return socket;
 }
 
-void PendingHellos::ForgetInLoop(PendingHello* hello, Stranger kind) {
-  strangers_->NoteInLoop(kind, TakeInLoop(hello).from);
+void PendingHellos::ForgetInLoop(PendingHello* hello, HelloStatus why) {
+  rejected_->NoteInLoop(why, TakeInLoop(hello).from);
 }
 
 void PendingHellos::RefuseInLoop(PendingHello* hello, HelloStatus why) {
@@ -156,10 +157,10 @@ void PendingHellos::RefuseInLoop(PendingHello* hello, HelloStatus why) {
   AnswerInLoop(TakeInLoop(hello), answer);
 }
 
-bool PendingHellos::AnswerInLoop(const Guest& guest, const Answer& answer) {
+bool PendingHellos::AnswerInLoop(const HelloSocket& socket, const Answer& answer) {
   const bool accepted = answer.status == HelloStatus::kAccepted;
-  if (!accepted) strangers_->NoteInLoop(StrangerOf(answer.status), guest.from);
-  return Send(guest.fd.get(), guest.handshake.Encode(answer)) && accepted;
+  if (!accepted) rejected_->NoteInLoop(answer.status, socket.from);
+  return Send(socket.fd.get(), socket.handshake.Encode(answer)) && accepted;
 }
 
 void PendingHellos::CloseInLoop() {

@@ -1,15 +1,15 @@
 // pending_hello.h: sockets that were accepted and have not said their whole hello.
 //
-// Purpose: here a peer is told from a stranger. Whoever says a hello, and proves the shared secret where there is one
-//          (handshake.h), gets through to the acceptor; anybody else costs
-//          one descriptor for at most TCPX_HELLO_TIMEOUT, counted from the accept and not from the last byte.
+// Purpose: here a peer is told from anybody else. Who says a hello, and proves the shared secret where there is one
+//          (handshake.h), gets through to the acceptor; another costs one descriptor for at most TCPX_HELLO_TIMEOUT,
+//          counted from the accept and not from the last byte.
 //          There are at most a quarter of the descriptor limit and 4,096 of them, and they get none of its last eighth:
 //          when one more comes, the source with most of them (an IPv4 address, an IPv6 /64) loses its oldest, so a
 //          crowd makes room for a peer and no peer for a crowd.
 //
 // Threads: the reactor.
-// States:  hello -> greeted (handed on), refused or forgotten.
-// Errors:  none; a stranger gets a line in the log (strangers.h).
+// States:  hello -> whole (handed on), refused or forgotten.
+// Errors:  none; who is no peer gets a line in the log (rejected_peers.h).
 #ifndef TCPX_NET_SOCKET_CONNECT_PENDING_HELLO_H_
 #define TCPX_NET_SOCKET_CONNECT_PENDING_HELLO_H_
 
@@ -24,13 +24,13 @@
 #include "common/fd.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/connect/handshake.h"
-#include "net_socket/connect/strangers.h"
+#include "net_socket/connect/rejected_peers.h"
 #include "net_socket/message/wire.h"
 
 namespace tcpx {
 
 // A socket whose hello was understood, and is still to be answered.
-struct Guest {
+struct HelloSocket {
   const Hello& hello() const { return handshake.hello(); }
 
   AcceptHandshake handshake;
@@ -40,29 +40,31 @@ struct Guest {
 
 class PendingHellos {
  public:
-  PendingHellos(Runtime* runtime, Strangers* strangers, std::function<void(Guest)> greeted);
+  PendingHellos(Runtime* runtime, const Secret* secret, RejectedPeers* rejected,
+                std::function<void(HelloSocket)> whole);
   ~PendingHellos();
 
-  void WelcomeInLoop(OwnedFd fd, const SocketAddress& from);
+  void AddInLoop(OwnedFd fd, const SocketAddress& from);
   // Closes one that can best be spared; false where there is none.
   bool MakeRoomInLoop();
   void CloseInLoop();
 
   // True exactly when it is accepted and the whole answer is on its way; else the caller closes the socket.
-  bool AnswerInLoop(const Guest& guest, const Answer& answer);
+  bool AnswerInLoop(const HelloSocket& socket, const Answer& answer);
 
  private:
   class PendingHello;
   using Source = std::array<uint8_t, 16>;
 
   static Source SourceOf(const SocketAddress& from);
-  void ForgetInLoop(PendingHello* hello, Stranger kind);
+  void ForgetInLoop(PendingHello* hello, HelloStatus why);
   void RefuseInLoop(PendingHello* hello, HelloStatus why);
-  Guest TakeInLoop(PendingHello* hello);
+  HelloSocket TakeInLoop(PendingHello* hello);
 
   Runtime* const runtime_;
-  Strangers* const strangers_;
-  const std::function<void(Guest)> greeted_;
+  const Secret* const secret_;
+  RejectedPeers* const rejected_;
+  const std::function<void(HelloSocket)> whole_;
   uint64_t arrived_ = 0;
   int64_t scarce_until_ns_ = 0;                               // descriptors
   std::map<uint64_t, std::unique_ptr<PendingHello>> hellos_;  // in the order of their arrival

@@ -7,12 +7,12 @@
 #include <algorithm>
 #include <cstring>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "common/log.h"
 #include "common/random.h"
 #include "common/socket.h"
 #include "common/status.h"
+#include "net_socket/message/wire.h"
 
 namespace tcpx {
 namespace {
@@ -32,25 +32,29 @@ std::string Frame(FrameKind kind, const std::string& body) {
 }  // namespace
 
 absl::Status HealthReader::Take(const char* data, size_t bytes, std::vector<HealthNotice>* notices) {
-  pending_.append(data, bytes);
-  while (pending_.size() >= kHeaderBytes) {
-    FrameHeader header;
-    const char* wrong = DecodeHeader(pending_.data(), &header);
-    if (wrong == nullptr && header.kind == FrameKind::kChunk) wrong = "a message on the health socket";
-    if (wrong != nullptr) return absl::UnavailableError(absl::StrCat("the peer sent garbage: ", wrong));
-    const size_t frame = kHeaderBytes + header.length + header.padding;
-    if (pending_.size() < frame) break;
+  return frames_.Take(data, bytes, [this, notices](const FrameHeader& header, absl::string_view body) {
     if (header.kind == FrameKind::kBye) bye_ = true;
-    if (header.kind == FrameKind::kError && header.length >= sizeof(ConnectionId)) {
+    if (header.kind == FrameKind::kError && body.size() >= sizeof(ConnectionId)) {
       HealthNotice notice;
-      std::memcpy(notice.connection.data(), pending_.data() + kHeaderBytes, notice.connection.size());
-      const absl::string_view body = absl::string_view(pending_).substr(kHeaderBytes, header.length);
+      std::memcpy(notice.connection.data(), body.data(), notice.connection.size());
       notice.cause = CauseText(body.substr(notice.connection.size()));
       notices->push_back(std::move(notice));
     }
-    pending_.erase(0, frame);
+    return absl::OkStatus();
+  });
+}
+
+void Health::MoveToLocked(HealthState to) {
+  if (!MayMove(state_, to)) {
+    TCPX_WARN("internal error: the health socket went from state %d to %d", static_cast<int>(state_),
+              static_cast<int>(to));
   }
-  return absl::OkStatus();
+  state_ = to;
+}
+
+bool Health::up_in_loop() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return state_ == HealthState::kUp;
 }
 
 void Health::UnuseInLoop() {
@@ -60,7 +64,7 @@ void Health::UnuseInLoop() {
 }
 
 void Health::AwaitInLoop(Waiter* waiter) {
-  if (up_) {
+  if (up_in_loop()) {
     waiter->HealthUpInLoop();
     return;
   }
@@ -83,14 +87,13 @@ void Health::UpInLoop(OwnedFd fd, int64_t peer_timeout_ns) {
   const int number = fd.get();
   TCPX_INFO("health socket %s %s %s", LocalAddress(number).value_or(SocketAddress()).ToString(),
             dialled_ ? "to" : "from", PeerAddress(number).value_or(SocketAddress()).ToString());
-  up_ = true;
   {
     std::lock_guard<std::mutex> lock(mutex_);
+    MoveToLocked(HealthState::kUp);
     fd_ = std::move(fd);
     reader_ = HealthReader();
     outbox_.clear();
-    ended_ = false;
-    end_ = absl::OkStatus();
+    end_.reset();
   }
   const std::shared_ptr<Health> self = shared_from_this();
   if (!reactor_->WatchInLoop(number, EPOLLIN | EPOLLRDHUP, this).ok()) EndInLoop();
@@ -101,10 +104,11 @@ void Health::UpInLoop(OwnedFd fd, int64_t peer_timeout_ns) {
 }
 
 void Health::CloseInLoop() {
-  up_ = false;
   std::vector<HealthNotice> unheard;
   std::lock_guard<std::mutex> lock(mutex_);
-  if (!fd_.valid()) return;
+  const HealthState was = state_;
+  if (was != HealthState::kClosed) MoveToLocked(HealthState::kClosed);
+  if (was != HealthState::kUp) return;
   ReadLocked(&unheard);  // Closing with something unread would reset the socket, and our bye with it.
   SendLocked(Frame(FrameKind::kBye, ""));
   reactor_->UnwatchInLoop(fd_.get());
@@ -132,24 +136,23 @@ void Health::OnEvents(uint32_t) {
   bool ended = false;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    ended = ended_;
+    ended = end_.has_value();
   }
   if (ended) EndInLoop();
 }
 
 void Health::ReadLocked(std::vector<HealthNotice>* notices) {
   char buffer[4096];
-  while (fd_.valid() && !ended_) {
+  while (fd_.valid() && !end_.has_value()) {
     const ssize_t got = recv(fd_.get(), buffer, sizeof(buffer), MSG_DONTWAIT);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
     if (got > 0) {
-      end_ = reader_.Take(buffer, static_cast<size_t>(got), notices);
-      ended_ = !end_.ok();
+      const absl::Status taken = reader_.Take(buffer, static_cast<size_t>(got), notices);
+      if (!taken.ok()) end_ = taken;
       continue;
     }
-    ended_ = true;
-    if (got < 0) end_ = ErrnoStatus(errno, "the health socket to the peer broke");
+    end_ = got < 0 ? ErrnoStatus(errno, "the health socket to the peer broke") : absl::OkStatus();
   }
 }
 
@@ -164,7 +167,7 @@ void Health::Poll() {
 
 bool Health::PeerVanished() {
   std::lock_guard<std::mutex> lock(mutex_);
-  return ended_ && end_.ok() && !reader_.bye();
+  return end_.has_value() && end_->ok() && !reader_.bye();
 }
 
 void Health::Deliver(const std::vector<HealthNotice>& notices) {
@@ -185,13 +188,15 @@ void Health::EndInLoop() {
   bool bye = false;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (fd_.valid()) reactor_->UnwatchInLoop(fd_.get());
-    fd_.reset();
+    if (state_ == HealthState::kUp) {
+      MoveToLocked(HealthState::kDown);
+      reactor_->UnwatchInLoop(fd_.get());
+      fd_.reset();
+    }
     for (auto& [id, link] : members_) links.push_back(link);
-    end = end_;
+    end = end_.value_or(absl::OkStatus());
     bye = reader_.bye();
   }
-  up_ = false;
   hub_->ForgetInLoop(this);
   if (end.ok() && bye) return;
   for (auto& link : links) {
@@ -218,7 +223,7 @@ void Health::SendLocked(const std::string& frame) {
 
 bool Health::Notify(const ConnectionId& id, const std::string& cause) {
   std::lock_guard<std::mutex> lock(mutex_);
-  if (!fd_.valid() || ended_) return false;
+  if (state_ != HealthState::kUp || end_.has_value()) return false;
   std::string body(reinterpret_cast<const char*>(id.data()), id.size());
   body.append(cause, 0, kCauseBytesMax);
   SendLocked(Frame(FrameKind::kError, body));
@@ -230,7 +235,7 @@ bool Health::Notify(const ConnectionId& id, const std::string& cause) {
 
 void Health::FlushInLoop() {
   std::lock_guard<std::mutex> lock(mutex_);
-  if (!fd_.valid()) return;
+  if (state_ != HealthState::kUp) return;
   const bool waited = !outbox_.empty();
   SendLocked("");
   const uint32_t writable = outbox_.empty() ? 0u : static_cast<uint32_t>(EPOLLOUT);

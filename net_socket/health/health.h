@@ -6,7 +6,7 @@
 //          a connection has failed, and why; and the bye of a process that leaves in order.
 //
 // States:  down -> up (dialled with the first connection to a listening socket, or accepted) -> down. Closed, with a
-//          bye, when the last connection has left the dialling side.
+//          bye, when the last connection has left the dialling side (kHealthMoves).
 // Threads: InLoop: in the reactor; Notify, Poll and the identity from any.
 // Lifetime: shared by its connections. Borrows reactor and hub, which outlive them.
 // Units:   nanoseconds.
@@ -19,6 +19,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,7 +30,7 @@
 #include "common/fd.h"
 #include "net_socket/engine/reactor.h"
 #include "net_socket/health/comm_link.h"
-#include "net_socket/message/wire.h"
+#include "net_socket/message/frame_reader.h"
 
 namespace tcpx {
 
@@ -50,9 +51,23 @@ class HealthReader {
   bool bye() const { return bye_; }
 
  private:
-  std::string pending_;  // less than one frame
+  FrameReader frames_{"a message on the health socket"};
   bool bye_ = false;
 };
+
+enum class HealthState { kDown, kUp, kClosed };
+inline constexpr int kHealthStates = 3;
+
+// Whether a health socket may go from one state (row) to another (column).
+inline constexpr bool kHealthMoves[kHealthStates][kHealthStates] = {
+    // down, up, closed
+    {false, true, true},    // down
+    {true, false, true},    // up
+    {false, false, false},  // closed
+};
+constexpr bool MayMove(HealthState from, HealthState to) {
+  return kHealthMoves[static_cast<int>(from)][static_cast<int>(to)];
+}
 
 class Health final : public Reactor::Handler, public std::enable_shared_from_this<Health> {
  public:
@@ -69,7 +84,7 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
       : hub_(hub), reactor_(reactor), tag_(tag), dialled_(dialled) {}
 
   uint64_t tag() const { return tag_; }
-  bool up_in_loop() const { return up_; }
+  bool up_in_loop();
 
   // A dial, or an accepted connection, that is to be used by `uses` more. The last one out closes a dialled socket.
   void UseInLoop() { ++uses_; }
@@ -94,6 +109,8 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
   bool PeerVanished();
 
  private:
+  // The only one who writes state_.
+  void MoveToLocked(HealthState to);
   void ReadLocked(std::vector<HealthNotice>* notices);
   void SendLocked(const std::string& frame);
   void FlushInLoop();
@@ -106,17 +123,16 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
   const bool dialled_;
 
   // In the reactor.
-  bool up_ = false;
   int uses_ = 0;
   Waiter* dialler_ = nullptr;  // who dials it now
   std::deque<Waiter*> waiters_;
 
-  std::mutex mutex_;  // all below; never held while a link is used
-  OwnedFd fd_;
+  std::mutex mutex_;                        // all below; never held while a link is used
+  HealthState state_ = HealthState::kDown;  // changes in the reactor only
+  OwnedFd fd_;                              // valid exactly while up
   HealthReader reader_;
   std::string outbox_;
-  bool ended_ = false;
-  absl::Status end_;  // OK: an end of file
+  std::optional<absl::Status> end_;  // of the latest socket, once seen; OK: an end of file
   absl::flat_hash_map<ConnectionId, std::shared_ptr<CommLink>> members_;
 };
 

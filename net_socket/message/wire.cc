@@ -84,7 +84,7 @@ const char* DecodeHandle(const char* in, Handle* handle) {
   if (!address.ok() || address->port() == 0) return "handle holds no address";
   handle->address = *address;
   handle->nics = Get<uint16_t>(in + 6);
-  if (handle->nics < 1 || handle->nics > kPeerNicsMax) return "handle holds a senseless number of interfaces";
+  if (handle->nics < 1 || handle->nics > kNicsMax) return "handle holds a senseless number of interfaces";
   std::memcpy(handle->ticket.data(), in + 32, handle->ticket.size());
   return nullptr;
 }
@@ -121,36 +121,6 @@ uint64_t HealthTag(const std::array<uint8_t, 16>& connection_id) {
   return Get<uint64_t>(reinterpret_cast<const char*>(connection_id.data()));
 }
 
-const char* HelloStatusText(HelloStatus status) {
-  switch (status) {
-    case HelloStatus::kAccepted:
-      return "accepted";
-    case HelloStatus::kWrongVersion:
-      return "the peer speaks another wire version: install one build of tcpx on all ranks";
-    case HelloStatus::kUnknownTicket:
-      return "nobody listens with this handle any more";
-    case HelloStatus::kBadLane:
-      return "the peer refused the lane index";
-    case HelloStatus::kDuplicateLane:
-      return "the peer has this lane already";
-    case HelloStatus::kBusy:
-      return "the peer is out of descriptors or memory: raise its `ulimit -n`";
-    case HelloStatus::kBadTrafficClass:
-      return "the peer refused the traffic class";
-    case HelloStatus::kUnknownKind:
-      return "the peer does not know this kind of socket: install one build of tcpx on all ranks";
-    case HelloStatus::kProve:
-      return "the peer asks for a proof";
-    case HelloStatus::kSecretMissing:
-      return "the peer has a shared secret and this process has none: set TCPX_SECRET_FILE alike on all ranks";
-    case HelloStatus::kSecretAlone:
-      return "this process has a shared secret and the peer has none: set TCPX_SECRET_FILE alike on all ranks";
-    case HelloStatus::kSecretWrong:
-      return "the peer has another shared secret: give all ranks the same TCPX_SECRET_FILE";
-  }
-  return "the peer refused for a reason this build does not know";
-}
-
 size_t EncodeAnswer(const Answer& answer, char* out) {
   const size_t count = answer.nics.size();
   std::memset(out, 0, kAnswerFixedBytes + count * kPeerNicBytes);
@@ -177,7 +147,7 @@ const char* DecodeAnswer(const char* in, Answer* answer, int* nics) {
   const uint32_t count = Get<uint32_t>(in + 12);
   answer->features = Get<uint64_t>(in + 16);
   if (answer->max_receives == 0 || answer->max_receives > kReceivesMax) return "of receives in groups of a wrong size";
-  if (count > kPeerNicsMax) return "more interfaces than a device can have";
+  if (count > kNicsMax) return "more interfaces than a device can have";
   *nics = static_cast<int>(count);
   return nullptr;
 }

@@ -26,6 +26,9 @@
 
 #include "absl/strings/string_view.h"
 #include "common/address.h"
+#include "common/limits.h"
+#include "common/traffic_class.h"
+#include "net_socket/message/hello_status.h"
 
 namespace tcpx {
 
@@ -38,13 +41,6 @@ inline constexpr size_t kChunkBytesMax = size_t{1} << 30;
 inline constexpr size_t kCauseBytesMax = 512;
 // Longest body of a record; longer ones are refused as garbage.
 inline constexpr uint32_t kRecordBytesMax = 64 * 1024;
-// Most lanes of a connection: as NCCL's sockets per connection (NCCL_SOCKET_NTHREADS x NCCL_NSOCKS_PERTHREAD <= 64).
-inline constexpr int kLanesMax = 64;
-// Most interfaces of one device: the children of a virtual one, NCCL_NET_MAX_DEVS_PER_NIC of v12.
-inline constexpr int kPeerNicsMax = 8;
-
-// Most members of a grouped receive: what this plugin ever announces as maxRecvs.
-inline constexpr int kReceivesMax = 8;
 
 enum class FrameKind : uint8_t {
   kChunk = 1,         // a part of a message, payload follows
@@ -80,7 +76,7 @@ using Ticket = std::array<uint8_t, 16>;
 struct Handle {
   SocketAddress address;
   Ticket ticket{};
-  uint16_t nics = 1;  // interfaces of the device that listens: 1 to kPeerNicsMax; the answer has their addresses
+  uint16_t nics = 1;  // interfaces of the device that listens: 1 to kNicsMax; the answer has their addresses
 };
 inline constexpr size_t kHandleUsedBytes = 48;
 // Where connect keeps its key, in the dialler's own copy of the handle.
@@ -111,8 +107,8 @@ struct Hello {
   HelloKind kind = HelloKind::kLane;
   uint64_t features = 0;
   uint32_t express_bytes = 0;  // messages up to this size travel whole on lane 0
-  // For the acceptor's packets: an octet without ECN bits, or -1, which leaves them. Anything else is refused.
-  int32_t traffic_class = -1;
+  // For the acceptor's packets: an octet without ECN bits, or kNoTrafficClass, which leaves them; else it is refused.
+  int32_t traffic_class = kNoTrafficClass;
 };
 inline constexpr size_t kHelloBytes = 64;
 // So many tell a hello from another protocol.
@@ -122,24 +118,8 @@ void EncodeHello(const Hello& hello, char* out);
 // A hello of another version decodes (the answer then says so); garbage does not.
 const char* DecodeHello(const char* in, Hello* hello);
 
-enum class HelloStatus : uint16_t {
-  kAccepted = 0,
-  kWrongVersion = 1,
-  kUnknownTicket = 2,  // nobody listens with this ticket (any more)
-  kBadLane = 3,        // lane index or count out of range, or other than that of the first lane
-  kDuplicateLane = 4,
-  kBusy = 5,  // descriptor or memory limit at the acceptor
-  kBadTrafficClass = 6,
-  kUnknownKind = 7,    // of hello
-  kProve = 8,          // no refusal: kNonceBytes follow, and a proof is awaited
-  kSecretMissing = 9,  // the acceptor has a secret, the dialler says that it has none
-  kSecretAlone = 10,   // the dialler has a secret, the acceptor has none
-  kSecretWrong = 11,   // the proof is not that of the acceptor's secret
-};
 // Which health socket a connection belongs to.
 uint64_t HealthTag(const std::array<uint8_t, 16>& connection_id);
-
-const char* HelloStatusText(HelloStatus status);
 
 // One interface of the acceptor's device, and where it listens. Of a link-local IPv6 address the dialler fills in the
 // scope: that of its own interface, since a scope means nothing on another host.
@@ -158,7 +138,7 @@ struct Answer {
   std::vector<PeerNic> nics;  // where further lanes may go; empty: the handle's address
 };
 inline constexpr size_t kAnswerFixedBytes = 32;
-inline constexpr size_t kAnswerBytesMax = kAnswerFixedBytes + kPeerNicsMax * kPeerNicBytes;
+inline constexpr size_t kAnswerBytesMax = kAnswerFixedBytes + kNicsMax * kPeerNicBytes;
 
 // What both sides add with a shared secret. Every 32 bytes are a nonce, or a MAC that is wrong.
 inline constexpr size_t kNonceBytes = 32;
@@ -167,7 +147,7 @@ inline constexpr size_t kMacBytes = 32;
 inline constexpr size_t kProofBytes = kNonceBytes + kMacBytes;
 
 size_t EncodeAnswer(const Answer& answer, char* out);
-// Decodes the fixed part; `*nics` is how many follow, at most kPeerNicsMax.
+// Decodes the fixed part; `*nics` is how many follow, at most kNicsMax.
 const char* DecodeAnswer(const char* in, Answer* answer, int* nics);
 const char* DecodeAnswerNics(const char* in, int count, Answer* answer);
 

@@ -38,7 +38,7 @@ int Device::speed_mbps() const {
 
 int MaxReceives(const Options& options, int pointer_support) {
   if (options.max_receives > 0) return options.max_receives;
-  return (pointer_support & static_cast<int>(MemoryType::kCuda)) != 0 ? kMaxGroupedReceives : 1;
+  return (pointer_support & static_cast<int>(MemoryType::kCuda)) != 0 ? kReceivesMax : 1;
 }
 
 const Device& DeviceTable::Add(Device device) {

@@ -48,8 +48,8 @@ std::vector<int> ReadGroup(absl::string_view group, const std::vector<Interface>
 }  // namespace
 
 std::string WhyNotFused(const std::vector<Interface>& members) {
-  if (members.size() > static_cast<size_t>(kMaxDevicesPerNic)) {
-    return absl::StrCat(members.size(), " interfaces are too many: a device has ", kMaxDevicesPerNic, " at most");
+  if (members.size() > static_cast<size_t>(kNicsMax)) {
+    return absl::StrCat(members.size(), " interfaces are too many: a device has ", kNicsMax, " at most");
   }
   for (size_t i = 0; i < members.size(); ++i) {
     if (Find(members, members[i].name) != static_cast<int>(i)) {

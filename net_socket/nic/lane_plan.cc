@@ -38,8 +38,9 @@ std::vector<size_t> Reachable(const Nic& nic, const std::vector<PeerNic>& peers)
 
 }  // namespace
 
-int LanesFor(const Options& options, const std::vector<Nic>& nics, int peer_nics, bool same_host) {
-  if (same_host) return std::max(options.lanes, 1);
+LaneCount LanesFor(const Options& options, const PathProfile& path, const std::vector<Nic>& nics, int peer_nics,
+                   const FlowHint& hint) {
+  if (!path.lanes_by_speed) return {std::max(options.lanes, 1), false};
   int lanes = options.lanes;
   if (lanes == 0) {
     lanes = 1;
@@ -47,7 +48,10 @@ int LanesFor(const Options& options, const std::vector<Nic>& nics, int peer_nics
   }
   const int paths = std::max(static_cast<int>(nics.size()), peer_nics);
   if (paths > 1) lanes = std::max(lanes, 1 + paths);
-  return std::min(lanes, kLanesMax);
+  lanes = std::min(lanes, kLanesMax);
+  if (options.lanes != 0) return {lanes, false};
+  const int shared = ShareLanes(lanes, paths, hint);
+  return {shared, shared != lanes};
 }
 
 const Nic& NicTowards(const std::vector<Nic>& nics, const SocketAddress& peer) {

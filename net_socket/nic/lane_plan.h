@@ -16,14 +16,22 @@
 #include "common/params.h"
 #include "net_socket/message/wire.h"
 #include "net_socket/nic/device.h"
+#include "net_socket/nic/flow_hint.h"
+#include "net_socket/nic/path_profile.h"
 
 namespace tcpx {
 
+struct LaneCount {
+  int lanes = 1;        // lane 0 included
+  bool shared = false;  // fewer than the connection would have alone
+};
+
 // The lanes of a connection from `nics` to a peer with `peer_nics` interfaces: the parameters' number, else lane 0 and,
-// for each of our interfaces, one bulk lane per 10 Gbit/s (about what one flow gets in public clouds), at most 8. Where
-// either side has several interfaces, at least one bulk lane for each of them. On the same host one, unless the
-// parameters say otherwise.
-int LanesFor(const Options& options, const std::vector<Nic>& nics, int peer_nics, bool same_host);
+// for each of our interfaces, one bulk lane per 10 Gbit/s (about what one flow gets in public clouds), at most 8, less
+// what many connections have to share (flow_hint.h). Where either side has several interfaces, at least one bulk lane
+// for each of them. On a path whose lanes don't go by speed one, unless the parameters say otherwise.
+LaneCount LanesFor(const Options& options, const PathProfile& path, const std::vector<Nic>& nics, int peer_nics,
+                   const FlowHint& hint);
 
 // Which of ours lane 0 leaves by, dialled when only one of the peer's addresses is known.
 const Nic& NicTowards(const std::vector<Nic>& nics, const SocketAddress& peer);

@@ -26,7 +26,7 @@ void TieTo(int fd, const std::string& device) {
 
 }  // namespace
 
-absl::Status BindToNic(int fd, const Nic& nic, const SocketAddress& peer, bool same_host) {
+absl::Status BindToNic(int fd, const Nic& nic, const SocketAddress& peer, bool to_device) {
   const std::string& name = nic.interface.name;
   SocketAddress local = nic.interface.address;
   if (local.family() != peer.family()) {
@@ -39,7 +39,7 @@ absl::Status BindToNic(int fd, const Nic& nic, const SocketAddress& peer, bool s
   local.set_port(0);
   if (bind(fd, local.sockaddr(), local.length()) != 0)
     return ErrnoStatus(errno, absl::StrCat("bind to ", local.HostString()));
-  if (!same_host && !local.IsLoopback()) TieTo(fd, name);
+  if (to_device && !local.IsLoopback()) TieTo(fd, name);
   return absl::OkStatus();
 }
 

@@ -20,8 +20,8 @@
 
 namespace tcpx {
 
-// Before connect: local address and, unless the peer is on the same host, the device.
-absl::Status BindToNic(int fd, const Nic& nic, const SocketAddress& peer, bool same_host);
+// Before connect: local address and, with `to_device` and not for loopback, the device.
+absl::Status BindToNic(int fd, const Nic& nic, const SocketAddress& peer, bool to_device);
 
 // Listens on the interface's address. `bound`: hears only who comes in by the interface (this host's own processes do,
 // whatever they come by), and what is accepted stays on it. Else all who come to the address.

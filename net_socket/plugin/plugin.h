@@ -71,7 +71,6 @@ class Plugin final : public PluginApi {
   // An object of the context is gone.
   static void Release(Context* context, TransportUse use);
   // What NCCL has announced changes the lanes and buffers of a dial where no parameter sets them.
-  void Share(const FlowHint& hint, DialRequest* request) const;
   absl::StatusOr<uint64_t> StartDial(Context* context, int device, const void* handle, const ConnectOptions& options);
   Comm* Enter(std::unique_ptr<Comm> comm, Context* context, TransportUse use);
   void CloseComm(Comm* comm);

@@ -1,5 +1,4 @@
 // Plugin's way from listen and connect to a comm.
-#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -8,6 +7,7 @@
 #include "net_socket/comm/receive_comm.h"
 #include "net_socket/comm/send_comm.h"
 #include "net_socket/nic/lane_plan.h"
+#include "net_socket/nic/path_profile.h"
 #include "net_socket/plugin/plugin.h"
 
 namespace tcpx {
@@ -25,6 +25,18 @@ absl::Status ContextStatus(const Context& context) {
   const std::string cause = group == nullptr ? "" : group->cause();
   if (cause.empty()) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat("another connection of the communicator failed: ", cause));
+}
+
+// Where many connections come at once, which may be a surprise.
+void LogShare(const DialRequest& request, const LaneCount& count, const PathProfile& path) {
+  const PathProfile::Buffer& buffer = path.send_buffer;
+  const bool smaller = !buffer.asked && buffer.bytes >= 0;
+  if (!smaller && !count.shared) return;
+  TCPX_INFO(
+      "comm %x connect: NCCL announces %d connections at once: %d lanes, send buffers %s; TCPX_LANES and "
+      "NCCL_SOCKET_SNDBUF change it",
+      request.communicator->id, request.path.hint.connections(), request.lanes,
+      smaller ? absl::StrCat("of ", buffer.bytes, " bytes") : "by the kernel");
 }
 
 }  // namespace
@@ -56,21 +68,6 @@ absl::StatusOr<ListenComm*> Plugin::Listen(Context* context, int device, void* h
   return objects_.Add(std::move(listen));
 }
 
-void Plugin::Share(const FlowHint& hint, DialRequest* request) const {
-  const int alone = request->lanes;
-  if (settings_->options().lanes == 0) {
-    const int links = std::max(static_cast<int>(request->device->nics.size()), static_cast<int>(request->handle.nics));
-    request->lanes = ShareLanes(alone, links, hint);
-  }
-  if (settings_->options().sndbuf < 0) request->sndbuf = ShareSendBuffers(hint);
-  if (request->sndbuf < 0 && request->lanes == alone) return;
-  TCPX_INFO(
-      "comm %x connect: NCCL announces %d connections at once: %d lanes, send buffers %s; TCPX_LANES and "
-      "NCCL_SOCKET_SNDBUF change it",
-      request->communicator->id, hint.connections(), request->lanes,
-      request->sndbuf < 0 ? "by the kernel" : absl::StrCat("of ", request->sndbuf, " bytes"));
-}
-
 absl::StatusOr<uint64_t> Plugin::StartDial(Context* context, int device, const void* handle,
                                            const ConnectOptions& options) {
   absl::Status known = devices().Check(device);
@@ -79,20 +76,24 @@ absl::StatusOr<uint64_t> Plugin::StartDial(Context* context, int device, const v
   if (const char* wrong = DecodeHandle(static_cast<const char*>(handle), &request.handle)) {
     return absl::InvalidArgumentError(absl::StrCat("connect: ", wrong));
   }
-  request.traffic_class = context->communicator->traffic_class;
-  if (options.traffic_class != kTrafficClassUndefined) {
+  request.path.traffic_class = context->communicator->traffic_class;
+  if (options.traffic_class != kNoTrafficClass) {
     auto traffic_class = settings().TrafficClass(options.traffic_class);
     if (!traffic_class.ok()) return traffic_class.status();
-    request.traffic_class = *traffic_class;
+    request.path.traffic_class = *traffic_class;
   }
   auto use = Use(context);
   if (!use.ok()) return use.status();
   Transport* const transport = transport_users_.transport();
   request.device = &devices().device(device);
   request.communicator = context->communicator;
-  request.same_host = transport->IsLocal(request.handle.address);
-  request.lanes = LanesFor(settings().options(), request.device->nics, request.handle.nics, request.same_host);
-  Share(context->hint(), &request);
+  request.path.same_host = transport->IsLocal(request.handle.address);
+  request.path.hint = context->hint();
+  const Options& known_options = settings().options();
+  const PathProfile path = MakePathProfile(known_options, request.path);
+  const LaneCount count = LanesFor(known_options, path, request.device->nics, request.handle.nics, request.path.hint);
+  request.lanes = count.lanes;
+  LogShare(request, count, path);
   auto key = transport->dialler().Start(request);
   if (key.ok()) {
     context->dials[*key] = *std::move(use);

@@ -14,8 +14,7 @@
 namespace tcpx {
 
 Transport::Transport(const Options& options, const Secret* secret, LaneNotes* notes, std::unique_ptr<GpuHub> gpu)
-    : runtime_(options), acceptor_(&runtime_), dialler_(&runtime_) {
-  runtime_.secret = secret;
+    : runtime_(options), acceptor_(&runtime_, secret), dialler_(&runtime_, secret) {
   runtime_.lane_notes = notes;
   runtime_.gpu = std::move(gpu);
 }

@@ -4,7 +4,6 @@
 
 #include "common/clock.h"
 #include "common/socket.h"
-#include "net_socket/nic/lane_socket.h"
 
 namespace tcpx {
 namespace {
@@ -21,11 +20,8 @@ constexpr int kHighLowWater = 64 * 1024;
 
 }  // namespace
 
-// A buffer that the user made small may hold less than the mark.
-PatternTuning::PatternTuning(int fd, const Options& options, bool same_host)
-    : fd_(fd),
-      may_set_low_water_(options.rcvbuf < 0),
-      may_set_receive_buffer_(BoundsReceiveBuffer(options, same_host)) {
+PatternTuning::PatternTuning(int fd, const PathProfile& path)
+    : fd_(fd), may_set_low_water_(path.raises_low_water), may_set_receive_buffer_(path.bounds_receive_buffer) {
   SetLowWater(kHighLowWater);
 }
 

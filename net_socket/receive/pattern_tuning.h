@@ -10,15 +10,14 @@
 
 #include <cstdint>
 
-#include "common/params.h"
-#include "net_socket/nic/lane_socket.h"
+#include "net_socket/nic/path_profile.h"
 #include "net_socket/receive/traffic_pattern.h"
 
 namespace tcpx {
 
 class PatternTuning {
  public:
-  PatternTuning(int fd, const Options& options, bool same_host);
+  PatternTuning(int fd, const PathProfile& path);
 
   // Behind every read: the pattern the peer now sends at.
   void Keep(TrafficPattern pattern);

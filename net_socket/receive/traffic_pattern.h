@@ -30,9 +30,8 @@ class PatternDetector {
   // So many signs of one kind more than of the other, and the pattern changes.
   static constexpr int kScoreMax = 4;
 
-  // Over a real network (`same_host` false) only a message of one read is a sign of a ping-pong: nothing was gained by
-  // putting off the acknowledgements of longer ones there.
-  explicit PatternDetector(bool same_host) : same_host_(same_host) {}
+  // `times_long_messages` false: only a message of one read is a sign of a ping-pong.
+  explicit PatternDetector(bool times_long_messages) : times_long_messages_(times_long_messages) {}
 
   // What one read brought.
   struct Read {
@@ -49,9 +48,9 @@ class PatternDetector {
     const bool began_here = between_frames_;
     between_frames_ = read.between_frames;
     if (began_here && !read.between_frames && read.messages == 0) {
-      if (same_host_) Began(clock());
+      if (times_long_messages_) Began(clock());
     } else if (read.messages == 1 && read.between_frames) {
-      Vote(began_here || (same_host_ && CameAlone(clock())) ? 1 : -1, read.message_bytes);
+      Vote(began_here || (times_long_messages_ && CameAlone(clock())) ? 1 : -1, read.message_bytes);
     } else if (read.messages > 0) {
       Vote(-1, read.message_bytes);
     }
@@ -78,7 +77,7 @@ class PatternDetector {
     }
   }
 
-  const bool same_host_;
+  const bool times_long_messages_;
   TrafficPattern pattern_ = TrafficPattern::kUnknown;
   int score_ = 0;
   bool between_frames_ = true;  // before the next read

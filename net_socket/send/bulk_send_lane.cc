@@ -15,7 +15,7 @@
 #include "common/socket.h"
 #include "common/status.h"
 #include "net_socket/message/transfer_events.h"
-#include "net_socket/nic/lane_socket.h"
+#include "net_socket/nic/path_profile.h"
 
 namespace tcpx {
 namespace {
@@ -48,18 +48,13 @@ BulkSendLane::BulkSendLane(LaneOwner* owner, const Settings& settings, Striper* 
       striper_(striper),
       rates_(rates),
       rate_(settings.chunk_bytes_min),
-      zero_copy_(settings.zerocopy, settings.same_host) {
+      zero_copy_(settings.zero_copy) {
   op_.fd = settings.fd;
-  if (settings.same_host) return;
-  // Between hosts the rate alone says how much a lane holds: the fixed mark is 2 ms of a flow of 1 Gbit/s.
-  const int no_mark = -1;
-  setsockopt(op_.fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &no_mark, sizeof(no_mark));
 }
 
 bool BulkSendLane::HasRoom(int64_t* retry_ns) {
   *retry_ns = 0;
-  // No flow of its own there: memory is the limit.
-  if (settings_.same_host) return UnsentBytes(op_.fd) < kBulkUnsentBytes;
+  if (!settings_.paced_by_rate) return UnsentBytes(op_.fd) < kBulkUnsentBytes;
   const int64_t now = MonotonicNanos();
   const int64_t held = Look(now);
   if (held < rate_.held_max()) return true;
@@ -102,7 +97,7 @@ void BulkSendLane::RefreshRate(int64_t now) {
 
 bool BulkSendLane::PullChunk() {
   const int64_t chunk_bytes = settings_.chunk_bytes;
-  const int64_t want = settings_.same_host ? chunk_bytes : std::min(chunk_bytes, rate_.chunk_max());
+  const int64_t want = settings_.paced_by_rate ? std::min(chunk_bytes, rate_.chunk_max()) : chunk_bytes;
   if (!striper_->Pull(static_cast<size_t>(want), rates_->Share(settings_.lane - 1), &chunk_)) return false;
   const SendRequest& request = *chunk_.request;
   if (request.events != nullptr) request.events->Count(settings_.lane, chunk_.length, request.message_bytes);
@@ -115,7 +110,7 @@ bool BulkSendLane::PullChunk() {
   EncodeHeader(header, header_);
   taken_ = 0;
   continuous_ = true;
-  watching_ = !settings_.same_host;
+  watching_ = settings_.paced_by_rate;
   return true;
 }
 

@@ -32,8 +32,8 @@ class BulkSendLane final : public PoolLane {
   struct Settings {
     int fd = -1;
     int lane = 1;
-    bool same_host = false;
-    Switch zerocopy = Switch::kAuto;
+    bool paced_by_rate = true;         // PathProfile
+    Switch zero_copy = Switch::kAuto;  // PathProfile
     int64_t chunk_bytes = 0;
     int64_t chunk_bytes_min = 0;
   };

@@ -29,9 +29,8 @@ class ZeroCopyPolicy {
   // Copied chunks in a row that end it.
   static constexpr int kCopiedMax = 8;
 
-  // `same_host`: the path is local, so the kernel copies; only Switch::kOn tries all the same.
-  ZeroCopyPolicy(Switch choice, bool same_host)
-      : forced_(choice == Switch::kOn), on_(forced_ || (choice == Switch::kAuto && !same_host)) {}
+  // As the path's profile says.
+  explicit ZeroCopyPolicy(Switch choice) : forced_(choice == Switch::kOn), on_(choice != Switch::kOff) {}
 
   bool Wants(size_t bytes) const { return on_ && bytes >= kZeroCopyBytesMin; }
   void Notified(bool copied) {

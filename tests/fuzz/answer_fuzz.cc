@@ -31,7 +31,7 @@ void Read(Input input) {
   Answer answer;
   int nics = -1;
   if (DecodeAnswer(fixed.data(), &answer, &nics) != nullptr) return;
-  Require(nics >= 0 && nics <= kPeerNicsMax, "no more interfaces than an answer has room for");
+  Require(nics >= 0 && nics <= kNicsMax, "no more interfaces than an answer has room for");
   Require(answer.max_receives >= 1 && answer.max_receives <= kReceivesMax, "a sender sizes its requests by it");
   Require(HelloStatusText(answer.status)[0] != '\0', "every status has a text");
   const std::vector<char> exact(static_cast<size_t>(nics) * kPeerNicBytes);

@@ -44,7 +44,7 @@ void Dial(const Secret* secret, Input* input, size_t piece) {
   if (!side.done()) return;
   Require(side.status().ok(), "done is no error");
   Require(secret == nullptr || side.answer().status != HelloStatus::kAccepted, "nobody accepts without the secret");
-  Require(side.answer().nics.size() <= static_cast<size_t>(kPeerNicsMax), "no more interfaces than there is room for");
+  Require(side.answer().nics.size() <= static_cast<size_t>(kNicsMax), "no more interfaces than there is room for");
   Require(HelloStatusText(side.answer().status)[0] != '\0', "every status has a text");
 }
 

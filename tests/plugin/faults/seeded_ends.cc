@@ -78,7 +78,7 @@ bool SeededEnd::TestOldest() {
   if (!status_.ok() || in_flight_.empty()) return false;
   const Posted oldest = in_flight_.front();
   bool done = false;
-  int sizes[kMaxGroupedReceives] = {};
+  int sizes[kReceivesMax] = {};
   status_ = plugin_->Test(oldest.request, &done, sizes);
   if (status_.ok() && !done) return false;
   in_flight_.pop_front();
@@ -90,7 +90,7 @@ bool SeededEnd::TestOldest() {
 void SeededEnd::EndAll() {
   for (; !in_flight_.empty(); in_flight_.pop_front()) {
     bool done = false;
-    int sizes[kMaxGroupedReceives] = {};
+    int sizes[kReceivesMax] = {};
     const absl::Status status = plugin_->Test(in_flight_.front().request, &done, sizes);
     if (status.ok() && !done) Wrong("a request is left over behind an error");
     if (!status.ok() && status != status_) Wrong(absl::StrCat("another error than before: ", status.ToString()));
@@ -155,10 +155,10 @@ void SeededSender::Done(const Posted& posted, const int* sizes) {
 }
 
 absl::Status SeededReceiver::Post(Posted* posted) {
-  void* data[kMaxGroupedReceives];
-  size_t bytes[kMaxGroupedReceives];
-  int tags[kMaxGroupedReceives];
-  MemoryRegion* regions[kMaxGroupedReceives];
+  void* data[kReceivesMax];
+  size_t bytes[kReceivesMax];
+  int tags[kReceivesMax];
+  MemoryRegion* regions[kReceivesMax];
   const int most = std::min(group_max_, std::max(limit_ - posted->first, 1));
   posted->count = static_cast<int>(rng_.Between(1, static_cast<uint64_t>(most)));
   posted->optional = group_max_ == 1 && rng_.OneIn(3);

@@ -70,7 +70,7 @@ TEST_F(ShimsInit, ContextLearnsWhatInitWasGiven) {
     const ContextOptions& options = Fake().context_options;
     EXPECT_EQ(options.api_version, net.version());
     EXPECT_EQ(options.comm_id, net.version() >= 11 ? 77u : 0u);
-    EXPECT_EQ(options.traffic_class, net.version() >= 11 ? 96 : kTrafficClassUndefined);
+    EXPECT_EQ(options.traffic_class, net.version() >= 11 ? 96 : kNoTrafficClass);
     EXPECT_EQ(ctx, net.version() >= 11 ? Fake().contexts[0].get() : nullptr);
   });
 }
@@ -107,7 +107,7 @@ TEST_F(ShimsInit, TrafficClassOfV10ComesWithConnect) {
     char handle[NCCL_NET_HANDLE_MAXSIZE] = {};
     void* comm = nullptr;
     ASSERT_EQ(net.Connect(ctx, 0, handle, &comm), ncclSuccess);
-    EXPECT_EQ(Fake().connect_options.traffic_class, net.version() == 10 ? 96 : kTrafficClassUndefined);
+    EXPECT_EQ(Fake().connect_options.traffic_class, net.version() == 10 ? 96 : kNoTrafficClass);
   });
 }
 
@@ -119,8 +119,8 @@ TEST_F(ShimsInit, UnsetTrafficClassIsUndefined) {
       void* comm = nullptr;
       ASSERT_EQ(Init(net, &ctx, unset), ncclSuccess);
       ASSERT_EQ(net.Connect(ctx, 0, handle, &comm), ncclSuccess);
-      EXPECT_EQ(Fake().context_options.traffic_class, kTrafficClassUndefined);
-      EXPECT_EQ(Fake().connect_options.traffic_class, kTrafficClassUndefined);
+      EXPECT_EQ(Fake().context_options.traffic_class, kNoTrafficClass);
+      EXPECT_EQ(Fake().connect_options.traffic_class, kNoTrafficClass);
     }
   });
 }
@@ -132,7 +132,7 @@ TEST_F(ShimsInit, Gotcha04_ConfigCanBeNull) {
       void* ctx = nullptr;
       EXPECT_EQ(table.init(&ctx, 1, nullptr, &Log, nullptr), ncclSuccess);
       EXPECT_NE(ctx, nullptr);
-      EXPECT_EQ(Fake().context_options.traffic_class, kTrafficClassUndefined);
+      EXPECT_EQ(Fake().context_options.traffic_class, kNoTrafficClass);
     }
     if constexpr (kVersion == 10) {
       char handle[NCCL_NET_HANDLE_MAXSIZE] = {};
@@ -140,7 +140,7 @@ TEST_F(ShimsInit, Gotcha04_ConfigCanBeNull) {
       EXPECT_EQ(table.init(&Log, nullptr), ncclSuccess);
       EXPECT_EQ(table.connect(0, nullptr, handle, &comm, nullptr), ncclSuccess);
       EXPECT_EQ(comm, &Fake().send_comm);
-      EXPECT_EQ(Fake().connect_options.traffic_class, kTrafficClassUndefined);
+      EXPECT_EQ(Fake().connect_options.traffic_class, kNoTrafficClass);
     }
   });
 }

@@ -18,12 +18,12 @@ namespace {
 struct Group {
   int n = 2;
   char memory[2][64];
-  void* data[kMaxGroupedReceives + 1] = {memory[0], memory[1]};
-  size_t sizes[kMaxGroupedReceives + 1] = {64, 0};
-  int int_sizes[kMaxGroupedReceives + 1] = {64, 0};
-  int tags[kMaxGroupedReceives + 1] = {7, 8};
-  void* mhandles[kMaxGroupedReceives + 1] = {nullptr, &Fake().region};
-  void* phandles[kMaxGroupedReceives + 1] = {};
+  void* data[kReceivesMax + 1] = {memory[0], memory[1]};
+  size_t sizes[kReceivesMax + 1] = {64, 0};
+  int int_sizes[kReceivesMax + 1] = {64, 0};
+  int tags[kReceivesMax + 1] = {7, 8};
+  void* mhandles[kReceivesMax + 1] = {nullptr, &Fake().region};
+  void* phandles[kReceivesMax + 1] = {};
 };
 
 ncclResult_t Isend(NetClient& net, void* data, size_t size, void** request) {
@@ -255,7 +255,7 @@ TEST(ShimsTransfer, Gotcha23_LargeSizesKeepEveryBit) {
 
 TEST(ShimsTransfer, GroupsThatCanNotBeAreRefused) {
   ForEachClient([](NetClient& net) {
-    for (const int n : {INT_MIN, -1, 0, kMaxGroupedReceives + 1}) {
+    for (const int n : {INT_MIN, -1, 0, kReceivesMax + 1}) {
       Group group;
       group.n = n;
       void* request = Stale();

@@ -91,6 +91,19 @@ TEST(HealthReaderTest, GarbageIsAnError) {
   }
 }
 
+TEST(HealthStateTest, EveryPairOfStates) {
+  const char* const names[kHealthStates] = {"down", "up", "closed"};
+  std::string moves;
+  for (int from = 0; from < kHealthStates; ++from) {
+    for (int to = 0; to < kHealthStates; ++to) {
+      if (MayMove(static_cast<HealthState>(from), static_cast<HealthState>(to))) {
+        moves += std::string(names[from]) + ">" + names[to] + " ";
+      }
+    }
+  }
+  EXPECT_EQ("down>up down>closed up>down up>closed ", moves);
+}
+
 // A comm that notes what it is told.
 class Listener final : public Watched {
  public:

@@ -198,13 +198,13 @@ TEST(WireHandleTest, ComesBackAsItWas) {
     Handle in, out;
     in.address = Address(text);
     in.ticket.fill(7);
-    in.nics = kPeerNicsMax;
+    in.nics = kNicsMax;
     char bytes[kHandleUsedBytes];
     EncodeHandle(in, bytes);
     ASSERT_EQ(nullptr, DecodeHandle(bytes, &out)) << text;
     EXPECT_EQ(in.address, out.address);
     EXPECT_EQ(in.ticket, out.ticket);
-    EXPECT_EQ(kPeerNicsMax, out.nics);
+    EXPECT_EQ(kNicsMax, out.nics);
   }
 }
 
@@ -222,7 +222,7 @@ TEST(WireHandleTest, EveryWayToBeWrong) {
       {9, 5, "handle holds no address"},  // a family that is neither 4 nor 6
       {8, 1, "handle holds no address"},
       {6, 0, "handle holds a senseless number of interfaces"},
-      {6, kPeerNicsMax + 1, "handle holds a senseless number of interfaces"},
+      {6, kNicsMax + 1, "handle holds a senseless number of interfaces"},
       {7, 1, "handle holds a senseless number of interfaces"},
   };
   for (const Case& row : cases) {
@@ -279,7 +279,7 @@ TEST(WireAnswerTest, GoldenBytes) {
 TEST(WireAnswerTest, EightIpv6InterfacesComeBackAsTheyWere) {
   Answer in;
   in.max_receives = 3;
-  for (int i = 0; i < kPeerNicsMax; ++i) {
+  for (int i = 0; i < kNicsMax; ++i) {
     PeerNic nic = {Address("[2001:db8:ffff:ffff:ffff:ffff:ffff:fff" + std::to_string(i) + "]:65535"), 400000};
     if (i % 2 == 1) nic.address = Address("[fe80::" + std::to_string(i) + "]:1234");
     if (i % 2 == 1) nic.address.set_scope(1000 + static_cast<uint32_t>(i));
@@ -310,7 +310,7 @@ TEST(WireAnswerTest, EveryWayToBeWrong) {
   EncodeAnswer(answer, bytes);
   bytes[2] ^= 4;
   EXPECT_STREQ("not a tcpx peer", DecodeAnswer(bytes, &answer, &nics));
-  for (const uint32_t count : {uint32_t{kPeerNicsMax + 1}, uint32_t{0x7fffffff}, uint32_t{0xffffffff}}) {
+  for (const uint32_t count : {uint32_t{kNicsMax + 1}, uint32_t{0x7fffffff}, uint32_t{0xffffffff}}) {
     EncodeAnswer(Answer(), bytes);
     std::memcpy(bytes + 12, &count, sizeof(count));
     EXPECT_STREQ("more interfaces than a device can have", DecodeAnswer(bytes, &answer, &nics)) << count;
@@ -346,7 +346,7 @@ TEST(WireAnswerTest, RandomBytes) {
     Answer answer;
     int nics = 0;
     if (DecodeAnswer(bytes, &answer, &nics) != nullptr) continue;
-    ASSERT_LE(nics, kPeerNicsMax);
+    ASSERT_LE(nics, kNicsMax);
     if (DecodeAnswerNics(bytes + kAnswerFixedBytes, nics, &answer) == nullptr) {
       ASSERT_EQ(static_cast<size_t>(nics), answer.nics.size());
     }
@@ -359,6 +359,8 @@ TEST(WireAnswerTest, EveryStatusHasAText) {
   }
   EXPECT_STREQ("the peer refused for a reason this build does not know",
                HelloStatusText(static_cast<HelloStatus>(999)));
+  EXPECT_STREQ("the peer refused for a reason this build does not know", HelloStatusText(HelloStatus::kCrowd))
+      << "a peer that sends what is only ours has sent something unknown";
 }
 
 }  // namespace

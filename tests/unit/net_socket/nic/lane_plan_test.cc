@@ -88,8 +88,47 @@ TEST(LanePlanTest, LanesByParameterAndSpeed) {
   for (const Row& row : rows) {
     Options options;
     options.lanes = row.option;
-    EXPECT_EQ(row.expected, LanesFor(options, NicsOfSpeed(row.speeds), row.peer_nics, row.same_host))
-        << row.option << ", " << row.speeds.size() << " of " << row.speeds[0] << " to " << row.peer_nics;
+    PathFacts facts;
+    facts.same_host = row.same_host;
+    const LaneCount count =
+        LanesFor(options, MakePathProfile(options, facts), NicsOfSpeed(row.speeds), row.peer_nics, FlowHint());
+    EXPECT_FALSE(count.shared);
+    EXPECT_EQ(row.expected, count.lanes) << row.option << ", " << row.speeds.size() << " of " << row.speeds[0] << " to "
+                                         << row.peer_nics;
+  }
+}
+
+TEST(LanePlanTest, ManyConnectionsShareWhatNoParameterGivesThem) {
+  struct Row {
+    int option;
+    std::vector<int> speeds;
+    int peer_nics;
+    bool same_host;
+    FlowHint hint;
+    int expected;
+    bool shared;
+  };
+  const Row rows[] = {
+      {0, {100000}, 1, false, {4, 2}, 9, false},  // two channels of a collective
+      {0, {100000}, 1, false, {4, 4}, 5, true},
+      {0, {100000}, 1, false, {1000, 32}, 2, true},
+      {0, {10000}, 1, false, {1000, 32}, 2, false},
+      // A bulk lane for each interface of either side.
+      {0, {100000}, 4, false, {1000, 32}, 5, true},
+      {0, {100000, 100000}, 1, false, {1000, 32}, 3, true},
+      // What the user says goes, and the same host has one all the same.
+      {9, {100000}, 1, false, {1000, 32}, 9, false},
+      {0, {100000}, 1, true, {1000, 32}, 1, false},
+  };
+  for (const Row& row : rows) {
+    Options options;
+    options.lanes = row.option;
+    PathFacts facts;
+    facts.same_host = row.same_host;
+    const LaneCount count =
+        LanesFor(options, MakePathProfile(options, facts), NicsOfSpeed(row.speeds), row.peer_nics, row.hint);
+    EXPECT_EQ(row.expected, count.lanes) << row.hint.connections() << " at once, to " << row.peer_nics;
+    EXPECT_EQ(row.shared, count.shared) << row.hint.connections() << " at once, to " << row.peer_nics;
   }
 }
 

@@ -14,10 +14,10 @@ namespace {
 // A lane that was set up with `options` towards this host or another.
 OwnedFd Lane(const Options& options, bool same_host) {
   OwnedFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  LaneTraits traits;
-  traits.family = AF_INET;
-  traits.same_host = same_host;
-  ConfigureLane(fd.get(), options, traits);
+  PathFacts facts;
+  facts.family = AF_INET;
+  facts.same_host = same_host;
+  ConfigureLane(fd.get(), MakePathProfile(options, facts), nullptr);
   return fd;
 }
 

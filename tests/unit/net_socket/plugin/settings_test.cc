@@ -20,7 +20,7 @@ TEST_F(SettingsTest, NothingIsSet) {
   const Settings settings;
   EXPECT_EQ(nullptr, settings.secret());
   EXPECT_TRUE(settings.secret_status().ok());
-  EXPECT_EQ(kNoTrafficClass, *settings.TrafficClass(kTrafficClassUndefined));
+  EXPECT_EQ(kNoTrafficClass, *settings.TrafficClass(kNoTrafficClass));
   EXPECT_EQ(0x28, *settings.TrafficClass(0x28));
 }
 
@@ -28,7 +28,7 @@ TEST_F(SettingsTest, TheProcesssTrafficClassIsForWhoeverAsksForNone) {
   setenv("TCPX_TRAFFIC_CLASS", "1", 1);
   setenv("TCPX_TRAFFIC_CLASS_MAP", "1:46,2:10", 1);
   const Settings settings;
-  EXPECT_EQ(46 << 2, *settings.TrafficClass(kTrafficClassUndefined));
+  EXPECT_EQ(46 << 2, *settings.TrafficClass(kNoTrafficClass));
   EXPECT_EQ(10 << 2, *settings.TrafficClass(2));
 }
 

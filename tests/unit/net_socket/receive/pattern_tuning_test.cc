@@ -20,6 +20,12 @@ int LowWater(int fd) { return Get(fd, SOL_SOCKET, SO_RCVLOWAT); }
 int QuickAck(int fd) { return Get(fd, IPPROTO_TCP, TCP_QUICKACK); }
 int ReceiveBuffer(int fd) { return Get(fd, SOL_SOCKET, SO_RCVBUF); }
 
+PathProfile Path(const Options& options, bool same_host) {
+  PathFacts facts;
+  facts.same_host = same_host;
+  return MakePathProfile(options, facts);
+}
+
 // What the kernel makes of a wish: net.core.rmem_max may be low.
 int Granted(int bytes) {
   const TcpPair other = MakeTcpPair();
@@ -29,7 +35,7 @@ int Granted(int bytes) {
 
 TEST(PatternTuningTest, APingPongDelaysAcknowledgementsUntilAStreamComes) {
   const TcpPair pair = MakeTcpPair();
-  PatternTuning tuning(pair.a.get(), Options(), false);
+  PatternTuning tuning(pair.a.get(), Path(Options(), false));
   EXPECT_EQ(65536, LowWater(pair.a.get()));
   tuning.Keep(TrafficPattern::kUnknown);
   tuning.Keep(TrafficPattern::kPingPong);
@@ -46,7 +52,7 @@ TEST(PatternTuningTest, APingPongDelaysAcknowledgementsUntilAStreamComes) {
 TEST(PatternTuningTest, OnTheSameHostLargeMessagesHaveALargerBuffer) {
   const TcpPair pair = MakeTcpPair();
   const int before = ReceiveBuffer(pair.a.get());
-  PatternTuning tuning(pair.a.get(), Options(), true);
+  PatternTuning tuning(pair.a.get(), Path(Options(), true));
   EXPECT_EQ(before, ReceiveBuffer(pair.a.get())) << "as the lane was set up";
   for (const TrafficPattern large : {TrafficPattern::kLargePingPong, TrafficPattern::kLargeStream}) {
     for (const TrafficPattern other : {TrafficPattern::kStream, TrafficPattern::kPingPong}) {
@@ -63,7 +69,7 @@ TEST(PatternTuningTest, OnTheSameHostLargeMessagesHaveALargerBuffer) {
 TEST(PatternTuningTest, TowardsOtherHostsTheKernelChoosesTheBuffer) {
   const TcpPair pair = MakeTcpPair();
   const int before = ReceiveBuffer(pair.a.get());
-  PatternTuning tuning(pair.a.get(), Options(), false);
+  PatternTuning tuning(pair.a.get(), Path(Options(), false));
   tuning.Keep(TrafficPattern::kLargePingPong);
   EXPECT_EQ(before, ReceiveBuffer(pair.a.get()));
 }
@@ -72,7 +78,7 @@ TEST(PatternTuningTest, BuffersThatTheUserChoseAreKept) {
   const TcpPair pair = MakeTcpPair(50000);
   Options options;
   options.rcvbuf = 50000;
-  PatternTuning tuning(pair.a.get(), options, true);
+  PatternTuning tuning(pair.a.get(), Path(options, true));
   for (const TrafficPattern pattern : {TrafficPattern::kPingPong, TrafficPattern::kLargePingPong,
                                        TrafficPattern::kStream, TrafficPattern::kLargeStream}) {
     tuning.Keep(pattern);
@@ -83,7 +89,7 @@ TEST(PatternTuningTest, BuffersThatTheUserChoseAreKept) {
 
 TEST(PatternTuningTest, EveryByteWakesBehindStop) {
   const TcpPair pair = MakeTcpPair();
-  PatternTuning tuning(pair.a.get(), Options(), false);
+  PatternTuning tuning(pair.a.get(), Path(Options(), false));
   tuning.Stop();
   EXPECT_EQ(1, LowWater(pair.a.get()));
 }

@@ -39,7 +39,7 @@ class BulkSendLaneTest : public ::testing::Test {
     BulkSendLane::Settings settings;
     settings.fd = fd;
     settings.lane = kLane;
-    settings.same_host = true;
+    settings.paced_by_rate = false;
     settings.chunk_bytes = 512 << 10;
     settings.chunk_bytes_min = 64 << 10;
     return settings;

@@ -5,25 +5,36 @@
 
 #include <vector>
 
+#include "net_socket/nic/path_profile.h"
+
 namespace tcpx {
 namespace {
 
 constexpr size_t kLarge = kZeroCopyBytesMin;
 
+// What a path makes of the parameter.
+Switch Towards(Switch parameter, bool same_host) {
+  Options options;
+  options.zerocopy = parameter;
+  PathFacts facts;
+  facts.same_host = same_host;
+  return MakePathProfile(options, facts).zero_copy;
+}
+
 TEST(ZeroCopyPolicyTest, TriesLargeChunksTowardsAnotherHost) {
-  ZeroCopyPolicy policy(Switch::kAuto, false);
+  ZeroCopyPolicy policy(Towards(Switch::kAuto, false));
   EXPECT_TRUE(policy.Wants(kLarge));
   EXPECT_FALSE(policy.Wants(kLarge - 1));
 }
 
 TEST(ZeroCopyPolicyTest, LeavesTheSameHostAlone) {
-  EXPECT_FALSE(ZeroCopyPolicy(Switch::kAuto, true).Wants(kLarge));
-  EXPECT_FALSE(ZeroCopyPolicy(Switch::kOff, false).Wants(kLarge));
-  EXPECT_TRUE(ZeroCopyPolicy(Switch::kOn, true).Wants(kLarge));
+  EXPECT_FALSE(ZeroCopyPolicy(Towards(Switch::kAuto, true)).Wants(kLarge));
+  EXPECT_FALSE(ZeroCopyPolicy(Towards(Switch::kOff, false)).Wants(kLarge));
+  EXPECT_TRUE(ZeroCopyPolicy(Towards(Switch::kOn, true)).Wants(kLarge));
 }
 
 TEST(ZeroCopyPolicyTest, GivesUpWhereTheKernelCopies) {
-  ZeroCopyPolicy policy(Switch::kAuto, false);
+  ZeroCopyPolicy policy(Towards(Switch::kAuto, false));
   for (int i = 1; i < ZeroCopyPolicy::kCopiedMax; ++i) policy.Notified(true);
   EXPECT_TRUE(policy.Wants(kLarge));
   policy.Notified(true);
@@ -33,13 +44,13 @@ TEST(ZeroCopyPolicyTest, GivesUpWhereTheKernelCopies) {
 }
 
 TEST(ZeroCopyPolicyTest, AFewCopiesAreForgiven) {
-  ZeroCopyPolicy policy(Switch::kAuto, false);
+  ZeroCopyPolicy policy(Towards(Switch::kAuto, false));
   for (int i = 0; i < 100; ++i) policy.Notified(i % ZeroCopyPolicy::kCopiedMax != 0);
   EXPECT_TRUE(policy.Wants(kLarge));
 }
 
 TEST(ZeroCopyPolicyTest, ForcedIsGivenUpOnlyWhenRefused) {
-  ZeroCopyPolicy policy(Switch::kOn, true);
+  ZeroCopyPolicy policy(Towards(Switch::kOn, true));
   for (int i = 0; i < 100; ++i) policy.Notified(true);
   EXPECT_TRUE(policy.Wants(kLarge));
   policy.Refused();

@@ -1,5 +1,5 @@
 // The lines about strangers: one at once, one with the number of the others when the period is over, and again so.
-#include "net_socket/connect/strangers.h"
+#include "net_socket/connect/rejected_peers.h"
 
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ void Keep(LogLevel, uint64_t, const char*, int, const char* text) {
   lines->push_back(text);
 }
 
-class StrangersLogTest : public ::testing::Test {
+class RejectedPeersTest : public ::testing::Test {
  protected:
   void SetUp() override {
     lines = &lines_;
@@ -34,9 +34,9 @@ class StrangersLogTest : public ::testing::Test {
     SetLogSink(nullptr);
   }
 
-  void Note(Strangers* strangers, Stranger kind, int times) {
+  void Note(RejectedPeers* rejected, HelloStatus why, int times) {
     reactor_.RunSync([=] {
-      for (int i = 0; i < times; ++i) strangers->NoteInLoop(kind, *SocketAddress::Parse("10.0.0.7:80"));
+      for (int i = 0; i < times; ++i) rejected->NoteInLoop(why, *SocketAddress::Parse("10.0.0.7:80"));
     });
   }
   std::vector<std::string> Lines() {
@@ -55,22 +55,22 @@ class StrangersLogTest : public ::testing::Test {
 
 bool Has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-TEST_F(StrangersLogTest, TheOthersAreToldWhenThePeriodIsOver) {
-  Strangers strangers(&reactor_, 20 * kMillisecond);
-  Note(&strangers, Stranger::kForeign, 5);
+TEST_F(RejectedPeersTest, TheOthersAreToldWhenThePeriodIsOver) {
+  RejectedPeers rejected(&reactor_, 20 * kMillisecond);
+  Note(&rejected, HelloStatus::kForeign, 5);
   ASSERT_NO_FATAL_FAILURE(AwaitLines(2));
   EXPECT_TRUE(Has(Lines()[0], "stranger 10.0.0.7:80 does not speak tcpx")) << Lines()[0];
   EXPECT_TRUE(Has(Lines()[1], "strangers: 4 more, the latest 10.0.0.7:80: does not speak tcpx")) << Lines()[1];
-  reactor_.RunSync([&] { strangers.CloseInLoop(); });
+  reactor_.RunSync([&] { rejected.CloseInLoop(); });
   EXPECT_EQ(2u, Lines().size());
 }
 
-TEST_F(StrangersLogTest, KindsAreCountedEachByItself) {
-  Strangers strangers(&reactor_);
-  Note(&strangers, Stranger::kTicket, 3);
-  Note(&strangers, Stranger::kNoSecret, 1);
+TEST_F(RejectedPeersTest, KindsAreCountedEachByItself) {
+  RejectedPeers rejected(&reactor_);
+  Note(&rejected, HelloStatus::kUnknownTicket, 3);
+  Note(&rejected, HelloStatus::kSecretMissing, 1);
   EXPECT_EQ(2u, Lines().size());
-  reactor_.RunSync([&] { strangers.CloseInLoop(); });
+  reactor_.RunSync([&] { rejected.CloseInLoop(); });
   ASSERT_EQ(3u, Lines().size());
   EXPECT_TRUE(Has(Lines()[1], "has no shared secret: set TCPX_SECRET_FILE")) << Lines()[1];
   EXPECT_TRUE(Has(Lines()[2], "strangers: 2 more, the latest 10.0.0.7:80: has a ticket")) << Lines()[2];

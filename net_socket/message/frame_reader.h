@@ -1,0 +1,43 @@
+// frame_reader.h: cuts a stream of records into records, however it arrives.
+//
+// Purpose: lanes in their reverse direction and health sockets carry records only; whoever listens gets each once it is
+//          whole. Pure.
+//
+// Threads: one at a time.
+// Units:   bytes.
+// Errors:  kUnavailable for what is no record, and whatever the visitor returns. Either stays: the frame in question is
+//          not taken out, so every later Take meets it again.
+#ifndef TCPX_NET_SOCKET_MESSAGE_FRAME_READER_H_
+#define TCPX_NET_SOCKET_MESSAGE_FRAME_READER_H_
+
+#include <cstddef>
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "net_socket/message/wire.h"
+
+namespace tcpx {
+
+// What the failed connection says of a peer that sent something senseless.
+absl::Status GarbageError(const char* wrong);
+
+class FrameReader {
+ public:
+  using Visitor = absl::FunctionRef<absl::Status(const FrameHeader& header, absl::string_view body)>;
+
+  // `chunk_is`: what is wrong with a message on this stream (static storage). `reserve`: so much never allocates.
+  explicit FrameReader(const char* chunk_is, size_t reserve = 0) : chunk_is_(chunk_is) { pending_.reserve(reserve); }
+
+  // Takes what has arrived; `visit` sees each record that is whole, of whatever kind, until it returns an error.
+  absl::Status Take(const char* data, size_t bytes, Visitor visit);
+
+ private:
+  const char* chunk_is_;
+  std::string pending_;  // less than one frame
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_MESSAGE_FRAME_READER_H_

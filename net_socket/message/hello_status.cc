@@ -1,0 +1,58 @@
+#include "net_socket/message/hello_status.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace tcpx {
+namespace {
+
+struct Row {
+  HelloStatus status;
+  const char* to_dialler;  // null: never in an answer
+  const char* in_log;      // null: no rejection
+};
+
+constexpr Row kRows[] = {
+    {HelloStatus::kAccepted, "accepted", nullptr},
+    {HelloStatus::kWrongVersion, "the peer speaks another wire version: install one build of tcpx on all ranks",
+     "speaks another wire version: install one build of tcpx on all ranks"},
+    {HelloStatus::kUnknownTicket, "nobody listens with this handle any more",
+     "has a ticket that nobody listens for (any more)"},
+    {HelloStatus::kBadLane, "the peer refused the lane index", "asked for a lane that its connection can't have"},
+    {HelloStatus::kDuplicateLane, "the peer has this lane already", "asked for a lane that is there already"},
+    {HelloStatus::kBusy, "the peer is out of descriptors or memory: raise its `ulimit -n`",
+     "asked for a lane that its connection can't have"},
+    {HelloStatus::kBadTrafficClass, "the peer refused the traffic class", "asked for a traffic class that is none"},
+    {HelloStatus::kUnknownKind, "the peer does not know this kind of socket: install one build of tcpx on all ranks",
+     "asked for a kind of socket that this build does not know"},
+    {HelloStatus::kProve, "the peer asks for a proof", nullptr},
+    {HelloStatus::kSecretMissing,
+     "the peer has a shared secret and this process has none: set TCPX_SECRET_FILE alike on all ranks",
+     "has no shared secret: set TCPX_SECRET_FILE alike on all ranks"},
+    {HelloStatus::kSecretAlone,
+     "this process has a shared secret and the peer has none: set TCPX_SECRET_FILE alike on all ranks",
+     "has a shared secret and this process has none: set TCPX_SECRET_FILE alike on all ranks"},
+    {HelloStatus::kSecretWrong, "the peer has another shared secret: give all ranks the same TCPX_SECRET_FILE",
+     "did not prove the shared secret: give all ranks the same TCPX_SECRET_FILE"},
+    {HelloStatus::kSilent, nullptr, "said nothing within TCPX_HELLO_TIMEOUT"},
+    {HelloStatus::kScan, nullptr, "left without a word (a port scan or a probe)"},
+    {HelloStatus::kUnfinished, nullptr, "did not finish its hello"},
+    {HelloStatus::kForeign, nullptr, "does not speak tcpx (HTTP, TLS or garbage)"},
+    {HelloStatus::kCrowd, nullptr, "had to make room: too many sockets have not said their hello"},
+};
+
+const char* Text(HelloStatus status, const char* Row::*column, const char* otherwise) {
+  const Row* row =
+      std::find_if(std::begin(kRows), std::end(kRows), [status](const Row& each) { return each.status == status; });
+  return row == std::end(kRows) || row->*column == nullptr ? otherwise : row->*column;
+}
+
+}  // namespace
+
+const char* HelloStatusText(HelloStatus status) {
+  return Text(status, &Row::to_dialler, "the peer refused for a reason this build does not know");
+}
+
+const char* RejectionText(HelloStatus status) { return Text(status, &Row::in_log, "is strange"); }
+
+}  // namespace tcpx

@@ -1,0 +1,45 @@
+// hello_status.h: what becomes of a hello, with what either side says about it.
+//
+// Purpose: one list for both ends. Values below kLocalOnly travel in an answer and never change; those from there on
+//          are what the acceptor sees of a socket that gets no answer, and mean nothing in one.
+//
+// Threads: pure.
+// Errors:  none; a value that this build does not know has a text, too.
+#ifndef TCPX_NET_SOCKET_MESSAGE_HELLO_STATUS_H_
+#define TCPX_NET_SOCKET_MESSAGE_HELLO_STATUS_H_
+
+#include <cstdint>
+
+namespace tcpx {
+
+enum class HelloStatus : uint16_t {
+  kAccepted = 0,
+  kWrongVersion = 1,
+  kUnknownTicket = 2,  // nobody listens with this ticket (any more)
+  kBadLane = 3,        // lane index or count out of range, or other than that of the first lane
+  kDuplicateLane = 4,
+  kBusy = 5,  // descriptor or memory limit at the acceptor
+  kBadTrafficClass = 6,
+  kUnknownKind = 7,    // of hello
+  kProve = 8,          // no refusal: kNonceBytes follow, and a proof is awaited
+  kSecretMissing = 9,  // the acceptor has a secret, the dialler says that it has none
+  kSecretAlone = 10,   // the dialler has a secret, the acceptor has none
+  kSecretWrong = 11,   // the proof is not that of the acceptor's secret
+
+  kLocalOnly = 0x8000,
+  kSilent = 0x8000,      // said nothing until TCPX_HELLO_TIMEOUT
+  kScan = 0x8001,        // left without a word
+  kUnfinished = 0x8002,  // left, or ran out of time, within its hello
+  kForeign = 0x8003,     // HTTP, TLS, garbage
+  kCrowd = 0x8004,       // had to make room for another
+};
+
+// What the dialler says of an answer.
+const char* HelloStatusText(HelloStatus status);
+
+// What the acceptor's log says of whom it turned away, behind the address.
+const char* RejectionText(HelloStatus status);
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_MESSAGE_HELLO_STATUS_H_

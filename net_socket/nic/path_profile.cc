@@ -1,0 +1,57 @@
+#include "net_socket/nic/path_profile.h"
+
+namespace tcpx {
+namespace {
+
+// The way to an address of this host loses nothing and has no queue to spare: pacing, as bbr does it, only delays there
+// (docs/performance.md). Built into every kernel and allowed to everyone (tcp_cong.c, Linux 6.18).
+constexpr char kSameHostCongestion[] = "reno";
+
+void ChooseCongestion(const Options& options, bool same_host, PathProfile* profile) {
+  profile->congestion_asked = !options.congestion.empty();
+  if (profile->congestion_asked) {
+    profile->congestion = options.congestion;
+  } else if (same_host) {
+    profile->congestion = kSameHostCongestion;
+  }
+  profile->pacing = options.pacing_mbps > 0 ? static_cast<uint64_t>(options.pacing_mbps) * 125000 : 0;
+}
+
+void ChooseBuffers(const Options& options, const PathFacts& facts, PathProfile* profile) {
+  profile->send_buffer = {options.sndbuf, options.sndbuf >= 0};
+  if (options.sndbuf < 0) profile->send_buffer.bytes = ShareSendBuffers(facts.hint);
+  // bbr loses by a bound.
+  const bool paces = options.congestion.compare(0, 3, "bbr") == 0;
+  profile->bounds_receive_buffer = options.rcvbuf < 0 && facts.same_host && !paces;
+  profile->receive_buffer = {options.rcvbuf, options.rcvbuf >= 0};
+  if (profile->bounds_receive_buffer) profile->receive_buffer.bytes = kSameHostBytes;
+  // A buffer that the user made small may hold less than the mark.
+  profile->raises_low_water = options.rcvbuf < 0;
+}
+
+// No flow of its own on the same host: memory is the limit. Between hosts the rate alone says how much a lane holds: the
+// fixed mark is 2 ms of a flow of 1 Gbit/s.
+void ChoosePace(const PathFacts& facts, PathProfile* profile) {
+  profile->paced_by_rate = !facts.same_host;
+  if (facts.kind == LaneKind::kBulk) profile->unsent_mark = facts.same_host ? kBulkUnsentBytes : -1;
+}
+
+}  // namespace
+
+PathProfile MakePathProfile(const Options& options, const PathFacts& facts) {
+  PathProfile profile;
+  profile.family = facts.family;
+  profile.traffic_class = facts.traffic_class;
+  ChooseCongestion(options, facts.same_host, &profile);
+  ChooseBuffers(options, facts, &profile);
+  ChoosePace(facts, &profile);
+  profile.binds_to_device = !facts.same_host;
+  profile.lanes_by_speed = !facts.same_host;
+  // There the kernel copies.
+  profile.zero_copy = options.zerocopy == Switch::kAuto && facts.same_host ? Switch::kOff : options.zerocopy;
+  // Over a real network nothing was gained by putting off the acknowledgements of longer messages.
+  profile.times_long_messages = facts.same_host;
+  return profile;
+}
+
+}  // namespace tcpx

@@ -1,0 +1,136 @@
+// What becomes of the parameters towards this host and towards another.
+#include "net_socket/nic/path_profile.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tcpx {
+namespace {
+
+Options With(const std::string& congestion, int sndbuf, int rcvbuf) {
+  Options options;
+  options.congestion = congestion;
+  options.sndbuf = sndbuf;
+  options.rcvbuf = rcvbuf;
+  return options;
+}
+
+PathProfile Profile(const Options& options, bool same_host, LaneKind kind = LaneKind::kFirst) {
+  PathFacts facts;
+  facts.same_host = same_host;
+  facts.kind = kind;
+  return MakePathProfile(options, facts);
+}
+
+TEST(PathProfileTest, CongestionAndReceiveBuffer) {
+  struct Row {
+    Options options;
+    bool same_host;
+    const char* congestion;
+    bool congestion_asked;
+    int receive_buffer;
+    bool receive_asked, bounds, raises_low_water;
+  };
+  const Row rows[] = {
+      {With("", -1, -1), false, "", false, -1, false, false, true},
+      {With("", -1, -1), true, "reno", false, kSameHostBytes, false, true, true},
+      {With("cubic", -1, -1), false, "cubic", true, -1, false, false, true},
+      {With("cubic", -1, -1), true, "cubic", true, kSameHostBytes, false, true, true},
+      // What paces loses by a bound.
+      {With("bbr", -1, -1), true, "bbr", true, -1, false, false, true},
+      {With("bbr3", -1, -1), true, "bbr3", true, -1, false, false, true},
+      {With("", -1, 50000), true, "reno", false, 50000, true, false, false},
+      {With("", -1, 0), false, "", false, 0, true, false, false},
+  };
+  for (const Row& row : rows) {
+    const std::string what = row.options.congestion + (row.same_host ? " here" : " there");
+    const PathProfile profile = Profile(row.options, row.same_host);
+    EXPECT_EQ(row.congestion, profile.congestion) << what;
+    EXPECT_EQ(row.congestion_asked, profile.congestion_asked) << what;
+    EXPECT_EQ(row.receive_buffer, profile.receive_buffer.bytes) << what;
+    EXPECT_EQ(row.receive_asked, profile.receive_buffer.asked) << what;
+    EXPECT_EQ(row.bounds, profile.bounds_receive_buffer) << what;
+    EXPECT_EQ(row.raises_low_water, profile.raises_low_water) << what;
+  }
+}
+
+TEST(PathProfileTest, ManyConnectionsHaveSmallerSendBuffersUnlessTheUserSays) {
+  struct Row {
+    int sndbuf;
+    FlowHint hint;
+    int bytes;
+    bool asked;
+  };
+  const Row rows[] = {
+      {-1, {}, -1, false},
+      {-1, {16, 8}, 512 << 10, false},
+      {70000, {16, 8}, 70000, true},
+      {0, {}, 0, true},
+  };
+  for (const Row& row : rows) {
+    PathFacts facts;
+    facts.hint = row.hint;
+    const PathProfile profile = MakePathProfile(With("", row.sndbuf, -1), facts);
+    EXPECT_EQ(row.bytes, profile.send_buffer.bytes);
+    EXPECT_EQ(row.asked, profile.send_buffer.asked);
+  }
+}
+
+TEST(PathProfileTest, WhatOnlyDependsOnThePath) {
+  struct Row {
+    bool same_host;
+    LaneKind kind;
+    std::optional<int> unsent_mark;
+  };
+  const Row rows[] = {
+      {false, LaneKind::kFirst, std::nullopt},
+      {false, LaneKind::kBulk, -1},
+      {true, LaneKind::kFirst, std::nullopt},
+      {true, LaneKind::kBulk, kBulkUnsentBytes},
+  };
+  for (const Row& row : rows) {
+    const PathProfile profile = Profile(Options(), row.same_host, row.kind);
+    EXPECT_EQ(row.unsent_mark, profile.unsent_mark);
+    EXPECT_EQ(!row.same_host, profile.paced_by_rate);
+    EXPECT_EQ(!row.same_host, profile.binds_to_device);
+    EXPECT_EQ(!row.same_host, profile.lanes_by_speed);
+    EXPECT_EQ(row.same_host, profile.times_long_messages);
+  }
+}
+
+TEST(PathProfileTest, ZeroCopyIsTriedWhereTheKernelMayNotCopy) {
+  struct Row {
+    Switch parameter;
+    bool same_host;
+    Switch expected;
+  };
+  const Row rows[] = {
+      {Switch::kAuto, false, Switch::kAuto}, {Switch::kAuto, true, Switch::kOff}, {Switch::kOn, false, Switch::kOn},
+      {Switch::kOn, true, Switch::kOn},      {Switch::kOff, false, Switch::kOff}, {Switch::kOff, true, Switch::kOff},
+  };
+  for (const Row& row : rows) {
+    Options options;
+    options.zerocopy = row.parameter;
+    EXPECT_EQ(row.expected, Profile(options, row.same_host).zero_copy);
+  }
+}
+
+TEST(PathProfileTest, PacingAndMarksAreAsAskedFor) {
+  Options options;
+  options.pacing_mbps = 8;
+  PathFacts facts;
+  facts.traffic_class = 184;
+  facts.family = 10;
+  const PathProfile profile = MakePathProfile(options, facts);
+  EXPECT_EQ(1000000u, profile.pacing);
+  EXPECT_EQ(184, profile.traffic_class);
+  EXPECT_EQ(10, profile.family);
+  EXPECT_EQ(0u, Profile(Options(), true).pacing);
+  EXPECT_EQ(kNoTrafficClass, Profile(Options(), true).traffic_class);
+}
+
+}  // namespace
+}  // namespace tcpx
