@@ -12,26 +12,15 @@
 #include "common/clock.h"
 #include "common/socket.h"
 #include "common/status.h"
+#include "net_socket/comm/runtime.h"
+#include "net_socket/message/memory_region.h"
+#include "net_socket/message/ring_size.h"
 
 namespace tcpx {
-namespace {
-
-size_t RingSize(int messages) {
-  size_t size = 1;
-  while (size < static_cast<size_t>(messages)) size *= 2;
-  return size;
-}
-
-// A receive without a region of its own counts for all memory that it overlaps.
-bool Uses(const PostedReceive& receive, const MemoryRegion* own, const MemoryRegion& region) {
-  if (own != nullptr) return own == &region;
-  return receive.data < region.data + region.bytes && receive.data + receive.capacity > region.data;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 ReceiveComm::ReceiveComm(ConnectionSetup setup)
-    : Comm(std::move(setup)),
+    : Comm(std::move(setup), Direction::kReceive),
       caller_driven_(runtime()->pool == nullptr),
       requests_(this, kRequestsMax),
       table_(RingSize(kRequestsMax * this->setup().max_receives), this->setup().max_receives > 1),
@@ -40,7 +29,7 @@ ReceiveComm::ReceiveComm(ConnectionSetup setup)
       tuning_(lane_fd(0), path()) {
   if (this->setup().max_receives > 1) credits_ = std::make_unique<CreditQueue>();
   for (int lane = 1; lane < lane_count(); ++lane) {
-    bulk_.push_back(std::make_unique<BulkReceiveLane>(this, lane_fd(lane), lane, &table_, &runtime()->stages));
+    bulk_.push_back(std::make_unique<BulkReceiveLane>(&failure(), lane_fd(lane), lane, &table_, &runtime()->stages));
     if (!caller_driven_) runtime()->pool->Attach(bulk_.back().get());
   }
 }
@@ -49,7 +38,7 @@ absl::Status ReceiveComm::Receive(const ReceiveArgs& args, Request** request) {
   *request = nullptr;
   std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return absl::OkStatus();
-  if (failed()) return Refusal();
+  if (failed()) return failure().Refusal();
   if (args.count < 1 || args.count > setup().max_receives) {
     return absl::FailedPreconditionError(
         absl::StrFormat("irecv: %d buffers, but this device announced maxRecvs %d", args.count, setup().max_receives));
@@ -81,7 +70,7 @@ void ReceiveComm::Post(const ReceiveArgs& args, ReceiveRequest* request) {
     void* const parent = args.profiler_parents == nullptr ? nullptr : args.profiler_parents[i];
     request->receives[i] =
         table_.Post(static_cast<char*>(args.data[i]), args.bytes[i], args.tags == nullptr ? 0 : args.tags[i],
-                    BeginEvents(table_.next_index(), parent), RouteOf(args, i));
+                    events().Begin(table_.next_index(), parent), RouteOf(args, i));
     if (args.bytes[i] > setup().express_bytes) request->bulk = true;
   }
   if (request->bulk) ++bulk_posted_;
@@ -99,19 +88,14 @@ PayloadRoute ReceiveComm::RouteOf(const ReceiveArgs& args, int member) const {
   return way;
 }
 
-absl::Status ReceiveComm::StageThrough(GpuPool* pool) {
-  if (staging_ != nullptr && &staging_->pool() == pool) return absl::OkStatus();
-  if (staging_ != nullptr) return absl::InvalidArgumentError("regMr: a connection serves the memory of one GPU");
-  auto slots = GpuAllowance::Open(pool);
-  if (!slots.ok()) return slots.status();
-  staging_ = std::make_unique<ReceiveStaging>(*std::move(slots));
-  return absl::OkStatus();
+void ReceiveComm::OpenStaging(std::unique_ptr<GpuAllowance> slots) {
+  staging_ = std::make_unique<ReceiveStaging>(std::move(slots));
 }
 
 void ReceiveComm::MoveStaged() {
   if (failed()) return;
   const absl::Status status = staging_->Poll();
-  if (!status.ok()) Fail(status, kNoLane);
+  if (!status.ok()) failure().Fail(status, kNoLane);
   if (caller_driven_ || !staging_->HasRoom()) return;
   for (auto& lane : bulk_) {
     if (lane->TakeStalled()) ProgressPool::Kick(lane.get());
@@ -154,10 +138,10 @@ void ReceiveComm::PumpLaneZero(const PostedReceive* wanted) {
     } else if (IsTransientErrno(errno)) {
       lane_zero_.NothingCame();
     } else {
-      Fail(ErrnoStatus(errno, "receive"), 0);
+      failure().Fail(ErrnoStatus(errno, "receive"), 0);
     }
   }
-  if (!lane_zero_.status().ok()) Fail(lane_zero_.status(), 0);
+  if (!lane_zero_.status().ok()) failure().Fail(lane_zero_.status(), 0);
 }
 
 void ReceiveComm::NotePattern(int messages) {
@@ -192,17 +176,17 @@ absl::Status ReceiveComm::Test(Request* request, bool* done, int* sizes) {
     const bool ended = AllEnded() && (staging_ == nullptr || staging_->idle());
     Drive(Wanted(*slot));
     if (staging_ != nullptr) MoveStaged();
-    PublishEvents();
+    if (!failed()) events().Publish();
     may_report = MayReport(*slot);
     // Asked before the last look at the receives: what landed before the end counts.
     if (ended && !may_report) {
-      Fail(absl::UnavailableError("the peer closed the connection while a receive was posted"), 0);
+      failure().Fail(absl::UnavailableError("the peer closed the connection while a receive was posted"), 0);
     }
   }
   if (!may_report) {
     if (!failed()) return absl::OkStatus();
     EndAllEvents(*slot);
-    return Refusal();
+    return failure().Refusal();
   }
   *done = true;
   Report(slot, sizes);
@@ -229,7 +213,7 @@ const PostedReceive* ReceiveComm::Wanted(const ReceiveRequest& request) const {
 }
 
 void ReceiveComm::EndAllEvents(const ReceiveRequest& request) {
-  for (int i = 0; i < request.count; ++i) EndEvents(request.receives[i]->events);
+  for (int i = 0; i < request.count; ++i) events().End(request.receives[i]->events);
 }
 
 // The size of a message of which nothing has come yet is 0; NCCL only profiles the sizes of optional receives.
@@ -269,15 +253,14 @@ void ReceiveComm::Reclaim() {
   early_count_ = left;
 }
 
-bool ReceiveComm::Idle() { return !InFlight(nullptr); }
-
 bool ReceiveComm::InFlight(const MemoryRegion* region) {
   for (int i = 0; i < requests_.count(); ++i) {
     const ReceiveRequest& request = requests_.slot(i);
     if (!request.in_use || request.landed()) continue;
     if (region == nullptr) return true;
     for (int member = 0; member < request.count; ++member) {
-      if (Uses(*request.receives[member], request.regions[member], *region)) return true;
+      const PostedReceive& receive = *request.receives[member];
+      if (region->UsedBy(request.regions[member], receive.data, receive.capacity)) return true;
     }
   }
   return false;

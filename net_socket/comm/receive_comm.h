@@ -38,16 +38,12 @@ class ReceiveComm final : public Comm {
 
   absl::Status Receive(const ReceiveArgs& args, Request** request);
   absl::Status Test(Request* request, bool* done, int* sizes) override;
-  bool sends() const override { return false; }
 
  private:
-  const char* role() const override { return "receive"; }
-  bool receives() const override { return true; }
   int transfers_max() const override { return static_cast<int>(table_.slots()); }
-  bool Idle() override;
   bool InFlight(const MemoryRegion* region) override;
   void Quiesce() override;
-  absl::Status StageThrough(GpuPool* pool) override;
+  void OpenStaging(std::unique_ptr<GpuAllowance> slots) override;
   void StopWatching() override;
   void TellPeer(const absl::Status& status) override;
   Flight FlightNow() const override { return table_.FlightNow(); }

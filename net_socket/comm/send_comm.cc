@@ -8,6 +8,9 @@
 #include <utility>
 
 #include "common/status.h"
+#include "net_socket/comm/runtime.h"
+#include "net_socket/message/memory_region.h"
+#include "net_socket/message/ring_size.h"
 
 namespace tcpx {
 namespace {
@@ -25,16 +28,10 @@ uint16_t LonePadding(size_t bytes) {
   return frame < kLoneFrameBytesMin ? static_cast<uint16_t>(kLoneFrameBytesMin - frame) : 0;
 }
 
-size_t RingSize(int requests) {
-  size_t size = 1;
-  while (size < static_cast<size_t>(requests)) size *= 2;
-  return size;
-}
-
 }  // namespace
 
 SendComm::SendComm(ConnectionSetup setup)
-    : Comm(std::move(setup)),
+    : Comm(std::move(setup), Direction::kSend),
       express_bytes_(this->setup().express_bytes),
       caller_driven_(runtime()->pool == nullptr),
       requests_(this, kRequestsMax * this->setup().max_receives),
@@ -53,6 +50,8 @@ SendComm::SendComm(ConnectionSetup setup)
   watch_->StartInLoop(&runtime()->reactor, fds);
 }
 
+int SendComm::PostedMax() const { return requests_.count() + (runtime()->gpu != nullptr ? GpuAllowance::kSlots : 0); }
+
 void SendComm::AddBulkLane(int lane) {
   const Options& options = runtime()->options;
   BulkSendLane::Settings settings;
@@ -62,7 +61,7 @@ void SendComm::AddBulkLane(int lane) {
   settings.zero_copy = path().zero_copy;
   settings.chunk_bytes = options.chunk_bytes;
   settings.chunk_bytes_min = options.chunk_bytes_min;
-  bulk_.push_back(std::make_unique<BulkSendLane>(this, settings, striper_.get(), &rates_));
+  bulk_.push_back(std::make_unique<BulkSendLane>(&failure(), settings, striper_.get(), &rates_));
   if (!caller_driven_) runtime()->pool->Attach(bulk_.back().get());
 }
 
@@ -76,7 +75,7 @@ absl::Status SendComm::Send(const SendArgs& args, Request** request) {
   std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return absl::OkStatus();
   FailIfPeerGone();
-  if (failed()) return Refusal();
+  if (failed()) return failure().Refusal();
   if (args.bytes > kMessageBytesMax) return absl::InvalidArgumentError("isend: a message is at most 1 TiB long");
   SendRequest* slot = Prepare(args);
   if (slot == nullptr) return absl::OkStatus();
@@ -109,17 +108,12 @@ void SendComm::PostStaged(SendRequest* request, bool on_gpu) {
 void SendComm::MoveStaged() {
   if (failed()) return;
   const absl::Status status = staging_->Poll();
-  if (!status.ok()) Fail(status, kNoLane);
+  if (!status.ok()) failure().Fail(status, kNoLane);
   while (SendRequest* ready = failed() ? nullptr : staging_->TakeReady()) PostToLanes(ready);
 }
 
-absl::Status SendComm::StageThrough(GpuPool* pool) {
-  if (staging_ != nullptr && &staging_->pool() == pool) return absl::OkStatus();
-  if (staging_ != nullptr) return absl::InvalidArgumentError("regMr: a connection serves the memory of one GPU");
-  auto slots = GpuAllowance::Open(pool);
-  if (!slots.ok()) return slots.status();
-  staging_ = std::make_unique<SendStaging>(*std::move(slots), requests_.count());
-  return absl::OkStatus();
+void SendComm::OpenStaging(std::unique_ptr<GpuAllowance> slots) {
+  staging_ = std::make_unique<SendStaging>(std::move(slots), requests_.count());
 }
 
 SendRequest* SendComm::Prepare(const SendArgs& args) {
@@ -136,8 +130,8 @@ SendRequest* SendComm::Prepare(const SendArgs& args) {
   slot->message_bytes = args.bytes;
   slot->tag = args.tag;
   slot->region = args.region;
-  slot->events = BeginEvents(requests_.index(slot), args.profiler_parent);
-  slot->left.store(SendRequest::Units(args.bytes), std::memory_order_relaxed);
+  slot->events = events().Begin(requests_.index(slot), args.profiler_parent);
+  slot->left.store(Units(args.bytes), std::memory_order_relaxed);
   return slot;
 }
 
@@ -148,7 +142,7 @@ bool SendComm::NextSequence(int32_t tag, uint64_t* sequence) {
 }
 
 void SendComm::PostExpress(SendRequest* request) {
-  if (request->message_offset == 0) CountEvents(request->events, 0, request->message_bytes);
+  if (request->message_offset == 0) events().CountWhole(request->events, 0, request->message_bytes);
   const bool lone = requests_.in_use() == 1;
   if (lone && request->bytes <= kLoneBytesMax) {
     SendLone(request);
@@ -201,7 +195,7 @@ bool SendComm::Took(ssize_t sent, size_t offered) {
     return static_cast<size_t>(sent) == offered;
   }
   if (errno == EINTR) return true;
-  if (errno != EAGAIN && errno != EWOULDBLOCK) Fail(ErrnoStatus(errno, "send"), 0);
+  if (errno != EAGAIN && errno != EWOULDBLOCK) failure().Fail(ErrnoStatus(errno, "send"), 0);
   return false;
 }
 
@@ -219,10 +213,10 @@ absl::Status SendComm::Test(Request* request, bool* done, int* sizes) {
   if (!slot->in_use) return absl::FailedPreconditionError("test: the request was reported done before");
   if (staging_ != nullptr) MoveStaged();
   Drive();
-  PublishEvents();
+  if (!failed()) events().Publish();
   if (slot->done()) {
     *done = true;
-    EndEvents(slot->events);
+    events().End(slot->events);
     if (sizes != nullptr) sizes[0] = static_cast<int>(slot->bytes);
     Count(slot->bytes);
     requests_.Give(slot);
@@ -230,8 +224,8 @@ absl::Status SendComm::Test(Request* request, bool* done, int* sizes) {
   }
   FailIfPeerGone();
   if (!failed()) return absl::OkStatus();
-  EndEvents(slot->events);
-  return Refusal();
+  events().End(slot->events);
+  return failure().Refusal();
 }
 
 void SendComm::PeerGone(absl::Status status, int lane) {
@@ -242,7 +236,7 @@ void SendComm::PeerGone(absl::Status status, int lane) {
 }
 
 void SendComm::FailIfPeerGone() {
-  if (peer_gone_.load(std::memory_order_acquire)) Fail(peer_gone_status_, peer_gone_lane_);
+  if (peer_gone_.load(std::memory_order_acquire)) failure().Fail(peer_gone_status_, peer_gone_lane_);
 }
 
 // The lanes' own ends come too, but perhaps behind what the network has swallowed.
@@ -272,15 +266,11 @@ Flight SendComm::FlightNow() const {
   return flight;
 }
 
-bool SendComm::Idle() { return !InFlight(nullptr); }
-
 bool SendComm::InFlight(const MemoryRegion* region) {
   for (int i = 0; i < requests_.count(); ++i) {
     const SendRequest& request = requests_.slot(i);
     if (!request.in_use || request.done()) continue;
-    if (region == nullptr || request.region == region) return true;
-    const bool overlaps = request.data < region->data + region->bytes && request.data + request.bytes > region->data;
-    if (request.region == nullptr && overlaps) return true;
+    if (region == nullptr || region->UsedBy(request.region, request.data, request.bytes)) return true;
   }
   return false;
 }

@@ -39,16 +39,11 @@ class SendComm final : public Comm, private PeerWatch::Owner {
   absl::Status Send(const SendArgs& args, Request** request);
   absl::Status Test(Request* request, bool* done, int* sizes) override;
 
-  bool sends() const override { return true; }
-
  private:
-  const char* role() const override { return "send"; }
-  bool receives() const override { return false; }
   int transfers_max() const override { return requests_.count(); }
-  bool Idle() override;
   bool InFlight(const MemoryRegion* region) override;
   void Quiesce() override;
-  absl::Status StageThrough(GpuPool* pool) override;
+  void OpenStaging(std::unique_ptr<GpuAllowance> slots) override;
   void StopWatching() override;
   void TellPeer(const absl::Status& status) override;
   Flight FlightNow() const override;
@@ -59,7 +54,7 @@ class SendComm final : public Comm, private PeerWatch::Owner {
 
   void AddBulkLane(int lane);
   // Messages and staged parts of them that the lanes may hold at once.
-  int PostedMax() const { return requests_.count() + (runtime()->gpu != nullptr ? GpuAllowance::kSlots : 0); }
+  int PostedMax() const;
   // Null: no slot, or no credit.
   SendRequest* Prepare(const SendArgs& args);
   bool NextSequence(int32_t tag, uint64_t* sequence);

@@ -18,6 +18,13 @@ class MemoryRegion {
   GpuPool* gpu = nullptr;  // null exactly when it is host memory
   char* data = nullptr;
   size_t bytes = 0;
+
+  // True exactly when a request for `length` bytes at `at`, of the region `own`, uses this memory. One without a region
+  // of its own counts for all memory that it overlaps.
+  bool UsedBy(const MemoryRegion* own, const char* at, size_t length) const {
+    if (own != nullptr) return own == this;
+    return at < data + bytes && at + length > data;
+  }
 };
 
 }  // namespace tcpx

@@ -2,6 +2,10 @@
 
 #include <algorithm>
 
+#include "common/dcheck.h"
+#include "net_socket/message/ring_size.h"
+#include "net_socket/message/units.h"
+
 namespace tcpx {
 namespace {
 
@@ -17,12 +21,12 @@ uint64_t ClaimWord(uint64_t sequence) { return sequence << kUnitBits; }
 constexpr uint64_t kAllUnits = kUnitMask;
 static_assert(kAllUnits > kMessageBytesMax);
 
-uint64_t Units(uint64_t bytes) { return bytes == 0 ? 1 : bytes; }
-
 }  // namespace
 
 PostedReceiveTable::PostedReceiveTable(size_t slots, bool match_tags)
-    : slots_(slots), match_tags_(match_tags), receives_(new PostedReceive[slots]) {}
+    : slots_(slots), match_tags_(match_tags), receives_(new PostedReceive[slots]) {
+  TCPX_DCHECK(IsRingSize(slots));
+}
 
 bool PostedReceiveTable::HasRoom(int count) const {
   const uint64_t next = posted_.load(std::memory_order_relaxed);

@@ -12,8 +12,10 @@
 #include <cstdint>
 #include <memory>
 
+#include "common/dcheck.h"
 #include "net_socket/message/flight.h"
 #include "net_socket/message/posted_receive.h"
+#include "net_socket/message/units.h"
 #include "net_socket/message/wire.h"
 
 namespace tcpx {
@@ -51,8 +53,6 @@ class SendRequest final : public Request {
   uint16_t padding = 0;
   char header[kHeaderBytes];
 
-  // A zero-byte message is one unit, so that it is sent exactly once.
-  static uint64_t Units(size_t bytes) { return bytes == 0 ? 1 : bytes; }
   bool done() const { return left.load(std::memory_order_acquire) == 0; }
 };
 
@@ -98,6 +98,7 @@ class RequestPool {
     return slot;
   }
   void Give(T* slot) {
+    TCPX_DCHECK(slot->in_use && free_count_ < count_);
     slot->in_use = false;
     free_[free_count_++] = slot;
   }

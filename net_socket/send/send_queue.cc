@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <limits>
 
+#include "common/dcheck.h"
+#include "net_socket/message/ring_size.h"
+
 namespace tcpx {
 namespace {
 
@@ -22,7 +25,9 @@ void Append(const char* data, size_t length, size_t* skip, iovec* iov, int* coun
 }  // namespace
 
 SendQueue::SendQueue(size_t capacity, size_t chunk_bytes_max)
-    : mask_(capacity - 1), chunk_bytes_max_(chunk_bytes_max), ring_(new SendRequest*[capacity]) {}
+    : mask_(capacity - 1), chunk_bytes_max_(chunk_bytes_max), ring_(new SendRequest*[capacity]) {
+  TCPX_DCHECK(IsRingSize(capacity));
+}
 
 void SendQueue::StartChunk(SendRequest* request, size_t offset) const {
   request->chunk_offset = offset;

@@ -2,10 +2,16 @@
 
 #include <algorithm>
 
+#include "common/dcheck.h"
+#include "net_socket/message/ring_size.h"
+#include "net_socket/message/units.h"
+
 namespace tcpx {
 
 Striper::Striper(size_t capacity, Limits limits)
-    : mask_(capacity - 1), limits_(limits), ring_(new SendRequest*[capacity]) {}
+    : mask_(capacity - 1), limits_(limits), ring_(new SendRequest*[capacity]) {
+  TCPX_DCHECK(IsRingSize(capacity));
+}
 
 void Striper::Post(SendRequest* request) {
   const uint64_t index = posted_.load(std::memory_order_relaxed);
@@ -33,7 +39,7 @@ bool Striper::Pull(size_t want_bytes, double share, Chunk* chunk) {
 }
 
 void Striper::Sent(const Chunk& chunk) {
-  chunk.request->left.fetch_sub(SendRequest::Units(chunk.length), std::memory_order_acq_rel);
+  chunk.request->left.fetch_sub(Units(chunk.length), std::memory_order_acq_rel);
 }
 
 size_t Striper::ChunkBytes(size_t rest, size_t want_bytes, const Limits& limits) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "net_socket/comm/runtime.h"
 #include "net_socket/comm/send_comm.h"
 #include "tests/support/deadline.h"
 

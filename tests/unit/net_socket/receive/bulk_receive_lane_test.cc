@@ -17,7 +17,7 @@ class FakeOwner final : public LaneOwner {
   void FailLane(absl::Status why, int which) override {
     status = std::move(why);
     lane = which;
-    MarkFailed();
+    MoveTo(ConnectionState::kFailed);
   }
 
   absl::Status status;

@@ -16,7 +16,7 @@ class FakeOwner final : public LaneOwner {
   void FailLane(absl::Status why, int which) override {
     status = std::move(why);
     lane = which;
-    MarkFailed();
+    MoveTo(ConnectionState::kFailed);
   }
 
   absl::Status status;
@@ -32,7 +32,7 @@ class BulkSendLaneTest : public ::testing::Test {
     request_.bytes = payload_.size();
     request_.message_bytes = payload_.size();
     request_.sequence = 7;
-    request_.left.store(SendRequest::Units(payload_.size()));
+    request_.left.store(Units(payload_.size()));
   }
 
   static BulkSendLane::Settings SettingsFor(int fd) {

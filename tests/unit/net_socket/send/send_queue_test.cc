@@ -61,7 +61,7 @@ class Sender {
     request->message_bytes = data.size();
     request->sequence = sequence;
     request->tag = static_cast<int32_t>(sequence * 3);
-    request->left.store(SendRequest::Units(data.size()));
+    request->left.store(Units(data.size()));
     size_t offset = 0;
     do {
       FrameHeader header;

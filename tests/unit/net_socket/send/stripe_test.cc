@@ -62,7 +62,7 @@ class StriperTest : public ::testing::Test {
     SendRequest* request = requests_.back().get();
     request->bytes = bytes;
     request->sequence = requests_.size() - 1;
-    request->left.store(SendRequest::Units(bytes));
+    request->left.store(Units(bytes));
     striper->Post(request);
     return request;
   }

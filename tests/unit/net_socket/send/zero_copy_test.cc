@@ -59,7 +59,7 @@ TEST(ZeroCopyPolicyTest, ForcedIsGivenUpOnlyWhenRefused) {
 
 class PinnedChunksTest : public ::testing::Test {
  protected:
-  PinnedChunksTest() { request_.left.store(SendRequest::Units(100)); }
+  PinnedChunksTest() { request_.left.store(Units(100)); }
 
   PinnedChunk* Take() {
     PinnedChunk* pinned = chunks_.Take();
@@ -73,7 +73,7 @@ class PinnedChunksTest : public ::testing::Test {
 
 TEST_F(PinnedChunksTest, DoneOnlyWhenTakenAndReleased) {
   for (bool release_first : {false, true}) {
-    request_.left.store(SendRequest::Units(100));
+    request_.left.store(Units(100));
     PinnedChunk* pinned = Take();
     ASSERT_NE(nullptr, pinned);
     (release_first ? pinned->released : pinned->taken) = true;
@@ -89,7 +89,7 @@ TEST_F(PinnedChunksTest, BoundedAndUsedAgain) {
   std::vector<PinnedChunk*> taken;
   while (PinnedChunk* pinned = Take()) taken.push_back(pinned);
   EXPECT_EQ(PinnedChunks::kMax, taken.size());
-  request_.left.store(SendRequest::Units(100 * taken.size()));
+  request_.left.store(Units(100 * taken.size()));
   PinnedChunk* first = taken.front();
   first->taken = first->released = true;
   chunks_.Settle(first);

@@ -1,0 +1,38 @@
+// connection_end.h: one end of a connection, as its failure and its progress check see it.
+//
+// Threads: as its functions say. Errors: none.
+#ifndef TCPX_NET_SOCKET_COMM_CONNECTION_END_H_
+#define TCPX_NET_SOCKET_COMM_CONNECTION_END_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "net_socket/health/slow_lanes.h"
+#include "net_socket/message/flight.h"
+
+namespace tcpx {
+
+enum class Direction : uint8_t { kSend, kReceive };
+
+constexpr const char* DirectionName(Direction direction) { return direction == Direction::kSend ? "send" : "receive"; }
+
+class ConnectionEnd {
+ public:
+  // What is under way. From any thread.
+  virtual Flight FlightNow() const = 0;
+  // The pace of the lanes that carry bulk messages, by lane index from 1 on; empty where there is none to compare. In
+  // the reactor.
+  virtual std::vector<LanePace> Paces() const { return {}; }
+  // True once a lane of the peer's has ended in order: nothing more comes on it. From any thread.
+  virtual bool LaneEnded() const { return false; }
+  // Lets the peer learn of a failure at once. From any thread.
+  virtual void TellPeer(const absl::Status& status) = 0;
+
+ protected:
+  ~ConnectionEnd() = default;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_COMM_CONNECTION_END_H_

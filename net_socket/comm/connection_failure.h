@@ -1,0 +1,74 @@
+// connection_failure.h: a connection's failure: the one sticky status, who hears of it, and what later calls are told.
+//
+// Purpose: the first error wins. It is written to the log, told to the peer through the health socket, and spread to
+//          the other connections of the communicator (FailureGroup).
+//
+// Threads: any; Refusal and MoveToClosed under the comm's mutex.
+// Lifetime: borrows the setup and the end, which outlive it.
+// Errors:  is what they are for.
+#ifndef TCPX_NET_SOCKET_COMM_CONNECTION_FAILURE_H_
+#define TCPX_NET_SOCKET_COMM_CONNECTION_FAILURE_H_
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "net_socket/comm/connection_end.h"
+#include "net_socket/comm/failure_report.h"
+#include "net_socket/message/lane_owner.h"
+
+namespace tcpx {
+
+// What a connection fails with where nothing but the peer's end is known.
+inline constexpr char kPeerVanished[] =
+    "the peer's process has ended without closing: killed or crashed? Its log or its host's (dmesg, the scheduler) "
+    "says more";
+
+// A silent failure writes no log line. kQuiet: for what follows from a failure that was told already.
+enum class Noise { kWarn, kQuiet, kSilent };
+
+class ConnectionFailure final : public LaneOwner {
+ public:
+  ConnectionFailure(const ConnectionSetup* setup, Direction direction, ConnectionEnd* end)
+      : setup_(setup), direction_(direction), end_(end) {}
+
+  // Asks the health socket first why a lane has ended. Not with a link held.
+  void Fail(absl::Status status, int lane, Noise noise = Noise::kWarn);
+  void FailLane(absl::Status status, int lane) override { Fail(std::move(status), lane); }
+  // What housekeeping has found, or was told.
+  void FailFound(absl::Status status, int lane) { FailFor("", std::move(status), lane, Noise::kWarn); }
+  void FailWithPeer(const std::string& cause);
+  void FailWithCommunicator(const std::string& cause);
+
+  // The first failure; OK before.
+  absl::Status status() const;
+  // What a call on a failed connection returns; repeats the warning where the communicator wants it.
+  absl::Status Refusal();
+  void MoveToClosed() { MoveTo(ConnectionState::kClosed); }
+
+  // One line for the log.
+  std::string Report(absl::string_view what, int lane) const { return ReportLine(TroubleOf(what, lane)); }
+
+ private:
+  // `cause` is what others are told; empty: made of the status.
+  void FailFor(std::string cause, absl::Status status, int lane, Noise noise);
+  // True exactly when the communicator fails with this connection. Else *cause becomes its first cause, and *noise
+  // quiet.
+  bool JoinFailure(std::string* cause, Noise* noise);
+  Trouble TroubleOf(absl::string_view what, int lane) const;
+
+  const ConnectionSetup* const setup_;
+  const Direction direction_;
+  ConnectionEnd* const end_;
+  mutable std::mutex mutex_;
+  absl::Status status_;        // under mutex_
+  std::string told_;           // the line of the log; stands still once failed() is true
+  int64_t told_again_ns_ = 0;  // under the comm's mutex
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_COMM_CONNECTION_FAILURE_H_

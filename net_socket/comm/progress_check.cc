@@ -1,0 +1,70 @@
+#include "net_socket/comm/progress_check.h"
+
+#include <string>
+
+#include "absl/strings/str_format.h"
+#include "common/log.h"
+#include "common/socket.h"
+#include "net_socket/comm/connection_setup.h"
+#include "net_socket/comm/runtime.h"
+
+namespace tcpx {
+
+void ProgressCheck::LookInLoop(int64_t now_ns) {
+  if (!failure_->failed()) LookAtLanes(now_ns);
+  if (!failure_->failed()) LookAtRequests(now_ns);
+  if (!failure_->failed()) LookAtPaces(now_ns);
+}
+
+void ProgressCheck::LookAtLanes(int64_t now_ns) {
+  const int64_t timeout_ns = setup_->runtime->options.peer_timeout_ns;
+  liveness_.resize(setup_->lanes.size());
+  for (int lane = 0; lane < static_cast<int>(setup_->lanes.size()); ++lane) {
+    const int fd = setup_->lanes[lane].fd.get();
+    LaneTcpInfo info;
+    if (QueuedBytes(fd) <= 0) {
+      liveness_[lane].Rest();
+    } else if (ReadLaneTcpInfo(fd, &info) && liveness_[lane].Dead(info, now_ns, timeout_ns)) {
+      const std::string text = absl::StrFormat(
+          "nothing that was sent has been acknowledged for %.1f s (TCPX_PEER_TIMEOUT is %.1f s): the network drops "
+          "this flow, or the host is gone; look for a firewall, a bad link or a wrong MTU between the two addresses",
+          info.last_ack_ms * 1e-3, timeout_ns * 1e-9);
+      failure_->FailFound(absl::UnavailableError(text), lane);
+      return;
+    }
+  }
+}
+
+void ProgressCheck::LookAtRequests(int64_t now_ns) {
+  const Options& options = setup_->runtime->options;
+  const Flight flight = end_->FlightNow();
+  if (stall_.Stalled(flight, now_ns, options.stall_warn_ns)) {
+    const std::string text = absl::StrFormat(
+        "no progress for %.1f s; nothing is wrong with the connection as far as is known: the peer may be busy, "
+        "stopped or waiting for another rank",
+        (now_ns - stall_.since_ns()) * 1e-9);
+    TCPX_INFO_TO(setup_->communicator->log, "%s", failure_->Report(text, 0));
+  }
+  const bool stuck = stall_.since_ns() != 0 && now_ns - stall_.since_ns() >= options.peer_timeout_ns;
+  if (!stuck) return;
+  if (peer_ended_.load(std::memory_order_relaxed)) {
+    failure_->FailFound(absl::UnavailableError(kPeerVanished), kNoLane);
+  } else if (end_->LaneEnded()) {
+    failure_->FailFound(absl::UnavailableError("a lane has ended without its connection"), kNoLane);
+  }
+}
+
+void ProgressCheck::LookAtPaces(int64_t now_ns) {
+  const int64_t long_ns = setup_->runtime->options.stall_warn_ns;
+  if (long_ns == 0) return;
+  for (const SlowLane& slow : slowness_.Look(end_->Paces(), now_ns, long_ns)) {
+    slow_lanes_ = slow_lanes_ + 1;
+    const std::string text = absl::StrFormat(
+        "a slow lane: %.1f MB/s for %.1f s, where its connection's lanes do %.1f; it is given less to carry; look at "
+        "the path of this flow (a bad link, a crowded queue, a limit per flow)",
+        slow.bytes_per_second * 1e-6, long_ns * 1e-9, slow.median * 1e-6);
+    TCPX_INFO_TO(setup_->communicator->log, "%s", failure_->Report(text, static_cast<int>(slow.lane) + 1));
+  }
+}
+
+}  // namespace tcpx

@@ -1,0 +1,53 @@
+// progress_check.h: housekeeping's three looks at a connection: its lanes, its requests, the paces of its lanes.
+//
+// Purpose: a lane that nobody answers fails the connection (lane_liveness.h), as do requests that stand still while the
+//          peer has ended; requests that only stand still, and lanes that are slow for long, are told in the log.
+//
+// Threads: the reactor; PeerEnded and slow_lanes from any.
+// Lifetime: borrows all three, which outlive it.
+// Units:   nanoseconds of MonotonicNanos.
+// Errors:  to the connection's failure.
+#ifndef TCPX_NET_SOCKET_COMM_PROGRESS_CHECK_H_
+#define TCPX_NET_SOCKET_COMM_PROGRESS_CHECK_H_
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "net_socket/comm/connection_end.h"
+#include "net_socket/comm/connection_failure.h"
+#include "net_socket/health/lane_liveness.h"
+#include "net_socket/health/slow_lanes.h"
+#include "net_socket/message/flight.h"
+
+namespace tcpx {
+
+class ProgressCheck {
+ public:
+  ProgressCheck(const ConnectionSetup* setup, const ConnectionEnd* end, ConnectionFailure* failure)
+      : setup_(setup), end_(end), failure_(failure) {}
+
+  void LookInLoop(int64_t now_ns);
+  // The peer's process has ended without closing.
+  void PeerEnded() { peer_ended_.store(true, std::memory_order_relaxed); }
+  // How often a lane became slow for long.
+  uint64_t slow_lanes() const { return slow_lanes_; }
+
+ private:
+  void LookAtLanes(int64_t now_ns);
+  void LookAtRequests(int64_t now_ns);
+  void LookAtPaces(int64_t now_ns);
+
+  const ConnectionSetup* const setup_;
+  const ConnectionEnd* const end_;
+  ConnectionFailure* const failure_;
+  std::atomic<bool> peer_ended_{false};
+  std::vector<LaneLiveness> liveness_;  // by lane
+  SlowLanes slowness_;
+  StallWatch stall_;
+  Relaxed<uint64_t> slow_lanes_{0};
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_COMM_PROGRESS_CHECK_H_

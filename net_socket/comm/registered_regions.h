@@ -1,0 +1,44 @@
+// registered_regions.h: the memory that NCCL has registered with a comm.
+//
+// Threads: Make from any; Add and Remove under the comm's mutex.
+// Lifetime: borrows the setup. A region lives until Remove, or as long as this.
+// Errors:  Make: kInvalidArgument for memory of a kind that was not announced, else the GPU driver's.
+#ifndef TCPX_NET_SOCKET_COMM_REGISTERED_REGIONS_H_
+#define TCPX_NET_SOCKET_COMM_REGISTERED_REGIONS_H_
+
+#include <cstddef>
+#include <memory>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "nccl/plugin_api.h"
+#include "net_socket/comm/connection_end.h"
+#include "net_socket/message/memory_region.h"
+
+namespace tcpx {
+
+struct ConnectionSetup;
+
+class RegisteredRegions {
+ public:
+  RegisteredRegions(const ConnectionSetup* setup, Direction direction) : setup_(setup), direction_(direction) {}
+
+  // A region that is not registered yet: asking the driver takes its time.
+  absl::StatusOr<std::unique_ptr<MemoryRegion>> Make(void* data, size_t bytes, MemoryType type) const;
+  MemoryRegion* Add(std::unique_ptr<MemoryRegion> region);
+  // Not found: a no-op.
+  void Remove(const MemoryRegion* region) { regions_.erase(region); }
+  size_t count() const { return regions_.size(); }
+
+ private:
+  // Null: host memory.
+  absl::StatusOr<GpuPool*> FindPool(const void* data, MemoryType type) const;
+
+  const ConnectionSetup* const setup_;
+  const Direction direction_;
+  absl::flat_hash_map<const MemoryRegion*, std::unique_ptr<MemoryRegion>> regions_;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_COMM_REGISTERED_REGIONS_H_

@@ -1,0 +1,29 @@
+// connection_state.h: where a connection's end is in its life, and which moves are legal.
+//
+// States:  open -> failed (the first error sticks) -> closed; or open -> closed, the orderly road.
+#ifndef TCPX_NET_SOCKET_MESSAGE_CONNECTION_STATE_H_
+#define TCPX_NET_SOCKET_MESSAGE_CONNECTION_STATE_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tcpx {
+
+enum class ConnectionState : uint8_t { kOpen, kFailed, kClosed };
+
+// By the state left, then by the one entered.
+inline constexpr size_t kConnectionStates = 3;
+inline constexpr bool kLegalConnectionMoves[kConnectionStates][kConnectionStates] = {
+    // to open, failed, closed
+    {false, true, true},    // from open
+    {false, false, true},   // from failed
+    {false, false, false},  // from closed
+};
+
+constexpr bool MayMove(ConnectionState from, ConnectionState to) {
+  return kLegalConnectionMoves[static_cast<size_t>(from)][static_cast<size_t>(to)];
+}
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_MESSAGE_CONNECTION_STATE_H_

@@ -1,0 +1,14 @@
+// units.h: what counts how much of a message is done.
+#ifndef TCPX_NET_SOCKET_MESSAGE_UNITS_H_
+#define TCPX_NET_SOCKET_MESSAGE_UNITS_H_
+
+#include <cstdint>
+
+namespace tcpx {
+
+// Its bytes; a zero-byte message is one unit, so that it is sent, claimed and landed exactly once.
+constexpr uint64_t Units(uint64_t bytes) { return bytes == 0 ? 1 : bytes; }
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_MESSAGE_UNITS_H_

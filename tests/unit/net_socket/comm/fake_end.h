@@ -1,0 +1,56 @@
+// fake_end.h: a connection's end that says what a test wants, and a setup over sockets of the test's own.
+//
+// Threads: one at a time.
+#ifndef TCPX_TESTS_UNIT_NET_SOCKET_COMM_FAKE_END_H_
+#define TCPX_TESTS_UNIT_NET_SOCKET_COMM_FAKE_END_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "net_socket/comm/connection_end.h"
+#include "net_socket/comm/connection_setup.h"
+#include "net_socket/comm/runtime.h"
+
+namespace tcpx {
+
+class FakeEnd final : public ConnectionEnd {
+ public:
+  Flight FlightNow() const override { return flight; }
+  std::vector<LanePace> Paces() const override { return paces; }
+  bool LaneEnded() const override { return lane_ended; }
+  void TellPeer(const absl::Status& status) override { told.push_back(std::string(status.message())); }
+
+  Flight flight;
+  std::vector<LanePace> paces;
+  bool lane_ended = false;
+  std::vector<std::string> told;
+};
+
+// What was logged since the last call; the sink for a Communicator.
+inline std::vector<std::string>& Logged() {
+  static std::vector<std::string> lines;
+  return lines;
+}
+inline void LogLine(LogLevel level, uint64_t, const char*, int, const char* text) {
+  if (level == LogLevel::kWarn || level == LogLevel::kInfo) Logged().push_back(text);
+}
+
+// One lane without a socket.
+inline ConnectionSetup FakeSetup(Runtime* runtime, std::shared_ptr<FailureGroup> group = nullptr,
+                                 bool repeat_warnings = false) {
+  auto communicator = std::make_shared<Communicator>();
+  communicator->log = LogLine;
+  communicator->group = std::move(group);
+  communicator->repeat_warnings = repeat_warnings;
+  ConnectionSetup setup;
+  setup.runtime = runtime;
+  setup.communicator = std::move(communicator);
+  setup.lanes.resize(1);
+  return setup;
+}
+
+}  // namespace tcpx
+
+#endif  // TCPX_TESTS_UNIT_NET_SOCKET_COMM_FAKE_END_H_

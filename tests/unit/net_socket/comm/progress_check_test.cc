@@ -1,0 +1,75 @@
+// Housekeeping's looks at requests and paces; the look at lanes is lane_liveness_test's.
+#include "net_socket/comm/progress_check.h"
+
+#include <gtest/gtest.h>
+
+#include "absl/strings/match.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "tests/unit/net_socket/comm/fake_end.h"
+
+namespace tcpx {
+namespace {
+
+class ProgressCheckTest : public ::testing::Test {
+ protected:
+  ProgressCheckTest() {
+    SetLogSink(LogLine);  // A sink gets INFO too.
+    Logged().clear();
+    runtime_.options.stall_warn_ns = 10 * kSecond;
+    runtime_.options.peer_timeout_ns = 30 * kSecond;
+    end_.flight.messages = 1;
+    end_.flight.bytes_total = 100;
+  }
+
+  void LookUntil(int seconds) {
+    for (; second_ < seconds; ++second_) check_.LookInLoop((second_ + 1) * kSecond);
+  }
+
+  Runtime runtime_;
+  FakeEnd end_;
+  const ConnectionSetup setup_ = FakeSetup(&runtime_);
+  ConnectionFailure failure_{&setup_, Direction::kSend, &end_};
+  ProgressCheck check_{&setup_, &end_, &failure_};
+  int second_ = 0;
+};
+
+TEST_F(ProgressCheckTest, ABusyPeerIsToldOfAndDoesNotFail) {
+  LookUntil(60);
+  EXPECT_FALSE(failure_.failed()) << failure_.status();
+  ASSERT_EQ(1u, Logged().size());
+  EXPECT_TRUE(absl::StrContains(Logged()[0], "no progress for 10.0 s")) << Logged()[0];
+}
+
+TEST_F(ProgressCheckTest, StandingStillBehindAPeerThatEndedFails) {
+  check_.PeerEnded();
+  LookUntil(25);
+  EXPECT_FALSE(failure_.failed()) << failure_.status();
+  LookUntil(60);
+  EXPECT_EQ(kPeerVanished, failure_.status().message());
+}
+
+TEST_F(ProgressCheckTest, StandingStillBehindALaneThatEndedFails) {
+  end_.lane_ended = true;
+  LookUntil(60);
+  EXPECT_EQ("a lane has ended without its connection", failure_.status().message());
+}
+
+TEST_F(ProgressCheckTest, ALaneThatIsSlowForLongIsToldOnceAndCounted) {
+  end_.flight.messages = 0;
+  end_.paces.resize(3);
+  for (int i = 0; i < 60; ++i) {
+    const int64_t pace[] = {1'000'000, 1'000'000, 100'000};
+    for (size_t lane = 0; lane < 3; ++lane) {
+      end_.paces[lane].bytes_per_second = pace[lane];
+      end_.paces[lane].bytes_sent += static_cast<uint64_t>(pace[lane]);
+    }
+    LookUntil(i + 1);
+  }
+  EXPECT_EQ(1u, check_.slow_lanes());
+  ASSERT_EQ(1u, Logged().size());
+  EXPECT_TRUE(absl::StrContains(Logged()[0], "a slow lane: 0.1 MB/s")) << Logged()[0];
+}
+
+}  // namespace
+}  // namespace tcpx
