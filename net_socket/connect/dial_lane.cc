@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_format.h"
 #include "common/clock.h"
+#include "common/dcheck.h"
 #include "common/socket.h"
 #include "common/status.h"
 #include "net_socket/nic/lane_socket.h"
@@ -18,11 +19,8 @@
 namespace tcpx {
 
 void DialLane::MoveTo(DialStep to) {
-  const DialStep from = step_;
+  TCPX_DCHECK(MayMove(step_, to));
   step_ = to;
-  if (MayMove(from, to)) return;
-  owner_->Finish(absl::InternalError(absl::StrFormat("connect: lane %d went from step %d to %d", index_,
-                                                     static_cast<int>(from), static_cast<int>(to))));
 }
 
 void DialLane::SetDeadline(int64_t after_ns) {

@@ -78,7 +78,7 @@ class DialLane final : public Reactor::Handler {
   const Answer& answer() const { return handshake_->answer(); }
 
  private:
-  // The only one who writes step_. A move that is none fails the dial: our own mistake.
+  // The only one who writes step_.
   void MoveTo(DialStep to);
   void DialInLoop();
   absl::Status Open();

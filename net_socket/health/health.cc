@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "absl/strings/string_view.h"
+#include "common/dcheck.h"
 #include "common/log.h"
 #include "common/random.h"
 #include "common/socket.h"
@@ -45,10 +46,7 @@ absl::Status HealthReader::Take(const char* data, size_t bytes, std::vector<Heal
 }
 
 void Health::MoveToLocked(HealthState to) {
-  if (!MayMove(state_, to)) {
-    TCPX_WARN("internal error: the health socket went from state %d to %d", static_cast<int>(state_),
-              static_cast<int>(to));
-  }
+  TCPX_DCHECK(MayMove(state_, to));
   state_ = to;
 }
 
