@@ -8,11 +8,11 @@
 //          CommLink.
 // Parts:   the failure (connection_failure.h), the registered memory (registered_regions.h), housekeeping's looks
 //          (progress_check.h), a profiler's events (request_events.h). Here are the lock and the closing.
-// States:  open -> failed (first error sticks) -> closed (connection_state.h). Close takes the orderly road exactly when nothing failed and
-//          no request is unfinished; else lanes are reset.
+// States:  open -> failed (first error sticks) -> closed (connection_state.h). Close takes the orderly road exactly when
+//          nothing failed and no request is unfinished; else lanes are reset.
 // Lifetime: a request, a region and a lane die with their comm. Close, then delete.
-// Errors:  the first failure's status is what every later call returns. The peer hears of it through the health socket, and so
-//          do the other connections of the communicator (FailureGroup).
+// Errors:  the first failure's status is what every later call returns. The peer hears of it through the health socket,
+//          and so do the other connections of the communicator (FailureGroup).
 #ifndef TCPX_NET_SOCKET_COMM_COMM_H_
 #define TCPX_NET_SOCKET_COMM_COMM_H_
 
