@@ -157,7 +157,7 @@ int64_t ProgressThread::ServeRetries() {
 void ProgressThread::FinishDetach(PoolLane* lane) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (lane->queued_.load(std::memory_order_seq_cst)) return;
-  engine_->Forget(lane->op_.fd);
+  lane->LeaveInLoop(engine_.get());
   if (lane->retry_at_ns_ != 0) waiting_.erase(std::find(waiting_.begin(), waiting_.end(), lane));
   lane->detached_ = true;
   changed_.notify_all();

@@ -42,6 +42,8 @@ class PoolLane {
   virtual void CompleteInLoop(const Completion& completion) = 0;
   // The lane is being detached: ends what is in flight, by resetting the connection if it must.
   virtual void AbortInLoop(Engine* engine) { engine->Cancel(&op_); }
+  // The lane leaves its thread, once: nothing of it is in flight any more.
+  virtual void LeaveInLoop(Engine* engine) { engine->Forget(op_.fd); }
 
  protected:
   // Every operation of a lane goes to the engine through here; op->owner is this lane.

@@ -46,7 +46,7 @@ uint64_t Faults::Random(int fd, int purpose) {
       .Next();
 }
 
-Fault Faults::Next(int fd, Direction direction, bool may_wait) {
+Fault Faults::Next(int fd, FlowDirection direction, bool may_wait) {
   if (!on_.load()) return Fault();
   std::lock_guard<std::mutex> lock(mutex_);
   const Fault fault = Choose(fd, direction, may_wait);
@@ -57,7 +57,7 @@ Fault Faults::Next(int fd, Direction direction, bool may_wait) {
   return fault;
 }
 
-Fault Faults::Choose(int fd, Direction direction, bool may_wait) {
+Fault Faults::Choose(int fd, FlowDirection direction, bool may_wait) {
   const int purpose = static_cast<int>(direction);
   Rng rng(Random(fd, purpose));
   uint64_t& storm = storms_[{fd, purpose}];
@@ -65,15 +65,15 @@ Fault Faults::Choose(int fd, Direction direction, bool may_wait) {
     --storm;
     return {Fault::Kind::kAgain, 0, EAGAIN};
   }
-  if (direction == Direction::kOther) return Fault();
+  if (direction == FlowDirection::kOther) return Fault();
   if (OneIn(rates_.reset, rng.Next())) return {Fault::Kind::kReset, 0, 0};
   if (OneIn(rates_.err, rng.Next())) return {Fault::Kind::kErrno, 0, kErrnos[rng.Next() % std::size(kErrnos)]};
-  if (direction == Direction::kReceive && OneIn(rates_.zero, rng.Next())) return {Fault::Kind::kZero, 0, 0};
+  if (direction == FlowDirection::kReceive && OneIn(rates_.zero, rng.Next())) return {Fault::Kind::kZero, 0, 0};
   if (may_wait && OneIn(rates_.again, rng.Next())) {
     storm = rng.Between(0, rates_.storm_max);
     return {Fault::Kind::kAgain, 0, EAGAIN};
   }
-  const bool whole = connecting_.load() && direction == Direction::kSend;
+  const bool whole = connecting_.load() && direction == FlowDirection::kSend;
   if (!whole && OneIn(rates_.shorten, rng.Next())) {
     return {Fault::Kind::kShort, static_cast<size_t>(rng.Between(1, rates_.short_bytes_max)), 0};
   }

@@ -20,7 +20,7 @@
 
 namespace tcpx {
 
-enum class Direction { kSend, kReceive, kOther };
+enum class FlowDirection { kSend, kReceive, kOther };
 
 struct Fault {
   enum class Kind {
@@ -66,7 +66,7 @@ class Faults {
   void SetConnecting(bool connecting) { connecting_.store(connecting); }
 
   // What becomes of the next call. `may_wait`: the caller asks again by itself when told that nothing is there.
-  Fault Next(int fd, Direction direction, bool may_wait);
+  Fault Next(int fd, FlowDirection direction, bool may_wait);
   // Rounds by which something comes late, 0: in time.
   uint64_t Late(int fd);
   bool Lose(int fd);
@@ -83,7 +83,7 @@ class Faults {
  private:
   bool OneIn(uint64_t n, uint64_t random) const { return n != 0 && random % n == 0; }
   uint64_t Random(int fd, int purpose);
-  Fault Choose(int fd, Direction direction, bool may_wait);
+  Fault Choose(int fd, FlowDirection direction, bool may_wait);
 
   std::atomic<bool> on_{false};
   std::atomic<bool> connecting_{false};

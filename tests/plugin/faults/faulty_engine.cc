@@ -110,14 +110,14 @@ class FaultyEngine final : public Engine {
     uint64_t rounds = 0;
   };
 
-  static Direction DirectionOf(const IoOp& op) {
+  static FlowDirection DirectionOf(const IoOp& op) {
     switch (op.kind) {
       case IoOp::Kind::kReceive:
-        return Direction::kReceive;
+        return FlowDirection::kReceive;
       case IoOp::Kind::kWritable:
-        return Direction::kOther;
+        return FlowDirection::kOther;
       default:
-        return Direction::kSend;
+        return FlowDirection::kSend;
     }
   }
 

@@ -23,7 +23,7 @@ namespace {
 constexpr size_t kPlacesMax = 1024;  // UIO_MAXIOV
 
 // What the caller is told at once. False: the call is made, of fault->bytes at the most where that is not 0.
-bool Answered(int fd, Direction direction, Fault* fault, ssize_t* result) {
+bool Answered(int fd, FlowDirection direction, Fault* fault, ssize_t* result) {
   *fault = Fault();
   if (Faultless::InForce()) return false;
   *fault = Faults::Get().Next(fd, direction, Polling());
@@ -71,14 +71,14 @@ extern "C" {
 ssize_t __wrap_send(int fd, const void* data, size_t bytes, int flags) {
   tcpx::Fault fault;
   ssize_t result = 0;
-  if (tcpx::Answered(fd, tcpx::Direction::kSend, &fault, &result)) return result;
+  if (tcpx::Answered(fd, tcpx::FlowDirection::kSend, &fault, &result)) return result;
   return __real_send(fd, data, tcpx::Cut(bytes, fault), flags);
 }
 
 ssize_t __wrap_sendmsg(int fd, const msghdr* message, int flags) {
   tcpx::Fault fault;
   ssize_t result = 0;
-  if (tcpx::Answered(fd, tcpx::Direction::kSend, &fault, &result)) return result;
+  if (tcpx::Answered(fd, tcpx::FlowDirection::kSend, &fault, &result)) return result;
   iovec places[tcpx::kPlacesMax];
   const msghdr cut = tcpx::Cut(*message, fault, places);
   return __real_sendmsg(fd, &cut, flags);
@@ -87,7 +87,7 @@ ssize_t __wrap_sendmsg(int fd, const msghdr* message, int flags) {
 ssize_t __wrap_recv(int fd, void* data, size_t bytes, int flags) {
   tcpx::Fault fault;
   ssize_t result = 0;
-  if (tcpx::Answered(fd, tcpx::Direction::kReceive, &fault, &result)) return result;
+  if (tcpx::Answered(fd, tcpx::FlowDirection::kReceive, &fault, &result)) return result;
   return __real_recv(fd, data, tcpx::Cut(bytes, fault), flags);
 }
 
@@ -99,7 +99,7 @@ ssize_t __wrap___recv_chk(int fd, void* data, size_t bytes, size_t, int flags) {
 ssize_t __wrap_recvmsg(int fd, msghdr* message, int flags) {
   tcpx::Fault fault;
   ssize_t result = 0;
-  if (tcpx::Answered(fd, tcpx::Direction::kReceive, &fault, &result)) return result;
+  if (tcpx::Answered(fd, tcpx::FlowDirection::kReceive, &fault, &result)) return result;
   iovec places[tcpx::kPlacesMax];
   msghdr cut = tcpx::Cut(*message, fault, places);
   return __real_recvmsg(fd, &cut, flags);

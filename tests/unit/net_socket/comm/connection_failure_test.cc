@@ -17,7 +17,8 @@ class ConnectionFailureTest : public ::testing::Test {
  protected:
   void SetUp() override { Logged().clear(); }
 
-  Runtime runtime_;
+  Options options_;
+  Runtime runtime_{options_};
   FakeEnd end_;
 };
 
@@ -64,7 +65,7 @@ TEST_F(ConnectionFailureTest, WhatFollowsFromAnotherConnectionIsQuiet) {
 }
 
 TEST_F(ConnectionFailureTest, ARefusalRepeatsTheWarningWhereItIsWanted) {
-  runtime_.options.stall_warn_ns = 1;
+  options_.stall_warn_ns = 1;
   for (bool wanted : {false, true}) {
     const ConnectionSetup setup = FakeSetup(&runtime_, nullptr, wanted);
     ConnectionFailure failure(&setup, Direction::kSend, &end_);

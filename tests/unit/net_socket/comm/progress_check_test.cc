@@ -16,8 +16,8 @@ class ProgressCheckTest : public ::testing::Test {
   ProgressCheckTest() {
     SetLogSink(LogLine);  // A sink gets INFO too.
     Logged().clear();
-    runtime_.options.stall_warn_ns = 10 * kSecond;
-    runtime_.options.peer_timeout_ns = 30 * kSecond;
+    options_.stall_warn_ns = 10 * kSecond;
+    options_.peer_timeout_ns = 30 * kSecond;
     end_.flight.messages = 1;
     end_.flight.bytes_total = 100;
   }
@@ -26,7 +26,8 @@ class ProgressCheckTest : public ::testing::Test {
     for (; second_ < seconds; ++second_) check_.LookInLoop((second_ + 1) * kSecond);
   }
 
-  Runtime runtime_;
+  Options options_;
+  Runtime runtime_{options_};
   FakeEnd end_;
   const ConnectionSetup setup_ = FakeSetup(&runtime_);
   ConnectionFailure failure_{&setup_, Direction::kSend, &end_};

@@ -12,7 +12,8 @@ namespace {
 
 class RegisteredRegionsTest : public ::testing::Test {
  protected:
-  Runtime runtime_;
+  Options options_;
+  Runtime runtime_{options_};
   const ConnectionSetup setup_ = FakeSetup(&runtime_);
   RegisteredRegions regions_{&setup_, Direction::kSend};
   char memory_[100] = {};

@@ -47,7 +47,8 @@ class BulkReceiveLaneTest : public ::testing::Test {
   TcpPair pair_ = MakeTcpPair();
   FakeOwner owner_;
   PostedReceiveTable table_{4};
-  BulkReceiveLane lane_{&owner_, pair_.b.get(), kLane, &table_};
+  StagePool stages_;
+  BulkReceiveLane lane_{&owner_, pair_.b.get(), kLane, &table_, &stages_};
   char buffer_[100] = {};
 };
 
