@@ -8,7 +8,7 @@
 # Source:  ss(8), tc-htb(8).
 # shellcheck shell=bash
 
-source "$(dirname "${BASH_SOURCE[0]}")/../../tests/netns/netns.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../../common/netns/netns.sh"
 # shellcheck disable=SC2034  # The scripts read them.
 control_port=5000 plugin='' net_bench=''
 
@@ -58,6 +58,14 @@ enter() {
   netns_enter "$0" "$@"
   work=$(mktemp -d)
   trap 'rm -rf "$work"' EXIT
+}
+
+# join_hosts [ipv6]: hosts a and b with a link between them, eth0 at both; with IPv6 addresses too where it says so.
+join_hosts() {
+  netns_add a b
+  netns_link a eth0 b eth0
+  netns_address a eth0 10.0.0.1/24 ${1:+fd00::1/64}
+  netns_address b eth0 10.0.0.2/24 ${1:+fd00::2/64}
 }
 
 # burst MBIT: what a shaper of that rate may send at once, in bytes: 10 ms, and two of the largest packets (64 KiB, cut by

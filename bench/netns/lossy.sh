@@ -43,10 +43,7 @@ find_net_bench
 enter "$@"
 
 hosts() {
-  netns_add a b
-  netns_link a eth0 b eth0
-  netns_address a eth0 10.0.0.1/24
-  netns_address b eth0 10.0.0.2/24
+  join_hosts
   local host
   for host in a b; do
     # One packet is one frame: else 64 KiB at a time get lost, which no network does.

@@ -57,10 +57,7 @@ export NCCL_SOCKET_FAMILY=$family TCPX_CONGESTION=${TCPX_CONGESTION:-cubic} TCPX
 declare -A ports=([high]=41000-41099 [low]=42000-42099) control=([high]=5001 [low]=5002)
 
 hosts() {
-  netns_add a b
-  netns_link a eth0 b eth0
-  netns_address a eth0 10.0.0.1/24 fd00::1/64
-  netns_address b eth0 10.0.0.2/24 fd00::2/64
+  join_hosts ipv6
   netns_count b in high tcp dport "${ports[high]}"
   netns_count b in low tcp dport "${ports[low]}"
 }

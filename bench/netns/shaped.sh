@@ -64,10 +64,7 @@ seconds=${seconds:-$((last_change + 5))}
 enter "$@"
 
 hosts() {
-  netns_add a b
-  netns_link a eth0 b eth0
-  netns_address a eth0 10.0.0.1/24
-  netns_address b eth0 10.0.0.2/24
+  join_hosts
   ip -n a link set eth0 mtu "$mtu"
   ip -n b link set eth0 mtu "$mtu"
   netns_table a

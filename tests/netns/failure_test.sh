@@ -6,7 +6,7 @@
 #
 # environment: NETNS_SS_KILLS (100)  lanes to kill under load
 set -euo pipefail
-source tests/netns/netns.sh
+source common/netns/netns.sh
 source tests/netns/ring.sh
 netns_enter "$0" "$@"
 kills=${NETNS_SS_KILLS:-100}

@@ -5,7 +5,7 @@
 # packet must bear the class of its communicator: data and acknowledgements, from the SYN on at the side that dials, from
 # the answer to the hello on at the other. What the accepting kernel sends before that, and nothing else, is unmarked.
 set -euo pipefail
-source tests/netns/netns.sh
+source common/netns/netns.sh
 netns_enter "$0" "$@"
 
 peer=tests/netns/peer

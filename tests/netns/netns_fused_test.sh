@@ -3,7 +3,7 @@
 #
 # Every byte is checked by peer; here, by counters of each interface, that each link carried its part.
 set -euo pipefail
-source tests/netns/netns.sh
+source common/netns/netns.sh
 netns_enter "$0" "$@"
 
 peer=tests/netns/peer

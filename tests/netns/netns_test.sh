@@ -1,7 +1,7 @@
 #!/bin/bash
 # netns_test: does the harness do what it says? Every feature is used, and its absence would fail a check.
 set -euo pipefail
-source tests/netns/netns.sh
+source common/netns/netns.sh
 netns_enter "$0" "$@"
 netns_require python3
 
@@ -108,7 +108,7 @@ check "mended cable" "bytes == 1000" "$bytes bytes"
 
 # However a script ends: what it made is gone, processes too.
 cat >"$scratch/killed.sh" <<'INNER'
-source tests/netns/netns.sh
+source common/netns/netns.sh
 netns_enter "$0" "$@"
 netns_add x
 netns_run x sleep 1234.5 &

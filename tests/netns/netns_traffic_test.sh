@@ -3,7 +3,7 @@
 #
 # On one host much is easier than between two: addresses are local, link-local ones need no scope, nothing gets lost.
 set -euo pipefail
-source tests/netns/netns.sh
+source common/netns/netns.sh
 netns_enter "$0" "$@"
 
 peer=tests/netns/peer

@@ -1,7 +1,7 @@
 #!/bin/bash
 # slow_lane_test: of three flows one is given a tenth of what the others get: the log names it, and the statistics count it.
 set -euo pipefail
-source tests/netns/netns.sh
+source common/netns/netns.sh
 source tests/netns/ring.sh
 netns_require ss
 netns_enter "$0" "$@"

@@ -9,7 +9,7 @@
 # environment: SOAK_BIN       where net_socket/ and tests/netns/ with the built files are
 #              SOAK_EPISODE   only this one
 set -euo pipefail
-source tests/netns/netns.sh
+source common/netns/netns.sh
 source tests/netns/ring.sh
 netns_require ss shuf
 netns_enter "$0" "$@"

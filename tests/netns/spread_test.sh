@@ -1,7 +1,7 @@
 #!/bin/bash
 # spread_test: eight ranks in a ring, one is killed: all others end with its name, not only its neighbours.
 set -euo pipefail
-source tests/netns/netns.sh
+source common/netns/netns.sh
 source tests/netns/ring.sh
 netns_enter "$0" "$@"
 ring="a a a a a a a a"

@@ -3,7 +3,7 @@
 #
 # environment: TCPX_TEST_LONG=1  a window closed for four minutes, a cable out for 10 s, every engine under every loss
 set -euo pipefail
-source tests/netns/netns.sh
+source common/netns/netns.sh
 source tests/netns/ring.sh
 netns_enter "$0" "$@"
 long=$((${TCPX_TEST_LONG:-0} == 1))

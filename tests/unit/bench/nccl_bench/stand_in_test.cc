@@ -1,25 +1,19 @@
 // Runs nccl_bench from end to end with stand-ins for NCCL and the CUDA runtime (tests/support/fake_nccl), right and
 // wrong.
-#include <stdio.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <string>
 
 #include "gtest/gtest.h"
+#include "tests/support/program.h"
 
 namespace tcpx {
 namespace nccl_bench {
 namespace {
 
-std::string Program() {
-  const char* root = getenv("TEST_SRCDIR");
-  const char* workspace = getenv("TEST_WORKSPACE");
-  return std::string(root == nullptr ? "." : root) + "/" + (workspace == nullptr ? "" : workspace) +
-         "/tests/support/fake_nccl/nccl_bench_fake";
-}
+std::string Program() { return Runfile("tests/support/fake_nccl/nccl_bench_fake"); }
 
 // The stand-in's unique id is a path, and 128 bytes are all it has: the test's own folder may be deeper.
 class ShortFolder {
@@ -32,24 +26,10 @@ class ShortFolder {
   char name_[32] = "/tmp/tcpx_stand_in.XXXXXX";
 };
 
-struct Result {
-  int code = -1;  // -1: ended by a signal
-  std::string output;
-};
-
 // Output and errors together. `environment` is put before the command.
-Result RunProgram(const std::string& environment, const std::string& arguments) {
+ProgramResult RunProgram(const std::string& environment, const std::string& arguments) {
   const ShortFolder folder;
-  const std::string command =
-      std::string("TMPDIR=") + folder.name() + " " + environment + " " + Program() + " " + arguments;
-  Result result;
-  FILE* pipe = popen((command + " 2>&1 </dev/null").c_str(), "r");
-  if (pipe == nullptr) return result;
-  char buffer[4096];
-  while (const size_t got = fread(buffer, 1, sizeof(buffer), pipe)) result.output.append(buffer, got);
-  const int status = pclose(pipe);
-  if (WIFEXITED(status)) result.code = WEXITSTATUS(status);
-  return result;
+  return RunCommand(std::string("TMPDIR=") + folder.name() + " " + environment + " " + Program() + " " + arguments);
 }
 
 struct Case {
@@ -94,7 +74,7 @@ TEST_P(StandIn, EndsAsItShould) {
   if (access(Program().c_str(), X_OK) != 0) {
     GTEST_SKIP() << "SKIPPED: nccl_bench is not built: no NCCL or no CUDA runtime on this machine";
   }
-  const Result result = RunProgram(GetParam().environment, GetParam().arguments);
+  const ProgramResult result = RunProgram(GetParam().environment, GetParam().arguments);
   EXPECT_EQ(result.code, GetParam().code) << result.output;
   EXPECT_NE(result.output.find(GetParam().says), std::string::npos) << GetParam().says << " in\n" << result.output;
 }

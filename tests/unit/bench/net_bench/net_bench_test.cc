@@ -1,40 +1,18 @@
 // Runs the program itself with the loopback plugin, right and wrong.
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/wait.h>
 
 #include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "tests/support/program.h"
 
 namespace tcpx {
 namespace bench {
 namespace {
 
-struct Result {
-  int code = -1;  // -1: ended by a signal
-  std::string output;
-};
-
-std::string Runfile(const std::string& path) {
-  const char* root = getenv("TEST_SRCDIR");
-  const char* workspace = getenv("TEST_WORKSPACE");
-  return std::string(root == nullptr ? "." : root) + "/" + (workspace == nullptr ? "" : workspace) + "/" + path;
-}
-
 // Output and errors together. `environment` is put before the command.
-Result NetBench(const std::string& arguments, const std::string& environment = "") {
-  const std::string command =
-      environment + " " + Runfile("bench/net_bench/net_bench") + " --no-priority " + arguments + " 2>&1 </dev/null";
-  Result result;
-  FILE* pipe = popen(command.c_str(), "r");
-  if (pipe == nullptr) return result;
-  char buffer[4096];
-  while (const size_t got = fread(buffer, 1, sizeof(buffer), pipe)) result.output.append(buffer, got);
-  const int status = pclose(pipe);
-  if (WIFEXITED(status)) result.code = WEXITSTATUS(status);
-  return result;
+ProgramResult NetBench(const std::string& arguments, const std::string& environment = "") {
+  return RunCommand(environment + " " + Runfile("bench/net_bench/net_bench") + " --no-priority " + arguments);
 }
 
 std::string Plugin() { return "--plugin " + Runfile("tests/support/loopback/loopback_plugin.so") + " "; }
@@ -42,10 +20,12 @@ std::string Plugin() { return "--plugin " + Runfile("tests/support/loopback/loop
 // Few, short, whatever the phase: these tests are about what is said, not about how fast it is.
 constexpr char kQuick[] = "--phase any --samples 1 --sample-ms 2 -b 8 -e 64K -f 128 ";
 
-bool Says(const Result& result, const std::string& text) { return result.output.find(text) != std::string::npos; }
+bool Says(const ProgramResult& result, const std::string& text) {
+  return result.output.find(text) != std::string::npos;
+}
 
 TEST(NetBench, PrintsATableWithRatios) {
-  const Result result = NetBench(Plugin() + kQuick + "--raw --check");
+  const ProgramResult result = NetBench(Plugin() + kQuick + "--raw --check");
   EXPECT_EQ(result.code, 0) << result.output;
   EXPECT_TRUE(Says(result, "loopback, v12, device 0 of 1")) << result.output;
   EXPECT_TRUE(Says(result, "engine poll, mode caller-driven")) << "the plugin's own words\n" << result.output;
@@ -56,7 +36,7 @@ TEST(NetBench, PrintsATableWithRatios) {
 
 TEST(NetBench, ASecondThreadPollsFlagsWithTheHintAndWithout) {
   const std::string quick = "--optional-recv --samples 1 --sample-ms 2 -b 8 -e 64K -f 128 ";
-  Result result = NetBench(Plugin() + quick);
+  ProgramResult result = NetBench(Plugin() + quick);
   EXPECT_EQ(result.code, 0) << result.output;
   for (const char* part : {"# optional-recv:", " LL ", " LL128 ", "1K ", "calls to test"}) {
     EXPECT_TRUE(Says(result, part)) << part << "\n" << result.output;
@@ -80,20 +60,20 @@ TEST(NetBench, ASecondThreadPollsFlagsWithTheHintAndWithout) {
 TEST(NetBench, EveryModeRuns) {
   for (const char* mode : {"bidir --conns 3", "rate", "many --conns 2,20", "setup --conns 20",
                            "idle --conns 5 --seconds 1", "allreduce --ranks 3 -n 2", "latency --one-isend-per-pass"}) {
-    const Result result = NetBench(Plugin() + kQuick + "--check --mode " + mode);
+    const ProgramResult result = NetBench(Plugin() + kQuick + "--check --mode " + mode);
     EXPECT_EQ(result.code, 0) << mode << "\n" << result.output;
   }
 }
 
 TEST(NetBench, EmptyMessagesAreMessages) {
-  const Result result = NetBench(Plugin() + "--raw --check --phase any --samples 1 --sample-ms 2 -b 0");
+  const ProgramResult result = NetBench(Plugin() + "--raw --check --phase any --samples 1 --sample-ms 2 -b 0");
   EXPECT_EQ(result.code, 0) << result.output;
 }
 
 // The plugin that ships: the loopback one reports no events.
 TEST(NetBench, ProfileCountsEvents) {
   const std::string plugin = "--plugin " + Runfile("net_socket/libnccl-net-tcpx.so") + " ";
-  const Result result = NetBench(plugin + kQuick + "--profile --mode latency -n 100", "NCCL_SOCKET_IFNAME=lo");
+  const ProgramResult result = NetBench(plugin + kQuick + "--profile --mode latency -n 100", "NCCL_SOCKET_IFNAME=lo");
   EXPECT_EQ(result.code, 0) << result.output;
   EXPECT_TRUE(Says(result, "a profiler counts events")) << result.output;
   EXPECT_TRUE(Says(result, " events started, ")) << result.output;
@@ -101,36 +81,36 @@ TEST(NetBench, ProfileCountsEvents) {
 }
 
 TEST(NetBench, CsvAndJsonHoldResults) {
-  const Result csv = NetBench(Plugin() + kQuick + "--csv --mode latency");
+  const ProgramResult csv = NetBench(Plugin() + kQuick + "--csv --mode latency");
   EXPECT_EQ(csv.code, 0);
   EXPECT_TRUE(Says(csv, "\nlatency,1024,1,8,plugin,unchecked,1,us,")) << csv.output;
-  const Result json = NetBench(Plugin() + kQuick + "--json --mode latency");
+  const ProgramResult json = NetBench(Plugin() + kQuick + "--json --mode latency");
   EXPECT_EQ(json.code, 0);
   EXPECT_TRUE(Says(json, "{\"mode\": \"latency\", \"bytes\": 1024, \"connections\": 1,")) << json.output;
 }
 
 TEST(NetBench, TheTableNamesTheTrafficClass) {
-  const Result result = NetBench(Plugin() + kQuick + "--mode latency --traffic-class 184");
+  const ProgramResult result = NetBench(Plugin() + kQuick + "--mode latency --traffic-class 184");
   EXPECT_EQ(result.code, 0) << result.output;
   EXPECT_TRUE(Says(result, "traffic class")) << result.output;
 }
 
 TEST(NetBench, WrongUsageIsTwo) {
   for (const char* arguments : {"", "--bogus", "--raw --mode nothing", "--plugin"}) {
-    const Result result = NetBench(arguments);
+    const ProgramResult result = NetBench(arguments);
     EXPECT_EQ(result.code, 2) << arguments;
     EXPECT_TRUE(Says(result, "net_bench: ")) << arguments;
   }
 }
 
 TEST(NetBench, APluginThatIsNotThereIsOne) {
-  const Result result = NetBench("--plugin /nonexistent/libnccl-net-none.so");
+  const ProgramResult result = NetBench("--plugin /nonexistent/libnccl-net-none.so");
   EXPECT_EQ(result.code, 1);
   EXPECT_TRUE(Says(result, "/nonexistent/libnccl-net-none.so")) << result.output;
 }
 
 TEST(NetBench, AMissingVersionIsOne) {
-  const Result result = NetBench(Plugin() + "--api v9");
+  const ProgramResult result = NetBench(Plugin() + "--api v9");
   EXPECT_EQ(result.code, 1);
   EXPECT_TRUE(Says(result, "ncclNetPlugin_v9")) << result.output;
 }
@@ -149,9 +129,9 @@ class NetBenchFaults : public testing::TestWithParam<Fault> {};
 
 TEST_P(NetBenchFaults, EndWithOneAndTheReason) {
   const Fault& fault = GetParam();
-  const Result result = NetBench(Plugin() + "--phase any --samples 1 --check -b 1K --mode latency --timeout " +
-                                     std::to_string(fault.timeout_seconds),
-                                 std::string("LOOPBACK_FAULT=") + fault.fault);
+  const ProgramResult result = NetBench(Plugin() + "--phase any --samples 1 --check -b 1K --mode latency --timeout " +
+                                            std::to_string(fault.timeout_seconds),
+                                        std::string("LOOPBACK_FAULT=") + fault.fault);
   EXPECT_EQ(result.code, 1) << result.output;
   EXPECT_TRUE(Says(result, fault.says)) << result.output;
 }

@@ -1,6 +1,6 @@
 # netns.sh: hosts made of network namespaces, and networks between them that are slow, lossy or limited. To be sourced.
 #
-#   source tests/netns/netns.sh
+#   source common/netns/netns.sh
 #   netns_enter "$0" "$@"             # first: the script starts anew with networks of its own
 #   netns_add a b
 #   netns_link a eth0 b eth0
