@@ -62,11 +62,15 @@ struct Options {
   int timeout_s = 60;
   bool pin = true;
   bool priority = true;
-  std::vector<int> cpus;  // empty: chosen
+  bool keep_disturbed = false;  // samples too during which other processes had a driver's CPU
+  std::vector<int> cpus;        // empty: chosen
   uint64_t seed = 1;
 
   int ranks = 2;     // of allreduce
   int seconds = 10;  // of idle
+
+  std::string wire;           // profile of the network between two namespaces; empty: none
+  std::string wire_settings;  // "delay=1ms loss=1%"
 
   Role role = Role::kLocal;
   std::string host;
