@@ -53,7 +53,7 @@ wire_up() {
   "$wire_program" "${ends[@]}" --control "$wire_control" --profile "$profile" "$@" >"$log" 2>&1 &
   wire_pid=$!
   for ((try = 0; try < 200; ++try)); do
-    ! grep -q '^ready$' "$log" || break
+    ! grep -qs '^ready$' "$log" || break
     kill -0 "$wire_pid" 2>/dev/null || break
     sleep 0.02
   done
