@@ -17,9 +17,11 @@ constexpr struct {
   const char* name;
   Mode mode;
 } kModes[] = {
-    {"latency", Mode::kLatency}, {"bandwidth", Mode::kBandwidth}, {"bidir", Mode::kBidirectional},
-    {"rate", Mode::kRate},       {"many", Mode::kMany},           {"idle", Mode::kIdle},
-    {"setup", Mode::kSetup},     {"allreduce", Mode::kAllreduce}, {"optional-recv", Mode::kOptionalRecv},
+    {"latency", Mode::kLatency},     {"bandwidth", Mode::kBandwidth},
+    {"bidir", Mode::kBidirectional}, {"rate", Mode::kRate},
+    {"many", Mode::kMany},           {"idle", Mode::kIdle},
+    {"setup", Mode::kSetup},         {"allreduce", Mode::kAllreduce},
+    {"mixed", Mode::kMixed},         {"optional-recv", Mode::kOptionalRecv},
 };
 
 class Parser {

@@ -27,6 +27,7 @@ what to measure
                          idle        CPU time of connections that do nothing
                          setup       time, threads, memory, descriptors of many connections
                          allreduce   ring all-reduce of floats over --ranks processes, results checked
+                         mixed       half round trip of a ping-pong while another connection streams messages of 4M
                          optional-recv, also --optional-recv: a second thread stands for the GPU and polls flags inside
                                     the data as LL and LL128 do: latency, message rate, calls to test, with NCCL's
                                     hint that a receive may be reported early and without
