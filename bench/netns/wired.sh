@@ -4,14 +4,15 @@
 #
 #   bench/netns/wired.sh --profile rack [--plugin PATH] [options] [-- ARGUMENTS OF NET_BENCH]
 #
-# Without arguments: one way, messages of 1 MiB, 1, 4 and 16 connections, bare sockets beside the plugin. With a profile
+# Without a mode: one way, messages of 1 MiB, 1, 4 and 16 connections, bare sockets beside the plugin. With a profile
 # of several senders (incast) each of them drives connections to the same host, and what arrives there is measured.
 #
 # Units:   those of net_bench's columns; of incast Mbit/s with headers, as the wire counts what comes out.
 # Errors:  exit code 0 done, 1 the benchmark or the plugin failed, 2 wrong usage. A machine that forbids namespaces or
 #          has no /dev/net/tun: a line "SKIPPED: reason".
 # Needs:   root, or namespaces of one's own; iproute2, awk; 3 CPUs for figures that are the network's and not the
-#          machine's: each driver spins, and the relay wants one. Leaves nothing behind.
+#          machine's: each driver spins, and the relay wants one. The last line tells how many frames the relay passed
+#          on too late (behind_100us, behind_1ms). Leaves nothing behind.
 set -euo pipefail
 
 usage() {
@@ -51,8 +52,8 @@ read_options "${ours[@]}"
 find_net_bench
 wire_find "$wire"
 [[ -n $(wire_senders_of "$profile") ]] || wrong "no profile $profile (wire profiles lists them)"
-# The relay goes before the drivers, which spin; in a namespace of users only a limit allows that.
-ulimit -e 40 2>/dev/null || true
+# The relay goes before the drivers, which spin; in a namespace of users only limits allow that.
+ulimit -r 1 -e 40 2>/dev/null || true
 enter "${all[@]}"
 
 plugin_options=(${plugin:+--plugin "$plugin"})
@@ -71,10 +72,14 @@ say_wire() {
 }
 
 sweep() {
+  # The defaults of a mode that was asked for are its own.
+  local what=(--mode bandwidth -b 1M --conns 1,4,16)
+  [[ " ${arguments[*]}" != *" --mode"* ]] || what=()
   listen "$first_port"
-  # A sample spans many round trips of every profile. Two drivers and the relay share the CPUs: that is no disturbance.
-  netns_run a "$net_bench" --connect "10.77.0.1:$first_port" --raw --phase any --no-priority --keep-disturbed --mode bandwidth \
-    -b 1M --conns 1,4,16 --sample-ms 500 --samples 5 --budget 120 "${plugin_options[@]}" "${arguments[@]}"
+  # A sample spans many round trips of every profile. Two drivers and the relay share the CPUs: that is no disturbance,
+  # but drivers that only spin would make frames late.
+  netns_run a "$net_bench" --connect "10.77.0.1:$first_port" --raw --phase any --no-priority --keep-disturbed \
+    --yield --sample-ms 500 --samples 5 --budget 120 "${what[@]}" "${plugin_options[@]}" "${arguments[@]}"
 }
 
 # measure_incast raw|plugin FLOWS: sets mbps and lost.
@@ -84,8 +89,8 @@ measure_incast() {
   for sender in "${wire_senders[@]}"; do
     listen "$port"
     drivers+=($!)
-    ip netns exec "$sender" "$net_bench" --connect "10.77.0.1:$port" "${what[@]}" "${endless[@]}" -b 1M --conns "$2" \
-      >>"$work/a.log" 2>&1 &
+    ip netns exec "$sender" "$net_bench" --connect "10.77.0.1:$port" "${what[@]}" "${endless[@]}" --yield -b 1M \
+      --conns "$2" >>"$work/a.log" 2>&1 &
     drivers+=($!)
     port=$((port + 1))
   done
@@ -93,7 +98,8 @@ measure_incast() {
   from=$EPOCHREALTIME before=$(wire_count b bytes) full=$(wire_count b full)
   sleep "$seconds"
   to=$EPOCHREALTIME
-  mbps=$(awk -v b=$(($(wire_count b bytes) - before)) -v f="$from" -v t="$to" 'BEGIN { printf "%.0f", 8 * b / (t - f) / 1e6 }')
+  mbps=$(awk -v b=$(($(wire_count b bytes) - before)) -v f="$from" -v t="$to" '
+    BEGIN { printf "%.0f", 8 * b / (t - f) / 1e6 }')
   lost=$(($(wire_count b full) - full))
   for driver in "${drivers[@]}"; do still_running "$driver"; done
   kill -TERM "${drivers[@]}" 2>/dev/null || true
@@ -103,7 +109,7 @@ measure_incast() {
 
 incast() {
   local each bare bare_lost
-  echo "# ${#wire_senders[@]} senders to one host, messages of 1M, $seconds s each; lost: segments that found a queue full"
+  echo "# ${#wire_senders[@]} senders to one host, messages of 1M, $seconds s each; lost: segments that found no room"
   echo "  flows each  bare Mbit/s    lost  plugin Mbit/s    lost  ratio"
   for each in ${flows//,/ }; do
     measure_incast raw "$each"

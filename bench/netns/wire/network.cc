@@ -156,6 +156,7 @@ bool Network::Depart(int64_t now, Departure* departure) {
     counters.segments += static_cast<uint64_t>(transit->piece.segments);
     counters.bytes += transit->piece.wire_bytes;
     departure->to = transit->to;
+    departure->due = event.at;
     departure->piece = std::move(transit->piece);
     free_transits_.push_back(transit);
     return true;

@@ -38,6 +38,7 @@ struct Counters {
 
 struct Departure {
   int to = 0;
+  int64_t due = 0;
   Piece piece;
 };
 

@@ -33,7 +33,8 @@ class Relay {
   absl::Status Open();
   // Returns once `stop_fd` can be read.
   void Run(int stop_fd);
-  // A line for each path of each way: "to=END path=N flows= segments= bytes= lost= late= full= cut=".
+  // A line for each path of each way: "to=END path=N flows= segments= bytes= lost= late= full= cut=", and one of the
+  // relay's own: how many frames went out, how many of them more than 100 us and more than 1 ms behind their time.
   std::string Stats() const;
 
  private:
@@ -50,6 +51,9 @@ class Relay {
   std::vector<Tun> tuns_;
   std::vector<int64_t> empty_at_;  // per end: when it was last seen empty
   ControlServer control_;
+  uint64_t frames_ = 0;
+  uint64_t behind_100us_ = 0;
+  uint64_t behind_1ms_ = 0;
   uint64_t unknown_ = 0;
   uint64_t refused_ = 0;
 };
