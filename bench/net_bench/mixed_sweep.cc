@@ -67,7 +67,7 @@ class Sweep {
     command.window = options_.window;
     command.bytes = kMixedStreamBytes;
     command.ping_bytes = bytes;
-    command.yield = pair_->place().usable_cpus < 2;
+    command.yield = options_.yield || pair_->place().usable_cpus < 2;
     command.warmup = std::max<uint64_t>(1, messages / 10);
     command.messages = messages + command.warmup;
     return Do(command, outcome);

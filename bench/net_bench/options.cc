@@ -56,6 +56,7 @@ Parser::Parser() {
   parser_.Flag("--optional-recv", &options_.optional_recv);
   parser_.Flag("--no-pin", &options_.pin, false);
   parser_.Flag("--no-priority", &options_.priority, false);
+  parser_.Flag("--yield", &options_.yield);
   parser_.Flag("--keep-disturbed", &options_.keep_disturbed);
   parser_.Flag("--one-isend-per-pass", &options_.one_isend_per_pass);
   parser_.Flag("--csv", &options_.csv);

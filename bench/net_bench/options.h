@@ -63,6 +63,7 @@ struct Options {
   int timeout_s = 60;
   bool pin = true;
   bool priority = true;
+  bool yield = false;           // drivers give their CPU away after a pass without progress
   bool keep_disturbed = false;  // samples too during which other processes had a driver's CPU
   std::vector<int> cpus;        // empty: chosen
   uint64_t seed = 1;

@@ -47,7 +47,8 @@ class Planner {
   Planner(const Options& options, Pair* pair)
       : options_(options),
         pair_(pair),
-        sampler_(options, pair, /*yield=*/pair->place().same_machine && pair->place().usable_cpus < 2) {}
+        sampler_(options, pair,
+                 /*yield=*/options.yield || (pair->place().same_machine && pair->place().usable_cpus < 2)) {}
 
   absl::Status Run();
 
