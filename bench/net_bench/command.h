@@ -25,7 +25,7 @@ struct Hello {
   uint32_t has_plugin = 0;
 };
 
-enum class CommandKind : uint32_t { kOpenLinks, kProbe, kSample, kCloseLinks, kIdle, kSetup, kFlags, kQuit };
+enum class CommandKind : uint32_t { kOpenLinks, kProbe, kSample, kCloseLinks, kIdle, kSetup, kFlags, kMixed, kQuit };
 
 struct Command {
   CommandKind kind = CommandKind::kQuit;
@@ -42,6 +42,7 @@ struct Command {
   uint8_t optional_recv = 0;           // of kFlags: receives carry NCCL's hint
   LineKind line_kind = LineKind::kLl;  // of kFlags
   uint64_t bytes = 0;                  // of a message; of kOpenLinks the largest
+  uint64_t ping_bytes = 0;             // of kMixed, whose stream has `bytes` and `messages`
   uint64_t messages = 0;
   uint64_t warmup = 0;
   uint64_t seed = 0;             // of kFlags: the first message's flag

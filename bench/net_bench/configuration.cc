@@ -18,6 +18,7 @@ std::string Drivers(const Options& options, const WorkerPlace& place) {
   }
   if (options.role == Role::kConnect) absl::StrAppend(&text, ", rank 1 on ", options.host);
   if (place.priority) absl::StrAppend(&text, ", priority raised");
+  if (options.yield) absl::StrAppend(&text, ", yielding");
   if (options.one_isend_per_pass) absl::StrAppend(&text, ", one isend per pass");
   if (options.profile) absl::StrAppend(&text, ", a profiler counts events");
   if (options.check) absl::StrAppend(&text, ", every byte checked (slower)");

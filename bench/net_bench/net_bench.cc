@@ -20,6 +20,7 @@
 #include "bench/net_bench/place.h"
 #include "bench/net_bench/shared_page.h"
 #include "bench/net_bench/supervisor.h"
+#include "bench/net_bench/wired.h"
 #include "bench/net_bench/worker.h"
 #include "common/fd.h"
 
@@ -149,6 +150,7 @@ int Main(const std::vector<std::string>& arguments) {
   // dlopen looks a bare name up in the library path; a file that lies here is meant.
   const bool bare_name = options->plugin.find('/') == std::string::npos;
   if (bare_name && access(options->plugin.c_str(), F_OK) == 0) options->plugin.insert(0, "./");
+  if (!options->wire.empty()) return Fail(RunWired(*options, arguments));
   signal(SIGPIPE, SIG_IGN);
   if (absl::Status status = RaiseDescriptorLimit(); !status.ok()) Fail(status);  // Said, and then tried all the same.
   absl::StatusOr<SharedPage*> page = SharedPage::Create();

@@ -7,6 +7,7 @@
 #include "absl/strings/strip.h"
 #include "bench/command_line/option_parser.h"
 #include "bench/net_bench/shared_page.h"
+#include "bench/netns/wire/profiles.h"
 
 namespace tcpx {
 namespace bench {
@@ -16,9 +17,11 @@ constexpr struct {
   const char* name;
   Mode mode;
 } kModes[] = {
-    {"latency", Mode::kLatency}, {"bandwidth", Mode::kBandwidth}, {"bidir", Mode::kBidirectional},
-    {"rate", Mode::kRate},       {"many", Mode::kMany},           {"idle", Mode::kIdle},
-    {"setup", Mode::kSetup},     {"allreduce", Mode::kAllreduce}, {"optional-recv", Mode::kOptionalRecv},
+    {"latency", Mode::kLatency},     {"bandwidth", Mode::kBandwidth},
+    {"bidir", Mode::kBidirectional}, {"rate", Mode::kRate},
+    {"many", Mode::kMany},           {"idle", Mode::kIdle},
+    {"setup", Mode::kSetup},         {"allreduce", Mode::kAllreduce},
+    {"mixed", Mode::kMixed},         {"optional-recv", Mode::kOptionalRecv},
 };
 
 class Parser {
@@ -33,9 +36,11 @@ class Parser {
   absl::Status SetPhase(const std::string& value);
   absl::Status SetApi(const std::string& value);
   absl::Status SetListen(const std::string& name, const std::string& value);
+  absl::Status SetWire(const std::string& value);
   absl::Status SetHost(const std::string& value);
   absl::Status Finish();
   absl::Status CheckCombination() const;
+  absl::Status CheckWire() const;
 
   Options options_;
   Sweep sweep_;
@@ -51,11 +56,14 @@ Parser::Parser() {
   parser_.Flag("--optional-recv", &options_.optional_recv);
   parser_.Flag("--no-pin", &options_.pin, false);
   parser_.Flag("--no-priority", &options_.priority, false);
+  parser_.Flag("--yield", &options_.yield);
+  parser_.Flag("--keep-disturbed", &options_.keep_disturbed);
   parser_.Flag("--one-isend-per-pass", &options_.one_isend_per_pass);
   parser_.Flag("--csv", &options_.csv);
   parser_.Flag("--json", &options_.json);
   parser_.Flag("--verbose", &options_.verbose);
   parser_.Text("--plugin", &options_.plugin);
+  parser_.Text("--wire-set", &options_.wire_settings);
   parser_.Text("--raw-cc", &options_.raw_congestion);
   AddNumbers();
   AddWords();
@@ -86,6 +94,7 @@ void Parser::AddWords() {
   parser_.Value("--mode", [this](Text name, Text value) { return SetModes(name, value); });
   parser_.Value("--phase", [this](Text, Text value) { return SetPhase(value); });
   parser_.Value("--api", [this](Text, Text value) { return SetApi(value); });
+  parser_.Value("--wire", [this](Text, Text value) { return SetWire(value); });
   parser_.Value("--connect", [this](Text, Text value) { return SetHost(value); });
   parser_.OptionalValue("--listen", [this](Text name, Text value) { return SetListen(name, value); });
 }
@@ -127,6 +136,15 @@ absl::Status Parser::SetListen(const std::string& name, const std::string& value
   absl::StatusOr<int> port = ParseNumber(name, value, 0, 65535);
   if (port.ok()) options_.port = *port;
   return port.status();
+}
+
+absl::Status Parser::SetWire(const std::string& value) {
+  if (wire::FindProfile(value) == nullptr) {
+    return WrongUsage(absl::StrCat("--wire: '", value, "' is none of ", wire::ProfileNames()));
+  }
+  options_.wire = value;
+  options_.raw = true;
+  return absl::OkStatus();
 }
 
 // HOST, HOST:PORT, an IPv6 address, or [IPv6 address]:PORT.
@@ -174,6 +192,17 @@ absl::Status Parser::CheckCombination() const {
   if (options_.traffic_class >= 0 && options_.plugin.empty()) return WrongUsage("--traffic-class needs --plugin PATH");
   if (options_.csv && options_.json) return WrongUsage("--csv and --json exclude each other");
   if (options_.cpus.size() == 1) return WrongUsage("--cpus takes one CPU per process, for example 2,3");
+  return CheckWire();
+}
+
+absl::Status Parser::CheckWire() const {
+  if (options_.wire.empty()) {
+    return options_.wire_settings.empty() ? absl::OkStatus() : WrongUsage("--wire-set needs --wire PROFILE");
+  }
+  if (options_.role != Role::kLocal) {
+    return WrongUsage("--wire makes both hosts itself: leave out --listen and --connect");
+  }
+  if (options_.modes[0] == Mode::kAllreduce) return WrongUsage("--mode allreduce runs without --wire only");
   return absl::OkStatus();
 }
 

@@ -24,6 +24,7 @@ enum class Mode : uint32_t {
   kIdle,          // what connections cost that do nothing
   kSetup,         // what it costs to set connections up
   kAllreduce,     // ring all-reduce of floats
+  kMixed,         // a ping-pong beside a stream of large messages
   kOptionalRecv,  // flags in the data, polled by a second thread, with NCCL's hint and without
 };
 const char* ModeName(Mode mode);
@@ -62,11 +63,16 @@ struct Options {
   int timeout_s = 60;
   bool pin = true;
   bool priority = true;
-  std::vector<int> cpus;  // empty: chosen
+  bool yield = false;           // drivers give their CPU away after a pass without progress
+  bool keep_disturbed = false;  // samples too during which other processes had a driver's CPU
+  std::vector<int> cpus;        // empty: chosen
   uint64_t seed = 1;
 
   int ranks = 2;     // of allreduce
   int seconds = 10;  // of idle
+
+  std::string wire;           // profile of the network between two namespaces; empty: none
+  std::string wire_settings;  // "delay=1ms loss=1%"
 
   Role role = Role::kLocal;
   std::string host;

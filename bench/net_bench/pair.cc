@@ -67,6 +67,8 @@ absl::Status Pair::Execute(const Command& command, Outcome* outcome) {
       return CloseLinks();
     case CommandKind::kFlags:
       return RunFlags(command, outcome);
+    case CommandKind::kMixed:
+      return RunMixed(command, outcome);
     case CommandKind::kIdle:
     case CommandKind::kSetup:
       return RunCost(command, outcome);
@@ -245,6 +247,49 @@ absl::Status Pair::RunFlags(const Command& command, Outcome* outcome) {
   outcome->tests_per_message = static_cast<double>(ours.tests + theirs.tests) / received;
   outcome->half_round_trip_p50_us = static_cast<double>(NearestRank(&result.gaps_ns, 0.5)) / 2000;
   outcome->half_round_trip_p99_us = static_cast<double>(NearestRank(&result.gaps_ns, 0.99)) / 2000;
+  return absl::OkStatus();
+}
+
+absl::Status Pair::RunMixed(const Command& command, Outcome* outcome) {
+  if (absl::Status status = CheckOrder(command); !status.ok()) return status;
+  if (command.connections != 2 || command.ping_bytes < kPingBytesMin || command.ping_bytes > command.bytes) {
+    return absl::InternalError("the other process asked for a ping-pong that can't be");
+  }
+  send_slots_->Layout(command.bytes);
+  receive_slots_->Layout(command.bytes);
+  MixedOrder order;
+  order.ping_bytes = command.ping_bytes;
+  order.stream_bytes = command.bytes;
+  order.window = command.window;
+  order.messages = command.messages;
+  order.warmup = command.warmup;
+  order.yield = command.yield != 0;
+  order.rank = place_.rank;
+  Position* here = position();
+  here->implementation.store(command.implementation, std::memory_order_relaxed);
+  here->bytes.store(command.bytes, std::memory_order_relaxed);
+  here->At(0, 0);
+  MixedRun run(order, links_[Index(command.implementation)].get(), send_slots_.get(), receive_slots_.get(), here);
+  here->Enter(Stage::kPeer);
+  if (absl::Status status = control_->Meet(place_.rank == 0); !status.ok()) return status;
+  here->Enter(Stage::kTransfer);
+  MixedResult result;
+  if (absl::Status status = run.Run(&result); !status.ok()) return status;
+  return ConcludeMixed(command, &result, outcome);
+}
+
+absl::Status Pair::ConcludeMixed(const Command& command, MixedResult* result, Outcome* outcome) {
+  position()->Enter(Stage::kPeer);
+  if (place_.rank == 1) return control_->Send(result->elapsed_ns);
+  // The receiver's time: a sender is done when the kernel has taken its bytes.
+  int64_t elapsed_ns = 0;
+  if (absl::Status status = control_->Receive(&elapsed_ns); !status.ok()) return status;
+  const double messages = static_cast<double>(command.messages - command.warmup);
+  outcome->nanoseconds_per_message = static_cast<double>(elapsed_ns) / std::max(1.0, messages);
+  outcome->gigabytes_per_second = static_cast<double>(command.bytes) / std::max(1.0, outcome->nanoseconds_per_message);
+  outcome->half_round_trip_p50_us = static_cast<double>(NearestRank(&result->gaps_ns, 0.5)) / 2000;
+  outcome->half_round_trip_p99_us = static_cast<double>(NearestRank(&result->gaps_ns, 0.99)) / 2000;
+  outcome->pings = result->gaps_ns.size();
   return absl::OkStatus();
 }
 

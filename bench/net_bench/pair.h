@@ -21,6 +21,7 @@
 #include "bench/net_bench/cost.h"
 #include "bench/net_bench/flag_run.h"
 #include "bench/net_bench/loop.h"
+#include "bench/net_bench/mixed_run.h"
 #include "bench/net_bench/options.h"
 #include "bench/net_bench/place.h"
 #include "bench/net_bench/plugin_host.h"
@@ -38,6 +39,7 @@ struct Outcome {
   double tests_per_message = 0;  // of receives, with kFlags
   double lost_fraction = 0;      // of the sample, at the worse side: other processes had the CPU
   double bounce_after_ns = -1;   // -1: not probed
+  uint64_t pings = 0;            // of kMixed: round trips in the figures
   CostResult cost[2];            // per rank
 };
 
@@ -67,6 +69,8 @@ class Pair {
   absl::Status CloseLinks();
   absl::Status Sample(const Command& command, Outcome* outcome);
   absl::Status RunFlags(const Command& command, Outcome* outcome);
+  absl::Status RunMixed(const Command& command, Outcome* outcome);
+  absl::Status ConcludeMixed(const Command& command, MixedResult* result, Outcome* outcome);
   FlagOrder FlagOrderFor(const Command& command) const;
   absl::Status RunCost(const Command& command, Outcome* outcome);
   absl::Status CheckOrder(const Command& command) const;

@@ -69,6 +69,8 @@ std::vector<uint64_t> SizesFor(const Options& options, Mode mode) {
       return {kK, 16 * kK};
     case Mode::kBidirectional:
       return {16 * kK, 128 * kK, 512 * kK, kM};
+    case Mode::kMixed:
+      return {8, 16 * kK};
     case Mode::kAllreduce:
       return {64 * kK, kM, 16 * kM, 64 * kM};
     default:

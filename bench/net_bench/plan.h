@@ -26,6 +26,9 @@ inline constexpr size_t kVerdictSamples = 5;
 // From this size on one bare socket is not the best that bare sockets can do.
 inline constexpr uint64_t kSeveralSocketsFrom = 512 << 10;
 
+// What the stream beside the ping-pong of kMixed sends.
+inline constexpr uint64_t kMixedStreamBytes = 4 << 20;
+
 struct CellSamples {
   std::vector<double> value;  // in UnitOf(mode)
   std::vector<double> p99;    // latency only, us

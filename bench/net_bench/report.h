@@ -52,6 +52,20 @@ struct FlagRow {
   FlagSamples samples[2];  // without NCCL's hint, with it
 };
 
+// A ping-pong beside a stream; one entry per sample.
+struct MixedSamples {
+  std::vector<double> p50_us;  // half round trips
+  std::vector<double> p99_us;
+  std::vector<double> stream_gbps;
+  uint64_t pings = 0;  // in all samples
+};
+inline constexpr int kMixedSides = 2;
+
+struct MixedRow {
+  uint64_t bytes = 0;                 // of the ping-pong
+  MixedSamples samples[kMixedSides];  // of the plugin, of bare sockets
+};
+
 struct RunReport {
   std::vector<std::pair<std::string, std::string>> configuration;  // name, value; in the order of printing
   PhaseChoice phase = PhaseChoice::kNear;
@@ -60,6 +74,7 @@ struct RunReport {
   std::vector<CostReport> costs;
   std::vector<AllreduceRow> allreduce;
   std::vector<FlagRow> flags;
+  std::vector<MixedRow> mixed;
 };
 
 std::string TableHeader(const RunReport& report);
@@ -69,6 +84,7 @@ std::string CostTable(const CostReport& cost);
 std::string AllreduceTable(const std::vector<AllreduceRow>& rows);
 
 std::string FlagTable(const std::vector<FlagRow>& rows);
+std::string MixedTable(const std::vector<MixedRow>& rows);
 
 std::string CsvReport(const RunReport& report);
 std::string JsonReport(const RunReport& report);

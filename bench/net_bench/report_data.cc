@@ -111,6 +111,40 @@ std::string CsvFlags(const RunReport& report) {
   return text;
 }
 
+// A side that was not measured has no line.
+constexpr const char* kMixedSideNames[kMixedSides] = {"plugin", "raw"};
+
+std::string CsvMixed(const RunReport& report) {
+  if (report.mixed.empty()) return "";
+  std::string text = "mode,bytes,implementation,samples,round_trips,p50_us,p99_us,stream_gbps\n";
+  for (const MixedRow& row : report.mixed) {
+    for (int side = 0; side < kMixedSides; ++side) {
+      const MixedSamples& s = row.samples[side];
+      if (s.p50_us.empty()) continue;
+      absl::StrAppend(&text, absl::StrFormat("mixed,%d,%s,%d,%d,%.6g,%.6g,%.6g\n", row.bytes, kMixedSideNames[side],
+                                             s.p50_us.size(), s.pings, Quantile(s.p50_us, 0.5), Quantile(s.p99_us, 0.5),
+                                             Quantile(s.stream_gbps, 0.5)));
+    }
+  }
+  return text;
+}
+
+std::vector<std::string> JsonMixed(const RunReport& report) {
+  std::vector<std::string> items;
+  for (const MixedRow& row : report.mixed) {
+    for (int side = 0; side < kMixedSides; ++side) {
+      const MixedSamples& s = row.samples[side];
+      if (s.p50_us.empty()) continue;
+      items.push_back(absl::StrFormat(
+          "{\"bytes\": %d, \"implementation\": %s, \"samples\": %d, \"round_trips\": %d, \"p50_us\": %.6g, "
+          "\"p99_us\": %.6g, \"stream_gbps\": %.6g}",
+          row.bytes, Quoted(kMixedSideNames[side]), s.p50_us.size(), s.pings, Quantile(s.p50_us, 0.5),
+          Quantile(s.p99_us, 0.5), Quantile(s.stream_gbps, 0.5)));
+    }
+  }
+  return items;
+}
+
 std::string JsonResult(const ModeReport& mode, const Cell& cell, Phase phase) {
   const CellSamples& samples = cell.In(phase);
   const Summary summary = Summarize(samples.value);
@@ -185,7 +219,8 @@ std::vector<std::string> JsonRatios(const RunReport& report) {
 }  // namespace
 
 std::string CsvReport(const RunReport& report) {
-  return absl::StrCat(CsvComment(report), CsvModes(report), CsvCosts(report), CsvAllreduce(report), CsvFlags(report));
+  return absl::StrCat(CsvComment(report), CsvModes(report), CsvCosts(report), CsvAllreduce(report), CsvFlags(report),
+                      CsvMixed(report));
 }
 
 std::string JsonReport(const RunReport& report) {
@@ -209,7 +244,8 @@ std::string JsonReport(const RunReport& report) {
   }
   return absl::StrCat("{\n  ", JsonList("configuration", configuration), ",\n  ", JsonList("results", results), ",\n  ",
                       JsonList("ratios", JsonRatios(report)), ",\n  ", JsonList("costs", costs), ",\n  ",
-                      JsonList("allreduce", allreduce), ",\n  ", JsonList("optional_recv", flags), "\n}\n");
+                      JsonList("allreduce", allreduce), ",\n  ", JsonList("optional_recv", flags), ",\n  ",
+                      JsonList("mixed", JsonMixed(report)), "\n}\n");
 }
 
 }  // namespace bench

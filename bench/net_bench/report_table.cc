@@ -214,5 +214,26 @@ std::string FlagTable(const std::vector<FlagRow>& rows) {
   return text;
 }
 
+std::string MixedTable(const std::vector<MixedRow>& rows) {
+  std::string text = absl::StrCat(
+      "#\n# mixed: a ping-pong beside a stream of ", FormatSize(kMixedStreamBytes), " messages\n",
+      "#        half round trip, us: median of p50, p99             stream, GB/s      round trips\n"
+      "#   size   plugin      p99      raw      p99 p99 ratio   plugin      raw   plugin      raw  samples\n");
+  const auto median = [](const std::vector<double>& values) { return Quantile(values, 0.5); };
+  for (const MixedRow& row : rows) {
+    const MixedSamples& plugin = row.samples[0];
+    const MixedSamples& raw = row.samples[1];
+    const double floor = median(raw.p99_us);
+    const double ratio = floor > 0 ? median(plugin.p99_us) / floor : 0;
+    absl::StrAppend(&text,
+                    absl::StrFormat("%8s %8.2f %8.2f %8.2f %8.2f %s   %8.3f %8.3f %8d %8d %8d\n", FormatSize(row.bytes),
+                                    median(plugin.p50_us), median(plugin.p99_us), median(raw.p50_us), floor,
+                                    Ratio(ratio, raw.p99_us.size() >= kVerdictSamples), median(plugin.stream_gbps),
+                                    median(raw.stream_gbps), plugin.pings, raw.pings,
+                                    std::max(plugin.p50_us.size(), raw.p50_us.size())));
+  }
+  return text;
+}
+
 }  // namespace bench
 }  // namespace tcpx

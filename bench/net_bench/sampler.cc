@@ -148,7 +148,7 @@ absl::Status Sampler::TakeSample(ModeReport* report, Cell* cell) {
 // A median latency bears some disturbance, a rate does not.
 bool Sampler::Disturbed(ModeReport* report, Cell* cell, double lost_fraction) const {
   if (lost_fraction <= (report->mode == Mode::kLatency ? kLatencyLossMax : kRateLossMax)) return false;
-  if (cell->disturbed >= kDisturbedPerSample * options_.samples) {
+  if (options_.keep_disturbed || cell->disturbed >= kDisturbedPerSample * options_.samples) {
     ++report->kept_disturbed;
     return false;
   }

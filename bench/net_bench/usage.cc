@@ -27,6 +27,7 @@ what to measure
                          idle        CPU time of connections that do nothing
                          setup       time, threads, memory, descriptors of many connections
                          allreduce   ring all-reduce of floats over --ranks processes, results checked
+                         mixed       half round trip of a ping-pong while another connection streams messages of 4M
                          optional-recv, also --optional-recv: a second thread stands for the GPU and polls flags inside
                                     the data as LL and LL128 do: latency, message rate, calls to test, with NCCL's
                                     hint that a receive may be reported early and without
@@ -40,6 +41,10 @@ what to measure
                          the difference to a run without; the counts of each process go to stderr
   --ranks N              processes of allreduce (default 2)
   --seconds N            length of idle (default 10)
+  --wire PROFILE         between two network namespaces that a relay joins: delay, losses, paths, rates of rack, cloud,
+                         ecmp, lossy, wan or incast, with bare sockets beside the plugin; without --mode one way, 1M,
+                         1, 4 and 16 connections; all other options count (bench/netns/wired.sh; needs root)
+  --wire-set SETTINGS    overrides of the profile: "delay=1ms loss=1% rate=100M"
   Flows of limited rate, between two network namespaces: bench/netns/shaped.sh --flows-shaped SPEC (see its --help).
   Two traffic classes on one congested link: bench/netns/qos.sh.
   Several links, fused to one device: bench/netns/fused.sh --links RATES.
@@ -49,6 +54,9 @@ how to measure
   --samples N            kept samples per cell (default 7)
   --sample-ms N          length of one sample (default 25)
   --budget SECONDS       stop a mode after this long with what there is (default 45)
+  --yield                drivers give their CPU away after a pass without progress, as NCCL's does; always so where
+                         both share one CPU
+  --keep-disturbed       keep samples too during which other processes had a driver's CPU
   --no-pin, --cpus A,B   leave the drivers unpinned, or choose their CPUs
   --no-priority          do not ask for the highest scheduling priority (needs CAP_SYS_NICE)
   --seed N               order of samples and contents of --check

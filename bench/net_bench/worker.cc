@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "bench/net_bench/configuration.h"
 #include "bench/net_bench/flag_sweep.h"
+#include "bench/net_bench/mixed_sweep.h"
 #include "bench/net_bench/plugin_log.h"
 #include "bench/net_bench/report.h"
 #include "bench/net_bench/sampler.h"
@@ -46,14 +47,17 @@ class Planner {
   Planner(const Options& options, Pair* pair)
       : options_(options),
         pair_(pair),
-        sampler_(options, pair, /*yield=*/pair->place().same_machine && pair->place().usable_cpus < 2) {}
+        sampler_(options, pair,
+                 /*yield=*/options.yield || (pair->place().same_machine && pair->place().usable_cpus < 2)) {}
 
   absl::Status Run();
 
  private:
+  absl::Status RunAny(Mode mode);
   absl::Status RunMode(Mode mode);
   absl::Status RunCost(Mode mode);
   absl::Status RunFlags();
+  absl::Status RunMixed();
   void PrintHeaderOnce();
   void Print(const std::string& table);
 
@@ -68,8 +72,7 @@ absl::Status Planner::Run() {
   report_.phase = options_.phase;
   report_.samples = options_.samples;
   for (Mode mode : options_.modes) {
-    absl::Status status = mode == Mode::kOptionalRecv ? RunFlags() : IsCostMode(mode) ? RunCost(mode) : RunMode(mode);
-    if (!status.ok()) return status;
+    if (absl::Status status = RunAny(mode); !status.ok()) return status;
   }
   Command quit;
   if (absl::Status status = pair_->control()->Send(quit); !status.ok()) return status;
@@ -77,6 +80,12 @@ absl::Status Planner::Run() {
   if (options_.json) fputs(JsonReport(report_).c_str(), stdout);
   Outcome ignored;
   return pair_->Execute(quit, &ignored);
+}
+
+absl::Status Planner::RunAny(Mode mode) {
+  if (mode == Mode::kOptionalRecv) return RunFlags();
+  if (mode == Mode::kMixed) return RunMixed();
+  return IsCostMode(mode) ? RunCost(mode) : RunMode(mode);
 }
 
 absl::Status Planner::RunMode(Mode mode) {
@@ -92,6 +101,14 @@ absl::Status Planner::RunFlags() {
   if (!rows.ok()) return rows.status();
   report_.flags = std::move(*rows);
   Print(FlagTable(report_.flags));
+  return absl::OkStatus();
+}
+
+absl::Status Planner::RunMixed() {
+  absl::StatusOr<std::vector<MixedRow>> rows = RunMixedSweep(options_, pair_);
+  if (!rows.ok()) return rows.status();
+  report_.mixed = std::move(*rows);
+  Print(MixedTable(report_.mixed));
   return absl::OkStatus();
 }
 

@@ -27,5 +27,11 @@ expect lossy 2 "--loss takes" --plugin /dev/null --loss half
 expect qos 2 "--plugin takes the path" --plugin /nowhere/tcpx.so
 expect qos 2 "no net_bench found" --plugin /dev/null --net-bench /nowhere/net_bench
 
+expect wired 0 "usage: wired.sh --profile NAME" --help
+expect wired 2 "wired.sh: unknown option --bogus" --bogus 1
+expect wired 2 "--profile takes a name"
+expect wired 2 "--flows takes" --profile rack --flows many
+expect wired 2 "no net_bench found" --profile rack --net-bench /nowhere/net_bench -- --mode latency
+
 ((failures == 0)) || exit 1
 echo "every script says what is wrong"

@@ -65,6 +65,21 @@ TEST(NetBench, EveryModeRuns) {
   }
 }
 
+TEST(NetBench, PingPongBesideAStream) {
+  const std::string quick = "--raw --mode mixed --phase any --samples 1 --sample-ms 2 --window 2 ";
+  ProgramResult result = NetBench(Plugin() + quick);
+  EXPECT_EQ(result.code, 0) << result.output;
+  EXPECT_TRUE(Says(result, "# mixed: a ping-pong beside a stream of 4M messages")) << result.output;
+  EXPECT_TRUE(Says(result, "     16K ")) << result.output;
+  result = NetBench("--csv " + quick);
+  EXPECT_EQ(result.code, 0) << result.output;
+  EXPECT_TRUE(Says(result, "\nmixed,8,raw,1,")) << result.output;
+  EXPECT_FALSE(Says(result, ",plugin,")) << result.output;
+  result = NetBench(Plugin() + "--json -b 4 " + quick);
+  EXPECT_EQ(result.code, 0) << result.output;
+  EXPECT_TRUE(Says(result, "{\"bytes\": 8, \"implementation\": \"plugin\", \"samples\": 1,")) << result.output;
+}
+
 TEST(NetBench, EmptyMessagesAreMessages) {
   const ProgramResult result = NetBench(Plugin() + "--raw --check --phase any --samples 1 --sample-ms 2 -b 0");
   EXPECT_EQ(result.code, 0) << result.output;

@@ -120,6 +120,11 @@ TEST(ParseOptions, RefusesInOneSentence) {
       {"--plugin", "p", "--mode", "allreduce", "--connect", "h"},
       {"--plugin", "p", "--mode", "allreduce,latency"},
       {"--plugin", "p", "--mode", "allreduce", "--ranks", "1"},
+      {"--wire", "moon"},
+      {"--raw", "--wire-set", "delay=1ms"},
+      {"--wire", "rack", "--listen"},
+      {"--wire", "rack", "--connect", "h"},
+      {"--wire", "rack", "--plugin", "p", "--mode", "allreduce"},
   };
   for (const std::vector<std::string>& arguments : wrong) {
     const absl::Status status = ParseOptions(arguments).status();
