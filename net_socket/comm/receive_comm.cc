@@ -17,8 +17,6 @@
 #include "net_socket/message/ring_size.h"
 
 namespace tcpx {
-namespace {}  // namespace
-
 ReceiveComm::ReceiveComm(ConnectionSetup setup)
     : Comm(std::move(setup), Direction::kReceive),
       caller_driven_(runtime()->pool == nullptr),
@@ -32,6 +30,13 @@ ReceiveComm::ReceiveComm(ConnectionSetup setup)
     bulk_.push_back(std::make_unique<BulkReceiveLane>(&failure(), lane_fd(lane), lane, &table_, &runtime()->stages));
     if (!caller_driven_) runtime()->pool->Attach(bulk_.back().get());
   }
+  for (int lane = 0; lane < lane_count(); ++lane) LeaveAnswering(lane);
+}
+
+// The kernel takes a socket that has answered for one that will answer again, and holds acknowledgements back for that:
+// the sender then takes up to 40 ms for the round trip. A lane answers its hello, or carries credits, and no more.
+void ReceiveComm::LeaveAnswering(int lane) {
+  if (!path().delays_acks) (void)SetQuickAck(lane_fd(lane), 1);
 }
 
 absl::Status ReceiveComm::Receive(const ReceiveArgs& args, Request** request) {
@@ -109,6 +114,7 @@ void ReceiveComm::SendCredits() {
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
     credits_->Advance(sent < 0 ? credits_->bytes() : static_cast<size_t>(sent));
+    LeaveAnswering(0);
   }
   credits_wait_.store(!credits_->empty(), std::memory_order_relaxed);
 }

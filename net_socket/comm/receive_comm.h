@@ -62,6 +62,7 @@ class ReceiveComm final : public Comm {
   // Moves payload on to GPU memory.
   void MoveStaged();
   void SendCredits();
+  void LeaveAnswering(int lane);
   void Report(ReceiveRequest* request, int* sizes);
   void Release(ReceiveRequest* request);
   void EndAllEvents(const ReceiveRequest& request);

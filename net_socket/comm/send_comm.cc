@@ -153,7 +153,7 @@ void SendComm::PostExpress(SendRequest* request) {
 }
 
 void SendComm::SendLone(SendRequest* request) {
-  const uint16_t padding = LonePadding(request->bytes);
+  const uint16_t padding = path().pads_lone_frames ? LonePadding(request->bytes) : 0;
   queue_.Push(request, padding);
   char frame[kHeaderBytes + kLoneBytesMax];
   const size_t frame_bytes = kHeaderBytes + request->bytes + padding;

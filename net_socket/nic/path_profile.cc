@@ -26,7 +26,7 @@ void ChooseBuffers(const Options& options, const PathFacts& facts, PathProfile* 
   profile->receive_buffer = {options.rcvbuf, options.rcvbuf >= 0};
   if (profile->bounds_receive_buffer) profile->receive_buffer.bytes = kSameHostBytes;
   // A buffer that the user made small may hold less than the mark.
-  profile->raises_low_water = options.rcvbuf < 0;
+  profile->raises_low_water = options.rcvbuf < 0 && facts.same_host;
 }
 
 // No flow of its own on the same host: memory is the limit. Between hosts the rate alone says how much a lane holds: the
@@ -49,6 +49,8 @@ PathProfile MakePathProfile(const Options& options, const PathFacts& facts) {
   profile.lanes_by_speed = !facts.same_host;
   // There the kernel copies.
   profile.zero_copy = options.zerocopy == Switch::kAuto && facts.same_host ? Switch::kOff : options.zerocopy;
+  profile.delays_acks = facts.same_host;
+  profile.pads_lone_frames = facts.same_host;
   // Over a real network nothing was gained by putting off the acknowledgements of longer messages.
   profile.times_long_messages = facts.same_host;
   return profile;

@@ -70,8 +70,13 @@ struct PathProfile {
   bool paced_by_rate = true;
   Switch zero_copy = Switch::kAuto;  // kAuto: tried; kOn: kept although the kernel copies
 
-  // A receiver's lane 0 (pattern_tuning.h, traffic_pattern.h).
-  bool raises_low_water = true;
+  // A sender's lane 0: a lone short frame is padded, so that the receiver's kernel may put its acknowledgement off.
+  bool pads_lone_frames = false;
+
+  // A receiver's lane 0 (pattern_tuning.h, traffic_pattern.h). Between hosts acknowledgements are the kernel's own: what
+  // is put off there is what the sender takes for the round trip, and so for the time to wait for a lost packet.
+  bool delays_acks = false;
+  bool raises_low_water = false;
   bool bounds_receive_buffer = false;  // to kSameHostBytes, or kSameHostLargeBytes while large messages come
   bool times_long_messages = false;    // so that a ping-pong of messages of several reads is known
 };

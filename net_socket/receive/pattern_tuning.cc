@@ -21,7 +21,9 @@ constexpr int kHighLowWater = 64 * 1024;
 }  // namespace
 
 PatternTuning::PatternTuning(int fd, const PathProfile& path)
-    : fd_(fd), may_set_low_water_(path.raises_low_water), may_set_receive_buffer_(path.bounds_receive_buffer) {
+    : fd_(fd),
+      may_delay_acks_(path.delays_acks),
+      may_set_low_water_(path.raises_low_water), may_set_receive_buffer_(path.bounds_receive_buffer) {
   SetLowWater(kHighLowWater);
 }
 
@@ -30,6 +32,7 @@ void PatternTuning::Keep(TrafficPattern pattern) {
   const bool large = pattern == TrafficPattern::kLargePingPong || pattern == TrafficPattern::kLargeStream;
   SetLowWater(pattern == TrafficPattern::kPingPong ? kHighLowWater : 1);
   SetReceiveBuffer(large ? kSameHostLargeBytes : kSameHostBytes);
+  if (!may_delay_acks_) return;
   if (pattern == TrafficPattern::kPingPong || pattern == TrafficPattern::kLargePingPong) {
     DelayAcks();
   } else {

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 
 #include <algorithm>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,6 +20,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
+#include "tests/netns/meeting.h"
 #include "tests/plugin/lifetime/processes.h"
 #include "tests/plugin/lifetime/rank.h"
 #include "tests/plugin/lifetime/stream.h"
@@ -33,45 +33,6 @@ constexpr Stream::Shape kShapes[] = {
     {40000, 8, 200, true},
     {size_t{1} << 20, 8, 24, true},
 };
-
-struct Places {
-  std::string own_handle;
-  std::string peer_handle;
-};
-
-void LeaveHandle(const Places& places, const char* handle) {
-  const std::string unfinished = places.own_handle + ".part";
-  std::ofstream(unfinished, std::ios::binary).write(handle, kHandleBytesMax);
-  TCPX_REQUIRE(rename(unfinished.c_str(), places.own_handle.c_str()) == 0);
-}
-
-void FindHandle(const Places& places, char* handle) {
-  const absl::Time deadline = absl::Now() + kHungAfter / 2;
-  while (!std::ifstream(places.peer_handle, std::ios::binary).read(handle, kHandleBytesMax)) {
-    TCPX_REQUIRE(absl::Now() < deadline, "no ", places.peer_handle);
-    absl::SleepFor(absl::Milliseconds(5));
-  }
-}
-
-Ends Connect(Rank* rank, void* context, int device, const Places& places) {
-  NetClient& net = rank->net();
-  char handle[kHandleBytesMax] = {};
-  void* listen = nullptr;
-  TCPX_REQUIRE(net.Listen(context, device, handle, &listen) == ncclSuccess, LogText());
-  LeaveHandle(places, handle);
-  FindHandle(places, handle);
-  Ends ends;
-  const absl::Time deadline = absl::Now() + kHungAfter / 2;
-  while (ends.send == nullptr || ends.recv == nullptr) {
-    if (ends.send == nullptr) {
-      TCPX_REQUIRE(net.Connect(context, device, handle, &ends.send) == ncclSuccess, LogText());
-    }
-    if (ends.recv == nullptr) TCPX_REQUIRE(net.Accept(listen, &ends.recv) == ncclSuccess, LogText());
-    TCPX_REQUIRE(absl::Now() < deadline, LogText());
-  }
-  TCPX_REQUIRE(net.CloseListen(listen) == ncclSuccess);
-  return ends;
-}
 
 void Exchange(Rank* rank, const std::vector<Ends>& all, const Stream::Shape& shape) {
   std::vector<std::unique_ptr<Stream>> streams;

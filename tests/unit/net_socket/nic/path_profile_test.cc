@@ -35,9 +35,9 @@ TEST(PathProfileTest, CongestionAndReceiveBuffer) {
     bool receive_asked, bounds, raises_low_water;
   };
   const Row rows[] = {
-      {With("", -1, -1), false, "", false, -1, false, false, true},
+      {With("", -1, -1), false, "", false, -1, false, false, false},
       {With("", -1, -1), true, "reno", false, kSameHostBytes, false, true, true},
-      {With("cubic", -1, -1), false, "cubic", true, -1, false, false, true},
+      {With("cubic", -1, -1), false, "cubic", true, -1, false, false, false},
       {With("cubic", -1, -1), true, "cubic", true, kSameHostBytes, false, true, true},
       // What paces loses by a bound.
       {With("bbr", -1, -1), true, "bbr", true, -1, false, false, true},
@@ -98,6 +98,8 @@ TEST(PathProfileTest, WhatOnlyDependsOnThePath) {
     EXPECT_EQ(!row.same_host, profile.binds_to_device);
     EXPECT_EQ(!row.same_host, profile.lanes_by_speed);
     EXPECT_EQ(row.same_host, profile.times_long_messages);
+    EXPECT_EQ(row.same_host, profile.delays_acks);
+    EXPECT_EQ(row.same_host, profile.pads_lone_frames);
   }
 }
 

@@ -1,0 +1,24 @@
+// meeting.h: two ranks on hosts of their own that find each other through files of a folder they share.
+//
+// Threads: one. Errors: as TCPX_REQUIRE: the process ends with what was wrong.
+#ifndef TCPX_TESTS_NETNS_MEETING_H_
+#define TCPX_TESTS_NETNS_MEETING_H_
+
+#include <string>
+
+#include "tests/plugin/lifetime/rank.h"
+
+namespace tcpx {
+
+// The files of the two handles; each rank writes its own.
+struct Places {
+  std::string own_handle;
+  std::string peer_handle;
+};
+
+// One connection each way with the rank whose places are the other way round.
+Ends Connect(Rank* rank, void* context, int device, const Places& places);
+
+}  // namespace tcpx
+
+#endif  // TCPX_TESTS_NETNS_MEETING_H_

@@ -1,0 +1,160 @@
+// srtt: what the sender takes for the round trip of a path, beside a plain socket's, where messages come now and then.
+//
+// usage: srtt FOLDER send|receive BYTES GAP_MS COUNT
+//
+// Two ranks on hosts of their own. One sends COUNT messages of BYTES, each GAP_MS after the last, through the plugin,
+// and the same over a bare socket beside it; then it prints both sockets' smoothed round trips in microseconds:
+// "plugin N bare N". The ranks share FOLDER and nothing else.
+//
+// Threads: one; the plugin's besides.
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "common/socket.h"
+#include "net_socket/message/wire.h"
+#include "tests/netns/meeting.h"
+#include "tests/plugin/lifetime/processes.h"
+#include "tests/plugin/lifetime/rank.h"
+
+namespace tcpx {
+namespace {
+
+constexpr uint16_t kBarePort = 4711;
+
+struct Plan {
+  size_t bytes;
+  absl::Duration gap;
+  int count;
+};
+
+tcp_info Info(int fd) {
+  tcp_info info = {};
+  socklen_t length = sizeof(info);
+  TCPX_REQUIRE(getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) == 0);
+  return info;
+}
+
+// Of this process's sockets but `other`, the one that has sent the most.
+int BusiestSocket(int other) {
+  int busiest = -1;
+  uint64_t most = 0;
+  for (int fd = 0; fd < 256; ++fd) {
+    tcp_info info = {};
+    socklen_t length = sizeof(info);
+    if (fd == other || getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) continue;
+    if (info.tcpi_bytes_acked > most) most = info.tcpi_bytes_acked, busiest = fd;
+  }
+  TCPX_REQUIRE(busiest >= 0);
+  return busiest;
+}
+
+void Wait(Rank* rank, void* request) {
+  const absl::Time deadline = absl::Now() + kHungAfter;
+  for (int done = 0; done == 0;) {
+    TCPX_REQUIRE(rank->net().Test(request, &done, nullptr) == ncclSuccess, LogText());
+    TCPX_REQUIRE(absl::Now() < deadline, LogText());
+    if (done == 0) sched_yield();
+  }
+}
+
+void* Post(Rank* rank, const Ends& ends, bool send, std::vector<char>* data) {
+  void* request = nullptr;
+  void* buffer = data->data();
+  size_t bytes = data->size();
+  int tag = 0;
+  while (request == nullptr) {
+    const ncclResult_t result =
+        send ? rank->net().Isend(ends.send, buffer, bytes, tag, nullptr, nullptr, &request)
+             : rank->net().Irecv(ends.recv, 1, &buffer, &bytes, &tag, nullptr, nullptr, &request);
+    TCPX_REQUIRE(result == ncclSuccess, LogText());
+  }
+  return request;
+}
+
+void MoveBare(int fd, bool send, std::vector<char>* data) {
+  size_t moved = 0;
+  while (moved < data->size()) {
+    const ssize_t got = send ? ::send(fd, data->data() + moved, data->size() - moved, MSG_NOSIGNAL)
+                             : recv(fd, data->data() + moved, data->size() - moved, 0);
+    TCPX_REQUIRE(got > 0, errno);
+    moved += static_cast<size_t>(got);
+  }
+}
+
+// The bare socket goes where lane 0 goes.
+int BareSocket(const std::string& peer_handle, bool send) {
+  const int one = 1;
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(kBarePort);
+  const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+  if (!send) {
+    TCPX_REQUIRE(bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0 && listen(fd, 1) == 0);
+    const int accepted = accept(fd, nullptr, nullptr);
+    close(fd);
+    return accepted;
+  }
+  char bytes[kHandleBytesMax] = {};
+  FILE* file = fopen(peer_handle.c_str(), "rb");
+  TCPX_REQUIRE(file != nullptr && fread(bytes, 1, sizeof(bytes), file) == sizeof(bytes));
+  fclose(file);
+  Handle handle;
+  TCPX_REQUIRE(DecodeHandle(bytes, &handle) == nullptr);
+  address.sin_addr = reinterpret_cast<const sockaddr_in*>(handle.address.sockaddr())->sin_addr;
+  const absl::Time deadline = absl::Now() + kHungAfter / 2;
+  while (connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) {
+    TCPX_REQUIRE(absl::Now() < deadline, errno);
+    absl::SleepFor(absl::Milliseconds(20));
+  }
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+  return fd;
+}
+
+void Run(const Places& places, bool send, const Plan& plan) {
+  Rank rank;
+  const Ends ends = Connect(&rank, rank.context(), 0, places);
+  const int bare = BareSocket(places.peer_handle, send);
+  std::vector<char> data(plan.bytes);
+  for (int i = 0; i < plan.count; ++i) {
+    void* request = Post(&rank, ends, send, &data);
+    MoveBare(bare, send, &data);
+    Wait(&rank, request);
+    if (send) absl::SleepFor(plan.gap);
+  }
+  if (send) {
+    const int lane = BusiestSocket(bare);
+    printf("plugin %u bare %u\n", Info(lane).tcpi_rtt, Info(bare).tcpi_rtt);
+  }
+  close(bare);
+  rank.Close(ends);
+  rank.Finalize();
+  rank.Unload();
+  TCPX_REQUIRE(WarningCount() == 0, LogText());
+}
+
+}  // namespace
+}  // namespace tcpx
+
+int main(int argc, char** argv) {
+  if (argc != 6) {
+    fputs("usage: srtt FOLDER send|receive BYTES GAP_MS COUNT\n", stderr);
+    return 2;
+  }
+  const bool send = strcmp(argv[2], "send") == 0;
+  const std::string folder = argv[1];
+  const tcpx::Places places = {folder + (send ? "/send" : "/receive"), folder + (send ? "/receive" : "/send")};
+  tcpx::Run(places, send, {static_cast<size_t>(atol(argv[3])), absl::Milliseconds(atoi(argv[4])), atoi(argv[5])});
+  return 0;
+}
