@@ -6,19 +6,19 @@
 
 #include <algorithm>
 #include <optional>
+#include <vector>
 
-#include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "common/cpu_list.h"
 #include "common/small_file.h"
 
 namespace tcpx {
 namespace {
 
-constexpr int kMaxCpus = 1 << 16;
 // Below this many CPUs for one rank a progress thread would not have a core of its own (docs/architecture.md).
 constexpr int kPoolBudgetMin = 3;
 constexpr int kPoolThreadsMax = 4;
@@ -135,19 +135,6 @@ void ReadRanks(const GetenvFunction& getenv_fn, CpuBudget* budget, std::string* 
   *name = "assumed";
 }
 
-bool ParseCpu(absl::string_view text, int* cpu) { return absl::SimpleAtoi(text, cpu) && *cpu >= 0 && *cpu < kMaxCpus; }
-
-bool AppendCpuRange(absl::string_view part, std::vector<int>* cpus) {
-  const size_t dash = part.find('-');
-  int first = 0;
-  if (!ParseCpu(part.substr(0, dash), &first)) return false;
-  int last = first;
-  if (dash != absl::string_view::npos && !ParseCpu(part.substr(dash + 1), &last)) return false;
-  if (last < first) return false;
-  for (int cpu = first; cpu <= last; ++cpu) cpus->push_back(cpu);
-  return true;
-}
-
 std::string Plural(int count, absl::string_view noun) { return absl::StrCat(count, " ", noun, count == 1 ? "" : "s"); }
 
 }  // namespace
@@ -182,19 +169,6 @@ ThreadPlan PlanThreads(const CpuBudget& budget, int threads_option) {
   }
   plan.caller_driven = plan.threads == 0;
   return plan;
-}
-
-absl::StatusOr<std::vector<int>> ParseCpuList(absl::string_view text) {
-  std::vector<int> cpus;
-  if (text.empty()) return cpus;
-  for (absl::string_view part : absl::StrSplit(text, ',')) {
-    if (!AppendCpuRange(part, &cpus)) {
-      return absl::InvalidArgumentError(absl::StrCat("not a list of cpus like 0-3,7: \"", text, "\""));
-    }
-  }
-  std::sort(cpus.begin(), cpus.end());
-  cpus.erase(std::unique(cpus.begin(), cpus.end()), cpus.end());
-  return cpus;
 }
 
 }  // namespace tcpx

@@ -4,7 +4,7 @@
 //
 // Threads: any; no state. The affinity mask is the calling thread's.
 // Units:   CPUs; a quota may be a fraction.
-// Errors:  none: what can't be read does not limit. ParseCpuList: kInvalidArgument.
+// Errors:  none: what can't be read does not limit.
 // Source:  cgroups(7); cpu.max (Documentation/admin-guide/cgroup-v2.rst), cpu.cfs_quota_us and cpu.cfs_period_us
 //          (Documentation/scheduler/sched-bwc.rst).
 #ifndef TCPX_COMMON_CPU_BUDGET_H_
@@ -12,10 +12,6 @@
 
 #include <functional>
 #include <string>
-#include <vector>
-
-#include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 
 namespace tcpx {
 
@@ -41,9 +37,6 @@ struct ThreadPlan {
 
 // `threads_option` is Options::threads: -1 decides by the budget, 0 is caller-driven, more is that many.
 ThreadPlan PlanThreads(const CpuBudget& budget, int threads_option);
-
-// "0-3,7" -> {0, 1, 2, 3, 7}: sorted, without repeats. Empty text is an empty list.
-absl::StatusOr<std::vector<int>> ParseCpuList(absl::string_view text);
 
 }  // namespace tcpx
 

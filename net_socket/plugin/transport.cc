@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_format.h"
 #include "common/cpu_budget.h"
+#include "common/cpu_list.h"
 #include "common/fd.h"
 #include "common/interfaces.h"
 #include "common/log.h"
