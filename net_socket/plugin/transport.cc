@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
-#include "common/cpu_budget.h"
 #include "common/cpu_list.h"
+#include "common/cpu_plan.h"
 #include "common/fd.h"
 #include "common/interfaces.h"
 #include "common/log.h"
@@ -28,7 +28,7 @@ absl::StatusOr<std::unique_ptr<Transport>> Transport::Start(const Options& optio
 
 absl::Status Transport::StartPool() {
   const Options& options = runtime_.options;
-  const ThreadPlan plan = PlanThreads(ReadCpuBudget(), options.threads);
+  const ThreadPlan plan = PlanThreads(ReadCpuFacts(), CpuDemand(), options);
   if (plan.caller_driven) {
     TCPX_INFO("mode caller-driven (%s): NCCL's own thread moves the bytes; engine none", plan.reason);
     return absl::OkStatus();
