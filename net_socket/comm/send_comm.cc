@@ -49,7 +49,7 @@ SendComm::SendComm(ConnectionSetup setup)
   }
   for (int lane = 1; lane < lane_count(); ++lane) {
     bulk_.push_back(std::make_unique<BulkSendLane>(this, lane, striper_.get(), &rates_));
-    if (!caller_driven_) runtime()->pool->Attach(bulk_.back().get());
+    if (!caller_driven_) runtime()->pool->Attach(bulk_.back().get(), this->setup().device);
   }
   std::vector<int> fds;
   for (int lane = 0; lane < lane_count(); ++lane) fds.push_back(lane_fd(lane));

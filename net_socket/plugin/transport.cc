@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
-#include "common/cpu_list.h"
 #include "common/cpu_plan.h"
 #include "common/fd.h"
 #include "common/interfaces.h"
@@ -33,12 +32,10 @@ absl::Status Transport::StartPool() {
     TCPX_INFO("mode caller-driven (%s): NCCL's own thread moves the bytes; engine none", plan.reason);
     return absl::OkStatus();
   }
-  auto cpus = ParseCpuList(options.cpus);
   std::string reason;
   const EngineChoice engine = ProbeEngine(options.engine, &reason);
   runtime_.pool = std::make_unique<ProgressPool>();
-  absl::Status status =
-      runtime_.pool->Start(engine, plan.threads, cpus.ok() ? *cpus : std::vector<int>(), options.spin_ns);
+  absl::Status status = runtime_.pool->Start(engine, plan.threads, plan.places, options.spin_ns);
   if (!status.ok()) return status;
   TCPX_INFO("mode pool of %d progress threads (%s); engine %s (%s)", runtime_.pool->threads(), plan.reason,
             engine == EngineChoice::kIoUring ? "io_uring" : "epoll", reason);

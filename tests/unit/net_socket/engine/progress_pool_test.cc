@@ -1,6 +1,7 @@
 #include "net_socket/engine/progress_pool.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "common/clock.h"
+#include "common/cpu_plan.h"
 #include "tests/support/deadline.h"
 #include "tests/support/tcp_pair.h"
 
@@ -71,8 +73,8 @@ class ProgressPoolTest : public ::testing::TestWithParam<EngineChoice> {
     }
   }
 
-  void Start(ProgressPool* pool, int threads) {
-    const absl::Status status = pool->Start(GetParam(), threads, {}, 50 * kMicrosecond);
+  void Start(ProgressPool* pool, int threads, const std::vector<ThreadPlace>& places = {}) {
+    const absl::Status status = pool->Start(GetParam(), threads, places, 50 * kMicrosecond);
     ASSERT_TRUE(status.ok()) << status;
     ASSERT_EQ(threads, pool->threads());
   }
@@ -106,6 +108,63 @@ TEST_P(ProgressPoolTest, AnAttachedLaneIsServed) {
   DetachAndCheck(&lane);
   pool.Stop();
   EXPECT_FALSE(lane.called_after_detach.load());
+}
+
+TEST_P(ProgressPoolTest, ALaneGoesToAThreadNearItsDevice) {
+  ProgressPool pool;
+  ASSERT_NO_FATAL_FAILURE(Start(&pool, 3, {{{}, {0, 2}, false}, {{}, {1}, false}, {{}, {1}, false}}));
+  TcpPair pair = MakeTcpPair();
+  std::vector<std::unique_ptr<EchoLane>> lanes;
+  const auto attach = [&](int device) {
+    lanes.push_back(std::make_unique<EchoLane>(pair.b.get()));
+    lanes.back()->ended.store(true);  // submits nothing
+    pool.Attach(lanes.back().get(), device);
+    EXPECT_TRUE(Eventually([&] { return lanes.back()->thread.load() != 0; }));
+    return lanes.back()->thread.load();
+  };
+  const pid_t first = attach(0);
+  EXPECT_EQ(attach(2), first);
+  const pid_t second = attach(1);
+  const pid_t third = attach(1);
+  EXPECT_NE(second, first);
+  EXPECT_NE(third, first);
+  EXPECT_NE(third, second);
+  // A device that none is near goes where there are the fewest lanes.
+  EXPECT_NE(attach(9), first);
+  DetachAndCheck(lanes[0].get());
+  DetachAndCheck(lanes[1].get());
+  EXPECT_EQ(attach(9), first);
+  for (auto& lane : lanes) DetachAndCheck(lane.get());
+}
+
+TEST_P(ProgressPoolTest, AThreadRunsInItsPlace) {
+  cpu_set_t before;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(before), &before), 0);
+  std::vector<int> allowed;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &before)) allowed.push_back(cpu);
+  }
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(allowed.front(), &one);
+  ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+  ProgressPool pool;
+  Start(&pool, 2, {{allowed, {}, false}, {{allowed.back()}, {}, true}});
+  ASSERT_EQ(sched_setaffinity(0, sizeof(before), &before), 0);
+  TcpPair pair = MakeTcpPair();
+  EchoLane lanes[] = {EchoLane(pair.a.get()), EchoLane(pair.b.get())};
+  for (EchoLane& lane : lanes) {
+    lane.ended.store(true);
+    pool.Attach(&lane);
+    ASSERT_TRUE(Eventually([&] { return lane.thread.load() != 0; }));
+  }
+  cpu_set_t set;
+  ASSERT_EQ(sched_getaffinity(lanes[0].thread.load(), sizeof(set), &set), 0);
+  EXPECT_TRUE(CPU_EQUAL(&set, &before)) << "the creator's mask was inherited";
+  ASSERT_EQ(sched_getaffinity(lanes[1].thread.load(), sizeof(set), &set), 0);
+  EXPECT_EQ(CPU_COUNT(&set), 1);
+  EXPECT_TRUE(CPU_ISSET(allowed.back(), &set));
+  for (EchoLane& lane : lanes) DetachAndCheck(&lane);
 }
 
 TEST_P(ProgressPoolTest, AKickWakesASleepingThread) {
