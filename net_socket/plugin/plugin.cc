@@ -1,5 +1,6 @@
 #include "net_socket/plugin/plugin.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -29,6 +30,7 @@ void Plugin::LoadOnce() {
   loaded_ = true;
   std::vector<std::string> warnings;
   options_ = LoadOptions(nullptr, &warnings);
+  cpu_facts_ = ReadCpuFacts();
   for (const std::string& warning : warnings) TCPX_WARN("%s", warning);
   LoadSecret();
   traffic_classes_ = ParseTrafficClassMap(options_.traffic_class_map).value_or(TrafficClassMap());
@@ -139,11 +141,24 @@ absl::StatusOr<int> Plugin::MakeVirtualDevice(absl::Span<const int> children) {
   return made;
 }
 
-absl::StatusOr<Transport*> Plugin::Use(Context* context) {
+// A GPU is only once in a communicator: contexts of the same one are as many GPUs. NCCL makes all of them before the
+// first connects.
+CpuDemand Plugin::Demand(int device) const {
+  CpuDemand demand;
+  absl::flat_hash_map<uint64_t, int> contexts;
+  for (const auto& [raw, context] : contexts_) {
+    if (raw->has_finalize()) demand.gpus = std::max(demand.gpus, ++contexts[raw->options.comm_id]);
+  }
+  demand.device_nodes = NumaNodes();
+  demand.first_device = device;
+  return demand;
+}
+
+absl::StatusOr<Transport*> Plugin::Use(Context* context, int device) {
   if (unloading_) return absl::UnknownError("tcpx is being unloaded");
   if (transport_ == nullptr) {
     JoinRetired(false);
-    auto transport = Transport::Start(options_);
+    auto transport = Transport::Start(options_, PlanThreads(cpu_facts_, Demand(device), options_));
     if (!transport.ok()) return transport.status();
     transport_ = *std::move(transport);
     transport_->runtime().lane_notes = &lane_notes_;

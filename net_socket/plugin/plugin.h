@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "common/cpu_facts.h"
 #include "common/params.h"
 #include "common/traffic_class.h"
 #include "nccl/plugin_api.h"
@@ -87,8 +88,10 @@ class Plugin final : public PluginApi {
   // True exactly when GPU memory is announced.
   bool OpenGpuDriver();
   std::vector<int> NumaNodes() const;
+  // What the process will use, as far as it is known when `device` is its first.
+  CpuDemand Demand(int device) const;
   // The transport, started if need be, with one more user: `context`'s or, before v11, the object's.
-  absl::StatusOr<Transport*> Use(Context* context);
+  absl::StatusOr<Transport*> Use(Context* context, int device);
   void AddObjectUser(Context* context);
   void DropObjectUser(Context* context);
   void DropUser();
@@ -108,6 +111,7 @@ class Plugin final : public PluginApi {
   std::mutex mutex_;  // all below; never on a message's way
   bool loaded_ = false;
   Options options_;
+  CpuFacts cpu_facts_;  // of the time when NCCL has not bound its threads yet
   TrafficClassMap traffic_classes_;
   LaneNotes lane_notes_;
   std::unique_ptr<Secret> secret_;         // null: none is shared

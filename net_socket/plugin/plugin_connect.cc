@@ -28,7 +28,7 @@ absl::StatusOr<ListenComm*> Plugin::Listen(Context* context, int device, void* h
   std::lock_guard<std::mutex> lock(mutex_);
   absl::Status known = CheckDevice(device);
   if (!known.ok()) return Told(known);
-  auto transport = Use(context);
+  auto transport = Use(context, device);
   if (!transport.ok()) return Told(transport.status());
   Handle contents;
   auto ours = std::make_shared<Listening>();
@@ -88,7 +88,7 @@ absl::StatusOr<uint64_t> Plugin::StartDial(Context* context, int device, const v
     if (!traffic_class.ok()) return traffic_class.status();
     request.traffic_class = *traffic_class;
   }
-  auto transport = Use(context);
+  auto transport = Use(context, device);
   if (!transport.ok()) return transport.status();
   request.device = &Devices().device(device);
   request.comm_id = context->options.comm_id;

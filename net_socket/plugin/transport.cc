@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
-#include "common/cpu_plan.h"
 #include "common/fd.h"
 #include "common/interfaces.h"
 #include "common/log.h"
@@ -13,21 +12,20 @@
 
 namespace tcpx {
 
-absl::StatusOr<std::unique_ptr<Transport>> Transport::Start(const Options& options) {
+absl::StatusOr<std::unique_ptr<Transport>> Transport::Start(const Options& options, const ThreadPlan& plan) {
   std::unique_ptr<Transport> transport(new Transport);
   transport->runtime_.options = options;
   const absl::Status limit = RaiseDescriptorLimit();
   if (!limit.ok()) TCPX_INFO("%s", std::string(limit.message()));
   transport->local_addresses_ = LocalAddresses();
   absl::Status status = transport->runtime_.reactor.Start();
-  if (status.ok()) status = transport->StartPool();
+  if (status.ok()) status = transport->StartPool(plan);
   if (!status.ok()) return status;
   return transport;
 }
 
-absl::Status Transport::StartPool() {
+absl::Status Transport::StartPool(const ThreadPlan& plan) {
   const Options& options = runtime_.options;
-  const ThreadPlan plan = PlanThreads(ReadCpuFacts(), CpuDemand(), options);
   if (plan.caller_driven) {
     TCPX_INFO("mode caller-driven (%s): NCCL's own thread moves the bytes; engine none", plan.reason);
     return absl::OkStatus();

@@ -13,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/address.h"
+#include "common/cpu_plan.h"
 #include "common/params.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/connect/acceptor.h"
@@ -22,7 +23,7 @@ namespace tcpx {
 
 class Transport {
  public:
-  static absl::StatusOr<std::unique_ptr<Transport>> Start(const Options& options);
+  static absl::StatusOr<std::unique_ptr<Transport>> Start(const Options& options, const ThreadPlan& plan);
   // Joins what still runs.
   ~Transport();
 
@@ -40,7 +41,7 @@ class Transport {
 
  private:
   Transport() : acceptor_(&runtime_), dialler_(&runtime_) {}
-  absl::Status StartPool();
+  absl::Status StartPool(const ThreadPlan& plan);
 
   Runtime runtime_;
   Acceptor acceptor_;
