@@ -62,7 +62,7 @@ void SendComm::AddBulkLane(int lane) {
   settings.chunk_bytes = options.chunk_bytes;
   settings.chunk_bytes_min = options.chunk_bytes_min;
   bulk_.push_back(std::make_unique<BulkSendLane>(&failure(), settings, striper_.get(), &rates_));
-  if (!caller_driven_) runtime()->pool->Attach(bulk_.back().get());
+  if (!caller_driven_) runtime()->pool->Attach(bulk_.back().get(), setup().device);
 }
 
 SendComm::~SendComm() {

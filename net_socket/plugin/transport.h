@@ -13,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/address.h"
+#include "common/cpu_plan.h"
 #include "common/params.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/connect/acceptor.h"
@@ -23,8 +24,9 @@ namespace tcpx {
 class Transport {
  public:
   // All that it borrows outlives it. `secret`: null where none is shared. `gpu`: null for host memory only.
-  static absl::StatusOr<std::unique_ptr<Transport>> Start(const Options& options, const Secret* secret,
-                                                          LaneNotes* notes, std::unique_ptr<GpuHub> gpu);
+  static absl::StatusOr<std::unique_ptr<Transport>> Start(const Options& options, const ThreadPlan& plan,
+                                                          const Secret* secret, LaneNotes* notes,
+                                                          std::unique_ptr<GpuHub> gpu);
   // Joins what still runs.
   ~Transport();
 
@@ -42,7 +44,7 @@ class Transport {
 
  private:
   Transport(const Options& options, const Secret* secret, LaneNotes* notes, std::unique_ptr<GpuHub> gpu);
-  absl::Status StartPool();
+  absl::Status StartPool(const ThreadPlan& plan);
 
   Runtime runtime_;
   Acceptor acceptor_;
