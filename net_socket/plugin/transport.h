@@ -1,8 +1,8 @@
-// transport.h: the runtime with its two doors: who listens and who dials.
+// transport.h: the runtime, and with it the acceptor and the dialler.
 //
 // Purpose: everything that has threads or sockets in one object, which exists only while someone uses the plugin.
 //
-// Threads: Start, Retire and Join by the plugin, one at a time; the doors as their own headers say.
+// Threads: Start, Retire and Join by the plugin, one at a time; acceptor and dialler as their own headers say.
 // States:  started -> retired (nothing new; sockets that linger are still served) -> joined.
 // Errors:  Start: the local kernel's.
 #ifndef TCPX_NET_SOCKET_PLUGIN_TRANSPORT_H_
@@ -35,7 +35,7 @@ class Transport {
   Dialler& dialler() { return dialler_; }
   bool IsLocal(const SocketAddress& address) const;
 
-  // No comm is left: ends the pool and both doors. Does not wait for sockets that linger.
+  // No comm is left: ends the pool, the acceptor and the dialler. Does not wait for sockets that linger.
   void Retire();
   // The same in a hurry, with comms left (exit, or an unload that NCCL never does): only the threads end.
   void Abandon();
