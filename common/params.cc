@@ -11,7 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "common/cpu_budget.h"
+#include "common/cpu_list.h"
 #include "common/limits.h"
 #include "common/params_text.h"
 #include "common/traffic_class.h"

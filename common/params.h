@@ -39,8 +39,9 @@ struct PortRange {
 // The initial values are the defaults. Parameters() says what each field means.
 struct Options {
   EngineChoice engine = EngineChoice::kAuto;
-  int threads = -1;  // -1: by the CPU budget; 0: caller-driven
-  std::string cpus;  // a list that ParseCpuList accepts
+  int threads = -1;      // -1: PlanThreads decides; 0: caller-driven
+  int threads_max = 32;  // of what PlanThreads decides
+  std::string cpus;      // a list that ParseCpuList accepts
   int lanes = 0;  // 0: decided at connect. LoadOptions stores the product of the next two here when TCPX_LANES is unset
   int socket_nthreads = -2;   // -2: unset
   int nsocks_perthread = -2;  // -2: unset

@@ -66,12 +66,18 @@ constexpr Parameter kParameters[] = {
      64,
      {"auto", -1},
      "Progress threads of the process, shared by all its connections; with 0 NCCL's own threads move everything. auto: "
-     "the usable CPUs (affinity mask and container quota) divided by the ranks on this host (LOCAL_WORLD_SIZE, "
-     "SLURM_NTASKS_PER_NODE or OMPI_COMM_WORLD_LOCAL_SIZE); below 3 no thread, else one fewer than that, at most 4. "
-     "Set 0 where every core is taken by the training process."},
+     "the CPUs of the container (its cpuset and quota, and what the launcher bound the process to) divided by the "
+     "ranks "
+     "on this host and the GPUs of this process; below 3 no thread, else one fewer than that for each GPU, at most 4 "
+     "for each network device in use. docs/cpus.md shows the result for many machines. Set 0 where every core is taken "
+     "by the training process."},
+    {"TCPX_THREADS_MAX", ParameterKind::kCount, &Options::threads_max, 1, 64, kNoSpecial,
+     "Most progress threads that TCPX_THREADS=auto gives one process, whatever number of GPUs and network devices it "
+     "drives. Lower it where one process drives many and its other threads need the cores."},
     {"TCPX_CPUS", ParameterKind::kCpuList, &Options::cpus, 0, 0, kNoSpecial,
-     "CPUs that the progress threads may run on, such as `0-3,7`. Empty: wherever the process may. Choose CPUs of the "
-     "NIC's NUMA node that the training process leaves idle."},
+     "CPUs that the progress threads may run on, such as `0-3,7`. Empty: those of the NUMA node of the network device, "
+     "where that is known and has room for them, else wherever the launcher lets the process run. Set it to keep them "
+     "off cores that the training process needs."},
     {"TCPX_ENGINE", ParameterKind::kEngine, &Options::engine, 0, 0, kNoSpecial,
      "How the progress threads talk to the kernel. auto: io_uring where the kernel and the container's seccomp profile "
      "allow it, else epoll; the log says which and why. Results are the same."},

@@ -28,7 +28,7 @@ ReceiveComm::ReceiveComm(ConnectionSetup setup)
   if (this->setup().max_receives > 1) credits_ = std::make_unique<CreditQueue>();
   for (int lane = 1; lane < lane_count(); ++lane) {
     bulk_.push_back(std::make_unique<BulkReceiveLane>(&failure(), lane_fd(lane), lane, &table_, &runtime()->stages));
-    if (!caller_driven_) runtime()->pool->Attach(bulk_.back().get());
+    if (!caller_driven_) runtime()->pool->Attach(bulk_.back().get(), this->setup().device);
   }
   for (int lane = 0; lane < lane_count(); ++lane) LeaveAnswering(lane);
 }

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
+#include "common/cpu_list.h"
 #include "common/log.h"
 #include "common/thread.h"
 
@@ -16,20 +17,32 @@ namespace {
 
 constexpr int kBatch = 64;
 
-void PinTo(const std::vector<int>& cpus) {
-  if (cpus.empty()) return;
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  for (int cpu : cpus) CPU_SET(cpu, &set);
-  if (sched_setaffinity(0, sizeof(set), &set) != 0) TCPX_WARN("TCPX_CPUS: the kernel refused the CPU list; not pinned");
+// A mask of any width, unlike cpu_set_t.
+void PinTo(const ThreadPlace& place) {
+  if (place.cpus.empty()) return;
+  const int width = place.cpus.back() + 1;
+  cpu_set_t* set = CPU_ALLOC(width);
+  if (set == nullptr) return;
+  const size_t bytes = CPU_ALLOC_SIZE(width);
+  CPU_ZERO_S(bytes, set);
+  for (int cpu : place.cpus) CPU_SET_S(cpu, bytes, set);
+  const bool refused = sched_setaffinity(0, bytes, set) != 0;
+  CPU_FREE(set);
+  if (!refused) return;
+  if (place.asked) {
+    TCPX_WARN("TCPX_CPUS: the kernel refused the CPU list; not pinned");
+  } else {
+    TCPX_INFO("progress thread: the kernel refused CPUs %s; not pinned", FormatCpuList(place.cpus));
+  }
 }
 
 }  // namespace
 
 ProgressThread::~ProgressThread() { Stop(); }
 
-absl::Status ProgressThread::Start(EngineChoice choice, const std::vector<int>& cpus, int index) {
-  auto thread = StartThread("a progress thread", [=] { Run(choice, cpus, index); });
+absl::Status ProgressThread::Start(EngineChoice choice, const ThreadPlace& place, int index) {
+  devices_ = place.devices;
+  auto thread = StartThread("a progress thread", [=] { Run(choice, place, index); });
   if (!thread.ok()) return thread.status();
   thread_ = *std::move(thread);
   std::unique_lock<std::mutex> lock(mutex_);
@@ -62,9 +75,9 @@ absl::StatusOr<std::unique_ptr<Engine>> ProgressThread::OpenEngine(EngineChoice 
   return MakeEpollEngine();
 }
 
-void ProgressThread::Run(EngineChoice choice, std::vector<int> cpus, int index) {
+void ProgressThread::Run(EngineChoice choice, const ThreadPlace& place, int index) {
   pthread_setname_np(pthread_self(), absl::StrCat("tcpx-io-", index).c_str());
-  PinTo(cpus);
+  PinTo(place);
   auto engine = OpenEngine(choice);
   {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -165,11 +178,12 @@ void ProgressThread::FinishDetach(PoolLane* lane) {
 
 ProgressPool::~ProgressPool() = default;
 
-absl::Status ProgressPool::Start(EngineChoice choice, int threads, const std::vector<int>& cpus, int64_t spin_ns) {
+absl::Status ProgressPool::Start(EngineChoice choice, int threads, const std::vector<ThreadPlace>& places,
+                                 int64_t spin_ns) {
   absl::Status status;
   for (int i = 0; i < threads; ++i) {
     auto thread = std::make_unique<ProgressThread>(spin_ns);
-    status = thread->Start(choice, cpus, i);
+    status = thread->Start(choice, static_cast<size_t>(i) < places.size() ? places[i] : ThreadPlace(), i);
     if (!status.ok()) break;
     threads_.push_back(std::move(thread));
   }
@@ -184,8 +198,22 @@ void ProgressPool::Stop() {
   for (auto& thread : threads_) thread->Stop();
 }
 
-void ProgressPool::Attach(PoolLane* lane) {
-  lane->thread_ = threads_[turn_.fetch_add(1, std::memory_order_relaxed) % threads_.size()].get();
+// With lanes spread evenly this is one thread after the other. Two calls at once may find the same thread; the next
+// ones even that out.
+void ProgressPool::Attach(PoolLane* lane, int device) {
+  const unsigned turn = turn_.fetch_add(1, std::memory_order_relaxed);
+  ProgressThread* best = nullptr;
+  bool best_near = false;
+  for (size_t i = 0; i < threads_.size(); ++i) {
+    ProgressThread* thread = threads_[(turn + i) % threads_.size()].get();
+    const bool near = std::find(thread->devices_.begin(), thread->devices_.end(), device) != thread->devices_.end();
+    const bool fewer = best == nullptr || thread->lanes_.load() < best->lanes_.load();
+    if (near == best_near ? !fewer : best_near) continue;
+    best = thread;
+    best_near = near;
+  }
+  best->lanes_.fetch_add(1);
+  lane->thread_ = best;
   Kick(lane);
 }
 
@@ -197,6 +225,7 @@ void ProgressPool::Detach(PoolLane* lane) {
   thread->Push(lane);
   thread->changed_.wait(lock, [lane, thread] { return lane->detached_ || thread->ended_; });
   lane->thread_ = nullptr;
+  thread->lanes_.fetch_sub(1);
 }
 
 }  // namespace tcpx

@@ -2,7 +2,7 @@
 //
 // Purpose: bulk lanes belong to one thread of the pool for life. Callers only kick a lane (an atomic flag, a push, and
 //          a wake if the thread sleeps); all work on it happens in its thread. The number of threads never grows with
-//          connections.
+//          connections. A lane goes to a thread near its device, where there is one (common/cpu_plan.h).
 //
 // Threads: Attach, Kick and Detach from any thread; the *InLoop functions of a lane in its own thread only.
 // Lifetime: a lane outlives its Detach, which returns once the thread has forgotten it and no operation is in flight.
@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "common/cpu_plan.h"
 #include "common/params.h"
 #include "net_socket/engine/adaptive_spin.h"
 #include "net_socket/engine/engine.h"
@@ -72,15 +73,15 @@ class ProgressThread {
   explicit ProgressThread(int64_t spin_ns) : spin_(spin_ns) {}
   ~ProgressThread();
 
-  // Starts the thread; returns once its engine stands or has failed. `cpus` empty: the process's mask.
-  absl::Status Start(EngineChoice choice, const std::vector<int>& cpus, int index);
+  // Starts the thread; returns once its engine stands or has failed.
+  absl::Status Start(EngineChoice choice, const ThreadPlace& place, int index);
   void Stop();
   void Push(PoolLane* lane);
 
  private:
   friend class ProgressPool;
 
-  void Run(EngineChoice choice, std::vector<int> cpus, int index);
+  void Run(EngineChoice choice, const ThreadPlace& place, int index);
   absl::StatusOr<std::unique_ptr<Engine>> OpenEngine(EngineChoice choice);
   bool ServeQueue();
   void Serve(PoolLane* lane);
@@ -90,7 +91,9 @@ class ProgressThread {
   // Calls lanes whose time has come; returns when the next one is due, 0 for none.
   int64_t ServeRetries();
 
-  AdaptiveSpin spin_;  // the thread's own
+  std::vector<int> devices_;   // those that it is near to
+  std::atomic<int> lanes_{0};  // attached
+  AdaptiveSpin spin_;          // the thread's own
   std::thread thread_;
   std::unique_ptr<Engine> engine_;  // the thread's own, but for Wake
   std::atomic<PoolLane*> queue_{nullptr};
@@ -110,13 +113,14 @@ class ProgressPool {
   ProgressPool() = default;
   ~ProgressPool();
 
-  absl::Status Start(EngineChoice choice, int threads, const std::vector<int>& cpus, int64_t spin_ns);
+  // A thread without a place of its own runs where its creator may.
+  absl::Status Start(EngineChoice choice, int threads, const std::vector<ThreadPlace>& places, int64_t spin_ns);
   int threads() const { return static_cast<int>(threads_.size()); }
   // Ends the threads; lanes that are still attached stay where they are. For unloading and exit.
   void Stop();
 
-  // Gives `lane` to the next thread in turn and kicks it.
-  void Attach(PoolLane* lane);
+  // Gives `lane` to the thread with the fewest lanes, and kicks it; of the threads near `device`, where there are any.
+  void Attach(PoolLane* lane, int device = -1);
   static void Kick(PoolLane* lane) { lane->thread_->Push(lane); }
   // Cancels what is in flight and waits until the thread has let go. Not from a pool thread. No-op when never attached.
   static void Detach(PoolLane* lane);

@@ -1,6 +1,7 @@
 #include "net_socket/plugin/context_table.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "common/log.h"
@@ -37,6 +38,17 @@ void ContextTable::ReplaceLog(LogSink gone) const {
 bool ContextTable::ShowsReceiveHint() const {
   return std::any_of(contexts_.begin(), contexts_.end(),
                      [](const auto& entry) { return entry.second->api_version >= 9; });
+}
+
+// A GPU is only once in a communicator: contexts of the same one are as many GPUs. NCCL makes all of them before the
+// first connects.
+int ContextTable::GpuCount() const {
+  int most = 1;
+  absl::flat_hash_map<uint64_t, int> counts;
+  for (const auto& [raw, context] : contexts_) {
+    if (raw->has_finalize()) most = std::max(most, ++counts[raw->communicator->id]);
+  }
+  return most;
 }
 
 }  // namespace tcpx

@@ -26,6 +26,8 @@ class ContextTable {
   Context* legacy() const { return legacy_; }
   // True exactly when one uses v9 or a newer version.
   bool ShowsReceiveHint() const;
+  // GPUs of this process, as far as contexts tell: those of v11 and up; 1 without any.
+  int GpuCount() const;
 
  private:
   void ReplaceLog(LogSink gone) const;

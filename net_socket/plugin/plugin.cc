@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/cpu_plan.h"
 #include "common/log.h"
 #include "net_socket/comm/receive_comm.h"
 #include "net_socket/comm/send_comm.h"
@@ -90,15 +91,20 @@ absl::StatusOr<int> Plugin::MakeVirtualDevice(absl::Span<const int> children) {
   return made;
 }
 
-absl::StatusOr<std::unique_ptr<Transport>> Plugin::StartTransport() {
+absl::StatusOr<std::unique_ptr<Transport>> Plugin::StartTransport(int device) {
   const Options& options = settings().options();
+  CpuDemand demand;
+  demand.gpus = contexts_.GpuCount();
+  demand.device_nodes = devices().NumaNodes();
+  demand.first_device = device;
   const GpuDriver* const driver = devices().gpu_driver();
   auto gpu = driver == nullptr ? nullptr : std::make_unique<GpuHub>(driver, options);
-  return Transport::Start(options, settings().secret(), &lane_notes_, std::move(gpu));
+  return Transport::Start(options, PlanThreads(settings().cpu_facts(), demand, options), settings().secret(),
+                          &lane_notes_, std::move(gpu));
 }
 
-absl::StatusOr<TransportUse> Plugin::Use(Context* context) {
-  auto use = transport_users_.Use([this] { return StartTransport(); });
+absl::StatusOr<TransportUse> Plugin::Use(Context* context, int device) {
+  auto use = transport_users_.Use([this, device] { return StartTransport(device); });
   if (!use.ok()) return use;
   GpuHub* const gpu = transport_users_.transport()->runtime().gpu.get();
   if (gpu != nullptr) gpu->SetNumaNodes(devices().NumaNodes());

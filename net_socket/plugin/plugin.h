@@ -65,9 +65,10 @@ class Plugin final : public PluginApi {
   // Read with the first need of them.
   const Settings& settings();
   AnnouncedDevices& devices();
-  // The transport runs, with one more user: `context`, or, before v11, who holds the result.
-  absl::StatusOr<TransportUse> Use(Context* context);
-  absl::StatusOr<std::unique_ptr<Transport>> StartTransport();
+  // The transport runs, with one more user: `context`, or, before v11, who holds the result. If it starts, its threads
+  // are planned for `device`.
+  absl::StatusOr<TransportUse> Use(Context* context, int device);
+  absl::StatusOr<std::unique_ptr<Transport>> StartTransport(int device);
   // An object of the context is gone.
   static void Release(Context* context, TransportUse use);
   // What NCCL has announced changes the lanes and buffers of a dial where no parameter sets them.

@@ -47,7 +47,7 @@ absl::StatusOr<ListenComm*> Plugin::Listen(Context* context, int device, void* h
   std::lock_guard<std::mutex> lock(mutex_);
   absl::Status known = devices().Check(device);
   if (!known.ok()) return Told(known);
-  auto use = Use(context);
+  auto use = Use(context, device);
   if (!use.ok()) return Told(use.status());
   Acceptor& acceptor = transport_users_.transport()->acceptor();
   Handle contents;
@@ -82,7 +82,7 @@ absl::StatusOr<uint64_t> Plugin::StartDial(Context* context, int device, const v
     if (!traffic_class.ok()) return traffic_class.status();
     request.path.traffic_class = *traffic_class;
   }
-  auto use = Use(context);
+  auto use = Use(context, device);
   if (!use.ok()) return use.status();
   Transport* const transport = transport_users_.transport();
   request.device = &devices().device(device);

@@ -9,7 +9,7 @@
 
 namespace tcpx {
 
-Settings::Settings() {
+Settings::Settings() : cpu_facts_(ReadCpuFacts()) {
   std::vector<std::string> warnings;
   options_ = LoadOptions(nullptr, &warnings);
   for (const std::string& warning : warnings) TCPX_WARN("%s", warning);

@@ -1,4 +1,4 @@
-// settings.h: what the user has set, read once: the parameters, the map of traffic classes and the shared secret.
+// settings.h: what is read once: the parameters, the map of traffic classes, the shared secret and the CPUs there are.
 //
 // Purpose: the one place where Options live; all else borrows them.
 //
@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/cpu_facts.h"
 #include "common/params.h"
 #include "common/traffic_class.h"
 #include "net_socket/connect/secret.h"
@@ -19,12 +20,13 @@ namespace tcpx {
 
 class Settings {
  public:
-  // Reads the environment.
+  // Reads the environment. At the first init: NCCL has not bound its threads yet.
   Settings();
   Settings(const Settings&) = delete;
   Settings& operator=(const Settings&) = delete;
 
   const Options& options() const { return options_; }
+  const CpuFacts& cpu_facts() const { return cpu_facts_; }
   // Null: none is shared.
   const Secret* secret() const { return secret_.get(); }
   // An error where there is to be a secret but none could be read: no connection may be made then.
@@ -36,6 +38,7 @@ class Settings {
   void LoadSecret();
 
   Options options_;
+  const CpuFacts cpu_facts_;
   TrafficClassMap traffic_classes_;
   std::unique_ptr<Secret> secret_;
   absl::Status secret_status_;

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
-#include "common/cpu_budget.h"
 #include "common/fd.h"
 #include "common/interfaces.h"
 #include "common/log.h"
@@ -19,31 +18,29 @@ Transport::Transport(const Options& options, const Secret* secret, LaneNotes* no
   runtime_.gpu = std::move(gpu);
 }
 
-absl::StatusOr<std::unique_ptr<Transport>> Transport::Start(const Options& options, const Secret* secret,
-                                                            LaneNotes* notes, std::unique_ptr<GpuHub> gpu) {
+absl::StatusOr<std::unique_ptr<Transport>> Transport::Start(const Options& options, const ThreadPlan& plan,
+                                                            const Secret* secret, LaneNotes* notes,
+                                                            std::unique_ptr<GpuHub> gpu) {
   std::unique_ptr<Transport> transport(new Transport(options, secret, notes, std::move(gpu)));
   const absl::Status limit = RaiseDescriptorLimit();
   if (!limit.ok()) TCPX_INFO("%s", std::string(limit.message()));
   transport->local_addresses_ = LocalAddresses();
   absl::Status status = transport->runtime_.reactor.Start();
-  if (status.ok()) status = transport->StartPool();
+  if (status.ok()) status = transport->StartPool(plan);
   if (!status.ok()) return status;
   return transport;
 }
 
-absl::Status Transport::StartPool() {
+absl::Status Transport::StartPool(const ThreadPlan& plan) {
   const Options& options = runtime_.options;
-  const ThreadPlan plan = PlanThreads(ReadCpuBudget(), options.threads);
   if (plan.caller_driven) {
     TCPX_INFO("mode caller-driven (%s): NCCL's own thread moves the bytes; engine none", plan.reason);
     return absl::OkStatus();
   }
-  auto cpus = ParseCpuList(options.cpus);
   std::string reason;
   const EngineChoice engine = ProbeEngine(options.engine, &reason);
   runtime_.pool = std::make_unique<ProgressPool>();
-  absl::Status status =
-      runtime_.pool->Start(engine, plan.threads, cpus.ok() ? *cpus : std::vector<int>(), options.spin_ns);
+  absl::Status status = runtime_.pool->Start(engine, plan.threads, plan.places, options.spin_ns);
   if (!status.ok()) {
     runtime_.pool.reset();
     TCPX_WARN("%s; mode caller-driven instead: NCCL's own thread moves the bytes", std::string(status.message()));

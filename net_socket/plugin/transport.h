@@ -1,8 +1,8 @@
-// transport.h: the runtime with its two doors: who listens and who dials.
+// transport.h: the runtime, and with it the acceptor and the dialler.
 //
 // Purpose: everything that has threads or sockets in one object, which exists only while someone uses the plugin.
 //
-// Threads: Start, Retire and Join by the plugin, one at a time; the doors as their own headers say.
+// Threads: Start, Retire and Join by the plugin, one at a time; acceptor and dialler as their own headers say.
 // States:  started -> retired (nothing new; sockets that linger are still served) -> joined.
 // Errors:  Start: the local kernel's.
 #ifndef TCPX_NET_SOCKET_PLUGIN_TRANSPORT_H_
@@ -13,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/address.h"
+#include "common/cpu_plan.h"
 #include "common/params.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/connect/acceptor.h"
@@ -23,8 +24,9 @@ namespace tcpx {
 class Transport {
  public:
   // All that it borrows outlives it. `secret`: null where none is shared. `gpu`: null for host memory only.
-  static absl::StatusOr<std::unique_ptr<Transport>> Start(const Options& options, const Secret* secret,
-                                                          LaneNotes* notes, std::unique_ptr<GpuHub> gpu);
+  static absl::StatusOr<std::unique_ptr<Transport>> Start(const Options& options, const ThreadPlan& plan,
+                                                          const Secret* secret, LaneNotes* notes,
+                                                          std::unique_ptr<GpuHub> gpu);
   // Joins what still runs.
   ~Transport();
 
@@ -33,7 +35,7 @@ class Transport {
   Dialler& dialler() { return dialler_; }
   bool IsLocal(const SocketAddress& address) const;
 
-  // No comm is left: ends the pool and both doors. Does not wait for sockets that linger.
+  // No comm is left: ends the pool, the acceptor and the dialler. Does not wait for sockets that linger.
   void Retire();
   // The same in a hurry, with comms left (exit, or an unload that NCCL never does): only the threads end.
   void Abandon();
@@ -42,7 +44,7 @@ class Transport {
 
  private:
   Transport(const Options& options, const Secret* secret, LaneNotes* notes, std::unique_ptr<GpuHub> gpu);
-  absl::Status StartPool();
+  absl::Status StartPool(const ThreadPlan& plan);
 
   Runtime runtime_;
   Acceptor acceptor_;

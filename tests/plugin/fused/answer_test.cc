@@ -22,17 +22,17 @@ namespace tcpx {
 namespace {
 
 // A listening socket that answers hellos by hand.
-class Door {
+class ManualListener {
  public:
-  Door() : listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  ManualListener() : listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     TCPX_REQUIRE(bind(listener_, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0);
     TCPX_REQUIRE(listen(listener_, 8) == 0);
   }
-  Door(const Door&) = delete;
-  ~Door() { close(listener_); }
+  ManualListener(const ManualListener&) = delete;
+  ~ManualListener() { close(listener_); }
 
   SocketAddress address() const {
     auto local = LocalAddress(listener_);
@@ -107,17 +107,17 @@ TEST_F(AnswerTest, LanesGoWhereItSays) {
     rank.Finalize();
   };
   const auto answer = [](Control& peer) {
-    const Door doors[3];
-    peer.Send(doors[0].HandleBytes(3).data(), kHandleBytesMax);
+    const ManualListener listeners[3];
+    peer.Send(listeners[0].HandleBytes(3).data(), kHandleBytesMax);
     Answer said;
     // By speed: one of the six bulk lanes for each of the first two, and the rest for the third.
     const uint32_t speeds[] = {10000, 0, 80000};
-    for (int i = 0; i < 3; ++i) said.nics.push_back({doors[i].address(), speeds[i]});
+    for (int i = 0; i < 3; ++i) said.nics.push_back({listeners[i].address(), speeds[i]});
     const int expected[] = {0, 0, 1, 2, 2, 2, 2};
     std::vector<int> lanes;
     for (int lane = 0; lane < 7; ++lane) {
       Hello hello;
-      lanes.push_back(doors[expected[lane]].Greet(&hello));
+      lanes.push_back(listeners[expected[lane]].Greet(&hello));
       if (lane == 0 || lane == 2) TCPX_REQUIRE(hello.lane == lane, hello.lane);
       TCPX_REQUIRE(hello.lanes == 7, hello.lanes);
       Say(lanes.back(), Encoded(said));
@@ -187,14 +187,14 @@ TEST_P(LieTest, IsAnErrorWithAReason) {
     peer.Tell('d');
   };
   const auto answer = [](Control& peer) {
-    const Door door;
-    peer.Send(door.HandleBytes(2).data(), kHandleBytesMax);
+    const ManualListener listener;
+    peer.Send(listener.HandleBytes(2).data(), kHandleBytesMax);
     std::vector<int> lanes;
     for (int attempt = 0; attempt < (GetParam().retried ? 2 : 1); ++attempt) {
       Hello hello;
-      lanes.push_back(door.Greet(&hello));
+      lanes.push_back(listener.Greet(&hello));
       TCPX_REQUIRE(hello.lane == 0, hello.lane);
-      Say(lanes.back(), GetParam().bytes(door.address()));
+      Say(lanes.back(), GetParam().bytes(listener.address()));
       if (GetParam().closes) close(lanes.back());
     }
     peer.Await('d');

@@ -206,12 +206,12 @@ TEST_F(SecretTest, WhatADiallerSaidOpensNothingASecondTime) {
 }
 
 // A listening socket made by hand.
-class Door {
+class ManualListener {
  public:
-  Door() : listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  ManualListener() : listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     TCPX_REQUIRE(bind(listener_, Local()->sockaddr(), Local()->length()) == 0 && listen(listener_, 8) == 0);
   }
-  ~Door() { close(listener_); }
+  ~ManualListener() { close(listener_); }
 
   int Accept() const {
     const int lane = accept(listener_, nullptr, nullptr);
@@ -267,12 +267,12 @@ TEST_F(SecretTest, WhatAnAcceptorSaidOpensNothingASecondTime) {
   };
   const auto answers = [](Control& peer) {
     const Secret secret(kSecret);
-    const Door door;
-    peer.Send(door.HandleBytes().data(), kHandleBytesMax);
-    const int first = door.Accept();
+    const ManualListener listener;
+    peer.Send(listener.HandleBytes().data(), kHandleBytesMax);
+    const int first = listener.Accept();
     const std::vector<std::string> said = AnswerByHand(first, secret);
     TCPX_REQUIRE(said.size() == 2, said.size());
-    const int second = door.Accept();
+    const int second = listener.Accept();
     char hello[kHelloBytes + kProofBytes];
     TCPX_REQUIRE(recv(second, hello, kHelloBytes, MSG_WAITALL) == kHelloBytes);
     TCPX_REQUIRE(send(second, said[0].data(), said[0].size(), MSG_NOSIGNAL) > 0);

@@ -66,6 +66,7 @@ TEST(ParamsTest, DefaultsAreThese) {
   const Options options;
   EXPECT_EQ(options.engine, EngineChoice::kAuto);
   EXPECT_EQ(options.threads, -1);
+  EXPECT_EQ(options.threads_max, 32);
   EXPECT_EQ(options.lanes, 0);
   EXPECT_EQ(options.express_bytes, 65536);
   EXPECT_EQ(options.chunk_bytes, 524288);
@@ -100,6 +101,7 @@ TEST(ParamsTest, ReadsValues) {
       {"TCPX_THREADS", "64", [](const Options& o) { return o.threads == 64; }},
       {"TCPX_THREADS", "auto", [](const Options& o) { return o.threads == -1; }},
       {"TCPX_THREADS", "-1", [](const Options& o) { return o.threads == -1; }},
+      {"TCPX_THREADS_MAX", "8", [](const Options& o) { return o.threads_max == 8; }},
       {"TCPX_CPUS", "0-3,7", [](const Options& o) { return o.cpus == "0-3,7"; }},
       {"TCPX_LANES", "1", [](const Options& o) { return o.lanes == 1; }},
       {"TCPX_LANES", "64", [](const Options& o) { return o.lanes == 64; }},

@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "common/cpu_plan.h"
 #include "common/params.h"
 #include "net_socket/nic/lane_socket.h"
 
@@ -14,12 +15,10 @@ namespace {
 
 class TransportUsersTest : public ::testing::Test {
  protected:
-  TransportUsersTest() { options_.threads = 0; }
-
   TransportUse Use() {
     auto use = users_.Use([this] {
       ++started_;
-      return Transport::Start(options_, nullptr, &notes_, nullptr);
+      return Transport::Start(options_, ThreadPlan(), nullptr, &notes_, nullptr);
     });
     EXPECT_TRUE(use.ok()) << use.status();
     return *std::move(use);
@@ -74,7 +73,7 @@ TEST_F(TransportUsersTest, NobodyUsesItAfterTheEnd) {
   const TransportUse late = Use();  // Ends behind the transport.
   users_.End(/*comms_left=*/false);
   EXPECT_EQ(nullptr, users_.transport());
-  const auto refused = users_.Use([this] { return Transport::Start(options_, nullptr, &notes_, nullptr); });
+  const auto refused = users_.Use([this] { return Transport::Start(options_, ThreadPlan(), nullptr, &notes_, nullptr); });
   EXPECT_EQ("tcpx is being unloaded", refused.status().message());
 }
 

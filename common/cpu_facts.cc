@@ -1,0 +1,249 @@
+#include "common/cpu_facts.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "common/cpu_list.h"
+#include "common/small_file.h"
+
+namespace tcpx {
+namespace {
+
+// More would take milliseconds; the launcher's bound shows in the first few.
+constexpr int kTasksMax = 256;
+
+// Empty where the file can't be read.
+std::vector<int> ReadCpuList(const std::string& path) {
+  const std::optional<std::string> text = ReadSmallFile(path);
+  if (!text.has_value()) return {};
+  return ParseCpuList(absl::StripAsciiWhitespace(*text)).value_or(std::vector<int>());
+}
+
+// The folders of one hierarchy that hold this process, the innermost first.
+struct Cgroup {
+  bool v2 = false;
+  std::vector<std::string> folders;
+};
+
+// In a container `path` may be the host's and not exist below `mount`, whose root then holds the container's own limit.
+std::vector<std::string> FoldersUpTo(const std::string& mount, absl::string_view path) {
+  std::vector<std::string> folders;
+  if (!absl::StrContains(path, "..")) {  // else outside our cgroup namespace: nothing to see
+    std::string below(absl::StripSuffix(path, "/"));
+    while (!below.empty()) {
+      folders.push_back(mount + below);
+      const size_t slash = below.rfind('/');
+      below.resize(slash == std::string::npos ? 0 : slash);
+    }
+  }
+  folders.push_back(mount);
+  return folders;
+}
+
+// Each line of /proc/self/cgroup is "ID:CONTROLLERS:PATH"; version 2 has ID 0 and no controllers (cgroups(7)).
+std::vector<Cgroup> CgroupsOf(const std::string& root, absl::string_view controller) {
+  std::vector<Cgroup> cgroups;
+  const std::string base = root + "/sys/fs/cgroup";
+  const std::string text = ReadSmallFile(root + "/proc/self/cgroup").value_or("");
+  for (absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
+    const std::vector<absl::string_view> fields = absl::StrSplit(line, absl::MaxSplits(':', 2));
+    if (fields.size() != 3) continue;
+    if (fields[0] == "0" && fields[1].empty()) {
+      cgroups.push_back({true, FoldersUpTo(base, fields[2])});
+      cgroups.push_back({true, FoldersUpTo(base + "/unified", fields[2])});
+      continue;
+    }
+    const std::vector<absl::string_view> controllers = absl::StrSplit(fields[1], ',');
+    if (std::find(controllers.begin(), controllers.end(), controller) == controllers.end()) continue;
+    cgroups.push_back({false, FoldersUpTo(absl::StrCat(base, "/", fields[1]), fields[2])});
+    cgroups.push_back({false, FoldersUpTo(absl::StrCat(base, "/", controller), fields[2])});
+  }
+  return cgroups;
+}
+
+// The CPUs that a quota allows; 0 is no quota. "max 100000" and "150000 100000".
+double ParseCpuMax(absl::string_view text) {
+  const std::vector<absl::string_view> words = absl::StrSplit(text, absl::ByAnyChar(" \n"), absl::SkipEmpty());
+  double quota = 0;
+  double period = 100000;
+  if (words.empty() || !absl::SimpleAtod(words[0], &quota) || quota <= 0) return 0;
+  if (words.size() > 1 && (!absl::SimpleAtod(words[1], &period) || period <= 0)) return 0;
+  return quota / period;
+}
+
+double ReadQuota(const std::string& folder, bool v2) {
+  if (v2) return ParseCpuMax(ReadSmallFile(folder + "/cpu.max").value_or(""));
+  const std::optional<std::string> quota = ReadSmallFile(folder + "/cpu.cfs_quota_us");
+  const std::optional<std::string> period = ReadSmallFile(folder + "/cpu.cfs_period_us");
+  if (!quota.has_value() || !period.has_value()) return 0;
+  return ParseCpuMax(absl::StrCat(*quota, " ", *period));  // -1 is no quota
+}
+
+double TightestQuota(const std::string& root) {
+  double tightest = 0;
+  for (const Cgroup& cgroup : CgroupsOf(root, "cpu")) {
+    for (const std::string& folder : cgroup.folders) {
+      const double quota = ReadQuota(folder, cgroup.v2);
+      if (quota > 0 && (tightest == 0 || quota < tightest)) tightest = quota;
+    }
+  }
+  return tightest;
+}
+
+// An effective cpuset lies within its parents': the innermost folder that has one says all.
+std::vector<int> Cpuset(const std::string& root) {
+  for (const Cgroup& cgroup : CgroupsOf(root, "cpuset")) {
+    const char* file = cgroup.v2 ? "/cpuset.cpus.effective" : "/cpuset.effective_cpus";
+    for (const std::string& folder : cgroup.folders) {
+      std::vector<int> cpus = ReadCpuList(folder + file);
+      if (!cpus.empty()) return cpus;
+    }
+  }
+  return {};
+}
+
+absl::string_view ValueOf(absl::string_view text, absl::string_view key) {
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    if (absl::ConsumePrefix(&line, key)) return absl::StripAsciiWhitespace(line);
+  }
+  return "";
+}
+
+// Of a status file of /proc.
+std::vector<int> AllowedCpus(const std::string& folder) {
+  const std::string text = ReadSmallFile(folder + "/status").value_or("");
+  return ParseCpuList(ValueOf(text, "Cpus_allowed_list:")).value_or(std::vector<int>());
+}
+
+// The mask may be wider than cpu_set_t: sched_getaffinity(2) then gives EINVAL.
+std::vector<int> CallersCpus() {
+  std::vector<int> cpus;
+  for (int size = 1024; size <= kMaxCpus; size *= 2) {
+    cpu_set_t* set = CPU_ALLOC(size);
+    if (set == nullptr) break;
+    const size_t bytes = CPU_ALLOC_SIZE(size);
+    CPU_ZERO_S(bytes, set);
+    const int result = sched_getaffinity(0, bytes, set);
+    const bool too_small = result != 0 && errno == EINVAL;
+    for (int cpu = 0; result == 0 && cpu < size; ++cpu) {
+      if (CPU_ISSET_S(cpu, bytes, set)) cpus.push_back(cpu);
+    }
+    CPU_FREE(set);
+    if (!too_small) break;
+  }
+  return cpus;
+}
+
+std::vector<int> ProcessCpus(const std::string& root) {
+  std::vector<int> all;
+  const std::string folder = root + "/proc/self/task";
+  DIR* tasks = opendir(folder.c_str());
+  int count = 0;
+  while (tasks != nullptr && count < kTasksMax) {
+    const dirent* entry = readdir(tasks);
+    if (entry == nullptr) break;
+    if (entry->d_name[0] == '.') continue;
+    ++count;
+    const std::vector<int> before = std::move(all);
+    const std::vector<int> cpus = AllowedCpus(absl::StrCat(folder, "/", entry->d_name));
+    all.clear();
+    std::set_union(before.begin(), before.end(), cpus.begin(), cpus.end(), std::back_inserter(all));
+  }
+  if (tasks != nullptr) closedir(tasks);
+  return all.empty() ? CallersCpus() : all;
+}
+
+// Empty for a parent outside the container, whose number reads as 0.
+std::vector<int> ParentCpus(const std::string& root) {
+  const std::string text = ReadSmallFile(root + "/proc/self/status").value_or("");
+  int parent = 0;
+  if (!absl::SimpleAtoi(ValueOf(text, "PPid:"), &parent) || parent < 1) return {};
+  return AllowedCpus(absl::StrCat(root, "/proc/", parent));
+}
+
+std::vector<std::vector<int>> NodeCpus(const std::string& root) {
+  const std::string folder = root + "/sys/devices/system/node";
+  std::vector<std::vector<int>> nodes;
+  for (int node : ReadCpuList(folder + "/online")) {
+    nodes.resize(static_cast<size_t>(node) + 1);
+    nodes.back() = ReadCpuList(absl::StrCat(folder, "/node", node, "/cpulist"));
+  }
+  return nodes;
+}
+
+// The largest number of "4", "4(x2)" and "4(x2),3" (Slurm's form for nodes that differ); 0 when malformed.
+int ParseRanks(absl::string_view text) {
+  int ranks = 0;
+  for (absl::string_view part : absl::StrSplit(text, ',')) {
+    const size_t repeat = part.find("(x");
+    if (repeat != absl::string_view::npos) {
+      int nodes = 0;
+      absl::string_view inside = part.substr(repeat + 2);
+      if (!absl::ConsumeSuffix(&inside, ")") || !absl::SimpleAtoi(inside, &nodes) || nodes < 1) return 0;
+    }
+    int value = 0;
+    if (!absl::SimpleAtoi(part.substr(0, repeat), &value) || value < 1) return 0;
+    ranks = std::max(ranks, value);
+  }
+  return ranks;
+}
+
+// The innermost launcher first: torchrun and mpirun run inside a job of Slurm's, whose variables they pass on.
+void ReadLauncher(const GetenvFunction& getenv_fn, CpuFacts* facts) {
+  constexpr const char* kVariables[] = {
+      "LOCAL_WORLD_SIZE",            // torchrun
+      "OMPI_COMM_WORLD_LOCAL_SIZE",  // Open MPI
+      "MPI_LOCALNRANKS",             // MPICH, Intel MPI
+      "MV2_COMM_WORLD_LOCAL_SIZE",   // MVAPICH2
+      "PMI_LOCAL_SIZE",              // Hydra, Cray
+      "JSM_NAMESPACE_LOCAL_SIZE",    // jsrun
+      "SLURM_STEP_TASKS_PER_NODE",
+      "SLURM_NTASKS_PER_NODE",
+      "SLURM_TASKS_PER_NODE",
+  };
+  const auto read = [&](const char* name) -> absl::string_view {
+    const char* text = getenv_fn ? getenv_fn(name) : getenv(name);
+    return text == nullptr ? "" : text;
+  };
+  for (const char* variable : kVariables) {
+    const int ranks = ParseRanks(read(variable));
+    if (ranks < 1) continue;
+    facts->ranks_on_host = ranks;
+    facts->ranks_source = variable;
+    break;
+  }
+  // Slurm bound its own tasks, which torchrun's ranks share.
+  const absl::string_view bind = read("SLURM_CPU_BIND_TYPE");
+  facts->launcher_binds = absl::StartsWith(facts->ranks_source, "SLURM_") && !bind.empty() && bind != "none";
+}
+
+}  // namespace
+
+CpuFacts ReadCpuFacts(const std::string& root, const GetenvFunction& getenv_fn) {
+  const std::string base(absl::StripSuffix(root, "/"));
+  CpuFacts facts;
+  facts.container_cpus = Cpuset(base);
+  facts.has_cpuset = !facts.container_cpus.empty();
+  if (!facts.has_cpuset) facts.container_cpus = ReadCpuList(base + "/sys/devices/system/cpu/online");
+  facts.process_cpus = ProcessCpus(base);
+  facts.parent_cpus = ParentCpus(base);
+  facts.quota_cpus = TightestQuota(base);
+  facts.node_cpus = NodeCpus(base);
+  ReadLauncher(getenv_fn, &facts);
+  return facts;
+}
+
+}  // namespace tcpx

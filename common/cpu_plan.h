@@ -1,0 +1,47 @@
+// cpu_plan.h: how many progress threads a process has, and on which CPUs they run.
+//
+// Purpose: a pod with a quota of two CPUs and eight ranks must not get a pool of spinning threads; a rank of a large
+//          host must get one, and next to its NIC. The rules and their result for many machines: docs/cpus.md.
+//
+// Threads: any. Pure: what the machine is comes in as facts.
+// Units:   CPUs, threads.
+// Errors:  none.
+#ifndef TCPX_COMMON_CPU_PLAN_H_
+#define TCPX_COMMON_CPU_PLAN_H_
+
+#include <string>
+#include <vector>
+
+#include "common/cpu_facts.h"
+#include "common/params.h"
+
+namespace tcpx {
+
+// What of the machine the process uses, as far as it is known when the threads start.
+struct CpuDemand {
+  int gpus = 1;                   // of this process
+  std::vector<int> device_nodes;  // NUMA node of each network device, -1 where unknown
+  int first_device = -1;          // the one that is used first, and by a single GPU mostly alone; -1: unknown
+};
+
+// Where one thread runs.
+struct ThreadPlace {
+  std::vector<int> cpus;     // empty: where its creator may
+  std::vector<int> devices;  // those on its NUMA node; empty: it is near to none
+  bool asked = false;        // TCPX_CPUS says so
+};
+
+struct ThreadPlan {
+  int cpus_per_gpu = 0;       // 0 when there are more ranks than CPUs
+  bool caller_driven = true;  // true exactly when `threads` is 0
+  int threads = 0;
+  std::vector<ThreadPlace> places;  // one for each thread
+  std::string reason;               // for the log
+};
+
+// Reads TCPX_THREADS, TCPX_THREADS_MAX and TCPX_CPUS of `options`.
+ThreadPlan PlanThreads(const CpuFacts& facts, const CpuDemand& demand, const Options& options);
+
+}  // namespace tcpx
+
+#endif  // TCPX_COMMON_CPU_PLAN_H_
