@@ -17,7 +17,6 @@
 #include "net_socket/message/ring_size.h"
 
 namespace tcpx {
-namespace {}  // namespace
 
 ReceiveComm::ReceiveComm(ConnectionSetup setup)
     : Comm(std::move(setup), Direction::kReceive),

@@ -16,7 +16,7 @@ namespace tcpx {
 namespace {
 
 // A lone message up to this size is copied beside its header and sent as one buffer: about 4 % at 8 bytes
-// (docs/performance.md).
+// (docs/experiments.md).
 constexpr size_t kLoneBytesMax = 2048;
 
 // A lone frame shorter than this is padded to it. The receiver's kernel acknowledges segments below TCP_MSS_DEFAULT

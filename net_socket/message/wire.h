@@ -52,7 +52,7 @@ enum class FrameKind : uint8_t {
 };
 
 // A cache line, of which 36 bytes are used: payload of a multiple of 64 bytes then lies on line boundaries in the
-// kernel's buffers and in ours, and copies to other addresses are up to three times slower (docs/performance.md).
+// kernel's buffers and in ours, and copies to other addresses are up to three times slower (docs/experiments.md).
 inline constexpr size_t kHeaderBytes = 64;
 
 struct FrameHeader {

@@ -27,7 +27,7 @@ inline constexpr int kBulkUnsentBytes = 256 * 1024;
 // SO_RCVBUF towards the same host; the kernel doubles it for its own needs, and may cap it (net.core.rmem_max). What is
 // queued at the receiver stays in the caches that both ends share; left to itself the kernel queues megabytes as soon as
 // the reader falls behind once, and each byte then comes from memory. Large messages are faster where more of them may
-// be under way: lane 0 has the second size while such come (pattern_tuning.h, docs/performance.md).
+// be under way: lane 0 has the second size while such come (pattern_tuning.h, docs/experiments.md).
 inline constexpr int kSameHostBytes = 384 << 10;
 inline constexpr int kSameHostLargeBytes = 768 << 10;
 

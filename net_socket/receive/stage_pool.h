@@ -17,11 +17,11 @@
 namespace tcpx {
 
 // Measured: 128 KiB makes 16 and 64 KiB messages arrive with one call; 16 KiB is no better than reading the header
-//           first, 256 KiB no better than 128 (docs/performance.md).
+//           first, 256 KiB no better than 128 (docs/experiments.md).
 inline constexpr size_t kStageBytes = 128 * 1024;
 
 // Where the kernel copies to matters: a destination that is not on a cache line's boundary made a 64 KiB read take 26
-// us instead of 8 on an AMD EPYC (docs/performance.md).
+// us instead of 8 on an AMD EPYC (docs/experiments.md).
 inline constexpr size_t kStageAlignment = 4096;
 
 struct StageDeleter {

@@ -19,7 +19,7 @@ class LaneRate {
  public:
   // A lane takes more as soon as what it holds drains within this, plus two round trips. Too low: a flow runs dry while
   // its thread waits for a CPU (a tick of the scheduler is 4 ms); too high: a message waits for a flow that has become
-  // slow. Measured in docs/performance.md.
+  // slow. Measured in docs/experiments.md.
   static constexpr int64_t kDrainNs = 12'000'000;
   // What it then takes drains within this. Lanes differ by so much in when their chunks arrive.
   static constexpr int64_t kChunkNs = 4'000'000;
