@@ -75,7 +75,7 @@ struct Options {
   std::string ifname;
   std::string family;
   std::string comm_id;
-  std::string fuse;            // groups as PlanFusion of net_socket/fuse.h reads them
+  std::string fuse;            // groups as PlanFusion of net_socket/nic/fuse.h reads them
   int64_t socket_inline = -1;  // -1: unset
 };
 

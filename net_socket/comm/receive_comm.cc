@@ -17,6 +17,7 @@
 #include "net_socket/message/ring_size.h"
 
 namespace tcpx {
+
 ReceiveComm::ReceiveComm(ConnectionSetup setup)
     : Comm(std::move(setup), Direction::kReceive),
       caller_driven_(runtime()->pool == nullptr),

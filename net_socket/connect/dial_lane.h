@@ -1,8 +1,8 @@
 // dial_lane.h: one lane, or the health socket, being dialled: its socket, its handshake, its retries.
 //
 // Threads: the reactor.
-// States:  idle -> dialling -> hello -> answered (kDialMoves). A refused, timed-out, unreachable or reset lane is dialled again
-//          after n x NCCL_SOCKET_RETRY_SLEEP_MSEC, NCCL_SOCKET_RETRY_CNT times.
+// States:  idle -> dialling -> hello -> answered (kDialMoves). A refused, timed-out, unreachable or reset lane is
+//          dialled again after n x NCCL_SOCKET_RETRY_SLEEP_MSEC, NCCL_SOCKET_RETRY_CNT times.
 // Lifetime: borrows its owner.
 // Errors:  to the owner, with the address tried and the interface used.
 #ifndef TCPX_NET_SOCKET_CONNECT_DIAL_LANE_H_

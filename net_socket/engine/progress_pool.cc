@@ -165,8 +165,8 @@ int64_t ProgressThread::ServeRetries() {
   return next;
 }
 
-// The lane may be destroyed as soon as the lock is given up. A queued lane is let go only from the queue: Serve comes here
-// again. Detach marks and queues it under the same lock, so no completion can let it go in between.
+// The lane may be destroyed as soon as the lock is given up. A queued lane is let go only from the queue: Serve comes
+// here again. Detach marks and queues it under the same lock, so no completion can let it go in between.
 void ProgressThread::FinishDetach(PoolLane* lane) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (lane->queued_.load(std::memory_order_seq_cst)) return;

@@ -56,7 +56,10 @@ void BulkReceiveLane::Pump() {
   const int places = receive_.Prepare(iov);
   if (places > 0) {
     const ssize_t got = ReceiveNow(op_.fd, iov, places);
-    if (got < 0 && IsTransientErrno(errno)) return;
+    if (got < 0 && IsTransientErrno(errno)) {
+      receive_.NothingCame();
+      return;
+    }
     Received(got < 0 ? -errno : static_cast<int>(got));
   } else {
     Digested();

@@ -8,9 +8,9 @@
 //
 // Payload goes straight to its final place; what follows it is read ahead into staging by the same call. Data of LL and
 // LL128 (PayloadRoute::flag_lines) is staged whole and copied in ascending order: the kernel promises no order inside a
-// copy, and the GPU reads along (forward_copy.h). A header whose
-// message has no posted receive parks the lane: Prepare gives nothing until it is posted. Payload for a receive with a
-// sink (GPU memory) goes through the sink's places; where none is free the lane stalls likewise.
+// copy, and the GPU reads along (forward_copy.h). A header whose message has no posted receive parks the lane: Prepare
+// gives nothing until it is posted. Payload for a receive with a sink (GPU memory) goes through the sink's places; where
+// none is free the lane stalls likewise.
 //
 // Threads: one at a time. Lifetime: borrows the table and the pool, which outlive it.
 // Units:   bytes.

@@ -23,7 +23,7 @@ enum class TrafficPattern {
 
 class PatternDetector {
  public:
-  // Messages from here on are large. Found by measuring over loopback, whose segments have up to 64 KiB
+  // Messages from here on are large. Found by measuring 64 KiB to 8 MiB over loopback, whose segments have up to 64 KiB
   // (docs/experiments.md).
   static constexpr size_t kLargePingPongBytes = 192 << 10;
   static constexpr size_t kLargeStreamBytes = 1 << 20;

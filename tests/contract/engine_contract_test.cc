@@ -1,4 +1,4 @@
-// What every Engine promises (net_socket/engine.h), on the fake one, epoll and io_uring: bytes, ends and errors.
+// What every Engine promises (net_socket/engine/engine.h), on the fake one, epoll and io_uring: bytes, ends and errors.
 #include "tests/contract/engine_contract.h"
 
 #include <sys/resource.h>

@@ -10,6 +10,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
+#include <sstream>
+#include <string>
 #include <vector>
 
 namespace tcpx {
@@ -49,6 +52,11 @@ void SetUp() {
 void StartAnew(char** argv) {
   std::vector<char*> arguments;
   for (const char* word : {"unshare", "--map-root-user", "--net", "--"}) arguments.push_back(const_cast<char*>(word));
+  // The kernel of another processor does not start it: the emulator does (.bazelrc, test:aarch64).
+  const char* const emulator = std::getenv("TCPX_TEST_EMULATOR");
+  std::istringstream words(emulator == nullptr ? "" : emulator);
+  std::vector<std::string> emulation{std::istream_iterator<std::string>(words), {}};
+  for (std::string& word : emulation) arguments.push_back(&word[0]);
   for (; *argv != nullptr; ++argv) arguments.push_back(*argv);
   arguments.push_back(nullptr);
   setenv(kMarker, "1", 1);

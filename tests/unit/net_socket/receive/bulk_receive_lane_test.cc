@@ -73,6 +73,24 @@ TEST_F(BulkReceiveLaneTest, WaitsForTheReceiveOfAMessage) {
   EXPECT_STREQ("early", buffer_);
 }
 
+TEST_F(BulkReceiveLaneTest, KeepsNoStagingWhileTheRestOfItsPayloadIsAwaited) {
+  Stage stage = stages_.Take();
+  const char* const only = stage.get();
+  stages_.Give(std::move(stage));
+  PayloadRoute way;
+  way.flag_lines = true;
+  PostedReceive* const receive = table_.Post(buffer_, sizeof(buffer_), 0, nullptr, way);
+  const std::string frame = Frame(0, "in two parts");
+  Come(frame.substr(0, kHeaderBytes + 6));
+  EXPECT_FALSE(receive->done.load());
+  stage = stages_.Take();
+  EXPECT_EQ(only, stage.get());
+  stages_.Give(std::move(stage));
+  Come(frame.substr(kHeaderBytes + 6));
+  EXPECT_TRUE(receive->done.load());
+  EXPECT_STREQ("in two parts", buffer_);
+}
+
 TEST_F(BulkReceiveLaneTest, TellsItsOwnerOfGarbage) {
   Come(std::string(kHeaderBytes, '\xff'));
   EXPECT_TRUE(absl::IsUnavailable(owner_.status)) << owner_.status;
