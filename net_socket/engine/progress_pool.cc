@@ -32,8 +32,8 @@ absl::Status ProgressThread::Start(EngineChoice choice, const std::vector<int>& 
   auto thread = StartThread("a progress thread", [=] { Run(choice, cpus, index); });
   if (!thread.ok()) return thread.status();
   thread_ = *std::move(thread);
-  std::unique_lock<std::mutex> lock(mutex_);
-  changed_.wait(lock, [this] { return started_; });
+  MutexLock lock(mutex_);
+  while (!started_) changed_.Wait(mutex_);
   return start_status_;
 }
 
@@ -67,11 +67,11 @@ void ProgressThread::Run(EngineChoice choice, std::vector<int> cpus, int index) 
   PinTo(cpus);
   auto engine = OpenEngine(choice);
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     started_ = true;
     start_status_ = engine.status();
     if (engine.ok()) engine_ = *std::move(engine);
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
   if (engine_ == nullptr) return;
   Completion completions[kBatch];
@@ -93,9 +93,9 @@ void ProgressThread::Run(EngineChoice choice, std::vector<int> cpus, int index) 
     spin_.WorkAfter(now - idle_since);
     idle_since = now;
   }
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   ended_ = true;
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 bool ProgressThread::ServeQueue() {
@@ -155,12 +155,12 @@ int64_t ProgressThread::ServeRetries() {
 // The lane may be destroyed as soon as the lock is given up. A queued lane is let go only from the queue: Serve comes here
 // again. Detach marks and queues it under the same lock, so no completion can let it go in between.
 void ProgressThread::FinishDetach(PoolLane* lane) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   if (lane->queued_.load(std::memory_order_seq_cst)) return;
   lane->LeaveInLoop(engine_.get());
   if (lane->retry_at_ns_ != 0) waiting_.erase(std::find(waiting_.begin(), waiting_.end(), lane));
   lane->detached_ = true;
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 ProgressPool::~ProgressPool() = default;
@@ -192,10 +192,10 @@ void ProgressPool::Attach(PoolLane* lane) {
 void ProgressPool::Detach(PoolLane* lane) {
   ProgressThread* thread = lane->thread_;
   if (thread == nullptr) return;
-  std::unique_lock<std::mutex> lock(thread->mutex_);
+  MutexLock lock(thread->mutex_);
   lane->detaching_.store(true, std::memory_order_seq_cst);
   thread->Push(lane);
-  thread->changed_.wait(lock, [lane, thread] { return lane->detached_ || thread->ended_; });
+  while (!lane->detached_ && !thread->ended_) thread->changed_.Wait(thread->mutex_);
   lane->thread_ = nullptr;
 }
 
