@@ -48,6 +48,7 @@ void Comm::RecordEvents() {
   settings.receive = direction_ == Direction::kReceive;
   settings.transfers = transfers_max();
   for (int lane = 0; lane < lane_count(); ++lane) settings.fds.push_back(lane_fd(lane));
+  MutexLock lock(mutex_);
   events_.Record(settings);
 }
 
@@ -59,7 +60,7 @@ void Comm::ReportMisuse(absl::string_view text) {
 absl::StatusOr<MemoryRegion*> Comm::RegisterMemory(void* data, size_t bytes, MemoryType type) {
   auto region = regions_.Make(data, bytes, type);
   if (!region.ok()) return region.status();
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   if ((*region)->gpu != nullptr) {
     absl::Status status = StageThrough((*region)->gpu);
     if (!status.ok()) return status;
@@ -80,7 +81,7 @@ absl::Status Comm::StageThrough(GpuPool* pool) {
 // NCCL frees the buffer after this and closes the comm only later, perhaps with requests outstanding (2.12 to 2.30).
 void Comm::DeregisterMemory(MemoryRegion* region) {
   if (region == nullptr) return;
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   const bool in_flight = InFlight(region);
   if (in_flight) {
     events_.Drop();
@@ -94,7 +95,7 @@ void Comm::DeregisterMemory(MemoryRegion* region) {
 }
 
 void Comm::Close() {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   const bool orderly = !failed() && !InFlight(nullptr);
   if (!orderly) {
     failure_.Fail(absl::UnavailableError("the connection was closed with requests outstanding"), 0, Noise::kSilent);

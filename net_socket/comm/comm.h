@@ -20,14 +20,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "common/mutex.h"
 #include "nccl/plugin_api.h"
-#include "net_socket/comm/connection_end.h"
 #include "net_socket/comm/connection_failure.h"
 #include "net_socket/comm/connection_setup.h"
 #include "net_socket/comm/progress_check.h"
@@ -79,15 +78,15 @@ class Comm : protected ConnectionEnd, private Watched {
 
   // Most messages that are posted and not over at once.
   virtual int transfers_max() const = 0;
-  // True exactly when an unfinished request uses `region`, or any where region is null. Under mutex_.
-  virtual bool InFlight(const MemoryRegion* region) = 0;
-  // Returns once no thread but the caller's touches the lanes or a user's buffer. Under mutex_; may be called again.
-  virtual void Quiesce() = 0;
+  // True exactly when an unfinished request uses `region`, or any where region is null.
+  virtual bool InFlight(const MemoryRegion* region) TCPX_REQUIRES(mutex_) = 0;
+  // Returns once no thread but the caller's touches the lanes or a user's buffer. May be called again.
+  virtual void Quiesce() TCPX_REQUIRES(mutex_) = 0;
   // The last thing before the sockets are given to ReleaseSocket: nothing of this comm is touched by the reactor
-  // afterwards. Under mutex_.
-  virtual void StopWatching() {}
-  // GPU memory is about to be registered for the first time: from now on messages may be staged. Under mutex_.
-  virtual void OpenStaging(std::unique_ptr<GpuAllowance> slots) = 0;
+  // afterwards.
+  virtual void StopWatching() TCPX_REQUIRES(mutex_) {}
+  // GPU memory is about to be registered for the first time: from now on messages may be staged.
+  virtual void OpenStaging(std::unique_ptr<GpuAllowance> slots) TCPX_REQUIRES(mutex_) = 0;
   void PeerEnded() override { progress_.PeerEnded(); }
 
   const ConnectionSetup& setup() const { return setup_; }
@@ -96,21 +95,21 @@ class Comm : protected ConnectionEnd, private Watched {
   int lane_count() const { return static_cast<int>(setup_.lanes.size()); }
   Runtime* runtime() const { return setup_.runtime; }
   ConnectionFailure& failure() { return failure_; }
-  RequestEvents& events() { return events_; }
-  // A request was reported done. Under mutex_, so that no locked instruction is needed.
-  void Count(size_t bytes) {
+  RequestEvents& events() TCPX_REQUIRES(mutex_) { return events_; }
+  // A request was reported done. The mutex is held, so that no locked instruction is needed.
+  void Count(size_t bytes) TCPX_REQUIRES(mutex_) {
     messages_.store(messages_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     bytes_.store(bytes_.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
   }
 
-  std::mutex mutex_;
+  Mutex mutex_;
 
  private:
   void PeerDied(const absl::Status& status) override { failure_.FailFound(status, kNoLane); }
   void PeerFailed(const std::string& cause) override { failure_.FailWithPeer(cause); }
   void ContextFailed(const std::string& cause) override { failure_.FailWithCommunicator(cause); }
   void CheckProgress(int64_t now_ns) override { progress_.LookInLoop(now_ns); }
-  absl::Status StageThrough(GpuPool* pool);
+  absl::Status StageThrough(GpuPool* pool) TCPX_REQUIRES(mutex_);
   void LeaveWatch();
 
   std::atomic<uint64_t> messages_{0};
@@ -119,9 +118,9 @@ class Comm : protected ConnectionEnd, private Watched {
   ConnectionSetup setup_;
   const Direction direction_;
   ConnectionFailure failure_;
-  RequestEvents events_;        // under mutex_
-  RegisteredRegions regions_;   // under mutex_
-  GpuPool* staging_ = nullptr;  // that messages are staged through; under mutex_
+  RequestEvents events_ TCPX_GUARDED_BY(mutex_);
+  RegisteredRegions regions_;                           // but for Make under mutex_
+  GpuPool* staging_ TCPX_GUARDED_BY(mutex_) = nullptr;  // that messages are staged through
   ProgressCheck progress_;
   const std::shared_ptr<CommLink> link_;
 };

@@ -9,7 +9,7 @@
 namespace tcpx {
 
 absl::Status ConnectionFailure::status() const {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   return status_;
 }
 
@@ -40,12 +40,12 @@ void ConnectionFailure::FailWithCommunicator(const std::string& cause) {
 
 void ConnectionFailure::FailFor(std::string cause, absl::Status status, int lane, Noise noise) {
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     if (!status_.ok()) return;
     status_ = status;
   }
   FailureGroup* const group = setup_->communicator->group.get();
-  std::unique_lock<std::mutex> telling;
+  std::unique_lock<Mutex> telling;
   if (group != nullptr) telling = group->Telling();
   if (cause.empty()) cause = CauseLine(TroubleOf(status.message(), lane));
   const bool first = JoinFailure(&cause, &noise);

@@ -10,12 +10,12 @@
 #define TCPX_NET_SOCKET_COMM_CONNECTION_FAILURE_H_
 
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "common/mutex.h"
 #include "net_socket/comm/connection_end.h"
 #include "net_socket/comm/failure_report.h"
 #include "net_socket/message/lane_owner.h"
@@ -63,8 +63,8 @@ class ConnectionFailure final : public LaneOwner {
   const ConnectionSetup* const setup_;
   const Direction direction_;
   ConnectionEnd* const end_;
-  mutable std::mutex mutex_;
-  absl::Status status_;        // under mutex_
+  mutable Mutex mutex_;
+  absl::Status status_ TCPX_GUARDED_BY(mutex_);
   std::string told_;           // the line of the log; stands still once failed() is true
   int64_t told_again_ns_ = 0;  // under the comm's mutex
 };

@@ -105,15 +105,15 @@ void PeerWatch::StartInLoop(Reactor* reactor, const std::vector<int>& fds) {
 
 absl::Status PeerWatch::ReadInLoop(Lane* lane) {
   if (credits_ == nullptr || lane != lanes_[0].get()) return lane->Read();
-  std::lock_guard<std::mutex> lock(credit_mutex_);
+  MutexLock lock(credit_mutex_);
   return lane->Read();
 }
 
 bool PeerWatch::TakeCredit(int32_t tag, uint64_t* sequence) {
   absl::Status status;
   {
-    std::unique_lock<std::mutex> lock(credit_mutex_, std::try_to_lock);
-    if (!lock.owns_lock()) return false;
+    if (!credit_mutex_.try_lock()) return false;
+    MutexLock lock(credit_mutex_, std::adopt_lock);
     if (credits_->Take(tag, sequence)) return true;
     status = lanes_[0]->Read();
     if (status.ok()) return credits_->Take(tag, sequence);
@@ -123,12 +123,12 @@ bool PeerWatch::TakeCredit(int32_t tag, uint64_t* sequence) {
 }
 
 void PeerWatch::Stop() {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   owner_ = nullptr;
 }
 
 void PeerWatch::Report(absl::Status status, int lane) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   if (owner_ != nullptr) owner_->PeerGone(std::move(status), lane);
 }
 

@@ -14,10 +14,10 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "common/mutex.h"
 #include "net_socket/engine/reactor.h"
 #include "net_socket/message/credits.h"
 #include "net_socket/message/frame_reader.h"
@@ -66,10 +66,11 @@ class PeerWatch {
   absl::Status ReadInLoop(Lane* lane);
   void Report(absl::Status status, int lane);
 
-  std::mutex mutex_;
-  Owner* owner_;                         // under mutex_; null: stopped
-  std::mutex credit_mutex_;              // never held together with mutex_
-  std::unique_ptr<CreditBook> credits_;  // with lane 0's reader under credit_mutex_; null: none are expected
+  Mutex mutex_;
+  Owner* owner_ TCPX_GUARDED_BY(mutex_);  // null: stopped
+  Mutex credit_mutex_;                    // never held together with mutex_
+  // Null: none are expected. Lane 0's reader is guarded like it.
+  std::unique_ptr<CreditBook> credits_ TCPX_PT_GUARDED_BY(credit_mutex_);
   std::vector<std::unique_ptr<Lane>> lanes_;
 };
 

@@ -42,8 +42,8 @@ void ReceiveComm::LeaveAnswering(int lane) {
 
 absl::Status ReceiveComm::Receive(const ReceiveArgs& args, Request** request) {
   *request = nullptr;
-  std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
-  if (!lock.owns_lock()) return absl::OkStatus();
+  if (!mutex_.try_lock()) return absl::OkStatus();
+  MutexLock lock(mutex_, std::adopt_lock);
   if (failed()) return failure().Refusal();
   if (args.count < 1 || args.count > setup().max_receives) {
     return absl::FailedPreconditionError(
@@ -172,8 +172,8 @@ bool ReceiveComm::LaneEnded() const {
 
 absl::Status ReceiveComm::Test(Request* request, bool* done, int* sizes) {
   *done = false;
-  std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
-  if (!lock.owns_lock()) return absl::OkStatus();
+  if (!mutex_.try_lock()) return absl::OkStatus();
+  MutexLock lock(mutex_, std::adopt_lock);
   ReceiveRequest* slot = static_cast<ReceiveRequest*>(request);
   if (!slot->in_use || slot->early) {
     return absl::FailedPreconditionError("test: the request was reported done before");

@@ -41,47 +41,47 @@ class ReceiveComm final : public Comm {
 
  private:
   int transfers_max() const override { return static_cast<int>(table_.slots()); }
-  bool InFlight(const MemoryRegion* region) override;
-  void Quiesce() override;
-  void OpenStaging(std::unique_ptr<GpuAllowance> slots) override;
-  void StopWatching() override;
+  bool InFlight(const MemoryRegion* region) TCPX_REQUIRES(mutex_) override;
+  void Quiesce() TCPX_REQUIRES(mutex_) override;
+  void OpenStaging(std::unique_ptr<GpuAllowance> slots) TCPX_REQUIRES(mutex_) override;
+  void StopWatching() TCPX_REQUIRES(mutex_) override;
   void TellPeer(const absl::Status& status) override;
   Flight FlightNow() const override { return table_.FlightNow(); }
   bool LaneEnded() const override;
 
   // Moves the lanes on, for `wanted`.
-  void Drive(const PostedReceive* wanted);
-  void PumpLaneZero(const PostedReceive* wanted);
+  void Drive(const PostedReceive* wanted) TCPX_REQUIRES(mutex_);
+  void PumpLaneZero(const PostedReceive* wanted) TCPX_REQUIRES(mutex_);
   // A read of lane 0 completed so many messages.
-  void NotePattern(int messages);
-  bool AllEnded() const;
-  bool MayReport(const ReceiveRequest& request);
-  const PostedReceive* Wanted(const ReceiveRequest& request) const;
-  void Post(const ReceiveArgs& args, ReceiveRequest* request);
-  PayloadRoute RouteOf(const ReceiveArgs& args, int member) const;
+  void NotePattern(int messages) TCPX_REQUIRES(mutex_);
+  bool AllEnded() const TCPX_REQUIRES(mutex_);
+  bool MayReport(const ReceiveRequest& request) TCPX_REQUIRES(mutex_);
+  const PostedReceive* Wanted(const ReceiveRequest& request) const TCPX_REQUIRES(mutex_);
+  void Post(const ReceiveArgs& args, ReceiveRequest* request) TCPX_REQUIRES(mutex_);
+  PayloadRoute RouteOf(const ReceiveArgs& args, int member) const TCPX_REQUIRES(mutex_);
   // Moves payload on to GPU memory.
-  void MoveStaged();
-  void SendCredits();
+  void MoveStaged() TCPX_REQUIRES(mutex_);
+  void SendCredits() TCPX_REQUIRES(mutex_);
   void LeaveAnswering(int lane);
-  void Report(ReceiveRequest* request, int* sizes);
-  void Release(ReceiveRequest* request);
-  void EndAllEvents(const ReceiveRequest& request);
-  void Reclaim();
+  void Report(ReceiveRequest* request, int* sizes) TCPX_REQUIRES(mutex_);
+  void Release(ReceiveRequest* request) TCPX_REQUIRES(mutex_);
+  void EndAllEvents(const ReceiveRequest& request) TCPX_REQUIRES(mutex_);
+  void Reclaim() TCPX_REQUIRES(mutex_);
 
   const bool caller_driven_;
   RequestPool<ReceiveRequest> requests_;
-  std::unique_ptr<ReceiveStaging> staging_;  // null until GPU memory is registered
+  std::unique_ptr<ReceiveStaging> staging_ TCPX_GUARDED_BY(mutex_);  // null until GPU memory is registered
   PostedReceiveTable table_;
   ReceiveLane lane_zero_;
-  PatternDetector pattern_;
-  PatternTuning tuning_;
+  PatternDetector pattern_ TCPX_GUARDED_BY(mutex_);
+  PatternTuning tuning_ TCPX_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<BulkReceiveLane>> bulk_;
-  std::unique_ptr<CreditQueue> credits_;   // null: receives are not grouped
-  std::atomic<bool> credits_wait_{false};  // a record may be on the wire in part
-  ReceiveRequest* early_[kRequestsMax];    // early_count_ of them, oldest first
-  int early_count_ = 0;
-  int bulk_posted_ = 0;  // posted requests with room for more than an express message
-  unsigned passes_ = 0;
+  std::unique_ptr<CreditQueue> credits_;                         // null: receives are not grouped
+  std::atomic<bool> credits_wait_{false};                        // a record may be on the wire in part
+  ReceiveRequest* early_[kRequestsMax] TCPX_GUARDED_BY(mutex_);  // early_count_ of them, oldest first
+  int early_count_ TCPX_GUARDED_BY(mutex_) = 0;
+  int bulk_posted_ TCPX_GUARDED_BY(mutex_) = 0;  // posted requests with room for more than an express message
+  unsigned passes_ TCPX_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace tcpx

@@ -72,8 +72,8 @@ SendComm::~SendComm() {
 
 absl::Status SendComm::Send(const SendArgs& args, Request** request) {
   *request = nullptr;
-  std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
-  if (!lock.owns_lock()) return absl::OkStatus();
+  if (!mutex_.try_lock()) return absl::OkStatus();
+  MutexLock lock(mutex_, std::adopt_lock);
   FailIfPeerGone();
   if (failed()) return failure().Refusal();
   if (args.bytes > kMessageBytesMax) return absl::InvalidArgumentError("isend: a message is at most 1 TiB long");
@@ -207,8 +207,8 @@ void SendComm::Drive() {
 
 absl::Status SendComm::Test(Request* request, bool* done, int* sizes) {
   *done = false;
-  std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
-  if (!lock.owns_lock()) return absl::OkStatus();
+  if (!mutex_.try_lock()) return absl::OkStatus();
+  MutexLock lock(mutex_, std::adopt_lock);
   SendRequest* slot = static_cast<SendRequest*>(request);
   if (!slot->in_use) return absl::FailedPreconditionError("test: the request was reported done before");
   if (staging_ != nullptr) MoveStaged();

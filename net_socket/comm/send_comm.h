@@ -41,10 +41,10 @@ class SendComm final : public Comm, private PeerWatch::Owner {
 
  private:
   int transfers_max() const override { return requests_.count(); }
-  bool InFlight(const MemoryRegion* region) override;
-  void Quiesce() override;
-  void OpenStaging(std::unique_ptr<GpuAllowance> slots) override;
-  void StopWatching() override;
+  bool InFlight(const MemoryRegion* region) TCPX_REQUIRES(mutex_) override;
+  void Quiesce() TCPX_REQUIRES(mutex_) override;
+  void OpenStaging(std::unique_ptr<GpuAllowance> slots) TCPX_REQUIRES(mutex_) override;
+  void StopWatching() TCPX_REQUIRES(mutex_) override;
   void TellPeer(const absl::Status& status) override;
   Flight FlightNow() const override;
   void PeerEnded() override;
@@ -56,30 +56,30 @@ class SendComm final : public Comm, private PeerWatch::Owner {
   // Messages and staged parts of them that the lanes may hold at once.
   int PostedMax() const;
   // Null: no slot, or no credit.
-  SendRequest* Prepare(const SendArgs& args);
-  bool NextSequence(int32_t tag, uint64_t* sequence);
+  SendRequest* Prepare(const SendArgs& args) TCPX_REQUIRES(mutex_);
+  bool NextSequence(int32_t tag, uint64_t* sequence) TCPX_REQUIRES(mutex_);
   // A message, or a staged part of one.
-  void PostToLanes(SendRequest* request);
-  void PostStaged(SendRequest* request, bool on_gpu);
-  void MoveStaged();
-  void PostExpress(SendRequest* request);
-  void PostBulk(SendRequest* request);
+  void PostToLanes(SendRequest* request) TCPX_REQUIRES(mutex_);
+  void PostStaged(SendRequest* request, bool on_gpu) TCPX_REQUIRES(mutex_);
+  void MoveStaged() TCPX_REQUIRES(mutex_);
+  void PostExpress(SendRequest* request) TCPX_REQUIRES(mutex_);
+  void PostBulk(SendRequest* request) TCPX_REQUIRES(mutex_);
   // Sends at once a short message that nothing else waits for, copied beside its header.
-  void SendLone(SendRequest* request);
+  void SendLone(SendRequest* request) TCPX_REQUIRES(mutex_);
   // Lane 0: sends what is queued, as far as the socket takes it.
-  void Flush();
+  void Flush() TCPX_REQUIRES(mutex_);
   // True when more may be sent at once.
-  bool Took(ssize_t sent, size_t offered);
-  void Drive();
-  void FailIfPeerGone();
+  bool Took(ssize_t sent, size_t offered) TCPX_REQUIRES(mutex_);
+  void Drive() TCPX_REQUIRES(mutex_);
+  void FailIfPeerGone() TCPX_REQUIRES(mutex_);
 
   const size_t express_bytes_;
   const bool caller_driven_;
-  uint64_t next_sequence_ = 0;
+  uint64_t next_sequence_ TCPX_GUARDED_BY(mutex_) = 0;
   RequestPool<SendRequest> requests_;
-  SendQueue queue_;
-  std::unique_ptr<SendStaging> staging_;  // null until GPU memory is registered
-  std::unique_ptr<Striper> striper_;      // null with a single lane
+  SendQueue queue_ TCPX_GUARDED_BY(mutex_);
+  std::unique_ptr<SendStaging> staging_ TCPX_GUARDED_BY(mutex_);  // null until GPU memory is registered
+  std::unique_ptr<Striper> striper_;                              // null with a single lane
   LaneRates rates_;
   std::vector<std::unique_ptr<BulkSendLane>> bulk_;
   std::unique_ptr<PeerWatch> watch_;

@@ -89,7 +89,7 @@ absl::StatusOr<std::shared_ptr<Listening>> Acceptor::Listen(const Device& device
   if (!random.ok()) return random;
   listening->device = device.index;
   listening->max_receives = device.max_receives;
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   auto known = listen_addresses_.find(device.index);
   if (known == listen_addresses_.end()) {
     auto addresses = OpenListeners(device);
@@ -106,7 +106,7 @@ absl::StatusOr<std::shared_ptr<Listening>> Acceptor::Listen(const Device& device
 
 std::unique_ptr<ReceiveComm> Acceptor::Accept(Listening* listening) {
   if (listening->ready_count.load(std::memory_order_acquire) == 0) return nullptr;
-  std::lock_guard<std::mutex> lock(listening->mutex);
+  MutexLock lock(listening->mutex);
   if (listening->ready.empty()) return nullptr;
   auto comm = std::move(listening->ready.front());
   listening->ready.pop_front();
@@ -116,12 +116,12 @@ std::unique_ptr<ReceiveComm> Acceptor::Accept(Listening* listening) {
 
 void Acceptor::CloseListen(const std::shared_ptr<Listening>& listening) {
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     listenings_.erase(listening->ticket);
   }
   std::deque<std::unique_ptr<ReceiveComm>> left;
   {
-    std::lock_guard<std::mutex> lock(listening->mutex);
+    MutexLock lock(listening->mutex);
     listening->closed = true;
     left.swap(listening->ready);
   }
@@ -146,7 +146,7 @@ void Acceptor::Close() {
 }
 
 std::shared_ptr<Listening> Acceptor::Find(const Ticket& ticket) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   auto found = listenings_.find(ticket);
   return found == listenings_.end() ? nullptr : found->second;
 }
@@ -275,14 +275,15 @@ void Acceptor::CompleteInLoop(const ConnectionId& id) {
   auto comm = std::make_unique<ReceiveComm>(std::move(setup));
   comm->WatchInLoop();
   Listening& listening = *pending->listening;
-  std::unique_lock<std::mutex> lock(listening.mutex);
-  if (listening.closed) {
-    lock.unlock();
-    comm->Close();
-    return;
+  {
+    MutexLock lock(listening.mutex);
+    if (!listening.closed) {
+      listening.ready.push_back(std::move(comm));
+      listening.ready_count.fetch_add(1, std::memory_order_release);
+      return;
+    }
   }
-  listening.ready.push_back(std::move(comm));
-  listening.ready_count.fetch_add(1, std::memory_order_release);
+  comm->Close();
 }
 
 }  // namespace tcpx

@@ -18,12 +18,12 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
+#include "common/mutex.h"
 #include "net_socket/comm/communicator.h"
 #include "net_socket/comm/receive_comm.h"
 #include "net_socket/connect/listener.h"
@@ -43,9 +43,9 @@ struct Listening {
   int max_receives = 1;
 
   std::atomic<int> ready_count{0};
-  std::mutex mutex;
-  std::deque<std::unique_ptr<ReceiveComm>> ready;  // under mutex
-  bool closed = false;                             // under mutex
+  Mutex mutex;
+  std::deque<std::unique_ptr<ReceiveComm>> ready TCPX_GUARDED_BY(mutex);
+  bool closed TCPX_GUARDED_BY(mutex) = false;
 
   absl::flat_hash_set<ConnectionId> connections;  // seen so far; in the reactor
 };
@@ -85,9 +85,9 @@ class Acceptor {
   std::shared_ptr<Listening> Find(const Ticket& ticket);
 
   Runtime* const runtime_;
-  std::mutex mutex_;
-  std::map<int, std::vector<PeerNic>> listen_addresses_;                // by device; under mutex_
-  absl::flat_hash_map<Ticket, std::shared_ptr<Listening>> listenings_;  // under mutex_
+  Mutex mutex_;
+  std::map<int, std::vector<PeerNic>> listen_addresses_ TCPX_GUARDED_BY(mutex_);  // by device
+  absl::flat_hash_map<Ticket, std::shared_ptr<Listening>> listenings_ TCPX_GUARDED_BY(mutex_);
 
   // In the reactor.
   RejectedPeers rejected_;

@@ -146,7 +146,7 @@ void Dialler::Dial::Finish(absl::Status status) {
     TCPX_WARN_TO(request_.communicator->log, "%s", std::string(status.message()));
   }
   {
-    std::lock_guard<std::mutex> lock(result_->mutex);
+    MutexLock lock(result_->mutex);
     result_->status = std::move(status);
     result_->comm = std::move(comm);
     result_->done = true;
@@ -166,7 +166,7 @@ absl::StatusOr<uint64_t> Dialler::Start(const DialRequest& request) {
   key |= 1;  // 0 in a handle means: not started.
   auto result = std::make_shared<Result>();
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     results_[key] = result;
   }
   runtime_->reactor.Post([this, key, request, result] {
@@ -179,14 +179,14 @@ absl::StatusOr<uint64_t> Dialler::Start(const DialRequest& request) {
 }
 
 absl::StatusOr<std::unique_ptr<SendComm>> Dialler::Take(uint64_t key) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   auto found = results_.find(key);
   if (found == results_.end()) {
     return absl::InvalidArgumentError(
         "connect: the handle was changed between two calls: pass the same buffer until it succeeds");
   }
   std::shared_ptr<Result> result = found->second;
-  std::lock_guard<std::mutex> result_lock(result->mutex);
+  MutexLock result_lock(result->mutex);
   if (!result->done) return std::unique_ptr<SendComm>();
   results_.erase(found);
   if (!result->status.ok()) return result->status;
@@ -196,20 +196,25 @@ absl::StatusOr<std::unique_ptr<SendComm>> Dialler::Take(uint64_t key) {
 void Dialler::Cancel(uint64_t key) {
   std::shared_ptr<Result> result;
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     auto found = results_.find(key);
     if (found == results_.end()) return;
     result = found->second;
     results_.erase(found);
   }
   runtime_->reactor.RunSync([this, key] { dials_.erase(key); });
-  if (result->comm != nullptr) result->comm->Close();
+  std::unique_ptr<SendComm> comm;
+  {
+    MutexLock lock(result->mutex);
+    comm = std::move(result->comm);
+  }
+  if (comm != nullptr) comm->Close();
 }
 
 void Dialler::Close() {
   std::vector<uint64_t> keys;
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     for (auto& [key, result] : results_) keys.push_back(key);
   }
   for (uint64_t key : keys) Cancel(key);

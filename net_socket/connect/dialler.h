@@ -12,12 +12,12 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/mutex.h"
 #include "net_socket/comm/send_comm.h"
 #include "net_socket/connect/dial_lane.h"
 
@@ -43,16 +43,16 @@ class Dialler {
 
   // What the two sides share of one dial.
   struct Result {
-    std::mutex mutex;
-    bool done = false;
-    absl::Status status;
-    std::unique_ptr<SendComm> comm;
+    Mutex mutex;
+    bool done TCPX_GUARDED_BY(mutex) = false;
+    absl::Status status TCPX_GUARDED_BY(mutex);
+    std::unique_ptr<SendComm> comm TCPX_GUARDED_BY(mutex);
   };
 
   Runtime* const runtime_;
   const Secret* const secret_;
-  std::mutex mutex_;
-  absl::flat_hash_map<uint64_t, std::shared_ptr<Result>> results_;  // under mutex_
+  Mutex mutex_;
+  absl::flat_hash_map<uint64_t, std::shared_ptr<Result>> results_ TCPX_GUARDED_BY(mutex_);
 
   absl::flat_hash_map<uint64_t, std::unique_ptr<Dial>> dials_;  // in the reactor
 };

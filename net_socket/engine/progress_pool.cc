@@ -45,8 +45,8 @@ absl::Status ProgressThread::Start(EngineChoice choice, const ThreadPlace& place
   auto thread = StartThread("a progress thread", [=] { Run(choice, place, index); });
   if (!thread.ok()) return thread.status();
   thread_ = *std::move(thread);
-  std::unique_lock<std::mutex> lock(mutex_);
-  changed_.wait(lock, [this] { return started_; });
+  MutexLock lock(mutex_);
+  while (!started_) changed_.Wait(mutex_);
   return start_status_;
 }
 
@@ -80,11 +80,11 @@ void ProgressThread::Run(EngineChoice choice, const ThreadPlace& place, int inde
   PinTo(place);
   auto engine = OpenEngine(choice);
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     started_ = true;
     start_status_ = engine.status();
     if (engine.ok()) engine_ = *std::move(engine);
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
   if (engine_ == nullptr) return;
   Completion completions[kBatch];
@@ -106,9 +106,9 @@ void ProgressThread::Run(EngineChoice choice, const ThreadPlace& place, int inde
     spin_.WorkAfter(now - idle_since);
     idle_since = now;
   }
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   ended_ = true;
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 bool ProgressThread::ServeQueue() {
@@ -116,7 +116,9 @@ bool ProgressThread::ServeQueue() {
   if (lane == nullptr) return false;
   while (lane != nullptr) {
     PoolLane* next = lane->next_.load(std::memory_order_relaxed);
-    lane->queued_.store(false, std::memory_order_seq_cst);  // From here on a kick queues it again.
+    // From here on a kick queues it again. What those who found it queued wrote before is seen, whatever its order:
+    // this reads their mark, which a plain store would only replace.
+    lane->queued_.exchange(false, std::memory_order_seq_cst);
     Serve(lane);
     lane = next;
   }
@@ -168,12 +170,12 @@ int64_t ProgressThread::ServeRetries() {
 // The lane may be destroyed as soon as the lock is given up. A queued lane is let go only from the queue: Serve comes
 // here again. Detach marks and queues it under the same lock, so no completion can let it go in between.
 void ProgressThread::FinishDetach(PoolLane* lane) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   if (lane->queued_.load(std::memory_order_seq_cst)) return;
   lane->LeaveInLoop(engine_.get());
   if (lane->retry_at_ns_ != 0) waiting_.erase(std::find(waiting_.begin(), waiting_.end(), lane));
   lane->detached_ = true;
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 ProgressPool::~ProgressPool() = default;
@@ -220,10 +222,10 @@ void ProgressPool::Attach(PoolLane* lane, int device) {
 void ProgressPool::Detach(PoolLane* lane) {
   ProgressThread* thread = lane->thread_;
   if (thread == nullptr) return;
-  std::unique_lock<std::mutex> lock(thread->mutex_);
+  MutexLock lock(thread->mutex_);
   lane->detaching_.store(true, std::memory_order_seq_cst);
   thread->Push(lane);
-  thread->changed_.wait(lock, [lane, thread] { return lane->detached_ || thread->ended_; });
+  while (!lane->detached_ && !thread->ended_) thread->changed_.Wait(thread->mutex_);
   lane->thread_ = nullptr;
   thread->lanes_.fetch_sub(1);
 }

@@ -12,16 +12,15 @@
 #define TCPX_NET_SOCKET_ENGINE_PROGRESS_POOL_H_
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "common/cpu_plan.h"
+#include "common/mutex.h"
 #include "common/params.h"
 #include "net_socket/engine/adaptive_spin.h"
 #include "net_socket/engine/engine.h"
@@ -65,7 +64,7 @@ class PoolLane {
   std::atomic<bool> queued_{false};
   std::atomic<bool> detaching_{false};
   int in_flight_ = 0;      // operations whose last completion was not served yet
-  bool detached_ = false;  // guarded by the pool's detach mutex
+  bool detached_ = false;  // guarded by its thread's mutex_
 };
 
 class ProgressThread {
@@ -101,11 +100,11 @@ class ProgressThread {
   std::atomic<bool> asleep_{false};
   std::atomic<bool> stop_{false};
 
-  std::mutex mutex_;  // start and detach: never on a message's way
-  std::condition_variable changed_;
-  bool started_ = false;
-  bool ended_ = false;  // Run is over: nothing more will be detached
-  absl::Status start_status_;
+  Mutex mutex_;  // start and detach: never on a message's way
+  CondVar changed_;
+  bool started_ TCPX_GUARDED_BY(mutex_) = false;
+  bool ended_ TCPX_GUARDED_BY(mutex_) = false;  // Run is over: nothing more will be detached
+  absl::Status start_status_ TCPX_GUARDED_BY(mutex_);
 };
 
 class ProgressPool {

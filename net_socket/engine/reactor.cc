@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <condition_variable>
 #include <memory>
 
 #include "common/clock.h"
@@ -36,6 +35,7 @@ absl::Status Reactor::Start() {
   wake.events = EPOLLIN;
   wake.data.u64 = kWakeKey;
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, event_.get(), &wake) != 0) return ErrnoStatus(errno, "epoll_ctl");
+  MutexLock lock(mutex_);
   stopping_ = false;
   ended_ = false;
   auto thread = StartThread("the housekeeping thread", [this] { Run(); });
@@ -45,7 +45,7 @@ absl::Status Reactor::Start() {
 }
 
 void Reactor::RequestStop() {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   if (ended_) return;
   stopping_ = true;
   const uint64_t one = 1;
@@ -53,7 +53,7 @@ void Reactor::RequestStop() {
 }
 
 bool Reactor::ended() {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   return ended_;
 }
 
@@ -67,7 +67,7 @@ void Reactor::Join() {
 }
 
 void Reactor::Post(std::function<void()> function) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   if (ended_) return;
   posted_.push_back(std::move(function));
   const uint64_t one = 1;
@@ -76,18 +76,18 @@ void Reactor::Post(std::function<void()> function) {
 
 bool Reactor::RunSync(std::function<void()> function) {
   struct Meeting {
-    std::mutex mutex;
-    std::condition_variable changed;
-    bool done = false;
-    bool lost = false;
+    Mutex mutex;
+    CondVar changed;
+    bool done TCPX_GUARDED_BY(mutex) = false;
+    bool lost TCPX_GUARDED_BY(mutex) = false;
   };
   // Tells the waiter also when the function is dropped unrun.
   struct Guard {
     std::shared_ptr<Meeting> meeting;
     ~Guard() {
-      std::lock_guard<std::mutex> lock(meeting->mutex);
+      MutexLock lock(meeting->mutex);
       if (!meeting->done) meeting->lost = true;
-      meeting->changed.notify_all();
+      meeting->changed.NotifyAll();
     }
   };
   auto meeting = std::make_shared<Meeting>();
@@ -95,12 +95,12 @@ bool Reactor::RunSync(std::function<void()> function) {
   guard->meeting = meeting;
   Post([guard, function = std::move(function)] {
     function();
-    std::lock_guard<std::mutex> lock(guard->meeting->mutex);
+    MutexLock lock(guard->meeting->mutex);
     guard->meeting->done = true;
   });
   guard.reset();
-  std::unique_lock<std::mutex> lock(meeting->mutex);
-  meeting->changed.wait(lock, [&] { return meeting->done || meeting->lost; });
+  MutexLock lock(meeting->mutex);
+  while (!meeting->done && !meeting->lost) meeting->changed.Wait(meeting->mutex);
   return meeting->done;
 }
 
@@ -142,7 +142,7 @@ void Reactor::Run() {
     RunPosted();
     const int64_t wait_ns = UntilNextTimer();
     {
-      std::lock_guard<std::mutex> lock(mutex_);
+      MutexLock lock(mutex_);
       if (stopping_ && posted_.empty() && held_ == 0 && wait_ns != 0) {
         ended_ = true;
         return;
@@ -158,7 +158,7 @@ void Reactor::Run() {
 void Reactor::RunPosted() {
   std::vector<std::function<void()>> functions;
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     functions.swap(posted_);
   }
   for (auto& function : functions) {

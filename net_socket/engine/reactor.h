@@ -14,7 +14,6 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -22,6 +21,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "common/fd.h"
+#include "common/mutex.h"
 
 namespace tcpx {
 
@@ -77,10 +77,10 @@ class Reactor {
   OwnedFd event_;
   std::thread thread_;
 
-  std::mutex mutex_;
-  std::vector<std::function<void()>> posted_;
-  bool stopping_ = false;
-  bool ended_ = true;
+  Mutex mutex_;
+  std::vector<std::function<void()>> posted_ TCPX_GUARDED_BY(mutex_);
+  bool stopping_ TCPX_GUARDED_BY(mutex_) = false;
+  bool ended_ TCPX_GUARDED_BY(mutex_) = true;
 
   // In the loop only.
   absl::flat_hash_map<int, Watched> watched_;

@@ -24,7 +24,7 @@ GpuHub::~GpuHub() {
 }
 
 void GpuHub::SetNumaNodes(std::vector<int> nodes) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   numa_nodes_ = std::move(nodes);
 }
 
@@ -64,7 +64,7 @@ absl::StatusOr<GpuPlace> GpuHub::PlaceOf(const void* data) {
 }
 
 absl::StatusOr<GpuPool*> GpuHub::PoolFor(const void* data, int device, bool sending) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   auto place = PlaceOf(data);
   if (!place.ok()) return place.status();
   place->sending = sending;

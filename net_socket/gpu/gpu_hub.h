@@ -9,11 +9,11 @@
 #define TCPX_NET_SOCKET_GPU_GPU_HUB_H_
 
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/mutex.h"
 #include "common/params.h"
 #include "net_socket/gpu/gpu_driver.h"
 #include "net_socket/gpu/gpu_pool.h"
@@ -33,21 +33,21 @@ class GpuHub {
 
  private:
   // The context that `data` was allocated in, and its device.
-  absl::StatusOr<GpuPlace> PlaceOf(const void* data);
-  absl::StatusOr<CuContext> Primary(int gpu);
+  absl::StatusOr<GpuPlace> PlaceOf(const void* data) TCPX_REQUIRES(mutex_);
+  absl::StatusOr<CuContext> Primary(int gpu) TCPX_REQUIRES(mutex_);
 
   const GpuDriver* const driver_;
   const size_t slot_bytes_;
   const size_t slots_;
 
-  std::mutex mutex_;  // all below
-  std::vector<int> numa_nodes_;
-  std::vector<std::unique_ptr<GpuPool>> pools_;
+  Mutex mutex_;
+  std::vector<int> numa_nodes_ TCPX_GUARDED_BY(mutex_);
+  std::vector<std::unique_ptr<GpuPool>> pools_ TCPX_GUARDED_BY(mutex_);
   struct Retained {
     int gpu;
     CuContext context;
   };
-  std::vector<Retained> retained_;
+  std::vector<Retained> retained_ TCPX_GUARDED_BY(mutex_);
 };
 
 }  // namespace tcpx

@@ -37,6 +37,7 @@ absl::StatusOr<std::unique_ptr<GpuPool>> GpuPool::Open(const GpuDriver* driver, 
   absl::Status status =
       driver->Check(driver->api().stream_create(&pool->stream_, kCuStreamNonBlocking), "cuStreamCreate");
   if (!status.ok()) return status;
+  MutexLock lock(pool->mutex_);
   auto memory = pool->Pin(slot_bytes * count);
   if (!memory.ok()) return memory.status();
   pool->slots_.reset(new GpuSlot[count]);
@@ -123,7 +124,7 @@ void GpuPool::AwaitCopies() const {
 }
 
 absl::StatusOr<GpuSlot*> GpuPool::TakeExtra() {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   if (extra_free_.empty()) {
     GpuScope scope(*driver_, place_.context);
     if (!scope.status().ok()) return scope.status();
@@ -140,7 +141,7 @@ absl::StatusOr<GpuSlot*> GpuPool::TakeExtra() {
 }
 
 void GpuPool::GiveExtra(GpuSlot* slot) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   extra_free_.push_back(slot);
 }
 

@@ -15,11 +15,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/mutex.h"
 #include "net_socket/gpu/gpu_driver.h"
 #include "net_socket/message/payload_sink.h"
 #include "net_socket/message/request.h"
@@ -78,7 +78,7 @@ class GpuPool {
  private:
   GpuPool(const GpuDriver* driver, const GpuPlace& place, size_t slot_bytes);
 
-  absl::StatusOr<char*> Pin(size_t bytes);
+  absl::StatusOr<char*> Pin(size_t bytes) TCPX_REQUIRES(mutex_);
   absl::Status PrepareSlot(GpuSlot* slot, char* data);
 
   const GpuDriver* const driver_;
@@ -95,10 +95,10 @@ class GpuPool {
     char* data;
     size_t bytes;
   };
-  std::mutex mutex_;
-  std::vector<Pinned> pinned_;
-  std::vector<std::unique_ptr<GpuSlot>> extra_;
-  std::vector<GpuSlot*> extra_free_;
+  Mutex mutex_;
+  std::vector<Pinned> pinned_ TCPX_GUARDED_BY(mutex_);
+  std::vector<std::unique_ptr<GpuSlot>> extra_ TCPX_GUARDED_BY(mutex_);
+  std::vector<GpuSlot*> extra_free_ TCPX_GUARDED_BY(mutex_);
 };
 
 // The slots that one connection may use: its own one, and of the pool's up to kShared at once.

@@ -9,11 +9,11 @@
 #define TCPX_NET_SOCKET_HEALTH_COMM_LINK_H_
 
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "common/mutex.h"
 
 namespace tcpx {
 
@@ -40,17 +40,17 @@ class CommLink {
 
   template <typename Function>
   void With(Function function) {
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     if (comm_ != nullptr) function(comm_);
   }
   void Cut() {
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     comm_ = nullptr;
   }
 
  private:
-  std::mutex mutex_;
-  Watched* comm_;
+  Mutex mutex_;
+  Watched* comm_ TCPX_GUARDED_BY(mutex_);
 };
 
 }  // namespace tcpx

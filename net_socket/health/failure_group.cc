@@ -15,7 +15,7 @@ void FailureGroup::JoinInLoop(std::shared_ptr<CommLink> link) {
 void FailureGroup::LeaveInLoop(const std::shared_ptr<CommLink>& link) { members_.erase(link); }
 
 bool FailureGroup::Claim(const std::string& cause) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   if (!cause_.empty()) return false;
   cause_ = cause;
   return true;
@@ -26,17 +26,17 @@ void FailureGroup::Spread(Reactor* reactor) {
 }
 
 std::string FailureGroup::cause() const {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   return cause_;
 }
 
 void FailureGroup::Hush() {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   hushed_ = true;
 }
 
 bool FailureGroup::hushed() const {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   return hushed_;
 }
 

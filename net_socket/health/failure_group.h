@@ -15,6 +15,7 @@
 #include <string>
 
 #include "absl/container/flat_hash_set.h"
+#include "common/mutex.h"
 #include "net_socket/engine/reactor.h"
 #include "net_socket/health/comm_link.h"
 
@@ -27,7 +28,7 @@ class FailureGroup final : public std::enable_shared_from_this<FailureGroup> {
 
   // Held by a connection that fails, up to its line in the log: so an error that follows from another one is returned
   // behind that one's line, which names the cause; the process may exit on it. Nothing is called with it that waits.
-  std::unique_lock<std::mutex> Telling() { return std::unique_lock<std::mutex>(telling_); }
+  std::unique_lock<Mutex> Telling() { return std::unique_lock<Mutex>(telling_); }
   // The first cause wins: true exactly for it. Its finder writes the one line of the log, then spreads it.
   bool Claim(const std::string& cause);
   // All members are told the cause, soon.
@@ -41,10 +42,10 @@ class FailureGroup final : public std::enable_shared_from_this<FailureGroup> {
  private:
   void SpreadInLoop();
 
-  std::mutex telling_;
-  mutable std::mutex mutex_;
-  std::string cause_;
-  bool hushed_ = false;
+  Mutex telling_;  // of lines in the log: guards no member
+  mutable Mutex mutex_;
+  std::string cause_ TCPX_GUARDED_BY(mutex_);
+  bool hushed_ TCPX_GUARDED_BY(mutex_) = false;
   absl::flat_hash_set<std::shared_ptr<CommLink>> members_;  // in the reactor
 };
 

@@ -51,7 +51,7 @@ void Health::MoveToLocked(HealthState to) {
 }
 
 bool Health::up_in_loop() {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   return state_ == HealthState::kUp;
 }
 
@@ -86,7 +86,7 @@ void Health::UpInLoop(OwnedFd fd, int64_t peer_timeout_ns) {
   TCPX_INFO("health socket %s %s %s", LocalAddress(number).value_or(SocketAddress()).ToString(),
             dialled_ ? "to" : "from", PeerAddress(number).value_or(SocketAddress()).ToString());
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     MoveToLocked(HealthState::kUp);
     fd_ = std::move(fd);
     reader_ = HealthReader();
@@ -103,7 +103,7 @@ void Health::UpInLoop(OwnedFd fd, int64_t peer_timeout_ns) {
 
 void Health::CloseInLoop() {
   std::vector<HealthNotice> unheard;
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   const HealthState was = state_;
   if (was != HealthState::kClosed) MoveToLocked(HealthState::kClosed);
   if (was != HealthState::kUp) return;
@@ -115,13 +115,13 @@ void Health::CloseInLoop() {
 
 void Health::JoinInLoop(const ConnectionId& id, std::shared_ptr<CommLink> link) {
   UseInLoop();
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   members_[id] = std::move(link);
 }
 
 void Health::LeaveInLoop(const ConnectionId& id) {
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     members_.erase(id);
   }
   UnuseInLoop();
@@ -133,7 +133,7 @@ void Health::OnEvents(uint32_t) {
   Poll();
   bool ended = false;
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     ended = end_.has_value();
   }
   if (ended) EndInLoop();
@@ -157,14 +157,14 @@ void Health::ReadLocked(std::vector<HealthNotice>* notices) {
 void Health::Poll() {
   std::vector<HealthNotice> notices;
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     ReadLocked(&notices);
   }
   Deliver(notices);
 }
 
 bool Health::PeerVanished() {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   return end_.has_value() && end_->ok() && !reader_.bye();
 }
 
@@ -172,7 +172,7 @@ void Health::Deliver(const std::vector<HealthNotice>& notices) {
   for (const HealthNotice& notice : notices) {
     std::shared_ptr<CommLink> link;
     {
-      std::lock_guard<std::mutex> lock(mutex_);
+      MutexLock lock(mutex_);
       auto found = members_.find(notice.connection);
       if (found != members_.end()) link = found->second;
     }
@@ -185,7 +185,7 @@ void Health::EndInLoop() {
   absl::Status end;
   bool bye = false;
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     if (state_ == HealthState::kUp) {
       MoveToLocked(HealthState::kDown);
       reactor_->UnwatchInLoop(fd_.get());
@@ -220,7 +220,7 @@ void Health::SendLocked(const std::string& frame) {
 }
 
 bool Health::Notify(const ConnectionId& id, const std::string& cause) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   if (state_ != HealthState::kUp || end_.has_value()) return false;
   std::string body(reinterpret_cast<const char*>(id.data()), id.size());
   body.append(cause, 0, kCauseBytesMax);
@@ -232,7 +232,7 @@ bool Health::Notify(const ConnectionId& id, const std::string& cause) {
 }
 
 void Health::FlushInLoop() {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   if (state_ != HealthState::kUp) return;
   const bool waited = !outbox_.empty();
   SendLocked("");

@@ -18,7 +18,6 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -28,6 +27,7 @@
 #include "absl/status/status.h"
 #include "common/address.h"
 #include "common/fd.h"
+#include "common/mutex.h"
 #include "net_socket/engine/reactor.h"
 #include "net_socket/health/comm_link.h"
 #include "net_socket/message/frame_reader.h"
@@ -110,9 +110,9 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
 
  private:
   // The only one who writes state_.
-  void MoveToLocked(HealthState to);
-  void ReadLocked(std::vector<HealthNotice>* notices);
-  void SendLocked(const std::string& frame);
+  void MoveToLocked(HealthState to) TCPX_REQUIRES(mutex_);
+  void ReadLocked(std::vector<HealthNotice>* notices) TCPX_REQUIRES(mutex_);
+  void SendLocked(const std::string& frame) TCPX_REQUIRES(mutex_);
   void FlushInLoop();
   void Deliver(const std::vector<HealthNotice>& notices);
   void EndInLoop();
@@ -127,13 +127,13 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
   Waiter* dialler_ = nullptr;  // who dials it now
   std::deque<Waiter*> waiters_;
 
-  std::mutex mutex_;                        // all below; never held while a link is used
-  HealthState state_ = HealthState::kDown;  // changes in the reactor only
-  OwnedFd fd_;                              // valid exactly while up
-  HealthReader reader_;
-  std::string outbox_;
-  std::optional<absl::Status> end_;  // of the latest socket, once seen; OK: an end of file
-  absl::flat_hash_map<ConnectionId, std::shared_ptr<CommLink>> members_;
+  Mutex mutex_;                                                     // never held while a link is used
+  HealthState state_ TCPX_GUARDED_BY(mutex_) = HealthState::kDown;  // changes in the reactor only
+  OwnedFd fd_ TCPX_GUARDED_BY(mutex_);                              // valid exactly while up
+  HealthReader reader_ TCPX_GUARDED_BY(mutex_);
+  std::string outbox_ TCPX_GUARDED_BY(mutex_);
+  std::optional<absl::Status> end_ TCPX_GUARDED_BY(mutex_);  // of the latest socket, once seen; OK: an end of file
+  absl::flat_hash_map<ConnectionId, std::shared_ptr<CommLink>> members_ TCPX_GUARDED_BY(mutex_);
 };
 
 // All health sockets of the process.

@@ -35,7 +35,7 @@ AnnouncedDevices& Plugin::devices() {
 absl::StatusOr<Context*> Plugin::CreateContext(const ContextOptions& options) {
   absl::Status usable = fork_guard_.Usable();
   if (!usable.ok()) return usable;
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   contexts_.OfferLog(options.log);
   if (!settings().secret_status().ok()) return settings().secret_status();
   if (options.api_version <= 10 && contexts_.legacy() != nullptr) {
@@ -49,14 +49,17 @@ absl::StatusOr<Context*> Plugin::CreateContext(const ContextOptions& options) {
 
 absl::Status Plugin::DestroyContext(Context* context) {
   if (context == nullptr || fork_guard_.forked()) return absl::OkStatus();
-  std::unique_lock<std::mutex> lock(mutex_);
-  if (!contexts_.contains(context)) return absl::OkStatus();
-  const std::vector<Comm*> comms(context->comms().begin(), context->comms().end());
-  const std::vector<ListenComm*> listens(context->listens.begin(), context->listens.end());
-  lock.unlock();
+  std::vector<Comm*> comms;
+  std::vector<ListenComm*> listens;
+  {
+    MutexLock lock(mutex_);
+    if (!contexts_.contains(context)) return absl::OkStatus();
+    comms.assign(context->comms().begin(), context->comms().end());
+    listens.assign(context->listens.begin(), context->listens.end());
+  }
   for (Comm* comm : comms) CloseComm(comm);
   for (ListenComm* listen : listens) CloseListen(listen);
-  lock.lock();
+  MutexLock lock(mutex_);
   for (auto& [key, use] : context->dials) transport_users_.transport()->dialler().Cancel(key);
   context->use = TransportUse();
   context->LogStatistics();
@@ -68,14 +71,14 @@ absl::Status Plugin::DestroyContext(Context* context) {
 absl::StatusOr<int> Plugin::DeviceCount() {
   absl::Status usable = fork_guard_.Usable();
   if (!usable.ok()) return usable;
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   return devices().table().count();
 }
 
 absl::StatusOr<DeviceProperties> Plugin::GetProperties(int device) {
   absl::Status usable = fork_guard_.Usable();
   if (!usable.ok()) return usable;
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   absl::Status known = devices().Check(device);
   if (!known.ok()) return known;
   return devices().table().Properties(device);
@@ -84,7 +87,7 @@ absl::StatusOr<DeviceProperties> Plugin::GetProperties(int device) {
 absl::StatusOr<int> Plugin::MakeVirtualDevice(absl::Span<const int> children) {
   absl::Status usable = fork_guard_.Usable();
   if (!usable.ok()) return usable;
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   auto made = devices().table().Fuse(children);
   // No warning: NCCL offers what it could merge without being asked to, and goes on.
   if (!made.ok()) TCPX_INFO("makeVDevice: %s", std::string(made.status().message()));
@@ -104,7 +107,7 @@ absl::StatusOr<std::unique_ptr<Transport>> Plugin::StartTransport(int device) {
 }
 
 absl::StatusOr<TransportUse> Plugin::Use(Context* context, int device) {
-  auto use = transport_users_.Use([this, device] { return StartTransport(device); });
+  auto use = transport_users_.Use([this, device]() TCPX_REQUIRES(mutex_) { return StartTransport(device); });
   if (!use.ok()) return use;
   GpuHub* const gpu = transport_users_.transport()->runtime().gpu.get();
   if (gpu != nullptr) gpu->SetNumaNodes(devices().NumaNodes());
@@ -160,11 +163,11 @@ absl::Status Plugin::Test(Request* request, bool* done, int* sizes) {
 
 void Plugin::CloseComm(Comm* comm) {
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     if (!objects_.contains(comm)) return;  // Closed before.
   }
   comm->Close();
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   OpenObjects::Owner owner = objects_.Remove(comm);
   Release(owner.context, std::move(owner.use));
 }
@@ -176,7 +179,7 @@ void Plugin::CloseSend(Comm* comm) {
 void Plugin::CloseReceive(Comm* comm) { CloseSend(comm); }
 
 ContextStatistics Plugin::Statistics(Context* context) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   return context->Statistics();
 }
 
@@ -188,14 +191,14 @@ void Plugin::SetNetworkAttributes(Context* context, const NetworkAttributes& att
 
 void Plugin::Unload() {
   if (fork_guard_.forked()) return;
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   if (transport_users_.transport() != nullptr && objects_.no_comms()) objects_.CloseListens();
   transport_users_.End(!objects_.no_comms());
 }
 
 bool Plugin::Unused() {
   if (fork_guard_.forked()) return false;
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   return objects_.no_comms();
 }
 

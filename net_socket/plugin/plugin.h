@@ -11,10 +11,10 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 
+#include "common/mutex.h"
 #include "nccl/plugin_api.h"
 #include "net_socket/nic/lane_socket.h"
 #include "net_socket/plugin/announced_devices.h"
@@ -22,7 +22,6 @@
 #include "net_socket/plugin/fork_guard.h"
 #include "net_socket/plugin/open_objects.h"
 #include "net_socket/plugin/settings.h"
-#include "net_socket/plugin/transport_users.h"
 
 namespace tcpx {
 
@@ -63,30 +62,31 @@ class Plugin final : public PluginApi {
 
  private:
   // Read with the first need of them.
-  const Settings& settings();
-  AnnouncedDevices& devices();
+  const Settings& settings() TCPX_REQUIRES(mutex_);
+  AnnouncedDevices& devices() TCPX_REQUIRES(mutex_);
   // The transport runs, with one more user: `context`, or, before v11, who holds the result. If it starts, its threads
   // are planned for `device`.
-  absl::StatusOr<TransportUse> Use(Context* context, int device);
-  absl::StatusOr<std::unique_ptr<Transport>> StartTransport(int device);
+  absl::StatusOr<TransportUse> Use(Context* context, int device) TCPX_REQUIRES(mutex_);
+  absl::StatusOr<std::unique_ptr<Transport>> StartTransport(int device) TCPX_REQUIRES(mutex_);
   // An object of the context is gone.
   static void Release(Context* context, TransportUse use);
   // What NCCL has announced changes the lanes and buffers of a dial where no parameter sets them.
-  absl::StatusOr<uint64_t> StartDial(Context* context, int device, const void* handle, const ConnectOptions& options);
-  Comm* Enter(std::unique_ptr<Comm> comm, Context* context, TransportUse use);
+  absl::StatusOr<uint64_t> StartDial(Context* context, int device, const void* handle, const ConnectOptions& options)
+      TCPX_REQUIRES(mutex_);
+  Comm* Enter(std::unique_ptr<Comm> comm, Context* context, TransportUse use) TCPX_REQUIRES(mutex_);
   void CloseComm(Comm* comm);
 
   const std::string sysfs_root_;
   ForkGuard fork_guard_;
 
-  std::mutex mutex_;  // all below; never on a message's way
+  Mutex mutex_;  // never on a message's way
   // What the transports borrow, and what holds a TransportUse, stand in the order of their lives.
-  std::unique_ptr<Settings> settings_;
-  std::unique_ptr<AnnouncedDevices> devices_;
-  LaneNotes lane_notes_;
-  TransportUsers transport_users_;
-  ContextTable contexts_;
-  OpenObjects objects_;
+  std::unique_ptr<Settings> settings_ TCPX_GUARDED_BY(mutex_);
+  std::unique_ptr<AnnouncedDevices> devices_ TCPX_GUARDED_BY(mutex_);
+  LaneNotes lane_notes_;  // the lanes' own
+  TransportUsers transport_users_ TCPX_GUARDED_BY(mutex_);
+  ContextTable contexts_ TCPX_GUARDED_BY(mutex_);
+  OpenObjects objects_ TCPX_GUARDED_BY(mutex_);
 };
 
 }  // namespace tcpx

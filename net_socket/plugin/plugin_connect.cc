@@ -44,7 +44,7 @@ void LogShare(const DialRequest& request, const LaneCount& count, const PathProf
 absl::StatusOr<ListenComm*> Plugin::Listen(Context* context, int device, void* handle) {
   absl::Status usable = fork_guard_.Usable();
   if (!usable.ok()) return usable;
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   absl::Status known = devices().Check(device);
   if (!known.ok()) return Told(known);
   auto use = Use(context, device);
@@ -109,7 +109,7 @@ absl::StatusOr<Comm*> Plugin::Connect(Context* context, int device, void* handle
   char* key_at = static_cast<char*>(handle) + kHandleKeyOffset;
   uint64_t key;
   std::memcpy(&key, key_at, sizeof(key));
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   if (key == 0) {
     auto started = StartDial(context, device, handle, options);
     if (!started.ok()) return Told(started.status());
@@ -143,7 +143,7 @@ absl::StatusOr<Comm*> Plugin::Accept(ListenComm* listen) {
     absl::Status failed = ContextStatus(*listen->context);
     return failed.ok() ? absl::StatusOr<Comm*>(nullptr) : failed;
   }
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   return Enter(std::move(comm), listen->context, listen->use.Another());
 }
 
@@ -158,12 +158,12 @@ void Plugin::CloseListen(ListenComm* listen) {
   if (listen == nullptr || fork_guard_.forked()) return;
   std::unique_ptr<ListenComm> owned;
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     owned = objects_.Take(listen);
     if (owned == nullptr) return;
   }
   owned->acceptor->CloseListen(owned->listening);
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   Release(owned->context, std::move(owned->use));
 }
 

@@ -2,10 +2,10 @@
 #include <pthread.h>
 
 #include <atomic>
-#include <mutex>
 
 #include "common/fd.h"
 #include "common/log.h"
+#include "common/mutex.h"
 #include "nccl/installed_plugin.h"
 #include "net_socket/plugin/plugin.h"
 
@@ -45,8 +45,8 @@ __attribute__((destructor)) void UnloadPlugin() {
 PluginApi& ThePlugin() {
   Plugin* plugin = g_plugin.load(std::memory_order_acquire);
   if (plugin != nullptr) return *plugin;
-  static std::mutex mutex;
-  std::lock_guard<std::mutex> lock(mutex);
+  static Mutex mutex;
+  MutexLock lock(mutex);
   plugin = g_plugin.load(std::memory_order_acquire);
   if (plugin == nullptr) {
     plugin = MakePlugin();

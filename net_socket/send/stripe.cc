@@ -21,7 +21,7 @@ void Striper::Post(SendRequest* request) {
 }
 
 bool Striper::Pull(size_t want_bytes, double share, Chunk* chunk) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   const uint64_t index = pulled_.load(std::memory_order_relaxed);
   if (index == posted_.load(std::memory_order_seq_cst)) return false;
   SendRequest* request = ring_[index & mask_];

@@ -14,8 +14,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 
+#include "common/mutex.h"
 #include "net_socket/message/request.h"
 
 namespace tcpx {
@@ -58,10 +58,10 @@ class Striper {
   std::unique_ptr<SendRequest*[]> ring_;
   std::atomic<uint64_t> posted_{0};
   std::atomic<uint64_t> pulled_{0};
-  std::mutex mutex_;   // among lanes; the calling thread takes it only where it moves lanes itself
-  size_t offset_ = 0;  // pulled of message `pulled_`
+  Mutex mutex_;  // among lanes; the calling thread takes it only where it moves lanes itself
+  size_t offset_ TCPX_GUARDED_BY(mutex_) = 0;  // pulled of message `pulled_`
   std::atomic<uint64_t> posted_bytes_{0};
-  uint64_t pulled_bytes_ = 0;  // under mutex_
+  uint64_t pulled_bytes_ TCPX_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace tcpx
