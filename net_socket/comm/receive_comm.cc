@@ -15,6 +15,7 @@
 #include "net_socket/comm/runtime.h"
 #include "net_socket/message/memory_region.h"
 #include "net_socket/message/ring_size.h"
+#include "net_socket/message/units.h"
 
 namespace tcpx {
 
@@ -228,7 +229,7 @@ void ReceiveComm::Report(ReceiveRequest* request, int* sizes) {
   EndAllEvents(*request);
   for (int i = 0; sizes != nullptr && i < request->count; ++i) {
     const uint64_t bytes = request->receives[i]->message_bytes.load(std::memory_order_relaxed);
-    sizes[i] = bytes == PostedReceiveTable::kUnknownBytes ? 0 : static_cast<int>(bytes);
+    sizes[i] = bytes == kUnknownBytes ? 0 : static_cast<int>(bytes);
   }
   if (request->landed()) {
     Release(request);

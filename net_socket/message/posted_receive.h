@@ -55,8 +55,6 @@ enum class ClaimResult {
 
 class PostedReceiveTable {
  public:
-  static constexpr uint64_t kUnknownBytes = ~uint64_t{0};
-
   // `slots` is the most messages posted at once; a power of two. With `match_tags` a chunk with another tag than its
   // receive's is refused.
   explicit PostedReceiveTable(size_t slots, bool match_tags = false);

@@ -45,7 +45,7 @@ TransferEvents* EventRecorder::Begin(size_t slot, void* parent) {
   TransferEvents* transfer = &transfers_[slot];
   if (transfer->place_ >= 0) Close(transfer);  // Its request ended without a word: its parent may be gone.
   transfer->parent_ = parent;
-  transfer->message_bytes_.store(TransferEvents::kUnknownBytes, std::memory_order_relaxed);
+  transfer->message_bytes_.store(kUnknownBytes, std::memory_order_relaxed);
   for (auto& counted : transfer->counted_) counted.store(0, std::memory_order_relaxed);
   transfer->started_ = 0;
   transfer->place_ = open_count_;

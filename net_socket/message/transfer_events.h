@@ -30,6 +30,7 @@
 #include <vector>
 
 #include "nccl/plugin_api.h"
+#include "net_socket/message/units.h"
 
 namespace tcpx {
 
@@ -45,8 +46,6 @@ class TransferEvents {
 
  private:
   friend class EventRecorder;
-
-  static constexpr uint64_t kUnknownBytes = ~uint64_t{0};
 
   void Take(int lane, uint64_t bytes, uint64_t message_bytes);
   bool AnyCounted() const { return message_bytes_.load(std::memory_order_relaxed) != kUnknownBytes; }
