@@ -7,7 +7,7 @@
 //
 // Budget:  Send and Test: no allocation, no lock that waits, at most one system call per batch on lane 0.
 // Grouped: where the receiver may group its receives, a message needs a credit (credits.h): without one isend answers
-//          "cannot post now". Otherwise sends are eager.
+//          "cannot post now", and moves what was posted before. Otherwise sends are eager.
 // Threads: as Comm. PeerGone by whoever reads the reverse direction, one at a time.
 // Errors:  as Comm; an error is returned for every unfinished request and every later call.
 #ifndef TCPX_NET_SOCKET_COMM_SEND_COMM_H_
@@ -71,6 +71,8 @@ class SendComm final : public Comm, private PeerWatch::Owner {
   // True when more may be sent at once.
   bool Took(ssize_t sent, size_t offered);
   void Drive();
+  // What a caller moves who has nothing to post.
+  void MoveAll();
   void FailIfPeerGone();
 
   const size_t express_bytes_;
