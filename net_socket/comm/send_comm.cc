@@ -37,6 +37,7 @@ SendComm::SendComm(ConnectionSetup setup)
       requests_(this, kRequestsMax * this->setup().max_receives),
       queue_(RingSize(PostedMax())),
       rates_(std::max(lane_count() - 1, 1)),
+      idle_(std::max(lane_count() - 1, 1)),
       watch_(std::make_unique<PeerWatch>(static_cast<PeerWatch::Owner*>(this), this->setup().max_receives)) {
   if (lane_count() > 1) {
     const Options& options = runtime()->options;
@@ -61,7 +62,8 @@ void SendComm::AddBulkLane(int lane) {
   settings.zero_copy = path().zero_copy;
   settings.chunk_bytes = options.chunk_bytes;
   settings.chunk_bytes_min = options.chunk_bytes_min;
-  bulk_.push_back(std::make_unique<BulkSendLane>(&failure(), settings, striper_.get(), &rates_));
+  bulk_.push_back(std::make_unique<BulkSendLane>(&failure(), settings, striper_.get(), &rates_, &idle_));
+  idle_.Enter(lane - 1, bulk_.back().get());
   if (!caller_driven_) runtime()->pool->Attach(bulk_.back().get());
 }
 
@@ -172,13 +174,7 @@ void SendComm::PostBulk(SendRequest* request) {
     if (requests_.in_use() == 1) Drive();
     return;
   }
-  const size_t chunk_min = static_cast<size_t>(runtime()->options.chunk_bytes_min);
-  size_t wanted = (request->bytes + chunk_min - 1) / chunk_min;
-  for (auto& lane : bulk_) {
-    if (wanted == 0) return;
-    if (lane->TakeIdle()) ProgressPool::Kick(lane.get());
-    --wanted;
-  }
+  idle_.WakeOne();
 }
 
 void SendComm::Flush() {
@@ -283,6 +279,7 @@ bool SendComm::InFlight(const MemoryRegion* region) {
 }
 
 void SendComm::Quiesce() {
+  idle_.Close();
   for (auto& lane : bulk_) ProgressPool::Detach(lane.get());
   if (staging_ != nullptr && failed()) staging_->Abandon();
 }

@@ -83,6 +83,7 @@ class SendComm final : public Comm, private PeerWatch::Owner {
   std::unique_ptr<SendStaging> staging_;  // null until GPU memory is registered
   std::unique_ptr<Striper> striper_;      // null with a single lane
   LaneRates rates_;
+  IdleLanes idle_;
   std::vector<std::unique_ptr<BulkSendLane>> bulk_;
   std::unique_ptr<PeerWatch> watch_;
   std::atomic<bool> peer_gone_{false};
