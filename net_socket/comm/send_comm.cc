@@ -231,15 +231,10 @@ absl::Status SendComm::Test(Request* request, bool* done, int* sizes) {
   return failure().Refusal();
 }
 
-void SendComm::PeerGone(absl::Status status, int lane) {
-  if (peer_gone_.load(std::memory_order_relaxed)) return;
-  peer_gone_status_ = std::move(status);
-  peer_gone_lane_ = lane;
-  peer_gone_.store(true, std::memory_order_release);
-}
+void SendComm::PeerGone(absl::Status status, int lane) { peer_loss_.Note(std::move(status), lane); }
 
 void SendComm::FailIfPeerGone() {
-  if (peer_gone_.load(std::memory_order_acquire)) failure().Fail(peer_gone_status_, peer_gone_lane_);
+  if (peer_loss_.known()) failure().Fail(peer_loss_.status(), peer_loss_.lane());
 }
 
 // The lanes' own ends come too, but perhaps behind what the network has swallowed.
