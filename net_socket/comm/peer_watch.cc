@@ -89,6 +89,14 @@ class PeerWatch::Lane final : public Reactor::Handler {
   RecordReader reader_;
 };
 
+void PeerLoss::Note(absl::Status status, int lane) {
+  State none = State::kNone;
+  if (!state_.compare_exchange_strong(none, State::kBeingWritten, std::memory_order_relaxed)) return;
+  status_ = std::move(status);
+  lane_ = lane;
+  state_.store(State::kKnown, std::memory_order_release);
+}
+
 PeerWatch::PeerWatch(Owner* owner, int max_receives) : owner_(owner) {
   if (max_receives > 1) credits_ = std::make_unique<CreditBook>(max_receives);
 }

@@ -12,6 +12,7 @@
 #ifndef TCPX_NET_SOCKET_COMM_PEER_WATCH_H_
 #define TCPX_NET_SOCKET_COMM_PEER_WATCH_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -38,12 +39,31 @@ class RecordReader {
   FrameReader frames_;
 };
 
+// The first news that the peer has gone: from the reactor (a lane's end, the health socket's word) or from the calling
+// thread (a credit that could not be read). Later ones are dropped.
+class PeerLoss {
+ public:
+  // From any thread.
+  void Note(absl::Status status, int lane);
+  // True exactly when status() and lane() stand. From any thread.
+  bool known() const { return state_.load(std::memory_order_acquire) == State::kKnown; }
+  const absl::Status& status() const { return status_; }
+  int lane() const { return lane_; }
+
+ private:
+  enum class State : uint8_t { kNone, kBeingWritten, kKnown };
+
+  std::atomic<State> state_{State::kNone};
+  absl::Status status_;
+  int lane_ = 0;
+};
+
 class PeerWatch {
  public:
   // Whose lanes they are.
   class Owner {
    public:
-    // The peer has ended or reset a lane, or said that it failed. Not called by two threads at once, nor after Stop.
+    // The peer has ended or reset a lane, or said that it failed. By the reactor or by whoever calls TakeCredit; not after Stop.
     virtual void PeerGone(absl::Status status, int lane) = 0;
 
    protected:

@@ -37,6 +37,7 @@ SendComm::SendComm(ConnectionSetup setup)
       requests_(this, kRequestsMax * this->setup().max_receives),
       queue_(RingSize(PostedMax())),
       rates_(std::max(lane_count() - 1, 1)),
+      idle_(std::max(lane_count() - 1, 1)),
       watch_(std::make_unique<PeerWatch>(static_cast<PeerWatch::Owner*>(this), this->setup().max_receives)) {
   if (lane_count() > 1) {
     const Options& options = runtime()->options;
@@ -61,7 +62,8 @@ void SendComm::AddBulkLane(int lane) {
   settings.zero_copy = path().zero_copy;
   settings.chunk_bytes = options.chunk_bytes;
   settings.chunk_bytes_min = options.chunk_bytes_min;
-  bulk_.push_back(std::make_unique<BulkSendLane>(&failure(), settings, striper_.get(), &rates_));
+  bulk_.push_back(std::make_unique<BulkSendLane>(&failure(), settings, striper_.get(), &rates_, &idle_));
+  idle_.Enter(lane - 1, bulk_.back().get());
   if (!caller_driven_) runtime()->pool->Attach(bulk_.back().get(), setup().device);
 }
 
@@ -78,7 +80,10 @@ absl::Status SendComm::Send(const SendArgs& args, Request** request) {
   if (failed()) return failure().Refusal();
   if (args.bytes > kMessageBytesMax) return absl::InvalidArgumentError("isend: a message is at most 1 TiB long");
   SendRequest* slot = Prepare(args);
-  if (slot == nullptr) return absl::OkStatus();
+  if (slot == nullptr) {
+    MoveAll();  // Whoever repeats isend and tests nothing waits for the peer, who may wait for what was posted before.
+    return absl::OkStatus();
+  }
   *request = slot;
   if (staging_ == nullptr) {
     PostToLanes(slot);
@@ -169,13 +174,7 @@ void SendComm::PostBulk(SendRequest* request) {
     if (requests_.in_use() == 1) Drive();
     return;
   }
-  const size_t chunk_min = static_cast<size_t>(runtime()->options.chunk_bytes_min);
-  size_t wanted = (request->bytes + chunk_min - 1) / chunk_min;
-  for (auto& lane : bulk_) {
-    if (wanted == 0) return;
-    if (lane->TakeIdle()) ProgressPool::Kick(lane.get());
-    --wanted;
-  }
+  idle_.WakeOne();
 }
 
 void SendComm::Flush() {
@@ -205,14 +204,18 @@ void SendComm::Drive() {
   for (auto& lane : bulk_) lane->Pump();
 }
 
+void SendComm::MoveAll() {
+  if (staging_ != nullptr) MoveStaged();
+  Drive();
+}
+
 absl::Status SendComm::Test(Request* request, bool* done, int* sizes) {
   *done = false;
   if (!mutex_.try_lock()) return absl::OkStatus();
   MutexLock lock(mutex_, std::adopt_lock);
   SendRequest* slot = static_cast<SendRequest*>(request);
   if (!slot->in_use) return absl::FailedPreconditionError("test: the request was reported done before");
-  if (staging_ != nullptr) MoveStaged();
-  Drive();
+  MoveAll();
   if (!failed()) events().Publish();
   if (slot->done()) {
     *done = true;
@@ -228,15 +231,10 @@ absl::Status SendComm::Test(Request* request, bool* done, int* sizes) {
   return failure().Refusal();
 }
 
-void SendComm::PeerGone(absl::Status status, int lane) {
-  if (peer_gone_.load(std::memory_order_relaxed)) return;
-  peer_gone_status_ = std::move(status);
-  peer_gone_lane_ = lane;
-  peer_gone_.store(true, std::memory_order_release);
-}
+void SendComm::PeerGone(absl::Status status, int lane) { peer_loss_.Note(std::move(status), lane); }
 
 void SendComm::FailIfPeerGone() {
-  if (peer_gone_.load(std::memory_order_acquire)) failure().Fail(peer_gone_status_, peer_gone_lane_);
+  if (peer_loss_.known()) failure().Fail(peer_loss_.status(), peer_loss_.lane());
 }
 
 // The lanes' own ends come too, but perhaps behind what the network has swallowed.
@@ -276,6 +274,7 @@ bool SendComm::InFlight(const MemoryRegion* region) {
 }
 
 void SendComm::Quiesce() {
+  idle_.Close();
   for (auto& lane : bulk_) ProgressPool::Detach(lane.get());
   if (staging_ != nullptr && failed()) staging_->Abandon();
 }

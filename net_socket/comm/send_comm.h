@@ -7,13 +7,12 @@
 //
 // Budget:  Send and Test: no allocation, no lock that waits, at most one system call per batch on lane 0.
 // Grouped: where the receiver may group its receives, a message needs a credit (credits.h): without one isend answers
-//          "cannot post now". Otherwise sends are eager.
-// Threads: as Comm. PeerGone by whoever reads the reverse direction, one at a time.
+//          "cannot post now", and moves what was posted before. Otherwise sends are eager.
+// Threads: as Comm. PeerGone by whoever reads the reverse direction or hears of the peer's end.
 // Errors:  as Comm; an error is returned for every unfinished request and every later call.
 #ifndef TCPX_NET_SOCKET_COMM_SEND_COMM_H_
 #define TCPX_NET_SOCKET_COMM_SEND_COMM_H_
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -71,6 +70,8 @@ class SendComm final : public Comm, private PeerWatch::Owner {
   // True when more may be sent at once.
   bool Took(ssize_t sent, size_t offered) TCPX_REQUIRES(mutex_);
   void Drive() TCPX_REQUIRES(mutex_);
+  // What a caller moves who has nothing to post.
+  void MoveAll() TCPX_REQUIRES(mutex_);
   void FailIfPeerGone() TCPX_REQUIRES(mutex_);
 
   const size_t express_bytes_;
@@ -81,11 +82,10 @@ class SendComm final : public Comm, private PeerWatch::Owner {
   std::unique_ptr<SendStaging> staging_ TCPX_GUARDED_BY(mutex_);  // null until GPU memory is registered
   std::unique_ptr<Striper> striper_;                              // null with a single lane
   LaneRates rates_;
+  IdleLanes idle_;
   std::vector<std::unique_ptr<BulkSendLane>> bulk_;
   std::unique_ptr<PeerWatch> watch_;
-  std::atomic<bool> peer_gone_{false};
-  int peer_gone_lane_ = 0;  // with peer_gone_status_: written before peer_gone_
-  absl::Status peer_gone_status_;
+  PeerLoss peer_loss_;
 };
 
 }  // namespace tcpx

@@ -42,11 +42,13 @@ void Disconnect(int fd) {
 
 }  // namespace
 
-BulkSendLane::BulkSendLane(LaneOwner* owner, const Settings& settings, Striper* striper, LaneRates* rates)
+BulkSendLane::BulkSendLane(LaneOwner* owner, const Settings& settings, Striper* striper, LaneRates* rates,
+                           IdleLanes* idle)
     : owner_(owner),
       settings_(settings),
       striper_(striper),
       rates_(rates),
+      idle_(idle),
       rate_(settings.chunk_bytes_min),
       zero_copy_(settings.zero_copy) {
   op_.fd = settings.fd;
@@ -84,7 +86,7 @@ int64_t BulkSendLane::LookWhileHeld() {
 }
 
 void BulkSendLane::RefreshRate(int64_t now) {
-  rates_->Set(settings_.lane - 1, rate_.bytes_per_second());
+  rates_->Set(index(), rate_.bytes_per_second());
   if (now - rtt_asked_ns_ < kRttEveryNs) return;
   rtt_asked_ns_ = now;
   tcp_info info{};
@@ -98,7 +100,7 @@ void BulkSendLane::RefreshRate(int64_t now) {
 bool BulkSendLane::PullChunk() {
   const int64_t chunk_bytes = settings_.chunk_bytes;
   const int64_t want = settings_.paced_by_rate ? std::min(chunk_bytes, rate_.chunk_max()) : chunk_bytes;
-  if (!striper_->Pull(static_cast<size_t>(want), rates_->Share(settings_.lane - 1), &chunk_)) return false;
+  if (!striper_->Pull(static_cast<size_t>(want), rates_->Share(index()), &chunk_)) return false;
   const SendRequest& request = *chunk_.request;
   if (request.events != nullptr) request.events->Count(settings_.lane, chunk_.length, request.message_bytes);
   FrameHeader header;
@@ -148,8 +150,8 @@ void BulkSendLane::CountSent(size_t bytes) {
 
 // True exactly when there is nothing to pull: the next post will kick the lane.
 bool BulkSendLane::WaitForWork() {
-  idle_.store(true, std::memory_order_seq_cst);
-  return striper_->drained() || !TakeIdle();
+  idle_->Rest(index());
+  return striper_->drained() || !idle_->Take(index());
 }
 
 bool BulkSendLane::NextChunkInLoop(Engine* engine) {
@@ -163,6 +165,7 @@ bool BulkSendLane::NextChunkInLoop(Engine* engine) {
     }
     int64_t retry_ns = 0;
     if (!HasRoom(&retry_ns)) {
+      idle_->WakeNext();
       retry_at_ns_ = retry_ns;
       if (retry_ns != 0) return false;
       op_.kind = IoOp::Kind::kWritable;
@@ -170,7 +173,7 @@ bool BulkSendLane::NextChunkInLoop(Engine* engine) {
       Submit(engine, &op_);
       return false;
     }
-    PullChunk();
+    if (PullChunk() && !striper_->drained()) idle_->WakeNext();
   }
   return true;
 }

@@ -3,9 +3,8 @@
 // Purpose: glue between the pure Striper and whoever moves bytes: a progress thread through its engine (the *InLoop
 //          functions), or the calling thread with plain calls (Pump).
 //
-// Threads: a lane attached to the pool is its thread's; else the calling thread's, under the comm's mutex. TakeIdle is
-//          the calling thread's side: two atomics.
-// Lifetime: owned by its connection, which detaches it before it goes. Borrows the socket, the striper and the rates.
+// Threads: a lane attached to the pool is its thread's; else the calling thread's, under the comm's mutex.
+// Lifetime: owned by its connection, which detaches it before it goes. Borrows all that it is given.
 // Units:   bytes.
 // Errors:  to LaneOwner::FailLane.
 #ifndef TCPX_NET_SOCKET_SEND_BULK_SEND_LANE_H_
@@ -21,6 +20,7 @@
 #include "net_socket/engine/progress_pool.h"
 #include "net_socket/message/lane_owner.h"
 #include "net_socket/message/wire.h"
+#include "net_socket/send/idle_lanes.h"
 #include "net_socket/send/lane_rate.h"
 #include "net_socket/send/stripe.h"
 #include "net_socket/send/zero_copy.h"
@@ -38,8 +38,8 @@ class BulkSendLane final : public PoolLane {
     int64_t chunk_bytes_min = 0;
   };
 
-  // `rates` holds one entry per bulk lane of the connection; this lane writes its own.
-  BulkSendLane(LaneOwner* owner, const Settings& settings, Striper* striper, LaneRates* rates);
+  // `rates` and `idle` have one entry per bulk lane of the connection; this lane writes its own.
+  BulkSendLane(LaneOwner* owner, const Settings& settings, Striper* striper, LaneRates* rates, IdleLanes* idle);
 
   void AdvanceInLoop(Engine* engine) override;
   void CompleteInLoop(const Completion& completion) override;
@@ -47,8 +47,6 @@ class BulkSendLane final : public PoolLane {
 
   // For the calling thread: sends until the lane holds enough unsent data or nothing is left.
   void Pump();
-  // New work was posted: true exactly when the lane was waiting for it and must be kicked.
-  bool TakeIdle() { return idle_.load(std::memory_order_seq_cst) && idle_.exchange(false, std::memory_order_seq_cst); }
   uint64_t bytes_sent() const { return bytes_sent_.load(std::memory_order_relaxed); }
 
  private:
@@ -60,6 +58,7 @@ class BulkSendLane final : public PoolLane {
   // for it to drain. Returns when to look again, 0 for not at all.
   int64_t LookWhileHeld();
   bool PullChunk();
+  int index() const { return settings_.lane - 1; }  // among the connection's bulk lanes
   void RefreshRate(int64_t now);
   int Gather(iovec* iov) const;
   void Advance(size_t bytes);
@@ -74,14 +73,14 @@ class BulkSendLane final : public PoolLane {
   const Settings settings_;
   Striper* const striper_;
   LaneRates* const rates_;
+  IdleLanes* const idle_;
   LaneRate rate_;
   int64_t rtt_asked_ns_ = 0;
   int64_t looked_ns_ = 0;    // the latest look
   bool continuous_ = false;  // a chunk was being sent ever since the look before
   bool watching_ = false;    // the lane may hold data that no look has seen drain
-  std::atomic<bool> idle_{false};
-  Chunk chunk_;       // being sent; no request: none
-  size_t taken_ = 0;  // of header and payload
+  Chunk chunk_;              // being sent; no request: none
+  size_t taken_ = 0;         // of header and payload
   std::atomic<uint64_t> bytes_sent_{0};
   char header_[kHeaderBytes];
 

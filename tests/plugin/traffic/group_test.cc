@@ -170,6 +170,19 @@ TEST_P(GroupTest, OneTagTwoStepsAheadOfTheOthers) {
   ExpectText(groups[2], 1, "third");
 }
 
+// The caller repeats isend and tests no older send all the while.
+TEST_P(GroupTest, ASendThatIsRefusedMovesTheOnesBefore) {
+  Group group = Receive({{1, 10}, {2, 10}, {3, 3000 * kKiB}});
+  const std::string big(3000 * kKiB, 'b');
+  std::vector<void*> sends = {Send(1, "one", 3), Send(2, "two", 3), Send(3, big.data(), big.size())};
+  Deadline deadline(10);
+  while (!Done(group.request, group.sizes.data())) {
+    ASSERT_EQ(nullptr, TrySend(4, "?", 1));
+    ASSERT_TRUE(deadline.Yield());
+  }
+  Finish(sends, {});
+}
+
 TEST_P(GroupTest, OneTagTwice) {
   Group group = Receive({{5, 10}, {6, 10}, {5, 10}});
   std::vector<void*> sends = {Send(5, "a", 1), Send(5, "bb", 2)};

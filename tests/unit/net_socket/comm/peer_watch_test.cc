@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include <atomic>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "net_socket/comm/runtime.h"
@@ -78,6 +80,31 @@ TEST_F(PeerWatchTest, AFloodDoesNotKeepTheReactor) {
   EXPECT_EQ("the peer failed: enough", Send().message()) << "what the first look left is read later";
   comm_->Close();
   comm_.reset();
+}
+
+// The reactor and the calling thread may find it out at once; the thread sanitizer watches.
+TEST(PeerLossTest, TheFirstOfTwoThreadsIsKept) {
+  for (int round = 0; round < 2000; ++round) {
+    PeerLoss loss;
+    std::atomic<int> ready{0};
+    const auto meet = [&ready] {
+      ready.fetch_add(1, std::memory_order_relaxed);
+      for (int spins = 0; ready.load(std::memory_order_relaxed) < 2; ++spins) {
+        if (spins > 10000) std::this_thread::yield();
+      }
+    };
+    std::thread other([&loss, &meet] {
+      meet();
+      loss.Note(absl::UnavailableError("told by the other thread"), 1);
+    });
+    meet();
+    loss.Note(absl::UnavailableError("told by this thread, the caller's"), 2);
+    while (!loss.known()) std::this_thread::yield();
+    const std::string first(loss.status().message());
+    EXPECT_EQ(loss.lane() == 1 ? "told by the other thread" : "told by this thread, the caller's", first);
+    other.join();
+    EXPECT_EQ(first, loss.status().message());
+  }
 }
 
 }  // namespace

@@ -3,9 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "tests/support/deadline.h"
 #include "tests/support/tcp_pair.h"
 
 namespace tcpx {
@@ -27,7 +30,7 @@ class BulkSendLaneTest : public ::testing::Test {
  protected:
   static constexpr int kLane = 3;
 
-  BulkSendLaneTest() : lane_(&owner_, SettingsFor(pair_.a.get()), &striper_, &rates_) {
+  BulkSendLaneTest() : lane_(&owner_, SettingsFor(pair_.a.get()), &striper_, &rates_, &idle_) {
     request_.data = payload_.data();
     request_.bytes = payload_.size();
     request_.message_bytes = payload_.size();
@@ -49,6 +52,7 @@ class BulkSendLaneTest : public ::testing::Test {
   FakeOwner owner_;
   Striper striper_{4, Striper::Limits()};
   LaneRates rates_{kLane};
+  IdleLanes idle_{kLane};
   BulkSendLane lane_;
   const std::string payload_ = std::string(10000, 'p');
   SendRequest request_;
@@ -84,6 +88,76 @@ TEST_F(BulkSendLaneTest, SendsNothingOnceItsOwnerHasFailed) {
   lane_.Pump();
   EXPECT_EQ("", ReadAvailable(pair_.b.get()));
   EXPECT_EQ(1, owner_.lane);
+}
+
+// Eight lanes of a pool whose peers read nothing: each takes a chunk or two.
+class LanesOfAPoolTest : public ::testing::Test {
+ protected:
+  static constexpr int kLanes = 8;
+  static constexpr size_t kBytes = 128 << 10;
+
+  LanesOfAPoolTest() {
+    EXPECT_TRUE(pool_.Start(EngineChoice::kEpoll, 2, {}, 0).ok());
+    for (int i = 0; i < kLanes; ++i) {
+      pairs_.push_back(MakeTcpPair(16 << 10));
+      BulkSendLane::Settings settings;
+      settings.fd = pairs_.back().a.get();
+      settings.lane = i + 1;
+      settings.paced_by_rate = false;
+      settings.chunk_bytes = 512 << 10;
+      settings.chunk_bytes_min = 64 << 10;
+      lanes_.push_back(std::make_unique<BulkSendLane>(&owner_, settings, &striper_, &rates_, &idle_));
+      idle_.Enter(i, lanes_.back().get());
+      pool_.Attach(lanes_.back().get());
+    }
+  }
+
+  ~LanesOfAPoolTest() override {
+    idle_.Close();
+    for (auto& lane : lanes_) ProgressPool::Detach(lane.get());
+    pool_.Stop();
+  }
+
+  void Post(SendRequest* request, size_t bytes) {
+    request->data = payload_.data();
+    request->bytes = request->message_bytes = bytes;
+    request->left.store(Units(bytes));
+    striper_.Post(request);
+    idle_.WakeOne();
+  }
+
+  int Busy() const {
+    int busy = 0;
+    for (const auto& lane : lanes_) busy += lane->bytes_sent() > 0 ? 1 : 0;
+    return busy;
+  }
+
+  void ExpectAllBusy() {
+    Deadline deadline(10);
+    while (Busy() < kLanes && deadline.Yield()) {
+    }
+    EXPECT_EQ(kLanes, Busy());
+  }
+
+  FakeOwner owner_;
+  Striper striper_{64, Striper::Limits()};
+  LaneRates rates_{kLanes};
+  IdleLanes idle_{kLanes};
+  const std::string payload_ = std::string(32 * kBytes, 'p');
+  SendRequest requests_[32];
+  std::vector<TcpPair> pairs_;
+  std::vector<std::unique_ptr<BulkSendLane>> lanes_;
+  ProgressPool pool_;
+};
+
+TEST_F(LanesOfAPoolTest, ManyShortMessagesReachAllLanes) {
+  for (SendRequest& request : requests_) Post(&request, kBytes);
+  ExpectAllBusy();
+}
+
+TEST_F(LanesOfAPoolTest, OneLongMessageWakesAllLanes) {
+  Post(&requests_[0], payload_.size());
+  ExpectAllBusy();
 }
 
 }  // namespace
