@@ -11,6 +11,7 @@
 #include "common/log.h"
 #include "common/socket.h"
 #include "common/status.h"
+#include "net_socket/nic/port_owners.h"
 
 namespace tcpx {
 namespace {
@@ -22,6 +23,21 @@ constexpr int kBacklog = 16384;
 void TieTo(int fd, const std::string& device) {
   const absl::Status bound = BindToDevice(fd, device);
   if (!bound.ok()) TCPX_TRACE("%s; routing decides", std::string(bound.message()));
+}
+
+absl::Status RangeUsedUp(const SocketAddress& address, const PortRange& range) {
+  const std::string owners = DescribePortOwners(address, range);
+  return ErrnoStatus(EADDRINUSE,
+                     absl::StrCat("listen on ", address.HostString(), ": TCPX_PORT_RANGE=", range.low, "-", range.high,
+                                  " has no free port", owners.empty() ? "" : " (taken: " + owners + ")"));
+}
+
+absl::Status WhyNoListen(int err, const SocketAddress& address) {
+  const absl::Status status = ErrnoStatus(err, "listen on " + address.ToString());
+  if (err != EACCES) return status;
+  return absl::Status(status.code(), absl::StrCat(status.message(),
+                                                  "; this user may not have that port (sysctl "
+                                                  "net.ipv4.ip_unprivileged_port_start): choose a higher one"));
 }
 
 }  // namespace
@@ -45,19 +61,21 @@ absl::Status BindToNic(int fd, const Nic& nic, const SocketAddress& peer, bool t
 
 absl::StatusOr<OwnedFd> ListenOnNic(const Nic& nic, bool bound, const PortRange& range) {
   SocketAddress address = nic.interface.address;
-  auto fd = StreamSocket(address.family());
-  if (!fd.ok()) return fd.status();
-  if (bound && !address.IsLoopback()) TieTo(fd->get(), nic.interface.name);
+  int err = 0;
   for (int port = range.low; port <= range.high; ++port) {
     address.set_port(static_cast<uint16_t>(port));
-    if (bind(fd->get(), address.sockaddr(), address.length()) == 0) {
-      if (listen(fd->get(), kBacklog) == 0) return fd;
-      return ErrnoStatus(errno, "listen on " + address.ToString());
-    }
-    if (errno != EADDRINUSE || port == range.high) break;
+    // A socket for each port: one that was bound can't be bound again.
+    auto fd = StreamSocket(address.family());
+    if (!fd.ok()) return fd.status();
+    if (bound && !address.IsLoopback()) TieTo(fd->get(), nic.interface.name);
+    // What an earlier run left in TIME_WAIT doesn't count then.
+    const absl::Status reuse = range.any() ? absl::OkStatus() : SetReuseAddress(fd->get());
+    if (!reuse.ok()) return reuse;
+    if (bind(fd->get(), address.sockaddr(), address.length()) == 0 && listen(fd->get(), kBacklog) == 0) return fd;
+    err = errno;  // EADDRINUSE of listen: two that reuse were both bound, and the other was faster.
+    if (err != EADDRINUSE) break;
   }
-  return ErrnoStatus(errno,
-                     "bind to " + address.ToString() + (range.any() ? "" : " (TCPX_PORT_RANGE has no free port)"));
+  return err == EADDRINUSE && !range.any() ? RangeUsedUp(address, range) : WhyNoListen(err, address);
 }
 
 }  // namespace tcpx
