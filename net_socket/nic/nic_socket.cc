@@ -4,10 +4,13 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <chrono>
 #include <string>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/socket.h"
 #include "common/status.h"
@@ -18,11 +21,22 @@ namespace {
 
 // As NCCL's listening sockets; the kernel cuts it to net.core.somaxconn.
 constexpr int kBacklog = 16384;
+// Through a range, as long as others are met on the way.
+constexpr int kRounds = 10;
 
 // Where the kernel forbids it, routing decides.
 void TieTo(int fd, const std::string& device) {
   const absl::Status bound = BindToDevice(fd, device);
   if (!bound.ok()) TCPX_TRACE("%s; routing decides", std::string(bound.message()));
+}
+
+// An errno, or 0. `raced`: with SO_REUSEADDR two may be bound to a port at once. The second to listen is refused, and of
+// two that do so at the same time both are.
+int BindAndListen(int fd, const SocketAddress& address, bool* raced) {
+  if (bind(fd, address.sockaddr(), address.length()) != 0) return errno;
+  if (listen(fd, kBacklog) == 0) return 0;
+  *raced = *raced || errno == EADDRINUSE;
+  return errno;
 }
 
 absl::Status RangeUsedUp(const SocketAddress& address, const PortRange& range) {
@@ -42,7 +56,7 @@ absl::Status WhyNoListen(int err, const SocketAddress& address) {
 
 }  // namespace
 
-absl::Status BindToNic(int fd, const Nic& nic, const SocketAddress& peer, bool to_device) {
+absl::Status BindToNic(int fd, const Nic& nic, const SocketAddress& peer, LeaveBy way) {
   const std::string& name = nic.interface.name;
   SocketAddress local = nic.interface.address;
   if (local.family() != peer.family()) {
@@ -50,30 +64,39 @@ absl::Status BindToNic(int fd, const Nic& nic, const SocketAddress& peer, bool t
         "the peer's address %s is of another family than %s of %s: set NCCL_SOCKET_FAMILY alike on all ranks",
         peer.ToString(), local.HostString(), name));
   }
+  if (way == LeaveBy::kRoute) return absl::OkStatus();
   const int one = 1;
   setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof(one));  // Linux 4.2; the port is chosen by connect.
   local.set_port(0);
   if (bind(fd, local.sockaddr(), local.length()) != 0)
     return ErrnoStatus(errno, absl::StrCat("bind to ", local.HostString()));
-  if (to_device && !local.IsLoopback()) TieTo(fd, name);
+  if (way == LeaveBy::kDevice && !local.IsLoopback()) TieTo(fd, name);
   return absl::OkStatus();
+}
+
+void TieAccepted(int fd, const Nic& nic) {
+  if (!nic.interface.address.IsLoopback()) TieTo(fd, nic.interface.name);
 }
 
 absl::StatusOr<OwnedFd> ListenOnNic(const Nic& nic, bool bound, const PortRange& range) {
   SocketAddress address = nic.interface.address;
-  int err = 0;
-  for (int port = range.low; port <= range.high; ++port) {
-    address.set_port(static_cast<uint16_t>(port));
-    // A socket for each port: one that was bound can't be bound again.
-    auto fd = StreamSocket(address.family());
-    if (!fd.ok()) return fd.status();
-    if (bound && !address.IsLoopback()) TieTo(fd->get(), nic.interface.name);
-    // What an earlier run left in TIME_WAIT doesn't count then.
-    const absl::Status reuse = range.any() ? absl::OkStatus() : SetReuseAddress(fd->get());
-    if (!reuse.ok()) return reuse;
-    if (bind(fd->get(), address.sockaddr(), address.length()) == 0 && listen(fd->get(), kBacklog) == 0) return fd;
-    err = errno;  // EADDRINUSE of listen: two that reuse were both bound, and the other was faster.
-    if (err != EADDRINUSE) break;
+  int err = EADDRINUSE;
+  bool raced = true;
+  for (int round = 0; raced && err == EADDRINUSE && round < kRounds; ++round) {
+    if (round > 0) std::this_thread::sleep_for(std::chrono::microseconds(MonotonicNanos() % 1000 * round));
+    raced = false;
+    for (int port = range.low; err == EADDRINUSE && port <= range.high; ++port) {
+      address.set_port(static_cast<uint16_t>(port));
+      // A socket for each port: one that was bound can't be bound again.
+      auto fd = StreamSocket(address.family());
+      if (!fd.ok()) return fd.status();
+      if (bound && !address.IsLoopback()) TieTo(fd->get(), nic.interface.name);
+      // What an earlier run left in TIME_WAIT doesn't count then.
+      const absl::Status reuse = range.any() ? absl::OkStatus() : SetReuseAddress(fd->get());
+      if (!reuse.ok()) return reuse;
+      err = BindAndListen(fd->get(), address, &raced);
+      if (err == 0) return fd;
+    }
   }
   return err == EADDRINUSE && !range.any() ? RangeUsedUp(address, range) : WhyNoListen(err, address);
 }

@@ -36,6 +36,14 @@ void ChoosePace(const PathFacts& facts, PathProfile* profile) {
   if (facts.kind == LaneKind::kBulk) profile->unsent_mark = facts.same_host ? kBulkUnsentBytes : -1;
 }
 
+// Tied to a device, a socket hears nothing that comes in by another one, and has no other's routes. So only where the
+// routes would not choose the device: in a subnet that several share, and from a fused device through a router.
+std::vector<LeaveBy> ChooseWays(const PathFacts& facts) {
+  const bool tied = facts.same_subnet ? facts.nic_ties : facts.fused;
+  if (facts.same_host || !tied) return {LeaveBy::kAddress, LeaveBy::kRoute};
+  return {LeaveBy::kDevice, LeaveBy::kAddress, LeaveBy::kRoute};
+}
+
 }  // namespace
 
 PathProfile MakePathProfile(const Options& options, const PathFacts& facts) {
@@ -45,7 +53,7 @@ PathProfile MakePathProfile(const Options& options, const PathFacts& facts) {
   ChooseCongestion(options, facts.same_host, &profile);
   ChooseBuffers(options, facts, &profile);
   ChoosePace(facts, &profile);
-  profile.binds_to_device = !facts.same_host;
+  profile.ways = ChooseWays(facts);
   profile.lanes_by_speed = !facts.same_host;
   // There the kernel copies.
   profile.zero_copy = options.zerocopy == Switch::kAuto && facts.same_host ? Switch::kOff : options.zerocopy;

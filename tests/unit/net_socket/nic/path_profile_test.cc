@@ -95,9 +95,40 @@ TEST(PathProfileTest, WhatOnlyDependsOnThePath) {
     const PathProfile profile = Profile(Options(), row.same_host, row.kind);
     EXPECT_EQ(row.unsent_mark, profile.unsent_mark);
     EXPECT_EQ(!row.same_host, profile.paced_by_rate);
-    EXPECT_EQ(!row.same_host, profile.binds_to_device);
     EXPECT_EQ(!row.same_host, profile.lanes_by_speed);
     EXPECT_EQ(row.same_host, profile.times_long_messages);
+  }
+}
+
+TEST(PathProfileTest, ASocketIsTiedWhereRoutesWouldNotChooseItsDevice) {
+  using Ways = std::vector<LeaveBy>;
+  const Ways tied = {LeaveBy::kDevice, LeaveBy::kAddress, LeaveBy::kRoute};
+  const Ways untied = {LeaveBy::kAddress, LeaveBy::kRoute};
+  struct Row {
+    bool same_host, fused, same_subnet, nic_ties;
+    Ways ways;
+  };
+  const Row rows[] = {
+      {false, false, false, false, untied},
+      {false, false, true, false, untied},
+      {false, false, true, true, tied},
+      // Its subnet may be shared: a router's packets come in by any.
+      {false, false, false, true, untied},
+      // Through a router each interface has its own route; in its own subnet it has one anyway.
+      {false, true, false, false, tied},
+      {false, true, true, false, untied},
+      {false, true, true, true, tied},
+      {true, true, true, true, untied},
+      {true, false, false, false, untied},
+  };
+  for (const Row& row : rows) {
+    PathFacts facts;
+    facts.same_host = row.same_host;
+    facts.fused = row.fused;
+    facts.same_subnet = row.same_subnet;
+    facts.nic_ties = row.nic_ties;
+    EXPECT_EQ(row.ways, MakePathProfile(Options(), facts).ways)
+        << row.same_host << row.fused << row.same_subnet << row.nic_ties;
   }
 }
 
