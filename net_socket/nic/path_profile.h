@@ -65,7 +65,7 @@ struct PathProfile {
 
   // The socket, before connect or before the answer (lane_socket.h).
   int family = 0;
-  Buffer send_buffer;
+  Buffer send_buffer;  // bounded where the user asked only: a fixed one ends auto-tuning, and bounds what is in flight
   Buffer receive_buffer;
   std::string congestion;  // empty: the system's
   bool congestion_asked = false;

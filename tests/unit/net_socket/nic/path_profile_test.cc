@@ -57,25 +57,30 @@ TEST(PathProfileTest, CongestionAndReceiveBuffer) {
   }
 }
 
-TEST(PathProfileTest, ManyConnectionsHaveSmallerSendBuffersUnlessTheUserSays) {
+TEST(PathProfileTest, OnlyTheUserBoundsSendBuffersHoweverManyConnections) {
   struct Row {
     int sndbuf;
     FlowHint hint;
     int bytes;
     bool asked;
+    int unsent_mark;
   };
   const Row rows[] = {
-      {-1, {}, -1, false},
-      {-1, {16, 8}, 512 << 10, false},
-      {70000, {16, 8}, 70000, true},
-      {0, {}, 0, true},
+      {-1, {}, -1, false, -1},
+      {-1, {8, 8}, -1, false, -1},
+      {-1, {16, 8}, -1, false, 512 << 10},
+      {-1, {1000, 8}, -1, false, 256 << 10},
+      {70000, {16, 8}, 70000, true, 512 << 10},
+      {0, {}, 0, true, -1},
   };
   for (const Row& row : rows) {
     PathFacts facts;
     facts.hint = row.hint;
+    facts.kind = LaneKind::kBulk;
     const PathProfile profile = MakePathProfile(With("", row.sndbuf, -1), facts);
     EXPECT_EQ(row.bytes, profile.send_buffer.bytes);
     EXPECT_EQ(row.asked, profile.send_buffer.asked);
+    EXPECT_EQ(row.unsent_mark, profile.unsent_mark);
   }
 }
 
