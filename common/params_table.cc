@@ -147,8 +147,11 @@ constexpr Parameter kParameters[] = {
      "applications number their classes and the network's DSCPs are the operator's business."},
     {"TCPX_PORT_RANGE", ParameterKind::kPorts, &Options::port_range, 1, 65535, kNoSpecial,
      "Ports that the listening sockets may use, such as `40000-40100`; one is used per device and process (by a "
-     "fused device on each of its interfaces). Empty: the "
-     "kernel chooses. Set it where a firewall needs a known range, with room for every rank on the host."},
+     "fused device on each of its interfaces). A run may follow another at once: what the last one left in TIME_WAIT "
+     "is "
+     "no hindrance. Where all are taken, listen fails at once and names the processes that have them. Empty: the "
+     "kernel "
+     "chooses. Set it where a firewall needs a known range, with room for every rank on the host."},
     {"TCPX_SECRET_FILE", ParameterKind::kText, &Options::secret_file, 0, 0, kNoSpecial,
      "A file with a secret that all ranks share: 16 to 4096 bytes, of which a newline at the end does not count, such "
      "as what `openssl rand -base64 32` writes. Each side of every new connection then proves to the other that it has "

@@ -18,7 +18,7 @@
 
 namespace tcpx {
 
-struct LaneNotes;
+class LaneNotes;
 
 struct Runtime {
   explicit Runtime(const Options& given) : options(given) {}

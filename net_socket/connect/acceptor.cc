@@ -12,6 +12,7 @@
 #include "common/traffic_class.h"
 #include "net_socket/nic/lane_socket.h"
 #include "net_socket/nic/nic_socket.h"
+#include "net_socket/nic/shared_subnet.h"
 
 namespace tcpx {
 namespace {
@@ -20,6 +21,14 @@ namespace {
 int64_t PatienceNs(const Options& options) {
   const int64_t retries_ns = int64_t{options.retry_count} * (options.retry_count + 1) / 2 * options.retry_sleep_ns;
   return 2 * options.hello_timeout_ns + retries_ns;
+}
+
+// Null: `local` is an address that the device did not have when it was found.
+const Nic* FindNic(const Device& device, const SocketAddress& local) {
+  for (const Nic& nic : device.nics) {
+    if (nic.interface.address.SameHostAddress(local)) return &nic;
+  }
+  return nullptr;
 }
 
 }  // namespace
@@ -71,7 +80,7 @@ absl::StatusOr<std::vector<PeerNic>> Acceptor::OpenListeners(const Device& devic
   std::vector<PeerNic> addresses;
   std::vector<OwnedFd> fds;
   for (const Nic& nic : device.nics) {
-    auto fd = ListenOnNic(nic, device.fused(), runtime_->options.port_range);
+    auto fd = ListenOnNic(nic, device.fused() && nic.ties, runtime_->options.port_range);
     if (!fd.ok()) return fd.status();
     auto address = LocalAddress(fd->get());
     if (!address.ok()) return address.status();
@@ -88,6 +97,7 @@ absl::StatusOr<std::shared_ptr<Listening>> Acceptor::Listen(const Device& device
   absl::Status random = FillRandom(listening->ticket.data(), listening->ticket.size());
   if (!random.ok()) return random;
   listening->device = device.index;
+  listening->opened = &device;
   listening->max_receives = device.max_receives;
   MutexLock lock(mutex_);
   auto known = listen_addresses_.find(device.index);
@@ -193,12 +203,17 @@ LaneSocket Acceptor::ConfigureInLoop(int fd, const Hello& hello) {
   LaneSocket lane;
   lane.local = LocalAddress(fd).value_or(SocketAddress());
   lane.peer = PeerAddress(fd).value_or(SocketAddress());
+  const std::shared_ptr<Listening> listening = Find(hello.ticket);
+  const Nic* const nic = listening == nullptr ? nullptr : FindNic(*listening->opened, lane.local);
   PathFacts facts;
+  facts.nic_ties = nic != nullptr && nic->ties;
+  facts.same_subnet = nic != nullptr && InSubnet(nic->interface, lane.peer);
   facts.same_host = lane.local.SameHostAddress(lane.peer);
   facts.family = lane.local.family();
   facts.kind = hello.lane > 0 ? LaneKind::kBulk : LaneKind::kFirst;
   facts.traffic_class = hello.traffic_class;
   lane.profile = MakePathProfile(runtime_->options, facts);
+  if (lane.profile.ways.front() == LeaveBy::kDevice) TieAccepted(fd, *nic);
   ConfigureLane(fd, lane.profile, runtime_->lane_notes);
   return lane;
 }

@@ -39,7 +39,8 @@ struct Listening {
   Ticket ticket{};
   std::shared_ptr<const Communicator> communicator = std::make_shared<Communicator>();
   int device = 0;
-  std::vector<PeerNic> nics;  // where the device listens
+  const Device* opened = nullptr;  // `device`, which lives until unload
+  std::vector<PeerNic> nics;       // where the device listens
   int max_receives = 1;
 
   std::atomic<int> ready_count{0};

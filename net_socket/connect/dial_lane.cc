@@ -8,15 +8,38 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/clock.h"
 #include "common/dcheck.h"
+#include "common/log.h"
 #include "common/socket.h"
 #include "common/status.h"
 #include "net_socket/nic/lane_socket.h"
 #include "net_socket/nic/nic_socket.h"
+#include "net_socket/nic/shared_subnet.h"
 
 namespace tcpx {
+namespace {
+
+// How long a way that is not the last may take: a SYN's first retransmission, which comes after a second, still counts.
+constexpr int64_t kWayNs = 1500 * kMillisecond;
+// A bulk lane whose path fails so often takes another's: nobody wants to wait for all retries.
+constexpr int kTriesOfOwnPath = 2;
+
+const char* WayText(LeaveBy way) {
+  switch (way) {
+    case LeaveBy::kDevice:
+      return "tied to it (SO_BINDTODEVICE)";
+    case LeaveBy::kAddress:
+      return "bound to its address, and routes choose the device";
+    case LeaveBy::kRoute:
+      return "not bound, for nothing comes back to its address: routes choose address and device";
+  }
+  return "";
+}
+
+}  // namespace
 
 void DialLane::MoveTo(DialStep to) {
   TCPX_DCHECK(MayMove(step_, to));
@@ -26,9 +49,22 @@ void DialLane::MoveTo(DialStep to) {
 void DialLane::SetDeadline(int64_t after_ns) {
   reactor().CancelTimerInLoop(timer_);
   timer_ = reactor().AddTimerInLoop(MonotonicNanos() + after_ns, [this] {
-    Retry(absl::UnavailableError(step_ == DialStep::kHello ? "connected, but the peer does not answer the hello"
-                                                           : "connect: timed out"));
+    if (step_ == DialStep::kHello) {
+      Retry(absl::UnavailableError("connected, but the peer does not answer the hello"));
+    } else {
+      NextWay(absl::UnavailableError("connect: timed out"));
+    }
   });
+}
+
+PathProfile DialLane::MakeProfile() const {
+  PathFacts facts = owner_->request().path;
+  facts.family = path_.peer.family();
+  facts.kind = index_ > 0 ? LaneKind::kBulk : LaneKind::kFirst;
+  facts.fused = owner_->request().device->fused();
+  facts.nic_ties = path_.nic->ties;
+  facts.same_subnet = InSubnet(path_.nic->interface, path_.peer);
+  return MakePathProfile(owner_->runtime()->options, facts);
 }
 
 absl::Status DialLane::Open() {
@@ -36,28 +72,74 @@ absl::Status DialLane::Open() {
   auto fd = StreamSocket(peer.family());
   if (!fd.ok()) return fd.status();
   fd_ = *std::move(fd);
-  PathFacts facts = owner_->request().path;
-  facts.family = peer.family();
-  facts.kind = index_ > 0 ? LaneKind::kBulk : LaneKind::kFirst;
-  profile_ = MakePathProfile(owner_->runtime()->options, facts);
   ConfigureLane(fd_.get(), profile_, owner_->runtime()->lane_notes);
-  absl::Status bound = BindToNic(fd_.get(), *path_.nic, peer, profile_.binds_to_device);
+  absl::Status bound = BindToNic(fd_.get(), *path_.nic, peer, way());
   if (!bound.ok()) return bound;
   if (peer.IsLinkLocal()) peer.set_scope(path_.nic->interface.index);
-  if (connect(fd_.get(), peer.sockaddr(), peer.length()) != 0 && errno != EINPROGRESS)
-    return ErrnoStatus(errno, "connect");
-  return absl::OkStatus();
+  if (connect(fd_.get(), peer.sockaddr(), peer.length()) == 0 || errno == EINPROGRESS) return absl::OkStatus();
+  no_route_ = errno == ENETUNREACH;
+  return ErrnoStatus(errno, "connect");
 }
 
 void DialLane::DialInLoop() {
+  profile_ = MakeProfile();
+  tried_ = 0;
+  first_way_ = 0;
+  LaneNotes* const notes = owner_->runtime()->lane_notes;
+  const std::optional<LeaveBy> known = notes == nullptr ? std::nullopt : notes->KnownWay(WayKey());
+  if (known.has_value()) {
+    const auto found = std::find(profile_.ways.begin(), profile_.ways.end(), *known);
+    if (found != profile_.ways.end()) first_way_ = static_cast<size_t>(found - profile_.ways.begin());
+  }
+  TryWay();
+}
+
+std::string DialLane::WayKey() const {
+  return absl::StrCat(path_.nic->interface.name, " ", path_.nic->interface.address.HostString(), " ",
+                      path_.peer.HostString());
+}
+
+// All ways together have as long as one alone would have.
+int64_t DialLane::WayPatienceNs() const {
+  const int64_t all_ns = owner_->runtime()->options.hello_timeout_ns;
+  const int64_t ways = static_cast<int64_t>(profile_.ways.size());
+  const int64_t one_ns = std::min(kWayNs, all_ns / ways);
+  return static_cast<int64_t>(tried_) + 1 < ways ? one_ns : all_ns - (ways - 1) * one_ns;
+}
+
+void DialLane::TryWay() {
   MoveTo(DialStep::kDialling);
+  no_route_ = false;
   absl::Status opened = Open();
   if (opened.ok()) opened = reactor().WatchInLoop(fd_.get(), EPOLLOUT, this);
   if (!opened.ok()) {
-    Retry(opened);
+    NextWay(opened);
     return;
   }
-  SetDeadline(owner_->runtime()->options.hello_timeout_ns);
+  SetDeadline(WayPatienceNs());
+}
+
+void DialLane::NextWay(const absl::Status& why) {
+  if (absl::IsUnavailable(why) && tried_ + 1 < profile_.ways.size()) {
+    Drop();
+    ++tried_;
+    TryWay();
+  } else if (no_route_) {
+    // Waiting brings no route: said at once, as NCCL's sockets do.
+    Drop();
+    if (!Detour(why)) GiveUp(why);
+  } else {
+    Retry(why);
+  }
+}
+
+void DialLane::WayFound() {
+  LaneNotes* const notes = owner_->runtime()->lane_notes;
+  if (notes == nullptr || owner_->request().path.same_host) return;
+  if (way() != profile_.ways.front()) notes->LearnWay(WayKey(), way());
+  const std::string text = absl::StrFormat("lanes through %s (%s) are %s", path_.nic->interface.name,
+                                           path_.nic->interface.address.HostString(), WayText(way()));
+  if (notes->First(text)) TCPX_INFO("%s; first towards %s", text, path_.peer.HostString());
 }
 
 void DialLane::OnEvents(uint32_t) {
@@ -83,11 +165,15 @@ Hello DialLane::MakeHello() const {
 }
 
 void DialLane::Dialled() {
-  absl::Status connected = TakeSocketError(fd_.get(), "connect");
-  if (!connected.ok()) {
-    Retry(connected);
+  int err = 0;
+  socklen_t length = sizeof(err);
+  if (getsockopt(fd_.get(), SOL_SOCKET, SO_ERROR, &err, &length) != 0) err = errno;
+  if (err != 0) {
+    const absl::Status failed = ErrnoStatus(err, "connect");
+    err == ECONNREFUSED ? Retry(failed) : NextWay(failed);  // Who refuses is found.
     return;
   }
+  WayFound();
   handshake_.emplace(MakeHello(), owner_->secret());
   if (!Speak()) return;
   MoveTo(DialStep::kHello);
@@ -146,11 +232,28 @@ void DialLane::Retry(absl::Status why) {
   Drop();
   const Options& options = owner_->runtime()->options;
   if (!absl::IsUnavailable(why) || attempts_ >= options.retry_count) {
-    GiveUp(why);
+    if (!absl::IsUnavailable(why) || !Detour(why)) GiveUp(why);
     return;
   }
   ++attempts_;
+  if (attempts_ >= kTriesOfOwnPath && Detour(why)) return;
   timer_ = reactor().AddTimerInLoop(MonotonicNanos() + attempts_ * options.retry_sleep_ns, [this] { DialInLoop(); });
+}
+
+bool DialLane::Detour(const absl::Status& why) {
+  const LanePath* const other = index_ <= 0 || detoured_ ? nullptr : owner_->OtherPath(*this);
+  if (other == nullptr) return false;
+  detoured_ = true;
+  attempts_ = 0;
+  LaneNotes* const notes = owner_->runtime()->lane_notes;
+  if (notes != nullptr && notes->First("detour " + WayKey())) {
+    TCPX_WARN("connect to %s through %s (%s): %s; lanes of this path go from %s to %s instead", path_.peer.ToString(),
+              path_.nic->interface.name, path_.nic->interface.address.HostString(), std::string(why.message()),
+              other->nic->interface.name, other->peer.ToString());
+  }
+  path_ = *other;
+  timer_ = reactor().AddTimerInLoop(MonotonicNanos(), [this] { DialInLoop(); });
+  return true;
 }
 
 void DialLane::GiveUp(const absl::Status& why) {

@@ -1,8 +1,9 @@
 // dial_lane.h: one lane, or the health socket, being dialled: its socket, its handshake, its retries.
 //
 // Threads: the reactor.
-// States:  idle -> dialling -> hello -> answered (kDialMoves). A refused, timed-out, unreachable or reset lane is
-//          dialled again after n x NCCL_SOCKET_RETRY_SLEEP_MSEC, NCCL_SOCKET_RETRY_CNT times.
+// States:  idle -> dialling -> hello -> answered (kDialMoves). A refused, timed-out, unreachable or reset lane is dialled
+//          again after n x NCCL_SOCKET_RETRY_SLEEP_MSEC, NCCL_SOCKET_RETRY_CNT times. An attempt tries the ways of its path's
+//          profile in turn, all of them within TCPX_HELLO_TIMEOUT, until one finds the peer.
 // Lifetime: borrows its owner.
 // Errors:  to the owner, with the address tried and the interface used.
 #ifndef TCPX_NET_SOCKET_CONNECT_DIAL_LANE_H_
@@ -11,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "absl/status/status.h"
 #include "common/fd.h"
@@ -56,6 +58,8 @@ class DialLane final : public Reactor::Handler {
     virtual const DialRequest& request() const = 0;
     virtual const ConnectionId& connection_id() const = 0;
     virtual void LaneAnswered(const DialLane& lane) = 0;
+    // Where else a bulk lane whose own path fails may go; null: nowhere.
+    virtual const LanePath* OtherPath(const DialLane& lane) = 0;
     // It has come to nothing. The lane is still on the stack.
     virtual void Finish(absl::Status status) = 0;
   };
@@ -74,6 +78,7 @@ class DialLane final : public Reactor::Handler {
   // Once answered.
   LaneSocket TakeSocket();
   int index() const { return index_; }
+  bool answered() const { return step_ == DialStep::kAnswered; }
   const LanePath& path() const { return path_; }
   const Answer& answer() const { return handshake_->answer(); }
 
@@ -81,6 +86,14 @@ class DialLane final : public Reactor::Handler {
   // The only one who writes step_.
   void MoveTo(DialStep to);
   void DialInLoop();
+  void TryWay();
+  // The way at hand finds no peer: the next one, or the end of the attempt.
+  void NextWay(const absl::Status& why);
+  void WayFound();
+  LeaveBy way() const { return profile_.ways[(first_way_ + tried_) % profile_.ways.size()]; }
+  int64_t WayPatienceNs() const;
+  std::string WayKey() const;
+  PathProfile MakeProfile() const;
   absl::Status Open();
   Hello MakeHello() const;
   void Dialled();
@@ -89,6 +102,8 @@ class DialLane final : public Reactor::Handler {
   void ReadAnswer();
   void Answered();
   void Retry(absl::Status why);
+  // A bulk lane goes on by another lane's path, once.
+  bool Detour(const absl::Status& why);
   // Ends the dial with what this lane met.
   void GiveUp(const absl::Status& why);
   void Drop();
@@ -101,6 +116,11 @@ class DialLane final : public Reactor::Handler {
   DialStep step_ = DialStep::kIdle;
   OwnedFd fd_;
   PathProfile profile_;  // of fd_
+  // In profile_.ways: where this attempt began, how many it has tried before the one at hand.
+  size_t first_way_ = 0;
+  size_t tried_ = 0;
+  bool no_route_ = false;  // the kernel said so at once
+  bool detoured_ = false;
   Reactor::TimerId timer_{0, 0};
   int attempts_ = 0;
   std::optional<DialHandshake> handshake_;  // of the latest attempt

@@ -25,6 +25,7 @@ class Dialler::Dial final : public DialLane::Owner, private Health::Waiter {
   const DialRequest& request() const override { return request_; }
   const ConnectionId& connection_id() const override { return connection_id_; }
   void LaneAnswered(const DialLane& lane) override;
+  const LanePath* OtherPath(const DialLane& lane) override;
   // Ends the dial; it is destroyed soon after.
   void Finish(absl::Status status) override;
   void DialHealthInLoop() override;
@@ -87,6 +88,16 @@ void Dialler::Dial::LaneAnswered(const DialLane& lane) {
     DialOthers(lane.answer());
   }
   FinishIfComplete();
+}
+
+// Of a lane that stands; rather not lane 0's, which has the small messages.
+const LanePath* Dialler::Dial::OtherPath(const DialLane& lane) {
+  for (size_t i = lanes_.size(); i-- > 0;) {
+    const LanePath& path = lanes_[i]->path();
+    const bool same = path.nic == lane.path().nic && path.peer == lane.path().peer;
+    if (lanes_[i]->answered() && !same) return &path;
+  }
+  return nullptr;
 }
 
 void Dialler::Dial::DialHealthInLoop() {

@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "common/log.h"
 #include "net_socket/nic/fuse.h"
+#include "net_socket/nic/shared_subnet.h"
 
 namespace tcpx {
 namespace {
@@ -22,6 +23,21 @@ void LogDevice(const Device& device, const std::vector<Interface>& all, const st
               nic.interface.address.HostString(), InterfaceKind(nic.interface.name, nic.interface.flags, sysfs_root),
               nic.hardware.speed_mbps, caution.empty() ? "" : "; ", caution);
   }
+}
+
+// One line, however many there are.
+void WarnOfSharedSubnets(const std::vector<Interface>& chosen) {
+  std::vector<std::string> names;
+  for (const Interface& interface : chosen) {
+    if (SharersOfSubnet(interface, chosen).empty()) continue;
+    if (!KeepsToItself(interface, ReadArpRules("/proc", interface.name))) names.push_back(interface.name);
+  }
+  if (names.empty()) return;
+  TCPX_WARN(
+      "%s share a subnet, and the kernel lets each answer for the others: their sockets are not tied to them, and most "
+      "traffic may go through one. To use them all: sysctl -w net.ipv4.conf.all.arp_ignore=1 "
+      "net.ipv4.conf.all.arp_announce=2 net.ipv4.conf.all.rp_filter=2",
+      absl::StrJoin(names, ", "));
 }
 
 std::string JoinedName(const std::vector<Nic>& nics) {
@@ -66,11 +82,14 @@ DeviceTable DeviceTable::Find(const Options& options, const std::string& sysfs_r
     device.max_receives = MaxReceives(options, table.pointer_support_);
     for (int member : members) {
       const Interface& interface = chosen[static_cast<size_t>(member)];
-      device.nics.push_back({interface, ReadHardware(sysfs_root, interface.name)});
+      const bool shares = !SharersOfSubnet(interface, *all).empty();
+      const bool ties = shares && KeepsToItself(interface, ReadArpRules("/proc", interface.name));
+      device.nics.push_back({interface, ReadHardware(sysfs_root, interface.name), ties});
     }
     LogDevice(table.Add(std::move(device)), *all, sysfs_root);
   }
   for (const std::string& warning : warnings) TCPX_WARN("%s", warning);
+  WarnOfSharedSubnets(chosen);
   const std::string skipped = SkippedInterfaces(*all, chosen, filter, sysfs_root);
   if (!skipped.empty()) {
     TCPX_INFO("interfaces not used: %s; NCCL_SOCKET_IFNAME and NCCL_SOCKET_FAMILY choose", skipped);

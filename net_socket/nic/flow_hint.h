@@ -21,12 +21,14 @@ struct FlowHint {
 };
 
 // Of a connection that alone would have `lanes`, lane 0 included: with more than 8 connections at once they share 8
-// times as many bulk lanes, and each has `bulk_min` at the least (never more than it would have alone).
+// times as many bulk lanes, and each has `bulk_min` or 4 at the least (never more than it would have alone): what is
+// announced is not what is busy, and a pipeline's stage has one peer whatever is announced.
 int ShareLanes(int lanes, int bulk_min, const FlowHint& hint);
 
-// SO_SNDBUF of each lane: -1, the kernel's own choice, but for more than 64 connections at once a part of 64 MiB, 256
-// KiB at the least.
-int ShareSendBuffers(const FlowHint& hint);
+// What may wait unsent in each bulk lane (TCP_NOTSENT_LOWAT): -1, no bound, but for more than 64 connections at once a
+// part of 64 MiB, 256 KiB at the least. What is in flight stays the kernel's business: a locked SO_SNDBUF would bound it
+// too, and with it the speed of the one connection that is busy.
+int ShareUnsent(const FlowHint& hint);
 
 }  // namespace tcpx
 

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "net_socket/nic/shared_subnet.h"
 
 namespace tcpx {
 namespace {
@@ -16,11 +17,6 @@ struct Load {
   double need() const { return lanes == 0 ? std::numeric_limits<double>::infinity() : speed / (lanes + 1); }
 };
 
-bool InSubnet(const Nic& nic, const SocketAddress& peer) {
-  const Interface& interface = nic.interface;
-  return interface.prefix_bits > 0 && interface.address.SamePrefix(peer, interface.prefix_bits);
-}
-
 // Which of `allowed` needs a lane most; the first of several.
 size_t Neediest(const std::vector<Load>& loads, const std::vector<size_t>& allowed) {
   return *std::max_element(allowed.begin(), allowed.end(),
@@ -31,7 +27,7 @@ std::vector<size_t> Reachable(const Nic& nic, const std::vector<PeerNic>& peers)
   std::vector<size_t> near, all;
   for (size_t i = 0; i < peers.size(); ++i) {
     all.push_back(i);
-    if (InSubnet(nic, peers[i].address)) near.push_back(i);
+    if (InSubnet(nic.interface, peers[i].address)) near.push_back(i);
   }
   return near.empty() ? all : near;
 }
@@ -55,7 +51,7 @@ LaneCount LanesFor(const Options& options, const PathProfile& path, const std::v
 }
 
 const Nic& NicTowards(const std::vector<Nic>& nics, const SocketAddress& peer) {
-  auto near = std::find_if(nics.begin(), nics.end(), [&](const Nic& nic) { return InSubnet(nic, peer); });
+  auto near = std::find_if(nics.begin(), nics.end(), [&](const Nic& nic) { return InSubnet(nic.interface, peer); });
   return near == nics.end() ? nics.front() : *near;
 }
 

@@ -7,14 +7,31 @@
 #define TCPX_NET_SOCKET_NIC_LANE_SOCKET_H_
 
 #include <atomic>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
 
 #include "net_socket/nic/path_profile.h"
 
 namespace tcpx {
 
-// What is said once per process, however many lanes it concerns.
-struct LaneNotes {
+// What is said once per process, however many lanes it concerns, and what lanes have learnt about ways.
+class LaneNotes {
+ public:
   std::atomic<bool> told_of_priority{false};
+
+  // True exactly once for each text.
+  bool First(const std::string& text);
+  // By which way an interface last reached a peer's address: the next lane begins with it.
+  std::optional<LeaveBy> KnownWay(const std::string& path) const;
+  void LearnWay(const std::string& path, LeaveBy way);
+
+ private:
+  mutable std::mutex mutex_;
+  std::set<std::string> said_;           // under mutex_
+  std::map<std::string, LeaveBy> ways_;  // under mutex_
 };
 
 // On the dialling side before connect, so that the SYN bears the class too. `notes` may be null.

@@ -4,19 +4,25 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <chrono>
 #include <string>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/socket.h"
 #include "common/status.h"
+#include "net_socket/nic/port_owners.h"
 
 namespace tcpx {
 namespace {
 
 // As NCCL's listening sockets; the kernel cuts it to net.core.somaxconn.
 constexpr int kBacklog = 16384;
+// Through a range, as long as others are met on the way.
+constexpr int kRounds = 10;
 
 // Where the kernel forbids it, routing decides.
 void TieTo(int fd, const std::string& device) {
@@ -24,9 +30,33 @@ void TieTo(int fd, const std::string& device) {
   if (!bound.ok()) TCPX_TRACE("%s; routing decides", std::string(bound.message()));
 }
 
+// An errno, or 0. `raced`: with SO_REUSEADDR two may be bound to a port at once. The second to listen is refused, and of
+// two that do so at the same time both are.
+int BindAndListen(int fd, const SocketAddress& address, bool* raced) {
+  if (bind(fd, address.sockaddr(), address.length()) != 0) return errno;
+  if (listen(fd, kBacklog) == 0) return 0;
+  *raced = *raced || errno == EADDRINUSE;
+  return errno;
+}
+
+absl::Status RangeUsedUp(const SocketAddress& address, const PortRange& range) {
+  const std::string owners = DescribePortOwners(address, range);
+  return ErrnoStatus(EADDRINUSE,
+                     absl::StrCat("listen on ", address.HostString(), ": TCPX_PORT_RANGE=", range.low, "-", range.high,
+                                  " has no free port", owners.empty() ? "" : " (taken: " + owners + ")"));
+}
+
+absl::Status WhyNoListen(int err, const SocketAddress& address) {
+  const absl::Status status = ErrnoStatus(err, "listen on " + address.ToString());
+  if (err != EACCES) return status;
+  return absl::Status(status.code(), absl::StrCat(status.message(),
+                                                  "; this user may not have that port (sysctl "
+                                                  "net.ipv4.ip_unprivileged_port_start): choose a higher one"));
+}
+
 }  // namespace
 
-absl::Status BindToNic(int fd, const Nic& nic, const SocketAddress& peer, bool to_device) {
+absl::Status BindToNic(int fd, const Nic& nic, const SocketAddress& peer, LeaveBy way) {
   const std::string& name = nic.interface.name;
   SocketAddress local = nic.interface.address;
   if (local.family() != peer.family()) {
@@ -34,30 +64,41 @@ absl::Status BindToNic(int fd, const Nic& nic, const SocketAddress& peer, bool t
         "the peer's address %s is of another family than %s of %s: set NCCL_SOCKET_FAMILY alike on all ranks",
         peer.ToString(), local.HostString(), name));
   }
+  if (way == LeaveBy::kRoute) return absl::OkStatus();
   const int one = 1;
   setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof(one));  // Linux 4.2; the port is chosen by connect.
   local.set_port(0);
   if (bind(fd, local.sockaddr(), local.length()) != 0)
     return ErrnoStatus(errno, absl::StrCat("bind to ", local.HostString()));
-  if (to_device && !local.IsLoopback()) TieTo(fd, name);
+  if (way == LeaveBy::kDevice && !local.IsLoopback()) TieTo(fd, name);
   return absl::OkStatus();
+}
+
+void TieAccepted(int fd, const Nic& nic) {
+  if (!nic.interface.address.IsLoopback()) TieTo(fd, nic.interface.name);
 }
 
 absl::StatusOr<OwnedFd> ListenOnNic(const Nic& nic, bool bound, const PortRange& range) {
   SocketAddress address = nic.interface.address;
-  auto fd = StreamSocket(address.family());
-  if (!fd.ok()) return fd.status();
-  if (bound && !address.IsLoopback()) TieTo(fd->get(), nic.interface.name);
-  for (int port = range.low; port <= range.high; ++port) {
-    address.set_port(static_cast<uint16_t>(port));
-    if (bind(fd->get(), address.sockaddr(), address.length()) == 0) {
-      if (listen(fd->get(), kBacklog) == 0) return fd;
-      return ErrnoStatus(errno, "listen on " + address.ToString());
+  int err = EADDRINUSE;
+  bool raced = true;
+  for (int round = 0; raced && err == EADDRINUSE && round < kRounds; ++round) {
+    if (round > 0) std::this_thread::sleep_for(std::chrono::microseconds(MonotonicNanos() % 1000 * round));
+    raced = false;
+    for (int port = range.low; err == EADDRINUSE && port <= range.high; ++port) {
+      address.set_port(static_cast<uint16_t>(port));
+      // A socket for each port: one that was bound can't be bound again.
+      auto fd = StreamSocket(address.family());
+      if (!fd.ok()) return fd.status();
+      if (bound && !address.IsLoopback()) TieTo(fd->get(), nic.interface.name);
+      // What an earlier run left in TIME_WAIT doesn't count then.
+      const absl::Status reuse = range.any() ? absl::OkStatus() : SetReuseAddress(fd->get());
+      if (!reuse.ok()) return reuse;
+      err = BindAndListen(fd->get(), address, &raced);
+      if (err == 0) return fd;
     }
-    if (errno != EADDRINUSE || port == range.high) break;
   }
-  return ErrnoStatus(errno,
-                     "bind to " + address.ToString() + (range.any() ? "" : " (TCPX_PORT_RANGE has no free port)"));
+  return err == EADDRINUSE && !range.any() ? RangeUsedUp(address, range) : WhyNoListen(err, address);
 }
 
 }  // namespace tcpx

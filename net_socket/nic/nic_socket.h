@@ -2,7 +2,7 @@
 //
 // Purpose: where several interfaces lie in one subnet the kernel routes by destination, so that everything would leave
 //          by the first of them. An address alone does not change that; SO_BINDTODEVICE does, and on a listening socket
-//          it also takes the answer to a SYN along. (The rest is the operator's: see TCPX_FUSE in docs/parameters.md.)
+//          it also takes the answer to a SYN along. When that is safe: shared_subnet.h.
 //
 // Threads: any.
 // Errors:  the local kernel's; kInvalidArgument for a peer of another address family. A kernel that forbids
@@ -17,14 +17,20 @@
 #include "common/fd.h"
 #include "common/params.h"
 #include "net_socket/nic/device.h"
+#include "net_socket/nic/path_profile.h"
 
 namespace tcpx {
 
-// Before connect: local address and, with `to_device` and not for loopback, the device.
-absl::Status BindToNic(int fd, const Nic& nic, const SocketAddress& peer, bool to_device);
+// Before connect: what `way` says; loopback is never tied.
+absl::Status BindToNic(int fd, const Nic& nic, const SocketAddress& peer, LeaveBy way);
+
+// What was accepted from who is in the interface's subnet: its packets leave by the interface from now on.
+void TieAccepted(int fd, const Nic& nic);
 
 // Listens on the interface's address. `bound`: hears only who comes in by the interface (this host's own processes do,
-// whatever they come by), and what is accepted stays on it. Else all who come to the address.
+// whatever they come by), and what is accepted stays on it. Else all who come to the address. Of a range the first port
+// on which nobody listens, whatever connections of earlier runs still wait to be forgotten; a range that is used up says
+// who has it.
 absl::StatusOr<OwnedFd> ListenOnNic(const Nic& nic, bool bound, const PortRange& range);
 
 }  // namespace tcpx

@@ -19,7 +19,6 @@ void ChooseCongestion(const Options& options, bool same_host, PathProfile* profi
 
 void ChooseBuffers(const Options& options, const PathFacts& facts, PathProfile* profile) {
   profile->send_buffer = {options.sndbuf, options.sndbuf >= 0};
-  if (options.sndbuf < 0) profile->send_buffer.bytes = ShareSendBuffers(facts.hint);
   // bbr loses by a bound.
   const bool paces = options.congestion.compare(0, 3, "bbr") == 0;
   profile->bounds_receive_buffer = options.rcvbuf < 0 && facts.same_host && !paces;
@@ -30,10 +29,19 @@ void ChooseBuffers(const Options& options, const PathFacts& facts, PathProfile* 
 }
 
 // No flow of its own on the same host: memory is the limit. Between hosts the rate alone says how much a lane holds: the
-// fixed mark is 2 ms of a flow of 1 Gbit/s.
+// fixed mark is 2 ms of a flow of 1 Gbit/s. Many lanes at once have a larger one, for the sake of memory.
 void ChoosePace(const PathFacts& facts, PathProfile* profile) {
   profile->paced_by_rate = !facts.same_host;
-  if (facts.kind == LaneKind::kBulk) profile->unsent_mark = facts.same_host ? kBulkUnsentBytes : -1;
+  if (facts.kind == LaneKind::kBulk)
+    profile->unsent_mark = facts.same_host ? kBulkUnsentBytes : ShareUnsent(facts.hint);
+}
+
+// Tied to a device, a socket hears nothing that comes in by another one, and has no other's routes. So only where the
+// routes would not choose the device: in a subnet that several share, and from a fused device through a router.
+std::vector<LeaveBy> ChooseWays(const PathFacts& facts) {
+  const bool tied = facts.same_subnet ? facts.nic_ties : facts.fused;
+  if (facts.same_host || !tied) return {LeaveBy::kAddress, LeaveBy::kRoute};
+  return {LeaveBy::kDevice, LeaveBy::kAddress, LeaveBy::kRoute};
 }
 
 }  // namespace
@@ -45,7 +53,7 @@ PathProfile MakePathProfile(const Options& options, const PathFacts& facts) {
   ChooseCongestion(options, facts.same_host, &profile);
   ChooseBuffers(options, facts, &profile);
   ChoosePace(facts, &profile);
-  profile.binds_to_device = !facts.same_host;
+  profile.ways = ChooseWays(facts);
   profile.lanes_by_speed = !facts.same_host;
   // There the kernel copies.
   profile.zero_copy = options.zerocopy == Switch::kAuto && facts.same_host ? Switch::kOff : options.zerocopy;

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/params.h"
 #include "common/traffic_class.h"
@@ -36,8 +37,18 @@ enum class LaneKind {
   kBulk,   // carries chunks of large messages
 };
 
+// What a lane's socket is bound to before connect.
+enum class LeaveBy {
+  kDevice,   // SO_BINDTODEVICE and the interface's address
+  kAddress,  // the interface's address; routes choose the device
+  kRoute,    // nothing: routes choose the address too
+};
+
 struct PathFacts {
-  bool same_host = false;  // the peer is on this host
+  bool same_host = false;    // the peer is on this host
+  bool fused = false;        // we dial from a device of several interfaces
+  bool same_subnet = false;  // the peer lies in our interface's subnet
+  bool nic_ties = false;     // Nic::ties
   int family = 0;
   LaneKind kind = LaneKind::kFirst;
   int traffic_class = kNoTrafficClass;  // octet
@@ -54,14 +65,15 @@ struct PathProfile {
 
   // The socket, before connect or before the answer (lane_socket.h).
   int family = 0;
-  Buffer send_buffer;
+  Buffer send_buffer;  // bounded where the user asked only: a fixed one ends auto-tuning, and bounds what is in flight
   Buffer receive_buffer;
   std::string congestion;  // empty: the system's
   bool congestion_asked = false;
   uint64_t pacing = 0;                  // 0: unpaced
   int traffic_class = kNoTrafficClass;  // octet; the priority goes with it
   std::optional<int> unsent_mark;       // TCP_NOTSENT_LOWAT; none: the system's
-  bool binds_to_device = true;          // where the kernel lets us
+  // In this order, until one finds the peer. An accepted lane's socket is tied to the device where that stands first.
+  std::vector<LeaveBy> ways;
 
   // Whether speeds decide how many lanes there are where no parameter does; else there is one.
   bool lanes_by_speed = true;

@@ -28,15 +28,10 @@ absl::Status ContextStatus(const Context& context) {
 }
 
 // Where many connections come at once, which may be a surprise.
-void LogShare(const DialRequest& request, const LaneCount& count, const PathProfile& path) {
-  const PathProfile::Buffer& buffer = path.send_buffer;
-  const bool smaller = !buffer.asked && buffer.bytes >= 0;
-  if (!smaller && !count.shared) return;
-  TCPX_INFO(
-      "comm %x connect: NCCL announces %d connections at once: %d lanes, send buffers %s; TCPX_LANES and "
-      "NCCL_SOCKET_SNDBUF change it",
-      request.communicator->id, request.path.hint.connections(), request.lanes,
-      smaller ? absl::StrCat("of ", buffer.bytes, " bytes") : "by the kernel");
+void LogShare(const DialRequest& request, const LaneCount& count) {
+  if (!count.shared) return;
+  TCPX_INFO("comm %x connect: NCCL announces %d connections at once: %d lanes; TCPX_LANES changes it",
+            request.communicator->id, request.path.hint.connections(), request.lanes);
 }
 
 }  // namespace
@@ -93,7 +88,7 @@ absl::StatusOr<uint64_t> Plugin::StartDial(Context* context, int device, const v
   const PathProfile path = MakePathProfile(known_options, request.path);
   const LaneCount count = LanesFor(known_options, path, request.device->nics, request.handle.nics, request.path.hint);
   request.lanes = count.lanes;
-  LogShare(request, count, path);
+  LogShare(request, count);
   auto key = transport->dialler().Start(request);
   if (key.ok()) {
     context->dials[*key] = *std::move(use);

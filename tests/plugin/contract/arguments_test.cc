@@ -164,7 +164,8 @@ class NetAttrTest : public ArgumentsTest {
   }
 };
 
-TEST_F(NetAttrTest, ManyPeersMakeLaterConnectionsSmaller) {
+// How that looks where lanes are shared: announced_flows_test.
+TEST_F(NetAttrTest, WhatIsAnnouncedChangesNoLanesThatTheUserChose) {
   LoopbackSettings settings;
   settings.lanes = 2;
   ASSERT_NO_FATAL_FAILURE(Open(settings));
@@ -174,10 +175,7 @@ TEST_F(NetAttrTest, ManyPeersMakeLaterConnectionsSmaller) {
   EXPECT_EQ(TakeLines().size(), 0u) << "so few change nothing";
   ASSERT_NO_FATAL_FAILURE(Announce(128, 4));
   ASSERT_TRUE(plugin_->Connect().ok());
-  const std::vector<std::string> lines = TakeLines();
-  ASSERT_EQ(lines.size(), 1u);
-  EXPECT_TRUE(absl::StrContains(lines[0], "512 connections at once: 2 lanes, send buffers of 262144 bytes"))
-      << lines[0];
+  EXPECT_EQ(TakeLines().size(), 0u);
   ASSERT_NO_FATAL_FAILURE(Announce(NCCL_NET_ATTR_UNDEF, NCCL_NET_ATTR_UNDEF));
   ASSERT_TRUE(plugin_->Connect().ok());
   EXPECT_EQ(TakeLines().size(), 0u);

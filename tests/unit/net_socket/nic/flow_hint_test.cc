@@ -18,21 +18,22 @@ TEST(FlowHintTest, ManyConnectionsShareBulkLanes) {
       {4, 2, 9, 1, 9},  // two channels of a collective
       {4, 3, 9, 1, 7},
       {4, 4, 9, 1, 5},
-      {4, 8, 9, 1, 3},
-      {64, 1, 9, 1, 2},
-      {1000, 32, 9, 1, 2},
-      {INT_MAX, INT_MAX, 9, 1, 2},
-      {INT_MAX, INT_MAX, 64, 1, 2},
-      {4, 4, 4, 1, 3},
-      {4, 8, 4, 1, 2},
+      {4, 8, 9, 1, 5},
+      {64, 1, 9, 1, 5},
+      {1000, 32, 9, 1, 5},
+      {INT_MAX, INT_MAX, 9, 1, 5},
+      {INT_MAX, INT_MAX, 64, 1, 5},
+      // Fewer than four are not shared.
+      {4, 4, 4, 1, 4},
+      {4, 8, 4, 1, 4},
       {4, 8, 2, 1, 2},
       {0, 0, 9, 1, 9},
       {INT_MIN, 7, 9, 1, 9},
       // A single lane is lane 0, which none can do without.
       {1000, 32, 1, 1, 1},
       // A bulk lane for each of several interfaces.
-      {1000, 32, 9, 4, 5},
-      {1000, 32, 3, 4, 3},
+      {1000, 32, 9, 6, 7},
+      {1000, 32, 3, 6, 3},
       {4, 3, 9, 4, 7},
   };
   for (const Row& row : rows) {
@@ -41,14 +42,14 @@ TEST(FlowHintTest, ManyConnectionsShareBulkLanes) {
   }
 }
 
-TEST(FlowHintTest, ManyConnectionsShareSendBuffers) {
+TEST(FlowHintTest, ManyConnectionsShareWhatMayWait) {
   constexpr int kKiB = 1024;
-  EXPECT_EQ(-1, ShareSendBuffers({}));
-  EXPECT_EQ(-1, ShareSendBuffers({8, 8}));
-  EXPECT_EQ((64 << 20) / 65, ShareSendBuffers({65, 1}));
-  EXPECT_EQ(512 * kKiB, ShareSendBuffers({16, 8}));
-  EXPECT_EQ(256 * kKiB, ShareSendBuffers({1000, 8}));
-  EXPECT_EQ(256 * kKiB, ShareSendBuffers({INT_MAX, INT_MAX}));
+  EXPECT_EQ(-1, ShareUnsent({}));
+  EXPECT_EQ(-1, ShareUnsent({8, 8}));
+  EXPECT_EQ((64 << 20) / 65, ShareUnsent({65, 1}));
+  EXPECT_EQ(512 * kKiB, ShareUnsent({16, 8}));
+  EXPECT_EQ(256 * kKiB, ShareUnsent({1000, 8}));
+  EXPECT_EQ(256 * kKiB, ShareUnsent({INT_MAX, INT_MAX}));
 }
 
 }  // namespace

@@ -111,11 +111,11 @@ TEST(LanePlanTest, ManyConnectionsShareWhatNoParameterGivesThem) {
   const Row rows[] = {
       {0, {100000}, 1, false, {4, 2}, 9, false},  // two channels of a collective
       {0, {100000}, 1, false, {4, 4}, 5, true},
-      {0, {100000}, 1, false, {1000, 32}, 2, true},
+      {0, {100000}, 1, false, {1000, 32}, 5, true},
       {0, {10000}, 1, false, {1000, 32}, 2, false},
       // A bulk lane for each interface of either side.
-      {0, {100000}, 4, false, {1000, 32}, 5, true},
-      {0, {100000, 100000}, 1, false, {1000, 32}, 3, true},
+      {0, {100000}, 6, false, {1000, 32}, 7, true},
+      {0, {100000, 100000}, 1, false, {1000, 32}, 5, true},
       // What the user says goes, and the same host has one all the same.
       {9, {100000}, 1, false, {1000, 32}, 9, false},
       {0, {100000}, 1, true, {1000, 32}, 1, false},

@@ -55,6 +55,29 @@ TEST(LaneSocketTest, TheReceiveBufferIsFixedOnTheSameHostOnly) {
   EXPECT_EQ(100000, ReceiveBuffer(Lane(options, true).get()));
 }
 
+// The kernel's auto-tuning of a send buffer ends for good where one is set.
+TEST(LaneSocketTest, AnnouncedConnectionsLockNoSendBuffer) {
+  constexpr int kBufLock = 72;  // SO_BUF_LOCK, Linux 5.15
+  const auto lock = [](int fd) {
+    int bits = 0;
+    socklen_t length = sizeof(bits);
+    return getsockopt(fd, SOL_SOCKET, kBufLock, &bits, &length) == 0 ? bits : -1;
+  };
+  const OwnedFd untouched(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (lock(untouched.get()) < 0) GTEST_SKIP() << "this kernel does not tell";
+  PathFacts facts;
+  facts.family = AF_INET;
+  facts.kind = LaneKind::kBulk;
+  facts.hint = {64, 8};
+  Options options;
+  const OwnedFd many(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  ConfigureLane(many.get(), MakePathProfile(options, facts), nullptr);
+  EXPECT_EQ(0, lock(many.get()));
+  options.sndbuf = 100000;
+  ConfigureLane(many.get(), MakePathProfile(options, facts), nullptr);
+  EXPECT_EQ(1, lock(many.get())) << "SOCK_SNDBUF_LOCK, as asked for";
+}
+
 TEST(LaneSocketTest, AnUnknownAlgorithmLeavesTheLaneAsItWas) {
   Options options;
   options.congestion = "no_such_algo";

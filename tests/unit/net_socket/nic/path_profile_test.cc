@@ -57,25 +57,30 @@ TEST(PathProfileTest, CongestionAndReceiveBuffer) {
   }
 }
 
-TEST(PathProfileTest, ManyConnectionsHaveSmallerSendBuffersUnlessTheUserSays) {
+TEST(PathProfileTest, OnlyTheUserBoundsSendBuffersHoweverManyConnections) {
   struct Row {
     int sndbuf;
     FlowHint hint;
     int bytes;
     bool asked;
+    int unsent_mark;
   };
   const Row rows[] = {
-      {-1, {}, -1, false},
-      {-1, {16, 8}, 512 << 10, false},
-      {70000, {16, 8}, 70000, true},
-      {0, {}, 0, true},
+      {-1, {}, -1, false, -1},
+      {-1, {8, 8}, -1, false, -1},
+      {-1, {16, 8}, -1, false, 512 << 10},
+      {-1, {1000, 8}, -1, false, 256 << 10},
+      {70000, {16, 8}, 70000, true, 512 << 10},
+      {0, {}, 0, true, -1},
   };
   for (const Row& row : rows) {
     PathFacts facts;
     facts.hint = row.hint;
+    facts.kind = LaneKind::kBulk;
     const PathProfile profile = MakePathProfile(With("", row.sndbuf, -1), facts);
     EXPECT_EQ(row.bytes, profile.send_buffer.bytes);
     EXPECT_EQ(row.asked, profile.send_buffer.asked);
+    EXPECT_EQ(row.unsent_mark, profile.unsent_mark);
   }
 }
 
@@ -95,11 +100,42 @@ TEST(PathProfileTest, WhatOnlyDependsOnThePath) {
     const PathProfile profile = Profile(Options(), row.same_host, row.kind);
     EXPECT_EQ(row.unsent_mark, profile.unsent_mark);
     EXPECT_EQ(!row.same_host, profile.paced_by_rate);
-    EXPECT_EQ(!row.same_host, profile.binds_to_device);
     EXPECT_EQ(!row.same_host, profile.lanes_by_speed);
     EXPECT_EQ(row.same_host, profile.times_long_messages);
     EXPECT_EQ(row.same_host, profile.delays_acks);
     EXPECT_EQ(row.same_host, profile.pads_lone_frames);
+  }
+}
+
+TEST(PathProfileTest, ASocketIsTiedWhereRoutesWouldNotChooseItsDevice) {
+  using Ways = std::vector<LeaveBy>;
+  const Ways tied = {LeaveBy::kDevice, LeaveBy::kAddress, LeaveBy::kRoute};
+  const Ways untied = {LeaveBy::kAddress, LeaveBy::kRoute};
+  struct Row {
+    bool same_host, fused, same_subnet, nic_ties;
+    Ways ways;
+  };
+  const Row rows[] = {
+      {false, false, false, false, untied},
+      {false, false, true, false, untied},
+      {false, false, true, true, tied},
+      // Its subnet may be shared: a router's packets come in by any.
+      {false, false, false, true, untied},
+      // Through a router each interface has its own route; in its own subnet it has one anyway.
+      {false, true, false, false, tied},
+      {false, true, true, false, untied},
+      {false, true, true, true, tied},
+      {true, true, true, true, untied},
+      {true, false, false, false, untied},
+  };
+  for (const Row& row : rows) {
+    PathFacts facts;
+    facts.same_host = row.same_host;
+    facts.fused = row.fused;
+    facts.same_subnet = row.same_subnet;
+    facts.nic_ties = row.nic_ties;
+    EXPECT_EQ(row.ways, MakePathProfile(Options(), facts).ways)
+        << row.same_host << row.fused << row.same_subnet << row.nic_ties;
   }
 }
 

@@ -1,0 +1,103 @@
+// Listening on a range of ports, on real sockets of the loopback interface.
+#include "net_socket/nic/nic_socket.h"
+
+#include <gtest/gtest.h>
+#include <linux/capability.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <string>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "common/socket.h"
+
+namespace tcpx {
+namespace {
+
+Nic Loopback() {
+  Nic nic;
+  nic.interface.name = "lo";
+  nic.interface.address = *SocketAddress::Parse("127.0.0.1");
+  return nic;
+}
+
+// Ports that nobody had a moment ago.
+PortRange FreeRange(int ports) {
+  for (;;) {
+    const auto fd = ListenOnNic(Loopback(), false, PortRange());
+    const int low = LocalAddress(fd->get())->port();
+    if (low + ports < 65536) return {low, low + ports - 1};
+  }
+}
+
+// A connection that ends at the listening side first, which then waits in TIME_WAIT.
+void LeaveTimeWait(int listener) {
+  const SocketAddress address = *LocalAddress(listener);
+  OwnedFd client(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  ASSERT_EQ(0, connect(client.get(), address.sockaddr(), address.length()));
+  OwnedFd server(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
+  ASSERT_TRUE(server.valid());
+  server.reset();
+  char byte;
+  ASSERT_EQ(0, recv(client.get(), &byte, 1, 0));
+}
+
+TEST(NicSocketTest, ARestartedRunHasThePortOfTheLast) {
+  const PortRange range = FreeRange(1);
+  for (int run = 0; run < 3; ++run) {
+    const auto fd = ListenOnNic(Loopback(), false, range);
+    ASSERT_TRUE(fd.ok()) << "run " << run << ": " << fd.status();
+    EXPECT_EQ(range.low, LocalAddress(fd->get())->port());
+    LeaveTimeWait(fd->get());
+  }
+}
+
+// Both may be bound before either listens.
+TEST(NicSocketTest, TwoAtOnceHaveAPortEach) {
+  const PortRange range = FreeRange(2);
+  for (int round = 0; round < 300; ++round) {
+    absl::StatusOr<OwnedFd> mine, other;
+    std::thread thread([&] { other = ListenOnNic(Loopback(), false, range); });
+    mine = ListenOnNic(Loopback(), false, range);
+    thread.join();
+    ASSERT_TRUE(mine.ok()) << mine.status();
+    ASSERT_TRUE(other.ok()) << other.status();
+  }
+}
+
+TEST(NicSocketTest, ARangeThatIsUsedUpNamesWhoHasIt) {
+  const PortRange range = FreeRange(1);
+  const auto first = ListenOnNic(Loopback(), false, range);
+  ASSERT_TRUE(first.ok()) << first.status();
+  const std::string text(ListenOnNic(Loopback(), false, range).status().message());
+  const std::string taken = absl::StrCat("TCPX_PORT_RANGE=", range.low, "-", range.low,
+                                         " has no free port (taken: ", range.low, " by process ", getpid(), " (");
+  EXPECT_NE(std::string::npos, text.find(taken)) << text;
+}
+
+// Of this thread only.
+bool DropLowPorts() {
+  __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[2] = {};
+  if (syscall(SYS_capget, &header, data) != 0) return false;
+  data[0].effective &= ~(1u << CAP_NET_BIND_SERVICE);
+  return syscall(SYS_capset, &header, data) == 0;
+}
+
+TEST(NicSocketTest, APortThatIsForbiddenIsNotCalledUsed) {
+  absl::StatusOr<OwnedFd> fd;
+  bool dropped = false;
+  std::thread([&] {
+    dropped = DropLowPorts();
+    fd = ListenOnNic(Loopback(), false, {1, 3});
+  }).join();
+  if (!dropped || fd.ok()) GTEST_SKIP() << "here everyone may have every port";
+  const std::string text(fd.status().message());
+  EXPECT_EQ(std::string::npos, text.find("no free port")) << text;
+  EXPECT_NE(std::string::npos, text.find("ip_unprivileged_port_start")) << text;
+}
+
+}  // namespace
+}  // namespace tcpx
