@@ -1,8 +1,9 @@
 // dial_lane.h: one lane, or the health socket, being dialled: its socket, its handshake, its retries.
 //
 // Threads: the reactor.
-// States:  idle -> dialling -> hello -> answered (kDialMoves). A refused, timed-out, unreachable or reset lane is dialled again
-//          after n x NCCL_SOCKET_RETRY_SLEEP_MSEC, NCCL_SOCKET_RETRY_CNT times.
+// States:  idle -> dialling -> hello -> answered (kDialMoves). A refused, timed-out, unreachable or reset lane is
+//          dialled again after n x NCCL_SOCKET_RETRY_SLEEP_MSEC, NCCL_SOCKET_RETRY_CNT times; so is an answered one
+//          that ends before its owner takes the socket.
 // Lifetime: borrows its owner.
 // Errors:  to the owner, with the address tried and the interface used.
 #ifndef TCPX_NET_SOCKET_CONNECT_DIAL_LANE_H_
@@ -56,6 +57,8 @@ class DialLane final : public Reactor::Handler {
     virtual const DialRequest& request() const = 0;
     virtual const ConnectionId& connection_id() const = 0;
     virtual void LaneAnswered(const DialLane& lane) = 0;
+    // The acceptor knows this connection no more, or has another idea of it. The lane is still on the stack.
+    virtual void BeginAnew(absl::Status why) = 0;
     // It has come to nothing. The lane is still on the stack.
     virtual void Finish(absl::Status status) = 0;
   };
@@ -70,9 +73,18 @@ class DialLane final : public Reactor::Handler {
     path_ = path;
     DialInLoop();
   }
+  // Again from the beginning, by the path that it has.
+  void DialInLoop();
+  // Idle until DialInLoop.
+  void Halt() { Drop(); }
   void OnEvents(uint32_t events) override;
+  bool answered() const { return step_ == DialStep::kAnswered; }
+  // True exactly when it was answered and its socket is as it was. Else it is dialled again.
+  bool StandsInLoop();
   // Once answered.
   LaneSocket TakeSocket();
+  // "connect to 10.0.0.1:4410 through eth0 (10.0.0.2): why".
+  absl::Status Describe(const absl::Status& why) const;
   int index() const { return index_; }
   const LanePath& path() const { return path_; }
   const Answer& answer() const { return handshake_->answer(); }
@@ -80,7 +92,6 @@ class DialLane final : public Reactor::Handler {
  private:
   // The only one who writes step_.
   void MoveTo(DialStep to);
-  void DialInLoop();
   absl::Status Open();
   Hello MakeHello() const;
   void Dialled();
@@ -88,6 +99,7 @@ class DialLane final : public Reactor::Handler {
   bool Speak();
   void ReadAnswer();
   void Answered();
+  bool Forgotten() const;
   void Retry(absl::Status why);
   // Ends the dial with what this lane met.
   void GiveUp(const absl::Status& why);
