@@ -1,15 +1,17 @@
 #include "net_socket/connect/acceptor.h"
 
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <utility>
 
-#include "common/clock.h"
 #include "common/log.h"
 #include "common/random.h"
 #include "common/socket.h"
 #include "common/traffic_class.h"
+#include "net_socket/connect/connect_bounds.h"
 #include "net_socket/nic/lane_socket.h"
 #include "net_socket/nic/nic_socket.h"
 #include "net_socket/nic/shared_subnet.h"
@@ -17,10 +19,26 @@
 namespace tcpx {
 namespace {
 
-// Lanes that wait for a retry of the dialler's must not be given up before it gives up.
-int64_t PatienceNs(const Options& options) {
-  const int64_t retries_ns = int64_t{options.retry_count} * (options.retry_count + 1) / 2 * options.retry_sleep_ns;
-  return 2 * options.hello_timeout_ns + retries_ns;
+// False: it was accepted already.
+bool TakeBack(Listening* listening, const ConnectionId& id) {
+  std::unique_ptr<ReceiveComm> comm;
+  {
+    MutexLock lock(listening->mutex);
+    auto& ready = listening->ready;
+    auto found = std::find_if(ready.begin(), ready.end(), [&id](const Ready& each) { return each.id == id; });
+    if (found == ready.end()) return false;
+    comm = std::move(found->comm);
+    ready.erase(found);
+    listening->ready_count.fetch_sub(1, std::memory_order_relaxed);
+  }
+  comm->Close();
+  return true;
+}
+
+// The dialler has closed its socket: it has given this attempt up.
+bool Left(int fd) {
+  pollfd asked{fd, POLLRDHUP, 0};
+  return poll(&asked, 1, 0) > 0;
 }
 
 // Null: `local` is an address that the device did not have when it was found.
@@ -33,28 +51,52 @@ const Nic* FindNic(const Device& device, const SocketAddress& local) {
 
 }  // namespace
 
-// Ends a pending connection with the first of its lanes: a dialler that died half-way costs nothing.
+// A lane that waits for the rest of its connection.
 class Acceptor::PendingLane final : public Reactor::Handler {
  public:
-  PendingLane(Acceptor* acceptor, const ConnectionId& id) : acceptor_(acceptor), id_(id) {}
-  void OnEvents(uint32_t) override { acceptor_->DropPendingInLoop(ConnectionId(id_)); }
+  PendingLane(Acceptor* acceptor, const Hello& hello, LaneSocket socket)
+      : acceptor_(acceptor), id_(hello.connection_id), lane_(hello.lane), attempt_(hello.attempt) {
+    socket_ = std::move(socket);
+    // Edge-triggered and without EPOLLIN: an end only.
+    (void)acceptor_->runtime_->reactor.WatchInLoop(socket_.fd.get(), EPOLLRDHUP | EPOLLET, this);
+  }
+  ~PendingLane() override {
+    if (socket_.fd.valid()) acceptor_->runtime_->reactor.UnwatchInLoop(socket_.fd.get());
+  }
+
+  void OnEvents(uint32_t) override { acceptor_->EndLaneInLoop(ConnectionId(id_), lane_); }
+
+  bool left() const { return Left(socket_.fd.get()); }
+  uint32_t attempt() const { return attempt_; }
+  LaneSocket TakeSocket() {
+    acceptor_->runtime_->reactor.UnwatchInLoop(socket_.fd.get());
+    return std::move(socket_);
+  }
 
  private:
   Acceptor* const acceptor_;
   const ConnectionId id_;
+  const size_t lane_;
+  const uint32_t attempt_;
+  LaneSocket socket_;
 };
 
 // A connection of which lanes, or the health socket, are missing.
 struct Acceptor::Pending {
-  bool complete(bool has_health) const {
-    return present == hello.lanes && (has_health || (hello.features & kFeatureHealth) == 0);
+  size_t present() const {
+    return static_cast<size_t>(std::count_if(lanes.begin(), lanes.end(), [](auto& lane) { return lane != nullptr; }));
+  }
+  // Before a peer is answered that would make it complete: what it has given up does not count. Behind the answer an
+  // end may be that of a connection which was closed at once.
+  void Prune() {
+    for (auto& lane : lanes) {
+      if (lane != nullptr && lane->left()) lane.reset();
+    }
   }
 
   std::shared_ptr<Listening> listening;
-  Hello hello;  // of lane 0
-  std::vector<LaneSocket> lanes;
-  std::unique_ptr<PendingLane> watch;
-  int present = 0;
+  Hello hello;                                      // of lane 0
+  std::vector<std::unique_ptr<PendingLane>> lanes;  // null: missing
   Reactor::TimerId timer;
 };
 
@@ -118,7 +160,7 @@ std::unique_ptr<ReceiveComm> Acceptor::Accept(Listening* listening) {
   if (listening->ready_count.load(std::memory_order_acquire) == 0) return nullptr;
   MutexLock lock(listening->mutex);
   if (listening->ready.empty()) return nullptr;
-  auto comm = std::move(listening->ready.front());
+  auto comm = std::move(listening->ready.front().comm);
   listening->ready.pop_front();
   listening->ready_count.fetch_sub(1, std::memory_order_relaxed);
   return comm;
@@ -129,13 +171,13 @@ void Acceptor::CloseListen(const std::shared_ptr<Listening>& listening) {
     MutexLock lock(mutex_);
     listenings_.erase(listening->ticket);
   }
-  std::deque<std::unique_ptr<ReceiveComm>> left;
+  std::deque<Ready> left;
   {
     MutexLock lock(listening->mutex);
     listening->closed = true;
     left.swap(listening->ready);
   }
-  for (auto& comm : left) comm->Close();
+  for (Ready& ready : left) ready.comm->Close();
   runtime_->reactor.Post([this, listening] {
     std::vector<ConnectionId> gone;
     for (auto& [id, pending] : pending_) {
@@ -164,14 +206,59 @@ std::shared_ptr<Listening> Acceptor::Find(const Ticket& ticket) {
 void Acceptor::DropPendingInLoop(const ConnectionId& id) {
   auto found = pending_.find(id);
   runtime_->reactor.CancelTimerInLoop(found->second->timer);
-  for (LaneSocket& lane : found->second->lanes) {
-    if (lane.fd.valid()) runtime_->reactor.UnwatchInLoop(lane.fd.get());
-  }
+  found->second->listening->connections.erase(id);
   pending_.erase(found);
 }
 
+void Acceptor::DropIfEmptyInLoop(const ConnectionId& id) {
+  auto found = pending_.find(id);
+  if (found != pending_.end() && found->second->present() == 0) DropPendingInLoop(id);
+}
+
+void Acceptor::EndLaneInLoop(const ConnectionId& id, size_t lane) {
+  pending_.find(id)->second->lanes[lane].reset();
+  DropIfEmptyInLoop(id);
+}
+
+std::vector<ConnectionId> Acceptor::PendingOfInLoop(uint64_t tag) const {
+  std::vector<ConnectionId> ids;
+  for (const auto& [id, pending] : pending_) {
+    if (HealthTag(id) == tag) ids.push_back(id);
+  }
+  return ids;
+}
+
+bool Acceptor::HasHealthInLoop(const Hello& hello) {
+  if ((hello.features & kFeatureHealth) == 0) return true;
+  return runtime_->health.FindAcceptedInLoop(HealthTag(hello.connection_id)) != nullptr;
+}
+
 HelloStatus Acceptor::AdmitHealthInLoop(const Hello& hello) {
-  return Find(hello.ticket) == nullptr ? HelloStatus::kUnknownTicket : HelloStatus::kAccepted;
+  if (Find(hello.ticket) == nullptr) return HelloStatus::kUnknownTicket;
+  for (const ConnectionId& id : PendingOfInLoop(HealthTag(hello.connection_id))) {
+    pending_.find(id)->second->Prune();
+    DropIfEmptyInLoop(id);
+  }
+  return HelloStatus::kAccepted;
+}
+
+// The first lane of a connection that is not pending.
+HelloStatus Acceptor::AdmitNewInLoop(const Hello& hello, const std::shared_ptr<Listening>& listening) {
+  const ConnectionId& id = hello.connection_id;
+  if (listening->connections.contains(id)) {
+    // Complete here, and its dialler has not heard so: nobody may have the old one.
+    if (hello.attempt == 0 || !TakeBack(listening.get(), id)) return HelloStatus::kDuplicateLane;
+    listening->connections.erase(id);
+  }
+  if (hello.lane != 0) return HelloStatus::kBadLane;
+  listening->connections.insert(id);
+  auto pending = std::make_unique<Pending>();
+  pending->listening = listening;
+  pending->lanes.resize(hello.lanes);
+  pending->timer =
+      runtime_->reactor.AddDeadlineInLoop(PatienceNs(runtime_->options), [this, id] { DropPendingInLoop(id); });
+  pending_.emplace(id, std::move(pending));
+  return HelloStatus::kAccepted;
 }
 
 HelloStatus Acceptor::AdmitInLoop(const Hello& hello, Pending** out) {
@@ -179,22 +266,18 @@ HelloStatus Acceptor::AdmitInLoop(const Hello& hello, Pending** out) {
   if (listening == nullptr) return HelloStatus::kUnknownTicket;
   if (!IsTrafficClass(hello.traffic_class)) return HelloStatus::kBadTrafficClass;
   if (hello.lanes == 0 || hello.lanes > kLanesMax || hello.lane >= hello.lanes) return HelloStatus::kBadLane;
-  auto found = pending_.find(hello.connection_id);
-  if (found == pending_.end()) {
-    if (listening->connections.contains(hello.connection_id)) return HelloStatus::kDuplicateLane;
-    if (hello.lane != 0) return HelloStatus::kBadLane;
-    listening->connections.insert(hello.connection_id);
-    auto pending = std::make_unique<Pending>();
-    pending->listening = listening;
-    pending->hello = hello;
-    pending->lanes.resize(hello.lanes);
-    pending->timer = runtime_->reactor.AddTimerInLoop(MonotonicNanos() + PatienceNs(runtime_->options),
-                                                      [this, id = hello.connection_id] { DropPendingInLoop(id); });
-    found = pending_.emplace(hello.connection_id, std::move(pending)).first;
+  if (!pending_.contains(hello.connection_id)) {
+    const HelloStatus status = AdmitNewInLoop(hello, listening);
+    if (status != HelloStatus::kAccepted) return status;
   }
-  Pending* pending = found->second.get();
-  if (pending->listening != listening || pending->hello.lanes != hello.lanes) return HelloStatus::kBadLane;
-  if (pending->lanes[hello.lane].fd.valid()) return HelloStatus::kDuplicateLane;
+  Pending* pending = pending_.find(hello.connection_id)->second.get();
+  if (pending->listening != listening || pending->lanes.size() != hello.lanes) return HelloStatus::kBadLane;
+  auto& lane = pending->lanes[hello.lane];
+  if (lane != nullptr && !lane->left() && hello.attempt <= lane->attempt()) return HelloStatus::kDuplicateLane;
+  lane.reset();
+  pending->Prune();
+  if (hello.lane == 0) pending->hello = hello;
+  runtime_->health.LookInLoop(HealthTag(hello.connection_id));
   *out = pending;
   return HelloStatus::kAccepted;
 }
@@ -219,6 +302,7 @@ LaneSocket Acceptor::ConfigureInLoop(int fd, const Hello& hello) {
 }
 
 void Acceptor::HelloInLoop(HelloSocket socket) {
+  if (Left(socket.fd.get())) return rejected_.NoteInLoop(HelloStatus::kLeft, socket.from);
   const Hello& hello = socket.hello();
   Pending* pending = nullptr;
   Answer answer;
@@ -233,7 +317,7 @@ void Acceptor::HelloInLoop(HelloSocket socket) {
   if (answer.status == HelloStatus::kAccepted) lane = ConfigureInLoop(socket.fd.get(), hello);
   if (pending != nullptr && hello.lane == 0) answer.nics = pending->listening->nics;
   if (pending != nullptr) answer.max_receives = static_cast<uint32_t>(pending->listening->max_receives);
-  if (!hellos_.AnswerInLoop(socket, answer)) return;
+  if (!hellos_.AnswerInLoop(socket, answer)) return DropIfEmptyInLoop(hello.connection_id);
   lane.fd = std::move(socket.fd);
   if (pending == nullptr) {
     AddHealthInLoop(hello, std::move(lane.fd));
@@ -246,40 +330,32 @@ void Acceptor::AddHealthInLoop(const Hello& hello, OwnedFd fd) {
   const uint64_t tag = HealthTag(hello.connection_id);
   runtime_->health.AcceptInLoop(tag, std::move(fd), runtime_->options.peer_timeout_ns);
   std::weak_ptr<Health> health = runtime_->health.FindAcceptedInLoop(tag);
-  runtime_->reactor.AddTimerInLoop(MonotonicNanos() + PatienceNs(runtime_->options),
-                                   [this, health] { runtime_->health.DropUnusedInLoop(health.lock()); });
-  std::vector<ConnectionId> complete;
-  for (auto& [id, pending] : pending_) {
-    if (HealthTag(id) == tag && pending->complete(true)) complete.push_back(id);
+  runtime_->reactor.AddDeadlineInLoop(PatienceNs(runtime_->options),
+                                      [this, health] { runtime_->health.DropUnusedInLoop(health.lock()); });
+  for (const ConnectionId& id : PendingOfInLoop(tag)) {
+    const Pending& pending = *pending_.find(id)->second;
+    if (pending.present() == pending.lanes.size() && HasHealthInLoop(pending.hello)) CompleteInLoop(id);
   }
-  for (const ConnectionId& id : complete) CompleteInLoop(id);
 }
 
 void Acceptor::AddLaneInLoop(const Hello& hello, LaneSocket socket, Pending* pending) {
-  LaneSocket& lane = pending->lanes[hello.lane];
-  lane = std::move(socket);
-  ++pending->present;
-  if (pending->complete(runtime_->health.FindAcceptedInLoop(HealthTag(hello.connection_id)) != nullptr)) {
+  pending->lanes[hello.lane] = std::make_unique<PendingLane>(this, hello, std::move(socket));
+  if (pending->present() == pending->lanes.size() && HasHealthInLoop(pending->hello)) {
     CompleteInLoop(hello.connection_id);
-    return;
   }
-  if (pending->watch == nullptr) pending->watch = std::make_unique<PendingLane>(this, hello.connection_id);
-  // Edge-triggered and without EPOLLIN: an end only.
-  (void)runtime_->reactor.WatchInLoop(lane.fd.get(), EPOLLRDHUP | EPOLLET, pending->watch.get());
 }
 
 void Acceptor::CompleteInLoop(const ConnectionId& id) {
   auto found = pending_.find(id);
   std::unique_ptr<Pending> pending = std::move(found->second);
   runtime_->reactor.CancelTimerInLoop(pending->timer);
-  for (LaneSocket& lane : pending->lanes) runtime_->reactor.UnwatchInLoop(lane.fd.get());
   pending_.erase(found);
   ConnectionSetup setup;
   setup.runtime = runtime_;
   setup.communicator = pending->listening->communicator;
   setup.device = pending->listening->device;
   setup.connection_id = id;
-  setup.lanes = std::move(pending->lanes);
+  for (auto& lane : pending->lanes) setup.lanes.push_back(lane->TakeSocket());
   setup.express_bytes = pending->hello.express_bytes;
   setup.max_receives = pending->listening->max_receives;
   if ((pending->hello.features & kFeatureHealth) != 0)
@@ -293,7 +369,7 @@ void Acceptor::CompleteInLoop(const ConnectionId& id) {
   {
     MutexLock lock(listening.mutex);
     if (!listening.closed) {
-      listening.ready.push_back(std::move(comm));
+      listening.ready.push_back({id, std::move(comm)});
       listening.ready_count.fetch_add(1, std::memory_order_release);
       return;
     }

@@ -6,7 +6,8 @@
 //
 // Threads: Listen, Accept and CloseListen from any; Close before the reactor stops; the rest in the reactor.
 // States:  a lane: hello (pending_hello.h) -> waiting for its connection's other lanes, and for the health socket of its
-//          pair -> part of a ReceiveComm. A waiting lane that ends takes its connection with it.
+//          pair -> part of a ReceiveComm. A waiting lane that ends, or that was dialled again (Hello::attempt), leaves
+//          its place to the next; with the last of them the connection is forgotten, its id too.
 // Errors:  Listen: the local kernel's. Who is no peer (wrong magic, ticket, lane, silence) costs one socket until
 //          TCPX_HELLO_TIMEOUT, and no log line per socket (rejected_peers.h).
 #ifndef TCPX_NET_SOCKET_CONNECT_ACCEPTOR_H_
@@ -34,6 +35,12 @@
 
 namespace tcpx {
 
+// Complete, and not accepted.
+struct Ready {
+  ConnectionId id{};
+  std::unique_ptr<ReceiveComm> comm;
+};
+
 // One listen comm's part of the shared socket.
 struct Listening {
   Ticket ticket{};
@@ -45,10 +52,10 @@ struct Listening {
 
   std::atomic<int> ready_count{0};
   Mutex mutex;
-  std::deque<std::unique_ptr<ReceiveComm>> ready TCPX_GUARDED_BY(mutex);
+  std::deque<Ready> ready TCPX_GUARDED_BY(mutex);
   bool closed TCPX_GUARDED_BY(mutex) = false;
 
-  absl::flat_hash_set<ConnectionId> connections;  // seen so far; in the reactor
+  absl::flat_hash_set<ConnectionId> connections;  // pending, ready or accepted; in the reactor
 };
 
 class Acceptor {
@@ -78,10 +85,16 @@ class Acceptor {
   LaneSocket ConfigureInLoop(int fd, const Hello& hello);
   void HelloInLoop(HelloSocket socket);
   HelloStatus AdmitInLoop(const Hello& hello, Pending** pending);
+  HelloStatus AdmitNewInLoop(const Hello& hello, const std::shared_ptr<Listening>& listening);
   HelloStatus AdmitHealthInLoop(const Hello& hello);
   void AddLaneInLoop(const Hello& hello, LaneSocket socket, Pending* pending);
   void AddHealthInLoop(const Hello& hello, OwnedFd fd);
+  // Those that wait for a health socket.
+  std::vector<ConnectionId> PendingOfInLoop(uint64_t tag) const;
+  bool HasHealthInLoop(const Hello& hello);
   void CompleteInLoop(const ConnectionId& id);
+  void EndLaneInLoop(const ConnectionId& id, size_t lane);
+  void DropIfEmptyInLoop(const ConnectionId& id);
   void DropPendingInLoop(const ConnectionId& id);
   std::shared_ptr<Listening> Find(const Ticket& ticket);
 

@@ -48,7 +48,7 @@ void DialLane::MoveTo(DialStep to) {
 
 void DialLane::SetDeadline(int64_t after_ns) {
   reactor().CancelTimerInLoop(timer_);
-  timer_ = reactor().AddTimerInLoop(MonotonicNanos() + after_ns, [this] {
+  timer_ = reactor().AddDeadlineInLoop(after_ns, [this] {
     if (step_ == DialStep::kHello) {
       Retry(absl::UnavailableError("connected, but the peer does not answer the hello"));
     } else {
@@ -147,7 +147,20 @@ void DialLane::OnEvents(uint32_t) {
     Dialled();
   } else if (step_ == DialStep::kHello) {
     ReadAnswer();
+  } else if (step_ == DialStep::kAnswered) {
+    (void)StandsInLoop();
   }
+}
+
+bool DialLane::StandsInLoop() {
+  if (step_ != DialStep::kAnswered) return false;
+  char byte;
+  const ssize_t got = recv(fd_.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  // What has come is the connection's: the acceptor has all of it.
+  if (got > 0 || (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))) return true;
+  Retry(got < 0 ? ErrnoStatus(errno, "a lane that was answered broke")
+                : absl::UnavailableError("the peer closed a lane that it had answered"));
+  return false;
 }
 
 Hello DialLane::MakeHello() const {
@@ -161,6 +174,7 @@ Hello DialLane::MakeHello() const {
   hello.lanes = static_cast<uint16_t>(request.lanes);
   hello.express_bytes = static_cast<uint32_t>(owner_->runtime()->options.express_bytes);
   hello.traffic_class = request.path.traffic_class;
+  hello.attempt = hellos_;
   return hello;
 }
 
@@ -175,6 +189,7 @@ void DialLane::Dialled() {
   }
   WayFound();
   handshake_.emplace(MakeHello(), owner_->secret());
+  ++hellos_;
   if (!Speak()) return;
   MoveTo(DialStep::kHello);
   reactor().ChangeInLoop(fd_.get(), EPOLLIN | EPOLLRDHUP);
@@ -215,7 +230,8 @@ void DialLane::Answered() {
     return;
   }
   if (answer().status != HelloStatus::kAccepted) {
-    GiveUp(absl::UnavailableError(HelloStatusText(answer().status)));
+    const absl::Status refused = absl::UnavailableError(HelloStatusText(answer().status));
+    Forgotten() ? owner_->BeginAnew(Describe(refused)) : GiveUp(refused);
     return;
   }
   absl::Status sane = CheckPeerNics(owner_->request().handle.address, answer().nics);
@@ -223,9 +239,18 @@ void DialLane::Answered() {
     GiveUp(sane);
     return;
   }
-  reactor().UnwatchInLoop(fd_.get());
+  // An end only.
+  reactor().ChangeInLoop(fd_.get(), EPOLLRDHUP | EPOLLET);
   MoveTo(DialStep::kAnswered);
   owner_->LaneAnswered(*this);
+}
+
+// An acceptor that stood still, or that this side let wait too long, has dropped the connection or completed it with
+// sockets that are gone. The first thing that it hears of a connection it can't have forgotten.
+bool DialLane::Forgotten() const {
+  const HelloStatus status = answer().status;
+  return index_ != kHealth && (index_ > 0 || hellos_ > 1) &&
+         (status == HelloStatus::kBadLane || status == HelloStatus::kDuplicateLane);
 }
 
 void DialLane::Retry(absl::Status why) {
@@ -256,12 +281,13 @@ bool DialLane::Detour(const absl::Status& why) {
   return true;
 }
 
-void DialLane::GiveUp(const absl::Status& why) {
+absl::Status DialLane::Describe(const absl::Status& why) const {
   const Interface& interface = path_.nic->interface;
-  owner_->Finish(
-      absl::Status(why.code(), absl::StrFormat("connect to %s through %s (%s): %s", path_.peer.ToString(),
-                                               interface.name, interface.address.HostString(), why.message())));
+  return absl::Status(why.code(), absl::StrFormat("connect to %s through %s (%s): %s", path_.peer.ToString(),
+                                                  interface.name, interface.address.HostString(), why.message()));
 }
+
+void DialLane::GiveUp(const absl::Status& why) { owner_->Finish(Describe(why)); }
 
 void DialLane::Drop() {
   reactor().CancelTimerInLoop(timer_);
@@ -272,6 +298,7 @@ void DialLane::Drop() {
 }
 
 LaneSocket DialLane::TakeSocket() {
+  reactor().UnwatchInLoop(fd_.get());
   LaneSocket socket;
   socket.local = LocalAddress(fd_.get()).value_or(SocketAddress());
   socket.peer = PeerAddress(fd_.get()).value_or(SocketAddress());

@@ -1,9 +1,10 @@
 // dial_lane.h: one lane, or the health socket, being dialled: its socket, its handshake, its retries.
 //
 // Threads: the reactor.
-// States:  idle -> dialling -> hello -> answered (kDialMoves). A refused, timed-out, unreachable or reset lane is dialled
-//          again after n x NCCL_SOCKET_RETRY_SLEEP_MSEC, NCCL_SOCKET_RETRY_CNT times. An attempt tries the ways of its path's
-//          profile in turn, all of them within TCPX_HELLO_TIMEOUT, until one finds the peer.
+// States:  idle -> dialling -> hello -> answered (kDialMoves). A refused, timed-out, unreachable or reset lane is
+//          dialled again after n x NCCL_SOCKET_RETRY_SLEEP_MSEC, NCCL_SOCKET_RETRY_CNT times; so is an answered one
+//          that ends before its owner takes the socket. An attempt tries the ways of its path's profile in turn, all
+//          of them within TCPX_HELLO_TIMEOUT, until one finds the peer.
 // Lifetime: borrows its owner.
 // Errors:  to the owner, with the address tried and the interface used.
 #ifndef TCPX_NET_SOCKET_CONNECT_DIAL_LANE_H_
@@ -60,6 +61,8 @@ class DialLane final : public Reactor::Handler {
     virtual void LaneAnswered(const DialLane& lane) = 0;
     // Where else a bulk lane whose own path fails may go; null: nowhere.
     virtual const LanePath* OtherPath(const DialLane& lane) = 0;
+    // The acceptor knows this connection no more, or has another idea of it. The lane is still on the stack.
+    virtual void BeginAnew(absl::Status why) = 0;
     // It has come to nothing. The lane is still on the stack.
     virtual void Finish(absl::Status status) = 0;
   };
@@ -74,18 +77,25 @@ class DialLane final : public Reactor::Handler {
     path_ = path;
     DialInLoop();
   }
+  // Again from the beginning, by the path that it has.
+  void DialInLoop();
+  // Idle until DialInLoop.
+  void Halt() { Drop(); }
   void OnEvents(uint32_t events) override;
+  bool answered() const { return step_ == DialStep::kAnswered; }
+  // True exactly when it was answered and its socket is as it was. Else it is dialled again.
+  bool StandsInLoop();
   // Once answered.
   LaneSocket TakeSocket();
+  // "connect to 10.0.0.1:4410 through eth0 (10.0.0.2): why".
+  absl::Status Describe(const absl::Status& why) const;
   int index() const { return index_; }
-  bool answered() const { return step_ == DialStep::kAnswered; }
   const LanePath& path() const { return path_; }
   const Answer& answer() const { return handshake_->answer(); }
 
  private:
   // The only one who writes step_.
   void MoveTo(DialStep to);
-  void DialInLoop();
   void TryWay();
   // The way at hand finds no peer: the next one, or the end of the attempt.
   void NextWay(const absl::Status& why);
@@ -101,6 +111,7 @@ class DialLane final : public Reactor::Handler {
   bool Speak();
   void ReadAnswer();
   void Answered();
+  bool Forgotten() const;
   void Retry(absl::Status why);
   // A bulk lane goes on by another lane's path, once.
   bool Detour(const absl::Status& why);
@@ -122,7 +133,8 @@ class DialLane final : public Reactor::Handler {
   bool no_route_ = false;  // the kernel said so at once
   bool detoured_ = false;
   Reactor::TimerId timer_{0, 0};
-  int attempts_ = 0;
+  int attempts_ = 0;                        // by the path at hand
+  uint32_t hellos_ = 0;                     // said so far, by any path: the number of the next one
   std::optional<DialHandshake> handshake_;  // of the latest attempt
 };
 

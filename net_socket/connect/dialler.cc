@@ -1,12 +1,15 @@
 #include "net_socket/connect/dialler.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
+#include "absl/strings/str_format.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/random.h"
 #include "common/traffic_class.h"
+#include "net_socket/connect/connect_bounds.h"
 #include "net_socket/nic/lane_plan.h"
 
 namespace tcpx {
@@ -26,11 +29,14 @@ class Dialler::Dial final : public DialLane::Owner, private Health::Waiter {
   const ConnectionId& connection_id() const override { return connection_id_; }
   void LaneAnswered(const DialLane& lane) override;
   const LanePath* OtherPath(const DialLane& lane) override;
+  // With another connection id, soon: of the old one this side and the acceptor think differently.
+  void BeginAnew(absl::Status why) override;
   // Ends the dial; it is destroyed soon after.
   void Finish(absl::Status status) override;
   void DialHealthInLoop() override;
   void HealthUpInLoop() override;
   void FinishIfComplete();
+  void FirstInLoop();
   void LeaveHealth();
   std::unique_ptr<SendComm> MakeComm();
   void DialOthers(const Answer& answer);
@@ -45,14 +51,22 @@ class Dialler::Dial final : public DialLane::Owner, private Health::Waiter {
   std::unique_ptr<DialLane> health_lane_;  // while this dial dials it for all
   bool wants_health_ = false;              // the peer has one too
   bool health_up_ = false;
-  int answered_ = 0;
+  bool others_dialled_ = false;
+  int begun_anew_ = 0;
+  bool pausing_ = false;  // until it begins anew
   bool finished_ = false;
+  Reactor::TimerId pause_timer_{0, 0};
+  Reactor::TimerId bound_timer_{0, 0};
 };
 
 Dialler::Dial::Dial(Dialler* dialler, uint64_t key, DialRequest request, std::shared_ptr<Result> result)
     : dialler_(dialler), key_(key), request_(std::move(request)), result_(std::move(result)) {}
 
-Dialler::Dial::~Dial() { LeaveHealth(); }
+Dialler::Dial::~Dial() {
+  runtime()->reactor.CancelTimerInLoop(pause_timer_);
+  runtime()->reactor.CancelTimerInLoop(bound_timer_);
+  LeaveHealth();
+}
 
 void Dialler::Dial::LeaveHealth() {
   if (health_ == nullptr) return;
@@ -63,6 +77,18 @@ void Dialler::Dial::LeaveHealth() {
 }
 
 void Dialler::Dial::StartInLoop() {
+  for (int i = 0; i < request_.lanes; ++i) lanes_.push_back(std::make_unique<DialLane>(this, i));
+  const int64_t bound_ns = ConnectBoundNs(runtime()->options);
+  bound_timer_ = runtime()->reactor.AddDeadlineInLoop(bound_ns, [this, bound_ns] {
+    const auto missing = std::find_if(lanes_.begin(), lanes_.end(), [](auto& lane) { return !lane->answered(); });
+    const DialLane& lane = missing == lanes_.end() ? *lanes_[0] : **missing;
+    Finish(lane.Describe(
+        absl::UnavailableError(absl::StrFormat("not complete after %d s of trying", bound_ns / kSecond))));
+  });
+  FirstInLoop();
+}
+
+void Dialler::Dial::FirstInLoop() {
   absl::Status random = FillRandom(connection_id_.data(), connection_id_.size());
   if (!random.ok()) {
     Finish(random);
@@ -71,7 +97,6 @@ void Dialler::Dial::StartInLoop() {
   health_ = runtime()->health.UseDialledInLoop(request_.device->index, request_.handle.address);
   const uint64_t tag = health_->tag();
   std::memcpy(connection_id_.data(), &tag, sizeof(tag));
-  for (int i = 0; i < request_.lanes; ++i) lanes_.push_back(std::make_unique<DialLane>(this, i));
   const SocketAddress& peer = request_.handle.address;
   lanes_[0]->DialInLoop({&NicTowards(request_.device->nics, peer), peer});
 }
@@ -81,8 +106,8 @@ void Dialler::Dial::LaneAnswered(const DialLane& lane) {
     health_->UpInLoop(health_lane_->TakeSocket().fd, runtime()->options.peer_timeout_ns);
     return;
   }
-  ++answered_;
-  if (lane.index() == 0) {
+  if (lane.index() == 0 && !others_dialled_) {
+    others_dialled_ = true;
     wants_health_ = (lane.answer().features & kFeatureHealth) != 0;
     if (wants_health_) health_->AwaitInLoop(this);
     DialOthers(lane.answer());
@@ -111,9 +136,31 @@ void Dialler::Dial::HealthUpInLoop() {
 }
 
 void Dialler::Dial::FinishIfComplete() {
-  if (finished_ || answered_ < request_.lanes || (wants_health_ && !health_up_)) return;
-  const bool broken = wants_health_ && !health_->up_in_loop();
-  Finish(broken ? absl::UnavailableError("the health socket to the peer broke") : absl::OkStatus());
+  const auto answered = [](auto& lane) { return lane->answered(); };
+  if (finished_ || pausing_ || !std::all_of(lanes_.begin(), lanes_.end(), answered)) return;
+  if (wants_health_ && !health_up_) return;
+  if (wants_health_ && !health_->up_in_loop()) {
+    return BeginAnew(lanes_[0]->Describe(absl::UnavailableError("the health socket to the peer broke")));
+  }
+  bool standing = true;
+  for (auto& lane : lanes_) standing = lane->StandsInLoop() && standing;
+  if (standing) Finish(absl::OkStatus());
+}
+
+void Dialler::Dial::BeginAnew(absl::Status why) {
+  if (finished_ || pausing_) return;
+  const Options& options = runtime()->options;
+  if (begun_anew_ >= options.retry_count) return Finish(std::move(why));
+  ++begun_anew_;
+  pausing_ = true;
+  for (auto& lane : lanes_) lane->Halt();
+  // Not at once: a lane, or the health socket, is on the stack.
+  const int64_t at_ns = MonotonicNanos() + begun_anew_ * options.retry_sleep_ns;
+  pause_timer_ = runtime()->reactor.AddTimerInLoop(at_ns, [this] {
+    LeaveHealth();
+    wants_health_ = health_up_ = others_dialled_ = pausing_ = false;
+    FirstInLoop();
+  });
 }
 
 void Dialler::Dial::DialOthers(const Answer& answer) {

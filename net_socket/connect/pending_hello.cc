@@ -55,8 +55,8 @@ class PendingHellos::PendingHello final : public Reactor::Handler {
   }
 
   void StartInLoop() {
-    const int64_t deadline = MonotonicNanos() + hellos_->runtime_->options.hello_timeout_ns;
-    timer_ = reactor().AddTimerInLoop(deadline, [this] { Forget(HelloStatus::kSilent); });
+    timer_ = reactor().AddDeadlineInLoop(hellos_->runtime_->options.hello_timeout_ns,
+                                         [this] { Forget(HelloStatus::kSilent); });
     if (!reactor().WatchInLoop(socket.fd.get(), EPOLLIN | EPOLLRDHUP, this).ok()) Forget(HelloStatus::kCrowd);
   }
 

@@ -17,6 +17,8 @@ namespace tcpx {
 namespace {
 
 constexpr uint64_t kWakeKey = ~uint64_t{0};
+// At a time. Where there are more, the timers wait for the rest.
+constexpr int kEvents = 128;
 
 uint64_t Key(int fd, uint32_t generation) { return uint64_t{generation} << 32 | static_cast<uint32_t>(fd); }
 
@@ -62,6 +64,7 @@ void Reactor::Join() {
   thread_.join();
   watched_.clear();
   timers_.clear();
+  moved_.clear();
   epoll_.reset();
   event_.reset();
 }
@@ -127,17 +130,31 @@ void Reactor::UnwatchInLoop(int fd) {
 
 Reactor::TimerId Reactor::AddTimerInLoop(int64_t at_ns, std::function<void()> function) {
   const TimerId id{at_ns, ++next_timer_};
-  timers_.emplace(id, std::move(function));
+  timers_.emplace(id, Timer{std::move(function), 0});
   return id;
 }
 
-void Reactor::CancelTimerInLoop(TimerId id) { timers_.erase(id); }
+Reactor::TimerId Reactor::AddDeadlineInLoop(int64_t after_ns, std::function<void()> function) {
+  const TimerId id = AddTimerInLoop(MonotonicNanos() + after_ns, std::move(function));
+  timers_[id].again_ns = after_ns;
+  return id;
+}
+
+void Reactor::CancelTimerInLoop(TimerId id) {
+  auto moved = moved_.find(id.second);
+  if (moved == moved_.end()) {
+    timers_.erase(id);
+    return;
+  }
+  timers_.erase(moved->second);
+  moved_.erase(moved);
+}
 
 // Timers come behind what has arrived: after a standstill (a stopped process, a suspended machine) both are due, and a
-// deadline must not judge a peer whose answer is there already.
+// deadline must not judge a peer whose answer is there already. So those run that were due before the latest look.
 void Reactor::Run() {
   pthread_setname_np(pthread_self(), "tcpx-house");
-  epoll_event events[128];
+  epoll_event events[kEvents];
   for (;;) {
     RunPosted();
     const int64_t wait_ns = UntilNextTimer();
@@ -149,9 +166,10 @@ void Reactor::Run() {
       }
     }
     const int timeout_ms = wait_ns < 0 ? -1 : static_cast<int>((wait_ns + kMillisecond - 1) / kMillisecond);
-    const int count = epoll_wait(epoll_.get(), events, 128, timeout_ms);
+    const int64_t looked_ns = MonotonicNanos();
+    const int count = epoll_wait(epoll_.get(), events, kEvents, timeout_ms);
     for (int i = 0; i < count; ++i) Dispatch(events[i].data.u64, events[i].events);
-    if (count >= 0) RunTimers();
+    if (count >= 0 && count < kEvents) RunTimers(looked_ns);
   }
 }
 
@@ -172,11 +190,20 @@ int64_t Reactor::UntilNextTimer() const {
   return std::max<int64_t>(timers_.begin()->first.first - MonotonicNanos(), 0);
 }
 
-void Reactor::RunTimers() {
-  while (UntilNextTimer() == 0) {
-    auto function = std::move(timers_.begin()->second);
+void Reactor::RunTimers(int64_t until_ns) {
+  while (!timers_.empty() && timers_.begin()->first.first <= until_ns) {
+    const TimerId id = timers_.begin()->first;
+    Timer timer = std::move(timers_.begin()->second);
     timers_.erase(timers_.begin());
-    function();
+    const int64_t now = MonotonicNanos();
+    if (timer.again_ns > 0 && now - id.first > kStandstillNs) {
+      const TimerId again{now + timer.again_ns, id.second};
+      moved_[id.second] = again;
+      timers_.emplace(again, Timer{std::move(timer.function), 0});
+      continue;
+    }
+    moved_.erase(id.second);
+    timer.function();
   }
 }
 

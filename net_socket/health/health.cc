@@ -101,6 +101,18 @@ void Health::UpInLoop(OwnedFd fd, int64_t peer_timeout_ns) {
   for (Waiter* waiter : waiters) waiter->HealthUpInLoop();
 }
 
+void Health::ReplaceInLoop(OwnedFd fd, int64_t peer_timeout_ns) {
+  Poll();
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (state_ == HealthState::kUp) {
+      MoveToLocked(HealthState::kDown);
+      reactor_->UnwatchInLoop(fd_.get());
+    }
+  }
+  UpInLoop(std::move(fd), peer_timeout_ns);
+}
+
 void Health::CloseInLoop() {
   std::vector<HealthNotice> unheard;
   MutexLock lock(mutex_);
@@ -257,11 +269,16 @@ std::shared_ptr<Health> HealthHub::FindAcceptedInLoop(uint64_t tag) {
 }
 
 void HealthHub::AcceptInLoop(uint64_t tag, OwnedFd fd, int64_t peer_timeout_ns) {
-  std::shared_ptr<Health>& health = accepted_[tag];
-  if (health != nullptr) health->CloseInLoop();  // Its dialler dials anew.
+  std::shared_ptr<Health> health = FindAcceptedInLoop(tag);
+  if (health != nullptr) return health->ReplaceInLoop(std::move(fd), peer_timeout_ns);
   health = std::make_shared<Health>(this, reactor_, tag, false);
-  const std::shared_ptr<Health> up = health;
-  up->UpInLoop(std::move(fd), peer_timeout_ns);
+  accepted_[tag] = health;
+  health->UpInLoop(std::move(fd), peer_timeout_ns);
+}
+
+void HealthHub::LookInLoop(uint64_t tag) {
+  const std::shared_ptr<Health> health = FindAcceptedInLoop(tag);
+  if (health != nullptr) health->OnEvents(0);
 }
 
 void HealthHub::ForgetInLoop(Health* health) {

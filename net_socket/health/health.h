@@ -94,6 +94,8 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
   void AwaitInLoop(Waiter* waiter);
   void GiveUpInLoop(Waiter* waiter);
   void UpInLoop(OwnedFd fd, int64_t peer_timeout_ns);
+  // Its dialler has dialled it again. What it said on the old socket is heard first.
+  void ReplaceInLoop(OwnedFd fd, int64_t peer_timeout_ns);
   void CloseInLoop();
 
   void JoinInLoop(const ConnectionId& id, std::shared_ptr<CommLink> link);
@@ -145,6 +147,8 @@ class HealthHub {
   std::shared_ptr<Health> UseDialledInLoop(int device, const SocketAddress& peer);
   // Null where the peer has not dialled it (yet).
   std::shared_ptr<Health> FindAcceptedInLoop(uint64_t tag);
+  // One of which the end has come is forgotten at once, before its event.
+  void LookInLoop(uint64_t tag);
   void AcceptInLoop(uint64_t tag, OwnedFd fd, int64_t peer_timeout_ns);
   void ForgetInLoop(Health* health);
   // Closes an accepted socket that no connection uses; null is a no-op.

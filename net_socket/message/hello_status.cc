@@ -38,6 +38,7 @@ constexpr Row kRows[] = {
     {HelloStatus::kScan, nullptr, "left without a word (a port scan or a probe)"},
     {HelloStatus::kUnfinished, nullptr, "did not finish its hello"},
     {HelloStatus::kForeign, nullptr, "does not speak tcpx (HTTP, TLS or garbage)"},
+    {HelloStatus::kLeft, nullptr, "left before this process answered it, which was late or stood still"},
     {HelloStatus::kCrowd, nullptr, "had to make room: too many sockets have not said their hello"},
 };
 

@@ -32,6 +32,7 @@ enum class HelloStatus : uint16_t {
   kUnfinished = 0x8002,  // left, or ran out of time, within its hello
   kForeign = 0x8003,     // HTTP, TLS, garbage
   kCrowd = 0x8004,       // had to make room for another
+  kLeft = 0x8005,        // said its hello and closed before it was answered
 };
 
 // What the dialler says of an answer.

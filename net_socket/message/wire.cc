@@ -101,6 +101,7 @@ void EncodeHello(const Hello& hello, char* out) {
   std::memcpy(out + 32, hello.connection_id.data(), hello.connection_id.size());
   Put<uint64_t>(out + 48, hello.features);
   Put<uint32_t>(out + 56, hello.express_bytes);
+  Put<uint32_t>(out + 60, hello.attempt);
 }
 
 const char* DecodeHello(const char* in, Hello* hello) {
@@ -114,6 +115,7 @@ const char* DecodeHello(const char* in, Hello* hello) {
   std::memcpy(hello->connection_id.data(), in + 32, hello->connection_id.size());
   hello->features = Get<uint64_t>(in + 48);
   hello->express_bytes = Get<uint32_t>(in + 56);
+  hello->attempt = Get<uint32_t>(in + 60);
   return nullptr;
 }
 

@@ -109,6 +109,8 @@ struct Hello {
   uint32_t express_bytes = 0;  // messages up to this size travel whole on lane 0
   // For the acceptor's packets: an octet without ECN bits, or kNoTrafficClass, which leaves them; else it is refused.
   int32_t traffic_class = kNoTrafficClass;
+  // How often this socket was dialled before: a later one takes the place of an earlier one. Older builds say 0.
+  uint32_t attempt = 0;
 };
 inline constexpr size_t kHelloBytes = 64;
 // So many tell a hello from another protocol.

@@ -12,12 +12,12 @@ void IdleLanes::WakeOne() {
 
 void IdleLanes::WakeNext() {
   if (!AnyRests()) return;
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   if (!closed_) WakeOne();
 }
 
 void IdleLanes::Close() {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   closed_ = true;
 }
 

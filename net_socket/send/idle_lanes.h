@@ -13,8 +13,8 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 
+#include "common/mutex.h"
 #include "net_socket/engine/progress_pool.h"
 
 namespace tcpx {
@@ -51,8 +51,8 @@ class IdleLanes {
 
   const int count_;
   const std::unique_ptr<Entry[]> lanes_;
-  std::mutex mutex_;     // among lanes, and Close: a lane that is kicked is not detached meanwhile
-  bool closed_ = false;  // under mutex_
+  Mutex mutex_;  // among lanes, and Close: a lane that is kicked is not detached meanwhile
+  bool closed_ TCPX_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace tcpx

@@ -81,7 +81,7 @@ class HalfWayTest : public ModeTest {
   void TearDown() override { unsetenv("TCPX_HELLO_TIMEOUT"); }
 };
 
-TEST_P(HalfWayTest, ALaneThatEndsTakesItsConnectionWithIt) {
+TEST_P(HalfWayTest, ALaneThatEndsLeavesItsPlaceAndTheLastTakesTheConnectionWithIt) {
   EXPECT_EQ("", RunAlone([] {
               Rank rank;
               Listening listening(&rank);
@@ -97,9 +97,55 @@ TEST_P(HalfWayTest, ALaneThatEndsTakesItsConnectionWithIt) {
               }
               TCPX_REQUIRE(OpenDescriptors().size() == listening.descriptors + 6);
               close(fds[1]);
-              TCPX_REQUIRE(SettlesAt(listening.descriptors + 2), Joined(OpenDescriptors()));
-              close(fds[0]);
-              close(fds[2]);
+              TCPX_REQUIRE(SettlesAt(listening.descriptors + 4), Joined(OpenDescriptors()));
+              Hello again;
+              again.connection_id[8] = 1;
+              again.lanes = 4;
+              again.lane = 1;
+              Answer answer;
+              fds[1] = Dial(listening.handle, again, &answer);
+              TCPX_REQUIRE(answer.status == HelloStatus::kAccepted, "the place is free");
+              for (int fd : fds) close(fd);
+              TCPX_REQUIRE(SettlesAt(listening.descriptors), Joined(OpenDescriptors()));
+              // Nothing of the connection is left: its id may come again, and only from the beginning.
+              close(Dial(listening.handle, again, &answer));
+              TCPX_REQUIRE(answer.status == HelloStatus::kBadLane);
+              again.lane = 0;
+              close(Dial(listening.handle, again, &answer));
+              TCPX_REQUIRE(answer.status == HelloStatus::kAccepted);
+              TCPX_REQUIRE(SettlesAt(listening.descriptors), Joined(OpenDescriptors()));
+              listening.Close();
+            }));
+}
+
+TEST_P(HalfWayTest, ALaterAttemptTakesThePlaceOfAnEarlierOne) {
+  EXPECT_EQ("", RunAlone([] {
+              Rank rank;
+              Listening listening(&rank);
+              Hello hello;
+              hello.connection_id[8] = 1;
+              hello.lanes = 2;
+              hello.attempt = 1;
+              Answer answer;
+              const int first = Dial(listening.handle, hello, &answer);
+              TCPX_REQUIRE(answer.status == HelloStatus::kAccepted);
+              // As an earlier one that was late on its way, or a stranger.
+              close(Dial(listening.handle, hello, &answer));
+              TCPX_REQUIRE(answer.status == HelloStatus::kDuplicateLane);
+              hello.attempt = 2;
+              const int second = Dial(listening.handle, hello, &answer);
+              TCPX_REQUIRE(answer.status == HelloStatus::kAccepted);
+              char rest[kAnswerBytesMax];
+              ssize_t got = 1;
+              while (got > 0) got = recv(first, rest, sizeof(rest), 0);
+              TCPX_REQUIRE(got == 0, "the earlier one is closed");
+              close(first);
+              hello.lane = 1;
+              const int other = Dial(listening.handle, hello, &answer);
+              TCPX_REQUIRE(listening.Accepts(), LogText());
+              close(second);
+              close(other);
+              TCPX_REQUIRE(SettlesAt(listening.descriptors), Joined(OpenDescriptors()));
               listening.Close();
             }));
 }

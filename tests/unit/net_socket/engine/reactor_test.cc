@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/epoll.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -253,6 +254,32 @@ TEST_F(ReactorTest, AHeldLoopGoesOnUntilReleased) {
 TEST_F(ReactorTest, JoinAndStopMayComeTwice) {
   Stop();
   Stop();
+}
+
+// The loop itself stands still beyond a deadline; what arrives meanwhile cancels it, and nothing arriving does not.
+TEST_F(ReactorTest, ADeadlineThatIsLateByAStandstillRunsOnceMore) {
+  std::atomic<int> late{0}, cancelled{0}, plain{0};
+  std::atomic<int64_t> ran_ns{0};
+  int64_t standing_until = 0;
+  reactor_.RunSync([&] {
+    reactor_.AddDeadlineInLoop(100 * kMillisecond, [&] {
+      ++late;
+      ran_ns = MonotonicNanos();
+    });
+    const Reactor::TimerId moved = reactor_.AddDeadlineInLoop(100 * kMillisecond, [&] { ++cancelled; });
+    reactor_.AddTimerInLoop(MonotonicNanos() + 100 * kMillisecond, [&, moved] {
+      ++plain;
+      reactor_.AddTimerInLoop(MonotonicNanos(), [&, moved] { reactor_.CancelTimerInLoop(moved); });
+    });
+    const timespec nap = {1, 300 * kMillisecond};
+    nanosleep(&nap, nullptr);
+    standing_until = MonotonicNanos();
+  });
+  ASSERT_TRUE(Eventually([&] { return late > 0; }));
+  EXPECT_GE(ran_ns - standing_until, 90 * kMillisecond);
+  EXPECT_EQ(1, late);
+  EXPECT_EQ(1, plain);
+  EXPECT_EQ(0, cancelled);
 }
 
 }  // namespace

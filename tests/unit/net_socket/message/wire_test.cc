@@ -124,6 +124,7 @@ Hello SomeHello() {
   hello.features = 0x0102030405060708;
   hello.express_bytes = 65536;
   hello.traffic_class = 184;
+  hello.attempt = 0x0a0b0c0d;
   return hello;
 }
 
@@ -141,7 +142,7 @@ TEST(WireHelloTest, GoldenBytes) {
       "f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff"
       "0807060504030201"
       "00000100"
-      "00000000",
+      "0d0c0b0a",
       Hex(bytes, kHelloBytes));
 }
 
@@ -158,6 +159,7 @@ TEST(WireHelloTest, ComesBackAsItWas) {
   EXPECT_EQ(0x0102030405060708u, hello.features);
   EXPECT_EQ(65536u, hello.express_bytes);
   EXPECT_EQ(184, hello.traffic_class);
+  EXPECT_EQ(0x0a0b0c0du, hello.attempt);
 }
 
 TEST(WireHelloTest, AnotherVersionDecodesButGarbageDoesNot) {

@@ -1,0 +1,173 @@
+// Connects of which one end stands still (SIGSTOP; a suspended machine, a debugger) for longer than any deadline of
+// theirs: they come about all the same, and the traffic goes through the sockets that both ends mean.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <functional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "tests/plugin/lifetime/modes.h"
+#include "tests/plugin/lifetime/processes.h"
+#include "tests/plugin/lifetime/rank.h"
+#include "tests/plugin/lifetime/stream.h"
+#include "tests/support/seed.h"
+
+namespace tcpx {
+namespace {
+
+constexpr int kConnections = 4;
+
+// Of the side that stops, its peer's first connect being time 0.
+struct Stop {
+  absl::Duration after;
+  absl::Duration during;
+};
+
+struct Handles {
+  char bytes[kConnections][kHandleBytesMax] = {};
+};
+
+// Stops `victim` at its time, and lets it go on, while the caller goes on.
+void StopLater(pid_t victim, const Stop& stop) {
+  const bool at_once = stop.after == absl::ZeroDuration();
+  if (at_once) TCPX_REQUIRE(kill(victim, SIGSTOP) == 0);
+  if (fork() != 0) return;
+  absl::SleepFor(stop.after);
+  kill(victim, SIGSTOP);
+  absl::SleepFor(stop.during);
+  kill(victim, SIGCONT);
+  _exit(0);
+}
+
+void Run(Rank* rank, const std::vector<void*>& comms, Stream::Way way) {
+  for (void* comm : comms) {
+    Stream::Shape shape;
+    shape.message_bytes = 300000;
+    shape.window = 2;
+    shape.count = 6;
+    Stream stream(&rank->net(), way, comm, shape);
+    stream.Finish();
+    stream.Deregister();
+  }
+}
+
+void AcceptAll(Control& peer, const std::function<void()>& meet) {
+  Rank rank;
+  std::vector<void*> listens(kConnections, nullptr);
+  std::vector<void*> comms(kConnections, nullptr);
+  Handles handles;
+  for (size_t i = 0; i < kConnections; ++i) {
+    TCPX_REQUIRE(rank.net().Listen(rank.context(), 0, handles.bytes[i], &listens[i]) == ncclSuccess);
+  }
+  peer.Send(&handles, sizeof(handles));
+  meet();
+  const absl::Time deadline = absl::Now() + kHungAfter;
+  for (size_t i = 0; i < kConnections; ++i) {
+    while (comms[i] == nullptr) {
+      TCPX_REQUIRE(rank.net().Accept(listens[i], &comms[i]) == ncclSuccess, LogText());
+      TCPX_REQUIRE(absl::Now() < deadline, "connection ", i, " was never accepted; ", LogText());
+      absl::SleepFor(absl::Milliseconds(1));
+    }
+  }
+  Run(&rank, comms, Stream::Way::kReceive);
+  peer.Await('s');
+  for (void* comm : comms) TCPX_REQUIRE(rank.net().CloseRecv(comm) == ncclSuccess);
+  for (void* listen : listens) TCPX_REQUIRE(rank.net().CloseListen(listen) == ncclSuccess);
+  rank.Finalize();
+}
+
+void ConnectAll(Control& peer, const std::function<void()>& meet) {
+  Rank rank;
+  Handles handles;
+  peer.Receive(&handles, sizeof(handles));
+  meet();
+  std::vector<void*> comms(kConnections, nullptr);
+  const absl::Time deadline = absl::Now() + kHungAfter;
+  for (bool all = false; !all; absl::SleepFor(absl::Milliseconds(1))) {
+    all = true;
+    for (size_t i = 0; i < kConnections; ++i) {
+      if (comms[i] != nullptr) continue;
+      TCPX_REQUIRE(rank.net().Connect(rank.context(), 0, handles.bytes[i], &comms[i]) == ncclSuccess, LogText());
+      all = all && comms[i] != nullptr;
+      TCPX_REQUIRE(absl::Now() < deadline, "connection ", i, " did not come about; ", LogText());
+    }
+  }
+  Run(&rank, comms, Stream::Way::kSend);
+  peer.Tell('s');
+  for (void* comm : comms) TCPX_REQUIRE(rank.net().CloseSend(comm) == ncclSuccess);
+  rank.Finalize();
+}
+
+// Both ends are at the same point; the one that is to stop has said who it is.
+std::function<void()> Meeting(Control& peer, bool stops, const Stop& stop) {
+  return [&peer, stops, stop] {
+    pid_t pid = getpid();
+    if (stops) {
+      peer.Send(&pid, sizeof(pid));
+      peer.Await('g');
+      return;
+    }
+    peer.Receive(&pid, sizeof(pid));
+    StopLater(pid, stop);
+    peer.Tell('g');
+  };
+}
+
+std::string RunWith(bool acceptor_stops, const Stop& stop) {
+  return RunTogether([&](Control& peer) { AcceptAll(peer, Meeting(peer, acceptor_stops, stop)); },
+                     [&](Control& peer) { ConnectAll(peer, Meeting(peer, !acceptor_stops, stop)); }, 2 * kHungAfter);
+}
+
+// Who stops, with a secret or not, and the lanes of a connection.
+class StandstillTest : public ::testing::TestWithParam<std::tuple<bool, bool, int>> {
+ protected:
+  void SetUp() override {
+    ModesWithBulkLanes()[0].Apply();
+    setenv("TCPX_LANES", absl::StrCat(std::get<2>(GetParam())).c_str(), 1);
+    if (!LongRun()) setenv("TCPX_HELLO_TIMEOUT", "1", 1);
+    if (!std::get<1>(GetParam())) return;
+    const char* folder = getenv("TEST_TMPDIR");
+    const std::string path = absl::StrCat(folder != nullptr ? folder : "/tmp", "/secret.", getpid());
+    std::ofstream(path) << "correct horse battery staple";
+    TCPX_REQUIRE(chmod(path.c_str(), 0600) == 0);
+    setenv("TCPX_SECRET_FILE", path.c_str(), 1);
+  }
+  void TearDown() override {
+    unsetenv("TCPX_HELLO_TIMEOUT");
+    unsetenv("TCPX_SECRET_FILE");
+  }
+};
+
+TEST_P(StandstillTest, AConnectOutlastsIt) {
+  std::vector<absl::Duration> lengths = {absl::Milliseconds(1200), absl::Seconds(3)};
+  if (LongRun()) lengths = {absl::Milliseconds(11500), absl::Seconds(25)};
+  // Before anything, and wherever a connect may be soon after.
+  std::vector<absl::Duration> moments = {absl::ZeroDuration(), absl::Microseconds(500)};
+  if (LongRun()) moments.insert(moments.end(), {absl::Milliseconds(1), absl::Milliseconds(2)});
+  for (absl::Duration after : moments) {
+    for (absl::Duration during : lengths) {
+      EXPECT_EQ("", RunWith(std::get<0>(GetParam()), {after, during}))
+          << "stopped after " << after << " for " << during;
+    }
+  }
+}
+
+std::string NameOfCase(const ::testing::TestParamInfo<std::tuple<bool, bool, int>>& info) {
+  return absl::StrCat(std::get<0>(info.param) ? "acceptor" : "dialler", std::get<1>(info.param) ? "_secret_" : "_",
+                      std::get<2>(info.param), "lanes");
+}
+
+INSTANTIATE_TEST_SUITE_P(Ends, StandstillTest,
+                         ::testing::Combine(::testing::Bool(), ::testing::Bool(), ::testing::Values(1, 4)), NameOfCase);
+
+}  // namespace
+}  // namespace tcpx
