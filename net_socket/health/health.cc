@@ -104,7 +104,7 @@ void Health::UpInLoop(OwnedFd fd, int64_t peer_timeout_ns) {
 void Health::ReplaceInLoop(OwnedFd fd, int64_t peer_timeout_ns) {
   Poll();
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     if (state_ == HealthState::kUp) {
       MoveToLocked(HealthState::kDown);
       reactor_->UnwatchInLoop(fd_.get());
