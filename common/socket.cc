@@ -129,6 +129,16 @@ absl::Status SetKeepAlive(int fd, int64_t timeout_ns) {
   return status;
 }
 
+absl::Status SetIdleProbes(int fd) {
+  constexpr int kEverySeconds = 60;
+  constexpr int kCountMax = 127;  // MAX_TCP_KEEPCNT
+  absl::Status status = SetInt(fd, IPPROTO_TCP, TCP_KEEPIDLE, kEverySeconds, "TCP_KEEPIDLE");
+  if (status.ok()) status = SetInt(fd, IPPROTO_TCP, TCP_KEEPINTVL, kEverySeconds, "TCP_KEEPINTVL");
+  if (status.ok()) status = SetInt(fd, IPPROTO_TCP, TCP_KEEPCNT, kCountMax, "TCP_KEEPCNT");
+  if (status.ok()) status = SetInt(fd, SOL_SOCKET, SO_KEEPALIVE, 1, "SO_KEEPALIVE");
+  return status;
+}
+
 absl::Status TakeSocketError(int fd, absl::string_view what) {
   int err = 0;
   socklen_t length = sizeof(err);

@@ -7,7 +7,6 @@
 #include "common/log.h"
 #include "common/socket.h"
 #include "net_socket/comm/runtime.h"
-#include "net_socket/engine/linger.h"
 #include "net_socket/gpu/gpu_pool.h"
 
 namespace tcpx {
@@ -99,18 +98,20 @@ void Comm::Close() {
   const bool orderly = !failed() && !InFlight(nullptr);
   if (!orderly) {
     failure_.Fail(absl::UnavailableError("the connection was closed with requests outstanding"), 0, Noise::kSilent);
+    if (setup_.communicator->has_finalize) setup_.communicator->aborted.store(true, std::memory_order_relaxed);
   }
   Quiesce();
   StopWatching();
   LeaveWatch();
   failure_.MoveToClosed();
+  const LingeringSockets::Aborted aborted(setup_.communicator, &setup_.communicator->aborted);
   for (LaneSocket& lane : setup_.lanes) {
     if (orderly) {
       shutdown(lane.fd.get(), SHUT_WR);
     } else {
       (void)SetResetOnClose(lane.fd.get());
     }
-    ReleaseSocket(&setup_.runtime->reactor, std::move(lane.fd), orderly ? setup_.runtime->options.linger_ns : 0);
+    setup_.runtime->lingering.Release(std::move(lane.fd), orderly ? setup_.runtime->options.linger_ns : 0, aborted);
   }
 }
 

@@ -82,7 +82,7 @@ class Comm : protected ConnectionEnd, private Watched {
   virtual bool InFlight(const MemoryRegion* region) TCPX_REQUIRES(mutex_) = 0;
   // Returns once no thread but the caller's touches the lanes or a user's buffer. May be called again.
   virtual void Quiesce() TCPX_REQUIRES(mutex_) = 0;
-  // The last thing before the sockets are given to ReleaseSocket: nothing of this comm is touched by the reactor
+  // The last thing before the sockets are left to linger: nothing of this comm is touched by the reactor
   // afterwards.
   virtual void StopWatching() TCPX_REQUIRES(mutex_) {}
   // GPU memory is about to be registered for the first time: from now on messages may be staged.

@@ -3,7 +3,7 @@
 // Purpose: one object, shared by its context, what listens and dials for it, and its connections, instead of a copy in
 //          each.
 //
-// Threads: stands still once shared, but for `profiler`, which may be set at any time.
+// Threads: stands still once shared, but for `profiler` and `aborted`, which may be set at any time.
 // Lifetime: until the last of its connections is gone, which may be after its context.
 #ifndef TCPX_NET_SOCKET_COMM_COMMUNICATOR_H_
 #define TCPX_NET_SOCKET_COMM_COMMUNICATOR_H_
@@ -29,6 +29,10 @@ struct Communicator {
   // A failure is told again every TCPX_STALL_WARN while NCCL goes on calling: releases with v6 to v10 may report a
   // plugin's errors nowhere (2.12 to 2.26).
   bool repeat_warnings = false;
+  bool has_finalize = false;  // v11 and up: its context ends with it
+  // A connection was closed after a failure or with requests outstanding: nobody waits for sockets that linger. With
+  // has_finalize.
+  mutable std::atomic<bool> aborted{false};
   std::shared_ptr<FailureGroup> group;  // null: a failure stays with its connection
 };
 

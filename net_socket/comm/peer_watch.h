@@ -7,7 +7,7 @@
 //
 // Threads: Start and the handlers in the reactor; TakeCredit by the calling thread; Stop by the closing thread, after
 //          which the owner is never touched.
-// Lifetime: destroyed in the reactor, after the descriptors were unwatched (by ReleaseSocket).
+// Lifetime: destroyed in the reactor, after the descriptors were unwatched (by LingeringSockets).
 // Errors:  to PeerGone.
 #ifndef TCPX_NET_SOCKET_COMM_PEER_WATCH_H_
 #define TCPX_NET_SOCKET_COMM_PEER_WATCH_H_

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "common/params.h"
+#include "net_socket/engine/linger.h"
 #include "net_socket/engine/progress_pool.h"
 #include "net_socket/engine/reactor.h"
 #include "net_socket/gpu/gpu_hub.h"
@@ -27,6 +28,7 @@ struct Runtime {
   // The plugin's, which outlives us.
   LaneNotes* lane_notes = nullptr;
   Reactor reactor;
+  LingeringSockets lingering{&reactor};
   HealthHub health{&reactor};
   Watchdog watchdog{&reactor};
   StagePool stages;

@@ -63,6 +63,7 @@ void LaneNotes::LearnWay(const std::string& path, LeaveBy way) {
 
 void ConfigureLane(int fd, const PathProfile& profile, LaneNotes* notes) {
   Note(SetNoDelay(fd), "TCP_NODELAY");
+  Note(SetIdleProbes(fd), "keepalive");
   SetBuffersOf(fd, profile);
   SetCongestionOf(fd, profile);
   if (profile.pacing > 0) Note(SetPacing(fd, profile.pacing), "TCPX_PACING_MBPS");

@@ -25,6 +25,7 @@ Context::Context(const ContextOptions& options, int octet, bool spread_errors)
   communicator->profiler_updates = has_finalize();
   communicator->traffic_class = octet;
   communicator->repeat_warnings = !has_finalize();
+  communicator->has_finalize = has_finalize();
   // Before v11 a context is the process's: it can't fail with one of its communicators.
   if (has_finalize() && spread_errors) communicator->group = std::make_shared<FailureGroup>();
 }

@@ -63,8 +63,11 @@ absl::Status Plugin::DestroyContext(Context* context) {
   for (auto& [key, use] : context->dials) transport_users_.transport()->dialler().Cancel(key);
   context->use = TransportUse();
   context->LogStatistics();
+  const bool aborted = context->communicator->aborted.load(std::memory_order_relaxed);
   contexts_.Remove(context);
-  transport_users_.JoinRetired(true);
+  if (aborted) return absl::OkStatus();  // What lingers is served behind the scenes, until the library is unloaded.
+  const auto retired = transport_users_.TakeRetired();
+  lock.unlock();  // Before `retired` ends, which waits.
   return absl::OkStatus();
 }
 

@@ -17,7 +17,7 @@ void TransportUse::Leave::operator()(TransportUsers* users) const {
 absl::StatusOr<TransportUse> TransportUsers::Use(const Starter& start) {
   if (ended_) return absl::UnknownError("tcpx is being unloaded");
   if (transport_ == nullptr) {
-    JoinRetired(false);
+    ForgetEnded();
     auto transport = start();
     if (!transport.ok()) return transport.status();
     transport_ = *std::move(transport);
@@ -31,10 +31,15 @@ void TransportUsers::Retire() {
   retired_.push_back(std::move(transport_));
 }
 
-void TransportUsers::JoinRetired(bool wait) {
+void TransportUsers::ForgetEnded() {
   for (auto it = retired_.begin(); it != retired_.end();) {
-    it = wait || (*it)->runtime().reactor.ended() ? retired_.erase(it) : it + 1;
+    it = (*it)->runtime().reactor.ended() ? retired_.erase(it) : it + 1;
   }
+}
+
+std::vector<std::unique_ptr<Transport>> TransportUsers::TakeRetired() {
+  for (auto& transport : retired_) transport->runtime().lingering.Hurry();
+  return std::exchange(retired_, {});
 }
 
 void TransportUsers::End(bool comms_left) {
@@ -44,7 +49,7 @@ void TransportUsers::End(bool comms_left) {
     (void)transport_.release();  // Its comms still point to it.
   }
   Retire();
-  JoinRetired(true);
+  TakeRetired().clear();
 }
 
 }  // namespace tcpx

@@ -51,8 +51,11 @@ class TransportUsers {
   absl::StatusOr<TransportUse> Use(const Starter& start);
   // Null: nobody uses it.
   Transport* transport() const { return transport_.get(); }
-  // Forgets the retired ones that are through; waits for the others if `wait`.
-  void JoinRetired(bool wait);
+  // Forgets the retired ones that are through.
+  void ForgetEnded();
+  // Hands out all retired ones, told to hurry. To let go of them waits until they are through: without the plugin's
+  // mutex.
+  std::vector<std::unique_ptr<Transport>> TakeRetired();
   // Ends all threads, within TCPX_LINGER; nobody can use it any more. Where comms are left, which point to the
   // transport, it is never freed.
   void End(bool comms_left);

@@ -101,7 +101,8 @@ finish() {
   done
 }
 
-# lane_flow HOST: "local peer" of one of the host's lanes. A health socket is known by its timer.
+# lane_flow HOST: "local peer" of one of the host's lanes. A health socket has moved next to nothing.
 lane_flow() {
-  netns_run "$1" ss -tnHo state established | grep -v keepalive | awk '{ gsub("%[a-z0-9]+", ""); print $3, $4 }' | shuf -n 1
+  netns_run "$1" ss -tinHO state established | awk '/bytes_(acked|received):[0-9][0-9][0-9][0-9][0-9]/ {
+    gsub("%[a-z0-9]+", ""); print $3, $4 }' | shuf -n 1
 }

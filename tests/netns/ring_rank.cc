@@ -23,6 +23,8 @@
 //              RING_DENY=ERRNO   io_uring's system calls end with that number
 //
 // Threads: one; the plugin's besides.
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -183,12 +185,12 @@ Ends Connect(NetClient* net, void* context, const Ring& ring, int round) {
 }
 
 bool IsLane(int fd) {
-  int kept_alive = 1;
-  socklen_t length = sizeof(kept_alive);
+  int timeout_ms = 1;  // a health socket's is not 0
+  socklen_t length = sizeof(timeout_ms);
   sockaddr_storage peer;
   socklen_t peer_length = sizeof(peer);
   if (getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &peer_length) != 0 || peer.ss_family != AF_INET) return false;
-  return getsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &kept_alive, &length) == 0 && kept_alive == 0;
+  return getsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, &length) == 0 && timeout_ms == 0;
 }
 
 // Behind the plugin's back.

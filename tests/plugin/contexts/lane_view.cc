@@ -19,9 +19,9 @@ int Option(int fd, int level, int option) {
   return getsockopt(fd, level, option, &value, &length) == 0 ? value : -1;
 }
 
-// Not a health socket, which several communicators share: it alone is kept alive.
+// Not a health socket, which several communicators share: it alone has a timeout.
 bool IsLane(int fd) {
-  if (Option(fd, SOL_SOCKET, SO_TYPE) != SOCK_STREAM || Option(fd, SOL_SOCKET, SO_KEEPALIVE) != 0) return false;
+  if (Option(fd, SOL_SOCKET, SO_TYPE) != SOCK_STREAM || Option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT) != 0) return false;
   return Option(fd, SOL_SOCKET, SO_PROTOCOL) == IPPROTO_TCP && PeerAddress(fd).ok();
 }
 

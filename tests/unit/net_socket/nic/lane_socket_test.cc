@@ -1,6 +1,8 @@
 #include "net_socket/nic/lane_socket.h"
 
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <string>
@@ -76,6 +78,21 @@ TEST(LaneSocketTest, AnnouncedConnectionsLockNoSendBuffer) {
   options.sndbuf = 100000;
   ConfigureLane(many.get(), MakePathProfile(options, facts), nullptr);
   EXPECT_EQ(1, lock(many.get())) << "SOCK_SNDBUF_LOCK, as asked for";
+}
+
+int Option(int fd, int level, int option) {
+  int value = -1;
+  socklen_t length = sizeof(value);
+  return getsockopt(fd, level, option, &value, &length) == 0 ? value : -1;
+}
+
+// A firewall on the way forgets a silent flow after minutes, and then drops or resets it.
+TEST(LaneSocketTest, AnIdleLaneSpeaksOnceAMinuteAndIsNotEndedByIt) {
+  const OwnedFd lane = Lane(Options(), false);
+  EXPECT_EQ(1, Option(lane.get(), SOL_SOCKET, SO_KEEPALIVE));
+  EXPECT_EQ(60, Option(lane.get(), IPPROTO_TCP, TCP_KEEPIDLE));
+  EXPECT_EQ(60, Option(lane.get(), IPPROTO_TCP, TCP_KEEPINTVL));
+  EXPECT_LE(120, Option(lane.get(), IPPROTO_TCP, TCP_KEEPCNT));
 }
 
 TEST(LaneSocketTest, AnUnknownAlgorithmLeavesTheLaneAsItWas) {

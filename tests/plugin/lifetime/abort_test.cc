@@ -1,0 +1,111 @@
+// An abort (a close with requests outstanding, then finalize and unload) beside a peer that is stopped: it waits for
+// nobody. An orderly end does wait, and keeps no other communicator from what it does.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <string>
+#include <thread>
+
+#include "absl/time/clock.h"
+#include "tests/plugin/lifetime/mode_test.h"
+#include "tests/plugin/lifetime/processes.h"
+#include "tests/plugin/lifetime/rank.h"
+#include "tests/plugin/lifetime/stream.h"
+
+namespace tcpx {
+namespace {
+
+constexpr absl::Duration kAtOnce = absl::Seconds(1);
+constexpr Stream::Shape kShape = {300000, 8, 16, true};
+
+// Takes part, says who it is, and stands still until it is woken.
+void TakePartAndStop(Control& peer) {
+  auto* rank = new Rank;  // Closes nothing: its sockets stay as they are.
+  const Ends ends = rank->Connect(peer);
+  Stream recv(&rank->net(), Stream::Way::kReceive, ends.recv, kShape);
+  recv.Finish();
+  const pid_t self = getpid();
+  peer.Send(&self, sizeof(self));
+  peer.Await('s');
+  raise(SIGSTOP);
+  _exit(0);
+}
+
+struct Stopped {
+  explicit Stopped(Control& peer) {
+    peer.Receive(&pid, sizeof(pid));
+    peer.Tell('s');
+    absl::SleepFor(absl::Milliseconds(200));
+  }
+  ~Stopped() { kill(pid, SIGCONT); }
+
+  pid_t pid = 0;
+};
+
+class AbortTest : public ModeTest {
+ protected:
+  void SetUp() override {
+    ModeTest::SetUp();
+    setenv("TCPX_LINGER", "3", 1);
+  }
+  void TearDown() override { unsetenv("TCPX_LINGER"); }
+};
+
+// All sends are done, so their comm closes in order; the receives are not.
+TEST_P(AbortTest, WaitsForNoStoppedPeer) {
+  const auto abort_beside_it = [](Control& peer) {
+    Rank rank;
+    const Ends ends = rank.Connect(peer);
+    Stream send(&rank.net(), Stream::Way::kSend, ends.send, kShape);
+    send.Finish();
+    Stopped stopped(peer);
+    Stream recv(&rank.net(), Stream::Way::kReceive, ends.recv, kShape);
+    TCPX_REQUIRE(recv.Step() == ncclSuccess);
+    const absl::Time begun = absl::Now();
+    send.Deregister();
+    TCPX_REQUIRE(rank.net().CloseSend(ends.send) == ncclSuccess);
+    recv.Deregister();
+    TCPX_REQUIRE(rank.net().CloseRecv(ends.recv) == ncclSuccess);
+    rank.Finalize();
+    const absl::Duration finalized = absl::Now() - begun;
+    TCPX_REQUIRE(finalized < kAtOnce, "finalize came back after ", absl::FormatDuration(finalized));
+    rank.Unload();
+    const absl::Duration unloaded = absl::Now() - begun;
+    TCPX_REQUIRE(unloaded < kAtOnce, "all was over after ", absl::FormatDuration(unloaded));
+  };
+  EXPECT_EQ("", RunTogether(abort_beside_it, TakePartAndStop));
+}
+
+TEST_P(AbortTest, AnOrderlyFinalizeThatWaitsKeepsNobodyElse) {
+  const auto finalize_beside_it = [](Control& peer) {
+    Rank rank;
+    const Ends ends = rank.Connect(peer);
+    Stream send(&rank.net(), Stream::Way::kSend, ends.send, kShape);
+    send.Finish();
+    Stopped stopped(peer);
+    send.Deregister();
+    rank.Close(ends);
+    absl::Duration finalized;
+    std::thread other([&rank, &finalized] {
+      const absl::Time begun = absl::Now();
+      rank.Finalize();
+      finalized = absl::Now() - begun;
+    });
+    absl::SleepFor(absl::Milliseconds(500));
+    const absl::Time begun = absl::Now();
+    void* const second = rank.NewContext();
+    const absl::Duration waited = absl::Now() - begun;
+    other.join();
+    TCPX_REQUIRE(finalized > absl::Seconds(2), "it did not wait: ", absl::FormatDuration(finalized));
+    TCPX_REQUIRE(waited < kAtOnce, "init waited for ", absl::FormatDuration(waited));
+    TCPX_REQUIRE(rank.net().Finalize(second) == ncclSuccess);
+  };
+  EXPECT_EQ("", RunTogether(finalize_beside_it, TakePartAndStop));
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, AbortTest, ::testing::ValuesIn(ModesWithBulkLanes()), ModeName);
+
+}  // namespace
+}  // namespace tcpx
