@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -28,6 +29,13 @@ int ReadNumber(const std::string& path, int fallback) {
   const std::optional<std::string> text = ReadSmallFile(path);
   int value = 0;
   return text.has_value() && absl::SimpleAtoi(*text, &value) ? value : fallback;
+}
+
+// "0x1d0f"; 0 for anything else.
+int ReadHex(const std::string& path) {
+  const std::optional<std::string> text = ReadSmallFile(path);
+  int value = 0;
+  return text.has_value() && absl::SimpleHexAtoi(absl::StripAsciiWhitespace(*text), &value) ? value : 0;
 }
 
 bool Exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
@@ -69,10 +77,17 @@ InterfaceHardware ReadHardware(const std::string& sysfs_root, const std::string&
   const int speed = ReadNumber(folder + "/speed", 0);
   if (speed > 0) hardware.speed_mbps = speed;
   const std::string device = RealPath(folder + "/device");
+  const std::string bus = device.empty() ? "" : LastComponent(RealPath(device + "/subsystem"));
   hardware.is_virtual = device.empty();
+  if (speed <= 0) {
+    hardware.speed_source = SpeedSource::kAssumed;
+  } else if (bus == "virtio" || (device.empty() && DeviceType(folder).empty())) {
+    hardware.speed_source = SpeedSource::kVirtual;
+  }
   if (device.empty()) return hardware;
+  hardware.vendor = ReadHex(device + "/vendor");
   hardware.numa_node = ReadNumber(device + "/numa_node", -1);
-  if (LastComponent(RealPath(device + "/subsystem")) != "pci") return hardware;
+  if (bus != "pci") return hardware;
   hardware.pci_path = device;
   hardware.pci_bus_id = LastComponent(device);
   return hardware;

@@ -53,8 +53,18 @@ std::vector<SocketAddress> LocalAddresses();
 // does; numeric text comes back as it is, and so does what can't be resolved.
 std::string ResolveCommId(const std::string& comm_id);
 
+// Where a speed is from.
+enum class SpeedSource {
+  kKernel,     // a card's driver, or what bond, vlan and bridge sum up
+  kVirtual,    // a number that says nothing: veth, virtio
+  kAssumed,    // the kernel knows none: kDefaultSpeedMbps
+  kParameter,  // the user
+};
+
 struct InterfaceHardware {
   int speed_mbps = kDefaultSpeedMbps;
+  SpeedSource speed_source = SpeedSource::kKernel;
+  int vendor = 0;          // of PCI (or virtio); 0 is unknown
   std::string pci_path;    // real path of the PCI device; empty for every other kind
   bool is_virtual = true;  // true exactly when the interface has no device behind it
   std::string pci_bus_id;  // last component of pci_path, "0000:3b:00.0"; empty with it

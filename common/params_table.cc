@@ -34,6 +34,11 @@ constexpr Parameter kParameters[] = {
      "the sysctls net.ipv4.conf.all.arp_ignore=1, arp_announce=2 and rp_filter=2, so that each answers for its own "
      "address only. NCCL fuses by itself what is close on the PCI bus (NCCL_NET_MERGE_LEVEL, NCCL 2.28 and later); use "
      "this for older releases and for virtual interfaces."},
+    {"TCPX_SPEED_MBPS", ParameterKind::kText, &Options::speed_mbps, 0, 0, kNoSpecial,
+     "Speed of interfaces in Mbit/s, instead of what the kernel says: `100000` for all, or `eth0=100000,eth1=25000`. "
+     "NCCL is told it (its number of channels and its algorithms follow), and so do the lanes. Set it where the kernel "
+     "can't know: a veth pair in a container says 10000 whatever card is behind it, virtual machines' cards often "
+     "nothing. The log says for each device where its speed is from."},
     {"TCPX_LANES",
      ParameterKind::kCount,
      &Options::lanes,
@@ -42,7 +47,11 @@ constexpr Parameter kParameters[] = {
      {"auto", 0},
      "TCP sockets of one connection, lane 0 included. Lane 0 carries the express messages and the others the bulk; a "
      "single lane carries both. More lanes help where one flow can't fill the link (a limit per flow, hashing over "
-     "several paths); each costs a socket and its buffers. A fused device has at least lane 0 and one lane for each "
+     "several paths); each costs a socket and its buffers. auto: one towards the same host; else lane 0 and for each "
+     "interface a bulk lane per 10 Gbit/s, at most 8; 4 bulk lanes at the least where the speed is unknown or a "
+     "virtual "
+     "interface's, 16 on Amazon's cards and 4 on Google's, as NCCL has it; many connections at once share. A fused "
+     "device has at least lane 0 and one lane for each "
      "interface. Overrides the product of the two NCCL variables below."},
     {"NCCL_SOCKET_NTHREADS",
      ParameterKind::kCount,

@@ -7,6 +7,7 @@
 #include "common/log.h"
 #include "net_socket/nic/fuse.h"
 #include "net_socket/nic/shared_subnet.h"
+#include "net_socket/nic/speeds.h"
 
 namespace tcpx {
 namespace {
@@ -19,9 +20,15 @@ void LogDevice(const Device& device, const std::vector<Interface>& all, const st
   if (device.fused()) TCPX_INFO("device %d: %s, %d Mbit/s together", device.index, device.name, device.speed_mbps());
   for (const Nic& nic : device.nics) {
     const std::string caution = InterfaceCaution(all, nic.interface, sysfs_root);
-    TCPX_INFO("device %d: %s %s, %s, %d Mbit/s%s%s", device.index, nic.interface.name,
-              nic.interface.address.HostString(), InterfaceKind(nic.interface.name, nic.interface.flags, sysfs_root),
-              nic.hardware.speed_mbps, caution.empty() ? "" : "; ", caution);
+    const std::string kind = InterfaceKind(nic.interface.name, nic.interface.flags, sysfs_root);
+    TCPX_INFO("device %d: %s %s, %s, %d Mbit/s%s%s%s", device.index, nic.interface.name,
+              nic.interface.address.HostString(), kind, nic.hardware.speed_mbps, SpeedOrigin(nic.hardware),
+              caution.empty() ? "" : "; ", caution);
+    if (nic.hardware.speed_source != SpeedSource::kVirtual) continue;
+    TCPX_INFO(
+        "device %d: the real speed behind %s can't be seen from here: TCPX_SPEED_MBPS=%s=MBPS tells NCCL, whose "
+        "channels and algorithms follow it",
+        device.index, nic.interface.name, nic.interface.name);
   }
 }
 
@@ -38,6 +45,17 @@ void WarnOfSharedSubnets(const std::vector<Interface>& chosen) {
       "traffic may go through one. To use them all: sysctl -w net.ipv4.conf.all.arp_ignore=1 "
       "net.ipv4.conf.all.arp_announce=2 net.ipv4.conf.all.rp_filter=2",
       absl::StrJoin(names, ", "));
+}
+
+Nic MakeNic(const Options& options, const Interface& interface, const std::vector<Interface>& all,
+            const std::string& sysfs_root) {
+  Nic nic;
+  nic.interface = interface;
+  nic.hardware = ReadHardware(sysfs_root, interface.name);
+  OverrideSpeed(options.speed_mbps, interface.name, &nic.hardware);
+  const bool shares = !SharersOfSubnet(interface, all).empty();
+  nic.ties = shares && KeepsToItself(interface, ReadArpRules("/proc", interface.name));
+  return nic;
 }
 
 std::string JoinedName(const std::vector<Nic>& nics) {
@@ -81,13 +99,11 @@ DeviceTable DeviceTable::Find(const Options& options, const std::string& sysfs_r
     Device device;
     device.max_receives = MaxReceives(options, table.pointer_support_);
     for (int member : members) {
-      const Interface& interface = chosen[static_cast<size_t>(member)];
-      const bool shares = !SharersOfSubnet(interface, *all).empty();
-      const bool ties = shares && KeepsToItself(interface, ReadArpRules("/proc", interface.name));
-      device.nics.push_back({interface, ReadHardware(sysfs_root, interface.name), ties});
+      device.nics.push_back(MakeNic(options, chosen[static_cast<size_t>(member)], *all, sysfs_root));
     }
     LogDevice(table.Add(std::move(device)), *all, sysfs_root);
   }
+  for (const std::string& warning : CheckSpeeds(options.speed_mbps, chosen)) warnings.push_back(warning);
   for (const std::string& warning : warnings) TCPX_WARN("%s", warning);
   WarnOfSharedSubnets(chosen);
   const std::string skipped = SkippedInterfaces(*all, chosen, filter, sysfs_root);

@@ -32,6 +32,20 @@ std::vector<size_t> Reachable(const Nic& nic, const std::vector<PeerNic>& peers)
   return near.empty() ? all : near;
 }
 
+// As many sockets as NCCL's own transport opens there by itself (2 threads of 8, and 4 of 1).
+constexpr int kAmazon = 0x1d0f, kAmazonLanes = 16;
+constexpr int kGoogle = 0x1ae0, kGoogleLanes = 4;
+// Where nobody knows the speed: enough for a card of 25 to 50 Gbit/s, few enough for a slow one.
+constexpr int kBlindLanes = 4;
+
+int BulkLanesOf(const InterfaceHardware& hardware) {
+  const int by_speed = std::clamp((hardware.speed_mbps - 1) / 10000 + 1, 1, 8);
+  const bool blind = hardware.speed_source == SpeedSource::kAssumed || hardware.speed_source == SpeedSource::kVirtual;
+  if (hardware.vendor == kAmazon) return std::max(by_speed, kAmazonLanes);
+  if (hardware.vendor == kGoogle) return std::max(by_speed, kGoogleLanes);
+  return std::max(by_speed, blind ? kBlindLanes : 1);
+}
+
 }  // namespace
 
 LaneCount LanesFor(const Options& options, const PathProfile& path, const std::vector<Nic>& nics, int peer_nics,
@@ -40,7 +54,7 @@ LaneCount LanesFor(const Options& options, const PathProfile& path, const std::v
   int lanes = options.lanes;
   if (lanes == 0) {
     lanes = 1;
-    for (const Nic& nic : nics) lanes += std::clamp((nic.hardware.speed_mbps + 9999) / 10000, 1, 8);
+    for (const Nic& nic : nics) lanes += BulkLanesOf(nic.hardware);
   }
   const int paths = std::max(static_cast<int>(nics.size()), peer_nics);
   if (paths > 1) lanes = std::max(lanes, 1 + paths);

@@ -71,6 +71,22 @@ TEST_F(DeviceTest, SpeedThatTheDriverDoesNotKnow) {
   }
 }
 
+TEST_F(DeviceTest, WhereTheSpeedIsFrom) {
+  const auto read = [&] { return ReadHardware(root_.string(), "lo"); };
+  EXPECT_EQ(SpeedSource::kAssumed, read().speed_source);
+  File("class/net/lo/speed", "10000\n");
+  EXPECT_EQ(SpeedSource::kVirtual, read().speed_source) << "an end of a veth pair";
+  File("class/net/lo/uevent", "DEVTYPE=bond\nINTERFACE=lo\n");
+  EXPECT_EQ(SpeedSource::kKernel, read().speed_source);
+  PutOnBus("devices/virtio0", "virtio");
+  EXPECT_EQ(SpeedSource::kVirtual, read().speed_source);
+  EXPECT_EQ(0, read().vendor);
+  File("devices/virtio0/vendor", "0x1af4\n");
+  EXPECT_EQ(0x1af4, read().vendor);
+  options_.speed_mbps = "lo=200000";
+  EXPECT_EQ(200000, LoopbackProperties().speed_mbps) << "and NCCL is told so";
+}
+
 TEST_F(DeviceTest, WhatNcclIsTold) {
   const DeviceProperties properties = LoopbackProperties();
   EXPECT_EQ(static_cast<int>(MemoryType::kHost), properties.pointer_support);

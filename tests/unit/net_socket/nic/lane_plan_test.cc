@@ -98,6 +98,29 @@ TEST(LanePlanTest, LanesByParameterAndSpeed) {
   }
 }
 
+TEST(LanePlanTest, LanesWhereSpeedsSayLittle) {
+  struct Row {
+    SpeedSource source;
+    int vendor, speed_mbps, lanes;
+  };
+  const Row rows[] = {
+      {SpeedSource::kKernel, 0, 10000, 2},        {SpeedSource::kAssumed, 0, 10000, 5},
+      {SpeedSource::kVirtual, 0, 10000, 5},       {SpeedSource::kVirtual, 0, 80000, 9},
+      {SpeedSource::kParameter, 0, 10000, 2},     {SpeedSource::kParameter, 0, 100000, 9},
+      {SpeedSource::kAssumed, 0x1d0f, 10000, 17}, {SpeedSource::kKernel, 0x1d0f, 100000, 17},
+      {SpeedSource::kKernel, 0x1ae0, 10000, 5},   {SpeedSource::kKernel, 0x1ae0, 100000, 9},
+      {SpeedSource::kKernel, 0x15b3, 10000, 2},   {SpeedSource::kParameter, 0, 100000000, 9},
+  };
+  for (const Row& row : rows) {
+    Nic nic = SomeNic("10.0.0.1", row.speed_mbps);
+    nic.hardware.speed_source = row.source;
+    nic.hardware.vendor = row.vendor;
+    const Options options;
+    EXPECT_EQ(row.lanes, LanesFor(options, MakePathProfile(options, PathFacts()), {nic}, 1, FlowHint()).lanes)
+        << static_cast<int>(row.source) << ", " << row.vendor << ", " << row.speed_mbps;
+  }
+}
+
 TEST(LanePlanTest, ManyConnectionsShareWhatNoParameterGivesThem) {
   struct Row {
     int option;
