@@ -16,7 +16,8 @@ constexpr SpecialValue kNoSpecial;
 constexpr Parameter kParameters[] = {
     {"NCCL_SOCKET_IFNAME", ParameterKind::kText, &Options::ifname, 0, 0, kNoSpecial,
      "Which network interfaces become devices, as in NCCL: a comma-separated list of name prefixes; `=` in front makes "
-     "them exact names, `^` in front excludes them (`eth`, `=eth0,eth1`, `^docker`). Unset: `ib*`, else the interface "
+     "them exact names, `^` in front excludes them (`eth`, `=eth0,eth1`, `^docker,lo`). Unset: `ib*`, else the "
+     "interface "
      "in the subnet of NCCL_COMM_ID, else everything but `docker*`, `lo*` and `virbr*`, else these three in turn. Set "
      "it when the log names an interface that the other hosts can't reach."},
     {"NCCL_SOCKET_FAMILY", ParameterKind::kText, &Options::family, 0, 0, kNoSpecial,
@@ -173,7 +174,10 @@ constexpr Parameter kParameters[] = {
      "longer before their last receive."},
     {"TCPX_HELLO_TIMEOUT", ParameterKind::kSeconds, &Options::hello_timeout_ns, 1, 600, kNoSpecial,
      "How long an incoming socket has to say a complete hello before it is dropped. Strangers such as port scanners "
-     "hold one socket for that time."},
+     "hold one socket for that time. It also bounds each step of a connect: the way to the peer, and its answer. A "
+     "connect that makes no progress is a WARN after 5 s and is tried again (NCCL_SOCKET_RETRY_CNT), in all for that "
+     "number plus 2 times this and the pauses between the tries: 420 s by default. Then the communicator fails on "
+     "all ranks that have a connection of it."},
     {"NCCL_SOCKET_RETRY_CNT", ParameterKind::kCount, &Options::retry_count, 0, 100000, kNoSpecial,
      "How often a refused or timed-out connect is tried again on a fresh socket, as in NCCL."},
     {"NCCL_SOCKET_RETRY_SLEEP_MSEC", ParameterKind::kMilliseconds, &Options::retry_sleep_ns, 0, 60000, kNoSpecial,

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/clock.h"
@@ -15,6 +16,7 @@
 #include "common/log.h"
 #include "common/socket.h"
 #include "common/status.h"
+#include "common/this_host.h"
 #include "net_socket/nic/lane_socket.h"
 #include "net_socket/nic/nic_socket.h"
 #include "net_socket/nic/shared_subnet.h"
@@ -256,7 +258,9 @@ bool DialLane::Forgotten() const {
 void DialLane::Retry(absl::Status why) {
   Drop();
   const Options& options = owner_->runtime()->options;
-  if (!absl::IsUnavailable(why) || attempts_ >= options.retry_count) {
+  latest_ = std::string(why.message());
+  // Once is enough where nobody can be.
+  if (!absl::IsUnavailable(why) || attempts_ >= options.retry_count || owner_->request().peer_is_elsewhere) {
     if (!absl::IsUnavailable(why) || !Detour(why)) GiveUp(why);
     return;
   }
@@ -281,13 +285,34 @@ bool DialLane::Detour(const absl::Status& why) {
   return true;
 }
 
+std::string DialLane::Progress() const {
+  std::string what = latest_;
+  if (what.empty()) what = "nobody answers: " + ErrnoText(EINPROGRESS);
+  if (step_ == DialStep::kHello) what = "connected, but the peer does not answer the hello";
+  return absl::StrFormat("try %d of %d: %s", attempts_ + 1, owner_->runtime()->options.retry_count + 1, what);
+}
+
 absl::Status DialLane::Describe(const absl::Status& why) const {
   const Interface& interface = path_.nic->interface;
   return absl::Status(why.code(), absl::StrFormat("connect to %s through %s (%s): %s", path_.peer.ToString(),
                                                   interface.name, interface.address.HostString(), why.message()));
 }
 
-void DialLane::GiveUp(const absl::Status& why) { owner_->Finish(Describe(why)); }
+void DialLane::GiveUp(const absl::Status& why) {
+  owner_->Finish(owner_->request().peer_is_elsewhere ? DescribeOwnAddress(why) : Describe(why));
+}
+
+// Docker's bridges, a local DNS and loopback have the same address on every host.
+absl::Status DialLane::DescribeOwnAddress(const absl::Status& why) const {
+  const std::string name = InterfaceWith(path_.peer);
+  std::string without = "^docker,lo";
+  if (!name.empty() && name != "lo" && !absl::StartsWith(name, "docker")) without += "," + name;
+  return absl::UnavailableError(absl::StrFormat(
+      "connect to %s: this address is also one of this host's own (%s), so it leads here and not to the peer, which is "
+      "another host or container: %s. Leave that interface out on all ranks (NCCL_SOCKET_IFNAME=%s), or name the one "
+      "that connects them",
+      path_.peer.ToString(), name.empty() ? "its interface is unknown" : name, why.message(), without));
+}
 
 void DialLane::Drop() {
   reactor().CancelTimerInLoop(timer_);

@@ -32,6 +32,8 @@ struct DialRequest {
   const Device* device = nullptr;
   std::shared_ptr<const Communicator> communicator = std::make_shared<Communicator>();
   int lanes = 1;
+  // The address is one of this host's, and the handle seems to come from another host or container.
+  bool peer_is_elsewhere = false;
   PathFacts path;  // of every attempt of every lane, but for family and kind
 };
 
@@ -89,6 +91,8 @@ class DialLane final : public Reactor::Handler {
   LaneSocket TakeSocket();
   // "connect to 10.0.0.1:4410 through eth0 (10.0.0.2): why".
   absl::Status Describe(const absl::Status& why) const;
+  // "try 3 of 35: connect: timed out".
+  std::string Progress() const;
   int index() const { return index_; }
   const LanePath& path() const { return path_; }
   const Answer& answer() const { return handshake_->answer(); }
@@ -117,6 +121,7 @@ class DialLane final : public Reactor::Handler {
   bool Detour(const absl::Status& why);
   // Ends the dial with what this lane met.
   void GiveUp(const absl::Status& why);
+  absl::Status DescribeOwnAddress(const absl::Status& why) const;
   void Drop();
   void SetDeadline(int64_t after_ns);
   Reactor& reactor() { return owner_->runtime()->reactor; }
@@ -135,6 +140,7 @@ class DialLane final : public Reactor::Handler {
   Reactor::TimerId timer_{0, 0};
   int attempts_ = 0;                        // by the path at hand
   uint32_t hellos_ = 0;                     // said so far, by any path: the number of the next one
+  std::string latest_;                      // what the latest attempt came to; empty: there was none
   std::optional<DialHandshake> handshake_;  // of the latest attempt
 };
 

@@ -13,6 +13,12 @@
 #include "net_socket/nic/lane_plan.h"
 
 namespace tcpx {
+namespace {
+
+// Longer than a lost SYN or two take.
+constexpr int64_t kNoProgressNs = 5 * kSecond;
+
+}  // namespace
 
 // All lanes of one connect.
 class Dialler::Dial final : public DialLane::Owner, private Health::Waiter {
@@ -37,6 +43,10 @@ class Dialler::Dial final : public DialLane::Owner, private Health::Waiter {
   void HealthUpInLoop() override;
   void FinishIfComplete();
   void FirstInLoop();
+  // A lane that is not answered.
+  const DialLane& Missing() const;
+  // From now on.
+  void WatchProgress();
   void LeaveHealth();
   std::unique_ptr<SendComm> MakeComm();
   void DialOthers(const Answer& answer);
@@ -57,6 +67,7 @@ class Dialler::Dial final : public DialLane::Owner, private Health::Waiter {
   bool finished_ = false;
   Reactor::TimerId pause_timer_{0, 0};
   Reactor::TimerId bound_timer_{0, 0};
+  Reactor::TimerId progress_timer_{0, 0};
 };
 
 Dialler::Dial::Dial(Dialler* dialler, uint64_t key, DialRequest request, std::shared_ptr<Result> result)
@@ -65,6 +76,7 @@ Dialler::Dial::Dial(Dialler* dialler, uint64_t key, DialRequest request, std::sh
 Dialler::Dial::~Dial() {
   runtime()->reactor.CancelTimerInLoop(pause_timer_);
   runtime()->reactor.CancelTimerInLoop(bound_timer_);
+  runtime()->reactor.CancelTimerInLoop(progress_timer_);
   LeaveHealth();
 }
 
@@ -80,12 +92,33 @@ void Dialler::Dial::StartInLoop() {
   for (int i = 0; i < request_.lanes; ++i) lanes_.push_back(std::make_unique<DialLane>(this, i));
   const int64_t bound_ns = ConnectBoundNs(runtime()->options);
   bound_timer_ = runtime()->reactor.AddDeadlineInLoop(bound_ns, [this, bound_ns] {
-    const auto missing = std::find_if(lanes_.begin(), lanes_.end(), [](auto& lane) { return !lane->answered(); });
-    const DialLane& lane = missing == lanes_.end() ? *lanes_[0] : **missing;
-    Finish(lane.Describe(
-        absl::UnavailableError(absl::StrFormat("not complete after %d s of trying", bound_ns / kSecond))));
+    const std::string what = absl::StrFormat("given up after %d s, ", bound_ns / kSecond) + Missing().Progress();
+    Finish(Missing().Describe(absl::UnavailableError(what)));
   });
+  WatchProgress();
   FirstInLoop();
+}
+
+const DialLane& Dialler::Dial::Missing() const {
+  const auto missing = std::find_if(lanes_.begin(), lanes_.end(), [](auto& lane) { return !lane->answered(); });
+  if (missing != lanes_.end()) return **missing;
+  return health_lane_ != nullptr ? *health_lane_ : *lanes_[0];
+}
+
+void Dialler::Dial::WatchProgress() {
+  Reactor& reactor = runtime()->reactor;
+  reactor.CancelTimerInLoop(progress_timer_);
+  progress_timer_ = reactor.AddDeadlineInLoop(kNoProgressNs, [this] {
+    const DialLane& lane = Missing();
+    if (finished_ || lane.path().nic == nullptr) return;
+    const std::string what = absl::StrFormat("no progress for %d s, ", kNoProgressNs / kSecond) + lane.Progress();
+    const std::string line = absl::StrFormat(
+        "%s; gives up after %d s (TCPX_HELLO_TIMEOUT). Does a firewall, or a NAT, keep TCP from that port? "
+        "TCPX_PORT_RANGE on the peer chooses the ports",
+        std::string(lane.Describe(absl::UnavailableError(what)).message()),
+        ConnectBoundNs(runtime()->options) / kSecond);
+    dialler_->log_.SlowInLoop(*request_.communicator, "slow " + request_.handle.address.ToString(), line);
+  });
 }
 
 void Dialler::Dial::FirstInLoop() {
@@ -106,6 +139,7 @@ void Dialler::Dial::LaneAnswered(const DialLane& lane) {
     health_->UpInLoop(health_lane_->TakeSocket().fd, runtime()->options.peer_timeout_ns);
     return;
   }
+  WatchProgress();
   if (lane.index() == 0 && !others_dialled_) {
     others_dialled_ = true;
     wants_health_ = (lane.answer().features & kFeatureHealth) != 0;
@@ -201,7 +235,7 @@ void Dialler::Dial::Finish(absl::Status status) {
   if (status.ok()) {
     comm = MakeComm();
   } else {
-    TCPX_WARN_TO(request_.communicator->log, "%s", std::string(status.message()));
+    dialler_->log_.FailedInLoop(*request_.communicator, std::string(status.message()));
   }
   {
     MutexLock lock(result_->mutex);
@@ -213,7 +247,8 @@ void Dialler::Dial::Finish(absl::Status status) {
   dialler_->runtime_->reactor.AddTimerInLoop(0, [dialler = dialler_, key = key_] { dialler->dials_.erase(key); });
 }
 
-Dialler::Dialler(Runtime* runtime, const Secret* secret) : runtime_(runtime), secret_(secret) {}
+Dialler::Dialler(Runtime* runtime, const Secret* secret)
+    : runtime_(runtime), secret_(secret), log_(&runtime->reactor) {}
 
 Dialler::~Dialler() = default;
 

@@ -6,7 +6,8 @@
 // Threads: Start, Take and Cancel from any; the rest in the reactor.
 // States:  lane 0 first (dial_lane.h), then the others and, where another dial has not brought it up yet, the health
 //          socket.
-// Errors:  Take: kUnavailable with the address tried and the interface used; kInvalidArgument for an unknown key.
+// Errors:  Take: kUnavailable with the address tried and the interface used; kInvalidArgument for an unknown key. A
+//          failed dial fails its communicator; one that gets nowhere is a WARN after 5 s (dial_log.h).
 #ifndef TCPX_NET_SOCKET_CONNECT_DIALLER_H_
 #define TCPX_NET_SOCKET_CONNECT_DIALLER_H_
 
@@ -20,6 +21,7 @@
 #include "common/mutex.h"
 #include "net_socket/comm/send_comm.h"
 #include "net_socket/connect/dial_lane.h"
+#include "net_socket/connect/dial_log.h"
 
 namespace tcpx {
 
@@ -54,7 +56,9 @@ class Dialler {
   Mutex mutex_;
   absl::flat_hash_map<uint64_t, std::shared_ptr<Result>> results_ TCPX_GUARDED_BY(mutex_);
 
-  absl::flat_hash_map<uint64_t, std::unique_ptr<Dial>> dials_;  // in the reactor
+  // In the reactor.
+  DialLog log_;
+  absl::flat_hash_map<uint64_t, std::unique_ptr<Dial>> dials_;
 };
 
 }  // namespace tcpx

@@ -46,18 +46,18 @@ void Mark(int fd, const PathProfile& profile, LaneNotes* notes) {
 }  // namespace
 
 bool LaneNotes::First(const std::string& text) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   return said_.insert(text).second;
 }
 
 std::optional<LeaveBy> LaneNotes::KnownWay(const std::string& path) const {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   const auto found = ways_.find(path);
   return found == ways_.end() ? std::nullopt : std::optional<LeaveBy>(found->second);
 }
 
 void LaneNotes::LearnWay(const std::string& path, LeaveBy way) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   ways_[path] = way;
 }
 

@@ -8,11 +8,11 @@
 
 #include <atomic>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
 
+#include "common/mutex.h"
 #include "net_socket/nic/path_profile.h"
 
 namespace tcpx {
@@ -29,9 +29,9 @@ class LaneNotes {
   void LearnWay(const std::string& path, LeaveBy way);
 
  private:
-  mutable std::mutex mutex_;
-  std::set<std::string> said_;           // under mutex_
-  std::map<std::string, LeaveBy> ways_;  // under mutex_
+  mutable Mutex mutex_;
+  std::set<std::string> said_ TCPX_GUARDED_BY(mutex_);
+  std::map<std::string, LeaveBy> ways_ TCPX_GUARDED_BY(mutex_);
 };
 
 // On the dialling side before connect, so that the SYN bears the class too. `notes` may be null.

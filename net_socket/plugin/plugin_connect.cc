@@ -4,8 +4,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/log.h"
+#include "common/this_host.h"
 #include "net_socket/comm/receive_comm.h"
 #include "net_socket/comm/send_comm.h"
+#include "net_socket/message/host_mark.h"
 #include "net_socket/nic/lane_plan.h"
 #include "net_socket/nic/path_profile.h"
 #include "net_socket/plugin/plugin.h"
@@ -60,6 +62,7 @@ absl::StatusOr<ListenComm*> Plugin::Listen(Context* context, int device, void* h
   listen->use = *std::move(use);
   std::memset(handle, 0, kHandleBytes);
   EncodeHandle(contents, static_cast<char*>(handle));
+  WriteHostMark(HostMark(), static_cast<char*>(handle));
   return objects_.Add(std::move(listen));
 }
 
@@ -83,6 +86,8 @@ absl::StatusOr<uint64_t> Plugin::StartDial(Context* context, int device, const v
   request.device = &devices().device(device);
   request.communicator = context->communicator;
   request.path.same_host = transport->IsLocal(request.handle.address);
+  const uint64_t mark = ReadHostMark(static_cast<const char*>(handle));
+  request.peer_is_elsewhere = request.path.same_host && mark != 0 && mark != HostMark();
   request.path.hint = context->hint();
   const Options& known_options = settings().options();
   const PathProfile path = MakePathProfile(known_options, request.path);

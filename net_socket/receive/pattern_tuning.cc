@@ -23,7 +23,8 @@ constexpr int kHighLowWater = 64 * 1024;
 PatternTuning::PatternTuning(int fd, const PathProfile& path)
     : fd_(fd),
       may_delay_acks_(path.delays_acks),
-      may_set_low_water_(path.raises_low_water), may_set_receive_buffer_(path.bounds_receive_buffer) {
+      may_set_low_water_(path.raises_low_water),
+      may_set_receive_buffer_(path.bounds_receive_buffer) {
   SetLowWater(kHighLowWater);
 }
 

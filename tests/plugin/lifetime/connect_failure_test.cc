@@ -11,6 +11,7 @@
 
 #include "absl/time/clock.h"
 #include "common/address.h"
+#include "net_socket/message/host_mark.h"
 #include "net_socket/message/wire.h"
 #include "tests/plugin/lifetime/mode_test.h"
 #include "tests/plugin/lifetime/processes.h"
@@ -163,6 +164,130 @@ TEST_P(ConnectFailureTest, NoAnswer) {
               TCPX_REQUIRE(result == ncclRemoteError, result);
               attempt.RequireError(stranger, "does not answer the hello");
               attempt.rank.Finalize();
+            }));
+}
+
+// One for all channels to a peer, and everything else of the communicator fails with them, here and at every peer that
+// it is connected to.
+TEST_P(ConnectFailureTest, FailsItsCommunicatorEverywhere) {
+  EXPECT_EQ("", RunTogether(
+                    [](Control& peer) {
+                      Rank rank;
+                      const Ends ends = rank.Connect(peer);
+                      const Stranger stranger;
+                      char handles[4][kHandleBytesMax] = {};
+                      for (auto& handle : handles) stranger.WriteHandle(handle);
+                      for (auto& handle : handles) {
+                        void* comm = nullptr;
+                        TCPX_REQUIRE(rank.net().Connect(rank.context(), 0, handle, &comm) == ncclSuccess, LogText());
+                      }
+                      for (auto& handle : handles) {
+                        ncclResult_t result = ncclSuccess;
+                        void* comm = nullptr;
+                        while (result == ncclSuccess) result = rank.net().Connect(rank.context(), 0, handle, &comm);
+                        TCPX_REQUIRE(result == ncclRemoteError, result);
+                      }
+                      absl::SleepFor(absl::Milliseconds(300));  // All four have ended.
+                      TCPX_REQUIRE(WarningCount() == 1, LogText());
+                      char own[kHandleBytesMax] = {};
+                      void* listen = nullptr;
+                      void* comm = nullptr;
+                      TCPX_REQUIRE(rank.net().Listen(rank.context(), 0, own, &listen) == ncclSuccess);
+                      TCPX_REQUIRE(rank.net().Accept(listen, &comm) == ncclRemoteError, "waits for nobody");
+                      peer.Await('d');
+                      rank.Close(ends);
+                      rank.Finalize();
+                    },
+                    [](Control& peer) {
+                      Rank rank;
+                      const Ends ends = rank.Connect(peer);
+                      char own[kHandleBytesMax] = {};
+                      void* listen = nullptr;
+                      TCPX_REQUIRE(rank.net().Listen(rank.context(), 0, own, &listen) == ncclSuccess);
+                      const absl::Time deadline = absl::Now() + absl::Seconds(10);
+                      ncclResult_t result = ncclSuccess;
+                      while (result == ncclSuccess) {
+                        void* comm = nullptr;
+                        result = rank.net().Accept(listen, &comm);
+                        TCPX_REQUIRE(absl::Now() < deadline, "nobody told this rank; ", LogText());
+                      }
+                      TCPX_REQUIRE(result == ncclRemoteError && WarningCount() == 1, LogText());
+                      TCPX_REQUIRE(LogText().find("Connection refused (111)") != std::string::npos, LogText());
+                      peer.Tell('d');
+                      rank.Close(ends);
+                      rank.Finalize();
+                    }));
+}
+
+// Whoever drops the SYNs, or accepts and never answers, is named long before the end, once.
+TEST_P(ConnectFailureTest, WithoutProgress) {
+  setenv("TCPX_HELLO_TIMEOUT", "600", 1);
+  EXPECT_EQ("", RunAlone([] {
+              Stranger stranger;
+              stranger.Listen();
+              Rank rank;
+              char handles[3][kHandleBytesMax] = {};
+              for (auto& handle : handles) stranger.WriteHandle(handle);
+              const absl::Time started = absl::Now();
+              while (WarningCount() == 0) {
+                for (auto& handle : handles) {
+                  void* comm = nullptr;
+                  TCPX_REQUIRE(rank.net().Connect(rank.context(), 0, handle, &comm) == ncclSuccess, LogText());
+                }
+                absl::SleepFor(absl::Milliseconds(1));
+                TCPX_REQUIRE(absl::Now() < started + absl::Seconds(20), "nothing was said");
+              }
+              TCPX_REQUIRE(absl::Now() > started + absl::Milliseconds(4900));
+              absl::SleepFor(absl::Milliseconds(500));
+              TCPX_REQUIRE(WarningCount() == 1, LogText());
+              for (const char* part : {"through lo (127.0.0.1)", "try 1 of 4", "does not answer the hello", "firewall",
+                                       "TCPX_PORT_RANGE", "gives up after"}) {
+                TCPX_REQUIRE(LogText().find(part) != std::string::npos, part, " is missing in ", LogText());
+              }
+              rank.Finalize();
+            }));
+}
+
+// A handle from another host with an address that every host has.
+TEST_P(ConnectFailureTest, ThePeersAddressIsOnesOwn) {
+  setenv("NCCL_SOCKET_RETRY_CNT", "34", 1);
+  setenv("NCCL_SOCKET_RETRY_SLEEP_MSEC", "1000", 1);
+  EXPECT_EQ("", RunAlone([] {
+              const Stranger stranger;
+              Attempt attempt(stranger);
+              WriteHostMark(77, attempt.handle);
+              const absl::Time deadline = absl::Now() + absl::Seconds(1);
+              ncclResult_t result = ncclSuccess;
+              while (result == ncclSuccess) {
+                result = attempt.Poll();
+                TCPX_REQUIRE(absl::Now() < deadline, "not at once");
+              }
+              TCPX_REQUIRE(result == ncclRemoteError && WarningCount() == 1, LogText());
+              for (const char* part :
+                   {"one of this host's own (lo)", "Connection refused", "NCCL_SOCKET_IFNAME=^docker,lo)"}) {
+                TCPX_REQUIRE(LogText().find(part) != std::string::npos, part, " is missing in ", LogText());
+              }
+              attempt.rank.Finalize();
+            }));
+}
+
+// With a port range it may be this process's own listening socket that answers.
+TEST_P(ConnectFailureTest, ThePeersAddressIsThisProcesssOwn) {
+  setenv("NCCL_SOCKET_RETRY_SLEEP_MSEC", "1000", 1);
+  EXPECT_EQ("", RunAlone([] {
+              Rank rank;
+              char handle[kHandleBytesMax] = {};
+              void* listen = nullptr;
+              TCPX_REQUIRE(rank.net().Listen(rank.context(), 0, handle, &listen) == ncclSuccess);
+              WriteHostMark(77, handle);
+              handle[33] ^= 1;  // in the ticket
+              ncclResult_t result = ncclSuccess;
+              while (result == ncclSuccess) {
+                void* comm = nullptr;
+                result = rank.net().Connect(rank.context(), 0, handle, &comm);
+              }
+              TCPX_REQUIRE(LogText().find("one of this host's own (lo)") != std::string::npos, LogText());
+              rank.Finalize();
             }));
 }
 

@@ -73,7 +73,8 @@ TEST_F(TransportUsersTest, NobodyUsesItAfterTheEnd) {
   const TransportUse late = Use();  // Ends behind the transport.
   users_.End(/*comms_left=*/false);
   EXPECT_EQ(nullptr, users_.transport());
-  const auto refused = users_.Use([this] { return Transport::Start(options_, ThreadPlan(), nullptr, &notes_, nullptr); });
+  const auto refused =
+      users_.Use([this] { return Transport::Start(options_, ThreadPlan(), nullptr, &notes_, nullptr); });
   EXPECT_EQ("tcpx is being unloaded", refused.status().message());
 }
 

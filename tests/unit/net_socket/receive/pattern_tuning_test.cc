@@ -72,8 +72,8 @@ TEST(PatternTuningTest, TowardsOtherHostsTheKernelAcknowledges) {
   const TcpPair pair = MakeTcpPair();
   const int quick = QuickAck(pair.a.get());
   PatternTuning tuning(pair.a.get(), Path(Options(), false));
-  for (const TrafficPattern pattern : {TrafficPattern::kUnknown, TrafficPattern::kPingPong,
-                                       TrafficPattern::kLargePingPong, TrafficPattern::kStream}) {
+  for (const TrafficPattern pattern :
+       {TrafficPattern::kUnknown, TrafficPattern::kPingPong, TrafficPattern::kLargePingPong, TrafficPattern::kStream}) {
     tuning.Keep(pattern);
     EXPECT_EQ(1, LowWater(pair.a.get()));
     EXPECT_EQ(quick, QuickAck(pair.a.get()));

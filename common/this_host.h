@@ -1,0 +1,27 @@
+// this_host.h: what tells this network namespace from all others, and whose an address in it is.
+//
+// Purpose: an address that several hosts or containers have (bridges of docker, a local DNS, loopback) leads each of
+//          them to itself. Who dials it can tell only if the peer says where it is.
+//
+// Threads: any.
+// Errors:  0, and an empty name, where the kernel does not tell.
+#ifndef TCPX_COMMON_THIS_HOST_H_
+#define TCPX_COMMON_THIS_HOST_H_
+
+#include <cstdint>
+#include <string>
+
+#include "common/address.h"
+
+namespace tcpx {
+
+// Of this boot of this host and this network namespace. Containers that share one may differ in it where their manager
+// gives each a boot id of its own.
+uint64_t HostMark();
+
+// The interface that has the address: "eth0".
+std::string InterfaceWith(const SocketAddress& address);
+
+}  // namespace tcpx
+
+#endif  // TCPX_COMMON_THIS_HOST_H_

@@ -1,0 +1,148 @@
+// What the dialler does about an acceptor that takes back what it said: it dials the lane, or the whole connection, anew.
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "common/address.h"
+#include "net_socket/message/wire.h"
+#include "tests/plugin/lifetime/mode_test.h"
+#include "tests/plugin/lifetime/processes.h"
+#include "tests/plugin/lifetime/rank.h"
+
+namespace tcpx {
+namespace {
+
+// An acceptor by hand, without a health socket, beside one connect of a rank.
+class Acceptor {
+ public:
+  Acceptor() {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    TCPX_REQUIRE(bind(fd_, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0 && listen(fd_, 16) == 0);
+    Handle handle;
+    handle.address = *LocalAddress(fd_);
+    EncodeHandle(handle, handle_);
+  }
+
+  // The next socket and its hello, while connect is polled.
+  int Next(Hello* hello) {
+    const absl::Time deadline = absl::Now() + absl::Seconds(10);
+    for (;;) {
+      Poll();
+      const int fd = accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC);
+      if (fd >= 0) {
+        char bytes[kHelloBytes];
+        TCPX_REQUIRE(recv(fd, bytes, sizeof(bytes), MSG_WAITALL) == sizeof(bytes));
+        TCPX_REQUIRE(DecodeHello(bytes, hello) == nullptr);
+        return fd;
+      }
+      TCPX_REQUIRE(absl::Now() < deadline, "nobody dials; ", LogText());
+    }
+  }
+  void Say(int fd, HelloStatus status) {
+    Answer answer;
+    answer.status = status;
+    char bytes[kAnswerBytesMax];
+    const size_t length = EncodeAnswer(answer, bytes);
+    TCPX_REQUIRE(send(fd, bytes, length, MSG_NOSIGNAL) == static_cast<ssize_t>(length));
+  }
+  void Poll() {
+    if (comm_ == nullptr) {
+      TCPX_REQUIRE(rank_.net().Connect(rank_.context(), 0, handle_, &comm_) == ncclSuccess, LogText());
+    }
+  }
+  void RequireConnected() {
+    const absl::Time deadline = absl::Now() + absl::Seconds(10);
+    while (comm_ == nullptr && absl::Now() < deadline) Poll();
+    TCPX_REQUIRE(comm_ != nullptr && WarningCount() == 0, LogText());
+    TCPX_REQUIRE(rank_.net().CloseSend(comm_) == ncclSuccess);
+  }
+
+ private:
+  const int fd_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  char handle_[kHandleBytesMax] = {};
+  Rank rank_;
+  void* comm_ = nullptr;
+};
+
+class RedialTest : public ModeTest {
+ protected:
+  void SetUp() override {
+    ModeTest::SetUp();
+    setenv("NCCL_SOCKET_RETRY_SLEEP_MSEC", "10", 1);
+    setenv("TCPX_LANES", "2", 1);
+    setenv("TCPX_LINGER", "0", 1);
+  }
+  void TearDown() override {
+    unsetenv("NCCL_SOCKET_RETRY_SLEEP_MSEC");
+    unsetenv("TCPX_LINGER");
+  }
+};
+
+TEST_P(RedialTest, AnAnsweredLaneThatEndsWhileOthersAreDialled) {
+  EXPECT_EQ("", RunAlone([] {
+              Acceptor acceptor;
+              Hello first, second, again;
+              const int lane0 = acceptor.Next(&first);
+              TCPX_REQUIRE(first.lane == 0 && first.attempt == 0);
+              acceptor.Say(lane0, HelloStatus::kAccepted);
+              const int lane1 = acceptor.Next(&second);
+              TCPX_REQUIRE(second.lane == 1 && second.connection_id == first.connection_id);
+              close(lane0);
+              const int later = acceptor.Next(&again);
+              TCPX_REQUIRE(again.lane == 0 && again.attempt == 1 && again.connection_id == first.connection_id);
+              acceptor.Say(later, HelloStatus::kAccepted);
+              acceptor.Say(lane1, HelloStatus::kAccepted);
+              acceptor.RequireConnected();
+            }));
+}
+
+TEST_P(RedialTest, AnAcceptorThatHasForgottenTheConnection) {
+  for (HelloStatus status : {HelloStatus::kBadLane, HelloStatus::kDuplicateLane}) {
+    EXPECT_EQ("", RunAlone([status] {
+                Acceptor acceptor;
+                Hello first, second, anew;
+                acceptor.Say(acceptor.Next(&first), HelloStatus::kAccepted);
+                acceptor.Say(acceptor.Next(&second), status);
+                const int lane0 = acceptor.Next(&anew);
+                TCPX_REQUIRE(anew.lane == 0 && anew.connection_id != first.connection_id);
+                acceptor.Say(lane0, HelloStatus::kAccepted);
+                acceptor.Say(acceptor.Next(&second), HelloStatus::kAccepted);
+                TCPX_REQUIRE(second.lane == 1 && second.connection_id == anew.connection_id);
+                acceptor.RequireConnected();
+              }));
+  }
+}
+
+// One that refuses again and again is an error, as before.
+TEST_P(RedialTest, NotForEver) {
+  setenv("NCCL_SOCKET_RETRY_CNT", "2", 1);
+  EXPECT_EQ("", RunAlone([] {
+              Acceptor acceptor;
+              Hello hello;
+              for (int i = 0; i < 2; ++i) {
+                acceptor.Say(acceptor.Next(&hello), HelloStatus::kAccepted);
+                acceptor.Say(acceptor.Next(&hello), HelloStatus::kBadLane);
+              }
+              acceptor.Say(acceptor.Next(&hello), HelloStatus::kAccepted);
+              const int lane1 = acceptor.Next(&hello);
+              TCPX_REQUIRE(WarningCount() == 0, LogText());
+              acceptor.Say(lane1, HelloStatus::kBadLane);
+              const absl::Time deadline = absl::Now() + absl::Seconds(10);
+              while (WarningCount() == 0) TCPX_REQUIRE(absl::Now() < deadline, "it goes on for ever");
+              TCPX_REQUIRE(LogText().find("the peer refused the lane index") != std::string::npos, LogText());
+            }));
+  unsetenv("NCCL_SOCKET_RETRY_CNT");
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, RedialTest, ::testing::Values(ModesWithBulkLanes()[0]), ModeName);
+
+}  // namespace
+}  // namespace tcpx
