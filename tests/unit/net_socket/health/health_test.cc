@@ -236,6 +236,31 @@ TEST_F(HealthEndTest, AnEndWithoutByeIsADeadProcess) {
   EXPECT_TRUE(far_->PeerVanished());
 }
 
+// Its dialler had no answer in time: the connections go on with the later socket, and the end of the earlier one is no
+// news.
+TEST_F(HealthEndTest, DialledAgainItKeepsItsConnections) {
+  TcpPair later = MakeTcpPair(0);
+  reactor_.RunSync([&] {
+    far_hub_.AcceptInLoop(8, std::move(later.b), kTimeout);
+    EXPECT_EQ(far_, far_hub_.FindAcceptedInLoop(8));
+  });
+  own_.reset();
+  const std::string notice = Notice(3, "by the later one");
+  ASSERT_EQ(static_cast<ssize_t>(notice.size()), send(later.a.get(), notice.data(), notice.size(), 0));
+  EXPECT_TRUE(far_comm_.Hears("failed: by the later one;"));
+  EXPECT_EQ("failed: by the later one;", far_comm_.Text());
+}
+
+TEST_F(HealthEndTest, AnEndIsSeenBeforeItsEvent) {
+  bool gone = false;
+  reactor_.RunSync([&] {
+    own_.reset();
+    far_hub_.LookInLoop(8);
+    gone = far_hub_.FindAcceptedInLoop(8) == nullptr;
+  });
+  EXPECT_TRUE(gone);
+}
+
 TEST_F(HealthEndTest, AResetIsADeath) {
   ASSERT_TRUE(SetResetOnClose(own_.get()).ok());
   own_.reset();
