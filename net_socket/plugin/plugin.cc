@@ -59,15 +59,15 @@ absl::Status Plugin::DestroyContext(Context* context) {
   }
   for (Comm* comm : comms) CloseComm(comm);
   for (ListenComm* listen : listens) CloseListen(listen);
+  std::vector<std::unique_ptr<Transport>> retired;  // Its end waits, and comes behind the lock's.
   MutexLock lock(mutex_);
   for (auto& [key, use] : context->dials) transport_users_.transport()->dialler().Cancel(key);
   context->use = TransportUse();
   context->LogStatistics();
   const bool aborted = context->communicator->aborted.load(std::memory_order_relaxed);
   contexts_.Remove(context);
-  if (aborted) return absl::OkStatus();  // What lingers is served behind the scenes, until the library is unloaded.
-  const auto retired = transport_users_.TakeRetired();
-  lock.unlock();  // Before `retired` ends, which waits.
+  // What lingers of an abort is served behind the scenes, until the library is unloaded.
+  if (!aborted) retired = transport_users_.TakeRetired();
   return absl::OkStatus();
 }
 
