@@ -26,8 +26,8 @@ struct FlowHint {
 int ShareLanes(int lanes, int bulk_min, const FlowHint& hint);
 
 // What may wait unsent in each bulk lane (TCP_NOTSENT_LOWAT): -1, no bound, but for more than 64 connections at once a
-// part of 64 MiB, 256 KiB at the least. What is in flight stays the kernel's business: a locked SO_SNDBUF would bound it
-// too, and with it the speed of the one connection that is busy.
+// part of 64 MiB, 256 KiB at the least. What is in flight stays the kernel's business: a locked SO_SNDBUF would bound
+// it too, and with it the speed of the one connection that is busy.
 int ShareUnsent(const FlowHint& hint);
 
 }  // namespace tcpx

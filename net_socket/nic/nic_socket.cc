@@ -30,8 +30,8 @@ void TieTo(int fd, const std::string& device) {
   if (!bound.ok()) TCPX_TRACE("%s; routing decides", std::string(bound.message()));
 }
 
-// An errno, or 0. `raced`: with SO_REUSEADDR two may be bound to a port at once. The second to listen is refused, and of
-// two that do so at the same time both are.
+// An errno, or 0. `raced`: with SO_REUSEADDR two may be bound to a port at once. The second to listen is refused,
+// and of two that do so at the same time both are.
 int BindAndListen(int fd, const SocketAddress& address, bool* raced) {
   if (bind(fd, address.sockaddr(), address.length()) != 0) return errno;
   if (listen(fd, kBacklog) == 0) return 0;

@@ -28,8 +28,8 @@ void ChooseBuffers(const Options& options, const PathFacts& facts, PathProfile* 
   profile->raises_low_water = options.rcvbuf < 0 && facts.same_host;
 }
 
-// No flow of its own on the same host: memory is the limit. Between hosts the rate alone says how much a lane holds: the
-// fixed mark is 2 ms of a flow of 1 Gbit/s. Many lanes at once have a larger one, for the sake of memory.
+// No flow of its own on the same host: memory is the limit. Between hosts the rate alone says how much a lane holds:
+// the fixed mark is 2 ms of a flow of 1 Gbit/s. Many lanes at once have a larger one, for the sake of memory.
 void ChoosePace(const PathFacts& facts, PathProfile* profile) {
   profile->paced_by_rate = !facts.same_host;
   if (facts.kind == LaneKind::kBulk)

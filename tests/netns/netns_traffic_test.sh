@@ -70,6 +70,11 @@ each_mode() {
 netns_add a b
 netns_link a eth0 b eth0
 netns_link a eth1 b eth1
+# The kernel gives eth1 its address when it has seen the cable, which may take a second.
+for ((try = 0; try < 600; ++try)); do
+  [[ -z $(netns_link_local a eth1) || -z $(netns_link_local b eth1) ]] || break
+  sleep 0.05
+done
 netns_address a eth0 10.1.0.1/24 fd00:1::1/64
 netns_address b eth0 10.1.0.2/24 fd00:1::2/64
 netns_count b in eth0 iifname eth0 meta l4proto tcp
