@@ -207,22 +207,28 @@ bool DialLane::Speak() {
   return false;
 }
 
+// All that has come: a deadline that is due behind this must find nothing unread.
 void DialLane::ReadAnswer() {
+  while (step_ == DialStep::kHello && ReadSome()) {
+  }
+}
+
+bool DialLane::ReadSome() {
   const ssize_t got = recv(fd_.get(), handshake_->room(), handshake_->wants(), MSG_DONTWAIT);
-  if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return;
+  if (got < 0 && IsTransientErrno(errno)) return false;
   if (got <= 0) {
     Retry(got < 0 ? ErrnoStatus(errno, "receive of the answer")
                   : absl::UnavailableError("the peer closed the connection during the hello"));
-    return;
+    return false;
   }
   handshake_->Took(static_cast<size_t>(got));
   if (!handshake_->status().ok()) {
     GiveUp(handshake_->status());
-  } else if (handshake_->done()) {
-    Answered();
-  } else {
-    (void)Speak();
+    return false;
   }
+  if (!handshake_->done()) return Speak();
+  Answered();
+  return false;
 }
 
 void DialLane::Answered() {

@@ -114,6 +114,8 @@ class DialLane final : public Reactor::Handler {
   // False exactly when what is to be said could not be sent; the lane then begins anew.
   bool Speak();
   void ReadAnswer();
+  // True when there may be more.
+  bool ReadSome();
   void Answered();
   bool Forgotten() const;
   void Retry(absl::Status why);

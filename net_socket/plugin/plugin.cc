@@ -1,8 +1,11 @@
 #include "net_socket/plugin/plugin.h"
 
+#include <unistd.h>
+
 #include <utility>
 #include <vector>
 
+#include "common/clock.h"
 #include "common/cpu_plan.h"
 #include "common/log.h"
 #include "net_socket/comm/receive_comm.h"
@@ -11,6 +14,9 @@
 
 namespace tcpx {
 namespace {
+
+// How long an abort may wait for its own threads. NCCL's Socket takes half a second to abort.
+constexpr int64_t kSoonNs = 250 * kMillisecond;
 
 // Where the comm has not failed, an error of its calls is about their arguments.
 absl::Status ToldOfMisuse(Comm* comm, absl::Status status) {
@@ -59,6 +65,11 @@ absl::Status Plugin::DestroyContext(Context* context) {
   }
   for (Comm* comm : comms) CloseComm(comm);
   for (ListenComm* listen : listens) CloseListen(listen);
+  if (EndContext(context)) JoinSoon();
+  return absl::OkStatus();
+}
+
+bool Plugin::EndContext(Context* context) {
   std::vector<std::unique_ptr<Transport>> retired;  // Its end waits, and comes behind the lock's.
   MutexLock lock(mutex_);
   for (auto& [key, use] : context->dials) transport_users_.transport()->dialler().Cancel(key);
@@ -66,9 +77,16 @@ absl::Status Plugin::DestroyContext(Context* context) {
   context->LogStatistics();
   const bool aborted = context->communicator->aborted.load(std::memory_order_relaxed);
   contexts_.Remove(context);
-  // What lingers of an abort is served behind the scenes, until the library is unloaded.
   if (!aborted) retired = transport_users_.TakeRetired();
-  return absl::OkStatus();
+  return aborted;
+}
+
+// What lingers of other connections is served behind the scenes, until the library is unloaded.
+void Plugin::JoinSoon() {
+  for (int64_t until = MonotonicNanos() + kSoonNs; MonotonicNanos() < until; usleep(500)) {
+    MutexLock lock(mutex_);
+    if (transport_users_.ForgetEnded()) return;
+  }
 }
 
 absl::StatusOr<int> Plugin::DeviceCount() {

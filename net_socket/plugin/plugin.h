@@ -68,6 +68,10 @@ class Plugin final : public PluginApi {
   // are planned for `device`.
   absl::StatusOr<TransportUse> Use(Context* context, int device) TCPX_REQUIRES(mutex_);
   absl::StatusOr<std::unique_ptr<Transport>> StartTransport(int device) TCPX_REQUIRES(mutex_);
+  // The last steps of DestroyContext, which wait for what lingers; not where the context was aborted: then true.
+  bool EndContext(Context* context);
+  // After an abort: gives threads that have nothing left to do the time to end, so that nothing of them is left.
+  void JoinSoon();
   // An object of the context is gone.
   static void Release(Context* context, TransportUse use);
   // What NCCL has announced changes the lanes and buffers of a dial where no parameter sets them.

@@ -31,10 +31,11 @@ void TransportUsers::Retire() {
   retired_.push_back(std::move(transport_));
 }
 
-void TransportUsers::ForgetEnded() {
+bool TransportUsers::ForgetEnded() {
   for (auto it = retired_.begin(); it != retired_.end();) {
     it = (*it)->runtime().reactor.ended() ? retired_.erase(it) : it + 1;
   }
+  return retired_.empty();
 }
 
 std::vector<std::unique_ptr<Transport>> TransportUsers::TakeRetired() {

@@ -51,8 +51,8 @@ class TransportUsers {
   absl::StatusOr<TransportUse> Use(const Starter& start);
   // Null: nobody uses it.
   Transport* transport() const { return transport_.get(); }
-  // Forgets the retired ones that are through.
-  void ForgetEnded();
+  // Forgets the retired ones that are through. True exactly when none is left.
+  bool ForgetEnded();
   // Hands out all retired ones, told to hurry. To let go of them waits until they are through: without the plugin's
   // mutex.
   std::vector<std::unique_ptr<Transport>> TakeRetired();

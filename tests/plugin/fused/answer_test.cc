@@ -102,6 +102,7 @@ TEST_F(AnswerTest, LanesGoWhereItSays) {
     Rank rank;
     void* comm = nullptr;
     TCPX_REQUIRE(Dial(&rank, peer, &comm) == ncclSuccess, LogText());
+    peer.Tell('c');
     peer.Await('d');
     TCPX_REQUIRE(rank.net().CloseSend(comm) == ncclSuccess);
     rank.Finalize();
@@ -122,6 +123,7 @@ TEST_F(AnswerTest, LanesGoWhereItSays) {
       TCPX_REQUIRE(hello.lanes == 7, hello.lanes);
       Say(lanes.back(), Encoded(said));
     }
+    peer.Await('c');  // A lane that ends before the dialler has all of them is dialled again.
     peer.Tell('d');
     for (int lane : lanes) close(lane);
   };
