@@ -64,12 +64,13 @@ void ConnectionFailure::FailFor(std::string cause, absl::Status status, int lane
 bool ConnectionFailure::JoinFailure(std::string* cause, Noise* noise) {
   FailureGroup* const group = setup_->communicator->group.get();
   if (group == nullptr) return false;
-  if (*noise == Noise::kSilent) group->Hush();
-  if (*noise == Noise::kUnlogged) group->KeepQuiet(*cause);
-  if (*noise == Noise::kSilent || *noise == Noise::kUnlogged) return false;
+  if (*noise == Noise::kSilent) {
+    group->Hush();
+    return false;
+  }
   const bool first = group->Claim(*cause);
   if (!first) *cause = group->cause();
-  if (*noise == Noise::kWarn && (!first || group->Quiet(*cause))) *noise = Noise::kQuiet;
+  if (*noise == Noise::kWarn && (!first || group->hushed())) *noise = Noise::kQuiet;
   return first;
 }
 

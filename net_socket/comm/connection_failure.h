@@ -27,9 +27,8 @@ inline constexpr char kPeerVanished[] =
     "the peer's process has ended without closing: killed or crashed? Its log or its host's (dmesg, the scheduler) "
     "says more";
 
-// kQuiet: for what follows from a failure that was told already. kUnlogged: no line here, but the peer is told.
-// kSilent, of an abort: no line either, the peer sees a reset, and what follows from it is quiet here.
-enum class Noise { kWarn, kQuiet, kUnlogged, kSilent };
+// A silent failure writes no log line. kQuiet: for what follows from a failure that was told already.
+enum class Noise { kWarn, kQuiet, kSilent };
 
 class ConnectionFailure final : public LaneOwner {
  public:

@@ -35,14 +35,9 @@ void FailureGroup::Hush() {
   hushed_ = true;
 }
 
-void FailureGroup::KeepQuiet(const std::string& cause) {
+bool FailureGroup::hushed() const {
   MutexLock lock(mutex_);
-  quiet_.insert(cause);
-}
-
-bool FailureGroup::Quiet(const std::string& cause) const {
-  MutexLock lock(mutex_);
-  return hushed_ || quiet_.contains(cause);
+  return hushed_;
 }
 
 void FailureGroup::SpreadInLoop() {

@@ -47,32 +47,8 @@ TEST_F(ConnectionFailureTest, ASilentOneWritesNothingAndHushesItsCommunicator) {
   failure.Fail(absl::UnavailableError("closed"), 0, Noise::kSilent);
   EXPECT_TRUE(failure.failed());
   EXPECT_TRUE(Logged().empty());
-  EXPECT_TRUE(group->Quiet("what follows"));
+  EXPECT_TRUE(group->hushed());
   EXPECT_EQ("", group->cause());
-}
-
-// Memory that was deregistered in flight: what fails next may be another matter.
-TEST_F(ConnectionFailureTest, AnUnloggedOneLeavesTheNextItsWarning) {
-  auto group = std::make_shared<FailureGroup>();
-  const ConnectionSetup setup = FakeSetup(&runtime_, group);
-  ConnectionFailure first(&setup, Direction::kReceive, &end_);
-  ConnectionFailure second(&setup, Direction::kSend, &end_);
-  first.Fail(absl::UnavailableError("deregistered"), 0, Noise::kUnlogged);
-  EXPECT_TRUE(Logged().empty());
-  EXPECT_EQ(std::vector<std::string>{"deregistered"}, end_.told);
-  EXPECT_FALSE(group->Quiet("a cable"));
-  second.FailLane(absl::UnavailableError("a cable"), 0);
-  EXPECT_EQ(1u, Logged().size());
-}
-
-TEST_F(ConnectionFailureTest, AnUnloggedOneIsNoNewsWhenAPeerSendsItBack) {
-  auto group = std::make_shared<FailureGroup>();
-  const ConnectionSetup setup = FakeSetup(&runtime_, group);
-  ConnectionFailure second(&setup, Direction::kSend, &end_);
-  group->KeepQuiet("deregistered");
-  second.FailWithPeer("deregistered");
-  EXPECT_TRUE(second.failed());
-  EXPECT_TRUE(Logged().empty());
 }
 
 TEST_F(ConnectionFailureTest, WhatFollowsFromAnotherConnectionIsQuiet) {
