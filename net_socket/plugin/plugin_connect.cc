@@ -23,9 +23,10 @@ absl::Status Told(absl::Status status) {
 
 // Whoever waits for a peer of a failed communicator waits in vain.
 absl::Status ContextStatus(const Context& context) {
-  const FailureGroup* const group = context.communicator->group.get();
+  FailureGroup* const group = context.communicator->group.get();
   const std::string cause = group == nullptr ? "" : group->cause();
   if (cause.empty()) return absl::OkStatus();
+  (void)group->Telling();  // Waits for the line of the log that names the cause: the process may exit on the error.
   return absl::UnavailableError(absl::StrCat("another connection of the communicator failed: ", cause));
 }
 
