@@ -51,7 +51,8 @@ count_classes() {
       netns_count "$host" out "syn_$dscp" "tcp flags & (syn | ack) == syn" "$ip" dscp "$dscp"
       netns_count "$host" out "empty_$dscp" meta l4proto tcp meta length "<=" 80 "$ip" dscp "$dscp"
       netns_count "$host" out "payload_$dscp" meta l4proto tcp meta length ">" 80 "$ip" dscp "$dscp"
-      netns_count "$host" out "odd_$dscp" meta l4proto tcp "$ip" dscp "$dscp" meta priority != "0:$((dscp / 8))"
+      # Without resets to a socket that is gone: the kernel gives them the DSCP of what they answer, and no priority.
+      netns_count "$host" out "odd_$dscp" "tcp flags & rst == 0" "$ip" dscp "$dscp" meta priority != "0:$((dscp / 8))"
     done
     netns_count "$host" out ecn_bits meta l4proto tcp "$ip" ecn != not-ect
   done
