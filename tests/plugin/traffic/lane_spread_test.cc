@@ -42,7 +42,7 @@ class LaneSpreadTest : public RulesTest {
 TEST_P(LaneSpreadTest, MessagesGoToEveryLaneThatHasRoom) {
   Pair pair;
   MakePair(&pair);
-  const std::string payload(kBytes, 'p');
+  static const std::string payload(kBytes, 'p');  // The comms go in TearDown, with sends unfinished.
   for (int i = 0; i < kMessages; ++i) {
     ASSERT_TRUE(PostSend(&net(), pair.send, payload.data(), payload.size()).ok()) << CapturedLog();
   }
