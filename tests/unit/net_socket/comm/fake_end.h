@@ -37,9 +37,9 @@ inline void LogLine(LogLevel level, uint64_t, const char*, int, const char* text
   if (level == LogLevel::kWarn || level == LogLevel::kInfo) Logged().push_back(text);
 }
 
-// One lane without a socket.
+// So many lanes without a socket.
 inline ConnectionSetup FakeSetup(Runtime* runtime, std::shared_ptr<FailureGroup> group = nullptr,
-                                 bool repeat_warnings = false) {
+                                 bool repeat_warnings = false, size_t lanes = 1) {
   auto communicator = std::make_shared<Communicator>();
   communicator->log = LogLine;
   communicator->group = std::move(group);
@@ -47,7 +47,7 @@ inline ConnectionSetup FakeSetup(Runtime* runtime, std::shared_ptr<FailureGroup>
   ConnectionSetup setup;
   setup.runtime = runtime;
   setup.communicator = std::move(communicator);
-  setup.lanes.resize(1);
+  setup.lanes.resize(lanes);
   return setup;
 }
 

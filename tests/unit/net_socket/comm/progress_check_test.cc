@@ -11,6 +11,8 @@
 namespace tcpx {
 namespace {
 
+constexpr size_t kBulkLanes = 3;
+
 class ProgressCheckTest : public ::testing::Test {
  protected:
   ProgressCheckTest() {
@@ -29,7 +31,7 @@ class ProgressCheckTest : public ::testing::Test {
   Options options_;
   Runtime runtime_{options_};
   FakeEnd end_;
-  const ConnectionSetup setup_ = FakeSetup(&runtime_);
+  const ConnectionSetup setup_ = FakeSetup(&runtime_, nullptr, false, 1 + kBulkLanes);
   ConnectionFailure failure_{&setup_, Direction::kSend, &end_};
   ProgressCheck check_{&setup_, &end_, &failure_};
   int second_ = 0;
@@ -58,10 +60,10 @@ TEST_F(ProgressCheckTest, StandingStillBehindALaneThatEndedFails) {
 
 TEST_F(ProgressCheckTest, ALaneThatIsSlowForLongIsToldOnceAndCounted) {
   end_.flight.messages = 0;
-  end_.paces.resize(3);
+  end_.paces.resize(kBulkLanes);
   for (int i = 0; i < 60; ++i) {
-    const int64_t pace[] = {1'000'000, 1'000'000, 100'000};
-    for (size_t lane = 0; lane < 3; ++lane) {
+    const int64_t pace[kBulkLanes] = {1'000'000, 1'000'000, 100'000};
+    for (size_t lane = 0; lane < kBulkLanes; ++lane) {
       end_.paces[lane].bytes_per_second = pace[lane];
       end_.paces[lane].bytes_sent += static_cast<uint64_t>(pace[lane]);
     }
