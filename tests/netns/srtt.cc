@@ -3,7 +3,7 @@
 // usage: srtt FOLDER send|receive BYTES GAP_MS COUNT
 //
 // Two ranks on hosts of their own. One sends COUNT messages of BYTES, each GAP_MS after the last, through the plugin,
-// and the same over a bare socket beside it; then it prints both sockets' smoothed round trips in microseconds:
+// and then the same over a bare socket; it prints both sockets' smoothed round trips in microseconds:
 // "plugin N bare N". The ranks share FOLDER and nothing else.
 //
 // Threads: one; the plugin's besides.
@@ -127,16 +127,17 @@ void Run(const Places& places, bool send, const Plan& plan) {
   const Ends ends = Connect(&rank, rank.context(), 0, places);
   const int bare = BareSocket(places.peer_handle, send);
   std::vector<char> data(plan.bytes);
+  // One after the other: whoever is read second would have its acknowledgements wait for the first.
   for (int i = 0; i < plan.count; ++i) {
-    void* request = Post(&rank, ends, send, &data);
-    MoveBare(bare, send, &data);
-    Wait(&rank, request);
+    Wait(&rank, Post(&rank, ends, send, &data));
     if (send) absl::SleepFor(plan.gap);
   }
-  if (send) {
-    const int lane = BusiestSocket(bare);
-    printf("plugin %u bare %u\n", Info(lane).tcpi_rtt, Info(bare).tcpi_rtt);
+  const uint32_t plugin_us = send ? Info(BusiestSocket(bare)).tcpi_rtt : 0;
+  for (int i = 0; i < plan.count; ++i) {
+    MoveBare(bare, send, &data);
+    if (send) absl::SleepFor(plan.gap);
   }
+  if (send) printf("plugin %u bare %u\n", plugin_us, Info(bare).tcpi_rtt);
   close(bare);
   rank.Close(ends);
   rank.Finalize();
