@@ -1,10 +1,10 @@
-"""tcpx_plugin_so: a shared object that needs libc only and exports what its version script lists."""
+"""tcpx_plugin_so: a shared object that needs libc only, from glibc 2.28 on, and exports what its version script lists."""
 
 load("@rules_cc//cc:defs.bzl", "cc_binary")
 load("//third_party:copts.bzl", "TCPX_COPTS")
 
 def tcpx_plugin_so(name, srcs, map, deps = [], **kwargs):
-    """Links a shared object with libstdc++ and libgcc inside.
+    """Links a shared object with libstdc++ and libgcc inside, and with symbols of old glibc versions only.
 
     Args:
       name: file name of the shared object, with the .so ending.
@@ -30,10 +30,17 @@ def tcpx_plugin_so(name, srcs, map, deps = [], **kwargs):
                 "-static-libgcc",
                 "-l:libstdc++.a",
                 "-Wl,--as-needed",
+                # Before glibc 2.34 threads and dlopen are there, and since then these are empty.
+                "-Wl,--no-as-needed",
+                "-l:libpthread.so.0",
+                "-l:libdl.so.2",
                 "-Wl,-z,defs",
             ],
         }),
         linkshared = True,
-        deps = deps + ["@local_cuda//:cuda_headers"],
+        deps = deps + ["@local_cuda//:cuda_headers"] + select({
+            "//:sanitize": [],
+            "//conditions:default": ["//common:older_glibc"],
+        }),
         **kwargs
     )
