@@ -81,7 +81,7 @@ void ForwardEvent(void** event, EventStep step, void* parent, const SocketEvent&
 }
 
 void WarnOfInit(const InitArgs& args, const absl::Status& status) {
-  const std::string text = std::string(kName) + ": init failed: " + std::string(status.message());
+  const std::string text = std::string("NET/") + kName + ": init failed: " + std::string(status.message());
   if (const LogSink sink = SinkOf(args.log)) {
     sink(LogLevel::kWarn, kEverySubsystem, __FILE__, __LINE__, text.c_str());
   } else {

@@ -266,6 +266,19 @@ TEST_F(ShimsInit, Gotcha17_WarningsReachEverySubsystem) {
   });
 }
 
+TEST_F(ShimsInit, AFailedInitIsAWarningWithThePrefixOfAllLines) {
+  ForEachClient([](NetClient& net) {
+    Logged().clear();
+    Fake().status = absl::UnknownError("no luck");
+    void* ctx = nullptr;
+    (void)net.Init(&ctx, 1, -1, Log, nullptr);
+    Fake().status = absl::OkStatus();
+    ASSERT_EQ(Logged().size(), 1u);
+    EXPECT_EQ(Logged()[0].level, NCCL_LOG_WARN);
+    EXPECT_EQ(Logged()[0].text, "NET/tcpx: init failed: no luck");
+  });
+}
+
 TEST_F(ShimsInit, NullCallbacksBecomeNullSinks) {
   ForEachClient([](NetClient& net) {
     InitPlain(net);
