@@ -39,19 +39,19 @@ int BindAndListen(int fd, const SocketAddress& address, bool* raced) {
   return errno;
 }
 
-absl::Status RangeUsedUp(const SocketAddress& address, const PortRange& range) {
-  const std::string owners = DescribePortOwners(address, range);
-  return ErrnoStatus(EADDRINUSE,
-                     absl::StrCat("listen on ", address.HostString(), ": TCPX_PORT_RANGE=", range.low, "-", range.high,
-                                  " has no free port", owners.empty() ? "" : " (taken: " + owners + ")"));
-}
-
-absl::Status WhyNoListen(int err, const SocketAddress& address) {
-  const absl::Status status = ErrnoStatus(err, "listen on " + address.ToString());
-  if (err != EACCES) return status;
-  return absl::Status(status.code(), absl::StrCat(status.message(),
-                                                  "; this user may not have that port (sysctl "
-                                                  "net.ipv4.ip_unprivileged_port_start): choose a higher one"));
+// `forbidden`: so many ports of it this user may not have; the others are taken.
+absl::Status RangeUsedUp(const SocketAddress& address, const PortRange& range, int forbidden) {
+  std::string text = absl::StrCat("listen on ", address.HostString(), ": TCPX_PORT_RANGE=", range.low, "-", range.high);
+  const bool all = forbidden > range.high - range.low;
+  if (!all) {
+    const std::string owners = DescribePortOwners(address, range);
+    absl::StrAppend(&text, " has no free port", owners.empty() ? "" : " (taken: " + owners + ")");
+  }
+  if (forbidden > 0) {
+    absl::StrAppend(&text, "; ", forbidden, " of its ports this user may not have (sysctl ",
+                    "net.ipv4.ip_unprivileged_port_start): choose higher ones");
+  }
+  return ErrnoStatus(all ? EACCES : EADDRINUSE, text);
 }
 
 }  // namespace
@@ -81,10 +81,12 @@ void TieAccepted(int fd, const Nic& nic) {
 absl::StatusOr<OwnedFd> ListenOnNic(const Nic& nic, bool bound, const PortRange& range) {
   SocketAddress address = nic.interface.address;
   int err = EADDRINUSE;
+  int forbidden = 0;
   bool raced = true;
   for (int round = 0; raced && err == EADDRINUSE && round < kRounds; ++round) {
     if (round > 0) std::this_thread::sleep_for(std::chrono::microseconds(MonotonicNanos() % 1000 * round));
     raced = false;
+    forbidden = 0;
     for (int port = range.low; err == EADDRINUSE && port <= range.high; ++port) {
       address.set_port(static_cast<uint16_t>(port));
       // A socket for each port: one that was bound can't be bound again.
@@ -96,9 +98,14 @@ absl::StatusOr<OwnedFd> ListenOnNic(const Nic& nic, bool bound, const PortRange&
       if (!reuse.ok()) return reuse;
       err = BindAndListen(fd->get(), address, &raced);
       if (err == 0) return fd;
+      if (err == EACCES && !range.any()) {
+        ++forbidden;
+        err = EADDRINUSE;  // The next one may be free.
+      }
     }
   }
-  return err == EADDRINUSE && !range.any() ? RangeUsedUp(address, range) : WhyNoListen(err, address);
+  if (err == EADDRINUSE && !range.any()) return RangeUsedUp(address, range, forbidden);
+  return ErrnoStatus(err, "listen on " + address.ToString());
 }
 
 }  // namespace tcpx

@@ -30,7 +30,7 @@ void TieAccepted(int fd, const Nic& nic);
 // Listens on the interface's address. `bound`: hears only who comes in by the interface (this host's own processes do,
 // whatever they come by), and what is accepted stays on it. Else all who come to the address. Of a range the first port
 // on which nobody listens, whatever connections of earlier runs still wait to be forgotten; a range that is used up
-// says who has it.
+// says who has it, and which of its ports the user may not have.
 absl::StatusOr<OwnedFd> ListenOnNic(const Nic& nic, bool bound, const PortRange& range);
 
 }  // namespace tcpx

@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <fstream>
 #include <string>
 #include <thread>
 
@@ -86,17 +87,55 @@ bool DropLowPorts() {
   return syscall(SYS_capset, &header, data) == 0;
 }
 
-TEST(NicSocketTest, APortThatIsForbiddenIsNotCalledUsed) {
+// As a user without privileges; `dropped`: it worked.
+absl::StatusOr<OwnedFd> ListenAsAnybody(const PortRange& range, bool* dropped) {
   absl::StatusOr<OwnedFd> fd;
-  bool dropped = false;
   std::thread([&] {
-    dropped = DropLowPorts();
-    fd = ListenOnNic(Loopback(), false, {1, 3});
+    *dropped = DropLowPorts();
+    fd = ListenOnNic(Loopback(), false, range);
   }).join();
+  return fd;
+}
+
+TEST(NicSocketTest, APortThatIsForbiddenIsNotCalledUsed) {
+  bool dropped = false;
+  const absl::StatusOr<OwnedFd> fd = ListenAsAnybody({1, 3}, &dropped);
   if (!dropped || fd.ok()) GTEST_SKIP() << "here everyone may have every port";
   const std::string text(fd.status().message());
+  EXPECT_NE(std::string::npos, text.find("Permission denied (13)")) << text;
   EXPECT_EQ(std::string::npos, text.find("no free port")) << text;
   EXPECT_NE(std::string::npos, text.find("ip_unprivileged_port_start")) << text;
+}
+
+// The first port that is not reserved; 0: unknown.
+int FirstOfAll() {
+  std::ifstream file("/proc/sys/net/ipv4/ip_unprivileged_port_start");
+  int port = 0;
+  file >> port;
+  return port;
+}
+
+TEST(NicSocketTest, ForbiddenPortsOfARangeArePassedOver) {
+  const int first = FirstOfAll();
+  if (first < 3) GTEST_SKIP() << "here everyone may have every port";
+  bool dropped = false;
+  const absl::StatusOr<OwnedFd> fd = ListenAsAnybody({first - 2, first + 30}, &dropped);
+  if (!dropped) GTEST_SKIP() << "privileges can't be dropped here";
+  ASSERT_TRUE(fd.ok()) << fd.status();
+  EXPECT_LE(first, LocalAddress(fd->get())->port());
+}
+
+TEST(NicSocketTest, ARangeOfForbiddenAndTakenPortsSaysBoth) {
+  const int first = FirstOfAll();
+  if (first < 2) GTEST_SKIP() << "here everyone may have every port";
+  const absl::StatusOr<OwnedFd> taken = ListenOnNic(Loopback(), false, {first, first});
+  bool dropped = false;
+  const absl::StatusOr<OwnedFd> fd = ListenAsAnybody({first - 1, first}, &dropped);
+  if (!dropped) GTEST_SKIP() << "privileges can't be dropped here";
+  ASSERT_FALSE(fd.ok());
+  const std::string text(fd.status().message());
+  EXPECT_NE(std::string::npos, text.find("has no free port")) << text;
+  EXPECT_NE(std::string::npos, text.find("1 of its ports this user may not have")) << text;
 }
 
 }  // namespace
