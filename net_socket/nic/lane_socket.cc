@@ -6,36 +6,50 @@
 
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "common/log.h"
 #include "common/socket.h"
 
 namespace tcpx {
 namespace {
 
-void Note(const absl::Status& status, const char* variable) {
-  if (!status.ok()) TCPX_INFO("%s: %s; the lane goes on without", variable, std::string(status.message()));
+std::string Refusal(const absl::Status& status, const char* what) {
+  return absl::StrCat(what, ": ", status.message(), "; lanes go on without");
 }
 
-void SetBuffersOf(int fd, const PathProfile& profile) {
+// Of what was asked for, once for all lanes.
+void Warn(const absl::Status& status, const char* variable, LaneNotes* notes) {
+  if (status.ok()) return;
+  const std::string text = Refusal(status, variable);
+  if (notes == nullptr || notes->First(text)) TCPX_WARN("%s", text);
+}
+
+void Note(const absl::Status& status, const char* what, LaneNotes* notes) {
+  if (status.ok()) return;
+  const std::string text = Refusal(status, what);
+  if (notes == nullptr || notes->First(text)) TCPX_INFO("%s", text);
+}
+
+void SetBuffersOf(int fd, const PathProfile& profile, LaneNotes* notes) {
   const PathProfile::Buffer& send = profile.send_buffer;
   const PathProfile::Buffer& receive = profile.receive_buffer;
   if (send.asked || receive.asked) {
-    Note(SetBuffers(fd, send.asked ? send.bytes : -1, receive.asked ? receive.bytes : -1),
-         "NCCL_SOCKET_SNDBUF/NCCL_SOCKET_RCVBUF");
+    Warn(SetBuffers(fd, send.asked ? send.bytes : -1, receive.asked ? receive.bytes : -1),
+         "NCCL_SOCKET_SNDBUF/NCCL_SOCKET_RCVBUF", notes);
   }
   // Wishes: a lower cap of the kernel is as good.
   (void)SetBuffers(fd, send.asked ? -1 : send.bytes, receive.asked ? -1 : receive.bytes);
 }
 
-void SetCongestionOf(int fd, const PathProfile& profile) {
+void SetCongestionOf(int fd, const PathProfile& profile, LaneNotes* notes) {
   if (profile.congestion.empty()) return;
   const absl::Status status = SetCongestion(fd, profile.congestion);
-  if (profile.congestion_asked) Note(status, "TCPX_CONGESTION");
+  if (profile.congestion_asked) Warn(status, "TCPX_CONGESTION", notes);
 }
 
 void Mark(int fd, const PathProfile& profile, LaneNotes* notes) {
   if (profile.traffic_class == kNoTrafficClass) return;
-  Note(SetTrafficClass(fd, profile.family, profile.traffic_class), "traffic class");
+  Warn(SetTrafficClass(fd, profile.family, profile.traffic_class), "traffic class", notes);
   // Behind the class, which changes it.
   const absl::Status status = SetPriority(fd, PriorityOf(profile.traffic_class));
   if (status.ok() || (notes != nullptr && notes->told_of_priority.exchange(true))) return;
@@ -62,11 +76,11 @@ void LaneNotes::LearnWay(const std::string& path, LeaveBy way) {
 }
 
 void ConfigureLane(int fd, const PathProfile& profile, LaneNotes* notes) {
-  Note(SetNoDelay(fd), "TCP_NODELAY");
-  Note(SetIdleProbes(fd), "keepalive");
-  SetBuffersOf(fd, profile);
-  SetCongestionOf(fd, profile);
-  if (profile.pacing > 0) Note(SetPacing(fd, profile.pacing), "TCPX_PACING_MBPS");
+  Note(SetNoDelay(fd), "TCP_NODELAY", notes);
+  Note(SetIdleProbes(fd), "keepalive", notes);
+  SetBuffersOf(fd, profile, notes);
+  SetCongestionOf(fd, profile, notes);
+  if (profile.pacing > 0) Warn(SetPacing(fd, profile.pacing), "TCPX_PACING_MBPS", notes);
   Mark(fd, profile, notes);
   if (profile.unsent_mark.has_value()) {
     const int mark = *profile.unsent_mark;

@@ -1,8 +1,8 @@
 // lane_socket.h: puts a path's profile on a lane's socket, on both ends.
 //
 // Threads: any. Units: bytes.
-// Errors:  options that only cost speed (buffers, congestion control, pacing, marking) never fail a lane: one log line
-//          each says what the kernel refused.
+// Errors:  options that only cost speed (buffers, congestion control, pacing, marking) never fail a lane: one line of
+//          the log for all lanes says what the kernel refused, a WARN where it was asked for.
 #ifndef TCPX_NET_SOCKET_NIC_LANE_SOCKET_H_
 #define TCPX_NET_SOCKET_NIC_LANE_SOCKET_H_
 

@@ -117,8 +117,9 @@ class ClosingTest : public ::testing::TestWithParam<std::tuple<Mode, Way>> {
     // The other direction's sends fail when their receiver closes: that ends nothing but themselves here.
     setenv("TCPX_SPREAD_ERRORS", "0", 1);
     setenv("NCCL_SOCKET_SNDBUF", "65536", 1);
-    // A few segments of the loopback device, whose windows else open by the persist timer only (RFC 9293, 3.8.6).
-    setenv("NCCL_SOCKET_RCVBUF", "262144", 1);
+    // A few segments of the loopback device, whose windows else open by the persist timer only (RFC 9293, 3.8.6); no
+    // more than net.core.rmem_max is by default.
+    setenv("NCCL_SOCKET_RCVBUF", "212992", 1);
   }
   void TearDown() override {
     for (const char* name : {"NCCL_SOCKET_SNDBUF", "NCCL_SOCKET_RCVBUF", "TCPX_LINGER", "TCPX_SPREAD_ERRORS"})

@@ -6,8 +6,10 @@
 #include <sys/socket.h>
 
 #include <string>
+#include <vector>
 
 #include "common/fd.h"
+#include "common/log.h"
 #include "common/socket.h"
 
 namespace tcpx {
@@ -100,6 +102,33 @@ TEST(LaneSocketTest, AnUnknownAlgorithmLeavesTheLaneAsItWas) {
   options.congestion = "no_such_algo";
   const OwnedFd untouched(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   EXPECT_EQ(GetCongestion(untouched.get()).value_or("unknown"), Congestion(options, true));
+}
+
+std::vector<std::string>& Warnings() {
+  static std::vector<std::string> warnings;
+  return warnings;
+}
+
+void KeepWarning(LogLevel level, uint64_t, const char*, int, const char* text) {
+  if (level == LogLevel::kWarn) Warnings().push_back(text);
+}
+
+TEST(LaneSocketTest, WhatWasAskedForAndIsNotHadIsOneWarningForAllLanes) {
+  Options options;
+  options.congestion = "no_such_algo";
+  PathFacts facts;
+  facts.family = AF_INET;
+  LaneNotes notes;
+  Warnings().clear();
+  SetLogSink(&KeepWarning);
+  for (int lane = 0; lane < 4; ++lane) {
+    const OwnedFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    ConfigureLane(fd.get(), MakePathProfile(options, facts), &notes);
+  }
+  SetLogSink(nullptr);
+  ASSERT_EQ(1u, Warnings().size());
+  EXPECT_NE(std::string::npos, Warnings()[0].find("TCPX_CONGESTION: ")) << Warnings()[0];
+  EXPECT_NE(std::string::npos, Warnings()[0].find("no_such_algo")) << Warnings()[0];
 }
 
 }  // namespace
