@@ -35,7 +35,7 @@ constexpr Row kRows[] = {
     {HelloStatus::kSecretWrong, "the peer has another shared secret: give all ranks the same TCPX_SECRET_FILE",
      "did not prove the shared secret: give all ranks the same TCPX_SECRET_FILE"},
     {HelloStatus::kSilent, nullptr, "said nothing within TCPX_HELLO_TIMEOUT"},
-    {HelloStatus::kScan, nullptr, "left without a word (a port scan or a probe)"},
+    {HelloStatus::kScan, nullptr, "left without a word (a port scan, a probe, or a lane that its dialler gave up)"},
     {HelloStatus::kUnfinished, nullptr, "did not finish its hello"},
     {HelloStatus::kForeign, nullptr, "does not speak tcpx (HTTP, TLS or garbage)"},
     {HelloStatus::kLeft, nullptr, "left before this process answered it, which was late or stood still"},
@@ -52,6 +52,10 @@ const char* Text(HelloStatus status, const char* Row::*column, const char* other
 
 const char* HelloStatusText(HelloStatus status) {
   return Text(status, &Row::to_dialler, "the peer refused for a reason this build does not know");
+}
+
+bool MayBePeers(HelloStatus status) {
+  return status == HelloStatus::kBusy || status == HelloStatus::kLeft || status == HelloStatus::kCrowd;
 }
 
 const char* RejectionText(HelloStatus status) { return Text(status, &Row::in_log, "is strange"); }

@@ -38,6 +38,9 @@ enum class HelloStatus : uint16_t {
 // What the dialler says of an answer.
 const char* HelloStatusText(HelloStatus status);
 
+// True where a peer of this job is turned away like anybody else, and may come again.
+bool MayBePeers(HelloStatus status);
+
 // What the acceptor's log says of whom it turned away, behind the address.
 const char* RejectionText(HelloStatus status);
 

@@ -76,5 +76,18 @@ TEST_F(RejectedPeersTest, KindsAreCountedEachByItself) {
   EXPECT_TRUE(Has(Lines()[2], "strangers: 2 more, the latest 10.0.0.7:80: has a ticket")) << Lines()[2];
 }
 
+// A lane that had to make room was a peer's as likely as not.
+TEST_F(RejectedPeersTest, WhoMayBeAPeerIsNotCalledAStrangerOnly) {
+  RejectedPeers rejected(&reactor_);
+  Note(&rejected, HelloStatus::kCrowd, 3);
+  Note(&rejected, HelloStatus::kLeft, 1);
+  reactor_.RunSync([&] { rejected.CloseInLoop(); });
+  ASSERT_EQ(3u, Lines().size());
+  EXPECT_TRUE(Has(Lines()[0], "lane, or stranger, 10.0.0.7:80 had to make room")) << Lines()[0];
+  EXPECT_TRUE(Has(Lines()[1], "lane, or stranger, 10.0.0.7:80 left before")) << Lines()[1];
+  EXPECT_TRUE(Has(Lines()[2], "lanes, or strangers: 2 more, the latest 10.0.0.7:80: had to make room")) << Lines()[2];
+  for (const std::string& line : Lines()) EXPECT_FALSE(Has(line, "port scan")) << line;
+}
+
 }  // namespace
 }  // namespace tcpx
