@@ -67,21 +67,22 @@ void ProgressThread::Push(PoolLane* lane) {
   if (asleep_.load(std::memory_order_seq_cst) && asleep_.exchange(false, std::memory_order_seq_cst)) engine_->Wake();
 }
 
-absl::StatusOr<std::unique_ptr<Engine>> ProgressThread::OpenEngine(EngineChoice choice) {
+absl::StatusOr<std::unique_ptr<Engine>> ProgressThread::OpenEngine(EngineChoice choice, absl::Status* ring) {
   if (choice == EngineChoice::kEpoll) return MakeEpollEngine();
   auto engine = MakeUringEngine();
-  if (engine.ok()) return engine;
-  TCPX_INFO("progress thread: no ring (%s), epoll instead", std::string(engine.status().message()));
-  return MakeEpollEngine();
+  *ring = engine.status();
+  return engine.ok() ? std::move(engine) : MakeEpollEngine();
 }
 
 void ProgressThread::Run(EngineChoice choice, const ThreadPlace& place, int index) {
   pthread_setname_np(pthread_self(), absl::StrCat("tcpx-io-", index).c_str());
   PinTo(place);
-  auto engine = OpenEngine(choice);
+  absl::Status ring;
+  auto engine = OpenEngine(choice, &ring);
   {
     MutexLock lock(mutex_);
     started_ = true;
+    ring_status_ = ring;
     start_status_ = engine.status();
     if (engine.ok()) engine_ = *std::move(engine);
     changed_.NotifyAll();
@@ -193,7 +194,27 @@ absl::Status ProgressPool::Start(EngineChoice choice, int threads, const std::ve
     TCPX_WARN("%s; going on with %d progress threads instead of %d", std::string(status.message()), this->threads(),
               threads);
   }
+  TellOfRings(choice);
   return threads_.empty() ? status : absl::OkStatus();
+}
+
+void ProgressPool::TellOfRings(EngineChoice choice) {
+  int without = 0;
+  absl::Status why;
+  for (auto& thread : threads_) {
+    MutexLock lock(thread->mutex_);
+    if (thread->ring_status_.ok()) continue;
+    ++without;
+    why = thread->ring_status_;
+  }
+  if (without == 0) return;
+  const std::string text = absl::StrCat(without, " of ", this->threads(), " progress threads have no ring (",
+                                        why.message(), ") and use epoll");
+  if (choice == EngineChoice::kIoUring) {
+    TCPX_WARN("TCPX_ENGINE=io_uring: %s", text);
+  } else {
+    TCPX_INFO("%s", text);
+  }
 }
 
 void ProgressPool::Stop() {

@@ -81,7 +81,8 @@ class ProgressThread {
   friend class ProgressPool;
 
   void Run(EngineChoice choice, const ThreadPlace& place, int index);
-  absl::StatusOr<std::unique_ptr<Engine>> OpenEngine(EngineChoice choice);
+  // *ring: why there is none where one was wanted.
+  static absl::StatusOr<std::unique_ptr<Engine>> OpenEngine(EngineChoice choice, absl::Status* ring);
   bool ServeQueue();
   void Serve(PoolLane* lane);
   void ServeCompletion(const Completion& completion);
@@ -105,6 +106,7 @@ class ProgressThread {
   bool started_ TCPX_GUARDED_BY(mutex_) = false;
   bool ended_ TCPX_GUARDED_BY(mutex_) = false;  // Run is over: nothing more will be detached
   absl::Status start_status_ TCPX_GUARDED_BY(mutex_);
+  absl::Status ring_status_ TCPX_GUARDED_BY(mutex_);  // an error: epoll serves instead of the ring that was wanted
 };
 
 class ProgressPool {
@@ -112,7 +114,8 @@ class ProgressPool {
   ProgressPool() = default;
   ~ProgressPool();
 
-  // A thread without a place of its own runs where its creator may.
+  // A thread without a place of its own runs where its creator may. `choice`: auto and io_uring both mean a ring, and
+  // epoll where one thread gets none; who asked for io_uring learns that by a WARN.
   absl::Status Start(EngineChoice choice, int threads, const std::vector<ThreadPlace>& places, int64_t spin_ns);
   int threads() const { return static_cast<int>(threads_.size()); }
   // Ends the threads; lanes that are still attached stay where they are. For unloading and exit.
@@ -125,6 +128,9 @@ class ProgressPool {
   static void Detach(PoolLane* lane);
 
  private:
+  // Of threads that were to have a ring and have none, once for all of them.
+  void TellOfRings(EngineChoice choice);
+
   std::vector<std::unique_ptr<ProgressThread>> threads_;
   std::atomic<unsigned> turn_{0};
 };

@@ -8,17 +8,16 @@
 #include <algorithm>
 #include <cstdlib>
 #include <deque>
-#include <fstream>
 #include <iterator>
 #include <string>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "common/clock.h"
 #include "common/fd.h"
 #include "common/log.h"
 #include "common/status.h"
 #include "net_socket/engine/engine.h"
+#include "net_socket/engine/ring_refusal.h"
 
 namespace tcpx {
 namespace {
@@ -67,25 +66,6 @@ int FirstRung() {
   return rung == nullptr ? 0 : std::clamp(atoi(rung), 0, kUringRungs - 1);
 }
 
-std::string FirstWord(const char* path) {
-  std::ifstream file(path);
-  std::string word;
-  file >> word;
-  return word;
-}
-
-absl::Status RefusalStatus(int err) {
-  std::string advice;
-  if (err == EPERM || err == EACCES) {
-    advice = absl::StrCat("; sysctl kernel.io_uring_disabled is '", FirstWord("/proc/sys/kernel/io_uring_disabled"),
-                          "': if that is 0 or missing, the pod's seccomp profile forbids io_uring_setup");
-  } else if (err == ENOSYS) {
-    advice = "; the kernel has no io_uring, or the pod's seccomp profile hides it";
-  }
-  return absl::Status(ErrnoStatus(err, "io_uring_setup").code(),
-                      absl::StrCat("io_uring_setup: ", ErrnoText(err), advice));
-}
-
 bool HasOperations(io_uring* ring) {
   io_uring_probe* probe = io_uring_get_probe_ring(ring);
   if (probe == nullptr) return false;
@@ -116,7 +96,7 @@ absl::Status TryRing(io_uring* ring) {
   io_uring_sqe* sqe = io_uring_get_sqe(ring);
   io_uring_prep_nop(sqe);
   const int submitted = io_uring_submit_and_wait(ring, 1);
-  if (submitted < 0) return RefusalStatus(-submitted);
+  if (submitted < 0) return RingRefusal(-submitted);
   io_uring_cqe* cqe = nullptr;
   if (io_uring_peek_cqe(ring, &cqe) != 0) return absl::UnimplementedError("io_uring lost a completion");
   io_uring_cqe_seen(ring, cqe);
@@ -126,7 +106,7 @@ absl::Status TryRing(io_uring* ring) {
 absl::Status TryUring() {
   io_uring ring;
   const int result = OpenRing(&ring, FirstRung());
-  if (result < 0) return RefusalStatus(-result);
+  if (result < 0) return RingRefusal(-result);
   absl::Status status = TryRing(&ring);
   io_uring_queue_exit(&ring);
   return status;
@@ -348,7 +328,7 @@ absl::StatusOr<std::unique_ptr<Engine>> MakeUringEngineFrom(int first_rung) {
   if (!event.valid()) return ErrnoStatus(errno, "eventfd for a progress thread");
   io_uring ring;
   const int result = OpenRing(&ring, first_rung);
-  if (result < 0) return RefusalStatus(-result);
+  if (result < 0) return RingRefusal(-result);
   return std::unique_ptr<Engine>(new UringEngine(ring, std::move(event)));
 }
 

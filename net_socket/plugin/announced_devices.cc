@@ -12,12 +12,12 @@ namespace {
 std::unique_ptr<GpuDriver> OpenGpuDriver(const Options& options, bool shows_hint) {
   if (!options.gpu_direct_staging) return nullptr;
   if (!shows_hint) {
-    TCPX_INFO("TCPX_GPU_DIRECT_STAGING=1 has no effect: this NCCL uses a network interface older than v9");
+    TCPX_WARN("TCPX_GPU_DIRECT_STAGING has no effect: this NCCL uses a network interface older than v9");
     return nullptr;
   }
   auto driver = GpuDriver::Load();
   if (!driver.ok()) {
-    TCPX_INFO("TCPX_GPU_DIRECT_STAGING=1 has no effect, host memory only: %s", std::string(driver.status().message()));
+    TCPX_WARN("TCPX_GPU_DIRECT_STAGING has no effect, host memory only: %s", std::string(driver.status().message()));
     return nullptr;
   }
   return *std::move(driver);

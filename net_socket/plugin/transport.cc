@@ -34,13 +34,22 @@ absl::StatusOr<std::unique_ptr<Transport>> Transport::Start(const Options& optio
 absl::Status Transport::StartPool(const ThreadPlan& plan) {
   const Options& options = runtime_.options;
   if (plan.caller_driven) {
+    // Who set TCPX_THREADS=0 knows.
+    if (options.engine != EngineChoice::kAuto && options.threads != 0) {
+      TCPX_WARN("TCPX_ENGINE has no effect: there are no progress threads (%s); TCPX_THREADS sets their number",
+                plan.reason);
+    }
     TCPX_INFO("mode caller-driven (%s): NCCL's own thread moves the bytes; engine none", plan.reason);
     return absl::OkStatus();
   }
   std::string reason;
   const EngineChoice engine = ProbeEngine(options.engine, &reason);
+  if (options.engine == EngineChoice::kIoUring && engine != options.engine) {
+    TCPX_WARN("TCPX_ENGINE=io_uring is not to be had here: epoll serves instead (%s)", reason);
+  }
+  const EngineChoice wanted = engine == EngineChoice::kEpoll ? engine : options.engine;
   runtime_.pool = std::make_unique<ProgressPool>();
-  absl::Status status = runtime_.pool->Start(engine, plan.threads, plan.places, options.spin_ns);
+  absl::Status status = runtime_.pool->Start(wanted, plan.threads, plan.places, options.spin_ns);
   if (!status.ok()) {
     runtime_.pool.reset();
     TCPX_WARN("%s; mode caller-driven instead: NCCL's own thread moves the bytes", std::string(status.message()));

@@ -34,7 +34,6 @@ void MoveBytes(Rank* rank) {
   recv.Deregister();
   rank->Close(ends);
   rank->Finalize();
-  TCPX_REQUIRE(WarningCount() == 0, LogText());
 }
 
 class SandboxTest : public ::testing::Test {
@@ -53,11 +52,25 @@ TEST_F(SandboxTest, EpollTakesOverWhereIoUringIsDenied) {
                 DenyIoUring(err);
                 Rank rank;
                 MoveBytes(&rank);
+                TCPX_REQUIRE(WarningCount() == 0, LogText());
                 TCPX_REQUIRE(LinesWith("engine epoll (") == 1, LogText());
                 TCPX_REQUIRE(LinesWith("engine io_uring") == 0, LogText());
               }))
         << "errno " << err;
   }
+}
+
+TEST_F(SandboxTest, WhoAskedForIoUringIsWarned) {
+  setenv("TCPX_ENGINE", "io_uring", 1);
+  EXPECT_EQ("", RunAlone([] {
+              DenyIoUring(EPERM);
+              Rank rank;
+              MoveBytes(&rank);
+              TCPX_REQUIRE(WarningCount() == 1, LogText());
+              TCPX_REQUIRE(LinesWith("WARN NET/tcpx: TCPX_ENGINE=io_uring is not to be had here: epoll") == 1,
+                           LogText());
+              TCPX_REQUIRE(LinesWith("engine epoll (") == 1, LogText());
+            }));
 }
 
 TEST_F(SandboxTest, LittleLockedMemoryIsEnough) {
@@ -67,6 +80,7 @@ TEST_F(SandboxTest, LittleLockedMemoryIsEnough) {
               DropIpcLock();
               Rank rank;
               MoveBytes(&rank);
+              TCPX_REQUIRE(WarningCount() == 0, LogText());
               // A ring fits or does not: what the kernel charges for one depends on its version.
               TCPX_REQUIRE(LinesWith("engine ") == 1, LogText());
             }));

@@ -6,7 +6,9 @@
 #include <memory>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "common/cpu_plan.h"
+#include "common/log.h"
 #include "common/params.h"
 #include "net_socket/nic/lane_socket.h"
 
@@ -76,6 +78,30 @@ TEST_F(TransportUsersTest, NobodyUsesItAfterTheEnd) {
   const auto refused =
       users_.Use([this] { return Transport::Start(options_, ThreadPlan(), nullptr, &notes_, nullptr); });
   EXPECT_EQ("tcpx is being unloaded", refused.status().message());
+}
+
+int g_warnings = 0;
+
+void CountWarnings(LogLevel level, uint64_t, const char*, int, const char* text) {
+  g_warnings += level == LogLevel::kWarn && absl::StrContains(text, "TCPX_ENGINE has no effect");
+}
+
+// An engine that was asked for, and no thread to run it; who set TCPX_THREADS=0 knows.
+TEST_F(TransportUsersTest, AnEngineWithoutThreadsIsAWarning) {
+  const struct {
+    EngineChoice engine;
+    int threads;
+    int warnings;
+  } rows[] = {{EngineChoice::kEpoll, -1, 1}, {EngineChoice::kEpoll, 0, 0}, {EngineChoice::kAuto, -1, 0}};
+  for (const auto& row : rows) {
+    options_.engine = row.engine;
+    options_.threads = row.threads;
+    g_warnings = 0;
+    SetLogSink(&CountWarnings);
+    (void)Use();
+    SetLogSink(nullptr);
+    EXPECT_EQ(row.warnings, g_warnings) << static_cast<int>(row.engine) << " " << row.threads;
+  }
 }
 
 }  // namespace

@@ -1,0 +1,50 @@
+#include "net_socket/engine/ring_refusal.h"
+
+#include <errno.h>
+#include <sys/resource.h>
+
+#include <fstream>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/status.h"
+
+namespace tcpx {
+namespace {
+
+std::string FirstWord(const char* path) {
+  std::ifstream file(path);
+  std::string word;
+  file >> word;
+  return word;
+}
+
+std::string MemlockText() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0) return "unknown";
+  return limit.rlim_cur == RLIM_INFINITY ? "unlimited" : absl::StrCat(limit.rlim_cur >> 10, " KiB");
+}
+
+std::string Advice(int err) {
+  if (err == EPERM || err == EACCES) {
+    return absl::StrCat("; sysctl kernel.io_uring_disabled is '", FirstWord("/proc/sys/kernel/io_uring_disabled"),
+                        "': if that is 0 or missing, the pod's seccomp profile forbids io_uring_setup");
+  }
+  if (err == ENOSYS) return "; the kernel has no io_uring, or the pod's seccomp profile hides it";
+  if (err == ENOMEM) {
+    return absl::StrCat("; memory for a ring was refused: raise the limit of locked memory, memlock, which is ",
+                        MemlockText(),
+                        " (ulimit -l, LimitMEMLOCK=, docker --ulimit memlock=-1; rings count up to "
+                        "Linux 5.11), or the container's memory");
+  }
+  return "";
+}
+
+}  // namespace
+
+absl::Status RingRefusal(int err) {
+  return absl::Status(ErrnoStatus(err, "io_uring_setup").code(),
+                      absl::StrCat("io_uring_setup: ", ErrnoText(err), Advice(err)));
+}
+
+}  // namespace tcpx
