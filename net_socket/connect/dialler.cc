@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/clock.h"
 #include "common/log.h"
@@ -49,6 +50,7 @@ class Dialler::Dial final : public DialLane::Owner, private Health::Waiter {
   void WatchProgress();
   void LeaveHealth();
   std::unique_ptr<SendComm> MakeComm();
+  std::string PathsText(const std::vector<LaneSocket>& sockets) const;
   void DialOthers(const Answer& answer);
 
   Dialler* const dialler_;
@@ -197,6 +199,17 @@ void Dialler::Dial::BeginAnew(absl::Status why) {
   });
 }
 
+// ", 1: eth1 10.0.1.1 to 10.0.1.2, 2: eth2 10.0.2.1 to 10.0.2.2", where lanes go by several interfaces.
+std::string Dialler::Dial::PathsText(const std::vector<LaneSocket>& sockets) const {
+  std::string text;
+  if (!request_.device->fused() && request_.handle.nics <= 1) return text;
+  for (size_t i = 1; i < sockets.size(); ++i) {
+    absl::StrAppend(&text, ", ", i, ": ", lanes_[i]->path().nic->interface.name, " ", sockets[i].local.HostString(),
+                    " to ", sockets[i].peer.HostString());
+  }
+  return text;
+}
+
 void Dialler::Dial::DialOthers(const Answer& answer) {
   std::vector<PeerNic> peers = answer.nics;
   if (peers.empty()) peers.push_back({request_.handle.address, 0});
@@ -215,14 +228,9 @@ std::unique_ptr<SendComm> Dialler::Dial::MakeComm() {
   setup.max_receives = static_cast<int>(lanes_[0]->answer().max_receives);
   if (wants_health_) setup.health = health_;
   const Communicator& communicator = *request_.communicator;
-  TCPX_INFO_TO(communicator.log, "comm %x send device %d: %d lanes, %s to %s%s", communicator.id, setup.device,
+  TCPX_INFO_TO(communicator.log, "comm %x send device %d: %d lanes, %s to %s%s%s", communicator.id, setup.device,
                static_cast<int>(setup.lanes.size()), setup.lanes[0].local.ToString(), setup.lanes[0].peer.ToString(),
-               TrafficClassSuffix(request_.path.traffic_class));
-  for (size_t i = 1; i < lanes_.size() && (request_.device->fused() || request_.handle.nics > 1); ++i) {
-    TCPX_INFO_TO(communicator.log, "comm %x send device %d: lane %d through %s, %s to %s", communicator.id,
-                 setup.device, static_cast<int>(i), lanes_[i]->path().nic->interface.name,
-                 setup.lanes[i].local.ToString(), setup.lanes[i].peer.ToString());
-  }
+               TrafficClassSuffix(request_.path.traffic_class), PathsText(setup.lanes));
   auto comm = std::make_unique<SendComm>(std::move(setup));
   comm->WatchInLoop();
   return comm;

@@ -83,8 +83,8 @@ void Health::UpInLoop(OwnedFd fd, int64_t peer_timeout_ns) {
   const absl::Status alive = SetKeepAlive(fd.get(), peer_timeout_ns);
   if (!alive.ok()) TCPX_INFO("%s; a peer host that vanishes is not noticed", std::string(alive.message()));
   const int number = fd.get();
-  TCPX_INFO("health socket %s %s %s", LocalAddress(number).value_or(SocketAddress()).ToString(),
-            dialled_ ? "to" : "from", PeerAddress(number).value_or(SocketAddress()).ToString());
+  TCPX_TRACE("health socket %s %s %s", LocalAddress(number).value_or(SocketAddress()).ToString(),
+             dialled_ ? "to" : "from", PeerAddress(number).value_or(SocketAddress()).ToString());
   {
     MutexLock lock(mutex_);
     MoveToLocked(HealthState::kUp);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "common/log.h"
 #include "common/this_host.h"
 #include "net_socket/comm/receive_comm.h"
@@ -30,11 +31,13 @@ absl::Status ContextStatus(const Context& context) {
   return absl::UnavailableError(absl::StrCat("another connection of the communicator failed: ", cause));
 }
 
-// Where many connections come at once, which may be a surprise.
-void LogShare(const DialRequest& request, const LaneCount& count) {
+// Where many connections come at once, which may be a surprise: once for all of them.
+void LogShare(const DialRequest& request, const LaneCount& count, LaneNotes* notes) {
   if (!count.shared) return;
-  TCPX_INFO("comm %x connect: NCCL announces %d connections at once: %d lanes; TCPX_LANES changes it",
-            request.communicator->id, request.path.hint.connections(), request.lanes);
+  const std::string text =
+      absl::StrFormat("comm %x connect: NCCL announces %d connections at once: %d lanes; TCPX_LANES changes it",
+                      request.communicator->id, request.path.hint.connections(), request.lanes);
+  if (notes->First(text)) TCPX_INFO("%s", text);
 }
 
 }  // namespace
@@ -94,7 +97,7 @@ absl::StatusOr<uint64_t> Plugin::StartDial(Context* context, int device, const v
   const PathProfile path = MakePathProfile(known_options, request.path);
   const LaneCount count = LanesFor(known_options, path, request.device->nics, request.handle.nics, request.path.hint);
   request.lanes = count.lanes;
-  LogShare(request, count);
+  LogShare(request, count, &lane_notes_);
   auto key = transport->dialler().Start(request);
   if (key.ok()) {
     context->dials[*key] = *std::move(use);

@@ -147,9 +147,10 @@ done
 logged v4-pool 'device 0: eth1+eth2, 20000 Mbit/s together'
 logged v4-pool 'eth1 10[.]0[.]1[.]1, .* 10000 Mbit/s (from the kernel, which can.t know what is behind it)'
 logged v4-pool 'send device 0: 9 lanes'
-logged v4-pool 'lane 2 through eth2, 10.0.2.1:'
+logged v4-pool ', 2: eth2 10.0.2.1 to 10.0.2.2,'
 run lanes b 250:250 0 "${two[@]}" "$v4" TCPX_LANES=7
-logged lanes 'lane 6 through eth2'
+logged lanes ', 6: eth2 '
+(($(grep -c ' send device ' "$scratch/lanes/a.log") == 1)) || fail "lanes: more than one line of a connection"
 # Too few for two interfaces.
 run one-lane b 250:250 0 "${two[@]}" "$v4" TCPX_LANES=1
 logged one-lane 'send device 0: 3 lanes'
@@ -179,7 +180,7 @@ printf '#!/bin/bash\nmount --bind "%s" /sys/class/net\nexec "$@"\n' "$scratch/sy
 as_fake="bash $scratch/fake" run make-vdevice b 100:300 0+1 NCCL_SOCKET_IFNAME=eth "$v4"
 logged make-vdevice 'device 2: eth1+eth2, 50000 Mbit/s together'
 logged make-vdevice 'send device 2: 6 lanes'
-(($(grep -c 'lane . through eth2' "$scratch/make-vdevice/a.log") == 4)) || fail "make-vdevice: lanes by speed"
+(($(grep -o ', [0-9]: eth2 ' "$scratch/make-vdevice/a.log" | wc -l) == 4)) || fail "make-vdevice: lanes by speed"
 rc=0
 netns_run a env NCCL_SOCKET_IFNAME=eth "$v4" "$peer" "$scratch" x y 0+1 >"$scratch/refused.log" 2>&1 || rc=$?
 grep -q 'makeVDevice: device 0 (eth1) is on no PCI bus.*TCPX_FUSE' "$scratch/refused.log" && ((rc != 0)) ||
@@ -203,7 +204,7 @@ unplug
 cables 8
 rates 50 50 50 50 50 50 50 50
 run eight b 60:60:60:60:60:60:60:60 0 NCCL_SOCKET_IFNAME=eth TCPX_FUSE=eth1+eth2+eth3+eth4+eth5+eth6+eth7+eth8
-logged eight 'lane 8 through eth8, \[fe80::[^ ]*%eth8\]:[0-9]* to \[fe80::[^ ]*%eth8\]:'
+logged eight ', 8: eth8 fe80::[^ ]*%eth8 to fe80::[^ ]*%eth8'
 unplug
 
 cables 2

@@ -156,5 +156,21 @@ TEST_F(StatisticsTest, AContextWithoutALoggerTakesNobodysAway) {
   EXPECT_EQ(ncclSuccess, net().Finalize(silent));
 }
 
+// What is the process's was said with the first one.
+TEST_F(StatisticsTest, AConnectionHasOneLineAtEachEnd) {
+  for (const int lanes : {1, 4}) {
+    LoopbackSettings settings;
+    settings.lanes = lanes;
+    ASSERT_NO_FATAL_FAILURE(Open(settings));
+    Close(Connect(plugin_->context(), plugin_->context()));
+    ClearCapturedLog();
+    const Pair pair = Connect(plugin_->context(), plugin_->context());
+    EXPECT_EQ(1, LinesWith(NCCL_LOG_INFO, " send device ")) << CapturedLog();
+    EXPECT_EQ(1, LinesWith(NCCL_LOG_INFO, " receive device ")) << CapturedLog();
+    EXPECT_EQ(2u, CapturedLines(NCCL_LOG_INFO).size()) << CapturedLog();
+    Close(pair);
+  }
+}
+
 }  // namespace
 }  // namespace tcpx

@@ -45,7 +45,7 @@ class AnnouncedFlowsTest : public ::testing::Test {
   }
 
   // What the log says of announced connections when one is dialled to another host; empty: nothing.
-  std::string Dial(const NetworkAttributes& attributes) {
+  std::string Dial(const NetworkAttributes& attributes, int connects = 1) {
     Plugin plugin(root_.string());
     ContextOptions options;
     options.api_version = 12;
@@ -55,25 +55,31 @@ class AnnouncedFlowsTest : public ::testing::Test {
     plugin.SetNetworkAttributes(*context, attributes);
     Handle handle;
     handle.address = *SocketAddress::Parse("192.0.2.1:9");  // TEST-NET-1, RFC 5737
-    char bytes[kHandleBytes] = {};
-    EncodeHandle(handle, bytes);
-    auto comm = plugin.Connect(*context, 0, bytes, {});
-    EXPECT_TRUE(comm.ok()) << comm.status();
+    for (int i = 0; i < connects; ++i) {
+      char bytes[kHandleBytes] = {};
+      EncodeHandle(handle, bytes);
+      auto comm = plugin.Connect(*context, 0, bytes, {});
+      EXPECT_TRUE(comm.ok()) << comm.status();
+    }
     EXPECT_TRUE(plugin.DestroyContext(*context).ok());
     return TakeLine();
   }
 
-  static std::string TakeLine() {
+  std::string TakeLine() {
     std::lock_guard<std::mutex> lock(lines_mutex);
     std::string found;
+    found_ = 0;
     for (const std::string& line : Lines()) {
-      if (line.find("NCCL announces") != std::string::npos) found = line;
+      if (line.find("NCCL announces") == std::string::npos) continue;
+      found = line;
+      ++found_;
     }
     Lines().clear();
     return found;
   }
 
   std::filesystem::path root_;
+  int found_ = 0;  // lines at the last dial
 };
 
 NetworkAttributes Sending(int peers, int flows) {
@@ -88,6 +94,11 @@ TEST_F(AnnouncedFlowsTest, ManyConnectionsHaveFewerLanes) {
   EXPECT_EQ(Dial(Sending(4, 2)), "");
   EXPECT_NE(Dial(Sending(4, 8)).find("32 connections at once: 5 lanes;"), std::string::npos);
   EXPECT_NE(Dial(Sending(64, 2)).find("128 connections at once: 5 lanes;"), std::string::npos);
+}
+
+TEST_F(AnnouncedFlowsTest, ManyConnectionsHaveOneLine) {
+  EXPECT_NE(Dial(Sending(4, 8), 3), "");
+  EXPECT_EQ(1, found_);
 }
 
 TEST_F(AnnouncedFlowsTest, WhatTheReceivingSideAnnouncesChangesNothing) {
