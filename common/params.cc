@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -77,7 +78,8 @@ bool ParseNumber(const Parameter& parameter, absl::string_view text, int64_t* va
                                                                 : ParseWhole(text, value);
   if (!parsed) return false;
   if (parameter.special.word != nullptr && *value == parameter.special.value * unit) return true;
-  return *value >= parameter.min * unit && *value <= parameter.max * unit;
+  const bool lowered = parameter.kind == ParameterKind::kLowered && *value <= INT32_MAX;
+  return *value >= parameter.min * unit && (*value <= parameter.max * unit || lowered);
 }
 
 // Each Store parses `text` and writes the field; false leaves it as it was.
@@ -97,11 +99,14 @@ bool Store(const Parameter& parameter, absl::string_view text, int* field) {
 
 bool Store(const Parameter& parameter, absl::string_view text, bool* field) {
   int64_t value = 0;
-  if (!ParseNumber(parameter, text, &value)) return false;
-  *field = value != 0;
+  if (parameter.kind == ParameterKind::kFlag ? !ParseSwitch(text, &on) : !ParseNumber(parameter, text, &value)) {
+    return false;
+  }
+  *field = on || value != 0;
   return true;
 }
 
+  bool on = false;
 bool Store(const Parameter& parameter, absl::string_view text, std::string* field) {
   if (parameter.kind == ParameterKind::kCpuList && !ParseCpuList(text).ok()) return false;
   if (parameter.kind == ParameterKind::kClassMap && !ParseTrafficClassMap(text).ok()) return false;
@@ -119,12 +124,22 @@ bool Store(const Parameter&, absl::string_view text, EngineChoice* field) {
 }
 
 bool Store(const Parameter&, absl::string_view text, Switch* field) {
-  for (Switch choice : {Switch::kAuto, Switch::kOn, Switch::kOff}) {
-    if (text != SwitchName(choice)) continue;
-    *field = choice;
+  bool on = false;
+  const bool automatic = absl::EqualsIgnoreCase(text, SwitchName(Switch::kAuto));
+  if (!automatic && !ParseSwitch(text, &on)) return false;
+  *field = automatic ? Switch::kAuto : on ? Switch::kOn : Switch::kOff;
+  return true;
+}
+
+bool Store(const Parameter& parameter, absl::string_view text, AskedClass* field) {
+  int64_t value = 0;
+  if (const std::optional<int> dscp = DscpOfName(text)) {
+    *field = {*dscp << 2, true};
     return true;
   }
-  return false;
+  if (!ParseNumber(parameter, text, &value)) return false;
+  *field = {static_cast<int>(value), false};
+  return true;
 }
 
 bool Store(const Parameter& parameter, absl::string_view text, PortRange* field) {
@@ -155,18 +170,24 @@ bool Load(const Parameter& parameter, const Getenv& getenv_fn, Options* options,
   return stored;
 }
 
-// The lanes that NCCL's two variables ask for; 0 when they ask for nothing.
+// The lanes that NCCL's two variables ask for; 0 when they ask for nothing. Lowered in its order.
 void ResolveLanes(bool lanes_set, Options* options, std::vector<std::string>* warnings) {
-  const int threads = options->socket_nthreads;
-  const int sockets = options->nsocks_perthread;
-  if (lanes_set || (threads < 0 && sockets < 0)) return;
-  const int product = std::max(1, threads) * std::max(1, sockets);
-  if (product <= kLanesMax) {
-    options->lanes = product;
-    return;
+  if (lanes_set) return;
+  int* const threads = &options->socket_nthreads;
+  int* const sockets = &options->nsocks_perthread;
+  if (*threads > kSocketThreadsMax) {
+    Warn(warnings, absl::StrCat("NCCL_SOCKET_NTHREADS is ", *threads, ", which is above the maximum: using ",
+                                kSocketThreadsMax, ", as NCCL does"));
+    *threads = kSocketThreadsMax;
   }
-  Warn(warnings, absl::StrCat("NCCL_SOCKET_NTHREADS times NCCL_NSOCKS_PERTHREAD is ", product, ", which is above ",
-                              kLanesMax, " lanes; using the default, auto"));
+  const int most = kLanesMax / std::max(1, *threads);
+  if (*sockets > most) {
+    Warn(warnings, absl::StrCat("NCCL_NSOCKS_PERTHREAD is ", *sockets, ": with NCCL_SOCKET_NTHREADS that is above ",
+                                kLanesMax, " sockets; using ", most, ", as NCCL does"));
+    *sockets = most;
+  }
+  if (*threads < 0 && *sockets < 0) return;
+  options->lanes = std::max(1, *threads) * std::max(1, *sockets);
 }
 
 void ResolveChunks(bool chunk_set, Options* options, std::vector<std::string>* warnings) {

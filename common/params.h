@@ -7,7 +7,8 @@
 // Units:   bytes, nanoseconds (fields ending in _ns), megabits per second (_mbps). In the environment a duration is in
 //          the unit that the table names and may have decimals; a byte size may end in K, M or G (powers of 1024).
 // Errors:  a value that can't be parsed or is out of range keeps the default and gives one warning that says what is
-//          allowed; nothing is clamped. An empty value is an unset one.
+//          allowed; nothing is clamped but NCCL_SOCKET_NTHREADS and NCCL_NSOCKS_PERTHREAD, which NCCL clamps too. An
+//          empty value is an unset one.
 // Source:  names, meaning and defaults of the NCCL_* variables: NCCL's documentation, "Environment Variables", and its
 //          socket transport. 64 lanes: NCCL's limit of threads x sockets.
 #ifndef TCPX_COMMON_PARAMS_H_
@@ -70,8 +71,8 @@ struct Options {
   int64_t gpu_slot_bytes = 256 << 10;
   int64_t gpu_pool_bytes = 32 << 20;
   Switch zerocopy = Switch::kAuto;
-  int traffic_class = kNoTrafficClass;  // where NCCL says nothing
-  std::string traffic_class_map;        // a text that ParseTrafficClassMap accepts
+  AskedClass traffic_class;       // where NCCL says nothing
+  std::string traffic_class_map;  // a text that ParseTrafficClassMap accepts
   std::string ifname;
   std::string family;
   std::string comm_id;
@@ -86,23 +87,29 @@ Options LoadOptions(const std::function<const char*(const char*)>& getenv_fn, st
 
 // How the text of a variable becomes a field.
 enum class ParameterKind {
-  kCount,         // int
+  kCount,         // int, or a bool that is NCCL's: 0 or 1
+  kLowered,       // int, of which more than `max` counts as `max`
   kBytes,         // int or int64_t; suffixes K, M, G
   kMbps,          // int64_t
   kSeconds,       // int64_t nanoseconds
   kMilliseconds,  // int64_t nanoseconds
   kMicroseconds,  // int64_t nanoseconds
-  kFlag,          // bool: 0 or 1
+  kFlag,          // bool: on or 1, off or 0
   kEngine,        // auto, io_uring, epoll
-  kSwitch,        // auto, on, off
+  kSwitch,        // auto, and what kFlag has
   kPorts,         // "lo-hi"
   kCpuList,       // "0-3,7"
   kClassMap,      // "0:cs1,1:46"
+  kClass,         // an octet or an id, or the name of a DSCP
   kText,          // anything
 };
 
-using ParameterField = std::variant<int Options::*, int64_t Options::*, bool Options::*, EngineChoice Options::*,
-                                    Switch Options::*, PortRange Options::*, std::string Options::*>;
+using ParameterField =
+    std::variant<int Options::*, int64_t Options::*, bool Options::*, EngineChoice Options::*, Switch Options::*,
+                 PortRange Options::*, AskedClass Options::*, std::string Options::*>;
+
+// Who needs a parameter: most jobs may, or few do.
+enum class Audience { kMost, kFew };
 
 // A value besides the range, and the word for it: "auto" for -1, say. Both the word and the number are accepted.
 struct SpecialValue {
@@ -118,9 +125,11 @@ struct Parameter {
   int64_t max;
   SpecialValue special;
   const char* help;  // what it does, and when to change it
+  Audience audience;
 };
 
 absl::Span<const Parameter> Parameters();
+// Those of kMost first.
 
 // The whole of docs/parameters.md.
 std::string ParametersMarkdown();

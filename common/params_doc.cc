@@ -10,21 +10,41 @@ namespace {
 constexpr char kIntroduction[] =
     "# Parameters\n"
     "\n"
-    "Every environment variable that the plugin reads once at its start. This page is generated from the table in\n"
-    "`common/params_table.cc`; after a change there:\n"
+    "Every environment variable that the plugin reads, once, at its first init. Most jobs need none of them.\n"
     "\n"
-    "    bazel run //common:parameters_doc > docs/parameters.md\n"
-    "\n"
-    "- A byte size may end in K, M or G: powers of 1024. A duration may have decimals.\n"
-    "- A value that can't be read or is out of range gives a warning in the log, and the default is used. Nothing is\n"
-    "  clamped. An empty value is an unset one.\n"
+    "- Set `NCCL_NET=tcpx` besides: where the plugin can't be loaded or has no device, NCCL then says so and stops,\n"
+    "  instead of going on with its own sockets in silence.\n"
+    "- Lines `NAME=VALUE` of `~/.nccl.conf` and `/etc/nccl.conf` work for all of them, `TCPX_*` too: NCCL puts them "
+    "into\n"
+    "  the environment of the process before it loads a plugin, where a variable is not set already.\n"
+    "- A size may end in K, M or G: powers of 1024. A time may have decimals. Every switch takes `on` or `1`, and "
+    "`off`\n"
+    "  or `0`.\n"
+    "- A value that can't be read or is out of range gives a WARN in the log, and the default is used. Nothing is\n"
+    "  clamped but what NCCL clamps (NCCL_SOCKET_NTHREADS, NCCL_NSOCKS_PERTHREAD), with a WARN. An empty value is an\n"
+    "  unset one.\n"
     "- `NCCL_*` variables are NCCL's own and keep their meaning where they have one here.\n"
+    "\n"
+    "This page is generated from the table in `common/params_table.cc`; after a change there:\n"
+    "\n"
+    "    bazel run //common:parameters_doc > docs/parameters.md\n";
+
+constexpr char kForMost[] =
+    "\n"
+    "## What a job may need\n"
+    "\n";
+
+constexpr char kForFew[] =
+    "\n"
+    "## The rest\n"
+    "\n"
+    "To look for a fault, to tune what was measured, and for set-ups that few have.\n"
     "\n";
 
 // `|` would end a cell.
 std::string Row(const Parameter& parameter) {
   return absl::StrCat("| [", parameter.name, "](#", absl::AsciiStrToLower(parameter.name), ") | ", TypeText(parameter),
-                      " | ", UnitText(parameter), " | ", DefaultText(parameter), " | ", AllowedText(parameter), " |\n");
+                      " | ", DefaultText(parameter), " | ", AllowedText(parameter), " |\n");
 }
 
 // Breaks lines between words.
@@ -42,16 +62,23 @@ std::string Wrapped(absl::string_view text) {
 }
 
 std::string Section(const Parameter& parameter) {
-  return absl::StrCat("\n## ", parameter.name, "\n\n", Wrapped(parameter.help), "\n");
+  return absl::StrCat("\n### ", parameter.name, "\n\n", Wrapped(parameter.help), "\n");
 }
 
 }  // namespace
 
 std::string ParametersMarkdown() {
   std::string text = kIntroduction;
-  absl::StrAppend(&text, "| Variable | Type | Unit | Default | Allowed |\n", "|---|---|---|---|---|\n");
-  for (const Parameter& parameter : Parameters()) absl::StrAppend(&text, Row(parameter));
-  for (const Parameter& parameter : Parameters()) absl::StrAppend(&text, Section(parameter));
+  for (const Audience audience : {Audience::kMost, Audience::kFew}) {
+    absl::StrAppend(&text, audience == Audience::kMost ? kForMost : kForFew,
+                    "| Variable | Value | Default | Allowed |\n|---|---|---|---|\n");
+    for (const Parameter& parameter : Parameters()) {
+      if (parameter.audience == audience) absl::StrAppend(&text, Row(parameter));
+    }
+    for (const Parameter& parameter : Parameters()) {
+      if (parameter.audience == audience) absl::StrAppend(&text, Section(parameter));
+    }
+  }
   return text;
 }
 

@@ -12,21 +12,69 @@ constexpr int64_t kMiB = 1 << 20;
 constexpr int64_t kGiB = 1 << 30;
 constexpr SpecialValue kNoSpecial;
 
-// Ordered as docs/parameters.md shows them: interfaces, lanes, threads, sizes, sockets, time, the rest.
+// Ordered as docs/parameters.md shows them: first what most jobs may need; then the rest, by interfaces, lanes, threads,
+// sizes, sockets, time, the GPU.
 constexpr Parameter kParameters[] = {
-    {"NCCL_SOCKET_IFNAME", ParameterKind::kText, &Options::ifname, 0, 0, kNoSpecial,
+    {"NCCL_SOCKET_IFNAME", ParameterKind::kText, &Options::ifname, 0, 0, kNoSpecial, Audience::kMost,
      "Which network interfaces become devices, as in NCCL: a comma-separated list of name prefixes; `=` in front makes "
      "them exact names, `^` in front excludes them (`eth`, `=eth0,eth1`, `^docker,lo`). Unset: `ib*`, else the "
-     "interface "
-     "in the subnet of NCCL_COMM_ID, else everything but `docker*`, `lo*` and `virbr*`, else these three in turn. Set "
-     "it when the log names an interface that the other hosts can't reach."},
-    {"NCCL_SOCKET_FAMILY", ParameterKind::kText, &Options::family, 0, 0, kNoSpecial,
+     "interface in the subnet of NCCL_COMM_ID, else everything but `docker*`, `lo*` and `virbr*`, else these three in "
+     "turn. Set it when the log names an interface that the other hosts can't reach."},
+    {"NCCL_SOCKET_FAMILY", ParameterKind::kText, &Options::family, 0, 0, kNoSpecial, Audience::kMost,
      "`AF_INET` or `AF_INET6` restricts the interfaces' addresses to that family, as in NCCL; anything else allows "
      "both, and the first address of each interface counts. Set it on hosts where only one family is routed."},
-    {"NCCL_COMM_ID", ParameterKind::kText, &Options::comm_id, 0, 0, kNoSpecial,
-     "NCCL's rendezvous address. Here only a hint: without NCCL_SOCKET_IFNAME an interface in its subnet is "
-     "preferred."},
-    {"TCPX_FUSE", ParameterKind::kText, &Options::fuse, 0, 0, kNoSpecial,
+    {"TCPX_PORT_RANGE", ParameterKind::kPorts, &Options::port_range, 1, 65535, kNoSpecial, Audience::kMost,
+     "Ports that the listening sockets may use, such as `40000-40100`; one is used per device and process (by a fused "
+     "device on each of its interfaces). A run may follow another at once: what the last one left in TIME_WAIT is no "
+     "hindrance. Where none is left, listen fails at once and names the processes that have them; ports that this user "
+     "may not have (EACCES) are passed over. Empty: the kernel chooses. Set it where a firewall needs a known range, "
+     "with room for every rank on the host."},
+    {"TCPX_SECRET_FILE", ParameterKind::kText, &Options::secret_file, 0, 0, kNoSpecial, Audience::kMost,
+     "A file with a secret that all ranks share: 16 to 4096 bytes, of which a newline at the end does not count, such "
+     "as what `openssl rand -base64 32` writes. Each side of every new connection then proves to the other that it has "
+     "it, which costs one more round trip at connect and nothing afterwards; a peer without it, or with another one, "
+     "is refused, and the logs of both sides say so. Read once, when NCCL loads the plugin; when it can't be used, "
+     "loading fails (set NCCL_NET=tcpx, or NCCL goes on with its own sockets). Data is not encrypted: docs/security.md "
+     "says what this protects. Set it where others can reach the network of the job."},
+    {"TCPX_THREADS",
+     ParameterKind::kCount,
+     &Options::threads,
+     0,
+     64,
+     {"auto", -1},
+     Audience::kMost,
+     "Progress threads of the process, shared by all its connections; with 0 NCCL's own threads move everything. auto: "
+     "the CPUs of the container (its cpuset and quota, and what the launcher bound the process to) divided by the "
+     "ranks on this host and the GPUs of this process; below 3 no thread, else one fewer than that for each GPU, at "
+     "most 4 for each network device in use. docs/cpus.md shows the result for many machines. Set 0 where every core "
+     "is taken by the training process."},
+    {"TCPX_CPUS", ParameterKind::kCpuList, &Options::cpus, 0, 0, kNoSpecial, Audience::kMost,
+     "CPUs that the progress threads may run on, such as `0-3,7`. Empty: those of the NUMA node of the network device, "
+     "where that is known and has room for them, else wherever the launcher lets the process run. Set it to keep them "
+     "off cores that the training process needs."},
+    {"TCPX_LANES",
+     ParameterKind::kCount,
+     &Options::lanes,
+     1,
+     kLanesMax,
+     {"auto", 0},
+     Audience::kMost,
+     "TCP sockets of one connection, lane 0 included. Lane 0 carries the express messages and the others the bulk; a "
+     "single lane carries both. More lanes help where one flow can't fill the link (a limit per flow, hashing over "
+     "several paths); each costs a socket and its buffers. auto, towards the same host: one, of a fused device too. "
+     "auto, towards another host: lane 0, and for each interface of the device as many bulk lanes as its speed is "
+     "times 10 Gbit/s, rounded up, 8 at most; but 4 at the least where the speed is unknown or a virtual interface's, "
+     "16 on Amazon's cards and 4 on Google's, as NCCL has it. Where NCCL announces more than 8 connections at once, "
+     "these share their lanes: 8 times as many bulk lanes as one would have, rounded up, 4 each at the least. A number "
+     "is for every connection, towards the same host too; towards another host a device, or a peer, of several "
+     "interfaces still has lane 0 and one lane for each. Overrides the product of NCCL_SOCKET_NTHREADS and "
+     "NCCL_NSOCKS_PERTHREAD."},
+    {"TCPX_SPEED_MBPS", ParameterKind::kText, &Options::speed_mbps, 0, 0, kNoSpecial, Audience::kMost,
+     "Speed of interfaces in Mbit/s, instead of what the kernel says: `100000` for all, or `eth0=100000,eth1=25000`. "
+     "NCCL is told it (its number of channels and its algorithms follow), and so do the lanes. Set it where the kernel "
+     "can't know: a veth pair in a container says 10000 whatever card is behind it, virtual machines' cards often "
+     "nothing. The log says for each device where its speed is from."},
+    {"TCPX_FUSE", ParameterKind::kText, &Options::fuse, 0, 0, kNoSpecial, Audience::kMost,
      "Interfaces that become one device, whose connections spread over all of them: `eth1+eth2`, or several groups, "
      "`eth1+eth2,eth3+eth4`; up to 8 interfaces each, exact names, among those that NCCL_SOCKET_IFNAME chooses. The "
      "fused device is listed instead of its members, because beside it they would be loaded twice; name and speed are "
@@ -35,72 +83,64 @@ constexpr Parameter kParameters[] = {
      "the sysctls net.ipv4.conf.all.arp_ignore=1, arp_announce=2 and rp_filter=2, so that each answers for its own "
      "address only. NCCL fuses by itself what is close on the PCI bus (NCCL_NET_MERGE_LEVEL, NCCL 2.28 and later); use "
      "this for older releases and for virtual interfaces."},
-    {"TCPX_SPEED_MBPS", ParameterKind::kText, &Options::speed_mbps, 0, 0, kNoSpecial,
-     "Speed of interfaces in Mbit/s, instead of what the kernel says: `100000` for all, or `eth0=100000,eth1=25000`. "
-     "NCCL is told it (its number of channels and its algorithms follow), and so do the lanes. Set it where the kernel "
-     "can't know: a veth pair in a container says 10000 whatever card is behind it, virtual machines' cards often "
-     "nothing. The log says for each device where its speed is from."},
-    {"TCPX_LANES",
-     ParameterKind::kCount,
-     &Options::lanes,
-     1,
-     kLanesMax,
-     {"auto", 0},
-     "TCP sockets of one connection, lane 0 included. Lane 0 carries the express messages and the others the bulk; a "
-     "single lane carries both. More lanes help where one flow can't fill the link (a limit per flow, hashing over "
-     "several paths); each costs a socket and its buffers. auto: one towards the same host; else lane 0 and for each "
-     "interface a bulk lane per 10 Gbit/s, at most 8; 4 bulk lanes at the least where the speed is unknown or a "
-     "virtual "
-     "interface's, 16 on Amazon's cards and 4 on Google's, as NCCL has it; many connections at once share. A fused "
-     "device has at least lane 0 and one lane for each "
-     "interface. Overrides the product of the two NCCL variables below."},
+    {"TCPX_TRAFFIC_CLASS",
+     ParameterKind::kClass,
+     &Options::traffic_class,
+     0,
+     255,
+     {"unset", kNoTrafficClass},
+     Audience::kMost,
+     "Traffic class of the lanes of every communicator for which the application set none (ncclConfig_t's "
+     "trafficClass): the octet of IPv4 TOS and IPv6 Traffic Class, as NCCL_IB_TC is, so the DSCP times 4; or an id of "
+     "TCPX_TRAFFIC_CLASS_MAP; or a DSCP's name, such as `ef`, which the map does not change. The two lowest bits are "
+     "ECN's, belong to the kernel, and are never set. Both directions bear it, and SO_PRIORITY follows it (value / "
+     "32), for queues on the host. unset: nothing is marked."},
+    {"TCPX_PEER_TIMEOUT", ParameterKind::kSeconds, &Options::peer_timeout_ns, 1, 3600, kNoSpecial, Audience::kMost,
+     "A peer host that answers nothing for this long is dead, and its connections fail; so does a connection of which "
+     "the network swallows a flow for this long. A peer that is alive and does not read never counts as dead. Whole "
+     "seconds; the kernel's keepalive needs 2 at the least. Raise it where links or switches are away for longer and "
+     "come back."},
+    {"NCCL_COMM_ID", ParameterKind::kText, &Options::comm_id, 0, 0, kNoSpecial, Audience::kFew,
+     "NCCL's rendezvous address. Here only a hint: without NCCL_SOCKET_IFNAME an interface in its subnet is "
+     "preferred."},
     {"NCCL_SOCKET_NTHREADS",
-     ParameterKind::kCount,
+     ParameterKind::kLowered,
      &Options::socket_nthreads,
      0,
-     16,
+     kSocketThreadsMax,
      {"unset", -2},
-     "Times NCCL_NSOCKS_PERTHREAD: the lanes of a connection, at most 64; one that is unset or 0 counts as 1. Never a "
-     "number of threads here. Kept so that a job tuned for NCCL's socket transport keeps its number of sockets."},
+     Audience::kFew,
+     "Times NCCL_NSOCKS_PERTHREAD: the lanes of a connection; one that is unset or 0 counts as 1. Never a number of "
+     "threads here. Kept so that a job tuned for NCCL's socket transport keeps its number of sockets. Too large a "
+     "value is lowered as NCCL lowers it, with a WARN: to 16 here, and NCCL_NSOCKS_PERTHREAD to what 64 lanes allow."},
     {"NCCL_NSOCKS_PERTHREAD",
-     ParameterKind::kCount,
+     ParameterKind::kLowered,
      &Options::nsocks_perthread,
      1,
      kLanesMax,
      {"unset", -2},
+     Audience::kFew,
      "See NCCL_SOCKET_NTHREADS."},
-    {"TCPX_THREADS",
-     ParameterKind::kCount,
-     &Options::threads,
-     0,
-     64,
-     {"auto", -1},
-     "Progress threads of the process, shared by all its connections; with 0 NCCL's own threads move everything. auto: "
-     "the CPUs of the container (its cpuset and quota, and what the launcher bound the process to) divided by the "
-     "ranks "
-     "on this host and the GPUs of this process; below 3 no thread, else one fewer than that for each GPU, at most 4 "
-     "for each network device in use. docs/cpus.md shows the result for many machines. Set 0 where every core is taken "
-     "by the training process."},
-    {"TCPX_THREADS_MAX", ParameterKind::kCount, &Options::threads_max, 1, 64, kNoSpecial,
+    {"TCPX_THREADS_MAX", ParameterKind::kCount, &Options::threads_max, 1, 64, kNoSpecial, Audience::kFew,
      "Most progress threads that TCPX_THREADS=auto gives one process, whatever number of GPUs and network devices it "
      "drives. Lower it where one process drives many and its other threads need the cores."},
-    {"TCPX_CPUS", ParameterKind::kCpuList, &Options::cpus, 0, 0, kNoSpecial,
-     "CPUs that the progress threads may run on, such as `0-3,7`. Empty: those of the NUMA node of the network device, "
-     "where that is known and has room for them, else wherever the launcher lets the process run. Set it to keep them "
-     "off cores that the training process needs."},
-    {"TCPX_ENGINE", ParameterKind::kEngine, &Options::engine, 0, 0, kNoSpecial,
+    {"TCPX_ENGINE", ParameterKind::kEngine, &Options::engine, 0, 0, kNoSpecial, Audience::kFew,
      "How the progress threads talk to the kernel. auto: io_uring where the kernel and the container's seccomp profile "
-     "allow it, else epoll; the log says which and why. Results are the same."},
-    {"TCPX_EXPRESS_BYTES", ParameterKind::kBytes, &Options::express_bytes, 0, kMiB, kNoSpecial,
+     "allow it, else epoll; the log says which and why, with a WARN where the one that was asked for does not serve. "
+     "Results are the same."},
+    {"TCPX_EXPRESS_BYTES", ParameterKind::kBytes, &Options::express_bytes, 0, kMiB, kNoSpecial, Audience::kFew,
      "Messages up to this size go out at once on lane 0, in one piece, by the calling thread. Too low: small messages "
      "wait for a progress thread. Too high: large messages delay the small ones behind them."},
-    {"TCPX_CHUNK_BYTES", ParameterKind::kBytes, &Options::chunk_bytes, 64 * kKiB, kGiB, kNoSpecial,
-     "Largest piece of a bulk message that a lane takes at once. Smaller pieces spread better over unequal lanes, "
-     "larger ones cost fewer system calls."},
+    {"TCPX_CHUNK_BYTES", ParameterKind::kBytes, &Options::chunk_bytes, 64 * kKiB, kGiB, kNoSpecial, Audience::kFew,
+     "Largest piece of a bulk message that a lane takes at once; the last one may be larger, by less than "
+     "NCCL_SOCKET_MIN_TASKSIZE, because a rest that is smaller than that goes with it. Smaller pieces spread better "
+     "over unequal lanes, larger ones cost fewer system calls."},
     {"NCCL_SOCKET_MIN_TASKSIZE", ParameterKind::kBytes, &Options::chunk_bytes_min, 4 * kKiB, kGiB, kNoSpecial,
-     "Smallest piece when a bulk message is split over lanes. Above TCPX_CHUNK_BYTES it raises that, unless both are "
-     "set: then both keep their defaults, with a warning."},
+     Audience::kFew,
+     "Smallest piece when a bulk message is split over lanes; a message that is smaller is one piece. Above "
+     "TCPX_CHUNK_BYTES it raises that, unless both are set: then both keep their defaults, with a warning."},
     {"TCPX_GATHER_BYTES", ParameterKind::kBytes, &Options::gather_bytes, 4 * kKiB, 64 * kMiB, kNoSpecial,
+     Audience::kFew,
      "Express messages that wait behind an earlier one go out together once this many bytes have gathered, or when "
      "NCCL next tests a request of the connection."},
     {"NCCL_SOCKET_INLINE",
@@ -109,6 +149,7 @@ constexpr Parameter kParameters[] = {
      0,
      kGiB,
      {"unset", -1},
+     Audience::kFew,
      "Accepted and without effect: here every express message travels in one piece with its header "
      "(TCPX_EXPRESS_BYTES)."},
     {"NCCL_SOCKET_SNDBUF",
@@ -117,6 +158,7 @@ constexpr Parameter kParameters[] = {
      1,
      INT_MAX / 2,
      {"system", -1},
+     Audience::kFew,
      "Send buffer of each socket, as in NCCL. system: the kernel tunes it as it goes, which is nearly always better; a "
      "fixed size ends that, and is capped by sysctl net.core.wmem_max."},
     {"NCCL_SOCKET_RCVBUF",
@@ -125,83 +167,58 @@ constexpr Parameter kParameters[] = {
      1,
      INT_MAX / 2,
      {"system", -1},
-     "Receive buffer of each socket; see NCCL_SOCKET_SNDBUF. The cap is sysctl net.core.rmem_max. system: the "
-     "kernel tunes it, and towards an address of the same host it is 384 KiB, or 768 KiB while large messages come."},
-    {"TCPX_CONGESTION", ParameterKind::kText, &Options::congestion, 0, 0, kNoSpecial,
+     Audience::kFew,
+     "Receive buffer of each socket; see NCCL_SOCKET_SNDBUF. The cap is sysctl net.core.rmem_max. system: the kernel "
+     "tunes it, and towards an address of the same host it is 384 KiB; on lane 0, 768 KiB while large messages come."},
+    {"TCPX_CONGESTION", ParameterKind::kText, &Options::congestion, 0, 0, kNoSpecial, Audience::kFew,
      "Congestion control of every lane, such as `cubic`, `bbr` or `dctcp`. Empty: the host's default, and `reno`, "
      "which does not pace, towards an address of the same host. The algorithm must be loaded, and for unprivileged "
-     "users allowed by sysctl net.ipv4.tcp_allowed_congestion_control."},
+     "users allowed by sysctl net.ipv4.tcp_allowed_congestion_control; else a WARN says so, and lanes have the host's "
+     "default."},
     {"TCPX_PACING_MBPS",
      ParameterKind::kMbps,
      &Options::pacing_mbps,
      1,
      1000000,
      {"off", 0},
+     Audience::kFew,
      "Highest rate of one lane. Pacing can smooth many senders to one receiver, and costs timers. Use it when the "
      "switch drops packets at incast."},
-    {"TCPX_TRAFFIC_CLASS",
-     ParameterKind::kCount,
-     &Options::traffic_class,
-     0,
-     255,
-     {"unset", kNoTrafficClass},
-     "Traffic class of the lanes of every communicator for which the application set none (ncclConfig_t's "
-     "trafficClass): "
-     "the octet of IPv4 TOS and IPv6 Traffic Class, as NCCL_IB_TC is, so the DSCP times 4; or an id of "
-     "TCPX_TRAFFIC_CLASS_MAP. The two lowest bits are ECN's, belong to the kernel, and are never set. Both directions "
-     "bear it, and SO_PRIORITY follows it (value / 32), for queues on the host. unset: nothing is marked."},
-    {"TCPX_TRAFFIC_CLASS_MAP", ParameterKind::kClassMap, &Options::traffic_class_map, 0, 0, kNoSpecial,
+    {"TCPX_TRAFFIC_CLASS_MAP", ParameterKind::kClassMap, &Options::traffic_class_map, 0, 0, kNoSpecial, Audience::kFew,
      "What small numbers mean as traffic classes: `0:cs1,1:af21,2:46` gives packets of class 0 the DSCP cs1, of class "
      "1 af21, of class 2 the DSCP 46. Names: cs0 to cs7, af11 to af43, ef, va, le, df. It holds for what the "
      "application set and for TCPX_TRAFFIC_CLASS; a value that is no id here is the octet itself. Set it where "
      "applications number their classes and the network's DSCPs are the operator's business."},
-    {"TCPX_PORT_RANGE", ParameterKind::kPorts, &Options::port_range, 1, 65535, kNoSpecial,
-     "Ports that the listening sockets may use, such as `40000-40100`; one is used per device and process (by a "
-     "fused device on each of its interfaces). A run may follow another at once: what the last one left in TIME_WAIT "
-     "is "
-     "no hindrance. Where all are taken, listen fails at once and names the processes that have them. Empty: the "
-     "kernel "
-     "chooses. Set it where a firewall needs a known range, with room for every rank on the host."},
-    {"TCPX_SECRET_FILE", ParameterKind::kText, &Options::secret_file, 0, 0, kNoSpecial,
-     "A file with a secret that all ranks share: 16 to 4096 bytes, of which a newline at the end does not count, such "
-     "as what `openssl rand -base64 32` writes. Each side of every new connection then proves to the other that it has "
-     "it, which costs one more round trip at connect and nothing afterwards; a peer without it, or with another one, "
-     "is refused, and the logs of both sides say so. Read once, when NCCL loads the plugin; when it can't be used, "
-     "loading fails (set NCCL_NET=tcpx, or NCCL goes on with its own sockets). Data is not encrypted: docs/security.md "
-     "says what this protects. Set it where others can reach the network of the job."},
-    {"TCPX_LINGER", ParameterKind::kSeconds, &Options::linger_ns, 0, 600, kNoSpecial,
+    {"TCPX_LINGER", ParameterKind::kSeconds, &Options::linger_ns, 0, 600, kNoSpecial, Audience::kFew,
      "How long a socket that was closed in order waits for its peer to read everything. Raise it where peers stall for "
      "longer before their last receive."},
-    {"TCPX_HELLO_TIMEOUT", ParameterKind::kSeconds, &Options::hello_timeout_ns, 1, 600, kNoSpecial,
+    {"TCPX_HELLO_TIMEOUT", ParameterKind::kSeconds, &Options::hello_timeout_ns, 1, 600, kNoSpecial, Audience::kFew,
      "How long an incoming socket has to say a complete hello before it is dropped. Strangers such as port scanners "
      "hold one socket for that time. It also bounds each step of a connect: the way to the peer, and its answer. A "
      "connect that makes no progress is a WARN after 5 s and is tried again (NCCL_SOCKET_RETRY_CNT), in all for that "
-     "number plus 2 times this and the pauses between the tries: 420 s by default. Then the communicator fails on "
-     "all ranks that have a connection of it."},
-    {"NCCL_SOCKET_RETRY_CNT", ParameterKind::kCount, &Options::retry_count, 0, 100000, kNoSpecial,
+     "number plus 2 times this and the pauses between the tries: 420 s by default. Then the communicator fails on all "
+     "ranks that have a connection of it."},
+    {"NCCL_SOCKET_RETRY_CNT", ParameterKind::kCount, &Options::retry_count, 0, 100000, kNoSpecial, Audience::kFew,
      "How often a refused or timed-out connect is tried again on a fresh socket, as in NCCL."},
     {"NCCL_SOCKET_RETRY_SLEEP_MSEC", ParameterKind::kMilliseconds, &Options::retry_sleep_ns, 0, 60000, kNoSpecial,
+     Audience::kFew,
      "Pause before retry n is n times this, as in NCCL; but nothing sleeps meanwhile: connect returns \"not yet\"."},
-    {"TCPX_PEER_TIMEOUT", ParameterKind::kSeconds, &Options::peer_timeout_ns, 1, 3600, kNoSpecial,
-     "A peer host that answers nothing for this long is dead, and its connections fail; so does a connection of which "
-     "the network swallows a flow for this long. A peer that is alive and does not read never counts as dead. Whole "
-     "seconds; the kernel's keepalive needs 2 at the least. Raise it where links or switches are away for longer and "
-     "come back."},
     {"TCPX_STALL_WARN",
      ParameterKind::kSeconds,
      &Options::stall_warn_ns,
      0,
      3600,
      {"off", 0},
+     Audience::kFew,
      "A request that makes no progress for this long is described once in the log, at INFO: nothing ends because of "
      "it. So is a lane that drains at less than half the pace of its connection's other lanes for as long. With NCCL "
-     "releases of v6 to v10 of the interface a failed connection is told again this often while NCCL goes on "
-     "using it."},
-    {"TCPX_SPREAD_ERRORS", ParameterKind::kFlag, &Options::spread_errors, 0, 1, kNoSpecial,
-     "1 fails all connections of a communicator with the first one that fails, here and on every other rank, so that "
-     "each rank ends within seconds with the name of the peer that was lost; 0 leaves a failure with its connection. "
+     "releases of v6 to v10 of the interface a failed connection is told again this often while NCCL goes on using "
+     "it."},
+    {"TCPX_SPREAD_ERRORS", ParameterKind::kFlag, &Options::spread_errors, 0, 0, kNoSpecial, Audience::kFew,
+     "on fails all connections of a communicator with the first one that fails, here and on every other rank, so that "
+     "each rank ends within seconds with the name of the peer that was lost; off leaves a failure with its connection. "
      "Needs a NCCL with v11 of the interface or later; before, a failure always stays with its connection."},
-    {"TCPX_SPIN_US", ParameterKind::kMicroseconds, &Options::spin_ns, 0, 1000000, kNoSpecial,
+    {"TCPX_SPIN_US", ParameterKind::kMicroseconds, &Options::spin_ns, 0, 1000000, kNoSpecial, Audience::kFew,
      "How long a progress thread looks for more work before it sleeps, at most: where work comes at longer intervals "
      "it looks for less. Raise it to save wake-ups where cores are idle, set 0 where they are shared."},
     {"TCPX_MAX_RECVS",
@@ -210,26 +227,30 @@ constexpr Parameter kParameters[] = {
      1,
      8,
      {"auto", 0},
+     Audience::kFew,
      "Largest number of receives that NCCL may group into one request (maxRecvs). auto: 8 where GPU memory is "
      "announced, because peers then may share a connection (PXN), else 1. Above 1 the receiver announces every receive "
      "to the sender, which costs a system call; with 1 sends are eager."},
-    {"TCPX_OPTIONAL_RECV_COMPLETION", ParameterKind::kFlag, &Options::optional_recv_completion, 0, 1, kNoSpecial,
-     "1 honours NCCL's hint that a receive may be reported done early because the GPU watches its data; 0 ignores the "
-     "hint. Set 0 to look for a fault."},
-    {"NCCL_NET_OPTIONAL_RECV_COMPLETION", ParameterKind::kFlag, &Options::nccl_optional_recv, 0, 1, kNoSpecial,
+    {"TCPX_OPTIONAL_RECV_COMPLETION", ParameterKind::kFlag, &Options::optional_recv_completion, 0, 0, kNoSpecial,
+     Audience::kFew,
+     "on honours NCCL's hint that a receive may be reported done early because the GPU watches its data; off ignores "
+     "the hint. Set off to look for a fault."},
+    {"NCCL_NET_OPTIONAL_RECV_COMPLETION", ParameterKind::kCount, &Options::nccl_optional_recv, 0, 1, kNoSpecial,
+     Audience::kFew,
      "NCCL's own: 0 makes it give no such hint. The hint is how receives of LL and LL128 are known, whose data is "
      "copied in ascending order and never written by the kernel: without it, every single receive is copied so."},
-    {"TCPX_GPU_DIRECT_STAGING", ParameterKind::kFlag, &Options::gpu_direct_staging, 0, 1, kNoSpecial,
-     "1 announces GPU memory to NCCL (from interface v9 on, and where libcuda.so.1 is found), and stages it through "
-     "pinned host memory by the GPU's copy engines. 0: NCCL's kernels write into host buffers themselves. "
-     "Which is faster depends on GPU and CPU: measure both."},
+    {"TCPX_GPU_DIRECT_STAGING", ParameterKind::kFlag, &Options::gpu_direct_staging, 0, 0, kNoSpecial, Audience::kFew,
+     "on announces GPU memory to NCCL (from interface v9 on, and where libcuda.so.1 is found), and stages it through "
+     "pinned host memory by the GPU's copy engines. off: NCCL's kernels write into host buffers themselves. Which is "
+     "faster depends on GPU and CPU: measure both."},
     {"TCPX_GPU_SLOT_BYTES", ParameterKind::kBytes, &Options::gpu_slot_bytes, 64 * kKiB, 16 * kMiB, kNoSpecial,
+     Audience::kFew,
      "Size of the pinned slots for staged GPU memory, rounded down to 4096 bytes: the most that one copy moves. Larger "
      "ones cost less per byte, smaller ones let sending begin sooner."},
-    {"TCPX_GPU_POOL_BYTES", ParameterKind::kBytes, &Options::gpu_pool_bytes, kMiB, kGiB, kNoSpecial,
+    {"TCPX_GPU_POOL_BYTES", ParameterKind::kBytes, &Options::gpu_pool_bytes, kMiB, kGiB, kNoSpecial, Audience::kFew,
      "Pinned slots for staged GPU memory that all connections share, per GPU, NUMA node of the network card, and "
      "direction. Each connection has one more slot of its own in each direction."},
-    {"TCPX_ZEROCOPY", ParameterKind::kSwitch, &Options::zerocopy, 0, 0, kNoSpecial,
+    {"TCPX_ZEROCOPY", ParameterKind::kSwitch, &Options::zerocopy, 0, 0, kNoSpecial, Audience::kFew,
      "Zero-copy send of chunks of 64 KiB and more, by the io_uring progress threads (Linux 6.2). auto: tried on each "
      "lane towards another host, and kept where the kernel reports that nothing was copied. on: tried towards this "
      "host too, and given up only where the kernel refuses it. off: never tried."},

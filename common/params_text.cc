@@ -33,22 +33,20 @@ std::string ValueText(const Parameter& parameter, int64_t field) {
   return special ? parameter.special.word : NumberText(parameter, value);
 }
 
+std::string ValueText(const Parameter& parameter, int field) { return ValueText(parameter, int64_t{field}); }
+std::string ValueText(const Parameter& parameter, bool field) {
+  if (parameter.kind == ParameterKind::kFlag) return SwitchName(field ? Switch::kOn : Switch::kOff);
+  return absl::StrCat(static_cast<int>(field));
+}
+std::string ValueText(const Parameter& parameter, const AskedClass& field) {
+  return ValueText(parameter, int64_t{field.value});
+}
 std::string ValueText(const Parameter&, EngineChoice field) { return EngineName(field); }
 std::string ValueText(const Parameter&, Switch field) { return SwitchName(field); }
 std::string ValueText(const Parameter&, const std::string& field) { return field.empty() ? "empty" : field; }
 std::string ValueText(const Parameter&, const PortRange& field) {
   return field.any() ? "empty" : absl::StrCat(field.low, "-", field.high);
 }
-
-struct TypeName {
-  const char* operator()(int Options::*) const { return "int"; }
-  const char* operator()(int64_t Options::*) const { return "int64_t"; }
-  const char* operator()(bool Options::*) const { return "bool"; }
-  const char* operator()(EngineChoice Options::*) const { return "EngineChoice"; }
-  const char* operator()(Switch Options::*) const { return "Switch"; }
-  const char* operator()(PortRange Options::*) const { return "PortRange"; }
-  const char* operator()(std::string Options::*) const { return "std::string"; }
-};
 
 std::string RangeText(const Parameter& parameter) {
   std::string text;
@@ -91,16 +89,20 @@ std::string DefaultText(const Parameter& parameter) {
 
 std::string AllowedText(const Parameter& parameter) {
   switch (parameter.kind) {
+    case ParameterKind::kLowered:
+      return absl::StrCat(RangeText(parameter), ", more counts as ", parameter.max);
     case ParameterKind::kFlag:
-      return "0 or 1";
+      return "on (1) or off (0)";
     case ParameterKind::kEngine:
       return "auto, io_uring or epoll";
     case ParameterKind::kSwitch:
-      return "auto, on or off";
+      return "auto, on (1) or off (0)";
     case ParameterKind::kPorts:
       return absl::StrCat("LOW-HIGH with ports from ", parameter.min, " to ", parameter.max);
     case ParameterKind::kCpuList:
       return "a list of CPUs like 0-3,7";
+    case ParameterKind::kClass:
+      return absl::StrCat(RangeText(parameter), ", or the name of a DSCP: cs0 to cs7, af11 to af43, ef, va, le, df");
     case ParameterKind::kClassMap:
       return "a list like 0:cs1,1:af21,2:46 of ids from 0 to 255, each once, and DSCP names or numbers from 0 to 63";
     case ParameterKind::kText:
@@ -110,23 +112,37 @@ std::string AllowedText(const Parameter& parameter) {
   }
 }
 
-std::string TypeText(const Parameter& parameter) { return std::visit(TypeName(), parameter.field); }
-
-std::string UnitText(const Parameter& parameter) {
+std::string TypeText(const Parameter& parameter) {
   switch (parameter.kind) {
+    case ParameterKind::kCount:
+    case ParameterKind::kLowered:
+      return "number";
     case ParameterKind::kBytes:
-      return "bytes";
+      return "size in bytes";
     case ParameterKind::kMbps:
-      return "Mbit/s";
+      return "rate in Mbit/s";
     case ParameterKind::kSeconds:
-      return "seconds";
+      return "time in seconds";
     case ParameterKind::kMilliseconds:
-      return "milliseconds";
+      return "time in milliseconds";
     case ParameterKind::kMicroseconds:
-      return "microseconds";
-    default:
-      return "none";
+      return "time in microseconds";
+    case ParameterKind::kFlag:
+    case ParameterKind::kSwitch:
+      return "switch";
+    case ParameterKind::kEngine:
+      return "word";
+    case ParameterKind::kPorts:
+      return "range";
+    case ParameterKind::kClass:
+      return "number or word";
+    case ParameterKind::kCpuList:
+    case ParameterKind::kClassMap:
+      return "list";
+    case ParameterKind::kText:
+      return "text";
   }
+  return "";
 }
 
 }  // namespace tcpx

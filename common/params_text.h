@@ -15,11 +15,10 @@ const char* SwitchName(Switch choice);
 
 // "64K", "auto", "5"; "empty" for no text.
 std::string DefaultText(const Parameter& parameter);
-// "auto or 1 to 64", "one of auto, io_uring, epoll", "seconds from 0 to 600".
+// "auto (0) or 1 to 64", "auto, io_uring or epoll", "0 to 600".
 std::string AllowedText(const Parameter& parameter);
-// The C++ type and the name of its unit: "int", "bytes".
+// What a value is, with its unit: "number", "size in bytes", "switch".
 std::string TypeText(const Parameter& parameter);
-std::string UnitText(const Parameter& parameter);
 
 }  // namespace tcpx
 

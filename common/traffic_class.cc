@@ -30,12 +30,10 @@ bool ParseNumber(absl::string_view text, int max, int* value) {
 }
 
 bool ParseDscp(absl::string_view text, int* dscp) {
-  for (const auto& known : kDscpNames) {
-    if (!absl::EqualsIgnoreCase(text, known.name)) continue;
-    *dscp = known.dscp;
-    return true;
-  }
-  return ParseNumber(text, kDscpMax, dscp);
+  const std::optional<int> named = DscpOfName(text);
+  if (!named.has_value()) return ParseNumber(text, kDscpMax, dscp);
+  *dscp = *named;
+  return true;
 }
 
 const MappedClass* Find(const TrafficClassMap& map, int id) {
@@ -44,6 +42,13 @@ const MappedClass* Find(const TrafficClassMap& map, int id) {
 }
 
 }  // namespace
+
+std::optional<int> DscpOfName(absl::string_view text) {
+  for (const auto& known : kDscpNames) {
+    if (absl::EqualsIgnoreCase(text, known.name)) return known.dscp;
+  }
+  return std::nullopt;
+}
 
 absl::StatusOr<TrafficClassMap> ParseTrafficClassMap(absl::string_view text) {
   TrafficClassMap map;
@@ -70,6 +75,11 @@ absl::StatusOr<int> ResolveTrafficClass(int value, const TrafficClassMap& map) {
   if (value >= 0 && value <= kTrafficClassMax) return value & ~kEcnBits;
   return absl::InvalidArgumentError(absl::StrCat("traffic class ", value, " is out of range: it is 0 to ",
                                                  kTrafficClassMax, " (the DSCP times 4), or -1 for none"));
+}
+
+absl::StatusOr<int> ResolveTrafficClass(const AskedClass& asked, const TrafficClassMap& map) {
+  if (asked.named) return asked.value;
+  return ResolveTrafficClass(asked.value, map);
 }
 
 std::string TrafficClassSuffix(int octet) {

@@ -6,6 +6,7 @@
 //   auto map = ParseTrafficClassMap("0:cs1,1:af21,2:46");
 //   ResolveTrafficClass(2, *map)    // 184: DSCP 46
 //   ResolveTrafficClass(106, *map)  // 104: DSCP 26; the ECN bits are the kernel's
+//   ResolveTrafficClass({*DscpOfName("ef") << 2, true}, *map)  // 184
 //
 // Threads: any.
 // Units:   an octet is 0 to 252 with the two ECN bits clear, or kNoTrafficClass; a DSCP is 0 to 63; a priority 0 to 7.
@@ -15,6 +16,7 @@
 #ifndef TCPX_COMMON_TRAFFIC_CLASS_H_
 #define TCPX_COMMON_TRAFFIC_CLASS_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,6 +43,16 @@ constexpr bool IsTrafficClass(int octet) {
   return octet == kNoTrafficClass || (octet >= 0 && octet <= kTrafficClassMax && (octet & kEcnBits) == 0);
 }
 
+// What a parameter asks for: an octet or an id, or the octet of a DSCP that it names, which no map changes.
+struct AskedClass {
+  int value = kNoTrafficClass;
+  bool named = false;
+  bool operator==(const AskedClass& other) const { return value == other.value && named == other.named; }
+};
+
+// Of "ef", say, in any case; nothing for any other text.
+std::optional<int> DscpOfName(absl::string_view text);
+
 struct MappedClass {
   int id;
   int dscp;
@@ -50,8 +62,9 @@ using TrafficClassMap = std::vector<MappedClass>;
 // "ID:DSCP[,ID:DSCP]...": a DSCP is a name or a number, each id comes once. No text is an empty map.
 absl::StatusOr<TrafficClassMap> ParseTrafficClassMap(absl::string_view text);
 
-// The octet for `value`: that of its id, else `value` itself without the ECN bits.
+// The octet for `value`: that of its id, else `value` itself without the ECN bits. For kNoTrafficClass an error.
 absl::StatusOr<int> ResolveTrafficClass(int value, const TrafficClassMap& map);
+absl::StatusOr<int> ResolveTrafficClass(const AskedClass& asked, const TrafficClassMap& map);
 
 // ", dscp 46 (ef)" for the end of a line of the log; empty for kNoTrafficClass.
 std::string TrafficClassSuffix(int octet);

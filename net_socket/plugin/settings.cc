@@ -32,8 +32,8 @@ void Settings::LoadSecret() {
 }
 
 absl::StatusOr<int> Settings::TrafficClass(int asked) const {
-  const int value = asked == kNoTrafficClass ? options_.traffic_class : asked;
-  if (value == kNoTrafficClass) return kNoTrafficClass;
+  const AskedClass value = asked == kNoTrafficClass ? options_.traffic_class : AskedClass{asked, false};
+  if (value == AskedClass()) return kNoTrafficClass;
   return ResolveTrafficClass(value, traffic_classes_);
 }
 

@@ -41,6 +41,9 @@ std::vector<std::string> Fields(const Options& options) {
     std::string operator()(PortRange value) const {
       return std::to_string(value.low) + "-" + std::to_string(value.high);
     }
+    std::string operator()(const AskedClass& value) const {
+      return std::to_string(value.value) + (value.named ? " by name" : "");
+    }
     std::string operator()(const std::string& value) const { return value; }
   };
   std::vector<std::string> fields;
@@ -81,7 +84,7 @@ TEST(ParamsTest, DefaultsAreThese) {
   EXPECT_EQ(options.spin_ns, 50000);
   EXPECT_EQ(options.sndbuf, -1);
   EXPECT_EQ(options.rcvbuf, -1);
-  EXPECT_EQ(options.traffic_class, -1);
+  EXPECT_EQ(options.traffic_class, AskedClass());
   EXPECT_TRUE(options.optional_recv_completion);
   EXPECT_TRUE(options.port_range.any());
 }
@@ -134,8 +137,23 @@ TEST(ParamsTest, ReadsValues) {
       {"NCCL_SOCKET_RETRY_SLEEP_MSEC", "5", [](const Options& o) { return o.retry_sleep_ns == 5 * kMillisecond; }},
       {"TCPX_SPIN_US", "0", [](const Options& o) { return o.spin_ns == 0; }},
       {"TCPX_SPIN_US", "200", [](const Options& o) { return o.spin_ns == 200 * kMicrosecond; }},
-      {"TCPX_TRAFFIC_CLASS", "0x68", [](const Options& o) { return o.traffic_class == 0x68; }},
-      {"TCPX_TRAFFIC_CLASS", "0", [](const Options& o) { return o.traffic_class == 0; }},
+      {"TCPX_TRAFFIC_CLASS", "0x68",
+       [](const Options& o) {
+         return o.traffic_class == AskedClass{0x68, false};
+       }},
+      {"TCPX_TRAFFIC_CLASS", "0",
+       [](const Options& o) {
+         return o.traffic_class == AskedClass{0, false};
+       }},
+      {"TCPX_TRAFFIC_CLASS", "ef",
+       [](const Options& o) {
+         return o.traffic_class == AskedClass{46 << 2, true};
+       }},
+      {"TCPX_TRAFFIC_CLASS", "AF21",
+       [](const Options& o) {
+         return o.traffic_class == AskedClass{18 << 2, true};
+       }},
+      {"TCPX_TRAFFIC_CLASS", "unset", [](const Options& o) { return o.traffic_class == AskedClass(); }},
       {"TCPX_TRAFFIC_CLASS_MAP", "0:cs1,2:46", [](const Options& o) { return o.traffic_class_map == "0:cs1,2:46"; }},
       {"NCCL_SOCKET_IFNAME", "^docker,lo", [](const Options& o) { return o.ifname == "^docker,lo"; }},
       {"NCCL_SOCKET_FAMILY", "AF_INET6", [](const Options& o) { return o.family == "AF_INET6"; }},
@@ -169,7 +187,7 @@ TEST(ParamsTest, ABadValueKeepsTheDefaultAndSaysSo) {
       {"TCPX_CPUS", "3-1", "a list of CPUs like 0-3,7", "empty"},
       {"TCPX_LANES", "65", "1 to 64", "auto"},
       {"TCPX_LANES", "-1", "1 to 64", "auto"},
-      {"NCCL_SOCKET_NTHREADS", "17", "unset (-2) or 0 to 16", "unset"},
+      {"NCCL_SOCKET_NTHREADS", "99999999999", "unset (-2) or 0 to 16", "unset"},
       {"NCCL_SOCKET_NTHREADS", "-1", "unset (-2) or 0 to 16", "unset"},
       {"TCPX_EXPRESS_BYTES", "1025K", "0 to 1M", "64K"},
       {"TCPX_EXPRESS_BYTES", "64KB", "0 to 1M", "64K"},
@@ -192,10 +210,14 @@ TEST(ParamsTest, ABadValueKeepsTheDefaultAndSaysSo) {
       {"TCPX_LINGER", "1e300", "0 to 600", "5"},
       {"TCPX_HELLO_TIMEOUT", "0", "1 to 600", "10"},
       {"TCPX_MAX_RECVS", "9", "auto (0) or 1 to 8", "auto"},
-      {"TCPX_OPTIONAL_RECV_COMPLETION", "yes", "0 or 1", "1"},
-      {"TCPX_OPTIONAL_RECV_COMPLETION", "2", "0 or 1", "1"},
-      {"TCPX_ZEROCOPY", "1", "auto, on or off", "auto"},
+      {"TCPX_OPTIONAL_RECV_COMPLETION", "yes", "on (1) or off (0)", "on"},
+      {"TCPX_OPTIONAL_RECV_COMPLETION", "2", "on (1) or off (0)", "on"},
+      {"TCPX_OPTIONAL_RECV_COMPLETION", "auto", "on (1) or off (0)", "on"},
+      {"TCPX_GPU_DIRECT_STAGING", "2", "on (1) or off (0)", "off"},
+      {"TCPX_ZEROCOPY", "2", "auto, on (1) or off (0)", "auto"},
+      {"NCCL_NET_OPTIONAL_RECV_COMPLETION", "off", "0 to 1", "1"},
       {"TCPX_TRAFFIC_CLASS", "256", "unset (-1) or 0 to 255", "unset"},
+      {"TCPX_TRAFFIC_CLASS", "eff", "the name of a DSCP", "unset"},
       {"TCPX_TRAFFIC_CLASS_MAP", "0:cs8", "a list like 0:cs1,1:af21,2:46", "empty"},
       {"TCPX_TRAFFIC_CLASS_MAP", "0:cs1,0:cs2", "each once", "empty"},
   };
@@ -230,7 +252,12 @@ TEST(ParamsTest, LanesAreTheProductUnlessSet) {
       {{{"NCCL_SOCKET_NTHREADS", "0"}}, 1, false},
       {{{"NCCL_SOCKET_NTHREADS", "-2"}, {"NCCL_NSOCKS_PERTHREAD", "-2"}}, 0, false},
       {{{"NCCL_SOCKET_NTHREADS", "16"}, {"NCCL_NSOCKS_PERTHREAD", "4"}}, 64, false},
-      {{{"NCCL_SOCKET_NTHREADS", "16"}, {"NCCL_NSOCKS_PERTHREAD", "5"}}, 0, true},
+      {{{"NCCL_SOCKET_NTHREADS", "16"}, {"NCCL_NSOCKS_PERTHREAD", "5"}}, 64, true},
+      {{{"NCCL_SOCKET_NTHREADS", "17"}}, 16, true},
+      {{{"NCCL_SOCKET_NTHREADS", "20"}, {"NCCL_NSOCKS_PERTHREAD", "2"}}, 32, true},
+      {{{"NCCL_SOCKET_NTHREADS", "20"}, {"NCCL_NSOCKS_PERTHREAD", "100"}}, 64, true},
+      {{{"NCCL_SOCKET_NTHREADS", "7"}, {"NCCL_NSOCKS_PERTHREAD", "10"}}, 63, true},
+      {{{"NCCL_NSOCKS_PERTHREAD", "100"}}, 64, true},
       {{{"NCCL_SOCKET_NTHREADS", "4"}, {"TCPX_LANES", "2"}}, 2, false},
       {{{"NCCL_SOCKET_NTHREADS", "16"}, {"NCCL_NSOCKS_PERTHREAD", "5"}, {"TCPX_LANES", "2"}}, 2, false},
       {{{"NCCL_SOCKET_NTHREADS", "4"}, {"TCPX_LANES", "auto"}}, 0, false},
@@ -271,6 +298,31 @@ TEST(ParamsTest, WithoutAFunctionTheEnvironmentIsRead) {
   EXPECT_EQ(LoadOptions(nullptr, nullptr).lanes, 7);
   unsetenv("TCPX_LANES");
   EXPECT_EQ(LoadOptions(nullptr, nullptr).lanes, 0);
+}
+
+// Each switch of ours takes the same words.
+TEST(ParamsTest, SwitchesAreAllAlike) {
+  for (const Parameter& parameter : Parameters()) {
+    if (parameter.kind != ParameterKind::kFlag && parameter.kind != ParameterKind::kSwitch) continue;
+    const std::vector<std::string> on = Fields(Load({{parameter.name, "on"}}).options);
+    const std::vector<std::string> off = Fields(Load({{parameter.name, "off"}}).options);
+    EXPECT_NE(on, off) << parameter.name;
+    for (const char* word : {"1", "ON", "On"}) EXPECT_EQ(on, Fields(Load({{parameter.name, word}}).options)) << word;
+    for (const char* word : {"0", "OFF", "Off"}) EXPECT_EQ(off, Fields(Load({{parameter.name, word}}).options)) << word;
+    for (const char* word : {"on", "off", "1", "0"}) EXPECT_TRUE(Load({{parameter.name, word}}).warnings.empty());
+  }
+}
+
+// As NCCL lowers them, and says so.
+TEST(ParamsTest, TooManySocketsAreLoweredWithAWarningEach) {
+  const Loaded loaded = Load({{"NCCL_SOCKET_NTHREADS", "20"}, {"NCCL_NSOCKS_PERTHREAD", "100"}});
+  EXPECT_EQ(loaded.options.socket_nthreads, 16);
+  EXPECT_EQ(loaded.options.nsocks_perthread, 4);
+  ASSERT_EQ(loaded.warnings.size(), 2u);
+  EXPECT_TRUE(absl::StrContains(loaded.warnings[0], "NCCL_SOCKET_NTHREADS is 20")) << loaded.warnings[0];
+  EXPECT_TRUE(absl::StrContains(loaded.warnings[0], "using 16")) << loaded.warnings[0];
+  EXPECT_TRUE(absl::StrContains(loaded.warnings[1], "NCCL_NSOCKS_PERTHREAD is 100")) << loaded.warnings[1];
+  EXPECT_TRUE(absl::StrContains(loaded.warnings[1], "using 4")) << loaded.warnings[1];
 }
 
 }  // namespace

@@ -118,5 +118,16 @@ TEST(TrafficClassTest, SuffixOfALogLine) {
   EXPECT_EQ(TrafficClassSuffix(252), ", dscp 63");
 }
 
+TEST(TrafficClassTest, ANamedOneIsNoIdOfTheMap) {
+  EXPECT_EQ(46, DscpOfName("ef"));
+  EXPECT_EQ(46, DscpOfName("EF"));
+  EXPECT_EQ(std::nullopt, DscpOfName("46"));
+  EXPECT_EQ(std::nullopt, DscpOfName(""));
+  const TrafficClassMap map = *ParseTrafficClassMap("184:cs1,5:cs2");
+  EXPECT_EQ(184, *ResolveTrafficClass(AskedClass{46 << 2, true}, map));
+  EXPECT_EQ(8 << 2, *ResolveTrafficClass(AskedClass{184, false}, map));
+  EXPECT_EQ(16 << 2, *ResolveTrafficClass(AskedClass{5, false}, map));
+}
+
 }  // namespace
 }  // namespace tcpx

@@ -39,5 +39,13 @@ TEST_F(SettingsTest, ASecretThatCannotBeReadIsAnError) {
   EXPECT_EQ(absl::StatusCode::kInvalidArgument, settings.secret_status().code());
 }
 
+TEST_F(SettingsTest, ANamedClassIsNoIdOfTheMap) {
+  setenv("TCPX_TRAFFIC_CLASS", "ef", 1);
+  setenv("TCPX_TRAFFIC_CLASS_MAP", "184:cs1", 1);
+  const Settings settings;
+  EXPECT_EQ(46 << 2, *settings.TrafficClass(kNoTrafficClass));
+  EXPECT_EQ(8 << 2, *settings.TrafficClass(184));
+}
+
 }  // namespace
 }  // namespace tcpx
