@@ -97,7 +97,14 @@ bool Store(const Parameter& parameter, absl::string_view text, int* field) {
   return true;
 }
 
+// The words of every switch of ours.
+bool ParseSwitch(absl::string_view text, bool* on) {
+  *on = text == "1" || absl::EqualsIgnoreCase(text, SwitchName(Switch::kOn));
+  return *on || text == "0" || absl::EqualsIgnoreCase(text, SwitchName(Switch::kOff));
+}
+
 bool Store(const Parameter& parameter, absl::string_view text, bool* field) {
+  bool on = false;
   int64_t value = 0;
   if (parameter.kind == ParameterKind::kFlag ? !ParseSwitch(text, &on) : !ParseNumber(parameter, text, &value)) {
     return false;
@@ -106,7 +113,6 @@ bool Store(const Parameter& parameter, absl::string_view text, bool* field) {
   return true;
 }
 
-  bool on = false;
 bool Store(const Parameter& parameter, absl::string_view text, std::string* field) {
   if (parameter.kind == ParameterKind::kCpuList && !ParseCpuList(text).ok()) return false;
   if (parameter.kind == ParameterKind::kClassMap && !ParseTrafficClassMap(text).ok()) return false;
@@ -206,13 +212,16 @@ void ResolveChunks(bool chunk_set, Options* options, std::vector<std::string>* w
 
 }  // namespace
 
-Options LoadOptions(const Getenv& getenv_fn, std::vector<std::string>* warnings) {
+Options LoadOptions(const Getenv& getenv_fn, std::vector<std::string>* warnings, std::vector<std::string>* ours) {
   Options options;
   bool lanes_set = false;
   bool chunk_set = false;
   const Getenv read = getenv_fn ? getenv_fn : [](const char* name) -> const char* { return getenv(name); };
   for (const Parameter& parameter : Parameters()) {
     const bool set = Load(parameter, read, &options, warnings);
+    if (set && ours != nullptr && absl::StartsWith(parameter.name, "TCPX_")) {
+      ours->push_back(absl::StrCat(parameter.name, "=", read(parameter.name)));
+    }
     lanes_set |= set && parameter.name == absl::string_view("TCPX_LANES");
     chunk_set |= set && parameter.name == absl::string_view("TCPX_CHUNK_BYTES");
   }

@@ -81,9 +81,10 @@ struct Options {
   int64_t socket_inline = -1;  // -1: unset
 };
 
-// Reads the variables through `getenv_fn` (null: getenv(3)). Each warning is one line for the log; `warnings` may be
-// null.
-Options LoadOptions(const std::function<const char*(const char*)>& getenv_fn, std::vector<std::string>* warnings);
+// Reads the variables through `getenv_fn` (null: getenv(3)). Each warning is one line for the log. `ours`: those of
+// TCPX_ that were set to something valid, "TCPX_LANES=4". Both may be null.
+Options LoadOptions(const std::function<const char*(const char*)>& getenv_fn, std::vector<std::string>* warnings,
+                    std::vector<std::string>* ours = nullptr);
 
 // How the text of a variable becomes a field.
 enum class ParameterKind {
@@ -99,8 +100,8 @@ enum class ParameterKind {
   kSwitch,        // auto, and what kFlag has
   kPorts,         // "lo-hi"
   kCpuList,       // "0-3,7"
-  kClassMap,      // "0:cs1,1:46"
   kClass,         // an octet or an id, or the name of a DSCP
+  kClassMap,      // "0:cs1,1:46"
   kText,          // anything
 };
 
@@ -124,12 +125,12 @@ struct Parameter {
   int64_t min;  // in the unit of `kind`; both 0 where there is no range
   int64_t max;
   SpecialValue special;
-  const char* help;  // what it does, and when to change it
   Audience audience;
+  const char* help;  // what it does, and when to change it
 };
 
-absl::Span<const Parameter> Parameters();
 // Those of kMost first.
+absl::Span<const Parameter> Parameters();
 
 // The whole of docs/parameters.md.
 std::string ParametersMarkdown();

@@ -20,6 +20,7 @@ def tcpx_plugin_so(name, srcs, map, deps = [], **kwargs):
         copts = TCPX_COPTS,
         linkopts = [
             "-Wl,--version-script=$(location %s)" % map,
+            "-Wl,--build-id=sha1",
             "-pthread",
         ] + select({
             # A sanitizer's runtime lives in the executable, and it has to intercept what libstdc++ does.
@@ -29,11 +30,11 @@ def tcpx_plugin_so(name, srcs, map, deps = [], **kwargs):
             "//conditions:default": [
                 "-static-libgcc",
                 "-l:libstdc++.a",
-                "-Wl,--as-needed",
                 # Before glibc 2.34 threads and dlopen are there, and since then these are empty.
                 "-Wl,--no-as-needed",
                 "-l:libpthread.so.0",
                 "-l:libdl.so.2",
+                "-Wl,--as-needed",
                 "-Wl,-z,defs",
             ],
         }),

@@ -1,18 +1,29 @@
 #include "net_socket/plugin/settings.h"
 
+#include <unistd.h>
+
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/build_info.h"
 #include "common/log.h"
+#include "common/unknown_params.h"
 #include "nccl/plugin_api.h"
 
 namespace tcpx {
 
 Settings::Settings() : cpu_facts_(ReadCpuFacts()) {
   std::vector<std::string> warnings;
-  options_ = LoadOptions(nullptr, &warnings);
+  std::vector<std::string> ours;
+  options_ = LoadOptions(nullptr, &warnings, &ours);
   for (const std::string& warning : warnings) TCPX_WARN("%s", warning);
+  for (const std::string& warning : UnknownParameters(environ)) TCPX_WARN("%s", warning);
+  const std::string id = BuildId();
+  TCPX_INFO("version %s%s; %s", kVersion, id.empty() ? "" : absl::StrCat(", build ", id),
+            ours.empty() ? "no TCPX_ variable is set" : absl::StrJoin(ours, " "));
   LoadSecret();
   traffic_classes_ = ParseTrafficClassMap(options_.traffic_class_map).value_or(TrafficClassMap());
   if (options_.socket_inline >= 0) {

@@ -172,5 +172,19 @@ TEST_F(StatisticsTest, AConnectionHasOneLineAtEachEnd) {
   }
 }
 
+TEST_F(StatisticsTest, OneLineNamesTheBuildAndWhatIsInEffect) {
+  LoopbackSettings settings;
+  settings.lanes = 3;
+  ClearCapturedLog();
+  ASSERT_NO_FATAL_FAILURE(Open(settings));
+  std::vector<std::string> found;
+  for (const std::string& line : CapturedLines(NCCL_LOG_INFO)) {
+    if (absl::StartsWith(line, "NET/tcpx: version ")) found.push_back(line);
+  }
+  ASSERT_EQ(1u, found.size()) << CapturedLog();
+  EXPECT_TRUE(absl::StrContains(found[0], ", build ")) << found[0];
+  EXPECT_TRUE(absl::StrContains(found[0], "TCPX_LANES=3")) << found[0];
+}
+
 }  // namespace
 }  // namespace tcpx

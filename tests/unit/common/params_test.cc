@@ -325,5 +325,17 @@ TEST(ParamsTest, TooManySocketsAreLoweredWithAWarningEach) {
   EXPECT_TRUE(absl::StrContains(loaded.warnings[1], "using 4")) << loaded.warnings[1];
 }
 
+TEST(ParamsTest, WhatIsInEffectIsWhatWasValidAndOurs) {
+  const Environment environment = {
+      {"TCPX_LANES", "7"}, {"TCPX_THREADS", "many"}, {"NCCL_SOCKET_IFNAME", "eth"}, {"TCPX_CPUS", ""}};
+  const auto getenv_fn = [&environment](const char* name) -> const char* {
+    const auto found = environment.find(name);
+    return found == environment.end() ? nullptr : found->second.c_str();
+  };
+  std::vector<std::string> ours;
+  (void)LoadOptions(getenv_fn, nullptr, &ours);
+  EXPECT_EQ(ours, std::vector<std::string>{"TCPX_LANES=7"});
+}
+
 }  // namespace
 }  // namespace tcpx

@@ -4,15 +4,43 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "common/build_info.h"
+#include "common/log.h"
 #include "nccl/plugin_api.h"
 
 namespace tcpx {
 namespace {
 
+std::vector<std::string>& Lines() {
+  static std::vector<std::string> lines;
+  return lines;
+}
+
+void Keep(LogLevel level, uint64_t, const char*, int, const char* text) {
+  Lines().push_back((level == LogLevel::kWarn ? "WARN " : "INFO ") + std::string(text));
+}
+
+// What reading the settings says.
+std::vector<std::string> Said() {
+  Lines().clear();
+  SetLogSink(&Keep);
+  const Settings settings;
+  SetLogSink(nullptr);
+  return Lines();
+}
+
 class SettingsTest : public ::testing::Test {
  protected:
   void TearDown() override {
-    for (const char* name : {"TCPX_TRAFFIC_CLASS", "TCPX_TRAFFIC_CLASS_MAP", "TCPX_SECRET_FILE"}) unsetenv(name);
+    for (const char* name : {"TCPX_TRAFFIC_CLASS", "TCPX_TRAFFIC_CLASS_MAP", "TCPX_SECRET_FILE", "TCPX_LANES",
+                             "TCPX_SPIN", "TCPX_THREADS"}) {
+      unsetenv(name);
+    }
+    SetLogSink(nullptr);
   }
 };
 
@@ -45,6 +73,26 @@ TEST_F(SettingsTest, ANamedClassIsNoIdOfTheMap) {
   const Settings settings;
   EXPECT_EQ(46 << 2, *settings.TrafficClass(kNoTrafficClass));
   EXPECT_EQ(8 << 2, *settings.TrafficClass(184));
+}
+
+TEST_F(SettingsTest, OneLineSaysWhatIsInEffect) {
+  setenv("TCPX_LANES", "3", 1);
+  setenv("TCPX_TRAFFIC_CLASS", "ef", 1);
+  const std::vector<std::string> lines = Said();
+  ASSERT_EQ(1u, lines.size());
+  EXPECT_TRUE(absl::StartsWith(lines[0], std::string("INFO NET/tcpx: version ") + kVersion)) << lines[0];
+  EXPECT_TRUE(absl::StrContains(lines[0], "; TCPX_LANES=3 TCPX_TRAFFIC_CLASS=ef")) << lines[0];
+}
+
+TEST_F(SettingsTest, WhatIsNotKnownOrNotValidIsAWarning) {
+  setenv("TCPX_SPIN", "3", 1);
+  setenv("TCPX_THREADS", "all", 1);
+  const std::vector<std::string> lines = Said();
+  ASSERT_EQ(3u, lines.size());
+  EXPECT_TRUE(absl::StartsWith(lines[0], "WARN NET/tcpx: TCPX_THREADS is \"all\"")) << lines[0];
+  EXPECT_TRUE(absl::StartsWith(lines[1], "WARN NET/tcpx: TCPX_SPIN is not known")) << lines[1];
+  EXPECT_TRUE(absl::StrContains(lines[1], "TCPX_SPIN_US")) << lines[1];
+  EXPECT_TRUE(absl::StrContains(lines[2], "no TCPX_ variable is set")) << lines[2];
 }
 
 }  // namespace

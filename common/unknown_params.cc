@@ -1,0 +1,65 @@
+#include "common/unknown_params.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "common/params.h"
+
+namespace tcpx {
+namespace {
+
+constexpr char kOurs[] = "TCPX_";
+constexpr char kTests[] = "TCPX_TEST_";
+
+// How many characters have to be put in, taken out or changed to make `b` of `a`.
+size_t Distance(absl::string_view a, absl::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 0; i < a.size(); ++i) {
+    size_t diagonal = row[0]++;
+    for (size_t j = 0; j < b.size(); ++j) {
+      const size_t changed = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({changed, row[j] + 1, diagonal + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+absl::string_view Nearest(absl::string_view name) {
+  absl::string_view nearest;
+  size_t least = SIZE_MAX;
+  for (const Parameter& parameter : Parameters()) {
+    // A name that was not written to its end is as good as one with a wrong letter.
+    const size_t distance = absl::StartsWith(parameter.name, name) ? 1 : Distance(name, parameter.name);
+    if (!absl::StartsWith(parameter.name, kOurs) || distance >= least) continue;
+    least = distance;
+    nearest = parameter.name;
+  }
+  return nearest;
+}
+
+bool IsParameter(absl::string_view name) {
+  const absl::Span<const Parameter> all = Parameters();
+  return std::any_of(all.begin(), all.end(), [name](const Parameter& each) { return name == each.name; });
+}
+
+}  // namespace
+
+std::vector<std::string> UnknownParameters(const char* const* environment) {
+  std::vector<std::string> warnings;
+  for (; environment != nullptr && *environment != nullptr; ++environment) {
+    const absl::string_view entry(*environment);
+    const absl::string_view name = entry.substr(0, entry.find('='));
+    if (!absl::StartsWith(name, kOurs) || absl::StartsWith(name, kTests) || IsParameter(name)) continue;
+    warnings.push_back(absl::StrCat(name, " is not known and has no effect; the nearest name is ", Nearest(name),
+                                    " (docs/parameters.md has all)"));
+  }
+  std::sort(warnings.begin(), warnings.end());
+  return warnings;
+}
+
+}  // namespace tcpx

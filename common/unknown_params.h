@@ -1,0 +1,21 @@
+// unknown_params.h: variables that look like this plugin's parameters and are none.
+//
+// Purpose: a name that was misspelt has no effect, and nothing else would say so.
+//
+// Threads: any, while nobody changes the environment.
+// Errors:  none.
+#ifndef TCPX_COMMON_UNKNOWN_PARAMS_H_
+#define TCPX_COMMON_UNKNOWN_PARAMS_H_
+
+#include <string>
+#include <vector>
+
+namespace tcpx {
+
+// One warning for each variable of `environment` (as environ(7), null: none) that begins with TCPX_ and is no parameter,
+// with the parameter whose name is nearest; by name. TCPX_TEST_ is for tests and never one.
+std::vector<std::string> UnknownParameters(const char* const* environment);
+
+}  // namespace tcpx
+
+#endif  // TCPX_COMMON_UNKNOWN_PARAMS_H_

@@ -1,0 +1,16 @@
+// The build id that the linker was told to write.
+#include "common/build_info.h"
+
+#include <cstring>
+
+#include "gtest/gtest.h"
+
+namespace tcpx {
+namespace {
+
+TEST(BuildInfoTest, TheLinkersIdIsFound) { EXPECT_EQ("feedc0de01", BuildId()); }
+
+TEST(BuildInfoTest, ThereIsAVersion) { EXPECT_LT(0u, std::strlen(kVersion)); }
+
+}  // namespace
+}  // namespace tcpx

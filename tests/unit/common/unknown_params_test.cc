@@ -1,0 +1,63 @@
+// Names that are almost a parameter's.
+#include "common/unknown_params.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/params.h"
+#include "gtest/gtest.h"
+
+namespace tcpx {
+namespace {
+
+std::vector<std::string> Warnings(std::vector<std::string> environment) {
+  std::vector<const char*> pointers;
+  for (const std::string& entry : environment) pointers.push_back(entry.c_str());
+  pointers.push_back(nullptr);
+  return UnknownParameters(pointers.data());
+}
+
+TEST(UnknownParamsTest, EachIsToldWithTheNearest) {
+  const struct {
+    const char* name;
+    const char* nearest;
+  } cases[] = {
+      {"TCPX_SPIN", "TCPX_SPIN_US"},
+      {"TCPX_PORT", "TCPX_PORT_RANGE"},
+      {"TCPX_LANE", "TCPX_LANES"},
+      {"TCPX_NTHREADS", "TCPX_THREADS"},
+      {"TCPX_PORTRANGE", "TCPX_PORT_RANGE"},
+      {"TCPX_LANES ", "TCPX_LANES"},
+      {"TCPX_CPU", "TCPX_CPUS"},
+      {"TCPX_ZERO_COPY", "TCPX_ZEROCOPY"},
+      {"TCPX_ENGIEN", "TCPX_ENGINE"},
+      {"TCPX_SECRETS_FILE", "TCPX_SECRET_FILE"},
+      {"TCPX_TRAFIC_CLASS", "TCPX_TRAFFIC_CLASS"},
+  };
+  for (const auto& one : cases) {
+    const std::vector<std::string> warnings = Warnings({absl::StrCat(one.name, "=value")});
+    ASSERT_EQ(warnings.size(), 1u) << one.name;
+    EXPECT_TRUE(absl::StartsWith(warnings[0], absl::StrCat(one.name, " "))) << warnings[0];
+    EXPECT_TRUE(absl::StrContains(warnings[0], absl::StrCat("nearest name is ", one.nearest, " "))) << warnings[0];
+    EXPECT_FALSE(absl::StrContains(warnings[0], "value")) << "a value may be a secret: " << warnings[0];
+  }
+}
+
+TEST(UnknownParamsTest, WhatIsKnownOrNotOursIsSilent) {
+  std::vector<std::string> environment = {"PATH=/bin", "NCCL_NET=tcpx", "XTCPX_LANE=1", "TCPX_TEST_SEED=7", "odd"};
+  for (const Parameter& parameter : Parameters()) environment.push_back(absl::StrCat(parameter.name, "=1"));
+  EXPECT_EQ(Warnings(environment), std::vector<std::string>());
+  EXPECT_EQ(UnknownParameters(nullptr), std::vector<std::string>());
+}
+
+TEST(UnknownParamsTest, ComeByName) {
+  const std::vector<std::string> warnings = Warnings({"TCPX_B=", "TCPX_A", "TCPX_LANES=4"});
+  ASSERT_EQ(warnings.size(), 2u);
+  EXPECT_TRUE(absl::StartsWith(warnings[0], "TCPX_A ")) << warnings[0];
+  EXPECT_TRUE(absl::StartsWith(warnings[1], "TCPX_B ")) << warnings[1];
+}
+
+}  // namespace
+}  // namespace tcpx
