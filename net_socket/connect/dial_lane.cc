@@ -17,6 +17,7 @@
 #include "common/socket.h"
 #include "common/status.h"
 #include "common/this_host.h"
+#include "net_socket/nic/device_route.h"
 #include "net_socket/nic/lane_socket.h"
 #include "net_socket/nic/nic_socket.h"
 #include "net_socket/nic/shared_subnet.h"
@@ -66,6 +67,8 @@ PathProfile DialLane::MakeProfile() const {
   facts.fused = owner_->request().device->fused();
   facts.nic_ties = path_.nic->ties;
   facts.same_subnet = InSubnet(path_.nic->interface, path_.peer);
+  // Asked only where it counts.
+  if (facts.fused && !facts.same_subnet) facts.routed = HasRouteBy(path_.nic->interface, path_.peer);
   return MakePathProfile(owner_->runtime()->options, facts);
 }
 

@@ -49,6 +49,7 @@ struct PathFacts {
   bool fused = false;        // we dial from a device of several interfaces
   bool same_subnet = false;  // the peer lies in our interface's subnet
   bool nic_ties = false;     // Nic::ties
+  bool routed = true;        // the kernel has a route to the peer by our interface
   int family = 0;
   LaneKind kind = LaneKind::kFirst;
   int traffic_class = kNoTrafficClass;  // octet

@@ -150,6 +150,22 @@ for ns in a:1 b:2; do
 done
 run one-default-route 20 1 1
 run one-default-route-fused 30 0 0 TCPX_FUSE=eth1+eth2
+# No lane is tied to an interface that has no route: the kernel would look for the peer on its link, for seconds.
+asked=$(ip -n a neigh show dev eth2 | grep '^10[.]2[.]' || true)
+[[ -z $asked ]] || fail "one-default-route-fused: eth2 asked its link for what is behind the router: $asked"
+logged one-default-route-fused 'lanes through eth2 (10.1.2.1) are bound to its address'
+# With a route of its own, each interface carries its lanes.
+for ns in a:1 b:2; do
+  for i in 1 2; do
+    own="10.${ns#*:}.$i"
+    ip -n "${ns%:*}" route add default via "$own.2" dev "eth$i" table "10$i"
+    ip -n "${ns%:*}" rule add from "$own.1" table "10$i"
+  done
+done
+netns_count a out second oifname eth2 meta l4proto tcp
+run route-per-interface-fused 30 0 0 TCPX_FUSE=eth1+eth2
+logged route-per-interface-fused 'lanes through eth2 (10.1.2.1) are tied to it'
+(($(netns_bytes a second) > 1000000)) || fail "route-per-interface-fused: by eth2 left $(netns_bytes a second) bytes"
 unplug
 
 # Two interfaces in one subnet, no sysctls, no entry in any ARP cache: with and without fusing, whichever device.

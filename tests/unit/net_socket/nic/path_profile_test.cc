@@ -25,6 +25,17 @@ PathProfile Profile(const Options& options, bool same_host, LaneKind kind = Lane
   return MakePathProfile(options, facts);
 }
 
+// Where a tied socket would only ask the link for a host that is not on it.
+TEST(PathProfileTest, AFusedDeviceIsTiedOnlyWhereItsInterfaceHasARoute) {
+  PathFacts facts;
+  facts.fused = true;
+  EXPECT_EQ(LeaveBy::kDevice, MakePathProfile(Options(), facts).ways.front());
+  facts.routed = false;
+  EXPECT_EQ((std::vector<LeaveBy>{LeaveBy::kAddress, LeaveBy::kRoute}), MakePathProfile(Options(), facts).ways);
+  facts.same_subnet = facts.nic_ties = true;
+  EXPECT_EQ(LeaveBy::kDevice, MakePathProfile(Options(), facts).ways.front());
+}
+
 TEST(PathProfileTest, CongestionAndReceiveBuffer) {
   struct Row {
     Options options;

@@ -1,0 +1,75 @@
+#include "net_socket/nic/device_route.h"
+
+#include <errno.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <sys/socket.h>
+
+#include <cstring>
+
+#include "common/fd.h"
+
+#ifndef RTM_F_FIB_MATCH
+#define RTM_F_FIB_MATCH 0x2000
+#endif
+
+namespace tcpx {
+namespace {
+
+struct Question {
+  nlmsghdr header{};
+  rtmsg route{};
+  char attributes[64] = {};
+
+  void Add(uint16_t type, const void* value, uint16_t bytes) {
+    char* const at = reinterpret_cast<char*>(this) + NLMSG_ALIGN(header.nlmsg_len);
+    const rtattr attribute = {static_cast<uint16_t>(RTA_LENGTH(bytes)), type};
+    std::memcpy(at, &attribute, sizeof(attribute));
+    std::memcpy(at + RTA_LENGTH(0), value, bytes);
+    header.nlmsg_len = NLMSG_ALIGN(header.nlmsg_len) + RTA_ALIGN(RTA_LENGTH(bytes));
+  }
+};
+
+Question Ask(const Interface& interface, const SocketAddress& peer) {
+  Question question;
+  question.header.nlmsg_len = NLMSG_LENGTH(sizeof(rtmsg));
+  question.header.nlmsg_type = RTM_GETROUTE;
+  question.header.nlmsg_flags = NLM_F_REQUEST;
+  question.route.rtm_family = AF_INET;
+  question.route.rtm_dst_len = question.route.rtm_src_len = 32;
+  question.route.rtm_flags = RTM_F_FIB_MATCH;  // The entry itself, so that what the kernel only assumes is none.
+  const auto* to = reinterpret_cast<const sockaddr_in*>(peer.sockaddr());
+  const auto* from = reinterpret_cast<const sockaddr_in*>(interface.address.sockaddr());
+  const uint32_t index = interface.index;
+  question.Add(RTA_DST, &to->sin_addr, sizeof(in_addr));
+  question.Add(RTA_SRC, &from->sin_addr, sizeof(in_addr));
+  question.Add(RTA_OIF, &index, sizeof(index));
+  return question;
+}
+
+// 0: there is one, or the answer says nothing.
+int ErrorOf(const char* answer, ssize_t bytes) {
+  if (bytes < static_cast<ssize_t>(NLMSG_LENGTH(sizeof(nlmsgerr)))) return 0;
+  nlmsghdr header;
+  std::memcpy(&header, answer, sizeof(header));
+  if (header.nlmsg_type != NLMSG_ERROR) return 0;
+  nlmsgerr error;
+  std::memcpy(&error, answer + NLMSG_LENGTH(0), sizeof(error));
+  return -error.error;
+}
+
+}  // namespace
+
+bool HasRouteBy(const Interface& interface, const SocketAddress& peer) {
+  if (peer.family() != AF_INET || interface.address.family() != AF_INET) return true;
+  const OwnedFd fd(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE));
+  if (!fd.valid()) return true;
+  const Question question = Ask(interface, peer);
+  char answer[4096];
+  // The kernel answers within the call.
+  if (send(fd.get(), &question, question.header.nlmsg_len, 0) < 0) return true;
+  const int err = ErrorOf(answer, recv(fd.get(), answer, sizeof(answer), 0));
+  return err != ENETUNREACH && err != EHOSTUNREACH;
+}
+
+}  // namespace tcpx
