@@ -151,6 +151,16 @@ std::vector<Interface> SelectInterfaces(const std::vector<Interface>& all, const
   return found;
 }
 
+std::optional<Interface> OtherFamilyOf(const Interface& chosen, const std::vector<Interface>& all,
+                                       const InterfaceFilter& filter) {
+  const int family = WantedFamily(filter.family);
+  for (const Interface& one : all) {
+    const bool other = one.name == chosen.name && one.address.family() != chosen.address.family();
+    if (other && Usable(one, family) && !one.address.IsLinkLocal()) return one;
+  }
+  return std::nullopt;
+}
+
 std::string SkippedInterfaces(const std::vector<Interface>& all, const std::vector<Interface>& chosen,
                               const InterfaceFilter& filter, const std::string& sysfs_root) {
   std::vector<std::string> texts;

@@ -11,6 +11,7 @@
 #ifndef TCPX_COMMON_INTERFACES_H_
 #define TCPX_COMMON_INTERFACES_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,11 @@ struct InterfaceFilter {
 // Pure. At most `max` interfaces, one address each, in the order of `all`.
 std::vector<Interface> SelectInterfaces(const std::vector<Interface>& all, const InterfaceFilter& filter,
                                         int max = kMaxInterfaces);
+
+// Pure. The first address that the chosen interface has of the other family; none where it has none that reaches beyond
+// its link, or where NCCL_SOCKET_FAMILY leaves it out.
+std::optional<Interface> OtherFamilyOf(const Interface& chosen, const std::vector<Interface>& all,
+                                       const InterfaceFilter& filter);
 
 // All IPv4 and IPv6 addresses of all interfaces, in the order of getifaddrs(3). IPv6 link-local ones are scoped.
 absl::StatusOr<std::vector<Interface>> SystemInterfaces();

@@ -22,7 +22,9 @@ constexpr Parameter kParameters[] = {
      "turn. Set it when the log names an interface that the other hosts can't reach."},
     {"NCCL_SOCKET_FAMILY", ParameterKind::kText, &Options::family, 0, 0, kNoSpecial, Audience::kMost,
      "`AF_INET` or `AF_INET6` restricts the interfaces' addresses to that family, as in NCCL; anything else allows "
-     "both, and the first address of each interface counts. Set it on hosts where only one family is routed."},
+     "both: the first address of each interface is what peers try first, and the first one of the other family is "
+     "offered beside it (not where it is link-local). A peer takes what it has itself. Set it on hosts where only one "
+     "family is routed."},
     {"TCPX_PORT_RANGE", ParameterKind::kPorts, &Options::port_range, 1, 65535, kNoSpecial, Audience::kMost,
      "Ports that the listening sockets may use, such as `40000-40100`; one is used per device and process (by a fused "
      "device on each of its interfaces). A run may follow another at once: what the last one left in TIME_WAIT is no "

@@ -12,28 +12,13 @@
 #include "common/socket.h"
 #include "common/traffic_class.h"
 #include "net_socket/connect/connect_bounds.h"
+#include "net_socket/nic/lane_plan.h"
 #include "net_socket/nic/lane_socket.h"
 #include "net_socket/nic/nic_socket.h"
 #include "net_socket/nic/shared_subnet.h"
 
 namespace tcpx {
 namespace {
-
-// False: it was accepted already.
-bool TakeBack(Listening* listening, const ConnectionId& id) {
-  std::unique_ptr<ReceiveComm> comm;
-  {
-    MutexLock lock(listening->mutex);
-    auto& ready = listening->ready;
-    auto found = std::find_if(ready.begin(), ready.end(), [&id](const Ready& each) { return each.id == id; });
-    if (found == ready.end()) return false;
-    comm = std::move(found->comm);
-    ready.erase(found);
-    listening->ready_count.fetch_sub(1, std::memory_order_relaxed);
-  }
-  comm->Close();
-  return true;
-}
 
 // The dialler has closed its socket: it has given this attempt up.
 bool Left(int fd) {
@@ -43,7 +28,7 @@ bool Left(int fd) {
 
 // Null: `local` is an address that the device did not have when it was found.
 const Nic* FindNic(const Device& device, const SocketAddress& local) {
-  for (const Nic& nic : device.nics) {
+  for (const Nic& nic : device.NicsFor(local.family())) {
     if (nic.interface.address.SameHostAddress(local)) return &nic;
   }
   return nullptr;
@@ -118,40 +103,21 @@ void Acceptor::Watch(OwnedFd fd) {
   });
 }
 
-absl::StatusOr<std::vector<PeerNic>> Acceptor::OpenListeners(const Device& device) {
-  std::vector<PeerNic> addresses;
-  std::vector<OwnedFd> fds;
-  for (const Nic& nic : device.nics) {
-    auto fd = ListenOnNic(nic, device.fused() && nic.ties, runtime_->options.port_range);
-    if (!fd.ok()) return fd.status();
-    auto address = LocalAddress(fd->get());
-    if (!address.ok()) return address.status();
-    addresses.push_back({*address, static_cast<uint32_t>(nic.hardware.speed_mbps)});
-    fds.push_back(*std::move(fd));
-    TCPX_INFO("device %d: listens on %s", device.index, address->ToString());
-  }
-  for (OwnedFd& fd : fds) Watch(std::move(fd));
-  return addresses;
-}
-
 absl::StatusOr<std::shared_ptr<Listening>> Acceptor::Listen(const Device& device, std::shared_ptr<Listening> listening,
                                                             Handle* handle) {
   absl::Status random = FillRandom(listening->ticket.data(), listening->ticket.size());
   if (!random.ok()) return random;
-  listening->device = device.index;
   listening->opened = &device;
-  listening->max_receives = device.max_receives;
   MutexLock lock(mutex_);
   auto known = listen_addresses_.find(device.index);
   if (known == listen_addresses_.end()) {
-    auto addresses = OpenListeners(device);
+    std::vector<OwnedFd> fds;
+    auto addresses = OpenListeners(device, runtime_->options.port_range, &fds);
     if (!addresses.ok()) return addresses.status();
+    for (OwnedFd& fd : fds) Watch(std::move(fd));
     known = listen_addresses_.emplace(device.index, *std::move(addresses)).first;
   }
-  listening->nics = known->second;
-  handle->address = listening->nics[0].address;
-  handle->nics = static_cast<uint16_t>(listening->nics.size());
-  handle->ticket = listening->ticket;
+  ListensOn(known->second, listening.get(), handle);
   listenings_[listening->ticket] = listening;
   return listening;
 }
@@ -315,7 +281,7 @@ void Acceptor::HelloInLoop(HelloSocket socket) {
   // Before the answer, which bears the traffic class.
   LaneSocket lane;
   if (answer.status == HelloStatus::kAccepted) lane = ConfigureInLoop(socket.fd.get(), hello);
-  if (pending != nullptr && hello.lane == 0) answer.nics = pending->listening->nics;
+  if (pending != nullptr && hello.lane == 0) answer.nics = OfFamily(pending->listening->nics, lane.local.family());
   if (pending != nullptr) answer.max_receives = static_cast<uint32_t>(pending->listening->max_receives);
   if (!hellos_.AnswerInLoop(socket, answer)) return DropIfEmptyInLoop(hello.connection_id);
   lane.fd = std::move(socket.fd);

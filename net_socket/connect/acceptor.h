@@ -13,10 +13,7 @@
 #ifndef TCPX_NET_SOCKET_CONNECT_ACCEPTOR_H_
 #define TCPX_NET_SOCKET_CONNECT_ACCEPTOR_H_
 
-#include <array>
-#include <atomic>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <vector>
@@ -25,38 +22,13 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "common/mutex.h"
-#include "net_socket/comm/communicator.h"
-#include "net_socket/comm/receive_comm.h"
 #include "net_socket/connect/listener.h"
+#include "net_socket/connect/listening.h"
 #include "net_socket/connect/pending_hello.h"
 #include "net_socket/connect/rejected_peers.h"
-#include "net_socket/message/wire.h"
 #include "net_socket/nic/device.h"
 
 namespace tcpx {
-
-// Complete, and not accepted.
-struct Ready {
-  ConnectionId id{};
-  std::unique_ptr<ReceiveComm> comm;
-};
-
-// One listen comm's part of the shared socket.
-struct Listening {
-  Ticket ticket{};
-  std::shared_ptr<const Communicator> communicator = std::make_shared<Communicator>();
-  int device = 0;
-  const Device* opened = nullptr;  // `device`, which lives until unload
-  std::vector<PeerNic> nics;       // where the device listens
-  int max_receives = 1;
-
-  std::atomic<int> ready_count{0};
-  Mutex mutex;
-  std::deque<Ready> ready TCPX_GUARDED_BY(mutex);
-  bool closed TCPX_GUARDED_BY(mutex) = false;
-
-  absl::flat_hash_set<ConnectionId> connections;  // pending, ready or accepted; in the reactor
-};
 
 class Acceptor {
  public:
@@ -78,8 +50,6 @@ class Acceptor {
   class PendingLane;
   struct Pending;
 
-  // Opens what the device listens on, and tells where that is.
-  absl::StatusOr<std::vector<PeerNic>> OpenListeners(const Device& device);
   void Watch(OwnedFd fd);
   // All of the lane but its descriptor.
   LaneSocket ConfigureInLoop(int fd, const Hello& hello);

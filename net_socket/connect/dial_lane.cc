@@ -30,7 +30,10 @@ constexpr int64_t kWayNs = 1500 * kMillisecond;
 // A bulk lane whose path fails so often takes another's: nobody wants to wait for all retries.
 constexpr int kTriesOfOwnPath = 2;
 
-const char* WayText(LeaveBy way) {
+const char* FamilyText(const SocketAddress& address) { return address.family() == AF_INET ? "IPv4" : "IPv6"; }
+
+const char* WayText(LeaveBy way, bool foreign) {
+  if (foreign) return "not bound, for it has no address of that family: routes choose address and device";
   switch (way) {
     case LeaveBy::kDevice:
       return "tied to it (SO_BINDTODEVICE)";
@@ -66,6 +69,7 @@ PathProfile DialLane::MakeProfile() const {
   facts.kind = index_ > 0 ? LaneKind::kBulk : LaneKind::kFirst;
   facts.fused = owner_->request().device->fused();
   facts.nic_ties = path_.nic->ties;
+  facts.foreign = Foreign();
   facts.same_subnet = InSubnet(path_.nic->interface, path_.peer);
   // Asked only where it counts.
   if (facts.fused && !facts.same_subnet) facts.routed = HasRouteBy(path_.nic->interface, path_.peer);
@@ -107,9 +111,11 @@ std::string DialLane::WayKey() const {
 // All ways together have as long as one alone would have.
 int64_t DialLane::WayPatienceNs() const {
   const int64_t all_ns = owner_->runtime()->options.hello_timeout_ns;
-  const int64_t ways = static_cast<int64_t>(profile_.ways.size());
+  const int64_t here = static_cast<int64_t>(profile_.ways.size());
+  const int64_t before = turned_ ? here : 0;
+  const int64_t ways = here + before + (OtherAddress() != nullptr ? here : 0);
   const int64_t one_ns = std::min(kWayNs, all_ns / ways);
-  return static_cast<int64_t>(tried_) + 1 < ways ? one_ns : all_ns - (ways - 1) * one_ns;
+  return before + static_cast<int64_t>(tried_) + 1 < ways ? one_ns : all_ns - (ways - 1) * one_ns;
 }
 
 void DialLane::TryWay() {
@@ -129,7 +135,7 @@ void DialLane::NextWay(const absl::Status& why) {
     Drop();
     ++tried_;
     TryWay();
-  } else if (no_route_) {
+  } else if (no_route_ && OtherAddress() == nullptr && (!turned_ || first_had_no_route_)) {
     // Waiting brings no route: said at once, as NCCL's sockets do.
     Drop();
     if (!Detour(why)) GiveUp(why);
@@ -143,7 +149,7 @@ void DialLane::WayFound() {
   if (notes == nullptr || owner_->request().path.same_host) return;
   if (way() != profile_.ways.front()) notes->LearnWay(WayKey(), way());
   const std::string text = absl::StrFormat("lanes through %s (%s) are %s", path_.nic->interface.name,
-                                           path_.nic->interface.address.HostString(), WayText(way()));
+                                           path_.nic->interface.address.HostString(), WayText(way(), Foreign()));
   if (notes->First(text)) TCPX_INFO("%s; first towards %s", text, path_.peer.HostString());
 }
 
@@ -245,7 +251,7 @@ void DialLane::Answered() {
     Forgotten() ? owner_->BeginAnew(Describe(refused)) : GiveUp(refused);
     return;
   }
-  absl::Status sane = CheckPeerNics(owner_->request().handle.address, answer().nics);
+  absl::Status sane = CheckPeerNics(path_.peer, answer().nics);
   if (!sane.ok()) {
     GiveUp(sane);
     return;
@@ -264,7 +270,22 @@ bool DialLane::Forgotten() const {
          (status == HelloStatus::kBadLane || status == HelloStatus::kDuplicateLane);
 }
 
+const LanePath* DialLane::OtherAddress() const { return index_ == 0 && !turned_ ? owner_->OtherPath(*this) : nullptr; }
+
+bool DialLane::TurnToOther(const absl::Status& why) {
+  const LanePath* const other = OtherAddress();
+  if (other == nullptr) return false;
+  Drop();
+  first_turn_ = latest_ = std::string(Describe(why).message());
+  first_had_no_route_ = no_route_;
+  path_ = *other;
+  turned_ = true;
+  DialInLoop();
+  return true;
+}
+
 void DialLane::Retry(absl::Status why) {
+  if (absl::IsUnavailable(why) && TurnToOther(why)) return;
   Drop();
   const Options& options = owner_->runtime()->options;
   latest_ = std::string(why.message());
@@ -275,6 +296,7 @@ void DialLane::Retry(absl::Status why) {
   }
   ++attempts_;
   if (attempts_ >= kTriesOfOwnPath && Detour(why)) return;
+  turned_ = false;
   timer_ = reactor().AddTimerInLoop(MonotonicNanos() + attempts_ * options.retry_sleep_ns, [this] { DialInLoop(); });
 }
 
@@ -303,12 +325,23 @@ std::string DialLane::Progress() const {
 
 absl::Status DialLane::Describe(const absl::Status& why) const {
   const Interface& interface = path_.nic->interface;
-  return absl::Status(why.code(), absl::StrFormat("connect to %s through %s (%s): %s", path_.peer.ToString(),
-                                                  interface.name, interface.address.HostString(), why.message()));
+  std::string text = absl::StrFormat("connect to %s through %s (%s): %s", path_.peer.ToString(), interface.name,
+                                     interface.address.HostString(), why.message());
+  if (Foreign()) {
+    absl::StrAppend(&text, "; the peer listens by ", FamilyText(path_.peer), " alone and ", interface.name,
+                    " here is used by ", FamilyText(interface.address),
+                    " alone: give both an address of one family, see NCCL_SOCKET_FAMILY and NCCL_SOCKET_IFNAME");
+  }
+  return absl::Status(why.code(), text);
 }
 
+bool DialLane::Foreign() const { return path_.nic->interface.address.family() != path_.peer.family(); }
+
 void DialLane::GiveUp(const absl::Status& why) {
-  owner_->Finish(owner_->request().peer_is_elsewhere ? DescribeOwnAddress(why) : Describe(why));
+  if (owner_->request().peer_is_elsewhere) return owner_->Finish(DescribeOwnAddress(why));
+  const absl::Status described = Describe(why);
+  if (!turned_) return owner_->Finish(described);
+  owner_->Finish(absl::Status(described.code(), absl::StrCat(described.message(), "; before it: ", first_turn_)));
 }
 
 // Docker's bridges, a local DNS and loopback have the same address on every host.

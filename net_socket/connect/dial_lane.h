@@ -3,8 +3,8 @@
 // Threads: the reactor.
 // States:  idle -> dialling -> hello -> answered (kDialMoves). A refused, timed-out, unreachable or reset lane is
 //          dialled again after n x NCCL_SOCKET_RETRY_SLEEP_MSEC, NCCL_SOCKET_RETRY_CNT times; so is an answered one
-//          that ends before its owner takes the socket. An attempt tries the ways of its path's profile in turn, all
-//          of them within TCPX_HELLO_TIMEOUT, until one finds the peer.
+//          that ends before its owner takes the socket. An attempt tries the ways of its path's profile in turn, and
+//          then, for lane 0, those to the peer's other address, all within TCPX_HELLO_TIMEOUT, until one finds the peer.
 // Lifetime: borrows its owner.
 // Errors:  to the owner, with the address tried and the interface used.
 #ifndef TCPX_NET_SOCKET_CONNECT_DIAL_LANE_H_
@@ -61,7 +61,8 @@ class DialLane final : public Reactor::Handler {
     virtual const DialRequest& request() const = 0;
     virtual const ConnectionId& connection_id() const = 0;
     virtual void LaneAnswered(const DialLane& lane) = 0;
-    // Where else a bulk lane whose own path fails may go; null: nowhere.
+    // Where else a lane may go whose own path fails: lane 0 to the peer's other address, a bulk lane by the path of a
+    // lane that stands; null: nowhere.
     virtual const LanePath* OtherPath(const DialLane& lane) = 0;
     // The acceptor knows this connection no more, or has another idea of it. The lane is still on the stack.
     virtual void BeginAnew(absl::Status why) = 0;
@@ -77,6 +78,7 @@ class DialLane final : public Reactor::Handler {
 
   void DialInLoop(const LanePath& path) {
     path_ = path;
+    turned_ = false;
     DialInLoop();
   }
   // Again from the beginning, by the path that it has.
@@ -119,6 +121,11 @@ class DialLane final : public Reactor::Handler {
   void Answered();
   bool Forgotten() const;
   void Retry(absl::Status why);
+  // Lane 0's other address, once in each attempt.
+  const LanePath* OtherAddress() const;
+  // Its interface has no address of the peer's family.
+  bool Foreign() const;
+  bool TurnToOther(const absl::Status& why);
   // A bulk lane goes on by another lane's path, once.
   bool Detour(const absl::Status& why);
   // Ends the dial with what this lane met.
@@ -139,6 +146,9 @@ class DialLane final : public Reactor::Handler {
   size_t tried_ = 0;
   bool no_route_ = false;  // the kernel said so at once
   bool detoured_ = false;
+  bool turned_ = false;              // lane 0: this attempt has come to the other address
+  std::string first_turn_;           // what the address before it came to
+  bool first_had_no_route_ = false;  // that was all
   Reactor::TimerId timer_{0, 0};
   int attempts_ = 0;                        // by the path at hand
   uint32_t hellos_ = 0;                     // said so far, by any path: the number of the next one

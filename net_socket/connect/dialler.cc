@@ -44,6 +44,7 @@ class Dialler::Dial final : public DialLane::Owner, private Health::Waiter {
   void HealthUpInLoop() override;
   void FinishIfComplete();
   void FirstInLoop();
+  void PlanFirstPaths();
   // A lane that is not answered.
   const DialLane& Missing() const;
   // From now on.
@@ -58,6 +59,7 @@ class Dialler::Dial final : public DialLane::Owner, private Health::Waiter {
   const DialRequest request_;
   const std::shared_ptr<Result> result_;
   ConnectionId connection_id_{};
+  std::vector<LanePath> first_paths_;  // of lane 0, the best first; two where both sides have both families
   std::vector<std::unique_ptr<DialLane>> lanes_;
   std::shared_ptr<Health> health_;
   std::unique_ptr<DialLane> health_lane_;  // while this dial dials it for all
@@ -98,7 +100,18 @@ void Dialler::Dial::StartInLoop() {
     Finish(Missing().Describe(absl::UnavailableError(what)));
   });
   WatchProgress();
+  PlanFirstPaths();
   FirstInLoop();
+}
+
+void Dialler::Dial::PlanFirstPaths() {
+  for (const SocketAddress& peer : {request_.handle.address, request_.handle.other_address}) {
+    if (!peer.valid()) continue;
+    first_paths_.push_back({&NicTowards(request_.device->NicsFor(peer.family()), peer), peer});
+  }
+  const auto reached = dialler_->reached_.find(request_.handle.address.ToString());
+  if (reached == dialler_->reached_.end() || first_paths_.size() < 2) return;
+  if (first_paths_[1].peer == reached->second) std::swap(first_paths_[0], first_paths_[1]);
 }
 
 const DialLane& Dialler::Dial::Missing() const {
@@ -132,8 +145,7 @@ void Dialler::Dial::FirstInLoop() {
   health_ = runtime()->health.UseDialledInLoop(request_.device->index, request_.handle.address);
   const uint64_t tag = health_->tag();
   std::memcpy(connection_id_.data(), &tag, sizeof(tag));
-  const SocketAddress& peer = request_.handle.address;
-  lanes_[0]->DialInLoop({&NicTowards(request_.device->nics, peer), peer});
+  lanes_[0]->DialInLoop(first_paths_[0]);
 }
 
 void Dialler::Dial::LaneAnswered(const DialLane& lane) {
@@ -143,6 +155,7 @@ void Dialler::Dial::LaneAnswered(const DialLane& lane) {
   }
   WatchProgress();
   if (lane.index() == 0 && !others_dialled_) {
+    if (first_paths_.size() > 1) dialler_->reached_[request_.handle.address.ToString()] = lane.path().peer;
     others_dialled_ = true;
     wants_health_ = (lane.answer().features & kFeatureHealth) != 0;
     if (wants_health_) health_->AwaitInLoop(this);
@@ -153,6 +166,10 @@ void Dialler::Dial::LaneAnswered(const DialLane& lane) {
 
 // Of a lane that stands; rather not lane 0's, which has the small messages.
 const LanePath* Dialler::Dial::OtherPath(const DialLane& lane) {
+  if (lane.index() == 0) {
+    if (first_paths_.size() < 2) return nullptr;
+    return &first_paths_[lane.path().peer == first_paths_[0].peer ? 1 : 0];
+  }
   for (size_t i = lanes_.size(); i-- > 0;) {
     const LanePath& path = lanes_[i]->path();
     const bool same = path.nic == lane.path().nic && path.peer == lane.path().peer;
@@ -212,8 +229,10 @@ std::string Dialler::Dial::PathsText(const std::vector<LaneSocket>& sockets) con
 
 void Dialler::Dial::DialOthers(const Answer& answer) {
   std::vector<PeerNic> peers = answer.nics;
-  if (peers.empty()) peers.push_back({request_.handle.address, 0});
-  const std::vector<LanePath> paths = PlanLanes(request_.device->nics, peers, request_.lanes - 1);
+  const SocketAddress& dialled = lanes_[0]->path().peer;
+  if (peers.empty()) peers.push_back({dialled, 0});
+  const std::vector<Nic>& nics = request_.device->NicsFor(dialled.family());
+  const std::vector<LanePath> paths = PlanLanes(nics, peers, request_.lanes - 1);
   for (size_t i = 1; i < lanes_.size() && !finished_; ++i) lanes_[i]->DialInLoop(paths[i - 1]);
 }
 

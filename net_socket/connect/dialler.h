@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -58,6 +59,8 @@ class Dialler {
 
   // In the reactor.
   DialLog log_;
+  // Of peers with two addresses, by the first: which one a dial has come to, so that the next begins there.
+  absl::flat_hash_map<std::string, SocketAddress> reached_;
   absl::flat_hash_map<uint64_t, std::unique_ptr<Dial>> dials_;
 };
 

@@ -31,6 +31,18 @@ const char* CheckChunk(const FrameHeader& header) {
   return nullptr;
 }
 
+// What is senseless there is as good as nothing: the first address will do.
+void DecodeOtherAddress(const char* in, Handle* handle) {
+  handle->other_address = SocketAddress();
+  handle->other_nics = 0;
+  const uint16_t nics = Get<uint16_t>(in + 48);
+  auto address = SocketAddress::Decode(in + 56);
+  if (!address.ok() || address->port() == 0 || address->IsAny() || nics < 1 || nics > kNicsMax) return;
+  if (address->family() == handle->address.family()) return;
+  handle->other_address = *address;
+  handle->other_nics = nics;
+}
+
 }  // namespace
 
 void EncodeHeader(const FrameHeader& header, char* out) {
@@ -74,6 +86,9 @@ void EncodeHandle(const Handle& handle, char* out) {
   Put<uint16_t>(out + 6, handle.nics);
   handle.address.Encode(out + 8);
   std::memcpy(out + 32, handle.ticket.data(), handle.ticket.size());
+  if (!handle.other_address.valid()) return;
+  Put<uint16_t>(out + 48, handle.other_nics);
+  handle.other_address.Encode(out + 56);
 }
 
 const char* DecodeHandle(const char* in, Handle* handle) {
@@ -86,6 +101,7 @@ const char* DecodeHandle(const char* in, Handle* handle) {
   handle->nics = Get<uint16_t>(in + 6);
   if (handle->nics < 1 || handle->nics > kNicsMax) return "handle holds a senseless number of interfaces";
   std::memcpy(handle->ticket.data(), in + 32, handle->ticket.size());
+  DecodeOtherAddress(in, handle);
   return nullptr;
 }
 

@@ -77,8 +77,11 @@ struct Handle {
   SocketAddress address;
   Ticket ticket{};
   uint16_t nics = 1;  // interfaces of the device that listens: 1 to kNicsMax; the answer has their addresses
+  // Where the same listener is found by the other family; not valid: nowhere, as in handles of older builds.
+  SocketAddress other_address;
+  uint16_t other_nics = 0;
 };
-inline constexpr size_t kHandleUsedBytes = 48;
+inline constexpr size_t kHandleUsedBytes = 80;
 // Where connect keeps its key, in the dialler's own copy of the handle.
 inline constexpr size_t kHandleKeyOffset = 112;
 

@@ -1,5 +1,6 @@
 #include "net_socket/nic/device.h"
 
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_format.h"
@@ -16,14 +17,21 @@ namespace {
 constexpr int kMaxComms = 65536;
 constexpr size_t kMaxCollectiveBytes = size_t{512} << 20;
 
+std::string OtherAddressText(const Device& device, const Nic& nic) {
+  for (const Nic& other : device.other_nics) {
+    if (other.interface.name == nic.interface.name) return " and " + other.interface.address.HostString();
+  }
+  return "";
+}
+
 void LogDevice(const Device& device, const std::vector<Interface>& all, const std::string& sysfs_root) {
   if (device.fused()) TCPX_INFO("device %d: %s, %d Mbit/s together", device.index, device.name, device.speed_mbps());
   for (const Nic& nic : device.nics) {
     const std::string caution = InterfaceCaution(all, nic.interface, sysfs_root);
     const std::string kind = InterfaceKind(nic.interface.name, nic.interface.flags, sysfs_root);
-    TCPX_INFO("device %d: %s %s, %s, %d Mbit/s%s%s%s", device.index, nic.interface.name,
-              nic.interface.address.HostString(), kind, nic.hardware.speed_mbps, SpeedOrigin(nic.hardware),
-              caution.empty() ? "" : "; ", caution);
+    TCPX_INFO("device %d: %s %s%s, %s, %d Mbit/s%s%s%s", device.index, nic.interface.name,
+              nic.interface.address.HostString(), OtherAddressText(device, nic), kind, nic.hardware.speed_mbps,
+              SpeedOrigin(nic.hardware), caution.empty() ? "" : "; ", caution);
     if (nic.hardware.speed_source != SpeedSource::kVirtual) continue;
     TCPX_INFO(
         "device %d: the real speed behind %s can't be seen from here: TCPX_SPEED_MBPS=%s=MBPS tells NCCL, whose "
@@ -64,6 +72,15 @@ std::string JoinedName(const std::vector<Nic>& nics) {
 
 }  // namespace
 
+bool Device::HasFamily(int family) const {
+  const bool other = !other_nics.empty() && other_nics.front().interface.address.family() == family;
+  return other || first().interface.address.family() == family;
+}
+
+const std::vector<Nic>& Device::NicsFor(int family) const {
+  return HasFamily(family) && first().interface.address.family() != family ? other_nics : nics;
+}
+
 int Device::speed_mbps() const {
   int sum = 0;
   for (const Nic& nic : nics) sum += nic.hardware.speed_mbps;
@@ -99,7 +116,10 @@ DeviceTable DeviceTable::Find(const Options& options, const std::string& sysfs_r
     Device device;
     device.max_receives = MaxReceives(options, table.pointer_support_);
     for (int member : members) {
-      device.nics.push_back(MakeNic(options, chosen[static_cast<size_t>(member)], *all, sysfs_root));
+      const Interface& interface = chosen[static_cast<size_t>(member)];
+      device.nics.push_back(MakeNic(options, interface, *all, sysfs_root));
+      const std::optional<Interface> other = OtherFamilyOf(interface, *all, filter);
+      if (other.has_value()) device.other_nics.push_back(MakeNic(options, *other, *all, sysfs_root));
     }
     LogDevice(table.Add(std::move(device)), *all, sysfs_root);
   }
@@ -140,10 +160,11 @@ absl::StatusOr<int> DeviceTable::Fuse(absl::Span<const int> children) {
   for (int child : children) {
     const absl::Status usable = CheckChild(child);
     if (!usable.ok()) return usable;
-    const std::vector<Nic>& nics = devices_[static_cast<size_t>(child)].nics;
-    fused.nics.insert(fused.nics.end(), nics.begin(), nics.end());
+    const Device& device = devices_[static_cast<size_t>(child)];
+    fused.nics.insert(fused.nics.end(), device.nics.begin(), device.nics.end());
+    fused.other_nics.insert(fused.other_nics.end(), device.other_nics.begin(), device.other_nics.end());
     fused.children.push_back(child);
-    fused.max_receives = devices_[static_cast<size_t>(child)].max_receives;
+    fused.max_receives = device.max_receives;
   }
   std::vector<Interface> interfaces;
   for (const Nic& nic : fused.nics) interfaces.push_back(nic.interface);

@@ -34,14 +34,18 @@ struct Nic {
 
 struct Device {
   int index = 0;
-  std::string name;           // "eth1", and "eth1+eth2" of a fused one
-  std::vector<Nic> nics;      // one; several of a fused device, which all have addresses of one family
-  std::vector<int> children;  // the devices that makeVDevice fused; empty for every other one
+  std::string name;             // "eth1", and "eth1+eth2" of a fused one
+  std::vector<Nic> nics;        // one; several of a fused device, which all have addresses of one family
+  std::vector<Nic> other_nics;  // the same by their addresses of the other family, as far as they have such
+  std::vector<int> children;    // the devices that makeVDevice fused; empty for every other one
   int max_receives = 1;
 
   bool fused() const { return nics.size() > 1; }
   // The one whose address handles carry.
   const Nic& first() const { return nics.front(); }
+  bool HasFamily(int family) const;
+  // Those to dial an address of that family by. Where none has one it is `nics`: routes may lead there all the same.
+  const std::vector<Nic>& NicsFor(int family) const;
   // Of all interfaces together.
   int speed_mbps() const;
 };

@@ -1,7 +1,9 @@
 #include "net_socket/nic/lane_plan.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "net_socket/nic/shared_subnet.h"
@@ -62,6 +64,28 @@ LaneCount LanesFor(const Options& options, const PathProfile& path, const std::v
   if (options.lanes != 0) return {lanes, false};
   const int shared = ShareLanes(lanes, paths, hint);
   return {shared, shared != lanes};
+}
+
+void ChooseAddresses(const Device& device, const std::function<bool(const SocketAddress&)>& misleading,
+                     Handle* handle) {
+  const auto serves = [&](const SocketAddress& address) {
+    return address.valid() && device.HasFamily(address.family()) && !misleading(address);
+  };
+  const bool other_serves = serves(handle->other_address);
+  if (other_serves && serves(handle->address)) return;
+  if (other_serves) {
+    handle->address = handle->other_address;
+    handle->nics = handle->other_nics;
+  }
+  handle->other_address = SocketAddress();
+  handle->other_nics = 0;
+}
+
+std::vector<PeerNic> OfFamily(const std::vector<PeerNic>& nics, int family) {
+  std::vector<PeerNic> found;
+  std::copy_if(nics.begin(), nics.end(), std::back_inserter(found),
+               [family](const PeerNic& nic) { return nic.address.family() == family; });
+  return found;
 }
 
 const Nic& NicTowards(const std::vector<Nic>& nics, const SocketAddress& peer) {

@@ -9,6 +9,7 @@
 #ifndef TCPX_NET_SOCKET_NIC_LANE_PLAN_H_
 #define TCPX_NET_SOCKET_NIC_LANE_PLAN_H_
 
+#include <functional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -33,6 +34,13 @@ struct LaneCount {
 // lane for each of them. On a path whose lanes don't go by speed one, unless the parameters say otherwise.
 LaneCount LanesFor(const Options& options, const PathProfile& path, const std::vector<Nic>& nics, int peer_nics,
                    const FlowHint& hint);
+
+// Puts the address first that lane 0 dials, and takes away the other one where it can't serve: of a family that the
+// device lacks, or `misleading` (not the peer's alone). The peer's own order stands where both serve.
+void ChooseAddresses(const Device& device, const std::function<bool(const SocketAddress&)>& misleading, Handle* handle);
+
+// Those of one family, in their order.
+std::vector<PeerNic> OfFamily(const std::vector<PeerNic>& nics, int family);
 
 // Which of ours lane 0 leaves by, dialled when only one of the peer's addresses is known.
 const Nic& NicTowards(const std::vector<Nic>& nics, const SocketAddress& peer);

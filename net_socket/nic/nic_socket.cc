@@ -57,6 +57,7 @@ absl::Status RangeUsedUp(const SocketAddress& address, const PortRange& range, i
 }  // namespace
 
 absl::Status BindToNic(int fd, const Nic& nic, const SocketAddress& peer, LeaveBy way) {
+  if (way == LeaveBy::kRoute) return absl::OkStatus();
   const std::string& name = nic.interface.name;
   SocketAddress local = nic.interface.address;
   if (local.family() != peer.family()) {
@@ -64,7 +65,6 @@ absl::Status BindToNic(int fd, const Nic& nic, const SocketAddress& peer, LeaveB
         "the peer's address %s is of another family than %s of %s: set NCCL_SOCKET_FAMILY alike on all ranks",
         peer.ToString(), local.HostString(), name));
   }
-  if (way == LeaveBy::kRoute) return absl::OkStatus();
   const int one = 1;
   setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof(one));  // Linux 4.2; the port is chosen by connect.
   local.set_port(0);

@@ -5,7 +5,7 @@
 //          it also takes the answer to a SYN along. When that is safe: shared_subnet.h.
 //
 // Threads: any.
-// Errors:  the local kernel's; kInvalidArgument for a peer of another address family. A kernel that forbids
+// Errors:  the local kernel's; kInvalidArgument for a peer of another address family that is bound to. A kernel that forbids
 //          SO_BINDTODEVICE (before Linux 5.7, for unprivileged users) leaves it to routing.
 // Source:  socket(7); packets within the host count as come in by the interface of their address since Linux 4.14.
 #ifndef TCPX_NET_SOCKET_NIC_NIC_SOCKET_H_

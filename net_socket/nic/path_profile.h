@@ -50,6 +50,7 @@ struct PathFacts {
   bool same_subnet = false;  // the peer lies in our interface's subnet
   bool nic_ties = false;     // Nic::ties
   bool routed = true;        // the kernel has a route to the peer by our interface
+  bool foreign = false;      // our interface has no address of the peer's family
   int family = 0;
   LaneKind kind = LaneKind::kFirst;
   int traffic_class = kNoTrafficClass;  // octet

@@ -89,13 +89,17 @@ absl::StatusOr<uint64_t> Plugin::StartDial(Context* context, int device, const v
   Transport* const transport = transport_users_.transport();
   request.device = &devices().device(device);
   request.communicator = context->communicator;
-  request.path.same_host = transport->IsLocal(request.handle.address);
   const uint64_t mark = ReadHostMark(static_cast<const char*>(handle));
-  request.peer_is_elsewhere = request.path.same_host && mark != 0 && mark != HostMark();
+  const bool elsewhere = mark != 0 && mark != HostMark();
+  ChooseAddresses(
+      *request.device, [&](const SocketAddress& at) { return elsewhere && transport->IsLocal(at); }, &request.handle);
+  request.path.same_host = transport->IsLocal(request.handle.address);
+  request.peer_is_elsewhere = request.path.same_host && elsewhere;
   request.path.hint = context->hint();
   const Options& known_options = settings().options();
   const PathProfile path = MakePathProfile(known_options, request.path);
-  const LaneCount count = LanesFor(known_options, path, request.device->nics, request.handle.nics, request.path.hint);
+  const LaneCount count = LanesFor(known_options, path, request.device->NicsFor(request.handle.address.family()),
+                                   request.handle.nics, request.path.hint);
   request.lanes = count.lanes;
   LogShare(request, count, &lane_notes_);
   auto key = transport->dialler().Start(request);

@@ -17,11 +17,15 @@ void Read(Input input) {
   Require(handle.address.valid() && handle.address.port() != 0, "a handle that decodes can be dialled");
   Require(handle.address.length() <= sizeof(sockaddr_in6), "length of the address");
   Require(!handle.address.ToString().empty(), "text of the address");
+  const bool other = handle.other_address.valid();
+  Require(other == (handle.other_nics > 0), "an address of the other family and its number of interfaces");
+  Require(!other || handle.other_address.family() != handle.address.family(), "of the other family");
   char encoded[kHandleUsedBytes];
   EncodeHandle(handle, encoded);
   Handle again;
   Require(DecodeHandle(encoded, &again) == nullptr, "what was decoded can be decoded again");
   Require(again.address == handle.address && again.ticket == handle.ticket, "address and ticket");
+  Require(again.other_address == handle.other_address && again.other_nics == handle.other_nics, "the other address");
 }
 
 }  // namespace

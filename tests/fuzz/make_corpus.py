@@ -29,9 +29,10 @@ V6 = address(family=6, host=bytes.fromhex("fd000000000000000000000000000001"))
 LINK_LOCAL = address(family=6, host=bytes.fromhex("fe800000000000000000000000000001"), scope=2)
 
 
-def handle(magic=b"XPCT", version=1, where=address()):
-    """The 48 bytes that a handle uses."""
-    return magic + struct.pack("<HH", version, 1) + where + bytes(range(160, 176))
+def handle(magic=b"XPCT", version=1, where=address(), other_nics=0, other=bytes(24)):
+    """The 80 bytes that a handle uses."""
+    first = magic + struct.pack("<HH", version, 1) + where + bytes(range(160, 176))
+    return first + struct.pack("<H6x", other_nics) + other
 
 
 def answer(magic=b"TCPr", version=1, status=0, receives=1, count=None, features=0, addresses=()):
@@ -75,6 +76,10 @@ def handles():
         "v4": handle(),
         "v6": handle(where=V6),
         "link_local": handle(where=LINK_LOCAL),
+        "both_families": handle(other_nics=1, other=V6),
+        "v6_first": handle(where=V6, other_nics=8, other=address()),
+        "same_family_twice": handle(other_nics=1, other=address()),
+        "too_many_others": handle(other_nics=9, other=V6),
         "no_port": handle(where=address(port=0)),
         "unknown_family": handle(where=address(family=5)),
         "other_version": handle(version=2),

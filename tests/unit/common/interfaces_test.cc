@@ -145,6 +145,22 @@ TEST(SelectInterfacesTest, AnAddressMustBeUpAndRunning) {
   EXPECT_EQ(SelectInterfaces({Make("eth0", "10.0.0.1")}, {}).size(), 1u);
 }
 
+TEST(OtherFamilyTest, WhatReachesBeyondTheLinkAndIsNotLeftOut) {
+  const std::vector<Interface> host = Host();
+  const auto other = [&](const std::string& name, const std::string& address, const std::string& family) {
+    const auto found = OtherFamilyOf(Make(name, address), host, {"", family, ""});
+    return found.has_value() ? found->address.HostString() : "";
+  };
+  EXPECT_EQ("2001:db8::7", other("eth0", "10.0.0.7", ""));
+  EXPECT_EQ("10.0.0.7", other("eth0", "2001:db8::7", ""));
+  EXPECT_EQ("", other("eth0", "10.0.0.7", "AF_INET"));
+  EXPECT_EQ("", other("eth0", "2001:db8::7", "AF_INET6"));
+  EXPECT_EQ("", other("eth1", "10.0.1.7", "")) << "has one family";
+  EXPECT_EQ("", other("lo", "127.0.0.1", "")) << "::1 is no address for NCCL";
+  const std::vector<Interface> local = {Make("eth0", "10.0.0.7"), Make("eth0", "fe80::7%2", 64)};
+  EXPECT_FALSE(OtherFamilyOf(local[0], local, {}).has_value());
+}
+
 TEST(SystemInterfacesTest, FindsLoopbackWithItsNetmask) {
   const absl::StatusOr<std::vector<Interface>> all = SystemInterfaces();
   ASSERT_TRUE(all.ok()) << all.status();

@@ -191,8 +191,39 @@ TEST(WireHandleTest, GoldenBytes) {
       "00000000"
       "0a010203"
       "000000000000000000000000"
-      "a0a1a2a3a4a5a6a7a8a9aaabacadaeaf",
+      "a0a1a2a3a4a5a6a7a8a9aaabacadaeaf" +
+          std::string(64, '0'),
       Hex(bytes, kHandleUsedBytes));
+  handle.other_address = Address("[fd00::1]:4411");
+  handle.other_nics = 2;
+  EncodeHandle(handle, bytes);
+  const std::string other = "02000000000000000006113b00000000fd000000000000000000000000000001";
+  EXPECT_EQ(other, Hex(bytes + 48, kHandleUsedBytes - 48));
+}
+
+// What older builds write there is zeros; what is senseless is as good.
+TEST(WireHandleTest, TheOtherAddressIsThereOrNot) {
+  struct Row {
+    const char* text;
+    uint16_t nics;
+    bool kept;
+  };
+  const Row rows[] = {
+      {"[fd00::1]:4411", 1, true},  {"[fd00::1]:4411", kNicsMax, true}, {"[fd00::1]:4411", kNicsMax + 1, false},
+      {"[fd00::1]:4411", 0, false}, {"[fd00::1]:0", 1, false},          {"[::]:4411", 1, false},
+      {"10.1.2.4:4411", 1, false},
+  };
+  for (const Row& row : rows) {
+    Handle in, out;
+    in.address = Address("10.1.2.3:4410");
+    in.other_address = Address(row.text);
+    in.other_nics = row.nics;
+    char bytes[kHandleUsedBytes];
+    EncodeHandle(in, bytes);
+    ASSERT_EQ(nullptr, DecodeHandle(bytes, &out)) << row.text;
+    EXPECT_EQ(row.kept ? row.nics : 0, out.other_nics) << row.text;
+    EXPECT_EQ(row.kept ? in.other_address : SocketAddress(), out.other_address) << row.text;
+  }
 }
 
 TEST(WireHandleTest, ComesBackAsItWas) {

@@ -44,6 +44,67 @@ std::string Pairs(const std::vector<Nic>& nics, const std::vector<PeerNic>& peer
   return text;
 }
 
+// Which addresses of a handle are dialled, and in which order.
+TEST(LanePlanTest, ChoosesAmongAddressesOfBothFamilies) {
+  const std::string v4 = "10.0.0.1:80", v6 = "[fd00::1]:81";
+  struct Row {
+    std::string ours;  // families of the device, its first one first
+    std::string first, other;
+    std::string misleading;
+    std::string dialled;
+  };
+  const Row rows[] = {
+      {"4", v4, "", "", v4},
+      {"4", v4, v6, "", v4},
+      {"6", v4, v6, "", v6},
+      {"46", v4, v6, "", v4 + " " + v6},
+      {"46", v6, v4, "", v6 + " " + v4},
+      {"64", v4, v6, "", v4 + " " + v6},
+      {"46", v4, "", "", v4},
+      // Nothing fits: the routes may know.
+      {"6", v4, "", "", v4},
+      // Docker's bridge and its like.
+      {"46", v4, v6, v4, v6},
+      {"46", v4, v6, v6, v4},
+      {"4", v4, v6, v4, v4},
+      {"46", v4, "", v4, v4},
+  };
+  for (const Row& row : rows) {
+    Device device;
+    for (char family : row.ours) {
+      std::vector<Nic>& nics = device.nics.empty() ? device.nics : device.other_nics;
+      nics.push_back(SomeNic(family == '4' ? "10.0.0.2" : "fd00::2", 10000));
+    }
+    Handle handle;
+    handle.address = Address(row.first);
+    handle.nics = 1;
+    if (!row.other.empty()) {
+      handle.other_address = Address(row.other);
+      handle.other_nics = 2;
+    }
+    const auto misleading = [&](const SocketAddress& at) { return at.ToString() == row.misleading; };
+    ChooseAddresses(device, misleading, &handle);
+    std::string dialled = handle.address.ToString();
+    if (handle.other_address.valid()) dialled += " " + handle.other_address.ToString();
+    EXPECT_EQ(row.dialled, dialled) << row.ours << " to " << row.first << " and " << row.other;
+    EXPECT_EQ(handle.address == Address(row.first) ? 1 : 2, handle.nics);
+  }
+}
+
+TEST(LanePlanTest, AnInterfaceHasAddressesOfOneFamilyOrBoth) {
+  Device device;
+  device.nics.push_back(SomeNic("10.0.0.2", 10000));
+  EXPECT_FALSE(device.HasFamily(AF_INET6));
+  EXPECT_EQ(&device.nics, &device.NicsFor(AF_INET6));
+  device.other_nics.push_back(SomeNic("fd00::2", 10000));
+  EXPECT_TRUE(device.HasFamily(AF_INET) && device.HasFamily(AF_INET6));
+  EXPECT_EQ(&device.nics, &device.NicsFor(AF_INET));
+  EXPECT_EQ(&device.other_nics, &device.NicsFor(AF_INET6));
+  const std::vector<PeerNic> all = {{Address("10.0.0.1:80"), 1}, {Address("[fd00::1]:80"), 2}};
+  EXPECT_EQ(1u, OfFamily(all, AF_INET6).size());
+  EXPECT_EQ(2u, OfFamily(all, AF_INET6)[0].speed_mbps);
+}
+
 TEST(LanePlanTest, LanesByParameterAndSpeed) {
   struct Row {
     int option;

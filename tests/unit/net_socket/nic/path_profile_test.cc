@@ -25,6 +25,12 @@ PathProfile Profile(const Options& options, bool same_host, LaneKind kind = Lane
   return MakePathProfile(options, facts);
 }
 
+TEST(PathProfileTest, NothingIsBoundTowardsAnotherFamily) {
+  PathFacts facts;
+  facts.foreign = facts.fused = true;
+  EXPECT_EQ(std::vector<LeaveBy>{LeaveBy::kRoute}, MakePathProfile(Options(), facts).ways);
+}
+
 // Where a tied socket would only ask the link for a host that is not on it.
 TEST(PathProfileTest, AFusedDeviceIsTiedOnlyWhereItsInterfaceHasARoute) {
   PathFacts facts;

@@ -1,0 +1,75 @@
+#include "net_socket/connect/listening.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "common/log.h"
+#include "common/socket.h"
+#include "net_socket/nic/lane_plan.h"
+#include "net_socket/nic/nic_socket.h"
+
+namespace tcpx {
+namespace {
+
+// The first address, with how many there are of its family, and the first one of the other family.
+void FillAddresses(const std::vector<PeerNic>& nics, Handle* handle) {
+  handle->address = nics.front().address;
+  handle->nics = static_cast<uint16_t>(OfFamily(nics, handle->address.family()).size());
+  handle->other_nics = static_cast<uint16_t>(nics.size() - handle->nics);
+  if (handle->other_nics > 0) handle->other_address = nics[handle->nics].address;
+}
+
+absl::Status OpenListener(const Device& device, const Nic& nic, const PortRange& range, std::vector<OwnedFd>* fds,
+                          std::vector<PeerNic>* addresses) {
+  auto fd = ListenOnNic(nic, device.fused() && nic.ties, range);
+  if (!fd.ok()) return fd.status();
+  auto address = LocalAddress(fd->get());
+  if (!address.ok()) return address.status();
+  addresses->push_back({*address, static_cast<uint32_t>(nic.hardware.speed_mbps)});
+  fds->push_back(*std::move(fd));
+  TCPX_INFO("device %d: listens on %s", device.index, address->ToString());
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+bool TakeBack(Listening* listening, const ConnectionId& id) {
+  std::unique_ptr<ReceiveComm> comm;
+  {
+    MutexLock lock(listening->mutex);
+    auto& ready = listening->ready;
+    auto found = std::find_if(ready.begin(), ready.end(), [&id](const Ready& each) { return each.id == id; });
+    if (found == ready.end()) return false;
+    comm = std::move(found->comm);
+    ready.erase(found);
+    listening->ready_count.fetch_sub(1, std::memory_order_relaxed);
+  }
+  comm->Close();
+  return true;
+}
+
+absl::StatusOr<std::vector<PeerNic>> OpenListeners(const Device& device, const PortRange& range,
+                                                   std::vector<OwnedFd>* fds) {
+  std::vector<PeerNic> addresses;
+  for (const Nic& nic : device.nics) {
+    const absl::Status opened = OpenListener(device, nic, range, fds, &addresses);
+    if (!opened.ok()) return opened;
+  }
+  for (const Nic& nic : device.other_nics) {
+    const absl::Status opened = OpenListener(device, nic, range, fds, &addresses);
+    if (!opened.ok())
+      TCPX_INFO("device %d: %s; peers get its other addresses", device.index, std::string(opened.message()));
+  }
+  return addresses;
+}
+
+void ListensOn(const std::vector<PeerNic>& nics, Listening* listening, Handle* handle) {
+  listening->device = listening->opened->index;
+  listening->max_receives = listening->opened->max_receives;
+  listening->nics = nics;
+  FillAddresses(nics, handle);
+  handle->ticket = listening->ticket;
+}
+
+}  // namespace tcpx

@@ -1,0 +1,62 @@
+// listening.h: one listen comm's part of the sockets that its device listens on.
+//
+// Threads: as the members say.
+// Lifetime: shared by NCCL's listen comm and the acceptor.
+// Errors:  OpenListeners: the local kernel's.
+#ifndef TCPX_NET_SOCKET_CONNECT_LISTENING_H_
+#define TCPX_NET_SOCKET_CONNECT_LISTENING_H_
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/statusor.h"
+#include "common/fd.h"
+#include "common/mutex.h"
+#include "common/params.h"
+#include "net_socket/comm/communicator.h"
+#include "net_socket/comm/receive_comm.h"
+#include "net_socket/message/wire.h"
+#include "net_socket/nic/device.h"
+
+namespace tcpx {
+
+// Complete, and not accepted.
+struct Ready {
+  ConnectionId id{};
+  std::unique_ptr<ReceiveComm> comm;
+};
+
+// One listen comm's part of the shared socket.
+struct Listening {
+  Ticket ticket{};
+  std::shared_ptr<const Communicator> communicator = std::make_shared<Communicator>();
+  int device = 0;
+  const Device* opened = nullptr;  // `device`, which lives until unload
+  std::vector<PeerNic> nics;       // where the device listens, by all its addresses
+  int max_receives = 1;
+
+  std::atomic<int> ready_count{0};
+  Mutex mutex;
+  std::deque<Ready> ready TCPX_GUARDED_BY(mutex);
+  bool closed TCPX_GUARDED_BY(mutex) = false;
+
+  absl::flat_hash_set<ConnectionId> connections;  // pending, ready or accepted; in the reactor
+};
+
+// False: that connection was accepted already. Else it is closed.
+bool TakeBack(Listening* listening, const ConnectionId& id);
+
+// Opens what a device listens on, and tells where that is: by all its addresses, those of its first family in front.
+// Without the other family it is as good as before.
+absl::StatusOr<std::vector<PeerNic>> OpenListeners(const Device& device, const PortRange& range,
+                                                   std::vector<OwnedFd>* fds);
+
+// Says in both where `listening`, which has its device and ticket, is to be found.
+void ListensOn(const std::vector<PeerNic>& nics, Listening* listening, Handle* handle);
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_CONNECT_LISTENING_H_
