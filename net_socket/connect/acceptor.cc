@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/clock.h"
+#include "common/interfaces.h"
 #include "common/log.h"
 #include "common/random.h"
 #include "common/socket.h"
@@ -81,12 +83,16 @@ struct Acceptor::Pending {
 
   std::shared_ptr<Listening> listening;
   Hello hello;                                      // of lane 0
+  SocketAddress from;                               // of lane 0, or of the first that came
   std::vector<std::unique_ptr<PendingLane>> lanes;  // null: missing
   Reactor::TimerId timer;
 };
 
 Acceptor::Acceptor(Runtime* runtime, const Secret* secret)
     : runtime_(runtime),
+      accept_watch_(
+          &runtime->reactor, AcceptBoundsOf(runtime->options),
+          [this](const AcceptWait& wait) { return FindPartialInLoop(wait); }, LocalAddresses),
       rejected_(&runtime->reactor),
       hellos_(runtime, secret, &rejected_, [this](HelloSocket socket) { HelloInLoop(std::move(socket)); }) {}
 
@@ -122,10 +128,17 @@ absl::StatusOr<std::shared_ptr<Listening>> Acceptor::Listen(const Device& device
   return listening;
 }
 
-std::unique_ptr<ReceiveComm> Acceptor::Accept(Listening* listening) {
-  if (listening->ready_count.load(std::memory_order_acquire) == 0) return nullptr;
+absl::StatusOr<std::unique_ptr<ReceiveComm>> Acceptor::Accept(const std::shared_ptr<Listening>& listening) {
+  AcceptWait& wait = listening->wait;
+  if (listening->ready_count.load(std::memory_order_acquire) == 0) {
+    const absl::Status failure = AcceptWatch::Failure(&wait);
+    if (!failure.ok()) return failure;
+    accept_watch_.Waits(std::shared_ptr<AcceptWait>(listening, &wait));
+    return std::unique_ptr<ReceiveComm>();
+  }
   MutexLock lock(listening->mutex);
-  if (listening->ready.empty()) return nullptr;
+  if (listening->ready.empty()) return std::unique_ptr<ReceiveComm>();
+  wait.asked_ns.store(0, std::memory_order_relaxed);
   auto comm = std::move(listening->ready.front().comm);
   listening->ready.pop_front();
   listening->ready_count.fetch_sub(1, std::memory_order_relaxed);
@@ -137,6 +150,7 @@ void Acceptor::CloseListen(const std::shared_ptr<Listening>& listening) {
     MutexLock lock(mutex_);
     listenings_.erase(listening->ticket);
   }
+  listening->wait.asked_ns.store(0, std::memory_order_relaxed);
   std::deque<Ready> left;
   {
     MutexLock lock(listening->mutex);
@@ -158,6 +172,7 @@ void Acceptor::Close() {
     for (auto& listener : listeners_) runtime_->reactor.UnwatchInLoop(listener->fd());
     listeners_.clear();
     hellos_.CloseInLoop();
+    accept_watch_.CloseInLoop();
     rejected_.CloseInLoop();
     while (!pending_.empty()) DropPendingInLoop(ConnectionId(pending_.begin()->first));
   });
@@ -174,6 +189,13 @@ void Acceptor::DropPendingInLoop(const ConnectionId& id) {
   runtime_->reactor.CancelTimerInLoop(found->second->timer);
   found->second->listening->connections.erase(id);
   pending_.erase(found);
+}
+
+void Acceptor::ExpireInLoop(const ConnectionId& id) {
+  const Pending& pending = *pending_.find(id)->second;
+  TCPX_INFO("accept: %d of %d lanes from %s have come within %d s: they are closed, and the peer may begin anew",
+            pending.present(), pending.lanes.size(), pending.from.ToString(), PatienceNs(runtime_->options) / kSecond);
+  DropPendingInLoop(id);
 }
 
 void Acceptor::DropIfEmptyInLoop(const ConnectionId& id) {
@@ -221,8 +243,7 @@ HelloStatus Acceptor::AdmitNewInLoop(const Hello& hello, const std::shared_ptr<L
   auto pending = std::make_unique<Pending>();
   pending->listening = listening;
   pending->lanes.resize(hello.lanes);
-  pending->timer =
-      runtime_->reactor.AddDeadlineInLoop(PatienceNs(runtime_->options), [this, id] { DropPendingInLoop(id); });
+  pending->timer = runtime_->reactor.AddDeadlineInLoop(PatienceNs(runtime_->options), [this, id] { ExpireInLoop(id); });
   pending_.emplace(id, std::move(pending));
   return HelloStatus::kAccepted;
 }
@@ -305,15 +326,28 @@ void Acceptor::AddHealthInLoop(const Hello& hello, OwnedFd fd) {
 }
 
 void Acceptor::AddLaneInLoop(const Hello& hello, LaneSocket socket, Pending* pending) {
+  if (pending->lanes[0] == nullptr || hello.lane == 0) pending->from = socket.peer;
   pending->lanes[hello.lane] = std::make_unique<PendingLane>(this, hello, std::move(socket));
+  accept_watch_.CameInLoop(&pending->listening->wait, pending->from, false);
   if (pending->present() == pending->lanes.size() && HasHealthInLoop(pending->hello)) {
     CompleteInLoop(hello.connection_id);
   }
 }
 
+std::optional<AcceptWatch::Partial> Acceptor::FindPartialInLoop(const AcceptWait& wait) const {
+  std::optional<AcceptWatch::Partial> most;
+  for (const auto& [id, pending] : pending_) {
+    const size_t present = pending->present();
+    if (&pending->listening->wait != &wait || (most.has_value() && most->present >= present)) continue;
+    most = AcceptWatch::Partial{pending->from, present, pending->lanes.size()};
+  }
+  return most;
+}
+
 void Acceptor::CompleteInLoop(const ConnectionId& id) {
   auto found = pending_.find(id);
   std::unique_ptr<Pending> pending = std::move(found->second);
+  accept_watch_.CameInLoop(&pending->listening->wait, pending->from, true);
   runtime_->reactor.CancelTimerInLoop(pending->timer);
   pending_.erase(found);
   ConnectionSetup setup;

@@ -16,12 +16,14 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "common/mutex.h"
+#include "net_socket/connect/accept_watch.h"
 #include "net_socket/connect/listener.h"
 #include "net_socket/connect/listening.h"
 #include "net_socket/connect/pending_hello.h"
@@ -39,8 +41,8 @@ class Acceptor {
   // Opens the device's socket with its first listen. *handle is what the peers need. `listening` says whose it is.
   absl::StatusOr<std::shared_ptr<Listening>> Listen(const Device& device, std::shared_ptr<Listening> listening,
                                                     Handle* handle);
-  // Null: no complete connection yet.
-  static std::unique_ptr<ReceiveComm> Accept(Listening* listening);
+  // Null: no complete connection yet. An error: none will come (accept_watch.h).
+  absl::StatusOr<std::unique_ptr<ReceiveComm>> Accept(const std::shared_ptr<Listening>& listening);
   // Connections that nobody accepted are reset.
   void CloseListen(const std::shared_ptr<Listening>& listening);
   // Ends everything; the reactor still runs.
@@ -62,8 +64,11 @@ class Acceptor {
   // Those that wait for a health socket.
   std::vector<ConnectionId> PendingOfInLoop(uint64_t tag) const;
   bool HasHealthInLoop(const Hello& hello);
+  std::optional<AcceptWatch::Partial> FindPartialInLoop(const AcceptWait& wait) const;
   void CompleteInLoop(const ConnectionId& id);
   void EndLaneInLoop(const ConnectionId& id, size_t lane);
+  // It was given time enough.
+  void ExpireInLoop(const ConnectionId& id);
   void DropIfEmptyInLoop(const ConnectionId& id);
   void DropPendingInLoop(const ConnectionId& id);
   std::shared_ptr<Listening> Find(const Ticket& ticket);
@@ -73,6 +78,7 @@ class Acceptor {
   std::map<int, std::vector<PeerNic>> listen_addresses_ TCPX_GUARDED_BY(mutex_);  // by device
   absl::flat_hash_map<Ticket, std::shared_ptr<Listening>> listenings_ TCPX_GUARDED_BY(mutex_);
 
+  AcceptWatch accept_watch_;
   // In the reactor.
   RejectedPeers rejected_;
   PendingHellos hellos_;

@@ -25,4 +25,11 @@ int64_t PatienceNs(const Options& options) {
   return Bounded(2.0 * static_cast<double>(options.hello_timeout_ns) + PausesNs(options));
 }
 
+AcceptBounds AcceptBoundsOf(const Options& options) {
+  AcceptBounds bounds;
+  bounds.lost_ns = PatienceNs(options);
+  bounds.incomplete_ns = Bounded(static_cast<double>(ConnectBoundNs(options)) + static_cast<double>(bounds.lost_ns));
+  return bounds;
+}
+
 }  // namespace tcpx

@@ -14,12 +14,6 @@
 #include "net_socket/nic/lane_plan.h"
 
 namespace tcpx {
-namespace {
-
-// Longer than a lost SYN or two take.
-constexpr int64_t kNoProgressNs = 5 * kSecond;
-
-}  // namespace
 
 // All lanes of one connect.
 class Dialler::Dial final : public DialLane::Owner, private Health::Waiter {

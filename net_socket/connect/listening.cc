@@ -20,6 +20,16 @@ void FillAddresses(const std::vector<PeerNic>& nics, Handle* handle) {
   if (handle->other_nics > 0) handle->other_address = nics[handle->nics].address;
 }
 
+void FillWait(Listening* listening) {
+  AcceptWait& wait = listening->wait;
+  wait.communicator = listening->communicator;
+  for (const PeerNic& nic : listening->nics) {
+    wait.addresses.push_back(nic.address);
+    wait.where += (wait.where.empty() ? "" : ", ") + nic.address.ToString();
+  }
+  wait.where += " (" + listening->opened->name + ")";
+}
+
 absl::Status OpenListener(const Device& device, const Nic& nic, const PortRange& range, std::vector<OwnedFd>* fds,
                           std::vector<PeerNic>* addresses) {
   auto fd = ListenOnNic(nic, device.fused() && nic.ties, range);
@@ -69,6 +79,7 @@ void ListensOn(const std::vector<PeerNic>& nics, Listening* listening, Handle* h
   listening->max_receives = listening->opened->max_receives;
   listening->nics = nics;
   FillAddresses(nics, handle);
+  FillWait(listening);
   handle->ticket = listening->ticket;
 }
 

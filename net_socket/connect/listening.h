@@ -18,6 +18,7 @@
 #include "common/params.h"
 #include "net_socket/comm/communicator.h"
 #include "net_socket/comm/receive_comm.h"
+#include "net_socket/connect/accept_watch.h"
 #include "net_socket/message/wire.h"
 #include "net_socket/nic/device.h"
 
@@ -37,6 +38,7 @@ struct Listening {
   const Device* opened = nullptr;  // `device`, which lives until unload
   std::vector<PeerNic> nics;       // where the device listens, by all its addresses
   int max_receives = 1;
+  AcceptWait wait;
 
   std::atomic<int> ready_count{0};
   Mutex mutex;

@@ -146,13 +146,14 @@ absl::StatusOr<Comm*> Plugin::Connect(Context* context, int device, void* handle
 absl::StatusOr<Comm*> Plugin::Accept(ListenComm* listen) {
   absl::Status usable = fork_guard_.Usable();
   if (!usable.ok()) return usable;
-  std::unique_ptr<ReceiveComm> comm = Acceptor::Accept(listen->listening.get());
-  if (comm == nullptr) {
+  auto comm = listen->acceptor->Accept(listen->listening);
+  if (!comm.ok() || *comm == nullptr) {
     absl::Status failed = ContextStatus(*listen->context);
+    if (failed.ok()) failed = comm.status();
     return failed.ok() ? absl::StatusOr<Comm*>(nullptr) : failed;
   }
   MutexLock lock(mutex_);
-  return Enter(std::move(comm), listen->context, listen->use.Another());
+  return Enter(*std::move(comm), listen->context, listen->use.Another());
 }
 
 Comm* Plugin::Enter(std::unique_ptr<Comm> comm, Context* context, TransportUse use) {

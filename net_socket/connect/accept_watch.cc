@@ -1,0 +1,147 @@
+#include "net_socket/connect/accept_watch.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "common/clock.h"
+
+namespace tcpx {
+namespace {
+
+constexpr char kAdvice[] =
+    "Does a firewall, or a NAT, keep TCP from there? TCPX_PORT_RANGE chooses the ports, NCCL_SOCKET_IFNAME the "
+    "interfaces";
+
+}  // namespace
+
+AcceptWatch::AcceptWatch(Reactor* reactor, const AcceptBounds& bounds, FindPartial partial, FindAddresses addresses)
+    : reactor_(reactor),
+      bounds_(bounds),
+      partial_(std::move(partial)),
+      find_addresses_(std::move(addresses)),
+      log_(reactor) {}
+
+absl::Status AcceptWatch::Failure(AcceptWait* wait) {
+  if (!wait->given_up.load(std::memory_order_acquire)) return absl::OkStatus();
+  MutexLock lock(wait->mutex);
+  return absl::UnavailableError(wait->failure);
+}
+
+void AcceptWatch::Waits(const std::shared_ptr<AcceptWait>& wait) {
+  wait->asked_ns.store(MonotonicNanos(), std::memory_order_relaxed);
+  if (wait->watched.load(std::memory_order_relaxed) || wait->watched.exchange(true)) return;
+  reactor_->Post([this, wait] { WatchInLoop(wait); });
+}
+
+void AcceptWatch::WatchInLoop(const std::shared_ptr<AcceptWait>& wait) {
+  if (closed_) return;
+  watched_[wait.get()] = {wait, {}};
+  LookAgainInLoop(wait.get());
+}
+
+void AcceptWatch::LookAgainInLoop(AcceptWait* wait) {
+  const int64_t since_ns = MonotonicNanos() - wait->progress_ns;
+  const int64_t after_ns =
+      since_ns < bounds_.no_progress_ns ? bounds_.no_progress_ns - since_ns : bounds_.no_progress_ns;
+  watched_[wait].timer = reactor_->AddDeadlineInLoop(after_ns, [this, wait] { LookInLoop(wait); });
+}
+
+void AcceptWatch::UnwatchInLoop(AcceptWait* wait) {
+  auto found = watched_.find(wait);
+  if (found == watched_.end()) return;
+  reactor_->CancelTimerInLoop(found->second.timer);
+  wait->watched.store(false);
+  watched_.erase(found);  // `wait` may be gone now.
+}
+
+void AcceptWatch::CameInLoop(AcceptWait* wait, const SocketAddress& from, bool whole) {
+  wait->progress_ns = MonotonicNanos();
+  wait->latest = from;
+  if (whole) {
+    wait->incomplete_ns = 0;
+  } else if (wait->incomplete_ns == 0) {
+    wait->incomplete_ns = wait->progress_ns;
+  }
+}
+
+void AcceptWatch::CloseInLoop() {
+  closed_ = true;
+  while (!watched_.empty()) UnwatchInLoop(watched_.begin()->first);
+}
+
+void AcceptWatch::LookInLoop(AcceptWait* wait) {
+  const int64_t now = MonotonicNanos();
+  const int64_t asked_ns = wait->asked_ns.load(std::memory_order_relaxed);
+  // Nobody waits: found, closed, or the application has something else to do.
+  if (asked_ns == 0 || now - asked_ns >= bounds_.no_progress_ns) return UnwatchInLoop(wait);
+  const FailureGroup* const group = wait->communicator->group.get();
+  if (group != nullptr && !group->cause().empty()) return UnwatchInLoop(wait);  // accept says so.
+  const std::string hopeless = WhyHopelessInLoop(wait);
+  if (!hopeless.empty()) return GiveUpInLoop(wait, hopeless);
+  if (now - wait->progress_ns >= bounds_.no_progress_ns) {
+    log_.SlowInLoop(*wait->communicator, "accept " + wait->where, DescribeInLoop(*wait));
+  }
+  LookAgainInLoop(wait);
+}
+
+bool AcceptWatch::LostInLoop(const AcceptWait& wait) {
+  const int64_t now = MonotonicNanos();
+  if (addresses_ns_ == 0 || now - addresses_ns_ >= bounds_.no_progress_ns / 2) {
+    addresses_ = find_addresses_();
+    addresses_ns_ = now;
+  }
+  const auto mine = [this](const SocketAddress& address) {
+    return std::any_of(addresses_.begin(), addresses_.end(),
+                       [&](const SocketAddress& each) { return each.SameHostAddress(address); });
+  };
+  // The kernel may tell nothing at all.
+  return !addresses_.empty() && std::none_of(wait.addresses.begin(), wait.addresses.end(), mine);
+}
+
+std::string AcceptWatch::WhyHopelessInLoop(AcceptWait* wait) {
+  const int64_t now = MonotonicNanos();
+  if (!LostInLoop(*wait)) {
+    wait->lost_ns = 0;
+  } else if (wait->lost_ns == 0) {
+    wait->lost_ns = now;
+  }
+  const bool lost = wait->lost_ns != 0 && now - wait->lost_ns >= bounds_.lost_ns;
+  const bool incomplete = wait->incomplete_ns != 0 && now - wait->incomplete_ns >= bounds_.incomplete_ns;
+  if (lost) return absl::StrFormat("%s Given up after %d s", DescribeInLoop(*wait), (now - wait->lost_ns) / kSecond);
+  if (!incomplete) return "";
+  return absl::StrFormat(
+      "accept on %s: lanes have come, the latest from %s, and never all of a connection: given up after %d s. %s",
+      wait->where, wait->latest.ToString(), (now - wait->incomplete_ns) / kSecond, kAdvice);
+}
+
+std::string AcceptWatch::DescribeInLoop(const AcceptWait& wait) const {
+  const std::string begin = "accept on " + wait.where + ": ";
+  const std::string seconds = absl::StrFormat("%.3g s", static_cast<double>(bounds_.no_progress_ns) / kSecond);
+  if (wait.lost_ns != 0) {
+    return begin + "this host has lost the address, so that no peer can come: was the interface set up anew?";
+  }
+  const std::optional<Partial> partial = partial_(wait);
+  if (!partial.has_value()) {
+    return begin + "no peer has come for " + seconds + ". It may be late only. " + kAdvice;
+  }
+  const std::string from = partial->peer.ToString();
+  if (partial->present == partial->lanes) {
+    return absl::StrFormat("%sall %d lanes from %s have come, and not their health socket, for %s. %s", begin,
+                           partial->lanes, from, seconds, kAdvice);
+  }
+  return absl::StrFormat("%s%d of %d lanes from %s have come, and no more for %s. %s", begin, partial->present,
+                         partial->lanes, from, seconds, kAdvice);
+}
+
+void AcceptWatch::GiveUpInLoop(AcceptWait* wait, const std::string& why) {
+  log_.FailedInLoop(*wait->communicator, why);
+  {
+    MutexLock lock(wait->mutex);
+    wait->failure = why;
+  }
+  wait->given_up.store(true, std::memory_order_release);
+  UnwatchInLoop(wait);
+}
+
+}  // namespace tcpx
