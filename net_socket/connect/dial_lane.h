@@ -76,9 +76,12 @@ class DialLane final : public Reactor::Handler {
   DialLane(Owner* owner, int index) : owner_(owner), index_(index) {}
   ~DialLane() override { Drop(); }
 
+  // By a path that was planned just now.
   void DialInLoop(const LanePath& path) {
     path_ = path;
     turned_ = false;
+    attempts_ = 0;
+    detoured_ = false;
     DialInLoop();
   }
   // Again from the beginning, by the path that it has.
@@ -126,7 +129,7 @@ class DialLane final : public Reactor::Handler {
   // Its interface has no address of the peer's family.
   bool Foreign() const;
   bool TurnToOther(const absl::Status& why);
-  // A bulk lane goes on by another lane's path, once.
+  // A bulk lane goes on by another lane's path, once for each path that was planned.
   bool Detour(const absl::Status& why);
   // Ends the dial with what this lane met.
   void GiveUp(const absl::Status& why);

@@ -46,22 +46,24 @@ class Acceptor {
       TCPX_REQUIRE(absl::Now() < deadline, "nobody dials; ", LogText());
     }
   }
-  void Say(int fd, HelloStatus status) {
+  void Say(int fd, HelloStatus status, const std::vector<PeerNic>& nics = {}) {
     Answer answer;
     answer.status = status;
+    answer.nics = nics;
     char bytes[kAnswerBytesMax];
     const size_t length = EncodeAnswer(answer, bytes);
     TCPX_REQUIRE(send(fd, bytes, length, MSG_NOSIGNAL) == static_cast<ssize_t>(length));
   }
+  SocketAddress address() const { return *LocalAddress(fd_); }
   void Poll() {
     if (comm_ == nullptr) {
       TCPX_REQUIRE(rank_.net().Connect(rank_.context(), 0, handle_, &comm_) == ncclSuccess, LogText());
     }
   }
-  void RequireConnected() {
+  void RequireConnected(int warnings = 0) {
     const absl::Time deadline = absl::Now() + absl::Seconds(10);
     while (comm_ == nullptr && absl::Now() < deadline) Poll();
-    TCPX_REQUIRE(comm_ != nullptr && WarningCount() == 0, LogText());
+    TCPX_REQUIRE(comm_ != nullptr && WarningCount() == warnings, LogText());
     TCPX_REQUIRE(rank_.net().CloseSend(comm_) == ncclSuccess);
   }
 
@@ -71,6 +73,16 @@ class Acceptor {
   Rank rank_;
   void* comm_ = nullptr;
 };
+
+// Of a port that is bound, so that nobody else gets it, and refuses.
+SocketAddress UnusedAddress() {
+  static const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  TCPX_REQUIRE(bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0);
+  return *LocalAddress(fd);
+}
 
 class RedialTest : public ModeTest {
  protected:
@@ -119,6 +131,25 @@ TEST_P(RedialTest, AnAcceptorThatHasForgottenTheConnection) {
                 acceptor.RequireConnected();
               }));
   }
+}
+
+// A dial that begins anew plans its lanes anew: one that took another path before may do so again.
+TEST_P(RedialTest, ALaneMakesADetourInEachBeginning) {
+  setenv("NCCL_SOCKET_RETRY_CNT", "3", 1);
+  EXPECT_EQ("", RunAlone([] {
+              Acceptor acceptor;
+              // Nobody listens at the address that the bulk lane tries first.
+              const std::vector<PeerNic> nics = {{UnusedAddress(), 1000}, {acceptor.address(), 1000}};
+              for (const bool last : {false, true}) {
+                Hello hello;
+                acceptor.Say(acceptor.Next(&hello), HelloStatus::kAccepted, nics);
+                const int lane1 = acceptor.Next(&hello);
+                TCPX_REQUIRE(hello.lane == 1, hello.lane);
+                acceptor.Say(lane1, last ? HelloStatus::kAccepted : HelloStatus::kBadLane);
+              }
+              acceptor.RequireConnected(1);
+            }));
+  unsetenv("NCCL_SOCKET_RETRY_CNT");
 }
 
 // One that refuses again and again is an error, as before.
