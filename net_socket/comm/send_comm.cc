@@ -36,7 +36,7 @@ SendComm::SendComm(ConnectionSetup setup)
       caller_driven_(runtime()->pool == nullptr),
       requests_(this, kRequestsMax * this->setup().max_receives),
       queue_(RingSize(PostedMax())),
-      rates_(std::max(lane_count() - 1, 1)),
+      rates_(std::max(lane_count() - 1, 1), path().pauses_lanes),
       idle_(std::max(lane_count() - 1, 1)),
       watch_(std::make_unique<PeerWatch>(static_cast<PeerWatch::Owner*>(this), this->setup().max_receives)) {
   if (lane_count() > 1) {

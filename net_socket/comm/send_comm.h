@@ -23,7 +23,7 @@
 #include "net_socket/gpu/send_staging.h"
 #include "net_socket/message/request.h"
 #include "net_socket/send/bulk_send_lane.h"
-#include "net_socket/send/lane_rate.h"
+#include "net_socket/send/lane_rates.h"
 #include "net_socket/send/send_queue.h"
 #include "net_socket/send/stripe.h"
 

@@ -56,6 +56,7 @@ PathProfile MakePathProfile(const Options& options, const PathFacts& facts) {
   ChoosePace(facts, &profile);
   profile.ways = ChooseWays(facts);
   profile.lanes_by_speed = !facts.same_host;
+  profile.pauses_lanes = !facts.same_host && !facts.fused && options.lanes == 0;
   // There the kernel copies.
   profile.zero_copy = options.zerocopy == Switch::kAuto && facts.same_host ? Switch::kOff : options.zerocopy;
   profile.delays_acks = facts.same_host;

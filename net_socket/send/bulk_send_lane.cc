@@ -59,6 +59,10 @@ bool BulkSendLane::HasRoom(int64_t* retry_ns) {
   if (!settings_.paced_by_rate) return UnsentBytes(op_.fd) < kBulkUnsentBytes;
   const int64_t now = MonotonicNanos();
   const int64_t held = Look(now);
+  if (!rates_->Carries(index())) {
+    *retry_ns = now + LaneRates::kAskAgainNs;
+    return false;
+  }
   if (held < rate_.held_max()) return true;
   *retry_ns = now + rate_.RetryAfterNs(held);
   return false;
@@ -66,10 +70,12 @@ bool BulkSendLane::HasRoom(int64_t* retry_ns) {
 
 int64_t BulkSendLane::Look(int64_t now) {
   const int64_t held = QueuedBytes(op_.fd);
-  rate_.Sample(now, bytes_sent_.load(std::memory_order_relaxed), held, continuous_);
+  const uint64_t sent = bytes_sent_.load(std::memory_order_relaxed);
+  rate_.Sample(now, sent, held, continuous_);
   looked_ns_ = now;
   continuous_ = false;
   RefreshRate(now);
+  rates_->Looked(index(), now, sent - static_cast<uint64_t>(held));
   return held;
 }
 

@@ -22,6 +22,7 @@
 #include "net_socket/message/wire.h"
 #include "net_socket/send/idle_lanes.h"
 #include "net_socket/send/lane_rate.h"
+#include "net_socket/send/lane_rates.h"
 #include "net_socket/send/stripe.h"
 #include "net_socket/send/zero_copy.h"
 

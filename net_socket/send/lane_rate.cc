@@ -57,14 +57,4 @@ int64_t LaneRate::RetryAfterNs(int64_t held) const {
   return std::clamp(static_cast<int64_t>(excess * kSecond / static_cast<double>(rate_)), kRetryMinNs, kRetryMaxNs);
 }
 
-double LaneRates::Share(int lane) const {
-  int64_t sum = 0;
-  for (int i = 0; i < lanes_; ++i) {
-    const int64_t rate = Get(i);
-    if (rate == 0) return 1.0 / lanes_;
-    sum += rate;
-  }
-  return static_cast<double>(Get(lane)) / static_cast<double>(sum);
-}
-
 }  // namespace tcpx

@@ -9,9 +9,7 @@
 #define TCPX_NET_SOCKET_SEND_LANE_RATE_H_
 
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
-#include <memory>
 
 namespace tcpx {
 
@@ -55,24 +53,6 @@ class LaneRate {
   bool span_busy_ = false;  // no look since found the lane empty
   int64_t last_ns_ = 0;     // the latest look
   uint64_t last_acked_ = 0;
-};
-
-// The rates of a connection's bulk lanes, side by side: who shall take how much of what is left.
-// Threads: each lane's owner sets its own; any reads.
-class LaneRates {
- public:
-  explicit LaneRates(int lanes) : lanes_(lanes), rates_(new std::atomic<int64_t>[lanes]) {
-    for (int i = 0; i < lanes; ++i) rates_[i].store(0, std::memory_order_relaxed);
-  }
-
-  void Set(int lane, int64_t bytes_per_second) { rates_[lane].store(bytes_per_second, std::memory_order_relaxed); }
-  int64_t Get(int lane) const { return rates_[lane].load(std::memory_order_relaxed); }
-  // 0 to 1; equal parts while any lane's rate is unknown.
-  double Share(int lane) const;
-
- private:
-  const int lanes_;
-  std::unique_ptr<std::atomic<int64_t>[]> rates_;
 };
 
 }  // namespace tcpx

@@ -90,6 +90,47 @@ TEST_F(BulkSendLaneTest, SendsNothingOnceItsOwnerHasFailed) {
   EXPECT_EQ(1, owner_.lane);
 }
 
+// Two lanes between hosts, of which the pilot has paused the second: what waits goes by the first.
+TEST(PausedLaneTest, TakesNoChunk) {
+  FakeOwner owner;
+  Striper striper(4, Striper::Limits());
+  LaneRates rates(2, true);
+  IdleLanes idle(2);
+  // One path of 100 MB/s, long ago, which a lane fills.
+  uint64_t acked[2] = {};
+  for (int64_t now = kSecond; now < 4 * kSecond; now += kMillisecond) {
+    const int carrying = (rates.Carries(0) ? 1 : 0) + (rates.Carries(1) ? 1 : 0);
+    for (int lane = 0; lane < 2; ++lane) {
+      if (rates.Carries(lane)) acked[lane] += 100'000 / static_cast<uint64_t>(carrying);
+      rates.Looked(lane, now, acked[lane]);
+    }
+  }
+  ASSERT_TRUE(rates.Carries(0));
+  ASSERT_FALSE(rates.Carries(1));
+  const std::string payload(10000, 'p');
+  SendRequest request;
+  request.data = payload.data();
+  request.bytes = request.message_bytes = payload.size();
+  request.left.store(Units(payload.size()));
+  TcpPair pairs[2] = {MakeTcpPair(), MakeTcpPair()};
+  std::unique_ptr<BulkSendLane> lanes[2];
+  for (int i = 0; i < 2; ++i) {
+    BulkSendLane::Settings settings;
+    settings.fd = pairs[i].a.get();
+    settings.lane = i + 1;
+    settings.chunk_bytes = 512 << 10;
+    settings.chunk_bytes_min = 64 << 10;
+    lanes[i] = std::make_unique<BulkSendLane>(&owner, settings, &striper, &rates, &idle);
+  }
+  striper.Post(&request);
+  lanes[1]->Pump();
+  EXPECT_FALSE(request.done());
+  EXPECT_EQ(0u, lanes[1]->bytes_sent());
+  lanes[0]->Pump();
+  EXPECT_TRUE(request.done());
+  EXPECT_EQ(payload, ReadAvailable(pairs[0].b.get()).substr(kHeaderBytes));
+}
+
 // Eight lanes of a pool whose peers read nothing: each takes a chunk or two.
 class LanesOfAPoolTest : public ::testing::Test {
  protected:

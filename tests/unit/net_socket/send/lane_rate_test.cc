@@ -144,19 +144,6 @@ TEST(LaneRateTest, LooksAgainWhenTheExcessHasDrained) {
   EXPECT_LT(0, rate.RetryAfterNs(max));
 }
 
-TEST(LaneRatesTest, SharesAreEqualUntilAllAreKnownAndThenByPace) {
-  LaneRates rates(4);
-  for (int i = 0; i < 4; ++i) EXPECT_DOUBLE_EQ(0.25, rates.Share(i));
-  for (int i = 0; i < 3; ++i) rates.Set(i, 1000);
-  for (int i = 0; i < 4; ++i) EXPECT_DOUBLE_EQ(0.25, rates.Share(i));
-  rates.Set(3, 100);
-  double sum = 0;
-  for (int i = 0; i < 4; ++i) sum += rates.Share(i);
-  EXPECT_DOUBLE_EQ(1, sum);
-  EXPECT_DOUBLE_EQ(100.0 / 3100, rates.Share(3));
-  EXPECT_DOUBLE_EQ(1000.0 / 3100, rates.Share(0));
-}
-
 // A full socket takes a chunk for as long as it drains: the looks are far apart, and the lane was busy all the time.
 TEST(LaneRateTest, LearnsThatAFlowHasBecomeSlowFromLooksFarApart) {
   LaneRate rate(kChunk);
