@@ -56,9 +56,10 @@ class PeerWatch::Lane final : public Reactor::Handler {
     if (status.ok() && more_) reactor_->ChangeInLoop(fd_, events_);  // Reports what is left as a new edge.
     if (status.ok()) return;
     reactor_->UnwatchInLoop(fd_);
-    watch_->Report(status, lane_);
+    watch_->Report(status, lane_, ended_);
   }
 
+  bool ended() const { return ended_; }
   // All that has arrived.
   absl::Status Read() {
     char buffer[kReadBytes];
@@ -70,7 +71,8 @@ class PeerWatch::Lane final : public Reactor::Handler {
         if (!status.ok()) return status;
         continue;
       }
-      if (got == 0) return absl::UnavailableError("the peer closed the connection");
+      ended_ = got == 0;
+      if (ended_) return absl::UnavailableError("the peer closed the connection");
       if (errno == EINTR) continue;
       if (IsTransientErrno(errno)) return absl::OkStatus();
       return ErrnoStatus(errno, "the connection to the peer broke");
@@ -85,15 +87,17 @@ class PeerWatch::Lane final : public Reactor::Handler {
   const int fd_;
   const int lane_;
   const uint32_t events_;
-  bool more_ = false;  // the last Read left something, perhaps
+  bool more_ = false;   // the last Read left something, perhaps
+  bool ended_ = false;  // the last Read found the end
   RecordReader reader_;
 };
 
-void PeerLoss::Note(absl::Status status, int lane) {
+void PeerLoss::Note(absl::Status status, int lane, bool in_order) {
   State none = State::kNone;
   if (!state_.compare_exchange_strong(none, State::kBeingWritten, std::memory_order_relaxed)) return;
   status_ = std::move(status);
   lane_ = lane;
+  in_order_ = in_order;
   state_.store(State::kKnown, std::memory_order_release);
 }
 
@@ -119,14 +123,16 @@ absl::Status PeerWatch::ReadInLoop(Lane* lane) {
 
 bool PeerWatch::TakeCredit(int32_t tag, uint64_t* sequence) {
   absl::Status status;
+  bool ended = false;
   {
     if (!credit_mutex_.try_lock()) return false;
     MutexLock lock(credit_mutex_, std::adopt_lock);
     if (credits_->Take(tag, sequence)) return true;
     status = lanes_[0]->Read();
     if (status.ok()) return credits_->Take(tag, sequence);
+    ended = lanes_[0]->ended();
   }
-  Report(std::move(status), 0);
+  Report(std::move(status), 0, ended);
   return false;
 }
 
@@ -135,9 +141,9 @@ void PeerWatch::Stop() {
   owner_ = nullptr;
 }
 
-void PeerWatch::Report(absl::Status status, int lane) {
+void PeerWatch::Report(absl::Status status, int lane, bool in_order) {
   MutexLock lock(mutex_);
-  if (owner_ != nullptr) owner_->PeerGone(std::move(status), lane);
+  if (owner_ != nullptr) owner_->PeerGone(std::move(status), lane, in_order);
 }
 
 }  // namespace tcpx

@@ -43,12 +43,13 @@ class RecordReader {
 // thread (a credit that could not be read). Later ones are dropped.
 class PeerLoss {
  public:
-  // From any thread.
-  void Note(absl::Status status, int lane);
-  // True exactly when status() and lane() stand. From any thread.
+  // `in_order`: the lane has ended, and nothing else is known. From any thread.
+  void Note(absl::Status status, int lane, bool in_order = false);
+  // True exactly when the others stand. From any thread.
   bool known() const { return state_.load(std::memory_order_acquire) == State::kKnown; }
   const absl::Status& status() const { return status_; }
   int lane() const { return lane_; }
+  bool in_order() const { return in_order_; }
 
  private:
   enum class State : uint8_t { kNone, kBeingWritten, kKnown };
@@ -56,6 +57,7 @@ class PeerLoss {
   std::atomic<State> state_{State::kNone};
   absl::Status status_;
   int lane_ = 0;
+  bool in_order_ = false;
 };
 
 class PeerWatch {
@@ -64,7 +66,8 @@ class PeerWatch {
   class Owner {
    public:
     // The peer has ended or reset a lane, or said that it failed. By the reactor or by whoever calls TakeCredit; not after Stop.
-    virtual void PeerGone(absl::Status status, int lane) = 0;
+    // `in_order`: it has ended it, and said nothing.
+    virtual void PeerGone(absl::Status status, int lane, bool in_order) = 0;
 
    protected:
     ~Owner() = default;
@@ -84,7 +87,7 @@ class PeerWatch {
   class Lane;
 
   absl::Status ReadInLoop(Lane* lane);
-  void Report(absl::Status status, int lane);
+  void Report(absl::Status status, int lane, bool in_order);
 
   Mutex mutex_;
   Owner* owner_ TCPX_GUARDED_BY(mutex_);  // null: stopped

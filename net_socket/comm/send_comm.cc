@@ -225,22 +225,37 @@ absl::Status SendComm::Test(Request* request, bool* done, int* sizes) {
     requests_.Give(slot);
     return absl::OkStatus();
   }
-  FailIfPeerGone();
+  if (!LanesDecide(*slot)) FailIfPeerGone();
   if (!failed()) return absl::OkStatus();
   events().End(slot->events);
   return failure().Refusal();
 }
 
-void SendComm::PeerGone(absl::Status status, int lane) { peer_loss_.Note(std::move(status), lane); }
+void SendComm::PeerGone(absl::Status status, int lane, bool in_order) {
+  peer_loss_.Note(std::move(status), lane, in_order);
+}
 
 void SendComm::FailIfPeerGone() {
   if (peer_loss_.known()) failure().Fail(peer_loss_.status(), peer_loss_.lane());
 }
 
+// A peer that has all closes in order, and the end of its lanes may be known here before a progress thread has heard
+// that the kernel took the last bytes, or that it has let go of pages that were sent without a copy.
+bool SendComm::LanesDecide(const SendRequest& request) {
+  const bool bulk = striper_ != nullptr && request.message_bytes > express_bytes_;
+  if (!bulk || caller_driven_ || !peer_loss_.known() || !peer_loss_.in_order() || failed()) return false;
+  if (std::exchange(lanes_asked_, true)) return true;
+  for (auto& lane : bulk_) {
+    lane->PeerClosed();
+    ProgressPool::Kick(lane.get());
+  }
+  return true;
+}
+
 // The lanes' own ends come too, but perhaps behind what the network has swallowed.
 void SendComm::PeerEnded() {
   Comm::PeerEnded();
-  PeerGone(absl::UnavailableError("the peer closed the connection"), kNoLane);
+  PeerGone(absl::UnavailableError("the peer closed the connection"), kNoLane, false);
 }
 
 std::vector<LanePace> SendComm::Paces() const {

@@ -48,7 +48,7 @@ class SendComm final : public Comm, private PeerWatch::Owner {
   Flight FlightNow() const override;
   void PeerEnded() override;
   // An error for whoever still wants to send.
-  void PeerGone(absl::Status status, int lane) override;
+  void PeerGone(absl::Status status, int lane, bool in_order) override;
   std::vector<LanePace> Paces() const override;
 
   void AddBulkLane(int lane);
@@ -73,6 +73,8 @@ class SendComm final : public Comm, private PeerWatch::Owner {
   // What a caller moves who has nothing to post.
   void MoveAll() TCPX_REQUIRES(mutex_);
   void FailIfPeerGone() TCPX_REQUIRES(mutex_);
+  // True exactly when the lanes find out, or have found out, whether the peer has gone too early for `request`.
+  bool LanesDecide(const SendRequest& request) TCPX_REQUIRES(mutex_);
 
   const size_t express_bytes_;
   const bool caller_driven_;
@@ -86,6 +88,7 @@ class SendComm final : public Comm, private PeerWatch::Owner {
   std::vector<std::unique_ptr<BulkSendLane>> bulk_;
   std::unique_ptr<PeerWatch> watch_;
   PeerLoss peer_loss_;
+  bool lanes_asked_ TCPX_GUARDED_BY(mutex_) = false;  // LanesDecide
 };
 
 }  // namespace tcpx

@@ -175,7 +175,7 @@ bool BulkSendLane::NextChunkInLoop(Engine* engine) {
       retry_at_ns_ = retry_ns;
       if (retry_ns != 0) return false;
       op_.kind = IoOp::Kind::kWritable;
-      sending_ = true;
+      sending_ = &op_;
       Submit(engine, &op_);
       return false;
     }
@@ -185,12 +185,20 @@ bool BulkSendLane::NextChunkInLoop(Engine* engine) {
 }
 
 void BulkSendLane::AdvanceInLoop(Engine* engine) {
-  if (sending_ || owner_->failed() || !NextChunkInLoop(engine)) return;
-  sending_ = true;
+  if (owner_->failed()) return;
+  if (peer_closed_.load(std::memory_order_acquire)) return EndInLoop(engine);
+  if (sending_ != nullptr || !NextChunkInLoop(engine)) return;
   if (taken_ == 0 && SubmitPinned(engine)) return;
+  sending_ = &op_;
   op_.kind = IoOp::Kind::kSend;
   op_.iov_count = Gather(op_.iov);
   Submit(engine, &op_);
+}
+
+void BulkSendLane::EndInLoop(Engine* engine) {
+  if (sending_ != nullptr) return engine->Cancel(sending_);
+  if (chunk_.request == nullptr && striper_->drained()) return;
+  owner_->FailLane(absl::UnavailableError("the peer closed the connection"), settings_.lane);
 }
 
 bool BulkSendLane::SubmitPinned(Engine* engine) {
@@ -207,8 +215,15 @@ bool BulkSendLane::SubmitPinned(Engine* engine) {
   op->iov[0] = {pinned->header, kHeaderBytes};
   op->iov[1] = {const_cast<char*>(chunk_.request->data + chunk_.offset), chunk_.length};
   chunk_.request = nullptr;
+  sending_ = op;
   Submit(engine, op);
   return true;
+}
+
+// A send that EndInLoop has cancelled leaves its chunk, which EndInLoop then finds.
+void BulkSendLane::FailUnlessTransient(int err) {
+  if (IsTransientErrno(err) || (err == ECANCELED && peer_closed_.load(std::memory_order_relaxed))) return;
+  owner_->FailLane(ErrnoStatus(err, "send"), settings_.lane);
 }
 
 // What the kernel did not take goes on as an ordinary chunk.
@@ -219,7 +234,7 @@ void BulkSendLane::CompletePinned(PinnedChunk* pinned, const Completion& complet
     pinned_.Settle(pinned);
     return;
   }
-  sending_ = false;
+  sending_ = nullptr;
   pinned->released = !completion.held;
   const size_t taken = completion.result > 0 ? static_cast<size_t>(completion.result) : 0;
   CountSent(taken);
@@ -230,8 +245,8 @@ void BulkSendLane::CompletePinned(PinnedChunk* pinned, const Completion& complet
   }
   if (completion.result < 0 && RefusesZeroCopy(-completion.result)) {
     zero_copy_.Refused();
-  } else if (completion.result < 0 && !IsTransientErrno(-completion.result)) {
-    owner_->FailLane(ErrnoStatus(-completion.result, "send"), settings_.lane);
+  } else if (completion.result < 0) {
+    FailUnlessTransient(-completion.result);
   }
   chunk_ = pinned->chunk;
   taken_ = taken;
@@ -243,12 +258,8 @@ void BulkSendLane::CompleteInLoop(const Completion& completion) {
     CompletePinned(PinnedChunk::Of(completion.op), completion);
     return;
   }
-  sending_ = false;
-  if (completion.result < 0) {
-    if (!IsTransientErrno(-completion.result))
-      owner_->FailLane(ErrnoStatus(-completion.result, "send"), settings_.lane);
-    return;
-  }
+  sending_ = nullptr;
+  if (completion.result < 0) return FailUnlessTransient(-completion.result);
   if (op_.kind == IoOp::Kind::kSend) Advance(static_cast<size_t>(completion.result));
 }
 

@@ -46,6 +46,10 @@ class BulkSendLane final : public PoolLane {
   void CompleteInLoop(const Completion& completion) override;
   void AbortInLoop(Engine* engine) override;
 
+  // The peer has ended in order: what the kernel has taken is all that it needed, and more to send is an error. From any
+  // thread; kick the lane then.
+  void PeerClosed() { peer_closed_.store(true, std::memory_order_release); }
+
   // For the calling thread: sends until the lane holds enough unsent data or nothing is left.
   void Pump();
   uint64_t bytes_sent() const { return bytes_sent_.load(std::memory_order_relaxed); }
@@ -65,10 +69,13 @@ class BulkSendLane final : public PoolLane {
   void Advance(size_t bytes);
   void CountSent(size_t bytes);
   bool WaitForWork();
+  // What the kernel has not taken is not sent any more.
+  void EndInLoop(Engine* engine);
   // Waits for work, for room, or pulls: true when there is a chunk to send.
   bool NextChunkInLoop(Engine* engine);
   bool SubmitPinned(Engine* engine);
   void CompletePinned(PinnedChunk* pinned, const Completion& completion);
+  void FailUnlessTransient(int err);
 
   LaneOwner* const owner_;
   const Settings settings_;
@@ -88,7 +95,8 @@ class BulkSendLane final : public PoolLane {
   ZeroCopyPolicy zero_copy_;
   PinnedChunks pinned_;
   PinnedChunk* rest_of_ = nullptr;  // chunk_ is the rest of this one
-  bool sending_ = false;            // a result is still to come, op_'s or a pinned chunk's
+  IoOp* sending_ = nullptr;         // whose result is still to come: op_, or a pinned chunk's
+  std::atomic<bool> peer_closed_{false};
 };
 
 }  // namespace tcpx
