@@ -86,7 +86,7 @@ void Comm::DeregisterMemory(MemoryRegion* region) {
     events_.Drop();
     failure_.Fail(
         absl::UnavailableError("the connection was reset: its memory was deregistered with requests outstanding"), 0,
-        Noise::kSilent);
+        Noise::kParting);
   }
   // A lane may be in the middle of Fail: failed() alone would come too late.
   if (in_flight || failed()) Quiesce();

@@ -107,6 +107,7 @@ class Comm : protected ConnectionEnd, private Watched {
  private:
   void PeerDied(const absl::Status& status) override { failure_.FailFound(status, kNoLane); }
   void PeerFailed(const std::string& cause) override { failure_.FailWithPeer(cause); }
+  void PeerParted(const std::string& cause) override { failure_.NotePeerParted(cause); }
   void ContextFailed(const std::string& cause) override { failure_.FailWithCommunicator(cause); }
   void CheckProgress(int64_t now_ns) override { progress_.LookInLoop(now_ns); }
   absl::Status StageThrough(GpuPool* pool) TCPX_REQUIRES(mutex_);

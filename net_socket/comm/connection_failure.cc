@@ -18,10 +18,14 @@ Trouble ConnectionFailure::TroubleOf(absl::string_view what, int lane) const {
 }
 
 void ConnectionFailure::Fail(absl::Status status, int lane, Noise noise) {
+  FailureGroup* const group = setup_->communicator->group.get();
+  if (noise == Noise::kSilent && group != nullptr) group->Hush();
   if (failed()) return;
   // Who finds the end of a lane may find out why: the peer says so before it goes.
   if (noise == Noise::kWarn && setup_->health != nullptr && absl::IsUnavailable(status)) {
     setup_->health->Poll();
+    const std::string cause = PeerParted();
+    if (!cause.empty()) return FailWithPeer(cause);
     if (setup_->health->PeerVanished()) {
       status = absl::UnavailableError(absl::StrCat(status.message(), "; ", kPeerVanished));
     }
@@ -31,6 +35,16 @@ void ConnectionFailure::Fail(absl::Status status, int lane, Noise noise) {
 
 void ConnectionFailure::FailWithPeer(const std::string& cause) {
   FailFor(cause, absl::UnavailableError(absl::StrCat("the peer failed: ", cause)), kNoLane, Noise::kWarn);
+}
+
+void ConnectionFailure::NotePeerParted(const std::string& cause) {
+  MutexLock lock(mutex_);
+  peer_parted_ = cause;
+}
+
+std::string ConnectionFailure::PeerParted() const {
+  MutexLock lock(mutex_);
+  return peer_parted_;
 }
 
 void ConnectionFailure::FailWithCommunicator(const std::string& cause) {
@@ -55,22 +69,21 @@ void ConnectionFailure::FailFor(std::string cause, absl::Status status, int lane
   if (noise == Noise::kQuiet) TCPX_TRACE("%s", told_);
   MoveTo(ConnectionState::kFailed);
   if (telling.owns_lock()) telling.unlock();
-  const bool told =
-      noise != Noise::kSilent && setup_->health != nullptr && setup_->health->Notify(setup_->connection_id, cause);
-  if (!told) end_->TellPeer(status);
+  const bool parting = noise == Noise::kParting;
+  const bool told = noise != Noise::kSilent && setup_->health != nullptr &&
+                    setup_->health->Notify(setup_->connection_id, cause, parting);
+  if (!told || parting) end_->TellPeer(status);
   if (first) group->Spread(&setup_->runtime->reactor);
 }
 
 bool ConnectionFailure::JoinFailure(std::string* cause, Noise* noise) {
   FailureGroup* const group = setup_->communicator->group.get();
   if (group == nullptr) return false;
-  if (*noise == Noise::kSilent) {
-    group->Hush();
-    return false;
-  }
+  if (*noise == Noise::kParting) group->KeepQuiet(*cause);
+  if (*noise == Noise::kParting || *noise == Noise::kSilent) return false;
   const bool first = group->Claim(*cause);
   if (!first) *cause = group->cause();
-  if (*noise == Noise::kWarn && (!first || group->hushed())) *noise = Noise::kQuiet;
+  if (*noise == Noise::kWarn && (!first || group->Quiet(*cause))) *noise = Noise::kQuiet;
   return first;
 }
 

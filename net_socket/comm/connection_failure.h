@@ -27,8 +27,10 @@ inline constexpr char kPeerVanished[] =
     "the peer's process has ended without closing: killed or crashed? Its log or its host's (dmesg, the scheduler) "
     "says more";
 
-// A silent failure writes no log line. kQuiet: for what follows from a failure that was told already.
-enum class Noise { kWarn, kQuiet, kSilent };
+// kQuiet: for what follows from a failure that was told already. Of this end's own doing there is no line at all:
+// kParting tells the peer what to name if it still needs the connection; kSilent resets it, as an abort does, and what
+// follows from that is quiet here.
+enum class Noise { kWarn, kQuiet, kParting, kSilent };
 
 class ConnectionFailure final : public LaneOwner {
  public:
@@ -41,6 +43,8 @@ class ConnectionFailure final : public LaneOwner {
   // What housekeeping has found, or was told.
   void FailFound(absl::Status status, int lane) { FailFor("", std::move(status), lane, Noise::kWarn); }
   void FailWithPeer(const std::string& cause);
+  // What to fail with once a lane is found broken; nothing before.
+  void NotePeerParted(const std::string& cause);
   void FailWithCommunicator(const std::string& cause);
 
   // The first failure; OK before.
@@ -55,6 +59,8 @@ class ConnectionFailure final : public LaneOwner {
  private:
   // `cause` is what others are told; empty: made of the status.
   void FailFor(std::string cause, absl::Status status, int lane, Noise noise);
+  // Empty: it has not.
+  std::string PeerParted() const;
   // True exactly when the communicator fails with this connection. Else *cause becomes its first cause, and *noise
   // quiet.
   bool JoinFailure(std::string* cause, Noise* noise);
@@ -65,6 +71,7 @@ class ConnectionFailure final : public LaneOwner {
   ConnectionEnd* const end_;
   mutable Mutex mutex_;
   absl::Status status_ TCPX_GUARDED_BY(mutex_);
+  std::string peer_parted_ TCPX_GUARDED_BY(mutex_);
   std::string told_;           // the line of the log; stands still once failed() is true
   int64_t told_again_ns_ = 0;  // under the comm's mutex
 };

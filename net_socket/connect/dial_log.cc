@@ -33,7 +33,7 @@ void DialLog::FailedInLoop(const Communicator& communicator, const std::string& 
     // As a connection that fails: its errors are held back, too, until the line is out.
     std::unique_lock<Mutex> telling;
     if (group != nullptr) telling = group->Telling();
-    const bool quiet = group != nullptr && group->hushed();
+    const bool quiet = group != nullptr && group->Quiet(why);
     if (!quiet && IsNews(why)) {
       TCPX_WARN_TO(communicator.log, "%s", why);
     } else {

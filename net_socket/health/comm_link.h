@@ -28,6 +28,8 @@ class Watched {
   virtual void PeerEnded() = 0;
   // The peer's end of this connection has failed.
   virtual void PeerFailed(const std::string& cause) = 0;
+  // The peer has given this connection up: what it fails with, if it is still needed.
+  virtual void PeerParted(const std::string& cause) = 0;
   // Another connection of the same communicator has failed.
   virtual void ContextFailed(const std::string& cause) = 0;
   // A look at what stands still.

@@ -35,9 +35,14 @@ void FailureGroup::Hush() {
   hushed_ = true;
 }
 
-bool FailureGroup::hushed() const {
+void FailureGroup::KeepQuiet(const std::string& cause) {
   MutexLock lock(mutex_);
-  return hushed_;
+  quiet_.insert(cause);
+}
+
+bool FailureGroup::Quiet(const std::string& cause) const {
+  MutexLock lock(mutex_);
+  return hushed_ || quiet_.contains(cause);
 }
 
 void FailureGroup::SpreadInLoop() {

@@ -37,7 +37,10 @@ class FailureGroup final : public std::enable_shared_from_this<FailureGroup> {
   std::string cause() const;
   // This rank has reset one of the connections itself, as an abort does: what follows from that is no news here.
   void Hush();
-  bool hushed() const;
+  // What this rank has done itself: it may come back from a peer that spreads it.
+  void KeepQuiet(const std::string& cause);
+  // True exactly when nobody here need hear of this cause.
+  bool Quiet(const std::string& cause) const;
 
  private:
   void SpreadInLoop();
@@ -46,6 +49,7 @@ class FailureGroup final : public std::enable_shared_from_this<FailureGroup> {
   mutable Mutex mutex_;
   std::string cause_ TCPX_GUARDED_BY(mutex_);
   bool hushed_ TCPX_GUARDED_BY(mutex_) = false;
+  absl::flat_hash_set<std::string> quiet_ TCPX_GUARDED_BY(mutex_);
   absl::flat_hash_set<std::shared_ptr<CommLink>> members_;  // in the reactor
 };
 

@@ -35,8 +35,10 @@ std::string Frame(FrameKind kind, const std::string& body) {
 absl::Status HealthReader::Take(const char* data, size_t bytes, std::vector<HealthNotice>* notices) {
   return frames_.Take(data, bytes, [this, notices](const FrameHeader& header, absl::string_view body) {
     if (header.kind == FrameKind::kBye) bye_ = true;
-    if (header.kind == FrameKind::kError && body.size() >= sizeof(ConnectionId)) {
+    const bool parting = header.kind == FrameKind::kParting;
+    if ((header.kind == FrameKind::kError || parting) && body.size() >= sizeof(ConnectionId)) {
       HealthNotice notice;
+      notice.parting = parting;
       std::memcpy(notice.connection.data(), body.data(), notice.connection.size());
       notice.cause = CauseText(body.substr(notice.connection.size()));
       notices->push_back(std::move(notice));
@@ -188,7 +190,14 @@ void Health::Deliver(const std::vector<HealthNotice>& notices) {
       auto found = members_.find(notice.connection);
       if (found != members_.end()) link = found->second;
     }
-    if (link != nullptr) link->With([&notice](Watched* comm) { comm->PeerFailed(notice.cause); });
+    if (link == nullptr) continue;
+    link->With([&notice](Watched* comm) {
+      if (notice.parting) {
+        comm->PeerParted(notice.cause);
+      } else {
+        comm->PeerFailed(notice.cause);
+      }
+    });
   }
 }
 
@@ -231,12 +240,12 @@ void Health::SendLocked(const std::string& frame) {
   }
 }
 
-bool Health::Notify(const ConnectionId& id, const std::string& cause) {
+bool Health::Notify(const ConnectionId& id, const std::string& cause, bool parting) {
   MutexLock lock(mutex_);
   if (state_ != HealthState::kUp || end_.has_value()) return false;
   std::string body(reinterpret_cast<const char*>(id.data()), id.size());
   body.append(cause, 0, kCauseBytesMax);
-  SendLocked(Frame(FrameKind::kError, body));
+  SendLocked(Frame(parting ? FrameKind::kParting : FrameKind::kError, body));
   if (!outbox_.empty()) {
     reactor_->Post([self = shared_from_this()] { self->FlushInLoop(); });
   }

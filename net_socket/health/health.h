@@ -41,6 +41,7 @@ class HealthHub;
 struct HealthNotice {
   ConnectionId connection{};
   std::string cause;
+  bool parting = false;  // it has given the connection up; else the connection has failed
 };
 
 // Digests the stream of one health socket. Pure.
@@ -103,8 +104,9 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
 
   void OnEvents(uint32_t events) override;
 
-  // Tells the peer that its end of this connection has to fail. False: there is nobody to tell.
-  bool Notify(const ConnectionId& id, const std::string& cause);
+  // Tells the peer that its end of this connection has to fail; or, `parting`, why it will, if it goes on. False: there
+  // is nobody to tell.
+  bool Notify(const ConnectionId& id, const std::string& cause, bool parting = false);
   // Hears at once what the peer has said already. For whoever found a lane ended and wonders why. Not with a link held.
   void Poll();
   // True exactly when the peer's end was seen and no bye before it.

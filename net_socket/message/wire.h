@@ -6,9 +6,8 @@
 //   a lane's stream:  hello (dialler) -> answer (acceptor) -> { header [payload] [padding] }*
 //   with a secret:    hello -> challenge (an answer that asks for proof, and a nonce) -> proof -> answer, then its MAC
 //   reverse stream:   { header [body] }*     records only: credit, confirm, bye, error
-//   a health socket:  hello of that kind -> answer -> { header [body] }* both ways, records only: error, bye. The body
-//   of
-//                     an error is there the connection's id and the text.
+//   a health socket:  hello of that kind -> answer -> { header [body] }* both ways, records only: error, parting,
+//                     bye. The body of the first two is there the connection's id and the text.
 //
 // Versions: kWireVersion is in the hello and the handle. A record of an unknown kind is skipped by its length, so a
 //           newer peer may add kinds (from kFirstRecord on) without a new version.
@@ -49,6 +48,7 @@ enum class FrameKind : uint8_t {
   kConfirm = 65,      // receiver -> sender: messages that arrived whole (for re-dialled lanes)
   kBye = 66,          // no further frame follows on this lane
   kError = 67,        // the connection has failed; the body is a text that says why
+  kParting = 68,      // an end has given the connection up; the body as of kError, and news only where it is missed
 };
 
 // A cache line, of which 36 bytes are used: payload of a multiple of 64 bytes then lies on line boundaries in the

@@ -227,6 +227,66 @@ TEST_P(DeregTest, RestOfAMessageComesTooLate) {
   EXPECT_EQ("", RunTogether(abort, pause));
 }
 
+bool Logged(const std::string& text) { return LogText().find(text) != std::string::npos; }
+
+// Whoever goes on learns from the log what the other end did, however many lanes there are.
+TEST_P(DeregTest, ThePeerNamesTheCause) {
+  for (const bool sending : {false, true}) {
+    const auto one = [sending](Control& peer) {
+      Traffic traffic(peer, kUnchecked);
+      RunFor(8, &traffic.send, &traffic.recv);
+      (sending ? traffic.send : traffic.recv).Deregister();
+      peer.Await(kEnough);
+      (sending ? traffic.recv : traffic.send).Deregister();
+      traffic.rank.Close(traffic.ends);
+      TCPX_REQUIRE(WarningCount() == 0, LogText());
+      peer.Tell(kEnough);
+      traffic.rank.Finalize();
+    };
+    const auto other = [sending](Control& peer) {
+      Traffic traffic(peer, kUnchecked);
+      Stream& broken = sending ? traffic.recv : traffic.send;
+      Stream& whole = sending ? traffic.send : traffic.recv;
+      while (broken.Step() == ncclSuccess) (void)whole.Step();
+      RequireRemoteError(&broken);
+      TCPX_REQUIRE(Logged("the peer failed: ") && Logged("memory was deregistered with requests outstanding"),
+                   LogText());
+      TCPX_REQUIRE(WarningCount() == 1, LogText());
+      peer.Tell(kEnough);
+      peer.Await(kEnough);
+      traffic.Deregister();
+      traffic.rank.Close(traffic.ends);
+      traffic.rank.Finalize();
+    };
+    EXPECT_EQ("", RunTogether(one, other)) << (sending ? "sending" : "receiving");
+  }
+}
+
+// As NCCL ends in order: with receives outstanding that nobody will send for.
+TEST_P(DeregTest, AnOrderlyEndIsSilentOnBothSides) {
+  const auto both = [](Control& peer) {
+    Stream::Shape sent = kChecked;
+    sent.count = 8;
+    Rank rank;
+    const Ends ends = rank.Connect(peer);
+    Stream send(&rank.net(), Stream::Way::kSend, ends.send, sent);
+    Stream recv(&rank.net(), Stream::Way::kReceive, ends.recv, kChecked);
+    while (!send.complete() || recv.finished() < sent.count) {
+      TCPX_REQUIRE(send.Step() == ncclSuccess && recv.Step() == ncclSuccess, LogText());
+    }
+    peer.Tell(kEnough);
+    peer.Await(kEnough);
+    TCPX_REQUIRE(recv.in_flight() > 0);
+    recv.Deregister();
+    send.Deregister();
+    absl::SleepFor(kWhile);
+    rank.Close(ends);
+    rank.Finalize();
+    TCPX_REQUIRE(WarningCount() == 0, LogText());
+  };
+  EXPECT_EQ("", RunTogether(both, both));
+}
+
 // User registrations come and go while other requests of the same comm are in flight.
 void RegisterAndDeregister(NetClient* net, void* comm, void* data, size_t bytes) {
   void* handle = nullptr;

@@ -47,8 +47,58 @@ TEST_F(ConnectionFailureTest, ASilentOneWritesNothingAndHushesItsCommunicator) {
   failure.Fail(absl::UnavailableError("closed"), 0, Noise::kSilent);
   EXPECT_TRUE(failure.failed());
   EXPECT_TRUE(Logged().empty());
-  EXPECT_TRUE(group->hushed());
+  EXPECT_TRUE(group->Quiet("what follows"));
   EXPECT_EQ("", group->cause());
+}
+
+// As memory that is deregistered in flight does: what fails next may be another matter.
+TEST_F(ConnectionFailureTest, APartingLeavesTheNextItsWarning) {
+  auto group = std::make_shared<FailureGroup>();
+  const ConnectionSetup setup = FakeSetup(&runtime_, group);
+  ConnectionFailure first(&setup, Direction::kReceive, &end_);
+  ConnectionFailure second(&setup, Direction::kSend, &end_);
+  first.Fail(absl::UnavailableError("deregistered"), 0, Noise::kParting);
+  EXPECT_TRUE(first.failed());
+  EXPECT_TRUE(Logged().empty());
+  EXPECT_EQ(std::vector<std::string>{"deregistered"}, end_.told);
+  EXPECT_FALSE(group->Quiet("a cable"));
+  second.FailLane(absl::UnavailableError("a cable"), 0);
+  EXPECT_EQ(1u, Logged().size());
+}
+
+TEST_F(ConnectionFailureTest, ClosingBehindAPartingHushes) {
+  auto group = std::make_shared<FailureGroup>();
+  const ConnectionSetup setup = FakeSetup(&runtime_, group);
+  ConnectionFailure failure(&setup, Direction::kReceive, &end_);
+  failure.Fail(absl::UnavailableError("deregistered"), 0, Noise::kParting);
+  failure.Fail(absl::UnavailableError("closed"), 0, Noise::kSilent);
+  EXPECT_EQ("deregistered", failure.status().message());
+  EXPECT_TRUE(group->Quiet("a cable"));
+}
+
+TEST_F(ConnectionFailureTest, APartingThatAPeerSendsBackIsNoNews) {
+  auto group = std::make_shared<FailureGroup>();
+  const ConnectionSetup setup = FakeSetup(&runtime_, group);
+  ConnectionFailure second(&setup, Direction::kSend, &end_);
+  group->KeepQuiet("deregistered");
+  second.FailWithPeer("deregistered");
+  EXPECT_TRUE(second.failed());
+  EXPECT_TRUE(Logged().empty());
+}
+
+// The peer's orderly end may do that, too: no failure where nothing is under way.
+TEST_F(ConnectionFailureTest, APeersPartingIsNamedByWhatFindsALaneBroken) {
+  ConnectionSetup setup = FakeSetup(&runtime_);
+  HealthHub hub{&runtime_.reactor};
+  setup.health = std::make_shared<Health>(&hub, &runtime_.reactor, 1, true);
+  ConnectionFailure failure(&setup, Direction::kSend, &end_);
+  failure.NotePeerParted("deregistered");
+  EXPECT_FALSE(failure.failed());
+  EXPECT_TRUE(Logged().empty());
+  failure.FailLane(absl::UnavailableError("reset"), 0);
+  EXPECT_EQ("the peer failed: deregistered", failure.status().message());
+  ASSERT_EQ(1u, Logged().size());
+  EXPECT_TRUE(absl::StrContains(Logged()[0], "the peer failed: deregistered")) << Logged()[0];
 }
 
 TEST_F(ConnectionFailureTest, WhatFollowsFromAnotherConnectionIsQuiet) {

@@ -110,6 +110,7 @@ class Listener final : public Watched {
   void PeerDied(const absl::Status& status) override { Note("died: " + std::string(status.message())); }
   void PeerEnded() override { Note("ended"); }
   void PeerFailed(const std::string& cause) override { Note("failed: " + cause); }
+  void PeerParted(const std::string& cause) override { Note("parted: " + cause); }
   void ContextFailed(const std::string&) override { Note("context"); }
   void CheckProgress(int64_t) override {}
 
@@ -177,6 +178,13 @@ TEST_F(HealthTest, ANoticeReachesItsConnectionOnly) {
   EXPECT_EQ("failed: you;", far_comm_.Text());
   EXPECT_TRUE(far_->Notify(Id(1), "me too"));
   EXPECT_TRUE(near_comm_.Hears("failed: me too;"));
+}
+
+TEST_F(HealthTest, APartingIsNoFailure) {
+  EXPECT_TRUE(near_->Notify(Id(1), "it went", true));
+  EXPECT_TRUE(near_->Notify(Id(1), "it broke"));
+  EXPECT_TRUE(far_comm_.Hears("failed: it broke;"));
+  EXPECT_EQ("parted: it went;failed: it broke;", far_comm_.Text());
 }
 
 TEST_F(HealthTest, ManyNoticesArriveThroughASmallSocket) {
