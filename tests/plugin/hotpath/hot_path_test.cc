@@ -35,8 +35,16 @@ void* operator new(size_t bytes) {
   if (memory == nullptr) abort();
   return memory;
 }
+void* operator new(size_t bytes, std::align_val_t alignment) {
+  if (counting) ++allocations;
+  void* memory = nullptr;
+  if (posix_memalign(&memory, static_cast<size_t>(alignment), bytes) != 0) abort();
+  return memory;
+}
 void operator delete(void* memory) noexcept { free(memory); }
 void operator delete(void* memory, size_t) noexcept { free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { free(memory); }
+void operator delete(void* memory, size_t, std::align_val_t) noexcept { free(memory); }
 
 extern "C" ssize_t sendmsg(int fd, const msghdr* message, int flags) {
   if (counting) ++send_calls;
@@ -65,6 +73,26 @@ PluginApi& ThePlugin() {
 }
 
 namespace {
+
+struct alignas(64) CacheLine {
+  char bytes[64] = {};
+};
+
+template <typename T>
+int AllocationsOf() {
+  allocations = 0;
+  counting = true;
+  std::vector<T>* made = new std::vector<T>(2);
+  counting = false;
+  asm volatile("" : : "r"(made->data()) : "memory");  // Else the compiler may leave both out.
+  delete made;
+  return allocations;
+}
+
+TEST(HotPathCountTest, EveryKindOfNewCounts) {
+  EXPECT_EQ(2, AllocationsOf<int>());
+  EXPECT_EQ(2, AllocationsOf<CacheLine>());
+}
 
 class HotPathTest : public ::testing::Test {
  protected:
