@@ -2,10 +2,10 @@
 // receives are posted and tested, when a lane ends. The bytes go through ReceiveLane and PostedReceiveTable and, beside
 // them, through a plain model (lane_model.h); after each step both must agree.
 //
-// An input is a byte of settings (1: staged; 2 and 4: lanes - 1) and then steps. Of a step's first byte the low three
+// An input is a byte of settings (1: staged; 2 and 4: lanes - 1; 8: borrows for flag lines only) and then steps. Of a step's first byte the low three
 // bits say what, the next two on which lane, the rest which variant:
 //
-//   0 post     u16 capacity                         4 end the lane
+//   0 post     u16 capacity; variant 1: flag lines  4 end the lane
 //   1 read     u8 most bytes                        5 frame: u8 kind, u8 padding, i8 sequence (from the next to post),
 //   2 read all                                        u16 length, offset, message size; variant 1: without its body
 //   3 nothing came                                  6 bytes: u8 count, the bytes
@@ -34,8 +34,8 @@ constexpr size_t kStreamBytesMax = 256 * 1024;
 
 // One lane, its twin, and the socket that feeds both.
 struct FuzzedLane {
-  FuzzedLane(PostedReceiveTable* table, StagePool* stages, ReceivesModel* receives)
-      : lane(table, stages), model(receives) {}
+  FuzzedLane(PostedReceiveTable* table, StagePool* stages, ReceiveLane::Borrows borrows, ReceivesModel* receives)
+      : lane(table, stages, 0, borrows), model(receives) {}
 
   size_t waiting() const { return stream.size() - at; }
 
@@ -52,7 +52,10 @@ class Run {
     const uint8_t settings = input_.Take<uint8_t>();
     StagePool* const stages = (settings & 1) != 0 ? &stages_ : nullptr;
     const int lanes = 1 + (settings >> 1) % 4;
-    for (int i = 0; i < lanes; ++i) lanes_.push_back(std::make_unique<FuzzedLane>(&table_, stages, &receives_));
+    const auto borrows = (settings & 8) != 0 ? ReceiveLane::Borrows::kForFlagLines : ReceiveLane::Borrows::kAlways;
+    for (int i = 0; i < lanes; ++i) {
+      lanes_.push_back(std::make_unique<FuzzedLane>(&table_, stages, borrows, &receives_));
+    }
   }
 
   void Steps() {
@@ -68,6 +71,7 @@ class Run {
   struct Posted {
     std::unique_ptr<GuardedBuffer> buffer;
     PostedReceive* receive = nullptr;  // null once reported done
+    bool flag_lines = false;
   };
 
   void Step() {
@@ -75,7 +79,7 @@ class Run {
     FuzzedLane& lane = *lanes_[(op >> 3) % 4 % lanes_.size()];
     switch (op & 7) {
       case 0:
-        return Post(input_.Take<uint16_t>());
+        return Post(input_.Take<uint16_t>(), op >> 5 == 1);
       case 1:
         Read(&lane, input_.Take<uint8_t>());
         return;
@@ -97,13 +101,14 @@ class Run {
     }
   }
 
-  void Post(size_t capacity) {
+  void Post(size_t capacity, bool flag_lines) {
     if (table_.NextSlot().in_use || posted_.size() == kPostsMax) return;
     if (posted_bytes_ + capacity > kPostedBytesMax) return;
     posted_bytes_ += capacity;
     Posted posted;
     posted.buffer = std::make_unique<GuardedBuffer>(capacity);
-    posted.receive = table_.Post(posted.buffer->data(), capacity, 0);
+    posted.receive = table_.Post(posted.buffer->data(), capacity, 0, nullptr, {nullptr, flag_lines});
+    posted.flag_lines = flag_lines;
     posted_.push_back(std::move(posted));
     receives_.Post(capacity);
   }
@@ -137,8 +142,20 @@ class Run {
     CheckLane(lane);
     const bool reads = lane->model.verdict() == Verdict::kFine && !lane->model.parked() && !lane->model.ended();
     Require((count > 0) == reads, "a lane reads exactly while it is neither parked nor ended nor failed");
-    for (int i = 0; i < count; ++i) Require(iov[i].iov_len > 0, "every place has room");
+    for (int i = 0; i < count; ++i) {
+      Require(iov[i].iov_len > 0, "every place has room");
+      CheckPlace(static_cast<const char*>(iov[i].iov_base));
+    }
     return count;
+  }
+
+  // The kernel's copy keeps no order.
+  void CheckPlace(const char* place) const {
+    for (size_t i = 0; i < posted_.size(); ++i) {
+      const char* const data = posted_[i].buffer->data();
+      const bool inside = place >= data && place < data + receives_.all()[i].buffer.size();
+      Require(!inside || !posted_[i].flag_lines, "data behind whose flags a GPU waits is staged");
+    }
   }
 
   void End(FuzzedLane* lane) {

@@ -167,11 +167,16 @@ def handshakes():
     return seeds
 
 
+STAGED, FOR_FLAG_LINES, FLAG_LINES = 1, 8, 256
+
+
 class Steps:
     """Writes steps of chunk_stream_fuzz."""
 
-    def __init__(self, staged=False, lanes=1):
-        self.bytes = bytes([(1 if staged else 0) | (lanes - 1) << 1])
+    def __init__(self, staging=0, lanes=1):
+        """`staging`: a sum of STAGED, FLAG_LINES and FOR_FLAG_LINES."""
+        self.bytes = bytes([(staging & (STAGED | FOR_FLAG_LINES)) | (lanes - 1) << 1])
+        self.post_variant = 1 if staging & FLAG_LINES else 0
 
     def add(self, what, lane=0, variant=0, body=b""):
         self.bytes += bytes([what | lane << 3 | variant << 5]) + body
@@ -179,7 +184,7 @@ class Steps:
 
     def post(self, *capacities):
         for capacity in capacities:
-            self.add(0, body=struct.pack("<H", capacity))
+            self.add(0, variant=self.post_variant, body=struct.pack("<H", capacity))
         return self
 
     def read(self, most, lane=0):
@@ -210,10 +215,10 @@ class Steps:
         return self.add(7)
 
 
-def good_streams(staged):
-    """Streams without a fault, for both ways of staging."""
+def good_streams(staging):
+    """Streams without a fault, for each way of staging."""
     def steps(lanes=1):
-        return Steps(staged, lanes)
+        return Steps(staging, lanes)
 
     kinds = steps().post(5, 0, 100, 300)
     kinds.frame(length=5, ago=4).frame(ago=3, padding=200).frame(length=100, ago=2, padding=37)
@@ -250,10 +255,10 @@ def good_streams(staged):
     }
 
 
-def bad_streams(staged):
-    """What a peer may get wrong, for both ways of staging."""
+def bad_streams(staging):
+    """What a peer may get wrong, for each way of staging."""
     def steps(lanes=1):
-        return Steps(staged, lanes).post(100, 100)
+        return Steps(staging, lanes).post(100, 100)
 
     def chunk(**fields):
         return header(CHUNK, **fields)
@@ -299,8 +304,14 @@ def bad_streams(staged):
 def chunk_streams():
     """Seeds of chunk_stream_fuzz."""
     seeds = {}
-    for staged, suffix in ((False, "header_only"), (True, "staged")):
-        for name, steps in {**good_streams(staged), **bad_streams(staged)}.items():
+    ways = {
+        "header_only": 0,
+        "staged": STAGED,
+        "flag_lines": STAGED | FLAG_LINES,
+        "flag_lines_on_a_bulk_lane": STAGED | FLAG_LINES | FOR_FLAG_LINES,
+    }
+    for suffix, staging in ways.items():
+        for name, steps in {**good_streams(staging), **bad_streams(staging)}.items():
             seeds["%s_%s" % (name, suffix)] = steps.bytes
     return seeds
 
