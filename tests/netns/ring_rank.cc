@@ -7,8 +7,8 @@
 // log.RANK.ROUND, what the plugin said, and result.RANK.ROUND: "error SECONDS MESSAGES" or "stopped SECONDS MESSAGES",
 // with the time of CLOCK_MONOTONIC. It stops when FOLDER/stop is there, with every message through, and after an error
 // it goes on calling until then with its comms open, as NCCL may do, so that only the plugin can tell the others;
-// log.RANK.end is the whole log. Exit code 0: every request ended once, all bytes were right, and all descriptors are
-// back.
+// log.RANK.end is the whole log. stalled.RANK.ROUND is there once the plugin has described a wait. Exit code 0: every
+// request ended once, all bytes were right, and all descriptors are back.
 //
 // environment: RING_ROUNDS (1)   connections, one behind the other, each in a context of its own; with more than 1 an
 //                                error does not wait for FOLDER/stop
@@ -248,11 +248,17 @@ void ShiftOnce(const Ring& ring, bool* shifted) {
   ShiftClock(atoi(getenv("RING_SHIFT")));
 }
 
+void NoteStall(const Ring& ring, int round, bool* noted) {
+  if (*noted || LogText().find("no progress for") == std::string::npos) return;
+  *noted = true;
+  WriteFile(ring.Path("stalled", ring.rank, round), "");
+}
+
 // Runs until an error or the stop. The flow with the error, or null.
 Flow* RunTraffic(const Ring& ring, int round, Flow* send, Flow* recv) {
   bool quiet = Flag("RING_QUIET");
   bool mute = Flag("RING_MUTE");
-  bool told = false, shifted = false;
+  bool told = false, shifted = false, stalled = false;
   send->SetPosting(!quiet);
   for (int64_t step = 0;; ++step) {
     if (send->Step() != ncclSuccess) return send;
@@ -265,6 +271,7 @@ Flow* RunTraffic(const Ring& ring, int round, Flow* send, Flow* recv) {
     if (quiet) absl::SleepFor(absl::Milliseconds(2));
     if (step % (quiet ? 4 : 512) != 0) continue;
     ShiftOnce(ring, &shifted);
+    NoteStall(ring, round, &stalled);
     if ((mute || quiet) && ring.Has("speak")) {
       mute = quiet = false;
       send->SetPosting(true);
@@ -318,7 +325,8 @@ void Run(const Ring& ring) {
   for (int round = 0; round < rounds; ++round) RunRound(&rank, ring, round, round + 1 == rounds);
   WriteFile(absl::StrCat(ring.folder, "/log.", ring.rank, ".end"), LogText());
   if (!rank.net().has_finalize()) return;
-  TCPX_REQUIRE(OpenDescriptors() == before, "descriptors are left");
+  const absl::Time deadline = absl::Now() + kHungAfter;  // the threads of an aborted context close the last ones
+  while (OpenDescriptors() != before) TCPX_REQUIRE(absl::Now() < deadline, "descriptors are left");
   TCPX_REQUIRE(SettlesAtThreads(threads), ThreadCount(), " threads, and ", threads, " before");
 }
 

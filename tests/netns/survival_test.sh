@@ -18,10 +18,12 @@ survived() {
 
 hosts
 
-# Stopped for several timeouts: its kernel goes on answering. The wait is described once.
+# Stopped for several timeouts: its kernel goes on answering. The wait is described once. On a busy machine the rank
+# that goes on takes its time to use up what the other's kernel holds and takes, and the wait begins no earlier.
 start stopped "a b" TCPX_PEER_TIMEOUT=1 TCPX_STALL_WARN=1 && {
   kill -STOP "${pid[stopped.1]}"
   sleep 4
+  await "$scratch/stopped/stalled.0.0" || fail "stopped: the wait is not described"
   kill -CONT "${pid[stopped.1]}"
   survived stopped
   # Its kernel may take some more in between; what stands still then is another wait.

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "common/clock.h"
 #include "net_socket/message/posted_receive.h"
 
@@ -38,6 +41,33 @@ TEST(FlightTest, TheNextStandstillIsToldToo) {
   EXPECT_EQ(1, Tellings(&watch, 0 + kSecond, 60 * kSecond, At(7, 10)));
   EXPECT_EQ(1, Tellings(&watch, 61 * kSecond, 120 * kSecond, At(7, 11)));
   EXPECT_EQ(1, Tellings(&watch, 121 * kSecond, 180 * kSecond, At(8, 11)));
+}
+
+// Housekeeping looks four times within the limit. Wherever its looks fall, a wait is told of by then.
+TEST(FlightTest, AStandstillIsToldOfWhereverTheLooksFall) {
+  constexpr int64_t kEvery = kLimit / 4;
+  for (int64_t begins = 0; begins < kEvery; begins += kEvery / 50) {
+    StallWatch watch;
+    int told = 0;
+    for (int64_t now = kSecond; now <= kSecond + begins + kLimit + 2 * kEvery; now += kEvery) {
+      told += watch.Stalled(At(7, now < kSecond + begins ? static_cast<uint64_t>(now) : 0), now, kLimit) ? 1 : 0;
+    }
+    EXPECT_EQ(1, told) << begins;
+  }
+}
+
+// A peer that is stopped: its kernel takes a little more when it answers probes, which come at doubling intervals.
+TEST(FlightTest, ProgressAtDoublingIntervalsHidesNoStandstill) {
+  constexpr int64_t kEvery = kLimit / 4;
+  StallWatch watch;
+  std::vector<uint64_t> told_at;
+  for (int64_t now = kSecond; now <= kSecond + 16 * kLimit; now += kEvery) {
+    uint64_t taken = 0;
+    for (int64_t probe = kLimit / 5; probe <= now - kSecond; probe += std::max(probe, kEvery)) ++taken;
+    if (watch.Stalled(At(7, taken), now, kLimit)) told_at.push_back(taken);
+  }
+  // Behind those at 0.2, 0.45 and 0.9 limits each wait is longer than a limit.
+  EXPECT_EQ((std::vector<uint64_t>{4, 5, 6, 7}), told_at);
 }
 
 TEST(FlightTest, NothingUnderWayStandsStill) {
