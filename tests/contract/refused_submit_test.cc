@@ -1,15 +1,18 @@
-// A kernel that takes nothing of what a ring submits costs time, not a thread that spins inside Submit for ever.
+// A kernel that takes nothing of what a ring submits costs time, not a thread that spins inside Submit for ever; one
+// that takes no set of setup flags is served by epoll.
 #include <errno.h>
 #include <gtest/gtest.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "common/clock.h"
@@ -79,6 +82,17 @@ TEST_P(RefusedSubmitTest, SubmitAndReapReturn) {
 INSTANTIATE_TEST_SUITE_P(Errors, RefusedSubmitTest, ::testing::Values(EBUSY, EAGAIN, EPERM), [](const auto& mode) {
   return mode.param == EBUSY ? "EBUSY" : mode.param == EAGAIN ? "EAGAIN" : "EPERM";
 });
+
+TEST(ProbeTest, AKernelThatTakesNoRungIsServedByEpoll) {
+  setenv("TCPX_TEST_URING_RUNG", std::to_string(kUringRungs).c_str(), 1);
+  for (const EngineChoice choice : {EngineChoice::kAuto, EngineChoice::kIoUring}) {
+    std::string reason;
+    EXPECT_EQ(EngineChoice::kEpoll, ProbeEngine(choice, &reason));
+    EXPECT_EQ(0u, reason.find("io_uring_setup: ")) << reason;
+  }
+  EXPECT_FALSE(MakeUringEngine().ok());
+  unsetenv("TCPX_TEST_URING_RUNG");
+}
 
 }  // namespace
 }  // namespace tcpx
