@@ -66,10 +66,11 @@ constexpr Parameter kParameters[] = {
      "several paths); each costs a socket and its buffers. auto, towards the same host: one, of a fused device too. "
      "auto, towards another host: lane 0, and for each interface of the device as many bulk lanes as its speed is "
      "times 10 Gbit/s, rounded up, 8 at most; but 4 at the least where the speed is unknown or a virtual interface's, "
-     "16 on Amazon's cards and 4 on Google's, as NCCL has it. Where NCCL announces more than 8 connections at once, "
-     "these share their lanes: 8 times as many bulk lanes as one would have, rounded up, 4 each at the least. A number "
-     "is for every connection, towards the same host too; towards another host a device, or a peer, of several "
-     "interfaces still has lane 0 and one lane for each. Overrides the product of NCCL_SOCKET_NTHREADS and "
+     "16 on Amazon's cards and 4 on Google's, as NCCL has it; fewer where the process has thousands of lanes open. Of "
+     "those through one interface the ones that bring nothing are paused, and tried again now and then. A number is "
+     "for "
+     "every connection, towards the same host too; towards another host a device, or a peer, of several interfaces "
+     "still has lane 0 and one lane for each. Overrides the product of NCCL_SOCKET_NTHREADS and "
      "NCCL_NSOCKS_PERTHREAD."},
     {"TCPX_SPEED_MBPS", ParameterKind::kText, &Options::speed_mbps, 0, 0, kNoSpecial, Audience::kMost,
      "Speed of interfaces in Mbit/s, instead of what the kernel says: `100000` for all, or `eth0=100000,eth1=25000`. "

@@ -109,21 +109,6 @@ struct FlushArgs {
   MemoryRegion* const* regions = nullptr;
 };
 
-// Hints of setNetAttr (v11 and up); -1 is unknown.
-struct NetworkAttributes {
-  struct Side {
-    int max_concurrent_peers = -1;
-    int min_concurrent_peers = -1;
-    int max_flows_per_peer = -1;
-    int min_flows_per_peer = -1;
-  };
-  Side send;
-  Side receive;
-  uint32_t op = 0xffffffff;
-  uint32_t algorithm = 0xffffffff;
-  uint32_t protocol = 0xffffffff;
-};
-
 class PluginApi {
  public:
   virtual ~PluginApi() = default;
@@ -160,8 +145,6 @@ class PluginApi {
   virtual void CloseSend(Comm* comm) = 0;
   virtual void CloseReceive(Comm* comm) = 0;
   virtual void CloseListen(ListenComm* listen) = 0;
-
-  virtual void SetNetworkAttributes(Context* context, const NetworkAttributes& attributes) = 0;
 
   // A call on `comm` was refused because of its arguments: `text` tells the user what to pass, once per connection.
   virtual void ReportMisuse(Comm* comm, absl::string_view text) = 0;

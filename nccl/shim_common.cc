@@ -319,10 +319,4 @@ ncclResult_t CloseListen(void* comm) {
   return ncclSuccess;
 }
 
-ncclResult_t SetNetworkAttributes(void* ctx, const NetworkAttributes& attributes) {
-  if (ctx == nullptr) return ncclInvalidArgument;
-  ThePlugin().SetNetworkAttributes(static_cast<Context*>(ctx), attributes);
-  return ncclSuccess;
-}
-
 }  // namespace tcpx::shim

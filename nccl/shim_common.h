@@ -69,8 +69,6 @@ ncclResult_t CloseSend(void* comm);
 ncclResult_t CloseRecv(void* comm);
 ncclResult_t CloseListen(void* comm);
 
-ncclResult_t SetNetworkAttributes(void* ctx, const NetworkAttributes& attributes);
-
 }  // namespace tcpx::shim
 
 #endif  // TCPX_NCCL_SHIM_COMMON_H_

@@ -32,7 +32,8 @@ struct ConnectionSetup {
   std::shared_ptr<const Communicator> communicator = std::make_shared<Communicator>();  // never null
   int device = 0;
   std::array<uint8_t, 16> connection_id{};
-  std::vector<LaneSocket> lanes;  // by lane index; the profile of lane 0 is the connection's
+  std::vector<LaneSocket> lanes;            // by lane index; the profile of lane 0 is the connection's
+  std::shared_ptr<const void> taken_lanes;  // of the runtime's budget; may be null
   uint32_t express_bytes = 0;
   int max_receives = 1;            // of the receiving end; above 1 sends wait for credits
   std::shared_ptr<Health> health;  // null: the peer has none

@@ -19,14 +19,19 @@
 
 namespace tcpx {
 
+class BusyLanes;
+class LaneBudget;
 class LaneNotes;
 
 struct Runtime {
-  explicit Runtime(const Options& given) : options(given) {}
+  explicit Runtime(const Options& given);
+  ~Runtime();
 
   const Options& options;  // the process's, which outlives us
   // The plugin's, which outlives us.
   LaneNotes* lane_notes = nullptr;
+  const std::unique_ptr<LaneBudget> lane_budget;
+  const std::unique_ptr<BusyLanes> busy_lanes;
   Reactor reactor;
   LingeringSockets lingering{&reactor};
   HealthHub health{&reactor};

@@ -62,7 +62,8 @@ void SendComm::AddBulkLane(int lane) {
   settings.zero_copy = path().zero_copy;
   settings.chunk_bytes = options.chunk_bytes;
   settings.chunk_bytes_min = options.chunk_bytes_min;
-  bulk_.push_back(std::make_unique<BulkSendLane>(&failure(), settings, striper_.get(), &rates_, &idle_));
+  bulk_.push_back(std::make_unique<BulkSendLane>(&failure(), settings, striper_.get(), &rates_, &idle_,
+                                                 runtime()->busy_lanes.get()));
   idle_.Enter(lane - 1, bulk_.back().get());
   if (!caller_driven_) runtime()->pool->Attach(bulk_.back().get(), setup().device);
 }

@@ -14,6 +14,7 @@
 #include "common/socket.h"
 #include "common/traffic_class.h"
 #include "net_socket/connect/connect_bounds.h"
+#include "net_socket/nic/lane_budget.h"
 #include "net_socket/nic/lane_plan.h"
 #include "net_socket/nic/lane_socket.h"
 #include "net_socket/nic/nic_socket.h"
@@ -356,6 +357,7 @@ void Acceptor::CompleteInLoop(const ConnectionId& id) {
   setup.device = pending->listening->device;
   setup.connection_id = id;
   for (auto& lane : pending->lanes) setup.lanes.push_back(lane->TakeSocket());
+  setup.taken_lanes = runtime_->lane_budget->Take(static_cast<int>(setup.lanes.size()) - 1);
   setup.express_bytes = pending->hello.express_bytes;
   setup.max_receives = pending->listening->max_receives;
   if ((pending->hello.features & kFeatureHealth) != 0)

@@ -237,6 +237,7 @@ std::unique_ptr<SendComm> Dialler::Dial::MakeComm() {
   setup.device = request_.device->index;
   setup.connection_id = connection_id_;
   for (auto& lane : lanes_) setup.lanes.push_back(lane->TakeSocket());
+  setup.taken_lanes = request_.taken_lanes;
   setup.express_bytes = static_cast<uint32_t>(runtime()->options.express_bytes);
   setup.max_receives = static_cast<int>(lanes_[0]->answer().max_receives);
   if (wants_health_) setup.health = health_;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "net_socket/nic/lane_budget.h"
 #include "net_socket/nic/shared_subnet.h"
 
 namespace tcpx {
@@ -51,7 +52,7 @@ int BulkLanesOf(const InterfaceHardware& hardware) {
 }  // namespace
 
 LaneCount LanesFor(const Options& options, const PathProfile& path, const std::vector<Nic>& nics, int peer_nics,
-                   const FlowHint& hint) {
+                   int64_t lanes_left) {
   if (!path.lanes_by_speed) return {std::max(options.lanes, 1), false};
   int lanes = options.lanes;
   if (lanes == 0) {
@@ -62,7 +63,7 @@ LaneCount LanesFor(const Options& options, const PathProfile& path, const std::v
   if (paths > 1) lanes = std::max(lanes, 1 + paths);
   lanes = std::min(lanes, kLanesMax);
   if (options.lanes != 0) return {lanes, false};
-  const int shared = ShareLanes(lanes, paths, hint);
+  const int shared = 1 + LaneBudget::Share(lanes - 1, paths, lanes_left);
   return {shared, shared != lanes};
 }
 

@@ -9,6 +9,7 @@
 #ifndef TCPX_NET_SOCKET_NIC_LANE_PLAN_H_
 #define TCPX_NET_SOCKET_NIC_LANE_PLAN_H_
 
+#include <cstdint>
 #include <functional>
 #include <vector>
 
@@ -17,7 +18,6 @@
 #include "common/params.h"
 #include "net_socket/message/wire.h"
 #include "net_socket/nic/device.h"
-#include "net_socket/nic/flow_hint.h"
 #include "net_socket/nic/path_profile.h"
 
 namespace tcpx {
@@ -30,10 +30,10 @@ struct LaneCount {
 // The lanes of a connection from `nics` to a peer with `peer_nics` interfaces: the parameters' number, else lane 0 and,
 // for each of our interfaces, one bulk lane per 10 Gbit/s (about what one flow gets in public clouds), at most 8, with
 // a start of 4 where the speed is unknown or a virtual interface's and NCCL's number on Amazon's and Google's cards,
-// less what many connections have to share (flow_hint.h). Where either side has several interfaces, at least one bulk
-// lane for each of them. On a path whose lanes don't go by speed one, unless the parameters say otherwise.
+// less where a process has thousands of them (`lanes_left`, lane_budget.h). Where either side has several interfaces, at
+// least one bulk lane for each of them. On a path whose lanes don't go by speed one, unless the parameters say otherwise.
 LaneCount LanesFor(const Options& options, const PathProfile& path, const std::vector<Nic>& nics, int peer_nics,
-                   const FlowHint& hint);
+                   int64_t lanes_left);
 
 // Puts the address first that lane 0 dials, and takes away the other one where it can't serve: of a family that the
 // device lacks, or `misleading` (not the peer's alone). The peer's own order stands where both serve.

@@ -29,11 +29,10 @@ void ChooseBuffers(const Options& options, const PathFacts& facts, PathProfile* 
 }
 
 // No flow of its own on the same host: memory is the limit. Between hosts the rate alone says how much a lane holds:
-// the fixed mark is 2 ms of a flow of 1 Gbit/s. Many lanes at once have a larger one, for the sake of memory.
+// the fixed mark is 2 ms of a flow of 1 Gbit/s.
 void ChoosePace(const PathFacts& facts, PathProfile* profile) {
   profile->paced_by_rate = !facts.same_host;
-  if (facts.kind == LaneKind::kBulk)
-    profile->unsent_mark = facts.same_host ? kBulkUnsentBytes : ShareUnsent(facts.hint);
+  if (facts.kind == LaneKind::kBulk && facts.same_host) profile->unsent_mark = kBulkUnsentBytes;
 }
 
 // Tied to a device, a socket hears nothing that comes in by another one, and has no other's routes. So only where the

@@ -16,7 +16,6 @@
 
 #include "common/params.h"
 #include "common/traffic_class.h"
-#include "net_socket/nic/flow_hint.h"
 
 namespace tcpx {
 
@@ -54,7 +53,6 @@ struct PathFacts {
   int family = 0;
   LaneKind kind = LaneKind::kFirst;
   int traffic_class = kNoTrafficClass;  // octet
-  FlowHint hint;                        // of a lane that is dialled
 };
 
 // The initial values are those of a first lane to another host where no parameter says otherwise.

@@ -17,7 +17,6 @@
 #include "nccl/plugin_api.h"
 #include "net_socket/comm/comm.h"
 #include "net_socket/comm/communicator.h"
-#include "net_socket/nic/flow_hint.h"
 #include "net_socket/plugin/transport_users.h"
 
 namespace tcpx {
@@ -39,13 +38,6 @@ class Context {
   absl::flat_hash_set<ListenComm*> listens;
   absl::flat_hash_map<uint64_t, TransportUse> dials;  // unfinished connects by key; v11 and up: `use` will do
 
-  // Of the last setNetAttr, which may come from any thread at any time.
-  std::atomic<int> peers{-1};
-  std::atomic<int> flows_per_peer{-1};
-
-  FlowHint hint() const {
-    return {peers.load(std::memory_order_relaxed), flows_per_peer.load(std::memory_order_relaxed)};
-  }
   // v11 and up: ends with finalize. Older: the process's, never ends.
   bool has_finalize() const { return api_version >= 11; }
 

@@ -204,12 +204,6 @@ ContextStatistics Plugin::Statistics(Context* context) {
   return context->Statistics();
 }
 
-// NCCL's progress thread calls it too: no lock.
-void Plugin::SetNetworkAttributes(Context* context, const NetworkAttributes& attributes) {
-  context->peers.store(attributes.send.max_concurrent_peers, std::memory_order_relaxed);
-  context->flows_per_peer.store(attributes.send.max_flows_per_peer, std::memory_order_relaxed);
-}
-
 void Plugin::Unload() {
   if (fork_guard_.forked()) return;
   MutexLock lock(mutex_);

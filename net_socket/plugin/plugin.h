@@ -48,7 +48,6 @@ class Plugin final : public PluginApi {
   void CloseSend(Comm* comm) override;
   void CloseReceive(Comm* comm) override;
   void CloseListen(ListenComm* listen) override;
-  void SetNetworkAttributes(Context* context, const NetworkAttributes& attributes) override;
   void ReportMisuse(Comm* comm, absl::string_view text) override;
 
   // The library is being unloaded, or the process exits: ends all threads, within TCPX_LINGER.

@@ -9,6 +9,7 @@
 #include "net_socket/comm/receive_comm.h"
 #include "net_socket/comm/send_comm.h"
 #include "net_socket/message/host_mark.h"
+#include "net_socket/nic/lane_budget.h"
 #include "net_socket/nic/lane_plan.h"
 #include "net_socket/nic/path_profile.h"
 #include "net_socket/plugin/plugin.h"
@@ -31,13 +32,20 @@ absl::Status ContextStatus(const Context& context) {
   return absl::UnavailableError(absl::StrCat("another connection of the communicator failed: ", cause));
 }
 
-// Where many connections come at once, which may be a surprise: once for all of them.
-void LogShare(const DialRequest& request, const LaneCount& count, LaneNotes* notes) {
+// Where thousands of lanes are open, which may be a surprise.
+void LogShare(const DialRequest& request, const LaneCount& count) {
   if (!count.shared) return;
-  const std::string text =
-      absl::StrFormat("comm %x connect: NCCL announces %d connections at once: %d lanes; TCPX_LANES changes it",
-                      request.communicator->id, request.path.hint.connections(), request.lanes);
-  if (notes->First(text)) TCPX_INFO("%s", text);
+  TCPX_INFO("comm %x connect: the process has most of its lanes open already: %d for this one; TCPX_LANES changes it",
+            request.communicator->id, request.lanes);
+}
+
+void TakeLanes(const Options& options, LaneBudget* budget, DialRequest* request) {
+  const PathProfile path = MakePathProfile(options, request->path);
+  const LaneCount count = LanesFor(options, path, request->device->NicsFor(request->handle.address.family()),
+                                   request->handle.nics, budget->left());
+  request->lanes = count.lanes;
+  request->taken_lanes = budget->Take(count.lanes - 1);
+  LogShare(*request, count);
 }
 
 }  // namespace
@@ -95,13 +103,7 @@ absl::StatusOr<uint64_t> Plugin::StartDial(Context* context, int device, const v
       *request.device, [&](const SocketAddress& at) { return elsewhere && transport->IsLocal(at); }, &request.handle);
   request.path.same_host = transport->IsLocal(request.handle.address);
   request.peer_is_elsewhere = request.path.same_host && elsewhere;
-  request.path.hint = context->hint();
-  const Options& known_options = settings().options();
-  const PathProfile path = MakePathProfile(known_options, request.path);
-  const LaneCount count = LanesFor(known_options, path, request.device->NicsFor(request.handle.address.family()),
-                                   request.handle.nics, request.path.hint);
-  request.lanes = count.lanes;
-  LogShare(request, count, &lane_notes_);
+  TakeLanes(settings().options(), transport->runtime().lane_budget.get(), &request);
   auto key = transport->dialler().Start(request);
   if (key.ok()) {
     context->dials[*key] = *std::move(use);

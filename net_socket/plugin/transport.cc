@@ -9,6 +9,7 @@
 #include "common/interfaces.h"
 #include "common/log.h"
 #include "net_socket/engine/engine.h"
+#include "net_socket/nic/lane_budget.h"
 
 namespace tcpx {
 
@@ -24,6 +25,7 @@ absl::StatusOr<std::unique_ptr<Transport>> Transport::Start(const Options& optio
   std::unique_ptr<Transport> transport(new Transport(options, secret, notes, std::move(gpu)));
   const absl::Status limit = RaiseDescriptorLimit();
   if (!limit.ok()) TCPX_INFO("%s", std::string(limit.message()));
+  transport->runtime_.lane_budget->SetDescriptors(DescriptorLimit());
   transport->local_addresses_ = LocalAddresses();
   absl::Status status = transport->runtime_.reactor.Start();
   if (status.ok()) status = transport->StartPool(plan);

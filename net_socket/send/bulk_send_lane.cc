@@ -16,6 +16,8 @@
 #include "common/status.h"
 #include "net_socket/message/transfer_events.h"
 #include "net_socket/nic/path_profile.h"
+#include "net_socket/send/busy_lanes.h"
+#include "net_socket/send/lane_rates.h"
 
 namespace tcpx {
 namespace {
@@ -43,12 +45,13 @@ void Disconnect(int fd) {
 }  // namespace
 
 BulkSendLane::BulkSendLane(LaneOwner* owner, const Settings& settings, Striper* striper, LaneRates* rates,
-                           IdleLanes* idle)
+                           IdleLanes* idle, BusyLanes* busy)
     : owner_(owner),
       settings_(settings),
       striper_(striper),
       rates_(rates),
       idle_(idle),
+      busy_(busy),
       rate_(settings.chunk_bytes_min),
       zero_copy_(settings.zero_copy) {
   op_.fd = settings.fd;
@@ -63,7 +66,9 @@ bool BulkSendLane::HasRoom(int64_t* retry_ns) {
     *retry_ns = now + LaneRates::kAskAgainNs;
     return false;
   }
-  if (held < rate_.held_max()) return true;
+  unsent_max_ = BusyLanes::UnsentMax(busy_->Count(now));
+  const bool full = unsent_max_ >= 0 && UnsentBytes(op_.fd) >= unsent_max_;
+  if (!full && held < rate_.held_max()) return true;
   *retry_ns = now + rate_.RetryAfterNs(held);
   return false;
 }
@@ -104,8 +109,12 @@ void BulkSendLane::RefreshRate(int64_t now) {
 }
 
 bool BulkSendLane::PullChunk() {
-  const int64_t chunk_bytes = settings_.chunk_bytes;
-  const int64_t want = settings_.paced_by_rate ? std::min(chunk_bytes, rate_.chunk_max()) : chunk_bytes;
+  int64_t want = settings_.chunk_bytes;
+  if (settings_.paced_by_rate) {
+    want = std::min(want, rate_.chunk_max());
+    if (unsent_max_ >= 0) want = std::min(want, unsent_max_);
+    busy_->Note(looked_ns_, &busy_span_);
+  }
   if (!striper_->Pull(static_cast<size_t>(want), rates_->Share(index()), &chunk_)) return false;
   const SendRequest& request = *chunk_.request;
   if (request.events != nullptr) request.events->Count(settings_.lane, chunk_.length, request.message_bytes);

@@ -22,11 +22,13 @@
 #include "net_socket/message/wire.h"
 #include "net_socket/send/idle_lanes.h"
 #include "net_socket/send/lane_rate.h"
-#include "net_socket/send/lane_rates.h"
 #include "net_socket/send/stripe.h"
 #include "net_socket/send/zero_copy.h"
 
 namespace tcpx {
+
+class BusyLanes;
+class LaneRates;
 
 class BulkSendLane final : public PoolLane {
  public:
@@ -39,8 +41,9 @@ class BulkSendLane final : public PoolLane {
     int64_t chunk_bytes_min = 0;
   };
 
-  // `rates` and `idle` have one entry per bulk lane of the connection; this lane writes its own.
-  BulkSendLane(LaneOwner* owner, const Settings& settings, Striper* striper, LaneRates* rates, IdleLanes* idle);
+  // `busy` is the process's; `rates` and `idle` have one entry per bulk lane of the connection; this lane writes its own.
+  BulkSendLane(LaneOwner* owner, const Settings& settings, Striper* striper, LaneRates* rates, IdleLanes* idle,
+               BusyLanes* busy);
 
   void AdvanceInLoop(Engine* engine) override;
   void CompleteInLoop(const Completion& completion) override;
@@ -82,6 +85,9 @@ class BulkSendLane final : public PoolLane {
   Striper* const striper_;
   LaneRates* const rates_;
   IdleLanes* const idle_;
+  BusyLanes* const busy_;
+  uint32_t busy_span_ = 0;   // busy_'s
+  int64_t unsent_max_ = -1;  // as of the latest look; -1: no bound
   LaneRate rate_;
   int64_t rtt_asked_ns_ = 0;
   int64_t looked_ns_ = 0;    // the latest look

@@ -20,9 +20,11 @@
 //              RING_SHIFT=N      once FOLDER/shift is there its clock has gone N seconds on
 //              RING_SHUT=N       ends the sending side of its N-th lane, from 0, once traffic flows
 //              RING_FORK=1       forks a child once traffic flows, as a data loader does, which lives until FOLDER/stop
+//              RING_ANNOUNCE=N   says of each context, as NCCL does, that it will have N peers at once and 8 flows to each
 //              RING_DENY=ERRNO   io_uring's system calls end with that number
 //
 // Threads: one; the plugin's besides.
+#include <dlfcn.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -38,6 +40,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/clock.h"
+#include "nccl/net_v12.h"
 #include "tests/netns/shifted_clock.h"
 #include "tests/plugin/lifetime/proc_view.h"
 #include "tests/plugin/lifetime/processes.h"
@@ -160,6 +163,17 @@ class Flow {
   int64_t posted_ = 0;
   int64_t finished_ = 0;
 };
+
+void Announce(void* context) {
+  const char* const ranks = getenv("RING_ANNOUNCE");
+  if (ranks == nullptr) return;
+  void* const library = dlopen(kPlugin, RTLD_NOW);
+  TCPX_REQUIRE(library != nullptr, dlerror());
+  const auto* table = static_cast<const ncclNet_v12_t*>(dlsym(library, "ncclNetPlugin_v12"));
+  ncclNetAttr_v12_t attributes = {{atoi(ranks), 1, 8, 1}, {atoi(ranks), 1, 8, 1}, ~0u, ~0u, ~0u};
+  TCPX_REQUIRE(table->setNetAttr(context, &attributes) == ncclSuccess);
+  dlclose(library);
+}
 
 Ends Connect(NetClient* net, void* context, const Ring& ring, int round) {
   char handle[kHandleBytesMax] = {};
@@ -298,6 +312,7 @@ void RunRound(Rank* rank, const Ring& ring, int round, bool last) {
   NetClient* net = &rank->net();
   const size_t logged = LogText().size();
   void* context = rank->NewContext();
+  Announce(context);
   const Ends ends = Connect(net, context, ring, round);
   {
     Flow send(net, Flow::Way::kSend, ends.send);

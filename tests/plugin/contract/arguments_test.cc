@@ -141,54 +141,5 @@ TEST_F(ArgumentsTest, OptionalEntriesAreNull) {
   dlclose(library);
 }
 
-class NetAttrTest : public ArgumentsTest {
- protected:
-  // What setNetAttr says, as NCCL does before it connects.
-  void Announce(int peers, int flows) {
-    void* library = dlopen(kPluginPath, RTLD_NOW);
-    ncclNetAttr_v12_t attributes = {{peers, 1, flows, 1}, {peers, 1, flows, 1}, ~0u, ~0u, ~0u};
-    const auto* v12 = TableOf<ncclNet_v12_t>(library, "ncclNetPlugin_v12");
-    ASSERT_NE(v12, nullptr);
-    EXPECT_EQ(ncclSuccess, v12->setNetAttr(plugin_->context(), &attributes));
-    dlclose(library);
-  }
-
-  // The lines about what was announced since the last call, one per connect.
-  static std::vector<std::string> TakeLines() {
-    std::vector<std::string> found;
-    for (const std::string& line : CapturedLines(NCCL_LOG_INFO)) {
-      if (absl::StrContains(line, "NCCL announces")) found.push_back(line);
-    }
-    ClearCapturedLog();
-    return found;
-  }
-};
-
-// How that looks where lanes are shared: announced_flows_test.
-TEST_F(NetAttrTest, WhatIsAnnouncedChangesNoLanesThatTheUserChose) {
-  LoopbackSettings settings;
-  settings.lanes = 2;
-  ASSERT_NO_FATAL_FAILURE(Open(settings));
-  EXPECT_EQ(TakeLines().size(), 0u);
-  ASSERT_NO_FATAL_FAILURE(Announce(4, 2));
-  ASSERT_TRUE(plugin_->Connect().ok());
-  EXPECT_EQ(TakeLines().size(), 0u) << "so few change nothing";
-  ASSERT_NO_FATAL_FAILURE(Announce(128, 4));
-  ASSERT_TRUE(plugin_->Connect().ok());
-  EXPECT_EQ(TakeLines().size(), 0u);
-  ASSERT_NO_FATAL_FAILURE(Announce(NCCL_NET_ATTR_UNDEF, NCCL_NET_ATTR_UNDEF));
-  ASSERT_TRUE(plugin_->Connect().ok());
-  EXPECT_EQ(TakeLines().size(), 0u);
-}
-
-TEST_F(NetAttrTest, ParametersWin) {
-  LoopbackSettings settings;
-  settings.environment = {{"NCCL_SOCKET_SNDBUF", "100000"}};
-  ASSERT_NO_FATAL_FAILURE(Open(settings));
-  ASSERT_NO_FATAL_FAILURE(Announce(128, 4));
-  ASSERT_TRUE(plugin_->Connect().ok());
-  EXPECT_EQ(TakeLines().size(), 0u);
-}
-
 }  // namespace
 }  // namespace tcpx

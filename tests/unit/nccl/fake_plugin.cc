@@ -117,11 +117,6 @@ void FakePlugin::CloseSend(Comm* comm) { closed.push_back(comm); }
 void FakePlugin::CloseReceive(Comm* comm) { closed.push_back(comm); }
 void FakePlugin::CloseListen(ListenComm* listen) { closed.push_back(listen); }
 
-void FakePlugin::SetNetworkAttributes(Context* on, const NetworkAttributes& hints) {
-  context = on;
-  attributes = hints;
-}
-
 void FakePlugin::ReportMisuse(Comm*, absl::string_view text) { misuses.emplace_back(text); }
 
 }  // namespace tcpx

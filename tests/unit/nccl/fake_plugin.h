@@ -46,7 +46,7 @@ class FakePlugin : public PluginApi {
   ContextOptions context_options;
   int contexts_destroyed = 0;
   std::vector<int> children;
-  Context* context = nullptr;  // of Listen, Connect, SetNetworkAttributes
+  Context* context = nullptr;  // of Listen, Connect
   int device = -1;
   void* handle = nullptr;
   ConnectOptions connect_options;
@@ -59,7 +59,6 @@ class FakePlugin : public PluginApi {
   std::vector<MemoryRegion*> regions;
   FlushArgs flush_args;
   std::vector<const void*> closed;  // comms and regions, in order
-  NetworkAttributes attributes;
   std::vector<std::string> misuses;
 
   absl::StatusOr<Context*> CreateContext(const ContextOptions& options) override;
@@ -79,7 +78,6 @@ class FakePlugin : public PluginApi {
   void CloseSend(Comm* comm) override;
   void CloseReceive(Comm* comm) override;
   void CloseListen(ListenComm* listen) override;
-  void SetNetworkAttributes(Context* on, const NetworkAttributes& hints) override;
   void ReportMisuse(Comm* comm, absl::string_view text) override;
 
  private:

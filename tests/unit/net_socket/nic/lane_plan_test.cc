@@ -7,10 +7,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "net_socket/nic/lane_budget.h"
 #include "tests/support/seed.h"
 
 namespace tcpx {
 namespace {
+
+constexpr int64_t kPlenty = LaneBudget::kLanesMax;
 
 SocketAddress Address(const std::string& text) { return *SocketAddress::Parse(text); }
 
@@ -152,7 +155,7 @@ TEST(LanePlanTest, LanesByParameterAndSpeed) {
     PathFacts facts;
     facts.same_host = row.same_host;
     const LaneCount count =
-        LanesFor(options, MakePathProfile(options, facts), NicsOfSpeed(row.speeds), row.peer_nics, FlowHint());
+        LanesFor(options, MakePathProfile(options, facts), NicsOfSpeed(row.speeds), row.peer_nics, kPlenty);
     EXPECT_FALSE(count.shared);
     EXPECT_EQ(row.expected, count.lanes) << row.option << ", " << row.speeds.size() << " of " << row.speeds[0] << " to "
                                          << row.peer_nics;
@@ -177,32 +180,32 @@ TEST(LanePlanTest, LanesWhereSpeedsSayLittle) {
     nic.hardware.speed_source = row.source;
     nic.hardware.vendor = row.vendor;
     const Options options;
-    EXPECT_EQ(row.lanes, LanesFor(options, MakePathProfile(options, PathFacts()), {nic}, 1, FlowHint()).lanes)
+    EXPECT_EQ(row.lanes, LanesFor(options, MakePathProfile(options, PathFacts()), {nic}, 1, kPlenty).lanes)
         << static_cast<int>(row.source) << ", " << row.vendor << ", " << row.speed_mbps;
   }
 }
 
-TEST(LanePlanTest, ManyConnectionsShareWhatNoParameterGivesThem) {
+TEST(LanePlanTest, WhereFewLanesAreLeftNoParameterGivesMany) {
   struct Row {
     int option;
     std::vector<int> speeds;
     int peer_nics;
     bool same_host;
-    FlowHint hint;
+    int64_t left;
     int expected;
     bool shared;
   };
   const Row rows[] = {
-      {0, {100000}, 1, false, {4, 2}, 9, false},  // two channels of a collective
-      {0, {100000}, 1, false, {4, 4}, 5, true},
-      {0, {100000}, 1, false, {1000, 32}, 5, true},
-      {0, {10000}, 1, false, {1000, 32}, 2, false},
+      {0, {100000}, 1, false, 128, 9, false},
+      {0, {100000}, 1, false, 64, 5, true},
+      {0, {100000}, 1, false, -9, 2, true},
+      {0, {10000}, 1, false, -9, 2, false},
       // A bulk lane for each interface of either side.
-      {0, {100000}, 6, false, {1000, 32}, 7, true},
-      {0, {100000, 100000}, 1, false, {1000, 32}, 5, true},
+      {0, {100000}, 6, false, 0, 7, true},
+      {0, {100000, 100000}, 1, false, 0, 3, true},
       // What the user says goes, and the same host has one all the same.
-      {9, {100000}, 1, false, {1000, 32}, 9, false},
-      {0, {100000}, 1, true, {1000, 32}, 1, false},
+      {9, {100000}, 1, false, 0, 9, false},
+      {0, {100000}, 1, true, 0, 1, false},
   };
   for (const Row& row : rows) {
     Options options;
@@ -210,9 +213,9 @@ TEST(LanePlanTest, ManyConnectionsShareWhatNoParameterGivesThem) {
     PathFacts facts;
     facts.same_host = row.same_host;
     const LaneCount count =
-        LanesFor(options, MakePathProfile(options, facts), NicsOfSpeed(row.speeds), row.peer_nics, row.hint);
-    EXPECT_EQ(row.expected, count.lanes) << row.hint.connections() << " at once, to " << row.peer_nics;
-    EXPECT_EQ(row.shared, count.shared) << row.hint.connections() << " at once, to " << row.peer_nics;
+        LanesFor(options, MakePathProfile(options, facts), NicsOfSpeed(row.speeds), row.peer_nics, row.left);
+    EXPECT_EQ(row.expected, count.lanes) << row.left << " left, to " << row.peer_nics;
+    EXPECT_EQ(row.shared, count.shared) << row.left << " left, to " << row.peer_nics;
   }
 }
 

@@ -8,6 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "common/clock.h"
+#include "common/socket.h"
+#include "net_socket/send/busy_lanes.h"
+#include "net_socket/send/lane_rates.h"
 #include "tests/support/deadline.h"
 #include "tests/support/tcp_pair.h"
 
@@ -30,7 +34,7 @@ class BulkSendLaneTest : public ::testing::Test {
  protected:
   static constexpr int kLane = 3;
 
-  BulkSendLaneTest() : lane_(&owner_, SettingsFor(pair_.a.get()), &striper_, &rates_, &idle_) {
+  BulkSendLaneTest() : lane_(&owner_, SettingsFor(pair_.a.get()), &striper_, &rates_, &idle_, &busy_) {
     request_.data = payload_.data();
     request_.bytes = payload_.size();
     request_.message_bytes = payload_.size();
@@ -53,6 +57,7 @@ class BulkSendLaneTest : public ::testing::Test {
   Striper striper_{4, Striper::Limits()};
   LaneRates rates_{kLane};
   IdleLanes idle_{kLane};
+  BusyLanes busy_;
   BulkSendLane lane_;
   const std::string payload_ = std::string(10000, 'p');
   SendRequest request_;
@@ -96,6 +101,7 @@ TEST(PausedLaneTest, TakesNoChunk) {
   Striper striper(4, Striper::Limits());
   LaneRates rates(2, true);
   IdleLanes idle(2);
+  BusyLanes busy;
   // One path of 100 MB/s, long ago, which a lane fills.
   uint64_t acked[2] = {};
   for (int64_t now = kSecond; now < 4 * kSecond; now += kMillisecond) {
@@ -120,7 +126,7 @@ TEST(PausedLaneTest, TakesNoChunk) {
     settings.lane = i + 1;
     settings.chunk_bytes = 512 << 10;
     settings.chunk_bytes_min = 64 << 10;
-    lanes[i] = std::make_unique<BulkSendLane>(&owner, settings, &striper, &rates, &idle);
+    lanes[i] = std::make_unique<BulkSendLane>(&owner, settings, &striper, &rates, &idle, &busy);
   }
   striper.Post(&request);
   lanes[1]->Pump();
@@ -129,6 +135,48 @@ TEST(PausedLaneTest, TakesNoChunk) {
   lanes[0]->Pump();
   EXPECT_TRUE(request.done());
   EXPECT_EQ(payload, ReadAvailable(pairs[0].b.get()).substr(kHeaderBytes));
+}
+
+// Towards another host, with a peer that reads nothing.
+class PacedLaneTest : public ::testing::Test {
+ protected:
+  // How much waits behind what the peer's window takes, with so many other lanes of the process busy.
+  int64_t UnsentBeside(int others) {
+    for (int i = 0; i < others; ++i) {
+      uint32_t span = 0;
+      busy_.Note(MonotonicNanos(), &span);
+    }
+    TcpPair pair = MakeTcpPair();
+    BulkSendLane::Settings settings;
+    settings.fd = pair.a.get();
+    settings.chunk_bytes = 512 << 10;
+    settings.chunk_bytes_min = 64 << 10;
+    BulkSendLane lane(&owner_, settings, &striper_, &rates_, &idle_, &busy_);
+    SendRequest request;
+    request.data = payload_.data();
+    request.bytes = request.message_bytes = payload_.size();
+    request.left.store(Units(payload_.size()));
+    striper_.Post(&request);
+    uint64_t before = 0;
+    do {
+      before = lane.bytes_sent();
+      lane.Pump();
+    } while (lane.bytes_sent() > before);
+    return UnsentBytes(pair.a.get());
+  }
+
+  FakeOwner owner_;
+  Striper striper_{4, Striper::Limits()};
+  LaneRates rates_{1};
+  IdleLanes idle_{1};
+  BusyLanes busy_;
+  const std::string payload_ = std::string(8 << 20, 'p');
+};
+
+TEST_F(PacedLaneTest, AloneItHoldsWhatItsPaceAllows) { EXPECT_GT(UnsentBeside(0), 128 << 10); }
+
+TEST_F(PacedLaneTest, AmongThousandsOfBusyLanesItHoldsTwoChunksUnsentAtTheMost) {
+  EXPECT_LE(UnsentBeside(8000), (128 << 10) + static_cast<int64_t>(kHeaderBytes));
 }
 
 // Eight lanes of a pool whose peers read nothing: each takes a chunk or two.
@@ -147,7 +195,7 @@ class LanesOfAPoolTest : public ::testing::Test {
       settings.paced_by_rate = false;
       settings.chunk_bytes = 512 << 10;
       settings.chunk_bytes_min = 64 << 10;
-      lanes_.push_back(std::make_unique<BulkSendLane>(&owner_, settings, &striper_, &rates_, &idle_));
+      lanes_.push_back(std::make_unique<BulkSendLane>(&owner_, settings, &striper_, &rates_, &idle_, &busy_));
       idle_.Enter(i, lanes_.back().get());
       pool_.Attach(lanes_.back().get());
     }
@@ -184,6 +232,7 @@ class LanesOfAPoolTest : public ::testing::Test {
   Striper striper_{64, Striper::Limits()};
   LaneRates rates_{kLanes};
   IdleLanes idle_{kLanes};
+  BusyLanes busy_;
   const std::string payload_ = std::string(32 * kBytes, 'p');
   SendRequest requests_[32];
   std::vector<TcpPair> pairs_;

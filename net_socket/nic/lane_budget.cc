@@ -1,0 +1,28 @@
+#include "net_socket/nic/lane_budget.h"
+
+#include <algorithm>
+
+namespace tcpx {
+namespace {
+
+// The last lanes are shared by the last connections, rather than taken by the first of them: a guess.
+constexpr int64_t kConnectionsToLeaveFor = 16;
+
+}  // namespace
+
+void LaneBudget::SetDescriptors(int64_t descriptors) {
+  max_ = descriptors < 0 ? kLanesMax : std::min(kLanesMax, descriptors / 4);
+}
+
+std::shared_ptr<const void> LaneBudget::Take(int bulk_lanes) {
+  open_.fetch_add(bulk_lanes, std::memory_order_relaxed);
+  const auto give_back = [this, bulk_lanes](const void*) { open_.fetch_sub(bulk_lanes, std::memory_order_relaxed); };
+  return std::shared_ptr<const void>(this, give_back);
+}
+
+int LaneBudget::Share(int wanted, int least, int64_t left) {
+  const int64_t share = std::clamp<int64_t>(left / kConnectionsToLeaveFor, std::max(least, 1), kLanesMax);
+  return static_cast<int>(std::min<int64_t>(wanted, share));
+}
+
+}  // namespace tcpx

@@ -1,0 +1,42 @@
+// lane_budget.h: how many bulk lanes a process may have open, and what a new connection gets of what is left.
+//
+// Purpose: every connection has its full number of lanes, whatever NCCL announces; only where a process really has
+//          thousands of lanes, the next connections get fewer, so that descriptors and the kernel's memory last.
+//
+// Threads: any.
+// Lifetime: outlives what was taken.
+// Errors:  none: a connection always gets what it can't do without.
+#ifndef TCPX_NET_SOCKET_NIC_LANE_BUDGET_H_
+#define TCPX_NET_SOCKET_NIC_LANE_BUDGET_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+namespace tcpx {
+
+class LaneBudget {
+ public:
+  // Bulk lanes of a process, dialled and accepted: this, or a quarter of its descriptors, if that is less.
+  static constexpr int64_t kLanesMax = 8192;
+
+  // `descriptors`: how many the process may have; below 0: unknown.
+  explicit LaneBudget(int64_t descriptors = -1) { SetDescriptors(descriptors); }
+  // Before anything is taken.
+  void SetDescriptors(int64_t descriptors);
+
+  // Those of a connection that is being dialled or stands, until the result goes.
+  std::shared_ptr<const void> Take(int bulk_lanes);
+  int64_t left() const { return max_ - open_.load(std::memory_order_relaxed); }
+
+  // Of `wanted` bulk lanes: all, while 16 times as many are left, then fewer; `least` always.
+  static int Share(int wanted, int least, int64_t left);
+
+ private:
+  int64_t max_ = 0;
+  std::atomic<int64_t> open_{0};
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_NIC_LANE_BUDGET_H_

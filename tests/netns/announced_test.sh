@@ -1,0 +1,27 @@
+#!/bin/bash
+# announced_test: NCCL announces 64 ranks, of which one is a peer: its connection has all its lanes, and they carry.
+set -euo pipefail
+source common/netns/netns.sh
+source tests/netns/ring.sh
+netns_enter "$0" "$@"
+
+# queued HOST COLUMN: bytes of all lanes of the host that wait to be read (1), or are not acknowledged (2).
+queued() { netns_run "$1" ss -tnH state established | awk -v column="$2" '{ sum += $column } END { print sum + 0 }'; }
+
+hosts
+start announced "a b" TCPX_LANES=auto TCPX_SPEED_MBPS=100000 RING_ANNOUNCE=64 1:RING_MUTE=1 && {
+  # The peer reads nothing: what the lanes take is a window each, and what drains within milliseconds.
+  for _ in {1..100}; do
+    under_way=$(($(queued a 2) + $(queued b 1)))
+    ((under_way < 1 << 20)) || break
+    sleep 0.1
+  done
+  ((under_way >= 1 << 20)) || fail "announced: $under_way bytes under way"
+  touch "$scratch/announced/speak"
+  finish announced 0 1
+  for rank in 0 1; do
+    ended announced "$rank" stopped "send device 0: 9 lanes" && warnings announced "$rank" 0
+  done
+}
+
+exit $((failures > 0))
