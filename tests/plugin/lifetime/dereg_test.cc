@@ -25,6 +25,8 @@ namespace {
 // 32 x 1 MiB.
 constexpr Stream::Shape kChecked;
 constexpr Stream::Shape kUnchecked = {kChecked.message_bytes, kChecked.window, kChecked.count, false};
+// More than all buffers of four lanes hold.
+constexpr Stream::Shape kHuge = {size_t{64} << 20, 1, 1, true};
 // Long enough for the peer to send many more messages.
 constexpr absl::Duration kWhile = absl::Milliseconds(150);
 
@@ -189,7 +191,6 @@ TEST_P(DeregTest, PeerThatDoesNotRead) {
 TEST_P(DeregTest, RestOfAMessageComesTooLate) {
   constexpr char kPaused = 'p';
   constexpr char kGoOn = 'g';
-  constexpr Stream::Shape kHuge = {size_t{64} << 20, 1, 1, true};  // more than all buffers of four lanes hold
   const auto abort = [=](Control& peer) {
     Rank rank;
     const Ends ends = rank.Connect(peer);
@@ -231,11 +232,14 @@ bool Logged(const std::string& text) { return LogText().find(text) != std::strin
 
 // Whoever goes on learns from the log what the other end did, however many lanes there are.
 TEST_P(DeregTest, ThePeerNamesTheCause) {
+  constexpr char kGoOn = 'g';
   for (const bool sending : {false, true}) {
-    const auto one = [sending](Control& peer) {
-      Traffic traffic(peer, kUnchecked);
-      RunFor(8, &traffic.send, &traffic.recv);
-      (sending ? traffic.send : traffic.recv).Deregister();
+    const auto one = [=](Control& peer) {
+      Traffic traffic(peer, kHuge);
+      Stream& broken = sending ? traffic.send : traffic.recv;
+      TCPX_REQUIRE(broken.Step() == ncclSuccess && broken.in_flight() == 1);
+      broken.Deregister();  // The peer takes and sends nothing yet: this message can't be over.
+      peer.Tell(kGoOn);
       peer.Await(kEnough);
       (sending ? traffic.recv : traffic.send).Deregister();
       traffic.rank.Close(traffic.ends);
@@ -243,10 +247,11 @@ TEST_P(DeregTest, ThePeerNamesTheCause) {
       peer.Tell(kEnough);
       traffic.rank.Finalize();
     };
-    const auto other = [sending](Control& peer) {
-      Traffic traffic(peer, kUnchecked);
+    const auto other = [=](Control& peer) {
+      Traffic traffic(peer, kHuge);
       Stream& broken = sending ? traffic.recv : traffic.send;
       Stream& whole = sending ? traffic.send : traffic.recv;
+      peer.Await(kGoOn);
       while (broken.Step() == ncclSuccess) (void)whole.Step();
       RequireRemoteError(&broken);
       TCPX_REQUIRE(Logged("the peer failed: ") && Logged("memory was deregistered with requests outstanding"),

@@ -84,6 +84,9 @@ class PeerCloseTest : public ::testing::TestWithParam<Way> {
     if (comm_ != nullptr) comm_->Close();
     comm_.reset();
     if (runtime_.pool != nullptr) runtime_.pool->Stop();
+    for (TcpPair& pair : pairs_) pair.b = OwnedFd();  // Nothing lingers then.
+    runtime_.reactor.RequestStop();
+    runtime_.reactor.Join();
   }
 
   void MakeCommInLoop() {
@@ -158,9 +161,9 @@ TEST_P(PeerCloseTest, ASendThatThePeerHasWholeIsNoError) {
   bool done = false;
   absl::Status status = comm_->Test(request, &done, nullptr);
   EXPECT_TRUE(status.ok()) << status;
-  EXPECT_FALSE(done);
   gate_.LetGo();
-  status = Finish(request);
+  // The thread may have heard before the gate held it.
+  if (!done) status = Finish(request);
   EXPECT_TRUE(status.ok()) << status;
 }
 
