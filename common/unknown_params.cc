@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -29,17 +30,20 @@ size_t Distance(absl::string_view a, absl::string_view b) {
   return row[b.size()];
 }
 
-absl::string_view Nearest(absl::string_view name) {
+// Empty where none is near.
+absl::string_view Nearest(absl::string_view as_written) {
+  const std::string name = absl::AsciiStrToUpper(as_written);
   absl::string_view nearest;
   size_t least = SIZE_MAX;
   for (const Parameter& parameter : Parameters()) {
     // A name that was not written to its end is as good as one with a wrong letter.
-    const size_t distance = absl::StartsWith(parameter.name, name) ? 1 : Distance(name, parameter.name);
+    const bool begins = name != kOurs && absl::StartsWith(parameter.name, name);
+    const size_t distance = begins ? 1 : Distance(name, parameter.name);
     if (!absl::StartsWith(parameter.name, kOurs) || distance >= least) continue;
     least = distance;
     nearest = parameter.name;
   }
-  return nearest;
+  return 2 * least <= name.size() ? nearest : "";
 }
 
 bool IsParameter(absl::string_view name) {
@@ -54,9 +58,10 @@ std::vector<std::string> UnknownParameters(const char* const* environment) {
   for (; environment != nullptr && *environment != nullptr; ++environment) {
     const absl::string_view entry(*environment);
     const absl::string_view name = entry.substr(0, entry.find('='));
-    if (!absl::StartsWith(name, kOurs) || absl::StartsWith(name, kTests) || IsParameter(name)) continue;
-    warnings.push_back(absl::StrCat(name, " is not known and has no effect; the nearest name is ", Nearest(name),
-                                    " (docs/parameters.md has all)"));
+    if (!absl::StartsWithIgnoreCase(name, kOurs) || absl::StartsWith(name, kTests) || IsParameter(name)) continue;
+    const absl::string_view nearest = Nearest(name);
+    const std::string hint = nearest.empty() ? "" : absl::StrCat("; the nearest name is ", nearest);
+    warnings.push_back(absl::StrCat(name, " is not known and has no effect", hint, " (docs/parameters.md has all)"));
   }
   std::sort(warnings.begin(), warnings.end());
   return warnings;

@@ -80,7 +80,9 @@ void AcceptWatch::LookInLoop(AcceptWait* wait) {
   const std::string hopeless = WhyHopelessInLoop(wait);
   if (!hopeless.empty()) return GiveUpInLoop(wait, hopeless);
   if (now - wait->progress_ns >= bounds_.no_progress_ns) {
-    log_.SlowInLoop(*wait->communicator, "accept " + wait->where, DescribeInLoop(*wait));
+    // What is there now is news, though it was said that nothing was.
+    const char* const there = wait->lost_ns != 0 ? "lost" : partial_(*wait).has_value() ? "some" : "none";
+    log_.SlowInLoop(*wait->communicator, absl::StrFormat("accept %s %s", wait->where, there), DescribeInLoop(*wait));
   }
   LookAgainInLoop(wait);
 }

@@ -126,7 +126,10 @@ void Dialler::Dial::WatchProgress() {
         "TCPX_PORT_RANGE on the peer chooses the ports",
         std::string(lane.Describe(absl::UnavailableError(what)).message()),
         ConnectBoundNs(runtime()->options) / kSecond);
-    dialler_->log_.SlowInLoop(*request_.communicator, "slow " + request_.handle.address.ToString(), line);
+    // That some lanes stand by now is news, though it was said that nobody answers.
+    const char* const there = lanes_[0]->answered() ? "some" : "none";
+    const std::string subject = absl::StrCat("slow ", request_.handle.address.ToString(), " ", there);
+    dialler_->log_.SlowInLoop(*request_.communicator, subject, line);
   });
 }
 

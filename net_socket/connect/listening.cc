@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "common/log.h"
 #include "common/socket.h"
 #include "net_socket/nic/lane_plan.h"
@@ -68,8 +69,14 @@ absl::StatusOr<std::vector<PeerNic>> OpenListeners(const Device& device, const P
   }
   for (const Nic& nic : device.other_nics) {
     const absl::Status opened = OpenListener(device, nic, range, fds, &addresses);
-    if (!opened.ok())
-      TCPX_INFO("device %d: %s; peers get its other addresses", device.index, std::string(opened.message()));
+    if (opened.ok()) continue;
+    const std::string line =
+        absl::StrCat("device ", device.index, ": ", opened.message(), "; peers get its other addresses");
+    if (range.any()) {
+      TCPX_INFO("%s", line);
+    } else {
+      TCPX_WARN("%s", line);  // What was asked for is not had.
+    }
   }
   return addresses;
 }

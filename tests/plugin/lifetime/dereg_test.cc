@@ -25,12 +25,12 @@ namespace {
 // 32 x 1 MiB.
 constexpr Stream::Shape kChecked;
 constexpr Stream::Shape kUnchecked = {kChecked.message_bytes, kChecked.window, kChecked.count, false};
-// More than all buffers of four lanes hold.
-constexpr Stream::Shape kHuge = {size_t{64} << 20, 1, 1, true};
+constexpr Stream::Shape kHuge = {size_t{64} << 20, 1, 1, true};  // more than all buffers of four lanes hold
 // Long enough for the peer to send many more messages.
 constexpr absl::Duration kWhile = absl::Milliseconds(150);
 
 constexpr char kEnough = 'e';
+constexpr char kGoOn = 'g';
 
 struct Traffic {
   Traffic(Control& peer, const Stream::Shape& shape)
@@ -190,7 +190,6 @@ TEST_P(DeregTest, PeerThatDoesNotRead) {
 // address in its hand; and the rest comes after deregMr.
 TEST_P(DeregTest, RestOfAMessageComesTooLate) {
   constexpr char kPaused = 'p';
-  constexpr char kGoOn = 'g';
   const auto abort = [=](Control& peer) {
     Rank rank;
     const Ends ends = rank.Connect(peer);
@@ -232,7 +231,6 @@ bool Logged(const std::string& text) { return LogText().find(text) != std::strin
 
 // Whoever goes on learns from the log what the other end did, however many lanes there are.
 TEST_P(DeregTest, ThePeerNamesTheCause) {
-  constexpr char kGoOn = 'g';
   for (const bool sending : {false, true}) {
     const auto one = [=](Control& peer) {
       Traffic traffic(peer, kHuge);
@@ -254,8 +252,7 @@ TEST_P(DeregTest, ThePeerNamesTheCause) {
       peer.Await(kGoOn);
       while (broken.Step() == ncclSuccess) (void)whole.Step();
       RequireRemoteError(&broken);
-      TCPX_REQUIRE(Logged("the peer failed: ") && Logged("memory was deregistered with requests outstanding"),
-                   LogText());
+      TCPX_REQUIRE(Logged("the peer failed: ") && Logged("memory was deregistered with"), LogText());
       TCPX_REQUIRE(WarningCount() == 1, LogText());
       peer.Tell(kEnough);
       peer.Await(kEnough);

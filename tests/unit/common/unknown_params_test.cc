@@ -35,6 +35,7 @@ TEST(UnknownParamsTest, EachIsToldWithTheNearest) {
       {"TCPX_ENGIEN", "TCPX_ENGINE"},
       {"TCPX_SECRETS_FILE", "TCPX_SECRET_FILE"},
       {"TCPX_TRAFIC_CLASS", "TCPX_TRAFFIC_CLASS"},
+      {"tcpx_lanes", "TCPX_LANES"},
   };
   for (const auto& one : cases) {
     const std::vector<std::string> warnings = Warnings({absl::StrCat(one.name, "=value")});
@@ -42,6 +43,14 @@ TEST(UnknownParamsTest, EachIsToldWithTheNearest) {
     EXPECT_TRUE(absl::StartsWith(warnings[0], absl::StrCat(one.name, " "))) << warnings[0];
     EXPECT_TRUE(absl::StrContains(warnings[0], absl::StrCat("nearest name is ", one.nearest, " "))) << warnings[0];
     EXPECT_FALSE(absl::StrContains(warnings[0], "value")) << "a value may be a secret: " << warnings[0];
+  }
+}
+
+TEST(UnknownParamsTest, NoneIsNamedWhereNoneIsNear) {
+  for (const char* name : {"TCPX_", "TCPX_QQQQQQQQQQ"}) {
+    const std::vector<std::string> warnings = Warnings({absl::StrCat(name, "=value")});
+    ASSERT_EQ(warnings.size(), 1u) << name;
+    EXPECT_FALSE(absl::StrContains(warnings[0], "nearest")) << warnings[0];
   }
 }
 

@@ -104,6 +104,10 @@ TEST_F(AcceptWatchTest, WhereNobodyComesIsSaidOnceHoweverManyWait) {
   // Merely late: no error, for ever.
   for (const auto& wait : waits) EXPECT_TRUE(AcceptWatch::Failure(wait.get()).ok());
   EXPECT_EQ("", group_->cause());
+  // That somebody has come in part is news.
+  reactor_.RunSync([this] { partial_ = AcceptWatch::Partial{Address("10.0.0.2:39000"), 1, 4}; });
+  AskUntil({waits[0]}, [&] { return Lines().size() == 2; });
+  EXPECT_TRUE(Has(Lines()[1], "1 of 4 lanes from 10.0.0.2:39000 have come")) << Lines()[1];
 }
 
 TEST_F(AcceptWatchTest, WhatHasComeOfAConnection) {

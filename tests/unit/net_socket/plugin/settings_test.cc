@@ -92,7 +92,7 @@ TEST_F(SettingsTest, WhatIsNotKnownOrNotValidIsAWarning) {
   EXPECT_TRUE(absl::StartsWith(lines[0], "WARN NET/tcpx: TCPX_THREADS is \"all\"")) << lines[0];
   EXPECT_TRUE(absl::StartsWith(lines[1], "WARN NET/tcpx: TCPX_SPIN is not known")) << lines[1];
   EXPECT_TRUE(absl::StrContains(lines[1], "TCPX_SPIN_US")) << lines[1];
-  EXPECT_TRUE(absl::StrContains(lines[2], "no TCPX_ variable is set")) << lines[2];
+  EXPECT_TRUE(absl::StrContains(lines[2], "no TCPX_ variable is in effect")) << lines[2];
 }
 
 }  // namespace
