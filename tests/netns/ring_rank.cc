@@ -38,6 +38,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "common/clock.h"
 #include "nccl/net_v12.h"
@@ -341,7 +342,10 @@ void Run(const Ring& ring) {
   WriteFile(absl::StrCat(ring.folder, "/log.", ring.rank, ".end"), LogText());
   if (!rank.net().has_finalize()) return;
   const absl::Time deadline = absl::Now() + kHungAfter;  // the threads of an aborted context close the last ones
-  while (OpenDescriptors() != before) TCPX_REQUIRE(absl::Now() < deadline, "descriptors are left");
+  while (OpenDescriptors() != before) {
+    TCPX_REQUIRE(absl::Now() < deadline, "descriptors are left: ", absl::StrJoin(OpenDescriptors(), ", "), "; before: ",
+                 absl::StrJoin(before, ", "));
+  }
   TCPX_REQUIRE(SettlesAtThreads(threads), ThreadCount(), " threads, and ", threads, " before");
 }
 

@@ -14,7 +14,7 @@ std::string Text(int err) { return std::string(RingRefusal(err).message()); }
 
 bool Has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-TEST(RingRefusalTest, RefusedMemoryNamesTheLimitAndWhatToDo) {
+TEST(RingRefusalTest, RefusedMemoryNamesTheLimitAndTheCure) {
   rlimit limit{};
   ASSERT_EQ(0, getrlimit(RLIMIT_MEMLOCK, &limit));
   const std::string now =
