@@ -99,6 +99,9 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
   void ReplaceInLoop(OwnedFd fd, int64_t peer_timeout_ns);
   void CloseInLoop();
 
+  // A connection that will join, or leave: what the peer says of it is kept for it until then.
+  void ExpectInLoop(const ConnectionId& id);
+  // Hears at once what was said of it before, and that the socket has ended.
   void JoinInLoop(const ConnectionId& id, std::shared_ptr<CommLink> link);
   void LeaveInLoop(const ConnectionId& id);
 
@@ -113,12 +116,19 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
   bool PeerVanished();
 
  private:
+  struct Member {
+    std::shared_ptr<CommLink> link;     // null exactly while it is expected
+    std::vector<HealthNotice> notices;  // what it has missed
+  };
+
   // The only one who writes state_.
   void MoveToLocked(HealthState to) TCPX_REQUIRES(mutex_);
   void ReadLocked(std::vector<HealthNotice>* notices) TCPX_REQUIRES(mutex_);
   void SendLocked(const std::string& frame) TCPX_REQUIRES(mutex_);
   void FlushInLoop();
   void Deliver(const std::vector<HealthNotice>& notices);
+  // Null: nobody is to hear it now.
+  std::shared_ptr<CommLink> HearerOfLocked(const HealthNotice& notice) TCPX_REQUIRES(mutex_);
   void EndInLoop();
 
   HealthHub* const hub_;
@@ -137,7 +147,7 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
   HealthReader reader_ TCPX_GUARDED_BY(mutex_);
   std::string outbox_ TCPX_GUARDED_BY(mutex_);
   std::optional<absl::Status> end_ TCPX_GUARDED_BY(mutex_);  // of the latest socket, once seen; OK: an end of file
-  absl::flat_hash_map<ConnectionId, std::shared_ptr<CommLink>> members_ TCPX_GUARDED_BY(mutex_);
+  absl::flat_hash_map<ConnectionId, Member> members_ TCPX_GUARDED_BY(mutex_);
 };
 
 // All health sockets of the process.

@@ -4,6 +4,7 @@
 //          system call, no state.
 //
 //   a lane's stream:  hello (dialler) -> answer (acceptor) -> { header [payload] [padding] }*
+//                     On lane 0 kEstablished stands in front, where both know kFeatureEstablished.
 //   with a secret:    hello -> challenge (an answer that asks for proof, and a nonce) -> proof -> answer, then its MAC
 //   reverse stream:   { header [body] }*     records only: credit, confirm, bye, error
 //   a health socket:  hello of that kind -> answer -> { header [body] }* both ways, records only: error, parting,
@@ -49,6 +50,7 @@ enum class FrameKind : uint8_t {
   kBye = 66,          // no further frame follows on this lane
   kError = 67,        // the connection has failed; the body is a text that says why
   kParting = 68,      // an end has given the connection up; the body as of kError, and news only where it is missed
+  kEstablished = 69,  // dialler -> acceptor, first on lane 0: all lanes are answered, and none is dialled any more
 };
 
 // A cache line, of which 36 bytes are used: payload of a multiple of 64 bytes then lies on line boundaries in the
@@ -67,6 +69,9 @@ struct FrameHeader {
 
 void EncodeHeader(const FrameHeader& header, char* out);
 const char* DecodeHeader(const char* in, FrameHeader* header);
+// The record that the acceptor waits for: kHeaderBytes, and no body.
+void EncodeEstablished(char* out);
+bool IsEstablished(const char* in);
 // The body of an error record, fit for one log line: at most kCauseBytesMax bytes, what is not printable ASCII as '?'.
 std::string CauseText(absl::string_view body);
 
@@ -99,6 +104,8 @@ enum class HelloKind : uint16_t {
 inline constexpr uint64_t kFeatureHealth = 1;
 // Both have a shared secret, and prove it (handshake.h).
 inline constexpr uint64_t kFeatureSecret = 2;
+// The dialler says kEstablished, and the acceptor takes nothing else for it (connect's pending_connection.h).
+inline constexpr uint64_t kFeatureEstablished = 4;
 
 // The first bytes on every lane, from the dialler.
 struct Hello {

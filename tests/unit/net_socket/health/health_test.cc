@@ -289,6 +289,56 @@ TEST_F(HealthEndTest, ANoticeBeforeTheEndIsHeardFirst) {
   EXPECT_EQ("failed: the reason;ended;", far_comm_.Text());
 }
 
+// The peer's dialler may have failed before this end has heard that it stands.
+TEST_F(HealthEndTest, WhatIsSaidOfAnExpectedConnectionIsToldWhenItJoins) {
+  reactor_.RunSync([&] { far_->ExpectInLoop(Id(4)); });
+  std::string said = Notice(5, "nobody") + Notice(4, "too early");
+  for (int i = 0; i < 100; ++i) said += Notice(4, "a flood");
+  ASSERT_EQ(static_cast<ssize_t>(said.size()), send(own_.get(), said.data(), said.size(), MSG_NOSIGNAL));
+  const std::string last = Notice(3, "all heard");
+  ASSERT_EQ(static_cast<ssize_t>(last.size()), send(own_.get(), last.data(), last.size(), MSG_NOSIGNAL));
+  ASSERT_TRUE(far_comm_.Hears("failed: all heard;"));
+  Listener late;
+  reactor_.RunSync([&] { far_->JoinInLoop(Id(4), std::make_shared<CommLink>(&late)); });
+  EXPECT_EQ("failed: too early;failed: a flood;", late.Text());
+  reactor_.RunSync([&] { far_->LeaveInLoop(Id(4)); });
+  EXPECT_TRUE(far_->used_in_loop()) << "by the other one";
+  reactor_.RunSync([&] { far_->LeaveInLoop(Id(3)); });
+  EXPECT_FALSE(far_->used_in_loop());
+}
+
+TEST_F(HealthEndTest, AnExpectedConnectionHearsOfTheEndWhenItJoins) {
+  reactor_.RunSync([&] {
+    for (uint8_t id : {4, 5}) far_->ExpectInLoop(Id(id));
+  });
+  own_.reset();
+  ASSERT_TRUE(far_comm_.Hears("ended;"));
+  Listener late;
+  reactor_.RunSync([&] {
+    far_->JoinInLoop(Id(4), std::make_shared<CommLink>(&late));
+    far_->LeaveInLoop(Id(5));  // It was given up.
+  });
+  EXPECT_EQ("ended;", late.Text());
+  reactor_.RunSync([&] {
+    for (uint8_t id : {3, 4}) far_->LeaveInLoop(Id(id));
+  });
+  EXPECT_FALSE(far_->used_in_loop());
+}
+
+TEST_F(HealthEndTest, AnExpectedConnectionHearsNothingOfAnOrderlyEnd) {
+  reactor_.RunSync([&] { far_->ExpectInLoop(Id(4)); });
+  const std::string bye = Record(FrameKind::kBye, "");
+  ASSERT_EQ(static_cast<ssize_t>(bye.size()), send(own_.get(), bye.data(), bye.size(), MSG_NOSIGNAL));
+  own_.reset();
+  Deadline deadline;
+  bool gone = false;
+  while (!gone && deadline.Yield()) reactor_.RunSync([&] { gone = far_hub_.FindAcceptedInLoop(8) == nullptr; });
+  ASSERT_TRUE(gone);
+  Listener late;
+  reactor_.RunSync([&] { far_->JoinInLoop(Id(4), std::make_shared<CommLink>(&late)); });
+  EXPECT_EQ("", late.Text());
+}
+
 class Dial final : public Health::Waiter {
  public:
   void DialHealthInLoop() override { ++dials; }
