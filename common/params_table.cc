@@ -113,13 +113,16 @@ constexpr Parameter kParameters[] = {
      kSocketThreadsMax,
      {"unset", -2},
      Audience::kFew,
-     "Times NCCL_NSOCKS_PERTHREAD: the lanes of a connection; one that is unset or 0 counts as 1. Never a number of "
-     "threads here. Kept so that a job tuned for NCCL's socket transport keeps its number of sockets. Too large a "
-     "value is lowered as NCCL lowers it, with a WARN: to 16 here, and NCCL_NSOCKS_PERTHREAD to what 64 lanes allow."},
+     "Times NCCL_NSOCKS_PERTHREAD: the lanes of a connection; one that is unset counts as 1, and with 0 in either "
+     "there "
+     "is one lane, as NCCL then has one socket. Never a number of threads here. Kept so that a job tuned for NCCL's "
+     "socket transport keeps its number of sockets. Too large a value is lowered as NCCL lowers it, with a WARN: to 16 "
+     "here, and NCCL_NSOCKS_PERTHREAD to what 64 lanes allow. Where TCPX_LANES is set, neither has an effect, nor a "
+     "WARN of that kind."},
     {"NCCL_NSOCKS_PERTHREAD",
      ParameterKind::kLowered,
      &Options::nsocks_perthread,
-     1,
+     0,
      kLanesMax,
      {"unset", -2},
      Audience::kFew,
