@@ -86,6 +86,9 @@ struct Options {
 Options LoadOptions(const std::function<const char*(const char*)>& getenv_fn, std::vector<std::string>* warnings,
                     std::vector<std::string>* ours = nullptr);
 
+// No parameter: for tests of the io_uring engine, which alone reads it (docs/kernels.md). Set in a job it is a WARN.
+inline constexpr char kTestUringRung[] = "TCPX_TEST_URING_RUNG";
+
 // How the text of a variable becomes a field.
 enum class ParameterKind {
   kCount,         // int, or a bool that is NCCL's: 0 or 1

@@ -100,9 +100,10 @@ constexpr Parameter kParameters[] = {
      "32), for queues on the host. unset: nothing is marked."},
     {"TCPX_PEER_TIMEOUT", ParameterKind::kSeconds, &Options::peer_timeout_ns, 1, 3600, kNoSpecial, Audience::kMost,
      "A peer host that answers nothing for this long is dead, and its connections fail; so does a connection of which "
-     "the network swallows a flow for this long. A peer that is alive and does not read never counts as dead. Whole "
-     "seconds; the kernel's keepalive needs 2 at the least. Raise it where links or switches are away for longer and "
-     "come back."},
+     "the network swallows a flow for this long. A peer that is alive and does not read never counts as dead. The "
+     "kernel's keepalive, by which a silent host is known, counts whole seconds, rounded up, and 2 at the least; a "
+     "swallowed flow goes by the value as it is. Raise it where links or switches are away for longer and come "
+     "back."},
     {"NCCL_COMM_ID", ParameterKind::kText, &Options::comm_id, 0, 0, kNoSpecial, Audience::kFew,
      "NCCL's rendezvous address. Here only a hint: without NCCL_SOCKET_IFNAME an interface in its subnet is "
      "preferred."},

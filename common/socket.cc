@@ -117,7 +117,7 @@ absl::Status SetResetOnClose(int fd) {
 
 absl::Status SetKeepAlive(int fd, int64_t timeout_ns) {
   // A third of the time idle, then up to ten probes: losses of 5 % each way then end a live connection once in 1e10.
-  const int seconds = static_cast<int>(std::clamp<int64_t>(timeout_ns / kSecond, 2, 32767));
+  const int seconds = static_cast<int>(std::clamp<int64_t>((timeout_ns + kSecond - 1) / kSecond, 2, 32767));
   const int idle = std::max(1, seconds / 3);
   const int interval = std::max(1, seconds / 15);
   const int count = std::max(1, (seconds - idle) / interval);

@@ -15,6 +15,7 @@
 
 #include "absl/strings/match.h"
 #include "common/address.h"
+#include "common/clock.h"
 #include "common/fd.h"
 #include "gtest/gtest.h"
 
@@ -89,6 +90,20 @@ TEST(SocketTest, OptionsAreSet) {
   EXPECT_EQ(IntOption(fd.get(), SOL_SOCKET, SO_MAX_PACING_RATE), 1000000);
   EXPECT_TRUE(SetPacing(fd.get(), 0).ok());
   EXPECT_EQ(IntOption(fd.get(), SOL_SOCKET, SO_MAX_PACING_RATE), -1);
+}
+
+// Nobody is dead before the time that was given.
+TEST(SocketTest, KeepAliveTakesWholeSecondsAndTwoAtTheLeast) {
+  const struct {
+    int64_t timeout_ns;
+    int seconds;
+  } cases[] = {{kSecond, 2}, {kSecond * 3 / 2, 2}, {3 * kSecond, 3}, {kSecond * 7 / 2, 4}, {3600 * kSecond, 3600}};
+  for (const auto& one : cases) {
+    const OwnedFd fd = NewSocket();
+    EXPECT_TRUE(SetKeepAlive(fd.get(), one.timeout_ns).ok());
+    EXPECT_EQ(IntOption(fd.get(), IPPROTO_TCP, TCP_USER_TIMEOUT), one.seconds * 1000) << one.timeout_ns;
+    EXPECT_EQ(IntOption(fd.get(), SOL_SOCKET, SO_KEEPALIVE), 1);
+  }
 }
 
 TEST(SocketTest, QuickAckIsSetOnAConnection) {
