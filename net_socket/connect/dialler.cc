@@ -122,7 +122,8 @@ void Dialler::Dial::WatchProgress() {
     if (finished_ || lane.path().nic == nullptr) return;
     const std::string what = absl::StrFormat("no progress for %d s, ", kNoProgressNs / kSecond) + lane.Progress();
     const std::string line = absl::StrFormat(
-        "%s; gives up after %d s (TCPX_HELLO_TIMEOUT). Does a firewall, or a NAT, keep TCP from that port? "
+        "%s; gives up after %d s at the latest (TCPX_HELLO_TIMEOUT). Does a firewall, or a NAT, keep TCP from that "
+        "port? "
         "TCPX_PORT_RANGE on the peer chooses the ports",
         std::string(lane.Describe(absl::UnavailableError(what)).message()),
         ConnectBoundNs(runtime()->options) / kSecond);

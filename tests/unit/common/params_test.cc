@@ -209,6 +209,7 @@ TEST(ParamsTest, ABadValueKeepsTheDefaultAndSaysSo) {
       {"TCPX_LINGER", "nan", "0 to 600", "5"},
       {"TCPX_LINGER", "1e300", "0 to 600", "5"},
       {"TCPX_HELLO_TIMEOUT", "0", "1 to 600", "10"},
+      {"TCPX_STALL_WARN", "3601", "off (0), or more, up to 3600", "10"},
       {"TCPX_MAX_RECVS", "9", "auto (0) or 1 to 8", "auto"},
       {"TCPX_OPTIONAL_RECV_COMPLETION", "yes", "on (1) or off (0)", "on"},
       {"TCPX_OPTIONAL_RECV_COMPLETION", "2", "on (1) or off (0)", "on"},
