@@ -1,6 +1,7 @@
 #include "common/cpu_plan.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -141,12 +142,30 @@ std::string PlaceText(const std::set<int>& nodes, const std::set<int>& unplaced,
                               : absl::StrCat(": too few of them on NUMA node ", absl::StrJoin(unplaced, ", ")));
 }
 
+std::vector<int> WithoutThose(const std::vector<int>& cpus, const std::vector<int>& others) {
+  std::vector<int> left;
+  std::set_difference(cpus.begin(), cpus.end(), others.begin(), others.end(), std::back_inserter(left));
+  return left;
+}
+
+// The kernel leaves out in silence what is not there, as long as something is.
+void PlaceAsAsked(const CpuFacts& facts, const Options& options, ThreadPlan* plan) {
+  const std::vector<int> asked = ParseCpuList(options.cpus).value_or(std::vector<int>());
+  const std::vector<int>& there = facts.container_cpus;
+  const std::vector<int> missing = there.empty() ? std::vector<int>() : WithoutThose(asked, there);
+  const std::vector<int> cpus = missing.empty() ? asked : CommonCpus(asked, there);
+  plan->places.assign(static_cast<size_t>(plan->threads), {cpus, {}, !cpus.empty()});
+  absl::StrAppend(&plan->reason, "; TCPX_CPUS is ", options.cpus);
+  if (missing.empty()) return;
+  plan->warning = absl::StrCat("TCPX_CPUS is ", options.cpus, ", and this host or container has no CPU ",
+                               FormatCpuList(missing), " (it has ", FormatCpuList(there), "): progress threads ",
+                               cpus.empty() ? "are not pinned" : absl::StrCat("run on ", FormatCpuList(cpus)));
+}
+
 void Place(const CpuFacts& facts, const Budget& budget, const CpuDemand& demand, const Options& options,
            ThreadPlan* plan) {
   if (!options.cpus.empty()) {
-    const std::vector<int> cpus = ParseCpuList(options.cpus).value_or(std::vector<int>());
-    plan->places.assign(static_cast<size_t>(plan->threads), {cpus, {}, !cpus.empty()});
-    absl::StrAppend(&plan->reason, "; TCPX_CPUS is ", options.cpus);
+    PlaceAsAsked(facts, options, plan);
     return;
   }
   std::map<int, int> threads_on;

@@ -53,8 +53,8 @@ constexpr Parameter kParameters[] = {
      "is taken by the training process."},
     {"TCPX_CPUS", ParameterKind::kCpuList, &Options::cpus, 0, 0, kNoSpecial, Audience::kMost,
      "CPUs that the progress threads may run on, such as `0-3,7`. Empty: those of the NUMA node of the network device, "
-     "where that is known and has room for them, else wherever the launcher lets the process run. Set it to keep them "
-     "off cores that the training process needs."},
+     "where that is known and has room for them, else wherever the launcher lets the process run. A WARN names those "
+     "that this host or container does not have. Set it to keep them off cores that the training process needs."},
     {"TCPX_LANES",
      ParameterKind::kCount,
      &Options::lanes,

@@ -44,6 +44,7 @@ absl::Status Transport::StartPool(const ThreadPlan& plan) {
     TCPX_INFO("mode caller-driven (%s): NCCL's own thread moves the bytes; engine none", plan.reason);
     return absl::OkStatus();
   }
+  if (!plan.warning.empty()) TCPX_WARN("%s", plan.warning);
   std::string reason;
   const EngineChoice engine = ProbeEngine(options.engine, &reason);
   if (options.engine == EngineChoice::kIoUring && engine != options.engine) {
