@@ -8,15 +8,16 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/clock.h"
 #include "common/dcheck.h"
+#include "common/interfaces.h"
 #include "common/log.h"
 #include "common/socket.h"
 #include "common/status.h"
 #include "common/this_host.h"
+#include "net_socket/connect/own_address.h"
 #include "net_socket/nic/device_route.h"
 #include "net_socket/nic/lane_socket.h"
 #include "net_socket/nic/nic_socket.h"
@@ -344,16 +345,15 @@ void DialLane::GiveUp(const absl::Status& why) {
   owner_->Finish(absl::Status(described.code(), absl::StrCat(described.message(), "; before it: ", first_turn_)));
 }
 
-// Docker's bridges, a local DNS and loopback have the same address on every host.
 absl::Status DialLane::DescribeOwnAddress(const absl::Status& why) const {
   const std::string name = InterfaceWith(path_.peer);
-  std::string without = "^docker,lo";
-  if (!name.empty() && name != "lo" && !absl::StartsWith(name, "docker")) without += "," + name;
+  const Options& options = owner_->runtime()->options;
+  const std::string advice = OwnAddressAdvice(SystemInterfaces().value_or(std::vector<Interface>()),
+                                              {options.ifname, options.family, options.comm_id}, name);
   return absl::UnavailableError(absl::StrFormat(
       "connect to %s: this address is also one of this host's own (%s), so it leads here and not to the peer, which is "
-      "another host or container: %s. Leave that interface out on all ranks (NCCL_SOCKET_IFNAME=%s), or name the one "
-      "that connects them",
-      path_.peer.ToString(), name.empty() ? "its interface is unknown" : name, why.message(), without));
+      "another host or container. %s. What came of it: %s",
+      path_.peer.ToString(), name.empty() ? "its interface is unknown" : name, advice, why.message()));
 }
 
 void DialLane::Drop() {
