@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "common/counted.h"
 #include "common/cpu_list.h"
 
 namespace tcpx {
@@ -16,8 +17,6 @@ namespace {
 // Below this many CPUs for one GPU a progress thread would not have a core of its own (docs/cpus.md).
 constexpr int kPoolCpusMin = 3;
 constexpr int kThreadsPerDevice = 4;
-
-std::string Plural(int count, absl::string_view noun) { return absl::StrCat(count, " ", noun, count == 1 ? "" : "s"); }
 
 int Size(const std::vector<int>& cpus) { return static_cast<int>(cpus.size()); }
 
@@ -63,9 +62,9 @@ Budget BudgetOf(const CpuFacts& facts) {
     budget.share = std::min(budget.usable, WithinQuota(Size(facts.container_cpus), facts.quota_cpus) / ranks);
   }
   const std::string quota = facts.quota_cpus > 0 ? absl::StrFormat("%.2f", facts.quota_cpus) : "none";
-  budget.source = absl::StrCat(Plural(budget.usable, "cpu"), " (", facts.has_cpuset ? "cpuset " : "online ",
+  budget.source = absl::StrCat(Counted(budget.usable, "cpu"), " (", facts.has_cpuset ? "cpuset " : "online ",
                                facts.container_cpus.size(), ", process ", facts.process_cpus.size(), ", quota ", quota,
-                               budget.own ? "), this rank's own of " : ") / ", Plural(ranks, "rank"), " (",
+                               budget.own ? "), this rank's own of " : ") / ", Counted(ranks, "rank"), " (",
                                facts.ranks_source, ")");
   return budget;
 }
@@ -80,7 +79,7 @@ void Count(const Budget& budget, const CpuDemand& demand, const Options& options
   const int devices = DevicesInUse(demand);
   plan->cpus_per_gpu = budget.share / gpus;
   plan->reason = budget.source;
-  if (gpus > 1) absl::StrAppend(&plan->reason, " for ", gpus, " gpus on ", Plural(devices, "device"));
+  if (gpus > 1) absl::StrAppend(&plan->reason, " for ", gpus, " gpus on ", Counted(devices, "device"));
   if (options.threads >= 0) {
     plan->threads = options.threads;
     plan->reason = absl::StrCat("TCPX_THREADS is ", options.threads);

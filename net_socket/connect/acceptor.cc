@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "common/clock.h"
+#include "common/counted.h"
 #include "common/interfaces.h"
 #include "common/log.h"
 #include "common/random.h"
@@ -194,8 +195,9 @@ void Acceptor::DropPendingInLoop(const ConnectionId& id) {
 
 void Acceptor::ExpireInLoop(const ConnectionId& id) {
   const Pending& pending = *pending_.find(id)->second;
-  TCPX_INFO("accept: %d of %d lanes from %s have come within %d s: they are closed, and the peer may begin anew",
-            pending.present(), pending.lanes.size(), pending.from.ToString(), PatienceNs(runtime_->options) / kSecond);
+  TCPX_INFO("accept: %d of %s from %s have come within %d s: they are closed, and the peer may begin anew",
+            pending.present(), Counted(pending.hello.lanes, "lane"), pending.from.ToString(),
+            PatienceNs(runtime_->options) / kSecond);
   DropPendingInLoop(id);
 }
 
@@ -362,8 +364,8 @@ void Acceptor::CompleteInLoop(const ConnectionId& id) {
   setup.max_receives = pending->listening->max_receives;
   if ((pending->hello.features & kFeatureHealth) != 0)
     setup.health = runtime_->health.FindAcceptedInLoop(HealthTag(id));
-  TCPX_INFO_TO(setup.communicator->log, "comm %x receive device %d: %d lanes, %s from %s%s", setup.communicator->id,
-               setup.device, static_cast<int>(setup.lanes.size()), setup.lanes[0].local.ToString(),
+  TCPX_INFO_TO(setup.communicator->log, "comm %x receive device %d: %s, %s from %s%s", setup.communicator->id,
+               setup.device, Counted(pending->hello.lanes, "lane"), setup.lanes[0].local.ToString(),
                setup.lanes[0].peer.ToString(), TrafficClassSuffix(pending->hello.traffic_class));
   auto comm = std::make_unique<ReceiveComm>(std::move(setup));
   comm->WatchInLoop();

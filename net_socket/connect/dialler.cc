@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/clock.h"
+#include "common/counted.h"
 #include "common/log.h"
 #include "common/random.h"
 #include "common/traffic_class.h"
@@ -246,8 +247,8 @@ std::unique_ptr<SendComm> Dialler::Dial::MakeComm() {
   setup.max_receives = static_cast<int>(lanes_[0]->answer().max_receives);
   if (wants_health_) setup.health = health_;
   const Communicator& communicator = *request_.communicator;
-  TCPX_INFO_TO(communicator.log, "comm %x send device %d: %d lanes, %s to %s%s%s", communicator.id, setup.device,
-               static_cast<int>(setup.lanes.size()), setup.lanes[0].local.ToString(), setup.lanes[0].peer.ToString(),
+  TCPX_INFO_TO(communicator.log, "comm %x send device %d: %s, %s to %s%s%s", communicator.id, setup.device,
+               Counted(request_.lanes, "lane"), setup.lanes[0].local.ToString(), setup.lanes[0].peer.ToString(),
                TrafficClassSuffix(request_.path.traffic_class), PathsText(setup.lanes));
   auto comm = std::make_unique<SendComm>(std::move(setup));
   comm->WatchInLoop();

@@ -118,7 +118,11 @@ TEST_F(AcceptWatchTest, WhatHasComeOfAConnection) {
   EXPECT_TRUE(Has(Lines()[0], "2 of 4 lanes from 10.0.0.2:39000 have come, and no more")) << Lines()[0];
   reactor_.RunSync([this] { partial_->present = 4; });
   AskUntil({other}, [&] { return Lines().size() == 2; });
-  EXPECT_TRUE(Has(Lines()[1], "all 4 lanes from 10.0.0.2:39000 have come, and not their health socket")) << Lines()[1];
+  EXPECT_TRUE(Has(Lines()[1], "all 4 lanes from 10.0.0.2:39000 have come, and no health socket")) << Lines()[1];
+  reactor_.RunSync([this] { partial_ = AcceptWatch::Partial{Address("10.0.0.2:39000"), 1, 1}; });
+  const auto third = NewWait("10.0.0.1:4412");
+  AskUntil({third}, [&] { return Lines().size() == 3; });
+  EXPECT_TRUE(Has(Lines()[2], "the only lane from 10.0.0.2:39000 has come, and no health socket")) << Lines()[2];
 }
 
 TEST_F(AcceptWatchTest, NothingIsSaidWhileLanesComeOrNobodyAsks) {
