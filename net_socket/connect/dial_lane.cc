@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/clock.h"
@@ -30,6 +31,9 @@ namespace {
 constexpr int64_t kWayNs = 1500 * kMillisecond;
 // A bulk lane whose path fails so often takes another's: nobody wants to wait for all retries.
 constexpr int kTriesOfOwnPath = 2;
+
+constexpr char kTimedOut[] = "connect: timed out";
+constexpr char kNobody[] = "nobody answers";
 
 const char* FamilyText(const SocketAddress& address) { return address.family() == AF_INET ? "IPv4" : "IPv6"; }
 
@@ -59,7 +63,7 @@ void DialLane::SetDeadline(int64_t after_ns) {
     if (step_ == DialStep::kHello) {
       Retry(absl::UnavailableError("connected, but the peer does not answer the hello"));
     } else {
-      NextWay(absl::UnavailableError("connect: timed out"));
+      NextWay(absl::UnavailableError(kTimedOut));
     }
   });
 }
@@ -88,7 +92,13 @@ absl::Status DialLane::Open() {
   if (peer.IsLinkLocal()) peer.set_scope(path_.nic->interface.index);
   if (connect(fd_.get(), peer.sockaddr(), peer.length()) == 0 || errno == EINPROGRESS) return absl::OkStatus();
   no_route_ = errno == ENETUNREACH;
-  return ErrnoStatus(errno, "connect");
+  return Ended(errno);
+}
+
+absl::Status DialLane::Ended(int err) {
+  absl::Status status = ErrnoStatus(err, "connect");
+  if (telling_.empty() && err != ETIMEDOUT) telling_ = std::string(status.message());
+  return status;
 }
 
 void DialLane::DialInLoop() {
@@ -195,7 +205,7 @@ void DialLane::Dialled() {
   socklen_t length = sizeof(err);
   if (getsockopt(fd_.get(), SOL_SOCKET, SO_ERROR, &err, &length) != 0) err = errno;
   if (err != 0) {
-    const absl::Status failed = ErrnoStatus(err, "connect");
+    const absl::Status failed = Ended(err);
     err == ECONNREFUSED ? Retry(failed) : NextWay(failed);  // Who refuses is found.
     return;
   }
@@ -319,7 +329,7 @@ bool DialLane::Detour(const absl::Status& why) {
 
 std::string DialLane::Progress() const {
   std::string what = latest_;
-  if (what.empty()) what = "nobody answers: " + ErrnoText(EINPROGRESS);
+  if (what.empty()) what = absl::StrCat(kNobody, ": ", ErrnoText(EINPROGRESS));
   if (step_ == DialStep::kHello) what = "connected, but the peer does not answer the hello";
   return absl::StrFormat("try %d of %d: %s", attempts_ + 1, owner_->runtime()->options.retry_count + 1, what);
 }
@@ -333,6 +343,9 @@ absl::Status DialLane::Describe(const absl::Status& why) const {
                     " here is used by ", FamilyText(interface.address),
                     " alone: give both an address of one family, see NCCL_SOCKET_FAMILY and NCCL_SOCKET_IFNAME");
   }
+  // Of a reject rule only some SYNs may hear: the kernel sends so many ICMP errors and no more.
+  const bool silent = absl::StrContains(text, kTimedOut) || absl::StrContains(text, kNobody);
+  if (silent && !telling_.empty()) absl::StrAppend(&text, "; before it: ", telling_);
   return absl::Status(why.code(), text);
 }
 
