@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <linux/sockios.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/ip.h>
 #include <netinet/tcp.h>
@@ -107,6 +108,12 @@ absl::Status SetPacing(int fd, uint64_t bytes_per_second) {
 
 absl::Status BindToDevice(int fd, absl::string_view ifname) {
   return SetText(fd, SOL_SOCKET, SO_BINDTODEVICE, ifname, "SO_BINDTODEVICE");
+}
+
+std::string BoundDevice(int fd) {
+  char name[IFNAMSIZ] = "";
+  socklen_t length = sizeof(name);
+  return getsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, name, &length) == 0 ? name : "";
 }
 
 absl::Status SetResetOnClose(int fd) {

@@ -13,6 +13,7 @@
 #include "common/traffic_class.h"
 #include "net_socket/connect/connect_bounds.h"
 #include "net_socket/nic/lane_plan.h"
+#include "net_socket/nic/nic_socket.h"
 
 namespace tcpx {
 
@@ -215,12 +216,15 @@ void Dialler::Dial::BeginAnew(absl::Status why) {
   });
 }
 
-// ", 1: eth1 10.0.1.1 to 10.0.1.2, 2: eth2 10.0.2.1 to 10.0.2.2", where lanes go by several interfaces.
+// ", 1: eth1 10.0.1.1 to 10.0.1.2, 2: routed 10.0.2.1 to 10.0.2.2", where lanes go by several interfaces.
 std::string Dialler::Dial::PathsText(const std::vector<LaneSocket>& sockets) const {
   std::string text;
   if (!request_.device->fused() && request_.handle.nics <= 1) return text;
   for (size_t i = 1; i < sockets.size(); ++i) {
-    absl::StrAppend(&text, ", ", i, ": ", lanes_[i]->path().nic->interface.name, " ", sockets[i].local.HostString(),
+    const Nic& nic = *lanes_[i]->path().nic;
+    const std::vector<Nic>& nics = request_.device->NicsFor(nic.interface.address.family());
+    const bool sure = LeavesBy(sockets[i].fd.get(), nic, nics, sockets[i].peer);
+    absl::StrAppend(&text, ", ", i, ": ", sure ? nic.interface.name : "routed", " ", sockets[i].local.HostString(),
                     " to ", sockets[i].peer.HostString());
   }
   return text;

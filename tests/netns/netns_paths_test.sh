@@ -154,6 +154,7 @@ run one-default-route-fused 30 0 0 TCPX_FUSE=eth1+eth2
 asked=$(ip -n a neigh show dev eth2 | grep '^10[.]2[.]' || true)
 [[ -z $asked ]] || fail "one-default-route-fused: eth2 asked its link for what is behind the router: $asked"
 logged one-default-route-fused 'lanes through eth2 (10.1.2.1) are bound to its address'
+logged one-default-route-fused ', 2: routed 10[.]1[.]2[.]1 to '
 # With a route of its own, each interface carries its lanes.
 for ns in a:1 b:2; do
   for i in 1 2; do

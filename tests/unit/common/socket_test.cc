@@ -173,6 +173,8 @@ TEST(SocketTest, BindToDeviceNamesTheDeviceInItsError) {
   socklen_t length = sizeof(name);
   ASSERT_EQ(getsockopt(fd.get(), SOL_SOCKET, SO_BINDTODEVICE, name, &length), 0);
   EXPECT_STREQ(name, "lo");
+  EXPECT_EQ(BoundDevice(fd.get()), "lo");
+  EXPECT_EQ(BoundDevice(NewSocket().get()), "");
 }
 
 TEST(SocketTest, QueueLengthsCountWhatWaits) {
