@@ -5,21 +5,7 @@
 set -euo pipefail
 source common/netns/netns.sh
 netns_enter "$0" "$@"
-
-peer=tests/netns/peer
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch" || true' EXIT
-failures=0
-
-fail() {
-  echo "FAILED: $*"
-  failures=$((failures + 1))
-}
-
-unplug() {
-  local ns
-  for ns in a b; do ip netns delete "$ns" 2>/dev/null || true; done
-}
+source tests/netns/wirings.sh
 
 # cables LINKS: hosts a and b, without addresses; what each sends by TCP is counted by family.
 cables() {

@@ -6,21 +6,7 @@
 set -euo pipefail
 source common/netns/netns.sh
 netns_enter "$0" "$@"
-
-peer=tests/netns/peer
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch" || true' EXIT
-failures=0
-
-fail() {
-  echo "FAILED: $*"
-  failures=$((failures + 1))
-}
-
-unplug() {
-  local ns
-  for ns in a b s r; do ip netns delete "$ns" 2>/dev/null || true; done
-}
+source tests/netns/wirings.sh
 
 # sysctls HOST NAME=VALUE...: of all interfaces, those to come included.
 sysctls() {
