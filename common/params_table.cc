@@ -83,10 +83,11 @@ constexpr Parameter kParameters[] = {
      "fused device is listed instead of its members, because beside it they would be loaded twice; name and speed are "
      "those of the members together. Towards another host each connection has a bulk lane or more on every member that "
      "has an address of the family in use, more on a faster one, and how much a lane carries follows its pace; a lane "
-     "whose way fails goes by another's. Towards the same host auto is one lane. The peer may have another number of "
-     "interfaces. Where members share a subnet, set the sysctls net.ipv4.conf.all.arp_ignore=1, arp_announce=2 and "
-     "rp_filter=2, so that each answers for its own address only. NCCL fuses by itself what is close on the PCI bus "
-     "(NCCL_NET_MERGE_LEVEL, NCCL 2.28 and later); use this for older releases and for virtual interfaces."},
+     "whose way fails goes by another's. Towards the same host auto is one lane. All members need an address of one "
+     "family. The peer may have another number of interfaces. Where members share a subnet, set the sysctls "
+     "net.ipv4.conf.all.arp_ignore=1, arp_announce=2 and rp_filter=2, so that each answers for its own address only. "
+     "NCCL fuses by itself what is close on the PCI bus (NCCL_NET_MERGE_LEVEL, NCCL 2.28 and later); use this for "
+     "older releases and for virtual interfaces."},
     {"TCPX_TRAFFIC_CLASS",
      ParameterKind::kClass,
      &Options::traffic_class,
