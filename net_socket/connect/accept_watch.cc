@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_format.h"
 #include "common/clock.h"
+#include "common/counted.h"
 
 namespace tcpx {
 namespace {
@@ -135,11 +136,12 @@ std::string AcceptWatch::DescribeInLoop(const AcceptWait& wait) const {
         begin, partial->lanes, from, seconds);
   }
   if (partial->present == partial->lanes) {
-    return absl::StrFormat("%sall %d lanes from %s have come, and not their health socket, for %s. %s", begin,
-                           partial->lanes, from, seconds, kAdvice);
+    const std::string lanes = partial->lanes == 1 ? "the only lane" : absl::StrFormat("all %d lanes", partial->lanes);
+    return absl::StrFormat("%s%s from %s %s come, and no health socket, for %s. %s", begin, lanes, from,
+                           partial->lanes == 1 ? "has" : "have", seconds, kAdvice);
   }
-  return absl::StrFormat("%s%d of %d lanes from %s have come, and no more for %s. %s", begin, partial->present,
-                         partial->lanes, from, seconds, kAdvice);
+  return absl::StrFormat("%s%d of %s from %s have come, and no more for %s. %s", begin, partial->present,
+                         Counted(static_cast<int64_t>(partial->lanes), "lane"), from, seconds, kAdvice);
 }
 
 void AcceptWatch::GiveUpInLoop(AcceptWait* wait, const std::string& why) {

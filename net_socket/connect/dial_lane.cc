@@ -13,10 +13,12 @@
 #include "absl/strings/str_format.h"
 #include "common/clock.h"
 #include "common/dcheck.h"
+#include "common/interfaces.h"
 #include "common/log.h"
 #include "common/socket.h"
 #include "common/status.h"
 #include "common/this_host.h"
+#include "net_socket/connect/own_address.h"
 #include "net_socket/nic/device_route.h"
 #include "net_socket/nic/lane_socket.h"
 #include "net_socket/nic/nic_socket.h"
@@ -29,6 +31,9 @@ namespace {
 constexpr int64_t kWayNs = 1500 * kMillisecond;
 // A bulk lane whose path fails so often takes another's: nobody wants to wait for all retries.
 constexpr int kTriesOfOwnPath = 2;
+
+constexpr char kTimedOut[] = "connect: timed out";
+constexpr char kNobody[] = "nobody answers";
 
 const char* FamilyText(const SocketAddress& address) { return address.family() == AF_INET ? "IPv4" : "IPv6"; }
 
@@ -58,7 +63,7 @@ void DialLane::SetDeadline(int64_t after_ns) {
     if (step_ == DialStep::kHello) {
       Retry(absl::UnavailableError("connected, but the peer does not answer the hello"));
     } else {
-      NextWay(absl::UnavailableError("connect: timed out"));
+      NextWay(absl::UnavailableError(kTimedOut));
     }
   });
 }
@@ -87,7 +92,13 @@ absl::Status DialLane::Open() {
   if (peer.IsLinkLocal()) peer.set_scope(path_.nic->interface.index);
   if (connect(fd_.get(), peer.sockaddr(), peer.length()) == 0 || errno == EINPROGRESS) return absl::OkStatus();
   no_route_ = errno == ENETUNREACH;
-  return ErrnoStatus(errno, "connect");
+  return Ended(errno);
+}
+
+absl::Status DialLane::Ended(int err) {
+  absl::Status status = ErrnoStatus(err, "connect");
+  if (telling_.empty() && err != ETIMEDOUT) telling_ = std::string(status.message());
+  return status;
 }
 
 void DialLane::DialInLoop() {
@@ -205,7 +216,7 @@ void DialLane::Dialled() {
   socklen_t length = sizeof(err);
   if (getsockopt(fd_.get(), SOL_SOCKET, SO_ERROR, &err, &length) != 0) err = errno;
   if (err != 0) {
-    const absl::Status failed = ErrnoStatus(err, "connect");
+    const absl::Status failed = Ended(err);
     err == ECONNREFUSED ? Retry(failed) : NextWay(failed);  // Who refuses is found.
     return;
   }
@@ -329,7 +340,7 @@ bool DialLane::Detour(const absl::Status& why) {
 
 std::string DialLane::Progress() const {
   std::string what = latest_;
-  if (what.empty()) what = "nobody answers: " + ErrnoText(EINPROGRESS);
+  if (what.empty()) what = absl::StrCat(kNobody, ": ", ErrnoText(EINPROGRESS));
   if (step_ == DialStep::kHello) what = "connected, but the peer does not answer the hello";
   return absl::StrFormat("try %d of %d: %s", attempts_ + 1, owner_->runtime()->options.retry_count + 1, what);
 }
@@ -343,6 +354,9 @@ absl::Status DialLane::Describe(const absl::Status& why) const {
                     " here is used by ", FamilyText(interface.address),
                     " alone: give both an address of one family, see NCCL_SOCKET_FAMILY and NCCL_SOCKET_IFNAME");
   }
+  // Of a reject rule only some SYNs may hear: the kernel sends so many ICMP errors and no more.
+  const bool silent = absl::StrContains(text, kTimedOut) || absl::StrContains(text, kNobody);
+  if (silent && !telling_.empty()) absl::StrAppend(&text, "; before it: ", telling_);
   return absl::Status(why.code(), text);
 }
 
@@ -355,16 +369,15 @@ void DialLane::GiveUp(const absl::Status& why) {
   owner_->Finish(absl::Status(described.code(), absl::StrCat(described.message(), "; before it: ", first_turn_)));
 }
 
-// Docker's bridges, a local DNS and loopback have the same address on every host.
 absl::Status DialLane::DescribeOwnAddress(const absl::Status& why) const {
   const std::string name = InterfaceWith(path_.peer);
-  std::string without = "^docker,lo";
-  if (!name.empty() && name != "lo" && !absl::StartsWith(name, "docker")) without += "," + name;
+  const Options& options = owner_->runtime()->options;
+  const std::string advice = OwnAddressAdvice(SystemInterfaces().value_or(std::vector<Interface>()),
+                                              {options.ifname, options.family, options.comm_id}, name);
   return absl::UnavailableError(absl::StrFormat(
       "connect to %s: this address is also one of this host's own (%s), so it leads here and not to the peer, which is "
-      "another host or container: %s. Leave that interface out on all ranks (NCCL_SOCKET_IFNAME=%s), or name the one "
-      "that connects them",
-      path_.peer.ToString(), name.empty() ? "its interface is unknown" : name, why.message(), without));
+      "another host or container. %s. What came of it: %s",
+      path_.peer.ToString(), name.empty() ? "its interface is unknown" : name, advice, why.message()));
 }
 
 void DialLane::Drop() {

@@ -83,6 +83,7 @@ class DialLane final : public Reactor::Handler {
     turned_ = false;
     attempts_ = 0;
     detoured_ = false;
+    telling_.clear();
     DialInLoop();
   }
   // Again from the beginning, by the path that it has.
@@ -109,6 +110,8 @@ class DialLane final : public Reactor::Handler {
   // The only one who writes step_.
   void MoveTo(DialStep to);
   void TryWay();
+  // What a connect ended with.
+  absl::Status Ended(int err);
   // The way at hand finds no peer: the next one, or the end of the attempt.
   void NextWay(const absl::Status& why);
   void WayFound();
@@ -159,6 +162,7 @@ class DialLane final : public Reactor::Handler {
   int attempts_ = 0;                        // by the path at hand
   uint32_t hellos_ = 0;                     // said so far, by any path: the number of the next one
   std::string latest_;                      // what the latest attempt came to; empty: there was none
+  std::string telling_;                     // the first error that says more than that nobody answered, by the path
   std::optional<DialHandshake> handshake_;  // of the latest attempt
 };
 

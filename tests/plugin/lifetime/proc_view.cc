@@ -1,6 +1,7 @@
 #include "tests/plugin/lifetime/proc_view.h"
 
 #include <dirent.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -79,6 +80,11 @@ std::vector<std::string> PluginMappings() {
     if (ours) lines.push_back(line);
   }
   return lines;
+}
+
+size_t HeapBytes() {
+  const struct mallinfo2 heap = mallinfo2();
+  return heap.uordblks + heap.hblkhd;
 }
 
 double CpuSeconds() {

@@ -118,11 +118,16 @@ TEST_F(AcceptWatchTest, WhatHasComeOfAConnection) {
   EXPECT_TRUE(Has(Lines()[0], "2 of 4 lanes from 10.0.0.2:39000 have come, and no more")) << Lines()[0];
   reactor_.RunSync([this] { partial_->present = 4; });
   AskUntil({other}, [&] { return Lines().size() == 2; });
-  EXPECT_TRUE(Has(Lines()[1], "all 4 lanes from 10.0.0.2:39000 have come, and not their health socket")) << Lines()[1];
+  EXPECT_TRUE(Has(Lines()[1], "all 4 lanes from 10.0.0.2:39000 have come, and no health socket")) << Lines()[1];
   reactor_.RunSync([this] { partial_->whole = true; });
-  AskUntil({NewWait("10.0.0.1:4412")}, [&] { return Lines().size() == 3; });
+  const auto third = NewWait("10.0.0.1:4412");
+  AskUntil({third}, [&] { return Lines().size() == 3; });
   EXPECT_TRUE(Has(Lines()[2], "all 4 lanes from 10.0.0.2:39000 have come, and their dialler has not said"))
       << Lines()[2];
+  reactor_.RunSync([this] { partial_ = AcceptWatch::Partial{Address("10.0.0.2:39000"), 1, 1}; });
+  const auto fourth = NewWait("10.0.0.1:4413");
+  AskUntil({fourth}, [&] { return Lines().size() == 4; });
+  EXPECT_TRUE(Has(Lines()[3], "the only lane from 10.0.0.2:39000 has come, and no health socket")) << Lines()[3];
 }
 
 TEST_F(AcceptWatchTest, NothingIsSaidWhileLanesComeOrNobodyAsks) {

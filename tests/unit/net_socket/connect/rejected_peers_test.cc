@@ -72,7 +72,8 @@ TEST_F(RejectedPeersTest, KindsAreCountedEachByItself) {
   EXPECT_EQ(2u, Lines().size());
   reactor_.RunSync([&] { rejected.CloseInLoop(); });
   ASSERT_EQ(3u, Lines().size());
-  EXPECT_TRUE(Has(Lines()[1], "has no shared secret: set TCPX_SECRET_FILE")) << Lines()[1];
+  EXPECT_TRUE(Has(Lines()[1], "peer, or stranger, 10.0.0.7:80 has no shared secret: set TCPX_SECRET_FILE"))
+      << Lines()[1];
   EXPECT_TRUE(Has(Lines()[2], "strangers: 2 more, the latest 10.0.0.7:80: has a ticket")) << Lines()[2];
 }
 
