@@ -13,11 +13,9 @@
 #include "absl/strings/str_format.h"
 #include "common/clock.h"
 #include "common/dcheck.h"
-#include "common/interfaces.h"
 #include "common/log.h"
 #include "common/socket.h"
 #include "common/status.h"
-#include "common/this_host.h"
 #include "net_socket/connect/own_address.h"
 #include "net_socket/nic/device_route.h"
 #include "net_socket/nic/lane_socket.h"
@@ -363,21 +361,14 @@ absl::Status DialLane::Describe(const absl::Status& why) const {
 bool DialLane::Foreign() const { return path_.nic->interface.address.family() != path_.peer.family(); }
 
 void DialLane::GiveUp(const absl::Status& why) {
-  if (owner_->request().peer_is_elsewhere) return owner_->Finish(DescribeOwnAddress(why));
+  if (owner_->request().peer_is_elsewhere) {
+    const Options& options = owner_->runtime()->options;
+    return owner_->Finish(
+        OwnAddressFailure(path_.peer, {options.ifname, options.family, options.comm_id}, std::string(why.message())));
+  }
   const absl::Status described = Describe(why);
   if (!turned_) return owner_->Finish(described);
   owner_->Finish(absl::Status(described.code(), absl::StrCat(described.message(), "; before it: ", first_turn_)));
-}
-
-absl::Status DialLane::DescribeOwnAddress(const absl::Status& why) const {
-  const std::string name = InterfaceWith(path_.peer);
-  const Options& options = owner_->runtime()->options;
-  const std::string advice = OwnAddressAdvice(SystemInterfaces().value_or(std::vector<Interface>()),
-                                              {options.ifname, options.family, options.comm_id}, name);
-  return absl::UnavailableError(absl::StrFormat(
-      "connect to %s: this address is also one of this host's own (%s), so it leads here and not to the peer, which is "
-      "another host or container. %s. What came of it: %s",
-      path_.peer.ToString(), name.empty() ? "its interface is unknown" : name, advice, why.message()));
 }
 
 void DialLane::Drop() {

@@ -139,7 +139,6 @@ class DialLane final : public Reactor::Handler {
   bool Detour(const absl::Status& why);
   // Ends the dial with what this lane met.
   void GiveUp(const absl::Status& why);
-  absl::Status DescribeOwnAddress(const absl::Status& why) const;
   void Drop();
   void SetDeadline(int64_t after_ns);
   Reactor& reactor() { return owner_->runtime()->reactor; }

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/this_host.h"
 
 namespace tcpx {
 namespace {
@@ -47,6 +48,16 @@ std::string OwnAddressAdvice(const std::vector<Interface>& all, const InterfaceF
   return absl::StrCat("Leave that interface out on all ranks (NCCL_SOCKET_IFNAME=", without,
                       also.empty() ? "" : absl::StrCat(", which leaves out ", absl::StrJoin(also, ", "), " too"),
                       "), or name the one that connects them");
+}
+
+absl::Status OwnAddressFailure(const SocketAddress& peer, const InterfaceFilter& filter, const std::string& why) {
+  const std::string name = InterfaceWith(peer);
+  const auto all = SystemInterfaces();
+  return absl::UnavailableError(absl::StrCat(
+      "connect to ", peer.ToString(), ": this address is also one of this host's own (",
+      name.empty() ? "its interface is unknown" : name,
+      "), so it leads here and not to the peer, which is another host or container. ",
+      OwnAddressAdvice(all.ok() ? *all : std::vector<Interface>(), filter, name), ". What came of it: ", why));
 }
 
 }  // namespace tcpx

@@ -122,8 +122,7 @@ TEST_F(AcceptWatchTest, WhatHasComeOfAConnection) {
   reactor_.RunSync([this] { partial_->whole = true; });
   const auto third = NewWait("10.0.0.1:4412");
   AskUntil({third}, [&] { return Lines().size() == 3; });
-  EXPECT_TRUE(Has(Lines()[2], "all 4 lanes from 10.0.0.2:39000 have come, and their dialler has not said"))
-      << Lines()[2];
+  EXPECT_TRUE(Has(Lines()[2], "all 4 lanes from 10.0.0.2:39000 have come, and the dialler has not said")) << Lines()[2];
   reactor_.RunSync([this] { partial_ = AcceptWatch::Partial{Address("10.0.0.2:39000"), 1, 1}; });
   const auto fourth = NewWait("10.0.0.1:4413");
   AskUntil({fourth}, [&] { return Lines().size() == 4; });
