@@ -26,7 +26,8 @@ double CpuSeconds();
 
 std::string Joined(const std::vector<std::string>& lines);
 
-// Waits, for a bounded time, until the kernel shows `threads`: a joined thread may still be listed for a moment.
+// Waits, for a bounded time, until the kernel shows `threads`: a joined thread may still be listed for a moment. An
+// emulator may have started one of its own since.
 bool SettlesAtThreads(int threads);
 
 }  // namespace tcpx
