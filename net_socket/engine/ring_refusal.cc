@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <fstream>
 #include <string>
 
@@ -17,6 +18,8 @@ namespace {
 // About twice one of ours (uring_engine.cc).
 constexpr rlim_t kRingBytes = 64 << 10;
 constexpr useconds_t kRetryUs = 5000;
+
+std::atomic<bool> waited_in_vain{false};
 
 std::string FirstWord(const char* path) {
   std::ifstream file(path);
@@ -56,10 +59,13 @@ std::string Advice(int err) {
 int OpenPatiently(const std::function<int()>& open, int64_t patience_ns) {
   const int64_t until = MonotonicNanos() + patience_ns;
   int result = open();
-  while (result == -ENOMEM && MemlockHolds(kRingBytes) && MonotonicNanos() < until) {
+  const bool patient = !waited_in_vain.load(std::memory_order_relaxed) && MemlockHolds(kRingBytes);
+  while (result == -ENOMEM && patient && MonotonicNanos() < until) {
     usleep(kRetryUs);
     result = open();
   }
+  if (result >= 0) waited_in_vain.store(false, std::memory_order_relaxed);
+  if (result == -ENOMEM && patient) waited_in_vain.store(true, std::memory_order_relaxed);
   return result;
 }
 

@@ -25,20 +25,28 @@ TEST(RingRefusalTest, RefusedMemoryNamesTheLimitAndTheCure) {
   }
 }
 
+class OpenPatientlyTest : public ::testing::Test {
+ protected:
+  // Another test may have waited in vain.
+  void SetUp() override {
+    ASSERT_EQ(0, OpenPatiently([] { return 0; }));
+  }
+};
+
 // As beside the rings of a communicator that has just ended.
-TEST(OpenPatientlyTest, WaitsForMemoryThatIsGivenBack) {
+TEST_F(OpenPatientlyTest, WaitsForMemoryThatIsGivenBack) {
   int calls = 0;
   EXPECT_EQ(0, OpenPatiently([&calls] { return ++calls < 4 ? -ENOMEM : 0; }));
   EXPECT_EQ(4, calls);
 }
 
-TEST(OpenPatientlyTest, WaitsForNothingElse) {
+TEST_F(OpenPatientlyTest, WaitsForNothingElse) {
   int calls = 0;
   EXPECT_EQ(-EPERM, OpenPatiently([&calls] { return ++calls < 4 ? -EPERM : 0; }));
   EXPECT_EQ(1, calls);
 }
 
-TEST(OpenPatientlyTest, EndsWhereThatDoesNotCome) {
+TEST_F(OpenPatientlyTest, EndsWhereThatDoesNotCome) {
   int calls = 0;
   EXPECT_EQ(-ENOMEM, OpenPatiently(
                          [&calls] {
@@ -49,7 +57,24 @@ TEST(OpenPatientlyTest, EndsWhereThatDoesNotCome) {
   EXPECT_GT(calls, 1);
 }
 
-TEST(OpenPatientlyTest, DoesNotWaitUnderALimitThatHoldsNoRing) {
+// As the progress threads of one rank, of which each asks for a ring.
+TEST_F(OpenPatientlyTest, WaitsInVainOnce) {
+  int calls = 0;
+  const auto refuse = [&calls] {
+    ++calls;
+    return -ENOMEM;
+  };
+  EXPECT_EQ(-ENOMEM, OpenPatiently(refuse, 20'000'000));
+  calls = 0;
+  EXPECT_EQ(-ENOMEM, OpenPatiently(refuse));
+  EXPECT_EQ(1, calls);
+  EXPECT_EQ(0, OpenPatiently([] { return 0; }));
+  calls = 0;
+  EXPECT_EQ(0, OpenPatiently([&calls] { return ++calls < 4 ? -ENOMEM : 0; })) << "there was a ring since";
+  EXPECT_EQ(4, calls);
+}
+
+TEST_F(OpenPatientlyTest, DoesNotWaitUnderALimitThatHoldsNoRing) {
   rlimit whole{};
   ASSERT_EQ(0, getrlimit(RLIMIT_MEMLOCK, &whole));
   rlimit small = whole;
