@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/socket.h"
 #include "net_socket/comm/runtime.h"
@@ -96,7 +97,7 @@ void Comm::DeregisterMemory(MemoryRegion* region) {
 void Comm::Close() {
   MutexLock lock(mutex_);
   const bool orderly = !failed() && !InFlight(nullptr);
-  if (setup_.communicator->group != nullptr) setup_.communicator->group->NoteClosing();
+  if (setup_.communicator->group != nullptr) setup_.communicator->group->NoteClosing(MonotonicNanos());
   if (!orderly) {
     failure_.Fail(absl::UnavailableError("the connection was closed with requests outstanding"), 0, Noise::kSilent);
     if (setup_.communicator->has_finalize) setup_.communicator->aborted.store(true, std::memory_order_relaxed);

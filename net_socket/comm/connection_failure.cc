@@ -35,7 +35,7 @@ void ConnectionFailure::Fail(absl::Status status, int lane, Noise noise) {
 
 void ConnectionFailure::FailWithPeer(const std::string& cause) {
   const FailureGroup* const group = setup_->communicator->group.get();
-  const Noise noise = group != nullptr && group->closing() ? Noise::kQuiet : Noise::kWarn;
+  const Noise noise = group != nullptr && group->Closing(MonotonicNanos()) ? Noise::kQuiet : Noise::kWarn;
   FailFor(cause, absl::UnavailableError(absl::StrCat("the peer failed: ", cause)), kNoLane, noise);
 }
 

@@ -113,9 +113,12 @@ std::string AcceptWatch::WhyHopelessInLoop(AcceptWait* wait) {
   const bool incomplete = wait->incomplete_ns != 0 && now - wait->incomplete_ns >= bounds_.incomplete_ns;
   if (lost) return absl::StrFormat("%s Given up after %d s", DescribeInLoop(*wait), (now - wait->lost_ns) / kSecond);
   if (!incomplete) return "";
-  return absl::StrFormat(
-      "accept on %s: lanes have come, the latest from %s, and never all of a connection: given up after %d s. %s",
-      wait->where, wait->latest.ToString(), (now - wait->incomplete_ns) / kSecond, kAdvice);
+  const std::optional<Partial> partial = partial_(*wait);
+  const char* const missing = partial.has_value() && partial->whole
+                                  ? "and never their dialler's word that it has every answer"
+                                  : "and never all of a connection";
+  return absl::StrFormat("accept on %s: lanes have come, the latest from %s, %s: given up after %d s. %s", wait->where,
+                         wait->latest.ToString(), missing, (now - wait->incomplete_ns) / kSecond, kAdvice);
 }
 
 std::string AcceptWatch::DescribeInLoop(const AcceptWait& wait) const {
@@ -134,7 +137,7 @@ std::string AcceptWatch::DescribeInLoop(const AcceptWait& wait) const {
   if (partial->whole) {
     return absl::StrFormat(
         "%s%s, and the dialler has not said for %s that it has every answer. Is its process "
-        "stopped, or does a firewall keep back what this host sends?",
+        "stopped, or does something keep packets back?",
         begin, all, seconds);
   }
   if (partial->present == partial->lanes) {

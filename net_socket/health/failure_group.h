@@ -11,11 +11,13 @@
 #define TCPX_NET_SOCKET_HEALTH_FAILURE_GROUP_H_
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
 
 #include "absl/container/flat_hash_set.h"
+#include "common/clock.h"
 #include "common/mutex.h"
 #include "net_socket/engine/reactor.h"
 #include "net_socket/health/comm_link.h"
@@ -38,9 +40,9 @@ class FailureGroup final : public std::enable_shared_from_this<FailureGroup> {
   std::string cause() const;
   // This rank has reset one of the connections itself, as an abort does: what follows from that is no news here.
   void Hush();
-  // This rank has begun to close its connections: what a peer makes of that is no news here.
-  void NoteClosing() { closing_.store(true, std::memory_order_relaxed); }
-  bool closing() const { return closing_.load(std::memory_order_relaxed); }
+  // This rank closes its connections: what a peer makes of that is no news here, for kClosingNs from the latest one on.
+  void NoteClosing(int64_t now_ns) { closed_ns_.store(now_ns, std::memory_order_relaxed); }
+  bool Closing(int64_t now_ns) const { return now_ns - closed_ns_.load(std::memory_order_relaxed) < kClosingNs; }
   // What this rank has done itself: it may come back from a peer that spreads it.
   void KeepQuiet(const std::string& cause);
   // True exactly when nobody here need hear of this cause.
@@ -50,7 +52,9 @@ class FailureGroup final : public std::enable_shared_from_this<FailureGroup> {
   void SpreadInLoop();
 
   Mutex telling_;  // of lines in the log: guards no member
-  std::atomic<bool> closing_{false};
+  static constexpr int64_t kClosingNs = 10 * kSecond;
+
+  std::atomic<int64_t> closed_ns_{-kClosingNs};
   mutable Mutex mutex_;
   std::string cause_ TCPX_GUARDED_BY(mutex_);
   bool hushed_ TCPX_GUARDED_BY(mutex_) = false;

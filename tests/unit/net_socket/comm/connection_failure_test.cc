@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "common/clock.h"
 #include "tests/unit/net_socket/comm/fake_end.h"
 
 namespace tcpx {
@@ -91,17 +92,26 @@ TEST_F(ConnectionFailureTest, WhatAPeerMakesOfAClosingIsNoNews) {
   auto group = std::make_shared<FailureGroup>();
   const ConnectionSetup setup = FakeSetup(&runtime_, group);
   ConnectionFailure told(&setup, Direction::kReceive, &end_);
-  group->NoteClosing();
+  group->NoteClosing(MonotonicNanos());
   told.FailWithPeer("the peer closed the connection while a receive was posted");
   EXPECT_TRUE(told.failed());
   EXPECT_TRUE(Logged().empty());
+}
+
+TEST_F(ConnectionFailureTest, WhatAPeerSaysLongAfterAClosingIsNews) {
+  auto group = std::make_shared<FailureGroup>();
+  const ConnectionSetup setup = FakeSetup(&runtime_, group);
+  ConnectionFailure told(&setup, Direction::kReceive, &end_);
+  group->NoteClosing(MonotonicNanos() - 10 * kSecond);
+  told.FailWithPeer("a cable");
+  EXPECT_EQ(1u, Logged().size());
 }
 
 TEST_F(ConnectionFailureTest, AClosingDoesNotHushWhatIsFoundHere) {
   auto group = std::make_shared<FailureGroup>();
   const ConnectionSetup setup = FakeSetup(&runtime_, group);
   ConnectionFailure failure(&setup, Direction::kSend, &end_);
-  group->NoteClosing();
+  group->NoteClosing(MonotonicNanos());
   failure.FailLane(absl::UnavailableError("a cable"), 0);
   EXPECT_EQ(1u, Logged().size());
 }

@@ -131,6 +131,16 @@ TEST_F(AcceptWatchTest, NothingIsSaidWhileLanesComeOrNobodyAsks) {
   EXPECT_TRUE(Lines().empty()) << Lines()[0];
 }
 
+TEST_F(AcceptWatchTest, ADiallersWordIsNotAwaitedForEver) {
+  Make(50 * kMillisecond, kNever);
+  partial_ = AcceptWatch::Partial{Address("10.0.0.2:39000"), 4, 4, true};
+  const auto wait = NewWait();
+  reactor_.RunSync([&] { watch_->CameInLoop(wait.get(), kPeer, false); });
+  AskUntil({wait}, [&] { return !AcceptWatch::Failure(wait.get()).ok(); });
+  const std::string failure(AcceptWatch::Failure(wait.get()).message());
+  EXPECT_TRUE(Has(failure, "and never their dialler's word that it has every answer: given up after")) << failure;
+}
+
 TEST_F(AcceptWatchTest, TheRestOfAConnectionIsNotAwaitedForEver) {
   Make(50 * kMillisecond, kNever);
   partial_ = AcceptWatch::Partial{Address("10.0.0.2:39000"), 1, 4};
