@@ -95,7 +95,9 @@ Acceptor::Acceptor(Runtime* runtime, const Secret* secret)
           &runtime->reactor, AcceptBoundsOf(runtime->options),
           [this](const AcceptWait& wait) { return FindPartialInLoop(wait); }, LocalAddresses),
       rejected_(&runtime->reactor),
-      hellos_(runtime, secret, &rejected_, [this](HelloSocket socket) { HelloInLoop(std::move(socket)); }) {}
+      hellos_(runtime, secret, &rejected_, [this](HelloSocket socket) { HelloInLoop(std::move(socket)); }),
+      resumed_(runtime, &hellos_,
+               [this](int fd, const Hello& hello, const Device* device) { ConfigureInLoop(fd, hello, device); }) {}
 
 Acceptor::~Acceptor() = default;
 
@@ -174,6 +176,7 @@ void Acceptor::Close() {
     listeners_.clear();
     hellos_.CloseInLoop();
     accept_watch_.CloseInLoop();
+    resumed_.CloseInLoop();
     rejected_.CloseInLoop();
     while (!pending_.empty()) DropPendingInLoop(ConnectionId(pending_.begin()->first));
   });
@@ -270,12 +273,12 @@ HelloStatus Acceptor::AdmitInLoop(const Hello& hello, Pending** out) {
   return HelloStatus::kAccepted;
 }
 
-LaneSocket Acceptor::ConfigureInLoop(int fd, const Hello& hello) {
+// `device`: null where nobody listens any more.
+LaneSocket Acceptor::ConfigureInLoop(int fd, const Hello& hello, const Device* device) {
   LaneSocket lane;
   lane.local = LocalAddress(fd).value_or(SocketAddress());
   lane.peer = PeerAddress(fd).value_or(SocketAddress());
-  const std::shared_ptr<Listening> listening = Find(hello.ticket);
-  const Nic* const nic = listening == nullptr ? nullptr : FindNic(*listening->opened, lane.local);
+  const Nic* const nic = device == nullptr ? nullptr : FindNic(*device, lane.local);
   PathFacts facts;
   facts.nic_ties = nic != nullptr && nic->ties;
   facts.same_subnet = nic != nullptr && InSubnet(nic->interface, lane.peer);
@@ -292,9 +295,10 @@ LaneSocket Acceptor::ConfigureInLoop(int fd, const Hello& hello) {
 void Acceptor::HelloInLoop(HelloSocket socket) {
   if (Left(socket.fd.get())) return rejected_.NoteInLoop(HelloStatus::kLeft, socket.from);
   const Hello& hello = socket.hello();
+  if (hello.kind == HelloKind::kResume && runtime_->options.heal) return resumed_.HelloInLoop(std::move(socket));
   Pending* pending = nullptr;
   Answer answer;
-  answer.features = hello.features & kFeatureHealth;
+  answer.features = hello.features & (kFeatureHealth | (runtime_->options.heal ? kFeatureHeal : 0));
   if (hello.kind == HelloKind::kLane) {
     answer.status = AdmitInLoop(hello, &pending);
   } else {
@@ -302,7 +306,10 @@ void Acceptor::HelloInLoop(HelloSocket socket) {
   }
   // Before the answer, which bears the traffic class.
   LaneSocket lane;
-  if (answer.status == HelloStatus::kAccepted) lane = ConfigureInLoop(socket.fd.get(), hello);
+  if (answer.status == HelloStatus::kAccepted) {
+    const std::shared_ptr<Listening> listening = Find(hello.ticket);
+    lane = ConfigureInLoop(socket.fd.get(), hello, listening == nullptr ? nullptr : listening->opened);
+  }
   if (pending != nullptr && hello.lane == 0) answer.nics = OfFamily(pending->listening->nics, lane.local.family());
   if (pending != nullptr) answer.max_receives = static_cast<uint32_t>(pending->listening->max_receives);
   if (!hellos_.AnswerInLoop(socket, answer)) return DropIfEmptyInLoop(hello.connection_id);
@@ -362,12 +369,16 @@ void Acceptor::CompleteInLoop(const ConnectionId& id) {
   setup.max_receives = pending->listening->max_receives;
   if ((pending->hello.features & kFeatureHealth) != 0)
     setup.health = runtime_->health.FindAcceptedInLoop(HealthTag(id));
+  setup.heals = setup.health != nullptr && runtime_->options.heal && (pending->hello.features & kFeatureHeal) != 0;
+  const bool heals = setup.heals;
+  const size_t lanes = setup.lanes.size();
   TCPX_INFO_TO(setup.communicator->log, "comm %x receive device %d: %d lanes, %s from %s%s", setup.communicator->id,
                setup.device, static_cast<int>(setup.lanes.size()), setup.lanes[0].local.ToString(),
                setup.lanes[0].peer.ToString(), TrafficClassSuffix(pending->hello.traffic_class));
   auto comm = std::make_unique<ReceiveComm>(std::move(setup));
   comm->WatchInLoop();
   Listening& listening = *pending->listening;
+  if (heals) resumed_.EnterInLoop(id, listening.ticket, listening.opened, lanes, comm->link());
   {
     MutexLock lock(listening.mutex);
     if (!listening.closed) {

@@ -28,6 +28,7 @@
 #include "net_socket/connect/listening.h"
 #include "net_socket/connect/pending_hello.h"
 #include "net_socket/connect/rejected_peers.h"
+#include "net_socket/connect/resumed_lanes.h"
 #include "net_socket/nic/device.h"
 
 namespace tcpx {
@@ -54,7 +55,7 @@ class Acceptor {
 
   void Watch(OwnedFd fd);
   // All of the lane but its descriptor.
-  LaneSocket ConfigureInLoop(int fd, const Hello& hello);
+  LaneSocket ConfigureInLoop(int fd, const Hello& hello, const Device* device);
   void HelloInLoop(HelloSocket socket);
   HelloStatus AdmitInLoop(const Hello& hello, Pending** pending);
   HelloStatus AdmitNewInLoop(const Hello& hello, const std::shared_ptr<Listening>& listening);
@@ -82,6 +83,7 @@ class Acceptor {
   // In the reactor.
   RejectedPeers rejected_;
   PendingHellos hellos_;
+  ResumedLanes resumed_;
   std::vector<std::unique_ptr<Listener>> listeners_;
   absl::flat_hash_map<ConnectionId, std::unique_ptr<Pending>> pending_;
 };

@@ -180,12 +180,13 @@ Hello DialLane::MakeHello() const {
   hello.ticket = request.handle.ticket;
   hello.connection_id = owner_->connection_id();
   hello.kind = index_ == kHealth ? HelloKind::kHealth : HelloKind::kLane;
-  hello.features = kFeatureHealth;
+  hello.features = kFeatureHealth | (owner_->runtime()->options.heal ? kFeatureHeal : 0);
   hello.lane = static_cast<uint16_t>(std::max(index_, 0));
   hello.lanes = static_cast<uint16_t>(request.lanes);
   hello.express_bytes = static_cast<uint32_t>(owner_->runtime()->options.express_bytes);
   hello.traffic_class = request.path.traffic_class;
   hello.attempt = hellos_;
+  owner_->Complete(&hello);
   return hello;
 }
 
@@ -195,6 +196,7 @@ void DialLane::Dialled() {
   if (getsockopt(fd_.get(), SOL_SOCKET, SO_ERROR, &err, &length) != 0) err = errno;
   if (err != 0) {
     const absl::Status failed = ErrnoStatus(err, "connect");
+    if (err == ECONNREFUSED && owner_->refusal_is_final()) return GiveUp(failed);
     err == ECONNREFUSED ? Retry(failed) : NextWay(failed);  // Who refuses is found.
     return;
   }
@@ -371,6 +373,7 @@ LaneSocket DialLane::TakeSocket() {
   socket.peer = PeerAddress(fd_.get()).value_or(SocketAddress());
   socket.fd = std::move(fd_);
   socket.profile = std::move(profile_);
+  socket.path = path_;
   return socket;
 }
 

@@ -69,6 +69,10 @@ class DialLane final : public Reactor::Handler {
     virtual void BeginAnew(absl::Status why) = 0;
     // It has come to nothing. The lane is still on the stack.
     virtual void Finish(absl::Status status) = 0;
+    // What a lane's hello says otherwise.
+    virtual void Complete(Hello*) {}
+    // True: whoever refuses a connection is gone for good.
+    virtual bool refusal_is_final() const { return false; }
   };
 
   // In place of a lane's index: the health socket.

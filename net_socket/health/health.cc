@@ -43,6 +43,12 @@ absl::Status HealthReader::Take(const char* data, size_t bytes, std::vector<Heal
       notice.cause = CauseText(body.substr(notice.connection.size()));
       notices->push_back(std::move(notice));
     }
+    if (header.kind == FrameKind::kLeft && body.size() == sizeof(ConnectionId)) {
+      HealthNotice notice;
+      std::memcpy(notice.connection.data(), body.data(), notice.connection.size());
+      notice.left = true;
+      notices->push_back(std::move(notice));
+    }
     return absl::OkStatus();
   });
 }
@@ -93,6 +99,7 @@ void Health::UpInLoop(OwnedFd fd, int64_t peer_timeout_ns) {
     fd_ = std::move(fd);
     reader_ = HealthReader();
     outbox_.clear();
+    said_left_ = false;
     end_.reset();
   }
   const std::shared_ptr<Health> self = shared_from_this();
@@ -177,6 +184,15 @@ void Health::Poll() {
   Deliver(notices);
 }
 
+void Health::Ask() {
+  Poll();
+  MutexLock lock(mutex_);
+  if (state_ != HealthState::kUp || !end_.has_value()) return;
+  reactor_->Post([self = shared_from_this()] {
+    if (self->up_in_loop()) self->OnEvents(0);
+  });
+}
+
 bool Health::PeerVanished() {
   MutexLock lock(mutex_);
   return end_.has_value() && end_->ok() && !reader_.bye();
@@ -192,7 +208,9 @@ void Health::Deliver(const std::vector<HealthNotice>& notices) {
     }
     if (link == nullptr) continue;
     link->With([&notice](Watched* comm) {
-      if (notice.parting) {
+      if (notice.left) {
+        comm->PeerLeft();
+      } else if (notice.parting) {
         comm->PeerParted(notice.cause);
       } else {
         comm->PeerFailed(notice.cause);
@@ -217,7 +235,7 @@ void Health::EndInLoop() {
     bye = reader_.bye();
   }
   hub_->ForgetInLoop(this);
-  if (end.ok() && bye) return;
+  if (bye && (end.ok() || said_left_)) return;  // It has reset what it did not want to hear.
   for (auto& link : links) {
     link->With([&end](Watched* comm) {
       if (end.ok()) {
@@ -245,11 +263,21 @@ bool Health::Notify(const ConnectionId& id, const std::string& cause, bool parti
   if (state_ != HealthState::kUp || end_.has_value()) return false;
   std::string body(reinterpret_cast<const char*>(id.data()), id.size());
   body.append(cause, 0, kCauseBytesMax);
-  SendLocked(Frame(parting ? FrameKind::kParting : FrameKind::kError, body));
-  if (!outbox_.empty()) {
-    reactor_->Post([self = shared_from_this()] { self->FlushInLoop(); });
-  }
+  SayLocked(Frame(parting ? FrameKind::kParting : FrameKind::kError, body));
   return true;
+}
+
+void Health::NotifyLeft(const ConnectionId& id) {
+  MutexLock lock(mutex_);
+  if (state_ != HealthState::kUp || end_.has_value()) return;
+  said_left_ = true;
+  SayLocked(Frame(FrameKind::kLeft, std::string(reinterpret_cast<const char*>(id.data()), id.size())));
+}
+
+void Health::SayLocked(const std::string& frame) {
+  SendLocked(frame);
+  if (outbox_.empty()) return;
+  reactor_->Post([self = shared_from_this()] { self->FlushInLoop(); });
 }
 
 void Health::FlushInLoop() {

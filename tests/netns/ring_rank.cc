@@ -343,8 +343,8 @@ void Run(const Ring& ring) {
   if (!rank.net().has_finalize()) return;
   const absl::Time deadline = absl::Now() + kHungAfter;  // the threads of an aborted context close the last ones
   while (OpenDescriptors() != before) {
-    TCPX_REQUIRE(absl::Now() < deadline, "descriptors are left: ", absl::StrJoin(OpenDescriptors(), ", "), "; before: ",
-                 absl::StrJoin(before, ", "));
+    TCPX_REQUIRE(absl::Now() < deadline, "descriptors are left: ", absl::StrJoin(OpenDescriptors(), ", "),
+                 "; before: ", absl::StrJoin(before, ", "));
   }
   TCPX_REQUIRE(SettlesAtThreads(threads), ThreadCount(), " threads, and ", threads, " before");
 }

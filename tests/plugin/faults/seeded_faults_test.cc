@@ -1,6 +1,6 @@
 // The whole plugin under seeded faults, over and over: short and zero reads, resets, refusals in a row, errors of the
 // kernel, completions that come late or never, notifications that come twice. 100 fixed seeds; TCPX_TEST_LONG=1 runs
-// 10,000. TCPX_TEST_SEED=N runs that one.
+// 10,000. TCPX_TEST_SEED=N runs that one. With TCPX_TEST_HEAL half of the seeds heal.
 #include <gtest/gtest.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -113,6 +113,7 @@ class Listener final : public Watched {
   void PeerParted(const std::string& cause) override { Note("parted: " + cause); }
   void ContextFailed(const std::string&) override { Note("context"); }
   void CheckProgress(int64_t) override {}
+  void PeerLeft() override { Note("left"); }
 
   std::string Text() {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -170,6 +171,13 @@ class HealthTest : public ::testing::Test {
   std::shared_ptr<CommLink> near_link_ = std::make_shared<CommLink>(&near_comm_);
   std::shared_ptr<CommLink> far_link_ = std::make_shared<CommLink>(&far_comm_);
 };
+
+TEST_F(HealthTest, TheEndOfAConnectionReachesItOnly) {
+  near_->NotifyLeft(Id(2));
+  near_->NotifyLeft(Id(1));
+  EXPECT_TRUE(far_comm_.Hears("left;"));
+  EXPECT_EQ("left;", far_comm_.Text());
+}
 
 TEST_F(HealthTest, ANoticeReachesItsConnectionOnly) {
   EXPECT_TRUE(near_->Notify(Id(2), "not you"));
@@ -273,6 +281,28 @@ TEST_F(HealthEndTest, AResetIsADeath) {
   ASSERT_TRUE(SetResetOnClose(own_.get()).ok());
   own_.reset();
   EXPECT_TRUE(far_comm_.Hears("died: ")) << far_comm_.Text();
+}
+
+// Of a peer that says bye and closes while this end says something: a death, unless that was that a connection closed.
+TEST_F(HealthEndTest, AResetBehindAByeIsADeath) {
+  const std::string bye = Record(FrameKind::kBye, "");
+  ASSERT_EQ(static_cast<ssize_t>(bye.size()), send(own_.get(), bye.data(), bye.size(), MSG_NOSIGNAL));
+  ASSERT_TRUE(SetResetOnClose(own_.get()).ok());
+  own_.reset();
+  EXPECT_TRUE(far_comm_.Hears("died: ")) << far_comm_.Text();
+}
+
+TEST_F(HealthEndTest, AResetBehindAByeThatAnswersAWordOfClosingIsAnEnd) {
+  far_->NotifyLeft(Id(4));
+  const std::string bye = Record(FrameKind::kBye, "");
+  ASSERT_EQ(static_cast<ssize_t>(bye.size()), send(own_.get(), bye.data(), bye.size(), MSG_NOSIGNAL));
+  ASSERT_TRUE(SetResetOnClose(own_.get()).ok());
+  own_.reset();
+  Deadline deadline;
+  bool gone = false;
+  while (!gone && deadline.Yield()) reactor_.RunSync([&] { gone = far_hub_.FindAcceptedInLoop(8) == nullptr; });
+  EXPECT_TRUE(gone);
+  EXPECT_EQ("", far_comm_.Text());
 }
 
 TEST_F(HealthEndTest, GarbageIsADeath) {
