@@ -17,12 +17,22 @@ namespace {
 // From one try to send again to the next, at first and at last.
 constexpr int64_t kSendAgainNs = 100 * kMicrosecond;
 constexpr int64_t kSendAgainMaxNs = 50 * kMillisecond;
+// Whether lanes have come back to the end that waits for them.
+constexpr int64_t kAskNs = 500 * kMillisecond;
 
 void SendAgainSoon(Reactor* reactor, const std::shared_ptr<CommLink>& link, int64_t after_ns) {
   reactor->AddTimerInLoop(MonotonicNanos() + after_ns, [reactor, link, after_ns] {
     bool more = false;
     link->With([&more](Watched* comm) { more = comm->SendsAgain(); });
     if (more) SendAgainSoon(reactor, link, std::min(2 * after_ns, kSendAgainMaxNs));
+  });
+}
+
+void AskSoon(Reactor* reactor, const std::shared_ptr<CommLink>& link) {
+  reactor->AddDeadlineInLoop(kAskNs, [reactor, link] {
+    bool more = false;
+    link->With([&more](Watched* comm) { more = comm->AwaitsLanes(); });
+    if (more) AskSoon(reactor, link);
   });
 }
 
@@ -40,6 +50,8 @@ bool LaneHealing::NoteLoss(int lane, bool* first) {
   if (closed_ || !heals()) return false;
   *first = !lost_[static_cast<size_t>(lane)];
   lost_[static_cast<size_t>(lane)] = true;
+  lost_count_ += *first ? 1 : 0;
+  if (*first && lost_count_ == lost_.size()) none_since_ns_ = MonotonicNanos();
   return true;
 }
 
@@ -64,7 +76,25 @@ bool LaneHealing::Lose(const absl::Status& why, int lane) {
 
 void LaneHealing::Back(int lane) {
   MutexLock lock(mutex_);
+  if (!lost_[static_cast<size_t>(lane)]) return;
   lost_[static_cast<size_t>(lane)] = false;
+  --lost_count_;
+  none_since_ns_ = 0;
+}
+
+bool LaneHealing::NoneFor(int64_t ns) {
+  MutexLock lock(mutex_);
+  return none_since_ns_ != 0 && MonotonicNanos() - none_since_ns_ >= ns;
+}
+
+bool LaneHealing::AnyLost() {
+  MutexLock lock(mutex_);
+  return lost_count_ > 0;
+}
+
+void LaneHealing::AwaitInLoop() {
+  if (std::exchange(awaiting_, true)) return;
+  AskSoon(&setup_->runtime->reactor, link_);
 }
 
 bool LaneHealing::lost(int lane) {
@@ -76,7 +106,7 @@ bool LaneHealing::PeerLeft() {
   MutexLock lock(mutex_);
   peer_left_.store(true, std::memory_order_release);
   heals_.store(false, std::memory_order_release);
-  return std::find(lost_.begin(), lost_.end(), true) != lost_.end();
+  return lost_count_ > 0;
 }
 
 void LaneHealing::Close() {

@@ -39,6 +39,13 @@ class LaneHealing {
   // How often a lane was lost.
   uint64_t losses() const { return losses_.load(std::memory_order_relaxed); }
 
+  bool AnyLost();
+  // True exactly when no lane has stood for so long.
+  bool NoneFor(int64_t ns);
+  // Asks Watched::AwaitsLanes now and then, until it says no.
+  void AwaitInLoop();
+  void AwaitedInLoop() { awaiting_ = false; }
+
   // Watched::SendsAgain, until there is no need.
   static void SendAgainInLoop(Reactor* reactor, const std::shared_ptr<CommLink>& link);
 
@@ -67,6 +74,9 @@ class LaneHealing {
   Mutex mutex_;
   bool closed_ TCPX_GUARDED_BY(mutex_) = false;
   std::vector<bool> lost_ TCPX_GUARDED_BY(mutex_);  // by lane
+  size_t lost_count_ TCPX_GUARDED_BY(mutex_) = 0;
+  int64_t none_since_ns_ TCPX_GUARDED_BY(mutex_) = 0;  // 0: a lane stands
+  bool awaiting_ = false;                              // the reactor's
 };
 
 }  // namespace tcpx

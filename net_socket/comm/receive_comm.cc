@@ -18,6 +18,11 @@
 #include "net_socket/message/units.h"
 
 namespace tcpx {
+namespace {
+
+constexpr int64_t kSenderGivesUpNs = 2 * kSecond;
+
+}  // namespace
 
 ReceiveComm::ReceiveComm(ConnectionSetup setup)
     : Comm(std::move(setup), Direction::kReceive),
@@ -143,6 +148,20 @@ void ReceiveComm::LaneZeroEnded(int err) {
   } else {
     failure().Fail(why, 0);
   }
+}
+
+// A sender that is there gives up first, and says why.
+bool ReceiveComm::AwaitsLanes() {
+  const int64_t bound_ns = runtime()->options.reconnect_timeout_ns;
+  const bool over = healing()->NoneFor(bound_ns + kSenderGivesUpNs);
+  if (healing()->heals() && healing()->AnyLost() && !failed() && !over) return true;
+  healing()->AwaitedInLoop();
+  if (!healing()->heals() || !over) return false;
+  failure().FailFound(absl::UnavailableError(absl::StrFormat(
+                          "all lanes were lost and the peer has brought none back within %d s (TCPX_RECONNECT_TIMEOUT)",
+                          bound_ns / kSecond)),
+                      kNoLane);
+  return false;
 }
 
 bool ReceiveComm::LaneZeroWaits() {

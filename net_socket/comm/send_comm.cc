@@ -310,6 +310,8 @@ void SendComm::LaneLost(int lane) {
   if (!failed()) setup().redialler->RedialInLoop(lane, *records_taken, link());
 }
 
+bool SendComm::LanesOverdue() { return healing()->NoneFor(runtime()->options.reconnect_timeout_ns); }
+
 void SendComm::LaneResumed(int lane) {
   Comm::LaneResumed(lane);
   watch_->ResumeInLoop(lane);

@@ -51,9 +51,10 @@ class SendComm final : public Comm, private PeerWatch::Owner {
   void LaneLost(int lane) override;
   void LaneResumed(int lane) override;
   bool SendsAgain() override;
-  // Where this end closes, it needs the lane no more.
+  bool LanesOverdue() override;
+  // Where this end closes, it needs the lane no more. Nobody may call to be told: the peer must hear it.
   void LaneGone(const absl::Status& status, int lane) override {
-    if (healing()->heals()) PeerGone(status, lane, false);
+    if (healing()->heals()) failure().FailFound(status, lane);
   }
   PoolLane* pool_lane(int lane) override {
     return lane == 0 || caller_driven_ ? nullptr : bulk_[static_cast<size_t>(lane) - 1].get();

@@ -27,6 +27,9 @@ namespace {
 
 // How long a way that is not the last may take: a SYN's first retransmission, which comes after a second, still counts.
 constexpr int64_t kWayNs = 1500 * kMillisecond;
+// Of a connection that stands: how long an answer may take, and the longest pause between two tries.
+constexpr int64_t kStandingHelloNs = 3 * kSecond;
+constexpr int64_t kStandingPauseNs = 250 * kMillisecond;
 // A bulk lane whose path fails so often takes another's: nobody wants to wait for all retries.
 constexpr int kTriesOfOwnPath = 2;
 
@@ -110,6 +113,7 @@ std::string DialLane::WayKey() const {
 
 // All ways together have as long as one alone would have.
 int64_t DialLane::WayPatienceNs() const {
+  if (owner_->tries_on()) return kWayNs;
   const int64_t all_ns = owner_->runtime()->options.hello_timeout_ns;
   const int64_t here = static_cast<int64_t>(profile_.ways.size());
   const int64_t before = turned_ ? here : 0;
@@ -206,7 +210,8 @@ void DialLane::Dialled() {
   if (!Speak()) return;
   MoveTo(DialStep::kHello);
   reactor().ChangeInLoop(fd_.get(), EPOLLIN | EPOLLRDHUP);
-  SetDeadline(owner_->runtime()->options.hello_timeout_ns);
+  const int64_t patience_ns = owner_->runtime()->options.hello_timeout_ns;
+  SetDeadline(owner_->tries_on() ? std::min(kStandingHelloNs, patience_ns) : patience_ns);
 }
 
 bool DialLane::Speak() {
@@ -292,14 +297,17 @@ void DialLane::Retry(absl::Status why) {
   const Options& options = owner_->runtime()->options;
   latest_ = std::string(why.message());
   // Once is enough where nobody can be.
-  if (!absl::IsUnavailable(why) || attempts_ >= options.retry_count || owner_->request().peer_is_elsewhere) {
+  const bool last = attempts_ >= options.retry_count && !owner_->tries_on();
+  if (!absl::IsUnavailable(why) || last || owner_->request().peer_is_elsewhere) {
     if (!absl::IsUnavailable(why) || !Detour(why)) GiveUp(why);
     return;
   }
   ++attempts_;
   if (attempts_ >= kTriesOfOwnPath && Detour(why)) return;
   turned_ = false;
-  timer_ = reactor().AddTimerInLoop(MonotonicNanos() + attempts_ * options.retry_sleep_ns, [this] { DialInLoop(); });
+  int64_t pause_ns = attempts_ * options.retry_sleep_ns;
+  if (owner_->tries_on()) pause_ns = std::min(pause_ns, kStandingPauseNs);
+  timer_ = reactor().AddTimerInLoop(MonotonicNanos() + pause_ns, [this] { DialInLoop(); });
 }
 
 bool DialLane::Detour(const absl::Status& why) {

@@ -73,6 +73,8 @@ class DialLane final : public Reactor::Handler {
     virtual void Complete(Hello*) {}
     // True: whoever refuses a connection is gone for good.
     virtual bool refusal_is_final() const { return false; }
+    // True: it is dialled, often, until its owner ends that.
+    virtual bool tries_on() const { return false; }
   };
 
   // In place of a lane's index: the health socket.

@@ -249,7 +249,8 @@ std::unique_ptr<SendComm> Dialler::Dial::MakeComm() {
   if (setup.heals) {
     std::vector<LanePath> paths;
     for (const LaneSocket& lane : setup.lanes) paths.push_back(lane.path);
-    setup.redialler = std::make_shared<ResumeDials>(runtime(), secret(), request_, connection_id_, std::move(paths));
+    setup.redialler =
+        std::make_shared<ResumeDials>(runtime(), secret(), request_, connection_id_, health_, std::move(paths));
   }
   const Communicator& communicator = *request_.communicator;
   TCPX_INFO_TO(communicator.log, "comm %x send device %d: %d lanes, %s to %s%s%s", communicator.id, setup.device,

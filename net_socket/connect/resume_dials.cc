@@ -15,6 +15,8 @@ namespace {
 constexpr int64_t kBetweenDialsNs = 10 * kMillisecond;
 // Until a connection that is in use just now is asked again.
 constexpr int64_t kBusyNs = 100 * kMicrosecond;
+// Whether it is given up, once it could be.
+constexpr int64_t kAskAgainNs = 500 * kMillisecond;
 
 }  // namespace
 
@@ -28,11 +30,7 @@ class ResumeDials::Dial final : public DialLane::Owner {
   }
 
   void StartInLoop() {
-    const int64_t bound_ns = all_->runtime_->options.reconnect_timeout_ns;
-    bound_ = reactor().AddDeadlineInLoop(bound_ns, [this, bound_ns] {
-      Finish(absl::UnavailableError(
-          absl::StrFormat("not back within %d s (TCPX_RECONNECT_TIMEOUT), %s", bound_ns / kSecond, lane_.Progress())));
-    });
+    BoundInLoop(all_->runtime_->options.reconnect_timeout_ns);
     const int64_t now = MonotonicNanos();
     int64_t& began_ns = all_->histories_[index()].began_ns;
     began_ns = std::max(now, began_ns == 0 ? 0 : began_ns + kBetweenDialsNs);
@@ -45,8 +43,15 @@ class ResumeDials::Dial final : public DialLane::Owner {
   const Secret* secret() const override { return all_->secret_; }
   const DialRequest& request() const override { return all_->request_; }
   const ConnectionId& connection_id() const override { return all_->id_; }
-  const LanePath* OtherPath(const DialLane&) override { return nullptr; }
+  // That of a lane which goes another way.
+  const LanePath* OtherPath(const DialLane& lane) override {
+    for (const LanePath& path : all_->paths_) {
+      if (path.nic != lane.path().nic) return &path;
+    }
+    return nullptr;
+  }
   bool refusal_is_final() const override { return true; }
+  bool tries_on() const override { return true; }
   Reactor& reactor() { return all_->runtime_->reactor; }
   size_t index() const { return static_cast<size_t>(lane_.index()); }
 
@@ -65,6 +70,18 @@ class ResumeDials::Dial final : public DialLane::Owner {
     next_ = reactor().AddTimerInLoop(0, [this] { OfferInLoop(); });
   }
 
+  // Not while another lane stands: the peer can be reached.
+  void BoundInLoop(int64_t after_ns) {
+    bound_ = reactor().AddDeadlineInLoop(after_ns, [this] {
+      bool over = false;
+      link_->With([&over](Watched* comm) { over = comm->LanesOverdue(); });
+      if (!over) return BoundInLoop(kAskAgainNs);
+      Finish(absl::UnavailableError(absl::StrFormat("no lane is back within %d s (TCPX_RECONNECT_TIMEOUT), %s",
+                                                    all_->runtime_->options.reconnect_timeout_ns / kSecond,
+                                                    lane_.Progress())));
+    });
+  }
+
   void OfferInLoop() {
     Handover how = Handover::kRefused;
     link_->With([&](Watched* comm) { how = comm->TakeSocket(lane_.index(), &offer_); });
@@ -80,6 +97,7 @@ class ResumeDials::Dial final : public DialLane::Owner {
   void Finish(absl::Status status) override {
     if (std::exchange(over_, true)) return;
     EndSoon();
+    all_->health_->Poll();  // A peer that has closed, or failed, has said so.
     const absl::Status why =
         absl::UnavailableError(absl::StrCat("a lane was lost and can't be resumed: ", status.message()));
     link_->With([&](Watched* comm) { comm->LaneGone(why, lane_.index()); });
@@ -103,11 +121,12 @@ class ResumeDials::Dial final : public DialLane::Owner {
 };
 
 ResumeDials::ResumeDials(Runtime* runtime, const Secret* secret, DialRequest request, const ConnectionId& id,
-                         std::vector<LanePath> paths)
+                         std::shared_ptr<Health> health, std::vector<LanePath> paths)
     : runtime_(runtime),
       secret_(secret),
       request_(std::move(request)),
       id_(id),
+      health_(std::move(health)),
       paths_(std::move(paths)),
       histories_(paths_.size()) {}
 

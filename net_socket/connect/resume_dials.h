@@ -6,8 +6,8 @@
 // Threads: made anywhere; the rest as Redialler.
 // States:  of a lane: dialling -> offered to its connection -> over.
 // Units:   nanoseconds.
-// Errors:  LaneGone: at once where the peer's port refuses or its process knows the connection no more, else after
-//          TCPX_RECONNECT_TIMEOUT.
+// Errors:  LaneGone: at once where the peer's port refuses or its process knows the connection no more, else once no
+//          lane has stood for TCPX_RECONNECT_TIMEOUT.
 #ifndef TCPX_NET_SOCKET_CONNECT_RESUME_DIALS_H_
 #define TCPX_NET_SOCKET_CONNECT_RESUME_DIALS_H_
 
@@ -18,6 +18,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "net_socket/comm/redialler.h"
 #include "net_socket/connect/dial_lane.h"
+#include "net_socket/health/health.h"
 
 namespace tcpx {
 
@@ -25,7 +26,7 @@ class ResumeDials final : public Redialler, public std::enable_shared_from_this<
  public:
   // `paths` by lane. `secret` null: none is shared.
   ResumeDials(Runtime* runtime, const Secret* secret, DialRequest request, const ConnectionId& id,
-              std::vector<LanePath> paths);
+              std::shared_ptr<Health> health, std::vector<LanePath> paths);
   ~ResumeDials() override;
 
   void RedialInLoop(int lane, uint32_t records_taken, std::shared_ptr<CommLink> link) override;
@@ -44,6 +45,7 @@ class ResumeDials final : public Redialler, public std::enable_shared_from_this<
   const Secret* const secret_;
   const DialRequest request_;
   const ConnectionId id_;
+  const std::shared_ptr<Health> health_;
   const std::vector<LanePath> paths_;
   std::vector<History> histories_;
   absl::flat_hash_map<int, std::unique_ptr<Dial>> dials_;  // by lane

@@ -49,6 +49,10 @@ class Watched {
   virtual void LaneResumed(int) {}
   // Sends again what the old socket of lane 0 may have lost, for a caller who has nothing to ask; false: no need.
   virtual bool SendsAgain() { return false; }
+  // True exactly when no lane has stood for too long.
+  virtual bool LanesOverdue() { return false; }
+  // The end that does not dial waits for lanes; false: no more.
+  virtual bool AwaitsLanes() { return false; }
   // There is no other socket for a lane that was lost.
   virtual void LaneGone(const absl::Status&, int) {}
 };

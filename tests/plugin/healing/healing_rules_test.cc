@@ -1,5 +1,6 @@
 // What healing promises besides bytes: what was done arrives although its socket died, and a peer that is gone is told.
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 
 #include <string>
 #include <vector>
@@ -123,6 +124,24 @@ TEST_P(HealingRulesTest, ASenderHearsOfAReceiverThatClosed) {
     EXPECT_EQ(absl::StatusCode::kInternal, ErrorOfSending(pair.send).code());
     ASSERT_TRUE(plugin_->Close({pair.send, nullptr}).ok());
   }
+}
+
+// Of the sender nothing is asked any more: housekeeping has to say it.
+TEST_P(HealingRulesTest, AReceiverHearsOfLanesThatCantComeBack) {
+  Pair pair;
+  MakePair(&pair);
+  const std::string sent(1000, 's');
+  auto request = PostSend(&net(), pair.send, sent.data(), sent.size());
+  ASSERT_TRUE(request.ok()) << request.status();
+  const absl::Status done = WaitFor(&net(), *request);
+  ASSERT_TRUE(done.ok()) << done;
+  StopListening();
+  for (const LaneEnd& end : FindLaneEnds()) shutdown(end.fd, SHUT_RDWR);
+  absl::Status status;
+  std::string buffer(1000, '\0');
+  // What has come may be read; behind it nothing comes.
+  for (int i = 0; i < 2 && status.ok(); ++i) status = Received(pair.receive, &buffer);
+  EXPECT_EQ(absl::StatusCode::kInternal, status.code()) << status;
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryMode, HealingRulesTest, ::testing::ValuesIn(AllModes({AF_INET})), ModeName);

@@ -83,6 +83,12 @@ std::vector<LaneEnd> FindLaneEnds() {
   return ends;
 }
 
+void StopListening() {
+  for (int fd : Descriptors()) {
+    if (IntOption(fd, SOL_SOCKET, SO_ACCEPTCONN) != 0) shutdown(fd, SHUT_RDWR);
+  }
+}
+
 bool SocketKiller::Destroy(int fd) {
   const auto local = LocalAddress(fd);
   const auto peer = PeerAddress(fd);

@@ -27,6 +27,8 @@ struct LaneEnd {
 
 // Connected sockets of lanes, both ends.
 std::vector<LaneEnd> FindLaneEnds();
+// From here on every dial of this process to itself is refused.
+void StopListening();
 
 class SocketKiller {
  public:
