@@ -128,6 +128,12 @@ std::string AcceptWatch::DescribeInLoop(const AcceptWait& wait) const {
     return begin + "no peer has come for " + seconds + ". It may be late only. " + kAdvice;
   }
   const std::string from = partial->peer.ToString();
+  if (partial->whole) {
+    return absl::StrFormat(
+        "%sall %d lanes from %s have come, and their dialler has not said for %s that it has every answer. Is its "
+        "process stopped, or does a firewall keep back what this host sends?",
+        begin, partial->lanes, from, seconds);
+  }
   if (partial->present == partial->lanes) {
     return absl::StrFormat("%sall %d lanes from %s have come, and not their health socket, for %s. %s", begin,
                            partial->lanes, from, seconds, kAdvice);

@@ -56,6 +56,7 @@ class AcceptWatch {
     SocketAddress peer;
     size_t present = 0;  // lanes
     size_t lanes = 0;
+    bool whole = false;  // only its dialler's word is missing
   };
   using FindPartial = std::function<std::optional<Partial>(const AcceptWait&)>;
   using FindAddresses = std::function<std::vector<SocketAddress>()>;

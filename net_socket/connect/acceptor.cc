@@ -1,10 +1,8 @@
 #include "net_socket/connect/acceptor.h"
 
-#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "common/clock.h"
@@ -14,6 +12,7 @@
 #include "common/socket.h"
 #include "common/traffic_class.h"
 #include "net_socket/connect/connect_bounds.h"
+#include "net_socket/connect/resumed_lanes.h"
 #include "net_socket/nic/lane_budget.h"
 #include "net_socket/nic/lane_plan.h"
 #include "net_socket/nic/lane_socket.h"
@@ -22,12 +21,6 @@
 
 namespace tcpx {
 namespace {
-
-// The dialler has closed its socket: it has given this attempt up.
-bool Left(int fd) {
-  pollfd asked{fd, POLLRDHUP, 0};
-  return poll(&asked, 1, 0) > 0;
-}
 
 // Null: `local` is an address that the device did not have when it was found.
 const Nic* FindNic(const Device& device, const SocketAddress& local) {
@@ -39,56 +32,6 @@ const Nic* FindNic(const Device& device, const SocketAddress& local) {
 
 }  // namespace
 
-// A lane that waits for the rest of its connection.
-class Acceptor::PendingLane final : public Reactor::Handler {
- public:
-  PendingLane(Acceptor* acceptor, const Hello& hello, LaneSocket socket)
-      : acceptor_(acceptor), id_(hello.connection_id), lane_(hello.lane), attempt_(hello.attempt) {
-    socket_ = std::move(socket);
-    // Edge-triggered and without EPOLLIN: an end only.
-    (void)acceptor_->runtime_->reactor.WatchInLoop(socket_.fd.get(), EPOLLRDHUP | EPOLLET, this);
-  }
-  ~PendingLane() override {
-    if (socket_.fd.valid()) acceptor_->runtime_->reactor.UnwatchInLoop(socket_.fd.get());
-  }
-
-  void OnEvents(uint32_t) override { acceptor_->EndLaneInLoop(ConnectionId(id_), lane_); }
-
-  bool left() const { return Left(socket_.fd.get()); }
-  uint32_t attempt() const { return attempt_; }
-  LaneSocket TakeSocket() {
-    acceptor_->runtime_->reactor.UnwatchInLoop(socket_.fd.get());
-    return std::move(socket_);
-  }
-
- private:
-  Acceptor* const acceptor_;
-  const ConnectionId id_;
-  const size_t lane_;
-  const uint32_t attempt_;
-  LaneSocket socket_;
-};
-
-// A connection of which lanes, or the health socket, are missing.
-struct Acceptor::Pending {
-  size_t present() const {
-    return static_cast<size_t>(std::count_if(lanes.begin(), lanes.end(), [](auto& lane) { return lane != nullptr; }));
-  }
-  // Before a peer is answered that would make it complete: what it has given up does not count. Behind the answer an
-  // end may be that of a connection which was closed at once.
-  void Prune() {
-    for (auto& lane : lanes) {
-      if (lane != nullptr && lane->left()) lane.reset();
-    }
-  }
-
-  std::shared_ptr<Listening> listening;
-  Hello hello;                                      // of lane 0
-  SocketAddress from;                               // of lane 0, or of the first that came
-  std::vector<std::unique_ptr<PendingLane>> lanes;  // null: missing
-  Reactor::TimerId timer;
-};
-
 Acceptor::Acceptor(Runtime* runtime, const Secret* secret)
     : runtime_(runtime),
       accept_watch_(
@@ -96,8 +39,10 @@ Acceptor::Acceptor(Runtime* runtime, const Secret* secret)
           [this](const AcceptWait& wait) { return FindPartialInLoop(wait); }, LocalAddresses),
       rejected_(&runtime->reactor),
       hellos_(runtime, secret, &rejected_, [this](HelloSocket socket) { HelloInLoop(std::move(socket)); }),
-      resumed_(runtime, &hellos_,
-               [this](int fd, const Hello& hello, const Device* device) { ConfigureInLoop(fd, hello, device); }) {}
+      resumed_(std::make_unique<ResumedLanes>(
+          runtime, &hellos_,
+          [this](int fd, const Hello& hello, const Device* device) { ConfigureInLoop(fd, hello, device); })),
+      lane_stirred_([this](const ConnectionId& id, size_t lane, bool ended) { LaneStirredInLoop(id, lane, ended); }) {}
 
 Acceptor::~Acceptor() = default;
 
@@ -164,7 +109,7 @@ void Acceptor::CloseListen(const std::shared_ptr<Listening>& listening) {
   runtime_->reactor.Post([this, listening] {
     std::vector<ConnectionId> gone;
     for (auto& [id, pending] : pending_) {
-      if (pending->listening == listening) gone.push_back(id);
+      if (pending->listening() == listening) gone.push_back(id);
     }
     for (const ConnectionId& id : gone) DropPendingInLoop(id);
   });
@@ -176,7 +121,7 @@ void Acceptor::Close() {
     listeners_.clear();
     hellos_.CloseInLoop();
     accept_watch_.CloseInLoop();
-    resumed_.CloseInLoop();
+    resumed_->CloseInLoop();
     rejected_.CloseInLoop();
     while (!pending_.empty()) DropPendingInLoop(ConnectionId(pending_.begin()->first));
   });
@@ -191,14 +136,23 @@ std::shared_ptr<Listening> Acceptor::Find(const Ticket& ticket) {
 void Acceptor::DropPendingInLoop(const ConnectionId& id) {
   auto found = pending_.find(id);
   runtime_->reactor.CancelTimerInLoop(found->second->timer);
-  found->second->listening->connections.erase(id);
+  found->second->listening()->connections.erase(id);
+  DropUnusedHealthLater(found->second->health());
   pending_.erase(found);
 }
 
+void Acceptor::AwaitInLoop(const ConnectionId& id, PendingConnection* pending) {
+  const int64_t patience_ns = PatienceNs(runtime_->options);
+  pending->timer = runtime_->reactor.AddDeadlineInLoop(patience_ns, [this, id] { ExpireInLoop(id); });
+}
+
 void Acceptor::ExpireInLoop(const ConnectionId& id) {
-  const Pending& pending = *pending_.find(id)->second;
+  if (CompleteInLoop(id)) return;
+  PendingConnection& pending = *pending_.find(id)->second;
+  // Its dialler may stand still, and may have said the word: the end of lane 0 tells that it has not.
+  if (pending.whole()) return AwaitInLoop(id, &pending);
   TCPX_INFO("accept: %d of %d lanes from %s have come within %d s: they are closed, and the peer may begin anew",
-            pending.present(), pending.lanes.size(), pending.from.ToString(), PatienceNs(runtime_->options) / kSecond);
+            pending.present(), pending.lanes(), pending.from().ToString(), PatienceNs(runtime_->options) / kSecond);
   DropPendingInLoop(id);
 }
 
@@ -207,8 +161,10 @@ void Acceptor::DropIfEmptyInLoop(const ConnectionId& id) {
   if (found != pending_.end() && found->second->present() == 0) DropPendingInLoop(id);
 }
 
-void Acceptor::EndLaneInLoop(const ConnectionId& id, size_t lane) {
-  pending_.find(id)->second->lanes[lane].reset();
+void Acceptor::LaneStirredInLoop(const ConnectionId& id, size_t lane, bool ended) {
+  // What was said before the end counts.
+  if (CompleteInLoop(id) || !ended) return;
+  pending_.find(id)->second->EndLane(lane);
   DropIfEmptyInLoop(id);
 }
 
@@ -220,14 +176,18 @@ std::vector<ConnectionId> Acceptor::PendingOfInLoop(uint64_t tag) const {
   return ids;
 }
 
-bool Acceptor::HasHealthInLoop(const Hello& hello) {
-  if ((hello.features & kFeatureHealth) == 0) return true;
-  return runtime_->health.FindAcceptedInLoop(HealthTag(hello.connection_id)) != nullptr;
+// Nobody else may ever use it.
+void Acceptor::DropUnusedHealthLater(const std::weak_ptr<Health>& health) {
+  if (health.expired()) return;
+  Runtime* const runtime = runtime_;
+  runtime->reactor.AddDeadlineInLoop(PatienceNs(runtime->options),
+                                     [runtime, health] { runtime->health.DropUnusedInLoop(health.lock()); });
 }
 
 HelloStatus Acceptor::AdmitHealthInLoop(const Hello& hello) {
   if (Find(hello.ticket) == nullptr) return HelloStatus::kUnknownTicket;
   for (const ConnectionId& id : PendingOfInLoop(HealthTag(hello.connection_id))) {
+    if (CompleteInLoop(id)) continue;
     pending_.find(id)->second->Prune();
     DropIfEmptyInLoop(id);
   }
@@ -244,15 +204,13 @@ HelloStatus Acceptor::AdmitNewInLoop(const Hello& hello, const std::shared_ptr<L
   }
   if (hello.lane != 0) return HelloStatus::kBadLane;
   listening->connections.insert(id);
-  auto pending = std::make_unique<Pending>();
-  pending->listening = listening;
-  pending->lanes.resize(hello.lanes);
-  pending->timer = runtime_->reactor.AddDeadlineInLoop(PatienceNs(runtime_->options), [this, id] { ExpireInLoop(id); });
+  auto pending = std::make_unique<PendingConnection>(&runtime_->reactor, listening, hello, &lane_stirred_);
+  AwaitInLoop(id, pending.get());
   pending_.emplace(id, std::move(pending));
   return HelloStatus::kAccepted;
 }
 
-HelloStatus Acceptor::AdmitInLoop(const Hello& hello, Pending** out) {
+HelloStatus Acceptor::AdmitInLoop(const Hello& hello, PendingConnection** out) {
   std::shared_ptr<Listening> listening = Find(hello.ticket);
   if (listening == nullptr) return HelloStatus::kUnknownTicket;
   if (!IsTrafficClass(hello.traffic_class)) return HelloStatus::kBadTrafficClass;
@@ -261,13 +219,10 @@ HelloStatus Acceptor::AdmitInLoop(const Hello& hello, Pending** out) {
     const HelloStatus status = AdmitNewInLoop(hello, listening);
     if (status != HelloStatus::kAccepted) return status;
   }
-  Pending* pending = pending_.find(hello.connection_id)->second.get();
-  if (pending->listening != listening || pending->lanes.size() != hello.lanes) return HelloStatus::kBadLane;
-  auto& lane = pending->lanes[hello.lane];
-  if (lane != nullptr && !lane->left() && hello.attempt <= lane->attempt()) return HelloStatus::kDuplicateLane;
-  lane.reset();
-  pending->Prune();
-  if (hello.lane == 0) pending->hello = hello;
+  PendingConnection* pending = pending_.find(hello.connection_id)->second.get();
+  if (pending->listening() != listening) return HelloStatus::kBadLane;
+  const HelloStatus place = pending->MakePlaceFor(hello);
+  if (place != HelloStatus::kAccepted) return place;
   runtime_->health.LookInLoop(HealthTag(hello.connection_id));
   *out = pending;
   return HelloStatus::kAccepted;
@@ -293,12 +248,13 @@ LaneSocket Acceptor::ConfigureInLoop(int fd, const Hello& hello, const Device* d
 }
 
 void Acceptor::HelloInLoop(HelloSocket socket) {
-  if (Left(socket.fd.get())) return rejected_.NoteInLoop(HelloStatus::kLeft, socket.from);
+  if (HasLeft(socket.fd.get())) return rejected_.NoteInLoop(HelloStatus::kLeft, socket.from);
   const Hello& hello = socket.hello();
-  if (hello.kind == HelloKind::kResume && runtime_->options.heal) return resumed_.HelloInLoop(std::move(socket));
-  Pending* pending = nullptr;
+  if (hello.kind == HelloKind::kResume && runtime_->options.heal) return resumed_->HelloInLoop(std::move(socket));
+  PendingConnection* pending = nullptr;
   Answer answer;
-  answer.features = hello.features & (kFeatureHealth | (runtime_->options.heal ? kFeatureHeal : 0));
+  const uint64_t heals = runtime_->options.heal ? kFeatureHeal : 0;
+  answer.features = hello.features & (kFeatureHealth | kFeatureEstablished | heals);
   if (hello.kind == HelloKind::kLane) {
     answer.status = AdmitInLoop(hello, &pending);
   } else {
@@ -310,8 +266,8 @@ void Acceptor::HelloInLoop(HelloSocket socket) {
     const std::shared_ptr<Listening> listening = Find(hello.ticket);
     lane = ConfigureInLoop(socket.fd.get(), hello, listening == nullptr ? nullptr : listening->opened);
   }
-  if (pending != nullptr && hello.lane == 0) answer.nics = OfFamily(pending->listening->nics, lane.local.family());
-  if (pending != nullptr) answer.max_receives = static_cast<uint32_t>(pending->listening->max_receives);
+  if (pending != nullptr && hello.lane == 0) answer.nics = OfFamily(pending->listening()->nics, lane.local.family());
+  if (pending != nullptr) answer.max_receives = static_cast<uint32_t>(pending->listening()->max_receives);
   if (!hellos_.AnswerInLoop(socket, answer)) return DropIfEmptyInLoop(hello.connection_id);
   lane.fd = std::move(socket.fd);
   if (pending == nullptr) {
@@ -324,66 +280,85 @@ void Acceptor::HelloInLoop(HelloSocket socket) {
 void Acceptor::AddHealthInLoop(const Hello& hello, OwnedFd fd) {
   const uint64_t tag = HealthTag(hello.connection_id);
   runtime_->health.AcceptInLoop(tag, std::move(fd), runtime_->options.peer_timeout_ns);
-  std::weak_ptr<Health> health = runtime_->health.FindAcceptedInLoop(tag);
-  runtime_->reactor.AddDeadlineInLoop(PatienceNs(runtime_->options),
-                                      [this, health] { runtime_->health.DropUnusedInLoop(health.lock()); });
-  for (const ConnectionId& id : PendingOfInLoop(tag)) {
-    const Pending& pending = *pending_.find(id)->second;
-    if (pending.present() == pending.lanes.size() && HasHealthInLoop(pending.hello)) CompleteInLoop(id);
-  }
+  DropUnusedHealthLater(runtime_->health.FindAcceptedInLoop(tag));
+  for (const ConnectionId& id : PendingOfInLoop(tag)) (void)CompleteInLoop(id);
 }
 
-void Acceptor::AddLaneInLoop(const Hello& hello, LaneSocket socket, Pending* pending) {
-  if (pending->lanes[0] == nullptr || hello.lane == 0) pending->from = socket.peer;
-  pending->lanes[hello.lane] = std::make_unique<PendingLane>(this, hello, std::move(socket));
-  accept_watch_.CameInLoop(&pending->listening->wait, pending->from, false);
-  if (pending->present() == pending->lanes.size() && HasHealthInLoop(pending->hello)) {
-    CompleteInLoop(hello.connection_id);
-  }
+void Acceptor::AddLaneInLoop(const Hello& hello, LaneSocket socket, PendingConnection* pending) {
+  pending->Add(hello, std::move(socket));
+  accept_watch_.CameInLoop(&pending->listening()->wait, pending->from(), false);
+  (void)CompleteInLoop(hello.connection_id);
 }
 
 std::optional<AcceptWatch::Partial> Acceptor::FindPartialInLoop(const AcceptWait& wait) const {
   std::optional<AcceptWatch::Partial> most;
   for (const auto& [id, pending] : pending_) {
     const size_t present = pending->present();
-    if (&pending->listening->wait != &wait || (most.has_value() && most->present >= present)) continue;
-    most = AcceptWatch::Partial{pending->from, present, pending->lanes.size()};
+    if (&pending->listening()->wait != &wait || (most.has_value() && most->present >= present)) continue;
+    most = AcceptWatch::Partial{pending->from(), present, pending->lanes(), pending->whole()};
   }
   return most;
 }
 
-void Acceptor::CompleteInLoop(const ConnectionId& id) {
+// False: there is a health socket to come.
+bool Acceptor::BecomeWholeInLoop(PendingConnection* pending) {
+  std::shared_ptr<Health> health;
+  if ((pending->hello().features & kFeatureHealth) != 0) {
+    health = runtime_->health.FindAcceptedInLoop(HealthTag(pending->hello().connection_id));
+    if (health == nullptr && !pending->whole()) return false;
+  }
+  pending->BecomeWhole(health);
+  return true;
+}
+
+bool Acceptor::CompleteInLoop(const ConnectionId& id) {
   auto found = pending_.find(id);
-  std::unique_ptr<Pending> pending = std::move(found->second);
-  accept_watch_.CameInLoop(&pending->listening->wait, pending->from, true);
-  runtime_->reactor.CancelTimerInLoop(pending->timer);
+  PendingConnection* const waiting = found->second.get();
+  if (waiting->present() < waiting->lanes() || !BecomeWholeInLoop(waiting)) return false;
+  switch (waiting->Hear()) {
+    case PendingConnection::Word::kAwaited:
+      return false;
+    case PendingConnection::Word::kNonsense:
+      rejected_.NoteInLoop(HelloStatus::kForeign, waiting->from());
+      DropPendingInLoop(id);
+      return true;
+    case PendingConnection::Word::kEstablished:
+      break;
+  }
+  const std::unique_ptr<PendingConnection> pending = std::move(found->second);
   pending_.erase(found);
+  HandOutInLoop(id, pending.get());
+  return true;
+}
+
+void Acceptor::HandOutInLoop(const ConnectionId& id, PendingConnection* pending) {
+  const std::shared_ptr<Listening>& of = pending->listening();
+  accept_watch_.CameInLoop(&of->wait, pending->from(), true);
+  runtime_->reactor.CancelTimerInLoop(pending->timer);
   ConnectionSetup setup;
   setup.runtime = runtime_;
-  setup.communicator = pending->listening->communicator;
-  setup.device = pending->listening->device;
+  setup.communicator = of->communicator;
+  setup.device = of->device;
   setup.connection_id = id;
-  for (auto& lane : pending->lanes) setup.lanes.push_back(lane->TakeSocket());
+  setup.lanes = pending->TakeLanes();
   setup.taken_lanes = runtime_->lane_budget->Take(static_cast<int>(setup.lanes.size()) - 1);
-  setup.express_bytes = pending->hello.express_bytes;
-  setup.max_receives = pending->listening->max_receives;
-  if ((pending->hello.features & kFeatureHealth) != 0)
-    setup.health = runtime_->health.FindAcceptedInLoop(HealthTag(id));
-  setup.heals = setup.health != nullptr && runtime_->options.heal && (pending->hello.features & kFeatureHeal) != 0;
+  setup.express_bytes = pending->hello().express_bytes;
+  setup.max_receives = of->max_receives;
+  setup.health = pending->TakeHealth();
+  setup.heals = setup.health != nullptr && runtime_->options.heal && (pending->hello().features & kFeatureHeal) != 0;
   const bool heals = setup.heals;
   const size_t lanes = setup.lanes.size();
   TCPX_INFO_TO(setup.communicator->log, "comm %x receive device %d: %d lanes, %s from %s%s", setup.communicator->id,
                setup.device, static_cast<int>(setup.lanes.size()), setup.lanes[0].local.ToString(),
-               setup.lanes[0].peer.ToString(), TrafficClassSuffix(pending->hello.traffic_class));
+               setup.lanes[0].peer.ToString(), TrafficClassSuffix(pending->hello().traffic_class));
   auto comm = std::make_unique<ReceiveComm>(std::move(setup));
   comm->WatchInLoop();
-  Listening& listening = *pending->listening;
-  if (heals) resumed_.EnterInLoop(id, listening.ticket, listening.opened, lanes, comm->link());
+  if (heals) resumed_->EnterInLoop(id, of->ticket, of->opened, lanes, comm->link());
   {
-    MutexLock lock(listening.mutex);
-    if (!listening.closed) {
-      listening.ready.push_back({id, std::move(comm)});
-      listening.ready_count.fetch_add(1, std::memory_order_release);
+    MutexLock lock(of->mutex);
+    if (!of->closed) {
+      of->ready.push_back({id, std::move(comm), pending->speaks()});
+      of->ready_count.fetch_add(1, std::memory_order_release);
       return;
     }
   }

@@ -5,9 +5,8 @@
 //          looks whether a connection is complete.
 //
 // Threads: Listen, Accept and CloseListen from any; Close before the reactor stops; the rest in the reactor.
-// States:  a lane: hello (pending_hello.h) -> waiting for its connection's other lanes, and for the health socket of its
-//          pair -> part of a ReceiveComm. A waiting lane that ends, or that was dialled again (Hello::attempt), leaves
-//          its place to the next; with the last of them the connection is forgotten, its id too.
+// States:  a lane: hello (pending_hello.h) -> waiting with its connection (pending_connection.h) -> part of a
+//          ReceiveComm. With the last of its lanes a pending connection is forgotten, its id too.
 // Errors:  Listen: the local kernel's. Who is no peer (wrong magic, ticket, lane, silence) costs one socket until
 //          TCPX_HELLO_TIMEOUT, and no log line per socket (rejected_peers.h).
 #ifndef TCPX_NET_SOCKET_CONNECT_ACCEPTOR_H_
@@ -26,12 +25,14 @@
 #include "net_socket/connect/accept_watch.h"
 #include "net_socket/connect/listener.h"
 #include "net_socket/connect/listening.h"
+#include "net_socket/connect/pending_connection.h"
 #include "net_socket/connect/pending_hello.h"
 #include "net_socket/connect/rejected_peers.h"
-#include "net_socket/connect/resumed_lanes.h"
 #include "net_socket/nic/device.h"
 
 namespace tcpx {
+
+class ResumedLanes;
 
 class Acceptor {
  public:
@@ -50,24 +51,25 @@ class Acceptor {
   void Close();
 
  private:
-  class PendingLane;
-  struct Pending;
-
   void Watch(OwnedFd fd);
   // All of the lane but its descriptor.
   LaneSocket ConfigureInLoop(int fd, const Hello& hello, const Device* device);
   void HelloInLoop(HelloSocket socket);
-  HelloStatus AdmitInLoop(const Hello& hello, Pending** pending);
+  HelloStatus AdmitInLoop(const Hello& hello, PendingConnection** pending);
   HelloStatus AdmitNewInLoop(const Hello& hello, const std::shared_ptr<Listening>& listening);
   HelloStatus AdmitHealthInLoop(const Hello& hello);
-  void AddLaneInLoop(const Hello& hello, LaneSocket socket, Pending* pending);
+  void AddLaneInLoop(const Hello& hello, LaneSocket socket, PendingConnection* pending);
   void AddHealthInLoop(const Hello& hello, OwnedFd fd);
-  // Those that wait for a health socket.
+  // Those whose health socket it is.
   std::vector<ConnectionId> PendingOfInLoop(uint64_t tag) const;
-  bool HasHealthInLoop(const Hello& hello);
+  void DropUnusedHealthLater(const std::weak_ptr<Health>& health);
   std::optional<AcceptWatch::Partial> FindPartialInLoop(const AcceptWait& wait) const;
-  void CompleteInLoop(const ConnectionId& id);
-  void EndLaneInLoop(const ConnectionId& id, size_t lane);
+  void LaneStirredInLoop(const ConnectionId& id, size_t lane, bool ended);
+  // True exactly when it is pending no more: it has all that it waits for, or its dialler talks nonsense.
+  bool CompleteInLoop(const ConnectionId& id);
+  bool BecomeWholeInLoop(PendingConnection* pending);
+  void HandOutInLoop(const ConnectionId& id, PendingConnection* pending);
+  void AwaitInLoop(const ConnectionId& id, PendingConnection* pending);
   // It was given time enough.
   void ExpireInLoop(const ConnectionId& id);
   void DropIfEmptyInLoop(const ConnectionId& id);
@@ -83,9 +85,10 @@ class Acceptor {
   // In the reactor.
   RejectedPeers rejected_;
   PendingHellos hellos_;
-  ResumedLanes resumed_;
+  const std::unique_ptr<ResumedLanes> resumed_;
   std::vector<std::unique_ptr<Listener>> listeners_;
-  absl::flat_hash_map<ConnectionId, std::unique_ptr<Pending>> pending_;
+  const PendingConnection::Stirred lane_stirred_;
+  absl::flat_hash_map<ConnectionId, std::unique_ptr<PendingConnection>> pending_;
 };
 
 }  // namespace tcpx

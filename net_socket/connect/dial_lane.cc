@@ -178,13 +178,24 @@ bool DialLane::StandsInLoop() {
   return false;
 }
 
+bool DialLane::SayEstablishedInLoop() {
+  if ((answer().features & kFeatureEstablished) == 0) return true;
+  char record[kHeaderBytes];
+  EncodeEstablished(record);
+  const ssize_t sent = send(fd_.get(), record, sizeof(record), MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (sent == sizeof(record)) return true;
+  // Nothing, or a part that says nothing, is on its way: the acceptor drops it with the lane.
+  Retry(absl::UnavailableError("a lane that was answered takes no more: " + ErrnoText(sent < 0 ? errno : EAGAIN)));
+  return false;
+}
+
 Hello DialLane::MakeHello() const {
   const DialRequest& request = owner_->request();
   Hello hello;
   hello.ticket = request.handle.ticket;
   hello.connection_id = owner_->connection_id();
   hello.kind = index_ == kHealth ? HelloKind::kHealth : HelloKind::kLane;
-  hello.features = kFeatureHealth | (owner_->runtime()->options.heal ? kFeatureHeal : 0);
+  hello.features = kFeatureHealth | kFeatureEstablished | (owner_->runtime()->options.heal ? kFeatureHeal : 0);
   hello.lane = static_cast<uint16_t>(std::max(index_, 0));
   hello.lanes = static_cast<uint16_t>(request.lanes);
   hello.express_bytes = static_cast<uint32_t>(owner_->runtime()->options.express_bytes);

@@ -99,6 +99,8 @@ class DialLane final : public Reactor::Handler {
   bool answered() const { return step_ == DialStep::kAnswered; }
   // True exactly when it was answered and its socket is as it was. Else it is dialled again.
   bool StandsInLoop();
+  // Lane 0: says kEstablished, if the peer knows it. False: it could not, and is dialled again.
+  bool SayEstablishedInLoop();
   // Once answered.
   LaneSocket TakeSocket();
   // "connect to 10.0.0.1:4410 through eth0 (10.0.0.2): why".

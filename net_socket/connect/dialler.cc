@@ -195,7 +195,8 @@ void Dialler::Dial::FinishIfComplete() {
   }
   bool standing = true;
   for (auto& lane : lanes_) standing = lane->StandsInLoop() && standing;
-  if (standing) Finish(absl::OkStatus());
+  // Once it is said the acceptor hands the connection out: nothing may begin anew behind it.
+  if (standing && lanes_[0]->SayEstablishedInLoop()) Finish(absl::OkStatus());
 }
 
 void Dialler::Dial::BeginAnew(absl::Status why) {

@@ -51,7 +51,7 @@ bool TakeBack(Listening* listening, const ConnectionId& id) {
     MutexLock lock(listening->mutex);
     auto& ready = listening->ready;
     auto found = std::find_if(ready.begin(), ready.end(), [&id](const Ready& each) { return each.id == id; });
-    if (found == ready.end()) return false;
+    if (found == ready.end() || found->established) return false;
     comm = std::move(found->comm);
     ready.erase(found);
     listening->ready_count.fetch_sub(1, std::memory_order_relaxed);

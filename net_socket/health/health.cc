@@ -20,6 +20,8 @@ namespace {
 
 // Notices that wait for a slow peer. More are dropped: the lanes' own ends remain.
 constexpr size_t kOutboxBytesMax = size_t{1} << 20;
+// Kept for a connection that is expected: an honest peer says that it has parted or failed, and that it is closed.
+constexpr size_t kEarlyNoticesMax = 2;
 
 std::string Frame(FrameKind kind, const std::string& body) {
   FrameHeader header;
@@ -28,6 +30,14 @@ std::string Frame(FrameKind kind, const std::string& body) {
   std::string frame(kHeaderBytes, '\0');
   EncodeHeader(header, &frame[0]);
   return frame + body;
+}
+
+void TellEnd(Watched* comm, const absl::Status& end) {
+  if (end.ok()) {
+    comm->PeerEnded();
+  } else {
+    comm->PeerDied(end);
+  }
 }
 
 }  // namespace
@@ -134,10 +144,27 @@ void Health::CloseInLoop() {
   fd_.reset();
 }
 
-void Health::JoinInLoop(const ConnectionId& id, std::shared_ptr<CommLink> link) {
+void Health::ExpectInLoop(const ConnectionId& id) {
   UseInLoop();
   MutexLock lock(mutex_);
-  members_[id] = std::move(link);
+  members_[id];
+}
+
+void Health::JoinInLoop(const ConnectionId& id, std::shared_ptr<CommLink> link) {
+  std::vector<HealthNotice> notices;
+  std::optional<absl::Status> end;
+  bool expected = false;
+  {
+    MutexLock lock(mutex_);
+    expected = members_.contains(id);
+    Member& member = members_[id];
+    member.link = link;
+    notices.swap(member.notices);
+    if (state_ != HealthState::kUp && end_.has_value() && !OrderlyLocked()) end = end_;
+  }
+  if (!expected) UseInLoop();
+  Deliver(notices);
+  if (end.has_value()) link->With([&end](Watched* comm) { TellEnd(comm, *end); });
 }
 
 void Health::LeaveInLoop(const ConnectionId& id) {
@@ -198,13 +225,20 @@ bool Health::PeerVanished() {
   return end_.has_value() && end_->ok() && !reader_.bye();
 }
 
+std::shared_ptr<CommLink> Health::HearerOfLocked(const HealthNotice& notice) {
+  auto found = members_.find(notice.connection);
+  if (found == members_.end()) return nullptr;
+  Member& member = found->second;
+  if (member.link == nullptr && member.notices.size() < kEarlyNoticesMax) member.notices.push_back(notice);
+  return member.link;
+}
+
 void Health::Deliver(const std::vector<HealthNotice>& notices) {
   for (const HealthNotice& notice : notices) {
     std::shared_ptr<CommLink> link;
     {
       MutexLock lock(mutex_);
-      auto found = members_.find(notice.connection);
-      if (found != members_.end()) link = found->second;
+      link = HearerOfLocked(notice);
     }
     if (link == nullptr) continue;
     link->With([&notice](Watched* comm) {
@@ -219,10 +253,13 @@ void Health::Deliver(const std::vector<HealthNotice>& notices) {
   }
 }
 
+// A peer that has closed resets what it is told of closing.
+bool Health::OrderlyLocked() { return reader_.bye() && (!end_.has_value() || end_->ok() || said_left_); }
+
 void Health::EndInLoop() {
   std::vector<std::shared_ptr<CommLink>> links;
   absl::Status end;
-  bool bye = false;
+  bool orderly = false;
   {
     MutexLock lock(mutex_);
     if (state_ == HealthState::kUp) {
@@ -230,20 +267,16 @@ void Health::EndInLoop() {
       reactor_->UnwatchInLoop(fd_.get());
       fd_.reset();
     }
-    for (auto& [id, link] : members_) links.push_back(link);
+    for (auto& [id, member] : members_) {
+      if (member.link != nullptr) links.push_back(member.link);
+    }
     end = end_.value_or(absl::OkStatus());
-    bye = reader_.bye();
+    orderly = OrderlyLocked();
   }
   hub_->ForgetInLoop(this);
-  if (bye && (end.ok() || said_left_)) return;  // It has reset what it did not want to hear.
+  if (orderly) return;
   for (auto& link : links) {
-    link->With([&end](Watched* comm) {
-      if (end.ok()) {
-        comm->PeerEnded();
-      } else {
-        comm->PeerDied(end);
-      }
-    });
+    link->With([&end](Watched* comm) { TellEnd(comm, end); });
   }
 }
 

@@ -100,6 +100,9 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
   void ReplaceInLoop(OwnedFd fd, int64_t peer_timeout_ns);
   void CloseInLoop();
 
+  // A connection that will join, or leave: what the peer says of it is kept for it until then.
+  void ExpectInLoop(const ConnectionId& id);
+  // Hears at once what was said of it before, and that the socket has ended.
   void JoinInLoop(const ConnectionId& id, std::shared_ptr<CommLink> link);
   void LeaveInLoop(const ConnectionId& id);
 
@@ -118,6 +121,11 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
   bool PeerVanished();
 
  private:
+  struct Member {
+    std::shared_ptr<CommLink> link;     // null exactly while it is expected
+    std::vector<HealthNotice> notices;  // what it has missed
+  };
+
   // The only one who writes state_.
   void MoveToLocked(HealthState to) TCPX_REQUIRES(mutex_);
   void ReadLocked(std::vector<HealthNotice>* notices) TCPX_REQUIRES(mutex_);
@@ -125,6 +133,10 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
   void SayLocked(const std::string& frame) TCPX_REQUIRES(mutex_);
   void FlushInLoop();
   void Deliver(const std::vector<HealthNotice>& notices);
+  // Null: nobody is to hear it now.
+  std::shared_ptr<CommLink> HearerOfLocked(const HealthNotice& notice) TCPX_REQUIRES(mutex_);
+  // The socket's end is no news.
+  bool OrderlyLocked() TCPX_REQUIRES(mutex_);
   void EndInLoop();
 
   HealthHub* const hub_;
@@ -144,7 +156,7 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
   std::string outbox_ TCPX_GUARDED_BY(mutex_);
   bool said_left_ TCPX_GUARDED_BY(mutex_) = false;           // on the latest socket
   std::optional<absl::Status> end_ TCPX_GUARDED_BY(mutex_);  // of the latest socket, once seen; OK: an end of file
-  absl::flat_hash_map<ConnectionId, std::shared_ptr<CommLink>> members_ TCPX_GUARDED_BY(mutex_);
+  absl::flat_hash_map<ConnectionId, Member> members_ TCPX_GUARDED_BY(mutex_);
 };
 
 // All health sockets of the process.

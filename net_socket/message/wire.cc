@@ -71,6 +71,18 @@ const char* DecodeHeader(const char* in, FrameHeader* header) {
   return nullptr;
 }
 
+void EncodeEstablished(char* out) {
+  FrameHeader header;
+  header.kind = FrameKind::kEstablished;
+  EncodeHeader(header, out);
+}
+
+bool IsEstablished(const char* in) {
+  FrameHeader header;
+  if (DecodeHeader(in, &header) != nullptr || header.kind != FrameKind::kEstablished) return false;
+  return header.length == 0 && header.padding == 0;
+}
+
 std::string CauseText(absl::string_view body) {
   std::string text(body.substr(0, kCauseBytesMax));
   for (char& c : text) {

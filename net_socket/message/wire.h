@@ -4,6 +4,7 @@
 //          system call, no state.
 //
 //   a lane's stream:  hello (dialler) -> answer (acceptor) -> { header [payload] [padding] }*
+//                     On lane 0 kEstablished stands in front, where both know kFeatureEstablished.
 //   with a secret:    hello -> challenge (an answer that asks for proof, and a nonce) -> proof -> answer, then its MAC
 //   reverse stream:   { header [body] }*     records only: credit, confirm, bye, error
 //   a lane again:     hello of kind kResume -> answer, with the count of bytes taken -> the stream from there on
@@ -50,7 +51,8 @@ enum class FrameKind : uint8_t {
   kBye = 66,          // no further frame follows on this lane
   kError = 67,        // the connection has failed; the body is a text that says why
   kParting = 68,      // an end has given the connection up; the body as of kError, and news only where it is missed
-  kLeft = 69,         // on a health socket: this end of the connection is closed, none of its lanes comes back
+  kEstablished = 69,  // dialler -> acceptor, first on lane 0: all lanes are answered, and none is dialled any more
+  kLeft = 70,         // on a health socket: this end of the connection is closed, none of its lanes comes back
 };
 
 // A cache line, of which 36 bytes are used: payload of a multiple of 64 bytes then lies on line boundaries in the
@@ -69,6 +71,9 @@ struct FrameHeader {
 
 void EncodeHeader(const FrameHeader& header, char* out);
 const char* DecodeHeader(const char* in, FrameHeader* header);
+// The record that the acceptor waits for: kHeaderBytes, and no body.
+void EncodeEstablished(char* out);
+bool IsEstablished(const char* in);
 // The body of an error record, fit for one log line: at most kCauseBytesMax bytes, what is not printable ASCII as '?'.
 std::string CauseText(absl::string_view body);
 
@@ -102,8 +107,10 @@ enum class HelloKind : uint16_t {
 inline constexpr uint64_t kFeatureHealth = 1;
 // Both have a shared secret, and prove it (handshake.h).
 inline constexpr uint64_t kFeatureSecret = 2;
+// The dialler says kEstablished, and the acceptor takes nothing else for it (connect's pending_connection.h).
+inline constexpr uint64_t kFeatureEstablished = 4;
 // Lanes may get other sockets.
-inline constexpr uint64_t kFeatureHeal = 4;
+inline constexpr uint64_t kFeatureHeal = 8;
 
 // The first bytes on every lane, from the dialler.
 struct Hello {

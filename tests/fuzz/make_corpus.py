@@ -10,7 +10,7 @@ import pathlib
 import struct
 import sys
 
-CHUNK, CREDIT, CONFIRM, BYE, ERROR, LEFT, UNKNOWN = 1, 64, 65, 66, 67, 69, 200
+CHUNK, CREDIT, CONFIRM, BYE, ERROR, ESTABLISHED, LEFT, UNKNOWN = 1, 64, 65, 66, 67, 69, 70, 200
 
 
 def hello(magic=b"TCPX", version=1, lane=0, lanes=1, traffic_class=-1, features=0, express=65536, kind=0, attempt=0):
@@ -129,6 +129,7 @@ def records():
         "half_a_header": record(BYE)[:40],
         "half_a_body": record(CREDIT, bytes(64))[:100],
         "after_the_error": record(ERROR, b"first") + record(ERROR, b"second"),
+        "established_where_it_means_nothing": record(ESTABLISHED) + record(ESTABLISHED, b"x", 3) + record(BYE),
     }
     seeds = {}
     for name, stream in streams.items():

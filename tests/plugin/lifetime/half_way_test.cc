@@ -8,69 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "absl/time/clock.h"
 #include "net_socket/message/wire.h"
+#include "tests/plugin/lifetime/by_hand.h"
 #include "tests/plugin/lifetime/mode_test.h"
 #include "tests/plugin/lifetime/proc_view.h"
 #include "tests/plugin/lifetime/processes.h"
-#include "tests/plugin/lifetime/rank.h"
 
 namespace tcpx {
 namespace {
-
-// A socket that has said a hello by hand and has got its answer.
-int Dial(const char* handle_bytes, const Hello& hello_fields, Answer* answer) {
-  Handle handle;
-  TCPX_REQUIRE(DecodeHandle(handle_bytes, &handle) == nullptr);
-  Hello hello = hello_fields;
-  hello.ticket = handle.ticket;
-  char bytes[kHelloBytes];
-  EncodeHello(hello, bytes);
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  TCPX_REQUIRE(connect(fd, handle.address.sockaddr(), handle.address.length()) == 0);
-  TCPX_REQUIRE(send(fd, bytes, sizeof(bytes), MSG_NOSIGNAL) == sizeof(bytes));
-  char back[kAnswerFixedBytes];
-  int addresses = 0;
-  TCPX_REQUIRE(recv(fd, back, sizeof(back), MSG_WAITALL) == sizeof(back));
-  TCPX_REQUIRE(DecodeAnswer(back, answer, &addresses) == nullptr);
-  return fd;
-}
-
-bool SettlesAt(size_t descriptors) {
-  const absl::Time deadline = absl::Now() + absl::Seconds(8);
-  while (OpenDescriptors().size() != descriptors) {
-    if (absl::Now() > deadline) return false;
-    absl::SleepFor(absl::Milliseconds(5));
-  }
-  return true;
-}
-
-struct Listening {
-  explicit Listening(Rank* one) : rank(one) {
-    TCPX_REQUIRE(rank->net().Listen(rank->context(), 0, handle, &listen) == ncclSuccess, LogText());
-    // What the first hello brings is there before it is counted.
-    descriptors = OpenDescriptors().size();
-  }
-  bool Accepts() {
-    void* comm = nullptr;
-    for (int i = 0; i < 100 && comm == nullptr; ++i) {
-      TCPX_REQUIRE(rank->net().Accept(listen, &comm) == ncclSuccess);
-      absl::SleepFor(absl::Milliseconds(1));
-    }
-    if (comm != nullptr) TCPX_REQUIRE(rank->net().CloseRecv(comm) == ncclSuccess);
-    return comm != nullptr;
-  }
-  void Close() {
-    TCPX_REQUIRE(rank->net().CloseListen(listen) == ncclSuccess);
-    rank->Finalize();
-    TCPX_REQUIRE(WarningCount() == 0, LogText());
-  }
-
-  Rank* const rank;
-  char handle[kHandleBytesMax] = {};
-  void* listen = nullptr;
-  size_t descriptors = 0;
-};
 
 class HalfWayTest : public ModeTest {
  protected:
@@ -84,7 +29,7 @@ class HalfWayTest : public ModeTest {
 TEST_P(HalfWayTest, ALaneThatEndsLeavesItsPlaceAndTheLastTakesTheConnectionWithIt) {
   EXPECT_EQ("", RunAlone([] {
               Rank rank;
-              Listening listening(&rank);
+              ListenByHand listening(&rank);
               std::vector<int> fds;
               for (uint16_t lane = 0; lane < 3; ++lane) {
                 Hello hello;
@@ -92,28 +37,28 @@ TEST_P(HalfWayTest, ALaneThatEndsLeavesItsPlaceAndTheLastTakesTheConnectionWithI
                 hello.lane = lane;
                 hello.lanes = 4;
                 Answer answer;
-                fds.push_back(Dial(listening.handle, hello, &answer));
+                fds.push_back(DialByHand(listening.handle, hello, &answer));
                 TCPX_REQUIRE(answer.status == HelloStatus::kAccepted);
               }
               TCPX_REQUIRE(OpenDescriptors().size() == listening.descriptors + 6);
               close(fds[1]);
-              TCPX_REQUIRE(SettlesAt(listening.descriptors + 4), Joined(OpenDescriptors()));
+              TCPX_REQUIRE(listening.SettlesAtMore(4), Joined(OpenDescriptors()));
               Hello again;
               again.connection_id[8] = 1;
               again.lanes = 4;
               again.lane = 1;
               Answer answer;
-              fds[1] = Dial(listening.handle, again, &answer);
+              fds[1] = DialByHand(listening.handle, again, &answer);
               TCPX_REQUIRE(answer.status == HelloStatus::kAccepted, "the place is free");
               for (int fd : fds) close(fd);
-              TCPX_REQUIRE(SettlesAt(listening.descriptors), Joined(OpenDescriptors()));
+              TCPX_REQUIRE(listening.SettlesAtMore(0), Joined(OpenDescriptors()));
               // Nothing of the connection is left: its id may come again, and only from the beginning.
-              close(Dial(listening.handle, again, &answer));
+              close(DialByHand(listening.handle, again, &answer));
               TCPX_REQUIRE(answer.status == HelloStatus::kBadLane);
               again.lane = 0;
-              close(Dial(listening.handle, again, &answer));
+              close(DialByHand(listening.handle, again, &answer));
               TCPX_REQUIRE(answer.status == HelloStatus::kAccepted);
-              TCPX_REQUIRE(SettlesAt(listening.descriptors), Joined(OpenDescriptors()));
+              TCPX_REQUIRE(listening.SettlesAtMore(0), Joined(OpenDescriptors()));
               listening.Close();
             }));
 }
@@ -121,19 +66,19 @@ TEST_P(HalfWayTest, ALaneThatEndsLeavesItsPlaceAndTheLastTakesTheConnectionWithI
 TEST_P(HalfWayTest, ALaterAttemptTakesThePlaceOfAnEarlierOne) {
   EXPECT_EQ("", RunAlone([] {
               Rank rank;
-              Listening listening(&rank);
+              ListenByHand listening(&rank);
               Hello hello;
               hello.connection_id[8] = 1;
               hello.lanes = 2;
               hello.attempt = 1;
               Answer answer;
-              const int first = Dial(listening.handle, hello, &answer);
+              const int first = DialByHand(listening.handle, hello, &answer);
               TCPX_REQUIRE(answer.status == HelloStatus::kAccepted);
               // As an earlier one that was late on its way, or a stranger.
-              close(Dial(listening.handle, hello, &answer));
+              close(DialByHand(listening.handle, hello, &answer));
               TCPX_REQUIRE(answer.status == HelloStatus::kDuplicateLane);
               hello.attempt = 2;
-              const int second = Dial(listening.handle, hello, &answer);
+              const int second = DialByHand(listening.handle, hello, &answer);
               TCPX_REQUIRE(answer.status == HelloStatus::kAccepted);
               char rest[kAnswerBytesMax];
               ssize_t got = 1;
@@ -141,11 +86,11 @@ TEST_P(HalfWayTest, ALaterAttemptTakesThePlaceOfAnEarlierOne) {
               TCPX_REQUIRE(got == 0, "the earlier one is closed");
               close(first);
               hello.lane = 1;
-              const int other = Dial(listening.handle, hello, &answer);
+              const int other = DialByHand(listening.handle, hello, &answer);
               TCPX_REQUIRE(listening.Accepts(), LogText());
               close(second);
               close(other);
-              TCPX_REQUIRE(SettlesAt(listening.descriptors), Joined(OpenDescriptors()));
+              TCPX_REQUIRE(listening.SettlesAtMore(0), Joined(OpenDescriptors()));
               listening.Close();
             }));
 }
@@ -153,28 +98,28 @@ TEST_P(HalfWayTest, ALaterAttemptTakesThePlaceOfAnEarlierOne) {
 TEST_P(HalfWayTest, AConnectionWaitsForItsHealthSocket) {
   EXPECT_EQ("", RunAlone([] {
               Rank rank;
-              Listening listening(&rank);
+              ListenByHand listening(&rank);
               Hello hello;
               hello.connection_id[0] = 9;  // the tag
               hello.connection_id[8] = 1;
               hello.features = kFeatureHealth;
               Answer answer;
-              const int lane = Dial(listening.handle, hello, &answer);
+              const int lane = DialByHand(listening.handle, hello, &answer);
               TCPX_REQUIRE(answer.status == HelloStatus::kAccepted && (answer.features & kFeatureHealth) != 0);
               TCPX_REQUIRE(!listening.Accepts());
               Hello health = hello;
               health.kind = HelloKind::kHealth;
               health.connection_id[0] = 8;
-              const int other = Dial(listening.handle, health, &answer);
+              const int other = DialByHand(listening.handle, health, &answer);
               TCPX_REQUIRE(answer.status == HelloStatus::kAccepted);
               TCPX_REQUIRE(!listening.Accepts(), "by the health socket of others");
               health.connection_id[0] = 9;
-              const int own = Dial(listening.handle, health, &answer);
+              const int own = DialByHand(listening.handle, health, &answer);
               TCPX_REQUIRE(listening.Accepts(), LogText());
               close(lane);
               close(other);
               close(own);
-              TCPX_REQUIRE(SettlesAt(listening.descriptors), Joined(OpenDescriptors()));
+              TCPX_REQUIRE(listening.SettlesAtMore(0), Joined(OpenDescriptors()));
               listening.Close();
             }));
 }
@@ -182,23 +127,23 @@ TEST_P(HalfWayTest, AConnectionWaitsForItsHealthSocket) {
 TEST_P(HalfWayTest, AHealthSocketNeedsTheTicketAndAKnownKind) {
   EXPECT_EQ("", RunAlone([] {
               Rank rank;
-              Listening listening(&rank);
+              ListenByHand listening(&rank);
               Hello hello;
               hello.kind = HelloKind::kHealth;
               char wrong[kHandleBytesMax];
               std::memcpy(wrong, listening.handle, sizeof(wrong));
               wrong[33] ^= 1;  // in the ticket
               Answer answer;
-              close(Dial(wrong, hello, &answer));
+              close(DialByHand(wrong, hello, &answer));
               TCPX_REQUIRE(answer.status == HelloStatus::kUnknownTicket);
               hello.kind = static_cast<HelloKind>(77);
-              close(Dial(listening.handle, hello, &answer));
+              close(DialByHand(listening.handle, hello, &answer));
               TCPX_REQUIRE(answer.status == HelloStatus::kUnknownKind);
               hello.kind = HelloKind::kHealth;
               hello.version = kWireVersion + 1;
-              close(Dial(listening.handle, hello, &answer));
+              close(DialByHand(listening.handle, hello, &answer));
               TCPX_REQUIRE(answer.status == HelloStatus::kWrongVersion);
-              TCPX_REQUIRE(SettlesAt(listening.descriptors), Joined(OpenDescriptors()));
+              TCPX_REQUIRE(listening.SettlesAtMore(0), Joined(OpenDescriptors()));
               listening.Close();
             }));
 }
@@ -209,13 +154,13 @@ TEST_P(HalfWayTest, AHealthSocketThatNobodyUsesGoes) {
   setenv("NCCL_SOCKET_RETRY_CNT", "0", 1);
   EXPECT_EQ("", RunAlone([] {
               Rank rank;
-              Listening listening(&rank);
+              ListenByHand listening(&rank);
               Hello hello;
               hello.kind = HelloKind::kHealth;
               Answer answer;
-              const int fd = Dial(listening.handle, hello, &answer);
+              const int fd = DialByHand(listening.handle, hello, &answer);
               TCPX_REQUIRE(answer.status == HelloStatus::kAccepted);
-              TCPX_REQUIRE(SettlesAt(listening.descriptors + 1), Joined(OpenDescriptors()));
+              TCPX_REQUIRE(listening.SettlesAtMore(1), Joined(OpenDescriptors()));
               close(fd);
               listening.Close();
             }));

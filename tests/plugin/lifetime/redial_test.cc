@@ -1,4 +1,5 @@
 // What the dialler does about an acceptor that takes back what it said: it dials the lane, or the whole connection, anew.
+#include <errno.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -46,8 +47,9 @@ class Acceptor {
       TCPX_REQUIRE(absl::Now() < deadline, "nobody dials; ", LogText());
     }
   }
-  void Say(int fd, HelloStatus status, const std::vector<PeerNic>& nics = {}) {
+  void Say(int fd, HelloStatus status, const std::vector<PeerNic>& nics = {}, uint64_t features = 0) {
     Answer answer;
+    answer.features = features;
     answer.status = status;
     answer.nics = nics;
     char bytes[kAnswerBytesMax];
@@ -131,6 +133,74 @@ TEST_P(RedialTest, AnAcceptorThatHasForgottenTheConnection) {
                 acceptor.RequireConnected();
               }));
   }
+}
+
+// What comes first on `fd`, while connect is polled: a frame, or less before the end.
+std::string FirstFrame(Acceptor* acceptor, int fd) {
+  std::string frame;
+  const absl::Time deadline = absl::Now() + kHungAfter;
+  while (frame.size() < kHeaderBytes) {
+    acceptor->Poll();
+    char bytes[kHeaderBytes];
+    const ssize_t got = recv(fd, bytes, sizeof(bytes) - frame.size(), MSG_DONTWAIT);
+    if (got == 0 || (got < 0 && errno == ECONNRESET)) break;
+    TCPX_REQUIRE(absl::Now() < deadline, "neither a word nor an end; ", LogText());
+    if (got > 0) frame.append(bytes, static_cast<size_t>(got));
+  }
+  return frame;
+}
+
+// Not before all of them: an acceptor that hears it hands the connection out.
+TEST_P(RedialTest, ADiallerSaysOnceThatAllLanesStand) {
+  EXPECT_EQ("", RunAlone([] {
+              Acceptor acceptor;
+              Hello first, second;
+              const int lane0 = acceptor.Next(&first);
+              TCPX_REQUIRE((first.features & kFeatureEstablished) != 0);
+              acceptor.Say(lane0, HelloStatus::kAccepted, {}, kFeatureEstablished);
+              const int lane1 = acceptor.Next(&second);
+              char byte;
+              TCPX_REQUIRE(recv(lane0, &byte, 1, MSG_DONTWAIT) < 0, "a word before the answer");
+              acceptor.Say(lane1, HelloStatus::kAccepted, {}, kFeatureEstablished);
+              const std::string word = FirstFrame(&acceptor, lane0);
+              TCPX_REQUIRE(word.size() == kHeaderBytes && IsEstablished(word.data()), word.size());
+              acceptor.RequireConnected();
+              const std::string behind = FirstFrame(&acceptor, lane0);
+              TCPX_REQUIRE(behind.size() < kHeaderBytes || !IsEstablished(behind.data()), "said twice");
+            }));
+}
+
+TEST_P(RedialTest, ButNotToAnAcceptorThatDoesNotKnowTheWord) {
+  EXPECT_EQ("", RunAlone([] {
+              Acceptor acceptor;
+              Hello hello;
+              const int lane0 = acceptor.Next(&hello);
+              acceptor.Say(lane0, HelloStatus::kAccepted);
+              acceptor.Say(acceptor.Next(&hello), HelloStatus::kAccepted);
+              acceptor.RequireConnected();
+              const std::string frame = FirstFrame(&acceptor, lane0);
+              TCPX_REQUIRE(frame.size() < kHeaderBytes || !IsEstablished(frame.data()));
+            }));
+}
+
+// Lane 0 ends in the moment in which the last lane is answered: the word is said on the one that stands.
+TEST_P(RedialTest, TheWordIsSaidOnTheLaneZeroThatStands) {
+  EXPECT_EQ("", RunAlone([] {
+              Acceptor acceptor;
+              Hello hello, again;
+              const int lane0 = acceptor.Next(&hello);
+              acceptor.Say(lane0, HelloStatus::kAccepted, {}, kFeatureEstablished);
+              const int lane1 = acceptor.Next(&hello);
+              shutdown(lane0, SHUT_WR);
+              acceptor.Say(lane1, HelloStatus::kAccepted);
+              const int later = acceptor.Next(&again);
+              TCPX_REQUIRE(again.lane == 0 && again.attempt == 1 && again.connection_id == hello.connection_id);
+              TCPX_REQUIRE(FirstFrame(&acceptor, lane0).empty(), "it was said on one that had ended");
+              acceptor.Say(later, HelloStatus::kAccepted, {}, kFeatureEstablished);
+              const std::string word = FirstFrame(&acceptor, later);
+              TCPX_REQUIRE(word.size() == kHeaderBytes && IsEstablished(word.data()), word.size());
+              acceptor.RequireConnected();
+            }));
 }
 
 // A dial that begins anew plans its lanes anew: one that took another path before may do so again.

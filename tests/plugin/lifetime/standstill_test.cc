@@ -1,5 +1,6 @@
 // Connects of which one end stands still (SIGSTOP; a suspended machine, a debugger) for longer than any deadline of
-// theirs: they come about all the same, and the traffic goes through the sockets that both ends mean.
+// theirs, once or again and again: they come about all the same, and the traffic goes through the sockets that both ends
+// mean.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -25,6 +26,7 @@ namespace tcpx {
 namespace {
 
 constexpr int kConnections = 4;
+constexpr int kConnectionsMax = 60;
 
 // Of the side that stops, its peer's first connect being time 0.
 struct Stop {
@@ -33,7 +35,7 @@ struct Stop {
 };
 
 struct Handles {
-  char bytes[kConnections][kHandleBytesMax] = {};
+  char bytes[kConnectionsMax][kHandleBytesMax] = {};
 };
 
 // Stops `victim` at its time, and lets it go on, while the caller goes on.
@@ -45,6 +47,21 @@ void StopLater(pid_t victim, const Stop& stop) {
   kill(victim, SIGSTOP);
   absl::SleepFor(stop.during);
   kill(victim, SIGCONT);
+  _exit(0);
+}
+
+// Now the one, now the other, at moments and for times that nobody knows.
+void StopAndGo(const pid_t (&pids)[2], Rng rng) {
+  if (fork() != 0) return;
+  const int stops = LongRun() ? 8 : 4;
+  for (int i = 0; i < stops; ++i) {
+    absl::SleepFor(absl::Microseconds(rng.Between(0, 20000)));
+    const pid_t victim = pids[rng.Between(0, 1)];
+    const int64_t lengths_ms[] = {1, 30, 900, 1100, 1500};
+    kill(victim, SIGSTOP);
+    absl::SleepFor(absl::Milliseconds(lengths_ms[rng.Between(0, 4)]));
+    kill(victim, SIGCONT);
+  }
   _exit(0);
 }
 
@@ -60,18 +77,18 @@ void Run(Rank* rank, const std::vector<void*>& comms, Stream::Way way) {
   }
 }
 
-void AcceptAll(Control& peer, const std::function<void()>& meet) {
+void AcceptAll(Control& peer, size_t connections, const std::function<void()>& meet) {
   Rank rank;
-  std::vector<void*> listens(kConnections, nullptr);
-  std::vector<void*> comms(kConnections, nullptr);
+  std::vector<void*> listens(connections, nullptr);
+  std::vector<void*> comms(connections, nullptr);
   Handles handles;
-  for (size_t i = 0; i < kConnections; ++i) {
+  for (size_t i = 0; i < connections; ++i) {
     TCPX_REQUIRE(rank.net().Listen(rank.context(), 0, handles.bytes[i], &listens[i]) == ncclSuccess);
   }
   peer.Send(&handles, sizeof(handles));
   meet();
   const absl::Time deadline = absl::Now() + kHungAfter;
-  for (size_t i = 0; i < kConnections; ++i) {
+  for (size_t i = 0; i < connections; ++i) {
     while (comms[i] == nullptr) {
       TCPX_REQUIRE(rank.net().Accept(listens[i], &comms[i]) == ncclSuccess, LogText());
       TCPX_REQUIRE(absl::Now() < deadline, "connection ", i, " was never accepted; ", LogText());
@@ -85,16 +102,16 @@ void AcceptAll(Control& peer, const std::function<void()>& meet) {
   rank.Finalize();
 }
 
-void ConnectAll(Control& peer, const std::function<void()>& meet) {
+void ConnectAll(Control& peer, size_t connections, const std::function<void()>& meet) {
   Rank rank;
   Handles handles;
   peer.Receive(&handles, sizeof(handles));
   meet();
-  std::vector<void*> comms(kConnections, nullptr);
+  std::vector<void*> comms(connections, nullptr);
   const absl::Time deadline = absl::Now() + kHungAfter;
   for (bool all = false; !all; absl::SleepFor(absl::Milliseconds(1))) {
     all = true;
-    for (size_t i = 0; i < kConnections; ++i) {
+    for (size_t i = 0; i < connections; ++i) {
       if (comms[i] != nullptr) continue;
       TCPX_REQUIRE(rank.net().Connect(rank.context(), 0, handles.bytes[i], &comms[i]) == ncclSuccess, LogText());
       all = all && comms[i] != nullptr;
@@ -123,18 +140,37 @@ std::function<void()> Meeting(Control& peer, bool stops, const Stop& stop) {
 }
 
 std::string RunWith(bool acceptor_stops, const Stop& stop) {
-  return RunTogether([&](Control& peer) { AcceptAll(peer, Meeting(peer, acceptor_stops, stop)); },
-                     [&](Control& peer) { ConnectAll(peer, Meeting(peer, !acceptor_stops, stop)); }, 2 * kHungAfter);
+  return RunTogether([&](Control& peer) { AcceptAll(peer, kConnections, Meeting(peer, acceptor_stops, stop)); },
+                     [&](Control& peer) { ConnectAll(peer, kConnections, Meeting(peer, !acceptor_stops, stop)); },
+                     2 * kHungAfter);
 }
 
-// Who stops, with a secret or not, and the lanes of a connection.
-class StandstillTest : public ::testing::TestWithParam<std::tuple<bool, bool, int>> {
+std::string RunWithStops(size_t connections, uint64_t seed) {
+  const auto accept = [&](Control& peer) {
+    AcceptAll(peer, connections, [&peer, seed] {
+      pid_t pids[2] = {getpid(), 0};
+      peer.Receive(&pids[1], sizeof(pid_t));
+      StopAndGo(pids, Rng(seed));
+      peer.Tell('g');
+    });
+  };
+  const auto connect = [&](Control& peer) {
+    ConnectAll(peer, connections, [&peer] {
+      const pid_t pid = getpid();
+      peer.Send(&pid, sizeof(pid));
+      peer.Await('g');
+    });
+  };
+  return RunTogether(accept, connect, 2 * kHungAfter);
+}
+
+// With a secret or not, and the lanes of a connection.
+class StopTest : public ::testing::Test {
  protected:
-  void SetUp() override {
+  static void Use(bool secret, int lanes) {
     ModesWithBulkLanes()[0].Apply();
-    setenv("TCPX_LANES", absl::StrCat(std::get<2>(GetParam())).c_str(), 1);
-    if (!LongRun()) setenv("TCPX_HELLO_TIMEOUT", "1", 1);
-    if (!std::get<1>(GetParam())) return;
+    setenv("TCPX_LANES", absl::StrCat(lanes).c_str(), 1);
+    if (!secret) return;
     const char* folder = getenv("TEST_TMPDIR");
     const std::string path = absl::StrCat(folder != nullptr ? folder : "/tmp", "/secret.", getpid());
     std::ofstream(path) << "correct horse battery staple";
@@ -144,6 +180,15 @@ class StandstillTest : public ::testing::TestWithParam<std::tuple<bool, bool, in
   void TearDown() override {
     unsetenv("TCPX_HELLO_TIMEOUT");
     unsetenv("TCPX_SECRET_FILE");
+  }
+};
+
+// And who stops.
+class StandstillTest : public StopTest, public ::testing::WithParamInterface<std::tuple<bool, bool, int>> {
+ protected:
+  void SetUp() override {
+    Use(std::get<1>(GetParam()), std::get<2>(GetParam()));
+    if (!LongRun()) setenv("TCPX_HELLO_TIMEOUT", "1", 1);
   }
 };
 
@@ -168,6 +213,24 @@ std::string NameOfCase(const ::testing::TestParamInfo<std::tuple<bool, bool, int
 
 INSTANTIATE_TEST_SUITE_P(Ends, StandstillTest,
                          ::testing::Combine(::testing::Bool(), ::testing::Bool(), ::testing::Values(1, 4)), NameOfCase);
+
+class StopAndGoTest : public StopTest, public ::testing::WithParamInterface<std::tuple<bool, int>> {
+ protected:
+  void SetUp() override {
+    Use(std::get<0>(GetParam()), std::get<1>(GetParam()));
+    setenv("TCPX_HELLO_TIMEOUT", "1", 1);
+  }
+};
+
+// Of a dialler that begins anew the acceptor hands out the connection that the dialler means, and no other.
+TEST_P(StopAndGoTest, ConnectsOutlastIt) {
+  const uint64_t first = TestSeed();
+  for (uint64_t i = 0; i < (LongRun() ? 30 : 1); ++i) {
+    EXPECT_EQ("", RunWithStops(LongRun() ? kConnectionsMax : 12, first + i)) << "seed " << first + i;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ends, StopAndGoTest, ::testing::Values(std::tuple(false, 1), std::tuple(true, 4)));
 
 }  // namespace
 }  // namespace tcpx

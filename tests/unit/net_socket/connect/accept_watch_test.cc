@@ -119,6 +119,10 @@ TEST_F(AcceptWatchTest, WhatHasComeOfAConnection) {
   reactor_.RunSync([this] { partial_->present = 4; });
   AskUntil({other}, [&] { return Lines().size() == 2; });
   EXPECT_TRUE(Has(Lines()[1], "all 4 lanes from 10.0.0.2:39000 have come, and not their health socket")) << Lines()[1];
+  reactor_.RunSync([this] { partial_->whole = true; });
+  AskUntil({NewWait("10.0.0.1:4412")}, [&] { return Lines().size() == 3; });
+  EXPECT_TRUE(Has(Lines()[2], "all 4 lanes from 10.0.0.2:39000 have come, and their dialler has not said"))
+      << Lines()[2];
 }
 
 TEST_F(AcceptWatchTest, NothingIsSaidWhileLanesComeOrNobodyAsks) {

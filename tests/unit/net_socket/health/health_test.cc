@@ -1,4 +1,4 @@
-// The health socket: what its peer may say, what its end means, and who dials it.
+// The health socket: who hears what is said there, what its end means, and who dials it.
 #include "net_socket/health/health.h"
 
 #include <gtest/gtest.h>
@@ -16,80 +16,12 @@
 #include "common/socket.h"
 #include "tests/support/deadline.h"
 #include "tests/support/tcp_pair.h"
+#include "tests/unit/net_socket/health/health_records.h"
 
 namespace tcpx {
 namespace {
 
 constexpr int64_t kTimeout = 30 * kSecond;
-
-ConnectionId Id(uint8_t number) {
-  ConnectionId id{};
-  id[8] = number;
-  return id;
-}
-
-std::string Record(FrameKind kind, const std::string& body) {
-  FrameHeader header;
-  header.kind = kind;
-  header.length = static_cast<uint32_t>(body.size());
-  std::string frame(kHeaderBytes, '\0');
-  EncodeHeader(header, &frame[0]);
-  return frame + body;
-}
-
-std::string Notice(uint8_t number, const std::string& cause) {
-  const ConnectionId id = Id(number);
-  return Record(FrameKind::kError, std::string(id.begin(), id.end()) + cause);
-}
-
-struct Heard {
-  absl::Status status;
-  std::vector<HealthNotice> notices;
-  bool bye = false;
-};
-
-Heard HearInTwo(const std::string& bytes, size_t split) {
-  Heard heard;
-  HealthReader reader;
-  heard.status = reader.Take(bytes.data(), split, &heard.notices);
-  if (heard.status.ok()) heard.status = reader.Take(bytes.data() + split, bytes.size() - split, &heard.notices);
-  heard.bye = reader.bye();
-  return heard;
-}
-
-TEST(HealthReaderTest, NoticesAndByeAtEverySplit) {
-  const std::string bytes =
-      Notice(1, "one") + Record(static_cast<FrameKind>(200), "unknown") + Notice(2, "") + Record(FrameKind::kBye, "");
-  for (size_t split = 0; split <= bytes.size(); ++split) {
-    const Heard heard = HearInTwo(bytes, split);
-    ASSERT_TRUE(heard.status.ok()) << heard.status;
-    ASSERT_EQ(2u, heard.notices.size()) << split;
-    EXPECT_EQ(Id(1), heard.notices[0].connection);
-    EXPECT_EQ("one", heard.notices[0].cause);
-    EXPECT_EQ(Id(2), heard.notices[1].connection);
-    EXPECT_TRUE(heard.bye);
-  }
-}
-
-TEST(HealthReaderTest, AHostileTextIsCutAndCleaned) {
-  const Heard heard = HearInTwo(Notice(1, "a\nWARN \x1b[2J%s" + std::string(5000, 'x')), 3);
-  ASSERT_EQ(1u, heard.notices.size());
-  EXPECT_TRUE(absl::StartsWith(heard.notices[0].cause, "a?WARN ?[2J%s"));
-  EXPECT_EQ(kCauseBytesMax, heard.notices[0].cause.size());
-}
-
-TEST(HealthReaderTest, TooShortForAConnectionIsNoNotice) {
-  EXPECT_TRUE(HearInTwo(Record(FrameKind::kError, "short"), 1).notices.empty());
-}
-
-TEST(HealthReaderTest, GarbageIsAnError) {
-  FrameHeader chunk;
-  std::string message(kHeaderBytes, '\0');
-  EncodeHeader(chunk, &message[0]);
-  for (const std::string& bytes : {std::string(kHeaderBytes, '\x20'), message}) {
-    EXPECT_EQ(absl::StatusCode::kUnavailable, HearInTwo(bytes, 9).status.code());
-  }
-}
 
 TEST(HealthStateTest, EveryPairOfStates) {
   const char* const names[kHealthStates] = {"down", "up", "closed"};
@@ -317,6 +249,56 @@ TEST_F(HealthEndTest, ANoticeBeforeTheEndIsHeardFirst) {
   own_.reset();
   EXPECT_TRUE(far_comm_.Hears("ended;"));
   EXPECT_EQ("failed: the reason;ended;", far_comm_.Text());
+}
+
+// The peer's dialler may have failed before this end has heard that it stands.
+TEST_F(HealthEndTest, WhatIsSaidOfAnExpectedConnectionIsToldWhenItJoins) {
+  reactor_.RunSync([&] { far_->ExpectInLoop(Id(4)); });
+  std::string said = Notice(5, "nobody") + Notice(4, "too early");
+  for (int i = 0; i < 100; ++i) said += Notice(4, "a flood");
+  ASSERT_EQ(static_cast<ssize_t>(said.size()), send(own_.get(), said.data(), said.size(), MSG_NOSIGNAL));
+  const std::string last = Notice(3, "all heard");
+  ASSERT_EQ(static_cast<ssize_t>(last.size()), send(own_.get(), last.data(), last.size(), MSG_NOSIGNAL));
+  ASSERT_TRUE(far_comm_.Hears("failed: all heard;"));
+  Listener late;
+  reactor_.RunSync([&] { far_->JoinInLoop(Id(4), std::make_shared<CommLink>(&late)); });
+  EXPECT_EQ("failed: too early;failed: a flood;", late.Text());
+  reactor_.RunSync([&] { far_->LeaveInLoop(Id(4)); });
+  EXPECT_TRUE(far_->used_in_loop()) << "by the other one";
+  reactor_.RunSync([&] { far_->LeaveInLoop(Id(3)); });
+  EXPECT_FALSE(far_->used_in_loop());
+}
+
+TEST_F(HealthEndTest, AnExpectedConnectionHearsOfTheEndWhenItJoins) {
+  reactor_.RunSync([&] {
+    for (uint8_t id : {4, 5}) far_->ExpectInLoop(Id(id));
+  });
+  own_.reset();
+  ASSERT_TRUE(far_comm_.Hears("ended;"));
+  Listener late;
+  reactor_.RunSync([&] {
+    far_->JoinInLoop(Id(4), std::make_shared<CommLink>(&late));
+    far_->LeaveInLoop(Id(5));  // It was given up.
+  });
+  EXPECT_EQ("ended;", late.Text());
+  reactor_.RunSync([&] {
+    for (uint8_t id : {3, 4}) far_->LeaveInLoop(Id(id));
+  });
+  EXPECT_FALSE(far_->used_in_loop());
+}
+
+TEST_F(HealthEndTest, AnExpectedConnectionHearsNothingOfAnOrderlyEnd) {
+  reactor_.RunSync([&] { far_->ExpectInLoop(Id(4)); });
+  const std::string bye = Record(FrameKind::kBye, "");
+  ASSERT_EQ(static_cast<ssize_t>(bye.size()), send(own_.get(), bye.data(), bye.size(), MSG_NOSIGNAL));
+  own_.reset();
+  Deadline deadline;
+  bool gone = false;
+  while (!gone && deadline.Yield()) reactor_.RunSync([&] { gone = far_hub_.FindAcceptedInLoop(8) == nullptr; });
+  ASSERT_TRUE(gone);
+  Listener late;
+  reactor_.RunSync([&] { far_->JoinInLoop(Id(4), std::make_shared<CommLink>(&late)); });
+  EXPECT_EQ("", late.Text());
 }
 
 class Dial final : public Health::Waiter {

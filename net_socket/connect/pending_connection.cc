@@ -1,0 +1,135 @@
+#include "net_socket/connect/pending_connection.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace tcpx {
+
+bool HasLeft(int fd) {
+  pollfd asked{fd, POLLRDHUP, 0};
+  return poll(&asked, 1, 0) > 0;
+}
+
+// A lane that waits for the rest.
+class PendingConnection::Lane final : public Reactor::Handler {
+ public:
+  Lane(PendingConnection* connection, const Hello& hello, LaneSocket socket)
+      : reactor_(connection->reactor_),
+        stirred_(connection->stirred_),
+        id_(hello.connection_id),
+        lane_(hello.lane),
+        attempt_(hello.attempt) {
+    socket_ = std::move(socket);
+    // Edge-triggered. Only lane 0's dialler has anything to say, and an older one would send what is the comm's.
+    const bool speaks = hello.lane == 0 && (hello.features & kFeatureEstablished) != 0;
+    const uint32_t events = EPOLLRDHUP | EPOLLET | (speaks ? uint32_t{EPOLLIN} : 0);
+    (void)reactor_->WatchInLoop(socket_.fd.get(), events, this);
+  }
+  ~Lane() override {
+    if (socket_.fd.valid()) reactor_->UnwatchInLoop(socket_.fd.get());
+  }
+
+  void OnEvents(uint32_t events) override {
+    (*stirred_)(ConnectionId(id_), lane_, (events & ~static_cast<uint32_t>(EPOLLIN)) != 0);
+  }
+
+  bool left() const { return HasLeft(socket_.fd.get()); }
+  uint32_t attempt() const { return attempt_; }
+  LaneSocket TakeSocket() {
+    reactor_->UnwatchInLoop(socket_.fd.get());
+    return std::move(socket_);
+  }
+
+  // No byte behind the record is read: it is the comm's.
+  Word Hear() {
+    while (have_ < sizeof(record_)) {
+      const ssize_t got = recv(socket_.fd.get(), record_ + have_, sizeof(record_) - have_, MSG_DONTWAIT);
+      if (got < 0 && errno == EINTR) continue;
+      if (got <= 0) return Word::kAwaited;
+      have_ += static_cast<size_t>(got);
+    }
+    return IsEstablished(record_) ? Word::kEstablished : Word::kNonsense;
+  }
+
+ private:
+  Reactor* const reactor_;
+  const Stirred* const stirred_;
+  const ConnectionId id_;
+  const size_t lane_;
+  const uint32_t attempt_;
+  LaneSocket socket_;
+  size_t have_ = 0;
+  char record_[kHeaderBytes];
+};
+
+PendingConnection::PendingConnection(Reactor* reactor, std::shared_ptr<Listening> listening, const Hello& hello,
+                                     const Stirred* stirred)
+    : reactor_(reactor), listening_(std::move(listening)), stirred_(stirred), hello_(hello), lanes_(hello.lanes) {}
+
+PendingConnection::~PendingConnection() {
+  if (health_ != nullptr) health_->LeaveInLoop(hello_.connection_id);
+}
+
+size_t PendingConnection::present() const {
+  return static_cast<size_t>(std::count_if(lanes_.begin(), lanes_.end(), [](auto& lane) { return lane != nullptr; }));
+}
+
+HelloStatus PendingConnection::MakePlaceFor(const Hello& hello) {
+  if (lanes_.size() != hello.lanes) return HelloStatus::kBadLane;
+  auto& lane = lanes_[hello.lane];
+  if (lane != nullptr) {
+    const bool late = hello.attempt < lane->attempt();
+    if (late || (hello.attempt == lane->attempt() && !lane->left())) return HelloStatus::kDuplicateLane;
+  }
+  whole_ = false;  // Whoever dials has not said that all stand.
+  lane.reset();
+  Prune();
+  if (hello.lane == 0) hello_ = hello;
+  return HelloStatus::kAccepted;
+}
+
+void PendingConnection::Add(const Hello& hello, LaneSocket socket) {
+  if (lanes_[0] == nullptr || hello.lane == 0) from_ = socket.peer;
+  lanes_[hello.lane] = std::make_unique<Lane>(this, hello, std::move(socket));
+}
+
+void PendingConnection::EndLane(size_t lane) {
+  if (!whole_) {
+    lanes_[lane].reset();
+  } else {
+    Prune();
+  }
+}
+
+void PendingConnection::Prune() {
+  if (whole_ && !lanes_[0]->left()) return;
+  whole_ = false;
+  for (auto& lane : lanes_) {
+    if (lane != nullptr && lane->left()) lane.reset();
+  }
+}
+
+void PendingConnection::BecomeWhole(const std::shared_ptr<Health>& health) {
+  whole_ = true;
+  if (health == nullptr || health == health_) return;
+  if (health_ != nullptr) health_->LeaveInLoop(hello_.connection_id);
+  health_ = health;
+  health_->ExpectInLoop(hello_.connection_id);
+}
+
+PendingConnection::Word PendingConnection::Hear() { return speaks() ? lanes_[0]->Hear() : Word::kEstablished; }
+
+std::vector<LaneSocket> PendingConnection::TakeLanes() {
+  std::vector<LaneSocket> sockets;
+  for (auto& lane : lanes_) sockets.push_back(lane->TakeSocket());
+  return sockets;
+}
+
+std::shared_ptr<Health> PendingConnection::TakeHealth() { return std::exchange(health_, nullptr); }
+
+}  // namespace tcpx

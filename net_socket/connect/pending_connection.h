@@ -1,0 +1,85 @@
+// pending_connection.h: a connection that is being accepted: its lanes, until its dialler says that all of them stand.
+//
+// Purpose: the acceptor has answered the last lane, and its dialler may have stopped waiting for that very answer: then
+//          it dials the whole connection anew, under another id. So answers complete nothing: a dialler that knows
+//          kFeatureEstablished says kEstablished, as the first record of lane 0, once it has every answer, and from then
+//          on it never begins anew. An older one says nothing, and its last lane is taken for the word.
+//
+// States:  lanes are missing, or their health socket -> whole -> established. A lane that ends, or that was dialled
+//          again (Hello::attempt), leaves its place. Once whole it keeps it as long as lane 0 stands: its dialler may
+//          have said the word and closed at once, and the word be still on its way.
+// Threads: the reactor.
+// Lifetime: borrows the runtime; `stirred` outlives it. A lane may be destroyed within `stirred`.
+// Errors:  every byte that comes in is hostile: kNonsense.
+#ifndef TCPX_NET_SOCKET_CONNECT_PENDING_CONNECTION_H_
+#define TCPX_NET_SOCKET_CONNECT_PENDING_CONNECTION_H_
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "net_socket/comm/connection_setup.h"
+#include "net_socket/connect/listening.h"
+#include "net_socket/engine/reactor.h"
+#include "net_socket/health/health.h"
+#include "net_socket/message/wire.h"
+
+namespace tcpx {
+
+// The peer has closed its socket.
+bool HasLeft(int fd);
+
+class PendingConnection {
+ public:
+  // The lane has ended, or something has come on lane 0.
+  using Stirred = std::function<void(const ConnectionId& id, size_t lane, bool ended)>;
+  enum class Word { kAwaited, kEstablished, kNonsense };
+
+  // `hello`: the first of its lanes.
+  PendingConnection(Reactor* reactor, std::shared_ptr<Listening> listening, const Hello& hello, const Stirred* stirred);
+  ~PendingConnection();
+
+  // Whether the hello's lane may come; if so, what it replaces and what else its dialler has given up is closed.
+  HelloStatus MakePlaceFor(const Hello& hello);
+  void Add(const Hello& hello, LaneSocket socket);
+  void EndLane(size_t lane);
+  // Closes what its dialler has given up. Before anything that would make it whole.
+  void Prune();
+
+  // All lanes are here, and `health`, null where there is none. May be called again, with a later one.
+  void BecomeWhole(const std::shared_ptr<Health>& health);
+  bool whole() const { return whole_; }
+  // What its dialler has said, once whole.
+  Word Hear();
+  // Of an established one: its sockets, in the order of the lanes, and its health socket.
+  std::vector<LaneSocket> TakeLanes();
+  std::shared_ptr<Health> TakeHealth();
+
+  const std::shared_ptr<Listening>& listening() const { return listening_; }
+  const Hello& hello() const { return hello_; }
+  // It is to say kEstablished.
+  bool speaks() const { return (hello_.features & kFeatureEstablished) != 0; }
+  const SocketAddress& from() const { return from_; }
+  size_t lanes() const { return lanes_.size(); }
+  size_t present() const;
+  std::weak_ptr<Health> health() const { return health_; }
+
+  Reactor::TimerId timer{0, 0};  // the owner's
+
+ private:
+  class Lane;
+
+  Reactor* const reactor_;
+  const std::shared_ptr<Listening> listening_;
+  const Stirred* const stirred_;
+  Hello hello_;                               // of lane 0
+  SocketAddress from_;                        // of lane 0, or of the first that came
+  std::vector<std::unique_ptr<Lane>> lanes_;  // null: missing
+  bool whole_ = false;
+  std::shared_ptr<Health> health_;  // once it was whole; used until then
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_CONNECT_PENDING_CONNECTION_H_
