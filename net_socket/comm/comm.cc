@@ -156,6 +156,7 @@ void Comm::Close() {
   if (healing_ != nullptr) AwaitLanes();
   MutexLock lock(mutex_);
   const bool orderly = !failed() && !InFlight(nullptr);
+  if (setup_.communicator->group != nullptr) setup_.communicator->group->NoteClosing();
   if (!orderly) {
     failure_.Fail(absl::UnavailableError("the connection was closed with requests outstanding"), 0, Noise::kSilent);
     if (setup_.communicator->has_finalize) setup_.communicator->aborted.store(true, std::memory_order_relaxed);

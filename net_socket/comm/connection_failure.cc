@@ -34,7 +34,9 @@ void ConnectionFailure::Fail(absl::Status status, int lane, Noise noise) {
 }
 
 void ConnectionFailure::FailWithPeer(const std::string& cause) {
-  FailFor(cause, absl::UnavailableError(absl::StrCat("the peer failed: ", cause)), kNoLane, Noise::kWarn);
+  const FailureGroup* const group = setup_->communicator->group.get();
+  const Noise noise = group != nullptr && group->closing() ? Noise::kQuiet : Noise::kWarn;
+  FailFor(cause, absl::UnavailableError(absl::StrCat("the peer failed: ", cause)), kNoLane, noise);
 }
 
 void ConnectionFailure::NotePeerParted(const std::string& cause) {

@@ -2,15 +2,21 @@
 
 #include <errno.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "common/clock.h"
 #include "common/status.h"
 
 namespace tcpx {
 namespace {
+
+// About twice one of ours (uring_engine.cc).
+constexpr rlim_t kRingBytes = 64 << 10;
+constexpr useconds_t kRetryUs = 5000;
 
 std::string FirstWord(const char* path) {
   std::ifstream file(path);
@@ -25,6 +31,11 @@ std::string MemlockText() {
   return limit.rlim_cur == RLIM_INFINITY ? "unlimited" : absl::StrCat(limit.rlim_cur >> 10, " KiB");
 }
 
+bool MemlockHolds(rlim_t bytes) {
+  rlimit limit{};
+  return getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur >= bytes;
+}
+
 std::string Advice(int err) {
   if (err == EPERM || err == EACCES) {
     return absl::StrCat("; sysctl kernel.io_uring_disabled is '", FirstWord("/proc/sys/kernel/io_uring_disabled"),
@@ -34,13 +45,23 @@ std::string Advice(int err) {
   if (err == ENOMEM) {
     return absl::StrCat("; memory for a ring was refused: raise the limit of locked memory, memlock, which is ",
                         MemlockText(),
-                        " (ulimit -l, LimitMEMLOCK=, docker --ulimit memlock=-1; rings count up to "
-                        "Linux 5.11), or the container's memory");
+                        " for all processes of a user (ulimit -l, LimitMEMLOCK=, docker --ulimit memlock=-1; "
+                        "rings count up to Linux 5.11 and from 6.14 on), or the container's memory");
   }
   return "";
 }
 
 }  // namespace
+
+int OpenPatiently(const std::function<int()>& open, int64_t patience_ns) {
+  const int64_t until = MonotonicNanos() + patience_ns;
+  int result = open();
+  while (result == -ENOMEM && MemlockHolds(kRingBytes) && MonotonicNanos() < until) {
+    usleep(kRetryUs);
+    result = open();
+  }
+  return result;
+}
 
 absl::Status RingRefusal(int err) {
   return absl::Status(ErrnoStatus(err, "io_uring_setup").code(),

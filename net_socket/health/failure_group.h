@@ -10,6 +10,7 @@
 #ifndef TCPX_NET_SOCKET_HEALTH_FAILURE_GROUP_H_
 #define TCPX_NET_SOCKET_HEALTH_FAILURE_GROUP_H_
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -37,6 +38,9 @@ class FailureGroup final : public std::enable_shared_from_this<FailureGroup> {
   std::string cause() const;
   // This rank has reset one of the connections itself, as an abort does: what follows from that is no news here.
   void Hush();
+  // This rank has begun to close its connections: what a peer makes of that is no news here.
+  void NoteClosing() { closing_.store(true, std::memory_order_relaxed); }
+  bool closing() const { return closing_.load(std::memory_order_relaxed); }
   // What this rank has done itself: it may come back from a peer that spreads it.
   void KeepQuiet(const std::string& cause);
   // True exactly when nobody here need hear of this cause.
@@ -46,6 +50,7 @@ class FailureGroup final : public std::enable_shared_from_this<FailureGroup> {
   void SpreadInLoop();
 
   Mutex telling_;  // of lines in the log: guards no member
+  std::atomic<bool> closing_{false};
   mutable Mutex mutex_;
   std::string cause_ TCPX_GUARDED_BY(mutex_);
   bool hushed_ TCPX_GUARDED_BY(mutex_) = false;

@@ -152,7 +152,7 @@ TEST_P(EngineContractTest, BothDirectionsOfOneSocketAtOnce) {
 
 // More operations than any queue of an engine holds, completed in another order than they were submitted.
 TEST_P(EngineContractTest, ManyOperations) {
-  constexpr size_t kMany = 400;
+  constexpr size_t kMany = 1200;
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);
   limit.rlim_cur = limit.rlim_max;

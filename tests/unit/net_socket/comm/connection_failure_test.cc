@@ -86,6 +86,26 @@ TEST_F(ConnectionFailureTest, APartingThatAPeerSendsBackIsNoNews) {
   EXPECT_TRUE(Logged().empty());
 }
 
+// A peer with a receive posted calls an orderly end a failure, while other connections are still being closed.
+TEST_F(ConnectionFailureTest, WhatAPeerMakesOfAClosingIsNoNews) {
+  auto group = std::make_shared<FailureGroup>();
+  const ConnectionSetup setup = FakeSetup(&runtime_, group);
+  ConnectionFailure told(&setup, Direction::kReceive, &end_);
+  group->NoteClosing();
+  told.FailWithPeer("the peer closed the connection while a receive was posted");
+  EXPECT_TRUE(told.failed());
+  EXPECT_TRUE(Logged().empty());
+}
+
+TEST_F(ConnectionFailureTest, AClosingDoesNotHushWhatIsFoundHere) {
+  auto group = std::make_shared<FailureGroup>();
+  const ConnectionSetup setup = FakeSetup(&runtime_, group);
+  ConnectionFailure failure(&setup, Direction::kSend, &end_);
+  group->NoteClosing();
+  failure.FailLane(absl::UnavailableError("a cable"), 0);
+  EXPECT_EQ(1u, Logged().size());
+}
+
 // The peer's orderly end may do that, too: no failure where nothing is under way.
 TEST_F(ConnectionFailureTest, APeersPartingIsNamedByWhatFindsALaneBroken) {
   ConnectionSetup setup = FakeSetup(&runtime_);

@@ -25,6 +25,45 @@ TEST(RingRefusalTest, RefusedMemoryNamesTheLimitAndTheCure) {
   }
 }
 
+// As beside the rings of a communicator that has just ended.
+TEST(OpenPatientlyTest, WaitsForMemoryThatIsGivenBack) {
+  int calls = 0;
+  EXPECT_EQ(0, OpenPatiently([&calls] { return ++calls < 4 ? -ENOMEM : 0; }));
+  EXPECT_EQ(4, calls);
+}
+
+TEST(OpenPatientlyTest, WaitsForNothingElse) {
+  int calls = 0;
+  EXPECT_EQ(-EPERM, OpenPatiently([&calls] { return ++calls < 4 ? -EPERM : 0; }));
+  EXPECT_EQ(1, calls);
+}
+
+TEST(OpenPatientlyTest, EndsWhereThatDoesNotCome) {
+  int calls = 0;
+  EXPECT_EQ(-ENOMEM, OpenPatiently(
+                         [&calls] {
+                           ++calls;
+                           return -ENOMEM;
+                         },
+                         20'000'000));
+  EXPECT_GT(calls, 1);
+}
+
+TEST(OpenPatientlyTest, DoesNotWaitUnderALimitThatHoldsNoRing) {
+  rlimit whole{};
+  ASSERT_EQ(0, getrlimit(RLIMIT_MEMLOCK, &whole));
+  rlimit small = whole;
+  small.rlim_cur = 32 << 10;
+  ASSERT_EQ(0, setrlimit(RLIMIT_MEMLOCK, &small));
+  int calls = 0;
+  EXPECT_EQ(-ENOMEM, OpenPatiently([&calls] {
+    ++calls;
+    return -ENOMEM;
+  }));
+  EXPECT_EQ(1, calls);
+  EXPECT_EQ(0, setrlimit(RLIMIT_MEMLOCK, &whole));
+}
+
 TEST(RingRefusalTest, AForbiddenRingNamesSysctlAndProfile) {
   EXPECT_TRUE(Has(Text(EPERM), "kernel.io_uring_disabled")) << Text(EPERM);
   EXPECT_TRUE(Has(Text(EPERM), "seccomp")) << Text(EPERM);
