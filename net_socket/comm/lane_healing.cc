@@ -43,16 +43,37 @@ void LaneHealing::SendAgainInLoop(Reactor* reactor, const std::shared_ptr<CommLi
 }
 
 LaneHealing::LaneHealing(const ConnectionSetup* setup, Direction direction, std::shared_ptr<CommLink> link)
-    : setup_(setup), direction_(direction), link_(std::move(link)), lost_(setup->lanes.size(), false) {}
+    : setup_(setup),
+      direction_(direction),
+      link_(std::move(link)),
+      silences_(setup->lanes.size()),
+      lost_(setup->lanes.size(), false) {}
 
-bool LaneHealing::NoteLoss(int lane, bool* first) {
+bool LaneHealing::NoteLoss(const absl::Status& why, int lane, bool* first) {
   MutexLock lock(mutex_);
   if (closed_ || !heals()) return false;
   *first = !lost_[static_cast<size_t>(lane)];
+  if (!*first) return true;
   lost_[static_cast<size_t>(lane)] = true;
-  lost_count_ += *first ? 1 : 0;
-  if (*first && lost_count_ == lost_.size()) none_since_ns_ = MonotonicNanos();
+  if (++lost_count_ == lost_.size()) none_since_ns_ = MonotonicNanos();
+  losses_.fetch_add(1, std::memory_order_relaxed);
+  TCPX_INFO_TO(setup_->communicator->log, "comm %x %s device %d: lane %d to %s is lost and will be resumed: %s",
+               setup_->communicator->id, DirectionName(direction_), setup_->device, lane,
+               setup_->lanes[static_cast<size_t>(lane)].peer.ToString(), std::string(why.message()));
   return true;
+}
+
+bool LaneHealing::LetGo(const absl::Status& why, int lane) {
+  bool first = false;
+  return NoteLoss(why, lane, &first);
+}
+
+void LaneHealing::LookInLoop(Reactor* reactor, const std::shared_ptr<CommLink>& link) {
+  reactor->AddTimerInLoop(MonotonicNanos() + LaneSilence::kEveryNs, [reactor, link] {
+    bool more = false;
+    link->With([&more](Watched* comm) { more = comm->LooksForSilence(MonotonicNanos()); });
+    if (more) LookInLoop(reactor, link);
+  });
 }
 
 bool LaneHealing::Lose(const absl::Status& why, int lane) {
@@ -61,15 +82,12 @@ bool LaneHealing::Lose(const absl::Status& why, int lane) {
   setup_->health->Ask();
   if (setup_->health->PeerVanished()) return false;
   bool first = false;
-  if (!NoteLoss(lane, &first)) return false;
+  if (!NoteLoss(why, lane, &first)) return false;
   if (!first) return true;
-  losses_.fetch_add(1, std::memory_order_relaxed);
-  const LaneSocket& socket = setup_->lanes[static_cast<size_t>(lane)];
-  TCPX_INFO_TO(setup_->communicator->log, "comm %x %s device %d: lane %d to %s is lost and will be resumed: %s",
-               setup_->communicator->id, DirectionName(direction_), setup_->device, lane, socket.peer.ToString(),
-               std::string(why.message()));
   // Perhaps only this end knows: the sender, who dials, then learns it. A sender's own end would count as unacknowledged.
-  if (direction_ == Direction::kReceive) shutdown(socket.fd.get(), SHUT_RDWR);
+  if (direction_ == Direction::kReceive) {
+    shutdown(setup_->lanes[static_cast<size_t>(lane)].fd.get(), SHUT_RDWR);
+  }
   setup_->runtime->reactor.Post([link = link_, lane] { link->With([lane](Watched* comm) { comm->LaneLost(lane); }); });
   return true;
 }

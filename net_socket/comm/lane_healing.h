@@ -19,6 +19,7 @@
 #include "common/mutex.h"
 #include "net_socket/comm/connection_end.h"
 #include "net_socket/health/comm_link.h"
+#include "net_socket/health/lane_silence.h"
 
 namespace tcpx {
 
@@ -31,11 +32,15 @@ class LaneHealing {
 
   // The socket of `lane` has broken. True: it gets another one. Not with a link held.
   bool Lose(const absl::Status& why, int lane);
+  // `lane` is to get another one although its socket stands. False: it gets none.
+  bool LetGo(const absl::Status& why, int lane);
   // The lane has got it. By whoever moves the lane.
   void Back(int lane);
   bool lost(int lane);
   bool heals() const { return heals_.load(std::memory_order_acquire); }
   bool peer_left() const { return peer_left_.load(std::memory_order_acquire); }
+  // In the reactor.
+  LaneSilence& silence(int lane) { return silences_[static_cast<size_t>(lane)]; }
   // How often a lane was lost.
   uint64_t losses() const { return losses_.load(std::memory_order_relaxed); }
 
@@ -46,6 +51,8 @@ class LaneHealing {
   void AwaitInLoop();
   void AwaitedInLoop() { awaiting_ = false; }
 
+  // Watched::LooksForSilence, again and again.
+  static void LookInLoop(Reactor* reactor, const std::shared_ptr<CommLink>& link);
   // Watched::SendsAgain, until there is no need.
   static void SendAgainInLoop(Reactor* reactor, const std::shared_ptr<CommLink>& link);
 
@@ -63,11 +70,12 @@ class LaneHealing {
   }
 
  private:
-  bool NoteLoss(int lane, bool* first);
+  bool NoteLoss(const absl::Status& why, int lane, bool* first);
 
   const ConnectionSetup* const setup_;
   const Direction direction_;
   const std::shared_ptr<CommLink> link_;
+  std::vector<LaneSilence> silences_;  // by lane
   std::atomic<bool> heals_{true};
   std::atomic<bool> peer_left_{false};
   std::atomic<uint64_t> losses_{0};

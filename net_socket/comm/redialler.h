@@ -22,6 +22,8 @@ class Redialler {
 
   // `records_taken`: bytes that this end has taken of the lane's reverse stream, modulo 2^32.
   virtual void RedialInLoop(int lane, uint32_t records_taken, std::shared_ptr<CommLink> link) = 0;
+  // Nothing comes of the lane: dials beside it, and asks Watched::LetsGo once that is answered. The lane may go on.
+  virtual void TryBesideInLoop(int lane, std::shared_ptr<CommLink> link) = 0;
   // Gives up what is being dialled.
   virtual void CloseInLoop() = 0;
 };

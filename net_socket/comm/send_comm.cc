@@ -289,61 +289,6 @@ bool SendComm::LanesDecide(const SendRequest& request) {
   return true;
 }
 
-bool SendComm::AllAcknowledged() const {
-  for (int lane = 0; lane < lane_count(); ++lane) {
-    if (healing()->lost(lane) || QueuedBytes(lane_fd(lane)) != 0) return false;
-  }
-  return true;
-}
-
-// The lanes' ends tell it too; one that is lost has none.
-void SendComm::PeerLeft() {
-  if (healing() == nullptr) return;
-  const bool waits = healing()->PeerLeft();
-  Comm::PeerLeft();
-  if (waits) PeerGone(absl::UnavailableError("the peer closed the connection"), kNoLane, false);
-}
-
-void SendComm::LaneLost(int lane) {
-  auto records_taken = watch_->FreezeInLoop(lane);
-  if (!records_taken.ok()) return PeerGone(records_taken.status(), lane, false);
-  if (!failed()) setup().redialler->RedialInLoop(lane, *records_taken, link());
-}
-
-bool SendComm::LanesOverdue() { return healing()->NoneFor(runtime()->options.reconnect_timeout_ns); }
-
-void SendComm::LaneResumed(int lane) {
-  Comm::LaneResumed(lane);
-  watch_->ResumeInLoop(lane);
-  if (lane == 0) LaneHealing::SendAgainInLoop(&runtime()->reactor, link());
-}
-
-absl::Status SendComm::ReplaceSocketOf(int lane, SocketOffer offer) {
-  if (lane > 0) return bulk_[static_cast<size_t>(lane) - 1]->Replace(std::move(offer));
-  absl::Status replaced = ReplaceSocket(lane_fd(0), offer.fd);
-  if (replaced.ok() && !held_->Rewind(offer.position)) replaced = absl::UnavailableError(kLostAcknowledged);
-  zero_lost_ = false;
-  healing()->Back(0);
-  offer.done(0);
-  return replaced;
-}
-
-// Nobody tests what was done when it was copied. A socket that breaks is the watch's to report: here a link is held.
-bool SendComm::SendsAgain() {
-  if (!mutex_.try_lock()) return true;
-  MutexLock lock(mutex_, std::adopt_lock);
-  if (failed() || zero_lost_ || !held_->resending()) return false;
-  const int err = SendAgain(lane_fd(0), held_.get());
-  return err == 0 ? held_->resending() : IsTransientErrno(err);
-}
-
-// Of the other lanes nothing is done before it is acknowledged.
-bool SendComm::MayClose() {
-  if (!held_->empty()) held_->Acked(QueuedBytes(lane_fd(0)));
-  Flush();
-  return held_->empty() || (!healing()->lost(0) && !held_->resending());
-}
-
 // The lanes' own ends come too, but perhaps behind what the network has swallowed.
 void SendComm::PeerEnded() {
   Comm::PeerEnded();

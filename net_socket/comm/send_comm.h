@@ -51,6 +51,8 @@ class SendComm final : public Comm, private PeerWatch::Owner {
   void LaneLost(int lane) override;
   void LaneResumed(int lane) override;
   bool SendsAgain() override;
+  bool LooksForSilence(int64_t now_ns) override;
+  bool LetsGo(int lane, uint32_t* records_taken) override;
   bool LanesOverdue() override;
   // Where this end closes, it needs the lane no more. Nobody may call to be told: the peer must hear it.
   void LaneGone(const absl::Status& status, int lane) override {

@@ -216,6 +216,7 @@ void DialLane::Dialled() {
     return;
   }
   WayFound();
+  if (!owner_->Connected()) return Drop();
   handshake_.emplace(MakeHello(), owner_->secret());
   ++hellos_;
   if (!Speak()) return;

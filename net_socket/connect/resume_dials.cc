@@ -22,8 +22,9 @@ constexpr int64_t kAskAgainNs = 500 * kMillisecond;
 
 class ResumeDials::Dial final : public DialLane::Owner {
  public:
-  Dial(ResumeDials* all, int lane, uint32_t records_taken, std::shared_ptr<CommLink> link)
-      : all_(all), records_taken_(records_taken), link_(std::move(link)), lane_(this, lane) {}
+  // `beside` a socket that may still go on.
+  Dial(ResumeDials* all, int lane, bool beside, uint32_t records_taken, std::shared_ptr<CommLink> link)
+      : all_(all), beside_(beside), records_taken_(records_taken), link_(std::move(link)), lane_(this, lane) {}
   ~Dial() override {
     reactor().CancelTimerInLoop(bound_);
     reactor().CancelTimerInLoop(next_);
@@ -54,6 +55,13 @@ class ResumeDials::Dial final : public DialLane::Owner {
   bool tries_on() const override { return true; }
   Reactor& reactor() { return all_->runtime_->reactor; }
   size_t index() const { return static_cast<size_t>(lane_.index()); }
+
+  bool Connected() override {
+    if (!beside_) return true;
+    link_->With([this](Watched* comm) { let_go_ = comm->LetsGo(lane_.index(), &records_taken_); });
+    if (!let_go_) EndSoon();
+    return let_go_;
+  }
 
   void Complete(Hello* hello) override {
     hello->kind = HelloKind::kResume;
@@ -97,6 +105,7 @@ class ResumeDials::Dial final : public DialLane::Owner {
   void Finish(absl::Status status) override {
     if (std::exchange(over_, true)) return;
     EndSoon();
+    if (beside_ && !let_go_) return;
     all_->health_->Poll();  // A peer that has closed, or failed, has said so.
     const absl::Status why =
         absl::UnavailableError(absl::StrCat("a lane was lost and can't be resumed: ", status.message()));
@@ -111,7 +120,9 @@ class ResumeDials::Dial final : public DialLane::Owner {
   }
 
   ResumeDials* const all_;
-  const uint32_t records_taken_;
+  const bool beside_;
+  bool let_go_ = false;
+  uint32_t records_taken_;
   const std::shared_ptr<CommLink> link_;
   DialLane lane_;
   SocketOffer offer_;
@@ -134,7 +145,14 @@ ResumeDials::~ResumeDials() = default;
 
 void ResumeDials::RedialInLoop(int lane, uint32_t records_taken, std::shared_ptr<CommLink> link) {
   auto& dial = dials_[lane];
-  dial = std::make_unique<Dial>(this, lane, records_taken, std::move(link));
+  dial = std::make_unique<Dial>(this, lane, false, records_taken, std::move(link));
+  dial->StartInLoop();
+}
+
+void ResumeDials::TryBesideInLoop(int lane, std::shared_ptr<CommLink> link) {
+  auto& dial = dials_[lane];
+  if (dial != nullptr) return;
+  dial = std::make_unique<Dial>(this, lane, true, 0, std::move(link));
   dial->StartInLoop();
 }
 

@@ -30,6 +30,7 @@ class ResumeDials final : public Redialler, public std::enable_shared_from_this<
   ~ResumeDials() override;
 
   void RedialInLoop(int lane, uint32_t records_taken, std::shared_ptr<CommLink> link) override;
+  void TryBesideInLoop(int lane, std::shared_ptr<CommLink> link) override;
   void CloseInLoop() override;
 
  private:

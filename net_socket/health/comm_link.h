@@ -49,6 +49,11 @@ class Watched {
   virtual void LaneResumed(int) {}
   // Sends again what the old socket of lane 0 may have lost, for a caller who has nothing to ask; false: no need.
   virtual bool SendsAgain() { return false; }
+  // Looks for lanes that the network swallows, and has others tried beside them; false: never again.
+  virtual bool LooksForSilence(int64_t) { return false; }
+  // A socket beside such a lane has found the peer, and is to take its place: true, unless the lane has moved. How much
+  // of the peer's records has come, modulo 2^32.
+  virtual bool LetsGo(int, uint32_t*) { return false; }
   // True exactly when no lane has stood for too long.
   virtual bool LanesOverdue() { return false; }
   // The end that does not dial waits for lanes; false: no more.

@@ -45,7 +45,8 @@ struct DestroyRequest {
   inet_diag_req_v2 request;
 };
 
-DestroyRequest MakeRequest(const SocketAddress& local, const SocketAddress& peer) {
+// The cookie names this very socket: where it has just gone, the kernel would take the listening one for it.
+DestroyRequest MakeRequest(uint64_t cookie, const SocketAddress& local, const SocketAddress& peer) {
   DestroyRequest message{};
   message.header.nlmsg_len = sizeof(message);
   message.header.nlmsg_type = kSockDestroy;
@@ -55,7 +56,8 @@ DestroyRequest MakeRequest(const SocketAddress& local, const SocketAddress& peer
   message.request.idiag_states = ~0U;
   message.request.id.idiag_sport = htons(static_cast<uint16_t>(local.port()));
   message.request.id.idiag_dport = htons(static_cast<uint16_t>(peer.port()));
-  message.request.id.idiag_cookie[0] = message.request.id.idiag_cookie[1] = INET_DIAG_NOCOOKIE;
+  message.request.id.idiag_cookie[0] = static_cast<uint32_t>(cookie);
+  message.request.id.idiag_cookie[1] = static_cast<uint32_t>(cookie >> 32);
   const auto* from = reinterpret_cast<const sockaddr_in*>(local.sockaddr());
   const auto* to = reinterpret_cast<const sockaddr_in*>(peer.sockaddr());
   message.request.id.idiag_src[0] = from->sin_addr.s_addr;
@@ -83,6 +85,12 @@ std::vector<LaneEnd> FindLaneEnds() {
   return ends;
 }
 
+// All that comes with a shorter life than any packet can have is dropped (ip(7)).
+bool Swallow(int fd) {
+  const int longest = 255;
+  return setsockopt(fd, IPPROTO_IP, IP_MINTTL, &longest, sizeof(longest)) == 0;
+}
+
 void StopListening() {
   for (int fd : Descriptors()) {
     if (IntOption(fd, SOL_SOCKET, SO_ACCEPTCONN) != 0) shutdown(fd, SHUT_RDWR);
@@ -90,11 +98,14 @@ void StopListening() {
 }
 
 bool SocketKiller::Destroy(int fd) {
+  uint64_t cookie = 0;
+  socklen_t length = sizeof(cookie);
+  if (getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &length) != 0) return false;
   const auto local = LocalAddress(fd);
   const auto peer = PeerAddress(fd);
   if (!local.ok() || !peer.ok() || local->family() != AF_INET) return false;
   const int netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
-  const DestroyRequest message = MakeRequest(*local, *peer);
+  const DestroyRequest message = MakeRequest(cookie, *local, *peer);
   struct {
     nlmsghdr header;
     nlmsgerr error;

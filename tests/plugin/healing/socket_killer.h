@@ -27,6 +27,8 @@ struct LaneEnd {
 
 // Connected sockets of lanes, both ends.
 std::vector<LaneEnd> FindLaneEnds();
+// From here on nothing that is sent to this socket arrives, and nobody is told. False: the kernel refuses that.
+bool Swallow(int fd);
 // From here on every dial of this process to itself is refused.
 void StopListening();
 
