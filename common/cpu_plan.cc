@@ -1,12 +1,14 @@
 #include "common/cpu_plan.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "common/counted.h"
 #include "common/cpu_list.h"
 
 namespace tcpx {
@@ -15,8 +17,6 @@ namespace {
 // Below this many CPUs for one GPU a progress thread would not have a core of its own (docs/cpus.md).
 constexpr int kPoolCpusMin = 3;
 constexpr int kThreadsPerDevice = 4;
-
-std::string Plural(int count, absl::string_view noun) { return absl::StrCat(count, " ", noun, count == 1 ? "" : "s"); }
 
 int Size(const std::vector<int>& cpus) { return static_cast<int>(cpus.size()); }
 
@@ -62,9 +62,9 @@ Budget BudgetOf(const CpuFacts& facts) {
     budget.share = std::min(budget.usable, WithinQuota(Size(facts.container_cpus), facts.quota_cpus) / ranks);
   }
   const std::string quota = facts.quota_cpus > 0 ? absl::StrFormat("%.2f", facts.quota_cpus) : "none";
-  budget.source = absl::StrCat(Plural(budget.usable, "cpu"), " (", facts.has_cpuset ? "cpuset " : "online ",
+  budget.source = absl::StrCat(Counted(budget.usable, "cpu"), " (", facts.has_cpuset ? "cpuset " : "online ",
                                facts.container_cpus.size(), ", process ", facts.process_cpus.size(), ", quota ", quota,
-                               budget.own ? "), this rank's own of " : ") / ", Plural(ranks, "rank"), " (",
+                               budget.own ? "), this rank's own of " : ") / ", Counted(ranks, "rank"), " (",
                                facts.ranks_source, ")");
   return budget;
 }
@@ -79,7 +79,7 @@ void Count(const Budget& budget, const CpuDemand& demand, const Options& options
   const int devices = DevicesInUse(demand);
   plan->cpus_per_gpu = budget.share / gpus;
   plan->reason = budget.source;
-  if (gpus > 1) absl::StrAppend(&plan->reason, " for ", gpus, " gpus on ", Plural(devices, "device"));
+  if (gpus > 1) absl::StrAppend(&plan->reason, " for ", gpus, " gpus on ", Counted(devices, "device"));
   if (options.threads >= 0) {
     plan->threads = options.threads;
     plan->reason = absl::StrCat("TCPX_THREADS is ", options.threads);
@@ -141,12 +141,30 @@ std::string PlaceText(const std::set<int>& nodes, const std::set<int>& unplaced,
                               : absl::StrCat(": too few of them on NUMA node ", absl::StrJoin(unplaced, ", ")));
 }
 
+std::vector<int> WithoutThose(const std::vector<int>& cpus, const std::vector<int>& others) {
+  std::vector<int> left;
+  std::set_difference(cpus.begin(), cpus.end(), others.begin(), others.end(), std::back_inserter(left));
+  return left;
+}
+
+// The kernel leaves out in silence what is not there, as long as something is.
+void PlaceAsAsked(const CpuFacts& facts, const Options& options, ThreadPlan* plan) {
+  const std::vector<int> asked = ParseCpuList(options.cpus).value_or(std::vector<int>());
+  const std::vector<int>& there = facts.container_cpus;
+  const std::vector<int> missing = there.empty() ? std::vector<int>() : WithoutThose(asked, there);
+  const std::vector<int> cpus = missing.empty() ? asked : CommonCpus(asked, there);
+  plan->places.assign(static_cast<size_t>(plan->threads), {cpus, {}, !cpus.empty()});
+  absl::StrAppend(&plan->reason, "; TCPX_CPUS is ", options.cpus);
+  if (missing.empty()) return;
+  plan->warning = absl::StrCat("TCPX_CPUS is ", options.cpus, ", and this host or container has no CPU ",
+                               FormatCpuList(missing), " (it has ", FormatCpuList(there), "): progress threads ",
+                               cpus.empty() ? "are not pinned" : absl::StrCat("run on ", FormatCpuList(cpus)));
+}
+
 void Place(const CpuFacts& facts, const Budget& budget, const CpuDemand& demand, const Options& options,
            ThreadPlan* plan) {
   if (!options.cpus.empty()) {
-    const std::vector<int> cpus = ParseCpuList(options.cpus).value_or(std::vector<int>());
-    plan->places.assign(static_cast<size_t>(plan->threads), {cpus, {}, !cpus.empty()});
-    absl::StrAppend(&plan->reason, "; TCPX_CPUS is ", options.cpus);
+    PlaceAsAsked(facts, options, plan);
     return;
   }
   std::map<int, int> threads_on;

@@ -37,6 +37,7 @@ struct ThreadPlan {
   int threads = 0;
   std::vector<ThreadPlace> places;  // one for each thread
   std::string reason;               // for the log
+  std::string warning;              // empty: none is due
 };
 
 // Reads TCPX_THREADS, TCPX_THREADS_MAX and TCPX_CPUS of `options`.

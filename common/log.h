@@ -4,7 +4,8 @@
 //
 // WARN: the user must act. INFO: once per object. TRACE: per step. Lower case, ids first.
 //
-// Purpose: one text per line, prefixed "NET/tcpx: ", with a format checked at compile time (absl::StrFormat).
+// Purpose: one text per line, prefixed "NET/tcpx: ", with a format checked at compile time (absl::StrFormat). Control
+//          characters, a newline too, become \xNN: what a user or a peer wrote can't make lines of its own.
 //
 // Threads: any. The sink is one atomic; it is called without a lock of ours.
 // Errors:  none; a line that can't be written is lost.

@@ -78,7 +78,7 @@ bool ParseNumber(const Parameter& parameter, absl::string_view text, int64_t* va
                                                                 : ParseWhole(text, value);
   if (!parsed) return false;
   if (parameter.special.word != nullptr && *value == parameter.special.value * unit) return true;
-  const bool lowered = parameter.kind == ParameterKind::kLowered && *value <= INT32_MAX;
+  const bool lowered = parameter.kind == ParameterKind::kLowered;  // later, with a warning
   return *value >= parameter.min * unit && (*value <= parameter.max * unit || lowered);
 }
 
@@ -176,24 +176,26 @@ bool Load(const Parameter& parameter, const Getenv& getenv_fn, Options* options,
   return stored;
 }
 
-// The lanes that NCCL's two variables ask for; 0 when they ask for nothing. Lowered in its order.
+// The lanes that NCCL's two variables ask for; 0 when they ask for nothing. Lowered in its order. A product of 0 is one
+// socket there, too: the control connection.
 void ResolveLanes(bool lanes_set, Options* options, std::vector<std::string>* warnings) {
   if (lanes_set) return;
-  int* const threads = &options->socket_nthreads;
-  int* const sockets = &options->nsocks_perthread;
+  int64_t* const threads = &options->socket_nthreads;
+  int64_t* const sockets = &options->nsocks_perthread;
   if (*threads > kSocketThreadsMax) {
     Warn(warnings, absl::StrCat("NCCL_SOCKET_NTHREADS is ", *threads, ", which is above the maximum: using ",
                                 kSocketThreadsMax, ", as NCCL does"));
     *threads = kSocketThreadsMax;
   }
-  const int most = kLanesMax / std::max(1, *threads);
+  const int64_t most = kLanesMax / std::max<int64_t>(1, *threads);
   if (*sockets > most) {
     Warn(warnings, absl::StrCat("NCCL_NSOCKS_PERTHREAD is ", *sockets, ": with NCCL_SOCKET_NTHREADS that is above ",
                                 kLanesMax, " sockets; using ", most, ", as NCCL does"));
     *sockets = most;
   }
   if (*threads < 0 && *sockets < 0) return;
-  options->lanes = std::max(1, *threads) * std::max(1, *sockets);
+  const int64_t product = (*threads < 0 ? 1 : *threads) * (*sockets < 0 ? 1 : *sockets);
+  options->lanes = static_cast<int>(std::max<int64_t>(1, product));
 }
 
 void ResolveChunks(bool chunk_set, Options* options, std::vector<std::string>* warnings) {

@@ -44,8 +44,8 @@ struct Options {
   int threads_max = 32;  // of what PlanThreads decides
   std::string cpus;      // a list that ParseCpuList accepts
   int lanes = 0;  // 0: decided at connect. LoadOptions stores the product of the next two here when TCPX_LANES is unset
-  int socket_nthreads = -2;   // -2: unset
-  int nsocks_perthread = -2;  // -2: unset
+  int64_t socket_nthreads = -2;   // -2: unset
+  int64_t nsocks_perthread = -2;  // -2: unset
   int64_t express_bytes = 64 << 10;
   int64_t chunk_bytes = 512 << 10;
   int64_t chunk_bytes_min = 64 << 10;  // never above chunk_bytes
@@ -88,10 +88,13 @@ struct Options {
 Options LoadOptions(const std::function<const char*(const char*)>& getenv_fn, std::vector<std::string>* warnings,
                     std::vector<std::string>* ours = nullptr);
 
+// No parameter: for tests of the io_uring engine, which alone reads it (docs/kernels.md). Set in a job it is a WARN.
+inline constexpr char kTestUringRung[] = "TCPX_TEST_URING_RUNG";
+
 // How the text of a variable becomes a field.
 enum class ParameterKind {
   kCount,         // int, or a bool that is NCCL's: 0 or 1
-  kLowered,       // int, of which more than `max` counts as `max`
+  kLowered,       // int64_t, of which more than `max` counts as `max`
   kBytes,         // int or int64_t; suffixes K, M, G
   kMbps,          // int64_t
   kSeconds,       // int64_t nanoseconds

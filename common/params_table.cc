@@ -26,11 +26,12 @@ constexpr Parameter kParameters[] = {
      "offered beside it (not where it is link-local). A peer takes what it has itself. Set it on hosts where only one "
      "family is routed."},
     {"TCPX_PORT_RANGE", ParameterKind::kPorts, &Options::port_range, 1, 65535, kNoSpecial, Audience::kMost,
-     "Ports that the listening sockets may use, such as `40000-40100`; one is used per device and process (by a fused "
-     "device on each of its interfaces). A run may follow another at once: what the last one left in TIME_WAIT is no "
-     "hindrance. Where none is left, listen fails at once and names the processes that have them; ports that this user "
-     "may not have (EACCES) are passed over. Empty: the kernel chooses. Set it where a firewall needs a known range, "
-     "with room for every rank on the host."},
+     "Ports that the listening sockets may use, such as `40000-40100`; one is used per device and process for each "
+     "address that it listens on: of each of its interfaces (a fused device has several) and of each family. Where "
+     "none is left for the second family, a WARN says so and peers get the first. A run may follow another at once: "
+     "what the last one left in TIME_WAIT is no hindrance. Where none is left at all, listen fails at once and names "
+     "the processes that have them; ports that this user may not have (EACCES) are passed over. Empty: the kernel "
+     "chooses. Set it where a firewall needs a known range, with room for every rank on the host."},
     {"TCPX_SECRET_FILE", ParameterKind::kText, &Options::secret_file, 0, 0, kNoSpecial, Audience::kMost,
      "A file with a secret that all ranks share: 16 to 4096 bytes, of which a newline at the end does not count, such "
      "as what `openssl rand -base64 32` writes. Each side of every new connection then proves to the other that it has "
@@ -52,8 +53,8 @@ constexpr Parameter kParameters[] = {
      "is taken by the training process."},
     {"TCPX_CPUS", ParameterKind::kCpuList, &Options::cpus, 0, 0, kNoSpecial, Audience::kMost,
      "CPUs that the progress threads may run on, such as `0-3,7`. Empty: those of the NUMA node of the network device, "
-     "where that is known and has room for them, else wherever the launcher lets the process run. Set it to keep them "
-     "off cores that the training process needs."},
+     "where that is known and has room for them, else wherever the launcher lets the process run. A WARN names those "
+     "that this host or container does not have. Set it to keep them off cores that the training process needs."},
     {"TCPX_LANES",
      ParameterKind::kCount,
      &Options::lanes,
@@ -68,8 +69,7 @@ constexpr Parameter kParameters[] = {
      "times 10 Gbit/s, rounded up, 8 at most; but 4 at the least where the speed is unknown or a virtual interface's, "
      "16 on Amazon's cards and 4 on Google's, as NCCL has it; fewer where the process has thousands of lanes open. Of "
      "those through one interface the ones that bring nothing are paused, and tried again now and then. A number is "
-     "for "
-     "every connection, towards the same host too; towards another host a device, or a peer, of several interfaces "
+     "for every connection, towards the same host too; towards another host a device, or a peer, of several interfaces "
      "still has lane 0 and one lane for each. Overrides the product of NCCL_SOCKET_NTHREADS and "
      "NCCL_NSOCKS_PERTHREAD."},
     {"TCPX_SPEED_MBPS", ParameterKind::kText, &Options::speed_mbps, 0, 0, kNoSpecial, Audience::kMost,
@@ -81,11 +81,13 @@ constexpr Parameter kParameters[] = {
      "Interfaces that become one device, whose connections spread over all of them: `eth1+eth2`, or several groups, "
      "`eth1+eth2,eth3+eth4`; up to 8 interfaces each, exact names, among those that NCCL_SOCKET_IFNAME chooses. The "
      "fused device is listed instead of its members, because beside it they would be loaded twice; name and speed are "
-     "those of the members together. Each connection has lanes on every member, more on a faster one, and how much a "
-     "lane carries follows its pace; the peer may have another number of interfaces. Where members share a subnet, set "
-     "the sysctls net.ipv4.conf.all.arp_ignore=1, arp_announce=2 and rp_filter=2, so that each answers for its own "
-     "address only. NCCL fuses by itself what is close on the PCI bus (NCCL_NET_MERGE_LEVEL, NCCL 2.28 and later); use "
-     "this for older releases and for virtual interfaces."},
+     "those of the members together. Towards another host each connection has a bulk lane or more on every member that "
+     "has an address of the family in use, more on a faster one, and how much a lane carries follows its pace; a lane "
+     "whose way fails goes by another's. Towards the same host auto is one lane. All members need an address of one "
+     "family. The peer may have another number of interfaces. Where members share a subnet, set the sysctls "
+     "net.ipv4.conf.all.arp_ignore=1, arp_announce=2 and rp_filter=2, so that each answers for its own address only. "
+     "NCCL fuses by itself what is close on the PCI bus (NCCL_NET_MERGE_LEVEL, NCCL 2.28 and later); use this for "
+     "older releases and for virtual interfaces."},
     {"TCPX_TRAFFIC_CLASS",
      ParameterKind::kClass,
      &Options::traffic_class,
@@ -100,9 +102,9 @@ constexpr Parameter kParameters[] = {
      "32), for queues on the host. unset: nothing is marked."},
     {"TCPX_PEER_TIMEOUT", ParameterKind::kSeconds, &Options::peer_timeout_ns, 1, 3600, kNoSpecial, Audience::kMost,
      "A peer host that answers nothing for this long is dead, and its connections fail; so does a connection of which "
-     "the network swallows a flow for this long. A peer that is alive and does not read never counts as dead. Whole "
-     "seconds; the kernel's keepalive needs 2 at the least. Raise it where links or switches are away for longer and "
-     "come back."},
+     "the network swallows a flow for this long. A peer that is alive and does not read never counts as dead. The "
+     "kernel's keepalive, by which a silent host is known, counts whole seconds, rounded up, and 2 at the least; a "
+     "swallowed flow goes by the value as it is. Raise it where links or switches are away for longer and come back."},
     {"NCCL_COMM_ID", ParameterKind::kText, &Options::comm_id, 0, 0, kNoSpecial, Audience::kFew,
      "NCCL's rendezvous address. Here only a hint: without NCCL_SOCKET_IFNAME an interface in its subnet is "
      "preferred."},
@@ -113,13 +115,15 @@ constexpr Parameter kParameters[] = {
      kSocketThreadsMax,
      {"unset", -2},
      Audience::kFew,
-     "Times NCCL_NSOCKS_PERTHREAD: the lanes of a connection; one that is unset or 0 counts as 1. Never a number of "
-     "threads here. Kept so that a job tuned for NCCL's socket transport keeps its number of sockets. Too large a "
-     "value is lowered as NCCL lowers it, with a WARN: to 16 here, and NCCL_NSOCKS_PERTHREAD to what 64 lanes allow."},
+     "Times NCCL_NSOCKS_PERTHREAD: the lanes of a connection; one that is unset counts as 1, and with 0 in either "
+     "there is one lane, as NCCL then has one socket. Never a number of threads here. Kept so that a job tuned for "
+     "NCCL's socket transport keeps its number of sockets. Too large a value is lowered as NCCL lowers it, with a "
+     "WARN: to 16 here, and NCCL_NSOCKS_PERTHREAD to what 64 lanes allow. Where TCPX_LANES is set, neither has an "
+     "effect, nor a WARN of that kind."},
     {"NCCL_NSOCKS_PERTHREAD",
      ParameterKind::kLowered,
      &Options::nsocks_perthread,
-     1,
+     0,
      kLanesMax,
      {"unset", -2},
      Audience::kFew,
@@ -198,9 +202,9 @@ constexpr Parameter kParameters[] = {
     {"TCPX_HELLO_TIMEOUT", ParameterKind::kSeconds, &Options::hello_timeout_ns, 1, 600, kNoSpecial, Audience::kFew,
      "How long an incoming socket has to say a complete hello before it is dropped. Strangers such as port scanners "
      "hold one socket for that time. It also bounds each step of a connect: the way to the peer, and its answer. A "
-     "connect that makes no progress is a WARN after 5 s and is tried again (NCCL_SOCKET_RETRY_CNT), in all for that "
-     "number plus 2 times this and the pauses between the tries: 420 s by default. Then the communicator fails on all "
-     "ranks that have a connection of it."},
+     "connect that makes no progress is a WARN after 5 s and is tried again (NCCL_SOCKET_RETRY_CNT), in all for at "
+     "most that number plus 2 times this and the pauses between the tries: 420 s by default. Then the communicator "
+     "fails on all ranks that have a connection of it."},
     {"NCCL_SOCKET_RETRY_CNT", ParameterKind::kCount, &Options::retry_count, 0, 100000, kNoSpecial, Audience::kFew,
      "How often a refused or timed-out connect is tried again on a fresh socket, as in NCCL."},
     {"NCCL_SOCKET_RETRY_SLEEP_MSEC", ParameterKind::kMilliseconds, &Options::retry_sleep_ns, 0, 60000, kNoSpecial,

@@ -50,6 +50,11 @@ std::string ValueText(const Parameter&, const PortRange& field) {
 
 std::string RangeText(const Parameter& parameter) {
   std::string text;
+  const bool least = parameter.special.word != nullptr && parameter.special.value == parameter.min;
+  if (least) {
+    return absl::StrCat(parameter.special.word, " (", parameter.special.value, "), or more, up to ",
+                        NumberText(parameter, parameter.max));
+  }
   if (parameter.special.word != nullptr) {
     text = absl::StrCat(parameter.special.word, " (", parameter.special.value, ") or ");
   }

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <linux/sockios.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/ip.h>
 #include <netinet/tcp.h>
@@ -109,6 +110,12 @@ absl::Status BindToDevice(int fd, absl::string_view ifname) {
   return SetText(fd, SOL_SOCKET, SO_BINDTODEVICE, ifname, "SO_BINDTODEVICE");
 }
 
+std::string BoundDevice(int fd) {
+  char name[IFNAMSIZ] = "";
+  socklen_t length = sizeof(name);
+  return getsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, name, &length) == 0 ? name : "";
+}
+
 absl::Status SetResetOnClose(int fd) {
   const linger reset = {/*l_onoff=*/1, /*l_linger=*/0};
   if (setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)) == 0) return absl::OkStatus();
@@ -117,7 +124,7 @@ absl::Status SetResetOnClose(int fd) {
 
 absl::Status SetKeepAlive(int fd, int64_t timeout_ns) {
   // A third of the time idle, then up to ten probes: losses of 5 % each way then end a live connection once in 1e10.
-  const int seconds = static_cast<int>(std::clamp<int64_t>(timeout_ns / kSecond, 2, 32767));
+  const int seconds = static_cast<int>(std::clamp<int64_t>((timeout_ns + kSecond - 1) / kSecond, 2, 32767));
   const int idle = std::max(1, seconds / 3);
   const int interval = std::max(1, seconds / 15);
   const int count = std::max(1, (seconds - idle) / interval);

@@ -49,6 +49,8 @@ absl::StatusOr<std::string> GetCongestion(int fd);
 absl::Status SetPacing(int fd, uint64_t bytes_per_second);
 // SO_BINDTODEVICE. Unprivileged since Linux 5.7 on a socket not yet bound to a device; EPERM before.
 absl::Status BindToDevice(int fd, absl::string_view ifname);
+// Empty: to none.
+std::string BoundDevice(int fd);
 // Aborts at close: SO_LINGER with a timeout of 0.
 absl::Status SetResetOnClose(int fd);
 // Ends a connection whose peer's kernel answers nothing for `timeout_ns`: by keepalive while it is idle (the kernel

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -51,17 +52,23 @@ bool IsParameter(absl::string_view name) {
   return std::any_of(all.begin(), all.end(), [name](const Parameter& each) { return name == each.name; });
 }
 
+// Empty: none is due.
+std::string WarningOf(absl::string_view name) {
+  if (name == kTestUringRung) return absl::StrCat(name, " is in effect, and for tests only: unset it in a job");
+  if (!absl::StartsWithIgnoreCase(name, kOurs) || absl::StartsWith(name, kTests) || IsParameter(name)) return "";
+  const absl::string_view nearest = Nearest(name);
+  const std::string hint = nearest.empty() ? "" : absl::StrCat("; the nearest name is ", nearest);
+  return absl::StrCat(name, " is not known and has no effect", hint, " (docs/parameters.md has all)");
+}
+
 }  // namespace
 
 std::vector<std::string> UnknownParameters(const char* const* environment) {
   std::vector<std::string> warnings;
   for (; environment != nullptr && *environment != nullptr; ++environment) {
     const absl::string_view entry(*environment);
-    const absl::string_view name = entry.substr(0, entry.find('='));
-    if (!absl::StartsWithIgnoreCase(name, kOurs) || absl::StartsWith(name, kTests) || IsParameter(name)) continue;
-    const absl::string_view nearest = Nearest(name);
-    const std::string hint = nearest.empty() ? "" : absl::StrCat("; the nearest name is ", nearest);
-    warnings.push_back(absl::StrCat(name, " is not known and has no effect", hint, " (docs/parameters.md has all)"));
+    std::string warning = WarningOf(entry.substr(0, entry.find('=')));
+    if (!warning.empty()) warnings.push_back(std::move(warning));
   }
   std::sort(warnings.begin(), warnings.end());
   return warnings;

@@ -13,7 +13,8 @@
 namespace tcpx {
 
 // One warning for each variable of `environment` (as environ(7), null: none) that begins with TCPX_ and is no parameter,
-// with the parameter whose name is nearest; by name. TCPX_TEST_ is for tests and never one.
+// with the parameter whose name is nearest; by name. TCPX_TEST_ is for tests and never one; the one of these names that
+// has an effect here is a warning that says so.
 std::vector<std::string> UnknownParameters(const char* const* environment);
 
 }  // namespace tcpx

@@ -18,6 +18,10 @@ def tcpx_plugin_so(name, srcs, map, deps = [], **kwargs):
         srcs = srcs,
         additional_linker_inputs = [map],
         copts = TCPX_COPTS,
+        local_defines = select({
+            "//:sanitize": [],
+            "//conditions:default": ["TCPX_OWN_LIBSTDCXX"],
+        }),
         linkopts = [
             "-Wl,--version-script=$(location %s)" % map,
             "-Wl,--build-id=sha1",

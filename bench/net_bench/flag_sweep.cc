@@ -24,7 +24,7 @@ class Sweep {
     open.implementations = 1u << static_cast<uint32_t>(Implementation::kPlugin);
     for (const FlagCell& cell : cells) open.bytes = std::max(open.bytes, cell.bytes);
     Outcome outcome;
-    absl::Status status = Do(open, &outcome);
+    absl::Status status = pair_->Do(open, &outcome);
     std::vector<FlagRow> rows;
     for (const FlagCell& cell : cells) {
       if (!status.ok()) return status;
@@ -37,17 +37,12 @@ class Sweep {
     if (!status.ok()) return status;
     Command close;
     close.kind = CommandKind::kCloseLinks;
-    status = Do(close, &outcome);
+    status = pair_->Do(close, &outcome);
     if (!status.ok()) return status;
     return rows;
   }
 
  private:
-  absl::Status Do(const Command& command, Outcome* outcome) {
-    if (absl::Status status = pair_->control()->Send(command); !status.ok()) return status;
-    return pair_->Execute(command, outcome);
-  }
-
   absl::Status Sample(const FlagRow& row, bool hint, bool ping, uint64_t messages, Outcome* outcome) {
     Command command;
     command.kind = CommandKind::kFlags;
@@ -60,7 +55,7 @@ class Sweep {
     command.messages = messages + command.warmup;
     command.seed = next_flag_;
     next_flag_ += command.messages;
-    return Do(command, outcome);
+    return pair_->Do(command, outcome);
   }
 
   // How many messages take the time of a sample, after a first look.

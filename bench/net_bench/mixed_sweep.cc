@@ -35,17 +35,12 @@ class Sweep {
     if (!status.ok()) return status;
     Command close;
     close.kind = CommandKind::kCloseLinks;
-    status = Do(close, &ignored_);
+    status = pair_->Do(close, &ignored_);
     if (!status.ok()) return status;
     return rows;
   }
 
  private:
-  absl::Status Do(const Command& command, Outcome* outcome) {
-    if (absl::Status status = pair_->control()->Send(command); !status.ok()) return status;
-    return pair_->Execute(command, outcome);
-  }
-
   absl::Status Open() {
     Command open;
     open.kind = CommandKind::kOpenLinks;
@@ -55,7 +50,7 @@ class Sweep {
     open.bytes = kMixedStreamBytes;
     options_.raw_congestion.copy(open.raw_congestion, sizeof(open.raw_congestion) - 1);
     for (Implementation side : sides_) open.implementations |= 1u << static_cast<uint32_t>(side);
-    return Do(open, &ignored_);
+    return pair_->Do(open, &ignored_);
   }
 
   absl::Status Sample(uint64_t bytes, Implementation side, uint64_t messages, Outcome* outcome) {
@@ -70,7 +65,7 @@ class Sweep {
     command.yield = options_.yield || pair_->place().usable_cpus < 2;
     command.warmup = std::max<uint64_t>(1, messages / 10);
     command.messages = messages + command.warmup;
-    return Do(command, outcome);
+    return pair_->Do(command, outcome);
   }
 
   // How many messages of the stream take the time of a sample, after a first look.

@@ -54,6 +54,11 @@ absl::Status Pair::ClosePlugin() {
   return status;
 }
 
+absl::Status Pair::Do(const Command& command, Outcome* outcome) {
+  if (absl::Status status = control_->Send(command); !status.ok()) return status;
+  return Execute(command, outcome);
+}
+
 absl::Status Pair::Execute(const Command& command, Outcome* outcome) {
   switch (command.kind) {
     case CommandKind::kOpenLinks:

@@ -53,6 +53,8 @@ class Pair {
 
   // Runs one command; rank 0 has sent it to rank 1 before. `outcome` is filled at rank 0.
   absl::Status Execute(const Command& command, Outcome* outcome);
+  // The same at rank 0, which sends it to rank 1 first.
+  absl::Status Do(const Command& command, Outcome* outcome);
   // Nanoseconds per bounce at rank 0, 0 at rank 1, -1 where the two do not share a page and have no CPU each.
   double Probe();
   bool CanProbe() const { return place_.same_machine && place_.cpu >= 0; }

@@ -66,13 +66,13 @@ absl::Status Sampler::RunGroup(Mode mode, int connections, int64_t budget_ns, Mo
     open.implementations |= 1u << static_cast<uint32_t>(cell.implementation);
   }
   Outcome outcome;
-  if (absl::Status status = Do(open, &outcome); !status.ok()) return status;
+  if (absl::Status status = pair_->Do(open, &outcome); !status.ok()) return status;
   absl::Status status = SampleCells(report, &cells, MonotonicNanos() + budget_ns);
   if (!status.ok()) return status;
   report->cells.insert(report->cells.end(), cells.begin(), cells.end());
   Command close;
   close.kind = CommandKind::kCloseLinks;
-  return Do(close, &outcome);
+  return pair_->Do(close, &outcome);
 }
 
 absl::Status Sampler::SampleCells(ModeReport* report, std::vector<Cell>* cells, int64_t deadline_ns) {
@@ -113,7 +113,7 @@ absl::Status Sampler::FirstLook(ModeReport* report, Cell* cell) {
   Command command = SampleCommand(*report, *cell);
   command.probe_after = 0;
   Outcome outcome;
-  absl::Status status = Do(command, &outcome);
+  absl::Status status = pair_->Do(command, &outcome);
   cell->nanoseconds_per_message = outcome.nanoseconds_per_message;
   return status;
 }
@@ -122,7 +122,7 @@ absl::Status Sampler::TakeSample(ModeReport* report, Cell* cell) {
   Outcome outcome;
   const Phase before = latest_phase_;
   ++cell->tries;
-  absl::Status status = Do(SampleCommand(*report, *cell), &outcome);
+  absl::Status status = pair_->Do(SampleCommand(*report, *cell), &outcome);
   if (!status.ok()) return status;
   cell->nanoseconds_per_message = outcome.nanoseconds_per_message;
   const Phase after = ChecksPhase() ? ClassifyBounce(outcome.bounce_after_ns) : Phase::kUnchecked;
@@ -157,17 +157,12 @@ bool Sampler::Disturbed(ModeReport* report, Cell* cell, double lost_fraction) co
   return true;
 }
 
-absl::Status Sampler::Do(const Command& command, Outcome* outcome) {
-  if (absl::Status status = pair_->control()->Send(command); !status.ok()) return status;
-  return pair_->Execute(command, outcome);
-}
-
 absl::StatusOr<Phase> Sampler::CurrentPhase() {
   if (ChecksPhase()) {
     Command probe;
     probe.kind = CommandKind::kProbe;
     Outcome outcome;
-    if (absl::Status status = Do(probe, &outcome); !status.ok()) return status;
+    if (absl::Status status = pair_->Do(probe, &outcome); !status.ok()) return status;
     latest_phase_ = ClassifyBounce(outcome.bounce_after_ns);
     if (latest_phase_ == WantedPhase()) wanted_seen_ns_ = MonotonicNanos();
   }

@@ -37,7 +37,6 @@ class Sampler {
   // The cell's first look: how fast it is. Not kept.
   absl::Status FirstLook(ModeReport* report, Cell* cell);
   bool Disturbed(ModeReport* report, Cell* cell, double lost_fraction) const;
-  absl::Status Do(const Command& command, Outcome* outcome);
   absl::StatusOr<Phase> CurrentPhase();
   Command SampleCommand(const ModeReport& report, const Cell& cell);
 

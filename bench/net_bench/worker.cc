@@ -119,9 +119,8 @@ absl::Status Planner::RunCost(Mode mode) {
     command.connections = connections;
     command.seconds = options_.seconds;
     command.seed = options_.seed;
-    if (absl::Status status = pair_->control()->Send(command); !status.ok()) return status;
     Outcome outcome;
-    if (absl::Status status = pair_->Execute(command, &outcome); !status.ok()) return status;
+    if (absl::Status status = pair_->Do(command, &outcome); !status.ok()) return status;
     CostReport cost;
     cost.mode = mode;
     cost.connections = connections;

@@ -11,6 +11,7 @@ namespace tcpx {
 namespace {
 
 std::string LaneText(const ConnectionSetup& setup, int lane) {
+  if (setup.lanes.size() == 1) lane = 0;
   if (lane == kNoLane) return absl::StrFormat("all %d lanes", setup.lanes.size());
   return absl::StrFormat("lane %d of %d", lane, setup.lanes.size());
 }

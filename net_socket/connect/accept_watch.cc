@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_format.h"
 #include "common/clock.h"
+#include "common/counted.h"
 
 namespace tcpx {
 namespace {
@@ -128,18 +129,19 @@ std::string AcceptWatch::DescribeInLoop(const AcceptWait& wait) const {
     return begin + "no peer has come for " + seconds + ". It may be late only. " + kAdvice;
   }
   const std::string from = partial->peer.ToString();
+  const std::string all = partial->lanes == 1 ? absl::StrFormat("the only lane from %s has come", from)
+                                              : absl::StrFormat("all %d lanes from %s have come", partial->lanes, from);
   if (partial->whole) {
     return absl::StrFormat(
-        "%sall %d lanes from %s have come, and their dialler has not said for %s that it has every answer. Is its "
-        "process stopped, or does a firewall keep back what this host sends?",
-        begin, partial->lanes, from, seconds);
+        "%s%s, and the dialler has not said for %s that it has every answer. Is its process "
+        "stopped, or does a firewall keep back what this host sends?",
+        begin, all, seconds);
   }
   if (partial->present == partial->lanes) {
-    return absl::StrFormat("%sall %d lanes from %s have come, and not their health socket, for %s. %s", begin,
-                           partial->lanes, from, seconds, kAdvice);
+    return absl::StrFormat("%s%s, and no health socket, for %s. %s", begin, all, seconds, kAdvice);
   }
-  return absl::StrFormat("%s%d of %d lanes from %s have come, and no more for %s. %s", begin, partial->present,
-                         partial->lanes, from, seconds, kAdvice);
+  return absl::StrFormat("%s%d of %s from %s have come, and no more for %s. %s", begin, partial->present,
+                         Counted(static_cast<int64_t>(partial->lanes), "lane"), from, seconds, kAdvice);
 }
 
 void AcceptWatch::GiveUpInLoop(AcceptWait* wait, const std::string& why) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/clock.h"
+#include "common/counted.h"
 #include "common/interfaces.h"
 #include "common/log.h"
 #include "common/random.h"
@@ -151,8 +152,9 @@ void Acceptor::ExpireInLoop(const ConnectionId& id) {
   PendingConnection& pending = *pending_.find(id)->second;
   // Its dialler may stand still, and may have said the word: the end of lane 0 tells that it has not.
   if (pending.whole()) return AwaitInLoop(id, &pending);
-  TCPX_INFO("accept: %d of %d lanes from %s have come within %d s: they are closed, and the peer may begin anew",
-            pending.present(), pending.lanes(), pending.from().ToString(), PatienceNs(runtime_->options) / kSecond);
+  TCPX_INFO("accept: %d of %s from %s have come within %d s: they are closed, and the peer may begin anew",
+            pending.present(), Counted(pending.lanes(), "lane"), pending.from().ToString(),
+            PatienceNs(runtime_->options) / kSecond);
   DropPendingInLoop(id);
 }
 
@@ -348,8 +350,8 @@ void Acceptor::HandOutInLoop(const ConnectionId& id, PendingConnection* pending)
   setup.heals = setup.health != nullptr && runtime_->options.heal && (pending->hello().features & kFeatureHeal) != 0;
   const bool heals = setup.heals;
   const size_t lanes = setup.lanes.size();
-  TCPX_INFO_TO(setup.communicator->log, "comm %x receive device %d: %d lanes, %s from %s%s", setup.communicator->id,
-               setup.device, static_cast<int>(setup.lanes.size()), setup.lanes[0].local.ToString(),
+  TCPX_INFO_TO(setup.communicator->log, "comm %x receive device %d: %s, %s from %s%s", setup.communicator->id,
+               setup.device, Counted(static_cast<int>(lanes), "lane"), setup.lanes[0].local.ToString(),
                setup.lanes[0].peer.ToString(), TrafficClassSuffix(pending->hello().traffic_class));
   auto comm = std::make_unique<ReceiveComm>(std::move(setup));
   comm->WatchInLoop();

@@ -16,7 +16,7 @@
 #include "common/log.h"
 #include "common/socket.h"
 #include "common/status.h"
-#include "common/this_host.h"
+#include "net_socket/connect/own_address.h"
 #include "net_socket/nic/device_route.h"
 #include "net_socket/nic/lane_socket.h"
 #include "net_socket/nic/nic_socket.h"
@@ -27,11 +27,13 @@ namespace {
 
 // How long a way that is not the last may take: a SYN's first retransmission, which comes after a second, still counts.
 constexpr int64_t kWayNs = 1500 * kMillisecond;
-// Of a connection that stands: how long an answer may take, and the longest pause between two tries.
-constexpr int64_t kStandingHelloNs = 3 * kSecond;
-constexpr int64_t kStandingPauseNs = 250 * kMillisecond;
+// Of a connection that stands: the longest pause between two tries.
+constexpr int64_t kPauseMaxNs = 250 * kMillisecond;
 // A bulk lane whose path fails so often takes another's: nobody wants to wait for all retries.
 constexpr int kTriesOfOwnPath = 2;
+
+constexpr char kTimedOut[] = "connect: timed out";
+constexpr char kNobody[] = "nobody answers";
 
 const char* FamilyText(const SocketAddress& address) { return address.family() == AF_INET ? "IPv4" : "IPv6"; }
 
@@ -61,7 +63,7 @@ void DialLane::SetDeadline(int64_t after_ns) {
     if (step_ == DialStep::kHello) {
       Retry(absl::UnavailableError("connected, but the peer does not answer the hello"));
     } else {
-      NextWay(absl::UnavailableError("connect: timed out"));
+      NextWay(absl::UnavailableError(kTimedOut));
     }
   });
 }
@@ -90,7 +92,13 @@ absl::Status DialLane::Open() {
   if (peer.IsLinkLocal()) peer.set_scope(path_.nic->interface.index);
   if (connect(fd_.get(), peer.sockaddr(), peer.length()) == 0 || errno == EINPROGRESS) return absl::OkStatus();
   no_route_ = errno == ENETUNREACH;
-  return ErrnoStatus(errno, "connect");
+  return Ended(errno);
+}
+
+absl::Status DialLane::Ended(int err) {
+  absl::Status status = ErrnoStatus(err, "connect");
+  if (telling_.empty() && err != ETIMEDOUT) telling_ = std::string(status.message());
+  return status;
 }
 
 void DialLane::DialInLoop() {
@@ -210,7 +218,7 @@ void DialLane::Dialled() {
   socklen_t length = sizeof(err);
   if (getsockopt(fd_.get(), SOL_SOCKET, SO_ERROR, &err, &length) != 0) err = errno;
   if (err != 0) {
-    const absl::Status failed = ErrnoStatus(err, "connect");
+    const absl::Status failed = Ended(err);
     if (err == ECONNREFUSED && owner_->refusal_is_final()) return GiveUp(failed);
     err == ECONNREFUSED ? Retry(failed) : NextWay(failed);  // Who refuses is found.
     return;
@@ -222,8 +230,7 @@ void DialLane::Dialled() {
   if (!Speak()) return;
   MoveTo(DialStep::kHello);
   reactor().ChangeInLoop(fd_.get(), EPOLLIN | EPOLLRDHUP);
-  const int64_t patience_ns = owner_->runtime()->options.hello_timeout_ns;
-  SetDeadline(owner_->tries_on() ? std::min(kStandingHelloNs, patience_ns) : patience_ns);
+  SetDeadline(owner_->tries_on() ? 2 * kWayNs : owner_->runtime()->options.hello_timeout_ns);
 }
 
 bool DialLane::Speak() {
@@ -317,8 +324,7 @@ void DialLane::Retry(absl::Status why) {
   ++attempts_;
   if (attempts_ >= kTriesOfOwnPath && Detour(why)) return;
   turned_ = false;
-  int64_t pause_ns = attempts_ * options.retry_sleep_ns;
-  if (owner_->tries_on()) pause_ns = std::min(pause_ns, kStandingPauseNs);
+  const int64_t pause_ns = std::min(attempts_ * options.retry_sleep_ns, owner_->tries_on() ? kPauseMaxNs : INT64_MAX);
   timer_ = reactor().AddTimerInLoop(MonotonicNanos() + pause_ns, [this] { DialInLoop(); });
 }
 
@@ -339,8 +345,7 @@ bool DialLane::Detour(const absl::Status& why) {
 }
 
 std::string DialLane::Progress() const {
-  std::string what = latest_;
-  if (what.empty()) what = "nobody answers: " + ErrnoText(EINPROGRESS);
+  std::string what = latest_.empty() ? absl::StrCat(kNobody, ": ", ErrnoText(EINPROGRESS)) : latest_;
   if (step_ == DialStep::kHello) what = "connected, but the peer does not answer the hello";
   return absl::StrFormat("try %d of %d: %s", attempts_ + 1, owner_->runtime()->options.retry_count + 1, what);
 }
@@ -354,28 +359,23 @@ absl::Status DialLane::Describe(const absl::Status& why) const {
                     " here is used by ", FamilyText(interface.address),
                     " alone: give both an address of one family, see NCCL_SOCKET_FAMILY and NCCL_SOCKET_IFNAME");
   }
+  // Of a reject rule only some SYNs may hear: the kernel sends so many ICMP errors and no more.
+  const bool silent = absl::StrContains(text, kTimedOut) || absl::StrContains(text, kNobody);
+  if (silent && !telling_.empty()) absl::StrAppend(&text, "; before it: ", telling_);
   return absl::Status(why.code(), text);
 }
 
 bool DialLane::Foreign() const { return path_.nic->interface.address.family() != path_.peer.family(); }
 
 void DialLane::GiveUp(const absl::Status& why) {
-  if (owner_->request().peer_is_elsewhere) return owner_->Finish(DescribeOwnAddress(why));
+  if (owner_->request().peer_is_elsewhere) {
+    const Options& options = owner_->runtime()->options;
+    return owner_->Finish(
+        OwnAddressFailure(path_.peer, {options.ifname, options.family, options.comm_id}, std::string(why.message())));
+  }
   const absl::Status described = Describe(why);
   if (!turned_) return owner_->Finish(described);
   owner_->Finish(absl::Status(described.code(), absl::StrCat(described.message(), "; before it: ", first_turn_)));
-}
-
-// Docker's bridges, a local DNS and loopback have the same address on every host.
-absl::Status DialLane::DescribeOwnAddress(const absl::Status& why) const {
-  const std::string name = InterfaceWith(path_.peer);
-  std::string without = "^docker,lo";
-  if (!name.empty() && name != "lo" && !absl::StartsWith(name, "docker")) without += "," + name;
-  return absl::UnavailableError(absl::StrFormat(
-      "connect to %s: this address is also one of this host's own (%s), so it leads here and not to the peer, which is "
-      "another host or container: %s. Leave that interface out on all ranks (NCCL_SOCKET_IFNAME=%s), or name the one "
-      "that connects them",
-      path_.peer.ToString(), name.empty() ? "its interface is unknown" : name, why.message(), without));
 }
 
 void DialLane::Drop() {

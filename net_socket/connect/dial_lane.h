@@ -91,6 +91,7 @@ class DialLane final : public Reactor::Handler {
     turned_ = false;
     attempts_ = 0;
     detoured_ = false;
+    telling_.clear();
     DialInLoop();
   }
   // Again from the beginning, by the path that it has.
@@ -117,6 +118,8 @@ class DialLane final : public Reactor::Handler {
   // The only one who writes step_.
   void MoveTo(DialStep to);
   void TryWay();
+  // What a connect ended with.
+  absl::Status Ended(int err);
   // The way at hand finds no peer: the next one, or the end of the attempt.
   void NextWay(const absl::Status& why);
   void WayFound();
@@ -144,7 +147,6 @@ class DialLane final : public Reactor::Handler {
   bool Detour(const absl::Status& why);
   // Ends the dial with what this lane met.
   void GiveUp(const absl::Status& why);
-  absl::Status DescribeOwnAddress(const absl::Status& why) const;
   void Drop();
   void SetDeadline(int64_t after_ns);
   Reactor& reactor() { return owner_->runtime()->reactor; }
@@ -167,6 +169,7 @@ class DialLane final : public Reactor::Handler {
   int attempts_ = 0;                        // by the path at hand
   uint32_t hellos_ = 0;                     // said so far, by any path: the number of the next one
   std::string latest_;                      // what the latest attempt came to; empty: there was none
+  std::string telling_;                     // the first error that says more than that nobody answered, by the path
   std::optional<DialHandshake> handshake_;  // of the latest attempt
 };
 

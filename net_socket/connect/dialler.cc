@@ -7,12 +7,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/clock.h"
+#include "common/counted.h"
 #include "common/log.h"
 #include "common/random.h"
 #include "common/traffic_class.h"
 #include "net_socket/connect/connect_bounds.h"
 #include "net_socket/connect/resume_dials.h"
 #include "net_socket/nic/lane_plan.h"
+#include "net_socket/nic/nic_socket.h"
 
 namespace tcpx {
 
@@ -123,7 +125,8 @@ void Dialler::Dial::WatchProgress() {
     if (finished_ || lane.path().nic == nullptr) return;
     const std::string what = absl::StrFormat("no progress for %d s, ", kNoProgressNs / kSecond) + lane.Progress();
     const std::string line = absl::StrFormat(
-        "%s; gives up after %d s (TCPX_HELLO_TIMEOUT). Does a firewall, or a NAT, keep TCP from that port? "
+        "%s; gives up after %d s at the latest (TCPX_HELLO_TIMEOUT). Does a firewall, or a NAT, keep TCP from that "
+        "port? "
         "TCPX_PORT_RANGE on the peer chooses the ports",
         std::string(lane.Describe(absl::UnavailableError(what)).message()),
         ConnectBoundNs(runtime()->options) / kSecond);
@@ -215,12 +218,15 @@ void Dialler::Dial::BeginAnew(absl::Status why) {
   });
 }
 
-// ", 1: eth1 10.0.1.1 to 10.0.1.2, 2: eth2 10.0.2.1 to 10.0.2.2", where lanes go by several interfaces.
+// ", 1: eth1 10.0.1.1 to 10.0.1.2, 2: routed 10.0.2.1 to 10.0.2.2", where lanes go by several interfaces.
 std::string Dialler::Dial::PathsText(const std::vector<LaneSocket>& sockets) const {
   std::string text;
   if (!request_.device->fused() && request_.handle.nics <= 1) return text;
   for (size_t i = 1; i < sockets.size(); ++i) {
-    absl::StrAppend(&text, ", ", i, ": ", lanes_[i]->path().nic->interface.name, " ", sockets[i].local.HostString(),
+    const Nic& nic = *lanes_[i]->path().nic;
+    const std::vector<Nic>& nics = request_.device->NicsFor(nic.interface.address.family());
+    const bool sure = LeavesBy(sockets[i].fd.get(), nic, nics, sockets[i].peer);
+    absl::StrAppend(&text, ", ", i, ": ", sure ? nic.interface.name : "routed", " ", sockets[i].local.HostString(),
                     " to ", sockets[i].peer.HostString());
   }
   return text;
@@ -254,8 +260,8 @@ std::unique_ptr<SendComm> Dialler::Dial::MakeComm() {
         std::make_shared<ResumeDials>(runtime(), secret(), request_, connection_id_, health_, std::move(paths));
   }
   const Communicator& communicator = *request_.communicator;
-  TCPX_INFO_TO(communicator.log, "comm %x send device %d: %d lanes, %s to %s%s%s", communicator.id, setup.device,
-               static_cast<int>(setup.lanes.size()), setup.lanes[0].local.ToString(), setup.lanes[0].peer.ToString(),
+  TCPX_INFO_TO(communicator.log, "comm %x send device %d: %s, %s to %s%s%s", communicator.id, setup.device,
+               Counted(request_.lanes, "lane"), setup.lanes[0].local.ToString(), setup.lanes[0].peer.ToString(),
                TrafficClassSuffix(request_.path.traffic_class), PathsText(setup.lanes));
   auto comm = std::make_unique<SendComm>(std::move(setup));
   comm->WatchInLoop();

@@ -11,8 +11,8 @@ void RejectedPeers::NoteInLoop(HelloStatus why, const SocketAddress& from) {
     count.latest = from;
     return;
   }
-  TCPX_INFO("%s %s %s; more of this kind are counted for %d s", MayBePeers(why) ? "lane, or stranger," : "stranger",
-            from.ToString(), RejectionText(why), period_ns_ / kSecond);
+  TCPX_INFO("%s %s %s; more of this kind are counted for %d s", RejectedText(why), from.ToString(), RejectionText(why),
+            period_ns_ / kSecond);
   StartCountingInLoop(why);
 }
 
@@ -29,8 +29,8 @@ void RejectedPeers::StartCountingInLoop(HelloStatus why) {
 
 void RejectedPeers::SayCounted(HelloStatus why) {
   Count& count = counts_[why];
-  TCPX_INFO("%s: %d more, the latest %s: %s", MayBePeers(why) ? "lanes, or strangers" : "strangers", count.counted,
-            count.latest.ToString(), RejectionText(why));
+  TCPX_INFO("%s: %d more, the latest %s: %s", AllRejectedText(why), count.counted, count.latest.ToString(),
+            RejectionText(why));
   count.counted = 0;
 }
 

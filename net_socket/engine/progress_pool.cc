@@ -30,7 +30,7 @@ void PinTo(const ThreadPlace& place) {
   CPU_FREE(set);
   if (!refused) return;
   if (place.asked) {
-    TCPX_WARN("TCPX_CPUS: the kernel refused the CPU list; not pinned");
+    TCPX_WARN("TCPX_CPUS: the kernel refused CPUs %s; not pinned", FormatCpuList(place.cpus));
   } else {
     TCPX_INFO("progress thread: the kernel refused CPUs %s; not pinned", FormatCpuList(place.cpus));
   }

@@ -15,6 +15,7 @@
 #include "common/clock.h"
 #include "common/fd.h"
 #include "common/log.h"
+#include "common/params.h"
 #include "common/status.h"
 #include "net_socket/engine/engine.h"
 #include "net_socket/engine/ring_refusal.h"
@@ -68,7 +69,7 @@ int OpenRing(io_uring* ring, int first_rung) {
 
 // For tests of the whole plugin: what an older kernel would take. Behind the last one: nothing, as Linux 5.4.
 int FirstRung() {
-  const char* rung = getenv("TCPX_TEST_URING_RUNG");
+  const char* rung = getenv(kTestUringRung);
   return rung == nullptr ? 0 : std::clamp(atoi(rung), 0, kUringRungs);
 }
 

@@ -49,14 +49,27 @@ const char* Text(HelloStatus status, const char* Row::*column, const char* other
   return row == std::end(kRows) || row->*column == nullptr ? otherwise : row->*column;
 }
 
+bool MayBeLane(HelloStatus status) {
+  return status == HelloStatus::kBusy || status == HelloStatus::kLeft || status == HelloStatus::kCrowd;
+}
+
+bool MayBePeer(HelloStatus status) {
+  return status == HelloStatus::kSecretMissing || status == HelloStatus::kSecretAlone ||
+         status == HelloStatus::kSecretWrong || status == HelloStatus::kWrongVersion;
+}
+
 }  // namespace
 
 const char* HelloStatusText(HelloStatus status) {
   return Text(status, &Row::to_dialler, "the peer refused for a reason this build does not know");
 }
 
-bool MayBePeers(HelloStatus status) {
-  return status == HelloStatus::kBusy || status == HelloStatus::kLeft || status == HelloStatus::kCrowd;
+const char* RejectedText(HelloStatus status) {
+  return MayBeLane(status) ? "lane, or stranger," : MayBePeer(status) ? "peer, or stranger," : "stranger";
+}
+
+const char* AllRejectedText(HelloStatus status) {
+  return MayBeLane(status) ? "lanes, or strangers" : MayBePeer(status) ? "peers, or strangers" : "strangers";
 }
 
 const char* RejectionText(HelloStatus status) { return Text(status, &Row::in_log, "is strange"); }

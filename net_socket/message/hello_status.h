@@ -39,8 +39,11 @@ enum class HelloStatus : uint16_t {
 // What the dialler says of an answer.
 const char* HelloStatusText(HelloStatus status);
 
-// True where a peer of this job is turned away like anybody else, and may come again.
-bool MayBePeers(HelloStatus status);
+// Who it was, for the acceptor's log, as far as that is known: "stranger"; "lane, or stranger," where a peer of this job
+// is turned away like anybody else, and may come again; "peer, or stranger," where ranks are set up in different ways.
+const char* RejectedText(HelloStatus status);
+// The same of several.
+const char* AllRejectedText(HelloStatus status);
 
 // What the acceptor's log says of whom it turned away, behind the address.
 const char* RejectionText(HelloStatus status);

@@ -70,6 +70,43 @@ std::string JoinedName(const std::vector<Nic>& nics) {
   return absl::StrJoin(nics, "+", [](std::string* out, const Nic& nic) { out->append(nic.interface.name); });
 }
 
+// Those whose addresses all members have come first.
+void TakeNics(const std::vector<Nic>& nics, int family, Device* device) {
+  for (const Nic& nic : nics) {
+    (nic.interface.address.family() == family ? device->nics : device->other_nics).push_back(nic);
+  }
+}
+
+Device MakeDevice(const Options& options, const std::vector<FuseCandidate>& members, const std::vector<Interface>& all,
+                  const std::string& sysfs_root) {
+  std::vector<Nic> nics;
+  for (const FuseCandidate& member : members) {
+    nics.push_back(MakeNic(options, member.interface, all, sysfs_root));
+    if (member.other.has_value()) nics.push_back(MakeNic(options, *member.other, all, sysfs_root));
+  }
+  Device device;
+  TakeNics(nics, FamilyOfAll(members), &device);
+  return device;
+}
+
+std::vector<FuseCandidate> Candidates(const std::vector<Interface>& chosen, const std::vector<Interface>& all,
+                                      const InterfaceFilter& filter) {
+  std::vector<FuseCandidate> candidates;
+  for (const Interface& interface : chosen) candidates.push_back({interface, OtherFamilyOf(interface, all, filter)});
+  return candidates;
+}
+
+std::vector<FuseCandidate> CandidatesOf(const Device& device) {
+  std::vector<FuseCandidate> candidates;
+  for (const Nic& nic : device.nics) {
+    candidates.push_back({nic.interface, std::nullopt});
+    for (const Nic& other : device.other_nics) {
+      if (other.interface.name == nic.interface.name) candidates.back().other = other.interface;
+    }
+  }
+  return candidates;
+}
+
 }  // namespace
 
 bool Device::HasFamily(int family) const {
@@ -112,15 +149,12 @@ DeviceTable DeviceTable::Find(const Options& options, const std::string& sysfs_r
   const InterfaceFilter filter = {options.ifname, options.family, comm_id};
   const std::vector<Interface> chosen = SelectInterfaces(*all, filter);
   std::vector<std::string> warnings;
-  for (const std::vector<int>& members : PlanFusion(options.fuse, chosen, &warnings)) {
-    Device device;
+  const std::vector<FuseCandidate> candidates = Candidates(chosen, *all, filter);
+  for (const std::vector<int>& indices : PlanFusion(options.fuse, candidates, &warnings)) {
+    std::vector<FuseCandidate> members;
+    for (int index : indices) members.push_back(candidates[static_cast<size_t>(index)]);
+    Device device = MakeDevice(options, members, *all, sysfs_root);
     device.max_receives = MaxReceives(options, table.pointer_support_);
-    for (int member : members) {
-      const Interface& interface = chosen[static_cast<size_t>(member)];
-      device.nics.push_back(MakeNic(options, interface, *all, sysfs_root));
-      const std::optional<Interface> other = OtherFamilyOf(interface, *all, filter);
-      if (other.has_value()) device.other_nics.push_back(MakeNic(options, *other, *all, sysfs_root));
-    }
     LogDevice(table.Add(std::move(device)), *all, sysfs_root);
   }
   for (const std::string& warning : CheckSpeeds(options.speed_mbps, chosen)) warnings.push_back(warning);
@@ -157,19 +191,21 @@ absl::Status DeviceTable::CheckChild(int child) const {
 
 absl::StatusOr<int> DeviceTable::Fuse(absl::Span<const int> children) {
   Device fused;
+  std::vector<FuseCandidate> members;
+  std::vector<Nic> nics;
   for (int child : children) {
     const absl::Status usable = CheckChild(child);
     if (!usable.ok()) return usable;
     const Device& device = devices_[static_cast<size_t>(child)];
-    fused.nics.insert(fused.nics.end(), device.nics.begin(), device.nics.end());
-    fused.other_nics.insert(fused.other_nics.end(), device.other_nics.begin(), device.other_nics.end());
+    for (FuseCandidate& member : CandidatesOf(device)) members.push_back(std::move(member));
+    nics.insert(nics.end(), device.nics.begin(), device.nics.end());
+    nics.insert(nics.end(), device.other_nics.begin(), device.other_nics.end());
     fused.children.push_back(child);
     fused.max_receives = device.max_receives;
   }
-  std::vector<Interface> interfaces;
-  for (const Nic& nic : fused.nics) interfaces.push_back(nic.interface);
-  const std::string reason = WhyNotFused(interfaces);
+  const std::string reason = WhyNotFused(members);
   if (!reason.empty()) return absl::InvalidArgumentError(reason);
+  TakeNics(nics, FamilyOfAll(members), &fused);
   const Device& added = Add(std::move(fused));
   TCPX_INFO("device %d: %s, %d Mbit/s together", added.index, added.name, added.speed_mbps());
   return added.index;

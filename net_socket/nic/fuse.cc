@@ -11,22 +11,36 @@
 namespace tcpx {
 namespace {
 
-std::string Names(const std::vector<Interface>& interfaces) {
-  return absl::StrJoin(interfaces, ", ", [](std::string* out, const Interface& one) { out->append(one.name); });
+std::string Names(const std::vector<FuseCandidate>& all) {
+  return absl::StrJoin(all, ", ", [](std::string* out, const FuseCandidate& one) { out->append(one.interface.name); });
 }
 
-int Find(const std::vector<Interface>& chosen, absl::string_view name) {
+// "eth1 (10.0.0.1), eth2 (fd00::1 and 10.0.2.1)".
+std::string WithAddresses(const std::vector<FuseCandidate>& members) {
+  return absl::StrJoin(members, ", ", [](std::string* out, const FuseCandidate& one) {
+    absl::StrAppend(out, one.interface.name, " (", one.interface.address.HostString(),
+                    one.other.has_value() ? absl::StrCat(" and ", one.other->address.HostString()) : "", ")");
+  });
+}
+
+bool AllHave(const std::vector<FuseCandidate>& members, int family) {
+  return std::all_of(members.begin(), members.end(), [family](const FuseCandidate& one) {
+    return one.interface.address.family() == family || (one.other.has_value() && one.other->address.family() == family);
+  });
+}
+
+int Find(const std::vector<FuseCandidate>& chosen, absl::string_view name) {
   for (size_t i = 0; i < chosen.size(); ++i) {
-    if (chosen[i].name == name) return static_cast<int>(i);
+    if (chosen[i].interface.name == name) return static_cast<int>(i);
   }
   return -1;
 }
 
 // The group's members; on failure `*reason` says why there are none.
-std::vector<int> ReadGroup(absl::string_view group, const std::vector<Interface>& chosen,
+std::vector<int> ReadGroup(absl::string_view group, const std::vector<FuseCandidate>& chosen,
                            const std::vector<bool>& taken, std::string* reason) {
   std::vector<int> members;
-  std::vector<Interface> interfaces;
+  std::vector<FuseCandidate> candidates;
   for (absl::string_view name : absl::StrSplit(group, '+')) {
     const int found = Find(chosen, name);
     if (found < 0) {
@@ -39,32 +53,37 @@ std::vector<int> ReadGroup(absl::string_view group, const std::vector<Interface>
       return {};
     }
     members.push_back(found);
-    interfaces.push_back(chosen[static_cast<size_t>(found)]);
+    candidates.push_back(chosen[static_cast<size_t>(found)]);
   }
-  *reason = members.size() < 2 ? "a group is two interfaces or more, such as eth1+eth2" : WhyNotFused(interfaces);
+  *reason = members.size() < 2 ? "a group is two interfaces or more, such as eth1+eth2" : WhyNotFused(candidates);
   return reason->empty() ? members : std::vector<int>();
 }
 
 }  // namespace
 
-std::string WhyNotFused(const std::vector<Interface>& members) {
+std::string WhyNotFused(const std::vector<FuseCandidate>& members) {
   if (members.size() > static_cast<size_t>(kNicsMax)) {
     return absl::StrCat(members.size(), " interfaces are too many: a device has ", kNicsMax, " at most");
   }
   for (size_t i = 0; i < members.size(); ++i) {
-    if (Find(members, members[i].name) != static_cast<int>(i)) {
-      return absl::StrCat("'", members[i].name, "' is there twice");
-    }
-    if (members[i].address.family() != members[0].address.family()) {
-      return absl::StrCat(members[0].name, " (", members[0].address.HostString(), ") and ", members[i].name, " (",
-                          members[i].address.HostString(),
-                          ") have addresses of different families: set NCCL_SOCKET_FAMILY");
-    }
+    const std::string& name = members[i].interface.name;
+    if (Find(members, name) != static_cast<int>(i)) return absl::StrCat("'", name, "' is there twice");
   }
-  return "";
+  if (FamilyOfAll(members) != 0) return "";
+  return absl::StrCat(WithAddresses(members),
+                      " have addresses of no common family: give each of them an IPv4 address, or each an IPv6 address "
+                      "that reaches beyond its link");
 }
 
-std::vector<std::vector<int>> PlanFusion(const std::string& spec, const std::vector<Interface>& chosen,
+int FamilyOfAll(const std::vector<FuseCandidate>& members) {
+  if (members.empty()) return 0;
+  for (const std::optional<Interface>& each : {std::optional<Interface>(members[0].interface), members[0].other}) {
+    if (each.has_value() && AllHave(members, each->address.family())) return each->address.family();
+  }
+  return 0;
+}
+
+std::vector<std::vector<int>> PlanFusion(const std::string& spec, const std::vector<FuseCandidate>& chosen,
                                          std::vector<std::string>* warnings) {
   std::vector<bool> taken(chosen.size(), false);
   std::vector<std::vector<int>> devices;

@@ -9,6 +9,7 @@
 #ifndef TCPX_NET_SOCKET_NIC_FUSE_H_
 #define TCPX_NET_SOCKET_NIC_FUSE_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,13 +17,22 @@
 
 namespace tcpx {
 
+// One interface by the address that was chosen, and by its first one of the other family, if that may be offered.
+struct FuseCandidate {
+  Interface interface;
+  std::optional<Interface> other;
+};
+
 // The members of each device, as indices of `chosen`: a device stands where the first of its members stands there, and
 // has them in the order of the group. An empty `spec` fuses none.
-std::vector<std::vector<int>> PlanFusion(const std::string& spec, const std::vector<Interface>& chosen,
+std::vector<std::vector<int>> PlanFusion(const std::string& spec, const std::vector<FuseCandidate>& chosen,
                                          std::vector<std::string>* warnings);
 
 // Why these can't be one device; empty where they can.
-std::string WhyNotFused(const std::vector<Interface>& members);
+std::string WhyNotFused(const std::vector<FuseCandidate>& members);
+
+// The family that all members have an address of, that of the first one's chosen address if possible; 0: none.
+int FamilyOfAll(const std::vector<FuseCandidate>& members);
 
 }  // namespace tcpx
 

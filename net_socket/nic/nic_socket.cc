@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <thread>
@@ -15,6 +16,7 @@
 #include "common/socket.h"
 #include "common/status.h"
 #include "net_socket/nic/port_owners.h"
+#include "net_socket/nic/shared_subnet.h"
 
 namespace tcpx {
 namespace {
@@ -76,6 +78,15 @@ absl::Status BindToNic(int fd, const Nic& nic, const SocketAddress& peer, LeaveB
 
 void TieAccepted(int fd, const Nic& nic) {
   if (!nic.interface.address.IsLoopback()) TieTo(fd, nic.interface.name);
+}
+
+bool LeavesBy(int fd, const Nic& nic, const std::vector<Nic>& nics, const SocketAddress& peer) {
+  if (peer.IsLinkLocal() || BoundDevice(fd) == nic.interface.name) return true;
+  const auto local = LocalAddress(fd);
+  if (!local.ok() || !local->SameHostAddress(nic.interface.address)) return false;
+  return std::all_of(nics.begin(), nics.end(), [&](const Nic& each) {
+    return InSubnet(each.interface, peer) == (each.interface.name == nic.interface.name);
+  });
 }
 
 absl::StatusOr<OwnedFd> ListenOnNic(const Nic& nic, bool bound, const PortRange& range) {

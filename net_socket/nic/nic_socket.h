@@ -11,6 +11,8 @@
 #ifndef TCPX_NET_SOCKET_NIC_NIC_SOCKET_H_
 #define TCPX_NET_SOCKET_NIC_NIC_SOCKET_H_
 
+#include <vector>
+
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/address.h"
@@ -26,6 +28,10 @@ absl::Status BindToNic(int fd, const Nic& nic, const SocketAddress& peer, LeaveB
 
 // What was accepted from who is in the interface's subnet: its packets leave by the interface from now on.
 void TieAccepted(int fd, const Nic& nic);
+
+// True exactly when a connected socket is sure to leave by this interface of `nics`: it is tied to it, or has its address
+// and a peer in its subnet, which is no other's. Else routes choose, whatever address it has.
+bool LeavesBy(int fd, const Nic& nic, const std::vector<Nic>& nics, const SocketAddress& peer);
 
 // Listens on the interface's address. `bound`: hears only who comes in by the interface (this host's own processes do,
 // whatever they come by), and what is accepted stays on it. Else all who come to the address. Of a range the first port

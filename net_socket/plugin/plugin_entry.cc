@@ -9,6 +9,14 @@
 #include "nccl/installed_plugin.h"
 #include "net_socket/plugin/plugin.h"
 
+#ifdef TCPX_OWN_LIBSTDCXX
+// libstdc++ keeps 72 KiB for exceptions that are thrown when memory is short, and frees them only when asked. Hidden:
+// those of the copy that is linked in. Null where that has no such function (before GCC 6).
+namespace __gnu_cxx {
+__attribute__((weak, visibility("hidden"))) void __freeres();
+}  // namespace __gnu_cxx
+#endif
+
 namespace tcpx {
 namespace {
 
@@ -39,6 +47,13 @@ __attribute__((destructor)) void UnloadPlugin() {
     delete plugin;
   }
 }
+
+#ifdef TCPX_OWN_LIBSTDCXX
+// The lowest priority there is runs last, behind static destructors. Where threads may still be inside nothing is freed.
+__attribute__((destructor(101))) void FreeExceptionPool() {
+  if (__gnu_cxx::__freeres != nullptr && g_plugin.load(std::memory_order_acquire) == nullptr) __gnu_cxx::__freeres();
+}
+#endif
 
 }  // namespace
 

@@ -22,7 +22,7 @@ Settings::Settings() : cpu_facts_(ReadCpuFacts()) {
   for (const std::string& warning : warnings) TCPX_WARN("%s", warning);
   for (const std::string& warning : UnknownParameters(environ)) TCPX_WARN("%s", warning);
   const std::string id = BuildId();
-  TCPX_INFO("version %s%s; %s", kVersion, id.empty() ? "" : absl::StrCat(", build ", id),
+  TCPX_INFO("version %s%s; %s", kVersion, id.empty() ? "" : absl::StrCat(", build id ", id),
             ours.empty() ? "no TCPX_ variable is in effect" : absl::StrJoin(ours, " "));
   LoadSecret();
   traffic_classes_ = ParseTrafficClassMap(options_.traffic_class_map).value_or(TrafficClassMap());

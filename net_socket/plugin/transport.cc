@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "common/counted.h"
 #include "common/fd.h"
 #include "common/interfaces.h"
 #include "common/log.h"
@@ -44,6 +45,7 @@ absl::Status Transport::StartPool(const ThreadPlan& plan) {
     TCPX_INFO("mode caller-driven (%s): NCCL's own thread moves the bytes; engine none", plan.reason);
     return absl::OkStatus();
   }
+  if (!plan.warning.empty()) TCPX_WARN("%s", plan.warning);
   std::string reason;
   const EngineChoice engine = ProbeEngine(options.engine, &reason);
   if (options.engine == EngineChoice::kIoUring && engine != options.engine) {
@@ -57,7 +59,7 @@ absl::Status Transport::StartPool(const ThreadPlan& plan) {
     TCPX_WARN("%s; mode caller-driven instead: NCCL's own thread moves the bytes", std::string(status.message()));
     return absl::OkStatus();
   }
-  TCPX_INFO("mode pool of %d progress threads (%s); engine %s (%s)", runtime_.pool->threads(), plan.reason,
+  TCPX_INFO("mode pool of %s (%s); engine %s (%s)", Counted(runtime_.pool->threads(), "progress thread"), plan.reason,
             engine == EngineChoice::kIoUring ? "io_uring" : "epoll", reason);
   return absl::OkStatus();
 }

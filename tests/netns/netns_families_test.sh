@@ -5,21 +5,7 @@
 set -euo pipefail
 source common/netns/netns.sh
 netns_enter "$0" "$@"
-
-peer=tests/netns/peer
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch" || true' EXIT
-failures=0
-
-fail() {
-  echo "FAILED: $*"
-  failures=$((failures + 1))
-}
-
-unplug() {
-  local ns
-  for ns in a b; do ip netns delete "$ns" 2>/dev/null || true; done
-}
+source tests/netns/wirings.sh
 
 # cables LINKS: hosts a and b, without addresses; what each sends by TCP is counted by family.
 cables() {
@@ -128,6 +114,17 @@ done
 run fused v6 TCPX_FUSE=eth1+eth2 TCPX_LANES=5
 logged fused a ', 2: eth2 fd00:2::1 to fd00:2::2'
 logged fused b ', 2: eth2 fd00:2::2 to fd00:2::1'
+unplug
+
+# Fused, and the first addresses of the members are of different families: all have IPv6.
+cables 2
+for ns in a:1 b:2; do
+  netns_address "${ns%:*}" eth1 "10.0.1.${ns#*:}/24" "fd00:1::${ns#*:}/64"
+  netns_address "${ns%:*}" eth2 "fd00:2::${ns#*:}/64"
+done
+run mixed-fused v6 TCPX_FUSE=eth1+eth2 TCPX_LANES=5
+logged mixed-fused a 'device 0: eth1[+]eth2, '
+logged mixed-fused a ', 2: eth2 fd00:2::1 to fd00:2::2'
 unplug
 
 exit $((failures > 0))

@@ -6,21 +6,7 @@
 set -euo pipefail
 source common/netns/netns.sh
 netns_enter "$0" "$@"
-
-peer=tests/netns/peer
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch" || true' EXIT
-failures=0
-
-fail() {
-  echo "FAILED: $*"
-  failures=$((failures + 1))
-}
-
-unplug() {
-  local ns
-  for ns in a b s r; do ip netns delete "$ns" 2>/dev/null || true; done
-}
+source tests/netns/wirings.sh
 
 # sysctls HOST NAME=VALUE...: of all interfaces, those to come included.
 sysctls() {
@@ -154,6 +140,7 @@ run one-default-route-fused 30 0 0 TCPX_FUSE=eth1+eth2
 asked=$(ip -n a neigh show dev eth2 | grep '^10[.]2[.]' || true)
 [[ -z $asked ]] || fail "one-default-route-fused: eth2 asked its link for what is behind the router: $asked"
 logged one-default-route-fused 'lanes through eth2 (10.1.2.1) are bound to its address'
+logged one-default-route-fused ', 2: routed 10[.]1[.]2[.]1 to '
 # With a route of its own, each interface carries its lanes.
 for ns in a:1 b:2; do
   for i in 1 2; do

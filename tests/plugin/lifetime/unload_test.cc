@@ -35,6 +35,8 @@ constexpr bool kSanitized = false;
 constexpr int kCycles = kSanitized ? 20 : 100;
 // Thread stacks and arenas that glibc keeps for the next thread are there by then.
 constexpr int kWarmCycles = 9;
+// The log that this process records grows by less than that in a life.
+constexpr size_t kHeapOfOneLife = 16 << 10;
 
 constexpr Stream::Shape kBulk = {300000, 4, 8, true};
 constexpr Stream::Shape kExpress = {1000, 4, 8, true};
@@ -120,6 +122,7 @@ void LiveAndDie(int version) {
   mallopt(M_ARENA_MAX, 1);  // Else which threads share an arena is chance, and so is the number of mappings.
   const Belongings before;
   int warm_mappings = 0;
+  size_t warm_heap = 0;
   for (int cycle = 0; cycle < kCycles; ++cycle) {
     if (cycle == kCycles / 2) {
       HalfOpenLife(version);
@@ -127,11 +130,16 @@ void LiveAndDie(int version) {
       OneLife(version);
     }
     RequireGone(before);
-    if (cycle == kWarmCycles) warm_mappings = MappingCount();
+    if (cycle != kWarmCycles) continue;
+    warm_mappings = MappingCount();
+    warm_heap = HeapBytes();
   }
   // The allocator may cut or join a few; a mapping per life would make ninety.
-  if (!kSanitized)
+  if (!kSanitized) {
     TCPX_REQUIRE(MappingCount() <= warm_mappings + 10, MappingCount(), " mappings, ", warm_mappings, " before");
+    const size_t heap = HeapBytes();
+    TCPX_REQUIRE(heap < warm_heap + (kCycles - kWarmCycles) * kHeapOfOneLife, heap, " bytes, ", warm_heap, " before");
+  }
   TCPX_REQUIRE(WarningCount() == 0, LogText());
 }
 

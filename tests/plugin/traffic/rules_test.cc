@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "common/counted.h"
 #include "tests/plugin/traffic/rules_fixture.h"
 #include "tests/support/deadline.h"
 #include "tests/support/log_capture.h"
@@ -236,12 +237,12 @@ TEST_P(RulesTest, RunsInTheModeThatWasAskedFor) {
   const std::string log = CapturedLog();
   const LoopbackSettings& mode = GetParam();
   const std::string expected =
-      mode.threads == 0 ? "mode caller-driven" : "mode pool of " + std::to_string(mode.threads) + " progress threads";
+      mode.threads == 0 ? "mode caller-driven" : "mode pool of " + Counted(mode.threads, "progress thread");
   EXPECT_NE(std::string::npos, log.find(expected)) << log;
   if (mode.threads > 0) {
     EXPECT_NE(std::string::npos, log.find("engine " + mode.engine)) << log;
   }
-  EXPECT_NE(std::string::npos, log.find(std::to_string(mode.lanes) + " lanes")) << log;
+  EXPECT_NE(std::string::npos, log.find(": " + Counted(mode.lanes, "lane") + ", ")) << log;
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryMode, RulesTest, ::testing::ValuesIn(AllModes({AF_INET})), ModeName);

@@ -203,6 +203,31 @@ TEST(PlanThreadsTest, TheReasonSaysWhatDecided) {
 }
 
 // Lanes of a device find the threads of its node by this.
+TEST(PlanThreadsTest, CpusThatAreNotThereAreNamed) {
+  const struct {
+    const char* asked;
+    std::vector<int> container;
+    const char* places;
+    const char* warning;
+  } cases[] = {
+      {"2-9", {0, 1, 2, 3}, "2 on 2-3", "has no CPU 4-9 (it has 0-3): progress threads run on 2-3"},
+      {"8-9", {0, 1, 2, 3}, "2 on ", "has no CPU 8-9 (it has 0-3): progress threads are not pinned"},
+      {"0-3", {0, 1, 2, 3}, "2 on 0-3", ""},
+      {"2-9", {}, "2 on 2-9", ""},
+  };
+  for (const auto& one : cases) {
+    CpuFacts facts;
+    facts.container_cpus = one.container;
+    Options options;
+    options.threads = 2;
+    options.cpus = one.asked;
+    const ThreadPlan plan = PlanThreads(facts, CpuDemand(), options);
+    EXPECT_EQ(Summary(plan), one.places);
+    EXPECT_EQ(plan.warning.empty(), *one.warning == '\0') << plan.warning;
+    EXPECT_NE(plan.warning.find(one.warning), std::string::npos) << plan.warning;
+  }
+}
+
 TEST(PlanThreadsTest, PlacesNameTheDevicesOfTheirNode) {
   Machine machine = Plain(32);
   machine.facts.node_cpus = {List("0-15"), List("16-31")};

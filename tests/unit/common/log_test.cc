@@ -112,6 +112,14 @@ INSTANTIATE_TEST_SUITE_P(NcclDebug, LogLevelTest,
                                          LevelCase{"INFO", true, false}, LevelCase{"info", true, false},
                                          LevelCase{"TRACE", true, true}, LevelCase{"nonsense", false, false}));
 
+// A parameter's value may hold anything.
+TEST_F(LogTest, ControlCharactersDoNotBreakALine) {
+  SetLogSink(&Capture);
+  TCPX_WARN("TCPX_FUSE is \"%s\"", "eth1\nNET/tcpx: all is well\x1b[2J\x7f \xc3\xa4");
+  ASSERT_EQ(captured_.size(), 1u);
+  EXPECT_EQ(captured_[0].text, "NET/tcpx: TCPX_FUSE is \"eth1\\x0aNET/tcpx: all is well\\x1b[2J\\x7f \xc3\xa4\"");
+}
+
 TEST_F(LogTest, PercentSignsInArgumentsAreText) {
   SetLogSink(&Capture);
   TCPX_WARN("%s", "100%s %n");

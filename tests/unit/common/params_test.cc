@@ -187,7 +187,7 @@ TEST(ParamsTest, ABadValueKeepsTheDefaultAndSaysSo) {
       {"TCPX_CPUS", "3-1", "a list of CPUs like 0-3,7", "empty"},
       {"TCPX_LANES", "65", "1 to 64", "auto"},
       {"TCPX_LANES", "-1", "1 to 64", "auto"},
-      {"NCCL_SOCKET_NTHREADS", "99999999999", "unset (-2) or 0 to 16", "unset"},
+      {"NCCL_SOCKET_NTHREADS", "99999999999999999999", "unset (-2) or 0 to 16", "unset"},
       {"NCCL_SOCKET_NTHREADS", "-1", "unset (-2) or 0 to 16", "unset"},
       {"TCPX_EXPRESS_BYTES", "1025K", "0 to 1M", "64K"},
       {"TCPX_EXPRESS_BYTES", "64KB", "0 to 1M", "64K"},
@@ -209,6 +209,7 @@ TEST(ParamsTest, ABadValueKeepsTheDefaultAndSaysSo) {
       {"TCPX_LINGER", "nan", "0 to 600", "5"},
       {"TCPX_LINGER", "1e300", "0 to 600", "5"},
       {"TCPX_HELLO_TIMEOUT", "0", "1 to 600", "10"},
+      {"TCPX_STALL_WARN", "3601", "off (0), or more, up to 3600", "10"},
       {"TCPX_MAX_RECVS", "9", "auto (0) or 1 to 8", "auto"},
       {"TCPX_OPTIONAL_RECV_COMPLETION", "yes", "on (1) or off (0)", "on"},
       {"TCPX_OPTIONAL_RECV_COMPLETION", "2", "on (1) or off (0)", "on"},
@@ -250,6 +251,11 @@ TEST(ParamsTest, LanesAreTheProductUnlessSet) {
       {{{"NCCL_NSOCKS_PERTHREAD", "8"}}, 8, false},
       {{{"NCCL_SOCKET_NTHREADS", "4"}, {"NCCL_NSOCKS_PERTHREAD", "8"}}, 32, false},
       {{{"NCCL_SOCKET_NTHREADS", "0"}}, 1, false},
+      {{{"NCCL_NSOCKS_PERTHREAD", "0"}}, 1, false},
+      {{{"NCCL_SOCKET_NTHREADS", "0"}, {"NCCL_NSOCKS_PERTHREAD", "8"}}, 1, false},
+      {{{"NCCL_SOCKET_NTHREADS", "4"}, {"NCCL_NSOCKS_PERTHREAD", "0"}}, 1, false},
+      {{{"NCCL_SOCKET_NTHREADS", "99999999999"}}, 16, true},
+      {{{"NCCL_NSOCKS_PERTHREAD", "9223372036854775807"}}, 64, true},
       {{{"NCCL_SOCKET_NTHREADS", "-2"}, {"NCCL_NSOCKS_PERTHREAD", "-2"}}, 0, false},
       {{{"NCCL_SOCKET_NTHREADS", "16"}, {"NCCL_NSOCKS_PERTHREAD", "4"}}, 64, false},
       {{{"NCCL_SOCKET_NTHREADS", "16"}, {"NCCL_NSOCKS_PERTHREAD", "5"}}, 64, true},
@@ -323,6 +329,12 @@ TEST(ParamsTest, TooManySocketsAreLoweredWithAWarningEach) {
   EXPECT_TRUE(absl::StrContains(loaded.warnings[0], "using 16")) << loaded.warnings[0];
   EXPECT_TRUE(absl::StrContains(loaded.warnings[1], "NCCL_NSOCKS_PERTHREAD is 100")) << loaded.warnings[1];
   EXPECT_TRUE(absl::StrContains(loaded.warnings[1], "using 4")) << loaded.warnings[1];
+}
+
+TEST(ParamsTest, ALoweredValueIsSaidAsItWasWritten) {
+  const Loaded loaded = Load({{"NCCL_SOCKET_NTHREADS", "99999999999"}});
+  ASSERT_EQ(loaded.warnings.size(), 1u);
+  EXPECT_TRUE(absl::StrContains(loaded.warnings[0], "is 99999999999, which")) << loaded.warnings[0];
 }
 
 TEST(ParamsTest, WhatIsInEffectIsWhatWasValidAndOurs) {

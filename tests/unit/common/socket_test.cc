@@ -15,6 +15,7 @@
 
 #include "absl/strings/match.h"
 #include "common/address.h"
+#include "common/clock.h"
 #include "common/fd.h"
 #include "gtest/gtest.h"
 
@@ -91,6 +92,20 @@ TEST(SocketTest, OptionsAreSet) {
   EXPECT_EQ(IntOption(fd.get(), SOL_SOCKET, SO_MAX_PACING_RATE), -1);
 }
 
+// Nobody is dead before the time that was given.
+TEST(SocketTest, KeepAliveTakesWholeSecondsAndTwoAtTheLeast) {
+  const struct {
+    int64_t timeout_ns;
+    int seconds;
+  } cases[] = {{kSecond, 2}, {kSecond * 3 / 2, 2}, {3 * kSecond, 3}, {kSecond * 7 / 2, 4}, {3600 * kSecond, 3600}};
+  for (const auto& one : cases) {
+    const OwnedFd fd = NewSocket();
+    EXPECT_TRUE(SetKeepAlive(fd.get(), one.timeout_ns).ok());
+    EXPECT_EQ(IntOption(fd.get(), IPPROTO_TCP, TCP_USER_TIMEOUT), one.seconds * 1000) << one.timeout_ns;
+    EXPECT_EQ(IntOption(fd.get(), SOL_SOCKET, SO_KEEPALIVE), 1);
+  }
+}
+
 TEST(SocketTest, QuickAckIsSetOnAConnection) {
   Pair pair = Connected();
   EXPECT_TRUE(SetQuickAck(pair.client.get(), 0).ok());
@@ -158,6 +173,8 @@ TEST(SocketTest, BindToDeviceNamesTheDeviceInItsError) {
   socklen_t length = sizeof(name);
   ASSERT_EQ(getsockopt(fd.get(), SOL_SOCKET, SO_BINDTODEVICE, name, &length), 0);
   EXPECT_STREQ(name, "lo");
+  EXPECT_EQ(BoundDevice(fd.get()), "lo");
+  EXPECT_EQ(BoundDevice(NewSocket().get()), "");
 }
 
 TEST(SocketTest, QueueLengthsCountWhatWaits) {

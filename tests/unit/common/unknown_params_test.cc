@@ -61,6 +61,13 @@ TEST(UnknownParamsTest, WhatIsKnownOrNotOursIsSilent) {
   EXPECT_EQ(UnknownParameters(nullptr), std::vector<std::string>());
 }
 
+// It makes a job slower, and nothing else would say why.
+TEST(UnknownParamsTest, WhatIsForTestsIsToldWhereItHasAnEffect) {
+  const std::vector<std::string> warnings = Warnings({"TCPX_TEST_URING_RUNG=4", "TCPX_TEST_LONG=1"});
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_TRUE(absl::StartsWith(warnings[0], "TCPX_TEST_URING_RUNG is in effect")) << warnings[0];
+}
+
 TEST(UnknownParamsTest, ComeByName) {
   const std::vector<std::string> warnings = Warnings({"TCPX_B=", "TCPX_A", "TCPX_LANES=4"});
   ASSERT_EQ(warnings.size(), 2u);

@@ -5,26 +5,17 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "common/log.h"
 #include "net_socket/message/wire.h"
 #include "tests/support/deadline.h"
+#include "tests/support/kept_log.h"
 
 namespace tcpx {
 namespace {
-
-std::mutex mutex;
-std::vector<std::string>* lines = nullptr;
-
-void Keep(LogLevel, uint64_t, const char*, int, const char* text) {
-  std::lock_guard<std::mutex> lock(mutex);
-  lines->push_back(text);
-}
 
 SocketAddress Address(const std::string& text) { return *SocketAddress::Parse(text); }
 
@@ -33,16 +24,11 @@ constexpr int64_t kNever = 1000 * kSecond;
 
 class AcceptWatchTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    lines = &lines_;
-    SetLogSink(Keep);
-    ASSERT_TRUE(reactor_.Start().ok());
-  }
+  void SetUp() override { ASSERT_TRUE(reactor_.Start().ok()); }
   void TearDown() override {
     reactor_.RunSync([this] { watch_->CloseInLoop(); });
     reactor_.RequestStop();
     reactor_.Join();
-    SetLogSink(nullptr);
   }
 
   void Make(int64_t incomplete_ns, int64_t lost_ns) {
@@ -62,10 +48,7 @@ class AcceptWatchTest : public ::testing::Test {
     wait->where = address + " (eth0)";
     return wait;
   }
-  std::vector<std::string> Lines() {
-    std::lock_guard<std::mutex> lock(mutex);
-    return lines_;
-  }
+  std::vector<std::string> Lines() { return log_.Lines(); }
   // As NCCL does it, until the condition holds.
   template <typename Condition>
   void AskUntil(const std::vector<std::shared_ptr<AcceptWait>>& waits, Condition condition) {
@@ -82,13 +65,13 @@ class AcceptWatchTest : public ::testing::Test {
   }
   bool Has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
+  KeptLog log_;
   Reactor reactor_;
   std::unique_ptr<AcceptWatch> watch_;
   std::shared_ptr<FailureGroup> group_ = std::make_shared<FailureGroup>();
   // Written before anything is watched, or in the reactor.
   std::optional<AcceptWatch::Partial> partial_;
   std::vector<SocketAddress> local_ = {Address("127.0.0.1"), Address("10.0.0.1")};
-  std::vector<std::string> lines_;
 };
 
 TEST_F(AcceptWatchTest, WhereNobodyComesIsSaidOnceHoweverManyWait) {
@@ -118,11 +101,15 @@ TEST_F(AcceptWatchTest, WhatHasComeOfAConnection) {
   EXPECT_TRUE(Has(Lines()[0], "2 of 4 lanes from 10.0.0.2:39000 have come, and no more")) << Lines()[0];
   reactor_.RunSync([this] { partial_->present = 4; });
   AskUntil({other}, [&] { return Lines().size() == 2; });
-  EXPECT_TRUE(Has(Lines()[1], "all 4 lanes from 10.0.0.2:39000 have come, and not their health socket")) << Lines()[1];
+  EXPECT_TRUE(Has(Lines()[1], "all 4 lanes from 10.0.0.2:39000 have come, and no health socket")) << Lines()[1];
   reactor_.RunSync([this] { partial_->whole = true; });
-  AskUntil({NewWait("10.0.0.1:4412")}, [&] { return Lines().size() == 3; });
-  EXPECT_TRUE(Has(Lines()[2], "all 4 lanes from 10.0.0.2:39000 have come, and their dialler has not said"))
-      << Lines()[2];
+  const auto third = NewWait("10.0.0.1:4412");
+  AskUntil({third}, [&] { return Lines().size() == 3; });
+  EXPECT_TRUE(Has(Lines()[2], "all 4 lanes from 10.0.0.2:39000 have come, and the dialler has not said")) << Lines()[2];
+  reactor_.RunSync([this] { partial_ = AcceptWatch::Partial{Address("10.0.0.2:39000"), 1, 1}; });
+  const auto fourth = NewWait("10.0.0.1:4413");
+  AskUntil({fourth}, [&] { return Lines().size() == 4; });
+  EXPECT_TRUE(Has(Lines()[3], "the only lane from 10.0.0.2:39000 has come, and no health socket")) << Lines()[3];
 }
 
 TEST_F(AcceptWatchTest, NothingIsSaidWhileLanesComeOrNobodyAsks) {

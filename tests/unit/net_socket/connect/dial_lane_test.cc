@@ -1,9 +1,17 @@
-// Which steps of a lane that is dialled may follow which.
+// Which steps of a lane that is dialled may follow which, and what it says at its end.
 #include "net_socket/connect/dial_lane.h"
 
+#include <errno.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
 
+#include <chrono>
 #include <string>
+#include <thread>
+
+#include "common/clock.h"
+#include "common/socket.h"
 
 namespace tcpx {
 namespace {
@@ -19,6 +27,91 @@ TEST(DialLaneTest, EveryPairOfSteps) {
     }
   }
   EXPECT_EQ("idle>dialling dialling>idle dialling>hello hello>idle hello>answered answered>idle ", moves);
+}
+
+// One lane to a port of this host.
+class OneLane final : public DialLane::Owner {
+ public:
+  explicit OneLane(const Options& options) : runtime_(options) {
+    device_.nics.emplace_back();
+    device_.nics[0].interface.name = "lo";
+    device_.nics[0].interface.address = *SocketAddress::Parse("127.0.0.1:0");
+    request_.device = &device_;
+    request_.path.same_host = true;
+    EXPECT_TRUE(runtime_.reactor.Start().ok());
+  }
+  ~OneLane() override {
+    InLoop([this] { lane_.Halt(); });
+    runtime_.reactor.RequestStop();
+    runtime_.reactor.Join();
+  }
+
+  Runtime* runtime() override { return &runtime_; }
+  const Secret* secret() const override { return nullptr; }
+  const DialRequest& request() const override { return request_; }
+  const ConnectionId& connection_id() const override { return id_; }
+  void LaneAnswered(const DialLane&) override {}
+  const LanePath* OtherPath(const DialLane&) override { return nullptr; }
+  void BeginAnew(absl::Status why) override { Finish(why); }
+  void Finish(absl::Status status) override { end_ = std::string(status.message()); }
+
+  template <typename Function>
+  void InLoop(Function function) {
+    runtime_.reactor.RunSync(function);
+  }
+  void Dial(const SocketAddress& peer) {
+    InLoop([&] { lane_.DialInLoop(LanePath{&device_.nics[0], peer}); });
+  }
+  void DialAgain() {
+    InLoop([this] {
+      lane_.Halt();
+      lane_.DialInLoop();
+    });
+  }
+  // Waits until what it says of itself, or its end, has the text. Both.
+  std::string Await(const std::string& text) {
+    std::string said;
+    for (int i = 0; i < 60000 && said.find(text) == std::string::npos; ++i) {
+      InLoop([&] { said = lane_.Progress() + "; end: " + end_; });
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return said;
+  }
+
+ private:
+  Runtime runtime_;
+  Device device_;
+  DialRequest request_;
+  ConnectionId id_{};
+  std::string end_;
+  DialLane lane_{this, 0};
+};
+
+// As behind a rule that rejects and a kernel that sends no more ICMP errors: the error says more than the silence.
+TEST(DialLaneTest, TheEndTellsOfTheFirstErrorBeforeTheSilence) {
+  Options options;
+  options.retry_count = 1;
+  options.retry_sleep_ns = 3600 * kSecond;
+  options.hello_timeout_ns = 300 * kMillisecond;
+  OwnedFd listener = *StreamSocket(AF_INET);
+  const SocketAddress any = *SocketAddress::Parse("127.0.0.1:0");
+  ASSERT_EQ(0, bind(listener.get(), any.sockaddr(), any.length()));
+  const SocketAddress peer = *LocalAddress(listener.get());
+  OneLane lane(options);
+  lane.Dial(peer);
+  const std::string first = lane.Await("Connection refused");
+  ASSERT_NE(std::string::npos, first.find("try 2 of 2: connect: Connection refused")) << first;
+  // One connection fills the queue; what comes then is dropped.
+  ASSERT_EQ(0, listen(listener.get(), 0));
+  OwnedFd filler = *StreamSocket(AF_INET);
+  ASSERT_TRUE(connect(filler.get(), peer.sockaddr(), peer.length()) == 0 || errno == EINPROGRESS);
+  pollfd filled{listener.get(), POLLIN, 0};
+  ASSERT_EQ(1, poll(&filled, 1, 60000));
+  lane.DialAgain();
+  const std::string end = lane.Await("end: connect to");
+  EXPECT_NE(std::string::npos,
+            end.find("(127.0.0.1): connect: timed out; before it: connect: Connection refused (111)"))
+      << end;
 }
 
 }  // namespace

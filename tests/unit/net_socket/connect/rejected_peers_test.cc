@@ -3,35 +3,21 @@
 
 #include <gtest/gtest.h>
 
-#include <mutex>
 #include <string>
 #include <vector>
 
-#include "common/log.h"
 #include "tests/support/deadline.h"
+#include "tests/support/kept_log.h"
 
 namespace tcpx {
 namespace {
 
-std::mutex mutex;
-std::vector<std::string>* lines = nullptr;
-
-void Keep(LogLevel, uint64_t, const char*, int, const char* text) {
-  std::lock_guard<std::mutex> lock(mutex);
-  lines->push_back(text);
-}
-
 class RejectedPeersTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    lines = &lines_;
-    SetLogSink(Keep);
-    ASSERT_TRUE(reactor_.Start().ok());
-  }
+  void SetUp() override { ASSERT_TRUE(reactor_.Start().ok()); }
   void TearDown() override {
     reactor_.RequestStop();
     reactor_.Join();
-    SetLogSink(nullptr);
   }
 
   void Note(RejectedPeers* rejected, HelloStatus why, int times) {
@@ -39,18 +25,15 @@ class RejectedPeersTest : public ::testing::Test {
       for (int i = 0; i < times; ++i) rejected->NoteInLoop(why, *SocketAddress::Parse("10.0.0.7:80"));
     });
   }
-  std::vector<std::string> Lines() {
-    std::lock_guard<std::mutex> lock(mutex);
-    return lines_;
-  }
+  std::vector<std::string> Lines() { return log_.Lines(); }
   void AwaitLines(size_t count) {
     const Deadline deadline;
     while (Lines().size() < count && deadline.Yield()) continue;
     ASSERT_EQ(count, Lines().size());
   }
 
+  KeptLog log_;
   Reactor reactor_;
-  std::vector<std::string> lines_;
 };
 
 bool Has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
@@ -72,7 +55,8 @@ TEST_F(RejectedPeersTest, KindsAreCountedEachByItself) {
   EXPECT_EQ(2u, Lines().size());
   reactor_.RunSync([&] { rejected.CloseInLoop(); });
   ASSERT_EQ(3u, Lines().size());
-  EXPECT_TRUE(Has(Lines()[1], "has no shared secret: set TCPX_SECRET_FILE")) << Lines()[1];
+  EXPECT_TRUE(Has(Lines()[1], "peer, or stranger, 10.0.0.7:80 has no shared secret: set TCPX_SECRET_FILE"))
+      << Lines()[1];
   EXPECT_TRUE(Has(Lines()[2], "strangers: 2 more, the latest 10.0.0.7:80: has a ticket")) << Lines()[2];
 }
 

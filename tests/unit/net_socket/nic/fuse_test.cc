@@ -1,7 +1,9 @@
 #include "net_socket/nic/fuse.h"
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,19 +12,24 @@ namespace {
 
 using Plan = std::vector<std::vector<int>>;
 
-std::vector<Interface> Interfaces(const std::vector<std::string>& names) {
-  std::vector<Interface> interfaces;
+// "v6..." has an address of IPv6; "both..." one of IPv4, and behind it one of IPv6; "back..." the other way round.
+std::vector<FuseCandidate> Interfaces(const std::vector<std::string>& names) {
+  std::vector<FuseCandidate> candidates;
   for (const std::string& name : names) {
-    Interface one;
-    one.name = name;
-    one.address = *SocketAddress::Parse(name == "v6" ? "fd00::1" : "10.0.0.1");
-    interfaces.push_back(one);
+    Interface v4, v6;
+    v4.name = v6.name = name;
+    v4.address = *SocketAddress::Parse("10.0.0.1");
+    v6.address = *SocketAddress::Parse("fd00::1");
+    const std::string kind = name.substr(0, 2);
+    candidates.push_back({kind == "v6" || kind == "ba" ? v6 : v4, std::nullopt});
+    if (kind == "bo") candidates.back().other = v6;
+    if (kind == "ba") candidates.back().other = v4;
   }
-  return interfaces;
+  return candidates;
 }
 
-const std::vector<Interface>& Five() {
-  static const auto* five = new std::vector<Interface>(Interfaces({"eth0", "eth1", "eth2", "v6", "eth4"}));
+const std::vector<FuseCandidate>& Five() {
+  static const auto* five = new std::vector<FuseCandidate>(Interfaces({"eth0", "eth1", "eth2", "v6", "eth4"}));
   return *five;
 }
 
@@ -64,8 +71,7 @@ TEST(FuseTest, GroupsThatCannotBeAreLeftOutWithAWarning) {
       {"eth1+", "TCPX_FUSE: eth1+ is not fused: '' is not among", none},
       {"eth1", "TCPX_FUSE: eth1 is not fused: a group is two interfaces or more", none},
       {"eth1+eth1", "TCPX_FUSE: eth1+eth1 is not fused: 'eth1' is there twice", none},
-      {"eth1+v6", "eth1 (10.0.0.1) and v6 (fd00::1) have addresses of different families: set NCCL_SOCKET_FAMILY",
-       none},
+      {"eth1+v6", "eth1 (10.0.0.1), v6 (fd00::1) have addresses of no common family: give each of them", none},
       {"eth1+eth2,eth2+eth4",
        "TCPX_FUSE: eth2+eth4 is not fused: 'eth2' is in another group already",
        {{0}, {1, 2}, {3}, {4}}},
@@ -77,6 +83,30 @@ TEST(FuseTest, GroupsThatCannotBeAreLeftOutWithAWarning) {
     ASSERT_EQ(1u, warnings.size()) << row.spec;
     EXPECT_NE(std::string::npos, warnings[0].find(row.warning)) << warnings[0];
   }
+}
+
+// The first addresses may be of different families, where another one is of the same.
+TEST(FuseTest, AGroupGoesByAFamilyThatAllMembersHave) {
+  const struct {
+    std::vector<std::string> names;
+    int family;
+  } rows[] = {
+      {{"eth1", "both1"}, AF_INET},
+      {{"both1", "v6"}, AF_INET6},
+      {{"eth1", "back1"}, AF_INET},
+      {{"back1", "both1"}, AF_INET6},
+      {{"both1", "back1"}, AF_INET},
+      {{"back1", "both1", "eth1"}, AF_INET},
+      {{"eth1", "v6"}, 0},
+      {{"both1", "eth1", "v6"}, 0},
+      {{"v6"}, AF_INET6},
+  };
+  for (const auto& row : rows) {
+    EXPECT_EQ(row.family, FamilyOfAll(Interfaces(row.names))) << testing::PrintToString(row.names);
+    EXPECT_EQ(row.family == 0, !WhyNotFused(Interfaces(row.names)).empty()) << testing::PrintToString(row.names);
+  }
+  EXPECT_NE(std::string::npos,
+            WhyNotFused(Interfaces({"both1", "eth1", "v6"})).find("both1 (10.0.0.1 and fd00::1), eth1"));
 }
 
 TEST(FuseTest, EightInterfacesAtMost) {

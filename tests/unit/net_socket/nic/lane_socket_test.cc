@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "common/fd.h"
-#include "common/log.h"
 #include "common/socket.h"
+#include "tests/support/kept_log.h"
 
 namespace tcpx {
 namespace {
@@ -103,31 +103,21 @@ TEST(LaneSocketTest, AnUnknownAlgorithmLeavesTheLaneAsItWas) {
   EXPECT_EQ(GetCongestion(untouched.get()).value_or("unknown"), Congestion(options, true));
 }
 
-std::vector<std::string>& Warnings() {
-  static std::vector<std::string> warnings;
-  return warnings;
-}
-
-void KeepWarning(LogLevel level, uint64_t, const char*, int, const char* text) {
-  if (level == LogLevel::kWarn) Warnings().push_back(text);
-}
-
 TEST(LaneSocketTest, WhatWasAskedForAndIsNotHadIsOneWarningForAllLanes) {
   Options options;
   options.congestion = "no_such_algo";
   PathFacts facts;
   facts.family = AF_INET;
   LaneNotes notes;
-  Warnings().clear();
-  SetLogSink(&KeepWarning);
+  KeptLog log;
   for (int lane = 0; lane < 4; ++lane) {
     const OwnedFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     ConfigureLane(fd.get(), MakePathProfile(options, facts), &notes);
   }
-  SetLogSink(nullptr);
-  ASSERT_EQ(1u, Warnings().size());
-  EXPECT_NE(std::string::npos, Warnings()[0].find("TCPX_CONGESTION: ")) << Warnings()[0];
-  EXPECT_NE(std::string::npos, Warnings()[0].find("no_such_algo")) << Warnings()[0];
+  const std::vector<std::string> warnings = log.Warnings();
+  ASSERT_EQ(1u, warnings.size());
+  EXPECT_NE(std::string::npos, warnings[0].find("TCPX_CONGESTION: ")) << warnings[0];
+  EXPECT_NE(std::string::npos, warnings[0].find("no_such_algo")) << warnings[0];
 }
 
 }  // namespace

@@ -45,6 +45,26 @@ void LeaveTimeWait(int listener) {
   ASSERT_EQ(0, recv(client.get(), &byte, 1, 0));
 }
 
+// An address chooses no way: what lies in nobody's subnet, or in two, goes by a route.
+TEST(NicSocketTest, AnAddressAloneDoesNotSayByWhichInterface) {
+  Nic near = Loopback();
+  near.interface.prefix_bits = 8;
+  Nic far = Loopback();
+  far.interface.prefix_bits = 32;
+  Nic other = near;
+  other.interface.name = "other";
+  const SocketAddress peer = *SocketAddress::Parse("127.0.0.2:9");
+  const auto fd = ListenOnNic(near, false, PortRange());
+  ASSERT_TRUE(fd.ok()) << fd.status();
+  EXPECT_TRUE(LeavesBy(fd->get(), near, {near}, peer));
+  EXPECT_FALSE(LeavesBy(fd->get(), near, {near, other}, peer));
+  EXPECT_FALSE(LeavesBy(fd->get(), far, {far}, peer));
+  near.interface.address = *SocketAddress::Parse("127.0.0.3");
+  EXPECT_FALSE(LeavesBy(fd->get(), near, {near}, peer)) << "by another's address";
+  if (!BindToDevice(fd->get(), "lo").ok()) return;  // before Linux 5.7
+  EXPECT_TRUE(LeavesBy(fd->get(), far, {far, other}, peer));
+}
+
 TEST(NicSocketTest, ARestartedRunHasThePortOfTheLast) {
   const PortRange range = FreeRange(1);
   for (int run = 0; run < 3; ++run) {

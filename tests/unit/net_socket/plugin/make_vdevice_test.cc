@@ -117,8 +117,11 @@ TEST_F(MakeVDeviceTest, AddressesOfDifferentFamilies) {
   ASSERT_EQ(0, std::system("ip address flush dev eth5 && ip address add fd00:5::1/64 dev eth5 nodad"));
   unsetenv("NCCL_SOCKET_FAMILY");
   ASSERT_STREQ("eth5", Properties(9).name);  // The system lists IPv4 addresses first.
-  EXPECT_EQ("eth0 (10.0.0.1) and eth5 (fd00:5::1) have addresses of different families: set NCCL_SOCKET_FAMILY",
-            Refusal({0, 9}));
+  EXPECT_EQ(
+      "eth0 (10.0.0.1), eth5 (fd00:5::1) have addresses of no common family: give each of them an IPv4 address, or "
+      "each "
+      "an IPv6 address that reaches beyond its link",
+      Refusal({0, 9}));
   ASSERT_EQ(0, std::system("ip address add 10.0.5.1/24 dev eth5"));
 }
 

@@ -81,6 +81,7 @@ TEST_F(SettingsTest, OneLineSaysWhatIsInEffect) {
   const std::vector<std::string> lines = Said();
   ASSERT_EQ(1u, lines.size());
   EXPECT_TRUE(absl::StartsWith(lines[0], std::string("INFO NET/tcpx: version ") + kVersion)) << lines[0];
+  EXPECT_TRUE(absl::StrContains(lines[0], ", build id " + BuildId() + "; ")) << lines[0];
   EXPECT_TRUE(absl::StrContains(lines[0], "; TCPX_LANES=3 TCPX_TRAFFIC_CLASS=ef")) << lines[0];
 }
 
