@@ -63,6 +63,8 @@ struct Options {
   int64_t peer_timeout_ns = 30 * kSecond;
   int64_t stall_warn_ns = 10 * kSecond;  // 0: never
   bool spread_errors = true;
+  bool heal = false;
+  int64_t reconnect_timeout_ns = 15 * kSecond;
   int64_t spin_ns = 50 * kMicrosecond;
   int max_receives = 0;  // 0: decided by the plugin
   bool optional_recv_completion = true;

@@ -1,9 +1,11 @@
 #include "net_socket/comm/comm.h"
 
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <utility>
 
+#include "common/address.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/socket.h"
@@ -15,10 +17,11 @@ namespace tcpx {
 Comm::Comm(ConnectionSetup setup, Direction direction)
     : setup_(std::move(setup)),
       direction_(direction),
-      failure_(&setup_, direction, this),
+      link_(std::make_shared<CommLink>(static_cast<Watched*>(this))),
+      healing_(setup_.heals ? std::make_unique<LaneHealing>(&setup_, direction, link_) : nullptr),
+      failure_(&setup_, direction, this, healing_.get()),
       regions_(&setup_, direction),
-      progress_(&setup_, this, &failure_),
-      link_(std::make_shared<CommLink>(static_cast<Watched*>(this))) {}
+      progress_(&setup_, this, &failure_) {}
 
 Comm::~Comm() = default;
 
@@ -27,17 +30,19 @@ void Comm::WatchInLoop() {
   if (setup_.health != nullptr) setup_.health->JoinInLoop(setup_.connection_id, link_);
   FailureGroup* const group = setup_.communicator->group.get();
   if (group != nullptr) group->JoinInLoop(link_);
+  if (healing_ != nullptr && sends()) LaneHealing::LookInLoop(&setup_.runtime->reactor, link_);
 }
 
 void Comm::LeaveWatch() {
   link_->Cut();
   Runtime* const runtime = setup_.runtime;
-  runtime->reactor.Post(
-      [runtime, link = link_, health = setup_.health, group = setup_.communicator->group, id = setup_.connection_id] {
-        runtime->watchdog.LeaveInLoop(link);
-        if (group != nullptr) group->LeaveInLoop(link);
-        if (health != nullptr) health->LeaveInLoop(id);
-      });
+  runtime->reactor.Post([runtime, link = link_, health = setup_.health, group = setup_.communicator->group,
+                         id = setup_.connection_id, redialler = setup_.redialler] {
+    if (redialler != nullptr) redialler->CloseInLoop();
+    runtime->watchdog.LeaveInLoop(link);
+    if (group != nullptr) group->LeaveInLoop(link);
+    if (health != nullptr) health->LeaveInLoop(id);
+  });
 }
 
 void Comm::RecordEvents() {
@@ -90,17 +95,76 @@ void Comm::DeregisterMemory(MemoryRegion* region) {
         Noise::kParting);
   }
   // A lane may be in the middle of Fail: failed() alone would come too late.
+  if ((in_flight || failed()) && healing_ != nullptr) healing_->Close();
   if (in_flight || failed()) Quiesce();
   regions_.Remove(region);
 }
 
+// Before the connection gives up, or another socket is waited for in vain. The lanes look for themselves.
+void Comm::PeerLeft() {
+  if (healing_ == nullptr) return;
+  (void)healing_->PeerLeft();
+  (void)healing_->WithLanes([this] {
+    for (int lane = 0; lane < lane_count(); ++lane) {
+      if (PoolLane* const pooled = pool_lane(lane)) ProgressPool::Kick(pooled);
+    }
+  });
+}
+
+Handover Comm::TakeSocket(int lane, SocketOffer* offer) {
+  if (healing_ == nullptr || failed() || !healing_->heals()) return Handover::kRefused;
+  if (PoolLane* const pooled = pool_lane(lane)) {
+    Reactor* const reactor = &setup_.runtime->reactor;
+    offer->done = [reactor, lane, link = link_, done = std::move(offer->done)](uint64_t taken) {
+      reactor->Post([lane, link, done, taken] {
+        done(taken);
+        link->With([lane](Watched* comm) { comm->LaneResumed(lane); });
+      });
+    };
+    const bool open = healing_->WithLanes([&] {
+      pooled->Offer(std::move(*offer));
+      ProgressPool::Kick(pooled);
+    });
+    return open ? Handover::kTaken : Handover::kRefused;
+  }
+  if (!mutex_.try_lock()) return Handover::kBusy;
+  MutexLock lock(mutex_, std::adopt_lock);
+  if (failed() || !healing_->heals()) return Handover::kRefused;
+  const absl::Status replaced = ReplaceSocketOf(lane, std::move(*offer));
+  // The link is held.
+  if (!replaced.ok()) failure_.FailFound(replaced, lane);
+  LaneResumed(lane);
+  return Handover::kTaken;
+}
+
+void Comm::LaneResumed(int lane) {
+  const int fd = lane_fd(lane);
+  TCPX_INFO_TO(setup_.communicator->log, "comm %x %s device %d: lane %d goes on, %s to %s", setup_.communicator->id,
+               DirectionName(direction_), setup_.device, lane, LocalAddress(fd).value_or(SocketAddress()).ToString(),
+               PeerAddress(fd).value_or(SocketAddress()).ToString());
+}
+
+// Messages that were done when they were copied must not die with the copies.
+void Comm::AwaitLanes() {
+  const int64_t until_ns = MonotonicNanos() + setup_.runtime->options.linger_ns;
+  for (; MonotonicNanos() < until_ns && healing_->heals(); usleep(200)) {
+    MutexLock lock(mutex_);
+    if (failed() || InFlight(nullptr) || MayClose()) return;
+  }
+}
+
 void Comm::Close() {
+  if (healing_ != nullptr) AwaitLanes();
   MutexLock lock(mutex_);
   const bool orderly = !failed() && !InFlight(nullptr);
   if (setup_.communicator->group != nullptr) setup_.communicator->group->NoteClosing(MonotonicNanos());
   if (!orderly) {
     failure_.Fail(absl::UnavailableError("the connection was closed with requests outstanding"), 0, Noise::kSilent);
     if (setup_.communicator->has_finalize) setup_.communicator->aborted.store(true, std::memory_order_relaxed);
+  }
+  if (healing_ != nullptr) {
+    healing_->Close();
+    setup_.health->NotifyLeft(setup_.connection_id);
   }
   Quiesce();
   StopWatching();

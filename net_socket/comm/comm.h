@@ -37,6 +37,7 @@
 namespace tcpx {
 
 class GpuAllowance;
+class PoolLane;
 struct Runtime;
 
 // Messages that were reported done, and their bytes; and how often a lane became slow for long (slow_lanes.h).
@@ -64,6 +65,8 @@ class Comm : protected ConnectionEnd, private Watched {
 
   bool failed() const { return failure_.failed(); }
   bool sends() const { return direction_ == Direction::kSend; }
+  // By which others reach it until it is closed.
+  const std::shared_ptr<CommLink>& link() const { return link_; }
   // From any thread.
   CommTally tally() const {
     return {messages_.load(std::memory_order_relaxed), bytes_.load(std::memory_order_relaxed), progress_.slow_lanes()};
@@ -87,7 +90,20 @@ class Comm : protected ConnectionEnd, private Watched {
   virtual void StopWatching() TCPX_REQUIRES(mutex_) {}
   // GPU memory is about to be registered for the first time: from now on messages may be staged.
   virtual void OpenStaging(std::unique_ptr<GpuAllowance> slots) TCPX_REQUIRES(mutex_) = 0;
-  void PeerEnded() override { progress_.PeerEnded(); }
+  void PeerEnded() override {
+    progress_.PeerEnded();
+    PeerLeft();
+  }
+  void PeerLeft() override;
+  void LaneResumed(int lane) override;
+
+  // Lanes that heal. Null: the calling thread moves the lane.
+  virtual PoolLane* pool_lane(int lane) = 0;
+  // Gives a lane that the calling thread moves another socket. A link is held.
+  virtual absl::Status ReplaceSocketOf(int lane, SocketOffer offer) TCPX_REQUIRES(mutex_) = 0;
+  // Of an orderly close: true once nothing is left that the lanes' stores alone hold.
+  virtual bool MayClose() TCPX_REQUIRES(mutex_) { return true; }
+  LaneHealing* healing() const { return healing_.get(); }
 
   const ConnectionSetup& setup() const { return setup_; }
   int lane_fd(int lane) const { return setup_.lanes[lane].fd.get(); }
@@ -110,6 +126,8 @@ class Comm : protected ConnectionEnd, private Watched {
   void PeerParted(const std::string& cause) override { failure_.NotePeerParted(cause); }
   void ContextFailed(const std::string& cause) override { failure_.FailWithCommunicator(cause); }
   void CheckProgress(int64_t now_ns) override { progress_.LookInLoop(now_ns); }
+  Handover TakeSocket(int lane, SocketOffer* offer) override;
+  void AwaitLanes();
   absl::Status StageThrough(GpuPool* pool) TCPX_REQUIRES(mutex_);
   void LeaveWatch();
 
@@ -118,12 +136,13 @@ class Comm : protected ConnectionEnd, private Watched {
   std::atomic<bool> told_of_misuse_{false};
   ConnectionSetup setup_;
   const Direction direction_;
+  const std::shared_ptr<CommLink> link_;
+  const std::unique_ptr<LaneHealing> healing_;  // null: its lanes don't heal
   ConnectionFailure failure_;
   RequestEvents events_ TCPX_GUARDED_BY(mutex_);
   RegisteredRegions regions_;                           // but for Make under mutex_
   GpuPool* staging_ TCPX_GUARDED_BY(mutex_) = nullptr;  // that messages are staged through
   ProgressCheck progress_;
-  const std::shared_ptr<CommLink> link_;
 };
 
 }  // namespace tcpx

@@ -74,6 +74,8 @@ void ConnectionFailure::FailFor(std::string cause, absl::Status status, int lane
   const bool parting = noise == Noise::kParting;
   const bool told = noise != Noise::kSilent && setup_->health != nullptr &&
                     setup_->health->Notify(setup_->connection_id, cause, parting);
+  // The peer must not wait for lanes to come back.
+  if ((!told || parting) && setup_->heals) setup_->health->NotifyLeft(setup_->connection_id);
   if (!told || parting) end_->TellPeer(status);
   if (first) group->Spread(&setup_->runtime->reactor);
 }

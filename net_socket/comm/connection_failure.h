@@ -18,6 +18,7 @@
 #include "common/mutex.h"
 #include "net_socket/comm/connection_end.h"
 #include "net_socket/comm/failure_report.h"
+#include "net_socket/comm/lane_healing.h"
 #include "net_socket/message/lane_owner.h"
 
 namespace tcpx {
@@ -34,12 +35,20 @@ enum class Noise { kWarn, kQuiet, kParting, kSilent };
 
 class ConnectionFailure final : public LaneOwner {
  public:
-  ConnectionFailure(const ConnectionSetup* setup, Direction direction, ConnectionEnd* end)
-      : setup_(setup), direction_(direction), end_(end) {}
+  // `healing`: null where lanes get no other sockets.
+  ConnectionFailure(const ConnectionSetup* setup, Direction direction, ConnectionEnd* end,
+                    LaneHealing* healing = nullptr)
+      : setup_(setup), direction_(direction), end_(end), healing_(healing) {}
 
   // Asks the health socket first why a lane has ended. Not with a link held.
   void Fail(absl::Status status, int lane, Noise noise = Noise::kWarn);
   void FailLane(absl::Status status, int lane) override { Fail(std::move(status), lane); }
+  bool LoseLane(const absl::Status& status, int lane) override {
+    return healing_ != nullptr && !failed() && healing_->Lose(status, lane);
+  }
+  void LaneBack(int lane) override { healing_->Back(lane); }
+  bool heals() const override { return healing_ != nullptr && healing_->heals(); }
+  bool peer_left() const override { return healing_ != nullptr && healing_->peer_left(); }
   // What housekeeping has found, or was told.
   void FailFound(absl::Status status, int lane) { FailFor("", std::move(status), lane, Noise::kWarn); }
   void FailWithPeer(const std::string& cause);
@@ -69,6 +78,7 @@ class ConnectionFailure final : public LaneOwner {
   const ConnectionSetup* const setup_;
   const Direction direction_;
   ConnectionEnd* const end_;
+  LaneHealing* const healing_;
   mutable Mutex mutex_;
   absl::Status status_ TCPX_GUARDED_BY(mutex_);
   std::string peer_parted_ TCPX_GUARDED_BY(mutex_);

@@ -13,7 +13,9 @@
 #include "common/address.h"
 #include "common/fd.h"
 #include "net_socket/comm/communicator.h"
+#include "net_socket/comm/redialler.h"
 #include "net_socket/health/health.h"
+#include "net_socket/nic/lane_plan.h"
 #include "net_socket/nic/path_profile.h"
 
 namespace tcpx {
@@ -25,6 +27,7 @@ struct LaneSocket {
   SocketAddress local;
   SocketAddress peer;
   PathProfile profile;
+  LanePath path;  // of a lane that was dialled
 };
 
 struct ConnectionSetup {
@@ -35,8 +38,10 @@ struct ConnectionSetup {
   std::vector<LaneSocket> lanes;            // by lane index; the profile of lane 0 is the connection's
   std::shared_ptr<const void> taken_lanes;  // of the runtime's budget; may be null
   uint32_t express_bytes = 0;
-  int max_receives = 1;            // of the receiving end; above 1 sends wait for credits
-  std::shared_ptr<Health> health;  // null: the peer has none
+  int max_receives = 1;                  // of the receiving end; above 1 sends wait for credits
+  std::shared_ptr<Health> health;        // null: the peer has none
+  bool heals = false;                    // both ends have TCPX_HEAL, and a health socket
+  std::shared_ptr<Redialler> redialler;  // of a sender that heals
 };
 
 }  // namespace tcpx

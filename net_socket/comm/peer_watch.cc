@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
+#include "net_socket/engine/socket_swap.h"
 #include "net_socket/message/wire.h"
 
 namespace tcpx {
@@ -48,33 +49,43 @@ class PeerWatch::Lane final : public Reactor::Handler {
         events_(EPOLLRDHUP | EPOLLET | (credits == nullptr ? uint32_t{EPOLLIN} : 0)),
         reader_(credits) {}
 
-  // Credits are read by isend: there only the end is watched.
-  uint32_t events() const { return events_; }
-
   void OnEvents(uint32_t) override {
-    const absl::Status status = watch_->ReadInLoop(this);
+    SocketEnd end = SocketEnd::kNone;
+    const absl::Status status = watch_->ReadInLoop(this, &end);
     if (status.ok() && more_) reactor_->ChangeInLoop(fd_, events_);  // Reports what is left as a new edge.
     if (status.ok()) return;
-    reactor_->UnwatchInLoop(fd_);
-    watch_->Report(status, lane_, ended_);
+    UnwatchInLoop();
+    watch_->Report(status, lane_, end);
   }
 
-  bool ended() const { return ended_; }
-  // All that has arrived.
-  absl::Status Read() {
+  void WatchInLoop() { (void)reactor_->WatchInLoop(fd_, events_, this); }
+  void UnwatchInLoop() { reactor_->UnwatchInLoop(fd_); }
+
+  absl::StatusOr<uint32_t> Freeze() {
+    std::string rest;
+    FreezeSocket(fd_, &rest);
+    taken_ += static_cast<uint32_t>(rest.size());
+    const absl::Status status = reader_.Take(rest.data(), rest.size());
+    if (!status.ok()) return status;
+    return taken_;
+  }
+
+  // All that has arrived, and whether the socket has ended behind it.
+  absl::Status Read(SocketEnd* end) {
     char buffer[kReadBytes];
     more_ = false;
     for (int i = 0; i < kReadsMax; ++i) {
       const ssize_t got = recv(fd_, buffer, sizeof(buffer), MSG_DONTWAIT);
       if (got > 0) {
+        taken_ += static_cast<uint32_t>(got);
         absl::Status status = reader_.Take(buffer, static_cast<size_t>(got));
         if (!status.ok()) return status;
         continue;
       }
-      ended_ = got == 0;
-      if (ended_) return absl::UnavailableError("the peer closed the connection");
-      if (errno == EINTR) continue;
-      if (IsTransientErrno(errno)) return absl::OkStatus();
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0 && IsTransientErrno(errno)) return absl::OkStatus();
+      *end = got == 0 ? SocketEnd::kInOrder : SocketEnd::kBroken;
+      if (got == 0) return absl::UnavailableError("the peer closed the connection");
       return ErrnoStatus(errno, "the connection to the peer broke");
     }
     more_ = true;
@@ -86,9 +97,9 @@ class PeerWatch::Lane final : public Reactor::Handler {
   Reactor* const reactor_;
   const int fd_;
   const int lane_;
-  const uint32_t events_;
-  bool more_ = false;   // the last Read left something, perhaps
-  bool ended_ = false;  // the last Read found the end
+  const uint32_t events_;  // credits are read by isend: there only the end is watched
+  bool more_ = false;      // the last Read left something, perhaps
+  uint32_t taken_ = 0;     // in all, modulo 2^32
   RecordReader reader_;
 };
 
@@ -111,28 +122,27 @@ void PeerWatch::StartInLoop(Reactor* reactor, const std::vector<int>& fds) {
   for (size_t i = 0; i < fds.size(); ++i) {
     CreditBook* const credits = i == 0 ? credits_.get() : nullptr;
     lanes_.push_back(std::make_unique<Lane>(this, reactor, fds[i], static_cast<int>(i), credits));
-    (void)reactor->WatchInLoop(fds[i], lanes_.back()->events(), lanes_.back().get());
+    lanes_.back()->WatchInLoop();
   }
 }
 
-absl::Status PeerWatch::ReadInLoop(Lane* lane) {
-  if (credits_ == nullptr || lane != lanes_[0].get()) return lane->Read();
+absl::Status PeerWatch::ReadInLoop(Lane* lane, SocketEnd* end) {
+  if (credits_ == nullptr || lane != lanes_[0].get()) return lane->Read(end);
   MutexLock lock(credit_mutex_);
-  return lane->Read();
+  return lane->Read(end);
 }
 
 bool PeerWatch::TakeCredit(int32_t tag, uint64_t* sequence) {
   absl::Status status;
-  bool ended = false;
+  SocketEnd end = SocketEnd::kNone;
   {
     if (!credit_mutex_.try_lock()) return false;
     MutexLock lock(credit_mutex_, std::adopt_lock);
     if (credits_->Take(tag, sequence)) return true;
-    status = lanes_[0]->Read();
+    status = lanes_[0]->Read(&end);
     if (status.ok()) return credits_->Take(tag, sequence);
-    ended = lanes_[0]->ended();
   }
-  Report(std::move(status), 0, ended);
+  Report(std::move(status), 0, end);
   return false;
 }
 
@@ -141,9 +151,19 @@ void PeerWatch::Stop() {
   owner_ = nullptr;
 }
 
-void PeerWatch::Report(absl::Status status, int lane, bool in_order) {
+void PeerWatch::Report(absl::Status status, int lane, SocketEnd end) {
   MutexLock lock(mutex_);
-  if (owner_ != nullptr) owner_->PeerGone(std::move(status), lane, in_order);
+  if (owner_ == nullptr || (end != SocketEnd::kNone && owner_->LaneBroke(status, lane))) return;
+  owner_->PeerGone(std::move(status), lane, end == SocketEnd::kInOrder);
 }
+
+absl::StatusOr<uint32_t> PeerWatch::FreezeInLoop(int lane) {
+  lanes_[static_cast<size_t>(lane)]->UnwatchInLoop();
+  if (credits_ == nullptr || lane != 0) return 0;
+  MutexLock lock(credit_mutex_);
+  return lanes_[static_cast<size_t>(lane)]->Freeze();
+}
+
+void PeerWatch::ResumeInLoop(int lane) { lanes_[static_cast<size_t>(lane)]->WatchInLoop(); }
 
 }  // namespace tcpx

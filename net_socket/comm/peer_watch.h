@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "common/mutex.h"
 #include "net_socket/engine/reactor.h"
 #include "net_socket/message/credits.h"
@@ -69,6 +70,9 @@ class PeerWatch {
     // `in_order`: it has ended it, and said nothing.
     virtual void PeerGone(absl::Status status, int lane, bool in_order) = 0;
 
+    // A lane's socket has ended or broken, by the same. True: it gets another one, and PeerGone is not called.
+    virtual bool LaneBroke(const absl::Status&, int) { return false; }
+
    protected:
     ~Owner() = default;
   };
@@ -80,14 +84,21 @@ class PeerWatch {
   void StartInLoop(Reactor* reactor, const std::vector<int>& fds);
   void Stop();
 
+  // The lane is to get another socket: reads credits out of this one. How much of them came on the lane so far, modulo
+  // 2^32; an error where the peer reports one.
+  absl::StatusOr<uint32_t> FreezeInLoop(int lane);
+  // It has got it.
+  void ResumeInLoop(int lane);
+
   // As CreditBook::Take; reads what has arrived where it has to. False too while the reactor is reading.
   bool TakeCredit(int32_t tag, uint64_t* sequence);
 
  private:
   class Lane;
+  enum class SocketEnd { kNone, kInOrder, kBroken };
 
-  absl::Status ReadInLoop(Lane* lane);
-  void Report(absl::Status status, int lane, bool in_order);
+  absl::Status ReadInLoop(Lane* lane, SocketEnd* end);
+  void Report(absl::Status status, int lane, SocketEnd end);
 
   Mutex mutex_;
   Owner* owner_ TCPX_GUARDED_BY(mutex_);  // null: stopped

@@ -18,6 +18,11 @@
 #include "net_socket/message/units.h"
 
 namespace tcpx {
+namespace {
+
+constexpr int64_t kSenderGivesUpNs = 2 * kSecond;
+
+}  // namespace
 
 ReceiveComm::ReceiveComm(ConnectionSetup setup)
     : Comm(std::move(setup), Direction::kReceive),
@@ -26,8 +31,9 @@ ReceiveComm::ReceiveComm(ConnectionSetup setup)
       table_(RingSize(kRequestsMax * this->setup().max_receives), this->setup().max_receives > 1),
       lane_zero_(&table_, &runtime()->stages),
       pattern_(path().times_long_messages),
-      tuning_(lane_fd(0), path()) {
+      tuning_(lane_fd(0), path(), this->setup().heals) {
   if (this->setup().max_receives > 1) credits_ = std::make_unique<CreditQueue>();
+  if (credits_ != nullptr && this->setup().heals) credits_->Keep();
   for (int lane = 1; lane < lane_count(); ++lane) {
     bulk_.push_back(std::make_unique<BulkReceiveLane>(&failure(), lane_fd(lane), lane, &table_, &runtime()->stages));
     if (!caller_driven_) runtime()->pool->Attach(bulk_.back().get(), this->setup().device);
@@ -111,10 +117,11 @@ void ReceiveComm::MoveStaged() {
 
 // A peer that has gone needs no credits; what that means, reading says.
 void ReceiveComm::SendCredits() {
-  while (!credits_->empty()) {
+  while (!credits_->empty() && !zero_lost_) {
     const ssize_t sent = send(lane_fd(0), credits_->data(), credits_->bytes(), MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
+    if (sent < 0 && failure().heals()) break;  // They go on with another socket.
     credits_->Advance(sent < 0 ? credits_->bytes() : static_cast<size_t>(sent));
     LeaveAnswering(0);
   }
@@ -130,23 +137,71 @@ void ReceiveComm::Drive(const PostedReceive* wanted) {
   for (auto& lane : bulk_) lane->Pump();
 }
 
+void ReceiveComm::LaneZeroEnded(int err) {
+  const absl::Status why =
+      err == 0 ? absl::UnavailableError("the peer closed the connection") : ErrnoStatus(err, "receive");
+  if (failure().LoseLane(why, 0)) {
+    zero_lost_ = true;
+    zero_lost_by_ = err;
+  } else if (err == 0 || failure().peer_left()) {
+    lane_zero_.End();
+  } else {
+    failure().Fail(why, 0);
+  }
+}
+
+// A sender that is there gives up first, and says why.
+bool ReceiveComm::AwaitsLanes() {
+  const int64_t bound_ns = runtime()->options.reconnect_timeout_ns;
+  const bool over = healing()->NoneFor(bound_ns + kSenderGivesUpNs);
+  if (healing()->heals() && healing()->AnyLost() && !failed() && !over) return true;
+  healing()->AwaitedInLoop();
+  if (!healing()->heals() || !over) return false;
+  failure().FailFound(absl::UnavailableError(absl::StrFormat(
+                          "all lanes were lost and the peer has brought none back within %d s (TCPX_RECONNECT_TIMEOUT)",
+                          bound_ns / kSecond)),
+                      kNoLane);
+  return false;
+}
+
+bool ReceiveComm::LaneZeroWaits() {
+  if (!zero_lost_ || failure().heals()) return zero_lost_;
+  zero_lost_ = false;
+  LaneZeroEnded(zero_lost_by_);
+  return false;
+}
+
+absl::Status ReceiveComm::ReplaceSocketOf(int lane, SocketOffer offer) {
+  if (lane > 0) return bulk_[static_cast<size_t>(lane) - 1]->Replace(std::move(offer));
+  intake_.Freeze(lane_fd(0));
+  absl::Status replaced = ReplaceSocket(lane_fd(0), offer.fd);
+  zero_lost_ = false;
+  healing()->Back(0);
+  tuning_.SocketReplaced();
+  offer.done(intake_.taken());  // The answer goes before the credits.
+  LeaveAnswering(0);
+  if (credits_ == nullptr || !replaced.ok()) return replaced;
+  if (!credits_->Rewind(static_cast<uint32_t>(offer.position)))
+    return absl::UnavailableError("the peer says that it has had other credits than there are");
+  SendCredits();
+  return absl::OkStatus();
+}
+
 void ReceiveComm::PumpLaneZero(const PostedReceive* wanted) {
-  if (failed()) return;
+  if (failed() || LaneZeroWaits()) return;
   iovec iov[ReceiveLane::kIovMax];
   const int places = lane_zero_.Prepare(iov);
   const bool staged_was_enough = wanted->done.load(std::memory_order_acquire);
   if (places > 0 && !staged_was_enough) {
-    const ssize_t got = ReceiveNow(lane_fd(0), iov, places);
+    const ssize_t got = intake_.Receive(lane_fd(0), iov, places);
     if (got > 0) {
       const uint64_t completed = lane_zero_.messages_completed();
       lane_zero_.Advance(static_cast<size_t>(got));
       NotePattern(static_cast<int>(lane_zero_.messages_completed() - completed));
-    } else if (got == 0) {
-      lane_zero_.End();
-    } else if (IsTransientErrno(errno)) {
+    } else if (got < 0 && IsTransientErrno(errno)) {
       lane_zero_.NothingCame();
     } else {
-      failure().Fail(ErrnoStatus(errno, "receive"), 0);
+      LaneZeroEnded(got < 0 ? errno : 0);
     }
   }
   if (!lane_zero_.status().ok()) failure().Fail(lane_zero_.status(), 0);

@@ -48,6 +48,15 @@ class ReceiveComm final : public Comm {
   void TellPeer(const absl::Status& status) override;
   Flight FlightNow() const override { return table_.FlightNow(); }
   bool LaneEnded() const override;
+  PoolLane* pool_lane(int lane) override {
+    return lane == 0 || caller_driven_ ? nullptr : bulk_[static_cast<size_t>(lane) - 1].get();
+  }
+  absl::Status ReplaceSocketOf(int lane, SocketOffer offer) TCPX_REQUIRES(mutex_) override;
+  void LaneLost(int) override { healing()->AwaitInLoop(); }
+  bool AwaitsLanes() override;
+  // Lane 0's socket has ended (0), or broken with an errno.
+  void LaneZeroEnded(int err) TCPX_REQUIRES(mutex_);
+  bool LaneZeroWaits() TCPX_REQUIRES(mutex_);
 
   // Moves the lanes on, for `wanted`.
   void Drive(const PostedReceive* wanted) TCPX_REQUIRES(mutex_);
@@ -73,6 +82,9 @@ class ReceiveComm final : public Comm {
   std::unique_ptr<ReceiveStaging> staging_ TCPX_GUARDED_BY(mutex_);  // null until GPU memory is registered
   PostedReceiveTable table_;
   ReceiveLane lane_zero_;
+  StreamIntake intake_ TCPX_GUARDED_BY(mutex_);     // lane 0's
+  bool zero_lost_ TCPX_GUARDED_BY(mutex_) = false;  // lane 0 waits for another socket
+  int zero_lost_by_ TCPX_GUARDED_BY(mutex_) = 0;    // errno, 0: an end
   PatternDetector pattern_ TCPX_GUARDED_BY(mutex_);
   PatternTuning tuning_ TCPX_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<BulkReceiveLane>> bulk_;

@@ -7,10 +7,12 @@
 #include <cstring>
 #include <utility>
 
+#include "common/socket.h"
 #include "common/status.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/message/memory_region.h"
 #include "net_socket/message/ring_size.h"
+#include "net_socket/send/send_again.h"
 
 namespace tcpx {
 namespace {
@@ -22,6 +24,11 @@ constexpr size_t kLoneBytesMax = 2048;
 // A lone frame shorter than this is padded to it. The receiver's kernel acknowledges segments below TCP_MSS_DEFAULT
 // (536, linux/tcp.h) at once, inside its system call, however TCP_QUICKACK stands; that costs 2 us a message.
 constexpr size_t kLoneFrameBytesMin = 600;
+
+// Frames of lane 0 that may be without an acknowledgement, where lanes heal, and room for copies of their payload. What
+// finds no room is done when it is acknowledged.
+constexpr size_t kHeldFrames = 256;
+constexpr size_t kCopyBytes = 256 << 10;
 
 uint16_t LonePadding(size_t bytes) {
   const size_t frame = kHeaderBytes + bytes;
@@ -35,7 +42,8 @@ SendComm::SendComm(ConnectionSetup setup)
       express_bytes_(this->setup().express_bytes),
       caller_driven_(runtime()->pool == nullptr),
       requests_(this, kRequestsMax * this->setup().max_receives),
-      queue_(RingSize(PostedMax())),
+      held_(this->setup().heals ? std::make_unique<HeldFrames>(kHeldFrames, kCopyBytes) : nullptr),
+      queue_(RingSize(PostedMax()), kChunkBytesMax, held_.get()),
       rates_(std::max(lane_count() - 1, 1), path().pauses_lanes),
       idle_(std::max(lane_count() - 1, 1)),
       watch_(std::make_unique<PeerWatch>(static_cast<PeerWatch::Owner*>(this), this->setup().max_receives)) {
@@ -62,6 +70,7 @@ void SendComm::AddBulkLane(int lane) {
   settings.zero_copy = path().zero_copy;
   settings.chunk_bytes = options.chunk_bytes;
   settings.chunk_bytes_min = options.chunk_bytes_min;
+  settings.heals = setup().heals;
   bulk_.push_back(std::make_unique<BulkSendLane>(&failure(), settings, striper_.get(), &rates_, &idle_,
                                                  runtime()->busy_lanes.get()));
   idle_.Enter(lane - 1, bulk_.back().get());
@@ -159,6 +168,11 @@ void SendComm::PostExpress(SendRequest* request) {
 }
 
 void SendComm::SendLone(SendRequest* request) {
+  if (held_ != nullptr && (zero_lost_ || held_->crowded() || held_->resending())) {
+    queue_.Push(request, 0);
+    Flush();
+    return;
+  }
   const uint16_t padding = path().pads_lone_frames ? LonePadding(request->bytes) : 0;
   queue_.Push(request, padding);
   char frame[kHeaderBytes + kLoneBytesMax];
@@ -178,13 +192,24 @@ void SendComm::PostBulk(SendRequest* request) {
   idle_.WakeOne();
 }
 
+bool SendComm::ReadyToFlush() {
+  if (held_ == nullptr) return true;
+  if (held_->crowded() || held_->awaited()) held_->Acked(QueuedBytes(lane_fd(0)));
+  if (zero_lost_ || failed()) return false;
+  const int err = SendAgain(lane_fd(0), held_.get());
+  if (err != 0 && !IsTransientErrno(err)) LaneZeroBroke(err);
+  return err == 0;
+}
+
 void SendComm::Flush() {
+  if (!ReadyToFlush()) return;
   iovec iov[SendQueue::kIovMax];
   while (!queue_.empty() && !failed()) {
     msghdr message{};
     size_t offered = 0;
     message.msg_iov = iov;
     message.msg_iovlen = static_cast<size_t>(queue_.Gather(iov, &offered));
+    if (offered == 0) return;
     if (!Took(sendmsg(lane_fd(0), &message, MSG_DONTWAIT | MSG_NOSIGNAL), offered)) return;
   }
 }
@@ -195,8 +220,17 @@ bool SendComm::Took(ssize_t sent, size_t offered) {
     return static_cast<size_t>(sent) == offered;
   }
   if (errno == EINTR) return true;
-  if (errno != EAGAIN && errno != EWOULDBLOCK) failure().Fail(ErrnoStatus(errno, "send"), 0);
+  if (errno != EAGAIN && errno != EWOULDBLOCK) LaneZeroBroke(errno);
   return false;
+}
+
+void SendComm::LaneZeroBroke(int err) {
+  const absl::Status why = ErrnoStatus(err, "send");
+  if (failure().LoseLane(why, 0)) {
+    zero_lost_ = true;
+  } else {
+    failure().Fail(why, 0);
+  }
 }
 
 void SendComm::Drive() {
@@ -226,7 +260,7 @@ absl::Status SendComm::Test(Request* request, bool* done, int* sizes) {
     requests_.Give(slot);
     return absl::OkStatus();
   }
-  if (!LanesDecide(*slot)) FailIfPeerGone();
+  if (peer_loss_.known() && !LanesDecide(*slot)) FailIfPeerGone();
   if (!failed()) return absl::OkStatus();
   events().End(slot->events);
   return failure().Refusal();
@@ -241,10 +275,12 @@ void SendComm::FailIfPeerGone() {
 }
 
 // A peer that has all closes in order, and the end of its lanes may be known here before a progress thread has heard
-// that the kernel took the last bytes, or that it has let go of pages that were sent without a copy.
+// that the kernel took the last bytes, or that it has let go of pages that were sent without a copy. Where lanes heal,
+// the last acknowledgement comes with the peer's end.
 bool SendComm::LanesDecide(const SendRequest& request) {
+  if (held_ != nullptr) return AllAcknowledged();
   const bool bulk = striper_ != nullptr && request.message_bytes > express_bytes_;
-  if (!bulk || caller_driven_ || !peer_loss_.known() || !peer_loss_.in_order() || failed()) return false;
+  if (!bulk || caller_driven_ || !peer_loss_.in_order() || failed()) return false;
   if (std::exchange(lanes_asked_, true)) return true;
   for (auto& lane : bulk_) {
     lane->PeerClosed();

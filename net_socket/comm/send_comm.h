@@ -47,6 +47,23 @@ class SendComm final : public Comm, private PeerWatch::Owner {
   void TellPeer(const absl::Status& status) override;
   Flight FlightNow() const override;
   void PeerEnded() override;
+  void PeerLeft() override;
+  void LaneLost(int lane) override;
+  void LaneResumed(int lane) override;
+  bool SendsAgain() override;
+  bool LooksForSilence(int64_t now_ns) override;
+  bool LetsGo(int lane, uint32_t* records_taken) override;
+  bool LanesOverdue() override;
+  // Where this end closes, it needs the lane no more. Nobody may call to be told: the peer must hear it.
+  void LaneGone(const absl::Status& status, int lane) override {
+    if (healing()->heals()) failure().FailFound(status, lane);
+  }
+  PoolLane* pool_lane(int lane) override {
+    return lane == 0 || caller_driven_ ? nullptr : bulk_[static_cast<size_t>(lane) - 1].get();
+  }
+  absl::Status ReplaceSocketOf(int lane, SocketOffer offer) TCPX_REQUIRES(mutex_) override;
+  bool MayClose() TCPX_REQUIRES(mutex_) override;
+  bool LaneBroke(const absl::Status& status, int lane) override { return failure().LoseLane(status, lane); }
   // An error for whoever still wants to send.
   void PeerGone(absl::Status status, int lane, bool in_order) override;
   std::vector<LanePace> Paces() const override;
@@ -75,11 +92,19 @@ class SendComm final : public Comm, private PeerWatch::Owner {
   void FailIfPeerGone() TCPX_REQUIRES(mutex_);
   // True exactly when the lanes find out, or have found out, whether the peer has gone too early for `request`.
   bool LanesDecide(const SendRequest& request) TCPX_REQUIRES(mutex_);
+  // Lane 0's socket has broken with this errno.
+  void LaneZeroBroke(int err) TCPX_REQUIRES(mutex_);
+  // False: nothing new may be sent on lane 0 now.
+  bool ReadyToFlush() TCPX_REQUIRES(mutex_);
+  // The peer has all that was sent, as far as the kernel knows; a lane may still have to notice.
+  bool AllAcknowledged() const;
 
   const size_t express_bytes_;
   const bool caller_driven_;
   uint64_t next_sequence_ TCPX_GUARDED_BY(mutex_) = 0;
   RequestPool<SendRequest> requests_;
+  const std::unique_ptr<HeldFrames> held_ TCPX_PT_GUARDED_BY(mutex_);  // of lane 0; null: lanes don't heal
+  bool zero_lost_ TCPX_GUARDED_BY(mutex_) = false;                     // lane 0 waits for another socket
   SendQueue queue_ TCPX_GUARDED_BY(mutex_);
   std::unique_ptr<SendStaging> staging_ TCPX_GUARDED_BY(mutex_);  // null until GPU memory is registered
   std::unique_ptr<Striper> striper_;                              // null with a single lane

@@ -13,6 +13,7 @@
 #include "common/socket.h"
 #include "common/traffic_class.h"
 #include "net_socket/connect/connect_bounds.h"
+#include "net_socket/connect/resumed_lanes.h"
 #include "net_socket/nic/lane_budget.h"
 #include "net_socket/nic/lane_plan.h"
 #include "net_socket/nic/lane_socket.h"
@@ -39,6 +40,9 @@ Acceptor::Acceptor(Runtime* runtime, const Secret* secret)
           [this](const AcceptWait& wait) { return FindPartialInLoop(wait); }, LocalAddresses),
       rejected_(&runtime->reactor),
       hellos_(runtime, secret, &rejected_, [this](HelloSocket socket) { HelloInLoop(std::move(socket)); }),
+      resumed_(std::make_unique<ResumedLanes>(
+          runtime, &hellos_,
+          [this](int fd, const Hello& hello, const Device* device) { ConfigureInLoop(fd, hello, device); })),
       lane_stirred_([this](const ConnectionId& id, size_t lane, bool ended) { LaneStirredInLoop(id, lane, ended); }) {}
 
 Acceptor::~Acceptor() = default;
@@ -118,6 +122,7 @@ void Acceptor::Close() {
     listeners_.clear();
     hellos_.CloseInLoop();
     accept_watch_.CloseInLoop();
+    resumed_->CloseInLoop();
     rejected_.CloseInLoop();
     while (!pending_.empty()) DropPendingInLoop(ConnectionId(pending_.begin()->first));
   });
@@ -225,12 +230,12 @@ HelloStatus Acceptor::AdmitInLoop(const Hello& hello, PendingConnection** out) {
   return HelloStatus::kAccepted;
 }
 
-LaneSocket Acceptor::ConfigureInLoop(int fd, const Hello& hello) {
+// `device`: null where nobody listens any more.
+LaneSocket Acceptor::ConfigureInLoop(int fd, const Hello& hello, const Device* device) {
   LaneSocket lane;
   lane.local = LocalAddress(fd).value_or(SocketAddress());
   lane.peer = PeerAddress(fd).value_or(SocketAddress());
-  const std::shared_ptr<Listening> listening = Find(hello.ticket);
-  const Nic* const nic = listening == nullptr ? nullptr : FindNic(*listening->opened, lane.local);
+  const Nic* const nic = device == nullptr ? nullptr : FindNic(*device, lane.local);
   PathFacts facts;
   facts.nic_ties = nic != nullptr && nic->ties;
   facts.same_subnet = nic != nullptr && InSubnet(nic->interface, lane.peer);
@@ -247,9 +252,11 @@ LaneSocket Acceptor::ConfigureInLoop(int fd, const Hello& hello) {
 void Acceptor::HelloInLoop(HelloSocket socket) {
   if (HasLeft(socket.fd.get())) return rejected_.NoteInLoop(HelloStatus::kLeft, socket.from);
   const Hello& hello = socket.hello();
+  if (hello.kind == HelloKind::kResume && runtime_->options.heal) return resumed_->HelloInLoop(std::move(socket));
   PendingConnection* pending = nullptr;
   Answer answer;
-  answer.features = hello.features & (kFeatureHealth | kFeatureEstablished);
+  const uint64_t heals = runtime_->options.heal ? kFeatureHeal : 0;
+  answer.features = hello.features & (kFeatureHealth | kFeatureEstablished | heals);
   if (hello.kind == HelloKind::kLane) {
     answer.status = AdmitInLoop(hello, &pending);
   } else {
@@ -257,7 +264,10 @@ void Acceptor::HelloInLoop(HelloSocket socket) {
   }
   // Before the answer, which bears the traffic class.
   LaneSocket lane;
-  if (answer.status == HelloStatus::kAccepted) lane = ConfigureInLoop(socket.fd.get(), hello);
+  if (answer.status == HelloStatus::kAccepted) {
+    const std::shared_ptr<Listening> listening = Find(hello.ticket);
+    lane = ConfigureInLoop(socket.fd.get(), hello, listening == nullptr ? nullptr : listening->opened);
+  }
   if (pending != nullptr && hello.lane == 0) answer.nics = OfFamily(pending->listening()->nics, lane.local.family());
   if (pending != nullptr) answer.max_receives = static_cast<uint32_t>(pending->listening()->max_receives);
   if (!hellos_.AnswerInLoop(socket, answer)) return DropIfEmptyInLoop(hello.connection_id);
@@ -337,11 +347,15 @@ void Acceptor::HandOutInLoop(const ConnectionId& id, PendingConnection* pending)
   setup.express_bytes = pending->hello().express_bytes;
   setup.max_receives = of->max_receives;
   setup.health = pending->TakeHealth();
+  setup.heals = setup.health != nullptr && runtime_->options.heal && (pending->hello().features & kFeatureHeal) != 0;
+  const bool heals = setup.heals;
+  const size_t lanes = setup.lanes.size();
   TCPX_INFO_TO(setup.communicator->log, "comm %x receive device %d: %s, %s from %s%s", setup.communicator->id,
-               setup.device, Counted(static_cast<int>(setup.lanes.size()), "lane"), setup.lanes[0].local.ToString(),
+               setup.device, Counted(static_cast<int>(lanes), "lane"), setup.lanes[0].local.ToString(),
                setup.lanes[0].peer.ToString(), TrafficClassSuffix(pending->hello().traffic_class));
   auto comm = std::make_unique<ReceiveComm>(std::move(setup));
   comm->WatchInLoop();
+  if (heals) resumed_->EnterInLoop(id, of->ticket, of->opened, lanes, comm->link());
   {
     MutexLock lock(of->mutex);
     if (!of->closed) {

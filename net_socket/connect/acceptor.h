@@ -32,6 +32,8 @@
 
 namespace tcpx {
 
+class ResumedLanes;
+
 class Acceptor {
  public:
   // `secret`: null where none is shared.
@@ -51,7 +53,7 @@ class Acceptor {
  private:
   void Watch(OwnedFd fd);
   // All of the lane but its descriptor.
-  LaneSocket ConfigureInLoop(int fd, const Hello& hello);
+  LaneSocket ConfigureInLoop(int fd, const Hello& hello, const Device* device);
   void HelloInLoop(HelloSocket socket);
   HelloStatus AdmitInLoop(const Hello& hello, PendingConnection** pending);
   HelloStatus AdmitNewInLoop(const Hello& hello, const std::shared_ptr<Listening>& listening);
@@ -83,6 +85,7 @@ class Acceptor {
   // In the reactor.
   RejectedPeers rejected_;
   PendingHellos hellos_;
+  const std::unique_ptr<ResumedLanes> resumed_;
   std::vector<std::unique_ptr<Listener>> listeners_;
   const PendingConnection::Stirred lane_stirred_;
   absl::flat_hash_map<ConnectionId, std::unique_ptr<PendingConnection>> pending_;

@@ -27,6 +27,8 @@ namespace {
 
 // How long a way that is not the last may take: a SYN's first retransmission, which comes after a second, still counts.
 constexpr int64_t kWayNs = 1500 * kMillisecond;
+// Of a connection that stands: the longest pause between two tries.
+constexpr int64_t kPauseMaxNs = 250 * kMillisecond;
 // A bulk lane whose path fails so often takes another's: nobody wants to wait for all retries.
 constexpr int kTriesOfOwnPath = 2;
 
@@ -119,6 +121,7 @@ std::string DialLane::WayKey() const {
 
 // All ways together have as long as one alone would have.
 int64_t DialLane::WayPatienceNs() const {
+  if (owner_->tries_on()) return kWayNs;
   const int64_t all_ns = owner_->runtime()->options.hello_timeout_ns;
   const int64_t here = static_cast<int64_t>(profile_.ways.size());
   const int64_t before = turned_ ? here : 0;
@@ -200,12 +203,13 @@ Hello DialLane::MakeHello() const {
   hello.ticket = request.handle.ticket;
   hello.connection_id = owner_->connection_id();
   hello.kind = index_ == kHealth ? HelloKind::kHealth : HelloKind::kLane;
-  hello.features = kFeatureHealth | kFeatureEstablished;
+  hello.features = kFeatureHealth | kFeatureEstablished | (owner_->runtime()->options.heal ? kFeatureHeal : 0);
   hello.lane = static_cast<uint16_t>(std::max(index_, 0));
   hello.lanes = static_cast<uint16_t>(request.lanes);
   hello.express_bytes = static_cast<uint32_t>(owner_->runtime()->options.express_bytes);
   hello.traffic_class = request.path.traffic_class;
   hello.attempt = hellos_;
+  owner_->Complete(&hello);
   return hello;
 }
 
@@ -215,16 +219,18 @@ void DialLane::Dialled() {
   if (getsockopt(fd_.get(), SOL_SOCKET, SO_ERROR, &err, &length) != 0) err = errno;
   if (err != 0) {
     const absl::Status failed = Ended(err);
+    if (err == ECONNREFUSED && owner_->refusal_is_final()) return GiveUp(failed);
     err == ECONNREFUSED ? Retry(failed) : NextWay(failed);  // Who refuses is found.
     return;
   }
   WayFound();
+  if (!owner_->Connected()) return Drop();
   handshake_.emplace(MakeHello(), owner_->secret());
   ++hellos_;
   if (!Speak()) return;
   MoveTo(DialStep::kHello);
   reactor().ChangeInLoop(fd_.get(), EPOLLIN | EPOLLRDHUP);
-  SetDeadline(owner_->runtime()->options.hello_timeout_ns);
+  SetDeadline(owner_->tries_on() ? 2 * kWayNs : owner_->runtime()->options.hello_timeout_ns);
 }
 
 bool DialLane::Speak() {
@@ -310,14 +316,16 @@ void DialLane::Retry(absl::Status why) {
   const Options& options = owner_->runtime()->options;
   latest_ = std::string(why.message());
   // Once is enough where nobody can be.
-  if (!absl::IsUnavailable(why) || attempts_ >= options.retry_count || owner_->request().peer_is_elsewhere) {
+  const bool last = attempts_ >= options.retry_count && !owner_->tries_on();
+  if (!absl::IsUnavailable(why) || last || owner_->request().peer_is_elsewhere) {
     if (!absl::IsUnavailable(why) || !Detour(why)) GiveUp(why);
     return;
   }
   ++attempts_;
   if (attempts_ >= kTriesOfOwnPath && Detour(why)) return;
   turned_ = false;
-  timer_ = reactor().AddTimerInLoop(MonotonicNanos() + attempts_ * options.retry_sleep_ns, [this] { DialInLoop(); });
+  const int64_t pause_ns = std::min(attempts_ * options.retry_sleep_ns, owner_->tries_on() ? kPauseMaxNs : INT64_MAX);
+  timer_ = reactor().AddTimerInLoop(MonotonicNanos() + pause_ns, [this] { DialInLoop(); });
 }
 
 bool DialLane::Detour(const absl::Status& why) {
@@ -337,8 +345,7 @@ bool DialLane::Detour(const absl::Status& why) {
 }
 
 std::string DialLane::Progress() const {
-  std::string what = latest_;
-  if (what.empty()) what = absl::StrCat(kNobody, ": ", ErrnoText(EINPROGRESS));
+  std::string what = latest_.empty() ? absl::StrCat(kNobody, ": ", ErrnoText(EINPROGRESS)) : latest_;
   if (step_ == DialStep::kHello) what = "connected, but the peer does not answer the hello";
   return absl::StrFormat("try %d of %d: %s", attempts_ + 1, owner_->runtime()->options.retry_count + 1, what);
 }
@@ -386,6 +393,7 @@ LaneSocket DialLane::TakeSocket() {
   socket.peer = PeerAddress(fd_.get()).value_or(SocketAddress());
   socket.fd = std::move(fd_);
   socket.profile = std::move(profile_);
+  socket.path = path_;
   return socket;
 }
 

@@ -69,6 +69,14 @@ class DialLane final : public Reactor::Handler {
     virtual void BeginAnew(absl::Status why) = 0;
     // It has come to nothing. The lane is still on the stack.
     virtual void Finish(absl::Status status) = 0;
+    // The peer's kernel has answered. False: that is wanted no more, and nothing of it is told.
+    virtual bool Connected() { return true; }
+    // What a lane's hello says otherwise.
+    virtual void Complete(Hello*) {}
+    // True: whoever refuses a connection is gone for good.
+    virtual bool refusal_is_final() const { return false; }
+    // True: it is dialled, often, until its owner ends that.
+    virtual bool tries_on() const { return false; }
   };
 
   // In place of a lane's index: the health socket.

@@ -12,6 +12,7 @@
 #include "common/random.h"
 #include "common/traffic_class.h"
 #include "net_socket/connect/connect_bounds.h"
+#include "net_socket/connect/resume_dials.h"
 #include "net_socket/nic/lane_plan.h"
 #include "net_socket/nic/nic_socket.h"
 
@@ -251,6 +252,13 @@ std::unique_ptr<SendComm> Dialler::Dial::MakeComm() {
   setup.express_bytes = static_cast<uint32_t>(runtime()->options.express_bytes);
   setup.max_receives = static_cast<int>(lanes_[0]->answer().max_receives);
   if (wants_health_) setup.health = health_;
+  setup.heals = wants_health_ && runtime()->options.heal && (lanes_[0]->answer().features & kFeatureHeal) != 0;
+  if (setup.heals) {
+    std::vector<LanePath> paths;
+    for (const LaneSocket& lane : setup.lanes) paths.push_back(lane.path);
+    setup.redialler =
+        std::make_shared<ResumeDials>(runtime(), secret(), request_, connection_id_, health_, std::move(paths));
+  }
   const Communicator& communicator = *request_.communicator;
   TCPX_INFO_TO(communicator.log, "comm %x send device %d: %s, %s to %s%s%s", communicator.id, setup.device,
                Counted(request_.lanes, "lane"), setup.lanes[0].local.ToString(), setup.lanes[0].peer.ToString(),

@@ -16,6 +16,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -24,6 +25,7 @@
 #include "common/params.h"
 #include "net_socket/engine/adaptive_spin.h"
 #include "net_socket/engine/engine.h"
+#include "net_socket/engine/socket_swap.h"
 
 namespace tcpx {
 
@@ -44,6 +46,8 @@ class PoolLane {
   virtual void AbortInLoop(Engine* engine) { engine->Cancel(&op_); }
   // The lane leaves its thread, once: nothing of it is in flight any more.
   virtual void LeaveInLoop(Engine* engine) { engine->Forget(op_.fd); }
+  // From any thread; kick the lane then.
+  void Offer(SocketOffer offer) { next_socket_.Put(std::move(offer)); }
 
  protected:
   // Every operation of a lane goes to the engine through here; op->owner is this lane.
@@ -54,6 +58,7 @@ class PoolLane {
 
   IoOp op_;
   int64_t retry_at_ns_ = 0;  // 0: not waiting
+  NextSocket next_socket_;
 
  private:
   friend class ProgressThread;

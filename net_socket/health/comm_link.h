@@ -14,8 +14,11 @@
 
 #include "absl/status/status.h"
 #include "common/mutex.h"
+#include "net_socket/engine/socket_swap.h"
 
 namespace tcpx {
+
+enum class Handover { kTaken, kBusy, kRefused };
 
 // What housekeeping tells a connection's end.
 class Watched {
@@ -34,6 +37,29 @@ class Watched {
   virtual void ContextFailed(const std::string& cause) = 0;
   // A look at what stands still.
   virtual void CheckProgress(int64_t now_ns) = 0;
+
+  // Of connections whose lanes heal; in the reactor, but for PeerLeft, which comes by whoever reads the health socket.
+  // The peer's end is closed: what a lane has lost does not come back.
+  virtual void PeerLeft() {}
+  // A lane has lost its socket.
+  virtual void LaneLost(int) {}
+  // Another socket for a lane. kBusy: not now, and `offer` is as it was; kRefused: never.
+  virtual Handover TakeSocket(int, SocketOffer*) { return Handover::kRefused; }
+  // The lane goes on with it.
+  virtual void LaneResumed(int) {}
+  // Sends again what the old socket of lane 0 may have lost, for a caller who has nothing to ask; false: no need.
+  virtual bool SendsAgain() { return false; }
+  // Looks for lanes that the network swallows, and has others tried beside them; false: never again.
+  virtual bool LooksForSilence(int64_t) { return false; }
+  // A socket beside such a lane has found the peer, and is to take its place: true, unless the lane has moved. How much
+  // of the peer's records has come, modulo 2^32.
+  virtual bool LetsGo(int, uint32_t*) { return false; }
+  // True exactly when no lane has stood for too long.
+  virtual bool LanesOverdue() { return false; }
+  // The end that does not dial waits for lanes; false: no more.
+  virtual bool AwaitsLanes() { return false; }
+  // There is no other socket for a lane that was lost.
+  virtual void LaneGone(const absl::Status&, int) {}
 };
 
 class CommLink {

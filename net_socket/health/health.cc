@@ -20,7 +20,7 @@ namespace {
 
 // Notices that wait for a slow peer. More are dropped: the lanes' own ends remain.
 constexpr size_t kOutboxBytesMax = size_t{1} << 20;
-// Kept for a connection that is expected. An honest peer says two at most: that it has failed, or parted.
+// Kept for a connection that is expected: an honest peer says that it has parted or failed, and that it is closed.
 constexpr size_t kEarlyNoticesMax = 2;
 
 std::string Frame(FrameKind kind, const std::string& body) {
@@ -51,6 +51,12 @@ absl::Status HealthReader::Take(const char* data, size_t bytes, std::vector<Heal
       notice.parting = parting;
       std::memcpy(notice.connection.data(), body.data(), notice.connection.size());
       notice.cause = CauseText(body.substr(notice.connection.size()));
+      notices->push_back(std::move(notice));
+    }
+    if (header.kind == FrameKind::kLeft && body.size() == sizeof(ConnectionId)) {
+      HealthNotice notice;
+      std::memcpy(notice.connection.data(), body.data(), notice.connection.size());
+      notice.left = true;
       notices->push_back(std::move(notice));
     }
     return absl::OkStatus();
@@ -103,6 +109,7 @@ void Health::UpInLoop(OwnedFd fd, int64_t peer_timeout_ns) {
     fd_ = std::move(fd);
     reader_ = HealthReader();
     outbox_.clear();
+    said_left_ = false;
     end_.reset();
   }
   const std::shared_ptr<Health> self = shared_from_this();
@@ -153,7 +160,7 @@ void Health::JoinInLoop(const ConnectionId& id, std::shared_ptr<CommLink> link) 
     Member& member = members_[id];
     member.link = link;
     notices.swap(member.notices);
-    if (state_ != HealthState::kUp && end_.has_value() && !(end_->ok() && reader_.bye())) end = end_;
+    if (state_ != HealthState::kUp && end_.has_value() && !OrderlyLocked()) end = end_;
   }
   if (!expected) UseInLoop();
   Deliver(notices);
@@ -204,6 +211,15 @@ void Health::Poll() {
   Deliver(notices);
 }
 
+void Health::Ask() {
+  Poll();
+  MutexLock lock(mutex_);
+  if (state_ != HealthState::kUp || !end_.has_value()) return;
+  reactor_->Post([self = shared_from_this()] {
+    if (self->up_in_loop()) self->OnEvents(0);
+  });
+}
+
 bool Health::PeerVanished() {
   MutexLock lock(mutex_);
   return end_.has_value() && end_->ok() && !reader_.bye();
@@ -226,7 +242,9 @@ void Health::Deliver(const std::vector<HealthNotice>& notices) {
     }
     if (link == nullptr) continue;
     link->With([&notice](Watched* comm) {
-      if (notice.parting) {
+      if (notice.left) {
+        comm->PeerLeft();
+      } else if (notice.parting) {
         comm->PeerParted(notice.cause);
       } else {
         comm->PeerFailed(notice.cause);
@@ -235,10 +253,13 @@ void Health::Deliver(const std::vector<HealthNotice>& notices) {
   }
 }
 
+// A peer that has closed resets what it is told of closing.
+bool Health::OrderlyLocked() { return reader_.bye() && (!end_.has_value() || end_->ok() || said_left_); }
+
 void Health::EndInLoop() {
   std::vector<std::shared_ptr<CommLink>> links;
   absl::Status end;
-  bool bye = false;
+  bool orderly = false;
   {
     MutexLock lock(mutex_);
     if (state_ == HealthState::kUp) {
@@ -250,10 +271,10 @@ void Health::EndInLoop() {
       if (member.link != nullptr) links.push_back(member.link);
     }
     end = end_.value_or(absl::OkStatus());
-    bye = reader_.bye();
+    orderly = OrderlyLocked();
   }
   hub_->ForgetInLoop(this);
-  if (end.ok() && bye) return;
+  if (orderly) return;
   for (auto& link : links) {
     link->With([&end](Watched* comm) { TellEnd(comm, end); });
   }
@@ -275,11 +296,21 @@ bool Health::Notify(const ConnectionId& id, const std::string& cause, bool parti
   if (state_ != HealthState::kUp || end_.has_value()) return false;
   std::string body(reinterpret_cast<const char*>(id.data()), id.size());
   body.append(cause, 0, kCauseBytesMax);
-  SendLocked(Frame(parting ? FrameKind::kParting : FrameKind::kError, body));
-  if (!outbox_.empty()) {
-    reactor_->Post([self = shared_from_this()] { self->FlushInLoop(); });
-  }
+  SayLocked(Frame(parting ? FrameKind::kParting : FrameKind::kError, body));
   return true;
+}
+
+void Health::NotifyLeft(const ConnectionId& id) {
+  MutexLock lock(mutex_);
+  if (state_ != HealthState::kUp || end_.has_value()) return;
+  said_left_ = true;
+  SayLocked(Frame(FrameKind::kLeft, std::string(reinterpret_cast<const char*>(id.data()), id.size())));
+}
+
+void Health::SayLocked(const std::string& frame) {
+  SendLocked(frame);
+  if (outbox_.empty()) return;
+  reactor_->Post([self = shared_from_this()] { self->FlushInLoop(); });
 }
 
 void Health::FlushInLoop() {

@@ -42,6 +42,7 @@ struct HealthNotice {
   ConnectionId connection{};
   std::string cause;
   bool parting = false;  // it has given the connection up; else the connection has failed
+  bool left = false;     // it has not failed: its end is closed
 };
 
 // Digests the stream of one health socket. Pure.
@@ -110,8 +111,12 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
   // Tells the peer that its end of this connection has to fail; or, `parting`, why it will, if it goes on. False: there
   // is nobody to tell.
   bool Notify(const ConnectionId& id, const std::string& cause, bool parting = false);
+  // Tells the peer that this end of the connection is closed.
+  void NotifyLeft(const ConnectionId& id);
   // Hears at once what the peer has said already. For whoever found a lane ended and wonders why. Not with a link held.
   void Poll();
+  // The same, for whoever acts on the end of the health socket itself: that is told soon, event or no event.
+  void Ask();
   // True exactly when the peer's end was seen and no bye before it.
   bool PeerVanished();
 
@@ -125,10 +130,13 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
   void MoveToLocked(HealthState to) TCPX_REQUIRES(mutex_);
   void ReadLocked(std::vector<HealthNotice>* notices) TCPX_REQUIRES(mutex_);
   void SendLocked(const std::string& frame) TCPX_REQUIRES(mutex_);
+  void SayLocked(const std::string& frame) TCPX_REQUIRES(mutex_);
   void FlushInLoop();
   void Deliver(const std::vector<HealthNotice>& notices);
   // Null: nobody is to hear it now.
   std::shared_ptr<CommLink> HearerOfLocked(const HealthNotice& notice) TCPX_REQUIRES(mutex_);
+  // The socket's end is no news.
+  bool OrderlyLocked() TCPX_REQUIRES(mutex_);
   void EndInLoop();
 
   HealthHub* const hub_;
@@ -146,6 +154,7 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
   OwnedFd fd_ TCPX_GUARDED_BY(mutex_);                              // valid exactly while up
   HealthReader reader_ TCPX_GUARDED_BY(mutex_);
   std::string outbox_ TCPX_GUARDED_BY(mutex_);
+  bool said_left_ TCPX_GUARDED_BY(mutex_) = false;           // on the latest socket
   std::optional<absl::Status> end_ TCPX_GUARDED_BY(mutex_);  // of the latest socket, once seen; OK: an end of file
   absl::flat_hash_map<ConnectionId, Member> members_ TCPX_GUARDED_BY(mutex_);
 };

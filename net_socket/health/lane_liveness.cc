@@ -31,6 +31,7 @@ bool ReadLaneTcpInfo(int fd, LaneTcpInfo* lane) {
   const bool tells_window = length >= offsetof(tcp_info, tcpi_snd_wnd) + sizeof(info.tcpi_snd_wnd);
   lane->window_bytes = tells_window ? info.tcpi_snd_wnd : kWindowUnknown;
   lane->probes = info.tcpi_probes;
+  lane->resent = info.tcpi_retransmits;
   lane->last_ack_ms = info.tcpi_last_ack_recv;
   lane->rto_ms = info.tcpi_rto / 1000;
   lane->rtt_us = info.tcpi_rtt;

@@ -4,12 +4,33 @@
 
 namespace tcpx {
 
+void CreditQueue::Compact() {
+  if (begin_ == 0) return;
+  std::memmove(bytes_, bytes_ + begin_, end_ - begin_);
+  end_ -= begin_;
+  begin_ = 0;
+}
+
+void CreditQueue::Advance(size_t bytes) {
+  for (size_t i = 0; kept_ != nullptr && i < bytes; ++i) kept_[(sent_ + i) % kKeptBytes] = bytes_[begin_ + i];
+  begin_ += bytes;
+  sent_ += bytes;
+}
+
+// A credit whose messages have come was taken: so the peer is never without more than are kept.
+bool CreditQueue::Rewind(uint32_t taken) {
+  const uint64_t back = static_cast<uint32_t>(sent_) - taken;
+  Compact();
+  if (back > sent_ || back + end_ > sizeof(bytes_)) return false;
+  std::memmove(bytes_ + back, bytes_, end_);
+  end_ += back;
+  sent_ -= back;
+  for (size_t i = 0; i < back; ++i) bytes_[i] = kept_[(sent_ + i) % kKeptBytes];
+  return true;
+}
+
 void CreditQueue::Push(uint64_t first_sequence, const int* tags, int count) {
-  if (begin_ > 0) {
-    std::memmove(bytes_, bytes_ + begin_, end_ - begin_);
-    end_ -= begin_;
-    begin_ = 0;
-  }
+  Compact();
   FrameHeader header;
   header.kind = FrameKind::kCredit;
   header.length = static_cast<uint32_t>(count) * sizeof(int32_t);

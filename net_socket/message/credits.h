@@ -16,6 +16,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "net_socket/message/request.h"
 #include "net_socket/message/wire.h"
@@ -33,12 +34,23 @@ class CreditQueue {
   const char* data() const { return bytes_ + begin_; }
   size_t bytes() const { return end_ - begin_; }
   // The kernel took the first `bytes`.
-  void Advance(size_t bytes) { begin_ += bytes; }
+  void Advance(size_t bytes);
+
+  // From here on what the kernel has taken is kept: as much as the peer may still be without.
+  void Keep() { kept_ = std::make_unique<char[]>(kKeptBytes); }
+  // Another socket goes on behind the first `taken` bytes of all, modulo 2^32. False: the peer can't say so.
+  bool Rewind(uint32_t taken);
 
  private:
+  static constexpr size_t kKeptBytes = kRequestsMax * kCreditBytesMax;
+
+  void Compact();
+
+  std::unique_ptr<char[]> kept_;  // the latest of them, in a ring; null: none
+  uint64_t sent_ = 0;
   size_t begin_ = 0;
   size_t end_ = 0;
-  char bytes_[kRequestsMax * kCreditBytesMax];
+  char bytes_[kKeptBytes];
 };
 
 // The sender's: what was announced and is still open.

@@ -34,6 +34,7 @@ constexpr Row kRows[] = {
      "has a shared secret and this process has none: set TCPX_SECRET_FILE alike on all ranks"},
     {HelloStatus::kSecretWrong, "the peer has another shared secret: give all ranks the same TCPX_SECRET_FILE",
      "did not prove the shared secret: give all ranks the same TCPX_SECRET_FILE"},
+    {HelloStatus::kGone, "the peer has this connection no more", "asked for a lane of a connection that is gone"},
     {HelloStatus::kSilent, nullptr, "said nothing within TCPX_HELLO_TIMEOUT"},
     {HelloStatus::kScan, nullptr, "left without a word (a port scan, a probe, or a lane that its dialler gave up)"},
     {HelloStatus::kUnfinished, nullptr, "did not finish its hello"},

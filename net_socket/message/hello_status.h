@@ -25,6 +25,7 @@ enum class HelloStatus : uint16_t {
   kSecretMissing = 9,  // the acceptor has a secret, the dialler says that it has none
   kSecretAlone = 10,   // the dialler has a secret, the acceptor has none
   kSecretWrong = 11,   // the proof is not that of the acceptor's secret
+  kGone = 12,          // of kResume: the connection is closed, has failed, or was never here
 
   kLocalOnly = 0x8000,
   kSilent = 0x8000,      // said nothing until TCPX_HELLO_TIMEOUT

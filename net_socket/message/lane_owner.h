@@ -4,7 +4,7 @@
 //
 // Threads: any; two never move it at once.
 // Lifetime: outlives its lanes.
-// Errors:  FailLane: the first one sticks, later ones are dropped.
+// Errors:  FailLane: the first one sticks, later ones are dropped. LoseLane is asked first.
 #ifndef TCPX_NET_SOCKET_MESSAGE_LANE_OWNER_H_
 #define TCPX_NET_SOCKET_MESSAGE_LANE_OWNER_H_
 
@@ -23,6 +23,15 @@ class LaneOwner {
   ConnectionState state() const { return state_.load(std::memory_order_acquire); }
   // `lane` can't go on, and with it the connection.
   virtual void FailLane(absl::Status status, int lane) = 0;
+  // The socket of `lane` has broken. True: the lane gets another one, and keeps still until then.
+  virtual bool LoseLane(const absl::Status&, int) { return false; }
+  // It has got it.
+  virtual void LaneBack(int) {}
+  // False: no lane that was lost gets another socket any more.
+  virtual bool heals() const { return false; }
+  // True exactly when the peer has said, or shown, that it is gone: however a socket ends then, nothing is missing but
+  // what it did not send.
+  virtual bool peer_left() const { return false; }
 
  protected:
   ~LaneOwner() = default;

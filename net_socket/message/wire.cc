@@ -160,6 +160,7 @@ size_t EncodeAnswer(const Answer& answer, char* out) {
   Put<uint32_t>(out + 8, answer.max_receives);
   Put<uint32_t>(out + 12, static_cast<uint32_t>(count));
   Put<uint64_t>(out + 16, answer.features);
+  Put<uint64_t>(out + 24, answer.taken);
   char* at = out + kAnswerFixedBytes;
   for (const PeerNic& nic : answer.nics) {
     nic.address.Encode(at);
@@ -176,6 +177,7 @@ const char* DecodeAnswer(const char* in, Answer* answer, int* nics) {
   answer->max_receives = Get<uint32_t>(in + 8);
   const uint32_t count = Get<uint32_t>(in + 12);
   answer->features = Get<uint64_t>(in + 16);
+  answer->taken = Get<uint64_t>(in + 24);
   if (answer->max_receives == 0 || answer->max_receives > kReceivesMax) return "of receives in groups of a wrong size";
   if (count > kNicsMax) return "more interfaces than a device can have";
   *nics = static_cast<int>(count);

@@ -7,8 +7,9 @@
 //                     On lane 0 kEstablished stands in front, where both know kFeatureEstablished.
 //   with a secret:    hello -> challenge (an answer that asks for proof, and a nonce) -> proof -> answer, then its MAC
 //   reverse stream:   { header [body] }*     records only: credit, confirm, bye, error
-//   a health socket:  hello of that kind -> answer -> { header [body] }* both ways, records only: error, parting,
-//                     bye. The body of the first two is there the connection's id and the text.
+//   a lane again:     hello of kind kResume -> answer, with the count of bytes taken -> the stream from there on
+//   a health socket:  hello of that kind -> answer -> { header [body] }* both ways, records only: error, parting, left,
+//                     bye. The body of the first two is there the connection's id and the text, that of left the id.
 //
 // Versions: kWireVersion is in the hello and the handle. A record of an unknown kind is skipped by its length, so a
 //           newer peer may add kinds (from kFirstRecord on) without a new version.
@@ -51,6 +52,7 @@ enum class FrameKind : uint8_t {
   kError = 67,        // the connection has failed; the body is a text that says why
   kParting = 68,      // an end has given the connection up; the body as of kError, and news only where it is missed
   kEstablished = 69,  // dialler -> acceptor, first on lane 0: all lanes are answered, and none is dialled any more
+  kLeft = 70,         // on a health socket: this end of the connection is closed, none of its lanes comes back
 };
 
 // A cache line, of which 36 bytes are used: payload of a multiple of 64 bytes then lies on line boundaries in the
@@ -97,6 +99,7 @@ const char* DecodeHandle(const char* in, Handle* handle);
 enum class HelloKind : uint16_t {
   kLane = 0,
   kHealth = 1,  // the first bytes of the connection id are the tag; no lane
+  kResume = 2,  // another socket for a lane of a connection that stands, where both have kFeatureHeal
 };
 
 // Features of a hello: what the dialler has; of an answer: what the acceptor uses of it.
@@ -106,6 +109,8 @@ inline constexpr uint64_t kFeatureHealth = 1;
 inline constexpr uint64_t kFeatureSecret = 2;
 // The dialler says kEstablished, and the acceptor takes nothing else for it (connect's pending_connection.h).
 inline constexpr uint64_t kFeatureEstablished = 4;
+// Lanes may get other sockets.
+inline constexpr uint64_t kFeatureHeal = 8;
 
 // The first bytes on every lane, from the dialler.
 struct Hello {
@@ -116,10 +121,13 @@ struct Hello {
   uint16_t lanes = 1;
   HelloKind kind = HelloKind::kLane;
   uint64_t features = 0;
-  uint32_t express_bytes = 0;  // messages up to this size travel whole on lane 0
+  // Messages up to this size travel whole on lane 0. In kResume: bytes of the reverse stream that were taken, modulo
+  // 2^32; the receiver's records go on from there.
+  uint32_t express_bytes = 0;
   // For the acceptor's packets: an octet without ECN bits, or kNoTrafficClass, which leaves them; else it is refused.
   int32_t traffic_class = kNoTrafficClass;
-  // How often this socket was dialled before: a later one takes the place of an earlier one. Older builds say 0.
+  // How often this socket was dialled before: a later one takes the place of an earlier one. Older builds say 0. In
+  // kResume the lane's own count, from 1 on.
   uint32_t attempt = 0;
 };
 inline constexpr size_t kHelloBytes = 64;
@@ -147,6 +155,7 @@ struct Answer {
   HelloStatus status = HelloStatus::kAccepted;
   uint32_t max_receives = 1;  // of the acceptor's receive comm: above 1 sends wait for credits
   uint64_t features = 0;
+  uint64_t taken = 0;         // of kResume: bytes of the lane's stream that have come
   std::vector<PeerNic> nics;  // where further lanes may go; empty: the handle's address
 };
 inline constexpr size_t kAnswerFixedBytes = 32;

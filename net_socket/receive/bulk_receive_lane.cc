@@ -2,7 +2,6 @@
 
 #include <errno.h>
 
-#include "common/socket.h"
 #include "common/status.h"
 
 namespace tcpx {
@@ -24,9 +23,26 @@ void BulkReceiveLane::Digested() {
 }
 
 void BulkReceiveLane::AdvanceInLoop(Engine* engine) {
-  if (op_.in_flight || owner_->failed()) return;
+  if (next_socket_.waiting()) {
+    if (op_.in_flight) {
+      cancelled_ = true;
+      engine->Cancel(&op_);  // With what it has read it comes back here.
+      return;
+    }
+    engine->Forget(op_.fd);
+    const absl::Status replaced = Replace(next_socket_.Take());
+    if (!replaced.ok()) owner_->FailLane(replaced, lane_);
+  }
+  if (op_.in_flight || owner_->failed() || Waits()) return;
   for (;;) {
     op_.iov_count = receive_.Prepare(op_.iov);
+    const size_t left = intake_.ReadLeft(op_.iov, op_.iov_count);
+    if (left > 0) {
+      receive_.Advance(left);
+      Digested();
+      if (owner_->failed()) return;
+      continue;
+    }
     if (op_.iov_count > 0) break;
     Digested();
     if (receive_.stalled()) stalled_.store(true, std::memory_order_release);
@@ -37,25 +53,57 @@ void BulkReceiveLane::AdvanceInLoop(Engine* engine) {
   Submit(engine, &op_);
 }
 
-void BulkReceiveLane::CompleteInLoop(const Completion& completion) { Received(completion.result); }
+void BulkReceiveLane::CompleteInLoop(const Completion& completion) {
+  if (completion.result > 0) intake_.Took(static_cast<size_t>(completion.result));
+  Received(completion.result);
+}
 
 void BulkReceiveLane::Received(int result) {
   if (result > 0) {
     receive_.Advance(static_cast<size_t>(result));
-  } else if (result == 0) {
-    receive_.End();
-  } else if (!IsTransientErrno(-result)) {
-    owner_->FailLane(ErrnoStatus(-result, "receive"), lane_);
+  } else if (!IsTransientErrno(-result) && !(result == -ECANCELED && cancelled_)) {
+    Ended(-result);
   }
   Digested();
 }
 
+void BulkReceiveLane::Ended(int err) {
+  const absl::Status why =
+      err == 0 ? absl::UnavailableError("the peer closed the connection") : ErrnoStatus(err, "receive");
+  if (owner_->LoseLane(why, lane_)) {
+    lost_ = true;
+    lost_by_ = err;
+  } else if (err == 0 || owner_->peer_left()) {
+    receive_.End();
+  } else {
+    owner_->FailLane(why, lane_);
+  }
+}
+
+bool BulkReceiveLane::Waits() {
+  if (!lost_) return false;
+  if (owner_->heals()) return true;
+  lost_ = false;
+  Ended(lost_by_);
+  Digested();
+  return true;
+}
+
+absl::Status BulkReceiveLane::Replace(SocketOffer offer) {
+  intake_.Freeze(op_.fd);
+  absl::Status replaced = ReplaceSocket(op_.fd, offer.fd);
+  lost_ = cancelled_ = false;
+  owner_->LaneBack(lane_);
+  offer.done(intake_.taken());
+  return replaced;
+}
+
 void BulkReceiveLane::Pump() {
-  if (owner_->failed()) return;
+  if (owner_->failed() || Waits()) return;
   iovec iov[ReceiveLane::kIovMax];
   const int places = receive_.Prepare(iov);
   if (places > 0) {
-    const ssize_t got = ReceiveNow(op_.fd, iov, places);
+    const ssize_t got = intake_.Receive(op_.fd, iov, places);
     if (got < 0 && IsTransientErrno(errno)) {
       receive_.NothingCame();
       return;

@@ -17,6 +17,7 @@
 #include "net_socket/message/lane_owner.h"
 #include "net_socket/message/posted_receive.h"
 #include "net_socket/receive/receive_lane.h"
+#include "net_socket/receive/stream_intake.h"
 
 namespace tcpx {
 
@@ -29,6 +30,8 @@ class BulkReceiveLane final : public PoolLane {
 
   // For the calling thread: reads what is there, once.
   void Pump();
+  // The same: the lane goes on with another socket. Not OK: it can't.
+  absl::Status Replace(SocketOffer offer);
   // Messages below `posted` have receives now: true exactly when the lane was parked on one of them and must be kicked.
   bool TakeParked(uint64_t posted);
   // True exactly when the lane had no place for payload (PayloadSink) and must be kicked, now that there may be one.
@@ -41,12 +44,20 @@ class BulkReceiveLane final : public PoolLane {
   static constexpr uint64_t kNotParked = ~uint64_t{0};
 
   void Received(int result);
+  // The socket has ended (0), or broken with an errno.
+  void Ended(int err);
+  // True where the lane can't go on now.
+  bool Waits();
   void Digested();
 
   LaneOwner* const owner_;
   const int lane_;
   PostedReceiveTable* const table_;
   ReceiveLane receive_;
+  StreamIntake intake_;
+  bool lost_ = false;       // waits for another socket
+  int lost_by_ = 0;         // errno, 0: an end
+  bool cancelled_ = false;  // what the old socket still had with the engine
   std::atomic<uint64_t> parked_at_{kNotParked};
   std::atomic<bool> stalled_{false};
   std::atomic<bool> ended_{false};

@@ -20,9 +20,10 @@ constexpr int kHighLowWater = 64 * 1024;
 
 }  // namespace
 
-PatternTuning::PatternTuning(int fd, const PathProfile& path)
+PatternTuning::PatternTuning(int fd, const PathProfile& path, bool acks_awaited)
     : fd_(fd),
       may_delay_acks_(path.delays_acks),
+      may_delay_large_(!acks_awaited),
       may_set_low_water_(path.raises_low_water),
       may_set_receive_buffer_(path.bounds_receive_buffer) {
   SetLowWater(kHighLowWater);
@@ -34,13 +35,19 @@ void PatternTuning::Keep(TrafficPattern pattern) {
   SetLowWater(pattern == TrafficPattern::kPingPong ? kHighLowWater : 1);
   SetReceiveBuffer(large ? kSameHostLargeBytes : kSameHostBytes);
   if (!may_delay_acks_) return;
-  if (pattern == TrafficPattern::kPingPong || pattern == TrafficPattern::kLargePingPong) {
+  if (pattern == TrafficPattern::kPingPong || (pattern == TrafficPattern::kLargePingPong && may_delay_large_)) {
     DelayAcks();
   } else {
     // A stream under bbr loses a third where acknowledgements are late.
     if (delayed_at_ns_ != 0) (void)SetQuickAck(fd_, 1);
     delayed_at_ns_ = 0;
   }
+}
+
+void PatternTuning::SocketReplaced() {
+  low_water_ = 1;
+  receive_buffer_ = kSameHostBytes;
+  delayed_at_ns_ = 0;
 }
 
 void PatternTuning::SetLowWater(int bytes) {

@@ -19,10 +19,13 @@ namespace tcpx {
 
 class PatternTuning {
  public:
-  PatternTuning(int fd, const PathProfile& path);
+  // `acks_awaited`: of large messages the sender waits for each one's acknowledgement.
+  PatternTuning(int fd, const PathProfile& path, bool acks_awaited = false);
 
   // Behind every read: the pattern the peer now sends at.
   void Keep(TrafficPattern pattern);
+  // The descriptor names another socket, as ConfigureLane set it.
+  void SocketReplaced();
   // From here on the socket may be polled: every byte wakes.
   void Stop() { SetLowWater(1); }
 
@@ -33,6 +36,7 @@ class PatternTuning {
 
   const int fd_;
   const bool may_delay_acks_;
+  const bool may_delay_large_;
   const bool may_set_low_water_;
   const bool may_set_receive_buffer_;
   int low_water_ = 1;                    // the kernel's default

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "common/clock.h"
 #include "common/socket.h"
@@ -17,6 +18,7 @@
 #include "net_socket/message/transfer_events.h"
 #include "net_socket/nic/path_profile.h"
 #include "net_socket/send/busy_lanes.h"
+#include "net_socket/send/held_frames.h"
 #include "net_socket/send/lane_rates.h"
 
 namespace tcpx {
@@ -24,6 +26,9 @@ namespace {
 
 // While a lane drains with nothing to pull.
 constexpr int64_t kLookEveryNs = 2 * kMillisecond;
+
+// Chunks that a lane which heals may hold: at 10 Gbit/s and 64 KiB each 6 ms.
+constexpr size_t kHeldChunks = 128;
 
 // The least round trip changes with the path only.
 constexpr int64_t kRttEveryNs = 100 * kMillisecond;
@@ -33,6 +38,9 @@ constexpr int64_t kRttEveryNs = 100 * kMillisecond;
 bool RefusesZeroCopy(int err) {
   return err == EOPNOTSUPP || err == EINVAL || err == ENOMEM || err == ENOBUFS || err == EFAULT;
 }
+
+// Of two times, of which 0 is none.
+int64_t Earlier(int64_t a, int64_t b) { return a == 0 ? b : b == 0 ? a : std::min(a, b); }
 
 // The kernel gives up what it has queued, however long the peer does not read; a reset tells the peer. A bare system
 // call, because the thread sanitizer takes connect() for the making of a new descriptor.
@@ -53,12 +61,20 @@ BulkSendLane::BulkSendLane(LaneOwner* owner, const Settings& settings, Striper* 
       idle_(idle),
       busy_(busy),
       rate_(settings.chunk_bytes_min),
-      zero_copy_(settings.zero_copy) {
+      zero_copy_(settings.zero_copy),
+      pinned_(!settings.heals) {
   op_.fd = settings.fd;
+  if (settings.heals) held_ = std::make_unique<HeldFrames>(kHeldChunks, 0);
 }
+
+BulkSendLane::~BulkSendLane() = default;
 
 bool BulkSendLane::HasRoom(int64_t* retry_ns) {
   *retry_ns = 0;
+  if (held_ != nullptr && held_->room() == 0) {
+    *retry_ns = MonotonicNanos() + AckLooks::kWaitNs;
+    return false;
+  }
   if (!settings_.paced_by_rate) return UnsentBytes(op_.fd) < kBulkUnsentBytes;
   const int64_t now = MonotonicNanos();
   const int64_t held = Look(now);
@@ -75,7 +91,7 @@ bool BulkSendLane::HasRoom(int64_t* retry_ns) {
 
 int64_t BulkSendLane::Look(int64_t now) {
   const int64_t held = QueuedBytes(op_.fd);
-  const uint64_t sent = bytes_sent_.load(std::memory_order_relaxed);
+  const uint64_t sent = held_ == nullptr ? bytes_sent() : held_->cursor();
   rate_.Sample(now, sent, held, continuous_);
   looked_ns_ = now;
   continuous_ = false;
@@ -125,6 +141,7 @@ bool BulkSendLane::PullChunk() {
   header.message_bytes = request.message_bytes;
   header.tag = request.tag;
   EncodeHeader(header, header_);
+  if (held_ != nullptr) held_->Begin(header_, {request.data + chunk_.offset, chunk_.length, 0}, chunk_.request);
   taken_ = 0;
   continuous_ = true;
   watching_ = settings_.paced_by_rate;
@@ -151,7 +168,7 @@ void BulkSendLane::Advance(size_t bytes) {
   const Chunk sent = chunk_;
   chunk_.request = nullptr;
   if (rest_of_ == nullptr) {
-    Striper::Sent(sent);  // The request may be gone after this.
+    if (held_ == nullptr) Striper::Sent(sent);  // The request may be gone after this.
     return;
   }
   rest_of_->taken = true;
@@ -160,6 +177,7 @@ void BulkSendLane::Advance(size_t bytes) {
 }
 
 void BulkSendLane::CountSent(size_t bytes) {
+  if (held_ != nullptr) held_->Sent(bytes);
   bytes_sent_.store(bytes_sent_.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
 }
 
@@ -194,9 +212,26 @@ bool BulkSendLane::NextChunkInLoop(Engine* engine) {
 }
 
 void BulkSendLane::AdvanceInLoop(Engine* engine) {
+  if (next_socket_.waiting() && !ReplaceInLoop(engine)) return;
+  // Also while a send waits: the peer may take nothing more before one of those in front is done.
+  const int64_t look_at_ns = held_ == nullptr ? 0 : ack_looks_.Look(op_.fd, held_.get(), MonotonicNanos());
+  SendInLoop(engine);
+  retry_at_ns_ = Earlier(retry_at_ns_, look_at_ns);
+}
+
+void BulkSendLane::SendInLoop(Engine* engine) {
   if (owner_->failed()) return;
   if (peer_closed_.load(std::memory_order_acquire)) return EndInLoop(engine);
-  if (sending_ != nullptr || !NextChunkInLoop(engine)) return;
+  if (sending_ != nullptr) return;
+  if (lost_) {
+    idle_->WakeNext();  // Whoever woke this lane has work for one that stands.
+    return;
+  }
+  if (held_ != nullptr && held_->resending()) {
+    SubmitAgain(engine);
+    return;
+  }
+  if (!NextChunkInLoop(engine)) return;
   if (taken_ == 0 && SubmitPinned(engine)) return;
   sending_ = &op_;
   op_.kind = IoOp::Kind::kSend;
@@ -216,6 +251,7 @@ bool BulkSendLane::SubmitPinned(Engine* engine) {
   if (pinned == nullptr) return false;
   pinned->chunk = chunk_;
   std::memcpy(pinned->header, header_, kHeaderBytes);
+  if (held_ != nullptr) pinned->frame = held_->Pin();
   IoOp* op = &pinned->op;
   op->kind = IoOp::Kind::kSendZeroCopy;
   op->fd = op_.fd;
@@ -229,22 +265,18 @@ bool BulkSendLane::SubmitPinned(Engine* engine) {
   return true;
 }
 
-// A send that EndInLoop has cancelled leaves its chunk, which EndInLoop then finds.
-void BulkSendLane::FailUnlessTransient(int err) {
-  if (IsTransientErrno(err) || (err == ECANCELED && peer_closed_.load(std::memory_order_relaxed))) return;
-  owner_->FailLane(ErrnoStatus(err, "send"), settings_.lane);
-}
-
 // What the kernel did not take goes on as an ordinary chunk.
 void BulkSendLane::CompletePinned(PinnedChunk* pinned, const Completion& completion) {
   if (completion.release) {
     pinned->released = true;
     zero_copy_.Notified(completion.result != 0);
+    if (held_ != nullptr) held_->Unpin(pinned->frame);
     pinned_.Settle(pinned);
     return;
   }
   sending_ = nullptr;
   pinned->released = !completion.held;
+  if (held_ != nullptr && pinned->released) held_->Unpin(pinned->frame);
   const size_t taken = completion.result > 0 ? static_cast<size_t>(completion.result) : 0;
   CountSent(taken);
   if (taken == kHeaderBytes + pinned->chunk.length) {
@@ -255,7 +287,7 @@ void BulkSendLane::CompletePinned(PinnedChunk* pinned, const Completion& complet
   if (completion.result < 0 && RefusesZeroCopy(-completion.result)) {
     zero_copy_.Refused();
   } else if (completion.result < 0) {
-    FailUnlessTransient(-completion.result);
+    Broke(-completion.result);
   }
   chunk_ = pinned->chunk;
   taken_ = taken;
@@ -268,8 +300,54 @@ void BulkSendLane::CompleteInLoop(const Completion& completion) {
     return;
   }
   sending_ = nullptr;
-  if (completion.result < 0) return FailUnlessTransient(-completion.result);
-  if (op_.kind == IoOp::Kind::kSend) Advance(static_cast<size_t>(completion.result));
+  const bool again = std::exchange(again_, false);
+  if (completion.result < 0) {
+    Broke(-completion.result);
+  } else if (again) {
+    held_->SentAgain(static_cast<size_t>(completion.result));
+  } else if (op_.kind == IoOp::Kind::kSend) {
+    Advance(static_cast<size_t>(completion.result));
+  }
+}
+
+// Cancelled: for the sake of another socket, or by EndInLoop, which finds the chunk that was left.
+void BulkSendLane::Broke(int err) {
+  if (IsTransientErrno(err)) return;
+  if (err == ECANCELED && (held_ != nullptr || peer_closed_.load(std::memory_order_relaxed))) return;
+  const absl::Status why = ErrnoStatus(err, "send");
+  if (owner_->LoseLane(why, settings_.lane)) {
+    lost_ = true;
+  } else {
+    owner_->FailLane(why, settings_.lane);
+  }
+}
+
+bool BulkSendLane::ReplaceInLoop(Engine* engine) {
+  if (sending_ != nullptr) {
+    engine->Cancel(sending_);
+    return false;
+  }
+  engine->Forget(op_.fd);
+  const absl::Status replaced = Replace(next_socket_.Take());
+  if (!replaced.ok()) owner_->FailLane(replaced, settings_.lane);
+  return true;
+}
+
+absl::Status BulkSendLane::Replace(SocketOffer offer) {
+  absl::Status replaced = ReplaceSocket(op_.fd, offer.fd);
+  if (replaced.ok() && !held_->Rewind(offer.position)) replaced = absl::UnavailableError(kLostAcknowledged);
+  lost_ = false;
+  owner_->LaneBack(settings_.lane);
+  offer.done(0);
+  return replaced;
+}
+
+void BulkSendLane::SubmitAgain(Engine* engine) {
+  op_.kind = IoOp::Kind::kSend;
+  op_.iov_count = held_->GatherAgain(op_.iov, IoOp::kIovMax);
+  again_ = true;
+  sending_ = &op_;
+  Submit(engine, &op_);
 }
 
 void BulkSendLane::AbortInLoop(Engine* engine) {
@@ -278,7 +356,18 @@ void BulkSendLane::AbortInLoop(Engine* engine) {
   if (pinned_.InFlight()) Disconnect(op_.fd);
 }
 
+// True when all of it was sent.
+bool BulkSendLane::PumpAgain() {
+  const int err = SendAgain(op_.fd, held_.get());
+  if (err != 0) Broke(err);
+  return err == 0;
+}
+
 void BulkSendLane::Pump() {
+  if (held_ != nullptr) {
+    (void)ack_looks_.Look(op_.fd, held_.get(), 0);
+    if (lost_ || !PumpAgain()) return;
+  }
   while (!owner_->failed()) {
     int64_t retry_ns = 0;
     if (chunk_.request == nullptr) {
@@ -295,7 +384,7 @@ void BulkSendLane::Pump() {
     const ssize_t sent = sendmsg(op_.fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent < 0) {
       if (errno == EINTR) continue;
-      if (!IsTransientErrno(errno)) owner_->FailLane(ErrnoStatus(errno, "send"), settings_.lane);
+      Broke(errno);
       return;
     }
     Advance(static_cast<size_t>(sent));

@@ -15,19 +15,21 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "common/params.h"
 #include "net_socket/engine/progress_pool.h"
 #include "net_socket/message/lane_owner.h"
-#include "net_socket/message/wire.h"
 #include "net_socket/send/idle_lanes.h"
 #include "net_socket/send/lane_rate.h"
+#include "net_socket/send/send_again.h"
 #include "net_socket/send/stripe.h"
 #include "net_socket/send/zero_copy.h"
 
 namespace tcpx {
 
 class BusyLanes;
+class HeldFrames;
 class LaneRates;
 
 class BulkSendLane final : public PoolLane {
@@ -39,11 +41,13 @@ class BulkSendLane final : public PoolLane {
     Switch zero_copy = Switch::kAuto;  // PathProfile
     int64_t chunk_bytes = 0;
     int64_t chunk_bytes_min = 0;
+    bool heals = false;  // the lane may get other sockets
   };
 
   // `busy` is the process's; `rates` and `idle` have one entry per bulk lane of the connection; this lane writes its own.
   BulkSendLane(LaneOwner* owner, const Settings& settings, Striper* striper, LaneRates* rates, IdleLanes* idle,
                BusyLanes* busy);
+  ~BulkSendLane() override;
 
   void AdvanceInLoop(Engine* engine) override;
   void CompleteInLoop(const Completion& completion) override;
@@ -55,6 +59,8 @@ class BulkSendLane final : public PoolLane {
 
   // For the calling thread: sends until the lane holds enough unsent data or nothing is left.
   void Pump();
+  // The same: the lane goes on with another socket. Not OK: it can't.
+  absl::Status Replace(SocketOffer offer);
   uint64_t bytes_sent() const { return bytes_sent_.load(std::memory_order_relaxed); }
 
  private:
@@ -76,9 +82,16 @@ class BulkSendLane final : public PoolLane {
   void EndInLoop(Engine* engine);
   // Waits for work, for room, or pulls: true when there is a chunk to send.
   bool NextChunkInLoop(Engine* engine);
+  void SendInLoop(Engine* engine);
   bool SubmitPinned(Engine* engine);
   void CompletePinned(PinnedChunk* pinned, const Completion& completion);
-  void FailUnlessTransient(int err);
+  // A send ended with this errno.
+  void Broke(int err);
+  // True once nothing of the old socket is with the engine, and the lane goes on with the new one.
+  bool ReplaceInLoop(Engine* engine);
+  // What was sent into a socket that has died.
+  void SubmitAgain(Engine* engine);
+  bool PumpAgain();
 
   LaneOwner* const owner_;
   const Settings settings_;
@@ -103,6 +116,11 @@ class BulkSendLane final : public PoolLane {
   PinnedChunk* rest_of_ = nullptr;  // chunk_ is the rest of this one
   IoOp* sending_ = nullptr;         // whose result is still to come: op_, or a pinned chunk's
   std::atomic<bool> peer_closed_{false};
+
+  std::unique_ptr<HeldFrames> held_;  // null: the lane does not heal
+  bool lost_ = false;                 // waits for another socket
+  bool again_ = false;                // op_ sends what was sent before
+  AckLooks ack_looks_;
 };
 
 }  // namespace tcpx

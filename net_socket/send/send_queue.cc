@@ -24,8 +24,8 @@ void Append(const char* data, size_t length, size_t* skip, iovec* iov, int* coun
 
 }  // namespace
 
-SendQueue::SendQueue(size_t capacity, size_t chunk_bytes_max)
-    : mask_(capacity - 1), chunk_bytes_max_(chunk_bytes_max), ring_(new SendRequest*[capacity]) {
+SendQueue::SendQueue(size_t capacity, size_t chunk_bytes_max, HeldFrames* held)
+    : mask_(capacity - 1), chunk_bytes_max_(chunk_bytes_max), held_(held), ring_(new SendRequest*[capacity]) {
   TCPX_DCHECK(IsRingSize(capacity));
 }
 
@@ -53,7 +53,8 @@ int SendQueue::Gather(iovec* iov, size_t* bytes) const {
   int count = 0;
   size_t skip = head_taken_;
   *bytes = 0;
-  for (size_t i = head_; i != tail_ && count + 3 <= kIovMax; ++i) {
+  const size_t room = held_ == nullptr ? tail_ - head_ : held_->room() + (head_taken_ > 0 ? 1 : 0);
+  for (size_t i = head_; i != tail_ && i - head_ < room && count + 3 <= kIovMax; ++i) {
     const SendRequest& request = *ring_[i & mask_];
     Append(request.header, kHeaderBytes, &skip, iov, &count, bytes);
     Append(request.data + request.chunk_offset, request.chunk_length, &skip, iov, &count, bytes);
@@ -63,6 +64,15 @@ int SendQueue::Gather(iovec* iov, size_t* bytes) const {
   return count;
 }
 
+void SendQueue::Took(SendRequest* request, size_t bytes) {
+  if (held_ != nullptr && head_taken_ == 0) {
+    const HeldFrames::Payload payload{request->data + request->chunk_offset, request->chunk_length, request->padding};
+    held_->Begin(request->header, payload, request);
+  }
+  head_taken_ += bytes;
+  if (held_ != nullptr) held_->Sent(bytes);
+}
+
 void SendQueue::Advance(size_t bytes) {
   while (bytes > 0) {
     SendRequest* request = ring_[head_ & mask_];
@@ -70,16 +80,22 @@ void SendQueue::Advance(size_t bytes) {
     const size_t frame = payload_end + request->padding;
     const size_t step = std::min(bytes, frame - head_taken_);
     const size_t payload_before = std::clamp(head_taken_, kHeaderBytes, payload_end);
-    head_taken_ += step;
+    Took(request, step);
     bytes -= step;
     waiting_bytes_ -= std::clamp(head_taken_, kHeaderBytes, payload_end) - payload_before;
     if (head_taken_ < frame) return;
     head_taken_ = 0;
     const size_t next = request->chunk_offset + request->chunk_length;
-    if (next < request->bytes) {
-      StartChunk(request, next);
-    } else {
+    const bool last = next >= request->bytes;
+    if (last) {
       ++head_;
+    } else {
+      StartChunk(request, next);
+    }
+    // The request may be gone after this.
+    if (held_ != nullptr) {
+      held_->Finish(true);
+    } else if (last) {
       request->left.store(0, std::memory_order_release);
     }
   }

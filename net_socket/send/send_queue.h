@@ -16,6 +16,7 @@
 #include <memory>
 
 #include "net_socket/message/request.h"
+#include "net_socket/send/held_frames.h"
 
 namespace tcpx {
 
@@ -25,7 +26,8 @@ class SendQueue {
   static constexpr int kIovMax = 128;
 
   // Room for `capacity` messages, a power of two. Messages longer than `chunk_bytes_max` travel as several chunks.
-  explicit SendQueue(size_t capacity, size_t chunk_bytes_max = kChunkBytesMax);
+  // With `held`, which it borrows, frames are kept there, and a request is done when that says so.
+  explicit SendQueue(size_t capacity, size_t chunk_bytes_max = kChunkBytesMax, HeldFrames* held = nullptr);
 
   bool empty() const { return head_ == tail_; }
   // Bytes of payload not yet taken by the kernel.
@@ -40,9 +42,12 @@ class SendQueue {
 
  private:
   void StartChunk(SendRequest* request, size_t offset) const;
+  // Of the frame that is being sent.
+  void Took(SendRequest* request, size_t bytes);
 
   const size_t mask_;
   const size_t chunk_bytes_max_;
+  HeldFrames* const held_;
   std::unique_ptr<SendRequest*[]> ring_;
   size_t head_ = 0;
   size_t tail_ = 0;

@@ -19,7 +19,7 @@ void PinnedChunks::Settle(PinnedChunk* chunk) {
   if (!chunk->taken || !chunk->released) return;
   const Chunk sent = chunk->chunk;
   free_.push_back(chunk);
-  Striper::Sent(sent);  // The request may be gone after this.
+  if (tells_requests_) Striper::Sent(sent);  // The request may be gone after this.
 }
 
 bool PinnedChunks::InFlight() const {

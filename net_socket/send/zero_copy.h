@@ -55,6 +55,7 @@ struct PinnedChunk {
   Chunk chunk;
   bool taken = false;     // every byte was taken by the kernel
   bool released = false;  // no notification is to come
+  uint64_t frame = 0;     // in HeldFrames, where there are any
   char header[kHeaderBytes];
 };
 
@@ -64,6 +65,9 @@ class PinnedChunks {
   // Enough to cover 16 MiB in flight in full chunks, the bandwidth-delay product of 10 Gbit/s at 13 ms.
   static constexpr size_t kMax = 32;
 
+  // `tells_requests` false: somebody else does (HeldFrames).
+  explicit PinnedChunks(bool tells_requests = true) : tells_requests_(tells_requests) {}
+
   // Null when all are waiting for the kernel: send by copying then.
   PinnedChunk* Take();
   // Gives back what is over, after having told the request; else leaves it.
@@ -72,6 +76,7 @@ class PinnedChunks {
   bool InFlight() const;
 
  private:
+  const bool tells_requests_;
   std::vector<std::unique_ptr<PinnedChunk>> all_;
   std::vector<PinnedChunk*> free_;
 };

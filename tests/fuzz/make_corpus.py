@@ -10,14 +10,14 @@ import pathlib
 import struct
 import sys
 
-CHUNK, CREDIT, CONFIRM, BYE, ERROR, ESTABLISHED, UNKNOWN = 1, 64, 65, 66, 67, 69, 200
+CHUNK, CREDIT, CONFIRM, BYE, ERROR, ESTABLISHED, LEFT, UNKNOWN = 1, 64, 65, 66, 67, 69, 70, 200
 
 
-def hello(magic=b"TCPX", version=1, lane=0, lanes=1, traffic_class=-1, features=0, express=65536):
+def hello(magic=b"TCPX", version=1, lane=0, lanes=1, traffic_class=-1, features=0, express=65536, kind=0, attempt=0):
     """64 bytes, the first on every lane."""
     ticket, connection = bytes(range(16)), bytes(range(240, 256))
-    head = magic + struct.pack("<HHHHi", version, lane, lanes, 0, traffic_class)
-    return head + ticket + connection + struct.pack("<QII", features, express, 0)
+    head = magic + struct.pack("<HHHHi", version, lane, lanes, kind, traffic_class)
+    return head + ticket + connection + struct.pack("<QII", features, express, attempt)
 
 
 def address(family=4, port=4410, host=bytes([10, 1, 2, 3]), scope=0):
@@ -35,10 +35,10 @@ def handle(magic=b"XPCT", version=1, where=address(), other_nics=0, other=bytes(
     return first + struct.pack("<H6x", other_nics) + other
 
 
-def answer(magic=b"TCPr", version=1, status=0, receives=1, count=None, features=0, addresses=()):
+def answer(magic=b"TCPr", version=1, status=0, receives=1, count=None, features=0, addresses=(), taken=0):
     """A fixed part of 32 bytes, then the interfaces: an address, a speed, and four bytes for later."""
     count = len(addresses) if count is None else count
-    fixed = magic + struct.pack("<HHIIQQ", version, status, receives, count, features, 0)
+    fixed = magic + struct.pack("<HHIIQQ", version, status, receives, count, features, taken)
     return fixed + b"".join(at + struct.pack("<I4x", 10000) for at in addresses)
 
 
@@ -57,6 +57,7 @@ def hellos():
     return {
         "one_lane": hello(),
         "last_of_64_lanes": hello(lane=63, lanes=64, traffic_class=184, features=2**64 - 1),
+        "resume": hello(kind=2, lane=3, lanes=4, features=5, express=2**32 - 1, attempt=7),
         "lane_out_of_range": hello(lane=64, lanes=64),
         "no_lanes": hello(lanes=0),
         "other_version": hello(version=77),
@@ -91,8 +92,9 @@ def handles():
 
 def answers():
     """Seeds of answer_fuzz."""
-    seeds = {"status_%d" % status: answer(status=status) for status in list(range(12)) + [999]}
+    seeds = {"status_%d" % status: answer(status=status) for status in list(range(13)) + [999]}
     seeds.update({
+        "resumed": answer(features=5, taken=2**64 - 1),
         "one_address": answer(addresses=[address()]),
         "eight_addresses": answer(receives=8, addresses=[address(), V6, LINK_LOCAL, V6] * 2),
         "malformed_address": answer(addresses=[address(family=9), address()]),
@@ -113,6 +115,7 @@ def records():
     streams = {
         "every_kind": record(CREDIT, bytes(16), 9) + record(CONFIRM) + record(UNKNOWN, b"x" * 70) + record(BYE),
         "error": record(CONFIRM, bytes(8)) + record(ERROR, b"out of luck", 5),
+        "left": record(LEFT, bytes(16)) + record(LEFT, bytes(15)),
         "error_without_text": record(ERROR),
         "error_with_control_characters": record(ERROR, b"a\nNCCL WARN forged\x1b[2J\xff"),
         "error_of_64_kib": header(ERROR, 65536) + b"e" * 2000,

@@ -34,15 +34,16 @@ struct Choice {
   bool faults_while_connecting = false;
   bool dereg_in_flight = false;
   int messages = 40;
+  bool heal = false;
   EngineFaults engine;
   FaultRates rates;
 
   std::string Text() const {
     static const char* const kInner[] = {"fake", "epoll", "io_uring"};
     return absl::StrCat(threads, " threads, ", kInner[static_cast<int>(engine.inner)], ", ", lanes, " lanes, maxRecvs ",
-                        max_receives, ", zero-copy ", engine.zero_copy, "; one in N: short ", rates.shorten, " again ",
-                        rates.again, " late ", rates.late, " duplicate ", rates.duplicate, " zero ", rates.zero,
-                        " reset ", rates.reset, " errno ", rates.err, " lost ", rates.lost);
+                        max_receives, ", zero-copy ", engine.zero_copy, ", heal ", heal, "; one in N: short ",
+                        rates.shorten, " again ", rates.again, " late ", rates.late, " duplicate ", rates.duplicate,
+                        " zero ", rates.zero, " reset ", rates.reset, " errno ", rates.err, " lost ", rates.lost);
   }
 };
 
@@ -94,6 +95,7 @@ Choice Choose(uint64_t seed) {
   choice.engine.zero_copy = rng.OneIn(2);
   choice.engine.seed = rng.Next();
   choice.rates = ChooseRates(&rng);
+  choice.heal = getenv("TCPX_TEST_HEAL") != nullptr && rng.OneIn(2);
   return choice;
 }
 
@@ -114,6 +116,8 @@ void SetEnvironment(const Choice& choice, uint64_t seed) {
   set("TCPX_HELLO_TIMEOUT", "1");
   set("TCPX_LINGER", "1");
   set("TCPX_STALL_WARN", "off");
+  set("TCPX_HEAL", choice.heal ? "1" : "0");
+  set("TCPX_RECONNECT_TIMEOUT", "2");
   set("NCCL_SOCKET_RETRY_CNT", "3");
   set("NCCL_SOCKET_RETRY_SLEEP_MSEC", "1");
 }

@@ -45,6 +45,7 @@ int TrafficPlan::Window(uint64_t message, int end) const {
 }
 
 uint64_t TrafficPlan::Lag(uint64_t message) const {
+  if (!lags_) return 0;
   Rng rng = MessageRng(seed_, message / kPhaseMessages, 4);
   return rng.OneIn(2) ? 0 : rng.Between(1, kWindowMax);
 }

@@ -30,7 +30,9 @@ inline constexpr int kWindowMax = 32;  // requests of a comm, NCCL_NET_MAX_REQUE
 
 class TrafficPlan {
  public:
-  TrafficPlan(uint64_t seed, uint64_t messages) : seed_(seed), messages_(messages), pattern_(seed, kMessageMax) {}
+  // `lags` false: receives never wait for sends, which themselves may wait for credits.
+  TrafficPlan(uint64_t seed, uint64_t messages, bool lags = true)
+      : seed_(seed), messages_(messages), lags_(lags), pattern_(seed, kMessageMax) {}
 
   uint64_t messages() const { return messages_; }
   const Pattern& pattern() const { return pattern_; }
@@ -48,6 +50,7 @@ class TrafficPlan {
  private:
   const uint64_t seed_;
   const uint64_t messages_;
+  const bool lags_;
   const Pattern pattern_;
 };
 

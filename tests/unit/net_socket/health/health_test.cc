@@ -1,4 +1,4 @@
-// The health socket: what its peer may say, what its end means, and who dials it.
+// The health socket: who hears what is said there, what its end means, and who dials it.
 #include "net_socket/health/health.h"
 
 #include <gtest/gtest.h>
@@ -16,80 +16,12 @@
 #include "common/socket.h"
 #include "tests/support/deadline.h"
 #include "tests/support/tcp_pair.h"
+#include "tests/unit/net_socket/health/health_records.h"
 
 namespace tcpx {
 namespace {
 
 constexpr int64_t kTimeout = 30 * kSecond;
-
-ConnectionId Id(uint8_t number) {
-  ConnectionId id{};
-  id[8] = number;
-  return id;
-}
-
-std::string Record(FrameKind kind, const std::string& body) {
-  FrameHeader header;
-  header.kind = kind;
-  header.length = static_cast<uint32_t>(body.size());
-  std::string frame(kHeaderBytes, '\0');
-  EncodeHeader(header, &frame[0]);
-  return frame + body;
-}
-
-std::string Notice(uint8_t number, const std::string& cause) {
-  const ConnectionId id = Id(number);
-  return Record(FrameKind::kError, std::string(id.begin(), id.end()) + cause);
-}
-
-struct Heard {
-  absl::Status status;
-  std::vector<HealthNotice> notices;
-  bool bye = false;
-};
-
-Heard HearInTwo(const std::string& bytes, size_t split) {
-  Heard heard;
-  HealthReader reader;
-  heard.status = reader.Take(bytes.data(), split, &heard.notices);
-  if (heard.status.ok()) heard.status = reader.Take(bytes.data() + split, bytes.size() - split, &heard.notices);
-  heard.bye = reader.bye();
-  return heard;
-}
-
-TEST(HealthReaderTest, NoticesAndByeAtEverySplit) {
-  const std::string bytes =
-      Notice(1, "one") + Record(static_cast<FrameKind>(200), "unknown") + Notice(2, "") + Record(FrameKind::kBye, "");
-  for (size_t split = 0; split <= bytes.size(); ++split) {
-    const Heard heard = HearInTwo(bytes, split);
-    ASSERT_TRUE(heard.status.ok()) << heard.status;
-    ASSERT_EQ(2u, heard.notices.size()) << split;
-    EXPECT_EQ(Id(1), heard.notices[0].connection);
-    EXPECT_EQ("one", heard.notices[0].cause);
-    EXPECT_EQ(Id(2), heard.notices[1].connection);
-    EXPECT_TRUE(heard.bye);
-  }
-}
-
-TEST(HealthReaderTest, AHostileTextIsCutAndCleaned) {
-  const Heard heard = HearInTwo(Notice(1, "a\nWARN \x1b[2J%s" + std::string(5000, 'x')), 3);
-  ASSERT_EQ(1u, heard.notices.size());
-  EXPECT_TRUE(absl::StartsWith(heard.notices[0].cause, "a?WARN ?[2J%s"));
-  EXPECT_EQ(kCauseBytesMax, heard.notices[0].cause.size());
-}
-
-TEST(HealthReaderTest, TooShortForAConnectionIsNoNotice) {
-  EXPECT_TRUE(HearInTwo(Record(FrameKind::kError, "short"), 1).notices.empty());
-}
-
-TEST(HealthReaderTest, GarbageIsAnError) {
-  FrameHeader chunk;
-  std::string message(kHeaderBytes, '\0');
-  EncodeHeader(chunk, &message[0]);
-  for (const std::string& bytes : {std::string(kHeaderBytes, '\x20'), message}) {
-    EXPECT_EQ(absl::StatusCode::kUnavailable, HearInTwo(bytes, 9).status.code());
-  }
-}
 
 TEST(HealthStateTest, EveryPairOfStates) {
   const char* const names[kHealthStates] = {"down", "up", "closed"};
@@ -113,6 +45,7 @@ class Listener final : public Watched {
   void PeerParted(const std::string& cause) override { Note("parted: " + cause); }
   void ContextFailed(const std::string&) override { Note("context"); }
   void CheckProgress(int64_t) override {}
+  void PeerLeft() override { Note("left"); }
 
   std::string Text() {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -170,6 +103,13 @@ class HealthTest : public ::testing::Test {
   std::shared_ptr<CommLink> near_link_ = std::make_shared<CommLink>(&near_comm_);
   std::shared_ptr<CommLink> far_link_ = std::make_shared<CommLink>(&far_comm_);
 };
+
+TEST_F(HealthTest, TheEndOfAConnectionReachesItOnly) {
+  near_->NotifyLeft(Id(2));
+  near_->NotifyLeft(Id(1));
+  EXPECT_TRUE(far_comm_.Hears("left;"));
+  EXPECT_EQ("left;", far_comm_.Text());
+}
 
 TEST_F(HealthTest, ANoticeReachesItsConnectionOnly) {
   EXPECT_TRUE(near_->Notify(Id(2), "not you"));
@@ -273,6 +213,28 @@ TEST_F(HealthEndTest, AResetIsADeath) {
   ASSERT_TRUE(SetResetOnClose(own_.get()).ok());
   own_.reset();
   EXPECT_TRUE(far_comm_.Hears("died: ")) << far_comm_.Text();
+}
+
+// Of a peer that says bye and closes while this end says something: a death, unless that was that a connection closed.
+TEST_F(HealthEndTest, AResetBehindAByeIsADeath) {
+  const std::string bye = Record(FrameKind::kBye, "");
+  ASSERT_EQ(static_cast<ssize_t>(bye.size()), send(own_.get(), bye.data(), bye.size(), MSG_NOSIGNAL));
+  ASSERT_TRUE(SetResetOnClose(own_.get()).ok());
+  own_.reset();
+  EXPECT_TRUE(far_comm_.Hears("died: ")) << far_comm_.Text();
+}
+
+TEST_F(HealthEndTest, AResetBehindAByeThatAnswersAWordOfClosingIsAnEnd) {
+  far_->NotifyLeft(Id(4));
+  const std::string bye = Record(FrameKind::kBye, "");
+  ASSERT_EQ(static_cast<ssize_t>(bye.size()), send(own_.get(), bye.data(), bye.size(), MSG_NOSIGNAL));
+  ASSERT_TRUE(SetResetOnClose(own_.get()).ok());
+  own_.reset();
+  Deadline deadline;
+  bool gone = false;
+  while (!gone && deadline.Yield()) reactor_.RunSync([&] { gone = far_hub_.FindAcceptedInLoop(8) == nullptr; });
+  EXPECT_TRUE(gone);
+  EXPECT_EQ("", far_comm_.Text());
 }
 
 TEST_F(HealthEndTest, GarbageIsADeath) {

@@ -184,5 +184,36 @@ TEST(CreditBookTest, RandomGroupsAgainstAModel) {
   EXPECT_EQ(sequence, taken);
 }
 
+// The kernel takes credits in parts, sockets die, and the peer says how much it has: the stream stays one.
+TEST(CreditQueueTest, GoesOnWhereThePeerSays) {
+  const uint64_t seed = TestSeed();
+  Rng rng(seed);
+  CreditQueue queue;
+  queue.Keep();
+  std::string all, came;
+  for (uint64_t i = 0; i < 5000; ++i) {
+    const int tags[2] = {static_cast<int>(i), 7};
+    queue.Push(2 * i, tags, 2);
+    all.append(queue.data() + queue.bytes() - kHeaderBytes - sizeof(tags), kHeaderBytes + sizeof(tags));
+    const size_t bytes = rng.Between(0, queue.bytes());
+    came.append(queue.data(), bytes);
+    queue.Advance(bytes);
+    if (rng.OneIn(4)) {
+      // At the most what is without its message.
+      came.resize(came.size() - rng.Between(0, std::min<size_t>(came.size(), 500)));
+      ASSERT_TRUE(queue.Rewind(static_cast<uint32_t>(came.size()))) << "seed " << seed;
+    }
+    while (queue.bytes() > 1000) {
+      came.append(queue.data(), 100);
+      queue.Advance(100);
+    }
+  }
+  came.append(queue.data(), queue.bytes());
+  EXPECT_TRUE(all == came) << "seed " << seed;
+  queue.Advance(queue.bytes());
+  EXPECT_FALSE(queue.Rewind(static_cast<uint32_t>(came.size()) + 1));
+  EXPECT_FALSE(queue.Rewind(static_cast<uint32_t>(came.size()) - 100000));
+}
+
 }  // namespace
 }  // namespace tcpx

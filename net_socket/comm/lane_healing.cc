@@ -1,0 +1,136 @@
+#include "net_socket/comm/lane_healing.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "net_socket/comm/connection_setup.h"
+#include "net_socket/comm/runtime.h"
+
+namespace tcpx {
+namespace {
+
+// From one try to send again to the next, at first and at last.
+constexpr int64_t kSendAgainNs = 100 * kMicrosecond;
+constexpr int64_t kSendAgainMaxNs = 50 * kMillisecond;
+// Whether lanes have come back to the end that waits for them.
+constexpr int64_t kAskNs = 500 * kMillisecond;
+
+void SendAgainSoon(Reactor* reactor, const std::shared_ptr<CommLink>& link, int64_t after_ns) {
+  reactor->AddTimerInLoop(MonotonicNanos() + after_ns, [reactor, link, after_ns] {
+    bool more = false;
+    link->With([&more](Watched* comm) { more = comm->SendsAgain(); });
+    if (more) SendAgainSoon(reactor, link, std::min(2 * after_ns, kSendAgainMaxNs));
+  });
+}
+
+void AskSoon(Reactor* reactor, const std::shared_ptr<CommLink>& link) {
+  reactor->AddDeadlineInLoop(kAskNs, [reactor, link] {
+    bool more = false;
+    link->With([&more](Watched* comm) { more = comm->AwaitsLanes(); });
+    if (more) AskSoon(reactor, link);
+  });
+}
+
+}  // namespace
+
+void LaneHealing::SendAgainInLoop(Reactor* reactor, const std::shared_ptr<CommLink>& link) {
+  SendAgainSoon(reactor, link, kSendAgainNs);
+}
+
+LaneHealing::LaneHealing(const ConnectionSetup* setup, Direction direction, std::shared_ptr<CommLink> link)
+    : setup_(setup),
+      direction_(direction),
+      link_(std::move(link)),
+      silences_(setup->lanes.size()),
+      lost_(setup->lanes.size(), false) {}
+
+bool LaneHealing::NoteLoss(const absl::Status& why, int lane, bool* first) {
+  MutexLock lock(mutex_);
+  if (closed_ || !heals()) return false;
+  *first = !lost_[static_cast<size_t>(lane)];
+  if (!*first) return true;
+  lost_[static_cast<size_t>(lane)] = true;
+  if (++lost_count_ == lost_.size()) none_since_ns_ = MonotonicNanos();
+  losses_.fetch_add(1, std::memory_order_relaxed);
+  TCPX_INFO_TO(setup_->communicator->log, "comm %x %s device %d: lane %d to %s is lost and will be resumed: %s",
+               setup_->communicator->id, DirectionName(direction_), setup_->device, lane,
+               setup_->lanes[static_cast<size_t>(lane)].peer.ToString(), std::string(why.message()));
+  return true;
+}
+
+bool LaneHealing::LetGo(const absl::Status& why, int lane) {
+  bool first = false;
+  return NoteLoss(why, lane, &first);
+}
+
+void LaneHealing::LookInLoop(Reactor* reactor, const std::shared_ptr<CommLink>& link) {
+  reactor->AddTimerInLoop(MonotonicNanos() + LaneSilence::kEveryNs, [reactor, link] {
+    bool more = false;
+    link->With([&more](Watched* comm) { more = comm->LooksForSilence(MonotonicNanos()); });
+    if (more) LookInLoop(reactor, link);
+  });
+}
+
+bool LaneHealing::Lose(const absl::Status& why, int lane) {
+  if (!heals() || !absl::IsUnavailable(why)) return false;
+  // A peer that closes, or that has failed, says so before its lanes end.
+  setup_->health->Ask();
+  if (setup_->health->PeerVanished()) return false;
+  bool first = false;
+  if (!NoteLoss(why, lane, &first)) return false;
+  if (!first) return true;
+  // Perhaps only this end knows: the sender, who dials, then learns it. A sender's own end would count as unacknowledged.
+  if (direction_ == Direction::kReceive) {
+    shutdown(setup_->lanes[static_cast<size_t>(lane)].fd.get(), SHUT_RDWR);
+  }
+  setup_->runtime->reactor.Post([link = link_, lane] { link->With([lane](Watched* comm) { comm->LaneLost(lane); }); });
+  return true;
+}
+
+void LaneHealing::Back(int lane) {
+  MutexLock lock(mutex_);
+  if (!lost_[static_cast<size_t>(lane)]) return;
+  lost_[static_cast<size_t>(lane)] = false;
+  --lost_count_;
+  none_since_ns_ = 0;
+}
+
+bool LaneHealing::NoneFor(int64_t ns) {
+  MutexLock lock(mutex_);
+  return none_since_ns_ != 0 && MonotonicNanos() - none_since_ns_ >= ns;
+}
+
+bool LaneHealing::AnyLost() {
+  MutexLock lock(mutex_);
+  return lost_count_ > 0;
+}
+
+void LaneHealing::AwaitInLoop() {
+  if (std::exchange(awaiting_, true)) return;
+  AskSoon(&setup_->runtime->reactor, link_);
+}
+
+bool LaneHealing::lost(int lane) {
+  MutexLock lock(mutex_);
+  return lost_[static_cast<size_t>(lane)];
+}
+
+bool LaneHealing::PeerLeft() {
+  MutexLock lock(mutex_);
+  peer_left_.store(true, std::memory_order_release);
+  heals_.store(false, std::memory_order_release);
+  return lost_count_ > 0;
+}
+
+void LaneHealing::Close() {
+  MutexLock lock(mutex_);
+  heals_.store(false, std::memory_order_release);
+  closed_ = true;
+}
+
+}  // namespace tcpx

@@ -1,0 +1,92 @@
+// lane_healing.h: which lanes of a connection have lost their socket, and whether they still get another one.
+//
+// Purpose: whoever moves a lane, or watches it, reports its loss here; the first report of each is logged, shown to the
+//          peer, and told to the connection in the reactor, which there dials again (the sender) or waits for that (the
+//          receiver). It ends for good when the peer has left or this end is closed.
+//
+// Threads: any; WithLanes by the reactor.
+// Lifetime: borrows the setup. The link is the connection's own.
+// Errors:  none.
+#ifndef TCPX_NET_SOCKET_COMM_LANE_HEALING_H_
+#define TCPX_NET_SOCKET_COMM_LANE_HEALING_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/mutex.h"
+#include "net_socket/comm/connection_end.h"
+#include "net_socket/health/comm_link.h"
+#include "net_socket/health/lane_silence.h"
+
+namespace tcpx {
+
+struct ConnectionSetup;
+class Reactor;
+
+class LaneHealing {
+ public:
+  LaneHealing(const ConnectionSetup* setup, Direction direction, std::shared_ptr<CommLink> link);
+
+  // The socket of `lane` has broken. True: it gets another one. Not with a link held.
+  bool Lose(const absl::Status& why, int lane);
+  // `lane` is to get another one although its socket stands. False: it gets none.
+  bool LetGo(const absl::Status& why, int lane);
+  // The lane has got it. By whoever moves the lane.
+  void Back(int lane);
+  bool lost(int lane);
+  bool heals() const { return heals_.load(std::memory_order_acquire); }
+  bool peer_left() const { return peer_left_.load(std::memory_order_acquire); }
+  // In the reactor.
+  LaneSilence& silence(int lane) { return silences_[static_cast<size_t>(lane)]; }
+  // How often a lane was lost.
+  uint64_t losses() const { return losses_.load(std::memory_order_relaxed); }
+
+  bool AnyLost();
+  // True exactly when no lane has stood for so long.
+  bool NoneFor(int64_t ns);
+  // Asks Watched::AwaitsLanes now and then, until it says no.
+  void AwaitInLoop();
+  void AwaitedInLoop() { awaiting_ = false; }
+
+  // Watched::LooksForSilence, again and again.
+  static void LookInLoop(Reactor* reactor, const std::shared_ptr<CommLink>& link);
+  // Watched::SendsAgain, until there is no need.
+  static void SendAgainInLoop(Reactor* reactor, const std::shared_ptr<CommLink>& link);
+
+  // The peer has left: nothing comes back. True: a lane is lost.
+  bool PeerLeft();
+  // Nothing comes back, and nobody touches the lanes through WithLanes any more.
+  void Close();
+  // False: closed.
+  template <typename Function>
+  bool WithLanes(Function function) {
+    MutexLock lock(mutex_);
+    if (closed_) return false;
+    function();
+    return true;
+  }
+
+ private:
+  bool NoteLoss(const absl::Status& why, int lane, bool* first);
+
+  const ConnectionSetup* const setup_;
+  const Direction direction_;
+  const std::shared_ptr<CommLink> link_;
+  std::vector<LaneSilence> silences_;  // by lane
+  std::atomic<bool> heals_{true};
+  std::atomic<bool> peer_left_{false};
+  std::atomic<uint64_t> losses_{0};
+  Mutex mutex_;
+  bool closed_ TCPX_GUARDED_BY(mutex_) = false;
+  std::vector<bool> lost_ TCPX_GUARDED_BY(mutex_);  // by lane
+  size_t lost_count_ TCPX_GUARDED_BY(mutex_) = 0;
+  int64_t none_since_ns_ TCPX_GUARDED_BY(mutex_) = 0;  // 0: a lane stands
+  bool awaiting_ = false;                              // the reactor's
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_COMM_LANE_HEALING_H_

@@ -1,0 +1,33 @@
+// redialler.h: how the sending end of a connection gets other sockets for its lanes.
+//
+// Purpose: the seam to connect, which dials. A lane that was lost is dialled until it is there, or until its peer is
+//          known to be gone; its connection hears of that through its link: TakeSocket, or LaneGone.
+//
+// Threads: the reactor.
+// Lifetime: shared by its connection; may go anywhere behind CloseInLoop.
+// Errors:  to LaneGone.
+#ifndef TCPX_NET_SOCKET_COMM_REDIALLER_H_
+#define TCPX_NET_SOCKET_COMM_REDIALLER_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "net_socket/health/comm_link.h"
+
+namespace tcpx {
+
+class Redialler {
+ public:
+  virtual ~Redialler() = default;
+
+  // `records_taken`: bytes that this end has taken of the lane's reverse stream, modulo 2^32.
+  virtual void RedialInLoop(int lane, uint32_t records_taken, std::shared_ptr<CommLink> link) = 0;
+  // Nothing comes of the lane: dials beside it, and asks Watched::LetsGo once that is answered. The lane may go on.
+  virtual void TryBesideInLoop(int lane, std::shared_ptr<CommLink> link) = 0;
+  // Gives up what is being dialled.
+  virtual void CloseInLoop() = 0;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_COMM_REDIALLER_H_

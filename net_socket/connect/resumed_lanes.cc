@@ -1,0 +1,85 @@
+#include "net_socket/connect/resumed_lanes.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "common/clock.h"
+
+namespace tcpx {
+namespace {
+
+// Until a connection that is in use just now is asked again.
+constexpr int64_t kBusyNs = 100 * kMicrosecond;
+
+}  // namespace
+
+struct ResumedLanes::Resuming {
+  explicit Resuming(HelloSocket given) : socket(std::move(given)) {}
+
+  HelloSocket socket;
+};
+
+void ResumedLanes::EnterInLoop(const ConnectionId& id, const Ticket& ticket, const Device* device, size_t lanes,
+                               std::weak_ptr<CommLink> link) {
+  if (ends_.size() >= sweep_at_) {
+    absl::erase_if(ends_, [](const auto& end) { return end.second.link.expired(); });
+    sweep_at_ = std::max<size_t>(16, 2 * ends_.size());
+  }
+  End end;
+  end.ticket = ticket;
+  end.device = device;
+  end.attempts.resize(lanes);
+  end.link = std::move(link);
+  ends_[id] = std::move(end);
+}
+
+HelloStatus ResumedLanes::AdmitInLoop(const Hello& hello, const Device** device) {
+  const auto found = ends_.find(hello.connection_id);
+  if (found == ends_.end() || found->second.ticket != hello.ticket) return HelloStatus::kGone;
+  End& end = found->second;
+  if (!IsTrafficClass(hello.traffic_class)) return HelloStatus::kBadTrafficClass;
+  if (hello.lanes != end.attempts.size() || hello.lane >= hello.lanes) return HelloStatus::kBadLane;
+  uint32_t& latest = end.attempts[hello.lane];
+  if (hello.attempt <= latest) return HelloStatus::kDuplicateLane;
+  latest = hello.attempt;
+  *device = end.device;
+  return HelloStatus::kAccepted;
+}
+
+void ResumedLanes::HelloInLoop(HelloSocket socket) {
+  const Device* device = nullptr;
+  const HelloStatus status = AdmitInLoop(socket.hello(), &device);
+  if (status != HelloStatus::kAccepted) return AnswerInLoop(socket, status, 0);
+  configure_(socket.fd.get(), socket.hello(), device);
+  TryInLoop(std::make_shared<Resuming>(std::move(socket)));
+}
+
+void ResumedLanes::TryInLoop(const std::shared_ptr<Resuming>& resuming) {
+  const Hello& hello = resuming->socket.hello();
+  const auto found = ends_.find(hello.connection_id);
+  const std::shared_ptr<CommLink> link = found == ends_.end() ? nullptr : found->second.link.lock();
+  if (link == nullptr) return AnswerInLoop(resuming->socket, HelloStatus::kGone, 0);
+  if (found->second.attempts[hello.lane] != hello.attempt) return;  // A newer one has come meanwhile.
+  SocketOffer offer;
+  offer.fd = resuming->socket.fd.get();
+  offer.position = hello.express_bytes;
+  offer.done = [this, resuming](uint64_t taken) { AnswerInLoop(resuming->socket, HelloStatus::kAccepted, taken); };
+  Handover how = Handover::kRefused;
+  link->With([&](Watched* comm) { how = comm->TakeSocket(hello.lane, &offer); });
+  if (how == Handover::kRefused) AnswerInLoop(resuming->socket, HelloStatus::kGone, 0);
+  if (how != Handover::kBusy) return;
+  runtime_->reactor.AddTimerInLoop(MonotonicNanos() + kBusyNs, [this, resuming] { TryInLoop(resuming); });
+}
+
+void ResumedLanes::AnswerInLoop(const HelloSocket& socket, HelloStatus status, uint64_t taken) {
+  Answer answer;
+  answer.status = status;
+  answer.features = socket.hello().features & (kFeatureHealth | kFeatureHeal);
+  answer.taken = taken;
+  // The lane may have it already: its dialler must not wait for the answer.
+  if (!hellos_->AnswerInLoop(socket, answer)) shutdown(socket.fd.get(), SHUT_RDWR);
+}
+
+}  // namespace tcpx

@@ -1,0 +1,68 @@
+// resumed_lanes.h: who asks for a lane of a connection that stands, and what becomes of that.
+//
+// Purpose: remembers each accepted connection whose lanes heal, also behind the end of the listen that it came by. A
+//          hello for one of its lanes, with the same ticket and an attempt that is newer than all before, brings a
+//          socket: it is offered to the connection, and answered with how much of the stream has come.
+//
+// Threads: the reactor.
+// Lifetime: a connection is forgotten some time after its end. Borrows the hellos, by whom it answers.
+// Errors:  as answers to the dialler.
+#ifndef TCPX_NET_SOCKET_CONNECT_RESUMED_LANES_H_
+#define TCPX_NET_SOCKET_CONNECT_RESUMED_LANES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "net_socket/comm/runtime.h"
+#include "net_socket/connect/pending_hello.h"
+#include "net_socket/health/comm_link.h"
+#include "net_socket/message/wire.h"
+
+namespace tcpx {
+
+struct Device;
+
+class ResumedLanes {
+ public:
+  using Configure = std::function<void(int fd, const Hello& hello, const Device* device)>;
+
+  // `configure` sets an incoming socket up as a lane of that device.
+  ResumedLanes(Runtime* runtime, PendingHellos* hellos, Configure configure)
+      : runtime_(runtime), hellos_(hellos), configure_(std::move(configure)) {}
+
+  // A connection that heals. `device` outlives the process's use of the plugin.
+  void EnterInLoop(const ConnectionId& id, const Ticket& ticket, const Device* device, size_t lanes,
+                   std::weak_ptr<CommLink> link);
+  // A hello of kind kResume: answers it, soon.
+  void HelloInLoop(HelloSocket socket);
+  void CloseInLoop() { ends_.clear(); }
+
+ private:
+  struct End {
+    Ticket ticket{};
+    const Device* device = nullptr;
+    std::vector<uint32_t> attempts;  // the latest, by lane
+    std::weak_ptr<CommLink> link;
+  };
+  struct Resuming;
+
+  // Whether the hello may have its lane; *device is that of its connection.
+  HelloStatus AdmitInLoop(const Hello& hello, const Device** device);
+  void TryInLoop(const std::shared_ptr<Resuming>& resuming);
+  void AnswerInLoop(const HelloSocket& socket, HelloStatus status, uint64_t taken);
+
+  Runtime* const runtime_;
+  PendingHellos* const hellos_;
+  const Configure configure_;
+  absl::flat_hash_map<ConnectionId, End> ends_;
+  size_t sweep_at_ = 16;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_CONNECT_RESUMED_LANES_H_

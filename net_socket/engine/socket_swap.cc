@@ -1,0 +1,66 @@
+#include "net_socket/engine/socket_swap.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <memory>
+#include <utility>
+
+#include "common/socket.h"
+#include "common/status.h"
+
+namespace tcpx {
+namespace {
+
+constexpr size_t kReadBytes = 256 << 10;
+// An interrupted read, or a kernel that is short of memory, is no end; but no loop is without one.
+constexpr int kVainReadsMax = 1000;
+
+bool HoldsData(int fd) {
+  int bytes = 0;
+  return ioctl(fd, SIOCINQ, &bytes) == 0 && bytes > 0;
+}
+
+}  // namespace
+
+void FreezeSocket(int fd, std::string* rest) {
+  shutdown(fd, SHUT_RDWR);
+  const std::unique_ptr<char[]> buffer(new char[kReadBytes]);
+  for (int vain = 0; vain < kVainReadsMax;) {
+    const ssize_t got = recv(fd, buffer.get(), kReadBytes, MSG_DONTWAIT);
+    if (got > 0) {
+      rest->append(buffer.get(), static_cast<size_t>(got));
+      continue;
+    }
+    if (!HoldsData(fd)) break;
+    ++vain;
+  }
+  (void)SetResetOnClose(fd);
+}
+
+// A bare system call: the thread sanitizer takes dup3() for a race with whoever uses the number meanwhile, as they may.
+absl::Status ReplaceSocket(int fd, int by) {
+  (void)SetResetOnClose(fd);
+  if (syscall(SYS_dup3, by, fd, O_CLOEXEC) == fd) return absl::OkStatus();
+  return ErrnoStatus(errno, "dup3 of a lane's next socket");
+}
+
+void NextSocket::Put(SocketOffer offer) {
+  SocketOffer before;  // Destroyed without the lock.
+  MutexLock lock(mutex_);
+  before = std::exchange(offer_, std::move(offer));
+  waiting_.store(true, std::memory_order_release);
+}
+
+SocketOffer NextSocket::Take() {
+  MutexLock lock(mutex_);
+  waiting_.store(false, std::memory_order_relaxed);
+  return std::exchange(offer_, SocketOffer());
+}
+
+}  // namespace tcpx

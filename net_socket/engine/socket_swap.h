@@ -1,0 +1,56 @@
+// socket_swap.h: another socket in the place of one that has died.
+//
+// Purpose: a lane keeps its descriptor's number for life, so that nobody who knows it has to hear of another socket.
+//          What the peer's kernel had acknowledged may be relied upon only if the old socket is let go in this order:
+//          FreezeSocket, ReplaceSocket, and only then a word to the peer of how much has come (measured in
+//          docs/experiments.md).
+//
+// Threads: any; nobody else reads the socket meanwhile.
+// Units:   bytes.
+// Errors:  ReplaceSocket: the local kernel's.
+#ifndef TCPX_NET_SOCKET_ENGINE_SOCKET_SWAP_H_
+#define TCPX_NET_SOCKET_ENGINE_SOCKET_SWAP_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "common/mutex.h"
+
+namespace tcpx {
+
+// Ends both directions and appends all that has come to `rest`.
+void FreezeSocket(int fd, std::string* rest);
+
+// From here on `fd` names the socket that `by` names; the one before is reset.
+absl::Status ReplaceSocket(int fd, int by);
+
+// A socket for a lane that goes on with it. `done` keeps `fd` open until it is destroyed.
+struct SocketOffer {
+  int fd = -1;
+  // A sender's: bytes of its stream that the peer has taken. A receiver's: those of its own records, the low 32 bits.
+  uint64_t position = 0;
+  // It stands in its place; a receiver has taken so many bytes of the stream. In the reactor.
+  std::function<void(uint64_t taken)> done;
+};
+
+// Where a lane finds its next socket.
+// Threads: Put from any, Take by the lane's thread.
+class NextSocket {
+ public:
+  // In place of one that was not taken.
+  void Put(SocketOffer offer);
+  bool waiting() const { return waiting_.load(std::memory_order_acquire); }
+  SocketOffer Take();
+
+ private:
+  std::atomic<bool> waiting_{false};
+  Mutex mutex_;
+  SocketOffer offer_ TCPX_GUARDED_BY(mutex_);
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_ENGINE_SOCKET_SWAP_H_

@@ -1,0 +1,44 @@
+// lane_silence.h: when it is suspected that the network swallows a lane.
+//
+// Purpose: long before lane_liveness.h gives a lane up, another socket can be tried beside it. Pure.
+//
+// Rule:    A lane is suspected when it holds unacknowledged bytes, none was acknowledged for kLongNs, nothing of the
+//          peer's came for as long, its window is open, and the kernel has sent again, or probed, twice in vain. A peer
+//          that does not read closes its window. Where a lane was suspected a short while ago, the times double.
+// Threads: one at a time.
+// Units:   nanoseconds of MonotonicNanos.
+// Errors:  none.
+#ifndef TCPX_NET_SOCKET_HEALTH_LANE_SILENCE_H_
+#define TCPX_NET_SOCKET_HEALTH_LANE_SILENCE_H_
+
+#include <cstdint>
+
+#include "common/clock.h"
+#include "net_socket/health/lane_liveness.h"
+
+namespace tcpx {
+
+class LaneSilence {
+ public:
+  // From one look to the next.
+  static constexpr int64_t kEveryNs = 250 * kMillisecond;
+  static constexpr int64_t kLongNs = 500 * kMillisecond;
+  static constexpr int64_t kLongestNs = 30 * kSecond;
+
+  // True exactly when the rule above says so. Each look at a socket that holds something.
+  bool Suspects(const LaneTcpInfo& lane, int64_t now_ns);
+  // The lane holds nothing, or waits for another socket.
+  void Rest() { since_ns_ = 0; }
+  // It has been given another socket for its silence.
+  void Moved(int64_t now_ns);
+
+ private:
+  uint64_t bytes_acked_ = 0;
+  int64_t since_ns_ = 0;  // the first look of this silence; 0: none
+  int64_t long_ns_ = kLongNs;
+  int64_t moved_ns_ = 0;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_HEALTH_LANE_SILENCE_H_

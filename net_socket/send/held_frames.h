@@ -1,0 +1,111 @@
+// held_frames.h: what a lane has sent and its peer may not have yet, so that another socket can go on in the middle.
+//
+// Purpose: a lane is a stream of bytes, which outlives its sockets. Each frame is kept from its first byte on until
+//          the peer's kernel has acknowledged its last. A request is told then; or at once, where its payload fits the
+//          room for copies. After a loss the peer says how much of the stream it has taken, and what lies behind that
+//          is sent again.
+//
+// Use:     held.Begin(...);  held.Sent(n) ...;  held.Finish(copy);  held.Acked(QueuedBytes(fd)) now and then
+//          after a loss: held.Rewind(taken); while (held.resending()) { GatherAgain, SentAgain }
+//
+// Threads: one at a time. Knows no socket; allocates in its constructor only.
+// Lifetime: borrows requests and their payload until it has told them.
+// Units:   bytes; positions count the bytes of the stream.
+// Errors:  Rewind.
+#ifndef TCPX_NET_SOCKET_SEND_HELD_FRAMES_H_
+#define TCPX_NET_SOCKET_SEND_HELD_FRAMES_H_
+
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "net_socket/message/request.h"
+#include "net_socket/message/wire.h"
+
+namespace tcpx {
+
+// What is wrong where Rewind says no.
+inline constexpr char kLostAcknowledged[] =
+    "the peer does not have what its kernel has acknowledged: does something between, a proxy or a load balancer, end "
+    "TCP connections? TCPX_HEAL can't work through it";
+
+class HeldFrames {
+ public:
+  struct Payload {
+    const char* data = nullptr;
+    size_t bytes = 0;
+    uint16_t padding = 0;  // behind it, of no meaning
+  };
+
+  // Room for `frames`, a power of two, and for so many bytes of copied payload.
+  HeldFrames(size_t frames, size_t copy_bytes);
+
+  // Frames that may begin.
+  size_t room() const { return mask_ + 1 - (next_ - first_); }
+  bool empty() const { return first_ == next_; }
+  // More than half of the room is taken: a look at what was acknowledged pays.
+  bool crowded() const { return 2 * (next_ - first_) > mask_ || 2 * (copy_end_ - copy_begin_) > copy_bytes_; }
+  // True exactly when a request is still to be told.
+  bool awaited() const { return awaited_ > 0; }
+  // Bytes of the stream that the socket at hand was given, or that it does not need.
+  uint64_t cursor() const { return cursor_; }
+  uint64_t acked() const { return acked_; }
+
+  // A frame begins: kHeaderBytes of `header`, then `payload` of `request`. Not while resending.
+  void Begin(const char* header, const Payload& payload, SendRequest* request);
+  // The kernel took the next `bytes` of what was begun.
+  void Sent(size_t bytes) { cursor_ = sent_ += bytes; }
+  // The kernel took the frame that was begun last; with `copy` its payload is copied where there is room.
+  void Finish(bool copy);
+  // The kernel itself uses the payload of the frame that was begun last, until Unpin of the number returned.
+  uint64_t Pin();
+  void Unpin(uint64_t frame);
+  // The socket holds `queued` unacknowledged bytes (QueuedBytes; negative: not known).
+  void Acked(int64_t queued);
+
+  // Another socket goes on behind the first `taken` bytes. False: the peer can't say so, since its kernel has
+  // acknowledged more or was sent less.
+  bool Rewind(uint64_t taken);
+  bool resending() const { return cursor_ < sent_; }
+  // What to send again next: entries used.
+  int GatherAgain(iovec* iov, int max) const;
+  void SentAgain(size_t bytes) { cursor_ += bytes; }
+
+ private:
+  struct Frame {
+    uint64_t end = 0;  // position behind it
+    Payload payload;
+    SendRequest* request = nullptr;  // to be told; null: it was, or there is none
+    uint64_t copy_end = 0;           // in copies, where it has one
+    bool pinned = false;
+    char header[kHeaderBytes];
+
+    uint64_t begin() const { return end - kHeaderBytes - payload.bytes - payload.padding; }
+  };
+
+  Frame& at(uint64_t frame) const { return frames_[frame & mask_]; }
+  bool Copy(Frame* frame);
+  void Tell(Frame* frame);
+  void Release();
+
+  const size_t mask_;
+  const size_t copy_bytes_;
+  const std::unique_ptr<Frame[]> frames_;
+  const std::unique_ptr<char[]> copies_;
+  // All count from the stream's beginning; places are these modulo the room.
+  uint64_t first_ = 0;
+  uint64_t next_ = 0;
+  uint64_t copy_begin_ = 0;
+  uint64_t copy_end_ = 0;
+  size_t awaited_ = 0;
+  uint64_t begun_ = 0;   // position behind the last frame
+  uint64_t sent_ = 0;    // given to some socket
+  uint64_t cursor_ = 0;  // given to the one at hand
+  uint64_t acked_ = 0;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_SEND_HELD_FRAMES_H_

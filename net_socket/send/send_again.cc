@@ -1,0 +1,44 @@
+#include "net_socket/send/send_again.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "common/socket.h"
+#include "net_socket/send/held_frames.h"
+
+namespace tcpx {
+namespace {
+
+constexpr int kIovMax = 128;
+
+}  // namespace
+
+int SendAgain(int fd, HeldFrames* held) {
+  while (held->resending()) {
+    iovec iov[kIovMax];
+    msghdr message{};
+    message.msg_iov = iov;
+    message.msg_iovlen = static_cast<size_t>(held->GatherAgain(iov, kIovMax));
+    const ssize_t sent = sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent >= 0) {
+      held->SentAgain(static_cast<size_t>(sent));
+    } else if (errno != EINTR) {
+      return errno;
+    }
+  }
+  return 0;
+}
+
+int64_t AckLooks::Look(int fd, HeldFrames* held, int64_t now) {
+  if (held->empty()) return 0;
+  held->Acked(QueuedBytes(fd));
+  const bool moved = held->acked() != std::exchange(acked_, held->acked());
+  wait_ns_ = moved ? kWaitNs : std::clamp(2 * wait_ns_, kWaitNs, kWaitMaxNs);
+  return held->empty() ? 0 : now + wait_ns_;
+}
+
+}  // namespace tcpx

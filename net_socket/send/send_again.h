@@ -1,0 +1,37 @@
+// send_again.h: what a lane that heals does with its socket besides sending what is new.
+//
+// Threads: the lane's.
+// Units:   nanoseconds.
+// Errors:  SendAgain: as sendmsg(2).
+#ifndef TCPX_NET_SOCKET_SEND_SEND_AGAIN_H_
+#define TCPX_NET_SOCKET_SEND_SEND_AGAIN_H_
+
+#include <cstdint>
+
+#include "common/clock.h"
+
+namespace tcpx {
+
+class HeldFrames;
+
+// Sends what an earlier socket may have lost, as far as this one takes it without waiting: 0 once nothing is left.
+int SendAgain(int fd, HeldFrames* held);
+
+// Looks at what was acknowledged while requests wait for it: often at first, and less often where nothing is.
+class AckLooks {
+ public:
+  static constexpr int64_t kWaitNs = 50 * kMicrosecond;
+
+  // Tells the requests. Returns when to look again, 0 for not at all.
+  int64_t Look(int fd, HeldFrames* held, int64_t now);
+
+ private:
+  static constexpr int64_t kWaitMaxNs = 2 * kMillisecond;
+
+  int64_t wait_ns_ = 0;  // from one look to the next
+  uint64_t acked_ = 0;   // at the latest
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_SEND_SEND_AGAIN_H_

@@ -1,0 +1,150 @@
+// What healing promises besides bytes: what was done arrives although its socket died, and a peer that is gone is told.
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "tests/plugin/healing/socket_killer.h"
+#include "tests/plugin/traffic/rules_fixture.h"
+#include "tests/support/deadline.h"
+#include "tests/support/log_capture.h"
+
+namespace tcpx {
+namespace {
+
+class HealingRulesTest : public RulesTest {
+ protected:
+  LoopbackSettings Settings() const override {
+    LoopbackSettings settings = GetParam();
+    settings.environment["TCPX_HEAL"] = "1";
+    settings.environment["NCCL_SOCKET_RETRY_SLEEP_MSEC"] = "1";
+    settings.environment["TCPX_SPREAD_ERRORS"] = "0";  // One connection after the other fails.
+    return settings;
+  }
+
+  void Kill(int sockets) {
+    SocketKiller killer(TestSeed());
+    for (int i = 0; i < sockets; ++i) (void)killer.KillOne();
+  }
+
+  // The first error of a receive, or OK when it is done.
+  absl::Status Received(void* comm, std::string* buffer) {
+    auto request = PostReceive(&net(), comm, &(*buffer)[0], buffer->size());
+    return request.ok() ? WaitFor(&net(), *request) : request.status();
+  }
+
+  // The first error of a small send, or OK when there was none in time.
+  absl::Status ErrorOfSending(void* comm) {
+    const Deadline deadline(20);
+    const std::string word = "word";
+    while (!deadline.Over()) {
+      auto request = PostSend(&net(), comm, word.data(), word.size());
+      absl::Status status = request.ok() ? WaitFor(&net(), *request) : request.status();
+      if (!status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
+};
+
+// The sender calls nothing any more.
+TEST_P(HealingRulesTest, WhatWasDoneBeforeItsSocketDiedArrives) {
+  Pair pair;
+  MakePair(&pair);
+  for (size_t bytes : {size_t{1}, size_t{1000}, size_t{60000}}) {
+    const std::string sent(bytes, static_cast<char>('a' + bytes % 20));
+    std::string buffer(bytes, '\0');
+    auto request = PostSend(&net(), pair.send, sent.data(), bytes);
+    ASSERT_TRUE(request.ok()) << request.status();
+    const absl::Status done = WaitFor(&net(), *request);
+    ASSERT_TRUE(done.ok()) << done;
+    Kill(3);
+    const absl::Status status = Received(pair.receive, &buffer);
+    ASSERT_TRUE(status.ok()) << status;
+    EXPECT_EQ(sent, buffer);
+  }
+}
+
+TEST_P(HealingRulesTest, ClosingWaitsForALaneThatWasLost) {
+  Pair pair;
+  MakePair(&pair);
+  const std::string sent(5000, 's');
+  std::string buffer(5000, '\0');
+  auto request = PostSend(&net(), pair.send, sent.data(), sent.size());
+  ASSERT_TRUE(request.ok()) << request.status();
+  const absl::Status done = WaitFor(&net(), *request);
+  ASSERT_TRUE(done.ok()) << done;
+  // Both ends are closed by then, or open: the lane itself shows its loss.
+  SocketKiller killer(TestSeed());
+  for (int i = 0; i < 2; ++i) (void)killer.KillOne();
+  Deadline deadline(20);
+  while (!absl::StrContains(CapturedLog(), " goes on, ") && deadline.Yield()) {
+  }
+  ASSERT_TRUE(plugin_->Close({pair.send, nullptr}).ok());
+  const absl::Status status = Received(pair.receive, &buffer);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(sent, buffer);
+}
+
+TEST_P(HealingRulesTest, AReceiverHearsOfASenderThatClosed) {
+  for (int kills : {0, 20}) {
+    Pair pair;
+    MakePair(&pair);
+    Kill(kills);
+    ASSERT_TRUE(plugin_->Close({pair.send, nullptr}).ok());
+    std::string buffer(1 << 20, '\0');
+    const absl::Status status = Received(pair.receive, &buffer);
+    EXPECT_EQ(absl::StatusCode::kInternal, status.code()) << status;
+    ASSERT_TRUE(plugin_->Close({nullptr, pair.receive}).ok());
+  }
+}
+
+TEST_P(HealingRulesTest, AReceiverHearsOfASenderThatAborts) {
+  for (int kills : {0, 20}) {
+    Pair pair;
+    MakePair(&pair);
+    std::string never(64 << 20, 'n');
+    ASSERT_TRUE(PostSend(&net(), pair.send, never.data(), never.size()).ok());
+    Kill(kills);
+    ASSERT_TRUE(plugin_->Close({pair.send, nullptr}).ok());
+    std::string buffer(64 << 20, '\0');
+    const absl::Status status = Received(pair.receive, &buffer);
+    EXPECT_EQ(absl::StatusCode::kInternal, status.code()) << status;
+    ASSERT_TRUE(plugin_->Close({nullptr, pair.receive}).ok());
+  }
+}
+
+TEST_P(HealingRulesTest, ASenderHearsOfAReceiverThatClosed) {
+  for (int kills : {0, 20}) {
+    Pair pair;
+    MakePair(&pair);
+    Kill(kills);
+    ASSERT_TRUE(plugin_->Close({nullptr, pair.receive}).ok());
+    EXPECT_EQ(absl::StatusCode::kInternal, ErrorOfSending(pair.send).code());
+    ASSERT_TRUE(plugin_->Close({pair.send, nullptr}).ok());
+  }
+}
+
+// Of the sender nothing is asked any more: housekeeping has to say it.
+TEST_P(HealingRulesTest, AReceiverHearsOfLanesThatCantComeBack) {
+  Pair pair;
+  MakePair(&pair);
+  const std::string sent(1000, 's');
+  auto request = PostSend(&net(), pair.send, sent.data(), sent.size());
+  ASSERT_TRUE(request.ok()) << request.status();
+  const absl::Status done = WaitFor(&net(), *request);
+  ASSERT_TRUE(done.ok()) << done;
+  StopListening();
+  for (const LaneEnd& end : FindLaneEnds()) shutdown(end.fd, SHUT_RDWR);
+  absl::Status status;
+  std::string buffer(1000, '\0');
+  // What has come may be read; behind it nothing comes.
+  for (int i = 0; i < 2 && status.ok(); ++i) status = Received(pair.receive, &buffer);
+  EXPECT_EQ(absl::StatusCode::kInternal, status.code()) << status;
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryMode, HealingRulesTest, ::testing::ValuesIn(AllModes({AF_INET})), ModeName);
+
+}  // namespace
+}  // namespace tcpx

@@ -1,0 +1,79 @@
+// Sockets of a running connection are killed at random, at both ends: every byte arrives, and nobody sees an error.
+// TCPX_TEST_LONG=1 runs ten times as many messages.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "tests/plugin/healing/socket_killer.h"
+#include "tests/plugin/traffic/modes.h"
+#include "tests/plugin/traffic/traffic_run.h"
+#include "tests/support/log_capture.h"
+#include "tests/support/own_network.h"
+#include "tests/support/seed.h"
+
+namespace tcpx {
+namespace {
+
+// How often a lane went on, as the log has it.
+int Resumed() {
+  const std::vector<std::string> lines = CapturedLines(NCCL_LOG_INFO);
+  return static_cast<int>(std::count_if(lines.begin(), lines.end(),
+                                        [](const std::string& line) { return absl::StrContains(line, " goes on, "); }));
+}
+
+LoopbackSettings Healing(LoopbackSettings settings) {
+  settings.environment["TCPX_HEAL"] = "1";
+  settings.environment["NCCL_SOCKET_RETRY_SLEEP_MSEC"] = "1";
+  return settings;
+}
+
+using Runner = absl::Status (*)(NetClient* net, const Pair& pair, const TrafficPlan& plan);
+
+void RunKilled(LoopbackSettings settings, uint64_t messages, int every_us, Runner runner) {
+  const std::string reason = ReasonToSkip(settings);
+  if (!reason.empty()) GTEST_SKIP() << reason;
+  if (LongRun()) messages *= 10;
+  auto plugin = Loopback::Open(Healing(settings));
+  ASSERT_TRUE(plugin.ok()) << plugin.status();
+  auto pair = (*plugin)->Connect();
+  ASSERT_TRUE(pair.ok()) << pair.status();
+  const TrafficPlan plan(TestSeed(), messages, settings.environment.count("TCPX_MAX_RECVS") == 0);
+  {
+    KillerThread killer(TestSeed(), every_us);
+    const absl::Status status = runner(&(*plugin)->net(), *pair, plan);
+    killer.Stop();
+    EXPECT_TRUE(status.ok()) << status;
+    EXPECT_GT(killer.kills(), 0);
+    fprintf(stderr, "%d kills, %d times a lane went on\n", killer.kills(), Resumed());
+  }
+  EXPECT_GT(Resumed(), 0);
+  EXPECT_TRUE(CapturedLines(NCCL_LOG_WARN).empty()) << CapturedLog();
+  const absl::Status finished = (*plugin)->Finish();
+  EXPECT_TRUE(finished.ok()) << finished;
+}
+
+class KilledSocketsTest : public ::testing::TestWithParam<LoopbackSettings> {};
+
+TEST_P(KilledSocketsTest, BothEndsOnOneThread) { RunKilled(GetParam(), 1500, 2000, &RunTraffic); }
+
+TEST_P(KilledSocketsTest, AThreadForEachEnd) { RunKilled(GetParam(), 1500, 1000, &RunTrafficOnTwoThreads); }
+
+TEST_P(KilledSocketsTest, WithCredits) {
+  LoopbackSettings settings = GetParam();
+  settings.environment["TCPX_MAX_RECVS"] = "4";
+  RunKilled(settings, 1000, 2000, &RunTrafficOnTwoThreads);
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryMode, KilledSocketsTest, ::testing::ValuesIn(AllModes({AF_INET})), ModeName);
+
+}  // namespace
+}  // namespace tcpx
+
+int main(int argc, char** argv) {
+  tcpx::EnterOwnNetwork(argv);
+  ::testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}

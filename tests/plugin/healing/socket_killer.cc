@@ -1,0 +1,151 @@
+#include "tests/plugin/healing/socket_killer.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "common/address.h"
+#include "tests/support/own_network.h"
+
+namespace tcpx {
+namespace {
+
+constexpr uint8_t kSockDestroy = 21;  // SOCK_DESTROY of linux/sock_diag.h, which older headers lack
+
+int IntOption(int fd, int level, int name) {
+  int value = 0;
+  socklen_t length = sizeof(value);
+  return getsockopt(fd, level, name, &value, &length) == 0 ? value : 0;
+}
+
+std::vector<int> Descriptors() {
+  std::vector<int> all;
+  DIR* const folder = opendir("/proc/self/fd");
+  while (const dirent* entry = readdir(folder)) {
+    if (entry->d_name[0] != '.') all.push_back(atoi(entry->d_name));
+  }
+  closedir(folder);
+  return all;
+}
+
+struct DestroyRequest {
+  nlmsghdr header;
+  inet_diag_req_v2 request;
+};
+
+// The cookie names this very socket: where it has just gone, the kernel would take the listening one for it.
+DestroyRequest MakeRequest(uint64_t cookie, const SocketAddress& local, const SocketAddress& peer) {
+  DestroyRequest message{};
+  message.header.nlmsg_len = sizeof(message);
+  message.header.nlmsg_type = kSockDestroy;
+  message.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
+  message.request.sdiag_family = static_cast<uint8_t>(local.family());
+  message.request.sdiag_protocol = IPPROTO_TCP;
+  message.request.idiag_states = ~0U;
+  message.request.id.idiag_sport = htons(static_cast<uint16_t>(local.port()));
+  message.request.id.idiag_dport = htons(static_cast<uint16_t>(peer.port()));
+  message.request.id.idiag_cookie[0] = static_cast<uint32_t>(cookie);
+  message.request.id.idiag_cookie[1] = static_cast<uint32_t>(cookie >> 32);
+  const auto* from = reinterpret_cast<const sockaddr_in*>(local.sockaddr());
+  const auto* to = reinterpret_cast<const sockaddr_in*>(peer.sockaddr());
+  message.request.id.idiag_src[0] = from->sin_addr.s_addr;
+  message.request.id.idiag_dst[0] = to->sin_addr.s_addr;
+  return message;
+}
+
+}  // namespace
+
+std::vector<LaneEnd> FindLaneEnds() {
+  std::vector<int> listening;
+  std::vector<LaneEnd> ends;
+  const std::vector<int> all = Descriptors();
+  for (int fd : all) {
+    if (IntOption(fd, SOL_SOCKET, SO_ACCEPTCONN) == 0) continue;
+    const auto local = LocalAddress(fd);
+    if (local.ok()) listening.push_back(local->port());
+  }
+  for (int fd : all) {
+    if (IntOption(fd, IPPROTO_TCP, TCP_NODELAY) == 0 || IntOption(fd, IPPROTO_TCP, TCP_USER_TIMEOUT) != 0) continue;
+    const auto peer = PeerAddress(fd);
+    if (!peer.ok()) continue;
+    ends.push_back({fd, std::find(listening.begin(), listening.end(), peer->port()) != listening.end()});
+  }
+  return ends;
+}
+
+// All that comes with a shorter life than any packet can have is dropped (ip(7)).
+bool Swallow(int fd) {
+  const int longest = 255;
+  return setsockopt(fd, IPPROTO_IP, IP_MINTTL, &longest, sizeof(longest)) == 0;
+}
+
+void StopListening() {
+  for (int fd : Descriptors()) {
+    if (IntOption(fd, SOL_SOCKET, SO_ACCEPTCONN) != 0) shutdown(fd, SHUT_RDWR);
+  }
+}
+
+bool SocketKiller::Destroy(int fd) {
+  uint64_t cookie = 0;
+  socklen_t length = sizeof(cookie);
+  if (getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &length) != 0) return false;
+  const auto local = LocalAddress(fd);
+  const auto peer = PeerAddress(fd);
+  if (!local.ok() || !peer.ok() || local->family() != AF_INET) return false;
+  const int netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+  const DestroyRequest message = MakeRequest(cookie, *local, *peer);
+  struct {
+    nlmsghdr header;
+    nlmsgerr error;
+    char rest[512];
+  } answer{};
+  const bool asked = send(netlink, &message, sizeof(message), 0) == static_cast<ssize_t>(sizeof(message)) &&
+                     recv(netlink, &answer, sizeof(answer), 0) > 0;
+  close(netlink);
+  return asked && answer.header.nlmsg_type == NLMSG_ERROR && answer.error.error == 0;
+}
+
+bool SocketKiller::KillOne() {
+  const std::vector<LaneEnd> ends = FindLaneEnds();
+  if (ends.empty()) return false;
+  const LaneEnd& end = ends[rng_.Between(0, ends.size() - 1)];
+  const uint64_t way = rng_.Between(0, 3);
+  if (way == 0) return shutdown(end.fd, SHUT_RDWR) == 0;
+  if (way == 1 && end.dialled) {
+    // A bare system call: the thread sanitizer takes connect() for the making of a new descriptor.
+    sockaddr none{};
+    none.sa_family = AF_UNSPEC;
+    return syscall(SYS_connect, end.fd, &none, sizeof(none)) == 0;
+  }
+  if (InOwnNetwork() && Destroy(end.fd)) return true;
+  return shutdown(end.fd, way == 2 ? SHUT_WR : SHUT_RDWR) == 0;
+}
+
+KillerThread::KillerThread(uint64_t seed, int every_us) {
+  thread_ = std::thread([this, seed, every_us] {
+    SocketKiller killer(seed);
+    while (!stop_.load()) {
+      std::this_thread::sleep_for(std::chrono::microseconds(every_us));
+      if (killer.KillOne()) kills_.fetch_add(1);
+    }
+  });
+}
+
+void KillerThread::Stop() {
+  stop_.store(true);
+  if (thread_.joinable()) thread_.join();
+}
+
+}  // namespace tcpx

@@ -1,0 +1,65 @@
+// socket_killer.h: ends the lanes' sockets of this process, as networks and operators do.
+//
+// Purpose: finds the TCP sockets that the plugin has connected to itself, and kills one of them at random: by a reset
+//          of the kernel's (SOCK_DESTROY, what `ss -K` does, in a network of the test's own), by ending it
+//          (shutdown), or, at the end that dialled it, by connect to nothing, which resets the other end. The health
+//          socket, which has TCP_USER_TIMEOUT, is spared.
+//
+// Threads: one killer at a time, beside any others.
+// Units:   as the names say.
+// Errors:  a kill that the kernel refuses is not counted.
+#ifndef TCPX_TESTS_PLUGIN_HEALING_SOCKET_KILLER_H_
+#define TCPX_TESTS_PLUGIN_HEALING_SOCKET_KILLER_H_
+
+#include <atomic>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+#include "tests/support/seed.h"
+
+namespace tcpx {
+
+struct LaneEnd {
+  int fd = -1;
+  bool dialled = false;
+};
+
+// Connected sockets of lanes, both ends.
+std::vector<LaneEnd> FindLaneEnds();
+// From here on nothing that is sent to this socket arrives, and nobody is told. False: the kernel refuses that.
+bool Swallow(int fd);
+// From here on every dial of this process to itself is refused.
+void StopListening();
+
+class SocketKiller {
+ public:
+  explicit SocketKiller(uint64_t seed) : rng_(seed) {}
+
+  // Kills one at random; true exactly when one was killed.
+  bool KillOne();
+
+ private:
+  bool Destroy(int fd);
+
+  Rng rng_;
+};
+
+// Kills every now and then, in a thread of its own, until it goes.
+class KillerThread {
+ public:
+  KillerThread(uint64_t seed, int every_us);
+  ~KillerThread() { Stop(); }
+
+  void Stop();
+  int kills() const { return kills_.load(); }
+
+ private:
+  std::atomic<bool> stop_{false};
+  std::atomic<int> kills_{0};
+  std::thread thread_;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_TESTS_PLUGIN_HEALING_SOCKET_KILLER_H_

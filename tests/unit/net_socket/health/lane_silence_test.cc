@@ -1,0 +1,98 @@
+// When a lane is suspected, and when not: a peer that does not read is never.
+#include "net_socket/health/lane_silence.h"
+
+#include <gtest/gtest.h>
+
+#include "common/clock.h"
+
+namespace tcpx {
+namespace {
+
+// As the kernel tells of bytes that were sent again and again since `silent_ms`.
+LaneTcpInfo Swallowed(int64_t silent_ms) {
+  LaneTcpInfo lane;
+  lane.bytes_acked = 1000;
+  lane.held_bytes = 5000;
+  lane.segments_flying = 3;
+  lane.window_bytes = 65536;
+  lane.last_ack_ms = static_cast<uint32_t>(silent_ms);
+  lane.resent = silent_ms < 200 ? 0 : silent_ms < 600 ? 1 : 2;
+  return lane;
+}
+
+// The first look, in milliseconds, at which the lane is suspected; -1: none within a minute.
+template <typename At>
+int64_t SuspectedAfter(LaneSilence* silence, int64_t start_ns, At at) {
+  for (int64_t ms = 0; ms <= 60000; ms += LaneSilence::kEveryNs / kMillisecond) {
+    if (silence->Suspects(at(ms), start_ns + ms * kMillisecond)) return ms;
+  }
+  return -1;
+}
+
+template <typename At>
+int64_t SuspectedAfter(At at) {
+  LaneSilence silence;
+  return SuspectedAfter(&silence, 1000 * kSecond, at);
+}
+
+TEST(LaneSilenceTest, ASwallowedFlowIsSuspectedAfterTwoRetransmissions) { EXPECT_EQ(750, SuspectedAfter(&Swallowed)); }
+
+TEST(LaneSilenceTest, OneWhoseBytesAreAcknowledgedIsNot) {
+  EXPECT_EQ(-1, SuspectedAfter([](int64_t ms) {
+    LaneTcpInfo lane = Swallowed(ms);
+    lane.bytes_acked = static_cast<uint64_t>(ms);
+    return lane;
+  }));
+}
+
+TEST(LaneSilenceTest, APeerThatDoesNotReadIsNot) {
+  EXPECT_EQ(-1, SuspectedAfter([](int64_t ms) {
+    LaneTcpInfo lane = Swallowed(ms);
+    lane.window_bytes = 0;
+    lane.probes = 10;
+    return lane;
+  }));
+}
+
+// A peer short of memory drops what comes, and says so.
+TEST(LaneSilenceTest, APeerThatAnswersIsNot) {
+  EXPECT_EQ(-1, SuspectedAfter([](int64_t ms) {
+    LaneTcpInfo lane = Swallowed(ms);
+    lane.last_ack_ms = 300;
+    return lane;
+  }));
+}
+
+TEST(LaneSilenceTest, AKernelThatKnowsNoWindowSuspectsNoneWithNothingInFlight) {
+  EXPECT_EQ(-1, SuspectedAfter([](int64_t ms) {
+    LaneTcpInfo lane = Swallowed(ms);
+    lane.window_bytes = ~uint32_t{0};
+    lane.segments_flying = 0;
+    lane.probes = 5;
+    return lane;
+  }));
+}
+
+TEST(LaneSilenceTest, NothingHeldIsNoSilence) {
+  EXPECT_EQ(-1, SuspectedAfter([](int64_t ms) {
+    LaneTcpInfo lane = Swallowed(ms);
+    lane.held_bytes = 0;
+    return lane;
+  }));
+}
+
+TEST(LaneSilenceTest, OneThatWasMovedInVainIsSuspectedLater) {
+  LaneSilence silence;
+  EXPECT_EQ(750, SuspectedAfter(&silence, 1000 * kSecond, &Swallowed));
+  silence.Moved(1001 * kSecond);
+  EXPECT_EQ(750, SuspectedAfter(&silence, 1002 * kSecond, &Swallowed));
+  silence.Moved(1003 * kSecond);
+  EXPECT_EQ(1000, SuspectedAfter(&silence, 1004 * kSecond, &Swallowed));
+  silence.Moved(1005 * kSecond);
+  EXPECT_EQ(2000, SuspectedAfter(&silence, 1006 * kSecond, &Swallowed));
+  silence.Moved(2000 * kSecond);
+  EXPECT_EQ(750, SuspectedAfter(&silence, 2001 * kSecond, &Swallowed));
+}
+
+}  // namespace
+}  // namespace tcpx
