@@ -212,15 +212,13 @@ constexpr Parameter kParameters[] = {
      "Pause before retry n is n times this, as in NCCL; but nothing sleeps meanwhile: connect returns \"not yet\"."},
     {"TCPX_HEAL", ParameterKind::kFlag, &Options::heal, 0, 0, kNoSpecial, Audience::kFew,
      "on lets connections outlive their sockets: a lane whose socket is reset, ended or refuses a write gets another "
-     "one "
-     "from the same interface, and goes on at the byte where the old one broke. Both ends must have it, else their "
-     "connections are without. A send is then done when the peer's kernel has acknowledged it, or when it was copied. "
-     "off fails a connection with its first socket."},
+     "one from the same interface, and goes on at the byte where the old one broke. Both ends must have it, else "
+     "their connections are without. A send is then done when the peer's kernel has acknowledged it, or when it was "
+     "copied. off fails a connection with its first socket."},
     {"TCPX_RECONNECT_TIMEOUT", ParameterKind::kSeconds, &Options::reconnect_timeout_ns, 1, 3600, kNoSpecial,
      Audience::kFew,
      "With TCPX_HEAL: for how long a lane that has lost its socket is dialled again. Then its connection fails; at "
-     "once "
-     "where the peer's port refuses, or its process knows the connection no more."},
+     "once where the peer's port refuses, or its process knows the connection no more."},
     {"TCPX_STALL_WARN",
      ParameterKind::kSeconds,
      &Options::stall_warn_ns,
