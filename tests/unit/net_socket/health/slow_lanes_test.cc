@@ -64,7 +64,7 @@ TEST_F(SlowLanesTest, SlowForAMomentIsNotSlow) {
   }
 }
 
-TEST_F(SlowLanesTest, LanesWithLittleToDoAreNotJudged) {
+TEST_F(SlowLanesTest, LanesWithLittleWorkAreNotJudged) {
   EXPECT_EQ((std::vector<int>{0, 0, 0}), Run({kFast, kFast / 10, kFast}, 50, 0.3));
 }
 
