@@ -56,7 +56,6 @@ bool LaneHealing::NoteLoss(const absl::Status& why, int lane, bool* first) {
   if (!*first) return true;
   lost_[static_cast<size_t>(lane)] = true;
   if (++lost_count_ == lost_.size()) none_since_ns_ = MonotonicNanos();
-  losses_.fetch_add(1, std::memory_order_relaxed);
   TCPX_INFO_TO(setup_->communicator->log, "comm %x %s device %d: lane %d to %s is lost and will be resumed: %s",
                setup_->communicator->id, DirectionName(direction_), setup_->device, lane,
                setup_->lanes[static_cast<size_t>(lane)].peer.ToString(), std::string(why.message()));

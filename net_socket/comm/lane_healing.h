@@ -41,8 +41,6 @@ class LaneHealing {
   bool peer_left() const { return peer_left_.load(std::memory_order_acquire); }
   // In the reactor.
   LaneSilence& silence(int lane) { return silences_[static_cast<size_t>(lane)]; }
-  // How often a lane was lost.
-  uint64_t losses() const { return losses_.load(std::memory_order_relaxed); }
 
   bool AnyLost();
   // True exactly when no lane has stood for so long.
@@ -78,7 +76,6 @@ class LaneHealing {
   std::vector<LaneSilence> silences_;  // by lane
   std::atomic<bool> heals_{true};
   std::atomic<bool> peer_left_{false};
-  std::atomic<uint64_t> losses_{0};
   Mutex mutex_;
   bool closed_ TCPX_GUARDED_BY(mutex_) = false;
   std::vector<bool> lost_ TCPX_GUARDED_BY(mutex_);  // by lane
