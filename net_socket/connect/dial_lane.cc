@@ -95,7 +95,8 @@ Hello DialLane::MakeHello() const {
   hello.ticket = request.handle.ticket;
   hello.connection_id = owner_->connection_id();
   hello.kind = index_ == kHealth ? HelloKind::kHealth : HelloKind::kLane;
-  hello.features = kFeatureHealth | kFeatureEstablished | (owner_->runtime()->options.heal ? kFeatureHeal : 0);
+  hello.features = kFeatureHealth | kFeatureEstablished;
+  if (owner_->runtime()->options.heal) hello.features |= kFeatureHeal | kFeatureHealHealth;
   hello.lane = static_cast<uint16_t>(std::max(index_, 0));
   hello.lanes = static_cast<uint16_t>(request.lanes);
   hello.express_bytes = static_cast<uint32_t>(owner_->runtime()->options.express_bytes);
@@ -188,7 +189,7 @@ bool DialLane::Forgotten() const {
          (status == HelloStatus::kBadLane || status == HelloStatus::kDuplicateLane);
 }
 
-const LanePath* DialLane::OtherAddress() const { return index_ == 0 && !turned_ ? owner_->OtherPath(*this) : nullptr; }
+const LanePath* DialLane::OtherAddress() const { return index_ <= 0 && !turned_ ? owner_->OtherPath(*this) : nullptr; }
 
 bool DialLane::TurnToOther(const absl::Status& why) {
   const LanePath* const other = OtherAddress();
@@ -208,8 +209,8 @@ void DialLane::Retry(absl::Status why) {
   const Options& options = owner_->runtime()->options;
   latest_ = std::string(why.message());
   // Once is enough where nobody can be.
-  const bool last = attempts_ >= options.retry_count && !owner_->tries_on();
-  if (!absl::IsUnavailable(why) || last || owner_->request().peer_is_elsewhere) {
+  const bool hopeless = !absl::IsUnavailable(why) || owner_->request().peer_is_elsewhere;
+  if (!owner_->tries_on() && (hopeless || attempts_ >= options.retry_count)) {
     if (!absl::IsUnavailable(why) || !Detour(why)) GiveUp(why);
     return;
   }
