@@ -41,6 +41,10 @@ void TellEnd(Watched* comm, const absl::Status& end) {
 
 constexpr int kGarbage = -1;
 
+std::string EncodeCounts(const std::vector<uint64_t>& counts) {
+  return std::string(reinterpret_cast<const char*>(counts.data()), counts.size() * sizeof(uint64_t));
+}
+
 }  // namespace
 
 void Health::MoveToLocked(HealthState to) {
@@ -253,7 +257,7 @@ void Health::Deliver(const std::vector<HealthNotice>& notices) {
     if (link == nullptr) continue;
     link->With([&notice](Watched* comm) {
       if (notice.left) {
-        comm->PeerLeft();
+        comm->PeerLeft(notice.taken);
       } else if (notice.parting) {
         comm->PeerParted(notice.cause);
       } else {
@@ -326,11 +330,12 @@ bool Health::Notify(const ConnectionId& id, const std::string& cause, bool parti
   return state_ == HealthState::kUp && !end_.has_value();
 }
 
-void Health::NotifyLeft(const ConnectionId& id) {
+void Health::NotifyLeft(const ConnectionId& id, const std::vector<uint64_t>& taken) {
   MutexLock lock(mutex_);
   if (!TellsLocked()) return;
   said_left_ = true;
-  SayLocked(Frame(FrameKind::kLeft, std::string(reinterpret_cast<const char*>(id.data()), id.size())));
+  const std::string connection(reinterpret_cast<const char*>(id.data()), id.size());
+  SayLocked(Frame(FrameKind::kLeft, connection + EncodeCounts(taken)));
 }
 
 bool Health::TellsLocked() {

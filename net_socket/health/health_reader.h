@@ -23,8 +23,9 @@ using ConnectionId = std::array<uint8_t, 16>;
 struct HealthNotice {
   ConnectionId connection{};
   std::string cause;
-  bool parting = false;  // it has given the connection up; else the connection has failed
-  bool left = false;     // it has not failed: its end is closed
+  bool parting = false;         // it has given the connection up; else the connection has failed
+  bool left = false;            // it has not failed: its end is closed
+  std::vector<uint64_t> taken;  // with left: bytes of each lane's stream, where the peer received
 };
 
 // Digests the stream of one health socket. Pure.

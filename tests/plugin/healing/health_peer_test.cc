@@ -10,12 +10,12 @@
 
 #include "absl/strings/match.h"
 #include "absl/time/clock.h"
-#include "tests/plugin/healing/socket_killer.h"
 #include "tests/plugin/lifetime/processes.h"
 #include "tests/plugin/lifetime/rank.h"
 #include "tests/plugin/lifetime/stream.h"
 #include "tests/support/own_network.h"
 #include "tests/support/seed.h"
+#include "tests/support/socket_killer.h"
 
 namespace tcpx {
 namespace {
