@@ -208,8 +208,8 @@ void DialLane::Retry(absl::Status why) {
   const Options& options = owner_->runtime()->options;
   latest_ = std::string(why.message());
   // Once is enough where nobody can be.
-  const bool last = attempts_ >= options.retry_count && !owner_->tries_on();
-  if (!absl::IsUnavailable(why) || last || owner_->request().peer_is_elsewhere) {
+  const bool hopeless = !absl::IsUnavailable(why) || owner_->request().peer_is_elsewhere;
+  if (!owner_->tries_on() && (hopeless || attempts_ >= options.retry_count)) {
     if (!absl::IsUnavailable(why) || !Detour(why)) GiveUp(why);
     return;
   }

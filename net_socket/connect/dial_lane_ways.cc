@@ -114,7 +114,7 @@ void DialLane::NextWay(const absl::Status& why) {
     Drop();
     ++tried_;
     TryWay();
-  } else if (no_route_ && OtherAddress() == nullptr && (!turned_ || first_had_no_route_)) {
+  } else if (!owner_->tries_on() && no_route_ && OtherAddress() == nullptr && (!turned_ || first_had_no_route_)) {
     // Waiting brings no route: said at once, as NCCL's sockets do.
     Drop();
     if (!Detour(why)) GiveUp(why);
