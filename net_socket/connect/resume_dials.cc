@@ -67,7 +67,7 @@ class ResumeDials::Dial final {
     const DialRequest& request() const override { return dial_->all_->request_; }
     const ConnectionId& connection_id() const override { return dial_->all_->id_; }
     const LanePath* OtherPath(const DialLane&) override { return nullptr; }
-    bool refusal_is_final() const override { return true; }
+    bool refusal_is_final() override { return true; }
     bool tries_on() const override { return true; }
     bool Connected() override { return dial_->Found(this, lane_.path()); }
     void Complete(Hello* hello) override {

@@ -89,6 +89,8 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
   bool up_in_loop() { return state_in_loop() == HealthState::kUp; }
   HealthState state_in_loop();
   bool heals_in_loop() const { return settings_.heals; }
+  // One that is lost, as by the end of the peer's process.
+  bool ended_in_order_in_loop() { return state_in_loop() == HealthState::kLost && lost_in_order_; }
 
   // A dial, or an accepted connection, that is to be used by `uses` more. The last one out closes a dialled socket.
   void UseInLoop() { ++uses_; }
