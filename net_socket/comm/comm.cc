@@ -36,8 +36,9 @@ void Comm::WatchInLoop() {
   if (setup_.health != nullptr) setup_.health->JoinInLoop(setup_.connection_id, link_, setup_.health_redialler);
   FailureGroup* const group = setup_.communicator->group.get();
   if (group != nullptr) group->JoinInLoop(link_);
-  if (healing_ == nullptr || !sends()) return;
-  setup_.redialler->StartInLoop(link_);
+  // A receiver says nothing but credits.
+  if (healing_ == nullptr || (!sends() && setup_.max_receives == 1)) return;
+  if (sends()) setup_.redialler->StartInLoop(link_);
   LaneHealing::LookInLoop(&setup_.runtime->reactor, link_);
 }
 

@@ -47,6 +47,7 @@ LaneHealing::LaneHealing(const ConnectionSetup* setup, Direction direction, std:
       direction_(direction),
       link_(std::move(link)),
       silences_(setup->lanes.size()),
+      unheard_(setup->lanes.size(), false),
       lost_(setup->lanes.size(), false) {}
 
 bool LaneHealing::NoteLoss(const absl::Status& why, int lane, bool dead, bool* first) {

@@ -44,6 +44,14 @@ class LaneHealing {
   bool peer_left() const { return peer_left_.load(std::memory_order_acquire); }
   // In the reactor.
   LaneSilence& silence(int lane) { return silences_[static_cast<size_t>(lane)]; }
+  // The peer asks for another socket for this lane.
+  void NoteUnheardInLoop(int lane) { unheard_[static_cast<size_t>(lane)] = true; }
+  // True exactly when it has, since the last call.
+  bool TakeUnheardInLoop(int lane) {
+    const bool unheard = unheard_[static_cast<size_t>(lane)];
+    unheard_[static_cast<size_t>(lane)] = false;
+    return unheard;
+  }
 
   bool AnyLost();
   // True exactly when no lane has stood for so long.
@@ -80,6 +88,7 @@ class LaneHealing {
   const Direction direction_;
   const std::shared_ptr<CommLink> link_;
   std::vector<LaneSilence> silences_;  // by lane
+  std::vector<bool> unheard_;          // by lane, in the reactor
   std::atomic<bool> heals_{true};
   std::atomic<bool> peer_left_{false};
   std::atomic<bool> zero_ended_{false};

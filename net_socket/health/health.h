@@ -120,6 +120,8 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
   bool Notify(const ConnectionId& id, const std::string& cause, bool parting = false);
   // Tells the peer that this end of the connection is closed.
   void NotifyLeft(const ConnectionId& id, const std::vector<uint64_t>& taken = {});
+  // Asks the peer, who dials, to try a second socket beside this lane. False: the health socket is lost itself.
+  bool AskForAnother(const ConnectionId& id, int lane);
   // Hears at once what the peer has said already. For whoever found a lane ended and wonders why. Not with a link held.
   void Poll();
   // The same, for whoever acts on the end of the health socket itself: that is told soon, event or no event.
