@@ -150,6 +150,7 @@ Handover Comm::TakeSocket(int lane, SocketOffer* offer) {
 
 void Comm::LaneResumed(int lane) {
   const int fd = lane_fd(lane);
+  healing_->CountResumed();
   TCPX_INFO_TO(setup_.communicator->log, "comm %x %s device %d: lane %d goes on, %s to %s", setup_.communicator->id,
                DirectionName(direction_), setup_.device, lane, LocalAddress(fd).value_or(SocketAddress()).ToString(),
                PeerAddress(fd).value_or(SocketAddress()).ToString());
@@ -158,7 +159,10 @@ void Comm::LaneResumed(int lane) {
 // Nothing else may be heard of a peer on idle lanes: its kernel answers, also for a process that is stopped.
 void Comm::HealthLost() { (void)SetIdleProbes(lane_fd(0), kProbesWithoutHealthNs); }
 
-void Comm::HealthBack(bool) { (void)SetIdleProbes(lane_fd(0)); }
+void Comm::HealthBack(bool counts) {
+  (void)SetIdleProbes(lane_fd(0));
+  if (counts && healing_ != nullptr) healing_->CountHealth();
+}
 
 bool Comm::LanesGoneFor(int64_t ns, bool in_order) {
   return healing_ != nullptr && healing_->NoneFor(ns) && (!in_order || healing_->zero_ended());

@@ -26,6 +26,14 @@ namespace tcpx {
 struct ConnectionSetup;
 class Reactor;
 
+// Events so far, of one end.
+struct HealingTally {
+  uint64_t lost = 0;     // lanes whose socket died
+  uint64_t moved = 0;    // lanes that let a standing one go, for another that was tried beside it
+  uint64_t resumed = 0;  // lanes that went on with another one
+  uint64_t health = 0;   // health sockets that came back; each is counted by one of its connections
+};
+
 class LaneHealing {
  public:
   LaneHealing(const ConnectionSetup* setup, Direction direction, std::shared_ptr<CommLink> link);
@@ -51,6 +59,13 @@ class LaneHealing {
     const bool unheard = unheard_[static_cast<size_t>(lane)];
     unheard_[static_cast<size_t>(lane)] = false;
     return unheard;
+  }
+
+  void CountResumed() { resumed_.fetch_add(1, std::memory_order_relaxed); }
+  void CountHealth() { health_.fetch_add(1, std::memory_order_relaxed); }
+  HealingTally tally() const {
+    return {lost_ever_.load(std::memory_order_relaxed), moved_.load(std::memory_order_relaxed),
+            resumed_.load(std::memory_order_relaxed), health_.load(std::memory_order_relaxed)};
   }
 
   bool AnyLost();
@@ -92,6 +107,10 @@ class LaneHealing {
   std::atomic<bool> heals_{true};
   std::atomic<bool> peer_left_{false};
   std::atomic<bool> zero_ended_{false};
+  std::atomic<uint64_t> lost_ever_{0};
+  std::atomic<uint64_t> moved_{0};
+  std::atomic<uint64_t> resumed_{0};
+  std::atomic<uint64_t> health_{0};
   Mutex mutex_;
   bool closed_ TCPX_GUARDED_BY(mutex_) = false;
   std::vector<bool> lost_ TCPX_GUARDED_BY(mutex_);  // by lane
