@@ -310,6 +310,7 @@ void Health::TellEndInLoop() {
   for (auto& link : Links()) {
     link->With([&end](Watched* comm) { TellEnd(comm, end); });
   }
+  hub_->DiedInLoop(*this, false);
 }
 
 void Health::SendLocked(const std::string& frame) {

@@ -18,6 +18,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -86,6 +87,7 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
       : hub_(hub), reactor_(reactor), tag_(tag), dialled_(dialled) {}
 
   uint64_t tag() const { return tag_; }
+  bool dialled() const { return dialled_; }
   bool up_in_loop() { return state_in_loop() == HealthState::kUp; }
   HealthState state_in_loop();
   bool heals_in_loop() const { return settings_.heals; }
@@ -235,6 +237,10 @@ class HealthHub {
   void ForgetInLoop(Health* health);
   // Closes an accepted socket that no connection uses; null is a no-op.
   void DropUnusedInLoop(const std::shared_ptr<Health>& health);
+  // From here on `died` hears of each accepted socket that has ended without a bye; `waits`: for another one.
+  using Died = std::function<void(uint64_t tag, bool waits)>;
+  void TellDeathsTo(Died died) { died_ = std::move(died); }
+  void DiedInLoop(const Health& health, bool waits);
   // Says bye on every socket and closes it.
   void CloseInLoop();
 
@@ -244,6 +250,7 @@ class HealthHub {
   Reactor* const reactor_;
   absl::flat_hash_map<Key, std::shared_ptr<Health>> dialled_;
   absl::flat_hash_map<uint64_t, std::shared_ptr<Health>> accepted_;
+  Died died_;
 };
 
 }  // namespace tcpx
