@@ -120,7 +120,7 @@ void Health::RefusedInLoop(const HealthRedialler* redialler) {
     MutexLock lock(mutex_);
     for (auto& [id, member] : members_) {
       if (member.redialler.get() != redialler) continue;
-      refused = member.link;
+      refused = std::exchange(member.link, std::make_shared<CommLink>(nullptr));  // It hears of it once.
       member.redialler = nullptr;
     }
     if (last_to_leave_.get() == redialler) last_to_leave_ = nullptr;

@@ -6,24 +6,22 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
-#include <atomic>
-#include <mutex>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "common/clock.h"
 #include "common/socket.h"
 #include "tests/support/deadline.h"
 #include "tests/support/tcp_pair.h"
+#include "tests/unit/net_socket/health/health_pair.h"
 #include "tests/unit/net_socket/health/health_records.h"
 
 namespace tcpx {
 namespace {
-
-constexpr int64_t kTimeout = 30 * kSecond;
 
 TEST(HealthStateTest, EveryPairOfStates) {
   const char* const names[kHealthStates] = {"down", "up", "lost", "closed"};
@@ -37,76 +35,6 @@ TEST(HealthStateTest, EveryPairOfStates) {
   }
   EXPECT_EQ("down>up down>closed up>down up>lost up>closed lost>down lost>up lost>closed ", moves);
 }
-
-// A comm that notes what it is told.
-class Listener final : public Watched {
- public:
-  void PeerDied(const absl::Status& status) override { Note("died: " + std::string(status.message())); }
-  void PeerEnded() override { Note("ended"); }
-  void PeerFailed(const std::string& cause) override { Note("failed: " + cause); }
-  void PeerParted(const std::string& cause) override { Note("parted: " + cause); }
-  void ContextFailed(const std::string&) override { Note("context"); }
-  void CheckProgress(int64_t) override {}
-  void PeerLeft(const std::vector<uint64_t>& taken) override {
-    Note(absl::StrCat("left", taken.empty() ? "" : " at ", absl::StrJoin(taken, ",")));
-  }
-
-  std::string Text() {
-    std::lock_guard<std::mutex> lock(mutex_);
-    return text_;
-  }
-  bool Hears(const std::string& text) {
-    Deadline deadline;
-    while (!absl::StrContains(Text(), text)) {
-      if (!deadline.Yield()) return false;
-    }
-    return true;
-  }
-
- private:
-  void Note(const std::string& text) {
-    std::lock_guard<std::mutex> lock(mutex_);
-    text_ += text + ";";
-  }
-  std::mutex mutex_;
-  std::string text_;
-};
-
-// Two hubs in one reactor, and a socket between them.
-class HealthTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    ASSERT_TRUE(reactor_.Start().ok());
-    TcpPair pair = MakeTcpPair(0);
-    reactor_.RunSync([&] {
-      near_ = near_hub_.UseDialledInLoop(0, SocketAddress());
-      near_->UpInLoop(std::move(pair.a), {kTimeout});
-      far_hub_.AcceptInLoop(7, std::move(pair.b), {kTimeout});
-      far_ = far_hub_.FindAcceptedInLoop(7);
-      near_->JoinInLoop(Id(1), near_link_);
-      near_->UnuseInLoop();  // the dial's own use
-      far_->JoinInLoop(Id(1), far_link_);
-    });
-  }
-  void TearDown() override {
-    reactor_.RunSync([&] {
-      near_hub_.CloseInLoop();
-      far_hub_.CloseInLoop();
-    });
-    reactor_.RequestStop();
-    reactor_.Join();
-  }
-
-  Reactor reactor_;
-  HealthHub near_hub_{&reactor_};
-  HealthHub far_hub_{&reactor_};
-  std::shared_ptr<Health> near_;
-  std::shared_ptr<Health> far_;
-  Listener near_comm_;
-  Listener far_comm_;
-  std::shared_ptr<CommLink> near_link_ = std::make_shared<CommLink>(&near_comm_);
-  std::shared_ptr<CommLink> far_link_ = std::make_shared<CommLink>(&far_comm_);
-};
 
 TEST_F(HealthTest, TheEndOfAConnectionReachesItOnly) {
   near_->NotifyLeft(Id(2));

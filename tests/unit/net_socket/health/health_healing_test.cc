@@ -1,0 +1,102 @@
+// A health socket that is lost: who is asked to dial, what is told afterwards, and when it is given up.
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <memory>
+#include <utility>
+
+#include "common/clock.h"
+#include "net_socket/health/health.h"
+#include "tests/support/deadline.h"
+#include "tests/support/tcp_pair.h"
+#include "tests/unit/net_socket/health/health_pair.h"
+#include "tests/unit/net_socket/health/health_records.h"
+
+namespace tcpx {
+namespace {
+
+// Whoever is asked to dial again.
+class Redialler final : public HealthRedialler {
+ public:
+  void DialInLoop(std::shared_ptr<Health> health) override {
+    health_ = std::move(health);
+    ++dials;
+  }
+  void HaltInLoop() override { health_.reset(); }
+  int dials = 0;
+
+ private:
+  std::shared_ptr<Health> health_;
+};
+
+// Both ends heal.
+class HealingHealthTest : public HealthTest {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(reactor_.Start().ok());
+    reactor_.RunSync([&] {
+      near_ = near_hub_.UseDialledInLoop(0, SocketAddress());
+      Join(7);
+      far_ = far_hub_.FindAcceptedInLoop(7);
+      near_->JoinInLoop(Id(1), near_link_, redialler_);
+      near_->UnuseInLoop();  // the dial's own use
+      far_->JoinInLoop(Id(1), far_link_);
+    });
+  }
+  // A socket between the two.
+  void Join(uint64_t tag) {
+    TcpPair pair = MakeTcpPair(0);
+    near_fd_ = pair.a.get();
+    far_hub_.AcceptInLoop(tag, std::move(pair.b), settings_);
+    near_->UpInLoop(std::move(pair.a), settings_);
+  }
+  void Break() {
+    ASSERT_EQ(0, shutdown(near_fd_, SHUT_RDWR));
+    const Deadline deadline;
+    for (bool lost = false; !lost;) {
+      ASSERT_TRUE(deadline.Yield());
+      reactor_.RunSync(
+          [&] { lost = near_->state_in_loop() == HealthState::kLost && far_->state_in_loop() == HealthState::kLost; });
+    }
+  }
+
+  const HealthSettings settings_{kTimeout, true, 600 * kSecond, kSecond};
+  const std::shared_ptr<Redialler> redialler_ = std::make_shared<Redialler>();
+  int near_fd_ = -1;
+};
+
+TEST_F(HealingHealthTest, WhatIsSaidMeanwhileIsToldAfterwards) {
+  ASSERT_NO_FATAL_FAILURE(Break());
+  EXPECT_FALSE(near_->Notify(Id(1), "later")) << "nobody hears it now";
+  EXPECT_FALSE(far_->PeerVanished());
+  EXPECT_EQ("", near_comm_.Text() + far_comm_.Text());
+  reactor_.RunSync([&] {
+    EXPECT_EQ(1, redialler_->dials);
+    Join(7);
+  });
+  EXPECT_TRUE(far_comm_.Hears("failed: later;"));
+  EXPECT_EQ("failed: later;", far_comm_.Text());
+  EXPECT_TRUE(far_->Notify(Id(1), "now"));
+  EXPECT_TRUE(near_comm_.Hears("failed: now;"));
+}
+
+TEST_F(HealingHealthTest, ARefusalIsTheEnd) {
+  ASSERT_NO_FATAL_FAILURE(Break());
+  reactor_.RunSync([&] { near_->RefusedInLoop(redialler_.get()); });
+  EXPECT_EQ("ended;", near_comm_.Text());
+  EXPECT_TRUE(near_->PeerVanished());
+  EXPECT_FALSE(near_->Notify(Id(1), "to nobody"));
+}
+
+TEST_F(HealingHealthTest, AByeIsNotHealed) {
+  reactor_.RunSync([&] { near_->LeaveInLoop(Id(1)); });
+  const Deadline deadline;
+  bool gone = false;
+  while (!gone && deadline.Yield()) reactor_.RunSync([&] { gone = far_hub_.FindAcceptedInLoop(7) == nullptr; });
+  EXPECT_TRUE(gone);
+  EXPECT_EQ(0, redialler_->dials);
+  EXPECT_EQ("", far_comm_.Text());
+}
+
+}  // namespace
+}  // namespace tcpx
