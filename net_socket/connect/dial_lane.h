@@ -74,7 +74,7 @@ class DialLane final : public Reactor::Handler {
     // What a lane's hello says otherwise.
     virtual void Complete(Hello*) {}
     // True: whoever refuses a connection is gone for good.
-    virtual bool refusal_is_final() const { return false; }
+    virtual bool refusal_is_final() { return false; }
     // True: it is dialled, often, until its owner ends that.
     virtual bool tries_on() const { return false; }
   };
