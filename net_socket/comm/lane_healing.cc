@@ -120,11 +120,17 @@ bool LaneHealing::lost(int lane) {
   return lost_[static_cast<size_t>(lane)];
 }
 
-bool LaneHealing::PeerLeft() {
+bool LaneHealing::PeerLeft(const std::vector<uint64_t>& taken) {
   MutexLock lock(mutex_);
+  if (taken.size() == lost_.size()) taken_at_end_ = taken;
   peer_left_.store(true, std::memory_order_release);
   heals_.store(false, std::memory_order_release);
   return lost_count_ > 0;
+}
+
+std::vector<uint64_t> LaneHealing::TakenAtEnd() {
+  MutexLock lock(mutex_);
+  return taken_at_end_;
 }
 
 void LaneHealing::Close() {

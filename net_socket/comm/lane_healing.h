@@ -54,8 +54,10 @@ class LaneHealing {
   // Watched::SendsAgain, until there is no need.
   static void SendAgainInLoop(Reactor* reactor, const std::shared_ptr<CommLink>& link);
 
-  // The peer has left: nothing comes back. True: a lane is lost.
-  bool PeerLeft();
+  // The peer has left: nothing comes back. `taken` by lane, or empty (Watched::PeerLeft). True: a lane is lost.
+  bool PeerLeft(const std::vector<uint64_t>& taken);
+  // How much of each lane's stream the peer had taken when it left; empty: it has not, or does not say.
+  std::vector<uint64_t> TakenAtEnd();
   // Nothing comes back, and nobody touches the lanes through WithLanes any more.
   void Close();
   // False: closed.
@@ -81,6 +83,7 @@ class LaneHealing {
   bool closed_ TCPX_GUARDED_BY(mutex_) = false;
   std::vector<bool> lost_ TCPX_GUARDED_BY(mutex_);  // by lane
   size_t lost_count_ TCPX_GUARDED_BY(mutex_) = 0;
+  std::vector<uint64_t> taken_at_end_ TCPX_GUARDED_BY(mutex_);
   int64_t none_since_ns_ TCPX_GUARDED_BY(mutex_) = 0;  // 0: a lane stands
   bool awaiting_ = false;                              // the reactor's
 };

@@ -52,6 +52,7 @@ class ReceiveComm final : public Comm {
     return lane == 0 || caller_driven_ ? nullptr : bulk_[static_cast<size_t>(lane) - 1].get();
   }
   absl::Status ReplaceSocketOf(int lane, SocketOffer offer) TCPX_REQUIRES(mutex_) override;
+  std::vector<uint64_t> TakenByLane() TCPX_REQUIRES(mutex_) override;
   void LaneLost(int) override { healing()->AwaitInLoop(); }
   bool AwaitsLanes() override;
   // Lane 0's socket has ended (0), or broken with an errno.

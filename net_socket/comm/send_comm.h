@@ -47,7 +47,7 @@ class SendComm final : public Comm, private PeerWatch::Owner {
   void TellPeer(const absl::Status& status) override;
   Flight FlightNow() const override;
   void PeerEnded() override;
-  void PeerLeft() override;
+  void PeerLeft(const std::vector<uint64_t>& taken) override;
   void LaneLost(int lane) override;
   void LaneResumed(int lane) override;
   bool SendsAgain() override;
@@ -101,6 +101,8 @@ class SendComm final : public Comm, private PeerWatch::Owner {
   bool ReadyToFlush() TCPX_REQUIRES(mutex_);
   // The peer has all that was sent, as far as the kernel knows; a lane may still have to notice.
   bool AllAcknowledged() const;
+  // LanesDecide, where the peer has said how much of each lane's stream it had when it closed.
+  bool LanesDecide(const SendRequest& request, const std::vector<uint64_t>& taken) TCPX_REQUIRES(mutex_);
 
   const size_t express_bytes_;
   const bool caller_driven_;

@@ -21,11 +21,28 @@ bool SendComm::AllAcknowledged() const {
   return true;
 }
 
+// Whose socket has died, or dies now, has no acknowledgement to come.
+bool SendComm::LanesDecide(const SendRequest& request, const std::vector<uint64_t>& taken) {
+  if (failed()) return false;
+  held_->PeerTook(taken[0]);
+  const bool first = !std::exchange(lanes_asked_, true);
+  for (size_t i = 0; i < bulk_.size() && first; ++i) {
+    if (caller_driven_) {
+      bulk_[i]->PeerTook(taken[i + 1]);
+    } else {
+      bulk_[i]->PeerClosed(taken[i + 1]);
+      ProgressPool::Kick(bulk_[i].get());
+    }
+  }
+  const bool bulk = striper_ != nullptr && request.message_bytes > express_bytes_;
+  return request.done() || (bulk && !caller_driven_) || AllAcknowledged();
+}
+
 // The lanes' ends tell it too; one that is lost has none.
-void SendComm::PeerLeft() {
+void SendComm::PeerLeft(const std::vector<uint64_t>& taken) {
   if (healing() == nullptr) return;
-  const bool waits = healing()->PeerLeft();
-  Comm::PeerLeft();
+  const bool waits = healing()->PeerLeft(taken);
+  Comm::PeerLeft(taken);
   if (waits) PeerGone(absl::UnavailableError("the peer closed the connection"), kNoLane, false);
 }
 

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "common/mutex.h"
@@ -42,8 +43,9 @@ class Watched {
   virtual void CheckProgress(int64_t now_ns) = 0;
 
   // Of connections whose lanes heal; in the reactor, but for PeerLeft, which comes by whoever reads the health socket.
-  // The peer's end is closed: what a lane has lost does not come back.
-  virtual void PeerLeft() {}
+  // The peer's end is closed: what a lane has lost does not come back. `taken`: how much of each lane's stream it had
+  // taken by then; empty: it does not say.
+  virtual void PeerLeft(const std::vector<uint64_t>&) {}
   // A lane has lost its socket.
   virtual void LaneLost(int) {}
   // Another socket for a lane. kBusy: not now, and `offer` is as it was; kRefused: never.
