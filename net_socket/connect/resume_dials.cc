@@ -15,8 +15,8 @@ namespace {
 constexpr int64_t kBetweenDialsNs = 10 * kMillisecond;
 // How long a lane's own path is dialled alone: a handshake across continents.
 constexpr int64_t kAloneNs = 100 * kMillisecond;
-// How long another one has, before the next one gets its turn: a SYN, a SYN again.
-constexpr int64_t kTurnNs = 2 * kSecond;
+// How long another one has, before the next one gets its turn.
+constexpr int64_t kTurnNs = 500 * kMillisecond;
 // How long a port may refuse whose process seems to live.
 constexpr int64_t kRefusedNs = 3 * kSecond;
 // How long one that found the peer has for its hello, before all begin anew.
@@ -106,12 +106,14 @@ class ResumeDials::Dial final {
     });
   }
 
-  // Beside the first: some interface of ours, or of the peer's, may be out.
+  // Beside the first: some interface of ours, or of the peer's, may be out. Every other time, and where there is no
+  // other path, by the same one: a network that spreads flows by their ports may swallow the first one's, or its SYN was
+  // lost, which is sent again only after a second.
   void OtherAfter(int64_t after_ns) {
     turn_timer_ = reactor().AddTimerInLoop(MonotonicNanos() + after_ns, [this] {
-      const LanePath* const path = all_->OtherPath(index_, FirstPath(), turn_++);
-      if (path == nullptr) return;
-      second_ = std::make_unique<Runner>(this, *path);
+      const LanePath* const other = turn_ % 2 == 0 ? all_->OtherPath(index_, FirstPath(), turn_ / 2) : nullptr;
+      ++turn_;
+      second_ = std::make_unique<Runner>(this, other == nullptr ? FirstPath() : *other);
       OtherAfter(kTurnNs);
     });
   }
