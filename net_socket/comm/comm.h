@@ -129,6 +129,10 @@ class Comm : protected ConnectionEnd, private Watched {
   void PeerParted(const std::string& cause) override { failure_.NotePeerParted(cause); }
   void ContextFailed(const std::string& cause) override { failure_.FailWithCommunicator(cause); }
   void CheckProgress(int64_t now_ns) override { progress_.LookInLoop(now_ns); }
+  void HealthLost() override;
+  void HealthBack(bool counts) override;
+  bool LanesGoneFor(int64_t ns, bool in_order) override;
+  bool HeardWithin(int64_t ns) override;
   Handover TakeSocket(int lane, SocketOffer* offer) override;
   void AwaitLanes();
   absl::Status StageThrough(GpuPool* pool) TCPX_REQUIRES(mutex_);

@@ -37,6 +37,9 @@ class LaneHealing {
   // The lane has got it. By whoever moves the lane.
   void Back(int lane);
   bool lost(int lane);
+  // Lane 0 was lost by an end of its stream, and is so. By whoever moves it.
+  void NoteZeroEnd(bool ended) { zero_ended_.store(ended, std::memory_order_release); }
+  bool zero_ended() const { return zero_ended_.load(std::memory_order_acquire); }
   bool heals() const { return heals_.load(std::memory_order_acquire); }
   bool peer_left() const { return peer_left_.load(std::memory_order_acquire); }
   // In the reactor.
@@ -79,6 +82,7 @@ class LaneHealing {
   std::vector<LaneSilence> silences_;  // by lane
   std::atomic<bool> heals_{true};
   std::atomic<bool> peer_left_{false};
+  std::atomic<bool> zero_ended_{false};
   Mutex mutex_;
   bool closed_ TCPX_GUARDED_BY(mutex_) = false;
   std::vector<bool> lost_ TCPX_GUARDED_BY(mutex_);  // by lane

@@ -143,6 +143,7 @@ void ReceiveComm::LaneZeroEnded(int err) {
   if (failure().LoseLane(why, 0)) {
     zero_lost_ = true;
     zero_lost_by_ = err;
+    healing()->NoteZeroEnd(err == 0);
   } else if (err == 0 || failure().peer_left()) {
     lane_zero_.End();
   } else {
@@ -176,6 +177,7 @@ absl::Status ReceiveComm::ReplaceSocketOf(int lane, SocketOffer offer) {
   intake_.Freeze(lane_fd(0));
   absl::Status replaced = ReplaceSocket(lane_fd(0), offer.fd);
   zero_lost_ = false;
+  healing()->NoteZeroEnd(false);
   healing()->Back(0);
   tuning_.SocketReplaced();
   offer.done(intake_.taken());  // The answer goes before the credits.

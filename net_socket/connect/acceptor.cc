@@ -13,6 +13,7 @@
 #include "common/socket.h"
 #include "common/traffic_class.h"
 #include "net_socket/connect/connect_bounds.h"
+#include "net_socket/connect/health_dial.h"
 #include "net_socket/connect/resumed_lanes.h"
 #include "net_socket/nic/lane_budget.h"
 #include "net_socket/nic/lane_plan.h"
@@ -187,7 +188,7 @@ void Acceptor::DropUnusedHealthLater(const std::weak_ptr<Health>& health) {
 }
 
 HelloStatus Acceptor::AdmitHealthInLoop(const Hello& hello) {
-  if (Find(hello.ticket) == nullptr) return HelloStatus::kUnknownTicket;
+  if (Find(hello.ticket) == nullptr && resumed_->KnownInLoop(hello) == nullptr) return HelloStatus::kUnknownTicket;
   for (const ConnectionId& id : PendingOfInLoop(HealthTag(hello.connection_id))) {
     if (CompleteInLoop(id)) continue;
     pending_.find(id)->second->Prune();
@@ -255,7 +256,7 @@ void Acceptor::HelloInLoop(HelloSocket socket) {
   if (hello.kind == HelloKind::kResume && runtime_->options.heal) return resumed_->HelloInLoop(std::move(socket));
   PendingConnection* pending = nullptr;
   Answer answer;
-  const uint64_t heals = runtime_->options.heal ? kFeatureHeal : 0;
+  const uint64_t heals = runtime_->options.heal ? kFeatureHeal | kFeatureHealHealth : 0;
   answer.features = hello.features & (kFeatureHealth | kFeatureEstablished | heals);
   if (hello.kind == HelloKind::kLane) {
     answer.status = AdmitInLoop(hello, &pending);
@@ -266,7 +267,10 @@ void Acceptor::HelloInLoop(HelloSocket socket) {
   LaneSocket lane;
   if (answer.status == HelloStatus::kAccepted) {
     const std::shared_ptr<Listening> listening = Find(hello.ticket);
-    lane = ConfigureInLoop(socket.fd.get(), hello, listening == nullptr ? nullptr : listening->opened);
+    lane = ConfigureInLoop(socket.fd.get(), hello,
+                           listening == nullptr ? resumed_->KnownInLoop(hello) : listening->opened);
+    // Before the answer: what is said on the old one behind it would be lost.
+    if (hello.kind == HelloKind::kHealth) runtime_->health.LetGoInLoop(HealthTag(hello.connection_id));
   }
   if (pending != nullptr && hello.lane == 0) answer.nics = OfFamily(pending->listening()->nics, lane.local.family());
   if (pending != nullptr) answer.max_receives = static_cast<uint32_t>(pending->listening()->max_receives);
@@ -281,7 +285,7 @@ void Acceptor::HelloInLoop(HelloSocket socket) {
 
 void Acceptor::AddHealthInLoop(const Hello& hello, OwnedFd fd) {
   const uint64_t tag = HealthTag(hello.connection_id);
-  runtime_->health.AcceptInLoop(tag, std::move(fd), runtime_->options.peer_timeout_ns);
+  runtime_->health.AcceptInLoop(tag, std::move(fd), HealthSettingsFor(runtime_->options, hello.features));
   DropUnusedHealthLater(runtime_->health.FindAcceptedInLoop(tag));
   for (const ConnectionId& id : PendingOfInLoop(tag)) (void)CompleteInLoop(id);
 }

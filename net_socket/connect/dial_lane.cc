@@ -96,7 +96,8 @@ Hello DialLane::MakeHello() const {
   hello.ticket = request.handle.ticket;
   hello.connection_id = owner_->connection_id();
   hello.kind = index_ == kHealth ? HelloKind::kHealth : HelloKind::kLane;
-  hello.features = kFeatureHealth | kFeatureEstablished | (owner_->runtime()->options.heal ? kFeatureHeal : 0);
+  hello.features = kFeatureHealth | kFeatureEstablished;
+  if (owner_->runtime()->options.heal) hello.features |= kFeatureHeal | kFeatureHealHealth;
   hello.lane = static_cast<uint16_t>(std::max(index_, 0));
   hello.lanes = static_cast<uint16_t>(request.lanes);
   hello.express_bytes = static_cast<uint32_t>(owner_->runtime()->options.express_bytes);
@@ -189,7 +190,7 @@ bool DialLane::Forgotten() const {
          (status == HelloStatus::kBadLane || status == HelloStatus::kDuplicateLane);
 }
 
-const LanePath* DialLane::OtherAddress() const { return index_ == 0 && !turned_ ? owner_->OtherPath(*this) : nullptr; }
+const LanePath* DialLane::OtherAddress() const { return index_ <= 0 && !turned_ ? owner_->OtherPath(*this) : nullptr; }
 
 bool DialLane::TurnToOther(const absl::Status& why) {
   const LanePath* const other = OtherAddress();

@@ -111,6 +111,8 @@ inline constexpr uint64_t kFeatureSecret = 2;
 inline constexpr uint64_t kFeatureEstablished = 4;
 // Lanes may get other sockets.
 inline constexpr uint64_t kFeatureHeal = 8;
+// With kFeatureHeal: so may the health socket.
+inline constexpr uint64_t kFeatureHealHealth = 16;
 
 // The first bytes on every lane, from the dialler.
 struct Hello {
