@@ -67,10 +67,6 @@ for mode in "${modes[@]}"; do
     calm
     sleep 0.5
   done
-  # For a moment new ones too, in their handshake: that looks as if nobody listened.
-  netns_nft r 'add rule inet middle forward ct state established meta l4proto tcp reject with tcp reset'
-  sleep 0.3
-  calm
   healed "resets ${mode//[^a-z0-9]/}" 'lane [0-9] .* is lost and will be resumed'
 
   # One flow is dropped for good, both ways: another source port gets through.
