@@ -36,8 +36,9 @@ void Comm::WatchInLoop() {
   if (setup_.health != nullptr) setup_.health->JoinInLoop(setup_.connection_id, link_, setup_.health_redialler);
   FailureGroup* const group = setup_.communicator->group.get();
   if (group != nullptr) group->JoinInLoop(link_);
-  if (healing_ == nullptr || !sends()) return;
-  setup_.redialler->StartInLoop(link_);
+  // A receiver says nothing but credits.
+  if (healing_ == nullptr || (!sends() && setup_.max_receives == 1)) return;
+  if (sends()) setup_.redialler->StartInLoop(link_);
   LaneHealing::LookInLoop(&setup_.runtime->reactor, link_);
 }
 
@@ -149,6 +150,7 @@ Handover Comm::TakeSocket(int lane, SocketOffer* offer) {
 
 void Comm::LaneResumed(int lane) {
   const int fd = lane_fd(lane);
+  healing_->CountResumed();
   TCPX_INFO_TO(setup_.communicator->log, "comm %x %s device %d: lane %d goes on, %s to %s", setup_.communicator->id,
                DirectionName(direction_), setup_.device, lane, LocalAddress(fd).value_or(SocketAddress()).ToString(),
                PeerAddress(fd).value_or(SocketAddress()).ToString());
@@ -157,7 +159,10 @@ void Comm::LaneResumed(int lane) {
 // Nothing else may be heard of a peer on idle lanes: its kernel answers, also for a process that is stopped.
 void Comm::HealthLost() { (void)SetIdleProbes(lane_fd(0), kProbesWithoutHealthNs); }
 
-void Comm::HealthBack(bool) { (void)SetIdleProbes(lane_fd(0)); }
+void Comm::HealthBack(bool counts) {
+  (void)SetIdleProbes(lane_fd(0));
+  if (counts && healing_ != nullptr) healing_->CountHealth();
+}
 
 bool Comm::LanesGoneFor(int64_t ns, bool in_order) {
   return healing_ != nullptr && healing_->NoneFor(ns) && (!in_order || healing_->zero_ended());

@@ -13,6 +13,7 @@
 #include "common/socket.h"
 #include "common/status.h"
 #include "net_socket/comm/runtime.h"
+#include "net_socket/health/lane_liveness.h"
 #include "net_socket/message/memory_region.h"
 #include "net_socket/message/ring_size.h"
 #include "net_socket/message/units.h"
@@ -163,6 +164,20 @@ bool ReceiveComm::AwaitsLanes() {
                           bound_ns / kSecond)),
                       kNoLane);
   return false;
+}
+
+// Credits that nobody acknowledges: only the sender can dial.
+bool ReceiveComm::LooksForSilence(int64_t now_ns) {
+  if (failed() || !healing()->heals()) return false;
+  LaneSilence& silence = healing()->silence(0);
+  LaneTcpInfo info;
+  if (QueuedBytes(lane_fd(0)) <= 0 || healing()->lost(0)) {
+    silence.Rest();
+  } else if (ReadLaneTcpInfo(lane_fd(0), &info) && silence.Suspects(info, now_ns) &&
+             setup().health->AskForAnother(setup().connection_id, 0)) {
+    silence.Moved(now_ns);
+  }
+  return true;
 }
 
 bool ReceiveComm::LaneZeroWaits() {

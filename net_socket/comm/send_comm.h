@@ -52,6 +52,8 @@ class SendComm final : public Comm, private PeerWatch::Owner {
   void LaneResumed(int lane) override;
   bool SendsAgain() override;
   bool LooksForSilence(int64_t now_ns) override;
+  void PeerIsUnheard(int lane) override;
+  void MovesUnheard(int lane) override;
   bool LetsGo(int lane, LetGoWhy why, uint32_t* records_taken) override;
   void LeavesPath(int lane, const absl::Status& why) override;
   bool LetsSilentGo(int lane);

@@ -108,6 +108,17 @@ bool SendComm::LooksForSilence(int64_t now_ns) {
   return true;
 }
 
+void SendComm::PeerIsUnheard(int lane) {
+  if (healing() == nullptr || lane >= lane_count()) return;
+  runtime()->reactor.Post([link = link(), lane] { link->With([lane](auto* comm) { comm->MovesUnheard(lane); }); });
+}
+
+void SendComm::MovesUnheard(int lane) {
+  if (failed() || !healing()->heals() || healing()->lost(lane)) return;
+  healing()->NoteUnheardInLoop(lane);
+  setup().redialler->TryBesideInLoop(lane);
+}
+
 bool SendComm::LetsGo(int lane, LetGoWhy why, uint32_t* records_taken) {
   if (failed() || !healing()->heals()) return false;
   if (!healing()->lost(lane) && !(why == LetGoWhy::kSilent ? LetsSilentGo(lane) : LetsReturn(lane))) return false;
@@ -124,9 +135,11 @@ bool SendComm::LetsSilentGo(int lane) {
   LaneSilence& silence = healing()->silence(lane);
   const int64_t now_ns = MonotonicNanos();
   LaneTcpInfo info;
-  if (!ReadLaneTcpInfo(lane_fd(lane), &info) || !silence.Suspects(info, now_ns)) return false;
+  const bool unheard = healing()->TakeUnheardInLoop(lane);
+  if (!unheard && (!ReadLaneTcpInfo(lane_fd(lane), &info) || !silence.Suspects(info, now_ns))) return false;
   const auto why =
-      absl::UnavailableError("nothing of what it holds is acknowledged, and another socket found the peer");
+      absl::UnavailableError(unheard ? "nothing of what the peer says on it arrives, and another socket found the peer"
+                                     : "nothing of what it holds is acknowledged, and another socket found the peer");
   if (!healing()->LetGo(why, lane)) return false;
   silence.Moved(now_ns);
   return true;

@@ -44,7 +44,9 @@ Acceptor::Acceptor(Runtime* runtime, const Secret* secret)
       resumed_(std::make_unique<ResumedLanes>(
           runtime, &hellos_,
           [this](int fd, const Hello& hello, const Device* device) { ConfigureInLoop(fd, hello, device); })),
-      lane_stirred_([this](const ConnectionId& id, size_t lane, bool ended) { LaneStirredInLoop(id, lane, ended); }) {}
+      lane_stirred_([this](const ConnectionId& id, size_t lane, bool ended) { LaneStirredInLoop(id, lane, ended); }) {
+  runtime_->health.TellDeathsTo([this](uint64_t tag, bool waits) { HealthDiedInLoop(tag, waits); });
+}
 
 Acceptor::~Acceptor() = default;
 
@@ -121,6 +123,7 @@ void Acceptor::Close() {
   runtime_->reactor.RunSync([this] {
     for (auto& listener : listeners_) runtime_->reactor.UnwatchInLoop(listener->fd());
     listeners_.clear();
+    runtime_->health.TellDeathsTo(nullptr);
     hellos_.CloseInLoop();
     accept_watch_.CloseInLoop();
     resumed_->CloseInLoop();
@@ -167,8 +170,21 @@ void Acceptor::DropIfEmptyInLoop(const ConnectionId& id) {
 void Acceptor::LaneStirredInLoop(const ConnectionId& id, size_t lane, bool ended) {
   // What was said before the end counts.
   if (CompleteInLoop(id) || !ended) return;
+  const std::shared_ptr<Health> health = pending_.find(id)->second->health().lock();
+  if (health != nullptr && health->state_in_loop() == HealthState::kLost) HealthDiedInLoop(health->tag(), true);
+  if (!pending_.contains(id)) return;
   pending_.find(id)->second->EndLane(lane);
   DropIfEmptyInLoop(id);
+}
+
+void Acceptor::HealthDiedInLoop(uint64_t tag, bool waits) {
+  for (const ConnectionId& id : PendingOfInLoop(tag)) {
+    if (CompleteInLoop(id)) continue;
+    PendingConnection& pending = *pending_.find(id)->second;
+    if (!pending.whole() || (waits && !pending.first_left())) continue;
+    accept_watch_.DiedInLoop(&pending.listening()->wait, pending.from());
+    DropPendingInLoop(id);
+  }
 }
 
 std::vector<ConnectionId> Acceptor::PendingOfInLoop(uint64_t tag) const {

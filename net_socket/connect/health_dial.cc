@@ -10,6 +10,8 @@ namespace {
 
 // A socket that dies as soon as it stands is not dialled as fast as that happens.
 constexpr int64_t kBetweenDialsNs = 10 * kMillisecond;
+// How long a port may refuse whose process seems to live.
+constexpr int64_t kRefusedNs = kSecond;
 
 }  // namespace
 
@@ -34,6 +36,7 @@ HealthDial::HealthDial(Runtime* runtime, const Secret* secret, DialRequest reque
 void HealthDial::DialInLoop(std::shared_ptr<Health> health) {
   if (lane_ != nullptr) return;
   health_ = std::move(health);
+  refused_ns_ = 0;
   lane_ = std::make_unique<DialLane>(static_cast<DialLane::Owner*>(this), DialLane::kHealth);
   began_ns_ = std::max(MonotonicNanos(), began_ns_ == 0 ? 0 : began_ns_ + kBetweenDialsNs);
   timer_ = runtime_->reactor.AddTimerInLoop(began_ns_, [this] { lane_->DialInLoop(paths_[0]); });
@@ -50,6 +53,13 @@ const LanePath* HealthDial::OtherPath(const DialLane& lane) {
   size_t at = 0;
   while (at + 1 < paths_.size() && paths_[at].nic != lane.path().nic) ++at;
   return &paths_[(at + 1) % paths_.size()];
+}
+
+bool HealthDial::refusal_is_final() {
+  if (health_->ended_in_order_in_loop()) return true;
+  const int64_t now_ns = MonotonicNanos();
+  if (refused_ns_ == 0) refused_ns_ = now_ns;
+  return now_ns - refused_ns_ >= kRefusedNs;
 }
 
 void HealthDial::Soon(std::function<void(Health* health)> function) {

@@ -6,8 +6,8 @@
 //
 // Threads: made anywhere, and destroyed anywhere behind HaltInLoop; the rest in the reactor.
 // Units:   nanoseconds.
-// Errors:  to Health::RefusedInLoop: at once where the peer's port refuses or its process knows the connection no more.
-//          Nothing else ends it.
+// Errors:  to Health::RefusedInLoop: at once where the peer's process knows the connection no more, or its port refuses
+//          and the old socket has ended in order, as that of a process that ends; after a while of refusals, too.
 #ifndef TCPX_NET_SOCKET_CONNECT_HEALTH_DIAL_H_
 #define TCPX_NET_SOCKET_CONNECT_HEALTH_DIAL_H_
 
@@ -44,8 +44,13 @@ class HealthDial final : public HealthRedialler,
   const LanePath* OtherPath(const DialLane& lane) override;
   void BeginAnew(absl::Status why) override { Finish(std::move(why)); }
   void Finish(absl::Status status) override;
-  bool refusal_is_final() override { return true; }
+  // Something on the way that resets flows refuses too.
+  bool refusal_is_final() override;
   bool tries_on() const override { return true; }
+  bool Connected() override {
+    refused_ns_ = 0;
+    return true;
+  }
   // Not at once: the lane is on the stack.
   void Soon(std::function<void(Health* health)> function);
 
@@ -57,6 +62,7 @@ class HealthDial final : public HealthRedialler,
   std::shared_ptr<Health> health_;  // while it dials
   std::unique_ptr<DialLane> lane_;  // the same
   int64_t began_ns_ = 0;
+  int64_t refused_ns_ = 0;  // since when all has been refused; 0: not so
   Reactor::TimerId timer_{0, 0};
 };
 

@@ -18,7 +18,7 @@ constexpr int64_t kAloneNs = 100 * kMillisecond;
 // How long another one has, before the next one gets its turn.
 constexpr int64_t kTurnNs = 500 * kMillisecond;
 // How long a port may refuse whose process seems to live.
-constexpr int64_t kRefusedNs = 3 * kSecond;
+constexpr int64_t kRefusedNs = kSecond;
 // How long one that found the peer has for its hello, before all begin anew.
 constexpr int64_t kHelloNs = 4 * kSecond;
 // A lane that only wants to return tries for so long.

@@ -68,6 +68,11 @@ class Watched {
   // There is no other socket for a lane that was lost.
   virtual void LaneGone(const absl::Status&, int) {}
 
+  // The receiver says that what it says on this lane is not acknowledged; by whoever reads the health socket.
+  virtual void PeerIsUnheard(int) {}
+  // The same, in the reactor: another socket is tried beside the lane.
+  virtual void MovesUnheard(int) {}
+
   // The same, of the health socket. It is lost, and there will be another one, or not.
   virtual void HealthLost() {}
   // It is back. `counts`: of all whom it serves this one counts it.

@@ -256,7 +256,9 @@ void Health::Deliver(const std::vector<HealthNotice>& notices) {
     }
     if (link == nullptr) continue;
     link->With([&notice](Watched* comm) {
-      if (notice.left) {
+      if (notice.silent >= 0) {
+        comm->PeerIsUnheard(notice.silent);
+      } else if (notice.left) {
         comm->PeerLeft(notice.taken);
       } else if (notice.parting) {
         comm->PeerParted(notice.cause);
@@ -308,6 +310,7 @@ void Health::TellEndInLoop() {
   for (auto& link : Links()) {
     link->With([&end](Watched* comm) { TellEnd(comm, end); });
   }
+  hub_->DiedInLoop(*this, false);
 }
 
 void Health::SendLocked(const std::string& frame) {
@@ -336,6 +339,16 @@ void Health::NotifyLeft(const ConnectionId& id, const std::vector<uint64_t>& tak
   said_left_ = true;
   const std::string connection(reinterpret_cast<const char*>(id.data()), id.size());
   SayLocked(Frame(FrameKind::kLeft, connection + EncodeCounts(taken)));
+}
+
+bool Health::AskForAnother(const ConnectionId& id, int lane) {
+  MutexLock lock(mutex_);
+  if (state_ != HealthState::kUp || end_.has_value()) return false;
+  std::string body(reinterpret_cast<const char*>(id.data()), id.size());
+  body.push_back(static_cast<char>(lane & 0xff));
+  body.push_back(static_cast<char>(lane >> 8));
+  SendLocked(Frame(FrameKind::kSilent, body));
+  return true;
 }
 
 bool Health::TellsLocked() {

@@ -18,6 +18,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -86,9 +87,12 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
       : hub_(hub), reactor_(reactor), tag_(tag), dialled_(dialled) {}
 
   uint64_t tag() const { return tag_; }
+  bool dialled() const { return dialled_; }
   bool up_in_loop() { return state_in_loop() == HealthState::kUp; }
   HealthState state_in_loop();
   bool heals_in_loop() const { return settings_.heals; }
+  // One that is lost, as by the end of the peer's process.
+  bool ended_in_order_in_loop() { return state_in_loop() == HealthState::kLost && lost_in_order_; }
 
   // A dial, or an accepted connection, that is to be used by `uses` more. The last one out closes a dialled socket.
   void UseInLoop() { ++uses_; }
@@ -118,6 +122,8 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
   bool Notify(const ConnectionId& id, const std::string& cause, bool parting = false);
   // Tells the peer that this end of the connection is closed.
   void NotifyLeft(const ConnectionId& id, const std::vector<uint64_t>& taken = {});
+  // Asks the peer, who dials, to try a second socket beside this lane. False: the health socket is lost itself.
+  bool AskForAnother(const ConnectionId& id, int lane);
   // Hears at once what the peer has said already. For whoever found a lane ended and wonders why. Not with a link held.
   void Poll();
   // The same, for whoever acts on the end of the health socket itself: that is told soon, event or no event.
@@ -231,6 +237,10 @@ class HealthHub {
   void ForgetInLoop(Health* health);
   // Closes an accepted socket that no connection uses; null is a no-op.
   void DropUnusedInLoop(const std::shared_ptr<Health>& health);
+  // From here on `died` hears of each accepted socket that has ended without a bye; `waits`: for another one.
+  using Died = std::function<void(uint64_t tag, bool waits)>;
+  void TellDeathsTo(Died died) { died_ = std::move(died); }
+  void DiedInLoop(const Health& health, bool waits);
   // Says bye on every socket and closes it.
   void CloseInLoop();
 
@@ -240,6 +250,7 @@ class HealthHub {
   Reactor* const reactor_;
   absl::flat_hash_map<Key, std::shared_ptr<Health>> dialled_;
   absl::flat_hash_map<uint64_t, std::shared_ptr<Health>> accepted_;
+  Died died_;
 };
 
 }  // namespace tcpx

@@ -68,6 +68,7 @@ void Health::LostInLoop() {
   }
   for (auto& link : Links()) link->With([](Watched* comm) { comm->HealthLost(); });
   if (dialled_) RedialInLoop();
+  hub_->DiedInLoop(*this, true);
 }
 
 void Health::BackInLoop() {

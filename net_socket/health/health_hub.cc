@@ -37,6 +37,10 @@ void HealthHub::LetGoInLoop(uint64_t tag) {
   if (health != nullptr && health->heals_in_loop()) health->LetGoInLoop();
 }
 
+void HealthHub::DiedInLoop(const Health& health, bool waits) {
+  if (died_ != nullptr && !health.dialled()) died_(health.tag(), waits);
+}
+
 void HealthHub::LookInLoop(uint64_t tag) {
   const std::shared_ptr<Health> health = FindAcceptedInLoop(tag);
   if (health != nullptr) health->OnEvents(0);

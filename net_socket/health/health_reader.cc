@@ -35,6 +35,13 @@ absl::Status HealthReader::Take(const char* data, size_t bytes, std::vector<Heal
       notice.taken = DecodeCounts(body.substr(notice.connection.size()));
       notices->push_back(std::move(notice));
     }
+    if (header.kind == FrameKind::kSilent && body.size() == sizeof(ConnectionId) + 2) {
+      HealthNotice notice;
+      std::memcpy(notice.connection.data(), body.data(), notice.connection.size());
+      notice.silent =
+          static_cast<uint8_t>(body[sizeof(ConnectionId)]) | static_cast<uint8_t>(body[sizeof(ConnectionId) + 1]) << 8;
+      notices->push_back(std::move(notice));
+    }
     return absl::OkStatus();
   });
 }

@@ -25,6 +25,7 @@ struct HealthNotice {
   std::string cause;
   bool parting = false;         // it has given the connection up; else the connection has failed
   bool left = false;            // it has not failed: its end is closed
+  int silent = -1;              // it stands: what the peer says on this lane is not acknowledged
   std::vector<uint64_t> taken;  // with left: bytes of each lane's stream, where the peer received
 };
 
