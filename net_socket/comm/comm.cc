@@ -30,7 +30,9 @@ void Comm::WatchInLoop() {
   if (setup_.health != nullptr) setup_.health->JoinInLoop(setup_.connection_id, link_);
   FailureGroup* const group = setup_.communicator->group.get();
   if (group != nullptr) group->JoinInLoop(link_);
-  if (healing_ != nullptr && sends()) LaneHealing::LookInLoop(&setup_.runtime->reactor, link_);
+  if (healing_ == nullptr || !sends()) return;
+  setup_.redialler->StartInLoop(link_);
+  LaneHealing::LookInLoop(&setup_.runtime->reactor, link_);
 }
 
 void Comm::LeaveWatch() {

@@ -49,22 +49,23 @@ LaneHealing::LaneHealing(const ConnectionSetup* setup, Direction direction, std:
       silences_(setup->lanes.size()),
       lost_(setup->lanes.size(), false) {}
 
-bool LaneHealing::NoteLoss(const absl::Status& why, int lane, bool* first) {
+bool LaneHealing::NoteLoss(const absl::Status& why, int lane, bool dead, bool* first) {
   MutexLock lock(mutex_);
   if (closed_ || !heals()) return false;
   *first = !lost_[static_cast<size_t>(lane)];
   if (!*first) return true;
   lost_[static_cast<size_t>(lane)] = true;
   if (++lost_count_ == lost_.size()) none_since_ns_ = MonotonicNanos();
-  TCPX_INFO_TO(setup_->communicator->log, "comm %x %s device %d: lane %d to %s is lost and will be resumed: %s",
+  TCPX_INFO_TO(setup_->communicator->log, "comm %x %s device %d: lane %d to %s %s and will be resumed: %s",
                setup_->communicator->id, DirectionName(direction_), setup_->device, lane,
-               setup_->lanes[static_cast<size_t>(lane)].peer.ToString(), std::string(why.message()));
+               setup_->lanes[static_cast<size_t>(lane)].peer.ToString(), dead ? "is lost" : "is let go",
+               std::string(why.message()));
   return true;
 }
 
 bool LaneHealing::LetGo(const absl::Status& why, int lane) {
   bool first = false;
-  return NoteLoss(why, lane, &first);
+  return NoteLoss(why, lane, false, &first);
 }
 
 void LaneHealing::LookInLoop(Reactor* reactor, const std::shared_ptr<CommLink>& link) {
@@ -81,7 +82,7 @@ bool LaneHealing::Lose(const absl::Status& why, int lane) {
   setup_->health->Ask();
   if (setup_->health->PeerVanished()) return false;
   bool first = false;
-  if (!NoteLoss(why, lane, &first)) return false;
+  if (!NoteLoss(why, lane, true, &first)) return false;
   if (!first) return true;
   // Perhaps only this end knows: the sender, who dials, then learns it. A sender's own end would count as unacknowledged.
   if (direction_ == Direction::kReceive) {

@@ -70,7 +70,8 @@ class LaneHealing {
   }
 
  private:
-  bool NoteLoss(const absl::Status& why, int lane, bool* first);
+  // `dead`: its socket is.
+  bool NoteLoss(const absl::Status& why, int lane, bool dead, bool* first);
 
   const ConnectionSetup* const setup_;
   const Direction direction_;

@@ -52,7 +52,10 @@ class SendComm final : public Comm, private PeerWatch::Owner {
   void LaneResumed(int lane) override;
   bool SendsAgain() override;
   bool LooksForSilence(int64_t now_ns) override;
-  bool LetsGo(int lane, uint32_t* records_taken) override;
+  bool LetsGo(int lane, LetGoWhy why, uint32_t* records_taken) override;
+  void LeavesPath(int lane, const absl::Status& why) override;
+  bool LetsSilentGo(int lane);
+  bool LetsReturn(int lane);
   bool LanesOverdue() override;
   // Where this end closes, it needs the lane no more. Nobody may call to be told: the peer must hear it.
   void LaneGone(const absl::Status& status, int lane) override {

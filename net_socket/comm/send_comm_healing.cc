@@ -49,7 +49,7 @@ void SendComm::PeerLeft(const std::vector<uint64_t>& taken) {
 void SendComm::LaneLost(int lane) {
   auto records_taken = watch_->FreezeInLoop(lane);
   if (!records_taken.ok()) return PeerGone(records_taken.status(), lane, false);
-  if (!failed()) setup().redialler->RedialInLoop(lane, *records_taken, link());
+  if (!failed()) setup().redialler->RedialInLoop(lane, *records_taken);
 }
 
 bool SendComm::LanesOverdue() { return healing()->NoneFor(runtime()->options.reconnect_timeout_ns); }
@@ -94,24 +94,15 @@ bool SendComm::LooksForSilence(int64_t now_ns) {
     if (QueuedBytes(lane_fd(lane)) <= 0 || healing()->lost(lane)) {
       silence.Rest();
     } else if (ReadLaneTcpInfo(lane_fd(lane), &info) && silence.Suspects(info, now_ns)) {
-      setup().redialler->TryBesideInLoop(lane, link());
+      setup().redialler->TryBesideInLoop(lane);
     }
   }
   return true;
 }
 
-bool SendComm::LetsGo(int lane, uint32_t* records_taken) {
+bool SendComm::LetsGo(int lane, LetGoWhy why, uint32_t* records_taken) {
   if (failed() || !healing()->heals()) return false;
-  LaneSilence& silence = healing()->silence(lane);
-  const int64_t now_ns = MonotonicNanos();
-  if (!healing()->lost(lane)) {
-    LaneTcpInfo info;
-    if (!ReadLaneTcpInfo(lane_fd(lane), &info) || !silence.Suspects(info, now_ns)) return false;
-    const auto why =
-        absl::UnavailableError("nothing of what it holds is acknowledged, and another socket found the peer");
-    if (!healing()->LetGo(why, lane)) return false;
-    silence.Moved(now_ns);
-  }
+  if (!healing()->lost(lane) && !(why == LetGoWhy::kSilent ? LetsSilentGo(lane) : LetsReturn(lane))) return false;
   const auto taken = watch_->FreezeInLoop(lane);
   if (!taken.ok()) {
     PeerGone(taken.status(), lane, false);
@@ -119,6 +110,27 @@ bool SendComm::LetsGo(int lane, uint32_t* records_taken) {
   }
   *records_taken = *taken;
   return true;
+}
+
+bool SendComm::LetsSilentGo(int lane) {
+  LaneSilence& silence = healing()->silence(lane);
+  const int64_t now_ns = MonotonicNanos();
+  LaneTcpInfo info;
+  if (!ReadLaneTcpInfo(lane_fd(lane), &info) || !silence.Suspects(info, now_ns)) return false;
+  const auto why =
+      absl::UnavailableError("nothing of what it holds is acknowledged, and another socket found the peer");
+  if (!healing()->LetGo(why, lane)) return false;
+  silence.Moved(now_ns);
+  return true;
+}
+
+bool SendComm::LetsReturn(int lane) {
+  return healing()->LetGo(absl::UnavailableError("it returns to its own path, which serves again"), lane);
+}
+
+void SendComm::LeavesPath(int lane, const absl::Status& why) {
+  if (failed() || !healing()->heals() || healing()->lost(lane) || !healing()->LetGo(why, lane)) return;
+  LaneLost(lane);
 }
 
 }  // namespace tcpx

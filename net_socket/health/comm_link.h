@@ -21,6 +21,9 @@ namespace tcpx {
 
 enum class Handover { kTaken, kBusy, kRefused };
 
+// Why a lane may change sockets although its own stands.
+enum class LetGoWhy { kSilent, kReturns };
+
 // What housekeeping tells a connection's end.
 class Watched {
  public:
@@ -53,9 +56,11 @@ class Watched {
   virtual bool SendsAgain() { return false; }
   // Looks for lanes that the network swallows, and has others tried beside them; false: never again.
   virtual bool LooksForSilence(int64_t) { return false; }
-  // A socket beside such a lane has found the peer, and is to take its place: true, unless the lane has moved. How much
-  // of the peer's records has come, modulo 2^32.
-  virtual bool LetsGo(int, uint32_t*) { return false; }
+  // A socket beside such a lane, or by the lane's own path, has found the peer, and is to take its place: true, unless
+  // a silent lane has moved. How much of the peer's records has come, modulo 2^32.
+  virtual bool LetsGo(int, LetGoWhy, uint32_t*) { return false; }
+  // The interface by which a lane goes is out: it is lost, unless it was before.
+  virtual void LeavesPath(int, const absl::Status&) {}
   // True exactly when no lane has stood for too long.
   virtual bool LanesOverdue() { return false; }
   // The end that does not dial waits for lanes; false: no more.
