@@ -220,6 +220,7 @@ void ReceiveComm::PumpLaneZero(const PostedReceive* wanted) {
     if (got > 0) {
       const uint64_t completed = lane_zero_.messages_completed();
       lane_zero_.Advance(static_cast<size_t>(got));
+      tuning_.Took(static_cast<size_t>(got));
       NotePattern(static_cast<int>(lane_zero_.messages_completed() - completed));
     } else if (got < 0 && IsTransientErrno(errno)) {
       lane_zero_.NothingCame();

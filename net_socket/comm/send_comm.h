@@ -59,10 +59,7 @@ class SendComm final : public Comm, private PeerWatch::Owner {
   bool LetsSilentGo(int lane);
   bool LetsReturn(int lane);
   bool LanesOverdue() override;
-  // Where this end closes, it needs the lane no more. Nobody may call to be told: the peer must hear it.
-  void LaneGone(const absl::Status& status, int lane) override {
-    if (healing()->heals()) failure().FailFound(status, lane);
-  }
+  void LaneGone(const absl::Status& status, int lane) override;
   PoolLane* pool_lane(int lane) override {
     return lane == 0 || caller_driven_ ? nullptr : bulk_[static_cast<size_t>(lane) - 1].get();
   }

@@ -52,6 +52,14 @@ void SendComm::LaneLost(int lane) {
   if (!failed()) setup().redialler->RedialInLoop(lane, *records_taken);
 }
 
+// Where this end closes, it needs the lane no more. Else nobody may call to be told, and the peer must hear it. With
+// nothing on its way the peer may just have closed, and its word for that be lost: an error for whoever still sends.
+void SendComm::LaneGone(const absl::Status& status, int lane) {
+  if (!healing()->heals()) return;
+  if (FlightNow().messages == 0) return PeerGone(status, lane, false);
+  failure().FailFound(status, lane);
+}
+
 bool SendComm::LanesOverdue() { return healing()->NoneFor(runtime()->options.reconnect_timeout_ns); }
 
 void SendComm::LaneResumed(int lane) {

@@ -22,7 +22,8 @@
 namespace tcpx {
 namespace {
 
-// Of a connection that stands: the longest pause between two tries, and how long an answer may take.
+// Of a connection that stands: the shortest and the longest pause between two tries, and how long an answer may take.
+constexpr int64_t kPauseMinNs = 10 * kMillisecond;
 constexpr int64_t kPauseMaxNs = 250 * kMillisecond;
 constexpr int64_t kAnswerNs = 3 * kSecond;
 // A bulk lane whose path fails so often takes another's: nobody wants to wait for all retries.
@@ -217,7 +218,8 @@ void DialLane::Retry(absl::Status why) {
   ++attempts_;
   if (attempts_ >= kTriesOfOwnPath && Detour(why)) return;
   turned_ = false;
-  const int64_t pause_ns = std::min(attempts_ * options.retry_sleep_ns, owner_->tries_on() ? kPauseMaxNs : INT64_MAX);
+  int64_t pause_ns = attempts_ * options.retry_sleep_ns;
+  if (owner_->tries_on()) pause_ns = std::min(kPauseMinNs + pause_ns - options.retry_sleep_ns, kPauseMaxNs);
   timer_ = reactor().AddTimerInLoop(MonotonicNanos() + pause_ns, [this] { DialInLoop(); });
 }
 
