@@ -26,7 +26,7 @@ import sys
 ORDER = [
     ["tests"],
     ["bench/net_bench", "bench/nccl_bench"],
-    ["bench/command_line", "bench/netns/wire"],
+    ["bench/command_line", "bench/netns/wire", "bench/netns/heal"],
     # What only tests and benchmarks use: the plugin knows nothing of it.
     ["nccl/client", "common/payload"],
     # The other library.
