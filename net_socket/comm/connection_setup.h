@@ -41,7 +41,8 @@ struct ConnectionSetup {
   int max_receives = 1;                  // of the receiving end; above 1 sends wait for credits
   std::shared_ptr<Health> health;        // null: the peer has none
   bool heals = false;                    // both ends have TCPX_HEAL, and a health socket
-  std::shared_ptr<Redialler> redialler;  // of a sender that heals
+  std::shared_ptr<Redialler> redialler;  // of a sender that heals, as the next
+  std::shared_ptr<HealthRedialler> health_redialler;
 };
 
 }  // namespace tcpx

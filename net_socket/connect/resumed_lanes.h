@@ -38,6 +38,8 @@ class ResumedLanes {
   // A connection that heals. `device` outlives the process's use of the plugin.
   void EnterInLoop(const ConnectionId& id, const Ticket& ticket, const Device* device, size_t lanes,
                    std::weak_ptr<CommLink> link);
+  // Whose connection the hello names, with its ticket; null: nobody's that heals.
+  const Device* KnownInLoop(const Hello& hello) const;
   // A hello of kind kResume: answers it, soon.
   void HelloInLoop(HelloSocket socket);
   void CloseInLoop() { ends_.clear(); }
