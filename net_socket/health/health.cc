@@ -300,9 +300,11 @@ std::vector<std::shared_ptr<CommLink>> Health::Links() {
 void Health::TellEndInLoop() {
   absl::Status end;
   bool orderly = false;
+  bool ended = false;
   {
     MutexLock lock(mutex_);
     end = end_.value_or(absl::OkStatus());
+    ended = end_.has_value() && end.ok();
     orderly = OrderlyLocked();
   }
   hub_->ForgetInLoop(this);
@@ -310,7 +312,7 @@ void Health::TellEndInLoop() {
   for (auto& link : Links()) {
     link->With([&end](Watched* comm) { TellEnd(comm, end); });
   }
-  hub_->DiedInLoop(*this, false);
+  if (ended) hub_->DiedInLoop(*this, false);
 }
 
 void Health::SendLocked(const std::string& frame) {

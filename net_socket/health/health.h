@@ -237,7 +237,8 @@ class HealthHub {
   void ForgetInLoop(Health* health);
   // Closes an accepted socket that no connection uses; null is a no-op.
   void DropUnusedInLoop(const std::shared_ptr<Health>& health);
-  // From here on `died` hears of each accepted socket that has ended without a bye; `waits`: for another one.
+  // From here on `died` hears of each accepted socket whose stream has ended without a bye, as that of a process that
+  // dies; a reset says nothing of processes. `waits`: for another one.
   using Died = std::function<void(uint64_t tag, bool waits)>;
   void TellDeathsTo(Died died) { died_ = std::move(died); }
   void DiedInLoop(const Health& health, bool waits);

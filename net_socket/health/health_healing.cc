@@ -68,7 +68,7 @@ void Health::LostInLoop() {
   }
   for (auto& link : Links()) link->With([](Watched* comm) { comm->HealthLost(); });
   if (dialled_) RedialInLoop();
-  hub_->DiedInLoop(*this, true);
+  if (lost_in_order_) hub_->DiedInLoop(*this, true);
 }
 
 void Health::BackInLoop() {
