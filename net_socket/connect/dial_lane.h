@@ -38,6 +38,14 @@ struct DialRequest {
   PathFacts path;  // of every attempt of every lane, but for family and kind
 };
 
+// What dials for a connection that stands needs of its request: it may outlive the connection, and keeps neither budget
+// nor communicator.
+inline DialRequest OfStanding(DialRequest request) {
+  request.taken_lanes.reset();
+  request.communicator.reset();
+  return request;
+}
+
 enum class DialStep { kIdle, kDialling, kHello, kAnswered };
 inline constexpr int kDialSteps = 4;
 

@@ -26,7 +26,7 @@ HealthSettings HealthSettingsFor(const Options& options, uint64_t features) {
 
 HealthDial::HealthDial(Runtime* runtime, const Secret* secret, DialRequest request, const ConnectionId& id,
                        const std::vector<LanePath>& paths)
-    : runtime_(runtime), secret_(secret), request_(std::move(request)), id_(id) {
+    : runtime_(runtime), secret_(secret), request_(OfStanding(std::move(request))), id_(id) {
   for (const LanePath& path : paths) {
     const bool known = std::any_of(paths_.begin(), paths_.end(), [&path](auto& had) { return had.nic == path.nic; });
     if (!known) paths_.push_back(path);

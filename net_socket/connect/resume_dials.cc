@@ -227,7 +227,7 @@ ResumeDials::ResumeDials(Runtime* runtime, const Secret* secret, DialRequest req
                          std::shared_ptr<Health> health, std::vector<LanePath> paths)
     : runtime_(runtime),
       secret_(secret),
-      request_(std::move(request)),
+      request_(OfStanding(std::move(request))),
       id_(id),
       health_(std::move(health)),
       paths_(std::move(paths)),
