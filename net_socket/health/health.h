@@ -145,8 +145,13 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
 
   // The only one who writes state_.
   void MoveToLocked(HealthState to) TCPX_REQUIRES(mutex_);
-  void ReadLocked(std::vector<HealthNotice>* notices) TCPX_REQUIRES(mutex_);
+  // Some of what is there. True: there may be more.
+  bool ReadLocked(std::vector<HealthNotice>* notices) TCPX_REQUIRES(mutex_);
+  // Hears some of what the peer has said. True: there may be more.
+  bool HearSome();
   void SendLocked(const std::string& frame) TCPX_REQUIRES(mutex_);
+  // And has the reactor send what the socket does not take at once.
+  void SendNowLocked(const std::string& frame) TCPX_REQUIRES(mutex_);
   // What is said now is told, now or later.
   bool TellsLocked() TCPX_REQUIRES(mutex_);
   void SayLocked(const std::string& frame) TCPX_REQUIRES(mutex_);
@@ -175,6 +180,8 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
   void AskSoonInLoop(int64_t after_ns);
   void AskInLoop();
   bool PeerGoneInLoop(int64_t lost_ns);
+  // What it was lost with, if by a silence of the whole timeout; else OK.
+  absl::Status SilenceInLoop();
   bool HeardWithinInLoop(int64_t ns);
   // Whether the network swallows it, four times a second; the dialling side then dials beside it.
   void LookSoonInLoop();

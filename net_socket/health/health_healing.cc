@@ -150,6 +150,8 @@ void Health::AskInLoop() {
     return hub_->ForgetInLoop(this);
   }
   if (!dialled_ && PeerGoneInLoop(lost_ns)) return FailInLoop(absl::OkStatus());
+  const absl::Status silence = SilenceInLoop();
+  if (!silence.ok() && !HeardWithinInLoop(settings_.peer_timeout_ns)) return FailInLoop(silence);
   const int64_t bound_ns = settings_.reconnect_timeout_ns + (dialled_ ? 0 : kDiallerGivesUpNs);
   if (lost_ns >= bound_ns && !HeardWithinInLoop(kHeardNs)) {
     return FailInLoop(absl::UnavailableError(
@@ -158,13 +160,22 @@ void Health::AskInLoop() {
   AskSoonInLoop(lost_ns < kNewsNs ? kAskNs : kAskLaterNs);
 }
 
+absl::Status Health::SilenceInLoop() {
+  MutexLock lock(mutex_);
+  return end_.has_value() && Silent(end_errno_) ? *end_ : absl::OkStatus();
+}
+
 bool Health::PeerGoneInLoop(int64_t lost_ns) {
   if (lost_ns < kEndedNs) return false;
   bool gone = false;
+  bool stands = false;
   for (auto& link : Links()) {
-    link->With([&](Watched* comm) { gone = gone || comm->LanesGoneFor(kEndedNs, !lost_in_order_); });
+    link->With([&](Watched* comm) {
+      gone = gone || comm->LanesGoneFor(kEndedNs, !lost_in_order_);
+      stands = stands || comm->LaneStands();
+    });
   }
-  return gone;
+  return gone && !stands;
 }
 
 bool Health::HeardWithinInLoop(int64_t ns) {
