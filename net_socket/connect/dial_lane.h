@@ -83,6 +83,8 @@ class DialLane final : public Reactor::Handler {
     virtual void Complete(Hello*) {}
     // True: whoever refuses a connection is gone for good.
     virtual bool refusal_is_final() { return false; }
+    // A connect has failed otherwise than by a refusal, or for want of a route.
+    virtual void NotRefused() {}
     // True: it is dialled, often, until its owner ends that.
     virtual bool tries_on() const { return false; }
   };

@@ -37,6 +37,8 @@ void HealthDial::DialInLoop(std::shared_ptr<Health> health) {
   if (lane_ != nullptr) return;
   health_ = std::move(health);
   refused_ns_ = 0;
+  beside_ = false;
+  gone_ = false;
   lane_ = std::make_unique<DialLane>(static_cast<DialLane::Owner*>(this), DialLane::kHealth);
   began_ns_ = std::max(MonotonicNanos(), began_ns_ == 0 ? 0 : began_ns_ + kBetweenDialsNs);
   timer_ = runtime_->reactor.AddTimerInLoop(began_ns_, [this] { lane_->DialInLoop(paths_[0]); });
@@ -55,8 +57,16 @@ const LanePath* HealthDial::OtherPath(const DialLane& lane) {
   return &paths_[(at + 1) % paths_.size()];
 }
 
+bool HealthDial::Connected() {
+  refused_ns_ = 0;
+  gone_ = false;
+  beside_ = beside_ || health_->up_in_loop();
+  return true;
+}
+
 bool HealthDial::refusal_is_final() {
-  if (health_->ended_in_order_in_loop()) return true;
+  gone_ = health_->ended_in_order_in_loop();
+  if (gone_ && !beside_) return true;
   const int64_t now_ns = MonotonicNanos();
   if (refused_ns_ == 0) refused_ns_ = now_ns;
   return now_ns - refused_ns_ >= kRefusedNs;
@@ -75,7 +85,7 @@ void HealthDial::LaneAnswered(const DialLane& lane) {
 }
 
 void HealthDial::Finish(absl::Status) {
-  Soon([this](Health* health) { health->RefusedInLoop(this); });
+  Soon([this](Health* health) { gone_ ? health->GoneInLoop(this) : health->RefusedInLoop(this); });
 }
 
 }  // namespace tcpx

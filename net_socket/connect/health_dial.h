@@ -7,7 +7,8 @@
 // Threads: made anywhere, and destroyed anywhere behind HaltInLoop; the rest in the reactor.
 // Units:   nanoseconds.
 // Errors:  to Health::RefusedInLoop: at once where the peer's process knows the connection no more, or its port refuses
-//          and the old socket has ended in order, as that of a process that ends; after a while of refusals, too.
+//          and the old socket has ended in order, as that of a process that ends (of all connections then, by
+//          Health::GoneInLoop); after a while of refusals, too.
 #ifndef TCPX_NET_SOCKET_CONNECT_HEALTH_DIAL_H_
 #define TCPX_NET_SOCKET_CONNECT_HEALTH_DIAL_H_
 
@@ -46,11 +47,9 @@ class HealthDial final : public HealthRedialler,
   void Finish(absl::Status status) override;
   // Something on the way that resets flows refuses too.
   bool refusal_is_final() override;
+  void NotRefused() override { refused_ns_ = 0; }
   bool tries_on() const override { return true; }
-  bool Connected() override {
-    refused_ns_ = 0;
-    return true;
-  }
+  bool Connected() override;
   // Not at once: the lane is on the stack.
   void Soon(std::function<void(Health* health)> function);
 
@@ -63,6 +62,8 @@ class HealthDial final : public HealthRedialler,
   std::unique_ptr<DialLane> lane_;  // the same
   int64_t began_ns_ = 0;
   int64_t refused_ns_ = 0;  // since when all has been refused; 0: not so
+  bool beside_ = false;     // a hello was said while the old socket stood: its end may be the acceptor's answer
+  bool gone_ = false;       // the latest refusal was that of a process that has ended
   Reactor::TimerId timer_{0, 0};
 };
 

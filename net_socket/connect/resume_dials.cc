@@ -70,6 +70,7 @@ class ResumeDials::Dial final {
     const ConnectionId& connection_id() const override { return dial_->all_->id_; }
     const LanePath* OtherPath(const DialLane&) override { return nullptr; }
     bool refusal_is_final() override { return dial_->RefusalIsFinal(); }
+    void NotRefused() override { dial_->refused_ns_ = 0; }
     bool tries_on() const override { return true; }
     bool Connected() override { return dial_->Found(this, lane_.path()); }
     void Complete(Hello* hello) override {

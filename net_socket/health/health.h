@@ -67,7 +67,7 @@ struct HealthSettings {
 class HealthRedialler {
  public:
   virtual ~HealthRedialler() = default;
-  // Dials until it ends in Health::UpInLoop or Health::RefusedInLoop, or in HaltInLoop. Nothing where it dials already.
+  // Dials until it ends in UpInLoop, RefusedInLoop or GoneInLoop of Health, or in HaltInLoop. Nothing where it dials already.
   virtual void DialInLoop(std::shared_ptr<Health> health) = 0;
   virtual void HaltInLoop() = 0;
 };
@@ -106,6 +106,8 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
   void LetGoInLoop();
   // The peer's process is gone, or knows the redialler's connection no more.
   void RefusedInLoop(const HealthRedialler* redialler);
+  // The peer's process is gone, with all its connections.
+  void GoneInLoop(const HealthRedialler* redialler);
   void CloseInLoop();
 
   // A connection that will join, or leave: what the peer says of it is kept for it until then.

@@ -129,6 +129,11 @@ void Health::RefusedInLoop(const HealthRedialler* redialler) {
   RedialInLoop();
 }
 
+void Health::GoneInLoop(const HealthRedialler* redialler) {
+  const std::shared_ptr<Health> self = shared_from_this();
+  if (redialling_.get() == redialler) FailInLoop(absl::OkStatus());
+}
+
 void Health::HaltRedialler() {
   const std::shared_ptr<HealthRedialler> halted = std::move(redialling_);
   redialling_ = nullptr;

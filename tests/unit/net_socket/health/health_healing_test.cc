@@ -107,6 +107,23 @@ TEST_F(HealingHealthTest, ARefusalIsTheEnd) {
   EXPECT_FALSE(near_->Notify(Id(1), "to nobody"));
 }
 
+// Whoever dials has found that out for all of them.
+TEST_F(HealingHealthTest, AProcessThatIsGoneIsToldToAll) {
+  Listener other;
+  const auto link = std::make_shared<CommLink>(&other);
+  const auto second = std::make_shared<Redialler>();
+  reactor_.RunSync([&] { near_->JoinInLoop(Id(2), link, second); });
+  ASSERT_NO_FATAL_FAILURE(Break());
+  reactor_.RunSync([&] {
+    EXPECT_EQ(1, redialler_->dials + second->dials);
+    near_->GoneInLoop(redialler_->dials == 1 ? redialler_.get() : second.get());
+    EXPECT_EQ(1, redialler_->dials + second->dials) << "nobody else asks again";
+    link->Cut();
+  });
+  EXPECT_EQ("ended;", near_comm_.Text());
+  EXPECT_EQ("ended;", other.Text());
+}
+
 // Its peer has closed that one: the process is there.
 TEST_F(HealingHealthTest, NoneIsGoneWhileALaneOfAnyStands) {
   Listener standing;
