@@ -105,7 +105,11 @@ uint32_t Recorder::TakeSlot() {
   return index;
 }
 
+// What belongs to a collective and has no parent belongs to one that was left out: NCCL has no handle of that.
 bool Recorder::Sampled(uint32_t communicator, uint32_t type) {
+  constexpr uint32_t kParts = ncclProfileProxyOp | ncclProfileProxyStep | ncclProfileKernelCh | ncclProfileNetPlugin |
+                              ncclProfileCeSync | ncclProfileCeBatch;
+  if (settings_.sample > 1 && (type & kParts) != 0) return false;
   const uint64_t key = static_cast<uint64_t>(communicator) << 32 | type;
   return seen_[key]++ % settings_.sample == 0;
 }

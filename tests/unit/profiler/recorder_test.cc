@@ -179,6 +179,22 @@ TEST_F(RecorderTest, SamplingTakesWholeFamilies) {
   EXPECT_EQ(LinesWith(Trace(), "\"cat\":\"nccl\"").size(), 3u);
 }
 
+TEST_F(RecorderTest, PartsOfWhatSamplingLeftOutAreLeftOut) {
+  {
+    Recorder::Settings settings = Settings();
+    settings.sample = 3;
+    Recorder recorder(settings);
+    const uint32_t comm = recorder.AddCommunicator("world");
+    for (int i = 0; i < 9; ++i) {
+      void* const collective = recorder.Start(comm, Facts(ncclProfileColl), now_, true, false);
+      EXPECT_EQ(collective != nullptr, i % 3 == 0);
+      recorder.Stop(recorder.Start(comm, Facts(ncclProfileProxyOp, collective), now_, true, false), now_);
+      recorder.Stop(collective, now_);
+    }
+  }
+  EXPECT_EQ(LinesWith(Trace(), "receive operation").size(), 3u);
+}
+
 TEST_F(RecorderTest, BeneathWhatOnlyAnotherProfilerWantsSamplingGoesOn) {
   {
     Recorder::Settings settings = Settings();
