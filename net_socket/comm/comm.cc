@@ -212,8 +212,9 @@ void Comm::Close() {
   }
   if (healing_ != nullptr) healing_->Close();
   Quiesce();
-  if (healing_ != nullptr)
+  if (healing_ != nullptr) {
     setup_.health->NotifyLeft(setup_.connection_id, orderly ? TakenByLane() : std::vector<uint64_t>());
+  }
   StopWatching();
   LeaveWatch();
   failure_.MoveToClosed();

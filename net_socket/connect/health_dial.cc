@@ -6,14 +6,6 @@
 #include "common/clock.h"
 
 namespace tcpx {
-namespace {
-
-// A socket that dies as soon as it stands is not dialled as fast as that happens.
-constexpr int64_t kBetweenDialsNs = 10 * kMillisecond;
-// How long a port may refuse whose process seems to live.
-constexpr int64_t kRefusedNs = kSecond;
-
-}  // namespace
 
 HealthSettings HealthSettingsFor(const Options& options, uint64_t features) {
   HealthSettings settings;
@@ -36,11 +28,11 @@ HealthDial::HealthDial(Runtime* runtime, const Secret* secret, DialRequest reque
 void HealthDial::DialInLoop(std::shared_ptr<Health> health) {
   if (lane_ != nullptr) return;
   health_ = std::move(health);
-  refused_ns_ = 0;
+  refusals_.Forget();
   beside_ = false;
   gone_ = false;
   lane_ = std::make_unique<DialLane>(static_cast<DialLane::Owner*>(this), DialLane::kHealth);
-  began_ns_ = std::max(MonotonicNanos(), began_ns_ == 0 ? 0 : began_ns_ + kBetweenDialsNs);
+  began_ns_ = DialAgainAtNs(MonotonicNanos(), began_ns_);
   timer_ = runtime_->reactor.AddTimerInLoop(began_ns_, [this] { lane_->DialInLoop(paths_[0]); });
 }
 
@@ -58,7 +50,7 @@ const LanePath* HealthDial::OtherPath(const DialLane& lane) {
 }
 
 bool HealthDial::Connected() {
-  refused_ns_ = 0;
+  refusals_.Forget();
   gone_ = false;
   beside_ = beside_ || health_->up_in_loop();
   return true;
@@ -67,9 +59,7 @@ bool HealthDial::Connected() {
 bool HealthDial::refusal_is_final() {
   gone_ = health_->ended_in_order_in_loop();
   if (gone_ && !beside_) return true;
-  const int64_t now_ns = MonotonicNanos();
-  if (refused_ns_ == 0) refused_ns_ = now_ns;
-  return now_ns - refused_ns_ >= kRefusedNs;
+  return refusals_.Believed(MonotonicNanos());
 }
 
 void HealthDial::Soon(std::function<void(Health* health)> function) {

@@ -362,8 +362,8 @@ bool Health::AskForAnother(const ConnectionId& id, int lane) {
   MutexLock lock(mutex_);
   if (state_ != HealthState::kUp || end_.has_value() || outbox_.size() > kOutboxBytesMax) return false;
   std::string body(reinterpret_cast<const char*>(id.data()), id.size());
-  body.push_back(static_cast<char>(lane & 0xff));
-  body.push_back(static_cast<char>(lane >> 8));
+  const auto number = static_cast<uint16_t>(lane);
+  body.append(reinterpret_cast<const char*>(&number), sizeof(number));
   SendNowLocked(Frame(FrameKind::kSilent, body));
   return true;
 }
