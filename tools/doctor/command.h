@@ -14,7 +14,20 @@
 namespace tcpx {
 namespace doctor {
 
+inline constexpr int kDoctorPort = 17617;
+
+enum class Mode { kHere, kListen, kBetween, kHosts };
+
 struct Command {
+  Mode mode = Mode::kHere;
+  std::string host;                                   // kBetween
+  std::string hosts_file;                             // kHosts
+  int port = kDoctorPort;                             // of the listening doctor
+  bool until_eof = false;                             // listen only while stdin is open
+  bool summary = false;                               // kBetween: one line for kHosts
+  int milliseconds = 1000;                            // of each stream; 0: none
+  std::string start = "ssh -o BatchMode=yes {host}";  // kHosts: how a command is started on a host
+  std::string remote = "tcpx_doctor";                 // kHosts: where the doctor is there
   bool help = false;
   bool version = false;
   bool json = false;

@@ -9,9 +9,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/build_info.h"
+#include "tools/doctor/between.h"
 #include "tools/doctor/command.h"
 #include "tools/doctor/finding.h"
+#include "tools/doctor/hosts.h"
 #include "tools/doctor/kept_lines.h"
+#include "tools/doctor/listener.h"
 #include "tools/doctor/local_checks.h"
 #include "tools/doctor/patient.h"
 
@@ -36,6 +39,35 @@ int ExamineHere(const Command& command) {
   return report.ExitCode();
 }
 
+int ExamineBetween(const Command& command) {
+  Report report;
+  ReadNcclConf(&report);
+  const std::unique_ptr<Patient> patient = Examine(command);
+  const Between between = CheckBetween(*patient, &report);
+  if (command.summary) {
+    fputs(SummaryLine(between, report).c_str(), stdout);
+    return report.ExitCode();
+  }
+  const std::string head = absl::StrCat("\"version\": ", JsonText(kVersion), ", \"host\": ", JsonText(HostName()),
+                                        ", \"peer\": ", JsonText(command.host));
+  fputs((command.json ? ReportJson(report, head) : ReportText(report, command.quiet)).c_str(), stdout);
+  return report.ExitCode();
+}
+
+int Run(const Command& command) {
+  switch (command.mode) {
+    case Mode::kHere:
+      return ExamineHere(command);
+    case Mode::kListen:
+      return Listen(command);
+    case Mode::kBetween:
+      return ExamineBetween(command);
+    case Mode::kHosts:
+      return ExamineHosts(command);
+  }
+  return kExitUsage;
+}
+
 int Main(const std::vector<std::string>& arguments) {
   const absl::StatusOr<Command> command = ParseCommand(arguments);
   if (!command.ok()) {
@@ -52,7 +84,7 @@ int Main(const std::vector<std::string>& arguments) {
   }
   signal(SIGPIPE, SIG_IGN);
   KeepLog();
-  return ExamineHere(*command);
+  return Run(*command);
 }
 
 }  // namespace

@@ -37,8 +37,37 @@ TEST(Command, SaysWhatIsWrong) {
   }
 }
 
+TEST(Command, WordsInFrontSayWhatIsDone) {
+  const auto listen = ParseCommand({"listen", "--port", "5", "--until-eof"});
+  ASSERT_TRUE(listen.ok()) << listen.status();
+  EXPECT_EQ(listen->mode, Mode::kListen);
+  EXPECT_EQ(listen->port, 5);
+  const auto between = ParseCommand({"node7", "--ms", "0"});
+  ASSERT_TRUE(between.ok()) << between.status();
+  EXPECT_EQ(between->mode, Mode::kBetween);
+  EXPECT_EQ(between->host, "node7");
+  const auto hosts = ParseCommand({"hosts", "file", "--start", "srun -w {host}"});
+  ASSERT_TRUE(hosts.ok()) << hosts.status();
+  EXPECT_EQ(hosts->mode, Mode::kHosts);
+  EXPECT_EQ(hosts->hosts_file, "file");
+  EXPECT_EQ(hosts->start, "srun -w {host}");
+}
+
+TEST(Command, OptionsOfOtherModesAreRefused) {
+  for (const auto& wrong : std::vector<std::vector<std::string>>{{"--port", "5"},
+                                                                 {"--ms", "5"},
+                                                                 {"node7", "--until-eof"},
+                                                                 {"node7", "--port", "0"},
+                                                                 {"hosts"},
+                                                                 {"listen", "--ms", "5"},
+                                                                 {"node7", "node8"}}) {
+    EXPECT_FALSE(ParseCommand(wrong).ok()) << wrong[0];
+  }
+}
+
 TEST(Command, HelpNamesEveryOption) {
-  for (const char* option : {"--ranks", "--gpus", "--rtt-us", "--plugin", "--nccl", "--json", "--quiet", "--help"}) {
+  for (const char* option : {"--ranks", "--gpus", "--rtt-us", "--plugin", "--nccl", "--json", "--quiet", "--help",
+                             "--port", "--until-eof", "--ms", "--summary", "--start", "--remote"}) {
     EXPECT_TRUE(absl::StrContains(UsageText(), option)) << option;
   }
 }
