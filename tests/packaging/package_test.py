@@ -31,14 +31,14 @@ KINDS = ("deb", "tar") + (("rpm",) if shutil.which("rpmbuild") else ())
 EPOCH = 1700000000
 
 
-def pack(out, kinds=KINDS, **environment):
+def pack(out, **environment):
     """Packs into a folder and returns {kind: path}."""
     command = [sys.executable, str(ROOT / "packaging/package.py"), "--root", str(ROOT), "--built", os.getcwd()]
     command += ["--arch", ARCH, "--version", "9.8", "--epoch", str(EPOCH), "--commit", "c0ffee", "--out", str(out)]
     done = subprocess.run(
-        command + list(kinds), check=True, stdout=subprocess.PIPE, text=True, env=dict(os.environ, **environment)
+        command + list(KINDS), check=True, stdout=subprocess.PIPE, text=True, env=dict(os.environ, **environment)
     )
-    return dict(zip(kinds, map(pathlib.Path, done.stdout.split())))
+    return dict(zip(KINDS, map(pathlib.Path, done.stdout.split())))
 
 
 def contents(path):
@@ -56,27 +56,37 @@ def contents(path):
     return found
 
 
-class PackageTest(unittest.TestCase):
+class PackedOnce(unittest.TestCase):
+    first = None  # {kind: path}, for all tests
+
     @classmethod
     def setUpClass(cls):
-        cls.scratch = tempfile.TemporaryDirectory()
-        folder = pathlib.Path(cls.scratch.name)
-        old = os.umask(0o022)
-        cls.first = pack(folder / "one", TZ="UTC", LC_ALL="C")
-        # Another user, elsewhere.
-        os.umask(0o077)
-        cls.second = pack(folder / "another", TZ="Asia/Tokyo", LC_ALL="C.UTF-8", USER="somebody", HOME="/nowhere")
-        os.umask(old)
+        if PackedOnce.first is None:
+            PackedOnce.scratch = tempfile.TemporaryDirectory()
+            old = os.umask(0o022)
+            PackedOnce.first = pack(pathlib.Path(PackedOnce.scratch.name) / "one", TZ="UTC", LC_ALL="C")
+            os.umask(old)
+
+
+class PackageTest(PackedOnce):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
         cls.table = layout.Table(ROOT, os.getcwd())
 
-    @classmethod
-    def tearDownClass(cls):
-        cls.scratch.cleanup()
+    def pack_again(self):
+        """Another user, elsewhere."""
+        old = os.umask(0o077)
+        folder = pathlib.Path(self.scratch.name) / "another"
+        packed = pack(folder, TZ="Asia/Tokyo", LC_ALL="C.UTF-8", USER="somebody", HOME="/nowhere")
+        os.umask(old)
+        return packed
 
     def test_the_same_bytes_twice(self):
+        second = self.pack_again()
         for kind in KINDS:
-            self.assertEqual(self.first[kind].name, self.second[kind].name)
-            self.assertEqual(self.first[kind].read_bytes(), self.second[kind].read_bytes(), kind)
+            self.assertEqual(self.first[kind].name, second[kind].name)
+            self.assertEqual(self.first[kind].read_bytes(), second[kind].read_bytes(), kind)
 
     def test_the_table_and_nothing_else(self):
         for kind in ("deb", "tar"):
@@ -132,19 +142,14 @@ class PackageTest(unittest.TestCase):
         self.assertEqual({("root", str(EPOCH))}, {(user, time) for _, user, _, time in rows})
 
 
-class SbomTest(unittest.TestCase):
+class SbomTest(PackedOnce):
     """The fields that SPDX 2.3 requires, and whether they are true."""
 
     @classmethod
     def setUpClass(cls):
-        cls.scratch = tempfile.TemporaryDirectory()
-        path = pack(pathlib.Path(cls.scratch.name), ("deb",))["deb"]
-        cls.files = contents(path)
+        super().setUpClass()
+        cls.files = contents(cls.first["deb"])
         cls.document = json.loads(cls.files["usr/share/doc/libnccl-net-tcpx/sbom.spdx.json"][1])
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.scratch.cleanup()
 
     def test_document(self):
         document = self.document
