@@ -36,5 +36,5 @@ def write(entries, build, out):
                 info.type, info.linkname = tarfile.SYMTYPE, entry.link
             tarball.addfile(info, io.BytesIO(entry.data or b""))
     path = out / ("%s-%s-linux-%s.tar.gz" % (layout.NAME, build.version, build.arch))
-    path.write_bytes(gzip.compress(raw.getvalue(), 9, mtime=0))
+    path.write_bytes(gzip.compress(raw.getvalue(), 6, mtime=0))
     return path

@@ -51,7 +51,7 @@ def write(root, entries, build, scratch, out):
         (meta / name).chmod(0o755 if name in ("postinst", "prerm") else 0o644)
     tree.settle(folder, build.epoch)
     path = out / ("%s_%s_%s.deb" % (layout.NAME, build.version, build.arch))
-    command = ["dpkg-deb", "--root-owner-group", "-Zgzip", "-z9", "--build", str(folder), str(path)]
+    command = ["dpkg-deb", "--root-owner-group", "-Zgzip", "-z6", "--build", str(folder), str(path)]
     environment = dict(os.environ, SOURCE_DATE_EPOCH=str(build.epoch), LC_ALL="C")
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment)
     return path

@@ -6,6 +6,7 @@ Errors:  LayoutError says which line of the table and why.
 """
 
 import collections
+import functools
 import pathlib
 import tarfile
 
@@ -36,6 +37,16 @@ def folders(kind, arch):
 def elf_machine(data):
     """The processor that a library or program is for, as ELF numbers them; None for anything else."""
     return int.from_bytes(data[18:20], "little") if data[:4] == b"\x7fELF" else None
+
+
+@functools.lru_cache(maxsize=None)
+def member(tarball, name):
+    """The bytes of a file in a tarball, which is read no further than there."""
+    with tarfile.open(tarball) as opened:
+        for info in opened:
+            if info.name == name:
+                return opened.extractfile(info).read()
+    raise KeyError("no %s in %s" % (name, tarball))
 
 
 class Table:
@@ -72,8 +83,7 @@ class Table:
         if what == "link":
             return Entry(path, 0o777, None, source[0])
         if what == "member":
-            with tarfile.open(self.root / "third_party/distdir" / source[0]) as tarball:
-                return Entry(path, 0o644, tarball.extractfile(source[1]).read(), None)
+            return Entry(path, 0o644, member(self.root / "third_party/distdir" / source[0], source[1]), None)
         if what not in ("built", "file", "system"):
             raise ValueError("no kind of line: " + what)
         folder = {"built": self.built, "file": self.root, "system": pathlib.Path("/")}[what]

@@ -1,7 +1,7 @@
 """The .rpm, by Debian's rpmbuild.
 
-Purpose: what it needs of libc, symbol versions and all, rpmbuild reads from the files; times are the commit's, the build
-         host has no name, and nothing is stripped or changed on the way.
+Purpose: what it needs of libc, symbol versions and all, rpmbuild reads from the files; times are the commit's, the
+         build host has no name, and nothing is stripped or changed on the way.
 """
 
 import os
@@ -38,7 +38,7 @@ SETTINGS = {
     "use_source_date_epoch_as_buildtime": "1",
     "clamp_mtime_to_source_date_epoch": "1",
     "source_date_epoch_from_changelog": "0",
-    "_binary_payload": "w9.gzdio",
+    "_binary_payload": "w6.gzdio",
     "debug_package": "%{nil}",
     "__os_install_post": "%{nil}",
     "__strip": "/bin/true",

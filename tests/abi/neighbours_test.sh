@@ -1,10 +1,11 @@
 #!/bin/bash
-# neighbours_test: two neighbouring releases talk: today's library and the previous one's, in both roles, every byte checked.
+# neighbours_test: two neighbouring releases talk: today's library and the previous one's, in both roles, every byte
+# checked.
 #
 # usage: neighbours_test.sh WORKSPACE NET_BENCH PLUGIN
 #
-# The previous library is TCPX_PREVIOUS_PLUGIN (a path), or is built from TCPX_PREVIOUS (a commit), by default the latest
-# release's tag, and while there is none the commit 200 before this one. On demand: it builds.
+# The previous library is TCPX_PREVIOUS_PLUGIN (a path), or is built from TCPX_PREVIOUS (a commit), by default the
+# latest release's tag, and while there is none the commit 200 before this one. On demand: it builds.
 set -euo pipefail
 
 root=$(dirname "$(realpath "$1")")
@@ -49,8 +50,8 @@ talk() {
     port=$(sed -n 's/.*listening on port //p' "$log")
   done
   timeout 120 env NCCL_SOCKET_IFNAME=lo NCCL_DEBUG=WARN "$@" "$bench" --connect "127.0.0.1:$port" --plugin "$dialler" \
-    "${options[@]}" --yield --keep-disturbed --phase any --mode latency,bidir --conns 2 -b 1 -e 4M -f 64 --samples 1 --check \
-    >"$scratch/connect.log" 2>&1 || rc=$?
+    "${options[@]}" --yield --keep-disturbed --phase any --mode latency,bidir --conns 2 -b 1 -e 4M -f 64 --samples 1 \
+    --check >"$scratch/connect.log" 2>&1 || rc=$?
   wait %% || rc=$?
   if ((rc == 0)); then
     echo "$name, ${*:-by default}: every byte right"

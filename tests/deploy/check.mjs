@@ -3,8 +3,8 @@
 // usage: node check.mjs MODULES workflow FILE
 //        node check.mjs MODULES manifests FILE.json OUT.ts
 //
-// FILE.json is a list of {name, document}. The schemas say what must be there; they let unknown fields through, so OUT.ts
-// gets the same documents as constants of Kubernetes' types, for TypeScript's compiler to find those.
+// FILE.json is a list of {name, document}. The schemas say what must be there; they let unknown fields through, so
+// OUT.ts gets the same documents as constants of Kubernetes' types, for TypeScript's compiler to find those.
 import { readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";

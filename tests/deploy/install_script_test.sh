@@ -20,7 +20,8 @@ run() { sh "$scratch/image/install.sh" "$@" >"$scratch/log" 2>&1; }
 content() { (cd "$scratch/$1" && find . ! -type d | sort | tr '\n' ' '); }
 
 run "$scratch/pod" || fail "into a new folder: $(<"$scratch/log")"
-[[ $(content pod) == "./libnccl-net-tcpx.so ./libnccl-net.so ./libnccl-profiler-tcpx.so " ]] || fail "holds $(content pod)"
+[[ $(content pod) == "./libnccl-net-tcpx.so ./libnccl-net.so ./libnccl-profiler-tcpx.so " ]] ||
+  fail "holds $(content pod)"
 [[ $(cat "$scratch/pod/libnccl-net.so") == first ]] || fail "the link leads elsewhere"
 
 # Who has the old library open keeps it whole.

@@ -1,5 +1,5 @@
-// render: what `helm template` prints, for a chart that uses the functions below and no more: Helm itself is in no package
-// of Debian's or npm's. Its language is Go's text/template with sprig's functions, which are Debian's packages.
+// render: what `helm template` prints, for a chart that uses the functions below and no more: Helm itself is in no
+// package of Debian's or npm's. Its language is Go's text/template with sprig's functions, which are Debian's packages.
 //
 // usage: render CHART [NAME=VALUE]...    values by dotted name, read as YAML
 package main

@@ -13,8 +13,8 @@ failed=0
 # engine COMMAND...: what the plugin says about its engine when run by COMMAND
 engine() {
   local log
-  log=$(env TCPX_THREADS=1 TCPX_LANES=2 TCPX_ENGINE=auto "$@" "$bench" --plugin "$plugin" --no-priority --no-pin --yield \
-    --keep-disturbed --phase any --mode latency -b 8 -e 256K -f 32 --samples 1 --check 2>&1) ||
+  log=$(env TCPX_THREADS=1 TCPX_LANES=2 TCPX_ENGINE=auto "$@" "$bench" --plugin "$plugin" --no-priority --no-pin \
+    --yield --keep-disturbed --phase any --mode latency -b 8 -e 256K -f 32 --samples 1 --check 2>&1) ||
     { echo "FAILED: net_bench: $log" >&2; return 1; }
   sed -n 's/.*; engine \(.*\)/\1/p' <<<"$log" | head -1
 }
@@ -28,7 +28,8 @@ expect() {
 extra=$(python3 -B - "$profile" <<'END'
 import json, sys
 rules = json.load(open(sys.argv[1]))["syscalls"]
-assert rules[0] == {"names": ["io_uring_enter", "io_uring_register", "io_uring_setup"], "action": "SCMP_ACT_ALLOW"}, rules[0]
+names = ["io_uring_enter", "io_uring_register", "io_uring_setup"]
+assert rules[0] == {"names": names, "action": "SCMP_ACT_ALLOW"}, rules[0]
 print([name for rule in rules[1:] for name in rule["names"] if "io_uring" in name])
 END
 )

@@ -1,6 +1,6 @@
 #!/bin/bash
-# validate_test: manifests and the rendered chart against Kubernetes' schemas, the workflow by actionlint, the Dockerfile by
-# a linter, all YAML by yamllint. On demand, after tools/setup --deploy.
+# validate_test: manifests and the rendered chart against Kubernetes' schemas, the workflow by actionlint, the Dockerfile
+# by a linter, all YAML by yamllint. On demand, after tools/setup --deploy.
 #
 # usage: validate_test.sh WORKSPACE
 set -euo pipefail
@@ -16,8 +16,9 @@ fail() { echo "FAILED: $*"; failed=1; }
 [[ -x $modules/.bin/tsc ]] || { echo "SKIPPED: nothing to check with (tools/setup --deploy)"; exit 0; }
 command -v go >/dev/null || { echo "SKIPPED: no Go to render the chart with (tools/setup --deploy)"; exit 0; }
 
-# Helm itself is in no package of Debian's or npm's: a program of ours renders the chart with the same template language.
-GO111MODULE=off GOPATH=/usr/share/gocode GOCACHE=$scratch/go HOME=$scratch go build -o "$scratch/render" "$here/render.go"
+# Helm itself is in no package of Debian's or npm's: a program of ours renders the chart in the same language.
+GO111MODULE=off GOPATH=/usr/share/gocode GOCACHE=$scratch/go HOME=$scratch \
+  go build -o "$scratch/render" "$here/render.go"
 chart=$root/deploy/chart/tcpx
 "$scratch/render" "$chart" >"$scratch/default.yaml"
 "$scratch/render" "$chart" networkPolicy.enabled=true secret.create=true secret.value=0123456789abcdef image.tag=x \
@@ -48,7 +49,8 @@ END
 # compile NAME: does TypeScript's compiler take the documents for Kubernetes' types?
 compile() {
   ln -sfn "$modules" "$scratch/node_modules"
-  (cd "$scratch" && "$modules/.bin/tsc" --noEmit --strict --module esnext --moduleResolution bundler --skipLibCheck "$1.ts")
+  (cd "$scratch" &&
+    "$modules/.bin/tsc" --noEmit --strict --module esnext --moduleResolution bundler --skipLibCheck "$1.ts")
 }
 
 node "$here/check.mjs" "$modules" manifests "$scratch/all.json" "$scratch/all.ts" || failed=1
@@ -68,6 +70,6 @@ node "$here/check.mjs" "$modules" workflow "$scratch/bad.yml" >/dev/null || rc=$
 ((rc == 3)) || fail "a wrong workflow went unnoticed: exit code $rc"
 
 "$modules/.bin/dockerfile-utils" lint "$root/deploy/Dockerfile" || fail "the Dockerfile"
-yamllint -d '{extends: relaxed, rules: {line-length: {max: 140}}}' "$root/deploy/kubernetes" "$root/deploy/chart/tcpx/values.yaml" \
-  "$root/deploy/chart/tcpx/Chart.yaml" "$workflow" || fail "yamllint"
+yamllint -d '{extends: relaxed, rules: {line-length: {max: 140}}}' "$root/deploy/kubernetes" "$chart/values.yaml" \
+  "$chart/Chart.yaml" "$workflow" || fail "yamllint"
 exit "$failed"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# old_system_test: the .deb in a whole Debian 11 (glibc 2.31, as Ubuntu 20.04 has it): installed, used, upgraded, removed.
+# old_system_test: the .deb in a whole Debian 11 (glibc 2.31, as in Ubuntu 20.04): installed, used, upgraded, removed.
 #
 # usage: old_system_test.sh WORKSPACE
 #
