@@ -5,7 +5,7 @@
 # usage: neighbours_test.sh WORKSPACE NET_BENCH PLUGIN
 #
 # The previous library is TCPX_PREVIOUS_PLUGIN (a path), or is built from TCPX_PREVIOUS (a commit), by default the
-# latest release's tag, and while there is none the commit 200 before this one. On demand: it builds.
+# latest release's tag, and while there is none the commit 40 before this one. On demand: it builds.
 set -euo pipefail
 
 root=$(dirname "$(realpath "$1")")
@@ -20,7 +20,7 @@ trap cleanup EXIT
 failed=0
 
 previous_commit() {
-  git -C "$root" describe --tags --abbrev=0 --match 'v*' HEAD^ 2>/dev/null || git -C "$root" rev-parse HEAD~200
+  git -C "$root" describe --tags --abbrev=0 --match 'v*' HEAD^ 2>/dev/null || git -C "$root" rev-parse HEAD~40
 }
 
 # Prints the path of the previous library.

@@ -131,6 +131,20 @@ class PackageTest(PackedOnce):
         with self.assertRaisesRegex(layout.LayoutError, "is not built for " + other):
             self.table.entries("deb", other)
 
+    def test_wrong_use(self):
+        cases = {
+            (): (2, "usage: tools/package"),
+            ("--help",): (0, "usage: tools/package"),
+            ("--bogus", "out"): (2, "unknown option --bogus"),
+            ("--arch", "m68k", "out"): (2, "--arch needs amd64, arm64 or all"),
+            ("one", "two"): (2, "one DIR only"),
+        }
+        for arguments, (code, text) in cases.items():
+            command = [str(ROOT / "tools/package")] + list(arguments)
+            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            self.assertEqual(code, done.returncode, arguments)
+            self.assertIn(text, done.stdout)
+
     @unittest.skipUnless("rpm" in KINDS, "no rpmbuild")
     def test_rpm(self):
         query = ["rpm", "-qp", "--qf", "[%{FILENAMES} %{FILEUSERNAME} %{FILEMODES:perms} %{FILEMTIMES}\n]"]
