@@ -21,7 +21,7 @@ esac
 
 # pack VERSION KIND...: into $scratch
 pack() {
-  python3 -B "$root/packaging/package.py" --root "$root" --built "$built" --arch "$arch" --version "$1" \
+  python3 -B "$root/deploy/packaging/package.py" --root "$root" --built "$built" --arch "$arch" --version "$1" \
     --epoch 1700000000 --commit c0ffee --out "$scratch" "${@:2}"
 }
 
@@ -78,7 +78,7 @@ on_rpm_root() {
     { fail "rpm $*"; cat "$scratch/rpm.log"; }
 }
 
-# Its scripts need a shell in that root: those are read here, and run in a whole system by hand (packaging/README.md).
+# Its scripts need a shell in that root: those are read here, and run in a whole system by hand (deploy/packaging/README.md).
 test_rpm() {
   local lib=$scratch/rpm/usr/lib64
   mkdir -p "$scratch/rpm/var/lib/rpm" "$lib" "$scratch/rpm/usr/bin" "$scratch/rpm/usr/share/doc" "$scratch/rpm/var/tmp"
@@ -89,7 +89,7 @@ test_rpm() {
   listing "$scratch/rpm" | diff "$scratch/before" - || fail "the .rpm left something behind, or took something along"
 }
 
-for script in "$root"/packaging/scripts/*; do sh -n "$script" || fail "$script is no shell script"; done
+for script in "$root"/deploy/packaging/scripts/*; do sh -n "$script" || fail "$script is no shell script"; done
 pack 0.1 deb >/dev/null
 pack 0.2 deb >/dev/null
 test_deb

@@ -21,7 +21,7 @@ trap 'umount "$scratch/system/proc" 2>/dev/null; rm -rf "$scratch"' EXIT
 mmdebstrap --variant=essential bullseye "$scratch/system" "$mirror" >"$scratch/log" 2>&1 ||
   { tail -5 "$scratch/log"; echo "SKIPPED: $mirror gives no Debian 11"; exit 0; }
 for version in 0.1 0.2; do
-  python3 -B "$root/packaging/package.py" --root "$root" --built "$built" --arch amd64 --version "$version" \
+  python3 -B "$root/deploy/packaging/package.py" --root "$root" --built "$built" --arch amd64 --version "$version" \
     --epoch 1700000000 --commit c0ffee --out "$scratch/system/tmp" deb >/dev/null
 done
 mount -t proc proc "$scratch/system/proc"

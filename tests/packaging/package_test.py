@@ -20,7 +20,7 @@ import unittest
 
 ROOT = pathlib.Path(sys.argv.pop(1)).resolve().parent
 BUILT = [sys.argv.pop(1) for _ in sys.argv[1:]]
-sys.path.insert(0, str(ROOT / "packaging"))
+sys.path.insert(0, str(ROOT / "deploy/packaging"))
 sys.dont_write_bytecode = True
 
 import layout  # noqa: E402
@@ -33,7 +33,7 @@ EPOCH = 1700000000
 
 def pack(out, **environment):
     """Packs into a folder and returns {kind: path}."""
-    command = [sys.executable, str(ROOT / "packaging/package.py"), "--root", str(ROOT), "--built", os.getcwd()]
+    command = [sys.executable, str(ROOT / "deploy/packaging/package.py"), "--root", str(ROOT), "--built", os.getcwd()]
     command += ["--arch", ARCH, "--version", "9.8", "--epoch", str(EPOCH), "--commit", "c0ffee", "--out", str(out)]
     done = subprocess.run(
         command + list(KINDS), check=True, stdout=subprocess.PIPE, text=True, env=dict(os.environ, **environment)
@@ -97,7 +97,7 @@ class PackageTest(PackedOnce):
 
     def test_what_is_built_is_what_is_packed(self):
         packed = {words[1] for _, words in self.table.rows() if words[0] == "built"}
-        self.assertEqual(packed, set(BUILT), "packaging/files.txt and //packaging:built")
+        self.assertEqual(packed, set(BUILT), "deploy/packaging/files.txt and //deploy/packaging:built")
 
     def test_owner_mode_and_time(self):
         for kind in ("deb", "tar"):

@@ -35,4 +35,4 @@ def settle(folder, epoch):
 
 def script(root, name, lib):
     """Returns one of the scripts, for the folder of libraries of this kind of package."""
-    return (root / "packaging/scripts" / name).read_text().replace("@LIB@", "/" + lib)
+    return (root / "deploy/packaging/scripts" / name).read_text().replace("@LIB@", "/" + lib)

@@ -58,7 +58,7 @@ class Table:
 
     def rows(self):
         """Yields the words of each line that says something."""
-        for number, line in enumerate((self.root / "packaging/files.txt").read_text().splitlines(), 1):
+        for number, line in enumerate((self.root / "deploy/packaging/files.txt").read_text().splitlines(), 1):
             words = line.split()
             if words and not words[0].startswith("#"):
                 yield number, words
