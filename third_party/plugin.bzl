@@ -3,6 +3,29 @@
 load("@rules_cc//cc:defs.bzl", "cc_binary")
 load("//third_party:copts.bzl", "TCPX_COPTS")
 
+# For what leaves this machine: libstdc++ and libgcc inside, and no symbol of a newer glibc (common/older_glibc.cc).
+OLD_GLIBC_LINKOPTS = select({
+    # A sanitizer's runtime lives in the executable, and it has to intercept what libstdc++ does.
+    "//:sanitize": [],
+    # -static-libstdc++ alone does nothing: Bazel links with gcc and appends -lstdc++. The archive named first and
+    # --as-needed drop the shared one. Not for every target: asan wants it shared in executables.
+    "//conditions:default": [
+        "-static-libgcc",
+        "-l:libstdc++.a",
+        # Before glibc 2.34 threads and dlopen are there, and since then these are empty.
+        "-Wl,--no-as-needed",
+        "-l:libpthread.so.0",
+        "-l:libdl.so.2",
+        "-Wl,--as-needed",
+        "-Wl,-z,defs",
+    ],
+})
+
+OLD_GLIBC_DEPS = select({
+    "//:sanitize": [],
+    "//conditions:default": ["//common:older_glibc"],
+})
+
 def tcpx_plugin_so(name, srcs, map, deps = [], **kwargs):
     """Links a shared object with libstdc++ and libgcc inside, and with symbols of old glibc versions only.
 
@@ -26,26 +49,8 @@ def tcpx_plugin_so(name, srcs, map, deps = [], **kwargs):
             "-Wl,--version-script=$(location %s)" % map,
             "-Wl,--build-id=sha1",
             "-pthread",
-        ] + select({
-            # A sanitizer's runtime lives in the executable, and it has to intercept what libstdc++ does.
-            "//:sanitize": [],
-            # -static-libstdc++ alone does nothing: Bazel links with gcc and appends -lstdc++. The archive named first
-            # and --as-needed drop the shared one. Not for every target: asan wants it shared in executables.
-            "//conditions:default": [
-                "-static-libgcc",
-                "-l:libstdc++.a",
-                # Before glibc 2.34 threads and dlopen are there, and since then these are empty.
-                "-Wl,--no-as-needed",
-                "-l:libpthread.so.0",
-                "-l:libdl.so.2",
-                "-Wl,--as-needed",
-                "-Wl,-z,defs",
-            ],
-        }),
+        ] + OLD_GLIBC_LINKOPTS,
         linkshared = True,
-        deps = deps + ["@local_cuda//:cuda_headers"] + select({
-            "//:sanitize": [],
-            "//conditions:default": ["//common:older_glibc"],
-        }),
+        deps = deps + ["@local_cuda//:cuda_headers"] + OLD_GLIBC_DEPS,
         **kwargs
     )

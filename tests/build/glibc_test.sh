@@ -1,13 +1,13 @@
 #!/bin/bash
-# glibc_test: the plugin loads with every glibc from 2.28 on, the one of RHEL 8 and Debian 10.
+# glibc_test: what is packed loads and starts with every glibc from 2.28 on, the one of RHEL 8 and Debian 10.
 #
-# usage: glibc_test.sh LIBRARY
+# usage: glibc_test.sh FILE...
 #
 # The loader refuses a library that needs a version of a symbol which its glibc does not have; NCCL then goes on without
-# the plugin. What needs such a version is printed: common/older_glibc.cc is where it gets an older one.
+# the plugin. What needs such a version is printed: common/older_glibc.cc is where it gets an older one. A version that is
+# not glibc's (GLIBCXX, GCC) is one too many: libstdc++ and libgcc are inside.
 set -euo pipefail
 
-so=$1
 newest=2.28
 failed=0
 
@@ -31,18 +31,24 @@ expect_none() {
 [[ $(printf '%s\n' a@GLIBC_2.2.5 b@GLIBC_2.28 c@GLIBC_2.29 d@GLIBC_2.3 e@GLIBC_PRIVATE f@GLIBCXX_3.4 | too_new |
   tr '\n' ' ') == 'c@GLIBC_2.29 e@GLIBC_PRIVATE f@GLIBCXX_3.4 ' ]] || { echo "FAILED: versions compared wrongly"; exit 1; }
 
-symbols=$(readelf --dyn-syms --wide "$so" | awk '$7 == "UND" && $8 ~ /@/ { sub(/@@/, "@", $8); print $8 }')
-[[ $symbols == *malloc@GLIBC_* ]] || { echo "FAILED: no versions read from $so"; exit 1; }
-expect_none "symbols newer than GLIBC_$newest" "$(too_new <<<"$symbols")"
+check() {
+  local file=$1 symbols needs library
+  symbols=$(readelf --dyn-syms --wide "$file" | awk '$7 == "UND" && $8 ~ /@/ { sub(/@@/, "@", $8); print $8 }')
+  [[ $symbols == *malloc@GLIBC_* ]] || { echo "FAILED: no versions read from $file"; exit 1; }
+  expect_none "$file: symbols newer than GLIBC_$newest" "$(too_new <<<"$symbols")"
 
-# What the loader checks before it looks at a single symbol.
-needs=$(readelf --version-info --wide "$so" | awk '/Version needs/ { on = 1 } on && /Name:/ { print "needs@" $3 }')
-[[ $needs == *@GLIBC_* ]] || { echo "FAILED: no needed version read from $so"; exit 1; }
-expect_none "needed versions above GLIBC_$newest" "$(too_new <<<"$needs")"
+  # What the loader checks before it looks at a single symbol.
+  needs=$(readelf --version-info --wide "$file" |
+    awk '/Version needs/ { on = 1 } on && /Name:/ { print "needs@" $3 }')
+  [[ $needs == *@GLIBC_* ]] || { echo "FAILED: no needed version read from $file"; exit 1; }
+  expect_none "$file: needed versions above GLIBC_$newest" "$(too_new <<<"$needs")"
 
-# Without them an old glibc has no threads, unless the process has loaded them already.
-for library in libpthread.so.0 libdl.so.2; do
-  readelf -d "$so" | grep -qF "[$library]" || expect_none "a library is not named" "$library"
-done
+  # Without them an old glibc has no threads, unless the process has loaded them already.
+  for library in libpthread.so.0 libdl.so.2; do
+    readelf -d "$file" | grep -qF "[$library]" || expect_none "$file: a library is not named" "$library"
+  done
+}
 
+(($# > 0)) || { echo "FAILED: no file to look at"; exit 1; }
+for file in "$@"; do check "$file"; done
 exit "$failed"

@@ -1,0 +1,48 @@
+#!/bin/sh
+# install.sh: copies the plugin out of this image into a folder, so that a pod or a whole node has it.
+#
+# usage: install.sh [--seccomp DIR] DIR
+#   DIR            gets libnccl-net-tcpx.so, the link libnccl-net.so, and libnccl-profiler-tcpx.so
+#   --seccomp DIR  gets the seccomp profile too: a node's /var/lib/kubelet/seccomp
+#
+# A file is put in place by a rename: a process that has the old one open keeps it whole. TCPX_NO_DEFAULT_LINK=1 leaves
+# out the link, and so the plugin to those who name it (NCCL_NET_PLUGIN=tcpx).
+#
+# exit codes: 0 done; 1 a file can't be written; 2 wrong use
+set -eu
+source=$(dirname "$0")
+
+usage() { sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"; }
+
+# put FILE DIR: the new content appears at once or not at all
+put() {
+  temporary=$2/.${1##*/}.$$
+  cp "$1" "$temporary"
+  chmod 644 "$temporary"
+  mv -f "$temporary" "$2/${1##*/}"
+}
+
+seccomp=
+case ${1:-} in
+  -h | --help) usage; exit 0 ;;
+  --seccomp)
+    seccomp=${2:-}
+    [ -n "$seccomp" ] || { echo "install.sh: --seccomp needs a folder" >&2; exit 2; }
+    shift 2 ;;
+esac
+[ $# = 1 ] || { usage >&2; exit 2; }
+case $1 in -*) echo "install.sh: unknown option $1" >&2; exit 2 ;; esac
+
+mkdir -p "$1"
+put "$source/lib/libnccl-profiler-tcpx.so" "$1"
+put "$source/lib/libnccl-net-tcpx.so" "$1"
+if [ "${TCPX_NO_DEFAULT_LINK:-0}" = 1 ]; then
+  [ ! -L "$1/libnccl-net.so" ] || rm "$1/libnccl-net.so"
+else
+  ln -sfn libnccl-net-tcpx.so "$1/libnccl-net.so"
+fi
+if [ -n "$seccomp" ]; then
+  mkdir -p "$seccomp"
+  put "$source/seccomp/tcpx-io-uring.json" "$seccomp"
+fi
+echo "installed libnccl-net-tcpx.so in $1${seccomp:+, tcpx-io-uring.json in $seccomp}"

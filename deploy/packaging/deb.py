@@ -1,0 +1,57 @@
+"""The .deb, by dpkg-deb.
+
+Purpose: dpkg-deb takes times from SOURCE_DATE_EPOCH and owner 0 for everything; gzip, which every dpkg reads and which
+         packs alike on any number of processors.
+"""
+
+import hashlib
+import os
+import subprocess
+
+import layout
+import tree
+
+CONTROL = """\
+Package: {name}
+Version: {version}
+Architecture: {arch}
+Maintainer: {maintainer}
+Installed-Size: {kib}
+Depends: libc6 (>= 2.28)
+Section: libs
+Priority: optional
+Description: NCCL network plugin over plain TCP
+ Moves the traffic of NCCL between machines that have Ethernet and no RDMA,
+ over several sockets per connection. Set NCCL_NET_PLUGIN=tcpx to use it.
+"""
+MAINTAINER = "libnccl-net-tcpx <libnccl-net-tcpx@localhost>"
+
+
+def control(entries, build):
+    """The text of the file control."""
+    kib = sum((len(entry.data) + 1023) // 1024 for entry in entries)
+    return CONTROL.format(name=layout.NAME, version=build.version, arch=build.arch, maintainer=MAINTAINER, kib=kib)
+
+
+def md5sums(entries):
+    """The text of the file md5sums."""
+    return "".join("%s  %s\n" % (hashlib.md5(entry.data).hexdigest(), entry.path) for entry in entries)
+
+
+def write(root, entries, build, scratch, out):
+    """Writes the package and returns its path."""
+    folder = scratch / "deb"
+    tree.lay(entries, folder, build.epoch)
+    meta = folder / "DEBIAN"
+    meta.mkdir()
+    texts = {"control": control(entries, build), "md5sums": md5sums(entries)}
+    texts.update((name, tree.script(root, name, layout.ARCHES[build.arch].deb_lib)) for name in ("postinst", "prerm"))
+    for name, text in texts.items():
+        (meta / name).write_text(text)
+        (meta / name).chmod(0o755 if name in ("postinst", "prerm") else 0o644)
+    tree.settle(folder, build.epoch)
+    path = out / ("%s_%s_%s.deb" % (layout.NAME, build.version, build.arch))
+    command = ["dpkg-deb", "--root-owner-group", "-Zgzip", "-z6", "--build", str(folder), str(path)]
+    environment = dict(os.environ, SOURCE_DATE_EPOCH=str(build.epoch), LC_ALL="C")
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment)
+    return path

@@ -1,0 +1,100 @@
+"""What a package holds, read from files.txt: entries with a destination, a mode and the bytes or the link's target.
+
+Purpose: one table for every kind of package. Nothing here depends on the clock, the caller's umask, language or order
+         of a folder's files.
+Errors:  LayoutError says which line of the table and why.
+"""
+
+import collections
+import functools
+import pathlib
+import tarfile
+
+# link: the target, or None; data: the bytes, of a file.
+Entry = collections.namedtuple("Entry", "path mode data link")
+# The names of a processor: Debian's, rpm's, and the folder of libraries that each system's loader searches.
+Arch = collections.namedtuple("Arch", "deb rpm deb_lib rpm_lib machine")
+
+ARCHES = {
+    "amd64": Arch("amd64", "x86_64", "usr/lib/x86_64-linux-gnu", "usr/lib64", 62),
+    "arm64": Arch("arm64", "aarch64", "usr/lib/aarch64-linux-gnu", "usr/lib64", 183),
+}
+NAME = "libnccl-net-tcpx"
+
+
+class LayoutError(Exception):
+    """A line of the table that can't be followed."""
+
+
+def folders(kind, arch):
+    """The places of {lib}, {bin}, {doc} in one kind of package: deb, rpm or tar."""
+    if kind == "tar":
+        return {"lib": "lib", "bin": "bin", "doc": "doc"}
+    lib = ARCHES[arch].deb_lib if kind == "deb" else ARCHES[arch].rpm_lib
+    return {"lib": lib, "bin": "usr/bin", "doc": "usr/share/doc/" + NAME}
+
+
+def elf_machine(data):
+    """The processor that a library or program is for, as ELF numbers them; None for anything else."""
+    return int.from_bytes(data[18:20], "little") if data[:4] == b"\x7fELF" else None
+
+
+@functools.lru_cache(maxsize=None)
+def member(tarball, name):
+    """The bytes of a file in a tarball, which is read no further than there."""
+    with tarfile.open(tarball) as opened:
+        for info in opened:
+            if info.name == name:
+                return opened.extractfile(info).read()
+    raise KeyError("no %s in %s" % (name, tarball))
+
+
+class Table:
+    """files.txt, with where its sources are."""
+
+    def __init__(self, root, built):
+        self.root = pathlib.Path(root)
+        self.built = pathlib.Path(built)
+
+    def rows(self):
+        """Yields the words of each line that says something."""
+        for number, line in enumerate((self.root / "deploy/packaging/files.txt").read_text().splitlines(), 1):
+            words = line.split()
+            if words and not words[0].startswith("#"):
+                yield number, words
+
+    def entries(self, kind, arch):
+        """Returns the entries of one kind of package, sorted by destination."""
+        places, found = folders(kind, arch), {}
+        for number, (what, *words) in self.rows():
+            path = words[-1].format(**places)
+            if path in found:
+                raise LayoutError("files.txt:%d: %s is there twice" % (number, path))
+            try:
+                entry = self.entry(what, words[:-1], path, arch)
+            except (OSError, KeyError, ValueError) as error:
+                raise LayoutError("files.txt:%d: %s" % (number, error)) from error
+            if entry.link is None or kind == "tar":
+                found[path] = entry
+        return [found[path] for path in sorted(found)]
+
+    def entry(self, what, source, path, arch):
+        """Returns the entry of one line."""
+        if what == "link":
+            return Entry(path, 0o777, None, source[0])
+        if what == "member":
+            return Entry(path, 0o644, member(self.root / "third_party/distdir" / source[0], source[1]), None)
+        if what not in ("built", "file", "system"):
+            raise ValueError("no kind of line: " + what)
+        folder = {"built": self.built, "file": self.root, "system": pathlib.Path("/")}[what]
+        data = (folder / source[0]).read_bytes()
+        if what == "built" and elf_machine(data) != ARCHES[arch].machine:
+            raise ValueError("%s is not built for %s" % (source[0], arch))
+        executable = what == "built" and not path.endswith(".so") or data[:2] == b"#!"
+        return Entry(path, 0o755 if executable else 0o644, data, None)
+
+
+def parents(entries):
+    """Returns every folder that the entries need, outermost first."""
+    found = {str(parent) for entry in entries for parent in pathlib.PurePosixPath(entry.path).parents}
+    return sorted(found - {"."})

@@ -1,0 +1,218 @@
+#!/usr/bin/env python3
+"""package_test: the packages hold what the table says, twice the same bytes, and say truly what is inside.
+
+usage: package_test.py WORKSPACE BUILT...
+
+WORKSPACE leads to the sources, and BUILT are the runfiles of what is packed.
+"""
+
+import hashlib
+import io
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(sys.argv.pop(1)).resolve().parent
+BUILT = [sys.argv.pop(1) for _ in sys.argv[1:]]
+sys.path.insert(0, str(ROOT / "deploy/packaging"))
+sys.dont_write_bytecode = True
+
+import layout  # noqa: E402
+import sbom  # noqa: E402
+
+ARCH = {"x86_64": "amd64", "aarch64": "arm64"}[os.uname().machine]
+KINDS = ("deb", "tar") + (("rpm",) if shutil.which("rpmbuild") else ())
+EPOCH = 1700000000
+
+
+def pack(out, **environment):
+    """Packs into a folder and returns {kind: path}."""
+    command = [sys.executable, str(ROOT / "deploy/packaging/package.py"), "--root", str(ROOT), "--built", os.getcwd()]
+    command += ["--arch", ARCH, "--version", "9.8", "--epoch", str(EPOCH), "--commit", "c0ffee", "--out", str(out)]
+    done = subprocess.run(
+        command + list(KINDS), check=True, stdout=subprocess.PIPE, text=True, env=dict(os.environ, **environment)
+    )
+    return dict(zip(KINDS, map(pathlib.Path, done.stdout.split())))
+
+
+def contents(path):
+    """Returns {destination: (TarInfo, bytes)} of a .tar.gz or .deb."""
+    if path.suffix == ".deb":
+        data = subprocess.run(["dpkg-deb", "--fsys-tarfile", str(path)], check=True, stdout=subprocess.PIPE).stdout
+        top, tarball = "./", tarfile.open(fileobj=io.BytesIO(data))
+    else:
+        top, tarball = "libnccl-net-tcpx-9.8/", tarfile.open(path)
+    found = {}
+    for info in tarball:
+        file = tarball.extractfile(info) if info.isfile() else None
+        name = info.name + "/" if info.isdir() else info.name
+        found[name[len(top) :]] = (info, file.read() if file else None)
+    return found
+
+
+class PackedOnce(unittest.TestCase):
+    first = None  # {kind: path}, for all tests
+
+    @classmethod
+    def setUpClass(cls):
+        if PackedOnce.first is None:
+            PackedOnce.scratch = tempfile.TemporaryDirectory()
+            old = os.umask(0o022)
+            PackedOnce.first = pack(pathlib.Path(PackedOnce.scratch.name) / "one", TZ="UTC", LC_ALL="C")
+            os.umask(old)
+
+
+class PackageTest(PackedOnce):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.table = layout.Table(ROOT, os.getcwd())
+
+    def pack_again(self):
+        """Another user, elsewhere."""
+        old = os.umask(0o077)
+        folder = pathlib.Path(self.scratch.name) / "another"
+        packed = pack(folder, TZ="Asia/Tokyo", LC_ALL="C.UTF-8", USER="somebody", HOME="/nowhere")
+        os.umask(old)
+        return packed
+
+    def test_the_same_bytes_twice(self):
+        second = self.pack_again()
+        for kind in KINDS:
+            self.assertEqual(self.first[kind].name, second[kind].name)
+            self.assertEqual(self.first[kind].read_bytes(), second[kind].read_bytes(), kind)
+
+    def test_the_table_and_nothing_else(self):
+        for kind in ("deb", "tar"):
+            doc = layout.folders(kind, ARCH)["doc"]
+            wanted = {entry.path for entry in self.table.entries(kind, ARCH)} | {doc + "/sbom.spdx.json"}
+            found = {name for name, (info, _) in contents(self.first[kind]).items() if not info.isdir()}
+            self.assertEqual(wanted, found, kind)
+
+    def test_what_is_built_is_what_is_packed(self):
+        packed = {words[1] for _, words in self.table.rows() if words[0] == "built"}
+        self.assertEqual(packed, set(BUILT), "deploy/packaging/files.txt and //deploy/packaging:built")
+
+    def test_owner_mode_and_time(self):
+        for kind in ("deb", "tar"):
+            for name, (info, data) in contents(self.first[kind]).items():
+                self.assertEqual((0, 0), (info.uid, info.gid), name)
+                self.assertEqual(EPOCH, info.mtime, name)
+                if info.issym():
+                    continue
+                program = info.isdir() or name.split("/")[-2] == "bin"
+                self.assertEqual(0o755 if program else 0o644, info.mode, name)
+
+    def test_only_the_tarball_has_the_link(self):
+        link, _ = contents(self.first["tar"])["lib/libnccl-net.so"]
+        self.assertEqual("libnccl-net-tcpx.so", link.linkname)
+        self.assertFalse([name for name in contents(self.first["deb"]) if name.endswith("libnccl-net.so")])
+
+    def test_licences_of_what_is_linked_in(self):
+        files = contents(self.first["tar"])
+        words = {
+            "LICENSE": b"Apache License",
+            "licences/abseil-cpp.txt": b"Apache License",
+            "licences/liburing-MIT.txt": b"Permission is hereby granted, free of charge",
+            "licences/libsodium.txt": b"ISC License",
+            "licences/gcc-runtime.txt": b"GCC RUNTIME LIBRARY EXCEPTION",
+        }
+        for name, text in words.items():
+            self.assertIn(text, files["doc/" + name][1], name)
+
+    def test_a_wrong_processor_is_refused(self):
+        other = {"amd64": "arm64", "arm64": "amd64"}[ARCH]
+        with self.assertRaisesRegex(layout.LayoutError, "is not built for " + other):
+            self.table.entries("deb", other)
+
+    def test_wrong_use(self):
+        cases = {
+            (): (2, "usage: tools/package"),
+            ("--help",): (0, "usage: tools/package"),
+            ("--bogus", "out"): (2, "unknown option --bogus"),
+            ("--arch", "m68k", "out"): (2, "--arch needs amd64, arm64 or all"),
+            ("one", "two"): (2, "one DIR only"),
+        }
+        for arguments, (code, text) in cases.items():
+            command = [str(ROOT / "tools/package")] + list(arguments)
+            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            self.assertEqual(code, done.returncode, arguments)
+            self.assertIn(text, done.stdout)
+
+    @unittest.skipUnless("rpm" in KINDS, "no rpmbuild")
+    def test_rpm(self):
+        query = ["rpm", "-qp", "--qf", "[%{FILENAMES} %{FILEUSERNAME} %{FILEMODES:perms} %{FILEMTIMES}\n]"]
+        lines = subprocess.run(query + [str(self.first["rpm"])], check=True, stdout=subprocess.PIPE, text=True).stdout
+        rows = [line.split() for line in lines.splitlines()]
+        found = {name[1:] for name, _, mode, _ in rows if not mode.startswith("d")}
+        doc = layout.folders("rpm", ARCH)["doc"]
+        self.assertEqual({entry.path for entry in self.table.entries("rpm", ARCH)} | {doc + "/sbom.spdx.json"}, found)
+        self.assertEqual({("root", str(EPOCH))}, {(user, time) for _, user, _, time in rows})
+
+
+class SbomTest(PackedOnce):
+    """The fields that SPDX 2.3 requires, and whether they are true."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.files = contents(cls.first["deb"])
+        cls.document = json.loads(cls.files["usr/share/doc/libnccl-net-tcpx/sbom.spdx.json"][1])
+
+    def test_document(self):
+        document = self.document
+        self.assertEqual("SPDX-2.3", document["spdxVersion"])
+        self.assertEqual("CC0-1.0", document["dataLicense"])
+        self.assertEqual("SPDXRef-DOCUMENT", document["SPDXID"])
+        self.assertRegex(document["documentNamespace"], r"^https://[^#]+c0ffee$")
+        self.assertEqual("libnccl-net-tcpx-9.8-%s-deb" % ARCH, document["name"])
+        self.assertEqual("2023-11-14T22:13:20Z", document["creationInfo"]["created"])
+        self.assertRegex(document["creationInfo"]["creators"][0], r"^(Tool|Person|Organization): ")
+
+    def test_identifiers(self):
+        parts = self.document["packages"] + self.document["files"]
+        idents = [part["SPDXID"] for part in parts]
+        self.assertEqual(len(idents), len(set(idents)))
+        for ident in idents:
+            self.assertRegex(ident, r"^SPDXRef-[A-Za-z0-9.-]+$")
+        known = set(idents) | {"SPDXRef-DOCUMENT"}
+        for relation in self.document["relationships"]:
+            self.assertLessEqual({relation["spdxElementId"], relation["relatedSpdxElement"]}, known)
+        described = [r for r in self.document["relationships"] if r["relationshipType"] == "DESCRIBES"]
+        self.assertEqual(["SPDXRef-Package-libnccl-net-tcpx"], [r["relatedSpdxElement"] for r in described])
+
+    def test_packages(self):
+        for package in self.document["packages"]:
+            for field in ("name", "versionInfo", "downloadLocation", "licenseConcluded", "copyrightText"):
+                self.assertTrue(package[field], package["name"])
+        names = {package["name"] for package in self.document["packages"]}
+        self.assertEqual({"libnccl-net-tcpx", "abseil-cpp", "liburing", "libsodium", "gcc-runtime"}, names)
+
+    def test_sources_are_those_of_the_build(self):
+        known = sbom.sources((ROOT / "third_party/deps.bzl").read_text())
+        self.assertLessEqual({key for key, *_ in sbom.LINKED_IN}, set(known))
+        sums = {part["checksums"][0]["checksumValue"] for part in self.document["packages"] if "checksums" in part}
+        self.assertEqual({known[key][1] for key, *_ in sbom.LINKED_IN}, sums)
+        for key, _, version, *_ in sbom.LINKED_IN:
+            self.assertIn(version, known[key][0])
+
+    def test_files(self):
+        stated = {part["fileName"][2:]: part["checksums"] for part in self.document["files"]}
+        packed = {name: data for name, (info, data) in self.files.items() if info.isfile()}
+        packed.pop("usr/share/doc/libnccl-net-tcpx/sbom.spdx.json")
+        self.assertEqual(set(packed), set(stated))
+        for name, data in packed.items():
+            sums = {item["algorithm"]: item["checksumValue"] for item in stated[name]}
+            self.assertEqual({"SHA1": hashlib.sha1(data).hexdigest(), "SHA256": hashlib.sha256(data).hexdigest()}, sums)
+
+
+if __name__ == "__main__":
+    if "rpm" not in KINDS:
+        print("SKIPPED: the .rpm: no rpmbuild (apt-get install rpm); the others are tested")
+    unittest.main()
