@@ -31,22 +31,6 @@ size_t Distance(absl::string_view a, absl::string_view b) {
   return row[b.size()];
 }
 
-// Empty where none is near.
-absl::string_view Nearest(absl::string_view as_written) {
-  const std::string name = absl::AsciiStrToUpper(as_written);
-  absl::string_view nearest;
-  size_t least = SIZE_MAX;
-  for (const Parameter& parameter : Parameters()) {
-    // A name that was not written to its end is as good as one with a wrong letter.
-    const bool begins = name != kOurs && absl::StartsWith(parameter.name, name);
-    const size_t distance = begins ? 1 : Distance(name, parameter.name);
-    if (!absl::StartsWith(parameter.name, kOurs) || distance >= least) continue;
-    least = distance;
-    nearest = parameter.name;
-  }
-  return 2 * least <= name.size() ? nearest : "";
-}
-
 bool IsParameter(absl::string_view name) {
   const absl::Span<const Parameter> all = Parameters();
   return std::any_of(all.begin(), all.end(), [name](const Parameter& each) { return name == each.name; });
@@ -56,12 +40,27 @@ bool IsParameter(absl::string_view name) {
 std::string WarningOf(absl::string_view name) {
   if (name == kTestUringRung) return absl::StrCat(name, " is in effect, and for tests only: unset it in a job");
   if (!absl::StartsWithIgnoreCase(name, kOurs) || absl::StartsWith(name, kTests) || IsParameter(name)) return "";
-  const absl::string_view nearest = Nearest(name);
+  const std::string nearest = NearestParameter(name, kOurs);
   const std::string hint = nearest.empty() ? "" : absl::StrCat("; the nearest name is ", nearest);
   return absl::StrCat(name, " is not known and has no effect", hint, " (docs/parameters.md has all)");
 }
 
 }  // namespace
+
+std::string NearestParameter(absl::string_view as_written, absl::string_view prefix) {
+  const std::string name = absl::AsciiStrToUpper(as_written);
+  absl::string_view nearest;
+  size_t least = SIZE_MAX;
+  for (const Parameter& parameter : Parameters()) {
+    // A name that was not written to its end is as good as one with a wrong letter.
+    const bool begins = name != prefix && absl::StartsWith(parameter.name, name);
+    const size_t distance = begins ? 1 : Distance(name, parameter.name);
+    if (!absl::StartsWith(parameter.name, prefix) || distance >= least) continue;
+    least = distance;
+    nearest = parameter.name;
+  }
+  return std::string(2 * least <= name.size() ? nearest : "");
+}
 
 std::vector<std::string> UnknownParameters(const char* const* environment) {
   std::vector<std::string> warnings;

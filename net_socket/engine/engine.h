@@ -85,6 +85,8 @@ absl::StatusOr<std::unique_ptr<Engine>> MakeUringEngine();
 inline constexpr int kUringRungs = 4;
 absl::StatusOr<std::unique_ptr<Engine>> MakeUringEngineFrom(int first_rung);
 absl::StatusOr<std::unique_ptr<Engine>> MakeEpollEngine();
+// Which of them the kernel takes; -1: none.
+int UringRung();
 
 // Finds out once what serves here. `choice` auto takes io_uring where it works. *reason gets the text for the log.
 EngineChoice ProbeEngine(EngineChoice choice, std::string* reason);

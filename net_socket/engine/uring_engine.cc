@@ -52,12 +52,17 @@ constexpr unsigned kLadder[] = {
 
 static_assert(std::size(kLadder) == kUringRungs);
 
+io_uring_params RingParams(int rung) {
+  io_uring_params params{};
+  params.flags = kLadder[rung] | IORING_SETUP_CLAMP | IORING_SETUP_CQSIZE;
+  params.cq_entries = kCompletionEntries;
+  return params;
+}
+
 int SetUpRing(io_uring* ring, int first_rung) {
   int result = -EINVAL;
   for (int rung = first_rung; rung < kUringRungs && result == -EINVAL; ++rung) {
-    io_uring_params params{};
-    params.flags = kLadder[rung] | IORING_SETUP_CLAMP | IORING_SETUP_CQSIZE;
-    params.cq_entries = kCompletionEntries;
+    io_uring_params params = RingParams(rung);
     result = io_uring_queue_init_params(kSubmitEntries, ring, &params);
   }
   return result;
@@ -337,6 +342,17 @@ absl::StatusOr<std::unique_ptr<Engine>> MakeUringEngineFrom(int first_rung) {
   const int result = OpenRing(&ring, first_rung);
   if (result < 0) return RingRefusal(-result);
   return std::unique_ptr<Engine>(new UringEngine(ring, std::move(event)));
+}
+
+int UringRung() {
+  for (int rung = FirstRung(); rung < kUringRungs; ++rung) {
+    io_uring ring;
+    io_uring_params params = RingParams(rung);
+    const int result = io_uring_queue_init_params(kSubmitEntries, &ring, &params);
+    if (result >= 0) io_uring_queue_exit(&ring);
+    if (result != -EINVAL) return result >= 0 ? rung : -1;
+  }
+  return -1;
 }
 
 EngineChoice ProbeEngine(EngineChoice choice, std::string* reason) {

@@ -75,5 +75,12 @@ TEST(UnknownParamsTest, ComeByName) {
   EXPECT_TRUE(absl::StartsWith(warnings[1], "TCPX_B ")) << warnings[1];
 }
 
+TEST(NearestParameter, IsOneWithThePrefix) {
+  EXPECT_EQ(NearestParameter("NCCL_SOCKET_IFNMAE", "NCCL_"), "NCCL_SOCKET_IFNAME");
+  EXPECT_EQ(NearestParameter("NCCL_SOCKET_RCVBUFF", "NCCL_"), "NCCL_SOCKET_RCVBUF");
+  EXPECT_EQ(NearestParameter("tcpx_lane", "TCPX_"), "TCPX_LANES");
+  EXPECT_EQ(NearestParameter("ZZZZZZZZ", "TCPX_"), "");
+}
+
 }  // namespace
 }  // namespace tcpx

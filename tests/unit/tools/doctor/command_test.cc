@@ -1,0 +1,77 @@
+// The doctor's command line.
+#include "tools/doctor/command.h"
+
+#include "absl/strings/match.h"
+#include "gtest/gtest.h"
+
+namespace tcpx {
+namespace doctor {
+namespace {
+
+TEST(Command, HasDefaults) {
+  const auto command = ParseCommand({});
+  ASSERT_TRUE(command.ok());
+  EXPECT_EQ(command->ranks, 0);
+  EXPECT_EQ(command->gpus, 1);
+  EXPECT_FALSE(command->json);
+}
+
+TEST(Command, TakesEachOption) {
+  const auto command = ParseCommand(
+      {"--ranks", "8", "--gpus=2", "--rtt-us", "100", "--json", "--quiet", "--plugin", "/a.so", "--nccl", "/b.so"});
+  ASSERT_TRUE(command.ok()) << command.status();
+  EXPECT_EQ(command->ranks, 8);
+  EXPECT_EQ(command->gpus, 2);
+  EXPECT_EQ(command->rtt_us, 100);
+  EXPECT_TRUE(command->json && command->quiet);
+  EXPECT_EQ(command->plugin, "/a.so");
+  EXPECT_EQ(command->nccl, "/b.so");
+}
+
+TEST(Command, SaysWhatIsWrong) {
+  for (const auto& wrong : std::vector<std::vector<std::string>>{
+           {"--nosuch"}, {"--ranks"}, {"--ranks", "0"}, {"--ranks", "many"}, {"--gpus", "65"}}) {
+    const auto command = ParseCommand(wrong);
+    ASSERT_FALSE(command.ok()) << wrong[0];
+    EXPECT_TRUE(absl::StrContains(command.status().message(), wrong[0])) << command.status();
+  }
+}
+
+TEST(Command, WordsInFrontSayWhatIsDone) {
+  const auto listen = ParseCommand({"listen", "--port", "5", "--until-eof"});
+  ASSERT_TRUE(listen.ok()) << listen.status();
+  EXPECT_EQ(listen->mode, Mode::kListen);
+  EXPECT_EQ(listen->port, 5);
+  const auto between = ParseCommand({"node7", "--ms", "0"});
+  ASSERT_TRUE(between.ok()) << between.status();
+  EXPECT_EQ(between->mode, Mode::kBetween);
+  EXPECT_EQ(between->host, "node7");
+  const auto hosts = ParseCommand({"hosts", "file", "--start", "srun -w {host}"});
+  ASSERT_TRUE(hosts.ok()) << hosts.status();
+  EXPECT_EQ(hosts->mode, Mode::kHosts);
+  EXPECT_EQ(hosts->hosts_file, "file");
+  EXPECT_EQ(hosts->start, "srun -w {host}");
+}
+
+TEST(Command, OptionsOfOtherModesAreRefused) {
+  for (const auto& wrong : std::vector<std::vector<std::string>>{{"--port", "5"},
+                                                                 {"--ms", "5"},
+                                                                 {"node7", "--until-eof"},
+                                                                 {"node7", "--port", "0"},
+                                                                 {"hosts"},
+                                                                 {"listen", "--ms", "5"},
+                                                                 {"node7", "node8"}}) {
+    EXPECT_FALSE(ParseCommand(wrong).ok()) << wrong[0];
+  }
+}
+
+TEST(Command, HelpNamesEveryOption) {
+  for (const char* option : {"--ranks", "--gpus", "--rtt-us", "--plugin", "--nccl", "--json", "--quiet", "--help",
+                             "--port", "--until-eof", "--ms", "--summary", "--start", "--remote"}) {
+    EXPECT_TRUE(absl::StrContains(UsageText(), option)) << option;
+  }
+}
+
+}  // namespace
+}  // namespace doctor
+}  // namespace tcpx

@@ -1,0 +1,67 @@
+// How findings are said.
+#include "tools/doctor/finding.h"
+
+#include "gtest/gtest.h"
+
+namespace tcpx {
+namespace doctor {
+namespace {
+
+Report Three() {
+  Report report;
+  report.Ok("nccl", "NCCL 2.28.9");
+  report.Note("cpu", "few", "more");
+  report.Problem("link", "tso is off", "ethtool -K eth0 tso on");
+  return report;
+}
+
+TEST(Finding, IsALineWithItsCureBelow) {
+  EXPECT_EQ(ReportText(Three(), false),
+            "ok       nccl        NCCL 2.28.9\n"
+            "note     cpu         few\n"
+            "                      mend: more\n"
+            "problem  link        tso is off\n"
+            "                      mend: ethtool -K eth0 tso on\n"
+            "1 ok, 1 to note, 1 problem\n");
+}
+
+TEST(Finding, QuietLeavesOutWhatIsOk) {
+  Report report;
+  report.Ok("nccl", "NCCL 2.28.9");
+  EXPECT_EQ(ReportText(report, true), "1 ok, 0 to note, 0 problems\n");
+}
+
+TEST(Finding, OnlyAProblemIsAnExitCode) {
+  Report report;
+  EXPECT_EQ(report.ExitCode(), 0);
+  report.Note("cpu", "few");
+  EXPECT_EQ(report.ExitCode(), 0);
+  report.Problem("cpu", "none", "some");
+  EXPECT_EQ(report.ExitCode(), 1);
+}
+
+TEST(Finding, JsonHasTheSame) {
+  EXPECT_EQ(ReportJson(Three(), "\"host\": \"a\""),
+            "{\"host\": \"a\", \"problems\": 1, \"notes\": 1, \"findings\": [\n"
+            "  {\"grade\": \"ok\", \"check\": \"nccl\", \"text\": \"NCCL 2.28.9\"},\n"
+            "  {\"grade\": \"note\", \"check\": \"cpu\", \"text\": \"few\", \"mend\": \"more\"},\n"
+            "  {\"grade\": \"problem\", \"check\": \"link\", \"text\": \"tso is off\", \"mend\": \"ethtool -K eth0 tso "
+            "on\"}\n"
+            "]}\n");
+}
+
+TEST(Finding, WhatOthersWroteMakesNoLines) {
+  Report report;
+  report.Problem("variable", "TCPX_A\nok       all  is well", "");
+  EXPECT_EQ(report.findings()[0].text, "TCPX_A\\x0aok       all  is well");
+  EXPECT_EQ(JsonText("a\"b\\c\xe9\x01"), "\"a\\\"b\\\\c\\u00e9\\u0001\"");
+}
+
+TEST(Finding, KnowsWhatItSaid) {
+  EXPECT_TRUE(Three().Says("tso is"));
+  EXPECT_FALSE(Three().Says("gro"));
+}
+
+}  // namespace
+}  // namespace doctor
+}  // namespace tcpx

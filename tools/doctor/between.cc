@@ -1,0 +1,243 @@
+#include "tools/doctor/between.h"
+
+#include <netdb.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
+#include "common/build_info.h"
+#include "net_socket/nic/lane_plan.h"
+#include "net_socket/nic/path_profile.h"
+#include "tools/doctor/local_checks.h"
+#include "tools/doctor/pairs.h"
+#include "tools/doctor/stream.h"
+
+namespace tcpx {
+namespace doctor {
+namespace {
+
+constexpr int kDevicePairsMax = 16;
+constexpr int kShortMs = 100;
+
+// Where the name leads; the first address that a doctor answers at.
+absl::StatusOr<SocketAddress> FindDoctor(const std::string& host, int port) {
+  addrinfo hints = {};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* list = nullptr;
+  const int failed = getaddrinfo(host.c_str(), absl::StrCat(port).c_str(), &hints, &list);
+  if (failed != 0) return absl::NotFoundError(absl::StrCat(host, ": ", gai_strerror(failed)));
+  absl::Status last = absl::NotFoundError(host + ": no address");
+  absl::StatusOr<SocketAddress> found = last;
+  for (const addrinfo* at = list; at != nullptr && !found.ok(); at = at->ai_next) {
+    const auto address = SocketAddress::FromSockaddr(at->ai_addr, at->ai_addrlen);
+    if (!address.ok()) continue;
+    const auto channel = Channel::Dial(*address, SocketAddress());
+    last = channel.status();
+    found = channel.ok() ? address : last;
+  }
+  freeaddrinfo(list);
+  return found;
+}
+
+// Of one process each, so that TCPX_LANES may differ.
+absl::StatusOr<double> Stream(const SocketAddress& doctor, const FoundLibraries& found, int lanes, int own_device,
+                              int other_device, bool sends, int ms) {
+  const std::string line = InChild([&]() -> std::string {
+    auto channel = Channel::Dial(doctor, SocketAddress());
+    if (!channel.ok()) return absl::StrCat("error ", channel.status().message());
+    const absl::Status asked = channel->Send(absl::StrFormat("tcpx_doctor 1 stream lanes=%d device=%d ms=%d role=%s",
+                                                             lanes, other_device, ms, sends ? "receives" : "sends"));
+    if (!asked.ok()) return absl::StrCat("error ", asked.message());
+    const StreamOrder order = {found.plugin, found.version, lanes, own_device, sends, ms};
+    const auto speed = RunStream(order, &*channel);
+    return speed.ok() ? absl::StrCat("speed ", *speed) : absl::StrCat("error ", speed.status().message());
+  });
+  absl::string_view text = line;
+  double speed = 0;
+  if (absl::ConsumePrefix(&text, "speed ") && absl::SimpleAtod(text, &speed)) return speed;
+  absl::ConsumePrefix(&text, "error ");
+  return absl::UnavailableError(text);
+}
+
+void CheckSecrets(const Patient& patient, const SocketAddress& doctor, Report* report) {
+  auto channel = Channel::Dial(doctor, SocketAddress());
+  const auto secrets = channel.ok() ? CompareSecrets(patient, &*channel) : channel.status();
+  if (!secrets.ok()) {
+    report->Problem("secret", absl::StrCat("the secrets could not be compared: ", secrets.status().message()),
+                    "try again");
+    return;
+  }
+  const char* const mend = "copy the file to both hosts, and set TCPX_SECRET_FILE on both";
+  switch (*secrets) {
+    case SecretsAre::kSame:
+      return report->Ok("secret", "both hosts have the same secret");
+    case SecretsAre::kNone:
+      return report->Ok("secret", "neither host has a secret");
+    case SecretsAre::kDifferent:
+      return report->Problem("secret", "the secrets of the two hosts differ: they would refuse each other", mend);
+    case SecretsAre::kOnlyHere:
+      return report->Problem("secret", "only this host has a secret (TCPX_SECRET_FILE): it would refuse the other",
+                             mend);
+    case SecretsAre::kOnlyThere:
+      return report->Problem("secret", "only the other host has a secret (TCPX_SECRET_FILE): it would refuse this one",
+                             mend);
+  }
+}
+
+void CheckAddresses(const PeerFacts& here, const PeerFacts& there, Report* report) {
+  if (here.mark == there.mark) {
+    report->Note("address", "the other host is this one: all that follows is about loopback");
+    return;
+  }
+  if (there.version != kVersion) {
+    report->Note("address", absl::StrCat("the other doctor is of version ", there.version, ", this one of ", kVersion),
+                 "install one release on all hosts");
+  }
+  const std::set<std::string> own(here.addresses.begin(), here.addresses.end());
+  for (const std::string& address : there.addresses) {
+    if (own.count(address) == 0) continue;
+    const auto chosen = [&](const PeerFacts& facts) {
+      return std::any_of(facts.links.begin(), facts.links.end(),
+                         [&](const PeerLink& link) { return link.address.HostString() == address; });
+    };
+    const bool used = chosen(here) || chosen(there);
+    report->Add(
+        used ? Grade::kProblem : Grade::kOk, "address",
+        absl::StrCat(address, " is on both hosts", used ? ": they would dial themselves" : ", and neither uses it"),
+        used ? "leave the interface out with NCCL_SOCKET_IFNAME, or give one host another address" : "");
+  }
+}
+
+// Each device here with each one there, as NCCL may join them.
+std::pair<int, int> CheckDevicePairs(const Patient& patient, const SocketAddress& doctor, const FoundLibraries& found,
+                                     const PeerFacts& there, Report* report) {
+  int devices_there = 0;
+  for (const PeerLink& link : there.links) devices_there = std::max(devices_there, link.device + 1);
+  std::pair<int, int> best = {-1, -1};
+  double best_mbps = 0;
+  int count = 0;
+  for (int own = 0; own < patient.devices.count(); ++own) {
+    for (int other = 0; other < devices_there && count < kDevicePairsMax; ++other, ++count) {
+      const std::string text =
+          absl::StrFormat("device %d (%s) to device %d there", own, patient.devices.device(own).name, other);
+      const auto speed = Stream(doctor, found, 0, own, other, true, kShortMs);
+      if (!speed.ok()) {
+        report->Problem("flow", absl::StrCat(text, ": the plugin does not connect: ", speed.status().message()),
+                        "open the plugin's ports in the firewall (TCPX_PORT_RANGE), or leave the interface out with "
+                        "NCCL_SOCKET_IFNAME");
+        continue;
+      }
+      report->Ok("flow", text + ": the plugin connects");
+      if (*speed > best_mbps) best = {own, other};
+      best_mbps = std::max(best_mbps, *speed);
+    }
+  }
+  return best;
+}
+
+std::vector<Flows> MeasureFlows(const Patient& patient, const SocketAddress& doctor, const FoundLibraries& found,
+                                std::pair<int, int> devices, Report* report) {
+  std::vector<Flows> all;
+  for (const int flows : {1, 4, 16}) {
+    const int lanes = flows == 1 ? 1 : flows + 1;  // lane 0 carries the small messages
+    const int ms = patient.command.milliseconds;
+    const auto out = Stream(doctor, found, lanes, devices.first, devices.second, true, ms);
+    const auto in = Stream(doctor, found, lanes, devices.first, devices.second, false, ms);
+    for (const auto* speed : {&out, &in}) {
+      if (speed->ok()) continue;
+      report->Problem("flow",
+                      absl::StrCat(flows, " flows ", speed == &out ? "out" : "in", ": ", speed->status().message()),
+                      "NCCL_DEBUG=INFO on both hosts shows the plugin's lines");
+    }
+    if (out.ok() && in.ok()) all.push_back({flows, *out, *in});
+  }
+  return all;
+}
+
+int AutoFlows(const Patient& patient, int device) {
+  const PathProfile path = MakePathProfile(patient.options, PathFacts());
+  const int lanes = LanesFor(patient.options, path, patient.devices.device(device).nics, 1, int64_t{1} << 40).lanes;
+  return std::max(1, lanes - 1);
+}
+
+void CheckStreams(const Patient& patient, const SocketAddress& doctor, const PeerFacts& there, Report* report,
+                  Between* between) {
+  Report about_libraries;
+  const FoundLibraries found = CheckLibraries(patient, &about_libraries);
+  for (const Finding& finding : about_libraries.findings()) {
+    if (finding.grade == Grade::kProblem) report->Problem(finding.check, finding.text, finding.mend);
+  }
+  if (found.plugin.empty() || between->pairs_reached == 0 || patient.command.milliseconds == 0) return;
+  const std::pair<int, int> devices = CheckDevicePairs(patient, doctor, found, there, report);
+  if (devices.first < 0) return;
+  between->flows = MeasureFlows(patient, doctor, found, devices, report);
+  JudgeFlows(between->flows, AutoFlows(patient, devices.first), report);
+}
+
+// The kernel's bounds once more, with the round trip that was measured.
+void CheckBuffersAgain(const Patient& patient, const Between& between, Report* report) {
+  if (between.rtt_us == 0) return;
+  Patient measured = patient;
+  measured.command.rtt_us = std::max(1, static_cast<int>(between.rtt_us));
+  Report buffers;
+  CheckBuffers(measured, &buffers);
+  for (const Finding& finding : buffers.findings()) {
+    if (finding.grade == Grade::kProblem) report->Problem(finding.check, finding.text, finding.mend);
+  }
+}
+
+}  // namespace
+
+Between CheckBetween(const Patient& patient, Report* report) {
+  Between between;
+  const std::string& host = patient.command.host;
+  const auto doctor = FindDoctor(host, patient.command.port);
+  absl::StatusOr<PeerFacts> there = absl::UnavailableError(doctor.status().message());
+  if (doctor.ok()) {
+    auto channel = Channel::Dial(*doctor, SocketAddress());
+    there = channel.ok() ? AskFacts(&*channel) : channel.status();
+  }
+  if (!there.ok()) {
+    report->Problem(
+        "reach", absl::StrCat(host, " port ", patient.command.port, ": no doctor answers: ", there.status().message()),
+        absl::StrCat("tcpx_doctor listen --port ", patient.command.port, " on ", host,
+                     "; open that port in firewalls between"));
+    return between;
+  }
+  const PeerFacts here = OwnFacts(patient);
+  report->Ok("reach", absl::StrCat("a doctor answers on ", there->host, " (", doctor->ToString(), ")"));
+  CheckAddresses(here, *there, report);
+  CheckSecrets(patient, *doctor, report);
+  CheckPairs(patient, here, *there, report, &between);
+  if (between.rtt_us > 0) JudgeClock(between.clock_offset_us, report);
+  CheckBuffersAgain(patient, between, report);
+  CheckStreams(patient, *doctor, *there, report, &between);
+  return between;
+}
+
+std::string SummaryLine(const Between& between, const Report& report) {
+  double out = 0;
+  double in = 0;
+  for (const Flows& flows : between.flows) {
+    out = std::max(out, flows.out_mbps);
+    in = std::max(in, flows.in_mbps);
+  }
+  std::string text;
+  for (const Finding& finding : report.findings()) {
+    if (finding.grade == Grade::kProblem && text.empty()) text = finding.text;
+  }
+  return absl::StrFormat("summary rtt_us=%.0f mtu=%d out_mbps=%.0f in_mbps=%.0f problems=%d text=%s\n", between.rtt_us,
+                         between.path_mtu, out, in, report.Count(Grade::kProblem), text);
+}
+
+}  // namespace doctor
+}  // namespace tcpx

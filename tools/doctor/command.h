@@ -1,0 +1,49 @@
+// command.h: the doctor's command line.
+//
+// Threads: any; no state.
+// Units:   microseconds, seconds.
+// Errors:  ParseCommand: kInvalidArgument with one sentence for the user.
+#ifndef TCPX_TOOLS_DOCTOR_COMMAND_H_
+#define TCPX_TOOLS_DOCTOR_COMMAND_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace tcpx {
+namespace doctor {
+
+inline constexpr int kDoctorPort = 17617;
+
+enum class Mode { kHere, kListen, kBetween, kHosts };
+
+struct Command {
+  Mode mode = Mode::kHere;
+  std::string host;                                   // kBetween
+  std::string hosts_file;                             // kHosts
+  int port = kDoctorPort;                             // of the listening doctor
+  bool until_eof = false;                             // listen only while stdin is open
+  bool summary = false;                               // kBetween: one line for kHosts
+  int milliseconds = 1000;                            // of each stream; 0: none
+  std::string start = "ssh -o BatchMode=yes {host}";  // kHosts: how a command is started on a host
+  std::string remote = "tcpx_doctor";                 // kHosts: where the doctor is there
+  bool help = false;
+  bool version = false;
+  bool json = false;
+  bool quiet = false;  // what is ok is left out
+  int ranks = 0;       // of this host; 0: the launcher's variables say
+  int gpus = 1;        // of one process
+  int rtt_us = 500;    // towards the other hosts, for the buffers
+  std::string plugin;  // a file instead of what NCCL would look for
+  std::string nccl;
+};
+
+absl::StatusOr<Command> ParseCommand(const std::vector<std::string>& arguments);
+
+const char* UsageText();
+
+}  // namespace doctor
+}  // namespace tcpx
+
+#endif  // TCPX_TOOLS_DOCTOR_COMMAND_H_

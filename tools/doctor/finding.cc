@@ -1,0 +1,103 @@
+#include "tools/doctor/finding.h"
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+
+namespace tcpx {
+namespace doctor {
+namespace {
+
+// What others wrote (variables, names of interfaces, the log of a plugin) makes no lines of its own.
+std::string OneLine(absl::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (absl::ascii_iscntrl(static_cast<unsigned char>(c))) {
+      absl::StrAppendFormat(&out, "\\x%02x", static_cast<unsigned char>(c));
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+void Report::Add(Grade grade, absl::string_view check, std::string text, std::string mend) {
+  findings_.push_back({grade, std::string(check), OneLine(text), OneLine(mend)});
+}
+
+int Report::Count(Grade grade) const {
+  return static_cast<int>(std::count_if(findings_.begin(), findings_.end(),
+                                        [grade](const Finding& finding) { return finding.grade == grade; }));
+}
+
+bool Report::Says(absl::string_view text) const {
+  return std::any_of(findings_.begin(), findings_.end(),
+                     [text](const Finding& finding) { return absl::StrContains(finding.text, text); });
+}
+
+const char* GradeName(Grade grade) {
+  switch (grade) {
+    case Grade::kOk:
+      return "ok";
+    case Grade::kNote:
+      return "note";
+    case Grade::kProblem:
+      return "problem";
+  }
+  return "?";
+}
+
+std::string FindingText(const Finding& finding) {
+  std::string text = absl::StrFormat("%-8s %-11s %s\n", GradeName(finding.grade), finding.check, finding.text);
+  if (!finding.mend.empty()) absl::StrAppendFormat(&text, "%21s mend: %s\n", "", finding.mend);
+  return text;
+}
+
+std::string ReportText(const Report& report, bool quiet) {
+  std::string text;
+  for (const Finding& finding : report.findings()) {
+    if (!quiet || finding.grade != Grade::kOk) absl::StrAppend(&text, FindingText(finding));
+  }
+  absl::StrAppendFormat(&text, "%d ok, %d to note, %d %s\n", report.Count(Grade::kOk), report.Count(Grade::kNote),
+                        report.Count(Grade::kProblem), report.Count(Grade::kProblem) == 1 ? "problem" : "problems");
+  return text;
+}
+
+std::string JsonText(absl::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (absl::ascii_iscntrl(byte) || byte >= 0x80) {
+      // What is no ASCII may be no UTF-8 either: as Latin-1 it is valid JSON whatever it is.
+      absl::StrAppendFormat(&out, "\\u%04x", byte);
+    } else {
+      out += c;
+    }
+  }
+  return out + "\"";
+}
+
+std::string ReportJson(const Report& report, const std::string& more) {
+  std::vector<std::string> lines;
+  for (const Finding& finding : report.findings()) {
+    lines.push_back(absl::StrCat("  {\"grade\": \"", GradeName(finding.grade),
+                                 "\", \"check\": ", JsonText(finding.check), ", \"text\": ", JsonText(finding.text),
+                                 finding.mend.empty() ? "" : absl::StrCat(", \"mend\": ", JsonText(finding.mend)),
+                                 "}"));
+  }
+  return absl::StrCat("{", more, more.empty() ? "" : ", ", "\"problems\": ", report.Count(Grade::kProblem),
+                      ", \"notes\": ", report.Count(Grade::kNote), ", \"findings\": [\n", absl::StrJoin(lines, ",\n"),
+                      "\n]}\n");
+}
+
+}  // namespace doctor
+}  // namespace tcpx

@@ -1,0 +1,68 @@
+// finding.h: what the doctor found, and how it is said.
+//
+// Purpose: each finding is one line: a grade, the check that it is of, what is so, and for what is not well the command
+//          that mends it.
+//
+// Threads: one. Units: none.
+// Errors:  none.
+#ifndef TCPX_TOOLS_DOCTOR_FINDING_H_
+#define TCPX_TOOLS_DOCTOR_FINDING_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+namespace tcpx {
+namespace doctor {
+
+enum class Grade {
+  kOk,
+  kNote,     // works, and might be better, or is worth knowing
+  kProblem,  // stands in the way
+};
+
+struct Finding {
+  Grade grade = Grade::kOk;
+  std::string check;  // one word, the same in every release: "buffers"
+  std::string text;
+  std::string mend;  // a command or a setting; empty where nothing is to be done
+};
+
+class Report {
+ public:
+  void Ok(absl::string_view check, std::string text) { Add(Grade::kOk, check, std::move(text), ""); }
+  void Note(absl::string_view check, std::string text, std::string mend = "") {
+    Add(Grade::kNote, check, std::move(text), std::move(mend));
+  }
+  void Problem(absl::string_view check, std::string text, std::string mend) {
+    Add(Grade::kProblem, check, std::move(text), std::move(mend));
+  }
+  void Add(Grade grade, absl::string_view check, std::string text, std::string mend);
+
+  const std::vector<Finding>& findings() const { return findings_; }
+  int Count(Grade grade) const;
+  // True exactly when some finding's text holds `text`.
+  bool Says(absl::string_view text) const;
+  // 1 with a problem, else 0.
+  int ExitCode() const { return Count(Grade::kProblem) > 0 ? 1 : 0; }
+
+ private:
+  std::vector<Finding> findings_;
+};
+
+// "problem  buffers     ..." and behind it, on a line of its own, "mend: ...". `quiet` leaves out what is ok.
+std::string FindingText(const Finding& finding);
+std::string ReportText(const Report& report, bool quiet);
+// One object. `more` is put in front of the findings: `"host": "a"`, or empty.
+std::string ReportJson(const Report& report, const std::string& more);
+
+// With quotes around it, and escaped as JSON has it.
+std::string JsonText(absl::string_view text);
+const char* GradeName(Grade grade);
+
+}  // namespace doctor
+}  // namespace tcpx
+
+#endif  // TCPX_TOOLS_DOCTOR_FINDING_H_

@@ -1,0 +1,190 @@
+#include "tools/doctor/greeting.h"
+
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "common/build_info.h"
+#include "common/random.h"
+#include "common/this_host.h"
+#include "net_socket/connect/secret.h"
+#include "tools/doctor/link_facts.h"
+
+namespace tcpx {
+namespace doctor {
+namespace {
+
+constexpr size_t kNonceBytes = 32;
+constexpr size_t kLinksMax = 128;
+
+int64_t WallNanos() {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  return int64_t{now.tv_sec} * kSecond + now.tv_nsec;
+}
+
+std::string LinkLine(const PeerLink& link) {
+  // The scope of a link-local address means nothing on the other host.
+  std::string host = link.address.HostString();
+  host.resize(std::min(host.find('%'), host.size()));
+  return absl::StrCat("link device=", link.device, " name=", link.name, " address=", host, " bits=", link.prefix_bits,
+                      " mtu=", link.mtu, " speed=", link.speed_mbps);
+}
+
+std::string RandomHex() {
+  std::array<char, kNonceBytes> bytes{};
+  if (!FillRandom(bytes.data(), bytes.size()).ok()) return "";
+  return absl::BytesToHexString(absl::string_view(bytes.data(), bytes.size()));
+}
+
+std::unique_ptr<Secret> OwnSecret(const Patient& patient) {
+  std::string warning;
+  if (patient.options.secret_file.empty()) return nullptr;
+  auto secret = Secret::Load(patient.options.secret_file, &warning);
+  return secret.ok() ? *std::move(secret) : nullptr;
+}
+
+// Each side signs with a word of its own, so that neither can give the other's proof back.
+std::string Proof(const Secret* secret, absl::string_view role, absl::string_view asker, absl::string_view answerer) {
+  if (secret == nullptr) return "none";
+  const Mac mac = secret->Sign({"tcpx_doctor ", role, " ", asker, " ", answerer});
+  return absl::BytesToHexString(absl::string_view(reinterpret_cast<const char*>(mac.data()), mac.size()));
+}
+
+bool Proves(const std::string& expected, const std::string& proof) {
+  const std::string a = absl::HexStringToBytes(expected);
+  const std::string b = absl::HexStringToBytes(proof);
+  Mac mac;
+  if (expected == "none" || a.size() != mac.size() || proof.size() != expected.size()) return false;
+  std::copy(a.begin(), a.end(), mac.begin());
+  return Secret::Same(mac, b.data());
+}
+
+}  // namespace
+
+PeerFacts OwnFacts(const Patient& patient) {
+  PeerFacts facts;
+  char name[256] = {};
+  if (gethostname(name, sizeof(name) - 1) == 0) facts.host = name;
+  facts.version = kVersion;
+  facts.mark = absl::StrCat(absl::Hex(HostMark()));
+  for (int i = 0; i < patient.devices.count(); ++i) {
+    const Device& device = patient.devices.device(i);
+    for (const auto* nics : {&device.nics, &device.other_nics}) {
+      for (const Nic& nic : *nics) {
+        const std::string& link = nic.interface.name;
+        facts.links.push_back({i, link, nic.interface.address, nic.interface.prefix_bits, ReadLinkFacts(link).mtu,
+                               nic.hardware.speed_mbps});
+      }
+    }
+  }
+  for (const Interface& one : patient.interfaces) {
+    const SocketAddress& address = one.address;
+    if (!address.IsLoopback() && !address.IsLinkLocal()) facts.addresses.push_back(address.HostString());
+  }
+  facts.addresses.resize(std::min(facts.addresses.size(), kLinksMax));
+  facts.links.resize(std::min(facts.links.size(), kLinksMax));
+  return facts;
+}
+
+absl::Status TellFacts(const Patient& patient, Channel* channel) {
+  const PeerFacts facts = OwnFacts(patient);
+  std::vector<std::string> lines = {
+      absl::StrCat("facts host=", facts.host, " version=", facts.version, " mark=", facts.mark)};
+  lines.push_back(absl::StrCat("addresses all=", absl::StrJoin(facts.addresses, ",")));
+  for (const PeerLink& link : facts.links) lines.push_back(LinkLine(link));
+  lines.push_back("end");
+  return channel->Send(absl::StrJoin(lines, "\n"));
+}
+
+absl::StatusOr<PeerFacts> AskFacts(Channel* channel) {
+  PeerFacts facts;
+  absl::StatusOr<std::string> line = channel->Ask("tcpx_doctor 1 facts");
+  for (size_t count = 0; line.ok() && *line != "end"; line = channel->Receive(), ++count) {
+    const Fields fields = ParseFields(*line);
+    if (count > 2 * kLinksMax) return absl::UnavailableError("the other side is no doctor: it tells too much");
+    if (count == 0 && !absl::StartsWith(*line, "facts ")) return absl::UnavailableError(*line);
+    if (count == 0) {
+      facts.host = TextOf(fields, "host");
+      facts.version = TextOf(fields, "version");
+      facts.mark = TextOf(fields, "mark");
+    } else if (absl::StartsWith(*line, "addresses ")) {
+      facts.addresses = absl::StrSplit(TextOf(fields, "all"), ',', absl::SkipEmpty());
+    } else if (const auto address = SocketAddress::Parse(TextOf(fields, "address")); address.ok()) {
+      facts.links.push_back({static_cast<int>(NumberOf(fields, "device", 0)), TextOf(fields, "name"), *address,
+                             static_cast<int>(NumberOf(fields, "bits", 0)),
+                             static_cast<int>(NumberOf(fields, "mtu", 0)),
+                             static_cast<int>(NumberOf(fields, "speed", 0))});
+    }
+  }
+  if (!line.ok()) return line.status();
+  return facts;
+}
+
+absl::Status ProveSecret(const Patient& patient, absl::string_view question, Channel* channel) {
+  const std::unique_ptr<Secret> secret = OwnSecret(patient);
+  const std::string asker = TextOf(ParseFields(question), "nonce");
+  const std::string own = RandomHex();
+  if (asker.size() != 2 * kNonceBytes || own.empty()) return channel->Send("error no random bytes");
+  // The asker proves itself first: strangers get nothing that they could guess a secret by.
+  const auto line = channel->Ask(absl::StrCat("nonce ", "nonce=", own, " have=", secret == nullptr ? "no" : "yes"));
+  if (!line.ok()) return line.status();
+  const std::string proof = TextOf(ParseFields(*line), "proof");
+  if (secret == nullptr || proof == "none") return channel->Send("secret proof=none");
+  if (!Proves(Proof(secret.get(), "asks", asker, own), proof)) return channel->Send("secret proof=differs");
+  return channel->Send(absl::StrCat("secret proof=", Proof(secret.get(), "answers", asker, own)));
+}
+
+absl::StatusOr<SecretsAre> CompareSecrets(const Patient& patient, Channel* channel) {
+  const std::unique_ptr<Secret> secret = OwnSecret(patient);
+  const std::string own = RandomHex();
+  auto line = channel->Ask(absl::StrCat("tcpx_doctor 1 secret nonce=", own));
+  if (!line.ok()) return line.status();
+  const Fields answer = ParseFields(*line);
+  const std::string other = TextOf(answer, "nonce");
+  const bool there = TextOf(answer, "have") == "yes";
+  line = channel->Ask(absl::StrCat("proof proof=", Proof(secret.get(), "asks", own, other)));
+  if (!line.ok()) return line.status();
+  if (secret == nullptr) return there ? SecretsAre::kOnlyThere : SecretsAre::kNone;
+  if (!there) return SecretsAre::kOnlyHere;
+  const std::string proof = TextOf(ParseFields(*line), "proof");
+  return Proves(Proof(secret.get(), "answers", own, other), proof) ? SecretsAre::kSame : SecretsAre::kDifferent;
+}
+
+absl::Status AnswerTimes(Channel* channel) {
+  for (;;) {
+    const absl::Status sent = channel->Send(absl::StrCat("time ns=", WallNanos()));
+    if (!sent.ok()) return sent;
+    const auto line = channel->Receive();
+    if (!line.ok() || *line != "again") return line.status();
+  }
+}
+
+absl::StatusOr<Times> AskTimes(Channel* channel, int count) {
+  Times best;
+  for (int i = 0; i < count; ++i) {
+    const int64_t began = MonotonicNanos();
+    const int64_t wall = WallNanos();
+    const auto line = channel->Ask(i == 0 ? "tcpx_doctor 1 times" : "again");
+    if (!line.ok()) return line.status();
+    const double rtt_us = static_cast<double>(MonotonicNanos() - began) / 1000;
+    const int64_t there = NumberOf(ParseFields(*line), "ns", 0);
+    if (i > 0 && (best.rtt_us == 0 || rtt_us < best.rtt_us)) {  // the first one also started a process
+      best.rtt_us = rtt_us;
+      best.clock_offset_us = static_cast<double>(there - wall) / 1000 - rtt_us / 2;
+    }
+  }
+  return best;
+}
+
+}  // namespace doctor
+}  // namespace tcpx

@@ -1,0 +1,47 @@
+// Files of NCCL's own variables.
+#include <stdlib.h>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/small_file.h"
+#include "tools/doctor/local_checks.h"
+
+namespace tcpx {
+namespace doctor {
+namespace {
+
+// As NCCL: a line is NAME=VALUE, and what the environment has already stays.
+void ReadFile(const std::string& path, Report* report) {
+  const std::optional<std::string> text = ReadSmallFile(path);
+  if (!text.has_value()) return;
+  int count = 0;
+  for (absl::string_view line : absl::StrSplit(*text, '\n', absl::SkipEmpty())) {
+    const size_t equals = line.find('=');
+    if (equals == absl::string_view::npos || equals == 0 || line[0] == '#') continue;
+    const std::string name(line.substr(0, equals));
+    if (name.find(' ') != std::string::npos) {
+      report->Problem("variable", absl::StrCat(path, ": '", line, "' sets a variable named '", name, "'"),
+                      absl::StrCat("write NAME=VALUE in ", path, ", without export"));
+      continue;
+    }
+    setenv(name.c_str(), std::string(line.substr(equals + 1)).c_str(), /*overwrite=*/0);
+    ++count;
+  }
+  report->Ok("variable", absl::StrCat(path, ": read, as NCCL does; ", count, " of its lines set a variable"));
+}
+
+}  // namespace
+
+void ReadNcclConf(Report* report) {
+  const char* named = getenv("NCCL_CONF_FILE");
+  const char* home = getenv("HOME");
+  if (named != nullptr && *named != '\0') {
+    ReadFile(named, report);
+  } else if (home != nullptr) {
+    ReadFile(absl::StrCat(home, "/.nccl.conf"), report);
+  }
+  ReadFile("/etc/nccl.conf", report);
+}
+
+}  // namespace doctor
+}  // namespace tcpx

@@ -1,0 +1,141 @@
+#include "tools/doctor/pairs.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/traffic_class.h"
+#include "tools/doctor/channel.h"
+#include "tools/doctor/packets.h"
+
+namespace tcpx {
+namespace doctor {
+namespace {
+
+constexpr int kTimes = 20;
+constexpr int kLargestPacket = 65535;
+constexpr int kProbeMark = 46 << 2;  // ef
+
+struct Pair {
+  const PeerLink* here;
+  const PeerLink* there;
+  std::string text;      // "eth0 10.0.0.1 to eth0 10.0.0.2"
+  SocketAddress target;  // the other doctor's port there
+};
+
+int MarkToTry(const Patient& patient) {
+  const auto map = ParseTrafficClassMap(patient.options.traffic_class_map);
+  const auto octet = ResolveTrafficClass(patient.options.traffic_class, map.value_or(TrafficClassMap()));
+  return octet.ok() && *octet > 0 ? *octet : kProbeMark;
+}
+
+std::string MarkText(int octet) { return octet == 0 ? std::string("no mark") : absl::StrCat("dscp ", DscpOf(octet)); }
+
+void JudgeMark(const Patient& patient, const Pair& pair, int mark, const PacketFacts& facts, Report* report) {
+  const auto washed = [mark](int octet) { return DscpOf(octet) != DscpOf(mark); };
+  if (!washed(facts.mark_there) && !washed(facts.mark_back)) {
+    report->Ok("mark", absl::StrCat(pair.text, ": ", MarkText(mark), " is kept both ways"));
+    return;
+  }
+  const bool wanted = !(patient.options.traffic_class == AskedClass());
+  const std::string way = !washed(facts.mark_back)    ? "on the way there"
+                          : !washed(facts.mark_there) ? "on the way back"
+                                                      : "both ways";
+  const int seen = washed(facts.mark_there) ? facts.mark_there : facts.mark_back;
+  report->Add(
+      wanted ? Grade::kProblem : Grade::kNote, "mark",
+      absl::StrCat(pair.text, ": ", MarkText(mark), " is washed ", way, ", to ", MarkText(seen)),
+      "have the switches trust DSCP on these ports; on the hosts look for nft, tc and the CNI's rules (tcpdump -v)");
+}
+
+// A packet that is too large for the path gets lost; the kernel must hear of it, or TCP's do as well.
+void JudgeMtu(const Pair& pair, const PacketFacts& facts, Report* report, Between* between) {
+  const int path = std::min(facts.there, facts.back);
+  const int mine = std::min(pair.here->mtu, kLargestPacket);
+  const int other = std::min(pair.there->mtu, kLargestPacket);
+  between->path_mtu = between->path_mtu == 0 ? path : std::min(between->path_mtu, path);
+  const std::string text = absl::StrFormat("%s: %d bytes pass (there %d, back %d; the interfaces have %d and %d)",
+                                           pair.text, path, facts.there, facts.back, mine, other);
+  const std::string mend = path > 0 ? absl::StrFormat(
+                                          "ip link set dev %s mtu %d on both hosts, or let the switches pass %d; "
+                                          "sysctl -w net.ipv4.tcp_mtu_probing=1 until then",
+                                          pair.here->name, path, std::max(mine, other))
+                                    : "find what drops packets of 1200 bytes";
+  if (mine != other) {
+    report->Problem("mtu", text + ": the mtu of the two hosts differs", mend);
+  } else if (path < mine) {
+    report->Problem(
+        "mtu",
+        text + (facts.kernel_there > facts.there ? ": larger ones vanish without a word" : ": the path is narrower"),
+        mend);
+  } else {
+    report->Ok("mtu", text);
+  }
+}
+
+void CheckPackets(const Patient& patient, const Pair& pair, Report* report, Between* between) {
+  auto channel = Channel::Dial(pair.target, pair.here->address);
+  if (!channel.ok()) return;
+  const int mark = MarkToTry(patient);
+  const auto facts = AskPackets(&*channel, std::min(std::max(pair.here->mtu, 1280), kLargestPacket),
+                                std::min(std::max(pair.there->mtu, 1280), kLargestPacket), mark);
+  if (!facts.ok() || !facts->answered) {
+    report->Note("mtu",
+                 absl::StrCat(pair.text, ": UDP does not pass, so path MTU and marks are unknown",
+                              facts.ok() ? "" : absl::StrCat(" (", facts.status().message(), ")")),
+                 "let UDP between the hosts pass while the doctor asks");
+    return;
+  }
+  JudgeMtu(pair, *facts, report, between);
+  JudgeMark(patient, pair, mark, *facts, report);
+}
+
+void CheckPair(const Patient& patient, const Pair& pair, Report* report, Between* between) {
+  ++between->pairs;
+  auto channel = Channel::Dial(pair.target, pair.here->address);
+  absl::StatusOr<Times> times = channel.ok() ? AskTimes(&*channel, kTimes) : channel.status();
+  if (!times.ok()) {
+    report->Problem(
+        "pair", absl::StrCat(pair.text, ": not reachable (", times.status().message(), ")"),
+        absl::StrCat("ip route get ", pair.there->address.HostString(), " from ", pair.here->address.HostString(),
+                     "; firewalls; or leave the interface out with NCCL_SOCKET_IFNAME"));
+    return;
+  }
+  ++between->pairs_reached;
+  if (between->rtt_us == 0 || times->rtt_us < between->rtt_us) {
+    between->rtt_us = times->rtt_us;
+    between->clock_offset_us = times->clock_offset_us;
+  }
+  report->Ok("pair", absl::StrFormat("%s: reachable, round trip %.0f us", pair.text, times->rtt_us));
+  CheckPackets(patient, pair, report, between);
+}
+
+}  // namespace
+
+void CheckPairs(const Patient& patient, const PeerFacts& here, const PeerFacts& there, Report* report,
+                Between* between) {
+  for (const PeerLink& own : here.links) {
+    for (const PeerLink& other : there.links) {
+      const bool fits =
+          own.address.family() == other.address.family() && own.address.IsLinkLocal() == other.address.IsLinkLocal();
+      if (!fits || between->pairs >= kPairsMax) continue;
+      Pair pair;
+      pair.here = &own;
+      pair.there = &other;
+      pair.target = other.address;
+      pair.target.set_port(static_cast<uint16_t>(patient.command.port));
+      pair.target.set_scope(own.address.scope());
+      pair.text =
+          absl::StrCat(own.name, " ", own.address.HostString(), " to ", other.name, " ", other.address.HostString());
+      CheckPair(patient, pair, report, between);
+    }
+  }
+  if (between->pairs == 0) {
+    report->Problem("pair", "no interface here and there has addresses of one family",
+                    "correct NCCL_SOCKET_IFNAME and NCCL_SOCKET_FAMILY on both hosts");
+  }
+}
+
+}  // namespace doctor
+}  // namespace tcpx

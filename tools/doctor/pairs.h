@@ -1,0 +1,23 @@
+// pairs.h: one pair of interfaces of two hosts: whether they reach each other, how fast, what passes.
+//
+// Threads: one. Units: as Between's. Errors: findings.
+#ifndef TCPX_TOOLS_DOCTOR_PAIRS_H_
+#define TCPX_TOOLS_DOCTOR_PAIRS_H_
+
+#include "tools/doctor/between.h"
+#include "tools/doctor/finding.h"
+#include "tools/doctor/greeting.h"
+#include "tools/doctor/patient.h"
+
+namespace tcpx {
+namespace doctor {
+
+// All pairs of one family, the first kPairsMax of them.
+inline constexpr int kPairsMax = 64;
+void CheckPairs(const Patient& patient, const PeerFacts& here, const PeerFacts& there, Report* report,
+                Between* between);
+
+}  // namespace doctor
+}  // namespace tcpx
+
+#endif  // TCPX_TOOLS_DOCTOR_PAIRS_H_

@@ -1,0 +1,115 @@
+// The variables of the plugin, and what some of them name.
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/traffic_class.h"
+#include "common/unknown_params.h"
+#include "net_socket/connect/secret.h"
+#include "tools/doctor/local_checks.h"
+
+namespace tcpx {
+namespace doctor {
+namespace {
+
+// Of NCCL's own sockets, and without a meaning here.
+bool IsNcclsOwn(absl::string_view name) { return name == "NCCL_SOCKET_POLL_TIMEOUT_MSEC"; }
+
+bool IsParameter(absl::string_view name) {
+  for (const Parameter& parameter : Parameters()) {
+    if (name == parameter.name) return true;
+  }
+  return false;
+}
+
+// "NAME" of "NAME=VALUE".
+absl::string_view NameOf(absl::string_view entry) { return entry.substr(0, entry.find('=')); }
+
+std::string MendName(absl::string_view name, const std::string& nearest) {
+  if (nearest.empty()) return absl::StrCat("unset ", name);
+  return absl::StrCat("export ", nearest, "=\"$", name, "\"; unset ", name);
+}
+
+void CheckUnknownOfNccl(absl::string_view name, Report* report) {
+  if (!absl::StartsWith(name, "NCCL_SOCKET_") || IsParameter(name)) return;
+  if (IsNcclsOwn(name)) {
+    report->Note("variable", absl::StrCat(name, " is for NCCL's own sockets and has no effect here"));
+    return;
+  }
+  const std::string nearest = NearestParameter(name, "NCCL_");
+  const std::string hint = nearest.empty() ? "" : absl::StrCat("; the nearest name is ", nearest);
+  report->Problem("variable", absl::StrCat(name, " is not known and has no effect", hint), MendName(name, nearest));
+}
+
+// The plugin's own warning, one for each name.
+void CheckUnknownOfOurs(const char* entry, Report* report) {
+  const char* const one[] = {entry, nullptr};
+  const absl::string_view name = NameOf(entry);
+  for (const std::string& warning : UnknownParameters(one)) {
+    const bool for_tests = name == kTestUringRung;
+    report->Problem("variable", warning, MendName(name, for_tests ? "" : NearestParameter(name, "TCPX_")));
+  }
+}
+
+std::string SetOfNccl() {
+  std::vector<std::string> set;
+  for (const Parameter& parameter : Parameters()) {
+    const char* value = getenv(parameter.name);
+    if (value != nullptr && *value != '\0' && absl::StartsWith(parameter.name, "NCCL_")) {
+      set.push_back(absl::StrCat(parameter.name, "=", value));
+    }
+  }
+  return absl::StrJoin(set, " ");
+}
+
+}  // namespace
+
+void CheckVariables(const Patient& patient, Report* report) {
+  const std::string ours = absl::StrJoin(patient.set_options, " ");
+  const std::string nccls = SetOfNccl();
+  report->Ok("variable", ours.empty() ? "no TCPX_ variable is in effect" : "in effect: " + ours);
+  if (!nccls.empty()) report->Ok("variable", "in effect, of NCCL's: " + nccls);
+  for (const std::string& warning : patient.option_warnings) {
+    const std::string name(NameOf(warning).substr(0, warning.find(' ')));
+    report->Problem("variable", warning, absl::StrCat("correct ", name, " (docs/parameters.md), or unset it"));
+  }
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    CheckUnknownOfOurs(*entry, report);
+    CheckUnknownOfNccl(NameOf(*entry), report);
+  }
+}
+
+void CheckSecret(const Patient& patient, Report* report) {
+  const std::string& file = patient.options.secret_file;
+  if (file.empty()) {
+    report->Ok("secret", "no shared secret (TCPX_SECRET_FILE is not set): whoever learns a handle may connect");
+    return;
+  }
+  std::string warning;
+  const auto secret = Secret::Load(file, &warning);
+  if (!secret.ok()) {
+    report->Problem(
+        "secret", absl::StrCat(secret.status().message(), "; the plugin would refuse to start"),
+        absl::StrCat("openssl rand -base64 32 >", file, "; chmod 600 ", file, "; and copy it to every host"));
+    return;
+  }
+  if (!warning.empty()) report->Problem("secret", warning, absl::StrCat("chmod 600 ", file));
+  report->Ok("secret", absl::StrCat(file, ": every peer has to prove the secret that it holds"));
+}
+
+void CheckTrafficClass(const Patient& patient, Report* report) {
+  if (patient.options.traffic_class == AskedClass()) return;
+  const auto map = ParseTrafficClassMap(patient.options.traffic_class_map);
+  const auto octet = ResolveTrafficClass(patient.options.traffic_class, map.value_or(TrafficClassMap()));
+  if (octet.ok()) {
+    report->Ok("class", absl::StrCat("traffic class ", *octet, TrafficClassSuffix(*octet)));
+  } else {
+    report->Problem("class", absl::StrCat("TCPX_TRAFFIC_CLASS: ", octet.status().message()),
+                    "correct TCPX_TRAFFIC_CLASS (docs/parameters.md)");
+  }
+}
+
+}  // namespace doctor
+}  // namespace tcpx
