@@ -15,7 +15,10 @@ def tcpx_program(name, deps = [], **kwargs):
     cc_binary(
         name = name,
         copts = TCPX_COPTS,
-        linkopts = ["-pthread"] + OLD_GLIBC_LINKOPTS,
+        linkopts = [
+            "-pthread",
+            "-Wl,--build-id=sha1",
+        ] + OLD_GLIBC_LINKOPTS,
         deps = deps + OLD_GLIBC_DEPS + select({
             "//:sanitize": [],
             "//conditions:default": ["//common:older_start"],
