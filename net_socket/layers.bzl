@@ -9,6 +9,7 @@ _LAYERS = [
     "send",
     "nic",
     "gpu",
+    "stats",
     "health",
     "engine",
     "message",
