@@ -81,6 +81,11 @@ struct Options {
   std::string fuse;            // groups as PlanFusion of net_socket/nic/fuse.h reads them
   std::string speed_mbps;      // speeds as OverrideSpeed of net_socket/nic/speeds.h reads them
   int64_t socket_inline = -1;  // -1: unset
+  // Statistics (net_socket/stats).
+  bool stats = false;
+  std::string stats_dir;     // empty: no file
+  std::string stats_socket;  // empty: no socket
+  bool stats_lanes = false;
   // The profiler's (profiler/).
   std::string trace_dir;  // empty: no timeline
   std::string trace_events = "api,coll,proxy,net";

@@ -270,6 +270,22 @@ constexpr Parameter kParameters[] = {
      "Zero-copy send of chunks of 64 KiB and more, by the io_uring progress threads (Linux 6.2). auto: tried on each "
      "lane towards another host, and kept where the kernel reports that nothing was copied. on: tried towards this "
      "host too, and given up only where the kernel refuses it. off: never tried."},
+    {"TCPX_STATS", ParameterKind::kFlag, &Options::stats, 0, 0, kNoSpecial, Audience::kFew,
+     "on writes a table of what its connections did, and what they waited for, into the log at INFO when a "
+     "communicator "
+     "ends. docs/observability.md says what the columns mean."},
+    {"TCPX_STATS_DIR", ParameterKind::kText, &Options::stats_dir, 0, 0, kNoSpecial, Audience::kFew,
+     "A folder into which each process writes its numbers in Prometheus' text format every 10 s, as "
+     "`tcpx-HOST-PID.prom`, for node_exporter's textfile collector. The file is replaced as a whole, and removed when "
+     "the process has no connections left; those that dead processes of this host left are removed too. Empty: none. "
+     "A folder on a local disk: who removes it, or fills it, costs a WARN and no more."},
+    {"TCPX_STATS_SOCKET", ParameterKind::kText, &Options::stats_socket, 0, 0, kNoSpecial, Audience::kFew,
+     "A Unix socket that answers each connection with the process's numbers as one JSON document, to the same user and "
+     "root only: a path, or `@name` for an abstract one; `%p` in it is the process's PID, and `auto` is "
+     "an abstract name by which tools/tcpx_top finds it. Empty: none."},
+    {"TCPX_STATS_LANES", ParameterKind::kFlag, &Options::stats_lanes, 0, 0, kNoSpecial, Audience::kFew,
+     "on puts numbers of each lane into the file of TCPX_STATS_DIR too, of 4096 lanes at the most. Set it to look for "
+     "a bad link; it makes as many series as there are lanes."},
     {"TCPX_TRACE_DIR", ParameterKind::kText, &Options::trace_dir, 0, 0, kNoSpecial, Audience::kFew,
      "Of the profiler (NCCL_PROFILER_PLUGIN=tcpx): the folder into which each rank writes its timeline, "
      "`tcpx-trace.HOST.PID.json`, which Perfetto shows. Empty: none. docs/observability.md."},

@@ -10,6 +10,7 @@ _LAYERS = [
     "send",
     "nic",
     "gpu",
+    "stats",
     "health",
     "engine",
     "message",

@@ -11,8 +11,10 @@
 #include "common/log.h"
 #include "common/socket.h"
 #include "net_socket/comm/runtime.h"
+#include "net_socket/comm/transfer_times.h"
 #include "net_socket/gpu/gpu_pool.h"
 #include "net_socket/health/lane_liveness.h"
+#include "net_socket/stats/hub.h"
 
 namespace tcpx {
 namespace {
@@ -216,6 +218,7 @@ void Comm::Close() {
     setup_.health->NotifyLeft(setup_.connection_id, orderly ? TakenByLane() : std::vector<uint64_t>());
   }
   StopWatching();
+  LeaveStats();
   LeaveWatch();
   failure_.MoveToClosed();
   const LingeringSockets::Aborted aborted(setup_.communicator, &setup_.communicator->aborted);

@@ -16,10 +16,12 @@
 #ifndef TCPX_NET_SOCKET_COMM_COMM_H_
 #define TCPX_NET_SOCKET_COMM_COMM_H_
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,6 +41,10 @@ namespace tcpx {
 
 class GpuAllowance;
 class PoolLane;
+class StatsEntry;
+class TransferTimes;
+struct ConnectionNumbers;
+struct LaneCounts;
 struct Runtime;
 
 // Messages that were reported done, and their bytes; how often a lane became slow for long (slow_lanes.h); what was
@@ -72,9 +78,11 @@ class Comm : protected ConnectionEnd, private Watched {
   const std::shared_ptr<CommLink>& link() const { return link_; }
   // From any thread.
   CommTally tally() const {
-    return {messages_.load(std::memory_order_relaxed), bytes_.load(std::memory_order_relaxed), progress_.slow_lanes(),
+    return {messages_[0] + messages_[1], bytes_[0] + bytes_[1], progress_.slow_lanes(),
             healing_ == nullptr ? HealingTally() : healing_->tally()};
   }
+  // As of the latest look of the statistics, the last one behind Close; none where nobody asks for them.
+  std::optional<ConnectionNumbers> numbers() const;
   // Before the first request: the communicator's profiler, if it has one, shall learn of each.
   void RecordEvents();
   // A call's arguments were wrong: one WARN per connection, since NCCL calls again and again.
@@ -110,6 +118,15 @@ class Comm : protected ConnectionEnd, private Watched {
   // Of an orderly close: true once nothing is left that the lanes' stores alone hold.
   virtual bool MayClose() TCPX_REQUIRES(mutex_) { return true; }
   LaneHealing* healing() const { return healing_.get(); }
+  // For the statistics: what a lane has moved, and its pace (0: unknown).
+  virtual const LaneCounts& CountsOf(int lane) const = 0;
+  virtual int64_t PaceOf(int) const { return 0; }
+  // Once the lanes are there, by the constructor of whoever owns them.
+  void JoinStats();
+  // Null: nobody asks for statistics.
+  TransferTimes* times() const { return times_.get(); }
+  // As the statistics tell messages apart; the lanes may be one.
+  bool IsBulk(size_t bytes) const { return lane_count() > 1 && bytes > setup_.express_bytes; }
 
   const ConnectionSetup& setup() const { return setup_; }
   int lane_fd(int lane) const { return setup_.lanes[lane].fd.get(); }
@@ -120,8 +137,9 @@ class Comm : protected ConnectionEnd, private Watched {
   RequestEvents& events() TCPX_REQUIRES(mutex_) { return events_; }
   // A request was reported done. The mutex is held, so that no locked instruction is needed.
   void Count(size_t bytes) TCPX_REQUIRES(mutex_) {
-    messages_.store(messages_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    bytes_.store(bytes_.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
+    const size_t kind = IsBulk(bytes) ? 1 : 0;
+    messages_[kind].store(messages_[kind].load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    bytes_[kind].store(bytes_[kind].load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
   }
 
   Mutex mutex_;
@@ -132,6 +150,11 @@ class Comm : protected ConnectionEnd, private Watched {
   void PeerParted(const std::string& cause) override { failure_.NotePeerParted(cause); }
   void ContextFailed(const std::string& cause) override { failure_.FailWithCommunicator(cause); }
   void CheckProgress(int64_t now_ns) override { progress_.LookInLoop(now_ns); }
+  void ReadNumbers(ConnectionNumbers* numbers) override;
+  void ReadLanes(ConnectionNumbers* numbers);
+  void DescribeFor(ConnectionNumbers* numbers) const;
+  void NameLanes(ConnectionNumbers* numbers) const;
+  void LeaveStats();
   void HealthLost() override;
   void HealthBack(bool counts) override;
   bool LanesGoneFor(int64_t ns, bool in_order) override;
@@ -142,8 +165,8 @@ class Comm : protected ConnectionEnd, private Watched {
   absl::Status StageThrough(GpuPool* pool) TCPX_REQUIRES(mutex_);
   void LeaveWatch();
 
-  std::atomic<uint64_t> messages_{0};
-  std::atomic<uint64_t> bytes_{0};
+  std::array<std::atomic<uint64_t>, 2> messages_{};  // express, bulk
+  std::array<std::atomic<uint64_t>, 2> bytes_{};
   std::atomic<bool> told_of_misuse_{false};
   ConnectionSetup setup_;
   const Direction direction_;
@@ -154,6 +177,8 @@ class Comm : protected ConnectionEnd, private Watched {
   RegisteredRegions regions_;                           // but for Make under mutex_
   GpuPool* staging_ TCPX_GUARDED_BY(mutex_) = nullptr;  // that messages are staged through
   ProgressCheck progress_;
+  std::unique_ptr<TransferTimes> times_;  // what it points to is under mutex_, as its header says
+  std::shared_ptr<StatsEntry> stats_;
 };
 
 }  // namespace tcpx

@@ -13,6 +13,7 @@
 #include "common/socket.h"
 #include "common/status.h"
 #include "net_socket/comm/runtime.h"
+#include "net_socket/comm/transfer_times.h"
 #include "net_socket/health/lane_liveness.h"
 #include "net_socket/message/memory_region.h"
 #include "net_socket/message/ring_size.h"
@@ -40,6 +41,7 @@ ReceiveComm::ReceiveComm(ConnectionSetup setup)
     if (!caller_driven_) runtime()->pool->Attach(bulk_.back().get(), this->setup().device);
   }
   for (int lane = 0; lane < lane_count(); ++lane) LeaveAnswering(lane);
+  JoinStats();
 }
 
 // The kernel takes a socket that has answered for one that will answer again, and holds acknowledgements back for that:
@@ -79,7 +81,9 @@ void ReceiveComm::Post(const ReceiveArgs& args, ReceiveRequest* request) {
   request->optional = args.optional_completion && runtime()->options.optional_recv_completion;
   request->early = false;
   request->bulk = false;
+  const int64_t now_ns = times() == nullptr ? 0 : times()->Begin(IsBulk(args.bytes[0]));
   for (int i = 0; i < args.count; ++i) {
+    if (times() != nullptr) table_.NextSlot().Begin(now_ns);
     request->regions[i] = args.regions == nullptr ? nullptr : args.regions[i];
     void* const parent = args.profiler_parents == nullptr ? nullptr : args.profiler_parents[i];
     request->receives[i] =
@@ -306,6 +310,7 @@ void ReceiveComm::EndAllEvents(const ReceiveRequest& request) {
 // The size of a message of which nothing has come yet is 0; NCCL only profiles the sizes of optional receives.
 void ReceiveComm::Report(ReceiveRequest* request, int* sizes) {
   EndAllEvents(*request);
+  if (times() != nullptr) KeepTime(*request);
   for (int i = 0; sizes != nullptr && i < request->count; ++i) {
     const uint64_t bytes = request->receives[i]->message_bytes.load(std::memory_order_relaxed);
     sizes[i] = bytes == kUnknownBytes ? 0 : static_cast<int>(bytes);
@@ -316,6 +321,15 @@ void ReceiveComm::Report(ReceiveRequest* request, int* sizes) {
     request->early = true;
     early_[early_count_++] = request;
   }
+}
+
+// A member of a group counts for all.
+void ReceiveComm::KeepTime(const ReceiveRequest& request) {
+  const PostedReceive& receive = *request.receives[request.count - 1];
+  const uint64_t bytes = receive.message_bytes.load(std::memory_order_relaxed);
+  const uint64_t known = bytes == kUnknownBytes ? 0 : bytes;
+  const bool youngest = request.last_sequence() + 1 == table_.posted();
+  times()->End({receive.begun_ns, receive.first_ns, youngest ? int64_t{receive.last_ns} : 0, known, IsBulk(known)});
 }
 
 void ReceiveComm::Release(ReceiveRequest* request) {

@@ -48,6 +48,10 @@ class ReceiveComm final : public Comm {
   void TellPeer(const absl::Status& status) override;
   Flight FlightNow() const override { return table_.FlightNow(); }
   bool LaneEnded() const override;
+  const LaneCounts& CountsOf(int lane) const override {
+    return lane == 0 ? lane_zero_.counts() : bulk_[static_cast<size_t>(lane) - 1]->counts();
+  }
+  void KeepTime(const ReceiveRequest& request) TCPX_REQUIRES(mutex_);
   PoolLane* pool_lane(int lane) override {
     return lane == 0 || caller_driven_ ? nullptr : bulk_[static_cast<size_t>(lane) - 1].get();
   }

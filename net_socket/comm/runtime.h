@@ -23,6 +23,7 @@ class BusyLanes;
 class LaneBudget;
 class LaneNotes;
 class LostPaths;
+class StatsHub;
 
 struct Runtime {
   explicit Runtime(const Options& given);
@@ -31,6 +32,7 @@ struct Runtime {
   const Options& options;  // the process's, which outlives us
   // The plugin's, which outlives us.
   LaneNotes* lane_notes = nullptr;
+  StatsHub* stats = nullptr;  // null: nobody asks for statistics
   const std::unique_ptr<LaneBudget> lane_budget;
   const std::unique_ptr<BusyLanes> busy_lanes;
   Reactor reactor;

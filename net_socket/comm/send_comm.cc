@@ -7,9 +7,11 @@
 #include <cstring>
 #include <utility>
 
+#include "common/clock.h"
 #include "common/socket.h"
 #include "common/status.h"
 #include "net_socket/comm/runtime.h"
+#include "net_socket/comm/transfer_times.h"
 #include "net_socket/message/memory_region.h"
 #include "net_socket/message/ring_size.h"
 #include "net_socket/send/send_again.h"
@@ -24,6 +26,9 @@ constexpr size_t kLoneBytesMax = 2048;
 // A lone frame shorter than this is padded to it. The receiver's kernel acknowledges segments below TCP_MSS_DEFAULT
 // (536, linux/tcp.h) at once, inside its system call, however TCP_QUICKACK stands; that costs 2 us a message.
 constexpr size_t kLoneFrameBytesMin = 600;
+
+// A request that was done for less before it was tested has not waited for its test.
+constexpr int64_t kWorthALookNs = 10 * kMillisecond;
 
 // Frames of lane 0 that may be without an acknowledgement, where lanes heal, and room for copies of their payload. What
 // finds no room is done when it is acknowledged.
@@ -57,6 +62,7 @@ SendComm::SendComm(ConnectionSetup setup)
   std::vector<int> fds;
   for (int lane = 0; lane < lane_count(); ++lane) fds.push_back(lane_fd(lane));
   watch_->StartInLoop(&runtime()->reactor, fds);
+  JoinStats();
 }
 
 int SendComm::PostedMax() const { return requests_.count() + (runtime()->gpu != nullptr ? GpuAllowance::kSlots : 0); }
@@ -100,6 +106,7 @@ absl::Status SendComm::Send(const SendArgs& args, Request** request) {
   } else {
     PostStaged(slot, args.region != nullptr && args.region->gpu != nullptr);
   }
+  if (times() != nullptr && slot->done()) slot->last_ns = times()->latest_ns();
   return absl::OkStatus();
 }
 
@@ -137,6 +144,7 @@ SendRequest* SendComm::Prepare(const SendArgs& args) {
   uint64_t sequence = 0;
   if (!NextSequence(args.tag, &sequence)) {
     requests_.Give(slot);
+    if (times() != nullptr) times()->Refused();
     return nullptr;
   }
   slot->sequence = sequence;
@@ -147,6 +155,10 @@ SendRequest* SendComm::Prepare(const SendArgs& args) {
   slot->region = args.region;
   slot->events = events().Begin(requests_.index(slot), args.profiler_parent);
   slot->left.store(Units(args.bytes), std::memory_order_relaxed);
+  if (times() != nullptr) {
+    slot->begun_ns = times()->Begin(IsBulk(args.bytes));
+    slot->last_ns = 0;
+  }
   return slot;
 }
 
@@ -158,6 +170,7 @@ bool SendComm::NextSequence(int32_t tag, uint64_t* sequence) {
 
 void SendComm::PostExpress(SendRequest* request) {
   if (request->message_offset == 0) events().CountWhole(request->events, 0, request->message_bytes);
+  counts_.chunks.Add(request->bytes / kChunkBytesMax + 1);
   const bool lone = requests_.in_use() == 1;
   if (lone && request->bytes <= kLoneBytesMax) {
     SendLone(request);
@@ -217,7 +230,11 @@ void SendComm::Flush() {
 bool SendComm::Took(ssize_t sent, size_t offered) {
   if (sent >= 0) {
     queue_.Advance(static_cast<size_t>(sent));
-    return static_cast<size_t>(sent) == offered;
+    counts_.bytes.Add(static_cast<size_t>(sent));
+    counts_.calls.Add();
+    if (static_cast<size_t>(sent) == offered) return true;
+    counts_.short_calls.Add();
+    return false;
   }
   if (errno == EINTR) return true;
   if (errno != EAGAIN && errno != EWOULDBLOCK) LaneZeroBroke(errno);
@@ -257,6 +274,7 @@ absl::Status SendComm::Test(Request* request, bool* done, int* sizes) {
     events().End(slot->events);
     if (sizes != nullptr) sizes[0] = static_cast<int>(slot->bytes);
     Count(slot->bytes);
+    if (times() != nullptr) KeepTime(*slot);
     requests_.Give(slot);
     return absl::OkStatus();
   }
@@ -264,6 +282,24 @@ absl::Status SendComm::Test(Request* request, bool* done, int* sizes) {
   if (!failed()) return absl::OkStatus();
   events().End(slot->events);
   return failure().Refusal();
+}
+
+int64_t SendComm::DoneSince(const SendRequest& asked) const {
+  int64_t since_ns = asked.last_ns;
+  if (requests_.in_use() == 1 || since_ns == 0 || CoarseMonotonicNanos() - since_ns < kWorthALookNs) {
+    return requests_.in_use() == 1 ? since_ns : 0;
+  }
+  for (int i = 0; i < requests_.count(); ++i) {
+    const SendRequest& request = requests_.slot(i);
+    if (!request.in_use) continue;
+    if (!request.done()) return 0;
+    since_ns = std::max<int64_t>(since_ns, request.last_ns);
+  }
+  return since_ns;
+}
+
+void SendComm::KeepTime(const SendRequest& request) {
+  times()->End({request.begun_ns, 0, DoneSince(request), request.bytes, IsBulk(request.bytes)});
 }
 
 void SendComm::PeerGone(absl::Status status, int lane, bool in_order) {

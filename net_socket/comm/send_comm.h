@@ -69,6 +69,13 @@ class SendComm final : public Comm, private PeerWatch::Owner {
   // An error for whoever still wants to send.
   void PeerGone(absl::Status status, int lane, bool in_order) override;
   std::vector<LanePace> Paces() const override;
+  const LaneCounts& CountsOf(int lane) const override {
+    return lane == 0 ? counts_ : bulk_[static_cast<size_t>(lane) - 1]->counts();
+  }
+  int64_t PaceOf(int lane) const override { return lane == 0 ? 0 : rates_.Get(lane - 1); }
+  // When the last of all that is posted was sent; 0: not all is, or nobody knows. `asked` is done.
+  int64_t DoneSince(const SendRequest& asked) const TCPX_REQUIRES(mutex_);
+  void KeepTime(const SendRequest& request) TCPX_REQUIRES(mutex_);
 
   void AddBulkLane(int lane);
   // Messages and staged parts of them that the lanes may hold at once.
@@ -110,6 +117,7 @@ class SendComm final : public Comm, private PeerWatch::Owner {
   const std::unique_ptr<HeldFrames> held_ TCPX_PT_GUARDED_BY(mutex_);  // of lane 0; null: lanes don't heal
   bool zero_lost_ TCPX_GUARDED_BY(mutex_) = false;                     // lane 0 waits for another socket
   SendQueue queue_ TCPX_GUARDED_BY(mutex_);
+  LaneCounts counts_;                                             // of lane 0; written under mutex_
   std::unique_ptr<SendStaging> staging_ TCPX_GUARDED_BY(mutex_);  // null until GPU memory is registered
   std::unique_ptr<Striper> striper_;                              // null with a single lane
   LaneRates rates_;

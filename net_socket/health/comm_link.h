@@ -19,6 +19,8 @@
 
 namespace tcpx {
 
+struct ConnectionNumbers;
+
 enum class Handover { kTaken, kBusy, kRefused };
 
 // Why a lane may change sockets although its own stands.
@@ -41,6 +43,8 @@ class Watched {
   virtual void ContextFailed(const std::string& cause) = 0;
   // A look at what stands still.
   virtual void CheckProgress(int64_t now_ns) = 0;
+  // What the connection has moved, and waited for, so far: for the statistics, by their own thread.
+  virtual void ReadNumbers(ConnectionNumbers*) {}
 
   // Of connections whose lanes heal; in the reactor, but for PeerLeft, which comes by whoever reads the health socket.
   // The peer's end is closed: what a lane has lost does not come back. `taken`: how much of each lane's stream it had

@@ -44,6 +44,16 @@ struct PostedReceive {
   int32_t tag = 0;
   TransferEvents* events = nullptr;  // null: no profiler listens
   bool in_use = false;               // the calling thread's: posted and not yet reported done
+  // Where times are kept (comm/transfer_times.h): of irecv, of the first of several chunks, and of the latest one; else 0.
+  int64_t begun_ns = 0;
+  Relaxed<int64_t> first_ns;
+  Relaxed<int64_t> last_ns;
+
+  void Begin(int64_t now_ns) {
+    begun_ns = now_ns;
+    first_ns = 0;
+    last_ns = 0;
+  }
 };
 
 enum class ClaimResult {

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_format.h"
 #include "common/log.h"
+#include "net_socket/stats/table.h"
 
 namespace tcpx {
 namespace {
@@ -53,7 +54,10 @@ void Context::Add(Comm* comm) {
 }
 
 void Context::Remove(Comm* comm) {
-  if (comms_.erase(comm) > 0) AddTo(&closed_, *comm);
+  if (comms_.erase(comm) == 0) return;
+  AddTo(&closed_, *comm);
+  const auto numbers = comm->numbers();
+  if (numbers.has_value()) totals_.Add(*numbers, true);
 }
 
 ContextStatistics Context::Statistics() const {
@@ -71,6 +75,10 @@ void Context::LogStatistics() const {
                all.received.bytes, TrafficClassSuffix(communicator->traffic_class),
                slow > 0 ? absl::StrFormat(", lanes that became slow: %d", slow) : "",
                HealedText(all.sent.healed, all.received.healed));
+  if (!logs_table) return;
+  for (const std::string& line : StatsTable(totals_)) {
+    TCPX_INFO_TO(communicator->log, "comm %x: %s", communicator->id, line);
+  }
 }
 
 }  // namespace tcpx

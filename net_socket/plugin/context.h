@@ -18,6 +18,7 @@
 #include "net_socket/comm/comm.h"
 #include "net_socket/comm/communicator.h"
 #include "net_socket/plugin/transport_users.h"
+#include "net_socket/stats/totals.h"
 
 namespace tcpx {
 
@@ -33,6 +34,7 @@ class Context {
   Context(const ContextOptions& options, int octet, bool spread_errors);
 
   const int api_version;
+  bool logs_table = false;  // TCPX_STATS
   const std::shared_ptr<Communicator> communicator;
   TransportUse use;  // v11 and up, from the first listen or connect on
   absl::flat_hash_set<ListenComm*> listens;
@@ -46,12 +48,13 @@ class Context {
   // The comm's counters stay part of the statistics.
   void Remove(Comm* comm);
   ContextStatistics Statistics() const;
-  // One line of INFO, where there was a connection.
+  // One line of INFO, where there was a connection; with logs_table as many more as it has rows.
   void LogStatistics() const;
 
  private:
   absl::flat_hash_set<Comm*> comms_;
   ContextStatistics closed_;  // `connections` counts open ones too
+  Totals totals_;             // of closed ones, where statistics are asked for
 };
 
 }  // namespace tcpx

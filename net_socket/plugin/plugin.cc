@@ -11,6 +11,7 @@
 #include "net_socket/comm/receive_comm.h"
 #include "net_socket/comm/send_comm.h"
 #include "net_socket/gpu/gpu_hub.h"
+#include "net_socket/stats/hub.h"
 
 namespace tcpx {
 namespace {
@@ -50,7 +51,9 @@ absl::StatusOr<Context*> Plugin::CreateContext(const ContextOptions& options) {
   }
   auto traffic_class = settings().TrafficClass(options.traffic_class);
   if (!traffic_class.ok()) return traffic_class.status();
-  return contexts_.Add(std::make_unique<Context>(options, *traffic_class, settings().options().spread_errors));
+  auto context = std::make_unique<Context>(options, *traffic_class, settings().options().spread_errors);
+  context->logs_table = settings().options().stats;
+  return contexts_.Add(std::move(context));
 }
 
 absl::Status Plugin::DestroyContext(Context* context) {
@@ -123,8 +126,14 @@ absl::StatusOr<std::unique_ptr<Transport>> Plugin::StartTransport(int device) {
   demand.first_device = device;
   const GpuDriver* const driver = devices().gpu_driver();
   auto gpu = driver == nullptr ? nullptr : std::make_unique<GpuHub>(driver, options);
-  return Transport::Start(options, PlanThreads(settings().cpu_facts(), demand, options), settings().secret(),
-                          &lane_notes_, std::move(gpu));
+  auto transport = Transport::Start(options, PlanThreads(settings().cpu_facts(), demand, options), settings().secret(),
+                                    &lane_notes_, std::move(gpu));
+  if (stats_ == nullptr) {
+    StatsSettings wanted{options.stats, options.stats_dir, options.stats_socket, options.stats_lanes};
+    if (wanted.any()) stats_ = std::make_shared<StatsHub>(std::move(wanted));
+  }
+  if (transport.ok() && stats_ != nullptr) (*transport)->Serve(stats_.get());
+  return transport;
 }
 
 absl::StatusOr<TransportUse> Plugin::Use(Context* context, int device) {

@@ -27,6 +27,8 @@ namespace tcpx {
 
 struct DialRequest;
 
+class StatsHub;
+
 class Plugin final : public PluginApi {
  public:
   explicit Plugin(std::string sysfs_root = "/sys") : sysfs_root_(std::move(sysfs_root)) {}
@@ -86,7 +88,8 @@ class Plugin final : public PluginApi {
   // What the transports borrow, and what holds a TransportUse, stand in the order of their lives.
   std::unique_ptr<Settings> settings_ TCPX_GUARDED_BY(mutex_);
   std::unique_ptr<AnnouncedDevices> devices_ TCPX_GUARDED_BY(mutex_);
-  LaneNotes lane_notes_;  // the lanes' own
+  LaneNotes lane_notes_;                                     // the lanes' own
+  std::shared_ptr<StatsHub> stats_ TCPX_GUARDED_BY(mutex_);  // null: nobody asks for statistics
   TransportUsers transport_users_ TCPX_GUARDED_BY(mutex_);
   ContextTable contexts_ TCPX_GUARDED_BY(mutex_);
   OpenObjects objects_ TCPX_GUARDED_BY(mutex_);

@@ -11,6 +11,7 @@
 #include "common/log.h"
 #include "net_socket/engine/engine.h"
 #include "net_socket/nic/lane_budget.h"
+#include "net_socket/stats/hub.h"
 
 namespace tcpx {
 
@@ -74,7 +75,18 @@ bool Transport::IsLocal(const SocketAddress& address) const {
                      [&](const SocketAddress& local) { return local.SameHostAddress(address); });
 }
 
+void Transport::Serve(StatsHub* stats) {
+  runtime_.stats = stats;
+  serves_stats_ = true;
+  stats->Start();
+}
+
+void Transport::LeaveStats() {
+  if (std::exchange(serves_stats_, false)) runtime_.stats->Stop();
+}
+
 void Transport::Retire() {
+  LeaveStats();
   dialler_.Close();
   acceptor_.Close();
   runtime_.reactor.RunSync([this] { runtime_.health.CloseInLoop(); });
@@ -83,6 +95,7 @@ void Transport::Retire() {
 }
 
 void Transport::Abandon() {
+  LeaveStats();
   if (runtime_.pool != nullptr) runtime_.pool->Stop();
   runtime_.reactor.RequestStop();
   Join();

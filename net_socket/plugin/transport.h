@@ -27,6 +27,8 @@ class Transport {
   static absl::StatusOr<std::unique_ptr<Transport>> Start(const Options& options, const ThreadPlan& plan,
                                                           const Secret* secret, LaneNotes* notes,
                                                           std::unique_ptr<GpuHub> gpu);
+  // Statistics are asked for; before the first comm.
+  void Serve(StatsHub* stats);
   // Joins what still runs.
   ~Transport();
 
@@ -45,11 +47,13 @@ class Transport {
  private:
   Transport(const Options& options, const Secret* secret, LaneNotes* notes, std::unique_ptr<GpuHub> gpu);
   absl::Status StartPool(const ThreadPlan& plan);
+  void LeaveStats();
 
   Runtime runtime_;
   Acceptor acceptor_;
   Dialler dialler_;
   std::vector<SocketAddress> local_addresses_;
+  bool serves_stats_ = false;
 };
 
 }  // namespace tcpx

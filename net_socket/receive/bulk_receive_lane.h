@@ -40,6 +40,8 @@ class BulkReceiveLane final : public PoolLane {
   }
   // Bytes of the stream that have come, once no thread moves the lane.
   uint64_t taken() const { return intake_.taken(); }
+  // From any thread.
+  const LaneCounts& counts() const { return receive_.counts(); }
   bool ended() const { return ended_.load(std::memory_order_acquire); }
 
  private:

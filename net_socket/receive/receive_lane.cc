@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/clock.h"
 #include "net_socket/message/transfer_events.h"
 #include "net_socket/receive/forward_copy.h"
 
@@ -35,6 +36,8 @@ size_t ReceiveLane::StageRoom() const {
 }
 
 void ReceiveLane::Advance(size_t bytes) {
+  counts_.bytes.Add(bytes);
+  counts_.calls.Add();
   const size_t direct = through_stage_ ? 0 : std::min(bytes, payload_rest_);
   payload_at_ += direct;
   payload_rest_ -= direct;
@@ -143,6 +146,7 @@ ClaimResult ReceiveLane::Claim() {
 void ReceiveLane::StartChunk() {
   switch (Claim()) {
     case ClaimResult::kClaimed:
+      NoteTimes(false);
       if (receive_->events != nullptr) receive_->events->Count(lane_, header_.length, header_.message_bytes);
       last_sequence_ = header_.sequence;
       last_end_ = header_.offset + header_.length;
@@ -181,14 +185,27 @@ void ReceiveLane::StartRecord() {
   if (skip_rest_ == 0 && record_kind_ == FrameKind::kError) Fail(absl::UnavailableError("the peer failed"));
 }
 
+// Lane 0 is moved by who asks, and has a clock of its own.
+void ReceiveLane::NoteTimes(bool landed) {
+  const bool whole = header_.length == header_.message_bytes;
+  if (receive_->begun_ns == 0 || (whole && (lane_ == 0 || !landed))) return;
+  if (landed) {
+    receive_->last_ns = MonotonicNanos();
+  } else if (receive_->first_ns == 0) {
+    receive_->first_ns = MonotonicNanos();
+  }
+}
+
 void ReceiveLane::ChunkLanded() {
   payload_bytes_ += header_.length;
+  counts_.chunks.Add();
   through_stage_ = false;
   // With a sink the receive may be another's by now.
   if (sink_ != nullptr) {
     if (header_.length == header_.message_bytes) ++messages_completed_;
-  } else if (PostedReceiveTable::Landed(receive_, header_)) {
-    ++messages_completed_;
+  } else {
+    NoteTimes(true);
+    if (PostedReceiveTable::Landed(receive_, header_)) ++messages_completed_;
   }
   receive_ = nullptr;
 }

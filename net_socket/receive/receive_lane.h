@@ -27,6 +27,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "net_socket/message/lane_counts.h"
 #include "net_socket/message/payload_sink.h"
 #include "net_socket/message/posted_receive.h"
 #include "net_socket/message/wire.h"
@@ -75,6 +76,8 @@ class ReceiveLane {
   const FrameHeader& current() const { return header_; }
   uint64_t messages_completed() const { return messages_completed_; }
   uint64_t payload_bytes() const { return payload_bytes_; }
+  // From any thread.
+  const LaneCounts& counts() const { return counts_; }
 
  private:
   // Room of the built-in staging: one header, and a little more so that a short message needs no second call.
@@ -94,6 +97,7 @@ class ReceiveLane {
   void StartChunk();
   void StartRecord();
   void ChunkLanded();
+  void NoteTimes(bool landed);
   void Fail(absl::Status status);
   void OpenStage();
   void SettleStage();
@@ -130,6 +134,7 @@ class ReceiveLane {
   absl::Status status_;
   uint64_t messages_completed_ = 0;
   uint64_t payload_bytes_ = 0;
+  LaneCounts counts_;
   char carry_[kCarryBytes];
 };
 

@@ -162,9 +162,11 @@ int BulkSendLane::Gather(iovec* iov) const {
 }
 
 void BulkSendLane::Advance(size_t bytes) {
+  const size_t frame = kHeaderBytes + chunk_.length;
+  CountSent(bytes, frame - taken_);
   taken_ += bytes;
-  CountSent(bytes);
-  if (taken_ < kHeaderBytes + chunk_.length) return;
+  if (taken_ < frame) return;
+  counts_.chunks.Add();
   const Chunk sent = chunk_;
   chunk_.request = nullptr;
   if (rest_of_ == nullptr) {
@@ -176,9 +178,11 @@ void BulkSendLane::Advance(size_t bytes) {
   rest_of_ = nullptr;
 }
 
-void BulkSendLane::CountSent(size_t bytes) {
+void BulkSendLane::CountSent(size_t bytes, size_t offered) {
   if (held_ != nullptr) held_->Sent(bytes);
-  bytes_sent_.store(bytes_sent_.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
+  counts_.bytes.Add(bytes);
+  counts_.calls.Add();
+  if (bytes < offered) counts_.short_calls.Add();
 }
 
 // True exactly when there is nothing to pull: the next post will kick the lane.
@@ -272,6 +276,7 @@ void BulkSendLane::CompletePinned(PinnedChunk* pinned, const Completion& complet
   if (completion.release) {
     pinned->released = true;
     zero_copy_.Notified(completion.result != 0);
+    if (completion.result != 0) counts_.copied.Add();
     if (held_ != nullptr) held_->Unpin(pinned->frame);
     pinned_.Settle(pinned);
     return;
@@ -280,8 +285,11 @@ void BulkSendLane::CompletePinned(PinnedChunk* pinned, const Completion& complet
   pinned->released = !completion.held;
   if (held_ != nullptr && pinned->released) held_->Unpin(pinned->frame);
   const size_t taken = completion.result > 0 ? static_cast<size_t>(completion.result) : 0;
-  CountSent(taken);
-  if (taken == kHeaderBytes + pinned->chunk.length) {
+  const size_t frame = kHeaderBytes + pinned->chunk.length;
+  if (taken > 0) CountSent(taken, frame);
+  if (completion.held) counts_.zero_copy.Add();
+  if (taken == frame) {
+    counts_.chunks.Add();
     pinned->taken = true;
     pinned_.Settle(pinned);
     return;
@@ -324,47 +332,10 @@ void BulkSendLane::Broke(int err) {
   }
 }
 
-bool BulkSendLane::ReplaceInLoop(Engine* engine) {
-  if (sending_ != nullptr) {
-    engine->Cancel(sending_);
-    return false;
-  }
-  engine->Forget(op_.fd);
-  const absl::Status replaced = Replace(next_socket_.Take());
-  if (!replaced.ok()) owner_->FailLane(replaced, settings_.lane);
-  return true;
-}
-
-absl::Status BulkSendLane::Replace(SocketOffer offer) {
-  absl::Status replaced = ReplaceSocket(op_.fd, offer.fd);
-  if (replaced.ok() && !held_->Rewind(offer.position)) replaced = absl::UnavailableError(kLostAcknowledged);
-  lost_ = false;
-  owner_->LaneBack(settings_.lane);
-  offer.done(0);
-  return replaced;
-}
-
-void BulkSendLane::SubmitAgain(Engine* engine) {
-  op_.kind = IoOp::Kind::kSend;
-  op_.iov_count = held_->GatherAgain(op_.iov, IoOp::kIovMax);
-  again_ = true;
-  sending_ = &op_;
-  Submit(engine, &op_);
-}
-
 void BulkSendLane::AbortInLoop(Engine* engine) {
   engine->Cancel(&op_);
   // Ends what still waits to be sent, too.
   if (pinned_.InFlight()) Disconnect(op_.fd);
-}
-
-void BulkSendLane::PeerTook(uint64_t taken) { held_->PeerTook(taken); }
-
-// True when all of it was sent.
-bool BulkSendLane::PumpAgain() {
-  const int err = SendAgain(op_.fd, held_.get());
-  if (err != 0) Broke(err);
-  return err == 0;
 }
 
 void BulkSendLane::Pump() {

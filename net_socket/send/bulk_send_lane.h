@@ -17,8 +17,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "common/params.h"
 #include "net_socket/engine/progress_pool.h"
+#include "net_socket/message/lane_counts.h"
 #include "net_socket/message/lane_owner.h"
 #include "net_socket/send/idle_lanes.h"
 #include "net_socket/send/lane_rate.h"
@@ -67,7 +67,9 @@ class BulkSendLane final : public PoolLane {
   void PeerTook(uint64_t taken);
   // The same: the lane goes on with another socket. Not OK: it can't.
   absl::Status Replace(SocketOffer offer);
-  uint64_t bytes_sent() const { return bytes_sent_.load(std::memory_order_relaxed); }
+  // From any thread.
+  uint64_t bytes_sent() const { return counts_.bytes.get(); }
+  const LaneCounts& counts() const { return counts_; }
 
  private:
   // True when the lane may take another chunk; else *retry_ns says when to ask again (0: when the socket is writable).
@@ -82,7 +84,8 @@ class BulkSendLane final : public PoolLane {
   void RefreshRate(int64_t now);
   int Gather(iovec* iov) const;
   void Advance(size_t bytes);
-  void CountSent(size_t bytes);
+  // A call that was offered so much took so many bytes.
+  void CountSent(size_t bytes, size_t offered);
   bool WaitForWork();
   // What the kernel has not taken is not sent any more.
   void EndInLoop(Engine* engine);
@@ -114,7 +117,7 @@ class BulkSendLane final : public PoolLane {
   bool watching_ = false;    // the lane may hold data that no look has seen drain
   Chunk chunk_;              // being sent; no request: none
   size_t taken_ = 0;         // of header and payload
-  std::atomic<uint64_t> bytes_sent_{0};
+  LaneCounts counts_;
   char header_[kHeaderBytes];
 
   ZeroCopyPolicy zero_copy_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "common/clock.h"
 #include "common/dcheck.h"
 #include "net_socket/message/ring_size.h"
 #include "net_socket/message/units.h"
@@ -39,6 +40,7 @@ bool Striper::Pull(size_t want_bytes, double share, Chunk* chunk) {
 }
 
 void Striper::Sent(const Chunk& chunk) {
+  if (chunk.request->begun_ns != 0) chunk.request->last_ns = MonotonicNanos();
   chunk.request->left.fetch_sub(Units(chunk.length), std::memory_order_acq_rel);
 }
 

@@ -1,0 +1,115 @@
+// What a comm tells the statistics of itself.
+#include <set>
+#include <string>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_join.h"
+#include "common/address.h"
+#include "common/clock.h"
+#include "common/this_host.h"
+#include "net_socket/comm/comm.h"
+#include "net_socket/comm/runtime.h"
+#include "net_socket/comm/transfer_times.h"
+#include "net_socket/message/lane_counts.h"
+#include "net_socket/stats/hub.h"
+
+namespace tcpx {
+namespace {
+
+void CopyCounts(const LaneCounts& counts, LaneNumbers* lane) {
+  lane->bytes = counts.bytes.get();
+  lane->chunks = counts.chunks.get();
+  lane->calls = counts.calls.get();
+  lane->short_calls = counts.short_calls.get();
+  lane->zero_copy = counts.zero_copy.get();
+  lane->copied = counts.copied.get();
+}
+
+}  // namespace
+
+void Comm::JoinStats() {
+  StatsHub* const hub = setup_.runtime->stats;
+  if (hub == nullptr) return;
+  times_ = std::make_unique<TransferTimes>(!sends(), MonotonicNanos());
+  stats_ = hub->Join(link_, [this](ConnectionNumbers* numbers) { DescribeFor(numbers); });
+}
+
+void Comm::LeaveStats() {
+  if (stats_ == nullptr) return;
+  setup_.runtime->stats->Leave(stats_, [this](ConnectionNumbers* numbers) { ReadNumbers(numbers); });
+}
+
+std::optional<ConnectionNumbers> Comm::numbers() const {
+  if (stats_ == nullptr) return std::nullopt;
+  return stats_->numbers();
+}
+
+void Comm::DescribeFor(ConnectionNumbers* numbers) const {
+  std::set<std::string> interfaces;
+  for (const LaneSocket& lane : setup_.lanes) {
+    std::string name = InterfaceWith(lane.local);
+    interfaces.insert(name.empty() ? "unknown" : std::move(name));
+    LaneNumbers described;
+    described.local = lane.local.ToString();
+    described.peer = lane.peer.ToString();
+    numbers->lanes.push_back(std::move(described));
+  }
+  numbers->communicator = setup_.communicator->id;
+  numbers->connection = absl::BytesToHexString(
+      absl::string_view(reinterpret_cast<const char*>(setup_.connection_id.data()), setup_.connection_id.size() / 2));
+  numbers->device = setup_.device;
+  numbers->sends = sends();
+  numbers->interfaces = absl::StrJoin(interfaces, "+");
+  numbers->peer_host = setup_.lanes[0].peer.HostString();
+}
+
+void Comm::ReadNumbers(ConnectionNumbers* numbers) {
+  const Flight flight = FlightNow();
+  numbers->waits = times_->WaitsUntil(MonotonicNanos(), flight);
+  numbers->caller = times_->caller();
+  numbers->posted = flight.messages;
+  numbers->failed = failed();
+  for (size_t i = 0; i < 2; ++i) {
+    const uint64_t messages = messages_[i].load(std::memory_order_relaxed);
+    if (numbers->messages[i] != messages) {
+      numbers->sizes[i] = times_->sizes(i == 1);
+      numbers->durations[i] = times_->durations(i == 1);
+    }
+    numbers->messages[i] = messages;
+    numbers->bytes[i] = bytes_[i].load(std::memory_order_relaxed);
+  }
+  const CommTally all = tally();
+  if (numbers->lanes_resumed != all.healed.resumed) NameLanes(numbers);
+  numbers->lanes_lost = all.healed.lost;
+  numbers->lanes_moved = all.healed.moved;
+  numbers->lanes_resumed = all.healed.resumed;
+  numbers->lanes_slow = all.slow_lanes;
+  ReadLanes(numbers);
+}
+
+// They have other sockets now.
+void Comm::NameLanes(ConnectionNumbers* numbers) const {
+  for (int i = 0; i < lane_count(); ++i) {
+    LaneNumbers* const lane = &numbers->lanes[static_cast<size_t>(i)];
+    const auto local = LocalAddress(lane_fd(i));
+    const auto peer = PeerAddress(lane_fd(i));
+    if (local.ok()) lane->local = local->ToString();
+    if (peer.ok()) lane->peer = peer->ToString();
+  }
+}
+
+void Comm::ReadLanes(ConnectionNumbers* numbers) {
+  for (int i = 0; i < lane_count(); ++i) {
+    LaneNumbers* const lane = &numbers->lanes[static_cast<size_t>(i)];
+    const uint64_t bytes_before = lane->bytes;
+    CopyCounts(CountsOf(i), lane);
+    lane->pace_bytes_per_second = PaceOf(i);
+    const bool lost = healing_ != nullptr && healing_->lost(i);
+    // The kernel has nothing new to tell of a lane that has stood still.
+    const bool quiet = lane->read && lane->bytes == bytes_before && lane->tcp.unacked_bytes == 0 && lane->lost == lost;
+    lane->lost = lost;
+    if (!quiet) ReadTcpNumbers(lane_fd(i), lane);
+  }
+}
+
+}  // namespace tcpx

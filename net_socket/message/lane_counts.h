@@ -1,0 +1,35 @@
+// lane_counts.h: what a lane has moved so far, for whoever watches.
+//
+// Purpose: counts that cost what plain additions do: each has one writer, and no instruction locks the bus.
+//
+// Threads: one writes (whoever moves the lane), any reads. Values of different counts may be of different moments.
+// Units:   bytes, and numbers of things.
+#ifndef TCPX_NET_SOCKET_MESSAGE_LANE_COUNTS_H_
+#define TCPX_NET_SOCKET_MESSAGE_LANE_COUNTS_H_
+
+#include <atomic>
+#include <cstdint>
+
+namespace tcpx {
+
+class Counter {
+ public:
+  void Add(uint64_t more = 1) { value_.store(get() + more, std::memory_order_relaxed); }
+  uint64_t get() const { return value_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<uint64_t> value_{0};
+};
+
+struct LaneCounts {
+  Counter bytes;        // of the stream, so with headers and padding
+  Counter chunks;       // whole ones
+  Counter calls;        // that moved something
+  Counter short_calls;  // of them, sends of which the kernel took a part only
+  Counter zero_copy;    // chunks that were sent without a copy
+  Counter copied;       // of them, that the kernel copied after all
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_MESSAGE_LANE_COUNTS_H_

@@ -1,0 +1,46 @@
+// What a lane does that goes on with another socket (docs/healing.md).
+#include <utility>
+
+#include "net_socket/send/bulk_send_lane.h"
+#include "net_socket/send/held_frames.h"
+
+namespace tcpx {
+
+bool BulkSendLane::ReplaceInLoop(Engine* engine) {
+  if (sending_ != nullptr) {
+    engine->Cancel(sending_);
+    return false;
+  }
+  engine->Forget(op_.fd);
+  const absl::Status replaced = Replace(next_socket_.Take());
+  if (!replaced.ok()) owner_->FailLane(replaced, settings_.lane);
+  return true;
+}
+
+absl::Status BulkSendLane::Replace(SocketOffer offer) {
+  absl::Status replaced = ReplaceSocket(op_.fd, offer.fd);
+  if (replaced.ok() && !held_->Rewind(offer.position)) replaced = absl::UnavailableError(kLostAcknowledged);
+  lost_ = false;
+  owner_->LaneBack(settings_.lane);
+  offer.done(0);
+  return replaced;
+}
+
+void BulkSendLane::SubmitAgain(Engine* engine) {
+  op_.kind = IoOp::Kind::kSend;
+  op_.iov_count = held_->GatherAgain(op_.iov, IoOp::kIovMax);
+  again_ = true;
+  sending_ = &op_;
+  Submit(engine, &op_);
+}
+
+// True when all of it was sent.
+bool BulkSendLane::PumpAgain() {
+  const int err = SendAgain(op_.fd, held_.get());
+  if (err != 0) Broke(err);
+  return err == 0;
+}
+
+void BulkSendLane::PeerTook(uint64_t taken) { held_->PeerTook(taken); }
+
+}  // namespace tcpx

@@ -1,0 +1,255 @@
+#include "net_socket/stats/exposition.h"
+
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "common/build_info.h"
+
+namespace tcpx {
+namespace {
+
+constexpr MetricFamily kFamilies[] = {
+    {"tcpx_build_info", "gauge", "1, and the version of the plugin."},
+    {"tcpx_start_time_seconds", "gauge", "When the plugin began to serve, in seconds since 1970."},
+    {"tcpx_connections", "gauge", "Connections that are open."},
+    {"tcpx_connections_opened_total", "counter", "Connections that were ever made."},
+    {"tcpx_connections_failed_total", "counter", "Connections that ended with an error."},
+    {"tcpx_messages_under_way", "gauge", "Messages that are posted and not reported done."},
+    {"tcpx_sent_messages_total", "counter", "Messages sent, by class."},
+    {"tcpx_sent_bytes_total", "counter", "Payload of messages sent, by class."},
+    {"tcpx_received_messages_total", "counter", "Messages received, by class."},
+    {"tcpx_received_bytes_total", "counter", "Payload of messages received, by class."},
+    {"tcpx_stream_bytes_total", "counter", "Bytes in the streams of the lanes, with headers and padding."},
+    {"tcpx_chunks_total", "counter", "Chunks that travelled whole."},
+    {"tcpx_calls_total", "counter", "System calls or ring operations that moved bytes."},
+    {"tcpx_short_writes_total", "counter", "Sends of which the kernel took a part only."},
+    {"tcpx_zero_copy_sends_total", "counter", "Chunks that were sent without a copy."},
+    {"tcpx_zero_copy_copied_total", "counter", "Chunks sent without a copy that the kernel copied after all."},
+    {"tcpx_lanes", "gauge", "Lanes that are open, by congestion control and DSCP."},
+    {"tcpx_lanes_lost_total", "counter", "Lanes whose socket died."},
+    {"tcpx_lanes_moved_total", "counter", "Lanes that left a standing socket for a better one."},
+    {"tcpx_lanes_resumed_total", "counter", "Lanes that went on with another socket."},
+    {"tcpx_lanes_slow_total", "counter", "Lanes that became far slower than their sisters for long."},
+    {"tcpx_blocked_seconds_total", "counter", "Time of connections, by who they waited for and why."},
+    {"tcpx_tcp_busy_seconds_total", "counter", "Time in which lanes had data that was not acknowledged."},
+    {"tcpx_tcp_window_limited_seconds_total", "counter", "Busy time in which the peer's window was closed."},
+    {"tcpx_tcp_buffer_limited_seconds_total", "counter", "Busy time in which the send buffer was the limit."},
+    {"tcpx_retransmitted_segments_total", "counter", "Segments that were sent again."},
+    {"tcpx_rtt_seconds", "gauge", "The longest smoothed round trip of a lane."},
+    {"tcpx_rtt_min_seconds", "gauge", "The shortest round trip that a lane has seen."},
+    {"tcpx_delivery_rate_bytes_per_second", "gauge", "What the kernel last measured, summed over lanes."},
+    {"tcpx_unacked_bytes", "gauge", "Bytes that the kernel has and the peer has not acknowledged."},
+    {"tcpx_message_bytes", "histogram", "Sizes of messages."},
+    {"tcpx_transfer_seconds", "histogram", "Time from isend or irecv to the test that said done."},
+    {"tcpx_thread_cpu_seconds_total", "counter", "CPU that threads have used."},
+    {"tcpx_thread_no_cpu_seconds_total", "counter", "Time in which threads could have run and had no CPU."},
+    {"tcpx_stats_cpu_seconds_total", "counter", "CPU that these statistics have used."},
+    {"tcpx_lane_bytes_total", "counter", "Bytes in the stream of a lane (TCPX_STATS_LANES)."},
+    {"tcpx_lane_retransmitted_segments_total", "counter", "Segments of a lane that were sent again."},
+    {"tcpx_lane_rtt_seconds", "gauge", "The smoothed round trip of a lane."},
+    {"tcpx_lane_delivery_rate_bytes_per_second", "gauge", "What the kernel last measured on a lane."},
+    {"tcpx_lane_busy_seconds_total", "counter", "Time in which a lane had data that was not acknowledged."},
+    {"tcpx_lane_window_limited_seconds_total", "counter", "Busy time of a lane with the peer's window closed."},
+    {"tcpx_lanes_left_out", "gauge", "Lanes that found no place among the series of lanes."},
+};
+
+constexpr const char* kClasses[] = {"express", "bulk"};
+constexpr const char* kDirections[] = {"receive", "send"};
+
+std::string Label(absl::string_view name, absl::string_view value) {
+  return absl::StrCat(name, "=\"", absl::StrReplaceAll(value, {{"\\", "\\\\"}, {"\"", "\\\""}, {"\n", "\\n"}}), "\"");
+}
+
+double Seconds(uint64_t ns) { return static_cast<double>(ns) * 1e-9; }
+double FromMicros(uint64_t us) { return static_cast<double>(us) * 1e-6; }
+
+// All digits of a count; no more of the rest than are known.
+std::string Number(double value) {
+  if (value == static_cast<double>(static_cast<int64_t>(value))) return absl::StrCat(static_cast<int64_t>(value));
+  return absl::StrFormat("%.12g", value);
+}
+
+// Collects the samples of each family, which must stand together.
+class Writer {
+ public:
+  explicit Writer(const ProcessNumbers& process)
+      : common_(absl::StrCat(Label("node", process.host), ",", Label("pid", absl::StrCat(process.pid)), ",",
+                             Label("slurm_job_id", process.slurm_job_id))) {}
+
+  void Add(const char* family, absl::string_view labels, double value, const char* suffix = "") {
+    absl::StrAppend(&samples_[family], family, suffix, "{", common_, labels.empty() ? "" : ",", labels, "} ",
+                    Number(value), "\n");
+  }
+  void AddHistogram(const char* family, const std::string& labels, const LogHistogramValues& values, int first,
+                    int last, double unit) {
+    uint64_t seen = 0;
+    for (int i = 0; i < kLogBuckets; ++i) {
+      seen += values.buckets[static_cast<size_t>(i)];
+      if (i < first || i > last) continue;
+      const double bound = static_cast<double>(uint64_t{1} << i) * unit;
+      Add(family, absl::StrCat(labels, ",", Label("le", Number(bound))), static_cast<double>(seen), "_bucket");
+    }
+    Add(family, absl::StrCat(labels, ",", Label("le", "+Inf")), static_cast<double>(seen), "_bucket");
+    Add(family, labels, static_cast<double>(values.sum) * unit, "_sum");
+    Add(family, labels, static_cast<double>(seen), "_count");
+  }
+  std::string Text() const {
+    std::string text;
+    for (const MetricFamily& family : kFamilies) {
+      const auto found = samples_.find(family.name);
+      if (found == samples_.end()) continue;
+      absl::StrAppend(&text, "# HELP ", family.name, " ", family.help, "\n# TYPE ", family.name, " ", family.type, "\n",
+                      found->second);
+    }
+    return text;
+  }
+
+ private:
+  const std::string common_;
+  std::map<std::string, std::string> samples_;
+};
+
+void AddTraffic(const std::string& labels, const DirectionTotals& sum, bool sends, Writer* out) {
+  for (size_t i = 0; i < 2; ++i) {
+    const std::string classed = absl::StrCat(labels, ",", Label("class", kClasses[i]));
+    out->Add(sends ? "tcpx_sent_messages_total" : "tcpx_received_messages_total", classed,
+             static_cast<double>(sum.messages[i]));
+    out->Add(sends ? "tcpx_sent_bytes_total" : "tcpx_received_bytes_total", classed, static_cast<double>(sum.bytes[i]));
+  }
+}
+
+void AddLanes(const std::string& labels, const DirectionTotals& sum, bool sends, Writer* out) {
+  for (const auto& [kind, count] : sum.lanes) {
+    out->Add("tcpx_lanes",
+             absl::StrCat(labels, ",", Label("congestion", kind.first), ",", Label("dscp", absl::StrCat(kind.second))),
+             static_cast<double>(count));
+  }
+  const std::pair<const char*, uint64_t> counts[] = {
+      {"tcpx_lanes_lost_total", sum.lanes_lost},
+      {"tcpx_lanes_moved_total", sum.lanes_moved},
+      {"tcpx_lanes_resumed_total", sum.lanes_resumed},
+      {"tcpx_lanes_slow_total", sum.lanes_slow},
+      {"tcpx_stream_bytes_total", sum.stream_bytes},
+      {"tcpx_chunks_total", sum.chunks},
+      {"tcpx_calls_total", sum.calls},
+      {"tcpx_retransmitted_segments_total", sum.retransmits},
+  };
+  for (const auto& [name, count] : counts) out->Add(name, labels, static_cast<double>(count));
+  if (!sends) return;
+  out->Add("tcpx_short_writes_total", labels, static_cast<double>(sum.short_calls));
+  out->Add("tcpx_zero_copy_sends_total", labels, static_cast<double>(sum.zero_copy));
+  out->Add("tcpx_zero_copy_copied_total", labels, static_cast<double>(sum.copied));
+}
+
+void AddTcp(const std::string& labels, const DirectionTotals& sum, bool sends, Writer* out) {
+  for (size_t i = 0; i < kBlockedKinds; ++i) {
+    if (sum.blocked[i] == 0) continue;
+    out->Add("tcpx_blocked_seconds_total",
+             absl::StrCat(labels, ",", Label("cause", BlockedCause(i)), ",", Label("reason", BlockedReason(i))),
+             Seconds(sum.blocked[i]));
+  }
+  if (!sends) return;
+  out->Add("tcpx_tcp_busy_seconds_total", labels, FromMicros(sum.busy_us));
+  out->Add("tcpx_tcp_window_limited_seconds_total", labels, FromMicros(sum.window_limited_us));
+  out->Add("tcpx_tcp_buffer_limited_seconds_total", labels, FromMicros(sum.buffer_limited_us));
+  out->Add("tcpx_delivery_rate_bytes_per_second", labels, static_cast<double>(sum.delivery_bytes_per_second));
+  out->Add("tcpx_unacked_bytes", labels, static_cast<double>(sum.unacked_bytes));
+  if (sum.rtt_us > 0) out->Add("tcpx_rtt_seconds", labels, FromMicros(sum.rtt_us));
+  if (sum.rtt_min_us > 0) out->Add("tcpx_rtt_min_seconds", labels, FromMicros(sum.rtt_min_us));
+}
+
+void AddPeers(const Totals& totals, Writer* out) {
+  for (const auto& [key, directions] : totals.map()) {
+    for (size_t sends = 0; sends < 2; ++sends) {
+      const DirectionTotals& sum = directions[sends];
+      if (sum.opened == 0) continue;
+      const std::string peer = absl::StrCat(Label("device", key.interfaces), ",", Label("peer", key.peer_host));
+      const std::string labels = absl::StrCat(peer, ",", Label("direction", kDirections[sends]));
+      out->Add("tcpx_connections", labels, static_cast<double>(sum.open));
+      out->Add("tcpx_connections_opened_total", labels, static_cast<double>(sum.opened));
+      out->Add("tcpx_connections_failed_total", labels, static_cast<double>(sum.failed));
+      out->Add("tcpx_messages_under_way", labels, static_cast<double>(sum.posted));
+      AddTraffic(peer, sum, sends != 0, out);
+      AddLanes(labels, sum, sends != 0, out);
+      AddTcp(labels, sum, sends != 0, out);
+    }
+  }
+}
+
+// By device, direction and class.
+void AddHistograms(const Totals& totals, Writer* out) {
+  std::map<std::string, std::pair<LogHistogramValues, LogHistogramValues>> sums;
+  for (const auto& [key, directions] : totals.map()) {
+    for (size_t sends = 0; sends < 2; ++sends) {
+      for (size_t i = 0; i < 2; ++i) {
+        const std::string labels =
+            absl::StrCat(Label("device", key.interfaces), ",", Label("direction", kDirections[sends]), ",",
+                         Label("class", kClasses[i]));
+        sums[labels].first.Add(directions[sends].sizes[i]);
+        sums[labels].second.Add(directions[sends].durations[i]);
+      }
+    }
+  }
+  for (const auto& [labels, values] : sums) {
+    out->AddHistogram("tcpx_message_bytes", labels, values.first, 6, 30, 1);          // 64 B to 1 GiB
+    out->AddHistogram("tcpx_transfer_seconds", labels, values.second, 10, 36, 1e-9);  // 1 us to 69 s
+  }
+}
+
+void AddEachLane(const Snapshot& snapshot, Writer* out) {
+  int count = 0;
+  for (const ConnectionNumbers& connection : snapshot.connections) {
+    for (size_t i = 0; i < connection.lanes.size(); ++i) {
+      if (count++ >= kLanesMax) continue;
+      const LaneNumbers& lane = connection.lanes[i];
+      const std::string labels = absl::StrCat(
+          Label("device", connection.interfaces), ",", Label("peer", connection.peer_host), ",",
+          Label("direction", kDirections[connection.sends ? 1 : 0]), ",", Label("connection", connection.connection),
+          ",", Label("lane", absl::StrCat(i)), ",", Label("local", lane.local), ",", Label("remote", lane.peer));
+      out->Add("tcpx_lane_bytes_total", labels, static_cast<double>(lane.bytes));
+      out->Add("tcpx_lane_retransmitted_segments_total", labels, static_cast<double>(lane.tcp.retransmits));
+      out->Add("tcpx_lane_rtt_seconds", labels, FromMicros(lane.tcp.rtt_us));
+      if (!connection.sends) continue;
+      out->Add("tcpx_lane_delivery_rate_bytes_per_second", labels,
+               static_cast<double>(lane.tcp.delivery_bytes_per_second));
+      out->Add("tcpx_lane_busy_seconds_total", labels, FromMicros(lane.tcp.busy_us));
+      out->Add("tcpx_lane_window_limited_seconds_total", labels, FromMicros(lane.tcp.window_limited_us));
+    }
+  }
+  out->Add("tcpx_lanes_left_out", "", count > kLanesMax ? count - kLanesMax : 0);
+}
+
+void AddThreads(const std::vector<ThreadTimes>& threads, Writer* out) {
+  std::map<std::string, std::pair<uint64_t, uint64_t>> sums;
+  for (const ThreadTimes& thread : threads) {
+    sums[thread.name].first += thread.cpu_ns;
+    sums[thread.name].second += thread.no_cpu_ns;
+  }
+  for (const auto& [name, times] : sums) {
+    out->Add("tcpx_thread_cpu_seconds_total", Label("thread", name), Seconds(times.first));
+    out->Add("tcpx_thread_no_cpu_seconds_total", Label("thread", name), Seconds(times.second));
+  }
+}
+
+}  // namespace
+
+absl::Span<const MetricFamily> MetricFamilies() { return kFamilies; }
+
+std::string PrometheusText(const Snapshot& snapshot, bool lanes) {
+  Writer out(snapshot.process);
+  out.Add("tcpx_build_info", Label("version", kVersion), 1);
+  out.Add("tcpx_start_time_seconds", "", snapshot.process.started_unix);
+  out.Add("tcpx_stats_cpu_seconds_total", "", Seconds(snapshot.collection_ns));
+  AddPeers(snapshot.totals, &out);
+  AddHistograms(snapshot.totals, &out);
+  AddThreads(snapshot.threads, &out);
+  if (lanes) AddEachLane(snapshot, &out);
+  return out.Text();
+}
+
+}  // namespace tcpx

@@ -1,0 +1,243 @@
+#include "net_socket/stats/hub.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+#include <utility>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/thread.h"
+#include "net_socket/stats/exposition.h"
+#include "net_socket/stats/snapshot_json.h"
+#include "net_socket/stats/stats_file.h"
+#include "net_socket/stats/stats_socket.h"
+
+namespace tcpx {
+namespace {
+
+constexpr int64_t kLookEveryNs = kSecond;
+constexpr int64_t kWriteEveryNs = 10 * kSecond;
+// A look's cost, times this, is the least time until the next one.
+constexpr int64_t kCostShare = 300;
+
+int64_t ThreadCpuNs() {
+  timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return int64_t{now.tv_sec} * kSecond + now.tv_nsec;
+}
+
+double UnixNow() {
+  timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+ProcessNumbers ThisProcess() {
+  ProcessNumbers process;
+  char host[256] = "";
+  if (gethostname(host, sizeof(host) - 1) == 0) process.host = host;
+  process.pid = getpid();
+  process.uid = static_cast<int>(geteuid());
+  const char* const job = getenv("SLURM_JOB_ID");
+  process.slurm_job_id = job != nullptr && *job != '\0' ? job : "unknown";
+  process.started_unix = UnixNow();
+  return process;
+}
+
+}  // namespace
+
+// The file and the socket, while the thread runs.
+class StatsHub::Outputs {
+ public:
+  explicit Outputs(StatsHub* hub) : hub_(hub) {
+    const StatsSettings& settings = hub->settings();
+    if (!settings.dir.empty()) file_ = std::make_unique<StatsFile>(settings.dir, hub->process_);
+    if (settings.socket.empty()) return;
+    auto socket = StatsSocket::Open(settings.socket);
+    if (socket.ok()) {
+      socket_ = *std::move(socket);
+      TCPX_INFO("TCPX_STATS_SOCKET: numbers are to be had at %s", socket_->name());
+    } else {
+      TCPX_WARN("TCPX_STATS_SOCKET: %s; there is no socket, and all else goes on",
+                std::string(socket.status().message()));
+    }
+  }
+
+  void Looked() { document_ = nullptr; }
+
+  void Write() {
+    if (file_ == nullptr) return;
+    const bool lanes = hub_->settings().lanes;
+    file_->Write(PrometheusText(hub_->Take(lanes), lanes));
+    file_->RemoveStale();
+  }
+
+  // Until `until_ns`, or something happened. False: to be stopped.
+  bool Wait(int64_t until_ns) {
+    std::vector<pollfd> polls{{hub_->stop_.get(), POLLIN, 0}};
+    int64_t now = MonotonicNanos();
+    if (socket_ != nullptr) until_ns = std::min(until_ns, socket_->AddPolls(now, &polls));
+    const int64_t left_ms = (std::max<int64_t>(until_ns - now, 0) + kMillisecond - 1) / kMillisecond;
+    if (poll(polls.data(), polls.size(), static_cast<int>(left_ms)) < 0) return true;
+    if (polls[0].revents != 0) return false;
+    if (socket_ != nullptr) socket_->Serve(polls, MonotonicNanos(), [this] { return Document(); });
+    return true;
+  }
+
+ private:
+  // However many ask, it is made once for each look.
+  std::shared_ptr<const std::string> Document() {
+    if (document_ == nullptr) document_ = std::make_shared<const std::string>(SnapshotJson(hub_->Take(true)));
+    return document_;
+  }
+
+  StatsHub* const hub_;
+  std::unique_ptr<StatsFile> file_;
+  std::unique_ptr<StatsSocket> socket_;
+  std::shared_ptr<const std::string> document_;
+};
+
+StatsHub::StatsHub(StatsSettings settings) : settings_(std::move(settings)), process_(ThisProcess()) {}
+
+StatsHub::~StatsHub() {
+  MutexLock lock(start_mutex_);
+  if (!thread_.joinable()) return;
+  (void)eventfd_write(stop_.get(), 1);
+  thread_.join();
+}
+
+void StatsHub::Start() {
+  MutexLock lock(start_mutex_);
+  if (users_++ > 0) return;
+  stop_.reset(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  auto thread = StartThread("the thread of the statistics", [this] { Run(); });
+  if (thread.ok()) {
+    thread_ = *std::move(thread);
+  } else {
+    TCPX_WARN("%s; there are no statistics, and all else goes on", std::string(thread.status().message()));
+  }
+}
+
+void StatsHub::Stop() {
+  MutexLock lock(start_mutex_);
+  if (--users_ > 0 || !thread_.joinable()) return;
+  (void)eventfd_write(stop_.get(), 1);
+  thread_.join();
+  stop_.reset();
+}
+
+void StatsHub::Run() {
+  pthread_setname_np(pthread_self(), "tcpx-stats");
+  Outputs outputs(this);
+  int64_t look_ns = 0;
+  int64_t write_ns = 0;
+  int64_t cpu_ns = ThreadCpuNs();
+  int64_t write_after_ns = kLookEveryNs;  // The first file is of before the first connection.
+  do {
+    const int64_t now = MonotonicNanos();
+    if (now < look_ns) continue;
+    LookAtAll();
+    outputs.Looked();
+    const int64_t cost_ns = ThreadCpuNs() - cpu_ns;
+    if (now >= write_ns) {
+      outputs.Write();
+      write_ns = now + std::exchange(write_after_ns, kWriteEveryNs);
+    }
+    const int64_t before_ns = std::exchange(cpu_ns, ThreadCpuNs());
+    look_ns = now + std::max(kLookEveryNs, cost_ns * kCostShare);
+    MutexLock lock(mutex_);
+    collection_ns_ += static_cast<uint64_t>(cpu_ns - before_ns);
+  } while (outputs.Wait(look_ns));
+}
+
+std::shared_ptr<StatsEntry> StatsHub::Join(std::shared_ptr<CommLink> link, const Read& read) {
+  auto entry = std::make_shared<StatsEntry>(std::move(link));
+  ConnectionNumbers first;
+  read(&first);
+  NamePeer(&first);
+  {
+    MutexLock lock(entry->mutex_);
+    entry->numbers_ = std::move(first);
+  }
+  MutexLock lock(mutex_);
+  entries_.insert(entry);
+  return entry;
+}
+
+void StatsHub::NamePeer(ConnectionNumbers* numbers) {
+  MutexLock lock(mutex_);
+  if (peers_.count(numbers->peer_host) > 0) return;
+  if (peers_.size() < Totals::kPeersMax) {
+    peers_.insert(numbers->peer_host);
+  } else {
+    numbers->peer_host = Totals::kOther;
+  }
+}
+
+void StatsHub::Leave(const std::shared_ptr<StatsEntry>& entry, const Read& read) {
+  MutexLock lock(mutex_);
+  if (entries_.erase(entry) == 0) return;
+  MutexLock entry_lock(entry->mutex_);
+  entry->left_ = true;
+  read(&entry->numbers_);
+  Attribute(0, &entry->numbers_);
+  closed_.Add(entry->numbers_, false);
+}
+
+void StatsHub::LookAt(StatsEntry* entry, const ThreadWatch& threads) {
+  entry->link_->With([&](Watched* comm) {
+    MutexLock lock(entry->mutex_);
+    if (entry->left_) return;
+    comm->ReadNumbers(&entry->numbers_);
+    Attribute(threads.NoCpuNs(entry->numbers_.caller), &entry->numbers_);
+  });
+}
+
+void StatsHub::LookAtAll() {
+  std::vector<std::shared_ptr<StatsEntry>> entries;
+  ThreadWatch threads;
+  {
+    MutexLock lock(mutex_);
+    entries.assign(entries_.begin(), entries_.end());
+    threads = threads_;
+  }
+  std::set<int> callers;
+  for (auto& entry : entries) {
+    MutexLock lock(entry->mutex_);
+    if (entry->numbers_.caller != 0) callers.insert(entry->numbers_.caller);
+  }
+  threads.Look(callers);
+  for (auto& entry : entries) LookAt(entry.get(), threads);
+  MutexLock lock(mutex_);
+  threads_ = std::move(threads);
+  looked_ns_ = MonotonicNanos();
+  looked_unix_ = UnixNow();
+  ++looks_;
+}
+
+Snapshot StatsHub::Take(bool connections) {
+  Snapshot snapshot;
+  snapshot.process = process_;
+  MutexLock lock(mutex_);
+  snapshot.now_ns = looked_ns_;
+  snapshot.now_unix = looked_unix_;
+  snapshot.looks = looks_;
+  snapshot.collection_ns = collection_ns_;
+  for (const auto& [id, thread] : threads_.threads()) snapshot.threads.push_back(thread);
+  snapshot.totals = closed_;
+  for (auto& entry : entries_) {
+    MutexLock entry_lock(entry->mutex_);
+    snapshot.totals.Add(entry->numbers_, true);
+    if (connections) snapshot.connections.push_back(entry->numbers_);
+  }
+  return snapshot;
+}
+
+}  // namespace tcpx

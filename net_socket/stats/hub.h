@@ -1,0 +1,108 @@
+// hub.h: the statistics of the process: who has numbers, the thread that looks at them, and its ways out.
+//
+// Purpose: connections join with a link and leave with their last numbers. A thread of its own looks at every connection
+//          once a second, writes the file every 10 s and answers readers of the socket, so that neither messages nor
+//          housekeeping ever wait for a disk or a reader. Looks come less often where there is so much to look at that
+//          they would cost more than a third of a percent of a CPU.
+//
+// Threads: Start, Stop, Join, Leave and Take from any but its own.
+// Lifetime: the plugin's. What closed connections have counted stays.
+// Errors:  a way out that can't be had is one WARN, and the rest goes on.
+#ifndef TCPX_NET_SOCKET_STATS_HUB_H_
+#define TCPX_NET_SOCKET_STATS_HUB_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "common/fd.h"
+#include "common/mutex.h"
+#include "net_socket/health/comm_link.h"
+#include "net_socket/stats/snapshot.h"
+
+namespace tcpx {
+
+struct StatsSettings {
+  bool table = false;  // when a communicator ends
+  std::string dir;
+  std::string socket;
+  bool lanes = false;  // the file has numbers of each lane
+
+  bool any() const { return table || !dir.empty() || !socket.empty(); }
+};
+
+// One connection's end.
+class StatsEntry {
+ public:
+  explicit StatsEntry(std::shared_ptr<CommLink> link) : link_(std::move(link)) {}
+
+  // As of the latest look.
+  ConnectionNumbers numbers() {
+    MutexLock lock(mutex_);
+    return numbers_;
+  }
+
+ private:
+  friend class StatsHub;
+
+  const std::shared_ptr<CommLink> link_;
+  Mutex mutex_;  // taken behind the link's, and behind the hub's
+  ConnectionNumbers numbers_ TCPX_GUARDED_BY(mutex_);
+  bool left_ TCPX_GUARDED_BY(mutex_) = false;
+};
+
+class StatsHub {
+ public:
+  explicit StatsHub(StatsSettings settings);
+  ~StatsHub();
+  StatsHub(const StatsHub&) = delete;
+  StatsHub& operator=(const StatsHub&) = delete;
+
+  const StatsSettings& settings() const { return settings_; }
+
+  // One more, one fewer, needs the thread. With the last one it has ended, and so have file and socket.
+  void Start();
+  void Stop();
+
+  using Read = std::function<void(ConnectionNumbers*)>;
+  std::shared_ptr<StatsEntry> Join(std::shared_ptr<CommLink> link, const Read& read);
+  // The last numbers. The link is not held.
+  void Leave(const std::shared_ptr<StatsEntry>& entry, const Read& read);
+
+  // As of the latest look.
+  Snapshot Take(bool connections);
+
+ private:
+  class Outputs;
+
+  void Run();
+  void LookAtAll();
+  void LookAt(StatsEntry* entry, const ThreadWatch& threads);
+  // The host by which a connection goes: others than the first kPeersMax have one name.
+  void NamePeer(ConnectionNumbers* numbers);
+
+  const StatsSettings settings_;
+  ProcessNumbers process_;
+  Mutex start_mutex_;
+  int users_ TCPX_GUARDED_BY(start_mutex_) = 0;
+  std::thread thread_ TCPX_GUARDED_BY(start_mutex_);
+  OwnedFd stop_;
+
+  Mutex mutex_;
+  absl::flat_hash_set<std::shared_ptr<StatsEntry>> entries_ TCPX_GUARDED_BY(mutex_);
+  Totals closed_ TCPX_GUARDED_BY(mutex_);
+  std::set<std::string> peers_ TCPX_GUARDED_BY(mutex_);
+  ThreadWatch threads_ TCPX_GUARDED_BY(mutex_);
+  int64_t looked_ns_ TCPX_GUARDED_BY(mutex_) = 0;
+  double looked_unix_ TCPX_GUARDED_BY(mutex_) = 0;
+  uint64_t looks_ TCPX_GUARDED_BY(mutex_) = 0;
+  uint64_t collection_ns_ TCPX_GUARDED_BY(mutex_) = 0;  // of the thread
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_STATS_HUB_H_

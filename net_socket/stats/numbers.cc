@@ -1,0 +1,123 @@
+#include "net_socket/stats/numbers.h"
+
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <stddef.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+
+#include "common/socket.h"
+
+namespace tcpx {
+namespace {
+
+struct Words {
+  const char* cause;
+  const char* reason;
+};
+
+constexpr Words kWords[kBlockedKinds] = {
+    {"network", "path"},      {"peer", "window_closed"}, {"peer", "receive_not_posted"},
+    {"peer", "nothing_sent"}, {"nccl", "nothing_to_do"}, {"nccl", "not_tested"},
+    {"here", "no_cpu"},
+};
+
+uint64_t Since(uint64_t before, uint64_t now) { return now > before ? now - before : 0; }
+
+int Dscp(int fd) {
+  int octet = 0;
+  socklen_t length = sizeof(octet);
+  sockaddr_storage address{};
+  socklen_t address_length = sizeof(address);
+  if (getsockname(fd, reinterpret_cast<sockaddr*>(&address), &address_length) != 0) return 0;
+  const bool v6 = address.ss_family == AF_INET6;
+  if (getsockopt(fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_TCLASS : IP_TOS, &octet, &length) != 0) return 0;
+  return octet >> 2;
+}
+
+// Counts what is new, and remembers it. What was guessed too high before comes back by not counting for a while.
+uint64_t Take(uint64_t now, uint64_t* seen) {
+  const uint64_t more = Since(*seen, now);
+  *seen += more;
+  return more;
+}
+
+// How much of the time in which lanes were busy they waited for the peer's window, 0 to 1.
+double TakeWindowShare(ConnectionNumbers* numbers) {
+  uint64_t busy_us = 0;
+  uint64_t window_us = 0;
+  for (const LaneNumbers& lane : numbers->lanes) {
+    busy_us += lane.tcp.busy_us;
+    window_us += lane.tcp.window_limited_us;
+  }
+  const double busy = static_cast<double>(Take(busy_us, &numbers->attributed_busy_us));
+  const double window = static_cast<double>(Take(window_us, &numbers->attributed_window_us));
+  return busy == 0 ? 0 : std::min(1.0, window / busy);
+}
+
+}  // namespace
+
+const char* BlockedCause(size_t kind) { return kWords[kind].cause; }
+const char* BlockedReason(size_t kind) { return kWords[kind].reason; }
+
+void ReadTcpNumbers(int fd, LaneNumbers* lane) {
+  tcp_info info{};
+  socklen_t length = sizeof(info);
+  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return;
+  TcpNumbers now;
+  now.rtt_us = info.tcpi_rtt;
+  now.retransmits = info.tcpi_total_retrans;
+  if (length >= offsetof(tcp_info, tcpi_sndbuf_limited) + sizeof(info.tcpi_sndbuf_limited)) {
+    now.rtt_min_us = info.tcpi_min_rtt == ~uint32_t{0} ? 0 : info.tcpi_min_rtt;
+    now.delivery_bytes_per_second = info.tcpi_delivery_rate;
+    now.busy_us = info.tcpi_busy_time;
+    now.window_limited_us = info.tcpi_rwnd_limited;
+    now.buffer_limited_us = info.tcpi_sndbuf_limited;
+  }
+  const int held = QueuedBytes(fd);
+  now.unacked_bytes = held > 0 ? static_cast<uint32_t>(held) : 0;
+  if (!lane->read) {
+    // These stand as the lane was made; another socket of it gets the same.
+    auto congestion = GetCongestion(fd);
+    if (congestion.ok()) lane->tcp.congestion = *congestion;
+    lane->tcp.dscp = Dscp(fd);
+  }
+  AddTcpNumbers(now, lane);
+}
+
+void AddTcpNumbers(const TcpNumbers& now, LaneNumbers* lane) {
+  const bool another = now.busy_us < lane->socket.busy_us || now.retransmits < lane->socket.retransmits;
+  const TcpNumbers none;
+  const TcpNumbers& old = another ? none : lane->socket;
+  TcpNumbers* const sum = &lane->tcp;
+  sum->rtt_us = now.rtt_us;
+  sum->rtt_min_us = now.rtt_min_us;
+  sum->delivery_bytes_per_second = now.delivery_bytes_per_second;
+  sum->unacked_bytes = now.unacked_bytes;
+  sum->retransmits += now.retransmits - old.retransmits;
+  sum->busy_us += now.busy_us - old.busy_us;
+  sum->window_limited_us += Since(old.window_limited_us, now.window_limited_us);
+  sum->buffer_limited_us += Since(old.buffer_limited_us, now.buffer_limited_us);
+  lane->socket = now;
+  lane->read = true;
+}
+
+void Attribute(uint64_t no_cpu_ns, ConnectionNumbers* numbers) {
+  const WaitNumbers& waits = numbers->waits;
+  WaitNumbers* const seen = &numbers->attributed;
+  auto add = [numbers](Blocked kind, uint64_t ns) { numbers->blocked[static_cast<size_t>(kind)] += ns; };
+  add(Blocked::kNcclIdle, Take(waits.idle_ns, &seen->idle_ns));
+  add(Blocked::kNcclUntested, Take(waits.untested_ns, &seen->untested_ns));
+  add(Blocked::kPeerNotPosted, Take(waits.no_credit_ns, &seen->no_credit_ns));
+  add(Blocked::kPeerSilent, Take(waits.unheard_ns, &seen->unheard_ns));
+  uint64_t moving = Take(waits.moving_ns, &seen->moving_ns);
+  const uint64_t no_cpu = std::min(moving, no_cpu_ns);
+  moving -= no_cpu;
+  const uint64_t window = static_cast<uint64_t>(static_cast<double>(moving) * TakeWindowShare(numbers));
+  add(Blocked::kHereNoCpu, no_cpu);
+  add(Blocked::kPeerWindow, window);
+  add(Blocked::kNetworkPath, moving - window);
+}
+
+}  // namespace tcpx

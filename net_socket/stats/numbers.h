@@ -1,0 +1,118 @@
+// numbers.h: what is known of one end of a connection, copied out of it.
+//
+// Threads: plain data.
+// Units:   as the names say; all counts are of the whole life.
+// Source:  TcpNumbers: linux/tcp.h; tcpi_delivery_rate and the three times since Linux 4.10.
+#ifndef TCPX_NET_SOCKET_STATS_NUMBERS_H_
+#define TCPX_NET_SOCKET_STATS_NUMBERS_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "net_socket/message/log_histogram.h"
+
+namespace tcpx {
+
+// See comm/transfer_times.h.
+struct WaitNumbers {
+  uint64_t idle_ns = 0;
+  uint64_t no_credit_ns = 0;
+  uint64_t unheard_ns = 0;
+  uint64_t moving_ns = 0;
+  uint64_t untested_ns = 0;
+};
+
+// Who a connection waited for, and why.
+enum class Blocked : uint8_t {
+  kNetworkPath,    // bytes were under way, and the path or its congestion control held them
+  kPeerWindow,     // the peer's kernel took no more: its receiver did not read
+  kPeerNotPosted,  // isend had no credit: the peer's irecv was not posted
+  kPeerSilent,     // irecv was posted, and nothing had come
+  kNcclIdle,       // nothing was posted here
+  kNcclUntested,   // all was done and not tested
+  kHereNoCpu,      // this host had no CPU for the thread that moves the bytes
+};
+inline constexpr size_t kBlockedKinds = 7;
+using BlockedNumbers = std::array<uint64_t, kBlockedKinds>;  // nanoseconds
+
+// The two words of a kind: "network", "path".
+const char* BlockedCause(size_t kind);
+const char* BlockedReason(size_t kind);
+
+struct TcpNumbers {
+  // Of the lane's present socket.
+  uint32_t rtt_us = 0;
+  uint32_t rtt_min_us = 0;
+  uint64_t delivery_bytes_per_second = 0;
+  uint32_t unacked_bytes = 0;
+  int dscp = 0;
+  std::string congestion;
+  // Of all of its sockets.
+  uint64_t retransmits = 0;  // segments
+  uint64_t busy_us = 0;
+  uint64_t window_limited_us = 0;
+  uint64_t buffer_limited_us = 0;
+};
+
+struct LaneNumbers {
+  uint64_t bytes = 0;
+  uint64_t chunks = 0;
+  uint64_t calls = 0;
+  uint64_t short_calls = 0;
+  uint64_t zero_copy = 0;
+  uint64_t copied = 0;
+  bool lost = false;                  // just now
+  int64_t pace_bytes_per_second = 0;  // the striper's; 0: unknown
+  std::string local;
+  std::string peer;
+  TcpNumbers tcp;
+  TcpNumbers socket;  // as last read: what the present one counts
+  bool read = false;  // at least once
+};
+
+struct ConnectionNumbers {
+  // Stand still.
+  uint64_t communicator = 0;
+  std::string connection;  // the first 8 bytes of its id, in hexadecimal: the same at both ends
+  int device = 0;
+  bool sends = false;
+  std::string interfaces;  // "eth0", or of a fused device "eth0+eth1"
+  std::string peer_host;
+
+  // By class: express, bulk.
+  std::array<uint64_t, 2> messages{};
+  std::array<uint64_t, 2> bytes{};
+  std::array<LogHistogramValues, 2> sizes;
+  std::array<LogHistogramValues, 2> durations;  // nanoseconds
+  uint64_t lanes_lost = 0;
+  uint64_t lanes_moved = 0;
+  uint64_t lanes_resumed = 0;
+  uint64_t lanes_slow = 0;
+  WaitNumbers waits;
+  BlockedNumbers blocked{};
+  // What of the waits, and of the lanes' times, `blocked` has in it.
+  WaitNumbers attributed;
+  uint64_t attributed_busy_us = 0;
+  uint64_t attributed_window_us = 0;
+  int posted = 0;  // messages under way
+  int caller = 0;  // NCCL's thread; 0: none yet
+  bool failed = false;
+  std::vector<LaneNumbers> lanes;
+};
+
+// Reads the kernel's numbers of the lane's socket into it. What another socket counted before stays counted.
+void ReadTcpNumbers(int fd, LaneNumbers* lane);
+
+// Adds `now` to what the lane's sockets have counted: one that counts less than at the last time is another one.
+void AddTcpNumbers(const TcpNumbers& now, LaneNumbers* lane);
+
+// Turns what was waited for since the last call into who it was that was waited for, and adds it to `blocked`.
+// `no_cpu_ns`: how long the threads that move the connection waited for a CPU meanwhile.
+void Attribute(uint64_t no_cpu_ns, ConnectionNumbers* numbers);
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_STATS_NUMBERS_H_

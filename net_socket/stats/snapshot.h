@@ -1,0 +1,39 @@
+// snapshot.h: everything that the statistics know at one moment, for whoever shows it.
+//
+// Threads: plain data.
+// Units:   as in numbers.h; seconds since 1970 where a name ends in _unix.
+#ifndef TCPX_NET_SOCKET_STATS_SNAPSHOT_H_
+#define TCPX_NET_SOCKET_STATS_SNAPSHOT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "net_socket/stats/numbers.h"
+#include "net_socket/stats/thread_times.h"
+#include "net_socket/stats/totals.h"
+
+namespace tcpx {
+
+struct ProcessNumbers {
+  std::string host;
+  int pid = 0;
+  int uid = 0;
+  std::string slurm_job_id;  // "unknown" outside of one
+  double started_unix = 0;   // the plugin's first connection
+};
+
+struct Snapshot {
+  ProcessNumbers process;
+  double now_unix = 0;
+  int64_t now_ns = 0;          // of MonotonicNanos: for differences
+  uint64_t collection_ns = 0;  // CPU that the statistics themselves have taken
+  uint64_t looks = 0;
+  std::vector<ThreadTimes> threads;
+  Totals totals;
+  std::vector<ConnectionNumbers> connections;  // open ones; empty where not asked for
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_STATS_SNAPSHOT_H_

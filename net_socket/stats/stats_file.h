@@ -1,0 +1,48 @@
+// stats_file.h: the file for Prometheus, one a process, that is there exactly while the process has connections.
+//
+// Purpose: `tcpx-HOST-PID.prom`, replaced as a whole, so that a reader (node_exporter's textfile collector) never sees a
+//          half of one. Files that dead processes of this host left are removed.
+//
+// Threads: one at a time.
+// Errors:  one WARN for the first failure; it is tried again at each write.
+#ifndef TCPX_NET_SOCKET_STATS_STATS_FILE_H_
+#define TCPX_NET_SOCKET_STATS_STATS_FILE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "net_socket/stats/snapshot.h"
+
+namespace tcpx {
+
+class StatsFile {
+ public:
+  // Younger files may be of a process that this one can't see (another PID namespace).
+  static constexpr int64_t kStaleSeconds = 30;
+
+  StatsFile(std::string dir, const ProcessNumbers& process);
+  // Removes the file.
+  ~StatsFile();
+  StatsFile(const StatsFile&) = delete;
+  StatsFile& operator=(const StatsFile&) = delete;
+
+  void Write(absl::string_view text);
+  void RemoveStale(int64_t stale_seconds = kStaleSeconds);
+  const std::string& path() const { return path_; }
+
+ private:
+  absl::Status Replace(absl::string_view text);
+
+  const std::string dir_;
+  std::string prefix_;  // of the files of this host
+  std::string path_;
+  std::string temporary_;
+  bool told_ = false;
+  bool fails_ = false;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_STATS_STATS_FILE_H_

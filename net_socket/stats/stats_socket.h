@@ -1,0 +1,74 @@
+// stats_socket.h: answers whoever connects with one JSON document, and closes.
+//
+// Purpose: TCPX_STATS_SOCKET. Nothing is read of a client, so nothing that it says can do harm; nobody waits for it.
+//          At most kClientsMax are served at once, each for kClientNs; more are turned away, at most kAcceptsMax in
+//          each kAcceptNs.
+//
+// Names:   "@name" is in the abstract name space of this network namespace; else a file's path. "auto" is
+//          "@tcpx-UID-MARK" (process_mark.h). %p is the process's PID.
+// Threads: one at a time.
+// Errors:  Open: what the kernel says, or that a living process has the name. A file that a dead process left is
+//          replaced.
+// Source:  unix(7): SO_PEERCRED.
+#ifndef TCPX_NET_SOCKET_STATS_STATS_SOCKET_H_
+#define TCPX_NET_SOCKET_STATS_STATS_SOCKET_H_
+
+#include <poll.h>
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/clock.h"
+#include "common/fd.h"
+
+namespace tcpx {
+
+class StatsSocket {
+ public:
+  static constexpr size_t kClientsMax = 16;
+  static constexpr int64_t kClientNs = 2 * kSecond;
+  static constexpr int kAcceptsMax = 32;
+  static constexpr int64_t kAcceptNs = 50 * kMillisecond;
+
+  static absl::StatusOr<std::unique_ptr<StatsSocket>> Open(const std::string& name);
+  ~StatsSocket();
+
+  const std::string& name() const { return name_; }
+
+  // What to poll for. Returns when Serve is to be called at the latest, however quiet it is.
+  int64_t AddPolls(int64_t now_ns, std::vector<pollfd>* polls) const;
+  using Document = std::function<std::shared_ptr<const std::string>()>;
+  void Serve(const std::vector<pollfd>& polls, int64_t now_ns, const Document& document);
+
+ private:
+  struct Client {
+    OwnedFd fd;
+    std::shared_ptr<const std::string> document;
+    size_t sent = 0;
+    int64_t until_ns = 0;
+  };
+
+  explicit StatsSocket(std::string name) : name_(std::move(name)) {}
+  absl::Status Bind();
+  void Accept(int64_t now_ns, const Document& document);
+  // False: it is done with.
+  static bool Send(Client* client);
+
+  const std::string name_;
+  OwnedFd listening_;
+  dev_t device_ = 0;  // of the file
+  ino_t inode_ = 0;
+  int64_t accept_again_ns_ = 0;
+  int accepts_ = 0;  // until accept_again_ns_
+  std::vector<Client> clients_;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_STATS_STATS_SOCKET_H_

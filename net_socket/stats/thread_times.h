@@ -1,0 +1,44 @@
+// thread_times.h: how long threads of this process ran, and how long they were ready and had no CPU.
+//
+// Threads: one at a time.
+// Units:   nanoseconds of each thread's life.
+// Errors:  a kernel without schedstats (CONFIG_SCHEDSTATS) tells nothing: no thread is there.
+// Source:  /proc/PID/task/TID/schedstat, Linux 2.6.23: time on the CPU, time waiting for one, time slices.
+#ifndef TCPX_NET_SOCKET_STATS_THREAD_TIMES_H_
+#define TCPX_NET_SOCKET_STATS_THREAD_TIMES_H_
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace tcpx {
+
+struct ThreadTimes {
+  int id = 0;
+  std::string name;  // "tcpx-io-0", "tcpx-house", "tcpx-stats"; NCCL's are "nccl"
+  uint64_t cpu_ns = 0;
+  uint64_t no_cpu_ns = 0;
+  uint64_t no_cpu_before_ns = 0;  // at the look before
+};
+
+class ThreadWatch {
+ public:
+  // A look at our own threads and at `callers`. Which are ours is found out anew at most every `list_every` looks.
+  void Look(const std::set<int>& callers, int list_every = 10);
+  const std::map<int, ThreadTimes>& threads() const { return threads_; }
+  // How long, between the two latest looks, the connections' threads waited for a CPU: that of the caller, or the most
+  // that a progress thread did, whichever is more.
+  uint64_t NoCpuNs(int caller) const;
+
+ private:
+  void List();
+
+  std::map<int, ThreadTimes> threads_;
+  int looks_ = 0;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_STATS_THREAD_TIMES_H_

@@ -1,0 +1,54 @@
+#include "net_socket/stats/totals.h"
+
+#include <algorithm>
+
+namespace tcpx {
+namespace {
+
+void AddLane(const LaneNumbers& lane, bool open_now, DirectionTotals* sum) {
+  sum->stream_bytes += lane.bytes;
+  sum->chunks += lane.chunks;
+  sum->calls += lane.calls;
+  sum->short_calls += lane.short_calls;
+  sum->zero_copy += lane.zero_copy;
+  sum->copied += lane.copied;
+  sum->retransmits += lane.tcp.retransmits;
+  sum->busy_us += lane.tcp.busy_us;
+  sum->window_limited_us += lane.tcp.window_limited_us;
+  sum->buffer_limited_us += lane.tcp.buffer_limited_us;
+  if (!open_now) return;
+  ++sum->lanes[{lane.tcp.congestion, lane.tcp.dscp}];
+  sum->rtt_us = std::max(sum->rtt_us, lane.tcp.rtt_us);
+  const uint32_t least = lane.tcp.rtt_min_us;
+  if (least != 0 && (sum->rtt_min_us == 0 || least < sum->rtt_min_us)) sum->rtt_min_us = least;
+  sum->delivery_bytes_per_second += lane.tcp.delivery_bytes_per_second;
+  sum->unacked_bytes += lane.tcp.unacked_bytes;
+}
+
+}  // namespace
+
+void DirectionTotals::Add(const ConnectionNumbers& numbers, bool open_now) {
+  ++opened;
+  failed += numbers.failed ? 1 : 0;
+  for (size_t i = 0; i < 2; ++i) {
+    messages[i] += numbers.messages[i];
+    bytes[i] += numbers.bytes[i];
+    sizes[i].Add(numbers.sizes[i]);
+    durations[i].Add(numbers.durations[i]);
+  }
+  lanes_lost += numbers.lanes_lost;
+  lanes_moved += numbers.lanes_moved;
+  lanes_resumed += numbers.lanes_resumed;
+  lanes_slow += numbers.lanes_slow;
+  for (size_t i = 0; i < kBlockedKinds; ++i) blocked[i] += numbers.blocked[i];
+  for (const LaneNumbers& lane : numbers.lanes) AddLane(lane, open_now, this);
+  if (!open_now) return;
+  ++open;
+  posted += static_cast<uint64_t>(numbers.posted);
+}
+
+void Totals::Add(const ConnectionNumbers& numbers, bool open_now) {
+  map_[{numbers.interfaces, numbers.peer_host}][numbers.sends ? 1 : 0].Add(numbers, open_now);
+}
+
+}  // namespace tcpx

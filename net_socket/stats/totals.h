@@ -1,0 +1,80 @@
+// totals.h: the numbers of many connections, summed up by device and peer host.
+//
+// Threads: plain data.
+// Units:   as in numbers.h.
+#ifndef TCPX_NET_SOCKET_STATS_TOTALS_H_
+#define TCPX_NET_SOCKET_STATS_TOTALS_H_
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "net_socket/stats/numbers.h"
+
+namespace tcpx {
+
+// Of one direction between a device here and a host there.
+struct DirectionTotals {
+  uint64_t opened = 0;
+  uint64_t failed = 0;
+  std::array<uint64_t, 2> messages{};
+  std::array<uint64_t, 2> bytes{};
+  std::array<LogHistogramValues, 2> sizes;
+  std::array<LogHistogramValues, 2> durations;
+  uint64_t stream_bytes = 0;
+  uint64_t chunks = 0;
+  uint64_t calls = 0;
+  uint64_t short_calls = 0;
+  uint64_t zero_copy = 0;
+  uint64_t copied = 0;
+  uint64_t lanes_lost = 0;
+  uint64_t lanes_moved = 0;
+  uint64_t lanes_resumed = 0;
+  uint64_t lanes_slow = 0;
+  uint64_t retransmits = 0;
+  uint64_t busy_us = 0;
+  uint64_t window_limited_us = 0;
+  uint64_t buffer_limited_us = 0;
+  BlockedNumbers blocked{};
+  // Of what is open just now.
+  uint64_t open = 0;
+  uint64_t posted = 0;
+  std::map<std::pair<std::string, int>, uint64_t> lanes;  // by congestion control and DSCP
+  uint32_t rtt_us = 0;                                    // the longest
+  uint32_t rtt_min_us = 0;                                // the shortest ever
+  uint64_t delivery_bytes_per_second = 0;
+  uint64_t unacked_bytes = 0;
+
+  void Add(const ConnectionNumbers& numbers, bool open_now);
+};
+
+struct TotalsKey {
+  std::string interfaces;
+  std::string peer_host;
+  bool operator<(const TotalsKey& other) const {
+    return std::tie(interfaces, peer_host) < std::tie(other.interfaces, other.peer_host);
+  }
+};
+
+class Totals {
+ public:
+  using Map = std::map<TotalsKey, std::array<DirectionTotals, 2>>;  // [sends]
+
+  // The host by which hosts go that find no place of their own.
+  static constexpr char kOther[] = "other";
+  static constexpr size_t kPeersMax = 256;
+
+  void Add(const ConnectionNumbers& numbers, bool open_now);
+  const Map& map() const { return map_; }
+
+ private:
+  Map map_;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_STATS_TOTALS_H_

@@ -1,0 +1,219 @@
+#!/usr/bin/env python3
+"""tools/tcpx_top: what it makes of two looks, for scripts and on a terminal.
+
+usage: tcpx_top_test.py TCPX_TOP
+"""
+
+import contextlib
+import copy
+import importlib.machinery
+import importlib.util
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+TOP = os.path.abspath(sys.argv.pop(1))
+
+
+def load_top():
+    loader = importlib.machinery.SourceFileLoader("tcpx_top", TOP)
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("tcpx_top", loader))
+    sys.dont_write_bytecode = True
+    loader.exec_module(module)
+    return module
+
+
+top = load_top()
+
+
+def kind(messages, size, bucket):
+    return {"messages": messages, "bytes": messages * size, "durations_ns": [[bucket, messages]] if messages else [],
+            "sizes": [], "p50_ns": 0, "p99_ns": 0}
+
+
+def lane(i, moved, busy_us, **more):
+    return {"local": "10.0.0.1:%d" % (1000 + i), "peer": "10.0.0.2:7", "lost": False, "bytes": moved, "chunks": 1,
+            "retransmits": 0, "rtt_us": 100 + i, "rtt_min_us": 90, "busy_us": busy_us, "window_limited_us": 0,
+            "unacked_bytes": 0, "congestion": "cubic", "dscp": 0, **more}
+
+
+def snapshot(seconds):
+    """Of a process that sends 1000 bulk messages of 1 MB a second, on lanes of which the last is slow."""
+    blocked = {"network.path": int(seconds * 6e8), "peer.window_closed": int(seconds * 3e8),
+               "peer.nothing_sent": 0, "peer.receive_not_posted": 0, "nccl.not_tested": 0,
+               "nccl.nothing_to_do": int(seconds * 1e8), "here.no_cpu": 0}
+    lanes = [lane(0, 0, 0)] + [lane(i, int(seconds * 1e9), int(seconds * 1e6)) for i in (1, 2, 3)]
+    lanes.append(lane(4, int(seconds * 1e8), int(seconds * 1e6)))
+    connection = {"connection": "c0ffee", "communicator": "0xabc", "direction": "send", "device": 0,
+                  "interfaces": "eth0", "peer": "10.0.0.2", "failed": False, "posted": 8, "lanes_lost": 0,
+                  "express": kind(0, 1, 1), "bulk": kind(int(1000 * seconds), 1000000, 1 << 20),
+                  "blocked_ns": blocked, "lanes": lanes}
+    return {"tcpx_snapshot": 1, "process": {"host": "node1", "pid": 4711, "uid": os.geteuid()},
+            "now_ns": int((100 + seconds) * 1e9), "connections": [connection]}
+
+
+class Server:
+    """Answers like the plugin; each look is a second later."""
+
+    def __init__(self):
+        self.name = "@tcpx-top-test-%d-%d" % (os.getpid(), time.monotonic_ns())
+        self.looks = 0
+        self.listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.listening.bind("\0" + self.name[1:])
+        self.listening.listen(8)
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        while True:
+            try:
+                client, _ = self.listening.accept()
+            except OSError:
+                return
+            self.looks += 1
+            with client, contextlib.suppress(OSError):
+                client.sendall(json.dumps(snapshot(self.looks)).encode())
+
+
+class RowsTest(unittest.TestCase):
+    def rows(self, before, now):
+        key = ("node1", 4711)
+        return top.rows_between({key: before} if before else {}, {key: now})
+
+    def test_rates_are_of_the_time_between(self):
+        (row,) = self.rows(snapshot(1), snapshot(3))
+        self.assertAlmostEqual(1e9, row["rate"])
+        self.assertAlmostEqual(1000, row["messages"])
+        self.assertEqual(1 << 20, row["p99_ns"])
+        self.assertAlmostEqual(0.6, row["blocked"]["network"])
+        self.assertAlmostEqual(0.3, row["blocked"]["peer"])
+        self.assertEqual(1, row["lanes_slow"])
+        self.assertEqual([False, False, False, False, True], [lane["slow"] for lane in row["lanes"]])
+
+    def test_what_is_new_has_no_rate_yet(self):
+        (row,) = self.rows(None, snapshot(3))
+        self.assertEqual((0, None), (row["rate"], row["p99_ns"]))
+
+    def test_what_stands_has_no_rate(self):
+        later = snapshot(1)
+        later["now_ns"] += 10**9
+        (row,) = self.rows(snapshot(1), later)
+        self.assertEqual(0, row["rate"])
+        self.assertEqual(0, sum(row["blocked"].values()))
+
+    def test_rows_are_sorted_and_filtered(self):
+        first, second = self.rows(snapshot(1), snapshot(3))[0], self.rows(snapshot(1), snapshot(5))[0]
+        second = {**copy.deepcopy(second), "rate": 5e9, "peer": "10.0.0.9"}
+        self.assertEqual([second, first], top.arranged([first, second], "rate", ""))
+        self.assertEqual([first], top.arranged([first, second], "p99", "10.0.0.2"))
+
+    def test_every_column_stays_in_its_place(self):
+        (row,) = self.rows(snapshot(1), snapshot(3))
+        self.assertEqual(len(top.HEAD), len(top.row_text(row)))
+        self.assertEqual("NNNNNNNNNNNNPPPPPP..", top.bar(row["blocked"]))
+
+
+class CommandTest(unittest.TestCase):
+    def run_top(self, *arguments):
+        return subprocess.run([sys.executable, TOP, *arguments], capture_output=True, text=True, timeout=60)
+
+    def test_once_json(self):
+        server = Server()
+        run = self.run_top("--once", "--json", "--interval", "0.1", "--socket", server.name)
+        self.assertEqual(0, run.returncode, run.stderr)
+        (row,) = json.loads(run.stdout)
+        self.assertAlmostEqual(1e9, row["rate"])
+        self.assertEqual("c0ffee", row["connection"])
+
+    def test_once_table(self):
+        run = self.run_top("--once", "--interval", "0.1", "--socket", Server().name)
+        self.assertEqual(0, run.returncode, run.stderr)
+        self.assertIn("1.00 GB/s", run.stdout)
+
+    def test_nobody_there(self):
+        run = self.run_top("--once", "--interval", "0.1", "--socket", "@tcpx-nobody-%d" % time.monotonic_ns())
+        self.assertEqual(1, run.returncode)
+        self.assertIn("no process has answered", run.stderr)
+
+    def test_wrong_use(self):
+        self.assertEqual(2, self.run_top("--json").returncode)
+        self.assertEqual(2, self.run_top("--sort", "colour").returncode)
+
+    def test_answers_that_are_none(self):
+        name = "@tcpx-top-garbage-%d" % time.monotonic_ns()
+        listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        listening.bind("\0" + name[1:])
+        listening.listen(8)
+
+        def serve():
+            for text in (b"no json", b'{"tcpx_snapshot":99}', b""):
+                client, _ = listening.accept()
+                with client:
+                    client.sendall(text)
+
+        threading.Thread(target=serve, daemon=True).start()
+        self.addCleanup(listening.close)
+        for _ in range(3):
+            self.assertIsNone(top.ask(name, None))
+
+
+@unittest.skipUnless(shutil.which("tmux"), "SKIPPED: tmux is missing: apt-get install tmux")
+class TerminalTest(unittest.TestCase):
+    def setUp(self):
+        self.server = Server()
+        self.folder = tempfile.mkdtemp()
+        self.environment = dict(os.environ, TMUX_TMPDIR=self.folder, TERM="xterm", LC_ALL="C.UTF-8")
+        self.tmux("-f", "/dev/null", "new-session", "-d", "-x", "170", "-y", "24",
+                  "%s %s --interval 0.2 --socket %s; echo ended; sleep 600" % (sys.executable, TOP, self.server.name))
+
+    def tearDown(self):
+        self.tmux("kill-server")
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def tmux(self, *arguments):
+        run = subprocess.run(["tmux", *arguments], capture_output=True, text=True, env=self.environment, timeout=60)
+        self.assertEqual(0, run.returncode, run.stderr)
+        return run.stdout
+
+    def await_text(self, text):
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            screen = self.tmux("capture-pane", "-p")
+            if text in screen:
+                return screen
+            time.sleep(0.05)
+        self.fail("no %r on:\n%s" % (text, screen))
+
+    def test_list_page_and_end(self):
+        screen = self.await_text("GB/s")
+        self.assertIn("10.0.0.2", screen)
+        self.tmux("send-keys", "p")
+        self.await_text("by p99")
+        self.tmux("send-keys", "Enter")
+        self.assertIn("10.0.0.1:1004", self.await_text("connection c0ffee"))
+        self.tmux("send-keys", "BSpace")
+        self.await_text("msg/s")
+        self.tmux("send-keys", "/", "x", "y", "Enter")
+        self.await_text("0 connections")
+        self.tmux("send-keys", "q")
+        self.await_text("ended")
+
+    def test_a_process_that_ends_is_gone(self):
+        self.await_text("GB/s")
+        self.server.listening.close()
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as last:
+            try:
+                last.connect("\0" + self.server.name[1:])  # Wakes the accept that still holds the socket.
+            except OSError:
+                pass
+        self.await_text("0 connections")
+
+
+if __name__ == "__main__":
+    unittest.main()

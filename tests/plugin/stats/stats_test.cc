@@ -1,0 +1,202 @@
+// The built library's statistics: table, file and socket, of real traffic.
+#include <dirent.h>
+#include <gtest/gtest.h>
+#include <stddef.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "tests/support/deadline.h"
+#include "tests/support/exposition_parser.h"
+#include "tests/support/json.h"
+#include "tests/support/log_capture.h"
+#include "tests/support/pair.h"
+
+namespace tcpx {
+namespace {
+
+constexpr size_t kSmall = 100;
+constexpr size_t kLarge = 3 << 20;
+
+// Empty: nobody answers.
+std::string AskSocket(const std::string& name) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path + 1, name.data(), name.size());
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  std::string text;
+  if (connect(fd, reinterpret_cast<sockaddr*>(&address), length) == 0) {
+    char bytes[65536];
+    for (ssize_t got = 0; (got = read(fd, bytes, sizeof(bytes))) > 0;) text.append(bytes, static_cast<size_t>(got));
+  }
+  close(fd);
+  return text;
+}
+
+// The only file in `dir`; empty where there is none.
+std::string OnlyFile(const std::string& dir) {
+  std::string text;
+  DIR* const folder = opendir(dir.c_str());
+  while (const dirent* entry = readdir(folder)) {
+    if (!absl::EndsWith(entry->d_name, ".prom")) continue;
+    std::ifstream file(absl::StrCat(dir, "/", entry->d_name));
+    std::ostringstream content;
+    content << file.rdbuf();
+    text = content.str();
+  }
+  closedir(folder);
+  return text;
+}
+
+class StatsTest : public testing::TestWithParam<int> {
+ protected:
+  StatsTest() {
+    std::string name = testing::TempDir() + "/stats.XXXXXX";
+    dir_ = mkdtemp(name.data());
+    settings_.threads = GetParam();
+    settings_.lanes = 3;
+    settings_.environment = {
+        {"TCPX_STATS", "1"}, {"TCPX_STATS_DIR", dir_}, {"TCPX_STATS_SOCKET", absl::StrCat("@", socket_)}};
+    ClearCapturedLog();
+  }
+  void Open() {
+    auto opened = Loopback::Open(settings_);
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    plugin_ = *std::move(opened);
+    auto pair = plugin_->Connect();
+    ASSERT_TRUE(pair.ok()) << pair.status();
+    pair_ = *pair;
+  }
+  void Move(size_t bytes, int times) {
+    std::vector<char> out(bytes, 'x');
+    std::vector<char> in(bytes);
+    for (int i = 0; i < times; ++i) {
+      auto received = PostReceive(&plugin_->net(), pair_.receive, in.data(), bytes);
+      auto sent = PostSend(&plugin_->net(), pair_.send, out.data(), bytes);
+      ASSERT_TRUE(received.ok() && sent.ok());
+      // By turns: each may need the other to go on.
+      int done[2] = {};
+      for (const Deadline deadline; (!done[0] || !done[1]) && deadline.Yield();) {
+        ncclResult_t results[2] = {ncclSuccess, ncclSuccess};
+        if (!done[0]) results[0] = plugin_->net().Test(*sent, &done[0], nullptr);
+        if (!done[1]) results[1] = plugin_->net().Test(*received, &done[1], nullptr);
+        ASSERT_TRUE(results[0] == ncclSuccess && results[1] == ncclSuccess);
+      }
+      ASSERT_TRUE(done[0] && done[1]);
+      ASSERT_EQ(out, in);
+    }
+  }
+
+  // Abstract names are the whole machine's, and sandboxes have PIDs of their own.
+  const std::string socket_ =
+      absl::StrCat("tcpx-stats-test-", std::chrono::steady_clock::now().time_since_epoch().count());
+  std::string dir_;
+  LoopbackSettings settings_;
+  std::unique_ptr<Loopback> plugin_;
+  Pair pair_;
+};
+
+TEST_P(StatsTest, TheSocketTellsWhatMoved) {
+  Open();
+  Move(kSmall, 5);
+  Move(kLarge, 3);
+  Json all;
+  const Deadline deadline;
+  double messages = 0;
+  while (messages < 16 && !deadline.Over()) {
+    usleep(50000);
+    std::string error;
+    const std::string text = AskSocket(socket_);
+    if (text.empty()) continue;  // The thread has just begun.
+    all = Json();
+    ASSERT_TRUE(ParseJson(text, &all, &error)) << error;
+    messages = 0;
+    for (const Json& connection : all["connections"].list) {
+      messages += connection["express"]["messages"].number + connection["bulk"]["messages"].number;
+    }
+  }
+  ASSERT_EQ(2u, all["connections"].size());
+  for (const Json& connection : all["connections"].list) {
+    EXPECT_EQ(5, connection["express"]["messages"].number);
+    EXPECT_EQ(5.0 * kSmall, connection["express"]["bytes"].number);
+    EXPECT_EQ(3, connection["bulk"]["messages"].number);
+    EXPECT_EQ(3.0 * kLarge, connection["bulk"]["bytes"].number);
+    EXPECT_EQ("127.0.0.1", connection["peer"].text);
+    EXPECT_EQ("lo", connection["interfaces"].text);
+    ASSERT_EQ(3u, connection["lanes"].size());
+    double bytes = 0;
+    for (const Json& lane : connection["lanes"].list) bytes += lane["bytes"].number;
+    EXPECT_GE(bytes, 5.0 * kSmall + 3.0 * kLarge);
+  }
+  EXPECT_EQ(all["connections"][0]["connection"].text, all["connections"][1]["connection"].text);
+  ASSERT_TRUE(plugin_->Finish().ok());
+  EXPECT_EQ("", AskSocket(socket_));
+}
+
+TEST_P(StatsTest, TheFileTellsWhatMovedAndGoesAtTheEnd) {
+  Open();
+  Move(kSmall, 5);
+  Move(kLarge, 3);
+  Exposition all;
+  // A look may come between the two ends' last messages.
+  auto complete = [&all] {
+    return all.Sum("tcpx_sent_messages_total") >= 8 && all.Sum("tcpx_received_messages_total") >= 8;
+  };
+  for (const Deadline deadline; !deadline.Over() && !complete(); usleep(50000)) {
+    const std::string text = OnlyFile(dir_);
+    std::string error;
+    if (text.empty()) continue;
+    all = Exposition();
+    ASSERT_TRUE(ParseExposition(text, &all, &error)) << error;
+  }
+  EXPECT_EQ(5, all.Sum("tcpx_sent_messages_total", {{"class", "express"}, {"peer", "127.0.0.1"}, {"device", "lo"}}));
+  EXPECT_EQ(3.0 * kLarge, all.Sum("tcpx_received_bytes_total", {{"class", "bulk"}}));
+  EXPECT_EQ(2, all.Sum("tcpx_connections"));
+  EXPECT_EQ(6, all.Sum("tcpx_lanes"));
+  EXPECT_GT(all.Sum("tcpx_blocked_seconds_total"), 0);
+  EXPECT_EQ(0, all.Count("tcpx_lane_bytes_total"));
+  ASSERT_TRUE(plugin_->Finish().ok());
+  EXPECT_EQ("", OnlyFile(dir_));
+}
+
+TEST_P(StatsTest, TheTableStandsInTheLog) {
+  settings_.environment = {{"TCPX_STATS", "1"}, {"NCCL_DEBUG", "INFO"}};
+  Open();
+  Move(kSmall, 2);
+  ASSERT_TRUE(plugin_->Finish().ok());
+  int rows = 0;
+  for (const std::string& line : CapturedLines(NCCL_LOG_INFO)) rows += absl::StrContains(line, "stats: lo ") ? 1 : 0;
+  EXPECT_EQ(2, rows) << CapturedLog();
+}
+
+TEST_P(StatsTest, WhereNothingCanBeHadTrafficGoesOn) {
+  settings_.environment = {{"TCPX_STATS_DIR", "/proc/none"}, {"TCPX_STATS_SOCKET", "/proc/none/socket"}};
+  Open();
+  Move(kSmall, 5);
+  Move(kLarge, 1);
+  const Deadline deadline;
+  while (CapturedLines(NCCL_LOG_WARN).size() < 2 && deadline.Yield()) {
+  }
+  ASSERT_TRUE(plugin_->Finish().ok());
+  const auto warnings = CapturedLines(NCCL_LOG_WARN);
+  ASSERT_EQ(2u, warnings.size()) << CapturedLog();
+  EXPECT_TRUE(absl::StrContains(CapturedLog(), "TCPX_STATS_DIR: /proc/none/tcpx-"));
+  EXPECT_TRUE(absl::StrContains(CapturedLog(), "TCPX_STATS_SOCKET: bind to /proc/none/socket"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Threads, StatsTest, testing::Values(0, 2),
+                         [](const auto& threads) { return threads.param == 0 ? "caller" : "pool"; });
+
+}  // namespace
+}  // namespace tcpx

@@ -1,0 +1,34 @@
+// json.h: reads JSON strictly (RFC 8259), for tests of what writes it.
+//
+// Errors: ParseJson tells where the text is no JSON; a member or element that is not there is a null value.
+#ifndef TCPX_TESTS_SUPPORT_JSON_H_
+#define TCPX_TESTS_SUPPORT_JSON_H_
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace tcpx {
+
+struct Json {
+  enum class Kind { kNull, kFlag, kNumber, kText, kList, kObject };
+
+  Kind kind = Kind::kNull;
+  bool flag = false;
+  double number = 0;
+  std::string text;
+  std::vector<Json> list;
+  std::map<std::string, Json> members;
+
+  const Json& operator[](const std::string& name) const;
+  const Json& operator[](size_t index) const;
+  size_t size() const { return kind == Kind::kList ? list.size() : members.size(); }
+};
+
+// True exactly when all of `text` is one value.
+bool ParseJson(const std::string& text, Json* value, std::string* error);
+
+}  // namespace tcpx
+
+#endif  // TCPX_TESTS_SUPPORT_JSON_H_

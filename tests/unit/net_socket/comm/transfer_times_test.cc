@@ -1,0 +1,105 @@
+#include "net_socket/comm/transfer_times.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+
+namespace tcpx {
+namespace {
+
+uint64_t All(const WaitNumbers& waits) {
+  return waits.idle_ns + waits.no_credit_ns + waits.unheard_ns + waits.moving_ns + waits.untested_ns;
+}
+
+Flight UnderWay(bool begun = true) {
+  Flight flight;
+  flight.messages = 1;
+  flight.total_known = begun;
+  return flight;
+}
+
+// At least so long passes.
+void Pass() { usleep(2000); }
+constexpr uint64_t kPassNs = 2000000;
+
+TEST(TransferTimesTest, EveryMomentCountsOnce) {
+  const int64_t start = MonotonicNanos();
+  TransferTimes times(false, start);
+  for (int i = 0; i < 5; ++i) {
+    Pass();
+    const int64_t begun = times.Begin(true);
+    Pass();
+    const int64_t sent = MonotonicNanos();
+    Pass();
+    times.End({begun, 0, sent, 100, false});
+  }
+  const int64_t now = MonotonicNanos();
+  const WaitNumbers waits = times.WaitsUntil(now, Flight());
+  EXPECT_EQ(static_cast<uint64_t>(now - start), All(waits));
+  EXPECT_GE(waits.idle_ns, 5 * kPassNs);
+  EXPECT_GE(waits.moving_ns, 5 * kPassNs);
+  EXPECT_GE(waits.untested_ns, 5 * kPassNs);
+  EXPECT_EQ(0u, waits.unheard_ns + waits.no_credit_ns);
+  EXPECT_EQ(5u, times.sizes(false).count());
+  EXPECT_EQ(5u, times.durations(false).count());
+  EXPECT_EQ(0u, times.durations(true).count());
+  EXPECT_GE(times.durations(false).sum, 10 * kPassNs);
+}
+
+TEST(TransferTimesTest, ARefusedSendWaitsForThePeer) {
+  TransferTimes times(false, MonotonicNanos());
+  times.Refused();
+  Pass();
+  times.Refused();
+  EXPECT_GE(times.WaitsUntil(MonotonicNanos(), Flight()).no_credit_ns, kPassNs);
+  times.End({times.Begin(true), 0, 0, 1, true});
+  EXPECT_GE(times.WaitsUntil(MonotonicNanos(), Flight()).no_credit_ns, kPassNs);
+}
+
+TEST(TransferTimesTest, AReceiverWaitsForThePeerUntilTheFirstBytes) {
+  TransferTimes times(true, MonotonicNanos());
+  const int64_t begun = times.Begin(true);
+  Pass();
+  const int64_t first = MonotonicNanos();
+  Pass();
+  times.End({begun, first, 0, 1 << 20, true});
+  const WaitNumbers waits = times.WaitsUntil(MonotonicNanos(), Flight());
+  EXPECT_GE(waits.unheard_ns, kPassNs);
+  EXPECT_GE(waits.moving_ns, kPassNs);
+  EXPECT_EQ(1u, times.sizes(true).buckets[20]);
+}
+
+TEST(TransferTimesTest, WhatIsNotOverIsGuessed) {
+  TransferTimes sends(false, MonotonicNanos());
+  TransferTimes receives(true, MonotonicNanos());
+  (void)sends.Begin(true);
+  (void)receives.Begin(true);
+  Pass();
+  const int64_t now = MonotonicNanos();
+  EXPECT_GE(sends.WaitsUntil(now, UnderWay()).moving_ns, kPassNs);
+  EXPECT_GE(sends.WaitsUntil(now, Flight()).untested_ns, kPassNs);
+  EXPECT_GE(receives.WaitsUntil(now, UnderWay(false)).unheard_ns, kPassNs);
+  EXPECT_GE(receives.WaitsUntil(now, UnderWay(true)).moving_ns, kPassNs);
+}
+
+TEST(TransferTimesTest, OneInSoManyIsTimedUnlessAllAreToBe) {
+  const int64_t start = MonotonicNanos();
+  TransferTimes times(false, start);
+  const unsigned messages = 4 * TransferTimes::kTimedEvery;
+  for (unsigned i = 0; i < messages; ++i) times.End({times.Begin(false), 0, 0, 8, false});
+  EXPECT_EQ(messages, times.sizes(false).count());
+  EXPECT_EQ(4u, times.durations(false).count());
+  const int64_t now = MonotonicNanos();
+  EXPECT_EQ(static_cast<uint64_t>(now - start), All(times.WaitsUntil(now, Flight())));
+}
+
+TEST(TransferTimesTest, KnowsWhoCalls) {
+  TransferTimes times(false, MonotonicNanos());
+  EXPECT_EQ(0, times.caller());
+  (void)times.Begin(true);
+  EXPECT_EQ(getpid(), times.caller());
+}
+
+}  // namespace
+}  // namespace tcpx
