@@ -99,6 +99,8 @@ class Comm : protected ConnectionEnd, private Watched {
 
   // Lanes that heal. Null: the calling thread moves the lane.
   virtual PoolLane* pool_lane(int lane) = 0;
+  // Makes what moves a lane that has its first socket.
+  virtual void MakeLane(int lane) TCPX_REQUIRES(mutex_) = 0;
   // Gives a lane that the calling thread moves another socket. A link is held.
   virtual absl::Status ReplaceSocketOf(int lane, SocketOffer offer) TCPX_REQUIRES(mutex_) = 0;
   // Of an orderly close: true once nothing is left that the lanes' stores alone hold.
@@ -108,6 +110,7 @@ class Comm : protected ConnectionEnd, private Watched {
   const ConnectionSetup& setup() const { return setup_; }
   int lane_fd(int lane) const { return setup_.lanes[lane].fd.get(); }
   const PathProfile& path() const { return setup_.lanes[0].profile; }
+  // Lanes that it may have: some may be without a socket until they are opened (ConnectionSetup::steered).
   int lane_count() const { return static_cast<int>(setup_.lanes.size()); }
   Runtime* runtime() const { return setup_.runtime; }
   ConnectionFailure& failure() { return failure_; }
@@ -127,6 +130,7 @@ class Comm : protected ConnectionEnd, private Watched {
   void ContextFailed(const std::string& cause) override { failure_.FailWithCommunicator(cause); }
   void CheckProgress(int64_t now_ns) override { progress_.LookInLoop(now_ns); }
   Handover TakeSocket(int lane, SocketOffer* offer) override;
+  Handover OpenLane(int lane, SocketOffer* offer);
   void AwaitLanes();
   absl::Status StageThrough(GpuPool* pool) TCPX_REQUIRES(mutex_);
   void LeaveWatch();

@@ -1,4 +1,4 @@
-// lane_healing.h: which lanes of a connection have lost their socket, and whether they still get another one.
+// lane_healing.h: which lanes of a connection have a socket, and whether those that lost it still get another one.
 //
 // Purpose: whoever moves a lane, or watches it, reports its loss here; the first report of each is logged, shown to the
 //          peer, and told to the connection in the reactor, which there dials again (the sender) or waits for that (the
@@ -34,9 +34,15 @@ class LaneHealing {
   bool Lose(const absl::Status& why, int lane);
   // `lane` is to get another one although its socket stands. False: it gets none.
   bool LetGo(const absl::Status& why, int lane);
-  // The lane has got it. By whoever moves the lane.
+  // The lane has got it, or its first one. By whoever moves the lane.
   void Back(int lane);
+  // Its sender closes it, and may open it again: no loss. False: it is lost, or there is no other.
+  bool Rest(int lane);
   bool lost(int lane);
+  // True exactly once behind each loss.
+  bool TakeLossTold(int lane);
+  // It has a socket, as far as is known.
+  bool up(int lane);
   bool heals() const { return heals_.load(std::memory_order_acquire); }
   bool peer_left() const { return peer_left_.load(std::memory_order_acquire); }
   // In the reactor.
@@ -68,6 +74,9 @@ class LaneHealing {
   }
 
  private:
+  enum class State : uint8_t { kNone, kUp, kLost, kResting };  // kNone: it never had a socket
+
+  bool AnyLostLocked() const TCPX_REQUIRES(mutex_);
   bool NoteLoss(const absl::Status& why, int lane, bool* first);
 
   const ConnectionSetup* const setup_;
@@ -78,8 +87,9 @@ class LaneHealing {
   std::atomic<bool> peer_left_{false};
   Mutex mutex_;
   bool closed_ TCPX_GUARDED_BY(mutex_) = false;
-  std::vector<bool> lost_ TCPX_GUARDED_BY(mutex_);  // by lane
-  size_t lost_count_ TCPX_GUARDED_BY(mutex_) = 0;
+  std::vector<State> states_ TCPX_GUARDED_BY(mutex_);  // by lane
+  std::vector<bool> told_ TCPX_GUARDED_BY(mutex_);     // by lane
+  int64_t up_count_ TCPX_GUARDED_BY(mutex_) = 0;
   int64_t none_since_ns_ TCPX_GUARDED_BY(mutex_) = 0;  // 0: a lane stands
   bool awaiting_ = false;                              // the reactor's
 };

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/clock.h"
+#include "common/log.h"
 #include "common/socket.h"
 #include "common/status.h"
 #include "net_socket/comm/runtime.h"
@@ -16,7 +17,7 @@ namespace tcpx {
 
 bool SendComm::AllAcknowledged() const {
   for (int lane = 0; lane < lane_count(); ++lane) {
-    if (healing()->lost(lane) || QueuedBytes(lane_fd(lane)) != 0) return false;
+    if (healing()->lost(lane) || (healing()->up(lane) && QueuedBytes(lane_fd(lane)) != 0)) return false;
   }
   return true;
 }
@@ -39,7 +40,10 @@ bool SendComm::LanesOverdue() { return healing()->NoneFor(runtime()->options.rec
 
 void SendComm::LaneResumed(int lane) {
   Comm::LaneResumed(lane);
-  watch_->ResumeInLoop(lane);
+  watch_->ResumeInLoop(lane, lane_fd(lane));
+  moving_[static_cast<size_t>(lane)] = false;
+  if (lane > 0) rates_.Opened(lane - 1);
+  if (path().shuffles_lanes) TCPX_INFO_TO(setup().communicator->log, "lane %d has a socket", lane);
   if (lane == 0) LaneHealing::SendAgainInLoop(&runtime()->reactor, link());
 }
 
@@ -74,7 +78,7 @@ bool SendComm::LooksForSilence(int64_t now_ns) {
   for (int lane = 0; lane < lane_count(); ++lane) {
     LaneSilence& silence = healing()->silence(lane);
     LaneTcpInfo info;
-    if (QueuedBytes(lane_fd(lane)) <= 0 || healing()->lost(lane)) {
+    if (QueuedBytes(lane_fd(lane)) <= 0 || !healing()->up(lane)) {
       silence.Rest();
     } else if (ReadLaneTcpInfo(lane_fd(lane), &info) && silence.Suspects(info, now_ns)) {
       setup().redialler->TryBesideInLoop(lane, link());
@@ -89,11 +93,13 @@ bool SendComm::LetsGo(int lane, uint32_t* records_taken) {
   const int64_t now_ns = MonotonicNanos();
   if (!healing()->lost(lane)) {
     LaneTcpInfo info;
-    if (!ReadLaneTcpInfo(lane_fd(lane), &info) || !silence.Suspects(info, now_ns)) return false;
+    const bool moves = moving_[static_cast<size_t>(lane)];
+    if (!moves && (!ReadLaneTcpInfo(lane_fd(lane), &info) || !silence.Suspects(info, now_ns))) return false;
     const auto why =
-        absl::UnavailableError("nothing of what it holds is acknowledged, and another socket found the peer");
+        absl::UnavailableError(moves ? "it is slow, and is moved"
+                                     : "nothing of what it holds is acknowledged, and another socket found the peer");
     if (!healing()->LetGo(why, lane)) return false;
-    silence.Moved(now_ns);
+    if (!moves) silence.Moved(now_ns);
   }
   const auto taken = watch_->FreezeInLoop(lane);
   if (!taken.ok()) {

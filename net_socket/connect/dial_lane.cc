@@ -31,7 +31,6 @@ constexpr int64_t kWayNs = 1500 * kMillisecond;
 constexpr int64_t kPauseMaxNs = 250 * kMillisecond;
 // A bulk lane whose path fails so often takes another's: nobody wants to wait for all retries.
 constexpr int kTriesOfOwnPath = 2;
-
 constexpr char kTimedOut[] = "connect: timed out";
 constexpr char kNobody[] = "nobody answers";
 
@@ -203,7 +202,8 @@ Hello DialLane::MakeHello() const {
   hello.ticket = request.handle.ticket;
   hello.connection_id = owner_->connection_id();
   hello.kind = index_ == kHealth ? HelloKind::kHealth : HelloKind::kLane;
-  hello.features = kFeatureHealth | kFeatureEstablished | (owner_->runtime()->options.heal ? kFeatureHeal : 0);
+  hello.features = kFeatureHealth | kFeatureEstablished | (request.steered ? kFeatureSteer : 0);
+  if (owner_->runtime()->options.heal) hello.features |= kFeatureHeal;
   hello.lane = static_cast<uint16_t>(std::max(index_, 0));
   hello.lanes = static_cast<uint16_t>(request.lanes);
   hello.express_bytes = static_cast<uint32_t>(owner_->runtime()->options.express_bytes);

@@ -17,21 +17,25 @@ constexpr int64_t kBetweenDialsNs = 10 * kMillisecond;
 constexpr int64_t kBusyNs = 100 * kMicrosecond;
 // Whether it is given up, once it could be.
 constexpr int64_t kAskAgainNs = 500 * kMillisecond;
+// For a lane that is opened, which nobody has missed.
+constexpr int64_t kOpenNs = 3 * kSecond;
 
 }  // namespace
 
+// In place of a socket that was lost, beside one that may still go on, for a lane that has none.
+enum class ResumeDials::Purpose { kResume, kBeside, kOpen };
+
 class ResumeDials::Dial final : public DialLane::Owner {
  public:
-  // `beside` a socket that may still go on.
-  Dial(ResumeDials* all, int lane, bool beside, uint32_t records_taken, std::shared_ptr<CommLink> link)
-      : all_(all), beside_(beside), records_taken_(records_taken), link_(std::move(link)), lane_(this, lane) {}
+  Dial(ResumeDials* all, int lane, Purpose purpose, uint32_t records_taken, std::shared_ptr<CommLink> link)
+      : all_(all), purpose_(purpose), records_taken_(records_taken), link_(std::move(link)), lane_(this, lane) {}
   ~Dial() override {
     reactor().CancelTimerInLoop(bound_);
     reactor().CancelTimerInLoop(next_);
   }
 
   void StartInLoop() {
-    BoundInLoop(all_->runtime_->options.reconnect_timeout_ns);
+    BoundInLoop(purpose_ == Purpose::kOpen ? kOpenNs : all_->runtime_->options.reconnect_timeout_ns);
     const int64_t now = MonotonicNanos();
     int64_t& began_ns = all_->histories_[index()].began_ns;
     began_ns = std::max(now, began_ns == 0 ? 0 : began_ns + kBetweenDialsNs);
@@ -57,7 +61,7 @@ class ResumeDials::Dial final : public DialLane::Owner {
   size_t index() const { return static_cast<size_t>(lane_.index()); }
 
   bool Connected() override {
-    if (!beside_) return true;
+    if (purpose_ != Purpose::kBeside) return true;
     link_->With([this](Watched* comm) { let_go_ = comm->LetsGo(lane_.index(), &records_taken_); });
     if (!let_go_) EndSoon();
     return let_go_;
@@ -81,8 +85,8 @@ class ResumeDials::Dial final : public DialLane::Owner {
   // Not while another lane stands: the peer can be reached.
   void BoundInLoop(int64_t after_ns) {
     bound_ = reactor().AddDeadlineInLoop(after_ns, [this] {
-      bool over = false;
-      link_->With([&over](Watched* comm) { over = comm->LanesOverdue(); });
+      bool over = purpose_ == Purpose::kOpen;
+      if (!over) link_->With([&over](Watched* comm) { over = comm->LanesOverdue(); });
       if (!over) return BoundInLoop(kAskAgainNs);
       Finish(absl::UnavailableError(absl::StrFormat("no lane is back within %d s (TCPX_RECONNECT_TIMEOUT), %s",
                                                     all_->runtime_->options.reconnect_timeout_ns / kSecond,
@@ -95,8 +99,11 @@ class ResumeDials::Dial final : public DialLane::Owner {
     link_->With([&](Watched* comm) { how = comm->TakeSocket(lane_.index(), &offer_); });
     if (how == Handover::kBusy) {
       next_ = reactor().AddTimerInLoop(MonotonicNanos() + kBusyNs, [this] { OfferInLoop(); });
-    } else {
-      EndSoon();
+      return;
+    }
+    EndSoon();
+    if (how == Handover::kRefused && purpose_ == Purpose::kOpen) {
+      link_->With([this](Watched* comm) { comm->LaneRefused(lane_.index()); });
     }
   }
 
@@ -105,7 +112,11 @@ class ResumeDials::Dial final : public DialLane::Owner {
   void Finish(absl::Status status) override {
     if (std::exchange(over_, true)) return;
     EndSoon();
-    if (beside_ && !let_go_) return;
+    if (purpose_ == Purpose::kBeside && !let_go_) return;
+    if (purpose_ == Purpose::kOpen) {
+      link_->With([this](Watched* comm) { comm->LaneRefused(lane_.index()); });
+      return;
+    }
     all_->health_->Poll();  // A peer that has closed, or failed, has said so.
     const absl::Status why =
         absl::UnavailableError(absl::StrCat("a lane was lost and can't be resumed: ", status.message()));
@@ -120,7 +131,7 @@ class ResumeDials::Dial final : public DialLane::Owner {
   }
 
   ResumeDials* const all_;
-  const bool beside_;
+  const Purpose purpose_;
   bool let_go_ = false;
   uint32_t records_taken_;
   const std::shared_ptr<CommLink> link_;
@@ -145,14 +156,20 @@ ResumeDials::~ResumeDials() = default;
 
 void ResumeDials::RedialInLoop(int lane, uint32_t records_taken, std::shared_ptr<CommLink> link) {
   auto& dial = dials_[lane];
-  dial = std::make_unique<Dial>(this, lane, false, records_taken, std::move(link));
+  dial = std::make_unique<Dial>(this, lane, Purpose::kResume, records_taken, std::move(link));
+  dial->StartInLoop();
+}
+
+void ResumeDials::OpenInLoop(int lane, std::shared_ptr<CommLink> link) {
+  auto& dial = dials_[lane];
+  dial = std::make_unique<Dial>(this, lane, Purpose::kOpen, 0, std::move(link));
   dial->StartInLoop();
 }
 
 void ResumeDials::TryBesideInLoop(int lane, std::shared_ptr<CommLink> link) {
   auto& dial = dials_[lane];
   if (dial != nullptr) return;
-  dial = std::make_unique<Dial>(this, lane, true, 0, std::move(link));
+  dial = std::make_unique<Dial>(this, lane, Purpose::kBeside, 0, std::move(link));
   dial->StartInLoop();
 }
 

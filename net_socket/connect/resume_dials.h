@@ -1,4 +1,4 @@
-// resume_dials.h: dials again for the lanes of one connection that have lost their socket.
+// resume_dials.h: dials for the lanes of one connection that have lost their socket, or are opened late.
 //
 // Purpose: the hello names connection, lane and attempt, and is proven like the first one; the answer says where the
 //          stream goes on.
@@ -31,10 +31,12 @@ class ResumeDials final : public Redialler, public std::enable_shared_from_this<
 
   void RedialInLoop(int lane, uint32_t records_taken, std::shared_ptr<CommLink> link) override;
   void TryBesideInLoop(int lane, std::shared_ptr<CommLink> link) override;
+  void OpenInLoop(int lane, std::shared_ptr<CommLink> link) override;
   void CloseInLoop() override;
 
  private:
   class Dial;
+  enum class Purpose;
 
   // So far of one lane.
   struct History {

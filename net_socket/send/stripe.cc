@@ -25,10 +25,10 @@ bool Striper::Pull(size_t want_bytes, double share, Chunk* chunk) {
   const uint64_t index = pulled_.load(std::memory_order_relaxed);
   if (index == posted_.load(std::memory_order_seq_cst)) return false;
   SendRequest* request = ring_[index & mask_];
-  const uint64_t left = posted_bytes_.load(std::memory_order_relaxed) - pulled_bytes_;
+  const uint64_t left = left_bytes();
   const size_t fair = static_cast<size_t>(static_cast<double>(left) * share);
   const size_t length = ChunkBytes(request->bytes - offset_, std::min(want_bytes, fair), limits_);
-  pulled_bytes_ += length;
+  pulled_bytes_.store(pulled_bytes_.load(std::memory_order_relaxed) + length, std::memory_order_relaxed);
   *chunk = {request, offset_, length};
   offset_ += length;
   if (offset_ == request->bytes) {
