@@ -32,7 +32,9 @@ void Comm::WatchInLoop() {
   if (setup_.health != nullptr) setup_.health->JoinInLoop(setup_.connection_id, link_);
   FailureGroup* const group = setup_.communicator->group.get();
   if (group != nullptr) group->JoinInLoop(link_);
-  if (healing_ != nullptr && sends()) LaneHealing::LookInLoop(&setup_.runtime->reactor, link_);
+  if (healing_ == nullptr || !sends()) return;
+  setup_.redialler->StartInLoop(link_);
+  LaneHealing::LookInLoop(&setup_.runtime->reactor, link_);
 }
 
 void Comm::LeaveWatch() {
@@ -103,9 +105,9 @@ void Comm::DeregisterMemory(MemoryRegion* region) {
 }
 
 // Before the connection gives up, or another socket is waited for in vain. The lanes look for themselves.
-void Comm::PeerLeft() {
+void Comm::PeerLeft(const std::vector<uint64_t>& taken) {
   if (healing_ == nullptr) return;
-  (void)healing_->PeerLeft();
+  (void)healing_->PeerLeft(taken);
   (void)healing_->WithLanes([this] {
     for (int lane = 0; lane < lane_count(); ++lane) {
       if (PoolLane* const pooled = pool_lane(lane)) ProgressPool::Kick(pooled);
@@ -114,7 +116,9 @@ void Comm::PeerLeft() {
 }
 
 Handover Comm::TakeSocket(int lane, SocketOffer* offer) {
-  if (healing_ == nullptr || failed() || !healing_->heals()) return Handover::kRefused;
+  if (healing_ == nullptr || failure_.peer_told() || healing_->peer_left()) return Handover::kRefused;
+  // A peer must hear why this end fails, or that it closes, before it is told that there is nothing to be had.
+  if (failed() || !healing_->heals()) return Handover::kBusy;
   if (lane_fd(lane) < 0) return OpenLane(lane, offer);
   if (PoolLane* const pooled = pool_lane(lane)) {
     Reactor* const reactor = &setup_.runtime->reactor;
@@ -128,11 +132,11 @@ Handover Comm::TakeSocket(int lane, SocketOffer* offer) {
       pooled->Offer(std::move(*offer));
       ProgressPool::Kick(pooled);
     });
-    return open ? Handover::kTaken : Handover::kRefused;
+    return open ? Handover::kTaken : Handover::kBusy;
   }
   if (!mutex_.try_lock()) return Handover::kBusy;
   MutexLock lock(mutex_, std::adopt_lock);
-  if (failed() || !healing_->heals()) return Handover::kRefused;
+  if (failed() || !healing_->heals()) return Handover::kBusy;
   const absl::Status replaced = ReplaceSocketOf(lane, std::move(*offer));
   // The link is held.
   if (!replaced.ok()) failure_.FailFound(replaced, lane);
@@ -190,11 +194,10 @@ void Comm::Close() {
     failure_.Fail(absl::UnavailableError("the connection was closed with requests outstanding"), 0, Noise::kSilent);
     if (setup_.communicator->has_finalize) setup_.communicator->aborted.store(true, std::memory_order_relaxed);
   }
-  if (healing_ != nullptr) {
-    healing_->Close();
-    setup_.health->NotifyLeft(setup_.connection_id);
-  }
+  if (healing_ != nullptr) healing_->Close();
   Quiesce();
+  if (healing_ != nullptr)
+    setup_.health->NotifyLeft(setup_.connection_id, orderly ? TakenByLane() : std::vector<uint64_t>());
   StopWatching();
   LeaveWatch();
   failure_.MoveToClosed();

@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -92,9 +93,9 @@ class Comm : protected ConnectionEnd, private Watched {
   virtual void OpenStaging(std::unique_ptr<GpuAllowance> slots) TCPX_REQUIRES(mutex_) = 0;
   void PeerEnded() override {
     progress_.PeerEnded();
-    PeerLeft();
+    PeerLeft({});
   }
-  void PeerLeft() override;
+  void PeerLeft(const std::vector<uint64_t>& taken) override;
   void LaneResumed(int lane) override;
 
   // Lanes that heal. Null: the calling thread moves the lane.
@@ -103,6 +104,8 @@ class Comm : protected ConnectionEnd, private Watched {
   virtual void MakeLane(int lane) TCPX_REQUIRES(mutex_) = 0;
   // Gives a lane that the calling thread moves another socket. A link is held.
   virtual absl::Status ReplaceSocketOf(int lane, SocketOffer offer) TCPX_REQUIRES(mutex_) = 0;
+  // How much of each lane's stream this end has taken, once no thread moves the lanes; empty: it does not receive.
+  virtual std::vector<uint64_t> TakenByLane() TCPX_REQUIRES(mutex_) { return {}; }
   // Of an orderly close: true once nothing is left that the lanes' stores alone hold.
   virtual bool MayClose() TCPX_REQUIRES(mutex_) { return true; }
   LaneHealing* healing() const { return healing_.get(); }

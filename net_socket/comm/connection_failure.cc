@@ -77,6 +77,7 @@ void ConnectionFailure::FailFor(std::string cause, absl::Status status, int lane
   // The peer must not wait for lanes to come back.
   if ((!told || parting) && setup_->heals) setup_->health->NotifyLeft(setup_->connection_id);
   if (!told || parting) end_->TellPeer(status);
+  peer_told_.store(true, std::memory_order_release);
   if (first) group->Spread(&setup_->runtime->reactor);
 }
 

@@ -9,6 +9,7 @@
 #ifndef TCPX_NET_SOCKET_COMM_CONNECTION_FAILURE_H_
 #define TCPX_NET_SOCKET_COMM_CONNECTION_FAILURE_H_
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -59,6 +60,8 @@ class ConnectionFailure final : public LaneOwner {
 
   // The first failure; OK before.
   absl::Status status() const;
+  // True once it has failed and the peer has been told, as far as it can be.
+  bool peer_told() const { return peer_told_.load(std::memory_order_acquire); }
   // What a call on a failed connection returns; repeats the warning where the communicator wants it.
   absl::Status Refusal();
   void MoveToClosed() { MoveTo(ConnectionState::kClosed); }
@@ -80,6 +83,7 @@ class ConnectionFailure final : public LaneOwner {
   const Direction direction_;
   ConnectionEnd* const end_;
   LaneHealing* const healing_;
+  std::atomic<bool> peer_told_{false};
   mutable Mutex mutex_;
   absl::Status status_ TCPX_GUARDED_BY(mutex_);
   std::string peer_parted_ TCPX_GUARDED_BY(mutex_);

@@ -55,7 +55,7 @@ LaneHealing::LaneHealing(const ConnectionSetup* setup, Direction direction, std:
   up_count_ = std::count(states_.begin(), states_.end(), State::kUp);
 }
 
-bool LaneHealing::NoteLoss(const absl::Status& why, int lane, bool* first) {
+bool LaneHealing::NoteLoss(const absl::Status& why, int lane, bool dead, bool* first) {
   MutexLock lock(mutex_);
   if (closed_ || !heals()) return false;
   State& state = states_[static_cast<size_t>(lane)];
@@ -64,15 +64,16 @@ bool LaneHealing::NoteLoss(const absl::Status& why, int lane, bool* first) {
   state = State::kLost;
   told_[static_cast<size_t>(lane)] = true;
   if (--up_count_ == 0) none_since_ns_ = MonotonicNanos();
-  TCPX_INFO_TO(setup_->communicator->log, "comm %x %s device %d: lane %d to %s is lost and will be resumed: %s",
+  TCPX_INFO_TO(setup_->communicator->log, "comm %x %s device %d: lane %d to %s %s and will be resumed: %s",
                setup_->communicator->id, DirectionName(direction_), setup_->device, lane,
-               setup_->lanes[static_cast<size_t>(lane)].peer.ToString(), std::string(why.message()));
+               setup_->lanes[static_cast<size_t>(lane)].peer.ToString(), dead ? "is lost" : "is let go",
+               std::string(why.message()));
   return true;
 }
 
 bool LaneHealing::LetGo(const absl::Status& why, int lane) {
   bool first = false;
-  return NoteLoss(why, lane, &first);
+  return NoteLoss(why, lane, false, &first);
 }
 
 void LaneHealing::LookInLoop(Reactor* reactor, const std::shared_ptr<CommLink>& link) {
@@ -89,7 +90,7 @@ bool LaneHealing::Lose(const absl::Status& why, int lane) {
   setup_->health->Ask();
   if (setup_->health->PeerVanished()) return false;
   bool first = false;
-  if (!NoteLoss(why, lane, &first)) return false;
+  if (!NoteLoss(why, lane, true, &first)) return false;
   if (!first) return true;
   // Perhaps only this end knows: the sender, who dials, then learns it. A sender's own end would count as unacknowledged.
   if (direction_ == Direction::kReceive) {
@@ -153,11 +154,17 @@ bool LaneHealing::up(int lane) {
   return states_[static_cast<size_t>(lane)] == State::kUp;
 }
 
-bool LaneHealing::PeerLeft() {
+bool LaneHealing::PeerLeft(const std::vector<uint64_t>& taken) {
   MutexLock lock(mutex_);
+  if (taken.size() == states_.size()) taken_at_end_ = taken;
   peer_left_.store(true, std::memory_order_release);
   heals_.store(false, std::memory_order_release);
   return AnyLostLocked();
+}
+
+std::vector<uint64_t> LaneHealing::TakenAtEnd() {
+  MutexLock lock(mutex_);
+  return taken_at_end_;
 }
 
 void LaneHealing::Close() {

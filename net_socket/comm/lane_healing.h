@@ -60,8 +60,10 @@ class LaneHealing {
   // Watched::SendsAgain, until there is no need.
   static void SendAgainInLoop(Reactor* reactor, const std::shared_ptr<CommLink>& link);
 
-  // The peer has left: nothing comes back. True: a lane is lost.
-  bool PeerLeft();
+  // The peer has left: nothing comes back. `taken` by lane, or empty (Watched::PeerLeft). True: a lane is lost.
+  bool PeerLeft(const std::vector<uint64_t>& taken);
+  // How much of each lane's stream the peer had taken when it left; empty: it has not, or does not say.
+  std::vector<uint64_t> TakenAtEnd();
   // Nothing comes back, and nobody touches the lanes through WithLanes any more.
   void Close();
   // False: closed.
@@ -77,7 +79,8 @@ class LaneHealing {
   enum class State : uint8_t { kNone, kUp, kLost, kResting };  // kNone: it never had a socket
 
   bool AnyLostLocked() const TCPX_REQUIRES(mutex_);
-  bool NoteLoss(const absl::Status& why, int lane, bool* first);
+  // `dead`: its socket is.
+  bool NoteLoss(const absl::Status& why, int lane, bool dead, bool* first);
 
   const ConnectionSetup* const setup_;
   const Direction direction_;
@@ -90,6 +93,7 @@ class LaneHealing {
   std::vector<State> states_ TCPX_GUARDED_BY(mutex_);  // by lane
   std::vector<bool> told_ TCPX_GUARDED_BY(mutex_);     // by lane
   int64_t up_count_ TCPX_GUARDED_BY(mutex_) = 0;
+  std::vector<uint64_t> taken_at_end_ TCPX_GUARDED_BY(mutex_);
   int64_t none_since_ns_ TCPX_GUARDED_BY(mutex_) = 0;  // 0: a lane stands
   bool awaiting_ = false;                              // the reactor's
 };

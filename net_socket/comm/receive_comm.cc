@@ -200,6 +200,12 @@ absl::Status ReceiveComm::ReplaceSocketOf(int lane, SocketOffer offer) {
   return absl::OkStatus();
 }
 
+std::vector<uint64_t> ReceiveComm::TakenByLane() {
+  std::vector<uint64_t> taken = {intake_.taken()};
+  for (auto& lane : bulk_) taken.push_back(lane == nullptr ? 0 : lane->taken());
+  return taken;
+}
+
 void ReceiveComm::PumpLaneZero(const PostedReceive* wanted) {
   if (failed() || LaneZeroWaits()) return;
   iovec iov[ReceiveLane::kIovMax];

@@ -54,6 +54,7 @@ class ReceiveComm final : public Comm {
   void MakeLane(int lane) TCPX_REQUIRES(mutex_) override;
   void LaneResumed(int lane) override;
   absl::Status ReplaceSocketOf(int lane, SocketOffer offer) TCPX_REQUIRES(mutex_) override;
+  std::vector<uint64_t> TakenByLane() TCPX_REQUIRES(mutex_) override;
   void LaneLost(int) override { healing()->AwaitInLoop(); }
   bool AwaitsLanes() override;
   // Lane 0's socket has ended (0), or broken with an errno.

@@ -1,7 +1,8 @@
 // redialler.h: how the sending end of a connection gets other sockets for its lanes.
 //
 // Purpose: the seam to connect, which dials. A lane that was lost is dialled until it is there, or until its peer is
-//          known to be gone; its connection hears of that through its link: TakeSocket, or LaneGone.
+//          known to be gone; its connection hears of that through its link: TakeSocket, or LaneGone. One whose interface
+//          is out has Watched::LeavesPath asked, and one that goes another way than its own returns to it: LetsGo.
 //
 // Threads: the reactor.
 // Lifetime: shared by its connection; may go anywhere behind CloseInLoop.
@@ -20,12 +21,14 @@ class Redialler {
  public:
   virtual ~Redialler() = default;
 
+  // Before all others: the connection stands.
+  virtual void StartInLoop(std::shared_ptr<CommLink> link) = 0;
   // `records_taken`: bytes that this end has taken of the lane's reverse stream, modulo 2^32.
-  virtual void RedialInLoop(int lane, uint32_t records_taken, std::shared_ptr<CommLink> link) = 0;
+  virtual void RedialInLoop(int lane, uint32_t records_taken) = 0;
   // Nothing comes of the lane: dials beside it, and asks Watched::LetsGo once that is answered. The lane may go on.
-  virtual void TryBesideInLoop(int lane, std::shared_ptr<CommLink> link) = 0;
+  virtual void TryBesideInLoop(int lane) = 0;
   // The lane has no socket: dials one, for a while only. It may come to nothing: LaneRefused.
-  virtual void OpenInLoop(int lane, std::shared_ptr<CommLink> link) = 0;
+  virtual void OpenInLoop(int lane) = 0;
   // Gives up what is being dialled.
   virtual void CloseInLoop() = 0;
 };

@@ -1,12 +1,16 @@
 #include "net_socket/comm/runtime.h"
 
 #include "net_socket/nic/lane_budget.h"
+#include "net_socket/nic/lost_paths.h"
 #include "net_socket/send/busy_lanes.h"
 
 namespace tcpx {
 
 Runtime::Runtime(const Options& given)
-    : options(given), lane_budget(std::make_unique<LaneBudget>()), busy_lanes(std::make_unique<BusyLanes>()) {}
+    : options(given),
+      lane_budget(std::make_unique<LaneBudget>()),
+      busy_lanes(std::make_unique<BusyLanes>()),
+      lost_paths(std::make_unique<LostPaths>(&reactor)) {}
 
 Runtime::~Runtime() = default;
 

@@ -22,6 +22,7 @@ namespace tcpx {
 class BusyLanes;
 class LaneBudget;
 class LaneNotes;
+class LostPaths;
 
 struct Runtime {
   explicit Runtime(const Options& given);
@@ -36,6 +37,7 @@ struct Runtime {
   LingeringSockets lingering{&reactor};
   HealthHub health{&reactor};
   Watchdog watchdog{&reactor};
+  const std::unique_ptr<LostPaths> lost_paths;
   StagePool stages;
   std::unique_ptr<GpuHub> gpu;         // null: host memory only
   std::unique_ptr<ProgressPool> pool;  // null: the caller drives everything

@@ -286,7 +286,10 @@ void SendComm::FailIfPeerGone() {
 // that the kernel took the last bytes, or that it has let go of pages that were sent without a copy. Where lanes heal,
 // the last acknowledgement comes with the peer's end.
 bool SendComm::LanesDecide(const SendRequest& request) {
-  if (held_ != nullptr) return AllAcknowledged();
+  if (held_ != nullptr) {
+    const std::vector<uint64_t> taken = healing()->TakenAtEnd();
+    return taken.empty() ? AllAcknowledged() : LanesDecide(request, taken);
+  }
   const bool bulk = striper_ != nullptr && request.message_bytes > express_bytes_;
   if (!bulk || caller_driven_ || !peer_loss_.in_order() || failed()) return false;
   if (std::exchange(lanes_asked_, true)) return true;

@@ -47,15 +47,18 @@ class SendComm final : public Comm, private PeerWatch::Owner {
   void TellPeer(const absl::Status& status) override;
   Flight FlightNow() const override;
   void PeerEnded() override;
-  void PeerLeft() override;
+  void PeerLeft(const std::vector<uint64_t>& taken) override;
   void LaneLost(int lane) override;
   void LaneResumed(int lane) override;
   bool SendsAgain() override;
   bool LooksForSilence(int64_t now_ns) override;
-  bool LetsGo(int lane, uint32_t* records_taken) override;
+  bool LetsGo(int lane, LetGoWhy why, uint32_t* records_taken) override;
   void SteerLanes() override;
   bool ClosesLane(int lane) override;
   void LaneRefused(int lane) override { rates_.Refused(lane - 1); }
+  void LeavesPath(int lane, const absl::Status& why) override;
+  bool LetsSilentGo(int lane);
+  bool LetsReturn(int lane);
   bool LanesOverdue() override;
   // Where this end closes, it needs the lane no more. Nobody may call to be told: the peer must hear it.
   void LaneGone(const absl::Status& status, int lane) override {
@@ -106,6 +109,8 @@ class SendComm final : public Comm, private PeerWatch::Owner {
   bool ReadyToFlush() TCPX_REQUIRES(mutex_);
   // The peer has all that was sent, as far as the kernel knows; a lane may still have to notice.
   bool AllAcknowledged() const;
+  // LanesDecide, where the peer has said how much of each lane's stream it had when it closed.
+  bool LanesDecide(const SendRequest& request, const std::vector<uint64_t>& taken) TCPX_REQUIRES(mutex_);
 
   const size_t express_bytes_;
   const bool caller_driven_;

@@ -22,18 +22,36 @@ bool SendComm::AllAcknowledged() const {
   return true;
 }
 
+// Whose socket has died, or dies now, has no acknowledgement to come.
+bool SendComm::LanesDecide(const SendRequest& request, const std::vector<uint64_t>& taken) {
+  if (failed()) return false;
+  held_->PeerTook(taken[0]);
+  const bool first = !std::exchange(lanes_asked_, true);
+  for (size_t i = 0; i < bulk_.size() && first; ++i) {
+    if (bulk_[i] == nullptr) continue;
+    if (caller_driven_) {
+      bulk_[i]->PeerTook(taken[i + 1]);
+    } else {
+      bulk_[i]->PeerClosed(taken[i + 1]);
+      ProgressPool::Kick(bulk_[i].get());
+    }
+  }
+  const bool bulk = striper_ != nullptr && request.message_bytes > express_bytes_;
+  return request.done() || (bulk && !caller_driven_) || AllAcknowledged();
+}
+
 // The lanes' ends tell it too; one that is lost has none.
-void SendComm::PeerLeft() {
+void SendComm::PeerLeft(const std::vector<uint64_t>& taken) {
   if (healing() == nullptr) return;
-  const bool waits = healing()->PeerLeft();
-  Comm::PeerLeft();
+  const bool waits = healing()->PeerLeft(taken);
+  Comm::PeerLeft(taken);
   if (waits) PeerGone(absl::UnavailableError("the peer closed the connection"), kNoLane, false);
 }
 
 void SendComm::LaneLost(int lane) {
   auto records_taken = watch_->FreezeInLoop(lane);
   if (!records_taken.ok()) return PeerGone(records_taken.status(), lane, false);
-  if (!failed()) setup().redialler->RedialInLoop(lane, *records_taken, link());
+  if (!failed()) setup().redialler->RedialInLoop(lane, *records_taken);
 }
 
 bool SendComm::LanesOverdue() { return healing()->NoneFor(runtime()->options.reconnect_timeout_ns); }
@@ -81,26 +99,15 @@ bool SendComm::LooksForSilence(int64_t now_ns) {
     if (QueuedBytes(lane_fd(lane)) <= 0 || !healing()->up(lane)) {
       silence.Rest();
     } else if (ReadLaneTcpInfo(lane_fd(lane), &info) && silence.Suspects(info, now_ns)) {
-      setup().redialler->TryBesideInLoop(lane, link());
+      setup().redialler->TryBesideInLoop(lane);
     }
   }
   return true;
 }
 
-bool SendComm::LetsGo(int lane, uint32_t* records_taken) {
+bool SendComm::LetsGo(int lane, LetGoWhy why, uint32_t* records_taken) {
   if (failed() || !healing()->heals()) return false;
-  LaneSilence& silence = healing()->silence(lane);
-  const int64_t now_ns = MonotonicNanos();
-  if (!healing()->lost(lane)) {
-    LaneTcpInfo info;
-    const bool moves = moving_[static_cast<size_t>(lane)];
-    if (!moves && (!ReadLaneTcpInfo(lane_fd(lane), &info) || !silence.Suspects(info, now_ns))) return false;
-    const auto why =
-        absl::UnavailableError(moves ? "it is slow, and is moved"
-                                     : "nothing of what it holds is acknowledged, and another socket found the peer");
-    if (!healing()->LetGo(why, lane)) return false;
-    if (!moves) silence.Moved(now_ns);
-  }
+  if (!healing()->lost(lane) && !(why == LetGoWhy::kSilent ? LetsSilentGo(lane) : LetsReturn(lane))) return false;
   const auto taken = watch_->FreezeInLoop(lane);
   if (!taken.ok()) {
     PeerGone(taken.status(), lane, false);
@@ -108,6 +115,30 @@ bool SendComm::LetsGo(int lane, uint32_t* records_taken) {
   }
   *records_taken = *taken;
   return true;
+}
+
+bool SendComm::LetsSilentGo(int lane) {
+  if (moving_[static_cast<size_t>(lane)]) {
+    return healing()->LetGo(absl::UnavailableError("it is slow, and is moved"), lane);
+  }
+  LaneSilence& silence = healing()->silence(lane);
+  const int64_t now_ns = MonotonicNanos();
+  LaneTcpInfo info;
+  if (!ReadLaneTcpInfo(lane_fd(lane), &info) || !silence.Suspects(info, now_ns)) return false;
+  const auto why =
+      absl::UnavailableError("nothing of what it holds is acknowledged, and another socket found the peer");
+  if (!healing()->LetGo(why, lane)) return false;
+  silence.Moved(now_ns);
+  return true;
+}
+
+bool SendComm::LetsReturn(int lane) {
+  return healing()->LetGo(absl::UnavailableError("it returns to its own path, which serves again"), lane);
+}
+
+void SendComm::LeavesPath(int lane, const absl::Status& why) {
+  if (failed() || !healing()->heals() || !healing()->up(lane) || !healing()->LetGo(why, lane)) return;
+  LaneLost(lane);
 }
 
 }  // namespace tcpx

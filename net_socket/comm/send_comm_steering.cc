@@ -67,12 +67,12 @@ void SendComm::CarryOut(const LaneOrder& order) {
   switch (order.kind) {
     case LaneOrder::Kind::kOpen:
       if (bulk(lane) != nullptr) bulk(lane)->Retire(false);
-      setup().redialler->OpenInLoop(lane, link());
+      setup().redialler->OpenInLoop(lane);
       return;
     case LaneOrder::Kind::kMove:
       if (!healing()->up(lane)) return;
       moving_[index] = true;
-      setup().redialler->TryBesideInLoop(lane, link());
+      setup().redialler->TryBesideInLoop(lane);
       return;
     case LaneOrder::Kind::kClose:
       moving_[index] = false;

@@ -118,9 +118,10 @@ class DialLane final : public Reactor::Handler {
  private:
   // The only one who writes step_.
   void MoveTo(DialStep to);
-  void TryWay();
   // What a connect ended with.
   absl::Status Ended(int err);
+  // By which ways an attempt goes (dial_lane_ways.cc).
+  void TryWay();
   // The way at hand finds no peer: the next one, or the end of the attempt.
   void NextWay(const absl::Status& why);
   void WayFound();
@@ -129,6 +130,7 @@ class DialLane final : public Reactor::Handler {
   std::string WayKey() const;
   PathProfile MakeProfile() const;
   absl::Status Open();
+
   Hello MakeHello() const;
   void Dialled();
   // False exactly when what is to be said could not be sent; the lane then begins anew.

@@ -13,6 +13,14 @@ namespace {
 
 // A socket that dies as soon as it stands is not dialled as fast as that happens.
 constexpr int64_t kBetweenDialsNs = 10 * kMillisecond;
+// How long a lane's own path is dialled alone: a handshake across continents.
+constexpr int64_t kAloneNs = 100 * kMillisecond;
+// How long another one has, before the next one gets its turn: a SYN, a SYN again.
+constexpr int64_t kTurnNs = 2 * kSecond;
+// How long one that found the peer has for its hello, before all begin anew.
+constexpr int64_t kHelloNs = 4 * kSecond;
+// A lane that only wants to return tries for so long.
+constexpr int64_t kReturnNs = 3 * kSecond;
 // Until a connection that is in use just now is asked again.
 constexpr int64_t kBusyNs = 100 * kMicrosecond;
 // Whether it is given up, once it could be.
@@ -22,62 +30,128 @@ constexpr int64_t kOpenNs = 3 * kSecond;
 
 }  // namespace
 
-// In place of a socket that was lost, beside one that may still go on, for a lane that has none.
-enum class ResumeDials::Purpose { kResume, kBeside, kOpen };
-
-class ResumeDials::Dial final : public DialLane::Owner {
+class ResumeDials::Dial final {
  public:
-  Dial(ResumeDials* all, int lane, Purpose purpose, uint32_t records_taken, std::shared_ptr<CommLink> link)
-      : all_(all), purpose_(purpose), records_taken_(records_taken), link_(std::move(link)), lane_(this, lane) {}
-  ~Dial() override {
-    reactor().CancelTimerInLoop(bound_);
-    reactor().CancelTimerInLoop(next_);
+  Dial(ResumeDials* all, int lane, Why why, uint32_t records_taken)
+      : all_(all),
+        index_(lane),
+        why_(why),
+        let_go_(why == Why::kLost || why == Why::kOpens),
+        records_taken_(records_taken) {}
+  ~Dial() {
+    for (Reactor::TimerId timer : {bound_, next_, turn_timer_}) reactor().CancelTimerInLoop(timer);
   }
 
   void StartInLoop() {
-    BoundInLoop(purpose_ == Purpose::kOpen ? kOpenNs : all_->runtime_->options.reconnect_timeout_ns);
+    BoundInLoop(why_ == Why::kOpens ? kOpenNs : all_->runtime_->options.reconnect_timeout_ns);
     const int64_t now = MonotonicNanos();
-    int64_t& began_ns = all_->histories_[index()].began_ns;
+    int64_t& began_ns = history().began_ns;
     began_ns = std::max(now, began_ns == 0 ? 0 : began_ns + kBetweenDialsNs);
     // Behind this call also when at once: a dial that fails ends this.
-    next_ = reactor().AddTimerInLoop(began_ns, [this] { lane_.DialInLoop(all_->paths_[index()]); });
+    next_ = reactor().AddTimerInLoop(began_ns, [this] { RaceInLoop(); });
   }
+  // From the beginning: the interfaces are not what they were.
+  void AnewInLoop() {
+    if (placing_ || over_) return;
+    reactor().CancelTimerInLoop(next_);
+    next_ = reactor().AddTimerInLoop(0, [this] { RaceInLoop(); });
+  }
+  bool returns() const { return why_ == Why::kReturns && !let_go_; }
 
  private:
-  Runtime* runtime() override { return all_->runtime_; }
-  const Secret* secret() const override { return all_->secret_; }
-  const DialRequest& request() const override { return all_->request_; }
-  const ConnectionId& connection_id() const override { return all_->id_; }
-  // That of a lane which goes another way.
-  const LanePath* OtherPath(const DialLane& lane) override {
-    for (const LanePath& path : all_->paths_) {
-      if (path.nic != lane.path().nic) return &path;
+  // One path.
+  class Runner final : public DialLane::Owner {
+   public:
+    Runner(Dial* dial, const LanePath& path) : dial_(dial), lane_(this, dial->index_) { lane_.DialInLoop(path); }
+
+    void Halt() { lane_.Halt(); }
+    std::string Progress() const { return lane_.Progress(); }
+
+   private:
+    Runtime* runtime() override { return dial_->all_->runtime_; }
+    const Secret* secret() const override { return dial_->all_->secret_; }
+    const DialRequest& request() const override { return dial_->all_->request_; }
+    const ConnectionId& connection_id() const override { return dial_->all_->id_; }
+    const LanePath* OtherPath(const DialLane&) override { return nullptr; }
+    bool refusal_is_final() const override { return true; }
+    bool tries_on() const override { return true; }
+    bool Connected() override { return dial_->Found(this, lane_.path()); }
+    void Complete(Hello* hello) override {
+      hello->kind = HelloKind::kResume;
+      hello->attempt = ++dial_->history().attempts;
+      hello->express_bytes = dial_->records_taken_;
     }
-    return nullptr;
-  }
-  bool refusal_is_final() const override { return true; }
-  bool tries_on() const override { return true; }
+    void LaneAnswered(const DialLane&) override { dial_->Answered(this, &lane_); }
+    void BeginAnew(absl::Status why) override { dial_->Finish(std::move(why)); }
+    void Finish(absl::Status status) override { dial_->Finish(std::move(status)); }
+
+    Dial* const dial_;
+    DialLane lane_;
+  };
+
   Reactor& reactor() { return all_->runtime_->reactor; }
-  size_t index() const { return static_cast<size_t>(lane_.index()); }
+  History& history() { return all_->histories_[static_cast<size_t>(index_)]; }
 
-  bool Connected() override {
-    if (purpose_ != Purpose::kBeside) return true;
-    link_->With([this](Watched* comm) { let_go_ = comm->LetsGo(lane_.index(), &records_taken_); });
-    if (!let_go_) EndSoon();
-    return let_go_;
+  const LanePath& FirstPath() const {
+    return why_ == Why::kReturns ? all_->paths_.own(index_) : all_->paths_.at(index_);
   }
 
-  void Complete(Hello* hello) override {
-    hello->kind = HelloKind::kResume;
-    hello->attempt = ++all_->histories_[index()].attempts;
-    hello->express_bytes = records_taken_;
+  void RaceInLoop() {
+    first_.reset();
+    second_.reset();
+    reactor().CancelTimerInLoop(turn_timer_);
+    const LanePath& path = FirstPath();
+    const bool serves = all_->Serves(path);
+    if (serves || all_->OtherPath(index_, path, 0) == nullptr) first_ = std::make_unique<Runner>(this, path);
+    if (over_) return;
+    if (!returns()) return OtherAfter(serves ? kAloneNs : 0);
+    turn_timer_ = reactor().AddTimerInLoop(MonotonicNanos() + kReturnNs, [this] {
+      if (!let_go_) EndSoon();
+    });
   }
 
-  void LaneAnswered(const DialLane& lane) override {
-    auto socket = std::make_shared<LaneSocket>(lane_.TakeSocket());
+  // Beside the first: some interface of ours, or of the peer's, may be out.
+  void OtherAfter(int64_t after_ns) {
+    turn_timer_ = reactor().AddTimerInLoop(MonotonicNanos() + after_ns, [this] {
+      const LanePath* const path = all_->OtherPath(index_, FirstPath(), turn_++);
+      if (path == nullptr) return;
+      second_ = std::make_unique<Runner>(this, *path);
+      OtherAfter(kTurnNs);
+    });
+  }
+
+  // The first that gets here goes on alone, for as long as it gets on.
+  bool Found(Runner* by, const LanePath& path) {
+    if (why_ == Why::kReturns) all_->runtime_->lost_paths->FoundInLoop(path);
+    if (!let_go_) {
+      const LetGoWhy why = why_ == Why::kReturns ? LetGoWhy::kReturns : LetGoWhy::kSilent;
+      all_->link_->With([&](Watched* comm) { let_go_ = comm->LetsGo(index_, why, &records_taken_); });
+    }
+    if (!let_go_) {
+      EndSoon();
+      return false;
+    }
+    HaltAllBut(by);
+    reactor().CancelTimerInLoop(turn_timer_);
+    turn_timer_ = reactor().AddTimerInLoop(MonotonicNanos() + kHelloNs, [this] { RaceInLoop(); });
+    return true;
+  }
+
+  void HaltAllBut(const Runner* by) {
+    for (const auto& runner : {first_.get(), second_.get()}) {
+      if (runner != nullptr && runner != by) runner->Halt();
+    }
+  }
+
+  void Answered(const Runner* by, DialLane* lane) {
+    HaltAllBut(by);
+    placing_ = true;
+    path_ = lane->path();
+    auto socket = std::make_shared<LaneSocket>(lane->TakeSocket());
     offer_.fd = socket->fd.get();
-    offer_.position = lane.answer().taken;
+    offer_.position = lane->answer().taken;
     offer_.done = [socket](uint64_t) {};
+    reactor().CancelTimerInLoop(turn_timer_);
     reactor().CancelTimerInLoop(next_);
     next_ = reactor().AddTimerInLoop(0, [this] { OfferInLoop(); });
   }
@@ -85,61 +159,65 @@ class ResumeDials::Dial final : public DialLane::Owner {
   // Not while another lane stands: the peer can be reached.
   void BoundInLoop(int64_t after_ns) {
     bound_ = reactor().AddDeadlineInLoop(after_ns, [this] {
-      bool over = purpose_ == Purpose::kOpen;
-      if (!over) link_->With([&over](Watched* comm) { over = comm->LanesOverdue(); });
+      bool over = why_ == Why::kOpens;
+      if (!over) all_->link_->With([&over](Watched* comm) { over = comm->LanesOverdue(); });
       if (!over) return BoundInLoop(kAskAgainNs);
+      const Runner* const told = first_ != nullptr ? first_.get() : second_.get();
       Finish(absl::UnavailableError(absl::StrFormat("no lane is back within %d s (TCPX_RECONNECT_TIMEOUT), %s",
                                                     all_->runtime_->options.reconnect_timeout_ns / kSecond,
-                                                    lane_.Progress())));
+                                                    told == nullptr ? "none was dialled" : told->Progress())));
     });
   }
 
   void OfferInLoop() {
     Handover how = Handover::kRefused;
-    link_->With([&](Watched* comm) { how = comm->TakeSocket(lane_.index(), &offer_); });
+    all_->link_->With([&](Watched* comm) { how = comm->TakeSocket(index_, &offer_); });
     if (how == Handover::kBusy) {
       next_ = reactor().AddTimerInLoop(MonotonicNanos() + kBusyNs, [this] { OfferInLoop(); });
       return;
     }
+    if (how == Handover::kTaken) all_->paths_.Place(index_, path_);
     EndSoon();
-    if (how == Handover::kRefused && purpose_ == Purpose::kOpen) {
-      link_->With([this](Watched* comm) { comm->LaneRefused(lane_.index()); });
-    }
+    if (how == Handover::kRefused && why_ == Why::kOpens) NotOpened();
   }
 
-  void BeginAnew(absl::Status why) override { Finish(std::move(why)); }
-
-  void Finish(absl::Status status) override {
+  void Finish(absl::Status status) {
     if (std::exchange(over_, true)) return;
     EndSoon();
-    if (purpose_ == Purpose::kBeside && !let_go_) return;
-    if (purpose_ == Purpose::kOpen) {
-      link_->With([this](Watched* comm) { comm->LaneRefused(lane_.index()); });
-      return;
-    }
+    if (!let_go_) return;
+    if (why_ == Why::kOpens) return NotOpened();
     all_->health_->Poll();  // A peer that has closed, or failed, has said so.
     const absl::Status why =
         absl::UnavailableError(absl::StrCat("a lane was lost and can't be resumed: ", status.message()));
-    link_->With([&](Watched* comm) { comm->LaneGone(why, lane_.index()); });
+    all_->link_->With([&](Watched* comm) { comm->LaneGone(why, index_); });
+  }
+
+  void NotOpened() {
+    all_->link_->With([this](Watched* comm) { comm->LaneRefused(index_); });
   }
 
   // Not at once: the lane may be on the stack.
   void EndSoon() {
-    reactor().CancelTimerInLoop(bound_);
-    reactor().CancelTimerInLoop(next_);
-    next_ = reactor().AddTimerInLoop(0, [all = all_, lane = lane_.index()] { all->dials_.erase(lane); });
+    over_ = true;
+    for (Reactor::TimerId timer : {bound_, next_, turn_timer_}) reactor().CancelTimerInLoop(timer);
+    next_ = reactor().AddTimerInLoop(0, [all = all_, lane = index_] { all->EndDialInLoop(lane); });
   }
 
   ResumeDials* const all_;
-  const Purpose purpose_;
-  bool let_go_ = false;
+  const int index_;
+  const Why why_;
+  bool let_go_;
   uint32_t records_taken_;
-  const std::shared_ptr<CommLink> link_;
-  DialLane lane_;
+  std::unique_ptr<Runner> first_;   // by the lane's own path, or the one that it has
+  std::unique_ptr<Runner> second_;  // by another
+  int turn_ = 0;
   SocketOffer offer_;
+  LanePath path_;         // of the offer
+  bool placing_ = false;  // there is one
   bool over_ = false;
   Reactor::TimerId bound_{0, 0};
   Reactor::TimerId next_{0, 0};
+  Reactor::TimerId turn_timer_{0, 0};
 };
 
 ResumeDials::ResumeDials(Runtime* runtime, const Secret* secret, DialRequest request, const ConnectionId& id,
@@ -150,29 +228,83 @@ ResumeDials::ResumeDials(Runtime* runtime, const Secret* secret, DialRequest req
       id_(id),
       health_(std::move(health)),
       paths_(std::move(paths)),
-      histories_(paths_.size()) {}
+      histories_(static_cast<size_t>(paths_.lanes())) {}
 
 ResumeDials::~ResumeDials() = default;
 
-void ResumeDials::RedialInLoop(int lane, uint32_t records_taken, std::shared_ptr<CommLink> link) {
+void ResumeDials::StartInLoop(std::shared_ptr<CommLink> link) {
+  link_ = std::move(link);
+  std::vector<const Nic*> nics;
+  for (int lane = 0; lane < paths_.lanes(); ++lane) nics.push_back(paths_.own(lane).nic);
+  runtime_->lost_paths->JoinInLoop(this, nics);
+}
+
+void ResumeDials::CloseInLoop() {
+  dials_.clear();
+  runtime_->lost_paths->LeaveInLoop(this);
+}
+
+void ResumeDials::DialInLoop(int lane, Why why, uint32_t records_taken) {
   auto& dial = dials_[lane];
-  dial = std::make_unique<Dial>(this, lane, Purpose::kResume, records_taken, std::move(link));
+  dial = std::make_unique<Dial>(this, lane, why, records_taken);
   dial->StartInLoop();
 }
 
-void ResumeDials::OpenInLoop(int lane, std::shared_ptr<CommLink> link) {
-  auto& dial = dials_[lane];
-  dial = std::make_unique<Dial>(this, lane, Purpose::kOpen, 0, std::move(link));
-  dial->StartInLoop();
+// One that came to nothing leaves the lane where it was.
+void ResumeDials::EndDialInLoop(int lane) {
+  dials_.erase(lane);
+  if (paths_.away(lane)) runtime_->lost_paths->WaitInLoop(this, paths_.own(lane));
 }
 
-void ResumeDials::TryBesideInLoop(int lane, std::shared_ptr<CommLink> link) {
-  auto& dial = dials_[lane];
-  if (dial != nullptr) return;
-  dial = std::make_unique<Dial>(this, lane, Purpose::kBeside, 0, std::move(link));
-  dial->StartInLoop();
+void ResumeDials::RedialInLoop(int lane, uint32_t records_taken) { DialInLoop(lane, Why::kLost, records_taken); }
+
+void ResumeDials::OpenInLoop(int lane) { DialInLoop(lane, Why::kOpens, 0); }
+
+void ResumeDials::TryBesideInLoop(int lane) {
+  const auto found = dials_.find(lane);
+  if (found == dials_.end() || found->second->returns()) DialInLoop(lane, Why::kSilent, 0);
 }
 
-void ResumeDials::CloseInLoop() { dials_.clear(); }
+bool ResumeDials::Serves(const LanePath& path) const { return !runtime_->lost_paths->OutInLoop(*path.nic); }
+
+const LanePath* ResumeDials::OtherPath(int lane, const LanePath& taken, int turn) const {
+  const auto serves = [this](const LanePath& path) { return Serves(path); };
+  const auto stands = [this, lane](int other) { return other != lane && !dials_.contains(other); };
+  return paths_.Other(taken, turn, serves, stands);
+}
+
+// A lane that has nowhere else to go keeps its socket: it counts as standing, and may go on when the interface is back.
+void ResumeDials::NicsChangedInLoop() {
+  for (auto& [lane, dial] : dials_) dial->AnewInLoop();
+  for (int lane = 0; lane < paths_.lanes(); ++lane) {
+    const LanePath& path = paths_.at(lane);
+    const auto dial = dials_.find(lane);
+    const bool dialled = dial != dials_.end() && !dial->second->returns();
+    if (dialled || Serves(path) || OtherPath(lane, path, 0) == nullptr) continue;
+    const Interface& interface = path.nic->interface;
+    const auto why = absl::UnavailableError(
+        absl::StrFormat("%s (%s) has no carrier, or lost its address", interface.name, interface.address.HostString()));
+    link_->With([&](Watched* comm) { comm->LeavesPath(lane, why); });
+  }
+}
+
+bool ResumeDials::TryPathInLoop(const LanePath& path) {
+  bool waits = false;
+  for (int lane = 0; lane < paths_.lanes(); ++lane) {
+    if (!paths_.away(lane) || !SamePath(paths_.own(lane), path)) continue;
+    waits = true;
+    if (dials_.contains(lane)) continue;
+    DialInLoop(lane, Why::kReturns, 0);
+    break;
+  }
+  return waits;
+}
+
+void ResumeDials::PathServesInLoop(const LanePath& path) {
+  for (int lane = 0; lane < paths_.lanes(); ++lane) {
+    if (!paths_.away(lane) || !SamePath(paths_.own(lane), path)) continue;
+    if (!dials_.contains(lane)) DialInLoop(lane, Why::kReturns, 0);
+  }
+}
 
 }  // namespace tcpx

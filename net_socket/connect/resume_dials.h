@@ -1,8 +1,13 @@
-// resume_dials.h: dials for the lanes of one connection that have lost their socket, or are opened late.
+// resume_dials.h: dials for the lanes of one connection that have lost their socket, are to have another, or are opened
+//          late.
 //
 // Purpose: the hello names connection, lane and attempt, and is proven like the first one; the answer says where the
 //          stream goes on.
 //
+// Paths:   A lane is dialled by the path that it has and, where that brings nothing within a moment, by another one
+//          too; whichever finds the peer first carries on. An interface that is out has its lanes go by another one at
+//          once. A lane that goes another way than its own returns to it when that serves again (nic/lost_paths.h); the
+//          socket that it has goes on until then.
 // Threads: made anywhere; the rest as Redialler.
 // States:  of a lane: dialling -> offered to its connection -> over.
 // Units:   nanoseconds.
@@ -18,25 +23,28 @@
 #include "absl/container/flat_hash_map.h"
 #include "net_socket/comm/redialler.h"
 #include "net_socket/connect/dial_lane.h"
+#include "net_socket/connect/lane_paths.h"
 #include "net_socket/health/health.h"
+#include "net_socket/nic/lost_paths.h"
 
 namespace tcpx {
 
-class ResumeDials final : public Redialler, public std::enable_shared_from_this<ResumeDials> {
+class ResumeDials final : public Redialler, private LostPaths::User {
  public:
   // `paths` by lane. `secret` null: none is shared.
   ResumeDials(Runtime* runtime, const Secret* secret, DialRequest request, const ConnectionId& id,
               std::shared_ptr<Health> health, std::vector<LanePath> paths);
   ~ResumeDials() override;
 
-  void RedialInLoop(int lane, uint32_t records_taken, std::shared_ptr<CommLink> link) override;
-  void TryBesideInLoop(int lane, std::shared_ptr<CommLink> link) override;
-  void OpenInLoop(int lane, std::shared_ptr<CommLink> link) override;
+  void StartInLoop(std::shared_ptr<CommLink> link) override;
+  void RedialInLoop(int lane, uint32_t records_taken) override;
+  void TryBesideInLoop(int lane) override;
+  void OpenInLoop(int lane) override;
   void CloseInLoop() override;
 
  private:
   class Dial;
-  enum class Purpose;
+  enum class Why { kLost, kSilent, kReturns, kOpens };
 
   // So far of one lane.
   struct History {
@@ -44,12 +52,22 @@ class ResumeDials final : public Redialler, public std::enable_shared_from_this<
     int64_t began_ns = 0;  // the latest dial
   };
 
+  void NicsChangedInLoop() override;
+  bool TryPathInLoop(const LanePath& path) override;
+  void PathServesInLoop(const LanePath& path) override;
+  bool Serves(const LanePath& path) const;
+  // Another path for `lane` than `taken`.
+  const LanePath* OtherPath(int lane, const LanePath& taken, int turn) const;
+  void DialInLoop(int lane, Why why, uint32_t records_taken);
+  void EndDialInLoop(int lane);
+
   Runtime* const runtime_;
   const Secret* const secret_;
   const DialRequest request_;
   const ConnectionId id_;
   const std::shared_ptr<Health> health_;
-  const std::vector<LanePath> paths_;
+  LanePaths paths_;
+  std::shared_ptr<CommLink> link_;
   std::vector<History> histories_;
   absl::flat_hash_map<int, std::unique_ptr<Dial>> dials_;  // by lane
 };

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "common/mutex.h"
@@ -19,6 +20,9 @@
 namespace tcpx {
 
 enum class Handover { kTaken, kBusy, kRefused };
+
+// Why a lane may change sockets although its own stands.
+enum class LetGoWhy { kSilent, kReturns };
 
 // What housekeeping tells a connection's end.
 class Watched {
@@ -39,8 +43,9 @@ class Watched {
   virtual void CheckProgress(int64_t now_ns) = 0;
 
   // Of connections whose lanes heal; in the reactor, but for PeerLeft, which comes by whoever reads the health socket.
-  // The peer's end is closed: what a lane has lost does not come back.
-  virtual void PeerLeft() {}
+  // The peer's end is closed: what a lane has lost does not come back. `taken`: how much of each lane's stream it had
+  // taken by then; empty: it does not say.
+  virtual void PeerLeft(const std::vector<uint64_t>&) {}
   // A lane has lost its socket.
   virtual void LaneLost(int) {}
   // Another socket for a lane. kBusy: not now, and `offer` is as it was; kRefused: never.
@@ -51,9 +56,11 @@ class Watched {
   virtual bool SendsAgain() { return false; }
   // Looks for lanes that the network swallows, and has others tried beside them; false: never again.
   virtual bool LooksForSilence(int64_t) { return false; }
-  // A socket beside such a lane has found the peer, and is to take its place: true, unless the lane has moved. How much
-  // of the peer's records has come, modulo 2^32.
-  virtual bool LetsGo(int, uint32_t*) { return false; }
+  // A socket beside such a lane, or by the lane's own path, has found the peer, and is to take its place: true, unless
+  // a silent lane has moved. How much of the peer's records has come, modulo 2^32.
+  virtual bool LetsGo(int, LetGoWhy, uint32_t*) { return false; }
+  // The interface by which a lane goes is out: it is lost, unless it was before.
+  virtual void LeavesPath(int, const absl::Status&) {}
   // True exactly when no lane has stood for too long.
   virtual bool LanesOverdue() { return false; }
   // The end that does not dial waits for lanes; false: no more.

@@ -20,6 +20,16 @@ namespace {
 
 // Notices that wait for a slow peer. More are dropped: the lanes' own ends remain.
 constexpr size_t kOutboxBytesMax = size_t{1} << 20;
+
+std::string EncodeCounts(const std::vector<uint64_t>& counts) {
+  return std::string(reinterpret_cast<const char*>(counts.data()), counts.size() * sizeof(uint64_t));
+}
+
+std::vector<uint64_t> DecodeCounts(absl::string_view text) {
+  std::vector<uint64_t> counts(text.size() / sizeof(uint64_t));
+  if (!counts.empty()) std::memcpy(counts.data(), text.data(), counts.size() * sizeof(uint64_t));
+  return counts;
+}
 // Kept for a connection that is expected: an honest peer says that it has parted or failed, and that it is closed.
 constexpr size_t kEarlyNoticesMax = 2;
 
@@ -53,10 +63,11 @@ absl::Status HealthReader::Take(const char* data, size_t bytes, std::vector<Heal
       notice.cause = CauseText(body.substr(notice.connection.size()));
       notices->push_back(std::move(notice));
     }
-    if (header.kind == FrameKind::kLeft && body.size() == sizeof(ConnectionId)) {
+    if (header.kind == FrameKind::kLeft && body.size() >= sizeof(ConnectionId)) {
       HealthNotice notice;
       std::memcpy(notice.connection.data(), body.data(), notice.connection.size());
       notice.left = true;
+      notice.taken = DecodeCounts(body.substr(notice.connection.size()));
       notices->push_back(std::move(notice));
     }
     return absl::OkStatus();
@@ -243,7 +254,7 @@ void Health::Deliver(const std::vector<HealthNotice>& notices) {
     if (link == nullptr) continue;
     link->With([&notice](Watched* comm) {
       if (notice.left) {
-        comm->PeerLeft();
+        comm->PeerLeft(notice.taken);
       } else if (notice.parting) {
         comm->PeerParted(notice.cause);
       } else {
@@ -300,11 +311,12 @@ bool Health::Notify(const ConnectionId& id, const std::string& cause, bool parti
   return true;
 }
 
-void Health::NotifyLeft(const ConnectionId& id) {
+void Health::NotifyLeft(const ConnectionId& id, const std::vector<uint64_t>& taken) {
   MutexLock lock(mutex_);
   if (state_ != HealthState::kUp || end_.has_value()) return;
   said_left_ = true;
-  SayLocked(Frame(FrameKind::kLeft, std::string(reinterpret_cast<const char*>(id.data()), id.size())));
+  const std::string connection(reinterpret_cast<const char*>(id.data()), id.size());
+  SayLocked(Frame(FrameKind::kLeft, connection + EncodeCounts(taken)));
 }
 
 void Health::SayLocked(const std::string& frame) {

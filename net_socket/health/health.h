@@ -41,8 +41,9 @@ class HealthHub;
 struct HealthNotice {
   ConnectionId connection{};
   std::string cause;
-  bool parting = false;  // it has given the connection up; else the connection has failed
-  bool left = false;     // it has not failed: its end is closed
+  bool parting = false;         // it has given the connection up; else the connection has failed
+  bool left = false;            // it has not failed: its end is closed
+  std::vector<uint64_t> taken;  // with left: bytes of each lane's stream, where the peer received
 };
 
 // Digests the stream of one health socket. Pure.
@@ -112,7 +113,7 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
   // is nobody to tell.
   bool Notify(const ConnectionId& id, const std::string& cause, bool parting = false);
   // Tells the peer that this end of the connection is closed.
-  void NotifyLeft(const ConnectionId& id);
+  void NotifyLeft(const ConnectionId& id, const std::vector<uint64_t>& taken = {});
   // Hears at once what the peer has said already. For whoever found a lane ended and wonders why. Not with a link held.
   void Poll();
   // The same, for whoever acts on the end of the health socket itself: that is told soon, event or no event.

@@ -38,6 +38,8 @@ class BulkReceiveLane final : public PoolLane {
   bool TakeStalled() {
     return stalled_.load(std::memory_order_acquire) && stalled_.exchange(false, std::memory_order_acq_rel);
   }
+  // Bytes of the stream that have come, once no thread moves the lane.
+  uint64_t taken() const { return intake_.taken(); }
   bool ended() const { return ended_.load(std::memory_order_acquire); }
 
  private:

@@ -208,7 +208,9 @@ void BulkSendLane::SendInLoop(Engine* engine) {
 
 void BulkSendLane::EndInLoop(Engine* engine) {
   if (sending_ != nullptr) return engine->Cancel(sending_);
-  if (!loaded() && striper_->drained()) return;
+  if (held_ != nullptr) held_->PeerTook(peer_took_);
+  const bool all_sent = !loaded() && striper_->drained();
+  if (all_sent && (held_ == nullptr || held_->all_acked())) return;
   owner_->FailLane(absl::UnavailableError("the peer closed the connection"), settings_.lane);
 }
 
@@ -331,6 +333,8 @@ void BulkSendLane::AbortInLoop(Engine* engine) {
   // Ends what still waits to be sent, too.
   if (pinned_.InFlight()) Disconnect(op_.fd);
 }
+
+void BulkSendLane::PeerTook(uint64_t taken) { held_->PeerTook(taken); }
 
 // True when all of it was sent.
 bool BulkSendLane::PumpAgain() {

@@ -17,7 +17,6 @@
 #include <cstdint>
 #include <memory>
 
-#include "common/clock.h"
 #include "common/params.h"
 #include "net_socket/engine/progress_pool.h"
 #include "net_socket/message/lane_owner.h"
@@ -56,10 +55,16 @@ class BulkSendLane final : public PoolLane {
 
   // The peer has ended in order: what the kernel has taken is all that it needed, and more to send is an error. From any
   // thread; kick the lane then.
-  void PeerClosed() { peer_closed_.store(true, std::memory_order_release); }
+  // `taken`: how much of the lane's stream the peer had by then, where it says so.
+  void PeerClosed(uint64_t taken = 0) {
+    peer_took_ = taken;
+    peer_closed_.store(true, std::memory_order_release);
+  }
 
   // For the calling thread: sends until the lane holds enough unsent data or nothing is left.
   void Pump();
+  // The same: the peer has closed, and had so much of the lane's stream by then.
+  void PeerTook(uint64_t taken);
   // The same: the lane goes on with another socket. Not OK: it can't.
   absl::Status Replace(SocketOffer offer);
   // With `on` the lane takes no chunk any more, and says on its stream that it rests (FrameKind::kRest). From any
@@ -74,7 +79,7 @@ class BulkSendLane final : public PoolLane {
 
  private:
   // While a lane drains with nothing to pull.
-  static constexpr int64_t kLookEveryNs = 2 * kMillisecond;
+  static constexpr int64_t kLookEveryNs = 2'000'000;
 
   // True when the lane may take another chunk; else *retry_ns says when to ask again (0: when the socket is writable).
   bool HasRoom(int64_t* retry_ns);
@@ -133,6 +138,7 @@ class BulkSendLane final : public PoolLane {
   PinnedChunks pinned_;
   PinnedChunk* rest_of_ = nullptr;  // chunk_ is the rest of this one
   IoOp* sending_ = nullptr;         // whose result is still to come: op_, or a pinned chunk's
+  uint64_t peer_took_ = 0;          // written before peer_closed_
   std::atomic<bool> peer_closed_{false};
 
   std::unique_ptr<HeldFrames> held_;  // null: the lane does not heal

@@ -65,6 +65,11 @@ class HeldFrames {
   // The socket holds `queued` unacknowledged bytes (QueuedBytes; negative: not known).
   void Acked(int64_t queued);
 
+  // The peer has taken so much of the stream, and takes no more: it has closed.
+  void PeerTook(uint64_t taken);
+  // True exactly when the peer has all that was sent, as far as is known.
+  bool all_acked() const { return acked_ == sent_; }
+
   // Another socket goes on behind the first `taken` bytes. False: the peer can't say so, since its kernel has
   // acknowledged more or was sent less.
   bool Rewind(uint64_t taken);

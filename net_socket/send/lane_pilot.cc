@@ -209,7 +209,8 @@ bool LanePilot::JudgeExplore(int64_t now_ns, double total) {
 
 bool LanePilot::Thin(double total) {
   const size_t carrying = static_cast<size_t>(this->carrying());
-  if (carrying < 2 || thin_vain_ >= kThinVainMax) {
+  const int vain_max = settings_.opens ? kThinVainMax : 1;
+  if (carrying < 2 || thin_vain_ >= vain_max) {
     thin_vain_ = 0;
     batch_ = 0;
     for (Lane& lane : lanes_) lane.needed = false;
@@ -218,7 +219,7 @@ bool LanePilot::Thin(double total) {
   const size_t sixth = std::max<size_t>(carrying / 6, 1);
   tried_ = LanesToPause(batch_ == 0 ? sixth : std::min(batch_, sixth));
   if (tried_.empty()) {
-    thin_vain_ = kThinVainMax;
+    thin_vain_ = vain_max;
     return Thin(total);
   }
   base_ = total;
@@ -342,10 +343,12 @@ bool LanePilot::Watch(int64_t now_ns, double total) {
   return false;
 }
 
-// Every second of the slowest: those that share a path look alike, and one of them is to stay.
+// Every second of the slowest: those that share a path look alike, and one of them is to stay. Of equal ones the last:
+// whoever wakes a lane begins with the first.
 LanePilot::Lanes LanePilot::LanesToPause(size_t count) const {
   Lanes candidates = Those(State::kCarries);
-  std::sort(candidates.begin(), candidates.end(), [this](int a, int b) {
+  std::reverse(candidates.begin(), candidates.end());
+  std::stable_sort(candidates.begin(), candidates.end(), [this](int a, int b) {
     return lanes_[static_cast<size_t>(a)].measured < lanes_[static_cast<size_t>(b)].measured;
   });
   candidates.erase(std::remove_if(candidates.begin(), candidates.end(),

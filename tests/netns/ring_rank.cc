@@ -22,6 +22,7 @@
 //              RING_FORK=1       forks a child once traffic flows, as a data loader does, which lives until FOLDER/stop
 //              RING_ANNOUNCE=N   says of each context, as NCCL does, that it will have N peers at once and 8 flows to each
 //              RING_DENY=ERRNO   io_uring's system calls end with that number
+//              RING_UNTOLD=1     the kernel does not tell of interfaces
 //
 // Threads: one; the plugin's besides.
 #include <dlfcn.h>
@@ -335,6 +336,7 @@ void Run(const Ring& ring) {
   const char* version = getenv("RING_VERSION");
   const int rounds = getenv("RING_ROUNDS") == nullptr ? 1 : atoi(getenv("RING_ROUNDS"));
   if (getenv("RING_DENY") != nullptr) DenyIoUring(atoi(getenv("RING_DENY")));
+  if (Flag("RING_UNTOLD")) DenyLinkNews();
   Rank rank(version == nullptr ? 0 : atoi(version));
   const std::vector<std::string> before = OpenDescriptors();
   const int threads = ThreadCountAtRest();

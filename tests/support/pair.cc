@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -11,6 +12,8 @@
 #include "net_socket/engine/engine.h"
 #include "tests/support/deadline.h"
 #include "tests/support/log_capture.h"
+#include "tests/support/seed.h"
+#include "tests/support/socket_killer.h"
 
 namespace tcpx {
 
@@ -61,6 +64,9 @@ Loopback::Loopback(const LoopbackSettings& settings) : environment_(std::make_un
   environment_->Set("TCPX_LANES", absl::StrCat(settings.lanes));
   environment_->Set("NCCL_SOCKET_IFNAME", "lo");
   environment_->Set("NCCL_SOCKET_FAMILY", settings.family == AF_INET6 ? "AF_INET6" : "AF_INET");
+  if (const char* every_us = std::getenv("TCPX_TEST_KILL_US")) {
+    killer_ = std::make_unique<KillerThread>(TestSeed(), std::atoi(every_us));
+  }
   for (const auto& [name, value] : settings.environment) environment_->Set(name, value);
 }
 
@@ -93,7 +99,12 @@ absl::Status Loopback::Load(const LoopbackSettings& settings) {
   return status;
 }
 
-Loopback::~Loopback() { Finish().IgnoreError(); }
+Loopback::~Loopback() {
+  Finish().IgnoreError();
+  if (killer_ == nullptr) return;
+  killer_->Stop();
+  std::fprintf(stderr, "%d sockets were killed\n", killer_->kills());
+}
 
 absl::StatusOr<void*> Loopback::Listen(char* handle) {
   void* listen = nullptr;
@@ -105,6 +116,7 @@ absl::StatusOr<void*> Loopback::Listen(char* handle) {
 }
 
 absl::StatusOr<Pair> Loopback::ConnectTo(void* listen, const char* handle) {
+  const KillerThread::Truce truce(killer_.get());
   char own[NCCL_NET_HANDLE_MAXSIZE];
   std::memcpy(own, handle, sizeof(own));
   Pair pair;
@@ -135,6 +147,7 @@ absl::StatusOr<Pair> Loopback::Connect() {
 }
 
 absl::Status Loopback::Close(const Pair& pair) {
+  const KillerThread::Truce truce(killer_.get());
   {
     std::lock_guard<std::mutex> lock(mutex_);
     sends_.erase(pair.send);

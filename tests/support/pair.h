@@ -8,6 +8,9 @@
 //   auto pair = (*plugin)->Connect();
 //   ... (*plugin)->net().Isend(pair->send, ...) ...
 //
+// Killed:  with TCPX_TEST_KILL_US=N in the environment the socket of a lane dies every N us (socket_killer.h), but not
+//          while a connection is being made or closed here. TCPX_HEAL is set by whoever sets that.
+//
 // Threads: Open and the destructor by one thread while no other Loopback exists; Connect from any; net() as NetClient.
 // Lifetime: the destructor closes every pair and listen comm that is still open, finalizes the context and unloads.
 // Errors:  a Status with the plugin's result and its log. Every wait is bounded (deadline.h).
@@ -28,6 +31,8 @@
 #include "nccl/client/net_client.h"
 
 namespace tcpx {
+
+class KillerThread;
 
 inline constexpr char kPluginPath[] = "net_socket/libnccl-net-tcpx.so";
 
@@ -82,6 +87,7 @@ class Loopback {
   std::unique_ptr<NetClient> net_;
   void* context_ = nullptr;
   bool initialised_ = false;
+  std::unique_ptr<KillerThread> killer_;  // null: nothing is killed
 
   std::mutex mutex_;
   std::set<void*> listens_;  // all three under mutex_

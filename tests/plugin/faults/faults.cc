@@ -1,17 +1,21 @@
 #include "tests/plugin/faults/faults.h"
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "tests/support/seed.h"
+#include "tests/support/socket_killer.h"
 
 namespace tcpx {
 namespace {
 
 // What the kernel may say of a connection that has gone, and of a host that is short of memory.
 constexpr int kErrnos[] = {ECONNRESET, EPIPE, ETIMEDOUT, EHOSTUNREACH, ENOBUFS, ENOMEM};
+constexpr size_t kNetworksErrnos = 4;  // the first of them
 
 constexpr const char* kNames[] = {"none", "short", "again", "zero", "reset", "errno"};
 
@@ -19,6 +23,13 @@ enum Purpose { kSendCall, kReceiveCall, kOtherCall, kLate, kLose, kDuplicate };
 
 thread_local bool t_polling = false;
 thread_local bool t_faultless = false;
+
+// The health socket alone has it.
+bool HasUserTimeout(int fd) {
+  int milliseconds = 0;
+  socklen_t length = sizeof(milliseconds);
+  return getsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &milliseconds, &length) == 0 && milliseconds != 0;
+}
 
 }  // namespace
 
@@ -37,6 +48,7 @@ void Faults::Begin(uint64_t seed, const FaultRates& rates) {
   fatal_.store(0);
   lost_.store(0);
   connecting_.store(false);
+  only_deaths_of_lanes_.store(rates.deaths_of_lanes);
   on_.store(true);
 }
 
@@ -66,18 +78,33 @@ Fault Faults::Choose(int fd, FlowDirection direction, bool may_wait) {
     return {Fault::Kind::kAgain, 0, EAGAIN};
   }
   if (direction == FlowDirection::kOther) return Fault();
-  if (OneIn(rates_.reset, rng.Next())) return {Fault::Kind::kReset, 0, 0};
-  if (OneIn(rates_.err, rng.Next())) return {Fault::Kind::kErrno, 0, kErrnos[rng.Next() % std::size(kErrnos)]};
-  if (direction == FlowDirection::kReceive && OneIn(rates_.zero, rng.Next())) return {Fault::Kind::kZero, 0, 0};
+  const Fault death = ChooseDeath(fd, direction, &rng);
+  if (death.kind != Fault::Kind::kNone) return death;
   if (may_wait && OneIn(rates_.again, rng.Next())) {
     storm = rng.Between(0, rates_.storm_max);
     return {Fault::Kind::kAgain, 0, EAGAIN};
   }
-  const bool whole = connecting_.load() && direction == FlowDirection::kSend;
+  // Where lanes heal, they are set up at any time.
+  const bool connecting = connecting_.load() || (rates_.deaths_of_lanes && !may_wait);
+  const bool whole = connecting && direction == FlowDirection::kSend;
   if (!whole && OneIn(rates_.shorten, rng.Next())) {
     return {Fault::Kind::kShort, static_cast<size_t>(rng.Between(1, rates_.short_bytes_max)), 0};
   }
   return Fault();
+}
+
+Fault Faults::ChooseDeath(int fd, FlowDirection direction, Rng* rng) const {
+  Fault death;
+  if (OneIn(rates_.reset, rng->Next())) {
+    death = {Fault::Kind::kReset, 0, 0};
+  } else if (OneIn(rates_.err, rng->Next())) {
+    const size_t errnos = rates_.deaths_of_lanes ? kNetworksErrnos : std::size(kErrnos);
+    death = {Fault::Kind::kErrno, 0, kErrnos[rng->Next() % errnos]};
+  } else if (direction == FlowDirection::kReceive && OneIn(rates_.zero, rng->Next())) {
+    death = {Fault::Kind::kZero, 0, 0};
+  }
+  const bool spared = death.kind != Fault::Kind::kNone && rates_.deaths_of_lanes && HasUserTimeout(fd);
+  return spared ? Fault() : death;
 }
 
 uint64_t Faults::Late(int fd) {
@@ -132,6 +159,11 @@ bool Faultless::InForce() { return t_faultless; }
 
 // A bare system call: the thread sanitizer takes connect() for the making of a new descriptor.
 void ResetSocket(int fd) {
+  if (Faults::Get().only_deaths_of_lanes()) {
+    const Faultless faultless;
+    if (!DestroySocket(fd)) (void)shutdown(fd, SHUT_RDWR);
+    return;
+  }
   sockaddr none{};
   none.sa_family = AF_UNSPEC;
   (void)syscall(SYS_connect, fd, &none, sizeof(none));

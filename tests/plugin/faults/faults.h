@@ -20,6 +20,8 @@
 
 namespace tcpx {
 
+class Rng;
+
 enum class FlowDirection { kSend, kReceive, kOther };
 
 struct Fault {
@@ -49,6 +51,8 @@ struct FaultRates {
   uint64_t zero = 0;
   uint64_t reset = 0;
   uint64_t err = 0;
+  // True: only of lanes, and an errno only what the network may cause, so that lanes that heal survive it.
+  bool deaths_of_lanes = false;
   // The kernel never tells how an operation ended, until that is cancelled.
   uint64_t lost = 0;
 };
@@ -64,6 +68,8 @@ class Faults {
   void Pause() { on_.store(false); }
   // Sockets are being set up: what is sent there fits a fresh socket, and never goes in part.
   void SetConnecting(bool connecting) { connecting_.store(connecting); }
+
+  bool only_deaths_of_lanes() const { return only_deaths_of_lanes_.load(); }
 
   // What becomes of the next call. `may_wait`: the caller asks again by itself when told that nothing is there.
   Fault Next(int fd, FlowDirection direction, bool may_wait);
@@ -84,9 +90,12 @@ class Faults {
   bool OneIn(uint64_t n, uint64_t random) const { return n != 0 && random % n == 0; }
   uint64_t Random(int fd, int purpose);
   Fault Choose(int fd, FlowDirection direction, bool may_wait);
+  // What ends the connection, or its lane; none for most calls.
+  Fault ChooseDeath(int fd, FlowDirection direction, Rng* rng) const;
 
   std::atomic<bool> on_{false};
   std::atomic<bool> connecting_{false};
+  std::atomic<bool> only_deaths_of_lanes_{false};
   std::atomic<int> fatal_{0};
   std::atomic<int> lost_{0};
   std::mutex mutex_;  // all below
@@ -113,7 +122,8 @@ class Faultless {
   const bool before_;
 };
 
-// As a reset from the network: the owner finds a dead socket, and the peer a reset one.
+// As a reset from the network: the owner finds a dead socket, and the peer a reset one. What the owner has not read is
+// gone, but with deaths_of_lanes, as where the kernel resets.
 void ResetSocket(int fd);
 
 }  // namespace tcpx

@@ -35,15 +35,17 @@ struct Choice {
   bool dereg_in_flight = false;
   int messages = 40;
   bool heal = false;
+  bool survives = false;  // whatever happens: nothing else than deaths of lanes does
   EngineFaults engine;
   FaultRates rates;
 
   std::string Text() const {
     static const char* const kInner[] = {"fake", "epoll", "io_uring"};
     return absl::StrCat(threads, " threads, ", kInner[static_cast<int>(engine.inner)], ", ", lanes, " lanes, maxRecvs ",
-                        max_receives, ", zero-copy ", engine.zero_copy, ", heal ", heal, "; one in N: short ",
-                        rates.shorten, " again ", rates.again, " late ", rates.late, " duplicate ", rates.duplicate,
-                        " zero ", rates.zero, " reset ", rates.reset, " errno ", rates.err, " lost ", rates.lost);
+                        max_receives, ", zero-copy ", engine.zero_copy, ", heal ", heal,
+                        dereg_in_flight ? ", dereg" : "", "; one in N: short ", rates.shorten, " again ", rates.again,
+                        " late ", rates.late, " duplicate ", rates.duplicate, " zero ", rates.zero, " reset ",
+                        rates.reset, " errno ", rates.err, " lost ", rates.lost);
   }
 };
 
@@ -82,6 +84,19 @@ FaultRates ChooseRates(Rng* rng) {
   return rates;
 }
 
+// So that what is sent gets on between two deaths.
+void ChooseDeaths(Rng* rng, Choice* choice) {
+  choice->heal = choice->survives = true;
+  choice->faults_while_connecting = false;
+  FaultRates& rates = choice->rates;
+  const uint64_t rare = uint64_t{24} << rng->Between(0, 6);
+  rates.lost = 0;
+  rates.reset = rng->OneIn(4) ? 0 : rare;
+  rates.err = rng->OneIn(2) ? 0 : rare;
+  rates.zero = rng->OneIn(2) ? 0 : rare;
+  rates.deaths_of_lanes = true;
+}
+
 Choice Choose(uint64_t seed) {
   Rng rng(seed);
   Choice choice;
@@ -96,6 +111,7 @@ Choice Choose(uint64_t seed) {
   choice.engine.seed = rng.Next();
   choice.rates = ChooseRates(&rng);
   choice.heal = getenv("TCPX_TEST_HEAL") != nullptr && rng.OneIn(2);
+  if (getenv("TCPX_TEST_DEATHS") != nullptr) ChooseDeaths(&rng, &choice);
   return choice;
 }
 
@@ -112,12 +128,12 @@ void SetEnvironment(const Choice& choice, uint64_t seed) {
   set("TCPX_CHUNK_BYTES", "65600");
   set("NCCL_SOCKET_MIN_TASKSIZE", rng.OneIn(2) ? "65536" : "4096");
   set("TCPX_ZEROCOPY", "on");
-  set("TCPX_PEER_TIMEOUT", "1");
+  set("TCPX_PEER_TIMEOUT", choice.survives ? "30" : "1");
   set("TCPX_HELLO_TIMEOUT", "1");
   set("TCPX_LINGER", "1");
   set("TCPX_STALL_WARN", "off");
   set("TCPX_HEAL", choice.heal ? "1" : "0");
-  set("TCPX_RECONNECT_TIMEOUT", "2");
+  set("TCPX_RECONNECT_TIMEOUT", choice.survives ? "30" : "2");
   set("NCCL_SOCKET_RETRY_CNT", "3");
   set("NCCL_SOCKET_RETRY_SLEEP_MSEC", "1");
 }
@@ -145,7 +161,7 @@ class SeededRun {
   }
 
  private:
-  bool Excused() const { return Faults::Get().fatal() > 0 || Faults::Get().lost() > 0; }
+  bool Excused() const { return !choice_.survives && (Faults::Get().fatal() > 0 || Faults::Get().lost() > 0); }
 
   void Wrong(const std::string& text) {
     if (wrong_.empty()) wrong_ = text;

@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "tests/plugin/healing/socket_killer.h"
 #include "tests/plugin/traffic/modes.h"
 #include "tests/plugin/traffic/traffic_run.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/own_network.h"
 #include "tests/support/seed.h"
+#include "tests/support/socket_killer.h"
 
 namespace tcpx {
 namespace {

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "tests/plugin/healing/socket_killer.h"
 #include "tests/plugin/traffic/modes.h"
 #include "tests/plugin/traffic/rules_fixture.h"
 #include "tests/support/deadline.h"
 #include "tests/support/log_capture.h"
+#include "tests/support/socket_killer.h"
 
 namespace tcpx {
 namespace {

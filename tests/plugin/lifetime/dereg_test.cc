@@ -357,9 +357,14 @@ void MoveOnce(Rank* rank, const Ends& ends, char* from, char* to, size_t bytes) 
   TCPX_REQUIRE(net.RegMr(ends.recv, to, bytes, NCCL_PTR_HOST, &recv_handle) == ncclSuccess);
   void* data = to;
   int tag = 0, sent = 0, received = 0;
-  TCPX_REQUIRE(net.Irecv(ends.recv, 1, &data, &bytes, &tag, &recv_handle, nullptr, &recv) == ncclSuccess, LogText());
-  TCPX_REQUIRE(net.Isend(ends.send, from, bytes, 0, send_handle, nullptr, &send) == ncclSuccess, LogText());
   const absl::Time deadline = absl::Now() + kHungAfter / 2;
+  while (recv == nullptr || send == nullptr) {
+    if (recv == nullptr) {
+      TCPX_REQUIRE(net.Irecv(ends.recv, 1, &data, &bytes, &tag, &recv_handle, nullptr, &recv) == ncclSuccess);
+    }
+    if (send == nullptr) TCPX_REQUIRE(net.Isend(ends.send, from, bytes, 0, send_handle, nullptr, &send) == ncclSuccess);
+    TCPX_REQUIRE(absl::Now() < deadline, LogText());
+  }
   while (sent == 0 || received == 0) {
     if (sent == 0) TCPX_REQUIRE(net.Test(send, &sent, nullptr) == ncclSuccess, LogText());
     if (received == 0) TCPX_REQUIRE(net.Test(recv, &received, nullptr) == ncclSuccess, LogText());

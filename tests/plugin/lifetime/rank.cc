@@ -4,10 +4,13 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <mutex>
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "tests/support/seed.h"
+#include "tests/support/socket_killer.h"
 
 namespace tcpx {
 namespace {
@@ -57,6 +60,14 @@ Rank::Rank(int version) {
   TCPX_REQUIRE(net_->Devices(&devices) == ncclSuccess && devices >= 1, devices, " devices");
 }
 
+Rank::~Rank() = default;
+
+void Rank::StartKilling() {
+  const char* const every_us = std::getenv("TCPX_TEST_KILL_US");
+  if (every_us == nullptr || killer_ != nullptr) return;
+  killer_ = std::make_unique<KillerThread>(TestSeed() + static_cast<uint64_t>(getpid()), std::atoi(every_us));
+}
+
 void* Rank::NewContext(int traffic_class) {
   void* context = nullptr;
   TCPX_REQUIRE(net_->Init(&context, 42, traffic_class, &RecordLog, nullptr) == ncclSuccess);
@@ -64,6 +75,7 @@ void* Rank::NewContext(int traffic_class) {
 }
 
 void Rank::PollBoth(void* context, void* handle, void* listen, Ends* ends) {
+  const KillerThread::Truce truce(killer_.get());
   const absl::Time deadline = absl::Now() + kHungAfter / 2;
   while (ends->send == nullptr || ends->recv == nullptr) {
     if (ends->send == nullptr) {
@@ -83,6 +95,7 @@ Ends Rank::Connect(Control& peer) {
   Ends ends;
   PollBoth(context_, handle, listen, &ends);
   TCPX_REQUIRE(net_->CloseListen(listen) == ncclSuccess);
+  StartKilling();
   return ends;
 }
 
@@ -93,10 +106,12 @@ Ends Rank::ConnectToSelf(void* context) {
   Ends ends;
   PollBoth(context, handle, listen, &ends);
   TCPX_REQUIRE(net_->CloseListen(listen) == ncclSuccess);
+  StartKilling();
   return ends;
 }
 
 void Rank::Close(const Ends& ends) {
+  const KillerThread::Truce truce(killer_.get());
   TCPX_REQUIRE(net_->CloseSend(ends.send) == ncclSuccess);
   TCPX_REQUIRE(net_->CloseRecv(ends.recv) == ncclSuccess);
 }

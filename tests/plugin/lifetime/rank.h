@@ -2,6 +2,10 @@
 //
 // Purpose: what NCCL does around the traffic, in the few lines that a test of lifetimes needs.
 //
+// Killed:  with TCPX_TEST_KILL_US=N in the environment the socket of one of this process's lanes dies every N us, from
+//          its first connection on, but not while it is making or closing one. TCPX_HEAL is set by
+//          whoever sets that.
+//
 // Threads: as NetClient. The record of log lines may be read from any.
 // Errors:  every refusal that a healthy plugin does not give ends the process (TCPX_REQUIRE).
 #ifndef TCPX_TESTS_PLUGIN_LIFETIME_RANK_H_
@@ -16,6 +20,8 @@
 
 namespace tcpx {
 
+class KillerThread;
+
 inline constexpr char kPlugin[] = "net_socket/libnccl-net-tcpx.so";
 inline constexpr size_t kHandleBytesMax = NCCL_NET_HANDLE_MAXSIZE;
 
@@ -29,7 +35,7 @@ class Rank {
  public:
   // Opens the library and makes a context. Version 0: the newest.
   explicit Rank(int version = 0);
-  ~Rank() = default;  // unloads, without closing or finalizing
+  ~Rank();  // unloads, without closing or finalizing
 
   NetClient& net() { return *net_; }
   void* context() const { return context_; }
@@ -47,9 +53,11 @@ class Rank {
 
  private:
   void PollBoth(void* context, void* handle, void* listen, Ends* ends);
+  void StartKilling();
 
   std::unique_ptr<NetClient> net_;
   void* context_ = nullptr;
+  std::unique_ptr<KillerThread> killer_;  // null: nothing is killed
 };
 
 // What the plugin has logged in this process.

@@ -108,8 +108,12 @@ class ProfilerTest : public ::testing::Test {
       if (posted < messages.size() && posted < over + 4) {
         Message& message = messages[posted++];
         message.bytes = sizes[posted - 1];
-        EXPECT_TRUE(PostReceive(&message, with_parents ? Consumer::NewParent() : nullptr));
-        EXPECT_TRUE(PostSend(&message, with_parents ? Consumer::NewParent() : nullptr));
+        // Housekeeping may be at the connection just now, to give it another socket.
+        void* const parents[] = {with_parents ? Consumer::NewParent() : nullptr,
+                                 with_parents ? Consumer::NewParent() : nullptr};
+        while (!PostReceive(&message, parents[0]) && deadline.Yield()) continue;
+        while (!PostSend(&message, parents[1]) && deadline.Yield()) continue;
+        EXPECT_TRUE(message.receive != nullptr && message.send != nullptr);
       }
       Message& oldest = messages[over];
       int size = -1;

@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/clock.h"
 #include "common/socket.h"
 #include "tests/support/deadline.h"
@@ -45,7 +47,9 @@ class Listener final : public Watched {
   void PeerParted(const std::string& cause) override { Note("parted: " + cause); }
   void ContextFailed(const std::string&) override { Note("context"); }
   void CheckProgress(int64_t) override {}
-  void PeerLeft() override { Note("left"); }
+  void PeerLeft(const std::vector<uint64_t>& taken) override {
+    Note(absl::StrCat("left", taken.empty() ? "" : " at ", absl::StrJoin(taken, ",")));
+  }
 
   std::string Text() {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -109,6 +113,11 @@ TEST_F(HealthTest, TheEndOfAConnectionReachesItOnly) {
   near_->NotifyLeft(Id(1));
   EXPECT_TRUE(far_comm_.Hears("left;"));
   EXPECT_EQ("left;", far_comm_.Text());
+}
+
+TEST_F(HealthTest, AReceiverThatLeavesSaysHowFarItCame) {
+  near_->NotifyLeft(Id(1), {uint64_t{5} << 40, 0, 17});
+  EXPECT_TRUE(far_comm_.Hears("left at 5497558138880,0,17;"));
 }
 
 TEST_F(HealthTest, ANoticeReachesItsConnectionOnly) {

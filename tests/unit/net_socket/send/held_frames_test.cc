@@ -129,6 +129,30 @@ class StreamModel {
   uint64_t queued_ = 0;  // unacknowledged, of the socket at hand
 };
 
+// A peer that has taken all closes, and the socket dies before that is acknowledged.
+TEST(HeldFramesTest, APeerThatClosesSaysWhatItHas) {
+  HeldFrames held(4, 64);
+  const std::string header(kHeaderBytes, 'h');
+  const std::string payload(100, 'p');
+  SendRequest requests[2];
+  for (SendRequest& request : requests) {
+    request.left.store(payload.size());
+    held.Begin(header.data(), {payload.data(), payload.size(), 0}, &request);
+    held.Sent(kHeaderBytes + payload.size());
+    held.Finish(true);
+  }
+  held.PeerTook(kHeaderBytes + payload.size());
+  EXPECT_TRUE(requests[0].done());
+  EXPECT_FALSE(requests[1].done() || held.all_acked());
+  held.PeerTook(10);                                     // Less than is known.
+  held.Acked(static_cast<int64_t>(2 * payload.size()));  // What the dead socket held.
+  held.PeerTook(1 << 20);                                // More than was sent.
+  EXPECT_FALSE(requests[1].done());
+  EXPECT_EQ(kHeaderBytes + payload.size(), held.acked());
+  held.PeerTook(2 * (kHeaderBytes + payload.size()));
+  EXPECT_TRUE(requests[1].done() && held.all_acked() && held.empty());
+}
+
 TEST(HeldFramesTest, EveryByteComesOnceHoweverSocketsDie) {
   const uint64_t seed = TestSeed();
   for (uint64_t run = 0; run < 200; ++run) {

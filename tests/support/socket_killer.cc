@@ -1,4 +1,4 @@
-#include "tests/plugin/healing/socket_killer.h"
+#include "tests/support/socket_killer.h"
 
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -97,7 +97,8 @@ void StopListening() {
   }
 }
 
-bool SocketKiller::Destroy(int fd) {
+bool DestroySocket(int fd) {
+  if (!InOwnNetwork()) return false;
   uint64_t cookie = 0;
   socklen_t length = sizeof(cookie);
   if (getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &length) != 0) return false;
@@ -129,7 +130,7 @@ bool SocketKiller::KillOne() {
     none.sa_family = AF_UNSPEC;
     return syscall(SYS_connect, end.fd, &none, sizeof(none)) == 0;
   }
-  if (InOwnNetwork() && Destroy(end.fd)) return true;
+  if (DestroySocket(end.fd)) return true;
   return shutdown(end.fd, way == 2 ? SHUT_WR : SHUT_RDWR) == 0;
 }
 
@@ -138,6 +139,7 @@ KillerThread::KillerThread(uint64_t seed, int every_us) {
     SocketKiller killer(seed);
     while (!stop_.load()) {
       std::this_thread::sleep_for(std::chrono::microseconds(every_us));
+      std::lock_guard<std::mutex> lock(mutex_);
       if (killer.KillOne()) kills_.fetch_add(1);
     }
   });

@@ -8,11 +8,12 @@
 // Threads: one killer at a time, beside any others.
 // Units:   as the names say.
 // Errors:  a kill that the kernel refuses is not counted.
-#ifndef TCPX_TESTS_PLUGIN_HEALING_SOCKET_KILLER_H_
-#define TCPX_TESTS_PLUGIN_HEALING_SOCKET_KILLER_H_
+#ifndef TCPX_TESTS_SUPPORT_SOCKET_KILLER_H_
+#define TCPX_TESTS_SUPPORT_SOCKET_KILLER_H_
 
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -32,6 +33,9 @@ bool Swallow(int fd);
 // From here on every dial of this process to itself is refused.
 void StopListening();
 
+// As a reset by the kernel: what has come may still be read. Only in a network of the test's own. False: it was not.
+bool DestroySocket(int fd);
+
 class SocketKiller {
  public:
   explicit SocketKiller(uint64_t seed) : rng_(seed) {}
@@ -40,14 +44,24 @@ class SocketKiller {
   bool KillOne();
 
  private:
-  bool Destroy(int fd);
-
   Rng rng_;
 };
 
 // Kills every now and then, in a thread of its own, until it goes.
 class KillerThread {
  public:
+  // While one lives, nothing is killed.
+  class Truce {
+   public:
+    // Null: there is no killer.
+    explicit Truce(KillerThread* killer) {
+      if (killer != nullptr) lock_ = std::unique_lock<std::mutex>(killer->mutex_);
+    }
+
+   private:
+    std::unique_lock<std::mutex> lock_;
+  };
+
   KillerThread(uint64_t seed, int every_us);
   ~KillerThread() { Stop(); }
 
@@ -55,6 +69,7 @@ class KillerThread {
   int kills() const { return kills_.load(); }
 
  private:
+  std::mutex mutex_;  // held while something is killed
   std::atomic<bool> stop_{false};
   std::atomic<int> kills_{0};
   std::thread thread_;
@@ -62,4 +77,4 @@ class KillerThread {
 
 }  // namespace tcpx
 
-#endif  // TCPX_TESTS_PLUGIN_HEALING_SOCKET_KILLER_H_
+#endif  // TCPX_TESTS_SUPPORT_SOCKET_KILLER_H_

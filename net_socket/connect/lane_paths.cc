@@ -1,0 +1,34 @@
+#include "net_socket/connect/lane_paths.h"
+
+#include <algorithm>
+
+namespace tcpx {
+namespace {
+
+struct Choice {
+  const LanePath* path;
+  int standing;  // lanes that go by it
+};
+
+}  // namespace
+
+bool SamePath(const LanePath& one, const LanePath& other) { return one.nic == other.nic && one.peer == other.peer; }
+
+const LanePath* LanePaths::Other(const LanePath& taken, int turn, const Serves& serves, const Stands& stands) const {
+  std::vector<Choice> choices;
+  for (const LanePath& path : own_) {
+    const auto known = [&path](const Choice& choice) { return SamePath(*choice.path, path); };
+    if (SamePath(path, taken) || !serves(path) || std::any_of(choices.begin(), choices.end(), known)) continue;
+    int standing = 0;
+    for (int lane = 0; lane < lanes(); ++lane) standing += SamePath(at(lane), path) && stands(lane);
+    choices.push_back({&path, standing});
+  }
+  if (choices.empty()) return nullptr;
+  // None stands behind all others.
+  std::stable_sort(choices.begin(), choices.end(), [](const Choice& one, const Choice& other) {
+    return static_cast<unsigned>(one.standing - 1) < static_cast<unsigned>(other.standing - 1);
+  });
+  return choices[static_cast<size_t>(turn) % choices.size()].path;
+}
+
+}  // namespace tcpx

@@ -1,0 +1,44 @@
+// lane_paths.h: which path each lane of a connection has, its own or another's, and where it may go instead. Pure.
+//
+// Threads: one at a time. Units: lanes by index.
+// Errors:  none.
+#ifndef TCPX_NET_SOCKET_CONNECT_LANE_PATHS_H_
+#define TCPX_NET_SOCKET_CONNECT_LANE_PATHS_H_
+
+#include <cstddef>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "net_socket/nic/lane_plan.h"
+
+namespace tcpx {
+
+// By the same interface to the same address.
+bool SamePath(const LanePath& one, const LanePath& other);
+
+class LanePaths {
+ public:
+  using Serves = std::function<bool(const LanePath& path)>;
+  using Stands = std::function<bool(int lane)>;
+
+  explicit LanePaths(std::vector<LanePath> own) : own_(own), at_(std::move(own)) {}
+
+  int lanes() const { return static_cast<int>(own_.size()); }
+  const LanePath& own(int lane) const { return own_[static_cast<size_t>(lane)]; }
+  const LanePath& at(int lane) const { return at_[static_cast<size_t>(lane)]; }
+  bool away(int lane) const { return !SamePath(own(lane), at(lane)); }
+  void Place(int lane, const LanePath& path) { at_[static_cast<size_t>(lane)] = path; }
+
+  // Another path than `taken`, of those that serve: one by which a lane goes that stands, with the fewest lanes; else
+  // any that is some lane's own. The `turn`-th of them, round and round; null: there is none.
+  const LanePath* Other(const LanePath& taken, int turn, const Serves& serves, const Stands& stands) const;
+
+ private:
+  const std::vector<LanePath> own_;
+  std::vector<LanePath> at_;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_CONNECT_LANE_PATHS_H_

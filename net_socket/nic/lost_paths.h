@@ -1,0 +1,92 @@
+// lost_paths.h: which ways to peers don't serve just now, and when one does again.
+//
+// Purpose: lanes of many connections go by the same interfaces to the same peers. Here is heard, once for all, that an
+//          interface has lost its carrier or its address; and for a path that lanes had to leave one of them at a time
+//          is asked to find out whether it serves again. All others that wait for it then follow.
+//
+// Rate:    A path is asked after as often as once a second, each half a minute after ten minutes; where it was lost
+//          again soon after its return, up to half a minute from the first; at once when its interface is back.
+// Threads: the reactor.
+// Lifetime: a user leaves before it goes. Interfaces outlive all of it.
+// Units:   nanoseconds.
+// Errors:  a kernel that says nothing of its interfaces is one line of the log: paths are then asked after all the same.
+#ifndef TCPX_NET_SOCKET_NIC_LOST_PATHS_H_
+#define TCPX_NET_SOCKET_NIC_LOST_PATHS_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "common/link_watch.h"
+#include "net_socket/engine/reactor.h"
+#include "net_socket/nic/lane_plan.h"
+
+namespace tcpx {
+
+class LostPaths final : public Reactor::Handler {
+ public:
+  // A connection whose lanes can go another way.
+  class User {
+   public:
+    // An interface of its own is out, or back: OutInLoop says which are.
+    virtual void NicsChangedInLoop() = 0;
+    // A lane of it that had to leave this path is to try it. False: none waits for that.
+    virtual bool TryPathInLoop(const LanePath& path) = 0;
+    // Each such lane may return to it.
+    virtual void PathServesInLoop(const LanePath& path) = 0;
+
+   protected:
+    ~User() = default;
+  };
+
+  explicit LostPaths(Reactor* reactor) : reactor_(reactor) {}
+  ~LostPaths() override = default;
+  LostPaths(const LostPaths&) = delete;
+  LostPaths& operator=(const LostPaths&) = delete;
+
+  // `nics`: those by which it may go.
+  void JoinInLoop(User* user, const std::vector<const Nic*>& nics);
+  void LeaveInLoop(User* user);
+  // A lane of the user goes another way, and waits for this one.
+  void WaitInLoop(User* user, const LanePath& path);
+  // Somebody got through by it.
+  void FoundInLoop(const LanePath& path);
+  // True exactly when it is known that nothing goes by it.
+  bool OutInLoop(const Nic& nic) const;
+
+  void OnEvents(uint32_t events) override;
+
+ private:
+  struct Watched {
+    const Nic* nic = nullptr;
+    bool out = false;
+  };
+  struct Lost {
+    LanePath path;
+    std::vector<User*> waiting;
+    int64_t since_ns = 0;
+    int64_t pause_ns = 0;  // from one question to the next
+    int64_t back_ns = 0;   // when it was last found; 0: never
+    Reactor::TimerId timer{0, 0};
+  };
+
+  static std::string KeyOf(const Nic& nic);
+  static std::string KeyOf(const LanePath& path);
+  bool Concerns(const LinkNews& news) const;
+  // How the interfaces are.
+  void LookInLoop();
+  void AskInLoop(const std::string& key);
+  void AskSoonInLoop(const std::string& key, Lost* lost, int64_t after_ns);
+
+  Reactor* const reactor_;
+  LinkWatch links_;
+  bool told_ = false;  // that the kernel says nothing
+  std::vector<User*> users_;
+  std::map<std::string, Watched> nics_;
+  std::map<std::string, Lost> lost_;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_NIC_LOST_PATHS_H_
