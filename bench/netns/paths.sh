@@ -12,7 +12,7 @@
 # Errors:  exit code 0 done, 1 the benchmark or the plugin failed, 2 wrong usage. A machine that forbids namespaces or
 #          has no tc, nft or ss: a line "SKIPPED: reason".
 # Needs:   root, or namespaces of one's own; iproute2, nftables, awk. Leaves nothing behind.
-# Source:  unshare(1), tc-htb(8), tc-fq(8), nft(8), ss(8).
+# Source:  unshare(1), tc-htb(8), nft(8), ss(8).
 set -euo pipefail
 
 usage() {
@@ -86,9 +86,15 @@ shape() {
   tc -n a qdisc replace dev eth0 root handle 1: htb default ffff
   tc -n a class add dev eth0 parent 1: classid 1:ffff htb rate 100gbit burst 1mb quantum 200000
   if [[ -n $per_flow ]]; then
-    tc -n a class add dev eth0 parent 1: classid 1:1 htb rate "${link}mbit" burst 2mb cburst 2mb quantum 60000
-    tc -n a qdisc add dev eth0 parent 1:1 fq maxrate "${per_flow}mbit" limit 20000 flow_limit 1000
-    netns_nft a "add rule inet netns classes oifname eth0 tcp dport != $control_ports meta priority set 1:1"
+    # So many classes that flows seldom share one.
+    tc -n a class add dev eth0 parent 1: classid 1:fffe htb rate "${link}mbit" burst 1mb cburst 1mb quantum 60000
+    for ((i = 0; i < 512; ++i)); do
+      echo "class add dev eth0 parent 1:fffe classid 1:$(printf %x $((i + 1))) htb rate 1mbit ceil ${per_flow}mbit" \
+        "burst 64kb cburst 128kb quantum 9000"
+    done | tc -n a -batch -
+    for ((i = 0; i < 512; ++i)); do map+="${map:+, }$i : 1:$(printf %x $((i + 1)))"; done
+    netns_nft a "add rule inet netns classes oifname eth0 tcp dport != $control_ports \
+      meta priority set jhash tcp sport mod 512 seed 0x$(printf %x $((RANDOM + 1))) map { $map }"
     return
   fi
   IFS=, read -ra first <<<"${steps[0]}"
@@ -113,25 +119,27 @@ start() {
   done
 }
 
-# Lines "SECONDS DPORT SPORT BYTES", ten times a second.
+# Lines "SECONDS DPORT SPORT BYTES", ten times a second, until there is a file $work/stop.
 watch_flows() {
   netns_run a bash -c '
-    while :; do
+    while [[ ! -e $1 ]]; do
       echo "at $EPOCHREALTIME"
       ss -tinHO "dst 10.0.0.2"
       sleep 0.1
-    done' | awk '
+    done' watch "$work/stop" | awk '
     $1 == "at" { now = $2; next }
     { split($4, local, ":"); split($5, far, ":"); if (match($0, /bytes_acked:[0-9]+/)) {
         print now, far[2], local[2], substr($0, RSTART + 12, RLENGTH - 12); fflush() } }' >"$work/flows"
 }
 
-# The receiver runs 10 ms of 40.
+# The receiver, and what it has started, runs 10 ms of 40.
 hold_receiver() {
-  local pid=$1
-  while kill -STOP "$pid" 2>/dev/null; do
+  local pid=$1 all
+  all=$(cat /proc/"$pid"/task/*/children)
+  # shellcheck disable=SC2086  # Several.
+  while kill -STOP "$pid" $all 2>/dev/null; do
     sleep 0.03
-    kill -CONT "$pid" 2>/dev/null || return 0
+    kill -CONT "$pid" $all 2>/dev/null || return 0
     sleep 0.01
   done
 }
@@ -185,7 +193,9 @@ report() {
       printf "all %.3f, from second 5 on %.3f%s", mean(0, seconds), mean(5, seconds), sum[1] ? "" : " (Mbit/s)"
       for (i = 2; i <= parts; ++i) printf ", %d to %d s %.3f", part_at[i] + 5, i < parts ? part_at[i + 1] : seconds,
         mean(part_at[i] + 5, i < parts ? part_at[i + 1] : seconds)
-      printf "; %.1f busy flows in the end", c ? n / c : 0
+      all_flows = 0
+      for (key in last) all_flows += last[key] > 65536 ? 1 : 0
+      printf "; %.1f busy flows in the end, %d in all", c ? n / c : 0, all_flows
       if (connections > 1) {
         total = 0
         for (d in late) { total += late[d] }
@@ -198,11 +208,14 @@ report() {
 
 measure() {
   local elapsed=0 step watcher
-  : >"$work/flows"
+  rm -f "$work/stop"
   start
   watch_flows &
   watcher=$!
-  ((!slow)) || hold_receiver "$(pgrep -P "${pids[0]}" | head -1 || true)" &
+  if ((slow)); then
+    sleep 1
+    hold_receiver "${pids[0]}" &
+  fi
   for step in "${steps[@]:1}"; do
     sleep $((${step%%:*} - elapsed))
     elapsed=${step%%:*}
@@ -210,7 +223,8 @@ measure() {
   done
   sleep "$(awk -v s="$((seconds - elapsed))" 'BEGIN { print s + 0.5 }')"
   still_running "${pids[1]}"
-  kill "$watcher" 2>/dev/null || true
+  touch "$work/stop"
+  wait "$watcher"
   printf '%-8s %s: ' "${TCPX_LANES:-auto}" "$size"
   report
   grep -ho '[0-9]* bulk lanes to .*' "$work"/a*.log | tail -3 | sed 's/^/#   /' || true

@@ -66,7 +66,8 @@ bool BulkSendLane::PullChunk() {
     if (unsent_max_ >= 0) want = std::min(want, unsent_max_);
     busy_->Note(looked_ns_, &busy_span_);
   }
-  if (!striper_->Pull(static_cast<size_t>(want), rates_->Share(index()), &chunk_)) return false;
+  const size_t least = static_cast<size_t>(ChunkMin());
+  if (!striper_->Pull(static_cast<size_t>(want), rates_->Share(index()), least, &chunk_)) return false;
   const SendRequest& request = *chunk_.request;
   if (request.events != nullptr) request.events->Count(settings_.lane, chunk_.length, request.message_bytes);
   FrameHeader header;

@@ -84,6 +84,8 @@ class BulkSendLane final : public PoolLane {
   // True when the lane may take another chunk; else *retry_ns says when to ask again (0: when the socket is writable).
   bool HasRoom(int64_t* retry_ns);
   int64_t HeldMax() const;
+  // The shortest chunk worth its header.
+  int64_t ChunkMin() const;
   // Takes a look at how the lane drains; returns what it holds.
   int64_t Look(int64_t now);
   // With nothing to pull: looks on while the lane holds data, so that a slow flow is found out although the others wait

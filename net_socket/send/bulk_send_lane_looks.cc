@@ -20,6 +20,11 @@ namespace {
 // The least round trip changes with the path only.
 constexpr int64_t kRttEveryNs = 100 * kMillisecond;
 
+// Where lanes are steered a chunk lasts so long at the least, within these bounds: a message waits for the last of its
+// chunks, and of a lane that was just opened nothing is known.
+constexpr int64_t kChunkLeastNs = 500 * kMicrosecond;
+constexpr int64_t kChunkLeastBytes = 16 << 10;
+
 }  // namespace
 
 bool BulkSendLane::HasRoom(int64_t* retry_ns) {
@@ -43,12 +48,20 @@ bool BulkSendLane::HasRoom(int64_t* retry_ns) {
   return false;
 }
 
+int64_t BulkSendLane::ChunkMin() const {
+  if (!settings_.paced_by_rate || !rates_->steered()) return settings_.chunk_bytes_min;
+  const double bytes = static_cast<double>(rate_.bytes_per_second()) * static_cast<double>(kChunkLeastNs) / kSecond;
+  const int64_t most = std::max(settings_.chunk_bytes_min, kChunkLeastBytes);
+  return std::clamp(static_cast<int64_t>(bytes), std::min(kChunkLeastBytes, most), settings_.chunk_bytes_min);
+}
+
 // Where messages under way are few, no lane takes what another could send by now.
 int64_t BulkSendLane::HeldMax() const {
   if (!rates_->steered()) return rate_.held_max();
   const double under_way = static_cast<double>(striper_->left_bytes()) + static_cast<double>(rates_->Held());
   const int64_t part = static_cast<int64_t>(under_way * rates_->Share(index()));
-  return std::min(rate_.held_max(), std::max(part, settings_.chunk_bytes_min));
+  if (rate_.bytes_per_second() == 0) return std::min(rate_.held_max(), std::min(part, 2 * ChunkMin()));
+  return std::min(rate_.held_max(), std::max(part, ChunkMin()));
 }
 
 int64_t BulkSendLane::Look(int64_t now) {

@@ -42,18 +42,20 @@ LaneRates::LaneRates(int lanes, bool piloted)
       }()) {}
 
 double LaneRates::Share(int lane) const {
-  int64_t sum = 0;
-  int carrying = 0;
-  bool known = true;
+  int64_t sum = 0, least = 0;
+  int carrying = 0, unknown = 0;
   for (int i = 0; i < count_; ++i) {
     if (!Carries(i)) continue;
     const int64_t rate = Get(i);
-    known &= rate != 0;
+    if (rate != 0 && (least == 0 || rate < least)) least = rate;
+    unknown += rate == 0 ? 1 : 0;
     sum += rate;
     ++carrying;
   }
-  if (!known || carrying == 0) return 1.0 / (carrying > 0 ? carrying : 1);
-  return static_cast<double>(Get(lane)) / static_cast<double>(sum);
+  if (carrying == 0) return 1;
+  if (sum == 0 || (unknown > 0 && policy_ == nullptr)) return 1.0 / carrying;
+  const int64_t own = Get(lane);
+  return static_cast<double>(own == 0 ? least : own) / static_cast<double>(sum + unknown * least);
 }
 
 int64_t LaneRates::Held() const {

@@ -44,7 +44,8 @@ class LaneRates {
 
   void Set(int lane, int64_t bytes_per_second) { lanes_[lane].rate.store(bytes_per_second, std::memory_order_relaxed); }
   int64_t Get(int lane) const { return lanes_[lane].rate.load(std::memory_order_relaxed); }
-  // 0 to 1, of the lanes that carry; equal parts while any of their rates is unknown.
+  // 0 to 1, of the lanes that carry; equal parts while any of their rates is unknown. Where lanes come and go one of
+  // which nothing is known counts as the slowest.
   double Share(int lane) const;
   // What all lanes hold, as of their latest looks.
   int64_t Held() const;

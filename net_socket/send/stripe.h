@@ -47,8 +47,11 @@ class Striper {
     return posted_bytes_.load(std::memory_order_relaxed) - pulled_bytes_.load(std::memory_order_relaxed);
   }
   // The next chunk for a lane that wants `want_bytes` at most and shall take `share` (0 to 1) of what is posted, within
-  // the limits; false when there is none.
-  bool Pull(size_t want_bytes, double share, Chunk* chunk);
+  // the limits; false when there is none. `least`: in place of the lower limit.
+  bool Pull(size_t want_bytes, double share, size_t least, Chunk* chunk);
+  bool Pull(size_t want_bytes, double share, Chunk* chunk) {
+    return Pull(want_bytes, share, limits_.chunk_bytes_min, chunk);
+  }
   // The kernel took the whole of `chunk`.
   static void Sent(const Chunk& chunk);
 
