@@ -53,6 +53,7 @@ TCPX_OLD_SYMBOL("pthread_setspecific", "GLIBC_2.2.5");
 TCPX_OLD_SYMBOL("dlerror", "GLIBC_2.2.5");
 TCPX_OLD_SYMBOL("dlopen", "GLIBC_2.2.5");
 TCPX_OLD_SYMBOL("dlsym", "GLIBC_2.2.5");
+TCPX_OLD_SYMBOL("dlclose", "GLIBC_2.2.5");
 // 2.32 and 2.29 gave them another version.
 TCPX_OLD_SYMBOL("pthread_sigmask", "GLIBC_2.2.5");
 TCPX_OLD_SYMBOL("log2", "GLIBC_2.2.5");

@@ -82,6 +82,12 @@ struct Options {
   std::string fuse;            // groups as PlanFusion of net_socket/nic/fuse.h reads them
   std::string speed_mbps;      // speeds as OverrideSpeed of net_socket/nic/speeds.h reads them
   int64_t socket_inline = -1;  // -1: unset
+  // The profiler's (profiler/).
+  std::string trace_dir;  // empty: no timeline
+  std::string trace_events = "api,coll,proxy,net";
+  int64_t trace_bytes = 256 << 20;
+  int trace_sample = 1;
+  std::string profiler_chain;  // empty: no other profiler
 };
 
 // Reads the variables through `getenv_fn` (null: getenv(3)). Each warning is one line for the log. `ours`: those of

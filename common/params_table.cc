@@ -275,6 +275,23 @@ constexpr Parameter kParameters[] = {
      "Zero-copy send of chunks of 64 KiB and more, by the io_uring progress threads (Linux 6.2). auto: tried on each "
      "lane towards another host, and kept where the kernel reports that nothing was copied. on: tried towards this "
      "host too, and given up only where the kernel refuses it. off: never tried."},
+    {"TCPX_TRACE_DIR", ParameterKind::kText, &Options::trace_dir, 0, 0, kNoSpecial, Audience::kFew,
+     "Of the profiler (NCCL_PROFILER_PLUGIN=tcpx): the folder into which each rank writes its timeline, "
+     "`tcpx-trace.HOST.PID.json`, which Perfetto shows. Empty: none. docs/observability.md."},
+    {"TCPX_TRACE_EVENTS", ParameterKind::kText, &Options::trace_events, 0, 0, kNoSpecial, Audience::kFew,
+     "Of the profiler: what the timeline shows, a list of `api` (the application's calls), `coll` (groups, "
+     "collectives, "
+     "point-to-point), `proxy` (proxy operations and their steps), `net` (our transfers, lane by lane), `gpu` (kernels "
+     "by channel), `control` (the proxy thread), or `all`."},
+    {"TCPX_TRACE_SAMPLE", ParameterKind::kCount, &Options::trace_sample, 1, 1000000, kNoSpecial, Audience::kFew,
+     "Of the profiler: only every so many-th group, call or collective is recorded, with all that belongs to it. Set "
+     "it for long jobs."},
+    {"TCPX_TRACE_BYTES", ParameterKind::kBytes, &Options::trace_bytes, kMiB, 64 * kGiB, kNoSpecial, Audience::kFew,
+     "Of the profiler: size of a rank's timeline. At half of it the file becomes `.older.json`, in place of the one "
+     "before, and another one begins."},
+    {"TCPX_PROFILER_CHAIN", ParameterKind::kText, &Options::profiler_chain, 0, 0, kNoSpecial, Audience::kFew,
+     "Of the profiler: the library of another one, such as NCCL's Inspector, that gets all events too, because NCCL "
+     "loads a single profiler."},
 };
 
 }  // namespace

@@ -136,11 +136,11 @@ absl::Status SetKeepAlive(int fd, int64_t timeout_ns) {
   return status;
 }
 
-absl::Status SetIdleProbes(int fd) {
-  constexpr int kEverySeconds = 60;
+absl::Status SetIdleProbes(int fd, int64_t every_ns) {
   constexpr int kCountMax = 127;  // MAX_TCP_KEEPCNT
-  absl::Status status = SetInt(fd, IPPROTO_TCP, TCP_KEEPIDLE, kEverySeconds, "TCP_KEEPIDLE");
-  if (status.ok()) status = SetInt(fd, IPPROTO_TCP, TCP_KEEPINTVL, kEverySeconds, "TCP_KEEPINTVL");
+  const int every = static_cast<int>(std::clamp<int64_t>(every_ns / kSecond, 1, 32767));
+  absl::Status status = SetInt(fd, IPPROTO_TCP, TCP_KEEPIDLE, every, "TCP_KEEPIDLE");
+  if (status.ok()) status = SetInt(fd, IPPROTO_TCP, TCP_KEEPINTVL, every, "TCP_KEEPINTVL");
   if (status.ok()) status = SetInt(fd, IPPROTO_TCP, TCP_KEEPCNT, kCountMax, "TCP_KEEPCNT");
   if (status.ok()) status = SetInt(fd, SOL_SOCKET, SO_KEEPALIVE, 1, "SO_KEEPALIVE");
   return status;

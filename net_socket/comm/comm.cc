@@ -12,9 +12,15 @@
 #include "common/socket.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/gpu/gpu_pool.h"
+#include "net_socket/health/lane_liveness.h"
 #include "net_socket/nic/lane_budget.h"
 
 namespace tcpx {
+namespace {
+
+constexpr int64_t kProbesWithoutHealthNs = 2 * kSecond;
+
+}  // namespace
 
 Comm::Comm(ConnectionSetup setup, Direction direction)
     : setup_(std::move(setup)),
@@ -29,11 +35,12 @@ Comm::~Comm() = default;
 
 void Comm::WatchInLoop() {
   setup_.runtime->watchdog.JoinInLoop(link_, setup_.runtime->options);
-  if (setup_.health != nullptr) setup_.health->JoinInLoop(setup_.connection_id, link_);
+  if (setup_.health != nullptr) setup_.health->JoinInLoop(setup_.connection_id, link_, setup_.health_redialler);
   FailureGroup* const group = setup_.communicator->group.get();
   if (group != nullptr) group->JoinInLoop(link_);
-  if (healing_ == nullptr || !sends()) return;
-  setup_.redialler->StartInLoop(link_);
+  // A receiver says nothing but credits.
+  if (healing_ == nullptr || (!sends() && setup_.max_receives == 1)) return;
+  if (sends()) setup_.redialler->StartInLoop(link_);
   LaneHealing::LookInLoop(&setup_.runtime->reactor, link_);
 }
 
@@ -171,9 +178,31 @@ Handover Comm::OpenLane(int lane, SocketOffer* offer) {
 void Comm::LaneResumed(int lane) {
   if (!healing_->TakeLossTold(lane)) return;
   const int fd = lane_fd(lane);
+  healing_->CountResumed();
   TCPX_INFO_TO(setup_.communicator->log, "comm %x %s device %d: lane %d goes on, %s to %s", setup_.communicator->id,
                DirectionName(direction_), setup_.device, lane, LocalAddress(fd).value_or(SocketAddress()).ToString(),
                PeerAddress(fd).value_or(SocketAddress()).ToString());
+}
+
+// Nothing else may be heard of a peer on idle lanes: its kernel answers, also for a process that is stopped.
+void Comm::HealthLost() { (void)SetIdleProbes(lane_fd(0), kProbesWithoutHealthNs); }
+
+void Comm::HealthBack(bool counts) {
+  (void)SetIdleProbes(lane_fd(0));
+  if (counts && healing_ != nullptr) healing_->CountHealth();
+}
+
+bool Comm::LanesGoneFor(int64_t ns, bool in_order) {
+  return healing_ != nullptr && healing_->NoneFor(ns) && (!in_order || healing_->zero_ended());
+}
+
+bool Comm::HeardWithin(int64_t ns) {
+  for (int lane = 0; lane < lane_count(); ++lane) {
+    LaneTcpInfo info;
+    if (healing_ != nullptr && !healing_->up(lane)) continue;
+    if (ReadLaneTcpInfo(lane_fd(lane), &info) && info.heard_ms() * kMillisecond < ns) return true;
+  }
+  return false;
 }
 
 // Messages that were done when they were copied must not die with the copies.

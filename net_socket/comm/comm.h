@@ -41,11 +41,13 @@ class GpuAllowance;
 class PoolLane;
 struct Runtime;
 
-// Messages that were reported done, and their bytes; and how often a lane became slow for long (slow_lanes.h).
+// Messages that were reported done, and their bytes; how often a lane became slow for long (slow_lanes.h); what was
+// healed.
 struct CommTally {
   uint64_t messages = 0;
   uint64_t bytes = 0;
   uint64_t slow_lanes = 0;
+  HealingTally healed;
 };
 
 class Comm : protected ConnectionEnd, private Watched {
@@ -70,7 +72,8 @@ class Comm : protected ConnectionEnd, private Watched {
   const std::shared_ptr<CommLink>& link() const { return link_; }
   // From any thread.
   CommTally tally() const {
-    return {messages_.load(std::memory_order_relaxed), bytes_.load(std::memory_order_relaxed), progress_.slow_lanes()};
+    return {messages_.load(std::memory_order_relaxed), bytes_.load(std::memory_order_relaxed), progress_.slow_lanes(),
+            healing_ == nullptr ? HealingTally() : healing_->tally()};
   }
   // Before the first request: the communicator's profiler, if it has one, shall learn of each.
   void RecordEvents();
@@ -132,6 +135,10 @@ class Comm : protected ConnectionEnd, private Watched {
   void PeerParted(const std::string& cause) override { failure_.NotePeerParted(cause); }
   void ContextFailed(const std::string& cause) override { failure_.FailWithCommunicator(cause); }
   void CheckProgress(int64_t now_ns) override { progress_.LookInLoop(now_ns); }
+  void HealthLost() override;
+  void HealthBack(bool counts) override;
+  bool LanesGoneFor(int64_t ns, bool in_order) override;
+  bool HeardWithin(int64_t ns) override;
   Handover TakeSocket(int lane, SocketOffer* offer) override;
   Handover OpenLane(int lane, SocketOffer* offer);
   void AwaitLanes();

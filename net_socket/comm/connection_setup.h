@@ -46,7 +46,8 @@ struct ConnectionSetup {
   std::shared_ptr<Health> health;        // null: the peer has none
   bool heals = false;                    // both ends have TCPX_HEAL, and a health socket
   bool steered = false;                  // heals, and lanes may be opened and closed
-  std::shared_ptr<Redialler> redialler;  // of a sender that heals
+  std::shared_ptr<Redialler> redialler;  // of a sender that heals, as the next
+  std::shared_ptr<HealthRedialler> health_redialler;
 
   // Those that have, or had, a socket.
   int CountLanes() const {

@@ -47,6 +47,7 @@ LaneHealing::LaneHealing(const ConnectionSetup* setup, Direction direction, std:
       direction_(direction),
       link_(std::move(link)),
       silences_(setup->lanes.size()),
+      unheard_(setup->lanes.size(), false),
       states_(setup->lanes.size(), State::kNone),
       told_(setup->lanes.size(), false) {
   for (size_t i = 0; i < states_.size(); ++i) {
@@ -73,7 +74,9 @@ bool LaneHealing::NoteLoss(const absl::Status& why, int lane, bool dead, bool* f
 
 bool LaneHealing::LetGo(const absl::Status& why, int lane) {
   bool first = false;
-  return NoteLoss(why, lane, false, &first);
+  if (!NoteLoss(why, lane, false, &first)) return false;
+  if (first) moved_.fetch_add(1, std::memory_order_relaxed);
+  return true;
 }
 
 void LaneHealing::LookInLoop(Reactor* reactor, const std::shared_ptr<CommLink>& link) {
@@ -92,6 +95,7 @@ bool LaneHealing::Lose(const absl::Status& why, int lane) {
   bool first = false;
   if (!NoteLoss(why, lane, true, &first)) return false;
   if (!first) return true;
+  lost_ever_.fetch_add(1, std::memory_order_relaxed);
   // Perhaps only this end knows: the sender, who dials, then learns it. A sender's own end would count as unacknowledged.
   if (direction_ == Direction::kReceive) {
     shutdown(setup_->lanes[static_cast<size_t>(lane)].fd.get(), SHUT_RDWR);

@@ -26,6 +26,14 @@ namespace tcpx {
 struct ConnectionSetup;
 class Reactor;
 
+// Events so far, of one end.
+struct HealingTally {
+  uint64_t lost = 0;     // lanes whose socket died
+  uint64_t moved = 0;    // lanes that let a standing one go, for another that was tried beside it
+  uint64_t resumed = 0;  // lanes that went on with another one
+  uint64_t health = 0;   // health sockets that came back; each is counted by one of its connections
+};
+
 class LaneHealing {
  public:
   LaneHealing(const ConnectionSetup* setup, Direction direction, std::shared_ptr<CommLink> link);
@@ -43,10 +51,28 @@ class LaneHealing {
   bool TakeLossTold(int lane);
   // It has a socket, as far as is known.
   bool up(int lane);
+  // Lane 0 was lost by an end of its stream, and is so. By whoever moves it.
+  void NoteZeroEnd(bool ended) { zero_ended_.store(ended, std::memory_order_release); }
+  bool zero_ended() const { return zero_ended_.load(std::memory_order_acquire); }
   bool heals() const { return heals_.load(std::memory_order_acquire); }
   bool peer_left() const { return peer_left_.load(std::memory_order_acquire); }
   // In the reactor.
   LaneSilence& silence(int lane) { return silences_[static_cast<size_t>(lane)]; }
+  // The peer asks for another socket for this lane.
+  void NoteUnheardInLoop(int lane) { unheard_[static_cast<size_t>(lane)] = true; }
+  // True exactly when it has, since the last call.
+  bool TakeUnheardInLoop(int lane) {
+    const bool unheard = unheard_[static_cast<size_t>(lane)];
+    unheard_[static_cast<size_t>(lane)] = false;
+    return unheard;
+  }
+
+  void CountResumed() { resumed_.fetch_add(1, std::memory_order_relaxed); }
+  void CountHealth() { health_.fetch_add(1, std::memory_order_relaxed); }
+  HealingTally tally() const {
+    return {lost_ever_.load(std::memory_order_relaxed), moved_.load(std::memory_order_relaxed),
+            resumed_.load(std::memory_order_relaxed), health_.load(std::memory_order_relaxed)};
+  }
 
   bool AnyLost();
   // True exactly when no lane has stood for so long.
@@ -86,8 +112,14 @@ class LaneHealing {
   const Direction direction_;
   const std::shared_ptr<CommLink> link_;
   std::vector<LaneSilence> silences_;  // by lane
+  std::vector<bool> unheard_;          // by lane, in the reactor
   std::atomic<bool> heals_{true};
   std::atomic<bool> peer_left_{false};
+  std::atomic<bool> zero_ended_{false};
+  std::atomic<uint64_t> lost_ever_{0};
+  std::atomic<uint64_t> moved_{0};
+  std::atomic<uint64_t> resumed_{0};
+  std::atomic<uint64_t> health_{0};
   Mutex mutex_;
   bool closed_ TCPX_GUARDED_BY(mutex_) = false;
   std::vector<State> states_ TCPX_GUARDED_BY(mutex_);  // by lane

@@ -13,6 +13,7 @@
 #include "common/socket.h"
 #include "common/status.h"
 #include "net_socket/comm/runtime.h"
+#include "net_socket/health/lane_liveness.h"
 #include "net_socket/message/memory_region.h"
 #include "net_socket/message/ring_size.h"
 #include "net_socket/message/units.h"
@@ -156,6 +157,7 @@ void ReceiveComm::LaneZeroEnded(int err) {
   if (failure().LoseLane(why, 0)) {
     zero_lost_ = true;
     zero_lost_by_ = err;
+    healing()->NoteZeroEnd(err == 0);
   } else if (err == 0 || failure().peer_left()) {
     lane_zero_.End();
   } else {
@@ -177,6 +179,20 @@ bool ReceiveComm::AwaitsLanes() {
   return false;
 }
 
+// Credits that nobody acknowledges: only the sender can dial.
+bool ReceiveComm::LooksForSilence(int64_t now_ns) {
+  if (failed() || !healing()->heals()) return false;
+  LaneSilence& silence = healing()->silence(0);
+  LaneTcpInfo info;
+  if (QueuedBytes(lane_fd(0)) <= 0 || healing()->lost(0)) {
+    silence.Rest();
+  } else if (ReadLaneTcpInfo(lane_fd(0), &info) && silence.Suspects(info, now_ns) &&
+             setup().health->AskForAnother(setup().connection_id, 0)) {
+    silence.Moved(now_ns);
+  }
+  return true;
+}
+
 bool ReceiveComm::LaneZeroWaits() {
   if (!zero_lost_ || failure().heals()) return zero_lost_;
   zero_lost_ = false;
@@ -189,6 +205,7 @@ absl::Status ReceiveComm::ReplaceSocketOf(int lane, SocketOffer offer) {
   intake_.Freeze(lane_fd(0));
   absl::Status replaced = ReplaceSocket(lane_fd(0), offer.fd);
   zero_lost_ = false;
+  healing()->NoteZeroEnd(false);
   healing()->Back(0);
   tuning_.SocketReplaced();
   offer.done(intake_.taken());  // The answer goes before the credits.
@@ -216,6 +233,7 @@ void ReceiveComm::PumpLaneZero(const PostedReceive* wanted) {
     if (got > 0) {
       const uint64_t completed = lane_zero_.messages_completed();
       lane_zero_.Advance(static_cast<size_t>(got));
+      tuning_.Took(static_cast<size_t>(got));
       NotePattern(static_cast<int>(lane_zero_.messages_completed() - completed));
     } else if (got < 0 && IsTransientErrno(errno)) {
       lane_zero_.NothingCame();

@@ -57,6 +57,7 @@ class ReceiveComm final : public Comm {
   std::vector<uint64_t> TakenByLane() TCPX_REQUIRES(mutex_) override;
   void LaneLost(int) override { healing()->AwaitInLoop(); }
   bool AwaitsLanes() override;
+  bool LooksForSilence(int64_t now_ns) override;
   // Lane 0's socket has ended (0), or broken with an errno.
   void LaneZeroEnded(int err) TCPX_REQUIRES(mutex_);
   bool LaneZeroWaits() TCPX_REQUIRES(mutex_);

@@ -52,6 +52,8 @@ class SendComm final : public Comm, private PeerWatch::Owner {
   void LaneResumed(int lane) override;
   bool SendsAgain() override;
   bool LooksForSilence(int64_t now_ns) override;
+  void PeerIsUnheard(int lane) override;
+  void MovesUnheard(int lane) override;
   bool LetsGo(int lane, LetGoWhy why, uint32_t* records_taken) override;
   void SteerLanes() override;
   bool ClosesLane(int lane) override;
@@ -60,10 +62,7 @@ class SendComm final : public Comm, private PeerWatch::Owner {
   bool LetsSilentGo(int lane);
   bool LetsReturn(int lane);
   bool LanesOverdue() override;
-  // Where this end closes, it needs the lane no more. Nobody may call to be told: the peer must hear it.
-  void LaneGone(const absl::Status& status, int lane) override {
-    if (healing()->heals()) failure().FailFound(status, lane);
-  }
+  void LaneGone(const absl::Status& status, int lane) override;
   PoolLane* pool_lane(int lane) override { return lane == 0 || caller_driven_ ? nullptr : bulk(lane); }
   void MakeLane(int lane) TCPX_REQUIRES(mutex_) override;
   absl::Status ReplaceSocketOf(int lane, SocketOffer offer) TCPX_REQUIRES(mutex_) override;

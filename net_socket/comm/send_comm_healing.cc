@@ -54,6 +54,14 @@ void SendComm::LaneLost(int lane) {
   if (!failed()) setup().redialler->RedialInLoop(lane, *records_taken);
 }
 
+// Where this end closes, it needs the lane no more. Else nobody may call to be told, and the peer must hear it. With
+// nothing on its way the peer may just have closed, and its word for that be lost: an error for whoever still sends.
+void SendComm::LaneGone(const absl::Status& status, int lane) {
+  if (!healing()->heals()) return;
+  if (FlightNow().messages == 0) return PeerGone(status, lane, false);
+  failure().FailFound(status, lane);
+}
+
 bool SendComm::LanesOverdue() { return healing()->NoneFor(runtime()->options.reconnect_timeout_ns); }
 
 void SendComm::LaneResumed(int lane) {
@@ -105,8 +113,20 @@ bool SendComm::LooksForSilence(int64_t now_ns) {
   return true;
 }
 
+void SendComm::PeerIsUnheard(int lane) {
+  if (healing() == nullptr || lane >= lane_count()) return;
+  runtime()->reactor.Post([link = link(), lane] { link->With([lane](auto* comm) { comm->MovesUnheard(lane); }); });
+}
+
+void SendComm::MovesUnheard(int lane) {
+  if (failed() || !healing()->heals() || !healing()->up(lane)) return;
+  healing()->NoteUnheardInLoop(lane);
+  setup().redialler->TryBesideInLoop(lane);
+}
+
 bool SendComm::LetsGo(int lane, LetGoWhy why, uint32_t* records_taken) {
   if (failed() || !healing()->heals()) return false;
+  if (!healing()->lost(lane) && !healing()->up(lane)) return false;  // It is closed.
   if (!healing()->lost(lane) && !(why == LetGoWhy::kSilent ? LetsSilentGo(lane) : LetsReturn(lane))) return false;
   const auto taken = watch_->FreezeInLoop(lane);
   if (!taken.ok()) {
@@ -124,9 +144,11 @@ bool SendComm::LetsSilentGo(int lane) {
   LaneSilence& silence = healing()->silence(lane);
   const int64_t now_ns = MonotonicNanos();
   LaneTcpInfo info;
-  if (!ReadLaneTcpInfo(lane_fd(lane), &info) || !silence.Suspects(info, now_ns)) return false;
+  const bool unheard = healing()->TakeUnheardInLoop(lane);
+  if (!unheard && (!ReadLaneTcpInfo(lane_fd(lane), &info) || !silence.Suspects(info, now_ns))) return false;
   const auto why =
-      absl::UnavailableError("nothing of what it holds is acknowledged, and another socket found the peer");
+      absl::UnavailableError(unheard ? "nothing of what the peer says on it arrives, and another socket found the peer"
+                                     : "nothing of what it holds is acknowledged, and another socket found the peer");
   if (!healing()->LetGo(why, lane)) return false;
   silence.Moved(now_ns);
   return true;

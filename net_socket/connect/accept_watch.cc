@@ -66,6 +66,12 @@ void AcceptWatch::CameInLoop(AcceptWait* wait, const SocketAddress& from, bool w
   }
 }
 
+void AcceptWatch::DiedInLoop(AcceptWait* wait, const SocketAddress& from) {
+  GiveUpInLoop(wait, absl::StrFormat("accept on %s: all lanes from %s have come, and their dialler has died before it "
+                                     "said that it has every answer: killed or crashed?",
+                                     wait->where, from.ToString()));
+}
+
 void AcceptWatch::CloseInLoop() {
   closed_ = true;
   while (!watched_.empty()) UnwatchInLoop(watched_.begin()->first);

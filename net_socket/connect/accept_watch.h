@@ -68,6 +68,8 @@ class AcceptWatch {
   void Waits(const std::shared_ptr<AcceptWait>& wait);
   // A lane has come; `whole`: with it all of its connection.
   void CameInLoop(AcceptWait* wait, const SocketAddress& from, bool whole);
+  // A dialler has died that had every answer: nothing comes of its connection.
+  void DiedInLoop(AcceptWait* wait, const SocketAddress& from);
   void CloseInLoop();
 
   // Why accept is given up; OK while it is not.

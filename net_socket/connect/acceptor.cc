@@ -13,6 +13,7 @@
 #include "common/socket.h"
 #include "common/traffic_class.h"
 #include "net_socket/connect/connect_bounds.h"
+#include "net_socket/connect/health_dial.h"
 #include "net_socket/connect/resumed_lanes.h"
 #include "net_socket/nic/lane_budget.h"
 #include "net_socket/nic/lane_plan.h"
@@ -43,7 +44,9 @@ Acceptor::Acceptor(Runtime* runtime, const Secret* secret)
       resumed_(std::make_unique<ResumedLanes>(
           runtime, &hellos_,
           [this](int fd, const Hello& hello, const Device* device) { ConfigureInLoop(fd, hello, device); })),
-      lane_stirred_([this](const ConnectionId& id, size_t lane, bool ended) { LaneStirredInLoop(id, lane, ended); }) {}
+      lane_stirred_([this](const ConnectionId& id, size_t lane, bool ended) { LaneStirredInLoop(id, lane, ended); }) {
+  runtime_->health.TellDeathsTo([this](uint64_t tag, bool waits) { HealthDiedInLoop(tag, waits); });
+}
 
 Acceptor::~Acceptor() = default;
 
@@ -120,6 +123,7 @@ void Acceptor::Close() {
   runtime_->reactor.RunSync([this] {
     for (auto& listener : listeners_) runtime_->reactor.UnwatchInLoop(listener->fd());
     listeners_.clear();
+    runtime_->health.TellDeathsTo(nullptr);
     hellos_.CloseInLoop();
     accept_watch_.CloseInLoop();
     resumed_->CloseInLoop();
@@ -166,8 +170,21 @@ void Acceptor::DropIfEmptyInLoop(const ConnectionId& id) {
 void Acceptor::LaneStirredInLoop(const ConnectionId& id, size_t lane, bool ended) {
   // What was said before the end counts.
   if (CompleteInLoop(id) || !ended) return;
+  const std::shared_ptr<Health> health = pending_.find(id)->second->health().lock();
+  if (health != nullptr && health->state_in_loop() == HealthState::kLost) HealthDiedInLoop(health->tag(), true);
+  if (!pending_.contains(id)) return;
   pending_.find(id)->second->EndLane(lane);
   DropIfEmptyInLoop(id);
+}
+
+void Acceptor::HealthDiedInLoop(uint64_t tag, bool waits) {
+  for (const ConnectionId& id : PendingOfInLoop(tag)) {
+    if (CompleteInLoop(id)) continue;
+    PendingConnection& pending = *pending_.find(id)->second;
+    if (!pending.whole() || (waits && !pending.first_left())) continue;
+    accept_watch_.DiedInLoop(&pending.listening()->wait, pending.from());
+    DropPendingInLoop(id);
+  }
 }
 
 std::vector<ConnectionId> Acceptor::PendingOfInLoop(uint64_t tag) const {
@@ -187,7 +204,7 @@ void Acceptor::DropUnusedHealthLater(const std::weak_ptr<Health>& health) {
 }
 
 HelloStatus Acceptor::AdmitHealthInLoop(const Hello& hello) {
-  if (Find(hello.ticket) == nullptr) return HelloStatus::kUnknownTicket;
+  if (Find(hello.ticket) == nullptr && resumed_->KnownInLoop(hello) == nullptr) return HelloStatus::kUnknownTicket;
   for (const ConnectionId& id : PendingOfInLoop(HealthTag(hello.connection_id))) {
     if (CompleteInLoop(id)) continue;
     pending_.find(id)->second->Prune();
@@ -255,7 +272,7 @@ void Acceptor::HelloInLoop(HelloSocket socket) {
   if (hello.kind == HelloKind::kResume && runtime_->options.heal) return resumed_->HelloInLoop(std::move(socket));
   PendingConnection* pending = nullptr;
   Answer answer;
-  const uint64_t heals = runtime_->options.heal ? kFeatureHeal | kFeatureSteer : 0;
+  const uint64_t heals = runtime_->options.heal ? kFeatureHeal | kFeatureHealHealth | kFeatureSteer : 0;
   answer.features = hello.features & (kFeatureHealth | kFeatureEstablished | heals);
   if (hello.kind == HelloKind::kLane) {
     answer.status = AdmitInLoop(hello, &pending);
@@ -266,7 +283,10 @@ void Acceptor::HelloInLoop(HelloSocket socket) {
   LaneSocket lane;
   if (answer.status == HelloStatus::kAccepted) {
     const std::shared_ptr<Listening> listening = Find(hello.ticket);
-    lane = ConfigureInLoop(socket.fd.get(), hello, listening == nullptr ? nullptr : listening->opened);
+    lane = ConfigureInLoop(socket.fd.get(), hello,
+                           listening == nullptr ? resumed_->KnownInLoop(hello) : listening->opened);
+    // Before the answer: what is said on the old one behind it would be lost.
+    if (hello.kind == HelloKind::kHealth) runtime_->health.LetGoInLoop(HealthTag(hello.connection_id));
   }
   if (pending != nullptr && hello.lane == 0) answer.nics = OfFamily(pending->listening()->nics, lane.local.family());
   if (pending != nullptr) answer.max_receives = static_cast<uint32_t>(pending->listening()->max_receives);
@@ -281,7 +301,7 @@ void Acceptor::HelloInLoop(HelloSocket socket) {
 
 void Acceptor::AddHealthInLoop(const Hello& hello, OwnedFd fd) {
   const uint64_t tag = HealthTag(hello.connection_id);
-  runtime_->health.AcceptInLoop(tag, std::move(fd), runtime_->options.peer_timeout_ns);
+  runtime_->health.AcceptInLoop(tag, std::move(fd), HealthSettingsFor(runtime_->options, hello.features));
   DropUnusedHealthLater(runtime_->health.FindAcceptedInLoop(tag));
   for (const ConnectionId& id : PendingOfInLoop(tag)) (void)CompleteInLoop(id);
 }

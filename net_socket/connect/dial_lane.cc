@@ -22,7 +22,8 @@
 namespace tcpx {
 namespace {
 
-// Of a connection that stands: the longest pause between two tries, and how long an answer may take.
+// Of a connection that stands: the shortest and the longest pause between two tries, and how long an answer may take.
+constexpr int64_t kPauseMinNs = 10 * kMillisecond;
 constexpr int64_t kPauseMaxNs = 250 * kMillisecond;
 constexpr int64_t kAnswerNs = 3 * kSecond;
 // A bulk lane whose path fails so often takes another's: nobody wants to wait for all retries.
@@ -95,7 +96,7 @@ Hello DialLane::MakeHello() const {
   hello.connection_id = owner_->connection_id();
   hello.kind = index_ == kHealth ? HelloKind::kHealth : HelloKind::kLane;
   hello.features = kFeatureHealth | kFeatureEstablished | (request.steered ? kFeatureSteer : 0);
-  if (owner_->runtime()->options.heal) hello.features |= kFeatureHeal;
+  if (owner_->runtime()->options.heal) hello.features |= kFeatureHeal | kFeatureHealHealth;
   hello.lane = static_cast<uint16_t>(std::max(index_, 0));
   hello.lanes = static_cast<uint16_t>(request.lanes);
   hello.express_bytes = static_cast<uint32_t>(owner_->runtime()->options.express_bytes);
@@ -188,7 +189,7 @@ bool DialLane::Forgotten() const {
          (status == HelloStatus::kBadLane || status == HelloStatus::kDuplicateLane);
 }
 
-const LanePath* DialLane::OtherAddress() const { return index_ == 0 && !turned_ ? owner_->OtherPath(*this) : nullptr; }
+const LanePath* DialLane::OtherAddress() const { return index_ <= 0 && !turned_ ? owner_->OtherPath(*this) : nullptr; }
 
 bool DialLane::TurnToOther(const absl::Status& why) {
   const LanePath* const other = OtherAddress();
@@ -216,7 +217,8 @@ void DialLane::Retry(absl::Status why) {
   ++attempts_;
   if (attempts_ >= kTriesOfOwnPath && Detour(why)) return;
   turned_ = false;
-  const int64_t pause_ns = std::min(attempts_ * options.retry_sleep_ns, owner_->tries_on() ? kPauseMaxNs : INT64_MAX);
+  int64_t pause_ns = attempts_ * options.retry_sleep_ns;
+  if (owner_->tries_on()) pause_ns = std::min(kPauseMinNs + pause_ns - options.retry_sleep_ns, kPauseMaxNs);
   timer_ = reactor().AddTimerInLoop(MonotonicNanos() + pause_ns, [this] { DialInLoop(); });
 }
 

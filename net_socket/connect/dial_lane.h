@@ -64,7 +64,7 @@ class DialLane final : public Reactor::Handler {
     virtual const ConnectionId& connection_id() const = 0;
     virtual void LaneAnswered(const DialLane& lane) = 0;
     // Where else a lane may go whose own path fails: lane 0 to the peer's other address, a bulk lane by the path of a
-    // lane that stands; null: nowhere.
+    // lane that stands, a health socket that is dialled again by another interface; null: nowhere.
     virtual const LanePath* OtherPath(const DialLane& lane) = 0;
     // The acceptor knows this connection no more, or has another idea of it. The lane is still on the stack.
     virtual void BeginAnew(absl::Status why) = 0;
@@ -75,7 +75,7 @@ class DialLane final : public Reactor::Handler {
     // What a lane's hello says otherwise.
     virtual void Complete(Hello*) {}
     // True: whoever refuses a connection is gone for good.
-    virtual bool refusal_is_final() const { return false; }
+    virtual bool refusal_is_final() { return false; }
     // True: it is dialled, often, until its owner ends that.
     virtual bool tries_on() const { return false; }
   };
@@ -141,7 +141,7 @@ class DialLane final : public Reactor::Handler {
   void Answered();
   bool Forgotten() const;
   void Retry(absl::Status why);
-  // Lane 0's other address, once in each attempt.
+  // Lane 0's other address, or the health socket's other interface, once in each attempt.
   const LanePath* OtherAddress() const;
   // Its interface has no address of the peer's family.
   bool Foreign() const;
@@ -165,7 +165,7 @@ class DialLane final : public Reactor::Handler {
   size_t tried_ = 0;
   bool no_route_ = false;  // the kernel said so at once
   bool detoured_ = false;
-  bool turned_ = false;              // lane 0: this attempt has come to the other address
+  bool turned_ = false;              // this attempt has come to the other address
   std::string first_turn_;           // what the address before it came to
   bool first_had_no_route_ = false;  // that was all
   Reactor::TimerId timer_{0, 0};

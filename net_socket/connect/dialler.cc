@@ -12,6 +12,7 @@
 #include "common/random.h"
 #include "common/traffic_class.h"
 #include "net_socket/connect/connect_bounds.h"
+#include "net_socket/connect/health_dial.h"
 #include "net_socket/connect/resume_dials.h"
 #include "net_socket/nic/lane_plan.h"
 #include "net_socket/nic/nic_socket.h"
@@ -152,7 +153,7 @@ void Dialler::Dial::FirstInLoop() {
 
 void Dialler::Dial::LaneAnswered(const DialLane& lane) {
   if (lane.index() == DialLane::kHealth) {
-    health_->UpInLoop(health_lane_->TakeSocket().fd, runtime()->options.peer_timeout_ns);
+    health_->UpInLoop(health_lane_->TakeSocket().fd, HealthSettingsFor(runtime()->options, lane.answer().features));
     return;
   }
   WatchProgress();
@@ -168,6 +169,7 @@ void Dialler::Dial::LaneAnswered(const DialLane& lane) {
 
 // Of a lane that stands; rather not lane 0's, which has the small messages.
 const LanePath* Dialler::Dial::OtherPath(const DialLane& lane) {
+  if (lane.index() == DialLane::kHealth) return nullptr;
   if (lane.index() == 0) {
     if (first_paths_.size() < 2) return nullptr;
     return &first_paths_[lane.path().peer == first_paths_[0].peer ? 1 : 0];
@@ -194,6 +196,10 @@ void Dialler::Dial::FinishIfComplete() {
   const auto answered = [](auto& lane) { return lane->answered(); };
   if (finished_ || pausing_ || !std::all_of(lanes_.begin(), lanes_.end(), answered)) return;
   if (wants_health_ && !health_up_) return;
+  if (wants_health_ && health_->state_in_loop() == HealthState::kLost) {
+    health_up_ = false;
+    return health_->AwaitInLoop(this);
+  }
   if (wants_health_ && !health_->up_in_loop()) {
     return BeginAnew(lanes_[0]->Describe(absl::UnavailableError("the health socket to the peer broke")));
   }
@@ -262,8 +268,8 @@ std::unique_ptr<SendComm> Dialler::Dial::MakeComm() {
       paths.insert(paths.end(), paths_.begin() + (request_.lanes - 1), paths_.end());
       setup.lanes.resize(paths.size());
     }
-    setup.redialler =
-        std::make_shared<ResumeDials>(runtime(), secret(), request_, connection_id_, health_, std::move(paths));
+    setup.redialler = std::make_shared<ResumeDials>(runtime(), secret(), request_, connection_id_, health_, paths);
+    setup.health_redialler = std::make_shared<HealthDial>(runtime(), secret(), request_, connection_id_, paths);
   }
   const Communicator& communicator = *request_.communicator;
   TCPX_INFO_TO(communicator.log, "comm %x send device %d: %s, %s to %s%s%s", communicator.id, setup.device,

@@ -114,6 +114,8 @@ void PendingConnection::Prune() {
   }
 }
 
+bool PendingConnection::first_left() const { return lanes_[0] == nullptr || lanes_[0]->left(); }
+
 void PendingConnection::BecomeWhole(const std::shared_ptr<Health>& health) {
   whole_ = true;
   if (health == nullptr || health == health_) return;

@@ -50,6 +50,8 @@ class PendingConnection {
   // All lanes are here, and `health`, null where there is none. May be called again, with a later one.
   void BecomeWhole(const std::shared_ptr<Health>& health);
   bool whole() const { return whole_; }
+  // Lane 0 has ended.
+  bool first_left() const;
   // What its dialler has said, once whole.
   Word Hear();
   // Of an established one: its sockets, in the order of the lanes, and its health socket.

@@ -15,8 +15,10 @@ namespace {
 constexpr int64_t kBetweenDialsNs = 10 * kMillisecond;
 // How long a lane's own path is dialled alone: a handshake across continents.
 constexpr int64_t kAloneNs = 100 * kMillisecond;
-// How long another one has, before the next one gets its turn: a SYN, a SYN again.
-constexpr int64_t kTurnNs = 2 * kSecond;
+// How long another one has, before the next one gets its turn.
+constexpr int64_t kTurnNs = 500 * kMillisecond;
+// How long a port may refuse whose process seems to live.
+constexpr int64_t kRefusedNs = kSecond;
 // How long one that found the peer has for its hello, before all begin anew.
 constexpr int64_t kHelloNs = 4 * kSecond;
 // A lane that only wants to return tries for so long.
@@ -73,7 +75,7 @@ class ResumeDials::Dial final {
     const DialRequest& request() const override { return dial_->all_->request_; }
     const ConnectionId& connection_id() const override { return dial_->all_->id_; }
     const LanePath* OtherPath(const DialLane&) override { return nullptr; }
-    bool refusal_is_final() const override { return true; }
+    bool refusal_is_final() override { return dial_->RefusalIsFinal(); }
     bool tries_on() const override { return true; }
     bool Connected() override { return dial_->Found(this, lane_.path()); }
     void Complete(Hello* hello) override {
@@ -110,18 +112,30 @@ class ResumeDials::Dial final {
     });
   }
 
-  // Beside the first: some interface of ours, or of the peer's, may be out.
+  // Beside the first: some interface of ours, or of the peer's, may be out. Every other time, and where there is no
+  // other path, by the same one: a network that spreads flows by their ports may swallow the first one's, or its SYN was
+  // lost, which is sent again only after a second.
   void OtherAfter(int64_t after_ns) {
     turn_timer_ = reactor().AddTimerInLoop(MonotonicNanos() + after_ns, [this] {
-      const LanePath* const path = all_->OtherPath(index_, FirstPath(), turn_++);
-      if (path == nullptr) return;
-      second_ = std::make_unique<Runner>(this, *path);
+      const LanePath* const other = turn_ % 2 == 0 ? all_->OtherPath(index_, FirstPath(), turn_ / 2) : nullptr;
+      ++turn_;
+      second_ = std::make_unique<Runner>(this, other == nullptr ? FirstPath() : *other);
       OtherAfter(kTurnNs);
     });
   }
 
+  // A peer that is gone has ended its health socket too. While that stands, something on the way may have refused.
+  bool RefusalIsFinal() {
+    all_->health_->Ask();
+    if (all_->health_->PeerVanished()) return true;
+    const int64_t now_ns = MonotonicNanos();
+    if (refused_ns_ == 0) refused_ns_ = now_ns;
+    return now_ns - refused_ns_ >= kRefusedNs;
+  }
+
   // The first that gets here goes on alone, for as long as it gets on.
   bool Found(Runner* by, const LanePath& path) {
+    refused_ns_ = 0;
     if (why_ == Why::kReturns) all_->runtime_->lost_paths->FoundInLoop(path);
     if (!let_go_) {
       const LetGoWhy why = why_ == Why::kReturns ? LetGoWhy::kReturns : LetGoWhy::kSilent;
@@ -211,6 +225,7 @@ class ResumeDials::Dial final {
   std::unique_ptr<Runner> first_;   // by the lane's own path, or the one that it has
   std::unique_ptr<Runner> second_;  // by another
   int turn_ = 0;
+  int64_t refused_ns_ = 0;  // since when nobody but who refuses was found; 0: not so
   SocketOffer offer_;
   LanePath path_;         // of the offer
   bool placing_ = false;  // there is one

@@ -36,6 +36,11 @@ void ResumedLanes::EnterInLoop(const ConnectionId& id, const Ticket& ticket, con
   ends_[id] = std::move(end);
 }
 
+const Device* ResumedLanes::KnownInLoop(const Hello& hello) const {
+  const auto found = ends_.find(hello.connection_id);
+  return found == ends_.end() || found->second.ticket != hello.ticket ? nullptr : found->second.device;
+}
+
 HelloStatus ResumedLanes::AdmitInLoop(const Hello& hello, const Device** device) {
   const auto found = ends_.find(hello.connection_id);
   if (found == ends_.end() || found->second.ticket != hello.ticket) return HelloStatus::kGone;

@@ -39,6 +39,8 @@ class ResumedLanes {
   // the plugin.
   void EnterInLoop(const ConnectionId& id, const Ticket& ticket, const Device* device, size_t lanes, size_t lanes_max,
                    std::weak_ptr<CommLink> link);
+  // Whose connection the hello names, with its ticket; null: nobody's that heals.
+  const Device* KnownInLoop(const Hello& hello) const;
   // A hello of kind kResume: answers it, soon.
   void HelloInLoop(HelloSocket socket);
   void CloseInLoop() { ends_.clear(); }

@@ -73,6 +73,20 @@ class Watched {
   virtual void LaneRefused(int) {}
   // There is no other socket for a lane that was lost.
   virtual void LaneGone(const absl::Status&, int) {}
+
+  // The receiver says that what it says on this lane is not acknowledged; by whoever reads the health socket.
+  virtual void PeerIsUnheard(int) {}
+  // The same, in the reactor: another socket is tried beside the lane.
+  virtual void MovesUnheard(int) {}
+
+  // The same, of the health socket. It is lost, and there will be another one, or not.
+  virtual void HealthLost() {}
+  // It is back. `counts`: of all whom it serves this one counts it.
+  virtual void HealthBack(bool) {}
+  // True exactly when no lane has stood for so long; with `in_order`, and lane 0 has ended without a reset.
+  virtual bool LanesGoneFor(int64_t, bool) { return false; }
+  // True exactly when the peer's kernel, at least, was heard on a lane within so long.
+  virtual bool HeardWithin(int64_t) { return false; }
 };
 
 class CommLink {

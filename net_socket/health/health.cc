@@ -5,12 +5,9 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cstring>
 
-#include "absl/strings/string_view.h"
 #include "common/dcheck.h"
 #include "common/log.h"
-#include "common/random.h"
 #include "common/socket.h"
 #include "common/status.h"
 #include "net_socket/message/wire.h"
@@ -20,16 +17,8 @@ namespace {
 
 // Notices that wait for a slow peer. More are dropped: the lanes' own ends remain.
 constexpr size_t kOutboxBytesMax = size_t{1} << 20;
-
-std::string EncodeCounts(const std::vector<uint64_t>& counts) {
-  return std::string(reinterpret_cast<const char*>(counts.data()), counts.size() * sizeof(uint64_t));
-}
-
-std::vector<uint64_t> DecodeCounts(absl::string_view text) {
-  std::vector<uint64_t> counts(text.size() / sizeof(uint64_t));
-  if (!counts.empty()) std::memcpy(counts.data(), text.data(), counts.size() * sizeof(uint64_t));
-  return counts;
-}
+// Kept until the peer's kernel has acknowledged them, or while there is no socket.
+constexpr size_t kSaidMax = 16384;
 // Kept for a connection that is expected: an honest peer says that it has parted or failed, and that it is closed.
 constexpr size_t kEarlyNoticesMax = 2;
 
@@ -50,43 +39,28 @@ void TellEnd(Watched* comm, const absl::Status& end) {
   }
 }
 
-}  // namespace
+constexpr int kGarbage = -1;
 
-absl::Status HealthReader::Take(const char* data, size_t bytes, std::vector<HealthNotice>* notices) {
-  return frames_.Take(data, bytes, [this, notices](const FrameHeader& header, absl::string_view body) {
-    if (header.kind == FrameKind::kBye) bye_ = true;
-    const bool parting = header.kind == FrameKind::kParting;
-    if ((header.kind == FrameKind::kError || parting) && body.size() >= sizeof(ConnectionId)) {
-      HealthNotice notice;
-      notice.parting = parting;
-      std::memcpy(notice.connection.data(), body.data(), notice.connection.size());
-      notice.cause = CauseText(body.substr(notice.connection.size()));
-      notices->push_back(std::move(notice));
-    }
-    if (header.kind == FrameKind::kLeft && body.size() >= sizeof(ConnectionId)) {
-      HealthNotice notice;
-      std::memcpy(notice.connection.data(), body.data(), notice.connection.size());
-      notice.left = true;
-      notice.taken = DecodeCounts(body.substr(notice.connection.size()));
-      notices->push_back(std::move(notice));
-    }
-    return absl::OkStatus();
-  });
+std::string EncodeCounts(const std::vector<uint64_t>& counts) {
+  return std::string(reinterpret_cast<const char*>(counts.data()), counts.size() * sizeof(uint64_t));
 }
+
+}  // namespace
 
 void Health::MoveToLocked(HealthState to) {
   TCPX_DCHECK(MayMove(state_, to));
   state_ = to;
 }
 
-bool Health::up_in_loop() {
+HealthState Health::state_in_loop() {
   MutexLock lock(mutex_);
-  return state_ == HealthState::kUp;
+  return state_;
 }
 
 void Health::UnuseInLoop() {
   if (--uses_ > 0 || !dialled_) return;
-  CloseInLoop();
+  const std::shared_ptr<Health> self = shared_from_this();
+  if (!StaysToTellInLoop()) CloseInLoop();
   hub_->ForgetInLoop(this);
 }
 
@@ -96,7 +70,7 @@ void Health::AwaitInLoop(Waiter* waiter) {
     return;
   }
   waiters_.push_back(waiter);
-  if (dialler_ != nullptr) return;
+  if (dialler_ != nullptr || state_in_loop() == HealthState::kLost) return;
   dialler_ = waiter;
   waiter->DialHealthInLoop();
 }
@@ -108,43 +82,60 @@ void Health::GiveUpInLoop(Waiter* waiter) {
   if (dialler_ != nullptr) dialler_->DialHealthInLoop();
 }
 
-void Health::UpInLoop(OwnedFd fd, int64_t peer_timeout_ns) {
-  const absl::Status alive = SetKeepAlive(fd.get(), peer_timeout_ns);
+void Health::UpInLoop(OwnedFd fd, const HealthSettings& settings) {
+  const absl::Status alive = SetKeepAlive(fd.get(), settings.peer_timeout_ns);
   if (!alive.ok()) TCPX_INFO("%s; a peer host that vanishes is not noticed", std::string(alive.message()));
   const int number = fd.get();
+  settings_ = settings;
+  peer_ = PeerAddress(number).value_or(SocketAddress()).ToString();
   TCPX_TRACE("health socket %s %s %s", LocalAddress(number).value_or(SocketAddress()).ToString(),
-             dialled_ ? "to" : "from", PeerAddress(number).value_or(SocketAddress()).ToString());
+             dialled_ ? "to" : "from", peer_);
+  const std::shared_ptr<Health> self = shared_from_this();
+  HaltRedialler();
+  LetGoInLoop();
+  const bool back = state_in_loop() == HealthState::kLost;
   {
     MutexLock lock(mutex_);
+    if (state_ == HealthState::kClosed) return;
     MoveToLocked(HealthState::kUp);
     fd_ = std::move(fd);
     reader_ = HealthReader();
     outbox_.clear();
-    said_left_ = false;
     end_.reset();
+    heals_ = settings.heals;
+    TellAgainLocked();
   }
-  const std::shared_ptr<Health> self = shared_from_this();
   if (!reactor_->WatchInLoop(number, EPOLLIN | EPOLLRDHUP, this).ok()) EndInLoop();
+  FlushInLoop();
   dialler_ = nullptr;
   std::deque<Waiter*> waiters;
   waiters.swap(waiters_);
   for (Waiter* waiter : waiters) waiter->HealthUpInLoop();
+  if (back) BackInLoop();
+  if (settings.heals && dialled_) LookSoonInLoop();
 }
 
-void Health::ReplaceInLoop(OwnedFd fd, int64_t peer_timeout_ns) {
+// From here on nothing that comes by the old socket is acknowledged: what was, is heard.
+void Health::LetGoInLoop() {
+  {
+    MutexLock lock(mutex_);
+    if (state_ != HealthState::kUp) return;
+    if (heals_ && !dialled_) shutdown(fd_.get(), SHUT_RDWR);
+  }
   Poll();
   {
     MutexLock lock(mutex_);
-    if (state_ == HealthState::kUp) {
-      MoveToLocked(HealthState::kDown);
-      reactor_->UnwatchInLoop(fd_.get());
-    }
+    if (state_ != HealthState::kUp) return;
+    DropSocketLocked(heals_ ? HealthState::kLost : HealthState::kDown);
+    end_.reset();
+    if (!heals_) return;
   }
-  UpInLoop(std::move(fd), peer_timeout_ns);
+  AwaitAnotherInLoop();
 }
 
 void Health::CloseInLoop() {
   std::vector<HealthNotice> unheard;
+  HaltRedialler();
   MutexLock lock(mutex_);
   const HealthState was = state_;
   if (was != HealthState::kClosed) MoveToLocked(HealthState::kClosed);
@@ -161,27 +152,36 @@ void Health::ExpectInLoop(const ConnectionId& id) {
   members_[id];
 }
 
-void Health::JoinInLoop(const ConnectionId& id, std::shared_ptr<CommLink> link) {
+void Health::JoinInLoop(const ConnectionId& id, std::shared_ptr<CommLink> link,
+                        std::shared_ptr<HealthRedialler> redialler) {
   std::vector<HealthNotice> notices;
   std::optional<absl::Status> end;
   bool expected = false;
+  bool lost = false;
   {
     MutexLock lock(mutex_);
     expected = members_.contains(id);
     Member& member = members_[id];
     member.link = link;
+    member.redialler = std::move(redialler);
     notices.swap(member.notices);
-    if (state_ != HealthState::kUp && end_.has_value() && !OrderlyLocked()) end = end_;
+    lost = state_ == HealthState::kLost;
+    if (!lost && state_ != HealthState::kUp && end_.has_value() && !OrderlyLocked()) end = end_;
   }
   if (!expected) UseInLoop();
   Deliver(notices);
   if (end.has_value()) link->With([&end](Watched* comm) { TellEnd(comm, *end); });
+  if (lost) link->With([](Watched* comm) { comm->HealthLost(); });
 }
 
 void Health::LeaveInLoop(const ConnectionId& id) {
   {
     MutexLock lock(mutex_);
-    members_.erase(id);
+    const auto found = members_.find(id);
+    if (found != members_.end()) {
+      if (found->second.redialler != nullptr) last_to_leave_ = std::move(found->second.redialler);
+      members_.erase(found);
+    }
   }
   UnuseInLoop();
 }
@@ -193,7 +193,7 @@ void Health::OnEvents(uint32_t) {
   bool ended = false;
   {
     MutexLock lock(mutex_);
-    ended = end_.has_value();
+    ended = end_.has_value() && state_ != HealthState::kLost;
   }
   if (ended) EndInLoop();
 }
@@ -207,8 +207,10 @@ void Health::ReadLocked(std::vector<HealthNotice>* notices) {
     if (got > 0) {
       const absl::Status taken = reader_.Take(buffer, static_cast<size_t>(got), notices);
       if (!taken.ok()) end_ = taken;
+      if (!taken.ok()) end_errno_ = kGarbage;
       continue;
     }
+    end_errno_ = got < 0 ? errno : 0;
     end_ = got < 0 ? ErrnoStatus(errno, "the health socket to the peer broke") : absl::OkStatus();
   }
 }
@@ -233,7 +235,8 @@ void Health::Ask() {
 
 bool Health::PeerVanished() {
   MutexLock lock(mutex_);
-  return end_.has_value() && end_->ok() && !reader_.bye();
+  const bool over = !heals_ || state_ == HealthState::kDown || state_ == HealthState::kClosed;
+  return over && end_.has_value() && end_->ok() && !reader_.bye();
 }
 
 std::shared_ptr<CommLink> Health::HearerOfLocked(const HealthNotice& notice) {
@@ -253,7 +256,9 @@ void Health::Deliver(const std::vector<HealthNotice>& notices) {
     }
     if (link == nullptr) continue;
     link->With([&notice](Watched* comm) {
-      if (notice.left) {
+      if (notice.silent >= 0) {
+        comm->PeerIsUnheard(notice.silent);
+      } else if (notice.left) {
         comm->PeerLeft(notice.taken);
       } else if (notice.parting) {
         comm->PeerParted(notice.cause);
@@ -267,59 +272,97 @@ void Health::Deliver(const std::vector<HealthNotice>& notices) {
 // A peer that has closed resets what it is told of closing.
 bool Health::OrderlyLocked() { return reader_.bye() && (!end_.has_value() || end_->ok() || said_left_); }
 
+void Health::DropSocketLocked(HealthState to) {
+  ForgetHeardLocked();
+  MoveToLocked(to);
+  reactor_->UnwatchInLoop(fd_.get());
+  fd_.reset();
+}
+
 void Health::EndInLoop() {
+  const bool heals = MayHealInLoop();
+  {
+    MutexLock lock(mutex_);
+    if (state_ == HealthState::kUp) DropSocketLocked(heals ? HealthState::kLost : HealthState::kDown);
+  }
+  heals ? LostInLoop() : TellEndInLoop();
+}
+
+std::vector<std::shared_ptr<CommLink>> Health::Links() {
   std::vector<std::shared_ptr<CommLink>> links;
+  MutexLock lock(mutex_);
+  for (auto& [id, member] : members_) {
+    if (member.link != nullptr) links.push_back(member.link);
+  }
+  return links;
+}
+
+void Health::TellEndInLoop() {
   absl::Status end;
   bool orderly = false;
   {
     MutexLock lock(mutex_);
-    if (state_ == HealthState::kUp) {
-      MoveToLocked(HealthState::kDown);
-      reactor_->UnwatchInLoop(fd_.get());
-      fd_.reset();
-    }
-    for (auto& [id, member] : members_) {
-      if (member.link != nullptr) links.push_back(member.link);
-    }
     end = end_.value_or(absl::OkStatus());
     orderly = OrderlyLocked();
   }
   hub_->ForgetInLoop(this);
   if (orderly) return;
-  for (auto& link : links) {
+  for (auto& link : Links()) {
     link->With([&end](Watched* comm) { TellEnd(comm, end); });
   }
+  hub_->DiedInLoop(*this, false);
 }
 
 void Health::SendLocked(const std::string& frame) {
-  if (outbox_.size() > kOutboxBytesMax) return;
   outbox_.append(frame);
   while (!outbox_.empty()) {
     const ssize_t sent = send(fd_.get(), outbox_.data(), outbox_.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0) return;
+    sent_bytes_ += static_cast<uint64_t>(sent);
     outbox_.erase(0, static_cast<size_t>(sent));
   }
 }
 
 bool Health::Notify(const ConnectionId& id, const std::string& cause, bool parting) {
   MutexLock lock(mutex_);
-  if (state_ != HealthState::kUp || end_.has_value()) return false;
+  if (!TellsLocked()) return false;
   std::string body(reinterpret_cast<const char*>(id.data()), id.size());
   body.append(cause, 0, kCauseBytesMax);
   SayLocked(Frame(parting ? FrameKind::kParting : FrameKind::kError, body));
-  return true;
+  return state_ == HealthState::kUp && !end_.has_value();
 }
 
 void Health::NotifyLeft(const ConnectionId& id, const std::vector<uint64_t>& taken) {
   MutexLock lock(mutex_);
-  if (state_ != HealthState::kUp || end_.has_value()) return;
+  if (!TellsLocked()) return;
   said_left_ = true;
   const std::string connection(reinterpret_cast<const char*>(id.data()), id.size());
   SayLocked(Frame(FrameKind::kLeft, connection + EncodeCounts(taken)));
 }
 
+bool Health::AskForAnother(const ConnectionId& id, int lane) {
+  MutexLock lock(mutex_);
+  if (state_ != HealthState::kUp || end_.has_value()) return false;
+  std::string body(reinterpret_cast<const char*>(id.data()), id.size());
+  body.push_back(static_cast<char>(lane & 0xff));
+  body.push_back(static_cast<char>(lane >> 8));
+  SendLocked(Frame(FrameKind::kSilent, body));
+  return true;
+}
+
+bool Health::TellsLocked() {
+  if (state_ == HealthState::kLost) return true;
+  return state_ == HealthState::kUp && (heals_ || !end_.has_value());
+}
+
 void Health::SayLocked(const std::string& frame) {
+  if (outbox_.size() > kOutboxBytesMax || said_.size() > kSaidMax) return;
+  if (heals_) {
+    ForgetHeardLocked();
+    said_.push_back({sent_bytes_ + outbox_.size() + frame.size(), frame});
+  }
+  if (state_ != HealthState::kUp) return;
   SendLocked(frame);
   if (outbox_.empty()) return;
   reactor_->Post([self = shared_from_this()] { self->FlushInLoop(); });
@@ -332,58 +375,6 @@ void Health::FlushInLoop() {
   SendLocked("");
   const uint32_t writable = outbox_.empty() ? 0u : static_cast<uint32_t>(EPOLLOUT);
   if (waited) reactor_->ChangeInLoop(fd_.get(), EPOLLIN | EPOLLRDHUP | writable);
-}
-
-std::shared_ptr<Health> HealthHub::UseDialledInLoop(int device, const SocketAddress& peer) {
-  std::shared_ptr<Health>& health = dialled_[Key(device, peer.ToString())];
-  if (health == nullptr) {
-    uint64_t tag = 0;
-    (void)FillRandom(&tag, sizeof(tag));  // Where that fails, the dial's own identity fails too.
-    health = std::make_shared<Health>(this, reactor_, tag, true);
-  }
-  health->UseInLoop();
-  return health;
-}
-
-std::shared_ptr<Health> HealthHub::FindAcceptedInLoop(uint64_t tag) {
-  auto found = accepted_.find(tag);
-  return found == accepted_.end() ? nullptr : found->second;
-}
-
-void HealthHub::AcceptInLoop(uint64_t tag, OwnedFd fd, int64_t peer_timeout_ns) {
-  std::shared_ptr<Health> health = FindAcceptedInLoop(tag);
-  if (health != nullptr) return health->ReplaceInLoop(std::move(fd), peer_timeout_ns);
-  health = std::make_shared<Health>(this, reactor_, tag, false);
-  accepted_[tag] = health;
-  health->UpInLoop(std::move(fd), peer_timeout_ns);
-}
-
-void HealthHub::LookInLoop(uint64_t tag) {
-  const std::shared_ptr<Health> health = FindAcceptedInLoop(tag);
-  if (health != nullptr) health->OnEvents(0);
-}
-
-void HealthHub::ForgetInLoop(Health* health) {
-  for (auto it = dialled_.begin(); it != dialled_.end(); ++it) {
-    if (it->second.get() != health) continue;
-    dialled_.erase(it);
-    return;
-  }
-  auto found = accepted_.find(health->tag());
-  if (found != accepted_.end() && found->second.get() == health) accepted_.erase(found);
-}
-
-void HealthHub::DropUnusedInLoop(const std::shared_ptr<Health>& health) {
-  if (health == nullptr || health->used_in_loop()) return;
-  health->CloseInLoop();
-  ForgetInLoop(health.get());
-}
-
-void HealthHub::CloseInLoop() {
-  for (auto& [key, health] : dialled_) health->CloseInLoop();
-  for (auto& [tag, health] : accepted_) health->CloseInLoop();
-  dialled_.clear();
-  accepted_.clear();
 }
 
 }  // namespace tcpx

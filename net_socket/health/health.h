@@ -6,17 +6,19 @@
 //          a connection has failed, and why; and the bye of a process that leaves in order.
 //
 // States:  down -> up (dialled with the first connection to a listening socket, or accepted) -> down. Closed, with a
-//          bye, when the last connection has left the dialling side (kHealthMoves).
+//          bye, when the last connection has left the dialling side (kHealthMoves). Where both ends heal: up -> lost
+//          -> up, by the hand of the dialling side (docs/healing.md); what the peer may have missed is told again.
 // Threads: InLoop: in the reactor; Notify, Poll and the identity from any.
 // Lifetime: shared by its connections. Borrows reactor and hub, which outlive them.
 // Units:   nanoseconds.
-// Errors:  its own death goes to every connection: an error or a reset as PeerDied, an end without bye as PeerEnded.
+// Errors:  its own death, where that is final, goes to every connection: an error or a reset as PeerDied, an end
+//          without bye as PeerEnded.
 #ifndef TCPX_NET_SOCKET_HEALTH_HEALTH_H_
 #define TCPX_NET_SOCKET_HEALTH_HEALTH_H_
 
-#include <array>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,47 +32,45 @@
 #include "common/mutex.h"
 #include "net_socket/engine/reactor.h"
 #include "net_socket/health/comm_link.h"
-#include "net_socket/message/frame_reader.h"
+#include "net_socket/health/health_reader.h"
+#include "net_socket/health/lane_silence.h"
 
 namespace tcpx {
 
-using ConnectionId = std::array<uint8_t, 16>;
+class Health;
 class HealthHub;
 
-// What the peer said on a health socket.
-struct HealthNotice {
-  ConnectionId connection{};
-  std::string cause;
-  bool parting = false;         // it has given the connection up; else the connection has failed
-  bool left = false;            // it has not failed: its end is closed
-  std::vector<uint64_t> taken;  // with left: bytes of each lane's stream, where the peer received
-};
-
-// Digests the stream of one health socket. Pure.
-class HealthReader {
- public:
-  // Takes what has arrived; notices are appended. Not OK when it is garbage.
-  absl::Status Take(const char* data, size_t bytes, std::vector<HealthNotice>* notices);
-  bool bye() const { return bye_; }
-
- private:
-  FrameReader frames_{"a message on the health socket"};
-  bool bye_ = false;
-};
-
-enum class HealthState { kDown, kUp, kClosed };
-inline constexpr int kHealthStates = 3;
+// kLost: it is to be up again.
+enum class HealthState { kDown, kUp, kLost, kClosed };
+inline constexpr int kHealthStates = 4;
 
 // Whether a health socket may go from one state (row) to another (column).
 inline constexpr bool kHealthMoves[kHealthStates][kHealthStates] = {
-    // down, up, closed
-    {false, true, true},    // down
-    {true, false, true},    // up
-    {false, false, false},  // closed
+    // down, up, lost, closed
+    {false, true, false, true},    // down
+    {true, false, true, true},     // up
+    {true, true, false, true},     // lost
+    {false, false, false, false},  // closed
 };
 constexpr bool MayMove(HealthState from, HealthState to) {
   return kHealthMoves[static_cast<int>(from)][static_cast<int>(to)];
 }
+
+struct HealthSettings {
+  int64_t peer_timeout_ns = 0;
+  bool heals = false;                // both ends do
+  int64_t reconnect_timeout_ns = 0;  // of one that heals, as the next
+  int64_t linger_ns = 0;
+};
+
+// Dials a health socket again, in the name of one connection. In the reactor.
+class HealthRedialler {
+ public:
+  virtual ~HealthRedialler() = default;
+  // Dials until it ends in Health::UpInLoop or Health::RefusedInLoop, or in HaltInLoop. Nothing where it dials already.
+  virtual void DialInLoop(std::shared_ptr<Health> health) = 0;
+  virtual void HaltInLoop() = 0;
+};
 
 class Health final : public Reactor::Handler, public std::enable_shared_from_this<Health> {
  public:
@@ -87,7 +87,12 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
       : hub_(hub), reactor_(reactor), tag_(tag), dialled_(dialled) {}
 
   uint64_t tag() const { return tag_; }
-  bool up_in_loop();
+  bool dialled() const { return dialled_; }
+  bool up_in_loop() { return state_in_loop() == HealthState::kUp; }
+  HealthState state_in_loop();
+  bool heals_in_loop() const { return settings_.heals; }
+  // One that is lost, as by the end of the peer's process.
+  bool ended_in_order_in_loop() { return state_in_loop() == HealthState::kLost && lost_in_order_; }
 
   // A dial, or an accepted connection, that is to be used by `uses` more. The last one out closes a dialled socket.
   void UseInLoop() { ++uses_; }
@@ -96,41 +101,54 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
   // The socket is up at once, or one waiter dials it and the others wait.
   void AwaitInLoop(Waiter* waiter);
   void GiveUpInLoop(Waiter* waiter);
-  void UpInLoop(OwnedFd fd, int64_t peer_timeout_ns);
-  // Its dialler has dialled it again. What it said on the old socket is heard first.
-  void ReplaceInLoop(OwnedFd fd, int64_t peer_timeout_ns);
+  void UpInLoop(OwnedFd fd, const HealthSettings& settings);
+  // Its dialler dials it again. What came by the old socket is heard, and that socket is let go.
+  void LetGoInLoop();
+  // The peer's process is gone, or knows the redialler's connection no more.
+  void RefusedInLoop(const HealthRedialler* redialler);
   void CloseInLoop();
 
   // A connection that will join, or leave: what the peer says of it is kept for it until then.
   void ExpectInLoop(const ConnectionId& id);
-  // Hears at once what was said of it before, and that the socket has ended.
-  void JoinInLoop(const ConnectionId& id, std::shared_ptr<CommLink> link);
+  // Hears at once what was said of it before, and that the socket has ended. `redialler`: null where it doesn't heal.
+  void JoinInLoop(const ConnectionId& id, std::shared_ptr<CommLink> link,
+                  std::shared_ptr<HealthRedialler> redialler = nullptr);
   void LeaveInLoop(const ConnectionId& id);
 
   void OnEvents(uint32_t events) override;
 
   // Tells the peer that its end of this connection has to fail; or, `parting`, why it will, if it goes on. False: there
-  // is nobody to tell.
+  // is nobody to tell, or not now: a socket that is lost tells it later.
   bool Notify(const ConnectionId& id, const std::string& cause, bool parting = false);
   // Tells the peer that this end of the connection is closed.
   void NotifyLeft(const ConnectionId& id, const std::vector<uint64_t>& taken = {});
+  // Asks the peer, who dials, to try a second socket beside this lane. False: the health socket is lost itself.
+  bool AskForAnother(const ConnectionId& id, int lane);
   // Hears at once what the peer has said already. For whoever found a lane ended and wonders why. Not with a link held.
   void Poll();
   // The same, for whoever acts on the end of the health socket itself: that is told soon, event or no event.
   void Ask();
-  // True exactly when the peer's end was seen and no bye before it.
+  // True exactly when the peer's end was seen, no bye before it, and no other socket is expected.
   bool PeerVanished();
 
  private:
   struct Member {
     std::shared_ptr<CommLink> link;     // null exactly while it is expected
     std::vector<HealthNotice> notices;  // what it has missed
+    std::shared_ptr<HealthRedialler> redialler;
+  };
+  // What the peer may not have heard.
+  struct Said {
+    uint64_t end = 0;  // position behind it in the stream of the socket at hand
+    std::string frame;
   };
 
   // The only one who writes state_.
   void MoveToLocked(HealthState to) TCPX_REQUIRES(mutex_);
   void ReadLocked(std::vector<HealthNotice>* notices) TCPX_REQUIRES(mutex_);
   void SendLocked(const std::string& frame) TCPX_REQUIRES(mutex_);
+  // What is said now is told, now or later.
+  bool TellsLocked() TCPX_REQUIRES(mutex_);
   void SayLocked(const std::string& frame) TCPX_REQUIRES(mutex_);
   void FlushInLoop();
   void Deliver(const std::vector<HealthNotice>& notices);
@@ -139,6 +157,34 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
   // The socket's end is no news.
   bool OrderlyLocked() TCPX_REQUIRES(mutex_);
   void EndInLoop();
+  // From up to down or lost.
+  void DropSocketLocked(HealthState to) TCPX_REQUIRES(mutex_);
+  void TellEndInLoop();
+  std::vector<std::shared_ptr<CommLink>> Links();
+
+  // Of one that heals (health_healing.cc).
+  // Whether what ended may be up again.
+  bool MayHealInLoop();
+  void LostInLoop();
+  void AwaitAnotherInLoop();
+  void BackInLoop();
+  // It does not come back.
+  void FailInLoop(const absl::Status& end);
+  void RedialInLoop();
+  // While it is lost: is the peer gone, or too late?
+  void AskSoonInLoop(int64_t after_ns);
+  void AskInLoop();
+  bool PeerGoneInLoop(int64_t lost_ns);
+  bool HeardWithinInLoop(int64_t ns);
+  // Whether the network swallows it, four times a second; the dialling side then dials beside it.
+  void LookSoonInLoop();
+  void LookInLoop();
+  // The last one has left, and the peer has to hear that first.
+  bool StaysToTellInLoop();
+  void StopTellingInLoop();
+  void HaltRedialler();
+  void ForgetHeardLocked() TCPX_REQUIRES(mutex_);
+  void TellAgainLocked() TCPX_REQUIRES(mutex_);
 
   HealthHub* const hub_;
   Reactor* const reactor_;
@@ -149,6 +195,16 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
   int uses_ = 0;
   Waiter* dialler_ = nullptr;  // who dials it now
   std::deque<Waiter*> waiters_;
+  HealthSettings settings_;
+  std::string peer_;                             // for the log
+  std::shared_ptr<HealthRedialler> redialling_;  // who dials it again just now
+  std::shared_ptr<HealthRedialler> last_to_leave_;
+  std::shared_ptr<Health> telling_;  // itself, while it stays to tell something
+  int64_t lost_since_ns_ = 0;
+  bool lost_in_order_ = false;  // by an end of its stream
+  LaneSilence silence_;
+  Reactor::TimerId ask_timer_{0, 0};
+  Reactor::TimerId look_timer_{0, 0};
 
   Mutex mutex_;                                                     // never held while a link is used
   HealthState state_ TCPX_GUARDED_BY(mutex_) = HealthState::kDown;  // changes in the reactor only
@@ -157,6 +213,10 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
   std::string outbox_ TCPX_GUARDED_BY(mutex_);
   bool said_left_ TCPX_GUARDED_BY(mutex_) = false;           // on the latest socket
   std::optional<absl::Status> end_ TCPX_GUARDED_BY(mutex_);  // of the latest socket, once seen; OK: an end of file
+  int end_errno_ TCPX_GUARDED_BY(mutex_) = 0;                // with it; -1: garbage
+  bool heals_ TCPX_GUARDED_BY(mutex_) = false;
+  uint64_t sent_bytes_ TCPX_GUARDED_BY(mutex_) = 0;  // that the socket at hand took
+  std::deque<Said> said_ TCPX_GUARDED_BY(mutex_);    // of one that heals
   absl::flat_hash_map<ConnectionId, Member> members_ TCPX_GUARDED_BY(mutex_);
 };
 
@@ -171,10 +231,16 @@ class HealthHub {
   std::shared_ptr<Health> FindAcceptedInLoop(uint64_t tag);
   // One of which the end has come is forgotten at once, before its event.
   void LookInLoop(uint64_t tag);
-  void AcceptInLoop(uint64_t tag, OwnedFd fd, int64_t peer_timeout_ns);
+  void AcceptInLoop(uint64_t tag, OwnedFd fd, const HealthSettings& settings);
+  // It is about to be accepted once more, if it is there.
+  void LetGoInLoop(uint64_t tag);
   void ForgetInLoop(Health* health);
   // Closes an accepted socket that no connection uses; null is a no-op.
   void DropUnusedInLoop(const std::shared_ptr<Health>& health);
+  // From here on `died` hears of each accepted socket that has ended without a bye; `waits`: for another one.
+  using Died = std::function<void(uint64_t tag, bool waits)>;
+  void TellDeathsTo(Died died) { died_ = std::move(died); }
+  void DiedInLoop(const Health& health, bool waits);
   // Says bye on every socket and closes it.
   void CloseInLoop();
 
@@ -184,6 +250,7 @@ class HealthHub {
   Reactor* const reactor_;
   absl::flat_hash_map<Key, std::shared_ptr<Health>> dialled_;
   absl::flat_hash_map<uint64_t, std::shared_ptr<Health>> accepted_;
+  Died died_;
 };
 
 }  // namespace tcpx

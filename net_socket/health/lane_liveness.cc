@@ -33,6 +33,7 @@ bool ReadLaneTcpInfo(int fd, LaneTcpInfo* lane) {
   lane->probes = info.tcpi_probes;
   lane->resent = info.tcpi_retransmits;
   lane->last_ack_ms = info.tcpi_last_ack_recv;
+  lane->last_data_ms = info.tcpi_last_data_recv;
   lane->rto_ms = info.tcpi_rto / 1000;
   lane->rtt_us = info.tcpi_rtt;
   lane->retransmissions = info.tcpi_total_retrans;

@@ -33,10 +33,13 @@ struct LaneTcpInfo {
   uint32_t probes = 0;           // of a closed window, in a row without an answer
   uint32_t resent = 0;           // how often the oldest segment was sent again, in a row
   uint32_t last_ack_ms = 0;      // since the peer's last segment with an acknowledgement
+  uint32_t last_data_ms = 0;     // the same, with data
   uint32_t rto_ms = 0;           // until the next retransmission; each interval is twice the one before
   uint32_t rtt_us = 0;
   uint32_t retransmissions = 0;  // of the whole life
 
+  // Since anything was heard.
+  int64_t heard_ms() const { return last_ack_ms < last_data_ms ? last_ack_ms : last_data_ms; }
   bool window_known() const { return window_bytes != ~uint32_t{0}; }
   // The peer takes nothing: it does not read.
   bool window_closed() const { return held_bytes > 0 && (window_bytes == 0 || segments_flying == 0); }

@@ -9,7 +9,8 @@
 //   reverse stream:   { header [body] }*     records only: credit, confirm, bye, error
 //   a lane again:     hello of kind kResume -> answer, with the count of bytes taken -> the stream from there on
 //   a health socket:  hello of that kind -> answer -> { header [body] }* both ways, records only: error, parting, left,
-//                     bye. The body of the first two is there the connection's id and the text, that of left the id.
+//                     silent, bye. The body of the first two is there the connection's id and the text, that of left
+//                     the id, that of silent the id and the lane (two bytes).
 //
 // Versions: kWireVersion is in the hello and the handle. A record of an unknown kind is skipped by its length, so a
 //           newer peer may add kinds (from kFirstRecord on) without a new version.
@@ -53,6 +54,7 @@ enum class FrameKind : uint8_t {
   kParting = 68,      // an end has given the connection up; the body as of kError, and news only where it is missed
   kEstablished = 69,  // dialler -> acceptor, first on lane 0: all lanes are answered, and none is dialled any more
   kLeft = 70,         // on a health socket: this end of the connection is closed, none of its lanes comes back
+  kSilent = 71,       // there, receiver -> sender: what the receiver says on a lane is not acknowledged; move the lane
   kRest = 75,         // on a lane: if its socket ends behind this record, the lane is closed and not lost
 };
 
@@ -112,6 +114,8 @@ inline constexpr uint64_t kFeatureSecret = 2;
 inline constexpr uint64_t kFeatureEstablished = 4;
 // Lanes may get other sockets.
 inline constexpr uint64_t kFeatureHeal = 8;
+// With kFeatureHeal: so may the health socket.
+inline constexpr uint64_t kFeatureHealHealth = 16;
 // With kFeatureHeal: the dialler may open lanes that the connection did not begin with, below kLanesSteeredMax, and
 // close bulk lanes. A hello of kResume, attempt 1, brings the first socket of such a lane.
 inline constexpr uint64_t kFeatureSteer = 32;

@@ -1,5 +1,7 @@
 #include "net_socket/plugin/context.h"
 
+#include <string>
+
 #include "absl/strings/str_format.h"
 #include "common/log.h"
 
@@ -12,6 +14,21 @@ void AddTo(ContextStatistics* statistics, const Comm& comm) {
   sum->messages += tally.messages;
   sum->bytes += tally.bytes;
   sum->slow_lanes += tally.slow_lanes;
+  sum->healed.lost += tally.healed.lost;
+  sum->healed.moved += tally.healed.moved;
+  sum->healed.resumed += tally.healed.resumed;
+  sum->healed.health += tally.healed.health;
+}
+
+// Empty where nothing happened.
+std::string HealedText(const HealingTally& sent, const HealingTally& received) {
+  const uint64_t events = sent.lost + sent.moved + sent.resumed + sent.health + received.lost + received.moved +
+                          received.resumed + received.health;
+  if (events == 0) return "";
+  return absl::StrFormat(
+      ", lanes lost: %d sending, %d receiving; moved: %d; gone on: %d sending, %d receiving; health sockets back: %d "
+      "dialled, %d accepted",
+      sent.lost, received.lost, sent.moved, sent.resumed, received.resumed, sent.health, received.health);
 }
 
 }  // namespace
@@ -49,10 +66,11 @@ void Context::LogStatistics() const {
   const ContextStatistics all = Statistics();
   if (all.connections == 0) return;
   const uint64_t slow = all.sent.slow_lanes;
-  TCPX_INFO_TO(communicator->log, "comm %x: %d connections, sent %d messages of %d bytes, received %d of %d%s%s",
+  TCPX_INFO_TO(communicator->log, "comm %x: %d connections, sent %d messages of %d bytes, received %d of %d%s%s%s",
                communicator->id, all.connections, all.sent.messages, all.sent.bytes, all.received.messages,
                all.received.bytes, TrafficClassSuffix(communicator->traffic_class),
-               slow > 0 ? absl::StrFormat(", lanes that became slow: %d", slow) : "");
+               slow > 0 ? absl::StrFormat(", lanes that became slow: %d", slow) : "",
+               HealedText(all.sent.healed, all.received.healed));
 }
 
 }  // namespace tcpx

@@ -23,7 +23,7 @@ constexpr int kHighLowWater = 64 * 1024;
 PatternTuning::PatternTuning(int fd, const PathProfile& path, bool acks_awaited)
     : fd_(fd),
       may_delay_acks_(path.delays_acks),
-      may_delay_large_(!acks_awaited),
+      acks_awaited_(acks_awaited),
       may_set_low_water_(path.raises_low_water),
       may_set_receive_buffer_(path.bounds_receive_buffer) {
   SetLowWater(kHighLowWater);
@@ -35,11 +35,14 @@ void PatternTuning::Keep(TrafficPattern pattern) {
   SetLowWater(pattern == TrafficPattern::kPingPong ? kHighLowWater : 1);
   SetReceiveBuffer(large ? kSameHostLargeBytes : kSameHostBytes);
   if (!may_delay_acks_) return;
-  if (pattern == TrafficPattern::kPingPong || (pattern == TrafficPattern::kLargePingPong && may_delay_large_)) {
+  if (pattern == TrafficPattern::kPingPong || (pattern == TrafficPattern::kLargePingPong && !acks_awaited_)) {
     DelayAcks();
   } else {
     // A stream under bbr loses a third where acknowledgements are late.
-    if (delayed_at_ns_ != 0) (void)SetQuickAck(fd_, 1);
+    if (delayed_at_ns_ != 0) {
+      (void)SetQuickAck(fd_, 1);
+      acks_at_once_ = true;
+    }
     delayed_at_ns_ = 0;
   }
 }
@@ -48,6 +51,17 @@ void PatternTuning::SocketReplaced() {
   low_water_ = 1;
   receive_buffer_ = kSameHostBytes;
   delayed_at_ns_ = 0;
+  acks_at_once_ = false;
+  unacked_bytes_ = 0;
+}
+
+// A socket that has answered (its hello) holds acknowledgements of small segments back for up to 40 ms: of a stream the
+// sender, who keeps them, runs out of room before. In a ping-pong every second segment is acknowledged.
+void PatternTuning::AckNow() {
+  unacked_bytes_ = 0;
+  if (!acks_awaited_ || !may_delay_acks_ || acks_at_once_ || delayed_at_ns_ != 0) return;
+  (void)SetQuickAck(fd_, 1);
+  (void)SetQuickAck(fd_, 0);
 }
 
 void PatternTuning::SetLowWater(int bytes) {
@@ -68,6 +82,7 @@ void PatternTuning::DelayAcks() {
   const int64_t now = CoarseMonotonicNanos();
   if (now - delayed_at_ns_ < kDelayedForNs) return;
   delayed_at_ns_ = now;
+  acks_at_once_ = false;
   (void)SetQuickAck(fd_, 0);
 }
 

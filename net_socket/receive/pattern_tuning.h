@@ -10,6 +10,7 @@
 #ifndef TCPX_NET_SOCKET_RECEIVE_PATTERN_TUNING_H_
 #define TCPX_NET_SOCKET_RECEIVE_PATTERN_TUNING_H_
 
+#include <cstddef>
 #include <cstdint>
 
 #include "net_socket/nic/path_profile.h"
@@ -19,29 +20,40 @@ namespace tcpx {
 
 class PatternTuning {
  public:
-  // `acks_awaited`: of large messages the sender waits for each one's acknowledgement.
+  // `acks_awaited`: the sender keeps what is not acknowledged, and of large messages waits for that.
   PatternTuning(int fd, const PathProfile& path, bool acks_awaited = false);
 
   // Behind every read: the pattern the peer now sends at.
   void Keep(TrafficPattern pattern);
+  // The same: how much it brought.
+  void Took(size_t bytes) {
+    unacked_bytes_ += bytes;
+    if (unacked_bytes_ >= kAckEveryBytes) AckNow();
+  }
   // The descriptor names another socket, as ConfigureLane set it.
   void SocketReplaced();
   // From here on the socket may be polled: every byte wakes.
   void Stop() { SetLowWater(1); }
 
  private:
+  // Far below what a sender keeps of small messages (send_comm.cc).
+  static constexpr size_t kAckEveryBytes = 64 << 10;
+
+  void AckNow();
   void SetLowWater(int bytes);
   void SetReceiveBuffer(int bytes);
   void DelayAcks();
 
   const int fd_;
   const bool may_delay_acks_;
-  const bool may_delay_large_;
+  const bool acks_awaited_;
   const bool may_set_low_water_;
   const bool may_set_receive_buffer_;
   int low_water_ = 1;                    // the kernel's default
   int receive_buffer_ = kSameHostBytes;  // as ConfigureLane set it
   int64_t delayed_at_ns_ = 0;            // 0: acknowledgements are not delayed
+  bool acks_at_once_ = false;            // as a stream gets them behind a ping-pong
+  size_t unacked_bytes_ = 0;             // perhaps
 };
 
 }  // namespace tcpx

@@ -86,8 +86,13 @@ void HeldFrames::Tell(Frame* frame) {
   SendRequest* const request = frame->request;
   frame->request = nullptr;
   --awaited_;
-  // The request may be gone after this.
-  request->left.fetch_sub(Units(frame->payload.bytes), std::memory_order_acq_rel);
+  const uint64_t units = Units(frame->payload.bytes);
+  // The request may be gone after this. Where nothing else of it is left nobody else counts: no locked instruction.
+  if (request->left.load(std::memory_order_acquire) == units) {
+    request->left.store(0, std::memory_order_release);
+  } else {
+    request->left.fetch_sub(units, std::memory_order_acq_rel);
+  }
 }
 
 void HeldFrames::Release() {

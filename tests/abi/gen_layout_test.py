@@ -1,6 +1,6 @@
 """Writes layout_test.cc: every number of the golden layout as one expectation about our headers.
 
-Usage: gen_layout_test.py nccl-net-layout.json > layout_test.cc
+Usage: gen_layout_test.py nccl-net-layout.json nccl-profiler-layout.json > layout_test.cc
 """
 
 import json
@@ -13,6 +13,9 @@ HEAD = """// Written by gen_layout_test.py from the golden layout.
 
 #include "gtest/gtest.h"
 #include "nccl/profiler.h"
+#include "nccl/profiler_v4.h"
+#include "nccl/profiler_v5.h"
+#include "nccl/profiler_v6.h"
 #include "nccl/shims.h"
 #include "nccl/versions.h"
 """
@@ -82,6 +85,12 @@ def main():
     functions = [same_type(n, t) for n, t in golden["function_pointer_types"].items()]
     print(test("ScalarTypes", sizes + functions), end="")
     print(test("EveryReleaseFindsItsNativeTable", symbol_lines(golden)), end="")
+    with open(sys.argv[2], encoding="utf-8") as file:
+        profiler = json.load(file)
+    for struct in profiler["structs"]:
+        print(test(struct["type"], struct_lines(struct)), end="")
+    for name, values in profiler["enums"].items():
+        print(test("Enum_" + name, value_lines(values)), end="")
 
 
 main()

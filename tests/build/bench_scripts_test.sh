@@ -29,6 +29,13 @@ expect lossy 2 "--loss takes" --plugin /dev/null --loss half
 expect qos 2 "--plugin takes the path" --plugin /nowhere/tcpx.so
 expect qos 2 "no net_bench found" --plugin /dev/null --net-bench /nowhere/net_bench
 
+expect heal 0 "usage: heal.sh --plugin PATH" --help
+expect heal 2 "heal.sh: unknown option --bogus" --bogus 1
+expect heal 2 "--cases takes a list" --plugin /dev/null --cases fused,wrong
+expect heal 2 "numbers are whole" --plugin /dev/null --seconds soon
+expect heal 2 "--plugin takes the path" --plugin /nowhere/tcpx.so
+expect heal 2 "no stream found" --plugin /dev/null --stream /nowhere/stream
+
 expect wired 0 "usage: wired.sh --profile NAME" --help
 expect wired 2 "wired.sh: unknown option --bogus" --bogus 1
 expect wired 2 "--profile takes a name"

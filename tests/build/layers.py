@@ -29,6 +29,8 @@ ORDER = [
     ["bench/command_line", "bench/netns/wire"],
     # What only tests and benchmarks use: the plugin knows nothing of it.
     ["nccl/client", "common/payload"],
+    # The other library.
+    ["profiler"],
     ["net_socket"],  # in its place the folders of net_socket/layers.bzl
     ["nccl"],
     ["common"],

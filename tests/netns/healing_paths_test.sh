@@ -39,9 +39,9 @@ for host in a b; do
 done
 netns_address a eth3 10.3.0.1/24
 netns_address b eth3 10.3.0.2/24
-# No faster than the hosts: else a lane may have nothing to do, and a silent one is none.
+# Far slower than the hosts, so that every lane is busy: one that has nothing to do is never silent.
 for i in 1 2 3; do
-  for host in a b; do netns_shape "$host" "eth$i" 200mbit; done
+  for host in a b; do netns_shape "$host" "eth$i" 20mbit; done
 done
 
 # healed NAME: more messages flow, then both stop in order without a warning.
@@ -68,7 +68,7 @@ for mode in TCPX_THREADS=0 "TCPX_THREADS=2 TCPX_ENGINE=io_uring" "TCPX_THREADS=2
     netns_mend a eth2
     everywhere 2 2
   done
-  healed "$name" 'lane 2 .* is let go .*eth2 .10.2.0.[12]. has no carrier'
+  healed "$name" 'lane 2 goes on, 10[.]1[.]0[.]'
 done
 
 # An address that is taken away, and comes back.

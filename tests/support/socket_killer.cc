@@ -65,9 +65,7 @@ DestroyRequest MakeRequest(uint64_t cookie, const SocketAddress& local, const So
   return message;
 }
 
-}  // namespace
-
-std::vector<LaneEnd> FindLaneEnds() {
+std::vector<LaneEnd> FindEnds(bool health) {
   std::vector<int> listening;
   std::vector<LaneEnd> ends;
   const std::vector<int> all = Descriptors();
@@ -77,13 +75,21 @@ std::vector<LaneEnd> FindLaneEnds() {
     if (local.ok()) listening.push_back(local->port());
   }
   for (int fd : all) {
-    if (IntOption(fd, IPPROTO_TCP, TCP_NODELAY) == 0 || IntOption(fd, IPPROTO_TCP, TCP_USER_TIMEOUT) != 0) continue;
+    if (IntOption(fd, IPPROTO_TCP, TCP_NODELAY) == 0 || (IntOption(fd, IPPROTO_TCP, TCP_USER_TIMEOUT) != 0) != health) {
+      continue;
+    }
     const auto peer = PeerAddress(fd);
     if (!peer.ok()) continue;
     ends.push_back({fd, std::find(listening.begin(), listening.end(), peer->port()) != listening.end()});
   }
   return ends;
 }
+
+}  // namespace
+
+std::vector<LaneEnd> FindLaneEnds() { return FindEnds(false); }
+
+std::vector<LaneEnd> FindHealthEnds() { return FindEnds(true); }
 
 // All that comes with a shorter life than any packet can have is dropped (ip(7)).
 bool Swallow(int fd) {
@@ -119,7 +125,7 @@ bool DestroySocket(int fd) {
 }
 
 bool SocketKiller::KillOne() {
-  const std::vector<LaneEnd> ends = FindLaneEnds();
+  const std::vector<LaneEnd> ends = FindEnds(health_);
   if (ends.empty()) return false;
   const LaneEnd& end = ends[rng_.Between(0, ends.size() - 1)];
   const uint64_t way = rng_.Between(0, 3);
@@ -134,9 +140,9 @@ bool SocketKiller::KillOne() {
   return shutdown(end.fd, way == 2 ? SHUT_WR : SHUT_RDWR) == 0;
 }
 
-KillerThread::KillerThread(uint64_t seed, int every_us) {
-  thread_ = std::thread([this, seed, every_us] {
-    SocketKiller killer(seed);
+KillerThread::KillerThread(uint64_t seed, int every_us, bool health) {
+  thread_ = std::thread([this, seed, every_us, health] {
+    SocketKiller killer(seed, health);
     while (!stop_.load()) {
       std::this_thread::sleep_for(std::chrono::microseconds(every_us));
       std::lock_guard<std::mutex> lock(mutex_);

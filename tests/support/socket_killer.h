@@ -3,7 +3,7 @@
 // Purpose: finds the TCP sockets that the plugin has connected to itself, and kills one of them at random: by a reset
 //          of the kernel's (SOCK_DESTROY, what `ss -K` does, in a network of the test's own), by ending it
 //          (shutdown), or, at the end that dialled it, by connect to nothing, which resets the other end. The health
-//          socket, which has TCP_USER_TIMEOUT, is spared.
+//          socket, which has TCP_USER_TIMEOUT, is spared, or alone meant.
 //
 // Threads: one killer at a time, beside any others.
 // Units:   as the names say.
@@ -28,6 +28,8 @@ struct LaneEnd {
 
 // Connected sockets of lanes, both ends.
 std::vector<LaneEnd> FindLaneEnds();
+// Those of health sockets.
+std::vector<LaneEnd> FindHealthEnds();
 // From here on nothing that is sent to this socket arrives, and nobody is told. False: the kernel refuses that.
 bool Swallow(int fd);
 // From here on every dial of this process to itself is refused.
@@ -38,12 +40,14 @@ bool DestroySocket(int fd);
 
 class SocketKiller {
  public:
-  explicit SocketKiller(uint64_t seed) : rng_(seed) {}
+  // `health`: not those of lanes, but health sockets.
+  explicit SocketKiller(uint64_t seed, bool health = false) : health_(health), rng_(seed) {}
 
   // Kills one at random; true exactly when one was killed.
   bool KillOne();
 
  private:
+  const bool health_;
   Rng rng_;
 };
 
@@ -62,7 +66,7 @@ class KillerThread {
     std::unique_lock<std::mutex> lock_;
   };
 
-  KillerThread(uint64_t seed, int every_us);
+  KillerThread(uint64_t seed, int every_us, bool health = false);
   ~KillerThread() { Stop(); }
 
   void Stop();

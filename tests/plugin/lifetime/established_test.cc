@@ -250,6 +250,27 @@ TEST_P(EstablishedTest, TheWordMayTakeLong) {
             }));
 }
 
+// Its process has died, as its health socket tells: nobody waits for the word till a deadline.
+TEST_P(EstablishedTest, ADiallerThatHasDiedSaysNoWord) {
+  EXPECT_EQ("", RunAlone([] {
+              Rank rank;
+              ListenByHand listening(&rank);
+              const int health = DialHealth(listening);
+              Dialled connection(listening, 1, 2);
+              TCPX_REQUIRE(listening.Accept() == nullptr);
+              close(health);
+              const absl::Time deadline = absl::Now() + kHungAfter / 2;
+              void* comm = nullptr;
+              while (rank.net().Accept(listening.listen, &comm) == ncclSuccess) {
+                TCPX_REQUIRE(comm == nullptr && absl::Now() < deadline, "accept waits on; ", LogText());
+                absl::SleepFor(absl::Milliseconds(1));
+              }
+              TCPX_REQUIRE(LogText().find("their dialler has died") != std::string::npos, LogText());
+              connection.Close();
+              rank.Finalize();
+            }));
+}
+
 // A dialler that fails at once says so by the health socket, which may be heard before the word.
 TEST_P(EstablishedTest, AFailureThatIsHeardBeforeTheWordCounts) {
   EXPECT_EQ("", RunAlone([] {

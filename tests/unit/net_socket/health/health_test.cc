@@ -26,7 +26,7 @@ namespace {
 constexpr int64_t kTimeout = 30 * kSecond;
 
 TEST(HealthStateTest, EveryPairOfStates) {
-  const char* const names[kHealthStates] = {"down", "up", "closed"};
+  const char* const names[kHealthStates] = {"down", "up", "lost", "closed"};
   std::string moves;
   for (int from = 0; from < kHealthStates; ++from) {
     for (int to = 0; to < kHealthStates; ++to) {
@@ -35,7 +35,7 @@ TEST(HealthStateTest, EveryPairOfStates) {
       }
     }
   }
-  EXPECT_EQ("down>up down>closed up>down up>closed ", moves);
+  EXPECT_EQ("down>up down>closed up>down up>lost up>closed lost>down lost>up lost>closed ", moves);
 }
 
 // A comm that notes what it is told.
@@ -80,8 +80,8 @@ class HealthTest : public ::testing::Test {
     TcpPair pair = MakeTcpPair(0);
     reactor_.RunSync([&] {
       near_ = near_hub_.UseDialledInLoop(0, SocketAddress());
-      near_->UpInLoop(std::move(pair.a), kTimeout);
-      far_hub_.AcceptInLoop(7, std::move(pair.b), kTimeout);
+      near_->UpInLoop(std::move(pair.a), {kTimeout});
+      far_hub_.AcceptInLoop(7, std::move(pair.b), {kTimeout});
       far_ = far_hub_.FindAcceptedInLoop(7);
       near_->JoinInLoop(Id(1), near_link_);
       near_->UnuseInLoop();  // the dial's own use
@@ -179,7 +179,7 @@ class HealthEndTest : public HealthTest {
     TcpPair pair = MakeTcpPair(0);
     own_ = std::move(pair.a);
     reactor_.RunSync([&] {
-      far_hub_.AcceptInLoop(8, std::move(pair.b), kTimeout);
+      far_hub_.AcceptInLoop(8, std::move(pair.b), {kTimeout});
       far_ = far_hub_.FindAcceptedInLoop(8);
       far_->JoinInLoop(Id(3), far_link_);
     });
@@ -198,7 +198,7 @@ TEST_F(HealthEndTest, AnEndWithoutByeIsADeadProcess) {
 TEST_F(HealthEndTest, DialledAgainItKeepsItsConnections) {
   TcpPair later = MakeTcpPair(0);
   reactor_.RunSync([&] {
-    far_hub_.AcceptInLoop(8, std::move(later.b), kTimeout);
+    far_hub_.AcceptInLoop(8, std::move(later.b), {kTimeout});
     EXPECT_EQ(far_, far_hub_.FindAcceptedInLoop(8));
   });
   own_.reset();
@@ -329,7 +329,7 @@ TEST_F(HealthTest, OneDialsForAllAndTheNextTakesOver) {
     health->GiveUpInLoop(&one);
     EXPECT_EQ(1, two.dials);
     TcpPair pair = MakeTcpPair(0);
-    health->UpInLoop(std::move(pair.a), kTimeout);
+    health->UpInLoop(std::move(pair.a), {kTimeout});
     health->AwaitInLoop(&three);
     EXPECT_EQ(0, one.ups);
     EXPECT_EQ(1, two.ups);

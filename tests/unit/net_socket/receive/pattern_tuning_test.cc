@@ -49,6 +49,20 @@ TEST(PatternTuningTest, APingPongDelaysAcknowledgementsUntilAStreamComes) {
   EXPECT_EQ(0, QuickAck(pair.a.get()));
 }
 
+// A sender whose lanes heal keeps what is not acknowledged.
+TEST(PatternTuningTest, AcknowledgementsThatAreAwaitedAreGivenInBetween) {
+  const TcpPair pair = MakeTcpPair();
+  PatternTuning tuning(pair.a.get(), Path(Options(), true), true);
+  tuning.Took(65535);
+  EXPECT_EQ(1, QuickAck(pair.a.get()));
+  tuning.Took(1);
+  EXPECT_EQ(0, QuickAck(pair.a.get())) << "they are put off from here on, and no longer than for so much again";
+  tuning.Keep(TrafficPattern::kPingPong);
+  tuning.Keep(TrafficPattern::kStream);
+  tuning.Took(1 << 20);
+  EXPECT_EQ(1, QuickAck(pair.a.get())) << "a stream behind a ping-pong gets them at once";
+}
+
 TEST(PatternTuningTest, OnTheSameHostLargeMessagesHaveALargerBuffer) {
   const TcpPair pair = MakeTcpPair();
   const int before = ReceiveBuffer(pair.a.get());

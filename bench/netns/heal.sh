@@ -1,0 +1,399 @@
+#!/bin/bash
+# heal.sh: two hosts (network namespaces) send to each other, both ways, while their network loses interfaces, flows and
+# sockets; and how long it takes to hear of a peer that is really gone.
+#
+#   bench/netns/heal.sh --plugin PATH [options]
+#
+# Every byte is checked (heal/stream.cc). A row is one measure, its bar, and whether it holds.
+#
+# Units:   as each row says; rates are of messages that arrived, both ways together.
+# Errors:  exit code 0 every bar holds, 1 one does not, 2 wrong usage. A machine that forbids namespaces or has no tc, nft
+#          or ss: a line "SKIPPED: reason".
+# Needs:   root, or namespaces of one's own; iproute2, nftables, awk; a kernel with INET_DIAG_DESTROY for `kills`, with
+#          connection tracking for `nat`. Leaves nothing behind.
+# Source:  unshare(1), ss(8), nft(8).
+set -euo pipefail
+
+usage() {
+  cat <<'TEXT'
+usage: heal.sh --plugin PATH [options]
+
+  --plugin PATH        the plugin's .so
+  --cases LIST         fused   one of two fused interfaces out and in again, then the other
+                       switch  the same at the peer alone, behind a switch: nothing tells it here
+                       cable   the only cable out and in again
+                       resets  something on the way resets every flow, every 5 s
+                       nat     something on the way forgets idle flows
+                       swallow one flow is dropped for good, both ways
+                       kills   ss -K on random sockets of either end, every 50 ms, in each mode and engine
+                       gone    the peer is killed, aborts, its host is gone: healing on and off
+                       (default: all)
+  --seconds N          of resets and kills (default 60)
+  --outage N           seconds (default 10)
+  --rate MBIT          of each link, where it has one (default 200)
+  --size BYTES         of every second message (default 262144)
+  --window N           messages in flight each way (default 8)
+  --timeline           all rates per 100 ms too, as comments
+  --stream PATH        default: stream beside the script, or as Bazel builds it with --config=opt
+
+Everything else (TCPX_LANES, TCPX_THREADS, ...) comes from the environment; TCPX_HEAL is set.
+TEXT
+}
+
+source "$(dirname "${BASH_SOURCE[0]}")/between.sh"
+cases=fused,switch,cable,resets,nat,swallow,kills,gone seconds=60 outage=10 rate=200 size=262144 window=8 timeline=0
+stream=''
+declare -A sets=([--timeline]=timeline=1)
+declare -A takes=([--plugin]=plugin [--cases]=cases [--seconds]=seconds [--outage]=outage [--rate]=rate [--size]=size
+  [--window]=window [--stream]=stream)
+read_options "$@"
+[[ $cases =~ ^(fused|switch|cable|resets|nat|swallow|kills|gone)(,(fused|switch|cable|resets|nat|swallow|kills|gone))*$ ]] ||
+  wrong "--cases takes a list, such as fused,kills"
+[[ $seconds$outage$rate$size$window =~ ^[0-9]+$ ]] || wrong "numbers are whole"
+require_plugin
+for candidate in "$(dirname "$0")/stream" bazel-bin/bench/netns/heal/stream; do
+  [[ -n $stream || ! -x $candidate ]] || stream=$candidate
+done
+[[ -x $stream ]] || wrong "no stream found: give --stream PATH"
+enter "$@"
+failures=0
+
+# row CASE MEASURE VALUE BAR: BAR is "<=2", ">=0.9", "=0" or "-".
+row() {
+  local holds
+  holds=$(awk -v value="$3" -v bar="$4" 'BEGIN {
+    number = bar; gsub(/[<>=]/, "", number)
+    if (bar == "-") print "-"
+    else if (value !~ /^[0-9.]+$/) print "FAILED"
+    else if (bar ~ /^<=/) print (value + 0 <= number + 0 ? "ok" : "FAILED")
+    else if (bar ~ /^>=/) print (value + 0 >= number + 0 ? "ok" : "FAILED")
+    else print (value + 0 == number + 0 ? "ok" : "FAILED") }')
+  [[ $holds != FAILED ]] || failures=$((failures + 1))
+  printf '%-22s %-34s %10s %8s %s\n' "$1" "$2" "$3" "$4" "$holds"
+}
+
+# Cables between a and b, eth1 to ethN, each of the rate.
+cables() {
+  local i host
+  netns_add a b
+  for ((i = 1; i <= $1; ++i)); do
+    netns_link a "eth$i" b "eth$i"
+    netns_address a "eth$i" "10.0.$i.1/24"
+    netns_address b "eth$i" "10.0.$i.2/24"
+  done
+  [[ ${2:-} == unlimited ]] || shape "$1"
+}
+
+shape() {
+  local i host
+  for host in a b; do
+    for ((i = 1; i <= $1; ++i)); do
+      tc -n "$host" qdisc replace dev "eth$i" root tbf rate "${rate}mbit" burst "$(burst "$rate")" latency 50ms
+    done
+  done
+}
+
+# The second cable has a switch in its middle.
+switched() {
+  cables 1 unlimited
+  netns_add s
+  ip -n s link add br0 type bridge
+  ip -n s link set br0 up
+  local host number=1
+  for host in a b; do
+    netns_link "$host" eth2 s "to_$host"
+    ip -n s link set "to_$host" master br0
+    netns_address "$host" eth2 "10.0.2.$number/24"
+    number=2
+  done
+  shape 2
+}
+
+# A host r between a and b.
+routed() {
+  netns_add a b r
+  local host net=1
+  for host in a b; do
+    netns_link "$host" eth1 r "to_$host"
+    netns_address "$host" eth1 "10.0.$net.1/24"
+    netns_address r "to_$host" "10.0.$net.9/24"
+    ip -n "$host" route add default via "10.0.$net.9"
+    net=2
+  done
+  netns_run r sysctl -qw net.ipv4.ip_forward=1
+  netns_nft r 'table inet middle { chain forward { type filter hook forward priority 0; }; }'
+  shape 1
+}
+
+unplug() {
+  local host
+  for host in $(ip netns list | awk '{ print $1 }'); do ip netns delete "$host"; done
+}
+
+# start NAME ENVIRONMENT...: both ranks, until traffic flows.
+start() {
+  run=$work/$1
+  shift
+  mkdir -p "$run"
+  local host other try
+  for host in a b; do
+    other=b
+    [[ $host == a ]] || other=a
+    ip netns exec "$host" env TCPX_HEAL=1 NCCL_SOCKET_FAMILY=AF_INET NCCL_SOCKET_IFNAME=eth "$@" "$stream" \
+      --plugin "$plugin" --folder "$run" --name "$host" --other "$other" --size "$size" --window "$window" \
+      2>"$run/$host.log" &
+    printf -v "pid_$host" %s $!
+  done
+  for ((try = 0; try < 300; ++try)); do
+    (($(moved) < 1000000)) || break
+    sleep 0.1
+  done
+  (($(moved) >= 1000000)) || failed "nothing moves"
+  sleep 1
+  touch "$run/go"
+}
+
+moved() {
+  cat "$run"/?.pulse 2>/dev/null | awk '{ if ($2 > most) most = $2 } END { printf "%.0f", most }'
+}
+
+# mean FROM TO: Mbit/s.
+mean() {
+  awk -v from="$1" -v to="$2" '
+    $1 <= from { before[FILENAME] = $2 }
+    $1 <= to { after[FILENAME] = $2 }
+    END { for (file in after) sum += after[file] - before[file]; printf "%.1f", 8 * sum / (to - from) / 1e6 }' \
+    "$run"/a.pulse "$run"/b.pulse
+}
+
+# regained FROM RATE: seconds from FROM until half a second of that rate begins.
+regained() {
+  awk -v from="$1" -v rate="$2" '
+    $1 >= from { slot = int(($1 - from) * 10); bytes[slot] += $2 - last[FILENAME]; if (slot > most) most = slot }
+    { last[FILENAME] = $2 }
+    END {
+      for (slot = 0; slot + 5 <= most; ++slot) {
+        sum = 0
+        for (i = slot; i < slot + 5; ++i) sum += bytes[i]
+        if (8 * sum / 0.5 / 1e6 >= rate) { printf "%.1f", slot / 10; exit }
+      }
+      print "never"
+    }' "$run"/a.pulse "$run"/b.pulse
+}
+
+ratio() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%.2f", (b > 0 ? a / b : 0) }'; }
+after() { awk -v t="$1" -v s="$2" 'BEGIN { printf "%.3f", t + s }'; }
+
+# finish NAME PAUSE: both stop; rows of what holds for all cases.
+finish() {
+  local host errors=0 wrong_bytes=0 longest=0 how bytes wrong pause _
+  touch "$run/stop"
+  for host in a b; do
+    local pid=pid_$host try
+    for ((try = 0; try < 200; ++try)); do
+      kill -0 "${!pid}" 2>/dev/null || break
+      sleep 0.1
+    done
+    kill -KILL "${!pid}" 2>/dev/null || true
+    wait "${!pid}" 2>/dev/null || true
+    how=hangs wrong=0 pause=0
+    [[ ! -e $run/$host.result ]] || read -r how _ bytes wrong pause <"$run/$host.result"
+    [[ $how == stopped ]] || errors=$((errors + 1))
+    wrong_bytes=$((wrong_bytes + wrong))
+    longest=$((pause > longest ? pause : longest))
+  done
+  row "$1" "errors" "$errors" "=0"
+  row "$1" "wrong bytes" "$wrong_bytes" "=0"
+  row "$1" "longest pause, ms" "$longest" "$2"
+  if ((errors)); then grep -h ' WARN ' "$run"/?.log | sed 's/^/# /' || true; fi
+  ((timeline == 0)) || awk -v name="$1" '
+    !first { first = $1 }
+    { slot = int(($1 - first) * 10); bytes[slot] += $2 - last[FILENAME]; last[FILENAME] = $2 }
+    END { for (slot in bytes) printf "# %.1f s %.0f Mbit/s, %s\n", slot / 10, bytes[slot] * 80 / 1e6, name }' \
+    "$run"/a.pulse "$run"/b.pulse | sort -k2n
+}
+
+# out NAME HOST DEVICE SHARE: an outage, and what it leaves of the rate.
+out() {
+  local from=$EPOCHREALTIME cut mended base
+  sleep 3
+  cut=$EPOCHREALTIME
+  base=$(mean "$from" "$cut")
+  row "$1" "before: Mbit/s" "$base" "-"
+  netns_cut "$2" "$3"
+  sleep "$outage"
+  mended=$EPOCHREALTIME
+  netns_mend "$2" "$3"
+  sleep 6
+  if [[ $4 == 0 ]]; then
+    row "$1" "$3 back: goes on after, s" "$(regained "$mended" "$(ratio "$base" 2)")" "<=2"
+  else
+    row "$1" "$3 out: of what is left" \
+      "$(ratio "$(mean "$(after "$cut" 2)" "$mended")" "$(ratio "$base" "$4")")" ">=0.9"
+    row "$1" "$3 back: full rate after, s" "$(regained "$mended" "$(awk -v b="$base" 'BEGIN { print 0.95 * b }')")" "<=2"
+  fi
+}
+
+case_fused() {
+  cables 2
+  start fused TCPX_FUSE=eth1+eth2
+  out fused a eth2 2
+  out fused a eth1 2
+  finish fused "<=2000"
+}
+
+case_switch() {
+  switched
+  start switch TCPX_FUSE=eth1+eth2
+  out switch b eth2 2
+  finish switch "<=2000"
+}
+
+case_cable() {
+  cables 1
+  start cable
+  out cable b eth1 0
+  finish cable "<=$(((outage + 2) * 1000))"
+}
+
+case_resets() {
+  routed
+  start resets
+  local i mine theirs
+  for ((i = 0; i < seconds / 5; ++i)); do
+    sleep 5
+    netns_nft r 'flush chain inet middle forward'
+    while read -r mine theirs; do
+      netns_nft r "add rule inet middle forward tcp sport ${mine##*:} tcp dport ${theirs##*:} reject with tcp reset"
+      netns_nft r "add rule inet middle forward tcp sport ${theirs##*:} tcp dport ${mine##*:} reject with tcp reset"
+    done < <(netns_flows a)
+  done
+  sleep 2
+  row resets "times" "$i" "-"
+  finish resets "-"
+}
+
+case_nat() {
+  routed
+  netns_run r sysctl -qw net.netfilter.nf_conntrack_tcp_timeout_established=2 \
+    net.netfilter.nf_conntrack_tcp_timeout_max_retrans=2 net.netfilter.nf_conntrack_tcp_loose=0
+  netns_nft r 'add rule inet middle forward ct state invalid counter drop'
+  start nat
+  local i
+  for i in 1 2; do
+    sleep 2
+    touch "$run/pause"
+    sleep 8
+    rm "$run/pause"
+  done
+  sleep 4
+  row nat "packets of forgotten flows" \
+    "$(netns_run r nft list chain inet middle forward | awk '/packets/ { for (i = 1; i < NF; ++i) if ($i == "packets") print $(i + 1) }')" ">=1"
+  finish nat "<=3000"
+}
+
+# The busiest flow: "PORT PORT" of a and b.
+busiest() {
+  netns_run a ss -tinHO state established | awk '
+    match($0, /bytes_acked:[0-9]+/) {
+      bytes = substr($0, RSTART + 12, RLENGTH - 12) + 0
+      if (bytes > most) { most = bytes; mine = $3; theirs = $4 }
+    }
+    END { sub(/.*:/, "", mine); sub(/.*:/, "", theirs); print mine, theirs }'
+}
+
+case_swallow() {
+  routed
+  start swallow
+  sleep 2
+  local mine theirs
+  read -r mine theirs <<<"$(busiest)"
+  netns_nft r "add rule inet middle forward tcp sport $mine tcp dport $theirs drop"
+  netns_nft r "add rule inet middle forward tcp sport $theirs tcp dport $mine drop"
+  sleep 8
+  finish swallow "<=3000"
+}
+
+# killer HOST SECONDS COUNT_FILE: one flow each 50 ms; not the health sockets, whose ends have moved next to nothing.
+killer() {
+  netns_run "$1" bash -c '
+    end=$((SECONDS + $1)) count=0 i=0 begun=${EPOCHREALTIME/./}
+    while ((SECONDS < end)); do
+      read -r mine theirs <<<"$(ss -tinHO state established |
+        awk "{ if (!/bytes_(acked|received):[0-9][0-9][0-9][0-9]/) next; print \$3, \$4 }" | shuf -n 1)"
+      [[ -z $mine ]] || [[ -z $(ss -KtnH src "$mine" dst "$theirs") ]] || count=$((count + 1))
+      wait_us=$((begun + ++i * 100000 - ${EPOCHREALTIME/./}))
+      ((wait_us <= 0)) || sleep "$(printf "0.%06d" "$wait_us")"
+    done
+    echo "$count" >"$2"' killer "$2" "$3"
+}
+
+case_kills() {
+  local mode name begun from to base
+  for mode in TCPX_THREADS=0 "TCPX_THREADS=2 TCPX_ENGINE=io_uring" "TCPX_THREADS=2 TCPX_ENGINE=epoll"; do
+    name="kills ${mode##*=}"
+    [[ $mode != TCPX_THREADS=0 ]] || name="kills caller-driven"
+    cables 1 unlimited
+    # shellcheck disable=SC2086
+    start "$name" $mode
+    begun=$EPOCHREALTIME
+    sleep 5
+    base=$(mean "$begun" "$EPOCHREALTIME")
+    from=$EPOCHREALTIME
+    killer a "$seconds" "$run/a.kills" &
+    local first=$!
+    sleep 0.05
+    killer b "$seconds" "$run/b.kills" &
+    wait "$first" $!
+    to=$EPOCHREALTIME
+    sleep 1
+    row "$name" "kills" "$(cat "$run"/?.kills | awk '{ sum += $1 } END { print sum }')" ">=$((seconds * 1000 / 60))"
+    row "$name" "rate, of undisturbed" "$(ratio "$(mean "$from" "$to")" "$base")" ">=0.8"
+    finish "$name" "-"
+    unplug
+  done
+}
+
+# gone HOW HEAL: how long until rank a has an error, in seconds.
+gone() {
+  local since try how time _
+  cables 1
+  start "gone $1 $2" "TCPX_HEAL=$2" TCPX_PEER_TIMEOUT=4
+  since=$EPOCHREALTIME
+  case $1 in
+    killed) kill -KILL "$pid_b" ;;
+    aborts) kill -TERM "$pid_b" ;;
+    host) netns_cut b eth1 ;;
+  esac
+  for ((try = 0; try < 600; ++try)); do
+    [[ ! -e $run/a.result ]] || break
+    sleep 0.05
+  done
+  how=hangs time=$since
+  [[ ! -e $run/a.result ]] || read -r how time _ <"$run/a.result"
+  kill -KILL "$pid_a" "$pid_b" 2>/dev/null || true
+  wait "$pid_a" "$pid_b" 2>/dev/null || true
+  [[ $how == error ]] || echo never
+  [[ $how != error ]] || awk -v t="$time" -v s="$since" 'BEGIN { printf "%.2f", t - s }'
+  unplug
+}
+
+case_gone() {
+  local how
+  for how in killed aborts; do
+    row gone "$how, healing off, s" "$(gone "$how" 0)" "-"
+    row gone "$how, healing on, s" "$(gone "$how" 1)" "<=0.2"
+  done
+  local before
+  before=$(gone host 0)
+  row gone "host (TCPX_PEER_TIMEOUT=4), off, s" "$before" "-"
+  row gone "host (TCPX_PEER_TIMEOUT=4), on, s" "$(gone host 1)" "<=$(after "$before" 1)"
+}
+
+echo "# links of $rate Mbit/s where limited; messages of $size and 4000 bytes by turns, $window in flight each way"
+printf '%-22s %-34s %10s %8s %s\n' case measure value bar holds
+for one in ${cases//,/ }; do
+  "case_$one"
+  unplug
+done
+exit $((failures > 0))

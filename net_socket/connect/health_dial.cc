@@ -1,0 +1,81 @@
+#include "net_socket/connect/health_dial.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/clock.h"
+
+namespace tcpx {
+namespace {
+
+// A socket that dies as soon as it stands is not dialled as fast as that happens.
+constexpr int64_t kBetweenDialsNs = 10 * kMillisecond;
+// How long a port may refuse whose process seems to live.
+constexpr int64_t kRefusedNs = kSecond;
+
+}  // namespace
+
+HealthSettings HealthSettingsFor(const Options& options, uint64_t features) {
+  HealthSettings settings;
+  settings.peer_timeout_ns = options.peer_timeout_ns;
+  settings.heals = options.heal && (features & kFeatureHealHealth) != 0;
+  settings.reconnect_timeout_ns = options.reconnect_timeout_ns;
+  settings.linger_ns = options.linger_ns;
+  return settings;
+}
+
+HealthDial::HealthDial(Runtime* runtime, const Secret* secret, DialRequest request, const ConnectionId& id,
+                       const std::vector<LanePath>& paths)
+    : runtime_(runtime), secret_(secret), request_(std::move(request)), id_(id) {
+  for (const LanePath& path : paths) {
+    const bool known = std::any_of(paths_.begin(), paths_.end(), [&path](auto& had) { return had.nic == path.nic; });
+    if (!known) paths_.push_back(path);
+  }
+}
+
+void HealthDial::DialInLoop(std::shared_ptr<Health> health) {
+  if (lane_ != nullptr) return;
+  health_ = std::move(health);
+  refused_ns_ = 0;
+  lane_ = std::make_unique<DialLane>(static_cast<DialLane::Owner*>(this), DialLane::kHealth);
+  began_ns_ = std::max(MonotonicNanos(), began_ns_ == 0 ? 0 : began_ns_ + kBetweenDialsNs);
+  timer_ = runtime_->reactor.AddTimerInLoop(began_ns_, [this] { lane_->DialInLoop(paths_[0]); });
+}
+
+void HealthDial::HaltInLoop() {
+  runtime_->reactor.CancelTimerInLoop(timer_);
+  lane_.reset();
+  health_.reset();
+}
+
+const LanePath* HealthDial::OtherPath(const DialLane& lane) {
+  if (paths_.size() < 2) return nullptr;
+  size_t at = 0;
+  while (at + 1 < paths_.size() && paths_[at].nic != lane.path().nic) ++at;
+  return &paths_[(at + 1) % paths_.size()];
+}
+
+bool HealthDial::refusal_is_final() {
+  if (health_->ended_in_order_in_loop()) return true;
+  const int64_t now_ns = MonotonicNanos();
+  if (refused_ns_ == 0) refused_ns_ = now_ns;
+  return now_ns - refused_ns_ >= kRefusedNs;
+}
+
+void HealthDial::Soon(std::function<void(Health* health)> function) {
+  runtime_->reactor.CancelTimerInLoop(timer_);
+  timer_ = runtime_->reactor.AddTimerInLoop(
+      0, [self = shared_from_this(), health = health_, function = std::move(function)] { function(health.get()); });
+}
+
+void HealthDial::LaneAnswered(const DialLane& lane) {
+  const HealthSettings settings = HealthSettingsFor(runtime_->options, lane.answer().features);
+  auto fd = std::make_shared<OwnedFd>(lane_->TakeSocket().fd);
+  Soon([fd, settings](Health* health) { health->UpInLoop(std::move(*fd), settings); });
+}
+
+void HealthDial::Finish(absl::Status) {
+  Soon([this](Health* health) { health->RefusedInLoop(this); });
+}
+
+}  // namespace tcpx

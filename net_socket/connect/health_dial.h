@@ -1,0 +1,71 @@
+// health_dial.h: dials a health socket again that was lost, in the name of one connection.
+//
+// Purpose: the hello is that of a first health socket, proven like it; its ticket and connection tell the acceptor that
+//          this is no stranger, also behind the end of its listen (resumed_lanes.h). Each attempt goes by the
+//          connection's own interface first, then by another one of the device.
+//
+// Threads: made anywhere, and destroyed anywhere behind HaltInLoop; the rest in the reactor.
+// Units:   nanoseconds.
+// Errors:  to Health::RefusedInLoop: at once where the peer's process knows the connection no more, or its port refuses
+//          and the old socket has ended in order, as that of a process that ends; after a while of refusals, too.
+#ifndef TCPX_NET_SOCKET_CONNECT_HEALTH_DIAL_H_
+#define TCPX_NET_SOCKET_CONNECT_HEALTH_DIAL_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "net_socket/connect/dial_lane.h"
+#include "net_socket/health/health.h"
+
+namespace tcpx {
+
+// Of a health socket whose other end has, or uses, these features.
+HealthSettings HealthSettingsFor(const Options& options, uint64_t features);
+
+class HealthDial final : public HealthRedialler,
+                         public std::enable_shared_from_this<HealthDial>,
+                         private DialLane::Owner {
+ public:
+  // `paths`: of the connection's lanes. `secret` null: none is shared.
+  HealthDial(Runtime* runtime, const Secret* secret, DialRequest request, const ConnectionId& id,
+             const std::vector<LanePath>& paths);
+
+  void DialInLoop(std::shared_ptr<Health> health) override;
+  void HaltInLoop() override;
+
+ private:
+  Runtime* runtime() override { return runtime_; }
+  const Secret* secret() const override { return secret_; }
+  const DialRequest& request() const override { return request_; }
+  const ConnectionId& connection_id() const override { return id_; }
+  void LaneAnswered(const DialLane& lane) override;
+  const LanePath* OtherPath(const DialLane& lane) override;
+  void BeginAnew(absl::Status why) override { Finish(std::move(why)); }
+  void Finish(absl::Status status) override;
+  // Something on the way that resets flows refuses too.
+  bool refusal_is_final() override;
+  bool tries_on() const override { return true; }
+  bool Connected() override {
+    refused_ns_ = 0;
+    return true;
+  }
+  // Not at once: the lane is on the stack.
+  void Soon(std::function<void(Health* health)> function);
+
+  Runtime* const runtime_;
+  const Secret* const secret_;
+  const DialRequest request_;
+  const ConnectionId id_;
+  std::vector<LanePath> paths_;     // one by each interface
+  std::shared_ptr<Health> health_;  // while it dials
+  std::unique_ptr<DialLane> lane_;  // the same
+  int64_t began_ns_ = 0;
+  int64_t refused_ns_ = 0;  // since when all has been refused; 0: not so
+  Reactor::TimerId timer_{0, 0};
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_CONNECT_HEALTH_DIAL_H_

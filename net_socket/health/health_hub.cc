@@ -1,0 +1,72 @@
+// The health sockets of the process.
+#include <memory>
+#include <utility>
+
+#include "common/random.h"
+#include "net_socket/health/health.h"
+
+namespace tcpx {
+
+std::shared_ptr<Health> HealthHub::UseDialledInLoop(int device, const SocketAddress& peer) {
+  std::shared_ptr<Health>& health = dialled_[Key(device, peer.ToString())];
+  if (health == nullptr) {
+    uint64_t tag = 0;
+    (void)FillRandom(&tag, sizeof(tag));  // Where that fails, the dial's own identity fails too.
+    health = std::make_shared<Health>(this, reactor_, tag, true);
+  }
+  health->UseInLoop();
+  return health;
+}
+
+std::shared_ptr<Health> HealthHub::FindAcceptedInLoop(uint64_t tag) {
+  auto found = accepted_.find(tag);
+  return found == accepted_.end() ? nullptr : found->second;
+}
+
+void HealthHub::AcceptInLoop(uint64_t tag, OwnedFd fd, const HealthSettings& settings) {
+  std::shared_ptr<Health> health = FindAcceptedInLoop(tag);
+  if (health == nullptr) {
+    health = std::make_shared<Health>(this, reactor_, tag, false);
+    accepted_[tag] = health;
+  }
+  health->UpInLoop(std::move(fd), settings);
+}
+
+void HealthHub::LetGoInLoop(uint64_t tag) {
+  const std::shared_ptr<Health> health = FindAcceptedInLoop(tag);
+  if (health != nullptr && health->heals_in_loop()) health->LetGoInLoop();
+}
+
+void HealthHub::DiedInLoop(const Health& health, bool waits) {
+  if (died_ != nullptr && !health.dialled()) died_(health.tag(), waits);
+}
+
+void HealthHub::LookInLoop(uint64_t tag) {
+  const std::shared_ptr<Health> health = FindAcceptedInLoop(tag);
+  if (health != nullptr) health->OnEvents(0);
+}
+
+void HealthHub::ForgetInLoop(Health* health) {
+  for (auto it = dialled_.begin(); it != dialled_.end(); ++it) {
+    if (it->second.get() != health) continue;
+    dialled_.erase(it);
+    return;
+  }
+  auto found = accepted_.find(health->tag());
+  if (found != accepted_.end() && found->second.get() == health) accepted_.erase(found);
+}
+
+void HealthHub::DropUnusedInLoop(const std::shared_ptr<Health>& health) {
+  if (health == nullptr || health->used_in_loop()) return;
+  health->CloseInLoop();
+  ForgetInLoop(health.get());
+}
+
+void HealthHub::CloseInLoop() {
+  for (auto& [key, health] : dialled_) health->CloseInLoop();
+  for (auto& [tag, health] : accepted_) health->CloseInLoop();
+  dialled_.clear();
+  accepted_.clear();
+}
+
+}  // namespace tcpx

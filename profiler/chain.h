@@ -1,0 +1,61 @@
+// chain.h: another profiler behind this one, because NCCL has room for one.
+//
+// Purpose: what NCCL calls is passed on with the other profiler's own contexts and handles. Asked for the version that
+//          NCCL uses, and then for older ones, for which events are converted as NCCL would.
+//
+// Threads: any, as NCCL's calls come.
+// Lifetime: the library stays loaded as long as this.
+// Errors:  Load says why there is none. What the other profiler returns is returned.
+#ifndef TCPX_PROFILER_CHAIN_H_
+#define TCPX_PROFILER_CHAIN_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <variant>
+
+#include "absl/status/statusor.h"
+#include "nccl/profiler_v4.h"
+#include "nccl/profiler_v5.h"
+#include "nccl/profiler_v6.h"
+
+namespace tcpx {
+
+// Of a communicator, as NCCL gives them to init.
+struct CommunicatorFacts {
+  uint64_t id = 0;
+  const char* name = nullptr;  // may be null
+  int nodes = 0;
+  int ranks = 0;
+  int rank = 0;
+  ncclDebugLogger_t logger = nullptr;
+};
+
+class Chain {
+ public:
+  // `version`: 4 to 6.
+  static absl::StatusOr<std::unique_ptr<Chain>> Load(const std::string& path, int version);
+  ~Chain();
+
+  const char* name() const;
+  int version() const;
+
+  ncclResult_t Init(void** context, int* mask, const CommunicatorFacts& facts);
+  // `event`'s parents are the other profiler's. *handle stays null where it knows no such events.
+  template <typename Descriptor>
+  ncclResult_t Start(void* context, void** handle, const Descriptor& event);
+  ncclResult_t Stop(void* handle);
+  ncclResult_t Note(void* handle, ncclProfilerEventState_t state, ncclProfilerEventStateArgs_v5_t* args);
+  ncclResult_t Finalize(void* context);
+
+ private:
+  using Table = std::variant<ncclProfiler_v4_t*, ncclProfiler_v5_t*, ncclProfiler_v6_t*>;
+  Chain(void* library, Table table) : library_(library), table_(table) {}
+
+  void* const library_;
+  const Table table_;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_PROFILER_CHAIN_H_

@@ -1,0 +1,66 @@
+// event.h: one event of NCCL's profiler interface, whatever version it came by, and where the timeline shows it.
+//
+// Purpose: what NCCL's descriptors say, copied, because their texts and unions are valid during a call only.
+//
+// Threads: values.
+// Units:   nanoseconds of MonotonicNanos, bytes.
+// Errors:  none; an unknown type is an event without a name.
+#ifndef TCPX_PROFILER_EVENT_H_
+#define TCPX_PROFILER_EVENT_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "nccl/profiler_v4.h"
+#include "nccl/profiler_v5.h"
+#include "nccl/profiler_v6.h"
+
+namespace tcpx {
+
+// A short text of NCCL's ("AllReduce", "ncclFloat32"), cut at its end.
+struct ShortText {
+  char text[20] = {};
+  void Set(const char* from);
+};
+
+struct EventFacts {
+  uint32_t type = 0;       // one of ncclProfilerEventType_t
+  void* parent = nullptr;  // a handle of ours
+  void* group = nullptr;   // another, of collectives from v5 on
+  ShortText function, datatype, algorithm, protocol;
+  uint64_t count = 0;     // elements
+  uint64_t sequence = 0;  // of the collective
+  uint64_t bytes = 0;
+  uint64_t gpu_time = 0;  // of its clock, at the start
+  int peer = -1, root = -1, channel = -1, steps = 0, step = -1, depth = 0;
+  int fd = -1;  // of a network event that says so
+  bool sends = false;
+  bool captured = false;  // into a CUDA graph
+};
+
+EventFacts FactsOf(const ncclProfilerEventDescr_v4_t& event);
+EventFacts FactsOf(const ncclProfilerEventDescr_v5_t& event);
+EventFacts FactsOf(const ncclProfilerEventDescr_v6_t& event);
+
+// An event from its start to its end.
+struct Event {
+  static constexpr int kStatesMax = 6;
+  struct State {
+    int64_t at_ns;
+    int32_t state;  // ncclProfilerEventState_t
+  };
+
+  EventFacts facts;
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+  int64_t queued_ns = 0;      // an operation, before its begin
+  uint64_t transferred = 0;   // by a step
+  uint64_t gpu_time_end = 0;  // of its clock
+  uint32_t track = 0;
+  int states = 0;
+  State state[kStatesMax];
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_PROFILER_EVENT_H_

@@ -1,0 +1,27 @@
+// event_json.h: an event as lines of the trace.
+//
+// Threads: any.
+// Units:   microseconds with three decimals, as the format has it.
+// Source:  "Trace Event Format" of the Chromium project.
+#ifndef TCPX_PROFILER_EVENT_JSON_H_
+#define TCPX_PROFILER_EVENT_JSON_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "profiler/event.h"
+#include "profiler/trace_file.h"
+
+namespace tcpx {
+
+// The event, and within it what a step waited for.
+void AppendEvent(const Event& event, int pid, TraceFile* file);
+// A row's name, or the process's (track 0).
+std::string NameLine(const char* what, const std::string& name, int pid, uint32_t track);
+// A moment of the whole process with numbers: {"realtime_ns", 1}.
+std::string MomentLine(const char* name, int64_t at_ns, int pid, const char* key, int64_t value);
+
+}  // namespace tcpx
+
+#endif  // TCPX_PROFILER_EVENT_JSON_H_

@@ -1,0 +1,303 @@
+#include "profiler/recorder.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/address.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/thread.h"
+#include "profiler/event_json.h"
+
+namespace tcpx {
+namespace {
+
+constexpr int kRoundMs = 100;
+constexpr int64_t kClockEveryNs = 10 * kSecond;
+// A descriptor number is another socket now, at the latest after so long.
+constexpr int64_t kLaneKnownNs = kSecond;
+constexpr int kIndexBits = 20;
+
+// Their children begin behind their end.
+bool Lasts(uint32_t type) { return (type & (ncclProfileGroup | ncclProfileColl | ncclProfileP2p)) != 0; }
+
+// What finds its row in the end, because only then it is known when it was: an operation waits in a queue at first.
+bool PlacedInTheEnd(uint32_t type) { return Lasts(type) || type == ncclProfileProxyOp; }
+
+std::string Text(const absl::StatusOr<SocketAddress>& address) { return address.ok() ? address->ToString() : "?"; }
+
+int64_t RealNanos() {
+  timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  return static_cast<int64_t>(now.tv_sec) * kSecond + now.tv_nsec;
+}
+
+}  // namespace
+
+Recorder::Recorder(Settings settings) : settings_(std::move(settings)), file_(settings_.path, settings_.bytes_max) {
+  if (settings_.path.empty()) return;
+  if (!file_.Open().ok()) {
+    TCPX_WARN("no trace: %s; TCPX_TRACE_DIR names its folder", file_.status().message());
+    return;
+  }
+  file_.Append(NameLine("process_name", settings_.process, getpid(), 0), true);
+  wake_.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  absl::StatusOr<std::thread> writer = StartThread("the trace's writer", [this] { Run(); });
+  if (writer.ok()) {
+    writer_ = *std::move(writer);
+  } else {
+    TCPX_WARN("no trace: %s", writer.status().message());
+  }
+}
+
+Recorder::~Recorder() {
+  if (!writer_.joinable()) return;
+  ends_.store(true);
+  const uint64_t one = 1;
+  if (write(wake_.get(), &one, sizeof(one)) < 0) TCPX_TRACE("the trace's writer looks again in %d ms", kRoundMs);
+  writer_.join();
+}
+
+uint32_t Recorder::AddCommunicator(const std::string& name) {
+  MutexLock lock(mutex_);
+  communicators_.push_back(name);
+  return static_cast<uint32_t>(communicators_.size() - 1);
+}
+
+Recorder::Entry* Recorder::Find(void* handle, uint32_t* index) {
+  const auto bits = reinterpret_cast<uint64_t>(handle);
+  *index = static_cast<uint32_t>(bits & ((1u << kIndexBits) - 1));
+  if (handle == nullptr || *index >= slots_.size()) return nullptr;
+  Entry& entry = slots_[*index];
+  return entry.generation == bits >> kIndexBits ? &entry : nullptr;
+}
+
+uint32_t Recorder::TakeSlot() {
+  if (slots_.size() < kSlotsMin || (free_.empty() && slots_.size() < kSlotsMax)) {
+    slots_.emplace_back();
+    return static_cast<uint32_t>(slots_.size() - 1);
+  }
+  if (free_.empty() && !lingering_.empty()) FinishLingering(INT64_MAX);
+  if (free_.empty()) return kNone;
+  const uint32_t index = free_.front();
+  free_.pop_front();
+  ++slots_[index].generation;
+  return index;
+}
+
+bool Recorder::Sampled(uint32_t communicator, uint32_t type) {
+  const uint64_t key = static_cast<uint64_t>(communicator) << 32 | type;
+  return seen_[key]++ % settings_.sample == 0;
+}
+
+const Recorder::Lane& Recorder::LaneOf(int fd, int64_t now_ns) {
+  Lane& lane = lanes_[fd];
+  if (lane.looked_ns != 0 && now_ns - lane.looked_ns < kLaneKnownNs) return lane;
+  lane.looked_ns = now_ns;
+  std::string addresses = fd < 0 ? "unknown" : absl::StrCat(Text(LocalAddress(fd)), " - ", Text(PeerAddress(fd)));
+  if (addresses != lane.addresses) {
+    lane.number = ++lanes_seen_;
+    lane.addresses = std::move(addresses);
+  }
+  return lane;
+}
+
+uint32_t Recorder::TakeTrack(const Entry& entry) {
+  uint32_t index = 0;
+  const EventFacts& facts = entry.event.facts;
+  const Entry* const parent = Find(facts.parent, &index);
+  const EventFacts* const of = parent != nullptr ? &parent->event.facts : nullptr;
+  const bool net = facts.type == ncclProfileNetPlugin;
+  const Lane* const lane = net ? &LaneOf(facts.fd, entry.event.begin_ns) : nullptr;
+  const uint64_t key = TrackKey(facts, of, entry.communicator, net ? lane->number : 0);
+  const auto name = [&]() TCPX_NO_THREAD_SAFETY_ANALYSIS {
+    return TrackName(facts, of, communicators_[entry.communicator], net ? lane->addresses : "");
+  };
+  return PlacedInTheEnd(facts.type) ? tracks_.Place(key, entry.event.begin_ns, entry.event.end_ns, name)
+                                    : tracks_.Take(key, name);
+}
+
+void* Recorder::Start(uint32_t communicator, const EventFacts& facts, int64_t now_ns, bool wanted, bool chained) {
+  MutexLock lock(mutex_);
+  uint32_t parent_index = kNone;
+  const Entry* const parent = Find(facts.parent, &parent_index);
+  const bool recorded = wanted && (parent != nullptr ? parent->recorded : Sampled(communicator, facts.type));
+  if (!recorded && !chained) return nullptr;
+  const uint32_t index = TakeSlot();
+  if (index == kNone) {
+    dropped_.fetch_add(1, std::memory_order_relaxed);
+    return nullptr;
+  }
+  Entry& entry = slots_[index];
+  entry.event = Event();
+  entry.event.facts = facts;
+  entry.communicator = communicator;
+  entry.event.begin_ns = entry.event.end_ns = now_ns;
+  entry.chained = nullptr;
+  entry.state = Slot::kOpen;
+  entry.recorded = recorded;
+  entry.children = 0;
+  entry.parent = kNone;
+  if (recorded) {
+    if (!PlacedInTheEnd(facts.type)) entry.event.track = TakeTrack(entry);
+    ChildStarts(&entry);
+  }
+  return reinterpret_cast<void*>(entry.generation << kIndexBits | index);
+}
+
+void Recorder::ChildStarts(Entry* entry) {
+  uint32_t index = 0;
+  const uint32_t type = entry->event.facts.type;
+  // From v5 on a collective's parent is the application's call, which ends by itself.
+  void* const above = entry->event.facts.group != nullptr ? entry->event.facts.group : entry->event.facts.parent;
+  Entry* const parent = type == ncclProfileNetPlugin || type == ncclProfileProxyStep ? nullptr : Find(above, &index);
+  if (parent == nullptr || !Lasts(parent->event.facts.type)) return;
+  if (parent->state != Slot::kOpen && parent->state != Slot::kLingering) return;
+  entry->parent = index;
+  ++parent->children;
+}
+
+void Recorder::ChildStops(uint32_t parent, int64_t now_ns) {
+  if (parent == kNone) return;
+  Entry& entry = slots_[parent];
+  --entry.children;
+  entry.event.end_ns = std::max(entry.event.end_ns, now_ns);
+}
+
+void Recorder::Note(void* handle, int state, const ncclProfilerEventStateArgs_v5_t* args, int64_t now_ns) {
+  MutexLock lock(mutex_);
+  uint32_t index = 0;
+  Entry* const entry = Find(handle, &index);
+  if (entry == nullptr || entry->state != Slot::kOpen) return;
+  Event& event = entry->event;
+  if (state == ncclProfilerProxyOpInProgress_v4 && event.queued_ns == 0) {
+    event.queued_ns = now_ns - event.begin_ns;
+    event.begin_ns = now_ns;
+  }
+  if (state == ncclProfilerKernelChStop && args != nullptr) event.gpu_time_end = args->kernelCh.pTimer;
+  if (event.facts.type == ncclProfileProxyStep && args != nullptr && args->proxyStep.transSize != 0) {
+    event.transferred = args->proxyStep.transSize;
+  }
+  if (event.states < Event::kStatesMax) event.state[event.states++] = {now_ns, state};
+}
+
+void Recorder::Stop(void* handle, int64_t now_ns) {
+  MutexLock lock(mutex_);
+  uint32_t index = 0;
+  Entry* const entry = Find(handle, &index);
+  if (entry == nullptr || entry->state != Slot::kOpen) return;
+  entry->event.end_ns = std::max(entry->event.end_ns, now_ns);
+  if (entry->recorded && Lasts(entry->event.facts.type)) {
+    entry->state = Slot::kLingering;
+    lingering_.push_back(index);
+  } else {
+    Finish(index);
+  }
+}
+
+void Recorder::Finish(uint32_t index) {
+  Entry& entry = slots_[index];
+  if (entry.recorded) {
+    if (PlacedInTheEnd(entry.event.facts.type)) {
+      entry.event.track = TakeTrack(entry);
+    } else {
+      tracks_.Release(entry.event.track);
+    }
+    ChildStops(entry.parent, entry.event.end_ns);
+    entry.state = Slot::kDone;
+    done_.push_back(index);
+  } else {
+    entry.state = Slot::kFree;
+    free_.push_back(index);
+  }
+}
+
+// Groups stand behind their collectives' starts, but stop before or behind them: once more for those that now may.
+void Recorder::FinishLingering(int64_t now_ns) {
+  for (bool any = true; any;) {
+    any = false;
+    for (size_t left = lingering_.size(); left > 0; --left) {
+      const uint32_t index = lingering_.front();
+      lingering_.pop_front();
+      const Entry& entry = slots_[index];
+      if (entry.children == 0 && now_ns - entry.event.end_ns >= kLingerNs) {
+        Finish(index);
+        any = true;
+      } else {
+        lingering_.push_back(index);
+      }
+    }
+  }
+}
+
+void Recorder::SetChained(void* handle, void* chained) {
+  MutexLock lock(mutex_);
+  uint32_t index = 0;
+  if (Entry* const entry = Find(handle, &index)) entry->chained = chained;
+}
+
+void* Recorder::Chained(void* handle) {
+  MutexLock lock(mutex_);
+  uint32_t index = 0;
+  const Entry* const entry = Find(handle, &index);
+  return entry != nullptr ? entry->chained : nullptr;
+}
+
+void Recorder::Run() {
+  for (bool last = false; !last;) {
+    pollfd wake = {wake_.get(), POLLIN, 0};
+    poll(&wake, 1, kRoundMs);
+    last = ends_.load();
+    WriteRound(last ? INT64_MAX : MonotonicNanos());
+  }
+  const uint64_t dropped = this->dropped();
+  if (dropped != 0) {
+    file_.Append(MomentLine("tcpx_dropped", MonotonicNanos(), getpid(), "events", static_cast<int64_t>(dropped)));
+    TCPX_INFO("the trace lacks %d events, for which there was no memory; TCPX_TRACE_SAMPLE thins it out", dropped);
+  }
+  file_.Close();
+}
+
+void Recorder::WriteRound(int64_t now_ns) {
+  std::vector<NewTrack> tracks;
+  std::vector<uint32_t> done;
+  std::vector<const Event*> events;
+  {
+    MutexLock lock(mutex_);
+    FinishLingering(now_ns);
+    tracks = tracks_.TakeNew();
+    done.swap(done_);
+    for (const uint32_t index : done) events.push_back(&slots_[index].event);
+  }
+  for (const NewTrack& track : tracks) {
+    file_.Append(NameLine("thread_name", track.name, getpid(), track.track), true);
+  }
+  WriteClock();
+  for (const Event* event : events) AppendEvent(*event, getpid(), &file_);
+  file_.Flush();
+  if (!file_.status().ok() && !told_) {
+    told_ = true;
+    TCPX_WARN("the trace ends here: %s; traffic goes on", file_.status().message());
+  }
+  MutexLock lock(mutex_);
+  for (const uint32_t index : done) {
+    slots_[index].state = Slot::kFree;
+    free_.push_back(index);
+  }
+}
+
+// By which traces of several hosts are laid over each other.
+void Recorder::WriteClock() {
+  const int64_t now_ns = MonotonicNanos();
+  if (clock_ns_ != 0 && now_ns - clock_ns_ < kClockEveryNs) return;
+  clock_ns_ = now_ns;
+  file_.Append(MomentLine("tcpx_clock", now_ns, getpid(), "realtime_ns", RealNanos()));
+}
+
+}  // namespace tcpx

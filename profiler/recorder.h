@@ -1,0 +1,131 @@
+// recorder.h: keeps the events of this process from their start until they are in the trace.
+//
+// Purpose: what NCCL's threads do is one short stay under a mutex; formatting and writing is the writer thread's. A
+//          bounded number of slots holds what is under way and what waits to be written; without a free one an event is
+//          not recorded, and counted.
+//
+// Rules:   A handle names a slot and its generation, so that one that is used too late finds nothing.
+//          NCCL ends a collective when it is launched, and its operations begin later: a collective, a point-to-point or
+//          a group ends with the last of its children, and is written once none has come for a second.
+//          With sampling, an event without a parent is recorded every so many times, and children as their parents.
+//
+// Threads: any; the writer is its own.
+// Lifetime: between Start and End. Communicators are numbered.
+// Units:   nanoseconds of MonotonicNanos.
+// Errors:  a trace that can't be written ends with one WARN, and all else goes on.
+#ifndef TCPX_PROFILER_RECORDER_H_
+#define TCPX_PROFILER_RECORDER_H_
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "common/clock.h"
+#include "common/fd.h"
+#include "common/mutex.h"
+#include "profiler/event.h"
+#include "profiler/trace_file.h"
+#include "profiler/tracks.h"
+
+namespace tcpx {
+
+class Recorder {
+ public:
+  // About 25 MiB of them, made as they are needed. So many are made before one is used again, because children may begin
+  // long behind their parent's end.
+  static constexpr uint32_t kSlotsMax = 1 << 16;
+  static constexpr uint32_t kSlotsMin = 1 << 12;
+  static constexpr int64_t kLingerNs = kSecond;
+
+  struct Settings {
+    std::string path;        // of the trace; empty: none is written
+    uint64_t bytes_max = 0;  // of both its files
+    int64_t sample = 1;      // every so many-th
+    std::string process;     // its name in the trace
+  };
+
+  explicit Recorder(Settings settings);
+  ~Recorder();
+
+  // The number of another communicator.
+  uint32_t AddCommunicator(const std::string& name);
+
+  // A trace is written.
+  bool records() const { return writer_.joinable(); }
+
+  // A handle, or null: there is no slot, or nobody needs one. `wanted`: for the trace; `chained`: another profiler will
+  // want the handle.
+  void* Start(uint32_t communicator, const EventFacts& facts, int64_t now_ns, bool wanted, bool chained);
+  void Note(void* handle, int state, const ncclProfilerEventStateArgs_v5_t* args, int64_t now_ns);
+  void Stop(void* handle, int64_t now_ns);
+
+  // What another profiler calls the event of `handle`; null: nothing, or it is too old.
+  void SetChained(void* handle, void* chained);
+  void* Chained(void* handle);
+
+  uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
+
+ private:
+  enum class Slot : uint8_t { kFree, kOpen, kLingering, kDone };
+  struct Entry {
+    Event event;
+    uint64_t generation = 1;
+    void* chained = nullptr;
+    uint32_t communicator = 0;
+    Slot state = Slot::kFree;
+    bool recorded = false;
+    uint32_t parent = kNone;  // whose end this one's moves
+    int children = 0;         // under way
+  };
+  // The socket behind a descriptor number.
+  struct Lane {
+    uint32_t number = 0;
+    int64_t looked_ns = 0;
+    std::string addresses;
+  };
+  static constexpr uint32_t kNone = ~0u;
+
+  Entry* Find(void* handle, uint32_t* index) TCPX_REQUIRES(mutex_);
+  uint32_t TakeSlot() TCPX_REQUIRES(mutex_);
+  bool Sampled(uint32_t communicator, uint32_t type) TCPX_REQUIRES(mutex_);
+  const Lane& LaneOf(int fd, int64_t now_ns) TCPX_REQUIRES(mutex_);
+  uint32_t TakeTrack(const Entry& entry) TCPX_REQUIRES(mutex_);
+  void ChildStarts(Entry* entry) TCPX_REQUIRES(mutex_);
+  void ChildStops(uint32_t parent, int64_t now_ns) TCPX_REQUIRES(mutex_);
+  void Finish(uint32_t index) TCPX_REQUIRES(mutex_);
+  void FinishLingering(int64_t now_ns) TCPX_REQUIRES(mutex_);
+
+  void Run();
+  void WriteRound(int64_t now_ns);
+  void WriteClock();
+
+  const Settings settings_;
+  std::atomic<uint64_t> dropped_{0};
+
+  Mutex mutex_;
+  std::deque<Entry> slots_ TCPX_GUARDED_BY(mutex_);
+  std::deque<uint32_t> free_ TCPX_GUARDED_BY(mutex_);       // the one that was freed first, first
+  std::deque<uint32_t> lingering_ TCPX_GUARDED_BY(mutex_);  // the one that stopped first, first
+  std::vector<uint32_t> done_ TCPX_GUARDED_BY(mutex_);
+  std::vector<std::string> communicators_ TCPX_GUARDED_BY(mutex_);
+  absl::flat_hash_map<uint64_t, int64_t> seen_ TCPX_GUARDED_BY(mutex_);  // by communicator and type
+  absl::flat_hash_map<int, Lane> lanes_ TCPX_GUARDED_BY(mutex_);         // by descriptor number
+  uint32_t lanes_seen_ TCPX_GUARDED_BY(mutex_) = 0;
+  Tracks tracks_ TCPX_GUARDED_BY(mutex_);
+
+  // The writer's.
+  TraceFile file_;
+  bool told_ = false;
+  int64_t clock_ns_ = 0;
+  OwnedFd wake_;
+  std::atomic<bool> ends_{false};
+  std::thread writer_;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_PROFILER_RECORDER_H_

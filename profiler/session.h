@@ -1,0 +1,42 @@
+// session.h: one communicator as the profiler knows it, and what all of them share.
+//
+// Purpose: begins the trace with the first communicator and ends it with the last one; hands each event to the recorder
+//          and to the profiler behind this one.
+//
+// Threads: Begin and End by any, one at a time for a communicator; the rest by several at once.
+// Units:   nanoseconds of MonotonicNanos.
+// Errors:  a trace or a profiler that can't be had is one WARN; Begin succeeds all the same, and the job runs.
+#ifndef TCPX_PROFILER_SESSION_H_
+#define TCPX_PROFILER_SESSION_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "profiler/chain.h"
+#include "profiler/recorder.h"
+
+namespace tcpx {
+
+// The activation mask of a list of "api", "coll", "proxy", "net", "gpu", "control"; all of them for "all".
+absl::StatusOr<int> ParseEventKinds(absl::string_view list);
+
+class Session {
+ public:
+  static ncclResult_t Begin(void** context, int* mask, int version, const CommunicatorFacts& facts);
+  static ncclResult_t End(Session* session);
+
+  template <typename Descriptor>
+  ncclResult_t Start(void** handle, const Descriptor& event);
+  static ncclResult_t Stop(void* handle);
+  static ncclResult_t Note(void* handle, ncclProfilerEventState_t state, ncclProfilerEventStateArgs_v5_t* args);
+
+ private:
+  uint32_t communicator_ = 0;
+  void* chained_ = nullptr;  // the other profiler's context
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_PROFILER_SESSION_H_

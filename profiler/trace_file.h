@@ -1,0 +1,58 @@
+// trace_file.h: a timeline that grows while the process runs, in the JSON form that Perfetto reads.
+//
+// Purpose: an array of events, a line each; one that ends early, because its process was killed, can be read too. When
+//          half of the allowed bytes are used the file becomes NAME.older.json, in place of the one before it, and
+//          another one begins: the latest part is always there.
+//
+// Threads: one at a time.
+// Units:   bytes.
+// Errors:  the first write or rename that fails ends it; status() says why. Nothing is told twice.
+// Source:  "Trace Event Format" of the Chromium project: JSON array format, phases X, M, i.
+#ifndef TCPX_PROFILER_TRACE_FILE_H_
+#define TCPX_PROFILER_TRACE_FILE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "common/fd.h"
+
+namespace tcpx {
+
+class TraceFile {
+ public:
+  TraceFile(std::string path, uint64_t bytes_max) : path_(std::move(path)), bytes_max_(bytes_max) {}
+  ~TraceFile() { Close(); }
+
+  absl::Status Open();
+  // Whole lines, each an event without a comma. `again`: stands at the head of each file that follows.
+  void Append(absl::string_view line, bool again = false);
+  // To the kernel.
+  void Flush();
+  void Close();
+
+  const absl::Status& status() const { return status_; }
+  const std::string& path() const { return path_; }
+  std::string older_path() const;
+
+ private:
+  void Rotate();
+  void Write(absl::string_view text);
+
+  const std::string path_;
+  const uint64_t bytes_max_;
+  absl::Status status_;
+  OwnedFd fd_;
+  uint64_t bytes_ = 0;  // in the file
+  bool first_ = true;   // no event is in it yet
+  std::string head_;    // what stands in each file
+  std::string waiting_;
+};
+
+// `text` as a JSON string, with its quotes.
+std::string JsonText(absl::string_view text);
+
+}  // namespace tcpx
+
+#endif  // TCPX_PROFILER_TRACE_FILE_H_

@@ -1,0 +1,76 @@
+// tracks.h: the rows of the timeline.
+//
+// Purpose: events that overlap can't share a row: each kind of event of a communicator, peer, channel or lane has as
+//          many rows as ever were busy at once, and an event takes the first free one.
+//
+// Threads: one at a time.
+// Errors:  none; what finds no row, of which there are kRowsMax of a kind and kTracksMax in all, is in row 0.
+#ifndef TCPX_PROFILER_TRACKS_H_
+#define TCPX_PROFILER_TRACKS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "profiler/event.h"
+
+namespace tcpx {
+
+struct NewTrack {
+  uint32_t track;
+  std::string name;
+};
+
+class Tracks {
+ public:
+  static constexpr size_t kTracksMax = 8192;
+  static constexpr size_t kRowsMax = 64;
+
+  // A free row of those of `key`, which `name()` names where there is none yet; it is taken until Release.
+  template <typename Name>
+  uint32_t Take(uint64_t key, Name name) {
+    std::vector<uint32_t>& rows = rows_[key];
+    for (const uint32_t row : rows) {
+      if (busy_[row]) continue;
+      busy_[row] = true;
+      return row;
+    }
+    return HasRoom(rows) ? Add(name(), &rows) : 0;
+  }
+  void Release(uint32_t track);
+  // As Take for an event that is over, between two times.
+  template <typename Name>
+  uint32_t Place(uint64_t key, int64_t begin_ns, int64_t end_ns, Name name) {
+    std::vector<uint32_t>& rows = rows_[key];
+    uint32_t row = 0;
+    for (size_t i = 0; i < rows.size() && row == 0; ++i) {
+      if (until_ns_[rows[i]] <= begin_ns) row = rows[i];
+    }
+    if (row == 0 && HasRoom(rows)) row = Add(name(), &rows);
+    until_ns_[row] = end_ns;
+    return row;
+  }
+  // Those made since the last call.
+  std::vector<NewTrack> TakeNew();
+
+ private:
+  bool HasRoom(const std::vector<uint32_t>& rows) const { return busy_.size() < kTracksMax && rows.size() < kRowsMax; }
+  uint32_t Add(const std::string& name, std::vector<uint32_t>* rows);
+
+  absl::flat_hash_map<uint64_t, std::vector<uint32_t>> rows_;
+  std::vector<bool> busy_{true};      // by track; 0 is nobody's
+  std::vector<int64_t> until_ns_{0};  // by track: the end of what was placed there last
+  std::vector<NewTrack> new_;
+};
+
+// Tells the rows of one communicator's events from all others. `lane`: a number of the network event's socket.
+uint64_t TrackKey(const EventFacts& facts, const EventFacts* parent, uint32_t communicator, uint32_t lane);
+// What the row is called. `parent`: of a step or a network event, else null. `lane`: the
+// addresses of a network event's socket.
+std::string TrackName(const EventFacts& facts, const EventFacts* parent, const std::string& communicator,
+                      const std::string& lane);
+
+}  // namespace tcpx
+
+#endif  // TCPX_PROFILER_TRACKS_H_

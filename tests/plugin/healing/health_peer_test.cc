@@ -1,0 +1,153 @@
+// The health socket to another process dies: a peer that is stopped is no peer that is gone, and one that is killed right
+// afterwards is known to be gone at once, at the end that dials and at the one that waits for that.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <functional>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/time/clock.h"
+#include "tests/plugin/lifetime/processes.h"
+#include "tests/plugin/lifetime/rank.h"
+#include "tests/plugin/lifetime/stream.h"
+#include "tests/support/own_network.h"
+#include "tests/support/seed.h"
+#include "tests/support/socket_killer.h"
+
+namespace tcpx {
+namespace {
+
+class HealthPeerTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    setenv("TCPX_HEAL", "1", 1);
+    setenv("TCPX_SPREAD_ERRORS", "0", 1);
+    setenv("TCPX_RECONNECT_TIMEOUT", "600", 1);
+    setenv("TCPX_PEER_TIMEOUT", "600", 1);
+  }
+};
+
+// One connection, from `listens` false to true.
+void* Meet(Rank* rank, Control& peer, bool listens) {
+  char handle[kHandleBytesMax] = {};
+  void* listen = nullptr;
+  void* comm = nullptr;
+  if (listens) {
+    TCPX_REQUIRE(rank->net().Listen(rank->context(), 0, handle, &listen) == ncclSuccess, LogText());
+    peer.Send(handle, sizeof(handle));
+  } else {
+    peer.Receive(handle, sizeof(handle));
+  }
+  const absl::Time deadline = absl::Now() + kHungAfter / 2;
+  while (comm == nullptr) {
+    const ncclResult_t result =
+        listens ? rank->net().Accept(listen, &comm) : rank->net().Connect(rank->context(), 0, handle, &comm);
+    TCPX_REQUIRE(result == ncclSuccess && absl::Now() < deadline, LogText());
+  }
+  if (listens) TCPX_REQUIRE(rank->net().CloseListen(listen) == ncclSuccess);
+  return comm;
+}
+
+Stream::Shape Endless() {
+  Stream::Shape shape;
+  shape.message_bytes = 50000;
+  shape.window = 4;
+  return shape;
+}
+
+// Streams, and dies in the middle.
+void Doomed(Control& peer, bool listens, bool stands_still) {
+  auto* rank = new Rank;
+  void* comm = Meet(rank, peer, listens);
+  Stream stream(&rank->net(), listens ? Stream::Way::kReceive : Stream::Way::kSend, comm, Endless());
+  const pid_t self = getpid();
+  peer.Send(&self, sizeof(self));
+  while (!peer.Rings()) TCPX_REQUIRE(stream.Step() == ncclSuccess, LogText());
+  peer.Await('k');
+  if (stands_still) {
+    peer.Tell('k');
+    raise(SIGSTOP);
+  }
+  while (true) (void)stream.Step();
+}
+
+// Kills the socket, and at once its peer; then it must have an error.
+void Survivor(Control& peer, bool listens) {
+  Rank rank;
+  void* comm = Meet(&rank, peer, listens);
+  Stream stream(&rank.net(), listens ? Stream::Way::kReceive : Stream::Way::kSend, comm, Endless());
+  pid_t victim = 0;
+  peer.Receive(&victim, sizeof(victim));
+  for (int i = 0; i < 100; ++i) TCPX_REQUIRE(stream.Step() == ncclSuccess, LogText());
+  SocketKiller killer(TestSeed(), true);
+  (void)killer.KillOne();
+  peer.Tell('k');
+  TCPX_REQUIRE(kill(victim, SIGKILL) == 0);
+  const absl::Time deadline = absl::Now() + kHungAfter / 2;
+  while (stream.Step() == ncclSuccess) TCPX_REQUIRE(absl::Now() < deadline, "no error; ", LogText());
+  fprintf(stderr, "the error came after %s\n", absl::FormatDuration(absl::Now() - (deadline - kHungAfter / 2)).c_str());
+  _exit(0);
+}
+
+// The first of two processes is the one that must be right.
+bool FirstWasRight(const std::string& wrong) { return !absl::StrContains(wrong, "process 1"); }
+
+void RunDoomed(bool doomed_listens) {
+  for (int i = 0; i < 5; ++i) {
+    const std::string wrong = RunTogether([=](Control& peer) { Survivor(peer, !doomed_listens); },
+                                          [=](Control& peer) { Doomed(peer, doomed_listens, false); });
+    EXPECT_TRUE(FirstWasRight(wrong)) << wrong;
+  }
+}
+
+TEST_F(HealthPeerTest, AReceiverThatIsKilledBehindItsSocketIsGone) { RunDoomed(true); }
+
+TEST_F(HealthPeerTest, ASenderThatIsKilledBehindItsSocketIsGone) { RunDoomed(false); }
+
+// Longer than any timeout here, beside a peer whose kernel answers.
+void OutlivesAStop(Control& peer, bool listens) {
+  Rank rank;
+  void* comm = Meet(&rank, peer, listens);
+  Stream stream(&rank.net(), listens ? Stream::Way::kReceive : Stream::Way::kSend, comm, Endless());
+  pid_t other = 0;
+  peer.Receive(&other, sizeof(other));
+  for (int i = 0; i < 100; ++i) TCPX_REQUIRE(stream.Step() == ncclSuccess, LogText());
+  peer.Tell('k');
+  peer.Await('k');
+  SocketKiller killer(TestSeed(), true);
+  (void)killer.KillOne();
+  const absl::Time until = absl::Now() + absl::Seconds(8);
+  while (absl::Now() < until) TCPX_REQUIRE(stream.Step() == ncclSuccess, LogText());
+  TCPX_REQUIRE(kill(other, SIGCONT) == 0);
+  const int64_t target = stream.finished() + 1000;
+  const absl::Time deadline = absl::Now() + kHungAfter / 2;
+  while (stream.finished() < target) {
+    TCPX_REQUIRE(stream.Step() == ncclSuccess, LogText());
+    TCPX_REQUIRE(absl::Now() < deadline, "it does not go on; ", LogText());
+  }
+  TCPX_REQUIRE(WarningCount() == 0, LogText());
+  TCPX_REQUIRE(kill(other, SIGKILL) == 0);
+  _exit(0);
+}
+
+TEST_F(HealthPeerTest, APeerThatStandsStillIsNotGone) {
+  setenv("TCPX_PEER_TIMEOUT", "2", 1);
+  setenv("TCPX_RECONNECT_TIMEOUT", "1", 1);
+  for (const bool listens : {false, true}) {
+    const std::string wrong = RunTogether([=](Control& peer) { OutlivesAStop(peer, listens); },
+                                          [=](Control& peer) { Doomed(peer, !listens, true); }, 3 * kHungAfter);
+    EXPECT_TRUE(FirstWasRight(wrong)) << wrong;
+  }
+}
+
+}  // namespace
+}  // namespace tcpx
+
+int main(int argc, char** argv) {
+  tcpx::EnterOwnNetwork(argv);
+  ::testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}

@@ -1,0 +1,168 @@
+// The health socket dies, again and again, at either end: no connection fails for it, and what is told by it arrives all
+// the same.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "tests/plugin/traffic/rules_fixture.h"
+#include "tests/plugin/traffic/traffic_run.h"
+#include "tests/support/deadline.h"
+#include "tests/support/log_capture.h"
+#include "tests/support/own_network.h"
+#include "tests/support/socket_killer.h"
+
+namespace tcpx {
+namespace {
+
+// How often it came back, at either end.
+int Returns() {
+  const std::vector<std::string> lines = CapturedLines(NCCL_LOG_INFO);
+  return static_cast<int>(std::count_if(lines.begin(), lines.end(), [](const std::string& line) {
+    return absl::StrContains(line, "the health socket ") && absl::StrContains(line, " is back");
+  }));
+}
+
+class HealthSocketTest : public RulesTest {
+ protected:
+  LoopbackSettings Settings() const override {
+    LoopbackSettings settings = GetParam();
+    settings.environment["TCPX_HEAL"] = "1";
+    settings.environment["NCCL_SOCKET_RETRY_SLEEP_MSEC"] = "1";
+    settings.environment["TCPX_SPREAD_ERRORS"] = "0";
+    // What takes so long never comes.
+    settings.environment["TCPX_RECONNECT_TIMEOUT"] = "600";
+    return settings;
+  }
+
+  // Both ends of the socket's death have been seen, and there is another one.
+  void KillAndAwait(int* returns) {
+    SocketKiller killer(TestSeed() + static_cast<uint64_t>(*returns), true);
+    Deadline deadline;
+    while (!killer.KillOne()) ASSERT_TRUE(deadline.Yield());
+    while (Returns() < *returns + 2) ASSERT_TRUE(deadline.Yield()) << CapturedLog();
+    *returns = Returns();
+  }
+
+  void Exchange(const Pair& pair) {
+    const TrafficPlan plan(TestSeed(), 20);
+    const absl::Status status = RunTrafficOnTwoThreads(&net(), pair, plan);
+    ASSERT_TRUE(status.ok()) << status;
+  }
+
+  absl::Status Received(void* comm, std::string* buffer) {
+    auto request = PostReceive(&net(), comm, &(*buffer)[0], buffer->size());
+    return request.ok() ? WaitFor(&net(), *request) : request.status();
+  }
+};
+
+TEST_P(HealthSocketTest, TrafficGoesOn) {
+  Pair pair;
+  MakePair(&pair);
+  const TrafficPlan plan(TestSeed(), LongRun() ? 15000 : 1000);
+  KillerThread killer(TestSeed(), 2000, true);
+  const absl::Status status = RunTrafficOnTwoThreads(&net(), pair, plan);
+  killer.Stop();
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_GT(killer.kills(), 0);
+  EXPECT_GT(Returns(), 0);
+  EXPECT_TRUE(CapturedLines(NCCL_LOG_WARN).empty()) << CapturedLog();
+  fprintf(stderr, "%d kills, %d returns\n", killer.kills(), Returns());
+}
+
+TEST_P(HealthSocketTest, AnIdleConnectionStands) {
+  Pair pair;
+  MakePair(&pair);
+  int returns = 0;
+  for (int i = 0; i < 5; ++i) ASSERT_NO_FATAL_FAILURE(KillAndAwait(&returns));
+  Exchange(pair);
+  EXPECT_TRUE(CapturedLines(NCCL_LOG_WARN).empty()) << CapturedLog();
+}
+
+TEST_P(HealthSocketTest, NewConnectionsComeAbout) {
+  std::vector<Pair> pairs(LongRun() ? 200 : 20);
+  {
+    KillerThread killer(TestSeed(), 500, true);
+    for (Pair& pair : pairs) ASSERT_NO_FATAL_FAILURE(MakePair(&pair));
+  }
+  for (const Pair& pair : pairs) Exchange(pair);
+}
+
+TEST_P(HealthSocketTest, AnAbortIsToldAllTheSame) {
+  for (int i = 0; i < 10; ++i) {
+    Pair pair;
+    MakePair(&pair);
+    std::string never(4 << 20, 'n');
+    ASSERT_TRUE(PostSend(&net(), pair.send, never.data(), never.size()).ok());
+    SocketKiller killer(TestSeed() + static_cast<uint64_t>(i), true);
+    (void)killer.KillOne();
+    ASSERT_TRUE(plugin_->Close({pair.send, nullptr}).ok());
+    std::string buffer(4 << 20, '\0');
+    const absl::Status status = Received(pair.receive, &buffer);
+    EXPECT_EQ(absl::StatusCode::kInternal, status.code()) << status;
+    ASSERT_TRUE(plugin_->Close({nullptr, pair.receive}).ok());
+  }
+}
+
+TEST_P(HealthSocketTest, ACloseIsToldAllTheSame) {
+  Pair other;  // Keeps the socket in use.
+  MakePair(&other);
+  for (int i = 0; i < 10; ++i) {
+    Pair pair;
+    MakePair(&pair);
+    SocketKiller killer(TestSeed() + static_cast<uint64_t>(i), true);
+    (void)killer.KillOne();
+    ASSERT_TRUE(plugin_->Close({pair.send, nullptr}).ok());
+    std::string buffer(1000, '\0');
+    const absl::Status status = Received(pair.receive, &buffer);
+    EXPECT_EQ(absl::StatusCode::kInternal, status.code()) << status;
+    ASSERT_TRUE(plugin_->Close({nullptr, pair.receive}).ok());
+  }
+  Exchange(other);
+}
+
+class SwallowedHealthTest : public HealthSocketTest {
+ protected:
+  LoopbackSettings Settings() const override {
+    LoopbackSettings settings = HealthSocketTest::Settings();
+    settings.environment["TCPX_PEER_TIMEOUT"] = "5";
+    return settings;
+  }
+};
+
+// Nobody is told, and its keepalive goes unanswered.
+TEST_P(SwallowedHealthTest, AnotherOneTakesItsPlace) {
+  Pair pair;
+  MakePair(&pair);
+  const std::vector<LaneEnd> ends = FindHealthEnds();
+  ASSERT_EQ(2u, ends.size());
+  for (const LaneEnd& end : ends) {
+    if (!Swallow(end.fd)) GTEST_SKIP() << "this kernel refuses IP_MINTTL";
+  }
+  Deadline deadline;
+  while (Returns() < 2) ASSERT_TRUE(deadline.Yield()) << CapturedLog();
+  Exchange(pair);
+  EXPECT_TRUE(CapturedLines(NCCL_LOG_WARN).empty()) << CapturedLog();
+}
+
+std::vector<LoopbackSettings> Modes() {
+  std::vector<LoopbackSettings> modes;
+  for (LoopbackSettings& mode : AllModes({AF_INET})) {
+    if (mode.lanes == 1 || mode.lanes == 4) modes.push_back(mode);
+  }
+  return modes;
+}
+
+INSTANTIATE_TEST_SUITE_P(SomeModes, HealthSocketTest, ::testing::ValuesIn(Modes()), ModeName);
+INSTANTIATE_TEST_SUITE_P(OneMode, SwallowedHealthTest, ::testing::Values(Modes()[0]), ModeName);
+
+}  // namespace
+}  // namespace tcpx
+
+int main(int argc, char** argv) {
+  tcpx::EnterOwnNetwork(argv);
+  ::testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}

@@ -1,0 +1,27 @@
+// fake_profiler.h: what the profiler of fake_profiler.cc was told.
+#ifndef TCPX_TESTS_UNIT_PROFILER_FAKE_PROFILER_H_
+#define TCPX_TESTS_UNIT_PROFILER_FAKE_PROFILER_H_
+
+#include <cstdint>
+
+#include "nccl/profiler_v4.h"
+#include "nccl/profiler_v5.h"
+
+namespace tcpx {
+
+struct FakeProfilerLog {
+  static constexpr int kSeenMax = 16;
+  struct Seen {
+    uint64_t type = 0;
+    void* parent = nullptr;
+    void* handle = nullptr;
+    char function[20] = {};
+  };
+  int started = 0, stopped = 0, noted = 0, finalized = 0;
+  int wrong = 0;  // calls with somebody else's context or handle
+  Seen seen[kSeenMax];
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_TESTS_UNIT_PROFILER_FAKE_PROFILER_H_

@@ -1,0 +1,295 @@
+// What of NCCL's events stands in the trace afterwards.
+#include "profiler/recorder.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "common/clock.h"
+#include "gtest/gtest.h"
+#include "tests/support/kept_log.h"
+
+namespace tcpx {
+namespace {
+
+std::string Read(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+// The lines that are events, without commas.
+std::vector<std::string> LinesWith(const std::string& text, const std::string& part) {
+  std::vector<std::string> lines;
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    if (absl::StrContains(line, part)) lines.emplace_back(absl::StripSuffix(line, ","));
+  }
+  return lines;
+}
+
+double NumberOf(const std::string& line, const std::string& key) {
+  const size_t at = line.find(absl::StrCat("\"", key, "\":"));
+  return at == std::string::npos ? -1 : strtod(line.c_str() + at + key.size() + 3, nullptr);
+}
+
+EventFacts Facts(uint32_t type, void* parent = nullptr) {
+  EventFacts facts;
+  facts.type = type;
+  facts.parent = parent;
+  return facts;
+}
+
+class RecorderTest : public testing::Test {
+ protected:
+  RecorderTest() {
+    std::string name = testing::TempDir() + "/recorder.XXXXXX";
+    folder_ = mkdtemp(name.data());
+  }
+  Recorder::Settings Settings() const {
+    Recorder::Settings settings;
+    settings.path = folder_ + "/trace.json";
+    settings.bytes_max = 1 << 30;
+    settings.process = "rank 3, \"host\"";
+    return settings;
+  }
+  std::string Trace() const { return Read(folder_ + "/trace.json"); }
+
+  std::string folder_;
+  const int64_t now_ = MonotonicNanos();
+};
+
+TEST_F(RecorderTest, NamesTheProcessAndClosesTheArray) {
+  { Recorder recorder(Settings()); }
+  const std::string trace = Trace();
+  EXPECT_TRUE(absl::StartsWith(trace, "[\n{"));
+  EXPECT_TRUE(absl::EndsWith(trace, "}\n]\n"));
+  EXPECT_EQ(LinesWith(trace, R"("name":"rank 3, \"host\"")").size(), 1u);
+  EXPECT_EQ(LinesWith(trace, "realtime_ns").size(), 1u);
+}
+
+TEST_F(RecorderTest, ACollectiveEndsWithTheLastOfItsOperations) {
+  {
+    Recorder recorder(Settings());
+    const uint32_t comm = recorder.AddCommunicator("world");
+    EventFacts coll = Facts(ncclProfileColl);
+    coll.function.Set("AllReduce");
+    void* const collective = recorder.Start(comm, coll, now_, true, false);
+    recorder.Stop(collective, now_ + 1000);
+    // The operation begins behind its collective's end, as NCCL's do.
+    void* const operation = recorder.Start(comm, Facts(ncclProfileProxyOp, collective), now_ + 5000, true, false);
+    recorder.Stop(operation, now_ + 70000);
+  }
+  const auto lines = LinesWith(Trace(), "AllReduce");
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_DOUBLE_EQ(NumberOf(lines[0], "dur"), 70);
+}
+
+TEST_F(RecorderTest, AStepShowsWhatItWaitedFor) {
+  {
+    Recorder recorder(Settings());
+    const uint32_t comm = recorder.AddCommunicator("world");
+    void* const operation = recorder.Start(comm, Facts(ncclProfileProxyOp), now_, true, false);
+    void* const step = recorder.Start(comm, Facts(ncclProfileProxyStep, operation), now_, true, false);
+    recorder.Note(step, ncclProfilerProxyStepSendGPUWait, nullptr, now_);
+    ncclProfilerEventStateArgs_v5_t args = {};
+    args.proxyStep.transSize = 4096;
+    recorder.Note(step, ncclProfilerProxyStepSendWait, &args, now_ + 10000);
+    recorder.Stop(step, now_ + 30000);
+    recorder.Stop(operation, now_ + 40000);
+  }
+  const std::string trace = Trace();
+  EXPECT_DOUBLE_EQ(NumberOf(LinesWith(trace, "wait for the GPU's data").at(0), "dur"), 10);
+  EXPECT_DOUBLE_EQ(NumberOf(LinesWith(trace, "\"name\":\"send\"").at(0), "dur"), 20);
+  EXPECT_DOUBLE_EQ(NumberOf(LinesWith(trace, "\"name\":\"step").at(0), "bytes"), 4096);
+}
+
+TEST_F(RecorderTest, AnOperationBeginsBehindItsQueue) {
+  {
+    Recorder recorder(Settings());
+    void* const operation =
+        recorder.Start(recorder.AddCommunicator("world"), Facts(ncclProfileProxyOp), now_, true, false);
+    recorder.Note(operation, ncclProfilerProxyOpInProgress_v4, nullptr, now_ + 70000);
+    recorder.Stop(operation, now_ + 90000);
+  }
+  const auto lines = LinesWith(Trace(), "receive operation");
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_DOUBLE_EQ(NumberOf(lines[0], "dur"), 20);
+  EXPECT_EQ(NumberOf(lines[0], "queued_us"), 70);
+}
+
+TEST_F(RecorderTest, WhatOverlapsLiesInRowsOfItsOwn) {
+  {
+    Recorder recorder(Settings());
+    const uint32_t comm = recorder.AddCommunicator("world");
+    for (const uint32_t type : {ncclProfileProxyOp, ncclProfileProxyCtrl}) {
+      void* const one = recorder.Start(comm, Facts(type), now_, true, false);
+      void* const two = recorder.Start(comm, Facts(type), now_ + 1, true, false);
+      recorder.Stop(one, now_ + 2);
+      void* const three = recorder.Start(comm, Facts(type), now_ + 3, true, false);
+      recorder.Stop(two, now_ + 4);
+      recorder.Stop(three, now_ + 5);
+    }
+  }
+  const auto lines = LinesWith(Trace(), "\"cat\":\"proxy\"");
+  ASSERT_EQ(lines.size(), 6u);
+  for (const size_t i : {0, 3}) {
+    EXPECT_NE(NumberOf(lines[i], "tid"), NumberOf(lines[i + 1], "tid"));
+    EXPECT_EQ(NumberOf(lines[i], "tid"), NumberOf(lines[i + 2], "tid"));
+  }
+}
+
+TEST_F(RecorderTest, CollectivesBehindEachOtherLieInOneRow) {
+  {
+    Recorder recorder(Settings());
+    const uint32_t comm = recorder.AddCommunicator("world");
+    for (int i = 0; i < 5; ++i) {
+      recorder.Stop(recorder.Start(comm, Facts(ncclProfileColl), now_ + 10 * i, true, false), now_ + 10 * i + 5);
+    }
+  }
+  const auto lines = LinesWith(Trace(), "\"cat\":\"nccl\"");
+  ASSERT_EQ(lines.size(), 5u);
+  for (const std::string& line : lines) EXPECT_EQ(NumberOf(line, "tid"), NumberOf(lines[0], "tid"));
+}
+
+TEST_F(RecorderTest, SamplingTakesWholeFamilies) {
+  {
+    Recorder::Settings settings = Settings();
+    settings.sample = 3;
+    Recorder recorder(settings);
+    const uint32_t comm = recorder.AddCommunicator("world");
+    for (int i = 0; i < 9; ++i) {
+      // Somebody else wants all of them.
+      void* const collective = recorder.Start(comm, Facts(ncclProfileColl), now_, true, true);
+      void* const operation = recorder.Start(comm, Facts(ncclProfileProxyOp, collective), now_, true, true);
+      ASSERT_NE(operation, nullptr);
+      recorder.Stop(operation, now_);
+      recorder.Stop(collective, now_);
+    }
+  }
+  EXPECT_EQ(LinesWith(Trace(), "receive operation").size(), 3u);
+  EXPECT_EQ(LinesWith(Trace(), "\"cat\":\"nccl\"").size(), 3u);
+}
+
+TEST_F(RecorderTest, AHandleThatIsTooOldFindsNothing) {
+  Recorder recorder(Settings());
+  const uint32_t comm = recorder.AddCommunicator("world");
+  int other = 0;
+  void* const old = recorder.Start(comm, Facts(ncclProfileProxyOp), now_, false, true);
+  recorder.SetChained(old, &other);
+  recorder.Stop(old, now_);
+  // Children come behind their parent's end.
+  EXPECT_EQ(recorder.Chained(old), &other);
+  for (uint32_t i = 0; i < Recorder::kSlotsMin; ++i) {
+    recorder.Stop(recorder.Start(comm, Facts(ncclProfileProxyOp), now_, false, true), now_);
+  }
+  EXPECT_EQ(recorder.Chained(old), nullptr);
+  recorder.Note(old, ncclProfilerProxyStepSendWait, nullptr, now_);
+  recorder.Stop(old, now_);
+  recorder.Stop(nullptr, now_);
+}
+
+TEST_F(RecorderTest, WithoutASlotAnEventIsDroppedAndCounted) {
+  KeptLog log;
+  {
+    Recorder recorder(Settings());
+    const uint32_t comm = recorder.AddCommunicator("world");
+    std::vector<void*> open;
+    for (uint32_t i = 0; i < Recorder::kSlotsMax; ++i) {
+      open.push_back(recorder.Start(comm, Facts(ncclProfileProxyCtrl), now_, true, false));
+      ASSERT_NE(open.back(), nullptr) << i;
+    }
+    EXPECT_EQ(recorder.Start(comm, Facts(ncclProfileProxyCtrl), now_, true, false), nullptr);
+    EXPECT_EQ(recorder.dropped(), 1u);
+    for (void* handle : open) recorder.Stop(handle, now_ + 1);
+  }
+  EXPECT_EQ(NumberOf(LinesWith(Trace(), "tcpx_dropped").at(0), "events"), 1);
+}
+
+TEST_F(RecorderTest, AFileThatGrowsKeepsItsLatestPart) {
+  constexpr int kEvents = 20000;
+  Recorder::Settings settings = Settings();
+  settings.bytes_max = 1 << 20;
+  {
+    Recorder recorder(settings);
+    const uint32_t comm = recorder.AddCommunicator("world");
+    for (int i = 0; i < kEvents; ++i) {
+      EventFacts facts = Facts(ncclProfileProxyOp);
+      facts.steps = i + 1;
+      recorder.Stop(recorder.Start(comm, facts, now_ + i, true, false), now_ + i + 1);
+    }
+  }
+  const std::string older = Read(folder_ + "/trace.older.json");
+  for (const std::string& part : {older, Trace()}) {
+    EXPECT_TRUE(absl::StartsWith(part, "[\n{"));
+    EXPECT_TRUE(absl::EndsWith(part, "\n]\n"));
+    EXPECT_EQ(LinesWith(part, "process_name").size(), 1u);
+    EXPECT_EQ(LinesWith(part, "thread_name").size(), 1u);
+  }
+  const auto lines = LinesWith(older + Trace(), "receive operation");
+  ASSERT_FALSE(lines.empty());
+  EXPECT_EQ(NumberOf(lines.back(), "steps"), kEvents);
+}
+
+TEST_F(RecorderTest, AFolderThatCannotBeWrittenIsSaidOnce) {
+  KeptLog log;
+  Recorder::Settings settings = Settings();
+  settings.path = folder_ + "/missing/trace.json";
+  {
+    Recorder recorder(settings);
+    EXPECT_FALSE(recorder.records());
+    EXPECT_EQ(recorder.Start(recorder.AddCommunicator("world"), Facts(ncclProfileColl), now_, false, false), nullptr);
+  }
+  ASSERT_EQ(log.Warnings().size(), 1u);
+  EXPECT_TRUE(absl::StrContains(log.Warnings()[0], settings.path)) << log.Warnings()[0];
+}
+
+TEST_F(RecorderTest, AFullDiskEndsTheTraceAndNothingElse) {
+  KeptLog log;
+  Recorder::Settings settings = Settings();
+  settings.path = "/dev/full";
+  {
+    Recorder recorder(settings);
+    const uint32_t comm = recorder.AddCommunicator("world");
+    for (int i = 0; i < 1000; ++i)
+      recorder.Stop(recorder.Start(comm, Facts(ncclProfileProxyOp), now_, true, false), now_);
+  }
+  ASSERT_EQ(log.Warnings().size(), 1u);
+  EXPECT_TRUE(absl::StrContains(log.Warnings()[0], "/dev/full")) << log.Warnings()[0];
+}
+
+TEST_F(RecorderTest, ManyThreadsRecordAtOnce) {
+  constexpr int kThreads = 4;
+  constexpr int kEach = 5000;
+  {
+    Recorder recorder(Settings());
+    std::vector<std::thread> threads;
+    for (int t = 0; t < kThreads; ++t) {
+      threads.emplace_back([&, comm = recorder.AddCommunicator(absl::StrCat("comm", t))] {
+        for (int i = 0; i < kEach; ++i) {
+          void* const operation = recorder.Start(comm, Facts(ncclProfileProxyOp), now_, true, false);
+          void* const step = recorder.Start(comm, Facts(ncclProfileProxyStep, operation), now_, true, false);
+          recorder.Note(step, ncclProfilerProxyStepRecvWait, nullptr, now_);
+          recorder.Stop(step, now_ + 1);
+          recorder.Stop(operation, now_ + 2);
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(recorder.dropped(), 0u);
+  }
+  const std::string trace = Trace();
+  EXPECT_EQ(LinesWith(trace, "receive operation").size(), static_cast<size_t>(kThreads * kEach));
+  EXPECT_EQ(LinesWith(trace, "\"name\":\"step").size(), static_cast<size_t>(kThreads * kEach));
+}
+
+}  // namespace
+}  // namespace tcpx
