@@ -1,5 +1,6 @@
 #include "net_socket/comm/comm.h"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include "net_socket/comm/runtime.h"
 #include "net_socket/gpu/gpu_pool.h"
 #include "net_socket/health/lane_liveness.h"
+#include "net_socket/nic/lane_budget.h"
 
 namespace tcpx {
 namespace {
@@ -124,6 +126,7 @@ Handover Comm::TakeSocket(int lane, SocketOffer* offer) {
   if (healing_ == nullptr || failure_.peer_told() || healing_->peer_left()) return Handover::kRefused;
   // A peer must hear why this end fails, or that it closes, before it is told that there is nothing to be had.
   if (failed() || !healing_->heals()) return Handover::kBusy;
+  if (lane_fd(lane) < 0) return OpenLane(lane, offer);
   if (PoolLane* const pooled = pool_lane(lane)) {
     Reactor* const reactor = &setup_.runtime->reactor;
     offer->done = [reactor, lane, link = link_, done = std::move(offer->done)](uint64_t taken) {
@@ -148,7 +151,32 @@ Handover Comm::TakeSocket(int lane, SocketOffer* offer) {
   return Handover::kTaken;
 }
 
+// The first socket of a lane. A link is held.
+Handover Comm::OpenLane(int lane, SocketOffer* offer) {
+  if (!mutex_.try_lock()) return Handover::kBusy;
+  MutexLock lock(mutex_, std::adopt_lock);
+  if (failed() || !healing_->heals() || setup_.runtime->lane_budget->left() <= 0) return Handover::kRefused;
+  OwnedFd fd(fcntl(offer->fd, F_DUPFD_CLOEXEC, 0));
+  if (!fd.valid()) return Handover::kRefused;
+  LaneSocket& socket = setup_.lanes[static_cast<size_t>(lane)];
+  socket.local = LocalAddress(fd.get()).value_or(SocketAddress());
+  socket.peer = PeerAddress(fd.get()).value_or(SocketAddress());
+  socket.taken = setup_.runtime->lane_budget->Take(1);
+  socket.fd = std::move(fd);
+  healing_->Back(lane);
+  if (!healing_->WithLanes([&]() TCPX_NO_THREAD_SAFETY_ANALYSIS {
+        MakeLane(lane); /* mutex_ is held */
+      }))
+    return Handover::kRefused;
+  offer->done(0);
+  LaneResumed(lane);
+  // Whoever failed meanwhile may not have seen it.
+  if (failed()) shutdown(lane_fd(lane), SHUT_RDWR);
+  return Handover::kTaken;
+}
+
 void Comm::LaneResumed(int lane) {
+  if (!healing_->TakeLossTold(lane)) return;
   const int fd = lane_fd(lane);
   healing_->CountResumed();
   TCPX_INFO_TO(setup_.communicator->log, "comm %x %s device %d: lane %d goes on, %s to %s", setup_.communicator->id,
@@ -171,7 +199,7 @@ bool Comm::LanesGoneFor(int64_t ns, bool in_order) {
 bool Comm::HeardWithin(int64_t ns) {
   for (int lane = 0; lane < lane_count(); ++lane) {
     LaneTcpInfo info;
-    if (healing_ != nullptr && healing_->lost(lane)) continue;
+    if (healing_ != nullptr && !healing_->up(lane)) continue;
     if (ReadLaneTcpInfo(lane_fd(lane), &info) && info.heard_ms() * kMillisecond < ns) return true;
   }
   return false;

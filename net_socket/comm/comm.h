@@ -103,6 +103,8 @@ class Comm : protected ConnectionEnd, private Watched {
 
   // Lanes that heal. Null: the calling thread moves the lane.
   virtual PoolLane* pool_lane(int lane) = 0;
+  // Makes what moves a lane that has its first socket.
+  virtual void MakeLane(int lane) TCPX_REQUIRES(mutex_) = 0;
   // Gives a lane that the calling thread moves another socket. A link is held.
   virtual absl::Status ReplaceSocketOf(int lane, SocketOffer offer) TCPX_REQUIRES(mutex_) = 0;
   // How much of each lane's stream this end has taken, once no thread moves the lanes; empty: it does not receive.
@@ -114,6 +116,7 @@ class Comm : protected ConnectionEnd, private Watched {
   const ConnectionSetup& setup() const { return setup_; }
   int lane_fd(int lane) const { return setup_.lanes[lane].fd.get(); }
   const PathProfile& path() const { return setup_.lanes[0].profile; }
+  // Lanes that it may have: some may be without a socket until they are opened (ConnectionSetup::steered).
   int lane_count() const { return static_cast<int>(setup_.lanes.size()); }
   Runtime* runtime() const { return setup_.runtime; }
   ConnectionFailure& failure() { return failure_; }
@@ -137,6 +140,7 @@ class Comm : protected ConnectionEnd, private Watched {
   bool LanesGoneFor(int64_t ns, bool in_order) override;
   bool HeardWithin(int64_t ns) override;
   Handover TakeSocket(int lane, SocketOffer* offer) override;
+  Handover OpenLane(int lane, SocketOffer* offer);
   void AwaitLanes();
   absl::Status StageThrough(GpuPool* pool) TCPX_REQUIRES(mutex_);
   void LeaveWatch();

@@ -7,10 +7,13 @@
 namespace tcpx {
 namespace {
 
-// The upper one: of two lanes the faster. 0 while any lane's pace is unknown.
+// Of the lanes that have sent something. The upper one: of two lanes the faster. 0 while the pace of any is unknown.
 int64_t MedianOf(const std::vector<LanePace>& lanes) {
   std::vector<int64_t> paces;
-  for (const LanePace& lane : lanes) paces.push_back(lane.bytes_per_second);
+  for (const LanePace& lane : lanes) {
+    if (lane.bytes_sent > 0) paces.push_back(lane.bytes_per_second);
+  }
+  if (paces.size() < 2) return 0;
   const auto middle = paces.begin() + static_cast<ptrdiff_t>(paces.size() / 2);
   std::nth_element(paces.begin(), middle, paces.end());
   const bool unknown = std::find(paces.begin(), paces.end(), 0) != paces.end();
@@ -30,7 +33,7 @@ std::vector<SlowLane> SlowLanes::Look(const std::vector<LanePace>& lanes, int64_
   std::vector<SlowLane> found;
   const bool first = lanes_.empty();
   lanes_.resize(lanes.size());
-  const int64_t median = lanes.size() < 2 ? 0 : MedianOf(lanes);
+  const int64_t median = MedianOf(lanes);
   for (size_t i = 0; i < lanes.size(); ++i) {
     History& history = lanes_[i];
     const bool slow = !first && SlowNow(lanes[i], median, history, now_ns - last_ns_);

@@ -70,7 +70,7 @@ void BulkReceiveLane::Received(int result) {
 void BulkReceiveLane::Ended(int err) {
   const absl::Status why =
       err == 0 ? absl::UnavailableError("the peer closed the connection") : ErrnoStatus(err, "receive");
-  if (owner_->LoseLane(why, lane_)) {
+  if ((receive_.rests() && owner_->RestLane(lane_)) || owner_->LoseLane(why, lane_)) {
     lost_ = true;
     lost_by_ = err;
   } else if (err == 0 || owner_->peer_left()) {

@@ -109,7 +109,9 @@ TEST(PausedLaneTest, TakesNoChunk) {
     const int carrying = (rates.Carries(0) ? 1 : 0) + (rates.Carries(1) ? 1 : 0);
     for (int lane = 0; lane < 2; ++lane) {
       if (rates.Carries(lane)) acked[lane] += 100'000 / static_cast<uint64_t>(carrying);
-      rates.Looked(lane, now, acked[lane]);
+      LaneRates::Seen seen;
+      seen.acked = acked[lane];
+      rates.Looked(lane, now, seen);
     }
   }
   ASSERT_TRUE(rates.Carries(0));

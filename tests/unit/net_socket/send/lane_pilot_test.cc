@@ -21,7 +21,7 @@ class Network {
       : path_of_lane_(std::move(path_of_lane)),
         rates_(std::move(path_rates)),
         noise_(noise),
-        pilot_(static_cast<int>(path_of_lane_.size())),
+        pilot_({static_cast<int>(path_of_lane_.size()), static_cast<int>(path_of_lane_.size()), false, 1}),
         acked_(path_of_lane_.size()) {}
 
   // Returns what arrived in that time.
@@ -30,7 +30,7 @@ class Network {
     for (double t = 0; t < seconds; t += static_cast<double>(step_ns) / kSecond) {
       now_ += step_ns;
       moved += Move(static_cast<double>(step_ns) / kSecond);
-      changes_ += pilot_.Step(now_, acked_) ? 1 : 0;
+      changes_ += pilot_.Step(now_, {acked_}) ? 1 : 0;
     }
     return moved;
   }
