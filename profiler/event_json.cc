@@ -1,12 +1,18 @@
 #include "profiler/event_json.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
 namespace tcpx {
 namespace {
 
-std::string Micros(int64_t ns) { return absl::StrFormat("%d.%03d", ns / 1000, ns % 1000); }
+// Threads read the clock before they meet: an end may be just before its begin, and lasts no time then.
+std::string Micros(int64_t ns) {
+  ns = std::max<int64_t>(ns, 0);
+  return absl::StrFormat("%d.%03d", ns / 1000, ns % 1000);
+}
 
 const char* StateName(int state) {
   switch (state) {

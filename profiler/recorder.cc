@@ -24,6 +24,9 @@ constexpr int64_t kClockEveryNs = 10 * kSecond;
 constexpr int64_t kLaneKnownNs = kSecond;
 constexpr int kIndexBits = 20;
 
+// Above those of all recorders that are gone.
+std::atomic<uint64_t> g_next_generation{1};
+
 // Their children begin behind their end.
 bool Lasts(uint32_t type) { return (type & (ncclProfileGroup | ncclProfileColl | ncclProfileP2p)) != 0; }
 
@@ -40,7 +43,10 @@ int64_t RealNanos() {
 
 }  // namespace
 
-Recorder::Recorder(Settings settings) : settings_(std::move(settings)), file_(settings_.path, settings_.bytes_max) {
+Recorder::Recorder(Settings settings)
+    : settings_(std::move(settings)),
+      first_generation_(g_next_generation.load()),
+      file_(settings_.path, settings_.bytes_max) {
   if (settings_.path.empty()) return;
   if (!file_.Open().ok()) {
     TCPX_WARN("no trace: %s; TCPX_TRACE_DIR names its folder", file_.status().message());
@@ -57,6 +63,13 @@ Recorder::Recorder(Settings settings) : settings_(std::move(settings)), file_(se
 }
 
 Recorder::~Recorder() {
+  EndTrace();
+  uint64_t next = g_next_generation.load();
+  for (const Entry& entry : slots_) next = std::max(next, entry.generation + 1);
+  g_next_generation.store(next);
+}
+
+void Recorder::EndTrace() {
   if (!writer_.joinable()) return;
   ends_.store(true);
   const uint64_t one = 1;
@@ -81,6 +94,7 @@ Recorder::Entry* Recorder::Find(void* handle, uint32_t* index) {
 uint32_t Recorder::TakeSlot() {
   if (slots_.size() < kSlotsMin || (free_.empty() && slots_.size() < kSlotsMax)) {
     slots_.emplace_back();
+    slots_.back().generation = first_generation_;
     return static_cast<uint32_t>(slots_.size() - 1);
   }
   if (free_.empty() && !lingering_.empty()) FinishLingering(INT64_MAX);
@@ -91,12 +105,17 @@ uint32_t Recorder::TakeSlot() {
   return index;
 }
 
+// What belongs to a collective and has no parent belongs to one that was left out: NCCL has no handle of that.
 bool Recorder::Sampled(uint32_t communicator, uint32_t type) {
+  constexpr uint32_t kParts = ncclProfileProxyOp | ncclProfileProxyStep | ncclProfileKernelCh | ncclProfileNetPlugin |
+                              ncclProfileCeSync | ncclProfileCeBatch;
+  if (settings_.sample > 1 && (type & kParts) != 0) return false;
   const uint64_t key = static_cast<uint64_t>(communicator) << 32 | type;
   return seen_[key]++ % settings_.sample == 0;
 }
 
 const Recorder::Lane& Recorder::LaneOf(int fd, int64_t now_ns) {
+  if (lanes_.size() >= kLanesMax && !lanes_.contains(fd)) fd = -1;
   Lane& lane = lanes_[fd];
   if (lane.looked_ns != 0 && now_ns - lane.looked_ns < kLaneKnownNs) return lane;
   lane.looked_ns = now_ns;
@@ -127,7 +146,8 @@ void* Recorder::Start(uint32_t communicator, const EventFacts& facts, int64_t no
   MutexLock lock(mutex_);
   uint32_t parent_index = kNone;
   const Entry* const parent = Find(facts.parent, &parent_index);
-  const bool recorded = wanted && (parent != nullptr ? parent->recorded : Sampled(communicator, facts.type));
+  const bool sampled = parent != nullptr ? parent->sampled : Sampled(communicator, facts.type);
+  const bool recorded = wanted && sampled;
   if (!recorded && !chained) return nullptr;
   const uint32_t index = TakeSlot();
   if (index == kNone) {
@@ -141,6 +161,7 @@ void* Recorder::Start(uint32_t communicator, const EventFacts& facts, int64_t no
   entry.event.begin_ns = entry.event.end_ns = now_ns;
   entry.chained = nullptr;
   entry.state = Slot::kOpen;
+  entry.sampled = sampled;
   entry.recorded = recorded;
   entry.children = 0;
   entry.parent = kNone;
@@ -157,7 +178,8 @@ void Recorder::ChildStarts(Entry* entry) {
   // From v5 on a collective's parent is the application's call, which ends by itself.
   void* const above = entry->event.facts.group != nullptr ? entry->event.facts.group : entry->event.facts.parent;
   Entry* const parent = type == ncclProfileNetPlugin || type == ncclProfileProxyStep ? nullptr : Find(above, &index);
-  if (parent == nullptr || !Lasts(parent->event.facts.type)) return;
+  // One that is another profiler's only waits for nobody.
+  if (parent == nullptr || !parent->recorded || !Lasts(parent->event.facts.type)) return;
   if (parent->state != Slot::kOpen && parent->state != Slot::kLingering) return;
   entry->parent = index;
   ++parent->children;
@@ -177,8 +199,8 @@ void Recorder::Note(void* handle, int state, const ncclProfilerEventStateArgs_v5
   if (entry == nullptr || entry->state != Slot::kOpen) return;
   Event& event = entry->event;
   if (state == ncclProfilerProxyOpInProgress_v4 && event.queued_ns == 0) {
-    event.queued_ns = now_ns - event.begin_ns;
-    event.begin_ns = now_ns;
+    event.queued_ns = std::max<int64_t>(0, now_ns - event.begin_ns);
+    event.begin_ns += event.queued_ns;
   }
   if (state == ncclProfilerKernelChStop && args != nullptr) event.gpu_time_end = args->kernelCh.pTimer;
   if (event.facts.type == ncclProfileProxyStep && args != nullptr && args->proxyStep.transSize != 0) {

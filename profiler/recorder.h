@@ -4,10 +4,12 @@
 //          bounded number of slots holds what is under way and what waits to be written; without a free one an event is
 //          not recorded, and counted.
 //
-// Rules:   A handle names a slot and its generation, so that one that is used too late finds nothing.
+// Rules:   A handle names a slot and its generation, so that one that is used too late finds nothing: not in a later
+//          recorder either, whose generations begin above those of all before it.
 //          NCCL ends a collective when it is launched, and its operations begin later: a collective, a point-to-point or
 //          a group ends with the last of its children, and is written once none has come for a second.
-//          With sampling, an event without a parent is recorded every so many times, and children as their parents.
+//          With sampling, an event without a parent is recorded every so many times, and children as their parents, also
+//          where the parent is another profiler's only.
 //
 // Threads: any; the writer is its own.
 // Lifetime: between Start and End. Communicators are numbered.
@@ -54,6 +56,9 @@ class Recorder {
   // The number of another communicator.
   uint32_t AddCommunicator(const std::string& name);
 
+  // Writes what is over and ends the trace; what comes afterwards is not written. Not by two threads at once.
+  void EndTrace();
+
   // A trace is written.
   bool records() const { return writer_.joinable(); }
 
@@ -73,10 +78,11 @@ class Recorder {
   enum class Slot : uint8_t { kFree, kOpen, kLingering, kDone };
   struct Entry {
     Event event;
-    uint64_t generation = 1;
+    uint64_t generation = 0;
     void* chained = nullptr;
     uint32_t communicator = 0;
     Slot state = Slot::kFree;
+    bool sampled = false;  // its family is in the trace, as far as the trace wants it
     bool recorded = false;
     uint32_t parent = kNone;  // whose end this one's moves
     int children = 0;         // under way
@@ -88,6 +94,8 @@ class Recorder {
     std::string addresses;
   };
   static constexpr uint32_t kNone = ~0u;
+  // Sockets that are told apart; those of further descriptors are "unknown".
+  static constexpr size_t kLanesMax = 8192;
 
   Entry* Find(void* handle, uint32_t* index) TCPX_REQUIRES(mutex_);
   uint32_t TakeSlot() TCPX_REQUIRES(mutex_);
@@ -104,6 +112,7 @@ class Recorder {
   void WriteClock();
 
   const Settings settings_;
+  const uint64_t first_generation_;
   std::atomic<uint64_t> dropped_{0};
 
   Mutex mutex_;

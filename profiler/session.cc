@@ -1,10 +1,13 @@
 #include "profiler/session.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <climits>
 #include <memory>
+#include <new>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -14,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/clock.h"
+#include "common/fd.h"
 #include "common/log.h"
 #include "common/mutex.h"
 #include "common/params.h"
@@ -44,21 +48,81 @@ constexpr Kind kKinds[] = {
     {"control", ncclProfileProxyCtrl},
 };
 
-// What all communicators share, from the first to the last.
+// What there is from the first communicator to the last.
+struct Running {
+  std::unique_ptr<Recorder> recorder;
+  std::unique_ptr<Chain> chain;  // may be null
+};
+
+// What all communicators share.
 struct Shared {
   Mutex mutex;
   int sessions TCPX_GUARDED_BY(mutex) = 0;
-  // Whole while there is a session, which is whenever NCCL calls.
-  std::unique_ptr<Recorder> recorder;
-  std::unique_ptr<Chain> chain;
+  bool prepared TCPX_GUARDED_BY(mutex) = false;  // for forks
+  std::atomic<Running*> running{nullptr};
+  std::atomic<int> calls{0};  // that may use what `running` names
   std::atomic<int> own_mask{0};
   int chain_mask = 0;  // the other profiler writes it when it likes, as NCCL has it
   std::atomic<int*> nccl_mask{nullptr};
 };
 
+std::atomic<bool> g_forked{false};
+
+// Never destroyed: at exit NCCL's threads may be inside. It holds no memory of its own while there is no session.
 Shared& TheShared() {
-  static Shared shared;
-  return shared;
+  alignas(Shared) static char memory[sizeof(Shared)];
+  static Shared* const shared = new (memory) Shared;
+  return *shared;
+}
+
+// Keeps what it names for the length of a call; null behind the last communicator and in a forked child.
+class Call {
+ public:
+  Call() : shared_(TheShared()) {
+    if (Forked()) return;
+    // Counted before it looks, and Retire looks behind its store: one of both sees the other.
+    shared_.calls.fetch_add(1);
+    running_ = shared_.running.load();
+    counted_ = true;
+  }
+  ~Call() {
+    if (counted_) shared_.calls.fetch_sub(1);
+  }
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+  static bool Forked() { return g_forked.load(std::memory_order_relaxed); }
+  explicit operator bool() const { return running_ != nullptr; }
+  Recorder& recorder() const { return *running_->recorder; }
+  Chain* chain() const { return running_->chain.get(); }
+
+ private:
+  Shared& shared_;
+  Running* running_ = nullptr;
+  bool counted_ = false;
+};
+
+// Waits for the calls that are under way.
+void Retire(Shared* shared) TCPX_REQUIRES(shared->mutex) {
+  const std::unique_ptr<Running> running(shared->running.exchange(nullptr));
+  while (shared->calls.load() != 0) sched_yield();
+}
+
+void DisableInForkedChild() {
+  g_forked.store(true, std::memory_order_relaxed);
+  CloseAllOwnedFdsInChild();
+  SetLogSink(nullptr);  // NCCL's logger has a lock that another thread may have held at the fork.
+}
+
+// Runs at dlclose and at exit. A thread that begins or ends a communicator right now keeps the trace without its end,
+// which can be read too.
+__attribute__((destructor)) void EndTraceAtExit() {
+  if (Call::Forked()) return;
+  Shared& shared = TheShared();
+  if (!shared.mutex.try_lock()) return;
+  MutexLock lock(shared.mutex, std::adopt_lock);
+  const Running* const running = shared.running.load();
+  if (running != nullptr) running->recorder->EndTrace();
 }
 
 int ChainMask(Shared* shared) { return __atomic_load_n(&shared->chain_mask, __ATOMIC_RELAXED); }
@@ -76,7 +140,7 @@ std::string HostName() {
   return name;
 }
 
-void StartTrace(const Options& options, const CommunicatorFacts& facts, Shared* shared) {
+std::unique_ptr<Recorder> StartTrace(const Options& options, const CommunicatorFacts& facts, Shared* shared) {
   Recorder::Settings settings;
   settings.sample = options.trace_sample;
   settings.bytes_max = static_cast<uint64_t>(options.trace_bytes);
@@ -84,25 +148,30 @@ void StartTrace(const Options& options, const CommunicatorFacts& facts, Shared* 
   if (!options.trace_dir.empty()) {
     settings.path = absl::StrCat(options.trace_dir, "/tcpx-trace.", HostName(), ".", getpid(), ".json");
   }
-  shared->recorder = std::make_unique<Recorder>(settings);
+  auto recorder = std::make_unique<Recorder>(settings);
   const absl::StatusOr<int> kinds = ParseEventKinds(options.trace_events);
   if (!kinds.ok()) TCPX_WARN("%s", kinds.status().message());
-  shared->own_mask = shared->recorder->records() ? kinds.value_or(*ParseEventKinds(Options().trace_events)) : 0;
-  if (shared->recorder->records()) TCPX_INFO("the timeline of this rank goes to %s", settings.path);
+  shared->own_mask = recorder->records() ? kinds.value_or(*ParseEventKinds(Options().trace_events)) : 0;
+  if (recorder->records()) TCPX_INFO("the timeline of this rank goes to %s", settings.path);
+  return recorder;
 }
 
-void StartChain(const Options& options, int version, Shared* shared) {
-  if (options.profiler_chain.empty()) return;
+// Null: there is none.
+std::unique_ptr<Chain> StartChain(const Options& options, int version) {
+  if (options.profiler_chain.empty()) return nullptr;
   absl::StatusOr<std::unique_ptr<Chain>> chain = Chain::Load(options.profiler_chain, version);
   if (!chain.ok()) {
     TCPX_WARN("TCPX_PROFILER_CHAIN: no other profiler: %s", chain.status().message());
-    return;
+    return nullptr;
   }
-  shared->chain = *std::move(chain);
-  TCPX_INFO("events go on to profiler %s by version %d", shared->chain->name(), shared->chain->version());
+  TCPX_INFO("events go on to profiler %s by version %d", (*chain)->name(), (*chain)->version());
+  return *std::move(chain);
 }
 
-void StartAll(int version, const CommunicatorFacts& facts, Shared* shared) {
+void StartAll(int version, const CommunicatorFacts& facts, Shared* shared) TCPX_REQUIRES(shared->mutex) {
+  // glibc forgets the handler when the library is unloaded.
+  if (!shared->prepared) pthread_atfork(nullptr, nullptr, &DisableInForkedChild);
+  shared->prepared = true;
   g_logger.store(facts.logger, std::memory_order_release);
   SetLogSink(facts.logger != nullptr ? &ForwardLog : nullptr);
   std::vector<std::string> warnings;
@@ -113,11 +182,24 @@ void StartAll(int version, const CommunicatorFacts& facts, Shared* shared) {
       TCPX_WARN("%s", warning);
     }
   }
-  StartTrace(options, facts, shared);
-  StartChain(options, version, shared);
+  auto running = std::make_unique<Running>();
+  running->recorder = StartTrace(options, facts, shared);
+  running->chain = StartChain(options, version);
+  shared->running.store(running.release());
   if (options.trace_dir.empty() && options.profiler_chain.empty()) {
     TCPX_INFO("the profiler does nothing: TCPX_TRACE_DIR names no folder for a timeline");
   }
+}
+
+// False: this communicator is none of the other profiler's.
+bool BeginChained(Chain* chain, const CommunicatorFacts& facts, Shared* shared, void** context) {
+  if (chain == nullptr) return false;
+  const int mask = ChainMask(shared);
+  const ncclResult_t result = chain->Init(context, &shared->chain_mask, facts);
+  if (result == ncclSuccess) return true;
+  TCPX_WARN("profiler %s failed to start: %d", chain->name(), result);
+  __atomic_store_n(&shared->chain_mask, mask, __ATOMIC_RELAXED);
+  return false;
 }
 
 }  // namespace
@@ -138,31 +220,36 @@ absl::StatusOr<int> ParseEventKinds(absl::string_view list) {
 }
 
 ncclResult_t Session::Begin(void** context, int* mask, int version, const CommunicatorFacts& facts) {
+  auto* const session = new Session;
+  *context = session;
+  if (Call::Forked()) {
+    *mask = 0;
+    return ncclSuccess;
+  }
   Shared& shared = TheShared();
   MutexLock lock(shared.mutex);
   if (shared.sessions++ == 0) StartAll(version, facts, &shared);
   shared.nccl_mask = mask;
-  auto* const session = new Session;
+  const Call call;
   std::string name = facts.name != nullptr && facts.name[0] != '\0' ? facts.name : absl::StrCat(absl::Hex(facts.id));
-  session->communicator_ = shared.recorder->AddCommunicator(name);
-  if (shared.chain != nullptr) {
-    const ncclResult_t result = shared.chain->Init(&session->chained_, &shared.chain_mask, facts);
-    if (result != ncclSuccess) TCPX_WARN("profiler %s failed to start: %d", shared.chain->name(), result);
-  }
+  session->communicator_ = call.recorder().AddCommunicator(name);
+  session->has_chain_ = BeginChained(call.chain(), facts, &shared, &session->chained_);
   ShowMask(&shared);
-  *context = session;
   return ncclSuccess;
 }
 
 ncclResult_t Session::End(Session* session) {
+  if (Call::Forked()) {
+    delete session;
+    return ncclSuccess;
+  }
   Shared& shared = TheShared();
   MutexLock lock(shared.mutex);
   ncclResult_t result = ncclSuccess;
-  if (shared.chain != nullptr) result = shared.chain->Finalize(session->chained_);
+  if (session->has_chain_) result = shared.running.load()->chain->Finalize(session->chained_);
   delete session;
   if (--shared.sessions > 0) return result;
-  shared.recorder.reset();
-  shared.chain.reset();
+  Retire(&shared);
   shared.chain_mask = 0;
   SetLogSink(nullptr);
   return result;
@@ -170,13 +257,16 @@ ncclResult_t Session::End(Session* session) {
 
 template <typename Descriptor>
 ncclResult_t Session::Start(void** handle, const Descriptor& event) {
+  *handle = nullptr;
+  const Call call;
+  if (!call) return ncclSuccess;
   Shared& shared = TheShared();
-  Recorder& recorder = *shared.recorder;
+  Recorder& recorder = call.recorder();
   const auto type = static_cast<int>(event.type);
-  const bool chained = shared.chain != nullptr && (ChainMask(&shared) & type) != 0;
+  const bool chained = has_chain_ && (ChainMask(&shared) & type) != 0;
   const bool own = (shared.own_mask.load(std::memory_order_relaxed) & type) != 0;
   *handle = recorder.Start(communicator_, FactsOf(event), MonotonicNanos(), own, chained);
-  if (shared.chain != nullptr) ShowMask(&shared);
+  if (has_chain_) ShowMask(&shared);
   if (!chained || *handle == nullptr) return ncclSuccess;
   Descriptor theirs = event;
   theirs.parentObj = recorder.Chained(event.parentObj);
@@ -185,7 +275,7 @@ ncclResult_t Session::Start(void** handle, const Descriptor& event) {
     if (event.type == ncclProfileP2p) theirs.p2p.parentGroup = recorder.Chained(event.p2p.parentGroup);
   }
   void* other = nullptr;
-  const ncclResult_t result = shared.chain->Start(chained_, &other, theirs);
+  const ncclResult_t result = call.chain()->Start(chained_, &other, theirs);
   recorder.SetChained(*handle, other);
   return result;
 }
@@ -195,19 +285,21 @@ template ncclResult_t Session::Start(void**, const ncclProfilerEventDescr_v5_t&)
 template ncclResult_t Session::Start(void**, const ncclProfilerEventDescr_v6_t&);
 
 ncclResult_t Session::Stop(void* handle) {
-  Shared& shared = TheShared();
   if (handle == nullptr) return ncclSuccess;
-  void* const other = shared.chain != nullptr ? shared.recorder->Chained(handle) : nullptr;
-  shared.recorder->Stop(handle, MonotonicNanos());
-  return other != nullptr ? shared.chain->Stop(other) : ncclSuccess;
+  const Call call;
+  if (!call) return ncclSuccess;
+  void* const other = call.chain() != nullptr ? call.recorder().Chained(handle) : nullptr;
+  call.recorder().Stop(handle, MonotonicNanos());
+  return other != nullptr ? call.chain()->Stop(other) : ncclSuccess;
 }
 
 ncclResult_t Session::Note(void* handle, ncclProfilerEventState_t state, ncclProfilerEventStateArgs_v5_t* args) {
-  Shared& shared = TheShared();
   if (handle == nullptr) return ncclSuccess;
-  shared.recorder->Note(handle, state, args, MonotonicNanos());
-  void* const other = shared.chain != nullptr ? shared.recorder->Chained(handle) : nullptr;
-  return other != nullptr ? shared.chain->Note(other, state, args) : ncclSuccess;
+  const Call call;
+  if (!call) return ncclSuccess;
+  call.recorder().Note(handle, state, args, MonotonicNanos());
+  void* const other = call.chain() != nullptr ? call.recorder().Chained(handle) : nullptr;
+  return other != nullptr ? call.chain()->Note(other, state, args) : ncclSuccess;
 }
 
 }  // namespace tcpx

@@ -5,6 +5,9 @@
 //
 // Threads: Begin and End by any, one at a time for a communicator; the rest by several at once.
 // Units:   nanoseconds of MonotonicNanos.
+// Lifetime: exit without End writes what is over and ends the trace, while NCCL's threads may still call; dlclose behind
+//          the last End leaves nothing. A handle that comes behind the last End finds nothing. In a forked child all
+//          does nothing, and the trace stays its parent's.
 // Errors:  a trace or a profiler that can't be had is one WARN; Begin succeeds all the same, and the job runs.
 #ifndef TCPX_PROFILER_SESSION_H_
 #define TCPX_PROFILER_SESSION_H_
@@ -34,6 +37,7 @@ class Session {
 
  private:
   uint32_t communicator_ = 0;
+  bool has_chain_ = false;   // the other profiler knows of it
   void* chained_ = nullptr;  // the other profiler's context
 };
 

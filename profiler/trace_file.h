@@ -26,7 +26,8 @@ class TraceFile {
   ~TraceFile() { Close(); }
 
   absl::Status Open();
-  // Whole lines, each an event without a comma. `again`: stands at the head of each file that follows.
+  // Whole lines, each an event without a comma. `again`: stands at the head of each file that follows, as long as all
+  // such lines fit into a quarter of the allowed bytes.
   void Append(absl::string_view line, bool again = false);
   // To the kernel.
   void Flush();
@@ -50,7 +51,7 @@ class TraceFile {
   std::string waiting_;
 };
 
-// `text` as a JSON string, with its quotes.
+// `text` as a JSON string, with its quotes. What is no UTF-8 in it becomes U+FFFD.
 std::string JsonText(absl::string_view text);
 
 }  // namespace tcpx

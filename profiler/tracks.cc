@@ -45,6 +45,12 @@ std::string KindName(const EventFacts& facts, const EventFacts* parent, const st
 
 }  // namespace
 
+std::vector<uint32_t>* Tracks::RowsOf(uint64_t key) {
+  if (busy_.size() < kTracksMax) return &rows_[key];
+  const auto rows = rows_.find(key);
+  return rows != rows_.end() ? &rows->second : nullptr;
+}
+
 uint32_t Tracks::Add(const std::string& name, std::vector<uint32_t>* rows) {
   const auto row = static_cast<uint32_t>(busy_.size());
   new_.push_back({row, rows->empty() ? name : absl::StrCat(name, " (", rows->size() + 1, ")")});

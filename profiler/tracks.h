@@ -30,31 +30,37 @@ class Tracks {
   // A free row of those of `key`, which `name()` names where there is none yet; it is taken until Release.
   template <typename Name>
   uint32_t Take(uint64_t key, Name name) {
-    std::vector<uint32_t>& rows = rows_[key];
-    for (const uint32_t row : rows) {
+    std::vector<uint32_t>* const rows = RowsOf(key);
+    if (rows == nullptr) return 0;
+    for (const uint32_t row : *rows) {
       if (busy_[row]) continue;
       busy_[row] = true;
       return row;
     }
-    return HasRoom(rows) ? Add(name(), &rows) : 0;
+    return HasRoom(*rows) ? Add(name(), rows) : 0;
   }
   void Release(uint32_t track);
   // As Take for an event that is over, between two times.
   template <typename Name>
   uint32_t Place(uint64_t key, int64_t begin_ns, int64_t end_ns, Name name) {
-    std::vector<uint32_t>& rows = rows_[key];
+    std::vector<uint32_t>* const rows = RowsOf(key);
+    if (rows == nullptr) return 0;
     uint32_t row = 0;
-    for (size_t i = 0; i < rows.size() && row == 0; ++i) {
-      if (until_ns_[rows[i]] <= begin_ns) row = rows[i];
+    for (size_t i = 0; i < rows->size() && row == 0; ++i) {
+      if (until_ns_[(*rows)[i]] <= begin_ns) row = (*rows)[i];
     }
-    if (row == 0 && HasRoom(rows)) row = Add(name(), &rows);
+    if (row == 0 && HasRoom(*rows)) row = Add(name(), rows);
     until_ns_[row] = end_ns;
     return row;
   }
   // Those made since the last call.
   std::vector<NewTrack> TakeNew();
+  // Kinds of events that it remembers.
+  size_t kinds() const { return rows_.size(); }
 
  private:
+  // Null: a new kind, and no room.
+  std::vector<uint32_t>* RowsOf(uint64_t key);
   bool HasRoom(const std::vector<uint32_t>& rows) const { return busy_.size() < kTracksMax && rows.size() < kRowsMax; }
   uint32_t Add(const std::string& name, std::vector<uint32_t>* rows);
 

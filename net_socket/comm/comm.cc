@@ -1,5 +1,6 @@
 #include "net_socket/comm/comm.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -19,6 +20,12 @@ namespace tcpx {
 namespace {
 
 constexpr int64_t kProbesWithoutHealthNs = 2 * kSecond;
+
+// A stream with something unread may have ended behind that.
+bool StandsReadOut(int fd) {
+  char byte;
+  return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+}
 
 }  // namespace
 
@@ -193,7 +200,15 @@ void Comm::HealthBack(bool counts) {
 }
 
 bool Comm::LanesGoneFor(int64_t ns, bool in_order) {
-  return healing_ != nullptr && healing_->NoneFor(ns) && (!in_order || healing_->zero_ended());
+  return healing_ != nullptr && !healing_->peer_left() && healing_->NoneFor(ns) &&
+         (!in_order || healing_->zero_ended());
+}
+
+bool Comm::LaneStands() {
+  for (int lane = 0; lane < lane_count(); ++lane) {
+    if (healing_ != nullptr && !healing_->lost(lane) && StandsReadOut(lane_fd(lane))) return true;
+  }
+  return false;
 }
 
 bool Comm::HeardWithin(int64_t ns) {
@@ -225,8 +240,9 @@ void Comm::Close() {
   }
   if (healing_ != nullptr) healing_->Close();
   Quiesce();
-  if (healing_ != nullptr)
+  if (healing_ != nullptr) {
     setup_.health->NotifyLeft(setup_.connection_id, orderly ? TakenByLane() : std::vector<uint64_t>());
+  }
   StopWatching();
   LeaveWatch();
   failure_.MoveToClosed();

@@ -138,6 +138,7 @@ class Comm : protected ConnectionEnd, private Watched {
   void HealthLost() override;
   void HealthBack(bool counts) override;
   bool LanesGoneFor(int64_t ns, bool in_order) override;
+  bool LaneStands() override;
   bool HeardWithin(int64_t ns) override;
   Handover TakeSocket(int lane, SocketOffer* offer) override;
   Handover OpenLane(int lane, SocketOffer* offer);

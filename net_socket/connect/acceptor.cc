@@ -171,7 +171,7 @@ void Acceptor::LaneStirredInLoop(const ConnectionId& id, size_t lane, bool ended
   // What was said before the end counts.
   if (CompleteInLoop(id) || !ended) return;
   const std::shared_ptr<Health> health = pending_.find(id)->second->health().lock();
-  if (health != nullptr && health->state_in_loop() == HealthState::kLost) HealthDiedInLoop(health->tag(), true);
+  if (health != nullptr && health->ended_in_order_in_loop()) HealthDiedInLoop(health->tag(), true);
   if (!pending_.contains(id)) return;
   pending_.find(id)->second->EndLane(lane);
   DropIfEmptyInLoop(id);

@@ -65,7 +65,7 @@ class Acceptor {
   void DropUnusedHealthLater(const std::weak_ptr<Health>& health);
   std::optional<AcceptWatch::Partial> FindPartialInLoop(const AcceptWait& wait) const;
   void LaneStirredInLoop(const ConnectionId& id, size_t lane, bool ended);
-  // Ends the wait for a dialler that has died with all its answers: its health socket has, or that and lane 0.
+  // Ends the wait for a dialler that has died with all its answers: its health socket has ended, or that and lane 0.
   void HealthDiedInLoop(uint64_t tag, bool waits);
   // True exactly when it is pending no more: it has all that it waits for, or its dialler talks nonsense.
   bool CompleteInLoop(const ConnectionId& id);

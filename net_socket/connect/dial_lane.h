@@ -39,6 +39,14 @@ struct DialRequest {
   PathFacts path;  // of every attempt of every lane, but for family and kind
 };
 
+// What dials for a connection that stands needs of its request: it may outlive the connection, and keeps neither budget
+// nor communicator.
+inline DialRequest OfStanding(DialRequest request) {
+  request.taken_lanes.reset();
+  request.communicator.reset();
+  return request;
+}
+
 enum class DialStep { kIdle, kDialling, kHello, kAnswered };
 inline constexpr int kDialSteps = 4;
 
@@ -76,6 +84,8 @@ class DialLane final : public Reactor::Handler {
     virtual void Complete(Hello*) {}
     // True: whoever refuses a connection is gone for good.
     virtual bool refusal_is_final() { return false; }
+    // A connect has failed otherwise than by a refusal, or for want of a route.
+    virtual void NotRefused() {}
     // True: it is dialled, often, until its owner ends that.
     virtual bool tries_on() const { return false; }
   };

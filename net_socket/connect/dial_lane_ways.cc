@@ -110,6 +110,7 @@ void DialLane::TryWay() {
 }
 
 void DialLane::NextWay(const absl::Status& why) {
+  if (!no_route_) owner_->NotRefused();
   if (absl::IsUnavailable(why) && tried_ + 1 < profile_.ways.size()) {
     Drop();
     ++tried_;

@@ -6,14 +6,6 @@
 #include "common/clock.h"
 
 namespace tcpx {
-namespace {
-
-// A socket that dies as soon as it stands is not dialled as fast as that happens.
-constexpr int64_t kBetweenDialsNs = 10 * kMillisecond;
-// How long a port may refuse whose process seems to live.
-constexpr int64_t kRefusedNs = kSecond;
-
-}  // namespace
 
 HealthSettings HealthSettingsFor(const Options& options, uint64_t features) {
   HealthSettings settings;
@@ -26,7 +18,7 @@ HealthSettings HealthSettingsFor(const Options& options, uint64_t features) {
 
 HealthDial::HealthDial(Runtime* runtime, const Secret* secret, DialRequest request, const ConnectionId& id,
                        const std::vector<LanePath>& paths)
-    : runtime_(runtime), secret_(secret), request_(std::move(request)), id_(id) {
+    : runtime_(runtime), secret_(secret), request_(OfStanding(std::move(request))), id_(id) {
   for (const LanePath& path : paths) {
     const bool known = std::any_of(paths_.begin(), paths_.end(), [&path](auto& had) { return had.nic == path.nic; });
     if (!known) paths_.push_back(path);
@@ -36,9 +28,11 @@ HealthDial::HealthDial(Runtime* runtime, const Secret* secret, DialRequest reque
 void HealthDial::DialInLoop(std::shared_ptr<Health> health) {
   if (lane_ != nullptr) return;
   health_ = std::move(health);
-  refused_ns_ = 0;
+  refusals_.Forget();
+  beside_ = false;
+  gone_ = false;
   lane_ = std::make_unique<DialLane>(static_cast<DialLane::Owner*>(this), DialLane::kHealth);
-  began_ns_ = std::max(MonotonicNanos(), began_ns_ == 0 ? 0 : began_ns_ + kBetweenDialsNs);
+  began_ns_ = DialAgainAtNs(MonotonicNanos(), began_ns_);
   timer_ = runtime_->reactor.AddTimerInLoop(began_ns_, [this] { lane_->DialInLoop(paths_[0]); });
 }
 
@@ -55,11 +49,17 @@ const LanePath* HealthDial::OtherPath(const DialLane& lane) {
   return &paths_[(at + 1) % paths_.size()];
 }
 
+bool HealthDial::Connected() {
+  refusals_.Forget();
+  gone_ = false;
+  beside_ = beside_ || health_->up_in_loop();
+  return true;
+}
+
 bool HealthDial::refusal_is_final() {
-  if (health_->ended_in_order_in_loop()) return true;
-  const int64_t now_ns = MonotonicNanos();
-  if (refused_ns_ == 0) refused_ns_ = now_ns;
-  return now_ns - refused_ns_ >= kRefusedNs;
+  gone_ = health_->ended_in_order_in_loop();
+  if (gone_ && !beside_) return true;
+  return refusals_.Believed(MonotonicNanos());
 }
 
 void HealthDial::Soon(std::function<void(Health* health)> function) {
@@ -75,7 +75,7 @@ void HealthDial::LaneAnswered(const DialLane& lane) {
 }
 
 void HealthDial::Finish(absl::Status) {
-  Soon([this](Health* health) { health->RefusedInLoop(this); });
+  Soon([this](Health* health) { gone_ ? health->GoneInLoop(this) : health->RefusedInLoop(this); });
 }
 
 }  // namespace tcpx

@@ -7,7 +7,8 @@
 // Threads: made anywhere, and destroyed anywhere behind HaltInLoop; the rest in the reactor.
 // Units:   nanoseconds.
 // Errors:  to Health::RefusedInLoop: at once where the peer's process knows the connection no more, or its port refuses
-//          and the old socket has ended in order, as that of a process that ends; after a while of refusals, too.
+//          and the old socket has ended in order, as that of a process that ends (of all connections then, by
+//          Health::GoneInLoop); after a while of refusals, too.
 #ifndef TCPX_NET_SOCKET_CONNECT_HEALTH_DIAL_H_
 #define TCPX_NET_SOCKET_CONNECT_HEALTH_DIAL_H_
 
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "net_socket/connect/dial_lane.h"
+#include "net_socket/connect/dials_again.h"
 #include "net_socket/health/health.h"
 
 namespace tcpx {
@@ -46,11 +48,9 @@ class HealthDial final : public HealthRedialler,
   void Finish(absl::Status status) override;
   // Something on the way that resets flows refuses too.
   bool refusal_is_final() override;
+  void NotRefused() override { refusals_.Forget(); }
   bool tries_on() const override { return true; }
-  bool Connected() override {
-    refused_ns_ = 0;
-    return true;
-  }
+  bool Connected() override;
   // Not at once: the lane is on the stack.
   void Soon(std::function<void(Health* health)> function);
 
@@ -62,7 +62,9 @@ class HealthDial final : public HealthRedialler,
   std::shared_ptr<Health> health_;  // while it dials
   std::unique_ptr<DialLane> lane_;  // the same
   int64_t began_ns_ = 0;
-  int64_t refused_ns_ = 0;  // since when all has been refused; 0: not so
+  Refusals refusals_;
+  bool beside_ = false;  // a hello was said while the old socket stood: its end may be the acceptor's answer
+  bool gone_ = false;    // the latest refusal was that of a process that has ended
   Reactor::TimerId timer_{0, 0};
 };
 

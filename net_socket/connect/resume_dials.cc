@@ -7,18 +7,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/clock.h"
+#include "net_socket/connect/dials_again.h"
 
 namespace tcpx {
 namespace {
 
-// A socket that dies as soon as it stands is not dialled as fast as that happens.
-constexpr int64_t kBetweenDialsNs = 10 * kMillisecond;
 // How long a lane's own path is dialled alone: a handshake across continents.
 constexpr int64_t kAloneNs = 100 * kMillisecond;
 // How long another one has, before the next one gets its turn.
 constexpr int64_t kTurnNs = 500 * kMillisecond;
-// How long a port may refuse whose process seems to live.
-constexpr int64_t kRefusedNs = kSecond;
 // How long one that found the peer has for its hello, before all begin anew.
 constexpr int64_t kHelloNs = 4 * kSecond;
 // A lane that only wants to return tries for so long.
@@ -46,9 +43,8 @@ class ResumeDials::Dial final {
 
   void StartInLoop() {
     BoundInLoop(why_ == Why::kOpens ? kOpenNs : all_->runtime_->options.reconnect_timeout_ns);
-    const int64_t now = MonotonicNanos();
     int64_t& began_ns = history().began_ns;
-    began_ns = std::max(now, began_ns == 0 ? 0 : began_ns + kBetweenDialsNs);
+    began_ns = DialAgainAtNs(MonotonicNanos(), began_ns);
     // Behind this call also when at once: a dial that fails ends this.
     next_ = reactor().AddTimerInLoop(began_ns, [this] { RaceInLoop(); });
   }
@@ -76,6 +72,7 @@ class ResumeDials::Dial final {
     const ConnectionId& connection_id() const override { return dial_->all_->id_; }
     const LanePath* OtherPath(const DialLane&) override { return nullptr; }
     bool refusal_is_final() override { return dial_->RefusalIsFinal(); }
+    void NotRefused() override { dial_->refusals_.Forget(); }
     bool tries_on() const override { return true; }
     bool Connected() override { return dial_->Found(this, lane_.path()); }
     void Complete(Hello* hello) override {
@@ -128,14 +125,12 @@ class ResumeDials::Dial final {
   bool RefusalIsFinal() {
     all_->health_->Ask();
     if (all_->health_->PeerVanished()) return true;
-    const int64_t now_ns = MonotonicNanos();
-    if (refused_ns_ == 0) refused_ns_ = now_ns;
-    return now_ns - refused_ns_ >= kRefusedNs;
+    return refusals_.Believed(MonotonicNanos());
   }
 
   // The first that gets here goes on alone, for as long as it gets on.
   bool Found(Runner* by, const LanePath& path) {
-    refused_ns_ = 0;
+    refusals_.Forget();
     if (why_ == Why::kReturns) all_->runtime_->lost_paths->FoundInLoop(path);
     if (!let_go_) {
       const LetGoWhy why = why_ == Why::kReturns ? LetGoWhy::kReturns : LetGoWhy::kSilent;
@@ -225,7 +220,7 @@ class ResumeDials::Dial final {
   std::unique_ptr<Runner> first_;   // by the lane's own path, or the one that it has
   std::unique_ptr<Runner> second_;  // by another
   int turn_ = 0;
-  int64_t refused_ns_ = 0;  // since when nobody but who refuses was found; 0: not so
+  Refusals refusals_;
   SocketOffer offer_;
   LanePath path_;         // of the offer
   bool placing_ = false;  // there is one
@@ -239,7 +234,7 @@ ResumeDials::ResumeDials(Runtime* runtime, const Secret* secret, DialRequest req
                          std::shared_ptr<Health> health, std::vector<LanePath> paths)
     : runtime_(runtime),
       secret_(secret),
-      request_(std::move(request)),
+      request_(OfStanding(std::move(request))),
       id_(id),
       health_(std::move(health)),
       paths_(std::move(paths)),

@@ -85,6 +85,8 @@ class Watched {
   virtual void HealthBack(bool) {}
   // True exactly when no lane has stood for so long; with `in_order`, and lane 0 has ended without a reset.
   virtual bool LanesGoneFor(int64_t, bool) { return false; }
+  // True exactly when a lane has an open stream that is read out: no end of it is on its way unseen.
+  virtual bool LaneStands() { return false; }
   // True exactly when the peer's kernel, at least, was heard on a lane within so long.
   virtual bool HeardWithin(int64_t) { return false; }
 };

@@ -40,6 +40,10 @@ void TellEnd(Watched* comm, const absl::Status& end) {
 }
 
 constexpr int kGarbage = -1;
+// Of 4 KiB each: a peer that says more waits for its next turn.
+constexpr int kReadsInARow = 16;
+// So many rows are more than a socket holds: all that was there when it was asked.
+constexpr int kRowsMax = 256;
 
 std::string EncodeCounts(const std::vector<uint64_t>& counts) {
   return std::string(reinterpret_cast<const char*>(counts.data()), counts.size() * sizeof(uint64_t));
@@ -140,7 +144,8 @@ void Health::CloseInLoop() {
   const HealthState was = state_;
   if (was != HealthState::kClosed) MoveToLocked(HealthState::kClosed);
   if (was != HealthState::kUp) return;
-  ReadLocked(&unheard);  // Closing with something unread would reset the socket, and our bye with it.
+  // Closing with something unread would reset the socket, and our bye with it.
+  for (int i = 0; i < kRowsMax && ReadLocked(&unheard); ++i) unheard.clear();
   SendLocked(Frame(FrameKind::kBye, ""));
   reactor_->UnwatchInLoop(fd_.get());
   fd_.reset();
@@ -189,7 +194,7 @@ void Health::LeaveInLoop(const ConnectionId& id) {
 void Health::OnEvents(uint32_t) {
   const std::shared_ptr<Health> self = shared_from_this();
   FlushInLoop();
-  Poll();
+  (void)HearSome();  // What is left is another event.
   bool ended = false;
   {
     MutexLock lock(mutex_);
@@ -198,12 +203,13 @@ void Health::OnEvents(uint32_t) {
   if (ended) EndInLoop();
 }
 
-void Health::ReadLocked(std::vector<HealthNotice>* notices) {
+bool Health::ReadLocked(std::vector<HealthNotice>* notices) {
   char buffer[4096];
-  while (fd_.valid() && !end_.has_value()) {
+  for (int reads = 0; fd_.valid() && !end_.has_value(); ++reads) {
+    if (reads == kReadsInARow) return true;
     const ssize_t got = recv(fd_.get(), buffer, sizeof(buffer), MSG_DONTWAIT);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
+    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return false;
     if (got > 0) {
       const absl::Status taken = reader_.Take(buffer, static_cast<size_t>(got), notices);
       if (!taken.ok()) end_ = taken;
@@ -213,15 +219,23 @@ void Health::ReadLocked(std::vector<HealthNotice>* notices) {
     end_errno_ = got < 0 ? errno : 0;
     end_ = got < 0 ? ErrnoStatus(errno, "the health socket to the peer broke") : absl::OkStatus();
   }
+  return false;
+}
+
+bool Health::HearSome() {
+  std::vector<HealthNotice> notices;
+  bool more = false;
+  {
+    MutexLock lock(mutex_);
+    more = ReadLocked(&notices);
+  }
+  Deliver(notices);
+  return more;
 }
 
 void Health::Poll() {
-  std::vector<HealthNotice> notices;
-  {
-    MutexLock lock(mutex_);
-    ReadLocked(&notices);
+  for (int i = 0; i < kRowsMax && HearSome(); ++i) {
   }
-  Deliver(notices);
 }
 
 void Health::Ask() {
@@ -277,6 +291,7 @@ void Health::DropSocketLocked(HealthState to) {
   MoveToLocked(to);
   reactor_->UnwatchInLoop(fd_.get());
   fd_.reset();
+  outbox_.clear();
 }
 
 void Health::EndInLoop() {
@@ -300,9 +315,11 @@ std::vector<std::shared_ptr<CommLink>> Health::Links() {
 void Health::TellEndInLoop() {
   absl::Status end;
   bool orderly = false;
+  bool ended = false;
   {
     MutexLock lock(mutex_);
     end = end_.value_or(absl::OkStatus());
+    ended = end_.has_value() && end.ok();
     orderly = OrderlyLocked();
   }
   hub_->ForgetInLoop(this);
@@ -310,7 +327,7 @@ void Health::TellEndInLoop() {
   for (auto& link : Links()) {
     link->With([&end](Watched* comm) { TellEnd(comm, end); });
   }
-  hub_->DiedInLoop(*this, false);
+  if (ended) hub_->DiedInLoop(*this, false);
 }
 
 void Health::SendLocked(const std::string& frame) {
@@ -343,11 +360,11 @@ void Health::NotifyLeft(const ConnectionId& id, const std::vector<uint64_t>& tak
 
 bool Health::AskForAnother(const ConnectionId& id, int lane) {
   MutexLock lock(mutex_);
-  if (state_ != HealthState::kUp || end_.has_value()) return false;
+  if (state_ != HealthState::kUp || end_.has_value() || outbox_.size() > kOutboxBytesMax) return false;
   std::string body(reinterpret_cast<const char*>(id.data()), id.size());
-  body.push_back(static_cast<char>(lane & 0xff));
-  body.push_back(static_cast<char>(lane >> 8));
-  SendLocked(Frame(FrameKind::kSilent, body));
+  const auto number = static_cast<uint16_t>(lane);
+  body.append(reinterpret_cast<const char*>(&number), sizeof(number));
+  SendNowLocked(Frame(FrameKind::kSilent, body));
   return true;
 }
 
@@ -362,7 +379,10 @@ void Health::SayLocked(const std::string& frame) {
     ForgetHeardLocked();
     said_.push_back({sent_bytes_ + outbox_.size() + frame.size(), frame});
   }
-  if (state_ != HealthState::kUp) return;
+  if (state_ == HealthState::kUp) SendNowLocked(frame);
+}
+
+void Health::SendNowLocked(const std::string& frame) {
   SendLocked(frame);
   if (outbox_.empty()) return;
   reactor_->Post([self = shared_from_this()] { self->FlushInLoop(); });

@@ -67,7 +67,7 @@ struct HealthSettings {
 class HealthRedialler {
  public:
   virtual ~HealthRedialler() = default;
-  // Dials until it ends in Health::UpInLoop or Health::RefusedInLoop, or in HaltInLoop. Nothing where it dials already.
+  // Dials until it ends in UpInLoop, RefusedInLoop or GoneInLoop of Health, or in HaltInLoop. Nothing where it dials already.
   virtual void DialInLoop(std::shared_ptr<Health> health) = 0;
   virtual void HaltInLoop() = 0;
 };
@@ -106,6 +106,8 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
   void LetGoInLoop();
   // The peer's process is gone, or knows the redialler's connection no more.
   void RefusedInLoop(const HealthRedialler* redialler);
+  // The peer's process is gone, with all its connections.
+  void GoneInLoop(const HealthRedialler* redialler);
   void CloseInLoop();
 
   // A connection that will join, or leave: what the peer says of it is kept for it until then.
@@ -145,8 +147,13 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
 
   // The only one who writes state_.
   void MoveToLocked(HealthState to) TCPX_REQUIRES(mutex_);
-  void ReadLocked(std::vector<HealthNotice>* notices) TCPX_REQUIRES(mutex_);
+  // Some of what is there. True: there may be more.
+  bool ReadLocked(std::vector<HealthNotice>* notices) TCPX_REQUIRES(mutex_);
+  // Hears some of what the peer has said. True: there may be more.
+  bool HearSome();
   void SendLocked(const std::string& frame) TCPX_REQUIRES(mutex_);
+  // And has the reactor send what the socket does not take at once.
+  void SendNowLocked(const std::string& frame) TCPX_REQUIRES(mutex_);
   // What is said now is told, now or later.
   bool TellsLocked() TCPX_REQUIRES(mutex_);
   void SayLocked(const std::string& frame) TCPX_REQUIRES(mutex_);
@@ -175,6 +182,8 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
   void AskSoonInLoop(int64_t after_ns);
   void AskInLoop();
   bool PeerGoneInLoop(int64_t lost_ns);
+  // What it was lost with, if by a silence of the whole timeout; else OK.
+  absl::Status SilenceInLoop();
   bool HeardWithinInLoop(int64_t ns);
   // Whether the network swallows it, four times a second; the dialling side then dials beside it.
   void LookSoonInLoop();
@@ -237,7 +246,8 @@ class HealthHub {
   void ForgetInLoop(Health* health);
   // Closes an accepted socket that no connection uses; null is a no-op.
   void DropUnusedInLoop(const std::shared_ptr<Health>& health);
-  // From here on `died` hears of each accepted socket that has ended without a bye; `waits`: for another one.
+  // From here on `died` hears of each accepted socket whose stream has ended without a bye, as that of a process that
+  // dies; a reset says nothing of processes. `waits`: for another one.
   using Died = std::function<void(uint64_t tag, bool waits)>;
   void TellDeathsTo(Died died) { died_ = std::move(died); }
   void DiedInLoop(const Health& health, bool waits);

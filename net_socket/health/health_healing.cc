@@ -68,7 +68,7 @@ void Health::LostInLoop() {
   }
   for (auto& link : Links()) link->With([](Watched* comm) { comm->HealthLost(); });
   if (dialled_) RedialInLoop();
-  hub_->DiedInLoop(*this, true);
+  if (lost_in_order_) hub_->DiedInLoop(*this, true);
 }
 
 void Health::BackInLoop() {
@@ -129,6 +129,11 @@ void Health::RefusedInLoop(const HealthRedialler* redialler) {
   RedialInLoop();
 }
 
+void Health::GoneInLoop(const HealthRedialler* redialler) {
+  const std::shared_ptr<Health> self = shared_from_this();
+  if (redialling_.get() == redialler) FailInLoop(absl::OkStatus());
+}
+
 void Health::HaltRedialler() {
   const std::shared_ptr<HealthRedialler> halted = std::move(redialling_);
   redialling_ = nullptr;
@@ -150,6 +155,8 @@ void Health::AskInLoop() {
     return hub_->ForgetInLoop(this);
   }
   if (!dialled_ && PeerGoneInLoop(lost_ns)) return FailInLoop(absl::OkStatus());
+  const absl::Status silence = SilenceInLoop();
+  if (!silence.ok() && !HeardWithinInLoop(settings_.peer_timeout_ns)) return FailInLoop(silence);
   const int64_t bound_ns = settings_.reconnect_timeout_ns + (dialled_ ? 0 : kDiallerGivesUpNs);
   if (lost_ns >= bound_ns && !HeardWithinInLoop(kHeardNs)) {
     return FailInLoop(absl::UnavailableError(
@@ -158,13 +165,22 @@ void Health::AskInLoop() {
   AskSoonInLoop(lost_ns < kNewsNs ? kAskNs : kAskLaterNs);
 }
 
+absl::Status Health::SilenceInLoop() {
+  MutexLock lock(mutex_);
+  return end_.has_value() && Silent(end_errno_) ? *end_ : absl::OkStatus();
+}
+
 bool Health::PeerGoneInLoop(int64_t lost_ns) {
   if (lost_ns < kEndedNs) return false;
   bool gone = false;
+  bool stands = false;
   for (auto& link : Links()) {
-    link->With([&](Watched* comm) { gone = gone || comm->LanesGoneFor(kEndedNs, !lost_in_order_); });
+    link->With([&](Watched* comm) {
+      gone = gone || comm->LanesGoneFor(kEndedNs, !lost_in_order_);
+      stands = stands || comm->LaneStands();
+    });
   }
-  return gone;
+  return gone && !stands;
 }
 
 bool Health::HeardWithinInLoop(int64_t ns) {

@@ -10,7 +10,8 @@
 //   a lane again:     hello of kind kResume -> answer, with the count of bytes taken -> the stream from there on
 //   a health socket:  hello of that kind -> answer -> { header [body] }* both ways, records only: error, parting, left,
 //                     silent, bye. The body of the first two is there the connection's id and the text, that of left
-//                     the id, that of silent the id and the lane (two bytes).
+//                     the id and, from an end that received, the bytes taken of each lane's stream (eight bytes each),
+//                     that of silent the id and the lane (two bytes).
 //
 // Versions: kWireVersion is in the hello and the handle. A record of an unknown kind is skipped by its length, so a
 //           newer peer may add kinds (from kFirstRecord on) without a new version.

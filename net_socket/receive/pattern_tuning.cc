@@ -59,7 +59,7 @@ void PatternTuning::SocketReplaced() {
 // sender, who keeps them, runs out of room before. In a ping-pong every second segment is acknowledged.
 void PatternTuning::AckNow() {
   unacked_bytes_ = 0;
-  if (!acks_awaited_ || !may_delay_acks_ || acks_at_once_ || delayed_at_ns_ != 0) return;
+  if (!may_delay_acks_ || acks_at_once_ || delayed_at_ns_ != 0) return;
   (void)SetQuickAck(fd_, 1);
   (void)SetQuickAck(fd_, 0);
 }

@@ -27,6 +27,7 @@ class PatternTuning {
   void Keep(TrafficPattern pattern);
   // The same: how much it brought.
   void Took(size_t bytes) {
+    if (!acks_awaited_) return;
     unacked_bytes_ += bytes;
     if (unacked_bytes_ >= kAckEveryBytes) AckNow();
   }

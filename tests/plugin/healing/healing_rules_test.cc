@@ -126,8 +126,18 @@ TEST_P(HealingRulesTest, ASenderHearsOfAReceiverThatClosed) {
   }
 }
 
+// What takes as long as TCPX_RECONNECT_TIMEOUT and 2 s.
+class HealingPatienceTest : public HealingRulesTest {
+ protected:
+  LoopbackSettings Settings() const override {
+    LoopbackSettings settings = HealingRulesTest::Settings();
+    settings.environment["TCPX_RECONNECT_TIMEOUT"] = "1";
+    return settings;
+  }
+};
+
 // Of the sender nothing is asked any more: housekeeping has to say it.
-TEST_P(HealingRulesTest, AReceiverHearsOfLanesThatCantComeBack) {
+TEST_P(HealingPatienceTest, AReceiverHearsOfLanesThatCantComeBack) {
   Pair pair;
   MakePair(&pair);
   const std::string sent(1000, 's');
@@ -145,6 +155,7 @@ TEST_P(HealingRulesTest, AReceiverHearsOfLanesThatCantComeBack) {
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryMode, HealingRulesTest, ::testing::ValuesIn(AllModes({AF_INET})), ModeName);
+INSTANTIATE_TEST_SUITE_P(EveryMode, HealingPatienceTest, ::testing::ValuesIn(AllModes({AF_INET})), ModeName);
 
 }  // namespace
 }  // namespace tcpx

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/time/clock.h"
+#include "common/socket.h"
 #include "tests/plugin/lifetime/by_hand.h"
 #include "tests/plugin/lifetime/mode_test.h"
 #include "tests/plugin/lifetime/proc_view.h"
@@ -44,9 +45,10 @@ struct Dialled {
 };
 
 // The health socket that they share.
-int DialHealth(const ListenByHand& listening) {
+int DialHealth(const ListenByHand& listening, uint64_t features = 0) {
   Hello hello;
   hello.kind = HelloKind::kHealth;
+  hello.features = features;
   hello.connection_id[0] = kTag;
   return DialByHand(listening.handle, hello);
 }
@@ -58,7 +60,7 @@ class EstablishedTest : public ModeTest {
     setenv("TCPX_HELLO_TIMEOUT", "60", 1);  // Far beyond the test: no deadline does the work.
   }
   void TearDown() override {
-    for (const char* name : {"TCPX_HELLO_TIMEOUT", "NCCL_SOCKET_RETRY_CNT"}) unsetenv(name);
+    for (const char* name : {"TCPX_HELLO_TIMEOUT", "NCCL_SOCKET_RETRY_CNT", "TCPX_HEAL"}) unsetenv(name);
   }
 };
 
@@ -269,6 +271,37 @@ TEST_P(EstablishedTest, ADiallerThatHasDiedSaysNoWord) {
               connection.Close();
               rank.Finalize();
             }));
+}
+
+// What resets flows on the way says nothing of their processes: this dialler lives, and begins anew.
+TEST_P(EstablishedTest, AResetOfTheHealthSocketIsNoDeath) {
+  for (const char* heal : {"0", "1"}) {
+    setenv("TCPX_HEAL", heal, 1);
+    EXPECT_EQ("", RunAlone([] {
+                Rank rank;
+                ListenByHand listening(&rank);
+                const int reset = DialHealth(listening, kFeatureHealHealth);
+                Dialled given_up(listening, 1, 2);
+                TCPX_REQUIRE(listening.Accept() == nullptr);
+                TCPX_REQUIRE(SetResetOnClose(reset).ok());
+                close(reset);
+                GoRound(listening.handle);
+                TCPX_REQUIRE(listening.Accept() == nullptr);
+                given_up.Close();
+                GoRound(listening.handle);
+                TCPX_REQUIRE(listening.Accept() == nullptr);
+                const int health = DialHealth(listening, kFeatureHealHealth);
+                Dialled anew(listening, 2, 2);
+                anew.Say(Established() + ExpressMessage("it lives"));
+                void* const comm = listening.AcceptWithin();
+                TCPX_REQUIRE(ReceiveText(&rank, comm, 100) == "it lives");
+                TCPX_REQUIRE(rank.net().CloseRecv(comm) == ncclSuccess);
+                anew.Close();
+                close(health);
+                listening.Close();
+              }))
+        << "TCPX_HEAL=" << heal;
+  }
 }
 
 // A dialler that fails at once says so by the health socket, which may be heard before the word.

@@ -40,7 +40,7 @@ ncclResult_t Finalize(void* context) {
 ncclResult_t Begin(void** context, int* mask) {
   *context = &g_log;
   *mask = FAKE_PROFILER_MASK;
-  return ncclSuccess;
+  return g_log.init_result;
 }
 
 [[maybe_unused]] ncclResult_t InitV4(void** context, int* mask, const char*, uint64_t, int, int, int,

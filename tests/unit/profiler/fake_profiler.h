@@ -18,7 +18,8 @@ struct FakeProfilerLog {
     char function[20] = {};
   };
   int started = 0, stopped = 0, noted = 0, finalized = 0;
-  int wrong = 0;  // calls with somebody else's context or handle
+  ncclResult_t init_result = ncclSuccess;  // set by the test
+  int wrong = 0;                           // calls with somebody else's context or handle
   Seen seen[kSeenMax];
 };
 

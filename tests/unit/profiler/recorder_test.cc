@@ -179,6 +179,57 @@ TEST_F(RecorderTest, SamplingTakesWholeFamilies) {
   EXPECT_EQ(LinesWith(Trace(), "\"cat\":\"nccl\"").size(), 3u);
 }
 
+TEST_F(RecorderTest, PartsOfWhatSamplingLeftOutAreLeftOut) {
+  {
+    Recorder::Settings settings = Settings();
+    settings.sample = 3;
+    Recorder recorder(settings);
+    const uint32_t comm = recorder.AddCommunicator("world");
+    for (int i = 0; i < 9; ++i) {
+      void* const collective = recorder.Start(comm, Facts(ncclProfileColl), now_, true, false);
+      EXPECT_EQ(collective != nullptr, i % 3 == 0);
+      recorder.Stop(recorder.Start(comm, Facts(ncclProfileProxyOp, collective), now_, true, false), now_);
+      recorder.Stop(collective, now_);
+    }
+  }
+  EXPECT_EQ(LinesWith(Trace(), "receive operation").size(), 3u);
+}
+
+TEST_F(RecorderTest, BeneathWhatOnlyAnotherProfilerWantsSamplingGoesOn) {
+  {
+    Recorder::Settings settings = Settings();
+    settings.sample = 3;
+    Recorder recorder(settings);
+    const uint32_t comm = recorder.AddCommunicator("world");
+    for (int i = 0; i < 9; ++i) {
+      void* const group = recorder.Start(comm, Facts(ncclProfileGroup), now_, false, true);
+      void* const collective = recorder.Start(comm, Facts(ncclProfileColl, group), now_, true, true);
+      recorder.Stop(collective, now_);
+      recorder.Stop(group, now_);
+    }
+  }
+  EXPECT_EQ(LinesWith(Trace(), "\"cat\":\"nccl\"").size(), 3u);
+}
+
+TEST_F(RecorderTest, AGroupOfAnotherProfilerOnlyCountsNoChildren) {
+  {
+    Recorder recorder(Settings());
+    const uint32_t comm = recorder.AddCommunicator("world");
+    EventFacts facts = Facts(ncclProfileColl);
+    facts.group = recorder.Start(comm, Facts(ncclProfileGroup), now_, false, true);
+    void* const inside = recorder.Start(comm, facts, now_, true, true);
+    recorder.Stop(facts.group, now_);
+    // The next but these has the group's slot.
+    for (uint32_t i = 2; i < Recorder::kSlotsMin; ++i) {
+      recorder.Start(comm, Facts(ncclProfileProxyCtrl), now_, false, true);
+    }
+    void* const heir = recorder.Start(comm, Facts(ncclProfileColl), now_, true, true);
+    recorder.Stop(inside, now_);
+    recorder.Stop(heir, now_);
+  }
+  EXPECT_EQ(LinesWith(Trace(), "\"cat\":\"nccl\"").size(), 2u);
+}
+
 TEST_F(RecorderTest, AHandleThatIsTooOldFindsNothing) {
   Recorder recorder(Settings());
   const uint32_t comm = recorder.AddCommunicator("world");

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <atomic>
 #include <chrono>
 #include <string>
 #include <thread>
@@ -53,6 +54,7 @@ class OneLane final : public DialLane::Owner {
   void LaneAnswered(const DialLane&) override {}
   const LanePath* OtherPath(const DialLane&) override { return nullptr; }
   void BeginAnew(absl::Status why) override { Finish(why); }
+  void NotRefused() override { ++not_refused; }
   void Finish(absl::Status status) override { end_ = std::string(status.message()); }
 
   template <typename Function>
@@ -78,6 +80,8 @@ class OneLane final : public DialLane::Owner {
     return said;
   }
 
+  std::atomic<int> not_refused{0};
+
  private:
   Runtime runtime_;
   Device device_;
@@ -101,6 +105,7 @@ TEST(DialLaneTest, TheEndTellsOfTheFirstErrorBeforeTheSilence) {
   lane.Dial(peer);
   const std::string first = lane.Await("Connection refused");
   ASSERT_NE(std::string::npos, first.find("try 2 of 2: connect: Connection refused")) << first;
+  EXPECT_EQ(0, lane.not_refused);
   // One connection fills the queue; what comes then is dropped.
   ASSERT_EQ(0, listen(listener.get(), 0));
   OwnedFd filler = *StreamSocket(AF_INET);
@@ -112,6 +117,7 @@ TEST(DialLaneTest, TheEndTellsOfTheFirstErrorBeforeTheSilence) {
   EXPECT_NE(std::string::npos,
             end.find("(127.0.0.1): connect: timed out; before it: connect: Connection refused (111)"))
       << end;
+  EXPECT_LT(0, lane.not_refused);
 }
 
 }  // namespace

@@ -1,11 +1,15 @@
 // A health socket that is lost: who is asked to dial, what is told afterwards, and when it is given up.
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "common/clock.h"
+#include "common/fd.h"
 #include "net_socket/health/health.h"
 #include "tests/support/deadline.h"
 #include "tests/support/tcp_pair.h"
@@ -60,6 +64,21 @@ class HealingHealthTest : public HealthTest {
     }
   }
 
+  // A socket to a peer that reads nothing.
+  OwnedFd JoinDeaf() {
+    TcpPair pair = MakeTcpPair(4096);
+    near_fd_ = pair.a.get();
+    reactor_.RunSync([&] { near_->UpInLoop(std::move(pair.a), settings_); });
+    return std::move(pair.b);
+  }
+  void AwaitNear(HealthState state) {
+    const Deadline deadline;
+    for (bool there = false; !there;) {
+      ASSERT_TRUE(deadline.Yield());
+      reactor_.RunSync([&] { there = near_->state_in_loop() == state; });
+    }
+  }
+
   const HealthSettings settings_{kTimeout, true, 600 * kSecond, kSecond};
   const std::shared_ptr<Redialler> redialler_ = std::make_shared<Redialler>();
   int near_fd_ = -1;
@@ -86,6 +105,92 @@ TEST_F(HealingHealthTest, ARefusalIsTheEnd) {
   EXPECT_EQ("ended;", near_comm_.Text());
   EXPECT_TRUE(near_->PeerVanished());
   EXPECT_FALSE(near_->Notify(Id(1), "to nobody"));
+}
+
+// Whoever dials has found that out for all of them.
+TEST_F(HealingHealthTest, AProcessThatIsGoneIsToldToAll) {
+  Listener other;
+  const auto link = std::make_shared<CommLink>(&other);
+  const auto second = std::make_shared<Redialler>();
+  reactor_.RunSync([&] { near_->JoinInLoop(Id(2), link, second); });
+  ASSERT_NO_FATAL_FAILURE(Break());
+  reactor_.RunSync([&] {
+    EXPECT_EQ(1, redialler_->dials + second->dials);
+    near_->GoneInLoop(redialler_->dials == 1 ? redialler_.get() : second.get());
+    EXPECT_EQ(1, redialler_->dials + second->dials) << "nobody else asks again";
+    link->Cut();
+  });
+  EXPECT_EQ("ended;", near_comm_.Text());
+  EXPECT_EQ("ended;", other.Text());
+}
+
+// Its peer has closed that one: the process is there.
+TEST_F(HealingHealthTest, NoneIsGoneWhileALaneOfAnyStands) {
+  Listener standing;
+  standing.stands = true;
+  far_comm_.gone = true;
+  const auto link = std::make_shared<CommLink>(&standing);
+  reactor_.RunSync([&] { far_->JoinInLoop(Id(2), link); });
+  ASSERT_NO_FATAL_FAILURE(Break());
+  const Deadline deadline;
+  while (far_comm_.asked < 3) {
+    ASSERT_EQ("", far_comm_.Text() + standing.Text());
+    ASSERT_TRUE(deadline.Yield());
+  }
+  standing.stands = false;
+  EXPECT_TRUE(standing.Hears("ended;"));
+  EXPECT_TRUE(far_comm_.Hears("ended;"));
+  reactor_.RunSync([&] { link->Cut(); });
+}
+
+// A silence that was waited for on the health socket is not waited for again.
+TEST_F(HealingHealthTest, AHostThatIsHeardNoMoreIsGone) {
+  near_comm_.heard = true;
+  const OwnedFd deaf = JoinDeaf();
+  reactor_.RunSync([&] {
+    FillSocket(near_fd_);
+    const int soon_ms = 1;
+    EXPECT_EQ(0, setsockopt(near_fd_, IPPROTO_TCP, TCP_USER_TIMEOUT, &soon_ms, sizeof(soon_ms)));
+  });
+  ASSERT_NO_FATAL_FAILURE(AwaitNear(HealthState::kLost));
+  EXPECT_EQ("", near_comm_.Text());
+  near_comm_.heard = false;
+  EXPECT_TRUE(near_comm_.Hears("died: "));
+}
+
+TEST_F(HealingHealthTest, WhatWaitedForALostSocketKeepsNothingBack) {
+  const OwnedFd deaf = JoinDeaf();
+  for (int i = 0; i < 4000; ++i) near_->Notify(Id(1), std::string(512, 'x'));
+  ASSERT_EQ(0, shutdown(near_fd_, SHUT_RDWR));
+  ASSERT_NO_FATAL_FAILURE(AwaitNear(HealthState::kLost));
+  near_->Notify(Id(1), "later");
+  reactor_.RunSync([&] { Join(7); });
+  EXPECT_TRUE(far_comm_.Hears("failed: later;"));
+}
+
+TEST_F(HealingHealthTest, WhatIsAskedOfABusyPeerArrives) {
+  const OwnedFd deaf = JoinDeaf();
+  size_t due = FillSocket(near_fd_);
+  EXPECT_TRUE(near_->AskForAnother(Id(1), 3));
+  due += Record(FrameKind::kSilent, std::string(sizeof(ConnectionId) + 2, '\0')).size();
+  const Deadline deadline;
+  for (size_t came = 0; came < due; came += ReadAvailable(deaf.get()).size()) {
+    ASSERT_TRUE(deadline.Yield()) << came << " of " << due;
+  }
+}
+
+// However much one peer says, the reactor's others have their turn.
+TEST_F(HealingHealthTest, ATurnIsBounded) {
+  size_t heard = 0;
+  reactor_.RunSync([&] {
+    for (int i = 0; i < 1000; ++i) near_->Notify(Id(1), std::string(512, 'x'));
+    far_->OnEvents(0);
+    heard = far_comm_.Text().size();
+  });
+  EXPECT_GT(heard, 0u);
+  EXPECT_LE(heard, 16u * 4096u);
+  EXPECT_TRUE(near_->Notify(Id(1), "the last"));
+  EXPECT_TRUE(far_comm_.Hears("failed: the last;"));
 }
 
 TEST_F(HealingHealthTest, AByeIsNotHealed) {

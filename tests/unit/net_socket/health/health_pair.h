@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -36,6 +37,18 @@ class Listener final : public Watched {
   void PeerLeft(const std::vector<uint64_t>& taken) override {
     Note(absl::StrCat("left", taken.empty() ? "" : " at ", absl::StrJoin(taken, ",")));
   }
+
+  // Whoever acts on these, acts on the latest.
+  bool LanesGoneFor(int64_t, bool) override {
+    ++asked;
+    return gone;
+  }
+  bool HeardWithin(int64_t) override { return heard; }
+  bool LaneStands() override { return stands; }
+  std::atomic<bool> stands{false};
+  std::atomic<int> asked{0};
+  std::atomic<bool> gone{false};
+  std::atomic<bool> heard{false};
 
   std::string Text() {
     std::lock_guard<std::mutex> lock(mutex_);

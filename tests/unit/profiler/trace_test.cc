@@ -1,0 +1,105 @@
+// What a trace is made of: texts, times, rows, and a file that grows up to a bound.
+#include <stdlib.h>
+
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "profiler/event_json.h"
+#include "profiler/trace_file.h"
+#include "profiler/tracks.h"
+
+namespace tcpx {
+namespace {
+
+constexpr char kNoCharacter[] = "\xef\xbf\xbd";
+
+class TraceTest : public testing::Test {
+ protected:
+  TraceTest() {
+    std::string name = testing::TempDir() + "/trace.XXXXXX";
+    folder_ = mkdtemp(name.data());
+  }
+  std::string Read(const std::string& name) const {
+    std::ostringstream text;
+    text << std::ifstream(folder_ + "/" + name).rdbuf();
+    return text.str();
+  }
+
+  std::string folder_;
+};
+
+TEST_F(TraceTest, TextsAreQuoted) {
+  EXPECT_EQ(JsonText("a\"b\\c\n"), R"("a\"b\\c\u000a")");
+  EXPECT_EQ(JsonText(absl::string_view("\0", 1)), R"("\u0000")");
+}
+
+TEST_F(TraceTest, WhatIsUtf8Stays) {
+  for (const char* text : {"", "world", "\x7f", "\xc2\x80", "\xe2\x82\xac", "\xed\x9f\xbf", "\xf0\x9f\x98\x80",
+                           "\xf4\x8f\xbf\xbf", "a\xc3\xa9z"}) {
+    EXPECT_EQ(JsonText(text), absl::StrCat("\"", text, "\""));
+  }
+}
+
+TEST_F(TraceTest, WhatIsNoUtf8IsReplaced) {
+  EXPECT_EQ(JsonText("a\xffz"), absl::StrCat("\"a", kNoCharacter, "z\""));
+  // Cut, alone, too long for its value, a surrogate, above all there are.
+  EXPECT_EQ(JsonText("\xc3"), absl::StrCat("\"", kNoCharacter, "\""));
+  EXPECT_EQ(JsonText("\x80"), absl::StrCat("\"", kNoCharacter, "\""));
+  EXPECT_EQ(JsonText("\xe2\x82z"), absl::StrCat("\"", kNoCharacter, kNoCharacter, "z\""));
+  for (const char* text : {"\xc0\xaf", "\xe0\x80\x80", "\xf0\x80\x80\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80"}) {
+    EXPECT_TRUE(absl::StartsWith(JsonText(text), absl::StrCat("\"", kNoCharacter))) << text;
+  }
+}
+
+TEST_F(TraceTest, AnEventThatEndsBeforeItsBeginLastsNoTime) {
+  TraceFile file(folder_ + "/trace.json", 1 << 30);
+  ASSERT_TRUE(file.Open().ok());
+  Event event;
+  event.facts.type = ncclProfileProxyOp;
+  event.begin_ns = 2000;
+  event.end_ns = 950;
+  AppendEvent(event, 1, &file);
+  file.Close();
+  EXPECT_TRUE(absl::StrContains(Read("trace.json"), R"("ts":2.000,"dur":0.000,)")) << Read("trace.json");
+}
+
+// Their names alone would fill the file.
+TEST_F(TraceTest, ManyRowsInASmallFileLeaveRoomForEvents) {
+  constexpr int kRows = 8000;
+  constexpr int kEvents = 1000;
+  constexpr uint64_t kBytes = 1 << 20;
+  TraceFile file(folder_ + "/trace.json", kBytes);
+  ASSERT_TRUE(file.Open().ok());
+  for (uint32_t i = 1; i <= kRows; ++i) file.Append(NameLine("thread_name", std::string(64, 'x'), 1, i), true);
+  for (int i = 0; i < kEvents; ++i) {
+    file.Append(MomentLine("moment", i, 1, "number", i));
+    file.Flush();
+  }
+  file.Close();
+  const std::string trace = Read("trace.older.json") + Read("trace.json");
+  EXPECT_LE(trace.size(), kBytes + (128 << 10));
+  for (int i = 0; i < kEvents; ++i) {
+    ASSERT_TRUE(absl::StrContains(trace, absl::StrCat(R"({"number":)", i, "}"))) << i;
+  }
+}
+
+TEST_F(TraceTest, KindsBeyondTheLastRowAreNotRemembered) {
+  Tracks tracks;
+  const auto name = [] { return std::string("row"); };
+  for (uint64_t key = 0; key < 2 * Tracks::kTracksMax; ++key) {
+    const uint32_t row = key % 2 == 0 ? tracks.Take(key, name) : tracks.Place(key, 1, 2, name);
+    EXPECT_EQ(row == 0, key + 1 >= Tracks::kTracksMax) << key;
+  }
+  EXPECT_LE(tracks.kinds(), Tracks::kTracksMax);
+  // Those that it knows go on.
+  tracks.Release(1);
+  EXPECT_EQ(tracks.Take(0, name), 1u);
+  EXPECT_EQ(tracks.Place(1, 2, 3, name), 2u);
+}
+
+}  // namespace
+}  // namespace tcpx
