@@ -36,9 +36,19 @@ Comm::Comm(ConnectionSetup setup, Direction direction)
       healing_(setup_.heals ? std::make_unique<LaneHealing>(&setup_, direction, link_) : nullptr),
       failure_(&setup_, direction, this, healing_.get()),
       regions_(&setup_, direction),
-      progress_(&setup_, this, &failure_) {}
+      progress_(&setup_, this, &failure_) {
+  if (setup_.steered) EnterOpenLanes();
+}
 
 Comm::~Comm() = default;
+
+void Comm::EnterOpenLanes() {
+  open_lanes_ = std::make_unique<OpenLanes>(setup_.runtime->lane_budget.get());
+  for (size_t lane = 1; lane < setup_.lanes.size(); ++lane) {
+    if (setup_.lanes[lane].fd.valid()) open_lanes_->Open(lane);
+  }
+  setup_.taken_lanes.reset();
+}
 
 void Comm::WatchInLoop() {
   setup_.runtime->watchdog.JoinInLoop(link_, setup_.runtime->options);
@@ -70,8 +80,8 @@ void Comm::RecordEvents() {
   settings.updates = setup_.communicator->profiler_updates;
   settings.receive = direction_ == Direction::kReceive;
   settings.transfers = transfers_max();
-  for (int lane = 0; lane < lane_count(); ++lane) settings.fds.push_back(lane_fd(lane));
   MutexLock lock(mutex_);
+  for (int lane = 0; lane < lane_count(); ++lane) settings.fds.push_back(lane_fd(lane));
   events_.Record(settings);
 }
 
@@ -162,14 +172,15 @@ Handover Comm::TakeSocket(int lane, SocketOffer* offer) {
 Handover Comm::OpenLane(int lane, SocketOffer* offer) {
   if (!mutex_.try_lock()) return Handover::kBusy;
   MutexLock lock(mutex_, std::adopt_lock);
-  if (failed() || !healing_->heals() || setup_.runtime->lane_budget->left() <= 0) return Handover::kRefused;
+  if (failed() || !healing_->heals() || !setup_.steered) return Handover::kRefused;
+  if (setup_.runtime->lane_budget->left() <= 0) return Handover::kRefused;
   OwnedFd fd(fcntl(offer->fd, F_DUPFD_CLOEXEC, 0));
   if (!fd.valid()) return Handover::kRefused;
   LaneSocket& socket = setup_.lanes[static_cast<size_t>(lane)];
   socket.local = LocalAddress(fd.get()).value_or(SocketAddress());
   socket.peer = PeerAddress(fd.get()).value_or(SocketAddress());
-  socket.taken = setup_.runtime->lane_budget->Take(1);
   socket.fd = std::move(fd);
+  events_.NoteLane(lane, lane_fd(lane));
   healing_->Back(lane);
   if (!healing_->WithLanes([&]() TCPX_NO_THREAD_SAFETY_ANALYSIS {
         MakeLane(lane); /* mutex_ is held */
@@ -183,12 +194,18 @@ Handover Comm::OpenLane(int lane, SocketOffer* offer) {
 }
 
 void Comm::LaneResumed(int lane) {
-  if (!healing_->TakeLossTold(lane)) return;
+  if (open_lanes_ != nullptr && lane > 0) open_lanes_->Open(static_cast<size_t>(lane));
+  if (healing_->TakeOpened(lane)) return;
   const int fd = lane_fd(lane);
   healing_->CountResumed();
   TCPX_INFO_TO(setup_.communicator->log, "comm %x %s device %d: lane %d goes on, %s to %s", setup_.communicator->id,
                DirectionName(direction_), setup_.device, lane, LocalAddress(fd).value_or(SocketAddress()).ToString(),
                PeerAddress(fd).value_or(SocketAddress()).ToString());
+}
+
+// Unless it has come back meanwhile.
+void Comm::LaneRested(int lane) {
+  if (open_lanes_ != nullptr && !healing_->up(lane)) open_lanes_->Close(static_cast<size_t>(lane));
 }
 
 // Nothing else may be heard of a peer on idle lanes: its kernel answers, also for a process that is stopped.
@@ -206,7 +223,7 @@ bool Comm::LanesGoneFor(int64_t ns, bool in_order) {
 
 bool Comm::LaneStands() {
   for (int lane = 0; lane < lane_count(); ++lane) {
-    if (healing_ != nullptr && !healing_->lost(lane) && StandsReadOut(lane_fd(lane))) return true;
+    if (healing_ != nullptr && healing_->up(lane) && StandsReadOut(lane_fd(lane))) return true;
   }
   return false;
 }
@@ -248,6 +265,7 @@ void Comm::Close() {
   failure_.MoveToClosed();
   const LingeringSockets::Aborted aborted(setup_.communicator, &setup_.communicator->aborted);
   for (LaneSocket& lane : setup_.lanes) {
+    if (!lane.fd.valid()) continue;
     if (orderly) {
       shutdown(lane.fd.get(), SHUT_WR);
     } else {

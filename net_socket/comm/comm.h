@@ -38,6 +38,7 @@
 namespace tcpx {
 
 class GpuAllowance;
+class OpenLanes;
 class PoolLane;
 struct Runtime;
 
@@ -100,6 +101,7 @@ class Comm : protected ConnectionEnd, private Watched {
   }
   void PeerLeft(const std::vector<uint64_t>& taken) override;
   void LaneResumed(int lane) override;
+  void LaneRested(int lane) override;
 
   // Lanes that heal. Null: the calling thread moves the lane.
   virtual PoolLane* pool_lane(int lane) = 0;
@@ -145,11 +147,14 @@ class Comm : protected ConnectionEnd, private Watched {
   void AwaitLanes();
   absl::Status StageThrough(GpuPool* pool) TCPX_REQUIRES(mutex_);
   void LeaveWatch();
+  // Where lanes come and go each has its own part of the budget.
+  void EnterOpenLanes();
 
   std::atomic<uint64_t> messages_{0};
   std::atomic<uint64_t> bytes_{0};
   std::atomic<bool> told_of_misuse_{false};
   ConnectionSetup setup_;
+  std::unique_ptr<OpenLanes> open_lanes_;  // the reactor's; null: lanes don't come and go
   const Direction direction_;
   const std::shared_ptr<CommLink> link_;
   const std::unique_ptr<LaneHealing> healing_;  // null: its lanes don't heal

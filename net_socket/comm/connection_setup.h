@@ -28,8 +28,7 @@ struct LaneSocket {
   SocketAddress local;
   SocketAddress peer;
   PathProfile profile;
-  LanePath path;                      // of a lane that was dialled
-  std::shared_ptr<const void> taken;  // of the runtime's budget, where the lane was opened later
+  LanePath path;  // of a lane that was dialled
 };
 
 struct ConnectionSetup {
@@ -40,7 +39,7 @@ struct ConnectionSetup {
   // By lane index; the profile of lane 0 is the connection's. Where `steered` there is a place for each lane that may be
   // opened, without a socket until it is.
   std::vector<LaneSocket> lanes;
-  std::shared_ptr<const void> taken_lanes;  // of the runtime's budget; may be null
+  std::shared_ptr<const void> taken_lanes;  // of the runtime's budget, of the beginning; may be null
   uint32_t express_bytes = 0;
   int max_receives = 1;                  // of the receiving end; above 1 sends wait for credits
   std::shared_ptr<Health> health;        // null: the peer has none

@@ -49,7 +49,7 @@ LaneHealing::LaneHealing(const ConnectionSetup* setup, Direction direction, std:
       silences_(setup->lanes.size()),
       unheard_(setup->lanes.size(), false),
       states_(setup->lanes.size(), State::kNone),
-      told_(setup->lanes.size(), false) {
+      opened_(setup->lanes.size(), false) {
   for (size_t i = 0; i < states_.size(); ++i) {
     if (setup->lanes[i].fd.valid()) states_[i] = State::kUp;
   }
@@ -63,7 +63,6 @@ bool LaneHealing::NoteLoss(const absl::Status& why, int lane, bool dead, bool* f
   *first = state == State::kUp;
   if (!*first) return true;
   state = State::kLost;
-  told_[static_cast<size_t>(lane)] = true;
   if (--up_count_ == 0) none_since_ns_ = MonotonicNanos();
   TCPX_INFO_TO(setup_->communicator->log, "comm %x %s device %d: lane %d to %s %s and will be resumed: %s",
                setup_->communicator->id, DirectionName(direction_), setup_->device, lane,
@@ -108,6 +107,7 @@ void LaneHealing::Back(int lane) {
   MutexLock lock(mutex_);
   State& state = states_[static_cast<size_t>(lane)];
   if (state == State::kUp) return;
+  opened_[static_cast<size_t>(lane)] = state != State::kLost;
   state = State::kUp;
   ++up_count_;
   none_since_ns_ = 0;
@@ -119,6 +119,10 @@ bool LaneHealing::Rest(int lane) {
   if (closed_ || !heals() || state != State::kUp || up_count_ == 1) return false;
   state = State::kResting;
   --up_count_;
+  if (direction_ == Direction::kReceive) {
+    setup_->runtime->reactor.Post(
+        [link = link_, lane] { link->With([lane](Watched* comm) { comm->LaneRested(lane); }); });
+  }
   return true;
 }
 
@@ -146,11 +150,11 @@ bool LaneHealing::lost(int lane) {
   return states_[static_cast<size_t>(lane)] == State::kLost;
 }
 
-bool LaneHealing::TakeLossTold(int lane) {
+bool LaneHealing::TakeOpened(int lane) {
   MutexLock lock(mutex_);
-  const bool told = told_[static_cast<size_t>(lane)];
-  told_[static_cast<size_t>(lane)] = false;
-  return told;
+  const bool opened = opened_[static_cast<size_t>(lane)];
+  opened_[static_cast<size_t>(lane)] = false;
+  return opened;
 }
 
 bool LaneHealing::up(int lane) {

@@ -42,13 +42,13 @@ class LaneHealing {
   bool Lose(const absl::Status& why, int lane);
   // `lane` is to get another one although its socket stands. False: it gets none.
   bool LetGo(const absl::Status& why, int lane);
-  // The lane has got it, or its first one. By whoever moves the lane.
+  // The lane has got it, or one behind a rest, or its first. By whoever moves the lane.
   void Back(int lane);
   // Its sender closes it, and may open it again: no loss. False: it is lost, or there is no other.
   bool Rest(int lane);
   bool lost(int lane);
-  // True exactly once behind each loss.
-  bool TakeLossTold(int lane);
+  // True exactly once behind each time that Back opened the lane: it was not lost before.
+  bool TakeOpened(int lane);
   // It has a socket, as far as is known.
   bool up(int lane);
   // Lane 0 was lost by an end of its stream, and is so. By whoever moves it.
@@ -123,7 +123,7 @@ class LaneHealing {
   Mutex mutex_;
   bool closed_ TCPX_GUARDED_BY(mutex_) = false;
   std::vector<State> states_ TCPX_GUARDED_BY(mutex_);  // by lane
-  std::vector<bool> told_ TCPX_GUARDED_BY(mutex_);     // by lane
+  std::vector<bool> opened_ TCPX_GUARDED_BY(mutex_);   // by lane
   int64_t up_count_ TCPX_GUARDED_BY(mutex_) = 0;
   std::vector<uint64_t> taken_at_end_ TCPX_GUARDED_BY(mutex_);
   int64_t none_since_ns_ TCPX_GUARDED_BY(mutex_) = 0;  // 0: a lane stands

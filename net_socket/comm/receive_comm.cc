@@ -39,12 +39,17 @@ ReceiveComm::ReceiveComm(ConnectionSetup setup)
   for (int lane = 1; lane < lane_count(); ++lane) {
     if (lane_fd(lane) >= 0) MakeLane(lane);
   }
+  stands_ = true;
   for (int lane = 0; lane < lane_count(); ++lane) LeaveAnswering(lane);
 }
 
 void ReceiveComm::MakeLane(int lane) {
   auto& bulk = bulk_[static_cast<size_t>(lane) - 1];
-  bulk = std::make_unique<BulkReceiveLane>(&failure(), lane_fd(lane), lane, &table_, &runtime()->stages);
+  BulkReceiveLane::Settings settings;
+  settings.fd = lane_fd(lane);
+  settings.lane = lane;
+  settings.opened = stands_;
+  bulk = std::make_unique<BulkReceiveLane>(&failure(), settings, &table_, &runtime()->stages);
   if (!caller_driven_) runtime()->pool->Attach(bulk.get(), setup().device);
 }
 

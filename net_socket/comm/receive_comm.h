@@ -92,6 +92,7 @@ class ReceiveComm final : public Comm {
   PatternDetector pattern_ TCPX_GUARDED_BY(mutex_);
   PatternTuning tuning_ TCPX_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<BulkReceiveLane>> bulk_;           // null: a lane without a socket yet
+  bool stands_ = false;                                          // lanes that are made now are opened late
   std::unique_ptr<CreditQueue> credits_;                         // null: receives are not grouped
   std::atomic<bool> credits_wait_{false};                        // a record may be on the wire in part
   ReceiveRequest* early_[kRequestsMax] TCPX_GUARDED_BY(mutex_);  // early_count_ of them, oldest first

@@ -56,6 +56,7 @@ SendComm::SendComm(ConnectionSetup setup)
   bulk_.resize(static_cast<size_t>(lane_count() - 1));
   moving_.resize(static_cast<size_t>(lane_count()));
   parking_.resize(static_cast<size_t>(lane_count()));
+  offered_park_.resize(static_cast<size_t>(lane_count()));
   for (int lane = 1; lane < lane_count(); ++lane) {
     if (lane_fd(lane) >= 0) MakeLane(lane);
   }
@@ -242,8 +243,11 @@ void SendComm::LaneZeroBroke(int err) {
 void SendComm::Drive() {
   Flush();
   if (!caller_driven_) return;
-  for (auto& lane : bulk_) {
-    if (lane != nullptr) lane->Pump();
+  // Where lanes come and go, not always the same ones first: the last would be given too little to be judged.
+  if (rates_.steered() && ++first_pumped_ >= bulk_.size()) first_pumped_ = 0;
+  for (size_t i = 0; i < bulk_.size(); ++i) {
+    const size_t at = i + first_pumped_;
+    if (auto& lane = bulk_[at < bulk_.size() ? at : at - bulk_.size()]) lane->Pump();
   }
 }
 
@@ -310,8 +314,9 @@ void SendComm::PeerEnded() {
 std::vector<LanePace> SendComm::Paces() const {
   std::vector<LanePace> paces;
   for (size_t i = 0; i < bulk_.size(); ++i) {
-    const LanePace none;
-    paces.push_back(bulk_[i] == nullptr ? none : LanePace{rates_.Get(static_cast<int>(i)), bulk_[i]->bytes_sent()});
+    const int lane = static_cast<int>(i);
+    const uint64_t sent = bulk_[i] == nullptr ? 0 : bulk_[i]->bytes_sent();
+    paces.push_back({rates_.Get(lane), sent, !rates_.steered() || rates_.Carries(lane)});
   }
   return paces;
 }

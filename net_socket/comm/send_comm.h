@@ -126,7 +126,9 @@ class SendComm final : public Comm, private PeerWatch::Owner {
   // By lane, in the reactor: it is given another socket on purpose; it is closed, and has its old one still.
   std::vector<bool> moving_;
   std::vector<bool> parking_;
+  std::vector<bool> offered_park_;
   LanePolicy::Found found_;  // the latest that was noted
+  size_t first_pumped_ TCPX_GUARDED_BY(mutex_) = 0;
   std::unique_ptr<PeerWatch> watch_;
   PeerLoss peer_loss_;
   bool lanes_asked_ TCPX_GUARDED_BY(mutex_) = false;  // LanesDecide

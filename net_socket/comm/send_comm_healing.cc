@@ -104,7 +104,7 @@ bool SendComm::LooksForSilence(int64_t now_ns) {
   for (int lane = 0; lane < lane_count(); ++lane) {
     LaneSilence& silence = healing()->silence(lane);
     LaneTcpInfo info;
-    if (QueuedBytes(lane_fd(lane)) <= 0 || !healing()->up(lane)) {
+    if (lane_fd(lane) < 0 || !healing()->up(lane) || QueuedBytes(lane_fd(lane)) <= 0) {
       silence.Rest();
     } else if (ReadLaneTcpInfo(lane_fd(lane), &info) && silence.Suspects(info, now_ns)) {
       setup().redialler->TryBesideInLoop(lane);

@@ -48,6 +48,7 @@ LaneRates::Settings SendComm::PilotSettings() {
   std::memcpy(&settings.lanes.seed, setup().connection_id.data() + 8, sizeof(settings.lanes.seed));
   settings.piloted = path().steers_lanes;
   settings.shuffled = path().shuffles_lanes && setup().steered;
+  if (!setup().steered) return settings;
   settings.ordered = [reactor = &runtime()->reactor, link = link()] {
     reactor->Post([link] { link->With([](auto* comm) { comm->SteerLanes(); }); });
   };
@@ -66,6 +67,8 @@ void SendComm::CarryOut(const LaneOrder& order) {
   const size_t index = static_cast<size_t>(lane);
   switch (order.kind) {
     case LaneOrder::Kind::kOpen:
+      // An earlier order has come to something by now.
+      if (healing()->up(lane) || healing()->lost(lane)) return rates_.Opened(order.lane);
       if (bulk(lane) != nullptr) bulk(lane)->Retire(false);
       setup().redialler->OpenInLoop(lane);
       return;
@@ -95,9 +98,13 @@ bool SendComm::ClosesLane(int lane) {
       return true;
     }
     parking_[index] = true;
+    setup().redialler->ClosedInLoop(lane);
   }
-  if (!Park(lane)) return true;
-  parking_[index] = false;
+  if (!offered_park_[index]) offered_park_[index] = Park(lane);
+  // Else the lane might be opened again while it still has the old one.
+  if (!bulk(lane)->parked()) return true;
+  parking_[index] = offered_park_[index] = false;
+  LaneRested(lane);
   rates_.Closed(lane - 1);
   if (path().shuffles_lanes) TCPX_INFO_TO(setup().communicator->log, "lane %d is closed", lane);
   return false;

@@ -370,7 +370,7 @@ void Acceptor::HandOutInLoop(const ConnectionId& id, PendingConnection* pending)
   setup.heals = setup.health != nullptr && runtime_->options.heal && (pending->hello().features & kFeatureHeal) != 0;
   const bool heals = setup.heals;
   const size_t lanes = setup.lanes.size();
-  setup.steered = heals && (pending->hello().features & kFeatureSteer) != 0 && lanes < size_t{kLanesSteeredMax};
+  setup.steered = heals && (pending->hello().features & kFeatureSteer) != 0 && LanesMaySteer(static_cast<int>(lanes));
   if (setup.steered) setup.lanes.resize(kLanesSteeredMax);
   const size_t lanes_max = setup.lanes.size();
   TCPX_INFO_TO(setup.communicator->log, "comm %x receive device %d: %s, %s from %s%s", setup.communicator->id,

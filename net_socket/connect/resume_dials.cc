@@ -237,7 +237,7 @@ ResumeDials::ResumeDials(Runtime* runtime, const Secret* secret, DialRequest req
       request_(OfStanding(std::move(request))),
       id_(id),
       health_(std::move(health)),
-      paths_(std::move(paths)),
+      paths_(std::move(paths), request_.lanes),
       histories_(static_cast<size_t>(paths_.lanes())) {}
 
 ResumeDials::~ResumeDials() = default;
@@ -269,6 +269,11 @@ void ResumeDials::EndDialInLoop(int lane) {
 void ResumeDials::RedialInLoop(int lane, uint32_t records_taken) { DialInLoop(lane, Why::kLost, records_taken); }
 
 void ResumeDials::OpenInLoop(int lane) { DialInLoop(lane, Why::kOpens, 0); }
+
+void ResumeDials::ClosedInLoop(int lane) {
+  dials_.erase(lane);
+  paths_.Close(lane);
+}
 
 void ResumeDials::TryBesideInLoop(int lane) {
   const auto found = dials_.find(lane);

@@ -40,6 +40,7 @@ class ResumeDials final : public Redialler, private LostPaths::User {
   void RedialInLoop(int lane, uint32_t records_taken) override;
   void TryBesideInLoop(int lane) override;
   void OpenInLoop(int lane) override;
+  void ClosedInLoop(int lane) override;
   void CloseInLoop() override;
 
  private:

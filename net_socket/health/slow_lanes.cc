@@ -7,11 +7,11 @@
 namespace tcpx {
 namespace {
 
-// Of the lanes that have sent something. The upper one: of two lanes the faster. 0 while the pace of any is unknown.
+// The upper one: of two lanes the faster. 0 while any lane's pace is unknown.
 int64_t MedianOf(const std::vector<LanePace>& lanes) {
   std::vector<int64_t> paces;
   for (const LanePace& lane : lanes) {
-    if (lane.bytes_sent > 0) paces.push_back(lane.bytes_per_second);
+    if (lane.carries) paces.push_back(lane.bytes_per_second);
   }
   if (paces.size() < 2) return 0;
   const auto middle = paces.begin() + static_cast<ptrdiff_t>(paces.size() / 2);
@@ -26,7 +26,7 @@ bool SlowLanes::SlowNow(const LanePace& pace, int64_t median, const History& his
   const double moved = static_cast<double>(pace.bytes_sent - history.bytes_sent);
   const double allowed =
       static_cast<double>(pace.bytes_per_second) * static_cast<double>(elapsed_ns) / static_cast<double>(kSecond);
-  return pace.bytes_per_second < median / 2 && moved >= allowed / 2;
+  return pace.carries && pace.bytes_per_second < median / 2 && moved >= allowed / 2;
 }
 
 std::vector<SlowLane> SlowLanes::Look(const std::vector<LanePace>& lanes, int64_t now_ns, int64_t long_ns) {

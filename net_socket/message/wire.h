@@ -122,6 +122,8 @@ inline constexpr uint64_t kFeatureHealHealth = 16;
 inline constexpr uint64_t kFeatureSteer = 32;
 // Lane 0 included.
 inline constexpr int kLanesSteeredMax = 33;
+// Whether lanes of a connection that begins with so many may come and go.
+inline constexpr bool LanesMaySteer(int lanes) { return lanes > 1 && lanes <= kLanesSteeredMax; }
 
 // The first bytes on every lane, from the dialler.
 struct Hello {

@@ -52,7 +52,7 @@ void TakeLanes(const Options& options, const Runtime& runtime, DialRequest* requ
   if (known > 0) count.lanes = 1 + LaneBudget::Share(known, 1, budget->left());
   request->lanes = count.lanes;
   const bool steers = path.steers_lanes || path.shuffles_lanes;
-  request->steered = options.heal && steers && count.lanes > 1 && count.lanes < kLanesSteeredMax;
+  request->steered = options.heal && steers && LanesMaySteer(count.lanes);
   request->taken_lanes = budget->Take(count.lanes - 1);
   LogShare(*request, count);
 }

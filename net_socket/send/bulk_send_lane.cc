@@ -182,7 +182,8 @@ bool BulkSendLane::NextChunkInLoop(Engine* engine) {
 void BulkSendLane::AdvanceInLoop(Engine* engine) {
   if (next_socket_.waiting() && !ReplaceInLoop(engine)) return;
   // Also while a send waits: the peer may take nothing more before one of those in front is done.
-  const int64_t look_at_ns = held_ == nullptr ? 0 : ack_looks_.Look(op_.fd, held_.get(), MonotonicNanos());
+  const bool looks = held_ != nullptr && !parked();
+  const int64_t look_at_ns = looks ? ack_looks_.Look(op_.fd, held_.get(), MonotonicNanos()) : 0;
   SendInLoop(engine);
   retry_at_ns_ = Earlier(retry_at_ns_, look_at_ns);
 }
@@ -210,8 +211,9 @@ void BulkSendLane::SendInLoop(Engine* engine) {
 void BulkSendLane::EndInLoop(Engine* engine) {
   if (sending_ != nullptr) return engine->Cancel(sending_);
   if (held_ != nullptr) held_->PeerTook(peer_took_);
-  const bool all_sent = !loaded() && striper_->drained();
-  if (all_sent && (held_ == nullptr || held_->all_acked())) return;
+  const bool all_sent = chunk_.request == nullptr && striper_->drained();
+  // That a lane rests need not be heard.
+  if (all_sent && (held_ == nullptr || held_->all_acked() || !held_->awaited())) return;
   owner_->FailLane(absl::UnavailableError("the peer closed the connection"), settings_.lane);
 }
 
@@ -307,6 +309,7 @@ absl::Status BulkSendLane::Replace(SocketOffer offer) {
   if (offer.parks) {
     const absl::Status parked = ParkSocket(op_.fd, offer.fd);
     lost_ = true;
+    parked_.store(true, std::memory_order_release);
     offer.done(0);
     return parked;
   }
@@ -314,8 +317,11 @@ absl::Status BulkSendLane::Replace(SocketOffer offer) {
   if (replaced.ok() && !held_->Rewind(offer.position)) replaced = absl::UnavailableError(kLostAcknowledged);
   lost_ = false;
   drained_.store(false, std::memory_order_relaxed);
-  rate_.Restart();
-  rates_->Set(index(), 0);
+  parked_.store(false, std::memory_order_relaxed);
+  if (rates_->steered()) {
+    rate_.Restart();
+    rates_->Set(index(), 0);
+  }
   owner_->LaneBack(settings_.lane);
   offer.done(0);
   return replaced;
@@ -345,6 +351,7 @@ bool BulkSendLane::PumpAgain() {
 }
 
 void BulkSendLane::Pump() {
+  if (held_ != nullptr && parked()) return;
   if (held_ != nullptr) {
     (void)ack_looks_.Look(op_.fd, held_.get(), 0);
     if (lost_ || !PumpAgain()) return;

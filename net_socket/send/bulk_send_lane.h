@@ -75,6 +75,8 @@ class BulkSendLane final : public PoolLane {
   }
   // It has said so, and the peer's kernel has all that it ever sent. From any thread.
   bool drained() const { return drained_.load(std::memory_order_acquire); }
+  // It has taken an offer that parks, and no other since. From any thread.
+  bool parked() const { return parked_.load(std::memory_order_acquire); }
   uint64_t bytes_sent() const { return bytes_sent_.load(std::memory_order_relaxed); }
 
  private:
@@ -148,6 +150,7 @@ class BulkSendLane final : public PoolLane {
   bool again_ = false;                // op_ sends what was sent before
   std::atomic<bool> retiring_{false};
   std::atomic<bool> drained_{false};
+  std::atomic<bool> parked_{false};
   bool saying_ = false;  // header_ is that of a record, which is being sent
   bool said_ = false;    // nothing was sent behind such a record
   AckLooks ack_looks_;

@@ -1,6 +1,7 @@
 #include "net_socket/send/lane_pilot.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace tcpx {
@@ -13,25 +14,25 @@ constexpr int kVainMax = 3;
 constexpr int kThinVainMax = 3;
 // What is lost when a lane is given up: this part of what it seemed to bring, between these parts of the total.
 constexpr double kOwnPart = 0.7;
-constexpr double kMissedMin = 0.02, kMissedMax = 0.05;
+constexpr double kMissedMin = 0.02, kMissedMax = 0.03;
 // What a try has to bring: half of what one more lane would if all were limited, between these parts.
 constexpr double kGainMin = 0.05, kGainMax = 0.10;
-// A lane below this part of the median.
-constexpr double kLame = 0.2;
+// A lane below this part of the median. Slower than its sisters does no harm: it holds what drains at its own pace.
+constexpr double kLame = 0.05;
 // Times in a row that a lane was lame, after which it goes another way, and after which it is closed.
 constexpr int kLameMove = 20, kLameMax = 40;
 // Three windows below this part of the average: the path has changed.
 constexpr double kFallen = 0.85;
 constexpr int kLowWindowsMax = 3;
 constexpr double kAverageGain = 0.25;
-constexpr double kBelowBest = 0.93;
+constexpr double kBelowBest = 0.9;
 // The best fades, by this part each window: what was there once need not come back.
 constexpr double kBestFades = 0.002;
 
 }  // namespace
 
 LanePilot::LanePilot(const Settings& settings)
-    : settings_(settings), lanes_(static_cast<size_t>(settings.lanes_max)), random_(settings.seed) {
+    : lanes_(static_cast<size_t>(settings.lanes_max)), random_(settings.seed) {
   for (int i = 0; i < settings.lanes; ++i) state(i) = State::kCarries;
 }
 
@@ -64,6 +65,8 @@ void LanePilot::Opened(int lane) {
     at.lame_for_ns = at.lame_count = 0;
   } else if (at.state == State::kNone) {
     Drop(lane);  // Too late.
+  } else if (at.state == State::kLame) {
+    at.lame_until_ns = at.lame_for_ns = 0;  // It may go another way now.
   }
 }
 
@@ -76,6 +79,26 @@ void LanePilot::Closed(int lane) {
 }
 
 bool LanePilot::Step(int64_t now_ns, const Look& look) {
+  const bool changed = Decide(now_ns, look);
+  return KeepOne() || changed;
+}
+
+bool LanePilot::KeepOne() {
+  if (carrying() > 0) return false;
+  for (const State paused : {State::kLame, State::kPaused}) {
+    for (int lane : Those(paused)) state(lane) = State::kCarries;
+  }
+  if (carrying() > 0) return true;
+  // The last one was given up just now: nobody has carried that out yet.
+  const auto last = std::find_if(orders_.rbegin(), orders_.rend(),
+                                 [](const LaneOrder& order) { return order.kind == LaneOrder::Kind::kClose; });
+  if (last == orders_.rend()) return false;
+  state(last->lane) = State::kCarries;
+  orders_.erase(std::next(last).base());
+  return true;
+}
+
+bool LanePilot::Decide(int64_t now_ns, const Look& look) {
   const bool still = last_ns_ == 0 || now_ns - last_ns_ > kPauseNs;
   const bool whole = Measure(now_ns, look, still);
   if (still) return StoodStill(now_ns);
@@ -103,6 +126,7 @@ bool LanePilot::Measure(int64_t now_ns, const Look& look, bool still) {
     lanes_[i].acked = look.acked[i];
     if (!counts) continue;
     lanes_[i].measured += moved;
+    lanes_[i].dry_steps += look.dry != nullptr && (*look.dry)[i] ? 1 : 0;
     measured_ += moved;
   }
   last_ns_ = now_ns;
@@ -119,7 +143,7 @@ void LanePilot::StartWindow(int64_t now_ns) {
   measured_ns_ = 0;
   measured_ = 0;
   steps_ = limited_steps_ = 0;
-  for (Lane& lane : lanes_) lane.measured = 0;
+  for (Lane& lane : lanes_) lane.measured = lane.dry_steps = 0;
 }
 
 bool LanePilot::StoodStill(int64_t now_ns) {
@@ -137,7 +161,7 @@ bool LanePilot::Judge(int64_t now_ns, double total) {
   // One that is slow says nothing of the others.
   if (trial_ == Trial::kExplore) return PauseLame(now_ns) || JudgeExplore(now_ns, total);
   if (trial_ == Trial::kThin) return JudgeThin(now_ns, total);
-  if (total <= 0) return false;  // Where nothing moves there is nothing to compare.
+  if (total <= 0) return TryLame(now_ns);  // Where nothing moves there is nothing to compare.
   const bool paused = PauseLame(now_ns);
   if (Watch(now_ns, total) || paused) return true;
   return TryLame(now_ns) || Begin(now_ns, total);
@@ -146,7 +170,7 @@ bool LanePilot::Judge(int64_t now_ns, double total) {
 bool LanePilot::Begin(int64_t now_ns, double total) {
   if (explore_.Due(now_ns)) {
     if (Explore(now_ns, total)) return true;
-    if (limited() || !settings_.opens) explore_.InVain(now_ns, Jitter());
+    if (limited()) explore_.InVain(now_ns, Jitter());
   }
   if (!thin_.Due(now_ns)) return false;
   if (Thin(total)) return true;
@@ -162,7 +186,8 @@ bool LanePilot::Explore(int64_t now_ns, double total) {
     state(lane) = State::kCarries;
     tried_.push_back(lane);
   }
-  if (settings_.opens && limited()) {
+  // Lanes that have just helped show that the network was the limit, whatever the lanes look like now.
+  if (std::exchange(grew_, false) || limited()) {
     const int carrying = this->carrying();
     int wanted = std::max(carrying, kExploreMin) - static_cast<int>(tried_.size());
     wanted = std::min(wanted, may_open_);
@@ -194,10 +219,11 @@ bool LanePilot::JudgeExplore(int64_t now_ns, double total) {
     explore_.next_ns = now_ns;
     thin_.Reset(now_ns);
     thin_.next_ns = now_ns;
+    grew_ = true;
     return Begin(now_ns, total);
   }
   Undo();
-  if (++vain_ < kVainMax && settings_.opens) {
+  if (++vain_ < kVainMax) {
     explore_.next_ns = now_ns + kSettleNs;
   } else {
     vain_ = 0;
@@ -209,8 +235,7 @@ bool LanePilot::JudgeExplore(int64_t now_ns, double total) {
 
 bool LanePilot::Thin(double total) {
   const size_t carrying = static_cast<size_t>(this->carrying());
-  const int vain_max = settings_.opens ? kThinVainMax : 1;
-  if (carrying < 2 || thin_vain_ >= vain_max) {
+  if (carrying < 2 || thin_vain_ >= kThinVainMax) {
     thin_vain_ = 0;
     batch_ = 0;
     for (Lane& lane : lanes_) lane.needed = false;
@@ -219,7 +244,7 @@ bool LanePilot::Thin(double total) {
   const size_t sixth = std::max<size_t>(carrying / 6, 1);
   tried_ = LanesToPause(batch_ == 0 ? sixth : std::min(batch_, sixth));
   if (tried_.empty()) {
-    thin_vain_ = vain_max;
+    thin_vain_ = kThinVainMax;
     return Thin(total);
   }
   base_ = total;
@@ -260,16 +285,15 @@ void LanePilot::Settled(double total) {
   found_ = {carrying(), total};
 }
 
-// Closed, where it can be opened again.
 void LanePilot::Drop(int lane) {
-  state(lane) = settings_.opens ? State::kClosing : State::kPaused;
-  if (settings_.opens) orders_.push_back({LaneOrder::Kind::kClose, lane});
+  state(lane) = State::kClosing;
+  orders_.push_back({LaneOrder::Kind::kClose, lane});
 }
 
 void LanePilot::Undo() {
-  const Trial undone = trial_;
-  const bool explored = undone != Trial::kThin;
+  const bool explored = trial_ != Trial::kThin;
   trial_ = Trial::kNone;
+  if (explored) KeepOthers();
   for (int lane : tried_) {
     State& at = state(lane);
     if (!explored) {
@@ -283,6 +307,14 @@ void LanePilot::Undo() {
   opening_until_ns_ = 0;
 }
 
+// All that carried before may be lame by now: they go on, rather than nobody, when those that were tried go.
+void LanePilot::KeepOthers() {
+  const auto tried = [this](int lane) { return std::find(tried_.begin(), tried_.end(), lane) != tried_.end(); };
+  const Lanes carrying = Those(State::kCarries);
+  if (!std::all_of(carrying.begin(), carrying.end(), tried)) return;
+  for (int lane : Those(State::kLame)) state(lane) = tried(lane) ? State::kLame : State::kCarries;
+}
+
 int64_t LanePilot::MeasuredMedian() const {
   std::vector<int64_t> each;
   for (int lane : Those(State::kCarries)) {
@@ -294,13 +326,18 @@ int64_t LanePilot::MeasuredMedian() const {
   return *middle;
 }
 
+// Slow, and not just given little.
+bool LanePilot::Lame(const Lane& lane, double floor) const {
+  return static_cast<double>(lane.measured) < floor && 4 * lane.dry_steps <= steps_;
+}
+
 // Without a test: whatever little it brings, a message waits for it.
 bool LanePilot::PauseLame(int64_t now_ns) {
   const double floor = kLame * static_cast<double>(MeasuredMedian());
   bool any = false;
   for (int at : Those(State::kCarries)) {
     Lane& lane = lanes_[static_cast<size_t>(at)];
-    if (static_cast<double>(lane.measured) >= floor) {
+    if (!Lame(lane, floor)) {
       lane.lame_for_ns = 0;
       lane.lame_count = 0;
       continue;
@@ -310,8 +347,8 @@ bool LanePilot::PauseLame(int64_t now_ns) {
     lane.lame_for_ns = lane.lame_for_ns == 0 ? kLameForNs : std::min(2 * lane.lame_for_ns, kLameForMaxNs);
     lane.lame_until_ns = now_ns + lane.lame_for_ns;
     ++lane.lame_count;
-    if (settings_.opens && lane.lame_count == kLameMove) orders_.push_back({LaneOrder::Kind::kMove, at});
-    if (settings_.opens && lane.lame_count >= kLameMax) Drop(at);
+    if (lane.lame_count == kLameMove) orders_.push_back({LaneOrder::Kind::kMove, at});
+    if (lane.lame_count >= kLameMax) Drop(at);
   }
   return any;
 }

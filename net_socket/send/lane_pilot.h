@@ -10,9 +10,9 @@
 //          vain tries there is a pause. Thin: a sixth of the lanes is paused; they go if the total stands. Losses of
 //          thinning don't add up: each is compared with the best since it began. Watch: where the total falls, all of it
 //          begins anew. A trial that breaks off because the connection stood still is undone.
-//          Lanes are opened only while the network is what the connection waits for, and where the owner allows it
-//          (`Settings::opens`); else "gone" is "paused", and "tried" is "taken up again". Pauses between tries differ by a
-//          little, by the seed, so that two connections get out of step.
+//          Lanes are opened only while the network is what the connection waits for. Pauses between tries differ by a
+//          little, by the seed, so that two connections get out of step. Whatever happens, one lane carries. Where lanes
+//          can't be opened and closed there is lane_thinner.h.
 //
 // Threads: one at a time. Units: bytes, nanoseconds.
 // Errors:  none.
@@ -41,7 +41,7 @@ class LanePilot final : public LanePolicy {
   static constexpr int64_t kExploreEveryNs = 2 * kSecond;
   static constexpr int64_t kEveryMaxNs = 60 * kSecond;
   // While the total is far below the best that is known.
-  static constexpr int64_t kBelowBestEveryNs = kSecond;
+  static constexpr int64_t kBelowBestEveryNs = 2 * kSecond;
   static constexpr int64_t kLameForNs = 500 * kMillisecond;
   static constexpr int64_t kLameForMaxNs = 2 * kSecond;
   // For lanes to be opened.
@@ -67,6 +67,7 @@ class LanePilot final : public LanePolicy {
     State state = State::kNone;
     uint64_t acked = 0;     // at the step before
     uint64_t measured = 0;  // in the window
+    int dry_steps = 0;      // in it, in which it held nothing
     bool needed = false;    // thinning failed by it
     int64_t lame_until_ns = 0;
     int64_t lame_for_ns = 0;  // the latest time; 0: it was not lame lately
@@ -86,6 +87,9 @@ class LanePilot final : public LanePolicy {
 
   Lanes Those(State state) const;
   void StartWindow(int64_t now_ns);
+  bool Decide(int64_t now_ns, const Look& look);
+  // True where it had to change something: whatever was decided, one lane carries.
+  bool KeepOne();
   bool StoodStill(int64_t now_ns);
   bool Measure(int64_t now_ns, const Look& look, bool still);
   bool Judge(int64_t now_ns, double total);
@@ -97,23 +101,24 @@ class LanePilot final : public LanePolicy {
   bool Explore(int64_t now_ns, double total);
   bool Thin(double total);
   bool PauseLame(int64_t now_ns);
+  bool Lame(const Lane& lane, double floor) const;
   bool TryLame(int64_t now_ns);
   void Drop(int lane);
   void Undo();
+  void KeepOthers();
   void Settled(double total);
-  void TakeAll(int64_t now_ns);
   Lanes LanesToPause(size_t count) const;
   double Jitter();
   State& state(int lane) { return lanes_[static_cast<size_t>(lane)].state; }
   int64_t MeasuredMedian() const;
 
-  const Settings settings_;
   std::vector<Lane> lanes_;
   std::vector<LaneOrder> orders_;
   uint64_t random_;
   Trial trial_ = Trial::kNone;
   Lanes tried_;  // of the trial: those that were added, or paused
   int64_t opening_until_ns_ = 0;
+  bool grew_ = false;  // the latest try to explore was not in vain
   int vain_ = 0;       // tries to explore, in a row
   int thin_vain_ = 0;  // the same of thinning
   size_t batch_ = 0;   // that thinning begins with; 0: a sixth

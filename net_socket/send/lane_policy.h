@@ -21,16 +21,17 @@ struct LaneOrder {
 class LanePolicy {
  public:
   struct Settings {
-    int lanes = 1;      // of the beginning
-    int lanes_max = 1;  // with those that may be opened
-    bool opens = false;
+    int lanes = 1;       // of the beginning
+    int lanes_max = 1;   // with those that may be opened
+    bool opens = false;  // whether any may be
     uint64_t seed = 0;
   };
   // As of one step.
   struct Look {
-    const std::vector<uint64_t>& acked;  // by lane: what the peer has acknowledged so far
-    bool limited = true;                 // by the network: not by the peer, nor by us
-    int may_open = 1 << 20;              // lanes, for all that the process knows
+    const std::vector<uint64_t>& acked;      // by lane: what the peer has acknowledged so far
+    bool limited = true;                     // by the network: not by the peer, nor by us
+    int may_open = 1 << 20;                  // lanes, for all that the process knows
+    const std::vector<bool>* dry = nullptr;  // by lane: it holds nothing; null: each holds something
   };
   // What was learnt of a network.
   struct Found {

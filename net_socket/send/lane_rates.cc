@@ -6,6 +6,7 @@
 #include "common/clock.h"
 #include "net_socket/send/lane_pilot.h"
 #include "net_socket/send/lane_shuffle.h"
+#include "net_socket/send/lane_thinner.h"
 
 namespace tcpx {
 namespace {
@@ -19,8 +20,9 @@ constexpr int64_t kShuffleNs = 2 * kMillisecond;
 
 std::unique_ptr<LanePolicy> LaneRates::MakePolicy(const Settings& settings) {
   if (settings.shuffled) return std::make_unique<LaneShuffle>(settings.lanes);
-  if (settings.piloted && settings.lanes.lanes_max > 1) return std::make_unique<LanePilot>(settings.lanes);
-  return nullptr;
+  if (!settings.piloted || settings.lanes.lanes_max < 2) return nullptr;
+  if (!settings.lanes.opens) return std::make_unique<LaneThinner>(settings.lanes.lanes_max);
+  return std::make_unique<LanePilot>(settings.lanes);
 }
 
 LaneRates::LaneRates(Settings settings)
@@ -29,6 +31,7 @@ LaneRates::LaneRates(Settings settings)
       lanes_(new Lane[count_]),
       policy_(MakePolicy(settings_)),
       acked_(static_cast<size_t>(count_)),
+      dry_(static_cast<size_t>(count_)),
       peer_limited_us_(static_cast<size_t>(count_)) {
   for (int i = 0; i < settings_.lanes.lanes; ++i) lanes_[i].carries.store(true, std::memory_order_relaxed);
 }
@@ -53,7 +56,7 @@ double LaneRates::Share(int lane) const {
     ++carrying;
   }
   if (carrying == 0) return 1;
-  if (sum == 0 || (unknown > 0 && policy_ == nullptr)) return 1.0 / carrying;
+  if (sum == 0 || (unknown > 0 && !steered())) return 1.0 / carrying;
   const int64_t own = Get(lane);
   return static_cast<double>(own == 0 ? least : own) / static_cast<double>(sum + unknown * least);
 }
@@ -96,8 +99,11 @@ void LaneRates::Step(int64_t now_ns) {
   MutexLock lock(mutex_, std::adopt_lock);
   if (now_ns < next_step_ns_.load(std::memory_order_relaxed)) return;
   next_step_ns_.store(now_ns + (settings_.shuffled ? kShuffleNs : LanePolicy::kStepNs), std::memory_order_relaxed);
-  for (int i = 0; i < count_; ++i) acked_[static_cast<size_t>(i)] = lanes_[i].acked.load(std::memory_order_relaxed);
-  const LanePolicy::Look look{acked_, Limited(now_ns), settings_.may_open()};
+  for (int i = 0; i < count_; ++i) {
+    acked_[static_cast<size_t>(i)] = lanes_[i].acked.load(std::memory_order_relaxed);
+    dry_[static_cast<size_t>(i)] = lanes_[i].held.load(std::memory_order_relaxed) <= 0;
+  }
+  const LanePolicy::Look look{acked_, Limited(now_ns), settings_.may_open(), &dry_};
   const bool changed = policy_->Step(now_ns, look);
   if (changed) Publish();
   const int found = policy_->found().lanes;

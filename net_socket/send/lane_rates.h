@@ -23,7 +23,7 @@ class LaneRates {
  public:
   struct Settings {
     LanePolicy::Settings lanes;
-    bool piloted = false;   // lanes that bring nothing are paused, or closed (lane_pilot.h); else all carry
+    bool piloted = false;   // lane_pilot.h, or lane_thinner.h where lanes can't be opened; else all carry
     bool shuffled = false;  // lane_shuffle.h
     // There are orders, or something was found. By whoever looks at a lane: it must not wait.
     std::function<void()> ordered = [] {};
@@ -49,7 +49,8 @@ class LaneRates {
   double Share(int lane) const;
   // What all lanes hold, as of their latest looks.
   int64_t Held() const;
-  bool steered() const { return policy_ != nullptr; }
+  // Lanes are opened and closed.
+  bool steered() const { return settings_.lanes.opens; }
 
   // A lane that does not is to take no chunk, and to ask again after kAskAgainNs.
   static constexpr int64_t kAskAgainNs = LanePolicy::kStepNs;
@@ -86,6 +87,7 @@ class LaneRates {
   const std::unique_ptr<LanePolicy> policy_ TCPX_PT_GUARDED_BY(mutex_);  // null: all carry
   // Step's, kept so that it allocates nothing.
   std::vector<uint64_t> acked_ TCPX_GUARDED_BY(mutex_);
+  std::vector<bool> dry_ TCPX_GUARDED_BY(mutex_);
   std::vector<int64_t> peer_limited_us_ TCPX_GUARDED_BY(mutex_);
   int64_t stepped_ns_ TCPX_GUARDED_BY(mutex_) = 0;
   int peer_limits_ TCPX_GUARDED_BY(mutex_) = 0;

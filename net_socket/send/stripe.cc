@@ -29,7 +29,7 @@ bool Striper::Pull(size_t want_bytes, double share, size_t least, Chunk* chunk) 
   const size_t fair = static_cast<size_t>(static_cast<double>(left) * share);
   const Limits limits{least, limits_.chunk_bytes_max};
   const size_t length = ChunkBytes(request->bytes - offset_, std::min(want_bytes, fair), limits);
-  pulled_bytes_.store(pulled_bytes_.load(std::memory_order_relaxed) + length, std::memory_order_relaxed);
+  pulled_bytes_.store(pulled_bytes_.load(std::memory_order_relaxed) + length, std::memory_order_release);
   *chunk = {request, offset_, length};
   offset_ += length;
   if (offset_ == request->bytes) {

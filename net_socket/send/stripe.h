@@ -44,7 +44,8 @@ class Striper {
   bool drained() const { return pulled_.load(std::memory_order_seq_cst) == posted_.load(std::memory_order_seq_cst); }
   // Posted, and not pulled yet.
   uint64_t left_bytes() const {
-    return posted_bytes_.load(std::memory_order_relaxed) - pulled_bytes_.load(std::memory_order_relaxed);
+    const uint64_t pulled = pulled_bytes_.load(std::memory_order_acquire);  // First: never more than was posted.
+    return posted_bytes_.load(std::memory_order_relaxed) - pulled;
   }
   // The next chunk for a lane that wants `want_bytes` at most and shall take `share` (0 to 1) of what is posted, within
   // the limits; false when there is none. `least`: in place of the lower limit.

@@ -49,6 +49,26 @@ TEST_F(LanePathsTest, TheOneWithTheFewestLanesFirst) {
   EXPECT_FALSE(paths.away(0));
 }
 
+// Else it would be dialled for as long as its connection stands.
+TEST_F(LanePathsTest, ALaneThatIsClosedWaitsForNoPath) {
+  LanePaths paths({Path(0, "10.0.0.2:1"), Path(1, "10.0.1.2:1")});
+  paths.Place(0, paths.at(1));
+  ASSERT_TRUE(paths.away(0));
+  paths.Close(0);
+  EXPECT_FALSE(paths.away(0));
+}
+
+TEST_F(LanePathsTest, PlacesAndClosedLanesDoNotStandAnywhere) {
+  LanePaths paths({Path(0, "10.0.0.2:1"), Path(1, "10.0.1.2:1"), Path(1, "10.0.1.2:1"), Path(2, "10.0.2.2:1"),
+                   Path(2, "10.0.2.2:1"), Path(2, "10.0.2.2:1")},
+                  4);
+  EXPECT_EQ(2, Other(paths, paths.at(0)));
+  paths.Close(3);
+  EXPECT_EQ(1, Other(paths, paths.at(0)));
+  paths.Place(4, paths.own(4));
+  EXPECT_EQ(2, Other(paths, paths.at(0)));
+}
+
 TEST_F(LanePathsTest, WhereNoLaneStandsIsLast) {
   LanePaths paths({Path(0, "10.0.0.2:1"), Path(1, "10.0.1.2:1"), Path(2, "10.0.2.2:1"), Path(2, "10.0.2.2:1")});
   lost_ = {0, 1};
