@@ -25,7 +25,7 @@ usage: heal.sh --plugin PATH [options]
                        resets  something on the way resets every flow, every 5 s
                        nat     something on the way forgets idle flows
                        swallow one flow is dropped for good, both ways
-                       kills   ss -K on random sockets of either end, every 50 ms, in each mode and engine
+                       kills   resets of random sockets of either end, as by ss -K, every 50 ms, in each mode and engine
                        gone    the peer is killed, aborts, its host is gone: healing on and off
                        (default: all)
   --seconds N          of resets and kills (default 60)
@@ -34,7 +34,8 @@ usage: heal.sh --plugin PATH [options]
   --size BYTES         of every second message (default 262144)
   --window N           messages in flight each way (default 8)
   --timeline           all rates per 100 ms too, as comments
-  --stream PATH        default: stream beside the script, or as Bazel builds it with --config=opt
+  --stream PATH        default: stream beside the script, or as Bazel builds it with --config=opt;
+                       killer is beside it
 
 Everything else (TCPX_LANES, TCPX_THREADS, ...) comes from the environment; TCPX_HEAL is set.
 TEXT
@@ -55,6 +56,7 @@ for candidate in "$(dirname "$0")/stream" bazel-bin/bench/netns/heal/stream; do
   [[ -n $stream || ! -x $candidate ]] || stream=$candidate
 done
 [[ -x $stream ]] || wrong "no stream found: give --stream PATH"
+killer=$(dirname "$stream")/killer
 enter "$@"
 failures=0
 
@@ -314,20 +316,6 @@ case_swallow() {
   finish swallow "<=3000"
 }
 
-# killer HOST SECONDS COUNT_FILE: one flow each 50 ms; not the health sockets, whose ends have moved next to nothing.
-killer() {
-  netns_run "$1" bash -c '
-    end=$((SECONDS + $1)) count=0 i=0 begun=${EPOCHREALTIME/./}
-    while ((SECONDS < end)); do
-      read -r mine theirs <<<"$(ss -tinHO state established |
-        awk "{ if (!/bytes_(acked|received):[0-9][0-9][0-9][0-9]/) next; print \$3, \$4 }" | shuf -n 1)"
-      [[ -z $mine ]] || [[ -z $(ss -KtnH src "$mine" dst "$theirs") ]] || count=$((count + 1))
-      wait_us=$((begun + ++i * 100000 - ${EPOCHREALTIME/./}))
-      ((wait_us <= 0)) || sleep "$(printf "0.%06d" "$wait_us")"
-    done
-    echo "$count" >"$2"' killer "$2" "$3"
-}
-
 case_kills() {
   local mode name begun from to base
   for mode in TCPX_THREADS=0 "TCPX_THREADS=2 TCPX_ENGINE=io_uring" "TCPX_THREADS=2 TCPX_ENGINE=epoll"; do
@@ -340,10 +328,10 @@ case_kills() {
     sleep 5
     base=$(mean "$begun" "$EPOCHREALTIME")
     from=$EPOCHREALTIME
-    killer a "$seconds" "$run/a.kills" &
+    netns_run a "$killer" --seconds "$seconds" --every-ms 100 >"$run/a.kills" &
     local first=$!
     sleep 0.05
-    killer b "$seconds" "$run/b.kills" &
+    netns_run b "$killer" --seconds "$seconds" --every-ms 100 --seed 2 >"$run/b.kills" &
     wait "$first" $!
     to=$EPOCHREALTIME
     sleep 1

@@ -10,6 +10,7 @@ source common/netns/netns.sh
 source tests/netns/ring.sh
 netns_enter "$0" "$@"
 kills=${NETNS_SS_KILLS:-100}
+export TCPX_HEAL=0  # what is an end without healing; with it see healing_paths_test, healing_middle_test
 both=(0 1)
 network='10\.1\.0\.[12]:[0-9]+'
 # What a warning has to tell, whatever it was.

@@ -51,8 +51,9 @@ count_classes() {
       netns_count "$host" out "syn_$dscp" "tcp flags & (syn | ack) == syn" "$ip" dscp "$dscp"
       netns_count "$host" out "empty_$dscp" meta l4proto tcp meta length "<=" 80 "$ip" dscp "$dscp"
       netns_count "$host" out "payload_$dscp" meta l4proto tcp meta length ">" 80 "$ip" dscp "$dscp"
-      # Without resets to a socket that is gone: the kernel gives them the DSCP of what they answer, and no priority.
-      netns_count "$host" out "odd_$dscp" "tcp flags & rst == 0" "$ip" dscp "$dscp" meta priority != "0:$((dscp / 8))"
+      # Of sockets alone: what the kernel sends for one that is gone (resets, the last acknowledgement of a close) has the
+      # DSCP of what it answers, and in IPv4 no priority.
+      netns_count "$host" out "odd_$dscp" meta skuid ">=" 0 "$ip" dscp "$dscp" meta priority != "0:$((dscp / 8))"
     done
     netns_count "$host" out ecn_bits meta l4proto tcp "$ip" ecn != not-ect
   done
