@@ -6,6 +6,8 @@
 #include <set>
 #include <string>
 
+#include "net_socket/message/wire.h"
+
 namespace tcpx {
 namespace {
 
@@ -82,6 +84,14 @@ TEST_F(LanePathsTest, NoneWhoseInterfaceIsOut) {
   for (int turn = 0; turn < 4; ++turn) EXPECT_EQ(2, Other(paths, paths.at(0), turn));
   out_ = {&nics_[1], &nics_[2]};
   EXPECT_EQ(-1, Other(paths, paths.at(0)));
+}
+
+// A connection that begins with all the lanes that the last one found may close some of them.
+TEST(SteeredLanesTest, LanesMaySteerUpToAllPlaces) {
+  EXPECT_FALSE(LanesMaySteer(1));
+  EXPECT_TRUE(LanesMaySteer(2));
+  EXPECT_TRUE(LanesMaySteer(kLanesSteeredMax));
+  EXPECT_FALSE(LanesMaySteer(kLanesSteeredMax + 1));
 }
 
 }  // namespace

@@ -176,14 +176,6 @@ TEST(WireHelloTest, AnotherVersionDecodesButGarbageDoesNot) {
   }
 }
 
-// One that begins with all the lanes that the last one found may close some of them.
-TEST(WireHelloTest, LanesMaySteerUpToAllPlaces) {
-  EXPECT_FALSE(LanesMaySteer(1));
-  EXPECT_TRUE(LanesMaySteer(2));
-  EXPECT_TRUE(LanesMaySteer(kLanesSteeredMax));
-  EXPECT_FALSE(LanesMaySteer(kLanesSteeredMax + 1));
-}
-
 TEST(WireHandleTest, GoldenBytes) {
   Handle handle;
   handle.address = Address("10.1.2.3:4410");
