@@ -37,33 +37,32 @@ bool Leave(int fd) {
 
 }  // namespace
 
-OwnedFd::OwnedFd(int fd) : fd_(fd < 0 ? -1 : fd) { Enter(fd_); }
+OwnedFd::OwnedFd(int fd) : fd_(fd < 0 ? -1 : fd) { Enter(get()); }
 
-OwnedFd::OwnedFd(OwnedFd&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
+OwnedFd::OwnedFd(OwnedFd&& other) noexcept : fd_(other.fd_.exchange(-1)) {}
 
 OwnedFd& OwnedFd::operator=(OwnedFd&& other) noexcept {
   if (this == &other) return *this;
   reset();
-  fd_ = other.fd_;
-  other.fd_ = -1;
+  fd_.store(other.fd_.exchange(-1), std::memory_order_release);
   return *this;
 }
 
 OwnedFd::~OwnedFd() { reset(); }
 
 int OwnedFd::release() {
-  const int fd = fd_;
-  fd_ = -1;
+  const int fd = fd_.exchange(-1);
   if (fd >= 0) Leave(fd);
   return fd;
 }
 
 void OwnedFd::reset(int fd) {
-  if (fd >= 0 && fd == fd_) return;
+  const int before = get();
+  if (fd >= 0 && fd == before) return;
   // Out of the table first: the moment it is closed, another thread may get and enter the same number.
-  if (fd_ >= 0 && Leave(fd_)) close(fd_);
-  fd_ = fd < 0 ? -1 : fd;
-  Enter(fd_);
+  if (before >= 0 && Leave(before)) close(before);
+  Enter(fd < 0 ? -1 : fd);
+  fd_.store(fd < 0 ? -1 : fd, std::memory_order_release);
 }
 
 void CloseAllOwnedFdsInChild() {

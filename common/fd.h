@@ -3,12 +3,14 @@
 // Purpose: every descriptor this library holds is closed once, and a child after fork can close its copies of all of
 //          them (a data loader must not keep a dead rank's sockets open).
 //
-// Threads: an OwnedFd belongs to one thread at a time, as an int does. The table is lock-free.
+// Threads: an OwnedFd belongs to one thread at a time, but for get and valid. The table is lock-free.
 // Units:   descriptor numbers.
 // Errors:  closing never fails for the caller: Linux frees the number whatever close(2) returns (close(2), "Dealing
 //          with error returns from close()").
 #ifndef TCPX_COMMON_FD_H_
 #define TCPX_COMMON_FD_H_
+
+#include <atomic>
 
 #include "absl/status/status.h"
 
@@ -25,8 +27,9 @@ class OwnedFd {
   OwnedFd& operator=(const OwnedFd&) = delete;
   ~OwnedFd();
 
-  int get() const { return fd_; }
-  bool valid() const { return fd_ >= 0; }
+  // From any thread, also while another gives it what it owns.
+  int get() const { return fd_.load(std::memory_order_acquire); }
+  bool valid() const { return get() >= 0; }
   explicit operator bool() const { return valid(); }
 
   // Gives the descriptor up without closing it; it also leaves the table.
@@ -35,7 +38,7 @@ class OwnedFd {
   void reset(int fd = -1);
 
  private:
-  int fd_ = -1;
+  std::atomic<int> fd_{-1};
 };
 
 // Closes every descriptor owned at the moment of the fork. For the child handler of pthread_atfork: async-signal-safe,

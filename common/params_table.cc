@@ -215,6 +215,11 @@ constexpr Parameter kParameters[] = {
      "one from the same interface, and goes on at the byte where the old one broke. Both ends must have it, else "
      "their connections are without. A send is then done when the peer's kernel has acknowledged it, or when it was "
      "copied. off fails a connection with its first socket."},
+    {"TCPX_STEER", ParameterKind::kSwitch, &Options::steer, 0, 0, kNoSpecial, Audience::kFew,
+     "auto, where TCPX_LANES is auto and the peer is another host: bulk lanes that bring nothing are paused and, with "
+     "TCPX_HEAL on both ends, closed; and lanes are opened, or moved to another source port, while that brings more: "
+     "the network's paths and its limits per flow are found while running. off: the lanes of the beginning, all the "
+     "time. on is for tests: lanes are opened, moved and closed at random, towards this host too."},
     {"TCPX_RECONNECT_TIMEOUT", ParameterKind::kSeconds, &Options::reconnect_timeout_ns, 1, 3600, kNoSpecial,
      Audience::kFew,
      "With TCPX_HEAL: for how long a lane that has lost its socket is dialled again. Then its connection fails; at "

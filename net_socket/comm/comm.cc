@@ -1,6 +1,7 @@
 #include "net_socket/comm/comm.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 #include "net_socket/comm/transfer_times.h"
 #include "net_socket/gpu/gpu_pool.h"
 #include "net_socket/health/lane_liveness.h"
+#include "net_socket/nic/lane_budget.h"
 #include "net_socket/stats/hub.h"
 
 namespace tcpx {
@@ -36,9 +38,19 @@ Comm::Comm(ConnectionSetup setup, Direction direction)
       healing_(setup_.heals ? std::make_unique<LaneHealing>(&setup_, direction, link_) : nullptr),
       failure_(&setup_, direction, this, healing_.get()),
       regions_(&setup_, direction),
-      progress_(&setup_, this, &failure_) {}
+      progress_(&setup_, this, &failure_) {
+  if (setup_.steered) EnterOpenLanes();
+}
 
 Comm::~Comm() = default;
+
+void Comm::EnterOpenLanes() {
+  open_lanes_ = std::make_unique<OpenLanes>(setup_.runtime->lane_budget.get());
+  for (size_t lane = 1; lane < setup_.lanes.size(); ++lane) {
+    if (setup_.lanes[lane].fd.valid()) open_lanes_->Open(lane);
+  }
+  setup_.taken_lanes.reset();
+}
 
 void Comm::WatchInLoop() {
   setup_.runtime->watchdog.JoinInLoop(link_, setup_.runtime->options);
@@ -70,8 +82,8 @@ void Comm::RecordEvents() {
   settings.updates = setup_.communicator->profiler_updates;
   settings.receive = direction_ == Direction::kReceive;
   settings.transfers = transfers_max();
-  for (int lane = 0; lane < lane_count(); ++lane) settings.fds.push_back(lane_fd(lane));
   MutexLock lock(mutex_);
+  for (int lane = 0; lane < lane_count(); ++lane) settings.fds.push_back(lane_fd(lane));
   events_.Record(settings);
 }
 
@@ -133,6 +145,7 @@ Handover Comm::TakeSocket(int lane, SocketOffer* offer) {
   if (healing_ == nullptr || failure_.peer_told() || healing_->peer_left()) return Handover::kRefused;
   // A peer must hear why this end fails, or that it closes, before it is told that there is nothing to be had.
   if (failed() || !healing_->heals()) return Handover::kBusy;
+  if (lane_fd(lane) < 0) return OpenLane(lane, offer);
   if (PoolLane* const pooled = pool_lane(lane)) {
     Reactor* const reactor = &setup_.runtime->reactor;
     offer->done = [reactor, lane, link = link_, done = std::move(offer->done)](uint64_t taken) {
@@ -157,12 +170,44 @@ Handover Comm::TakeSocket(int lane, SocketOffer* offer) {
   return Handover::kTaken;
 }
 
+// The first socket of a lane. A link is held.
+Handover Comm::OpenLane(int lane, SocketOffer* offer) {
+  if (!mutex_.try_lock()) return Handover::kBusy;
+  MutexLock lock(mutex_, std::adopt_lock);
+  if (failed() || !healing_->heals() || !setup_.steered) return Handover::kRefused;
+  if (setup_.runtime->lane_budget->left() <= 0) return Handover::kRefused;
+  OwnedFd fd(fcntl(offer->fd, F_DUPFD_CLOEXEC, 0));
+  if (!fd.valid()) return Handover::kRefused;
+  LaneSocket& socket = setup_.lanes[static_cast<size_t>(lane)];
+  socket.local = LocalAddress(fd.get()).value_or(SocketAddress());
+  socket.peer = PeerAddress(fd.get()).value_or(SocketAddress());
+  socket.fd = std::move(fd);
+  events_.NoteLane(lane, lane_fd(lane));
+  healing_->Back(lane);
+  if (!healing_->WithLanes([&]() TCPX_NO_THREAD_SAFETY_ANALYSIS {
+        MakeLane(lane); /* mutex_ is held */
+      }))
+    return Handover::kRefused;
+  offer->done(0);
+  LaneResumed(lane);
+  // Whoever failed meanwhile may not have seen it.
+  if (failed()) shutdown(lane_fd(lane), SHUT_RDWR);
+  return Handover::kTaken;
+}
+
 void Comm::LaneResumed(int lane) {
+  if (open_lanes_ != nullptr && lane > 0) open_lanes_->Open(static_cast<size_t>(lane));
+  if (healing_->TakeOpened(lane)) return;
   const int fd = lane_fd(lane);
   healing_->CountResumed();
   TCPX_INFO_TO(setup_.communicator->log, "comm %x %s device %d: lane %d goes on, %s to %s", setup_.communicator->id,
                DirectionName(direction_), setup_.device, lane, LocalAddress(fd).value_or(SocketAddress()).ToString(),
                PeerAddress(fd).value_or(SocketAddress()).ToString());
+}
+
+// Unless it has come back meanwhile.
+void Comm::LaneRested(int lane) {
+  if (open_lanes_ != nullptr && !healing_->up(lane)) open_lanes_->Close(static_cast<size_t>(lane));
 }
 
 // Nothing else may be heard of a peer on idle lanes: its kernel answers, also for a process that is stopped.
@@ -180,7 +225,7 @@ bool Comm::LanesGoneFor(int64_t ns, bool in_order) {
 
 bool Comm::LaneStands() {
   for (int lane = 0; lane < lane_count(); ++lane) {
-    if (healing_ != nullptr && !healing_->lost(lane) && StandsReadOut(lane_fd(lane))) return true;
+    if (healing_ != nullptr && healing_->up(lane) && StandsReadOut(lane_fd(lane))) return true;
   }
   return false;
 }
@@ -188,7 +233,7 @@ bool Comm::LaneStands() {
 bool Comm::HeardWithin(int64_t ns) {
   for (int lane = 0; lane < lane_count(); ++lane) {
     LaneTcpInfo info;
-    if (healing_ != nullptr && healing_->lost(lane)) continue;
+    if (healing_ != nullptr && !healing_->up(lane)) continue;
     if (ReadLaneTcpInfo(lane_fd(lane), &info) && info.heard_ms() * kMillisecond < ns) return true;
   }
   return false;
@@ -223,6 +268,7 @@ void Comm::Close() {
   failure_.MoveToClosed();
   const LingeringSockets::Aborted aborted(setup_.communicator, &setup_.communicator->aborted);
   for (LaneSocket& lane : setup_.lanes) {
+    if (!lane.fd.valid()) continue;
     if (orderly) {
       shutdown(lane.fd.get(), SHUT_WR);
     } else {

@@ -40,6 +40,7 @@
 namespace tcpx {
 
 class GpuAllowance;
+class OpenLanes;
 class PoolLane;
 class StatsEntry;
 class TransferTimes;
@@ -108,9 +109,12 @@ class Comm : protected ConnectionEnd, private Watched {
   }
   void PeerLeft(const std::vector<uint64_t>& taken) override;
   void LaneResumed(int lane) override;
+  void LaneRested(int lane) override;
 
   // Lanes that heal. Null: the calling thread moves the lane.
   virtual PoolLane* pool_lane(int lane) = 0;
+  // Makes what moves a lane that has its first socket.
+  virtual void MakeLane(int lane) TCPX_REQUIRES(mutex_) = 0;
   // Gives a lane that the calling thread moves another socket. A link is held.
   virtual absl::Status ReplaceSocketOf(int lane, SocketOffer offer) TCPX_REQUIRES(mutex_) = 0;
   // How much of each lane's stream this end has taken, once no thread moves the lanes; empty: it does not receive.
@@ -131,6 +135,7 @@ class Comm : protected ConnectionEnd, private Watched {
   const ConnectionSetup& setup() const { return setup_; }
   int lane_fd(int lane) const { return setup_.lanes[lane].fd.get(); }
   const PathProfile& path() const { return setup_.lanes[0].profile; }
+  // Lanes that it may have: some may be without a socket until they are opened (ConnectionSetup::steered).
   int lane_count() const { return static_cast<int>(setup_.lanes.size()); }
   Runtime* runtime() const { return setup_.runtime; }
   ConnectionFailure& failure() { return failure_; }
@@ -161,14 +166,18 @@ class Comm : protected ConnectionEnd, private Watched {
   bool LaneStands() override;
   bool HeardWithin(int64_t ns) override;
   Handover TakeSocket(int lane, SocketOffer* offer) override;
+  Handover OpenLane(int lane, SocketOffer* offer);
   void AwaitLanes();
   absl::Status StageThrough(GpuPool* pool) TCPX_REQUIRES(mutex_);
   void LeaveWatch();
+  // Where lanes come and go each has its own part of the budget.
+  void EnterOpenLanes();
 
   std::array<std::atomic<uint64_t>, 2> messages_{};  // express, bulk
   std::array<std::atomic<uint64_t>, 2> bytes_{};
   std::atomic<bool> told_of_misuse_{false};
   ConnectionSetup setup_;
+  std::unique_ptr<OpenLanes> open_lanes_;  // the reactor's; null: lanes don't come and go
   const Direction direction_;
   const std::shared_ptr<CommLink> link_;
   const std::unique_ptr<LaneHealing> healing_;  // null: its lanes don't heal

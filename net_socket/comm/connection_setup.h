@@ -5,6 +5,7 @@
 #ifndef TCPX_NET_SOCKET_COMM_CONNECTION_SETUP_H_
 #define TCPX_NET_SOCKET_COMM_CONNECTION_SETUP_H_
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -35,14 +36,23 @@ struct ConnectionSetup {
   std::shared_ptr<const Communicator> communicator = std::make_shared<Communicator>();  // never null
   int device = 0;
   std::array<uint8_t, 16> connection_id{};
-  std::vector<LaneSocket> lanes;            // by lane index; the profile of lane 0 is the connection's
-  std::shared_ptr<const void> taken_lanes;  // of the runtime's budget; may be null
+  // By lane index; the profile of lane 0 is the connection's. Where `steered` there is a place for each lane that may be
+  // opened, without a socket until it is.
+  std::vector<LaneSocket> lanes;
+  std::shared_ptr<const void> taken_lanes;  // of the runtime's budget, of the beginning; may be null
   uint32_t express_bytes = 0;
   int max_receives = 1;                  // of the receiving end; above 1 sends wait for credits
   std::shared_ptr<Health> health;        // null: the peer has none
   bool heals = false;                    // both ends have TCPX_HEAL, and a health socket
+  bool steered = false;                  // heals, and lanes may be opened and closed
   std::shared_ptr<Redialler> redialler;  // of a sender that heals, as the next
   std::shared_ptr<HealthRedialler> health_redialler;
+
+  // Those that have, or had, a socket.
+  int CountLanes() const {
+    const auto made = [](const LaneSocket& lane) { return lane.fd.valid(); };
+    return static_cast<int>(std::count_if(lanes.begin(), lanes.end(), made));
+  }
 };
 
 }  // namespace tcpx

@@ -11,9 +11,10 @@ namespace tcpx {
 namespace {
 
 std::string LaneText(const ConnectionSetup& setup, int lane) {
-  if (setup.lanes.size() == 1) lane = 0;
-  if (lane == kNoLane) return absl::StrFormat("all %d lanes", setup.lanes.size());
-  return absl::StrFormat("lane %d of %d", lane, setup.lanes.size());
+  const int lanes = setup.CountLanes();
+  if (lanes <= 1) lane = 0;
+  if (lane == kNoLane) return absl::StrFormat("all %d lanes", lanes);
+  return absl::StrFormat("lane %d of %d", lane, std::max(lanes, 1));
 }
 
 const LaneSocket& SocketOf(const Trouble& trouble) {

@@ -48,15 +48,22 @@ LaneHealing::LaneHealing(const ConnectionSetup* setup, Direction direction, std:
       link_(std::move(link)),
       silences_(setup->lanes.size()),
       unheard_(setup->lanes.size(), false),
-      lost_(setup->lanes.size(), false) {}
+      states_(setup->lanes.size(), State::kNone),
+      opened_(setup->lanes.size(), false) {
+  for (size_t i = 0; i < states_.size(); ++i) {
+    if (setup->lanes[i].fd.valid()) states_[i] = State::kUp;
+  }
+  up_count_ = std::count(states_.begin(), states_.end(), State::kUp);
+}
 
 bool LaneHealing::NoteLoss(const absl::Status& why, int lane, bool dead, bool* first) {
   MutexLock lock(mutex_);
   if (closed_ || !heals()) return false;
-  *first = !lost_[static_cast<size_t>(lane)];
+  State& state = states_[static_cast<size_t>(lane)];
+  *first = state == State::kUp;
   if (!*first) return true;
-  lost_[static_cast<size_t>(lane)] = true;
-  if (++lost_count_ == lost_.size()) none_since_ns_ = MonotonicNanos();
+  state = State::kLost;
+  if (--up_count_ == 0) none_since_ns_ = MonotonicNanos();
   TCPX_INFO_TO(setup_->communicator->log, "comm %x %s device %d: lane %d to %s %s and will be resumed: %s",
                setup_->communicator->id, DirectionName(direction_), setup_->device, lane,
                setup_->lanes[static_cast<size_t>(lane)].peer.ToString(), dead ? "is lost" : "is let go",
@@ -98,10 +105,25 @@ bool LaneHealing::Lose(const absl::Status& why, int lane) {
 
 void LaneHealing::Back(int lane) {
   MutexLock lock(mutex_);
-  if (!lost_[static_cast<size_t>(lane)]) return;
-  lost_[static_cast<size_t>(lane)] = false;
-  --lost_count_;
+  State& state = states_[static_cast<size_t>(lane)];
+  if (state == State::kUp) return;
+  opened_[static_cast<size_t>(lane)] = state != State::kLost;
+  state = State::kUp;
+  ++up_count_;
   none_since_ns_ = 0;
+}
+
+bool LaneHealing::Rest(int lane) {
+  MutexLock lock(mutex_);
+  State& state = states_[static_cast<size_t>(lane)];
+  if (closed_ || !heals() || state != State::kUp || up_count_ == 1) return false;
+  state = State::kResting;
+  --up_count_;
+  if (direction_ == Direction::kReceive) {
+    setup_->runtime->reactor.Post(
+        [link = link_, lane] { link->With([lane](Watched* comm) { comm->LaneRested(lane); }); });
+  }
+  return true;
 }
 
 bool LaneHealing::NoneFor(int64_t ns) {
@@ -111,7 +133,11 @@ bool LaneHealing::NoneFor(int64_t ns) {
 
 bool LaneHealing::AnyLost() {
   MutexLock lock(mutex_);
-  return lost_count_ > 0;
+  return AnyLostLocked();
+}
+
+bool LaneHealing::AnyLostLocked() const {
+  return std::find(states_.begin(), states_.end(), State::kLost) != states_.end();
 }
 
 void LaneHealing::AwaitInLoop() {
@@ -121,15 +147,27 @@ void LaneHealing::AwaitInLoop() {
 
 bool LaneHealing::lost(int lane) {
   MutexLock lock(mutex_);
-  return lost_[static_cast<size_t>(lane)];
+  return states_[static_cast<size_t>(lane)] == State::kLost;
+}
+
+bool LaneHealing::TakeOpened(int lane) {
+  MutexLock lock(mutex_);
+  const bool opened = opened_[static_cast<size_t>(lane)];
+  opened_[static_cast<size_t>(lane)] = false;
+  return opened;
+}
+
+bool LaneHealing::up(int lane) {
+  MutexLock lock(mutex_);
+  return states_[static_cast<size_t>(lane)] == State::kUp;
 }
 
 bool LaneHealing::PeerLeft(const std::vector<uint64_t>& taken) {
   MutexLock lock(mutex_);
-  if (taken.size() == lost_.size()) taken_at_end_ = taken;
+  if (taken.size() == states_.size()) taken_at_end_ = taken;
   peer_left_.store(true, std::memory_order_release);
   heals_.store(false, std::memory_order_release);
-  return lost_count_ > 0;
+  return AnyLostLocked();
 }
 
 std::vector<uint64_t> LaneHealing::TakenAtEnd() {

@@ -1,4 +1,4 @@
-// lane_healing.h: which lanes of a connection have lost their socket, and whether they still get another one.
+// lane_healing.h: which lanes of a connection have a socket, and whether those that lost it still get another one.
 //
 // Purpose: whoever moves a lane, or watches it, reports its loss here; the first report of each is logged, shown to the
 //          peer, and told to the connection in the reactor, which there dials again (the sender) or waits for that (the
@@ -42,9 +42,15 @@ class LaneHealing {
   bool Lose(const absl::Status& why, int lane);
   // `lane` is to get another one although its socket stands. False: it gets none.
   bool LetGo(const absl::Status& why, int lane);
-  // The lane has got it. By whoever moves the lane.
+  // The lane has got it, or one behind a rest, or its first. By whoever moves the lane.
   void Back(int lane);
+  // Its sender closes it, and may open it again: no loss. False: it is lost, or there is no other.
+  bool Rest(int lane);
   bool lost(int lane);
+  // True exactly once behind each time that Back opened the lane: it was not lost before.
+  bool TakeOpened(int lane);
+  // It has a socket, as far as is known.
+  bool up(int lane);
   // Lane 0 was lost by an end of its stream, and is so. By whoever moves it.
   void NoteZeroEnd(bool ended) { zero_ended_.store(ended, std::memory_order_release); }
   bool zero_ended() const { return zero_ended_.load(std::memory_order_acquire); }
@@ -96,6 +102,9 @@ class LaneHealing {
   }
 
  private:
+  enum class State : uint8_t { kNone, kUp, kLost, kResting };  // kNone: it never had a socket
+
+  bool AnyLostLocked() const TCPX_REQUIRES(mutex_);
   // `dead`: its socket is.
   bool NoteLoss(const absl::Status& why, int lane, bool dead, bool* first);
 
@@ -113,8 +122,9 @@ class LaneHealing {
   std::atomic<uint64_t> health_{0};
   Mutex mutex_;
   bool closed_ TCPX_GUARDED_BY(mutex_) = false;
-  std::vector<bool> lost_ TCPX_GUARDED_BY(mutex_);  // by lane
-  size_t lost_count_ TCPX_GUARDED_BY(mutex_) = 0;
+  std::vector<State> states_ TCPX_GUARDED_BY(mutex_);  // by lane
+  std::vector<bool> opened_ TCPX_GUARDED_BY(mutex_);   // by lane
+  int64_t up_count_ TCPX_GUARDED_BY(mutex_) = 0;
   std::vector<uint64_t> taken_at_end_ TCPX_GUARDED_BY(mutex_);
   int64_t none_since_ns_ TCPX_GUARDED_BY(mutex_) = 0;  // 0: a lane stands
   bool awaiting_ = false;                              // the reactor's

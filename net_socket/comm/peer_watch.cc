@@ -119,11 +119,17 @@ PeerWatch::PeerWatch(Owner* owner, int max_receives) : owner_(owner) {
 PeerWatch::~PeerWatch() = default;
 
 void PeerWatch::StartInLoop(Reactor* reactor, const std::vector<int>& fds) {
+  reactor_ = reactor;
+  lanes_.resize(fds.size());
   for (size_t i = 0; i < fds.size(); ++i) {
-    CreditBook* const credits = i == 0 ? credits_.get() : nullptr;
-    lanes_.push_back(std::make_unique<Lane>(this, reactor, fds[i], static_cast<int>(i), credits));
-    lanes_.back()->WatchInLoop();
+    if (fds[i] >= 0) OpenInLoop(static_cast<int>(i), fds[i]);
   }
+}
+
+void PeerWatch::OpenInLoop(int lane, int fd) {
+  auto& watched = lanes_[static_cast<size_t>(lane)];
+  watched = std::make_unique<Lane>(this, reactor_, fd, lane, lane == 0 ? credits_.get() : nullptr);
+  watched->WatchInLoop();
 }
 
 absl::Status PeerWatch::ReadInLoop(Lane* lane, SocketEnd* end) {
@@ -164,6 +170,9 @@ absl::StatusOr<uint32_t> PeerWatch::FreezeInLoop(int lane) {
   return lanes_[static_cast<size_t>(lane)]->Freeze();
 }
 
-void PeerWatch::ResumeInLoop(int lane) { lanes_[static_cast<size_t>(lane)]->WatchInLoop(); }
+void PeerWatch::ResumeInLoop(int lane, int fd) {
+  const auto& watched = lanes_[static_cast<size_t>(lane)];
+  watched == nullptr ? OpenInLoop(lane, fd) : watched->WatchInLoop();
+}
 
 }  // namespace tcpx

@@ -81,20 +81,22 @@ class PeerWatch {
   PeerWatch(Owner* owner, int max_receives);
   ~PeerWatch();
 
+  // By lane; below 0: a lane without a socket yet.
   void StartInLoop(Reactor* reactor, const std::vector<int>& fds);
   void Stop();
 
   // The lane is to get another socket: reads credits out of this one. How much of them came on the lane so far, modulo
   // 2^32; an error where the peer reports one.
   absl::StatusOr<uint32_t> FreezeInLoop(int lane);
-  // It has got it.
-  void ResumeInLoop(int lane);
+  // It has got it, or its first one: `fd`.
+  void ResumeInLoop(int lane, int fd);
 
   // As CreditBook::Take; reads what has arrived where it has to. False too while the reactor is reading.
   bool TakeCredit(int32_t tag, uint64_t* sequence);
 
  private:
   class Lane;
+  void OpenInLoop(int lane, int fd);
   enum class SocketEnd { kNone, kInOrder, kBroken };
 
   absl::Status ReadInLoop(Lane* lane, SocketEnd* end);
@@ -105,7 +107,8 @@ class PeerWatch {
   Mutex credit_mutex_;                    // never held together with mutex_
   // Null: none are expected. Lane 0's reader is guarded like it.
   std::unique_ptr<CreditBook> credits_ TCPX_PT_GUARDED_BY(credit_mutex_);
-  std::vector<std::unique_ptr<Lane>> lanes_;
+  Reactor* reactor_ = nullptr;
+  std::vector<std::unique_ptr<Lane>> lanes_;  // null: it has no socket yet
 };
 
 }  // namespace tcpx

@@ -22,7 +22,7 @@ void ProgressCheck::LookAtLanes(int64_t now_ns) {
   for (int lane = 0; lane < static_cast<int>(setup_->lanes.size()); ++lane) {
     const int fd = setup_->lanes[lane].fd.get();
     LaneTcpInfo info;
-    if (QueuedBytes(fd) <= 0) {
+    if (fd < 0 || QueuedBytes(fd) <= 0) {  // A place without a socket, or nothing sent.
       liveness_[lane].Rest();
     } else if (ReadLaneTcpInfo(fd, &info) && liveness_[lane].Dead(info, now_ns, timeout_ns)) {
       const std::string text = absl::StrFormat(

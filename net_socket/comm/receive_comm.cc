@@ -36,12 +36,28 @@ ReceiveComm::ReceiveComm(ConnectionSetup setup)
       tuning_(lane_fd(0), path(), this->setup().heals) {
   if (this->setup().max_receives > 1) credits_ = std::make_unique<CreditQueue>();
   if (credits_ != nullptr && this->setup().heals) credits_->Keep();
+  bulk_.resize(static_cast<size_t>(lane_count() - 1));
   for (int lane = 1; lane < lane_count(); ++lane) {
-    bulk_.push_back(std::make_unique<BulkReceiveLane>(&failure(), lane_fd(lane), lane, &table_, &runtime()->stages));
-    if (!caller_driven_) runtime()->pool->Attach(bulk_.back().get(), this->setup().device);
+    if (lane_fd(lane) >= 0) MakeLane(lane);
   }
+  stands_ = true;
   for (int lane = 0; lane < lane_count(); ++lane) LeaveAnswering(lane);
   JoinStats();
+}
+
+void ReceiveComm::MakeLane(int lane) {
+  auto& bulk = bulk_[static_cast<size_t>(lane) - 1];
+  BulkReceiveLane::Settings settings;
+  settings.fd = lane_fd(lane);
+  settings.lane = lane;
+  settings.opened = stands_;
+  bulk = std::make_unique<BulkReceiveLane>(&failure(), settings, &table_, &runtime()->stages);
+  if (!caller_driven_) runtime()->pool->Attach(bulk.get(), setup().device);
+}
+
+void ReceiveComm::LaneResumed(int lane) {
+  Comm::LaneResumed(lane);
+  if (lane > 0) LeaveAnswering(lane);
 }
 
 // The kernel takes a socket that has answered for one that will answer again, and holds acknowledgements back for that:
@@ -71,7 +87,7 @@ absl::Status ReceiveComm::Receive(const ReceiveArgs& args, Request** request) {
   }
   if (caller_driven_) return absl::OkStatus();
   for (auto& lane : bulk_) {
-    if (lane->TakeParked(table_.posted())) ProgressPool::Kick(lane.get());
+    if (lane != nullptr && lane->TakeParked(table_.posted())) ProgressPool::Kick(lane.get());
   }
   return absl::OkStatus();
 }
@@ -116,7 +132,7 @@ void ReceiveComm::MoveStaged() {
   if (!status.ok()) failure().Fail(status, kNoLane);
   if (caller_driven_ || !staging_->HasRoom()) return;
   for (auto& lane : bulk_) {
-    if (lane->TakeStalled()) ProgressPool::Kick(lane.get());
+    if (lane != nullptr && lane->TakeStalled()) ProgressPool::Kick(lane.get());
   }
 }
 
@@ -139,7 +155,9 @@ void ReceiveComm::Drive(const PostedReceive* wanted) {
   if (!caller_driven_) return;
   // Without a receive for bulk, bulk lanes can only bring what is too large, or an end: a look now and then is enough.
   if (bulk_posted_ == 0 && ++passes_ % 16 != 0) return;
-  for (auto& lane : bulk_) lane->Pump();
+  for (auto& lane : bulk_) {
+    if (lane != nullptr) lane->Pump();
+  }
 }
 
 void ReceiveComm::LaneZeroEnded(int err) {
@@ -210,7 +228,7 @@ absl::Status ReceiveComm::ReplaceSocketOf(int lane, SocketOffer offer) {
 
 std::vector<uint64_t> ReceiveComm::TakenByLane() {
   std::vector<uint64_t> taken = {intake_.taken()};
-  for (auto& lane : bulk_) taken.push_back(lane->taken());
+  for (auto& lane : bulk_) taken.push_back(lane == nullptr ? 0 : lane->taken());
   return taken;
 }
 
@@ -247,11 +265,12 @@ void ReceiveComm::NotePattern(int messages) {
 
 bool ReceiveComm::AllEnded() const {
   if (!lane_zero_.ended()) return false;
-  return std::all_of(bulk_.begin(), bulk_.end(), [](const auto& lane) { return lane->ended(); });
+  return std::all_of(bulk_.begin(), bulk_.end(), [](const auto& lane) { return lane == nullptr || lane->ended(); });
 }
 
 bool ReceiveComm::LaneEnded() const {
-  return lane_zero_.ended() || std::any_of(bulk_.begin(), bulk_.end(), [](const auto& lane) { return lane->ended(); });
+  const auto ended = [](const auto& lane) { return lane != nullptr && lane->ended(); };
+  return lane_zero_.ended() || std::any_of(bulk_.begin(), bulk_.end(), ended);
 }
 
 absl::Status ReceiveComm::Test(Request* request, bool* done, int* sizes) {
@@ -371,7 +390,9 @@ bool ReceiveComm::InFlight(const MemoryRegion* region) {
 void ReceiveComm::StopWatching() { tuning_.Stop(); }
 
 void ReceiveComm::Quiesce() {
-  for (auto& lane : bulk_) ProgressPool::Detach(lane.get());
+  for (auto& lane : bulk_) {
+    if (lane != nullptr) ProgressPool::Detach(lane.get());
+  }
   if (staging_ != nullptr && failed()) staging_->Abandon();
 }
 

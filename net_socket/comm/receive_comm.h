@@ -55,6 +55,8 @@ class ReceiveComm final : public Comm {
   PoolLane* pool_lane(int lane) override {
     return lane == 0 || caller_driven_ ? nullptr : bulk_[static_cast<size_t>(lane) - 1].get();
   }
+  void MakeLane(int lane) TCPX_REQUIRES(mutex_) override;
+  void LaneResumed(int lane) override;
   absl::Status ReplaceSocketOf(int lane, SocketOffer offer) TCPX_REQUIRES(mutex_) override;
   std::vector<uint64_t> TakenByLane() TCPX_REQUIRES(mutex_) override;
   void LaneLost(int) override { healing()->AwaitInLoop(); }
@@ -93,7 +95,8 @@ class ReceiveComm final : public Comm {
   int zero_lost_by_ TCPX_GUARDED_BY(mutex_) = 0;    // errno, 0: an end
   PatternDetector pattern_ TCPX_GUARDED_BY(mutex_);
   PatternTuning tuning_ TCPX_GUARDED_BY(mutex_);
-  std::vector<std::unique_ptr<BulkReceiveLane>> bulk_;
+  std::vector<std::unique_ptr<BulkReceiveLane>> bulk_;           // null: a lane without a socket yet
+  bool stands_ = false;                                          // lanes that are made now are opened late
   std::unique_ptr<CreditQueue> credits_;                         // null: receives are not grouped
   std::atomic<bool> credits_wait_{false};                        // a record may be on the wire in part
   ReceiveRequest* early_[kRequestsMax] TCPX_GUARDED_BY(mutex_);  // early_count_ of them, oldest first

@@ -27,6 +27,10 @@ class Redialler {
   virtual void RedialInLoop(int lane, uint32_t records_taken) = 0;
   // Nothing comes of the lane: dials beside it, and asks Watched::LetsGo once that is answered. The lane may go on.
   virtual void TryBesideInLoop(int lane) = 0;
+  // The lane has no socket: dials one, for a while only. It may come to nothing: LaneRefused.
+  virtual void OpenInLoop(int lane) = 0;
+  // The lane is closed: it wants no other socket, and waits for no path.
+  virtual void ClosedInLoop(int lane) = 0;
   // Gives up what is being dialled.
   virtual void CloseInLoop() = 0;
 };

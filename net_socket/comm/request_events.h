@@ -19,6 +19,10 @@ class RequestEvents {
   // Before the first request: from now on a profiler listens.
   void Record(const EventRecorder::Settings& settings) { recorder_ = std::make_unique<EventRecorder>(settings); }
 
+  // A lane has its first socket.
+  void NoteLane(int lane, int fd) {
+    if (recorder_ != nullptr) recorder_->NoteLane(lane, fd);
+  }
   // Of one isend, or one buffer of an irecv; null unless a profiler listens. `slot` is below settings.transfers.
   TransferEvents* Begin(size_t slot, void* parent) {
     return recorder_ == nullptr ? nullptr : recorder_->Begin(slot, parent);

@@ -49,7 +49,7 @@ SendComm::SendComm(ConnectionSetup setup)
       requests_(this, kRequestsMax * this->setup().max_receives),
       held_(this->setup().heals ? std::make_unique<HeldFrames>(kHeldFrames, kCopyBytes) : nullptr),
       queue_(RingSize(PostedMax()), kChunkBytesMax, held_.get()),
-      rates_(std::max(lane_count() - 1, 1), path().pauses_lanes),
+      rates_(PilotSettings()),
       idle_(std::max(lane_count() - 1, 1)),
       watch_(std::make_unique<PeerWatch>(static_cast<PeerWatch::Owner*>(this), this->setup().max_receives)) {
   if (lane_count() > 1) {
@@ -58,7 +58,13 @@ SendComm::SendComm(ConnectionSetup setup)
         RingSize(PostedMax()),
         Striper::Limits{static_cast<size_t>(options.chunk_bytes_min), static_cast<size_t>(options.chunk_bytes)});
   }
-  for (int lane = 1; lane < lane_count(); ++lane) AddBulkLane(lane);
+  bulk_.resize(static_cast<size_t>(lane_count() - 1));
+  moving_.resize(static_cast<size_t>(lane_count()));
+  parking_.resize(static_cast<size_t>(lane_count()));
+  offered_park_.resize(static_cast<size_t>(lane_count()));
+  for (int lane = 1; lane < lane_count(); ++lane) {
+    if (lane_fd(lane) >= 0) MakeLane(lane);
+  }
   std::vector<int> fds;
   for (int lane = 0; lane < lane_count(); ++lane) fds.push_back(lane_fd(lane));
   watch_->StartInLoop(&runtime()->reactor, fds);
@@ -67,7 +73,7 @@ SendComm::SendComm(ConnectionSetup setup)
 
 int SendComm::PostedMax() const { return requests_.count() + (runtime()->gpu != nullptr ? GpuAllowance::kSlots : 0); }
 
-void SendComm::AddBulkLane(int lane) {
+void SendComm::MakeLane(int lane) {
   const Options& options = runtime()->options;
   BulkSendLane::Settings settings;
   settings.fd = lane_fd(lane);
@@ -77,10 +83,11 @@ void SendComm::AddBulkLane(int lane) {
   settings.chunk_bytes = options.chunk_bytes;
   settings.chunk_bytes_min = options.chunk_bytes_min;
   settings.heals = setup().heals;
-  bulk_.push_back(std::make_unique<BulkSendLane>(&failure(), settings, striper_.get(), &rates_, &idle_,
-                                                 runtime()->busy_lanes.get()));
-  idle_.Enter(lane - 1, bulk_.back().get());
-  if (!caller_driven_) runtime()->pool->Attach(bulk_.back().get(), setup().device);
+  auto& made = bulk_[static_cast<size_t>(lane) - 1];
+  made = std::make_unique<BulkSendLane>(&failure(), settings, striper_.get(), &rates_, &idle_,
+                                        runtime()->busy_lanes.get());
+  idle_.Enter(lane - 1, made.get());
+  if (!caller_driven_) runtime()->pool->Attach(made.get(), setup().device);
 }
 
 SendComm::~SendComm() {
@@ -253,7 +260,12 @@ void SendComm::LaneZeroBroke(int err) {
 void SendComm::Drive() {
   Flush();
   if (!caller_driven_) return;
-  for (auto& lane : bulk_) lane->Pump();
+  // Where lanes come and go, not always the same ones first: the last would be given too little to be judged.
+  if (rates_.steered() && ++first_pumped_ >= bulk_.size()) first_pumped_ = 0;
+  for (size_t i = 0; i < bulk_.size(); ++i) {
+    const size_t at = i + first_pumped_;
+    if (auto& lane = bulk_[at < bulk_.size() ? at : at - bulk_.size()]) lane->Pump();
+  }
 }
 
 void SendComm::MoveAll() {
@@ -322,6 +334,7 @@ bool SendComm::LanesDecide(const SendRequest& request) {
   if (!bulk || caller_driven_ || !peer_loss_.in_order() || failed()) return false;
   if (std::exchange(lanes_asked_, true)) return true;
   for (auto& lane : bulk_) {
+    if (lane == nullptr) continue;
     lane->PeerClosed();
     ProgressPool::Kick(lane.get());
   }
@@ -336,7 +349,11 @@ void SendComm::PeerEnded() {
 
 std::vector<LanePace> SendComm::Paces() const {
   std::vector<LanePace> paces;
-  for (size_t i = 0; i < bulk_.size(); ++i) paces.push_back({rates_.Get(static_cast<int>(i)), bulk_[i]->bytes_sent()});
+  for (size_t i = 0; i < bulk_.size(); ++i) {
+    const int lane = static_cast<int>(i);
+    const uint64_t sent = bulk_[i] == nullptr ? 0 : bulk_[i]->bytes_sent();
+    paces.push_back({rates_.Get(lane), sent, !rates_.steered() || rates_.Carries(lane)});
+  }
   return paces;
 }
 
@@ -366,7 +383,9 @@ bool SendComm::InFlight(const MemoryRegion* region) {
 
 void SendComm::Quiesce() {
   idle_.Close();
-  for (auto& lane : bulk_) ProgressPool::Detach(lane.get());
+  for (auto& lane : bulk_) {
+    if (lane != nullptr) ProgressPool::Detach(lane.get());
+  }
   if (staging_ != nullptr && failed()) staging_->Abandon();
 }
 

@@ -55,14 +55,16 @@ class SendComm final : public Comm, private PeerWatch::Owner {
   void PeerIsUnheard(int lane) override;
   void MovesUnheard(int lane) override;
   bool LetsGo(int lane, LetGoWhy why, uint32_t* records_taken) override;
+  void SteerLanes() override;
+  bool ClosesLane(int lane) override;
+  void LaneRefused(int lane) override { rates_.Refused(lane - 1); }
   void LeavesPath(int lane, const absl::Status& why) override;
   bool LetsSilentGo(int lane);
   bool LetsReturn(int lane);
   bool LanesOverdue() override;
   void LaneGone(const absl::Status& status, int lane) override;
-  PoolLane* pool_lane(int lane) override {
-    return lane == 0 || caller_driven_ ? nullptr : bulk_[static_cast<size_t>(lane) - 1].get();
-  }
+  PoolLane* pool_lane(int lane) override { return lane == 0 || caller_driven_ ? nullptr : bulk(lane); }
+  void MakeLane(int lane) TCPX_REQUIRES(mutex_) override;
   absl::Status ReplaceSocketOf(int lane, SocketOffer offer) TCPX_REQUIRES(mutex_) override;
   bool MayClose() TCPX_REQUIRES(mutex_) override;
   bool LaneBroke(const absl::Status& status, int lane) override { return failure().LoseLane(status, lane); }
@@ -77,7 +79,13 @@ class SendComm final : public Comm, private PeerWatch::Owner {
   int64_t DoneSince(const SendRequest& asked) const TCPX_REQUIRES(mutex_);
   void KeepTime(const SendRequest& request) TCPX_REQUIRES(mutex_);
 
-  void AddBulkLane(int lane);
+  BulkSendLane* bulk(int lane) const { return bulk_[static_cast<size_t>(lane) - 1].get(); }
+  LaneRates::Settings PilotSettings();
+  void CarryOut(const LaneOrder& order);
+  // Puts a socket of no use in the place of a drained lane's. False: not now.
+  bool Park(int lane);
+  // Tells the next connection, and the log, what the pilot has found.
+  void NoteFound();
   // Messages and staged parts of them that the lanes may hold at once.
   int PostedMax() const;
   // Null: no slot, or no credit.
@@ -122,7 +130,13 @@ class SendComm final : public Comm, private PeerWatch::Owner {
   std::unique_ptr<Striper> striper_;                              // null with a single lane
   LaneRates rates_;
   IdleLanes idle_;
-  std::vector<std::unique_ptr<BulkSendLane>> bulk_;
+  std::vector<std::unique_ptr<BulkSendLane>> bulk_;  // null: a lane without a socket yet
+  // By lane, in the reactor: it is given another socket on purpose; it is closed, and has its old one still.
+  std::vector<bool> moving_;
+  std::vector<bool> parking_;
+  std::vector<bool> offered_park_;
+  LanePolicy::Found found_;  // the latest that was noted
+  size_t first_pumped_ TCPX_GUARDED_BY(mutex_) = 0;
   std::unique_ptr<PeerWatch> watch_;
   PeerLoss peer_loss_;
   bool lanes_asked_ TCPX_GUARDED_BY(mutex_) = false;  // LanesDecide

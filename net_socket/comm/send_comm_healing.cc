@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/clock.h"
+#include "common/log.h"
 #include "common/socket.h"
 #include "common/status.h"
 #include "net_socket/comm/runtime.h"
@@ -16,7 +17,7 @@ namespace tcpx {
 
 bool SendComm::AllAcknowledged() const {
   for (int lane = 0; lane < lane_count(); ++lane) {
-    if (healing()->lost(lane) || QueuedBytes(lane_fd(lane)) != 0) return false;
+    if (healing()->lost(lane) || (healing()->up(lane) && QueuedBytes(lane_fd(lane)) != 0)) return false;
   }
   return true;
 }
@@ -27,6 +28,7 @@ bool SendComm::LanesDecide(const SendRequest& request, const std::vector<uint64_
   held_->PeerTook(taken[0]);
   const bool first = !std::exchange(lanes_asked_, true);
   for (size_t i = 0; i < bulk_.size() && first; ++i) {
+    if (bulk_[i] == nullptr) continue;
     if (caller_driven_) {
       bulk_[i]->PeerTook(taken[i + 1]);
     } else {
@@ -64,7 +66,10 @@ bool SendComm::LanesOverdue() { return healing()->NoneFor(runtime()->options.rec
 
 void SendComm::LaneResumed(int lane) {
   Comm::LaneResumed(lane);
-  watch_->ResumeInLoop(lane);
+  watch_->ResumeInLoop(lane, lane_fd(lane));
+  moving_[static_cast<size_t>(lane)] = false;
+  if (lane > 0) rates_.Opened(lane - 1);
+  if (path().shuffles_lanes) TCPX_INFO_TO(setup().communicator->log, "lane %d has a socket", lane);
   if (lane == 0) LaneHealing::SendAgainInLoop(&runtime()->reactor, link());
 }
 
@@ -99,7 +104,7 @@ bool SendComm::LooksForSilence(int64_t now_ns) {
   for (int lane = 0; lane < lane_count(); ++lane) {
     LaneSilence& silence = healing()->silence(lane);
     LaneTcpInfo info;
-    if (QueuedBytes(lane_fd(lane)) <= 0 || healing()->lost(lane)) {
+    if (lane_fd(lane) < 0 || !healing()->up(lane) || QueuedBytes(lane_fd(lane)) <= 0) {
       silence.Rest();
     } else if (ReadLaneTcpInfo(lane_fd(lane), &info) && silence.Suspects(info, now_ns)) {
       setup().redialler->TryBesideInLoop(lane);
@@ -114,13 +119,14 @@ void SendComm::PeerIsUnheard(int lane) {
 }
 
 void SendComm::MovesUnheard(int lane) {
-  if (failed() || !healing()->heals() || healing()->lost(lane)) return;
+  if (failed() || !healing()->heals() || !healing()->up(lane)) return;
   healing()->NoteUnheardInLoop(lane);
   setup().redialler->TryBesideInLoop(lane);
 }
 
 bool SendComm::LetsGo(int lane, LetGoWhy why, uint32_t* records_taken) {
   if (failed() || !healing()->heals()) return false;
+  if (!healing()->lost(lane) && !healing()->up(lane)) return false;  // It is closed.
   if (!healing()->lost(lane) && !(why == LetGoWhy::kSilent ? LetsSilentGo(lane) : LetsReturn(lane))) return false;
   const auto taken = watch_->FreezeInLoop(lane);
   if (!taken.ok()) {
@@ -132,6 +138,9 @@ bool SendComm::LetsGo(int lane, LetGoWhy why, uint32_t* records_taken) {
 }
 
 bool SendComm::LetsSilentGo(int lane) {
+  if (moving_[static_cast<size_t>(lane)]) {
+    return healing()->LetGo(absl::UnavailableError("it is slow, and is moved"), lane);
+  }
   LaneSilence& silence = healing()->silence(lane);
   const int64_t now_ns = MonotonicNanos();
   LaneTcpInfo info;
@@ -150,7 +159,7 @@ bool SendComm::LetsReturn(int lane) {
 }
 
 void SendComm::LeavesPath(int lane, const absl::Status& why) {
-  if (failed() || !healing()->heals() || healing()->lost(lane) || !healing()->LetGo(why, lane)) return;
+  if (failed() || !healing()->heals() || !healing()->up(lane) || !healing()->LetGo(why, lane)) return;
   LaneLost(lane);
 }
 

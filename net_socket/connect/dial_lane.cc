@@ -28,7 +28,6 @@ constexpr int64_t kPauseMaxNs = 250 * kMillisecond;
 constexpr int64_t kAnswerNs = 3 * kSecond;
 // A bulk lane whose path fails so often takes another's: nobody wants to wait for all retries.
 constexpr int kTriesOfOwnPath = 2;
-
 constexpr char kTimedOut[] = "connect: timed out";
 constexpr char kNobody[] = "nobody answers";
 
@@ -96,7 +95,7 @@ Hello DialLane::MakeHello() const {
   hello.ticket = request.handle.ticket;
   hello.connection_id = owner_->connection_id();
   hello.kind = index_ == kHealth ? HelloKind::kHealth : HelloKind::kLane;
-  hello.features = kFeatureHealth | kFeatureEstablished;
+  hello.features = kFeatureHealth | kFeatureEstablished | (request.steered ? kFeatureSteer : 0);
   if (owner_->runtime()->options.heal) hello.features |= kFeatureHeal | kFeatureHealHealth;
   hello.lane = static_cast<uint16_t>(std::max(index_, 0));
   hello.lanes = static_cast<uint16_t>(request.lanes);

@@ -32,6 +32,7 @@ struct DialRequest {
   const Device* device = nullptr;
   std::shared_ptr<const Communicator> communicator = std::make_shared<Communicator>();
   int lanes = 1;
+  bool steered = false;                     // lanes may be opened and closed later, if the peer can do that
   std::shared_ptr<const void> taken_lanes;  // of the runtime's budget
   // The address is one of this host's, and the handle seems to come from another host or container.
   bool peer_is_elsewhere = false;

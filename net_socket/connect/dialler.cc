@@ -58,6 +58,7 @@ class Dialler::Dial final : public DialLane::Owner, private Health::Waiter {
   const std::shared_ptr<Result> result_;
   ConnectionId connection_id_{};
   std::vector<LanePath> first_paths_;  // of lane 0, the best first; two where both sides have both families
+  std::vector<LanePath> paths_;        // of the lanes behind it, of those too that may be opened later
   std::vector<std::unique_ptr<DialLane>> lanes_;
   std::shared_ptr<Health> health_;
   std::unique_ptr<DialLane> health_lane_;  // while this dial dials it for all
@@ -243,8 +244,8 @@ void Dialler::Dial::DialOthers(const Answer& answer) {
   const SocketAddress& dialled = lanes_[0]->path().peer;
   if (peers.empty()) peers.push_back({dialled, 0});
   const std::vector<Nic>& nics = request_.device->NicsFor(dialled.family());
-  const std::vector<LanePath> paths = PlanLanes(nics, peers, request_.lanes - 1);
-  for (size_t i = 1; i < lanes_.size() && !finished_; ++i) lanes_[i]->DialInLoop(paths[i - 1]);
+  paths_ = PlanLanes(nics, peers, std::max(request_.lanes, request_.steered ? kLanesSteeredMax : 0) - 1);
+  for (size_t i = 1; i < lanes_.size() && !finished_; ++i) lanes_[i]->DialInLoop(paths_[i - 1]);
 }
 
 std::unique_ptr<SendComm> Dialler::Dial::MakeComm() {
@@ -259,9 +260,14 @@ std::unique_ptr<SendComm> Dialler::Dial::MakeComm() {
   setup.max_receives = static_cast<int>(lanes_[0]->answer().max_receives);
   if (wants_health_) setup.health = health_;
   setup.heals = wants_health_ && runtime()->options.heal && (lanes_[0]->answer().features & kFeatureHeal) != 0;
+  setup.steered = setup.heals && request_.steered && (lanes_[0]->answer().features & kFeatureSteer) != 0;
   if (setup.heals) {
     std::vector<LanePath> paths;
     for (const LaneSocket& lane : setup.lanes) paths.push_back(lane.path);
+    if (setup.steered) {
+      paths.insert(paths.end(), paths_.begin() + (request_.lanes - 1), paths_.end());
+      setup.lanes.resize(paths.size());
+    }
     setup.redialler = std::make_shared<ResumeDials>(runtime(), secret(), request_, connection_id_, health_, paths);
     setup.health_redialler = std::make_shared<HealthDial>(runtime(), secret(), request_, connection_id_, paths);
   }

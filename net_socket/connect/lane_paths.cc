@@ -14,13 +14,20 @@ struct Choice {
 
 bool SamePath(const LanePath& one, const LanePath& other) { return one.nic == other.nic && one.peer == other.peer; }
 
+LanePaths::LanePaths(std::vector<LanePath> own, int open) : own_(own), at_(std::move(own)), open_(own_.size(), true) {
+  for (size_t lane = open < 0 ? own_.size() : static_cast<size_t>(open); lane < own_.size(); ++lane)
+    open_[lane] = false;
+}
+
 const LanePath* LanePaths::Other(const LanePath& taken, int turn, const Serves& serves, const Stands& stands) const {
   std::vector<Choice> choices;
   for (const LanePath& path : own_) {
     const auto known = [&path](const Choice& choice) { return SamePath(*choice.path, path); };
     if (SamePath(path, taken) || !serves(path) || std::any_of(choices.begin(), choices.end(), known)) continue;
     int standing = 0;
-    for (int lane = 0; lane < lanes(); ++lane) standing += SamePath(at(lane), path) && stands(lane);
+    for (int lane = 0; lane < lanes(); ++lane) {
+      standing += open_[static_cast<size_t>(lane)] && SamePath(at(lane), path) && stands(lane);
+    }
     choices.push_back({&path, standing});
   }
   if (choices.empty()) return nullptr;

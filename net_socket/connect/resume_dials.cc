@@ -24,19 +24,25 @@ constexpr int64_t kReturnNs = 3 * kSecond;
 constexpr int64_t kBusyNs = 100 * kMicrosecond;
 // Whether it is given up, once it could be.
 constexpr int64_t kAskAgainNs = 500 * kMillisecond;
+// For a lane that is opened, which nobody has missed.
+constexpr int64_t kOpenNs = 3 * kSecond;
 
 }  // namespace
 
 class ResumeDials::Dial final {
  public:
   Dial(ResumeDials* all, int lane, Why why, uint32_t records_taken)
-      : all_(all), index_(lane), why_(why), let_go_(why == Why::kLost), records_taken_(records_taken) {}
+      : all_(all),
+        index_(lane),
+        why_(why),
+        let_go_(why == Why::kLost || why == Why::kOpens),
+        records_taken_(records_taken) {}
   ~Dial() {
     for (Reactor::TimerId timer : {bound_, next_, turn_timer_}) reactor().CancelTimerInLoop(timer);
   }
 
   void StartInLoop() {
-    BoundInLoop(all_->runtime_->options.reconnect_timeout_ns);
+    BoundInLoop(why_ == Why::kOpens ? kOpenNs : all_->runtime_->options.reconnect_timeout_ns);
     int64_t& began_ns = history().began_ns;
     began_ns = DialAgainAtNs(MonotonicNanos(), began_ns);
     // Behind this call also when at once: a dial that fails ends this.
@@ -162,8 +168,8 @@ class ResumeDials::Dial final {
   // Not while another lane stands: the peer can be reached.
   void BoundInLoop(int64_t after_ns) {
     bound_ = reactor().AddDeadlineInLoop(after_ns, [this] {
-      bool over = false;
-      all_->link_->With([&over](Watched* comm) { over = comm->LanesOverdue(); });
+      bool over = why_ == Why::kOpens;
+      if (!over) all_->link_->With([&over](Watched* comm) { over = comm->LanesOverdue(); });
       if (!over) return BoundInLoop(kAskAgainNs);
       const Runner* const told = first_ != nullptr ? first_.get() : second_.get();
       Finish(absl::UnavailableError(absl::StrFormat("no lane is back within %d s (TCPX_RECONNECT_TIMEOUT), %s",
@@ -181,16 +187,22 @@ class ResumeDials::Dial final {
     }
     if (how == Handover::kTaken) all_->paths_.Place(index_, path_);
     EndSoon();
+    if (how == Handover::kRefused && why_ == Why::kOpens) NotOpened();
   }
 
   void Finish(absl::Status status) {
     if (std::exchange(over_, true)) return;
     EndSoon();
     if (!let_go_) return;
+    if (why_ == Why::kOpens) return NotOpened();
     all_->health_->Poll();  // A peer that has closed, or failed, has said so.
     const absl::Status why =
         absl::UnavailableError(absl::StrCat("a lane was lost and can't be resumed: ", status.message()));
     all_->link_->With([&](Watched* comm) { comm->LaneGone(why, index_); });
+  }
+
+  void NotOpened() {
+    all_->link_->With([this](Watched* comm) { comm->LaneRefused(index_); });
   }
 
   // Not at once: the lane may be on the stack.
@@ -225,7 +237,7 @@ ResumeDials::ResumeDials(Runtime* runtime, const Secret* secret, DialRequest req
       request_(OfStanding(std::move(request))),
       id_(id),
       health_(std::move(health)),
-      paths_(std::move(paths)),
+      paths_(std::move(paths), request_.lanes),
       histories_(static_cast<size_t>(paths_.lanes())) {}
 
 ResumeDials::~ResumeDials() = default;
@@ -255,6 +267,13 @@ void ResumeDials::EndDialInLoop(int lane) {
 }
 
 void ResumeDials::RedialInLoop(int lane, uint32_t records_taken) { DialInLoop(lane, Why::kLost, records_taken); }
+
+void ResumeDials::OpenInLoop(int lane) { DialInLoop(lane, Why::kOpens, 0); }
+
+void ResumeDials::ClosedInLoop(int lane) {
+  dials_.erase(lane);
+  paths_.Close(lane);
+}
 
 void ResumeDials::TryBesideInLoop(int lane) {
   const auto found = dials_.find(lane);

@@ -1,4 +1,5 @@
-// resume_dials.h: dials again for the lanes of one connection that have lost their socket, or are to have another one.
+// resume_dials.h: dials for the lanes of one connection that have lost their socket, are to have another, or are opened
+//          late.
 //
 // Purpose: the hello names connection, lane and attempt, and is proven like the first one; the answer says where the
 //          stream goes on.
@@ -38,11 +39,13 @@ class ResumeDials final : public Redialler, private LostPaths::User {
   void StartInLoop(std::shared_ptr<CommLink> link) override;
   void RedialInLoop(int lane, uint32_t records_taken) override;
   void TryBesideInLoop(int lane) override;
+  void OpenInLoop(int lane) override;
+  void ClosedInLoop(int lane) override;
   void CloseInLoop() override;
 
  private:
   class Dial;
-  enum class Why { kLost, kSilent, kReturns };
+  enum class Why { kLost, kSilent, kReturns, kOpens };
 
   // So far of one lane.
   struct History {

@@ -22,7 +22,7 @@ struct ResumedLanes::Resuming {
 };
 
 void ResumedLanes::EnterInLoop(const ConnectionId& id, const Ticket& ticket, const Device* device, size_t lanes,
-                               std::weak_ptr<CommLink> link) {
+                               size_t lanes_max, std::weak_ptr<CommLink> link) {
   if (ends_.size() >= sweep_at_) {
     absl::erase_if(ends_, [](const auto& end) { return end.second.link.expired(); });
     sweep_at_ = std::max<size_t>(16, 2 * ends_.size());
@@ -30,7 +30,8 @@ void ResumedLanes::EnterInLoop(const ConnectionId& id, const Ticket& ticket, con
   End end;
   end.ticket = ticket;
   end.device = device;
-  end.attempts.resize(lanes);
+  end.lanes = lanes;
+  end.attempts.resize(lanes_max);
   end.link = std::move(link);
   ends_[id] = std::move(end);
 }
@@ -45,7 +46,7 @@ HelloStatus ResumedLanes::AdmitInLoop(const Hello& hello, const Device** device)
   if (found == ends_.end() || found->second.ticket != hello.ticket) return HelloStatus::kGone;
   End& end = found->second;
   if (!IsTrafficClass(hello.traffic_class)) return HelloStatus::kBadTrafficClass;
-  if (hello.lanes != end.attempts.size() || hello.lane >= hello.lanes) return HelloStatus::kBadLane;
+  if (hello.lanes != end.lanes || hello.lane >= end.attempts.size()) return HelloStatus::kBadLane;
   uint32_t& latest = end.attempts[hello.lane];
   if (hello.attempt <= latest) return HelloStatus::kDuplicateLane;
   latest = hello.attempt;

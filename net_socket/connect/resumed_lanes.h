@@ -35,8 +35,9 @@ class ResumedLanes {
   ResumedLanes(Runtime* runtime, PendingHellos* hellos, Configure configure)
       : runtime_(runtime), hellos_(hellos), configure_(std::move(configure)) {}
 
-  // A connection that heals. `device` outlives the process's use of the plugin.
-  void EnterInLoop(const ConnectionId& id, const Ticket& ticket, const Device* device, size_t lanes,
+  // A connection that heals. It began with `lanes`, and may come to `lanes_max`. `device` outlives the process's use of
+  // the plugin.
+  void EnterInLoop(const ConnectionId& id, const Ticket& ticket, const Device* device, size_t lanes, size_t lanes_max,
                    std::weak_ptr<CommLink> link);
   // Whose connection the hello names, with its ticket; null: nobody's that heals.
   const Device* KnownInLoop(const Hello& hello) const;
@@ -48,6 +49,7 @@ class ResumedLanes {
   struct End {
     Ticket ticket{};
     const Device* device = nullptr;
+    size_t lanes = 0;                // at first
     std::vector<uint32_t> attempts;  // the latest, by lane
     std::weak_ptr<CommLink> link;
   };

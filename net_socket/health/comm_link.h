@@ -69,6 +69,14 @@ class Watched {
   virtual bool LanesOverdue() { return false; }
   // The end that does not dial waits for lanes; false: no more.
   virtual bool AwaitsLanes() { return false; }
+  // Lanes are to be opened, moved or closed.
+  virtual void SteerLanes() {}
+  // A lane that is to be closed, as soon as it is drained; false: that is done, or is of no use any more.
+  virtual bool ClosesLane(int) { return false; }
+  // Its sender has closed the lane.
+  virtual void LaneRested(int) {}
+  // A lane that was to be opened gets no socket now.
+  virtual void LaneRefused(int) {}
   // There is no other socket for a lane that was lost.
   virtual void LaneGone(const absl::Status&, int) {}
 

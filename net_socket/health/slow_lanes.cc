@@ -10,7 +10,10 @@ namespace {
 // The upper one: of two lanes the faster. 0 while any lane's pace is unknown.
 int64_t MedianOf(const std::vector<LanePace>& lanes) {
   std::vector<int64_t> paces;
-  for (const LanePace& lane : lanes) paces.push_back(lane.bytes_per_second);
+  for (const LanePace& lane : lanes) {
+    if (lane.carries) paces.push_back(lane.bytes_per_second);
+  }
+  if (paces.size() < 2) return 0;
   const auto middle = paces.begin() + static_cast<ptrdiff_t>(paces.size() / 2);
   std::nth_element(paces.begin(), middle, paces.end());
   const bool unknown = std::find(paces.begin(), paces.end(), 0) != paces.end();
@@ -23,14 +26,14 @@ bool SlowLanes::SlowNow(const LanePace& pace, int64_t median, const History& his
   const double moved = static_cast<double>(pace.bytes_sent - history.bytes_sent);
   const double allowed =
       static_cast<double>(pace.bytes_per_second) * static_cast<double>(elapsed_ns) / static_cast<double>(kSecond);
-  return pace.bytes_per_second < median / 2 && moved >= allowed / 2;
+  return pace.carries && pace.bytes_per_second < median / 2 && moved >= allowed / 2;
 }
 
 std::vector<SlowLane> SlowLanes::Look(const std::vector<LanePace>& lanes, int64_t now_ns, int64_t long_ns) {
   std::vector<SlowLane> found;
   const bool first = lanes_.empty();
   lanes_.resize(lanes.size());
-  const int64_t median = lanes.size() < 2 ? 0 : MedianOf(lanes);
+  const int64_t median = MedianOf(lanes);
   for (size_t i = 0; i < lanes.size(); ++i) {
     History& history = lanes_[i];
     const bool slow = !first && SlowNow(lanes[i], median, history, now_ns - last_ns_);

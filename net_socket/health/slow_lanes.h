@@ -21,6 +21,7 @@ namespace tcpx {
 struct LanePace {
   int64_t bytes_per_second = 0;  // 0: unknown
   uint64_t bytes_sent = 0;       // in all
+  bool carries = true;           // else it is not there just now: nobody is compared with it, nor is it judged
 };
 
 struct SlowLane {

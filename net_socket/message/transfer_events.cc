@@ -33,11 +33,17 @@ EventRecorder::EventRecorder(const Settings& settings)
       receive_(settings.receive),
       transfers_(new TransferEvents[static_cast<size_t>(settings.transfers)]),
       open_(new TransferEvents*[static_cast<size_t>(settings.transfers)]) {
-  const int lanes = static_cast<int>(settings.fds.size());
-  events_per_transfer_ = std::min(lanes, TransferEvents::kEventsMax);
-  std::copy_n(settings.fds.begin(), events_per_transfer_, fds_.begin());
-  if (lanes > TransferEvents::kEventsMax) fds_.back() = -1;
+  lanes_ = static_cast<int>(settings.fds.size());
+  events_per_transfer_ = std::min(lanes_, TransferEvents::kEventsMax);
+  fds_.fill(-1);
+  for (int lane = 0; lane < lanes_; ++lane) NoteLane(lane, settings.fds[static_cast<size_t>(lane)]);
   for (int i = 0; i < settings.transfers; ++i) transfers_[static_cast<size_t>(i)].recorder_ = this;
+}
+
+// The last event is that of several lanes, where there are too many.
+void EventRecorder::NoteLane(int lane, int fd) {
+  const bool shared = lanes_ > TransferEvents::kEventsMax && lane >= TransferEvents::kEventsMax - 1;
+  if (!shared) fds_[static_cast<size_t>(lane)] = fd;
 }
 
 TransferEvents* EventRecorder::Begin(size_t slot, void* parent) {

@@ -71,11 +71,14 @@ class EventRecorder {
     ProfilerSink sink = nullptr;  // never null
     bool updates = false;         // true exactly when NCCL knows updates
     bool receive = false;
-    std::vector<int> fds;  // by lane
+    std::vector<int> fds;  // by lane; below 0: without a socket yet
     int transfers = 0;     // slots
   };
 
   explicit EventRecorder(const Settings& settings);
+
+  // A lane has its first socket. Nothing was counted for it before.
+  void NoteLane(int lane, int fd);
 
   // Null where `parent` is: then nothing is told of this request. `parent` must be in flight until Stop.
   TransferEvents* Begin(size_t slot, void* parent);
@@ -98,6 +101,7 @@ class EventRecorder {
   const ProfilerSink sink_;
   const bool updates_;
   const bool receive_;
+  int lanes_ = 0;
   int events_per_transfer_ = 0;
   std::array<int, TransferEvents::kEventsMax> fds_{};
   std::unique_ptr<TransferEvents[]> transfers_;

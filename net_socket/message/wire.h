@@ -56,6 +56,7 @@ enum class FrameKind : uint8_t {
   kEstablished = 69,  // dialler -> acceptor, first on lane 0: all lanes are answered, and none is dialled any more
   kLeft = 70,         // on a health socket: this end of the connection is closed, none of its lanes comes back
   kSilent = 71,       // there, receiver -> sender: what the receiver says on a lane is not acknowledged; move the lane
+  kRest = 75,         // on a lane: if its socket ends behind this record, the lane is closed and not lost
 };
 
 // A cache line, of which 36 bytes are used: payload of a multiple of 64 bytes then lies on line boundaries in the
@@ -116,6 +117,13 @@ inline constexpr uint64_t kFeatureEstablished = 4;
 inline constexpr uint64_t kFeatureHeal = 8;
 // With kFeatureHeal: so may the health socket.
 inline constexpr uint64_t kFeatureHealHealth = 16;
+// With kFeatureHeal: the dialler may open lanes that the connection did not begin with, below kLanesSteeredMax, and
+// close bulk lanes. A hello of kResume, attempt 1, brings the first socket of such a lane.
+inline constexpr uint64_t kFeatureSteer = 32;
+// Lane 0 included.
+inline constexpr int kLanesSteeredMax = 33;
+// Whether lanes of a connection that begins with so many may come and go.
+inline constexpr bool LanesMaySteer(int lanes) { return lanes > 1 && lanes <= kLanesSteeredMax; }
 
 // The first bytes on every lane, from the dialler.
 struct Hello {

@@ -25,4 +25,13 @@ int LaneBudget::Share(int wanted, int least, int64_t left) {
   return static_cast<int>(std::min<int64_t>(wanted, share));
 }
 
+void OpenLanes::Open(size_t lane) {
+  if (taken_.size() <= lane) taken_.resize(lane + 1);
+  if (taken_[lane] == nullptr) taken_[lane] = budget_->Take(1);
+}
+
+void OpenLanes::Close(size_t lane) {
+  if (lane < taken_.size()) taken_[lane].reset();
+}
+
 }  // namespace tcpx

@@ -10,8 +10,10 @@
 #define TCPX_NET_SOCKET_NIC_LANE_BUDGET_H_
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 namespace tcpx {
 
@@ -35,6 +37,20 @@ class LaneBudget {
  private:
   int64_t max_ = 0;
   std::atomic<int64_t> open_{0};
+};
+
+// Of one connection whose lanes come and go: those that are open. Threads: one at a time.
+class OpenLanes {
+ public:
+  explicit OpenLanes(LaneBudget* budget) : budget_(budget) {}
+
+  // Open already: a no-op; so is closing one that is closed.
+  void Open(size_t lane);
+  void Close(size_t lane);
+
+ private:
+  LaneBudget* const budget_;
+  std::vector<std::shared_ptr<const void>> taken_;  // by lane
 };
 
 }  // namespace tcpx

@@ -75,6 +75,17 @@ void LaneNotes::LearnWay(const std::string& path, LeaveBy way) {
   ways_[path] = way;
 }
 
+int LaneNotes::KnownLanes(int device, const SocketAddress& peer) const {
+  MutexLock lock(mutex_);
+  const auto found = lanes_.find(absl::StrCat(device, " ", peer.HostString()));
+  return found == lanes_.end() ? 0 : found->second;
+}
+
+void LaneNotes::LearnLanes(int device, const SocketAddress& peer, int lanes) {
+  MutexLock lock(mutex_);
+  lanes_[absl::StrCat(device, " ", peer.HostString())] = lanes;
+}
+
 void ConfigureLane(int fd, const PathProfile& profile, LaneNotes* notes) {
   Note(SetNoDelay(fd), "TCP_NODELAY", notes);
   Note(SetIdleProbes(fd), "keepalive", notes);

@@ -12,6 +12,7 @@
 #include <set>
 #include <string>
 
+#include "common/address.h"
 #include "common/mutex.h"
 #include "net_socket/nic/path_profile.h"
 
@@ -27,11 +28,16 @@ class LaneNotes {
   // By which way an interface last reached a peer's address: the next lane begins with it.
   std::optional<LeaveBy> KnownWay(const std::string& path) const;
   void LearnWay(const std::string& path, LeaveBy way);
+  // How many bulk lanes a device needs towards a peer's address, as its latest connection there has found: the next one
+  // begins with them. 0: not known.
+  int KnownLanes(int device, const SocketAddress& peer) const;
+  void LearnLanes(int device, const SocketAddress& peer, int lanes);
 
  private:
   mutable Mutex mutex_;
   std::set<std::string> said_ TCPX_GUARDED_BY(mutex_);
   std::map<std::string, LeaveBy> ways_ TCPX_GUARDED_BY(mutex_);
+  std::map<std::string, int> lanes_ TCPX_GUARDED_BY(mutex_);
 };
 
 // On the dialling side before connect, so that the SYN bears the class too. `notes` may be null.

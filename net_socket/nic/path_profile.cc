@@ -55,7 +55,8 @@ PathProfile MakePathProfile(const Options& options, const PathFacts& facts) {
   ChoosePace(facts, &profile);
   profile.ways = ChooseWays(facts);
   profile.lanes_by_speed = !facts.same_host;
-  profile.pauses_lanes = !facts.same_host && !facts.fused && options.lanes == 0;
+  profile.steers_lanes = !facts.same_host && !facts.fused && options.lanes == 0 && options.steer != Switch::kOff;
+  profile.shuffles_lanes = options.steer == Switch::kOn;
   // There the kernel copies.
   profile.zero_copy = options.zerocopy == Switch::kAuto && facts.same_host ? Switch::kOff : options.zerocopy;
   profile.delays_acks = facts.same_host;

@@ -77,8 +77,11 @@ struct PathProfile {
 
   // Whether speeds decide how many lanes there are where no parameter does; else there is one.
   bool lanes_by_speed = true;
-  // Whether bulk lanes that bring nothing are paused: where nobody chose their number, and they share interfaces.
-  bool pauses_lanes = true;
+  // Whether bulk lanes that bring nothing are paused, and others opened where both ends can: where nobody chose their
+  // number, and they share interfaces.
+  bool steers_lanes = true;
+  // In place of that lanes are opened, moved and closed all the time: tests only.
+  bool shuffles_lanes = false;
 
   // A sender's bulk lanes: filled by the rate that they were seen to have, else up to kBulkUnsentBytes.
   bool paced_by_rate = true;

@@ -11,6 +11,7 @@
 #include "net_socket/message/host_mark.h"
 #include "net_socket/nic/lane_budget.h"
 #include "net_socket/nic/lane_plan.h"
+#include "net_socket/nic/lane_socket.h"
 #include "net_socket/nic/path_profile.h"
 #include "net_socket/plugin/plugin.h"
 
@@ -39,11 +40,19 @@ void LogShare(const DialRequest& request, const LaneCount& count) {
             request.communicator->id, request.lanes);
 }
 
-void TakeLanes(const Options& options, LaneBudget* budget, DialRequest* request) {
+// Where lanes come and go, with those that the latest connection to that peer has found.
+void TakeLanes(const Options& options, const Runtime& runtime, DialRequest* request) {
+  LaneBudget* const budget = runtime.lane_budget.get();
   const PathProfile path = MakePathProfile(options, request->path);
-  const LaneCount count = LanesFor(options, path, request->device->NicsFor(request->handle.address.family()),
-                                   request->handle.nics, budget->left());
+  LaneCount count = LanesFor(options, path, request->device->NicsFor(request->handle.address.family()),
+                             request->handle.nics, budget->left());
+  const int known = path.steers_lanes && options.heal && runtime.lane_notes != nullptr && !count.shared
+                        ? runtime.lane_notes->KnownLanes(request->device->index, request->handle.address)
+                        : 0;
+  if (known > 0) count.lanes = 1 + LaneBudget::Share(known, 1, budget->left());
   request->lanes = count.lanes;
+  const bool steers = path.steers_lanes || path.shuffles_lanes;
+  request->steered = options.heal && steers && LanesMaySteer(count.lanes);
   request->taken_lanes = budget->Take(count.lanes - 1);
   LogShare(*request, count);
 }
@@ -103,7 +112,7 @@ absl::StatusOr<uint64_t> Plugin::StartDial(Context* context, int device, const v
       *request.device, [&](const SocketAddress& at) { return elsewhere && transport->IsLocal(at); }, &request.handle);
   request.path.same_host = transport->IsLocal(request.handle.address);
   request.peer_is_elsewhere = request.path.same_host && elsewhere;
-  TakeLanes(settings().options(), transport->runtime().lane_budget.get(), &request);
+  TakeLanes(settings().options(), transport->runtime(), &request);
   auto key = transport->dialler().Start(request);
   if (key.ok()) {
     context->dials[*key] = *std::move(use);

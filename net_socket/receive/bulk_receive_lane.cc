@@ -1,14 +1,21 @@
 #include "net_socket/receive/bulk_receive_lane.h"
 
 #include <errno.h>
+#include <sys/socket.h>
 
+#include "common/socket.h"
 #include "common/status.h"
 
 namespace tcpx {
 
-BulkReceiveLane::BulkReceiveLane(LaneOwner* owner, int fd, int lane, PostedReceiveTable* table, StagePool* stages)
-    : owner_(owner), lane_(lane), table_(table), receive_(table, stages, lane, ReceiveLane::Borrows::kForFlagLines) {
-  op_.fd = fd;
+BulkReceiveLane::BulkReceiveLane(LaneOwner* owner, const Settings& settings, PostedReceiveTable* table,
+                                 StagePool* stages)
+    : owner_(owner),
+      lane_(settings.lane),
+      opened_(settings.opened),
+      table_(table),
+      receive_(table, stages, settings.lane, ReceiveLane::Borrows::kForFlagLines) {
+  op_.fd = settings.fd;
   op_.kind = IoOp::Kind::kReceive;
 }
 
@@ -32,6 +39,10 @@ void BulkReceiveLane::AdvanceInLoop(Engine* engine) {
     engine->Forget(op_.fd);
     const absl::Status replaced = Replace(next_socket_.Take());
     if (!replaced.ok()) owner_->FailLane(replaced, lane_);
+  }
+  if (drops_socket_ && !op_.in_flight) {
+    engine->Forget(op_.fd);
+    DropSocket();
   }
   if (op_.in_flight || owner_->failed() || Waits()) return;
   for (;;) {
@@ -70,7 +81,12 @@ void BulkReceiveLane::Received(int result) {
 void BulkReceiveLane::Ended(int err) {
   const absl::Status why =
       err == 0 ? absl::UnavailableError("the peer closed the connection") : ErrnoStatus(err, "receive");
-  if (owner_->LoseLane(why, lane_)) {
+  // One that was opened and never used: its dialler may have given it up before it was answered.
+  const bool unused = opened_ && intake_.taken() == 0;
+  if ((receive_.rests() || unused) && owner_->RestLane(lane_)) {
+    lost_ = drops_socket_ = true;
+    lost_by_ = 0;
+  } else if (owner_->LoseLane(why, lane_)) {
     lost_ = true;
     lost_by_ = err;
   } else if (err == 0 || owner_->peer_left()) {
@@ -78,6 +94,13 @@ void BulkReceiveLane::Ended(int err) {
   } else {
     owner_->FailLane(why, lane_);
   }
+}
+
+// What is left of a socket that has ended would stay in memory, here and at the peer.
+void BulkReceiveLane::DropSocket() {
+  drops_socket_ = false;
+  const auto none = StreamSocket(AF_INET);
+  if (none.ok()) (void)ParkSocket(op_.fd, none->get());
 }
 
 bool BulkReceiveLane::Waits() {
@@ -92,7 +115,7 @@ bool BulkReceiveLane::Waits() {
 absl::Status BulkReceiveLane::Replace(SocketOffer offer) {
   intake_.Freeze(op_.fd);
   absl::Status replaced = ReplaceSocket(op_.fd, offer.fd);
-  lost_ = cancelled_ = false;
+  lost_ = cancelled_ = drops_socket_ = false;
   owner_->LaneBack(lane_);
   offer.done(intake_.taken());
   return replaced;
@@ -109,6 +132,7 @@ void BulkReceiveLane::Pump() {
       return;
     }
     Received(got < 0 ? -errno : static_cast<int>(got));
+    if (drops_socket_) DropSocket();
   } else {
     Digested();
   }

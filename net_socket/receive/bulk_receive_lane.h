@@ -23,7 +23,13 @@ namespace tcpx {
 
 class BulkReceiveLane final : public PoolLane {
  public:
-  BulkReceiveLane(LaneOwner* owner, int fd, int lane, PostedReceiveTable* table, StagePool* stages);
+  struct Settings {
+    int fd = -1;
+    int lane = 1;
+    bool opened = false;  // later than its connection
+  };
+
+  BulkReceiveLane(LaneOwner* owner, const Settings& settings, PostedReceiveTable* table, StagePool* stages);
 
   void AdvanceInLoop(Engine* engine) override;
   void CompleteInLoop(const Completion& completion) override;
@@ -53,14 +59,18 @@ class BulkReceiveLane final : public PoolLane {
   // True where the lane can't go on now.
   bool Waits();
   void Digested();
+  // The lane rests, and needs none until it gets another one.
+  void DropSocket();
 
   LaneOwner* const owner_;
   const int lane_;
+  const bool opened_;
   PostedReceiveTable* const table_;
   ReceiveLane receive_;
   StreamIntake intake_;
-  bool lost_ = false;       // waits for another socket
-  int lost_by_ = 0;         // errno, 0: an end
+  bool lost_ = false;  // waits for another socket
+  int lost_by_ = 0;    // errno, 0: an end
+  bool drops_socket_ = false;
   bool cancelled_ = false;  // what the old socket still had with the engine
   std::atomic<uint64_t> parked_at_{kNotParked};
   std::atomic<bool> stalled_{false};

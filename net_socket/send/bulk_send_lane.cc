@@ -1,9 +1,6 @@
 #include "net_socket/send/bulk_send_lane.h"
 
 #include <errno.h>
-#include <linux/tcp.h>
-#include <netinet/in.h>
-#include <stddef.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -16,7 +13,6 @@
 #include "common/socket.h"
 #include "common/status.h"
 #include "net_socket/message/transfer_events.h"
-#include "net_socket/nic/path_profile.h"
 #include "net_socket/send/busy_lanes.h"
 #include "net_socket/send/held_frames.h"
 #include "net_socket/send/lane_rates.h"
@@ -24,14 +20,8 @@
 namespace tcpx {
 namespace {
 
-// While a lane drains with nothing to pull.
-constexpr int64_t kLookEveryNs = 2 * kMillisecond;
-
 // Chunks that a lane which heals may hold: at 10 Gbit/s and 64 KiB each 6 ms.
 constexpr size_t kHeldChunks = 128;
-
-// The least round trip changes with the path only.
-constexpr int64_t kRttEveryNs = 100 * kMillisecond;
 
 // A zero-copy send that copying may well serve: no such operation on this kernel or socket, or no memory to pin
 // (RLIMIT_MEMLOCK counts without CAP_IPC_LOCK).
@@ -69,61 +59,6 @@ BulkSendLane::BulkSendLane(LaneOwner* owner, const Settings& settings, Striper* 
 
 BulkSendLane::~BulkSendLane() = default;
 
-bool BulkSendLane::HasRoom(int64_t* retry_ns) {
-  *retry_ns = 0;
-  if (held_ != nullptr && held_->room() == 0) {
-    *retry_ns = MonotonicNanos() + AckLooks::kWaitNs;
-    return false;
-  }
-  if (!settings_.paced_by_rate) return UnsentBytes(op_.fd) < kBulkUnsentBytes;
-  const int64_t now = MonotonicNanos();
-  const int64_t held = Look(now);
-  if (!rates_->Carries(index())) {
-    *retry_ns = now + LaneRates::kAskAgainNs;
-    return false;
-  }
-  unsent_max_ = BusyLanes::UnsentMax(busy_->Count(now));
-  const bool full = unsent_max_ >= 0 && UnsentBytes(op_.fd) >= unsent_max_;
-  if (!full && held < rate_.held_max()) return true;
-  *retry_ns = now + rate_.RetryAfterNs(held);
-  return false;
-}
-
-int64_t BulkSendLane::Look(int64_t now) {
-  const int64_t held = QueuedBytes(op_.fd);
-  const uint64_t sent = held_ == nullptr ? bytes_sent() : held_->cursor();
-  rate_.Sample(now, sent, held, continuous_);
-  looked_ns_ = now;
-  continuous_ = false;
-  RefreshRate(now);
-  rates_->Looked(index(), now, sent - static_cast<uint64_t>(held));
-  return held;
-}
-
-int64_t BulkSendLane::LookWhileHeld() {
-  continuous_ = false;
-  if (!watching_) return 0;
-  const int64_t now = MonotonicNanos();
-  if (now - looked_ns_ >= kLookEveryNs) {
-    // Nothing was sent since: what is held now was held all the time.
-    continuous_ = QueuedBytes(op_.fd) > 0;
-    watching_ = Look(now) > 0;
-  }
-  return watching_ ? now + kLookEveryNs : 0;
-}
-
-void BulkSendLane::RefreshRate(int64_t now) {
-  rates_->Set(index(), rate_.bytes_per_second());
-  if (now - rtt_asked_ns_ < kRttEveryNs) return;
-  rtt_asked_ns_ = now;
-  tcp_info info{};
-  socklen_t length = sizeof(info);
-  if (getsockopt(op_.fd, IPPROTO_TCP, TCP_INFO, &info, &length) == 0 &&
-      length >= offsetof(tcp_info, tcpi_min_rtt) + 4) {
-    rate_.set_min_rtt_ns(int64_t{info.tcpi_min_rtt} * kMicrosecond);
-  }
-}
-
 bool BulkSendLane::PullChunk() {
   int64_t want = settings_.chunk_bytes;
   if (settings_.paced_by_rate) {
@@ -131,7 +66,8 @@ bool BulkSendLane::PullChunk() {
     if (unsent_max_ >= 0) want = std::min(want, unsent_max_);
     busy_->Note(looked_ns_, &busy_span_);
   }
-  if (!striper_->Pull(static_cast<size_t>(want), rates_->Share(index()), &chunk_)) return false;
+  const size_t least = static_cast<size_t>(ChunkMin());
+  if (!striper_->Pull(static_cast<size_t>(want), rates_->Share(index()), least, &chunk_)) return false;
   const SendRequest& request = *chunk_.request;
   if (request.events != nullptr) request.events->Count(settings_.lane, chunk_.length, request.message_bytes);
   FrameHeader header;
@@ -141,6 +77,7 @@ bool BulkSendLane::PullChunk() {
   header.message_bytes = request.message_bytes;
   header.tag = request.tag;
   EncodeHeader(header, header_);
+  said_ = false;
   if (held_ != nullptr) held_->Begin(header_, {request.data + chunk_.offset, chunk_.length, 0}, chunk_.request);
   taken_ = 0;
   continuous_ = true;
@@ -150,6 +87,10 @@ bool BulkSendLane::PullChunk() {
 
 int BulkSendLane::Gather(iovec* iov) const {
   int count = 0;
+  if (saying_) {
+    iov[count++] = {const_cast<char*>(header_ + taken_), kHeaderBytes - taken_};
+    return count;
+  }
   const char* payload = chunk_.request->data + chunk_.offset;
   if (taken_ < kHeaderBytes) {
     iov[count++] = {const_cast<char*>(header_ + taken_), kHeaderBytes - taken_};
@@ -166,6 +107,11 @@ void BulkSendLane::Advance(size_t bytes) {
   CountSent(bytes, frame - taken_);
   taken_ += bytes;
   if (taken_ < frame) return;
+  if (saying_) {
+    saying_ = false;
+    said_ = true;
+    return;
+  }
   counts_.chunks.Add();
   const Chunk sent = chunk_;
   chunk_.request = nullptr;
@@ -191,8 +137,30 @@ bool BulkSendLane::WaitForWork() {
   return striper_->drained() || !idle_->Take(index());
 }
 
+bool BulkSendLane::SaysRest() {
+  if (!said_ && held_->room() > 0) {
+    FrameHeader header;
+    header.kind = FrameKind::kRest;
+    EncodeHeader(header, header_);
+    held_->Begin(header_, {}, nullptr);
+    chunk_ = Chunk();
+    taken_ = 0;
+    saying_ = true;
+    return true;
+  }
+  held_->Acked(QueuedBytes(op_.fd));
+  if (said_ && held_->empty()) drained_.store(true, std::memory_order_release);
+  return false;
+}
+
 bool BulkSendLane::NextChunkInLoop(Engine* engine) {
-  while (chunk_.request == nullptr) {
+  while (!loaded()) {
+    if (retiring_.load(std::memory_order_acquire)) {
+      if (SaysRest()) continue;
+      idle_->WakeNext();
+      retry_at_ns_ = drained() ? 0 : MonotonicNanos() + kLookEveryNs;
+      return false;
+    }
     if (striper_->drained()) {
       if (WaitForWork()) {
         retry_at_ns_ = LookWhileHeld();
@@ -218,7 +186,8 @@ bool BulkSendLane::NextChunkInLoop(Engine* engine) {
 void BulkSendLane::AdvanceInLoop(Engine* engine) {
   if (next_socket_.waiting() && !ReplaceInLoop(engine)) return;
   // Also while a send waits: the peer may take nothing more before one of those in front is done.
-  const int64_t look_at_ns = held_ == nullptr ? 0 : ack_looks_.Look(op_.fd, held_.get(), MonotonicNanos());
+  const bool looks = held_ != nullptr && !parked();
+  const int64_t look_at_ns = looks ? ack_looks_.Look(op_.fd, held_.get(), MonotonicNanos()) : 0;
   SendInLoop(engine);
   retry_at_ns_ = Earlier(retry_at_ns_, look_at_ns);
 }
@@ -247,12 +216,13 @@ void BulkSendLane::EndInLoop(Engine* engine) {
   if (sending_ != nullptr) return engine->Cancel(sending_);
   if (held_ != nullptr) held_->PeerTook(peer_took_);
   const bool all_sent = chunk_.request == nullptr && striper_->drained();
-  if (all_sent && (held_ == nullptr || held_->all_acked())) return;
+  // That a lane rests need not be heard.
+  if (all_sent && (held_ == nullptr || held_->all_acked() || !held_->awaited())) return;
   owner_->FailLane(absl::UnavailableError("the peer closed the connection"), settings_.lane);
 }
 
 bool BulkSendLane::SubmitPinned(Engine* engine) {
-  if (rest_of_ != nullptr || !zero_copy_.Wants(chunk_.length) || !engine->zero_copy()) return false;
+  if (saying_ || rest_of_ != nullptr || !zero_copy_.Wants(chunk_.length) || !engine->zero_copy()) return false;
   PinnedChunk* pinned = pinned_.Take();
   if (pinned == nullptr) return false;
   pinned->chunk = chunk_;
@@ -339,13 +309,16 @@ void BulkSendLane::AbortInLoop(Engine* engine) {
 }
 
 void BulkSendLane::Pump() {
+  if (held_ != nullptr && parked()) return;
   if (held_ != nullptr) {
     (void)ack_looks_.Look(op_.fd, held_.get(), 0);
     if (lost_ || !PumpAgain()) return;
   }
   while (!owner_->failed()) {
     int64_t retry_ns = 0;
-    if (chunk_.request == nullptr) {
+    if (!loaded() && retiring_.load(std::memory_order_relaxed)) {
+      if (!SaysRest()) return;
+    } else if (!loaded()) {
       if (striper_->drained()) {
         LookWhileHeld();
         return;
@@ -363,7 +336,7 @@ void BulkSendLane::Pump() {
       return;
     }
     Advance(static_cast<size_t>(sent));
-    if (chunk_.request != nullptr) return;  // The socket is full.
+    if (loaded()) return;  // The socket is full.
   }
 }
 

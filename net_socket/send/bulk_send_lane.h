@@ -67,13 +67,29 @@ class BulkSendLane final : public PoolLane {
   void PeerTook(uint64_t taken);
   // The same: the lane goes on with another socket. Not OK: it can't.
   absl::Status Replace(SocketOffer offer);
+  // With `on` the lane takes no chunk any more, and says on its stream that it rests (FrameKind::kRest). From any
+  // thread; kick the lane then. Of lanes that heal.
+  void Retire(bool on) {
+    drained_.store(false, std::memory_order_relaxed);
+    retiring_.store(on, std::memory_order_release);
+  }
+  // It has said so, and the peer's kernel has all that it ever sent. From any thread.
+  bool drained() const { return drained_.load(std::memory_order_acquire); }
+  // It has taken an offer that parks, and no other since. From any thread.
+  bool parked() const { return parked_.load(std::memory_order_acquire); }
   // From any thread.
   uint64_t bytes_sent() const { return counts_.bytes.get(); }
   const LaneCounts& counts() const { return counts_; }
 
  private:
+  // While a lane drains with nothing to pull.
+  static constexpr int64_t kLookEveryNs = 2'000'000;
+
   // True when the lane may take another chunk; else *retry_ns says when to ask again (0: when the socket is writable).
   bool HasRoom(int64_t* retry_ns);
+  int64_t HeldMax() const;
+  // The shortest chunk worth its header.
+  int64_t ChunkMin() const;
   // Takes a look at how the lane drains; returns what it holds.
   int64_t Look(int64_t now);
   // With nothing to pull: looks on while the lane holds data, so that a slow flow is found out although the others wait
@@ -101,6 +117,10 @@ class BulkSendLane final : public PoolLane {
   // What was sent into a socket that has died.
   void SubmitAgain(Engine* engine);
   bool PumpAgain();
+  // Of a lane that retires: true exactly when there is a record to send.
+  bool SaysRest();
+  // There is something to send.
+  bool loaded() const { return chunk_.request != nullptr || saying_; }
 
   LaneOwner* const owner_;
   const Settings settings_;
@@ -112,11 +132,12 @@ class BulkSendLane final : public PoolLane {
   int64_t unsent_max_ = -1;  // as of the latest look; -1: no bound
   LaneRate rate_;
   int64_t rtt_asked_ns_ = 0;
-  int64_t looked_ns_ = 0;    // the latest look
-  bool continuous_ = false;  // a chunk was being sent ever since the look before
-  bool watching_ = false;    // the lane may hold data that no look has seen drain
-  Chunk chunk_;              // being sent; no request: none
-  size_t taken_ = 0;         // of header and payload
+  int64_t peer_limited_us_ = 0;  // as of then
+  int64_t looked_ns_ = 0;        // the latest look
+  bool continuous_ = false;      // a chunk was being sent ever since the look before
+  bool watching_ = false;        // the lane may hold data that no look has seen drain
+  Chunk chunk_;                  // being sent; no request: none
+  size_t taken_ = 0;             // of header and payload
   LaneCounts counts_;
   char header_[kHeaderBytes];
 
@@ -130,6 +151,11 @@ class BulkSendLane final : public PoolLane {
   std::unique_ptr<HeldFrames> held_;  // null: the lane does not heal
   bool lost_ = false;                 // waits for another socket
   bool again_ = false;                // op_ sends what was sent before
+  std::atomic<bool> retiring_{false};
+  std::atomic<bool> drained_{false};
+  std::atomic<bool> parked_{false};
+  bool saying_ = false;  // header_ is that of a record, which is being sent
+  bool said_ = false;    // nothing was sent behind such a record
   AckLooks ack_looks_;
 };
 

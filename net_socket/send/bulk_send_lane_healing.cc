@@ -3,6 +3,7 @@
 
 #include "net_socket/send/bulk_send_lane.h"
 #include "net_socket/send/held_frames.h"
+#include "net_socket/send/lane_rates.h"
 
 namespace tcpx {
 
@@ -18,9 +19,22 @@ bool BulkSendLane::ReplaceInLoop(Engine* engine) {
 }
 
 absl::Status BulkSendLane::Replace(SocketOffer offer) {
+  if (offer.parks) {
+    const absl::Status parked = ParkSocket(op_.fd, offer.fd);
+    lost_ = true;
+    parked_.store(true, std::memory_order_release);
+    offer.done(0);
+    return parked;
+  }
   absl::Status replaced = ReplaceSocket(op_.fd, offer.fd);
   if (replaced.ok() && !held_->Rewind(offer.position)) replaced = absl::UnavailableError(kLostAcknowledged);
   lost_ = false;
+  drained_.store(false, std::memory_order_relaxed);
+  parked_.store(false, std::memory_order_relaxed);
+  if (rates_->steered()) {
+    rate_.Restart();
+    rates_->Set(index(), 0);
+  }
   owner_->LaneBack(settings_.lane);
   offer.done(0);
   return replaced;

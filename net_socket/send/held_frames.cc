@@ -41,7 +41,7 @@ void HeldFrames::Begin(const char* header, const Payload& payload, SendRequest* 
   frame.pinned = false;
   begun_ += kHeaderBytes + payload.bytes + payload.padding;
   frame.end = begun_;
-  ++awaited_;
+  if (request != nullptr) ++awaited_;
 }
 
 void HeldFrames::Finish(bool copy) {

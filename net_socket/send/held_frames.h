@@ -53,7 +53,7 @@ class HeldFrames {
   uint64_t cursor() const { return cursor_; }
   uint64_t acked() const { return acked_; }
 
-  // A frame begins: kHeaderBytes of `header`, then `payload` of `request`. Not while resending.
+  // A frame begins: kHeaderBytes of `header`, then `payload` of `request`; null: of nobody's. Not while resending.
   void Begin(const char* header, const Payload& payload, SendRequest* request);
   // The kernel took the next `bytes` of what was begun.
   void Sent(size_t bytes) { cursor_ = sent_ += bytes; }

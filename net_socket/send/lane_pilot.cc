@@ -1,144 +1,399 @@
 #include "net_socket/send/lane_pilot.h"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 namespace tcpx {
 namespace {
 
-// A lane may be missed that brought less than this part of the total: of lanes that share one path each seems to bring
-// its part, and without it the others take it.
-constexpr double kMissed = 0.05;
-// What all lanes must bring more than those that carry.
-constexpr double kGain = 0.05;
+// Tried at once, at the least.
+constexpr int kExploreMin = 4;
+constexpr int kVainMax = 3;
+// Single lanes that were tried in vain, one after the other.
+constexpr int kThinVainMax = 3;
+// What is lost when a lane is given up: this part of what it seemed to bring, between these parts of the total.
+constexpr double kOwnPart = 0.7;
+constexpr double kMissedMin = 0.02, kMissedMax = 0.03;
+// What a try has to bring: half of what one more lane would if all were limited, between these parts.
+constexpr double kGainMin = 0.05, kGainMax = 0.10;
+// A lane below this part of the median. Slower than its sisters does no harm: it holds what drains at its own pace.
+constexpr double kLame = 0.05;
+// Times in a row that a lane was lame, after which it goes another way, and after which it is closed.
+constexpr int kLameMove = 20, kLameMax = 40;
 // Three windows below this part of the average: the path has changed.
 constexpr double kFallen = 0.85;
 constexpr int kLowWindowsMax = 3;
 constexpr double kAverageGain = 0.25;
+constexpr double kBelowBest = 0.9;
+// The best fades, by this part each window: what was there once need not come back.
+constexpr double kBestFades = 0.002;
 
 }  // namespace
 
-void LanePilot::Backoff::InVain(int64_t now_ns) {
-  next_ns = now_ns + wait_ns;
+LanePilot::LanePilot(const Settings& settings)
+    : lanes_(static_cast<size_t>(settings.lanes_max)), random_(settings.seed) {
+  for (int i = 0; i < settings.lanes; ++i) state(i) = State::kCarries;
+}
+
+void LanePilot::Backoff::InVain(int64_t now_ns, double jitter) {
+  next_ns = now_ns + static_cast<int64_t>(static_cast<double>(wait_ns) * jitter);
   wait_ns = std::min(2 * wait_ns, kEveryMaxNs);
 }
 
-int LanePilot::carrying() const { return static_cast<int>(std::count(carries_.begin(), carries_.end(), true)); }
+// 0.75 to 1.25.
+double LanePilot::Jitter() {
+  random_ = random_ * 6364136223846793005u + 1442695040888963407u;
+  return 0.75 + 0.5 * static_cast<double>(random_ >> 40) / static_cast<double>(1 << 24);
+}
 
-bool LanePilot::Step(int64_t now_ns, const std::vector<uint64_t>& acked) {
-  const int64_t since = now_ns - last_ns_;
-  const bool still = last_ns_ == 0 || since > kPauseNs;
-  uint64_t moved = 0;
-  if (!still) {
-    for (size_t i = 0; i < acked.size(); ++i) moved += acked[i] - acked_[i];
+LanePilot::Lanes LanePilot::Those(State wanted) const {
+  Lanes found;
+  for (size_t i = 0; i < lanes_.size(); ++i) {
+    if (lanes_[i].state == wanted) found.push_back(static_cast<int>(i));
   }
-  last_ns_ = now_ns;
-  acked_ = acked;
+  return found;
+}
+
+std::vector<LaneOrder> LanePilot::TakeOrders() { return std::exchange(orders_, {}); }
+
+void LanePilot::Opened(int lane) {
+  Lane& at = lanes_[static_cast<size_t>(lane)];
+  if (at.state == State::kOpening) {
+    at.state = State::kCarries;
+    at.needed = false;
+    at.lame_for_ns = at.lame_count = 0;
+  } else if (at.state == State::kNone) {
+    Drop(lane);  // Too late.
+  } else if (at.state == State::kLame) {
+    at.lame_until_ns = at.lame_for_ns = 0;  // It may go another way now.
+  }
+}
+
+void LanePilot::Refused(int lane) {
+  if (state(lane) == State::kOpening) state(lane) = State::kNone;
+}
+
+void LanePilot::Closed(int lane) {
+  if (state(lane) == State::kClosing) state(lane) = State::kNone;
+}
+
+bool LanePilot::Step(int64_t now_ns, const Look& look) {
+  const bool changed = Decide(now_ns, look);
+  return KeepOne() || changed;
+}
+
+bool LanePilot::KeepOne() {
+  if (carrying() > 0) return false;
+  for (const State paused : {State::kLame, State::kPaused}) {
+    for (int lane : Those(paused)) state(lane) = State::kCarries;
+  }
+  if (carrying() > 0) return true;
+  // The last one was given up just now: nobody has carried that out yet.
+  const auto last = std::find_if(orders_.rbegin(), orders_.rend(),
+                                 [](const LaneOrder& order) { return order.kind == LaneOrder::Kind::kClose; });
+  if (last == orders_.rend()) return false;
+  state(last->lane) = State::kCarries;
+  orders_.erase(std::next(last).base());
+  return true;
+}
+
+bool LanePilot::Decide(int64_t now_ns, const Look& look) {
+  const bool still = last_ns_ == 0 || now_ns - last_ns_ > kPauseNs;
+  const bool whole = Measure(now_ns, look, still);
   if (still) return StoodStill(now_ns);
-  if (now_ns - since < window_ns_) return false;
-  measured_ += moved;
-  measured_ns_ += since;
-  if (measured_ns_ < kMeasureNs) return false;
+  if (trial_ == Trial::kExplore && opening_until_ns_ != 0) {
+    // Lanes that are opened carry as they come: they are measured once the last one has.
+    if (!Those(State::kOpening).empty() && now_ns < opening_until_ns_) return false;
+    opening_until_ns_ = 0;
+    StartWindow(now_ns + kSettleNs);
+    return false;
+  }
+  if (!whole) return false;
   const double total = static_cast<double>(measured_) * kSecond / static_cast<double>(measured_ns_);
   const bool changed = Judge(now_ns, total);
   StartWindow(changed ? now_ns + kSettleNs : now_ns);
   return changed;
 }
 
+// True exactly when the window is over.
+bool LanePilot::Measure(int64_t now_ns, const Look& look, bool still) {
+  const int64_t since = now_ns - last_ns_;
+  const bool counts = !still && last_ns_ >= window_ns_;
+  for (size_t i = 0; i < lanes_.size(); ++i) {
+    // Another socket may have been told of less.
+    const uint64_t moved = look.acked[i] - std::min(look.acked[i], lanes_[i].acked);
+    lanes_[i].acked = look.acked[i];
+    if (!counts) continue;
+    lanes_[i].measured += moved;
+    lanes_[i].dry_steps += look.dry != nullptr && (*look.dry)[i] ? 1 : 0;
+    measured_ += moved;
+  }
+  last_ns_ = now_ns;
+  may_open_ = look.may_open;
+  if (!counts) return false;
+  measured_ns_ += since;
+  ++steps_;
+  limited_steps_ += look.limited ? 1 : 0;
+  return measured_ns_ >= kMeasureNs;
+}
+
 void LanePilot::StartWindow(int64_t now_ns) {
   window_ns_ = now_ns;
   measured_ns_ = 0;
   measured_ = 0;
+  steps_ = limited_steps_ = 0;
+  for (Lane& lane : lanes_) lane.measured = lane.dry_steps = 0;
 }
 
 bool LanePilot::StoodStill(int64_t now_ns) {
   StartWindow(now_ns + kSettleNs);
-  if (thin_.next_ns == 0) thin_.next_ns = grow_.next_ns = now_ns + kFirstTrialNs;
+  if (thin_.next_ns == 0) thin_.next_ns = explore_.next_ns = now_ns + kFirstTrialNs;
   // What comes after the pause may be another kind of traffic.
   average_ = 0;
   if (trial_ == Trial::kNone) return false;
-  (trial_ == Trial::kThin ? thin_ : grow_).InVain(now_ns);
-  return Undo();
+  (trial_ == Trial::kThin ? thin_ : explore_).InVain(now_ns, Jitter());
+  Undo();
+  return true;
 }
 
 bool LanePilot::Judge(int64_t now_ns, double total) {
+  // One that is slow says nothing of the others.
+  if (trial_ == Trial::kExplore) return PauseLame(now_ns) || JudgeExplore(now_ns, total);
   if (trial_ == Trial::kThin) return JudgeThin(now_ns, total);
-  if (trial_ == Trial::kGrow) return JudgeGrow(now_ns, total);
-  if (FellFor3(total)) {
-    TakeAll(now_ns);
-    return true;
-  }
-  return Begin(now_ns, total);
+  if (total <= 0) return TryLame(now_ns);  // Where nothing moves there is nothing to compare.
+  const bool paused = PauseLame(now_ns);
+  if (Watch(now_ns, total) || paused) return true;
+  return TryLame(now_ns) || Begin(now_ns, total);
 }
 
-// Where nothing moves there is nothing to compare.
 bool LanePilot::Begin(int64_t now_ns, double total) {
-  if (total <= 0) return false;
-  const size_t carrying = static_cast<size_t>(this->carrying());
-  before_ = carries_;
-  base_ = total;
-  if (carrying < carries_.size() && grow_.Due(now_ns)) {
-    trial_ = Trial::kGrow;
-    carries_.assign(carries_.size(), true);
-    return true;
+  if (explore_.Due(now_ns)) {
+    if (Explore(now_ns, total)) return true;
+    if (limited()) explore_.InVain(now_ns, Jitter());
   }
-  if (carrying == 1 || !thin_.Due(now_ns)) return false;
-  if (carrying == carries_.size()) all_total_ = total;
+  if (!thin_.Due(now_ns)) return false;
+  if (Thin(total)) return true;
+  Settled(total);
+  thin_.InVain(now_ns, Jitter());
+  return false;
+}
+
+// What was paused is tried first: its path is another one than those of the others, or was.
+bool LanePilot::Explore(int64_t now_ns, double total) {
+  tried_.clear();
+  for (int lane : Those(State::kPaused)) {
+    state(lane) = State::kCarries;
+    tried_.push_back(lane);
+  }
+  // Lanes that have just helped show that the network was the limit, whatever the lanes look like now.
+  if (std::exchange(grew_, false) || limited()) {
+    const int carrying = this->carrying();
+    int wanted = std::max(carrying, kExploreMin) - static_cast<int>(tried_.size());
+    wanted = std::min(wanted, may_open_);
+    for (int lane : Those(State::kNone)) {
+      if (wanted-- <= 0) break;
+      state(lane) = State::kOpening;
+      orders_.push_back({LaneOrder::Kind::kOpen, lane});
+      tried_.push_back(lane);
+    }
+    opening_until_ns_ = now_ns + kOpenWithinNs;
+  }
+  if (tried_.empty()) return false;
+  trial_ = Trial::kExplore;
+  base_ = total;
+  return true;
+}
+
+bool LanePilot::JudgeExplore(int64_t now_ns, double total) {
+  trial_ = Trial::kNone;
+  int added = 0;
+  for (int lane : tried_) added += carries(lane) ? 1 : 0;
+  const double before = std::max(carrying() - added, 1);
+  best_ = std::max(best_, total);
+  if (added > 0 && total >= (1 + std::clamp(0.5 / before, kGainMin, kGainMax)) * base_) {
+    vain_ = thin_vain_ = 0;
+    average_ = 0;
+    for (Lane& lane : lanes_) lane.needed = false;
+    explore_.Reset(now_ns);
+    explore_.next_ns = now_ns;
+    thin_.Reset(now_ns);
+    thin_.next_ns = now_ns;
+    grew_ = true;
+    return Begin(now_ns, total);
+  }
+  Undo();
+  if (++vain_ < kVainMax) {
+    explore_.next_ns = now_ns + kSettleNs;
+  } else {
+    vain_ = 0;
+    explore_.InVain(now_ns, Jitter());
+    if (thin_.wait_ns == thin_.first_ns) thin_.next_ns = now_ns;
+  }
+  return true;
+}
+
+bool LanePilot::Thin(double total) {
+  const size_t carrying = static_cast<size_t>(this->carrying());
+  if (carrying < 2 || thin_vain_ >= kThinVainMax) {
+    thin_vain_ = 0;
+    batch_ = 0;
+    for (Lane& lane : lanes_) lane.needed = false;
+    return false;
+  }
+  const size_t sixth = std::max<size_t>(carrying / 6, 1);
+  tried_ = LanesToPause(batch_ == 0 ? sixth : std::min(batch_, sixth));
+  if (tried_.empty()) {
+    thin_vain_ = kThinVainMax;
+    return Thin(total);
+  }
+  base_ = total;
+  if (thin_top_ == 0) thin_top_ = total;
+  thin_top_ = std::max(thin_top_, total);
   trial_ = Trial::kThin;
-  carries_[LaneToPause()] = false;
+  for (int lane : tried_) state(lane) = State::kPaused;
   return true;
 }
 
 bool LanePilot::JudgeThin(int64_t now_ns, double total) {
   trial_ = Trial::kNone;
-  if (total < (1 - kMissed) * std::max(base_, all_total_)) {
-    thin_.InVain(now_ns);
-    return Undo();
+  const double lanes = static_cast<double>(carrying()) + static_cast<double>(tried_.size());
+  const double missed = std::clamp(kOwnPart / lanes, kMissedMin, kMissedMax);
+  if (total < (1 - missed) * std::max(base_, thin_top_)) {
+    if (tried_.size() > 1) {
+      batch_ = tried_.size() / 2;
+    } else {
+      lanes_[static_cast<size_t>(tried_[0])].needed = true;
+      ++thin_vain_;
+    }
+    for (int lane : tried_) state(lane) = State::kCarries;
+    thin_.next_ns = now_ns + kSettleNs;
+    return true;
   }
+  thin_vain_ = 0;
+  for (int lane : tried_) Drop(lane);
   average_ = total;
-  grow_.Reset(now_ns);
-  return Begin(now_ns, total);  // Go on while it goes well.
+  thin_.Reset(now_ns);
+  thin_.next_ns = now_ns;
+  explore_.Reset(now_ns);
+  (void)Begin(now_ns, total);  // Go on while it goes well.
+  return true;
 }
 
-bool LanePilot::JudgeGrow(int64_t now_ns, double total) {
-  all_total_ = total;
-  if (total < (1 + kGain) * base_) {
-    grow_.InVain(now_ns);
-    return Undo();
-  }
+void LanePilot::Settled(double total) {
+  thin_top_ = 0;
+  found_ = {carrying(), total};
+}
+
+void LanePilot::Drop(int lane) {
+  state(lane) = State::kClosing;
+  orders_.push_back({LaneOrder::Kind::kClose, lane});
+}
+
+void LanePilot::Undo() {
+  const bool explored = trial_ != Trial::kThin;
   trial_ = Trial::kNone;
-  average_ = total;
+  if (explored) KeepOthers();
+  for (int lane : tried_) {
+    State& at = state(lane);
+    if (!explored) {
+      at = State::kCarries;
+    } else if (at == State::kOpening) {
+      at = State::kNone;  // It may still come, and is closed then.
+    } else if (at == State::kCarries || at == State::kLame) {
+      Drop(lane);
+    }
+  }
+  opening_until_ns_ = 0;
+}
+
+// All that carried before may be lame by now: they go on, rather than nobody, when those that were tried go.
+void LanePilot::KeepOthers() {
+  const auto tried = [this](int lane) { return std::find(tried_.begin(), tried_.end(), lane) != tried_.end(); };
+  const Lanes carrying = Those(State::kCarries);
+  if (!std::all_of(carrying.begin(), carrying.end(), tried)) return;
+  for (int lane : Those(State::kLame)) state(lane) = tried(lane) ? State::kLame : State::kCarries;
+}
+
+int64_t LanePilot::MeasuredMedian() const {
+  std::vector<int64_t> each;
+  for (int lane : Those(State::kCarries)) {
+    each.push_back(static_cast<int64_t>(lanes_[static_cast<size_t>(lane)].measured));
+  }
+  if (each.size() < 2) return 0;
+  const auto middle = each.begin() + static_cast<ptrdiff_t>(each.size() / 2);
+  std::nth_element(each.begin(), middle, each.end());
+  return *middle;
+}
+
+// Slow, and not just given little.
+bool LanePilot::Lame(const Lane& lane, double floor) const {
+  return static_cast<double>(lane.measured) < floor && 4 * lane.dry_steps <= steps_;
+}
+
+// Without a test: whatever little it brings, a message waits for it.
+bool LanePilot::PauseLame(int64_t now_ns) {
+  const double floor = kLame * static_cast<double>(MeasuredMedian());
+  bool any = false;
+  for (int at : Those(State::kCarries)) {
+    Lane& lane = lanes_[static_cast<size_t>(at)];
+    if (!Lame(lane, floor)) {
+      lane.lame_for_ns = 0;
+      lane.lame_count = 0;
+      continue;
+    }
+    any = true;
+    lane.state = State::kLame;
+    lane.lame_for_ns = lane.lame_for_ns == 0 ? kLameForNs : std::min(2 * lane.lame_for_ns, kLameForMaxNs);
+    lane.lame_until_ns = now_ns + lane.lame_for_ns;
+    ++lane.lame_count;
+    if (lane.lame_count == kLameMove) orders_.push_back({LaneOrder::Kind::kMove, at});
+    if (lane.lame_count >= kLameMax) Drop(at);
+  }
+  return any;
+}
+
+bool LanePilot::TryLame(int64_t now_ns) {
+  bool any = false;
+  for (int at : Those(State::kLame)) {
+    if (now_ns < lanes_[static_cast<size_t>(at)].lame_until_ns) continue;
+    state(at) = State::kCarries;
+    any = true;
+  }
+  return any;
+}
+
+bool LanePilot::Watch(int64_t now_ns, double total) {
+  best_ = std::max(total, best_ * (1 - kBestFades));
+  if (average_ == 0) average_ = total;
+  low_windows_ = total < kFallen * average_ ? low_windows_ + 1 : 0;
+  if (low_windows_ == 0) average_ += kAverageGain * (total - average_);
+  if (total < kBelowBest * best_) explore_.next_ns = std::min(explore_.next_ns, now_ns + kBelowBestEveryNs);
+  if (low_windows_ < kLowWindowsMax) return false;
+  low_windows_ = 0;
+  average_ = 0;
+  thin_top_ = 0;
+  for (Lane& lane : lanes_) lane.needed = false;
+  explore_.Reset(now_ns);
+  explore_.next_ns = now_ns;
   thin_.Reset(now_ns);
   return false;
 }
 
-bool LanePilot::Undo() {
-  trial_ = Trial::kNone;
-  carries_ = before_;
-  return true;
-}
-
-bool LanePilot::FellFor3(double total) {
-  if (average_ == 0) average_ = total;
-  low_windows_ = total < kFallen * average_ ? low_windows_ + 1 : 0;
-  if (low_windows_ == 0) average_ += kAverageGain * (total - average_);
-  if (low_windows_ < kLowWindowsMax) return false;
-  low_windows_ = 0;
-  average_ = 0;
-  return carrying() < static_cast<int>(carries_.size());
-}
-
-void LanePilot::TakeAll(int64_t now_ns) {
-  carries_.assign(carries_.size(), true);
-  thin_.Reset(now_ns);
-}
-
-// Another one than the last time, the last of them first: whoever wakes a lane begins with the first.
-size_t LanePilot::LaneToPause() {
-  for (size_t i = 0; i < carries_.size(); ++i) {
-    paused_last_ = (paused_last_ + carries_.size() - 1) % carries_.size();
-    if (carries_[paused_last_]) break;
-  }
-  return paused_last_;
+// Every second of the slowest: those that share a path look alike, and one of them is to stay. Of equal ones the last:
+// whoever wakes a lane begins with the first.
+LanePilot::Lanes LanePilot::LanesToPause(size_t count) const {
+  Lanes candidates = Those(State::kCarries);
+  std::reverse(candidates.begin(), candidates.end());
+  std::stable_sort(candidates.begin(), candidates.end(), [this](int a, int b) {
+    return lanes_[static_cast<size_t>(a)].measured < lanes_[static_cast<size_t>(b)].measured;
+  });
+  candidates.erase(std::remove_if(candidates.begin(), candidates.end(),
+                                  [this](int lane) { return lanes_[static_cast<size_t>(lane)].needed; }),
+                   candidates.end());
+  Lanes chosen;
+  for (size_t i = 0; i < candidates.size() && chosen.size() < count; i += 2) chosen.push_back(candidates[i]);
+  return chosen;
 }
 
 }  // namespace tcpx

@@ -28,6 +28,11 @@ class LaneRate {
   // At `now`: bytes given to the kernel so far, and how many of them are not acknowledged. `continuous`: the lane has had
   // data to send ever since the look before, however long ago that is (a chunk may take a slow flow 100 ms).
   void Sample(int64_t now_ns, uint64_t sent, int64_t held, bool continuous = false);
+  // Another socket goes another way: nothing is known of it.
+  void Restart() {
+    rate_ = min_rtt_ns_ = 0;
+    last_ns_ = 0;
+  }
   void set_min_rtt_ns(int64_t min_rtt_ns) { min_rtt_ns_ = min_rtt_ns; }
 
   // 0 until known.

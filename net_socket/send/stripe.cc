@@ -21,15 +21,16 @@ void Striper::Post(SendRequest* request) {
   posted_.store(index + 1, std::memory_order_seq_cst);
 }
 
-bool Striper::Pull(size_t want_bytes, double share, Chunk* chunk) {
+bool Striper::Pull(size_t want_bytes, double share, size_t least, Chunk* chunk) {
   MutexLock lock(mutex_);
   const uint64_t index = pulled_.load(std::memory_order_relaxed);
   if (index == posted_.load(std::memory_order_seq_cst)) return false;
   SendRequest* request = ring_[index & mask_];
-  const uint64_t left = posted_bytes_.load(std::memory_order_relaxed) - pulled_bytes_;
+  const uint64_t left = left_bytes();
   const size_t fair = static_cast<size_t>(static_cast<double>(left) * share);
-  const size_t length = ChunkBytes(request->bytes - offset_, std::min(want_bytes, fair), limits_);
-  pulled_bytes_ += length;
+  const Limits limits{least, limits_.chunk_bytes_max};
+  const size_t length = ChunkBytes(request->bytes - offset_, std::min(want_bytes, fair), limits);
+  pulled_bytes_.store(pulled_bytes_.load(std::memory_order_relaxed) + length, std::memory_order_release);
   *chunk = {request, offset_, length};
   offset_ += length;
   if (offset_ == request->bytes) {

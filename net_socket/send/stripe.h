@@ -42,9 +42,17 @@ class Striper {
   void Post(SendRequest* request);
   // True exactly when every posted message has been pulled whole.
   bool drained() const { return pulled_.load(std::memory_order_seq_cst) == posted_.load(std::memory_order_seq_cst); }
+  // Posted, and not pulled yet.
+  uint64_t left_bytes() const {
+    const uint64_t pulled = pulled_bytes_.load(std::memory_order_acquire);  // First: never more than was posted.
+    return posted_bytes_.load(std::memory_order_relaxed) - pulled;
+  }
   // The next chunk for a lane that wants `want_bytes` at most and shall take `share` (0 to 1) of what is posted, within
-  // the limits; false when there is none.
-  bool Pull(size_t want_bytes, double share, Chunk* chunk);
+  // the limits; false when there is none. `least`: in place of the lower limit.
+  bool Pull(size_t want_bytes, double share, size_t least, Chunk* chunk);
+  bool Pull(size_t want_bytes, double share, Chunk* chunk) {
+    return Pull(want_bytes, share, limits_.chunk_bytes_min, chunk);
+  }
   // The kernel took the whole of `chunk`.
   static void Sent(const Chunk& chunk);
 
@@ -61,7 +69,7 @@ class Striper {
   Mutex mutex_;  // among lanes; the calling thread takes it only where it moves lanes itself
   size_t offset_ TCPX_GUARDED_BY(mutex_) = 0;  // pulled of message `pulled_`
   std::atomic<uint64_t> posted_bytes_{0};
-  uint64_t pulled_bytes_ TCPX_GUARDED_BY(mutex_) = 0;
+  std::atomic<uint64_t> pulled_bytes_{0};  // written under mutex_
 };
 
 }  // namespace tcpx

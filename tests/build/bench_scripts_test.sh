@@ -14,7 +14,7 @@ expect() {
   failures=$((failures + 1))
 }
 
-for script in shaped fused qos lossy; do
+for script in shaped fused qos lossy paths; do
   expect "$script" 0 "usage: $script.sh --plugin PATH" --help
   expect "$script" 2 "$script.sh: unknown option --bogus" --bogus 1
   expect "$script" 2 "$script.sh: --size needs a value" --size
@@ -23,6 +23,8 @@ expect shaped 2 "--flows-shaped takes" --plugin /dev/null --flows-shaped 100,fas
 expect fused 2 "--links takes" --plugin /dev/null --links 100,
 expect qos 2 "'much' is no number" --plugin /dev/null --rate much
 expect qos 2 "two DSCPs" --plugin /dev/null --high 4 --low 7
+expect paths 2 "--paths takes" --plugin /dev/null --paths 100,fast
+expect paths 2 "one of --paths" --plugin /dev/null
 expect lossy 2 "--loss takes" --plugin /dev/null --loss half
 expect qos 2 "--plugin takes the path" --plugin /nowhere/tcpx.so
 expect qos 2 "no net_bench found" --plugin /dev/null --net-bench /nowhere/net_bench

@@ -6,6 +6,8 @@
 #include <set>
 #include <string>
 
+#include "net_socket/message/wire.h"
+
 namespace tcpx {
 namespace {
 
@@ -49,6 +51,26 @@ TEST_F(LanePathsTest, TheOneWithTheFewestLanesFirst) {
   EXPECT_FALSE(paths.away(0));
 }
 
+// Else it would be dialled for as long as its connection stands.
+TEST_F(LanePathsTest, ALaneThatIsClosedWaitsForNoPath) {
+  LanePaths paths({Path(0, "10.0.0.2:1"), Path(1, "10.0.1.2:1")});
+  paths.Place(0, paths.at(1));
+  ASSERT_TRUE(paths.away(0));
+  paths.Close(0);
+  EXPECT_FALSE(paths.away(0));
+}
+
+TEST_F(LanePathsTest, PlacesAndClosedLanesDoNotStandAnywhere) {
+  LanePaths paths({Path(0, "10.0.0.2:1"), Path(1, "10.0.1.2:1"), Path(1, "10.0.1.2:1"), Path(2, "10.0.2.2:1"),
+                   Path(2, "10.0.2.2:1"), Path(2, "10.0.2.2:1")},
+                  4);
+  EXPECT_EQ(2, Other(paths, paths.at(0)));
+  paths.Close(3);
+  EXPECT_EQ(1, Other(paths, paths.at(0)));
+  paths.Place(4, paths.own(4));
+  EXPECT_EQ(2, Other(paths, paths.at(0)));
+}
+
 TEST_F(LanePathsTest, WhereNoLaneStandsIsLast) {
   LanePaths paths({Path(0, "10.0.0.2:1"), Path(1, "10.0.1.2:1"), Path(2, "10.0.2.2:1"), Path(2, "10.0.2.2:1")});
   lost_ = {0, 1};
@@ -62,6 +84,14 @@ TEST_F(LanePathsTest, NoneWhoseInterfaceIsOut) {
   for (int turn = 0; turn < 4; ++turn) EXPECT_EQ(2, Other(paths, paths.at(0), turn));
   out_ = {&nics_[1], &nics_[2]};
   EXPECT_EQ(-1, Other(paths, paths.at(0)));
+}
+
+// A connection that begins with all the lanes that the last one found may close some of them.
+TEST(SteeredLanesTest, LanesMaySteerUpToAllPlaces) {
+  EXPECT_FALSE(LanesMaySteer(1));
+  EXPECT_TRUE(LanesMaySteer(2));
+  EXPECT_TRUE(LanesMaySteer(kLanesSteeredMax));
+  EXPECT_FALSE(LanesMaySteer(kLanesSteeredMax + 1));
 }
 
 }  // namespace

@@ -48,8 +48,11 @@ TEST(SocketSwapTest, TheNumberStaysAndTheOldPeerIsReset) {
 TEST(SocketSwapTest, ALaterOfferReplacesOneThatWasNotTaken) {
   NextSocket next;
   EXPECT_FALSE(next.waiting());
-  next.Put({3, 10, nullptr});
-  next.Put({4, 20, nullptr});
+  for (const int fd : {3, 4}) {
+    SocketOffer offer;
+    offer.fd = fd;
+    next.Put(offer);
+  }
   EXPECT_TRUE(next.waiting());
   EXPECT_EQ(4, next.Take().fd);
   EXPECT_FALSE(next.waiting());

@@ -77,6 +77,17 @@ TEST_F(SlowLanesTest, NobodyIsJudgedWhileAPaceIsUnknownOrAlone) {
   EXPECT_TRUE(none.Look({}, kSecond, kLong).empty());
 }
 
+TEST_F(SlowLanesTest, NobodyIsComparedWithALaneThatDoesNotCarry) {
+  SlowLanes slow;
+  std::vector<LanePace> lanes = {{kFast, 0}, {kFast / 10, 0}, {0, 0, false}, {0, 0, false}};
+  size_t found = 0;
+  for (int64_t now = kSecond; now < 30 * kSecond; now += kSecond) {
+    found += slow.Look(lanes, now, kLong).size();
+    for (LanePace& lane : lanes) lane.bytes_sent += static_cast<uint64_t>(lane.bytes_per_second);
+  }
+  EXPECT_EQ(1u, found);
+}
+
 TEST_F(SlowLanesTest, HalfThePaceIsNotSlow) { EXPECT_EQ((std::vector<int>{0, 0}), Run({kFast / 2, kFast}, 50)); }
 
 TEST_F(SlowLanesTest, FewLooksAreNotEnoughHoweverFarApart) {

@@ -53,6 +53,19 @@ class TransferEventsTest : public ::testing::Test {
   }
 };
 
+TEST_F(TransferEventsTest, ALaneThatIsOpenedLaterIsNamed) {
+  EventRecorder::Settings settings = Lanes(33);
+  for (size_t lane = 2; lane < 33; ++lane) settings.fds[lane] = -1;
+  EventRecorder recorder(settings);
+  recorder.NoteLane(2, 202);
+  recorder.NoteLane(30, 230);  // of those that share an event
+  TransferEvents* events = recorder.Begin(0, kFirst);
+  events->Count(2, 100, 1000);
+  events->Count(30, 200, 1000);
+  recorder.Publish();
+  EXPECT_EQ(TakeCalls(), (Lines{"start 1 of A send fd 202 bytes 100", "start 2 of A send fd -1 bytes 200"}));
+}
+
 TEST_F(TransferEventsTest, StartUpdateStop) {
   EventRecorder recorder(Lanes(4));
   TransferEvents* events = recorder.Begin(0, kFirst);

@@ -58,5 +58,23 @@ TEST(LaneBudgetTest, FourThousandConnections) {
   EXPECT_LE(lanes, LaneBudget::kLanesMax + 4000);
 }
 
+TEST(OpenLanesTest, WhatIsClosedIsGivenBackAtOnce) {
+  LaneBudget budget(400);
+  {
+    OpenLanes lanes(&budget);
+    lanes.Open(1);
+    lanes.Open(7);
+    lanes.Open(7);
+    EXPECT_EQ(98, budget.left());
+    lanes.Close(7);
+    lanes.Close(7);
+    lanes.Close(20);
+    EXPECT_EQ(99, budget.left());
+    lanes.Open(7);
+    EXPECT_EQ(98, budget.left());
+  }
+  EXPECT_EQ(100, budget.left());
+}
+
 }  // namespace
 }  // namespace tcpx

@@ -1,6 +1,7 @@
 // A receiving lane alone, with an owner that only remembers.
 #include "net_socket/receive/bulk_receive_lane.h"
 
+#include <errno.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
@@ -14,6 +15,15 @@ namespace {
 
 class FakeOwner final : public LaneOwner {
  public:
+  bool RestLane(int) override {
+    ++rested;
+    return true;
+  }
+  bool LoseLane(const absl::Status&, int) override {
+    ++lost;
+    return loses;
+  }
+  bool heals() const override { return loses; }
   void FailLane(absl::Status why, int which) override {
     status = std::move(why);
     lane = which;
@@ -22,6 +32,9 @@ class FakeOwner final : public LaneOwner {
 
   absl::Status status;
   int lane = 0;
+  bool loses = false;
+  int rested = 0;
+  int lost = 0;
 };
 
 std::string Frame(uint64_t sequence, const std::string& payload) {
@@ -48,7 +61,7 @@ class BulkReceiveLaneTest : public ::testing::Test {
   FakeOwner owner_;
   PostedReceiveTable table_{4};
   StagePool stages_;
-  BulkReceiveLane lane_{&owner_, pair_.b.get(), kLane, &table_, &stages_};
+  BulkReceiveLane lane_{&owner_, {pair_.b.get(), kLane}, &table_, &stages_};
   char buffer_[100] = {};
 };
 
@@ -62,6 +75,51 @@ TEST_F(BulkReceiveLaneTest, PutsAMessageWhereItWasPosted) {
   lane_.Pump();
   EXPECT_TRUE(lane_.ended());
   EXPECT_FALSE(owner_.failed());
+}
+
+// The socket of a lane that its sender has closed goes at once, at both ends.
+TEST_F(BulkReceiveLaneTest, ALaneThatRestsLetsItsSocketGo) {
+  owner_.loses = true;
+  FrameHeader header;
+  header.kind = FrameKind::kRest;
+  std::string frame(kHeaderBytes, ' ');
+  EncodeHeader(header, &frame[0]);
+  Come(frame);
+  EXPECT_EQ(0, owner_.rested);
+  ASSERT_EQ(0, shutdown(pair_.a.get(), SHUT_WR));
+  for (int i = 0; i < 10; ++i) lane_.Pump();
+  EXPECT_EQ(1, owner_.rested);
+  EXPECT_EQ(0, owner_.lost);
+  EXPECT_FALSE(owner_.failed());
+  char byte;
+  EXPECT_EQ(0, recv(pair_.a.get(), &byte, 1, 0));
+  EXPECT_EQ(-1, recv(pair_.b.get(), &byte, 1, MSG_DONTWAIT));
+  EXPECT_EQ(ENOTCONN, errno);
+}
+
+// Whoever dialled it may have given it up before it was answered.
+TEST_F(BulkReceiveLaneTest, ALaneThatWasOpenedAndNeverUsedIsNotLost) {
+  owner_.loses = true;
+  BulkReceiveLane::Settings settings;
+  settings.fd = pair_.b.get();
+  settings.lane = kLane;
+  for (const bool opened : {true, false}) {
+    TcpPair pair = MakeTcpPair();
+    settings.fd = pair.b.get();
+    settings.opened = opened;
+    BulkReceiveLane lane(&owner_, settings, &table_, &stages_);
+    opened ? pair.a.reset() : ResetSocket(std::move(pair.a));
+    for (int i = 0; i < 10; ++i) lane.Pump();
+    EXPECT_EQ(1, owner_.rested);
+    EXPECT_EQ(opened ? 0 : 1, owner_.lost);
+  }
+  TcpPair reset = MakeTcpPair();
+  settings.fd = reset.b.get();
+  settings.opened = true;
+  BulkReceiveLane lane(&owner_, settings, &table_, &stages_);
+  ResetSocket(std::move(reset.a));
+  for (int i = 0; i < 10; ++i) lane.Pump();
+  EXPECT_EQ(2, owner_.rested);
 }
 
 TEST_F(BulkReceiveLaneTest, WaitsForTheReceiveOfAMessage) {

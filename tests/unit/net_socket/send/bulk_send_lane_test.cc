@@ -109,7 +109,9 @@ TEST(PausedLaneTest, TakesNoChunk) {
     const int carrying = (rates.Carries(0) ? 1 : 0) + (rates.Carries(1) ? 1 : 0);
     for (int lane = 0; lane < 2; ++lane) {
       if (rates.Carries(lane)) acked[lane] += 100'000 / static_cast<uint64_t>(carrying);
-      rates.Looked(lane, now, acked[lane]);
+      LaneRates::Seen seen;
+      seen.acked = acked[lane];
+      rates.Looked(lane, now, seen);
     }
   }
   ASSERT_TRUE(rates.Carries(0));
@@ -136,6 +138,84 @@ TEST(PausedLaneTest, TakesNoChunk) {
   lanes[0]->Pump();
   EXPECT_TRUE(request.done());
   EXPECT_EQ(payload, ReadAvailable(pairs[0].b.get()).substr(kHeaderBytes));
+}
+
+LaneRates::Settings Steered(int lanes) {
+  LaneRates::Settings settings;
+  settings.lanes = {lanes, 32, true, 1};
+  settings.piloted = true;
+  return settings;
+}
+
+// With TCPX_EXPRESS_BYTES=0 messages of a byte or two go by bulk lanes too: a lane's part of one is less than a byte.
+TEST(SteeredLaneTest, SendsAMessageThatIsShorterThanItsLanesAreMany) {
+  FakeOwner owner;
+  Striper striper(4, Striper::Limits());
+  LaneRates rates(Steered(4));
+  IdleLanes idle(32);
+  BusyLanes busy;
+  TcpPair pair = MakeTcpPair();
+  BulkSendLane::Settings settings;
+  settings.fd = pair.a.get();
+  settings.chunk_bytes = 512 << 10;
+  settings.chunk_bytes_min = 64 << 10;
+  BulkSendLane lane(&owner, settings, &striper, &rates, &idle, &busy);
+  for (int lane_of_rate = 0; lane_of_rate < 4; ++lane_of_rate) rates.Set(lane_of_rate, 1000);
+  const std::string payload = "p";
+  SendRequest request;
+  request.data = payload.data();
+  request.bytes = request.message_bytes = payload.size();
+  request.left.store(Units(payload.size()));
+  striper.Post(&request);
+  lane.Pump();
+  EXPECT_TRUE(request.done());
+}
+
+// From when it has taken the offer that parks it until it has another socket.
+TEST(SteeredLaneTest, AParkedLaneKeepsStill) {
+  FakeOwner owner;
+  Striper striper(4, Striper::Limits());
+  LaneRates rates(Steered(4));
+  IdleLanes idle(32);
+  BusyLanes busy;
+  TcpPair pair = MakeTcpPair();
+  BulkSendLane::Settings settings;
+  settings.fd = pair.a.get();
+  settings.chunk_bytes = 512 << 10;
+  settings.chunk_bytes_min = 64 << 10;
+  settings.heals = true;
+  BulkSendLane lane(&owner, settings, &striper, &rates, &idle, &busy);
+  lane.Retire(true);
+  for (const Deadline deadline; !lane.drained() && deadline.Yield();) lane.Pump();
+  ASSERT_TRUE(lane.drained());
+  EXPECT_FALSE(lane.parked());
+  auto none = StreamSocket(AF_INET);
+  ASSERT_TRUE(none.ok());
+  SocketOffer park;
+  park.fd = none->get();
+  park.parks = true;
+  park.done = [](uint64_t) {};
+  ASSERT_TRUE(lane.Replace(std::move(park)).ok());
+  EXPECT_TRUE(lane.parked());
+  lane.Retire(false);
+  const std::string payload(10000, 'p');
+  SendRequest request;
+  request.data = payload.data();
+  request.bytes = request.message_bytes = payload.size();
+  request.left.store(Units(payload.size()));
+  striper.Post(&request);
+  for (int i = 0; i < 10; ++i) lane.Pump();
+  EXPECT_EQ(kHeaderBytes, lane.bytes_sent()) << "the record that says it rests";
+  TcpPair next = MakeTcpPair();
+  SocketOffer offer;
+  offer.fd = next.a.get();
+  offer.position = kHeaderBytes;
+  offer.done = [](uint64_t) {};
+  ASSERT_TRUE(lane.Replace(std::move(offer)).ok());
+  EXPECT_FALSE(lane.parked());
+  for (const Deadline deadline; !request.done() && deadline.Yield();) lane.Pump();
+  EXPECT_EQ(payload, ReadAvailable(next.b.get()).substr(kHeaderBytes));
+  EXPECT_FALSE(owner.failed());
 }
 
 // Towards another host, with a peer that reads nothing.

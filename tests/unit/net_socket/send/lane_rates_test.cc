@@ -14,7 +14,9 @@ int CarryingAfter(LaneRates* rates, int lanes, int64_t ns) {
     carrying = 0;
     for (int i = 0; i < lanes; ++i) carrying += rates->Carries(i) ? 1 : 0;
     // Each brings its part, and a paused one no more than it has.
-    rates->Looked(static_cast<int>(now / kMillisecond) % lanes, now, acked / static_cast<uint64_t>(lanes));
+    LaneRates::Seen seen;
+    seen.acked = acked / static_cast<uint64_t>(lanes);
+    rates->Looked(static_cast<int>(now / kMillisecond) % lanes, now, seen);
   }
   return carrying;
 }

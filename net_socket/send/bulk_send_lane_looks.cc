@@ -1,0 +1,110 @@
+// How a bulk send lane sees whether it has room: how it drains, and what it may hold.
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <stddef.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+
+#include "common/clock.h"
+#include "common/socket.h"
+#include "net_socket/nic/path_profile.h"
+#include "net_socket/send/bulk_send_lane.h"
+#include "net_socket/send/busy_lanes.h"
+#include "net_socket/send/held_frames.h"
+#include "net_socket/send/lane_rates.h"
+
+namespace tcpx {
+namespace {
+
+// The least round trip changes with the path only.
+constexpr int64_t kRttEveryNs = 100 * kMillisecond;
+
+// Where lanes are steered a chunk lasts so long at the least, within these bounds: a message waits for the last of its
+// chunks, and of a lane that was just opened nothing is known.
+constexpr int64_t kChunkLeastNs = 500 * kMicrosecond;
+constexpr int64_t kChunkLeastBytes = 16 << 10;
+
+}  // namespace
+
+bool BulkSendLane::HasRoom(int64_t* retry_ns) {
+  *retry_ns = 0;
+  if (held_ != nullptr && held_->room() == 0) {
+    *retry_ns = MonotonicNanos() + AckLooks::kWaitNs;
+    return false;
+  }
+  if (!settings_.paced_by_rate && !rates_->steered()) return UnsentBytes(op_.fd) < kBulkUnsentBytes;
+  const int64_t now = MonotonicNanos();
+  const int64_t held = Look(now);
+  if (!rates_->Carries(index())) {
+    *retry_ns = now + LaneRates::kAskAgainNs;
+    return false;
+  }
+  if (!settings_.paced_by_rate) return UnsentBytes(op_.fd) < kBulkUnsentBytes;
+  unsent_max_ = BusyLanes::UnsentMax(busy_->Count(now));
+  const bool full = unsent_max_ >= 0 && UnsentBytes(op_.fd) >= unsent_max_;
+  if (!full && held < HeldMax()) return true;
+  *retry_ns = now + rate_.RetryAfterNs(held);
+  return false;
+}
+
+int64_t BulkSendLane::ChunkMin() const {
+  if (!settings_.paced_by_rate || !rates_->steered()) return settings_.chunk_bytes_min;
+  const double bytes = static_cast<double>(rate_.bytes_per_second()) * static_cast<double>(kChunkLeastNs) / kSecond;
+  const int64_t most = std::max(settings_.chunk_bytes_min, kChunkLeastBytes);
+  return std::clamp(static_cast<int64_t>(bytes), std::min(kChunkLeastBytes, most), settings_.chunk_bytes_min);
+}
+
+// Where messages under way are few, no lane takes what another could send by now.
+int64_t BulkSendLane::HeldMax() const {
+  if (!rates_->steered()) return rate_.held_max();
+  const double under_way = static_cast<double>(striper_->left_bytes()) + static_cast<double>(rates_->Held());
+  const int64_t part = std::max<int64_t>(static_cast<int64_t>(under_way * rates_->Share(index())), 1);
+  if (rate_.bytes_per_second() == 0) return std::min(rate_.held_max(), std::min(part, 2 * ChunkMin()));
+  return std::min(rate_.held_max(), std::max(part, ChunkMin()));
+}
+
+int64_t BulkSendLane::Look(int64_t now) {
+  const int64_t held = QueuedBytes(op_.fd);
+  const uint64_t sent = held_ == nullptr ? bytes_sent() : held_->cursor();
+  rate_.Sample(now, sent, held, continuous_);
+  looked_ns_ = now;
+  continuous_ = false;
+  RefreshRate(now);
+  LaneRates::Seen seen;
+  seen.acked = sent - static_cast<uint64_t>(std::max<int64_t>(held, 0));
+  seen.held = held;
+  seen.full = held > 0 && (striper_->drained() || 2 * held >= HeldMax());
+  seen.peer_limited_us = peer_limited_us_;
+  rates_->Looked(index(), now, seen);
+  return held;
+}
+
+int64_t BulkSendLane::LookWhileHeld() {
+  continuous_ = false;
+  if (!watching_) return 0;
+  const int64_t now = MonotonicNanos();
+  if (now - looked_ns_ >= kLookEveryNs) {
+    // Nothing was sent since: what is held now was held all the time.
+    continuous_ = QueuedBytes(op_.fd) > 0;
+    watching_ = Look(now) > 0;
+  }
+  return watching_ ? now + kLookEveryNs : 0;
+}
+
+void BulkSendLane::RefreshRate(int64_t now) {
+  rates_->Set(index(), rate_.bytes_per_second());
+  if (now - rtt_asked_ns_ < kRttEveryNs) return;
+  rtt_asked_ns_ = now;
+  tcp_info info{};
+  socklen_t length = sizeof(info);
+  if (getsockopt(op_.fd, IPPROTO_TCP, TCP_INFO, &info, &length) == 0 &&
+      length >= offsetof(tcp_info, tcpi_min_rtt) + 4) {
+    rate_.set_min_rtt_ns(int64_t{info.tcpi_min_rtt} * kMicrosecond);
+    if (length >= offsetof(tcp_info, tcpi_rwnd_limited) + 8) {
+      peer_limited_us_ = static_cast<int64_t>(info.tcpi_rwnd_limited);
+    }
+  }
+}
+
+}  // namespace tcpx

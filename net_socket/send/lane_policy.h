@@ -1,0 +1,61 @@
+// lane_policy.h: what a connection asks about its bulk lanes: which carry, and which are to be opened, moved or closed.
+//
+// Threads: one at a time. Units: bytes, nanoseconds.
+// Errors:  none.
+#ifndef TCPX_NET_SOCKET_SEND_LANE_POLICY_H_
+#define TCPX_NET_SOCKET_SEND_LANE_POLICY_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "common/clock.h"
+
+namespace tcpx {
+
+struct LaneOrder {
+  enum class Kind { kOpen, kMove, kClose };
+  Kind kind = Kind::kOpen;
+  int lane = 0;
+};
+
+class LanePolicy {
+ public:
+  struct Settings {
+    int lanes = 1;       // of the beginning
+    int lanes_max = 1;   // with those that may be opened
+    bool opens = false;  // whether any may be
+    uint64_t seed = 0;
+  };
+  // As of one step.
+  struct Look {
+    const std::vector<uint64_t>& acked;      // by lane: what the peer has acknowledged so far
+    bool limited = true;                     // by the network: not by the peer, nor by us
+    int may_open = 1 << 20;                  // lanes, for all that the process knows
+    const std::vector<bool>* dry = nullptr;  // by lane: it holds nothing; null: each holds something
+  };
+  // What was learnt of a network.
+  struct Found {
+    int lanes = 0;  // 0: nothing yet
+    double bytes_per_second = 0;
+  };
+
+  // Step is to be called about this often while data is under way.
+  static constexpr int64_t kStepNs = 20 * kMillisecond;
+
+  virtual ~LanePolicy() = default;
+
+  // True exactly when `carries` has changed, or there are orders.
+  virtual bool Step(int64_t now_ns, const Look& look) = 0;
+  // What the owner is to do, once each; it says what came of it. An order that comes to nothing may be given again.
+  virtual std::vector<LaneOrder> TakeOrders() = 0;
+  // It has a socket: its first, or another one.
+  virtual void Opened(int lane) = 0;
+  virtual void Refused(int lane) = 0;
+  virtual void Closed(int lane) = 0;
+  virtual bool carries(int lane) const = 0;
+  virtual Found found() const { return {}; }
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_SEND_LANE_POLICY_H_

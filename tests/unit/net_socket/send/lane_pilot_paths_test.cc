@@ -1,0 +1,234 @@
+// How many lanes are opened, and which stay, over simulated networks that nobody knows beforehand.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "net_socket/send/lane_pilot.h"
+
+namespace tcpx {
+namespace {
+
+constexpr double kMbit = 1e6 / 8;
+constexpr int kLanesMax = 32;
+
+// Paths that flows are hashed to, each shared by its flows, and a limit for each flow.
+struct Paths {
+  std::vector<double> rates;
+  double per_flow = 1e12;
+  double link = 1e12;
+};
+
+class Connection {
+ public:
+  Connection(int lanes, int paths, uint64_t seed)
+      : paths_(paths), random_(seed), pilot_({lanes, kLanesMax, true, seed}), acked_(kLanesMax), path_(kLanesMax) {
+    for (int i = 0; i < lanes; ++i) Dial(i);
+  }
+
+  bool carries(int lane) const { return pilot_.carries(lane); }
+  int path(int lane) const { return path_[static_cast<size_t>(lane)]; }
+  void Acknowledge(int lane, double bytes) { acked_[static_cast<size_t>(lane)] += static_cast<uint64_t>(bytes); }
+
+  void Step(int64_t now_ns, bool limited) {
+    for (int lane : opening_) pilot_.Opened(lane);
+    opening_.clear();
+    (void)pilot_.Step(now_ns, {acked_, limited});
+    for (const LaneOrder& order : pilot_.TakeOrders()) {
+      if (order.kind == LaneOrder::Kind::kClose) {
+        pilot_.Closed(order.lane);
+        continue;
+      }
+      Dial(order.lane);
+      ++dials_;
+      if (order.kind == LaneOrder::Kind::kOpen) opening_.push_back(order.lane);
+    }
+  }
+
+  int dials() const { return dials_; }
+  const LanePilot& pilot() const { return pilot_; }
+
+ private:
+  void Dial(int lane) {
+    path_[static_cast<size_t>(lane)] = static_cast<int>(random_() % static_cast<unsigned>(paths_));
+  }
+
+  const int paths_;
+  std::mt19937_64 random_;
+  LanePilot pilot_;
+  std::vector<uint64_t> acked_;
+  std::vector<int> path_;
+  std::vector<int> opening_;
+  int dials_ = 0;
+};
+
+class Network {
+ public:
+  Network(Paths paths, int connections, int lanes, uint64_t seed, double noise = 0.01)
+      : paths_(std::move(paths)), noise_(noise), random_(seed) {
+    for (int i = 0; i < connections; ++i) {
+      connections_.push_back(
+          std::make_unique<Connection>(lanes, static_cast<int>(paths_.rates.size()), seed + static_cast<uint64_t>(i)));
+    }
+  }
+
+  // The part of what there is that all connections got together.
+  double Run(double seconds) {
+    double got = 0;
+    const double step = static_cast<double>(LanePilot::kStepNs) / kSecond;
+    for (double t = 0; t < seconds; t += step) {
+      now_ += LanePilot::kStepNs;
+      got += Move(step);
+      for (auto& connection : connections_) connection->Step(now_, limited_);
+    }
+    double sum = 0;
+    for (double rate : paths_.rates) sum += rate;
+    return got / seconds / std::min(sum, paths_.link);
+  }
+
+  void SetRate(int path, double rate) { paths_.rates[static_cast<size_t>(path)] = rate; }
+  void SetLimited(bool limited) { limited_ = limited; }
+  Connection& connection(int i) { return *connections_[static_cast<size_t>(i)]; }
+  double got(int connection) const { return got_[static_cast<size_t>(connection)]; }
+  void Forget() { got_.assign(connections_.size(), 0); }
+
+ private:
+  double Move(double seconds) {
+    got_.resize(connections_.size());
+    std::vector<int> flows(paths_.rates.size());
+    int all = 0;
+    Each([&](size_t, int, size_t path) { ++flows[path], ++all; });
+    const double noise = std::max(0.0, std::normal_distribution<double>(1.0, noise_)(random_));
+    double moved = 0;
+    const auto of = [&](size_t path) {
+      return std::min({paths_.rates[path] / flows[path], paths_.per_flow, paths_.link / all}) * seconds * noise;
+    };
+    Each([&](size_t connection, int lane, size_t path) {
+      connections_[connection]->Acknowledge(lane, of(path));
+      got_[connection] += of(path);
+      moved += of(path);
+    });
+    return moved;
+  }
+
+  template <typename Function>
+  void Each(Function function) {
+    for (size_t c = 0; c < connections_.size(); ++c) {
+      for (int lane = 0; lane < kLanesMax; ++lane) {
+        if (connections_[c]->carries(lane)) function(c, lane, static_cast<size_t>(connections_[c]->path(lane)));
+      }
+    }
+  }
+
+  Paths paths_;
+  const double noise_;
+  bool limited_ = true;
+  std::mt19937_64 random_;
+  std::vector<std::unique_ptr<Connection>> connections_;
+  std::vector<double> got_;
+  int64_t now_ = 5 * kSecond;
+};
+
+// Of several seeds: the mean, and how many lanes there are in the end.
+struct Result {
+  double mean = 0;
+  double worst = 1;
+  double lanes = 0;
+  double dials = 0;
+};
+
+template <typename Function>
+Result Over(const Paths& paths, int connections, Function run) {
+  constexpr int kRuns = 40;
+  Result result;
+  for (uint64_t seed = 1; seed <= kRuns; ++seed) {
+    Network network(paths, connections, 4, seed);
+    const double share = run(&network);
+    result.mean += share / kRuns;
+    result.worst = std::min(result.worst, share);
+    result.lanes += static_cast<double>(network.connection(0).pilot().carrying()) / kRuns;
+    result.dials += static_cast<double>(network.connection(0).dials()) / kRuns;
+  }
+  std::printf("mean %.3f worst %.3f, %.1f lanes in the end, %.1f dials\n", result.mean, result.worst, result.lanes,
+              result.dials);
+  return result;
+}
+
+TEST(LanePilotPathsTest, EightPathsAreFound) {
+  const Paths paths{std::vector<double>(8, 200 * kMbit)};
+  const Result early = Over(paths, 1, [](Network* network) { return network->Run(20); });
+  EXPECT_LE(0.93, early.mean);
+  const Result late = Over(paths, 1, [](Network* network) {
+    network->Run(5);
+    return network->Run(15);
+  });
+  EXPECT_LE(0.95, late.mean);
+  EXPECT_GE(14, late.lanes);
+}
+
+TEST(LanePilotPathsTest, AsManyFlowsAsALimitPerFlowWants) {
+  Paths paths{std::vector<double>(1000, 1600 * kMbit)};
+  paths.per_flow = 100 * kMbit;
+  paths.link = 1600 * kMbit;
+  const Result result = Over(paths, 1, [](Network* network) {
+    network->Run(5);
+    return network->Run(15);
+  });
+  EXPECT_LE(0.95, result.mean);
+  EXPECT_GE(22, result.lanes);
+}
+
+TEST(LanePilotPathsTest, OnOnePathFewLanesStay) {
+  const Result result = Over({{2000 * kMbit}}, 1, [](Network* network) { return network->Run(60); });
+  EXPECT_LE(0.99, result.mean);
+  EXPECT_GE(4, result.lanes);
+  EXPECT_GE(120, result.dials);
+}
+
+TEST(LanePilotPathsTest, APathThatFallsAndComesBack) {
+  const std::vector<double> rates{400 * kMbit, 400 * kMbit, 400 * kMbit, 40 * kMbit};
+  const Result fallen = Over({rates}, 1, [](Network* network) {
+    network->Run(10);
+    network->SetRate(0, 40 * kMbit);
+    network->Run(5);
+    return network->Run(5);
+  });
+  EXPECT_LE(0.90, fallen.mean);
+  const Result back = Over({rates}, 1, [](Network* network) {
+    network->Run(10);
+    network->SetRate(0, 40 * kMbit);
+    network->Run(10);
+    network->SetRate(0, 400 * kMbit);
+    network->Run(5);
+    return network->Run(10);
+  });
+  EXPECT_LE(0.93, back.mean);
+}
+
+TEST(LanePilotPathsTest, NothingIsOpenedWhereTheNetworkIsNotTheLimit) {
+  Network network({std::vector<double>(8, 200 * kMbit)}, 1, 4, 7);
+  network.SetLimited(false);
+  network.Run(60);
+  EXPECT_EQ(0, network.connection(0).dials());
+}
+
+TEST(LanePilotPathsTest, TwoConnectionsShareTheirPaths) {
+  const Paths paths{std::vector<double>(8, 200 * kMbit)};
+  double worst = 1;
+  const Result result = Over(paths, 2, [&](Network* network) {
+    network->Run(5);
+    network->Forget();
+    const double share = network->Run(25);
+    const double part = network->got(0) / (network->got(0) + network->got(1));
+    worst = std::min({worst, 2 * part, 2 * (1 - part)});
+    return share;
+  });
+  EXPECT_LE(0.90, result.mean);
+  std::printf("worst part of a half %.2f\n", worst);
+}
+
+}  // namespace
+}  // namespace tcpx
