@@ -45,7 +45,6 @@ PathProfile DialLane::MakeProfile() const {
   PathFacts facts = owner_->request().path;
   facts.family = path_.peer.family();
   facts.kind = index_ > 0 ? LaneKind::kBulk : LaneKind::kFirst;
-  facts.fused = owner_->request().device->fused();
   facts.nic_ties = path_.nic->ties;
   facts.foreign = Foreign();
   facts.same_subnet = InSubnet(path_.nic->interface, path_.peer);

@@ -225,11 +225,12 @@ void Dialler::Dial::BeginAnew(absl::Status why) {
   });
 }
 
-// ", 1: eth1 10.0.1.1 to 10.0.1.2, 2: routed 10.0.2.1 to 10.0.2.2", where lanes go by several interfaces.
+// ", 1: eth1 10.0.1.1 to 10.0.1.2, 2: routed 10.0.2.1 to 10.0.2.2", where lanes go by several interfaces. Behind those
+// that were dialled `sockets` may have places for others.
 std::string Dialler::Dial::PathsText(const std::vector<LaneSocket>& sockets) const {
   std::string text;
   if (!request_.device->fused() && request_.handle.nics <= 1) return text;
-  for (size_t i = 1; i < sockets.size(); ++i) {
+  for (size_t i = 1; i < lanes_.size(); ++i) {
     const Nic& nic = *lanes_[i]->path().nic;
     const std::vector<Nic>& nics = request_.device->NicsFor(nic.interface.address.family());
     const bool sure = LeavesBy(sockets[i].fd.get(), nic, nics, sockets[i].peer);

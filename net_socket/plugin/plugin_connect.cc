@@ -111,6 +111,7 @@ absl::StatusOr<uint64_t> Plugin::StartDial(Context* context, int device, const v
   ChooseAddresses(
       *request.device, [&](const SocketAddress& at) { return elsewhere && transport->IsLocal(at); }, &request.handle);
   request.path.same_host = transport->IsLocal(request.handle.address);
+  request.path.fused = request.device->fused();
   request.peer_is_elsewhere = request.path.same_host && elsewhere;
   TakeLanes(settings().options(), transport->runtime(), &request);
   auto key = transport->dialler().Start(request);
