@@ -63,7 +63,8 @@ strangers() {
 }
 nothing() { nap 3; }
 
-# Faults that end the connection of two ranks, and so the communicator of all.
+# Faults that end the connection of two ranks, and so the communicator of all; a lane that is killed only where lanes do
+# not heal.
 kill_lane() {
   local flow
   read -r -a flow <<<"$(lane_flow a)"
@@ -106,6 +107,9 @@ environment() {
     times[fork]=$((${times[fork]:-0} + 1))
   fi
   ((RANDOM % 6)) || environment+=(TCPX_MAX_RECVS=4)
+  pick 0 1 1
+  heals=$picked
+  environment+=("TCPX_HEAL=$heals")
   local rank
   for ((rank = 0; rank < size; ++rank)); do
     pick TCPX_THREADS=0 TCPX_THREADS=1 TCPX_THREADS=2
@@ -173,12 +177,13 @@ episode() {
   # While a flow may be silent for longer than the timeout, survival is not promised.
   local mild=(nothing stop_one strangers)
   ((timeout < 8)) || mild+=(cut_short lossy)
-  local i
+  local i endings=(none none kill_rank cut_long drop_all)
+  if ((heals)); then mild+=(kill_lane kill_lane); else endings+=(kill_lane kill_lane); fi
   for ((i = RANDOM % 3; i >= 0; --i)); do
     pick "${mild[@]}"
     fault "$picked"
   done
-  pick none none kill_lane kill_lane kill_rank cut_long drop_all
+  pick "${endings[@]}"
   ending=$picked
   for ((i = 0; i < size; ++i)); do
     [[ ! -e $scratch/$name/result.$i.0 ]] || { cat "$scratch/$name/log.$i.0"; fail "rank $i did not survive$faults"; }
