@@ -20,7 +20,8 @@ namespace {
 
 // From one look at a lane that is to be closed to the next.
 constexpr int64_t kCloseNs = 5 * kMillisecond;
-constexpr int64_t kCloseMaxNs = 250 * kMillisecond;
+// A caller who moves the lanes himself may be idle for long.
+constexpr int64_t kCloseMaxNs = 4 * kSecond;
 
 void CloseSoon(Reactor* reactor, const std::shared_ptr<CommLink>& link, int lane, int64_t after_ns) {
   reactor->AddTimerInLoop(MonotonicNanos() + after_ns, [reactor, link, lane, after_ns] {
