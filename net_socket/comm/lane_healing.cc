@@ -116,9 +116,11 @@ void LaneHealing::Back(int lane) {
 bool LaneHealing::Rest(int lane) {
   MutexLock lock(mutex_);
   State& state = states_[static_cast<size_t>(lane)];
-  if (closed_ || !heals() || state != State::kUp || up_count_ == 1) return false;
+  if (closed_ || !heals() || state != State::kUp) return false;
+  // Its others may be lost at the receiver only; the sender never closes the last.
+  if (up_count_ == 1 && direction_ == Direction::kSend) return false;
   state = State::kResting;
-  --up_count_;
+  if (--up_count_ == 0) none_since_ns_ = MonotonicNanos();
   if (direction_ == Direction::kReceive) {
     setup_->runtime->reactor.Post(
         [link = link_, lane] { link->With([lane](Watched* comm) { comm->LaneRested(lane); }); });

@@ -44,7 +44,7 @@ class LaneHealing {
   bool LetGo(const absl::Status& why, int lane);
   // The lane has got it, or one behind a rest, or its first. By whoever moves the lane.
   void Back(int lane);
-  // Its sender closes it, and may open it again: no loss. False: it is lost, or there is no other.
+  // Its sender closes it, and may open it again: no loss. False: it is lost, or the sender has no other.
   bool Rest(int lane);
   bool lost(int lane);
   // True exactly once behind each time that Back opened the lane: it was not lost before.

@@ -107,6 +107,7 @@ bool SendComm::LooksForSilence(int64_t now_ns) {
     if (lane_fd(lane) < 0 || !healing()->up(lane) || QueuedBytes(lane_fd(lane)) <= 0) {
       silence.Rest();
     } else if (ReadLaneTcpInfo(lane_fd(lane), &info) && silence.Suspects(info, now_ns)) {
+      moving_[static_cast<size_t>(lane)] = false;  // A move may have come to nothing.
       setup().redialler->TryBesideInLoop(lane);
     }
   }
@@ -121,6 +122,7 @@ void SendComm::PeerIsUnheard(int lane) {
 void SendComm::MovesUnheard(int lane) {
   if (failed() || !healing()->heals() || !healing()->up(lane)) return;
   healing()->NoteUnheardInLoop(lane);
+  moving_[static_cast<size_t>(lane)] = false;
   setup().redialler->TryBesideInLoop(lane);
 }
 
@@ -139,6 +141,7 @@ bool SendComm::LetsGo(int lane, LetGoWhy why, uint32_t* records_taken) {
 
 bool SendComm::LetsSilentGo(int lane) {
   if (moving_[static_cast<size_t>(lane)]) {
+    moving_[static_cast<size_t>(lane)] = false;
     return healing()->LetGo(absl::UnavailableError("it is slow, and is moved"), lane);
   }
   LaneSilence& silence = healing()->silence(lane);

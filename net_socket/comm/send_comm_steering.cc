@@ -18,17 +18,10 @@
 namespace tcpx {
 namespace {
 
-// Of a whole process: bulk lanes that are busy together, above which no connection opens more.
-constexpr int kBusyLanesMax = 128;
 // From one look at a lane that is to be closed to the next.
 constexpr int64_t kCloseNs = 5 * kMillisecond;
-constexpr int64_t kCloseMaxNs = 250 * kMillisecond;
-
-int LanesMayOpen(const Runtime& runtime) {
-  const int64_t left = std::max<int64_t>(runtime.lane_budget->left(), 0);
-  const int quiet = kBusyLanesMax - runtime.busy_lanes->Count(MonotonicNanos());
-  return std::max(std::min(quiet, left == 0 ? 0 : LaneBudget::Share(kLanesSteeredMax, 1, left)), 0);
-}
+// A caller who moves the lanes himself may be idle for long.
+constexpr int64_t kCloseMaxNs = 4 * kSecond;
 
 void CloseSoon(Reactor* reactor, const std::shared_ptr<CommLink>& link, int lane, int64_t after_ns) {
   reactor->AddTimerInLoop(MonotonicNanos() + after_ns, [reactor, link, lane, after_ns] {
@@ -52,7 +45,9 @@ LaneRates::Settings SendComm::PilotSettings() {
   settings.ordered = [reactor = &runtime()->reactor, link = link()] {
     reactor->Post([link] { link->With([](auto* comm) { comm->SteerLanes(); }); });
   };
-  settings.may_open = [runtime = runtime()] { return LanesMayOpen(*runtime); };
+  settings.may_open = [runtime = runtime()] {
+    return LaneBudget::MayOpen(runtime->lane_budget->left(), runtime->busy_lanes->Count(MonotonicNanos()));
+  };
   return settings;
 }
 

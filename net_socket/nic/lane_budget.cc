@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "net_socket/message/wire.h"
+
 namespace tcpx {
 namespace {
 
@@ -23,6 +25,14 @@ std::shared_ptr<const void> LaneBudget::Take(int bulk_lanes) {
 int LaneBudget::Share(int wanted, int least, int64_t left) {
   const int64_t share = std::clamp<int64_t>(left / kConnectionsToLeaveFor, std::max(least, 1), kLanesMax);
   return static_cast<int>(std::min<int64_t>(wanted, share));
+}
+
+int LaneBudget::MayOpen(int64_t left, int busy) {
+  return left <= 0 ? 0 : std::max(std::min(kBusyMax - busy, Share(kLanesSteeredMax, 1, left)), 0);
+}
+
+int LaneBudget::Remembered(int known, int usual, int64_t left, int busy) {
+  return Share(std::min(known, std::max(usual, MayOpen(left, busy))), 1, left);
 }
 
 void OpenLanes::Open(size_t lane) {

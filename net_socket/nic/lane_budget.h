@@ -21,6 +21,8 @@ class LaneBudget {
  public:
   // Bulk lanes of a process, dialled and accepted: this, or a quarter of its descriptors, if that is less.
   static constexpr int64_t kLanesMax = 8192;
+  // Bulk lanes that are busy together, above which no connection opens more.
+  static constexpr int kBusyMax = 128;
 
   // `descriptors`: how many the process may have; below 0: unknown.
   explicit LaneBudget(int64_t descriptors = -1) { SetDescriptors(descriptors); }
@@ -33,6 +35,10 @@ class LaneBudget {
 
   // Of `wanted` bulk lanes: all, while 16 times as many are left, then fewer; `least` always.
   static int Share(int wanted, int least, int64_t left);
+  // Bulk lanes that one connection may open more while `busy` of the process carry.
+  static int MayOpen(int64_t left, int busy);
+  // Those of a new connection where an earlier one has found `known`: beyond its `usual` number only what may be opened.
+  static int Remembered(int known, int usual, int64_t left, int busy);
 
  private:
   int64_t max_ = 0;

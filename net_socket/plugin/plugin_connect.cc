@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/this_host.h"
 #include "net_socket/comm/receive_comm.h"
@@ -14,6 +15,7 @@
 #include "net_socket/nic/lane_socket.h"
 #include "net_socket/nic/path_profile.h"
 #include "net_socket/plugin/plugin.h"
+#include "net_socket/send/busy_lanes.h"
 
 namespace tcpx {
 namespace {
@@ -49,7 +51,10 @@ void TakeLanes(const Options& options, const Runtime& runtime, DialRequest* requ
   const int known = path.steers_lanes && options.heal && runtime.lane_notes != nullptr && !count.shared
                         ? runtime.lane_notes->KnownLanes(request->device->index, request->handle.address)
                         : 0;
-  if (known > 0) count.lanes = 1 + LaneBudget::Share(known, 1, budget->left());
+  if (known > 0) {
+    const int busy = runtime.busy_lanes->Count(MonotonicNanos());
+    count.lanes = 1 + LaneBudget::Remembered(known, count.lanes - 1, budget->left(), busy);
+  }
   request->lanes = count.lanes;
   const bool steers = path.steers_lanes || path.shuffles_lanes;
   request->steered = options.heal && steers && LanesMaySteer(count.lanes);

@@ -43,16 +43,17 @@ bool BulkSendLane::HasRoom(int64_t* retry_ns) {
   if (!settings_.paced_by_rate) return UnsentBytes(op_.fd) < kBulkUnsentBytes;
   unsent_max_ = BusyLanes::UnsentMax(busy_->Count(now));
   const bool full = unsent_max_ >= 0 && UnsentBytes(op_.fd) >= unsent_max_;
-  if (!full && held < HeldMax()) return true;
-  *retry_ns = now + rate_.RetryAfterNs(held);
+  const int64_t held_max = HeldMax();
+  if (!full && held < held_max) return true;
+  *retry_ns = now + rate_.RetryAfterNs(held, held_max);
   return false;
 }
 
 int64_t BulkSendLane::ChunkMin() const {
   if (!settings_.paced_by_rate || !rates_->steered()) return settings_.chunk_bytes_min;
   const double bytes = static_cast<double>(rate_.bytes_per_second()) * static_cast<double>(kChunkLeastNs) / kSecond;
-  const int64_t most = std::max(settings_.chunk_bytes_min, kChunkLeastBytes);
-  return std::clamp(static_cast<int64_t>(bytes), std::min(kChunkLeastBytes, most), settings_.chunk_bytes_min);
+  const int64_t most = settings_.chunk_bytes_min;
+  return std::clamp(static_cast<int64_t>(bytes), std::min(kChunkLeastBytes, most), most);
 }
 
 // Where messages under way are few, no lane takes what another could send by now.

@@ -17,10 +17,10 @@ constexpr double kOwnPart = 0.7;
 constexpr double kMissedMin = 0.02, kMissedMax = 0.03;
 // What a try has to bring: half of what one more lane would if all were limited, between these parts.
 constexpr double kGainMin = 0.05, kGainMax = 0.10;
-// A lane below this part of the median. Slower than its sisters does no harm: it holds what drains at its own pace.
-constexpr double kLame = 0.05;
-// Times in a row that a lane was lame, after which it goes another way, and after which it is closed.
-constexpr int kLameMove = 20, kLameMax = 40;
+// Of the noise (PastWindows), beyond which it explains neither a gain nor the loss of one window.
+constexpr double kGainNoise = 1.5, kSureNoise = 4;
+// Within it so many windows in a row say that those that thinning paused are missed.
+constexpr int kThinLooks = 3;
 // Three windows below this part of the average: the path has changed.
 constexpr double kFallen = 0.85;
 constexpr int kLowWindowsMax = 3;
@@ -129,6 +129,7 @@ bool LanePilot::Measure(int64_t now_ns, const Look& look, bool still) {
     lanes_[i].dry_steps += look.dry != nullptr && (*look.dry)[i] ? 1 : 0;
     measured_ += moved;
   }
+  if (last_ns_ != 0) dials_.Pass(since);
   last_ns_ = now_ns;
   may_open_ = look.may_open;
   if (!counts) return false;
@@ -189,20 +190,26 @@ bool LanePilot::Explore(int64_t now_ns, double total) {
   // Lanes that have just helped show that the network was the limit, whatever the lanes look like now.
   if (std::exchange(grew_, false) || limited()) {
     const int carrying = this->carrying();
-    int wanted = std::max(carrying, kExploreMin) - static_cast<int>(tried_.size());
-    wanted = std::min(wanted, may_open_);
-    for (int lane : Those(State::kNone)) {
-      if (wanted-- <= 0) break;
-      state(lane) = State::kOpening;
-      orders_.push_back({LaneOrder::Kind::kOpen, lane});
-      tried_.push_back(lane);
-    }
+    OpenMore(std::min(std::max(carrying, kExploreMin) - static_cast<int>(tried_.size()), may_open_));
     opening_until_ns_ = now_ns + kOpenWithinNs;
   }
   if (tried_.empty()) return false;
   trial_ = Trial::kExplore;
-  base_ = total;
+  base_ = std::max(total, past_.top());
   return true;
+}
+
+void LanePilot::OpenMore(int wanted) {
+  // A lane or two would not show whether more help.
+  if (dials_.left() < std::min(wanted, kExploreMin)) return;
+  wanted = std::min(wanted, dials_.left());
+  for (int lane : Those(State::kNone)) {
+    if (wanted-- <= 0) return;
+    state(lane) = State::kOpening;
+    orders_.push_back({LaneOrder::Kind::kOpen, lane});
+    tried_.push_back(lane);
+    dials_.Take(1);
+  }
 }
 
 bool LanePilot::JudgeExplore(int64_t now_ns, double total) {
@@ -210,10 +217,11 @@ bool LanePilot::JudgeExplore(int64_t now_ns, double total) {
   int added = 0;
   for (int lane : tried_) added += carries(lane) ? 1 : 0;
   const double before = std::max(carrying() - added, 1);
-  best_ = std::max(best_, total);
-  if (added > 0 && total >= (1 + std::clamp(0.5 / before, kGainMin, kGainMax)) * base_) {
+  const double gain = std::max(std::clamp(0.5 / before, kGainMin, kGainMax), kGainNoise * past_.noise());
+  if (added > 0 && total >= (1 + gain) * base_) {
     vain_ = thin_vain_ = 0;
     average_ = 0;
+    past_.Anew(total);
     for (Lane& lane : lanes_) lane.needed = false;
     explore_.Reset(now_ns);
     explore_.next_ns = now_ns;
@@ -248,18 +256,21 @@ bool LanePilot::Thin(double total) {
     return Thin(total);
   }
   base_ = total;
-  if (thin_top_ == 0) thin_top_ = total;
-  thin_top_ = std::max(thin_top_, total);
+  thin_top_ = std::max({thin_top_, total, past_.top()});
   trial_ = Trial::kThin;
   for (int lane : tried_) state(lane) = State::kPaused;
   return true;
 }
 
 bool LanePilot::JudgeThin(int64_t now_ns, double total) {
-  trial_ = Trial::kNone;
   const double lanes = static_cast<double>(carrying()) + static_cast<double>(tried_.size());
   const double missed = std::clamp(kOwnPart / lanes, kMissedMin, kMissedMax);
-  if (total < (1 - missed) * std::max(base_, thin_top_)) {
+  const double top = std::max(base_, thin_top_);
+  if (total < (1 - missed) * top) {
+    const bool sure = total < (1 - missed - kSureNoise * past_.noise()) * top;
+    if (!sure && ++thin_looks_ < kThinLooks) return false;
+    thin_looks_ = 0;
+    trial_ = Trial::kNone;
     if (tried_.size() > 1) {
       batch_ = tried_.size() / 2;
     } else {
@@ -270,12 +281,13 @@ bool LanePilot::JudgeThin(int64_t now_ns, double total) {
     thin_.next_ns = now_ns + kSettleNs;
     return true;
   }
+  thin_looks_ = 0;
+  trial_ = Trial::kNone;
   thin_vain_ = 0;
   for (int lane : tried_) Drop(lane);
   average_ = total;
   thin_.Reset(now_ns);
   thin_.next_ns = now_ns;
-  explore_.Reset(now_ns);
   (void)Begin(now_ns, total);  // Go on while it goes well.
   return true;
 }
@@ -291,6 +303,7 @@ void LanePilot::Drop(int lane) {
 }
 
 void LanePilot::Undo() {
+  thin_looks_ = 0;
   const bool explored = trial_ != Trial::kThin;
   trial_ = Trial::kNone;
   if (explored) KeepOthers();
@@ -307,70 +320,16 @@ void LanePilot::Undo() {
   opening_until_ns_ = 0;
 }
 
-// All that carried before may be lame by now: they go on, rather than nobody, when those that were tried go.
-void LanePilot::KeepOthers() {
-  const auto tried = [this](int lane) { return std::find(tried_.begin(), tried_.end(), lane) != tried_.end(); };
-  const Lanes carrying = Those(State::kCarries);
-  if (!std::all_of(carrying.begin(), carrying.end(), tried)) return;
-  for (int lane : Those(State::kLame)) state(lane) = tried(lane) ? State::kLame : State::kCarries;
-}
-
-int64_t LanePilot::MeasuredMedian() const {
-  std::vector<int64_t> each;
-  for (int lane : Those(State::kCarries)) {
-    each.push_back(static_cast<int64_t>(lanes_[static_cast<size_t>(lane)].measured));
-  }
-  if (each.size() < 2) return 0;
-  const auto middle = each.begin() + static_cast<ptrdiff_t>(each.size() / 2);
-  std::nth_element(each.begin(), middle, each.end());
-  return *middle;
-}
-
-// Slow, and not just given little.
-bool LanePilot::Lame(const Lane& lane, double floor) const {
-  return static_cast<double>(lane.measured) < floor && 4 * lane.dry_steps <= steps_;
-}
-
-// Without a test: whatever little it brings, a message waits for it.
-bool LanePilot::PauseLame(int64_t now_ns) {
-  const double floor = kLame * static_cast<double>(MeasuredMedian());
-  bool any = false;
-  for (int at : Those(State::kCarries)) {
-    Lane& lane = lanes_[static_cast<size_t>(at)];
-    if (!Lame(lane, floor)) {
-      lane.lame_for_ns = 0;
-      lane.lame_count = 0;
-      continue;
-    }
-    any = true;
-    lane.state = State::kLame;
-    lane.lame_for_ns = lane.lame_for_ns == 0 ? kLameForNs : std::min(2 * lane.lame_for_ns, kLameForMaxNs);
-    lane.lame_until_ns = now_ns + lane.lame_for_ns;
-    ++lane.lame_count;
-    if (lane.lame_count == kLameMove) orders_.push_back({LaneOrder::Kind::kMove, at});
-    if (lane.lame_count >= kLameMax) Drop(at);
-  }
-  return any;
-}
-
-bool LanePilot::TryLame(int64_t now_ns) {
-  bool any = false;
-  for (int at : Those(State::kLame)) {
-    if (now_ns < lanes_[static_cast<size_t>(at)].lame_until_ns) continue;
-    state(at) = State::kCarries;
-    any = true;
-  }
-  return any;
-}
-
 bool LanePilot::Watch(int64_t now_ns, double total) {
-  best_ = std::max(total, best_ * (1 - kBestFades));
+  past_.Add(total);
   if (average_ == 0) average_ = total;
   low_windows_ = total < kFallen * average_ ? low_windows_ + 1 : 0;
   if (low_windows_ == 0) average_ += kAverageGain * (total - average_);
-  if (total < kBelowBest * best_) explore_.next_ns = std::min(explore_.next_ns, now_ns + kBelowBestEveryNs);
+  best_ = std::max(average_, best_ * (1 - kBestFades));
+  if (average_ < kBelowBest * best_) explore_.next_ns = std::min(explore_.next_ns, now_ns + kBelowBestEveryNs);
   if (low_windows_ < kLowWindowsMax) return false;
   low_windows_ = 0;
+  past_.Anew(total);
   average_ = 0;
   thin_top_ = 0;
   for (Lane& lane : lanes_) lane.needed = false;
@@ -378,22 +337,6 @@ bool LanePilot::Watch(int64_t now_ns, double total) {
   explore_.next_ns = now_ns;
   thin_.Reset(now_ns);
   return false;
-}
-
-// Every second of the slowest: those that share a path look alike, and one of them is to stay. Of equal ones the last:
-// whoever wakes a lane begins with the first.
-LanePilot::Lanes LanePilot::LanesToPause(size_t count) const {
-  Lanes candidates = Those(State::kCarries);
-  std::reverse(candidates.begin(), candidates.end());
-  std::stable_sort(candidates.begin(), candidates.end(), [this](int a, int b) {
-    return lanes_[static_cast<size_t>(a)].measured < lanes_[static_cast<size_t>(b)].measured;
-  });
-  candidates.erase(std::remove_if(candidates.begin(), candidates.end(),
-                                  [this](int lane) { return lanes_[static_cast<size_t>(lane)].needed; }),
-                   candidates.end());
-  Lanes chosen;
-  for (size_t i = 0; i < candidates.size() && chosen.size() < count; i += 2) chosen.push_back(candidates[i]);
-  return chosen;
 }
 
 }  // namespace tcpx

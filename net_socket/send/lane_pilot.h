@@ -6,10 +6,12 @@
 //          path that one flow fills the others only lengthen the queue at its bottleneck. Pure.
 //
 // Rules:   a total is that of 200 ms, 100 ms after the last change, in which the connection never stood still.
-//          Explore: as many lanes again are tried; they stay if the total grows enough, else they go, and after three
-//          vain tries there is a pause. Thin: a sixth of the lanes is paused; they go if the total stands. Losses of
-//          thinning don't add up: each is compared with the best since it began. Watch: where the total falls, all of it
-//          begins anew. A trial that breaks off because the connection stood still is undone.
+//          Explore: as many lanes again are tried; they stay if the total grows enough beyond the best of late, and by
+//          more than noise explains (past_windows.h), else they go, and after three vain tries there is a pause. Thin: a
+//          sixth of the lanes is paused; they go if the total stands in one of three windows. Losses of thinning don't
+//          add up: each is compared with the best since it began, and shortly before. Watch: where the total falls, all
+//          of it begins anew. A trial that breaks off because the connection stood still is undone. Dials are bounded
+//          (dial_allowance.h).
 //          Lanes are opened only while the network is what the connection waits for. Pauses between tries differ by a
 //          little, by the seed, so that two connections get out of step. Whatever happens, one lane carries. Where lanes
 //          can't be opened and closed there is lane_thinner.h.
@@ -24,7 +26,9 @@
 #include <vector>
 
 #include "common/clock.h"
+#include "net_socket/send/dial_allowance.h"
 #include "net_socket/send/lane_policy.h"
+#include "net_socket/send/past_windows.h"
 
 namespace tcpx {
 
@@ -99,6 +103,7 @@ class LanePilot final : public LanePolicy {
   bool limited() const { return limited_steps_ * 2 >= steps_; }
   bool Begin(int64_t now_ns, double total);
   bool Explore(int64_t now_ns, double total);
+  void OpenMore(int wanted);
   bool Thin(double total);
   bool PauseLame(int64_t now_ns);
   bool Lame(const Lane& lane, double floor) const;
@@ -125,9 +130,12 @@ class LanePilot final : public LanePolicy {
   Backoff thin_{kThinEveryNs};
   Backoff explore_{kExploreEveryNs};
   double thin_top_ = 0;  // the best since thinning began, bytes per second
+  int thin_looks_ = 0;   // windows in a row in which the total was too low without those that thinning paused
   double base_ = 0;      // before the trial
   double best_ = 0;      // of late
   double average_ = 0;   // of the windows without a trial
+  PastWindows past_;     // the same
+  DialAllowance dials_;
   int low_windows_ = 0;  // in a row, far below average_
   Found found_;
   int may_open_ = 0;

@@ -51,9 +51,9 @@ int64_t LaneRate::Within(int64_t ns) const {
   return static_cast<int64_t>(static_cast<double>(rate_) * static_cast<double>(ns) / kSecond);
 }
 
-int64_t LaneRate::RetryAfterNs(int64_t held) const {
+int64_t LaneRate::RetryAfterNs(int64_t held, int64_t bound) const {
   if (rate_ == 0) return kRetryMinNs;
-  const double excess = static_cast<double>(held - held_max() + 1);
+  const double excess = static_cast<double>(held - bound + 1);
   return std::clamp(static_cast<int64_t>(excess * kSecond / static_cast<double>(rate_)), kRetryMinNs, kRetryMaxNs);
 }
 

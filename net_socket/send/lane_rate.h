@@ -40,8 +40,8 @@ class LaneRate {
   // What the lane may hold before it takes another chunk, and how much of a chunk that is.
   int64_t held_max() const { return std::max(held_min_, Within(kDrainNs + 2 * min_rtt_ns_)); }
   int64_t chunk_max() const { return std::max(held_min_, Within(kChunkNs)); }
-  // How long to wait before the next look when the lane holds `held`.
-  int64_t RetryAfterNs(int64_t held) const;
+  // How long to wait before the next look when the lane holds `held` and may hold `bound`.
+  int64_t RetryAfterNs(int64_t held, int64_t bound) const;
 
  private:
   int64_t Within(int64_t ns) const;

@@ -171,6 +171,34 @@ TEST(SteeredLaneTest, SendsAMessageThatIsShorterThanItsLanesAreMany) {
   EXPECT_TRUE(request.done());
 }
 
+// Below 16 KiB, which is a chunk's least where lanes are steered.
+TEST(SteeredLaneTest, SendsWhereTheShortestChunkIsFourKibibytes) {
+  FakeOwner owner;
+  Striper striper(4, Striper::Limits());
+  LaneRates rates(Steered(4));
+  IdleLanes idle(32);
+  BusyLanes busy;
+  TcpPair pair = MakeTcpPair();
+  BulkSendLane::Settings settings;
+  settings.fd = pair.a.get();
+  settings.chunk_bytes = 4 << 10;
+  settings.chunk_bytes_min = 4 << 10;
+  BulkSendLane lane(&owner, settings, &striper, &rates, &idle, &busy);
+  const std::string payload(10000, 'p');
+  SendRequest request;
+  request.data = payload.data();
+  request.bytes = request.message_bytes = payload.size();
+  request.left.store(Units(payload.size()));
+  striper.Post(&request);
+  std::string got;
+  for (const Deadline deadline; !request.done() && deadline.Yield();) {
+    lane.Pump();
+    got += ReadAvailable(pair.b.get());
+  }
+  EXPECT_TRUE(request.done());
+  EXPECT_LE(2 * kHeaderBytes + payload.size(), lane.bytes_sent()) << "in several chunks";
+}
+
 // From when it has taken the offer that parks it until it has another socket.
 TEST(SteeredLaneTest, AParkedLaneKeepsStill) {
   FakeOwner owner;

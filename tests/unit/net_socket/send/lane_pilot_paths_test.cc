@@ -7,6 +7,7 @@
 #include <random>
 #include <vector>
 
+#include "net_socket/send/dial_allowance.h"
 #include "net_socket/send/lane_pilot.h"
 
 namespace tcpx {
@@ -91,6 +92,8 @@ class Network {
 
   void SetRate(int path, double rate) { paths_.rates[static_cast<size_t>(path)] = rate; }
   void SetLimited(bool limited) { limited_ = limited; }
+  // All there is differs by this part, from 300 ms to 300 ms.
+  void SetSlowNoise(double part) { slow_noise_ = part; }
   Connection& connection(int i) { return *connections_[static_cast<size_t>(i)]; }
   double got(int connection) const { return got_[static_cast<size_t>(connection)]; }
   void Forget() { got_.assign(connections_.size(), 0); }
@@ -101,7 +104,11 @@ class Network {
     std::vector<int> flows(paths_.rates.size());
     int all = 0;
     Each([&](size_t, int, size_t path) { ++flows[path], ++all; });
-    const double noise = std::max(0.0, std::normal_distribution<double>(1.0, noise_)(random_));
+    if (now_ >= redrawn_ns_ + 300 * kMillisecond) {
+      redrawn_ns_ = now_;
+      slowly_ = std::max(0.1, std::normal_distribution<double>(1.0, slow_noise_)(random_));
+    }
+    const double noise = slowly_ * std::max(0.0, std::normal_distribution<double>(1.0, noise_)(random_));
     double moved = 0;
     const auto of = [&](size_t path) {
       return std::min({paths_.rates[path] / flows[path], paths_.per_flow, paths_.link / all}) * seconds * noise;
@@ -125,6 +132,8 @@ class Network {
 
   Paths paths_;
   const double noise_;
+  double slow_noise_ = 0, slowly_ = 1;
+  int64_t redrawn_ns_ = 0;
   bool limited_ = true;
   std::mt19937_64 random_;
   std::vector<std::unique_ptr<Connection>> connections_;
@@ -186,6 +195,35 @@ TEST(LanePilotPathsTest, OnOnePathFewLanesStay) {
   EXPECT_LE(0.99, result.mean);
   EXPECT_GE(4, result.lanes);
   EXPECT_GE(120, result.dials);
+}
+
+// Noise that lasts longer than a look, and so makes a try look good: it neither heaps up lanes nor keeps dialling.
+TEST(LanePilotPathsTest, NoiseOpensNoLanesOnOnePath) {
+  for (const double noise : {0.05, 0.10, 0.20}) {
+    double latest = 0;
+    const Result result = Over({{2000 * kMbit}}, 1, [&](Network* network) {
+      network->SetSlowNoise(noise);
+      network->Run(120);
+      const int before = network->connection(0).dials();
+      const double share = network->Run(180);
+      latest += (network->connection(0).dials() - before) / 40.0;
+      return share;
+    });
+    EXPECT_GE(4, result.lanes) << noise;
+    EXPECT_GE(DialAllowance::kMost + 5 * DialAllowance::kEachMinute, result.dials) << noise;
+    EXPECT_GE(6 * DialAllowance::kEachMinute, latest) << noise << ": three minutes of dials";
+  }
+}
+
+TEST(LanePilotPathsTest, EightPathsAreFoundInNoise) {
+  const Paths paths{std::vector<double>(8, 200 * kMbit)};
+  const Result result = Over(paths, 1, [](Network* network) {
+    network->SetSlowNoise(0.05);
+    network->Run(10);
+    return network->Run(50);
+  });
+  EXPECT_LE(0.85, result.mean);
+  EXPECT_GE(14, result.lanes);
 }
 
 TEST(LanePilotPathsTest, APathThatFallsAndComesBack) {

@@ -24,7 +24,7 @@ TEST(LaneRateTest, UnknownAtFirst) {
   LaneRate rate(kChunk);
   EXPECT_EQ(0, rate.bytes_per_second());
   EXPECT_LE(kChunk, rate.held_max());
-  EXPECT_LT(0, rate.RetryAfterNs(10 * kChunk));
+  EXPECT_LT(0, rate.RetryAfterNs(10 * kChunk, kChunk));
 }
 
 TEST(LaneRateTest, LearnsThePaceAndFollowsIt) {
@@ -139,9 +139,19 @@ TEST(LaneRateTest, LooksAgainWhenTheExcessHasDrained) {
   uint64_t acked = 0;
   Drain(&rate, 1'000'000'000, 50, &now, &acked);
   const int64_t max = rate.held_max();
-  EXPECT_LE(rate.RetryAfterNs(max), rate.RetryAfterNs(max + 1'000'000));
-  EXPECT_GE(10 * kMillisecond, rate.RetryAfterNs(int64_t{1} << 40)) << "never for long";
-  EXPECT_LT(0, rate.RetryAfterNs(max));
+  EXPECT_LE(rate.RetryAfterNs(max, max), rate.RetryAfterNs(max + 1'000'000, max));
+  EXPECT_GE(10 * kMillisecond, rate.RetryAfterNs(int64_t{1} << 40, max)) << "never for long";
+  EXPECT_LT(0, rate.RetryAfterNs(max, max));
+}
+
+// A lane's part of what is under way may be far less than what it could hold.
+TEST(LaneRateTest, WaitsForTheExcessOverTheBoundThatHolds) {
+  LaneRate rate(kChunk);
+  int64_t now = kSecond;
+  uint64_t acked = 0;
+  Drain(&rate, 100'000'000, 50, &now, &acked);
+  ASSERT_LT(150'000, rate.held_max());
+  EXPECT_NEAR(kMillisecond, static_cast<double>(rate.RetryAfterNs(150'000, 50'000)), 0.2 * kMillisecond);
 }
 
 // A full socket takes a chunk for as long as it drains: the looks are far apart, and the lane was busy all the time.

@@ -1,0 +1,50 @@
+// Which lanes of an end have a socket, where some are closed and others lost.
+#include "net_socket/comm/lane_healing.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "absl/status/status.h"
+#include "tests/unit/net_socket/comm/fake_end.h"
+
+namespace tcpx {
+namespace {
+
+class LaneHealingTest : public ::testing::Test {
+ protected:
+  // Two lanes that stand.
+  std::unique_ptr<LaneHealing> Standing(Direction direction) {
+    auto healing = std::make_unique<LaneHealing>(&setup_, direction, std::make_shared<CommLink>(nullptr));
+    healing->Back(0);
+    healing->Back(1);
+    return healing;
+  }
+
+  const Options options_;
+  Runtime runtime_{options_};
+  const ConnectionSetup setup_ = FakeSetup(&runtime_, nullptr, false, 2);
+};
+
+TEST_F(LaneHealingTest, ASenderNeverRestsItsLastLane) {
+  const auto healing = Standing(Direction::kSend);
+  EXPECT_TRUE(healing->Rest(1));
+  EXPECT_FALSE(healing->Rest(0));
+  EXPECT_TRUE(healing->up(0));
+}
+
+// Its others may be lost at this end only, and come back: what the sender has closed is not waited for.
+TEST_F(LaneHealingTest, AReceiverRestsTheOneThatStandsLast) {
+  const auto healing = Standing(Direction::kReceive);
+  ASSERT_TRUE(healing->LetGo(absl::UnavailableError("lost"), 0));
+  EXPECT_FALSE(healing->NoneFor(0));
+  EXPECT_TRUE(healing->Rest(1));
+  EXPECT_FALSE(healing->lost(1));
+  EXPECT_TRUE(healing->NoneFor(0)) << "no lane stands now";
+  healing->Back(0);
+  EXPECT_FALSE(healing->AnyLost());
+  EXPECT_FALSE(healing->NoneFor(0));
+}
+
+}  // namespace
+}  // namespace tcpx

@@ -1,0 +1,38 @@
+// What is known of a connection's latest windows.
+#include "net_socket/send/past_windows.h"
+
+#include <gtest/gtest.h>
+
+namespace tcpx {
+namespace {
+
+TEST(PastWindowsTest, KnowsNoNoiseAtFirst) {
+  PastWindows windows;
+  EXPECT_EQ(0, windows.noise());
+  EXPECT_EQ(0, windows.top());
+  windows.Add(100);
+  windows.Add(50);
+  EXPECT_EQ(0, windows.noise());
+  EXPECT_EQ(100, windows.top());
+}
+
+TEST(PastWindowsTest, APathThatFallsIsNoNoise) {
+  PastWindows windows;
+  for (int i = 0; i < 8; ++i) windows.Add(i < 4 ? 100 : 50);
+  EXPECT_EQ(0, windows.noise());
+}
+
+TEST(PastWindowsTest, NoiseIsHowNeighboursDiffer) {
+  PastWindows windows;
+  for (int i = 0; i < 9; ++i) windows.Add(i % 2 == 0 ? 100 : 90);
+  EXPECT_NEAR(0.1, windows.noise(), 1e-9);
+  windows.Anew(200);
+  EXPECT_EQ(200, windows.top());
+  EXPECT_NEAR(0.1, windows.noise(), 1e-9);
+  for (int i = 0; i < 20; ++i) windows.Add(i % 2 == 0 ? 100 : 1);
+  EXPECT_EQ(PastWindows::kNoiseMax, windows.noise());
+  EXPECT_EQ(100, windows.top()) << "the latest eight";
+}
+
+}  // namespace
+}  // namespace tcpx
