@@ -231,6 +231,7 @@ Snapshot StatsHub::Take(bool connections) {
   snapshot.looks = looks_;
   snapshot.collection_ns = collection_ns_;
   for (const auto& [id, thread] : threads_.threads()) snapshot.threads.push_back(thread);
+  for (const auto& [name, thread] : threads_.ended()) snapshot.threads.push_back(thread);
   snapshot.totals = closed_;
   for (auto& entry : entries_) {
     MutexLock entry_lock(entry->mutex_);
