@@ -15,6 +15,7 @@
 #include "common/log.h"
 #include "common/thread.h"
 #include "net_socket/stats/exposition.h"
+#include "net_socket/stats/process_mark.h"
 #include "net_socket/stats/snapshot_json.h"
 #include "net_socket/stats/stats_file.h"
 #include "net_socket/stats/stats_socket.h"
@@ -44,6 +45,7 @@ ProcessNumbers ThisProcess() {
   char host[256] = "";
   if (gethostname(host, sizeof(host) - 1) == 0) process.host = host;
   process.pid = getpid();
+  process.mark = ProcessMark();
   process.uid = static_cast<int>(geteuid());
   const char* const job = getenv("SLURM_JOB_ID");
   process.slurm_job_id = job != nullptr && *job != '\0' ? job : "unknown";

@@ -36,6 +36,7 @@ TEST(SnapshotJsonTest, HasEveryConnectionAndLane) {
   const Json all = Parsed(SnapshotJson(SampleSnapshot()));
   EXPECT_EQ(kSnapshotFormat, all["tcpx_snapshot"].number);
   EXPECT_EQ(4711, all["process"]["pid"].number);
+  EXPECT_EQ("4711-4026532000", all["process"]["mark"].text);
   EXPECT_EQ("tcpx-io-0", all["threads"][0]["name"].text);
   ASSERT_EQ(2u, all["connections"].size());
   const Json& sends = all["connections"][1];
