@@ -33,7 +33,7 @@ class StatsSocket {
  public:
   static constexpr size_t kClientsMax = 16;
   static constexpr int64_t kClientNs = 2 * kSecond;
-  static constexpr int kAcceptsMax = 32;
+  static constexpr int kAcceptsMax = 8;
   static constexpr int64_t kAcceptNs = 50 * kMillisecond;
 
   static absl::StatusOr<std::unique_ptr<StatsSocket>> Open(const std::string& name);
