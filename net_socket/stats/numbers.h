@@ -44,6 +44,7 @@ const char* BlockedReason(size_t kind);
 
 struct TcpNumbers {
   // Of the lane's present socket.
+  uint64_t cookie = 0;  // no other socket of this boot has it; 0: the kernel does not tell (before Linux 4.12)
   uint32_t rtt_us = 0;
   uint32_t rtt_min_us = 0;
   uint64_t delivery_bytes_per_second = 0;
@@ -106,7 +107,8 @@ struct ConnectionNumbers {
 // Reads the kernel's numbers of the lane's socket into it. What another socket counted before stays counted.
 void ReadTcpNumbers(int fd, LaneNumbers* lane);
 
-// Adds `now` to what the lane's sockets have counted: one that counts less than at the last time is another one.
+// Adds `now` to what the lane's sockets have counted. One with another cookie is another one, and so is one that counts
+// less than at the last time.
 void AddTcpNumbers(const TcpNumbers& now, LaneNumbers* lane);
 
 // Turns what was waited for since the last call into who it was that was waited for, and adds it to `blocked`.
