@@ -25,6 +25,13 @@ struct WaitNumbers {
   uint64_t untested_ns = 0;
 };
 
+// The stretch that no transfer has ended yet, as looks have guessed it so far.
+struct OpenWait {
+  int64_t from_ns = 0;
+  int64_t looked_ns = 0;
+  WaitNumbers guessed;
+};
+
 // Who a connection waited for, and why.
 enum class Blocked : uint8_t {
   kNetworkPath,    // bytes were under way, and the path or its congestion control held them
@@ -93,6 +100,7 @@ struct ConnectionNumbers {
   uint64_t lanes_resumed = 0;
   uint64_t lanes_slow = 0;
   WaitNumbers waits;
+  OpenWait open_wait;
   BlockedNumbers blocked{};
   // What of the waits, and of the lanes' times, `blocked` has in it.
   WaitNumbers attributed;
