@@ -1,4 +1,5 @@
 // What a comm tells the statistics of itself.
+#include <map>
 #include <set>
 #include <string>
 
@@ -46,9 +47,11 @@ std::optional<ConnectionNumbers> Comm::numbers() const {
 
 void Comm::DescribeFor(ConnectionNumbers* numbers) const {
   std::set<std::string> interfaces;
+  std::map<std::string, std::string> with;  // Few addresses are many lanes', and each costs a list of all.
   for (const LaneSocket& lane : setup_.lanes) {
-    std::string name = InterfaceWith(lane.local);
-    interfaces.insert(name.empty() ? "unknown" : std::move(name));
+    const auto [name, is_new] = with.try_emplace(lane.local.HostString());
+    if (is_new) name->second = InterfaceWith(lane.local);
+    interfaces.insert(name->second.empty() ? "unknown" : name->second);
     LaneNumbers described;
     described.local = lane.local.ToString();
     described.peer = lane.peer.ToString();
@@ -65,7 +68,8 @@ void Comm::DescribeFor(ConnectionNumbers* numbers) const {
 
 void Comm::ReadNumbers(ConnectionNumbers* numbers) {
   const Flight flight = FlightNow();
-  numbers->waits = times_->WaitsUntil(MonotonicNanos(), flight);
+  // What is posted when a connection fails is never tested to its end, and waits for nobody.
+  if (!failed()) numbers->waits = times_->WaitsUntil(MonotonicNanos(), flight, &numbers->open_wait);
   numbers->caller = times_->caller();
   numbers->posted = flight.messages;
   numbers->failed = failed();

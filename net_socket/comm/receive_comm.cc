@@ -250,7 +250,6 @@ void ReceiveComm::EndAllEvents(const ReceiveRequest& request) {
 // The size of a message of which nothing has come yet is 0; NCCL only profiles the sizes of optional receives.
 void ReceiveComm::Report(ReceiveRequest* request, int* sizes) {
   EndAllEvents(*request);
-  if (times() != nullptr) KeepTime(*request);
   for (int i = 0; sizes != nullptr && i < request->count; ++i) {
     const uint64_t bytes = request->receives[i]->message_bytes.load(std::memory_order_relaxed);
     sizes[i] = bytes == kUnknownBytes ? 0 : static_cast<int>(bytes);
@@ -263,7 +262,8 @@ void ReceiveComm::Report(ReceiveRequest* request, int* sizes) {
   }
 }
 
-// A member of a group counts for all.
+// Of one that has landed, also where it was reported earlier: before, its size is not known. A member of a group counts
+// for all.
 void ReceiveComm::KeepTime(const ReceiveRequest& request) {
   const PostedReceive& receive = *request.receives[request.count - 1];
   const uint64_t bytes = receive.message_bytes.load(std::memory_order_relaxed);
@@ -273,6 +273,7 @@ void ReceiveComm::KeepTime(const ReceiveRequest& request) {
 }
 
 void ReceiveComm::Release(ReceiveRequest* request) {
+  if (times() != nullptr) KeepTime(*request);
   if (request->bulk) --bulk_posted_;
   for (int i = 0; i < request->count; ++i) {
     request->receives[i]->in_use = false;

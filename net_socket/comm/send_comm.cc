@@ -177,7 +177,7 @@ bool SendComm::NextSequence(int32_t tag, uint64_t* sequence) {
 
 void SendComm::PostExpress(SendRequest* request) {
   if (request->message_offset == 0) events().CountWhole(request->events, 0, request->message_bytes);
-  counts_.chunks.Add(request->bytes / kChunkBytesMax + 1);
+  counts_.chunks.Add(std::max<size_t>(1, (request->bytes + kChunkBytesMax - 1) / kChunkBytesMax));
   const bool lone = requests_.in_use() == 1;
   if (lone && request->bytes <= kLoneBytesMax) {
     SendLone(request);

@@ -12,7 +12,17 @@ namespace {
 
 uint64_t Span0(int64_t from_ns, int64_t to_ns) { return to_ns > from_ns ? static_cast<uint64_t>(to_ns - from_ns) : 0; }
 
+constexpr int kReadAttempts = 100;
+
 }  // namespace
+
+TransferTimes::Change::Change(TransferTimes* times) : version_(&times->version_) {
+  version_->store(version_->load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
+TransferTimes::Change::~Change() {
+  version_->store(version_->load(std::memory_order_relaxed) + 1, std::memory_order_release);
+}
 
 void TransferTimes::NoteCaller() {
   const pthread_t self = pthread_self();
@@ -31,6 +41,7 @@ int64_t TransferTimes::Begin(bool timed) {
   latest_ns_ = now;
   NoteCaller();
   if (posted_++ == 0) {
+    const Change change(this);
     const int64_t refused = refused_ns_ == 0 ? now : std::clamp<int64_t>(refused_ns_, frontier_ns_, now);
     idle_ns_.Add(Span0(frontier_ns_, refused));
     no_credit_ns_.Add(Span0(refused, now));
@@ -50,6 +61,7 @@ void TransferTimes::End(const Span& span) {
   if (timed) durations_[kind].Add(Span0(span.begun_ns, now));
   const int64_t done = span.done_ns == 0 ? now : std::clamp(span.done_ns, from, now);
   const int64_t heard = !receives_ ? from : span.first_ns == 0 ? done : std::clamp(span.first_ns, from, done);
+  const Change change(this);
   unheard_ns_.Add(Span0(from, heard));
   moving_ns_.Add(Span0(heard, done));
   untested_ns_.Add(Span0(done, now));
@@ -57,26 +69,38 @@ void TransferTimes::End(const Span& span) {
   if (--posted_ == 0) idle_ = true;
 }
 
+bool TransferTimes::Read(State* state) const {
+  for (int attempt = 0; attempt < kReadAttempts; ++attempt) {
+    const uint32_t version = version_.load(std::memory_order_acquire);
+    state->waits = {idle_ns_, no_credit_ns_, unheard_ns_, moving_ns_, untested_ns_};
+    state->frontier_ns = frontier_ns_;
+    state->idle = idle_;
+    state->refused = refused_ns_ != 0;
+    if (version % 2 == 0 && version_.load(std::memory_order_relaxed) == version) return true;
+  }
+  return false;
+}
+
 // The stretch that is not over yet is guessed from how things stand.
-WaitNumbers TransferTimes::WaitsUntil(int64_t now_ns, const Flight& flight) const {
-  WaitNumbers waits;
-  int64_t frontier = 0;
-  for (int attempt = 0; attempt < 4; ++attempt) {
-    frontier = frontier_ns_;
-    waits = {idle_ns_.get(), no_credit_ns_.get(), unheard_ns_.get(), moving_ns_.get(), untested_ns_.get()};
-    if (frontier == frontier_ns_) break;
-  }
-  const uint64_t open = Span0(frontier, now_ns);
-  if (idle_) {
-    (refused_ns_ == 0 ? waits.idle_ns : waits.no_credit_ns) += open;
+WaitNumbers TransferTimes::WaitsUntil(int64_t now_ns, const Flight& flight, OpenWait* open) const {
+  State state;
+  if (!Read(&state)) return state.waits;
+  if (open->from_ns != state.frontier_ns) *open = {state.frontier_ns, state.frontier_ns, {}};
+  const uint64_t more = Span0(open->looked_ns, now_ns);
+  open->looked_ns = std::max(open->looked_ns, now_ns);
+  WaitNumbers* const guessed = &open->guessed;
+  if (state.idle) {
+    (state.refused ? guessed->no_credit_ns : guessed->idle_ns) += more;
   } else if (flight.messages == 0) {
-    waits.untested_ns += open;
+    guessed->untested_ns += more;
   } else if (receives_ && !flight.total_known) {
-    waits.unheard_ns += open;
+    guessed->unheard_ns += more;
   } else {
-    waits.moving_ns += open;
+    guessed->moving_ns += more;
   }
-  return waits;
+  return {state.waits.idle_ns + guessed->idle_ns, state.waits.no_credit_ns + guessed->no_credit_ns,
+          state.waits.unheard_ns + guessed->unheard_ns, state.waits.moving_ns + guessed->moving_ns,
+          state.waits.untested_ns + guessed->untested_ns};
 }
 
 }  // namespace tcpx

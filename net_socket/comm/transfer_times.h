@@ -17,6 +17,7 @@
 #include <pthread.h>
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 
 #include "net_socket/message/flight.h"
@@ -49,8 +50,9 @@ class TransferTimes {
   // The time of the latest Begin.
   int64_t latest_ns() const { return latest_ns_; }
 
-  // `flight`: what is under way now.
-  WaitNumbers WaitsUntil(int64_t now_ns, const Flight& flight) const;
+  // `flight`: what is under way now. `open`: what this reader's looks have guessed so far; of the stretch that is not over
+  // only what lies behind the latest look goes by `flight`.
+  WaitNumbers WaitsUntil(int64_t now_ns, const Flight& flight, OpenWait* open) const;
   LogHistogramValues sizes(bool bulk) const { return sizes_[bulk ? 1 : 0].Read(); }
   LogHistogramValues durations(bool bulk) const { return durations_[bulk ? 1 : 0].Read(); }
   // Of the thread that posts; 0: none has.
@@ -59,21 +61,57 @@ class TransferTimes {
  private:
   void NoteCaller();
 
+  // Who has seen a store of it sees all stores before; its loads come before all that are behind them. No fence: gcc's
+  // thread sanitizer knows none.
+  template <typename T>
+  class Ordered {
+   public:
+    Ordered(T value = T()) : value_(value) {}  // NOLINT: stands for a T
+    Ordered& operator=(T value) {
+      value_.store(value, std::memory_order_release);
+      return *this;
+    }
+    operator T() const { return value_.load(std::memory_order_acquire); }  // NOLINT
+    void Add(T more) { *this = value_.load(std::memory_order_relaxed) + more; }
+
+   private:
+    std::atomic<T> value_;
+  };
+
+  // A reader that has seen any of its stores sees the odd version too, and begins again.
+  class Change {
+   public:
+    explicit Change(TransferTimes* times);
+    ~Change();
+
+   private:
+    std::atomic<uint32_t>* const version_;
+  };
+  struct State {
+    WaitNumbers waits;
+    int64_t frontier_ns = 0;
+    bool idle = false;
+    bool refused = false;
+  };
+  // False: it changed all the time.
+  bool Read(State* state) const;
+
   const bool receives_;
   pthread_t caller_{};
   Relaxed<int> caller_id_ = 0;
   unsigned turn_ = 0;
   int64_t latest_ns_ = 0;
   int posted_ = 0;
-  Relaxed<bool> idle_ = true;
-  Relaxed<int64_t> refused_ns_ = 0;  // since when; 0: not
+  std::atomic<uint32_t> version_{0};  // odd: in the middle of a change
+  Ordered<bool> idle_ = true;
+  Ordered<int64_t> refused_ns_ = 0;  // since when; 0: not
   // All before this is counted.
-  Relaxed<int64_t> frontier_ns_;
-  Counter idle_ns_;
-  Counter no_credit_ns_;
-  Counter unheard_ns_;
-  Counter moving_ns_;
-  Counter untested_ns_;
+  Ordered<int64_t> frontier_ns_;
+  Ordered<uint64_t> idle_ns_ = 0;
+  Ordered<uint64_t> no_credit_ns_ = 0;
+  Ordered<uint64_t> unheard_ns_ = 0;
+  Ordered<uint64_t> moving_ns_ = 0;
+  Ordered<uint64_t> untested_ns_ = 0;
   std::array<LogHistogram, 2> sizes_;  // express, bulk
   std::array<LogHistogram, 2> durations_;
 };

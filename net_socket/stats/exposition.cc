@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_replace.h"
 #include "common/build_info.h"
 
 namespace tcpx {
@@ -61,8 +60,20 @@ constexpr MetricFamily kFamilies[] = {
 constexpr const char* kClasses[] = {"express", "bulk"};
 constexpr const char* kDirections[] = {"receive", "send"};
 
+// A collector drops a whole file for one label that is no UTF-8, and others name hosts and interfaces.
 std::string Label(absl::string_view name, absl::string_view value) {
-  return absl::StrCat(name, "=\"", absl::StrReplaceAll(value, {{"\\", "\\\\"}, {"\"", "\\\""}, {"\n", "\\n"}}), "\"");
+  std::string label = absl::StrCat(name, "=\"");
+  for (const char c : value) {
+    if (c == '\n') {
+      label += "\\n";
+    } else if (c < 0x20 || c > 0x7e) {
+      label += '?';
+    } else {
+      if (c == '"' || c == '\\') label += '\\';
+      label += c;
+    }
+  }
+  return label + '"';
 }
 
 double Seconds(uint64_t ns) { return static_cast<double>(ns) * 1e-9; }
@@ -78,7 +89,7 @@ std::string Number(double value) {
 class Writer {
  public:
   explicit Writer(const ProcessNumbers& process)
-      : common_(absl::StrCat(Label("node", process.host), ",", Label("pid", absl::StrCat(process.pid)), ",",
+      : common_(absl::StrCat(Label("node", process.host), ",", Label("pid", process.mark), ",",
                              Label("slurm_job_id", process.slurm_job_id))) {}
 
   void Add(const char* family, absl::string_view labels, double value, const char* suffix = "") {

@@ -1,5 +1,6 @@
 #include "net_socket/stats/hub.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
@@ -8,24 +9,23 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <new>
 #include <set>
 #include <utility>
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/status.h"
 #include "common/thread.h"
 #include "net_socket/stats/exposition.h"
+#include "net_socket/stats/pace.h"
+#include "net_socket/stats/process_mark.h"
 #include "net_socket/stats/snapshot_json.h"
 #include "net_socket/stats/stats_file.h"
 #include "net_socket/stats/stats_socket.h"
 
 namespace tcpx {
 namespace {
-
-constexpr int64_t kLookEveryNs = kSecond;
-constexpr int64_t kWriteEveryNs = 10 * kSecond;
-// A look's cost, times this, is the least time until the next one.
-constexpr int64_t kCostShare = 300;
 
 int64_t ThreadCpuNs() {
   timespec now;
@@ -44,11 +44,19 @@ ProcessNumbers ThisProcess() {
   char host[256] = "";
   if (gethostname(host, sizeof(host) - 1) == 0) process.host = host;
   process.pid = getpid();
+  process.mark = ProcessMark();
   process.uid = static_cast<int>(geteuid());
   const char* const job = getenv("SLURM_JOB_ID");
   process.slurm_job_id = job != nullptr && *job != '\0' ? job : "unknown";
   process.started_unix = UnixNow();
   return process;
+}
+
+void WarnOfMemory() {
+  try {
+    TCPX_WARN("the statistics found no memory; a look is left out, and all else goes on");
+  } catch (const std::bad_alloc&) {  // There is none to say so either.
+  }
 }
 
 }  // namespace
@@ -92,7 +100,7 @@ class StatsHub::Outputs {
   }
 
  private:
-  // However many ask, it is made once for each look.
+  // However many ask, it is made once for each look: once a second at most.
   std::shared_ptr<const std::string> Document() {
     if (document_ == nullptr) document_ = std::make_shared<const std::string>(SnapshotJson(hub_->Take(true)));
     return document_;
@@ -117,6 +125,12 @@ void StatsHub::Start() {
   MutexLock lock(start_mutex_);
   if (users_++ > 0) return;
   stop_.reset(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  if (!stop_.valid()) {
+    const absl::Status why = ErrnoStatus(errno, "eventfd");
+    if (std::exchange(told_, true)) return;
+    TCPX_WARN("%s; there are no statistics, and all else goes on", std::string(why.message()));
+    return;  // A thread that can't be stopped is not begun.
+  }
   auto thread = StartThread("the thread of the statistics", [this] { Run(); });
   if (thread.ok()) {
     thread_ = *std::move(thread);
@@ -133,28 +147,45 @@ void StatsHub::Stop() {
   stop_.reset();
 }
 
+// Where memory is short the job may go on: what throws here would end it.
 void StatsHub::Run() {
   pthread_setname_np(pthread_self(), "tcpx-stats");
-  Outputs outputs(this);
-  int64_t look_ns = 0;
-  int64_t write_ns = 0;
+  std::unique_ptr<Outputs> outputs;
+  StatsPace pace;
   int64_t cpu_ns = ThreadCpuNs();
-  int64_t write_after_ns = kLookEveryNs;  // The first file is of before the first connection.
-  do {
-    const int64_t now = MonotonicNanos();
-    if (now < look_ns) continue;
-    LookAtAll();
-    outputs.Looked();
-    const int64_t cost_ns = ThreadCpuNs() - cpu_ns;
-    if (now >= write_ns) {
-      outputs.Write();
-      write_ns = now + std::exchange(write_after_ns, kWriteEveryNs);
+  bool told = false;
+  for (bool goes_on = true; goes_on;) {
+    try {
+      if (outputs == nullptr) outputs = std::make_unique<Outputs>(this);
+      TakeTurn(&pace, outputs.get());
+      NoteCost(&cpu_ns);
+      goes_on = outputs->Wait(pace.next_ns());
+    } catch (const std::bad_alloc&) {
+      if (!std::exchange(told, true)) WarnOfMemory();
+      pollfd stop{stop_.get(), POLLIN, 0};
+      goes_on = poll(&stop, 1, static_cast<int>(StatsPace::kLookEveryNs / kMillisecond)) <= 0;
     }
-    const int64_t before_ns = std::exchange(cpu_ns, ThreadCpuNs());
-    look_ns = now + std::max(kLookEveryNs, cost_ns * kCostShare);
-    MutexLock lock(mutex_);
-    collection_ns_ += static_cast<uint64_t>(cpu_ns - before_ns);
-  } while (outputs.Wait(look_ns));
+  }
+}
+
+void StatsHub::TakeTurn(StatsPace* pace, Outputs* outputs) {
+  const int64_t now = MonotonicNanos();
+  if (pace->LookDue(now)) {
+    const int64_t before_ns = ThreadCpuNs();
+    pace->Looked(now, 0);  // Also where it fails.
+    LookAtAll();
+    pace->Looked(now, ThreadCpuNs() - before_ns);
+    outputs->Looked();
+  }
+  if (!pace->WriteDue(now)) return;
+  pace->Wrote(now);
+  outputs->Write();
+}
+
+void StatsHub::NoteCost(int64_t* cpu_ns) {
+  const int64_t before_ns = std::exchange(*cpu_ns, ThreadCpuNs());
+  MutexLock lock(mutex_);
+  collection_ns_ += static_cast<uint64_t>(*cpu_ns - before_ns);
 }
 
 std::shared_ptr<StatsEntry> StatsHub::Join(std::shared_ptr<CommLink> link, const Read& read) {
@@ -231,6 +262,7 @@ Snapshot StatsHub::Take(bool connections) {
   snapshot.looks = looks_;
   snapshot.collection_ns = collection_ns_;
   for (const auto& [id, thread] : threads_.threads()) snapshot.threads.push_back(thread);
+  for (const auto& [name, thread] : threads_.ended()) snapshot.threads.push_back(thread);
   snapshot.totals = closed_;
   for (auto& entry : entries_) {
     MutexLock entry_lock(entry->mutex_);

@@ -2,12 +2,11 @@
 //
 // Purpose: connections join with a link and leave with their last numbers. A thread of its own looks at every connection
 //          once a second, writes the file every 10 s and answers readers of the socket, so that neither messages nor
-//          housekeeping ever wait for a disk or a reader. Looks come less often where there is so much to look at that
-//          they would cost more than a third of a percent of a CPU.
+//          housekeeping ever wait for a disk or a reader. pace.h says how often it looks.
 //
 // Threads: Start, Stop, Join, Leave and Take from any but its own.
 // Lifetime: the plugin's. What closed connections have counted stays.
-// Errors:  a way out that can't be had is one WARN, and the rest goes on.
+// Errors:  a way out that can't be had is one WARN, and the rest goes on; so are a thread that can't be had, and memory.
 #ifndef TCPX_NET_SOCKET_STATS_HUB_H_
 #define TCPX_NET_SOCKET_STATS_HUB_H_
 
@@ -25,6 +24,8 @@
 #include "net_socket/stats/snapshot.h"
 
 namespace tcpx {
+
+class StatsPace;
 
 struct StatsSettings {
   bool table = false;  // when a communicator ends
@@ -80,6 +81,9 @@ class StatsHub {
   class Outputs;
 
   void Run();
+  void TakeTurn(StatsPace* pace, Outputs* outputs);
+  // Of the thread, since the last call.
+  void NoteCost(int64_t* cpu_ns);
   void LookAtAll();
   void LookAt(StatsEntry* entry, const ThreadWatch& threads);
   // The host by which a connection goes: others than the first kPeersMax have one name.
@@ -91,6 +95,7 @@ class StatsHub {
   int users_ TCPX_GUARDED_BY(start_mutex_) = 0;
   std::thread thread_ TCPX_GUARDED_BY(start_mutex_);
   OwnedFd stop_;
+  bool told_ TCPX_GUARDED_BY(start_mutex_) = false;  // that there is no thread
 
   Mutex mutex_;
   absl::flat_hash_set<std::shared_ptr<StatsEntry>> entries_ TCPX_GUARDED_BY(mutex_);

@@ -65,10 +65,13 @@ void ReadTcpNumbers(int fd, LaneNumbers* lane) {
   tcp_info info{};
   socklen_t length = sizeof(info);
   if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return;
+  const socklen_t known = length;
   TcpNumbers now;
+  length = sizeof(now.cookie);
+  if (getsockopt(fd, SOL_SOCKET, SO_COOKIE, &now.cookie, &length) != 0) now.cookie = 0;
   now.rtt_us = info.tcpi_rtt;
   now.retransmits = info.tcpi_total_retrans;
-  if (length >= offsetof(tcp_info, tcpi_sndbuf_limited) + sizeof(info.tcpi_sndbuf_limited)) {
+  if (known >= offsetof(tcp_info, tcpi_sndbuf_limited) + sizeof(info.tcpi_sndbuf_limited)) {
     now.rtt_min_us = info.tcpi_min_rtt == ~uint32_t{0} ? 0 : info.tcpi_min_rtt;
     now.delivery_bytes_per_second = info.tcpi_delivery_rate;
     now.busy_us = info.tcpi_busy_time;
@@ -87,7 +90,8 @@ void ReadTcpNumbers(int fd, LaneNumbers* lane) {
 }
 
 void AddTcpNumbers(const TcpNumbers& now, LaneNumbers* lane) {
-  const bool another = now.busy_us < lane->socket.busy_us || now.retransmits < lane->socket.retransmits;
+  const bool another = now.cookie != lane->socket.cookie || now.busy_us < lane->socket.busy_us ||
+                       now.retransmits < lane->socket.retransmits;
   const TcpNumbers none;
   const TcpNumbers& old = another ? none : lane->socket;
   TcpNumbers* const sum = &lane->tcp;

@@ -25,6 +25,13 @@ struct WaitNumbers {
   uint64_t untested_ns = 0;
 };
 
+// The stretch that no transfer has ended yet, as looks have guessed it so far.
+struct OpenWait {
+  int64_t from_ns = 0;
+  int64_t looked_ns = 0;
+  WaitNumbers guessed;
+};
+
 // Who a connection waited for, and why.
 enum class Blocked : uint8_t {
   kNetworkPath,    // bytes were under way, and the path or its congestion control held them
@@ -44,6 +51,7 @@ const char* BlockedReason(size_t kind);
 
 struct TcpNumbers {
   // Of the lane's present socket.
+  uint64_t cookie = 0;  // no other socket of this boot has it; 0: the kernel does not tell (before Linux 4.12)
   uint32_t rtt_us = 0;
   uint32_t rtt_min_us = 0;
   uint64_t delivery_bytes_per_second = 0;
@@ -92,6 +100,7 @@ struct ConnectionNumbers {
   uint64_t lanes_resumed = 0;
   uint64_t lanes_slow = 0;
   WaitNumbers waits;
+  OpenWait open_wait;
   BlockedNumbers blocked{};
   // What of the waits, and of the lanes' times, `blocked` has in it.
   WaitNumbers attributed;
@@ -106,7 +115,8 @@ struct ConnectionNumbers {
 // Reads the kernel's numbers of the lane's socket into it. What another socket counted before stays counted.
 void ReadTcpNumbers(int fd, LaneNumbers* lane);
 
-// Adds `now` to what the lane's sockets have counted: one that counts less than at the last time is another one.
+// Adds `now` to what the lane's sockets have counted. One with another cookie is another one, and so is one that counts
+// less than at the last time.
 void AddTcpNumbers(const TcpNumbers& now, LaneNumbers* lane);
 
 // Turns what was waited for since the last call into who it was that was waited for, and adds it to `blocked`.

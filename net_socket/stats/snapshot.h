@@ -18,6 +18,7 @@ namespace tcpx {
 struct ProcessNumbers {
   std::string host;
   int pid = 0;
+  std::string mark;  // ProcessMark: the PID, and in a container its PID namespace too
   int uid = 0;
   std::string slurm_job_id;  // "unknown" outside of one
   double started_unix = 0;   // the plugin's first connection

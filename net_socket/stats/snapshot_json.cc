@@ -133,6 +133,7 @@ void Process(const ProcessNumbers& process, std::string* out) {
   Object object(out);
   object.Text("host", process.host);
   object.Number("pid", process.pid);
+  object.Text("mark", process.mark);
   object.Number("uid", process.uid);
   object.Text("slurm_job_id", process.slurm_job_id);
   absl::StrAppendFormat(object.Member("started_unix"), "%.3f", process.started_unix);

@@ -9,14 +9,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "common/fd.h"
 #include "common/log.h"
 #include "common/status.h"
@@ -48,11 +49,20 @@ absl::Status WriteAll(int fd, absl::string_view text) {
 
 bool ProcessIsDead(int pid) { return pid > 0 && kill(pid, 0) != 0 && errno == ESRCH; }
 
+// A disk that is full may say so at the close only.
+absl::Status Close(OwnedFd file) {
+  return close(file.release()) == 0 || errno == EINTR ? absl::OkStatus() : ErrnoStatus(errno, "close");
+}
+
+bool IsNumber(absl::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == absl::string_view::npos;
+}
+
 }  // namespace
 
-StatsFile::StatsFile(std::string dir, const ProcessNumbers& process) : dir_(std::move(dir)) {
+StatsFile::StatsFile(std::string dir, const ProcessNumbers& process) : dir_(std::move(dir)), mark_(ProcessMark()) {
   prefix_ = absl::StrCat("tcpx-", FileWord(process.host), "-");
-  const std::string name = absl::StrCat(prefix_, ProcessMark());
+  const std::string name = absl::StrCat(prefix_, mark_);
   path_ = absl::StrCat(dir_, "/", name, kSuffix);
   temporary_ = absl::StrCat(dir_, "/", name, kTemporarySuffix);
 }
@@ -68,6 +78,7 @@ absl::Status StatsFile::Replace(absl::string_view text) {
   OwnedFd file(open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
   if (!file.valid()) return ErrnoStatus(errno, "open");
   absl::Status status = WriteAll(file.get(), text);
+  if (status.ok()) status = Close(std::move(file));
   if (status.ok() && rename(temporary_.c_str(), path_.c_str()) != 0) status = ErrnoStatus(errno, "rename");
   if (!status.ok()) (void)unlink(temporary_.c_str());
   return status;
@@ -82,18 +93,32 @@ void StatsFile::Write(absl::string_view text) {
             std::string(status.message()));
 }
 
-void StatsFile::RemoveStale(int64_t stale_seconds) {
+// "PREFIX", a PID, in a container "-NAMESPACE", a suffix: all else is somebody else's.
+int64_t StatsFile::StaleAfter(absl::string_view name) const {
+  if (!absl::ConsumePrefix(&name, prefix_)) return 0;
+  if (!absl::ConsumeSuffix(&name, kSuffix) && !absl::ConsumeSuffix(&name, kTemporarySuffix)) return 0;
+  if (name == mark_) return 0;
+  const std::pair<absl::string_view, absl::string_view> parts = absl::StrSplit(name, absl::MaxSplits('-', 1));
+  const bool has_namespace = parts.first.size() < name.size();
+  int pid = 0;
+  if (!IsNumber(parts.first) || !absl::SimpleAtoi(parts.first, &pid)) return 0;
+  if (has_namespace && !IsNumber(parts.second)) return 0;
+  const std::pair<absl::string_view, absl::string_view> own = absl::StrSplit(mark_, absl::MaxSplits('-', 1));
+  if (parts.second != own.second) return kStaleElsewhereSeconds;
+  return ProcessIsDead(pid) ? kStaleSeconds : 0;
+}
+
+void StatsFile::RemoveStale() {
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(dir_.c_str()), &closedir);
   if (folder == nullptr) return;
   while (const dirent* entry = readdir(folder.get())) {
     const absl::string_view name(entry->d_name);
-    if (!absl::StartsWith(name, prefix_)) continue;
-    if (!absl::EndsWith(name, kSuffix) && !absl::EndsWith(name, kTemporarySuffix)) continue;
+    const int64_t stale_after = StaleAfter(name);
+    if (stale_after == 0) continue;
     const std::string path = absl::StrCat(dir_, "/", name);
-    if (path == path_ || !ProcessIsDead(atoi(entry->d_name + prefix_.size()))) continue;
     struct stat about {};
     if (lstat(path.c_str(), &about) != 0 || !S_ISREG(about.st_mode)) continue;
-    if (time(nullptr) - about.st_mtime < stale_seconds) continue;
+    if (time(nullptr) - about.st_mtime < stale_after) continue;
     if (unlink(path.c_str()) == 0) TCPX_INFO("TCPX_STATS_DIR: removed %s of a process that has died", path);
   }
 }

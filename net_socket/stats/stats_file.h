@@ -19,8 +19,10 @@ namespace tcpx {
 
 class StatsFile {
  public:
-  // Younger files may be of a process that this one can't see (another PID namespace).
+  // Of files of dead processes. Those of other PID namespaces can't be seen: there the age alone tells, and a living
+  // process writes every 10 s.
   static constexpr int64_t kStaleSeconds = 30;
+  static constexpr int64_t kStaleElsewhereSeconds = 600;
 
   StatsFile(std::string dir, const ProcessNumbers& process);
   // Removes the file.
@@ -29,13 +31,16 @@ class StatsFile {
   StatsFile& operator=(const StatsFile&) = delete;
 
   void Write(absl::string_view text);
-  void RemoveStale(int64_t stale_seconds = kStaleSeconds);
+  void RemoveStale();
   const std::string& path() const { return path_; }
 
  private:
   absl::Status Replace(absl::string_view text);
+  // Seconds from which on a file is what a dead process left; 0: never.
+  int64_t StaleAfter(absl::string_view name) const;
 
   const std::string dir_;
+  const std::string mark_;
   std::string prefix_;  // of the files of this host
   std::string path_;
   std::string temporary_;

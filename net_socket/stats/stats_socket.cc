@@ -1,7 +1,9 @@
 #include "net_socket/stats/stats_socket.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -39,11 +41,39 @@ absl::StatusOr<socklen_t> Fill(const std::string& name, sockaddr_un* address) {
 OwnedFd UnixSocket() { return OwnedFd(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)); }
 
 // Of a file that is a socket nobody listens at.
-bool LeftBehind(const std::string& path, const sockaddr_un& address, socklen_t length) {
+bool LeftBehind(const std::string& path) {
   struct stat about {};
-  if (lstat(path.c_str(), &about) != 0 || !S_ISSOCK(about.st_mode)) return false;
+  sockaddr_un address{};
+  const auto length = Fill(path, &address);
+  if (!length.ok() || lstat(path.c_str(), &about) != 0 || !S_ISSOCK(about.st_mode)) return false;
   const OwnedFd probe = UnixSocket();
-  return connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), length) != 0 && errno == ECONNREFUSED;
+  return connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), *length) != 0 && errno == ECONNREFUSED;
+}
+
+// Closing it gives the lock back. Anybody who may open the folder can hold the lock: nobody waits for ever.
+OwnedFd LockFolderOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  OwnedFd fd(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  for (int i = 0; fd.valid() && i < 100; ++i) {
+    if (flock(fd.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) break;
+    usleep(10000);
+  }
+  return fd;
+}
+
+// Asks while none but this process removes such files: else what it removes may be another's, put there since. False:
+// the name is still taken.
+bool RemoveLeftBehind(const std::string& path) {
+  const OwnedFd folder = LockFolderOf(path);
+  if (LeftBehind(path)) (void)unlink(path.c_str());
+  struct stat about {};
+  return lstat(path.c_str(), &about) != 0 && errno == ENOENT;
+}
+
+absl::Status Taken(const std::string& name) {
+  return absl::AlreadyExistsError(absl::StrCat(
+      name, " is taken: where several processes have the same environment, put %p into the name, or say auto"));
 }
 
 bool MayRead(int fd) {
@@ -63,35 +93,47 @@ absl::StatusOr<std::unique_ptr<StatsSocket>> StatsSocket::Open(const std::string
 }
 
 absl::Status StatsSocket::Bind() {
+  const bool file = name_[0] != '@';
+  // A file is bound by a name that no other process takes: see Publish.
+  const std::string bound = file ? absl::StrCat(name_, ".", ProcessMark()) : name_;
   sockaddr_un address{};
-  const auto length = Fill(name_, &address);
+  const auto length = Fill(bound, &address);
   if (!length.ok()) return length.status();
   OwnedFd fd = UnixSocket();
   if (!fd.valid()) return ErrnoStatus(errno, "socket");
-  const auto* const generic = reinterpret_cast<const sockaddr*>(&address);
-  int result = bind(fd.get(), generic, *length);
-  const bool file = name_[0] != '@';
-  if (result != 0 && errno == EADDRINUSE && file && LeftBehind(name_, address, *length)) {
-    (void)unlink(name_.c_str());
-    result = bind(fd.get(), generic, *length);
-  }
-  if (result != 0 && errno == EADDRINUSE) {
-    return absl::AlreadyExistsError(
-        absl::StrCat(name_,
-                     " is taken: where several processes have the same environment, put %p into the name, or "
-                     "say auto"));
-  }
-  if (result != 0) return ErrnoStatus(errno, absl::StrCat("bind to ", name_));
   if (file) {
-    struct stat about {};
-    if (chmod(name_.c_str(), 0600) == 0 && lstat(name_.c_str(), &about) == 0) {
+    (void)unlink(bound.c_str());
+    // What bind makes has the socket's own mode: at no time may others connect.
+    if (fchmod(fd.get(), 0600) != 0) return ErrnoStatus(errno, "fchmod");
+  }
+  if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), *length) != 0) {
+    return errno == EADDRINUSE ? Taken(name_) : ErrnoStatus(errno, absl::StrCat("bind to ", name_));
+  }
+  absl::Status status = absl::OkStatus();
+  if (listen(fd.get(), static_cast<int>(kClientsMax)) != 0) status = ErrnoStatus(errno, "listen");
+  if (file) {
+    if (status.ok()) status = Publish(bound);
+    (void)unlink(bound.c_str());
+  }
+  if (status.ok()) listening_ = std::move(fd);
+  return status;
+}
+
+// Whoever finds the name finds a socket that answers: so of two that start at once neither takes the other's for one that
+// was left behind.
+absl::Status StatsSocket::Publish(const std::string& bound) {
+  struct stat about {};
+  if (lstat(bound.c_str(), &about) != 0) return ErrnoStatus(errno, absl::StrCat("stat of ", bound));
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    if (link(bound.c_str(), name_.c_str()) == 0) {
       device_ = about.st_dev;
       inode_ = about.st_ino;
+      return absl::OkStatus();
     }
+    if (errno != EEXIST) return ErrnoStatus(errno, absl::StrCat("link to ", name_));
+    if (!RemoveLeftBehind(name_)) break;
   }
-  if (listen(fd.get(), static_cast<int>(kClientsMax)) != 0) return ErrnoStatus(errno, "listen");
-  listening_ = std::move(fd);
-  return absl::OkStatus();
+  return Taken(name_);
 }
 
 StatsSocket::~StatsSocket() {

@@ -4,7 +4,8 @@
 //          At most kClientsMax are served at once, each for kClientNs; more are turned away, at most kAcceptsMax in
 //          each kAcceptNs.
 //
-// Names:   "@name" is in the abstract name space of this network namespace; else a file's path. "auto" is
+// Names:   "@name" is in the abstract name space of this network namespace; else a file's path, which with ".MARK" behind
+//          it must have place in an address (107 bytes). "auto" is
 //          "@tcpx-UID-MARK" (process_mark.h). %p is the process's PID.
 // Threads: one at a time.
 // Errors:  Open: what the kernel says, or that a living process has the name. A file that a dead process left is
@@ -33,7 +34,7 @@ class StatsSocket {
  public:
   static constexpr size_t kClientsMax = 16;
   static constexpr int64_t kClientNs = 2 * kSecond;
-  static constexpr int kAcceptsMax = 32;
+  static constexpr int kAcceptsMax = 8;
   static constexpr int64_t kAcceptNs = 50 * kMillisecond;
 
   static absl::StatusOr<std::unique_ptr<StatsSocket>> Open(const std::string& name);
@@ -56,6 +57,8 @@ class StatsSocket {
 
   explicit StatsSocket(std::string name) : name_(std::move(name)) {}
   absl::Status Bind();
+  // Gives the socket that is bound by the name `bound` its own.
+  absl::Status Publish(const std::string& bound);
   void Accept(int64_t now_ns, const Document& document);
   // False: it is done with.
   static bool Send(Client* client);

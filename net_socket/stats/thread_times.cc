@@ -1,6 +1,7 @@
 #include "net_socket/stats/thread_times.h"
 
 #include <dirent.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cinttypes>
@@ -16,43 +17,70 @@
 namespace tcpx {
 namespace {
 
-constexpr char kTasks[] = "/proc/self/task/";
 constexpr char kIoPrefix[] = "tcpx-io-";
+constexpr char kNccl[] = "nccl";
 
-bool ReadTimes(ThreadTimes* thread) {
-  const auto text = ReadSmallFile(absl::StrCat(kTasks, thread->id, "/schedstat"));
+}  // namespace
+
+// Empty: none of ours.
+std::string ThreadWatch::NameOf(int id) const {
+  const auto name = ReadSmallFile(absl::StrCat(tasks_, id, "/comm"));
+  if (!name.has_value() || !absl::StartsWith(*name, "tcpx-")) return "";
+  return std::string(absl::StripAsciiWhitespace(*name));
+}
+
+void ThreadWatch::List() {
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(tasks_.c_str()), &closedir);
+  if (folder == nullptr) return;
+  while (const dirent* entry = readdir(folder.get())) {
+    const int id = atoi(entry->d_name);
+    if (id <= 0 || threads_.count(id) > 0) continue;
+    std::string name = NameOf(id);
+    if (!name.empty()) threads_[id].name = std::move(name);
+  }
+}
+
+bool ThreadWatch::Read(ThreadTimes* thread) {
+  const std::string path = absl::StrCat(tasks_, thread->id, "/schedstat");
+  const auto text = ReadSmallFile(path);
   uint64_t cpu = 0;
   uint64_t no_cpu = 0;
-  if (!text.has_value() || sscanf(text->c_str(), "%" SCNu64 " %" SCNu64, &cpu, &no_cpu) != 2) return false;
+  if (!text.has_value() || sscanf(text->c_str(), "%" SCNu64 " %" SCNu64, &cpu, &no_cpu) != 2) {
+    return access(path.c_str(), F_OK) == 0 && thread->cpu_ns > 0;
+  }
+  if (cpu < thread->cpu_ns) {
+    End(*thread);
+    const std::string name = NameOf(thread->id);
+    *thread = {thread->id, name.empty() ? kNccl : name};
+  }
   thread->no_cpu_before_ns = thread->cpu_ns == 0 ? no_cpu : thread->no_cpu_ns;
   thread->cpu_ns = cpu;
   thread->no_cpu_ns = no_cpu;
   return true;
 }
 
-}  // namespace
-
-void ThreadWatch::List() {
-  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(kTasks), &closedir);
-  if (folder == nullptr) return;
-  while (const dirent* entry = readdir(folder.get())) {
-    const int id = atoi(entry->d_name);
-    if (id <= 0 || threads_.count(id) > 0) continue;
-    const auto name = ReadSmallFile(absl::StrCat(kTasks, id, "/comm"));
-    if (!name.has_value() || !absl::StartsWith(*name, "tcpx-")) continue;
-    threads_[id].name = std::string(absl::StripAsciiWhitespace(*name));
-  }
+void ThreadWatch::End(const ThreadTimes& thread) {
+  if (thread.cpu_ns == 0 && thread.no_cpu_ns == 0) return;
+  ThreadTimes& sum = ended_[thread.name];
+  sum.name = thread.name;
+  sum.cpu_ns += thread.cpu_ns;
+  sum.no_cpu_ns += thread.no_cpu_ns;
 }
 
 void ThreadWatch::Look(const std::set<int>& callers, int list_every) {
   if (looks_++ % list_every == 0) List();
   for (int caller : callers) {
     ThreadTimes& thread = threads_[caller];
-    if (thread.name.empty()) thread.name = "nccl";
+    if (thread.name.empty()) thread.name = kNccl;
   }
   for (auto it = threads_.begin(); it != threads_.end();) {
     it->second.id = it->first;
-    it = ReadTimes(&it->second) ? std::next(it) : threads_.erase(it);
+    if (Read(&it->second)) {
+      ++it;
+    } else {
+      End(it->second);
+      it = threads_.erase(it);
+    }
   }
 }
 

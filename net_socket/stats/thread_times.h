@@ -2,6 +2,7 @@
 //
 // Threads: one at a time.
 // Units:   nanoseconds of each thread's life.
+// Tid:     the kernel gives it to another thread once a thread has ended: one that counts less than before is another.
 // Errors:  a kernel without schedstats (CONFIG_SCHEDSTATS) tells nothing: no thread is there.
 // Source:  /proc/PID/task/TID/schedstat, Linux 2.6.23: time on the CPU, time waiting for one, time slices.
 #ifndef TCPX_NET_SOCKET_STATS_THREAD_TIMES_H_
@@ -11,12 +12,13 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tcpx {
 
 struct ThreadTimes {
-  int id = 0;
+  int id = 0;        // 0: of all that have ended
   std::string name;  // "tcpx-io-0", "tcpx-house", "tcpx-stats"; NCCL's are "nccl"
   uint64_t cpu_ns = 0;
   uint64_t no_cpu_ns = 0;
@@ -25,17 +27,27 @@ struct ThreadTimes {
 
 class ThreadWatch {
  public:
+  explicit ThreadWatch(std::string tasks = "/proc/self/task/") : tasks_(std::move(tasks)) {}
+
   // A look at our own threads and at `callers`. Which are ours is found out anew at most every `list_every` looks.
   void Look(const std::set<int>& callers, int list_every = 10);
   const std::map<int, ThreadTimes>& threads() const { return threads_; }
+  // By name, what those that have ended had used when they were last seen: sums don't fall by their end.
+  const std::map<std::string, ThreadTimes>& ended() const { return ended_; }
   // How long, between the two latest looks, the connections' threads waited for a CPU: that of the caller, or the most
   // that a progress thread did, whichever is more.
   uint64_t NoCpuNs(int caller) const;
 
  private:
   void List();
+  std::string NameOf(int id) const;
+  // False: it has ended. Of a file that can't be read just now (no descriptor is free) all stays as it was.
+  bool Read(ThreadTimes* thread);
+  void End(const ThreadTimes& thread);
 
+  std::string tasks_;
   std::map<int, ThreadTimes> threads_;
+  std::map<std::string, ThreadTimes> ended_;
   int looks_ = 0;
 };
 

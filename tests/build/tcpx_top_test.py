@@ -62,7 +62,8 @@ def snapshot(seconds):
 class Server:
     """Answers like the plugin; each look is a second later."""
 
-    def __init__(self):
+    def __init__(self, looks_every=1):
+        self.looks_every = looks_every  # so many questions are answered with the same look
         self.name = "@tcpx-top-test-%d-%d" % (os.getpid(), time.monotonic_ns())
         self.looks = 0
         self.listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -78,12 +79,12 @@ class Server:
                 return
             self.looks += 1
             with client, contextlib.suppress(OSError):
-                client.sendall(json.dumps(snapshot(self.looks)).encode())
+                client.sendall(json.dumps(snapshot(self.looks // self.looks_every)).encode())
 
 
 class RowsTest(unittest.TestCase):
     def rows(self, before, now):
-        key = ("node1", 4711)
+        key = "@tcpx-0-4711"
         return top.rows_between({key: before} if before else {}, {key: now})
 
     def test_rates_are_of_the_time_between(self):
@@ -98,7 +99,9 @@ class RowsTest(unittest.TestCase):
 
     def test_what_is_new_has_no_rate_yet(self):
         (row,) = self.rows(None, snapshot(3))
-        self.assertEqual((0, None), (row["rate"], row["p99_ns"]))
+        self.assertEqual((None, None), (row["rate"], row["p99_ns"]))
+        self.assertEqual(len(top.HEAD), len(top.row_text(row)))
+        self.assertIn("-", " ".join(top.page_lines(row)))
 
     def test_what_stands_has_no_rate(self):
         later = snapshot(1)
@@ -106,6 +109,42 @@ class RowsTest(unittest.TestCase):
         (row,) = self.rows(snapshot(1), later)
         self.assertEqual(0, row["rate"])
         self.assertEqual(0, sum(row["blocked"].values()))
+
+    def test_processes_of_one_host_and_pid_are_two(self):
+        names = ("@tcpx-0-7-4026532001", "@tcpx-0-7-4026532002")
+        rows = top.rows_between(dict.fromkeys(names, snapshot(1)), dict.fromkeys(names, snapshot(3)))
+        self.assertEqual(2, len({top.View.identity(row) for row in rows}))
+
+    def test_nonsense_of_one_does_not_hide_others(self):
+        bad = []
+        for path, value in ((("process",), []), (("connections",), [7]), (("now_ns",), "x"), (("connections",), None),
+                            (("process", "pid"), "x"), (("process", "host"), {}), (("connections", 0, "posted"), "x"),
+                            (("connections", 0, "lanes"), {}), (("connections", 0, "lanes", 1, "bytes"), float("inf")),
+                            (("connections", 0, "bulk", "bytes"), float("nan")), (("connections", 0, "bulk"), []),
+                            (("connections", 0, "blocked_ns"), {"x.y": 1})):
+            wrong = snapshot(3)
+            at = wrong
+            for step in path[:-1]:
+                at = at[step]
+            at[path[-1]] = value
+            bad.append(wrong)
+        for wrong in bad:
+            for before in (snapshot(1), wrong):
+                rows = top.rows_between({"a": before, "b": snapshot(1)}, {"a": wrong, "b": snapshot(3)})
+                self.assertIn("b", [row["socket"] for row in top.arranged(rows, "rate", "")])
+                [top.row_text(row) for row in rows]
+
+    def test_a_process_that_has_not_looked_keeps_its_rows(self):
+        view = top.View(type("Options", (), {"sort": "rate", "filter": ""}))
+        view.take({"a": snapshot(1)})
+        view.take({"a": snapshot(3)})
+        view.take({"a": snapshot(3), "b": snapshot(1)})
+        self.assertEqual([1e9, None], [row["rate"] for row in view.rows])
+        view.take({})
+        self.assertEqual([], view.rows)
+
+    def test_names_are_no_commands_for_the_terminal(self):
+        self.assertEqual("a?[2Jb??", top.printable("a\x1b[2Jb\0\u202e"))
 
     def test_rows_are_sorted_and_filtered(self):
         first, second = self.rows(snapshot(1), snapshot(3))[0], self.rows(snapshot(1), snapshot(5))[0]
@@ -131,6 +170,12 @@ class CommandTest(unittest.TestCase):
         self.assertAlmostEqual(1e9, row["rate"])
         self.assertEqual("c0ffee", row["connection"])
 
+    def test_once_waits_for_a_look(self):
+        run = self.run_top("--once", "--json", "--interval", "0.1", "--socket", Server(looks_every=4).name)
+        self.assertEqual(0, run.returncode, run.stderr)
+        (row,) = json.loads(run.stdout)
+        self.assertAlmostEqual(1e9, row["rate"])
+
     def test_once_table(self):
         run = self.run_top("--once", "--interval", "0.1", "--socket", Server().name)
         self.assertEqual(0, run.returncode, run.stderr)
@@ -147,20 +192,43 @@ class CommandTest(unittest.TestCase):
 
     def test_answers_that_are_none(self):
         name = "@tcpx-top-garbage-%d" % time.monotonic_ns()
+        garbage = (b"no json", b'{"tcpx_snapshot":99}', b"", b"[]", b"7", b"\xff", b"[" * 100000,
+                   b'{"tcpx_snapshot":1}', b'{"tcpx_snapshot":1,"now_ns":"x"}')
         listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         listening.bind("\0" + name[1:])
         listening.listen(8)
 
         def serve():
-            for text in (b"no json", b'{"tcpx_snapshot":99}', b""):
+            for text in garbage:
                 client, _ = listening.accept()
                 with client:
                     client.sendall(text)
 
         threading.Thread(target=serve, daemon=True).start()
         self.addCleanup(listening.close)
-        for _ in range(3):
+        for _ in garbage:
             self.assertIsNone(top.ask(name, None))
+
+    def test_an_answer_that_never_ends(self):
+        name = "@tcpx-top-endless-%d" % time.monotonic_ns()
+        listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        listening.bind("\0" + name[1:])
+        listening.listen(8)
+        gone = threading.Event()
+
+        def serve():
+            client, _ = listening.accept()
+            with client, contextlib.suppress(OSError):
+                while not gone.wait(0.1):
+                    client.sendall(b" ")
+            gone.set()
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        self.addCleanup(listening.close)
+        self.assertIsNone(top.ask(name, None))
+        thread.join(60)  # It writes until nobody listens.
+        self.assertFalse(thread.is_alive())
 
 
 @unittest.skipUnless(shutil.which("tmux"), "SKIPPED: tmux is missing: apt-get install tmux")

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstring>
 #include <fstream>
+#include <map>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -142,6 +143,44 @@ TEST_P(StatsTest, TheSocketTellsWhatMoved) {
   EXPECT_EQ(all["connections"][0]["connection"].text, all["connections"][1]["connection"].text);
   ASSERT_TRUE(plugin_->Finish().ok());
   EXPECT_EQ("", AskSocket(socket_));
+}
+
+// One that NCCL is told of before its data is there counts once it is.
+TEST_P(StatsTest, EarlyReceivesCountWithTheirSizes) {
+  Open();
+  char in[2][1000];
+  const std::string out(1000, 'x');
+  void* receives[2];
+  for (int i = 0; i < 2; ++i) {
+    void* data = in[i];
+    size_t bytes = sizeof(in[i]);
+    int tag = 0;
+    void* handle = nullptr;
+    receives[i] = reinterpret_cast<void*>(static_cast<intptr_t>(NCCL_NET_OPTIONAL_RECV_COMPLETION));
+    ASSERT_EQ(ncclSuccess, plugin_->net().Irecv(pair_.receive, 1, &data, &bytes, &tag, &handle, nullptr, &receives[i]));
+  }
+  int done = 0;
+  ASSERT_EQ(ncclSuccess, plugin_->net().Test(receives[0], &done, nullptr));
+  EXPECT_EQ(1, done);
+  void* sends[2];
+  for (void*& send : sends) send = *PostSend(&plugin_->net(), pair_.send, out.data(), out.size());
+  for (void* request : {sends[0], sends[1], receives[1]}) {
+    done = 0;
+    for (const Deadline deadline; !done && deadline.Yield();) {
+      ASSERT_EQ(ncclSuccess, plugin_->net().Test(request, &done, nullptr));
+    }
+  }
+  Exposition all;
+  for (const Deadline deadline; !deadline.Over() && all.Sum("tcpx_received_messages_total") < 2; usleep(50000)) {
+    const std::string text = OnlyFile(dir_);
+    std::string error;
+    if (text.empty()) continue;
+    all = Exposition();
+    ASSERT_TRUE(ParseExposition(text, &all, &error)) << error;
+  }
+  const std::map<std::string, std::string> received = {{"direction", "receive"}};
+  EXPECT_EQ(2, all.Sum("tcpx_message_bytes_count", received));
+  EXPECT_EQ(2000, all.Sum("tcpx_message_bytes_sum", received));
 }
 
 TEST_P(StatsTest, TheFileTellsWhatMovedAndGoesAtTheEnd) {

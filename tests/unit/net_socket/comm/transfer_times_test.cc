@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <thread>
+
 #include "common/clock.h"
 
 namespace tcpx {
@@ -17,6 +20,12 @@ Flight UnderWay(bool begun = true) {
   flight.messages = 1;
   flight.total_known = begun;
   return flight;
+}
+
+// At a first look.
+WaitNumbers Waits(const TransferTimes& times, int64_t now_ns, const Flight& flight) {
+  OpenWait open;
+  return times.WaitsUntil(now_ns, flight, &open);
 }
 
 // At least so long passes.
@@ -35,7 +44,7 @@ TEST(TransferTimesTest, EveryMomentCountsOnce) {
     times.End({begun, 0, sent, 100, false});
   }
   const int64_t now = MonotonicNanos();
-  const WaitNumbers waits = times.WaitsUntil(now, Flight());
+  const WaitNumbers waits = Waits(times, now, Flight());
   EXPECT_EQ(static_cast<uint64_t>(now - start), All(waits));
   EXPECT_GE(waits.idle_ns, 5 * kPassNs);
   EXPECT_GE(waits.moving_ns, 5 * kPassNs);
@@ -52,9 +61,9 @@ TEST(TransferTimesTest, ARefusedSendWaitsForThePeer) {
   times.Refused();
   Pass();
   times.Refused();
-  EXPECT_GE(times.WaitsUntil(MonotonicNanos(), Flight()).no_credit_ns, kPassNs);
+  EXPECT_GE(Waits(times, MonotonicNanos(), Flight()).no_credit_ns, kPassNs);
   times.End({times.Begin(true), 0, 0, 1, true});
-  EXPECT_GE(times.WaitsUntil(MonotonicNanos(), Flight()).no_credit_ns, kPassNs);
+  EXPECT_GE(Waits(times, MonotonicNanos(), Flight()).no_credit_ns, kPassNs);
 }
 
 TEST(TransferTimesTest, AReceiverWaitsForThePeerUntilTheFirstBytes) {
@@ -64,7 +73,7 @@ TEST(TransferTimesTest, AReceiverWaitsForThePeerUntilTheFirstBytes) {
   const int64_t first = MonotonicNanos();
   Pass();
   times.End({begun, first, 0, 1 << 20, true});
-  const WaitNumbers waits = times.WaitsUntil(MonotonicNanos(), Flight());
+  const WaitNumbers waits = Waits(times, MonotonicNanos(), Flight());
   EXPECT_GE(waits.unheard_ns, kPassNs);
   EXPECT_GE(waits.moving_ns, kPassNs);
   EXPECT_EQ(1u, times.sizes(true).buckets[20]);
@@ -77,10 +86,48 @@ TEST(TransferTimesTest, WhatIsNotOverIsGuessed) {
   (void)receives.Begin(true);
   Pass();
   const int64_t now = MonotonicNanos();
-  EXPECT_GE(sends.WaitsUntil(now, UnderWay()).moving_ns, kPassNs);
-  EXPECT_GE(sends.WaitsUntil(now, Flight()).untested_ns, kPassNs);
-  EXPECT_GE(receives.WaitsUntil(now, UnderWay(false)).unheard_ns, kPassNs);
-  EXPECT_GE(receives.WaitsUntil(now, UnderWay(true)).moving_ns, kPassNs);
+  EXPECT_GE(Waits(sends, now, UnderWay()).moving_ns, kPassNs);
+  EXPECT_GE(Waits(sends, now, Flight()).untested_ns, kPassNs);
+  EXPECT_GE(Waits(receives, now, UnderWay(false)).unheard_ns, kPassNs);
+  EXPECT_GE(Waits(receives, now, UnderWay(true)).moving_ns, kPassNs);
+}
+
+// All that was waited for was not waited for NCCL, though all is done now.
+TEST(TransferTimesTest, AGuessIsOfTheTimeBehindTheLatestLook) {
+  TransferTimes sends(false, MonotonicNanos());
+  const int64_t begun = sends.Begin(true);
+  OpenWait open;
+  EXPECT_EQ(uint64_t{10 * kSecond}, sends.WaitsUntil(begun + 10 * kSecond, UnderWay(), &open).moving_ns);
+  const WaitNumbers waits = sends.WaitsUntil(begun + 11 * kSecond, Flight(), &open);
+  EXPECT_EQ(uint64_t{10 * kSecond}, waits.moving_ns);
+  EXPECT_EQ(uint64_t{kSecond}, waits.untested_ns);
+  sends.End({begun, 0, 0, 1, true});
+  EXPECT_LT(sends.WaitsUntil(MonotonicNanos(), Flight(), &open).moving_ns, uint64_t{10 * kSecond});
+}
+
+TEST(TransferTimesTest, ALookMeanwhileCountsEveryMomentOnce) {
+  const int64_t start = MonotonicNanos();
+  TransferTimes times(false, start);
+  std::atomic<bool> stop{false};
+  std::thread writer([&] {
+    while (!stop) {
+      const int64_t begun = times.Begin(true);
+      while (MonotonicNanos() < begun + 20 * kMicrosecond) {
+      }
+      times.End({begun, 0, 0, 8, true});
+    }
+  });
+  for (int i = 0; i < 100000; ++i) {
+    OpenWait open;
+    const int64_t before = MonotonicNanos();
+    const WaitNumbers waits = times.WaitsUntil(before, Flight(), &open);
+    const int64_t now = MonotonicNanos();
+    if (open.from_ns == 0) continue;  // The writer lost its CPU in the middle of a change.
+    ASSERT_LE(All(waits), static_cast<uint64_t>(now - start));
+    ASSERT_GE(All(waits), static_cast<uint64_t>(before - start));
+  }
+  stop = true;
+  writer.join();
 }
 
 TEST(TransferTimesTest, OneInSoManyIsTimedUnlessAllAreToBe) {
@@ -91,7 +138,7 @@ TEST(TransferTimesTest, OneInSoManyIsTimedUnlessAllAreToBe) {
   EXPECT_EQ(messages, times.sizes(false).count());
   EXPECT_EQ(4u, times.durations(false).count());
   const int64_t now = MonotonicNanos();
-  EXPECT_EQ(static_cast<uint64_t>(now - start), All(times.WaitsUntil(now, Flight())));
+  EXPECT_EQ(static_cast<uint64_t>(now - start), All(Waits(times, now, Flight())));
 }
 
 TEST(TransferTimesTest, KnowsWhoCalls) {

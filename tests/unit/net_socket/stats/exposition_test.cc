@@ -91,7 +91,7 @@ TEST(ExpositionTest, TellsTheNumbersInBaseUnits) {
       9, all.Sum("tcpx_transfer_seconds_bucket", {{"class", "express"}, {"direction", "send"}, {"le", "1.6384e-05"}}));
   EXPECT_EQ(0.5, all.Sum("tcpx_thread_no_cpu_seconds_total", {{"thread", "tcpx-io-0"}}));
   EXPECT_EQ(all.samples.size(), static_cast<size_t>(std::count_if(all.samples.begin(), all.samples.end(), [](auto& s) {
-              return s.labels.at("node") == "node1" && s.labels.at("pid") == "4711" &&
+              return s.labels.at("node") == "node1" && s.labels.at("pid") == "4711-4026532000" &&
                      s.labels.at("slurm_job_id") == "unknown";
             })));
 }
@@ -100,6 +100,20 @@ TEST(ExpositionTest, QuotesWhatOthersNamed) {
   const std::string nasty = "a\"b\\c\nd";
   const Exposition all = Parsed(SampleSnapshot(nasty), true);
   EXPECT_GT(all.Count("tcpx_build_info", {{"node", nasty}}), 0);
+}
+
+TEST(ExpositionTest, WritesNoByteThatIsNotText) {
+  const Exposition all = Parsed(SampleSnapshot("a\xff\x01\tb"), true);
+  EXPECT_GT(all.Count("tcpx_build_info", {{"node", "a???b"}}), 0);
+}
+
+// Containers count their processes each from 1, and pods of a host's network have its name.
+TEST(ExpositionTest, ContainersOfAHostHaveSeriesOfTheirOwn) {
+  Snapshot other = SampleSnapshot();
+  other.process.mark = "4711-4026532999";
+  const Exposition all = Parsed(other);
+  EXPECT_EQ(0, all.Count("tcpx_build_info", {{"pid", "4711-4026532000"}}));
+  EXPECT_EQ(1, all.Count("tcpx_build_info", {{"pid", "4711-4026532999"}}));
 }
 
 TEST(ExpositionTest, SeriesDoNotGrowWithConnections) {

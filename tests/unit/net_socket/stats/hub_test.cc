@@ -1,16 +1,19 @@
 #include "net_socket/stats/hub.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <memory>
+#include <new>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
+#include "net_socket/stats/pace.h"
 #include "tests/support/deadline.h"
 #include "tests/support/kept_log.h"
 #include "tests/unit/net_socket/stats/sample_snapshot.h"
@@ -35,15 +38,20 @@ class FakeComm final : public Watched {
   void PeerParted(const std::string&) override {}
   void ContextFailed(const std::string&) override {}
   void CheckProgress(int64_t) override {}
-  void ReadNumbers(ConnectionNumbers* numbers) override { numbers->messages = {++looks_, 0}; }
+  void ReadNumbers(ConnectionNumbers* numbers) override {
+    numbers->messages = {++looks_, 0};
+    if (no_memory_) throw std::bad_alloc();
+  }
 
   uint64_t looks() const { return looks_; }
+  void TakeMemory(bool none) { no_memory_ = none; }
 
  private:
   StatsHub* const hub_;
   const std::shared_ptr<CommLink> link_;
   std::shared_ptr<StatsEntry> entry_;
   std::atomic<uint64_t> looks_{0};
+  std::atomic<bool> no_memory_{false};
 };
 
 // Abstract names are the whole machine's.
@@ -113,6 +121,66 @@ TEST(StatsHubTest, TwoHubsOfOneNameAreOneWarning) {
   EXPECT_EQ(1u, log.Warnings().size());
   two.Stop();
   one.Stop();
+}
+
+TEST(StatsHubTest, WithoutADescriptorThereIsNoThreadToWaitFor) {
+  KeptLog log;
+  StatsHub hub(WithSocket("descriptors"));
+  rlimit before{};
+  ASSERT_EQ(0, getrlimit(RLIMIT_NOFILE, &before));
+  const rlimit none{0, before.rlim_max};
+  ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &none));
+  hub.Start();
+  hub.Stop();
+  hub.Start();
+  ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &before));
+  FakeComm comm(&hub, "a");
+  hub.Stop();
+  EXPECT_EQ(0u, comm.looks());
+  EXPECT_EQ(1u, log.Warnings().size());
+}
+
+TEST(StatsHubTest, WithoutMemoryALookIsLeftOut) {
+  KeptLog log;
+  StatsHub hub(WithSocket("memory"));
+  FakeComm comm(&hub, "a");
+  comm.TakeMemory(true);
+  hub.Start();
+  const Deadline deadline;
+  while (comm.looks() < 2 && deadline.Yield()) {
+  }
+  comm.TakeMemory(false);
+  while (hub.Take(true).looks == 0 && deadline.Yield()) {
+  }
+  EXPECT_GT(hub.Take(true).looks, 0u);
+  hub.Stop();
+  EXPECT_EQ(1u, log.Warnings().size());
+}
+
+TEST(StatsPaceTest, LooksAreRarerWhereTheyCostMuchButNeverStop) {
+  StatsPace pace;
+  EXPECT_TRUE(pace.LookDue(0));
+  pace.Looked(0, kMillisecond);
+  EXPECT_FALSE(pace.LookDue(kSecond - 1));
+  EXPECT_TRUE(pace.LookDue(kSecond));
+  pace.Looked(0, 10 * kMillisecond);
+  EXPECT_FALSE(pace.LookDue(3 * kSecond - 1));
+  EXPECT_TRUE(pace.LookDue(3 * kSecond));
+  pace.Looked(0, 3600 * kSecond);
+  EXPECT_TRUE(pace.LookDue(10 * kSecond));
+}
+
+TEST(StatsPaceTest, WritesDoNotWaitForALook) {
+  StatsPace pace;
+  EXPECT_TRUE(pace.WriteDue(0));
+  pace.Wrote(0);
+  EXPECT_TRUE(pace.WriteDue(kSecond));
+  pace.Looked(kSecond, kSecond);
+  pace.Wrote(kSecond);
+  EXPECT_FALSE(pace.WriteDue(11 * kSecond - 1));
+  EXPECT_TRUE(pace.WriteDue(11 * kSecond));
+  pace.Looked(10 * kSecond, kSecond);
+  EXPECT_EQ(11 * kSecond, pace.next_ns());
 }
 
 TEST(StatsHubTest, ConnectionsComeAndGoWhileItLooks) {

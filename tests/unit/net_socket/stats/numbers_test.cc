@@ -59,6 +59,33 @@ TEST(TcpNumbersTest, AnotherSocketDoesNotTakeBackWhatWasCounted) {
   EXPECT_EQ(33u, lane.tcp.rtt_us);
 }
 
+TEST(TcpNumbersTest, AnotherSocketIsKnownByItsCookie) {
+  LaneNumbers lane;
+  TcpNumbers now;
+  now.cookie = 1;
+  now.busy_us = 100;
+  now.window_limited_us = 60;
+  now.retransmits = 5;
+  AddTcpNumbers(now, &lane);
+  now.cookie = 2;
+  now.busy_us = 300;
+  now.window_limited_us = 70;
+  AddTcpNumbers(now, &lane);
+  EXPECT_EQ(400u, lane.tcp.busy_us);
+  EXPECT_EQ(130u, lane.tcp.window_limited_us);
+  EXPECT_EQ(10u, lane.tcp.retransmits);
+}
+
+TEST(TcpNumbersTest, CookiesComeFromTheKernel) {
+  const TcpPair pair = MakeTcpPair();
+  LaneNumbers a;
+  LaneNumbers b;
+  ReadTcpNumbers(pair.a.get(), &a);
+  ReadTcpNumbers(pair.b.get(), &b);
+  if (a.socket.cookie == 0) GTEST_SKIP() << "this kernel has no SO_COOKIE";
+  EXPECT_NE(a.socket.cookie, b.socket.cookie);
+}
+
 TEST(TcpNumbersTest, ComeFromTheKernel) {
   const TcpPair pair = MakeTcpPair();
   char bytes[1000] = {};

@@ -58,7 +58,7 @@ inline ConnectionNumbers SampleConnection(const std::string& peer, bool sends, i
 
 inline Snapshot SampleSnapshot(const std::string& host = "node1") {
   Snapshot snapshot;
-  snapshot.process = {host, 4711, 1000, "unknown", 1700000000.25};
+  snapshot.process = {host, 4711, "4711-4026532000", 1000, "unknown", 1700000000.25};
   snapshot.now_ns = 12345678901234;
   snapshot.collection_ns = 1500000;
   ThreadTimes thread;

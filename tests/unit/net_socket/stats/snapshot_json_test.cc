@@ -1,10 +1,14 @@
 #include "net_socket/stats/snapshot_json.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdlib>
+#include <fstream>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "net_socket/stats/thread_times.h"
 #include "tests/support/json.h"
 #include "tests/unit/net_socket/stats/sample_snapshot.h"
@@ -32,6 +36,7 @@ TEST(SnapshotJsonTest, HasEveryConnectionAndLane) {
   const Json all = Parsed(SnapshotJson(SampleSnapshot()));
   EXPECT_EQ(kSnapshotFormat, all["tcpx_snapshot"].number);
   EXPECT_EQ(4711, all["process"]["pid"].number);
+  EXPECT_EQ("4711-4026532000", all["process"]["mark"].text);
   EXPECT_EQ("tcpx-io-0", all["threads"][0]["name"].text);
   ASSERT_EQ(2u, all["connections"].size());
   const Json& sends = all["connections"][1];
@@ -70,6 +75,61 @@ TEST(ThreadWatchTest, ForgetsThreadsThatHaveEnded) {
   ThreadWatch watch;
   watch.Look({2147483646});
   EXPECT_TRUE(watch.threads().empty());
+  EXPECT_TRUE(watch.ended().empty());
+}
+
+// A folder like /proc/self/task.
+class FakeTasks {
+ public:
+  FakeTasks() {
+    std::string name = testing::TempDir() + "/tasks.XXXXXX";
+    path_ = absl::StrCat(mkdtemp(name.data()), "/");
+  }
+  void Run(int id, const std::string& name, uint64_t cpu_ns, uint64_t no_cpu_ns) const {
+    const std::string folder = absl::StrCat(path_, id);
+    mkdir(folder.c_str(), 0755);
+    std::ofstream(folder + "/comm") << name << "\n";
+    std::ofstream(folder + "/schedstat") << cpu_ns << " " << no_cpu_ns << " 1\n";
+  }
+  void End(int id) const {
+    (void)unlink(absl::StrCat(path_, id, "/comm").c_str());
+    (void)unlink(absl::StrCat(path_, id, "/schedstat").c_str());
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+TEST(ThreadWatchTest, WhatEndedThreadsHadUsedStays) {
+  FakeTasks tasks;
+  ThreadWatch watch(tasks.path());
+  tasks.Run(17, "tcpx-io-0", 1000, 10);
+  tasks.Run(18, "python", 2000, 20);
+  watch.Look({18}, 1);
+  EXPECT_EQ(2u, watch.threads().size());
+  tasks.End(17);
+  tasks.Run(19, "tcpx-io-0", 5, 1);
+  watch.Look({18}, 1);
+  EXPECT_EQ(0u, watch.threads().count(17));
+  EXPECT_EQ(1000u, watch.ended().at("tcpx-io-0").cpu_ns);
+  EXPECT_EQ(10u, watch.ended().at("tcpx-io-0").no_cpu_ns);
+  tasks.End(19);
+  watch.Look({18}, 1);
+  EXPECT_EQ(1005u, watch.ended().at("tcpx-io-0").cpu_ns);
+}
+
+TEST(ThreadWatchTest, AThreadThatCountsLessIsAnother) {
+  FakeTasks tasks;
+  ThreadWatch watch(tasks.path());
+  tasks.Run(17, "tcpx-io-0", 1000, 10);
+  watch.Look({}, 1);
+  tasks.Run(17, "tcpx-house", 300, 7);
+  watch.Look({}, 1);
+  EXPECT_EQ(1000u, watch.ended().at("tcpx-io-0").cpu_ns);
+  EXPECT_EQ("tcpx-house", watch.threads().at(17).name);
+  EXPECT_EQ(300u, watch.threads().at(17).cpu_ns);
+  EXPECT_EQ(0u, watch.NoCpuNs(17));
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "net_socket/stats/process_mark.h"
 #include "tests/support/kept_log.h"
 
 namespace tcpx {
@@ -98,17 +99,40 @@ TEST_F(StatsFileTest, RemovesWhatDeadProcessesOfThisHostLeft) {
   StatsFile file(dir_, process_);
   file.Write("x\n");
   const int dead = DeadPid();
-  Old(absl::StrCat("tcpx-node_1-", dead, ".prom"), 100);
-  Old(absl::StrCat("tcpx-node_1-", dead, "-17.prom.tmp"), 100);
-  const std::string young = Old(absl::StrCat("tcpx-node_1-", dead, "-18.prom"), 0);
-  const std::string living = Old(absl::StrCat("tcpx-node_1-", getppid(), "-99.prom"), 100);
-  const std::string other_host = Old(absl::StrCat("tcpx-node_2-", dead, ".prom"), 100);
-  const std::string no_number = Old("tcpx-node_1-x.prom", 100);
-  const std::string no_metrics = Old(absl::StrCat("tcpx-node_1-", dead, ".txt"), 100);
+  const std::string here = ProcessMark().substr(absl::StrCat(getpid()).size());  // "", or "-NAMESPACE"
+  Old(absl::StrCat("tcpx-node_1-", dead, here, ".prom"), 100);
+  Old(absl::StrCat("tcpx-node_1-", dead, here, ".prom.tmp"), 100);
+  const std::string young = Old(absl::StrCat("tcpx-node_1-", DeadPid(), here, ".prom"), 0);
+  const std::string other_host = Old(absl::StrCat("tcpx-node_2-", dead, here, ".prom"), 100);
   file.RemoveStale();
   const std::string own = file.path().substr(dir_.size() + 1);
-  EXPECT_EQ((std::set<std::string>{own, young, living, other_host, no_number, no_metrics}), Names());
+  EXPECT_EQ((std::set<std::string>{own, young, other_host}), Names());
   EXPECT_EQ(2u, log.Lines().size());
+}
+
+TEST_F(StatsFileTest, LeavesWhatHasAnotherNameAlone) {
+  StatsFile file(dir_, process_);
+  const int dead = DeadPid();
+  std::set<std::string> left;
+  for (const char* end :
+       {"x.prom", ".txt", "-.prom", "-x.prom", "-17-18.prom", "-17x.prom", " .prom", ".prom.tmp.prom"}) {
+    left.insert(Old(absl::StrCat("tcpx-node_1-", dead, end), 10000));
+  }
+  left.insert(Old("tcpx-node_1-.prom", 10000));
+  left.insert(Old("tcpx-node_1--17.prom", 10000));
+  left.insert(Old("tcpx-node_1-x.prom", 10000));
+  file.RemoveStale();
+  EXPECT_EQ(left, Names());
+}
+
+// Its PIDs mean nothing here: those that are dead here may live there, and the other way round.
+TEST_F(StatsFileTest, FilesOfAnotherPidNamespaceGoByTheirAge) {
+  StatsFile file(dir_, process_);
+  const std::string young = Old(absl::StrCat("tcpx-node_1-", DeadPid(), "-17.prom"), 100);
+  Old(absl::StrCat("tcpx-node_1-", getpid(), "-17.prom"), 1000);
+  Old(absl::StrCat("tcpx-node_1-", DeadPid(), "-17.prom.tmp"), 1000);
+  file.RemoveStale();
+  EXPECT_EQ(std::set<std::string>{young}, Names());
 }
 
 TEST_F(StatsFileTest, FollowsNothingThatLiesThere) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <stddef.h>
+#include <sys/inotify.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -40,7 +41,23 @@ std::string UniqueName(const char* what) { return absl::StrCat("@tcpx-test-", wh
 class StatsSocketTest : public testing::Test {
  protected:
   // Names of sockets are short: those of files are relative.
-  StatsSocketTest() { EXPECT_EQ(0, chdir(testing::TempDir().c_str())); }
+  StatsSocketTest() {
+    EXPECT_EQ(0, chdir(testing::TempDir().c_str()));
+    EXPECT_EQ(0, pipe(result_));
+  }
+  ~StatsSocketTest() override {
+    close(result_[0]);
+    close(result_[1]);
+  }
+  // What a process leaves that dies.
+  static OwnedFd BindOnly(const std::string& path) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::memcpy(address.sun_path, path.data(), path.size());
+    OwnedFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    EXPECT_EQ(0, bind(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)));
+    return fd;
+  }
   void Open(const std::string& name) {
     auto opened = StatsSocket::Open(name);
     ASSERT_TRUE(opened.ok()) << opened.status();
@@ -69,6 +86,7 @@ class StatsSocketTest : public testing::Test {
     return "too late";
   }
 
+  int result_[2];
   std::unique_ptr<StatsSocket> socket_;
   std::shared_ptr<const std::string> document_ = std::make_shared<const std::string>(3 << 20, 'x');
   int64_t now_ns_ = 1;
@@ -123,6 +141,70 @@ TEST_F(StatsSocketTest, ReplacesWhatADeadProcessLeftAndNothingElse) {
   EXPECT_FALSE(StatsSocket::Open(path + "y").ok());
   EXPECT_EQ(0, access((path + "y").c_str(), F_OK));
   (void)unlink((path + "y").c_str());
+}
+
+// A bound socket that does not listen yet looks like one that was left behind: the name must not be seen before. The
+// folder is watched: names come by a link to what listens.
+TEST_F(StatsSocketTest, AFileIsThereOnlyOnceItAnswers) {
+  const std::string folder = absl::StrCat("d", getpid());
+  ASSERT_EQ(0, mkdir(folder.c_str(), 0700));
+  const mode_t mask = umask(0);
+  const OwnedFd watch(inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
+  ASSERT_GE(inotify_add_watch(watch.get(), folder.c_str(), IN_CREATE | IN_ATTRIB), 0);
+  Open(folder + "/s");
+  umask(mask);
+  alignas(inotify_event) char bytes[4096];
+  const ssize_t got = read(watch.get(), bytes, sizeof(bytes));
+  std::vector<std::string> names;
+  for (ssize_t at = 0; at < got;) {
+    const auto* const event = reinterpret_cast<const inotify_event*>(bytes + at);
+    EXPECT_TRUE((event->mask & IN_CREATE) != 0 || absl::StartsWith(event->name, "s.")) << "its mode came later";
+    if ((event->mask & IN_CREATE) != 0) names.push_back(event->name);
+    at += static_cast<ssize_t>(sizeof(inotify_event) + event->len);
+  }
+  EXPECT_EQ((std::vector<std::string>{absl::StrCat("s.", ProcessMark()), "s"}), names);
+  struct stat about {};
+  ASSERT_EQ(0, stat((folder + "/s").c_str(), &about));
+  EXPECT_EQ(0600u, about.st_mode & 0777);
+  socket_ = nullptr;
+  EXPECT_EQ(0, rmdir(folder.c_str())) << "something was left";
+}
+
+TEST_F(StatsSocketTest, OfManyThatStartAtOnceOneHasTheName) {
+  for (int round = 0; round < 20; ++round) {
+    const std::string path = absl::StrCat("r", getpid(), "-", round);
+    { const OwnedFd left = BindOnly(path); }
+    int go[2];
+    int end[2];
+    ASSERT_TRUE(pipe(go) == 0 && pipe(end) == 0);
+    std::vector<pid_t> children;
+    for (int i = 0; i < 4; ++i) {
+      children.push_back(fork());
+      if (children.back() != 0) continue;
+      char byte = 0;
+      close(go[1]);
+      close(end[1]);
+      (void)!read(go[0], &byte, 1);
+      auto opened = StatsSocket::Open(path);
+      (void)!write(result_[1], opened.ok() ? "y" : "n", 1);
+      (void)!read(end[0], &byte, 1);  // Until all have tried, its own is alive.
+      _exit(0);
+    }
+    close(go[1]);
+    int opened = 0;
+    for (int i = 0; i < 4; ++i) {
+      char byte = 0;
+      ASSERT_EQ(1, read(result_[0], &byte, 1));
+      opened += byte == 'y' ? 1 : 0;
+    }
+    EXPECT_EQ(1, opened);
+    EXPECT_TRUE(Connect(path).valid());
+    close(end[1]);
+    close(go[0]);
+    close(end[0]);
+    for (pid_t child : children) waitpid(child, nullptr, 0);
+    (void)unlink(path.c_str());
+  }
 }
 
 TEST_F(StatsSocketTest, NamesThatCannotBe) {
