@@ -6,7 +6,6 @@
 #
 # On demand, after tools/setup --deploy: takes ten minutes and 6 GB. The base is a Debian 12 from the mirror that this
 # machine's apt uses, as no registry of images need be there. Needs root.
-# TCPX_TEST_BAZEL_CACHE: a disk cache of Bazel's that the build may use.
 set -euo pipefail
 PATH=$PATH:/usr/sbin:/sbin
 
@@ -38,7 +37,6 @@ rm "$scratch/base.tar"
 
 git clone --quiet --no-hardlinks "$root" "$scratch/clone"
 nice -n 5 buildah --root "$scratch/store" --runroot "$scratch/run" --storage-driver vfs bud --isolation chroot \
-  ${TCPX_TEST_BAZEL_CACHE:+-v "$TCPX_TEST_BAZEL_CACHE:/root/.cache/tcpx-bazel"} \
   --build-arg BASE=localhost/base --pull-never -f "$scratch/clone/deploy/Dockerfile" -t tcpx "$scratch/clone"
 
 container=$(image from --pull-never tcpx)
