@@ -28,6 +28,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "common/clock.h"
 #include "common/mutex.h"
 #include "nccl/plugin_api.h"
 #include "net_socket/comm/connection_failure.h"
@@ -155,6 +156,9 @@ class Comm : protected ConnectionEnd, private Watched {
   void PeerParted(const std::string& cause) override { failure_.NotePeerParted(cause); }
   void ContextFailed(const std::string& cause) override { failure_.FailWithCommunicator(cause); }
   void CheckProgress(int64_t now_ns) override { progress_.LookInLoop(now_ns); }
+  void PeerSaysWaits(const std::string& news) override;
+  void HearWaits(const std::string& news) override { progress_.HearInLoop(news, MonotonicNanos()); }
+  uint64_t MessagesDone() const override { return messages_[0] + messages_[1]; }
   void ReadNumbers(ConnectionNumbers* numbers) override;
   void ReadLanes(ConnectionNumbers* numbers);
   void DescribeFor(ConnectionNumbers* numbers) const;

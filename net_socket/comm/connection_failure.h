@@ -58,6 +58,10 @@ class ConnectionFailure final : public LaneOwner {
   void NotePeerParted(const std::string& cause);
   void FailWithCommunicator(const std::string& cause);
 
+  Direction direction() const { return direction_; }
+  // Whether the lane waits for another socket.
+  bool lane_lost(int lane) const { return healing_ != nullptr && healing_->lost(lane); }
+
   // The first failure; OK before.
   absl::Status status() const;
   // True once it has failed and the peer has been told, as far as it can be.

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/log.h"
 #include "common/socket.h"
@@ -38,13 +39,9 @@ void ProgressCheck::LookAtLanes(int64_t now_ns) {
 void ProgressCheck::LookAtRequests(int64_t now_ns) {
   const Options& options = setup_->runtime->options;
   const Flight flight = end_->FlightNow();
-  if (stall_.Stalled(flight, now_ns, options.stall_warn_ns)) {
-    const std::string text = absl::StrFormat(
-        "no progress for %.1f s; nothing is wrong with the connection as far as is known: the peer may be busy, "
-        "stopped or waiting for another rank",
-        (now_ns - stall_.since_ns()) * 1e-9);
-    TCPX_INFO_TO(setup_->communicator->log, "%s", failure_->Report(text, 0));
-  }
+  const bool stalled = stall_.Stalled(flight, now_ns, options.stall_warn_ns);
+  probe_.LookInLoop(flight, stall_.since_ns(), now_ns);
+  if (probe_.Tells(stalled, now_ns)) TellOfStall(now_ns);
   const bool stuck = stall_.since_ns() != 0 && now_ns - stall_.since_ns() >= options.peer_timeout_ns;
   if (!stuck) return;
   if (peer_ended_.load(std::memory_order_relaxed)) {
@@ -52,6 +49,19 @@ void ProgressCheck::LookAtRequests(int64_t now_ns) {
   } else if (end_->LaneEnded()) {
     failure_->FailFound(absl::UnavailableError("a lane has ended without its connection"), kNoLane);
   }
+}
+
+void ProgressCheck::TellOfStall(int64_t now_ns) {
+  std::string text = absl::StrFormat("no progress for %.1f s; ", (now_ns - stall_.since_ns()) * 1e-9);
+  const WaitRoot& root = probe_.root();
+  if (root.known()) {
+    absl::StrAppend(&text, "verdict: ", CauseName(root.cause), ": ", probe_.Why());
+  } else {
+    text +=
+        "nothing is wrong with the connection as far as is known: the peer may be busy, stopped or waiting for another "
+        "rank";
+  }
+  TCPX_INFO_TO(setup_->communicator->log, "%s", failure_->Report(text, probe_.lane()));
 }
 
 void ProgressCheck::LookAtPaces(int64_t now_ns) {

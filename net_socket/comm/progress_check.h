@@ -12,10 +12,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "net_socket/comm/connection_end.h"
 #include "net_socket/comm/connection_failure.h"
+#include "net_socket/comm/stall_probe.h"
 #include "net_socket/health/lane_liveness.h"
 #include "net_socket/health/slow_lanes.h"
 #include "net_socket/message/flight.h"
@@ -25,9 +27,13 @@ namespace tcpx {
 class ProgressCheck {
  public:
   ProgressCheck(const ConnectionSetup* setup, const ConnectionEnd* end, ConnectionFailure* failure)
-      : setup_(setup), end_(end), failure_(failure) {}
+      : setup_(setup), end_(end), failure_(failure), probe_(setup, end, failure) {}
 
   void LookInLoop(int64_t now_ns);
+  // What the peer waits for, or asks.
+  void HearInLoop(const std::string& news, int64_t now_ns) { probe_.HearInLoop(news, now_ns); }
+  const StallProbe& probe() const { return probe_; }
+  const void* key() const { return probe_.key(); }
   // The peer's process has ended without closing.
   void PeerEnded() { peer_ended_.store(true, std::memory_order_relaxed); }
   // How often a lane became slow for long.
@@ -36,6 +42,7 @@ class ProgressCheck {
  private:
   void LookAtLanes(int64_t now_ns);
   void LookAtRequests(int64_t now_ns);
+  void TellOfStall(int64_t now_ns);
   void LookAtPaces(int64_t now_ns);
 
   const ConnectionSetup* const setup_;
@@ -45,6 +52,7 @@ class ProgressCheck {
   std::vector<LaneLiveness> liveness_;  // by lane
   SlowLanes slowness_;
   StallWatch stall_;
+  StallProbe probe_;
   Relaxed<uint64_t> slow_lanes_{0};
 };
 

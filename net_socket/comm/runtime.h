@@ -13,6 +13,7 @@
 #include "net_socket/engine/progress_pool.h"
 #include "net_socket/engine/reactor.h"
 #include "net_socket/gpu/gpu_hub.h"
+#include "net_socket/health/cpu_shortage.h"
 #include "net_socket/health/health.h"
 #include "net_socket/health/watchdog.h"
 #include "net_socket/receive/stage_pool.h"
@@ -39,6 +40,7 @@ struct Runtime {
   LingeringSockets lingering{&reactor};
   HealthHub health{&reactor};
   Watchdog watchdog{&reactor};
+  CpuShortage cpu_shortage;  // the reactor's
   const std::unique_ptr<LostPaths> lost_paths;
   StagePool stages;
   std::unique_ptr<GpuHub> gpu;         // null: host memory only

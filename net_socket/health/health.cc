@@ -22,14 +22,7 @@ constexpr size_t kSaidMax = 16384;
 // Kept for a connection that is expected: an honest peer says that it has parted or failed, and that it is closed.
 constexpr size_t kEarlyNoticesMax = 2;
 
-std::string Frame(FrameKind kind, const std::string& body) {
-  FrameHeader header;
-  header.kind = kind;
-  header.length = static_cast<uint32_t>(body.size());
-  std::string frame(kHeaderBytes, '\0');
-  EncodeHeader(header, &frame[0]);
-  return frame + body;
-}
+std::string Frame(FrameKind kind, const std::string& body) { return EncodeRecord(kind, body); }
 
 void TellEnd(Watched* comm, const absl::Status& end) {
   if (end.ok()) {
@@ -108,6 +101,7 @@ void Health::UpInLoop(OwnedFd fd, const HealthSettings& settings) {
     end_.reset();
     heals_ = settings.heals;
     TellAgainLocked();
+    IntroduceLocked();
   }
   if (!reactor_->WatchInLoop(number, EPOLLIN | EPOLLRDHUP, this).ok()) EndInLoop();
   FlushInLoop();
@@ -254,10 +248,12 @@ bool Health::PeerVanished() {
 }
 
 std::shared_ptr<CommLink> Health::HearerOfLocked(const HealthNotice& notice) {
+  if (!notice.waits.empty()) HearNameLocked(notice);
   auto found = members_.find(notice.connection);
   if (found == members_.end()) return nullptr;
   Member& member = found->second;
-  if (member.link == nullptr && member.notices.size() < kEarlyNoticesMax) member.notices.push_back(notice);
+  if (member.link == nullptr && notice.waits.empty() && member.notices.size() < kEarlyNoticesMax)
+    member.notices.push_back(notice);
   return member.link;
 }
 
@@ -270,7 +266,9 @@ void Health::Deliver(const std::vector<HealthNotice>& notices) {
     }
     if (link == nullptr) continue;
     link->With([&notice](Watched* comm) {
-      if (notice.silent >= 0) {
+      if (!notice.waits.empty()) {
+        comm->PeerSaysWaits(notice.waits);
+      } else if (notice.silent >= 0) {
         comm->PeerIsUnheard(notice.silent);
       } else if (notice.left) {
         comm->PeerLeft(notice.taken);
