@@ -160,6 +160,8 @@ class Comm : protected ConnectionEnd, private Watched {
   void HearWaits(const std::string& news) override { progress_.HearInLoop(news, MonotonicNanos()); }
   uint64_t MessagesDone() const override { return messages_[0] + messages_[1]; }
   void ReadNumbers(ConnectionNumbers* numbers) override;
+  // Without what only the reactor knows.
+  void ReadCounts(ConnectionNumbers* numbers);
   void ReadLanes(ConnectionNumbers* numbers);
   void DescribeFor(ConnectionNumbers* numbers) const;
   void NameLanes(ConnectionNumbers* numbers) const;

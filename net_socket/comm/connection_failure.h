@@ -76,6 +76,8 @@ class ConnectionFailure final : public LaneOwner {
  private:
   // `cause` is what others are told; empty: made of the status.
   void FailFor(std::string cause, absl::Status status, int lane, Noise noise);
+  // Somebody has said what happened, or nobody needs to.
+  bool Explained() const;
   // Empty: it has not.
   std::string PeerParted() const;
   // True exactly when the communicator fails with this connection. Else *cause becomes its first cause, and *noise

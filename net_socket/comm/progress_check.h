@@ -19,6 +19,7 @@
 #include "net_socket/comm/connection_failure.h"
 #include "net_socket/comm/stall_probe.h"
 #include "net_socket/health/lane_liveness.h"
+#include "net_socket/health/lane_losses.h"
 #include "net_socket/health/slow_lanes.h"
 #include "net_socket/message/flight.h"
 
@@ -44,6 +45,9 @@ class ProgressCheck {
   void LookAtRequests(int64_t now_ns);
   void TellOfStall(int64_t now_ns);
   void LookAtPaces(int64_t now_ns);
+  void LookAtLosses(int64_t now_ns);
+  void LookAtCpu(const Flight& flight, int64_t now_ns);
+  Verdict PaceVerdict(size_t lane, bool slow) const;
 
   const ConnectionSetup* const setup_;
   const ConnectionEnd* const end_;
@@ -51,6 +55,9 @@ class ProgressCheck {
   std::atomic<bool> peer_ended_{false};
   std::vector<LaneLiveness> liveness_;  // by lane
   SlowLanes slowness_;
+  LaneLosses losses_;
+  int64_t short_since_ns_ = 0;  // of CPU; 0: not
+  bool told_short_ = false;
   StallWatch stall_;
   StallProbe probe_;
   Relaxed<uint64_t> slow_lanes_{0};

@@ -1,6 +1,9 @@
 #include "net_socket/comm/stall_probe.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <utility>
@@ -8,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
 #include "common/socket.h"
-#include "common/this_host.h"
+#include "net_socket/comm/failure_verdict.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/health/lane_liveness.h"
 #include "net_socket/health/stall_group.h"
@@ -19,6 +22,8 @@ namespace {
 // As lane_silence.h suspects a lane.
 constexpr int64_t kSilentMs = 500;
 constexpr uint32_t kVainMin = 2;
+// Where hardly anybody listens (RFC 863): a host that is there refuses.
+constexpr uint16_t kDiscardPort = 9;
 // A root that its finder has not confirmed for so many looks is dropped.
 constexpr int64_t kStaleLooks = 6;
 
@@ -27,26 +32,11 @@ int UnreadBytes(int fd) {
   return ioctl(fd, FIONREAD, &bytes) == 0 ? bytes : 0;
 }
 
-std::string DownInterface(const ConnectionSetup& setup) {
-  for (const LaneSocket& lane : setup.lanes) {
-    if (!lane.fd.valid()) continue;
-    const std::string name = InterfaceWith(lane.local);
-    if (name.empty()) return absl::StrCat("with ", lane.local.HostString());
-    if (!InterfaceRuns(name)) return name;
-  }
-  return "";
-}
-
 }  // namespace
 
 int64_t StallProbe::EveryNs() const {
   const int64_t warn_ns = setup_->runtime->options.stall_warn_ns;
   return std::clamp<int64_t>(warn_ns / 4, 100 * kMillisecond, 10 * kSecond);
-}
-
-std::string StallProbe::There() const {
-  std::string name = setup_->health == nullptr ? "" : setup_->health->peer_name();
-  return name.empty() ? setup_->lanes[0].peer.HostString() : name;
 }
 
 void StallProbe::LookInLoop(const Flight& flight, int64_t since_ns, int64_t now_ns) {
@@ -60,6 +50,8 @@ void StallProbe::LookInLoop(const Flight& flight, int64_t since_ns, int64_t now_
     root_ = WaitRoot();
     was_idle_ = heard_ = false;
     asked_ns_ = told_ns_ = 0;
+    knock_.reset();
+    host_answered_ = false;
   }
   since_ns_ = stands ? since_ns : 0;
   if (stands) {
@@ -100,7 +92,7 @@ void StallProbe::Put(int64_t now_ns) {
   StallMember member;
   member.health = setup_->health;
   member.id = setup_->connection_id;
-  member.there = There();
+  member.there = PeerName(*setup_);
   member.sends = failure_->direction() == Direction::kSend;
   member.messages_done = end_->MessagesDone();
   member.posted = static_cast<uint32_t>(flight_.messages);
@@ -119,7 +111,7 @@ StallEvidence StallProbe::Gather(int64_t now_ns) {
   evidence.no_cpu_percent = runtime->cpu_shortage.Percent(now_ns, EveryNs() * 3 / 4);
   evidence.self = setup_->communicator->stalls->self();
   evidence.here = ThisProcessName();
-  evidence.there = There();
+  evidence.there = PeerName(*setup_);
   evidence.caller_moves = runtime->pool == nullptr || runtime->gpu != nullptr || setup_->CountLanes() <= 1 ||
                           flight_.bytes_total <= setup_->express_bytes;
   GatherLanes(&evidence);
@@ -129,8 +121,30 @@ StallEvidence StallProbe::Gather(int64_t now_ns) {
   const bool suspect = evidence.health_lost || evidence.unheard_ms > 0 ||
                        std::any_of(evidence.lanes.begin(), evidence.lanes.end(),
                                    [](const LaneEvidence& lane) { return lane.silent || lane.lost; });
-  if (suspect) evidence.down = DownInterface(*setup_);
+  if (!suspect) return evidence;
+  evidence.down = DownInterface(*setup_);
+  if (evidence.health_lost || evidence.unheard_ms > 0) evidence.host_answers = HostAnswers();
   return evidence;
+}
+
+bool StallProbe::HostAnswers() {
+  const LaneSocket& lane = setup_->lanes[0];
+  if (!knock_.valid()) {
+    SocketAddress to = lane.peer;
+    SocketAddress from = lane.local;
+    to.set_port(kDiscardPort);
+    from.set_port(0);
+    knock_.reset(socket(to.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (!knock_.valid() || bind(knock_.get(), from.sockaddr(), from.length()) != 0) return false;
+    if (connect(knock_.get(), to.sockaddr(), to.length()) != 0 && errno == ECONNREFUSED) return true;
+  }
+  pollfd answer{knock_.get(), POLLOUT, 0};
+  if (poll(&answer, 1, 0) <= 0) return false;
+  int err = 0;
+  socklen_t length = sizeof(err);
+  if (getsockopt(knock_.get(), SOL_SOCKET, SO_ERROR, &err, &length) != 0) return false;
+  if (err == 0 || err == ECONNREFUSED) host_answered_ = true;
+  return host_answered_;
 }
 
 void StallProbe::GatherLanes(StallEvidence* evidence) {
@@ -175,9 +189,9 @@ void StallProbe::GatherHealth(int64_t now_ns, StallEvidence* evidence) {
   evidence->health_lost = !setup_->health->ReadTcp(&info, &hosts);
   if (evidence->health_lost || !evidence->speaks) return;
   const int64_t asked_ms = asked_ns_ == 0 ? 0 : (now_ns - asked_ns_) / kMillisecond;
-  if (info.held_bytes > 0 && info.resent >= kVainMin) {
+  if (info.held_bytes > 0) {
     evidence->unheard_ms = std::min(info.heard_ms(), asked_ms);
-  } else if (info.held_bytes == 0) {
+  } else {
     evidence->unanswered_ms = asked_ms;
   }
   evidence->health_apart = std::all_of(evidence->lanes.begin(), evidence->lanes.end(),

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <string>
 
+#include "common/fd.h"
 #include "net_socket/comm/connection_end.h"
 #include "net_socket/comm/connection_failure.h"
 #include "net_socket/comm/connection_setup.h"
@@ -45,8 +46,9 @@ class StallProbe {
   StallEvidence Gather(int64_t now_ns);
   void GatherLanes(StallEvidence* evidence);
   void GatherHealth(int64_t now_ns, StallEvidence* evidence);
+  // Whether the peer's host answers on a port that none of its sockets has; asks where it was not asked.
+  bool HostAnswers();
   void Put(int64_t now_ns);
-  std::string There() const;
   int64_t EveryNs() const;
 
   const ConnectionSetup* const setup_;
@@ -62,6 +64,8 @@ class StallProbe {
   WaitNews peer_;
   int64_t root_news_ns_ = 0;  // when peer_'s root was last a new one
   int64_t asked_ns_ = 0;      // the oldest question without an answer; 0: none
+  OwnedFd knock_;             // a connect to the peer's host
+  bool host_answered_ = false;
   WaitRoot told_;
   int64_t told_ns_ = 0;  // 0: this stall was not told
 };

@@ -25,6 +25,10 @@ class CpuShortage {
   // How much of the time between the two latest looks the thread had to wait that is short most; 0: none is. Looks again
   // when the latest is `every_ns` old.
   int Percent(int64_t now_ns, int64_t every_ns);
+  // As of the latest look.
+  int percent() const { return percent_; }
+  // True once, until there was a look that found nobody short.
+  bool FirstToTell() { return !std::exchange(told_, true); }
 
  private:
   struct Times {
@@ -38,6 +42,7 @@ class CpuShortage {
   int64_t looked_ns_ = 0;
   std::map<int, Times> threads_;
   int percent_ = 0;
+  bool told_ = false;
 };
 
 }  // namespace tcpx

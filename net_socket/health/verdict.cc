@@ -33,7 +33,10 @@ const LaneEvidence* MostSilent(const StallEvidence& evidence) {
   return most;
 }
 
-std::string Between(const StallEvidence& evidence) {
+std::string DownText(const std::string& name) { return absl::StrCat("interface ", name, " of it is down"); }
+
+template <typename Evidence>
+std::string Between(const Evidence& evidence) {
   return absl::StrCat("the path between ", evidence.here, " and ", evidence.there);
 }
 
@@ -52,9 +55,13 @@ Verdict JudgePath(const StallEvidence& evidence) {
   const bool health_silent = evidence.unheard_ms >= kUnheardMs || evidence.health_lost;
   const bool any_lost = std::any_of(evidence.lanes.begin(), evidence.lanes.end(), [](auto& lane) { return lane.lost; });
   if (!evidence.down.empty() && (health_silent || silent != nullptr || any_lost)) {
-    return Hard(Cause::kPathDead, evidence.here, absl::StrCat("interface ", evidence.down, " of it is down"));
+    return Hard(Cause::kPathDead, evidence.here, DownText(evidence.down));
   }
   if (health_silent && (evidence.unheard_ms >= kUnheardMs || silent != nullptr)) {
+    if (evidence.host_answers) {
+      return Hard(Cause::kFlowDropped, Between(evidence),
+                  "the host answers on another port, and on none of these sockets");
+    }
     const int64_t ms = std::max(evidence.unheard_ms, silent == nullptr ? 0 : silent->silent_ms);
     return Hard(Cause::kHostGone, evidence.there,
                 absl::StrCat("nothing of it was heard for ", Seconds(ms), " on any socket"));
@@ -141,41 +148,31 @@ Verdict JudgeStall(const StallEvidence& evidence) {
 }
 
 Verdict JudgeFailure(const FailureEvidence& evidence) {
-  Verdict verdict;
-  verdict.hard = true;
-  if (evidence.garbage) {
-    verdict.cause = Cause::kInternal;
-  } else if (!evidence.down.empty() && (evidence.host_silent || evidence.flow_silent)) {
-    verdict.cause = Cause::kPathDead;
-  } else if (evidence.process_gone) {
-    verdict.cause = Cause::kProcessGone;
-  } else if (evidence.host_silent) {
-    verdict.cause = Cause::kHostGone;
-  } else if (evidence.flow_silent || (evidence.health_stands && evidence.error != 0)) {
-    verdict.cause = Cause::kFlowDropped;
-  } else if (evidence.error == ECONNREFUSED) {
-    verdict.cause = Cause::kProcessGone;
-  } else if (evidence.health_stands) {
-    verdict.cause = Cause::kInternal;
+  if (evidence.garbage) return Hard(Cause::kInternal, evidence.there, "");
+  if (evidence.process_gone) return Hard(Cause::kProcessGone, evidence.there, "");
+  if (evidence.silent) {
+    if (!evidence.down.empty()) return Hard(Cause::kPathDead, evidence.here, DownText(evidence.down));
+    return evidence.health_heard ? Hard(Cause::kFlowDropped, Between(evidence), "")
+                                 : Hard(Cause::kHostGone, evidence.there, "");
   }
-  return verdict;
+  if (evidence.error == ECONNREFUSED) return Hard(Cause::kProcessGone, evidence.there, "");
+  if (evidence.error != 0 && evidence.health_heard && evidence.others_stand) {
+    return Hard(Cause::kFlowDropped, Between(evidence), "");
+  }
+  return {};
 }
 
 Verdict JudgePace(const PaceEvidence& evidence) {
-  Verdict verdict;
-  verdict.hard = true;
   const bool loses =
       evidence.retransmitted >= kLossesMin && evidence.retransmitted * 1000 >= evidence.segments * kLossPerThousand;
   if (loses) {
-    verdict.cause = Cause::kPathLoses;
-    verdict.evidence = absl::StrFormat("%.1f %% of %d segments were sent again",
-                                       100.0 * static_cast<double>(evidence.retransmitted) /
-                                           static_cast<double>(std::max<uint64_t>(evidence.segments, 1)),
-                                       evidence.segments);
-  } else if (evidence.slow) {
-    verdict.cause = Cause::kPathSlow;
+    return Hard(Cause::kPathLoses, Between(evidence),
+                absl::StrFormat("%.1f %% of %d segments were sent again",
+                                100.0 * static_cast<double>(evidence.retransmitted) /
+                                    static_cast<double>(std::max<uint64_t>(evidence.segments, 1)),
+                                evidence.segments));
   }
-  return verdict;
+  return evidence.slow ? Hard(Cause::kPathSlow, Between(evidence), "") : Verdict();
 }
 
 }  // namespace tcpx

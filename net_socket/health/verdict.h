@@ -46,6 +46,7 @@ struct StallEvidence {
   bool health_lost = false;   // it has ended, or is dialled again
   int64_t unheard_ms = 0;     // what was sent on it has not been acknowledged for so long
   int64_t unanswered_ms = 0;  // the oldest question without an answer is so old
+  bool host_answers = false;  // on another port, while it is not heard on these
   bool health_apart = false;  // it goes by other addresses than the silent lanes
   // The latest answer; null: none yet.
   const WaitNews* peer = nullptr;
@@ -68,17 +69,18 @@ Verdict JudgeStall(const StallEvidence& evidence);
 
 // A connection that has failed.
 struct FailureEvidence {
-  int error = 0;               // errno that it was found by; 0: an end in order
-  bool garbage = false;        // what came was not of this protocol
-  bool process_gone = false;   // the health socket ended without a bye, or the port refuses
-  bool host_silent = false;    // nothing was heard on any socket for TCPX_PEER_TIMEOUT
-  bool flow_silent = false;    // nothing was heard on one lane for as long, and its health socket stands
-  bool health_stands = false;  // the peer's process is there
-  bool one_lane = false;       // of several, one was hit
-  std::string down;            // as above
+  int error = 0;              // errno that it was found by; 0: an end in order
+  bool garbage = false;       // what came was not of this protocol
+  bool process_gone = false;  // the health socket ended without a bye
+  bool silent = false;        // it is given up because nothing was heard for long
+  bool health_heard = false;  // the peer's host was heard on the health socket meanwhile
+  bool others_stand = false;  // other lanes of the connection do
+  std::string down;           // as above
+  std::string here;
+  std::string there;
 };
 
-// `evidence` is empty: the report has it.
+// Not known where the peer may have closed in order. `evidence` is empty: the report has it.
 Verdict JudgeFailure(const FailureEvidence& evidence);
 
 // One lane beside its sisters, over some time.
@@ -86,6 +88,8 @@ struct PaceEvidence {
   uint64_t segments = 0;       // sent
   uint64_t retransmitted = 0;  // of these
   bool slow = false;           // far below its sisters for long
+  std::string here;
+  std::string there;
 };
 
 Verdict JudgePace(const PaceEvidence& evidence);

@@ -268,14 +268,21 @@ void ShiftOnce(const Ring& ring, bool* shifted) {
   ShiftClock(atoi(getenv("RING_SHIFT")));
 }
 
-void NoteStall(const Ring& ring, int round, size_t* noted) {
+struct Noted {
+  bool stall = false;
+  size_t verdict = std::string::npos;  // where the latest begins
+};
+
+void NoteLog(const Ring& ring, int round, Noted* noted) {
   const std::string log = LogText();
-  const bool first = *noted == 0;
-  const size_t found = log.find(first ? "no progress for" : "verdict: ", *noted);
-  if (found == std::string::npos) return;
-  *noted = found + 1;
-  if (first) WriteFile(ring.Path("stalled", ring.rank, round), "");
-  if (log.find("verdict: ") != std::string::npos) WriteFile(ring.Path("verdict", ring.rank, round), log);
+  if (!noted->stall && log.find("no progress for") != std::string::npos) {
+    noted->stall = true;
+    WriteFile(ring.Path("stalled", ring.rank, round), "");
+  }
+  const size_t verdict = log.rfind("verdict: ");
+  if (verdict == noted->verdict) return;
+  noted->verdict = verdict;
+  WriteFile(ring.Path("verdict", ring.rank, round), log);
 }
 
 // Whether the rank has fallen silent, and in which direction.
@@ -299,7 +306,7 @@ Flow* RunTraffic(const Ring& ring, int round, Flow* send, Flow* recv) {
   const bool chain = Flag("RING_CHAIN");
   Hush hush(getenv("RING_HUSH"));
   auto moved = [last = int64_t{0}](int64_t now) mutable { return std::exchange(last, now) != now; };
-  size_t stalled = 0;
+  Noted noted;
   send->SetPosting(!quiet);
   for (int64_t step = 0;; ++step) {
     const bool may_send = !chain || send->posted() < recv->finished() + kWindow;
@@ -315,10 +322,10 @@ Flow* RunTraffic(const Ring& ring, int round, Flow* send, Flow* recv) {
     if (runs && !told) ForkLoader(ring);
     told = told || runs;
     if (quiet) absl::SleepFor(absl::Milliseconds(2));
-    if (step % (quiet ? 4 : 512) != 0) continue;
+    if (step % (quiet ? 4 : chain ? 16 : 512) != 0) continue;
     ShiftOnce(ring, &shifted);
     hush.Look(ring);
-    NoteStall(ring, round, &stalled);
+    NoteLog(ring, round, &noted);
     if ((mute || quiet) && ring.Has("speak")) {
       mute = quiet = false;
       send->SetPosting(true);
@@ -334,6 +341,7 @@ void Result(const Ring& ring, int round, const char* what, int64_t messages) {
 
 void AwaitStop(const Ring& ring, Flow* failed) {
   const absl::Time deadline = absl::Now() + kHungAfter;
+  failed->SetPosting(true);
   while (!ring.Has("stop")) {
     TCPX_REQUIRE(failed->Step() != ncclSuccess, "an error that does not stick");
     TCPX_REQUIRE(absl::Now() < deadline, "nobody says stop");

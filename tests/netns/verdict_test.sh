@@ -32,10 +32,12 @@ hosts() {
 # begin NAME ENVIRONMENT...: a ring; false: this fault is not asked for.
 begin() {
   [[ $1 =~ $only ]] || return 1
+  ((long == 1)) || [[ " stopped mute killed " == *" $1 "* ]] || return 1
   asked=$((asked + 1))
   local own=() rank
   for rank in 0 1 2 3; do own+=("$rank:RANK=$rank"); done
-  start "$1" "$ring" RING_CHAIN=1 TCPX_STALL_WARN=2 TCPX_PEER_TIMEOUT=120 TCPX_HEAL=0 "${own[@]}" "${@:2}"
+  # shellcheck disable=SC2016
+  start "$1" "$ring" "TCPX_STATS_SOCKET=$scratch/$1.%p" RING_CHAIN=1 TCPX_STALL_WARN=2 TCPX_PEER_TIMEOUT=120 TCPX_HEAL=0 "${own[@]}" "${@:2}"
 }
 
 # names NAME RANK REGEX: waits until the rank's latest verdict matches.
@@ -56,6 +58,26 @@ names() {
   echo "ok: $1: rank $2: ${latest#*verdict: }"
 }
 
+# tcpx_top NAME REGEX RANK...: tools/tcpx_top --why says one culprit, by the numbers of these ranks.
+tcpx_top() {
+  local sockets=() rank end=$((SECONDS + patience)) said
+  for rank in "${@:3}"; do sockets+=(--socket "$scratch/$1.${pid[$1.$rank]}"); done
+  while true; do
+    said=$(tools/tcpx_top --why "${sockets[@]}" | grep culprit: || true)
+    [[ $(wc -l <<<"$said") != 1 || ! $said =~ $2 ]] || break
+    ((SECONDS < end)) || { fail "$1: tcpx_top --why says \"$said\", wanted /$2/"; return; }
+    sleep 0.2
+  done
+  echo "ok: $1: tcpx_top --why: $said"
+}
+
+# fails NAME REGEX RANK...: each of them fails, and its warning matches.
+fails() {
+  local rank failed=0
+  for rank in "${@:3}"; do ended "$1" "$rank" error "WARN.*verdict: $2" || failed=1; done
+  ((failed == 1)) || right=$((right + 1))
+}
+
 # all NAME REGEX RANK...: each of them.
 all() {
   local rank failed=0
@@ -63,27 +85,179 @@ all() {
   ((failed == 1)) || right=$((right + 1))
 }
 
+# flow_between A B: "port port" of the lane on which host A has sent host B most.
+flow_between() {
+  netns_run "h$1" ss -tinHO state established dst "10.1.0.1$2" | awk '
+    match($0, /bytes_acked:[0-9]+/) {
+      split($3, local, ":"); split($4, peer, ":"); print substr($0, RSTART + 12, RLENGTH - 12), local[2], peer[2] }' |
+    sort -rn | awk '{ print $2, $3; exit }'
+}
+
+# swallow A B: one flow of data, both ways.
+swallow() {
+  read -r here there < <(flow_between "$1" "$2")
+  netns_table "h$1" && netns_nft "h$1" "add rule inet netns losses tcp dport $here tcp sport $there drop"
+  netns_table "h$2" && netns_nft "h$2" "add rule inet netns losses tcp dport $there tcp sport $here drop"
+}
+
+heal_all() {
+  local i
+  for i in 0 1 2 3; do netns_heal "h$i" eth0; done
+}
+
 hosts
 
-begin stopped && {
-  kill -STOP "${pid[stopped.0]}"
-  all stopped 'process-stopped: .*waits for [^:]*rank 0[^:]*: its process is stopped' 1 2 3
-  kill -CONT "${pid[stopped.0]}"
-  finish stopped 0 1 2 3
+# A process is stopped, in each way of moving bytes.
+stop() {
+  local name=$1 rank=$2 others=(0 1 2 3)
+  unset "others[$rank]"
+  begin "$name" "${@:3}" || return 0
+  kill -STOP "${pid[$name.$rank]}"
+  all "$name" "process-stopped: .*waits for [^:]*rank $rank[^:]*: its process is stopped" "${others[@]}"
+  ((${why:-0} == 0)) || tcpx_top "$name" "culprit: .*rank $rank\\) \\(process-stopped\\)" "${others[@]}"
+  kill -CONT "${pid[$name.$rank]}"
+  finish "$name" 0 1 2 3
+}
+why=1 stop stopped 0
+stop stopped_threads 2 TCPX_THREADS=2
+stop stopped_healing 3 TCPX_HEAL=1
+
+# A rank that posts no receive, or no send, for a while.
+late() {
+  local name=$1 rank=$2 way=$3 others=(0 1 2 3)
+  unset "others[$rank]"
+  begin "$name" "$rank:RING_HUSH=$way" "${@:4}" || return 0
+  touch "$scratch/$name/hush"
+  all "$name" "peer-late: [^:]*waits for [^:]*rank $rank[^:]*: " "${others[@]}"
+  touch "$scratch/$name/speak"
+  finish "$name" 0 1 2 3
+}
+late mute 1 receive
+late mute_threads 0 receive TCPX_THREADS=2 TCPX_HEAL=1
+late quiet 2 send
+late quiet_threads 3 send TCPX_THREADS=2
+
+# The network drops one flow.
+begin flow && {
+  swallow 0 1
+  all flow 'flow-dropped: [^:]*waits for the path between [^:]*rank 0[^:]* and [^:]*rank 1' 0
+  all flow 'flow-dropped: [^:]*the path between [^:]*rank 0[^:]* and [^:]*rank 1' 1 2 3
+  right=$((right - 1))
+  heal_all
+  finish flow 0 1 2 3
 }
 
-begin mute 1:RING_HUSH=receive && {
-  touch "$scratch/mute/hush"
-  all mute 'peer-late: .*waits for [^:]*rank 1[^:]*: ' 0 2 3
-  touch "$scratch/mute/speak"
-  finish mute 0 1 2 3
+# The same for longer than the timeout.
+begin flow_fails TCPX_PEER_TIMEOUT=4 && {
+  swallow 2 3
+  fails flow_fails 'flow-dropped: the path between [^:]*rank 2[^:]* and [^:]*rank 3' 0 1 2 3
+  heal_all
+  finish flow_fails 0 1 2 3
 }
 
-begin quiet 2:RING_HUSH=send && {
-  touch "$scratch/quiet/hush"
-  all quiet 'peer-late: .*rank 2[^:]*: ' 0 1 3
-  touch "$scratch/quiet/speak"
-  finish quiet 0 1 2 3
+# With healing the lane goes on, and what was found is told.
+begin flow_heals TCPX_HEAL=1 && {
+  swallow 1 2
+  end=$((SECONDS + patience))
+  until grep -q 'goes on' "$scratch/flow_heals/verdict.1.0" 2>/dev/null || ((SECONDS >= end)); do sleep 0.1; done
+  finish flow_heals 0 1 2 3
+  if grep -qE 'lane [0-9] to .*verdict: flow-dropped: the path between [^:]*rank 1[^:]* and [^:]*rank 2' "$scratch/flow_heals/log.1.end" &&
+    grep -q 'goes on' "$scratch/flow_heals/log.1.end"; then
+    right=$((right + 1))
+  else
+    cat "$scratch/flow_heals/log.1.end"
+    fail "flow_heals: the lane is not told of"
+  fi
+  heal_all
+}
+
+# A firewall resets one flow.
+begin reset && {
+  read -r here there < <(flow_between 3 0)
+  netns_table h3
+  netns_nft h3 "add rule inet netns losses tcp dport $here tcp sport $there reject with tcp reset"
+  fails reset 'flow-dropped: the path between [^:]*rank [03][^:]* and [^:]*rank [03]' 0 1 2 3
+  heal_all
+  finish reset 0 1 2 3
+}
+
+# A firewall closes a port behind everybody's back: what listens there is not reached any more, and its host is.
+begin blocked && {
+  read -r here there < <(netns_run h0 ss -tlnH | awk '{ split($4, a, ":"); print a[2] }' | head -n 1) || true
+  netns_table h1
+  port=$(netns_run h1 ss -tnH state established src 10.1.0.11 dst 10.1.0.10 | awk '{ split($3, a, ":"); print a[2] }' |
+    sort | uniq -c | sort -rn | awk '{ print $2; exit }')
+  netns_nft h1 "add rule inet netns losses tcp dport $port drop"
+  netns_table h0
+  netns_nft h0 "add rule inet netns losses tcp sport $port drop"
+  all blocked 'flow-dropped: .*the path between [^:]*rank [01][^:]* and [^:]*rank [01]' 0 1 2 3
+  heal_all
+  finish blocked 0 1 2 3
+}
+
+# Nothing passes between a host and all others.
+begin dropped && {
+  netns_table h2
+  netns_nft h2 "add rule inet netns losses ip saddr 10.1.0.0/24 drop"
+  all dropped 'host-gone: .*rank 2[^:]*: its host is gone, or cut off' 0 1 3
+  heal_all
+  finish dropped 0 1 2 3
+}
+
+# A cable out, at the host's end and behind the switch; and for longer than the timeout.
+begin cable && {
+  netns_cut h0 eth0
+  all cable 'path-dead: [^:]*rank 0[^:]*: the path is dead .interface eth0' 0
+  all cable 'host-gone: .*rank 0[^:]*: its host is gone, or cut off' 1 2 3
+  right=$((right - 1))
+  netns_mend h0 eth0
+  finish cable 0 1 2 3
+}
+begin switch && {
+  ip -n s link set to3 nomaster
+  all switch 'host-gone: .*rank 3[^:]*: its host is gone, or cut off' 0 1 2
+  ip -n s link set to3 master br0
+  finish switch 0 1 2 3
+}
+begin host_gone TCPX_PEER_TIMEOUT=4 TCPX_STALL_WARN=20 && {
+  ip -n s link set to1 nomaster
+  fails host_gone 'host-gone: [^:]*rank 1[^:]*: its host is gone, or cut off' 0 2 3
+  ip -n s link set to1 master br0
+  finish host_gone 0 1 2 3
+}
+
+# A process is killed.
+die() {
+  local name=$1 rank=$2 others=(0 1 2 3)
+  unset "others[$rank]"
+  begin "$name" "${@:3}" || return 0
+  kill -KILL "${pid[$name.$rank]}"
+  fails "$name" "process-gone: [^:]*rank $rank[^:]*: its process is gone" "${others[@]}"
+  finish "$name" "${others[@]}"
+}
+die killed 0
+die killed_healing 2 TCPX_HEAL=1
+
+# The path from one rank to the next loses packets.
+begin loss && {
+  netns_lose h1 20 ip saddr 10.1.0.10 tcp dport != 0
+  all loss 'path-loses: the path between [^:]*rank 0[^:]* and [^:]*rank 1[^:]*: the path loses packets .[0-9.]+ % of' 0
+  heal_all
+  finish loss 0 1 2 3
+}
+
+# A thread without CPU: it may run when nobody else wants to, and somebody always does.
+begin no_cpu TCPX_STALL_WARN=1 && {
+  hogs=()
+  for _ in 1 2 3; do
+    taskset -c 0 sh -c 'while :; do :; done' &
+    hogs+=($!)
+  done
+  taskset -apc 0 "${pid[no_cpu.1]}" >/dev/null
+  chrt --idle -a -p 0 "${pid[no_cpu.1]}"
+  all no_cpu 'no-cpu: [^:]*rank 1[^:]*: its threads get no CPU' 1
+  kill "${hogs[@]}"
+  finish no_cpu 0 1 2 3
 }
 
 echo "$right of $asked named right"

@@ -93,6 +93,12 @@ TEST(VerdictTest, AStallHasTheCauseThatItsEvidenceSays) {
          c->evidence.unheard_ms = 3000;
        },
        Cause::kHostGone, kThere},
+      {"all of a host that answers on another port",
+       [](Case* c) {
+         c->evidence.unheard_ms = 3000;
+         c->evidence.host_answers = true;
+       },
+       Cause::kFlowDropped, kBetween},
       {"a receiver hears nothing of the host", [](Case* c) { c->evidence.unheard_ms = 3000; }, Cause::kHostGone,
        kThere},
       {"all of a host, and this end's interface is down",
@@ -153,15 +159,17 @@ TEST(VerdictTest, AFailureHasTheCauseThatItsEvidenceSays) {
   };
   const FailureRow rows[] = {
       {"nothing", {}, Cause::kNone},
-      {"garbage", with([](auto* e) { e->garbage = e->health_stands = true; }), Cause::kInternal},
+      {"garbage", with([](auto* e) { e->garbage = e->health_heard = true; }), Cause::kInternal},
       {"killed", with([](auto* e) { e->process_gone = true, e->error = ECONNRESET; }), Cause::kProcessGone},
       {"refused", with([](auto* e) { e->error = ECONNREFUSED; }), Cause::kProcessGone},
-      {"a host", with([](auto* e) { e->host_silent = true, e->error = ETIMEDOUT; }), Cause::kHostGone},
-      {"a cable here", with([](auto* e) { e->host_silent = true, e->down = "eth0"; }), Cause::kPathDead},
-      {"one flow", with([](auto* e) { e->flow_silent = e->health_stands = true; }), Cause::kFlowDropped},
-      {"a reset on the way", with([](auto* e) { e->error = ECONNRESET, e->health_stands = true; }),
+      {"a host", with([](auto* e) { e->silent = true, e->error = ETIMEDOUT; }), Cause::kHostGone},
+      {"a cable here", with([](auto* e) { e->silent = true, e->down = "eth0"; }), Cause::kPathDead},
+      {"one flow", with([](auto* e) { e->silent = e->health_heard = true; }), Cause::kFlowDropped},
+      {"a reset on the way", with([](auto* e) { e->error = ECONNRESET, e->health_heard = e->others_stand = true; }),
        Cause::kFlowDropped},
-      {"an end that nobody explains", with([](auto* e) { e->health_stands = true; }), Cause::kInternal},
+      {"a peer that resets all it has", with([](auto* e) { e->error = ECONNRESET, e->health_heard = true; }),
+       Cause::kNone},
+      {"a peer that closes", with([](auto* e) { e->health_heard = true; }), Cause::kNone},
       {"a reset, and nobody knows", with([](auto* e) { e->error = ECONNRESET; }), Cause::kNone},
   };
   for (const FailureRow& row : rows) {
@@ -170,11 +178,11 @@ TEST(VerdictTest, AFailureHasTheCauseThatItsEvidenceSays) {
 }
 
 TEST(VerdictTest, LossesAreNamedBeforeSlowness) {
-  EXPECT_EQ(Cause::kNone, JudgePace({100000, 20, false}).cause);
-  EXPECT_EQ(Cause::kNone, JudgePace({100, 5, false}).cause);
-  EXPECT_EQ(Cause::kPathLoses, JudgePace({100000, 2000, false}).cause);
-  EXPECT_EQ(Cause::kPathLoses, JudgePace({100000, 2000, true}).cause);
-  EXPECT_EQ(Cause::kPathSlow, JudgePace({100000, 20, true}).cause);
+  EXPECT_EQ(Cause::kNone, JudgePace({100000, 20, false, kHere, kThere}).cause);
+  EXPECT_EQ(Cause::kNone, JudgePace({100, 5, false, kHere, kThere}).cause);
+  EXPECT_EQ(Cause::kPathLoses, JudgePace({100000, 2000, false, kHere, kThere}).cause);
+  EXPECT_EQ(Cause::kPathLoses, JudgePace({100000, 2000, true, kHere, kThere}).cause);
+  EXPECT_EQ(Cause::kPathSlow, JudgePace({100000, 20, true, kHere, kThere}).cause);
 }
 
 }  // namespace

@@ -1,0 +1,40 @@
+// failure_verdict.h: gathers what tells why a connection has failed, and has it judged.
+//
+// Threads: any; not with a mutex held that the health socket's hearers take.
+// Errors:  what can't be found out is left out.
+#ifndef TCPX_NET_SOCKET_COMM_FAILURE_VERDICT_H_
+#define TCPX_NET_SOCKET_COMM_FAILURE_VERDICT_H_
+
+#include <functional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "net_socket/health/verdict.h"
+
+namespace tcpx {
+
+struct ConnectionSetup;
+
+// An error that is due to silence: nobody has answered on `lane` for the whole timeout.
+absl::Status SilenceError(const std::string& text);
+
+Verdict VerdictOfFailure(const ConnectionSetup& setup, const absl::Status& status, int lane);
+
+// "verdict: host-gone: node7 pid 4711: its host is gone, or cut off; " and empty where the cause is not known.
+std::string VerdictPrefix(const Verdict& verdict);
+
+// The same of a lane that is moved because the network swallows it.
+std::string HealedVerdict(const ConnectionSetup& setup);
+
+// A lane has broken, and nobody has said why. What ends a process ends its health socket a moment later: waits for that,
+// or for `explained`, a fraction of a second at most, and once in some seconds in the whole process.
+void AwaitExplanation(const ConnectionSetup& setup, const std::function<bool()>& explained);
+
+// How this end and the peer are called in verdicts.
+std::string PeerName(const ConnectionSetup& setup);
+// An interface of a lane of it that is out, or has lost its address; empty: none.
+std::string DownInterface(const ConnectionSetup& setup);
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_COMM_FAILURE_VERDICT_H_
