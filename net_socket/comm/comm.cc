@@ -68,6 +68,8 @@ void Comm::PeerSaysWaits(const std::string& news) {
   setup_.runtime->reactor.Post([link = link_, news] { link->With([&news](Watched* comm) { comm->HearWaits(news); }); });
 }
 
+void Comm::HearWaits(const std::string& news) { progress_.HearInLoop(news, MonotonicNanos()); }
+
 void Comm::LeaveWatch() {
   link_->Cut();
   Runtime* const runtime = setup_.runtime;

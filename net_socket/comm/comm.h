@@ -28,7 +28,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "common/clock.h"
 #include "common/mutex.h"
 #include "nccl/plugin_api.h"
 #include "net_socket/comm/connection_failure.h"
@@ -157,7 +156,7 @@ class Comm : protected ConnectionEnd, private Watched {
   void ContextFailed(const std::string& cause) override { failure_.FailWithCommunicator(cause); }
   void CheckProgress(int64_t now_ns) override { progress_.LookInLoop(now_ns); }
   void PeerSaysWaits(const std::string& news) override;
-  void HearWaits(const std::string& news) override { progress_.HearInLoop(news, MonotonicNanos()); }
+  void HearWaits(const std::string& news) override;
   uint64_t MessagesDone() const override { return messages_[0] + messages_[1]; }
   void ReadNumbers(ConnectionNumbers* numbers) override;
   // Without what only the reactor knows.

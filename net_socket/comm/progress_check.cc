@@ -10,6 +10,7 @@
 #include "net_socket/comm/connection_setup.h"
 #include "net_socket/comm/failure_verdict.h"
 #include "net_socket/comm/runtime.h"
+#include "net_socket/health/cpu_shortage.h"
 
 namespace tcpx {
 
@@ -102,14 +103,14 @@ void ProgressCheck::LookAtLosses(int64_t now_ns) {
 // What moves slowly for want of a CPU never stands.
 void ProgressCheck::LookAtCpu(const Flight& flight, int64_t now_ns) {
   const int64_t long_ns = setup_->runtime->options.stall_warn_ns;
-  const int percent = setup_->runtime->cpu_shortage.percent();
+  const int percent = setup_->runtime->cpu_shortage->percent();
   if (long_ns == 0 || percent == 0 || flight.messages == 0) {
     short_since_ns_ = 0;
     return;
   }
   if (short_since_ns_ == 0) short_since_ns_ = now_ns;
   if (now_ns - short_since_ns_ < long_ns || std::exchange(told_short_, true)) return;
-  if (!setup_->runtime->cpu_shortage.FirstToTell()) return;
+  if (!setup_->runtime->cpu_shortage->FirstToTell()) return;
   Verdict verdict;
   verdict.cause = Cause::kNoCpu;
   verdict.culprit = ThisProcessName();

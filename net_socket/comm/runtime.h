@@ -13,7 +13,6 @@
 #include "net_socket/engine/progress_pool.h"
 #include "net_socket/engine/reactor.h"
 #include "net_socket/gpu/gpu_hub.h"
-#include "net_socket/health/cpu_shortage.h"
 #include "net_socket/health/health.h"
 #include "net_socket/health/watchdog.h"
 #include "net_socket/receive/stage_pool.h"
@@ -21,6 +20,7 @@
 namespace tcpx {
 
 class BusyLanes;
+class CpuShortage;
 class LaneBudget;
 class LaneNotes;
 class LostPaths;
@@ -40,7 +40,7 @@ struct Runtime {
   LingeringSockets lingering{&reactor};
   HealthHub health{&reactor};
   Watchdog watchdog{&reactor};
-  CpuShortage cpu_shortage;  // the reactor's
+  const std::unique_ptr<CpuShortage> cpu_shortage;  // the reactor's
   const std::unique_ptr<LostPaths> lost_paths;
   StagePool stages;
   std::unique_ptr<GpuHub> gpu;         // null: host memory only

@@ -13,6 +13,7 @@
 #include "common/socket.h"
 #include "net_socket/comm/failure_verdict.h"
 #include "net_socket/comm/runtime.h"
+#include "net_socket/health/cpu_shortage.h"
 #include "net_socket/health/lane_liveness.h"
 #include "net_socket/health/stall_group.h"
 
@@ -42,7 +43,7 @@ int64_t StallProbe::EveryNs() const {
 void StallProbe::LookInLoop(const Flight& flight, int64_t since_ns, int64_t now_ns) {
   Runtime* const runtime = setup_->runtime;
   if (runtime->options.stall_warn_ns == 0) return;
-  setup_->communicator->stalls->SetNoCpuInLoop(runtime->cpu_shortage.Percent(now_ns, EveryNs() * 3 / 4));
+  setup_->communicator->stalls->SetNoCpuInLoop(runtime->cpu_shortage->Percent(now_ns, EveryNs() * 3 / 4));
   flight_ = flight;
   const bool stands = since_ns != 0 && now_ns - since_ns >= EveryNs();
   if (since_ns != since_ns_ || !stands) {
@@ -108,7 +109,7 @@ StallEvidence StallProbe::Gather(int64_t now_ns) {
   Runtime* const runtime = setup_->runtime;
   evidence.sends = failure_->direction() == Direction::kSend;
   evidence.stood_ms = (now_ns - since_ns_) / kMillisecond;
-  evidence.no_cpu_percent = runtime->cpu_shortage.Percent(now_ns, EveryNs() * 3 / 4);
+  evidence.no_cpu_percent = runtime->cpu_shortage->Percent(now_ns, EveryNs() * 3 / 4);
   evidence.self = setup_->communicator->stalls->self();
   evidence.here = ThisProcessName();
   evidence.there = PeerName(*setup_);

@@ -101,7 +101,7 @@ void Health::UpInLoop(OwnedFd fd, const HealthSettings& settings) {
     end_.reset();
     heals_ = settings.heals;
     TellAgainLocked();
-    IntroduceLocked();
+    if (dialled_) IntroduceLocked();
   }
   if (!reactor_->WatchInLoop(number, EPOLLIN | EPOLLRDHUP, this).ok()) EndInLoop();
   FlushInLoop();

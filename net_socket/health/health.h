@@ -167,7 +167,7 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
   void Deliver(const std::vector<HealthNotice>& notices);
   // Null: nobody is to hear it now.
   std::shared_ptr<CommLink> HearerOfLocked(const HealthNotice& notice) TCPX_REQUIRES(mutex_);
-  // Says who this process is, and learns who the peer is (health_waits.cc).
+  // Says who this process is, the dialler first, and learns who the peer is (health_waits.cc).
   void IntroduceLocked() TCPX_REQUIRES(mutex_);
   void HearNameLocked(const HealthNotice& notice) TCPX_REQUIRES(mutex_);
   // The socket's end is no news.
@@ -230,7 +230,7 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
   HealthReader reader_ TCPX_GUARDED_BY(mutex_);
   std::string peer_name_ TCPX_GUARDED_BY(mutex_);
   std::string outbox_ TCPX_GUARDED_BY(mutex_);
-  bool said_left_ TCPX_GUARDED_BY(mutex_) = false;           // on the latest socket
+  bool said_left_ TCPX_GUARDED_BY(mutex_) = false;           // or waits, on the latest socket
   std::optional<absl::Status> end_ TCPX_GUARDED_BY(mutex_);  // of the latest socket, once seen; OK: an end of file
   int end_errno_ TCPX_GUARDED_BY(mutex_) = 0;                // with it; -1: garbage
   bool heals_ TCPX_GUARDED_BY(mutex_) = false;

@@ -19,15 +19,19 @@ std::string WaitsRecord(const ConnectionId& id, const std::string& news) {
 
 }  // namespace
 
+// A peer that closes resets what it has not read: behind its bye that is no death.
 void Health::IntroduceLocked() {
+  said_left_ = true;
   WaitNews news;
   news.who = ThisProcessName();
-  SendLocked(WaitsRecord(ConnectionId{}, EncodeNews(news)));
+  SendNowLocked(WaitsRecord(ConnectionId{}, EncodeNews(news)));
 }
 
 void Health::HearNameLocked(const HealthNotice& notice) {
   WaitNews news;
-  if (notice.connection == ConnectionId{} && DecodeNews(notice.waits, &news)) peer_name_ = news.who;
+  if (notice.connection != ConnectionId{} || !DecodeNews(notice.waits, &news)) return;
+  peer_name_ = news.who;
+  if (!dialled_ && state_ == HealthState::kUp && !end_.has_value()) IntroduceLocked();
 }
 
 std::string Health::peer_name() {
@@ -38,6 +42,7 @@ std::string Health::peer_name() {
 void Health::TellWaits(const ConnectionId& id, const std::string& news) {
   MutexLock lock(mutex_);
   if (state_ != HealthState::kUp || end_.has_value() || outbox_.size() > kOutboxBytesMax) return;
+  said_left_ = true;
   SendNowLocked(WaitsRecord(id, news));
 }
 

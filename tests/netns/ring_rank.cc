@@ -17,7 +17,7 @@
 //              RING_TOGETHER=1   stops when all ranks have all messages, not only the next one
 //              RING_QUIET=1      posts receives, and sends nothing until FOLDER/speak is there
 //              RING_MUTE=1       sends, and posts no receive until FOLDER/speak is there
-//              RING_CHAIN=1      sends a message only once the one that is 4 before it has come, as a collective does
+//              RING_CHAIN=1      sends a message only once the one 4 before it has come, as a collective does; never spins
 //              RING_HUSH=send, or receive: once FOLDER/hush is there it posts no more of these until FOLDER/speak is
 //              RING_SHIFT=N      once FOLDER/shift is there its clock has gone N seconds on
 //              RING_SHUT=N       ends the sending side of its N-th lane, from 0, once traffic flows
@@ -302,8 +302,7 @@ class Hush {
 Flow* RunTraffic(const Ring& ring, int round, Flow* send, Flow* recv) {
   bool quiet = Flag("RING_QUIET");
   bool mute = Flag("RING_MUTE");
-  bool told = false, shifted = false;
-  const bool chain = Flag("RING_CHAIN");
+  bool told = false, shifted = false, chain = Flag("RING_CHAIN");
   Hush hush(getenv("RING_HUSH"));
   auto moved = [last = int64_t{0}](int64_t now) mutable { return std::exchange(last, now) != now; };
   Noted noted;
@@ -314,7 +313,6 @@ Flow* RunTraffic(const Ring& ring, int round, Flow* send, Flow* recv) {
     recv->SetPosting(hush.receives());
     if (send->Step() != ncclSuccess) return send;
     if (!mute && recv->Step() != ncclSuccess) return recv;
-    // Ranks that spin leave each other no CPU.
     if (chain && !moved(send->finished() + recv->finished())) absl::SleepFor(absl::Microseconds(100));
     const bool runs = quiet || mute || recv->finished() >= 8;
     if (runs && !told) WriteFile(ring.Path("running", ring.rank, round), "");

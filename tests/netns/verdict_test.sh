@@ -9,7 +9,7 @@
 set -euo pipefail
 source common/netns/netns.sh
 source tests/netns/ring.sh
-netns_require ss nft
+netns_require ss
 netns_enter "$0" "$@"
 long=$((${TCPX_TEST_LONG:-0} == 1))
 only=${VERDICT_ONLY:-.}
