@@ -17,6 +17,7 @@ namespace tcpx {
 void ProgressCheck::LookInLoop(int64_t now_ns) {
   if (!failure_->failed()) LookAtLanes(now_ns);
   if (!failure_->failed()) LookAtRequests(now_ns);
+  if (failure_->failed()) probe_.LeaveInLoop();
   if (!failure_->failed()) LookAtLosses(now_ns);
   if (!failure_->failed()) LookAtPaces(now_ns);
 }
@@ -82,7 +83,7 @@ Verdict ProgressCheck::PaceVerdict(size_t lane, bool slow) const {
 
 void ProgressCheck::LookAtLosses(int64_t now_ns) {
   const int64_t long_ns = setup_->runtime->options.stall_warn_ns;
-  if (long_ns == 0 || failure_->direction() != Direction::kSend) return;
+  if (long_ns == 0 || failure_->direction() != Direction::kSend || !losses_.Due(now_ns, long_ns)) return;
   std::vector<LaneSegments> segments(setup_->lanes.size());
   for (size_t i = 0; i < segments.size(); ++i) {
     LaneTcpInfo info;

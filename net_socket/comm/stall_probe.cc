@@ -66,7 +66,7 @@ void StallProbe::LookInLoop(const Flight& flight, int64_t since_ns, int64_t now_
 
 void StallProbe::HearInLoop(const std::string& text, int64_t now_ns) {
   WaitNews news;
-  if (!DecodeNews(text, &news)) return;
+  if (failure_->failed() || !DecodeNews(text, &news)) return;
   const WaitRoot& root = news.root;
   const bool same =
       root.finder == peer_.root.finder && root.serial == peer_.root.serial && root.candidate == peer_.root.candidate;
@@ -80,6 +80,12 @@ void StallProbe::HearInLoop(const std::string& text, int64_t now_ns) {
   flight_ = end_->FlightNow();
   Put(now_ns);
   setup_->communicator->stalls->AskedInLoop(key(), now_ns);
+}
+
+void StallProbe::LeaveInLoop() {
+  since_ns_ = 0;
+  root_ = WaitRoot();
+  setup_->communicator->stalls->LeaveInLoop(key());
 }
 
 void StallProbe::Judge(int64_t now_ns) {

@@ -22,6 +22,8 @@ struct LaneSegments {
 
 class LaneLosses {
  public:
+  // Whether there is anything to look for: a look costs a system call or two a lane.
+  bool Due(int64_t now_ns, int64_t long_ns) const { return begin_.empty() || now_ns - begun_ns_ >= long_ns; }
   // True once a stretch is over: share() is of it. Fewer than before: it is another socket.
   bool Look(const std::vector<LaneSegments>& lanes, int64_t now_ns, int64_t long_ns);
   // In the latest stretch.
