@@ -47,7 +47,8 @@ void StallProbe::LookInLoop(const Flight& flight, int64_t since_ns, int64_t now_
   flight_ = flight;
   const bool stands = since_ns != 0 && now_ns - since_ns >= EveryNs();
   if (since_ns != since_ns_ || !stands) {
-    verdict_ = Verdict();
+    if (stuck_ns_ == 0 || now_ns - stuck_ns_ > 3 * EveryNs()) verdict_ = Verdict();
+    if (verdict_.cause == Cause::kNone) stuck_ns_ = 0;
     root_ = WaitRoot();
     was_idle_ = heard_ = false;
     asked_ns_ = told_ns_ = 0;
@@ -78,6 +79,7 @@ void StallProbe::HearInLoop(const std::string& text, int64_t now_ns) {
   if (since_ns_ != 0) Judge(now_ns);
   if (!asks) return;
   flight_ = end_->FlightNow();
+  if (since_ns_ == 0) JudgeUnposted(now_ns);
   Put(now_ns);
   setup_->communicator->stalls->AskedInLoop(key(), now_ns);
 }
@@ -95,6 +97,16 @@ void StallProbe::Judge(int64_t now_ns) {
   root_ = setup_->communicator->stalls->root_in_loop();
 }
 
+// The peer stands, and this end may have nothing posted: what was sent is done once the kernel has it, and may be stuck
+// there.
+void StallProbe::JudgeUnposted(int64_t now_ns) {
+  StallEvidence evidence = Gather(now_ns);
+  evidence.idle_here = was_idle_ = false;
+  evidence.peer = nullptr;
+  verdict_ = JudgeStall(evidence);
+  stuck_ns_ = verdict_.cause == Cause::kNone ? 0 : now_ns - EveryNs();
+}
+
 void StallProbe::Put(int64_t now_ns) {
   StallMember member;
   member.health = setup_->health;
@@ -104,7 +116,7 @@ void StallProbe::Put(int64_t now_ns) {
   member.messages_done = end_->MessagesDone();
   member.posted = static_cast<uint32_t>(flight_.messages);
   member.sequence = flight_.sequence;
-  member.stands_since_ns = since_ns_;
+  member.stands_since_ns = since_ns_ != 0 ? since_ns_ : stuck_ns_;
   member.verdict = verdict_;
   member.peer_root = peer_.root;
   setup_->communicator->stalls->PutInLoop(key(), std::move(member), now_ns);

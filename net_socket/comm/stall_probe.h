@@ -45,6 +45,7 @@ class StallProbe {
 
  private:
   void Judge(int64_t now_ns);
+  void JudgeUnposted(int64_t now_ns);
   StallEvidence Gather(int64_t now_ns);
   void GatherLanes(StallEvidence* evidence);
   void GatherHealth(int64_t now_ns, StallEvidence* evidence);
@@ -58,6 +59,7 @@ class StallProbe {
   const ConnectionFailure* const failure_;
   Flight flight_;
   int64_t since_ns_ = 0;
+  int64_t stuck_ns_ = 0;  // nothing stands here, and yet verdict_ holds; 0: it does not
   Verdict verdict_;
   WaitRoot root_;
   int lane_ = 0;
