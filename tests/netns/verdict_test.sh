@@ -32,7 +32,7 @@ hosts() {
 # begin NAME ENVIRONMENT...: a ring; false: this fault is not asked for.
 begin() {
   [[ $1 =~ $only ]] || return 1
-  ((long == 1)) || [[ " stopped mute killed " == *" $1 "* ]] || return 1
+  ((long == 1)) || [[ " stopped mute quiet " == *" $1 "* ]] || return 1
   asked=$((asked + 1))
   local own=() rank
   for rank in 0 1 2 3; do own+=("$rank:RANK=$rank"); done
