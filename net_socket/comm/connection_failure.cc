@@ -26,7 +26,7 @@ void ConnectionFailure::Fail(absl::Status status, int lane, Noise noise) {
   // Who finds the end of a lane may find out why: the peer says so before it goes.
   if (noise == Noise::kWarn && setup_->health != nullptr && absl::IsUnavailable(status)) {
     setup_->health->Poll();
-    if (StatusErrno(status) != 0 && !failed()) AwaitExplanation(*setup_, [this] { return Explained(); });
+    if (!failed()) AwaitExplanation(*setup_, [this] { return Explained(); });
     const std::string cause = PeerParted();
     if (!cause.empty()) return FailWithPeer(cause);
     if (setup_->health->PeerVanished()) {

@@ -6,14 +6,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <atomic>
-
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
 #include "common/status.h"
 #include "common/this_host.h"
 #include "net_socket/comm/connection_setup.h"
+#include "net_socket/comm/failure_report.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/health/health.h"
 #include "net_socket/health/lane_liveness.h"
@@ -21,8 +20,6 @@
 namespace tcpx {
 namespace {
 
-constexpr int64_t kPatienceNs = 300 * kMillisecond;
-constexpr int64_t kPatienceEveryNs = 10 * kSecond;
 constexpr char kSilencePayload[] = "tcpx/silence";
 
 bool MeansSilence(const absl::Status& status) {
@@ -35,6 +32,19 @@ bool Established(int fd) {
   tcp_info info{};
   socklen_t length = sizeof(info);
   return fd >= 0 && getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) == 0 && info.tcpi_state == TCP_ESTABLISHED;
+}
+
+bool AnyLaneStands(const ConnectionSetup& setup, int but) {
+  for (size_t i = 0; i < setup.lanes.size(); ++i) {
+    if (static_cast<int>(i) != but && Established(setup.lanes[i].fd.get())) return true;
+  }
+  return false;
+}
+
+// One that had something unread resets its sockets as it ends. A firewall that resets one flow leaves the others.
+bool ProcessGone(const ConnectionSetup& setup) {
+  if (setup.health == nullptr) return false;
+  return setup.health->PeerVanished() || (setup.health->WasReset() && !AnyLaneStands(setup, kNoLane));
 }
 
 // Keepalive has it answered each third of the timeout.
@@ -73,12 +83,10 @@ Verdict VerdictOfFailure(const ConnectionSetup& setup, const absl::Status& statu
   if (!absl::IsUnavailable(status)) return {};  // A shortage or a misuse here: its text says all.
   evidence.error = StatusErrno(status);
   evidence.garbage = absl::StartsWith(status.message(), "the peer sent garbage");
-  evidence.process_gone = setup.health != nullptr && setup.health->PeerVanished();
+  evidence.process_gone = ProcessGone(setup);
   evidence.silent = MeansSilence(status);
   evidence.health_heard = HealthHeard(setup);
-  for (size_t i = 0; i < setup.lanes.size(); ++i) {
-    if (static_cast<int>(i) != lane && Established(setup.lanes[i].fd.get())) evidence.others_stand = true;
-  }
+  evidence.others_stand = AnyLaneStands(setup, lane);
   if (evidence.silent) evidence.down = DownInterface(setup);
   evidence.here = ThisProcessName();
   evidence.there = PeerName(setup);
@@ -105,12 +113,16 @@ std::string HealedVerdict(const ConnectionSetup& setup) {
   return VerdictPrefix(verdict);
 }
 
+int64_t Patience::Until(int64_t now_ns) {
+  int64_t begun_ns = begun_ns_.load(std::memory_order_relaxed);
+  if (now_ns - begun_ns >= kEveryNs && begun_ns_.compare_exchange_strong(begun_ns, now_ns)) begun_ns = now_ns;
+  return begun_ns + kLongNs;
+}
+
 void AwaitExplanation(const ConnectionSetup& setup, const std::function<bool()>& explained) {
-  static std::atomic<int64_t> last_ns{-kPatienceEveryNs};
-  const int64_t begun_ns = MonotonicNanos();
-  int64_t before_ns = last_ns.load(std::memory_order_relaxed);
-  if (begun_ns - before_ns < kPatienceEveryNs || !last_ns.compare_exchange_strong(before_ns, begun_ns)) return;
-  while (!explained() && !setup.health->PeerVanished() && MonotonicNanos() - begun_ns < kPatienceNs) {
+  static Patience patience;
+  const int64_t until_ns = patience.Until(MonotonicNanos());
+  while (!explained() && !ProcessGone(setup) && MonotonicNanos() < until_ns) {
     usleep(1000);
     setup.health->Poll();
   }

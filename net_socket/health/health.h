@@ -138,6 +138,8 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
   void Ask();
   // True exactly when the peer's end was seen, no bye before it, and no other socket is expected.
   bool PeerVanished();
+  // The same of a reset: by a process that ended with something unread, or by somebody on the way.
+  bool WasReset();
 
  private:
   struct Member {

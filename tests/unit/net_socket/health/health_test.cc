@@ -160,9 +160,12 @@ TEST_F(HealthEndTest, AnEndIsSeenBeforeItsEvent) {
 }
 
 TEST_F(HealthEndTest, AResetIsADeath) {
+  EXPECT_FALSE(far_->WasReset());
   ASSERT_TRUE(SetResetOnClose(own_.get()).ok());
   own_.reset();
   EXPECT_TRUE(far_comm_.Hears("died: ")) << far_comm_.Text();
+  EXPECT_TRUE(far_->WasReset());
+  EXPECT_FALSE(far_->PeerVanished());
 }
 
 // Of a peer that says bye and closes while this end says something: a death, unless that was that a connection closed.
