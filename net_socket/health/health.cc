@@ -281,7 +281,8 @@ void Health::Deliver(const std::vector<HealthNotice>& notices) {
   }
 }
 
-// A peer that has closed resets what it is told of closing.
+// A peer that has closed resets what it has not read: what it was told of closing, or of who waits for what. Its bye has
+// said that all its connections are closed, and their lanes tell how.
 bool Health::OrderlyLocked() { return reader_.bye() && (!end_.has_value() || end_->ok() || said_left_); }
 
 void Health::DropSocketLocked(HealthState to) {
