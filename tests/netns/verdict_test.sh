@@ -85,13 +85,14 @@ all() {
   ((failed == 1)) || right=$((right + 1))
 }
 
-# flow_between A B: "port port" of the lane on which host A has sent host B most.
-flow_between() {
+# flows_between A B: "bytes port port" of what host A sends host B on, most first.
+flows_between() {
   netns_run "h$1" ss -tinHO state established dst "10.1.0.1$2" | awk '
     match($0, /bytes_acked:[0-9]+/) {
       split($3, local, ":"); split($4, peer, ":"); print substr($0, RSTART + 12, RLENGTH - 12), local[2], peer[2] }' |
-    sort -rn | awk '{ print $2, $3; exit }'
+    sort -rn
 }
+flow_between() { flows_between "$@" | awk 'NR == 1 { print $2, $3 }'; }
 
 # swallow A B: one flow of data, both ways.
 swallow() {
@@ -244,6 +245,21 @@ begin loss && {
   all loss 'path-loses: the path between [^:]*rank 0[^:]* and [^:]*rank 1[^:]*: the path loses packets .[0-9.]+ % of' 0
   heal_all
   finish loss 0 1 2 3
+}
+
+# Of the paths between two ranks one has a tenth of what its sisters have.
+begin tenth TCPX_LANES=4 TCPX_STALL_WARN=1 && {
+  mapfile -t ports < <(flows_between 0 1 | awk '{ print $2 }')
+  for port in "${ports[@]}"; do netns_class h0 eth0 80mbit tcp sport "$port"; done
+  sleep 1
+  mapfile -t ports < <(flows_between 0 1 | awk 'NR <= 3 { print $2 }')
+  netns_heal h0 eth0
+  netns_class h0 eth0 80mbit tcp sport "${ports[0]}"
+  netns_class h0 eth0 8mbit tcp sport "${ports[1]}"
+  netns_class h0 eth0 80mbit tcp sport "${ports[2]}"
+  all tenth 'path-slow: the path between [^:]*rank 0[^:]* and [^:]*rank 1' 0
+  heal_all
+  finish tenth 0 1 2 3
 }
 
 # A thread without CPU: it may run when nobody else wants to, and somebody always does.
