@@ -23,8 +23,6 @@ namespace {
 // As lane_silence.h suspects a lane.
 constexpr int64_t kSilentMs = 500;
 constexpr uint32_t kVainMin = 2;
-// Where hardly anybody listens (RFC 863): a host that is there refuses.
-constexpr uint16_t kDiscardPort = 9;
 // A root that its finder has not confirmed for so many looks is dropped.
 constexpr int64_t kStaleLooks = 6;
 
@@ -146,12 +144,12 @@ StallEvidence StallProbe::Gather(int64_t now_ns) {
   return evidence;
 }
 
+// By a port that the peer has told: the one that was dialled, or the one it has dialled from, where its kernel refuses.
 bool StallProbe::HostAnswers() {
   const LaneSocket& lane = setup_->lanes[0];
   if (!knock_.valid()) {
-    SocketAddress to = lane.peer;
+    const SocketAddress& to = lane.peer;
     SocketAddress from = lane.local;
-    to.set_port(kDiscardPort);
     from.set_port(0);
     knock_.reset(socket(to.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (!knock_.valid() || bind(knock_.get(), from.sockaddr(), from.length()) != 0) return false;

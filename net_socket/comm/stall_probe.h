@@ -49,7 +49,7 @@ class StallProbe {
   StallEvidence Gather(int64_t now_ns);
   void GatherLanes(StallEvidence* evidence);
   void GatherHealth(int64_t now_ns, StallEvidence* evidence);
-  // Whether the peer's host answers on a port that none of its sockets has; asks where it was not asked.
+  // Whether the peer's host answers a new connect, while its sockets are not heard; asks where it was not asked.
   bool HostAnswers();
   void Put(int64_t now_ns);
   int64_t EveryNs() const;

@@ -20,9 +20,11 @@ uint64_t NewNumber() {
   return number | 1;  // 0 is nobody.
 }
 
-// Firmer causes first, then those found here, then by name, so that all choose alike.
+// Firmer causes first, then those found here, then by name, so that all choose alike. From one end a host that is gone
+// looks as one behind a firewall does: whoever knows more knows better.
 std::tuple<int, int, std::string> Rank(const Verdict& verdict) {
-  return {verdict.hard ? 0 : 1, verdict.follows ? 1 : 0, verdict.culprit};
+  const int firmness = !verdict.hard ? 2 : verdict.cause == Cause::kHostGone ? 1 : 0;
+  return {firmness, verdict.follows ? 1 : 0, verdict.culprit};
 }
 
 WaitRoot RootFrom(const StallMember& member, uint64_t self) {

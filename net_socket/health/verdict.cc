@@ -60,7 +60,7 @@ Verdict JudgePath(const StallEvidence& evidence) {
   if (health_silent && (evidence.unheard_ms >= kUnheardMs || silent != nullptr)) {
     if (evidence.host_answers) {
       return Hard(Cause::kFlowDropped, Between(evidence),
-                  "the host answers on another port, and on none of these sockets");
+                  "its host answers a new connection, and on none of these sockets");
     }
     const int64_t ms = std::max(evidence.unheard_ms, silent == nullptr ? 0 : silent->silent_ms);
     return Hard(Cause::kHostGone, evidence.there,
