@@ -113,7 +113,7 @@ const char* CauseWords(Cause cause) {
       "the path loses packets",
       "the path is dead",
       "the path is slower than its sisters",
-      "its host is gone, or cut off",
+      "its host is gone, or cut off from those who wait for it",
       "its process is gone",
       "a firewall or NAT on the way has dropped the flow",
       "internal: no reason is to be seen, which is a bug of tcpx"};
