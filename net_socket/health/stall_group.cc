@@ -13,6 +13,9 @@ namespace {
 
 // Whoever has not asked for so long does not stand any more.
 constexpr int64_t kAskedNs = 30 * kSecond;
+// Beyond so many connections what they come to may be so old.
+constexpr size_t kFewMax = 16;
+constexpr int64_t kRefreshNs = 100 * kMillisecond;
 
 uint64_t NewNumber() {
   uint64_t number = 0;
@@ -98,17 +101,17 @@ StallGroup::StallGroup() : self_(NewNumber()) {}
 
 void StallGroup::PutInLoop(Key key, StallMember member, int64_t now_ns) {
   StallMember& place = places_[key].member;
-  const bool news = place.stands_since_ns != 0 || member.stands_since_ns != 0;
+  stale_ = stale_ || place.stands_since_ns != 0 || member.stands_since_ns != 0;
   place = std::move(member);
-  if (news) Refresh(now_ns);
+  RefreshSome(now_ns);
 }
 
 void StallGroup::LeaveInLoop(Key key) {
   const auto found = places_.find(key);
   if (found == places_.end()) return;
-  const bool stood = found->second.member.stands_since_ns != 0;
+  stale_ = stale_ || found->second.member.stands_since_ns != 0;
   places_.erase(found);
-  if (stood) Refresh(MonotonicNanos());
+  RefreshSome(MonotonicNanos());
 }
 
 void StallGroup::AskedInLoop(Key key, int64_t now_ns) {
@@ -123,9 +126,23 @@ void StallGroup::AskInLoop(Key key, int64_t now_ns) {
   if (found != places_.end()) Tell(found->second, true, now_ns);
 }
 
+// All are gone through, and each comes to this at each look.
+void StallGroup::RefreshSome(int64_t now_ns) {
+  const bool due = places_.size() <= kFewMax || now_ns - refreshed_ns_ >= kRefreshNs;
+  if (!stale_ || !due) return;
+  stale_ = false;
+  refreshed_ns_ = now_ns;
+  Refresh(now_ns);
+}
+
 void StallGroup::Refresh(int64_t now_ns) {
   std::vector<const StallMember*> members;
-  for (const auto& [key, place] : places_) members.push_back(&place.member);
+  since_ns_ = 0;
+  for (const auto& [key, place] : places_) {
+    members.push_back(&place.member);
+    const int64_t theirs = place.member.stands_since_ns;
+    if (theirs != 0 && (since_ns_ == 0 || theirs < since_ns_)) since_ns_ = theirs;
+  }
   WaitRoot root = RootOf(members, self_, ThisProcessName());
   if (root.finder == self_) root.serial = static_cast<uint32_t>(now_ns / kSecond);
   const bool same = Same(root, root_);
@@ -139,17 +156,12 @@ void StallGroup::Refresh(int64_t now_ns) {
 void StallGroup::Tell(const Place& place, bool asks, int64_t now_ns) {
   const StallMember& member = place.member;
   if (member.health == nullptr) return;
-  int64_t since_ns = 0;
-  for (const auto& [key, other] : places_) {
-    const int64_t theirs = other.member.stands_since_ns;
-    if (theirs != 0 && (since_ns == 0 || theirs < since_ns)) since_ns = theirs;
-  }
   WaitNews news;
   news.asks = asks;
   news.who = ThisProcessName();
   news.posted = member.posted;
   news.sequence = member.sequence;
-  if (since_ns != 0) news.stood_ms = static_cast<uint32_t>(std::max<int64_t>((now_ns - since_ns) / kMillisecond, 1));
+  if (since_ns_ != 0) news.stood_ms = static_cast<uint32_t>(std::max<int64_t>((now_ns - since_ns_) / kMillisecond, 1));
   news.no_cpu_percent = no_cpu_percent_;
   news.root = root_;
   member.health->TellWaits(member.id, EncodeNews(news));

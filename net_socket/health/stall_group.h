@@ -65,12 +65,16 @@ class StallGroup {
     int64_t asked_ns = 0;  // 0: nobody has asked
   };
 
+  void RefreshSome(int64_t now_ns);
   void Refresh(int64_t now_ns);
   void Tell(const Place& place, bool asks, int64_t now_ns);
 
   const uint64_t self_;
   std::map<Key, Place> places_;
+  bool stale_ = false;  // the rest is older than places_
+  int64_t refreshed_ns_ = 0;
   WaitRoot root_;
+  int64_t since_ns_ = 0;  // since when the one that has stood longest does; 0: none stands
   uint8_t no_cpu_percent_ = 0;
 };
 

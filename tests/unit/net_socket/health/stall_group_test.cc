@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "common/clock.h"
 #include "tests/support/seed.h"
 
 namespace tcpx {
@@ -119,6 +120,51 @@ TEST(StallGroupTest, FirmCausesComeFirst) {
   EXPECT_EQ(Cause::kProcessStopped, RootOf({&hard, &soft}, 1, "a").cause);
   hard.stands_since_ns = 0;
   EXPECT_EQ(Cause::kPeerLate, RootOf({&soft, &hard}, 1, "a").cause);
+}
+
+// Behind a firewall one end can't tell it from a host that is gone, and the other end may.
+TEST(StallGroupTest, WhoeverKnowsMoreThanAGoneHostIsBelieved) {
+  StallMember gone;
+  gone.stands_since_ns = 1;
+  gone.there = "b";
+  gone.verdict = Stopped(1);
+  gone.verdict.cause = Cause::kHostGone;
+  StallMember told = gone;
+  told.there = "c";
+  told.verdict.cause = told.peer_root.cause = Cause::kFlowDropped;
+  told.verdict.follows = true;
+  told.peer_root.finder = 7;
+  EXPECT_EQ(Cause::kFlowDropped, RootOf({&gone, &told}, 1, "a").cause);
+  EXPECT_EQ(Cause::kFlowDropped, RootOf({&told, &gone}, 1, "a").cause);
+  told.verdict.cause = told.peer_root.cause = Cause::kPeerLate;
+  told.verdict.hard = false;
+  EXPECT_EQ(Cause::kHostGone, RootOf({&told, &gone}, 1, "a").cause);
+}
+
+// Beyond a few they are not weighed anew at each look.
+TEST(StallGroupTest, OfManyConnectionsAllAreHeardSoon) {
+  for (const int count : {1, 16, 17, 1000}) {
+    StallGroup group;
+    std::vector<char> keys(static_cast<size_t>(count));
+    for (int round = 0; round < 3; ++round) {
+      const int64_t now_ns = (100 + round) * 100 * kMillisecond;
+      for (char& key : keys) {
+        StallMember member;
+        member.stands_since_ns = round == 2 ? 0 : 1;
+        if (&key == &keys.back()) member.verdict = Stopped(3);
+        group.PutInLoop(&key, member, now_ns);
+      }
+      EXPECT_TRUE(count > 16 || group.root_in_loop().known() == (round < 2)) << count;
+    }
+    StallMember moves;
+    group.PutInLoop(&keys[0], moves, 1000 * kSecond);
+    EXPECT_FALSE(group.root_in_loop().known()) << count;
+    moves.stands_since_ns = 1;
+    moves.verdict = Stopped(3);
+    group.PutInLoop(&keys[0], moves, 2000 * kSecond);
+    EXPECT_EQ(Name(3), group.root_in_loop().culprit) << count;
+    for (char& key : keys) group.LeaveInLoop(&key);
+  }
 }
 
 TEST(WaitNewsTest, ComesBackAsItWent) {
