@@ -49,6 +49,12 @@ Verdict Hard(Cause cause, std::string culprit, std::string text) {
   return verdict;
 }
 
+// A lane is silent, and whether the peer is heard elsewhere will be known in a moment: one flow is swallowed, or all.
+bool Undecided(const StallEvidence& evidence) {
+  const bool asked = evidence.unheard_ms > 0 && evidence.unheard_ms < kUnheardMs;
+  return asked && !evidence.health_lost && evidence.down.empty() && MostSilent(evidence) != nullptr;
+}
+
 // What the network itself says. kNone: nothing.
 Verdict JudgePath(const StallEvidence& evidence) {
   const LaneEvidence* const silent = MostSilent(evidence);
@@ -137,6 +143,7 @@ Verdict JudgeStall(const StallEvidence& evidence) {
     return Hard(Cause::kNoCpu, evidence.here,
                 absl::StrCat("they were ready and had none for ", evidence.no_cpu_percent, " % of the time"));
   }
+  if (Undecided(evidence)) return {};
   Verdict verdict = JudgePath(evidence);
   if (verdict.cause != Cause::kNone) return verdict;
   verdict = JudgeHere(evidence);

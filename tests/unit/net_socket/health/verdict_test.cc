@@ -58,8 +58,20 @@ void NameRoot(Case* c, Cause cause, uint64_t finder) {
   c->news.root.culprit = "c pid 3";
 }
 
-TEST(VerdictTest, AStallHasTheCauseThatItsEvidenceSays) {
-  const std::vector<Row> rows = {
+void ExpectVerdicts(const std::vector<Row>& rows) {
+  for (const Row& row : rows) {
+    Case c;
+    c.evidence.peer = &c.news;
+    row.change(&c);
+    const Verdict verdict = JudgeStall(c.evidence);
+    EXPECT_STREQ(CauseName(row.cause), CauseName(verdict.cause)) << row.name;
+    EXPECT_EQ(row.culprit, verdict.culprit) << row.name;
+    EXPECT_EQ(row.hard && row.cause != Cause::kNone, verdict.hard) << row.name;
+  }
+}
+
+TEST(VerdictTest, AProcessThatIsLateOrStoppedIsNamed) {
+  ExpectVerdicts({
       {"nothing posted there", [](Case*) {}, Cause::kPeerLate, kThere, false},
       {"posted there just now", [](Case* c) { c->news.posted = 1; }, Cause::kPeerLate, kThere, false},
       {"no CPU here", [](Case* c) { c->evidence.no_cpu_percent = 97; }, Cause::kNoCpu, kHere},
@@ -80,6 +92,14 @@ TEST(VerdictTest, AStallHasTheCauseThatItsEvidenceSays) {
          c->evidence.peer = nullptr;
        },
        Cause::kNone, ""},
+      {"the caller does not test", [](Case* c) { c->evidence.idle_here = c->evidence.caller_moves = true; },
+       Cause::kPeerLate, kHere, false},
+      {"our progress thread does nothing", [](Case* c) { c->evidence.idle_here = true; }, Cause::kInternal, kHere},
+  });
+}
+
+TEST(VerdictTest, WhatTheNetworkSwallowsIsNamed) {
+  ExpectVerdicts({
       {"one flow", [](Case* c) { c->evidence.lanes[1] = Lane(1, true); }, Cause::kFlowDropped, kBetween},
       {"one path of two",
        [](Case* c) {
@@ -87,13 +107,19 @@ TEST(VerdictTest, AStallHasTheCauseThatItsEvidenceSays) {
          c->evidence.health_apart = true;
        },
        Cause::kPathDead, kBetween},
+      {"one flow, and whether the peer is heard on another is not known yet",
+       [](Case* c) {
+         c->evidence.lanes[1] = Lane(1, true);
+         c->evidence.unheard_ms = 300;
+       },
+       Cause::kNone, ""},
       {"all of a host",
        [](Case* c) {
          c->evidence.lanes[1] = Lane(1, true);
          c->evidence.unheard_ms = 3000;
        },
        Cause::kHostGone, kThere},
-      {"all of a host that answers on another port",
+      {"all of a host that answers a new connect",
        [](Case* c) {
          c->evidence.unheard_ms = 3000;
          c->evidence.host_answers = true;
@@ -110,9 +136,11 @@ TEST(VerdictTest, AStallHasTheCauseThatItsEvidenceSays) {
       {"an interface is down that nothing needs", [](Case* c) { c->evidence.down = "eth0"; }, Cause::kPeerLate, kThere,
        false},
       {"a lane gets no other socket", [](Case* c) { c->evidence.lanes[1].lost = true; }, Cause::kFlowDropped, kBetween},
-      {"the caller does not test", [](Case* c) { c->evidence.idle_here = c->evidence.caller_moves = true; },
-       Cause::kPeerLate, kHere, false},
-      {"our progress thread does nothing", [](Case* c) { c->evidence.idle_here = true; }, Cause::kInternal, kHere},
+  });
+}
+
+TEST(VerdictTest, WhatThePeerNamesIsBelieved) {
+  ExpectVerdicts({
       {"the peer names another", [](Case* c) { NameRoot(c, Cause::kProcessStopped, kOther); }, Cause::kProcessStopped,
        "c pid 3"},
       {"the peer names another that is late", [](Case* c) { NameRoot(c, Cause::kPeerLate, kOther); }, Cause::kPeerLate,
@@ -120,16 +148,7 @@ TEST(VerdictTest, AStallHasTheCauseThatItsEvidenceSays) {
       {"the peer names what this end said itself", [](Case* c) { NameRoot(c, Cause::kPeerLate, kSelf); }, Cause::kNone,
        "", false},
       {"the peer stands and names nobody", [](Case* c) { c->news.stood_ms = 5000; }, Cause::kNone, "", false},
-  };
-  for (const Row& row : rows) {
-    Case c;
-    c.evidence.peer = &c.news;
-    row.change(&c);
-    const Verdict verdict = JudgeStall(c.evidence);
-    EXPECT_STREQ(CauseName(row.cause), CauseName(verdict.cause)) << row.name;
-    EXPECT_EQ(row.culprit, verdict.culprit) << row.name;
-    EXPECT_EQ(row.hard && row.cause != Cause::kNone, verdict.hard) << row.name;
-  }
+  });
 }
 
 TEST(VerdictTest, TheFlowIsNamedWithItsPorts) {
