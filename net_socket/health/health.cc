@@ -24,14 +24,6 @@ constexpr size_t kEarlyNoticesMax = 2;
 
 std::string Frame(FrameKind kind, const std::string& body) { return EncodeRecord(kind, body); }
 
-void TellEnd(Watched* comm, const absl::Status& end) {
-  if (end.ok()) {
-    comm->PeerEnded();
-  } else {
-    comm->PeerDied(end);
-  }
-}
-
 constexpr int kGarbage = -1;
 // Of 4 KiB each: a peer that says more waits for its next turn.
 constexpr int kReadsInARow = 16;
@@ -241,12 +233,6 @@ void Health::Ask() {
   });
 }
 
-bool Health::PeerVanished() {
-  MutexLock lock(mutex_);
-  const bool over = !heals_ || state_ == HealthState::kDown || state_ == HealthState::kClosed;
-  return over && end_.has_value() && end_->ok() && !reader_.bye();
-}
-
 std::shared_ptr<CommLink> Health::HearerOfLocked(const HealthNotice& notice) {
   if (!notice.waits.empty()) HearNameLocked(notice);
   auto found = members_.find(notice.connection);
@@ -279,54 +265,6 @@ void Health::Deliver(const std::vector<HealthNotice>& notices) {
       }
     });
   }
-}
-
-// A peer that has closed resets what it has not read: what it was told of closing, or of who waits for what. Its bye has
-// said that all its connections are closed, and their lanes tell how.
-bool Health::OrderlyLocked() { return reader_.bye() && (!end_.has_value() || end_->ok() || said_left_); }
-
-void Health::DropSocketLocked(HealthState to) {
-  ForgetHeardLocked();
-  MoveToLocked(to);
-  reactor_->UnwatchInLoop(fd_.get());
-  fd_.reset();
-  outbox_.clear();
-}
-
-void Health::EndInLoop() {
-  const bool heals = MayHealInLoop();
-  {
-    MutexLock lock(mutex_);
-    if (state_ == HealthState::kUp) DropSocketLocked(heals ? HealthState::kLost : HealthState::kDown);
-  }
-  heals ? LostInLoop() : TellEndInLoop();
-}
-
-std::vector<std::shared_ptr<CommLink>> Health::Links() {
-  std::vector<std::shared_ptr<CommLink>> links;
-  MutexLock lock(mutex_);
-  for (auto& [id, member] : members_) {
-    if (member.link != nullptr) links.push_back(member.link);
-  }
-  return links;
-}
-
-void Health::TellEndInLoop() {
-  absl::Status end;
-  bool orderly = false;
-  bool ended = false;
-  {
-    MutexLock lock(mutex_);
-    end = end_.value_or(absl::OkStatus());
-    ended = end_.has_value() && end.ok();
-    orderly = OrderlyLocked();
-  }
-  hub_->ForgetInLoop(this);
-  if (orderly) return;
-  for (auto& link : Links()) {
-    link->With([&end](Watched* comm) { TellEnd(comm, end); });
-  }
-  if (ended) hub_->DiedInLoop(*this, false);
 }
 
 void Health::SendLocked(const std::string& frame) {

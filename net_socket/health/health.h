@@ -178,6 +178,8 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
   // From up to down or lost.
   void DropSocketLocked(HealthState to) TCPX_REQUIRES(mutex_);
   void TellEndInLoop();
+  void TellLinks(const absl::Status& end);
+  static void TellEnd(Watched* comm, const absl::Status& end);
   std::vector<std::shared_ptr<CommLink>> Links();
 
   // Of one that heals (health_healing.cc).

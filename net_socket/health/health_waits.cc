@@ -1,6 +1,4 @@
 // What passes on a health socket of what its ends wait for.
-#include <errno.h>
-
 #include <string>
 
 #include "common/address.h"
@@ -46,12 +44,6 @@ void Health::TellWaits(const ConnectionId& id, const std::string& news) {
   if (state_ != HealthState::kUp || end_.has_value() || outbox_.size() > kOutboxBytesMax) return;
   said_left_ = true;
   SendNowLocked(WaitsRecord(id, news));
-}
-
-bool Health::WasReset() {
-  MutexLock lock(mutex_);
-  const bool over = !heals_ || state_ == HealthState::kDown || state_ == HealthState::kClosed;
-  return over && end_.has_value() && end_errno_ == ECONNRESET && !reader_.bye();
 }
 
 bool Health::ReadTcp(LaneTcpInfo* info, std::string* hosts) {

@@ -232,12 +232,19 @@ die() {
   local name=$1 rank=$2 others=(0 1 2 3)
   unset "others[$rank]"
   begin "$name" "${@:3}" || return 0
+  if [[ $name == *stopped* ]]; then
+    kill -STOP "${pid[$name.$rank]}"
+    for i in "${others[@]}"; do names "$name" "$i" 'process-stopped: ' || true; done
+  fi
   kill -KILL "${pid[$name.$rank]}"
   fails "$name" "process-gone: [^:]*rank $rank[^:]*: its process is gone" "${others[@]}"
   finish "$name" "${others[@]}"
 }
 die killed 0
 die killed_healing 2 TCPX_HEAL=1
+# With questions in its health socket that it has not read.
+die killed_stopped 1
+die killed_stopped_threads 3 TCPX_THREADS=2
 
 # The path from one rank to the next loses packets.
 begin loss && {
