@@ -6,11 +6,13 @@ usage: package_test.py WORKSPACE BUILT...
 WORKSPACE leads to the sources, and BUILT are the runfiles of what is packed.
 """
 
+import gzip
 import hashlib
 import io
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -125,6 +127,34 @@ class PackageTest(PackedOnce):
         }
         for name, text in words.items():
             self.assertIn(text, files["doc/" + name][1], name)
+
+    def test_every_command_has_a_manual_page_with_its_options(self):
+        files = contents(self.first["deb"])
+        commands = {name[len("usr/bin/") :] for name in files if name.startswith("usr/bin/") and not name.endswith("/")}
+        pages = {name.split("/")[-1][: -len(".1.gz")]: data for name, (_, data) in files.items() if name.endswith(".1.gz")}
+        self.assertEqual(commands, set(pages))
+        for command in sorted(commands):
+            usage = subprocess.run([self.command(command), "--help"], check=True, stdout=subprocess.PIPE, text=True)
+            text = gzip.decompress(pages[command]).decode().replace("\\-", "-").replace("\\&", "")
+            self.assertRegex(text, r"\.SH NAME\n%s - \w" % command)
+            for option in re.findall(r"(?<![\w-])--?[a-z][\w-]*", usage.stdout):
+                self.assertIn(option, text, command)
+
+    @unittest.skipUnless(shutil.which("groff"), "no groff")
+    def test_manual_pages_are_good_troff(self):
+        for name, (_, data) in contents(self.first["deb"]).items():
+            if not name.endswith(".1.gz"):
+                continue
+            command = ["groff", "-man", "-ww", "-Tascii", "-rLL=132n"]
+            done = subprocess.run(command, input=gzip.decompress(data), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            self.assertEqual((0, b""), (done.returncode, done.stderr), name)
+
+    def command(self, name):
+        """Where a command of the packages lies that runs here."""
+        for _, (what, source, *destination) in self.table.rows():
+            if destination == ["{bin}/" + name]:
+                return os.path.join(os.getcwd() if what == "built" else ROOT, source)
+        self.fail("no command " + name)
 
     def test_a_wrong_processor_is_refused(self):
         other = {"amd64": "arm64", "arm64": "amd64"}[ARCH]
