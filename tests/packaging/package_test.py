@@ -123,6 +123,7 @@ class PackageTest(PackedOnce):
             "licences/abseil-cpp.txt": b"Apache License",
             "licences/liburing-MIT.txt": b"Permission is hereby granted, free of charge",
             "licences/libsodium.txt": b"ISC License",
+            "licences/uplot.txt": b"Permission is hereby granted, free of charge",
             "licences/gcc-runtime.txt": b"GCC RUNTIME LIBRARY EXCEPTION",
         }
         for name, text in words.items():
@@ -222,13 +223,14 @@ class SbomTest(PackedOnce):
             for field in ("name", "versionInfo", "downloadLocation", "licenseConcluded", "copyrightText"):
                 self.assertTrue(package[field], package["name"])
         names = {package["name"] for package in self.document["packages"]}
-        self.assertEqual({"libnccl-net-tcpx", "abseil-cpp", "liburing", "libsodium", "gcc-runtime"}, names)
+        self.assertEqual({"libnccl-net-tcpx", "abseil-cpp", "liburing", "libsodium", "uPlot", "gcc-runtime"}, names)
 
     def test_sources_are_those_of_the_build(self):
         known = sbom.sources((ROOT / "third_party/deps.bzl").read_text())
         self.assertLessEqual({key for key, *_ in sbom.LINKED_IN}, set(known))
         sums = {part["checksums"][0]["checksumValue"] for part in self.document["packages"] if "checksums" in part}
-        self.assertEqual({known[key][1] for key, *_ in sbom.LINKED_IN}, sums)
+        copied = {hashlib.sha256((ROOT / "third_party" / file).read_bytes()).hexdigest() for file, _ in sbom.COPIED_IN}
+        self.assertEqual({known[key][1] for key, *_ in sbom.LINKED_IN} | copied, sums)
         for key, _, version, *_ in sbom.LINKED_IN:
             self.assertIn(version, known[key][0])
 
