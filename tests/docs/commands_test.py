@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import pwd
+import re
 import shutil
 import subprocess
 import sys
@@ -109,6 +110,55 @@ class CommandsTest(unittest.TestCase):
                 self.assertIn(done.returncode, (1, 2))
                 self.assertIn(text, done.stdout + done.stderr)
                 self.assertNotIn("Traceback", done.stderr)
+
+
+class PagesTest(unittest.TestCase):
+    """What the pages tell people to type."""
+
+    def test_options_on_the_pages_are_those_of_help(self):
+        names = {command if command.startswith("tools/") else command.rpartition("/")[2]: command for command in WRONG}
+        helps = {name: run(command, "--help").stdout for name, command in names.items()}
+        helps.update(tcpx_top=helps["tools/tcpx_top"], tcpx_trace_merge=helps["tools/trace_merge"])
+        helps["nccl_bench"] = (ROOT / "bench/nccl_bench/usage.cc").read_text()
+        helps["wired.sh"] += helps["net_bench"]
+        helps["tools/sweep"] += helps["net_bench"]
+        seen = 0
+        for page in sorted([ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("deploy/**/*.md")]):
+            for line in typed(page.read_text()):
+                for name, options in used(line, helps):
+                    for option in set(options) - {"--help"}:
+                        seen += 1
+                        self.assertRegex(helps[name], r"(?<![\w-])%s(?![\w-])" % option, "%s: %s" % (page.name, line))
+        self.assertLess(60, seen)
+
+    def test_scripts_on_the_pages_are_there(self):
+        for page in sorted([ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("deploy/**/*.md")]):
+            for line in typed(page.read_text()):
+                for path in re.findall(r"(?<![\w./-])((?:tools|bench/netns|deploy)/[\w./-]*\w)", line):
+                    self.assertTrue((ROOT / path).exists(), "%s: %s: %s" % (page.name, path, line))
+
+
+def typed(text):
+    """Lines of a page's code, and what stands between backticks."""
+    fenced = False
+    for line in text.splitlines():
+        if line.startswith("```"):
+            fenced = not fenced
+        elif fenced or line.startswith("    "):
+            yield line.split("  #")[0].strip()
+        else:
+            yield from re.findall(r"`([^`]+)`", line)
+
+
+def used(line, known):
+    """Yields (command, its options) of a line; what follows "--" or a pipe is somebody else's."""
+    for part in re.split(r"[|;]| && ", line):
+        words = part.split(" -- ")[0].replace("'", " ").split()
+        for at, word in enumerate(words):
+            name = word if word in known else word.rpartition("/")[2]
+            if name in known:
+                yield name, re.findall(r"(?<!\S)(--[a-z][\w-]*)", " ".join(words[at + 1 :]))
+                break
 
 
 @unittest.skipUnless(os.geteuid() == 0, "already without root")
