@@ -32,7 +32,7 @@ size_t StreamIntake::ReadLeft(const iovec* iov, int count) {
 }
 
 ssize_t StreamIntake::Receive(int fd, iovec* iov, int count) {
-  const size_t left = ReadLeft(iov, count);
+  const size_t left = left_.empty() ? 0 : ReadLeft(iov, count);
   if (left > 0) return static_cast<ssize_t>(left);
   const ssize_t got = ReceiveNow(fd, iov, count);
   if (got > 0) Took(static_cast<size_t>(got));
