@@ -31,7 +31,7 @@ constexpr size_t kLoneFrameBytesMin = 600;
 constexpr int64_t kWorthALookNs = 10 * kMillisecond;
 
 // Frames of lane 0 that may be without an acknowledgement, where lanes heal, and room for copies of their payload. What
-// finds no room is done when it is acknowledged.
+// finds no room, or is longer than kCopiedPayloadBytesMax, is done when it is acknowledged.
 constexpr size_t kHeldFrames = 256;
 constexpr size_t kCopyBytes = 256 << 10;
 
@@ -179,7 +179,8 @@ void SendComm::PostExpress(SendRequest* request) {
   if (request->message_offset == 0) events().CountWhole(request->events, 0, request->message_bytes);
   counts_.chunks.Add(std::max<size_t>(1, (request->bytes + kChunkBytesMax - 1) / kChunkBytesMax));
   const bool lone = requests_.in_use() == 1;
-  if (lone && request->bytes <= kLoneBytesMax) {
+  // Parts of one staged message may wait before it.
+  if (lone && queue_.empty() && request->bytes <= kLoneBytesMax) {
     SendLone(request);
     return;
   }
