@@ -67,6 +67,7 @@ class Server:
         self.name = "@tcpx-top-test-%d-%d" % (os.getpid(), time.monotonic_ns())
         self.looks = 0
         self.verdict = None
+        self.format = 1
         self.listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.listening.bind("\0" + self.name[1:])
         self.listening.listen(8)
@@ -80,6 +81,7 @@ class Server:
                 return
             self.looks += 1
             look = snapshot(self.looks // self.looks_every)
+            look["tcpx_snapshot"] = self.format
             if self.verdict:
                 look["connections"][0]["verdict"] = self.verdict
             with client, contextlib.suppress(OSError):
@@ -100,6 +102,20 @@ class RowsTest(unittest.TestCase):
         self.assertAlmostEqual(0.3, row["blocked"]["peer"])
         self.assertEqual(1, row["lanes_slow"])
         self.assertEqual([False, False, False, False, True], [lane["slow"] for lane in row["lanes"]])
+
+    def test_lanes_come_and_go(self):
+        before, now = snapshot(1), snapshot(3)
+        numbered = lambda look: [lane.update(lane=i, open=i != 3) for i, lane in enumerate(look["connections"][0]["lanes"])]
+        numbered(before), numbered(now)
+        before["connections"][0]["lanes"][2:3] = []  # It was opened since.
+        now["connections"][0].update(lanes_added=5, lanes_dropped=4, lanes_redialled=3)
+        (row,) = self.rows(before, now)
+        self.assertEqual((4, 5, 1), (row["lanes_open"], len(row["lanes"]), row["lanes_slow"]))
+        self.assertAlmostEqual(1e9, row["lanes"][1]["rate"])
+        page = "\n".join(top.page_lines(row))
+        self.assertIn("lanes: 5 added, 4 dropped, 0 lost, 3 redialled", page)
+        self.assertIn("cubic closed", page)
+        self.assertRegex(top.row_text(row), r" 4!  [NP]")
 
     def test_what_is_new_has_no_rate_yet(self):
         (row,) = self.rows(None, snapshot(3))
@@ -203,6 +219,14 @@ class CommandTest(unittest.TestCase):
         run = self.run_top("--once", "--interval", "0.1", "--socket", "@tcpx-nobody-%d" % time.monotonic_ns())
         self.assertEqual(1, run.returncode)
         self.assertIn("no process has answered", run.stderr)
+
+    def test_a_plugin_of_another_version_is_told_of(self):
+        server = Server()
+        server.format = 2
+        run = self.run_top("--once", "--interval", "0.1", "--socket", server.name)
+        self.assertEqual(1, run.returncode)
+        self.assertEqual(1, run.stderr.count("answers in format 2, and this tcpx_top knows 1"), run.stderr)
+        self.assertNotIn("no process has answered", run.stderr)
 
     def test_wrong_use(self):
         self.assertEqual(2, self.run_top("--json").returncode)
