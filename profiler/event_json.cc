@@ -155,4 +155,15 @@ std::string MomentLine(const char* name, int64_t at_ns, int pid, const char* key
                       ",\"tid\":0,\"ts\":", Micros(at_ns), ",\"args\":{\"", key, "\":", value, "}}");
 }
 
+std::string ClockNoteLine(const ClockNote& note, int64_t now_ns, int pid) {
+  const bool own = note.peer.empty();
+  const std::string measure = own ? ""
+                                  : absl::StrCat(",\"peer\":", JsonText(note.peer), ",\"offset_ns\":", note.offset_ns,
+                                                 ",\"round_trip_ns\":", note.round_trip_ns);
+  return absl::StrCat("{\"name\":\"", own ? "tcpx_process" : "tcpx_clock_offset",
+                      "\",\"cat\":\"trace\",\"ph\":\"i\",\"s\":\"p\",\"pid\":", pid,
+                      ",\"tid\":0,\"ts\":", Micros(own ? now_ns : note.at_ns),
+                      ",\"args\":{\"self\":", JsonText(note.self), measure, "}}");
+}
+
 }  // namespace tcpx

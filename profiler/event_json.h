@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "common/clock_notes.h"
 #include "profiler/event.h"
 #include "profiler/trace_file.h"
 
@@ -21,6 +22,8 @@ void AppendEvent(const Event& event, int pid, TraceFile* file);
 std::string NameLine(const char* what, const std::string& name, int pid, uint32_t track);
 // A moment of the whole process with numbers: {"realtime_ns", 1}.
 std::string MomentLine(const char* name, int64_t at_ns, int pid, const char* key, int64_t value);
+// What this process is called in other processes' measures of its clock, as of `now_ns`; or one of its own.
+std::string ClockNoteLine(const ClockNote& note, int64_t now_ns, int pid);
 
 }  // namespace tcpx
 

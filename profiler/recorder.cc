@@ -301,6 +301,7 @@ void Recorder::WriteRound(int64_t now_ns) {
     file_.Append(NameLine("thread_name", track.name, getpid(), track.track), true);
   }
   WriteClock();
+  WriteClockNotes(now_ns == INT64_MAX);
   for (const Event* event : events) AppendEvent(*event, getpid(), &file_);
   file_.Flush();
   if (!file_.status().ok() && !told_) {
@@ -320,6 +321,15 @@ void Recorder::WriteClock() {
   if (clock_ns_ != 0 && now_ns - clock_ns_ < kClockEveryNs) return;
   clock_ns_ = now_ns;
   file_.Append(MomentLine("tcpx_clock", now_ns, getpid(), "realtime_ns", RealNanos()));
+}
+
+// What the network plugin measures of other ranks' clocks. It may begin later, and end before the trace does.
+void Recorder::WriteClockNotes(bool last) {
+  const int64_t now_ns = MonotonicNanos();
+  if (!last && now_ns - notes_ns_ < notes_every_ns_) return;
+  if (notes_ns_ != 0) notes_every_ns_ = std::min(2 * notes_every_ns_, kClockEveryNs);
+  notes_ns_ = now_ns;
+  for (const ClockNote& note : notes_.Read()) file_.Append(ClockNoteLine(note, now_ns, getpid()), note.peer.empty());
 }
 
 }  // namespace tcpx

@@ -27,6 +27,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "common/clock.h"
+#include "common/clock_notes.h"
 #include "common/fd.h"
 #include "common/mutex.h"
 #include "profiler/event.h"
@@ -110,6 +111,7 @@ class Recorder {
   void Run();
   void WriteRound(int64_t now_ns);
   void WriteClock();
+  void WriteClockNotes(bool last);
 
   const Settings settings_;
   const uint64_t first_generation_;
@@ -130,6 +132,9 @@ class Recorder {
   TraceFile file_;
   bool told_ = false;
   int64_t clock_ns_ = 0;
+  ClockNotesReader notes_;
+  int64_t notes_ns_ = 0;  // when they were read last
+  int64_t notes_every_ns_ = kSecond;
   OwnedFd wake_;
   std::atomic<bool> ends_{false};
   std::thread writer_;

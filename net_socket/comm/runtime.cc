@@ -12,7 +12,9 @@ Runtime::Runtime(const Options& given)
       lane_budget(std::make_unique<LaneBudget>()),
       busy_lanes(std::make_unique<BusyLanes>()),
       cpu_shortage(std::make_unique<CpuShortage>()),
-      lost_paths(std::make_unique<LostPaths>(&reactor)) {}
+      lost_paths(std::make_unique<LostPaths>(&reactor)) {
+  if (!options.trace_dir.empty()) health.MeasureClocks();
+}
 
 Runtime::~Runtime() = default;
 

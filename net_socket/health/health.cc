@@ -102,6 +102,7 @@ void Health::UpInLoop(OwnedFd fd, const HealthSettings& settings) {
   waiters.swap(waiters_);
   for (Waiter* waiter : waiters) waiter->HealthUpInLoop();
   if (back) BackInLoop();
+  BeginClockInLoop();
   if (settings.heals && dialled_) LookSoonInLoop();
 }
 
@@ -245,6 +246,10 @@ std::shared_ptr<CommLink> Health::HearerOfLocked(const HealthNotice& notice) {
 
 void Health::Deliver(const std::vector<HealthNotice>& notices) {
   for (const HealthNotice& notice : notices) {
+    if (!notice.clock.empty()) {
+      HearClock(notice.clock);
+      continue;
+    }
     std::shared_ptr<CommLink> link;
     {
       MutexLock lock(mutex_);

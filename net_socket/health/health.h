@@ -31,12 +31,14 @@
 #include "common/fd.h"
 #include "common/mutex.h"
 #include "net_socket/engine/reactor.h"
+#include "net_socket/health/clock_exchange.h"
 #include "net_socket/health/comm_link.h"
 #include "net_socket/health/health_reader.h"
 #include "net_socket/health/lane_silence.h"
 
 namespace tcpx {
 
+class ClockNotes;
 class Health;
 class HealthHub;
 
@@ -172,6 +174,11 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
   // Says who this process is, the dialler first, and learns who the peer is (health_waits.cc).
   void IntroduceLocked() TCPX_REQUIRES(mutex_);
   void HearNameLocked(const HealthNotice& notice) TCPX_REQUIRES(mutex_);
+  // Measures how far the peer's clock is from ours, where a timeline is written (health_clock.cc).
+  void BeginClockInLoop();
+  void AskClockInLoop(int64_t again_ns);
+  void HearClock(const std::string& text);
+  void SayClockLocked(const ClockRecord& record) TCPX_REQUIRES(mutex_);
   // The socket's end is no news.
   bool OrderlyLocked() TCPX_REQUIRES(mutex_);
   void EndInLoop();
@@ -227,14 +234,16 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
   LaneSilence silence_;
   Reactor::TimerId ask_timer_{0, 0};
   Reactor::TimerId look_timer_{0, 0};
+  Reactor::TimerId clock_timer_{0, 0};
 
   Mutex mutex_;                                                     // never held while a link is used
   HealthState state_ TCPX_GUARDED_BY(mutex_) = HealthState::kDown;  // changes in the reactor only
   OwnedFd fd_ TCPX_GUARDED_BY(mutex_);                              // valid exactly while up
   HealthReader reader_ TCPX_GUARDED_BY(mutex_);
   std::string peer_name_ TCPX_GUARDED_BY(mutex_);
+  ClockExchange clock_ TCPX_GUARDED_BY(mutex_);
   std::string outbox_ TCPX_GUARDED_BY(mutex_);
-  bool said_left_ TCPX_GUARDED_BY(mutex_) = false;           // or waits, on the latest socket
+  bool said_left_ TCPX_GUARDED_BY(mutex_) = false;           // or waits, or the time, on the latest socket
   std::optional<absl::Status> end_ TCPX_GUARDED_BY(mutex_);  // of the latest socket, once seen; OK: an end of file
   int end_errno_ TCPX_GUARDED_BY(mutex_) = 0;                // with it; -1: garbage
   bool heals_ TCPX_GUARDED_BY(mutex_) = false;
@@ -246,7 +255,8 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
 // All health sockets of the process.
 class HealthHub {
  public:
-  explicit HealthHub(Reactor* reactor) : reactor_(reactor) {}
+  explicit HealthHub(Reactor* reactor);
+  ~HealthHub();
 
   // What `device` and the listening socket at `peer` share; made, and not up, where there is none. Used once more.
   std::shared_ptr<Health> UseDialledInLoop(int device, const SocketAddress& peer);
@@ -265,6 +275,10 @@ class HealthHub {
   using Died = std::function<void(uint64_t tag, bool waits)>;
   void TellDeathsTo(Died died) { died_ = std::move(died); }
   void DiedInLoop(const Health& health, bool waits);
+  // Before the first socket: clocks are measured, for a timeline.
+  void MeasureClocks();
+  // Null: they are not.
+  ClockNotes* clock_notes() const { return clock_notes_.get(); }
   // Says bye on every socket and closes it.
   void CloseInLoop();
 
@@ -272,6 +286,7 @@ class HealthHub {
   using Key = std::pair<int, std::string>;
 
   Reactor* const reactor_;
+  std::unique_ptr<ClockNotes> clock_notes_;
   absl::flat_hash_map<Key, std::shared_ptr<Health>> dialled_;
   absl::flat_hash_map<uint64_t, std::shared_ptr<Health>> accepted_;
   Died died_;

@@ -2,10 +2,17 @@
 #include <memory>
 #include <utility>
 
+#include "common/clock_notes.h"
 #include "common/random.h"
 #include "net_socket/health/health.h"
 
 namespace tcpx {
+
+HealthHub::HealthHub(Reactor* reactor) : reactor_(reactor) {}
+
+HealthHub::~HealthHub() = default;
+
+void HealthHub::MeasureClocks() { clock_notes_ = std::make_unique<ClockNotes>(); }
 
 std::shared_ptr<Health> HealthHub::UseDialledInLoop(int device, const SocketAddress& peer) {
   std::shared_ptr<Health>& health = dialled_[Key(device, peer.ToString())];

@@ -33,6 +33,9 @@ bool DecodeNotice(FrameKind kind, absl::string_view body, HealthNotice* notice) 
   } else if (kind == FrameKind::kWaits) {
     notice->waits = std::string(body);
     return !body.empty();
+  } else if (kind == FrameKind::kClock) {
+    notice->clock = std::string(body);
+    return !body.empty();
   } else if (notice->parting || kind == FrameKind::kError) {
     notice->cause = CauseText(body);
   } else {

@@ -19,6 +19,15 @@ def trace(clock_ts, realtime_ns, events):
     return "[\n" + ",\n".join(lines + [json.dumps(event) for event in events])
 
 
+def process(name):
+    return {"name": "tcpx_process", "ph": "i", "pid": 9, "tid": 0, "ts": 0, "args": {"self": name}}
+
+
+def offset(me, peer, ts, ns, round_trip_ns):
+    return {"name": "tcpx_clock_offset", "ph": "i", "pid": 9, "tid": 0, "ts": ts,
+            "args": {"self": me, "peer": peer, "offset_ns": ns, "round_trip_ns": round_trip_ns}}
+
+
 def event(name, ts):
     return {"name": name, "ph": "X", "pid": 9, "tid": 1, "ts": ts, "dur": 1}
 
@@ -50,6 +59,56 @@ class TraceMergeTest(unittest.TestCase):
         self.assertEqual(by_name["here"]["ts"], 500)
         self.assertEqual(by_name["there"]["ts"], 700)
         self.assertNotEqual(by_name["here"]["pid"], by_name["there"]["pid"])
+
+    def times(self, *arguments):
+        run, events = self.merge(*arguments)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        return run, {e["name"]: e["ts"] for e in events if e["ph"] == "X"}
+
+    def test_measured_clocks_beat_those_of_the_day(self):
+        # The day of the second host is an hour late; its clock is 700 ms ahead of the first one's, as that has measured.
+        a = self.write("tcpx-trace.a.9.json",
+                       trace(0, 10**18, [process("a/9/1"), offset("a/9/1", "b/9/1", 5, 7 * 10**8, 8000), event("here", 100)]))
+        b = self.write("tcpx-trace.b.9.json",
+                       trace(0, 10**18 - 3600 * 10**9, [process("b/9/1"), event("there", 700150)]))
+        run, times = self.times(a, b)
+        self.assertEqual(times, {"here": 100, "there": 150})
+        self.assertIn("2 ranks are joined by measured clocks, within 4 us", run.stdout)
+        # The other way round the measure leads back.
+        run, times = self.times(b, a)
+        self.assertAlmostEqual(times["there"] - times["here"], 50)
+        self.assertNotIn("clock of the day", run.stdout)
+
+    def test_clocks_are_joined_along_a_ring_by_the_best_measures(self):
+        # c is 1 ms ahead of b, which is 1 ms ahead of a; what c says of a is worse, and wrong by 400 us.
+        a = self.write("tcpx-trace.a.9.json", trace(0, 10**18, [process("a"), offset("a", "b", 5, 10**6, 4000), event("one", 10)]))
+        b = self.write("tcpx-trace.b.9.json", trace(0, 10**18, [process("b"), offset("b", "c", 5, 10**6, 4000), event("two", 1020)]))
+        c = self.write("tcpx-trace.c.9.json",
+                       trace(0, 10**18, [process("c"), offset("c", "a", 5, -2400000, 900000), event("three", 2030)]))
+        _, times = self.times(a, b, c)
+        self.assertEqual(times, {"one": 10, "two": 20, "three": 30})
+
+    def test_clocks_drift(self):
+        a = self.write("tcpx-trace.a.9.json",
+                       trace(0, 10**18, [offset("a", "b", 0, 0, 10), offset("a", "b", 10**6, 10**8, 10), event("here", 500000)]))
+        b = self.write("tcpx-trace.b.9.json", trace(0, 10**18, [process("b"), event("there", 550000)]))
+        _, times = self.times(a, b)
+        self.assertAlmostEqual(times["here"], times["there"], delta=0.01)
+
+    def test_whom_no_measure_reaches_is_laid_by_the_day(self):
+        a = self.write("tcpx-trace.a.9.json", trace(0, 10**18, [offset("a", "b", 0, 10**9, 10), event("here", 5)]))
+        b = self.write("tcpx-trace.b.9.json", trace(0, 10**18, [process("b"), event("there", 1000006)]))
+        c = self.write("tcpx-trace.c.9.json", trace(10**6, 10**18, [process("c"), event("alone", 10**6 + 9)]))
+        run, times = self.times(a, b, c)
+        self.assertEqual(times, {"here": 5, "there": 6, "alone": 9})
+        self.assertIn("tcpx-trace.c.9.json is laid by the clock of the day", run.stdout)
+
+    def test_a_measure_that_took_long_counts_for_nothing(self):
+        a = self.write("tcpx-trace.a.9.json", trace(0, 10**18, [
+            offset("a", "b", 0, 0, 10000), offset("a", "b", 10, 10**8, 3 * 10**8), event("here", 500)]))
+        b = self.write("tcpx-trace.b.9.json", trace(0, 10**18, [process("b"), event("there", 500)]))
+        _, times = self.times(a, b)
+        self.assertEqual(times["here"], times["there"])
 
     def test_an_offset_is_added(self):
         one = self.write("tcpx-trace.a.9.json", trace(0, 10**18, [event("here", 5)]) + "\n]\n")

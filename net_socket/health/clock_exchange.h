@@ -1,0 +1,70 @@
+// clock_exchange.h: how far the peer's monotonic clock is ahead of ours. Pure.
+//
+// Purpose: a question has the time at which it is asked, its answer that, and the times at which it came and was
+//          answered. The two ways are taken to be as long as each other; the error is half of the round trip at most. So
+//          several questions are asked one behind the other, and the one with the shortest round trip counts.
+//
+// Wire:    the body of a record kClock of the health socket, behind an id of zeros: a version, three times (in a question
+//          the latter two are 0), and in an answer who answers; a newer peer may add what it likes behind that. Peers of
+//          earlier builds skip the record.
+// Threads: one at a time.
+// Units:   nanoseconds of MonotonicNanos, each of its own host.
+// Errors:  DecodeClock: false for nonsense. An answer that was not asked for, or that takes no time, counts for nothing.
+// Source:  RFC 5905, 8: the four times of NTP.
+#ifndef TCPX_NET_SOCKET_HEALTH_CLOCK_EXCHANGE_H_
+#define TCPX_NET_SOCKET_HEALTH_CLOCK_EXCHANGE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace tcpx {
+
+struct ClockRecord {
+  int64_t asked_ns = 0;
+  int64_t heard_ns = 0;     // 0: a question
+  int64_t answered_ns = 0;  // 0: a question
+  std::string who;          // without white space; empty: it has no name to tell
+
+  bool answers() const { return answered_ns != 0; }
+};
+inline constexpr size_t kClockNameMax = 320;
+
+std::string EncodeClock(const ClockRecord& record);
+bool DecodeClock(absl::string_view text, ClockRecord* record);
+
+struct ClockOffset {
+  std::string peer;
+  int64_t at_ns = 0;      // in the middle of the question's way and back, by our clock
+  int64_t offset_ns = 0;  // the peer's clock, less ours
+  int64_t round_trip_ns = 0;
+};
+
+class ClockExchange {
+ public:
+  static constexpr int kQuestions = 8;
+  // Of a peer that never answered so many rows of them is nothing asked any more.
+  static constexpr int kVainMax = 3;
+
+  // False: the peer does not answer.
+  bool asks() const { return vain_ < kVainMax; }
+  // The first question of a row; what is left of an earlier one counts for nothing.
+  ClockRecord Begin(int64_t now_ns);
+  // `more`: the next question, if there is one. With the last answer: what came of the row.
+  std::optional<ClockOffset> Hear(const ClockRecord& answer, int64_t now_ns, std::optional<ClockRecord>* more);
+
+ private:
+  ClockRecord Ask(int64_t now_ns);
+
+  int64_t asked_ns_ = 0;  // 0: nothing is
+  int left_ = 0;
+  int vain_ = 0;
+  ClockOffset best_;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_HEALTH_CLOCK_EXCHANGE_H_
