@@ -110,6 +110,23 @@ class TraceMergeTest(unittest.TestCase):
         _, times = self.times(a, b)
         self.assertEqual(times["here"], times["there"])
 
+    def test_what_lies_within_something_else_still_does(self):
+        # The clocks drift apart, and times are far from zero.
+        up = 7.5e10
+        inner = [{**event("in%d" % i, round(up + i * 0.1, 3)), "dur": 0.1} for i in range(1000)]
+        b = self.write("tcpx-trace.b.9.json", trace(up, 18 * 10**17, [process("b"), {**event("out", up), "dur": 100}, *inner]))
+        a = self.write("tcpx-trace.a.9.json", trace(up, 18 * 10**17, [
+            offset("a", "b", up - 1000, -1700, 10), offset("a", "b", up + 10**6, 333333, 10)]))
+        for traces in ((a, b), (b, a), (b,)):
+            _, events = self.merge(*traces)
+            spans = {e["name"]: (round(e["ts"] * 1000), round((e["ts"] + e["dur"]) * 1000)) for e in events if e["ph"] == "X"}
+            outer = spans.pop("out")
+            end = outer[0]
+            for begin_ns, end_ns in (spans["in%d" % i] for i in range(1000)):
+                self.assertEqual(begin_ns, end)
+                end = end_ns
+            self.assertEqual(end, outer[1])
+
     def test_an_offset_is_added(self):
         one = self.write("tcpx-trace.a.9.json", trace(0, 10**18, [event("here", 5)]) + "\n]\n")
         two = self.write("tcpx-trace.b.9.json", trace(0, 10**18, [event("there", 5)]) + "\n]\n")
