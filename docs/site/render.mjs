@@ -46,6 +46,8 @@ function parse(file) {
 
 const linksOf = (page) =>
   page.tokens.flatMap((token) => (token.children ?? []).filter((child) => child.type === "link_open"));
+const picturesOf = (page) =>
+  page.tokens.flatMap((token) => (token.children ?? []).filter((child) => child.type === "image"));
 const isForeign = (href) => /^\w+:/.test(href);
 
 function collect(file) {
@@ -57,6 +59,12 @@ function collect(file) {
     const leads = resolved(file, target);
     if (leads === null) faults.push(`${file}: ${target} leads nowhere`);
     else if (leads.endsWith(".md")) collect(leads);
+    else copies.add(leads);
+  }
+  // Their own links stay as they are: folders are the same.
+  for (const picture of picturesOf(pages.get(file))) {
+    const leads = resolved(file, picture.attrGet("src"));
+    if (leads === null) faults.push(`${file}: ${picture.attrGet("src")} leads nowhere`);
     else copies.add(leads);
   }
 }

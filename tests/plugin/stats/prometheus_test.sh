@@ -1,7 +1,9 @@
 #!/bin/bash
 # The file of TCPX_STATS_DIR under promtool, and served to a real Prometheus by node_exporter's textfile collector.
 #
-# usage: prometheus_test.sh NET_BENCH PLUGIN
+# Every panel of the dashboard asks it, and is answered with data.
+#
+# usage: prometheus_test.sh NET_BENCH PLUGIN DASHBOARD_QUERIES DASHBOARD [ANSWERS]
 # Needs promtool, prometheus and prometheus-node-exporter (Debian's packages prometheus and prometheus-node-exporter).
 set -euo pipefail
 
@@ -34,7 +36,7 @@ await() {
 free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 
 NCCL_SOCKET_IFNAME=lo TCPX_STATS_DIR=$scratch/textfile TCPX_STATS_LANES=1 TCPX_LANES=3 TCPX_THREADS=1 \
-  "$1" --plugin "$2" --mode bidir -b 1M -e 1M --no-priority --phase any --sample-ms 1000 --samples 200 --budget 200 \
+  "$1" --plugin "$2" --mode bidir -b 1M -e 1M --no-priority --phase any --sample-ms 1000 --samples 500 --budget 500 \
   >"$scratch/bench.log" 2>&1 &
 children+=($!)
 traffic() { grep -qs '^tcpx_sent_bytes_total{.*class="bulk"} [1-9]' "$scratch"/textfile/*.prom; }
@@ -63,4 +65,5 @@ await has 'sum(tcpx_connections)'
 await has 'count(tcpx_lane_bytes_total)'
 # The collector could read every file.
 query 'node_textfile_scrape_error' | grep -q '"0"' || { echo "FAILED: node_exporter could not read a file"; exit 1; }
+python3 "$3" "http://127.0.0.1:$port" "$4" "${@:5}"
 echo "passed: promtool, node_exporter and Prometheus take what the plugin writes"
