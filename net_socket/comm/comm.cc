@@ -119,6 +119,7 @@ absl::Status Comm::StageThrough(GpuPool* pool) {
   if (!slots.ok()) return slots.status();
   OpenStaging(*std::move(slots));
   staging_ = pool;
+  gpu_.store(pool->place().device, std::memory_order_relaxed);
   return absl::OkStatus();
 }
 

@@ -189,6 +189,7 @@ class Comm : protected ConnectionEnd, private Watched {
   RequestEvents events_ TCPX_GUARDED_BY(mutex_);
   RegisteredRegions regions_;                           // but for Make under mutex_
   GpuPool* staging_ TCPX_GUARDED_BY(mutex_) = nullptr;  // that messages are staged through
+  std::atomic<int> gpu_{-1};                            // its device, for the statistics
   ProgressCheck progress_;
   std::unique_ptr<TransferTimes> times_;  // what it points to is under mutex_, as its header says
   std::shared_ptr<StatsEntry> stats_;

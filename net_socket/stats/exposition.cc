@@ -14,6 +14,7 @@ namespace {
 
 constexpr MetricFamily kFamilies[] = {
     {"tcpx_build_info", "gauge", "1, and the version of the plugin."},
+    {"tcpx_communicator_info", "gauge", "1 for each communicator with open connections, its id and its GPU."},
     {"tcpx_start_time_seconds", "gauge", "When the plugin began to serve, in seconds since 1970."},
     {"tcpx_connections", "gauge", "Connections that are open."},
     {"tcpx_connections_opened_total", "counter", "Connections that were ever made."},
@@ -241,6 +242,17 @@ void AddEachLane(const Snapshot& snapshot, Writer* out) {
   out->Add("tcpx_lanes_left_out", "", count > kLanesMax ? count - kLanesMax : 0);
 }
 
+// Where a GPU is known, connections of the same communicator that have none yet say nothing.
+void AddCommunicators(const Totals& totals, Writer* out) {
+  for (const auto& [id, gpus] : totals.communicators()) {
+    for (const int gpu : gpus) {
+      if (gpu < 0 && gpus.size() > 1) continue;
+      out->Add("tcpx_communicator_info",
+               absl::StrCat(Label("id", absl::StrFormat("0x%x", id)), ",", Label("gpu", GpuName(gpu))), 1);
+    }
+  }
+}
+
 void AddThreads(const std::vector<ThreadTimes>& threads, Writer* out) {
   std::map<std::string, std::pair<uint64_t, uint64_t>> sums;
   for (const ThreadTimes& thread : threads) {
@@ -262,6 +274,7 @@ std::string PrometheusText(const Snapshot& snapshot, bool lanes) {
   out.Add("tcpx_build_info", Label("version", kVersion), 1);
   out.Add("tcpx_start_time_seconds", "", snapshot.process.started_unix);
   out.Add("tcpx_stats_cpu_seconds_total", "", Seconds(snapshot.collection_ns));
+  AddCommunicators(snapshot.totals, &out);
   AddPeers(snapshot.totals, &out);
   AddHistograms(snapshot.totals, &out);
   AddThreads(snapshot.threads, &out);

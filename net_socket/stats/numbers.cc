@@ -58,6 +58,8 @@ double TakeWindowShare(ConnectionNumbers* numbers) {
 
 }  // namespace
 
+std::string GpuName(int gpu) { return gpu < 0 ? "unknown" : "GPU" + std::to_string(gpu); }
+
 const char* BlockedCause(size_t kind) { return kWords[kind].cause; }
 const char* BlockedReason(size_t kind) { return kWords[kind].reason; }
 

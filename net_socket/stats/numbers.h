@@ -45,6 +45,9 @@ enum class Blocked : uint8_t {
 inline constexpr size_t kBlockedKinds = 7;
 using BlockedNumbers = std::array<uint64_t, kBlockedKinds>;  // nanoseconds
 
+// "GPU0", as NCCL's Inspector calls it; "unknown" below 0.
+std::string GpuName(int gpu);
+
 // The two words of a kind: "network", "path".
 const char* BlockedCause(size_t kind);
 const char* BlockedReason(size_t kind);
@@ -90,6 +93,7 @@ struct ConnectionNumbers {
   bool sends = false;
   std::string interfaces;  // "eth0", or of a fused device "eth0+eth1"
   std::string peer_host;
+  int gpu = -1;  // whose memory it carries, by CUDA's number in this process; -1: none so far
 
   // By class: express, bulk.
   std::array<uint64_t, 2> messages{};

@@ -128,6 +128,7 @@ void Connection(const ConnectionNumbers& connection, std::string* out) {
   Object object(out);
   object.Text("connection", connection.connection);
   object.Text("communicator", absl::StrFormat("0x%x", connection.communicator));
+  object.Text("gpu", GpuName(connection.gpu));
   object.Text("direction", connection.sends ? "send" : "receive");
   object.Number("device", connection.device);
   object.Text("interfaces", connection.interfaces);

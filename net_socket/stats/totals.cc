@@ -1,6 +1,7 @@
 #include "net_socket/stats/totals.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace tcpx {
 namespace {
@@ -51,6 +52,10 @@ void DirectionTotals::Add(const ConnectionNumbers& numbers, bool open_now) {
 }
 
 void Totals::Add(const ConnectionNumbers& numbers, bool open_now) {
+  if (open_now && numbers.communicator != 0) {
+    communicators_[numbers.communicator].insert(numbers.gpu);
+    if (communicators_.size() > kCommunicatorsMax) communicators_.erase(std::prev(communicators_.end()));
+  }
   map_[{numbers.interfaces, numbers.peer_host}][numbers.sends ? 1 : 0].Add(numbers, open_now);
 }
 

@@ -71,11 +71,16 @@ class Totals {
   static constexpr char kOther[] = "other";
   static constexpr size_t kPeersMax = 256;
 
+  // Communicators of open connections, NCCL's 2.28 and later, and their GPUs: so many of the lowest ids at most.
+  static constexpr size_t kCommunicatorsMax = 64;
+
   void Add(const ConnectionNumbers& numbers, bool open_now);
   const Map& map() const { return map_; }
+  const std::map<uint64_t, std::set<int>>& communicators() const { return communicators_; }
 
  private:
   Map map_;
+  std::map<uint64_t, std::set<int>> communicators_;
 };
 
 }  // namespace tcpx

@@ -113,6 +113,24 @@ TEST(ExpositionTest, TellsHowLanesCameAndWent) {
   EXPECT_EQ(1, with.Count("tcpx_lane_bytes_total"));
 }
 
+TEST(ExpositionTest, CommunicatorsHaveTheirIdAndGpuAndAreBounded) {
+  Snapshot snapshot = SampleSnapshot();
+  EXPECT_EQ(1, Parsed(snapshot).Count("tcpx_communicator_info", {{"id", "0x1234"}, {"gpu", "unknown"}}));
+  ConnectionNumbers numbers = SampleConnection("10.0.0.2", true, 1);
+  numbers.gpu = 3;
+  snapshot.totals.Add(numbers, true);
+  numbers.communicator = 0;  // NCCL does not tell it before 2.28.
+  snapshot.totals.Add(numbers, true);
+  const Exposition all = Parsed(snapshot);
+  EXPECT_EQ(1, all.Count("tcpx_communicator_info"));
+  EXPECT_EQ(1, all.Count("tcpx_communicator_info", {{"id", "0x1234"}, {"gpu", "GPU3"}}));
+  for (uint64_t i = 0; i < 1000; ++i) {
+    numbers.communicator = 0x10000 + i;
+    snapshot.totals.Add(numbers, true);
+  }
+  EXPECT_EQ(static_cast<int>(Totals::kCommunicatorsMax), Parsed(snapshot).Count("tcpx_communicator_info"));
+}
+
 TEST(ExpositionTest, QuotesWhatOthersNamed) {
   const std::string nasty = "a\"b\\c\nd";
   const Exposition all = Parsed(SampleSnapshot(nasty), true);
