@@ -7,16 +7,21 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstring>
+#include <deque>
 #include <fstream>
 #include <map>
 #include <sstream>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/fd.h"
 #include "tests/support/deadline.h"
 #include "tests/support/exposition_parser.h"
 #include "tests/support/json.h"
@@ -29,19 +34,25 @@ namespace {
 constexpr size_t kSmall = 100;
 constexpr size_t kLarge = 3 << 20;
 
-// Empty: nobody answers.
-std::string AskSocket(const std::string& name) {
+// Not valid: nobody listens, or too many ask.
+OwnedFd ConnectTo(const std::string& name, int flags = SOCK_NONBLOCK) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   std::memcpy(address.sun_path + 1, name.data(), name.size());
-  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  OwnedFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0));
   const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  if (connect(fd.get(), reinterpret_cast<sockaddr*>(&address), length) != 0) fd.reset();
+  return fd;
+}
+
+// Empty: nobody answers.
+std::string AskSocket(const std::string& name) {
+  const OwnedFd fd = ConnectTo(name, 0);
   std::string text;
-  if (connect(fd, reinterpret_cast<sockaddr*>(&address), length) == 0) {
-    char bytes[65536];
-    for (ssize_t got = 0; (got = read(fd, bytes, sizeof(bytes))) > 0;) text.append(bytes, static_cast<size_t>(got));
+  char bytes[65536];
+  for (ssize_t got = 0; fd.valid() && (got = read(fd.get(), bytes, sizeof(bytes))) > 0;) {
+    text.append(bytes, static_cast<size_t>(got));
   }
-  close(fd);
   return text;
 }
 
@@ -237,6 +248,42 @@ TEST_P(StatsTest, LanesThatComeAndGoAreCounted) {
     EXPECT_GE(connection["lanes"].list.size(), 1u);
     for (const Json& lane : connection["lanes"].list) EXPECT_NE("", lane["local"].text);
   }
+  ASSERT_TRUE(plugin_->Finish().ok());
+}
+
+// Who knocks thousands of times, says something, and never reads.
+TEST_P(StatsTest, AHostileCrowdLeavesTrafficAlone) {
+  Open();
+  std::atomic<bool> over{false};
+  std::atomic<int> tried{0};
+  std::atomic<int> connected{0};
+  std::thread crowd([&] {
+    std::deque<OwnedFd> open;
+    for (int i = 0; !over; ++i, ++tried) {
+      OwnedFd fd = ConnectTo(socket_);
+      if (!fd.valid()) continue;
+      ++connected;
+      if (i % 3 == 0) (void)!send(fd.get(), "GET / HTTP/1.1\r\n\r\n", 18, MSG_DONTWAIT | MSG_NOSIGNAL);
+      if (i % 3 == 1) shutdown(fd.get(), SHUT_WR);
+      open.push_back(std::move(fd));
+      if (open.size() > 300) open.pop_front();
+    }
+  });
+  for (const Deadline deadline; (tried < 5000 || connected < 300) && !deadline.Over() && !HasFatalFailure();) {
+    Move(kSmall, 20);
+    Move(kLarge, 1);
+  }
+  over = true;
+  crowd.join();
+  EXPECT_GE(tried, 5000);
+  EXPECT_GE(connected, 300);
+  Json all;
+  std::string error;
+  std::string text;
+  for (const Deadline deadline; text.empty() && !deadline.Over(); usleep(50000)) text = AskSocket(socket_);
+  EXPECT_TRUE(ParseJson(text, &all, &error)) << error;
+  EXPECT_EQ(2u, all["connections"].list.size());
+  EXPECT_TRUE(CapturedLines(NCCL_LOG_WARN).empty()) << CapturedLog();
   ASSERT_TRUE(plugin_->Finish().ok());
 }
 
