@@ -123,7 +123,7 @@ class Comm : protected ConnectionEnd, private Watched {
   virtual bool MayClose() TCPX_REQUIRES(mutex_) { return true; }
   LaneHealing* healing() const { return healing_.get(); }
   // For the statistics: what a lane has moved, and its pace (0: unknown).
-  virtual const LaneCounts& CountsOf(int lane) const = 0;
+  virtual const LaneCounts* CountsOf(int lane) const = 0;  // null: it never had a socket
   virtual int64_t PaceOf(int) const { return 0; }
   // Once the lanes are there, by the constructor of whoever owns them.
   void JoinStats();

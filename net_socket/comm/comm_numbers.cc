@@ -115,8 +115,10 @@ void Comm::NameLanes(ConnectionNumbers* numbers) const {
 void Comm::ReadLanes(ConnectionNumbers* numbers) {
   for (int i = 0; i < lane_count(); ++i) {
     LaneNumbers* const lane = &numbers->lanes[static_cast<size_t>(i)];
+    const LaneCounts* const counts = CountsOf(i);
+    if (counts == nullptr) continue;
     const uint64_t bytes_before = lane->bytes;
-    CopyCounts(CountsOf(i), lane);
+    CopyCounts(*counts, lane);
     lane->pace_bytes_per_second = PaceOf(i);
     const bool lost = healing_ != nullptr && healing_->lost(i);
     // The kernel has nothing new to tell of a lane that has stood still.
