@@ -53,7 +53,7 @@ std::string ConnectionFailure::PeerParted() const {
 }
 
 bool ConnectionFailure::Explained() const {
-  if (failed() || !PeerParted().empty()) return true;
+  if (failed() || peer_left() || !PeerParted().empty()) return true;
   const FailureGroup* const group = setup_->communicator->group.get();
   if (group != nullptr && !group->cause().empty()) return true;
   MutexLock lock(mutex_);

@@ -88,7 +88,9 @@ void ProgressCheck::LookAtLosses(int64_t now_ns) {
   for (size_t i = 0; i < segments.size(); ++i) {
     LaneTcpInfo info;
     const int fd = setup_->lanes[i].fd.get();
-    if (fd >= 0 && ReadLaneTcpInfo(fd, &info)) segments[i] = {info.segments_sent, info.retransmissions};
+    if (fd < 0 || !ReadLaneTcpInfo(fd, &info)) continue;
+    // A host without CPU answers late, and what is sent again for that was not lost.
+    segments[i] = {info.segments_sent, info.retransmissions - info.needless};
   }
   if (!losses_.Look(segments, now_ns, long_ns)) return;
   for (size_t i = 0; i < segments.size(); ++i) {

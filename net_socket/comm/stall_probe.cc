@@ -23,6 +23,8 @@ namespace {
 // As lane_silence.h suspects a lane.
 constexpr int64_t kSilentMs = 500;
 constexpr uint32_t kVainMin = 2;
+// A flow that is swallowed is silent for longer.
+constexpr int64_t kJustNowNs = 200 * kMillisecond;
 // A root that its finder has not confirmed for so many looks is dropped.
 constexpr int64_t kStaleLooks = 6;
 
@@ -73,6 +75,7 @@ void StallProbe::HearInLoop(const std::string& text, int64_t now_ns) {
   const bool asks = news.asks;
   peer_ = std::move(news);
   heard_ = true;
+  heard_ns_ = now_ns;
   asked_ns_ = 0;
   if (since_ns_ != 0) Judge(now_ns);
   if (!asks) return;
@@ -89,8 +92,8 @@ void StallProbe::LeaveInLoop() {
 }
 
 void StallProbe::Judge(int64_t now_ns) {
-  const StallEvidence evidence = Gather(now_ns);
-  verdict_ = JudgeStall(evidence);
+  Verdict verdict = JudgeStall(Gather(now_ns));
+  if (!verdict.undecided) verdict_ = std::move(verdict);
   Put(now_ns);
   root_ = setup_->communicator->stalls->root_in_loop();
 }
@@ -203,6 +206,7 @@ void StallProbe::GatherHealth(int64_t now_ns, StallEvidence* evidence) {
   LaneTcpInfo info;
   std::string hosts;
   evidence->speaks = !setup_->health->peer_name().empty();
+  evidence->heard_now = heard_ns_ != 0 && now_ns - heard_ns_ < kJustNowNs;
   evidence->health_lost = !setup_->health->ReadTcp(&info, &hosts);
   if (evidence->health_lost || !evidence->speaks) return;
   const int64_t asked_ms = asked_ns_ == 0 ? 0 : (now_ns - asked_ns_) / kMillisecond;

@@ -66,6 +66,7 @@ class StallProbe {
   bool was_idle_ = false;  // at the look before
   bool heard_ = false;     // peer_ is an answer to what stands now
   WaitNews peer_;
+  int64_t heard_ns_ = 0;      // when the peer last said anything
   int64_t root_news_ns_ = 0;  // when peer_'s root was last a new one
   int64_t asked_ns_ = 0;      // the oldest question without an answer; 0: none
   OwnedFd knock_;             // a connect to the peer's host

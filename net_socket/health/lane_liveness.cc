@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <sys/socket.h>
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/clock.h"
@@ -37,6 +39,8 @@ bool ReadLaneTcpInfo(int fd, LaneTcpInfo* lane) {
   lane->rto_ms = info.tcpi_rto / 1000;
   lane->rtt_us = info.tcpi_rtt;
   lane->retransmissions = info.tcpi_total_retrans;
+  const bool tells_needless = length >= offsetof(tcp_info, tcpi_dsack_dups) + sizeof(info.tcpi_dsack_dups);
+  lane->needless = tells_needless ? std::min(info.tcpi_dsack_dups, info.tcpi_total_retrans) : 0;
   const bool tells_segments = length >= offsetof(tcp_info, tcpi_data_segs_out) + sizeof(info.tcpi_data_segs_out);
   lane->segments_sent = tells_segments ? info.tcpi_data_segs_out : 0;
   return true;

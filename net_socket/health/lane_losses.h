@@ -17,7 +17,7 @@ namespace tcpx {
 // Of a lane's socket, since it was made.
 struct LaneSegments {
   uint64_t sent = 0;
-  uint64_t retransmitted = 0;
+  uint64_t retransmitted = 0;  // for a reason
 };
 
 class LaneLosses {

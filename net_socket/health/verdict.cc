@@ -49,10 +49,12 @@ Verdict Hard(Cause cause, std::string culprit, std::string text) {
   return verdict;
 }
 
-// A lane is silent, and whether the peer is heard elsewhere will be known in a moment: one flow is swallowed, or all.
+// A lane is silent, and whether the peer is heard elsewhere will be known in a moment: one flow is swallowed, or all. Of
+// a peer that can't be asked it never is.
 bool Undecided(const StallEvidence& evidence) {
-  const bool asked = evidence.unheard_ms > 0 && evidence.unheard_ms < kUnheardMs;
-  return asked && !evidence.health_lost && evidence.down.empty() && MostSilent(evidence) != nullptr;
+  const bool kernel_heard = evidence.unanswered_ms > 0;
+  const bool known = evidence.heard_now || kernel_heard || evidence.unheard_ms >= kUnheardMs;
+  return !known && !evidence.health_lost && evidence.down.empty() && MostSilent(evidence) != nullptr;
 }
 
 // What the network itself says. kNone: nothing.
@@ -143,8 +145,10 @@ Verdict JudgeStall(const StallEvidence& evidence) {
     return Hard(Cause::kNoCpu, evidence.here,
                 absl::StrCat("they were ready and had none for ", evidence.no_cpu_percent, " % of the time"));
   }
-  if (Undecided(evidence)) return {};
-  Verdict verdict = JudgePath(evidence);
+  Verdict verdict;
+  verdict.undecided = Undecided(evidence);
+  if (verdict.undecided) return verdict;
+  verdict = JudgePath(evidence);
   if (verdict.cause != Cause::kNone) return verdict;
   verdict = JudgeHere(evidence);
   if (verdict.cause != Cause::kNone) return verdict;

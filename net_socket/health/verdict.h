@@ -43,6 +43,7 @@ struct StallEvidence {
   std::vector<LaneEvidence> lanes;
   // The health socket, and the question that was asked on it.
   bool speaks = false;        // the peer answers questions: its build knows them
+  bool heard_now = false;     // it has just said something
   bool health_lost = false;   // it has ended, or is dialled again
   int64_t unheard_ms = 0;     // what was sent on it has not been acknowledged for so long
   int64_t unanswered_ms = 0;  // the oldest question without an answer is so old
@@ -59,8 +60,9 @@ struct StallEvidence {
 struct Verdict {
   Cause cause = Cause::kNone;
   bool hard = false;
-  bool waits = false;    // no cause of its own: the peer stands too, and names nobody, or whom this end named
-  bool follows = false;  // the cause is what the peer named: the root is peer->root
+  bool waits = false;      // no cause of its own: the peer stands too, and names nobody, or whom this end named
+  bool follows = false;    // the cause is what the peer named: the root is peer->root
+  bool undecided = false;  // the peer's answer will tell: until then what was found before holds
   std::string culprit;
   std::string evidence;
 };

@@ -37,7 +37,7 @@ begin() {
   local own=() rank
   for rank in 0 1 2 3; do own+=("$rank:RANK=$rank"); done
   # shellcheck disable=SC2016
-  start "$1" "$ring" "TCPX_STATS_SOCKET=$scratch/$1.%p" RING_CHAIN=1 TCPX_STALL_WARN=2 TCPX_PEER_TIMEOUT=120 TCPX_HEAL=0 "${own[@]}" "${@:2}"
+  start "$1" "$ring" "TCPX_STATS_SOCKET=$scratch/$1.%p" RING_CHAIN=1 TCPX_STALL_WARN=2 TCPX_PEER_TIMEOUT=120 TCPX_LANES=auto "${own[@]}" "${@:2}"
 }
 
 # names NAME RANK REGEX: waits until the rank's latest verdict matches.
@@ -101,6 +101,12 @@ swallow() {
   netns_table "h$2" && netns_nft "h$2" "add rule inet netns losses tcp dport $there tcp sport $here drop"
 }
 
+# blames_nobody NAME: no rank has named a process or a host, and none has failed.
+blames_nobody() {
+  local wrong='^WARN|verdict: (process|host|peer|internal)'
+  ! grep -hE "$wrong" "$scratch/$1"/log.*.end || fail "$1: somebody is blamed"
+}
+
 heal_all() {
   local i
   for i in 0 1 2 3; do netns_heal "h$i" eth0; done
@@ -121,7 +127,7 @@ stop() {
 }
 why=1 stop stopped 0
 stop stopped_threads 2 TCPX_THREADS=2
-stop stopped_healing 3 TCPX_HEAL=1
+stop stopped_plain 3 TCPX_HEAL=0 TCPX_LANES=3
 
 # A rank that posts no receive, or no send, for a while.
 late() {
@@ -134,12 +140,12 @@ late() {
   finish "$name" 0 1 2 3
 }
 late mute 1 receive
-late mute_threads 0 receive TCPX_THREADS=2 TCPX_HEAL=1
+late mute_threads 0 receive TCPX_THREADS=2 TCPX_HEAL=0
 late quiet 2 send
 late quiet_threads 3 send TCPX_THREADS=2
 
 # The network drops one flow.
-begin flow && {
+begin flow TCPX_HEAL=0 && {
   swallow 0 1
   all flow 'flow-dropped: [^:]*waits for the path between [^:]*rank 0[^:]* and [^:]*rank 1' 0
   all flow 'flow-dropped: [^:]*the path between [^:]*rank 0[^:]* and [^:]*rank 1' 1 2 3
@@ -149,7 +155,7 @@ begin flow && {
 }
 
 # The same for longer than the timeout.
-begin flow_fails TCPX_PEER_TIMEOUT=4 && {
+begin flow_fails TCPX_HEAL=0 TCPX_PEER_TIMEOUT=4 && {
   swallow 2 3
   fails flow_fails 'flow-dropped: the path between [^:]*rank 2[^:]* and [^:]*rank 3' 0 1 2 3
   heal_all
@@ -157,7 +163,7 @@ begin flow_fails TCPX_PEER_TIMEOUT=4 && {
 }
 
 # With healing the lane goes on, and what was found is told.
-begin flow_heals TCPX_HEAL=1 && {
+begin flow_heals && {
   swallow 1 2
   end=$((SECONDS + patience))
   until grep -q 'goes on' "$scratch/flow_heals/verdict.1.0" 2>/dev/null || ((SECONDS >= end)); do sleep 0.1; done
@@ -169,17 +175,36 @@ begin flow_heals TCPX_HEAL=1 && {
     cat "$scratch/flow_heals/log.1.end"
     fail "flow_heals: the lane is not told of"
   fi
+  blames_nobody flow_heals
   heal_all
 }
 
 # A firewall resets one flow.
-begin reset && {
+begin reset TCPX_HEAL=0 && {
   read -r here there < <(flow_between 3 0)
   netns_table h3
   netns_nft h3 "add rule inet netns losses tcp dport $here tcp sport $there reject with tcp reset"
   fails reset 'flow-dropped: the path between [^:]*rank [03][^:]* and [^:]*rank [03]' 0 1 2 3
   heal_all
   finish reset 0 1 2 3
+}
+
+# With healing the lane goes on with another socket, and nobody is blamed.
+begin reset_heals && {
+  read -r here there < <(flow_between 3 0)
+  netns_table h3
+  netns_nft h3 "add rule inet netns losses tcp dport $here tcp sport $there reject with tcp reset"
+  end=$((SECONDS + patience))
+  while ((SECONDS < end)) && flows_between 3 0 | grep -q " $here $there$"; do sleep 0.1; done
+  finish reset_heals 0 1 2 3
+  if grep -q 'goes on' "$scratch/reset_heals/log.3.end"; then
+    right=$((right + 1))
+  else
+    cat "$scratch/reset_heals/log.3.end"
+    fail "reset_heals: the lane does not go on"
+  fi
+  blames_nobody reset_heals
+  heal_all
 }
 
 # A firewall closes a port behind everybody's back: what listens there is not reached any more, and its host is.
@@ -240,11 +265,11 @@ die() {
   fails "$name" "process-gone: [^:]*rank $rank[^:]*: its process is gone" "${others[@]}"
   finish "$name" "${others[@]}"
 }
-die killed 0
-die killed_healing 2 TCPX_HEAL=1
+die killed 0 TCPX_HEAL=0
+die killed_healing 2
 # With questions in its health socket that it has not read.
 die killed_stopped 1
-die killed_stopped_threads 3 TCPX_THREADS=2
+die killed_stopped_threads 3 TCPX_THREADS=2 TCPX_HEAL=0
 
 # The path from one rank to the next loses packets.
 begin loss && {

@@ -36,7 +36,7 @@ struct Case {
   Case() {
     evidence.stood_ms = 10000;
     evidence.lanes = {Lane(0, false), Lane(1, false)};
-    evidence.speaks = true;
+    evidence.speaks = evidence.heard_now = true;
     evidence.self = kSelf;
     evidence.here = kHere;
     evidence.there = kThere;
@@ -110,7 +110,28 @@ TEST(VerdictTest, WhatTheNetworkSwallowsIsNamed) {
       {"one flow, and whether the peer is heard on another is not known yet",
        [](Case* c) {
          c->evidence.lanes[1] = Lane(1, true);
+         c->evidence.heard_now = false;
          c->evidence.unheard_ms = 300;
+       },
+       Cause::kNone, ""},
+      {"one flow, and the peer has not been asked yet",
+       [](Case* c) {
+         c->evidence.lanes[1] = Lane(1, true);
+         c->evidence.heard_now = false;
+       },
+       Cause::kNone, ""},
+      {"one flow, and only the peer's kernel is heard",
+       [](Case* c) {
+         c->evidence.lanes[1] = Lane(1, true);
+         c->evidence.heard_now = false;
+         c->evidence.unanswered_ms = 300;
+       },
+       Cause::kFlowDropped, kBetween},
+      {"one flow, and an old peer can't be asked",
+       [](Case* c) {
+         c->evidence.lanes[1] = Lane(1, true);
+         c->evidence.speaks = c->evidence.heard_now = false;
+         c->evidence.peer = nullptr;
        },
        Cause::kNone, ""},
       {"all of a host",
@@ -149,6 +170,17 @@ TEST(VerdictTest, WhatThePeerNamesIsBelieved) {
        "", false},
       {"the peer stands and names nobody", [](Case* c) { c->news.stood_ms = 5000; }, Cause::kNone, "", false},
   });
+}
+
+// What was found before holds until then.
+TEST(VerdictTest, AnAnswerThatIsAwaitedIsNotTheSameAsNoCause) {
+  Case c;
+  c.evidence.peer = nullptr;
+  EXPECT_FALSE(JudgeStall(c.evidence).undecided);
+  c.evidence.lanes[1] = Lane(1, true);
+  EXPECT_FALSE(JudgeStall(c.evidence).undecided);
+  c.evidence.heard_now = false;
+  EXPECT_TRUE(JudgeStall(c.evidence).undecided);
 }
 
 TEST(VerdictTest, TheFlowIsNamedWithItsPorts) {
