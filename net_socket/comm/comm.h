@@ -162,6 +162,7 @@ class Comm : protected ConnectionEnd, private Watched {
   void ReadLanes(ConnectionNumbers* numbers);
   void DescribeFor(ConnectionNumbers* numbers) const;
   void NameLanes(ConnectionNumbers* numbers) const;
+  void NameLane(int index, LaneNumbers* lane) const;
   void ReadLane(int index, LaneNumbers* lane);
   void LeaveStats();
   void HealthLost() override;

@@ -116,13 +116,15 @@ void Comm::ReadCounts(ConnectionNumbers* numbers) {
 // They have other sockets now.
 void Comm::NameLanes(ConnectionNumbers* numbers) const {
   for (int i = 0; i < lane_count(); ++i) {
-    LaneNumbers* const lane = &numbers->lanes[static_cast<size_t>(i)];
-    if (healing_ != nullptr && healing_->absent(i)) continue;
-    const auto local = LocalAddress(lane_fd(i));
-    const auto peer = PeerAddress(lane_fd(i));
-    if (local.ok()) lane->local = local->ToString();
-    if (peer.ok()) lane->peer = peer->ToString();
+    if (healing_ == nullptr || !healing_->absent(i)) NameLane(i, &numbers->lanes[static_cast<size_t>(i)]);
   }
+}
+
+void Comm::NameLane(int index, LaneNumbers* lane) const {
+  const auto local = LocalAddress(lane_fd(index));
+  const auto peer = PeerAddress(lane_fd(index));
+  if (local.ok()) lane->local = local->ToString();
+  if (peer.ok()) lane->peer = peer->ToString();
 }
 
 void Comm::ReadLanes(ConnectionNumbers* numbers) {
@@ -135,6 +137,7 @@ void Comm::ReadLane(int index, LaneNumbers* lane) {
   const uint64_t bytes_before = lane->bytes;
   CopyCounts(*counts, lane);
   lane->open = healing_ == nullptr || !healing_->absent(index);
+  if (lane->open && lane->local.empty()) NameLane(index, lane);  // It was opened just now.
   lane->pace_bytes_per_second = lane->open ? PaceOf(index) : 0;
   const bool lost = healing_ != nullptr && healing_->lost(index);
   // The kernel has nothing new to tell of a lane that has stood still, nor of one that is closed.
