@@ -11,7 +11,7 @@ import struct
 import sys
 
 CHUNK, CREDIT, CONFIRM, BYE, ERROR, ESTABLISHED, LEFT = 1, 64, 65, 66, 67, 69, 70
-WAITS, UNKNOWN = 76, 200
+WAITS, CLOCK, UNKNOWN = 76, 77, 200
 
 
 def hello(magic=b"TCPX", version=1, lane=0, lanes=1, traffic_class=-1, features=0, express=65536, kind=0, attempt=0):
@@ -127,6 +127,8 @@ def records():
         "every_kind": record(CREDIT, bytes(16), 9) + record(CONFIRM) + record(UNKNOWN, b"x" * 70) + record(BYE),
         "error": record(CONFIRM, bytes(8)) + record(ERROR, b"out of luck", 5),
         "waits": record(WAITS, bytes(16) + waits()) + record(WAITS, bytes(16)) + record(WAITS, bytes(15)),
+        "clock": b"".join(record(CLOCK, bytes(16) + b"\1" + struct.pack("<qqq", *times) + who + b"\0") for times, who in (
+            ((5, 0, 0), b""), ((5, 7, 9), b"node7/4711/ab"), ((5, 2**62, 2**63 - 1), b"x"), ((5, 9, 7), b"x"), ((0, 1, 2), b"x"))),
         "left": record(LEFT, bytes(16)) + record(LEFT, bytes(15)),
         "error_without_text": record(ERROR),
         "error_with_control_characters": record(ERROR, b"a\nNCCL WARN forged\x1b[2J\xff"),

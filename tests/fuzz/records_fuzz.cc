@@ -1,9 +1,14 @@
 // What a sender hears from its receiver: the first two bytes say where reads end, the rest is the stream. The result
 // may not depend on where a read ends, and an error stays. The same stream is heard on a health socket.
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "net_socket/comm/peer_watch.h"
+#include "net_socket/health/clock_exchange.h"
 #include "net_socket/health/health_reader.h"
 #include "net_socket/health/wait_news.h"
 #include "net_socket/message/wire.h"
@@ -43,11 +48,32 @@ void CheckNews(const std::string& text) {
   Require(EncodeNews(heard) == again, "and comes as it was");
 }
 
+// A question is answered, and an answer believed, by the arithmetic of a peer that means harm.
+void CheckClock(const std::string& text) {
+  ClockRecord record;
+  if (text.empty() || !DecodeClock(text, &record)) return;
+  for (const char c : record.who) Require(c > ' ' && c <= '~', "no peer writes what is no name into the timeline");
+  ClockRecord again;
+  Require(DecodeClock(EncodeClock(record), &again) && EncodeClock(again) == EncodeClock(record), "it comes as it was");
+  for (const int64_t now_ns : {record.asked_ns, record.answered_ns, std::numeric_limits<int64_t>::max()}) {
+    ClockExchange exchange;
+    std::optional<ClockRecord> question = exchange.Begin(record.asked_ns);
+    for (int i = 0; i < ClockExchange::kQuestions; ++i) {
+      record.asked_ns = question->asked_ns;
+      const auto found = exchange.Hear(record, std::max(now_ns, record.asked_ns), &question);
+      Require(!found.has_value() || found->round_trip_ns > 0, "no answer comes before its question");
+    }
+  }
+}
+
 void HearAsHealth(const std::string& stream) {
   HealthReader reader;
   std::vector<HealthNotice> notices;
   (void)reader.Take(stream.data(), stream.size(), &notices);
-  for (const HealthNotice& notice : notices) CheckNews(notice.waits);
+  for (const HealthNotice& notice : notices) {
+    CheckNews(notice.waits);
+    CheckClock(notice.clock);
+  }
 }
 
 }  // namespace
