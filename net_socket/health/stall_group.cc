@@ -143,7 +143,7 @@ void StallGroup::Refresh(int64_t now_ns) {
     const int64_t theirs = place.member.stands_since_ns;
     if (theirs != 0 && (since_ns_ == 0 || theirs < since_ns_)) since_ns_ = theirs;
   }
-  WaitRoot root = RootOf(members, self_, ThisProcessName());
+  WaitRoot root = RootOf(members, self_, std::string(ThisProcessName()));
   if (root.finder == self_) root.serial = static_cast<uint32_t>(now_ns / kSecond);
   const bool same = Same(root, root_);
   root_ = std::move(root);

@@ -149,13 +149,21 @@ bool DecodeNews(absl::string_view text, WaitNews* news) {
   return fields.ok();
 }
 
-const std::string& ThisProcessName() {
-  static const std::string* const name = [] {
+// Without a destructor: at exit other threads may still ask, and a plugin that is unloaded must not leave it behind.
+absl::string_view ThisProcessName() {
+  struct Name {
+    char text[128] = "";
+    size_t bytes = 0;
+  };
+  static const Name name = [] {
     char host[64] = "";
     if (gethostname(host, sizeof(host) - 1) != 0) host[0] = '\0';
-    return new std::string(absl::StrCat(host, " pid ", getpid(), RankHere()));
+    const std::string text = absl::StrCat(host, " pid ", getpid(), RankHere());
+    Name filled;
+    filled.bytes = text.copy(filled.text, sizeof(filled.text));
+    return filled;
   }();
-  return *name;
+  return absl::string_view(name.text, name.bytes);
 }
 
 std::string DescribeRoot(absl::string_view who, const WaitRoot& root) {

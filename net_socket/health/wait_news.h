@@ -75,7 +75,7 @@ std::string EncodeNews(const WaitNews& news);
 bool DecodeNews(absl::string_view text, WaitNews* news);
 
 // The host, the PID, and the rank where the job's launcher says it in the environment.
-const std::string& ThisProcessName();
+absl::string_view ThisProcessName();
 
 // "A waits for B, which waits for C: its process is stopped (evidence)". `who`: who says it.
 std::string DescribeRoot(absl::string_view who, const WaitRoot& root);
