@@ -1,7 +1,5 @@
 #include "net_socket/comm/stall_probe.h"
 
-#include <errno.h>
-#include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
@@ -52,8 +50,7 @@ void StallProbe::LookInLoop(const Flight& flight, int64_t since_ns, int64_t now_
     root_ = WaitRoot();
     was_idle_ = heard_ = false;
     asked_ns_ = told_ns_ = 0;
-    knock_.reset();
-    host_answered_ = false;
+    knock_.Forget();
   }
   since_ns_ = stands ? since_ns : 0;
   if (stands) {
@@ -88,6 +85,7 @@ void StallProbe::HearInLoop(const std::string& text, int64_t now_ns) {
 void StallProbe::LeaveInLoop() {
   since_ns_ = 0;
   root_ = WaitRoot();
+  knock_.Forget();
   setup_->communicator->stalls->LeaveInLoop(key());
 }
 
@@ -150,21 +148,7 @@ StallEvidence StallProbe::Gather(int64_t now_ns) {
 // By a port that the peer has told: the one that was dialled, or the one it has dialled from, where its kernel refuses.
 bool StallProbe::HostAnswers() {
   const LaneSocket& lane = setup_->lanes[0];
-  if (!knock_.valid()) {
-    const SocketAddress& to = lane.peer;
-    SocketAddress from = lane.local;
-    from.set_port(0);
-    knock_.reset(socket(to.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    if (!knock_.valid() || bind(knock_.get(), from.sockaddr(), from.length()) != 0) return false;
-    if (connect(knock_.get(), to.sockaddr(), to.length()) != 0 && errno == ECONNREFUSED) return true;
-  }
-  pollfd answer{knock_.get(), POLLOUT, 0};
-  if (poll(&answer, 1, 0) <= 0) return false;
-  int err = 0;
-  socklen_t length = sizeof(err);
-  if (getsockopt(knock_.get(), SOL_SOCKET, SO_ERROR, &err, &length) != 0) return false;
-  if (err == 0 || err == ECONNREFUSED) host_answered_ = true;
-  return host_answered_;
+  return knock_.Answers(lane.local, lane.peer);
 }
 
 void StallProbe::GatherLanes(StallEvidence* evidence) {

@@ -12,10 +12,10 @@
 #include <cstdint>
 #include <string>
 
-#include "common/fd.h"
 #include "net_socket/comm/connection_end.h"
 #include "net_socket/comm/connection_failure.h"
 #include "net_socket/comm/connection_setup.h"
+#include "net_socket/comm/host_knock.h"
 #include "net_socket/health/verdict.h"
 #include "net_socket/health/wait_news.h"
 #include "net_socket/message/flight.h"
@@ -69,8 +69,7 @@ class StallProbe {
   int64_t heard_ns_ = 0;      // when the peer last said anything
   int64_t root_news_ns_ = 0;  // when peer_'s root was last a new one
   int64_t asked_ns_ = 0;      // the oldest question without an answer; 0: none
-  OwnedFd knock_;             // a connect to the peer's host
-  bool host_answered_ = false;
+  HostKnock knock_;
   WaitRoot told_;
   int64_t told_ns_ = 0;  // 0: this stall was not told
 };
