@@ -221,9 +221,13 @@ void Comm::LaneRested(int lane) {
 }
 
 // Nothing else may be heard of a peer on idle lanes: its kernel answers, also for a process that is stopped.
-void Comm::HealthLost() { (void)SetIdleProbes(lane_fd(0), kProbesWithoutHealthNs); }
+void Comm::HealthLost() {
+  progress_.HealthChangedInLoop();
+  (void)SetIdleProbes(lane_fd(0), kProbesWithoutHealthNs);
+}
 
 void Comm::HealthBack(bool counts) {
+  progress_.HealthChangedInLoop();
   (void)SetIdleProbes(lane_fd(0));
   if (counts && healing_ != nullptr) healing_->CountHealth();
 }

@@ -33,6 +33,7 @@ class ProgressCheck {
   void LookInLoop(int64_t now_ns);
   // What the peer waits for, or asks.
   void HearInLoop(const std::string& news, int64_t now_ns) { probe_.HearInLoop(news, now_ns); }
+  void HealthChangedInLoop() { probe_.HealthChangedInLoop(); }
   const StallProbe& probe() const { return probe_; }
   const void* key() const { return probe_.key(); }
   // The peer's process has ended without closing.

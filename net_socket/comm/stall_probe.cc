@@ -55,8 +55,8 @@ void StallProbe::LookInLoop(const Flight& flight, int64_t since_ns, int64_t now_
   since_ns_ = stands ? since_ns : 0;
   if (stands) {
     Judge(now_ns);
-    if (asked_ns_ == 0) asked_ns_ = now_ns;
-    setup_->communicator->stalls->AskInLoop(key(), now_ns);
+    const bool asked = setup_->communicator->stalls->AskInLoop(key(), now_ns);
+    if (asked && asked_ns_ == 0) asked_ns_ = now_ns;
   } else {
     Put(now_ns);
   }
@@ -80,6 +80,12 @@ void StallProbe::HearInLoop(const std::string& text, int64_t now_ns) {
   if (since_ns_ == 0) JudgeUnposted(now_ns);
   Put(now_ns);
   setup_->communicator->stalls->AskedInLoop(key(), now_ns);
+}
+
+// What was asked on the socket before is not answered on the next.
+void StallProbe::HealthChangedInLoop() {
+  asked_ns_ = 0;
+  knock_.Forget();
 }
 
 void StallProbe::LeaveInLoop() {
@@ -196,8 +202,10 @@ void StallProbe::GatherHealth(int64_t now_ns, StallEvidence* evidence) {
   const int64_t asked_ms = asked_ns_ == 0 ? 0 : (now_ns - asked_ns_) / kMillisecond;
   if (info.held_bytes > 0) {
     evidence->unheard_ms = std::min(info.heard_ms(), asked_ms);
-  } else {
-    evidence->unanswered_ms = asked_ms;
+  } else if (asked_ms > 0) {
+    // A process that says anything at all is not stopped.
+    const int64_t since_ns = std::max(asked_ns_, setup_->health->heard_ns());
+    evidence->unanswered_ms = std::max<int64_t>((now_ns - since_ns) / kMillisecond, 1);
   }
   evidence->health_apart = std::all_of(evidence->lanes.begin(), evidence->lanes.end(),
                                        [&](const LaneEvidence& lane) { return !lane.silent || lane.hosts != hosts; });

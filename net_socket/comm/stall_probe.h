@@ -30,6 +30,8 @@ class StallProbe {
   // `since_ns`: since when the oldest request has stood; 0: it does not.
   void LookInLoop(const Flight& flight, int64_t since_ns, int64_t now_ns);
   void HearInLoop(const std::string& text, int64_t now_ns);
+  // The health socket is lost, or another one is up.
+  void HealthChangedInLoop();
   // The connection has failed: it waits for nobody.
   void LeaveInLoop();
   // True when a line is due: the stall is new, or what is known of one that was told is another cause or culprit.

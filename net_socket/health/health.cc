@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "common/clock.h"
 #include "common/dcheck.h"
 #include "common/log.h"
 #include "common/socket.h"
@@ -198,6 +199,7 @@ bool Health::ReadLocked(std::vector<HealthNotice>* notices) {
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return false;
     if (got > 0) {
+      heard_ns_.store(MonotonicNanos(), std::memory_order_relaxed);
       const absl::Status taken = reader_.Take(buffer, static_cast<size_t>(got), notices);
       if (!taken.ok()) end_ = taken;
       if (!taken.ok()) end_errno_ = kGarbage;

@@ -16,6 +16,7 @@
 #ifndef TCPX_NET_SOCKET_HEALTH_HEALTH_H_
 #define TCPX_NET_SOCKET_HEALTH_HEALTH_H_
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -128,8 +129,10 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
   void NotifyLeft(const ConnectionId& id, const std::vector<uint64_t>& taken = {});
   // Asks the peer, who dials, to try a second socket beside this lane. False: the health socket is lost itself.
   bool AskForAnother(const ConnectionId& id, int lane);
-  // Tells the peer what this end waits for (wait_news.h). Where it can't be told now it is of no use later.
-  void TellWaits(const ConnectionId& id, const std::string& news);
+  // Tells the peer what this end waits for (wait_news.h). Where it can't be told now it is of no use later: false.
+  bool TellWaits(const ConnectionId& id, const std::string& news);
+  // When the peer's process last said anything, of any connection; 0: never.
+  int64_t heard_ns() const { return heard_ns_.load(std::memory_order_relaxed); }
   // The peer's process, as it calls itself; empty: it is of a build that neither says so nor answers.
   std::string peer_name();
   // What the kernel knows of the socket, and both its addresses; false: it is not up.
@@ -236,6 +239,7 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
   Reactor::TimerId look_timer_{0, 0};
   Reactor::TimerId clock_timer_{0, 0};
 
+  std::atomic<int64_t> heard_ns_{0};
   Mutex mutex_;                                                     // never held while a link is used
   HealthState state_ TCPX_GUARDED_BY(mutex_) = HealthState::kDown;  // changes in the reactor only
   OwnedFd fd_ TCPX_GUARDED_BY(mutex_);                              // valid exactly while up

@@ -39,11 +39,12 @@ std::string Health::peer_name() {
   return peer_name_;
 }
 
-void Health::TellWaits(const ConnectionId& id, const std::string& news) {
+bool Health::TellWaits(const ConnectionId& id, const std::string& news) {
   MutexLock lock(mutex_);
-  if (state_ != HealthState::kUp || end_.has_value() || outbox_.size() > kOutboxBytesMax) return;
+  if (state_ != HealthState::kUp || end_.has_value() || outbox_.size() > kOutboxBytesMax) return false;
   said_left_ = true;
   SendNowLocked(WaitsRecord(id, news));
+  return true;
 }
 
 bool Health::ReadTcp(LaneTcpInfo* info, std::string* hosts) {

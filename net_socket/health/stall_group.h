@@ -55,8 +55,8 @@ class StallGroup {
   void LeaveInLoop(Key key);
   // The peer of this end wants to know; it is told again of whatever changes while it asks.
   void AskedInLoop(Key key, int64_t now_ns);
-  // Asks the peer of this end, and tells it what is known here.
-  void AskInLoop(Key key, int64_t now_ns);
+  // Asks the peer of this end, and tells it what is known here. False: it can't be asked now.
+  bool AskInLoop(Key key, int64_t now_ns);
   const WaitRoot& root_in_loop() const { return root_; }
 
  private:
@@ -67,7 +67,7 @@ class StallGroup {
 
   void RefreshSome(int64_t now_ns);
   void Refresh(int64_t now_ns);
-  void Tell(const Place& place, bool asks, int64_t now_ns);
+  bool Tell(const Place& place, bool asks, int64_t now_ns);
 
   const uint64_t self_;
   std::map<Key, Place> places_;

@@ -46,7 +46,7 @@ struct StallEvidence {
   bool heard_now = false;     // it has just said something
   bool health_lost = false;   // it has ended, or is dialled again
   int64_t unheard_ms = 0;     // what was sent on it has not been acknowledged for so long
-  int64_t unanswered_ms = 0;  // the oldest question without an answer is so old
+  int64_t unanswered_ms = 0;  // the oldest question is so old, and nothing at all came from its process since
   bool host_answers = false;  // a new connect, while it is not heard on these
   bool health_apart = false;  // it goes by other addresses than the silent lanes
   // The latest answer; null: none yet.

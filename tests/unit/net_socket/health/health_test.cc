@@ -41,12 +41,16 @@ TEST_F(HealthTest, TheEndsKnowEachOthersNameAndWhatTheyWaitFor) {
   Deadline deadline;
   while (near_->peer_name().empty() || far_->peer_name().empty()) ASSERT_TRUE(deadline.Yield());
   EXPECT_EQ(ThisProcessName(), near_->peer_name());
-  near_->TellWaits(Id(1), "for you");
+  EXPECT_TRUE(near_->TellWaits(Id(1), "for you"));
   EXPECT_TRUE(far_comm_.Hears("waits: for you")) << far_comm_.Text();
   // Nobody is there to hear it, and nothing else is lost by it.
-  near_->TellWaits(Id(2), "for nobody");
-  far_->TellWaits(Id(1), "for me");
+  EXPECT_TRUE(near_->TellWaits(Id(2), "for nobody"));
+  const int64_t told_ns = MonotonicNanos();
+  EXPECT_TRUE(far_->TellWaits(Id(1), "for me"));
   EXPECT_TRUE(near_comm_.Hears("waits: for me")) << near_comm_.Text();
+  EXPECT_GE(near_->heard_ns(), told_ns);
+  reactor_.RunSync([&] { near_->CloseInLoop(); });
+  EXPECT_FALSE(near_->TellWaits(Id(1), "too late")) << "a question that was never sent";
 }
 
 TEST_F(HealthTest, TheEndOfAConnectionReachesItOnly) {
