@@ -237,7 +237,7 @@ void Health::Ask() {
 }
 
 std::shared_ptr<CommLink> Health::HearerOfLocked(const HealthNotice& notice) {
-  if (!notice.waits.empty()) HearNameLocked(notice);
+  if (!notice.waits.empty()) HearWaitsLocked(notice);
   auto found = members_.find(notice.connection);
   if (found == members_.end()) return nullptr;
   Member& member = found->second;

@@ -176,7 +176,8 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
   std::shared_ptr<CommLink> HearerOfLocked(const HealthNotice& notice) TCPX_REQUIRES(mutex_);
   // Says who this process is, the dialler first, and learns who the peer is (health_waits.cc).
   void IntroduceLocked() TCPX_REQUIRES(mutex_);
-  void HearNameLocked(const HealthNotice& notice) TCPX_REQUIRES(mutex_);
+  void HearWaitsLocked(const HealthNotice& notice) TCPX_REQUIRES(mutex_);
+  void AnswerForNobodyLocked(const ConnectionId& id) TCPX_REQUIRES(mutex_);
   // Measures how far the peer's clock is from ours, where a timeline is written (health_clock.cc).
   void BeginClockInLoop();
   void AskClockInLoop(int64_t again_ns);

@@ -27,11 +27,26 @@ void Health::IntroduceLocked() {
   SendNowLocked(WaitsRecord(ConnectionId{}, EncodeNews(news)));
 }
 
-void Health::HearNameLocked(const HealthNotice& notice) {
+void Health::HearWaitsLocked(const HealthNotice& notice) {
   WaitNews news;
-  if (notice.connection != ConnectionId{} || !DecodeNews(notice.waits, &news)) return;
+  const auto found = members_.find(notice.connection);
+  if (found != members_.end() && found->second.link != nullptr) return;
+  if (!DecodeNews(notice.waits, &news)) return;
+  if (notice.connection != ConnectionId{}) {
+    if (news.asks) AnswerForNobodyLocked(notice.connection);
+    return;
+  }
   peer_name_ = news.who;
   if (!dialled_ && state_ == HealthState::kUp && !end_.has_value()) IntroduceLocked();
+}
+
+// Of a connection that is not there yet, or no more: the process lives, and nothing of it is posted.
+void Health::AnswerForNobodyLocked(const ConnectionId& id) {
+  if (state_ != HealthState::kUp || end_.has_value() || outbox_.size() > kOutboxBytesMax) return;
+  said_left_ = true;
+  WaitNews answer;
+  answer.who = ThisProcessName();
+  SendNowLocked(WaitsRecord(id, EncodeNews(answer)));
 }
 
 std::string Health::peer_name() {

@@ -53,6 +53,26 @@ TEST_F(HealthTest, TheEndsKnowEachOthersNameAndWhatTheyWaitFor) {
   EXPECT_FALSE(near_->TellWaits(Id(1), "too late")) << "a question that was never sent";
 }
 
+// A process that does not know the connection, or expects it only, is there nevertheless, and says so once.
+TEST_F(HealthTest, AQuestionForNobodyIsAnswered) {
+  reactor_.RunSync([&] {
+    near_->JoinInLoop(Id(2), near_link_);
+    near_->JoinInLoop(Id(3), near_link_);
+    far_->ExpectInLoop(Id(3));
+  });
+  WaitNews question;
+  question.asks = true;
+  WaitNews answer;
+  answer.who = ThisProcessName();
+  const std::string heard = "waits: " + EncodeNews(answer) + ";";
+  EXPECT_TRUE(near_->TellWaits(Id(2), EncodeNews(question)));
+  EXPECT_TRUE(near_comm_.Hears(heard));
+  EXPECT_TRUE(near_->TellWaits(Id(3), EncodeNews(question)));
+  EXPECT_TRUE(near_comm_.Hears(heard + heard));
+  EXPECT_EQ("", far_comm_.Text());
+  reactor_.RunSync([&] { far_->LeaveInLoop(Id(3)); });
+}
+
 TEST_F(HealthTest, TheEndOfAConnectionReachesItOnly) {
   near_->NotifyLeft(Id(2));
   near_->NotifyLeft(Id(1));
