@@ -47,7 +47,11 @@ Comm::~Comm() = default;
 void Comm::EnterOpenLanes() {
   open_lanes_ = std::make_unique<OpenLanes>(setup_.runtime->lane_budget.get());
   for (size_t lane = 1; lane < setup_.lanes.size(); ++lane) {
-    if (setup_.lanes[lane].fd.valid()) open_lanes_->Open(lane);
+    if (setup_.lanes[lane].fd.valid()) {
+      open_lanes_->Open(lane);
+    } else {
+      setup_.lanes[lane].absence.Set(true);
+    }
   }
   setup_.taken_lanes.reset();
 }
@@ -192,6 +196,7 @@ Handover Comm::OpenLane(int lane, SocketOffer* offer) {
   socket.local = LocalAddress(fd.get()).value_or(SocketAddress());
   socket.peer = PeerAddress(fd.get()).value_or(SocketAddress());
   socket.fd = std::move(fd);
+  socket.absence.Set(false);
   events_.NoteLane(lane, lane_fd(lane));
   healing_->Back(lane);
   if (!healing_->WithLanes([&]() TCPX_NO_THREAD_SAFETY_ANALYSIS {

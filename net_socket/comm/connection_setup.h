@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -23,12 +24,32 @@ namespace tcpx {
 
 struct Runtime;
 
+// Of a lane that may get its first socket while other threads look. It moves with its setup before they do.
+class LaneAbsence {
+ public:
+  LaneAbsence() = default;
+  LaneAbsence(LaneAbsence&& other) noexcept { Set(other.any()); }
+  LaneAbsence& operator=(LaneAbsence&& other) noexcept {
+    Set(other.any());
+    return *this;
+  }
+  bool any() const { return any_.load(std::memory_order_acquire); }
+  void Set(bool any) { any_.store(any, std::memory_order_release); }
+
+ private:
+  std::atomic<bool> any_{false};
+};
+
 struct LaneSocket {
   OwnedFd fd;
   SocketAddress local;
   SocketAddress peer;
   PathProfile profile;
   LanePath path;  // of a lane that was dialled
+  LaneAbsence absence;
+
+  // Whether it has, or had, a socket. From any thread: true exactly when fd, local and peer stand still.
+  bool made() const { return !absence.any() && fd.valid(); }
 };
 
 struct ConnectionSetup {
@@ -50,7 +71,7 @@ struct ConnectionSetup {
 
   // Those that have, or had, a socket.
   int CountLanes() const {
-    const auto made = [](const LaneSocket& lane) { return lane.fd.valid(); };
+    const auto made = [](const LaneSocket& lane) { return lane.made(); };
     return static_cast<int>(std::count_if(lanes.begin(), lanes.end(), made));
   }
 };

@@ -36,7 +36,8 @@ bool Established(int fd) {
 
 bool AnyLaneStands(const ConnectionSetup& setup, int but) {
   for (size_t i = 0; i < setup.lanes.size(); ++i) {
-    if (static_cast<int>(i) != but && Established(setup.lanes[i].fd.get())) return true;
+    const LaneSocket& lane = setup.lanes[i];
+    if (static_cast<int>(i) != but && lane.made() && Established(lane.fd.get())) return true;
   }
   return false;
 }
@@ -70,7 +71,7 @@ std::string PeerName(const ConnectionSetup& setup) {
 
 std::string DownInterface(const ConnectionSetup& setup) {
   for (const LaneSocket& lane : setup.lanes) {
-    if (!lane.fd.valid()) continue;
+    if (!lane.made()) continue;
     const std::string name = InterfaceWith(lane.local);
     if (name.empty()) return absl::StrCat("with ", lane.local.HostString());
     if (!InterfaceRuns(name)) return name;
@@ -105,7 +106,7 @@ std::string VerdictPrefix(const Verdict& verdict) {
 std::string HealedVerdict(const ConnectionSetup& setup) {
   bool apart = false;
   for (const LaneSocket& lane : setup.lanes) {
-    apart = apart || (lane.fd.valid() && !lane.local.SameHostAddress(setup.lanes[0].local));
+    apart = apart || (lane.made() && !lane.local.SameHostAddress(setup.lanes[0].local));
   }
   Verdict verdict;
   verdict.cause = apart ? Cause::kPathDead : Cause::kFlowDropped;
