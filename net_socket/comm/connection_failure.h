@@ -59,8 +59,8 @@ class ConnectionFailure final : public LaneOwner {
   void FailWithCommunicator(const std::string& cause);
 
   Direction direction() const { return direction_; }
-  // Whether the lane waits for another socket.
-  bool lane_lost(int lane) const { return healing_ != nullptr && healing_->lost(lane); }
+  // Since when the lane has waited for another socket; 0: it does not.
+  int64_t lane_lost_since_ns(int lane) const { return healing_ == nullptr ? 0 : healing_->lost_since_ns(lane); }
 
   // The first failure; OK before.
   absl::Status status() const;

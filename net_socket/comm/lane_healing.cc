@@ -49,7 +49,8 @@ LaneHealing::LaneHealing(const ConnectionSetup* setup, Direction direction, std:
       silences_(setup->lanes.size()),
       unheard_(setup->lanes.size(), false),
       states_(setup->lanes.size(), State::kNone),
-      opened_(setup->lanes.size(), false) {
+      opened_(setup->lanes.size(), false),
+      lost_ns_(setup->lanes.size(), 0) {
   for (size_t i = 0; i < states_.size(); ++i) {
     if (setup->lanes[i].fd.valid()) states_[i] = State::kUp;
   }
@@ -63,7 +64,8 @@ bool LaneHealing::NoteLoss(const absl::Status& why, int lane, bool dead, bool* f
   *first = state == State::kUp;
   if (!*first) return true;
   state = State::kLost;
-  if (--up_count_ == 0) none_since_ns_ = MonotonicNanos();
+  lost_ns_[static_cast<size_t>(lane)] = MonotonicNanos();
+  if (--up_count_ == 0) none_since_ns_ = lost_ns_[static_cast<size_t>(lane)];
   TCPX_INFO_TO(setup_->communicator->log, "comm %x %s device %d: lane %d to %s %s and will be resumed: %s",
                setup_->communicator->id, DirectionName(direction_), setup_->device, lane,
                setup_->lanes[static_cast<size_t>(lane)].peer.ToString(), dead ? "is lost" : "is let go",
@@ -128,6 +130,12 @@ bool LaneHealing::Rest(int lane) {
         [link = link_, lane] { link->With([lane](Watched* comm) { comm->LaneRested(lane); }); });
   }
   return true;
+}
+
+int64_t LaneHealing::lost_since_ns(int lane) {
+  MutexLock lock(mutex_);
+  const auto index = static_cast<size_t>(lane);
+  return states_[index] == State::kLost ? lost_ns_[index] : 0;
 }
 
 bool LaneHealing::NoneFor(int64_t ns) {

@@ -50,6 +50,8 @@ class LaneHealing {
   // Its sender closes it, and may open it again: no loss. False: it is lost, or the sender has no other.
   bool Rest(int lane);
   bool lost(int lane);
+  // Since when it is lost; 0: it is not.
+  int64_t lost_since_ns(int lane);
   // It never had a socket, or is closed, and may be opened.
   bool absent(int lane);
   // True exactly once behind each time that Back opened the lane: it was not lost before.
@@ -130,8 +132,9 @@ class LaneHealing {
   std::atomic<uint64_t> dropped_{0};
   Mutex mutex_;
   bool closed_ TCPX_GUARDED_BY(mutex_) = false;
-  std::vector<State> states_ TCPX_GUARDED_BY(mutex_);  // by lane
-  std::vector<bool> opened_ TCPX_GUARDED_BY(mutex_);   // by lane
+  std::vector<State> states_ TCPX_GUARDED_BY(mutex_);     // by lane
+  std::vector<bool> opened_ TCPX_GUARDED_BY(mutex_);      // by lane
+  std::vector<int64_t> lost_ns_ TCPX_GUARDED_BY(mutex_);  // by lane: when it was lost last
   int64_t up_count_ TCPX_GUARDED_BY(mutex_) = 0;
   std::vector<uint64_t> taken_at_end_ TCPX_GUARDED_BY(mutex_);
   int64_t none_since_ns_ TCPX_GUARDED_BY(mutex_) = 0;  // 0: a lane stands

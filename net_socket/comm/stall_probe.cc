@@ -138,7 +138,7 @@ StallEvidence StallProbe::Gather(int64_t now_ns) {
   evidence.there = PeerName(*setup_);
   evidence.caller_moves = runtime->pool == nullptr || runtime->gpu != nullptr || setup_->CountLanes() <= 1 ||
                           flight_.bytes_total <= setup_->express_bytes;
-  GatherLanes(&evidence);
+  GatherLanes(now_ns, &evidence);
   GatherHealth(now_ns, &evidence);
   if (now_ns - root_news_ns_ > kStaleLooks * EveryNs() + 2 * kSecond) peer_.root = WaitRoot();
   if (heard_) evidence.peer = &peer_;
@@ -157,7 +157,7 @@ bool StallProbe::HostAnswers() {
   return knock_.Answers(lane.local, lane.peer);
 }
 
-void StallProbe::GatherLanes(StallEvidence* evidence) {
+void StallProbe::GatherLanes(int64_t now_ns, StallEvidence* evidence) {
   bool holds = false;
   bool all_unread = true;
   int64_t longest_ms = -1;
@@ -167,7 +167,9 @@ void StallProbe::GatherLanes(StallEvidence* evidence) {
     LaneTcpInfo info;
     LaneEvidence lane;
     lane.lane = i;
-    lane.lost = failure_->lane_lost(i);
+    const int64_t lost_ns = failure_->lane_lost_since_ns(i);
+    lane.lost = lost_ns != 0;
+    if (lane.lost) lane.lost_ms = (now_ns - lost_ns) / kMillisecond;
     if (!lane.lost && ReadLaneTcpInfo(socket.fd.get(), &info)) {
       holds = holds || info.held_bytes > 0;
       const bool in_vain = info.resent >= kVainMin || info.probes > kVainMin;

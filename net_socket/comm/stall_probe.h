@@ -49,7 +49,7 @@ class StallProbe {
   void Judge(int64_t now_ns);
   void JudgeUnposted(int64_t now_ns);
   StallEvidence Gather(int64_t now_ns);
-  void GatherLanes(StallEvidence* evidence);
+  void GatherLanes(int64_t now_ns, StallEvidence* evidence);
   void GatherHealth(int64_t now_ns, StallEvidence* evidence);
   // Whether the peer's host answers a new connect, while its sockets are not heard; asks where it was not asked.
   bool HostAnswers();

@@ -16,6 +16,8 @@ namespace {
 constexpr int64_t kUnansweredMs = 1000;
 // The kernel has sent again by then, more than once.
 constexpr int64_t kUnheardMs = 1000;
+// A lane that was lost has another socket by then, where the network lets one through.
+constexpr int64_t kLostMs = 1000;
 // A thread with a tenth of a CPU is slow, but nothing stands for it.
 constexpr int kStarvedPercent = 90;
 // Below, a slow flow may have other reasons. A segment sent again now and then is nothing.
@@ -74,7 +76,9 @@ Verdict JudgePath(const StallEvidence& evidence) {
     return Hard(Cause::kHostGone, evidence.there,
                 absl::StrCat("nothing of it was heard for ", Seconds(ms), " on any socket"));
   }
-  if (silent == nullptr && any_lost) {
+  const bool long_lost = std::any_of(evidence.lanes.begin(), evidence.lanes.end(),
+                                     [](auto& lane) { return lane.lost && lane.lost_ms >= kLostMs; });
+  if (silent == nullptr && long_lost) {
     return Hard(Cause::kFlowDropped, Between(evidence), "a lane has lost its socket, and no other gets through");
   }
   if (silent == nullptr) return {};

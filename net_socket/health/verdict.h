@@ -24,6 +24,7 @@ namespace tcpx {
 struct LaneEvidence {
   int lane = 0;
   bool lost = false;    // it waits for another socket
+  int64_t lost_ms = 0;  // for so long
   bool silent = false;  // it holds bytes that were sent again in vain, and nothing of the peer's was heard for long
   bool window_closed = false;  // it holds bytes, and the peer takes none
   int64_t silent_ms = 0;

@@ -38,11 +38,14 @@ TEST_F(LaneHealingTest, AReceiverRestsTheOneThatStandsLast) {
   const auto healing = Standing(Direction::kReceive);
   ASSERT_TRUE(healing->LetGo(absl::UnavailableError("lost"), 0));
   EXPECT_FALSE(healing->NoneFor(0));
+  EXPECT_GT(healing->lost_since_ns(0), 0);
+  EXPECT_EQ(0, healing->lost_since_ns(1));
   EXPECT_TRUE(healing->Rest(1));
   EXPECT_FALSE(healing->lost(1));
   EXPECT_TRUE(healing->NoneFor(0)) << "no lane stands now";
   healing->Back(0);
   EXPECT_FALSE(healing->AnyLost());
+  EXPECT_EQ(0, healing->lost_since_ns(0));
   EXPECT_FALSE(healing->NoneFor(0));
 }
 

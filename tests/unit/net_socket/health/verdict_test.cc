@@ -156,7 +156,18 @@ TEST(VerdictTest, WhatTheNetworkSwallowsIsNamed) {
        Cause::kPathDead, kHere},
       {"an interface is down that nothing needs", [](Case* c) { c->evidence.down = "eth0"; }, Cause::kPeerLate, kThere,
        false},
-      {"a lane gets no other socket", [](Case* c) { c->evidence.lanes[1].lost = true; }, Cause::kFlowDropped, kBetween},
+      {"a lane gets no other socket",
+       [](Case* c) {
+         c->evidence.lanes[1].lost = true;
+         c->evidence.lanes[1].lost_ms = 1000;
+       },
+       Cause::kFlowDropped, kBetween},
+      {"a lane was lost just now, and gets another socket",
+       [](Case* c) {
+         c->evidence.lanes[1].lost = true;
+         c->evidence.lanes[1].lost_ms = 999;
+       },
+       Cause::kPeerLate, kThere, false},
   });
 }
 
