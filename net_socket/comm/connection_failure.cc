@@ -75,7 +75,9 @@ void ConnectionFailure::FailFor(std::string cause, absl::Status status, int lane
   std::unique_lock<Mutex> telling;
   if (group != nullptr) telling = group->Telling();
   std::string what(status.message());
-  if (cause.empty() && noise == Noise::kWarn) {
+  // Of what follows from another failure nobody reads a verdict, and there may be thousands.
+  const bool first_here = group == nullptr || group->cause().empty();
+  if (cause.empty() && noise == Noise::kWarn && first_here) {
     what = VerdictPrefix(VerdictOfFailure(*setup_, status, lane)) + what;
   }
   if (cause.empty()) cause = CauseLine(TroubleOf(what, lane));
