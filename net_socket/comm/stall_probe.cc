@@ -23,6 +23,8 @@ constexpr int64_t kSilentMs = 500;
 constexpr uint32_t kVainMin = 2;
 // A flow that is swallowed is silent for longer.
 constexpr int64_t kJustNowNs = 200 * kMillisecond;
+// So long the lanes are not looked at again.
+constexpr int64_t kLanesKeptNs = 100 * kMillisecond;
 // A root that its finder has not confirmed for so many looks is dropped.
 constexpr int64_t kStaleLooks = 6;
 
@@ -49,7 +51,7 @@ void StallProbe::LookInLoop(const Flight& flight, int64_t since_ns, int64_t now_
     if (verdict_.cause == Cause::kNone) stuck_ns_ = 0;
     root_ = WaitRoot();
     was_idle_ = heard_ = false;
-    asked_ns_ = told_ns_ = 0;
+    asked_ns_ = told_ns_ = lanes_ns_ = 0;
     knock_.Forget();
   }
   since_ns_ = stands ? since_ns : 0;
@@ -138,7 +140,9 @@ StallEvidence StallProbe::Gather(int64_t now_ns) {
   evidence.there = PeerName(*setup_);
   evidence.caller_moves = runtime->pool == nullptr || runtime->gpu != nullptr || setup_->CountLanes() <= 1 ||
                           flight_.bytes_total <= setup_->express_bytes;
-  GatherLanes(now_ns, &evidence);
+  GatherLanes(now_ns);
+  evidence.lanes = lanes_;
+  evidence.idle_here = idle_here_;
   GatherHealth(now_ns, &evidence);
   if (now_ns - root_news_ns_ > kStaleLooks * EveryNs() + 2 * kSecond) peer_.root = WaitRoot();
   if (heard_) evidence.peer = &peer_;
@@ -157,40 +161,50 @@ bool StallProbe::HostAnswers() {
   return knock_.Answers(lane.local, lane.peer);
 }
 
-void StallProbe::GatherLanes(int64_t now_ns, StallEvidence* evidence) {
+// News come from thousands of connections at once: what the kernel knows of the lanes is not asked for each.
+void StallProbe::GatherLanes(int64_t now_ns) {
+  if (lanes_ns_ != 0 && now_ns - lanes_ns_ < kLanesKeptNs) return;
+  lanes_ns_ = now_ns;
+  lanes_.clear();
   bool holds = false;
   bool all_unread = true;
   int64_t longest_ms = -1;
   for (int i = 0; i < static_cast<int>(setup_->lanes.size()); ++i) {
-    const LaneSocket& socket = setup_->lanes[static_cast<size_t>(i)];
-    if (!socket.fd.valid()) continue;
-    LaneTcpInfo info;
-    LaneEvidence lane;
-    lane.lane = i;
-    const int64_t lost_ns = failure_->lane_lost_since_ns(i);
-    lane.lost = lost_ns != 0;
-    if (lane.lost) lane.lost_ms = (now_ns - lost_ns) / kMillisecond;
-    if (!lane.lost && ReadLaneTcpInfo(socket.fd.get(), &info)) {
-      holds = holds || info.held_bytes > 0;
-      const bool in_vain = info.resent >= kVainMin || info.probes > kVainMin;
-      lane.window_closed = info.window_closed();
-      lane.silent_ms = info.heard_ms();
-      lane.silent = info.held_bytes > 0 && in_vain && lane.silent_ms >= kSilentMs;
-    }
-    all_unread = all_unread && UnreadBytes(socket.fd.get()) > 0;
-    const SocketAddress local = LocalAddress(socket.fd.get()).value_or(socket.local);
-    const SocketAddress peer = PeerAddress(socket.fd.get()).value_or(socket.peer);
-    lane.hosts = absl::StrCat(local.HostString(), " ", peer.HostString());
-    lane.flow = absl::StrCat(local.ToString(), " to ", peer.ToString());
-    if (lane.silent && lane.silent_ms > longest_ms) {
-      longest_ms = lane.silent_ms;
-      lane_ = i;
-    }
-    evidence->lanes.push_back(std::move(lane));
+    const int fd = setup_->lanes[static_cast<size_t>(i)].fd.get();
+    if (fd < 0) continue;
+    lanes_.push_back(GatherLane(i, now_ns, &holds));
+    all_unread = all_unread && UnreadBytes(fd) > 0;
+    const LaneEvidence& lane = lanes_.back();
+    if (!lane.silent || lane.silent_ms <= longest_ms) continue;
+    longest_ms = lane.silent_ms;
+    lane_ = i;
   }
-  const bool idle = !evidence->lanes.empty() && (evidence->sends ? !holds : all_unread);
-  evidence->idle_here = idle && was_idle_;
+  const bool idle = !lanes_.empty() && (failure_->direction() == Direction::kSend ? !holds : all_unread);
+  idle_here_ = idle && was_idle_;
   was_idle_ = idle;
+}
+
+LaneEvidence StallProbe::GatherLane(int lane, int64_t now_ns, bool* holds) const {
+  const LaneSocket& socket = setup_->lanes[static_cast<size_t>(lane)];
+  LaneEvidence evidence;
+  LaneTcpInfo info;
+  evidence.lane = lane;
+  const int64_t lost_ns = failure_->lane_lost_since_ns(lane);
+  evidence.lost = lost_ns != 0;
+  if (evidence.lost) {
+    evidence.lost_ms = (now_ns - lost_ns) / kMillisecond;
+  } else if (ReadLaneTcpInfo(socket.fd.get(), &info)) {
+    *holds = *holds || info.held_bytes > 0;
+    const bool in_vain = info.resent >= kVainMin || info.probes > kVainMin;
+    evidence.window_closed = info.window_closed();
+    evidence.silent_ms = info.heard_ms();
+    evidence.silent = info.held_bytes > 0 && in_vain && evidence.silent_ms >= kSilentMs;
+  }
+  const SocketAddress local = LocalAddress(socket.fd.get()).value_or(socket.local);
+  const SocketAddress peer = PeerAddress(socket.fd.get()).value_or(socket.peer);
+  evidence.hosts = absl::StrCat(local.HostString(), " ", peer.HostString());
+  evidence.flow = absl::StrCat(local.ToString(), " to ", peer.ToString());
+  return evidence;
 }
 
 void StallProbe::GatherHealth(int64_t now_ns, StallEvidence* evidence) {

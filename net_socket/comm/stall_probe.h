@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "net_socket/comm/connection_end.h"
 #include "net_socket/comm/connection_failure.h"
@@ -49,7 +50,8 @@ class StallProbe {
   void Judge(int64_t now_ns);
   void JudgeUnposted(int64_t now_ns);
   StallEvidence Gather(int64_t now_ns);
-  void GatherLanes(int64_t now_ns, StallEvidence* evidence);
+  void GatherLanes(int64_t now_ns);
+  LaneEvidence GatherLane(int lane, int64_t now_ns, bool* holds) const;
   void GatherHealth(int64_t now_ns, StallEvidence* evidence);
   // Whether the peer's host answers a new connect, while its sockets are not heard; asks where it was not asked.
   bool HostAnswers();
@@ -66,7 +68,10 @@ class StallProbe {
   WaitRoot root_;
   int lane_ = 0;
   bool was_idle_ = false;  // at the look before
-  bool heard_ = false;     // peer_ is an answer to what stands now
+  std::vector<LaneEvidence> lanes_;
+  bool idle_here_ = false;
+  int64_t lanes_ns_ = 0;  // when these two were gathered; 0: not
+  bool heard_ = false;    // peer_ is an answer to what stands now
   WaitNews peer_;
   int64_t heard_ns_ = 0;      // when the peer last said anything
   int64_t root_news_ns_ = 0;  // when peer_'s root was last a new one
