@@ -9,8 +9,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
+#include "common/interface_states.h"
 #include "common/status.h"
-#include "common/this_host.h"
 #include "net_socket/comm/connection_setup.h"
 #include "net_socket/comm/failure_report.h"
 #include "net_socket/comm/runtime.h"
@@ -72,9 +72,8 @@ std::string PeerName(const ConnectionSetup& setup) {
 std::string DownInterface(const ConnectionSetup& setup) {
   for (const LaneSocket& lane : setup.lanes) {
     if (!lane.made()) continue;
-    const std::string name = InterfaceWith(lane.local);
-    if (name.empty()) return absl::StrCat("with ", lane.local.HostString());
-    if (!InterfaceRuns(name)) return name;
+    std::string down = setup.runtime->interfaces->Down(lane.local, MonotonicNanos());
+    if (!down.empty()) return down;
   }
   return "";
 }

@@ -21,6 +21,7 @@ namespace tcpx {
 
 class BusyLanes;
 class CpuShortage;
+class InterfaceStates;
 class LaneBudget;
 class LaneNotes;
 class LostPaths;
@@ -41,6 +42,7 @@ struct Runtime {
   HealthHub health{&reactor};
   Watchdog watchdog{&reactor};
   const std::unique_ptr<CpuShortage> cpu_shortage;  // the reactor's
+  const std::unique_ptr<InterfaceStates> interfaces;
   const std::unique_ptr<LostPaths> lost_paths;
   StagePool stages;
   std::unique_ptr<GpuHub> gpu;         // null: host memory only
