@@ -60,6 +60,7 @@ std::optional<ClockOffset> ClockExchange::Hear(const ClockRecord& answer, int64_
     best_ = {answer.who, asked_ns_ + (now_ns - asked_ns_) / 2, there_ns - (asked_ns_ / 2 + now_ns / 2), round_trip_ns};
   }
   asked_ns_ = 0;
+  answered_ = true;
   if (left_ > 0) {
     *more = Ask(now_ns);
     return std::nullopt;

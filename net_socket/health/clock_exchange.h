@@ -49,8 +49,8 @@ class ClockExchange {
   // Of a peer that never answered so many rows of them is nothing asked any more.
   static constexpr int kVainMax = 3;
 
-  // False: the peer does not answer.
-  bool asks() const { return vain_ < kVainMax; }
+  // False: the peer has never answered.
+  bool asks() const { return answered_ || vain_ < kVainMax; }
   // The first question of a row; what is left of an earlier one counts for nothing.
   ClockRecord Begin(int64_t now_ns);
   // `more`: the next question, if there is one. With the last answer: what came of the row.
@@ -62,6 +62,7 @@ class ClockExchange {
   int64_t asked_ns_ = 0;  // 0: nothing is
   int left_ = 0;
   int vain_ = 0;
+  bool answered_ = false;  // ever
   ClockOffset best_;
 };
 

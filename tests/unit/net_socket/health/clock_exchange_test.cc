@@ -87,6 +87,19 @@ TEST(ClockExchangeTest, APeerThatNeverAnswersIsLeftAlone) {
   EXPECT_FALSE(exchange.asks());
 }
 
+// It is stopped for a while, or its host has no CPU: that is no older build.
+TEST(ClockExchangeTest, APeerThatHasAnsweredOnceIsAskedForEver) {
+  ClockExchange exchange;
+  Far far;
+  std::optional<ClockRecord> more;
+  const ClockRecord first = exchange.Begin(kMinute);
+  EXPECT_FALSE(exchange.Hear(far.Answer(first, 10, 10, 10), far.now_ns, &more).has_value());
+  for (int i = 0; i < 3 * ClockExchange::kVainMax; ++i) {
+    EXPECT_TRUE(exchange.asks());
+    exchange.Begin(kMinute * (i + 2));
+  }
+}
+
 TEST(ClockExchangeTest, RecordsAreReadBackAndNonsenseIsNot) {
   ClockRecord record;
   ASSERT_TRUE(DecodeClock(EncodeClock({1, 2, 3, "host/1/ab"}), &record));
