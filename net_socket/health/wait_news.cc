@@ -14,7 +14,8 @@ namespace {
 constexpr uint8_t kVersion = 1;
 constexpr uint8_t kAsksBit = 1;
 constexpr uint8_t kCandidateBit = 2;
-constexpr size_t kTextMax = 160;
+// Names of two processes fit, with what lies between them.
+constexpr size_t kTextMax = 255;
 
 // Numbers lie on the wire as in memory (message/wire.cc).
 template <typename T>
@@ -44,7 +45,7 @@ class Fields {
   }
   std::string TakeText() {
     const size_t bytes = Take<uint8_t>();
-    ok_ = ok_ && bytes <= kTextMax && text_.size() >= bytes;
+    ok_ = ok_ && text_.size() >= bytes;
     if (!ok_) return "";
     std::string text(text_.substr(0, bytes));
     text_.remove_prefix(bytes);

@@ -69,7 +69,7 @@ struct WaitNews {
   WaitRoot root;
 };
 
-inline constexpr size_t kNewsBytesMax = 2048;
+inline constexpr size_t kNewsBytesMax = 3072;
 
 std::string EncodeNews(const WaitNews& news);
 bool DecodeNews(absl::string_view text, WaitNews* news);

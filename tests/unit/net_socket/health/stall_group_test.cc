@@ -213,6 +213,8 @@ TEST(WaitNewsTest, StaysWithinItsBounds) {
   WaitNews heard;
   EXPECT_TRUE(DecodeNews(text, &heard));
   EXPECT_EQ(kChainMax, heard.root.chain.size());
+  // A path between two processes with long names.
+  EXPECT_EQ(std::string(255, 'x'), heard.root.culprit);
 }
 
 TEST(WaitNewsTest, NonsenseDoesNoHarm) {
