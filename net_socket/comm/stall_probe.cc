@@ -229,9 +229,10 @@ void StallProbe::GatherHealth(int64_t now_ns, StallEvidence* evidence) {
 
 bool StallProbe::Tells(bool stalled, int64_t now_ns) {
   if (since_ns_ == 0 && !stalled) return false;
-  const bool another = told_ns_ != 0 && root_.known() && now_ns - told_ns_ >= setup_->runtime->options.stall_warn_ns &&
+  const bool another = told_ns_ != 0 && root_.known() && now_ns - told_ns_ >= tell_again_ns_ &&
                        (root_.cause != told_.cause || root_.culprit != told_.culprit);
   if (!stalled && !another) return false;
+  tell_again_ns_ = stalled ? setup_->runtime->options.stall_warn_ns : 2 * tell_again_ns_;
   told_ = root_;
   told_ns_ = now_ns;
   return true;

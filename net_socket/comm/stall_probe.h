@@ -35,7 +35,8 @@ class StallProbe {
   void HealthChangedInLoop();
   // The connection has failed: it waits for nobody.
   void LeaveInLoop();
-  // True when a line is due: the stall is new, or what is known of one that was told is another cause or culprit.
+  // True when a line is due: the stall is new, or what is known of one that was told is another cause or culprit, which
+  // is told at doubling intervals.
   bool Tells(bool stalled, int64_t now_ns);
 
   // What this rank waits for, as far as this connection stands; not known: it moves, or nobody knows.
@@ -79,6 +80,7 @@ class StallProbe {
   HostKnock knock_;
   WaitRoot told_;
   int64_t told_ns_ = 0;  // 0: this stall was not told
+  int64_t tell_again_ns_ = 0;
 };
 
 }  // namespace tcpx
