@@ -209,12 +209,12 @@ TEST_F(ClockOffsetTest, RanksAreMergedOntoOneClock) {
     EXPECT_LE(serve.begin_us - error_us, back.begin_us);
     EXPECT_LE(back.end_us, serve.end_us + error_us);
   }
-  // By the clocks of the day alone it is three seconds wrong.
+  // By the clocks of the day alone it is three seconds wrong, and on a busy machine the ball takes its time besides.
   ForgetMeasures(Trace("serves"));
   ForgetMeasures(Trace("returns"));
   strokes = Merge(&said);
   EXPECT_TRUE(absl::StrContains(said, "laid by the clock of the day")) << said;
-  EXPECT_NEAR(3e6, strokes["return0"].begin_us - strokes["serve0"].begin_us, 2e6);
+  EXPECT_GE(strokes["return0"].begin_us - strokes["serve0"].begin_us, 2.9e6);
 }
 
 }  // namespace
