@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <utility>
@@ -54,6 +55,13 @@ void Comm::EnterOpenLanes() {
     }
   }
   setup_.taken_lanes.reset();
+}
+
+void Comm::NoteCaller() {
+  const pthread_t self = pthread_self();
+  if (caller_id_.load(std::memory_order_relaxed) != 0 && pthread_equal(caller_, self) != 0) return;
+  caller_ = self;
+  caller_id_.store(static_cast<int>(syscall(SYS_gettid)), std::memory_order_relaxed);
 }
 
 void Comm::WatchInLoop() {

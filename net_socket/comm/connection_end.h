@@ -26,6 +26,8 @@ class ConnectionEnd {
   virtual std::vector<LanePace> Paces() const { return {}; }
   // That were reported done. From any thread.
   virtual uint64_t MessagesDone() const { return 0; }
+  // The thread that calls it, as the kernel knows it; 0: not known. From any thread.
+  virtual int CallerThread() const { return 0; }
   // True once a lane of the peer's has ended in order: nothing more comes on it. From any thread.
   virtual bool LaneEnded() const { return false; }
   // Lets the peer learn of a failure at once. From any thread.

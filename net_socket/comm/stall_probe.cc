@@ -43,6 +43,7 @@ int64_t StallProbe::EveryNs() const {
 void StallProbe::LookInLoop(const Flight& flight, int64_t since_ns, int64_t now_ns) {
   Runtime* const runtime = setup_->runtime;
   if (runtime->options.stall_warn_ns == 0) return;
+  runtime->cpu_shortage->NoteCaller(end_->CallerThread());
   setup_->communicator->stalls->SetNoCpuInLoop(runtime->cpu_shortage->Percent(now_ns, EveryNs() * 3 / 4));
   flight_ = flight;
   const bool stands = since_ns != 0 && now_ns - since_ns >= EveryNs();

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <memory>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/small_file.h"
 
@@ -23,18 +24,29 @@ constexpr uint64_t kWantedPercent = 70;
 
 }  // namespace
 
-std::map<int, CpuShortage::Times> CpuShortage::Read() const {
+// The reactor and the progress pool name theirs so. What else the application runs is its own affair.
+bool CpuShortage::Counts(int id) const {
+  if (callers_.count(id) != 0) return true;
+  const auto name = ReadSmallFile(absl::StrCat(tasks_, id, "/comm"));
+  return name.has_value() && absl::StartsWith(*name, "tcpx-");
+}
+
+std::map<int, CpuShortage::Times> CpuShortage::Read() {
   std::map<int, Times> threads;
+  std::set<int> callers;
+  size_t seen = 0;
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(tasks_.c_str()), &closedir);
   if (folder == nullptr) return threads;
   while (const dirent* entry = readdir(folder.get())) {
     const int id = atoi(entry->d_name);
-    if (id <= 0 || threads.size() >= kThreadsMax) continue;
+    if (id <= 0 || ++seen > kThreadsMax || !Counts(id)) continue;
+    if (callers_.count(id) != 0) callers.insert(id);
     const auto text = ReadSmallFile(absl::StrCat(tasks_, id, "/schedstat"));
     Times times;
     if (!text.has_value()) continue;
     if (sscanf(text->c_str(), "%" SCNu64 " %" SCNu64, &times.cpu_ns, &times.waited_ns) == 2) threads[id] = times;
   }
+  callers_.swap(callers);  // Without those that have ended.
   return threads;
 }
 

@@ -2,7 +2,7 @@
 //
 // Purpose: a rank without CPU looks to its peers like a slow network. Of each thread the kernel counts how long it ran,
 //          and how long it was ready and did not. One that wanted a CPU most of the time between two looks, as whoever
-//          polls does, and got less than half of it, is short.
+//          polls does, and got less than half of it, is short. Only our own threads and those that call us count.
 //
 // Threads: one at a time: the reactor.
 // Units:   nanoseconds, percent.
@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -22,6 +23,10 @@ class CpuShortage {
  public:
   explicit CpuShortage(std::string tasks = "/proc/self/task/") : tasks_(std::move(tasks)) {}
 
+  // A thread that calls the plugin; 0: none is known. It counts beside our own until it ends.
+  void NoteCaller(int id) {
+    if (id != 0) callers_.insert(id);
+  }
   // How much of the time between the two latest looks the thread had to wait that is short most; 0: none is. Looks again
   // when the latest is `every_ns` old.
   int Percent(int64_t now_ns, int64_t every_ns);
@@ -36,11 +41,13 @@ class CpuShortage {
     uint64_t waited_ns = 0;
   };
 
-  std::map<int, Times> Read() const;
+  bool Counts(int id) const;
+  std::map<int, Times> Read();
 
   const std::string tasks_;
   int64_t looked_ns_ = 0;
   std::map<int, Times> threads_;
+  std::set<int> callers_;
   int percent_ = 0;
   bool told_ = false;
 };

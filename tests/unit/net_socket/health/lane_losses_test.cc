@@ -42,9 +42,10 @@ TEST(LaneLossesTest, ALaneIsNewsOnceUntilItHasStopped) {
 // Threads as the kernel shows them.
 class CpuShortageTest : public ::testing::Test {
  protected:
-  void Set(int thread, int64_t ran_ns, int64_t waited_ns) {
+  void Set(int thread, int64_t ran_ns, int64_t waited_ns, const char* name = "tcpx-io-0") {
     const std::string folder = tasks_ + std::to_string(thread);
     mkdir(folder.c_str(), 0700);
+    std::ofstream(folder + "/comm") << name << "\n";
     std::ofstream(folder + "/schedstat") << ran_ns << " " << waited_ns << " 1\n";
   }
   int Percent() { return shortage_.Percent(now_ns_ += kSecond, kSecond); }
@@ -70,6 +71,20 @@ TEST_F(CpuShortageTest, WhoeverWantsACpuAndHasNoneIsShort) {
   Set(1, 2 * kSecond, kSecond * 97 / 100);
   EXPECT_EQ(0, Percent());
   EXPECT_TRUE(shortage_.FirstToTell()) << "it was over in between";
+}
+
+// A loader of the application that polls is none of ours; the thread of NCCL's that calls us is.
+TEST_F(CpuShortageTest, ThreadsOfTheApplicationCountOnlyIfTheyCall) {
+  Set(1, 0, 0, "python3");
+  Set(2, 0, 0, "NCCL Progress 0");
+  EXPECT_EQ(0, Percent());
+  Set(1, 0, kSecond, "python3");
+  EXPECT_EQ(0, Percent());
+  shortage_.NoteCaller(2);
+  shortage_.NoteCaller(77);
+  EXPECT_EQ(0, Percent());
+  Set(2, 0, kSecond, "NCCL Progress 0");
+  EXPECT_EQ(100, Percent());
 }
 
 TEST_F(CpuShortageTest, LooksNoMoreOftenThanAsked) {
