@@ -1,0 +1,41 @@
+// seal_buffers.h: room for sealed bytes, borrowed while a socket has some.
+//
+// Purpose: an idle socket owns next to nothing, and those that one thread moves share what is warm in its caches.
+//
+// Threads: any; Take and Give never wait.
+// Units:   bytes; every buffer has kSealBufferBytes.
+// Errors:  none; Take allocates where there is none.
+#ifndef TCPX_NET_SOCKET_SEAL_SEAL_BUFFERS_H_
+#define TCPX_NET_SOCKET_SEAL_SEAL_BUFFERS_H_
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <vector>
+
+namespace tcpx {
+
+// Four records of the longest kind, and what is small beside them.
+inline constexpr size_t kSealBufferBytes = (256 + 4) * 1024;
+
+struct SealBufferDeleter {
+  void operator()(char* buffer) const { ::operator delete[](buffer, std::align_val_t{4096}); }
+};
+using SealBuffer = std::unique_ptr<char[], SealBufferDeleter>;
+
+class SealBuffers {
+ public:
+  SealBuffer Take();
+  void Give(SealBuffer buffer);
+
+ private:
+  static constexpr size_t kKeptMax = 16;
+
+  std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
+  std::vector<SealBuffer> kept_;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_SEAL_SEAL_BUFFERS_H_
