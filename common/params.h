@@ -56,6 +56,8 @@ struct Options {
   int rcvbuf = -1;
   PortRange port_range;
   std::string secret_file;  // empty: no shared secret
+  bool encrypt = false;
+  std::string encrypt_cipher;  // empty: the best
   int64_t linger_ns = 5 * kSecond;
   int64_t hello_timeout_ns = 10 * kSecond;
   int retry_count = 34;

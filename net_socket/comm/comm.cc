@@ -148,10 +148,10 @@ Handover Comm::TakeSocket(int lane, SocketOffer* offer) {
   if (lane_fd(lane) < 0) return OpenLane(lane, offer);
   if (PoolLane* const pooled = pool_lane(lane)) {
     Reactor* const reactor = &setup_.runtime->reactor;
-    offer->done = [reactor, lane, link = link_, done = std::move(offer->done)](uint64_t taken) {
-      reactor->Post([lane, link, done, taken] {
+    offer->done = [reactor, lane, link = link_, seals = offer->seals, done = std::move(offer->done)](uint64_t taken) {
+      reactor->Post([lane, link, done, seals, taken] {
         done(taken);
-        link->With([lane](Watched* comm) { comm->LaneResumed(lane); });
+        link->With([&](Watched* comm) { comm->LaneResumed(lane, seals.get()); });
       });
     };
     const bool open = healing_->WithLanes([&] {
@@ -163,10 +163,11 @@ Handover Comm::TakeSocket(int lane, SocketOffer* offer) {
   if (!mutex_.try_lock()) return Handover::kBusy;
   MutexLock lock(mutex_, std::adopt_lock);
   if (failed() || !healing_->heals()) return Handover::kBusy;
+  const std::shared_ptr<Seals> seals = offer->seals;
   const absl::Status replaced = ReplaceSocketOf(lane, std::move(*offer));
   // The link is held.
   if (!replaced.ok()) failure_.FailFound(replaced, lane);
-  LaneResumed(lane);
+  LaneResumed(lane, seals.get());
   return Handover::kTaken;
 }
 
@@ -182,6 +183,7 @@ Handover Comm::OpenLane(int lane, SocketOffer* offer) {
   socket.local = LocalAddress(fd.get()).value_or(SocketAddress());
   socket.peer = PeerAddress(fd.get()).value_or(SocketAddress());
   socket.fd = std::move(fd);
+  if (offer->seals != nullptr) socket.seals = std::move(*offer->seals);
   events_.NoteLane(lane, lane_fd(lane));
   healing_->Back(lane);
   if (!healing_->WithLanes([&]() TCPX_NO_THREAD_SAFETY_ANALYSIS {
@@ -189,13 +191,13 @@ Handover Comm::OpenLane(int lane, SocketOffer* offer) {
       }))
     return Handover::kRefused;
   offer->done(0);
-  LaneResumed(lane);
+  LaneResumed(lane, &socket.seals);
   // Whoever failed meanwhile may not have seen it.
   if (failed()) shutdown(lane_fd(lane), SHUT_RDWR);
   return Handover::kTaken;
 }
 
-void Comm::LaneResumed(int lane) {
+void Comm::LaneResumed(int lane, Seals*) {
   if (open_lanes_ != nullptr && lane > 0) open_lanes_->Open(static_cast<size_t>(lane));
   if (healing_->TakeOpened(lane)) return;
   const int fd = lane_fd(lane);

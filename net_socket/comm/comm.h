@@ -108,7 +108,7 @@ class Comm : protected ConnectionEnd, private Watched {
     PeerLeft({});
   }
   void PeerLeft(const std::vector<uint64_t>& taken) override;
-  void LaneResumed(int lane) override;
+  void LaneResumed(int lane, Seals* seals) override;
   void LaneRested(int lane) override;
 
   // Lanes that heal. Null: the calling thread moves the lane.
@@ -134,6 +134,8 @@ class Comm : protected ConnectionEnd, private Watched {
 
   const ConnectionSetup& setup() const { return setup_; }
   int lane_fd(int lane) const { return setup_.lanes[lane].fd.get(); }
+  // What seals the lane's first socket: whoever moves a half of it takes that. Empty where nothing is encrypted.
+  Seals& seals(int lane) { return setup_.lanes[static_cast<size_t>(lane)].seals; }
   const PathProfile& path() const { return setup_.lanes[0].profile; }
   // Lanes that it may have: some may be without a socket until they are opened (ConnectionSetup::steered).
   int lane_count() const { return static_cast<int>(setup_.lanes.size()); }

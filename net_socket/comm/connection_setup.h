@@ -18,6 +18,7 @@
 #include "net_socket/health/health.h"
 #include "net_socket/nic/lane_plan.h"
 #include "net_socket/nic/path_profile.h"
+#include "net_socket/seal/seals.h"
 
 namespace tcpx {
 
@@ -29,6 +30,7 @@ struct LaneSocket {
   SocketAddress peer;
   PathProfile profile;
   LanePath path;  // of a lane that was dialled
+  Seals seals;    // empty: it is not encrypted
 };
 
 struct ConnectionSetup {

@@ -64,9 +64,9 @@ void SendComm::LaneGone(const absl::Status& status, int lane) {
 
 bool SendComm::LanesOverdue() { return healing()->NoneFor(runtime()->options.reconnect_timeout_ns); }
 
-void SendComm::LaneResumed(int lane) {
-  Comm::LaneResumed(lane);
-  watch_->ResumeInLoop(lane, lane_fd(lane));
+void SendComm::LaneResumed(int lane, Seals* seals) {
+  Comm::LaneResumed(lane, seals);
+  watch_->ResumeInLoop(lane, lane_fd(lane), seals == nullptr ? nullptr : std::move(seals->opener));
   moving_[static_cast<size_t>(lane)] = false;
   if (lane > 0) rates_.Opened(lane - 1);
   if (path().shuffles_lanes) TCPX_INFO_TO(setup().communicator->log, "lane %d has a socket", lane);
@@ -76,6 +76,7 @@ void SendComm::LaneResumed(int lane) {
 absl::Status SendComm::ReplaceSocketOf(int lane, SocketOffer offer) {
   if (lane > 0) return bulk_[static_cast<size_t>(lane) - 1]->Replace(std::move(offer));
   absl::Status replaced = ReplaceSocket(lane_fd(0), offer.fd);
+  if (offer.seals != nullptr) sealer_ = std::move(offer.seals->sealer);
   if (replaced.ok() && !held_->Rewind(offer.position)) replaced = absl::UnavailableError(kLostAcknowledged);
   zero_lost_ = false;
   healing()->Back(0);
@@ -88,13 +89,13 @@ bool SendComm::SendsAgain() {
   if (!mutex_.try_lock()) return true;
   MutexLock lock(mutex_, std::adopt_lock);
   if (failed() || zero_lost_ || !held_->resending()) return false;
-  const int err = SendAgain(lane_fd(0), held_.get());
+  const int err = SendAgain(lane_fd(0), held_.get(), sealer_.get());
   return err == 0 ? held_->resending() : IsTransientErrno(err);
 }
 
 // Of the other lanes nothing is done before it is acknowledged.
 bool SendComm::MayClose() {
-  if (!held_->empty()) held_->Acked(QueuedBytes(lane_fd(0)));
+  if (!held_->empty()) held_->Acked(QueuedOf(lane_fd(0), sealer_.get()));
   Flush();
   return held_->empty() || (!healing()->lost(0) && !held_->resending());
 }

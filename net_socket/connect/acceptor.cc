@@ -292,16 +292,18 @@ void Acceptor::HelloInLoop(HelloSocket socket) {
   if (pending != nullptr) answer.max_receives = static_cast<uint32_t>(pending->listening()->max_receives);
   if (!hellos_.AnswerInLoop(socket, answer)) return DropIfEmptyInLoop(hello.connection_id);
   lane.fd = std::move(socket.fd);
+  lane.seals = socket.handshake.TakeSeals();
   if (pending == nullptr) {
-    AddHealthInLoop(hello, std::move(lane.fd));
+    AddHealthInLoop(hello, std::move(lane));
   } else {
     AddLaneInLoop(hello, std::move(lane), pending);
   }
 }
 
-void Acceptor::AddHealthInLoop(const Hello& hello, OwnedFd fd) {
+void Acceptor::AddHealthInLoop(const Hello& hello, LaneSocket socket) {
   const uint64_t tag = HealthTag(hello.connection_id);
-  runtime_->health.AcceptInLoop(tag, std::move(fd), HealthSettingsFor(runtime_->options, hello.features));
+  runtime_->health.AcceptInLoop(tag, std::move(socket.fd), HealthSettingsFor(runtime_->options, hello.features),
+                                std::move(socket.seals));
   DropUnusedHealthLater(runtime_->health.FindAcceptedInLoop(tag));
   for (const ConnectionId& id : PendingOfInLoop(tag)) (void)CompleteInLoop(id);
 }

@@ -70,8 +70,10 @@ void HealthDial::Soon(std::function<void(Health* health)> function) {
 
 void HealthDial::LaneAnswered(const DialLane& lane) {
   const HealthSettings settings = HealthSettingsFor(runtime_->options, lane.answer().features);
-  auto fd = std::make_shared<OwnedFd>(lane_->TakeSocket().fd);
-  Soon([fd, settings](Health* health) { health->UpInLoop(std::move(*fd), settings); });
+  auto socket = std::make_shared<LaneSocket>(lane_->TakeSocket());
+  Soon([socket, settings](Health* health) {
+    health->UpInLoop(std::move(socket->fd), settings, std::move(socket->seals));
+  });
 }
 
 void HealthDial::Finish(absl::Status) {

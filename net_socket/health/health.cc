@@ -86,7 +86,7 @@ void Health::GiveUpInLoop(Waiter* waiter) {
   if (dialler_ != nullptr) dialler_->DialHealthInLoop();
 }
 
-void Health::UpInLoop(OwnedFd fd, const HealthSettings& settings) {
+void Health::UpInLoop(OwnedFd fd, const HealthSettings& settings, Seals seals) {
   const absl::Status alive = SetKeepAlive(fd.get(), settings.peer_timeout_ns);
   if (!alive.ok()) TCPX_INFO("%s; a peer host that vanishes is not noticed", std::string(alive.message()));
   const int number = fd.get();
@@ -103,6 +103,7 @@ void Health::UpInLoop(OwnedFd fd, const HealthSettings& settings) {
     if (state_ == HealthState::kClosed) return;
     MoveToLocked(HealthState::kUp);
     fd_ = std::move(fd);
+    seals_ = std::move(seals);
     reader_ = HealthReader();
     outbox_.clear();
     end_.reset();
@@ -149,6 +150,7 @@ void Health::CloseInLoop() {
   SendLocked(Frame(FrameKind::kBye, ""));
   reactor_->UnwatchInLoop(fd_.get());
   fd_.reset();
+  seals_ = Seals();
 }
 
 void Health::ExpectInLoop(const ConnectionId& id) {
@@ -211,7 +213,7 @@ bool Health::ReadLocked(std::vector<HealthNotice>* notices) {
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return false;
     if (got > 0) {
-      const absl::Status taken = reader_.Take(buffer, static_cast<size_t>(got), notices);
+      const absl::Status taken = TakeLocked(buffer, static_cast<size_t>(got), notices);
       if (!taken.ok()) end_ = taken;
       if (!taken.ok()) end_errno_ = kGarbage;
       continue;
@@ -220,6 +222,15 @@ bool Health::ReadLocked(std::vector<HealthNotice>* notices) {
     end_ = got < 0 ? ErrnoStatus(errno, "the health socket to the peer broke") : absl::OkStatus();
   }
   return false;
+}
+
+absl::Status Health::TakeLocked(const char* data, size_t bytes, std::vector<HealthNotice>* notices) {
+  if (seals_.opener == nullptr) return reader_.Take(data, bytes, notices);
+  std::string text;
+  const bool authentic = seals_.opener->OpenAll(data, bytes, &text);
+  seals_.opener->Rest();
+  const absl::Status taken = reader_.Take(text.data(), text.size(), notices);
+  return authentic ? taken : absl::UnavailableError(kNotAuthentic);
 }
 
 bool Health::HearSome() {
@@ -291,6 +302,7 @@ void Health::DropSocketLocked(HealthState to) {
   MoveToLocked(to);
   reactor_->UnwatchInLoop(fd_.get());
   fd_.reset();
+  seals_ = Seals();
   outbox_.clear();
 }
 
@@ -333,7 +345,10 @@ void Health::TellEndInLoop() {
 void Health::SendLocked(const std::string& frame) {
   outbox_.append(frame);
   while (!outbox_.empty()) {
-    const ssize_t sent = send(fd_.get(), outbox_.data(), outbox_.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    const iovec piece{&outbox_[0], outbox_.size()};
+    const ssize_t sent = seals_.sealer != nullptr
+                             ? seals_.sealer->Send(fd_.get(), &piece, 1)
+                             : send(fd_.get(), outbox_.data(), outbox_.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0) return;
     sent_bytes_ += static_cast<uint64_t>(sent);

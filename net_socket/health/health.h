@@ -34,6 +34,7 @@
 #include "net_socket/health/comm_link.h"
 #include "net_socket/health/health_reader.h"
 #include "net_socket/health/lane_silence.h"
+#include "net_socket/seal/seals.h"
 
 namespace tcpx {
 
@@ -101,7 +102,8 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
   // The socket is up at once, or one waiter dials it and the others wait.
   void AwaitInLoop(Waiter* waiter);
   void GiveUpInLoop(Waiter* waiter);
-  void UpInLoop(OwnedFd fd, const HealthSettings& settings);
+  // `seals`: of the socket; empty where it is not encrypted.
+  void UpInLoop(OwnedFd fd, const HealthSettings& settings, Seals seals = Seals());
   // Its dialler dials it again. What came by the old socket is heard, and that socket is let go.
   void LetGoInLoop();
   // The peer's process is gone, or knows the redialler's connection no more.
@@ -149,6 +151,9 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
   void MoveToLocked(HealthState to) TCPX_REQUIRES(mutex_);
   // Some of what is there. True: there may be more.
   bool ReadLocked(std::vector<HealthNotice>* notices) TCPX_REQUIRES(mutex_);
+  absl::Status TakeLocked(const char* data, size_t bytes, std::vector<HealthNotice>* notices) TCPX_REQUIRES(mutex_);
+  // Of what the socket holds without an acknowledgement; below 0: not known.
+  int64_t UnackedLocked() TCPX_REQUIRES(mutex_);
   // Hears some of what the peer has said. True: there may be more.
   bool HearSome();
   void SendLocked(const std::string& frame) TCPX_REQUIRES(mutex_);
@@ -218,6 +223,7 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
   Mutex mutex_;                                                     // never held while a link is used
   HealthState state_ TCPX_GUARDED_BY(mutex_) = HealthState::kDown;  // changes in the reactor only
   OwnedFd fd_ TCPX_GUARDED_BY(mutex_);                              // valid exactly while up
+  Seals seals_ TCPX_GUARDED_BY(mutex_);  // of fd_
   HealthReader reader_ TCPX_GUARDED_BY(mutex_);
   std::string outbox_ TCPX_GUARDED_BY(mutex_);
   bool said_left_ TCPX_GUARDED_BY(mutex_) = false;           // on the latest socket
@@ -240,7 +246,7 @@ class HealthHub {
   std::shared_ptr<Health> FindAcceptedInLoop(uint64_t tag);
   // One of which the end has come is forgotten at once, before its event.
   void LookInLoop(uint64_t tag);
-  void AcceptInLoop(uint64_t tag, OwnedFd fd, const HealthSettings& settings);
+  void AcceptInLoop(uint64_t tag, OwnedFd fd, const HealthSettings& settings, Seals seals = Seals());
   // It is about to be accepted once more, if it is there.
   void LetGoInLoop(uint64_t tag);
   void ForgetInLoop(Health* health);

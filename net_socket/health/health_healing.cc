@@ -243,9 +243,14 @@ void Health::StopTellingInLoop() {
 
 void Health::ForgetHeardLocked() {
   if (!fd_.valid()) return;
-  const int queued = QueuedBytes(fd_.get());
+  const int64_t queued = UnackedLocked();
   if (queued < 0) return;
   while (!said_.empty() && said_.front().end + static_cast<uint64_t>(queued) <= sent_bytes_) said_.pop_front();
+}
+
+int64_t Health::UnackedLocked() {
+  const int queued = QueuedBytes(fd_.get());
+  return seals_.sealer == nullptr ? queued : seals_.sealer->Unacked(queued);
 }
 
 void Health::TellAgainLocked() {

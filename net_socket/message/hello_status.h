@@ -26,6 +26,9 @@ enum class HelloStatus : uint16_t {
   kSecretAlone = 10,   // the dialler has a secret, the acceptor has none
   kSecretWrong = 11,   // the proof is not that of the acceptor's secret
   kGone = 12,          // of kResume: the connection is closed, has failed, or was never here
+  kEncryptMissing = 13,  // the acceptor encrypts, the dialler does not
+  kEncryptAlone = 14,    // the dialler encrypts, the acceptor does not
+  kNoCipher = 15,        // both do, and have no cipher in common
 
   kLocalOnly = 0x8000,
   kSilent = 0x8000,      // said nothing until TCPX_HELLO_TIMEOUT

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "common/log.h"
 #include "common/unknown_params.h"
 #include "nccl/plugin_api.h"
+#include "net_socket/seal/seals.h"
 
 namespace tcpx {
 
@@ -25,6 +27,7 @@ Settings::Settings() : cpu_facts_(ReadCpuFacts()) {
   TCPX_INFO("version %s%s; %s", kVersion, id.empty() ? "" : absl::StrCat(", build id ", id),
             ours.empty() ? "no TCPX_ variable is in effect" : absl::StrJoin(ours, " "));
   LoadSecret();
+  if (secret_status_.ok() && options_.encrypt) secret_status_ = Encrypt();
   traffic_classes_ = ParseTrafficClassMap(options_.traffic_class_map).value_or(TrafficClassMap());
   if (options_.socket_inline >= 0) {
     TCPX_INFO("NCCL_SOCKET_INLINE: every message up to TCPX_EXPRESS_BYTES (%d) is inline here", options_.express_bytes);
@@ -40,6 +43,26 @@ void Settings::LoadSecret() {
   if (!secret.ok()) return;
   secret_ = *std::move(secret);
   TCPX_INFO("TCPX_SECRET_FILE %s: every peer has to prove the secret that it holds", options_.secret_file);
+}
+
+absl::Status Settings::Encrypt() {
+  if (secret_ == nullptr) {
+    return absl::InvalidArgumentError("TCPX_ENCRYPT=1 needs a secret that all ranks share: set TCPX_SECRET_FILE too");
+  }
+  std::string by;
+  std::vector<CipherSuite> suites = FindSuites(&by);
+  const std::string& only = options_.encrypt_cipher;
+  const auto other = [&only](CipherSuite suite) { return !only.empty() && only != SuiteName(suite); };
+  suites.erase(std::remove_if(suites.begin(), suites.end(), other), suites.end());
+  if (suites.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("TCPX_ENCRYPT_CIPHER ", only, " is unknown, or not to be had here (ciphers by ", by, ")"));
+  }
+  std::vector<std::string> names;
+  for (const CipherSuite suite : suites) names.push_back(SuiteName(suite));
+  TCPX_INFO("TCPX_ENCRYPT: every socket is encrypted, by %s (%s)", absl::StrJoin(names, " or "), by);
+  secret_->Encrypt(std::make_unique<Encryption>(std::move(suites)));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<int> Settings::TrafficClass(int asked) const {

@@ -36,6 +36,8 @@ class Settings {
 
  private:
   void LoadSecret();
+  // An error: what TCPX_ENCRYPT asks for is not to be had.
+  absl::Status Encrypt();
 
   Options options_;
   const CpuFacts cpu_facts_;

@@ -39,11 +39,14 @@ iovec Opener::Room(bool idle) {
 }
 
 void Opener::Rest() {
-  if (begin_ < end_ || buffer_ == nullptr) return;
+  const size_t held = end_ - begin_;
+  if (buffer_ == nullptr || held > kOwnBytes) return;
+  std::memcpy(own_, place_ + begin_, held);
   buffers_->Give(std::move(buffer_));
   place_ = own_;
   capacity_ = kOwnBytes;
-  begin_ = end_ = 0;
+  begin_ = 0;
+  end_ = held;
 }
 
 size_t Opener::next() {

@@ -66,7 +66,7 @@ int64_t BulkSendLane::HeldMax() const {
 }
 
 int64_t BulkSendLane::Look(int64_t now) {
-  const int64_t held = QueuedBytes(op_.fd);
+  const int64_t held = QueuedOf(op_.fd, sealer_.get());
   const uint64_t sent = held_ == nullptr ? bytes_sent() : held_->cursor();
   rate_.Sample(now, sent, held, continuous_);
   looked_ns_ = now;

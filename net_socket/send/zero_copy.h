@@ -56,6 +56,9 @@ struct PinnedChunk {
   bool taken = false;     // every byte was taken by the kernel
   bool released = false;  // no notification is to come
   uint64_t frame = 0;     // in HeldFrames, where there are any
+  // What is sent of a sealed lane's, and its room.
+  std::unique_ptr<char[]> sealed;
+  size_t sealed_room = 0;
   char header[kHeaderBytes];
 };
 
