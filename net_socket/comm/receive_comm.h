@@ -97,11 +97,11 @@ class ReceiveComm final : public Comm {
   int zero_lost_by_ TCPX_GUARDED_BY(mutex_) = 0;    // errno, 0: an end
   PatternDetector pattern_ TCPX_GUARDED_BY(mutex_);
   PatternTuning tuning_ TCPX_GUARDED_BY(mutex_);
-  std::vector<std::unique_ptr<BulkReceiveLane>> bulk_;           // null: a lane without a socket yet
-  bool stands_ = false;                                          // lanes that are made now are opened late
-  std::unique_ptr<CreditQueue> credits_;                         // null: receives are not grouped
-  std::atomic<bool> credits_wait_{false};                        // a record may be on the wire in part
-  bool sealed_ = false;  // its lanes are; constant once made
+  std::vector<std::unique_ptr<BulkReceiveLane>> bulk_;  // null: a lane without a socket yet
+  bool stands_ = false;                                 // lanes that are made now are opened late
+  std::unique_ptr<CreditQueue> credits_;                // null: receives are not grouped
+  std::atomic<bool> credits_wait_{false};               // a record may be on the wire in part
+  bool sealed_ = false;                                 // its lanes are; constant once made
   // What lane 0 says goes by it. Its mutex because TellPeer may come from any thread.
   Mutex seal_mutex_;
   std::unique_ptr<Sealer> sealer_ TCPX_GUARDED_BY(seal_mutex_);

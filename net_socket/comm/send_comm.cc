@@ -240,14 +240,6 @@ void SendComm::Flush() {
   }
 }
 
-ssize_t SendComm::SendZero(iovec* iov, int count) {
-  if (sealer_ != nullptr) return sealer_->Send(lane_fd(0), iov, count);
-  msghdr message{};
-  message.msg_iov = iov;
-  message.msg_iovlen = static_cast<size_t>(count);
-  return sendmsg(lane_fd(0), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
-}
-
 bool SendComm::Took(ssize_t sent, size_t offered) {
   if (sent >= 0) {
     queue_.Advance(static_cast<size_t>(sent));
@@ -260,15 +252,6 @@ bool SendComm::Took(ssize_t sent, size_t offered) {
   if (errno == EINTR) return true;
   if (errno != EAGAIN && errno != EWOULDBLOCK) LaneZeroBroke(errno);
   return false;
-}
-
-void SendComm::LaneZeroBroke(int err) {
-  const absl::Status why = ErrnoStatus(err, "send");
-  if (failure().LoseLane(why, 0)) {
-    zero_lost_ = true;
-  } else {
-    failure().Fail(why, 0);
-  }
 }
 
 void SendComm::Drive() {

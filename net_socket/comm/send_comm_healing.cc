@@ -1,5 +1,6 @@
 // What a send comm does with lanes that are lost or suspected (docs/healing.md).
 #include <errno.h>
+#include <sys/socket.h>
 
 #include <string>
 #include <utility>
@@ -14,6 +15,23 @@
 #include "net_socket/send/send_again.h"
 
 namespace tcpx {
+
+ssize_t SendComm::SendZero(iovec* iov, int count) {
+  if (sealer_ != nullptr) return sealer_->Send(lane_fd(0), iov, count);
+  msghdr message{};
+  message.msg_iov = iov;
+  message.msg_iovlen = static_cast<size_t>(count);
+  return sendmsg(lane_fd(0), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+void SendComm::LaneZeroBroke(int err) {
+  const absl::Status why = ErrnoStatus(err, "send");
+  if (failure().LoseLane(why, 0)) {
+    zero_lost_ = true;
+  } else {
+    failure().Fail(why, 0);
+  }
+}
 
 bool SendComm::AllAcknowledged() const {
   for (int lane = 0; lane < lane_count(); ++lane) {

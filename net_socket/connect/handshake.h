@@ -79,8 +79,8 @@ class DialHandshake {
   absl::Status status_;
   Answer answer_;
   int nics_ = 0;
-  bool proven_ = false;      // ourselves
-  std::string nonces_;       // of the acceptor and of us; where it is encrypted all that was said up to our proof
+  bool proven_ = false;  // ourselves
+  std::string nonces_;   // of the acceptor and of us; where it is encrypted all that was said up to our proof
   CipherSuite suite_ = CipherSuite::kAes128Ocb;
   std::unique_ptr<KeySchedule> schedule_;
   Seals seals_;

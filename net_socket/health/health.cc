@@ -224,15 +224,6 @@ bool Health::ReadLocked(std::vector<HealthNotice>* notices) {
   return false;
 }
 
-absl::Status Health::TakeLocked(const char* data, size_t bytes, std::vector<HealthNotice>* notices) {
-  if (seals_.opener == nullptr) return reader_.Take(data, bytes, notices);
-  std::string text;
-  const bool authentic = seals_.opener->OpenAll(data, bytes, &text);
-  seals_.opener->Rest();
-  const absl::Status taken = reader_.Take(text.data(), text.size(), notices);
-  return authentic ? taken : absl::UnavailableError(kNotAuthentic);
-}
-
 bool Health::HearSome() {
   std::vector<HealthNotice> notices;
   bool more = false;
@@ -315,15 +306,6 @@ void Health::EndInLoop() {
   heals ? LostInLoop() : TellEndInLoop();
 }
 
-std::vector<std::shared_ptr<CommLink>> Health::Links() {
-  std::vector<std::shared_ptr<CommLink>> links;
-  MutexLock lock(mutex_);
-  for (auto& [id, member] : members_) {
-    if (member.link != nullptr) links.push_back(member.link);
-  }
-  return links;
-}
-
 void Health::TellEndInLoop() {
   absl::Status end;
   bool orderly = false;
@@ -381,11 +363,6 @@ bool Health::AskForAnother(const ConnectionId& id, int lane) {
   body.append(reinterpret_cast<const char*>(&number), sizeof(number));
   SendNowLocked(Frame(FrameKind::kSilent, body));
   return true;
-}
-
-bool Health::TellsLocked() {
-  if (state_ == HealthState::kLost) return true;
-  return state_ == HealthState::kUp && (heals_ || !end_.has_value());
 }
 
 void Health::SayLocked(const std::string& frame) {

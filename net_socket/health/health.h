@@ -223,7 +223,7 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
   Mutex mutex_;                                                     // never held while a link is used
   HealthState state_ TCPX_GUARDED_BY(mutex_) = HealthState::kDown;  // changes in the reactor only
   OwnedFd fd_ TCPX_GUARDED_BY(mutex_);                              // valid exactly while up
-  Seals seals_ TCPX_GUARDED_BY(mutex_);  // of fd_
+  Seals seals_ TCPX_GUARDED_BY(mutex_);                             // of fd_
   HealthReader reader_ TCPX_GUARDED_BY(mutex_);
   std::string outbox_ TCPX_GUARDED_BY(mutex_);
   bool said_left_ TCPX_GUARDED_BY(mutex_) = false;           // on the latest socket

@@ -37,6 +37,29 @@ bool Silent(int err) {
 
 }  // namespace
 
+absl::Status Health::TakeLocked(const char* data, size_t bytes, std::vector<HealthNotice>* notices) {
+  if (seals_.opener == nullptr) return reader_.Take(data, bytes, notices);
+  std::string text;
+  const bool authentic = seals_.opener->OpenAll(data, bytes, &text);
+  seals_.opener->Rest();
+  const absl::Status taken = reader_.Take(text.data(), text.size(), notices);
+  return authentic ? taken : absl::UnavailableError(kNotAuthentic);
+}
+
+std::vector<std::shared_ptr<CommLink>> Health::Links() {
+  std::vector<std::shared_ptr<CommLink>> links;
+  MutexLock lock(mutex_);
+  for (auto& [id, member] : members_) {
+    if (member.link != nullptr) links.push_back(member.link);
+  }
+  return links;
+}
+
+bool Health::TellsLocked() {
+  if (state_ == HealthState::kLost) return true;
+  return state_ == HealthState::kUp && (heals_ || !end_.has_value());
+}
+
 bool Health::MayHealInLoop() {
   bool silent = false;
   {

@@ -7,8 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "common/build_info.h"
 #include "common/log.h"
 #include "common/unknown_params.h"
@@ -16,6 +19,26 @@
 #include "net_socket/seal/seals.h"
 
 namespace tcpx {
+
+namespace {
+
+// The name of a variable that asks NCCL itself for encryption; empty: none does. Its own function for that
+// (ncclSetEncryption, NCCL 2.32) can't be seen from here.
+std::string AsksForEncryption(const char* const* environment) {
+  for (; environment != nullptr && *environment != nullptr; ++environment) {
+    const std::pair<absl::string_view, absl::string_view> variable =
+        absl::StrSplit(absl::string_view(*environment), absl::MaxSplits('=', 1));
+    const absl::string_view name = variable.first;
+    const bool asks = absl::StrContains(name, "ENCRYPT") || absl::EndsWith(name, "_TLS") ||
+                      absl::StrContains(name, "_TLS_") || absl::EndsWith(name, "_PSK");
+    if (absl::StartsWith(name, "NCCL_") && asks && !variable.second.empty() && variable.second != "0") {
+      return std::string(name);
+    }
+  }
+  return "";
+}
+
+}  // namespace
 
 Settings::Settings() : cpu_facts_(ReadCpuFacts()) {
   std::vector<std::string> warnings;
@@ -28,6 +51,11 @@ Settings::Settings() : cpu_facts_(ReadCpuFacts()) {
             ours.empty() ? "no TCPX_ variable is in effect" : absl::StrJoin(ours, " "));
   LoadSecret();
   if (secret_status_.ok() && options_.encrypt) secret_status_ = Encrypt();
+  const std::string asks = options_.encrypt ? "" : AsksForEncryption(environ);
+  if (!asks.empty()) {
+    TCPX_WARN("%s is set, which does not reach this plugin: its connections are not encrypted; set TCPX_ENCRYPT=1 too",
+              asks);
+  }
   traffic_classes_ = ParseTrafficClassMap(options_.traffic_class_map).value_or(TrafficClassMap());
   if (options_.socket_inline >= 0) {
     TCPX_INFO("NCCL_SOCKET_INLINE: every message up to TCPX_EXPRESS_BYTES (%d) is inline here", options_.express_bytes);

@@ -41,16 +41,14 @@ class SodiumChaCha final : public Aead {
   explicit SodiumChaCha(const uint8_t* key) { std::memcpy(key_, key, sizeof(key_)); }
   ~SodiumChaCha() override { sodium_memzero(key_, sizeof(key_)); }
 
-  bool Seal(const AeadNonce& nonce, const char* ad, size_t ad_bytes, const char* in, size_t bytes,
-            char* out) override {
+  bool Seal(const AeadNonce& nonce, const char* ad, size_t ad_bytes, const char* in, size_t bytes, char* out) override {
     unsigned char* const to = reinterpret_cast<unsigned char*>(out);
     return crypto_aead_chacha20poly1305_ietf_encrypt_detached(
                to, to + bytes, nullptr, reinterpret_cast<const unsigned char*>(in), bytes,
                reinterpret_cast<const unsigned char*>(ad), ad_bytes, nullptr, nonce.data(), key_) == 0;
   }
 
-  bool Open(const AeadNonce& nonce, const char* ad, size_t ad_bytes, const char* in, size_t bytes,
-            char* out) override {
+  bool Open(const AeadNonce& nonce, const char* ad, size_t ad_bytes, const char* in, size_t bytes, char* out) override {
     const unsigned char* const from = reinterpret_cast<const unsigned char*>(in);
     return crypto_aead_chacha20poly1305_ietf_decrypt_detached(
                reinterpret_cast<unsigned char*>(out), nullptr, from, bytes, from + bytes,
@@ -69,8 +67,8 @@ bool Works(CipherSuite suite) {
   for (int i = 0; i < 16; ++i) text[i] = static_cast<char>(i);
   const SuiteFacts& facts = FactsOf(suite);
   return aead->Seal(AeadNonce(), "", 0, text, 16, text) && std::memcmp(text, facts.cipher, sizeof(facts.cipher)) == 0 &&
-         std::memcmp(text + 16, facts.tag, sizeof(facts.tag)) == 0 &&
-         aead->Open(AeadNonce(), "", 0, text, 16, text) && text[15] == 15;
+         std::memcmp(text + 16, facts.tag, sizeof(facts.tag)) == 0 && aead->Open(AeadNonce(), "", 0, text, 16, text) &&
+         text[15] == 15;
 }
 
 // Without instructions for AES its tables leak what they are asked for, through the caches, and are slow.
@@ -102,8 +100,9 @@ std::vector<CipherSuite> FindSuites(std::string* by) {
     if (HasAes() && Works(suite)) found.push_back(suite);
   }
   found.push_back(CipherSuite::kChaCha20Poly1305);
-  *by = GcryptVersion() == nullptr ? "the plugin's own libsodium, which is slow: no libgcrypt.so.20 of 1.8 or later here"
-                                   : std::string("libgcrypt ") + GcryptVersion();
+  *by = GcryptVersion() == nullptr
+            ? "the plugin's own libsodium, which is slow: no libgcrypt.so.20 of 1.8 or later here"
+            : std::string("libgcrypt ") + GcryptVersion();
   return found;
 }
 

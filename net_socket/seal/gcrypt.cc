@@ -45,10 +45,10 @@ bool Find(void* library, const char* name, Function* function) {
 }
 
 bool FindAll(void* library, Gcrypt* found) {
-  return Find(library, "gcry_check_version", &found->check_version) &&
-         Find(library, "gcry_control", &found->control) && Find(library, "gcry_cipher_open", &found->open) &&
-         Find(library, "gcry_cipher_close", &found->close) && Find(library, "gcry_cipher_ctl", &found->ctl) &&
-         Find(library, "gcry_cipher_setkey", &found->setkey) && Find(library, "gcry_cipher_setiv", &found->setiv) &&
+  return Find(library, "gcry_check_version", &found->check_version) && Find(library, "gcry_control", &found->control) &&
+         Find(library, "gcry_cipher_open", &found->open) && Find(library, "gcry_cipher_close", &found->close) &&
+         Find(library, "gcry_cipher_ctl", &found->ctl) && Find(library, "gcry_cipher_setkey", &found->setkey) &&
+         Find(library, "gcry_cipher_setiv", &found->setiv) &&
          Find(library, "gcry_cipher_authenticate", &found->authenticate) &&
          Find(library, "gcry_cipher_encrypt", &found->encrypt) &&
          Find(library, "gcry_cipher_decrypt", &found->decrypt) && Find(library, "gcry_cipher_gettag", &found->gettag) &&
@@ -76,16 +76,14 @@ class GcryptAead final : public Aead {
   GcryptAead(Handle handle, bool finalizes) : gcrypt_(Library()), handle_(handle), finalizes_(finalizes) {}
   ~GcryptAead() override { gcrypt_.close(handle_); }
 
-  bool Seal(const AeadNonce& nonce, const char* ad, size_t ad_bytes, const char* in, size_t bytes,
-            char* out) override {
+  bool Seal(const AeadNonce& nonce, const char* ad, size_t ad_bytes, const char* in, size_t bytes, char* out) override {
     if (!Begin(nonce, ad, ad_bytes)) return false;
     const unsigned refused =
         in == out ? gcrypt_.encrypt(handle_, out, bytes, nullptr, 0) : gcrypt_.encrypt(handle_, out, bytes, in, bytes);
     return refused == 0 && gcrypt_.gettag(handle_, out + bytes, kTagBytes) == 0;
   }
 
-  bool Open(const AeadNonce& nonce, const char* ad, size_t ad_bytes, const char* in, size_t bytes,
-            char* out) override {
+  bool Open(const AeadNonce& nonce, const char* ad, size_t ad_bytes, const char* in, size_t bytes, char* out) override {
     char tag[kTagBytes];
     std::memcpy(tag, in + bytes, kTagBytes);
     if (!Begin(nonce, ad, ad_bytes)) return false;

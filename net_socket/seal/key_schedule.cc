@@ -41,10 +41,10 @@ Key32 Derive(const Key32& secret, absl::string_view label, absl::string_view tra
 Key32::~Key32() { sodium_memzero(bytes_.data(), bytes_.size()); }
 
 void ExpandLabel(const Key32& secret, absl::string_view label, absl::string_view context, uint8_t* out, size_t bytes) {
-  const std::string info = absl::StrCat(
-      absl::string_view("\0", 1), std::string(1, static_cast<char>(bytes)),
-      std::string(1, static_cast<char>(kPrefix.size() + label.size())), kPrefix, label,
-      std::string(1, static_cast<char>(context.size())), context, absl::string_view("\1", 1));
+  const std::string info =
+      absl::StrCat(absl::string_view("\0", 1), std::string(1, static_cast<char>(bytes)),
+                   std::string(1, static_cast<char>(kPrefix.size() + label.size())), kPrefix, label,
+                   std::string(1, static_cast<char>(context.size())), context, absl::string_view("\1", 1));
   const Key32 block = Hmac(secret.view(), info);
   std::memcpy(out, block.data(), std::min(bytes, Key32::size()));
 }

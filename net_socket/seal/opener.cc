@@ -66,8 +66,7 @@ bool Opener::Open(char* out) {
   const char* const record = place_ + begin_;
   AeadNonce nonce;
   Aead* const aead = keys_.Next(&nonce);
-  if (aead == nullptr ||
-      !aead->Open(nonce, record, kSealedHeaderBytes, record + kSealedHeaderBytes, bytes, out)) {
+  if (aead == nullptr || !aead->Open(nonce, record, kSealedHeaderBytes, record + kSealedHeaderBytes, bytes, out)) {
     broken_ = true;
     return false;
   }

@@ -33,9 +33,7 @@ class Sealer {
   ~Sealer();
 
   // Room that all records of so much plaintext, a short piece and one other, fit.
-  static constexpr size_t RoomFor(size_t bytes) {
-    return bytes + kSealBytes * (bytes / kSealedBytesMax + 3);
-  }
+  static constexpr size_t RoomFor(size_t bytes) { return bytes + kSealBytes * (bytes / kSealedBytesMax + 3); }
 
   // Sends what the pieces hold, as far as the socket takes it without waiting: plaintext bytes of whole records.
   ssize_t Send(int fd, const iovec* pieces, int count);
@@ -69,14 +67,14 @@ class Sealer {
 
   RecordKeys keys_;
   const std::shared_ptr<SealBuffers> buffers_;
-  SealBuffer buffer_;       // null: none is borrowed
-  char* place_ = nullptr;   // of what is pending: buffer_, or the caller's
+  SealBuffer buffer_;      // null: none is borrowed
+  char* place_ = nullptr;  // of what is pending: buffer_, or the caller's
   size_t room_ = 0;
   size_t begin_ = 0;
   size_t end_ = 0;
-  std::vector<End> ends_;   // of the pending records, in place_ and in plaintext sealed since it was begun
+  std::vector<End> ends_;  // of the pending records, in place_ and in plaintext sealed since it was begun
   size_t first_end_ = 0;
-  size_t told_ = 0;         // of that plaintext
+  size_t told_ = 0;  // of that plaintext
   bool broken_ = false;
 
   // Positions on this socket.

@@ -320,6 +320,21 @@ def chunk_streams():
     return seeds
 
 
+def openers():
+    """Seeds of opener_fuzz: step, order of the records, place, what is changed, and bytes of somebody's own."""
+    lengths = {"zero": 0, "one": 1, "longest": 65536, "too_long": 65537, "enormous": 2**32 - 1}
+    seeds = {"untouched": struct.pack("<BBHB", 255, 0, 0, 0), "byte_by_byte": struct.pack("<BBHB", 0, 0, 0, 0)}
+    for name, order in {"begins_late": 1, "other_order": 32, "last_first": 4}.items():
+        seeds[name] = struct.pack("<BBHB", 99, order, 0, 0)
+    for name, length in lengths.items():
+        seeds["length_" + name] = struct.pack("<BBHBI", 30, 0, 0, 2, length) + b"x" * 200
+        seeds["put_in_" + name] = struct.pack("<BBHBI", 30, 0, 23, 1, length) + b"x" * 20
+    for at in (0, 3, 4, 22, 23, 24, 100, 826):
+        seeds["changed_%d" % at] = struct.pack("<BBHB", 7, 0, at, 3) + b"\x80"
+        seeds["cut_%d" % at] = struct.pack("<BBHB", 7, 0, at, 4)
+    return seeds
+
+
 def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent / "corpus")
     kinds = {
@@ -328,6 +343,7 @@ def main():
         "handshake": handshakes,
         "answer": answers,
         "records": records,
+        "opener": openers,
         "chunk_stream": chunk_streams,
     }
     for kind, seeds in kinds.items():

@@ -200,8 +200,8 @@ TEST(RecordsTest, CarriesAnyPieces) {
       if (taken > 0) at += static_cast<size_t>(taken);
       ASSERT_GE(sealer.Unacked(0), 0);
       const iovec room = opener.Room(idle = !idle);
-      const ssize_t got = recv(pair.b.get(), room.iov_base, std::min<size_t>(room.iov_len, rng.Between(1, 100'000)),
-                               MSG_DONTWAIT);
+      const ssize_t got =
+          recv(pair.b.get(), room.iov_base, std::min<size_t>(room.iov_len, rng.Between(1, 100'000)), MSG_DONTWAIT);
       if (got > 0) opener.Took(static_cast<size_t>(got));
       while (const size_t plain = opener.next()) {
         std::string text(plain, '\0');

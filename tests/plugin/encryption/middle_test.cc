@@ -1,0 +1,144 @@
+// Somebody between two ranks, who relays lane 0 and the health socket: what passes has nothing of the plaintext, and
+// whatever he does to it, no wrong byte is ever received; the ranks hear of it at once.
+#include "tests/plugin/encryption/middle.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "net_socket/message/wire.h"
+#include "tests/plugin/encryption/encryption_fixture.h"
+#include "tests/support/pattern.h"
+
+namespace tcpx {
+namespace {
+
+constexpr int kMessages = 20;
+constexpr size_t kBytes = 3000;
+// Behind everybody's hello, proof and the word that all lanes stand, within the first message.
+constexpr size_t kWithin = kHelloBytes + kProofBytes + 600;
+
+class MiddleTest : public ::testing::Test {
+ protected:
+  void Open(LoopbackSettings settings, const Attack& attack) {
+    ClearCapturedLog();
+    settings.lanes = 1;
+    settings.environment["TCPX_LINGER"] = "1";
+    settings.environment["NCCL_SOCKET_RETRY_CNT"] = "0";
+    auto opened = Loopback::Open(settings);
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    plugin_ = *std::move(opened);
+    auto listen = plugin_->Listen(handle_);
+    ASSERT_TRUE(listen.ok()) << listen.status();
+    listen_ = *listen;
+    Handle handle;
+    ASSERT_EQ(DecodeHandle(handle_, &handle), nullptr);
+    middle_ = std::make_unique<Middle>(handle.address, attack);
+    handle.address = middle_->address();
+    handle.other_address = SocketAddress();
+    handle.other_nics = 0;
+    EncodeHandle(handle, handle_);
+  }
+
+  // Until the first error.
+  std::string Talk() {
+    auto pair = plugin_->ConnectTo(listen_, handle_);
+    if (!pair.ok()) return std::string(pair.status().message());
+    std::string fault;
+    // Some at once: where bytes are left out, only what comes behind them can tell.
+    for (int i = 0; i < kMessages && fault.empty(); i += 4) {
+      std::vector<std::string> texts;
+      for (int j = i; j < i + 4; ++j) texts.emplace_back(pattern_.Bytes(static_cast<uint64_t>(j)), kBytes);
+      fault = Exchange(&plugin_->net(), *pair, texts);
+    }
+    (void)plugin_->Close(*pair);
+    return fault;
+  }
+
+  // How often 16 bytes of the messages' text have passed.
+  size_t PassedInTheClear() {
+    std::unordered_set<std::string> windows;
+    for (int i = 0; i < kMessages; ++i) {
+      const std::string text(pattern_.Bytes(static_cast<uint64_t>(i)), kBytes);
+      for (size_t at = 0; at + 16 <= kBytes; ++at) windows.insert(text.substr(at, 16));
+    }
+    const std::string passed = middle_->Passed();
+    size_t found = 0;
+    for (size_t at = 0; at + 16 <= passed.size(); ++at) found += windows.count(passed.substr(at, 16));
+    return found;
+  }
+
+  const Pattern pattern_{7, kBytes};
+  std::unique_ptr<Middle> middle_;
+  std::unique_ptr<Loopback> plugin_;
+  char handle_[NCCL_NET_HANDLE_MAXSIZE] = {};
+  void* listen_ = nullptr;
+};
+
+TEST_F(MiddleTest, HearsNothing) {
+  ASSERT_NO_FATAL_FAILURE(Open(Encrypted(LoopbackSettings()), Attack()));
+  EXPECT_EQ(Talk(), "") << CapturedLog();
+  EXPECT_GT(middle_->Passed().size(), kMessages * kBytes);
+  EXPECT_EQ(PassedInTheClear(), 0u);
+}
+
+// Else the test above would prove nothing.
+TEST_F(MiddleTest, HearsAllWithoutEncryption) {
+  ASSERT_NO_FATAL_FAILURE(Open(LoopbackSettings(), Attack()));
+  EXPECT_EQ(Talk(), "") << CapturedLog();
+  EXPECT_GT(PassedInTheClear(), kMessages * kBytes / 2);
+}
+
+struct Case {
+  const char* name;
+  Attack attack;
+  const char* told;
+};
+void PrintTo(const Case& one, std::ostream* out) { *out << one.name; }
+
+class AttackTest : public MiddleTest, public ::testing::WithParamInterface<Case> {};
+
+TEST_P(AttackTest, BringsNoWrongByteAndIsTold) {
+  ASSERT_NO_FATAL_FAILURE(Open(Encrypted(LoopbackSettings()), GetParam().attack));
+  const std::string fault = Talk();
+  EXPECT_TRUE(middle_->attacked());
+  EXPECT_NE(fault, "") << CapturedLog();
+  EXPECT_NE(fault, "WRONG BYTES");
+  EXPECT_NE(fault, "HANGS") << CapturedLog();
+  EXPECT_TRUE(absl::StrContains(CapturedLog(), GetParam().told)) << CapturedLog();
+}
+
+Attack Make(Attack::Kind kind, size_t at, size_t bytes = 1, int socket = 0, bool forward = true) {
+  Attack attack;
+  attack.kind = kind;
+  attack.socket = socket;
+  attack.forward = forward;
+  attack.at = at;
+  attack.bytes = bytes;
+  return attack;
+}
+
+using Kind = Attack::Kind;
+
+INSTANTIATE_TEST_SUITE_P(
+    Attacks, AttackTest,
+    ::testing::Values(Case{"Flip", Make(Kind::kFlip, kWithin), "bytes came that are not the peer's"},
+                      Case{"FlipLater", Make(Kind::kFlip, kWithin + 9 * kBytes), "bytes came that are not the peer's"},
+                      Case{"Drop", Make(Kind::kDrop, kWithin, 7), "bytes came that are not the peer's"},
+                      Case{"Repeat", Make(Kind::kRepeat, kWithin, 200), "bytes came that are not the peer's"},
+                      Case{"Foreign", Make(Kind::kForeign, kWithin, 100), "bytes came that are not the peer's"},
+                      Case{"End", Make(Kind::kEnd, kWithin), "comm"},
+                      Case{"Reset", Make(Kind::kReset, kWithin), "comm"},
+                      Case{"FlipInTheHello", Make(Kind::kFlip, 30), "peer"},
+                      Case{"FlipInTheKey", Make(Kind::kFlip, kHelloBytes + 5), "secret"},
+                      Case{"FlipInTheProof", Make(Kind::kFlip, kHelloBytes + kNonceBytes + 5), "secret"},
+                      Case{"FlipInTheChallenge", Make(Kind::kFlip, kAnswerFixedBytes + 5, 1, 0, false), "secret"},
+                      Case{"FlipInTheAnswer", Make(Kind::kFlip, kAnswerFixedBytes + kNonceBytes + 6, 1, 0, false),
+                           "peer"}),
+    [](const auto& one) { return one.param.name; });
+
+}  // namespace
+}  // namespace tcpx
