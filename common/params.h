@@ -65,7 +65,7 @@ struct Options {
   int64_t peer_timeout_ns = 30 * kSecond;
   int64_t stall_warn_ns = 10 * kSecond;  // 0: never
   bool spread_errors = true;
-  bool heal = false;
+  bool heal = true;
   Switch steer = Switch::kAuto;
   int64_t reconnect_timeout_ns = 15 * kSecond;
   int64_t spin_ns = 50 * kMicrosecond;

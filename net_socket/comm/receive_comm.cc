@@ -59,8 +59,9 @@ void ReceiveComm::LaneResumed(int lane, Seals* seals) {
 
 // The kernel takes a socket that has answered for one that will answer again, and holds acknowledgements back for that:
 // the sender then takes up to 40 ms for the round trip. A lane answers its hello, or carries credits, and no more.
+// Of a bulk lane that heals the sender awaits them on the same host too; of lane 0 the tuning knows when.
 void ReceiveComm::LeaveAnswering(int lane) {
-  if (!path().delays_acks) (void)SetQuickAck(lane_fd(lane), 1);
+  if (!path().delays_acks || (lane > 0 && setup().heals)) (void)SetQuickAck(lane_fd(lane), 1);
 }
 
 absl::Status ReceiveComm::Receive(const ReceiveArgs& args, Request** request) {
@@ -193,7 +194,7 @@ void ReceiveComm::NotePattern(int messages) {
   read.between_frames = lane_zero_.between_frames();
   read.message_bytes = lane_zero_.current().message_bytes;
   const TrafficPattern pattern = pattern_.Saw(read, MonotonicNanos);
-  tuning_.Keep(pattern);
+  tuning_.Keep(pattern, read.message_bytes);
   lane_zero_.ReadAhead(pattern != TrafficPattern::kLargePingPong);
 }
 

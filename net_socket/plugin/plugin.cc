@@ -20,9 +20,8 @@ namespace {
 constexpr int64_t kSoonNs = 250 * kMillisecond;
 
 // Where the comm has not failed, an error of its calls is about their arguments.
-absl::Status ToldOfMisuse(Comm* comm, absl::Status status) {
+void TellOfMisuse(Comm* comm, const absl::Status& status) {
   if (!status.ok() && !comm->failed()) comm->ReportMisuse(status.message());
-  return status;
 }
 
 }  // namespace
@@ -169,14 +168,18 @@ void Plugin::ReportMisuse(Comm* comm, absl::string_view text) {
 
 absl::Status Plugin::Send(Comm* comm, const SendArgs& args, Request** request) {
   *request = nullptr;
-  absl::Status usable = fork_guard_.Usable();
-  return usable.ok() ? ToldOfMisuse(comm, static_cast<SendComm*>(comm)->Send(args, request)) : usable;
+  if (fork_guard_.forked()) return fork_guard_.Usable();
+  absl::Status status = static_cast<SendComm*>(comm)->Send(args, request);
+  TellOfMisuse(comm, status);
+  return status;
 }
 
 absl::Status Plugin::Receive(Comm* comm, const ReceiveArgs& args, Request** request) {
   *request = nullptr;
-  absl::Status usable = fork_guard_.Usable();
-  return usable.ok() ? ToldOfMisuse(comm, static_cast<ReceiveComm*>(comm)->Receive(args, request)) : usable;
+  if (fork_guard_.forked()) return fork_guard_.Usable();
+  absl::Status status = static_cast<ReceiveComm*>(comm)->Receive(args, request);
+  TellOfMisuse(comm, status);
+  return status;
 }
 
 // Host memory is visible as soon as test says done.
@@ -187,8 +190,11 @@ absl::Status Plugin::Flush(Comm*, const FlushArgs&, Request** request) {
 
 absl::Status Plugin::Test(Request* request, bool* done, int* sizes) {
   *done = false;
-  absl::Status usable = fork_guard_.Usable();
-  return usable.ok() ? ToldOfMisuse(request->comm, request->comm->Test(request, done, sizes)) : usable;
+  if (fork_guard_.forked()) return fork_guard_.Usable();
+  Comm* const comm = request->comm;  // The request may be another's behind the call.
+  absl::Status status = comm->Test(request, done, sizes);
+  TellOfMisuse(comm, status);
+  return status;
 }
 
 void Plugin::CloseComm(Comm* comm) {

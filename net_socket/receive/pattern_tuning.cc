@@ -4,6 +4,7 @@
 
 #include "common/clock.h"
 #include "common/socket.h"
+#include "net_socket/message/wire.h"
 
 namespace tcpx {
 namespace {
@@ -29,22 +30,29 @@ PatternTuning::PatternTuning(int fd, const PathProfile& path, bool acks_awaited)
   SetLowWater(kHighLowWater);
 }
 
-void PatternTuning::Keep(TrafficPattern pattern) {
+void PatternTuning::Keep(TrafficPattern pattern, uint64_t message_bytes) {
   if (pattern == TrafficPattern::kUnknown) return;
   const bool large = pattern == TrafficPattern::kLargePingPong || pattern == TrafficPattern::kLargeStream;
   SetLowWater(pattern == TrafficPattern::kPingPong ? kHighLowWater : 1);
   SetReceiveBuffer(large ? kSameHostLargeBytes : kSameHostBytes);
   if (!may_delay_acks_) return;
-  if (pattern == TrafficPattern::kPingPong || (pattern == TrafficPattern::kLargePingPong && !acks_awaited_)) {
+  const bool awaited = acks_awaited_ && message_bytes > kCopiedPayloadBytesMax;
+  const bool answered = pattern == TrafficPattern::kPingPong || pattern == TrafficPattern::kLargePingPong;
+  if (answered && !awaited) {
     DelayAcks();
   } else {
-    // A stream under bbr loses a third where acknowledgements are late.
-    if (delayed_at_ns_ != 0) {
-      (void)SetQuickAck(fd_, 1);
-      acks_at_once_ = true;
-    }
-    delayed_at_ns_ = 0;
+    AckAtOnce(awaited);
   }
+}
+
+// A stream under bbr loses a third where acknowledgements are late. And a sender that awaits that of the last bytes,
+// because all that it may have under way has come, waits for it 40 ms where the socket has ever answered: its hello.
+void PatternTuning::AckAtOnce(bool awaited) {
+  if (!acks_at_once_ && (awaited || delayed_at_ns_ != 0)) {
+    (void)SetQuickAck(fd_, 1);
+    acks_at_once_ = true;
+  }
+  delayed_at_ns_ = 0;
 }
 
 void PatternTuning::SocketReplaced() {

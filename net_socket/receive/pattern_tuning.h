@@ -20,11 +20,11 @@ namespace tcpx {
 
 class PatternTuning {
  public:
-  // `acks_awaited`: the sender keeps what is not acknowledged, and of large messages waits for that.
+  // `acks_awaited`: the sender keeps what is not acknowledged, and waits for that beyond kCopiedPayloadBytesMax.
   PatternTuning(int fd, const PathProfile& path, bool acks_awaited = false);
 
-  // Behind every read: the pattern the peer now sends at.
-  void Keep(TrafficPattern pattern);
+  // Behind every read: the pattern the peer now sends at, and the size of its latest message.
+  void Keep(TrafficPattern pattern, uint64_t message_bytes);
   // The same: how much it brought.
   void Took(size_t bytes) {
     if (!acks_awaited_) return;
@@ -41,6 +41,7 @@ class PatternTuning {
   static constexpr size_t kAckEveryBytes = 64 << 10;
 
   void AckNow();
+  void AckAtOnce(bool awaited);
   void SetLowWater(int bytes);
   void SetReceiveBuffer(int bytes);
   void DelayAcks();

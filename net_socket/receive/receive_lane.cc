@@ -218,7 +218,7 @@ void ReceiveLane::OpenStage() {
   const bool borrow = borrows_ == Borrows::kAlways || through_stage_;
   if (borrow && stages_ != nullptr && borrowed_ == nullptr) {
     borrowed_ = stages_->Take();
-    std::memcpy(borrowed_.get(), stage_ + stage_begin_, staged());
+    if (staged() > 0) std::memcpy(borrowed_.get(), stage_ + stage_begin_, staged());
     stage_end_ -= stage_begin_;
     stage_begin_ = 0;
     stage_ = borrowed_.get();
@@ -234,7 +234,7 @@ void ReceiveLane::OpenStage() {
 void ReceiveLane::SettleStage() {
   if (borrowed_ == nullptr || staged() > kCarryBytes) return;
   const size_t left = staged();
-  std::memcpy(carry_, stage_ + stage_begin_, left);
+  if (left > 0) std::memcpy(carry_, stage_ + stage_begin_, left);
   stage_ = carry_;
   stage_capacity_ = kCarryBytes;
   stage_begin_ = 0;

@@ -49,7 +49,7 @@ size_t StreamIntake::ReadLeft(const iovec* iov, int count) {
 }
 
 ssize_t StreamIntake::Receive(int fd, iovec* iov, int count) {
-  const size_t left = ReadLeft(iov, count);
+  const size_t left = left_.empty() ? 0 : ReadLeft(iov, count);
   if (left > 0) return static_cast<ssize_t>(left);
   if (opener_ != nullptr) return ReceiveSealed(fd, iov, count);
   const ssize_t got = ReceiveNow(fd, iov, count);

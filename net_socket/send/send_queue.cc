@@ -5,6 +5,7 @@
 
 #include "common/dcheck.h"
 #include "net_socket/message/ring_size.h"
+#include "net_socket/message/wire.h"
 
 namespace tcpx {
 namespace {
@@ -87,6 +88,7 @@ void SendQueue::Advance(size_t bytes) {
     head_taken_ = 0;
     const size_t next = request->chunk_offset + request->chunk_length;
     const bool last = next >= request->bytes;
+    const bool copy = request->chunk_length <= kCopiedPayloadBytesMax;
     if (last) {
       ++head_;
     } else {
@@ -94,7 +96,7 @@ void SendQueue::Advance(size_t bytes) {
     }
     // The request may be gone after this.
     if (held_ != nullptr) {
-      held_->Finish(true);
+      held_->Finish(copy);
     } else if (last) {
       request->left.store(0, std::memory_order_release);
     }

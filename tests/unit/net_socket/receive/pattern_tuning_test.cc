@@ -5,6 +5,7 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include "net_socket/message/wire.h"
 #include "tests/support/tcp_pair.h"
 
 namespace tcpx {
@@ -26,6 +27,8 @@ PathProfile Path(const Options& options, bool same_host) {
   return MakePathProfile(options, facts);
 }
 
+constexpr size_t kSmall = 4096;
+
 // What the kernel makes of a wish: net.core.rmem_max may be low.
 int Granted(int bytes) {
   const TcpPair other = MakeTcpPair();
@@ -37,14 +40,14 @@ TEST(PatternTuningTest, APingPongDelaysAcknowledgementsUntilAStreamComes) {
   const TcpPair pair = MakeTcpPair();
   PatternTuning tuning(pair.a.get(), Path(Options(), true));
   EXPECT_EQ(65536, LowWater(pair.a.get()));
-  tuning.Keep(TrafficPattern::kUnknown);
-  tuning.Keep(TrafficPattern::kPingPong);
+  tuning.Keep(TrafficPattern::kUnknown, kSmall);
+  tuning.Keep(TrafficPattern::kPingPong, kSmall);
   EXPECT_EQ(65536, LowWater(pair.a.get()));
   EXPECT_EQ(0, QuickAck(pair.a.get()));
-  tuning.Keep(TrafficPattern::kStream);
+  tuning.Keep(TrafficPattern::kStream, kSmall);
   EXPECT_EQ(1, LowWater(pair.a.get()));
   EXPECT_EQ(1, QuickAck(pair.a.get()));
-  tuning.Keep(TrafficPattern::kLargePingPong);
+  tuning.Keep(TrafficPattern::kLargePingPong, kSmall);
   EXPECT_EQ(1, LowWater(pair.a.get()));
   EXPECT_EQ(0, QuickAck(pair.a.get()));
 }
@@ -57,10 +60,33 @@ TEST(PatternTuningTest, AcknowledgementsThatAreAwaitedAreGivenInBetween) {
   EXPECT_EQ(1, QuickAck(pair.a.get()));
   tuning.Took(1);
   EXPECT_EQ(0, QuickAck(pair.a.get())) << "they are put off from here on, and no longer than for so much again";
-  tuning.Keep(TrafficPattern::kPingPong);
-  tuning.Keep(TrafficPattern::kStream);
+  tuning.Keep(TrafficPattern::kPingPong, kSmall);
+  tuning.Keep(TrafficPattern::kStream, kSmall);
   tuning.Took(1 << 20);
   EXPECT_EQ(1, QuickAck(pair.a.get())) << "a stream behind a ping-pong gets them at once";
+}
+
+// Story: with eight messages of 512 KiB under way the sender waited 40 ms for the acknowledgement of the last bytes, now
+// and then: 0.4 to 11 GB/s over loopback, where it had 11.
+TEST(PatternTuningTest, OfMessagesThatWaitForAcknowledgementsNoneIsPutOff) {
+  for (const TrafficPattern pattern : {TrafficPattern::kPingPong, TrafficPattern::kLargePingPong,
+                                       TrafficPattern::kStream, TrafficPattern::kLargeStream}) {
+    const TcpPair pair = MakeTcpPair();
+    PatternTuning tuning(pair.a.get(), Path(Options(), true), true);
+    tuning.Took(1 << 20);
+    ASSERT_EQ(0, QuickAck(pair.a.get()));
+    tuning.Keep(pattern, kCopiedPayloadBytesMax + 1);
+    EXPECT_EQ(1, QuickAck(pair.a.get()));
+    tuning.Took(1 << 20);
+    EXPECT_EQ(1, QuickAck(pair.a.get())) << "not any more";
+  }
+}
+
+TEST(PatternTuningTest, OfCopiedMessagesAcknowledgementsArePutOff) {
+  const TcpPair pair = MakeTcpPair();
+  PatternTuning tuning(pair.a.get(), Path(Options(), true), true);
+  tuning.Keep(TrafficPattern::kPingPong, kCopiedPayloadBytesMax);
+  EXPECT_EQ(0, QuickAck(pair.a.get()));
 }
 
 TEST(PatternTuningTest, OnTheSameHostLargeMessagesHaveALargerBuffer) {
@@ -70,10 +96,10 @@ TEST(PatternTuningTest, OnTheSameHostLargeMessagesHaveALargerBuffer) {
   EXPECT_EQ(before, ReceiveBuffer(pair.a.get())) << "as the lane was set up";
   for (const TrafficPattern large : {TrafficPattern::kLargePingPong, TrafficPattern::kLargeStream}) {
     for (const TrafficPattern other : {TrafficPattern::kStream, TrafficPattern::kPingPong}) {
-      tuning.Keep(large);
+      tuning.Keep(large, kSmall);
       EXPECT_EQ(Granted(kSameHostLargeBytes), ReceiveBuffer(pair.a.get()));
       EXPECT_EQ(2 * kSameHostLargeBytes, Get(pair.a.get(), IPPROTO_TCP, TCP_WINDOW_CLAMP));
-      tuning.Keep(other);
+      tuning.Keep(other, kSmall);
       EXPECT_EQ(Granted(kSameHostBytes), ReceiveBuffer(pair.a.get()));
       EXPECT_EQ(2 * kSameHostBytes, Get(pair.a.get(), IPPROTO_TCP, TCP_WINDOW_CLAMP));
     }
@@ -88,7 +114,7 @@ TEST(PatternTuningTest, TowardsOtherHostsTheKernelAcknowledges) {
   PatternTuning tuning(pair.a.get(), Path(Options(), false));
   for (const TrafficPattern pattern :
        {TrafficPattern::kUnknown, TrafficPattern::kPingPong, TrafficPattern::kLargePingPong, TrafficPattern::kStream}) {
-    tuning.Keep(pattern);
+    tuning.Keep(pattern, kSmall);
     EXPECT_EQ(1, LowWater(pair.a.get()));
     EXPECT_EQ(quick, QuickAck(pair.a.get()));
   }
@@ -98,7 +124,7 @@ TEST(PatternTuningTest, TowardsOtherHostsTheKernelChoosesTheBuffer) {
   const TcpPair pair = MakeTcpPair();
   const int before = ReceiveBuffer(pair.a.get());
   PatternTuning tuning(pair.a.get(), Path(Options(), false));
-  tuning.Keep(TrafficPattern::kLargePingPong);
+  tuning.Keep(TrafficPattern::kLargePingPong, kSmall);
   EXPECT_EQ(before, ReceiveBuffer(pair.a.get()));
 }
 
@@ -109,7 +135,7 @@ TEST(PatternTuningTest, BuffersThatTheUserChoseAreKept) {
   PatternTuning tuning(pair.a.get(), Path(options, true));
   for (const TrafficPattern pattern : {TrafficPattern::kPingPong, TrafficPattern::kLargePingPong,
                                        TrafficPattern::kStream, TrafficPattern::kLargeStream}) {
-    tuning.Keep(pattern);
+    tuning.Keep(pattern, kSmall);
     EXPECT_EQ(1, LowWater(pair.a.get())) << "the buffer may hold less than the mark";
     EXPECT_EQ(100000, ReceiveBuffer(pair.a.get()));
   }
