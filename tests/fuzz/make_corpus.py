@@ -142,6 +142,7 @@ def handshakes():
     """Seeds of handshake_fuzz: a byte that says who reads, with or without a secret, and how much at once; then bytes."""
     nonce, mac = bytes(range(32)), bytes(range(100, 132))
     secret = 2
+    sealed = secret | 64 | 1024
     challenge = answer(status=8, features=secret) + nonce
     accepts = {
         "hello": hello(),
@@ -149,6 +150,10 @@ def handshakes():
         "hello_and_a_wrong_proof": hello(features=secret) + nonce + mac,
         "half_a_proof": hello(features=secret) + nonce,
         "hello_of_another_version": hello(version=9, features=secret),
+        "hello_encrypted": hello(features=sealed),
+        "hello_encrypted_and_a_wrong_proof": hello(features=sealed) + nonce + mac,
+        "hello_encrypted_and_no_key": hello(features=sealed) + bytes(32) + mac,
+        "hello_encrypted_without_a_cipher": hello(features=secret | 64),
         "http": b"GET / HTTP/1.1\r\n\r\n",
     }
     dials = {
@@ -157,6 +162,10 @@ def handshakes():
         "challenge": challenge,
         "challenge_and_answer_with_a_wrong_mac": challenge + answer(addresses=[address()], features=secret) + mac,
         "challenge_and_eight_interfaces": challenge + answer(addresses=[address()] * 8) + mac,
+        "challenge_encrypted": answer(status=8, features=sealed) + nonce,
+        "challenge_encrypted_and_a_wrong_mac": answer(status=8, features=sealed) + nonce + answer() + mac,
+        "challenge_encrypted_and_no_key": answer(status=8, features=sealed) + bytes(32) + answer() + mac,
+        "challenge_encrypted_of_two_ciphers": answer(status=8, features=sealed | 512) + nonce,
         "challenge_twice": challenge + challenge,
         "challenge_and_a_refusal": challenge + answer(status=11),
         "refusal": answer(status=9),

@@ -27,6 +27,7 @@ class MiddleTest : public ::testing::Test {
     ClearCapturedLog();
     settings.lanes = 1;
     settings.environment["TCPX_LINGER"] = "1";
+    settings.environment["TCPX_HEAL"] = "0";  // What he only resets would be healed.
     settings.environment["NCCL_SOCKET_RETRY_CNT"] = "0";
     auto opened = Loopback::Open(settings);
     ASSERT_TRUE(opened.ok()) << opened.status();

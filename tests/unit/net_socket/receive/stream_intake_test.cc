@@ -1,13 +1,17 @@
 // What a lane's old socket had left comes first, and counts.
 #include "net_socket/receive/stream_intake.h"
 
+#include <errno.h>
 #include <gtest/gtest.h>
 #include <sys/uio.h>
 
+#include <cstring>
+#include <memory>
 #include <string>
 #include <utility>
 
 #include "net_socket/engine/socket_swap.h"
+#include "net_socket/seal/seals.h"
 #include "tests/support/tcp_pair.h"
 
 namespace tcpx {
@@ -38,6 +42,79 @@ TEST(StreamIntakeTest, GoesOnInTheMiddle) {
   EXPECT_EQ(13u, intake.taken());
   EXPECT_EQ("789abc", Receive(&intake, fd, 5, 50));
   EXPECT_EQ(13u, intake.taken());
+}
+
+// One direction of a socket of its own.
+struct SealedWay {
+  explicit SealedWay(uint8_t key) {
+    TrafficKeys keys;
+    keys.suite = CipherSuite::kChaCha20Poly1305;
+    std::memset(keys.secret.data(), key, Key32::size());
+    sealer = std::make_unique<Sealer>(keys, buffers);
+    opener = std::make_unique<Opener>(keys, buffers);
+  }
+
+  std::string Seal(const std::string& text) {
+    const iovec piece{const_cast<char*>(text.data()), text.size()};
+    EXPECT_TRUE(sealer->Seal(&piece, 1));
+    const iovec rest = sealer->rest();
+    std::string sealed(static_cast<char*>(rest.iov_base), rest.iov_len);
+    (void)sealer->Took(rest.iov_len);
+    return sealed;
+  }
+
+  const std::shared_ptr<SealBuffers> buffers = std::make_shared<SealBuffers>();
+  std::unique_ptr<Sealer> sealer;
+  std::unique_ptr<Opener> opener;
+};
+
+// The count is of plaintext; a record that was not whole when its socket died was never there, and the next socket's
+// records go by other keys.
+TEST(StreamIntakeTest, GoesOnBetweenTheRecordsOfSealedSockets) {
+  TcpPair before = MakeTcpPair();
+  TcpPair after = MakeTcpPair();
+  const int fd = before.b.get();
+  SealedWay first(1);
+  SealedWay second(2);
+  StreamIntake intake;
+  intake.OpenBy(std::move(first.opener));
+  const std::string broken = first.Seal("0123") + first.Seal("456789") + first.Seal("never").substr(0, 20);
+  ASSERT_TRUE(WriteAll(before.a.get(), broken));
+  EXPECT_EQ("012", Receive(&intake, fd, 1, 2));
+  EXPECT_EQ(4u, intake.taken());
+  intake.Freeze(fd);
+  EXPECT_EQ(10u, intake.taken());
+  ASSERT_TRUE(ReplaceSocket(fd, after.b.get()).ok());
+  intake.OpenBy(std::move(second.opener));
+  ASSERT_TRUE(WriteAll(after.a.get(), second.Seal("abc") + second.Seal("defghi")));
+  EXPECT_EQ("3456", Receive(&intake, fd, 3, 1));
+  EXPECT_EQ("789", Receive(&intake, fd, 5, 50));
+  EXPECT_EQ("abc", Receive(&intake, fd, 5, 50));
+  EXPECT_EQ("defg", Receive(&intake, fd, 4, 0));
+  EXPECT_EQ("hi", Receive(&intake, fd, 4, 4));
+  EXPECT_EQ(19u, intake.taken());
+  EXPECT_FALSE(intake.cut());
+  EXPECT_EQ("nothing", Receive(&intake, fd, 4, 4));
+}
+
+TEST(StreamIntakeTest, GivesNothingOutThatIsNotAuthentic) {
+  TcpPair pair = MakeTcpPair();
+  SealedWay way(1);
+  StreamIntake intake;
+  intake.OpenBy(std::move(way.opener));
+  const std::string good = way.Seal("good");
+  std::string bad = way.Seal("bad");
+  bad.back() ^= 1;
+  ASSERT_TRUE(WriteAll(pair.a.get(), good + bad + way.Seal("later")));
+  EXPECT_EQ("good", Receive(&intake, pair.b.get(), 20, 20));
+  for (int i = 0; i < 3; ++i) {
+    errno = 0;
+    EXPECT_EQ("nothing", Receive(&intake, pair.b.get(), 20, 20));
+    EXPECT_EQ(EBADMSG, errno);
+  }
+  EXPECT_EQ(4u, intake.taken());
+  intake.Freeze(pair.b.get());
+  EXPECT_EQ(4u, intake.taken());
 }
 
 }  // namespace
