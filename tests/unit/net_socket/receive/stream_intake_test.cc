@@ -78,15 +78,17 @@ TEST(StreamIntakeTest, GoesOnBetweenTheRecordsOfSealedSockets) {
   SealedWay second(2);
   StreamIntake intake;
   intake.OpenBy(std::move(first.opener));
-  const std::string broken = first.Seal("0123") + first.Seal("456789") + first.Seal("never").substr(0, 20);
-  ASSERT_TRUE(WriteAll(before.a.get(), broken));
+  ASSERT_TRUE(WriteAll(before.a.get(), first.Seal("0123")));
+  ASSERT_TRUE(WriteAll(before.a.get(), first.Seal("456789")));
+  ASSERT_TRUE(WriteAll(before.a.get(), first.Seal("never").substr(0, 20)));
   EXPECT_EQ("012", Receive(&intake, fd, 1, 2));
   EXPECT_EQ(4u, intake.taken());
   intake.Freeze(fd);
   EXPECT_EQ(10u, intake.taken());
   ASSERT_TRUE(ReplaceSocket(fd, after.b.get()).ok());
   intake.OpenBy(std::move(second.opener));
-  ASSERT_TRUE(WriteAll(after.a.get(), second.Seal("abc") + second.Seal("defghi")));
+  ASSERT_TRUE(WriteAll(after.a.get(), second.Seal("abc")));
+  ASSERT_TRUE(WriteAll(after.a.get(), second.Seal("defghi")));
   EXPECT_EQ("3456", Receive(&intake, fd, 3, 1));
   EXPECT_EQ("789", Receive(&intake, fd, 5, 50));
   EXPECT_EQ("abc", Receive(&intake, fd, 5, 50));
@@ -105,7 +107,8 @@ TEST(StreamIntakeTest, GivesNothingOutThatIsNotAuthentic) {
   const std::string good = way.Seal("good");
   std::string bad = way.Seal("bad");
   bad.back() ^= 1;
-  ASSERT_TRUE(WriteAll(pair.a.get(), good + bad + way.Seal("later")));
+  ASSERT_TRUE(WriteAll(pair.a.get(), good + bad));
+  ASSERT_TRUE(WriteAll(pair.a.get(), way.Seal("later")));
   EXPECT_EQ("good", Receive(&intake, pair.b.get(), 20, 20));
   for (int i = 0; i < 3; ++i) {
     errno = 0;
