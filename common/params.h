@@ -128,8 +128,8 @@ using ParameterField =
     std::variant<int Options::*, int64_t Options::*, bool Options::*, EngineChoice Options::*, Switch Options::*,
                  PortRange Options::*, AskedClass Options::*, std::string Options::*>;
 
-// Who needs a parameter: most jobs may, or few do.
-enum class Audience { kMost, kFew };
+// Who may need a parameter: most who run jobs, who runs the machines, or few.
+enum class Audience { kMost, kOperator, kFew };
 
 // A value besides the range, and the word for it: "auto" for -1, say. Both the word and the number are accepted.
 struct SpecialValue {
@@ -148,7 +148,6 @@ struct Parameter {
   const char* help;  // what it does, and when to change it
 };
 
-// Those of kMost first.
 absl::Span<const Parameter> Parameters();
 
 // The whole of docs/parameters.md.

@@ -34,17 +34,19 @@ constexpr char kIntroduction[] =
     "\n"
     "    bazel run //common:parameters_doc > docs/parameters.md\n";
 
-constexpr char kForMost[] =
-    "\n"
-    "## What a job may need\n"
-    "\n";
+struct Group {
+  Audience audience;
+  const char* heading;
+  const char* text;
+};
 
-constexpr char kForFew[] =
-    "\n"
-    "## The rest\n"
-    "\n"
-    "To look for a fault, to tune what was measured, and for set-ups that few have.\n"
-    "\n";
+constexpr Group kGroups[] = {
+    {Audience::kMost, "What a user may need", "Of who runs jobs: where they differ from what is found by itself."},
+    {Audience::kOperator, "What an operator may need",
+     "Of who runs the machines: ports, CPUs, links, marks, and where numbers go. Set for all jobs, such as in\n"
+     "`/etc/nccl.conf`."},
+    {Audience::kFew, "The rest", "To look for a fault, to tune what was measured, and for set-ups that few have."},
+};
 
 // `|` would end a cell.
 std::string Row(const Parameter& parameter) {
@@ -74,14 +76,14 @@ std::string Section(const Parameter& parameter) {
 
 std::string ParametersMarkdown() {
   std::string text = kIntroduction;
-  for (const Audience audience : {Audience::kMost, Audience::kFew}) {
-    absl::StrAppend(&text, audience == Audience::kMost ? kForMost : kForFew,
-                    "| Variable | Value | Default | Allowed |\n|---|---|---|---|\n");
+  for (const Group& group : kGroups) {
+    absl::StrAppend(&text, "\n## ", group.heading, "\n\n", group.text,
+                    "\n\n| Variable | Value | Default | Allowed |\n|---|---|---|---|\n");
     for (const Parameter& parameter : Parameters()) {
-      if (parameter.audience == audience) absl::StrAppend(&text, Row(parameter));
+      if (parameter.audience == group.audience) absl::StrAppend(&text, Row(parameter));
     }
     for (const Parameter& parameter : Parameters()) {
-      if (parameter.audience == audience) absl::StrAppend(&text, Section(parameter));
+      if (parameter.audience == group.audience) absl::StrAppend(&text, Section(parameter));
     }
   }
   return text;

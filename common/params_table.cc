@@ -12,8 +12,7 @@ constexpr int64_t kMiB = 1 << 20;
 constexpr int64_t kGiB = 1 << 30;
 constexpr SpecialValue kNoSpecial;
 
-// Ordered as docs/parameters.md shows them: first what most jobs may need; then the rest, by interfaces, lanes, threads,
-// sizes, sockets, time, the GPU.
+// docs/parameters.md shows each audience's in this order: by interfaces, lanes, threads, sizes, sockets, time, the GPU.
 constexpr Parameter kParameters[] = {
     {"NCCL_SOCKET_IFNAME", ParameterKind::kText, &Options::ifname, 0, 0, kNoSpecial, Audience::kMost,
      "Which network interfaces become devices, as in NCCL: a comma-separated list of name prefixes; `=` in front makes "
@@ -25,7 +24,7 @@ constexpr Parameter kParameters[] = {
      "both: the first address of each interface is what peers try first, and the first one of the other family is "
      "offered beside it (not where it is link-local). A peer takes what it has itself. Set it on hosts where only one "
      "family is routed."},
-    {"TCPX_PORT_RANGE", ParameterKind::kPorts, &Options::port_range, 1, 65535, kNoSpecial, Audience::kMost,
+    {"TCPX_PORT_RANGE", ParameterKind::kPorts, &Options::port_range, 1, 65535, kNoSpecial, Audience::kOperator,
      "Ports that the listening sockets may use, such as `40000-40100`; one is used per device and process for each "
      "address that it listens on: of each of its interfaces (a fused device has several) and of each family. Where "
      "none is left for the second family, a WARN says so and peers get the first. A run may follow another at once: "
@@ -62,7 +61,7 @@ constexpr Parameter kParameters[] = {
      "ranks on this host and the GPUs of this process; below 3 no thread, else one fewer than that for each GPU, at "
      "most 4 for each network device in use. docs/cpus.md shows the result for many machines. Set 0 where every core "
      "is taken by the training process."},
-    {"TCPX_CPUS", ParameterKind::kCpuList, &Options::cpus, 0, 0, kNoSpecial, Audience::kMost,
+    {"TCPX_CPUS", ParameterKind::kCpuList, &Options::cpus, 0, 0, kNoSpecial, Audience::kOperator,
      "CPUs that the progress threads may run on, such as `0-3,7`. Empty: those of the NUMA node of the network device, "
      "where that is known and has room for them, else wherever the launcher lets the process run. A WARN names those "
      "that this host or container does not have. Set it to keep them off cores that the training process needs."},
@@ -83,12 +82,12 @@ constexpr Parameter kParameters[] = {
      "for every connection, towards the same host too; towards another host a device, or a peer, of several interfaces "
      "still has lane 0 and one lane for each. Overrides the product of NCCL_SOCKET_NTHREADS and "
      "NCCL_NSOCKS_PERTHREAD."},
-    {"TCPX_SPEED_MBPS", ParameterKind::kText, &Options::speed_mbps, 0, 0, kNoSpecial, Audience::kMost,
+    {"TCPX_SPEED_MBPS", ParameterKind::kText, &Options::speed_mbps, 0, 0, kNoSpecial, Audience::kOperator,
      "Speed of interfaces in Mbit/s, instead of what the kernel says: `100000` for all, or `eth0=100000,eth1=25000`. "
      "NCCL is told it (its number of channels and its algorithms follow), and so do the lanes. Set it where the kernel "
      "can't know: a veth pair in a container says 10000 whatever card is behind it, virtual machines' cards often "
      "nothing. The log says for each device where its speed is from."},
-    {"TCPX_FUSE", ParameterKind::kText, &Options::fuse, 0, 0, kNoSpecial, Audience::kMost,
+    {"TCPX_FUSE", ParameterKind::kText, &Options::fuse, 0, 0, kNoSpecial, Audience::kOperator,
      "Interfaces that become one device, whose connections spread over all of them: `eth1+eth2`, or several groups, "
      "`eth1+eth2,eth3+eth4`; up to 8 interfaces each, exact names, among those that NCCL_SOCKET_IFNAME chooses. The "
      "fused device is listed instead of its members, because beside it they would be loaded twice; name and speed are "
@@ -111,7 +110,7 @@ constexpr Parameter kParameters[] = {
      "TCPX_TRAFFIC_CLASS_MAP; or a DSCP's name, such as `ef`, which the map does not change. The two lowest bits are "
      "ECN's, belong to the kernel, and are never set. Both directions bear it, and SO_PRIORITY follows it (value / "
      "32), for queues on the host. unset: nothing is marked."},
-    {"TCPX_PEER_TIMEOUT", ParameterKind::kSeconds, &Options::peer_timeout_ns, 1, 3600, kNoSpecial, Audience::kMost,
+    {"TCPX_PEER_TIMEOUT", ParameterKind::kSeconds, &Options::peer_timeout_ns, 1, 3600, kNoSpecial, Audience::kOperator,
      "A peer host that answers nothing for this long is dead, and its connections fail; so does a connection of which "
      "the network swallows a flow for this long. A peer that is alive and does not read never counts as dead. The "
      "kernel's keepalive, by which a silent host is known, counts whole seconds, rounded up, and 2 at the least; a "
@@ -142,7 +141,7 @@ constexpr Parameter kParameters[] = {
     {"TCPX_THREADS_MAX", ParameterKind::kCount, &Options::threads_max, 1, 64, kNoSpecial, Audience::kFew,
      "Most progress threads that TCPX_THREADS=auto gives one process, whatever number of GPUs and network devices it "
      "drives. Lower it where one process drives many and its other threads need the cores."},
-    {"TCPX_ENGINE", ParameterKind::kEngine, &Options::engine, 0, 0, kNoSpecial, Audience::kFew,
+    {"TCPX_ENGINE", ParameterKind::kEngine, &Options::engine, 0, 0, kNoSpecial, Audience::kOperator,
      "How the progress threads talk to the kernel. auto: io_uring where the kernel and the container's seccomp profile "
      "allow it, else epoll; the log says which and why, with a WARN where the one that was asked for does not serve. "
      "Results are the same."},
@@ -188,7 +187,7 @@ constexpr Parameter kParameters[] = {
      Audience::kFew,
      "Receive buffer of each socket; see NCCL_SOCKET_SNDBUF. The cap is sysctl net.core.rmem_max. system: the kernel "
      "tunes it, and towards an address of the same host it is 384 KiB; on lane 0, 768 KiB while large messages come."},
-    {"TCPX_CONGESTION", ParameterKind::kText, &Options::congestion, 0, 0, kNoSpecial, Audience::kFew,
+    {"TCPX_CONGESTION", ParameterKind::kText, &Options::congestion, 0, 0, kNoSpecial, Audience::kOperator,
      "Congestion control of every lane, such as `cubic`, `bbr` or `dctcp`. Empty: the host's default, and `reno`, "
      "which does not pace, towards an address of the same host. The algorithm must be loaded, and for unprivileged "
      "users allowed by sysctl net.ipv4.tcp_allowed_congestion_control; else a WARN says so, and lanes have the host's "
@@ -202,7 +201,8 @@ constexpr Parameter kParameters[] = {
      Audience::kFew,
      "Highest rate of one lane. Pacing can smooth many senders to one receiver, and costs timers. Use it when the "
      "switch drops packets at incast."},
-    {"TCPX_TRAFFIC_CLASS_MAP", ParameterKind::kClassMap, &Options::traffic_class_map, 0, 0, kNoSpecial, Audience::kFew,
+    {"TCPX_TRAFFIC_CLASS_MAP", ParameterKind::kClassMap, &Options::traffic_class_map, 0, 0, kNoSpecial,
+     Audience::kOperator,
      "What small numbers mean as traffic classes: `0:cs1,1:af21,2:46` gives packets of class 0 the DSCP cs1, of class "
      "1 af21, of class 2 the DSCP 46. Names: cs0 to cs7, af11 to af43, ef, va, le, df. It holds for what the "
      "application set and for TCPX_TRAFFIC_CLASS; a value that is no id here is the octet itself. Set it where "
@@ -221,7 +221,7 @@ constexpr Parameter kParameters[] = {
     {"NCCL_SOCKET_RETRY_SLEEP_MSEC", ParameterKind::kMilliseconds, &Options::retry_sleep_ns, 0, 60000, kNoSpecial,
      Audience::kFew,
      "Pause before retry n is n times this, as in NCCL; but nothing sleeps meanwhile: connect returns \"not yet\"."},
-    {"TCPX_HEAL", ParameterKind::kFlag, &Options::heal, 0, 0, kNoSpecial, Audience::kFew,
+    {"TCPX_HEAL", ParameterKind::kFlag, &Options::heal, 0, 0, kNoSpecial, Audience::kMost,
      "on lets connections outlive their sockets: a lane whose socket is reset, ended or refuses a write gets another "
      "one from the same interface, and goes on at the byte where the old one broke. Both ends must have it, else "
      "their connections are without. A send is then done when the peer's kernel has acknowledged it, or when it was "
@@ -271,7 +271,7 @@ constexpr Parameter kParameters[] = {
      Audience::kFew,
      "NCCL's own: 0 makes it give no such hint. The hint is how receives of LL and LL128 are known, whose data is "
      "copied in ascending order and never written by the kernel: without it, every single receive is copied so."},
-    {"TCPX_GPU_DIRECT_STAGING", ParameterKind::kFlag, &Options::gpu_direct_staging, 0, 0, kNoSpecial, Audience::kFew,
+    {"TCPX_GPU_DIRECT_STAGING", ParameterKind::kFlag, &Options::gpu_direct_staging, 0, 0, kNoSpecial, Audience::kMost,
      "on announces GPU memory to NCCL (from interface v9 on, and where libcuda.so.1 is found), and stages it through "
      "pinned host memory by the GPU's copy engines. off: NCCL's kernels write into host buffers themselves. Which is "
      "faster depends on GPU and CPU: measure both."},
@@ -286,23 +286,23 @@ constexpr Parameter kParameters[] = {
      "Zero-copy send of chunks of 64 KiB and more, by the io_uring progress threads (Linux 6.2). auto: tried on each "
      "lane towards another host, and kept where the kernel reports that nothing was copied. on: tried towards this "
      "host too, and given up only where the kernel refuses it. off: never tried."},
-    {"TCPX_STATS", ParameterKind::kFlag, &Options::stats, 0, 0, kNoSpecial, Audience::kFew,
+    {"TCPX_STATS", ParameterKind::kFlag, &Options::stats, 0, 0, kNoSpecial, Audience::kMost,
      "on writes a table of what its connections did, and what they waited for, into the log at INFO when a "
      "communicator "
      "ends. docs/observability.md says what the columns mean."},
-    {"TCPX_STATS_DIR", ParameterKind::kText, &Options::stats_dir, 0, 0, kNoSpecial, Audience::kFew,
+    {"TCPX_STATS_DIR", ParameterKind::kText, &Options::stats_dir, 0, 0, kNoSpecial, Audience::kOperator,
      "A folder into which each process writes its numbers in Prometheus' text format every 10 s, as "
      "`tcpx-HOST-PID.prom`, for node_exporter's textfile collector. The file is replaced as a whole, and removed when "
      "the process has no connections left; those that dead processes of this host left are removed too. Empty: none. "
      "A folder on a local disk: who removes it, or fills it, costs a WARN and no more."},
-    {"TCPX_STATS_SOCKET", ParameterKind::kText, &Options::stats_socket, 0, 0, kNoSpecial, Audience::kFew,
+    {"TCPX_STATS_SOCKET", ParameterKind::kText, &Options::stats_socket, 0, 0, kNoSpecial, Audience::kOperator,
      "A Unix socket that answers each connection with the process's numbers as one JSON document, to the same user and "
      "root only: a path, or `@name` for an abstract one; `%p` in it is the process's PID, and `auto` is "
      "an abstract name by which tools/tcpx_top finds it. Empty: none."},
     {"TCPX_STATS_LANES", ParameterKind::kFlag, &Options::stats_lanes, 0, 0, kNoSpecial, Audience::kFew,
      "on puts numbers of each lane into the file of TCPX_STATS_DIR too, of 4096 lanes at the most. Set it to look for "
      "a bad link; it makes as many series as there are lanes."},
-    {"TCPX_TRACE_DIR", ParameterKind::kText, &Options::trace_dir, 0, 0, kNoSpecial, Audience::kFew,
+    {"TCPX_TRACE_DIR", ParameterKind::kText, &Options::trace_dir, 0, 0, kNoSpecial, Audience::kMost,
      "Of the profiler (NCCL_PROFILER_PLUGIN=tcpx): the folder into which each rank writes its timeline, "
      "`tcpx-trace.HOST.PID.json`, which Perfetto shows. Empty: none. docs/observability.md."},
     {"TCPX_TRACE_EVENTS", ParameterKind::kText, &Options::trace_events, 0, 0, kNoSpecial, Audience::kFew,

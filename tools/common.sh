@@ -6,6 +6,9 @@ buildifier=$cache_dir/npm/node_modules/.bin/buildifier
 
 say() { echo "tcpx: $*" >&2; }
 
+# Prints the comment that a script begins with, as its --help.
+usage_of() { sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$1"; }
+
 # Runs a command and shows what it printed only if it fails.
 run_quietly() {
   local log rc=0

@@ -19,6 +19,7 @@
 #include "bench/net_bench/plugin_link.h"
 #include "bench/net_bench/plugin_log.h"
 #include "bench/net_bench/report.h"
+#include "bench/net_bench/report_page.h"
 #include "bench/net_bench/ring_order.h"
 #include "bench/net_bench/ring_runner.h"
 #include "bench/net_bench/stats.h"
@@ -118,12 +119,13 @@ absl::Status AllreduceRank::RunSizes() {
   }
   if (place_.rank != 0) return absl::OkStatus();
   RunReport report;
-  report.configuration = Configuration(options_, place_, host_.get(), "");
+  report.configuration = Configuration(options_, place_, host_.get(), nullptr, "");
   report.allreduce = rows_;
   const std::string text = options_.csv    ? CsvReport(report)
                            : options_.json ? JsonReport(report)
                                            : absl::StrCat(TableHeader(report), AllreduceTable(rows_));
   fputs(text.c_str(), stdout);
+  if (absl::Status status = WriteReport(options_, report); !status.ok()) return status;
   return wrong == 0 ? absl::OkStatus() : absl::DataLossError(absl::StrCat(wrong, " elements have a wrong sum"));
 }
 

@@ -22,7 +22,8 @@ namespace bench {
 struct Hello {
   uint64_t magic = 0x74637078626e6331;
   uint32_t command_bytes = 0;
-  uint32_t has_plugin = 0;
+  uint16_t has_plugin = 0;
+  uint16_t has_vs = 0;
 };
 
 enum class CommandKind : uint32_t { kOpenLinks, kProbe, kSample, kCloseLinks, kIdle, kSetup, kFlags, kMixed, kQuit };

@@ -17,9 +17,9 @@ namespace tcpx {
 namespace bench {
 
 // (name, value), in the order of printing. Call it once connections exist: a plugin says how it is set up when it needs
-// to know. `plugin` may be null; `raw_congestion` is empty when there are no bare sockets.
+// to know. `plugin` and `vs`, the second one, may be null; `raw_congestion` is empty when there are no bare sockets.
 std::vector<std::pair<std::string, std::string>> Configuration(const Options& options, const WorkerPlace& place,
-                                                               const PluginHost* plugin,
+                                                               const PluginHost* plugin, const PluginHost* vs,
                                                                const std::string& raw_congestion);
 
 }  // namespace bench

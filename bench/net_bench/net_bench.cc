@@ -1,4 +1,5 @@
 // net_bench: drives an NCCL network plugin as NCCL's proxy thread does, and measures it beside bare sockets.
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,7 @@
 #include "bench/net_bench/wired.h"
 #include "bench/net_bench/worker.h"
 #include "common/fd.h"
+#include "common/status.h"
 
 namespace tcpx {
 namespace bench {
@@ -137,6 +139,12 @@ int RunRemote(const Options& options, SharedPage* page) {
   return supervisor.Watch();
 }
 
+// dlopen looks a bare name up in the library path; a file that lies here is meant.
+void MeanFileHere(std::string* plugin) {
+  const bool bare_name = plugin->find('/') == std::string::npos;
+  if (bare_name && access(plugin->c_str(), F_OK) == 0) plugin->insert(0, "./");
+}
+
 int Main(const std::vector<std::string>& arguments) {
   absl::StatusOr<Options> options = ParseOptions(arguments);
   if (!options.ok()) {
@@ -147,9 +155,11 @@ int Main(const std::vector<std::string>& arguments) {
     fputs(UsageText(), stdout);
     return 0;
   }
-  // dlopen looks a bare name up in the library path; a file that lies here is meant.
-  const bool bare_name = options->plugin.find('/') == std::string::npos;
-  if (bare_name && access(options->plugin.c_str(), F_OK) == 0) options->plugin.insert(0, "./");
+  MeanFileHere(&options->plugin);
+  MeanFileHere(&options->vs);
+  for (const std::string& file : options->also) {
+    if (access(file.c_str(), R_OK) != 0) return Fail(ErrnoStatus(errno, "--also " + file));
+  }
   if (!options->wire.empty()) return Fail(RunWired(*options, arguments));
   signal(SIGPIPE, SIG_IGN);
   if (absl::Status status = RaiseDescriptorLimit(); !status.ok()) Fail(status);  // Said, and then tried all the same.

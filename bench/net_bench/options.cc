@@ -63,6 +63,9 @@ Parser::Parser() {
   parser_.Flag("--json", &options_.json);
   parser_.Flag("--verbose", &options_.verbose);
   parser_.Text("--plugin", &options_.plugin);
+  parser_.Text("--vs", &options_.vs);
+  parser_.Text("--report", &options_.report);
+  parser_.Text("--note", &options_.note);
   parser_.Text("--wire-set", &options_.wire_settings);
   parser_.Text("--raw-cc", &options_.raw_congestion);
   AddNumbers();
@@ -95,6 +98,10 @@ void Parser::AddWords() {
   parser_.Value("--phase", [this](Text, Text value) { return SetPhase(value); });
   parser_.Value("--api", [this](Text, Text value) { return SetApi(value); });
   parser_.Value("--wire", [this](Text, Text value) { return SetWire(value); });
+  parser_.Value("--also", [this](Text, Text value) {
+    options_.also.push_back(value);
+    return absl::OkStatus();
+  });
   parser_.Value("--connect", [this](Text, Text value) { return SetHost(value); });
   parser_.OptionalValue("--listen", [this](Text name, Text value) { return SetListen(name, value); });
 }
@@ -190,6 +197,8 @@ absl::Status Parser::CheckCombination() const {
     }
   }
   if (options_.traffic_class >= 0 && options_.plugin.empty()) return WrongUsage("--traffic-class needs --plugin PATH");
+  if (!options_.vs.empty() && options_.plugin.empty()) return WrongUsage("--vs needs --plugin PATH");
+  if (!options_.also.empty() && options_.report.empty()) return WrongUsage("--also needs --report FILE");
   if (options_.csv && options_.json) return WrongUsage("--csv and --json exclude each other");
   if (options_.cpus.size() == 1) return WrongUsage("--cpus takes one CPU per process, for example 2,3");
   return CheckWire();
@@ -201,6 +210,10 @@ absl::Status Parser::CheckWire() const {
   }
   if (options_.role != Role::kLocal) {
     return WrongUsage("--wire makes both hosts itself: leave out --listen and --connect");
+  }
+  if (!options_.vs.empty()) return WrongUsage("--vs runs without --wire only");
+  if (options_.wire == "incast" && !options_.report.empty()) {
+    return WrongUsage("--report: what --wire incast measures is no table of net_bench");
   }
   if (options_.modes[0] == Mode::kAllreduce) return WrongUsage("--mode allreduce runs without --wire only");
   return absl::OkStatus();

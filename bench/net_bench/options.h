@@ -40,6 +40,7 @@ inline constexpr int kDefaultPort = 23100;
 struct Options {
   bool help = false;
   std::string plugin;   // empty: raw only
+  std::string vs;       // a second plugin beside it; empty: none
   int api_version = 0;  // 0: the newest exported
   int device = 0;
   int traffic_class = -1;        // of the communicator; -1: none
@@ -77,6 +78,10 @@ struct Options {
   Role role = Role::kLocal;
   std::string host;
   int port = kDefaultPort;
+
+  std::string report;             // the page to write; empty: none
+  std::vector<std::string> also;  // of other runs (--json), shown on the page
+  std::string note;               // a line of the configuration
 
   bool csv = false;
   bool json = false;

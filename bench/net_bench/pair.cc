@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "bench/net_bench/cpus.h"
 #include "bench/net_bench/interference.h"
 #include "bench/net_bench/phase.h"
@@ -13,6 +14,10 @@ namespace bench {
 namespace {
 
 size_t Index(Implementation implementation) { return static_cast<size_t>(implementation); }
+
+bool IsPlugin(Implementation implementation) {
+  return implementation == Implementation::kPlugin || implementation == Implementation::kVs;
+}
 
 // What rank 1 has to say after a sample.
 struct PeerResult {
@@ -44,13 +49,21 @@ absl::Status Pair::OpenPlugin(const Options& options) {
   absl::StatusOr<std::unique_ptr<PluginHost>> host = PluginHost::Open(options, position());
   if (!host.ok()) return host.status();
   plugin_ = std::move(*host);
-  return absl::OkStatus();
+  if (options.vs.empty()) return absl::OkStatus();
+  Options second = options;
+  second.plugin = options.vs;
+  host = PluginHost::Open(second, position());
+  if (host.ok()) vs_ = std::move(*host);
+  return host.status();
 }
 
 absl::Status Pair::ClosePlugin() {
-  if (plugin_ == nullptr) return absl::OkStatus();
-  absl::Status status = plugin_->Close();
-  plugin_.reset();
+  absl::Status status;
+  for (std::unique_ptr<PluginHost>* host : {&vs_, &plugin_}) {
+    if (*host == nullptr) continue;
+    status.Update((*host)->Close());
+    host->reset();
+  }
   return status;
 }
 
@@ -110,20 +123,14 @@ absl::Status Pair::OpenLinks(const Command& command) {
     if (!made.ok()) return made.status();
     *ring = std::move(*made);
   }
-  for (int i = 1; i < kImplementationCount; ++i) {
+  for (int i = 0; i < kImplementationCount; ++i) {
     const auto implementation = static_cast<Implementation>(i);
-    if (!Has(command, implementation)) continue;
+    if (!Has(command, implementation) || IsPlugin(implementation)) continue;
     if (absl::Status status = OpenRaw(command, implementation); !status.ok()) return status;
   }
-  if (Has(command, Implementation::kPlugin)) {
-    if (plugin_ == nullptr) return absl::FailedPreconditionError("this side was started without --plugin");
-    PluginLinkShape links;
-    links.connections = command.connections;
-    absl::StatusOr<std::unique_ptr<PluginLink>> link =
-        PluginLink::Create(links, plugin_.get(), control_, send_slots_.get(), receive_slots_.get(), position());
-    if (!link.ok()) return link.status();
-    links_[0] = std::move(*link);
-  }
+  absl::Status status = OpenPluginLink(command, Implementation::kPlugin, plugin_.get());
+  if (status.ok()) status = OpenPluginLink(command, Implementation::kVs, vs_.get());
+  if (!status.ok()) return status;
   if (place_.cpu >= 0) {
     home_cpus_ = AllowedCpus();
     RunOn({place_.cpu});
@@ -141,9 +148,26 @@ absl::Status Pair::OpenRaw(const Command& command, Implementation implementation
   return absl::OkStatus();
 }
 
+absl::Status Pair::OpenPluginLink(const Command& command, Implementation implementation, PluginHost* host) {
+  if (!Has(command, implementation)) return absl::OkStatus();
+  if (host == nullptr) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("this side was started without --", ImplementationName(implementation)));
+  }
+  PluginLinkShape links;
+  links.connections = command.connections;
+  absl::StatusOr<std::unique_ptr<PluginLink>> link =
+      PluginLink::Create(links, host, control_, send_slots_.get(), receive_slots_.get(), position());
+  if (link.ok()) links_[Index(implementation)] = std::move(*link);
+  return link.status();
+}
+
 absl::Status Pair::CloseLinks() {
   absl::Status status;
-  if (links_[0] != nullptr) status = static_cast<PluginLink*>(links_[0].get())->Close();
+  for (const Implementation implementation : {Implementation::kPlugin, Implementation::kVs}) {
+    Link* link = links_[Index(implementation)].get();
+    if (link != nullptr) status.Update(static_cast<PluginLink*>(link)->Close());
+  }
   for (std::unique_ptr<Link>& link : links_) link.reset();
   send_slots_.reset();
   receive_slots_.reset();

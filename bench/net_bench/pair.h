@@ -50,6 +50,7 @@ class Pair {
   absl::Status OpenPlugin(const Options& options);
   absl::Status ClosePlugin();
   PluginHost* plugin() { return plugin_.get(); }
+  PluginHost* vs() { return vs_.get(); }
 
   // Runs one command; rank 0 has sent it to rank 1 before. `outcome` is filled at rank 0.
   absl::Status Execute(const Command& command, Outcome* outcome);
@@ -68,6 +69,7 @@ class Pair {
  private:
   absl::Status OpenLinks(const Command& command);
   absl::Status OpenRaw(const Command& command, Implementation implementation);
+  absl::Status OpenPluginLink(const Command& command, Implementation implementation, PluginHost* host);
   absl::Status CloseLinks();
   absl::Status Sample(const Command& command, Outcome* outcome);
   absl::Status RunFlags(const Command& command, Outcome* outcome);
@@ -84,6 +86,7 @@ class Pair {
   Control* const control_;
   std::vector<int> home_cpus_;  // the mask before pinning
   std::unique_ptr<PluginHost> plugin_;
+  std::unique_ptr<PluginHost> vs_;  // the second one
   std::unique_ptr<SlotRing> send_slots_;
   std::unique_ptr<SlotRing> receive_slots_;
   std::array<std::unique_ptr<Link>, kImplementationCount> links_;

@@ -34,6 +34,10 @@ void Place(const Cell& cell, Mode mode, Phase phase, Row* row) {
     row->plugin = &cell;
     return;
   }
+  if (cell.implementation == Implementation::kVs) {
+    row->vs = &cell;
+    return;
+  }
   if (mode == Mode::kLatency && cell.implementation == Implementation::kRawEachWay) {
     row->each_way = &cell;
     return;
@@ -41,12 +45,16 @@ void Place(const Cell& cell, Mode mode, Phase phase, Row* row) {
   if (row->floor == nullptr || Better(mode, MedianIn(cell, phase), MedianIn(*row->floor, phase))) row->floor = &cell;
 }
 
+void CompareWith(Phase phase, const Cell* plugin, const Cell* other, double* ratio, bool* enough) {
+  if (plugin == nullptr || other == nullptr) return;
+  const double base = MedianIn(*other, phase);
+  if (base > 0) *ratio = MedianIn(*plugin, phase) / base;
+  *enough = plugin->In(phase).value.size() >= kVerdictSamples && other->In(phase).value.size() >= kVerdictSamples;
+}
+
 void Compare(Phase phase, Row* row) {
-  if (row->plugin == nullptr || row->floor == nullptr) return;
-  const double floor = MedianIn(*row->floor, phase);
-  if (floor > 0) row->ratio = MedianIn(*row->plugin, phase) / floor;
-  row->enough =
-      row->plugin->In(phase).value.size() >= kVerdictSamples && row->floor->In(phase).value.size() >= kVerdictSamples;
+  CompareWith(phase, row->plugin, row->floor, &row->ratio, &row->enough);
+  CompareWith(phase, row->plugin, row->vs, &row->vs_ratio, &row->vs_enough);
 }
 
 }  // namespace
@@ -108,6 +116,7 @@ std::vector<Cell> CellsFor(const Options& options, Mode mode, int connections) {
   };
   for (uint64_t bytes : SizesFor(options, mode)) {
     if (!options.plugin.empty()) add(bytes, Implementation::kPlugin);
+    if (!options.vs.empty()) add(bytes, Implementation::kVs);
     if (!options.raw) continue;
     for (Implementation implementation : FloorFor(mode, bytes, connections)) add(bytes, implementation);
   }

@@ -85,8 +85,11 @@ struct Row {
   const Cell* plugin = nullptr;    // null: not measured
   const Cell* floor = nullptr;     // the best bare variant of FloorFor
   const Cell* each_way = nullptr;  // latency: one bare socket each way
+  const Cell* vs = nullptr;        // the second plugin
   double ratio = 0;                // plugin / floor; 0: unknown
+  double vs_ratio = 0;             // plugin / vs; 0: unknown
   bool enough = false;             // both have kVerdictSamples
+  bool vs_enough = false;
 };
 std::vector<Row> RowsFor(const ModeReport& report, Phase phase);
 

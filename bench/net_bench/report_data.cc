@@ -161,12 +161,13 @@ std::string JsonResult(const ModeReport& mode, const Cell& cell, Phase phase) {
   return text + "}";
 }
 
-std::string JsonRatio(const ModeReport& mode, Phase phase, const Row& row) {
+std::string JsonRatio(const ModeReport& mode, Phase phase, const Row& row, const Cell& floor, double ratio,
+                      bool enough) {
   return absl::StrFormat(
       "{\"mode\": %s, \"bytes\": %d, \"connections\": %d, \"phase\": %s, \"floor\": %s, \"ratio\": %.6g, "
       "\"enough_samples\": %s}",
       Quoted(ModeName(mode.mode)), row.bytes, row.connections, Quoted(PhaseName(phase)),
-      Quoted(ImplementationName(row.floor->implementation)), row.ratio, row.enough ? "true" : "false");
+      Quoted(ImplementationName(floor.implementation)), ratio, enough ? "true" : "false");
 }
 
 std::string JsonCost(const CostReport& cost, int rank) {
@@ -209,11 +210,22 @@ std::vector<std::string> JsonRatios(const RunReport& report) {
   for (const ModeReport& mode : report.modes) {
     for (Phase phase : kKeptPhases) {
       for (const Row& row : RowsFor(mode, phase)) {
-        if (row.ratio > 0) ratios.push_back(JsonRatio(mode, phase, row));
+        if (row.ratio > 0) ratios.push_back(JsonRatio(mode, phase, row, *row.floor, row.ratio, row.enough));
+        if (row.vs_ratio > 0) ratios.push_back(JsonRatio(mode, phase, row, *row.vs, row.vs_ratio, row.vs_enough));
       }
     }
   }
   return ratios;
+}
+
+// The phase that the main table shows.
+std::vector<std::string> JsonModes(const RunReport& report) {
+  std::vector<std::string> modes;
+  for (const ModeReport& mode : report.modes) {
+    modes.push_back(absl::StrFormat("{\"mode\": %s, \"phase\": %s, \"seconds\": %.6g}", Quoted(ModeName(mode.mode)),
+                                    Quoted(PhaseName(MainPhase(mode.cells, report.phase))), mode.seconds));
+  }
+  return modes;
 }
 
 }  // namespace
@@ -242,10 +254,10 @@ std::string JsonReport(const RunReport& report) {
   for (const auto& line : report.configuration) {
     configuration.push_back(absl::StrCat("[", Quoted(line.first), ", ", Quoted(line.second), "]"));
   }
-  return absl::StrCat("{\n  ", JsonList("configuration", configuration), ",\n  ", JsonList("results", results), ",\n  ",
-                      JsonList("ratios", JsonRatios(report)), ",\n  ", JsonList("costs", costs), ",\n  ",
-                      JsonList("allreduce", allreduce), ",\n  ", JsonList("optional_recv", flags), ",\n  ",
-                      JsonList("mixed", JsonMixed(report)), "\n}\n");
+  return absl::StrCat("{\n  ", JsonList("configuration", configuration), ",\n  ", JsonList("modes", JsonModes(report)),
+                      ",\n  ", JsonList("results", results), ",\n  ", JsonList("ratios", JsonRatios(report)), ",\n  ",
+                      JsonList("costs", costs), ",\n  ", JsonList("allreduce", allreduce), ",\n  ",
+                      JsonList("optional_recv", flags), ",\n  ", JsonList("mixed", JsonMixed(report)), "\n}\n");
 }
 
 }  // namespace bench

@@ -108,6 +108,21 @@ std::string GrowthLines(const ModeReport& mode, Phase phase) {
   return text;
 }
 
+// The second plugin's figures, and the ratio to it.
+std::string VsLines(const ModeReport& mode, Phase phase) {
+  std::string text;
+  for (const Row& row : RowsFor(mode, phase)) {
+    if (row.vs == nullptr) continue;
+    absl::StrAppend(&text, absl::StrFormat("%8s %5d ", FormatSize(row.bytes), row.connections), Figure(row.vs, phase),
+                    P99(mode.mode == Mode::kLatency ? row.vs : nullptr, phase), " ", Ratio(row.vs_ratio, row.vs_enough),
+                    Kept(row.vs, phase), "\n");
+  }
+  if (text.empty()) return text;
+  return absl::StrCat("# ", ModeName(mode.mode), ", vs: the second plugin, ", UnitOf(mode.mode),
+                      "; ratio: the first one's median over it\n",
+                      "#   size conns  median [    q1      q3]     p99   ratio kept\n", text);
+}
+
 std::string Dropped(const ModeReport& mode) {
   return absl::StrCat(
       mode.phase_changed, " samples dropped because the phase changed, ", mode.disturbed,
@@ -116,7 +131,8 @@ std::string Dropped(const ModeReport& mode) {
 }
 
 std::string PhaseTable(const ModeReport& mode, Phase phase) {
-  return mode.mode == Mode::kLatency ? LatencyLines(mode, phase) : BandwidthLines(mode, phase);
+  return absl::StrCat(mode.mode == Mode::kLatency ? LatencyLines(mode, phase) : BandwidthLines(mode, phase),
+                      VsLines(mode, phase));
 }
 
 std::string PhaseSentence(Phase phase, PhaseChoice choice) {

@@ -67,6 +67,8 @@ const char* ImplementationName(Implementation implementation) {
       return "raw-2";
     case Implementation::kRawFour:
       return "raw-4";
+    case Implementation::kVs:
+      return "vs";
   }
   return "?";
 }

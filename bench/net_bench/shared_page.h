@@ -51,8 +51,9 @@ enum class Implementation : uint32_t {
   kRawEachWay,  // one socket per connection and direction
   kRawTwo,      // two sockets per connection, used both ways
   kRawFour,
+  kVs,  // the second plugin
 };
-inline constexpr int kImplementationCount = 5;
+inline constexpr int kImplementationCount = 6;
 const char* ImplementationName(Implementation implementation);
 
 // Where a worker is. Alone on its cache lines: written per message, read ten times a second.

@@ -17,6 +17,8 @@ what to measure
   --api vN               v6 to v12; default: the newest that the plugin exports
   --dev N                the plugin's device (default 0)
   --traffic-class N      of the communicator, 0 to 255: what this side dials bears it (v10 and up; default: none set)
+  --vs PATH              a second plugin beside it (another build, say), by turns, and the ratio: of latency, bandwidth,
+                         bidir, rate and many; both sides name it
   --raw                  the floor: bare sockets, interleaved with the plugin's samples, and the ratio
   --raw-cc NAME          congestion control of the bare sockets (default: the system's)
   --mode M[,M...]        latency     half round trip of a ping-pong over two connections, one each way
@@ -64,6 +66,9 @@ how to measure
 
 output
   --csv, --json          instead of the table
+  --report FILE          also a page of HTML with the figures as plots, which needs nothing else to be read
+  --also FILE            on that page too: another run, written by --json; may be repeated
+  --note TEXT            a line of the configuration, to tell runs apart
   --verbose              the plugin's INFO lines, and each sample as it is taken
 
 exit code: 0 done; 1 the plugin or the system failed; 2 wrong usage

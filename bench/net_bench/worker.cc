@@ -10,6 +10,7 @@
 #include "bench/net_bench/mixed_sweep.h"
 #include "bench/net_bench/plugin_log.h"
 #include "bench/net_bench/report.h"
+#include "bench/net_bench/report_page.h"
 #include "bench/net_bench/sampler.h"
 
 namespace tcpx {
@@ -22,6 +23,7 @@ absl::Status Greet(const Options& options, Control* control) {
   Hello ours;
   ours.command_bytes = sizeof(Command);
   ours.has_plugin = !options.plugin.empty();
+  ours.has_vs = !options.vs.empty();
   if (absl::Status status = control->Send(ours); !status.ok()) return status;
   Hello theirs;
   if (absl::Status status = control->Receive(&theirs); !status.ok()) return status;
@@ -30,6 +32,9 @@ absl::Status Greet(const Options& options, Control* control) {
   }
   if (options.role == Role::kConnect && ours.has_plugin != 0 && theirs.has_plugin == 0) {
     return absl::FailedPreconditionError("the listening side was started without --plugin");
+  }
+  if (options.role == Role::kConnect && ours.has_vs != 0 && theirs.has_vs == 0) {
+    return absl::FailedPreconditionError("the listening side was started without --vs");
   }
   return absl::OkStatus();
 }
@@ -78,6 +83,7 @@ absl::Status Planner::Run() {
   if (absl::Status status = pair_->control()->Send(quit); !status.ok()) return status;
   if (options_.csv) fputs(CsvReport(report_).c_str(), stdout);
   if (options_.json) fputs(JsonReport(report_).c_str(), stdout);
+  if (absl::Status status = WriteReport(options_, report_); !status.ok()) return status;
   Outcome ignored;
   return pair_->Execute(quit, &ignored);
 }
@@ -134,7 +140,8 @@ absl::Status Planner::RunCost(Mode mode) {
 void Planner::PrintHeaderOnce() {
   if (header_printed_) return;
   header_printed_ = true;
-  report_.configuration = Configuration(options_, pair_->place(), pair_->plugin(), pair_->raw_congestion());
+  report_.configuration =
+      Configuration(options_, pair_->place(), pair_->plugin(), pair_->vs(), pair_->raw_congestion());
   if (!options_.csv && !options_.json) fputs(TableHeader(report_).c_str(), stdout);
 }
 

@@ -27,6 +27,7 @@ read_options() {
   while (($#)); do
     if [[ $1 == -h || $1 == --help ]]; then
       usage
+      printf '\nexit code: 0 done; 1 the benchmark or the plugin failed; 2 wrong usage\n'
       exit 0
     elif [[ -n ${sets[$1]:-} ]]; then
       printf -v "${sets[$1]%%=*}" %s "${sets[$1]#*=}"

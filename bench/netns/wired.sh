@@ -65,10 +65,14 @@ listen() {
   wait_until_listening "$1"
 }
 
+# A line beside net_bench's own; where those are JSON, not between them.
+say() { if [[ " ${arguments[*]} " == *" --json "* ]]; then echo "$*" >&2; else echo "$*"; fi; }
+
 # What the wire did meanwhile, to b and from it.
 say_wire() {
-  echo "#"
-  wire_ctl stats | sed 's/^/# wire: /'
+  local line
+  say "#"
+  wire_ctl stats | while read -r line; do say "# wire: $line"; done
 }
 
 sweep() {
@@ -79,7 +83,7 @@ sweep() {
   # A sample spans many round trips of every profile. Two drivers and the relay share the CPUs: that is no disturbance,
   # but drivers that only spin would make frames late.
   netns_run a "$net_bench" --connect "10.77.0.1:$first_port" --raw --phase any --no-priority --keep-disturbed \
-    --yield --sample-ms 500 --samples 5 --budget 120 "${what[@]}" "${plugin_options[@]}" "${arguments[@]}"
+    --yield --sample-ms 500 --samples 5 --budget 120 --note "wire: $described" "${what[@]}" "${plugin_options[@]}" "${arguments[@]}"
 }
 
 # measure_incast raw|plugin FLOWS: sets mbps and lost.
@@ -124,7 +128,7 @@ IFS=' ' read -ra settings <<<"$overrides"
 options=()
 for setting in "${settings[@]}"; do options+=("--${setting%%=*}" "${setting#*=}"); done
 wire_up "$profile" "${options[@]}"
-echo "# wire: $("$wire_program" profiles | awk -v name="$profile" '$1 == name { $2 = "-"; print }')" \
-  "${overrides:+with $overrides}"
+described=$("$wire_program" profiles | awk -v name="$profile" '$1 == name { $2 = "-"; print }')${overrides:+ with $overrides}
+say "# wire: $described"
 if ((${#wire_senders[@]} == 1)); then sweep; else incast; fi
 say_wire

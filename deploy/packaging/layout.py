@@ -10,6 +10,8 @@ import functools
 import pathlib
 import tarfile
 
+import man
+
 # link: the target, or None; data: the bytes, of a file.
 Entry = collections.namedtuple("Entry", "path mode data link")
 # The names of a processor: Debian's, rpm's, and the folder of libraries that each system's loader searches.
@@ -27,11 +29,11 @@ class LayoutError(Exception):
 
 
 def folders(kind, arch):
-    """The places of {lib}, {bin}, {doc} in one kind of package: deb, rpm or tar."""
+    """The places of {lib}, {bin}, {man}, {doc} in one kind of package: deb, rpm or tar."""
     if kind == "tar":
-        return {"lib": "lib", "bin": "bin", "doc": "doc"}
+        return {"lib": "lib", "bin": "bin", "man": "share/man/man1", "doc": "doc"}
     lib = ARCHES[arch].deb_lib if kind == "deb" else ARCHES[arch].rpm_lib
-    return {"lib": lib, "bin": "usr/bin", "doc": "usr/share/doc/" + NAME}
+    return {"lib": lib, "bin": "usr/bin", "man": "usr/share/man/man1", "doc": "usr/share/doc/" + NAME}
 
 
 def elf_machine(data):
@@ -84,6 +86,9 @@ class Table:
             return Entry(path, 0o777, None, source[0])
         if what == "member":
             return Entry(path, 0o644, member(self.root / "third_party/distdir" / source[0], source[1]), None)
+        if what == "man":
+            name = pathlib.PurePosixPath(path).name.partition(".")[0]
+            return Entry(path, 0o644, man.page(name, source[0], (self.root / source[0]).read_bytes()), None)
         if what not in ("built", "file", "system"):
             raise ValueError("no kind of line: " + what)
         folder = {"built": self.built, "file": self.root, "system": pathlib.Path("/")}[what]

@@ -144,6 +144,7 @@ void ReceiveComm::SendCredits() {
     if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
     if (sent < 0 && failure().heals()) break;  // They go on with another socket.
     credits_->Advance(sent < 0 ? credits_->bytes() : static_cast<size_t>(sent));
+    tuning_.Answered();
     LeaveAnswering(0);
   }
   credits_wait_.store(!credits_->empty(), std::memory_order_relaxed);
@@ -177,7 +178,6 @@ void ReceiveComm::PumpLaneZero(const PostedReceive* wanted) {
     if (got > 0) {
       const uint64_t completed = lane_zero_.messages_completed();
       lane_zero_.Advance(static_cast<size_t>(got));
-      tuning_.Took(static_cast<size_t>(got));
       NotePattern(static_cast<int>(lane_zero_.messages_completed() - completed));
     } else if (got < 0 && IsTransientErrno(errno)) {
       lane_zero_.NothingCame();
@@ -194,7 +194,7 @@ void ReceiveComm::NotePattern(int messages) {
   read.between_frames = lane_zero_.between_frames();
   read.message_bytes = lane_zero_.current().message_bytes;
   const TrafficPattern pattern = pattern_.Saw(read, MonotonicNanos);
-  tuning_.Keep(pattern, read.message_bytes);
+  tuning_.Keep(pattern, lane_zero_.TakeLargest());
   lane_zero_.ReadAhead(pattern != TrafficPattern::kLargePingPong);
 }
 

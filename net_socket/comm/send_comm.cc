@@ -31,7 +31,7 @@ constexpr size_t kLoneFrameBytesMin = 600;
 constexpr int64_t kWorthALookNs = 10 * kMillisecond;
 
 // Frames of lane 0 that may be without an acknowledgement, where lanes heal, and room for copies of their payload. What
-// finds no room is done when it is acknowledged.
+// finds no room, or is longer than kCopiedPayloadBytesMax, is done when it is acknowledged.
 constexpr size_t kHeldFrames = 256;
 constexpr size_t kCopyBytes = 256 << 10;
 

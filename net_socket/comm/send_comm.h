@@ -5,7 +5,8 @@
 //          progress pool or, without one, to the calling thread too. What lies in GPU memory comes to the lanes in parts
 //          (send_staging.h).
 //
-// Budget:  Send and Test: no allocation, no lock that waits, at most one system call per batch on lane 0.
+// Budget:  Send and Test: no allocation, no lock that waits, at most one system call per batch on lane 0, and one more
+//          that asks what was acknowledged while a request waits for that.
 // Grouped: where the receiver may group its receives, a message needs a credit (credits.h): without one isend answers
 //          "cannot post now", and moves what was posted before. Otherwise sends are eager.
 // Threads: as Comm. PeerGone by whoever reads the reverse direction or hears of the peer's end.

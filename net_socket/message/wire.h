@@ -42,8 +42,10 @@ inline constexpr uint64_t kMessageBytesMax = uint64_t{1} << 40;
 // Largest chunk: keeps the length in 32 bits; NCCL core never sends more than 1 GiB at once (2.12 to 2.30).
 inline constexpr size_t kChunkBytesMax = size_t{1} << 30;
 // Where lanes heal, the sender copies payload of lane 0 up to so long, and of longer messages awaits acknowledgements:
-// the receiver puts them off behind short ones only. Copies of 64 KiB cost a tenth of the rate (docs/experiments.md).
-inline constexpr size_t kCopiedPayloadBytesMax = 32 << 10;
+// the receiver puts them off behind short ones only. A frame beyond it is more than one segment of loopback's: one that
+// is as long as those before is acknowledged late before Linux 6.6, whatever the socket was told. Copies of 64 KiB and
+// more cost a tenth of the rate (docs/experiments.md).
+inline constexpr size_t kCopiedPayloadBytesMax = (64 << 10) - 1;
 // Longest text that says why a connection has failed.
 inline constexpr size_t kCauseBytesMax = 512;
 // Longest body of a record; longer ones are refused as garbage.

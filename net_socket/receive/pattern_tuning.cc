@@ -24,30 +24,32 @@ constexpr int kHighLowWater = 64 * 1024;
 PatternTuning::PatternTuning(int fd, const PathProfile& path, bool acks_awaited)
     : fd_(fd),
       may_delay_acks_(path.delays_acks),
-      acks_awaited_(acks_awaited),
+      acks_awaited_(acks_awaited && path.delays_acks),
       may_set_low_water_(path.raises_low_water),
       may_set_receive_buffer_(path.bounds_receive_buffer) {
   SetLowWater(kHighLowWater);
+  if (acks_awaited_) AckAtOnce(true);
 }
 
 void PatternTuning::Keep(TrafficPattern pattern, uint64_t message_bytes) {
+  const bool awaited = acks_awaited_ && message_bytes > kCopiedPayloadBytesMax;
+  if (awaited) AckAtOnce(true);
   if (pattern == TrafficPattern::kUnknown) return;
   const bool large = pattern == TrafficPattern::kLargePingPong || pattern == TrafficPattern::kLargeStream;
   SetLowWater(pattern == TrafficPattern::kPingPong ? kHighLowWater : 1);
   SetReceiveBuffer(large ? kSameHostLargeBytes : kSameHostBytes);
-  if (!may_delay_acks_) return;
-  const bool awaited = acks_awaited_ && message_bytes > kCopiedPayloadBytesMax;
-  const bool answered = pattern == TrafficPattern::kPingPong || pattern == TrafficPattern::kLargePingPong;
-  if (answered && !awaited) {
+  if (!may_delay_acks_ || awaited) return;
+  if (pattern == TrafficPattern::kPingPong || pattern == TrafficPattern::kLargePingPong) {
     DelayAcks();
   } else {
-    AckAtOnce(awaited);
+    AckAtOnce(false);
   }
 }
 
 // A stream under bbr loses a third where acknowledgements are late. And a sender that awaits that of the last bytes,
-// because all that it may have under way has come, waits for it 40 ms where the socket has ever answered: its hello.
+// because all that it may have under way has come, waits for it 40 ms where the socket has answered something.
 void PatternTuning::AckAtOnce(bool awaited) {
+  if (awaited) awaited_at_ns_ = CoarseMonotonicNanos();
   if (!acks_at_once_ && (awaited || delayed_at_ns_ != 0)) {
     (void)SetQuickAck(fd_, 1);
     acks_at_once_ = true;
@@ -60,16 +62,6 @@ void PatternTuning::SocketReplaced() {
   receive_buffer_ = kSameHostBytes;
   delayed_at_ns_ = 0;
   acks_at_once_ = false;
-  unacked_bytes_ = 0;
-}
-
-// A socket that has answered (its hello) holds acknowledgements of small segments back for up to 40 ms: of a stream the
-// sender, who keeps them, runs out of room before. In a ping-pong every second segment is acknowledged.
-void PatternTuning::AckNow() {
-  unacked_bytes_ = 0;
-  if (!may_delay_acks_ || acks_at_once_ || delayed_at_ns_ != 0) return;
-  (void)SetQuickAck(fd_, 1);
-  (void)SetQuickAck(fd_, 0);
 }
 
 void PatternTuning::SetLowWater(int bytes) {
@@ -86,9 +78,10 @@ void PatternTuning::SetReceiveBuffer(int bytes) {
   (void)SetWindowClamp(fd_, 2 * bytes);
 }
 
+// Where both kinds of message come by turns acknowledgements are not put off: each change costs a call.
 void PatternTuning::DelayAcks() {
   const int64_t now = CoarseMonotonicNanos();
-  if (now - delayed_at_ns_ < kDelayedForNs) return;
+  if (now - delayed_at_ns_ < kDelayedForNs || now - awaited_at_ns_ < kDelayedForNs) return;
   delayed_at_ns_ = now;
   acks_at_once_ = false;
   (void)SetQuickAck(fd_, 0);

@@ -20,27 +20,20 @@ namespace tcpx {
 
 class PatternTuning {
  public:
-  // `acks_awaited`: the sender keeps what is not acknowledged, and waits for that beyond kCopiedPayloadBytesMax.
+  // `acks_awaited`: the sender keeps what is not acknowledged, and waits for that beyond kCopiedPayloadBytesMax. The
+  // socket has answered its hello.
   PatternTuning(int fd, const PathProfile& path, bool acks_awaited = false);
 
-  // Behind every read: the pattern the peer now sends at, and the size of its latest message.
+  // Behind every read: the pattern the peer now sends at, and the size of the largest message that the read was about.
   void Keep(TrafficPattern pattern, uint64_t message_bytes);
-  // The same: how much it brought.
-  void Took(size_t bytes) {
-    if (!acks_awaited_) return;
-    unacked_bytes_ += bytes;
-    if (unacked_bytes_ >= kAckEveryBytes) AckNow();
-  }
+  // The socket has sent something: the kernel puts acknowledgements off from here on.
+  void Answered() { acks_at_once_ = false; }
   // The descriptor names another socket, as ConfigureLane set it.
   void SocketReplaced();
   // From here on the socket may be polled: every byte wakes.
   void Stop() { SetLowWater(1); }
 
  private:
-  // Far below what a sender keeps of small messages (send_comm.cc).
-  static constexpr size_t kAckEveryBytes = 64 << 10;
-
-  void AckNow();
   void AckAtOnce(bool awaited);
   void SetLowWater(int bytes);
   void SetReceiveBuffer(int bytes);
@@ -54,8 +47,8 @@ class PatternTuning {
   int low_water_ = 1;                    // the kernel's default
   int receive_buffer_ = kSameHostBytes;  // as ConfigureLane set it
   int64_t delayed_at_ns_ = 0;            // 0: acknowledgements are not delayed
-  bool acks_at_once_ = false;            // as a stream gets them behind a ping-pong
-  size_t unacked_bytes_ = 0;             // perhaps
+  bool acks_at_once_ = false;            // as far as is known
+  int64_t awaited_at_ns_ = 0;            // a message whose sender waits came at the latest; 0: none
 };
 
 }  // namespace tcpx

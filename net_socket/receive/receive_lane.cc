@@ -149,6 +149,7 @@ void ReceiveLane::StartChunk() {
       NoteTimes(false);
       if (receive_->events != nullptr) receive_->events->Count(lane_, header_.length, header_.message_bytes);
       last_sequence_ = header_.sequence;
+      largest_ = std::max(largest_, header_.message_bytes);
       last_end_ = header_.offset + header_.length;
       stage_begin_ += kHeaderBytes;
       sink_ = header_.length > 0 ? receive_->way.sink : nullptr;

@@ -21,10 +21,12 @@
 
 #include <sys/uio.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "net_socket/message/lane_counts.h"
@@ -78,6 +80,8 @@ class ReceiveLane {
   const absl::Status& status() const { return status_; }
   // The message being received: for errors and statistics.
   const FrameHeader& current() const { return header_; }
+  // Bytes of the largest message that brought something since the last call.
+  uint64_t TakeLargest() { return std::max(std::exchange(largest_, 0), header_.message_bytes); }
   uint64_t messages_completed() const { return messages_completed_; }
   uint64_t payload_bytes() const { return payload_bytes_; }
   // From any thread.
@@ -138,6 +142,7 @@ class ReceiveLane {
   absl::Status status_;
   uint64_t messages_completed_ = 0;
   uint64_t payload_bytes_ = 0;
+  uint64_t largest_ = 0;  // of the messages whose chunks began of late
   LaneCounts counts_;
   char carry_[kCarryBytes];
 };

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""links_test: every link of a page leads to a file of this repository that is there, and to a heading that it has.
+"""links_test: every link of a page leads to a file of this repository that is there, and to a heading that it has; every
+page of docs/ stands in its index, and in the packages.
 
 usage: links_test.py WORKSPACE
 
@@ -34,8 +35,22 @@ def links(path):
     yield from re.findall(r"\]\(([^)\s]+)\)", text)
 
 
+def unlisted():
+    """Pages of docs/ that docs/README.md or the table of the packages leave out."""
+    index = set(re.findall(r"^\| \[([^\]]+)\]\(\1\)", (ROOT / "docs/README.md").read_text(), re.M))
+    packed = (ROOT / "deploy/packaging/files.txt").read_text()
+    for path in sorted((ROOT / "docs").glob("*.md")):
+        if path.name != "README.md" and path.name not in index:
+            yield "docs/README.md does not list " + path.name
+        if "\nfile docs/%s " % path.name not in packed:
+            yield "deploy/packaging/files.txt does not list docs/" + path.name
+
+
 def main():
     faults, seen = 0, 0
+    for fault in unlisted():
+        print("FAILED: " + fault)
+        faults += 1
     for page in pages():
         for link in links(page):
             if re.match(r"\w+:", link):

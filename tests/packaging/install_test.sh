@@ -81,7 +81,8 @@ on_rpm_root() {
 # Its scripts need a shell in that root: those are read here, and run in a whole system by hand (deploy/packaging/README.md).
 test_rpm() {
   local lib=$scratch/rpm/usr/lib64
-  mkdir -p "$scratch/rpm/var/lib/rpm" "$lib" "$scratch/rpm/usr/bin" "$scratch/rpm/usr/share/doc" "$scratch/rpm/var/tmp"
+  mkdir -p "$scratch/rpm/var/lib/rpm" "$lib" "$scratch/rpm/usr/bin" "$scratch/rpm/usr/share/doc" "$scratch/rpm/var/tmp" \
+    "$scratch/rpm/usr/share/man/man1"
   listing "$scratch/rpm" >"$scratch/before"
   on_rpm_root --install "$scratch"/libnccl-net-tcpx-0.1-1.*.rpm
   use "$lib" "$scratch/rpm/usr/bin"

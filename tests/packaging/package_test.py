@@ -6,11 +6,13 @@ usage: package_test.py WORKSPACE BUILT...
 WORKSPACE leads to the sources, and BUILT are the runfiles of what is packed.
 """
 
+import gzip
 import hashlib
 import io
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -121,10 +123,39 @@ class PackageTest(PackedOnce):
             "licences/abseil-cpp.txt": b"Apache License",
             "licences/liburing-MIT.txt": b"Permission is hereby granted, free of charge",
             "licences/libsodium.txt": b"ISC License",
+            "licences/uplot.txt": b"Permission is hereby granted, free of charge",
             "licences/gcc-runtime.txt": b"GCC RUNTIME LIBRARY EXCEPTION",
         }
         for name, text in words.items():
             self.assertIn(text, files["doc/" + name][1], name)
+
+    def test_every_command_has_a_manual_page_with_its_options(self):
+        files = contents(self.first["deb"])
+        commands = {name[len("usr/bin/") :] for name in files if name.startswith("usr/bin/") and not name.endswith("/")}
+        pages = {name.split("/")[-1][: -len(".1.gz")]: data for name, (_, data) in files.items() if name.endswith(".1.gz")}
+        self.assertEqual(commands, set(pages))
+        for command in sorted(commands):
+            usage = subprocess.run([self.command(command), "--help"], check=True, stdout=subprocess.PIPE, text=True)
+            text = gzip.decompress(pages[command]).decode().replace("\\-", "-").replace("\\&", "")
+            self.assertRegex(text, r"\.SH NAME\n%s - \w" % command)
+            for option in re.findall(r"(?<![\w-])--?[a-z][\w-]*", usage.stdout):
+                self.assertIn(option, text, command)
+
+    @unittest.skipUnless(shutil.which("groff"), "no groff")
+    def test_manual_pages_are_good_troff(self):
+        for name, (_, data) in contents(self.first["deb"]).items():
+            if not name.endswith(".1.gz"):
+                continue
+            command = ["groff", "-man", "-ww", "-Tascii", "-rLL=132n"]
+            done = subprocess.run(command, input=gzip.decompress(data), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            self.assertEqual((0, b""), (done.returncode, done.stderr), name)
+
+    def command(self, name):
+        """Where a command of the packages lies that runs here."""
+        for _, (what, source, *destination) in self.table.rows():
+            if destination == ["{bin}/" + name]:
+                return os.path.join(os.getcwd() if what == "built" else ROOT, source)
+        self.fail("no command " + name)
 
     def test_a_wrong_processor_is_refused(self):
         other = {"amd64": "arm64", "arm64": "amd64"}[ARCH]
@@ -192,13 +223,14 @@ class SbomTest(PackedOnce):
             for field in ("name", "versionInfo", "downloadLocation", "licenseConcluded", "copyrightText"):
                 self.assertTrue(package[field], package["name"])
         names = {package["name"] for package in self.document["packages"]}
-        self.assertEqual({"libnccl-net-tcpx", "abseil-cpp", "liburing", "libsodium", "gcc-runtime"}, names)
+        self.assertEqual({"libnccl-net-tcpx", "abseil-cpp", "liburing", "libsodium", "uPlot", "gcc-runtime"}, names)
 
     def test_sources_are_those_of_the_build(self):
         known = sbom.sources((ROOT / "third_party/deps.bzl").read_text())
         self.assertLessEqual({key for key, *_ in sbom.LINKED_IN}, set(known))
         sums = {part["checksums"][0]["checksumValue"] for part in self.document["packages"] if "checksums" in part}
-        self.assertEqual({known[key][1] for key, *_ in sbom.LINKED_IN}, sums)
+        copied = {hashlib.sha256((ROOT / "third_party" / file).read_bytes()).hexdigest() for file, _ in sbom.COPIED_IN}
+        self.assertEqual({known[key][1] for key, *_ in sbom.LINKED_IN} | copied, sums)
         for key, _, version, *_ in sbom.LINKED_IN:
             self.assertIn(version, known[key][0])
 

@@ -60,6 +60,13 @@ absl::Status UseProfile(absl::string_view name, Settings* settings) {
   return absl::OkStatus();
 }
 
+bool IsOption(absl::string_view name) {
+  for (const char* known : {"end", "profile", "path", "control", "seed", "spin"}) {
+    if (name == known) return true;
+  }
+  return IsKey(name);
+}
+
 absl::Status SetOption(absl::string_view name, const std::string& value, Options* options) {
   if (name == "end") return AddEnd(value, &options->ends);
   if (name == "profile") return UseProfile(value, &options->settings);
@@ -76,7 +83,6 @@ absl::Status SetOption(absl::string_view name, const std::string& value, Options
     if (spin.ok()) options->spin_ns = *spin;
     return spin.status();
   }
-  if (!IsKey(name)) return Wrong(absl::StrCat("unknown option --", name));
   return SetEverywhere(name, value, &options->settings);
 }
 
@@ -91,6 +97,7 @@ absl::StatusOr<Options> ParseCommandLine(const std::vector<std::string>& argumen
       return options;
     }
     if (!absl::ConsumePrefix(&name, "--")) return Wrong(absl::StrCat("'", arguments[i], "' is no option"));
+    if (!IsOption(name)) return Wrong(absl::StrCat("unknown option --", name));
     if (i + 1 == arguments.size()) return Wrong(absl::StrCat("--", name, " needs a value"));
     const absl::Status status = SetOption(name, arguments[++i], &options);
     if (!status.ok()) return Wrong(absl::StrCat("--", name, ": ", status.message()));
@@ -128,7 +135,7 @@ stats prints. Devices need an address, and to be up, from outside. Packets go wh
 )";
   absl::StrAppend(&text, SettingsHelp(), "\nprofiles (times are round trips)\n");
   for (const Profile& profile : Profiles()) absl::StrAppend(&text, "  ", profile.name, ": ", profile.description, "\n");
-  return text;
+  return text + "\nexit code: 0 done; 1 a call failed, or the relay answered with an error; 2 wrong usage\n";
 }
 
 }  // namespace wire

@@ -29,18 +29,27 @@ TEST(ParametersDocTest, NamesAreUniqueAndEveryParameterIsExplained) {
   }
 }
 
-TEST(ParametersDocTest, WhatMostNeedComesFirstAndIsFew) {
-  int most = 0;
-  bool few_begun = false;
+// About ten each, so that nobody has to read the whole page.
+TEST(ParametersDocTest, WhatUsersAndOperatorsNeedIsFewAndComesFirst) {
+  const std::string page = ParametersMarkdown();
+  const size_t operators = page.find("\n## What an operator may need\n");
+  const size_t rest = page.find("\n## The rest\n");
+  ASSERT_NE(page.npos, rest);
+  int users = 0;
+  int of_operators = 0;
   for (const Parameter& parameter : Parameters()) {
-    if (parameter.audience == Audience::kFew) few_begun = true;
-    if (parameter.audience == Audience::kMost) {
-      EXPECT_FALSE(few_begun) << parameter.name;
-      ++most;
-    }
+    const size_t section = page.find(std::string("\n### ") + parameter.name + "\n");
+    const bool for_users = parameter.audience == Audience::kMost;
+    const bool for_operators = parameter.audience == Audience::kOperator;
+    EXPECT_EQ(for_users, section < operators) << parameter.name;
+    EXPECT_EQ(for_operators, operators < section && section < rest) << parameter.name;
+    users += for_users;
+    of_operators += for_operators;
   }
-  EXPECT_LE(8, most);
-  EXPECT_GE(12, most);
+  EXPECT_LE(8, users);
+  EXPECT_GE(12, users);
+  EXPECT_LE(8, of_operators);
+  EXPECT_GE(12, of_operators);
 }
 
 // Of no use to who sets a variable.

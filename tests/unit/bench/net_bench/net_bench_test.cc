@@ -104,6 +104,20 @@ TEST(NetBench, CsvAndJsonHoldResults) {
   EXPECT_TRUE(Says(json, "{\"mode\": \"latency\", \"bytes\": 1024, \"connections\": 1,")) << json.output;
 }
 
+TEST(NetBench, ASecondPluginStandsBesideTheFirst) {
+  const std::string real = Runfile("net_socket/libnccl-net-tcpx.so");
+  const std::string page = testing::TempDir() + "/report.html";
+  const ProgramResult result =
+      NetBench(Plugin() + kQuick + "--vs " + real + " --mode latency,bidir --conns 2 --check --report " + page,
+               "NCCL_SOCKET_IFNAME=lo");
+  EXPECT_EQ(result.code, 0) << result.output;
+  EXPECT_TRUE(Says(result, "loopback, v12, device 0 of 1")) << result.output;
+  EXPECT_TRUE(Says(result, real + ": tcpx, v12, device 0 of 1: lo")) << result.output;
+  EXPECT_TRUE(Says(result, "# latency, vs: the second plugin, us")) << result.output;
+  EXPECT_TRUE(Says(result, "# bidir, vs: the second plugin, GB/s")) << result.output;
+  EXPECT_EQ(RunCommand("grep -q '\"implementation\": \"vs\"' " + page).code, 0);
+}
+
 TEST(NetBench, TheTableNamesTheTrafficClass) {
   const ProgramResult result = NetBench(Plugin() + kQuick + "--mode latency --traffic-class 184");
   EXPECT_EQ(result.code, 0) << result.output;

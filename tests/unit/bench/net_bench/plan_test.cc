@@ -112,6 +112,24 @@ TEST(Report, MarksRatiosOfTooFewSamples) {
   EXPECT_EQ(table.find('?'), std::string::npos);
 }
 
+TEST(Report, TheSecondPluginHasARatioOfItsOwn) {
+  RunReport report;
+  report.modes.emplace_back();
+  report.modes[0].cells.push_back(CellWith(8, Implementation::kPlugin, Phase::kNear, {6, 6, 6, 6, 6}));
+  report.modes[0].cells.push_back(CellWith(8, Implementation::kRawOne, Phase::kNear, {4, 4, 4, 4, 4}));
+  report.modes[0].cells.push_back(CellWith(8, Implementation::kVs, Phase::kNear, {3, 3, 3, 3, 3}));
+  const std::vector<Row> rows = RowsFor(report.modes[0], Phase::kNear);
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].ratio, 1.5);
+  EXPECT_EQ(rows[0].vs_ratio, 2);
+  EXPECT_TRUE(rows[0].vs_enough);
+  const std::string json = JsonReport(report);
+  EXPECT_NE(json.find("\"floor\": \"raw-1\", \"ratio\": 1.5"), std::string::npos) << json;
+  EXPECT_NE(json.find("\"floor\": \"vs\", \"ratio\": 2"), std::string::npos) << json;
+  EXPECT_NE(json.find("{\"mode\": \"latency\", \"phase\": \"near\""), std::string::npos) << json;
+  EXPECT_NE(ModeTable(report, report.modes[0]).find("vs: the second plugin, us"), std::string::npos);
+}
+
 TEST(Report, EscapesJson) {
   RunReport report;
   report.configuration.emplace_back("plugin", "a\"b\\c\nd");

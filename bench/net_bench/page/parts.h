@@ -1,0 +1,20 @@
+// parts.h: what the page of net_bench --report is made of: texts, generated from the files beside this one and uPlot's.
+//
+// Threads: constants.
+#ifndef TCPX_BENCH_NET_BENCH_PAGE_PARTS_H_
+#define TCPX_BENCH_NET_BENCH_PAGE_PARTS_H_
+
+namespace tcpx {
+namespace bench {
+namespace page {
+
+extern const char kUplotStyle[];
+extern const char kUplotScript[];
+extern const char kStyle[];
+extern const char kScript[];
+
+}  // namespace page
+}  // namespace bench
+}  // namespace tcpx
+
+#endif  // TCPX_BENCH_NET_BENCH_PAGE_PARTS_H_

@@ -1,0 +1,28 @@
+// report_page.h: everything a run found, as one page of HTML that needs nothing else.
+//
+// Threads: any. WriteReport writes a file.
+// Errors:  kNotFound and the like, with the file's name, where a file can't be read or written.
+#ifndef TCPX_BENCH_NET_BENCH_REPORT_PAGE_H_
+#define TCPX_BENCH_NET_BENCH_REPORT_PAGE_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "bench/net_bench/options.h"
+#include "bench/net_bench/report.h"
+
+namespace tcpx {
+namespace bench {
+
+// `runs`: texts of JsonReport, this run's first. The page's script (page/) draws them with uPlot, which is inside.
+std::string HtmlPage(const std::vector<std::string>& runs, absl::string_view written);
+
+// Does what --report and --also ask; nothing without --report.
+absl::Status WriteReport(const Options& options, const RunReport& report);
+
+}  // namespace bench
+}  // namespace tcpx
+
+#endif  // TCPX_BENCH_NET_BENCH_REPORT_PAGE_H_

@@ -1,0 +1,78 @@
+"""Manual pages, made from the text that a command prints for --help, which stands in its source.
+
+Purpose: the raw string of a C++ source, or the docstring of a Python script. "usage:" becomes SYNOPSIS, "exit code:" EXIT
+         STATUS, a line above an indented block its heading; what is indented stays as it is.
+Errors:  ValueError where a source has no such text.
+"""
+
+import ast
+import gzip
+import re
+
+
+def help_text(source, data):
+    """Returns the text of --help."""
+    text = data.decode()
+    if source.endswith(".cc"):
+        found = re.search(r'R"\((.*?)\)"', text, re.S)
+        if not found:
+            raise ValueError("no raw string in " + source)
+        return found.group(1).strip("\n")
+    text = ast.get_docstring(ast.parse(text))
+    if not text:
+        raise ValueError("no docstring in " + source)
+    return text
+
+
+def escaped(line):
+    """A line as troff takes it for text."""
+    line = line.replace("\\", "\\e").replace("-", "\\-")
+    return "\\&" + line if line[:1] in (".", "'") else line
+
+
+def literal(lines):
+    """Lines that keep their form."""
+    return [".nf"] + [escaped(line) for line in lines] + [".fi"]
+
+
+def paragraph(lines):
+    """One paragraph below the heading that it needs."""
+    if lines[0].startswith("usage:"):
+        first = lines[0][len("usage:") :]
+        return ["SYNOPSIS"], literal([first.strip()] + [line.strip() for line in lines[1:]])
+    if re.match(r"exit codes?:", lines[0]):
+        return ["EXIT STATUS"], [escaped(re.sub(r"^exit codes?: *", "", " ".join(lines)))]
+    if len(lines) > 1 and not lines[0].startswith(" ") and lines[1].startswith("  "):
+        return ["DESCRIPTION", lines[0].rstrip(":")], literal(lines[1:])
+    if lines[0].startswith(" "):
+        return ["DESCRIPTION"], [".PP"] + literal(lines)
+    return ["DESCRIPTION"], [".PP"] + [escaped(line) for line in lines]
+
+
+def summary(name, blocks):
+    """Takes what the command is, in a few words, off the first paragraph that says so."""
+    for block in blocks:
+        if block[0].startswith("usage:"):
+            continue
+        if block[0].startswith(name + ": "):
+            return block.pop(0)[len(name) + 2 :]
+        text = re.match(r".*?\.(?=\s|$)", " ".join(block)).group(0).rstrip(".")
+        return text[0].lower() + text[1:]
+    raise ValueError("nothing says what %s is" % name)
+
+
+def page(name, source, data):
+    """Returns the compressed page of a command, the same for the same source."""
+    text = help_text(source, data).replace("tools/" + source.rpartition("/")[2], name)
+    blocks = [block.splitlines() for block in re.split(r"\n\s*\n", text)]
+    out = ['.TH "%s" 1 "" "libnccl\\-net\\-tcpx"' % name.upper(), ".SH NAME"]
+    out.append(escaped("%s - %s" % (name, summary(name, blocks))))
+    sections = {"SYNOPSIS": [], "DESCRIPTION": [], "EXIT STATUS": []}
+    for block in filter(None, blocks):
+        (section, *heading), lines = paragraph(block)
+        sections[section] += ['.SS "%s"' % escaped(heading[0]).replace('"', '\\(dq')] if heading else []
+        sections[section] += lines
+    for section, lines in sections.items():
+        out += [".SH " + section] + lines if lines else []
+    out += [".SH SEE ALSO", "The package's folder of documents; README.md there leads to all pages.", ""]
+    return gzip.compress("\n".join(out).encode(), mtime=0)

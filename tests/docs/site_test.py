@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""site_test: the pages render as a site, every link of it leads to a file and a heading of it, and a wrong one is noticed.
+
+usage: site_test.py WORKSPACE
+
+Skipped, aloud, where Node.js or markdown-it is not there (tools/setup --site).
+"""
+
+import html.parser
+import os
+import pathlib
+import pwd
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(sys.argv[1]).resolve().parent
+CACHE = pathlib.Path(pwd.getpwuid(os.getuid()).pw_dir) / ".cache/tcpx-tools/site/node_modules"
+MODULES = pathlib.Path(os.environ.get("TCPX_SITE_MODULES", CACHE))
+
+
+class Page(html.parser.HTMLParser):
+    """What a page links to, and the places in it that others can link to."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.links, self.anchors, self.cells = [], set(), 0
+        self.feed(path.read_text())
+
+    def handle_starttag(self, tag, attrs):
+        attributes = dict(attrs)
+        self.links += [attributes[name] for name in ("href", "src") if name in attributes]
+        self.anchors |= {attributes["id"]} if "id" in attributes else set()
+        self.cells += tag == "td"
+
+
+def render(root, out):
+    command = ["node", str(ROOT / "docs/site/render.mjs"), str(root), str(MODULES), str(out)]
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def check_links(out):
+    """Returns how many links there are, after a line for each that leads nowhere."""
+    pages = {path.resolve(): Page(path) for path in out.rglob("*.html")}
+    seen, faults = 0, 0
+    for path, page in pages.items():
+        for link in page.links:
+            if re.match(r"\w+:", link):
+                continue
+            seen += 1
+            name, _, anchor = link.partition("#")
+            target = (path.parent / name).resolve() if name else path
+            if not target.is_file() or anchor and anchor not in pages[target].anchors:
+                print("FAILED: %s: %s leads nowhere" % (path.relative_to(out), link))
+                faults += 1
+    print("%d pages, %d links, %d lead nowhere" % (len(pages), seen, faults))
+    if faults or len(pages) < 20 or seen < 500 or pages[(out / "docs/parameters.html").resolve()].cells < 100:
+        sys.exit("FAILED: the site")
+
+
+def check_that_faults_are_seen(scratch):
+    """A tree of two pages, of which one has a link to nowhere, and one to a heading that is not there."""
+    tree = scratch / "tree"
+    (tree / "docs/site").mkdir(parents=True)
+    shutil.copy(ROOT / "docs/site/style.css", tree / "docs/site/style.css")
+    (tree / "README.md").write_text("# A\n\n[b](docs/README.md) [c](nowhere.md) [d](docs/README.md#e)\n")
+    (tree / "docs/README.md").write_text("# Pages\n\n[changes](../CHANGELOG.md)\n")
+    (tree / "CHANGELOG.md").write_text("# Changes\n")
+    done = render(tree, scratch / "faulty")
+    wanted = ("README.md: nowhere.md leads nowhere", "README.md: docs/README.md#e: no such heading", "2 links")
+    if done.returncode != 1 or not all(text in done.stdout for text in wanted):
+        sys.exit("FAILED: wrong links went unnoticed: exit code %d, %s" % (done.returncode, done.stdout))
+
+
+def main():
+    if not shutil.which("node") or not (MODULES / "markdown-it").is_dir():
+        print("SKIPPED: no Node.js with markdown-it here (tools/setup --site)")
+        return
+    with tempfile.TemporaryDirectory() as name:
+        scratch = pathlib.Path(name).resolve()
+        done = render(ROOT, scratch / "site")
+        print(done.stdout, end="")
+        if done.returncode:
+            sys.exit("FAILED: the site could not be rendered")
+        check_links(scratch / "site")
+        check_that_faults_are_seen(scratch)
+
+
+main()
