@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <string>
@@ -18,10 +19,10 @@
 
 namespace tcpx {
 
-// A file with a secret, of this test alone.
+// A file with a secret, of this process alone: another one may be reading its own.
 inline std::string SecretPath(const std::string& text = "correct horse battery staple") {
   const char* const folder = getenv("TEST_TMPDIR");
-  std::string path = absl::StrCat(folder != nullptr ? folder : "/tmp", "/secret");
+  std::string path = absl::StrCat(folder != nullptr ? folder : "/tmp", "/secret.", getpid());
   std::ofstream(path) << text;
   (void)chmod(path.c_str(), 0600);
   return path;
