@@ -40,9 +40,10 @@ constexpr Parameter kParameters[] = {
      "says what this protects. Set it where others can reach the network of the job."},
     {"TCPX_ENCRYPT", ParameterKind::kFlag, &Options::encrypt, 0, 0, kNoSpecial, Audience::kMost,
      "on encrypts and authenticates everything that connections carry, tensors included, with keys of each socket's "
-     "own (docs/security.md); TCPX_SECRET_FILE must be set too, else loading fails. Set it alike on all ranks: those "
-     "that "
-     "disagree refuse each other. NCCL's bootstrap has sockets of its own, which this does not protect. It costs CPU "
+     "own (docs/security.md). TCPX_SECRET_FILE must be set too, else loading fails, as it does where the value is "
+     "neither on nor off: set NCCL_NET=tcpx, or NCCL goes on with its own sockets, in the clear. Set it alike on all "
+     "ranks: those that disagree refuse each other. NCCL's bootstrap has sockets of its own, which this does not "
+     "protect. It costs CPU "
      "time, of which docs/performance.md says how much."},
     {"TCPX_ENCRYPT_CIPHER", ParameterKind::kText, &Options::encrypt_cipher, 0, 0, kNoSpecial, Audience::kFew,
      "With TCPX_ENCRYPT: `aes128-ocb`, `aes128-gcm` or `chacha20-poly1305` allows that cipher alone. Empty: the first "

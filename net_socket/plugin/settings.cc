@@ -22,6 +22,9 @@ namespace tcpx {
 
 namespace {
 
+// Behind what ends the loading.
+constexpr char kNcclGoesOn[] = "; without NCCL_NET=tcpx NCCL now goes on with its own sockets, in the clear";
+
 // The name of a variable that asks NCCL itself for encryption; empty: none does. Its own function for that
 // (ncclSetEncryption, NCCL 2.32) can't be seen from here.
 std::string AsksForEncryption(const char* const* environment) {
@@ -50,7 +53,14 @@ Settings::Settings() : cpu_facts_(ReadCpuFacts()) {
   TCPX_INFO("version %s%s; %s", kVersion, id.empty() ? "" : absl::StrCat(", build id ", id),
             ours.empty() ? "no TCPX_ variable is in effect" : absl::StrJoin(ours, " "));
   LoadSecret();
+  if (!options_.refused.empty()) secret_status_ = absl::InvalidArgumentError(options_.refused);
   if (secret_status_.ok() && options_.encrypt) secret_status_ = Encrypt();
+  if (!secret_status_.ok()) {
+    secret_status_ = absl::Status(secret_status_.code(), absl::StrCat(secret_status_.message(), kNcclGoesOn));
+  }
+  if (!options_.encrypt && !options_.encrypt_cipher.empty()) {
+    TCPX_WARN("TCPX_ENCRYPT_CIPHER is set, and TCPX_ENCRYPT is not on: nothing is encrypted; set TCPX_ENCRYPT=1 too");
+  }
   const std::string asks = options_.encrypt ? "" : AsksForEncryption(environ);
   if (!asks.empty()) {
     TCPX_WARN("%s is set, which does not reach this plugin: its connections are not encrypted; set TCPX_ENCRYPT=1 too",
