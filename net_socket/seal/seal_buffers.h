@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <memory>
 #include <new>
+#include <utility>
 #include <vector>
 
 namespace tcpx {
@@ -35,6 +36,32 @@ class SealBuffers {
 
   std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
   std::vector<SealBuffer> kept_;
+};
+
+// One that is given back by itself.
+class LentSealBuffer {
+ public:
+  LentSealBuffer() = default;
+  explicit LentSealBuffer(std::shared_ptr<SealBuffers> lender) : lender_(std::move(lender)), buffer_(lender_->Take()) {}
+  LentSealBuffer(LentSealBuffer&&) = default;
+  LentSealBuffer& operator=(LentSealBuffer&& other) {
+    GiveBack();
+    lender_ = std::move(other.lender_);
+    buffer_ = std::move(other.buffer_);
+    return *this;
+  }
+  ~LentSealBuffer() { GiveBack(); }
+
+  // Null: there is none.
+  char* get() const { return buffer_.get(); }
+  void GiveBack() {
+    if (buffer_ != nullptr) lender_->Give(std::move(buffer_));
+    lender_ = nullptr;
+  }
+
+ private:
+  std::shared_ptr<SealBuffers> lender_;
+  SealBuffer buffer_;
 };
 
 }  // namespace tcpx

@@ -42,6 +42,8 @@ class Sealer {
   bool Seal(const iovec* pieces, int count, size_t skip = 0);
   // The same, into `room`, which stays where it is until all was taken.
   bool SealInto(char* room, size_t bytes, const iovec* pieces, int count, size_t skip = 0);
+  // Such room, for so much of plaintext as RoomFor finds it enough.
+  LentSealBuffer LendRoom() { return LentSealBuffer(buffers_); }
   bool pending() const { return begin_ < end_; }
   // What is to be sent next.
   iovec rest() const { return {place_ + begin_, end_ - begin_}; }

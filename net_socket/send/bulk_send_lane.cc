@@ -24,8 +24,6 @@ namespace {
 // Chunks that a lane which heals may hold: at 10 Gbit/s and 64 KiB each 6 ms.
 constexpr size_t kHeldChunks = 128;
 
-// Longer ones are sealed piece by piece, and copied by the kernel: each pinned chunk has room of its own.
-constexpr size_t kPinnedSealedMax = size_t{1} << 20;
 constexpr char kCantSeal[] = "the cipher failed, and nothing may be sent without it";
 
 // A zero-copy send that copying may well serve: no such operation on this kernel or socket, or no memory to pin
@@ -33,6 +31,9 @@ constexpr char kCantSeal[] = "the cipher failed, and nothing may be sent without
 bool RefusesZeroCopy(int err) {
   return err == EOPNOTSUPP || err == EINVAL || err == ENOMEM || err == ENOBUFS || err == EFAULT;
 }
+
+// Longer chunks are sealed piece by piece, and copied by the kernel.
+bool FitsABuffer(size_t chunk_bytes) { return Sealer::RoomFor(kHeaderBytes + chunk_bytes) <= kSealBufferBytes; }
 
 // Of two times, of which 0 is none.
 int64_t Earlier(int64_t a, int64_t b) { return a == 0 ? b : b == 0 ? a : std::min(a, b); }
@@ -246,7 +247,7 @@ void BulkSendLane::EndInLoop(Engine* engine) {
 
 bool BulkSendLane::SubmitPinned(Engine* engine) {
   if (saying_ || rest_of_ != nullptr || !zero_copy_.Wants(chunk_.length) || !engine->zero_copy()) return false;
-  if (sealer_ != nullptr && (sealer_->pending() || chunk_.length > kPinnedSealedMax)) return false;
+  if (sealer_ != nullptr && (sealer_->pending() || !FitsABuffer(chunk_.length))) return false;
   PinnedChunk* pinned = pinned_.Take();
   if (pinned == nullptr) return false;
   pinned->chunk = chunk_;
@@ -270,12 +271,8 @@ bool BulkSendLane::SubmitPinned(Engine* engine) {
 }
 
 bool BulkSendLane::SealPinned(PinnedChunk* pinned) {
-  const size_t room = Sealer::RoomFor(kHeaderBytes + chunk_.length);
-  if (pinned->sealed_room < room) {
-    pinned->sealed = std::make_unique<char[]>(room);
-    pinned->sealed_room = room;
-  }
-  if (!sealer_->SealInto(pinned->sealed.get(), pinned->sealed_room, pinned->op.iov, 2)) return false;
+  pinned->sealed = sealer_->LendRoom();
+  if (!sealer_->SealInto(pinned->sealed.get(), kSealBufferBytes, pinned->op.iov, 2)) return false;
   pinned->op.iov[0] = sealer_->rest();
   pinned->op.iov_count = 1;
   return true;
