@@ -73,7 +73,7 @@ bool ReceiveComm::LaneZeroWaits() {
 
 absl::Status ReceiveComm::ReplaceSocketOf(int lane, SocketOffer offer) {
   if (lane > 0) return bulk_[static_cast<size_t>(lane) - 1]->Replace(std::move(offer));
-  intake_.Freeze(lane_fd(0));
+  const bool authentic = intake_.Freeze(lane_fd(0));
   absl::Status replaced;
   {
     MutexLock lock(seal_mutex_);
@@ -81,6 +81,7 @@ absl::Status ReceiveComm::ReplaceSocketOf(int lane, SocketOffer offer) {
     if (offer.seals != nullptr) sealer_ = std::move(offer.seals->sealer);
   }
   if (offer.seals != nullptr) intake_.OpenBy(std::move(offer.seals->opener));
+  if (!authentic) replaced = absl::UnavailableError(kNotAuthentic);
   zero_lost_ = false;
   healing()->NoteZeroEnd(false);
   healing()->Back(0);

@@ -126,8 +126,9 @@ bool BulkReceiveLane::Waits() {
 }
 
 absl::Status BulkReceiveLane::Replace(SocketOffer offer) {
-  intake_.Freeze(op_.fd);
+  const bool authentic = intake_.Freeze(op_.fd);
   absl::Status replaced = ReplaceSocket(op_.fd, offer.fd);
+  if (!authentic) replaced = absl::UnavailableError(kNotAuthentic);
   if (offer.seals != nullptr) intake_.OpenBy(std::move(offer.seals->opener));
   lost_ = cancelled_ = drops_socket_ = false;
   owner_->LaneBack(lane_);

@@ -16,21 +16,23 @@ constexpr size_t kLittleBytes = 256;
 
 }  // namespace
 
-void StreamIntake::Freeze(int fd) {
+bool StreamIntake::Freeze(int fd) {
   left_.erase(0, read_);
   read_ = 0;
   left_.append(opened_, opened_bytes_);
   opened_bytes_ = 0;
   const size_t before = left_.size();
+  bool authentic = true;
   if (opener_ == nullptr) {
     FreezeSocket(fd, &left_);
   } else {
     std::string rest;
     FreezeSocket(fd, &rest);
-    (void)opener_->OpenAll(rest.data(), rest.size(), &left_);
+    authentic = opener_->OpenAll(rest.data(), rest.size(), &left_);
     opener_->Rest();
   }
   taken_ += left_.size() - before;
+  return authentic;
 }
 
 size_t StreamIntake::ReadLeft(const iovec* iov, int count) {

@@ -34,8 +34,9 @@ class StreamIntake {
   bool sealed() const { return opener_ != nullptr; }
   // A record has come in part.
   bool cut() const { return opener_ != nullptr && opener_->cut(); }
-  // Reads `fd` out to its end; nothing that comes on it counts from here on. It is to be replaced.
-  void Freeze(int fd);
+  // Reads `fd` out to its end; nothing that comes on it counts from here on. It is to be replaced. False: what it had is
+  // not the peer's.
+  bool Freeze(int fd);
   // Copies what an earlier socket had left into the places; 0: nothing is left.
   size_t ReadLeft(const iovec* iov, int count);
   // What comes next, without waiting.

@@ -32,13 +32,13 @@ TEST(StreamIntakeTest, GoesOnInTheMiddle) {
   ASSERT_TRUE(WriteAll(before.a.get(), "0123456789"));
   EXPECT_EQ("012", Receive(&intake, fd, 1, 2));
   EXPECT_EQ(3u, intake.taken());
-  intake.Freeze(fd);
+  EXPECT_TRUE(intake.Freeze(fd));
   EXPECT_EQ(10u, intake.taken());
   ASSERT_TRUE(ReplaceSocket(fd, after.b.get()).ok());
   ASSERT_TRUE(WriteAll(after.a.get(), "abc"));
   EXPECT_EQ("3456", Receive(&intake, fd, 3, 1));
   // A second loss, with something left of the first.
-  intake.Freeze(fd);
+  EXPECT_TRUE(intake.Freeze(fd));
   EXPECT_EQ(13u, intake.taken());
   EXPECT_EQ("789abc", Receive(&intake, fd, 5, 50));
   EXPECT_EQ(13u, intake.taken());
@@ -83,7 +83,7 @@ TEST(StreamIntakeTest, GoesOnBetweenTheRecordsOfSealedSockets) {
   ASSERT_TRUE(WriteAll(before.a.get(), first.Seal("never").substr(0, 20)));
   EXPECT_EQ("012", Receive(&intake, fd, 1, 2));
   EXPECT_EQ(4u, intake.taken());
-  intake.Freeze(fd);
+  EXPECT_TRUE(intake.Freeze(fd));
   EXPECT_EQ(10u, intake.taken());
   ASSERT_TRUE(ReplaceSocket(fd, after.b.get()).ok());
   intake.OpenBy(std::move(second.opener));
@@ -116,7 +116,21 @@ TEST(StreamIntakeTest, GivesNothingOutThatIsNotAuthentic) {
     EXPECT_EQ(EBADMSG, errno);
   }
   EXPECT_EQ(4u, intake.taken());
-  intake.Freeze(pair.b.get());
+  EXPECT_FALSE(intake.Freeze(pair.b.get()));
+  EXPECT_EQ(4u, intake.taken());
+}
+
+// Who changes what passes and resets the socket then is heard of, however late the lane reads.
+TEST(StreamIntakeTest, TellsOfWhatWasChangedBeforeTheSocketWasLetGo) {
+  TcpPair pair = MakeTcpPair();
+  SealedWay way(1);
+  StreamIntake intake;
+  intake.OpenBy(std::move(way.opener));
+  const std::string good = way.Seal("good");
+  std::string bad = way.Seal("bad");
+  bad.back() ^= 1;
+  ASSERT_TRUE(WriteAll(pair.a.get(), good + bad));
+  EXPECT_FALSE(intake.Freeze(pair.b.get()));
   EXPECT_EQ(4u, intake.taken());
 }
 
