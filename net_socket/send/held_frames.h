@@ -17,6 +17,7 @@
 
 #include <sys/uio.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -76,7 +77,8 @@ class HeldFrames {
   bool resending() const { return cursor_ < sent_; }
   // What to send again next: entries used.
   int GatherAgain(iovec* iov, int max) const;
-  void SentAgain(size_t bytes) { cursor_ += bytes; }
+  // The peer may have said meanwhile that it has some of it (PeerTook).
+  void SentAgain(size_t bytes) { cursor_ = std::min(cursor_ + bytes, sent_); }
 
  private:
   struct Frame {
