@@ -49,6 +49,7 @@ void ReceiveComm::MakeLane(int lane) {
   settings.opened = stands_;
   bulk = std::make_unique<BulkReceiveLane>(&failure(), settings, &table_, &runtime()->stages);
   bulk->OpenBy(std::move(seals(lane).opener));
+  seals(lane).sealer = nullptr;  // It says nothing.
   if (!caller_driven_) runtime()->pool->Attach(bulk.get(), setup().device);
 }
 

@@ -61,9 +61,7 @@ size_t Sum(const iovec* pieces, int count) {
 }  // namespace
 
 Sealer::Sealer(const TrafficKeys& keys, std::shared_ptr<SealBuffers> buffers)
-    : keys_(keys), buffers_(std::move(buffers)) {
-  ends_.reserve(kEndsMax);
-}
+    : keys_(keys), buffers_(std::move(buffers)) {}
 
 Sealer::~Sealer() = default;
 
@@ -108,6 +106,7 @@ bool Sealer::Seal(const iovec* pieces, int count, size_t skip) {
 }
 
 void Sealer::NoteEnd(const End& end) {
+  if (unacked_.empty()) return;
   if (unacked_count_ < kAckedEnds) ++unacked_count_;
   unacked_[(unacked_first_ + unacked_count_ - 1) % kAckedEnds] = end;
 }
@@ -136,6 +135,10 @@ void Sealer::GiveBack() {
 
 int64_t Sealer::Unacked(int64_t queued) {
   if (queued < 0) return queued;
+  if (unacked_.empty()) {
+    unacked_.resize(kAckedEnds);
+    NoteEnd({sealed_taken_, plain_taken_});  // All that was sent before counts as one.
+  }
   const uint64_t held = std::min(static_cast<uint64_t>(queued), sealed_taken_);
   while (unacked_count_ > 0 && unacked_[unacked_first_].sealed <= sealed_taken_ - held) {
     plain_acked_ = unacked_[unacked_first_].plain;

@@ -16,7 +16,6 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -83,7 +82,7 @@ class Sealer {
   uint64_t sealed_taken_ = 0;
   uint64_t plain_taken_ = 0;
   uint64_t plain_acked_ = 0;
-  std::array<End, kAckedEnds> unacked_;  // a ring; where it is full, ends grow together
+  std::vector<End> unacked_;  // a ring; where it is full, ends grow together. Empty until somebody asks
   size_t unacked_first_ = 0;
   size_t unacked_count_ = 0;
 };

@@ -220,6 +220,7 @@ TEST(RecordsTest, CarriesAnyPieces) {
 TEST(RecordsTest, CountsWhatIsAcknowledged) {
   Sealer sealer(KeysOf(Suites().front()), Buffers());
   uint64_t sealed = 0;
+  EXPECT_EQ(sealer.Unacked(0), 0);
   for (int i = 0; i < 1000; ++i) {
     const std::string text(100, 'x');
     const iovec piece = Piece(text);
@@ -236,6 +237,22 @@ TEST(RecordsTest, CountsWhatIsAcknowledged) {
   }
   EXPECT_EQ(sealer.Unacked(-1), -1);
   EXPECT_GE(sealer.Unacked(120 * 500), 100 * 500);
+  EXPECT_EQ(sealer.Unacked(0), 0);
+}
+
+// What was sent before anybody asked counts as one.
+TEST(RecordsTest, CountsWhatIsAcknowledgedFromWhenItIsAsked) {
+  Sealer sealer(KeysOf(Suites().front()), Buffers());
+  const std::string text(100, 'x');
+  const iovec piece = Piece(text);
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_TRUE(sealer.Seal(&piece, 1));
+    EXPECT_EQ(sealer.Took(sealer.rest().iov_len), 100u);
+    if (i == 4) {
+      EXPECT_EQ(sealer.Unacked(120), 500);
+    }
+  }
+  EXPECT_EQ(sealer.Unacked(121), 200);
   EXPECT_EQ(sealer.Unacked(0), 0);
 }
 
