@@ -19,6 +19,13 @@
 #include "net_socket/message/units.h"
 
 namespace tcpx {
+namespace {
+
+// A step of NCCL's LL protocol, in lines of 16 bytes: 8 lines of each of 512 threads.
+constexpr size_t kGroupedLlBytesMax = 64 << 10;
+
+}  // namespace
+
 ReceiveComm::ReceiveComm(ConnectionSetup setup)
     : Comm(std::move(setup), Direction::kReceive),
       caller_driven_(runtime()->pool == nullptr),
@@ -112,11 +119,13 @@ void ReceiveComm::Post(const ReceiveArgs& args, ReceiveRequest* request) {
 // NCCL marks receives of LL and LL128 by the hint, unless the user forbade it the hint: then all may be such. It never
 // groups them (2.24.3 to 2.30: only point-to-point connections are shared, and their LL stays in host memory). Interfaces
 // up to v8 know no hint: there the kernel writes, as in NCCL's own Socket transport, and LL128 has to be asked for. What
-// is opened in place is there before it is known to be authentic: where anybody may read along it is opened elsewhere.
+// is opened in place is there before it is known to be authentic: where anybody may read along it is opened elsewhere, in
+// a group too, of whose LL no hint tells.
 PayloadRoute ReceiveComm::RouteOf(const ReceiveArgs& args, int member) const {
   PayloadRoute way;
   const bool hinted = runtime()->options.nccl_optional_recv && (args.knows_hint || !sealed_);
-  way.flag_lines = args.optional_completion || (args.count == 1 && !hinted);
+  const bool grouped_ll = sealed_ && args.count > 1 && args.bytes[member] <= kGroupedLlBytesMax;
+  way.flag_lines = args.optional_completion || (args.count == 1 && !hinted) || grouped_ll;
   if (staging_ == nullptr || args.regions == nullptr || args.regions[member] == nullptr) return way;
   if (args.regions[member]->gpu == nullptr) return way;
   way.sink = staging_.get();
