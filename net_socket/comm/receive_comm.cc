@@ -167,6 +167,17 @@ ssize_t ReceiveComm::SayOnZero(const char* data, size_t bytes) {
   return sealer_->Send(lane_fd(0), &piece, 1);
 }
 
+// What is sealed of a credit and not sent would take the record's bytes for its own.
+void ReceiveComm::SayErrorOnZero(const char* record, size_t bytes) {
+  if (!sealed_) {
+    (void)send(lane_fd(0), record, bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
+    return;
+  }
+  MutexLock lock(seal_mutex_);
+  const iovec piece{const_cast<char*>(record), bytes};
+  if (!sealer_->pending()) (void)sealer_->Send(lane_fd(0), &piece, 1);
+}
+
 void ReceiveComm::Drive(const PostedReceive* wanted) {
   if (credits_ != nullptr && !credits_->empty()) SendCredits();
   PumpLaneZero(wanted);
@@ -353,7 +364,7 @@ void ReceiveComm::TellPeer(const absl::Status& status) {
   std::memcpy(record + kHeaderBytes, text.data(), text.size());
   // Not into the middle of a credit; the end alone tells the peer too.
   const bool whole = !credits_wait_.load(std::memory_order_relaxed);
-  if (whole) (void)SayOnZero(record, kHeaderBytes + text.size());
+  if (whole) SayErrorOnZero(record, kHeaderBytes + text.size());
   for (int lane = 0; lane < lane_count(); ++lane) shutdown(lane_fd(lane), SHUT_WR);
 }
 

@@ -81,6 +81,8 @@ class ReceiveComm final : public Comm {
   void SendCredits() TCPX_REQUIRES(mutex_);
   // As send(2), on lane 0.
   ssize_t SayOnZero(const char* data, size_t bytes);
+  // From any thread.
+  void SayErrorOnZero(const char* record, size_t bytes);
   void LeaveAnswering(int lane);
   void Report(ReceiveRequest* request, int* sizes) TCPX_REQUIRES(mutex_);
   void Release(ReceiveRequest* request) TCPX_REQUIRES(mutex_);
