@@ -339,11 +339,14 @@ bool Acceptor::CompleteInLoop(const ConnectionId& id) {
   auto found = pending_.find(id);
   PendingConnection* const waiting = found->second.get();
   if (waiting->present() < waiting->lanes() || !BecomeWholeInLoop(waiting)) return false;
-  switch (waiting->Hear()) {
+  const PendingConnection::Word word = waiting->Hear();
+  switch (word) {
     case PendingConnection::Word::kAwaited:
       return false;
     case PendingConnection::Word::kNonsense:
-      rejected_.NoteInLoop(HelloStatus::kForeign, waiting->from());
+    case PendingConnection::Word::kChanged:
+      rejected_.NoteInLoop(word == PendingConnection::Word::kNonsense ? HelloStatus::kForeign : HelloStatus::kChanged,
+                           waiting->from());
       DropPendingInLoop(id);
       return true;
     case PendingConnection::Word::kEstablished:

@@ -56,7 +56,7 @@ class PendingConnection::Lane final : public Reactor::Handler {
       if (got <= 0) return Word::kAwaited;
       have_ += static_cast<size_t>(got);
     }
-    if (sealed && !OpenRecord()) return Word::kNonsense;
+    if (sealed && !OpenRecord()) return Word::kChanged;
     return IsEstablished(record_) ? Word::kEstablished : Word::kNonsense;
   }
 

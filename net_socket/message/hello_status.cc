@@ -48,6 +48,8 @@ constexpr Row kRows[] = {
     {HelloStatus::kUnfinished, nullptr, "did not finish its hello"},
     {HelloStatus::kForeign, nullptr, "does not speak tcpx (HTTP, TLS or garbage)"},
     {HelloStatus::kLeft, nullptr, "left before this process answered it, which was late or stood still"},
+    {HelloStatus::kChanged, nullptr,
+     "had proven the secret, and what came then is not its own: it was changed on its way (TCPX_ENCRYPT)"},
     {HelloStatus::kCrowd, nullptr, "had to make room: too many sockets have not said their hello"},
 };
 
@@ -65,7 +67,7 @@ bool MayBePeer(HelloStatus status) {
   return status == HelloStatus::kSecretMissing || status == HelloStatus::kSecretAlone ||
          status == HelloStatus::kSecretWrong || status == HelloStatus::kWrongVersion ||
          status == HelloStatus::kEncryptMissing || status == HelloStatus::kEncryptAlone ||
-         status == HelloStatus::kNoCipher;
+         status == HelloStatus::kNoCipher || status == HelloStatus::kChanged;
 }
 
 }  // namespace

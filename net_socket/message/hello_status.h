@@ -37,6 +37,7 @@ enum class HelloStatus : uint16_t {
   kForeign = 0x8003,     // HTTP, TLS, garbage
   kCrowd = 0x8004,       // had to make room for another
   kLeft = 0x8005,        // said its hello and closed before it was answered
+  kChanged = 0x8006,     // what was sealed behind its hello is not what a peer has said
 };
 
 // What the dialler says of an answer.

@@ -136,7 +136,32 @@ TEST_F(MiddleTest, AGroupSeesNothingThatIsNotAuthentic) {
   (void)plugin_->Close(*pair);
 }
 
-// The acceptor can't know whose it was, and wack;
+// The acceptor can't know whose it was, and waits on; but its log does not take the peer for somebody who speaks HTTP.
+TEST_F(MiddleTest, AChangeOfTheWordThatAllStandIsToldAsSuch) {
+  Attack attack;
+  attack.kind = Attack::Kind::kFlip;
+  attack.at = kHelloBytes + kProofBytes + 30;
+  ASSERT_NO_FATAL_FAILURE(Open(Encrypted(LoopbackSettings()), attack));
+  NetClient* const net = &plugin_->net();
+  void* send = nullptr;
+  void* receive = nullptr;
+  const Deadline deadline(60);
+  const auto told = [] { return absl::StrContains(CapturedLog(), "it was changed on its way (TCPX_ENCRYPT)"); };
+  while (!told()) {
+    if (send == nullptr) {
+      ASSERT_EQ(net->Connect(plugin_->context(), 0, handle_, &send), ncclSuccess) << CapturedLog();
+    }
+    ASSERT_EQ(net->Accept(listen_, &receive), ncclSuccess);
+    ASSERT_EQ(receive, nullptr);
+    ASSERT_TRUE(deadline.Yield()) << CapturedLog();
+  }
+  EXPECT_TRUE(absl::StrContains(CapturedLog(), "peer, or stranger, 127.0.0.1")) << CapturedLog();
+  if (send != nullptr) (void)net->CloseSend(send);
+}
+
+struct Case {
+  const char* name;
+  Attack attack;
   const char* told;
 };
 void PrintTo(const Case& one, std::ostream* out) { *out << one.name; }
