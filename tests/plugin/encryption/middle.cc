@@ -55,14 +55,41 @@ void Middle::AcceptOne() {
   relays_.push_back(std::move(relay));
 }
 
+bool Middle::ChangeMore(Relay* relay, int from, std::string* bytes) {
+  const size_t passed = relay->passed[from].size();
+  const size_t before = passed - bytes->size();
+  if (passed <= attack_.at) return true;
+  attacked_ = true;
+  const size_t at = attack_.at > before ? attack_.at - before : 0;
+  if (attack_.kind == Attack::Kind::kSwallowReset) {
+    bytes->resize(at);
+  } else if (attack_.at >= before) {
+    (*bytes)[at] ^= 1;
+  }
+  relay->resets = passed >= attack_.at + attack_.bytes;
+  return true;
+}
+
+void Middle::Replay(const Relay& relay, std::string* bytes) {
+  const size_t before = relay.passed[0].size() - bytes->size();
+  if (attack_.bytes < before || attack_.bytes > relay.passed[0].size()) return;
+  bytes->insert(attack_.bytes - before, said_.substr(attack_.bytes));
+  attacked_ = true;
+}
+
 bool Middle::Change(Relay* relay, int index, int from, std::string* bytes) {
   const size_t before = relay->passed[from].size() - bytes->size();
+  if (from == 0 && index != attack_.socket && !said_.empty()) Replay(*relay, bytes);
   const bool here = index == attack_.socket && (from == 0) == attack_.forward && attack_.kind != Attack::Kind::kNone;
+  const bool more = attack_.kind == Attack::Kind::kFlipReset || attack_.kind == Attack::Kind::kSwallowReset;
+  if (here && more) return ChangeMore(relay, from, bytes);
   if (!here || attack_.at < before || attack_.at >= before + bytes->size()) return true;
   const size_t at = attack_.at - before;
-  attacked_ = true;
+  attacked_ = attack_.kind != Attack::Kind::kResetReplay;
   switch (attack_.kind) {
     case Attack::Kind::kNone:
+    case Attack::Kind::kFlipReset:
+    case Attack::Kind::kSwallowReset:
       break;
     case Attack::Kind::kFlip:
       (*bytes)[at] ^= 1;
@@ -76,6 +103,9 @@ bool Middle::Change(Relay* relay, int index, int from, std::string* bytes) {
     case Attack::Kind::kForeign:
       bytes->insert(at, std::string(attack_.bytes, '\0'));
       break;
+    case Attack::Kind::kResetReplay:
+      said_ = relay->passed[0];
+      [[fallthrough]];
     case Attack::Kind::kReset:
       for (const OwnedFd& end : relay->ends) (void)SetResetOnClose(end.get());
       return false;
@@ -124,6 +154,10 @@ void Middle::Run() {
         std::string& waiting = relay->waiting[end];
         const ssize_t sent = send(relay->ends[end].get(), waiting.data(), waiting.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
         if (sent > 0) waiting.erase(0, static_cast<size_t>(sent));
+      }
+      if (relay->resets && relay->waiting[0].empty() && relay->waiting[1].empty()) {
+        for (const OwnedFd& end : relay->ends) (void)SetResetOnClose(end.get());
+        stands = false;
       }
       if (stands) continue;
       over_ += relay->passed[0] + relay->passed[1];

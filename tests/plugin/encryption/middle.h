@@ -22,7 +22,9 @@
 namespace tcpx {
 
 struct Attack {
-  enum class Kind { kNone, kFlip, kDrop, kRepeat, kForeign, kEnd, kReset };
+  // Of the last three what comes next is a reset: once `bytes` more have passed; none of which pass where they are
+  // swallowed; and what was said behind the first `bytes` is said again behind those of the next sockets.
+  enum class Kind { kNone, kFlip, kDrop, kRepeat, kForeign, kEnd, kReset, kFlipReset, kSwallowReset, kResetReplay };
   Kind kind = Kind::kNone;
   int socket = 0;       // in the order in which they were dialled
   bool forward = true;  // what the dialler says
@@ -46,12 +48,16 @@ class Middle {
     OwnedFd ends[2];         // the dialler's, the acceptor's
     std::string passed[2];   // said by them
     std::string waiting[2];  // for the other one
+    bool resets = false;     // once nothing waits
   };
 
   void Run();
   void AcceptOne();
   // False: the relay is over.
   bool Move(Relay* relay, int index, int from);
+  // What is said behind the attack's byte, where a reset follows; false: the relay is over.
+  bool ChangeMore(Relay* relay, int from, std::string* bytes);
+  void Replay(const Relay& relay, std::string* bytes);
   // What becomes of `bytes`, which `from` has said; false: the relay is over.
   bool Change(Relay* relay, int index, int from, std::string* bytes);
 
@@ -62,6 +68,7 @@ class Middle {
   std::mutex mutex_;
   std::vector<std::unique_ptr<Relay>> relays_;  // null: over
   std::string over_;                            // what those have passed
+  std::string said_;                            // of the socket that was reset, to be said again
   std::atomic<bool> attacked_{false};
   std::atomic<bool> stop_{false};
   std::thread thread_;

@@ -23,12 +23,12 @@ constexpr size_t kWithin = kHelloBytes + kProofBytes + 600;
 
 class MiddleTest : public ::testing::Test {
  protected:
-  void Open(LoopbackSettings settings, const Attack& attack) {
+  void Open(LoopbackSettings settings, const Attack& attack, bool heals = false) {
     ClearCapturedLog();
     settings.lanes = 1;
     settings.environment["TCPX_LINGER"] = "1";
-    settings.environment["TCPX_HEAL"] = "0";  // What he only resets would be healed.
-    settings.environment["NCCL_SOCKET_RETRY_CNT"] = "0";
+    settings.environment["TCPX_HEAL"] = heals ? "1" : "0";  // What he only resets would be healed.
+    if (!heals) settings.environment["NCCL_SOCKET_RETRY_CNT"] = "0";
     auto opened = Loopback::Open(settings);
     ASSERT_TRUE(opened.ok()) << opened.status();
     plugin_ = *std::move(opened);
@@ -206,6 +206,45 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"FlipInTheAnswer", Make(Kind::kFlip, kAnswerFixedBytes + kNonceBytes + 6, 1, 0, false),
                            "peer"}),
     [](const auto& one) { return one.param.name; });
+
+constexpr char kChanged[] = "bytes came that are not the peer's";
+
+// With lanes that heal he can delay, and no more.
+class HealingMiddleTest : public MiddleTest {
+ protected:
+  std::string TalkUnder(const Attack& attack) {
+    Open(Encrypted(LoopbackSettings()), attack, true);
+    if (HasFatalFailure()) return "can't open";
+    const std::string fault = Talk();
+    EXPECT_TRUE(middle_->attacked());
+    EXPECT_NE(fault, "WRONG BYTES");
+    EXPECT_NE(fault, "HANGS") << CapturedLog();
+    return fault;
+  }
+};
+
+TEST_F(HealingMiddleTest, AResetIsHealed) {
+  EXPECT_EQ(TalkUnder(Make(Kind::kReset, kWithin)), "") << CapturedLog();
+  EXPECT_EQ(PassedInTheClear(), 0u);
+}
+
+TEST_F(HealingMiddleTest, AChangeIsToldAlsoWhereAResetFollows) {
+  EXPECT_NE(TalkUnder(Make(Kind::kFlipReset, kWithin, 3 * kBytes)), "");
+  EXPECT_TRUE(absl::StrContains(CapturedLog(), kChanged)) << CapturedLog();
+}
+
+// What the sender took for delivered may be gone: then it must say so; where it had not looked yet it sends it again.
+TEST_F(HealingMiddleTest, WhatIsSwallowedIsSentAgainOrTold) {
+  const std::string fault = TalkUnder(Make(Kind::kSwallowReset, kWithin, 3 * kBytes));
+  if (fault.empty()) return;
+  EXPECT_TRUE(absl::StrContains(CapturedLog(), "the peer does not have what its kernel has acknowledged"))
+      << CapturedLog();
+}
+
+TEST_F(HealingMiddleTest, ARecordOfAnEarlierSocketIsNoneOfTheNext) {
+  EXPECT_NE(TalkUnder(Make(Kind::kResetReplay, kWithin + 5 * kBytes, kHelloBytes + kProofBytes)), "");
+  EXPECT_TRUE(absl::StrContains(CapturedLog(), kChanged)) << CapturedLog();
+}
 
 }  // namespace
 }  // namespace tcpx
