@@ -224,7 +224,7 @@ class HealingMiddleTest : public MiddleTest {
 };
 
 TEST_F(HealingMiddleTest, AResetIsHealed) {
-  EXPECT_EQ(TalkUnder(Make(Kind::kReset, kWithin)), "") << CapturedLog();
+  ASSERT_EQ(TalkUnder(Make(Kind::kReset, kWithin)), "") << CapturedLog();
   EXPECT_EQ(PassedInTheClear(), 0u);
 }
 
