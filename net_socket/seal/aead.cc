@@ -13,6 +13,7 @@ namespace {
 
 #if defined(__aarch64__)
 constexpr unsigned long kHwcapAes = 1UL << 3;  // asm/hwcap.h
+constexpr unsigned long kHwcapPmull = 1UL << 4;
 #endif
 
 static_assert(crypto_aead_chacha20poly1305_ietf_ABYTES == kTagBytes);
@@ -82,6 +83,17 @@ bool HasAes() {
 #endif
 }
 
+// Of GCM's tag the same is true without an instruction for its product.
+bool HasCarrylessProduct() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("pclmul") != 0;
+#elif defined(__aarch64__)
+  return (getauxval(AT_HWCAP) & kHwcapPmull) != 0;
+#else
+  return false;
+#endif
+}
+
 }  // namespace
 
 size_t KeyBytes(CipherSuite suite) { return FactsOf(suite).key_bytes; }
@@ -96,9 +108,8 @@ std::unique_ptr<Aead> MakeAead(CipherSuite suite, const uint8_t* key) {
 
 std::vector<CipherSuite> FindSuites(std::string* by) {
   std::vector<CipherSuite> found;
-  for (const CipherSuite suite : {CipherSuite::kAes128Ocb, CipherSuite::kAes128Gcm}) {
-    if (HasAes() && Works(suite)) found.push_back(suite);
-  }
+  if (HasAes() && Works(CipherSuite::kAes128Ocb)) found.push_back(CipherSuite::kAes128Ocb);
+  if (HasAes() && HasCarrylessProduct() && Works(CipherSuite::kAes128Gcm)) found.push_back(CipherSuite::kAes128Gcm);
   found.push_back(CipherSuite::kChaCha20Poly1305);
   *by = GcryptVersion() == nullptr
             ? "the plugin's own libsodium, which is slow: no libgcrypt.so.20 of 1.8 or later here"
