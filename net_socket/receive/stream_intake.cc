@@ -61,7 +61,8 @@ ssize_t StreamIntake::Receive(int fd, iovec* iov, int count) {
 
 iovec StreamIntake::Room(size_t plain) {
   iovec room = opener_->Room(plain == 0);
-  room.iov_len = std::min(room.iov_len, plain + kSealBytes * (plain / kSealedBytesMax + 2) + kLittleBytes);
+  const size_t wanted = plain + kSealBytes * (plain / kSealedBytesMax + 2) + kLittleBytes;
+  room.iov_len = std::min(room.iov_len, std::max(wanted, opener_->missing()));
   return room;
 }
 
@@ -77,21 +78,34 @@ size_t StreamIntake::ReadOpened(const iovec* iov, int count) {
   return copied;
 }
 
-// A record that fits the first place is opened there, and copied nowhere.
+// Records that fit a place are opened there, and copied nowhere.
+ssize_t StreamIntake::OpenStraight(const iovec* iov, int count) {
+  size_t opened = 0;
+  for (int i = 0; i < count; ++i) {
+    size_t filled = 0;
+    while (const size_t bytes = opener_->next()) {
+      if (bytes > iov[i].iov_len - filled) break;
+      // What was opened before counts; the fault stays.
+      if (!opener_->Open(static_cast<char*>(iov[i].iov_base) + filled)) return opened > 0 ? Counted(opened) : -1;
+      filled += bytes;
+      opened += bytes;
+    }
+    if (filled < iov[i].iov_len) break;
+  }
+  return Counted(opened);
+}
+
 ssize_t StreamIntake::Opened(const iovec* iov, int count) {
   if (opened_bytes_ > 0) return static_cast<ssize_t>(ReadOpened(iov, count));
+  const ssize_t straight = OpenStraight(iov, count);
+  if (straight != 0) return straight;
   const size_t bytes = opener_->next();
   if (bytes == 0) return opener_->broken() ? -1 : 0;
-  const bool straight = iov[0].iov_len >= bytes;
-  if (straight) {
-    if (!opener_->Open(static_cast<char*>(iov[0].iov_base))) return -1;
-  } else {
-    opened_ = opener_->OpenInPlace();
-    if (opened_ == nullptr) return -1;
-    opened_bytes_ = bytes;
-  }
+  opened_ = opener_->OpenInPlace();
+  if (opened_ == nullptr) return -1;
+  opened_bytes_ = bytes;
   taken_ += bytes;
-  return static_cast<ssize_t>(straight ? bytes : ReadOpened(iov, count));
+  return static_cast<ssize_t>(ReadOpened(iov, count));
 }
 
 ssize_t StreamIntake::ReceiveSealed(int fd, iovec* iov, int count) {

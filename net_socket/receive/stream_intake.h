@@ -55,6 +55,11 @@ class StreamIntake {
 
  private:
   ssize_t ReceiveSealed(int fd, iovec* iov, int count);
+  ssize_t OpenStraight(const iovec* iov, int count);
+  ssize_t Counted(size_t bytes) {
+    taken_ += bytes;
+    return static_cast<ssize_t>(bytes);
+  }
   // Of the record that was opened in place.
   size_t ReadOpened(const iovec* iov, int count);
 

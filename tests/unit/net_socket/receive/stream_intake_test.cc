@@ -120,6 +120,43 @@ TEST(StreamIntakeTest, GivesNothingOutThatIsNotAuthentic) {
   EXPECT_EQ(4u, intake.taken());
 }
 
+// Where a record has come in part, all of it is asked for, however little its reader waits for.
+TEST(StreamIntakeTest, AsksForTheRestOfARecordAtOnce) {
+  SealedWay way(1);
+  StreamIntake intake;
+  intake.OpenBy(std::move(way.opener));
+  const std::string sealed = way.Seal(std::string(8000, 'x'));
+  iovec room = intake.Room(0);
+  ASSERT_GE(room.iov_len, 100u);
+  std::memcpy(room.iov_base, sealed.data(), 100);
+  intake.TookSealed(100);
+  room = intake.Room(0);
+  ASSERT_GE(room.iov_len, sealed.size() - 100);
+  std::memcpy(room.iov_base, sealed.data() + 100, sealed.size() - 100);
+  intake.TookSealed(sealed.size() - 100);
+  std::string text(8000, ' ');
+  const iovec place{&text[0], text.size()};
+  EXPECT_EQ(8000, intake.Opened(&place, 1));
+  EXPECT_EQ(std::string(8000, 'x'), text);
+}
+
+TEST(StreamIntakeTest, OpensAllThatFits) {
+  TcpPair pair = MakeTcpPair();
+  SealedWay way(1);
+  StreamIntake intake;
+  intake.OpenBy(std::move(way.opener));
+  std::string sealed;
+  for (const char* text : {"ab", "cd", "ef", "ghi", "j", "klmno", "pq"}) sealed += way.Seal(text);
+  ASSERT_TRUE(WriteAll(pair.a.get(), sealed));
+  EXPECT_EQ("abcdef", Receive(&intake, pair.b.get(), 4, 2));
+  EXPECT_EQ("ghi", Receive(&intake, pair.b.get(), 3, 0));
+  EXPECT_EQ("j", Receive(&intake, pair.b.get(), 3, 3));
+  EXPECT_EQ("klm", Receive(&intake, pair.b.get(), 2, 1));
+  EXPECT_EQ("no", Receive(&intake, pair.b.get(), 9, 9));
+  EXPECT_EQ("pq", Receive(&intake, pair.b.get(), 0, 9));
+  EXPECT_EQ(17u, intake.taken());
+}
+
 // Who changes what passes and resets the socket then is heard of, however late the lane reads.
 TEST(StreamIntakeTest, TellsOfWhatWasChangedBeforeTheSocketWasLetGo) {
   TcpPair pair = MakeTcpPair();
