@@ -14,6 +14,7 @@
 
 #include <sys/uio.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -43,6 +44,8 @@ class Opener {
   bool Open(char* out);
   // The same, where it lies, until the next Room or Rest. Null: broken.
   const char* OpenInPlace();
+  // So much of the record at hand is still to come, as far as its length is here.
+  size_t missing() const { return std::max(needed(), end_ - begin_) - (end_ - begin_); }
   bool broken() const { return broken_; }
   // A part of a record is held.
   bool cut() const { return begin_ < end_; }
