@@ -102,9 +102,11 @@ const char* SuiteName(CipherSuite suite) { return FactsOf(suite).name; }
 
 std::unique_ptr<Aead> MakeAead(CipherSuite suite, const uint8_t* key) {
   std::unique_ptr<Aead> made = MakeGcryptAead(suite, key);
-  if (made == nullptr && suite == CipherSuite::kChaCha20Poly1305) made = std::make_unique<SodiumChaCha>(key);
+  if (made == nullptr && suite == CipherSuite::kChaCha20Poly1305) made = MakeLinkedInAead(key);
   return made;
 }
+
+std::unique_ptr<Aead> MakeLinkedInAead(const uint8_t* key) { return std::make_unique<SodiumChaCha>(key); }
 
 std::vector<CipherSuite> FindSuites(std::string* by) {
   std::vector<CipherSuite> found;

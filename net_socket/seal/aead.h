@@ -48,6 +48,9 @@ class Aead {
 // Null: no library here has the suite. `key` has KeyBytes.
 std::unique_ptr<Aead> MakeAead(CipherSuite suite, const uint8_t* key);
 
+// The ChaCha20-Poly1305 that is linked in, which is used where no library has it.
+std::unique_ptr<Aead> MakeLinkedInAead(const uint8_t* key);
+
 // Those that this process has, by the trial of a known answer, the best first: never empty, since one is linked in.
 // *by gets what they come from, for the log.
 std::vector<CipherSuite> FindSuites(std::string* by);
