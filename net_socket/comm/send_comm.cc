@@ -185,7 +185,8 @@ void SendComm::PostExpress(SendRequest* request) {
   if (request->message_offset == 0) events().CountWhole(request->events, 0, request->message_bytes);
   counts_.chunks.Add(std::max<size_t>(1, (request->bytes + kChunkBytesMax - 1) / kChunkBytesMax));
   const bool lone = requests_.in_use() == 1;
-  if (lone && request->bytes <= kLoneBytesMax) {
+  // Parts of one staged message may wait before it.
+  if (lone && queue_.empty() && request->bytes <= kLoneBytesMax) {
     SendLone(request);
     return;
   }

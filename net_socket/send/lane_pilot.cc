@@ -26,6 +26,8 @@ constexpr double kFallen = 0.85;
 constexpr int kLowWindowsMax = 3;
 constexpr double kAverageGain = 0.25;
 constexpr double kBelowBest = 0.9;
+// So few lanes stay without a trial: what a trial costs them, the traffic of one or more, is more than they do.
+constexpr size_t kFewLanes = 4;
 // The best fades, by this part each window: what was there once need not come back.
 constexpr double kBestFades = 0.002;
 
@@ -243,13 +245,13 @@ bool LanePilot::JudgeExplore(int64_t now_ns, double total) {
 
 bool LanePilot::Thin(double total) {
   const size_t carrying = static_cast<size_t>(this->carrying());
-  if (carrying < 2 || thin_vain_ >= kThinVainMax) {
+  if (carrying <= kFewLanes || thin_vain_ >= kThinVainMax) {
     thin_vain_ = 0;
     batch_ = 0;
     for (Lane& lane : lanes_) lane.needed = false;
     return false;
   }
-  const size_t sixth = std::max<size_t>(carrying / 6, 1);
+  const size_t sixth = std::min(std::max<size_t>(carrying / 6, 1), carrying - kFewLanes);
   tried_ = LanesToPause(batch_ == 0 ? sixth : std::min(batch_, sixth));
   if (tried_.empty()) {
     thin_vain_ = kThinVainMax;

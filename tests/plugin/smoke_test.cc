@@ -3,21 +3,17 @@
 #include <stdlib.h>
 
 #include <algorithm>
-#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "nccl/client/net_client.h"
+#include "tests/support/deadline.h"
 
 namespace tcpx {
 namespace {
 
 constexpr char kPlugin[] = "net_socket/libnccl-net-tcpx.so";
-
-using Clock = std::chrono::steady_clock;
-
-bool Before(Clock::time_point deadline) { return Clock::now() < deadline; }
 
 TEST(SmokeTest, MovesBytes) {
   setenv("NCCL_SOCKET_IFNAME", "lo", 1);
@@ -32,8 +28,8 @@ TEST(SmokeTest, MovesBytes) {
   char handle[128] = {};
   void *listen = nullptr, *send = nullptr, *recv = nullptr;
   ASSERT_EQ(ncclSuccess, net.Listen(ctx, 0, handle, &listen));
-  const auto deadline = Clock::now() + std::chrono::seconds(20);
-  while ((send == nullptr || recv == nullptr) && Before(deadline)) {
+  Deadline deadline;
+  while ((send == nullptr || recv == nullptr) && deadline.Yield()) {
     if (send == nullptr) {
       ASSERT_EQ(ncclSuccess, net.Connect(ctx, 0, handle, &send));
     }
@@ -50,10 +46,17 @@ TEST(SmokeTest, MovesBytes) {
     void* data = in.data();
     size_t size = bytes + 10;
     int tag = 0;
-    ASSERT_EQ(ncclSuccess, net.Irecv(recv, 1, &data, &size, &tag, nullptr, nullptr, &rreq));
-    ASSERT_EQ(ncclSuccess, net.Isend(send, out.data(), bytes, 0, nullptr, nullptr, &sreq));
+    deadline.Restart();
+    // A call gives no request while another thread holds the connection.
+    do {
+      ASSERT_EQ(ncclSuccess, net.Irecv(recv, 1, &data, &size, &tag, nullptr, nullptr, &rreq));
+    } while (rreq == nullptr && deadline.Yield());
+    do {
+      ASSERT_EQ(ncclSuccess, net.Isend(send, out.data(), bytes, 0, nullptr, nullptr, &sreq));
+    } while (sreq == nullptr && deadline.Yield());
+    ASSERT_TRUE(rreq != nullptr && sreq != nullptr) << bytes;
     int sdone = 0, rdone = 0, got = -1;
-    while (!(sdone && rdone) && Before(deadline)) {
+    while (!(sdone && rdone) && deadline.Yield()) {
       if (!sdone) {
         ASSERT_EQ(ncclSuccess, net.Test(sreq, &sdone, nullptr));
       }

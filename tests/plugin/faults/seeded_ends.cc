@@ -108,9 +108,9 @@ void SeededEnd::FillSlots() {
   limit_ += kRequestSlots;
   const Deadline deadline;
   for (int i = 0; i < kRequestSlots && status_.ok(); ++i) {
-    while (!PostOne() && deadline.Yield()) {
-    }
-    if (deadline.Over()) return Wrong(absl::StrCat("only ", i, " slots are left of ", kRequestSlots));
+    bool posted = PostOne();
+    while (!posted && deadline.Yield()) posted = PostOne();
+    if (!posted) return Wrong(absl::StrCat("only ", i, " slots are left of ", kRequestSlots));
   }
 }
 

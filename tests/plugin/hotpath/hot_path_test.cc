@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <chrono>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -18,6 +17,7 @@
 #include "nccl/net_v12.h"
 #include "nccl/shims.h"
 #include "net_socket/plugin/plugin.h"
+#include "tests/support/deadline.h"
 
 namespace {
 
@@ -104,8 +104,8 @@ class HotPathTest : public ::testing::Test {
     void* listen = nullptr;
     char handle[128] = {};
     ASSERT_EQ(ncclSuccess, net_->Listen(ctx_, 0, handle, &listen));
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-    while ((send_ == nullptr || recv_ == nullptr) && std::chrono::steady_clock::now() < deadline) {
+    const Deadline deadline;
+    while ((send_ == nullptr || recv_ == nullptr) && deadline.Yield()) {
       if (send_ == nullptr) {
         ASSERT_EQ(ncclSuccess, net_->Connect(ctx_, 0, handle, &send_));
       }
@@ -131,17 +131,21 @@ class HotPathTest : public ::testing::Test {
     std::vector<void*> sends(count), receives(count);
     allocations = send_calls = receive_calls = empty_receive_calls = 0;
     counting = true;
+    // Again while another thread holds the connection.
+    const Deadline deadline;
     for (int i = 0; i < count; ++i) {
       void* data = in.data() + i * bytes;
       size_t size = bytes;
       int tag = 0;
-      net_->Irecv(recv_, 1, &data, &size, &tag, nullptr, &parent_, &receives[i]);
+      do {
+        net_->Irecv(recv_, 1, &data, &size, &tag, nullptr, &parent_, &receives[i]);
+      } while (receives[i] == nullptr && deadline.Yield());
     }
-    // Again where a credit is still on its way.
+    // Or where a credit is still on its way.
     for (int i = 0; i < count; ++i) {
-      for (int tries = 0; sends[i] == nullptr && tries < 1000000; ++tries) {
+      do {
         net_->Isend(send_, out.data() + i * bytes, bytes, 0, nullptr, parent_, &sends[i]);
-      }
+      } while (sends[i] == nullptr && deadline.Yield());
     }
     bool all = true;
     for (void* request : sends) all = Finish(request) && all;
@@ -154,11 +158,12 @@ class HotPathTest : public ::testing::Test {
   virtual ncclProfilerCallback_t Profiler() { return nullptr; }
 
   bool Finish(void* request) {
-    for (int i = 0; i < 1000000; ++i) {
+    const Deadline deadline;
+    do {
       int done = 0, size = 0;
       if (net_->Test(request, &done, &size) != ncclSuccess) return false;
       if (done) return true;
-    }
+    } while (deadline.Yield());
     return false;
   }
 

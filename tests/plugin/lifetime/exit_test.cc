@@ -11,12 +11,13 @@
 #include "tests/plugin/lifetime/processes.h"
 #include "tests/plugin/lifetime/rank.h"
 #include "tests/plugin/lifetime/stream.h"
+#include "tests/support/seed.h"
 
 namespace tcpx {
 namespace {
 
 // Far above what it takes, far below TCPX_LINGER as set here.
-constexpr absl::Duration kAtOnce = absl::Seconds(25);
+const absl::Duration kAtOnce = TimeScale() * absl::Seconds(25);
 constexpr Stream::Shape kShape;
 
 struct Traffic {
@@ -52,7 +53,7 @@ class ExitTest : public ModeTest {
  protected:
   void SetUp() override {
     ModeTest::SetUp();
-    setenv("TCPX_LINGER", "100", 1);
+    setenv("TCPX_LINGER", "600", 1);
   }
   void TearDown() override { unsetenv("TCPX_LINGER"); }
 };

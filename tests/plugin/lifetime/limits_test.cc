@@ -16,6 +16,7 @@
 #include "tests/plugin/lifetime/processes.h"
 #include "tests/plugin/lifetime/rank.h"
 #include "tests/plugin/lifetime/stream.h"
+#include "tests/support/deadline.h"
 
 namespace tcpx {
 namespace {
@@ -34,14 +35,28 @@ rlim_t RoomFor(int more) {
 
 bool LogHas(const std::string& text) { return LogText().find(text) != std::string::npos; }
 
-// Polls both ends of a connect to this process. False on an error, or when it comes to nothing for `patience`.
-bool TryConnectToSelf(Rank* rank, absl::Duration patience, Ends* ends) {
+// Waits until a warning names what to raise.
+void AwaitUlimit() {
+  const Deadline deadline(30);
+  while (!LogHas("ulimit")) {
+    TCPX_REQUIRE(!deadline.Over(), LogText());
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+}
+
+// Polls both ends of a connect to this process. False on an error, or when it has come to nothing a while after a
+// warning that names what to raise.
+bool TryConnectToSelf(Rank* rank, Ends* ends) {
   char handle[kHandleBytesMax] = {};
   void* listen = nullptr;
   if (rank->net().Listen(rank->context(), 0, handle, &listen) != ncclSuccess) return false;
-  const absl::Time deadline = absl::Now() + patience;
+  const Deadline deadline(30);
+  absl::Time give_up = absl::InfiniteFuture();
   bool failed = false;
-  while (!failed && (ends->send == nullptr || ends->recv == nullptr) && absl::Now() < deadline) {
+  while (!failed && (ends->send == nullptr || ends->recv == nullptr) && absl::Now() < give_up) {
+    TCPX_REQUIRE(!deadline.Over(), LogText());
+    const bool limited = give_up == absl::InfiniteFuture() && WarningCount() > 0 && LogHas("ulimit");
+    if (limited) give_up = absl::Now() + absl::Milliseconds(1500);
     if (ends->send == nullptr) {
       failed = rank->net().Connect(rank->context(), 0, handle, &ends->send) != ncclSuccess;
     }
@@ -108,7 +123,7 @@ TEST_P(LimitsTest, ConnectAtTheHardLimitSaysUlimitAndTheRestLives) {
               SetLimits(limit, limit);
               std::vector<Ends> all;
               Ends last;
-              while (TryConnectToSelf(&rank, absl::Milliseconds(1500), &last)) {
+              while (TryConnectToSelf(&rank, &last)) {
                 all.push_back(last);
                 last = Ends();
                 TCPX_REQUIRE(all.size() < 40, "no limit");
@@ -155,12 +170,12 @@ TEST_P(LimitsTest, AcceptAtTheHardLimitRests) {
               SilentClients clients(12);
               const rlim_t limit = RoomFor(0);
               SetLimits(limit, limit);
-              const double cpu_before = CpuSeconds();
               clients.Connect(handle);
+              AwaitUlimit();
+              const double cpu_before = CpuSeconds();
               absl::SleepFor(absl::Seconds(1));
               // A listener that is readable for ever and can't be accepted from costs a core when nobody minds.
               TCPX_REQUIRE(CpuSeconds() - cpu_before < 0.5, CpuSeconds() - cpu_before, " s of one");
-              TCPX_REQUIRE(LogHas("ulimit"), LogText());
               TCPX_REQUIRE(WarningCount() <= 3, "one line per episode: ", LogText());
               clients.Close();
               const Ends ends = rank.ConnectToSelf();
@@ -184,8 +199,8 @@ TEST_P(LimitsTest, FinalizeWhileTheListenerRests) {
     const rlim_t limit = RoomFor(0);
     SetLimits(limit, limit);
     clients.Connect(handle);
-    absl::SleepFor(absl::Milliseconds(200));
-    TCPX_REQUIRE(LogHas("ulimit"), LogText());
+    AwaitUlimit();
+    peer.Tell('r');
     rank.Close(ends);
     rank.Finalize();
     TCPX_REQUIRE(SettlesAtThreads(threads), ThreadCount(), " threads");
@@ -194,6 +209,7 @@ TEST_P(LimitsTest, FinalizeWhileTheListenerRests) {
   const auto late = [](Control& peer) {
     Rank rank;
     const Ends ends = rank.Connect(peer);
+    peer.Await('r');
     absl::SleepFor(absl::Milliseconds(600));
     rank.Close(ends);
     rank.Finalize();

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "tests/support/deadline.h"
 
 namespace tcpx {
 namespace {
@@ -96,10 +97,10 @@ double CpuSeconds() {
 std::string Joined(const std::vector<std::string>& lines) { return absl::StrJoin(lines, "\n"); }
 
 bool SettlesAtThreads(int threads) {
-  const absl::Time deadline = absl::Now() + absl::Seconds(5);
+  const Deadline deadline(30);
   const int emulators = getenv("TCPX_TEST_EMULATOR") == nullptr ? 0 : 1;
   while (ThreadCount() < threads || ThreadCount() > threads + emulators) {
-    if (absl::Now() > deadline) return false;
+    if (deadline.Over()) return false;
     absl::SleepFor(absl::Milliseconds(1));
   }
   return true;

@@ -20,11 +20,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "tests/support/seed.h"
 
 namespace tcpx {
 
 // Far above what any case takes, sanitizers on a loaded machine included.
-inline constexpr absl::Duration kHungAfter = absl::Seconds(60);
+inline const absl::Duration kHungAfter = TimeScale() * absl::Seconds(60);
 
 // Prints and ends the process with exit code 1, at once.
 [[noreturn]] void Die(const char* file, int line, const std::string& what);

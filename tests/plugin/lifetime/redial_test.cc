@@ -34,7 +34,7 @@ class Acceptor {
 
   // The next socket and its hello, while connect is polled.
   int Next(Hello* hello) {
-    const absl::Time deadline = absl::Now() + absl::Seconds(10);
+    const absl::Time deadline = absl::Now() + kHungAfter / 2;
     for (;;) {
       Poll();
       const int fd = accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC);
@@ -63,7 +63,7 @@ class Acceptor {
     }
   }
   void RequireConnected(int warnings = 0) {
-    const absl::Time deadline = absl::Now() + absl::Seconds(10);
+    const absl::Time deadline = absl::Now() + kHungAfter / 2;
     while (comm_ == nullptr && absl::Now() < deadline) Poll();
     TCPX_REQUIRE(comm_ != nullptr && WarningCount() == warnings, LogText());
     TCPX_REQUIRE(rank_.net().CloseSend(comm_) == ncclSuccess);
@@ -236,7 +236,7 @@ TEST_P(RedialTest, NotForEver) {
               const int lane1 = acceptor.Next(&hello);
               TCPX_REQUIRE(WarningCount() == 0, LogText());
               acceptor.Say(lane1, HelloStatus::kBadLane);
-              const absl::Time deadline = absl::Now() + absl::Seconds(10);
+              const absl::Time deadline = absl::Now() + kHungAfter / 2;
               while (WarningCount() == 0) TCPX_REQUIRE(absl::Now() < deadline, "it goes on for ever");
               TCPX_REQUIRE(LogText().find("the peer refused the lane index") != std::string::npos, LogText());
             }));

@@ -102,6 +102,41 @@ TEST_P(StagingRulesTest, NoCallWaitsForACopy) {
   EXPECT_EQ(1, received);
 }
 
+// A short tail was sent at once, into the middle of the part before it, of which the kernel had not taken all.
+TEST_P(StagingRulesTest, ATailWaitsForThePartBeforeIt) {
+  constexpr size_t kLong = (2 << 20) + 14;
+  Start(
+      {{"TCPX_MAX_RECVS", "1"}, {"TCPX_LANES", "1"}, {"NCCL_SOCKET_SNDBUF", "65536"}, {"NCCL_SOCKET_RCVBUF", "65536"}});
+  Buffer from(lab_.get(), true, kLong), to(lab_.get(), true, kLong);
+  std::vector<char> text(kLong);
+  for (size_t i = 0; i < kLong; ++i) text[i] = static_cast<char>(i * 7 + i / 997);
+  from.Write(0, text.data(), text.size());
+  void* const from_handle = Register(pair_.send, &from);
+  void* const to_handle = Register(pair_.receive, &to);
+  void *send = nullptr, *receive = nullptr;
+  int sent = 0, received = 0;
+  Deadline deadline;
+  while (send == nullptr && deadline.Yield()) {
+    ASSERT_EQ(ncclSuccess, TrySend(from.data(), kLong, from_handle, &send));
+  }
+  while (receive == nullptr && deadline.Yield()) {
+    ASSERT_EQ(ncclSuccess, TryReceive(to.data(), kLong, to_handle, &receive));
+  }
+  // The sender is far ahead each time that the receiver makes room.
+  while ((sent == 0 || received == 0) && deadline.Yield()) {
+    for (int i = 0; i < 200 && sent == 0; ++i) {
+      ASSERT_EQ(ncclSuccess, net().Test(send, &sent, nullptr)) << CapturedLog();
+    }
+    if (received == 0) {
+      ASSERT_EQ(ncclSuccess, net().Test(receive, &received, nullptr)) << CapturedLog();
+    }
+  }
+  ASSERT_EQ(1, received);
+  EXPECT_EQ(text, to.Read());
+  EXPECT_EQ(ncclSuccess, net().DeregMr(pair_.send, from_handle));
+  EXPECT_EQ(ncclSuccess, net().DeregMr(pair_.receive, to_handle));
+}
+
 TEST_P(StagingRulesTest, GroupsOfReceivesMixBothKinds) {
   constexpr int kMembers = 4;
   constexpr size_t kMember = 150000;

@@ -1,5 +1,6 @@
 // Grouped receives in every mode: members matched by tag, sends that wait for their credit, and what becomes of errors.
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
 #include <algorithm>
 #include <cstring>
@@ -8,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/plugin/traffic/rules_fixture.h"
+#include "tests/plugin/traffic/group_fixture.h"
 #include "tests/support/deadline.h"
 #include "tests/support/log_capture.h"
 
@@ -18,103 +19,6 @@ namespace {
 constexpr int kRequests = 32;  // NCCL_NET_MAX_REQUESTS
 constexpr int kMembersMax = 8;
 constexpr size_t kKiB = 1024;
-
-struct Member {
-  int tag;
-  size_t capacity;
-};
-
-struct Group {
-  void* request = nullptr;
-  std::vector<std::unique_ptr<GuardedBuffer>> buffers;
-  std::vector<int> sizes;
-};
-
-class GroupTest : public RulesTest {
- protected:
-  LoopbackSettings Settings() const override {
-    LoopbackSettings settings = GetParam();
-    settings.environment = {{"TCPX_MAX_RECVS", "8"}};
-    return settings;
-  }
-
-  void SetUp() override {
-    RulesTest::SetUp();
-    if (plugin_ != nullptr) MakePair(&pair_);
-  }
-
-  ncclResult_t TryReceive(const std::vector<Member>& members, Group* group, void* on_entry = nullptr) {
-    std::vector<void*> data;
-    std::vector<size_t> capacities;
-    std::vector<int> tags;
-    group->buffers.clear();
-    for (const Member& member : members) {
-      group->buffers.push_back(std::make_unique<GuardedBuffer>(member.capacity));
-      data.push_back(group->buffers.back()->data());
-      capacities.push_back(member.capacity);
-      tags.push_back(member.tag);
-    }
-    group->sizes.assign(members.size(), 0);  // As NCCL does.
-    group->request = on_entry;
-    return net().Irecv(pair_.receive, static_cast<int>(members.size()), data.data(), capacities.data(), tags.data(),
-                       nullptr, nullptr, &group->request);
-  }
-
-  Group Receive(const std::vector<Member>& members) {
-    Group group;
-    // Where lanes heal, housekeeping may be at the connection just now.
-    const Deadline deadline;
-    do {
-      EXPECT_EQ(ncclSuccess, TryReceive(members, &group)) << CapturedLog();
-    } while (group.request == nullptr && deadline.Yield());
-    return group;
-  }
-
-  // Null where the plugin can't post now.
-  void* TrySend(int tag, const char* data, size_t bytes) {
-    void* request = nullptr;
-    EXPECT_EQ(ncclSuccess, net().Isend(pair_.send, const_cast<char*>(data), bytes, tag, nullptr, nullptr, &request))
-        << CapturedLog();
-    return request;
-  }
-
-  void* Send(int tag, const char* data, size_t bytes) {
-    auto request = PostSend(&net(), pair_.send, data, bytes, tag);
-    EXPECT_TRUE(request.ok()) << "tag " << tag << ": " << request.status();
-    return request.ok() ? *request : nullptr;
-  }
-
-  // The tag is not open, however often it is asked for.
-  void ExpectClosed(int tag) {
-    for (int i = 0; i < 200; ++i) ASSERT_EQ(nullptr, TrySend(tag, "?", 1)) << "tag " << tag;
-  }
-
-  bool Done(void* request, int* sizes = nullptr) {
-    int done = 0;
-    EXPECT_EQ(ncclSuccess, net().Test(request, &done, sizes)) << CapturedLog();
-    return done != 0;
-  }
-
-  // Drives both ends until all are done.
-  void Finish(std::vector<void*> sends, std::vector<Group*> groups) {
-    Deadline deadline;
-    while (!(sends.empty() && groups.empty()) && !HasFailure()) {
-      if (!sends.empty() && Done(sends.front())) sends.erase(sends.begin());
-      if (!groups.empty() && Done(groups.front()->request, groups.front()->sizes.data())) groups.erase(groups.begin());
-      ASSERT_TRUE(deadline.Yield()) << sends.size() << " sends, " << groups.size() << " groups\n" << CapturedLog();
-    }
-  }
-
-  // Member `index` of `group` holds the text, and nothing else was written.
-  static void ExpectText(const Group& group, size_t index, const std::string& text) {
-    const GuardedBuffer& buffer = *group.buffers[index];
-    EXPECT_EQ(text.size(), static_cast<size_t>(group.sizes[index])) << "member " << index;
-    EXPECT_EQ(text, std::string(buffer.data(), text.size())) << "member " << index;
-    EXPECT_EQ("", buffer.Check(text.size(), buffer.bytes_max())) << "member " << index;
-  }
-
-  Pair pair_;
-};
 
 TEST_P(GroupTest, TheDeviceSaysEight) {
   ncclNetProperties_v12_t props;
@@ -179,7 +83,7 @@ TEST_P(GroupTest, ASendThatIsRefusedMovesTheOnesBefore) {
   Group group = Receive({{1, 10}, {2, 10}, {3, 3000 * kKiB}});
   const std::string big(3000 * kKiB, 'b');
   std::vector<void*> sends = {Send(1, "one", 3), Send(2, "two", 3), Send(3, big.data(), big.size())};
-  Deadline deadline(10);
+  Deadline deadline;
   while (!Done(group.request, group.sizes.data())) {
     ASSERT_EQ(nullptr, TrySend(4, "?", 1));
     ASSERT_TRUE(deadline.Yield());
@@ -267,7 +171,12 @@ TEST_P(GroupTest, AllSlotsAtOnceAndInAnyOrder) {
 
 TEST_P(GroupTest, NineMembersAreRefused) {
   Group group;
-  EXPECT_EQ(ncclInvalidArgument, TryReceive(std::vector<Member>(9, {1, 1}), &group));
+  ncclResult_t nine = ncclSuccess;
+  const Deadline deadline;
+  do {
+    nine = TryReceive(std::vector<Member>(9, {1, 1}), &group);
+  } while (nine == ncclSuccess && group.request == nullptr && deadline.Yield());
+  EXPECT_EQ(ncclInvalidArgument, nine);
   EXPECT_EQ(nullptr, group.request);
   Group good = Receive({{1, 1}});
   Finish({Send(1, "x", 1)}, {&good});
@@ -326,12 +235,11 @@ TEST_P(GroupTest, ASenderThatGoesLeavesAGroupUnfinished) {
 // Only a receive of one buffer may be reported early (NCCL 2.24.3 and later).
 TEST_P(GroupTest, TheOptionalHintCountsForOneMemberOnly) {
   void* const preset = reinterpret_cast<void*>(static_cast<intptr_t>(NCCL_NET_OPTIONAL_RECV_COMPLETION));
-  Group pair_of, single, last;
-  ASSERT_EQ(ncclSuccess, TryReceive({{1, 10}, {2, 10}}, &pair_of, preset));
-  ASSERT_EQ(ncclSuccess, TryReceive({{1, 10}}, &single, preset));
-  ASSERT_EQ(ncclSuccess, TryReceive({{1, 10}}, &last, preset));
+  Group pair_of = Receive({{1, 10}, {2, 10}}, preset);
+  Group single = Receive({{1, 10}}, preset);
+  Group last = Receive({{1, 10}}, preset);
   for (int i = 0; i < 50; ++i) ASSERT_FALSE(Done(pair_of.request, pair_of.sizes.data()));
-  EXPECT_TRUE(Done(single.request, single.sizes.data()));
+  EXPECT_TRUE(DoneInTime(&single));
   EXPECT_FALSE(Done(last.request, last.sizes.data()));
   Finish({Send(1, "a", 1), Send(2, "b", 1), Send(1, "c", 1), Send(1, "d", 1)}, {&pair_of, &last});
   ExpectText(pair_of, 0, "a");
@@ -349,10 +257,15 @@ TEST_P(GroupTest, DeregOfAMembersMemoryResetsTheConnection) {
   size_t capacities[] = {100, 100};
   int tags[] = {1, 2};
   void* request = nullptr;
-  ASSERT_EQ(ncclSuccess, net().Irecv(pair_.receive, 2, data, capacities, tags, handles, nullptr, &request));
+  const Deadline deadline;
+  do {
+    ASSERT_EQ(ncclSuccess, net().Irecv(pair_.receive, 2, data, capacities, tags, handles, nullptr, &request));
+  } while (request == nullptr && deadline.Yield());
   ASSERT_EQ(ncclSuccess, net().DeregMr(pair_.receive, handles[1]));
   int done = 0;
-  EXPECT_EQ(ncclRemoteError, net().Test(request, &done, nullptr));
+  ncclResult_t result = ncclSuccess;
+  while ((result = net().Test(request, &done, nullptr)) == ncclSuccess && done == 0 && deadline.Yield()) continue;
+  EXPECT_EQ(ncclRemoteError, result);
   const std::string text(100, 'x');
   void* send = nullptr;
   for (int i = 0; i < 100; ++i) {
@@ -389,7 +302,10 @@ TEST_P(SmallBuffersGroupTest, AFailedReceiverEndsASendThatIsUnderWay) {
   }
   ncclResult_t result = ncclSuccess;
   while ((result = net().Test(under_way, &done, nullptr)) == ncclSuccess && done == 0) ASSERT_TRUE(deadline.Yield());
-  EXPECT_EQ(ncclRemoteError, result);
+  // Where sockets die (pair.h), the first message may come so late that all of the second has arrived.
+  if (done == 0 || getenv("TCPX_TEST_KILL_US") == nullptr) {
+    EXPECT_EQ(ncclRemoteError, result);
+  }
   ASSERT_TRUE(plugin_->Close(pair_).ok());  // Before its memory goes.
 }
 

@@ -60,6 +60,29 @@ class TooLargeTest : public RulesTest {
     return result;
   }
 
+  // Posts until there is a request or an error: a call gives neither while another thread holds the connection.
+  ncclResult_t ReceiveOrError(void* comm, char* to, size_t capacity, void** request) {
+    const Deadline deadline;
+    void* data = to;
+    int tag = 0;
+    ncclResult_t result = ncclSuccess;
+    do {
+      result = net().Irecv(comm, 1, &data, &capacity, &tag, nullptr, nullptr, request);
+    } while (result == ncclSuccess && *request == nullptr && deadline.Yield());
+    EXPECT_EQ(result == ncclSuccess, *request != nullptr) << result << CapturedLog();
+    return result;
+  }
+
+  ncclResult_t SendOrError(void* comm, char* data, size_t bytes, void** request) {
+    const Deadline deadline;
+    ncclResult_t result = ncclSuccess;
+    do {
+      result = net().Isend(comm, data, bytes, 0, nullptr, nullptr, request);
+    } while (result == ncclSuccess && *request == nullptr && deadline.Yield());
+    EXPECT_EQ(result == ncclSuccess, *request != nullptr) << result << CapturedLog();
+    return result;
+  }
+
   // Sends until the plugin refuses.
   ncclResult_t SendUntilRefused(void* comm) {
     static const char byte = 'x';
@@ -119,12 +142,10 @@ void TooLargeTest::Overfill(const Sizes& sizes) {
   }
   EXPECT_EQ(ncclRemoteError, SendUntilRefused(pair.send)) << CapturedLog();
   // The error sticks.
-  EXPECT_EQ(ncclInvalidUsage, net().Test(*receive, &done, nullptr));
-  void* data = in.data();
-  size_t capacity = sizes.message;
-  int tag = 0;
+  done = 0;
+  EXPECT_EQ(ncclInvalidUsage, TestUntilSettled(*receive, nullptr, &done));
   void* request = nullptr;
-  EXPECT_EQ(ncclInvalidUsage, net().Irecv(pair.receive, 1, &data, &capacity, &tag, nullptr, nullptr, &request));
+  EXPECT_EQ(ncclInvalidUsage, ReceiveOrError(pair.receive, in.data(), sizes.message, &request));
   EXPECT_EQ(1, ReceiverWarnings(sizes)) << CapturedLog();
   EXPECT_TRUE(plugin_->Close(pair).ok());
   Exchange(bystander);
@@ -148,16 +169,14 @@ TEST_P(TooLargeTest, EveryPendingRequestEnds) {
   std::vector<std::vector<char>> in(kMessages, std::vector<char>(kMiB));
   std::vector<void*> receives, sends;
   for (size_t i = 0; i < kMessages; ++i) {
-    void* data = in[i].data();
-    size_t capacity = i == kTooSmall ? kMiB - 1 : kMiB;
-    int tag = 0;
+    const size_t capacity = i == kTooSmall ? kMiB - 1 : kMiB;
     void* request = nullptr;
-    const ncclResult_t received = net().Irecv(pair.receive, 1, &data, &capacity, &tag, nullptr, nullptr, &request);
+    const ncclResult_t received = ReceiveOrError(pair.receive, in[i].data(), capacity, &request);
     ASSERT_TRUE(received == ncclSuccess || (received == ncclInvalidUsage && i > kTooSmall))
         << received << CapturedLog();
     if (received == ncclSuccess) receives.push_back(request);
     request = nullptr;
-    const ncclResult_t sent = net().Isend(pair.send, out.data(), kMiB, tag, nullptr, nullptr, &request);
+    const ncclResult_t sent = SendOrError(pair.send, out.data(), kMiB, &request);
     ASSERT_TRUE(sent == ncclSuccess || (sent == ncclRemoteError && i > kTooSmall)) << sent << CapturedLog();
     if (sent == ncclSuccess) sends.push_back(request);
   }

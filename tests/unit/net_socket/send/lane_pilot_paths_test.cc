@@ -193,7 +193,7 @@ TEST(LanePilotPathsTest, AsManyFlowsAsALimitPerFlowWants) {
 TEST(LanePilotPathsTest, OnOnePathFewLanesStay) {
   const Result result = Over({{2000 * kMbit}}, 1, [](Network* network) { return network->Run(60); });
   EXPECT_LE(0.99, result.mean);
-  EXPECT_GE(4, result.lanes);
+  EXPECT_GE(4.1, result.lanes) << "four stay without a trial; one may be on";
   EXPECT_GE(120, result.dials);
 }
 
@@ -209,7 +209,7 @@ TEST(LanePilotPathsTest, NoiseOpensNoLanesOnOnePath) {
       latest += (network->connection(0).dials() - before) / 40.0;
       return share;
     });
-    EXPECT_GE(4, result.lanes) << noise;
+    EXPECT_GE(noise < 0.2 ? 4.2 : 5.2, result.lanes) << noise;
     EXPECT_GE(DialAllowance::kMost + 5 * DialAllowance::kEachMinute, result.dials) << noise;
     EXPECT_GE(6 * DialAllowance::kEachMinute, latest) << noise << ": three minutes of dials";
   }
@@ -234,7 +234,7 @@ TEST(LanePilotPathsTest, APathThatFallsAndComesBack) {
     network->Run(5);
     return network->Run(5);
   });
-  EXPECT_LE(0.90, fallen.mean);
+  EXPECT_LE(0.98, fallen.mean) << "a few lanes stay without a trial, which would cost a third of the traffic";
   const Result back = Over({rates}, 1, [](Network* network) {
     network->Run(10);
     network->SetRate(0, 40 * kMbit);
@@ -243,7 +243,7 @@ TEST(LanePilotPathsTest, APathThatFallsAndComesBack) {
     network->Run(5);
     return network->Run(10);
   });
-  EXPECT_LE(0.93, back.mean);
+  EXPECT_LE(0.98, back.mean);
 }
 
 TEST(LanePilotPathsTest, NothingIsOpenedWhereTheNetworkIsNotTheLimit) {

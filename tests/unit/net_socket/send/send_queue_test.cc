@@ -184,5 +184,30 @@ TEST(SendQueueTest, TheRingComesRound) {
   }
 }
 
+// Where lanes heal: what is copied is done when the kernel takes it, what is longer when its peer's has it.
+TEST(SendQueueTest, ShortPayloadIsDoneAtOnceAndLongWhenItIsAcknowledged) {
+  HeldFrames held(8, 256 << 10);
+  SendQueue queue(8, kChunkBytesMax, &held);
+  const std::string data(kCopiedPayloadBytesMax + 1, 'x');
+  SendRequest requests[2];
+  size_t stream = 0;
+  for (size_t i = 0; i < 2; ++i) {
+    SendRequest& request = requests[i];
+    request.data = data.data();
+    request.bytes = request.message_bytes = kCopiedPayloadBytesMax + i;
+    request.sequence = i;
+    request.left.store(Units(request.bytes));
+    queue.Push(&request, 0);
+    stream += kHeaderBytes + request.bytes;
+  }
+  queue.Advance(stream);
+  EXPECT_TRUE(requests[0].done());
+  EXPECT_FALSE(requests[1].done());
+  held.Acked(1);
+  EXPECT_FALSE(requests[1].done());
+  held.Acked(0);
+  EXPECT_TRUE(requests[1].done());
+}
+
 }  // namespace
 }  // namespace tcpx
