@@ -243,8 +243,9 @@ constexpr Parameter kParameters[] = {
      3600,
      {"off", 0},
      Audience::kFew,
-     "A request that makes no progress for this long is described once in the log, at INFO: nothing ends because of "
-     "it. So is a lane that drains at less than half the pace of its connection's other lanes for as long. With NCCL "
+     "A request that makes no progress for this long is described in the log, at INFO, with cause and culprit as far "
+     "as they are known: nothing ends because of it. So is a lane that drains at less than half the pace of its "
+     "connection's other lanes for as long. With NCCL "
      "releases of v6 to v10 of the interface a failed connection is told again this often while NCCL goes on using "
      "it."},
     {"TCPX_SPREAD_ERRORS", ParameterKind::kFlag, &Options::spread_errors, 0, 0, kNoSpecial, Audience::kFew,

@@ -3,10 +3,16 @@
 #include <errno.h>
 #include <string.h>
 
+#include <string>
+
+#include "absl/strings/cord.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
 namespace tcpx {
 namespace {
+
+constexpr char kErrnoPayload[] = "tcpx/errno";
 
 // glibc offers two functions of this name; overloads pick the one that was declared.
 [[maybe_unused]] const char* MessageOf(int /*result*/, const char* buffer) { return buffer; }
@@ -44,7 +50,15 @@ absl::StatusCode CodeOf(int err) {
 }  // namespace
 
 absl::Status ErrnoStatus(int err, absl::string_view what) {
-  return absl::Status(CodeOf(err), absl::StrCat(what, ": ", ErrnoText(err), Advice(err)));
+  absl::Status status(CodeOf(err), absl::StrCat(what, ": ", ErrnoText(err), Advice(err)));
+  status.SetPayload(kErrnoPayload, absl::Cord(absl::StrCat(err)));
+  return status;
+}
+
+int StatusErrno(const absl::Status& status) {
+  const auto payload = status.GetPayload(kErrnoPayload);
+  int err = 0;
+  return payload.has_value() && absl::SimpleAtoi(std::string(*payload), &err) ? err : 0;
 }
 
 std::string ErrnoText(int err) {

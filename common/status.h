@@ -19,6 +19,9 @@ namespace tcpx {
 // "WHAT: Connection refused (111)", with advice appended where there is some.
 absl::Status ErrnoStatus(int err, absl::string_view what);
 
+// The errno that ErrnoStatus was given; 0: it was not made by it.
+int StatusErrno(const absl::Status& status);
+
 // "Connection refused (111)". Thread-safe, unlike strerror.
 std::string ErrnoText(int err);
 

@@ -1,8 +1,14 @@
 #include "common/this_host.h"
 
 #include <ifaddrs.h>
+#include <net/if.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
+#include <cstring>
+
+#include "common/fd.h"
 #include "common/small_file.h"
 
 namespace tcpx {
@@ -39,6 +45,17 @@ std::string InterfaceWith(const SocketAddress& address) {
   }
   freeifaddrs(all);
   return name;
+}
+
+bool InterfaceRuns(const std::string& name) {
+  ifreq request{};
+  if (name.size() >= sizeof(request.ifr_name)) return true;
+  std::memcpy(request.ifr_name, name.data(), name.size());
+  const OwnedFd any(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!any.valid()) return true;
+  if (ioctl(any.get(), SIOCGIFFLAGS, &request) != 0) return false;
+  constexpr unsigned kRuns = IFF_UP | IFF_RUNNING;
+  return (static_cast<unsigned>(request.ifr_flags) & kRuns) == kRuns;
 }
 
 }  // namespace tcpx

@@ -22,6 +22,9 @@ uint64_t HostMark();
 // The interface that has the address: "eth0".
 std::string InterfaceWith(const SocketAddress& address);
 
+// True exactly when it is up and has a carrier, as far as the kernel tells; one that is gone does not run.
+bool InterfaceRuns(const std::string& name);
+
 }  // namespace tcpx
 
 #endif  // TCPX_COMMON_THIS_HOST_H_

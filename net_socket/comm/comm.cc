@@ -63,14 +63,23 @@ void Comm::WatchInLoop() {
   LaneHealing::LookInLoop(&setup_.runtime->reactor, link_);
 }
 
+// By whoever reads the health socket.
+void Comm::PeerSaysWaits(const std::string& news) {
+  setup_.runtime->reactor.Post([link = link_, news] { link->With([&news](Watched* comm) { comm->HearWaits(news); }); });
+}
+
+void Comm::HearWaits(const std::string& news) { progress_.HearInLoop(news, MonotonicNanos()); }
+
 void Comm::LeaveWatch() {
   link_->Cut();
   Runtime* const runtime = setup_.runtime;
   runtime->reactor.Post([runtime, link = link_, health = setup_.health, group = setup_.communicator->group,
-                         id = setup_.connection_id, redialler = setup_.redialler] {
+                         id = setup_.connection_id, redialler = setup_.redialler, key = progress_.key(),
+                         communicator = setup_.communicator] {
     if (redialler != nullptr) redialler->CloseInLoop();
     runtime->watchdog.LeaveInLoop(link);
     if (group != nullptr) group->LeaveInLoop(link);
+    communicator->stalls->LeaveInLoop(key);
     if (health != nullptr) health->LeaveInLoop(id);
   });
 }

@@ -157,7 +157,12 @@ class Comm : protected ConnectionEnd, private Watched {
   void PeerParted(const std::string& cause) override { failure_.NotePeerParted(cause); }
   void ContextFailed(const std::string& cause) override { failure_.FailWithCommunicator(cause); }
   void CheckProgress(int64_t now_ns) override { progress_.LookInLoop(now_ns); }
+  void PeerSaysWaits(const std::string& news) override;
+  void HearWaits(const std::string& news) override;
+  uint64_t MessagesDone() const override { return messages_[0] + messages_[1]; }
   void ReadNumbers(ConnectionNumbers* numbers) override;
+  // Without what only the reactor knows.
+  void ReadCounts(ConnectionNumbers* numbers);
   void ReadLanes(ConnectionNumbers* numbers);
   void DescribeFor(ConnectionNumbers* numbers) const;
   void NameLanes(ConnectionNumbers* numbers) const;

@@ -37,7 +37,7 @@ void Comm::JoinStats() {
 
 void Comm::LeaveStats() {
   if (stats_ == nullptr) return;
-  setup_.runtime->stats->Leave(stats_, [this](ConnectionNumbers* numbers) { ReadNumbers(numbers); });
+  setup_.runtime->stats->Leave(stats_, [this](ConnectionNumbers* numbers) { ReadCounts(numbers); });
 }
 
 std::optional<ConnectionNumbers> Comm::numbers() const {
@@ -66,7 +66,17 @@ void Comm::DescribeFor(ConnectionNumbers* numbers) const {
   numbers->peer_host = setup_.lanes[0].peer.HostString();
 }
 
+// The link is held, as it is where the reactor looks.
 void Comm::ReadNumbers(ConnectionNumbers* numbers) {
+  ReadCounts(numbers);
+  const WaitRoot& root = progress_.probe().root();
+  const bool known = root.known() && !failed();
+  numbers->cause = known ? CauseName(root.cause) : "";
+  numbers->culprit = known ? root.culprit : "";
+  numbers->why = known ? progress_.probe().Why() : "";
+}
+
+void Comm::ReadCounts(ConnectionNumbers* numbers) {
   const Flight flight = FlightNow();
   // What is posted when a connection fails is never tested to its end, and waits for nobody.
   if (!failed()) numbers->waits = times_->WaitsUntil(MonotonicNanos(), flight, &numbers->open_wait);

@@ -16,6 +16,7 @@
 #include "common/traffic_class.h"
 #include "nccl/plugin_api.h"
 #include "net_socket/health/failure_group.h"
+#include "net_socket/health/stall_group.h"
 
 namespace tcpx {
 
@@ -33,6 +34,7 @@ struct Communicator {
   // A connection was closed after a failure or with requests outstanding: nobody waits for sockets that linger. With
   // has_finalize.
   mutable std::atomic<bool> aborted{false};
+  const std::unique_ptr<StallGroup> stalls = std::make_unique<StallGroup>();
   std::shared_ptr<FailureGroup> group;  // null: a failure stays with its connection
 };
 

@@ -24,6 +24,8 @@ class ConnectionEnd {
   // The pace of the lanes that carry bulk messages, by lane index from 1 on; empty where there is none to compare. In
   // the reactor.
   virtual std::vector<LanePace> Paces() const { return {}; }
+  // That were reported done. From any thread.
+  virtual uint64_t MessagesDone() const { return 0; }
   // True once a lane of the peer's has ended in order: nothing more comes on it. From any thread.
   virtual bool LaneEnded() const { return false; }
   // Lets the peer learn of a failure at once. From any thread.

@@ -3,7 +3,9 @@
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/status.h"
 #include "net_socket/comm/connection_setup.h"
+#include "net_socket/comm/failure_verdict.h"
 #include "net_socket/comm/runtime.h"
 
 namespace tcpx {
@@ -24,10 +26,11 @@ void ConnectionFailure::Fail(absl::Status status, int lane, Noise noise) {
   // Who finds the end of a lane may find out why: the peer says so before it goes.
   if (noise == Noise::kWarn && setup_->health != nullptr && absl::IsUnavailable(status)) {
     setup_->health->Poll();
+    if (!failed()) AwaitExplanation(*setup_, [this] { return Explained(); });
     const std::string cause = PeerParted();
     if (!cause.empty()) return FailWithPeer(cause);
     if (setup_->health->PeerVanished()) {
-      status = absl::UnavailableError(absl::StrCat(status.message(), "; ", kPeerVanished));
+      status = absl::Status(status.code(), absl::StrCat(status.message(), "; ", kPeerVanished));
     }
   }
   FailFor("", std::move(status), lane, noise);
@@ -49,6 +52,14 @@ std::string ConnectionFailure::PeerParted() const {
   return peer_parted_;
 }
 
+bool ConnectionFailure::Explained() const {
+  if (failed() || !PeerParted().empty()) return true;
+  const FailureGroup* const group = setup_->communicator->group.get();
+  if (group != nullptr && !group->cause().empty()) return true;
+  MutexLock lock(mutex_);
+  return !status_.ok();
+}
+
 void ConnectionFailure::FailWithCommunicator(const std::string& cause) {
   FailFor(cause, absl::UnavailableError(absl::StrCat("another connection of the communicator failed: ", cause)),
           kNoLane, Noise::kQuiet);
@@ -63,9 +74,13 @@ void ConnectionFailure::FailFor(std::string cause, absl::Status status, int lane
   FailureGroup* const group = setup_->communicator->group.get();
   std::unique_lock<Mutex> telling;
   if (group != nullptr) telling = group->Telling();
-  if (cause.empty()) cause = CauseLine(TroubleOf(status.message(), lane));
+  std::string what(status.message());
+  if (cause.empty() && noise == Noise::kWarn) {
+    what = VerdictPrefix(VerdictOfFailure(*setup_, status, lane)) + what;
+  }
+  if (cause.empty()) cause = CauseLine(TroubleOf(what, lane));
   const bool first = JoinFailure(&cause, &noise);
-  told_ = Report(status.message(), lane);
+  told_ = Report(what, lane);
   // The line goes out before any call can return the error: the process may exit on it.
   if (noise == Noise::kWarn) TCPX_WARN_TO(setup_->communicator->log, "%s", told_);
   if (noise == Noise::kQuiet) TCPX_TRACE("%s", told_);

@@ -58,6 +58,10 @@ class ConnectionFailure final : public LaneOwner {
   void NotePeerParted(const std::string& cause);
   void FailWithCommunicator(const std::string& cause);
 
+  Direction direction() const { return direction_; }
+  // Whether the lane waits for another socket.
+  bool lane_lost(int lane) const { return healing_ != nullptr && healing_->lost(lane); }
+
   // The first failure; OK before.
   absl::Status status() const;
   // True once it has failed and the peer has been told, as far as it can be.
@@ -72,6 +76,8 @@ class ConnectionFailure final : public LaneOwner {
  private:
   // `cause` is what others are told; empty: made of the status.
   void FailFor(std::string cause, absl::Status status, int lane, Noise noise);
+  // Somebody has said what happened, or nobody needs to.
+  bool Explained() const;
   // Empty: it has not.
   std::string PeerParted() const;
   // True exactly when the communicator fails with this connection. Else *cause becomes its first cause, and *noise

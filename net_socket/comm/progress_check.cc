@@ -1,18 +1,24 @@
 #include "net_socket/comm/progress_check.h"
 
 #include <string>
+#include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/log.h"
 #include "common/socket.h"
 #include "net_socket/comm/connection_setup.h"
+#include "net_socket/comm/failure_verdict.h"
 #include "net_socket/comm/runtime.h"
+#include "net_socket/health/cpu_shortage.h"
 
 namespace tcpx {
 
 void ProgressCheck::LookInLoop(int64_t now_ns) {
   if (!failure_->failed()) LookAtLanes(now_ns);
   if (!failure_->failed()) LookAtRequests(now_ns);
+  if (failure_->failed()) probe_.LeaveInLoop();
+  if (!failure_->failed()) LookAtLosses(now_ns);
   if (!failure_->failed()) LookAtPaces(now_ns);
 }
 
@@ -29,7 +35,7 @@ void ProgressCheck::LookAtLanes(int64_t now_ns) {
           "nothing that was sent has been acknowledged for %.1f s (TCPX_PEER_TIMEOUT is %.1f s): the network drops "
           "this flow, or the host is gone; look for a firewall, a bad link or a wrong MTU between the two addresses",
           info.last_ack_ms * 1e-3, timeout_ns * 1e-9);
-      failure_->FailFound(absl::UnavailableError(text), lane);
+      failure_->FailFound(SilenceError(text), lane);
       return;
     }
   }
@@ -38,13 +44,10 @@ void ProgressCheck::LookAtLanes(int64_t now_ns) {
 void ProgressCheck::LookAtRequests(int64_t now_ns) {
   const Options& options = setup_->runtime->options;
   const Flight flight = end_->FlightNow();
-  if (stall_.Stalled(flight, now_ns, options.stall_warn_ns)) {
-    const std::string text = absl::StrFormat(
-        "no progress for %.1f s; nothing is wrong with the connection as far as is known: the peer may be busy, "
-        "stopped or waiting for another rank",
-        (now_ns - stall_.since_ns()) * 1e-9);
-    TCPX_INFO_TO(setup_->communicator->log, "%s", failure_->Report(text, 0));
-  }
+  const bool stalled = stall_.Stalled(flight, now_ns, options.stall_warn_ns);
+  probe_.LookInLoop(flight, stall_.since_ns(), now_ns);
+  if (probe_.Tells(stalled, now_ns)) TellOfStall(now_ns);
+  LookAtCpu(flight, now_ns);
   const bool stuck = stall_.since_ns() != 0 && now_ns - stall_.since_ns() >= options.peer_timeout_ns;
   if (!stuck) return;
   if (peer_ended_.load(std::memory_order_relaxed)) {
@@ -52,6 +55,69 @@ void ProgressCheck::LookAtRequests(int64_t now_ns) {
   } else if (end_->LaneEnded()) {
     failure_->FailFound(absl::UnavailableError("a lane has ended without its connection"), kNoLane);
   }
+}
+
+void ProgressCheck::TellOfStall(int64_t now_ns) {
+  std::string text = absl::StrFormat("no progress for %.1f s; ", (now_ns - stall_.since_ns()) * 1e-9);
+  const WaitRoot& root = probe_.root();
+  if (root.known()) {
+    absl::StrAppend(&text, "verdict: ", CauseName(root.cause), ": ", probe_.Why());
+  } else {
+    text +=
+        "nothing is wrong with the connection as far as is known: the peer may be busy, stopped or waiting for another "
+        "rank";
+  }
+  TCPX_INFO_TO(setup_->communicator->log, "%s", failure_->Report(text, probe_.lane()));
+}
+
+Verdict ProgressCheck::PaceVerdict(size_t lane, bool slow) const {
+  PaceEvidence evidence;
+  const LaneSegments share = losses_.share(lane);
+  evidence.segments = share.sent;
+  evidence.retransmitted = share.retransmitted;
+  evidence.slow = slow;
+  evidence.here = ThisProcessName();
+  evidence.there = PeerName(*setup_);
+  return JudgePace(evidence);
+}
+
+void ProgressCheck::LookAtLosses(int64_t now_ns) {
+  const int64_t long_ns = setup_->runtime->options.stall_warn_ns;
+  if (long_ns == 0 || failure_->direction() != Direction::kSend || !losses_.Due(now_ns, long_ns)) return;
+  std::vector<LaneSegments> segments(setup_->lanes.size());
+  for (size_t i = 0; i < segments.size(); ++i) {
+    LaneTcpInfo info;
+    const int fd = setup_->lanes[i].fd.get();
+    if (fd >= 0 && ReadLaneTcpInfo(fd, &info)) segments[i] = {info.segments_sent, info.retransmissions};
+  }
+  if (!losses_.Look(segments, now_ns, long_ns)) return;
+  for (size_t i = 0; i < segments.size(); ++i) {
+    const Verdict verdict = PaceVerdict(i, false);
+    if (!losses_.News(i, verdict.cause == Cause::kPathLoses)) continue;
+    TCPX_INFO_TO(
+        setup_->communicator->log, "%s",
+        failure_->Report(VerdictPrefix(verdict) + "look for a bad link, an overfull queue or a policer on the way",
+                         static_cast<int>(i)));
+  }
+}
+
+// What moves slowly for want of a CPU never stands.
+void ProgressCheck::LookAtCpu(const Flight& flight, int64_t now_ns) {
+  const int64_t long_ns = setup_->runtime->options.stall_warn_ns;
+  const int percent = setup_->runtime->cpu_shortage->percent();
+  if (long_ns == 0 || percent == 0 || flight.messages == 0) {
+    short_since_ns_ = 0;
+    return;
+  }
+  if (short_since_ns_ == 0) short_since_ns_ = now_ns;
+  if (now_ns - short_since_ns_ < long_ns || std::exchange(told_short_, true)) return;
+  if (!setup_->runtime->cpu_shortage->FirstToTell()) return;
+  Verdict verdict;
+  verdict.cause = Cause::kNoCpu;
+  verdict.culprit = ThisProcessName();
+  verdict.evidence = absl::StrCat("one was ready and had none for ", percent, " % of the time");
+  TCPX_INFO_TO(setup_->communicator->log, "%s",
+               failure_->Report(VerdictPrefix(verdict) + "give this rank more CPUs, or the host fewer threads", 0));
 }
 
 void ProgressCheck::LookAtPaces(int64_t now_ns) {
@@ -63,7 +129,9 @@ void ProgressCheck::LookAtPaces(int64_t now_ns) {
         "a slow lane: %.1f MB/s for %.1f s, where its connection's lanes do %.1f; it is given less to carry; look at "
         "the path of this flow (a bad link, a crowded queue, a limit per flow)",
         slow.bytes_per_second * 1e-6, long_ns * 1e-9, slow.median * 1e-6);
-    TCPX_INFO_TO(setup_->communicator->log, "%s", failure_->Report(text, static_cast<int>(slow.lane) + 1));
+    const size_t lane = slow.lane + 1;
+    TCPX_INFO_TO(setup_->communicator->log, "%s",
+                 failure_->Report(VerdictPrefix(PaceVerdict(lane, true)) + text, static_cast<int>(lane)));
   }
 }
 

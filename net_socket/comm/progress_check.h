@@ -12,11 +12,14 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "net_socket/comm/connection_end.h"
 #include "net_socket/comm/connection_failure.h"
+#include "net_socket/comm/stall_probe.h"
 #include "net_socket/health/lane_liveness.h"
+#include "net_socket/health/lane_losses.h"
 #include "net_socket/health/slow_lanes.h"
 #include "net_socket/message/flight.h"
 
@@ -25,9 +28,13 @@ namespace tcpx {
 class ProgressCheck {
  public:
   ProgressCheck(const ConnectionSetup* setup, const ConnectionEnd* end, ConnectionFailure* failure)
-      : setup_(setup), end_(end), failure_(failure) {}
+      : setup_(setup), end_(end), failure_(failure), probe_(setup, end, failure) {}
 
   void LookInLoop(int64_t now_ns);
+  // What the peer waits for, or asks.
+  void HearInLoop(const std::string& news, int64_t now_ns) { probe_.HearInLoop(news, now_ns); }
+  const StallProbe& probe() const { return probe_; }
+  const void* key() const { return probe_.key(); }
   // The peer's process has ended without closing.
   void PeerEnded() { peer_ended_.store(true, std::memory_order_relaxed); }
   // How often a lane became slow for long.
@@ -36,7 +43,11 @@ class ProgressCheck {
  private:
   void LookAtLanes(int64_t now_ns);
   void LookAtRequests(int64_t now_ns);
+  void TellOfStall(int64_t now_ns);
   void LookAtPaces(int64_t now_ns);
+  void LookAtLosses(int64_t now_ns);
+  void LookAtCpu(const Flight& flight, int64_t now_ns);
+  Verdict PaceVerdict(size_t lane, bool slow) const;
 
   const ConnectionSetup* const setup_;
   const ConnectionEnd* const end_;
@@ -44,7 +55,11 @@ class ProgressCheck {
   std::atomic<bool> peer_ended_{false};
   std::vector<LaneLiveness> liveness_;  // by lane
   SlowLanes slowness_;
+  LaneLosses losses_;
+  int64_t short_since_ns_ = 0;  // of CPU; 0: not
+  bool told_short_ = false;
   StallWatch stall_;
+  StallProbe probe_;
   Relaxed<uint64_t> slow_lanes_{0};
 };
 

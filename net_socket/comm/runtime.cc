@@ -1,5 +1,6 @@
 #include "net_socket/comm/runtime.h"
 
+#include "net_socket/health/cpu_shortage.h"
 #include "net_socket/nic/lane_budget.h"
 #include "net_socket/nic/lost_paths.h"
 #include "net_socket/send/busy_lanes.h"
@@ -10,6 +11,7 @@ Runtime::Runtime(const Options& given)
     : options(given),
       lane_budget(std::make_unique<LaneBudget>()),
       busy_lanes(std::make_unique<BusyLanes>()),
+      cpu_shortage(std::make_unique<CpuShortage>()),
       lost_paths(std::make_unique<LostPaths>(&reactor)) {}
 
 Runtime::~Runtime() = default;

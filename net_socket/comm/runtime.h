@@ -20,6 +20,7 @@
 namespace tcpx {
 
 class BusyLanes;
+class CpuShortage;
 class LaneBudget;
 class LaneNotes;
 class LostPaths;
@@ -39,6 +40,7 @@ struct Runtime {
   LingeringSockets lingering{&reactor};
   HealthHub health{&reactor};
   Watchdog watchdog{&reactor};
+  const std::unique_ptr<CpuShortage> cpu_shortage;  // the reactor's
   const std::unique_ptr<LostPaths> lost_paths;
   StagePool stages;
   std::unique_ptr<GpuHub> gpu;         // null: host memory only

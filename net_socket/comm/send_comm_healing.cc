@@ -5,10 +5,12 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/socket.h"
 #include "common/status.h"
+#include "net_socket/comm/failure_verdict.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/comm/send_comm.h"
 #include "net_socket/health/lane_liveness.h"
@@ -168,9 +170,9 @@ bool SendComm::LetsSilentGo(int lane) {
   LaneTcpInfo info;
   const bool unheard = healing()->TakeUnheardInLoop(lane);
   if (!unheard && (!ReadLaneTcpInfo(lane_fd(lane), &info) || !silence.Suspects(info, now_ns))) return false;
-  const auto why =
-      absl::UnavailableError(unheard ? "nothing of what the peer says on it arrives, and another socket found the peer"
-                                     : "nothing of what it holds is acknowledged, and another socket found the peer");
+  const auto why = absl::UnavailableError(absl::StrCat(
+      HealedVerdict(setup()), unheard ? "nothing of what the peer says on it arrives, and another socket found the peer"
+                                      : "nothing of what it holds is acknowledged, and another socket found the peer"));
   if (!healing()->LetGo(why, lane)) return false;
   silence.Moved(now_ns);
   return true;

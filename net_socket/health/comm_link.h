@@ -87,6 +87,11 @@ class Watched {
   // The same, in the reactor: another socket is tried beside the lane.
   virtual void MovesUnheard(int) {}
 
+  // What the peer waits for, or asks (wait_news.h); by whoever reads the health socket.
+  virtual void PeerSaysWaits(const std::string&) {}
+  // The same, in the reactor.
+  virtual void HearWaits(const std::string&) {}
+
   // The same, of the health socket. It is lost, and there will be another one, or not.
   virtual void HealthLost() {}
   // It is back. `counts`: of all whom it serves this one counts it.

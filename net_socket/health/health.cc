@@ -22,22 +22,7 @@ constexpr size_t kSaidMax = 16384;
 // Kept for a connection that is expected: an honest peer says that it has parted or failed, and that it is closed.
 constexpr size_t kEarlyNoticesMax = 2;
 
-std::string Frame(FrameKind kind, const std::string& body) {
-  FrameHeader header;
-  header.kind = kind;
-  header.length = static_cast<uint32_t>(body.size());
-  std::string frame(kHeaderBytes, '\0');
-  EncodeHeader(header, &frame[0]);
-  return frame + body;
-}
-
-void TellEnd(Watched* comm, const absl::Status& end) {
-  if (end.ok()) {
-    comm->PeerEnded();
-  } else {
-    comm->PeerDied(end);
-  }
-}
+std::string Frame(FrameKind kind, const std::string& body) { return EncodeRecord(kind, body); }
 
 constexpr int kGarbage = -1;
 // Of 4 KiB each: a peer that says more waits for its next turn.
@@ -109,6 +94,7 @@ void Health::UpInLoop(OwnedFd fd, const HealthSettings& settings, Seals seals) {
     end_.reset();
     heals_ = settings.heals;
     TellAgainLocked();
+    if (dialled_) IntroduceLocked();
   }
   if (!reactor_->WatchInLoop(number, EPOLLIN | EPOLLRDHUP, this).ok()) EndInLoop();
   FlushInLoop();
@@ -249,17 +235,13 @@ void Health::Ask() {
   });
 }
 
-bool Health::PeerVanished() {
-  MutexLock lock(mutex_);
-  const bool over = !heals_ || state_ == HealthState::kDown || state_ == HealthState::kClosed;
-  return over && end_.has_value() && end_->ok() && !reader_.bye();
-}
-
 std::shared_ptr<CommLink> Health::HearerOfLocked(const HealthNotice& notice) {
+  if (!notice.waits.empty()) HearNameLocked(notice);
   auto found = members_.find(notice.connection);
   if (found == members_.end()) return nullptr;
   Member& member = found->second;
-  if (member.link == nullptr && member.notices.size() < kEarlyNoticesMax) member.notices.push_back(notice);
+  if (member.link == nullptr && notice.waits.empty() && member.notices.size() < kEarlyNoticesMax)
+    member.notices.push_back(notice);
   return member.link;
 }
 
@@ -272,7 +254,9 @@ void Health::Deliver(const std::vector<HealthNotice>& notices) {
     }
     if (link == nullptr) continue;
     link->With([&notice](Watched* comm) {
-      if (notice.silent >= 0) {
+      if (!notice.waits.empty()) {
+        comm->PeerSaysWaits(notice.waits);
+      } else if (notice.silent >= 0) {
         comm->PeerIsUnheard(notice.silent);
       } else if (notice.left) {
         comm->PeerLeft(notice.taken);
@@ -283,45 +267,6 @@ void Health::Deliver(const std::vector<HealthNotice>& notices) {
       }
     });
   }
-}
-
-// A peer that has closed resets what it is told of closing.
-bool Health::OrderlyLocked() { return reader_.bye() && (!end_.has_value() || end_->ok() || said_left_); }
-
-void Health::DropSocketLocked(HealthState to) {
-  ForgetHeardLocked();
-  MoveToLocked(to);
-  reactor_->UnwatchInLoop(fd_.get());
-  fd_.reset();
-  seals_ = Seals();
-  outbox_.clear();
-}
-
-void Health::EndInLoop() {
-  const bool heals = MayHealInLoop();
-  {
-    MutexLock lock(mutex_);
-    if (state_ == HealthState::kUp) DropSocketLocked(heals ? HealthState::kLost : HealthState::kDown);
-  }
-  heals ? LostInLoop() : TellEndInLoop();
-}
-
-void Health::TellEndInLoop() {
-  absl::Status end;
-  bool orderly = false;
-  bool ended = false;
-  {
-    MutexLock lock(mutex_);
-    end = end_.value_or(absl::OkStatus());
-    ended = end_.has_value() && end.ok();
-    orderly = OrderlyLocked();
-  }
-  hub_->ForgetInLoop(this);
-  if (orderly) return;
-  for (auto& link : Links()) {
-    link->With([&end](Watched* comm) { TellEnd(comm, end); });
-  }
-  if (ended) hub_->DiedInLoop(*this, false);
 }
 
 void Health::SendLocked(const std::string& frame) {

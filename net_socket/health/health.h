@@ -128,12 +128,20 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
   void NotifyLeft(const ConnectionId& id, const std::vector<uint64_t>& taken = {});
   // Asks the peer, who dials, to try a second socket beside this lane. False: the health socket is lost itself.
   bool AskForAnother(const ConnectionId& id, int lane);
+  // Tells the peer what this end waits for (wait_news.h). Where it can't be told now it is of no use later.
+  void TellWaits(const ConnectionId& id, const std::string& news);
+  // The peer's process, as it calls itself; empty: it is of a build that neither says so nor answers.
+  std::string peer_name();
+  // What the kernel knows of the socket, and both its addresses; false: it is not up.
+  bool ReadTcp(LaneTcpInfo* info, std::string* hosts);
   // Hears at once what the peer has said already. For whoever found a lane ended and wonders why. Not with a link held.
   void Poll();
   // The same, for whoever acts on the end of the health socket itself: that is told soon, event or no event.
   void Ask();
   // True exactly when the peer's end was seen, no bye before it, and no other socket is expected.
   bool PeerVanished();
+  // The same of a reset: by a process that ended with something unread, or by somebody on the way.
+  bool WasReset();
 
  private:
   struct Member {
@@ -166,12 +174,17 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
   void Deliver(const std::vector<HealthNotice>& notices);
   // Null: nobody is to hear it now.
   std::shared_ptr<CommLink> HearerOfLocked(const HealthNotice& notice) TCPX_REQUIRES(mutex_);
+  // Says who this process is, the dialler first, and learns who the peer is (health_waits.cc).
+  void IntroduceLocked() TCPX_REQUIRES(mutex_);
+  void HearNameLocked(const HealthNotice& notice) TCPX_REQUIRES(mutex_);
   // The socket's end is no news.
   bool OrderlyLocked() TCPX_REQUIRES(mutex_);
   void EndInLoop();
   // From up to down or lost.
   void DropSocketLocked(HealthState to) TCPX_REQUIRES(mutex_);
   void TellEndInLoop();
+  void TellLinks(const absl::Status& end);
+  static void TellEnd(Watched* comm, const absl::Status& end);
   std::vector<std::shared_ptr<CommLink>> Links();
 
   // Of one that heals (health_healing.cc).
@@ -225,8 +238,9 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
   OwnedFd fd_ TCPX_GUARDED_BY(mutex_);                              // valid exactly while up
   Seals seals_ TCPX_GUARDED_BY(mutex_);                             // of fd_
   HealthReader reader_ TCPX_GUARDED_BY(mutex_);
+  std::string peer_name_ TCPX_GUARDED_BY(mutex_);
   std::string outbox_ TCPX_GUARDED_BY(mutex_);
-  bool said_left_ TCPX_GUARDED_BY(mutex_) = false;           // on the latest socket
+  bool said_left_ TCPX_GUARDED_BY(mutex_) = false;           // or waits, on the latest socket
   std::optional<absl::Status> end_ TCPX_GUARDED_BY(mutex_);  // of the latest socket, once seen; OK: an end of file
   int end_errno_ TCPX_GUARDED_BY(mutex_) = 0;                // with it; -1: garbage
   bool heals_ TCPX_GUARDED_BY(mutex_) = false;

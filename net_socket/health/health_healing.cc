@@ -46,15 +46,6 @@ absl::Status Health::TakeLocked(const char* data, size_t bytes, std::vector<Heal
   return authentic ? taken : absl::UnavailableError(kNotAuthentic);
 }
 
-std::vector<std::shared_ptr<CommLink>> Health::Links() {
-  std::vector<std::shared_ptr<CommLink>> links;
-  MutexLock lock(mutex_);
-  for (auto& [id, member] : members_) {
-    if (member.link != nullptr) links.push_back(member.link);
-  }
-  return links;
-}
-
 bool Health::TellsLocked() {
   if (state_ == HealthState::kLost) return true;
   return state_ == HealthState::kUp && (heals_ || !end_.has_value());

@@ -30,6 +30,9 @@ bool DecodeNotice(FrameKind kind, absl::string_view body, HealthNotice* notice) 
     if (body.size() != sizeof(lane)) return false;
     std::memcpy(&lane, body.data(), sizeof(lane));
     notice->silent = lane;
+  } else if (kind == FrameKind::kWaits) {
+    notice->waits = std::string(body);
+    return !body.empty();
   } else if (notice->parting || kind == FrameKind::kError) {
     notice->cause = CauseText(body);
   } else {

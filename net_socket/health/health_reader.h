@@ -26,6 +26,7 @@ struct HealthNotice {
   bool parting = false;         // it has given the connection up; else the connection has failed
   bool left = false;            // it has not failed: its end is closed
   int silent = -1;              // it stands: what the peer says on this lane is not acknowledged
+  std::string waits;            // what the peer waits for (wait_news.h); the connection stands
   std::vector<uint64_t> taken;  // with left: bytes of each lane's stream, where the peer received
 };
 

@@ -37,6 +37,8 @@ bool ReadLaneTcpInfo(int fd, LaneTcpInfo* lane) {
   lane->rto_ms = info.tcpi_rto / 1000;
   lane->rtt_us = info.tcpi_rtt;
   lane->retransmissions = info.tcpi_total_retrans;
+  const bool tells_segments = length >= offsetof(tcp_info, tcpi_data_segs_out) + sizeof(info.tcpi_data_segs_out);
+  lane->segments_sent = tells_segments ? info.tcpi_data_segs_out : 0;
   return true;
 }
 

@@ -37,6 +37,7 @@ struct LaneTcpInfo {
   uint32_t rto_ms = 0;           // until the next retransmission; each interval is twice the one before
   uint32_t rtt_us = 0;
   uint32_t retransmissions = 0;  // of the whole life
+  uint32_t segments_sent = 0;    // with data, of the whole life; 0 where the kernel won't tell (before Linux 4.6)
 
   // Since anything was heard.
   int64_t heard_ms() const { return last_ack_ms < last_data_ms ? last_ack_ms : last_data_ms; }

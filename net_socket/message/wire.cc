@@ -71,6 +71,16 @@ const char* DecodeHeader(const char* in, FrameHeader* header) {
   return nullptr;
 }
 
+std::string EncodeRecord(FrameKind kind, absl::string_view body) {
+  FrameHeader header;
+  header.kind = kind;
+  header.length = static_cast<uint32_t>(body.size());
+  std::string record(kHeaderBytes, '\0');
+  EncodeHeader(header, &record[0]);
+  record.append(body.data(), body.size());
+  return record;
+}
+
 void EncodeEstablished(char* out) {
   FrameHeader header;
   header.kind = FrameKind::kEstablished;

@@ -10,9 +10,10 @@
 //   reverse stream:   { header [body] }*     records only: credit, confirm, bye, error
 //   a lane again:     hello of kind kResume -> answer, with the count of bytes taken -> the stream from there on
 //   a health socket:  hello of that kind -> answer -> { header [body] }* both ways, records only: error, parting, left,
-//                     silent, bye. The body of the first two is there the connection's id and the text, that of left
+//                     silent, waits, bye. The body of the first two is there the connection's id and the text, that of left
 //                     the id and, from an end that received, the bytes taken of each lane's stream (eight bytes each),
-//                     that of silent the id and the lane (two bytes).
+//                     that of silent the id and the lane (two bytes), that of waits the id and what wait_news.h says;
+//                     an id of zeros there stands for the process.
 //
 // Versions: kWireVersion is in the hello and the handle. A record of an unknown kind is skipped by its length, so a
 //           newer peer may add kinds (from kFirstRecord on) without a new version.
@@ -62,6 +63,7 @@ enum class FrameKind : uint8_t {
   kEstablished = 69,  // dialler -> acceptor, first on lane 0: all lanes are answered, and none is dialled any more
   kLeft = 70,         // on a health socket: this end of the connection is closed, none of its lanes comes back
   kSilent = 71,       // there, receiver -> sender: what the receiver says on a lane is not acknowledged; move the lane
+  kWaits = 76,        // on a health socket: what an end waits for (health/wait_news.h)
   kRest = 75,         // on a lane: if its socket ends behind this record, the lane is closed and not lost
 };
 
@@ -81,6 +83,8 @@ struct FrameHeader {
 
 void EncodeHeader(const FrameHeader& header, char* out);
 const char* DecodeHeader(const char* in, FrameHeader* header);
+// Of a health socket: a header and its body.
+std::string EncodeRecord(FrameKind kind, absl::string_view body);
 // The record that the acceptor waits for: kHeaderBytes, and no body.
 void EncodeEstablished(char* out);
 bool IsEstablished(const char* in);

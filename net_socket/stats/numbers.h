@@ -109,6 +109,10 @@ struct ConnectionNumbers {
   int posted = 0;  // messages under way
   int caller = 0;  // NCCL's thread; 0: none yet
   bool failed = false;
+  // Of one that stands, once it is known why: health/wait_news.h.
+  std::string cause;
+  std::string culprit;
+  std::string why;
   std::vector<LaneNumbers> lanes;
 };
 

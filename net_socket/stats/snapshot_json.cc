@@ -103,6 +103,13 @@ void BlockedTimes(const BlockedNumbers& blocked, std::string* out) {
   }
 }
 
+void Verdict(const ConnectionNumbers& connection, std::string* out) {
+  Object object(out);
+  object.Text("cause", connection.cause);
+  object.Text("culprit", connection.culprit);
+  object.Text("text", connection.why);
+}
+
 void Connection(const ConnectionNumbers& connection, std::string* out) {
   Object object(out);
   object.Text("connection", connection.connection);
@@ -113,6 +120,7 @@ void Connection(const ConnectionNumbers& connection, std::string* out) {
   object.Text("peer", connection.peer_host);
   object.Flag("failed", connection.failed);
   object.Number("posted", connection.posted);
+  if (!connection.cause.empty()) Verdict(connection, object.Member("verdict"));
   object.Number("lanes_lost", connection.lanes_lost);
   object.Number("lanes_moved", connection.lanes_moved);
   object.Number("lanes_resumed", connection.lanes_resumed);

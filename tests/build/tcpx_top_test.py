@@ -66,6 +66,7 @@ class Server:
         self.looks_every = looks_every  # so many questions are answered with the same look
         self.name = "@tcpx-top-test-%d-%d" % (os.getpid(), time.monotonic_ns())
         self.looks = 0
+        self.verdict = None
         self.listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.listening.bind("\0" + self.name[1:])
         self.listening.listen(8)
@@ -78,8 +79,11 @@ class Server:
             except OSError:
                 return
             self.looks += 1
+            look = snapshot(self.looks // self.looks_every)
+            if self.verdict:
+                look["connections"][0]["verdict"] = self.verdict
             with client, contextlib.suppress(OSError):
-                client.sendall(json.dumps(snapshot(self.looks // self.looks_every)).encode())
+                client.sendall(json.dumps(look).encode())
 
 
 class RowsTest(unittest.TestCase):
@@ -180,6 +184,20 @@ class CommandTest(unittest.TestCase):
         run = self.run_top("--once", "--interval", "0.1", "--socket", Server().name)
         self.assertEqual(0, run.returncode, run.stderr)
         self.assertIn("1.00 GB/s", run.stdout)
+
+    def test_why(self):
+        server = Server()
+        run = self.run_top("--why", "--socket", server.name)
+        self.assertEqual((0, "nothing stands\n"), (run.returncode, run.stdout), run.stderr)
+        server.verdict = {"cause": "peer-late", "culprit": "node2 pid 5", "text": "a waits for node2 pid 5: late"}
+        run = self.run_top("--why", "--socket", server.name)
+        self.assertEqual("comm 0xabc: a waits for node2 pid 5: late\nculprit: node2 pid 5 (peer-late)\n", run.stdout)
+        (found,) = json.loads(self.run_top("--why", "--json", "--socket", server.name).stdout)
+        self.assertEqual("peer-late", found["cause"])
+        server.verdict = "nonsense"
+        self.assertEqual("nothing stands\n", self.run_top("--why", "--socket", server.name).stdout)
+        run = self.run_top("--why", "--socket", "@tcpx-nobody-%d" % time.monotonic_ns())
+        self.assertEqual(1, run.returncode)
 
     def test_nobody_there(self):
         run = self.run_top("--once", "--interval", "0.1", "--socket", "@tcpx-nobody-%d" % time.monotonic_ns())

@@ -10,7 +10,8 @@ import pathlib
 import struct
 import sys
 
-CHUNK, CREDIT, CONFIRM, BYE, ERROR, ESTABLISHED, LEFT, UNKNOWN = 1, 64, 65, 66, 67, 69, 70, 200
+CHUNK, CREDIT, CONFIRM, BYE, ERROR, ESTABLISHED, LEFT = 1, 64, 65, 66, 67, 69, 70
+WAITS, UNKNOWN = 76, 200
 
 
 def hello(magic=b"TCPX", version=1, lane=0, lanes=1, traffic_class=-1, features=0, express=65536, kind=0, attempt=0):
@@ -110,11 +111,22 @@ def answers():
     return seeds
 
 
+def waits(who=b"node7 pid 4711 (rank 3)", cause=2, chain=(b"node8 pid 1",)):
+    """What an end waits for (health/wait_news.h)."""
+    def text(value):
+        return bytes([len(value)]) + value
+
+    root = struct.pack("<BQIq", cause, 77, 5, -3) + text(b"node8 pid 1") + text(b"its receive is not posted")
+    links = bytes([len(chain)]) + b"".join(text(link) for link in chain)
+    return bytes([1, 1]) + text(who) + struct.pack("<IQIB", 4, 2**40, 12345, 33) + root + links
+
+
 def records():
     """Seeds of records_fuzz: two bytes of split points, then the stream."""
     streams = {
         "every_kind": record(CREDIT, bytes(16), 9) + record(CONFIRM) + record(UNKNOWN, b"x" * 70) + record(BYE),
         "error": record(CONFIRM, bytes(8)) + record(ERROR, b"out of luck", 5),
+        "waits": record(WAITS, bytes(16) + waits()) + record(WAITS, bytes(16)) + record(WAITS, bytes(15)),
         "left": record(LEFT, bytes(16)) + record(LEFT, bytes(15)),
         "error_without_text": record(ERROR),
         "error_with_control_characters": record(ERROR, b"a\nNCCL WARN forged\x1b[2J\xff"),

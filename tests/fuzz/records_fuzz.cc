@@ -1,8 +1,11 @@
 // What a sender hears from its receiver: the first two bytes say where reads end, the rest is the stream. The result
-// may not depend on where a read ends, and an error stays.
+// may not depend on where a read ends, and an error stays. The same stream is heard on a health socket.
 #include <string>
+#include <vector>
 
 #include "net_socket/comm/peer_watch.h"
+#include "net_socket/health/health_reader.h"
+#include "net_socket/health/wait_news.h"
 #include "net_socket/message/wire.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -27,6 +30,26 @@ absl::Status TakeInSteps(const std::string& stream, size_t first, size_t step) {
   return status;
 }
 
+void CheckNews(const std::string& text) {
+  WaitNews news;
+  if (!DecodeNews(text, &news)) return;
+  Require(news.root.chain.size() <= kChainMax, "no peer names more links than fit a line");
+  for (const char c : DescribeRoot(news.who, news.root)) {
+    Require(c >= ' ' && c <= '~', "no peer writes control characters into the log");
+  }
+  const std::string again = EncodeNews(news);
+  WaitNews heard;
+  Require(again.size() <= kNewsBytesMax && DecodeNews(again, &heard), "what was heard can be passed on");
+  Require(EncodeNews(heard) == again, "and comes as it was");
+}
+
+void HearAsHealth(const std::string& stream) {
+  HealthReader reader;
+  std::vector<HealthNotice> notices;
+  (void)reader.Take(stream.data(), stream.size(), &notices);
+  for (const HealthNotice& notice : notices) CheckNews(notice.waits);
+}
+
 }  // namespace
 }  // namespace tcpx
 
@@ -38,6 +61,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string stream = input.TakeBytes(size);
   const absl::Status whole = TakeInSteps(stream, stream.size(), 1);
   CheckText(whole);
+  HearAsHealth(stream);
   Require(TakeInSteps(stream, first, step) == whole, "the result does not depend on where a read ends");
   return 0;
 }

@@ -7,8 +7,8 @@
 // log.RANK.ROUND, what the plugin said, and result.RANK.ROUND: "error SECONDS MESSAGES" or "stopped SECONDS MESSAGES",
 // with the time of CLOCK_MONOTONIC. It stops when FOLDER/stop is there, with every message through, and after an error
 // it goes on calling until then with its comms open, as NCCL may do, so that only the plugin can tell the others;
-// log.RANK.end is the whole log. stalled.RANK.ROUND is there once the plugin has described a wait. Exit code 0: every
-// request ended once, all bytes were right, and all descriptors are back.
+// log.RANK.end is the whole log. stalled.RANK.ROUND is there once the plugin has described a wait, and
+// verdict.RANK.ROUND has what it has said once there is a verdict in it. Exit code 0: every request ended once, all bytes were right, and all descriptors are back.
 //
 // environment: RING_ROUNDS (1)   connections, one behind the other, each in a context of its own; with more than 1 an
 //                                error does not wait for FOLDER/stop
@@ -17,6 +17,8 @@
 //              RING_TOGETHER=1   stops when all ranks have all messages, not only the next one
 //              RING_QUIET=1      posts receives, and sends nothing until FOLDER/speak is there
 //              RING_MUTE=1       sends, and posts no receive until FOLDER/speak is there
+//              RING_CHAIN=1      sends a message only once the one 4 before it has come, as a collective does; never spins
+//              RING_HUSH=send, or receive: once FOLDER/hush is there it posts no more of these until FOLDER/speak is
 //              RING_SHIFT=N      once FOLDER/shift is there its clock has gone N seconds on
 //              RING_SHUT=N       ends the sending side of its N-th lane, from 0, once traffic flows
 //              RING_FORK=1       forks a child once traffic flows, as a data loader does, which lives until FOLDER/stop
@@ -36,6 +38,7 @@
 #include <cstring>
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -235,6 +238,7 @@ void AwaitNext(const Ring& ring, int round, absl::Time deadline) {
 // All that was sent arrives; receives that were posted beyond it stay.
 Flow* Drain(const Ring& ring, int round, Flow* send, Flow* recv) {
   send->SetPosting(false);
+  recv->SetPosting(true);
   const std::string theirs = ring.Path("sent", (ring.rank + ring.size - 1) % ring.size, round);
   const absl::Time deadline = absl::Now() + kHungAfter;
   int64_t total = -1;
@@ -264,30 +268,62 @@ void ShiftOnce(const Ring& ring, bool* shifted) {
   ShiftClock(atoi(getenv("RING_SHIFT")));
 }
 
-void NoteStall(const Ring& ring, int round, bool* noted) {
-  if (*noted || LogText().find("no progress for") == std::string::npos) return;
-  *noted = true;
-  WriteFile(ring.Path("stalled", ring.rank, round), "");
+struct Noted {
+  bool stall = false;
+  size_t verdict = std::string::npos;  // where the latest begins
+};
+
+void NoteLog(const Ring& ring, int round, Noted* noted) {
+  const std::string log = LogText();
+  if (!noted->stall && log.find("no progress for") != std::string::npos) {
+    noted->stall = true;
+    WriteFile(ring.Path("stalled", ring.rank, round), "");
+  }
+  const size_t verdict = log.rfind("verdict: ");
+  if (verdict == noted->verdict) return;
+  noted->verdict = verdict;
+  WriteFile(ring.Path("verdict", ring.rank, round), log);
 }
+
+// Whether the rank has fallen silent, and in which direction.
+class Hush {
+ public:
+  explicit Hush(const char* way) : way_(way == nullptr ? "" : way) {}
+  void Look(const Ring& ring) { on_ = !way_.empty() && ring.Has("hush") && !ring.Has("speak") && !ring.Has("stop"); }
+  bool sends() const { return !on_ || way_ != "send"; }
+  bool receives() const { return !on_ || way_ != "receive"; }
+
+ private:
+  const std::string way_;
+  bool on_ = false;
+};
 
 // Runs until an error or the stop. The flow with the error, or null.
 Flow* RunTraffic(const Ring& ring, int round, Flow* send, Flow* recv) {
   bool quiet = Flag("RING_QUIET");
   bool mute = Flag("RING_MUTE");
-  bool told = false, shifted = false, stalled = false;
+  bool told = false, shifted = false, chain = Flag("RING_CHAIN");
+  Hush hush(getenv("RING_HUSH"));
+  auto moved = [last = int64_t{0}](int64_t now) mutable { return std::exchange(last, now) != now; };
+  Noted noted;
   send->SetPosting(!quiet);
   for (int64_t step = 0;; ++step) {
+    const bool may_send = !chain || send->posted() < recv->finished() + kWindow;
+    if (chain) send->SetPosting(!quiet && may_send && hush.sends());
+    recv->SetPosting(hush.receives());
     if (send->Step() != ncclSuccess) return send;
     if (!mute && recv->Step() != ncclSuccess) return recv;
+    if (chain && !moved(send->finished() + recv->finished())) absl::SleepFor(absl::Microseconds(100));
     const bool runs = quiet || mute || recv->finished() >= 8;
     if (runs && !told) WriteFile(ring.Path("running", ring.rank, round), "");
     if (runs && !told && getenv("RING_SHUT") != nullptr) ShutLane(atoi(getenv("RING_SHUT")));
     if (runs && !told) ForkLoader(ring);
     told = told || runs;
     if (quiet) absl::SleepFor(absl::Milliseconds(2));
-    if (step % (quiet ? 4 : 512) != 0) continue;
+    if (step % (quiet ? 4 : chain ? 16 : 512) != 0) continue;
     ShiftOnce(ring, &shifted);
-    NoteStall(ring, round, &stalled);
+    hush.Look(ring);
+    NoteLog(ring, round, &noted);
     if ((mute || quiet) && ring.Has("speak")) {
       mute = quiet = false;
       send->SetPosting(true);
@@ -303,6 +339,7 @@ void Result(const Ring& ring, int round, const char* what, int64_t messages) {
 
 void AwaitStop(const Ring& ring, Flow* failed) {
   const absl::Time deadline = absl::Now() + kHungAfter;
+  failed->SetPosting(true);
   while (!ring.Has("stop")) {
     TCPX_REQUIRE(failed->Step() != ncclSuccess, "an error that does not stick");
     TCPX_REQUIRE(absl::Now() < deadline, "nobody says stop");

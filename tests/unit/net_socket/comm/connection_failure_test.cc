@@ -9,6 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "common/clock.h"
+#include "net_socket/comm/failure_verdict.h"
 #include "tests/unit/net_socket/comm/fake_end.h"
 
 namespace tcpx {
@@ -129,6 +130,19 @@ TEST_F(ConnectionFailureTest, APeersPartingIsNamedByWhatFindsALaneBroken) {
   EXPECT_EQ("the peer failed: deregistered", failure.status().message());
   ASSERT_EQ(1u, Logged().size());
   EXPECT_TRUE(absl::StrContains(Logged()[0], "the peer failed: deregistered")) << Logged()[0];
+}
+
+TEST(PatienceTest, WhoeverComesMeanwhileWaitsAsLong) {
+  Patience patience;
+  constexpr int64_t kBegun = 5 * kSecond;
+  const int64_t until_ns = patience.Until(kBegun);
+  EXPECT_EQ(kBegun + Patience::kLongNs, until_ns);
+  EXPECT_EQ(until_ns, patience.Until(kBegun + 1));
+  EXPECT_EQ(until_ns, patience.Until(until_ns - 1));
+  const int64_t soon_ns = until_ns + kSecond;  // Too soon for another wait: what it gets is over.
+  EXPECT_LE(patience.Until(soon_ns), soon_ns);
+  const int64_t later_ns = kBegun + Patience::kEveryNs;
+  EXPECT_EQ(later_ns + Patience::kLongNs, patience.Until(later_ns));
 }
 
 TEST_F(ConnectionFailureTest, WhatFollowsFromAnotherConnectionIsQuiet) {

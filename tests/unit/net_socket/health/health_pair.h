@@ -38,6 +38,8 @@ class Listener final : public Watched {
     Note(absl::StrCat("left", taken.empty() ? "" : " at ", absl::StrJoin(taken, ",")));
   }
 
+  void PeerSaysWaits(const std::string& news) override { Note("waits: " + news); }
+
   // Whoever acts on these, acts on the latest.
   bool LanesGoneFor(int64_t, bool) override {
     ++asked;

@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
 #include "common/socket.h"
+#include "net_socket/health/wait_news.h"
 #include "tests/support/deadline.h"
 #include "tests/support/tcp_pair.h"
 #include "tests/unit/net_socket/health/health_pair.h"
@@ -34,6 +35,18 @@ TEST(HealthStateTest, EveryPairOfStates) {
     }
   }
   EXPECT_EQ("down>up down>closed up>down up>lost up>closed lost>down lost>up lost>closed ", moves);
+}
+
+TEST_F(HealthTest, TheEndsKnowEachOthersNameAndWhatTheyWaitFor) {
+  Deadline deadline;
+  while (near_->peer_name().empty() || far_->peer_name().empty()) ASSERT_TRUE(deadline.Yield());
+  EXPECT_EQ(ThisProcessName(), near_->peer_name());
+  near_->TellWaits(Id(1), "for you");
+  EXPECT_TRUE(far_comm_.Hears("waits: for you")) << far_comm_.Text();
+  // Nobody is there to hear it, and nothing else is lost by it.
+  near_->TellWaits(Id(2), "for nobody");
+  far_->TellWaits(Id(1), "for me");
+  EXPECT_TRUE(near_comm_.Hears("waits: for me")) << near_comm_.Text();
 }
 
 TEST_F(HealthTest, TheEndOfAConnectionReachesItOnly) {
@@ -147,9 +160,12 @@ TEST_F(HealthEndTest, AnEndIsSeenBeforeItsEvent) {
 }
 
 TEST_F(HealthEndTest, AResetIsADeath) {
+  EXPECT_FALSE(far_->WasReset());
   ASSERT_TRUE(SetResetOnClose(own_.get()).ok());
   own_.reset();
   EXPECT_TRUE(far_comm_.Hears("died: ")) << far_comm_.Text();
+  EXPECT_TRUE(far_->WasReset());
+  EXPECT_FALSE(far_->PeerVanished());
 }
 
 // Of a peer that says bye and closes while this end says something: a death, unless that was that a connection closed.

@@ -1,0 +1,131 @@
+#include "net_socket/comm/failure_verdict.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/clock.h"
+#include "common/status.h"
+#include "common/this_host.h"
+#include "net_socket/comm/connection_setup.h"
+#include "net_socket/comm/failure_report.h"
+#include "net_socket/comm/runtime.h"
+#include "net_socket/health/health.h"
+#include "net_socket/health/lane_liveness.h"
+
+namespace tcpx {
+namespace {
+
+constexpr char kSilencePayload[] = "tcpx/silence";
+
+bool MeansSilence(const absl::Status& status) {
+  if (status.GetPayload(kSilencePayload).has_value()) return true;
+  const int err = StatusErrno(status);
+  return err == ETIMEDOUT || err == EHOSTUNREACH || err == EHOSTDOWN || err == ENETUNREACH || err == ENETDOWN;
+}
+
+bool Established(int fd) {
+  tcp_info info{};
+  socklen_t length = sizeof(info);
+  return fd >= 0 && getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) == 0 && info.tcpi_state == TCP_ESTABLISHED;
+}
+
+bool AnyLaneStands(const ConnectionSetup& setup, int but) {
+  for (size_t i = 0; i < setup.lanes.size(); ++i) {
+    if (static_cast<int>(i) != but && Established(setup.lanes[i].fd.get())) return true;
+  }
+  return false;
+}
+
+// One that had something unread resets its sockets as it ends. A firewall that resets one flow leaves the others.
+bool ProcessGone(const ConnectionSetup& setup) {
+  if (setup.health == nullptr) return false;
+  return setup.health->PeerVanished() || (setup.health->WasReset() && !AnyLaneStands(setup, kNoLane));
+}
+
+// Keepalive has it answered each third of the timeout.
+bool HealthHeard(const ConnectionSetup& setup) {
+  LaneTcpInfo info;
+  std::string hosts;
+  if (setup.health == nullptr || !setup.health->ReadTcp(&info, &hosts)) return false;
+  return info.heard_ms() * kMillisecond < setup.runtime->options.peer_timeout_ns * 6 / 10;
+}
+
+}  // namespace
+
+absl::Status SilenceError(const std::string& text) {
+  absl::Status status = absl::UnavailableError(text);
+  status.SetPayload(kSilencePayload, absl::Cord("1"));
+  return status;
+}
+
+std::string PeerName(const ConnectionSetup& setup) {
+  std::string name = setup.health == nullptr ? "" : setup.health->peer_name();
+  return name.empty() ? setup.lanes[0].peer.HostString() : name;
+}
+
+std::string DownInterface(const ConnectionSetup& setup) {
+  for (const LaneSocket& lane : setup.lanes) {
+    if (!lane.fd.valid()) continue;
+    const std::string name = InterfaceWith(lane.local);
+    if (name.empty()) return absl::StrCat("with ", lane.local.HostString());
+    if (!InterfaceRuns(name)) return name;
+  }
+  return "";
+}
+
+Verdict VerdictOfFailure(const ConnectionSetup& setup, const absl::Status& status, int lane) {
+  FailureEvidence evidence;
+  if (!absl::IsUnavailable(status)) return {};  // A shortage or a misuse here: its text says all.
+  evidence.error = StatusErrno(status);
+  evidence.garbage = absl::StartsWith(status.message(), "the peer sent garbage");
+  evidence.process_gone = ProcessGone(setup);
+  evidence.silent = MeansSilence(status);
+  evidence.health_heard = HealthHeard(setup);
+  evidence.others_stand = AnyLaneStands(setup, lane);
+  if (evidence.silent) evidence.down = DownInterface(setup);
+  evidence.here = ThisProcessName();
+  evidence.there = PeerName(setup);
+  return JudgeFailure(evidence);
+}
+
+std::string VerdictPrefix(const Verdict& verdict) {
+  if (verdict.cause == Cause::kNone) return "";
+  std::string text =
+      absl::StrCat("verdict: ", CauseName(verdict.cause), ": ", verdict.culprit, ": ", CauseWords(verdict.cause));
+  if (!verdict.evidence.empty()) absl::StrAppend(&text, " (", verdict.evidence, ")");
+  return text + "; ";
+}
+
+// Lanes of a fused device go by several paths.
+std::string HealedVerdict(const ConnectionSetup& setup) {
+  bool apart = false;
+  for (const LaneSocket& lane : setup.lanes) {
+    apart = apart || (lane.fd.valid() && !lane.local.SameHostAddress(setup.lanes[0].local));
+  }
+  Verdict verdict;
+  verdict.cause = apart ? Cause::kPathDead : Cause::kFlowDropped;
+  verdict.culprit = absl::StrCat("the path between ", ThisProcessName(), " and ", PeerName(setup));
+  return VerdictPrefix(verdict);
+}
+
+int64_t Patience::Until(int64_t now_ns) {
+  int64_t begun_ns = begun_ns_.load(std::memory_order_relaxed);
+  if (now_ns - begun_ns >= kEveryNs && begun_ns_.compare_exchange_strong(begun_ns, now_ns)) begun_ns = now_ns;
+  return begun_ns + kLongNs;
+}
+
+void AwaitExplanation(const ConnectionSetup& setup, const std::function<bool()>& explained) {
+  static Patience patience;
+  const int64_t until_ns = patience.Until(MonotonicNanos());
+  while (!explained() && !ProcessGone(setup) && MonotonicNanos() < until_ns) {
+    usleep(1000);
+    setup.health->Poll();
+  }
+}
+
+}  // namespace tcpx

@@ -1,0 +1,228 @@
+#include "net_socket/comm/stall_probe.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/clock.h"
+#include "common/socket.h"
+#include "net_socket/comm/failure_verdict.h"
+#include "net_socket/comm/runtime.h"
+#include "net_socket/health/cpu_shortage.h"
+#include "net_socket/health/lane_liveness.h"
+#include "net_socket/health/stall_group.h"
+
+namespace tcpx {
+namespace {
+
+// As lane_silence.h suspects a lane.
+constexpr int64_t kSilentMs = 500;
+constexpr uint32_t kVainMin = 2;
+// A root that its finder has not confirmed for so many looks is dropped.
+constexpr int64_t kStaleLooks = 6;
+
+int UnreadBytes(int fd) {
+  int bytes = 0;
+  return ioctl(fd, FIONREAD, &bytes) == 0 ? bytes : 0;
+}
+
+}  // namespace
+
+int64_t StallProbe::EveryNs() const {
+  const int64_t warn_ns = setup_->runtime->options.stall_warn_ns;
+  return std::clamp<int64_t>(warn_ns / 4, 100 * kMillisecond, 10 * kSecond);
+}
+
+void StallProbe::LookInLoop(const Flight& flight, int64_t since_ns, int64_t now_ns) {
+  Runtime* const runtime = setup_->runtime;
+  if (runtime->options.stall_warn_ns == 0) return;
+  setup_->communicator->stalls->SetNoCpuInLoop(runtime->cpu_shortage->Percent(now_ns, EveryNs() * 3 / 4));
+  flight_ = flight;
+  const bool stands = since_ns != 0 && now_ns - since_ns >= EveryNs();
+  if (since_ns != since_ns_ || !stands) {
+    if (stuck_ns_ == 0 || now_ns - stuck_ns_ > 3 * EveryNs()) verdict_ = Verdict();
+    if (verdict_.cause == Cause::kNone) stuck_ns_ = 0;
+    root_ = WaitRoot();
+    was_idle_ = heard_ = false;
+    asked_ns_ = told_ns_ = 0;
+    knock_.reset();
+    host_answered_ = false;
+  }
+  since_ns_ = stands ? since_ns : 0;
+  if (stands) {
+    Judge(now_ns);
+    if (asked_ns_ == 0) asked_ns_ = now_ns;
+    setup_->communicator->stalls->AskInLoop(key(), now_ns);
+  } else {
+    Put(now_ns);
+  }
+}
+
+void StallProbe::HearInLoop(const std::string& text, int64_t now_ns) {
+  WaitNews news;
+  if (failure_->failed() || !DecodeNews(text, &news)) return;
+  const WaitRoot& root = news.root;
+  const bool same =
+      root.finder == peer_.root.finder && root.serial == peer_.root.serial && root.candidate == peer_.root.candidate;
+  if (!same || root_news_ns_ == 0) root_news_ns_ = now_ns;
+  const bool asks = news.asks;
+  peer_ = std::move(news);
+  heard_ = true;
+  asked_ns_ = 0;
+  if (since_ns_ != 0) Judge(now_ns);
+  if (!asks) return;
+  flight_ = end_->FlightNow();
+  if (since_ns_ == 0) JudgeUnposted(now_ns);
+  Put(now_ns);
+  setup_->communicator->stalls->AskedInLoop(key(), now_ns);
+}
+
+void StallProbe::LeaveInLoop() {
+  since_ns_ = 0;
+  root_ = WaitRoot();
+  setup_->communicator->stalls->LeaveInLoop(key());
+}
+
+void StallProbe::Judge(int64_t now_ns) {
+  const StallEvidence evidence = Gather(now_ns);
+  verdict_ = JudgeStall(evidence);
+  Put(now_ns);
+  root_ = setup_->communicator->stalls->root_in_loop();
+}
+
+// The peer stands, and this end may have nothing posted: what was sent is done once the kernel has it, and may be stuck
+// there.
+void StallProbe::JudgeUnposted(int64_t now_ns) {
+  StallEvidence evidence = Gather(now_ns);
+  evidence.idle_here = was_idle_ = false;
+  evidence.peer = nullptr;
+  verdict_ = JudgeStall(evidence);
+  stuck_ns_ = verdict_.cause == Cause::kNone ? 0 : now_ns - EveryNs();
+}
+
+void StallProbe::Put(int64_t now_ns) {
+  StallMember member;
+  member.health = setup_->health;
+  member.id = setup_->connection_id;
+  member.there = PeerName(*setup_);
+  member.sends = failure_->direction() == Direction::kSend;
+  member.messages_done = end_->MessagesDone();
+  member.posted = static_cast<uint32_t>(flight_.messages);
+  member.sequence = flight_.sequence;
+  member.stands_since_ns = since_ns_ != 0 ? since_ns_ : stuck_ns_;
+  member.verdict = verdict_;
+  member.peer_root = peer_.root;
+  setup_->communicator->stalls->PutInLoop(key(), std::move(member), now_ns);
+}
+
+StallEvidence StallProbe::Gather(int64_t now_ns) {
+  StallEvidence evidence;
+  Runtime* const runtime = setup_->runtime;
+  evidence.sends = failure_->direction() == Direction::kSend;
+  evidence.stood_ms = (now_ns - since_ns_) / kMillisecond;
+  evidence.no_cpu_percent = runtime->cpu_shortage->Percent(now_ns, EveryNs() * 3 / 4);
+  evidence.self = setup_->communicator->stalls->self();
+  evidence.here = ThisProcessName();
+  evidence.there = PeerName(*setup_);
+  evidence.caller_moves = runtime->pool == nullptr || runtime->gpu != nullptr || setup_->CountLanes() <= 1 ||
+                          flight_.bytes_total <= setup_->express_bytes;
+  GatherLanes(&evidence);
+  GatherHealth(now_ns, &evidence);
+  if (now_ns - root_news_ns_ > kStaleLooks * EveryNs() + 2 * kSecond) peer_.root = WaitRoot();
+  if (heard_) evidence.peer = &peer_;
+  const bool suspect = evidence.health_lost || evidence.unheard_ms > 0 ||
+                       std::any_of(evidence.lanes.begin(), evidence.lanes.end(),
+                                   [](const LaneEvidence& lane) { return lane.silent || lane.lost; });
+  if (!suspect) return evidence;
+  evidence.down = DownInterface(*setup_);
+  if (evidence.health_lost || evidence.unheard_ms > 0) evidence.host_answers = HostAnswers();
+  return evidence;
+}
+
+// By a port that the peer has told: the one that was dialled, or the one it has dialled from, where its kernel refuses.
+bool StallProbe::HostAnswers() {
+  const LaneSocket& lane = setup_->lanes[0];
+  if (!knock_.valid()) {
+    const SocketAddress& to = lane.peer;
+    SocketAddress from = lane.local;
+    from.set_port(0);
+    knock_.reset(socket(to.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (!knock_.valid() || bind(knock_.get(), from.sockaddr(), from.length()) != 0) return false;
+    if (connect(knock_.get(), to.sockaddr(), to.length()) != 0 && errno == ECONNREFUSED) return true;
+  }
+  pollfd answer{knock_.get(), POLLOUT, 0};
+  if (poll(&answer, 1, 0) <= 0) return false;
+  int err = 0;
+  socklen_t length = sizeof(err);
+  if (getsockopt(knock_.get(), SOL_SOCKET, SO_ERROR, &err, &length) != 0) return false;
+  if (err == 0 || err == ECONNREFUSED) host_answered_ = true;
+  return host_answered_;
+}
+
+void StallProbe::GatherLanes(StallEvidence* evidence) {
+  bool holds = false;
+  bool all_unread = true;
+  int64_t longest_ms = -1;
+  for (int i = 0; i < static_cast<int>(setup_->lanes.size()); ++i) {
+    const LaneSocket& socket = setup_->lanes[static_cast<size_t>(i)];
+    if (!socket.fd.valid()) continue;
+    LaneTcpInfo info;
+    LaneEvidence lane;
+    lane.lane = i;
+    lane.lost = failure_->lane_lost(i);
+    if (!lane.lost && ReadLaneTcpInfo(socket.fd.get(), &info)) {
+      holds = holds || info.held_bytes > 0;
+      const bool in_vain = info.resent >= kVainMin || info.probes > kVainMin;
+      lane.window_closed = info.window_closed();
+      lane.silent_ms = info.heard_ms();
+      lane.silent = info.held_bytes > 0 && in_vain && lane.silent_ms >= kSilentMs;
+    }
+    all_unread = all_unread && UnreadBytes(socket.fd.get()) > 0;
+    const SocketAddress local = LocalAddress(socket.fd.get()).value_or(socket.local);
+    const SocketAddress peer = PeerAddress(socket.fd.get()).value_or(socket.peer);
+    lane.hosts = absl::StrCat(local.HostString(), " ", peer.HostString());
+    lane.flow = absl::StrCat(local.ToString(), " to ", peer.ToString());
+    if (lane.silent && lane.silent_ms > longest_ms) {
+      longest_ms = lane.silent_ms;
+      lane_ = i;
+    }
+    evidence->lanes.push_back(std::move(lane));
+  }
+  const bool idle = !evidence->lanes.empty() && (evidence->sends ? !holds : all_unread);
+  evidence->idle_here = idle && was_idle_;
+  was_idle_ = idle;
+}
+
+void StallProbe::GatherHealth(int64_t now_ns, StallEvidence* evidence) {
+  if (setup_->health == nullptr) return;
+  LaneTcpInfo info;
+  std::string hosts;
+  evidence->speaks = !setup_->health->peer_name().empty();
+  evidence->health_lost = !setup_->health->ReadTcp(&info, &hosts);
+  if (evidence->health_lost || !evidence->speaks) return;
+  const int64_t asked_ms = asked_ns_ == 0 ? 0 : (now_ns - asked_ns_) / kMillisecond;
+  if (info.held_bytes > 0) {
+    evidence->unheard_ms = std::min(info.heard_ms(), asked_ms);
+  } else {
+    evidence->unanswered_ms = asked_ms;
+  }
+  evidence->health_apart = std::all_of(evidence->lanes.begin(), evidence->lanes.end(),
+                                       [&](const LaneEvidence& lane) { return !lane.silent || lane.hosts != hosts; });
+}
+
+bool StallProbe::Tells(bool stalled, int64_t now_ns) {
+  if (since_ns_ == 0 && !stalled) return false;
+  const bool another = told_ns_ != 0 && root_.known() && now_ns - told_ns_ >= setup_->runtime->options.stall_warn_ns &&
+                       (root_.cause != told_.cause || root_.culprit != told_.culprit);
+  if (!stalled && !another) return false;
+  told_ = root_;
+  told_ns_ = now_ns;
+  return true;
+}
+
+}  // namespace tcpx

@@ -1,0 +1,79 @@
+// stall_probe.h: why a connection's oldest request stands: gathers the evidence, and asks the peer.
+//
+// Purpose: what verdict.h judges, and what stall_group.h shares. Nothing is looked at while requests move.
+//
+// Threads: the reactor, with the connection's link held.
+// Lifetime: borrows all three, which outlive it.
+// Units:   nanoseconds of MonotonicNanos.
+// Errors:  what can't be found out is left out of the evidence.
+#ifndef TCPX_NET_SOCKET_COMM_STALL_PROBE_H_
+#define TCPX_NET_SOCKET_COMM_STALL_PROBE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "common/fd.h"
+#include "net_socket/comm/connection_end.h"
+#include "net_socket/comm/connection_failure.h"
+#include "net_socket/comm/connection_setup.h"
+#include "net_socket/health/verdict.h"
+#include "net_socket/health/wait_news.h"
+#include "net_socket/message/flight.h"
+
+namespace tcpx {
+
+class StallProbe {
+ public:
+  StallProbe(const ConnectionSetup* setup, const ConnectionEnd* end, const ConnectionFailure* failure)
+      : setup_(setup), end_(end), failure_(failure) {}
+
+  // `since_ns`: since when the oldest request has stood; 0: it does not.
+  void LookInLoop(const Flight& flight, int64_t since_ns, int64_t now_ns);
+  void HearInLoop(const std::string& text, int64_t now_ns);
+  // The connection has failed: it waits for nobody.
+  void LeaveInLoop();
+  // True when a line is due: the stall is new, or what is known of one that was told is another cause or culprit.
+  bool Tells(bool stalled, int64_t now_ns);
+
+  // What this rank waits for, as far as this connection stands; not known: it moves, or nobody knows.
+  const WaitRoot& root() const { return root_; }
+  std::string Why() const { return DescribeRoot(ThisProcessName(), root_); }
+  int64_t since_ns() const { return since_ns_; }
+  // The lane that the evidence is of.
+  int lane() const { return lane_; }
+  const void* key() const { return this; }
+
+ private:
+  void Judge(int64_t now_ns);
+  void JudgeUnposted(int64_t now_ns);
+  StallEvidence Gather(int64_t now_ns);
+  void GatherLanes(StallEvidence* evidence);
+  void GatherHealth(int64_t now_ns, StallEvidence* evidence);
+  // Whether the peer's host answers a new connect, while its sockets are not heard; asks where it was not asked.
+  bool HostAnswers();
+  void Put(int64_t now_ns);
+  int64_t EveryNs() const;
+
+  const ConnectionSetup* const setup_;
+  const ConnectionEnd* const end_;
+  const ConnectionFailure* const failure_;
+  Flight flight_;
+  int64_t since_ns_ = 0;
+  int64_t stuck_ns_ = 0;  // nothing stands here, and yet verdict_ holds; 0: it does not
+  Verdict verdict_;
+  WaitRoot root_;
+  int lane_ = 0;
+  bool was_idle_ = false;  // at the look before
+  bool heard_ = false;     // peer_ is an answer to what stands now
+  WaitNews peer_;
+  int64_t root_news_ns_ = 0;  // when peer_'s root was last a new one
+  int64_t asked_ns_ = 0;      // the oldest question without an answer; 0: none
+  OwnedFd knock_;             // a connect to the peer's host
+  bool host_answered_ = false;
+  WaitRoot told_;
+  int64_t told_ns_ = 0;  // 0: this stall was not told
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_COMM_STALL_PROBE_H_

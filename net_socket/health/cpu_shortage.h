@@ -1,0 +1,50 @@
+// cpu_shortage.h: whether this process' threads get the CPU that they want.
+//
+// Purpose: a rank without CPU looks to its peers like a slow network. Of each thread the kernel counts how long it ran,
+//          and how long it was ready and did not. One that wanted a CPU most of the time between two looks, as whoever
+//          polls does, and got less than half of it, is short.
+//
+// Threads: one at a time: the reactor.
+// Units:   nanoseconds, percent.
+// Errors:  where the kernel does not tell (no CONFIG_SCHEDSTATS), nobody is short.
+// Source:  /proc/PID/task/TID/schedstat, Linux 2.6.23.
+#ifndef TCPX_NET_SOCKET_HEALTH_CPU_SHORTAGE_H_
+#define TCPX_NET_SOCKET_HEALTH_CPU_SHORTAGE_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+
+namespace tcpx {
+
+class CpuShortage {
+ public:
+  explicit CpuShortage(std::string tasks = "/proc/self/task/") : tasks_(std::move(tasks)) {}
+
+  // How much of the time between the two latest looks the thread had to wait that is short most; 0: none is. Looks again
+  // when the latest is `every_ns` old.
+  int Percent(int64_t now_ns, int64_t every_ns);
+  // As of the latest look.
+  int percent() const { return percent_; }
+  // True once, until there was a look that found nobody short.
+  bool FirstToTell() { return !std::exchange(told_, true); }
+
+ private:
+  struct Times {
+    uint64_t cpu_ns = 0;
+    uint64_t waited_ns = 0;
+  };
+
+  std::map<int, Times> Read() const;
+
+  const std::string tasks_;
+  int64_t looked_ns_ = 0;
+  std::map<int, Times> threads_;
+  int percent_ = 0;
+  bool told_ = false;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_HEALTH_CPU_SHORTAGE_H_

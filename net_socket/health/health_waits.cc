@@ -1,0 +1,57 @@
+// What passes on a health socket of what its ends wait for.
+#include <string>
+
+#include "common/address.h"
+#include "net_socket/health/health.h"
+#include "net_socket/health/lane_liveness.h"
+#include "net_socket/health/wait_news.h"
+#include "net_socket/message/wire.h"
+
+namespace tcpx {
+namespace {
+
+// Of a peer that does not read them: what it is told of failures matters more.
+constexpr size_t kOutboxBytesMax = size_t{64} << 10;
+
+std::string WaitsRecord(const ConnectionId& id, const std::string& news) {
+  return EncodeRecord(FrameKind::kWaits, std::string(reinterpret_cast<const char*>(id.data()), id.size()) + news);
+}
+
+}  // namespace
+
+// A peer that closes resets what it has not read: behind its bye that is no death.
+void Health::IntroduceLocked() {
+  said_left_ = true;
+  WaitNews news;
+  news.who = ThisProcessName();
+  SendNowLocked(WaitsRecord(ConnectionId{}, EncodeNews(news)));
+}
+
+void Health::HearNameLocked(const HealthNotice& notice) {
+  WaitNews news;
+  if (notice.connection != ConnectionId{} || !DecodeNews(notice.waits, &news)) return;
+  peer_name_ = news.who;
+  if (!dialled_ && state_ == HealthState::kUp && !end_.has_value()) IntroduceLocked();
+}
+
+std::string Health::peer_name() {
+  MutexLock lock(mutex_);
+  return peer_name_;
+}
+
+void Health::TellWaits(const ConnectionId& id, const std::string& news) {
+  MutexLock lock(mutex_);
+  if (state_ != HealthState::kUp || end_.has_value() || outbox_.size() > kOutboxBytesMax) return;
+  said_left_ = true;
+  SendNowLocked(WaitsRecord(id, news));
+}
+
+bool Health::ReadTcp(LaneTcpInfo* info, std::string* hosts) {
+  MutexLock lock(mutex_);
+  if (state_ != HealthState::kUp || end_.has_value()) return false;
+  *hosts = LocalAddress(fd_.get()).value_or(SocketAddress()).HostString() + " " +
+           PeerAddress(fd_.get()).value_or(SocketAddress()).HostString();
+  return ReadLaneTcpInfo(fd_.get(), info);
+}
+
+}  // namespace tcpx

@@ -1,0 +1,170 @@
+#include "net_socket/health/stall_group.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "common/clock.h"
+#include "common/random.h"
+#include "net_socket/health/health.h"
+
+namespace tcpx {
+namespace {
+
+// Whoever has not asked for so long does not stand any more.
+constexpr int64_t kAskedNs = 30 * kSecond;
+// Beyond so many connections what they come to may be so old.
+constexpr size_t kFewMax = 16;
+constexpr int64_t kRefreshNs = 100 * kMillisecond;
+
+uint64_t NewNumber() {
+  uint64_t number = 0;
+  if (!FillRandom(&number, sizeof(number)).ok()) number = static_cast<uint64_t>(MonotonicNanos());
+  return number | 1;  // 0 is nobody.
+}
+
+// Firmer causes first, then those found here, then by name, so that all choose alike. From one end a host that is gone
+// looks as one behind a firewall does: whoever knows more knows better.
+std::tuple<int, int, std::string> Rank(const Verdict& verdict) {
+  const int firmness = !verdict.hard ? 2 : verdict.cause == Cause::kHostGone ? 1 : 0;
+  return {firmness, verdict.follows ? 1 : 0, verdict.culprit};
+}
+
+WaitRoot RootFrom(const StallMember& member, uint64_t self) {
+  WaitRoot root;
+  const Verdict& verdict = member.verdict;
+  if (verdict.follows) {
+    root = member.peer_root;
+    root.chain.insert(root.chain.begin(), member.there);
+    if (root.chain.size() > kChainMax) root.chain.resize(kChainMax);
+    return root;
+  }
+  root.cause = verdict.cause;
+  root.finder = self;
+  root.culprit = verdict.culprit;
+  root.evidence = verdict.evidence;
+  if (verdict.culprit == member.there) root.chain.push_back(member.there);
+  return root;
+}
+
+bool Ahead(const WaitRoot& a, const WaitRoot& b) { return std::tie(a.lag, a.finder) > std::tie(b.lag, b.finder); }
+
+// Everybody waits for the next: who holds most?
+WaitRoot CandidateOf(const std::vector<const StallMember*>& members, uint64_t self, const std::string& here) {
+  WaitRoot own;
+  own.candidate = true;
+  own.finder = self;
+  own.culprit = here;
+  for (const StallMember* member : members) {
+    own.lag += (member->sends ? -1 : 1) * static_cast<int64_t>(member->messages_done);
+  }
+  WaitRoot best = own;
+  for (const StallMember* member : members) {
+    if (!member->verdict.waits) continue;
+    const WaitRoot& theirs = member->peer_root;
+    const bool came_round = theirs.finder == self && (theirs.candidate || theirs.culprit == here);
+    if (came_round) {
+      own.candidate = false;
+      own.cause = Cause::kPeerLate;
+      own.evidence = "all wait for each other in a circle, and of what came to it, it has passed on least";
+      return own;
+    }
+    if (!theirs.candidate || !Ahead(theirs, best)) continue;
+    best = theirs;
+    best.chain.insert(best.chain.begin(), member->there);
+    if (best.chain.size() > kChainMax) best.chain.resize(kChainMax);
+  }
+  return best;
+}
+
+bool Same(const WaitRoot& a, const WaitRoot& b) {
+  return std::tie(a.cause, a.candidate, a.finder, a.serial, a.lag, a.culprit) ==
+         std::tie(b.cause, b.candidate, b.finder, b.serial, b.lag, b.culprit);
+}
+
+}  // namespace
+
+WaitRoot RootOf(const std::vector<const StallMember*>& members, uint64_t self, const std::string& here) {
+  const StallMember* best = nullptr;
+  bool waits = false;
+  for (const StallMember* member : members) {
+    if (member->stands_since_ns == 0) continue;
+    waits = waits || member->verdict.waits;
+    if (member->verdict.cause == Cause::kNone) continue;
+    if (best == nullptr || Rank(member->verdict) < Rank(best->verdict)) best = member;
+  }
+  if (best != nullptr) return RootFrom(*best, self);
+  return waits ? CandidateOf(members, self, here) : WaitRoot();
+}
+
+StallGroup::StallGroup() : self_(NewNumber()) {}
+
+void StallGroup::PutInLoop(Key key, StallMember member, int64_t now_ns) {
+  StallMember& place = places_[key].member;
+  stale_ = stale_ || place.stands_since_ns != 0 || member.stands_since_ns != 0;
+  place = std::move(member);
+  RefreshSome(now_ns);
+}
+
+void StallGroup::LeaveInLoop(Key key) {
+  const auto found = places_.find(key);
+  if (found == places_.end()) return;
+  stale_ = stale_ || found->second.member.stands_since_ns != 0;
+  places_.erase(found);
+  RefreshSome(MonotonicNanos());
+}
+
+void StallGroup::AskedInLoop(Key key, int64_t now_ns) {
+  const auto found = places_.find(key);
+  if (found == places_.end()) return;
+  found->second.asked_ns = now_ns;
+  Tell(found->second, false, now_ns);
+}
+
+void StallGroup::AskInLoop(Key key, int64_t now_ns) {
+  const auto found = places_.find(key);
+  if (found != places_.end()) Tell(found->second, true, now_ns);
+}
+
+// All are gone through, and each comes to this at each look.
+void StallGroup::RefreshSome(int64_t now_ns) {
+  const bool due = places_.size() <= kFewMax || now_ns - refreshed_ns_ >= kRefreshNs;
+  if (!stale_ || !due) return;
+  stale_ = false;
+  refreshed_ns_ = now_ns;
+  Refresh(now_ns);
+}
+
+void StallGroup::Refresh(int64_t now_ns) {
+  std::vector<const StallMember*> members;
+  since_ns_ = 0;
+  for (const auto& [key, place] : places_) {
+    members.push_back(&place.member);
+    const int64_t theirs = place.member.stands_since_ns;
+    if (theirs != 0 && (since_ns_ == 0 || theirs < since_ns_)) since_ns_ = theirs;
+  }
+  WaitRoot root = RootOf(members, self_, ThisProcessName());
+  if (root.finder == self_) root.serial = static_cast<uint32_t>(now_ns / kSecond);
+  const bool same = Same(root, root_);
+  root_ = std::move(root);
+  if (same) return;
+  for (const auto& [key, place] : places_) {
+    if (place.asked_ns != 0 && now_ns - place.asked_ns < kAskedNs) Tell(place, false, now_ns);
+  }
+}
+
+void StallGroup::Tell(const Place& place, bool asks, int64_t now_ns) {
+  const StallMember& member = place.member;
+  if (member.health == nullptr) return;
+  WaitNews news;
+  news.asks = asks;
+  news.who = ThisProcessName();
+  news.posted = member.posted;
+  news.sequence = member.sequence;
+  if (since_ns_ != 0) news.stood_ms = static_cast<uint32_t>(std::max<int64_t>((now_ns - since_ns_) / kMillisecond, 1));
+  news.no_cpu_percent = no_cpu_percent_;
+  news.root = root_;
+  member.health->TellWaits(member.id, EncodeNews(news));
+}
+
+}  // namespace tcpx

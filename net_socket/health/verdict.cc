@@ -1,0 +1,185 @@
+#include "net_socket/health/verdict.h"
+
+#include <errno.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace tcpx {
+namespace {
+
+// A question is answered within a round trip and a turn of the peer's housekeeping. One that is this old, and that the
+// peer's kernel has, is not read by its process.
+constexpr int64_t kUnansweredMs = 1000;
+// The kernel has sent again by then, more than once.
+constexpr int64_t kUnheardMs = 1000;
+// A thread with a tenth of a CPU is slow, but nothing stands for it.
+constexpr int kStarvedPercent = 90;
+// Below, a slow flow may have other reasons. A segment sent again now and then is nothing.
+constexpr uint64_t kLossesMin = 10;
+constexpr uint64_t kLossPerThousand = 5;
+
+std::string Seconds(int64_t ms) { return absl::StrFormat("%.1f s", static_cast<double>(ms) * 1e-3); }
+
+// Null: no lane is silent.
+const LaneEvidence* MostSilent(const StallEvidence& evidence) {
+  const LaneEvidence* most = nullptr;
+  for (const LaneEvidence& lane : evidence.lanes) {
+    if (lane.silent && (most == nullptr || lane.silent_ms > most->silent_ms)) most = &lane;
+  }
+  return most;
+}
+
+std::string DownText(const std::string& name) { return absl::StrCat("interface ", name, " of it is down"); }
+
+template <typename Evidence>
+std::string Between(const Evidence& evidence) {
+  return absl::StrCat("the path between ", evidence.here, " and ", evidence.there);
+}
+
+Verdict Hard(Cause cause, std::string culprit, std::string text) {
+  Verdict verdict;
+  verdict.cause = cause;
+  verdict.hard = true;
+  verdict.culprit = std::move(culprit);
+  verdict.evidence = std::move(text);
+  return verdict;
+}
+
+// A lane is silent, and whether the peer is heard elsewhere will be known in a moment: one flow is swallowed, or all.
+bool Undecided(const StallEvidence& evidence) {
+  const bool asked = evidence.unheard_ms > 0 && evidence.unheard_ms < kUnheardMs;
+  return asked && !evidence.health_lost && evidence.down.empty() && MostSilent(evidence) != nullptr;
+}
+
+// What the network itself says. kNone: nothing.
+Verdict JudgePath(const StallEvidence& evidence) {
+  const LaneEvidence* const silent = MostSilent(evidence);
+  const bool health_silent = evidence.unheard_ms >= kUnheardMs || evidence.health_lost;
+  const bool any_lost = std::any_of(evidence.lanes.begin(), evidence.lanes.end(), [](auto& lane) { return lane.lost; });
+  if (!evidence.down.empty() && (health_silent || silent != nullptr || any_lost)) {
+    return Hard(Cause::kPathDead, evidence.here, DownText(evidence.down));
+  }
+  if (health_silent && (evidence.unheard_ms >= kUnheardMs || silent != nullptr)) {
+    if (evidence.host_answers) {
+      return Hard(Cause::kFlowDropped, Between(evidence),
+                  "its host answers a new connection, and on none of these sockets");
+    }
+    const int64_t ms = std::max(evidence.unheard_ms, silent == nullptr ? 0 : silent->silent_ms);
+    return Hard(Cause::kHostGone, evidence.there,
+                absl::StrCat("nothing of it was heard for ", Seconds(ms), " on any socket"));
+  }
+  if (silent == nullptr && any_lost) {
+    return Hard(Cause::kFlowDropped, Between(evidence), "a lane has lost its socket, and no other gets through");
+  }
+  if (silent == nullptr) return {};
+  const LaneEvidence& lane = *silent;
+  const std::string text = absl::StrCat("lane ", lane.lane, ", ", lane.flow, ": nothing acknowledged or heard for ",
+                                        Seconds(lane.silent_ms), ", while the peer is heard on other sockets");
+  if (evidence.health_apart) return Hard(Cause::kPathDead, Between(evidence), text);
+  return Hard(Cause::kFlowDropped, Between(evidence), text);
+}
+
+// Nothing and nobody holds this end up but itself. kNone: something may.
+Verdict JudgeHere(const StallEvidence& evidence) {
+  if (!evidence.idle_here) return {};
+  if (!evidence.caller_moves) {
+    return Hard(Cause::kInternal, evidence.here, "bytes could be moved here, and the progress thread does not");
+  }
+  Verdict verdict;
+  verdict.cause = Cause::kPeerLate;
+  verdict.culprit = evidence.here;
+  verdict.evidence = "bytes could be moved here, and nobody calls test";
+  return verdict;
+}
+
+// Whether the peer's process is there. kNone: it is, or nobody knows.
+Verdict JudgeProcess(const StallEvidence& evidence) {
+  if (!evidence.speaks || evidence.unanswered_ms < kUnansweredMs) return {};
+  return Hard(Cause::kProcessStopped, evidence.there,
+              absl::StrCat("its kernel takes what is sent, and its process has not answered for ",
+                           Seconds(evidence.unanswered_ms)));
+}
+
+// What the peer has said.
+Verdict JudgeNews(const StallEvidence& evidence) {
+  const WaitNews& peer = *evidence.peer;
+  Verdict verdict;
+  if (peer.no_cpu_percent >= kStarvedPercent) {
+    return Hard(Cause::kNoCpu, evidence.there,
+                absl::StrCat("they were ready and had none for ", peer.no_cpu_percent, " % of the time"));
+  }
+  const bool own = peer.root.finder == evidence.self;
+  if (peer.root.known() && !own) {
+    verdict.cause = peer.root.cause;
+    verdict.follows = true;
+    verdict.hard = peer.root.cause != Cause::kPeerLate;
+    verdict.culprit = peer.root.culprit;
+    verdict.evidence = peer.root.evidence;
+    return verdict;
+  }
+  if (peer.stood_ms > 0) {
+    verdict.waits = true;
+    return verdict;
+  }
+  verdict.cause = Cause::kPeerLate;
+  verdict.culprit = evidence.there;
+  if (peer.posted == 0) {
+    verdict.evidence = evidence.sends ? "its receive is not posted" : "it has not posted the send";
+  } else {
+    verdict.evidence =
+        evidence.sends ? "it has posted the receive only just now" : "it has posted the send only just now";
+  }
+  return verdict;
+}
+
+}  // namespace
+
+Verdict JudgeStall(const StallEvidence& evidence) {
+  if (evidence.no_cpu_percent >= kStarvedPercent) {
+    return Hard(Cause::kNoCpu, evidence.here,
+                absl::StrCat("they were ready and had none for ", evidence.no_cpu_percent, " % of the time"));
+  }
+  if (Undecided(evidence)) return {};
+  Verdict verdict = JudgePath(evidence);
+  if (verdict.cause != Cause::kNone) return verdict;
+  verdict = JudgeHere(evidence);
+  if (verdict.cause != Cause::kNone) return verdict;
+  verdict = JudgeProcess(evidence);
+  if (verdict.cause != Cause::kNone) return verdict;
+  if (evidence.peer != nullptr && evidence.unanswered_ms < kUnansweredMs) return JudgeNews(evidence);
+  return {};
+}
+
+Verdict JudgeFailure(const FailureEvidence& evidence) {
+  if (evidence.garbage) return Hard(Cause::kInternal, evidence.there, "");
+  if (evidence.process_gone) return Hard(Cause::kProcessGone, evidence.there, "");
+  if (evidence.silent) {
+    if (!evidence.down.empty()) return Hard(Cause::kPathDead, evidence.here, DownText(evidence.down));
+    return evidence.health_heard ? Hard(Cause::kFlowDropped, Between(evidence), "")
+                                 : Hard(Cause::kHostGone, evidence.there, "");
+  }
+  if (evidence.error == ECONNREFUSED) return Hard(Cause::kProcessGone, evidence.there, "");
+  if (evidence.error != 0 && evidence.health_heard && evidence.others_stand) {
+    return Hard(Cause::kFlowDropped, Between(evidence), "");
+  }
+  return {};
+}
+
+Verdict JudgePace(const PaceEvidence& evidence) {
+  const bool loses =
+      evidence.retransmitted >= kLossesMin && evidence.retransmitted * 1000 >= evidence.segments * kLossPerThousand;
+  if (loses) {
+    return Hard(Cause::kPathLoses, Between(evidence),
+                absl::StrFormat("%.1f %% of %d segments were sent again",
+                                100.0 * static_cast<double>(evidence.retransmitted) /
+                                    static_cast<double>(std::max<uint64_t>(evidence.segments, 1)),
+                                evidence.segments));
+  }
+  return evidence.slow ? Hard(Cause::kPathSlow, Between(evidence), "") : Verdict();
+}
+
+}  // namespace tcpx

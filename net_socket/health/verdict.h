@@ -1,0 +1,99 @@
+// verdict.h: who is to blame, and for what, where a request stands, a connection has failed, or a flow is slow.
+//
+// Purpose: the decision, apart from the gathering of its evidence. Pure.
+//
+// Rule:    evidence that only this end has comes first (its own CPU, its own links, flows that the network swallows),
+//          then whether the peer's process answers, then what the peer says that it waits for itself, and last that its
+//          receive, or its send, is not posted. A cause is hard when nothing behind it can be the reason; a late peer is
+//          a soft one: it may turn out to wait for somebody itself.
+// Threads: any.
+// Units:   milliseconds, percent.
+// Errors:  what can't be decided is kNone.
+#ifndef TCPX_NET_SOCKET_HEALTH_VERDICT_H_
+#define TCPX_NET_SOCKET_HEALTH_VERDICT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "net_socket/health/wait_news.h"
+
+namespace tcpx {
+
+// One lane, at one look.
+struct LaneEvidence {
+  int lane = 0;
+  bool lost = false;    // it waits for another socket
+  bool silent = false;  // it holds bytes that were sent again in vain, and nothing of the peer's was heard for long
+  bool window_closed = false;  // it holds bytes, and the peer takes none
+  int64_t silent_ms = 0;
+  std::string hosts;  // both addresses: what goes the same way
+  std::string flow;   // both addresses with their ports
+};
+
+// A request that stands.
+struct StallEvidence {
+  bool sends = false;
+  int64_t stood_ms = 0;
+  int no_cpu_percent = 0;  // of the latest time, for the thread of ours that waited longest
+  // This end could go on: a sender's kernel has nothing, or a receiver's kernel has what nobody reads.
+  bool idle_here = false;
+  bool caller_moves = false;  // NCCL's thread would have to, inside test
+  std::string down;           // an interface of ours that is out; empty: none
+  std::vector<LaneEvidence> lanes;
+  // The health socket, and the question that was asked on it.
+  bool speaks = false;        // the peer answers questions: its build knows them
+  bool health_lost = false;   // it has ended, or is dialled again
+  int64_t unheard_ms = 0;     // what was sent on it has not been acknowledged for so long
+  int64_t unanswered_ms = 0;  // the oldest question without an answer is so old
+  bool host_answers = false;  // a new connect, while it is not heard on these
+  bool health_apart = false;  // it goes by other addresses than the silent lanes
+  // The latest answer; null: none yet.
+  const WaitNews* peer = nullptr;
+  uint64_t self = 0;  // who asks: what it has found itself comes back to it
+  std::string here;   // names of both processes
+  std::string there;
+};
+
+// What a stall's evidence comes to.
+struct Verdict {
+  Cause cause = Cause::kNone;
+  bool hard = false;
+  bool waits = false;    // no cause of its own: the peer stands too, and names nobody, or whom this end named
+  bool follows = false;  // the cause is what the peer named: the root is peer->root
+  std::string culprit;
+  std::string evidence;
+};
+
+Verdict JudgeStall(const StallEvidence& evidence);
+
+// A connection that has failed.
+struct FailureEvidence {
+  int error = 0;              // errno that it was found by; 0: an end in order
+  bool garbage = false;       // what came was not of this protocol
+  bool process_gone = false;  // the health socket ended without a bye
+  bool silent = false;        // it is given up because nothing was heard for long
+  bool health_heard = false;  // the peer's host was heard on the health socket meanwhile
+  bool others_stand = false;  // other lanes of the connection do
+  std::string down;           // as above
+  std::string here;
+  std::string there;
+};
+
+// Not known where the peer may have closed in order. `evidence` is empty: the report has it.
+Verdict JudgeFailure(const FailureEvidence& evidence);
+
+// One lane beside its sisters, over some time.
+struct PaceEvidence {
+  uint64_t segments = 0;       // sent
+  uint64_t retransmitted = 0;  // of these
+  bool slow = false;           // far below its sisters for long
+  std::string here;
+  std::string there;
+};
+
+Verdict JudgePace(const PaceEvidence& evidence);
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_HEALTH_VERDICT_H_
