@@ -45,6 +45,11 @@ std::string ReadToTheEnd(int fd) {
 class BareSocketsTest : public ::testing::Test {
  protected:
   void SetUp() override { ASSERT_TRUE(runtime_.reactor.Start().ok()); }
+  void TearDown() override {
+    for (OwnedFd& peer : peers_) peer = OwnedFd();  // Nothing lingers then.
+    runtime_.reactor.RequestStop();
+    runtime_.reactor.Join();
+  }
 
   // Two lanes, the second of which has what `has` says.
   ConnectionSetup Setup(Has has) {
