@@ -29,10 +29,20 @@ bool StandsReadOut(int fd) {
   return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
 }
 
+absl::Status CheckAllSealed(const ConnectionSetup& setup) {
+  for (const LaneSocket& lane : setup.lanes) {
+    if (!lane.fd.valid()) continue;
+    absl::Status sealed = CheckSealed(setup.runtime->options.encrypt, &lane.seals);
+    if (!sealed.ok()) return sealed;
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 Comm::Comm(ConnectionSetup setup, Direction direction)
     : setup_(std::move(setup)),
+      sealed_(CheckAllSealed(setup_)),
       direction_(direction),
       link_(std::make_shared<CommLink>(static_cast<Watched*>(this))),
       healing_(setup_.heals ? std::make_unique<LaneHealing>(&setup_, direction, link_) : nullptr),
@@ -50,6 +60,12 @@ void Comm::EnterOpenLanes() {
     if (setup_.lanes[lane].fd.valid()) open_lanes_->Open(lane);
   }
   setup_.taken_lanes.reset();
+}
+
+// Before anybody has the comm, and so anything to send.
+void Comm::Stand() {
+  JoinStats();
+  if (!sealed_.ok()) failure_.Fail(sealed_, kNoLane);
 }
 
 void Comm::WatchInLoop() {
@@ -154,6 +170,11 @@ Handover Comm::TakeSocket(int lane, SocketOffer* offer) {
   if (healing_ == nullptr || failure_.peer_told() || healing_->peer_left()) return Handover::kRefused;
   // A peer must hear why this end fails, or that it closes, before it is told that there is nothing to be had.
   if (failed() || !healing_->heals()) return Handover::kBusy;
+  const absl::Status sealed = CheckSealed(setup_.runtime->options.encrypt, offer->seals.get());
+  if (!sealed.ok() && !offer->parks) {
+    failure_.FailFound(sealed, lane);
+    return Handover::kRefused;
+  }
   if (lane_fd(lane) < 0) return OpenLane(lane, offer);
   if (PoolLane* const pooled = pool_lane(lane)) {
     Reactor* const reactor = &setup_.runtime->reactor;

@@ -125,8 +125,8 @@ class Comm : protected ConnectionEnd, private Watched {
   // For the statistics: what a lane has moved, and its pace (0: unknown).
   virtual const LaneCounts& CountsOf(int lane) const = 0;
   virtual int64_t PaceOf(int) const { return 0; }
-  // Once the lanes are there, by the constructor of whoever owns them.
-  void JoinStats();
+  // Once the lanes are there, by the constructor of whoever owns them. Fails where one is not sealed that must be.
+  void Stand();
   // Null: nobody asks for statistics.
   TransferTimes* times() const { return times_.get(); }
   // As the statistics tell messages apart; the lanes may be one.
@@ -180,10 +180,13 @@ class Comm : protected ConnectionEnd, private Watched {
   // Where lanes come and go each has its own part of the budget.
   void EnterOpenLanes();
 
+  void JoinStats();
+
   std::array<std::atomic<uint64_t>, 2> messages_{};  // express, bulk
   std::array<std::atomic<uint64_t>, 2> bytes_{};
   std::atomic<bool> told_of_misuse_{false};
   ConnectionSetup setup_;
+  const absl::Status sealed_;              // of all sockets that it was made with
   std::unique_ptr<OpenLanes> open_lanes_;  // the reactor's; null: lanes don't come and go
   const Direction direction_;
   const std::shared_ptr<CommLink> link_;

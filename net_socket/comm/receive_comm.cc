@@ -37,7 +37,7 @@ ReceiveComm::ReceiveComm(ConnectionSetup setup)
   if (this->setup().max_receives > 1) credits_ = std::make_unique<CreditQueue>();
   if (credits_ != nullptr && this->setup().heals) credits_->Keep();
   bulk_.resize(static_cast<size_t>(lane_count() - 1));
-  sealed_ = seals(0).opener != nullptr;
+  sealed_ = runtime()->options.encrypt || seals(0).sealer != nullptr;
   intake_.OpenBy(std::move(seals(0).opener));
   sealer_ = std::move(seals(0).sealer);
   for (int lane = 1; lane < lane_count(); ++lane) {
@@ -45,7 +45,7 @@ ReceiveComm::ReceiveComm(ConnectionSetup setup)
   }
   stands_ = true;
   for (int lane = 0; lane < lane_count(); ++lane) LeaveAnswering(lane);
-  JoinStats();
+  Stand();
 }
 
 void ReceiveComm::MakeLane(int lane) {
@@ -164,7 +164,8 @@ ssize_t ReceiveComm::SayOnZero(const char* data, size_t bytes) {
   if (!sealed_) return send(lane_fd(0), data, bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
   MutexLock lock(seal_mutex_);
   const iovec piece{const_cast<char*>(data), bytes};
-  return sealer_->Send(lane_fd(0), &piece, 1);
+  errno = ENOKEY;
+  return sealer_ == nullptr ? -1 : sealer_->Send(lane_fd(0), &piece, 1);
 }
 
 // What is sealed of a credit and not sent would take the record's bytes for its own.
@@ -175,7 +176,7 @@ void ReceiveComm::SayErrorOnZero(const char* record, size_t bytes) {
   }
   MutexLock lock(seal_mutex_);
   const iovec piece{const_cast<char*>(record), bytes};
-  if (!sealer_->pending()) (void)sealer_->Send(lane_fd(0), &piece, 1);
+  if (sealer_ != nullptr && !sealer_->pending()) (void)sealer_->Send(lane_fd(0), &piece, 1);
 }
 
 void ReceiveComm::Drive(const PostedReceive* wanted) {

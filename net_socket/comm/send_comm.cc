@@ -73,7 +73,7 @@ SendComm::SendComm(ConnectionSetup setup)
     openers.push_back(std::move(seals(lane).opener));
   }
   watch_->StartInLoop(&runtime()->reactor, fds, std::move(openers));
-  JoinStats();
+  Stand();
 }
 
 int SendComm::PostedMax() const { return requests_.count() + (runtime()->gpu != nullptr ? GpuAllowance::kSlots : 0); }

@@ -177,10 +177,15 @@ void DialLane::Answered() {
     GiveUp(sane);
     return;
   }
+  seals_ = handshake_->TakeSeals();
+  absl::Status sealed = CheckSealed(owner_->runtime()->options.encrypt, &seals_);
+  if (!sealed.ok()) {
+    GiveUp(sealed);
+    return;
+  }
   // An end only.
   reactor().ChangeInLoop(fd_.get(), EPOLLRDHUP | EPOLLET);
   MoveTo(DialStep::kAnswered);
-  seals_ = handshake_->TakeSeals();
   owner_->LaneAnswered(*this);
 }
 

@@ -13,6 +13,7 @@ HealthSettings HealthSettingsFor(const Options& options, uint64_t features) {
   settings.heals = options.heal && (features & kFeatureHealHealth) != 0;
   settings.reconnect_timeout_ns = options.reconnect_timeout_ns;
   settings.linger_ns = options.linger_ns;
+  settings.encrypts = options.encrypt;
   return settings;
 }
 

@@ -72,6 +72,11 @@ void Health::GiveUpInLoop(Waiter* waiter) {
 }
 
 void Health::UpInLoop(OwnedFd fd, const HealthSettings& settings, Seals seals) {
+  const absl::Status sealed = CheckSealed(settings.encrypts, &seals);
+  if (!sealed.ok()) {  // Whoever waits for it gives up in time.
+    TCPX_WARN("a health socket: %s", std::string(sealed.message()));
+    return;
+  }
   const absl::Status alive = SetKeepAlive(fd.get(), settings.peer_timeout_ns);
   if (!alive.ok()) TCPX_INFO("%s; a peer host that vanishes is not noticed", std::string(alive.message()));
   const int number = fd.get();

@@ -62,6 +62,7 @@ struct HealthSettings {
   bool heals = false;                // both ends do
   int64_t reconnect_timeout_ns = 0;  // of one that heals, as the next
   int64_t linger_ns = 0;
+  bool encrypts = false;  // without seals no socket is used
 };
 
 // Dials a health socket again, in the name of one connection. In the reactor.
@@ -102,7 +103,7 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
   // The socket is up at once, or one waiter dials it and the others wait.
   void AwaitInLoop(Waiter* waiter);
   void GiveUpInLoop(Waiter* waiter);
-  // `seals`: of the socket; empty where it is not encrypted.
+  // `seals`: of the socket; empty where it is not encrypted. Where it must be and is not, it is closed, with a WARN.
   void UpInLoop(OwnedFd fd, const HealthSettings& settings, Seals seals = Seals());
   // Its dialler dials it again. What came by the old socket is heard, and that socket is let go.
   void LetGoInLoop();

@@ -88,13 +88,17 @@ absl::Status Settings::Encrypt() {
     return absl::InvalidArgumentError("TCPX_ENCRYPT=1 needs a secret that all ranks share: set TCPX_SECRET_FILE too");
   }
   std::string by;
-  std::vector<CipherSuite> suites = FindSuites(&by);
+  std::string slow;
+  std::vector<CipherSuite> suites = FindSuites(&by, &slow);
   const std::string& only = options_.encrypt_cipher;
   const auto other = [&only](CipherSuite suite) { return !only.empty() && only != SuiteName(suite); };
   suites.erase(std::remove_if(suites.begin(), suites.end(), other), suites.end());
   if (suites.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("TCPX_ENCRYPT_CIPHER ", only, " is unknown, or not to be had here (ciphers by ", by, ")"));
+  }
+  if (only.empty() && !slow.empty()) {
+    TCPX_WARN("TCPX_ENCRYPT: only %s serves here, which is slow: %s", SuiteName(suites.front()), slow);
   }
   std::vector<std::string> names;
   for (const CipherSuite suite : suites) names.push_back(SuiteName(suite));

@@ -6,6 +6,7 @@
 
 #include <cstring>
 
+#include "absl/strings/str_cat.h"
 #include "net_socket/seal/gcrypt.h"
 
 namespace tcpx {
@@ -108,14 +109,23 @@ std::unique_ptr<Aead> MakeAead(CipherSuite suite, const uint8_t* key) {
 
 std::unique_ptr<Aead> MakeLinkedInAead(const uint8_t* key) { return std::make_unique<SodiumChaCha>(key); }
 
-std::vector<CipherSuite> FindSuites(std::string* by) {
+std::string WhySlow(CipherSuite best, bool has_aes, const char* gcrypt_version) {
+  if (best != CipherSuite::kChaCha20Poly1305) return "";
+  if (gcrypt_version == nullptr) return "there is no libgcrypt.so.20 of 1.8 or later here: install it (libgcrypt20)";
+  if (!has_aes) return "";
+  return absl::StrCat("libgcrypt ", gcrypt_version,
+                      " here refuses AES in the modes OCB and GCM, as it may in FIPS mode");
+}
+
+std::vector<CipherSuite> FindSuites(std::string* by, std::string* slow) {
   std::vector<CipherSuite> found;
   if (HasAes() && Works(CipherSuite::kAes128Ocb)) found.push_back(CipherSuite::kAes128Ocb);
   if (HasAes() && HasCarrylessProduct() && Works(CipherSuite::kAes128Gcm)) found.push_back(CipherSuite::kAes128Gcm);
   found.push_back(CipherSuite::kChaCha20Poly1305);
   *by = GcryptVersion() == nullptr
             ? "the plugin's own libsodium, which is slow: no libgcrypt.so.20 of 1.8 or later here"
-            : std::string("libgcrypt ") + GcryptVersion();
+            : absl::StrCat("libgcrypt ", GcryptVersion(), GcryptIsFips() ? " in FIPS mode" : "");
+  if (slow != nullptr) *slow = WhySlow(found.front(), HasAes(), GcryptVersion());
   return found;
 }
 

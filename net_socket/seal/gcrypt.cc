@@ -13,6 +13,7 @@ using Handle = void*;
 constexpr int kFinalize = 5;
 constexpr int kInitializationFinished = 38;
 constexpr int kInitializationFinishedAsk = 39;
+constexpr int kFipsModeAsk = 55;
 // enum gcry_cipher_algos and gcry_cipher_modes.
 constexpr int kAes128 = 7;
 constexpr int kChaCha20 = 316;
@@ -121,5 +122,7 @@ std::unique_ptr<Aead> MakeGcryptAead(CipherSuite suite, const uint8_t* key) {
 }
 
 const char* GcryptVersion() { return Library().version; }
+
+bool GcryptIsFips() { return GcryptVersion() != nullptr && Library().control(kFipsModeAsk, 0) != 0; }
 
 }  // namespace tcpx

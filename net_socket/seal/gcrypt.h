@@ -20,6 +20,8 @@ namespace tcpx {
 std::unique_ptr<Aead> MakeGcryptAead(CipherSuite suite, const uint8_t* key);
 // "1.10.1"; null: there is none.
 const char* GcryptVersion();
+// It keeps to FIPS 140, and so refuses some of what it has.
+bool GcryptIsFips();
 
 }  // namespace tcpx
 

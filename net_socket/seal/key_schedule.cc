@@ -16,6 +16,9 @@ namespace {
 
 constexpr absl::string_view kPrefix = "tcpx1 ";
 
+// Above what X25519 takes of the stack, where it leaves digits of the private key, and the secret.
+constexpr size_t kStackBytes = 4096;
+
 const unsigned char* Bytes(absl::string_view text) { return reinterpret_cast<const unsigned char*>(text.data()); }
 
 Key32 Hmac(absl::string_view key, absl::string_view message) {
@@ -59,11 +62,14 @@ Digest Sha256(absl::string_view bytes) {
 
 EphemeralKey::EphemeralKey(const Key32& random) : private_(random) {
   crypto_scalarmult_curve25519_base(public_.data(), private_.data());
+  sodium_stackzero(kStackBytes);
 }
 
 bool EphemeralKey::Agree(const char* peer, Key32* shared) const {
-  return crypto_scalarmult_curve25519(shared->data(), private_.data(), reinterpret_cast<const unsigned char*>(peer)) ==
-         0;
+  const auto* const theirs = reinterpret_cast<const unsigned char*>(peer);
+  const bool agreed = crypto_scalarmult_curve25519(shared->data(), private_.data(), theirs) == 0;
+  sodium_stackzero(kStackBytes);
+  return agreed;
 }
 
 KeySchedule::KeySchedule(const Key32& early, const Key32& shared, absl::string_view hellos) {

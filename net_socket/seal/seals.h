@@ -1,7 +1,7 @@
 // seals.h: what a process needs to seal its sockets, and what one socket gets of it.
 //
 // Threads: Encryption: any, constant. Lifetime: a socket's half may outlive the Encryption that made it.
-// Errors:  none.
+// Errors:  CheckSealed: kInternal, which is a fault of this library's own.
 #ifndef TCPX_NET_SOCKET_SEAL_SEALS_H_
 #define TCPX_NET_SOCKET_SEAL_SEALS_H_
 
@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "net_socket/seal/aead.h"
 #include "net_socket/seal/key_schedule.h"
 #include "net_socket/seal/opener.h"
@@ -22,6 +23,13 @@ struct Seals {
   std::unique_ptr<Sealer> sealer;
   std::unique_ptr<Opener> opener;
 };
+
+// Whoever is about to use a socket asks this first, and uses it for nothing where it is not OK. `must`: TCPX_ENCRYPT is on.
+inline absl::Status CheckSealed(bool must, const Seals* seals) {
+  if (!must || (seals != nullptr && seals->sealer != nullptr && seals->opener != nullptr)) return absl::OkStatus();
+  return absl::InternalError(
+      "a socket has no keys although TCPX_ENCRYPT is on, and is not used: an error in libnccl-net-tcpx itself");
+}
 
 class Encryption {
  public:

@@ -35,6 +35,15 @@ Middle::~Middle() {
   thread_.join();
 }
 
+std::vector<std::pair<std::string, std::string>> Middle::Said() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<std::pair<std::string, std::string>> said;
+  for (const auto& relay : relays_) {
+    if (relay != nullptr) said.emplace_back(relay->passed[0], relay->passed[1]);
+  }
+  return said;
+}
+
 std::string Middle::Passed() {
   const std::lock_guard<std::mutex> lock(mutex_);
   std::string all = over_;

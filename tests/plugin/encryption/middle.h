@@ -14,6 +14,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "common/address.h"
@@ -42,6 +43,8 @@ class Middle {
   bool attacked() const { return attacked_.load(); }
   // All that has passed, of all sockets.
   std::string Passed();
+  // Of each socket that still stands what its dialler has said, and what its acceptor has.
+  std::vector<std::pair<std::string, std::string>> Said();
 
  private:
   struct Relay {

@@ -2,7 +2,9 @@
 #include "net_socket/seal/aead.h"
 
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
+#include <iostream>
 #include <string>
 
 #include "absl/strings/escaping.h"
@@ -118,6 +120,37 @@ TEST(AeadTest, OffersWhatIsThere) {
     EXPECT_EQ(suites.size(), size_t{kCipherSuites});
   }
 #endif
+}
+
+TEST(AeadTest, TellsOfASlowCipherWhatMakesItFast) {
+  EXPECT_EQ("", WhySlow(CipherSuite::kAes128Ocb, true, "1.10.1"));
+  EXPECT_EQ("", WhySlow(CipherSuite::kAes128Gcm, true, "1.10.1"));
+  EXPECT_EQ("", WhySlow(CipherSuite::kChaCha20Poly1305, false, "1.10.1"));
+  EXPECT_NE(std::string::npos, WhySlow(CipherSuite::kChaCha20Poly1305, false, nullptr).find("install it"));
+  EXPECT_NE(std::string::npos, WhySlow(CipherSuite::kChaCha20Poly1305, true, nullptr).find("install it"));
+  EXPECT_NE(std::string::npos, WhySlow(CipherSuite::kChaCha20Poly1305, true, "1.10.1").find("FIPS"));
+}
+
+// The library refuses some of its ciphers then; what is offered must work for all that.
+TEST(AeadTest, WhatIsOfferedInFipsModeWorks) {
+  ASSERT_EQ(0, setenv("LIBGCRYPT_FORCE_FIPS_MODE", "1", 1));
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // libgcrypt reads it when it is loaded
+  EXPECT_EXIT(
+      {
+        std::string by;
+        bool works = true;
+        const uint8_t key[32] = {};
+        for (const CipherSuite suite : FindSuites(&by)) {
+          const auto aead = MakeAead(suite, key);
+          char text[16 + kTagBytes] = {};
+          works = works && aead != nullptr && aead->Seal(AeadNonce(), "", 0, text, 16, text) &&
+                  aead->Open(AeadNonce(), "", 0, text, 16, text);
+        }
+        std::cerr << "ciphers by " << by << "\n";
+        exit(works ? 0 : 1);
+      },
+      ::testing::ExitedWithCode(0), GcryptVersion() == nullptr ? "libsodium" : "in FIPS mode");
+  ASSERT_EQ(0, unsetenv("LIBGCRYPT_FORCE_FIPS_MODE"));
 }
 
 }  // namespace
