@@ -62,7 +62,7 @@ int64_t BulkSendLane::HeldMax() const {
   const double under_way = static_cast<double>(striper_->left_bytes()) + static_cast<double>(rates_->Held());
   const int64_t part = std::max<int64_t>(static_cast<int64_t>(under_way * rates_->Share(index())), 1);
   if (rate_.bytes_per_second() == 0) return std::min(rate_.held_max(), std::min(part, 2 * ChunkMin()));
-  return std::min(rate_.held_max(), std::max(part, ChunkMin()));
+  return std::max(rate_.held_max(part), std::min(rate_.held_max(), ChunkMin()));
 }
 
 int64_t BulkSendLane::Look(int64_t now) {

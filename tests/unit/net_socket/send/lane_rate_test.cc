@@ -49,6 +49,22 @@ TEST(LaneRateTest, HoldsMoreOverALongPath) {
   EXPECT_NEAR(static_cast<double>(near) + 2e7, static_cast<double>(rate.held_max()), 1e6);
 }
 
+// 200 Mbit/s: 1 MiB over eight of them is 128 KiB and 5 ms each.
+TEST(LaneRateTest, HoldsHalfOfItsPartOfWhatIsUnderWay) {
+  LaneRate rate(16 << 10);
+  int64_t now = kSecond;
+  uint64_t acked = 0;
+  Drain(&rate, 25'000'000, 50, &now, &acked);
+  EXPECT_EQ(64 << 10, rate.held_max(128 << 10));
+  EXPECT_EQ(rate.held_max(), rate.held_max(1 << 20));
+  // What drains at once may be held whole: its thread may not come back sooner.
+  EXPECT_EQ(40 << 10, rate.held_max(40 << 10));
+  EXPECT_NEAR(50'000, static_cast<double>(rate.held_max(80'000)), 3'000);
+  // A long path has to be filled.
+  rate.set_min_rtt_ns(5 * kMillisecond);
+  EXPECT_EQ(128 << 10, rate.held_max(128 << 10));
+}
+
 TEST(LaneRateTest, ASlowLaneMayAlwaysHoldAChunk) {
   LaneRate rate(kChunk);
   int64_t now = kSecond;
