@@ -177,6 +177,7 @@ void ReceiveComm::SayErrorOnZero(const char* record, size_t bytes) {
   MutexLock lock(seal_mutex_);
   const iovec piece{const_cast<char*>(record), bytes};
   if (sealer_ != nullptr && !sealer_->pending()) (void)sealer_->Send(lane_fd(0), &piece, 1);
+  sealer_ = nullptr;  // It was the last: what is left of it is nobody's credit.
 }
 
 void ReceiveComm::Drive(const PostedReceive* wanted) {

@@ -45,7 +45,7 @@ bool SendComm::AllAcknowledged() const {
 // Whose socket has died, or dies now, has no acknowledgement to come.
 bool SendComm::LanesDecide(const SendRequest& request, const std::vector<uint64_t>& taken) {
   if (failed()) return false;
-  held_->PeerTook(taken[0]);
+  PeerTookOf(taken[0], held_.get(), sealer_.get());
   const bool first = !std::exchange(lanes_asked_, true);
   for (size_t i = 0; i < bulk_.size() && first; ++i) {
     if (bulk_[i] == nullptr) continue;

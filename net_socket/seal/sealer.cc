@@ -151,7 +151,7 @@ int64_t Sealer::Unacked(int64_t queued) {
 ssize_t Sealer::Send(int fd, const iovec* pieces, int count) {
   const size_t all = Sum(pieces, count);
   size_t taken = 0;
-  while (taken < all || pending()) {
+  while (!stopped_ && (taken < all || pending())) {
     if (!pending() && !Seal(pieces, count, taken)) {
       errno = EPROTO;
       return -1;
@@ -159,11 +159,13 @@ ssize_t Sealer::Send(int fd, const iovec* pieces, int count) {
     const iovec piece = rest();
     const ssize_t sent = send(fd, piece.iov_base, piece.iov_len, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0) return taken > 0 ? static_cast<ssize_t>(taken) : -1;
+    if (sent < 0 && taken == 0) return -1;
+    if (sent < 0) break;
     taken += Took(static_cast<size_t>(sent));
     if (pending()) break;
   }
-  if (taken > 0 || all == 0) return static_cast<ssize_t>(taken);
+  // Whoever offers less than is pending must not count what it has not offered.
+  if (taken > 0 || all == 0) return static_cast<ssize_t>(std::min(taken, all));
   errno = EAGAIN;
   return -1;
 }

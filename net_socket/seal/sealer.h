@@ -9,7 +9,7 @@
 //
 // Threads: one at a time. Lifetime: borrows nothing; keys are wiped when it goes, and so with the socket that they serve.
 // Units:   bytes. Positions count from the socket's first record.
-// Errors:  Send: as sendmsg(2), and EPROTO where sealing fails, which then stays.
+// Errors:  Send: as sendmsg(2), and EPROTO where sealing fails, which then stays. Stop.
 #ifndef TCPX_NET_SOCKET_SEAL_SEALER_H_
 #define TCPX_NET_SOCKET_SEAL_SEALER_H_
 
@@ -34,8 +34,11 @@ class Sealer {
   // Room that all records of so much plaintext, a short piece and one other, fit.
   static constexpr size_t RoomFor(size_t bytes) { return bytes + kSealBytes * (bytes / kSealedBytesMax + 3); }
 
-  // Sends what the pieces hold, as far as the socket takes it without waiting: plaintext bytes of whole records.
+  // Sends what the pieces hold, as far as the socket takes it without waiting: plaintext bytes of whole records, and never
+  // more of them than the pieces hold.
   ssize_t Send(int fd, const iovec* pieces, int count);
+  // What is pending is no longer what is offered first: Send takes nothing from here on (EAGAIN).
+  void Stop() { stopped_ = true; }
 
   // Seals as much of the pieces, behind the first `skip` bytes, as a buffer holds; nothing is pending. False: it can't.
   bool Seal(const iovec* pieces, int count, size_t skip = 0);
@@ -77,6 +80,7 @@ class Sealer {
   size_t first_end_ = 0;
   size_t told_ = 0;  // of that plaintext
   bool broken_ = false;
+  bool stopped_ = false;
 
   // Positions on this socket.
   uint64_t sealed_taken_ = 0;

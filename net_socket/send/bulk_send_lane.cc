@@ -110,6 +110,7 @@ int BulkSendLane::Gather(iovec* iov) const {
 
 void BulkSendLane::Advance(size_t bytes) {
   const size_t frame = kHeaderBytes + chunk_.length;
+  bytes = std::min(bytes, frame - taken_);
   CountSent(bytes, frame - taken_);
   taken_ += bytes;
   if (taken_ < frame) return;
@@ -238,7 +239,7 @@ void BulkSendLane::SealBy(std::unique_ptr<Sealer> sealer) { sealer_ = std::move(
 
 void BulkSendLane::EndInLoop(Engine* engine) {
   if (sending_ != nullptr) return engine->Cancel(sending_);
-  if (held_ != nullptr) held_->PeerTook(peer_took_);
+  if (held_ != nullptr) PeerTook(peer_took_);
   const bool all_sent = chunk_.request == nullptr && striper_->drained();
   // That a lane rests need not be heard.
   if (all_sent && (held_ == nullptr || held_->all_acked() || !held_->awaited())) return;

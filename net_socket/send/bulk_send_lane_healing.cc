@@ -53,6 +53,6 @@ bool BulkSendLane::PumpAgain() {
   return err == 0;
 }
 
-void BulkSendLane::PeerTook(uint64_t taken) { held_->PeerTook(taken); }
+void BulkSendLane::PeerTook(uint64_t taken) { PeerTookOf(taken, held_.get(), sealer_.get()); }
 
 }  // namespace tcpx

@@ -35,6 +35,11 @@ int SendAgain(int fd, HeldFrames* held, Sealer* sealer) {
   return 0;
 }
 
+// What is sealed and not sent would be taken for what comes behind.
+void PeerTookOf(uint64_t taken, HeldFrames* held, Sealer* sealer) {
+  if (held->PeerTook(taken) && sealer != nullptr && sealer->pending()) sealer->Stop();
+}
+
 int64_t QueuedOf(int fd, Sealer* sealer) {
   const int queued = QueuedBytes(fd);
   return sealer == nullptr ? queued : sealer->Unacked(queued);

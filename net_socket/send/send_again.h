@@ -18,6 +18,8 @@ class Sealer;
 // `sealer`: of the lane's socket; null: it is not sealed.
 // Sends what an earlier socket may have lost, as far as this one takes it without waiting: 0 once nothing is left.
 int SendAgain(int fd, HeldFrames* held, Sealer* sealer);
+// The peer has closed, with so much of the lane's stream (HeldFrames::PeerTook).
+void PeerTookOf(uint64_t taken, HeldFrames* held, Sealer* sealer);
 // How much of the lane's stream the socket holds without an acknowledgement (QueuedBytes); negative: not known.
 int64_t QueuedOf(int fd, Sealer* sealer);
 

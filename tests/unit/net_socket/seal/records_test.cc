@@ -1,5 +1,6 @@
 // Records between a sealer and an opener: the bytes of the vectors, and everything that somebody in between can do to
 // them: each bit flipped, each record left out, repeated, exchanged, cut, or taken from another direction or socket.
+#include <errno.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include "absl/strings/escaping.h"
 #include "net_socket/seal/opener.h"
 #include "net_socket/seal/sealer.h"
+#include "tests/support/deadline.h"
 #include "tests/support/seed.h"
 #include "tests/support/tcp_pair.h"
 
@@ -254,6 +256,29 @@ TEST(RecordsTest, CountsWhatIsAcknowledgedFromWhenItIsAsked) {
   }
   EXPECT_EQ(sealer.Unacked(121), 200);
   EXPECT_EQ(sealer.Unacked(0), 0);
+}
+
+// Whoever offers less than is pending is not told of more, and what is stopped sends nothing.
+TEST(RecordsTest, TakesNoMoreThanIsOffered) {
+  Sealer sealer(KeysOf(Suites().front()), Buffers());
+  const TcpPair pair = MakeTcpPair(4096);
+  const std::string text(size_t{1} << 20, 'x');
+  const iovec piece = Piece(text);
+  while (!sealer.pending()) (void)sealer.Send(pair.a.get(), &piece, 1);
+  const std::string less(10, 'x');
+  const iovec few = Piece(less);
+  const Deadline deadline;
+  ssize_t sent = -1;
+  while (sent < 0) {
+    ASSERT_TRUE(deadline.Yield());
+    (void)ReadAvailable(pair.b.get());
+    sent = sealer.Send(pair.a.get(), &few, 1);
+  }
+  EXPECT_LE(sent, 10);
+  sealer.Stop();
+  errno = 0;
+  EXPECT_EQ(sealer.Send(pair.a.get(), &few, 1), -1);
+  EXPECT_EQ(errno, EAGAIN);
 }
 
 // How often the complement of `needle` is in memory that can be written.

@@ -142,5 +142,34 @@ TEST(SealedAgainTest, EverySocketHasItsOwnKeys) {
   }
 }
 
+// A part of a record is with the kernel, and the peer has all of that by an earlier socket: what is left of the record must
+// not be counted as what comes behind.
+TEST(SealedAgainTest, NothingIsSentForWhatThePeerHas) {
+  TrafficKeys keys;
+  std::string by;
+  keys.suite = FindSuites(&by).front();
+  Sealer sealer(keys, std::make_shared<SealBuffers>());
+  const TcpPair pair = MakeTcpPair(4096);
+  constexpr size_t kFrames = 16;
+  HeldFrames held(kFrames, 0);
+  const std::string payload(60'000, 'x');
+  const std::string header(kHeaderBytes, 'h');
+  for (size_t i = 0; i < kFrames; ++i) {
+    held.Begin(header.data(), {payload.data(), payload.size(), 0}, nullptr);
+    held.Sent(kHeaderBytes + payload.size());
+    held.Finish(false);
+  }
+  ASSERT_TRUE(held.Rewind(0));
+  ASSERT_EQ(SendAgain(pair.a.get(), &held, &sealer), EAGAIN);
+  ASSERT_TRUE(sealer.pending());
+  const uint64_t taken = kFrames * (kHeaderBytes + payload.size()) - 1000;
+  PeerTookOf(taken, &held, &sealer);
+  for (int i = 0; i < 100; ++i) {
+    (void)ReadAvailable(pair.b.get());
+    EXPECT_EQ(SendAgain(pair.a.get(), &held, &sealer), EAGAIN);
+  }
+  EXPECT_EQ(held.cursor(), taken);
+}
+
 }  // namespace
 }  // namespace tcpx
