@@ -86,7 +86,7 @@ void Health::UpInLoop(OwnedFd fd, const HealthSettings& settings, Seals seals) {
              dialled_ ? "to" : "from", peer_);
   const std::shared_ptr<Health> self = shared_from_this();
   HaltRedialler();
-  LetGoInLoop();
+  if (!LetGoInLoop()) return;
   const bool back = state_in_loop() == HealthState::kLost;
   {
     MutexLock lock(mutex_);
@@ -112,22 +112,29 @@ void Health::UpInLoop(OwnedFd fd, const HealthSettings& settings, Seals seals) {
 }
 
 // From here on nothing that comes by the old socket is acknowledged: what was, is heard.
-void Health::LetGoInLoop() {
+bool Health::LetGoInLoop() {
   {
     MutexLock lock(mutex_);
-    if (state_ != HealthState::kUp) return;
+    if (state_ != HealthState::kUp) return true;
     if (heals_ && !dialled_) shutdown(fd_.get(), SHUT_RDWR);
   }
   Poll();
+  bool garbled = false;
   {
     MutexLock lock(mutex_);
-    if (state_ != HealthState::kUp) return;
-    DropSocketLocked(heals_ ? HealthState::kLost : HealthState::kDown);
-    end_.reset();
-    if (!heals_) return;
+    if (state_ != HealthState::kUp) return true;
+    garbled = GarbledLocked();
+    if (!garbled) {
+      DropSocketLocked(heals_ ? HealthState::kLost : HealthState::kDown);
+      end_.reset();
+      if (!heals_) return true;
+    }
   }
-  AwaitAnotherInLoop();
+  garbled ? EndInLoop() : AwaitAnotherInLoop();
+  return !garbled;
 }
+
+bool Health::GarbledLocked() { return end_.has_value() && end_errno_ == kGarbage; }
 
 void Health::CloseInLoop() {
   std::vector<HealthNotice> unheard;
@@ -229,12 +236,17 @@ bool Health::HearSome() {
 void Health::Poll() {
   for (int i = 0; i < kRowsMax && HearSome(); ++i) {
   }
+  MutexLock lock(mutex_);
+  if (state_ == HealthState::kUp && GarbledLocked()) TellEndSoon();
 }
 
 void Health::Ask() {
   Poll();
   MutexLock lock(mutex_);
-  if (state_ != HealthState::kUp || !end_.has_value()) return;
+  if (state_ == HealthState::kUp && end_.has_value() && !GarbledLocked()) TellEndSoon();
+}
+
+void Health::TellEndSoon() {
   reactor_->Post([self = shared_from_this()] {
     if (self->up_in_loop()) self->OnEvents(0);
   });

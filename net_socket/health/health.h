@@ -105,8 +105,9 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
   void GiveUpInLoop(Waiter* waiter);
   // `seals`: of the socket; empty where it is not encrypted. Where it must be and is not, it is closed, with a WARN.
   void UpInLoop(OwnedFd fd, const HealthSettings& settings, Seals seals = Seals());
-  // Its dialler dials it again. What came by the old socket is heard, and that socket is let go.
-  void LetGoInLoop();
+  // Its dialler dials it again. What came by the old socket is heard, and that socket is let go. False: what came was not
+  // the peer's; that is its end, and told.
+  bool LetGoInLoop();
   // The peer's process is gone, or knows the redialler's connection no more.
   void RefusedInLoop(const HealthRedialler* redialler);
   // The peer's process is gone, with all its connections.
@@ -136,6 +137,7 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
   // What the kernel knows of the socket, and both its addresses; false: it is not up.
   bool ReadTcp(LaneTcpInfo* info, std::string* hosts);
   // Hears at once what the peer has said already. For whoever found a lane ended and wonders why. Not with a link held.
+  // Bytes that are not the peer's are told soon: they make no other event.
   void Poll();
   // The same, for whoever acts on the end of the health socket itself: that is told soon, event or no event.
   void Ask();
@@ -156,6 +158,9 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
     std::string frame;
   };
 
+  bool GarbledLocked() TCPX_REQUIRES(mutex_);
+  // Has the reactor see the end of the socket, event or no event.
+  void TellEndSoon();
   // The only one who writes state_.
   void MoveToLocked(HealthState to) TCPX_REQUIRES(mutex_);
   // Some of what is there. True: there may be more.
