@@ -27,7 +27,8 @@ namespace tcpx {
 // What a connection fails with that got such bytes.
 inline constexpr char kNotAuthentic[] =
     "bytes came that are not the peer's: a record was changed, repeated, left out or moved on its way (TCPX_ENCRYPT)";
-inline constexpr char kCutRecord[] = "the stream ended in the middle of a record: it was cut on its way (TCPX_ENCRYPT)";
+inline constexpr char kCutRecord[] =
+    "the stream ended in the middle of a record: the peer is gone, or it was cut on its way (TCPX_ENCRYPT)";
 
 class Opener {
  public:
