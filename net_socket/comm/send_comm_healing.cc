@@ -27,6 +27,7 @@ ssize_t SendComm::SendZero(iovec* iov, int count) {
 }
 
 void SendComm::LaneZeroBroke(int err) {
+  if (sealer_ != nullptr && sealer_->broken()) return failure().Fail(absl::InternalError(kCantSeal), 0);
   const absl::Status why = ErrnoStatus(err, "send");
   if (failure().LoseLane(why, 0)) {
     zero_lost_ = true;

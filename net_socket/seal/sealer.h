@@ -26,6 +26,9 @@
 
 namespace tcpx {
 
+// What a connection fails with whose sealer is broken.
+inline constexpr char kCantSeal[] = "the cipher failed, and nothing may be sent without it";
+
 class Sealer {
  public:
   Sealer(const TrafficKeys& keys, std::shared_ptr<SealBuffers> buffers);
@@ -46,6 +49,8 @@ class Sealer {
   bool SealInto(char* room, size_t bytes, const iovec* pieces, int count, size_t skip = 0);
   // Such room, for so much of plaintext as RoomFor finds it enough.
   LentSealBuffer LendRoom() { return LentSealBuffer(buffers_); }
+  // It seals nothing more.
+  bool broken() const { return broken_; }
   bool pending() const { return begin_ < end_; }
   // What is to be sent next.
   iovec rest() const { return {place_ + begin_, end_ - begin_}; }

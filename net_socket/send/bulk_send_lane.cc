@@ -24,8 +24,6 @@ namespace {
 // Chunks that a lane which heals may hold: at 10 Gbit/s and 64 KiB each 6 ms.
 constexpr size_t kHeldChunks = 128;
 
-constexpr char kCantSeal[] = "the cipher failed, and nothing may be sent without it";
-
 // A zero-copy send that copying may well serve: no such operation on this kernel or socket, or no memory to pin
 // (RLIMIT_MEMLOCK counts without CAP_IPC_LOCK).
 bool RefusesZeroCopy(int err) {
@@ -332,6 +330,10 @@ void BulkSendLane::CompleteInLoop(const Completion& completion) {
 void BulkSendLane::Broke(int err) {
   if (IsTransientErrno(err)) return;
   if (err == ECANCELED && (held_ != nullptr || peer_closed_.load(std::memory_order_relaxed))) return;
+  // Another socket would not cure it.
+  if (sealer_ != nullptr && sealer_->broken()) {
+    return owner_->FailLane(absl::InternalError(kCantSeal), settings_.lane);
+  }
   const absl::Status why = ErrnoStatus(err, "send");
   if (owner_->LoseLane(why, settings_.lane)) {
     lost_ = true;
