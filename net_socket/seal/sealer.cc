@@ -142,10 +142,22 @@ int64_t Sealer::Unacked(int64_t queued) {
   const uint64_t held = std::min(static_cast<uint64_t>(queued), sealed_taken_);
   while (unacked_count_ > 0 && unacked_[unacked_first_].sealed <= sealed_taken_ - held) {
     plain_acked_ = unacked_[unacked_first_].plain;
+    sealed_acked_ = unacked_[unacked_first_].sealed;
     unacked_first_ = (unacked_first_ + 1) % kAckedEnds;
     --unacked_count_;
   }
   return static_cast<int64_t>(plain_taken_ - plain_acked_);
+}
+
+int64_t Sealer::UnackedAbout(int64_t queued) {
+  if (Unacked(queued) < 0) return queued;
+  uint64_t acked = plain_acked_;
+  const uint64_t sealed = sealed_taken_ - std::min(static_cast<uint64_t>(queued), sealed_taken_);
+  if (unacked_count_ > 0 && sealed > sealed_acked_) {
+    acked += std::min(unacked_[unacked_first_].plain - plain_acked_, sealed - sealed_acked_);
+  }
+  about_acked_ = std::max(about_acked_, acked);
+  return static_cast<int64_t>(plain_taken_ - about_acked_);
 }
 
 ssize_t Sealer::Send(int fd, const iovec* pieces, int count) {

@@ -59,6 +59,8 @@ class Sealer {
   // How much plaintext is not acknowledged, where the kernel holds `queued` bytes that are not; negative: not known. Whole
   // records count.
   int64_t Unacked(int64_t queued);
+  // The same, with what is acknowledged of a record that is not whole counted too: for a pace, and for nothing else.
+  int64_t UnackedAbout(int64_t queued);
 
  private:
   // A record's end.
@@ -90,8 +92,10 @@ class Sealer {
   // Positions on this socket.
   uint64_t sealed_taken_ = 0;
   uint64_t plain_taken_ = 0;
-  uint64_t plain_acked_ = 0;
-  std::vector<End> unacked_;  // a ring; where it is full, ends grow together. Empty until somebody asks
+  uint64_t plain_acked_ = 0;   // of whole records
+  uint64_t sealed_acked_ = 0;  // the same records
+  uint64_t about_acked_ = 0;   // at the most that was said
+  std::vector<End> unacked_;   // a ring; where it is full, ends grow together. Empty until somebody asks
   size_t unacked_first_ = 0;
   size_t unacked_count_ = 0;
 };

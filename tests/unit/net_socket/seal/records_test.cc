@@ -242,6 +242,30 @@ TEST(RecordsTest, CountsWhatIsAcknowledged) {
   EXPECT_EQ(sealer.Unacked(0), 0);
 }
 
+// A pace follows every byte, and never goes back; what is told of counts whole records.
+TEST(RecordsTest, FollowsWhatIsAcknowledgedInsideARecord) {
+  Sealer sealer(KeysOf(Suites().front()), Buffers());
+  EXPECT_EQ(sealer.UnackedAbout(-1), -1);
+  EXPECT_EQ(sealer.UnackedAbout(0), 0);
+  const std::string text(100, 'x');
+  const iovec piece = Piece(text);
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(sealer.Seal(&piece, 1));
+    EXPECT_EQ(sealer.Took(sealer.rest().iov_len), 100u);
+  }
+  EXPECT_EQ(sealer.UnackedAbout(360), 300);
+  EXPECT_EQ(sealer.UnackedAbout(359), 299);
+  EXPECT_EQ(sealer.UnackedAbout(261), 201);
+  EXPECT_EQ(sealer.UnackedAbout(260), 200);
+  EXPECT_EQ(sealer.UnackedAbout(241), 200);
+  EXPECT_EQ(sealer.Unacked(241), 300);
+  EXPECT_EQ(sealer.UnackedAbout(240), 200);
+  EXPECT_EQ(sealer.UnackedAbout(230), 190);
+  EXPECT_EQ(sealer.UnackedAbout(239), 190);
+  EXPECT_EQ(sealer.Unacked(239), 200);
+  EXPECT_EQ(sealer.UnackedAbout(0), 0);
+}
+
 // What was sent before anybody asked counts as one.
 TEST(RecordsTest, CountsWhatIsAcknowledgedFromWhenItIsAsked) {
   Sealer sealer(KeysOf(Suites().front()), Buffers());
