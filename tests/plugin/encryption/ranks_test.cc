@@ -1,5 +1,6 @@
-// TCPX_ENCRYPT of two ranks: where both have it they talk, and neither log says anything else; where they disagree both
-// logs name it, at once; without a secret loading fails. Behind the end no key is left in memory.
+// TCPX_ENCRYPT of two ranks: where both have it they talk, and neither log says anything else; where they disagree, or
+// have different secrets, both logs name it, at once; without a secret loading fails. Behind the end no key is left in
+// memory.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +20,10 @@
 namespace tcpx {
 namespace {
 
-void UseEncryption(bool on) {
-  setenv("TCPX_SECRET_FILE", SecretPath().c_str(), 1);
+constexpr char kSecret[] = "correct horse battery staple";
+
+void UseEncryption(bool on, const char* secret = kSecret) {
+  setenv("TCPX_SECRET_FILE", SecretPath(secret).c_str(), 1);
   setenv("TCPX_ENCRYPT", on ? "1" : "0", 1);
 }
 
@@ -148,6 +151,7 @@ struct Mismatch {
   bool dials;
   const char* told_listening;
   const char* told_dialling;
+  const char* secret = kSecret;  // the dialler's
 };
 void PrintTo(const Mismatch& mismatch, std::ostream* out) { *out << mismatch.name; }
 
@@ -169,7 +173,7 @@ TEST_P(MismatchTest, IsToldAtBothEnds) {
     TCPX_REQUIRE(Count(LogText(), GetParam().told_listening) == 1, LogText());
   };
   const auto dials = [](Control& peer) {
-    UseEncryption(GetParam().dials);
+    UseEncryption(GetParam().dials, GetParam().secret);
     Rank rank;
     char handle[kHandleBytesMax];
     peer.Receive(handle, sizeof(handle));
@@ -192,14 +196,17 @@ TEST_P(MismatchTest, IsToldAtBothEnds) {
   EXPECT_EQ("", RunTogether(listens, dials));
 }
 
-INSTANTIATE_TEST_SUITE_P(Mismatches, MismatchTest,
-                         ::testing::Values(Mismatch{"TheDiallerDoesNot", true, false,
-                                                    "does not encrypt, and this process has TCPX_ENCRYPT=1",
-                                                    "the peer has TCPX_ENCRYPT=1 and this process has not"},
-                                           Mismatch{"TheListenerDoesNot", false, true,
-                                                    "has TCPX_ENCRYPT=1 and this process has not",
-                                                    "this process has TCPX_ENCRYPT=1 and the peer has not"}),
-                         [](const auto& one) { return one.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Mismatches, MismatchTest,
+    ::testing::Values(Mismatch{"TheDiallerDoesNot", true, false,
+                               "does not encrypt, and this process has TCPX_ENCRYPT=1",
+                               "the peer has TCPX_ENCRYPT=1 and this process has not"},
+                      Mismatch{"TheListenerDoesNot", false, true, "has TCPX_ENCRYPT=1 and this process has not",
+                               "this process has TCPX_ENCRYPT=1 and the peer has not"},
+                      Mismatch{"TheirSecretsDiffer", true, true,
+                               "did not prove the shared secret: give all ranks the same",
+                               "the peer has another shared secret", "correct horse battery stapler"}),
+    [](const auto& one) { return one.param.name; });
 
 // Who asks NCCL for encryption means all of it.
 TEST_F(RanksTest, WarnWhereOnlyNcclEncrypts) {
