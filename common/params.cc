@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -169,11 +170,15 @@ bool Load(const Parameter& parameter, const Getenv& getenv_fn, Options* options,
   if (text == nullptr || *text == '\0') return false;
   const bool stored =
       std::visit([&](auto field) { return Store(parameter, text, &(options->*field)); }, parameter.field);
-  if (!stored) {
-    Warn(warnings, absl::StrCat(parameter.name, " is \"", text, "\", which is not ", AllowedText(parameter),
-                                "; using the default, ", DefaultText(parameter)));
+  if (stored) return true;
+  std::string wrong = absl::StrCat(parameter.name, " is \"", text, "\", which is not ", AllowedText(parameter));
+  // Whoever set it to anything may have meant to encrypt.
+  if (parameter.name == absl::string_view("TCPX_ENCRYPT")) {
+    options->refused = std::move(wrong);
+  } else {
+    Warn(warnings, absl::StrCat(wrong, "; using the default, ", DefaultText(parameter)));
   }
-  return stored;
+  return false;
 }
 
 // The lanes that NCCL's two variables ask for; 0 when they ask for nothing. Lowered in its order. A product of 0 is one

@@ -8,7 +8,7 @@
 //          the unit that the table names and may have decimals; a byte size may end in K, M or G (powers of 1024).
 // Errors:  a value that can't be parsed or is out of range keeps the default and gives one warning that says what is
 //          allowed; nothing is clamped but NCCL_SOCKET_NTHREADS and NCCL_NSOCKS_PERTHREAD, which NCCL clamps too. An
-//          empty value is an unset one.
+//          empty value is an unset one. TCPX_ENCRYPT has no default to fall back to: Options::refused.
 // Source:  names, meaning and defaults of the NCCL_* variables: NCCL's documentation, "Environment Variables", and its
 //          socket transport. 64 lanes: NCCL's limit of threads x sockets.
 #ifndef TCPX_COMMON_PARAMS_H_
@@ -56,6 +56,10 @@ struct Options {
   int rcvbuf = -1;
   PortRange port_range;
   std::string secret_file;  // empty: no shared secret
+  bool encrypt = false;
+  std::string encrypt_cipher;  // empty: the best
+  // What was set, can't be read, and may not be taken for its default: nothing may be loaded. Empty: nothing. For the log.
+  std::string refused;
   int64_t linger_ns = 5 * kSecond;
   int64_t hello_timeout_ns = 10 * kSecond;
   int retry_count = 34;

@@ -38,6 +38,18 @@ constexpr Parameter kParameters[] = {
      "is refused, and the logs of both sides say so. Read once, when NCCL loads the plugin; when it can't be used, "
      "loading fails (set NCCL_NET=tcpx, or NCCL goes on with its own sockets). Data is not encrypted: docs/security.md "
      "says what this protects. Set it where others can reach the network of the job."},
+    {"TCPX_ENCRYPT", ParameterKind::kFlag, &Options::encrypt, 0, 0, kNoSpecial, Audience::kMost,
+     "on encrypts and authenticates everything that connections carry, tensors included, with keys of each socket's "
+     "own (docs/security.md). TCPX_SECRET_FILE must be set too, else loading fails, as it does where the value is "
+     "neither on nor off: set NCCL_NET=tcpx, or NCCL goes on with its own sockets, in the clear. Set it alike on all "
+     "ranks: those that disagree refuse each other. NCCL's bootstrap has sockets of its own, which this does not "
+     "protect. It costs CPU "
+     "time, of which docs/performance.md says how much."},
+    {"TCPX_ENCRYPT_CIPHER", ParameterKind::kText, &Options::encrypt_cipher, 0, 0, kNoSpecial, Audience::kFew,
+     "With TCPX_ENCRYPT: `aes128-ocb`, `aes128-gcm` or `chacha20-poly1305` allows that cipher alone. Empty: the first "
+     "of "
+     "these that both ends have; AES needs libgcrypt 1.8 or later on the machine and a processor with instructions for "
+     "it. Set it where a rule asks for a cipher of NIST's: `aes128-gcm`."},
     {"TCPX_THREADS",
      ParameterKind::kCount,
      &Options::threads,

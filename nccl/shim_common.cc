@@ -275,6 +275,7 @@ ncclResult_t Receive(void* comm, ReceiveArgs args, void** mhandles, bool reads_r
   if (args.tags == nullptr || !AreBuffers(args.data, args.bytes, args.count)) return RefuseReceive(comm, args);
   const Regions regions(mhandles, args.count);
   args.regions = regions.get();
+  args.knows_hint = reads_request;
   args.optional_completion = reads_request && preset && args.count == 1;
   Request* posted = nullptr;
   const absl::Status status = ThePlugin().Receive(static_cast<Comm*>(comm), args, &posted);

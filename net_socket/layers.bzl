@@ -14,6 +14,7 @@ _LAYERS = [
     "health",
     "engine",
     "message",
+    "seal",
 ]
 
 def tcpx_layer(folder):

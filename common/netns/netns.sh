@@ -42,6 +42,9 @@ netns_enter() {
   fi
   netns_require unshare mount ip tc nft
   local own=(unshare --map-root-user --net --mount --pid --fork --kill-child)
+  # What changes its groups (tcpdump) can't do so where users are the namespace's own.
+  [[ -z ${NETNS_OUTER_USERS:-} ]] || own=(unshare --net --mount --pid --fork --kill-child)
+  "${own[@]}" true 2>/dev/null || own=(unshare --map-root-user --net --mount --pid --fork --kill-child)
   "${own[@]}" true 2>/dev/null || own=(unshare --net --mount --pid --fork --kill-child)
   "${own[@]}" true 2>/dev/null || netns_skip "this machine forbids namespaces of one's own (unshare)"
   NETNS_INSIDE=1 exec "${own[@]}" bash "$@"

@@ -30,10 +30,20 @@ bool StandsReadOut(int fd) {
   return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
 }
 
+absl::Status CheckAllSealed(const ConnectionSetup& setup) {
+  for (const LaneSocket& lane : setup.lanes) {
+    if (!lane.fd.valid()) continue;
+    absl::Status sealed = CheckSealed(setup.runtime->options.encrypt, &lane.seals);
+    if (!sealed.ok()) return sealed;
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 Comm::Comm(ConnectionSetup setup, Direction direction)
     : setup_(std::move(setup)),
+      sealed_(CheckAllSealed(setup_)),
       direction_(direction),
       link_(std::make_shared<CommLink>(static_cast<Watched*>(this))),
       healing_(setup_.heals ? std::make_unique<LaneHealing>(&setup_, direction, link_) : nullptr),
@@ -62,6 +72,12 @@ void Comm::NoteCaller() {
   if (caller_id_.load(std::memory_order_relaxed) != 0 && pthread_equal(caller_, self) != 0) return;
   caller_ = self;
   caller_id_.store(static_cast<int>(syscall(SYS_gettid)), std::memory_order_relaxed);
+}
+
+// Before anybody has the comm, and so anything to send.
+void Comm::Stand() {
+  JoinStats();
+  if (!sealed_.ok()) failure_.Fail(sealed_, kNoLane);
 }
 
 void Comm::WatchInLoop() {
@@ -167,13 +183,18 @@ Handover Comm::TakeSocket(int lane, SocketOffer* offer) {
   if (healing_ == nullptr || failure_.peer_told() || healing_->peer_left()) return Handover::kRefused;
   // A peer must hear why this end fails, or that it closes, before it is told that there is nothing to be had.
   if (failed() || !healing_->heals()) return Handover::kBusy;
+  const absl::Status sealed = CheckSealed(setup_.runtime->options.encrypt, offer->seals.get());
+  if (!sealed.ok() && !offer->parks) {
+    failure_.FailFound(sealed, lane);
+    return Handover::kRefused;
+  }
   if (lane_fd(lane) < 0) return OpenLane(lane, offer);
   if (PoolLane* const pooled = pool_lane(lane)) {
     Reactor* const reactor = &setup_.runtime->reactor;
-    offer->done = [reactor, lane, link = link_, done = std::move(offer->done)](uint64_t taken) {
-      reactor->Post([lane, link, done, taken] {
+    offer->done = [reactor, lane, link = link_, seals = offer->seals, done = std::move(offer->done)](uint64_t taken) {
+      reactor->Post([lane, link, done, seals, taken] {
         done(taken);
-        link->With([lane](Watched* comm) { comm->LaneResumed(lane); });
+        link->With([&](Watched* comm) { comm->LaneResumed(lane, seals.get()); });
       });
     };
     const bool open = healing_->WithLanes([&] {
@@ -185,10 +206,11 @@ Handover Comm::TakeSocket(int lane, SocketOffer* offer) {
   if (!mutex_.try_lock()) return Handover::kBusy;
   MutexLock lock(mutex_, std::adopt_lock);
   if (failed() || !healing_->heals()) return Handover::kBusy;
+  const std::shared_ptr<Seals> seals = offer->seals;
   const absl::Status replaced = ReplaceSocketOf(lane, std::move(*offer));
   // The link is held.
   if (!replaced.ok()) failure_.FailFound(replaced, lane);
-  LaneResumed(lane);
+  LaneResumed(lane, seals.get());
   return Handover::kTaken;
 }
 
@@ -204,6 +226,7 @@ Handover Comm::OpenLane(int lane, SocketOffer* offer) {
   socket.local = LocalAddress(fd.get()).value_or(SocketAddress());
   socket.peer = PeerAddress(fd.get()).value_or(SocketAddress());
   socket.fd = std::move(fd);
+  if (offer->seals != nullptr) socket.seals = std::move(*offer->seals);
   socket.absence.Set(false);
   events_.NoteLane(lane, lane_fd(lane));
   healing_->Back(lane);
@@ -212,13 +235,13 @@ Handover Comm::OpenLane(int lane, SocketOffer* offer) {
       }))
     return Handover::kRefused;
   offer->done(0);
-  LaneResumed(lane);
+  LaneResumed(lane, &socket.seals);
   // Whoever failed meanwhile may not have seen it.
   if (failed()) shutdown(lane_fd(lane), SHUT_RDWR);
   return Handover::kTaken;
 }
 
-void Comm::LaneResumed(int lane) {
+void Comm::LaneResumed(int lane, Seals*) {
   if (open_lanes_ != nullptr && lane > 0) open_lanes_->Open(static_cast<size_t>(lane));
   if (healing_->TakeOpened(lane)) return;
   const int fd = lane_fd(lane);

@@ -108,7 +108,7 @@ class Comm : protected ConnectionEnd, private Watched {
     PeerLeft({});
   }
   void PeerLeft(const std::vector<uint64_t>& taken) override;
-  void LaneResumed(int lane) override;
+  void LaneResumed(int lane, Seals* seals) override;
   void LaneRested(int lane) override;
 
   // Lanes that heal. Null: the calling thread moves the lane.
@@ -125,8 +125,8 @@ class Comm : protected ConnectionEnd, private Watched {
   // For the statistics: what a lane has moved, and its pace (0: unknown).
   virtual const LaneCounts* CountsOf(int lane) const = 0;  // null: it never had a socket
   virtual int64_t PaceOf(int) const { return 0; }
-  // Once the lanes are there, by the constructor of whoever owns them.
-  void JoinStats();
+  // Once the lanes are there, by the constructor of whoever owns them. Fails where one is not sealed that must be.
+  void Stand();
   // Null: nobody asks for statistics.
   TransferTimes* times() const { return times_.get(); }
   // As the statistics tell messages apart; the lanes may be one.
@@ -134,6 +134,8 @@ class Comm : protected ConnectionEnd, private Watched {
 
   const ConnectionSetup& setup() const { return setup_; }
   int lane_fd(int lane) const { return setup_.lanes[lane].fd.get(); }
+  // What seals the lane's first socket: whoever moves a half of it takes that. Empty where nothing is encrypted.
+  Seals& seals(int lane) { return setup_.lanes[static_cast<size_t>(lane)].seals; }
   const PathProfile& path() const { return setup_.lanes[0].profile; }
   // Lanes that it may have: some may be without a socket until they are opened (ConnectionSetup::steered).
   int lane_count() const { return static_cast<int>(setup_.lanes.size()); }
@@ -184,12 +186,15 @@ class Comm : protected ConnectionEnd, private Watched {
   // Where lanes come and go each has its own part of the budget.
   void EnterOpenLanes();
 
+  void JoinStats();
+
   std::array<std::atomic<uint64_t>, 2> messages_{};  // express, bulk
   std::array<std::atomic<uint64_t>, 2> bytes_{};
   std::atomic<bool> told_of_misuse_{false};
   pthread_t caller_ TCPX_GUARDED_BY(mutex_){};
   std::atomic<int> caller_id_{0};  // 0: not known
   ConnectionSetup setup_;
+  const absl::Status sealed_;              // of all sockets that it was made with
   std::unique_ptr<OpenLanes> open_lanes_;  // the reactor's; null: lanes don't come and go
   const Direction direction_;
   const std::shared_ptr<CommLink> link_;

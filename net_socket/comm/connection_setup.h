@@ -19,6 +19,7 @@
 #include "net_socket/health/health.h"
 #include "net_socket/nic/lane_plan.h"
 #include "net_socket/nic/path_profile.h"
+#include "net_socket/seal/seals.h"
 
 namespace tcpx {
 
@@ -46,6 +47,7 @@ struct LaneSocket {
   SocketAddress peer;
   PathProfile profile;
   LanePath path;  // of a lane that was dialled
+  Seals seals;    // empty: it is not encrypted
   LaneAbsence absence;
 
   // Whether it has, or had, a socket. From any thread: true exactly when fd, local and peer stand still.

@@ -41,13 +41,14 @@ absl::Status RecordReader::Take(const char* data, size_t bytes) {
 // One descriptor in the reactor.
 class PeerWatch::Lane final : public Reactor::Handler {
  public:
-  Lane(PeerWatch* watch, Reactor* reactor, int fd, int lane, CreditBook* credits)
+  Lane(PeerWatch* watch, Reactor* reactor, int fd, int lane, CreditBook* credits, std::unique_ptr<Opener> opener)
       : watch_(watch),
         reactor_(reactor),
         fd_(fd),
         lane_(lane),
         events_(EPOLLRDHUP | EPOLLET | (credits == nullptr ? uint32_t{EPOLLIN} : 0)),
-        reader_(credits) {}
+        reader_(credits),
+        opener_(std::move(opener)) {}
 
   void OnEvents(uint32_t) override {
     SocketEnd end = SocketEnd::kNone;
@@ -64,21 +65,26 @@ class PeerWatch::Lane final : public Reactor::Handler {
   absl::StatusOr<uint32_t> Freeze() {
     std::string rest;
     FreezeSocket(fd_, &rest);
-    taken_ += static_cast<uint32_t>(rest.size());
-    const absl::Status status = reader_.Take(rest.data(), rest.size());
+    const absl::Status status = Take(rest.data(), rest.size());
+    frozen_ = opener_ != nullptr;
     if (!status.ok()) return status;
     return taken_;
+  }
+
+  void OpenBy(std::unique_ptr<Opener> opener) {
+    opener_ = std::move(opener);
+    frozen_ = false;
   }
 
   // All that has arrived, and whether the socket has ended behind it.
   absl::Status Read(SocketEnd* end) {
     char buffer[kReadBytes];
     more_ = false;
+    if (frozen_) return absl::OkStatus();
     for (int i = 0; i < kReadsMax; ++i) {
       const ssize_t got = recv(fd_, buffer, sizeof(buffer), MSG_DONTWAIT);
       if (got > 0) {
-        taken_ += static_cast<uint32_t>(got);
-        absl::Status status = reader_.Take(buffer, static_cast<size_t>(got));
+        absl::Status status = Take(buffer, static_cast<size_t>(got));
         if (!status.ok()) return status;
         continue;
       }
@@ -93,6 +99,19 @@ class PeerWatch::Lane final : public Reactor::Handler {
   }
 
  private:
+  absl::Status Take(const char* data, size_t bytes) {
+    if (opener_ == nullptr) {
+      taken_ += static_cast<uint32_t>(bytes);
+      return reader_.Take(data, bytes);
+    }
+    text_.clear();
+    const bool authentic = opener_->OpenAll(data, bytes, &text_);
+    opener_->Rest();
+    taken_ += static_cast<uint32_t>(text_.size());
+    const absl::Status status = reader_.Take(text_.data(), text_.size());
+    return authentic ? status : absl::UnavailableError(kNotAuthentic);
+  }
+
   PeerWatch* const watch_;
   Reactor* const reactor_;
   const int fd_;
@@ -101,6 +120,9 @@ class PeerWatch::Lane final : public Reactor::Handler {
   bool more_ = false;      // the last Read left something, perhaps
   uint32_t taken_ = 0;     // in all, modulo 2^32
   RecordReader reader_;
+  std::unique_ptr<Opener> opener_;  // null: the socket is not sealed
+  std::string text_;                // what it opened last
+  bool frozen_ = false;             // the next socket's records are not this opener's
 };
 
 void PeerLoss::Note(absl::Status status, int lane, bool in_order) {
@@ -118,17 +140,18 @@ PeerWatch::PeerWatch(Owner* owner, int max_receives) : owner_(owner) {
 
 PeerWatch::~PeerWatch() = default;
 
-void PeerWatch::StartInLoop(Reactor* reactor, const std::vector<int>& fds) {
+void PeerWatch::StartInLoop(Reactor* reactor, const std::vector<int>& fds,
+                            std::vector<std::unique_ptr<Opener>> openers) {
   reactor_ = reactor;
   lanes_.resize(fds.size());
   for (size_t i = 0; i < fds.size(); ++i) {
-    if (fds[i] >= 0) OpenInLoop(static_cast<int>(i), fds[i]);
+    if (fds[i] >= 0) OpenInLoop(static_cast<int>(i), fds[i], std::move(openers[i]));
   }
 }
 
-void PeerWatch::OpenInLoop(int lane, int fd) {
+void PeerWatch::OpenInLoop(int lane, int fd, std::unique_ptr<Opener> opener) {
   auto& watched = lanes_[static_cast<size_t>(lane)];
-  watched = std::make_unique<Lane>(this, reactor_, fd, lane, lane == 0 ? credits_.get() : nullptr);
+  watched = std::make_unique<Lane>(this, reactor_, fd, lane, lane == 0 ? credits_.get() : nullptr, std::move(opener));
   watched->WatchInLoop();
 }
 
@@ -170,9 +193,14 @@ absl::StatusOr<uint32_t> PeerWatch::FreezeInLoop(int lane) {
   return lanes_[static_cast<size_t>(lane)]->Freeze();
 }
 
-void PeerWatch::ResumeInLoop(int lane, int fd) {
+void PeerWatch::ResumeInLoop(int lane, int fd, std::unique_ptr<Opener> opener) {
   const auto& watched = lanes_[static_cast<size_t>(lane)];
-  watched == nullptr ? OpenInLoop(lane, fd) : watched->WatchInLoop();
+  if (watched == nullptr) return OpenInLoop(lane, fd, std::move(opener));
+  if (opener != nullptr) {
+    MutexLock lock(credit_mutex_);
+    watched->OpenBy(std::move(opener));
+  }
+  watched->WatchInLoop();
 }
 
 }  // namespace tcpx

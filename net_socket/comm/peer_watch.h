@@ -23,6 +23,7 @@
 #include "net_socket/engine/reactor.h"
 #include "net_socket/message/credits.h"
 #include "net_socket/message/frame_reader.h"
+#include "net_socket/seal/opener.h"
 
 namespace tcpx {
 
@@ -82,21 +83,21 @@ class PeerWatch {
   ~PeerWatch();
 
   // By lane; below 0: a lane without a socket yet.
-  void StartInLoop(Reactor* reactor, const std::vector<int>& fds);
+  void StartInLoop(Reactor* reactor, const std::vector<int>& fds, std::vector<std::unique_ptr<Opener>> openers);
   void Stop();
 
   // The lane is to get another socket: reads credits out of this one. How much of them came on the lane so far, modulo
   // 2^32; an error where the peer reports one.
   absl::StatusOr<uint32_t> FreezeInLoop(int lane);
-  // It has got it, or its first one: `fd`.
-  void ResumeInLoop(int lane, int fd);
+  // It has got it, or its first one: `fd`. `opener` null: it is not sealed.
+  void ResumeInLoop(int lane, int fd, std::unique_ptr<Opener> opener);
 
   // As CreditBook::Take; reads what has arrived where it has to. False too while the reactor is reading.
   bool TakeCredit(int32_t tag, uint64_t* sequence);
 
  private:
   class Lane;
-  void OpenInLoop(int lane, int fd);
+  void OpenInLoop(int lane, int fd, std::unique_ptr<Opener> opener);
   enum class SocketEnd { kNone, kInOrder, kBroken };
 
   absl::Status ReadInLoop(Lane* lane, SocketEnd* end);

@@ -19,6 +19,13 @@
 #include "net_socket/message/units.h"
 
 namespace tcpx {
+namespace {
+
+// A step of NCCL's LL protocol, in lines of 16 bytes: 8 lines of each of 512 threads.
+constexpr size_t kGroupedLlBytesMax = 64 << 10;
+
+}  // namespace
+
 ReceiveComm::ReceiveComm(ConnectionSetup setup)
     : Comm(std::move(setup), Direction::kReceive),
       caller_driven_(runtime()->pool == nullptr),
@@ -30,12 +37,15 @@ ReceiveComm::ReceiveComm(ConnectionSetup setup)
   if (this->setup().max_receives > 1) credits_ = std::make_unique<CreditQueue>();
   if (credits_ != nullptr && this->setup().heals) credits_->Keep();
   bulk_.resize(static_cast<size_t>(lane_count() - 1));
+  sealed_ = runtime()->options.encrypt || seals(0).sealer != nullptr;
+  intake_.OpenBy(std::move(seals(0).opener));
+  sealer_ = std::move(seals(0).sealer);
   for (int lane = 1; lane < lane_count(); ++lane) {
     if (lane_fd(lane) >= 0) MakeLane(lane);
   }
   stands_ = true;
   for (int lane = 0; lane < lane_count(); ++lane) LeaveAnswering(lane);
-  JoinStats();
+  Stand();
 }
 
 void ReceiveComm::MakeLane(int lane) {
@@ -45,11 +55,13 @@ void ReceiveComm::MakeLane(int lane) {
   settings.lane = lane;
   settings.opened = stands_;
   bulk = std::make_unique<BulkReceiveLane>(&failure(), settings, &table_, &runtime()->stages);
+  bulk->OpenBy(std::move(seals(lane).opener));
+  seals(lane).sealer = nullptr;  // It says nothing.
   if (!caller_driven_) runtime()->pool->Attach(bulk.get(), setup().device);
 }
 
-void ReceiveComm::LaneResumed(int lane) {
-  Comm::LaneResumed(lane);
+void ReceiveComm::LaneResumed(int lane, Seals* seals) {
+  Comm::LaneResumed(lane, seals);
   if (lane > 0) LeaveAnswering(lane);
 }
 
@@ -106,10 +118,14 @@ void ReceiveComm::Post(const ReceiveArgs& args, ReceiveRequest* request) {
 
 // NCCL marks receives of LL and LL128 by the hint, unless the user forbade it the hint: then all may be such. It never
 // groups them (2.24.3 to 2.30: only point-to-point connections are shared, and their LL stays in host memory). Interfaces
-// up to v8 know no hint: there the kernel writes, as in NCCL's own Socket transport, and LL128 has to be asked for.
+// up to v8 know no hint: there the kernel writes, as in NCCL's own Socket transport, and LL128 has to be asked for. What
+// is opened in place is there before it is known to be authentic: where anybody may read along it is opened elsewhere, in
+// a group too, of whose LL no hint tells.
 PayloadRoute ReceiveComm::RouteOf(const ReceiveArgs& args, int member) const {
   PayloadRoute way;
-  way.flag_lines = args.optional_completion || (args.count == 1 && !runtime()->options.nccl_optional_recv);
+  const bool hinted = runtime()->options.nccl_optional_recv && (args.knows_hint || !sealed_);
+  const bool grouped_ll = sealed_ && args.count > 1 && args.bytes[member] <= kGroupedLlBytesMax;
+  way.flag_lines = args.optional_completion || (args.count == 1 && !hinted) || grouped_ll;
   if (staging_ == nullptr || args.regions == nullptr || args.regions[member] == nullptr) return way;
   if (args.regions[member]->gpu == nullptr) return way;
   way.sink = staging_.get();
@@ -133,7 +149,7 @@ void ReceiveComm::MoveStaged() {
 // A peer that has gone needs no credits; what that means, reading says.
 void ReceiveComm::SendCredits() {
   while (!credits_->empty() && !zero_lost_) {
-    const ssize_t sent = send(lane_fd(0), credits_->data(), credits_->bytes(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    const ssize_t sent = SayOnZero(credits_->data(), credits_->bytes());
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
     if (sent < 0 && failure().heals()) break;  // They go on with another socket.
@@ -142,6 +158,26 @@ void ReceiveComm::SendCredits() {
     LeaveAnswering(0);
   }
   credits_wait_.store(!credits_->empty(), std::memory_order_relaxed);
+}
+
+ssize_t ReceiveComm::SayOnZero(const char* data, size_t bytes) {
+  if (!sealed_) return send(lane_fd(0), data, bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
+  MutexLock lock(seal_mutex_);
+  const iovec piece{const_cast<char*>(data), bytes};
+  errno = ENOKEY;
+  return sealer_ == nullptr ? -1 : sealer_->Send(lane_fd(0), &piece, 1);
+}
+
+// What is sealed of a credit and not sent would take the record's bytes for its own.
+void ReceiveComm::SayErrorOnZero(const char* record, size_t bytes) {
+  if (!sealed_) {
+    (void)send(lane_fd(0), record, bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
+    return;
+  }
+  MutexLock lock(seal_mutex_);
+  const iovec piece{const_cast<char*>(record), bytes};
+  if (sealer_ != nullptr && !sealer_->pending()) (void)sealer_->Send(lane_fd(0), &piece, 1);
+  sealer_ = nullptr;  // It was the last: what is left of it is nobody's credit.
 }
 
 void ReceiveComm::Drive(const PostedReceive* wanted) {
@@ -330,7 +366,7 @@ void ReceiveComm::TellPeer(const absl::Status& status) {
   std::memcpy(record + kHeaderBytes, text.data(), text.size());
   // Not into the middle of a credit; the end alone tells the peer too.
   const bool whole = !credits_wait_.load(std::memory_order_relaxed);
-  if (whole) (void)!send(lane_fd(0), record, kHeaderBytes + text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (whole) SayErrorOnZero(record, kHeaderBytes + text.size());
   for (int lane = 0; lane < lane_count(); ++lane) shutdown(lane_fd(lane), SHUT_WR);
 }
 

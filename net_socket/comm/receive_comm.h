@@ -58,7 +58,7 @@ class ReceiveComm final : public Comm {
     return lane == 0 || caller_driven_ ? nullptr : bulk_[static_cast<size_t>(lane) - 1].get();
   }
   void MakeLane(int lane) TCPX_REQUIRES(mutex_) override;
-  void LaneResumed(int lane) override;
+  void LaneResumed(int lane, Seals* seals) override;
   absl::Status ReplaceSocketOf(int lane, SocketOffer offer) TCPX_REQUIRES(mutex_) override;
   std::vector<uint64_t> TakenByLane() TCPX_REQUIRES(mutex_) override;
   void LaneLost(int) override { healing()->AwaitInLoop(); }
@@ -81,6 +81,10 @@ class ReceiveComm final : public Comm {
   // Moves payload on to GPU memory.
   void MoveStaged() TCPX_REQUIRES(mutex_);
   void SendCredits() TCPX_REQUIRES(mutex_);
+  // As send(2), on lane 0.
+  ssize_t SayOnZero(const char* data, size_t bytes);
+  // From any thread.
+  void SayErrorOnZero(const char* record, size_t bytes);
   void LeaveAnswering(int lane);
   void Report(ReceiveRequest* request, int* sizes) TCPX_REQUIRES(mutex_);
   void Release(ReceiveRequest* request) TCPX_REQUIRES(mutex_);
@@ -97,10 +101,14 @@ class ReceiveComm final : public Comm {
   int zero_lost_by_ TCPX_GUARDED_BY(mutex_) = 0;    // errno, 0: an end
   PatternDetector pattern_ TCPX_GUARDED_BY(mutex_);
   PatternTuning tuning_ TCPX_GUARDED_BY(mutex_);
-  std::vector<std::unique_ptr<BulkReceiveLane>> bulk_;           // null: a lane without a socket yet
-  bool stands_ = false;                                          // lanes that are made now are opened late
-  std::unique_ptr<CreditQueue> credits_;                         // null: receives are not grouped
-  std::atomic<bool> credits_wait_{false};                        // a record may be on the wire in part
+  std::vector<std::unique_ptr<BulkReceiveLane>> bulk_;  // null: a lane without a socket yet
+  bool stands_ = false;                                 // lanes that are made now are opened late
+  std::unique_ptr<CreditQueue> credits_;                // null: receives are not grouped
+  std::atomic<bool> credits_wait_{false};               // a record may be on the wire in part
+  bool sealed_ = false;                                 // its lanes are; constant once made
+  // What lane 0 says goes by it. Its mutex because TellPeer may come from any thread.
+  Mutex seal_mutex_;
+  std::unique_ptr<Sealer> sealer_ TCPX_GUARDED_BY(seal_mutex_);
   ReceiveRequest* early_[kRequestsMax] TCPX_GUARDED_BY(mutex_);  // early_count_ of them, oldest first
   int early_count_ TCPX_GUARDED_BY(mutex_) = 0;
   int bulk_posted_ TCPX_GUARDED_BY(mutex_) = 0;  // posted requests with room for more than an express message

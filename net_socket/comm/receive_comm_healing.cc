@@ -1,4 +1,6 @@
 // What a receive comm does with lanes that are lost or suspected (docs/healing.md).
+#include <errno.h>
+
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +21,7 @@ constexpr int64_t kSenderGivesUpNs = 2 * kSecond;
 }  // namespace
 
 void ReceiveComm::LaneZeroEnded(int err) {
+  if (err == EBADMSG) return failure().Fail(absl::UnavailableError(kNotAuthentic), 0);
   const absl::Status why =
       err == 0 ? absl::UnavailableError("the peer closed the connection") : ErrnoStatus(err, "receive");
   if (failure().LoseLane(why, 0)) {
@@ -26,6 +29,7 @@ void ReceiveComm::LaneZeroEnded(int err) {
     zero_lost_by_ = err;
     healing()->NoteZeroEnd(err == 0);
   } else if (err == 0 || failure().peer_left()) {
+    if (intake_.cut()) return failure().Fail(absl::UnavailableError(kCutRecord), 0);
     lane_zero_.End();
   } else {
     failure().Fail(why, 0);
@@ -69,8 +73,15 @@ bool ReceiveComm::LaneZeroWaits() {
 
 absl::Status ReceiveComm::ReplaceSocketOf(int lane, SocketOffer offer) {
   if (lane > 0) return bulk_[static_cast<size_t>(lane) - 1]->Replace(std::move(offer));
-  intake_.Freeze(lane_fd(0));
-  absl::Status replaced = ReplaceSocket(lane_fd(0), offer.fd);
+  const bool authentic = intake_.Freeze(lane_fd(0));
+  absl::Status replaced;
+  {
+    MutexLock lock(seal_mutex_);
+    replaced = ReplaceSocket(lane_fd(0), offer.fd);
+    if (offer.seals != nullptr) sealer_ = std::move(offer.seals->sealer);
+  }
+  if (offer.seals != nullptr) intake_.OpenBy(std::move(offer.seals->opener));
+  if (!authentic) replaced = absl::UnavailableError(kNotAuthentic);
   zero_lost_ = false;
   healing()->NoteZeroEnd(false);
   healing()->Back(0);

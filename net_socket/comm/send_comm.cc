@@ -65,10 +65,15 @@ SendComm::SendComm(ConnectionSetup setup)
   for (int lane = 1; lane < lane_count(); ++lane) {
     if (lane_fd(lane) >= 0) MakeLane(lane);
   }
+  sealer_ = std::move(seals(0).sealer);
   std::vector<int> fds;
-  for (int lane = 0; lane < lane_count(); ++lane) fds.push_back(lane_fd(lane));
-  watch_->StartInLoop(&runtime()->reactor, fds);
-  JoinStats();
+  std::vector<std::unique_ptr<Opener>> openers;
+  for (int lane = 0; lane < lane_count(); ++lane) {
+    fds.push_back(lane_fd(lane));
+    openers.push_back(std::move(seals(lane).opener));
+  }
+  watch_->StartInLoop(&runtime()->reactor, fds, std::move(openers));
+  Stand();
 }
 
 int SendComm::PostedMax() const { return requests_.count() + (runtime()->gpu != nullptr ? GpuAllowance::kSlots : 0); }
@@ -86,6 +91,7 @@ void SendComm::MakeLane(int lane) {
   auto& made = bulk_[static_cast<size_t>(lane) - 1];
   made = std::make_unique<BulkSendLane>(&failure(), settings, striper_.get(), &rates_, &idle_,
                                         runtime()->busy_lanes.get());
+  made->SealBy(std::move(seals(lane).sealer));
   idle_.Enter(lane - 1, made.get());
   if (!caller_driven_) runtime()->pool->Attach(made.get(), setup().device);
 }
@@ -201,7 +207,9 @@ void SendComm::SendLone(SendRequest* request) {
   std::memcpy(frame, request->header, kHeaderBytes);
   if (request->bytes > 0) std::memcpy(frame + kHeaderBytes, request->data, request->bytes);
   std::memset(frame + kHeaderBytes + request->bytes, 0, padding);
-  Took(send(lane_fd(0), frame, frame_bytes, MSG_DONTWAIT | MSG_NOSIGNAL), frame_bytes);
+  iovec whole{frame, frame_bytes};
+  Took(sealer_ != nullptr ? SendZero(&whole, 1) : send(lane_fd(0), frame, frame_bytes, MSG_DONTWAIT | MSG_NOSIGNAL),
+       frame_bytes);
 }
 
 void SendComm::PostBulk(SendRequest* request) {
@@ -215,9 +223,9 @@ void SendComm::PostBulk(SendRequest* request) {
 
 bool SendComm::ReadyToFlush() {
   if (held_ == nullptr) return true;
-  if (held_->crowded() || held_->awaited()) held_->Acked(QueuedBytes(lane_fd(0)));
+  if (held_->crowded() || held_->awaited()) held_->Acked(QueuedOf(lane_fd(0), sealer_.get()));
   if (zero_lost_ || failed()) return false;
-  const int err = SendAgain(lane_fd(0), held_.get());
+  const int err = SendAgain(lane_fd(0), held_.get(), sealer_.get());
   if (err != 0 && !IsTransientErrno(err)) LaneZeroBroke(err);
   return err == 0;
 }
@@ -226,12 +234,10 @@ void SendComm::Flush() {
   if (!ReadyToFlush()) return;
   iovec iov[SendQueue::kIovMax];
   while (!queue_.empty() && !failed()) {
-    msghdr message{};
     size_t offered = 0;
-    message.msg_iov = iov;
-    message.msg_iovlen = static_cast<size_t>(queue_.Gather(iov, &offered));
+    const int count = queue_.Gather(iov, &offered);
     if (offered == 0) return;
-    if (!Took(sendmsg(lane_fd(0), &message, MSG_DONTWAIT | MSG_NOSIGNAL), offered)) return;
+    if (!Took(SendZero(iov, count), offered)) return;
   }
 }
 
@@ -247,15 +253,6 @@ bool SendComm::Took(ssize_t sent, size_t offered) {
   if (errno == EINTR) return true;
   if (errno != EAGAIN && errno != EWOULDBLOCK) LaneZeroBroke(errno);
   return false;
-}
-
-void SendComm::LaneZeroBroke(int err) {
-  const absl::Status why = ErrnoStatus(err, "send");
-  if (failure().LoseLane(why, 0)) {
-    zero_lost_ = true;
-  } else {
-    failure().Fail(why, 0);
-  }
 }
 
 void SendComm::Drive() {

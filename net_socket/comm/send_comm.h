@@ -50,7 +50,7 @@ class SendComm final : public Comm, private PeerWatch::Owner {
   void PeerEnded() override;
   void PeerLeft(const std::vector<uint64_t>& taken) override;
   void LaneLost(int lane) override;
-  void LaneResumed(int lane) override;
+  void LaneResumed(int lane, Seals* seals) override;
   bool SendsAgain() override;
   bool LooksForSilence(int64_t now_ns) override;
   void PeerIsUnheard(int lane) override;
@@ -103,6 +103,8 @@ class SendComm final : public Comm, private PeerWatch::Owner {
   void SendLone(SendRequest* request) TCPX_REQUIRES(mutex_);
   // Lane 0: sends what is queued, as far as the socket takes it.
   void Flush() TCPX_REQUIRES(mutex_);
+  // As sendmsg(2), on lane 0.
+  ssize_t SendZero(iovec* iov, int count) TCPX_REQUIRES(mutex_);
   // True when more may be sent at once.
   bool Took(ssize_t sent, size_t offered) TCPX_REQUIRES(mutex_);
   void Drive() TCPX_REQUIRES(mutex_);
@@ -126,6 +128,7 @@ class SendComm final : public Comm, private PeerWatch::Owner {
   RequestPool<SendRequest> requests_;
   const std::unique_ptr<HeldFrames> held_ TCPX_PT_GUARDED_BY(mutex_);  // of lane 0; null: lanes don't heal
   bool zero_lost_ TCPX_GUARDED_BY(mutex_) = false;                     // lane 0 waits for another socket
+  std::unique_ptr<Sealer> sealer_ TCPX_GUARDED_BY(mutex_);             // of lane 0's socket; null: it is not sealed
   SendQueue queue_ TCPX_GUARDED_BY(mutex_);
   LaneCounts counts_;                                             // of lane 0; written under mutex_
   std::unique_ptr<SendStaging> staging_ TCPX_GUARDED_BY(mutex_);  // null until GPU memory is registered

@@ -1,5 +1,6 @@
 // What a send comm does with lanes that are lost or suspected (docs/healing.md).
 #include <errno.h>
+#include <sys/socket.h>
 
 #include <string>
 #include <utility>
@@ -17,6 +18,24 @@
 
 namespace tcpx {
 
+ssize_t SendComm::SendZero(iovec* iov, int count) {
+  if (sealer_ != nullptr) return sealer_->Send(lane_fd(0), iov, count);
+  msghdr message{};
+  message.msg_iov = iov;
+  message.msg_iovlen = static_cast<size_t>(count);
+  return sendmsg(lane_fd(0), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+void SendComm::LaneZeroBroke(int err) {
+  if (sealer_ != nullptr && sealer_->broken()) return failure().Fail(absl::InternalError(kCantSeal), 0);
+  const absl::Status why = ErrnoStatus(err, "send");
+  if (failure().LoseLane(why, 0)) {
+    zero_lost_ = true;
+  } else {
+    failure().Fail(why, 0);
+  }
+}
+
 bool SendComm::AllAcknowledged() const {
   for (int lane = 0; lane < lane_count(); ++lane) {
     if (healing()->lost(lane) || (healing()->up(lane) && QueuedBytes(lane_fd(lane)) != 0)) return false;
@@ -27,7 +46,7 @@ bool SendComm::AllAcknowledged() const {
 // Whose socket has died, or dies now, has no acknowledgement to come.
 bool SendComm::LanesDecide(const SendRequest& request, const std::vector<uint64_t>& taken) {
   if (failed()) return false;
-  held_->PeerTook(taken[0]);
+  PeerTookOf(taken[0], held_.get(), sealer_.get());
   const bool first = !std::exchange(lanes_asked_, true);
   for (size_t i = 0; i < bulk_.size() && first; ++i) {
     if (bulk_[i] == nullptr) continue;
@@ -66,9 +85,9 @@ void SendComm::LaneGone(const absl::Status& status, int lane) {
 
 bool SendComm::LanesOverdue() { return healing()->NoneFor(runtime()->options.reconnect_timeout_ns); }
 
-void SendComm::LaneResumed(int lane) {
-  Comm::LaneResumed(lane);
-  watch_->ResumeInLoop(lane, lane_fd(lane));
+void SendComm::LaneResumed(int lane, Seals* seals) {
+  Comm::LaneResumed(lane, seals);
+  watch_->ResumeInLoop(lane, lane_fd(lane), seals == nullptr ? nullptr : std::move(seals->opener));
   moving_[static_cast<size_t>(lane)] = false;
   if (lane > 0) rates_.Opened(lane - 1);
   if (path().shuffles_lanes) TCPX_INFO_TO(setup().communicator->log, "lane %d has a socket", lane);
@@ -78,6 +97,7 @@ void SendComm::LaneResumed(int lane) {
 absl::Status SendComm::ReplaceSocketOf(int lane, SocketOffer offer) {
   if (lane > 0) return bulk_[static_cast<size_t>(lane) - 1]->Replace(std::move(offer));
   absl::Status replaced = ReplaceSocket(lane_fd(0), offer.fd);
+  if (offer.seals != nullptr) sealer_ = std::move(offer.seals->sealer);
   if (replaced.ok() && !held_->Rewind(offer.position)) replaced = absl::UnavailableError(kLostAcknowledged);
   zero_lost_ = false;
   healing()->Back(0);
@@ -90,13 +110,13 @@ bool SendComm::SendsAgain() {
   if (!mutex_.try_lock()) return true;
   MutexLock lock(mutex_, std::adopt_lock);
   if (failed() || zero_lost_ || !held_->resending()) return false;
-  const int err = SendAgain(lane_fd(0), held_.get());
+  const int err = SendAgain(lane_fd(0), held_.get(), sealer_.get());
   return err == 0 ? held_->resending() : IsTransientErrno(err);
 }
 
 // Of the other lanes nothing is done before it is acknowledged.
 bool SendComm::MayClose() {
-  if (!held_->empty()) held_->Acked(QueuedBytes(lane_fd(0)));
+  if (!held_->empty()) held_->Acked(QueuedOf(lane_fd(0), sealer_.get()));
   Flush();
   return held_->empty() || (!healing()->lost(0) && !held_->resending());
 }

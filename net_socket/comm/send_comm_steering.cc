@@ -89,7 +89,7 @@ bool SendComm::ClosesLane(int lane) {
     if (!healing()->up(lane) || !bulk(lane)->drained()) return true;
     (void)watch_->FreezeInLoop(lane);
     if (!healing()->Rest(lane)) {
-      watch_->ResumeInLoop(lane, lane_fd(lane));
+      watch_->ResumeInLoop(lane, lane_fd(lane), nullptr);  // The same socket.
       return true;
     }
     parking_[index] = true;

@@ -292,16 +292,18 @@ void Acceptor::HelloInLoop(HelloSocket socket) {
   if (pending != nullptr) answer.max_receives = static_cast<uint32_t>(pending->listening()->max_receives);
   if (!hellos_.AnswerInLoop(socket, answer)) return DropIfEmptyInLoop(hello.connection_id);
   lane.fd = std::move(socket.fd);
+  lane.seals = socket.handshake.TakeSeals();
   if (pending == nullptr) {
-    AddHealthInLoop(hello, std::move(lane.fd));
+    AddHealthInLoop(hello, std::move(lane));
   } else {
     AddLaneInLoop(hello, std::move(lane), pending);
   }
 }
 
-void Acceptor::AddHealthInLoop(const Hello& hello, OwnedFd fd) {
+void Acceptor::AddHealthInLoop(const Hello& hello, LaneSocket socket) {
   const uint64_t tag = HealthTag(hello.connection_id);
-  runtime_->health.AcceptInLoop(tag, std::move(fd), HealthSettingsFor(runtime_->options, hello.features));
+  runtime_->health.AcceptInLoop(tag, std::move(socket.fd), HealthSettingsFor(runtime_->options, hello.features),
+                                std::move(socket.seals));
   DropUnusedHealthLater(runtime_->health.FindAcceptedInLoop(tag));
   for (const ConnectionId& id : PendingOfInLoop(tag)) (void)CompleteInLoop(id);
 }
@@ -337,11 +339,14 @@ bool Acceptor::CompleteInLoop(const ConnectionId& id) {
   auto found = pending_.find(id);
   PendingConnection* const waiting = found->second.get();
   if (waiting->present() < waiting->lanes() || !BecomeWholeInLoop(waiting)) return false;
-  switch (waiting->Hear()) {
+  const PendingConnection::Word word = waiting->Hear();
+  switch (word) {
     case PendingConnection::Word::kAwaited:
       return false;
     case PendingConnection::Word::kNonsense:
-      rejected_.NoteInLoop(HelloStatus::kForeign, waiting->from());
+    case PendingConnection::Word::kChanged:
+      rejected_.NoteInLoop(word == PendingConnection::Word::kNonsense ? HelloStatus::kForeign : HelloStatus::kChanged,
+                           waiting->from());
       DropPendingInLoop(id);
       return true;
     case PendingConnection::Word::kEstablished:

@@ -59,7 +59,7 @@ class Acceptor {
   HelloStatus AdmitNewInLoop(const Hello& hello, const std::shared_ptr<Listening>& listening);
   HelloStatus AdmitHealthInLoop(const Hello& hello);
   void AddLaneInLoop(const Hello& hello, LaneSocket socket, PendingConnection* pending);
-  void AddHealthInLoop(const Hello& hello, OwnedFd fd);
+  void AddHealthInLoop(const Hello& hello, LaneSocket socket);
   // Those whose health socket it is.
   std::vector<ConnectionId> PendingOfInLoop(uint64_t tag) const;
   void DropUnusedHealthLater(const std::weak_ptr<Health>& health);

@@ -82,7 +82,9 @@ bool DialLane::SayEstablishedInLoop() {
   if ((answer().features & kFeatureEstablished) == 0) return true;
   char record[kHeaderBytes];
   EncodeEstablished(record);
-  const ssize_t sent = send(fd_.get(), record, sizeof(record), MSG_DONTWAIT | MSG_NOSIGNAL);
+  const iovec piece{record, sizeof(record)};
+  const ssize_t sent = seals_.sealer != nullptr ? seals_.sealer->Send(fd_.get(), &piece, 1)
+                                                : send(fd_.get(), record, sizeof(record), MSG_DONTWAIT | MSG_NOSIGNAL);
   if (sent == sizeof(record)) return true;
   // Nothing, or a part that says nothing, is on its way: the acceptor drops it with the lane.
   Retry(absl::UnavailableError("a lane that was answered takes no more: " + ErrnoText(sent < 0 ? errno : EAGAIN)));
@@ -173,6 +175,12 @@ void DialLane::Answered() {
   absl::Status sane = CheckPeerNics(path_.peer, answer().nics);
   if (!sane.ok()) {
     GiveUp(sane);
+    return;
+  }
+  seals_ = handshake_->TakeSeals();
+  absl::Status sealed = CheckSealed(owner_->runtime()->options.encrypt, &seals_);
+  if (!sealed.ok()) {
+    GiveUp(sealed);
     return;
   }
   // An end only.
@@ -275,6 +283,7 @@ void DialLane::GiveUp(const absl::Status& why) {
 void DialLane::Drop() {
   reactor().CancelTimerInLoop(timer_);
   if (step_ != DialStep::kIdle) MoveTo(DialStep::kIdle);
+  seals_ = Seals();
   if (!fd_.valid()) return;
   reactor().UnwatchInLoop(fd_.get());
   fd_.reset();
@@ -288,6 +297,7 @@ LaneSocket DialLane::TakeSocket() {
   socket.fd = std::move(fd_);
   socket.profile = std::move(profile_);
   socket.path = path_;
+  socket.seals = std::move(seals_);
   return socket;
 }
 

@@ -184,6 +184,7 @@ class DialLane final : public Reactor::Handler {
   std::string latest_;                      // what the latest attempt came to; empty: there was none
   std::string telling_;                     // the first error that says more than that nobody answered, by the path
   std::optional<DialHandshake> handshake_;  // of the latest attempt
+  Seals seals_;                             // of fd_, once answered
 };
 
 }  // namespace tcpx

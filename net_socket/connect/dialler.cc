@@ -153,7 +153,9 @@ void Dialler::Dial::FirstInLoop() {
 
 void Dialler::Dial::LaneAnswered(const DialLane& lane) {
   if (lane.index() == DialLane::kHealth) {
-    health_->UpInLoop(health_lane_->TakeSocket().fd, HealthSettingsFor(runtime()->options, lane.answer().features));
+    const HealthSettings settings = HealthSettingsFor(runtime()->options, lane.answer().features);
+    LaneSocket socket = health_lane_->TakeSocket();
+    health_->UpInLoop(std::move(socket.fd), settings, std::move(socket.seals));
     return;
   }
   WatchProgress();

@@ -20,6 +20,7 @@ absl::string_view View(const Mac& mac) { return {reinterpret_cast<const char*>(m
 
 DialHandshake::DialHandshake(Hello hello, const Secret* secret) : secret_(secret) {
   if (secret != nullptr) hello.features |= kFeatureSecret;
+  if (Encrypts()) hello.features |= kFeatureEncrypt | (secret->encryption()->offered() << kFeatureCipherShift);
   EncodeHello(hello, hello_);
   said_.assign(hello_, kHelloBytes);
 }
@@ -58,6 +59,7 @@ void DialHandshake::FixedCame() {
     Fail(absl::StrCat("the answer makes no sense: ", wrong));
   } else if (answer_.status == HelloStatus::kProve) {
     if (secret_ == nullptr || proven_) return Fail("the answer makes no sense: it asks for a proof");
+    if (const char* refused = TakeChoice()) return Fail(refused);
     Await(Step::kNonce, kNonceBytes);
   } else if (answer_.status == HelloStatus::kAccepted && secret_ != nullptr && !proven_) {
     Fail(HelloStatusText(HelloStatus::kSecretAlone));
@@ -68,7 +70,47 @@ void DialHandshake::FixedCame() {
   }
 }
 
+const char* DialHandshake::TakeChoice() {
+  const bool theirs = (answer_.features & kFeatureEncrypt) != 0;
+  if (!Encrypts()) return theirs ? HelloStatusText(HelloStatus::kEncryptMissing) : nullptr;
+  if (!theirs) return HelloStatusText(HelloStatus::kEncryptAlone);
+  const uint64_t chosen = (answer_.features & kFeatureCiphers) >> kFeatureCipherShift;
+  if (!secret_->encryption()->Choose(chosen, &suite_) || Encryption::Bit(suite_) != chosen) {
+    return "the answer makes no sense: it chooses no cipher, or another than was offered";
+  }
+  return nullptr;
+}
+
+// nonces_ becomes the transcript.
+bool DialHandshake::Agree() {
+  Key32 random;
+  const absl::Status filled = FillRandom(random.data(), Key32::size());
+  if (!filled.ok()) {
+    status_ = filled;
+    return false;
+  }
+  const EphemeralKey key(random);
+  const absl::string_view challenge(bytes_, kAnswerFixedBytes + kNonceBytes);
+  nonces_ = absl::StrCat(absl::string_view(hello_, kHelloBytes), challenge, View(key.public_key()));
+  Key32 shared;
+  if (!key.Agree(bytes_ + kAnswerFixedBytes, &shared)) {
+    Fail("the answer makes no sense: its public key is none");
+    return false;
+  }
+  schedule_ = std::make_unique<KeySchedule>(secret_->Early(), shared, nonces_);
+  const Mac mac = schedule_->Finished(Side::kDialler, nonces_);
+  said_ = absl::StrCat(View(key.public_key()), View(mac));
+  absl::StrAppend(&nonces_, View(mac));
+  return true;
+}
+
 void DialHandshake::NonceCame() {
+  if (Encrypts()) {
+    if (!Agree()) return;
+    proven_ = true;
+    have_ = 0;
+    return Await(Step::kFixed, kAnswerFixedBytes);
+  }
   char nonce[kNonceBytes];
   const absl::Status random = FillRandom(nonce, sizeof(nonce));
   if (!random.ok()) {
@@ -102,11 +144,18 @@ void DialHandshake::NicsAreThere() {
 }
 
 void DialHandshake::MacCame() {
-  const Mac expected = secret_->Sign(
-      {kAcceptorLabel, absl::string_view(hello_, kHelloBytes), nonces_, absl::string_view(bytes_, answer_bytes_)});
+  const absl::string_view answer(bytes_, answer_bytes_);
+  const Mac expected = Encrypts()
+                           ? schedule_->Finished(Side::kAcceptor, absl::StrCat(nonces_, answer))
+                           : secret_->Sign({kAcceptorLabel, absl::string_view(hello_, kHelloBytes), nonces_, answer});
   if (!Secret::Same(expected, bytes_ + answer_bytes_)) {
     Fail("the peer did not prove the shared secret: give all ranks the same TCPX_SECRET_FILE");
     return;
+  }
+  if (Encrypts()) {
+    seals_ = secret_->encryption()->Make(suite_, schedule_->TrafficSecret(Side::kDialler, nonces_),
+                                         schedule_->TrafficSecret(Side::kAcceptor, nonces_));
+    schedule_ = nullptr;
   }
   step_ = Step::kDone;
 }
@@ -130,25 +179,60 @@ void AcceptHandshake::Refuse(HelloStatus why) {
 void AcceptHandshake::HelloCame() {
   const bool has_secret = (hello_.features & kFeatureSecret) != 0;
   if (hello_.version != kWireVersion) return Refuse(HelloStatus::kWrongVersion);
+  const HelloStatus encryption = CheckEncryption();
+  if (encryption != HelloStatus::kAccepted) return Refuse(encryption);
   if (secret_ == nullptr) {
     if (has_secret) return Refuse(HelloStatus::kSecretAlone);
     state_ = State::kGreeted;
     return;
   }
   if (!has_secret) return Refuse(HelloStatus::kSecretMissing);
-  if (!FillRandom(nonces_.data(), kNonceBytes).ok()) return Refuse(HelloStatus::kBusy);
   Answer challenge;
   challenge.status = HelloStatus::kProve;
   challenge.features = kFeatureSecret;
+  if (Encrypts()) {
+    Key32 random;
+    if (!FillRandom(random.data(), Key32::size()).ok()) return Refuse(HelloStatus::kBusy);
+    key_ = std::make_unique<EphemeralKey>(random);
+    std::memcpy(nonces_.data(), key_->public_key().data(), kNonceBytes);
+    challenge.features |= kFeatureEncrypt | (Encryption::Bit(suite_) << kFeatureCipherShift);
+  } else if (!FillRandom(nonces_.data(), kNonceBytes).ok()) {
+    return Refuse(HelloStatus::kBusy);
+  }
   said_.resize(kAnswerFixedBytes);
   EncodeAnswer(challenge, &said_[0]);
   said_.append(nonces_.data(), kNonceBytes);
+  if (Encrypts()) transcript_ = absl::StrCat(hello_bytes(), said_);
   challenged_ = true;
   until_ += kProofBytes;
 }
 
+HelloStatus AcceptHandshake::CheckEncryption() {
+  const bool theirs = (hello_.features & kFeatureEncrypt) != 0;
+  if (theirs != Encrypts()) return theirs ? HelloStatus::kEncryptAlone : HelloStatus::kEncryptMissing;
+  if (!theirs) return HelloStatus::kAccepted;
+  const uint64_t offered = (hello_.features & kFeatureCiphers) >> kFeatureCipherShift;
+  return secret_->encryption()->Choose(offered, &suite_) ? HelloStatus::kAccepted : HelloStatus::kNoCipher;
+}
+
+void AcceptHandshake::KeyCame(const char* proof) {
+  Key32 shared;
+  if (!key_->Agree(proof, &shared)) return Refuse(HelloStatus::kSecretWrong);
+  absl::StrAppend(&transcript_, absl::string_view(proof, kNonceBytes));
+  schedule_ = std::make_unique<KeySchedule>(secret_->Early(), shared, transcript_);
+  key_ = nullptr;
+  if (!Secret::Same(schedule_->Finished(Side::kDialler, transcript_), proof + kNonceBytes)) {
+    return Refuse(HelloStatus::kSecretWrong);
+  }
+  absl::StrAppend(&transcript_, absl::string_view(proof + kNonceBytes, kMacBytes));
+  seals_ = secret_->encryption()->Make(suite_, schedule_->TrafficSecret(Side::kAcceptor, transcript_),
+                                       schedule_->TrafficSecret(Side::kDialler, transcript_));
+  state_ = State::kGreeted;
+}
+
 void AcceptHandshake::ProofCame() {
   const char* proof = bytes_ + kHelloBytes;
+  if (Encrypts()) return KeyCame(proof);
   std::memcpy(nonces_.data() + kNonceBytes, proof, kNonceBytes);
   const absl::string_view nonces(nonces_.data(), nonces_.size());
   if (!Secret::Same(secret_->Sign({kDiallerLabel, hello_bytes(), nonces}), proof + kNonceBytes))
@@ -162,6 +246,9 @@ std::string AcceptHandshake::Encode(Answer answer) const {
   std::string bytes(kAnswerBytesMax, '\0');
   bytes.resize(EncodeAnswer(answer, &bytes[0]));
   if (!proves) return bytes;
+  if (Encrypts()) {
+    return absl::StrCat(bytes, View(schedule_->Finished(Side::kAcceptor, absl::StrCat(transcript_, bytes))));
+  }
   const absl::string_view nonces(nonces_.data(), nonces_.size());
   return absl::StrCat(bytes, View(secret_->Sign({kAcceptorLabel, hello_bytes(), nonces, bytes})));
 }

@@ -9,6 +9,8 @@
 //   dialler   nonce D, HMAC("tcpx dialler" | hello | A | D)
 //   acceptor  answer, HMAC("tcpx acceptor" | hello | A | D | answer)
 //
+//   With TCPX_ENCRYPT nonces A and D are ephemeral public keys (X25519), and the MACs those that a key schedule gives,
+//   which the exchange and the secret go into (seal/key_schedule.h): whoever listens can't even guess at a weak secret.
 //   Without a secret it is hello and answer. Each side draws its nonce anew, so nothing that was recorded serves again;
 //   the two labels keep one side's proof from serving as the other's. Believe of an answer only what is proven; a
 //   refusal is not, because there is nothing to prove it with.
@@ -21,12 +23,15 @@
 
 #include <array>
 #include <cstddef>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "net_socket/connect/secret.h"
 #include "net_socket/message/wire.h"
+#include "net_socket/seal/seals.h"
 
 namespace tcpx {
 
@@ -48,13 +53,19 @@ class DialHandshake {
   // OK until something came that no honest peer with the same secret says.
   const absl::Status& status() const { return status_; }
   const Answer& answer() const { return answer_; }
+  // Once done: what seals the socket, given once; empty where nothing is encrypted.
+  Seals TakeSeals() { return std::move(seals_); }
 
  private:
   enum class Step { kFixed, kNonce, kNics, kMac, kDone };
 
   void Advance();
   void FixedCame();
+  // What is wrong with the cipher that was chosen; null: nothing.
+  const char* TakeChoice();
+  bool Encrypts() const { return secret_ != nullptr && secret_->encryption() != nullptr; }
   void NonceCame();
+  bool Agree();
   void NicsCame();
   void MacCame();
   void Await(Step step, size_t bytes);
@@ -68,8 +79,11 @@ class DialHandshake {
   absl::Status status_;
   Answer answer_;
   int nics_ = 0;
-  bool proven_ = false;      // ourselves
-  std::string nonces_;       // of the acceptor and of us
+  bool proven_ = false;  // ourselves
+  std::string nonces_;   // of the acceptor and of us; where it is encrypted all that was said up to our proof
+  CipherSuite suite_ = CipherSuite::kAes128Ocb;
+  std::unique_ptr<KeySchedule> schedule_;
+  Seals seals_;
   size_t answer_bytes_ = 0;  // of bytes_
   size_t have_ = 0;
   size_t until_ = kAnswerFixedBytes;
@@ -99,10 +113,16 @@ class AcceptHandshake {
 
   // The answer's bytes, and its MAC where it accepts with a secret.
   std::string Encode(Answer answer) const;
+  // Once greeted: what seals the socket behind the answer, given once; empty where nothing is encrypted.
+  Seals TakeSeals() { return std::move(seals_); }
 
  private:
   void HelloCame();
+  // Why the hello's idea of encryption is refused; kAccepted: it is not.
+  HelloStatus CheckEncryption();
   void ProofCame();
+  void KeyCame(const char* proof);
+  bool Encrypts() const { return secret_ != nullptr && secret_->encryption() != nullptr; }
   void Refuse(HelloStatus why);
   absl::string_view hello_bytes() const { return {bytes_, kHelloBytes}; }
 
@@ -112,6 +132,11 @@ class AcceptHandshake {
   Hello hello_;
   bool challenged_ = false;
   std::array<char, 2 * kNonceBytes> nonces_{};  // ours and the dialler's
+  CipherSuite suite_ = CipherSuite::kAes128Ocb;
+  std::unique_ptr<EphemeralKey> key_;
+  std::string transcript_;  // of what is encrypted: up to the dialler's proof
+  std::unique_ptr<KeySchedule> schedule_;
+  Seals seals_;
   std::string said_;
   size_t have_ = 0;
   size_t until_ = kHelloBytes;

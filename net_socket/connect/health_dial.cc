@@ -13,6 +13,7 @@ HealthSettings HealthSettingsFor(const Options& options, uint64_t features) {
   settings.heals = options.heal && (features & kFeatureHealHealth) != 0;
   settings.reconnect_timeout_ns = options.reconnect_timeout_ns;
   settings.linger_ns = options.linger_ns;
+  settings.encrypts = options.encrypt;
   return settings;
 }
 
@@ -70,8 +71,10 @@ void HealthDial::Soon(std::function<void(Health* health)> function) {
 
 void HealthDial::LaneAnswered(const DialLane& lane) {
   const HealthSettings settings = HealthSettingsFor(runtime_->options, lane.answer().features);
-  auto fd = std::make_shared<OwnedFd>(lane_->TakeSocket().fd);
-  Soon([fd, settings](Health* health) { health->UpInLoop(std::move(*fd), settings); });
+  auto socket = std::make_shared<LaneSocket>(lane_->TakeSocket());
+  Soon([socket, settings](Health* health) {
+    health->UpInLoop(std::move(socket->fd), settings, std::move(socket->seals));
+  });
 }
 
 void HealthDial::Finish(absl::Status) {

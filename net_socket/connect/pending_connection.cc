@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 namespace tcpx {
@@ -47,16 +48,29 @@ class PendingConnection::Lane final : public Reactor::Handler {
 
   // No byte behind the record is read: it is the comm's.
   Word Hear() {
-    while (have_ < sizeof(record_)) {
-      const ssize_t got = recv(socket_.fd.get(), record_ + have_, sizeof(record_) - have_, MSG_DONTWAIT);
+    const bool sealed = socket_.seals.opener != nullptr;
+    const size_t whole = sealed ? sizeof(record_) : kHeaderBytes;
+    while (have_ < whole) {
+      const ssize_t got = recv(socket_.fd.get(), record_ + have_, whole - have_, MSG_DONTWAIT);
       if (got < 0 && errno == EINTR) continue;
       if (got <= 0) return Word::kAwaited;
       have_ += static_cast<size_t>(got);
     }
+    if (sealed && !OpenRecord()) return Word::kChanged;
     return IsEstablished(record_) ? Word::kEstablished : Word::kNonsense;
   }
 
  private:
+  // What is sealed in it takes its place.
+  bool OpenRecord() {
+    std::string text;
+    Opener* const opener = socket_.seals.opener.get();
+    if (!opener->OpenAll(record_, sizeof(record_), &text) || text.size() != kHeaderBytes) return false;
+    opener->Rest();
+    text.copy(record_, kHeaderBytes);
+    return true;
+  }
+
   Reactor* const reactor_;
   const Stirred* const stirred_;
   const ConnectionId id_;
@@ -64,7 +78,7 @@ class PendingConnection::Lane final : public Reactor::Handler {
   const uint32_t attempt_;
   LaneSocket socket_;
   size_t have_ = 0;
-  char record_[kHeaderBytes];
+  char record_[kHeaderBytes + kSealBytes];
 };
 
 PendingConnection::PendingConnection(Reactor* reactor, std::shared_ptr<Listening> listening, const Hello& hello,

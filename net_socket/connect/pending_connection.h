@@ -34,7 +34,7 @@ class PendingConnection {
  public:
   // The lane has ended, or something has come on lane 0.
   using Stirred = std::function<void(const ConnectionId& id, size_t lane, bool ended)>;
-  enum class Word { kAwaited, kEstablished, kNonsense };
+  enum class Word { kAwaited, kEstablished, kNonsense, kChanged };
 
   // `hello`: the first of its lanes.
   PendingConnection(Reactor* reactor, std::shared_ptr<Listening> listening, const Hello& hello, const Stirred* stirred);

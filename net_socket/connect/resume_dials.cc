@@ -162,6 +162,7 @@ class ResumeDials::Dial final {
     auto socket = std::make_shared<LaneSocket>(lane->TakeSocket());
     offer_.fd = socket->fd.get();
     offer_.position = lane->answer().taken;
+    offer_.seals = std::make_shared<Seals>(std::move(socket->seals));
     offer_.done = [socket](uint64_t) {};
     reactor().CancelTimerInLoop(turn_timer_);
     reactor().CancelTimerInLoop(next_);

@@ -16,9 +16,11 @@ constexpr int64_t kBusyNs = 100 * kMicrosecond;
 }  // namespace
 
 struct ResumedLanes::Resuming {
-  explicit Resuming(HelloSocket given) : socket(std::move(given)) {}
+  explicit Resuming(HelloSocket given)
+      : socket(std::move(given)), seals(std::make_shared<Seals>(socket.handshake.TakeSeals())) {}
 
   HelloSocket socket;
+  const std::shared_ptr<Seals> seals;
 };
 
 void ResumedLanes::EnterInLoop(const ConnectionId& id, const Ticket& ticket, const Device* device, size_t lanes,
@@ -71,6 +73,7 @@ void ResumedLanes::TryInLoop(const std::shared_ptr<Resuming>& resuming) {
   SocketOffer offer;
   offer.fd = resuming->socket.fd.get();
   offer.position = hello.express_bytes;
+  offer.seals = resuming->seals;
   offer.done = [this, resuming](uint64_t taken) { AnswerInLoop(resuming->socket, HelloStatus::kAccepted, taken); };
   Handover how = Handover::kRefused;
   link->With([&](Watched* comm) { how = comm->TakeSocket(hello.lane, &offer); });

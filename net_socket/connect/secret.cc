@@ -96,6 +96,10 @@ Mac Secret::Sign(std::initializer_list<absl::string_view> parts) const {
   return mac;
 }
 
+Key32 Secret::Early() const {
+  return Extract(Key32().view(), absl::string_view(reinterpret_cast<const char*>(key_.get()), bytes_));
+}
+
 bool Secret::Same(const Mac& expected, const char* mac) {
   return sodium_memcmp(expected.data(), mac, expected.size()) == 0;
 }

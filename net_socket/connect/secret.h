@@ -1,6 +1,7 @@
 // secret.h: the shared secret of TCPX_SECRET_FILE, and what is signed with it.
 //
-// Purpose: the only code that sees the secret's bytes. They are wiped from every place that they leave.
+// Purpose: the only code that sees the secret's bytes. They are wiped from every place that they leave. Whether sockets are
+//          encrypted goes with it, since that needs a secret.
 //
 // Threads: any; constant once loaded.
 // Units:   bytes.
@@ -16,10 +17,12 @@
 #include <initializer_list>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "net_socket/message/wire.h"
+#include "net_socket/seal/seals.h"
 
 namespace tcpx {
 
@@ -40,12 +43,19 @@ class Secret {
 
   // Of the parts one behind the other.
   Mac Sign(std::initializer_list<absl::string_view> parts) const;
+  // Where a key schedule begins (seal/key_schedule.h).
+  Key32 Early() const;
+  // With it every socket is encrypted; before the first one.
+  void Encrypt(std::unique_ptr<const Encryption> encryption) { encryption_ = std::move(encryption); }
+  // Null: sockets are not encrypted.
+  const Encryption* encryption() const { return encryption_.get(); }
   // In a time that does not depend on the bytes. `mac` has kMacBytes.
   static bool Same(const Mac& expected, const char* mac);
 
  private:
   const size_t bytes_;
   const std::unique_ptr<unsigned char[]> key_;
+  std::unique_ptr<const Encryption> encryption_;
 };
 
 }  // namespace tcpx

@@ -14,10 +14,12 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "absl/status/status.h"
 #include "common/mutex.h"
+#include "net_socket/seal/seals.h"
 
 namespace tcpx {
 
@@ -36,6 +38,8 @@ struct SocketOffer {
   bool parks = false;
   // A sender's: bytes of its stream that the peer has taken. A receiver's: those of its own records, the low 32 bits.
   uint64_t position = 0;
+  // What seals it; null: it is not encrypted.
+  std::shared_ptr<Seals> seals;
   // It stands in its place; a receiver has taken so many bytes of the stream. In the reactor.
   std::function<void(uint64_t taken)> done;
 };

@@ -19,6 +19,8 @@
 
 namespace tcpx {
 
+struct Seals;
+
 struct ConnectionNumbers;
 
 enum class Handover { kTaken, kBusy, kRefused };
@@ -55,7 +57,7 @@ class Watched {
   // Another socket for a lane. kBusy: not now, and `offer` is as it was; kRefused: never.
   virtual Handover TakeSocket(int, SocketOffer*) { return Handover::kRefused; }
   // The lane goes on with it.
-  virtual void LaneResumed(int) {}
+  virtual void LaneResumed(int, Seals*) {}
   // Sends again what the old socket of lane 0 may have lost, for a caller who has nothing to ask; false: no need.
   virtual bool SendsAgain() { return false; }
   // Looks for lanes that the network swallows, and has others tried beside them; false: never again.

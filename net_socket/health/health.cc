@@ -72,7 +72,12 @@ void Health::GiveUpInLoop(Waiter* waiter) {
   if (dialler_ != nullptr) dialler_->DialHealthInLoop();
 }
 
-void Health::UpInLoop(OwnedFd fd, const HealthSettings& settings) {
+void Health::UpInLoop(OwnedFd fd, const HealthSettings& settings, Seals seals) {
+  const absl::Status sealed = CheckSealed(settings.encrypts, &seals);
+  if (!sealed.ok()) {  // Whoever waits for it gives up in time.
+    TCPX_WARN("a health socket: %s", std::string(sealed.message()));
+    return;
+  }
   const absl::Status alive = SetKeepAlive(fd.get(), settings.peer_timeout_ns);
   if (!alive.ok()) TCPX_INFO("%s; a peer host that vanishes is not noticed", std::string(alive.message()));
   const int number = fd.get();
@@ -82,13 +87,14 @@ void Health::UpInLoop(OwnedFd fd, const HealthSettings& settings) {
              dialled_ ? "to" : "from", peer_);
   const std::shared_ptr<Health> self = shared_from_this();
   HaltRedialler();
-  LetGoInLoop();
+  if (!LetGoInLoop()) return;
   const bool back = state_in_loop() == HealthState::kLost;
   {
     MutexLock lock(mutex_);
     if (state_ == HealthState::kClosed) return;
     MoveToLocked(HealthState::kUp);
     fd_ = std::move(fd);
+    seals_ = std::move(seals);
     reader_ = HealthReader();
     outbox_.clear();
     end_.reset();
@@ -108,22 +114,29 @@ void Health::UpInLoop(OwnedFd fd, const HealthSettings& settings) {
 }
 
 // From here on nothing that comes by the old socket is acknowledged: what was, is heard.
-void Health::LetGoInLoop() {
+bool Health::LetGoInLoop() {
   {
     MutexLock lock(mutex_);
-    if (state_ != HealthState::kUp) return;
+    if (state_ != HealthState::kUp) return true;
     if (heals_ && !dialled_) shutdown(fd_.get(), SHUT_RDWR);
   }
   Poll();
+  bool garbled = false;
   {
     MutexLock lock(mutex_);
-    if (state_ != HealthState::kUp) return;
-    DropSocketLocked(heals_ ? HealthState::kLost : HealthState::kDown);
-    end_.reset();
-    if (!heals_) return;
+    if (state_ != HealthState::kUp) return true;
+    garbled = GarbledLocked();
+    if (!garbled) {
+      DropSocketLocked(heals_ ? HealthState::kLost : HealthState::kDown);
+      end_.reset();
+      if (!heals_) return true;
+    }
   }
-  AwaitAnotherInLoop();
+  garbled ? EndInLoop() : AwaitAnotherInLoop();
+  return !garbled;
 }
+
+bool Health::GarbledLocked() { return end_.has_value() && end_errno_ == kGarbage; }
 
 void Health::CloseInLoop() {
   std::vector<HealthNotice> unheard;
@@ -137,6 +150,7 @@ void Health::CloseInLoop() {
   SendLocked(Frame(FrameKind::kBye, ""));
   reactor_->UnwatchInLoop(fd_.get());
   fd_.reset();
+  seals_ = Seals();
 }
 
 void Health::ExpectInLoop(const ConnectionId& id) {
@@ -200,7 +214,7 @@ bool Health::ReadLocked(std::vector<HealthNotice>* notices) {
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return false;
     if (got > 0) {
       heard_ns_.store(MonotonicNanos(), std::memory_order_relaxed);
-      const absl::Status taken = reader_.Take(buffer, static_cast<size_t>(got), notices);
+      const absl::Status taken = TakeLocked(buffer, static_cast<size_t>(got), notices);
       if (!taken.ok()) end_ = taken;
       if (!taken.ok()) end_errno_ = kGarbage;
       continue;
@@ -225,12 +239,17 @@ bool Health::HearSome() {
 void Health::Poll() {
   for (int i = 0; i < kRowsMax && HearSome(); ++i) {
   }
+  MutexLock lock(mutex_);
+  if (state_ == HealthState::kUp && GarbledLocked()) TellEndSoon();
 }
 
 void Health::Ask() {
   Poll();
   MutexLock lock(mutex_);
-  if (state_ != HealthState::kUp || !end_.has_value()) return;
+  if (state_ == HealthState::kUp && end_.has_value() && !GarbledLocked()) TellEndSoon();
+}
+
+void Health::TellEndSoon() {
   reactor_->Post([self = shared_from_this()] {
     if (self->up_in_loop()) self->OnEvents(0);
   });
@@ -277,7 +296,10 @@ void Health::Deliver(const std::vector<HealthNotice>& notices) {
 void Health::SendLocked(const std::string& frame) {
   outbox_.append(frame);
   while (!outbox_.empty()) {
-    const ssize_t sent = send(fd_.get(), outbox_.data(), outbox_.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    const iovec piece{&outbox_[0], outbox_.size()};
+    const ssize_t sent = seals_.sealer != nullptr
+                             ? seals_.sealer->Send(fd_.get(), &piece, 1)
+                             : send(fd_.get(), outbox_.data(), outbox_.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0) return;
     sent_bytes_ += static_cast<uint64_t>(sent);
@@ -310,11 +332,6 @@ bool Health::AskForAnother(const ConnectionId& id, int lane) {
   body.append(reinterpret_cast<const char*>(&number), sizeof(number));
   SendNowLocked(Frame(FrameKind::kSilent, body));
   return true;
-}
-
-bool Health::TellsLocked() {
-  if (state_ == HealthState::kLost) return true;
-  return state_ == HealthState::kUp && (heals_ || !end_.has_value());
 }
 
 void Health::SayLocked(const std::string& frame) {

@@ -36,6 +36,7 @@
 #include "net_socket/health/comm_link.h"
 #include "net_socket/health/health_reader.h"
 #include "net_socket/health/lane_silence.h"
+#include "net_socket/seal/seals.h"
 
 namespace tcpx {
 
@@ -64,6 +65,7 @@ struct HealthSettings {
   bool heals = false;                // both ends do
   int64_t reconnect_timeout_ns = 0;  // of one that heals, as the next
   int64_t linger_ns = 0;
+  bool encrypts = false;  // without seals no socket is used
 };
 
 // Dials a health socket again, in the name of one connection. In the reactor.
@@ -104,9 +106,11 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
   // The socket is up at once, or one waiter dials it and the others wait.
   void AwaitInLoop(Waiter* waiter);
   void GiveUpInLoop(Waiter* waiter);
-  void UpInLoop(OwnedFd fd, const HealthSettings& settings);
-  // Its dialler dials it again. What came by the old socket is heard, and that socket is let go.
-  void LetGoInLoop();
+  // `seals`: of the socket; empty where it is not encrypted. Where it must be and is not, it is closed, with a WARN.
+  void UpInLoop(OwnedFd fd, const HealthSettings& settings, Seals seals = Seals());
+  // Its dialler dials it again. What came by the old socket is heard, and that socket is let go. False: what came was not
+  // the peer's; that is its end, and told.
+  bool LetGoInLoop();
   // The peer's process is gone, or knows the redialler's connection no more.
   void RefusedInLoop(const HealthRedialler* redialler);
   // The peer's process is gone, with all its connections.
@@ -138,6 +142,7 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
   // What the kernel knows of the socket, and both its addresses; false: it is not up.
   bool ReadTcp(LaneTcpInfo* info, std::string* hosts);
   // Hears at once what the peer has said already. For whoever found a lane ended and wonders why. Not with a link held.
+  // Bytes that are not the peer's are told soon: they make no other event.
   void Poll();
   // The same, for whoever acts on the end of the health socket itself: that is told soon, event or no event.
   void Ask();
@@ -158,10 +163,16 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
     std::string frame;
   };
 
+  bool GarbledLocked() TCPX_REQUIRES(mutex_);
+  // Has the reactor see the end of the socket, event or no event.
+  void TellEndSoon();
   // The only one who writes state_.
   void MoveToLocked(HealthState to) TCPX_REQUIRES(mutex_);
   // Some of what is there. True: there may be more.
   bool ReadLocked(std::vector<HealthNotice>* notices) TCPX_REQUIRES(mutex_);
+  absl::Status TakeLocked(const char* data, size_t bytes, std::vector<HealthNotice>* notices) TCPX_REQUIRES(mutex_);
+  // Of what the socket holds without an acknowledgement; below 0: not known.
+  int64_t UnackedLocked() TCPX_REQUIRES(mutex_);
   // Hears some of what the peer has said. True: there may be more.
   bool HearSome();
   void SendLocked(const std::string& frame) TCPX_REQUIRES(mutex_);
@@ -244,6 +255,7 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
   Mutex mutex_;                                                     // never held while a link is used
   HealthState state_ TCPX_GUARDED_BY(mutex_) = HealthState::kDown;  // changes in the reactor only
   OwnedFd fd_ TCPX_GUARDED_BY(mutex_);                              // valid exactly while up
+  Seals seals_ TCPX_GUARDED_BY(mutex_);                             // of fd_
   HealthReader reader_ TCPX_GUARDED_BY(mutex_);
   std::string peer_name_ TCPX_GUARDED_BY(mutex_);
   ClockExchange clock_ TCPX_GUARDED_BY(mutex_);
@@ -269,7 +281,7 @@ class HealthHub {
   std::shared_ptr<Health> FindAcceptedInLoop(uint64_t tag);
   // One of which the end has come is forgotten at once, before its event.
   void LookInLoop(uint64_t tag);
-  void AcceptInLoop(uint64_t tag, OwnedFd fd, const HealthSettings& settings);
+  void AcceptInLoop(uint64_t tag, OwnedFd fd, const HealthSettings& settings, Seals seals = Seals());
   // It is about to be accepted once more, if it is there.
   void LetGoInLoop(uint64_t tag);
   void ForgetInLoop(Health* health);

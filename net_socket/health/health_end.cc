@@ -40,6 +40,7 @@ void Health::DropSocketLocked(HealthState to) {
   MoveToLocked(to);
   reactor_->UnwatchInLoop(fd_.get());
   fd_.reset();
+  seals_ = Seals();
   outbox_.clear();
 }
 

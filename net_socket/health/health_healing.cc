@@ -37,6 +37,20 @@ bool Silent(int err) {
 
 }  // namespace
 
+absl::Status Health::TakeLocked(const char* data, size_t bytes, std::vector<HealthNotice>* notices) {
+  if (seals_.opener == nullptr) return reader_.Take(data, bytes, notices);
+  std::string text;
+  const bool authentic = seals_.opener->OpenAll(data, bytes, &text);
+  seals_.opener->Rest();
+  const absl::Status taken = reader_.Take(text.data(), text.size(), notices);
+  return authentic ? taken : absl::UnavailableError(kNotAuthentic);
+}
+
+bool Health::TellsLocked() {
+  if (state_ == HealthState::kLost) return true;
+  return state_ == HealthState::kUp && (heals_ || !end_.has_value());
+}
+
 bool Health::MayHealInLoop() {
   bool silent = false;
   {
@@ -243,9 +257,14 @@ void Health::StopTellingInLoop() {
 
 void Health::ForgetHeardLocked() {
   if (!fd_.valid()) return;
-  const int queued = QueuedBytes(fd_.get());
+  const int64_t queued = UnackedLocked();
   if (queued < 0) return;
   while (!said_.empty() && said_.front().end + static_cast<uint64_t>(queued) <= sent_bytes_) said_.pop_front();
+}
+
+int64_t Health::UnackedLocked() {
+  const int queued = QueuedBytes(fd_.get());
+  return seals_.sealer == nullptr ? queued : seals_.sealer->Unacked(queued);
 }
 
 void Health::TellAgainLocked() {

@@ -30,13 +30,13 @@ std::shared_ptr<Health> HealthHub::FindAcceptedInLoop(uint64_t tag) {
   return found == accepted_.end() ? nullptr : found->second;
 }
 
-void HealthHub::AcceptInLoop(uint64_t tag, OwnedFd fd, const HealthSettings& settings) {
+void HealthHub::AcceptInLoop(uint64_t tag, OwnedFd fd, const HealthSettings& settings, Seals seals) {
   std::shared_ptr<Health> health = FindAcceptedInLoop(tag);
   if (health == nullptr) {
     health = std::make_shared<Health>(this, reactor_, tag, false);
     accepted_[tag] = health;
   }
-  health->UpInLoop(std::move(fd), settings);
+  health->UpInLoop(std::move(fd), settings, std::move(seals));
 }
 
 void HealthHub::LetGoInLoop(uint64_t tag) {

@@ -1,5 +1,6 @@
 #include "net_socket/message/credits.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace tcpx {
@@ -12,6 +13,7 @@ void CreditQueue::Compact() {
 }
 
 void CreditQueue::Advance(size_t bytes) {
+  bytes = std::min(bytes, end_ - begin_);
   for (size_t i = 0; kept_ != nullptr && i < bytes; ++i) kept_[(sent_ + i) % kKeptBytes] = bytes_[begin_ + i];
   begin_ += bytes;
   sent_ += bytes;

@@ -33,7 +33,7 @@ class CreditQueue {
   bool empty() const { return begin_ == end_; }
   const char* data() const { return bytes_ + begin_; }
   size_t bytes() const { return end_ - begin_; }
-  // The kernel took the first `bytes`.
+  // The kernel took the first `bytes`; never more than there are.
   void Advance(size_t bytes);
 
   // From here on what the kernel has taken is kept: as much as the peer may still be without.

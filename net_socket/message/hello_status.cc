@@ -35,11 +35,21 @@ constexpr Row kRows[] = {
     {HelloStatus::kSecretWrong, "the peer has another shared secret: give all ranks the same TCPX_SECRET_FILE",
      "did not prove the shared secret: give all ranks the same TCPX_SECRET_FILE"},
     {HelloStatus::kGone, "the peer has this connection no more", "asked for a lane of a connection that is gone"},
+    {HelloStatus::kEncryptMissing,
+     "the peer has TCPX_ENCRYPT=1 and this process has not: set TCPX_ENCRYPT alike on all ranks",
+     "does not encrypt, and this process has TCPX_ENCRYPT=1: set TCPX_ENCRYPT alike on all ranks"},
+    {HelloStatus::kEncryptAlone,
+     "this process has TCPX_ENCRYPT=1 and the peer has not: set TCPX_ENCRYPT alike on all ranks",
+     "has TCPX_ENCRYPT=1 and this process has not: set TCPX_ENCRYPT alike on all ranks"},
+    {HelloStatus::kNoCipher, "the peer has none of the ciphers that this process has: see TCPX_ENCRYPT_CIPHER",
+     "has none of the ciphers that this process has: see TCPX_ENCRYPT_CIPHER"},
     {HelloStatus::kSilent, nullptr, "said nothing within TCPX_HELLO_TIMEOUT"},
     {HelloStatus::kScan, nullptr, "left without a word (a port scan, a probe, or a lane that its dialler gave up)"},
     {HelloStatus::kUnfinished, nullptr, "did not finish its hello"},
     {HelloStatus::kForeign, nullptr, "does not speak tcpx (HTTP, TLS or garbage)"},
     {HelloStatus::kLeft, nullptr, "left before this process answered it, which was late or stood still"},
+    {HelloStatus::kChanged, nullptr,
+     "had proven the secret, and what came then is not its own: it was changed on its way (TCPX_ENCRYPT)"},
     {HelloStatus::kCrowd, nullptr, "had to make room: too many sockets have not said their hello"},
 };
 
@@ -55,7 +65,9 @@ bool MayBeLane(HelloStatus status) {
 
 bool MayBePeer(HelloStatus status) {
   return status == HelloStatus::kSecretMissing || status == HelloStatus::kSecretAlone ||
-         status == HelloStatus::kSecretWrong || status == HelloStatus::kWrongVersion;
+         status == HelloStatus::kSecretWrong || status == HelloStatus::kWrongVersion ||
+         status == HelloStatus::kEncryptMissing || status == HelloStatus::kEncryptAlone ||
+         status == HelloStatus::kNoCipher || status == HelloStatus::kChanged;
 }
 
 }  // namespace

@@ -20,12 +20,15 @@ enum class HelloStatus : uint16_t {
   kDuplicateLane = 4,
   kBusy = 5,  // descriptor or memory limit at the acceptor
   kBadTrafficClass = 6,
-  kUnknownKind = 7,    // of hello
-  kProve = 8,          // no refusal: kNonceBytes follow, and a proof is awaited
-  kSecretMissing = 9,  // the acceptor has a secret, the dialler says that it has none
-  kSecretAlone = 10,   // the dialler has a secret, the acceptor has none
-  kSecretWrong = 11,   // the proof is not that of the acceptor's secret
-  kGone = 12,          // of kResume: the connection is closed, has failed, or was never here
+  kUnknownKind = 7,      // of hello
+  kProve = 8,            // no refusal: kNonceBytes follow, and a proof is awaited
+  kSecretMissing = 9,    // the acceptor has a secret, the dialler says that it has none
+  kSecretAlone = 10,     // the dialler has a secret, the acceptor has none
+  kSecretWrong = 11,     // the proof is not that of the acceptor's secret
+  kGone = 12,            // of kResume: the connection is closed, has failed, or was never here
+  kEncryptMissing = 13,  // the acceptor encrypts, the dialler does not
+  kEncryptAlone = 14,    // the dialler encrypts, the acceptor does not
+  kNoCipher = 15,        // both do, and have no cipher in common
 
   kLocalOnly = 0x8000,
   kSilent = 0x8000,      // said nothing until TCPX_HELLO_TIMEOUT
@@ -34,6 +37,7 @@ enum class HelloStatus : uint16_t {
   kForeign = 0x8003,     // HTTP, TLS, garbage
   kCrowd = 0x8004,       // had to make room for another
   kLeft = 0x8005,        // said its hello and closed before it was answered
+  kChanged = 0x8006,     // what was sealed behind its hello is not what a peer has said
 };
 
 // What the dialler says of an answer.

@@ -6,6 +6,7 @@
 //   a lane's stream:  hello (dialler) -> answer (acceptor) -> { header [payload] [padding] }*
 //                     On lane 0 kEstablished stands in front, where both know kFeatureEstablished.
 //   with a secret:    hello -> challenge (an answer that asks for proof, and a nonce) -> proof -> answer, then its MAC
+//   with TCPX_ENCRYPT the nonces are public keys, and all behind the answer is in records (seal/record.h)
 //   reverse stream:   { header [body] }*     records only: credit, confirm, bye, error
 //   a lane again:     hello of kind kResume -> answer, with the count of bytes taken -> the stream from there on
 //   a health socket:  hello of that kind -> answer -> { header [body] }* both ways, records only: error, parting, left,
@@ -130,6 +131,11 @@ inline constexpr uint64_t kFeatureHealHealth = 16;
 // With kFeatureHeal: the dialler may open lanes that the connection did not begin with, below kLanesSteeredMax, and
 // close bulk lanes. A hello of kResume, attempt 1, brings the first socket of such a lane.
 inline constexpr uint64_t kFeatureSteer = 32;
+// Both encrypt what follows the hello, by one of these ciphers, a bit each from kFeatureCipherShift on (seal/aead.h): in a
+// hello those that the dialler has, in a challenge the one that the acceptor has chosen.
+inline constexpr uint64_t kFeatureEncrypt = 64;
+inline constexpr int kFeatureCipherShift = 8;
+inline constexpr uint64_t kFeatureCiphers = uint64_t{0xff} << kFeatureCipherShift;
 // Lane 0 included.
 inline constexpr int kLanesSteeredMax = 33;
 // Whether lanes of a connection that begins with so many may come and go.
@@ -184,7 +190,7 @@ struct Answer {
 inline constexpr size_t kAnswerFixedBytes = 32;
 inline constexpr size_t kAnswerBytesMax = kAnswerFixedBytes + kNicsMax * kPeerNicBytes;
 
-// What both sides add with a shared secret. Every 32 bytes are a nonce, or a MAC that is wrong.
+// What both sides add with a shared secret. Every 32 bytes are a nonce (or a public key), or a MAC that is wrong.
 inline constexpr size_t kNonceBytes = 32;
 inline constexpr size_t kMacBytes = 32;
 // The dialler's nonce and MAC.

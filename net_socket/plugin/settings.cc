@@ -2,18 +2,46 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "common/build_info.h"
 #include "common/log.h"
 #include "common/unknown_params.h"
 #include "nccl/plugin_api.h"
+#include "net_socket/seal/seals.h"
 
 namespace tcpx {
+
+namespace {
+
+// Behind what ends the loading.
+constexpr char kNcclGoesOn[] = "; without NCCL_NET=tcpx NCCL now goes on with its own sockets, in the clear";
+
+// The name of a variable that asks NCCL itself for encryption; empty: none does. Its own function for that
+// (ncclSetEncryption, NCCL 2.32) can't be seen from here.
+std::string AsksForEncryption(const char* const* environment) {
+  for (; environment != nullptr && *environment != nullptr; ++environment) {
+    const std::pair<absl::string_view, absl::string_view> variable =
+        absl::StrSplit(absl::string_view(*environment), absl::MaxSplits('=', 1));
+    const absl::string_view name = variable.first;
+    const bool asks = absl::StrContains(name, "ENCRYPT") || absl::EndsWith(name, "_TLS") ||
+                      absl::StrContains(name, "_TLS_") || absl::EndsWith(name, "_PSK");
+    if (absl::StartsWith(name, "NCCL_") && asks && !variable.second.empty() && variable.second != "0") {
+      return std::string(name);
+    }
+  }
+  return "";
+}
+
+}  // namespace
 
 Settings::Settings() : cpu_facts_(ReadCpuFacts()) {
   std::vector<std::string> warnings;
@@ -25,6 +53,19 @@ Settings::Settings() : cpu_facts_(ReadCpuFacts()) {
   TCPX_INFO("version %s%s; %s", kVersion, id.empty() ? "" : absl::StrCat(", build id ", id),
             ours.empty() ? "no TCPX_ variable is in effect" : absl::StrJoin(ours, " "));
   LoadSecret();
+  if (!options_.refused.empty()) secret_status_ = absl::InvalidArgumentError(options_.refused);
+  if (secret_status_.ok() && options_.encrypt) secret_status_ = Encrypt();
+  if (!secret_status_.ok()) {
+    secret_status_ = absl::Status(secret_status_.code(), absl::StrCat(secret_status_.message(), kNcclGoesOn));
+  }
+  if (!options_.encrypt && !options_.encrypt_cipher.empty()) {
+    TCPX_WARN("TCPX_ENCRYPT_CIPHER is set, and TCPX_ENCRYPT is not on: nothing is encrypted; set TCPX_ENCRYPT=1 too");
+  }
+  const std::string asks = options_.encrypt ? "" : AsksForEncryption(environ);
+  if (!asks.empty()) {
+    TCPX_WARN("%s is set, which does not reach this plugin: its connections are not encrypted; set TCPX_ENCRYPT=1 too",
+              asks);
+  }
   traffic_classes_ = ParseTrafficClassMap(options_.traffic_class_map).value_or(TrafficClassMap());
   if (options_.socket_inline >= 0) {
     TCPX_INFO("NCCL_SOCKET_INLINE: every message up to TCPX_EXPRESS_BYTES (%d) is inline here", options_.express_bytes);
@@ -40,6 +81,30 @@ void Settings::LoadSecret() {
   if (!secret.ok()) return;
   secret_ = *std::move(secret);
   TCPX_INFO("TCPX_SECRET_FILE %s: every peer has to prove the secret that it holds", options_.secret_file);
+}
+
+absl::Status Settings::Encrypt() {
+  if (secret_ == nullptr) {
+    return absl::InvalidArgumentError("TCPX_ENCRYPT=1 needs a secret that all ranks share: set TCPX_SECRET_FILE too");
+  }
+  std::string by;
+  std::string slow;
+  std::vector<CipherSuite> suites = FindSuites(&by, &slow);
+  const std::string& only = options_.encrypt_cipher;
+  const auto other = [&only](CipherSuite suite) { return !only.empty() && only != SuiteName(suite); };
+  suites.erase(std::remove_if(suites.begin(), suites.end(), other), suites.end());
+  if (suites.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("TCPX_ENCRYPT_CIPHER ", only, " is unknown, or not to be had here (ciphers by ", by, ")"));
+  }
+  if (only.empty() && !slow.empty()) {
+    TCPX_WARN("TCPX_ENCRYPT: only %s serves here, which is slow: %s", SuiteName(suites.front()), slow);
+  }
+  std::vector<std::string> names;
+  for (const CipherSuite suite : suites) names.push_back(SuiteName(suite));
+  TCPX_INFO("TCPX_ENCRYPT: every socket is encrypted, by %s (%s)", absl::StrJoin(names, " or "), by);
+  secret_->Encrypt(std::make_unique<Encryption>(std::move(suites)));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<int> Settings::TrafficClass(int asked) const {

@@ -3,7 +3,8 @@
 // Purpose: the one place where Options live; all else borrows them.
 //
 // Threads: constant once read. Lifetime: the plugin's, which outlives the transports.
-// Errors:  a wrong parameter is a WARN and its default. secret_status: the file's, as Secret::Load says.
+// Errors:  a wrong parameter is a WARN and its default. secret_status: the file's, as Secret::Load says, and
+//          what TCPX_ENCRYPT asks for and is not to be had.
 #ifndef TCPX_NET_SOCKET_PLUGIN_SETTINGS_H_
 #define TCPX_NET_SOCKET_PLUGIN_SETTINGS_H_
 
@@ -36,6 +37,8 @@ class Settings {
 
  private:
   void LoadSecret();
+  // An error: what TCPX_ENCRYPT asks for is not to be had.
+  absl::Status Encrypt();
 
   Options options_;
   const CpuFacts cpu_facts_;

@@ -47,24 +47,35 @@ void BulkReceiveLane::AdvanceInLoop(Engine* engine) {
   if (op_.in_flight || owner_->failed() || Waits()) return;
   for (;;) {
     op_.iov_count = receive_.Prepare(op_.iov);
-    const size_t left = intake_.ReadLeft(op_.iov, op_.iov_count);
-    if (left > 0) {
-      receive_.Advance(left);
-      Digested();
-      if (owner_->failed()) return;
+    const ssize_t left = ReadHeld();
+    if (left != 0) {
+      Received(left < 0 ? -EBADMSG : static_cast<int>(left));
+      if (left < 0 || owner_->failed()) return;
       continue;
     }
     if (op_.iov_count > 0) break;
     Digested();
+    intake_.Rest();
     if (receive_.stalled()) stalled_.store(true, std::memory_order_release);
     if (!receive_.parked()) return;
     parked_at_.store(receive_.parked_sequence(), std::memory_order_seq_cst);
     if (!TakeParked(table_->posted())) return;  // The post that it waits for will kick it.
   }
+  if (intake_.sealed()) {
+    op_.iov[0] = intake_.Room(receive_.rest_bytes());
+    op_.iov_count = 1;
+  }
   Submit(engine, &op_);
 }
 
+ssize_t BulkReceiveLane::ReadHeld() {
+  const size_t left = intake_.ReadLeft(op_.iov, op_.iov_count);
+  if (left > 0 || !intake_.sealed() || op_.iov_count == 0) return static_cast<ssize_t>(left);
+  return intake_.Opened(op_.iov, op_.iov_count);
+}
+
 void BulkReceiveLane::CompleteInLoop(const Completion& completion) {
+  if (completion.result > 0 && intake_.sealed()) return intake_.TookSealed(static_cast<size_t>(completion.result));
   if (completion.result > 0) intake_.Took(static_cast<size_t>(completion.result));
   Received(completion.result);
 }
@@ -79,6 +90,7 @@ void BulkReceiveLane::Received(int result) {
 }
 
 void BulkReceiveLane::Ended(int err) {
+  if (err == EBADMSG) return owner_->FailLane(absl::UnavailableError(kNotAuthentic), lane_);
   const absl::Status why =
       err == 0 ? absl::UnavailableError("the peer closed the connection") : ErrnoStatus(err, "receive");
   // One that was opened and never used: its dialler may have given it up before it was answered.
@@ -90,6 +102,7 @@ void BulkReceiveLane::Ended(int err) {
     lost_ = true;
     lost_by_ = err;
   } else if (err == 0 || owner_->peer_left()) {
+    if (intake_.cut()) return owner_->FailLane(absl::UnavailableError(kCutRecord), lane_);
     receive_.End();
   } else {
     owner_->FailLane(why, lane_);
@@ -113,8 +126,10 @@ bool BulkReceiveLane::Waits() {
 }
 
 absl::Status BulkReceiveLane::Replace(SocketOffer offer) {
-  intake_.Freeze(op_.fd);
+  const bool authentic = intake_.Freeze(op_.fd);
   absl::Status replaced = ReplaceSocket(op_.fd, offer.fd);
+  if (!authentic) replaced = absl::UnavailableError(kNotAuthentic);
+  if (offer.seals != nullptr) intake_.OpenBy(std::move(offer.seals->opener));
   lost_ = cancelled_ = drops_socket_ = false;
   owner_->LaneBack(lane_);
   offer.done(intake_.taken());

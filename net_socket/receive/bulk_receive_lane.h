@@ -12,6 +12,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
+#include <utility>
 
 #include "net_socket/engine/progress_pool.h"
 #include "net_socket/message/lane_owner.h"
@@ -30,6 +32,9 @@ class BulkReceiveLane final : public PoolLane {
   };
 
   BulkReceiveLane(LaneOwner* owner, const Settings& settings, PostedReceiveTable* table, StagePool* stages);
+
+  // Before the lane is moved: its socket is sealed.
+  void OpenBy(std::unique_ptr<Opener> opener) { intake_.OpenBy(std::move(opener)); }
 
   void AdvanceInLoop(Engine* engine) override;
   void CompleteInLoop(const Completion& completion) override;
@@ -54,6 +59,8 @@ class BulkReceiveLane final : public PoolLane {
   static constexpr uint64_t kNotParked = ~uint64_t{0};
 
   void Received(int result);
+  // What has come and was not read: of an earlier socket, or of a sealed one. Below 0: it is not the peer's.
+  ssize_t ReadHeld();
   // The socket has ended (0), or broken with an errno.
   void Ended(int err);
   // True where the lane can't go on now.

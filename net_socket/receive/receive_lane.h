@@ -73,6 +73,8 @@ class ReceiveLane {
   bool ended() const { return ended_; }
   // True exactly when every byte that came belongs to a frame that is complete.
   bool between_frames() const { return receive_ == nullptr && skip_rest_ == 0 && staged() == 0; }
+  // Of the frame at hand, still to come.
+  size_t rest_bytes() const { return payload_rest_ + unplaced_ + skip_rest_; }
   // True exactly when the latest frame says that the sender closes the lane.
   bool rests() const { return header_.kind == FrameKind::kRest && between_frames(); }
   const absl::Status& status() const { return status_; }

@@ -1,5 +1,7 @@
 #include "net_socket/receive/stream_intake.h"
 
+#include <errno.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -7,13 +9,30 @@
 #include "net_socket/engine/socket_swap.h"
 
 namespace tcpx {
+namespace {
 
-void StreamIntake::Freeze(int fd) {
+// The next header's record, and a little more.
+constexpr size_t kLittleBytes = 256;
+
+}  // namespace
+
+bool StreamIntake::Freeze(int fd) {
   left_.erase(0, read_);
   read_ = 0;
+  left_.append(opened_, opened_bytes_);
+  opened_bytes_ = 0;
   const size_t before = left_.size();
-  FreezeSocket(fd, &left_);
+  bool authentic = true;
+  if (opener_ == nullptr) {
+    FreezeSocket(fd, &left_);
+  } else {
+    std::string rest;
+    FreezeSocket(fd, &rest);
+    authentic = opener_->OpenAll(rest.data(), rest.size(), &left_);
+    opener_->Rest();
+  }
   taken_ += left_.size() - before;
+  return authentic;
 }
 
 size_t StreamIntake::ReadLeft(const iovec* iov, int count) {
@@ -34,9 +53,80 @@ size_t StreamIntake::ReadLeft(const iovec* iov, int count) {
 ssize_t StreamIntake::Receive(int fd, iovec* iov, int count) {
   const size_t left = left_.empty() ? 0 : ReadLeft(iov, count);
   if (left > 0) return static_cast<ssize_t>(left);
+  if (opener_ != nullptr) return ReceiveSealed(fd, iov, count);
   const ssize_t got = ReceiveNow(fd, iov, count);
   if (got > 0) Took(static_cast<size_t>(got));
   return got;
+}
+
+iovec StreamIntake::Room(size_t plain) {
+  iovec room = opener_->Room(plain == 0);
+  const size_t wanted = plain + kSealBytes * (plain / kSealedBytesMax + 2) + kLittleBytes;
+  room.iov_len = std::min(room.iov_len, std::max(wanted, opener_->missing()));
+  return room;
+}
+
+size_t StreamIntake::ReadOpened(const iovec* iov, int count) {
+  size_t copied = 0;
+  for (int i = 0; i < count && opened_bytes_ > 0; ++i) {
+    const size_t part = std::min(iov[i].iov_len, opened_bytes_);
+    std::memcpy(iov[i].iov_base, opened_, part);
+    opened_ += part;
+    opened_bytes_ -= part;
+    copied += part;
+  }
+  return copied;
+}
+
+// Records that fit a place are opened there, and copied nowhere.
+ssize_t StreamIntake::OpenStraight(const iovec* iov, int count) {
+  size_t opened = 0;
+  for (int i = 0; i < count; ++i) {
+    size_t filled = 0;
+    while (const size_t bytes = opener_->next()) {
+      if (bytes > iov[i].iov_len - filled) break;
+      // What was opened before counts; the fault stays.
+      if (!opener_->Open(static_cast<char*>(iov[i].iov_base) + filled)) return opened > 0 ? Counted(opened) : -1;
+      filled += bytes;
+      opened += bytes;
+    }
+    if (filled < iov[i].iov_len) break;
+  }
+  return Counted(opened);
+}
+
+ssize_t StreamIntake::Opened(const iovec* iov, int count) {
+  if (opened_bytes_ > 0) return static_cast<ssize_t>(ReadOpened(iov, count));
+  const ssize_t straight = OpenStraight(iov, count);
+  if (straight != 0) return straight;
+  const size_t bytes = opener_->next();
+  if (bytes == 0) return opener_->broken() ? -1 : 0;
+  opened_ = opener_->OpenInPlace();
+  if (opened_ == nullptr) return -1;
+  opened_bytes_ = bytes;
+  taken_ += bytes;
+  return static_cast<ssize_t>(ReadOpened(iov, count));
+}
+
+ssize_t StreamIntake::ReceiveSealed(int fd, iovec* iov, int count) {
+  for (;;) {
+    const ssize_t opened = Opened(iov, count);
+    if (opened > 0) return opened;
+    if (opened < 0) {
+      errno = EBADMSG;
+      return -1;
+    }
+    iovec room = opener_->Room();
+    const ssize_t got = ReceiveNow(fd, &room, 1);
+    if (got > 0) {
+      opener_->Took(static_cast<size_t>(got));
+      continue;
+    }
+    const int err = errno;
+    opener_->Rest();
+    errno = err;
+    return got;
+  }
 }
 
 }  // namespace tcpx

@@ -1,11 +1,13 @@
 // stream_intake.h: how much of a lane's stream has come, and what a socket that was let go had left.
 //
 // Purpose: a lane is a stream of bytes, which outlives its sockets. Before a lane gets another socket, all that the old
-//          one holds is read out: the count that the peer is told includes it, and the lane reads it first.
+//          one holds is read out: the count that the peer is told includes it, and the lane reads it first. Where the
+//          socket is sealed, the stream is what was opened of its records, and a record that is not whole when its socket
+//          is let go was never there.
 //
 // Threads: one at a time.
 // Units:   bytes.
-// Errors:  Receive: as recvmsg(2).
+// Errors:  Receive: as recvmsg(2), and EBADMSG for what is not the peer's (seal/opener.h).
 #ifndef TCPX_NET_SOCKET_RECEIVE_STREAM_INTAKE_H_
 #define TCPX_NET_SOCKET_RECEIVE_STREAM_INTAKE_H_
 
@@ -14,7 +16,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
+
+#include "net_socket/seal/opener.h"
 
 namespace tcpx {
 
@@ -24,15 +29,44 @@ class StreamIntake {
   uint64_t taken() const { return taken_; }
   // A read of the socket brought so many.
   void Took(size_t bytes) { taken_ += bytes; }
-  // Reads `fd` out to its end; nothing that comes on it counts from here on. It is to be replaced.
-  void Freeze(int fd);
+  // From here on the socket's bytes are records; null: they are not.
+  void OpenBy(std::unique_ptr<Opener> opener) { opener_ = std::move(opener); }
+  bool sealed() const { return opener_ != nullptr; }
+  // A record has come in part.
+  bool cut() const { return opener_ != nullptr && opener_->cut(); }
+  // Reads `fd` out to its end; nothing that comes on it counts from here on. It is to be replaced. False: what it had is
+  // not the peer's.
+  bool Freeze(int fd);
   // Copies what an earlier socket had left into the places; 0: nothing is left.
   size_t ReadLeft(const iovec* iov, int count);
   // What comes next, without waiting.
   ssize_t Receive(int fd, iovec* iov, int count);
 
+  // Of a sealed socket that an engine reads. Where to read to, once Opened has nothing: for so much plaintext, and a
+  // little more, so that a lane that comes to stand still holds no buffer; 0: the read may wait for long.
+  iovec Room(size_t plain);
+  // The lane stands still.
+  void Rest() {
+    if (opener_ != nullptr && opened_bytes_ == 0) opener_->Rest();
+  }
+  void TookSealed(size_t bytes) { opener_->Took(bytes); }
+  // Opens into the places what has come and is whole: 0 where nothing is, -1 where it is not the peer's.
+  ssize_t Opened(const iovec* iov, int count);
+
  private:
+  ssize_t ReceiveSealed(int fd, iovec* iov, int count);
+  ssize_t OpenStraight(const iovec* iov, int count);
+  ssize_t Counted(size_t bytes) {
+    taken_ += bytes;
+    return static_cast<ssize_t>(bytes);
+  }
+  // Of the record that was opened in place.
+  size_t ReadOpened(const iovec* iov, int count);
+
   uint64_t taken_ = 0;
+  std::unique_ptr<Opener> opener_;  // null: the socket is not sealed
+  const char* opened_ = nullptr;    // in it, counted, and not read by the lane
+  size_t opened_bytes_ = 0;
   std::string left_;  // counted, and not read by the lane
   size_t read_ = 0;   // of it
 };

@@ -13,6 +13,7 @@
 #include "common/socket.h"
 #include "common/status.h"
 #include "net_socket/message/transfer_events.h"
+#include "net_socket/seal/sealer.h"
 #include "net_socket/send/busy_lanes.h"
 #include "net_socket/send/held_frames.h"
 #include "net_socket/send/lane_rates.h"
@@ -28,6 +29,9 @@ constexpr size_t kHeldChunks = 128;
 bool RefusesZeroCopy(int err) {
   return err == EOPNOTSUPP || err == EINVAL || err == ENOMEM || err == ENOBUFS || err == EFAULT;
 }
+
+// Longer chunks are sealed piece by piece, and copied by the kernel.
+bool FitsABuffer(size_t chunk_bytes) { return Sealer::RoomFor(kHeaderBytes + chunk_bytes) <= kSealBufferBytes; }
 
 // Of two times, of which 0 is none.
 int64_t Earlier(int64_t a, int64_t b) { return a == 0 ? b : b == 0 ? a : std::min(a, b); }
@@ -104,6 +108,7 @@ int BulkSendLane::Gather(iovec* iov) const {
 
 void BulkSendLane::Advance(size_t bytes) {
   const size_t frame = kHeaderBytes + chunk_.length;
+  bytes = std::min(bytes, frame - taken_);
   CountSent(bytes, frame - taken_);
   taken_ += bytes;
   if (taken_ < frame) return;
@@ -148,7 +153,7 @@ bool BulkSendLane::SaysRest() {
     saying_ = true;
     return true;
   }
-  held_->Acked(QueuedBytes(op_.fd));
+  held_->Acked(QueuedOf(op_.fd, sealer_.get()));
   if (said_ && held_->empty()) drained_.store(true, std::memory_order_release);
   return false;
 }
@@ -187,7 +192,7 @@ void BulkSendLane::AdvanceInLoop(Engine* engine) {
   if (next_socket_.waiting() && !ReplaceInLoop(engine)) return;
   // Also while a send waits: the peer may take nothing more before one of those in front is done.
   const bool looks = held_ != nullptr && !parked();
-  const int64_t look_at_ns = looks ? ack_looks_.Look(op_.fd, held_.get(), MonotonicNanos()) : 0;
+  const int64_t look_at_ns = looks ? ack_looks_.Look(op_.fd, held_.get(), MonotonicNanos(), sealer_.get()) : 0;
   SendInLoop(engine);
   retry_at_ns_ = Earlier(retry_at_ns_, look_at_ns);
 }
@@ -206,15 +211,33 @@ void BulkSendLane::SendInLoop(Engine* engine) {
   }
   if (!NextChunkInLoop(engine)) return;
   if (taken_ == 0 && SubmitPinned(engine)) return;
-  sending_ = &op_;
+  SubmitSend(engine, Gather(op_.iov));
+}
+
+void BulkSendLane::SubmitSend(Engine* engine, int count) {
   op_.kind = IoOp::Kind::kSend;
-  op_.iov_count = Gather(op_.iov);
+  op_.iov_count = count;
+  if (sealer_ != nullptr) {
+    if (!sealer_->pending() && !sealer_->Seal(op_.iov, count)) {
+      return owner_->FailLane(absl::InternalError(kCantSeal), settings_.lane);
+    }
+    op_.iov[0] = sealer_->rest();
+    op_.iov_count = 1;
+  }
+  sending_ = &op_;
   Submit(engine, &op_);
 }
 
+size_t BulkSendLane::TookOf(int result) {
+  const size_t bytes = static_cast<size_t>(result);
+  return sealer_ == nullptr ? bytes : sealer_->Took(bytes);
+}
+
+void BulkSendLane::SealBy(std::unique_ptr<Sealer> sealer) { sealer_ = std::move(sealer); }
+
 void BulkSendLane::EndInLoop(Engine* engine) {
   if (sending_ != nullptr) return engine->Cancel(sending_);
-  if (held_ != nullptr) held_->PeerTook(peer_took_);
+  if (held_ != nullptr) PeerTook(peer_took_);
   const bool all_sent = chunk_.request == nullptr && striper_->drained();
   // That a lane rests need not be heard.
   if (all_sent && (held_ == nullptr || held_->all_acked() || !held_->awaited())) return;
@@ -223,6 +246,7 @@ void BulkSendLane::EndInLoop(Engine* engine) {
 
 bool BulkSendLane::SubmitPinned(Engine* engine) {
   if (saying_ || rest_of_ != nullptr || !zero_copy_.Wants(chunk_.length) || !engine->zero_copy()) return false;
+  if (sealer_ != nullptr && (sealer_->pending() || !FitsABuffer(chunk_.length))) return false;
   PinnedChunk* pinned = pinned_.Take();
   if (pinned == nullptr) return false;
   pinned->chunk = chunk_;
@@ -235,13 +259,25 @@ bool BulkSendLane::SubmitPinned(Engine* engine) {
   op->iov_count = 2;
   op->iov[0] = {pinned->header, kHeaderBytes};
   op->iov[1] = {const_cast<char*>(chunk_.request->data + chunk_.offset), chunk_.length};
+  if (sealer_ != nullptr && !SealPinned(pinned)) {
+    owner_->FailLane(absl::InternalError(kCantSeal), settings_.lane);
+    return true;
+  }
   chunk_.request = nullptr;
   sending_ = op;
   Submit(engine, op);
   return true;
 }
 
-// What the kernel did not take goes on as an ordinary chunk.
+bool BulkSendLane::SealPinned(PinnedChunk* pinned) {
+  pinned->sealed = sealer_->LendRoom();
+  if (!sealer_->SealInto(pinned->sealed.get(), kSealBufferBytes, pinned->op.iov, 2)) return false;
+  pinned->op.iov[0] = sealer_->rest();
+  pinned->op.iov_count = 1;
+  return true;
+}
+
+// What the kernel did not take goes on as an ordinary chunk; where it is sealed, from where it lies.
 void BulkSendLane::CompletePinned(PinnedChunk* pinned, const Completion& completion) {
   if (completion.release) {
     pinned->released = true;
@@ -254,7 +290,7 @@ void BulkSendLane::CompletePinned(PinnedChunk* pinned, const Completion& complet
   sending_ = nullptr;
   pinned->released = !completion.held;
   if (held_ != nullptr && pinned->released) held_->Unpin(pinned->frame);
-  const size_t taken = completion.result > 0 ? static_cast<size_t>(completion.result) : 0;
+  const size_t taken = completion.result > 0 ? TookOf(completion.result) : 0;
   const size_t frame = kHeaderBytes + pinned->chunk.length;
   if (taken > 0) CountSent(taken, frame);
   if (completion.held) counts_.zero_copy.Add();
@@ -284,9 +320,9 @@ void BulkSendLane::CompleteInLoop(const Completion& completion) {
   if (completion.result < 0) {
     Broke(-completion.result);
   } else if (again) {
-    held_->SentAgain(static_cast<size_t>(completion.result));
+    held_->SentAgain(TookOf(completion.result));
   } else if (op_.kind == IoOp::Kind::kSend) {
-    Advance(static_cast<size_t>(completion.result));
+    Advance(TookOf(completion.result));
   }
 }
 
@@ -294,6 +330,10 @@ void BulkSendLane::CompleteInLoop(const Completion& completion) {
 void BulkSendLane::Broke(int err) {
   if (IsTransientErrno(err)) return;
   if (err == ECANCELED && (held_ != nullptr || peer_closed_.load(std::memory_order_relaxed))) return;
+  // Another socket would not cure it.
+  if (sealer_ != nullptr && sealer_->broken()) {
+    return owner_->FailLane(absl::InternalError(kCantSeal), settings_.lane);
+  }
   const absl::Status why = ErrnoStatus(err, "send");
   if (owner_->LoseLane(why, settings_.lane)) {
     lost_ = true;
@@ -311,7 +351,7 @@ void BulkSendLane::AbortInLoop(Engine* engine) {
 void BulkSendLane::Pump() {
   if (held_ != nullptr && parked()) return;
   if (held_ != nullptr) {
-    (void)ack_looks_.Look(op_.fd, held_.get(), 0);
+    (void)ack_looks_.Look(op_.fd, held_.get(), 0, sealer_.get());
     if (lost_ || !PumpAgain()) return;
   }
   while (!owner_->failed()) {
@@ -329,7 +369,8 @@ void BulkSendLane::Pump() {
     msghdr message{};
     message.msg_iov = iov;
     message.msg_iovlen = static_cast<size_t>(Gather(iov));
-    const ssize_t sent = sendmsg(op_.fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    const ssize_t sent = sealer_ != nullptr ? sealer_->Send(op_.fd, iov, static_cast<int>(message.msg_iovlen))
+                                            : sendmsg(op_.fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent < 0) {
       if (errno == EINTR) continue;
       Broke(errno);

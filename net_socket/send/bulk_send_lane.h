@@ -31,6 +31,7 @@ namespace tcpx {
 class BusyLanes;
 class HeldFrames;
 class LaneRates;
+class Sealer;
 
 class BulkSendLane final : public PoolLane {
  public:
@@ -48,6 +49,9 @@ class BulkSendLane final : public PoolLane {
   BulkSendLane(LaneOwner* owner, const Settings& settings, Striper* striper, LaneRates* rates, IdleLanes* idle,
                BusyLanes* busy);
   ~BulkSendLane() override;
+
+  // Before the lane is moved: its socket is sealed.
+  void SealBy(std::unique_ptr<Sealer> sealer);
 
   void AdvanceInLoop(Engine* engine) override;
   void CompleteInLoop(const Completion& completion) override;
@@ -99,6 +103,12 @@ class BulkSendLane final : public PoolLane {
   int index() const { return settings_.lane - 1; }  // among the connection's bulk lanes
   void RefreshRate(int64_t now);
   int Gather(iovec* iov) const;
+  // Hands the bytes in op_ to the engine, or what they become when they are sealed.
+  void SubmitSend(Engine* engine, int count);
+  // What a send of so many bytes took of the stream.
+  size_t TookOf(int result);
+  // Where the pinned chunk is sent from; false: it can't be sealed.
+  bool SealPinned(PinnedChunk* pinned);
   void Advance(size_t bytes);
   // A call that was offered so much took so many bytes.
   void CountSent(size_t bytes, size_t offered);
@@ -149,6 +159,7 @@ class BulkSendLane final : public PoolLane {
   std::atomic<bool> peer_closed_{false};
 
   std::unique_ptr<HeldFrames> held_;  // null: the lane does not heal
+  std::unique_ptr<Sealer> sealer_;    // null: its socket is not sealed
   bool lost_ = false;                 // waits for another socket
   bool again_ = false;                // op_ sends what was sent before
   std::atomic<bool> retiring_{false};

@@ -27,6 +27,7 @@ absl::Status BulkSendLane::Replace(SocketOffer offer) {
     return parked;
   }
   absl::Status replaced = ReplaceSocket(op_.fd, offer.fd);
+  if (offer.seals != nullptr) sealer_ = std::move(offer.seals->sealer);
   if (replaced.ok() && !held_->Rewind(offer.position)) replaced = absl::UnavailableError(kLostAcknowledged);
   lost_ = false;
   drained_.store(false, std::memory_order_relaxed);
@@ -41,20 +42,17 @@ absl::Status BulkSendLane::Replace(SocketOffer offer) {
 }
 
 void BulkSendLane::SubmitAgain(Engine* engine) {
-  op_.kind = IoOp::Kind::kSend;
-  op_.iov_count = held_->GatherAgain(op_.iov, IoOp::kIovMax);
   again_ = true;
-  sending_ = &op_;
-  Submit(engine, &op_);
+  SubmitSend(engine, held_->GatherAgain(op_.iov, IoOp::kIovMax));
 }
 
 // True when all of it was sent.
 bool BulkSendLane::PumpAgain() {
-  const int err = SendAgain(op_.fd, held_.get());
+  const int err = SendAgain(op_.fd, held_.get(), sealer_.get());
   if (err != 0) Broke(err);
   return err == 0;
 }
 
-void BulkSendLane::PeerTook(uint64_t taken) { held_->PeerTook(taken); }
+void BulkSendLane::PeerTook(uint64_t taken) { PeerTookOf(taken, held_.get(), sealer_.get()); }
 
 }  // namespace tcpx

@@ -9,6 +9,7 @@
 #include "common/clock.h"
 #include "common/socket.h"
 #include "net_socket/nic/path_profile.h"
+#include "net_socket/seal/sealer.h"
 #include "net_socket/send/bulk_send_lane.h"
 #include "net_socket/send/busy_lanes.h"
 #include "net_socket/send/held_frames.h"
@@ -66,7 +67,8 @@ int64_t BulkSendLane::HeldMax() const {
 }
 
 int64_t BulkSendLane::Look(int64_t now) {
-  const int64_t held = QueuedBytes(op_.fd);
+  const int64_t queued = QueuedBytes(op_.fd);
+  const int64_t held = sealer_ == nullptr ? queued : sealer_->UnackedAbout(queued);
   const uint64_t sent = held_ == nullptr ? bytes_sent() : held_->cursor();
   rate_.Sample(now, sent, held, continuous_);
   looked_ns_ = now;

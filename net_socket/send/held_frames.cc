@@ -105,11 +105,13 @@ void HeldFrames::Release() {
   if (first_ == next_ || copy_begin_ == copy_end_) copy_begin_ = copy_end_ = 0;
 }
 
-void HeldFrames::PeerTook(uint64_t taken) {
-  if (taken <= acked_ || taken > sent_) return;
+bool HeldFrames::PeerTook(uint64_t taken) {
+  if (taken <= acked_ || taken > sent_) return false;
+  const bool ahead = taken > cursor_;
   acked_ = taken;
   cursor_ = std::max(cursor_, taken);
   Release();
+  return ahead;
 }
 
 bool HeldFrames::Rewind(uint64_t taken) {

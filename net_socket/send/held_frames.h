@@ -17,6 +17,7 @@
 
 #include <sys/uio.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -65,8 +66,9 @@ class HeldFrames {
   // The socket holds `queued` unacknowledged bytes (QueuedBytes; negative: not known).
   void Acked(int64_t queued);
 
-  // The peer has taken so much of the stream, and takes no more: it has closed.
-  void PeerTook(uint64_t taken);
+  // The peer has taken so much of the stream, and takes no more: it has closed. True: some of it by an earlier socket, so
+  // that the one at hand goes on with something else.
+  bool PeerTook(uint64_t taken);
   // True exactly when the peer has all that was sent, as far as is known.
   bool all_acked() const { return acked_ == sent_; }
 
@@ -76,7 +78,8 @@ class HeldFrames {
   bool resending() const { return cursor_ < sent_; }
   // What to send again next: entries used.
   int GatherAgain(iovec* iov, int max) const;
-  void SentAgain(size_t bytes) { cursor_ += bytes; }
+  // The peer may have said meanwhile that it has some of it (PeerTook).
+  void SentAgain(size_t bytes) { cursor_ = std::min(cursor_ + bytes, sent_); }
 
  private:
   struct Frame {

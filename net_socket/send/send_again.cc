@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "common/socket.h"
+#include "net_socket/seal/sealer.h"
 #include "net_socket/send/held_frames.h"
 
 namespace tcpx {
@@ -17,13 +18,14 @@ constexpr int kIovMax = 128;
 
 }  // namespace
 
-int SendAgain(int fd, HeldFrames* held) {
+int SendAgain(int fd, HeldFrames* held, Sealer* sealer) {
   while (held->resending()) {
     iovec iov[kIovMax];
     msghdr message{};
     message.msg_iov = iov;
     message.msg_iovlen = static_cast<size_t>(held->GatherAgain(iov, kIovMax));
-    const ssize_t sent = sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    const ssize_t sent = sealer != nullptr ? sealer->Send(fd, iov, static_cast<int>(message.msg_iovlen))
+                                           : sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent >= 0) {
       held->SentAgain(static_cast<size_t>(sent));
     } else if (errno != EINTR) {
@@ -33,9 +35,19 @@ int SendAgain(int fd, HeldFrames* held) {
   return 0;
 }
 
-int64_t AckLooks::Look(int fd, HeldFrames* held, int64_t now) {
+// What is sealed and not sent would be taken for what comes behind.
+void PeerTookOf(uint64_t taken, HeldFrames* held, Sealer* sealer) {
+  if (held->PeerTook(taken) && sealer != nullptr && sealer->pending()) sealer->Stop();
+}
+
+int64_t QueuedOf(int fd, Sealer* sealer) {
+  const int queued = QueuedBytes(fd);
+  return sealer == nullptr ? queued : sealer->Unacked(queued);
+}
+
+int64_t AckLooks::Look(int fd, HeldFrames* held, int64_t now, Sealer* sealer) {
   if (held->empty()) return 0;
-  held->Acked(QueuedBytes(fd));
+  held->Acked(QueuedOf(fd, sealer));
   const bool moved = held->acked() != std::exchange(acked_, held->acked());
   wait_ns_ = moved ? kWaitNs : std::clamp(2 * wait_ns_, kWaitNs, kWaitMaxNs);
   return held->empty() ? 0 : now + wait_ns_;

@@ -13,9 +13,15 @@
 namespace tcpx {
 
 class HeldFrames;
+class Sealer;
 
+// `sealer`: of the lane's socket; null: it is not sealed.
 // Sends what an earlier socket may have lost, as far as this one takes it without waiting: 0 once nothing is left.
-int SendAgain(int fd, HeldFrames* held);
+int SendAgain(int fd, HeldFrames* held, Sealer* sealer);
+// The peer has closed, with so much of the lane's stream (HeldFrames::PeerTook).
+void PeerTookOf(uint64_t taken, HeldFrames* held, Sealer* sealer);
+// How much of the lane's stream the socket holds without an acknowledgement (QueuedBytes); negative: not known.
+int64_t QueuedOf(int fd, Sealer* sealer);
 
 // Looks at what was acknowledged while requests wait for it: often at first, and less often where nothing is.
 class AckLooks {
@@ -23,7 +29,7 @@ class AckLooks {
   static constexpr int64_t kWaitNs = 50 * kMicrosecond;
 
   // Tells the requests. Returns when to look again, 0 for not at all.
-  int64_t Look(int fd, HeldFrames* held, int64_t now);
+  int64_t Look(int fd, HeldFrames* held, int64_t now, Sealer* sealer = nullptr);
 
  private:
   static constexpr int64_t kWaitMaxNs = 2 * kMillisecond;

@@ -75,7 +75,7 @@ void SendQueue::Took(SendRequest* request, size_t bytes) {
 }
 
 void SendQueue::Advance(size_t bytes) {
-  while (bytes > 0) {
+  while (bytes > 0 && head_ != tail_) {
     SendRequest* request = ring_[head_ & mask_];
     const size_t payload_end = kHeaderBytes + request->chunk_length;
     const size_t frame = payload_end + request->padding;

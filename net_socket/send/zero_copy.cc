@@ -18,6 +18,7 @@ PinnedChunk* PinnedChunks::Take() {
 void PinnedChunks::Settle(PinnedChunk* chunk) {
   if (!chunk->taken || !chunk->released) return;
   const Chunk sent = chunk->chunk;
+  chunk->sealed.GiveBack();
   free_.push_back(chunk);
   if (tells_requests_) Striper::Sent(sent);  // The request may be gone after this.
 }

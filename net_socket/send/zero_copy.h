@@ -17,6 +17,7 @@
 #include "common/params.h"
 #include "net_socket/engine/engine.h"
 #include "net_socket/message/wire.h"
+#include "net_socket/seal/seal_buffers.h"
 #include "net_socket/send/stripe.h"
 
 namespace tcpx {
@@ -56,6 +57,7 @@ struct PinnedChunk {
   bool taken = false;     // every byte was taken by the kernel
   bool released = false;  // no notification is to come
   uint64_t frame = 0;     // in HeldFrames, where there are any
+  LentSealBuffer sealed;  // what is sent of a sealed lane's, until it is over
   char header[kHeaderBytes];
 };
 

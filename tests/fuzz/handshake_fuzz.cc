@@ -1,7 +1,9 @@
-// Hello, challenge, proof and answer, with a secret that the input does not know: both sides, in reads of any length.
+// Hello, challenge, proof and answer, with a secret that the input does not know, also encrypted: both sides, in reads of any length.
 // Nobody gets through, whatever he says; without a secret, what gets through is a hello or an answer that decodes.
 #include <algorithm>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "net_socket/connect/handshake.h"
 #include "tests/fuzz/fuzz.h"
@@ -48,16 +50,23 @@ void Dial(const Secret* secret, Input* input, size_t piece) {
   Require(HelloStatusText(side.answer().status)[0] != '\0', "every status has a text");
 }
 
-void Run(Input input) {
-  const Secret secret("what the input does not know");
-  const uint8_t how = input.Take<uint8_t>();
-  const Secret* with = (how & 1) != 0 ? &secret : nullptr;
+void Run(Input input, const Secret* with, uint8_t how) {
   const size_t piece = 1 + (how >> 2);
   if ((how & 2) != 0) {
     Dial(with, &input, piece);
   } else {
     Accept(with, &input, piece);
   }
+}
+
+// With a secret once in the clear, and once encrypted.
+void Run(Input input) {
+  const uint8_t how = input.Take<uint8_t>();
+  if ((how & 1) == 0) return Run(input, nullptr, how);
+  Secret secret("what the input does not know");
+  Run(input, &secret, how);
+  secret.Encrypt(std::make_unique<Encryption>(std::vector<CipherSuite>{CipherSuite::kChaCha20Poly1305}));
+  Run(input, &secret, how);
 }
 
 }  // namespace

@@ -156,6 +156,7 @@ def handshakes():
     """Seeds of handshake_fuzz: a byte that says who reads, with or without a secret, and how much at once; then bytes."""
     nonce, mac = bytes(range(32)), bytes(range(100, 132))
     secret = 2
+    sealed = secret | 64 | 1024
     challenge = answer(status=8, features=secret) + nonce
     accepts = {
         "hello": hello(),
@@ -163,6 +164,10 @@ def handshakes():
         "hello_and_a_wrong_proof": hello(features=secret) + nonce + mac,
         "half_a_proof": hello(features=secret) + nonce,
         "hello_of_another_version": hello(version=9, features=secret),
+        "hello_encrypted": hello(features=sealed),
+        "hello_encrypted_and_a_wrong_proof": hello(features=sealed) + nonce + mac,
+        "hello_encrypted_and_no_key": hello(features=sealed) + bytes(32) + mac,
+        "hello_encrypted_without_a_cipher": hello(features=secret | 64),
         "http": b"GET / HTTP/1.1\r\n\r\n",
     }
     dials = {
@@ -171,6 +176,10 @@ def handshakes():
         "challenge": challenge,
         "challenge_and_answer_with_a_wrong_mac": challenge + answer(addresses=[address()], features=secret) + mac,
         "challenge_and_eight_interfaces": challenge + answer(addresses=[address()] * 8) + mac,
+        "challenge_encrypted": answer(status=8, features=sealed) + nonce,
+        "challenge_encrypted_and_a_wrong_mac": answer(status=8, features=sealed) + nonce + answer() + mac,
+        "challenge_encrypted_and_no_key": answer(status=8, features=sealed) + bytes(32) + answer() + mac,
+        "challenge_encrypted_of_two_ciphers": answer(status=8, features=sealed | 512) + nonce,
         "challenge_twice": challenge + challenge,
         "challenge_and_a_refusal": challenge + answer(status=11),
         "refusal": answer(status=9),
@@ -334,6 +343,21 @@ def chunk_streams():
     return seeds
 
 
+def openers():
+    """Seeds of opener_fuzz: step, order of the records, place, what is changed, and bytes of somebody's own."""
+    lengths = {"zero": 0, "one": 1, "longest": 65536, "too_long": 65537, "enormous": 2**32 - 1}
+    seeds = {"untouched": struct.pack("<BBHB", 255, 0, 0, 0), "byte_by_byte": struct.pack("<BBHB", 0, 0, 0, 0)}
+    for name, order in {"begins_late": 1, "other_order": 32, "last_first": 4}.items():
+        seeds[name] = struct.pack("<BBHB", 99, order, 0, 0)
+    for name, length in lengths.items():
+        seeds["length_" + name] = struct.pack("<BBHBI", 30, 0, 0, 2, length) + b"x" * 200
+        seeds["put_in_" + name] = struct.pack("<BBHBI", 30, 0, 23, 1, length) + b"x" * 20
+    for at in (0, 3, 4, 22, 23, 24, 100, 826):
+        seeds["changed_%d" % at] = struct.pack("<BBHB", 7, 0, at, 3) + b"\x80"
+        seeds["cut_%d" % at] = struct.pack("<BBHB", 7, 0, at, 4)
+    return seeds
+
+
 def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent / "corpus")
     kinds = {
@@ -342,6 +366,7 @@ def main():
         "handshake": handshakes,
         "answer": answers,
         "records": records,
+        "opener": openers,
         "chunk_stream": chunk_streams,
     }
     for kind, seeds in kinds.items():

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "net_socket/engine/engine.h"
 #include "tests/support/deadline.h"
@@ -91,6 +92,10 @@ absl::Status Loopback::Load(const LoopbackSettings& settings) {
       net_->Init(&context_, 42, NCCL_NET_TRAFFIC_CLASS_UNDEF, CapturingLogger(), settings.profiler);
   if (result != ncclSuccess) return PluginStatus(result, "init");
   initialised_ = true;
+  if (std::getenv("TCPX_TEST_MUST_ENCRYPT") != nullptr &&
+      !absl::StrContains(CapturedLog(), "every socket is encrypted")) {
+    return absl::InternalError(absl::StrCat("nothing is encrypted; the log:\n", CapturedLog()));
+  }
   int devices = 0;
   absl::Status status = PluginStatus(net_->Devices(&devices), "devices");
   if (status.ok() && devices != 1) {

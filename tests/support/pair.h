@@ -10,6 +10,7 @@
 //
 // Killed:  with TCPX_TEST_KILL_US=N in the environment the socket of a lane dies every N us (socket_killer.h), but not
 //          while a connection is being made or closed here. TCPX_HEAL is set by whoever sets that.
+// Sealed:  with TCPX_TEST_MUST_ENCRYPT in the environment Open fails where the plugin does not say that it encrypts.
 //
 // Threads: Open and the destructor by one thread while no other Loopback exists; Connect from any; net() as NetClient.
 // Lifetime: the destructor closes every pair and listen comm that is still open, finalizes the context and unloads.

@@ -75,6 +75,10 @@ void CheckVariables(const Patient& patient, Report* report) {
     const std::string name(NameOf(warning).substr(0, warning.find(' ')));
     report->Problem("variable", warning, absl::StrCat("correct ", name, " (docs/parameters.md), or unset it"));
   }
+  if (!patient.options.refused.empty()) {
+    report->Problem("variable", absl::StrCat(patient.options.refused, "; the plugin would refuse to start"),
+                    "correct TCPX_ENCRYPT (docs/parameters.md), or unset it");
+  }
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     CheckUnknownOfOurs(*entry, report);
     CheckUnknownOfNccl(NameOf(*entry), report);

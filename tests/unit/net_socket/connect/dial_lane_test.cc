@@ -13,6 +13,7 @@
 
 #include "common/clock.h"
 #include "common/socket.h"
+#include "net_socket/message/wire.h"
 
 namespace tcpx {
 namespace {
@@ -70,6 +71,7 @@ class OneLane final : public DialLane::Owner {
       lane_.DialInLoop();
     });
   }
+  void Halt() { lane_.Halt(); }
   // Waits until what it says of itself, or its end, has the text. Both.
   std::string Await(const std::string& text) {
     std::string said;
@@ -118,6 +120,33 @@ TEST(DialLaneTest, TheEndTellsOfTheFirstErrorBeforeTheSilence) {
             end.find("(127.0.0.1): connect: timed out; before it: connect: Connection refused (111)"))
       << end;
   EXPECT_LT(0, lane.not_refused);
+}
+
+// TCPX_ENCRYPT is on, and the handshake left no keys, as nobody has a secret here.
+TEST(DialLaneTest, ALaneWithoutKeysSaysNothingBehindItsHello) {
+  Options options;
+  options.encrypt = true;
+  OwnedFd listener = *StreamSocket(AF_INET);
+  const SocketAddress any = *SocketAddress::Parse("127.0.0.1:0");
+  ASSERT_EQ(0, bind(listener.get(), any.sockaddr(), any.length()));
+  ASSERT_EQ(0, listen(listener.get(), 8));
+  OneLane lane(options);
+  lane.Dial(*LocalAddress(listener.get()));
+  pollfd dialled{listener.get(), POLLIN, 0};
+  ASSERT_EQ(1, poll(&dialled, 1, 60000));
+  const OwnedFd accepted(accept(listener.get(), nullptr, nullptr));
+  char hello[kHelloBytes];
+  ASSERT_EQ(static_cast<ssize_t>(sizeof(hello)), recv(accepted.get(), hello, sizeof(hello), MSG_WAITALL));
+  Answer answer;
+  answer.features = kFeatureEstablished;
+  char bytes[kAnswerBytesMax];
+  const size_t length = EncodeAnswer(answer, bytes);
+  ASSERT_EQ(static_cast<ssize_t>(length), send(accepted.get(), bytes, length, MSG_NOSIGNAL));
+  const std::string end = lane.Await("has no keys");
+  EXPECT_NE(std::string::npos, end.find("has no keys")) << end;
+  lane.InLoop([&lane] { lane.Halt(); });
+  char byte;
+  EXPECT_EQ(0, recv(accepted.get(), &byte, 1, 0));
 }
 
 }  // namespace

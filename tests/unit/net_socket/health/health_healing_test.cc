@@ -19,6 +19,8 @@
 namespace tcpx {
 namespace {
 
+const std::string kGarbage(size_t{2} * kHeaderBytes, '\xff');
+
 // Whoever is asked to dial again.
 class Redialler final : public HealthRedialler {
  public:
@@ -51,6 +53,7 @@ class HealingHealthTest : public HealthTest {
   void Join(uint64_t tag) {
     TcpPair pair = MakeTcpPair(0);
     near_fd_ = pair.a.get();
+    far_fd_ = pair.b.get();
     far_hub_.AcceptInLoop(tag, std::move(pair.b), settings_);
     near_->UpInLoop(std::move(pair.a), settings_);
   }
@@ -82,6 +85,7 @@ class HealingHealthTest : public HealthTest {
   const HealthSettings settings_{kTimeout, true, 600 * kSecond, kSecond};
   const std::shared_ptr<Redialler> redialler_ = std::make_shared<Redialler>();
   int near_fd_ = -1;
+  int far_fd_ = -1;
 };
 
 TEST_F(HealingHealthTest, WhatIsSaidMeanwhileIsToldAfterwards) {
@@ -191,6 +195,33 @@ TEST_F(HealingHealthTest, ATurnIsBounded) {
   EXPECT_LE(heard, 16u * 4096u);
   EXPECT_TRUE(near_->Notify(Id(1), "the last"));
   EXPECT_TRUE(far_comm_.Hears("failed: the last;"));
+}
+
+// What nobody honest says is the end, whoever reads it first: another socket heals it no more.
+TEST_F(HealingHealthTest, GarbageIsNotForgottenWhenItIsDialledAgain) {
+  reactor_.RunSync([&] {
+    EXPECT_TRUE(WriteAll(near_fd_, kGarbage));
+    far_hub_.LetGoInLoop(7);
+  });
+  EXPECT_TRUE(far_comm_.Hears("died: ")) << far_comm_.Text();
+}
+
+TEST_F(HealingHealthTest, GarbageIsNotForgottenWhenAnotherSocketIsUp) {
+  TcpPair pair = MakeTcpPair(0);
+  reactor_.RunSync([&] {
+    EXPECT_TRUE(WriteAll(far_fd_, kGarbage));
+    near_->UpInLoop(std::move(pair.a), settings_);
+    EXPECT_FALSE(near_->up_in_loop());
+  });
+  EXPECT_TRUE(near_comm_.Hears("died: ")) << near_comm_.Text();
+}
+
+TEST_F(HealingHealthTest, GarbageThatAPollFindsIsTold) {
+  reactor_.RunSync([&] {
+    EXPECT_TRUE(WriteAll(far_fd_, kGarbage));
+    near_->Poll();
+  });
+  EXPECT_TRUE(near_comm_.Hears("died: ")) << near_comm_.Text();
 }
 
 TEST_F(HealingHealthTest, AByeIsNotHealed) {

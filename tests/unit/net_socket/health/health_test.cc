@@ -329,5 +329,26 @@ TEST(KeepAliveTest, TheWholeTakesTheTimeout) {
   }
 }
 
+// TCPX_ENCRYPT is on, and the handshake left no keys.
+TEST_F(HealthTest, ASocketWithoutKeysIsNotUsed) {
+  HealthSettings settings{kTimeout};
+  settings.encrypts = true;
+  TcpPair dialled = MakeTcpPair(0);
+  TcpPair accepted = MakeTcpPair(0);
+  reactor_.RunSync([&] {
+    near_hub_.UseDialledInLoop(1, SocketAddress())->UpInLoop(std::move(dialled.a), settings);
+    far_hub_.AcceptInLoop(8, std::move(accepted.a), settings);
+    EXPECT_FALSE(near_hub_.UseDialledInLoop(1, SocketAddress())->up_in_loop());
+    EXPECT_FALSE(far_hub_.FindAcceptedInLoop(8)->up_in_loop());
+  });
+  for (const OwnedFd* end : {&dialled.b, &accepted.b}) {
+    char byte;
+    ssize_t got = -1;
+    for (Deadline deadline; (got = recv(end->get(), &byte, 1, 0)) < 0 && errno == EAGAIN && deadline.Yield();) {
+    }
+    EXPECT_EQ(0, got) << "it was to be closed, and nothing said on it";
+  }
+}
+
 }  // namespace
 }  // namespace tcpx

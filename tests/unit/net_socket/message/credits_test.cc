@@ -150,6 +150,17 @@ TEST(CreditQueueTest, TakenInAnyPieces) {
   EXPECT_LT(0, refused);
 }
 
+TEST(CreditQueueTest, NeverRunsPastItsEnd) {
+  CreditQueue queue;
+  queue.Keep();
+  const int tags[] = {1, 2};
+  queue.Push(0, tags, 2);
+  queue.Advance(queue.bytes() + 100);
+  EXPECT_TRUE(queue.empty());
+  EXPECT_TRUE(queue.Rewind(0));
+  EXPECT_EQ(kHeaderBytes + 8, queue.bytes());
+}
+
 // The n-th message of a tag gets the n-th member with that tag, whatever the others do; and nothing ever waits for
 // ever.
 TEST(CreditBookTest, RandomGroupsAgainstAModel) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "common/build_info.h"
 #include "common/log.h"
 #include "nccl/plugin_api.h"
@@ -37,7 +38,7 @@ class SettingsTest : public ::testing::Test {
  protected:
   void TearDown() override {
     for (const char* name : {"TCPX_TRAFFIC_CLASS", "TCPX_TRAFFIC_CLASS_MAP", "TCPX_SECRET_FILE", "TCPX_LANES",
-                             "TCPX_SPIN", "TCPX_THREADS"}) {
+                             "TCPX_SPIN", "TCPX_THREADS", "TCPX_ENCRYPT", "TCPX_ENCRYPT_CIPHER"}) {
       unsetenv(name);
     }
     SetLogSink(nullptr);
@@ -94,6 +95,39 @@ TEST_F(SettingsTest, WhatIsNotKnownOrNotValidIsAWarning) {
   EXPECT_TRUE(absl::StartsWith(lines[1], "WARN NET/tcpx: TCPX_SPIN is not known")) << lines[1];
   EXPECT_TRUE(absl::StrContains(lines[1], "TCPX_SPIN_US")) << lines[1];
   EXPECT_TRUE(absl::StrContains(lines[2], "no TCPX_ variable is in effect")) << lines[2];
+}
+
+// Whoever sets it to anything but off means to encrypt.
+TEST_F(SettingsTest, AMistypedSwitchOfEncryptionIsAnError) {
+  for (const char* text : {"true", "yes", "2", "1 ", " on"}) {
+    setenv("TCPX_ENCRYPT", text, 1);
+    const Settings settings;
+    EXPECT_EQ(absl::StatusCode::kInvalidArgument, settings.secret_status().code()) << text;
+    EXPECT_TRUE(absl::StrContains(settings.secret_status().message(),
+                                  absl::StrCat("TCPX_ENCRYPT is \"", text, "\", which is not on (1) or off (0)")))
+        << settings.secret_status();
+    EXPECT_FALSE(settings.options().encrypt);
+  }
+  for (const char* text : {"0", "off", ""}) {
+    setenv("TCPX_ENCRYPT", text, 1);
+    EXPECT_TRUE(Settings().secret_status().ok()) << text;
+  }
+}
+
+// Where NCCL may choose, it goes on with sockets of its own.
+TEST_F(SettingsTest, WhatEndsTheLoadingSaysWhatKeepsNcclFromGoingOn) {
+  setenv("TCPX_ENCRYPT", "1", 1);
+  EXPECT_TRUE(absl::StrContains(Settings().secret_status().message(), "NCCL_NET=tcpx"));
+  setenv("TCPX_ENCRYPT", "true", 1);
+  EXPECT_TRUE(absl::StrContains(Settings().secret_status().message(), "NCCL_NET=tcpx"));
+}
+
+TEST_F(SettingsTest, ACipherAloneIsAWarning) {
+  setenv("TCPX_ENCRYPT_CIPHER", "aes128-gcm", 1);
+  const std::vector<std::string> lines = Said();
+  ASSERT_EQ(2u, lines.size());
+  EXPECT_TRUE(absl::StartsWith(lines[1], "WARN NET/tcpx: TCPX_ENCRYPT_CIPHER is set, and TCPX_ENCRYPT is not on"))
+      << lines[1];
 }
 
 }  // namespace

@@ -1,13 +1,17 @@
 // What a lane's old socket had left comes first, and counts.
 #include "net_socket/receive/stream_intake.h"
 
+#include <errno.h>
 #include <gtest/gtest.h>
 #include <sys/uio.h>
 
+#include <cstring>
+#include <memory>
 #include <string>
 #include <utility>
 
 #include "net_socket/engine/socket_swap.h"
+#include "net_socket/seal/seals.h"
 #include "tests/support/tcp_pair.h"
 
 namespace tcpx {
@@ -28,16 +32,143 @@ TEST(StreamIntakeTest, GoesOnInTheMiddle) {
   ASSERT_TRUE(WriteAll(before.a.get(), "0123456789"));
   EXPECT_EQ("012", Receive(&intake, fd, 1, 2));
   EXPECT_EQ(3u, intake.taken());
-  intake.Freeze(fd);
+  EXPECT_TRUE(intake.Freeze(fd));
   EXPECT_EQ(10u, intake.taken());
   ASSERT_TRUE(ReplaceSocket(fd, after.b.get()).ok());
   ASSERT_TRUE(WriteAll(after.a.get(), "abc"));
   EXPECT_EQ("3456", Receive(&intake, fd, 3, 1));
   // A second loss, with something left of the first.
-  intake.Freeze(fd);
+  EXPECT_TRUE(intake.Freeze(fd));
   EXPECT_EQ(13u, intake.taken());
   EXPECT_EQ("789abc", Receive(&intake, fd, 5, 50));
   EXPECT_EQ(13u, intake.taken());
+}
+
+// One direction of a socket of its own.
+struct SealedWay {
+  explicit SealedWay(uint8_t key) {
+    TrafficKeys keys;
+    keys.suite = CipherSuite::kChaCha20Poly1305;
+    std::memset(keys.secret.data(), key, Key32::size());
+    sealer = std::make_unique<Sealer>(keys, buffers);
+    opener = std::make_unique<Opener>(keys, buffers);
+  }
+
+  std::string Seal(const std::string& text) {
+    const iovec piece{const_cast<char*>(text.data()), text.size()};
+    EXPECT_TRUE(sealer->Seal(&piece, 1));
+    const iovec rest = sealer->rest();
+    std::string sealed(static_cast<char*>(rest.iov_base), rest.iov_len);
+    (void)sealer->Took(rest.iov_len);
+    return sealed;
+  }
+
+  const std::shared_ptr<SealBuffers> buffers = std::make_shared<SealBuffers>();
+  std::unique_ptr<Sealer> sealer;
+  std::unique_ptr<Opener> opener;
+};
+
+// The count is of plaintext; a record that was not whole when its socket died was never there, and the next socket's
+// records go by other keys.
+TEST(StreamIntakeTest, GoesOnBetweenTheRecordsOfSealedSockets) {
+  TcpPair before = MakeTcpPair();
+  TcpPair after = MakeTcpPair();
+  const int fd = before.b.get();
+  SealedWay first(1);
+  SealedWay second(2);
+  StreamIntake intake;
+  intake.OpenBy(std::move(first.opener));
+  ASSERT_TRUE(WriteAll(before.a.get(), first.Seal("0123")));
+  ASSERT_TRUE(WriteAll(before.a.get(), first.Seal("456789")));
+  ASSERT_TRUE(WriteAll(before.a.get(), first.Seal("never").substr(0, 20)));
+  EXPECT_EQ("012", Receive(&intake, fd, 1, 2));
+  EXPECT_EQ(4u, intake.taken());
+  EXPECT_TRUE(intake.Freeze(fd));
+  EXPECT_EQ(10u, intake.taken());
+  ASSERT_TRUE(ReplaceSocket(fd, after.b.get()).ok());
+  intake.OpenBy(std::move(second.opener));
+  ASSERT_TRUE(WriteAll(after.a.get(), second.Seal("abc")));
+  ASSERT_TRUE(WriteAll(after.a.get(), second.Seal("defghi")));
+  EXPECT_EQ("3456", Receive(&intake, fd, 3, 1));
+  EXPECT_EQ("789", Receive(&intake, fd, 5, 50));
+  EXPECT_EQ("abc", Receive(&intake, fd, 5, 50));
+  EXPECT_EQ("defg", Receive(&intake, fd, 4, 0));
+  EXPECT_EQ("hi", Receive(&intake, fd, 4, 4));
+  EXPECT_EQ(19u, intake.taken());
+  EXPECT_FALSE(intake.cut());
+  EXPECT_EQ("nothing", Receive(&intake, fd, 4, 4));
+}
+
+TEST(StreamIntakeTest, GivesNothingOutThatIsNotAuthentic) {
+  TcpPair pair = MakeTcpPair();
+  SealedWay way(1);
+  StreamIntake intake;
+  intake.OpenBy(std::move(way.opener));
+  const std::string good = way.Seal("good");
+  std::string bad = way.Seal("bad");
+  bad.back() ^= 1;
+  ASSERT_TRUE(WriteAll(pair.a.get(), good + bad));
+  ASSERT_TRUE(WriteAll(pair.a.get(), way.Seal("later")));
+  EXPECT_EQ("good", Receive(&intake, pair.b.get(), 20, 20));
+  for (int i = 0; i < 3; ++i) {
+    errno = 0;
+    EXPECT_EQ("nothing", Receive(&intake, pair.b.get(), 20, 20));
+    EXPECT_EQ(EBADMSG, errno);
+  }
+  EXPECT_EQ(4u, intake.taken());
+  EXPECT_FALSE(intake.Freeze(pair.b.get()));
+  EXPECT_EQ(4u, intake.taken());
+}
+
+// Where a record has come in part, all of it is asked for, however little its reader waits for.
+TEST(StreamIntakeTest, AsksForTheRestOfARecordAtOnce) {
+  SealedWay way(1);
+  StreamIntake intake;
+  intake.OpenBy(std::move(way.opener));
+  const std::string sealed = way.Seal(std::string(8000, 'x'));
+  iovec room = intake.Room(0);
+  ASSERT_GE(room.iov_len, 100u);
+  std::memcpy(room.iov_base, sealed.data(), 100);
+  intake.TookSealed(100);
+  room = intake.Room(0);
+  ASSERT_GE(room.iov_len, sealed.size() - 100);
+  std::memcpy(room.iov_base, sealed.data() + 100, sealed.size() - 100);
+  intake.TookSealed(sealed.size() - 100);
+  std::string text(8000, ' ');
+  const iovec place{&text[0], text.size()};
+  EXPECT_EQ(8000, intake.Opened(&place, 1));
+  EXPECT_EQ(std::string(8000, 'x'), text);
+}
+
+TEST(StreamIntakeTest, OpensAllThatFits) {
+  TcpPair pair = MakeTcpPair();
+  SealedWay way(1);
+  StreamIntake intake;
+  intake.OpenBy(std::move(way.opener));
+  std::string sealed;
+  for (const char* text : {"ab", "cd", "ef", "ghi", "j", "klmno", "pq"}) sealed += way.Seal(text);
+  ASSERT_TRUE(WriteAll(pair.a.get(), sealed));
+  EXPECT_EQ("abcdef", Receive(&intake, pair.b.get(), 4, 2));
+  EXPECT_EQ("ghi", Receive(&intake, pair.b.get(), 3, 0));
+  EXPECT_EQ("j", Receive(&intake, pair.b.get(), 3, 3));
+  EXPECT_EQ("klm", Receive(&intake, pair.b.get(), 2, 1));
+  EXPECT_EQ("no", Receive(&intake, pair.b.get(), 9, 9));
+  EXPECT_EQ("pq", Receive(&intake, pair.b.get(), 0, 9));
+  EXPECT_EQ(17u, intake.taken());
+}
+
+// Who changes what passes and resets the socket then is heard of, however late the lane reads.
+TEST(StreamIntakeTest, TellsOfWhatWasChangedBeforeTheSocketWasLetGo) {
+  TcpPair pair = MakeTcpPair();
+  SealedWay way(1);
+  StreamIntake intake;
+  intake.OpenBy(std::move(way.opener));
+  const std::string good = way.Seal("good");
+  std::string bad = way.Seal("bad");
+  bad.back() ^= 1;
+  ASSERT_TRUE(WriteAll(pair.a.get(), good + bad));
+  EXPECT_FALSE(intake.Freeze(pair.b.get()));
+  EXPECT_EQ(4u, intake.taken());
 }
 
 }  // namespace

@@ -153,6 +153,25 @@ TEST(HeldFramesTest, APeerThatClosesSaysWhatItHas) {
   EXPECT_TRUE(requests[1].done() && held.all_acked() && held.empty());
 }
 
+// It says so while what it has is being sent again, and the kernel takes that too.
+TEST(HeldFramesTest, APeerThatClosesIsSentNothingTwice) {
+  HeldFrames held(4, 64);
+  const std::string header(kHeaderBytes, 'h');
+  const std::string payload(100, 'p');
+  SendRequest request;
+  request.left.store(payload.size());
+  held.Begin(header.data(), {payload.data(), payload.size(), 0}, &request);
+  held.Sent(kHeaderBytes + payload.size());
+  ASSERT_TRUE(held.Rewind(0));
+  iovec iov[3];
+  const std::string again = Text(iov, held.GatherAgain(iov, 3));
+  held.PeerTook(kHeaderBytes + 50);
+  held.SentAgain(again.size());
+  EXPECT_EQ(kHeaderBytes + payload.size(), held.cursor());
+  held.Acked(0);
+  EXPECT_TRUE(held.all_acked() && request.done() && held.empty());
+}
+
 TEST(HeldFramesTest, EveryByteComesOnceHoweverSocketsDie) {
   const uint64_t seed = TestSeed();
   for (uint64_t run = 0; run < 200; ++run) {

@@ -112,6 +112,20 @@ TEST(SendQueueTest, EmptyGivesNothing) {
   EXPECT_TRUE(queue.empty());
 }
 
+TEST(SendQueueTest, NeverRunsPastItsEnd) {
+  SendQueue queue(4, 1000);
+  const std::string data(10, 'x');
+  SendRequest request;
+  request.data = data.data();
+  request.bytes = request.message_bytes = data.size();
+  request.left.store(Units(data.size()));
+  queue.Push(&request, 0);
+  queue.Advance(10'000);
+  EXPECT_TRUE(queue.empty());
+  EXPECT_TRUE(request.done());
+  EXPECT_EQ(0u, queue.waiting_bytes());
+}
+
 TEST(SendQueueTest, AllAtOnce) {
   Sender sender(kMixed, kChunkBytesMax);
   EXPECT_TRUE(sender.Send(sender.expected().size()));

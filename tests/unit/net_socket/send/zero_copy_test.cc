@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <vector>
 
 #include "net_socket/nic/path_profile.h"
+#include "net_socket/seal/seal_buffers.h"
 
 namespace tcpx {
 namespace {
@@ -96,6 +98,23 @@ TEST_F(PinnedChunksTest, BoundedAndUsedAgain) {
   EXPECT_EQ(first, Take());
   EXPECT_FALSE(first->taken || first->released);
   EXPECT_EQ(nullptr, Take());
+}
+
+// What is sealed is lent for the time that the kernel needs it, and no longer.
+TEST_F(PinnedChunksTest, GivesTheRoomOfWhatIsSealedBack) {
+  const auto buffers = std::make_shared<SealBuffers>();
+  PinnedChunk* const pinned = Take();
+  pinned->sealed = LentSealBuffer(buffers);
+  char* const room = pinned->sealed.get();
+  ASSERT_NE(nullptr, room);
+  pinned->taken = true;
+  chunks_.Settle(pinned);
+  EXPECT_EQ(room, pinned->sealed.get());
+  pinned->released = true;
+  chunks_.Settle(pinned);
+  EXPECT_EQ(nullptr, pinned->sealed.get());
+  EXPECT_EQ(room, LentSealBuffer(buffers).get());
+  EXPECT_EQ(1, buffers.use_count());
 }
 
 TEST_F(PinnedChunksTest, InFlightWhileTheKernelHoldsOne) {

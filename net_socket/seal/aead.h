@@ -1,0 +1,62 @@
+// aead.h: authenticated encryption of one record, by whichever library has it.
+//
+// Purpose: the seam between records and ciphers. A suite is a cipher with a key of at most 32 bytes, a nonce of 12 and a
+//          tag of 16; the same suite gives the same bytes from every library.
+//
+// Threads: an Aead is used by one thread at a time; the rest is constant.
+// Lifetime: what an Aead knows of its key is wiped when it goes.
+// Units:   bytes.
+// Errors:  Seal: false, and nothing of the output may be used. Open: false where the record is not authentic; what the
+//          output then holds means nothing.
+// Source:  OCB: RFC 7253; GCM: NIST SP 800-38D; ChaCha20-Poly1305: RFC 8439.
+#ifndef TCPX_NET_SOCKET_SEAL_AEAD_H_
+#define TCPX_NET_SOCKET_SEAL_AEAD_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace tcpx {
+
+inline constexpr size_t kTagBytes = 16;
+inline constexpr size_t kAeadNonceBytes = 12;
+using AeadNonce = std::array<uint8_t, kAeadNonceBytes>;
+
+// The best first. Values are those of the hello (wire.h), and never change.
+enum class CipherSuite : uint8_t { kAes128Ocb = 0, kAes128Gcm = 1, kChaCha20Poly1305 = 2 };
+inline constexpr int kCipherSuites = 3;
+
+size_t KeyBytes(CipherSuite suite);
+// As TCPX_ENCRYPT_CIPHER has it.
+const char* SuiteName(CipherSuite suite);
+
+class Aead {
+ public:
+  virtual ~Aead() = default;
+
+  // `out` gets `bytes` of ciphertext and the tag. `in` may be `out`, and must not overlap it otherwise.
+  virtual bool Seal(const AeadNonce& nonce, const char* ad, size_t ad_bytes, const char* in, size_t bytes,
+                    char* out) = 0;
+  // `in` has `bytes` of ciphertext and the tag behind them. `out` may be `in`.
+  virtual bool Open(const AeadNonce& nonce, const char* ad, size_t ad_bytes, const char* in, size_t bytes,
+                    char* out) = 0;
+};
+
+// Null: no library here has the suite. `key` has KeyBytes.
+std::unique_ptr<Aead> MakeAead(CipherSuite suite, const uint8_t* key);
+
+// The ChaCha20-Poly1305 that is linked in, which is used where no library has it.
+std::unique_ptr<Aead> MakeLinkedInAead(const uint8_t* key);
+
+// Those that this process has, by the trial of a known answer, the best first: never empty, since one is linked in.
+// *by gets what they come from, for the log; *slow why the best is far from what this processor could do; empty: it is not.
+std::vector<CipherSuite> FindSuites(std::string* by, std::string* slow = nullptr);
+// The latter, of a processor and a libgcrypt (null: none).
+std::string WhySlow(CipherSuite best, bool has_aes, const char* gcrypt_version);
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_SEAL_AEAD_H_

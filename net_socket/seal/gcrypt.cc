@@ -1,0 +1,128 @@
+#include "net_socket/seal/gcrypt.h"
+
+#include <dlfcn.h>
+
+#include <cstring>
+
+namespace tcpx {
+namespace {
+
+using Handle = void*;
+
+// enum gcry_ctl_cmds.
+constexpr int kFinalize = 5;
+constexpr int kInitializationFinished = 38;
+constexpr int kInitializationFinishedAsk = 39;
+constexpr int kFipsModeAsk = 55;
+// enum gcry_cipher_algos and gcry_cipher_modes.
+constexpr int kAes128 = 7;
+constexpr int kChaCha20 = 316;
+constexpr int kModeGcm = 9;
+constexpr int kModePoly1305 = 10;
+constexpr int kModeOcb = 11;
+// Before it OCB and Poly1305 are missing, or slow.
+constexpr char kVersionMin[] = "1.8.0";
+
+struct Gcrypt {
+  const char* (*check_version)(const char*) = nullptr;
+  unsigned (*control)(int, ...) = nullptr;
+  unsigned (*open)(Handle*, int, int, unsigned) = nullptr;
+  void (*close)(Handle) = nullptr;
+  unsigned (*ctl)(Handle, int, void*, size_t) = nullptr;
+  unsigned (*setkey)(Handle, const void*, size_t) = nullptr;
+  unsigned (*setiv)(Handle, const void*, size_t) = nullptr;
+  unsigned (*authenticate)(Handle, const void*, size_t) = nullptr;
+  unsigned (*encrypt)(Handle, void*, size_t, const void*, size_t) = nullptr;
+  unsigned (*decrypt)(Handle, void*, size_t, const void*, size_t) = nullptr;
+  unsigned (*gettag)(Handle, void*, size_t) = nullptr;
+  unsigned (*checktag)(Handle, const void*, size_t) = nullptr;
+  const char* version = nullptr;
+};
+
+template <typename Function>
+bool Find(void* library, const char* name, Function* function) {
+  *function = reinterpret_cast<Function>(dlsym(library, name));
+  return *function != nullptr;
+}
+
+bool FindAll(void* library, Gcrypt* found) {
+  return Find(library, "gcry_check_version", &found->check_version) && Find(library, "gcry_control", &found->control) &&
+         Find(library, "gcry_cipher_open", &found->open) && Find(library, "gcry_cipher_close", &found->close) &&
+         Find(library, "gcry_cipher_ctl", &found->ctl) && Find(library, "gcry_cipher_setkey", &found->setkey) &&
+         Find(library, "gcry_cipher_setiv", &found->setiv) &&
+         Find(library, "gcry_cipher_authenticate", &found->authenticate) &&
+         Find(library, "gcry_cipher_encrypt", &found->encrypt) &&
+         Find(library, "gcry_cipher_decrypt", &found->decrypt) && Find(library, "gcry_cipher_gettag", &found->gettag) &&
+         Find(library, "gcry_cipher_checktag", &found->checktag);
+}
+
+// Whoever came first has set it up. Secure memory is not used: it is small, and pages are locked for it.
+Gcrypt Load() {
+  Gcrypt found;
+  void* const library = dlopen("libgcrypt.so.20", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (library == nullptr || !FindAll(library, &found)) return Gcrypt();
+  found.version = found.check_version(kVersionMin);
+  if (found.version == nullptr) return Gcrypt();
+  if (found.control(kInitializationFinishedAsk) == 0) found.control(kInitializationFinished, 0);
+  return found;
+}
+
+const Gcrypt& Library() {
+  static const Gcrypt library = Load();
+  return library;
+}
+
+class GcryptAead final : public Aead {
+ public:
+  GcryptAead(Handle handle, bool finalizes) : gcrypt_(Library()), handle_(handle), finalizes_(finalizes) {}
+  ~GcryptAead() override { gcrypt_.close(handle_); }
+
+  bool Seal(const AeadNonce& nonce, const char* ad, size_t ad_bytes, const char* in, size_t bytes, char* out) override {
+    if (!Begin(nonce, ad, ad_bytes)) return false;
+    const unsigned refused =
+        in == out ? gcrypt_.encrypt(handle_, out, bytes, nullptr, 0) : gcrypt_.encrypt(handle_, out, bytes, in, bytes);
+    return refused == 0 && gcrypt_.gettag(handle_, out + bytes, kTagBytes) == 0;
+  }
+
+  bool Open(const AeadNonce& nonce, const char* ad, size_t ad_bytes, const char* in, size_t bytes, char* out) override {
+    char tag[kTagBytes];
+    std::memcpy(tag, in + bytes, kTagBytes);
+    if (!Begin(nonce, ad, ad_bytes)) return false;
+    const unsigned refused =
+        in == out ? gcrypt_.decrypt(handle_, out, bytes, nullptr, 0) : gcrypt_.decrypt(handle_, out, bytes, in, bytes);
+    return refused == 0 && gcrypt_.checktag(handle_, tag, kTagBytes) == 0;
+  }
+
+ private:
+  bool Begin(const AeadNonce& nonce, const char* ad, size_t ad_bytes) {
+    return gcrypt_.setiv(handle_, nonce.data(), nonce.size()) == 0 &&
+           gcrypt_.authenticate(handle_, ad, ad_bytes) == 0 &&
+           (!finalizes_ || gcrypt_.ctl(handle_, kFinalize, nullptr, 0) == 0);
+  }
+
+  const Gcrypt& gcrypt_;
+  const Handle handle_;
+  const bool finalizes_;
+};
+
+}  // namespace
+
+std::unique_ptr<Aead> MakeGcryptAead(CipherSuite suite, const uint8_t* key) {
+  const Gcrypt& gcrypt = Library();
+  if (gcrypt.version == nullptr) return nullptr;
+  const int algorithm = suite == CipherSuite::kChaCha20Poly1305 ? kChaCha20 : kAes128;
+  const int mode = suite == CipherSuite::kAes128Ocb   ? kModeOcb
+                   : suite == CipherSuite::kAes128Gcm ? kModeGcm
+                                                      : kModePoly1305;
+  Handle handle = nullptr;
+  if (gcrypt.open(&handle, algorithm, mode, 0) != 0) return nullptr;
+  auto aead = std::make_unique<GcryptAead>(handle, suite == CipherSuite::kAes128Ocb);
+  if (gcrypt.setkey(handle, key, KeyBytes(suite)) != 0) return nullptr;
+  return aead;
+}
+
+const char* GcryptVersion() { return Library().version; }
+
+bool GcryptIsFips() { return GcryptVersion() != nullptr && Library().control(kFipsModeAsk, 0) != 0; }
+
+}  // namespace tcpx

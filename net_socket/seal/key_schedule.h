@@ -1,0 +1,86 @@
+// key_schedule.h: from a shared secret and an ephemeral exchange to the keys of one socket.
+//
+// Purpose: the key schedule of TLS 1.3 with SHA-256 in its mode psk_dhe_ke, with labels of our own (docs/security.md has
+//          it in full). The acceptor, who speaks first here, stands where TLS has the client.
+//
+//   early     = HKDF-Extract(0, secret)
+//   handshake = HKDF-Extract(Derive(early, "derived", ""), X25519)
+//   master    = HKDF-Extract(Derive(handshake, "derived", ""), 0)
+//
+// Threads: one at a time. Pure.
+// Lifetime: everything secret is wiped when it goes.
+// Errors:  Agree.
+// Source:  RFC 8446, 7.1 to 7.3; RFC 5869 (HKDF); RFC 7748 (X25519); from libsodium: HMAC, SHA-256, X25519.
+#ifndef TCPX_NET_SOCKET_SEAL_KEY_SCHEDULE_H_
+#define TCPX_NET_SOCKET_SEAL_KEY_SCHEDULE_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+
+namespace tcpx {
+
+// 32 secret bytes. A copy is wiped like the first.
+class Key32 {
+ public:
+  Key32() = default;
+  Key32(const Key32&) = default;
+  Key32& operator=(const Key32&) = default;
+  ~Key32();
+
+  uint8_t* data() { return bytes_.data(); }
+  const uint8_t* data() const { return bytes_.data(); }
+  static constexpr size_t size() { return 32; }
+  absl::string_view view() const { return {reinterpret_cast<const char*>(bytes_.data()), bytes_.size()}; }
+
+ private:
+  std::array<uint8_t, 32> bytes_{};
+};
+
+// HKDF-Expand-Label with our prefix; `bytes` at most 32.
+void ExpandLabel(const Key32& secret, absl::string_view label, absl::string_view context, uint8_t* out, size_t bytes);
+
+// HKDF-Extract.
+Key32 Extract(absl::string_view salt, absl::string_view input);
+
+using Digest = std::array<uint8_t, 32>;
+Digest Sha256(absl::string_view bytes);
+
+// An ephemeral key of X25519: made of 32 random bytes, used once.
+class EphemeralKey {
+ public:
+  // `random`: 32 bytes.
+  explicit EphemeralKey(const Key32& random);
+
+  const std::array<uint8_t, 32>& public_key() const { return public_; }
+  // False: the peer's key is none (the result would not depend on ours).
+  bool Agree(const char* peer, Key32* shared) const;
+
+ private:
+  const Key32 private_;
+  std::array<uint8_t, 32> public_;
+};
+
+// Who says something, or whose records they are.
+enum class Side { kAcceptor, kDialler };
+
+class KeySchedule {
+ public:
+  // `early`: of the secret. `hellos`: all that both have said up to the second public key.
+  KeySchedule(const Key32& early, const Key32& shared, absl::string_view hellos);
+
+  // What proves that `side` has the secret and said, and heard, `transcript`.
+  Digest Finished(Side side, absl::string_view transcript) const;
+  // Of the records that `side` sends. `transcript`: up to the dialler's proof.
+  Key32 TrafficSecret(Side side, absl::string_view transcript) const;
+
+ private:
+  Key32 finished_[2];
+  Key32 master_;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_SEAL_KEY_SCHEDULE_H_

@@ -1,0 +1,21 @@
+// detour.h: sends what this process dials another way, as whoever owns a router may.
+//
+// Purpose: every lane and every health socket of the plugin goes to somebody in between, also those whose addresses the
+//          handshake proves. connect(2) of this program stands in front of libc's: link with -rdynamic.
+//
+// Threads: any. Errors: none.
+#ifndef TCPX_TESTS_PLUGIN_ENCRYPTION_DETOUR_H_
+#define TCPX_TESTS_PLUGIN_ENCRYPTION_DETOUR_H_
+
+#include "common/address.h"
+
+namespace tcpx {
+
+// From here on dials to port `from` of any address go to port `to` of it; 0 and 0: nothing does.
+void Detour(int from, int to);
+// Dials past that.
+int ConnectStraight(int fd, const SocketAddress& to);
+
+}  // namespace tcpx
+
+#endif  // TCPX_TESTS_PLUGIN_ENCRYPTION_DETOUR_H_

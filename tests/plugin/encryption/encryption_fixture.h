@@ -1,0 +1,72 @@
+// encryption_fixture.h: a pair of comms that encrypt, and messages between them.
+//
+// Threads: those of gtest. Errors: as texts, empty when all is right. Every wait is bounded.
+#ifndef TCPX_TESTS_PLUGIN_ENCRYPTION_ENCRYPTION_FIXTURE_H_
+#define TCPX_TESTS_PLUGIN_ENCRYPTION_ENCRYPTION_FIXTURE_H_
+
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tests/support/deadline.h"
+#include "tests/support/log_capture.h"
+#include "tests/support/pair.h"
+
+namespace tcpx {
+
+// A file with a secret, of this process alone: another one may be reading its own.
+inline std::string SecretPath(const std::string& text = "correct horse battery staple") {
+  const char* const folder = getenv("TEST_TMPDIR");
+  std::string path = absl::StrCat(folder != nullptr ? folder : "/tmp", "/secret.", getpid());
+  std::ofstream(path) << text;
+  (void)chmod(path.c_str(), 0600);
+  return path;
+}
+
+inline LoopbackSettings Encrypted(LoopbackSettings settings) {
+  settings.environment["TCPX_ENCRYPT"] = "1";
+  settings.environment["TCPX_SECRET_FILE"] = SecretPath();
+  return settings;
+}
+
+// Sends the texts, all at once, and receives them. What went wrong: the first error of either end, or wrong bytes.
+inline std::string Exchange(NetClient* net, const Pair& pair, const std::vector<std::string>& texts) {
+  std::vector<std::string> got;
+  for (const std::string& text : texts) got.push_back(std::string(text.size(), '?'));
+  std::vector<void*> posted;  // receives, then sends; null: done
+  for (std::string& place : got) {
+    auto receive = PostReceive(net, pair.receive, &place[0], place.size());
+    if (!receive.ok()) return std::string(receive.status().message());
+    posted.push_back(*receive);
+  }
+  for (const std::string& text : texts) {
+    auto send = PostSend(net, pair.send, text.data(), text.size());
+    if (!send.ok()) return std::string(send.status().message());
+    posted.push_back(*send);
+  }
+  const Deadline deadline(60);
+  for (size_t left = posted.size(); left > 0;) {
+    for (size_t i = 0; i < posted.size(); ++i) {
+      int done = 0;
+      if (posted[i] == nullptr) continue;
+      const ncclResult_t result = net->Test(posted[i], &done, nullptr);
+      const char* const end = i < texts.size() ? "receiver" : "sender";
+      if (result != ncclSuccess) return absl::StrCat("the ", end, "'s error ", static_cast<int>(result));
+      if (done == 0) continue;
+      if (i < texts.size() && got[i] != texts[i]) return "WRONG BYTES";
+      posted[i] = nullptr;
+      --left;
+    }
+    if (!deadline.Yield()) return "HANGS";
+  }
+  return "";
+}
+
+}  // namespace tcpx
+
+#endif  // TCPX_TESTS_PLUGIN_ENCRYPTION_ENCRYPTION_FIXTURE_H_

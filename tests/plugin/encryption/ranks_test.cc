@@ -1,0 +1,243 @@
+// TCPX_ENCRYPT of two ranks: where both have it they talk, and neither log says anything else; where they disagree, or
+// have different secrets, both logs name it, at once; without a secret loading fails. Behind the end no key is left in
+// memory.
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "tests/plugin/encryption/encryption_fixture.h"
+#include "tests/plugin/lifetime/processes.h"
+#include "tests/plugin/lifetime/rank.h"
+#include "tests/plugin/lifetime/stream.h"
+#include "tests/plugin/strangers/visitor.h"
+
+namespace tcpx {
+namespace {
+
+constexpr char kSecret[] = "correct horse battery staple";
+
+void UseEncryption(bool on, const char* secret = kSecret) {
+  setenv("TCPX_SECRET_FILE", SecretPath(secret).c_str(), 1);
+  setenv("TCPX_ENCRYPT", on ? "1" : "0", 1);
+}
+
+class RanksTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    setenv("NCCL_SOCKET_IFNAME", "lo", 1);
+    setenv("NCCL_SOCKET_FAMILY", "AF_INET", 1);
+    setenv("TCPX_THREADS", "2", 1);
+    setenv("TCPX_ENGINE", "epoll", 1);
+    setenv("TCPX_LANES", "4", 1);
+    setenv("TCPX_HELLO_TIMEOUT", "600", 1);
+    setenv("NCCL_SOCKET_RETRY_CNT", "0", 1);
+    unsetenv("TCPX_SECRET_FILE");
+    unsetenv("TCPX_ENCRYPT");
+  }
+};
+
+// x times 2 in the field of AES.
+uint8_t Double(uint8_t x) { return static_cast<uint8_t>((x << 1) ^ ((x >> 7) * 0x1b)); }
+
+std::vector<uint8_t> AesBox() {
+  std::vector<uint8_t> box(256);
+  uint8_t p = 1;
+  uint8_t q = 1;
+  do {
+    p = static_cast<uint8_t>(p ^ Double(p));
+    q = static_cast<uint8_t>(q ^ (q << 1));
+    q = static_cast<uint8_t>(q ^ (q << 2));
+    q = static_cast<uint8_t>(q ^ (q << 4));
+    if (q & 0x80) q ^= 0x09;
+    const auto turn = [q](int by) { return static_cast<uint8_t>((q << by) | (q >> (8 - by))); };
+    box[p] = static_cast<uint8_t>(q ^ turn(1) ^ turn(2) ^ turn(3) ^ turn(4) ^ 0x63);
+  } while (p != 1);
+  box[0] = 0x63;
+  return box;
+}
+
+// Whether these 32 bytes are a key of AES-128 and the first round key that follows from it, as every cipher keeps them.
+bool IsSchedule(const uint8_t* k, const std::vector<uint8_t>& box) {
+  for (int i = 0; i < 4; ++i) {
+    const uint8_t round = i == 0 ? 1 : 0;
+    if (k[16 + i] != static_cast<uint8_t>(k[i] ^ box[k[12 + (i + 1) % 4]] ^ round)) return false;
+  }
+  for (int i = 4; i < 16; ++i) {
+    if (k[16 + i] != (k[i] ^ k[12 + i])) return false;
+  }
+  return true;
+}
+
+// How many keys of AES lie in memory that can be written: what somebody finds in a core dump.
+int CountKeys() {
+  const std::vector<uint8_t> box = AesBox();
+  std::vector<uint8_t> block(size_t{1} << 20);
+  FILE* const maps = fopen("/proc/self/maps", "r");
+  FILE* const memory = fopen("/proc/self/mem", "r");
+  unsigned long begin = 0;
+  unsigned long end = 0;
+  char rights[8];
+  char rest[512];
+  int found = 0;
+  while (fscanf(maps, "%lx-%lx %7s %511[^\n]", &begin, &end, rights, rest) == 4) {
+    if (rights[1] != 'w' || end - begin > (size_t{1} << 30)) continue;
+    for (unsigned long at = begin; at < end; at += block.size() - 32) {
+      const ssize_t got = pread(fileno(memory), block.data(), std::min(block.size(), end - at), static_cast<off_t>(at));
+      for (ssize_t i = 0; i + 32 <= got; i += 4) found += IsSchedule(&block[static_cast<size_t>(i)], box) ? 1 : 0;
+      std::fill(block.begin(), block.end(), uint8_t{0});
+    }
+  }
+  fclose(maps);
+  fclose(memory);
+  return found;
+}
+
+void TalkTo(Rank* rank, const Ends& ends) {
+  Stream send(&rank->net(), Stream::Way::kSend, ends.send, {300000, 4, 8, true});
+  Stream recv(&rank->net(), Stream::Way::kReceive, ends.recv, {300000, 4, 8, true});
+  while (!send.complete() || !recv.complete()) {
+    TCPX_REQUIRE(send.Step() == ncclSuccess && recv.Step() == ncclSuccess, LogText());
+  }
+  send.Deregister();
+  recv.Deregister();
+}
+
+TEST_F(RanksTest, TalkToEachOther) {
+  const auto talk = [](Control& peer) {
+    UseEncryption(true);
+    Rank rank;
+    const Ends ends = rank.Connect(peer);
+    TalkTo(&rank, ends);
+    peer.Tell('d');
+    peer.Await('d');
+    rank.Close(ends);
+    rank.Finalize();
+    TCPX_REQUIRE(WarningCount() == 0 && Count(LogText(), "stranger") == 0, LogText());
+    TCPX_REQUIRE(Count(LogText(), "TCPX_ENCRYPT: every socket is encrypted, by ") == 1, LogText());
+  };
+  EXPECT_EQ("", RunTogether(talk, talk));
+}
+
+TEST_F(RanksTest, LeaveNoKeyBehind) {
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "a sanitizer's own memory takes long to search, and keeps what was freed";
+#endif
+  EXPECT_EQ("", RunAlone([] {
+              UseEncryption(true);
+              setenv("TCPX_ENCRYPT_CIPHER", "aes128-gcm", 1);
+              Rank rank;
+              const int before = CountKeys();
+              const Ends ends = rank.ConnectToSelf();
+              TalkTo(&rank, ends);
+              const int during = CountKeys();
+              TCPX_REQUIRE(during > before, during, " keys are found while a connection stands, and before ", before);
+              rank.Close(ends);
+              rank.Finalize();
+              // What lingers goes within TCPX_LINGER, and with it the reactor's last function.
+              const absl::Time deadline = absl::Now() + kHungAfter / 2;
+              while (CountKeys() > before) TCPX_REQUIRE(absl::Now() < deadline, CountKeys(), " keys are left");
+            }));
+}
+
+struct Mismatch {
+  const char* name;
+  bool listens;
+  bool dials;
+  const char* told_listening;
+  const char* told_dialling;
+  const char* secret = kSecret;  // the dialler's
+};
+void PrintTo(const Mismatch& mismatch, std::ostream* out) { *out << mismatch.name; }
+
+class MismatchTest : public RanksTest, public ::testing::WithParamInterface<Mismatch> {};
+
+TEST_P(MismatchTest, IsToldAtBothEnds) {
+  const auto listens = [](Control& peer) {
+    UseEncryption(GetParam().listens);
+    Rank rank;
+    char handle[kHandleBytesMax] = {};
+    void* listen = nullptr;
+    TCPX_REQUIRE(rank.net().Listen(rank.context(), 0, handle, &listen) == ncclSuccess, LogText());
+    peer.Send(handle, sizeof(handle));
+    peer.Await('r');
+    rank.Close(rank.ConnectToSelf());
+    TCPX_REQUIRE(rank.net().CloseListen(listen) == ncclSuccess);
+    rank.Finalize();
+    TCPX_REQUIRE(Count(LogText(), "peer, or stranger, 127.0.0.1:") == 1, LogText());
+    TCPX_REQUIRE(Count(LogText(), GetParam().told_listening) == 1, LogText());
+  };
+  const auto dials = [](Control& peer) {
+    UseEncryption(GetParam().dials, GetParam().secret);
+    Rank rank;
+    char handle[kHandleBytesMax];
+    peer.Receive(handle, sizeof(handle));
+    void* comm = nullptr;
+    ncclResult_t result = ncclSuccess;
+    const absl::Time deadline = absl::Now() + kHungAfter / 2;
+    while (comm == nullptr && result == ncclSuccess) {
+      char own[kHandleBytesMax];
+      memcpy(own, handle, sizeof(own));
+      while (comm == nullptr && result == ncclSuccess) {
+        result = rank.net().Connect(rank.context(), 0, own, &comm);
+        TCPX_REQUIRE(absl::Now() < deadline, "neither a connection nor an error; ", LogText());
+      }
+    }
+    TCPX_REQUIRE(result == ncclRemoteError, static_cast<int>(result), "; ", LogText());
+    TCPX_REQUIRE(WarningCount() == 1 && Count(LogText(), GetParam().told_dialling) == 1, LogText());
+    peer.Tell('r');
+    rank.Finalize();
+  };
+  EXPECT_EQ("", RunTogether(listens, dials));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Mismatches, MismatchTest,
+    ::testing::Values(Mismatch{"TheDiallerDoesNot", true, false,
+                               "does not encrypt, and this process has TCPX_ENCRYPT=1",
+                               "the peer has TCPX_ENCRYPT=1 and this process has not"},
+                      Mismatch{"TheListenerDoesNot", false, true, "has TCPX_ENCRYPT=1 and this process has not",
+                               "this process has TCPX_ENCRYPT=1 and the peer has not"},
+                      Mismatch{"TheirSecretsDiffer", true, true,
+                               "did not prove the shared secret: give all ranks the same",
+                               "the peer has another shared secret", "correct horse battery stapler"}),
+    [](const auto& one) { return one.param.name; });
+
+// Who asks NCCL for encryption means all of it.
+TEST_F(RanksTest, WarnWhereOnlyNcclEncrypts) {
+  const auto warnings = [](const char* encrypts) {
+    LoopbackSettings settings = Encrypted(LoopbackSettings());
+    settings.environment["NCCL_SOCKET_ENCRYPTION"] = "psk";
+    settings.environment["TCPX_ENCRYPT"] = encrypts;
+    ClearCapturedLog();
+    EXPECT_TRUE(Loopback::Open(settings).ok()) << CapturedLog();
+    return CapturedLines(NCCL_LOG_WARN).size();
+  };
+  EXPECT_EQ(warnings("0"), 1u) << CapturedLog();
+  EXPECT_EQ(warnings("1"), 0u) << CapturedLog();
+}
+
+// What can't be had ends the loading, instead of going on in the clear.
+TEST_F(RanksTest, NothingGoesOnInTheClear) {
+  LoopbackSettings settings;
+  settings.environment["TCPX_ENCRYPT"] = "1";
+  settings.environment["TCPX_SECRET_FILE"] = "";
+  auto without = Loopback::Open(settings);
+  ASSERT_FALSE(without.ok());
+  EXPECT_NE(CapturedLog().find("TCPX_ENCRYPT=1 needs a secret that all ranks share: set TCPX_SECRET_FILE too"),
+            std::string::npos)
+      << CapturedLog();
+  settings = Encrypted(LoopbackSettings());
+  settings.environment["TCPX_ENCRYPT_CIPHER"] = "rot13";
+  auto unknown = Loopback::Open(settings);
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_NE(CapturedLog().find("TCPX_ENCRYPT_CIPHER rot13 is unknown"), std::string::npos) << CapturedLog();
+}
+
+}  // namespace
+}  // namespace tcpx
