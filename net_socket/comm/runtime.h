@@ -13,7 +13,7 @@
 #include "net_socket/engine/progress_pool.h"
 #include "net_socket/engine/reactor.h"
 #include "net_socket/gpu/gpu_hub.h"
-#include "net_socket/health/health.h"
+#include "net_socket/health/health_hub.h"
 #include "net_socket/health/watchdog.h"
 #include "net_socket/receive/stage_pool.h"
 

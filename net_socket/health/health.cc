@@ -11,6 +11,7 @@
 #include "common/log.h"
 #include "common/socket.h"
 #include "common/status.h"
+#include "net_socket/health/health_hub.h"
 #include "net_socket/message/wire.h"
 
 namespace tcpx {

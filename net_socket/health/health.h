@@ -28,7 +28,6 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
-#include "common/address.h"
 #include "common/fd.h"
 #include "common/mutex.h"
 #include "net_socket/engine/reactor.h"
@@ -267,46 +266,6 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
   uint64_t sent_bytes_ TCPX_GUARDED_BY(mutex_) = 0;  // that the socket at hand took
   std::deque<Said> said_ TCPX_GUARDED_BY(mutex_);    // of one that heals
   absl::flat_hash_map<ConnectionId, Member> members_ TCPX_GUARDED_BY(mutex_);
-};
-
-// All health sockets of the process.
-class HealthHub {
- public:
-  explicit HealthHub(Reactor* reactor);
-  ~HealthHub();
-
-  // What `device` and the listening socket at `peer` share; made, and not up, where there is none. Used once more.
-  std::shared_ptr<Health> UseDialledInLoop(int device, const SocketAddress& peer);
-  // Null where the peer has not dialled it (yet).
-  std::shared_ptr<Health> FindAcceptedInLoop(uint64_t tag);
-  // One of which the end has come is forgotten at once, before its event.
-  void LookInLoop(uint64_t tag);
-  void AcceptInLoop(uint64_t tag, OwnedFd fd, const HealthSettings& settings, Seals seals = Seals());
-  // It is about to be accepted once more, if it is there.
-  void LetGoInLoop(uint64_t tag);
-  void ForgetInLoop(Health* health);
-  // Closes an accepted socket that no connection uses; null is a no-op.
-  void DropUnusedInLoop(const std::shared_ptr<Health>& health);
-  // From here on `died` hears of each accepted socket whose stream has ended without a bye, as that of a process that
-  // dies; a reset says nothing of processes. `waits`: for another one.
-  using Died = std::function<void(uint64_t tag, bool waits)>;
-  void TellDeathsTo(Died died) { died_ = std::move(died); }
-  void DiedInLoop(const Health& health, bool waits);
-  // Before the first socket: clocks are measured, for a timeline.
-  void MeasureClocks();
-  // Null: they are not.
-  ClockNotes* clock_notes() const { return clock_notes_.get(); }
-  // Says bye on every socket and closes it.
-  void CloseInLoop();
-
- private:
-  using Key = std::pair<int, std::string>;
-
-  Reactor* const reactor_;
-  std::unique_ptr<ClockNotes> clock_notes_;
-  absl::flat_hash_map<Key, std::shared_ptr<Health>> dialled_;
-  absl::flat_hash_map<uint64_t, std::shared_ptr<Health>> accepted_;
-  Died died_;
 };
 
 }  // namespace tcpx

@@ -5,6 +5,7 @@
 #include "common/clock_notes.h"
 #include "net_socket/health/clock_exchange.h"
 #include "net_socket/health/health.h"
+#include "net_socket/health/health_hub.h"
 #include "net_socket/message/wire.h"
 
 namespace tcpx {

@@ -3,6 +3,7 @@
 
 #include "common/clock.h"
 #include "net_socket/health/health.h"
+#include "net_socket/health/health_hub.h"
 
 namespace tcpx {
 namespace {

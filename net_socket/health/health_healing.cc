@@ -9,6 +9,7 @@
 #include "common/log.h"
 #include "common/socket.h"
 #include "net_socket/health/health.h"
+#include "net_socket/health/health_hub.h"
 #include "net_socket/health/lane_liveness.h"
 
 namespace tcpx {

@@ -1,10 +1,11 @@
 // The health sockets of the process.
+#include "net_socket/health/health_hub.h"
+
 #include <memory>
 #include <utility>
 
 #include "common/clock_notes.h"
 #include "common/random.h"
-#include "net_socket/health/health.h"
 
 namespace tcpx {
 

@@ -16,7 +16,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "common/clock.h"
-#include "net_socket/health/health.h"
+#include "net_socket/health/health_hub.h"
 #include "tests/support/deadline.h"
 #include "tests/support/tcp_pair.h"
 #include "tests/unit/net_socket/health/health_records.h"

@@ -1,0 +1,68 @@
+// health_hub.h: all health sockets of the process, by whom they lead to.
+//
+// Purpose: connections between the same two processes and devices find the socket that they share, and those that the
+//          peer dialled are found by its tag.
+//
+// Threads: InLoop: in the reactor; the rest before the first socket.
+// Lifetime: borrows the reactor, and outlives its sockets.
+// Units:   none.
+// Errors:  none of its own.
+#ifndef TCPX_NET_SOCKET_HEALTH_HEALTH_HUB_H_
+#define TCPX_NET_SOCKET_HEALTH_HEALTH_HUB_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "common/address.h"
+#include "common/clock_notes.h"
+#include "net_socket/health/health.h"
+
+namespace tcpx {
+
+// All health sockets of the process.
+class HealthHub {
+ public:
+  explicit HealthHub(Reactor* reactor);
+  ~HealthHub();
+
+  // What `device` and the listening socket at `peer` share; made, and not up, where there is none. Used once more.
+  std::shared_ptr<Health> UseDialledInLoop(int device, const SocketAddress& peer);
+  // Null where the peer has not dialled it (yet).
+  std::shared_ptr<Health> FindAcceptedInLoop(uint64_t tag);
+  // One of which the end has come is forgotten at once, before its event.
+  void LookInLoop(uint64_t tag);
+  void AcceptInLoop(uint64_t tag, OwnedFd fd, const HealthSettings& settings, Seals seals = Seals());
+  // It is about to be accepted once more, if it is there.
+  void LetGoInLoop(uint64_t tag);
+  void ForgetInLoop(Health* health);
+  // Closes an accepted socket that no connection uses; null is a no-op.
+  void DropUnusedInLoop(const std::shared_ptr<Health>& health);
+  // From here on `died` hears of each accepted socket whose stream has ended without a bye, as that of a process that
+  // dies; a reset says nothing of processes. `waits`: for another one.
+  using Died = std::function<void(uint64_t tag, bool waits)>;
+  void TellDeathsTo(Died died) { died_ = std::move(died); }
+  void DiedInLoop(const Health& health, bool waits);
+  // Before the first socket: clocks are measured, for a timeline.
+  void MeasureClocks();
+  // Null: they are not.
+  ClockNotes* clock_notes() const { return clock_notes_.get(); }
+  // Says bye on every socket and closes it.
+  void CloseInLoop();
+
+ private:
+  using Key = std::pair<int, std::string>;
+
+  Reactor* const reactor_;
+  std::unique_ptr<ClockNotes> clock_notes_;
+  absl::flat_hash_map<Key, std::shared_ptr<Health>> dialled_;
+  absl::flat_hash_map<uint64_t, std::shared_ptr<Health>> accepted_;
+  Died died_;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_HEALTH_HEALTH_HUB_H_
