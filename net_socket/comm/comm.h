@@ -46,6 +46,7 @@ class StatsEntry;
 class TransferTimes;
 struct ConnectionNumbers;
 struct LaneCounts;
+struct LaneNumbers;
 struct Runtime;
 
 // Messages that were reported done, and their bytes; how often a lane became slow for long (slow_lanes.h); what was
@@ -78,10 +79,7 @@ class Comm : protected ConnectionEnd, private Watched {
   // By which others reach it until it is closed.
   const std::shared_ptr<CommLink>& link() const { return link_; }
   // From any thread.
-  CommTally tally() const {
-    return {messages_[0] + messages_[1], bytes_[0] + bytes_[1], progress_.slow_lanes(),
-            healing_ == nullptr ? HealingTally() : healing_->tally()};
-  }
+  CommTally tally() const;
   // As of the latest look of the statistics, the last one behind Close; none where nobody asks for them.
   std::optional<ConnectionNumbers> numbers() const;
   // Before the first request: the communicator's profiler, if it has one, shall learn of each.
@@ -123,7 +121,7 @@ class Comm : protected ConnectionEnd, private Watched {
   virtual bool MayClose() TCPX_REQUIRES(mutex_) { return true; }
   LaneHealing* healing() const { return healing_.get(); }
   // For the statistics: what a lane has moved, and its pace (0: unknown).
-  virtual const LaneCounts& CountsOf(int lane) const = 0;
+  virtual const LaneCounts* CountsOf(int lane) const = 0;  // null: it never had a socket
   virtual int64_t PaceOf(int) const { return 0; }
   // Once the lanes are there, by the constructor of whoever owns them.
   void JoinStats();
@@ -159,6 +157,8 @@ class Comm : protected ConnectionEnd, private Watched {
   void ReadLanes(ConnectionNumbers* numbers);
   void DescribeFor(ConnectionNumbers* numbers) const;
   void NameLanes(ConnectionNumbers* numbers) const;
+  void NameLane(int index, LaneNumbers* lane) const;
+  void ReadLane(int index, LaneNumbers* lane);
   void LeaveStats();
   void HealthLost() override;
   void HealthBack(bool counts) override;

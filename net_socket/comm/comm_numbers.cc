@@ -28,6 +28,13 @@ void CopyCounts(const LaneCounts& counts, LaneNumbers* lane) {
 
 }  // namespace
 
+CommTally Comm::tally() const {
+  HealingTally healed;
+  if (healing_ != nullptr) healed = healing_->tally();
+  if (setup_.redialler != nullptr) healed.dialled = setup_.redialler->dialled();
+  return {messages_[0] + messages_[1], bytes_[0] + bytes_[1], progress_.slow_lanes(), healed};
+}
+
 void Comm::JoinStats() {
   StatsHub* const hub = setup_.runtime->stats;
   if (hub == nullptr) return;
@@ -49,13 +56,14 @@ void Comm::DescribeFor(ConnectionNumbers* numbers) const {
   std::set<std::string> interfaces;
   std::map<std::string, std::string> with;  // Few addresses are many lanes', and each costs a list of all.
   for (const LaneSocket& lane : setup_.lanes) {
+    numbers->lanes.emplace_back();
+    numbers->lanes.back().open = lane.fd.valid();
+    if (!lane.fd.valid()) continue;  // It may be opened.
     const auto [name, is_new] = with.try_emplace(lane.local.HostString());
     if (is_new) name->second = InterfaceWith(lane.local);
     interfaces.insert(name->second.empty() ? "unknown" : name->second);
-    LaneNumbers described;
-    described.local = lane.local.ToString();
-    described.peer = lane.peer.ToString();
-    numbers->lanes.push_back(std::move(described));
+    numbers->lanes.back().local = lane.local.ToString();
+    numbers->lanes.back().peer = lane.peer.ToString();
   }
   numbers->communicator = setup_.communicator->id;
   numbers->connection = absl::BytesToHexString(
@@ -83,10 +91,13 @@ void Comm::ReadNumbers(ConnectionNumbers* numbers) {
     numbers->bytes[i] = bytes_[i].load(std::memory_order_relaxed);
   }
   const CommTally all = tally();
-  if (numbers->lanes_resumed != all.healed.resumed) NameLanes(numbers);
+  if (numbers->lanes_resumed != all.healed.resumed || numbers->lanes_added != all.healed.added) NameLanes(numbers);
   numbers->lanes_lost = all.healed.lost;
   numbers->lanes_moved = all.healed.moved;
+  numbers->lanes_redialled = all.healed.dialled;
   numbers->lanes_resumed = all.healed.resumed;
+  numbers->lanes_added = all.healed.added;
+  numbers->lanes_dropped = all.healed.dropped;
   numbers->lanes_slow = all.slow_lanes;
   ReadLanes(numbers);
 }
@@ -94,26 +105,35 @@ void Comm::ReadNumbers(ConnectionNumbers* numbers) {
 // They have other sockets now.
 void Comm::NameLanes(ConnectionNumbers* numbers) const {
   for (int i = 0; i < lane_count(); ++i) {
-    LaneNumbers* const lane = &numbers->lanes[static_cast<size_t>(i)];
-    const auto local = LocalAddress(lane_fd(i));
-    const auto peer = PeerAddress(lane_fd(i));
-    if (local.ok()) lane->local = local->ToString();
-    if (peer.ok()) lane->peer = peer->ToString();
+    if (healing_ == nullptr || !healing_->absent(i)) NameLane(i, &numbers->lanes[static_cast<size_t>(i)]);
   }
 }
 
+void Comm::NameLane(int index, LaneNumbers* lane) const {
+  const auto local = LocalAddress(lane_fd(index));
+  const auto peer = PeerAddress(lane_fd(index));
+  if (local.ok()) lane->local = local->ToString();
+  if (peer.ok()) lane->peer = peer->ToString();
+}
+
 void Comm::ReadLanes(ConnectionNumbers* numbers) {
-  for (int i = 0; i < lane_count(); ++i) {
-    LaneNumbers* const lane = &numbers->lanes[static_cast<size_t>(i)];
-    const uint64_t bytes_before = lane->bytes;
-    CopyCounts(CountsOf(i), lane);
-    lane->pace_bytes_per_second = PaceOf(i);
-    const bool lost = healing_ != nullptr && healing_->lost(i);
-    // The kernel has nothing new to tell of a lane that has stood still.
-    const bool quiet = lane->read && lane->bytes == bytes_before && lane->tcp.unacked_bytes == 0 && lane->lost == lost;
-    lane->lost = lost;
-    if (!quiet) ReadTcpNumbers(lane_fd(i), lane);
-  }
+  for (int i = 0; i < lane_count(); ++i) ReadLane(i, &numbers->lanes[static_cast<size_t>(i)]);
+}
+
+void Comm::ReadLane(int index, LaneNumbers* lane) {
+  const LaneCounts* const counts = CountsOf(index);
+  if (counts == nullptr) return;
+  const uint64_t bytes_before = lane->bytes;
+  CopyCounts(*counts, lane);
+  lane->open = healing_ == nullptr || !healing_->absent(index);
+  if (lane->open && lane->local.empty()) NameLane(index, lane);  // It was opened just now.
+  lane->pace_bytes_per_second = lane->open ? PaceOf(index) : 0;
+  const bool lost = healing_ != nullptr && healing_->lost(index);
+  // The kernel has nothing new to tell of a lane that has stood still, nor of one that is closed.
+  const bool quiet = lane->read && lane->bytes == bytes_before && lane->tcp.unacked_bytes == 0 && lane->lost == lost;
+  lane->lost = lost;
+  if (lane->open && !quiet) ReadTcpNumbers(lane_fd(index), lane);
+  if (!lane->open) lane->tcp.unacked_bytes = 0;
 }
 
 }  // namespace tcpx

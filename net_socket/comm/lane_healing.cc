@@ -108,6 +108,7 @@ void LaneHealing::Back(int lane) {
   State& state = states_[static_cast<size_t>(lane)];
   if (state == State::kUp) return;
   opened_[static_cast<size_t>(lane)] = state != State::kLost;
+  if (state != State::kLost) added_.fetch_add(1, std::memory_order_relaxed);
   state = State::kUp;
   ++up_count_;
   none_since_ns_ = 0;
@@ -120,6 +121,7 @@ bool LaneHealing::Rest(int lane) {
   // Its others may be lost at the receiver only; the sender never closes the last.
   if (up_count_ == 1 && direction_ == Direction::kSend) return false;
   state = State::kResting;
+  dropped_.fetch_add(1, std::memory_order_relaxed);
   if (--up_count_ == 0) none_since_ns_ = MonotonicNanos();
   if (direction_ == Direction::kReceive) {
     setup_->runtime->reactor.Post(
@@ -150,6 +152,12 @@ void LaneHealing::AwaitInLoop() {
 bool LaneHealing::lost(int lane) {
   MutexLock lock(mutex_);
   return states_[static_cast<size_t>(lane)] == State::kLost;
+}
+
+bool LaneHealing::absent(int lane) {
+  MutexLock lock(mutex_);
+  const State state = states_[static_cast<size_t>(lane)];
+  return state == State::kNone || state == State::kResting;
 }
 
 bool LaneHealing::TakeOpened(int lane) {

@@ -32,6 +32,9 @@ struct HealingTally {
   uint64_t moved = 0;    // lanes that let a standing one go, for another that was tried beside it
   uint64_t resumed = 0;  // lanes that went on with another one
   uint64_t health = 0;   // health sockets that came back; each is counted by one of its connections
+  uint64_t added = 0;    // lanes that the sender opened while the connection stood
+  uint64_t dropped = 0;  // lanes that it closed, and may open again
+  uint64_t dialled = 0;  // sockets that the sender has dialled in place of others, found or not
 };
 
 class LaneHealing {
@@ -47,6 +50,8 @@ class LaneHealing {
   // Its sender closes it, and may open it again: no loss. False: it is lost, or the sender has no other.
   bool Rest(int lane);
   bool lost(int lane);
+  // It never had a socket, or is closed, and may be opened.
+  bool absent(int lane);
   // True exactly once behind each time that Back opened the lane: it was not lost before.
   bool TakeOpened(int lane);
   // It has a socket, as far as is known.
@@ -71,7 +76,8 @@ class LaneHealing {
   void CountHealth() { health_.fetch_add(1, std::memory_order_relaxed); }
   HealingTally tally() const {
     return {lost_ever_.load(std::memory_order_relaxed), moved_.load(std::memory_order_relaxed),
-            resumed_.load(std::memory_order_relaxed), health_.load(std::memory_order_relaxed)};
+            resumed_.load(std::memory_order_relaxed),   health_.load(std::memory_order_relaxed),
+            added_.load(std::memory_order_relaxed),     dropped_.load(std::memory_order_relaxed)};
   }
 
   bool AnyLost();
@@ -120,6 +126,8 @@ class LaneHealing {
   std::atomic<uint64_t> moved_{0};
   std::atomic<uint64_t> resumed_{0};
   std::atomic<uint64_t> health_{0};
+  std::atomic<uint64_t> added_{0};
+  std::atomic<uint64_t> dropped_{0};
   Mutex mutex_;
   bool closed_ TCPX_GUARDED_BY(mutex_) = false;
   std::vector<State> states_ TCPX_GUARDED_BY(mutex_);  // by lane

@@ -48,8 +48,10 @@ class ReceiveComm final : public Comm {
   void TellPeer(const absl::Status& status) override;
   Flight FlightNow() const override { return table_.FlightNow(); }
   bool LaneEnded() const override;
-  const LaneCounts& CountsOf(int lane) const override {
-    return lane == 0 ? lane_zero_.counts() : bulk_[static_cast<size_t>(lane) - 1]->counts();
+  const LaneCounts* CountsOf(int lane) const override {
+    if (lane == 0) return &lane_zero_.counts();
+    const auto& bulk = bulk_[static_cast<size_t>(lane) - 1];
+    return bulk == nullptr ? nullptr : &bulk->counts();
   }
   void KeepTime(const ReceiveRequest& request) TCPX_REQUIRES(mutex_);
   PoolLane* pool_lane(int lane) override {

@@ -31,6 +31,8 @@ class Redialler {
   virtual void OpenInLoop(int lane) = 0;
   // The lane is closed: it wants no other socket, and waits for no path.
   virtual void ClosedInLoop(int lane) = 0;
+  // Sockets that were dialled in place of others so far, whatever came of them. From any thread.
+  virtual uint64_t dialled() const = 0;
   // Gives up what is being dialled.
   virtual void CloseInLoop() = 0;
 };

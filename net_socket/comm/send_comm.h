@@ -72,8 +72,9 @@ class SendComm final : public Comm, private PeerWatch::Owner {
   // An error for whoever still wants to send.
   void PeerGone(absl::Status status, int lane, bool in_order) override;
   std::vector<LanePace> Paces() const override;
-  const LaneCounts& CountsOf(int lane) const override {
-    return lane == 0 ? counts_ : bulk_[static_cast<size_t>(lane) - 1]->counts();
+  const LaneCounts* CountsOf(int lane) const override {
+    if (lane == 0) return &counts_;
+    return bulk(lane) == nullptr ? nullptr : &bulk(lane)->counts();
   }
   int64_t PaceOf(int lane) const override { return lane == 0 ? 0 : rates_.Get(lane - 1); }
   // When the last of all that is posted was sent; 0: not all is, or nobody knows. `asked` is done.

@@ -60,7 +60,10 @@ class ResumeDials::Dial final {
   // One path.
   class Runner final : public DialLane::Owner {
    public:
-    Runner(Dial* dial, const LanePath& path) : dial_(dial), lane_(this, dial->index_) { lane_.DialInLoop(path); }
+    Runner(Dial* dial, const LanePath& path) : dial_(dial), lane_(this, dial->index_) {
+      if (dial->why_ != Why::kOpens) dial->all_->dialled_.fetch_add(1, std::memory_order_relaxed);
+      lane_.DialInLoop(path);
+    }
 
     void Halt() { lane_.Halt(); }
     std::string Progress() const { return lane_.Progress(); }

@@ -16,6 +16,7 @@
 #ifndef TCPX_NET_SOCKET_CONNECT_RESUME_DIALS_H_
 #define TCPX_NET_SOCKET_CONNECT_RESUME_DIALS_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -41,6 +42,7 @@ class ResumeDials final : public Redialler, private LostPaths::User {
   void TryBesideInLoop(int lane) override;
   void OpenInLoop(int lane) override;
   void ClosedInLoop(int lane) override;
+  uint64_t dialled() const override { return dialled_.load(std::memory_order_relaxed); }
   void CloseInLoop() override;
 
  private:
@@ -70,6 +72,7 @@ class ResumeDials final : public Redialler, private LostPaths::User {
   LanePaths paths_;
   std::shared_ptr<CommLink> link_;
   std::vector<History> histories_;
+  std::atomic<uint64_t> dialled_{0};
   absl::flat_hash_map<int, std::unique_ptr<Dial>> dials_;  // by lane
 };
 

@@ -19,17 +19,24 @@ void AddTo(ContextStatistics* statistics, const Comm& comm) {
   sum->healed.moved += tally.healed.moved;
   sum->healed.resumed += tally.healed.resumed;
   sum->healed.health += tally.healed.health;
+  sum->healed.added += tally.healed.added;
+  sum->healed.dropped += tally.healed.dropped;
+  sum->healed.dialled += tally.healed.dialled;
 }
 
 // Empty where nothing happened.
 std::string HealedText(const HealingTally& sent, const HealingTally& received) {
   const uint64_t events = sent.lost + sent.moved + sent.resumed + sent.health + received.lost + received.moved +
                           received.resumed + received.health;
-  if (events == 0) return "";
-  return absl::StrFormat(
-      ", lanes lost: %d sending, %d receiving; moved: %d; gone on: %d sending, %d receiving; health sockets back: %d "
-      "dialled, %d accepted",
-      sent.lost, received.lost, sent.moved, sent.resumed, received.resumed, sent.health, received.health);
+  const std::string steered =
+      sent.added + sent.dropped == 0 ? "" : absl::StrFormat(", lanes added: %d, dropped: %d", sent.added, sent.dropped);
+  if (events == 0) return steered;
+  return steered + absl::StrFormat(
+                       ", lanes lost: %d sending, %d receiving; moved: %d; gone on: %d sending, %d receiving; health "
+                       "sockets back: %d "
+                       "dialled, %d accepted",
+                       sent.lost, received.lost, sent.moved, sent.resumed, received.resumed, sent.health,
+                       received.health);
 }
 
 }  // namespace

@@ -32,7 +32,10 @@ constexpr MetricFamily kFamilies[] = {
     {"tcpx_lanes", "gauge", "Lanes that are open, by congestion control and DSCP."},
     {"tcpx_lanes_lost_total", "counter", "Lanes whose socket died."},
     {"tcpx_lanes_moved_total", "counter", "Lanes that left a standing socket for a better one."},
+    {"tcpx_lanes_redialled_total", "counter", "Sockets that were dialled in place of others."},
     {"tcpx_lanes_resumed_total", "counter", "Lanes that went on with another socket."},
+    {"tcpx_lanes_added_total", "counter", "Lanes that were opened while their connection stood."},
+    {"tcpx_lanes_dropped_total", "counter", "Lanes that were closed while their connection stood."},
     {"tcpx_lanes_slow_total", "counter", "Lanes that became far slower than their sisters for long."},
     {"tcpx_blocked_seconds_total", "counter", "Time of connections, by who they waited for and why."},
     {"tcpx_tcp_busy_seconds_total", "counter", "Time in which lanes had data that was not acknowledged."},
@@ -144,6 +147,8 @@ void AddLanes(const std::string& labels, const DirectionTotals& sum, bool sends,
       {"tcpx_lanes_lost_total", sum.lanes_lost},
       {"tcpx_lanes_moved_total", sum.lanes_moved},
       {"tcpx_lanes_resumed_total", sum.lanes_resumed},
+      {"tcpx_lanes_added_total", sum.lanes_added},
+      {"tcpx_lanes_dropped_total", sum.lanes_dropped},
       {"tcpx_lanes_slow_total", sum.lanes_slow},
       {"tcpx_stream_bytes_total", sum.stream_bytes},
       {"tcpx_chunks_total", sum.chunks},
@@ -152,6 +157,7 @@ void AddLanes(const std::string& labels, const DirectionTotals& sum, bool sends,
   };
   for (const auto& [name, count] : counts) out->Add(name, labels, static_cast<double>(count));
   if (!sends) return;
+  out->Add("tcpx_lanes_redialled_total", labels, static_cast<double>(sum.lanes_redialled));
   out->Add("tcpx_short_writes_total", labels, static_cast<double>(sum.short_calls));
   out->Add("tcpx_zero_copy_sends_total", labels, static_cast<double>(sum.zero_copy));
   out->Add("tcpx_zero_copy_copied_total", labels, static_cast<double>(sum.copied));
@@ -216,8 +222,8 @@ void AddEachLane(const Snapshot& snapshot, Writer* out) {
   int count = 0;
   for (const ConnectionNumbers& connection : snapshot.connections) {
     for (size_t i = 0; i < connection.lanes.size(); ++i) {
-      if (count++ >= kLanesMax) continue;
       const LaneNumbers& lane = connection.lanes[i];
+      if (!lane.open || count++ >= kLanesMax) continue;
       const std::string labels = absl::StrCat(
           Label("device", connection.interfaces), ",", Label("peer", connection.peer_host), ",",
           Label("direction", kDirections[connection.sends ? 1 : 0]), ",", Label("connection", connection.connection),

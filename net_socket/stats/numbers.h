@@ -72,6 +72,7 @@ struct LaneNumbers {
   uint64_t short_calls = 0;
   uint64_t zero_copy = 0;
   uint64_t copied = 0;
+  bool open = true;                   // else it never had a socket, or is closed and may be opened again
   bool lost = false;                  // just now
   int64_t pace_bytes_per_second = 0;  // the striper's; 0: unknown
   std::string local;
@@ -97,7 +98,10 @@ struct ConnectionNumbers {
   std::array<LogHistogramValues, 2> durations;  // nanoseconds
   uint64_t lanes_lost = 0;
   uint64_t lanes_moved = 0;
+  uint64_t lanes_redialled = 0;  // sockets dialled in place of others
   uint64_t lanes_resumed = 0;
+  uint64_t lanes_added = 0;
+  uint64_t lanes_dropped = 0;
   uint64_t lanes_slow = 0;
   WaitNumbers waits;
   OpenWait open_wait;

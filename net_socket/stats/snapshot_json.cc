@@ -62,8 +62,10 @@ void Histogram(const LogHistogramValues& values, std::string* out) {
   out->push_back(']');
 }
 
-void Lane(const LaneNumbers& lane, std::string* out) {
+void Lane(size_t index, const LaneNumbers& lane, std::string* out) {
   Object object(out);
+  object.Number("lane", index);
+  object.Flag("open", lane.open);
   object.Text("local", lane.local);
   object.Text("peer", lane.peer);
   object.Flag("lost", lane.lost);
@@ -103,6 +105,18 @@ void BlockedTimes(const BlockedNumbers& blocked, std::string* out) {
   }
 }
 
+// Without those that never had a socket.
+void Lanes(const std::vector<LaneNumbers>& lanes, std::string* out) {
+  const char* comma = "";
+  out->push_back('[');
+  for (size_t i = 0; i < lanes.size(); ++i) {
+    if (!lanes[i].open && !lanes[i].read) continue;
+    out->append(std::exchange(comma, ","));
+    Lane(i, lanes[i], out);
+  }
+  out->push_back(']');
+}
+
 void Connection(const ConnectionNumbers& connection, std::string* out) {
   Object object(out);
   object.Text("connection", connection.connection);
@@ -115,18 +129,15 @@ void Connection(const ConnectionNumbers& connection, std::string* out) {
   object.Number("posted", connection.posted);
   object.Number("lanes_lost", connection.lanes_lost);
   object.Number("lanes_moved", connection.lanes_moved);
+  object.Number("lanes_redialled", connection.lanes_redialled);
   object.Number("lanes_resumed", connection.lanes_resumed);
+  object.Number("lanes_added", connection.lanes_added);
+  object.Number("lanes_dropped", connection.lanes_dropped);
   object.Number("lanes_slow", connection.lanes_slow);
   Class(connection, 0, object.Member("express"));
   Class(connection, 1, object.Member("bulk"));
   BlockedTimes(connection.blocked, object.Member("blocked_ns"));
-  std::string* const lanes = object.Member("lanes");
-  lanes->push_back('[');
-  for (size_t i = 0; i < connection.lanes.size(); ++i) {
-    if (i > 0) lanes->push_back(',');
-    Lane(connection.lanes[i], lanes);
-  }
-  lanes->push_back(']');
+  Lanes(connection.lanes, object.Member("lanes"));
 }
 
 void Process(const ProcessNumbers& process, std::string* out) {

@@ -16,7 +16,7 @@ void AddLane(const LaneNumbers& lane, bool open_now, DirectionTotals* sum) {
   sum->busy_us += lane.tcp.busy_us;
   sum->window_limited_us += lane.tcp.window_limited_us;
   sum->buffer_limited_us += lane.tcp.buffer_limited_us;
-  if (!open_now) return;
+  if (!open_now || !lane.open) return;
   ++sum->lanes[{lane.tcp.congestion, lane.tcp.dscp}];
   sum->rtt_us = std::max(sum->rtt_us, lane.tcp.rtt_us);
   const uint32_t least = lane.tcp.rtt_min_us;
@@ -38,7 +38,10 @@ void DirectionTotals::Add(const ConnectionNumbers& numbers, bool open_now) {
   }
   lanes_lost += numbers.lanes_lost;
   lanes_moved += numbers.lanes_moved;
+  lanes_redialled += numbers.lanes_redialled;
   lanes_resumed += numbers.lanes_resumed;
+  lanes_added += numbers.lanes_added;
+  lanes_dropped += numbers.lanes_dropped;
   lanes_slow += numbers.lanes_slow;
   for (size_t i = 0; i < kBlockedKinds; ++i) blocked[i] += numbers.blocked[i];
   for (const LaneNumbers& lane : numbers.lanes) AddLane(lane, open_now, this);

@@ -33,7 +33,10 @@ struct DirectionTotals {
   uint64_t copied = 0;
   uint64_t lanes_lost = 0;
   uint64_t lanes_moved = 0;
+  uint64_t lanes_redialled = 0;
   uint64_t lanes_resumed = 0;
+  uint64_t lanes_added = 0;
+  uint64_t lanes_dropped = 0;
   uint64_t lanes_slow = 0;
   uint64_t retransmits = 0;
   uint64_t busy_us = 0;

@@ -209,6 +209,37 @@ TEST_P(StatsTest, TheFileTellsWhatMovedAndGoesAtTheEnd) {
   EXPECT_EQ("", OnlyFile(dir_));
 }
 
+// Of lanes that are opened and closed at random: some never had a socket while a look comes.
+TEST_P(StatsTest, LanesThatComeAndGoAreCounted) {
+  settings_.environment["TCPX_HEAL"] = "1";
+  settings_.environment["TCPX_STEER"] = "1";
+  settings_.environment["TCPX_STATS_LANES"] = "1";
+  Open();
+  Exposition all;
+  for (const Deadline deadline; !deadline.Over();) {
+    Move(kLarge, 3);
+    const std::string text = OnlyFile(dir_);
+    std::string error;
+    if (text.empty()) continue;
+    all = Exposition();
+    ASSERT_TRUE(ParseExposition(text, &all, &error)) << error;
+    if (all.Sum("tcpx_lanes_added_total") > 0 && all.Sum("tcpx_lanes_dropped_total") > 0) break;
+  }
+  EXPECT_GT(all.Sum("tcpx_lanes_added_total"), 0);
+  EXPECT_GT(all.Sum("tcpx_lanes_dropped_total"), 0);
+  const std::map<std::string, std::string> sends = {{"direction", "send"}};
+  EXPECT_EQ(all.Sum("tcpx_lanes", sends), all.Count("tcpx_lane_bytes_total", sends));
+  EXPECT_GE(all.Sum("tcpx_lanes", sends), 1);
+  Json document;
+  std::string error;
+  ASSERT_TRUE(ParseJson(AskSocket(socket_), &document, &error)) << error;
+  for (const Json& connection : document["connections"].list) {
+    EXPECT_GE(connection["lanes"].list.size(), 1u);
+    for (const Json& lane : connection["lanes"].list) EXPECT_NE("", lane["local"].text);
+  }
+  ASSERT_TRUE(plugin_->Finish().ok());
+}
+
 TEST_P(StatsTest, TheTableStandsInTheLog) {
   settings_.environment = {{"TCPX_STATS", "1"}, {"NCCL_DEBUG", "INFO"}};
   Open();

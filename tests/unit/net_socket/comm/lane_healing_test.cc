@@ -46,5 +46,23 @@ TEST_F(LaneHealingTest, AReceiverRestsTheOneThatStandsLast) {
   EXPECT_FALSE(healing->NoneFor(0));
 }
 
+// A lane that was lost and comes back is no new one.
+TEST_F(LaneHealingTest, CountsLanesThatComeAndGo) {
+  const auto healing = Standing(Direction::kSend);
+  EXPECT_EQ(2u, healing->tally().added);
+  ASSERT_TRUE(healing->LetGo(absl::UnavailableError("slow"), 1));
+  EXPECT_FALSE(healing->absent(1));
+  healing->Back(1);
+  EXPECT_EQ(2u, healing->tally().added);
+  EXPECT_EQ(0u, healing->tally().dropped);
+  ASSERT_TRUE(healing->Rest(1));
+  EXPECT_TRUE(healing->absent(1));
+  EXPECT_FALSE(healing->Rest(1));
+  EXPECT_EQ(1u, healing->tally().dropped);
+  healing->Back(1);
+  EXPECT_FALSE(healing->absent(1));
+  EXPECT_EQ(3u, healing->tally().added);
+}
+
 }  // namespace
 }  // namespace tcpx

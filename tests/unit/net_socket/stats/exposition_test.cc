@@ -96,6 +96,23 @@ TEST(ExpositionTest, TellsTheNumbersInBaseUnits) {
             })));
 }
 
+TEST(ExpositionTest, TellsHowLanesCameAndWent) {
+  Snapshot snapshot = SampleSnapshot();
+  const Exposition all = Parsed(snapshot);
+  EXPECT_EQ(2 * 6, all.Sum("tcpx_lanes_added_total"));
+  EXPECT_EQ(2 * 7, all.Sum("tcpx_lanes_dropped_total"));
+  EXPECT_EQ(5, all.Sum("tcpx_lanes_redialled_total")) << "only senders dial";
+  // One that is closed counts with what it moved, and is none of those that are open.
+  ConnectionNumbers closed = SampleConnection("10.0.0.3", true, 2);
+  closed.lanes[1].open = false;
+  snapshot.connections = {closed};
+  snapshot.totals.Add(closed, true);
+  const Exposition with = Parsed(snapshot, true);
+  EXPECT_EQ(1, with.Sum("tcpx_lanes", {{"peer", "10.0.0.3"}}));
+  EXPECT_EQ(14 << 20, with.Sum("tcpx_stream_bytes_total", {{"peer", "10.0.0.3"}}));
+  EXPECT_EQ(1, with.Count("tcpx_lane_bytes_total"));
+}
+
 TEST(ExpositionTest, QuotesWhatOthersNamed) {
   const std::string nasty = "a\"b\\c\nd";
   const Exposition all = Parsed(SampleSnapshot(nasty), true);

@@ -31,6 +31,9 @@ inline ConnectionNumbers SampleConnection(const std::string& peer, bool sends, i
   numbers.lanes_moved = 2;
   numbers.lanes_resumed = 3;
   numbers.lanes_slow = 4;
+  numbers.lanes_redialled = 5;
+  numbers.lanes_added = 6;
+  numbers.lanes_dropped = 7;
   for (size_t i = 0; i < kBlockedKinds; ++i) numbers.blocked[i] = (i + 1) * 1000000000;
   numbers.posted = 5;
   for (int i = 0; i < lanes; ++i) {
