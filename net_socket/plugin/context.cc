@@ -21,7 +21,6 @@ void AddTo(ContextStatistics* statistics, const Comm& comm) {
   sum->healed.health += tally.healed.health;
   sum->healed.added += tally.healed.added;
   sum->healed.dropped += tally.healed.dropped;
-  sum->healed.dialled += tally.healed.dialled;
 }
 
 // Empty where nothing happened.
@@ -31,12 +30,11 @@ std::string HealedText(const HealingTally& sent, const HealingTally& received) {
   const std::string steered =
       sent.added + sent.dropped == 0 ? "" : absl::StrFormat(", lanes added: %d, dropped: %d", sent.added, sent.dropped);
   if (events == 0) return steered;
-  return steered + absl::StrFormat(
-                       ", lanes lost: %d sending, %d receiving; moved: %d; gone on: %d sending, %d receiving; health "
-                       "sockets back: %d "
-                       "dialled, %d accepted",
-                       sent.lost, received.lost, sent.moved, sent.resumed, received.resumed, sent.health,
-                       received.health);
+  const std::string healed = absl::StrFormat(
+      ", lanes lost: %d sending, %d receiving; moved: %d; gone on: %d sending, %d receiving; health sockets back: %d "
+      "dialled, %d accepted",
+      sent.lost, received.lost, sent.moved, sent.resumed, received.resumed, sent.health, received.health);
+  return steered + healed;
 }
 
 }  // namespace

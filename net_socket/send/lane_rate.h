@@ -42,11 +42,11 @@ class LaneRate {
   int64_t bytes_per_second() const { return rate_; }
   // What the lane may hold before it takes another chunk, and how much of a chunk that is.
   int64_t held_max() const { return std::max(held_min_, Within(kDrainNs + 2 * min_rtt_ns_)); }
-  // The same of a lane whose part of what is under way is `part`.
+  int64_t chunk_max() const { return std::max(held_min_, Within(kChunkNs)); }
+  // What a lane may hold whose part of all that is under way is `part`.
   int64_t held_max(int64_t part) const {
     return std::min({held_max(), part, std::max(part / 2, Within(kPartNs + 2 * min_rtt_ns_))});
   }
-  int64_t chunk_max() const { return std::max(held_min_, Within(kChunkNs)); }
   // How long to wait before the next look when the lane holds `held` and may hold `bound`.
   int64_t RetryAfterNs(int64_t held, int64_t bound) const;
 
