@@ -18,8 +18,9 @@ survived() {
 
 hosts
 
-# Stopped for several timeouts: its kernel goes on answering. The wait is described once. On a busy machine the rank
-# that goes on takes its time to use up what the other's kernel holds and takes, and the wait begins no earlier.
+# Stopped for several timeouts: its kernel goes on answering. The wait is described once, and once more for each verdict
+# that differs from the one before. On a busy machine the rank that goes on takes its time to use up what the other's
+# kernel holds and takes, and the wait begins no earlier.
 start stopped "a b" TCPX_PEER_TIMEOUT=1 TCPX_STALL_WARN=1 && {
   kill -STOP "${pid[stopped.1]}"
   sleep 4
@@ -27,9 +28,9 @@ start stopped "a b" TCPX_PEER_TIMEOUT=1 TCPX_STALL_WARN=1 && {
   kill -CONT "${pid[stopped.1]}"
   survived stopped
   # Its kernel may take some more in between; what stands still then is another wait.
-  described=$(sed -n 's/.*comm 2a \([a-z]*\) .*no progress for.*in flight: \(message [0-9]*, [0-9]* of\).*/\1 \2/p' \
-    "$scratch/stopped/log.0.0")
-  [[ -n $described && -z $(sort <<<"$described" | uniq -d) ]] || {
+  pattern='.*comm 2a \([a-z]*\) .*no progress for [0-9.]* s; \(verdict: \)*\([a-z-]*\).*: \(message [0-9]*, [0-9]* of\).*'
+  described=$(sed -n "s/$pattern/\1 \3 \4/p" "$scratch/stopped/log.0.0" | sort -s -k 1,1)
+  [[ -n $described && -z $(uniq -d <<<"$described") ]] || {
     cat "$scratch/stopped/log.0.0"
     fail "stopped: described, each once: $described"
   }
