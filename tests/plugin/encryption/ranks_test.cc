@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <algorithm>
-#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -16,6 +14,7 @@
 #include "tests/plugin/lifetime/rank.h"
 #include "tests/plugin/lifetime/stream.h"
 #include "tests/plugin/strangers/visitor.h"
+#include "tests/support/own_memory.h"
 
 namespace tcpx {
 namespace {
@@ -77,24 +76,12 @@ bool IsSchedule(const uint8_t* k, const std::vector<uint8_t>& box) {
 // How many keys of AES lie in memory that can be written: what somebody finds in a core dump.
 int CountKeys() {
   const std::vector<uint8_t> box = AesBox();
-  std::vector<uint8_t> block(size_t{1} << 20);
-  FILE* const maps = fopen("/proc/self/maps", "r");
-  FILE* const memory = fopen("/proc/self/mem", "r");
-  unsigned long begin = 0;
-  unsigned long end = 0;
-  char rights[8];
-  char rest[512];
   int found = 0;
-  while (fscanf(maps, "%lx-%lx %7s %511[^\n]", &begin, &end, rights, rest) == 4) {
-    if (rights[1] != 'w' || end - begin > (size_t{1} << 30)) continue;
-    for (unsigned long at = begin; at < end; at += block.size() - 32) {
-      const ssize_t got = pread(fileno(memory), block.data(), std::min(block.size(), end - at), static_cast<off_t>(at));
-      for (ssize_t i = 0; i + 32 <= got; i += 4) found += IsSchedule(&block[static_cast<size_t>(i)], box) ? 1 : 0;
-      std::fill(block.begin(), block.end(), uint8_t{0});
+  ForEachPieceOfMemory(32, [&](const char* piece, size_t bytes) {
+    for (size_t i = 0; i + 32 <= bytes; i += 4) {
+      found += IsSchedule(reinterpret_cast<const uint8_t*>(piece) + i, box) ? 1 : 0;
     }
-  }
-  fclose(maps);
-  fclose(memory);
+  });
   return found;
 }
 

@@ -2,12 +2,12 @@
 // passes flipped in turn; sides that disagree; somebody who stands between.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "net_socket/connect/handshake.h"
+#include "tests/unit/net_socket/connect/handshake_sides.h"
 
 namespace tcpx {
 namespace {
@@ -23,26 +23,6 @@ std::unique_ptr<Secret> Encrypting(const char* text, std::vector<CipherSuite> su
   auto secret = std::make_unique<Secret>(text);
   secret->Encrypt(std::make_unique<Encryption>(std::move(suites)));
   return secret;
-}
-
-Hello SomeHello() {
-  Hello hello;
-  hello.ticket.fill(7);
-  hello.connection_id.fill(9);
-  hello.lanes = 4;
-  return hello;
-}
-
-template <typename Side>
-size_t Feed(Side* side, const std::string& bytes, size_t piece) {
-  size_t at = 0;
-  while (at < bytes.size() && side->wants() > 0) {
-    const size_t take = std::min({piece, bytes.size() - at, side->wants()});
-    bytes.copy(side->room(), take, at);
-    side->Took(take);
-    at += take;
-  }
-  return at;
 }
 
 // Both sides until neither has anything to say. The `flip`-th bit on the wire arrives changed.

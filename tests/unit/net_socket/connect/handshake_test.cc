@@ -4,39 +4,20 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <string>
+
+#include "tests/unit/net_socket/connect/handshake_sides.h"
 
 namespace tcpx {
 namespace {
 
 constexpr char kText[] = "sixteen and more";
 
-Hello SomeHello() {
-  Hello hello;
-  hello.ticket.fill(7);
-  hello.connection_id.fill(9);
-  hello.lanes = 4;
-  return hello;
-}
-
 Answer SomeAnswer() {
   Answer answer;
   answer.nics.push_back({*SocketAddress::Parse("10.1.2.3:80"), 10000});
   answer.nics.push_back({*SocketAddress::Parse("10.1.2.4:81"), 20000});
   return answer;
-}
-
-template <typename Side>
-size_t Feed(Side* side, const std::string& bytes, size_t piece) {
-  size_t at = 0;
-  while (at < bytes.size() && side->wants() > 0) {
-    const size_t take = std::min({piece, bytes.size() - at, side->wants()});
-    bytes.copy(side->room(), take, at);
-    side->Took(take);
-    at += take;
-  }
-  return at;
 }
 
 // Both sides until neither has anything to say. The `flip`-th byte on the wire arrives changed.

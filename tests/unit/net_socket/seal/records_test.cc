@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <string>
@@ -13,6 +12,7 @@
 #include "net_socket/seal/opener.h"
 #include "net_socket/seal/sealer.h"
 #include "tests/support/deadline.h"
+#include "tests/support/own_memory.h"
 #include "tests/support/seed.h"
 #include "tests/support/tcp_pair.h"
 
@@ -307,31 +307,16 @@ TEST(RecordsTest, TakesNoMoreThanIsOffered) {
 
 // How often the complement of `needle` is in memory that can be written.
 int CountComplement(const std::string& needle) {
-  std::vector<char> block(size_t{1} << 20);
-  FILE* const maps = fopen("/proc/self/maps", "r");
-  FILE* const memory = fopen("/proc/self/mem", "r");
-  unsigned long begin = 0;
-  unsigned long end = 0;
-  char rights[8];
-  char rest[512];
   int found = 0;
-  while (fscanf(maps, "%lx-%lx %7s %511[^\n]", &begin, &end, rights, rest) == 4) {
-    if (rights[1] != 'w' || end - begin > (size_t{1} << 28)) continue;
-    // The blocks overlap by a needle.
-    for (unsigned long at = begin; at < end; at += block.size() - needle.size()) {
-      const ssize_t got = pread(fileno(memory), block.data(), std::min(block.size(), end - at), static_cast<off_t>(at));
-      if (got < static_cast<ssize_t>(needle.size())) break;
-      const auto same = [](char a, char b) { return a == static_cast<char>(~b); };
-      for (auto next = block.begin(); next != block.begin() + got; ++next) {
-        next = std::search(next, block.begin() + got, needle.begin(), needle.end(), same);
-        if (next == block.begin() + got) break;
-        ++found;
-      }
+  const auto same = [](char a, char b) { return a == static_cast<char>(~b); };
+  ForEachPieceOfMemory(needle.size() - 1, [&](const char* piece, size_t bytes) {
+    const char* const end = piece + bytes;
+    for (const char* next = piece; next != end; ++next) {
+      next = std::search(next, end, needle.begin(), needle.end(), same);
+      if (next == end) break;
+      ++found;
     }
-  }
-  std::fill(block.begin(), block.end(), '\0');
-  fclose(maps);
-  fclose(memory);
+  });
   return found;
 }
 
