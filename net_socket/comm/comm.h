@@ -157,6 +157,7 @@ class Comm : protected ConnectionEnd, private Watched {
   void PeerFailed(const std::string& cause) override { failure_.FailWithPeer(cause); }
   void PeerParted(const std::string& cause) override { failure_.NotePeerParted(cause); }
   void ContextFailed(const std::string& cause) override { failure_.FailWithCommunicator(cause); }
+  bool MayFail(bool late) override { return failure_.MayFailInLoop(late); }
   void CheckProgress(int64_t now_ns) override { progress_.LookInLoop(now_ns); }
   void PeerSaysWaits(const std::string& news) override;
   void HearWaits(const std::string& news) override;

@@ -4,7 +4,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -42,12 +41,6 @@ bool AnyLaneStands(const ConnectionSetup& setup, int but) {
   return false;
 }
 
-// One that had something unread resets its sockets as it ends. A firewall that resets one flow leaves the others.
-bool ProcessGone(const ConnectionSetup& setup) {
-  if (setup.health == nullptr) return false;
-  return setup.health->PeerVanished() || (setup.health->WasReset() && !AnyLaneStands(setup, kNoLane));
-}
-
 // Keepalive has it answered each third of the timeout.
 bool HealthHeard(const ConnectionSetup& setup) {
   LaneTcpInfo info;
@@ -57,6 +50,13 @@ bool HealthHeard(const ConnectionSetup& setup) {
 }
 
 }  // namespace
+
+bool ProcessGone(const ConnectionSetup& setup) {
+  if (setup.health == nullptr) return false;
+  return setup.health->PeerVanished() || (setup.health->WasReset() && !AnyLaneStands(setup, kNoLane));
+}
+
+bool IsGarbage(const absl::Status& status) { return absl::StartsWith(status.message(), "the peer sent garbage"); }
 
 absl::Status SilenceError(const std::string& text) {
   absl::Status status = absl::UnavailableError(text);
@@ -82,7 +82,7 @@ Verdict VerdictOfFailure(const ConnectionSetup& setup, const absl::Status& statu
   FailureEvidence evidence;
   if (!absl::IsUnavailable(status)) return {};  // A shortage or a misuse here: its text says all.
   evidence.error = StatusErrno(status);
-  evidence.garbage = absl::StartsWith(status.message(), "the peer sent garbage");
+  evidence.garbage = IsGarbage(status);
   evidence.process_gone = ProcessGone(setup);
   evidence.silent = MeansSilence(status);
   evidence.health_heard = HealthHeard(setup);
@@ -111,21 +111,6 @@ std::string HealedVerdict(const ConnectionSetup& setup) {
   verdict.cause = apart ? Cause::kPathDead : Cause::kFlowDropped;
   verdict.culprit = absl::StrCat("the path between ", ThisProcessName(), " and ", PeerName(setup));
   return VerdictPrefix(verdict);
-}
-
-int64_t Patience::Until(int64_t now_ns) {
-  int64_t begun_ns = begun_ns_.load(std::memory_order_relaxed);
-  if (now_ns - begun_ns >= kEveryNs && begun_ns_.compare_exchange_strong(begun_ns, now_ns)) begun_ns = now_ns;
-  return begun_ns + kLongNs;
-}
-
-void AwaitExplanation(const ConnectionSetup& setup, const std::function<bool()>& explained) {
-  static Patience patience;
-  const int64_t until_ns = patience.Until(MonotonicNanos());
-  while (!explained() && !ProcessGone(setup) && MonotonicNanos() < until_ns) {
-    usleep(1000);
-    setup.health->Poll();
-  }
 }
 
 }  // namespace tcpx

@@ -37,6 +37,9 @@ inline void LogLine(LogLevel level, uint64_t, const char*, int, const char* text
   if (level == LogLevel::kWarn || level == LogLevel::kInfo) Logged().push_back(text);
 }
 
+// Of a connection that housekeeping does not reach.
+inline std::shared_ptr<CommLink> NoLink() { return std::make_shared<CommLink>(nullptr); }
+
 // So many lanes without a socket.
 inline ConnectionSetup FakeSetup(Runtime* runtime, std::shared_ptr<FailureGroup> group = nullptr,
                                  bool repeat_warnings = false, size_t lanes = 1) {

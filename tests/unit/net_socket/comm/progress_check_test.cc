@@ -32,7 +32,7 @@ class ProgressCheckTest : public ::testing::Test {
   Runtime runtime_{options_};
   FakeEnd end_;
   const ConnectionSetup setup_ = FakeSetup(&runtime_, nullptr, false, 1 + kBulkLanes);
-  ConnectionFailure failure_{&setup_, Direction::kSend, &end_};
+  ConnectionFailure failure_{&setup_, Direction::kSend, &end_, NoLink()};
   ProgressCheck check_{&setup_, &end_, &failure_};
   int second_ = 0;
 };
