@@ -44,8 +44,7 @@ bool AnyLaneStands(const ConnectionSetup& setup, int but) {
 // Keepalive has it answered each third of the timeout.
 bool HealthHeard(const ConnectionSetup& setup) {
   LaneTcpInfo info;
-  std::string hosts;
-  if (setup.health == nullptr || !setup.health->ReadTcp(&info, &hosts)) return false;
+  if (setup.health == nullptr || !setup.health->ReadTcp(&info)) return false;
   return info.heard_ms() * kMillisecond < setup.runtime->options.peer_timeout_ns * 6 / 10;
 }
 

@@ -16,10 +16,15 @@ namespace tcpx {
 
 void ProgressCheck::LookInLoop(int64_t now_ns) {
   if (!failure_->failed()) LookAtLanes(now_ns);
-  if (!failure_->failed()) LookAtRequests(now_ns);
+  const Flight flight = end_->FlightNow();
+  if (!failure_->failed()) LookAtRequests(flight, now_ns);
   if (failure_->failed()) probe_.LeaveInLoop();
-  if (!failure_->failed()) LookAtLosses(now_ns);
-  if (!failure_->failed()) LookAtPaces(now_ns);
+  const uint64_t done = end_->MessagesDone();
+  const bool idle = flight.messages == 0 && done == messages_done_;
+  messages_done_ = done;
+  if (idle || failure_->failed()) return;
+  LookAtLosses(now_ns);
+  LookAtPaces(now_ns);
 }
 
 void ProgressCheck::LookAtLanes(int64_t now_ns) {
@@ -41,9 +46,8 @@ void ProgressCheck::LookAtLanes(int64_t now_ns) {
   }
 }
 
-void ProgressCheck::LookAtRequests(int64_t now_ns) {
+void ProgressCheck::LookAtRequests(const Flight& flight, int64_t now_ns) {
   const Options& options = setup_->runtime->options;
-  const Flight flight = end_->FlightNow();
   const bool stalled = stall_.Stalled(flight, now_ns, options.stall_warn_ns);
   probe_.LookInLoop(flight, stall_.since_ns(), now_ns);
   if (probe_.Tells(stalled, now_ns)) TellOfStall(now_ns);

@@ -43,7 +43,7 @@ class ProgressCheck {
 
  private:
   void LookAtLanes(int64_t now_ns);
-  void LookAtRequests(int64_t now_ns);
+  void LookAtRequests(const Flight& flight, int64_t now_ns);
   void TellOfStall(int64_t now_ns);
   void LookAtPaces(int64_t now_ns);
   void LookAtLosses(int64_t now_ns);
@@ -59,6 +59,7 @@ class ProgressCheck {
   LaneLosses losses_;
   int64_t short_since_ns_ = 0;  // of CPU; 0: not
   bool told_short_ = false;
+  uint64_t messages_done_ = 0;  // at the latest look
   StallWatch stall_;
   StallProbe probe_;
   Relaxed<uint64_t> slow_lanes_{0};

@@ -22,6 +22,9 @@ class FakeEnd final : public ConnectionEnd {
   bool LaneEnded() const override { return lane_ended; }
   void TellPeer(const absl::Status& status) override { told.push_back(std::string(status.message())); }
 
+  uint64_t MessagesDone() const override { return done; }
+
+  uint64_t done = 0;
   Flight flight;
   std::vector<LanePace> paces;
   bool lane_ended = false;
