@@ -166,6 +166,7 @@ class Comm : protected ConnectionEnd, private Watched {
   int CallerThread() const override { return caller_id_.load(std::memory_order_relaxed); }
   uint64_t MessagesDone() const override { return messages_[0] + messages_[1]; }
   void ReadNumbers(ConnectionNumbers* numbers) override;
+  void ReadVerdict(ConnectionNumbers* numbers);
   // Without what only the reactor knows.
   void ReadCounts(ConnectionNumbers* numbers);
   void ReadLanes(ConnectionNumbers* numbers);

@@ -75,6 +75,8 @@ class ConnectionFailure final : public LaneOwner {
   void NotePeerParted(const std::string& cause);
   void FailWithCommunicator(const std::string& cause);
 
+  // The line of the log, of one that has failed.
+  const std::string& told() const { return told_; }
   Direction direction() const { return direction_; }
   // Since when the lane has waited for another socket; 0: it does not.
   int64_t lane_lost_since_ns(int lane) const { return healing_ == nullptr ? 0 : healing_->lost_since_ns(lane); }

@@ -5,8 +5,11 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include <vector>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "common/clock.h"
 #include "common/interface_states.h"
 #include "common/status.h"
@@ -98,6 +101,19 @@ std::string VerdictPrefix(const Verdict& verdict) {
       absl::StrCat("verdict: ", CauseName(verdict.cause), ": ", verdict.culprit, ": ", CauseWords(verdict.cause));
   if (!verdict.evidence.empty()) absl::StrAppend(&text, " (", verdict.evidence, ")");
   return text + "; ";
+}
+
+Verdict VerdictIn(absl::string_view line) {
+  constexpr absl::string_view kMark = "verdict: ";
+  Verdict verdict;
+  const size_t at = line.find(kMark);
+  if (at == absl::string_view::npos) return verdict;
+  const std::vector<absl::string_view> words = absl::StrSplit(line.substr(at + kMark.size()), absl::MaxSplits(": ", 2));
+  for (int i = 1; i < kCauses && words.size() > 1; ++i) {
+    if (words[0] == CauseName(static_cast<Cause>(i))) verdict.cause = static_cast<Cause>(i);
+  }
+  if (verdict.cause != Cause::kNone) verdict.culprit = std::string(words[1]);
+  return verdict;
 }
 
 // Lanes of a fused device go by several paths.

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "net_socket/health/verdict.h"
 
 namespace tcpx {
@@ -21,6 +22,9 @@ Verdict VerdictOfFailure(const ConnectionSetup& setup, const absl::Status& statu
 
 // "verdict: host-gone: node7 pid 4711: its host is gone, or cut off; " and empty where the cause is not known.
 std::string VerdictPrefix(const Verdict& verdict);
+
+// What such a prefix in a line of the log names, also where the line came from another rank. kNone: there is none.
+Verdict VerdictIn(absl::string_view line);
 
 // The same of a lane that is moved because the network swallows it.
 std::string HealedVerdict(const ConnectionSetup& setup);

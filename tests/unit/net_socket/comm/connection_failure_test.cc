@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/time/clock.h"
 #include "common/clock.h"
+#include "net_socket/comm/failure_verdict.h"
 #include "tests/unit/net_socket/comm/fake_end.h"
 
 namespace tcpx {
@@ -211,6 +212,19 @@ TEST_F(FailingTest, AnAbortIsNotToldOf) {
 TEST_F(FailingTest, GarbageNeedsNoReason) {
   failure_.FailLane(absl::UnavailableError("the peer sent garbage: no magic"), 0);
   EXPECT_TRUE(failure_.failed());
+}
+
+// As tcpx_top --why shows it, of a line that may have come round a ring.
+TEST(VerdictInTest, ALineNamesCauseAndCulprit) {
+  const Verdict verdict = VerdictIn(
+      "the peer failed: comm 7 send: verdict: process-gone: a pid 4 (rank 0): its process is gone; reset by peer "
+      "(104)");
+  EXPECT_EQ(Cause::kProcessGone, verdict.cause);
+  EXPECT_EQ("a pid 4 (rank 0)", verdict.culprit);
+  for (const char* line :
+       {"", "reset by peer (104)", "verdict: ", "verdict: process-gone", "verdict: nothing: a pid 4: x"}) {
+    EXPECT_EQ(Cause::kNone, VerdictIn(line).cause) << line;
+  }
 }
 
 TEST_F(ConnectionFailureTest, WhatFollowsFromAnotherConnectionIsQuiet) {

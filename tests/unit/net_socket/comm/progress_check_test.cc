@@ -76,6 +76,7 @@ TEST_F(ProgressCheckTest, ALaneThatIsSlowForLongIsToldOnceAndCounted) {
     LookUntil(i + 1);
   }
   EXPECT_EQ(1u, check_.slow_lanes());
+  EXPECT_EQ(Cause::kPathSlow, check_.slow().cause);
   ASSERT_EQ(1u, Logged().size());
   EXPECT_TRUE(absl::StrContains(Logged()[0], "a slow lane: 0.1 MB/s")) << Logged()[0];
 }
