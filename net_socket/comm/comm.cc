@@ -47,7 +47,7 @@ Comm::Comm(ConnectionSetup setup, Direction direction)
       direction_(direction),
       link_(std::make_shared<CommLink>(static_cast<Watched*>(this))),
       healing_(setup_.heals ? std::make_unique<LaneHealing>(&setup_, direction, link_) : nullptr),
-      failure_(&setup_, direction, this, healing_.get()),
+      failure_(&setup_, direction, this, link_, healing_.get()),
       regions_(&setup_, direction),
       progress_(&setup_, this, &failure_) {
   if (setup_.steered) EnterOpenLanes();
@@ -77,7 +77,7 @@ void Comm::NoteCaller() {
 // Before anybody has the comm, and so anything to send.
 void Comm::Stand() {
   JoinStats();
-  if (!sealed_.ok()) failure_.Fail(sealed_, kNoLane);
+  if (!sealed_.ok()) failure_.FailFound(sealed_, kNoLane);
 }
 
 void Comm::WatchInLoop() {
@@ -301,6 +301,7 @@ void Comm::AwaitLanes() {
 void Comm::Close() {
   if (healing_ != nullptr) AwaitLanes();
   MutexLock lock(mutex_);
+  if (!InFlight(nullptr)) failure_.FailInTime();
   const bool orderly = !failed() && !InFlight(nullptr);
   if (setup_.communicator->group != nullptr) setup_.communicator->group->NoteClosing(MonotonicNanos());
   if (!orderly) {

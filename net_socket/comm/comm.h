@@ -157,6 +157,7 @@ class Comm : protected ConnectionEnd, private Watched {
   void PeerFailed(const std::string& cause) override { failure_.FailWithPeer(cause); }
   void PeerParted(const std::string& cause) override { failure_.NotePeerParted(cause); }
   void ContextFailed(const std::string& cause) override { failure_.FailWithCommunicator(cause); }
+  bool MayFail(bool late) override { return failure_.MayFailInLoop(late); }
   void CheckProgress(int64_t now_ns) override { progress_.LookInLoop(now_ns); }
   void PeerSaysWaits(const std::string& news) override;
   void HearWaits(const std::string& news) override;
@@ -165,6 +166,7 @@ class Comm : protected ConnectionEnd, private Watched {
   int CallerThread() const override { return caller_id_.load(std::memory_order_relaxed); }
   uint64_t MessagesDone() const override { return messages_[0] + messages_[1]; }
   void ReadNumbers(ConnectionNumbers* numbers) override;
+  void ReadVerdict(ConnectionNumbers* numbers);
   // Without what only the reactor knows.
   void ReadCounts(ConnectionNumbers* numbers);
   void ReadLanes(ConnectionNumbers* numbers);

@@ -9,6 +9,7 @@
 #include "common/clock.h"
 #include "common/this_host.h"
 #include "net_socket/comm/comm.h"
+#include "net_socket/comm/failure_verdict.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/comm/transfer_times.h"
 #include "net_socket/message/lane_counts.h"
@@ -77,11 +78,26 @@ void Comm::DescribeFor(ConnectionNumbers* numbers) const {
 // The link is held, as it is where the reactor looks.
 void Comm::ReadNumbers(ConnectionNumbers* numbers) {
   ReadCounts(numbers);
+  ReadVerdict(numbers);
+}
+
+// Of what has failed, the line of the log; else of what stands; else of what is slow.
+void Comm::ReadVerdict(ConnectionNumbers* numbers) {
   const WaitRoot& root = progress_.probe().root();
-  const bool known = root.known() && !failed();
-  numbers->cause = known ? CauseName(root.cause) : "";
-  numbers->culprit = known ? root.culprit : "";
-  numbers->why = known ? progress_.probe().Why() : "";
+  Verdict verdict = progress_.slow();
+  std::string why = VerdictPrefix(verdict);
+  if (failed()) {
+    verdict = VerdictIn(failure_.told());
+    why = failure_.told();
+  } else if (root.known()) {
+    verdict.cause = root.cause;
+    verdict.culprit = root.culprit;
+    why = progress_.probe().Why();
+  }
+  const bool known = verdict.cause != Cause::kNone;
+  numbers->cause = known ? CauseName(verdict.cause) : "";
+  numbers->culprit = known ? verdict.culprit : "";
+  numbers->why = known ? why : "";
 }
 
 void Comm::ReadCounts(ConnectionNumbers* numbers) {

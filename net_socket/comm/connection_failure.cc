@@ -1,5 +1,7 @@
 #include "net_socket/comm/connection_failure.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
 #include "common/log.h"
@@ -9,6 +11,23 @@
 #include "net_socket/comm/runtime.h"
 
 namespace tcpx {
+namespace {
+
+// From one question for the reason to the next, at first.
+constexpr int64_t kAskAgainNs = kMillisecond;
+
+void AskSoon(Reactor* reactor, const std::shared_ptr<CommLink>& link, const std::shared_ptr<Health>& health,
+             int64_t after_ns, int64_t until_ns) {
+  const int64_t at_ns = std::min(MonotonicNanos() + after_ns, until_ns);
+  reactor->AddTimerInLoop(at_ns, [reactor, link, health, after_ns, until_ns] {
+    health->Poll();
+    bool done = true;
+    link->With([&](Watched* comm) { done = comm->MayFail(MonotonicNanos() >= until_ns); });
+    if (!done) AskSoon(reactor, link, health, 2 * after_ns, until_ns);
+  });
+}
+
+}  // namespace
 
 absl::Status ConnectionFailure::status() const {
   MutexLock lock(mutex_);
@@ -25,8 +44,45 @@ void ConnectionFailure::Fail(absl::Status status, int lane, Noise noise) {
   if (failed()) return;
   // Who finds the end of a lane may find out why: the peer says so before it goes.
   if (noise == Noise::kWarn && setup_->health != nullptr && absl::IsUnavailable(status)) {
+    if (state() == ConnectionState::kFailing) return;
     setup_->health->Poll();
-    if (!failed()) AwaitExplanation(*setup_, [this] { return Explained(); });
+    if (!IsGarbage(status) && !Explained()) return AwaitReason(std::move(status), lane);
+  }
+  FailKnown(std::move(status), lane, noise);
+}
+
+void ConnectionFailure::AwaitReason(absl::Status status, int lane) {
+  {
+    MutexLock lock(mutex_);
+    if (!status_.ok() || unexplained_.has_value()) return;
+    unexplained_ = {std::move(status), lane};
+    MoveTo(ConnectionState::kFailing);
+  }
+  Reactor* const reactor = &setup_->runtime->reactor;
+  const int64_t until_ns = MonotonicNanos() + kReasonNs;
+  reactor->Post([reactor, link = link_, health = setup_->health, until_ns] {
+    AskSoon(reactor, link, health, kAskAgainNs, until_ns);
+  });
+}
+
+bool ConnectionFailure::MayFailInLoop(bool late) {
+  if (!late && state() == ConnectionState::kFailing && !Explained()) return false;
+  FailInTime();
+  return true;
+}
+
+void ConnectionFailure::FailInTime() {
+  if (state() != ConnectionState::kFailing) return;
+  Unexplained found;
+  {
+    MutexLock lock(mutex_);
+    found = *unexplained_;
+  }
+  FailKnown(std::move(found.status), found.lane, Noise::kWarn);
+}
+
+void ConnectionFailure::FailKnown(absl::Status status, int lane, Noise noise) {
+  if (noise == Noise::kWarn && setup_->health != nullptr && absl::IsUnavailable(status)) {
     const std::string cause = PeerParted();
     if (!cause.empty()) return FailWithPeer(cause);
     if (setup_->health->PeerVanished()) {
@@ -34,6 +90,11 @@ void ConnectionFailure::Fail(absl::Status status, int lane, Noise noise) {
     }
   }
   FailFor("", std::move(status), lane, noise);
+}
+
+void ConnectionFailure::FailFound(absl::Status status, int lane) {
+  FailInTime();
+  FailFor("", std::move(status), lane, Noise::kWarn);
 }
 
 void ConnectionFailure::FailWithPeer(const std::string& cause) {
@@ -53,7 +114,7 @@ std::string ConnectionFailure::PeerParted() const {
 }
 
 bool ConnectionFailure::Explained() const {
-  if (failed() || peer_left() || !PeerParted().empty()) return true;
+  if (failed() || peer_left() || !PeerParted().empty() || ProcessGone(*setup_)) return true;
   const FailureGroup* const group = setup_->communicator->group.get();
   if (group != nullptr && !group->cause().empty()) return true;
   MutexLock lock(mutex_);
@@ -110,6 +171,7 @@ bool ConnectionFailure::JoinFailure(std::string* cause, Noise* noise) {
 }
 
 absl::Status ConnectionFailure::Refusal() {
+  if (!failed()) return absl::OkStatus();
   const int64_t every_ns = setup_->runtime->options.stall_warn_ns;
   if (setup_->communicator->repeat_warnings && every_ns > 0) {
     const int64_t now = MonotonicNanos();

@@ -3,7 +3,10 @@
 // Purpose: the first error wins. It is written to the log, told to the peer through the health socket, and spread to
 //          the other connections of the communicator (FailureGroup).
 //
-// Threads: any; Refusal and MoveToClosed under the comm's mutex.
+// Reason:  what ends a peer ends its lanes and its health socket within moments of each other, and only the health
+//          socket says why. Whoever finds a lane broken waits for nothing: the connection is failing, its lanes keep
+//          still, and housekeeping makes it fail once the reason is known, or kReasonNs later.
+// Threads: any; Refusal and MoveToClosed under the comm's mutex. Nobody waits.
 // Lifetime: borrows the setup and the end, which outlive it.
 // Errors:  is what they are for.
 #ifndef TCPX_NET_SOCKET_COMM_CONNECTION_FAILURE_H_
@@ -11,15 +14,19 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "common/clock.h"
 #include "common/mutex.h"
 #include "net_socket/comm/connection_end.h"
 #include "net_socket/comm/failure_report.h"
 #include "net_socket/comm/lane_healing.h"
+#include "net_socket/health/comm_link.h"
 #include "net_socket/message/lane_owner.h"
 
 namespace tcpx {
@@ -36,12 +43,18 @@ enum class Noise { kWarn, kQuiet, kParting, kSilent };
 
 class ConnectionFailure final : public LaneOwner {
  public:
-  // `healing`: null where lanes get no other sockets.
-  ConnectionFailure(const ConnectionSetup* setup, Direction direction, ConnectionEnd* end,
-                    LaneHealing* healing = nullptr)
-      : setup_(setup), direction_(direction), end_(end), healing_(healing) {}
+  // Half of the time in which the end of a peer has to be known here. What ends a process ends its sockets within
+  // microseconds of each other, or a few time slices where the CPU is wanted by many.
+  static constexpr int64_t kReasonNs = 100 * kMillisecond;
 
-  // Asks the health socket first why a lane has ended. Not with a link held.
+  // `link`: the connection's own, by which housekeeping asks MayFailInLoop. `healing`: null where lanes get no other
+  // sockets.
+  ConnectionFailure(const ConnectionSetup* setup, Direction direction, ConnectionEnd* end,
+                    std::shared_ptr<CommLink> link, LaneHealing* healing = nullptr)
+      : setup_(setup), direction_(direction), end_(end), link_(std::move(link)), healing_(healing) {}
+
+  // Asks the health socket first why a lane has ended, and where it does not say so yet the connection is failing until
+  // it does. Not with a link held.
   void Fail(absl::Status status, int lane, Noise noise = Noise::kWarn);
   void FailLane(absl::Status status, int lane) override { Fail(std::move(status), lane); }
   bool LoseLane(const absl::Status& status, int lane) override {
@@ -51,13 +64,19 @@ class ConnectionFailure final : public LaneOwner {
   bool RestLane(int lane) override { return healing_ != nullptr && healing_->Rest(lane); }
   bool heals() const override { return healing_ != nullptr && healing_->heals(); }
   bool peer_left() const override { return healing_ != nullptr && healing_->peer_left(); }
-  // What housekeeping has found, or was told.
-  void FailFound(absl::Status status, int lane) { FailFor("", std::move(status), lane, Noise::kWarn); }
+  // What housekeeping has found, or was told. Where it is failing, that is a reason, and what was found first is told.
+  void FailFound(absl::Status status, int lane);
+  // The reason is known, or does not come: a connection that is failing fails.
+  void FailInTime();
+  // False: not yet, unless it is `late`; housekeeping asks again. Else FailInTime, where it is failing.
+  bool MayFailInLoop(bool late);
   void FailWithPeer(const std::string& cause);
   // What to fail with once a lane is found broken; nothing before.
   void NotePeerParted(const std::string& cause);
   void FailWithCommunicator(const std::string& cause);
 
+  // The line of the log, of one that has failed.
+  const std::string& told() const { return told_; }
   Direction direction() const { return direction_; }
   // Since when the lane has waited for another socket; 0: it does not.
   int64_t lane_lost_since_ns(int lane) const { return healing_ == nullptr ? 0 : healing_->lost_since_ns(lane); }
@@ -66,7 +85,8 @@ class ConnectionFailure final : public LaneOwner {
   absl::Status status() const;
   // True once it has failed and the peer has been told, as far as it can be.
   bool peer_told() const { return peer_told_.load(std::memory_order_acquire); }
-  // What a call on a failed connection returns; repeats the warning where the communicator wants it.
+  // What a call returns on a connection that is not open: OK while it is failing. Repeats the warning where the
+  // communicator wants it.
   absl::Status Refusal();
   void MoveToClosed() { MoveTo(ConnectionState::kClosed); }
 
@@ -74,6 +94,15 @@ class ConnectionFailure final : public LaneOwner {
   std::string Report(absl::string_view what, int lane) const { return ReportLine(TroubleOf(what, lane)); }
 
  private:
+  // What a lane was found to have ended with, while its reason is not known.
+  struct Unexplained {
+    absl::Status status;
+    int lane = kNoLane;
+  };
+
+  void AwaitReason(absl::Status status, int lane);
+  // With what is known by now.
+  void FailKnown(absl::Status status, int lane, Noise noise);
   // `cause` is what others are told; empty: made of the status.
   void FailFor(std::string cause, absl::Status status, int lane, Noise noise);
   // Somebody has said what happened, or nobody needs to.
@@ -88,10 +117,12 @@ class ConnectionFailure final : public LaneOwner {
   const ConnectionSetup* const setup_;
   const Direction direction_;
   ConnectionEnd* const end_;
+  const std::shared_ptr<CommLink> link_;
   LaneHealing* const healing_;
   std::atomic<bool> peer_told_{false};
   mutable Mutex mutex_;
   absl::Status status_ TCPX_GUARDED_BY(mutex_);
+  std::optional<Unexplained> unexplained_ TCPX_GUARDED_BY(mutex_);  // the first
   std::string peer_parted_ TCPX_GUARDED_BY(mutex_);
   std::string told_;           // the line of the log; stands still once failed() is true
   int64_t told_again_ns_ = 0;  // under the comm's mutex

@@ -4,10 +4,12 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
-#include <unistd.h>
+
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "common/clock.h"
 #include "common/interface_states.h"
 #include "common/status.h"
@@ -42,21 +44,21 @@ bool AnyLaneStands(const ConnectionSetup& setup, int but) {
   return false;
 }
 
-// One that had something unread resets its sockets as it ends. A firewall that resets one flow leaves the others.
+// Keepalive has it answered each third of the timeout.
+bool HealthHeard(const ConnectionSetup& setup) {
+  LaneTcpInfo info;
+  if (setup.health == nullptr || !setup.health->ReadTcp(&info)) return false;
+  return info.heard_ms() * kMillisecond < setup.runtime->options.peer_timeout_ns * 6 / 10;
+}
+
+}  // namespace
+
 bool ProcessGone(const ConnectionSetup& setup) {
   if (setup.health == nullptr) return false;
   return setup.health->PeerVanished() || (setup.health->WasReset() && !AnyLaneStands(setup, kNoLane));
 }
 
-// Keepalive has it answered each third of the timeout.
-bool HealthHeard(const ConnectionSetup& setup) {
-  LaneTcpInfo info;
-  std::string hosts;
-  if (setup.health == nullptr || !setup.health->ReadTcp(&info, &hosts)) return false;
-  return info.heard_ms() * kMillisecond < setup.runtime->options.peer_timeout_ns * 6 / 10;
-}
-
-}  // namespace
+bool IsGarbage(const absl::Status& status) { return absl::StartsWith(status.message(), "the peer sent garbage"); }
 
 absl::Status SilenceError(const std::string& text) {
   absl::Status status = absl::UnavailableError(text);
@@ -82,7 +84,7 @@ Verdict VerdictOfFailure(const ConnectionSetup& setup, const absl::Status& statu
   FailureEvidence evidence;
   if (!absl::IsUnavailable(status)) return {};  // A shortage or a misuse here: its text says all.
   evidence.error = StatusErrno(status);
-  evidence.garbage = absl::StartsWith(status.message(), "the peer sent garbage");
+  evidence.garbage = IsGarbage(status);
   evidence.process_gone = ProcessGone(setup);
   evidence.silent = MeansSilence(status);
   evidence.health_heard = HealthHeard(setup);
@@ -101,6 +103,19 @@ std::string VerdictPrefix(const Verdict& verdict) {
   return text + "; ";
 }
 
+Verdict VerdictIn(absl::string_view line) {
+  constexpr absl::string_view kMark = "verdict: ";
+  Verdict verdict;
+  const size_t at = line.find(kMark);
+  if (at == absl::string_view::npos) return verdict;
+  const std::vector<absl::string_view> words = absl::StrSplit(line.substr(at + kMark.size()), absl::MaxSplits(": ", 2));
+  for (int i = 1; i < kCauses && words.size() > 1; ++i) {
+    if (words[0] == CauseName(static_cast<Cause>(i))) verdict.cause = static_cast<Cause>(i);
+  }
+  if (verdict.cause != Cause::kNone) verdict.culprit = std::string(words[1]);
+  return verdict;
+}
+
 // Lanes of a fused device go by several paths.
 std::string HealedVerdict(const ConnectionSetup& setup) {
   bool apart = false;
@@ -111,21 +126,6 @@ std::string HealedVerdict(const ConnectionSetup& setup) {
   verdict.cause = apart ? Cause::kPathDead : Cause::kFlowDropped;
   verdict.culprit = absl::StrCat("the path between ", ThisProcessName(), " and ", PeerName(setup));
   return VerdictPrefix(verdict);
-}
-
-int64_t Patience::Until(int64_t now_ns) {
-  int64_t begun_ns = begun_ns_.load(std::memory_order_relaxed);
-  if (now_ns - begun_ns >= kEveryNs && begun_ns_.compare_exchange_strong(begun_ns, now_ns)) begun_ns = now_ns;
-  return begun_ns + kLongNs;
-}
-
-void AwaitExplanation(const ConnectionSetup& setup, const std::function<bool()>& explained) {
-  static Patience patience;
-  const int64_t until_ns = patience.Until(MonotonicNanos());
-  while (!explained() && !ProcessGone(setup) && MonotonicNanos() < until_ns) {
-    usleep(1000);
-    setup.health->Poll();
-  }
 }
 
 }  // namespace tcpx

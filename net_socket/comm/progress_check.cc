@@ -13,13 +13,25 @@
 #include "net_socket/health/cpu_shortage.h"
 
 namespace tcpx {
+namespace {
+
+// What was slow counts for so many stretches of TCPX_STALL_WARN, unless it is found so again.
+constexpr int64_t kSlowKeptLongs = 3;
+
+}  // namespace
 
 void ProgressCheck::LookInLoop(int64_t now_ns) {
   if (!failure_->failed()) LookAtLanes(now_ns);
-  if (!failure_->failed()) LookAtRequests(now_ns);
+  const Flight flight = end_->FlightNow();
+  if (!failure_->failed()) LookAtRequests(flight, now_ns);
   if (failure_->failed()) probe_.LeaveInLoop();
-  if (!failure_->failed()) LookAtLosses(now_ns);
-  if (!failure_->failed()) LookAtPaces(now_ns);
+  const uint64_t done = end_->MessagesDone();
+  const bool idle = flight.messages == 0 && done == messages_done_;
+  messages_done_ = done;
+  if (now_ns - slow_ns_ > kSlowKeptLongs * setup_->runtime->options.stall_warn_ns) slow_ = Verdict();
+  if (idle || failure_->failed()) return;
+  LookAtLosses(now_ns);
+  LookAtPaces(now_ns);
 }
 
 void ProgressCheck::LookAtLanes(int64_t now_ns) {
@@ -41,9 +53,8 @@ void ProgressCheck::LookAtLanes(int64_t now_ns) {
   }
 }
 
-void ProgressCheck::LookAtRequests(int64_t now_ns) {
+void ProgressCheck::LookAtRequests(const Flight& flight, int64_t now_ns) {
   const Options& options = setup_->runtime->options;
-  const Flight flight = end_->FlightNow();
   const bool stalled = stall_.Stalled(flight, now_ns, options.stall_warn_ns);
   probe_.LookInLoop(flight, stall_.since_ns(), now_ns);
   if (probe_.Tells(stalled, now_ns)) TellOfStall(now_ns);
@@ -68,6 +79,11 @@ void ProgressCheck::TellOfStall(int64_t now_ns) {
         "rank";
   }
   TCPX_INFO_TO(setup_->communicator->log, "%s", failure_->Report(text, probe_.lane()));
+}
+
+void ProgressCheck::NoteSlow(const Verdict& verdict, int64_t now_ns) {
+  slow_ = verdict;
+  slow_ns_ = now_ns;
 }
 
 Verdict ProgressCheck::PaceVerdict(size_t lane, bool slow) const {
@@ -95,7 +111,9 @@ void ProgressCheck::LookAtLosses(int64_t now_ns) {
   if (!losses_.Look(segments, now_ns, long_ns)) return;
   for (size_t i = 0; i < segments.size(); ++i) {
     const Verdict verdict = PaceVerdict(i, false);
-    if (!losses_.News(i, verdict.cause == Cause::kPathLoses)) continue;
+    const bool loses = verdict.cause == Cause::kPathLoses;
+    if (loses) NoteSlow(verdict, now_ns);
+    if (!losses_.News(i, loses)) continue;
     TCPX_INFO_TO(
         setup_->communicator->log, "%s",
         failure_->Report(VerdictPrefix(verdict) + "look for a bad link, an overfull queue or a policer on the way",
@@ -112,12 +130,13 @@ void ProgressCheck::LookAtCpu(const Flight& flight, int64_t now_ns) {
     return;
   }
   if (short_since_ns_ == 0) short_since_ns_ = now_ns;
-  if (now_ns - short_since_ns_ < long_ns || std::exchange(told_short_, true)) return;
-  if (!setup_->runtime->cpu_shortage->FirstToTell()) return;
+  if (now_ns - short_since_ns_ < long_ns) return;
   Verdict verdict;
   verdict.cause = Cause::kNoCpu;
   verdict.culprit = ThisProcessName();
   verdict.evidence = absl::StrCat("one was ready and had none for ", percent, " % of the time");
+  NoteSlow(verdict, now_ns);
+  if (std::exchange(told_short_, true) || !setup_->runtime->cpu_shortage->FirstToTell()) return;
   TCPX_INFO_TO(setup_->communicator->log, "%s",
                failure_->Report(VerdictPrefix(verdict) + "give this rank more CPUs, or the host fewer threads", 0));
 }
@@ -132,9 +151,13 @@ void ProgressCheck::LookAtPaces(int64_t now_ns) {
         "the path of this flow (a bad link, a crowded queue, a limit per flow)",
         slow.bytes_per_second * 1e-6, long_ns * 1e-9, slow.median * 1e-6);
     const size_t lane = slow.lane + 1;
+    const Verdict verdict = PaceVerdict(lane, true);
+    slow_ = verdict;
     TCPX_INFO_TO(setup_->communicator->log, "%s",
-                 failure_->Report(VerdictPrefix(PaceVerdict(lane, true)) + text, static_cast<int>(lane)));
+                 failure_->Report(VerdictPrefix(verdict) + text, static_cast<int>(lane)));
   }
+  // It is named once, and stays slow.
+  if (slowness_.any()) slow_ns_ = now_ns;
 }
 
 }  // namespace tcpx

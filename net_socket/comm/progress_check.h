@@ -35,6 +35,8 @@ class ProgressCheck {
   void HearInLoop(const std::string& news, int64_t now_ns) { probe_.HearInLoop(news, now_ns); }
   void HealthChangedInLoop() { probe_.HealthChangedInLoop(); }
   const StallProbe& probe() const { return probe_; }
+  // What is slow although nothing stands, as far as it was told lately; kNone: nothing.
+  const Verdict& slow() const { return slow_; }
   const void* key() const { return probe_.key(); }
   // The peer's process has ended without closing.
   void PeerEnded() { peer_ended_.store(true, std::memory_order_relaxed); }
@@ -43,12 +45,13 @@ class ProgressCheck {
 
  private:
   void LookAtLanes(int64_t now_ns);
-  void LookAtRequests(int64_t now_ns);
+  void LookAtRequests(const Flight& flight, int64_t now_ns);
   void TellOfStall(int64_t now_ns);
   void LookAtPaces(int64_t now_ns);
   void LookAtLosses(int64_t now_ns);
   void LookAtCpu(const Flight& flight, int64_t now_ns);
   Verdict PaceVerdict(size_t lane, bool slow) const;
+  void NoteSlow(const Verdict& verdict, int64_t now_ns);
 
   const ConnectionSetup* const setup_;
   const ConnectionEnd* const end_;
@@ -59,9 +62,12 @@ class ProgressCheck {
   LaneLosses losses_;
   int64_t short_since_ns_ = 0;  // of CPU; 0: not
   bool told_short_ = false;
+  uint64_t messages_done_ = 0;  // at the latest look
   StallWatch stall_;
   StallProbe probe_;
   Relaxed<uint64_t> slow_lanes_{0};
+  Verdict slow_;
+  int64_t slow_ns_ = 0;  // when it was last found so
 };
 
 }  // namespace tcpx

@@ -76,7 +76,7 @@ absl::Status ReceiveComm::Receive(const ReceiveArgs& args, Request** request) {
   *request = nullptr;
   if (!mutex_.try_lock()) return absl::OkStatus();
   MutexLock lock(mutex_, std::adopt_lock);
-  if (failed()) return failure().Refusal();
+  if (!failure().open()) return failure().Refusal();
   if (args.count < 1 || args.count > setup().max_receives) {
     return absl::FailedPreconditionError(
         absl::StrFormat("irecv: %d buffers, but this device announced maxRecvs %d", args.count, setup().max_receives));
@@ -192,7 +192,7 @@ void ReceiveComm::Drive(const PostedReceive* wanted) {
 }
 
 void ReceiveComm::PumpLaneZero(const PostedReceive* wanted) {
-  if (failed() || LaneZeroWaits()) return;
+  if (!failure().open() || LaneZeroWaits()) return;
   iovec iov[ReceiveLane::kIovMax];
   const int places = lane_zero_.Prepare(iov);
   const bool staged_was_enough = wanted->done.load(std::memory_order_acquire);

@@ -106,7 +106,7 @@ absl::Status SendComm::Send(const SendArgs& args, Request** request) {
   if (!mutex_.try_lock()) return absl::OkStatus();
   MutexLock lock(mutex_, std::adopt_lock);
   FailIfPeerGone();
-  if (failed()) return failure().Refusal();
+  if (!failure().open()) return failure().Refusal();
   if (args.bytes > kMessageBytesMax) return absl::InvalidArgumentError("isend: a message is at most 1 TiB long");
   SendRequest* slot = Prepare(args);
   if (slot == nullptr) {
@@ -224,7 +224,7 @@ void SendComm::PostBulk(SendRequest* request) {
 bool SendComm::ReadyToFlush() {
   if (held_ == nullptr) return true;
   if (held_->crowded() || held_->awaited()) held_->Acked(QueuedOf(lane_fd(0), sealer_.get()));
-  if (zero_lost_ || failed()) return false;
+  if (zero_lost_ || !failure().open()) return false;
   const int err = SendAgain(lane_fd(0), held_.get(), sealer_.get());
   if (err != 0 && !IsTransientErrno(err)) LaneZeroBroke(err);
   return err == 0;
@@ -233,7 +233,7 @@ bool SendComm::ReadyToFlush() {
 void SendComm::Flush() {
   if (!ReadyToFlush()) return;
   iovec iov[SendQueue::kIovMax];
-  while (!queue_.empty() && !failed()) {
+  while (!queue_.empty() && failure().open()) {
     size_t offered = 0;
     const int count = queue_.Gather(iov, &offered);
     if (offered == 0) return;

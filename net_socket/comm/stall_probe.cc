@@ -41,10 +41,8 @@ int64_t StallProbe::EveryNs() const {
 }
 
 void StallProbe::LookInLoop(const Flight& flight, int64_t since_ns, int64_t now_ns) {
-  Runtime* const runtime = setup_->runtime;
-  if (runtime->options.stall_warn_ns == 0) return;
-  runtime->cpu_shortage->NoteCaller(end_->CallerThread());
-  setup_->communicator->stalls->SetNoCpuInLoop(runtime->cpu_shortage->Percent(now_ns, EveryNs() * 3 / 4));
+  if (setup_->runtime->options.stall_warn_ns == 0) return;
+  if (flight.messages > 0) LookAtCpu(now_ns);
   flight_ = flight;
   const bool stands = since_ns != 0 && now_ns - since_ns >= EveryNs();
   if (since_ns != since_ns_ || !stands) {
@@ -65,6 +63,14 @@ void StallProbe::LookInLoop(const Flight& flight, int64_t since_ns, int64_t now_
   }
 }
 
+void StallProbe::LookAtCpu(int64_t now_ns) {
+  CpuShortage* const shortage = setup_->runtime->cpu_shortage.get();
+  const int caller = end_->CallerThread();
+  if (caller != caller_) shortage->NoteCaller(caller);
+  caller_ = caller;
+  setup_->communicator->stalls->SetNoCpuInLoop(shortage->Percent(now_ns, EveryNs() * 3 / 4));
+}
+
 void StallProbe::HearInLoop(const std::string& text, int64_t now_ns) {
   WaitNews news;
   if (failure_->failed() || !DecodeNews(text, &news)) return;
@@ -79,6 +85,7 @@ void StallProbe::HearInLoop(const std::string& text, int64_t now_ns) {
   asked_ns_ = 0;
   if (since_ns_ != 0) Judge(now_ns);
   if (!asks) return;
+  LookAtCpu(now_ns);
   flight_ = end_->FlightNow();
   if (since_ns_ == 0) JudgeUnposted(now_ns);
   Put(now_ns);
@@ -96,6 +103,7 @@ void StallProbe::LeaveInLoop() {
   root_ = WaitRoot();
   knock_.Forget();
   setup_->communicator->stalls->LeaveInLoop(key());
+  place_ = nullptr;
 }
 
 void StallProbe::Judge(int64_t now_ns) {
@@ -115,19 +123,25 @@ void StallProbe::JudgeUnposted(int64_t now_ns) {
   stuck_ns_ = verdict_.cause == Cause::kNone ? 0 : now_ns - EveryNs();
 }
 
+void StallProbe::Count(StallMember* member) const {
+  member->messages_done = end_->MessagesDone();
+  member->posted = static_cast<uint32_t>(flight_.messages);
+  member->sequence = flight_.sequence;
+}
+
 void StallProbe::Put(int64_t now_ns) {
+  const int64_t since_ns = since_ns_ != 0 ? since_ns_ : stuck_ns_;
+  if (since_ns == 0 && place_ != nullptr && place_->stands_since_ns == 0) return Count(place_);
   StallMember member;
   member.health = setup_->health;
   member.id = setup_->connection_id;
   member.there = PeerName(*setup_);
   member.sends = failure_->direction() == Direction::kSend;
-  member.messages_done = end_->MessagesDone();
-  member.posted = static_cast<uint32_t>(flight_.messages);
-  member.sequence = flight_.sequence;
-  member.stands_since_ns = since_ns_ != 0 ? since_ns_ : stuck_ns_;
+  Count(&member);
+  member.stands_since_ns = since_ns;
   member.verdict = verdict_;
   member.peer_root = peer_.root;
-  setup_->communicator->stalls->PutInLoop(key(), std::move(member), now_ns);
+  place_ = setup_->communicator->stalls->PutInLoop(key(), std::move(member), now_ns);
 }
 
 StallEvidence StallProbe::Gather(int64_t now_ns) {
@@ -168,19 +182,20 @@ void StallProbe::GatherLanes(int64_t now_ns) {
   lanes_ns_ = now_ns;
   lanes_.clear();
   bool holds = false;
+  const bool sends = failure_->direction() == Direction::kSend;
   bool all_unread = true;
   int64_t longest_ms = -1;
   for (int i = 0; i < static_cast<int>(setup_->lanes.size()); ++i) {
     const int fd = setup_->lanes[static_cast<size_t>(i)].fd.get();
     if (fd < 0) continue;
     lanes_.push_back(GatherLane(i, now_ns, &holds));
-    all_unread = all_unread && UnreadBytes(fd) > 0;
+    all_unread = all_unread && !sends && UnreadBytes(fd) > 0;
     const LaneEvidence& lane = lanes_.back();
     if (!lane.silent || lane.silent_ms <= longest_ms) continue;
     longest_ms = lane.silent_ms;
     lane_ = i;
   }
-  const bool idle = !lanes_.empty() && (failure_->direction() == Direction::kSend ? !holds : all_unread);
+  const bool idle = !lanes_.empty() && (sends ? !holds : all_unread);
   idle_here_ = idle && was_idle_;
   was_idle_ = idle;
 }
@@ -201,6 +216,7 @@ LaneEvidence StallProbe::GatherLane(int lane, int64_t now_ns, bool* holds) const
     evidence.silent_ms = info.heard_ms();
     evidence.silent = info.held_bytes > 0 && in_vain && evidence.silent_ms >= kSilentMs;
   }
+  if (!evidence.silent) return evidence;
   const SocketAddress local = LocalAddress(socket.fd.get()).value_or(socket.local);
   const SocketAddress peer = PeerAddress(socket.fd.get()).value_or(socket.peer);
   evidence.hosts = absl::StrCat(local.HostString(), " ", peer.HostString());
@@ -212,9 +228,11 @@ void StallProbe::GatherHealth(int64_t now_ns, StallEvidence* evidence) {
   if (setup_->health == nullptr) return;
   LaneTcpInfo info;
   std::string hosts;
+  const bool silent =
+      std::any_of(evidence->lanes.begin(), evidence->lanes.end(), [](auto& lane) { return lane.silent; });
   evidence->speaks = !setup_->health->peer_name().empty();
   evidence->heard_now = heard_ns_ != 0 && now_ns - heard_ns_ < kJustNowNs;
-  evidence->health_lost = !setup_->health->ReadTcp(&info, &hosts);
+  evidence->health_lost = !setup_->health->ReadTcp(&info, silent ? &hosts : nullptr);
   if (evidence->health_lost || !evidence->speaks) return;
   const int64_t asked_ms = asked_ns_ == 0 ? 0 : (now_ns - asked_ns_) / kMillisecond;
   if (info.held_bytes > 0) {

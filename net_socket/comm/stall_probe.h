@@ -1,6 +1,7 @@
 // stall_probe.h: why a connection's oldest request stands: gathers the evidence, and asks the peer.
 //
-// Purpose: what verdict.h judges, and what stall_group.h shares. Nothing is looked at while requests move.
+// Purpose: what verdict.h judges, and what stall_group.h shares. While requests move nothing is asked but whether our
+//          threads get CPU, and without requests, nor a peer that asks, nothing at all.
 //
 // Threads: the reactor, with the connection's link held.
 // Lifetime: borrows all three, which outlive it.
@@ -22,6 +23,8 @@
 #include "net_socket/message/flight.h"
 
 namespace tcpx {
+
+struct StallMember;
 
 class StallProbe {
  public:
@@ -57,11 +60,17 @@ class StallProbe {
   // Whether the peer's host answers a new connect, while its sockets are not heard; asks where it was not asked.
   bool HostAnswers();
   void Put(int64_t now_ns);
+  // How much is done and posted here.
+  void Count(StallMember* member) const;
+  // Whose CPU is short, and whether any is.
+  void LookAtCpu(int64_t now_ns);
   int64_t EveryNs() const;
 
   const ConnectionSetup* const setup_;
   const ConnectionEnd* const end_;
   const ConnectionFailure* const failure_;
+  StallMember* place_ = nullptr;  // the stall group's; null: not there
+  int caller_ = 0;                // the latest thread that calls
   Flight flight_;
   int64_t since_ns_ = 0;
   int64_t stuck_ns_ = 0;  // nothing stands here, and yet verdict_ holds; 0: it does not

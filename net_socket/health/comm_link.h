@@ -43,6 +43,8 @@ class Watched {
   virtual void PeerParted(const std::string& cause) = 0;
   // Another connection of the same communicator has failed.
   virtual void ContextFailed(const std::string& cause) = 0;
+  // A lane has ended without a word: the connection fails, where the reason is known or it is `late`. False: not yet.
+  virtual bool MayFail(bool) { return true; }
   // A look at what stands still.
   virtual void CheckProgress(int64_t now_ns) = 0;
   // What the connection has moved, and waited for, so far: for the statistics, by their own thread.

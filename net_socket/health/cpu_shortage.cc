@@ -21,43 +21,53 @@ constexpr size_t kThreadsMax = 512;
 constexpr uint64_t kShortPercent = 50;
 // Of the time in which it wanted a CPU.
 constexpr uint64_t kWantedPercent = 70;
+// An application may have hundreds of threads, and ours stay.
+constexpr int kNamesKeptLooks = 8;
+// A look so old is of another time.
+constexpr int kOldLooks = 4;
 
 }  // namespace
 
 // The reactor and the progress pool name theirs so. What else the application runs is its own affair.
-bool CpuShortage::Counts(int id) const {
-  if (callers_.count(id) != 0) return true;
-  const auto name = ReadSmallFile(absl::StrCat(tasks_, id, "/comm"));
-  return name.has_value() && absl::StartsWith(*name, "tcpx-");
+void CpuShortage::FindOurs() {
+  ours_.clear();
+  size_t seen = 0;
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(tasks_.c_str()), &closedir);
+  if (folder == nullptr) return;
+  while (const dirent* entry = readdir(folder.get())) {
+    const int id = atoi(entry->d_name);
+    if (id <= 0 || ++seen > kThreadsMax) continue;
+    const auto name = ReadSmallFile(absl::StrCat(tasks_, id, "/comm"));
+    if (name.has_value() && absl::StartsWith(*name, "tcpx-")) ours_.insert(id);
+  }
+}
+
+bool CpuShortage::ReadThread(int id, std::map<int, Times>* threads) const {
+  const auto text = ReadSmallFile(absl::StrCat(tasks_, id, "/schedstat"));
+  Times times;
+  if (!text.has_value()) return false;
+  if (sscanf(text->c_str(), "%" SCNu64 " %" SCNu64, &times.cpu_ns, &times.waited_ns) == 2) (*threads)[id] = times;
+  return true;
 }
 
 std::map<int, CpuShortage::Times> CpuShortage::Read() {
   std::map<int, Times> threads;
-  std::set<int> callers;
-  size_t seen = 0;
-  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(tasks_.c_str()), &closedir);
-  if (folder == nullptr) return threads;
-  while (const dirent* entry = readdir(folder.get())) {
-    const int id = atoi(entry->d_name);
-    if (id <= 0 || ++seen > kThreadsMax || !Counts(id)) continue;
-    if (callers_.count(id) != 0) callers.insert(id);
-    const auto text = ReadSmallFile(absl::StrCat(tasks_, id, "/schedstat"));
-    Times times;
-    if (!text.has_value()) continue;
-    if (sscanf(text->c_str(), "%" SCNu64 " %" SCNu64, &times.cpu_ns, &times.waited_ns) == 2) threads[id] = times;
-  }
-  callers_.swap(callers);  // Without those that have ended.
+  if (looks_++ % kNamesKeptLooks == 0) FindOurs();
+  for (const int id : ours_) (void)ReadThread(id, &threads);
+  for (auto at = callers_.begin(); at != callers_.end();) at = ReadThread(*at, &threads) ? ++at : callers_.erase(at);
   return threads;
 }
 
 int CpuShortage::Percent(int64_t now_ns, int64_t every_ns) {
   if (looked_ns_ != 0 && now_ns - looked_ns_ < every_ns) return percent_;
+  const bool first = looked_ns_ == 0 || now_ns - looked_ns_ > kOldLooks * every_ns;
+  if (first) looks_ = 0;
   std::map<int, Times> threads = Read();
   const auto elapsed_ns = static_cast<uint64_t>(std::max<int64_t>(now_ns - looked_ns_, 1));
   uint64_t most = 0;
   for (const auto& [id, times] : threads) {
     const auto before = threads_.find(id);
-    if (looked_ns_ == 0 || before == threads_.end() || times.cpu_ns < before->second.cpu_ns) continue;
+    if (first || before == threads_.end() || times.cpu_ns < before->second.cpu_ns) continue;
     const uint64_t ran_ns = times.cpu_ns - before->second.cpu_ns;
     const uint64_t waited_ns = times.waited_ns - std::min(before->second.waited_ns, times.waited_ns);
     if ((ran_ns + waited_ns) * 100 < elapsed_ns * kWantedPercent || ran_ns > waited_ns) continue;

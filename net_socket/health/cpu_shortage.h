@@ -27,8 +27,8 @@ class CpuShortage {
   void NoteCaller(int id) {
     if (id != 0) callers_.insert(id);
   }
-  // How much of the time between the two latest looks the thread had to wait that is short most; 0: none is. Looks again
-  // when the latest is `every_ns` old.
+  // How much of the time between the two latest looks the thread had to wait that is short most; 0: none is, or the look
+  // before was long ago. Looks again when the latest is `every_ns` old.
   int Percent(int64_t now_ns, int64_t every_ns);
   // As of the latest look.
   int percent() const { return percent_; }
@@ -41,13 +41,16 @@ class CpuShortage {
     uint64_t waited_ns = 0;
   };
 
-  bool Counts(int id) const;
+  void FindOurs();
+  bool ReadThread(int id, std::map<int, Times>* threads) const;
   std::map<int, Times> Read();
 
-  const std::string tasks_;
+  std::string tasks_;
   int64_t looked_ns_ = 0;
   std::map<int, Times> threads_;
   std::set<int> callers_;
+  std::set<int> ours_;
+  int looks_ = 0;  // since ours_ was found
   int percent_ = 0;
   bool told_ = false;
 };

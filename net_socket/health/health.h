@@ -138,8 +138,8 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
   int64_t heard_ns() const { return heard_ns_.load(std::memory_order_relaxed); }
   // The peer's process, as it calls itself; empty: it is of a build that neither says so nor answers.
   std::string peer_name();
-  // What the kernel knows of the socket, and both its addresses; false: it is not up.
-  bool ReadTcp(LaneTcpInfo* info, std::string* hosts);
+  // What the kernel knows of the socket, and both its addresses unless `hosts` is null; false: it is not up.
+  bool ReadTcp(LaneTcpInfo* info, std::string* hosts = nullptr);
   // Hears at once what the peer has said already. For whoever found a lane ended and wonders why. Not with a link held.
   // Bytes that are not the peer's are told soon: they make no other event.
   void Poll();

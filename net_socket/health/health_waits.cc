@@ -65,8 +65,10 @@ bool Health::TellWaits(const ConnectionId& id, const std::string& news) {
 bool Health::ReadTcp(LaneTcpInfo* info, std::string* hosts) {
   MutexLock lock(mutex_);
   if (state_ != HealthState::kUp || end_.has_value()) return false;
-  *hosts = LocalAddress(fd_.get()).value_or(SocketAddress()).HostString() + " " +
-           PeerAddress(fd_.get()).value_or(SocketAddress()).HostString();
+  if (hosts != nullptr) {
+    *hosts = LocalAddress(fd_.get()).value_or(SocketAddress()).HostString() + " " +
+             PeerAddress(fd_.get()).value_or(SocketAddress()).HostString();
+  }
   return ReadLaneTcpInfo(fd_.get(), info);
 }
 

@@ -29,6 +29,10 @@ bool SlowLanes::SlowNow(const LanePace& pace, int64_t median, const History& his
   return pace.carries && pace.bytes_per_second < median / 2 && moved >= allowed / 2;
 }
 
+bool SlowLanes::any() const {
+  return std::any_of(lanes_.begin(), lanes_.end(), [](const History& lane) { return lane.told; });
+}
+
 std::vector<SlowLane> SlowLanes::Look(const std::vector<LanePace>& lanes, int64_t now_ns, int64_t long_ns) {
   std::vector<SlowLane> found;
   const bool first = lanes_.empty();

@@ -38,6 +38,9 @@ class SlowLanes {
   // Always the same number of lanes.
   std::vector<SlowLane> Look(const std::vector<LanePace>& lanes, int64_t now_ns, int64_t long_ns);
 
+  // A lane that was named has not been fast since.
+  bool any() const;
+
  private:
   struct History {
     uint64_t bytes_sent = 0;  // at the latest look

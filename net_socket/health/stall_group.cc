@@ -16,6 +16,8 @@ constexpr int64_t kAskedNs = 30 * kSecond;
 // Beyond so many connections what they come to may be so old.
 constexpr size_t kFewMax = 16;
 constexpr int64_t kRefreshNs = 100 * kMillisecond;
+// And so old where nobody has news.
+constexpr int64_t kNoNewsNs = kSecond;
 
 uint64_t NewNumber() {
   uint64_t number = 0;
@@ -25,9 +27,11 @@ uint64_t NewNumber() {
 
 // Firmer causes first, then those found here, then by name, so that all choose alike. From one end a host that is gone
 // looks as one behind a firewall does: whoever knows more knows better.
-std::tuple<int, int, std::string> Rank(const Verdict& verdict) {
-  const int firmness = !verdict.hard ? 2 : verdict.cause == Cause::kHostGone ? 1 : 0;
-  return {firmness, verdict.follows ? 1 : 0, verdict.culprit};
+bool Before(const Verdict& a, const Verdict& b) {
+  const auto softness = [](const Verdict& one) { return !one.hard ? 2 : one.cause == Cause::kHostGone ? 1 : 0; };
+  const int a_soft = softness(a);
+  const int b_soft = softness(b);
+  return std::tie(a_soft, a.follows, a.culprit) < std::tie(b_soft, b.follows, b.culprit);
 }
 
 WaitRoot RootFrom(const StallMember& member, uint64_t self) {
@@ -77,6 +81,17 @@ WaitRoot CandidateOf(const std::vector<const StallMember*>& members, uint64_t se
   return best;
 }
 
+// What a root is made of, but for how long it has been so.
+bool SameNews(const StallMember& a, const StallMember& b) {
+  const auto facts = [](const StallMember& one) {
+    const Verdict& verdict = one.verdict;
+    const WaitRoot& root = one.peer_root;
+    return std::tie(verdict.cause, verdict.hard, verdict.waits, verdict.follows, verdict.culprit, root.cause,
+                    root.candidate, root.finder, root.lag, root.culprit);
+  };
+  return (a.stands_since_ns == 0) == (b.stands_since_ns == 0) && facts(a) == facts(b);
+}
+
 bool Same(const WaitRoot& a, const WaitRoot& b) {
   return std::tie(a.cause, a.candidate, a.finder, a.serial, a.lag, a.culprit) ==
          std::tie(b.cause, b.candidate, b.finder, b.serial, b.lag, b.culprit);
@@ -91,7 +106,7 @@ WaitRoot RootOf(const std::vector<const StallMember*>& members, uint64_t self, c
     if (member->stands_since_ns == 0) continue;
     waits = waits || member->verdict.waits;
     if (member->verdict.cause == Cause::kNone) continue;
-    if (best == nullptr || Rank(member->verdict) < Rank(best->verdict)) best = member;
+    if (best == nullptr || Before(member->verdict, best->verdict)) best = member;
   }
   if (best != nullptr) return RootFrom(*best, self);
   return waits ? CandidateOf(members, self, here) : WaitRoot();
@@ -99,17 +114,22 @@ WaitRoot RootOf(const std::vector<const StallMember*>& members, uint64_t self, c
 
 StallGroup::StallGroup() : self_(NewNumber()) {}
 
-void StallGroup::PutInLoop(Key key, StallMember member, int64_t now_ns) {
+StallMember* StallGroup::PutInLoop(Key key, StallMember member, int64_t now_ns) {
   StallMember& place = places_[key].member;
-  stale_ = stale_ || place.stands_since_ns != 0 || member.stands_since_ns != 0;
+  const bool stands = place.stands_since_ns != 0 || member.stands_since_ns != 0;
+  stale_ = stale_ || stands;
+  news_ = news_ || (stands && !SameNews(place, member));
   place = std::move(member);
   RefreshSome(now_ns);
+  return &place;
 }
 
 void StallGroup::LeaveInLoop(Key key) {
   const auto found = places_.find(key);
   if (found == places_.end()) return;
-  stale_ = stale_ || found->second.member.stands_since_ns != 0;
+  const bool stood = found->second.member.stands_since_ns != 0;
+  stale_ = stale_ || stood;
+  news_ = news_ || stood;
   places_.erase(found);
   RefreshSome(MonotonicNanos());
 }
@@ -128,9 +148,9 @@ bool StallGroup::AskInLoop(Key key, int64_t now_ns) {
 
 // All are gone through, and each comes to this at each look.
 void StallGroup::RefreshSome(int64_t now_ns) {
-  const bool due = places_.size() <= kFewMax || now_ns - refreshed_ns_ >= kRefreshNs;
+  const bool due = places_.size() <= kFewMax || now_ns - refreshed_ns_ >= (news_ ? kRefreshNs : kNoNewsNs);
   if (!stale_ || !due) return;
-  stale_ = false;
+  stale_ = news_ = false;
   refreshed_ns_ = now_ns;
   Refresh(now_ns);
 }

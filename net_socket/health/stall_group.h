@@ -48,8 +48,9 @@ class StallGroup {
   StallGroup();
   uint64_t self() const { return self_; }
 
-  // Of each end at each look.
-  void PutInLoop(Key key, StallMember member, int64_t now_ns);
+  // Of each end at each look. While it does not stand what it has done may be written to the place at once, until it
+  // leaves.
+  StallMember* PutInLoop(Key key, StallMember member, int64_t now_ns);
   // What CpuShortage says of this process.
   void SetNoCpuInLoop(int percent) { no_cpu_percent_ = static_cast<uint8_t>(percent); }
   void LeaveInLoop(Key key);
@@ -72,6 +73,7 @@ class StallGroup {
   const uint64_t self_;
   std::map<Key, Place> places_;
   bool stale_ = false;  // the rest is older than places_
+  bool news_ = false;   // and may have another root
   int64_t refreshed_ns_ = 0;
   WaitRoot root_;
   int64_t since_ns_ = 0;  // since when the one that has stood longest does; 0: none stands

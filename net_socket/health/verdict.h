@@ -28,6 +28,7 @@ struct LaneEvidence {
   bool silent = false;  // it holds bytes that were sent again in vain, and nothing of the peer's was heard for long
   bool window_closed = false;  // it holds bytes, and the peer takes none
   int64_t silent_ms = 0;
+  // Of one that is silent.
   std::string hosts;  // both addresses: what goes the same way
   std::string flow;   // both addresses with their ports
 };

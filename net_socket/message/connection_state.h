@@ -1,6 +1,8 @@
 // connection_state.h: where a connection's end is in its life, and which moves are legal.
 //
-// States:  open -> failed (the first error sticks) -> closed; or open -> closed, the orderly road.
+// States:  open -> failed (the first error sticks) -> closed; or open -> closed, the orderly road. A lane that has ended
+//          without a word makes it failing first: nothing is moved any more, and the error is told once its reason is
+//          known, or does not come.
 #ifndef TCPX_NET_SOCKET_MESSAGE_CONNECTION_STATE_H_
 #define TCPX_NET_SOCKET_MESSAGE_CONNECTION_STATE_H_
 
@@ -9,15 +11,16 @@
 
 namespace tcpx {
 
-enum class ConnectionState : uint8_t { kOpen, kFailed, kClosed };
+enum class ConnectionState : uint8_t { kOpen, kFailing, kFailed, kClosed };
 
 // By the state left, then by the one entered.
-inline constexpr size_t kConnectionStates = 3;
+inline constexpr size_t kConnectionStates = 4;
 inline constexpr bool kLegalConnectionMoves[kConnectionStates][kConnectionStates] = {
-    // to open, failed, closed
-    {false, true, true},    // from open
-    {false, false, true},   // from failed
-    {false, false, false},  // from closed
+    // to open, failing, failed, closed
+    {false, true, true, true},     // from open
+    {false, false, true, true},    // from failing
+    {false, false, false, true},   // from failed
+    {false, false, false, false},  // from closed
 };
 
 constexpr bool MayMove(ConnectionState from, ConnectionState to) {

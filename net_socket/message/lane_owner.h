@@ -18,10 +18,11 @@ namespace tcpx {
 
 class LaneOwner {
  public:
-  // Asked for every chunk: no virtual call.
+  // Asked for every chunk: no virtual call. False: no lane is to move anything more.
+  bool open() const { return state() == ConnectionState::kOpen; }
   bool failed() const { return state() == ConnectionState::kFailed; }
   ConnectionState state() const { return state_.load(std::memory_order_acquire); }
-  // `lane` can't go on, and with it the connection.
+  // `lane` can't go on, and with it the connection: it is open no more. Never waits.
   virtual void FailLane(absl::Status status, int lane) = 0;
   // The socket of `lane` has broken. True: the lane gets another one, and keeps still until then.
   virtual bool LoseLane(const absl::Status&, int) { return false; }

@@ -44,13 +44,13 @@ void BulkReceiveLane::AdvanceInLoop(Engine* engine) {
     engine->Forget(op_.fd);
     DropSocket();
   }
-  if (op_.in_flight || owner_->failed() || Waits()) return;
+  if (op_.in_flight || !owner_->open() || Waits()) return;
   for (;;) {
     op_.iov_count = receive_.Prepare(op_.iov);
     const ssize_t left = ReadHeld();
     if (left != 0) {
       Received(left < 0 ? -EBADMSG : static_cast<int>(left));
-      if (left < 0 || owner_->failed()) return;
+      if (left < 0 || !owner_->open()) return;
       continue;
     }
     if (op_.iov_count > 0) break;
@@ -137,7 +137,7 @@ absl::Status BulkReceiveLane::Replace(SocketOffer offer) {
 }
 
 void BulkReceiveLane::Pump() {
-  if (owner_->failed() || Waits()) return;
+  if (!owner_->open() || Waits()) return;
   iovec iov[ReceiveLane::kIovMax];
   const int places = receive_.Prepare(iov);
   if (places > 0) {

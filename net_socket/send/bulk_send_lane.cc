@@ -198,7 +198,7 @@ void BulkSendLane::AdvanceInLoop(Engine* engine) {
 }
 
 void BulkSendLane::SendInLoop(Engine* engine) {
-  if (owner_->failed()) return;
+  if (!owner_->open()) return;
   if (peer_closed_.load(std::memory_order_acquire)) return EndInLoop(engine);
   if (sending_ != nullptr) return;
   if (lost_) {
@@ -354,7 +354,7 @@ void BulkSendLane::Pump() {
     (void)ack_looks_.Look(op_.fd, held_.get(), 0, sealer_.get());
     if (lost_ || !PumpAgain()) return;
   }
-  while (!owner_->failed()) {
+  while (owner_->open()) {
     int64_t retry_ns = 0;
     if (!loaded() && retiring_.load(std::memory_order_relaxed)) {
       if (!SaysRest()) return;

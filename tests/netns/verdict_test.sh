@@ -85,6 +85,18 @@ all() {
   ((failed == 1)) || right=$((right + 1))
 }
 
+# lasts NAME REGEX RANK...: what each of them says last still matches once the fault has stood for 20 s. On a machine
+# that is full a rank may have come to say that it has no CPU, and is right.
+lasts() {
+  local rank latest
+  while ((SECONDS < fault_began + 20)); do sleep 0.5; done
+  for rank in "${@:3}"; do
+    latest=$(grep -h 'verdict: ' "$scratch/$1/verdict.$rank.0" | tail -n 1)
+    [[ ! $latest =~ verdict:\ no-cpu ]] || { echo "note: $1: rank $rank came to say: ${latest#*verdict: }" && continue; }
+    [[ $latest =~ $2 ]] || fail "$1: rank $rank came to say \"$latest\", wanted /$2/"
+  done
+}
+
 # flows_between A B: "bytes port port" of what host A sends host B on, most first.
 flows_between() {
   netns_run "h$1" ss -tinHO state established dst "10.1.0.1$2" | awk '
@@ -136,6 +148,7 @@ late() {
   begin "$name" "$rank:RING_HUSH=$way" "${@:4}" || return 0
   touch "$scratch/$name/hush"
   all "$name" "peer-late: [^:]*waits for [^:]*rank $rank[^:]*: " "${others[@]}"
+  tcpx_top "$name" "culprit: .*rank $rank\\) \\(peer-late\\)" "${others[@]}"
   touch "$scratch/$name/speak"
   finish "$name" 0 1 2 3
 }
@@ -225,7 +238,10 @@ begin blocked && {
 begin dropped && {
   netns_table h2
   netns_nft h2 "add rule inet netns losses ip saddr 10.1.0.0/24 drop"
+  fault_began=$SECONDS
   all dropped 'host-gone: .*rank 2[^:]*: its host is gone, or cut off' 0 1 3
+  tcpx_top dropped 'culprit: .*rank 2\) \(host-gone\)' 0 1 3
+  lasts dropped 'host-gone: .*rank 2[^:]*: its host is gone, or cut off' 0 1 3
   heal_all
   finish dropped 0 1 2 3
 }
@@ -233,8 +249,11 @@ begin dropped && {
 # A cable out, at the host's end and behind the switch; and for longer than the timeout.
 begin cable && {
   netns_cut h0 eth0
+  fault_began=$SECONDS
   all cable 'path-dead: [^:]*rank 0[^:]*: the path is dead .interface eth0' 0
   all cable 'host-gone: .*rank 0[^:]*: its host is gone, or cut off' 1 2 3
+  lasts cable 'path-dead: [^:]*rank 0[^:]*: the path is dead .interface eth0' 0
+  lasts cable 'host-gone: .*rank 0[^:]*: its host is gone, or cut off' 1 2 3
   right=$((right - 1))
   netns_mend h0 eth0
   finish cable 0 1 2 3
@@ -263,6 +282,7 @@ die() {
   fi
   kill -KILL "${pid[$name.$rank]}"
   fails "$name" "process-gone: [^:]*rank $rank[^:]*: its process is gone" "${others[@]}"
+  tcpx_top "$name" "culprit: .*rank $rank\\) \\(process-gone\\)" "${others[@]}"
   finish "$name" "${others[@]}"
 }
 die killed 0 TCPX_HEAL=0
@@ -275,6 +295,7 @@ die killed_stopped_threads 3 TCPX_THREADS=2 TCPX_HEAL=0
 begin loss && {
   netns_lose h1 20 ip saddr 10.1.0.10 tcp dport != 0
   all loss 'path-loses: the path between [^:]*rank 0[^:]* and [^:]*rank 1[^:]*: the path loses packets .[0-9.]+ % of' 0
+  tcpx_top loss 'culprit: the path between .*rank 0\) and .*rank 1\) \(path-loses\)' 0
   heal_all
   finish loss 0 1 2 3
 }
@@ -290,6 +311,7 @@ begin tenth TCPX_LANES=4 TCPX_STALL_WARN=1 && {
   netns_class h0 eth0 8mbit tcp sport "${ports[1]}"
   netns_class h0 eth0 80mbit tcp sport "${ports[2]}"
   all tenth 'path-slow: the path between [^:]*rank 0[^:]* and [^:]*rank 1' 0
+  tcpx_top tenth 'culprit: the path between .*rank 0\) and .*rank 1\) \(path-slow\)' 0
   heal_all
   finish tenth 0 1 2 3
 }

@@ -22,6 +22,9 @@ class FakeEnd final : public ConnectionEnd {
   bool LaneEnded() const override { return lane_ended; }
   void TellPeer(const absl::Status& status) override { told.push_back(std::string(status.message())); }
 
+  uint64_t MessagesDone() const override { return done; }
+
+  uint64_t done = 0;
   Flight flight;
   std::vector<LanePace> paces;
   bool lane_ended = false;
@@ -36,6 +39,9 @@ inline std::vector<std::string>& Logged() {
 inline void LogLine(LogLevel level, uint64_t, const char*, int, const char* text) {
   if (level == LogLevel::kWarn || level == LogLevel::kInfo) Logged().push_back(text);
 }
+
+// Of a connection that housekeeping does not reach.
+inline std::shared_ptr<CommLink> NoLink() { return std::make_shared<CommLink>(nullptr); }
 
 // So many lanes without a socket.
 inline ConnectionSetup FakeSetup(Runtime* runtime, std::shared_ptr<FailureGroup> group = nullptr,

@@ -2,10 +2,15 @@
 #include "net_socket/comm/progress_check.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <fstream>
+#include <string>
 
 #include "absl/strings/match.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "net_socket/health/cpu_shortage.h"
 #include "tests/unit/net_socket/comm/fake_end.h"
 
 namespace tcpx {
@@ -32,7 +37,7 @@ class ProgressCheckTest : public ::testing::Test {
   Runtime runtime_{options_};
   FakeEnd end_;
   const ConnectionSetup setup_ = FakeSetup(&runtime_, nullptr, false, 1 + kBulkLanes);
-  ConnectionFailure failure_{&setup_, Direction::kSend, &end_};
+  ConnectionFailure failure_{&setup_, Direction::kSend, &end_, NoLink()};
   ProgressCheck check_{&setup_, &end_, &failure_};
   int second_ = 0;
 };
@@ -62,6 +67,7 @@ TEST_F(ProgressCheckTest, ALaneThatIsSlowForLongIsToldOnceAndCounted) {
   end_.flight.messages = 0;
   end_.paces.resize(kBulkLanes);
   for (int i = 0; i < 60; ++i) {
+    ++end_.done;
     const int64_t pace[kBulkLanes] = {1'000'000, 1'000'000, 100'000};
     for (size_t lane = 0; lane < kBulkLanes; ++lane) {
       end_.paces[lane].bytes_per_second = pace[lane];
@@ -70,8 +76,30 @@ TEST_F(ProgressCheckTest, ALaneThatIsSlowForLongIsToldOnceAndCounted) {
     LookUntil(i + 1);
   }
   EXPECT_EQ(1u, check_.slow_lanes());
+  EXPECT_EQ(Cause::kPathSlow, check_.slow().cause);
   ASSERT_EQ(1u, Logged().size());
   EXPECT_TRUE(absl::StrContains(Logged()[0], "a slow lane: 0.1 MB/s")) << Logged()[0];
+}
+
+// Whose threads get CPU is only asked while something is under way.
+TEST_F(ProgressCheckTest, AnIdleConnectionAsksTheKernelForNothing) {
+  const std::string tasks = ::testing::TempDir() + "/tcpx_idle_tasks/";
+  mkdir(tasks.c_str(), 0700);
+  mkdir((tasks + "1").c_str(), 0700);
+  std::ofstream(tasks + "1/comm") << "tcpx-io-0\n";
+  *runtime_.cpu_shortage = CpuShortage(tasks);
+  const auto look = [&](int seconds) {
+    for (int i = 0; i < seconds; ++i) {
+      std::ofstream(tasks + "1/schedstat") << "0 " << (second_ + 1) * kSecond << " 1\n";
+      LookUntil(second_ + 1);
+    }
+  };
+  end_.flight.messages = 0;
+  look(20);
+  EXPECT_EQ(0, runtime_.cpu_shortage->percent());
+  end_.flight.messages = 1;
+  look(9);
+  EXPECT_EQ(100, runtime_.cpu_shortage->percent());
 }
 
 }  // namespace

@@ -95,6 +95,17 @@ TEST_F(CpuShortageTest, LooksNoMoreOftenThanAsked) {
   EXPECT_EQ(100, Percent());
 }
 
+// Nobody looks while nothing is under way.
+TEST_F(CpuShortageTest, WhatWasLongAgoIsOfAnotherTime) {
+  Set(1, 0, 0);
+  Percent();
+  Set(1, 0, kSecond);
+  now_ns_ += 100 * kSecond;
+  EXPECT_EQ(0, Percent());
+  Set(1, 0, 2 * kSecond);
+  EXPECT_EQ(100, Percent());
+}
+
 TEST_F(CpuShortageTest, AKernelThatTellsNothingHasNobodyShort) {
   EXPECT_EQ(0, Percent());
   EXPECT_EQ(0, Percent());

@@ -233,5 +233,33 @@ TEST(WaitNewsTest, NonsenseDoesNoHarm) {
   }
 }
 
+// All of them are gone through for a root: at once where one has news, and else once a second.
+TEST(StallGroupTest, ACrowdIsLookedThroughForNewsAndElseSeldom) {
+  StallGroup group;
+  std::vector<char> keys(100);
+  const auto put = [&](size_t i, const char* culprit, const char* evidence, int64_t now_ns) {
+    StallMember member;
+    member.stands_since_ns = 1;
+    member.verdict = Stopped(0);
+    member.verdict.culprit = culprit;
+    member.verdict.evidence = evidence;
+    (void)group.PutInLoop(&keys[i], member, now_ns);
+  };
+  int64_t now_ns = 10 * kSecond;
+  for (size_t i = 0; i < keys.size(); ++i) put(i, "b", "at first", now_ns += kMillisecond);
+  now_ns = 11 * kSecond;
+  for (size_t i = 0; i < keys.size(); ++i) put(i, "b", "at first", now_ns);
+  ASSERT_EQ("at first", group.root_in_loop().evidence);
+  now_ns += kSecond * 9 / 10;
+  for (size_t i = 0; i < keys.size(); ++i) put(i, "b", "no news", now_ns);
+  EXPECT_EQ("at first", group.root_in_loop().evidence);
+  now_ns += kSecond * 2 / 10;
+  put(0, "b", "no news", now_ns);
+  EXPECT_EQ("no news", group.root_in_loop().evidence);
+  now_ns += kSecond * 2 / 10;
+  put(7, "a", "news", now_ns);
+  EXPECT_EQ("news", group.root_in_loop().evidence);
+}
+
 }  // namespace
 }  // namespace tcpx

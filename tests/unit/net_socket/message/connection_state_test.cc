@@ -11,7 +11,8 @@
 namespace tcpx {
 namespace {
 
-constexpr ConnectionState kAll[] = {ConnectionState::kOpen, ConnectionState::kFailed, ConnectionState::kClosed};
+constexpr ConnectionState kAll[] = {ConnectionState::kOpen, ConnectionState::kFailing, ConnectionState::kFailed,
+                                    ConnectionState::kClosed};
 
 class Owner final : public LaneOwner {
  public:
@@ -26,9 +27,10 @@ class Owner final : public LaneOwner {
 
 TEST(ConnectionStateTest, EveryPairIsLegalOrNot) {
   using Pair = std::pair<ConnectionState, ConnectionState>;
-  const std::set<Pair> legal = {{ConnectionState::kOpen, ConnectionState::kFailed},
-                                {ConnectionState::kOpen, ConnectionState::kClosed},
-                                {ConnectionState::kFailed, ConnectionState::kClosed}};
+  const std::set<Pair> legal = {
+      {ConnectionState::kOpen, ConnectionState::kFailing},   {ConnectionState::kOpen, ConnectionState::kFailed},
+      {ConnectionState::kOpen, ConnectionState::kClosed},    {ConnectionState::kFailing, ConnectionState::kFailed},
+      {ConnectionState::kFailing, ConnectionState::kClosed}, {ConnectionState::kFailed, ConnectionState::kClosed}};
   for (ConnectionState from : kAll) {
     for (ConnectionState to : kAll) {
       const bool may = legal.count({from, to}) > 0;
@@ -38,6 +40,7 @@ TEST(ConnectionStateTest, EveryPairIsLegalOrNot) {
       owner.MoveTo(to);
       EXPECT_EQ(to, owner.state());
       EXPECT_EQ(to == ConnectionState::kFailed, owner.failed());
+      EXPECT_EQ(to == ConnectionState::kOpen, owner.open());
     }
   }
 }

@@ -29,6 +29,7 @@ class FakeOwner final : public LaneOwner {
     lane = which;
     MoveTo(ConnectionState::kFailed);
   }
+  using LaneOwner::MoveTo;
 
   absl::Status status;
   int lane = 0;
@@ -120,6 +121,13 @@ TEST_F(BulkReceiveLaneTest, ALaneThatWasOpenedAndNeverUsedIsNotLost) {
   ResetSocket(std::move(reset.a));
   for (int i = 0; i < 10; ++i) lane.Pump();
   EXPECT_EQ(2, owner_.rested);
+}
+
+TEST_F(BulkReceiveLaneTest, TakesNothingWhileItsOwnerIsFailing) {
+  PostedReceive* const receive = table_.Post(buffer_, sizeof(buffer_), 0);
+  owner_.MoveTo(ConnectionState::kFailing);
+  Come(Frame(0, "some words"));
+  EXPECT_FALSE(receive->done.load());
 }
 
 TEST_F(BulkReceiveLaneTest, WaitsForTheReceiveOfAMessage) {

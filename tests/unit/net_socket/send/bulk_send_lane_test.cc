@@ -26,6 +26,7 @@ class FakeOwner final : public LaneOwner {
     lane = which;
     MoveTo(ConnectionState::kFailed);
   }
+  using LaneOwner::MoveTo;
 
   absl::Status status;
   int lane = 0;
@@ -94,6 +95,13 @@ TEST_F(BulkSendLaneTest, SendsNothingOnceItsOwnerHasFailed) {
   lane_.Pump();
   EXPECT_EQ("", ReadAvailable(pair_.b.get()));
   EXPECT_EQ(1, owner_.lane);
+}
+
+TEST_F(BulkSendLaneTest, SendsNothingWhileItsOwnerIsFailing) {
+  owner_.MoveTo(ConnectionState::kFailing);
+  striper_.Post(&request_);
+  lane_.Pump();
+  EXPECT_EQ("", ReadAvailable(pair_.b.get()));
 }
 
 // Two lanes between hosts, of which the pilot has paused the second: what waits goes by the first.
