@@ -27,6 +27,7 @@
 #include "tests/support/json.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/pair.h"
+#include "tests/support/small_disk.h"
 
 namespace tcpx {
 namespace {
@@ -312,6 +313,23 @@ TEST_P(StatsTest, WhereNothingCanBeHadTrafficGoesOn) {
   ASSERT_EQ(2u, warnings.size()) << CapturedLog();
   EXPECT_TRUE(absl::StrContains(CapturedLog(), "TCPX_STATS_DIR: /proc/none/tcpx-"));
   EXPECT_TRUE(absl::StrContains(CapturedLog(), "TCPX_STATS_SOCKET: bind to /proc/none/socket"));
+}
+
+TEST_P(StatsTest, OnAFullDiskTrafficGoesOn) {
+  settings_.environment = {{"TCPX_STATS_DIR", dir_}};
+  const bool ran = OnSmallDisk(dir_, [this] {
+    FillDisk(dir_);
+    Open();
+    const Deadline deadline;
+    while (CapturedLines(NCCL_LOG_WARN).empty() && deadline.Yield()) Move(kSmall, 5);
+    Move(kLarge, 3);
+    EXPECT_EQ("", OnlyFile(dir_));
+    ASSERT_TRUE(plugin_->Finish().ok());
+    const auto warnings = CapturedLines(NCCL_LOG_WARN);
+    ASSERT_EQ(1u, warnings.size()) << CapturedLog();
+    EXPECT_TRUE(absl::StrContains(CapturedLog(), "No space left")) << CapturedLog();
+  });
+  if (!ran) GTEST_SKIP() << kNoSmallDisk;
 }
 
 INSTANTIATE_TEST_SUITE_P(Threads, StatsTest, testing::Values(0, 2),
