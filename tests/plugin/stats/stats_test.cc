@@ -157,6 +157,26 @@ TEST_P(StatsTest, TheSocketTellsWhatMoved) {
   EXPECT_EQ("", AskSocket(socket_));
 }
 
+// Of the threads that move bytes, and of the one that calls us, though another has called before.
+TEST_P(StatsTest, TheCallersThreadIsKnown) {
+  Open();
+  std::thread([this] { Move(kSmall, 5); }).join();
+  Move(kSmall, 5);
+  bool known = false;
+  for (const Deadline deadline; !known && !deadline.Over(); usleep(50000)) {
+    Json all;
+    std::string error;
+    const std::string text = AskSocket(socket_);
+    if (text.empty()) continue;  // The thread has just begun.
+    ASSERT_TRUE(ParseJson(text, &all, &error)) << error;
+    for (const Json& thread : all["threads"].list) {
+      known |= thread["name"].text == "nccl" && thread["id"].number == getpid();
+    }
+  }
+  EXPECT_TRUE(known);
+  ASSERT_TRUE(plugin_->Finish().ok());
+}
+
 // One that NCCL is told of before its data is there counts once it is.
 TEST_P(StatsTest, EarlyReceivesCountWithTheirSizes) {
   Open();
