@@ -2,21 +2,25 @@
 //
 // Purpose: the network plugin measures, the profiler writes; both are libraries of one process that know nothing of each
 //          other. The notes lie in memory that has no name but the one of its descriptor, so that they go with the
-//          process, however it ends, and nobody ever waits for a disk.
+//          process, however it ends, and nobody ever waits for a disk. They lie in a ring: however long the job runs, the
+//          latest are there.
 //
-// Form:    lines of "SELF", or "SELF\tPEER\tAT\tOFFSET\tROUND_TRIP": processes by name; ours, and by how much the peer's
-//          clock is ahead of ours, as of AT.
+// Form:    a ClockNotesHead, and from kHeadBytes on a ring of kRingBytes with lines of
+//          "SELF\tPEER\tAT\tOFFSET\tROUND_TRIP": processes by name; ours, and by how much the peer's clock is ahead of
+//          ours, as of AT.
 // Threads: Write by any; a reader by one at a time.
-// Lifetime: notes stay as long as their writer.
+// Lifetime: the writer's, and as long as a reader holds them. A reader that has found a writer holds on to it, and looks
+//          through the process's descriptors only where it knows of none, and each kScanEvery reads.
 // Units:   nanoseconds of MonotonicNanos.
-// Errors:  without memory for it there are no notes, and beyond kBytesMax no more.
+// Errors:  without memory for it there are no notes: one WARN. What a slow reader has not read is overwritten.
 // Source:  memfd_create(2), proc(5).
 #ifndef TCPX_COMMON_CLOCK_NOTES_H_
 #define TCPX_COMMON_CLOCK_NOTES_H_
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -34,35 +38,60 @@ struct ClockNote {
   int64_t round_trip_ns = 0;
 };
 
+struct ClockNotesHead {
+  uint64_t written = 0;  // bytes of lines, ever
+  uint64_t again = 0;    // the same: who reads both in the middle of a write sees them differ
+  uint64_t over = 0;     // 1: the writer is gone
+  char self[488] = "";
+};
+
 class ClockNotes {
  public:
-  static constexpr size_t kBytesMax = size_t{4} << 20;
+  static constexpr size_t kHeadBytes = sizeof(ClockNotesHead);
+  static constexpr size_t kRingBytes = size_t{1} << 20;
 
   ClockNotes();
+  ~ClockNotes();
 
   // A name that no other process has, on this host or another.
   const std::string& self() const { return self_; }
   void Write(const std::string& peer, int64_t at_ns, int64_t offset_ns, int64_t round_trip_ns);
 
  private:
-  void Append(const std::string& line);
+  bool WriteHead(bool over) TCPX_REQUIRES(mutex_);
 
   const std::string self_;
   const OwnedFd fd_;
   Mutex mutex_;
-  size_t bytes_ TCPX_GUARDED_BY(mutex_) = 0;
+  uint64_t written_ TCPX_GUARDED_BY(mutex_) = 0;
 };
 
 // Follows the notes of this process, whoever writes them.
 class ClockNotesReader {
  public:
+  static constexpr int kScanEvery = 32;
+
   // What is new.
   std::vector<ClockNote> Read();
+  // How often it has looked through all descriptors.
+  int scans() const { return scans_; }
 
  private:
-  void ReadFrom(int number, std::vector<ClockNote>* notes);
+  struct Writer {
+    ino_t inode = 0;
+    OwnedFd fd;
+    uint64_t read = 0;  // bytes of lines
+    bool named = false;
+    bool over = false;
+  };
 
-  std::map<uint64_t, size_t> read_;  // bytes, by inode
+  void Scan();
+  void Take(int number);
+  static void ReadFrom(Writer* writer, std::vector<ClockNote>* notes);
+
+  std::vector<Writer> writers_;
+  int reads_ = 0;  // since the latest scan
+  int scans_ = 0;
 };
 
 // False: nonsense.

@@ -52,7 +52,10 @@ Recorder::Recorder(Settings settings)
     TCPX_WARN("no trace: %s; TCPX_TRACE_DIR names its folder", file_.status().message());
     return;
   }
+  // What lies there is of an earlier process of this number.
+  (void)unlink(file_.older_path().c_str());
   file_.Append(NameLine("process_name", settings_.process, getpid(), 0), true);
+  file_.SetHead([this] { return LatestClocks(); });
   wake_.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   absl::StatusOr<std::thread> writer = StartThread("the trace's writer", [this] { Run(); });
   if (writer.ok()) {
@@ -284,6 +287,12 @@ void Recorder::Run() {
     TCPX_INFO("the trace lacks %d events, for which there was no memory; TCPX_TRACE_SAMPLE thins it out", dropped);
   }
   file_.Close();
+  TellEnd();
+}
+
+void Recorder::TellEnd() {
+  if (file_.status().ok() || std::exchange(told_, true)) return;
+  TCPX_WARN("the trace ends here: %s; traffic goes on", file_.status().message());
 }
 
 void Recorder::WriteRound(int64_t now_ns) {
@@ -304,10 +313,7 @@ void Recorder::WriteRound(int64_t now_ns) {
   WriteClockNotes(now_ns == INT64_MAX);
   for (const Event* event : events) AppendEvent(*event, getpid(), &file_);
   file_.Flush();
-  if (!file_.status().ok() && !told_) {
-    told_ = true;
-    TCPX_WARN("the trace ends here: %s; traffic goes on", file_.status().message());
-  }
+  TellEnd();
   MutexLock lock(mutex_);
   for (const uint32_t index : done) {
     slots_[index].state = Slot::kFree;
@@ -329,7 +335,19 @@ void Recorder::WriteClockNotes(bool last) {
   if (!last && now_ns - notes_ns_ < notes_every_ns_) return;
   if (notes_ns_ != 0) notes_every_ns_ = std::min(2 * notes_every_ns_, kClockEveryNs);
   notes_ns_ = now_ns;
-  for (const ClockNote& note : notes_.Read()) file_.Append(ClockNoteLine(note, now_ns, getpid()), note.peer.empty());
+  for (const ClockNote& note : notes_.Read()) {
+    file_.Append(ClockNoteLine(note, now_ns, getpid()), note.peer.empty());
+    if (!note.peer.empty() && (measures_.size() < kPeersMax || measures_.contains(note.peer))) {
+      measures_[note.peer] = note;
+    }
+  }
+}
+
+std::vector<std::string> Recorder::LatestClocks() {
+  const int64_t now_ns = clock_ns_ = MonotonicNanos();
+  std::vector<std::string> lines = {MomentLine("tcpx_clock", now_ns, getpid(), "realtime_ns", RealNanos())};
+  for (const auto& [peer, note] : measures_) lines.push_back(ClockNoteLine(note, now_ns, getpid()));
+  return lines;
 }
 
 }  // namespace tcpx

@@ -97,6 +97,8 @@ class Recorder {
   static constexpr uint32_t kNone = ~0u;
   // Sockets that are told apart; those of further descriptors are "unknown".
   static constexpr size_t kLanesMax = 8192;
+  // Whose clock was measured: of so many the latest measure stands in each file.
+  static constexpr size_t kPeersMax = 4096;
 
   Entry* Find(void* handle, uint32_t* index) TCPX_REQUIRES(mutex_);
   uint32_t TakeSlot() TCPX_REQUIRES(mutex_);
@@ -112,6 +114,10 @@ class Recorder {
   void WriteRound(int64_t now_ns);
   void WriteClock();
   void WriteClockNotes(bool last);
+  // A file has to be joined to others' also where it is full before the next measure comes.
+  std::vector<std::string> LatestClocks();
+  // Once: that the trace has ended.
+  void TellEnd();
 
   const Settings settings_;
   const uint64_t first_generation_;
@@ -133,7 +139,8 @@ class Recorder {
   bool told_ = false;
   int64_t clock_ns_ = 0;
   ClockNotesReader notes_;
-  int64_t notes_ns_ = 0;  // when they were read last
+  absl::flat_hash_map<std::string, ClockNote> measures_;  // the latest, by peer
+  int64_t notes_ns_ = 0;                                  // when they were read last
   int64_t notes_every_ns_ = kSecond;
   OwnedFd wake_;
   std::atomic<bool> ends_{false};

@@ -41,8 +41,8 @@ size_t CharacterBytes(absl::string_view text) {
 std::string TraceFile::older_path() const { return absl::StrCat(absl::StripSuffix(path_, kEnding), ".older", kEnding); }
 
 absl::Status TraceFile::Open() {
-  // What a trace says of a job is for its user only.
-  fd_.reset(open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
+  // What a trace says of a job is for its user only. Nobody waits for the reader of a pipe that lies there.
+  fd_.reset(open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
   if (!fd_.valid()) status_ = ErrnoStatus(errno, absl::StrCat("can't write ", path_));
   bytes_ = 0;
   first_ = true;
@@ -74,8 +74,19 @@ void TraceFile::Rotate() {
     status_ = ErrnoStatus(errno, absl::StrCat("can't rename ", path_));
     return;
   }
-  if (!Open().ok() || head_.empty()) return;
-  Write(absl::StrCat("\n", head_));
+  if (Open().ok()) WriteHead();
+}
+
+void TraceFile::WriteHead() {
+  std::string text = head_;
+  size_t latest_bytes = 0;
+  for (const std::string& line : latest_ ? latest_() : std::vector<std::string>()) {
+    latest_bytes += line.size() + 2;
+    if (latest_bytes > bytes_max_ / 8) break;
+    absl::StrAppend(&text, text.empty() ? "" : ",\n", line);
+  }
+  if (text.empty()) return;
+  Write(absl::StrCat("\n", text));
   first_ = false;
 }
 

@@ -12,7 +12,10 @@
 #define TCPX_PROFILER_TRACE_FILE_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -36,9 +39,15 @@ class TraceFile {
   const absl::Status& status() const { return status_; }
   const std::string& path() const { return path_; }
   std::string older_path() const;
+  // Lines for the head of each file that follows, as they are then, behind those of `again`: an eighth of the allowed
+  // bytes at most.
+  using Head = std::function<std::vector<std::string>()>;
+  void SetHead(Head head) { latest_ = std::move(head); }
 
  private:
   void Rotate();
+  // Begins a file that is not the first.
+  void WriteHead();
   void Write(absl::string_view text);
 
   const std::string path_;
@@ -48,6 +57,7 @@ class TraceFile {
   uint64_t bytes_ = 0;  // in the file
   bool first_ = true;   // no event is in it yet
   std::string head_;    // what stands in each file
+  Head latest_;
   std::string waiting_;
 };
 

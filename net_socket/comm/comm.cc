@@ -68,9 +68,7 @@ void Comm::EnterOpenLanes() {
 }
 
 void Comm::NoteCaller() {
-  const pthread_t self = pthread_self();
-  if (caller_id_.load(std::memory_order_relaxed) != 0 && pthread_equal(caller_, self) != 0) return;
-  caller_ = self;
+  caller_ = __builtin_thread_pointer();
   caller_id_.store(static_cast<int>(syscall(SYS_gettid)), std::memory_order_relaxed);
 }
 

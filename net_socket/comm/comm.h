@@ -16,8 +16,6 @@
 #ifndef TCPX_NET_SOCKET_COMM_COMM_H_
 #define TCPX_NET_SOCKET_COMM_COMM_H_
 
-#include <pthread.h>
-
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -144,7 +142,7 @@ class Comm : protected ConnectionEnd, private Watched {
   RequestEvents& events() TCPX_REQUIRES(mutex_) { return events_; }
   // A request was reported done. The mutex is held, so that no locked instruction is needed.
   void Count(size_t bytes) TCPX_REQUIRES(mutex_) {
-    NoteCaller();
+    if (caller_ != __builtin_thread_pointer()) NoteCaller();
     const size_t kind = IsBulk(bytes) ? 1 : 0;
     messages_[kind].store(messages_[kind].load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     bytes_[kind].store(bytes_[kind].load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
@@ -161,7 +159,8 @@ class Comm : protected ConnectionEnd, private Watched {
   void CheckProgress(int64_t now_ns) override { progress_.LookInLoop(now_ns); }
   void PeerSaysWaits(const std::string& news) override;
   void HearWaits(const std::string& news) override;
-  // A call of the kernel only where it is another thread than before.
+  // It is another thread than before. No two threads that run have the same pointer, and reading it is one instruction,
+  // where pthread_self is a call.
   void NoteCaller() TCPX_REQUIRES(mutex_);
   int CallerThread() const override { return caller_id_.load(std::memory_order_relaxed); }
   uint64_t MessagesDone() const override { return messages_[0] + messages_[1]; }
@@ -193,7 +192,7 @@ class Comm : protected ConnectionEnd, private Watched {
   std::array<std::atomic<uint64_t>, 2> messages_{};  // express, bulk
   std::array<std::atomic<uint64_t>, 2> bytes_{};
   std::atomic<bool> told_of_misuse_{false};
-  pthread_t caller_ TCPX_GUARDED_BY(mutex_){};
+  const void* caller_ TCPX_GUARDED_BY(mutex_) = nullptr;
   std::atomic<int> caller_id_{0};  // 0: not known
   ConnectionSetup setup_;
   const absl::Status sealed_;              // of all sockets that it was made with

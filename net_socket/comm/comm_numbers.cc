@@ -104,7 +104,7 @@ void Comm::ReadCounts(ConnectionNumbers* numbers) {
   const Flight flight = FlightNow();
   // What is posted when a connection fails is never tested to its end, and waits for nobody.
   if (!failed()) numbers->waits = times_->WaitsUntil(MonotonicNanos(), flight, &numbers->open_wait);
-  numbers->caller = times_->caller();
+  numbers->caller = CallerThread();
   numbers->gpu = gpu_.load(std::memory_order_relaxed);
   numbers->posted = flight.messages;
   numbers->failed = failed();

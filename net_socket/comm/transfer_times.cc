@@ -1,8 +1,5 @@
 #include "net_socket/comm/transfer_times.h"
 
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "common/clock.h"
@@ -24,13 +21,6 @@ TransferTimes::Change::~Change() {
   version_->store(version_->load(std::memory_order_relaxed) + 1, std::memory_order_release);
 }
 
-void TransferTimes::NoteCaller() {
-  const pthread_t self = pthread_self();
-  if (caller_id_ != 0 && pthread_equal(caller_, self) != 0) return;
-  caller_ = self;
-  caller_id_ = static_cast<int>(syscall(SYS_gettid));
-}
-
 void TransferTimes::Refused() {
   if (refused_ns_ == 0) refused_ns_ = MonotonicNanos();
 }
@@ -39,7 +29,6 @@ int64_t TransferTimes::Begin(bool timed) {
   timed |= turn_++ % kTimedEvery == 0;
   const int64_t now = std::max<int64_t>(timed ? MonotonicNanos() : CoarseMonotonicNanos(), frontier_ns_);
   latest_ns_ = now;
-  NoteCaller();
   if (posted_++ == 0) {
     const Change change(this);
     const int64_t refused = refused_ns_ == 0 ? now : std::clamp<int64_t>(refused_ns_, frontier_ns_, now);

@@ -14,8 +14,6 @@
 #ifndef TCPX_NET_SOCKET_COMM_TRANSFER_TIMES_H_
 #define TCPX_NET_SOCKET_COMM_TRANSFER_TIMES_H_
 
-#include <pthread.h>
-
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -55,12 +53,8 @@ class TransferTimes {
   WaitNumbers WaitsUntil(int64_t now_ns, const Flight& flight, OpenWait* open) const;
   LogHistogramValues sizes(bool bulk) const { return sizes_[bulk ? 1 : 0].Read(); }
   LogHistogramValues durations(bool bulk) const { return durations_[bulk ? 1 : 0].Read(); }
-  // Of the thread that posts; 0: none has.
-  int caller() const { return caller_id_; }
 
  private:
-  void NoteCaller();
-
   // Who has seen a store of it sees all stores before; its loads come before all that are behind them. No fence: gcc's
   // thread sanitizer knows none.
   template <typename T>
@@ -97,8 +91,6 @@ class TransferTimes {
   bool Read(State* state) const;
 
   const bool receives_;
-  pthread_t caller_{};
-  Relaxed<int> caller_id_ = 0;
   unsigned turn_ = 0;
   int64_t latest_ns_ = 0;
   int posted_ = 0;

@@ -66,17 +66,25 @@ class StatsHub::Outputs {
  public:
   explicit Outputs(StatsHub* hub) : hub_(hub) {
     const StatsSettings& settings = hub->settings();
-    if (!settings.dir.empty()) file_ = std::make_unique<StatsFile>(settings.dir, hub->process_);
+    if (!settings.dir.empty()) {
+      file_ = std::make_unique<StatsFile>(settings.dir, hub->process_, hub->told_file_);
+    }
     if (settings.socket.empty()) return;
     auto socket = StatsSocket::Open(settings.socket);
     if (socket.ok()) {
       socket_ = *std::move(socket);
       TCPX_INFO("TCPX_STATS_SOCKET: numbers are to be had at %s", socket_->name());
-    } else {
+    } else if (!std::exchange(hub->told_socket_, true)) {
       TCPX_WARN("TCPX_STATS_SOCKET: %s; there is no socket, and all else goes on",
                 std::string(socket.status().message()));
     }
   }
+
+  ~Outputs() {
+    if (file_ != nullptr) hub_->told_file_ = file_->told();
+  }
+  Outputs(const Outputs&) = delete;
+  Outputs& operator=(const Outputs&) = delete;
 
   void Looked() { document_ = nullptr; }
 

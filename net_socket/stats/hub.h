@@ -96,6 +96,9 @@ class StatsHub {
   std::thread thread_ TCPX_GUARDED_BY(start_mutex_);
   OwnedFd stop_;
   bool told_ TCPX_GUARDED_BY(start_mutex_) = false;  // that there is no thread
+  // The thread's, one behind the other: what does not work was told of.
+  bool told_file_ = false;
+  bool told_socket_ = false;
 
   Mutex mutex_;
   absl::flat_hash_set<std::shared_ptr<StatsEntry>> entries_ TCPX_GUARDED_BY(mutex_);

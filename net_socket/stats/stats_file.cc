@@ -60,7 +60,8 @@ bool IsNumber(absl::string_view text) {
 
 }  // namespace
 
-StatsFile::StatsFile(std::string dir, const ProcessNumbers& process) : dir_(std::move(dir)), mark_(ProcessMark()) {
+StatsFile::StatsFile(std::string dir, const ProcessNumbers& process, bool told)
+    : dir_(std::move(dir)), mark_(ProcessMark()), told_(told) {
   prefix_ = absl::StrCat("tcpx-", FileWord(process.host), "-");
   const std::string name = absl::StrCat(prefix_, mark_);
   path_ = absl::StrCat(dir_, "/", name, kSuffix);

@@ -24,7 +24,8 @@ class StatsFile {
   static constexpr int64_t kStaleSeconds = 30;
   static constexpr int64_t kStaleElsewhereSeconds = 600;
 
-  StatsFile(std::string dir, const ProcessNumbers& process);
+  // `told`: a failure was told of already, by an earlier one of this process.
+  StatsFile(std::string dir, const ProcessNumbers& process, bool told = false);
   // Removes the file.
   ~StatsFile();
   StatsFile(const StatsFile&) = delete;
@@ -33,6 +34,7 @@ class StatsFile {
   void Write(absl::string_view text);
   void RemoveStale();
   const std::string& path() const { return path_; }
+  bool told() const { return told_; }
 
  private:
   absl::Status Replace(absl::string_view text);
@@ -44,7 +46,7 @@ class StatsFile {
   std::string prefix_;  // of the files of this host
   std::string path_;
   std::string temporary_;
-  bool told_ = false;
+  bool told_;
   bool fails_ = false;
 };
 

@@ -144,6 +144,12 @@ class TraceMergeTest(unittest.TestCase):
         _, events = self.merge(older, later)
         self.assertEqual({e["pid"] for e in events}, {1})
 
+    def test_one_part_of_a_trace_may_be_without_a_clock(self):
+        older = self.write("tcpx-trace.a.9.older.json", trace(0, 10**18, [event("old", 5)]) + "\n]\n")
+        later = self.write("tcpx-trace.a.9.json", "[\n" + json.dumps(event("new", 8)) + "\n]\n")
+        _, times = self.times(older, later)
+        self.assertEqual({"old": 5, "new": 8}, times)
+
     def test_what_is_no_trace_is_said(self):
         run, _ = self.merge(self.write("other.json", '[\n{"name":"x","ph":"X","pid":1,"tid":1,"ts":1}\n]\n'))
         self.assertEqual(run.returncode, 1)

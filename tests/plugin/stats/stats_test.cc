@@ -27,6 +27,7 @@
 #include "tests/support/json.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/pair.h"
+#include "tests/support/small_disk.h"
 
 namespace tcpx {
 namespace {
@@ -154,6 +155,26 @@ TEST_P(StatsTest, TheSocketTellsWhatMoved) {
   EXPECT_EQ(all["connections"][0]["connection"].text, all["connections"][1]["connection"].text);
   ASSERT_TRUE(plugin_->Finish().ok());
   EXPECT_EQ("", AskSocket(socket_));
+}
+
+// Of the threads that move bytes, and of the one that calls us, though another has called before.
+TEST_P(StatsTest, TheCallersThreadIsKnown) {
+  Open();
+  std::thread([this] { Move(kSmall, 5); }).join();
+  Move(kSmall, 5);
+  bool known = false;
+  for (const Deadline deadline; !known && !deadline.Over(); usleep(50000)) {
+    Json all;
+    std::string error;
+    const std::string text = AskSocket(socket_);
+    if (text.empty()) continue;  // The thread has just begun.
+    ASSERT_TRUE(ParseJson(text, &all, &error)) << error;
+    for (const Json& thread : all["threads"].list) {
+      known |= thread["name"].text == "nccl" && thread["id"].number == getpid();
+    }
+  }
+  EXPECT_TRUE(known);
+  ASSERT_TRUE(plugin_->Finish().ok());
 }
 
 // One that NCCL is told of before its data is there counts once it is.
@@ -312,6 +333,23 @@ TEST_P(StatsTest, WhereNothingCanBeHadTrafficGoesOn) {
   ASSERT_EQ(2u, warnings.size()) << CapturedLog();
   EXPECT_TRUE(absl::StrContains(CapturedLog(), "TCPX_STATS_DIR: /proc/none/tcpx-"));
   EXPECT_TRUE(absl::StrContains(CapturedLog(), "TCPX_STATS_SOCKET: bind to /proc/none/socket"));
+}
+
+TEST_P(StatsTest, OnAFullDiskTrafficGoesOn) {
+  settings_.environment = {{"TCPX_STATS_DIR", dir_}};
+  const bool ran = OnSmallDisk(dir_, [this] {
+    FillDisk(dir_);
+    Open();
+    const Deadline deadline;
+    while (CapturedLines(NCCL_LOG_WARN).empty() && deadline.Yield()) Move(kSmall, 5);
+    Move(kLarge, 3);
+    EXPECT_EQ("", OnlyFile(dir_));
+    ASSERT_TRUE(plugin_->Finish().ok());
+    const auto warnings = CapturedLines(NCCL_LOG_WARN);
+    ASSERT_EQ(1u, warnings.size()) << CapturedLog();
+    EXPECT_TRUE(absl::StrContains(CapturedLog(), "No space left")) << CapturedLog();
+  });
+  if (!ran) GTEST_SKIP() << kNoSmallDisk;
 }
 
 INSTANTIATE_TEST_SUITE_P(Threads, StatsTest, testing::Values(0, 2),

@@ -1,7 +1,10 @@
 // libnccl-profiler-tcpx.so as NCCL uses it: looked up by name, with another profiler behind it.
 #include <stdlib.h>
 
+#include <algorithm>
+
 #include "absl/strings/match.h"
+#include "tests/support/small_disk.h"
 #include "tests/unit/profiler/fake_profiler.h"
 #include "tests/unit/profiler/profiler_fixture.h"
 
@@ -110,6 +113,34 @@ TEST_F(ProfilerTest, WhatCannotBeLoadedIsSaidAndTheJobRuns) {
   EXPECT_EQ(mask_, 0);
   EXPECT_TRUE(absl::StrContains(Warnings(), "/no/such/library.so")) << Warnings();
   EXPECT_TRUE(absl::StrContains(Warnings(), "/no/such/folder")) << Warnings();
+}
+
+// One line, whether the disk is full from the first byte on or gets so, and the other profiler gets everything.
+TEST_F(ProfilerTest, AFullDiskEndsTheTraceAndNothingElse) {
+  constexpr int kMany = 2000;
+  setenv("TCPX_PROFILER_CHAIN", kFakeV5, 1);
+  Library fake(kFakeV5);
+  FakeProfilerLog& log = *fake.Find<FakeProfilerLog*()>("fake_profiler_log")();
+  const bool ran = OnSmallDisk(folder_, [&] {
+    for (const bool full_at_once : {false, true}) {
+      log = FakeProfilerLog();
+      Warnings().clear();
+      if (full_at_once) FillDisk(folder_);
+      Library library(kLibrary);
+      const auto* table = library.Find<ncclProfiler_v5_t>("ncclProfiler_v5");
+      ASSERT_EQ(table->init(&context_, 42, &mask_, "world", 1, 2, 1, &Log), ncclSuccess);
+      for (int i = 0; i < kMany; ++i) OneCollective(*table, context_, ncclProfilerEventDescr_v5_t());
+      ASSERT_EQ(table->finalize(context_), ncclSuccess);
+      EXPECT_EQ(log.started, 3 * kMany);
+      EXPECT_EQ(log.stopped, 3 * kMany);
+      EXPECT_EQ(log.wrong, 0);
+      const std::string warnings = Warnings();
+      EXPECT_EQ(std::count(warnings.begin(), warnings.end(), '\n'), 1) << warnings;
+      EXPECT_TRUE(absl::StrContains(warnings, "No space left")) << warnings;
+      EXPECT_TRUE(absl::StrContains(warnings, folder_)) << warnings;
+    }
+  });
+  if (!ran) GTEST_SKIP() << kNoSmallDisk;
 }
 
 TEST_F(ProfilerTest, AWrongKindOfEventIsNamed) {

@@ -2,6 +2,7 @@
 #include "profiler/recorder.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -15,6 +16,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/clock.h"
+#include "common/clock_notes.h"
 #include "gtest/gtest.h"
 #include "tests/support/kept_log.h"
 
@@ -288,6 +290,50 @@ TEST_F(RecorderTest, AFileThatGrowsKeepsItsLatestPart) {
   const auto lines = LinesWith(older + Trace(), "receive operation");
   ASSERT_FALSE(lines.empty());
   EXPECT_EQ(NumberOf(lines.back(), "steps"), kEvents);
+}
+
+// However soon it is full: else trace_merge has nothing to join it by.
+TEST_F(RecorderTest, EachFileHasAClockAndTheLatestMeasures) {
+  Recorder::Settings settings = Settings();
+  settings.bytes_max = 1 << 17;
+  ClockNotes notes;
+  notes.Write("b/1/2", now_, 1, 7);
+  notes.Write("b/1/2", now_ + 1, 2, 7);
+  notes.Write("c/1/2", now_ + 2, 3, 7);
+  {
+    Recorder recorder(settings);
+    const uint32_t comm = recorder.AddCommunicator("world");
+    for (int i = 0; i < 5000; ++i) {
+      recorder.Stop(recorder.Start(comm, Facts(ncclProfileProxyOp), now_ + i, true, false), now_ + i + 1);
+    }
+  }
+  const std::string older = Read(folder_ + "/trace.older.json");
+  for (const std::string& part : {older, Trace()}) {
+    EXPECT_GE(LinesWith(part, "tcpx_clock\"").size(), 1u);
+    EXPECT_EQ(LinesWith(part, "tcpx_process").size(), 1u);
+    EXPECT_EQ(LinesWith(part, "tcpx_clock_offset").size(), 2u);
+    EXPECT_EQ(LinesWith(part, "\"offset_ns\":2").size(), 1u);
+    EXPECT_EQ(LinesWith(part, "\"offset_ns\":3").size(), 1u);
+  }
+}
+
+TEST_F(RecorderTest, WhatAnEarlierProcessLeftIsNotTakenForThisOnes) {
+  std::ofstream(folder_ + "/trace.json") << "old";
+  std::ofstream(folder_ + "/trace.older.json") << "older";
+  { const Recorder recorder(Settings()); }
+  EXPECT_FALSE(absl::StrContains(Trace(), "old"));
+  EXPECT_NE(0, access((folder_ + "/trace.older.json").c_str(), F_OK));
+}
+
+// Nobody reads it, and opening it must not wait for somebody.
+TEST_F(RecorderTest, APipeInItsPlaceIsSaidOnce) {
+  KeptLog log;
+  ASSERT_EQ(0, mkfifo((folder_ + "/trace.json").c_str(), 0600));
+  {
+    const Recorder recorder(Settings());
+    EXPECT_FALSE(recorder.records());
+  }
+  EXPECT_EQ(log.Warnings().size(), 1u);
 }
 
 TEST_F(RecorderTest, AFolderThatCannotBeWrittenIsSaidOnce) {

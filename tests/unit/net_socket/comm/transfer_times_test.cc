@@ -1,7 +1,6 @@
 #include "net_socket/comm/transfer_times.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <thread>
@@ -139,13 +138,6 @@ TEST(TransferTimesTest, OneInSoManyIsTimedUnlessAllAreToBe) {
   EXPECT_EQ(4u, times.durations(false).count());
   const int64_t now = MonotonicNanos();
   EXPECT_EQ(static_cast<uint64_t>(now - start), All(Waits(times, now, Flight())));
-}
-
-TEST(TransferTimesTest, KnowsWhoCalls) {
-  TransferTimes times(false, MonotonicNanos());
-  EXPECT_EQ(0, times.caller());
-  (void)times.Begin(true);
-  EXPECT_EQ(getpid(), times.caller());
 }
 
 }  // namespace

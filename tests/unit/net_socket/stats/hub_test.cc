@@ -123,6 +123,24 @@ TEST(StatsHubTest, TwoHubsOfOneNameAreOneWarning) {
   one.Stop();
 }
 
+// A job may close all its connections and make others many times.
+TEST(StatsHubTest, WhatDoesNotWorkIsToldOfOnceInAProcess) {
+  KeptLog log;
+  StatsSettings settings;
+  settings.dir = "/proc/none";
+  settings.socket = "/proc/none/socket";
+  StatsHub hub(settings);
+  for (int i = 0; i < 4; ++i) {
+    hub.Start();
+    FakeComm comm(&hub, "a");
+    const Deadline deadline;
+    while (comm.looks() == 0 && deadline.Yield()) {
+    }
+    hub.Stop();
+  }
+  EXPECT_EQ(2u, log.Warnings().size());
+}
+
 TEST(StatsHubTest, WithoutADescriptorThereIsNoThreadToWaitFor) {
   KeptLog log;
   StatsHub hub(WithSocket("descriptors"));

@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <gtest/gtest.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "net_socket/stats/process_mark.h"
 #include "tests/support/kept_log.h"
+#include "tests/support/small_disk.h"
 
 namespace tcpx {
 namespace {
@@ -159,11 +159,8 @@ TEST_F(StatsFileTest, AFolderThatIsNotThereIsOneWarning) {
 }
 
 TEST_F(StatsFileTest, AFullDiskKeepsTheLastWholeFileAndIsOneWarning) {
-  if (mount("tcpx", dir_.c_str(), "tmpfs", 0, "size=64k") != 0) {
-    GTEST_SKIP() << "a full disk needs CAP_SYS_ADMIN to mount a tmpfs of 64 KiB here";
-  }
   KeptLog log;
-  {
+  const bool ran = OnSmallDisk(dir_, [this, &log] {
     StatsFile file(dir_, process_);
     file.Write("whole\n");
     for (int i = 0; i < 3; ++i) file.Write(std::string(1 << 20, 'x'));
@@ -171,10 +168,15 @@ TEST_F(StatsFileTest, AFullDiskKeepsTheLastWholeFileAndIsOneWarning) {
     EXPECT_EQ(1u, Names().size());
     ASSERT_EQ(1u, log.Warnings().size());
     EXPECT_TRUE(absl::StrContains(log.Warnings()[0], "No space left")) << log.Warnings()[0];
+    FillDisk(dir_);
+    file.Write("none\n");
+    EXPECT_EQ("whole\n", FileText(file.path()));
+    unlink((dir_ + "/filler").c_str());
     file.Write("again\n");
     EXPECT_EQ("again\n", FileText(file.path()));
-  }
-  umount(dir_.c_str());
+    EXPECT_EQ(1u, log.Warnings().size());
+  });
+  if (!ran) GTEST_SKIP() << kNoSmallDisk;
 }
 
 }  // namespace
