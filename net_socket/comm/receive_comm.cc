@@ -198,14 +198,16 @@ void ReceiveComm::PumpLaneZero(const PostedReceive* wanted) {
   const bool staged_was_enough = wanted->done.load(std::memory_order_acquire);
   if (places > 0 && !staged_was_enough) {
     const ssize_t got = intake_.Receive(lane_fd(0), iov, places);
+    const int err = errno;
+    zero_holds_ = intake_.holds();
     if (got > 0) {
       const uint64_t completed = lane_zero_.messages_completed();
       lane_zero_.Advance(static_cast<size_t>(got));
       NotePattern(static_cast<int>(lane_zero_.messages_completed() - completed));
-    } else if (got < 0 && IsTransientErrno(errno)) {
+    } else if (got < 0 && IsTransientErrno(err)) {
       lane_zero_.NothingCame();
     } else {
-      LaneZeroEnded(got < 0 ? errno : 0);
+      LaneZeroEnded(got < 0 ? err : 0);
     }
   }
   if (!lane_zero_.status().ok()) failure().Fail(lane_zero_.status(), 0);

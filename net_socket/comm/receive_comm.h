@@ -48,6 +48,11 @@ class ReceiveComm final : public Comm {
   void TellPeer(const absl::Status& status) override;
   Flight FlightNow() const override { return table_.FlightNow(); }
   bool LaneEnded() const override;
+  bool HoldsUnread(int lane) const override {
+    if (lane == 0) return lane_zero_.holds() || zero_holds_;
+    const auto& bulk = bulk_[static_cast<size_t>(lane) - 1];
+    return bulk != nullptr && bulk->holds();
+  }
   const LaneCounts* CountsOf(int lane) const override {
     if (lane == 0) return &lane_zero_.counts();
     const auto& bulk = bulk_[static_cast<size_t>(lane) - 1];
@@ -97,6 +102,7 @@ class ReceiveComm final : public Comm {
   PostedReceiveTable table_;
   ReceiveLane lane_zero_;
   StreamIntake intake_ TCPX_GUARDED_BY(mutex_);     // lane 0's
+  Relaxed<bool> zero_holds_ = false;                // it has what nobody has read
   bool zero_lost_ TCPX_GUARDED_BY(mutex_) = false;  // lane 0 waits for another socket
   int zero_lost_by_ TCPX_GUARDED_BY(mutex_) = 0;    // errno, 0: an end
   PatternDetector pattern_ TCPX_GUARDED_BY(mutex_);

@@ -82,6 +82,7 @@ absl::Status ReceiveComm::ReplaceSocketOf(int lane, SocketOffer offer) {
   }
   if (offer.seals != nullptr) intake_.OpenBy(std::move(offer.seals->opener));
   if (!authentic) replaced = absl::UnavailableError(kNotAuthentic);
+  zero_holds_ = intake_.holds();
   zero_lost_ = false;
   healing()->NoteZeroEnd(false);
   healing()->Back(0);
