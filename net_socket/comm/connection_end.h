@@ -30,6 +30,8 @@ class ConnectionEnd {
   virtual int CallerThread() const { return 0; }
   // True once a lane of the peer's has ended in order: nothing more comes on it. From any thread.
   virtual bool LaneEnded() const { return false; }
+  // The lane has read what nobody has passed on: it lies here as what the kernel has. From any thread.
+  virtual bool HoldsUnread(int) const { return false; }
   // Lets the peer learn of a failure at once. From any thread.
   virtual void TellPeer(const absl::Status& status) = 0;
 

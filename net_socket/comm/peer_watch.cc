@@ -187,10 +187,17 @@ void PeerWatch::Report(absl::Status status, int lane, SocketEnd end) {
 }
 
 absl::StatusOr<uint32_t> PeerWatch::FreezeInLoop(int lane) {
-  lanes_[static_cast<size_t>(lane)]->UnwatchInLoop();
-  if (credits_ == nullptr || lane != 0) return 0;
-  MutexLock lock(credit_mutex_);
-  return lanes_[static_cast<size_t>(lane)]->Freeze();
+  Lane* const watched = lanes_[static_cast<size_t>(lane)].get();
+  watched->UnwatchInLoop();
+  if (credits_ != nullptr && lane == 0) {
+    MutexLock lock(credit_mutex_);
+    return watched->Freeze();
+  }
+  // Nothing but an error is said there; what else came is told of.
+  SocketEnd end = SocketEnd::kNone;
+  const absl::Status status = watched->Read(&end);
+  if (!status.ok() && end == SocketEnd::kNone) return status;
+  return 0;
 }
 
 void PeerWatch::ResumeInLoop(int lane, int fd, std::unique_ptr<Opener> opener) {

@@ -86,8 +86,8 @@ class PeerWatch {
   void StartInLoop(Reactor* reactor, const std::vector<int>& fds, std::vector<std::unique_ptr<Opener>> openers);
   void Stop();
 
-  // The lane is to get another socket: reads credits out of this one. How much of them came on the lane so far, modulo
-  // 2^32; an error where the peer reports one.
+  // The lane is to get another socket: reads what came on this one. How much of them came on the lane so far, modulo
+  // 2^32, where credits are expected; an error where the peer reports one, or what came is not the peer's.
   absl::StatusOr<uint32_t> FreezeInLoop(int lane);
   // It has got it, or its first one: `fd`. `opener` null: it is not sealed.
   void ResumeInLoop(int lane, int fd, std::unique_ptr<Opener> opener);

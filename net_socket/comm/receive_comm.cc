@@ -89,7 +89,7 @@ absl::Status ReceiveComm::Receive(const ReceiveArgs& args, Request** request) {
   *request = slot;
   if (credits_ != nullptr) {
     credits_->Push(slot->receives[0]->sequence, args.tags, args.count);
-    SendCredits();
+    SayCredits();
   }
   if (caller_driven_) return absl::OkStatus();
   for (auto& lane : bulk_) {
@@ -147,17 +147,29 @@ void ReceiveComm::MoveStaged() {
 }
 
 // A peer that has gone needs no credits; what that means, reading says.
-void ReceiveComm::SendCredits() {
+absl::Status ReceiveComm::SendCredits() {
   while (!credits_->empty() && !zero_lost_) {
     const ssize_t sent = SayOnZero(credits_->data(), credits_->bytes());
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
+    if (sent < 0 && errno == EPROTO && CantSeal()) return absl::InternalError(kCantSeal);
     if (sent < 0 && failure().heals()) break;  // They go on with another socket.
     credits_->Advance(sent < 0 ? credits_->bytes() : static_cast<size_t>(sent));
     tuning_.Answered();
     LeaveAnswering(0);
   }
   credits_wait_.store(!credits_->empty(), std::memory_order_relaxed);
+  return absl::OkStatus();
+}
+
+bool ReceiveComm::CantSeal() {
+  MutexLock lock(seal_mutex_);
+  return sealer_ != nullptr && sealer_->broken();
+}
+
+void ReceiveComm::SayCredits() {
+  const absl::Status said = SendCredits();
+  if (!said.ok()) failure().Fail(said, 0);
 }
 
 ssize_t ReceiveComm::SayOnZero(const char* data, size_t bytes) {
@@ -174,14 +186,13 @@ void ReceiveComm::SayErrorOnZero(const char* record, size_t bytes) {
     (void)send(lane_fd(0), record, bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
     return;
   }
-  MutexLock lock(seal_mutex_);
   const iovec piece{const_cast<char*>(record), bytes};
   if (sealer_ != nullptr && !sealer_->pending()) (void)sealer_->Send(lane_fd(0), &piece, 1);
   sealer_ = nullptr;  // It was the last: what is left of it is nobody's credit.
 }
 
 void ReceiveComm::Drive(const PostedReceive* wanted) {
-  if (credits_ != nullptr && !credits_->empty()) SendCredits();
+  if (credits_ != nullptr && !credits_->empty()) SayCredits();
   PumpLaneZero(wanted);
   if (!caller_driven_) return;
   // Without a receive for bulk, bulk lanes can only bring what is too large, or an end: a look now and then is enough.
@@ -198,14 +209,16 @@ void ReceiveComm::PumpLaneZero(const PostedReceive* wanted) {
   const bool staged_was_enough = wanted->done.load(std::memory_order_acquire);
   if (places > 0 && !staged_was_enough) {
     const ssize_t got = intake_.Receive(lane_fd(0), iov, places);
+    const int err = errno;
+    zero_holds_ = intake_.holds();
     if (got > 0) {
       const uint64_t completed = lane_zero_.messages_completed();
       lane_zero_.Advance(static_cast<size_t>(got));
       NotePattern(static_cast<int>(lane_zero_.messages_completed() - completed));
-    } else if (got < 0 && IsTransientErrno(errno)) {
+    } else if (got < 0 && IsTransientErrno(err)) {
       lane_zero_.NothingCame();
     } else {
-      LaneZeroEnded(got < 0 ? errno : 0);
+      LaneZeroEnded(got < 0 ? err : 0);
     }
   }
   if (!lane_zero_.status().ok()) failure().Fail(lane_zero_.status(), 0);
@@ -366,6 +379,7 @@ void ReceiveComm::TellPeer(const absl::Status& status) {
   std::memcpy(record + kHeaderBytes, text.data(), text.size());
   // Not into the middle of a credit; the end alone tells the peer too.
   const bool whole = !credits_wait_.load(std::memory_order_relaxed);
+  MutexLock lock(seal_mutex_);  // A new socket's answer goes first, sealed or not.
   if (whole) SayErrorOnZero(record, kHeaderBytes + text.size());
   for (int lane = 0; lane < lane_count(); ++lane) shutdown(lane_fd(lane), SHUT_WR);
 }

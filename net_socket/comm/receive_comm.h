@@ -48,6 +48,11 @@ class ReceiveComm final : public Comm {
   void TellPeer(const absl::Status& status) override;
   Flight FlightNow() const override { return table_.FlightNow(); }
   bool LaneEnded() const override;
+  bool HoldsUnread(int lane) const override {
+    if (lane == 0) return lane_zero_.holds() || zero_holds_;
+    const auto& bulk = bulk_[static_cast<size_t>(lane) - 1];
+    return bulk != nullptr && bulk->holds();
+  }
   const LaneCounts* CountsOf(int lane) const override {
     if (lane == 0) return &lane_zero_.counts();
     const auto& bulk = bulk_[static_cast<size_t>(lane) - 1];
@@ -80,11 +85,14 @@ class ReceiveComm final : public Comm {
   PayloadRoute RouteOf(const ReceiveArgs& args, int member) const TCPX_REQUIRES(mutex_);
   // Moves payload on to GPU memory.
   void MoveStaged() TCPX_REQUIRES(mutex_);
-  void SendCredits() TCPX_REQUIRES(mutex_);
+  // Not OK: they can't be sealed.
+  absl::Status SendCredits() TCPX_REQUIRES(mutex_);
+  // The same; the connection fails then. Not with a link held.
+  void SayCredits() TCPX_REQUIRES(mutex_);
+  bool CantSeal();
   // As send(2), on lane 0.
   ssize_t SayOnZero(const char* data, size_t bytes);
-  // From any thread.
-  void SayErrorOnZero(const char* record, size_t bytes);
+  void SayErrorOnZero(const char* record, size_t bytes) TCPX_REQUIRES(seal_mutex_);
   void LeaveAnswering(int lane);
   void Report(ReceiveRequest* request, int* sizes) TCPX_REQUIRES(mutex_);
   void Release(ReceiveRequest* request) TCPX_REQUIRES(mutex_);
@@ -97,6 +105,7 @@ class ReceiveComm final : public Comm {
   PostedReceiveTable table_;
   ReceiveLane lane_zero_;
   StreamIntake intake_ TCPX_GUARDED_BY(mutex_);     // lane 0's
+  Relaxed<bool> zero_holds_ = false;                // it has what nobody has read
   bool zero_lost_ TCPX_GUARDED_BY(mutex_) = false;  // lane 0 waits for another socket
   int zero_lost_by_ TCPX_GUARDED_BY(mutex_) = 0;    // errno, 0: an end
   PatternDetector pattern_ TCPX_GUARDED_BY(mutex_);
@@ -106,7 +115,8 @@ class ReceiveComm final : public Comm {
   std::unique_ptr<CreditQueue> credits_;                // null: receives are not grouped
   std::atomic<bool> credits_wait_{false};               // a record may be on the wire in part
   bool sealed_ = false;                                 // its lanes are; constant once made
-  // What lane 0 says goes by it. Its mutex because TellPeer may come from any thread.
+  // What lane 0 says goes by it. Its mutex because TellPeer may come from any thread; held from lane 0's next socket until
+  // that one's answer has gone.
   Mutex seal_mutex_;
   std::unique_ptr<Sealer> sealer_ TCPX_GUARDED_BY(seal_mutex_);
   ReceiveRequest* early_[kRequestsMax] TCPX_GUARDED_BY(mutex_);  // early_count_ of them, oldest first

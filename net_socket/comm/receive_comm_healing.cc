@@ -74,25 +74,25 @@ bool ReceiveComm::LaneZeroWaits() {
 absl::Status ReceiveComm::ReplaceSocketOf(int lane, SocketOffer offer) {
   if (lane > 0) return bulk_[static_cast<size_t>(lane) - 1]->Replace(std::move(offer));
   const bool authentic = intake_.Freeze(lane_fd(0));
+  zero_lost_ = false;
+  healing()->NoteZeroEnd(false);
+  healing()->Back(0);
   absl::Status replaced;
   {
     MutexLock lock(seal_mutex_);
     replaced = ReplaceSocket(lane_fd(0), offer.fd);
     if (offer.seals != nullptr) sealer_ = std::move(offer.seals->sealer);
+    offer.done(intake_.taken());  // The answer goes before the credits, and before an error.
   }
   if (offer.seals != nullptr) intake_.OpenBy(std::move(offer.seals->opener));
   if (!authentic) replaced = absl::UnavailableError(kNotAuthentic);
-  zero_lost_ = false;
-  healing()->NoteZeroEnd(false);
-  healing()->Back(0);
+  zero_holds_ = intake_.holds();
   tuning_.SocketReplaced();
-  offer.done(intake_.taken());  // The answer goes before the credits.
   LeaveAnswering(0);
   if (credits_ == nullptr || !replaced.ok()) return replaced;
   if (!credits_->Rewind(static_cast<uint32_t>(offer.position)))
     return absl::UnavailableError("the peer says that it has had other credits than there are");
-  SendCredits();
-  return absl::OkStatus();
+  return SendCredits();
 }
 
 std::vector<uint64_t> ReceiveComm::TakenByLane() {

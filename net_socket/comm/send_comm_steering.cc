@@ -87,7 +87,11 @@ bool SendComm::ClosesLane(int lane) {
   if (!parking_[index]) {
     // One that was lost is resumed first: what it holds is to arrive.
     if (!healing()->up(lane) || !bulk(lane)->drained()) return true;
-    (void)watch_->FreezeInLoop(lane);
+    const auto frozen = watch_->FreezeInLoop(lane);
+    if (!frozen.ok()) {
+      PeerGone(frozen.status(), lane, false);
+      return false;
+    }
     if (!healing()->Rest(lane)) {
       watch_->ResumeInLoop(lane, lane_fd(lane), nullptr);  // The same socket.
       return true;

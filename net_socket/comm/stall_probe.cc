@@ -189,7 +189,7 @@ void StallProbe::GatherLanes(int64_t now_ns) {
     const int fd = setup_->lanes[static_cast<size_t>(i)].fd.get();
     if (fd < 0) continue;
     lanes_.push_back(GatherLane(i, now_ns, &holds));
-    all_unread = all_unread && !sends && UnreadBytes(fd) > 0;
+    all_unread = all_unread && !sends && (UnreadBytes(fd) > 0 || end_->HoldsUnread(i));
     const LaneEvidence& lane = lanes_.back();
     if (!lane.silent || lane.silent_ms <= longest_ms) continue;
     longest_ms = lane.silent_ms;

@@ -19,6 +19,7 @@ absl::string_view View(const Mac& mac) { return {reinterpret_cast<const char*>(m
 }  // namespace
 
 DialHandshake::DialHandshake(Hello hello, const Secret* secret) : secret_(secret) {
+  hello.features |= kFeatureKnowsEncrypt;
   if (secret != nullptr) hello.features |= kFeatureSecret;
   if (Encrypts()) hello.features |= kFeatureEncrypt | (secret->encryption()->offered() << kFeatureCipherShift);
   EncodeHello(hello, hello_);
@@ -243,6 +244,9 @@ void AcceptHandshake::ProofCame() {
 std::string AcceptHandshake::Encode(Answer answer) const {
   const bool proves = secret_ != nullptr && state_ == State::kGreeted && answer.status == HelloStatus::kAccepted;
   if (proves) answer.features |= kFeatureSecret;
+  // What an older build can tell its user, who has to install another one.
+  const bool older = (hello_.features & kFeatureKnowsEncrypt) == 0;
+  if (older && answer.status == HelloStatus::kEncryptMissing) answer.status = HelloStatus::kWrongVersion;
   std::string bytes(kAnswerBytesMax, '\0');
   bytes.resize(EncodeAnswer(answer, &bytes[0]));
   if (!proves) return bytes;

@@ -302,10 +302,18 @@ void Health::SendLocked(const std::string& frame) {
                              ? seals_.sealer->Send(fd_.get(), &piece, 1)
                              : send(fd_.get(), outbox_.data(), outbox_.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0) return;
+    if (sent < 0) return CheckSealerLocked();
     sent_bytes_ += static_cast<uint64_t>(sent);
     outbox_.erase(0, static_cast<size_t>(sent));
   }
+}
+
+// What is said of a failure would wait for ever: without this socket each end finds it by itself.
+void Health::CheckSealerLocked() {
+  if (seals_.sealer == nullptr || !seals_.sealer->broken() || GarbledLocked()) return;
+  end_ = absl::InternalError(kCantSeal);
+  end_errno_ = kGarbage;
+  TellEndSoon();
 }
 
 bool Health::Notify(const ConnectionId& id, const std::string& cause, bool parting) {

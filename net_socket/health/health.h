@@ -175,6 +175,8 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
   // Hears some of what the peer has said. True: there may be more.
   bool HearSome();
   void SendLocked(const std::string& frame) TCPX_REQUIRES(mutex_);
+  // A socket that can't be sealed any more ends, and its connections with it.
+  void CheckSealerLocked() TCPX_REQUIRES(mutex_);
   // And has the reactor send what the socket does not take at once.
   void SendNowLocked(const std::string& frame) TCPX_REQUIRES(mutex_);
   // What is said now is told, now or later.
@@ -261,7 +263,7 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
   std::string outbox_ TCPX_GUARDED_BY(mutex_);
   bool said_left_ TCPX_GUARDED_BY(mutex_) = false;           // or waits, or the time, on the latest socket
   std::optional<absl::Status> end_ TCPX_GUARDED_BY(mutex_);  // of the latest socket, once seen; OK: an end of file
-  int end_errno_ TCPX_GUARDED_BY(mutex_) = 0;                // with it; -1: garbage
+  int end_errno_ TCPX_GUARDED_BY(mutex_) = 0;                // with it; -1: garbage, or a broken cipher
   bool heals_ TCPX_GUARDED_BY(mutex_) = false;
   uint64_t sent_bytes_ TCPX_GUARDED_BY(mutex_) = 0;  // that the socket at hand took
   std::deque<Said> said_ TCPX_GUARDED_BY(mutex_);    // of one that heals

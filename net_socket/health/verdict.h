@@ -38,7 +38,7 @@ struct StallEvidence {
   bool sends = false;
   int64_t stood_ms = 0;
   int no_cpu_percent = 0;  // of the latest time, for the thread of ours that waited longest
-  // This end could go on: a sender's kernel has nothing, or a receiver's kernel has what nobody reads.
+  // This end could go on: a sender's kernel has nothing, or a receiver has what nobody reads or passes on.
   bool idle_here = false;
   bool caller_moves = false;  // NCCL's thread would have to, inside test
   std::string down;           // an interface of ours that is out; empty: none

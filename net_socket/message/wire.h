@@ -134,6 +134,8 @@ inline constexpr uint64_t kFeatureSteer = 32;
 // Both encrypt what follows the hello, by one of these ciphers, a bit each from kFeatureCipherShift on (seal/aead.h): in a
 // hello those that the dialler has, in a challenge the one that the acceptor has chosen.
 inline constexpr uint64_t kFeatureEncrypt = 64;
+// The dialler's build knows encryption, used or not: older ones have no words for a refusal that is due to it.
+inline constexpr uint64_t kFeatureKnowsEncrypt = 128;
 inline constexpr int kFeatureCipherShift = 8;
 inline constexpr uint64_t kFeatureCiphers = uint64_t{0xff} << kFeatureCipherShift;
 // Lane 0 included.

@@ -53,6 +53,8 @@ class BulkReceiveLane final : public PoolLane {
   uint64_t taken() const { return intake_.taken(); }
   // From any thread.
   const LaneCounts& counts() const { return receive_.counts(); }
+  // Bytes lie here that nobody has passed on; not of a lane that a progress thread moves. From any thread.
+  bool holds() const { return receive_.holds() || intake_.holds(); }
   bool ended() const { return ended_.load(std::memory_order_acquire); }
 
  private:

@@ -59,6 +59,11 @@ void ReceiveLane::End() {
 }
 
 void ReceiveLane::Digest() {
+  DigestStaged();
+  holds_ = staged() >= kHeaderBytes;
+}
+
+void ReceiveLane::DigestStaged() {
   parked_ = false;
   stalled_ = false;
   while (status_.ok()) {

@@ -77,6 +77,8 @@ class ReceiveLane {
   size_t rest_bytes() const { return payload_rest_ + unplaced_ + skip_rest_; }
   // True exactly when the latest frame says that the sender closes the lane.
   bool rests() const { return header_.kind == FrameKind::kRest && between_frames(); }
+  // A frame's header at least was read ahead, and waits. From any thread.
+  bool holds() const { return holds_; }
   const absl::Status& status() const { return status_; }
   // The message being received: for errors and statistics.
   const FrameHeader& current() const { return header_; }
@@ -97,6 +99,7 @@ class ReceiveLane {
   // How much to read into staging.
   size_t StageRoom() const;
   void Digest();
+  void DigestStaged();
   bool DigestPayload();
   bool NextPlace();
   bool DigestSkipped();
@@ -137,6 +140,7 @@ class ReceiveLane {
   bool parked_ = false;
   bool stalled_ = false;
   Relaxed<bool> ended_ = false;
+  Relaxed<bool> holds_ = false;
   FrameKind record_kind_ = FrameKind::kChunk;
   std::string record_body_;  // of an error record only
   absl::Status status_;

@@ -32,6 +32,7 @@ bool StreamIntake::Freeze(int fd) {
     opener_->Rest();
   }
   taken_ += left_.size() - before;
+  NoteHeld();
   return authentic;
 }
 
@@ -47,13 +48,22 @@ size_t StreamIntake::ReadLeft(const iovec* iov, int count) {
     left_ = std::string();
     read_ = 0;
   }
+  if (copied > 0) NoteHeld();
   return copied;
+}
+
+void StreamIntake::NoteHeld() {
+  holds_ = read_ < left_.size() || opened_bytes_ > 0 || (opener_ != nullptr && opener_->next() > 0);
 }
 
 ssize_t StreamIntake::Receive(int fd, iovec* iov, int count) {
   const size_t left = left_.empty() ? 0 : ReadLeft(iov, count);
   if (left > 0) return static_cast<ssize_t>(left);
-  if (opener_ != nullptr) return ReceiveSealed(fd, iov, count);
+  if (opener_ != nullptr) {
+    const ssize_t opened = ReceiveSealed(fd, iov, count);
+    NoteHeld();
+    return opened;
+  }
   const ssize_t got = ReceiveNow(fd, iov, count);
   if (got > 0) Took(static_cast<size_t>(got));
   return got;
@@ -116,7 +126,9 @@ ssize_t StreamIntake::ReceiveSealed(int fd, iovec* iov, int count) {
       errno = EBADMSG;
       return -1;
     }
-    iovec room = opener_->Room();
+    size_t places = 0;
+    for (int i = 0; i < count; ++i) places += iov[i].iov_len;
+    iovec room = Room(places);
     const ssize_t got = ReceiveNow(fd, &room, 1);
     if (got > 0) {
       opener_->Took(static_cast<size_t>(got));

@@ -19,6 +19,7 @@
 #include <memory>
 #include <string>
 
+#include "net_socket/message/flight.h"
 #include "net_socket/seal/opener.h"
 
 namespace tcpx {
@@ -34,12 +35,15 @@ class StreamIntake {
   bool sealed() const { return opener_ != nullptr; }
   // A record has come in part.
   bool cut() const { return opener_ != nullptr && opener_->cut(); }
+  // Something that can be read now lies here, and no longer in the kernel. From any thread; of Receive's readers only.
+  bool holds() const { return holds_; }
   // Reads `fd` out to its end; nothing that comes on it counts from here on. It is to be replaced. False: what it had is
   // not the peer's.
   bool Freeze(int fd);
   // Copies what an earlier socket had left into the places; 0: nothing is left.
   size_t ReadLeft(const iovec* iov, int count);
-  // What comes next, without waiting.
+  // What comes next, without waiting. Where the socket is sealed no more is read than the places have room for, and a
+  // record: what comes too early stays with the kernel, which makes the sender wait.
   ssize_t Receive(int fd, iovec* iov, int count);
 
   // Of a sealed socket that an engine reads. Where to read to, once Opened has nothing: for so much plaintext, and a
@@ -54,6 +58,7 @@ class StreamIntake {
   ssize_t Opened(const iovec* iov, int count);
 
  private:
+  void NoteHeld();
   ssize_t ReceiveSealed(int fd, iovec* iov, int count);
   ssize_t OpenStraight(const iovec* iov, int count);
   ssize_t Counted(size_t bytes) {
@@ -69,6 +74,7 @@ class StreamIntake {
   size_t opened_bytes_ = 0;
   std::string left_;  // counted, and not read by the lane
   size_t read_ = 0;   // of it
+  Relaxed<bool> holds_ = false;
 };
 
 }  // namespace tcpx

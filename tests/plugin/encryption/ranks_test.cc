@@ -195,6 +195,31 @@ INSTANTIATE_TEST_SUITE_P(
                                "the peer has another shared secret", "correct horse battery stapler"}),
     [](const auto& one) { return one.param.name; });
 
+// A build from before encryption, with a secret or without one: in answer it gets words that it has.
+TEST_F(RanksTest, AnOlderBuildIsRefusedInItsOwnWords) {
+  EXPECT_EQ("", RunAlone([] {
+              UseEncryption(true);
+              Rank rank;
+              char handle[kHandleBytesMax] = {};
+              void* listen = nullptr;
+              TCPX_REQUIRE(rank.net().Listen(rank.context(), 0, handle, &listen) == ncclSuccess, LogText());
+              const auto status = [&](uint64_t features) {
+                Hello hello;
+                hello.features = features;
+                Visitor visitor(handle);
+                return static_cast<int>(StatusFor(&visitor, HelloFor(handle, hello)));
+              };
+              const uint64_t older = kFeatureHealth | kFeatureEstablished | kFeatureHeal | kFeatureHealHealth;
+              const int wrong_version = static_cast<int>(HelloStatus::kWrongVersion);
+              TCPX_REQUIRE(status(older) == wrong_version);
+              TCPX_REQUIRE(status(older | kFeatureSecret) == wrong_version);
+              TCPX_REQUIRE(status(older | kFeatureKnowsEncrypt) == static_cast<int>(HelloStatus::kEncryptMissing));
+              TCPX_REQUIRE(Count(LogText(), "does not encrypt, and this process has TCPX_ENCRYPT=1") == 1, LogText());
+              TCPX_REQUIRE(rank.net().CloseListen(listen) == ncclSuccess);
+              rank.Finalize();
+            }));
+}
+
 // Who asks NCCL for encryption means all of it.
 TEST_F(RanksTest, WarnWhereOnlyNcclEncrypts) {
   const auto warnings = [](const char* encrypts) {

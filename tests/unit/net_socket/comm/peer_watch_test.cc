@@ -9,10 +9,12 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "net_socket/comm/runtime.h"
 #include "net_socket/comm/send_comm.h"
 #include "tests/support/deadline.h"
+#include "tests/support/tcp_pair.h"
 
 namespace tcpx {
 namespace {
@@ -83,6 +85,41 @@ TEST_F(PeerWatchTest, AFloodDoesNotKeepTheReactor) {
 }
 
 // The reactor and the calling thread may find it out at once; the thread sanitizer watches.
+// What nobody has read when a lane is to get another socket, or none, is heard nevertheless: forged bytes, and an error.
+TEST(FrozenLaneTest, ItsLastBytesAreNotPassedOver) {
+  struct Nobody final : PeerWatch::Owner {
+    void PeerGone(absl::Status, int, bool) override {}
+  };
+  Reactor reactor;
+  ASSERT_TRUE(reactor.Start().ok());
+  for (const bool sealed : {true, false}) {
+    Nobody nobody;
+    auto watch = std::make_unique<PeerWatch>(&nobody, 1);
+    TcpPair pairs[2] = {MakeTcpPair(), MakeTcpPair()};
+    absl::Status told[2];
+    reactor.RunSync([&] {
+      std::vector<std::unique_ptr<Opener>> openers(2);
+      for (auto& opener : openers) {
+        if (sealed) opener = std::make_unique<Opener>(TrafficKeys(), std::make_shared<SealBuffers>());
+      }
+      watch->StartInLoop(&reactor, {pairs[0].a.get(), pairs[1].a.get()}, std::move(openers));
+      for (int lane = 0; lane < 2; ++lane) {
+        EXPECT_TRUE(watch->FreezeInLoop(lane).ok());
+        const std::string forged(100, '\xff');
+        EXPECT_TRUE(WriteAll(pairs[lane].b.get(), sealed ? forged : Record(FrameKind::kError, "it broke")));
+        told[lane] = watch->FreezeInLoop(lane).status();
+      }
+    });
+    for (const absl::Status& status : told) {
+      EXPECT_EQ(status.message(), sealed ? kNotAuthentic : "the peer failed: it broke");
+    }
+    watch->Stop();
+    reactor.RunSync([&] { watch = nullptr; });
+  }
+  reactor.RequestStop();
+  reactor.Join();
+}
+
 TEST(PeerLossTest, TheFirstOfTwoThreadsIsKept) {
   for (int round = 0; round < 2000; ++round) {
     PeerLoss loss;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <gtest/gtest.h>
+#include <sys/ioctl.h>
 #include <sys/uio.h>
 
 #include <cstring>
@@ -12,6 +13,7 @@
 
 #include "net_socket/engine/socket_swap.h"
 #include "net_socket/seal/seals.h"
+#include "tests/support/deadline.h"
 #include "tests/support/tcp_pair.h"
 
 namespace tcpx {
@@ -138,6 +140,40 @@ TEST(StreamIntakeTest, AsksForTheRestOfARecordAtOnce) {
   const iovec place{&text[0], text.size()};
   EXPECT_EQ(8000, intake.Opened(&place, 1));
   EXPECT_EQ(std::string(8000, 'x'), text);
+}
+
+// What comes before it is wanted stays in the kernel, so that its sender waits; and what lies here all the same is known.
+TEST(StreamIntakeTest, ReadsLittleMoreThanThePlacesNeed) {
+  constexpr size_t kLong = 40'000;
+  constexpr int kRecords = 8;
+  TcpPair pair = MakeTcpPair(1 << 20);
+  const int fd = pair.b.get();
+  SealedWay way(1);
+  StreamIntake intake;
+  intake.OpenBy(std::move(way.opener));
+  EXPECT_FALSE(intake.holds());
+  ASSERT_TRUE(WriteAll(pair.a.get(), way.Seal("header")));
+  for (int i = 0; i < kRecords; ++i) ASSERT_TRUE(WriteAll(pair.a.get(), way.Seal(std::string(kLong, 'x'))));
+  const auto unread = [fd] {
+    int bytes = 0;
+    return ioctl(fd, FIONREAD, &bytes) == 0 ? static_cast<size_t>(bytes) : 0;
+  };
+  const Deadline deadline(60);
+  while (unread() < kRecords * kLong) ASSERT_TRUE(deadline.Yield());
+  EXPECT_EQ("header", Receive(&intake, fd, 10, 0));
+  EXPECT_GT(unread(), (kRecords - 1) * kLong);
+  EXPECT_EQ(10u, Receive(&intake, fd, 10, 0).size());
+  EXPECT_GT(unread(), (kRecords - 2) * kLong);
+  EXPECT_TRUE(intake.holds());
+  std::string rest(kRecords * kLong, ' ');
+  for (size_t got = 10; got < rest.size();) {
+    iovec place{&rest[got], rest.size() - got};
+    const ssize_t more = intake.Receive(fd, &place, 1);
+    ASSERT_GT(more, 0);
+    got += static_cast<size_t>(more);
+  }
+  EXPECT_EQ(rest.substr(10), std::string(rest.size() - 10, 'x'));
+  EXPECT_FALSE(intake.holds());
 }
 
 TEST(StreamIntakeTest, OpensAllThatFits) {

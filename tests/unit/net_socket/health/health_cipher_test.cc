@@ -1,0 +1,39 @@
+// A health socket whose cipher fails ends, and says so to its connections, whether it heals or not: what it would have to
+// tell the peer later waited for ever.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+
+#include "net_socket/health/health.h"
+#include "tests/support/broken_cipher.h"
+#include "tests/support/tcp_pair.h"
+#include "tests/unit/net_socket/health/health_pair.h"
+#include "tests/unit/net_socket/health/health_records.h"
+
+namespace tcpx {
+namespace {
+
+class HealthCipherTest : public HealthTest, public ::testing::WithParamInterface<bool> {};
+
+TEST_P(HealthCipherTest, EndsTheSocket) {
+  HealthSettings settings{kTimeout};
+  settings.heals = GetParam();
+  settings.encrypts = true;
+  Encryption encryption({CipherSuite::kChaCha20Poly1305});
+  TcpPair pair = MakeTcpPair(0);
+  reactor_.RunSync([&] {
+    near_->UpInLoop(std::move(pair.a), settings, encryption.Make(CipherSuite::kChaCha20Poly1305, Key32(), Key32()));
+  });
+  EXPECT_TRUE(near_->Notify(Id(2), "not you"));
+  EXPECT_EQ("", near_comm_.Text());
+  const BrokenCipher broken;
+  (void)near_->Notify(Id(1), "you");
+  EXPECT_TRUE(near_comm_.Hears("died: the cipher failed")) << near_comm_.Text();
+}
+
+INSTANTIATE_TEST_SUITE_P(Sockets, HealthCipherTest, ::testing::Bool(),
+                         [](const auto& one) { return one.param ? "Heals" : "DoesNot"; });
+
+}  // namespace
+}  // namespace tcpx
