@@ -37,7 +37,7 @@ class ProgressCheck {
   const StallProbe& probe() const { return probe_; }
   // What is slow although nothing stands, as far as it was told lately; kNone: nothing.
   const Verdict& slow() const { return slow_; }
-  const void* key() const { return probe_.key(); }
+  StallGroup::Key key() const { return probe_.key(); }
   // The peer's process has ended without closing.
   void PeerEnded() { peer_ended_.store(true, std::memory_order_relaxed); }
   // How often a lane became slow for long.

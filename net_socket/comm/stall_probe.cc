@@ -13,7 +13,6 @@
 #include "net_socket/comm/runtime.h"
 #include "net_socket/health/cpu_shortage.h"
 #include "net_socket/health/lane_liveness.h"
-#include "net_socket/health/stall_group.h"
 
 namespace tcpx {
 namespace {
@@ -65,9 +64,7 @@ void StallProbe::LookInLoop(const Flight& flight, int64_t since_ns, int64_t now_
 
 void StallProbe::LookAtCpu(int64_t now_ns) {
   CpuShortage* const shortage = setup_->runtime->cpu_shortage.get();
-  const int caller = end_->CallerThread();
-  if (caller != caller_) shortage->NoteCaller(caller);
-  caller_ = caller;
+  shortage->NoteCaller(end_->CallerThread());
   setup_->communicator->stalls->SetNoCpuInLoop(shortage->Percent(now_ns, EveryNs() * 3 / 4));
 }
 

@@ -18,13 +18,12 @@
 #include "net_socket/comm/connection_failure.h"
 #include "net_socket/comm/connection_setup.h"
 #include "net_socket/comm/host_knock.h"
+#include "net_socket/health/stall_group.h"
 #include "net_socket/health/verdict.h"
 #include "net_socket/health/wait_news.h"
 #include "net_socket/message/flight.h"
 
 namespace tcpx {
-
-struct StallMember;
 
 class StallProbe {
  public:
@@ -48,7 +47,7 @@ class StallProbe {
   int64_t since_ns() const { return since_ns_; }
   // The lane that the evidence is of.
   int lane() const { return lane_; }
-  const void* key() const { return this; }
+  StallGroup::Key key() const { return key_; }
 
  private:
   void Judge(int64_t now_ns);
@@ -69,8 +68,8 @@ class StallProbe {
   const ConnectionSetup* const setup_;
   const ConnectionEnd* const end_;
   const ConnectionFailure* const failure_;
+  const StallGroup::Key key_ = StallGroup::NewKey();
   StallMember* place_ = nullptr;  // the stall group's; null: not there
-  int caller_ = 0;                // the latest thread that calls
   Flight flight_;
   int64_t since_ns_ = 0;
   int64_t stuck_ns_ = 0;  // nothing stands here, and yet verdict_ holds; 0: it does not

@@ -1,6 +1,7 @@
 #include "net_socket/health/stall_group.h"
 
 #include <algorithm>
+#include <atomic>
 #include <tuple>
 #include <utility>
 
@@ -87,7 +88,7 @@ bool SameNews(const StallMember& a, const StallMember& b) {
     const Verdict& verdict = one.verdict;
     const WaitRoot& root = one.peer_root;
     return std::tie(verdict.cause, verdict.hard, verdict.waits, verdict.follows, verdict.culprit, root.cause,
-                    root.candidate, root.finder, root.lag, root.culprit);
+                    root.candidate, root.finder, root.serial, root.lag, root.culprit);
   };
   return (a.stands_since_ns == 0) == (b.stands_since_ns == 0) && facts(a) == facts(b);
 }
@@ -110,6 +111,11 @@ WaitRoot RootOf(const std::vector<const StallMember*>& members, uint64_t self, c
   }
   if (best != nullptr) return RootFrom(*best, self);
   return waits ? CandidateOf(members, self, here) : WaitRoot();
+}
+
+StallGroup::Key StallGroup::NewKey() {
+  static std::atomic<Key> latest{0};
+  return latest.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
 StallGroup::StallGroup() : self_(NewNumber()) {}

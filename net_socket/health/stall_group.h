@@ -43,7 +43,10 @@ WaitRoot RootOf(const std::vector<const StallMember*>& members, uint64_t self, c
 
 class StallGroup {
  public:
-  using Key = const void*;
+  // No two places have or had the same: whoever is told to leave late leaves nobody else's.
+  using Key = uint64_t;
+  // From any thread.
+  static Key NewKey();
 
   StallGroup();
   uint64_t self() const { return self_; }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -141,29 +142,42 @@ TEST(StallGroupTest, WhoeverKnowsMoreThanAGoneHostIsBelieved) {
   EXPECT_EQ(Cause::kHostGone, RootOf({&told, &gone}, 1, "a").cause);
 }
 
+std::vector<StallGroup::Key> Keys(size_t count) {
+  std::vector<StallGroup::Key> keys(count);
+  std::generate(keys.begin(), keys.end(), StallGroup::NewKey);
+  return keys;
+}
+
+// Whoever leaves late, when another end is where it was, leaves its own place.
+TEST(StallGroupTest, NoKeyComesAgain) {
+  std::vector<StallGroup::Key> keys = Keys(1000);
+  std::sort(keys.begin(), keys.end());
+  EXPECT_EQ(keys.end(), std::adjacent_find(keys.begin(), keys.end()));
+}
+
 // Beyond a few they are not weighed anew at each look.
 TEST(StallGroupTest, OfManyConnectionsAllAreHeardSoon) {
   for (const int count : {1, 16, 17, 1000}) {
     StallGroup group;
-    std::vector<char> keys(static_cast<size_t>(count));
+    const std::vector<StallGroup::Key> keys = Keys(static_cast<size_t>(count));
     for (int round = 0; round < 3; ++round) {
       const int64_t now_ns = (100 + round) * 100 * kMillisecond;
-      for (char& key : keys) {
+      for (const StallGroup::Key& key : keys) {
         StallMember member;
         member.stands_since_ns = round == 2 ? 0 : 1;
         if (&key == &keys.back()) member.verdict = Stopped(3);
-        group.PutInLoop(&key, member, now_ns);
+        group.PutInLoop(key, member, now_ns);
       }
       EXPECT_TRUE(count > 16 || group.root_in_loop().known() == (round < 2)) << count;
     }
     StallMember moves;
-    group.PutInLoop(&keys[0], moves, 1000 * kSecond);
+    group.PutInLoop(keys[0], moves, 1000 * kSecond);
     EXPECT_FALSE(group.root_in_loop().known()) << count;
     moves.stands_since_ns = 1;
     moves.verdict = Stopped(3);
-    group.PutInLoop(&keys[0], moves, 2000 * kSecond);
+    group.PutInLoop(keys[0], moves, 2000 * kSecond);
     EXPECT_EQ(Name(3), group.root_in_loop().culprit) << count;
-    for (char& key : keys) group.LeaveInLoop(&key);
+    for (const StallGroup::Key key : keys) group.LeaveInLoop(key);
   }
 }
 
@@ -236,14 +250,14 @@ TEST(WaitNewsTest, NonsenseDoesNoHarm) {
 // All of them are gone through for a root: at once where one has news, and else once a second.
 TEST(StallGroupTest, ACrowdIsLookedThroughForNewsAndElseSeldom) {
   StallGroup group;
-  std::vector<char> keys(100);
+  const std::vector<StallGroup::Key> keys = Keys(100);
   const auto put = [&](size_t i, const char* culprit, const char* evidence, int64_t now_ns) {
     StallMember member;
     member.stands_since_ns = 1;
     member.verdict = Stopped(0);
     member.verdict.culprit = culprit;
     member.verdict.evidence = evidence;
-    (void)group.PutInLoop(&keys[i], member, now_ns);
+    (void)group.PutInLoop(keys[i], member, now_ns);
   };
   int64_t now_ns = 10 * kSecond;
   for (size_t i = 0; i < keys.size(); ++i) put(i, "b", "at first", now_ns += kMillisecond);
