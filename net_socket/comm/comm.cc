@@ -299,7 +299,7 @@ void Comm::AwaitLanes() {
 void Comm::Close() {
   if (healing_ != nullptr) AwaitLanes();
   MutexLock lock(mutex_);
-  if (!InFlight(nullptr)) failure_.FailInTime();
+  if (!InFlight(nullptr)) failure_.FailNow();
   const bool orderly = !failed() && !InFlight(nullptr);
   if (setup_.communicator->group != nullptr) setup_.communicator->group->NoteClosing(MonotonicNanos());
   if (!orderly) {

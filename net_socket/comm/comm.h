@@ -140,9 +140,13 @@ class Comm : protected ConnectionEnd, private Watched {
   Runtime* runtime() const { return setup_.runtime; }
   ConnectionFailure& failure() { return failure_; }
   RequestEvents& events() TCPX_REQUIRES(mutex_) { return events_; }
+  // Whose CPU the statistics and the verdicts look at: one instruction, while it is the same.
+  void SeeCaller() TCPX_REQUIRES(mutex_) {
+    if (caller_ != __builtin_thread_pointer()) NoteCaller();
+  }
   // A request was reported done. The mutex is held, so that no locked instruction is needed.
   void Count(size_t bytes) TCPX_REQUIRES(mutex_) {
-    if (caller_ != __builtin_thread_pointer()) NoteCaller();
+    SeeCaller();
     const size_t kind = IsBulk(bytes) ? 1 : 0;
     messages_[kind].store(messages_[kind].load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     bytes_[kind].store(bytes_[kind].load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);

@@ -46,7 +46,7 @@ void ConnectionFailure::Fail(absl::Status status, int lane, Noise noise) {
   if (noise == Noise::kWarn && setup_->health != nullptr && absl::IsUnavailable(status)) {
     if (state() == ConnectionState::kFailing) return;
     setup_->health->Poll();
-    if (!IsGarbage(status) && !Explained()) return AwaitReason(std::move(status), lane);
+    if (IsBareEnd(status) && !Explained()) return AwaitReason(std::move(status), lane);
   }
   FailKnown(std::move(status), lane, noise);
 }
@@ -71,6 +71,11 @@ bool ConnectionFailure::MayFailInLoop(bool late) {
   return true;
 }
 
+void ConnectionFailure::FailNow() {
+  if (state() == ConnectionState::kFailing) setup_->health->Poll();
+  FailInTime();
+}
+
 void ConnectionFailure::FailInTime() {
   if (state() != ConnectionState::kFailing) return;
   Unexplained found;
@@ -81,8 +86,9 @@ void ConnectionFailure::FailInTime() {
   FailKnown(std::move(found.status), found.lane, Noise::kWarn);
 }
 
+// What came from somebody else is told whatever the peer says.
 void ConnectionFailure::FailKnown(absl::Status status, int lane, Noise noise) {
-  if (noise == Noise::kWarn && setup_->health != nullptr && absl::IsUnavailable(status)) {
+  if (noise == Noise::kWarn && setup_->health != nullptr && absl::IsUnavailable(status) && !IsForged(status)) {
     const std::string cause = PeerParted();
     if (!cause.empty()) return FailWithPeer(cause);
     if (setup_->health->PeerVanished()) {

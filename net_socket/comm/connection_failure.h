@@ -68,6 +68,8 @@ class ConnectionFailure final : public LaneOwner {
   void FailFound(absl::Status status, int lane);
   // The reason is known, or does not come: a connection that is failing fails.
   void FailInTime();
+  // The same of an end that closes: what the health socket has is read first. Not with a link held.
+  void FailNow();
   // False: not yet, unless it is `late`; housekeeping asks again. Else FailInTime, where it is failing.
   bool MayFailInLoop(bool late);
   void FailWithPeer(const std::string& cause);

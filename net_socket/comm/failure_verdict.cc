@@ -18,6 +18,7 @@
 #include "net_socket/comm/runtime.h"
 #include "net_socket/health/health.h"
 #include "net_socket/health/lane_liveness.h"
+#include "net_socket/seal/opener.h"
 
 namespace tcpx {
 namespace {
@@ -59,6 +60,12 @@ bool ProcessGone(const ConnectionSetup& setup) {
 }
 
 bool IsGarbage(const absl::Status& status) { return absl::StartsWith(status.message(), "the peer sent garbage"); }
+
+bool IsForged(const absl::Status& status) { return absl::StartsWith(status.message(), kNotAuthentic); }
+
+bool IsBareEnd(const absl::Status& status) {
+  return !IsGarbage(status) && !IsForged(status) && !absl::StartsWith(status.message(), "the peer failed");
+}
 
 absl::Status SilenceError(const std::string& text) {
   absl::Status status = absl::UnavailableError(text);

@@ -32,8 +32,12 @@ std::string HealedVerdict(const ConnectionSetup& setup);
 // What ended the lanes is known to have been the end of the peer's process. One that had something unread resets its
 // sockets as it ends; a firewall that resets one flow leaves the others.
 bool ProcessGone(const ConnectionSetup& setup);
-// What came was not of this protocol: an error that needs no other reason.
+// What came was not of this protocol.
 bool IsGarbage(const absl::Status& status);
+// What came was not the peer's.
+bool IsForged(const absl::Status& status);
+// It was found without a word of why: a socket's error or end, and not what came on it.
+bool IsBareEnd(const absl::Status& status);
 
 // How this end and the peer are called in verdicts.
 std::string PeerName(const ConnectionSetup& setup);

@@ -103,6 +103,7 @@ void ReceiveComm::Post(const ReceiveArgs& args, ReceiveRequest* request) {
   request->optional = args.optional_completion && runtime()->options.optional_recv_completion;
   request->early = false;
   request->bulk = false;
+  if (times() != nullptr) SeeCaller();
   const int64_t now_ns = times() == nullptr ? 0 : times()->Begin(IsBulk(args.bytes[0]));
   for (int i = 0; i < args.count; ++i) {
     if (times() != nullptr) table_.NextSlot().Begin(now_ns);

@@ -169,6 +169,7 @@ SendRequest* SendComm::Prepare(const SendArgs& args) {
   slot->events = events().Begin(requests_.index(slot), args.profiler_parent);
   slot->left.store(Units(args.bytes), std::memory_order_relaxed);
   if (times() != nullptr) {
+    SeeCaller();
     slot->begun_ns = times()->Begin(IsBulk(args.bytes));
     slot->last_ns = 0;
   }

@@ -14,6 +14,7 @@
 #include "net_socket/comm/runtime.h"
 #include "net_socket/comm/send_comm.h"
 #include "net_socket/health/lane_liveness.h"
+#include "net_socket/seal/sealer.h"
 #include "net_socket/send/send_again.h"
 
 namespace tcpx {
@@ -105,12 +106,17 @@ absl::Status SendComm::ReplaceSocketOf(int lane, SocketOffer offer) {
   return replaced;
 }
 
-// Nobody tests what was done when it was copied. A socket that breaks is the watch's to report: here a link is held.
+// Nobody tests what was done when it was copied. A socket that breaks is the watch's to report, a cipher is not: here a
+// link is held.
 bool SendComm::SendsAgain() {
   if (!mutex_.try_lock()) return true;
   MutexLock lock(mutex_, std::adopt_lock);
   if (failed() || zero_lost_ || !held_->resending()) return false;
   const int err = SendAgain(lane_fd(0), held_.get(), sealer_.get());
+  if (err == EPROTO && sealer_ != nullptr && sealer_->broken()) {
+    failure().FailFound(absl::InternalError(kCantSeal), 0);
+    return false;
+  }
   return err == 0 ? held_->resending() : IsTransientErrno(err);
 }
 
