@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <thread>
+
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
 #include "common/status.h"
@@ -100,6 +102,18 @@ absl::Status Control::ReceiveBytes(void* data, size_t bytes) {
 absl::Status Control::SendBlob(const std::vector<uint8_t>& blob) {
   absl::Status status = Send<uint64_t>(blob.size());
   return status.ok() ? SendBytes(blob.data(), blob.size()) : status;
+}
+
+absl::Status Control::Exchange(const std::vector<uint8_t>* said, Control* in, std::vector<uint8_t>* heard,
+                               size_t bytes_max) {
+  absl::Status sent;
+  std::thread speaker([&] {
+    if (said != nullptr) sent = SendBlob(*said);
+  });
+  const absl::Status received = heard == nullptr ? absl::OkStatus() : in->ReceiveBlob(heard, bytes_max);
+  if (!received.ok()) shutdown(fd(), SHUT_RDWR);  // Who fails hears nothing more either.
+  speaker.join();
+  return received.ok() ? sent : received;
 }
 
 absl::Status Control::ReceiveBlob(std::vector<uint8_t>* blob, size_t bytes_max) {

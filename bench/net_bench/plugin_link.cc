@@ -18,17 +18,16 @@ absl::StatusOr<std::unique_ptr<PluginLink>> PluginLink::CreateBetween(const Plug
                                                                       Control* from, Control* to, SlotRing* send_slots,
                                                                       SlotRing* receive_slots, Position* position) {
   std::unique_ptr<PluginLink> link(new PluginLink(shape, host, position));
-  absl::Status status;
+  std::vector<uint8_t> said;
   if (shape.receives) {
     absl::StatusOr<std::vector<uint8_t>> handles = link->ListenAll();
     if (!handles.ok()) return handles.status();
-    status = from->SendBlob(*handles);
+    said = *std::move(handles);
   }
-  if (status.ok() && shape.sends) {
-    std::vector<uint8_t> blob;
-    status = to->ReceiveBlob(&blob, sizeof(Handle) * static_cast<size_t>(shape.connections));
-    if (status.ok()) status = link->TakeHandles(blob);
-  }
+  std::vector<uint8_t> heard;
+  absl::Status status = from->Exchange(shape.receives ? &said : nullptr, to, shape.sends ? &heard : nullptr,
+                                       sizeof(Handle) * static_cast<size_t>(shape.connections));
+  if (status.ok() && shape.sends) status = link->TakeHandles(heard);
   if (status.ok()) status = link->ConnectAll();
   if (status.ok()) status = link->RegisterAll(send_slots, receive_slots);
   if (!status.ok()) return status;
