@@ -16,9 +16,9 @@ namespace tcpx {
 namespace doctor {
 namespace {
 
-constexpr double kSlow = 0.6;  // of the median
-constexpr double kFar = 2;     // times the median
-constexpr double kFarUs = 50;  // and at least so much more: nobody minds less
+constexpr double kSlow = 0.6;   // of the median
+constexpr double kFar = 2;      // times the median
+constexpr double kFarUs = 200;  // and at least so much more: less a host may add that is busy while it is asked
 
 double Median(std::vector<double> values) {
   if (values.empty()) return 0;
