@@ -193,7 +193,8 @@ class WithoutRootTest(unittest.TestCase):
 
     def test_tcpx_top(self):
         done = self.run_as_nobody("tools/tcpx_top", "--once")
-        self.assertEqual(1, done.returncode, done.stderr)
+        # 1: none was found; another test may have ranks of that user.
+        self.assertIn(done.returncode, (0, 1), done.stderr)
         self.assertNotIn("Traceback", done.stderr)
 
 
