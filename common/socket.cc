@@ -165,4 +165,6 @@ int UnsentBytes(int fd) { return QueueLength(fd, SIOCOUTQNSD); }
 
 int QueuedBytes(int fd) { return QueueLength(fd, SIOCOUTQ); }
 
+int UnreadBytes(int fd) { return std::max(QueueLength(fd, SIOCINQ), 0); }
+
 }  // namespace tcpx

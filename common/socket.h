@@ -71,6 +71,8 @@ ssize_t ReceiveNow(int fd, iovec* iov, int count);
 // kernel won't tell.
 int UnsentBytes(int fd);
 int QueuedBytes(int fd);
+// Bytes that have come and were not read (SIOCINQ); 0 where the kernel won't tell.
+int UnreadBytes(int fd);
 
 }  // namespace tcpx
 

@@ -144,12 +144,13 @@ class Comm : protected ConnectionEnd, private Watched {
   void SeeCaller() TCPX_REQUIRES(mutex_) {
     if (caller_ != __builtin_thread_pointer()) NoteCaller();
   }
-  // A request was reported done. The mutex is held, so that no locked instruction is needed.
+  // A request was reported done, and its times are kept: who has seen the count sees them. The mutex is held, so that no
+  // locked instruction is needed.
   void Count(size_t bytes) TCPX_REQUIRES(mutex_) {
     SeeCaller();
     const size_t kind = IsBulk(bytes) ? 1 : 0;
-    messages_[kind].store(messages_[kind].load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     bytes_[kind].store(bytes_[kind].load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
+    messages_[kind].store(messages_[kind].load(std::memory_order_relaxed) + 1, std::memory_order_release);
   }
 
   Mutex mutex_;
@@ -173,6 +174,7 @@ class Comm : protected ConnectionEnd, private Watched {
   // Without what only the reactor knows.
   void ReadCounts(ConnectionNumbers* numbers);
   void ReadLanes(ConnectionNumbers* numbers);
+  bool HasWorkForCaller() const;
   void DescribeFor(ConnectionNumbers* numbers) const;
   void NameLanes(ConnectionNumbers* numbers) const;
   void NameLane(int index, LaneNumbers* lane) const;

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "common/address.h"
 #include "common/clock.h"
+#include "common/socket.h"
 #include "common/this_host.h"
 #include "net_socket/comm/comm.h"
 #include "net_socket/comm/failure_verdict.h"
@@ -103,13 +104,16 @@ void Comm::ReadVerdict(ConnectionNumbers* numbers) {
 void Comm::ReadCounts(ConnectionNumbers* numbers) {
   const Flight flight = FlightNow();
   // What is posted when a connection fails is never tested to its end, and waits for nobody.
-  if (!failed()) numbers->waits = times_->WaitsUntil(MonotonicNanos(), flight, &numbers->open_wait);
+  if (!failed()) {
+    const bool uncalled = flight.messages > 0 && times_->calls() == numbers->open_wait.calls && HasWorkForCaller();
+    numbers->waits = times_->WaitsUntil(MonotonicNanos(), flight, uncalled, &numbers->open_wait);
+  }
   numbers->caller = CallerThread();
   numbers->gpu = gpu_.load(std::memory_order_relaxed);
   numbers->posted = flight.messages;
   numbers->failed = failed();
   for (size_t i = 0; i < 2; ++i) {
-    const uint64_t messages = messages_[i].load(std::memory_order_relaxed);
+    const uint64_t messages = messages_[i].load(std::memory_order_acquire);
     if (numbers->messages[i] != messages) {
       numbers->sizes[i] = times_->sizes(i == 1);
       numbers->durations[i] = times_->durations(i == 1);
@@ -127,6 +131,15 @@ void Comm::ReadCounts(ConnectionNumbers* numbers) {
   numbers->lanes_dropped = all.healed.dropped;
   numbers->lanes_slow = all.slow_lanes;
   ReadLanes(numbers);
+}
+
+// A request is under way.
+bool Comm::HasWorkForCaller() const {
+  if (sends()) return setup_.runtime->pool == nullptr;
+  for (int i = 0; i < lane_count(); ++i) {
+    if ((healing_ == nullptr || !healing_->absent(i)) && UnreadBytes(lane_fd(i)) > 0) return true;
+  }
+  return false;
 }
 
 // They have other sockets now.

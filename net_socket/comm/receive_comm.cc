@@ -255,6 +255,7 @@ absl::Status ReceiveComm::Test(Request* request, bool* done, int* sizes) {
   }
   bool may_report = MayReport(*slot);
   if (!may_report) {
+    if (times() != nullptr) times()->Called();
     const bool ended = AllEnded() && (staging_ == nullptr || staging_->idle());
     Drive(Wanted(*slot));
     if (staging_ != nullptr) MoveStaged();

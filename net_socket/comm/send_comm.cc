@@ -278,14 +278,15 @@ absl::Status SendComm::Test(Request* request, bool* done, int* sizes) {
   MutexLock lock(mutex_, std::adopt_lock);
   SendRequest* slot = static_cast<SendRequest*>(request);
   if (!slot->in_use) return absl::FailedPreconditionError("test: the request was reported done before");
+  if (times() != nullptr) times()->Called();
   MoveAll();
   if (!failed()) events().Publish();
   if (slot->done()) {
     *done = true;
     events().End(slot->events);
     if (sizes != nullptr) sizes[0] = static_cast<int>(slot->bytes);
-    Count(slot->bytes);
     if (times() != nullptr) KeepTime(*slot);
+    Count(slot->bytes);
     requests_.Give(slot);
     return absl::OkStatus();
   }

@@ -1,6 +1,5 @@
 #include "net_socket/comm/stall_probe.h"
 
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -26,11 +25,6 @@ constexpr int64_t kJustNowNs = 200 * kMillisecond;
 constexpr int64_t kLanesKeptNs = 100 * kMillisecond;
 // A root that its finder has not confirmed for so many looks is dropped.
 constexpr int64_t kStaleLooks = 6;
-
-int UnreadBytes(int fd) {
-  int bytes = 0;
-  return ioctl(fd, FIONREAD, &bytes) == 0 ? bytes : 0;
-}
 
 }  // namespace
 

@@ -71,12 +71,16 @@ bool TransferTimes::Read(State* state) const {
 }
 
 // The stretch that is not over yet is guessed from how things stand.
-WaitNumbers TransferTimes::WaitsUntil(int64_t now_ns, const Flight& flight, OpenWait* open) const {
+WaitNumbers TransferTimes::WaitsUntil(int64_t now_ns, const Flight& flight, bool uncalled, OpenWait* open) const {
   State state;
   if (!Read(&state)) return state.waits;
-  if (open->from_ns != state.frontier_ns) *open = {state.frontier_ns, state.frontier_ns, {}};
+  if (open->from_ns != state.frontier_ns) {
+    open->from_ns = open->looked_ns = state.frontier_ns;
+    open->guessed = {};
+  }
   const uint64_t more = Span0(open->looked_ns, now_ns);
   open->looked_ns = std::max(open->looked_ns, now_ns);
+  open->calls = calls_;
   WaitNumbers* const guessed = &open->guessed;
   if (state.idle) {
     (state.refused ? guessed->no_credit_ns : guessed->idle_ns) += more;
@@ -84,12 +88,23 @@ WaitNumbers TransferTimes::WaitsUntil(int64_t now_ns, const Flight& flight, Open
     guessed->untested_ns += more;
   } else if (receives_ && !flight.total_known) {
     guessed->unheard_ns += more;
+    if (uncalled) open->uncalled_unheard_ns += more;
   } else {
     guessed->moving_ns += more;
+    if (uncalled) open->uncalled_moving_ns += more;
   }
-  return {state.waits.idle_ns + guessed->idle_ns, state.waits.no_credit_ns + guessed->no_credit_ns,
-          state.waits.unheard_ns + guessed->unheard_ns, state.waits.moving_ns + guessed->moving_ns,
-          state.waits.untested_ns + guessed->untested_ns};
+  WaitNumbers all = state.waits;
+  all.idle_ns += guessed->idle_ns;
+  all.no_credit_ns += guessed->no_credit_ns;
+  all.unheard_ns += guessed->unheard_ns;
+  all.moving_ns += guessed->moving_ns;
+  all.untested_ns += guessed->untested_ns;
+  const uint64_t unheard = std::min(all.unheard_ns, open->uncalled_unheard_ns);
+  const uint64_t moving = std::min(all.moving_ns, open->uncalled_moving_ns);
+  all.unheard_ns -= unheard;
+  all.moving_ns -= moving;
+  all.uncalled_ns = unheard + moving;
+  return all;
 }
 
 }  // namespace tcpx

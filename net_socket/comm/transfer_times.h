@@ -7,8 +7,8 @@
 //
 // Waits:   idle: nothing was posted. refused: nothing was posted and isend had no credit. unheard (of a receiver):
 //          posted, and nothing of the oldest message had come. moving: the network had work. untested: all was done and
-//          nobody asked.
-// Threads: Refused, Begin and End under the comm's mutex; WaitsUntil by any.
+//          nobody asked. uncalled: the calling thread would have had work, and did not call.
+// Threads: Refused, Begin, Called and End under the comm's mutex; calls and WaitsUntil by any.
 // Units:   nanoseconds of MonotonicNanos, bytes.
 // Errors:  none.
 #ifndef TCPX_NET_SOCKET_COMM_TRANSFER_TIMES_H_
@@ -45,12 +45,16 @@ class TransferTimes {
   // A transfer is posted; `timed`: whatever its turn is. The time, or 0 where it is not timed.
   int64_t Begin(bool timed);
   void End(const Span& span);
+  // test was called, and the request was not done before.
+  void Called() { calls_ = calls_ + 1; }
+  uint32_t calls() const { return calls_; }
   // The time of the latest Begin.
   int64_t latest_ns() const { return latest_ns_; }
 
-  // `flight`: what is under way now. `open`: what this reader's looks have guessed so far; of the stretch that is not over
-  // only what lies behind the latest look goes by `flight`.
-  WaitNumbers WaitsUntil(int64_t now_ns, const Flight& flight, OpenWait* open) const;
+  // `flight`: what is under way now. `uncalled`: there are bytes that the calling thread moves, and it has not called since
+  // the latest look. `open`: what this reader's looks have guessed so far; of the stretch that is not over only what lies
+  // behind the latest look goes by `flight` and `uncalled`.
+  WaitNumbers WaitsUntil(int64_t now_ns, const Flight& flight, bool uncalled, OpenWait* open) const;
   LogHistogramValues sizes(bool bulk) const { return sizes_[bulk ? 1 : 0].Read(); }
   LogHistogramValues durations(bool bulk) const { return durations_[bulk ? 1 : 0].Read(); }
 
@@ -94,6 +98,7 @@ class TransferTimes {
   unsigned turn_ = 0;
   int64_t latest_ns_ = 0;
   int posted_ = 0;
+  Relaxed<uint32_t> calls_ = 0;
   std::atomic<uint32_t> version_{0};  // odd: in the middle of a change
   Ordered<bool> idle_ = true;
   Ordered<int64_t> refused_ns_ = 0;  // since when; 0: not

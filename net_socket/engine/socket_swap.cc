@@ -2,8 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/sockios.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -21,11 +19,6 @@ constexpr size_t kReadBytes = 256 << 10;
 // An interrupted read, or a kernel that is short of memory, is no end; but no loop is without one.
 constexpr int kVainReadsMax = 1000;
 
-bool HoldsData(int fd) {
-  int bytes = 0;
-  return ioctl(fd, SIOCINQ, &bytes) == 0 && bytes > 0;
-}
-
 }  // namespace
 
 void FreezeSocket(int fd, std::string* rest) {
@@ -37,7 +30,7 @@ void FreezeSocket(int fd, std::string* rest) {
       rest->append(buffer.get(), static_cast<size_t>(got));
       continue;
     }
-    if (!HoldsData(fd)) break;
+    if (UnreadBytes(fd) == 0) break;
     ++vain;
   }
   (void)SetResetOnClose(fd);

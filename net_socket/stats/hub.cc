@@ -226,7 +226,7 @@ void StatsHub::Leave(const std::shared_ptr<StatsEntry>& entry, const Read& read)
   MutexLock entry_lock(entry->mutex_);
   entry->left_ = true;
   read(&entry->numbers_);
-  Attribute(0, &entry->numbers_);
+  Attribute(kUseUnknown, &entry->numbers_);
   closed_.Add(entry->numbers_, false);
 }
 
@@ -235,7 +235,7 @@ void StatsHub::LookAt(StatsEntry* entry, const ThreadWatch& threads) {
     MutexLock lock(entry->mutex_);
     if (entry->left_) return;
     comm->ReadNumbers(&entry->numbers_);
-    Attribute(threads.NoCpuNs(entry->numbers_.caller), &entry->numbers_);
+    Attribute(threads.Use(entry->numbers_.caller), &entry->numbers_);
   });
 }
 

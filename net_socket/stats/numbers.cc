@@ -20,7 +20,7 @@ struct Words {
 constexpr Words kWords[kBlockedKinds] = {
     {"network", "path"},      {"peer", "window_closed"}, {"peer", "receive_not_posted"},
     {"peer", "nothing_sent"}, {"nccl", "nothing_to_do"}, {"nccl", "not_tested"},
-    {"here", "no_cpu"},
+    {"here", "copying"},      {"here", "no_cpu"},
 };
 
 uint64_t Since(uint64_t before, uint64_t now) { return now > before ? now - before : 0; }
@@ -43,17 +43,44 @@ uint64_t Take(uint64_t now, uint64_t* seen) {
   return more;
 }
 
-// How much of the time in which lanes were busy they waited for the peer's window, 0 to 1.
-double TakeWindowShare(ConnectionNumbers* numbers) {
+void AddBlocked(Blocked kind, uint64_t ns, ConnectionNumbers* numbers) {
+  numbers->blocked[static_cast<size_t>(kind)] += ns;
+}
+
+// Nanoseconds in which TCP held bytes of lanes, summed over them, and how much of it the peer's window was closed, 0 to 1.
+struct TcpBusy {
+  uint64_t ns = 0;
+  double window = 0;
+};
+
+TcpBusy TakeTcpBusy(ConnectionNumbers* numbers) {
   uint64_t busy_us = 0;
   uint64_t window_us = 0;
   for (const LaneNumbers& lane : numbers->lanes) {
     busy_us += lane.tcp.busy_us;
     window_us += lane.tcp.window_limited_us;
   }
-  const double busy = static_cast<double>(Take(busy_us, &numbers->attributed_busy_us));
+  const uint64_t busy = Take(busy_us, &numbers->attributed_busy_us);
   const double window = static_cast<double>(Take(window_us, &numbers->attributed_window_us));
-  return busy == 0 ? 0 : std::min(1.0, window / busy);
+  return {busy * 1000, busy == 0 ? 0 : std::min(1.0, window / static_cast<double>(busy))};
+}
+
+bool AnyLost(const ConnectionNumbers& numbers) {
+  return std::any_of(numbers.lanes.begin(), numbers.lanes.end(), [](const LaneNumbers& lane) { return lane.lost; });
+}
+
+// A sender's time with bytes to move, and without a call of whoever moves them. What TCP did not hold, nor a lane that
+// has lost its socket, was not sent yet.
+void AttributeSending(uint64_t moving, uint64_t uncalled, const ThreadUse& use, ConnectionNumbers* numbers) {
+  const TcpBusy busy = TakeTcpBusy(numbers);
+  const uint64_t held = AnyLost(*numbers) ? moving + uncalled : std::min(moving + uncalled, busy.ns);
+  const uint64_t window = static_cast<uint64_t>(static_cast<double>(held) * busy.window);
+  const uint64_t unsent = moving + uncalled - held;
+  const uint64_t copying = std::min(unsent - std::min(unsent, uncalled), use.cpu_ns);
+  AddBlocked(Blocked::kPeerWindow, window, numbers);
+  AddBlocked(Blocked::kNetworkPath, held - window, numbers);
+  AddBlocked(Blocked::kHereCopying, copying, numbers);
+  AddBlocked(Blocked::kNcclUntested, unsent - copying, numbers);
 }
 
 }  // namespace
@@ -109,21 +136,23 @@ void AddTcpNumbers(const TcpNumbers& now, LaneNumbers* lane) {
   lane->read = true;
 }
 
-void Attribute(uint64_t no_cpu_ns, ConnectionNumbers* numbers) {
+void Attribute(const ThreadUse& use, ConnectionNumbers* numbers) {
   const WaitNumbers& waits = numbers->waits;
   WaitNumbers* const seen = &numbers->attributed;
-  auto add = [numbers](Blocked kind, uint64_t ns) { numbers->blocked[static_cast<size_t>(kind)] += ns; };
-  add(Blocked::kNcclIdle, Take(waits.idle_ns, &seen->idle_ns));
-  add(Blocked::kNcclUntested, Take(waits.untested_ns, &seen->untested_ns));
-  add(Blocked::kPeerNotPosted, Take(waits.no_credit_ns, &seen->no_credit_ns));
-  add(Blocked::kPeerSilent, Take(waits.unheard_ns, &seen->unheard_ns));
+  AddBlocked(Blocked::kNcclIdle, Take(waits.idle_ns, &seen->idle_ns), numbers);
+  AddBlocked(Blocked::kNcclUntested, Take(waits.untested_ns, &seen->untested_ns), numbers);
+  AddBlocked(Blocked::kPeerNotPosted, Take(waits.no_credit_ns, &seen->no_credit_ns), numbers);
+  AddBlocked(Blocked::kPeerSilent, Take(waits.unheard_ns, &seen->unheard_ns), numbers);
+  uint64_t uncalled = Take(waits.uncalled_ns, &seen->uncalled_ns);
   uint64_t moving = Take(waits.moving_ns, &seen->moving_ns);
-  const uint64_t no_cpu = std::min(moving, no_cpu_ns);
-  moving -= no_cpu;
-  const uint64_t window = static_cast<uint64_t>(static_cast<double>(moving) * TakeWindowShare(numbers));
-  add(Blocked::kHereNoCpu, no_cpu);
-  add(Blocked::kPeerWindow, window);
-  add(Blocked::kNetworkPath, moving - window);
+  const uint64_t uncalled_no_cpu = std::min(uncalled, use.no_cpu_ns);
+  const uint64_t moving_no_cpu = std::min(moving, use.no_cpu_ns - uncalled_no_cpu);
+  uncalled -= uncalled_no_cpu;
+  moving -= moving_no_cpu;
+  AddBlocked(Blocked::kHereNoCpu, uncalled_no_cpu + moving_no_cpu, numbers);
+  if (numbers->sends) return AttributeSending(moving, uncalled, use, numbers);
+  AddBlocked(Blocked::kNcclUntested, uncalled, numbers);
+  AddBlocked(Blocked::kNetworkPath, moving, numbers);
 }
 
 }  // namespace tcpx

@@ -23,6 +23,7 @@ struct WaitNumbers {
   uint64_t unheard_ns = 0;
   uint64_t moving_ns = 0;
   uint64_t untested_ns = 0;
+  uint64_t uncalled_ns = 0;
 };
 
 // The stretch that no transfer has ended yet, as looks have guessed it so far.
@@ -30,6 +31,10 @@ struct OpenWait {
   int64_t from_ns = 0;
   int64_t looked_ns = 0;
   WaitNumbers guessed;
+  // Not of this stretch alone: what waited for a call, of the time that counts as unheard and as moving once a stretch is over.
+  uint64_t uncalled_unheard_ns = 0;
+  uint64_t uncalled_moving_ns = 0;
+  uint32_t calls = 0;  // NCCL's, until the latest look
 };
 
 // Who a connection waited for, and why.
@@ -39,10 +44,11 @@ enum class Blocked : uint8_t {
   kPeerNotPosted,  // isend had no credit: the peer's irecv was not posted
   kPeerSilent,     // irecv was posted, and nothing had come
   kNcclIdle,       // nothing was posted here
-  kNcclUntested,   // all was done and not tested
+  kNcclUntested,   // all was done and not tested; or NCCL's thread moves the bytes, and did not call
+  kHereCopying,    // bytes were to be sent and TCP had none of them: our threads were at it
   kHereNoCpu,      // this host had no CPU for the thread that moves the bytes
 };
-inline constexpr size_t kBlockedKinds = 7;
+inline constexpr size_t kBlockedKinds = 8;
 using BlockedNumbers = std::array<uint64_t, kBlockedKinds>;  // nanoseconds
 
 // "GPU0", as NCCL's Inspector calls it; "unknown" below 0.
@@ -131,9 +137,16 @@ void ReadTcpNumbers(int fd, LaneNumbers* lane);
 // less than at the last time.
 void AddTcpNumbers(const TcpNumbers& now, LaneNumbers* lane);
 
+// Of the threads that move a connection, between two looks.
+struct ThreadUse {
+  uint64_t cpu_ns = 0;     // they ran
+  uint64_t no_cpu_ns = 0;  // they waited for a CPU
+};
+// Where that is not known.
+inline constexpr ThreadUse kUseUnknown{~uint64_t{0}, 0};
+
 // Turns what was waited for since the last call into who it was that was waited for, and adds it to `blocked`.
-// `no_cpu_ns`: how long the threads that move the connection waited for a CPU meanwhile.
-void Attribute(uint64_t no_cpu_ns, ConnectionNumbers* numbers);
+void Attribute(const ThreadUse& use, ConnectionNumbers* numbers);
 
 }  // namespace tcpx
 

@@ -34,7 +34,7 @@ std::string Row(const TotalsKey& key, bool sends, const DirectionTotals& sum) {
       static_cast<double>(bytes) / (1 << 20), static_cast<double>(durations.Quantile(0.5)) * 1e-3,
       static_cast<double>(durations.Quantile(0.99)) * 1e-3, sum.retransmits, sum.rtt_us,
       blocked({Blocked::kNetworkPath}), blocked({Blocked::kPeerWindow, Blocked::kPeerNotPosted, Blocked::kPeerSilent}),
-      blocked({Blocked::kNcclIdle, Blocked::kNcclUntested}), blocked({Blocked::kHereNoCpu}));
+      blocked({Blocked::kNcclIdle, Blocked::kNcclUntested}), blocked({Blocked::kHereCopying, Blocked::kHereNoCpu}));
 }
 
 }  // namespace

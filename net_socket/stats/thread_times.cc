@@ -53,6 +53,7 @@ bool ThreadWatch::Read(ThreadTimes* thread) {
     const std::string name = NameOf(thread->id);
     *thread = {thread->id, name.empty() ? kNccl : name};
   }
+  thread->cpu_before_ns = thread->cpu_ns;
   thread->no_cpu_before_ns = thread->cpu_ns == 0 ? no_cpu : thread->no_cpu_ns;
   thread->cpu_ns = cpu;
   thread->no_cpu_ns = no_cpu;
@@ -84,11 +85,13 @@ void ThreadWatch::Look(const std::set<int>& callers, int list_every) {
   }
 }
 
-uint64_t ThreadWatch::NoCpuNs(int caller) const {
-  uint64_t most = 0;
+ThreadUse ThreadWatch::Use(int caller) const {
+  if (threads_.count(caller) == 0) return kUseUnknown;
+  ThreadUse most;
   for (const auto& [id, thread] : threads_) {
     if (id != caller && !absl::StartsWith(thread.name, kIoPrefix)) continue;
-    most = std::max(most, thread.no_cpu_ns - std::min(thread.no_cpu_ns, thread.no_cpu_before_ns));
+    most.cpu_ns = std::max(most.cpu_ns, thread.cpu_ns - std::min(thread.cpu_ns, thread.cpu_before_ns));
+    most.no_cpu_ns = std::max(most.no_cpu_ns, thread.no_cpu_ns - std::min(thread.no_cpu_ns, thread.no_cpu_before_ns));
   }
   return most;
 }

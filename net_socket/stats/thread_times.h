@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "net_socket/stats/numbers.h"
+
 namespace tcpx {
 
 struct ThreadTimes {
@@ -22,7 +24,9 @@ struct ThreadTimes {
   std::string name;  // "tcpx-io-0", "tcpx-house", "tcpx-stats"; NCCL's are "nccl"
   uint64_t cpu_ns = 0;
   uint64_t no_cpu_ns = 0;
-  uint64_t no_cpu_before_ns = 0;  // at the look before
+  // At the look before.
+  uint64_t cpu_before_ns = 0;
+  uint64_t no_cpu_before_ns = 0;
 };
 
 class ThreadWatch {
@@ -34,9 +38,9 @@ class ThreadWatch {
   const std::map<int, ThreadTimes>& threads() const { return threads_; }
   // By name, what those that have ended had used when they were last seen: sums don't fall by their end.
   const std::map<std::string, ThreadTimes>& ended() const { return ended_; }
-  // How long, between the two latest looks, the connections' threads waited for a CPU: that of the caller, or the most
-  // that a progress thread did, whichever is more.
-  uint64_t NoCpuNs(int caller) const;
+  // Of a connection's threads, between the two latest looks: what the caller did, or the most that a progress thread did,
+  // whichever is more. kUseUnknown: the caller was not looked at.
+  ThreadUse Use(int caller) const;
 
  private:
   void List();

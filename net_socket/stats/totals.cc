@@ -18,7 +18,7 @@ void AddLane(const LaneNumbers& lane, bool open_now, DirectionTotals* sum) {
   sum->window_limited_us += lane.tcp.window_limited_us;
   sum->buffer_limited_us += lane.tcp.buffer_limited_us;
   if (!open_now || !lane.open) return;
-  ++sum->lanes[{lane.tcp.congestion, lane.tcp.dscp}];
+  if (lane.read) ++sum->lanes[{lane.tcp.congestion, lane.tcp.dscp}];  // Else its class is not known yet.
   sum->rtt_us = std::max(sum->rtt_us, lane.tcp.rtt_us);
   const uint32_t least = lane.tcp.rtt_min_us;
   if (least != 0 && (sum->rtt_min_us == 0 || least < sum->rtt_min_us)) sum->rtt_min_us = least;

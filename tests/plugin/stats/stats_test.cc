@@ -1,15 +1,11 @@
 // The built library's statistics: table, file and socket, of real traffic.
 #include <dirent.h>
 #include <gtest/gtest.h>
-#include <stddef.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <chrono>
-#include <cstring>
 #include <deque>
 #include <fstream>
 #include <map>
@@ -22,6 +18,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/fd.h"
+#include "tests/plugin/stats/stats_fixture.h"
 #include "tests/support/deadline.h"
 #include "tests/support/exposition_parser.h"
 #include "tests/support/json.h"
@@ -31,31 +28,6 @@
 
 namespace tcpx {
 namespace {
-
-constexpr size_t kSmall = 100;
-constexpr size_t kLarge = 3 << 20;
-
-// Not valid: nobody listens, or too many ask.
-OwnedFd ConnectTo(const std::string& name, int flags = SOCK_NONBLOCK) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::memcpy(address.sun_path + 1, name.data(), name.size());
-  OwnedFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0));
-  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-  if (connect(fd.get(), reinterpret_cast<sockaddr*>(&address), length) != 0) fd.reset();
-  return fd;
-}
-
-// Empty: nobody answers.
-std::string AskSocket(const std::string& name) {
-  const OwnedFd fd = ConnectTo(name, 0);
-  std::string text;
-  char bytes[65536];
-  for (ssize_t got = 0; fd.valid() && (got = read(fd.get(), bytes, sizeof(bytes))) > 0;) {
-    text.append(bytes, static_cast<size_t>(got));
-  }
-  return text;
-}
 
 // The only file in `dir`; empty where there is none.
 std::string OnlyFile(const std::string& dir) {
@@ -72,53 +44,7 @@ std::string OnlyFile(const std::string& dir) {
   return text;
 }
 
-class StatsTest : public testing::TestWithParam<int> {
- protected:
-  StatsTest() {
-    std::string name = testing::TempDir() + "/stats.XXXXXX";
-    dir_ = mkdtemp(name.data());
-    settings_.threads = GetParam();
-    settings_.lanes = 3;
-    settings_.environment = {
-        {"TCPX_STATS", "1"}, {"TCPX_STATS_DIR", dir_}, {"TCPX_STATS_SOCKET", absl::StrCat("@", socket_)}};
-    ClearCapturedLog();
-  }
-  void Open() {
-    auto opened = Loopback::Open(settings_);
-    ASSERT_TRUE(opened.ok()) << opened.status();
-    plugin_ = *std::move(opened);
-    auto pair = plugin_->Connect();
-    ASSERT_TRUE(pair.ok()) << pair.status();
-    pair_ = *pair;
-  }
-  void Move(size_t bytes, int times) {
-    std::vector<char> out(bytes, 'x');
-    std::vector<char> in(bytes);
-    for (int i = 0; i < times; ++i) {
-      auto received = PostReceive(&plugin_->net(), pair_.receive, in.data(), bytes);
-      auto sent = PostSend(&plugin_->net(), pair_.send, out.data(), bytes);
-      ASSERT_TRUE(received.ok() && sent.ok());
-      // By turns: each may need the other to go on.
-      int done[2] = {};
-      for (const Deadline deadline; (!done[0] || !done[1]) && deadline.Yield();) {
-        ncclResult_t results[2] = {ncclSuccess, ncclSuccess};
-        if (!done[0]) results[0] = plugin_->net().Test(*sent, &done[0], nullptr);
-        if (!done[1]) results[1] = plugin_->net().Test(*received, &done[1], nullptr);
-        ASSERT_TRUE(results[0] == ncclSuccess && results[1] == ncclSuccess);
-      }
-      ASSERT_TRUE(done[0] && done[1]);
-      ASSERT_EQ(out, in);
-    }
-  }
-
-  // Abstract names are the whole machine's, and sandboxes have PIDs of their own.
-  const std::string socket_ =
-      absl::StrCat("tcpx-stats-test-", std::chrono::steady_clock::now().time_since_epoch().count());
-  std::string dir_;
-  LoopbackSettings settings_;
-  std::unique_ptr<Loopback> plugin_;
-  Pair pair_;
-};
+using StatsTest = StatsFixture;
 
 TEST_P(StatsTest, TheSocketTellsWhatMoved) {
   Open();

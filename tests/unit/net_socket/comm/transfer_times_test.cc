@@ -11,7 +11,8 @@ namespace tcpx {
 namespace {
 
 uint64_t All(const WaitNumbers& waits) {
-  return waits.idle_ns + waits.no_credit_ns + waits.unheard_ns + waits.moving_ns + waits.untested_ns;
+  return waits.idle_ns + waits.no_credit_ns + waits.unheard_ns + waits.moving_ns + waits.untested_ns +
+         waits.uncalled_ns;
 }
 
 Flight UnderWay(bool begun = true) {
@@ -24,7 +25,7 @@ Flight UnderWay(bool begun = true) {
 // At a first look.
 WaitNumbers Waits(const TransferTimes& times, int64_t now_ns, const Flight& flight) {
   OpenWait open;
-  return times.WaitsUntil(now_ns, flight, &open);
+  return times.WaitsUntil(now_ns, flight, false, &open);
 }
 
 // At least so long passes.
@@ -96,12 +97,34 @@ TEST(TransferTimesTest, AGuessIsOfTheTimeBehindTheLatestLook) {
   TransferTimes sends(false, MonotonicNanos());
   const int64_t begun = sends.Begin(true);
   OpenWait open;
-  EXPECT_EQ(uint64_t{10 * kSecond}, sends.WaitsUntil(begun + 10 * kSecond, UnderWay(), &open).moving_ns);
-  const WaitNumbers waits = sends.WaitsUntil(begun + 11 * kSecond, Flight(), &open);
+  EXPECT_EQ(uint64_t{10 * kSecond}, sends.WaitsUntil(begun + 10 * kSecond, UnderWay(), false, &open).moving_ns);
+  const WaitNumbers waits = sends.WaitsUntil(begun + 11 * kSecond, Flight(), false, &open);
   EXPECT_EQ(uint64_t{10 * kSecond}, waits.moving_ns);
   EXPECT_EQ(uint64_t{kSecond}, waits.untested_ns);
   sends.End({begun, 0, 0, 1, true});
-  EXPECT_LT(sends.WaitsUntil(MonotonicNanos(), Flight(), &open).moving_ns, uint64_t{10 * kSecond});
+  EXPECT_LT(sends.WaitsUntil(MonotonicNanos(), Flight(), false, &open).moving_ns, uint64_t{10 * kSecond});
+}
+
+// What the end of a transfer says came late, because NCCL read it late, stays NCCL's.
+TEST(TransferTimesTest, WhatNobodyReadIsNotThePeers) {
+  const int64_t start = MonotonicNanos();
+  TransferTimes times(true, start);
+  const int64_t begun = times.Begin(true);
+  OpenWait open;
+  WaitNumbers waits = times.WaitsUntil(begun + kMillisecond, UnderWay(false), false, &open);
+  waits = times.WaitsUntil(begun + 3 * kMillisecond, UnderWay(false), true, &open);
+  EXPECT_EQ(uint64_t{kMillisecond}, waits.unheard_ns);
+  EXPECT_EQ(uint64_t{2 * kMillisecond}, waits.uncalled_ns);
+  while (MonotonicNanos() < begun + 5 * kMillisecond) Pass();
+  const int64_t first = MonotonicNanos();
+  times.Called();
+  times.End({begun, first, 0, 1 << 20, true});
+  const int64_t now = MonotonicNanos();
+  waits = times.WaitsUntil(now, Flight(), false, &open);
+  EXPECT_EQ(uint64_t{2 * kMillisecond}, waits.uncalled_ns);
+  EXPECT_EQ(static_cast<uint64_t>(first - begun - 2 * kMillisecond), waits.unheard_ns);
+  EXPECT_EQ(static_cast<uint64_t>(now - start), All(waits));
+  EXPECT_EQ(1u, open.calls);
 }
 
 TEST(TransferTimesTest, ALookMeanwhileCountsEveryMomentOnce) {
@@ -119,7 +142,7 @@ TEST(TransferTimesTest, ALookMeanwhileCountsEveryMomentOnce) {
   for (int i = 0; i < 100000; ++i) {
     OpenWait open;
     const int64_t before = MonotonicNanos();
-    const WaitNumbers waits = times.WaitsUntil(before, Flight(), &open);
+    const WaitNumbers waits = times.WaitsUntil(before, Flight(), false, &open);
     const int64_t now = MonotonicNanos();
     if (open.from_ns == 0) continue;  // The writer lost its CPU in the middle of a change.
     ASSERT_LE(All(waits), static_cast<uint64_t>(now - start));

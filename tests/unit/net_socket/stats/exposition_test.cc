@@ -84,8 +84,8 @@ TEST(ExpositionTest, TellsTheNumbersInBaseUnits) {
   EXPECT_EQ(6, all.Sum("tcpx_lanes", {{"congestion", "bbr"}, {"dscp", "46"}}));
   EXPECT_EQ(9, all.Sum("tcpx_tcp_busy_seconds_total"));
   EXPECT_DOUBLE_EQ(102e-6, all.Sum("tcpx_rtt_seconds"));
-  EXPECT_EQ(2 * (1 + 2 + 3 + 4 + 5 + 6 + 7), all.Sum("tcpx_blocked_seconds_total"));
-  EXPECT_EQ(2 * 7, all.Sum("tcpx_blocked_seconds_total", {{"cause", "here"}}));
+  EXPECT_EQ(2 * (1 + 2 + 3 + 4 + 5 + 6 + 7 + 8), all.Sum("tcpx_blocked_seconds_total"));
+  EXPECT_EQ(2 * (7 + 8), all.Sum("tcpx_blocked_seconds_total", {{"cause", "here"}}));
   EXPECT_EQ(10, all.Sum("tcpx_transfer_seconds_count", {{"class", "express"}, {"direction", "send"}}));
   EXPECT_EQ(
       9, all.Sum("tcpx_transfer_seconds_bucket", {{"class", "express"}, {"direction", "send"}, {"le", "1.6384e-05"}}));

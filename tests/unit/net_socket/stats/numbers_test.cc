@@ -101,7 +101,7 @@ TEST(AttributeTest, SharesOutTheTimeInWhichBytesMoved) {
   ConnectionNumbers numbers = SampleConnection("peer", true, 2);
   numbers.blocked = {};
   numbers.waits = {5, 6, 7, 1000, 8};
-  Attribute(100, &numbers);  // Its lanes were busy for 6 s, for 2 of them with the peer's window closed.
+  Attribute({1000, 100}, &numbers);  // Its lanes were busy for 6 s, for 2 of them with the peer's window closed.
   EXPECT_EQ(5u, Of(numbers, Blocked::kNcclIdle));
   EXPECT_EQ(6u, Of(numbers, Blocked::kPeerNotPosted));
   EXPECT_EQ(7u, Of(numbers, Blocked::kPeerSilent));
@@ -111,15 +111,46 @@ TEST(AttributeTest, SharesOutTheTimeInWhichBytesMoved) {
   EXPECT_EQ(600u, Of(numbers, Blocked::kNetworkPath));
 }
 
+// TCP had bytes for 100 ns, our threads ran for 200; for the rest nobody had called.
+TEST(AttributeTest, WhatTcpDidNotHoldIsNotThePaths) {
+  ConnectionNumbers numbers;
+  numbers.sends = true;
+  numbers.lanes.resize(2);
+  numbers.lanes[0].tcp.busy_us = 60;
+  numbers.lanes[1].tcp.busy_us = 40;
+  numbers.waits.moving_ns = 1000000;
+  Attribute({200000, 0}, &numbers);
+  EXPECT_EQ(100000u, Of(numbers, Blocked::kNetworkPath));
+  EXPECT_EQ(200000u, Of(numbers, Blocked::kHereCopying));
+  EXPECT_EQ(700000u, Of(numbers, Blocked::kNcclUntested));
+  numbers.waits.uncalled_ns = 500000;
+  Attribute({900000, 0}, &numbers);  // They ran for others.
+  EXPECT_EQ(1200000u, Of(numbers, Blocked::kNcclUntested));
+  numbers.lanes[1].lost = true;  // Its socket is gone, and what the path does no socket tells.
+  numbers.waits.moving_ns = 1500000;
+  Attribute({200000, 0}, &numbers);
+  EXPECT_EQ(600000u, Of(numbers, Blocked::kNetworkPath));
+}
+
+TEST(AttributeTest, WhatWaitedForACallIsThisHosts) {
+  ConnectionNumbers numbers;
+  numbers.waits.uncalled_ns = 1000;
+  numbers.waits.moving_ns = 50;
+  Attribute({0, 300}, &numbers);
+  EXPECT_EQ(300u, Of(numbers, Blocked::kHereNoCpu));
+  EXPECT_EQ(700u, Of(numbers, Blocked::kNcclUntested));
+  EXPECT_EQ(50u, Of(numbers, Blocked::kNetworkPath));
+}
+
 TEST(AttributeTest, CountsOnceAndNeverBackwards) {
   ConnectionNumbers numbers;
   numbers.waits.moving_ns = 1000;
-  Attribute(0, &numbers);
+  Attribute({}, &numbers);
   numbers.waits.moving_ns = 400;  // It was guessed too high.
   numbers.waits.idle_ns = 600;
-  Attribute(0, &numbers);
+  Attribute({}, &numbers);
   numbers.waits.moving_ns = 1100;
-  Attribute(0, &numbers);
+  Attribute({}, &numbers);
   EXPECT_EQ(1100u, Of(numbers, Blocked::kNetworkPath));
   EXPECT_EQ(600u, Of(numbers, Blocked::kNcclIdle));
 }

@@ -46,6 +46,7 @@ inline ConnectionNumbers SampleConnection(const std::string& peer, bool sends, i
     lane.short_calls = 2;
     lane.zero_copy = 6;
     lane.copied = 1;
+    lane.read = true;
     lane.tcp.congestion = "bbr";
     lane.tcp.dscp = 46;
     lane.tcp.rtt_us = static_cast<uint32_t>(100 + i);

@@ -44,7 +44,7 @@ TEST(SnapshotJsonTest, HasEveryConnectionAndLane) {
   EXPECT_EQ("0x1234", sends["communicator"].text);
   EXPECT_EQ(20, sends["bulk"]["messages"].number);
   EXPECT_EQ(16384, sends["express"]["p50_ns"].number);
-  EXPECT_EQ(7e9, sends["blocked_ns"]["here.no_cpu"].number);
+  EXPECT_EQ(8e9, sends["blocked_ns"]["here.no_cpu"].number);
   ASSERT_EQ(3u, sends["lanes"].size());
   EXPECT_EQ("10.0.0.1:1001", sends["lanes"][1]["local"].text);
   EXPECT_EQ(101, sends["lanes"][1]["rtt_us"].number);
@@ -68,7 +68,10 @@ TEST(ThreadWatchTest, KnowsThisThreadsTimes) {
   for (uint64_t i = 0; i < 20000000; ++i) sum = sum + i;
   watch.Look({static_cast<int>(getpid())});
   EXPECT_GT(watch.threads().begin()->second.cpu_ns, before);
-  EXPECT_LE(watch.NoCpuNs(getpid()), watch.threads().begin()->second.no_cpu_ns);
+  const ThreadUse use = watch.Use(getpid());
+  EXPECT_GE(use.cpu_ns, watch.threads().begin()->second.cpu_ns - before);
+  EXPECT_LE(use.no_cpu_ns, watch.threads().begin()->second.no_cpu_ns);
+  EXPECT_EQ(kUseUnknown.cpu_ns, watch.Use(1).cpu_ns);
 }
 
 TEST(ThreadWatchTest, ForgetsThreadsThatHaveEnded) {
@@ -129,7 +132,8 @@ TEST(ThreadWatchTest, AThreadThatCountsLessIsAnother) {
   EXPECT_EQ(1000u, watch.ended().at("tcpx-io-0").cpu_ns);
   EXPECT_EQ("tcpx-house", watch.threads().at(17).name);
   EXPECT_EQ(300u, watch.threads().at(17).cpu_ns);
-  EXPECT_EQ(0u, watch.NoCpuNs(17));
+  EXPECT_EQ(0u, watch.Use(17).no_cpu_ns);
+  EXPECT_EQ(300u, watch.Use(17).cpu_ns);
 }
 
 }  // namespace

@@ -1,0 +1,117 @@
+// stats_fixture.h: a connection of the built library to itself, with all ways out for its statistics.
+#ifndef TCPX_TESTS_PLUGIN_STATS_STATS_FIXTURE_H_
+#define TCPX_TESTS_PLUGIN_STATS_STATS_FIXTURE_H_
+
+#include <gtest/gtest.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/fd.h"
+#include "tests/support/deadline.h"
+#include "tests/support/json.h"
+#include "tests/support/log_capture.h"
+#include "tests/support/pair.h"
+
+namespace tcpx {
+
+inline constexpr size_t kSmall = 100;
+inline constexpr size_t kLarge = 3 << 20;
+
+// Not valid: nobody listens, or too many ask.
+inline OwnedFd ConnectTo(const std::string& name, int flags = SOCK_NONBLOCK) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path + 1, name.data(), name.size());
+  OwnedFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0));
+  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  if (connect(fd.get(), reinterpret_cast<sockaddr*>(&address), length) != 0) fd.reset();
+  return fd;
+}
+
+// Empty: nobody answers.
+inline std::string AskSocket(const std::string& name) {
+  const OwnedFd fd = ConnectTo(name, 0);
+  std::string text;
+  char bytes[65536];
+  for (ssize_t got = 0; fd.valid() && (got = read(fd.get(), bytes, sizeof(bytes))) > 0;) {
+    text.append(bytes, static_cast<size_t>(got));
+  }
+  return text;
+}
+
+// The parameter: progress threads.
+class StatsFixture : public testing::TestWithParam<int> {
+ protected:
+  StatsFixture() {
+    std::string name = testing::TempDir() + "/stats.XXXXXX";
+    dir_ = mkdtemp(name.data());
+    settings_.threads = GetParam();
+    settings_.lanes = 3;
+    settings_.environment = {
+        {"TCPX_STATS", "1"}, {"TCPX_STATS_DIR", dir_}, {"TCPX_STATS_SOCKET", absl::StrCat("@", socket_)}};
+    ClearCapturedLog();
+  }
+  void Open() {
+    auto opened = Loopback::Open(settings_);
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    plugin_ = *std::move(opened);
+    auto pair = plugin_->Connect();
+    ASSERT_TRUE(pair.ok()) << pair.status();
+    pair_ = *pair;
+  }
+  void Move(size_t bytes, int times) {
+    std::vector<char> out(bytes, 'x');
+    std::vector<char> in(bytes);
+    for (int i = 0; i < times; ++i) {
+      auto received = PostReceive(&plugin_->net(), pair_.receive, in.data(), bytes);
+      auto sent = PostSend(&plugin_->net(), pair_.send, out.data(), bytes);
+      ASSERT_TRUE(received.ok() && sent.ok());
+      // By turns: each may need the other to go on.
+      int done[2] = {};
+      for (const Deadline deadline; (!done[0] || !done[1]) && deadline.Yield();) {
+        ncclResult_t results[2] = {ncclSuccess, ncclSuccess};
+        if (!done[0]) results[0] = plugin_->net().Test(*sent, &done[0], nullptr);
+        if (!done[1]) results[1] = plugin_->net().Test(*received, &done[1], nullptr);
+        ASSERT_TRUE(results[0] == ncclSuccess && results[1] == ncclSuccess);
+      }
+      ASSERT_TRUE(done[0] && done[1]);
+      ASSERT_EQ(out, in);
+    }
+  }
+
+  // What the socket tells once somebody answers.
+  Json Ask() {
+    Json all;
+    for (const Deadline deadline; !deadline.Over(); usleep(50000)) {
+      const std::string text = AskSocket(socket_);
+      if (text.empty()) continue;  // The thread has just begun.
+      std::string error;
+      EXPECT_TRUE(ParseJson(text, &all, &error)) << error;
+      break;
+    }
+    return all;
+  }
+
+  // Abstract names are the whole machine's, and sandboxes have PIDs of their own.
+  const std::string socket_ =
+      absl::StrCat("tcpx-stats-test-", std::chrono::steady_clock::now().time_since_epoch().count());
+  std::string dir_;
+  LoopbackSettings settings_;
+  std::unique_ptr<Loopback> plugin_;
+  Pair pair_;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_TESTS_PLUGIN_STATS_STATS_FIXTURE_H_
