@@ -146,8 +146,17 @@ class TraceMergeTest(unittest.TestCase):
     def test_an_offset_is_added(self):
         one = self.write("tcpx-trace.a.9.json", trace(0, 10**18, [event("here", 5)]) + "\n]\n")
         two = self.write("tcpx-trace.b.9.json", trace(0, 10**18, [event("there", 5)]) + "\n]\n")
-        _, times = self.times("--offset", "trace.b=-2", one, two)
+        _, times = self.times("--offset", "b=-2", one, two)
         self.assertEqual(times, {"here": 5, "there": 3})
+
+    def test_an_offset_is_of_one_host_alone(self):
+        names = ("node10.9.json", "node1.9.json", "node1.rack.9.json", "node1.7-4026532001.json")
+        traces = [self.write("tcpx-trace." + name, trace(0, 10**18, [event(name, 5)]) + "\n]\n") for name in names]
+        _, times = self.times("--offset", "node1=2", *traces)
+        self.assertEqual(times, dict(zip(names, (5, 7, 5, 7))))
+        run, _ = self.merge("--offset", "node2=2", *traces)
+        self.assertEqual(run.returncode, 2)
+        self.assertIn("tcpx-trace.node2.PID.json", run.stderr)
 
     def test_a_cut_trace_is_taken_as_far_as_it_goes(self):
         cut = self.write("tcpx-trace.a.9.json", trace(0, 10**18, [event("here", 5)]) + ',\n{"name":"lost","ph":"X","pi')
