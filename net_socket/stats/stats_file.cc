@@ -78,6 +78,8 @@ absl::Status StatsFile::Replace(absl::string_view text) {
   (void)unlink(temporary_.c_str());
   OwnedFd file(open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
   if (!file.valid()) return ErrnoStatus(errno, "open");
+  // Collectors are other users, whatever the job's umask is. A file system without modes refuses, and needs none.
+  (void)fchmod(file.get(), 0644);
   absl::Status status = WriteAll(file.get(), text);
   if (status.ok()) status = Close(std::move(file));
   if (status.ok() && rename(temporary_.c_str(), path_.c_str()) != 0) status = ErrnoStatus(errno, "rename");

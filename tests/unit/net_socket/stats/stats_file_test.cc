@@ -79,6 +79,16 @@ TEST_F(StatsFileTest, IsThereExactlyWhileTheObjectLives) {
   EXPECT_EQ(0u, Names().size());
 }
 
+TEST_F(StatsFileTest, CollectorsMayReadItWhateverTheUmaskIs) {
+  StatsFile file(dir_, process_);
+  const mode_t mask = umask(077);
+  file.Write("x\n");
+  umask(mask);
+  struct stat about {};
+  ASSERT_EQ(0, stat(file.path().c_str(), &about));
+  EXPECT_EQ(0644u, about.st_mode & 0777);
+}
+
 TEST_F(StatsFileTest, ReadersNeverSeeAHalf) {
   StatsFile file(dir_, process_);
   file.Write(std::string(100000, 'a'));
