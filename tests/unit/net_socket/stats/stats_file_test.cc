@@ -145,6 +145,24 @@ TEST_F(StatsFileTest, FilesOfAnotherPidNamespaceGoByTheirAge) {
   EXPECT_EQ(std::set<std::string>{young}, Names());
 }
 
+// Each pod of Kubernetes has a host name of its own, and behind a reboot a PID is another process's.
+TEST_F(StatsFileTest, WhatNobodyWritesForLongGoesWhoseverItWas) {
+  StatsFile file(dir_, process_);
+  file.Write("x\n");
+  const std::string here = ProcessMark().substr(absl::StrCat(getpid()).size());
+  std::set<std::string> left = {file.path().substr(dir_.size() + 1), Old("tcpx-pod-9.prom", 500),
+                                Old(absl::StrCat("tcpx-node_1-2", here, ".prom"), 10)};
+  Old("tcpx-pod.7_x-9.prom", 1000);
+  Old("tcpx-pod.7_x-9-4026532001.prom.tmp", 1000);
+  Old(absl::StrCat("tcpx-node_1-1", here, ".prom"), 1000);
+  for (const char* name :
+       {"tcpx-node 2-9.prom", "tcpx-node-2-9-7.prom", "tcpx-9.prom", "tcp-node-9.prom", "node.prom"}) {
+    left.insert(Old(name, 10000));
+  }
+  file.RemoveStale();
+  EXPECT_EQ(left, Names());
+}
+
 TEST_F(StatsFileTest, FollowsNothingThatLiesThere) {
   StatsFile file(dir_, process_);
   const std::string victim = dir_ + "/victim";
