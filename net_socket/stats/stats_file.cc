@@ -20,8 +20,8 @@
 #include "absl/strings/strip.h"
 #include "common/fd.h"
 #include "common/log.h"
+#include "common/process_mark.h"
 #include "common/status.h"
-#include "net_socket/stats/process_mark.h"
 
 namespace tcpx {
 namespace {

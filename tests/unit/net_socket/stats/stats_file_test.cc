@@ -16,7 +16,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "net_socket/stats/process_mark.h"
+#include "common/process_mark.h"
 #include "tests/support/kept_log.h"
 #include "tests/support/small_disk.h"
 
