@@ -94,13 +94,19 @@ Recorder::Entry* Recorder::Find(void* handle, uint32_t* index) {
   return entry.generation == bits >> kIndexBits ? &entry : nullptr;
 }
 
+bool Recorder::HasRoom() {
+  if (recorded_ < kSlotsMax) return true;
+  FinishLingering(INT64_MAX);
+  dropped_.fetch_add(1, std::memory_order_relaxed);
+  return false;
+}
+
 uint32_t Recorder::TakeSlot() {
-  if (slots_.size() < kSlotsMin || (free_.empty() && slots_.size() < kSlotsMax)) {
+  if (slots_.size() < kSlotsMin || (free_.empty() && slots_.size() < kAllSlotsMax)) {
     slots_.emplace_back();
     slots_.back().generation = first_generation_;
     return static_cast<uint32_t>(slots_.size() - 1);
   }
-  if (free_.empty() && !lingering_.empty()) FinishLingering(INT64_MAX);
   if (free_.empty()) return kNone;
   const uint32_t index = free_.front();
   free_.pop_front();
@@ -150,7 +156,7 @@ void* Recorder::Start(uint32_t communicator, const EventFacts& facts, int64_t no
   uint32_t parent_index = kNone;
   const Entry* const parent = Find(facts.parent, &parent_index);
   const bool sampled = parent != nullptr ? parent->sampled : Sampled(communicator, facts.type);
-  const bool recorded = wanted && sampled;
+  const bool recorded = wanted && sampled && HasRoom();
   if (!recorded && !chained) return nullptr;
   const uint32_t index = TakeSlot();
   if (index == kNone) {
@@ -169,6 +175,7 @@ void* Recorder::Start(uint32_t communicator, const EventFacts& facts, int64_t no
   entry.children = 0;
   entry.parent = kNone;
   if (recorded) {
+    ++recorded_;
     if (!PlacedInTheEnd(facts.type)) entry.event.track = TakeTrack(entry);
     ChildStarts(&entry);
   }
@@ -315,6 +322,7 @@ void Recorder::WriteRound(int64_t now_ns) {
   file_.Flush();
   TellEnd();
   MutexLock lock(mutex_);
+  recorded_ -= static_cast<uint32_t>(done.size());
   for (const uint32_t index : done) {
     slots_[index].state = Slot::kFree;
     free_.push_back(index);

@@ -63,6 +63,31 @@ TEST_F(RecorderTest, WithoutASlotAnEventIsDroppedAndCounted) {
   EXPECT_EQ(NumberOf(LinesWith(Trace(), "tcpx_dropped").at(0), "events"), 1);
 }
 
+// Where the writer is behind, the trace loses events, and not the profiler behind this one.
+TEST_F(RecorderTest, WithoutASlotForTheTraceAnotherProfilerHasOne) {
+  KeptLog log;
+  int other = 0;
+  {
+    Recorder recorder(Settings());
+    const uint32_t comm = recorder.AddCommunicator("world");
+    std::vector<void*> open;
+    for (uint32_t i = 0; i < Recorder::kSlotsMax; ++i) {
+      open.push_back(recorder.Start(comm, Facts(ncclProfileProxyCtrl), now_, true, true));
+    }
+    for (const bool wanted : {true, false}) {
+      void* const handle = recorder.Start(comm, Facts(ncclProfileColl), now_, wanted, true);
+      recorder.SetChained(handle, &other);
+      EXPECT_EQ(recorder.Chained(handle), &other);
+      recorder.Stop(handle, now_);
+    }
+    EXPECT_EQ(recorder.dropped(), 1u);
+    for (void* handle : open) recorder.Stop(handle, now_ + 1);
+  }
+  EXPECT_EQ(NumberOf(LinesWith(Trace(), "tcpx_dropped").at(0), "events"), 1);
+  EXPECT_EQ(LinesWith(Trace(), "\"cat\":\"proxy\"").size(), Recorder::kSlotsMax);
+  EXPECT_EQ(LinesWith(Trace(), "\"cat\":\"nccl\"").size(), 0u);
+}
+
 TEST_F(RecorderTest, ManyThreadsRecordAtOnce) {
   constexpr int kThreads = 4;
   constexpr int kEach = 5000;
