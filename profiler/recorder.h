@@ -12,7 +12,7 @@
 //          where the parent is another profiler's only.
 //
 // Threads: any; the writer is its own.
-// Lifetime: between Start and End. Communicators are numbered.
+// Lifetime: between Start and End. Communicators are numbered; what is kept of one goes when all of it is written.
 // Units:   nanoseconds of MonotonicNanos.
 // Errors:  a trace that can't be written ends with one WARN, and all else goes on.
 #ifndef TCPX_PROFILER_RECORDER_H_
@@ -56,8 +56,9 @@ class Recorder {
   explicit Recorder(Settings settings);
   ~Recorder();
 
-  // The number of another communicator.
+  // The number of another communicator; nothing of it begins behind EndCommunicator.
   uint32_t AddCommunicator(const std::string& name);
+  void EndCommunicator(uint32_t communicator);
 
   // Writes what is over and ends the trace; what comes afterwards is not written. Not by two threads at once.
   void EndTrace();
@@ -90,6 +91,11 @@ class Recorder {
     uint32_t parent = kNone;  // whose end this one's moves
     int children = 0;         // under way
   };
+  struct Communicator {
+    std::string name;
+    uint32_t under_way = 0;  // recorded events that are not over
+    enum class State : uint8_t { kLives, kEnded, kGone } state = State::kLives;
+  };
   // The socket behind a descriptor number.
   struct Lane {
     uint32_t number = 0;
@@ -113,6 +119,8 @@ class Recorder {
   void ChildStops(uint32_t parent, int64_t now_ns) TCPX_REQUIRES(mutex_);
   void Finish(uint32_t index) TCPX_REQUIRES(mutex_);
   void FinishLingering(int64_t now_ns) TCPX_REQUIRES(mutex_);
+  // Of communicators that are over: the rows that nothing comes to any more.
+  std::vector<uint32_t> ForgetEnded() TCPX_REQUIRES(mutex_);
 
   void Run();
   void WriteRound(int64_t now_ns);
@@ -133,7 +141,7 @@ class Recorder {
   std::deque<uint32_t> free_ TCPX_GUARDED_BY(mutex_);       // the one that was freed first, first
   std::deque<uint32_t> lingering_ TCPX_GUARDED_BY(mutex_);  // the one that stopped first, first
   std::vector<uint32_t> done_ TCPX_GUARDED_BY(mutex_);
-  std::vector<std::string> communicators_ TCPX_GUARDED_BY(mutex_);
+  std::vector<Communicator> communicators_ TCPX_GUARDED_BY(mutex_);
   absl::flat_hash_map<uint64_t, int64_t> seen_ TCPX_GUARDED_BY(mutex_);  // by communicator and type
   absl::flat_hash_map<int, Lane> lanes_ TCPX_GUARDED_BY(mutex_);         // by descriptor number
   uint32_t lanes_seen_ TCPX_GUARDED_BY(mutex_) = 0;

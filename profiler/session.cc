@@ -247,7 +247,9 @@ ncclResult_t Session::End(Session* session) {
   Shared& shared = TheShared();
   MutexLock lock(shared.mutex);
   ncclResult_t result = ncclSuccess;
-  if (session->has_chain_) result = shared.running.load()->chain->Finalize(session->chained_);
+  Running& running = *shared.running.load();
+  if (session->has_chain_) result = running.chain->Finalize(session->chained_);
+  running.recorder->EndCommunicator(session->communicator_);
   delete session;
   if (--shared.sessions > 0) return result;
   Retire(&shared);

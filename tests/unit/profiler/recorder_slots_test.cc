@@ -1,8 +1,11 @@
 // What a recorder keeps of events until they are written: how much, and for how long.
+#include <unistd.h>
+
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "tests/support/deadline.h"
 #include "tests/support/kept_log.h"
 #include "tests/unit/profiler/recorder_fixture.h"
 
@@ -86,6 +89,77 @@ TEST_F(RecorderTest, WithoutASlotForTheTraceAnotherProfilerHasOne) {
   EXPECT_EQ(NumberOf(LinesWith(Trace(), "tcpx_dropped").at(0), "events"), 1);
   EXPECT_EQ(LinesWith(Trace(), "\"cat\":\"proxy\"").size(), Recorder::kSlotsMax);
   EXPECT_EQ(LinesWith(Trace(), "\"cat\":\"nccl\"").size(), 0u);
+}
+
+// Until a number is given to another communicator, which it is when all of the one that had it is written.
+void AwaitForgotten(Recorder* recorder, uint32_t communicator) {
+  uint32_t next = recorder->AddCommunicator("next");
+  for (const Deadline deadline; next != communicator && !deadline.Over(); next = recorder->AddCommunicator("next")) {
+    recorder->EndCommunicator(next);
+    usleep(10000);
+  }
+  EXPECT_EQ(next, communicator);
+}
+
+// The world's communicator may stay while others come and go: they leave their rows to those that follow.
+TEST_F(RecorderTest, RowsGoWithTheirCommunicator) {
+  {
+    Recorder recorder(Settings());
+    recorder.AddCommunicator("world");
+    const uint32_t comm = recorder.AddCommunicator("first");
+    for (uint32_t i = 0; i < Tracks::kTracksMax; ++i) {
+      EventFacts facts = Facts(ncclProfileProxyCtrl);
+      facts.peer = static_cast<int>(i);
+      recorder.Stop(recorder.Start(comm, facts, now_, true, false), now_ + 1);
+    }
+    recorder.EndCommunicator(comm);
+    AwaitForgotten(&recorder, comm);
+    recorder.Stop(recorder.Start(comm, Facts(ncclProfileProxyCtrl), now_ + 2, true, false), now_ + 3);
+  }
+  const std::string trace = Trace();
+  const auto events = LinesWith(trace, "\"cat\":\"proxy\"");
+  ASSERT_EQ(events.size(), Tracks::kTracksMax + 1);
+  EXPECT_EQ(NumberOf(events[Tracks::kTracksMax - 1], "tid"), 0);  // There was none left.
+  // One of its own: the others' names stand in the same file.
+  EXPECT_EQ(NumberOf(events.back(), "tid"), Tracks::kTracksMax);
+  const auto names = LinesWith(trace, absl::StrCat("\"tid\":", Tracks::kTracksMax, ",\"args\":{\"name\""));
+  ASSERT_EQ(names.size(), 1u);
+  EXPECT_TRUE(absl::StrContains(names[0], "next: 8 proxy thread")) << names[0];
+}
+
+TEST_F(RecorderTest, AnEventThatIsUnderWayKeepsItsCommunicator) {
+  {
+    Recorder recorder(Settings());
+    const uint32_t comm = recorder.AddCommunicator("first");
+    void* const operation = recorder.Start(comm, Facts(ncclProfileProxyOp), now_, true, false);
+    const uint32_t idle = recorder.AddCommunicator("idle");
+    recorder.EndCommunicator(comm);
+    recorder.EndCommunicator(idle);
+    AwaitForgotten(&recorder, idle);  // It would have got the other's number.
+    recorder.Stop(operation, now_ + 1);
+  }
+  EXPECT_EQ(LinesWith(Trace(), "first: 5 proxy").size(), 1u);
+}
+
+// Names of rows stand in each file, as long as anything may come to these.
+TEST_F(RecorderTest, LaterFilesNameTheRowsOfThoseThatLiveOnly) {
+  Recorder::Settings settings = Settings();
+  settings.bytes_max = 1 << 18;
+  {
+    Recorder recorder(settings);
+    const uint32_t world = recorder.AddCommunicator("world");
+    const uint32_t first = recorder.AddCommunicator("first");
+    for (const uint32_t comm : {world, first}) {
+      recorder.Stop(recorder.Start(comm, Facts(ncclProfileProxyOp), now_, true, false), now_ + 1);
+    }
+    recorder.EndCommunicator(first);
+    AwaitForgotten(&recorder, first);
+    for (int i = 1; i < 20000; ++i) {
+      recorder.Stop(recorder.Start(world, Facts(ncclProfileProxyOp), now_ + i, true, false), now_ + i + 1);
+    }
+  }
+  EXPECT_EQ(LinesWith(Trace(), "world: 5 proxy").size(), 1u);
+  EXPECT_EQ(LinesWith(Trace(), "first").size(), 0u);
 }
 
 TEST_F(RecorderTest, ManyThreadsRecordAtOnce) {
