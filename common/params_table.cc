@@ -306,7 +306,8 @@ constexpr Parameter kParameters[] = {
      "a bad link; it makes as many series as there are lanes."},
     {"TCPX_TRACE_DIR", ParameterKind::kText, &Options::trace_dir, 0, 0, kNoSpecial, Audience::kMost,
      "Of the profiler (NCCL_PROFILER_PLUGIN=tcpx): the folder into which each rank writes its timeline, "
-     "`tcpx-trace.HOST.PID.json`, which Perfetto shows. Empty: none. docs/observability.md."},
+     "`tcpx-trace.HOST.PID.json` (in a container `tcpx-trace.HOST.PID-NAMESPACE.json`), which Perfetto shows. Empty: "
+     "none. docs/observability.md."},
     {"TCPX_TRACE_EVENTS", ParameterKind::kText, &Options::trace_events, 0, 0, kNoSpecial, Audience::kFew,
      "Of the profiler: what the timeline shows, a list of `api` (the application's calls), `coll` (groups, "
      "collectives, "

@@ -23,6 +23,7 @@ constexpr int64_t kClockEveryNs = 10 * kSecond;
 // A descriptor number is another socket now, at the latest after so long.
 constexpr int64_t kLaneKnownNs = kSecond;
 constexpr int kIndexBits = 20;
+constexpr int kSeenCommunicatorAt = 32;
 
 // Above those of all recorders that are gone.
 std::atomic<uint64_t> g_next_generation{1};
@@ -54,7 +55,7 @@ Recorder::Recorder(Settings settings)
   }
   // What lies there is of an earlier process of this number.
   (void)unlink(file_.older_path().c_str());
-  file_.Append(NameLine("process_name", settings_.process, getpid(), 0), true);
+  file_.AppendName(NameLine("process_name", settings_.process, getpid(), 0), 0);
   file_.SetHead([this] { return LatestClocks(); });
   wake_.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   absl::StatusOr<std::thread> writer = StartThread("the trace's writer", [this] { Run(); });
@@ -82,8 +83,30 @@ void Recorder::EndTrace() {
 
 uint32_t Recorder::AddCommunicator(const std::string& name) {
   MutexLock lock(mutex_);
-  communicators_.push_back(name);
-  return static_cast<uint32_t>(communicators_.size() - 1);
+  size_t i = 0;
+  while (i < communicators_.size() && communicators_[i].state != Communicator::State::kGone) ++i;
+  if (i == communicators_.size()) communicators_.emplace_back();
+  communicators_[i] = Communicator{name};
+  return static_cast<uint32_t>(i);
+}
+
+void Recorder::EndCommunicator(uint32_t communicator) {
+  MutexLock lock(mutex_);
+  communicators_[communicator].state = Communicator::State::kEnded;
+  if (!records()) ForgetEnded();
+}
+
+std::vector<uint32_t> Recorder::ForgetEnded() {
+  std::vector<uint32_t> rows;
+  for (uint32_t i = 0; i < communicators_.size(); ++i) {
+    Communicator& communicator = communicators_[i];
+    if (communicator.state != Communicator::State::kEnded || communicator.under_way != 0) continue;
+    communicator.state = Communicator::State::kGone;
+    absl::erase_if(seen_, [i](const auto& seen) { return seen.first >> kSeenCommunicatorAt == i; });
+    const std::vector<uint32_t> its = tracks_.Forget(i);
+    rows.insert(rows.end(), its.begin(), its.end());
+  }
+  return rows;
 }
 
 Recorder::Entry* Recorder::Find(void* handle, uint32_t* index) {
@@ -94,13 +117,19 @@ Recorder::Entry* Recorder::Find(void* handle, uint32_t* index) {
   return entry.generation == bits >> kIndexBits ? &entry : nullptr;
 }
 
+bool Recorder::HasRoom() {
+  if (recorded_ < kSlotsMax) return true;
+  FinishLingering(INT64_MAX);
+  dropped_.fetch_add(1, std::memory_order_relaxed);
+  return false;
+}
+
 uint32_t Recorder::TakeSlot() {
-  if (slots_.size() < kSlotsMin || (free_.empty() && slots_.size() < kSlotsMax)) {
+  if (slots_.size() < kSlotsMin || (free_.empty() && slots_.size() < kAllSlotsMax)) {
     slots_.emplace_back();
     slots_.back().generation = first_generation_;
     return static_cast<uint32_t>(slots_.size() - 1);
   }
-  if (free_.empty() && !lingering_.empty()) FinishLingering(INT64_MAX);
   if (free_.empty()) return kNone;
   const uint32_t index = free_.front();
   free_.pop_front();
@@ -113,7 +142,7 @@ bool Recorder::Sampled(uint32_t communicator, uint32_t type) {
   constexpr uint32_t kParts = ncclProfileProxyOp | ncclProfileProxyStep | ncclProfileKernelCh | ncclProfileNetPlugin |
                               ncclProfileCeSync | ncclProfileCeBatch;
   if (settings_.sample > 1 && (type & kParts) != 0) return false;
-  const uint64_t key = static_cast<uint64_t>(communicator) << 32 | type;
+  const uint64_t key = static_cast<uint64_t>(communicator) << kSeenCommunicatorAt | type;
   return seen_[key]++ % settings_.sample == 0;
 }
 
@@ -139,7 +168,7 @@ uint32_t Recorder::TakeTrack(const Entry& entry) {
   const Lane* const lane = net ? &LaneOf(facts.fd, entry.event.begin_ns) : nullptr;
   const uint64_t key = TrackKey(facts, of, entry.communicator, net ? lane->number : 0);
   const auto name = [&]() TCPX_NO_THREAD_SAFETY_ANALYSIS {
-    return TrackName(facts, of, communicators_[entry.communicator], net ? lane->addresses : "");
+    return TrackName(facts, of, communicators_[entry.communicator].name, net ? lane->addresses : "");
   };
   return PlacedInTheEnd(facts.type) ? tracks_.Place(key, entry.event.begin_ns, entry.event.end_ns, name)
                                     : tracks_.Take(key, name);
@@ -150,7 +179,7 @@ void* Recorder::Start(uint32_t communicator, const EventFacts& facts, int64_t no
   uint32_t parent_index = kNone;
   const Entry* const parent = Find(facts.parent, &parent_index);
   const bool sampled = parent != nullptr ? parent->sampled : Sampled(communicator, facts.type);
-  const bool recorded = wanted && sampled;
+  const bool recorded = wanted && sampled && HasRoom();
   if (!recorded && !chained) return nullptr;
   const uint32_t index = TakeSlot();
   if (index == kNone) {
@@ -169,6 +198,8 @@ void* Recorder::Start(uint32_t communicator, const EventFacts& facts, int64_t no
   entry.children = 0;
   entry.parent = kNone;
   if (recorded) {
+    ++recorded_;
+    ++communicators_[communicator].under_way;
     if (!PlacedInTheEnd(facts.type)) entry.event.track = TakeTrack(entry);
     ChildStarts(&entry);
   }
@@ -235,6 +266,7 @@ void Recorder::Finish(uint32_t index) {
       tracks_.Release(entry.event.track);
     }
     ChildStops(entry.parent, entry.event.end_ns);
+    --communicators_[entry.communicator].under_way;
     entry.state = Slot::kDone;
     done_.push_back(index);
   } else {
@@ -299,22 +331,26 @@ void Recorder::WriteRound(int64_t now_ns) {
   std::vector<NewTrack> tracks;
   std::vector<uint32_t> done;
   std::vector<const Event*> events;
+  std::vector<uint32_t> gone;
   {
     MutexLock lock(mutex_);
     FinishLingering(now_ns);
     tracks = tracks_.TakeNew();
     done.swap(done_);
     for (const uint32_t index : done) events.push_back(&slots_[index].event);
+    gone = ForgetEnded();
   }
   for (const NewTrack& track : tracks) {
-    file_.Append(NameLine("thread_name", track.name, getpid(), track.track), true);
+    file_.AppendName(NameLine("thread_name", track.name, getpid(), track.track), track.track);
   }
   WriteClock();
   WriteClockNotes(now_ns == INT64_MAX);
   for (const Event* event : events) AppendEvent(*event, getpid(), &file_);
   file_.Flush();
+  for (const uint32_t row : gone) file_.Forget(row);
   TellEnd();
   MutexLock lock(mutex_);
+  recorded_ -= static_cast<uint32_t>(done.size());
   for (const uint32_t index : done) {
     slots_[index].state = Slot::kFree;
     free_.push_back(index);
@@ -336,7 +372,8 @@ void Recorder::WriteClockNotes(bool last) {
   if (notes_ns_ != 0) notes_every_ns_ = std::min(2 * notes_every_ns_, kClockEveryNs);
   notes_ns_ = now_ns;
   for (const ClockNote& note : notes_.Read()) {
-    file_.Append(ClockNoteLine(note, now_ns, getpid()), note.peer.empty());
+    const std::string line = ClockNoteLine(note, now_ns, getpid());
+    note.peer.empty() ? file_.AppendName(line, 0) : file_.Append(line);
     if (!note.peer.empty() && (measures_.size() < kPeersMax || measures_.contains(note.peer))) {
       measures_[note.peer] = note;
     }

@@ -2,7 +2,7 @@
 //
 // Purpose: what NCCL's threads do is one short stay under a mutex; formatting and writing is the writer thread's. A
 //          bounded number of slots holds what is under way and what waits to be written; without a free one an event is
-//          not recorded, and counted.
+//          not recorded, and counted. Another profiler's events have slots also while the trace has none.
 //
 // Rules:   A handle names a slot and its generation, so that one that is used too late finds nothing: not in a later
 //          recorder either, whose generations begin above those of all before it.
@@ -12,7 +12,7 @@
 //          where the parent is another profiler's only.
 //
 // Threads: any; the writer is its own.
-// Lifetime: between Start and End. Communicators are numbered.
+// Lifetime: between Start and End. Communicators are numbered; what is kept of one goes when all of it is written.
 // Units:   nanoseconds of MonotonicNanos.
 // Errors:  a trace that can't be written ends with one WARN, and all else goes on.
 #ifndef TCPX_PROFILER_RECORDER_H_
@@ -38,10 +38,12 @@ namespace tcpx {
 
 class Recorder {
  public:
-  // About 25 MiB of them, made as they are needed. So many are made before one is used again, because children may begin
-  // long behind their parent's end.
+  // Of events of the trace: about 25 MiB, made as they are needed. So many are made before one is used again, because
+  // children may begin long behind their parent's end.
   static constexpr uint32_t kSlotsMax = 1 << 16;
   static constexpr uint32_t kSlotsMin = 1 << 12;
+  // With those that only another profiler wants, or for which the trace had none.
+  static constexpr uint32_t kAllSlotsMax = 4 * kSlotsMax;
   static constexpr int64_t kLingerNs = kSecond;
 
   struct Settings {
@@ -54,8 +56,9 @@ class Recorder {
   explicit Recorder(Settings settings);
   ~Recorder();
 
-  // The number of another communicator.
+  // The number of another communicator; nothing of it begins behind EndCommunicator.
   uint32_t AddCommunicator(const std::string& name);
+  void EndCommunicator(uint32_t communicator);
 
   // Writes what is over and ends the trace; what comes afterwards is not written. Not by two threads at once.
   void EndTrace();
@@ -64,7 +67,7 @@ class Recorder {
   bool records() const { return writer_.joinable(); }
 
   // A handle, or null: there is no slot, or nobody needs one. `wanted`: for the trace; `chained`: another profiler will
-  // want the handle.
+  // want the handle, also where the trace has no slot.
   void* Start(uint32_t communicator, const EventFacts& facts, int64_t now_ns, bool wanted, bool chained);
   void Note(void* handle, int state, const ncclProfilerEventStateArgs_v5_t* args, int64_t now_ns);
   void Stop(void* handle, int64_t now_ns);
@@ -88,6 +91,11 @@ class Recorder {
     uint32_t parent = kNone;  // whose end this one's moves
     int children = 0;         // under way
   };
+  struct Communicator {
+    std::string name;
+    uint32_t under_way = 0;  // recorded events that are not over
+    enum class State : uint8_t { kLives, kEnded, kGone } state = State::kLives;
+  };
   // The socket behind a descriptor number.
   struct Lane {
     uint32_t number = 0;
@@ -101,6 +109,8 @@ class Recorder {
   static constexpr size_t kPeersMax = 4096;
 
   Entry* Find(void* handle, uint32_t* index) TCPX_REQUIRES(mutex_);
+  // For the trace. False: counted.
+  bool HasRoom() TCPX_REQUIRES(mutex_);
   uint32_t TakeSlot() TCPX_REQUIRES(mutex_);
   bool Sampled(uint32_t communicator, uint32_t type) TCPX_REQUIRES(mutex_);
   const Lane& LaneOf(int fd, int64_t now_ns) TCPX_REQUIRES(mutex_);
@@ -109,6 +119,8 @@ class Recorder {
   void ChildStops(uint32_t parent, int64_t now_ns) TCPX_REQUIRES(mutex_);
   void Finish(uint32_t index) TCPX_REQUIRES(mutex_);
   void FinishLingering(int64_t now_ns) TCPX_REQUIRES(mutex_);
+  // Of communicators that are over: the rows that nothing comes to any more.
+  std::vector<uint32_t> ForgetEnded() TCPX_REQUIRES(mutex_);
 
   void Run();
   void WriteRound(int64_t now_ns);
@@ -125,10 +137,11 @@ class Recorder {
 
   Mutex mutex_;
   std::deque<Entry> slots_ TCPX_GUARDED_BY(mutex_);
+  uint32_t recorded_ TCPX_GUARDED_BY(mutex_) = 0;           // slots that hold events of the trace
   std::deque<uint32_t> free_ TCPX_GUARDED_BY(mutex_);       // the one that was freed first, first
   std::deque<uint32_t> lingering_ TCPX_GUARDED_BY(mutex_);  // the one that stopped first, first
   std::vector<uint32_t> done_ TCPX_GUARDED_BY(mutex_);
-  std::vector<std::string> communicators_ TCPX_GUARDED_BY(mutex_);
+  std::vector<Communicator> communicators_ TCPX_GUARDED_BY(mutex_);
   absl::flat_hash_map<uint64_t, int64_t> seen_ TCPX_GUARDED_BY(mutex_);  // by communicator and type
   absl::flat_hash_map<int, Lane> lanes_ TCPX_GUARDED_BY(mutex_);         // by descriptor number
   uint32_t lanes_seen_ TCPX_GUARDED_BY(mutex_) = 0;

@@ -21,6 +21,7 @@
 #include "common/log.h"
 #include "common/mutex.h"
 #include "common/params.h"
+#include "common/process_mark.h"
 
 namespace tcpx {
 namespace {
@@ -146,7 +147,7 @@ std::unique_ptr<Recorder> StartTrace(const Options& options, const CommunicatorF
   settings.bytes_max = static_cast<uint64_t>(options.trace_bytes);
   settings.process = absl::StrCat("rank ", facts.rank, ", ", HostName(), ", pid ", getpid());
   if (!options.trace_dir.empty()) {
-    settings.path = absl::StrCat(options.trace_dir, "/tcpx-trace.", HostName(), ".", getpid(), ".json");
+    settings.path = absl::StrCat(options.trace_dir, "/tcpx-trace.", HostName(), ".", ProcessMark(), ".json");
   }
   auto recorder = std::make_unique<Recorder>(settings);
   const absl::StatusOr<int> kinds = ParseEventKinds(options.trace_events);
@@ -246,7 +247,9 @@ ncclResult_t Session::End(Session* session) {
   Shared& shared = TheShared();
   MutexLock lock(shared.mutex);
   ncclResult_t result = ncclSuccess;
-  if (session->has_chain_) result = shared.running.load()->chain->Finalize(session->chained_);
+  Running& running = *shared.running.load();
+  if (session->has_chain_) result = running.chain->Finalize(session->chained_);
+  running.recorder->EndCommunicator(session->communicator_);
   delete session;
   if (--shared.sessions > 0) return result;
   Retire(&shared);

@@ -1,7 +1,7 @@
 // session.h: one communicator as the profiler knows it, and what all of them share.
 //
-// Purpose: begins the trace with the first communicator and ends it with the last one; hands each event to the recorder
-//          and to the profiler behind this one.
+// Purpose: begins the trace, tcpx-trace.HOST.MARK.json (process_mark.h), with the first communicator and ends it with
+//          the last one; hands each event to the recorder and to the profiler behind this one.
 //
 // Threads: Begin and End by any, one at a time for a communicator; the rest by several at once.
 // Units:   nanoseconds of MonotonicNanos.

@@ -50,14 +50,27 @@ absl::Status TraceFile::Open() {
   return status_;
 }
 
-void TraceFile::Append(absl::string_view line, bool again) {
+void TraceFile::Append(absl::string_view line) {
   if (!fd_.valid()) return;
   absl::StrAppend(&waiting_, first_ ? "\n" : ",\n", line);
   first_ = false;
-  // A longer head would fill a file by itself, and each round would begin another.
-  if (again && head_.size() + line.size() + 2 <= bytes_max_ / 4)
-    absl::StrAppend(&head_, head_.empty() ? "" : ",\n", line);
   if (waiting_.size() >= kWriteBytes) Flush();
+}
+
+void TraceFile::AppendName(absl::string_view line, uint32_t row) {
+  // A longer head would fill a file by itself, and each round would begin another.
+  if (fd_.valid() && names_bytes_ + line.size() + 2 <= bytes_max_ / 4) {
+    absl::StrAppend(&names_[row], line, ",\n");
+    names_bytes_ += line.size() + 2;
+  }
+  Append(line);
+}
+
+void TraceFile::Forget(uint32_t row) {
+  const auto name = names_.find(row);
+  if (name == names_.end()) return;
+  names_bytes_ -= name->second.size();
+  names_.erase(name);
 }
 
 void TraceFile::Flush() {
@@ -78,15 +91,16 @@ void TraceFile::Rotate() {
 }
 
 void TraceFile::WriteHead() {
-  std::string text = head_;
+  std::string text;
+  for (const auto& [row, lines] : names_) text += lines;
   size_t latest_bytes = 0;
   for (const std::string& line : latest_ ? latest_() : std::vector<std::string>()) {
     latest_bytes += line.size() + 2;
     if (latest_bytes > bytes_max_ / 8) break;
-    absl::StrAppend(&text, text.empty() ? "" : ",\n", line);
+    absl::StrAppend(&text, line, ",\n");
   }
   if (text.empty()) return;
-  Write(absl::StrCat("\n", text));
+  Write(absl::StrCat("\n", absl::StripSuffix(text, ",\n")));
   first_ = false;
 }
 

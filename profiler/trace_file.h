@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,9 +30,12 @@ class TraceFile {
   ~TraceFile() { Close(); }
 
   absl::Status Open();
-  // Whole lines, each an event without a comma. `again`: stands at the head of each file that follows, as long as all
-  // such lines fit into a quarter of the allowed bytes.
-  void Append(absl::string_view line, bool again = false);
+  // Whole lines, each an event without a comma.
+  void Append(absl::string_view line);
+  // One that stands at the head of each file that follows, too, until `row` is forgotten, as long as all such lines fit
+  // into a quarter of the allowed bytes. Row 0 is the whole process.
+  void AppendName(absl::string_view line, uint32_t row);
+  void Forget(uint32_t row);
   // To the kernel.
   void Flush();
   void Close();
@@ -39,8 +43,8 @@ class TraceFile {
   const absl::Status& status() const { return status_; }
   const std::string& path() const { return path_; }
   std::string older_path() const;
-  // Lines for the head of each file that follows, as they are then, behind those of `again`: an eighth of the allowed
-  // bytes at most.
+  // Lines for the head of each file that follows, as they are then, behind the names: an eighth of the allowed bytes at
+  // most.
   using Head = std::function<std::vector<std::string>()>;
   void SetHead(Head head) { latest_ = std::move(head); }
 
@@ -54,9 +58,10 @@ class TraceFile {
   const uint64_t bytes_max_;
   absl::Status status_;
   OwnedFd fd_;
-  uint64_t bytes_ = 0;  // in the file
-  bool first_ = true;   // no event is in it yet
-  std::string head_;    // what stands in each file
+  uint64_t bytes_ = 0;                     // in the file
+  bool first_ = true;                      // no event is in it yet
+  std::map<uint32_t, std::string> names_;  // by row; what stands in each file
+  size_t names_bytes_ = 0;
   Head latest_;
   std::string waiting_;
 };

@@ -5,6 +5,10 @@
 namespace tcpx {
 namespace {
 
+// In a key.
+constexpr int kCommunicatorAt = 32;
+constexpr uint64_t kCommunicatorMask = 0xffff;
+
 std::string ProxyName(const EventFacts& operation) {
   return absl::StrCat("channel ", operation.channel, operation.sends ? ", to rank " : ", from rank ", operation.peer);
 }
@@ -46,28 +50,38 @@ std::string KindName(const EventFacts& facts, const EventFacts* parent, const st
 }  // namespace
 
 std::vector<uint32_t>* Tracks::RowsOf(uint64_t key) {
-  if (busy_.size() < kTracksMax) return &rows_[key];
+  if (!IsFull()) return &rows_[key];
   const auto rows = rows_.find(key);
   return rows != rows_.end() ? &rows->second : nullptr;
 }
 
 uint32_t Tracks::Add(const std::string& name, std::vector<uint32_t>* rows) {
-  const auto row = static_cast<uint32_t>(busy_.size());
+  const uint32_t row = ++latest_;
   new_.push_back({row, rows->empty() ? name : absl::StrCat(name, " (", rows->size() + 1, ")")});
-  busy_.push_back(true);
-  until_ns_.push_back(0);
+  row_[row] = Row();
   rows->push_back(row);
   return row;
 }
 
 void Tracks::Release(uint32_t track) {
-  if (track != 0) busy_[track] = false;
+  if (track != 0) row_[track].busy = false;
 }
 
 std::vector<NewTrack> Tracks::TakeNew() {
   std::vector<NewTrack> taken;
   taken.swap(new_);
   return taken;
+}
+
+std::vector<uint32_t> Tracks::Forget(uint32_t communicator) {
+  std::vector<uint32_t> gone;
+  absl::erase_if(rows_, [&](const auto& kind) {
+    if ((kind.first >> kCommunicatorAt & kCommunicatorMask) != (communicator & kCommunicatorMask)) return false;
+    gone.insert(gone.end(), kind.second.begin(), kind.second.end());
+    return true;
+  });
+  for (const uint32_t row : gone) row_.erase(row);
+  return gone;
 }
 
 uint64_t TrackKey(const EventFacts& facts, const EventFacts* parent, uint32_t communicator, uint32_t lane) {
@@ -77,7 +91,7 @@ uint64_t TrackKey(const EventFacts& facts, const EventFacts* parent, uint32_t co
   const uint64_t where = facts.type == ncclProfileNetPlugin ? lane
                                                             : static_cast<uint64_t>(of.channel & 0xff) << 20 |
                                                                   static_cast<uint64_t>(of.peer & 0xfffff);
-  return kind << 60 | static_cast<uint64_t>(of.sends) << 59 | static_cast<uint64_t>(communicator & 0xffff) << 32 |
+  return kind << 60 | static_cast<uint64_t>(of.sends) << 59 | (communicator & kCommunicatorMask) << kCommunicatorAt |
          where;
 }
 

@@ -4,6 +4,7 @@
 //          many rows as ever were busy at once, and an event takes the first free one.
 //
 // Threads: one at a time.
+// Lifetime: a communicator's rows end with it, and no later row has their numbers: those stand in the trace.
 // Errors:  none; what finds no row, of which there are kRowsMax of a kind and kTracksMax in all, is in row 0.
 #ifndef TCPX_PROFILER_TRACKS_H_
 #define TCPX_PROFILER_TRACKS_H_
@@ -33,8 +34,9 @@ class Tracks {
     std::vector<uint32_t>* const rows = RowsOf(key);
     if (rows == nullptr) return 0;
     for (const uint32_t row : *rows) {
-      if (busy_[row]) continue;
-      busy_[row] = true;
+      Row& here = row_[row];
+      if (here.busy) continue;
+      here.busy = true;
       return row;
     }
     return HasRoom(*rows) ? Add(name(), rows) : 0;
@@ -47,26 +49,33 @@ class Tracks {
     if (rows == nullptr) return 0;
     uint32_t row = 0;
     for (size_t i = 0; i < rows->size() && row == 0; ++i) {
-      if (until_ns_[(*rows)[i]] <= begin_ns) row = (*rows)[i];
+      if (row_[(*rows)[i]].until_ns <= begin_ns) row = (*rows)[i];
     }
     if (row == 0 && HasRoom(*rows)) row = Add(name(), rows);
-    until_ns_[row] = end_ns;
+    if (row != 0) row_[row].until_ns = end_ns;
     return row;
   }
   // Those made since the last call.
   std::vector<NewTrack> TakeNew();
+  // The rows of a communicator's keys (TrackKey), none of which is taken any more.
+  std::vector<uint32_t> Forget(uint32_t communicator);
   // Kinds of events that it remembers.
   size_t kinds() const { return rows_.size(); }
 
  private:
+  struct Row {
+    bool busy = true;
+    int64_t until_ns = 0;  // the end of what was placed there last
+  };
   // Null: a new kind, and no room.
   std::vector<uint32_t>* RowsOf(uint64_t key);
-  bool HasRoom(const std::vector<uint32_t>& rows) const { return busy_.size() < kTracksMax && rows.size() < kRowsMax; }
+  bool IsFull() const { return row_.size() + 1 >= kTracksMax; }  // with row 0
+  bool HasRoom(const std::vector<uint32_t>& rows) const { return !IsFull() && rows.size() < kRowsMax; }
   uint32_t Add(const std::string& name, std::vector<uint32_t>* rows);
 
   absl::flat_hash_map<uint64_t, std::vector<uint32_t>> rows_;
-  std::vector<bool> busy_{true};      // by track; 0 is nobody's
-  std::vector<int64_t> until_ns_{0};  // by track: the end of what was placed there last
+  absl::flat_hash_map<uint32_t, Row> row_;  // by track; 0 is nobody's
+  uint32_t latest_ = 0;
   std::vector<NewTrack> new_;
 };
 

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "common/process_mark.h"
 
 namespace tcpx {
 namespace {
@@ -159,7 +160,7 @@ absl::string_view ThisProcessName() {
   static const Name name = [] {
     char host[64] = "";
     if (gethostname(host, sizeof(host) - 1) != 0) host[0] = '\0';
-    const std::string text = absl::StrCat(host, " pid ", getpid(), RankHere());
+    const std::string text = absl::StrCat(host, " pid ", ProcessMark(), RankHere());
     Name filled;
     filled.bytes = text.copy(filled.text, sizeof(filled.text));
     return filled;

@@ -74,7 +74,8 @@ inline constexpr size_t kNewsBytesMax = 3072;
 std::string EncodeNews(const WaitNews& news);
 bool DecodeNews(absl::string_view text, WaitNews* news);
 
-// The host, the PID, and the rank where the job's launcher says it in the environment.
+// The host, the PID (process_mark.h), and the rank where the job's launcher says it in the environment. Peers take it as
+// a text.
 absl::string_view ThisProcessName();
 
 // "A waits for B, which waits for C: its process is stopped (evidence)". `who`: who says it.

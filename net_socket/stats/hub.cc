@@ -15,11 +15,11 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/process_mark.h"
 #include "common/status.h"
 #include "common/thread.h"
 #include "net_socket/stats/exposition.h"
 #include "net_socket/stats/pace.h"
-#include "net_socket/stats/process_mark.h"
 #include "net_socket/stats/snapshot_json.h"
 #include "net_socket/stats/stats_file.h"
 #include "net_socket/stats/stats_socket.h"

@@ -20,12 +20,13 @@
 #include "absl/strings/strip.h"
 #include "common/fd.h"
 #include "common/log.h"
+#include "common/process_mark.h"
 #include "common/status.h"
-#include "net_socket/stats/process_mark.h"
 
 namespace tcpx {
 namespace {
 
+constexpr char kPrefix[] = "tcpx-";
 constexpr char kSuffix[] = ".prom";
 constexpr char kTemporarySuffix[] = ".prom.tmp";  // which no collector reads
 
@@ -61,9 +62,8 @@ bool IsNumber(absl::string_view text) {
 }  // namespace
 
 StatsFile::StatsFile(std::string dir, const ProcessNumbers& process, bool told)
-    : dir_(std::move(dir)), mark_(ProcessMark()), told_(told) {
-  prefix_ = absl::StrCat("tcpx-", FileWord(process.host), "-");
-  const std::string name = absl::StrCat(prefix_, mark_);
+    : dir_(std::move(dir)), host_(FileWord(process.host)), mark_(ProcessMark()), told_(told) {
+  const std::string name = absl::StrCat(kPrefix, host_, "-", mark_);
   path_ = absl::StrCat(dir_, "/", name, kSuffix);
   temporary_ = absl::StrCat(dir_, "/", name, kTemporarySuffix);
 }
@@ -78,6 +78,8 @@ absl::Status StatsFile::Replace(absl::string_view text) {
   (void)unlink(temporary_.c_str());
   OwnedFd file(open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
   if (!file.valid()) return ErrnoStatus(errno, "open");
+  // Collectors are other users, whatever the job's umask is. A file system without modes refuses, and needs none.
+  (void)fchmod(file.get(), 0644);
   absl::Status status = WriteAll(file.get(), text);
   if (status.ok()) status = Close(std::move(file));
   if (status.ok() && rename(temporary_.c_str(), path_.c_str()) != 0) status = ErrnoStatus(errno, "rename");
@@ -94,24 +96,33 @@ void StatsFile::Write(absl::string_view text) {
             std::string(status.message()));
 }
 
-// "PREFIX", a PID, in a container "-NAMESPACE", a suffix: all else is somebody else's.
+// "tcpx-HOST-PID", in a container "-NAMESPACE", a suffix: all else is somebody else's.
 int64_t StatsFile::StaleAfter(absl::string_view name) const {
-  if (!absl::ConsumePrefix(&name, prefix_)) return 0;
+  if (!absl::ConsumePrefix(&name, kPrefix)) return 0;
   if (!absl::ConsumeSuffix(&name, kSuffix) && !absl::ConsumeSuffix(&name, kTemporarySuffix)) return 0;
-  if (name == mark_) return 0;
   const std::pair<absl::string_view, absl::string_view> parts = absl::StrSplit(name, absl::MaxSplits('-', 1));
-  const bool has_namespace = parts.first.size() < name.size();
+  const auto& [host, mark] = parts;
+  const std::pair<absl::string_view, absl::string_view> numbers = absl::StrSplit(mark, absl::MaxSplits('-', 1));
+  const bool has_namespace = numbers.first.size() < mark.size();
   int pid = 0;
-  if (!IsNumber(parts.first) || !absl::SimpleAtoi(parts.first, &pid)) return 0;
-  if (has_namespace && !IsNumber(parts.second)) return 0;
+  if (FileWord(host) != host || !IsNumber(numbers.first) || !absl::SimpleAtoi(numbers.first, &pid)) return 0;
+  if (has_namespace && !IsNumber(numbers.second)) return 0;
+  if (host == host_ && mark == mark_) return 0;
   const std::pair<absl::string_view, absl::string_view> own = absl::StrSplit(mark_, absl::MaxSplits('-', 1));
-  if (parts.second != own.second) return kStaleElsewhereSeconds;
-  return ProcessIsDead(pid) ? kStaleSeconds : 0;
+  const bool seen_from_here = host == host_ && numbers.second == own.second;
+  return seen_from_here && ProcessIsDead(pid) ? kStaleSeconds : kStaleElsewhereSeconds;
+}
+
+// By the clock that dates the files, which on a network file system is another host's.
+int64_t StatsFile::FolderSeconds() const {
+  struct stat about {};
+  return lstat(path_.c_str(), &about) == 0 ? about.st_mtime : time(nullptr);
 }
 
 void StatsFile::RemoveStale() {
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(dir_.c_str()), &closedir);
   if (folder == nullptr) return;
+  const int64_t now = FolderSeconds();
   while (const dirent* entry = readdir(folder.get())) {
     const absl::string_view name(entry->d_name);
     const int64_t stale_after = StaleAfter(name);
@@ -119,8 +130,8 @@ void StatsFile::RemoveStale() {
     const std::string path = absl::StrCat(dir_, "/", name);
     struct stat about {};
     if (lstat(path.c_str(), &about) != 0 || !S_ISREG(about.st_mode)) continue;
-    if (time(nullptr) - about.st_mtime < stale_after) continue;
-    if (unlink(path.c_str()) == 0) TCPX_INFO("TCPX_STATS_DIR: removed %s of a process that has died", path);
+    if (now - about.st_mtime < stale_after) continue;
+    if (unlink(path.c_str()) == 0) TCPX_INFO("TCPX_STATS_DIR: removed %s, which nobody writes any more", path);
   }
 }
 

@@ -1,7 +1,7 @@
 // stats_file.h: the file for Prometheus, one a process, that is there exactly while the process has connections.
 //
 // Purpose: `tcpx-HOST-PID.prom`, replaced as a whole, so that a reader (node_exporter's textfile collector) never sees a
-//          half of one. Files that dead processes of this host left are removed.
+//          half of one. Files that dead processes left are removed.
 //
 // Threads: one at a time.
 // Errors:  one WARN for the first failure; it is tried again at each write.
@@ -19,8 +19,8 @@ namespace tcpx {
 
 class StatsFile {
  public:
-  // Of files of dead processes. Those of other PID namespaces can't be seen: there the age alone tells, and a living
-  // process writes every 10 s.
+  // Ages of files that are removed: of a process that is seen to be dead, and of any other one. Processes of other hosts
+  // and PID namespaces can't be seen, and a PID may be another process's by now; a living one writes every 10 s.
   static constexpr int64_t kStaleSeconds = 30;
   static constexpr int64_t kStaleElsewhereSeconds = 600;
 
@@ -40,10 +40,11 @@ class StatsFile {
   absl::Status Replace(absl::string_view text);
   // Seconds from which on a file is what a dead process left; 0: never.
   int64_t StaleAfter(absl::string_view name) const;
+  int64_t FolderSeconds() const;
 
   const std::string dir_;
+  const std::string host_;
   const std::string mark_;
-  std::string prefix_;  // of the files of this host
   std::string path_;
   std::string temporary_;
   bool told_;

@@ -9,7 +9,8 @@
 //          "@tcpx-UID-MARK" (process_mark.h). %p is the process's PID.
 // Threads: one at a time.
 // Errors:  Open: what the kernel says, or that a living process has the name. A file that a dead process left is
-//          replaced.
+//          replaced. Those of other names are left alone: a socket of another host's living process, in a folder that
+//          both share, refuses connections just as one that was left behind.
 // Source:  unix(7): SO_PEERCRED.
 #ifndef TCPX_NET_SOCKET_STATS_STATS_SOCKET_H_
 #define TCPX_NET_SOCKET_STATS_STATS_SOCKET_H_

@@ -62,8 +62,9 @@ def snapshot(seconds):
 class Server:
     """Answers like the plugin; each look is a second later."""
 
-    def __init__(self, looks_every=1):
+    def __init__(self, looks_every=1, waits_for=None):
         self.looks_every = looks_every  # so many questions are answered with the same look
+        self.waits_for = waits_for  # another one that has to be asked before this one answers
         self.name = "@tcpx-top-test-%d-%d" % (os.getpid(), time.monotonic_ns())
         self.looks = 0
         self.verdict = None
@@ -80,6 +81,8 @@ class Server:
             except OSError:
                 return
             self.looks += 1
+            while self.waits_for and not self.waits_for.looks:
+                time.sleep(0.01)
             look = snapshot(self.looks // self.looks_every)
             look["tcpx_snapshot"] = self.format
             if self.verdict:
@@ -220,6 +223,30 @@ class CommandTest(unittest.TestCase):
         self.assertEqual(1, run.returncode)
         self.assertIn("no process has answered", run.stderr)
 
+    def test_all_are_asked_at_once(self):
+        last = Server()
+        first = Server(waits_for=last)
+        self.assertEqual({first.name, last.name}, set(top.ask_all([first.name, last.name])))
+
+    # The kernel takes questions for them for a while, until their queues are full.
+    def test_stopped_processes_are_told_of(self):
+        stopped = []
+        for i in range(5):
+            stopped.append(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+            self.addCleanup(stopped[-1].close)
+            stopped[-1].bind("\0tcpx-top-stopped-%d-%d" % (os.getpid(), time.monotonic_ns()))
+            stopped[-1].listen(i)
+        silent = ["@" + one.getsockname()[1:].decode() for one in stopped]
+        names = [word for name in silent + [Server().name] for word in ("--socket", name)]
+        run = self.run_top("--why", "--json", *names)
+        self.assertEqual((0, "[]\n"), (run.returncode, run.stdout), run.stderr)
+        for name in silent:
+            self.assertEqual(1, run.stderr.count(name + " does not answer: its process is likely stopped"), run.stderr)
+        # None answers: that they have no statistics would be wrong.
+        run = self.run_top("--why", *names[:-2])
+        self.assertEqual(1, run.returncode)
+        self.assertNotIn("TCPX_STATS_SOCKET", run.stderr)
+
     def test_a_plugin_of_another_version_is_told_of(self):
         server = Server()
         server.format = 2
@@ -249,7 +276,7 @@ class CommandTest(unittest.TestCase):
         threading.Thread(target=serve, daemon=True).start()
         self.addCleanup(listening.close)
         for _ in garbage:
-            self.assertIsNone(top.ask(name, None))
+            self.assertEqual({}, top.ask_all([name]))
 
     def test_an_answer_that_never_ends(self):
         name = "@tcpx-top-endless-%d" % time.monotonic_ns()
@@ -268,7 +295,7 @@ class CommandTest(unittest.TestCase):
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
         self.addCleanup(listening.close)
-        self.assertIsNone(top.ask(name, None))
+        self.assertEqual({}, top.ask_all([name]))
         thread.join(60)  # It writes until nobody listens.
         self.assertFalse(thread.is_alive())
 

@@ -48,7 +48,9 @@ class TraceMergeTest(unittest.TestCase):
         if run.returncode != 0:
             return run, []
         with open(out, encoding="utf-8") as file:
-            return run, json.load(file)
+            events = json.load(file)
+        self.assertEqual(min(e["ts"] for e in events if "ts" in e), 0)
+        return run, events
 
     def test_two_clocks_become_one(self):
         # The second host was started 5 s before the first one.
@@ -61,9 +63,23 @@ class TraceMergeTest(unittest.TestCase):
         self.assertNotEqual(by_name["here"]["pid"], by_name["there"]["pid"])
 
     def times(self, *arguments):
+        """Of the slices, since the first event of the first trace."""
         run, events = self.merge(*arguments)
         self.assertEqual(run.returncode, 0, run.stderr)
-        return run, {e["name"]: e["ts"] for e in events if e["ph"] == "X"}
+        return run, {e["name"]: round(e["ts"] - events[0]["ts"], 3) for e in events if e["ph"] == "X"}
+
+    # Perfetto drops what is before 0; a trace is in the order in which events ended.
+    def test_times_begin_with_the_first_event_of_all(self):
+        a = self.write("tcpx-trace.a.9.json", trace(10, 10**18, [event("late", 9), event("early", 4)]))
+        b = self.write("tcpx-trace.b.9.json", trace(0, 10**18, [event("behind", 7), event("ahead", -8)]))
+        _, events = self.merge(a, b)
+        times = {e["name"]: e["ts"] for e in events if e["ph"] == "X"}
+        self.assertEqual({"ahead": 0, "early": 2, "late": 7, "behind": 15}, times)
+
+    def test_a_clock_that_is_set_back_puts_nothing_before_the_begin(self):
+        clock = json.loads(trace(30, 10**18 - 10**9, [])[2:])
+        a = self.write("tcpx-trace.a.9.json", trace(10, 10**18, [event("one", 10), event("two", 29), clock]))
+        self.times(a)
 
     def test_measured_clocks_beat_those_of_the_day(self):
         # The day of the second host is an hour late; its clock is 700 ms ahead of the first one's, as that has measured.
@@ -130,8 +146,17 @@ class TraceMergeTest(unittest.TestCase):
     def test_an_offset_is_added(self):
         one = self.write("tcpx-trace.a.9.json", trace(0, 10**18, [event("here", 5)]) + "\n]\n")
         two = self.write("tcpx-trace.b.9.json", trace(0, 10**18, [event("there", 5)]) + "\n]\n")
-        _, events = self.merge("--offset", "trace.b=-2", one, two)
-        self.assertEqual([e["ts"] for e in events if e["ph"] == "X"], [5, 3])
+        _, times = self.times("--offset", "b=-2", one, two)
+        self.assertEqual(times, {"here": 5, "there": 3})
+
+    def test_an_offset_is_of_one_host_alone(self):
+        names = ("node10.9.json", "node1.9.json", "node1.rack.9.json", "node1.7-4026532001.json")
+        traces = [self.write("tcpx-trace." + name, trace(0, 10**18, [event(name, 5)]) + "\n]\n") for name in names]
+        _, times = self.times("--offset", "node1=2", *traces)
+        self.assertEqual(times, dict(zip(names, (5, 7, 5, 7))))
+        run, _ = self.merge("--offset", "node2=2", *traces)
+        self.assertEqual(run.returncode, 2)
+        self.assertIn("tcpx-trace.node2.PID.json", run.stderr)
 
     def test_a_cut_trace_is_taken_as_far_as_it_goes(self):
         cut = self.write("tcpx-trace.a.9.json", trace(0, 10**18, [event("here", 5)]) + ',\n{"name":"lost","ph":"X","pi')

@@ -19,6 +19,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "common/clock_notes.h"
+#include "common/process_mark.h"
 #include "nccl/profiler_v5.h"
 #include "tests/plugin/lifetime/processes.h"
 #include "tests/plugin/lifetime/rank.h"
@@ -130,7 +131,7 @@ void Play(Control& peer, bool serves, const std::string& folder) {
   }
   AwaitMeasure();
   const std::string path = absl::StrCat(folder, "/", serves ? "serves" : "returns");
-  std::ofstream(path) << getpid();
+  std::ofstream(path) << ProcessMark();
   peer.Tell('p');
   peer.Await('p');
   rank.Close(ends);

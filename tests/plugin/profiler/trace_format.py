@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Whether a trace is what the Trace Event Format says that one is, as far as the profiler uses it, and what Perfetto asks
-for besides: slices of one row lie within each other or apart.
+for besides: slices of one row lie within each other or apart, and nothing is before 0, which its sorter would drop.
 
 usage: trace_format.py TRACE.json...
 
@@ -50,6 +50,8 @@ def faults_of(event):
         found.append("scope %r" % event.get("s"))
     if event["ph"] == "X" and not found and event["dur"] < 0:
         found.append("lasts less than no time")
+    if "ts" in must and not found and event["ts"] < 0:
+        found.append("is before 0")
     return found
 
 

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "common/process_mark.h"
 #include "gtest/gtest.h"
 #include "nccl/profiler_v4.h"
 #include "nccl/profiler_v5.h"
@@ -66,8 +67,9 @@ class ProfilerTest : public testing::Test {
   std::string Trace(pid_t pid = getpid()) const {
     char host[256] = {};
     gethostname(host, sizeof(host) - 1);
+    const std::string here = ProcessMark().substr(absl::StrCat(getpid()).size());  // "", or "-NAMESPACE"
     std::ostringstream text;
-    text << std::ifstream(absl::StrCat(folder_, "/tcpx-trace.", host, ".", pid, ".json")).rdbuf();
+    text << std::ifstream(absl::StrCat(folder_, "/tcpx-trace.", host, ".", pid, here, ".json")).rdbuf();
     return text.str();
   }
 

@@ -49,9 +49,10 @@ int StatusOfChild(const std::function<int()>& run, pid_t* pid) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
-void* StartOperation(const Table& table, void* context) {
+void* StartOperation(const Table& table, void* context, int peer = 0) {
   Descriptor event = {};
   event.type = ncclProfileProxyOp;
+  event.proxyOp.peer = peer;
   void* handle = nullptr;
   EXPECT_EQ(table.startEvent(context, &handle, &event), ncclSuccess);
   return handle;
@@ -132,6 +133,26 @@ TEST_F(ProfilerTest, AHandleBehindTheLastFinalizeFindsNothing) {
       EXPECT_EQ(table->stopEvent(handle), ncclSuccess);
     }
   }
+}
+
+// While another one stays, so that the trace goes on. So many rows are there at once at most.
+TEST_F(ProfilerTest, RowsGoWithTheirCommunicator) {
+  constexpr int kRowsMax = 8192;
+  Library library(kLibrary);
+  const auto* table = library.Find<Table>("ncclProfiler_v5");
+  void* sub = nullptr;
+  ASSERT_EQ(table->init(&context_, 42, &mask_, "world", 1, 2, 1, nullptr), ncclSuccess);
+  ASSERT_EQ(table->init(&sub, 43, &mask_, "sub", 1, 2, 1, nullptr), ncclSuccess);
+  for (int i = 0; i < kRowsMax; ++i) table->stopEvent(StartOperation(*table, sub, i));
+  ASSERT_EQ(table->finalize(sub), ncclSuccess);
+  const std::string later = absl::StrCat("\"tid\":", kRowsMax, ",");
+  const auto hung = std::chrono::steady_clock::now() + std::chrono::seconds(kHungSeconds);
+  while (!absl::StrContains(Trace(), later) && std::chrono::steady_clock::now() < hung) {
+    table->stopEvent(StartOperation(*table, context_));
+    usleep(10000);
+  }
+  EXPECT_TRUE(absl::StrContains(Trace(), later));
+  ASSERT_EQ(table->finalize(context_), ncclSuccess);
 }
 
 TEST_F(ProfilerTest, CallsMayMeetTheLastFinalize) {

@@ -1,73 +1,17 @@
 // What of NCCL's events stands in the trace afterwards.
-#include "profiler/recorder.h"
-
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <fstream>
-#include <sstream>
 #include <string>
-#include <thread>
 #include <vector>
 
-#include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
-#include "common/clock.h"
 #include "common/clock_notes.h"
-#include "gtest/gtest.h"
 #include "tests/support/kept_log.h"
+#include "tests/unit/profiler/recorder_fixture.h"
 
 namespace tcpx {
 namespace {
-
-std::string Read(const std::string& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
-
-// The lines that are events, without commas.
-std::vector<std::string> LinesWith(const std::string& text, const std::string& part) {
-  std::vector<std::string> lines;
-  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
-    if (absl::StrContains(line, part)) lines.emplace_back(absl::StripSuffix(line, ","));
-  }
-  return lines;
-}
-
-double NumberOf(const std::string& line, const std::string& key) {
-  const size_t at = line.find(absl::StrCat("\"", key, "\":"));
-  return at == std::string::npos ? -1 : strtod(line.c_str() + at + key.size() + 3, nullptr);
-}
-
-EventFacts Facts(uint32_t type, void* parent = nullptr) {
-  EventFacts facts;
-  facts.type = type;
-  facts.parent = parent;
-  return facts;
-}
-
-class RecorderTest : public testing::Test {
- protected:
-  RecorderTest() {
-    std::string name = testing::TempDir() + "/recorder.XXXXXX";
-    folder_ = mkdtemp(name.data());
-  }
-  Recorder::Settings Settings() const {
-    Recorder::Settings settings;
-    settings.path = folder_ + "/trace.json";
-    settings.bytes_max = 1 << 30;
-    settings.process = "rank 3, \"host\"";
-    return settings;
-  }
-  std::string Trace() const { return Read(folder_ + "/trace.json"); }
-
-  std::string folder_;
-  const int64_t now_ = MonotonicNanos();
-};
 
 TEST_F(RecorderTest, NamesTheProcessAndClosesTheArray) {
   { Recorder recorder(Settings()); }
@@ -213,60 +157,6 @@ TEST_F(RecorderTest, BeneathWhatOnlyAnotherProfilerWantsSamplingGoesOn) {
   EXPECT_EQ(LinesWith(Trace(), "\"cat\":\"nccl\"").size(), 3u);
 }
 
-TEST_F(RecorderTest, AGroupOfAnotherProfilerOnlyCountsNoChildren) {
-  {
-    Recorder recorder(Settings());
-    const uint32_t comm = recorder.AddCommunicator("world");
-    EventFacts facts = Facts(ncclProfileColl);
-    facts.group = recorder.Start(comm, Facts(ncclProfileGroup), now_, false, true);
-    void* const inside = recorder.Start(comm, facts, now_, true, true);
-    recorder.Stop(facts.group, now_);
-    // The next but these has the group's slot.
-    for (uint32_t i = 2; i < Recorder::kSlotsMin; ++i) {
-      recorder.Start(comm, Facts(ncclProfileProxyCtrl), now_, false, true);
-    }
-    void* const heir = recorder.Start(comm, Facts(ncclProfileColl), now_, true, true);
-    recorder.Stop(inside, now_);
-    recorder.Stop(heir, now_);
-  }
-  EXPECT_EQ(LinesWith(Trace(), "\"cat\":\"nccl\"").size(), 2u);
-}
-
-TEST_F(RecorderTest, AHandleThatIsTooOldFindsNothing) {
-  Recorder recorder(Settings());
-  const uint32_t comm = recorder.AddCommunicator("world");
-  int other = 0;
-  void* const old = recorder.Start(comm, Facts(ncclProfileProxyOp), now_, false, true);
-  recorder.SetChained(old, &other);
-  recorder.Stop(old, now_);
-  // Children come behind their parent's end.
-  EXPECT_EQ(recorder.Chained(old), &other);
-  for (uint32_t i = 0; i < Recorder::kSlotsMin; ++i) {
-    recorder.Stop(recorder.Start(comm, Facts(ncclProfileProxyOp), now_, false, true), now_);
-  }
-  EXPECT_EQ(recorder.Chained(old), nullptr);
-  recorder.Note(old, ncclProfilerProxyStepSendWait, nullptr, now_);
-  recorder.Stop(old, now_);
-  recorder.Stop(nullptr, now_);
-}
-
-TEST_F(RecorderTest, WithoutASlotAnEventIsDroppedAndCounted) {
-  KeptLog log;
-  {
-    Recorder recorder(Settings());
-    const uint32_t comm = recorder.AddCommunicator("world");
-    std::vector<void*> open;
-    for (uint32_t i = 0; i < Recorder::kSlotsMax; ++i) {
-      open.push_back(recorder.Start(comm, Facts(ncclProfileProxyCtrl), now_, true, false));
-      ASSERT_NE(open.back(), nullptr) << i;
-    }
-    EXPECT_EQ(recorder.Start(comm, Facts(ncclProfileProxyCtrl), now_, true, false), nullptr);
-    EXPECT_EQ(recorder.dropped(), 1u);
-    for (void* handle : open) recorder.Stop(handle, now_ + 1);
-  }
-  EXPECT_EQ(NumberOf(LinesWith(Trace(), "tcpx_dropped").at(0), "events"), 1);
-}
-
 TEST_F(RecorderTest, AFileThatGrowsKeepsItsLatestPart) {
   constexpr int kEvents = 20000;
   Recorder::Settings settings = Settings();
@@ -361,31 +251,6 @@ TEST_F(RecorderTest, AFullDiskEndsTheTraceAndNothingElse) {
   }
   ASSERT_EQ(log.Warnings().size(), 1u);
   EXPECT_TRUE(absl::StrContains(log.Warnings()[0], "/dev/full")) << log.Warnings()[0];
-}
-
-TEST_F(RecorderTest, ManyThreadsRecordAtOnce) {
-  constexpr int kThreads = 4;
-  constexpr int kEach = 5000;
-  {
-    Recorder recorder(Settings());
-    std::vector<std::thread> threads;
-    for (int t = 0; t < kThreads; ++t) {
-      threads.emplace_back([&, comm = recorder.AddCommunicator(absl::StrCat("comm", t))] {
-        for (int i = 0; i < kEach; ++i) {
-          void* const operation = recorder.Start(comm, Facts(ncclProfileProxyOp), now_, true, false);
-          void* const step = recorder.Start(comm, Facts(ncclProfileProxyStep, operation), now_, true, false);
-          recorder.Note(step, ncclProfilerProxyStepRecvWait, nullptr, now_);
-          recorder.Stop(step, now_ + 1);
-          recorder.Stop(operation, now_ + 2);
-        }
-      });
-    }
-    for (std::thread& thread : threads) thread.join();
-    EXPECT_EQ(recorder.dropped(), 0u);
-  }
-  const std::string trace = Trace();
-  EXPECT_EQ(LinesWith(trace, "receive operation").size(), static_cast<size_t>(kThreads * kEach));
-  EXPECT_EQ(LinesWith(trace, "\"name\":\"step").size(), static_cast<size_t>(kThreads * kEach));
 }
 
 }  // namespace

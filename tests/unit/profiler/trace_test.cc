@@ -74,7 +74,7 @@ TEST_F(TraceTest, ManyRowsInASmallFileLeaveRoomForEvents) {
   constexpr uint64_t kBytes = 1 << 20;
   TraceFile file(folder_ + "/trace.json", kBytes);
   ASSERT_TRUE(file.Open().ok());
-  for (uint32_t i = 1; i <= kRows; ++i) file.Append(NameLine("thread_name", std::string(64, 'x'), 1, i), true);
+  for (uint32_t i = 1; i <= kRows; ++i) file.AppendName(NameLine("thread_name", std::string(64, 'x'), 1, i), i);
   for (int i = 0; i < kEvents; ++i) {
     file.Append(MomentLine("moment", i, 1, "number", i));
     file.Flush();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/clock.h"
+#include "common/process_mark.h"
 #include "tests/support/seed.h"
 
 namespace tcpx {
@@ -216,6 +217,12 @@ TEST(WaitNewsTest, ComesBackAsItWent) {
   }
   WaitNews more;
   EXPECT_TRUE(DecodeNews(text + "what a newer build adds", &more));
+}
+
+// Two containers of one host may both have a process 1.
+TEST(WaitNewsTest, AProcessIsNamedByItsPidNamespaceToo) {
+  const std::string name(ThisProcessName());
+  EXPECT_NE(name.find(" pid " + ProcessMark()), std::string::npos) << name;
 }
 
 TEST(WaitNewsTest, StaysWithinItsBounds) {

@@ -16,7 +16,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "net_socket/stats/process_mark.h"
+#include "common/process_mark.h"
 #include "tests/support/kept_log.h"
 #include "tests/support/small_disk.h"
 
@@ -79,6 +79,16 @@ TEST_F(StatsFileTest, IsThereExactlyWhileTheObjectLives) {
   EXPECT_EQ(0u, Names().size());
 }
 
+TEST_F(StatsFileTest, CollectorsMayReadItWhateverTheUmaskIs) {
+  StatsFile file(dir_, process_);
+  const mode_t mask = umask(077);
+  file.Write("x\n");
+  umask(mask);
+  struct stat about {};
+  ASSERT_EQ(0, stat(file.path().c_str(), &about));
+  EXPECT_EQ(0644u, about.st_mode & 0777);
+}
+
 TEST_F(StatsFileTest, ReadersNeverSeeAHalf) {
   StatsFile file(dir_, process_);
   file.Write(std::string(100000, 'a'));
@@ -133,6 +143,24 @@ TEST_F(StatsFileTest, FilesOfAnotherPidNamespaceGoByTheirAge) {
   Old(absl::StrCat("tcpx-node_1-", DeadPid(), "-17.prom.tmp"), 1000);
   file.RemoveStale();
   EXPECT_EQ(std::set<std::string>{young}, Names());
+}
+
+// Each pod of Kubernetes has a host name of its own, and behind a reboot a PID is another process's.
+TEST_F(StatsFileTest, WhatNobodyWritesForLongGoesWhoseverItWas) {
+  StatsFile file(dir_, process_);
+  file.Write("x\n");
+  const std::string here = ProcessMark().substr(absl::StrCat(getpid()).size());
+  std::set<std::string> left = {file.path().substr(dir_.size() + 1), Old("tcpx-pod-9.prom", 500),
+                                Old(absl::StrCat("tcpx-node_1-2", here, ".prom"), 10)};
+  Old("tcpx-pod.7_x-9.prom", 1000);
+  Old("tcpx-pod.7_x-9-4026532001.prom.tmp", 1000);
+  Old(absl::StrCat("tcpx-node_1-1", here, ".prom"), 1000);
+  for (const char* name :
+       {"tcpx-node 2-9.prom", "tcpx-node-2-9-7.prom", "tcpx-9.prom", "tcp-node-9.prom", "node.prom"}) {
+    left.insert(Old(name, 10000));
+  }
+  file.RemoveStale();
+  EXPECT_EQ(left, Names());
 }
 
 TEST_F(StatsFileTest, FollowsNothingThatLiesThere) {

@@ -17,7 +17,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "net_socket/stats/process_mark.h"
+#include "common/process_mark.h"
 #include "tests/support/deadline.h"
 
 namespace tcpx {

@@ -2,8 +2,8 @@
 //
 // Threads: any.
 // Errors:  none.
-#ifndef TCPX_NET_SOCKET_STATS_PROCESS_MARK_H_
-#define TCPX_NET_SOCKET_STATS_PROCESS_MARK_H_
+#ifndef TCPX_COMMON_PROCESS_MARK_H_
+#define TCPX_COMMON_PROCESS_MARK_H_
 
 #include <string>
 
@@ -14,4 +14,4 @@ std::string ProcessMark();
 
 }  // namespace tcpx
 
-#endif  // TCPX_NET_SOCKET_STATS_PROCESS_MARK_H_
+#endif  // TCPX_COMMON_PROCESS_MARK_H_

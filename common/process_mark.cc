@@ -1,4 +1,4 @@
-#include "net_socket/stats/process_mark.h"
+#include "common/process_mark.h"
 
 #include <unistd.h>
 
