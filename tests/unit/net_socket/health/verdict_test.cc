@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -199,6 +200,13 @@ TEST(VerdictTest, TheFlowIsNamedWithItsPorts) {
   c.evidence.lanes[1] = Lane(1, true);
   const Verdict verdict = JudgeStall(c.evidence);
   EXPECT_TRUE(absl::StrContains(verdict.evidence, "lane 1, 10.0.0.1:1000 to 10.0.0.2:2000")) << verdict.evidence;
+}
+
+TEST(VerdictTest, BothEndsOfAPathCallItTheSame) {
+  Case c;
+  c.evidence.lanes[1] = Lane(1, true);
+  std::swap(c.evidence.here, c.evidence.there);
+  EXPECT_EQ(kBetween, JudgeStall(c.evidence).culprit);
 }
 
 TEST(VerdictTest, WhoeverStandsWithoutARootWaits) {
