@@ -195,6 +195,16 @@ TEST(VerdictTest, AnAnswerThatIsAwaitedIsNotTheSameAsNoCause) {
   EXPECT_TRUE(JudgeStall(c.evidence).undecided);
 }
 
+// Nor is what the peer said before an answer to a question that its kernel has not taken.
+TEST(VerdictTest, AHostThatIsHeardAndDoesNotHearIsNotDecidedOnAnew) {
+  Case c;
+  c.evidence.peer = &c.news;
+  c.evidence.unheard_ms = 999;
+  EXPECT_TRUE(JudgeStall(c.evidence).undecided);
+  c.evidence.unheard_ms = 1000;
+  EXPECT_EQ(Cause::kHostGone, JudgeStall(c.evidence).cause);
+}
+
 TEST(VerdictTest, TheFlowIsNamedWithItsPorts) {
   Case c;
   c.evidence.lanes[1] = Lane(1, true);
