@@ -10,6 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/clock.h"
 #include "common/small_file.h"
 
 namespace tcpx {
@@ -23,8 +24,8 @@ constexpr uint64_t kShortPercent = 50;
 constexpr uint64_t kWantedPercent = 70;
 // An application may have hundreds of threads, and ours stay.
 constexpr int kNamesKeptLooks = 8;
-// A look so old is of another time.
-constexpr int kOldLooks = 4;
+// A look so old is of another time. Whoever looks may be short of CPU as well, and come late.
+constexpr int64_t kOldNs = 30 * kSecond;
 
 }  // namespace
 
@@ -71,7 +72,7 @@ std::map<int, CpuShortage::Times> CpuShortage::Read() {
 
 int CpuShortage::Percent(int64_t now_ns, int64_t every_ns) {
   if (looked_ns_ != 0 && now_ns - looked_ns_ < every_ns) return percent_;
-  const bool first = looked_ns_ == 0 || now_ns - looked_ns_ > kOldLooks * every_ns;
+  const bool first = looked_ns_ == 0 || now_ns - looked_ns_ > kOldNs;
   if (first) looks_ = 0;
   std::map<int, Times> threads = Read();
   const auto elapsed_ns = static_cast<uint64_t>(std::max<int64_t>(now_ns - looked_ns_, 1));

@@ -128,6 +128,15 @@ TEST_F(CpuShortageTest, WhatWasLongAgoIsOfAnotherTime) {
   EXPECT_EQ(100, Percent());
 }
 
+// The thread that looks is one of those.
+TEST_F(CpuShortageTest, ALookThatComesLateForWantOfCpuCounts) {
+  Set(1, 0, 0);
+  Percent();
+  Set(1, 0, 20 * kSecond);
+  now_ns_ += 19 * kSecond;
+  EXPECT_EQ(100, Percent());
+}
+
 TEST_F(CpuShortageTest, AKernelThatTellsNothingHasNobodyShort) {
   EXPECT_EQ(0, Percent());
   EXPECT_EQ(0, Percent());
