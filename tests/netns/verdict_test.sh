@@ -85,7 +85,12 @@ blames() {
   shift 2
   until [[ -n $since ]] && ((SECONDS - since >= hold)); do
     other=$(differs "$name" "$wanted" "$@")
-    if [[ -n $other ]]; then since="" latest=$other; else since=${since:-$SECONDS}; fi
+    if [[ -z $other ]]; then
+      since=${since:-$SECONDS}
+    else
+      [[ -z $since ]] || echo "note: $name: after $((SECONDS - begun)) s for a while: $other"
+      since="" latest=$other
+    fi
     if ((SECONDS >= end)); then
       for rank in "$@"; do cat "$scratch/$name"/{verdict,log}."$rank.0" 2>/dev/null || true; done
       wrong[$name]=1
@@ -173,13 +178,15 @@ stop stopped 0
 stop stopped_threads 2 TCPX_THREADS=2
 stop stopped_plain 3 TCPX_HEAL=0 TCPX_LANES=3
 
-# A rank that posts no receive, or no send, for a while.
+# A rank that posts no receive, or no send, for a while. Of the former nothing stands; the latter waits for what the others
+# do not send, and comes to name itself.
 late() {
-  local name=$1 rank=$2 way=$3
+  local name=$1 rank=$2 way=$3 waits
+  mapfile -t waits < <(but "$rank")
+  [[ $way != send ]] || waits+=("$rank")
   begin "$name" "$rank:RING_HUSH=$way" "${@:4}" || return 0
   touch "$scratch/$name/hush"
-  # shellcheck disable=SC2046
-  blames "$name" "peer-late: rank $rank" $(but "$rank")
+  blames "$name" "peer-late: rank $rank" "${waits[@]}"
   touch "$scratch/$name/speak"
   over "$name" 0 1 2 3
 }
@@ -335,16 +342,16 @@ begin tenth TCPX_LANES=4 TCPX_STALL_WARN=1 && {
   over tenth 0 1 2 3
 }
 
-# Threads without CPU: they may run when nobody else wants to, and somebody always does.
+# starve HOGS THREAD...: threads without CPU: they may run when nobody else wants to, and somebody always does.
 starve() {
-  local thread
+  local thread count=$1
   hogs=()
   trap 'kill "${hogs[@]}" 2>/dev/null || true; rm -rf "$scratch" || true' EXIT
-  for _ in 1 2 3 4 5 6; do
+  for _ in $(seq "$count"); do
     taskset -c 0 sh -c 'while :; do :; done' &
     hogs+=($!)
   done
-  for thread in "$@"; do
+  for thread in "${@:2}"; do
     taskset -pc 0 "$thread" >/dev/null
     chrt --idle -p 0 "$thread"
   done
@@ -355,20 +362,23 @@ feed() {
   hogs=()
 }
 
-# Those of a whole process. It goes on, slowly, and to others it looks as one that is stopped.
+# Those of a whole process, but the one that answers tcpx_top. It goes on, slowly, and to others it looks as one that is
+# stopped.
 begin no_cpu TCPX_STALL_WARN=1 && {
-  mapfile -t threads < <(ls "/proc/${pid[no_cpu.1]}/task")
-  starve "${threads[@]}"
+  mapfile -t threads < <(grep -L tcpx-stats "/proc/${pid[no_cpu.1]}"/task/*/comm | cut -d / -f 5)
+  starve 3 "${threads[@]}"
   blames no_cpu 'no-cpu: rank 1' 1
   feed
   over no_cpu 0 1 2 3
 }
 
-# Those that move the bytes of all lanes but the first.
+# Those that move the bytes of all lanes but the first. What stands goes on in bursts, and behind each it is a moment until
+# all others name the same again.
 begin no_cpu_threads TCPX_STALL_WARN=1 TCPX_THREADS=2 && {
   mapfile -t threads < <(grep -l tcpx-io "/proc/${pid[no_cpu_threads.1]}"/task/*/comm | cut -d / -f 5)
-  starve "${threads[@]}"
-  blames no_cpu_threads 'no-cpu: rank 1' 0 1 2 3
+  starve 6 "${threads[@]}"
+  blames no_cpu_threads 'no-cpu: rank 1' 1
+  hold=0 blames no_cpu_threads 'no-cpu: rank 1' 0 1 2 3
   feed
   over no_cpu_threads 0 1 2 3
 }
