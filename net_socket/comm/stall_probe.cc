@@ -49,6 +49,7 @@ int64_t StallProbe::EveryNs() const {
 
 void StallProbe::LookInLoop(const Flight& flight, int64_t since_ns, int64_t now_ns) {
   if (setup_->runtime->options.stall_warn_ns == 0) return;
+  setup_->runtime->knocks->Look(now_ns);  // Whoever asked may not stand any more.
   if (flight.messages > 0) LookAtCpu(now_ns);
   flight_ = flight;
   const bool stands = since_ns != 0 && now_ns - since_ns >= EveryNs();
@@ -58,7 +59,6 @@ void StallProbe::LookInLoop(const Flight& flight, int64_t since_ns, int64_t now_
     root_ = WaitRoot();
     was_idle_ = heard_ = false;
     asked_ns_ = told_ns_ = lanes_ns_ = 0;
-    setup_->runtime->knocks->Look(now_ns);
   }
   since_ns_ = stands ? since_ns : 0;
   if (stands) {
