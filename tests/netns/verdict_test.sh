@@ -330,13 +330,13 @@ begin loss && {
 # long as nothing else holds up the sisters.
 begin tenth TCPX_LANES=4 TCPX_STALL_WARN=1 && {
   mapfile -t ports < <(flows_between 0 1 | awk '{ print $2 }')
-  for port in "${ports[@]}"; do netns_class h0 eth0 80mbit tcp sport "$port"; done
+  for port in "${ports[@]}"; do netns_class h0 eth0 40mbit tcp sport "$port"; done
   sleep 1
   mapfile -t ports < <(flows_between 0 1 | awk 'NR <= 3 { print $2 }')
   netns_heal h0 eth0
-  netns_class h0 eth0 80mbit tcp sport "${ports[0]}"
-  netns_class h0 eth0 8mbit tcp sport "${ports[1]}"
-  netns_class h0 eth0 80mbit tcp sport "${ports[2]}"
+  netns_class h0 eth0 40mbit tcp sport "${ports[0]}"
+  netns_class h0 eth0 4mbit tcp sport "${ports[1]}"
+  netns_class h0 eth0 40mbit tcp sport "${ports[2]}"
   hold=0 blames tenth 'path-slow: the path between rank 0 and rank 1' 0
   heal_all
   over tenth 0 1 2 3
