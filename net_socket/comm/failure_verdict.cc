@@ -131,7 +131,7 @@ std::string HealedVerdict(const ConnectionSetup& setup) {
   }
   Verdict verdict;
   verdict.cause = apart ? Cause::kPathDead : Cause::kFlowDropped;
-  verdict.culprit = absl::StrCat("the path between ", ThisProcessName(), " and ", PeerName(setup));
+  verdict.culprit = PathBetween(std::string(ThisProcessName()), PeerName(setup));
   return VerdictPrefix(verdict);
 }
 

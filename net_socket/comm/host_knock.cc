@@ -4,41 +4,73 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
 namespace tcpx {
+namespace {
 
-bool HostKnock::Answers(const SocketAddress& from, const SocketAddress& to) {
-  if (answered_) return true;
-  if (!fd_.valid() && !Ask(from, to)) return answered_;
-  pollfd answer{fd_.get(), POLLOUT, 0};
-  if (poll(&answer, 1, 0) <= 0) return false;
-  int err = 0;
-  socklen_t length = sizeof(err);
-  End(getsockopt(fd_.get(), SOL_SOCKET, SO_ERROR, &err, &length) == 0 ? err : errno);
-  return answered_;
+// What nobody has asked for so long is of another time.
+constexpr int64_t kForgottenNs = 60 * kSecond;
+
+std::string NameOf(const HostKnocks::Way& way) {
+  return absl::StrCat(way.from.HostString(), " ", way.listens ? way.to.ToString() : way.to.HostString());
 }
 
-void HostKnock::Forget() {
-  fd_.reset();
-  answered_ = false;
+}  // namespace
+
+bool HostKnocks::Answers(const Way& way, int64_t since_ns, int64_t now_ns) {
+  Look(now_ns);
+  wanted_ns_ = now_ns;
+  const std::string name = NameOf(way);
+  const Known& known = known_[name];
+  const auto answered = [&] { return known.answered_ns != 0 && known.answered_ns >= since_ns; };
+  if (answered()) return true;
+  const bool rests = known.asked_ns != 0 && known.asked_ns >= since_ns && now_ns - known.asked_ns < kRestNs;
+  bool room = questions_.size() < kAtOnce && !rests;
+  for (const Question& question : questions_) room = room && question.way != name;
+  if (room) Ask(name, way, now_ns);
+  return answered();
 }
 
-bool HostKnock::Ask(SocketAddress from, const SocketAddress& to) {
-  fd_.reset(socket(to.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!fd_.valid()) return false;
-  from.set_port(0);
-  if (bind(fd_.get(), from.sockaddr(), from.length()) != 0) {
-    fd_.reset();
-    return false;
+void HostKnocks::Look(int64_t now_ns) {
+  if (questions_.empty()) {
+    if (!known_.empty() && now_ns - wanted_ns_ > kForgottenNs) known_.clear();
+    return;
   }
-  const int err = connect(fd_.get(), to.sockaddr(), to.length()) == 0 ? 0 : errno;
-  if (err == EINPROGRESS) return true;
-  End(err);
-  return false;
+  pollfd sockets[kAtOnce];
+  for (size_t i = 0; i < questions_.size(); ++i) sockets[i] = {questions_[i].fd.get(), POLLOUT, 0};
+  if (poll(sockets, questions_.size(), 0) < 0) return;
+  std::vector<Question> open;
+  for (size_t i = 0; i < questions_.size(); ++i) {
+    Question& question = questions_[i];
+    if (sockets[i].revents != 0) {
+      int err = 0;
+      socklen_t length = sizeof(err);
+      if (getsockopt(question.fd.get(), SOL_SOCKET, SO_ERROR, &err, &length) != 0) err = errno;
+      Note(question.way, question.asked_ns, err);
+    } else if (now_ns - question.asked_ns < kPatienceNs) {
+      open.push_back(std::move(question));
+    }
+  }
+  questions_ = std::move(open);
 }
 
-void HostKnock::End(int err) {
-  answered_ = err == 0 || err == ECONNREFUSED;
-  fd_.reset();
+void HostKnocks::Ask(const std::string& name, const Way& way, int64_t now_ns) {
+  OwnedFd fd(socket(way.to.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!fd.valid()) return;
+  SocketAddress from = way.from;
+  from.set_port(0);
+  if (bind(fd.get(), from.sockaddr(), from.length()) != 0) return;
+  const int err = connect(fd.get(), way.to.sockaddr(), way.to.length()) == 0 ? 0 : errno;
+  if (err != EINPROGRESS) return Note(name, now_ns, err);
+  known_[name].asked_ns = now_ns;
+  questions_.push_back({name, std::move(fd), now_ns});
+}
+
+void HostKnocks::Note(const std::string& name, int64_t asked_ns, int err) {
+  if (err == 0 || err == ECONNREFUSED) known_[name].answered_ns = asked_ns;
 }
 
 }  // namespace tcpx

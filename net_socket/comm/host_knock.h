@@ -1,32 +1,68 @@
-// host_knock.h: whether a peer's host answers a new connect, while its sockets are not heard.
+// host_knock.h: whether hosts answer a new connect, while none of the sockets to them is heard.
 //
 // Purpose: a firewall that drops flows lets a new one through; a host that is gone answers nothing. A port that refuses
-//          is an answer of the host's kernel as well.
+//          is an answer of the host's kernel as well. One question serves all connections that go the same way, and few
+//          are under way at once, however many connections and hosts are silent.
 //
 // Threads: one at a time.
+// Units:   nanoseconds of MonotonicNanos.
 // Errors:  what can't be asked has no answer; it is asked again at the next look.
 #ifndef TCPX_NET_SOCKET_COMM_HOST_KNOCK_H_
 #define TCPX_NET_SOCKET_COMM_HOST_KNOCK_H_
 
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
 #include "common/address.h"
+#include "common/clock.h"
 #include "common/fd.h"
 
 namespace tcpx {
 
-class HostKnock {
+class HostKnocks {
  public:
-  // Asks where no question is under way, and never waits. Once there was an answer, it holds until Forget.
-  bool Answers(const SocketAddress& from, const SocketAddress& to);
-  void Forget();
+  // Sockets at a time.
+  static constexpr size_t kAtOnce = 8;
+  // A question without an answer is given up: by then the kernel has asked three times more.
+  static constexpr int64_t kPatienceNs = 8 * kSecond;
+  // And not asked again for so long since, so that others have their turn.
+  static constexpr int64_t kRestNs = 16 * kSecond;
+
+  struct Way {
+    SocketAddress from;  // its port does not matter
+    SocketAddress to;
+    // It listens at `to`. Else it has dialled from there, its kernel refuses, and another port would do as well.
+    bool listens = false;
+  };
+
+  // Whether the host has answered what was asked since `since_ns`, when the silence began. Asks where that was not
+  // asked, and never waits.
+  bool Answers(const Way& way, int64_t since_ns, int64_t now_ns);
+  // Hears answers, and gives up what has none.
+  void Look(int64_t now_ns);
 
  private:
-  // True: an answer is to be waited for.
-  bool Ask(SocketAddress from, const SocketAddress& to);
-  // An answer is an end of the question, and so is an error of the way: errors are told once.
-  void End(int err);
+  struct Question {
+    std::string way;
+    OwnedFd fd;
+    int64_t asked_ns = 0;
+  };
+  // When the latest question was asked, and the latest of those that have an answer; 0: none.
+  struct Known {
+    int64_t asked_ns = 0;
+    int64_t answered_ns = 0;
+  };
 
-  OwnedFd fd_;  // valid exactly while the question is under way
-  bool answered_ = false;
+  void Ask(const std::string& name, const Way& way, int64_t now_ns);
+  // What a connect has come to: an answer, or an error of the way.
+  void Note(const std::string& name, int64_t asked_ns, int err);
+
+  std::vector<Question> questions_;
+  std::map<std::string, Known> known_;
+  int64_t wanted_ns_ = 0;  // when anybody last wanted to know
 };
 
 }  // namespace tcpx

@@ -1,6 +1,7 @@
 #include "net_socket/comm/runtime.h"
 
 #include "common/interface_states.h"
+#include "net_socket/comm/host_knock.h"
 #include "net_socket/health/cpu_shortage.h"
 #include "net_socket/nic/lane_budget.h"
 #include "net_socket/nic/lost_paths.h"
@@ -13,6 +14,7 @@ Runtime::Runtime(const Options& given)
       lane_budget(std::make_unique<LaneBudget>()),
       busy_lanes(std::make_unique<BusyLanes>()),
       cpu_shortage(std::make_unique<CpuShortage>()),
+      knocks(std::make_unique<HostKnocks>()),
       interfaces(std::make_unique<InterfaceStates>()),
       lost_paths(std::make_unique<LostPaths>(&reactor)) {
   if (!options.trace_dir.empty()) health.MeasureClocks();

@@ -21,6 +21,7 @@ namespace tcpx {
 
 class BusyLanes;
 class CpuShortage;
+class HostKnocks;
 class InterfaceStates;
 class LaneBudget;
 class LaneNotes;
@@ -42,6 +43,7 @@ struct Runtime {
   HealthHub health{&reactor};
   Watchdog watchdog{&reactor};
   const std::unique_ptr<CpuShortage> cpu_shortage;  // the reactor's
+  const std::unique_ptr<HostKnocks> knocks;         // the same
   const std::unique_ptr<InterfaceStates> interfaces;
   const std::unique_ptr<LostPaths> lost_paths;
   StagePool stages;

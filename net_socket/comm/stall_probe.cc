@@ -9,6 +9,7 @@
 #include "common/clock.h"
 #include "common/socket.h"
 #include "net_socket/comm/failure_verdict.h"
+#include "net_socket/comm/host_knock.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/health/cpu_shortage.h"
 #include "net_socket/health/lane_liveness.h"
@@ -26,6 +27,13 @@ constexpr int64_t kLanesKeptNs = 100 * kMillisecond;
 // A root that its finder has not confirmed for so many looks is dropped.
 constexpr int64_t kStaleLooks = 6;
 
+// 0: none is silent.
+int64_t LongestSilence(const std::vector<LaneEvidence>& lanes) {
+  int64_t longest_ms = 0;
+  for (const LaneEvidence& lane : lanes) longest_ms = std::max(longest_ms, lane.silent ? lane.silent_ms : 0);
+  return longest_ms;
+}
+
 }  // namespace
 
 int64_t StallProbe::EveryNs() const {
@@ -35,6 +43,7 @@ int64_t StallProbe::EveryNs() const {
 
 void StallProbe::LookInLoop(const Flight& flight, int64_t since_ns, int64_t now_ns) {
   if (setup_->runtime->options.stall_warn_ns == 0) return;
+  setup_->runtime->knocks->Look(now_ns);  // Whoever asked may not stand any more.
   if (flight.messages > 0) LookAtCpu(now_ns);
   flight_ = flight;
   const bool stands = since_ns != 0 && now_ns - since_ns >= EveryNs();
@@ -44,7 +53,6 @@ void StallProbe::LookInLoop(const Flight& flight, int64_t since_ns, int64_t now_
     root_ = WaitRoot();
     was_idle_ = heard_ = false;
     asked_ns_ = told_ns_ = lanes_ns_ = 0;
-    knock_.Forget();
   }
   since_ns_ = stands ? since_ns : 0;
   if (stands) {
@@ -84,15 +92,11 @@ void StallProbe::HearInLoop(const std::string& text, int64_t now_ns) {
 }
 
 // What was asked on the socket before is not answered on the next.
-void StallProbe::HealthChangedInLoop() {
-  asked_ns_ = 0;
-  knock_.Forget();
-}
+void StallProbe::HealthChangedInLoop() { asked_ns_ = 0; }
 
 void StallProbe::LeaveInLoop() {
   since_ns_ = 0;
   root_ = WaitRoot();
-  knock_.Forget();
   setup_->communicator->stalls->LeaveInLoop(key());
   place_ = nullptr;
 }
@@ -152,19 +156,23 @@ StallEvidence StallProbe::Gather(int64_t now_ns) {
   GatherHealth(now_ns, &evidence);
   if (now_ns - root_news_ns_ > kStaleLooks * EveryNs() + 2 * kSecond) peer_.root = WaitRoot();
   if (heard_) evidence.peer = &peer_;
-  const bool suspect = evidence.health_lost || evidence.unheard_ms > 0 ||
+  const int64_t silent_ms = evidence.health_lost ? LongestSilence(lanes_) : evidence.unheard_ms;
+  const bool quiet = silent_ms >= kSilentMs;
+  const bool suspect = evidence.health_lost || quiet ||
                        std::any_of(evidence.lanes.begin(), evidence.lanes.end(),
                                    [](const LaneEvidence& lane) { return lane.silent || lane.lost; });
   if (!suspect) return evidence;
   evidence.down = DownInterface(*setup_);
-  if (evidence.health_lost || evidence.unheard_ms > 0) evidence.host_answers = HostAnswers();
+  // Below, an acknowledgement may merely be under way.
+  if (quiet) evidence.host_answers = HostAnswers(silent_ms, now_ns);
   return evidence;
 }
 
 // By a port that the peer has told: the one that was dialled, or the one it has dialled from, where its kernel refuses.
-bool StallProbe::HostAnswers() {
+bool StallProbe::HostAnswers(int64_t silent_ms, int64_t now_ns) const {
   const LaneSocket& lane = setup_->lanes[0];
-  return knock_.Answers(lane.local, lane.peer);
+  const bool dialled = failure_->direction() == Direction::kSend;
+  return setup_->runtime->knocks->Answers({lane.local, lane.peer, dialled}, now_ns - silent_ms * kMillisecond, now_ns);
 }
 
 // News come from thousands of connections at once: what the kernel knows of the lanes is not asked for each.

@@ -17,7 +17,6 @@
 #include "net_socket/comm/connection_end.h"
 #include "net_socket/comm/connection_failure.h"
 #include "net_socket/comm/connection_setup.h"
-#include "net_socket/comm/host_knock.h"
 #include "net_socket/health/stall_group.h"
 #include "net_socket/health/verdict.h"
 #include "net_socket/health/wait_news.h"
@@ -56,8 +55,9 @@ class StallProbe {
   void GatherLanes(int64_t now_ns);
   LaneEvidence GatherLane(int lane, int64_t now_ns, bool* holds) const;
   void GatherHealth(int64_t now_ns, StallEvidence* evidence);
-  // Whether the peer's host answers a new connect, while its sockets are not heard; asks where it was not asked.
-  bool HostAnswers();
+  // Whether the peer's host answers a new connect, while its sockets are not heard, for so long; asks where it was not
+  // asked.
+  bool HostAnswers(int64_t silent_ms, int64_t now_ns) const;
   void Put(int64_t now_ns);
   // How much is done and posted here.
   void Count(StallMember* member) const;
@@ -85,7 +85,6 @@ class StallProbe {
   int64_t heard_ns_ = 0;      // when the peer last said anything
   int64_t root_news_ns_ = 0;  // when peer_'s root was last a new one
   int64_t asked_ns_ = 0;      // the oldest question without an answer; 0: none
-  HostKnock knock_;
   WaitRoot told_;
   int64_t told_ns_ = 0;  // 0: this stall was not told
   int64_t tell_again_ns_ = 0;

@@ -10,6 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/clock.h"
 #include "common/small_file.h"
 
 namespace tcpx {
@@ -23,8 +24,8 @@ constexpr uint64_t kShortPercent = 50;
 constexpr uint64_t kWantedPercent = 70;
 // An application may have hundreds of threads, and ours stay.
 constexpr int kNamesKeptLooks = 8;
-// A look so old is of another time.
-constexpr int kOldLooks = 4;
+// A look so old is of another time. Whoever looks may be short of CPU as well, and come late.
+constexpr int64_t kOldNs = 30 * kSecond;
 
 }  // namespace
 
@@ -42,11 +43,22 @@ void CpuShortage::FindOurs() {
   }
 }
 
+// The state stands behind the name, which may have anything in it.
+bool CpuShortage::IsReady(int id) const {
+  const auto text = ReadSmallFile(absl::StrCat(tasks_, id, "/stat"));
+  if (!text.has_value()) return false;
+  const size_t name_end = text->rfind(')');
+  return name_end != std::string::npos && text->compare(name_end, 3, ") R") == 0;
+}
+
 bool CpuShortage::ReadThread(int id, std::map<int, Times>* threads) const {
   const auto text = ReadSmallFile(absl::StrCat(tasks_, id, "/schedstat"));
   Times times;
   if (!text.has_value()) return false;
-  if (sscanf(text->c_str(), "%" SCNu64 " %" SCNu64, &times.cpu_ns, &times.waited_ns) == 2) (*threads)[id] = times;
+  const char* const format = "%" SCNu64 " %" SCNu64 " %" SCNu64;
+  if (sscanf(text->c_str(), format, &times.cpu_ns, &times.waited_ns, &times.slices) != 3) return true;
+  times.ready = IsReady(id);
+  (*threads)[id] = times;
   return true;
 }
 
@@ -60,7 +72,7 @@ std::map<int, CpuShortage::Times> CpuShortage::Read() {
 
 int CpuShortage::Percent(int64_t now_ns, int64_t every_ns) {
   if (looked_ns_ != 0 && now_ns - looked_ns_ < every_ns) return percent_;
-  const bool first = looked_ns_ == 0 || now_ns - looked_ns_ > kOldLooks * every_ns;
+  const bool first = looked_ns_ == 0 || now_ns - looked_ns_ > kOldNs;
   if (first) looks_ = 0;
   std::map<int, Times> threads = Read();
   const auto elapsed_ns = static_cast<uint64_t>(std::max<int64_t>(now_ns - looked_ns_, 1));
@@ -69,7 +81,9 @@ int CpuShortage::Percent(int64_t now_ns, int64_t every_ns) {
     const auto before = threads_.find(id);
     if (first || before == threads_.end() || times.cpu_ns < before->second.cpu_ns) continue;
     const uint64_t ran_ns = times.cpu_ns - before->second.cpu_ns;
-    const uint64_t waited_ns = times.waited_ns - std::min(before->second.waited_ns, times.waited_ns);
+    const bool still_waits = times.ready && before->second.ready && times.slices == before->second.slices;
+    const uint64_t waited_ns = still_waits ? elapsed_ns - std::min(ran_ns, elapsed_ns)
+                                           : times.waited_ns - std::min(before->second.waited_ns, times.waited_ns);
     if ((ran_ns + waited_ns) * 100 < elapsed_ns * kWantedPercent || ran_ns > waited_ns) continue;
     most = std::max(most, std::min<uint64_t>(waited_ns * 100 / elapsed_ns, 100));
   }

@@ -1,13 +1,14 @@
 // cpu_shortage.h: whether this process' threads get the CPU that they want.
 //
 // Purpose: a rank without CPU looks to its peers like a slow network. Of each thread the kernel counts how long it ran,
-//          and how long it was ready and did not. One that wanted a CPU most of the time between two looks, as whoever
+//          and how long it was ready and did not, the latter once it runs again: of one that is ready at two looks and
+//          has not begun to run in between, the time since counts as well. One that wanted a CPU most of the time between two looks, as whoever
 //          polls does, and got less than half of it, is short. Only our own threads and those that call us count.
 //
 // Threads: one at a time: the reactor.
 // Units:   nanoseconds, percent.
 // Errors:  where the kernel does not tell (no CONFIG_SCHEDSTATS), nobody is short.
-// Source:  /proc/PID/task/TID/schedstat, Linux 2.6.23.
+// Source:  /proc/PID/task/TID/schedstat, Linux 2.6.23, and stat.
 #ifndef TCPX_NET_SOCKET_HEALTH_CPU_SHORTAGE_H_
 #define TCPX_NET_SOCKET_HEALTH_CPU_SHORTAGE_H_
 
@@ -39,9 +40,12 @@ class CpuShortage {
   struct Times {
     uint64_t cpu_ns = 0;
     uint64_t waited_ns = 0;
+    uint64_t slices = 0;  // how often it has begun to run
+    bool ready = false;   // or runs
   };
 
   void FindOurs();
+  bool IsReady(int id) const;
   bool ReadThread(int id, std::map<int, Times>* threads) const;
   std::map<int, Times> Read();
 

@@ -39,7 +39,7 @@ std::string DownText(const std::string& name) { return absl::StrCat("interface "
 
 template <typename Evidence>
 std::string Between(const Evidence& evidence) {
-  return absl::StrCat("the path between ", evidence.here, " and ", evidence.there);
+  return PathBetween(evidence.here, evidence.there);
 }
 
 Verdict Hard(Cause cause, std::string culprit, std::string text) {
@@ -158,6 +158,9 @@ Verdict JudgeStall(const StallEvidence& evidence) {
   if (verdict.cause != Cause::kNone) return verdict;
   verdict = JudgeProcess(evidence);
   if (verdict.cause != Cause::kNone) return verdict;
+  // Of a host that hears nothing something may still come, which is no answer.
+  verdict.undecided = evidence.unheard_ms > 0;
+  if (verdict.undecided) return verdict;
   if (evidence.peer != nullptr && evidence.unanswered_ms < kUnansweredMs) return JudgeNews(evidence);
   return {};
 }
@@ -178,16 +181,23 @@ Verdict JudgeFailure(const FailureEvidence& evidence) {
 }
 
 Verdict JudgePace(const PaceEvidence& evidence) {
+  // What is sent the other way may lose nothing.
+  const std::string from_here = absl::StrCat("the path between ", evidence.here, " and ", evidence.there);
   const bool loses =
       evidence.retransmitted >= kLossesMin && evidence.retransmitted * 1000 >= evidence.segments * kLossPerThousand;
   if (loses) {
-    return Hard(Cause::kPathLoses, Between(evidence),
+    return Hard(Cause::kPathLoses, from_here,
                 absl::StrFormat("%.1f %% of %d segments were sent again",
                                 100.0 * static_cast<double>(evidence.retransmitted) /
                                     static_cast<double>(std::max<uint64_t>(evidence.segments, 1)),
                                 evidence.segments));
   }
-  return evidence.slow ? Hard(Cause::kPathSlow, Between(evidence), "") : Verdict();
+  return evidence.slow ? Hard(Cause::kPathSlow, from_here, "") : Verdict();
+}
+
+std::string PathBetween(const std::string& here, const std::string& there) {
+  const auto [first, second] = std::minmax(here, there);
+  return absl::StrCat("the path between ", first, " and ", second);
 }
 
 }  // namespace tcpx

@@ -98,6 +98,9 @@ struct PaceEvidence {
 
 Verdict JudgePace(const PaceEvidence& evidence);
 
+// The same from either end.
+std::string PathBetween(const std::string& here, const std::string& there);
+
 }  // namespace tcpx
 
 #endif  // TCPX_NET_SOCKET_HEALTH_VERDICT_H_

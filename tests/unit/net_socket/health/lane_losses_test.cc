@@ -87,6 +87,28 @@ TEST_F(CpuShortageTest, ThreadsOfTheApplicationCountOnlyIfTheyCall) {
   EXPECT_EQ(100, Percent());
 }
 
+// The kernel counts how long a thread has waited once that is over.
+TEST_F(CpuShortageTest, WhoeverStillWaitsIsShort) {
+  const auto set_state = [&](int thread, const char* state) {
+    std::ofstream(tasks_ + std::to_string(thread) + "/stat") << thread << " (a) S (b) " << state << " 1 1 0\n";
+  };
+  Set(1, 5, 7);
+  Set(2, 5, 7);
+  set_state(1, "R");
+  set_state(2, "S");
+  EXPECT_EQ(0, Percent());
+  EXPECT_EQ(100, Percent());
+  Set(1, kSecond / 20, 7);  // It ran at the look before.
+  EXPECT_EQ(95, Percent());
+  Set(1, kSecond, 7);  // It runs all the time.
+  EXPECT_EQ(0, Percent());
+  set_state(1, "S");
+  EXPECT_EQ(0, Percent());
+  set_state(1, "R");
+  EXPECT_EQ(0, Percent()) << "it has just been woken";
+  EXPECT_EQ(100, Percent());
+}
+
 TEST_F(CpuShortageTest, LooksNoMoreOftenThanAsked) {
   Set(1, 0, 0);
   Percent();
@@ -103,6 +125,15 @@ TEST_F(CpuShortageTest, WhatWasLongAgoIsOfAnotherTime) {
   now_ns_ += 100 * kSecond;
   EXPECT_EQ(0, Percent());
   Set(1, 0, 2 * kSecond);
+  EXPECT_EQ(100, Percent());
+}
+
+// The thread that looks is one of those.
+TEST_F(CpuShortageTest, ALookThatComesLateForWantOfCpuCounts) {
+  Set(1, 0, 0);
+  Percent();
+  Set(1, 0, 20 * kSecond);
+  now_ns_ += 19 * kSecond;
   EXPECT_EQ(100, Percent());
 }
 

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -194,11 +195,28 @@ TEST(VerdictTest, AnAnswerThatIsAwaitedIsNotTheSameAsNoCause) {
   EXPECT_TRUE(JudgeStall(c.evidence).undecided);
 }
 
+// Nor is what the peer said before an answer to a question that its kernel has not taken.
+TEST(VerdictTest, AHostThatIsHeardAndDoesNotHearIsNotDecidedOnAnew) {
+  Case c;
+  c.evidence.peer = &c.news;
+  c.evidence.unheard_ms = 999;
+  EXPECT_TRUE(JudgeStall(c.evidence).undecided);
+  c.evidence.unheard_ms = 1000;
+  EXPECT_EQ(Cause::kHostGone, JudgeStall(c.evidence).cause);
+}
+
 TEST(VerdictTest, TheFlowIsNamedWithItsPorts) {
   Case c;
   c.evidence.lanes[1] = Lane(1, true);
   const Verdict verdict = JudgeStall(c.evidence);
   EXPECT_TRUE(absl::StrContains(verdict.evidence, "lane 1, 10.0.0.1:1000 to 10.0.0.2:2000")) << verdict.evidence;
+}
+
+TEST(VerdictTest, BothEndsOfAPathCallItTheSame) {
+  Case c;
+  c.evidence.lanes[1] = Lane(1, true);
+  std::swap(c.evidence.here, c.evidence.there);
+  EXPECT_EQ(kBetween, JudgeStall(c.evidence).culprit);
 }
 
 TEST(VerdictTest, WhoeverStandsWithoutARootWaits) {
