@@ -76,6 +76,11 @@ class PeerWatch::Lane final : public Reactor::Handler {
     frozen_ = false;
   }
 
+  void Rest() {
+    frozen_ = frozen_ || opener_ != nullptr;
+    opener_ = nullptr;
+  }
+
   // All that has arrived, and whether the socket has ended behind it.
   absl::Status Read(SocketEnd* end) {
     char buffer[kReadBytes];
@@ -198,6 +203,11 @@ absl::StatusOr<uint32_t> PeerWatch::FreezeInLoop(int lane) {
   const absl::Status status = watched->Read(&end);
   if (!status.ok() && end == SocketEnd::kNone) return status;
   return 0;
+}
+
+void PeerWatch::RestInLoop(int lane) {
+  MutexLock lock(credit_mutex_);
+  lanes_[static_cast<size_t>(lane)]->Rest();
 }
 
 void PeerWatch::ResumeInLoop(int lane, int fd, std::unique_ptr<Opener> opener) {
