@@ -95,8 +95,9 @@ class PeerWatch::Lane final : public Reactor::Handler {
       }
       if (got < 0 && errno == EINTR) continue;
       if (got < 0 && IsTransientErrno(errno)) return absl::OkStatus();
-      *end = got == 0 ? SocketEnd::kInOrder : SocketEnd::kBroken;
-      if (got == 0) return absl::UnavailableError("the peer closed the connection");
+      const bool cut = opener_ != nullptr && opener_->cut();
+      *end = got == 0 && !cut ? SocketEnd::kInOrder : SocketEnd::kBroken;
+      if (got == 0) return absl::UnavailableError(cut ? kCutRecord : "the peer closed the connection");
       return ErrnoStatus(errno, "the connection to the peer broke");
     }
     more_ = true;

@@ -221,7 +221,9 @@ bool Health::ReadLocked(std::vector<HealthNotice>* notices) {
       continue;
     }
     end_errno_ = got < 0 ? errno : 0;
-    end_ = got < 0 ? ErrnoStatus(errno, "the health socket to the peer broke") : absl::OkStatus();
+    const bool cut = seals_.opener != nullptr && seals_.opener->cut();
+    const absl::Status ended = cut ? absl::UnavailableError(kCutRecord) : absl::OkStatus();
+    end_ = got < 0 ? ErrnoStatus(errno, "the health socket to the peer broke") : ended;
   }
   return false;
 }
