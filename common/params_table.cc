@@ -273,6 +273,16 @@ constexpr Parameter kParameters[] = {
      Audience::kFew,
      "NCCL's own: 0 makes it give no such hint. The hint is how receives of LL and LL128 are known, whose data is "
      "copied in ascending order and never written by the kernel: without it, every single receive is copied so."},
+    {"NCCL_LL_BUFFSIZE",
+     ParameterKind::kBytes,
+     &Options::ll_buffer_bytes,
+     0,
+     kGiB,
+     {"unset", -1},
+     Audience::kFew,
+     "NCCL's own: the size of its buffers for LL, of which an eighth is received at once. With TCPX_ENCRYPT every "
+     "receive "
+     "of a group up to that, and up to 64 KiB in any case, is taken for one that a GPU reads while it arrives."},
     {"TCPX_GPU_DIRECT_STAGING", ParameterKind::kFlag, &Options::gpu_direct_staging, 0, 0, kNoSpecial, Audience::kMost,
      "on announces GPU memory to NCCL (from interface v9 on, and where libcuda.so.1 is found), and stages it through "
      "pinned host memory by the GPU's copy engines. off: NCCL's kernels write into host buffers themselves. Which is "

@@ -150,6 +150,14 @@ TEST_F(ReadAlongTest, NothingIsSeenInAGroup) {
   ExpectThatNothingWrongIsSeen(settings, 2, 64 << 10);
 }
 
+// Where NCCL has longer steps of LL than by default, as they are set.
+TEST_F(ReadAlongTest, NothingIsSeenInAGroupOfLongerSteps) {
+  LoopbackSettings settings = Encrypted(LoopbackSettings());
+  settings.environment["TCPX_MAX_RECVS"] = "2";
+  settings.environment["NCCL_LL_BUFFSIZE"] = "1048576";
+  ExpectThatNothingWrongIsSeen(settings, 2, 128 << 10);
+}
+
 // It does not say which receives are such.
 TEST_F(ReadAlongTest, NothingIsSeenByAnOlderInterface) {
   LoopbackSettings settings = Encrypted(LoopbackSettings());
