@@ -41,7 +41,8 @@ constexpr Parameter kParameters[] = {
     {"TCPX_ENCRYPT", ParameterKind::kFlag, &Options::encrypt, 0, 0, kNoSpecial, Audience::kMost,
      "on encrypts and authenticates everything that connections carry, tensors included, with keys of each socket's "
      "own (docs/security.md). TCPX_SECRET_FILE must be set too, else loading fails, as it does where the value is "
-     "neither on nor off: set NCCL_NET=tcpx, or NCCL goes on with its own sockets, in the clear. Set it alike on all "
+     "neither on nor off, or empty: set NCCL_NET=tcpx, or NCCL goes on with its own sockets, in the clear. Set it "
+     "alike on all "
      "ranks: those that disagree refuse each other. NCCL's bootstrap has sockets of its own, which this does not "
      "protect. It costs CPU "
      "time, of which docs/performance.md says how much."},

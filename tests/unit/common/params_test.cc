@@ -236,12 +236,13 @@ TEST(ParamsTest, ABadValueKeepsTheDefaultAndSaysSo) {
 
 // Its default would be less than was meant.
 TEST(ParamsTest, EncryptionHasNoDefaultToFallBackTo) {
-  for (const char* text : {"true", "2", "1 ", "auto"}) {
+  for (const char* text : {"true", "2", "1 ", "auto", ""}) {
     const Loaded loaded = Load({{"TCPX_ENCRYPT", text}});
     EXPECT_EQ(loaded.options.refused, std::string("TCPX_ENCRYPT is \"") + text + "\", which is not on (1) or off (0)");
     EXPECT_TRUE(loaded.warnings.empty());
   }
-  for (const char* text : {"on", "0", ""}) EXPECT_EQ(Load({{"TCPX_ENCRYPT", text}}).options.refused, "");
+  for (const char* text : {"on", "0"}) EXPECT_EQ(Load({{"TCPX_ENCRYPT", text}}).options.refused, "");
+  EXPECT_EQ(Load({}).options.refused, "");
   EXPECT_EQ(Load({{"TCPX_HEAL", "true"}}).options.refused, "");
 }
 
