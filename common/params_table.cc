@@ -298,7 +298,9 @@ constexpr Parameter kParameters[] = {
     {"TCPX_ZEROCOPY", ParameterKind::kSwitch, &Options::zerocopy, 0, 0, kNoSpecial, Audience::kFew,
      "Zero-copy send of chunks of 64 KiB and more, by the io_uring progress threads (Linux 6.2). auto: tried on each "
      "lane towards another host, and kept where the kernel reports that nothing was copied. on: tried towards this "
-     "host too, and given up only where the kernel refuses it. off: never tried."},
+     "host too, and given up only where the kernel refuses it. off: never tried. With TCPX_ENCRYPT chunks above 519 "
+     "KiB "
+     "are copied all the same."},
     {"TCPX_STATS", ParameterKind::kFlag, &Options::stats, 0, 0, kNoSpecial, Audience::kMost,
      "on writes a table of what its connections did, and what they waited for, into the log at INFO when a "
      "communicator "
