@@ -229,6 +229,7 @@ void ReceiveComm::PumpLaneZero(const PostedReceive* wanted) {
       LaneZeroEnded(got < 0 ? err : 0);
     }
   }
+  if (places == 0 || lane_zero_.parked()) intake_.Rest();
   if (!lane_zero_.status().ok()) failure().Fail(lane_zero_.status(), 0);
 }
 
