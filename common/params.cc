@@ -167,13 +167,14 @@ void Warn(std::vector<std::string>* warnings, std::string text) {
 // True exactly when the variable was set to something valid.
 bool Load(const Parameter& parameter, const Getenv& getenv_fn, Options* options, std::vector<std::string>* warnings) {
   const char* text = getenv_fn(parameter.name);
-  if (text == nullptr || *text == '\0') return false;
+  // Whoever set it to anything, a script's empty variable included, may have meant to encrypt.
+  const bool encrypts = parameter.name == absl::string_view("TCPX_ENCRYPT");
+  if (text == nullptr || (*text == '\0' && !encrypts)) return false;
   const bool stored =
       std::visit([&](auto field) { return Store(parameter, text, &(options->*field)); }, parameter.field);
   if (stored) return true;
   std::string wrong = absl::StrCat(parameter.name, " is \"", text, "\", which is not ", AllowedText(parameter));
-  // Whoever set it to anything may have meant to encrypt.
-  if (parameter.name == absl::string_view("TCPX_ENCRYPT")) {
+  if (encrypts) {
     options->refused = std::move(wrong);
   } else {
     Warn(warnings, absl::StrCat(wrong, "; using the default, ", DefaultText(parameter)));

@@ -8,7 +8,7 @@
 //          the unit that the table names and may have decimals; a byte size may end in K, M or G (powers of 1024).
 // Errors:  a value that can't be parsed or is out of range keeps the default and gives one warning that says what is
 //          allowed; nothing is clamped but NCCL_SOCKET_NTHREADS and NCCL_NSOCKS_PERTHREAD, which NCCL clamps too. An
-//          empty value is an unset one. TCPX_ENCRYPT has no default to fall back to: Options::refused.
+//          empty value is an unset one, but of TCPX_ENCRYPT, which has no default to fall back to: Options::refused.
 // Source:  names, meaning and defaults of the NCCL_* variables: NCCL's documentation, "Environment Variables", and its
 //          socket transport. 64 lanes: NCCL's limit of threads x sockets.
 #ifndef TCPX_COMMON_PARAMS_H_
@@ -74,6 +74,7 @@ struct Options {
   int max_receives = 0;  // 0: decided by the plugin
   bool optional_recv_completion = true;
   bool nccl_optional_recv = true;  // NCCL gives the hint
+  int64_t ll_buffer_bytes = -1;    // NCCL's buffers of LL; -1: unset
   bool gpu_direct_staging = false;
   int64_t gpu_slot_bytes = 256 << 10;
   int64_t gpu_pool_bytes = 32 << 20;

@@ -41,7 +41,8 @@ constexpr Parameter kParameters[] = {
     {"TCPX_ENCRYPT", ParameterKind::kFlag, &Options::encrypt, 0, 0, kNoSpecial, Audience::kMost,
      "on encrypts and authenticates everything that connections carry, tensors included, with keys of each socket's "
      "own (docs/security.md). TCPX_SECRET_FILE must be set too, else loading fails, as it does where the value is "
-     "neither on nor off: set NCCL_NET=tcpx, or NCCL goes on with its own sockets, in the clear. Set it alike on all "
+     "neither on nor off, or empty: set NCCL_NET=tcpx, or NCCL goes on with its own sockets, in the clear. Set it "
+     "alike on all "
      "ranks: those that disagree refuse each other. NCCL's bootstrap has sockets of its own, which this does not "
      "protect. It costs CPU "
      "time, of which docs/performance.md says how much."},
@@ -273,6 +274,16 @@ constexpr Parameter kParameters[] = {
      Audience::kFew,
      "NCCL's own: 0 makes it give no such hint. The hint is how receives of LL and LL128 are known, whose data is "
      "copied in ascending order and never written by the kernel: without it, every single receive is copied so."},
+    {"NCCL_LL_BUFFSIZE",
+     ParameterKind::kBytes,
+     &Options::ll_buffer_bytes,
+     0,
+     kGiB,
+     {"unset", -1},
+     Audience::kFew,
+     "NCCL's own: the size of its buffers for LL, of which an eighth is received at once. With TCPX_ENCRYPT every "
+     "receive "
+     "of a group up to that, and up to 64 KiB in any case, is taken for one that a GPU reads while it arrives."},
     {"TCPX_GPU_DIRECT_STAGING", ParameterKind::kFlag, &Options::gpu_direct_staging, 0, 0, kNoSpecial, Audience::kMost,
      "on announces GPU memory to NCCL (from interface v9 on, and where libcuda.so.1 is found), and stages it through "
      "pinned host memory by the GPU's copy engines. off: NCCL's kernels write into host buffers themselves. Which is "
@@ -287,7 +298,9 @@ constexpr Parameter kParameters[] = {
     {"TCPX_ZEROCOPY", ParameterKind::kSwitch, &Options::zerocopy, 0, 0, kNoSpecial, Audience::kFew,
      "Zero-copy send of chunks of 64 KiB and more, by the io_uring progress threads (Linux 6.2). auto: tried on each "
      "lane towards another host, and kept where the kernel reports that nothing was copied. on: tried towards this "
-     "host too, and given up only where the kernel refuses it. off: never tried."},
+     "host too, and given up only where the kernel refuses it. off: never tried. With TCPX_ENCRYPT chunks above 519 "
+     "KiB "
+     "are copied all the same."},
     {"TCPX_STATS", ParameterKind::kFlag, &Options::stats, 0, 0, kNoSpecial, Audience::kMost,
      "on writes a table of what its connections did, and what they waited for, into the log at INFO when a "
      "communicator "

@@ -18,7 +18,7 @@ Architecture: {arch}
 Maintainer: {maintainer}
 Installed-Size: {kib}
 Depends: libc6 (>= 2.28)
-Recommends: python3
+Recommends: libgcrypt20, python3
 Section: libs
 Priority: optional
 Description: NCCL network plugin over plain TCP

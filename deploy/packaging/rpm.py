@@ -17,6 +17,7 @@ Release: 1
 Summary: NCCL network plugin over plain TCP
 License: Apache-2.0 AND MIT AND ISC AND (GPL-3.0-or-later WITH GCC-exception-3.1)
 Group: System Environment/Libraries
+Recommends: libgcrypt
 Recommends: python3
 
 %description

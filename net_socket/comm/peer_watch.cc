@@ -76,6 +76,11 @@ class PeerWatch::Lane final : public Reactor::Handler {
     frozen_ = false;
   }
 
+  void Rest() {
+    frozen_ = frozen_ || opener_ != nullptr;
+    opener_ = nullptr;
+  }
+
   // All that has arrived, and whether the socket has ended behind it.
   absl::Status Read(SocketEnd* end) {
     char buffer[kReadBytes];
@@ -90,8 +95,9 @@ class PeerWatch::Lane final : public Reactor::Handler {
       }
       if (got < 0 && errno == EINTR) continue;
       if (got < 0 && IsTransientErrno(errno)) return absl::OkStatus();
-      *end = got == 0 ? SocketEnd::kInOrder : SocketEnd::kBroken;
-      if (got == 0) return absl::UnavailableError("the peer closed the connection");
+      const bool cut = opener_ != nullptr && opener_->cut();
+      *end = got == 0 && !cut ? SocketEnd::kInOrder : SocketEnd::kBroken;
+      if (got == 0) return absl::UnavailableError(cut ? kCutRecord : "the peer closed the connection");
       return ErrnoStatus(errno, "the connection to the peer broke");
     }
     more_ = true;
@@ -198,6 +204,11 @@ absl::StatusOr<uint32_t> PeerWatch::FreezeInLoop(int lane) {
   const absl::Status status = watched->Read(&end);
   if (!status.ok() && end == SocketEnd::kNone) return status;
   return 0;
+}
+
+void PeerWatch::RestInLoop(int lane) {
+  MutexLock lock(credit_mutex_);
+  lanes_[static_cast<size_t>(lane)]->Rest();
 }
 
 void PeerWatch::ResumeInLoop(int lane, int fd, std::unique_ptr<Opener> opener) {

@@ -89,7 +89,9 @@ class PeerWatch {
   // The lane is to get another socket: reads what came on this one. How much of them came on the lane so far, modulo
   // 2^32, where credits are expected; an error where the peer reports one, or what came is not the peer's.
   absl::StatusOr<uint32_t> FreezeInLoop(int lane);
-  // It has got it, or its first one: `fd`. `opener` null: it is not sealed.
+  // It was closed instead: wipes the keys of its socket.
+  void RestInLoop(int lane);
+  // It has got it, or its first one: `fd`. `opener` null: it is not sealed, or it is still the same socket.
   void ResumeInLoop(int lane, int fd, std::unique_ptr<Opener> opener);
 
   // As CreditBook::Take; reads what has arrived where it has to. False too while the reactor is reading.

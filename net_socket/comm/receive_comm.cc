@@ -21,8 +21,14 @@
 namespace tcpx {
 namespace {
 
-// A step of NCCL's LL protocol, in lines of 16 bytes: 8 lines of each of 512 threads.
-constexpr size_t kGroupedLlBytesMax = 64 << 10;
+// Steps of NCCL's buffers (NCCL_STEPS).
+constexpr int64_t kSteps = 8;
+// A step of its LL protocol, in lines of 16 bytes: 8 lines of each of 512 threads, unless it is told otherwise.
+constexpr int64_t kLlStepBytes = 64 << 10;
+
+size_t LlStepBytes(const Options& options) {
+  return static_cast<size_t>(std::max(kLlStepBytes, options.ll_buffer_bytes / kSteps));
+}
 
 }  // namespace
 
@@ -118,14 +124,15 @@ void ReceiveComm::Post(const ReceiveArgs& args, ReceiveRequest* request) {
 }
 
 // NCCL marks receives of LL and LL128 by the hint, unless the user forbade it the hint: then all may be such. It never
-// groups them (2.24.3 to 2.30: only point-to-point connections are shared, and their LL stays in host memory). Interfaces
+// groups them (2.24.3 to 2.30: only point-to-point connections are shared, which know LL and Simple, no LL128, and whose LL
+// stays in host memory). Interfaces
 // up to v8 know no hint: there the kernel writes, as in NCCL's own Socket transport, and LL128 has to be asked for. What
 // is opened in place is there before it is known to be authentic: where anybody may read along it is opened elsewhere, in
 // a group too, of whose LL no hint tells.
 PayloadRoute ReceiveComm::RouteOf(const ReceiveArgs& args, int member) const {
   PayloadRoute way;
   const bool hinted = runtime()->options.nccl_optional_recv && (args.knows_hint || !sealed_);
-  const bool grouped_ll = sealed_ && args.count > 1 && args.bytes[member] <= kGroupedLlBytesMax;
+  const bool grouped_ll = sealed_ && args.count > 1 && args.bytes[member] <= LlStepBytes(runtime()->options);
   way.flag_lines = args.optional_completion || (args.count == 1 && !hinted) || grouped_ll;
   if (staging_ == nullptr || args.regions == nullptr || args.regions[member] == nullptr) return way;
   if (args.regions[member]->gpu == nullptr) return way;
@@ -222,6 +229,7 @@ void ReceiveComm::PumpLaneZero(const PostedReceive* wanted) {
       LaneZeroEnded(got < 0 ? err : 0);
     }
   }
+  if (places == 0 || lane_zero_.parked()) intake_.Rest();
   if (!lane_zero_.status().ok()) failure().Fail(lane_zero_.status(), 0);
 }
 

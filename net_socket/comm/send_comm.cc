@@ -46,6 +46,7 @@ SendComm::SendComm(ConnectionSetup setup)
     : Comm(std::move(setup), Direction::kSend),
       express_bytes_(this->setup().express_bytes),
       caller_driven_(runtime()->pool == nullptr),
+      seals_(runtime()->options.encrypt || seals(0).sealer != nullptr),
       requests_(this, kRequestsMax * this->setup().max_receives),
       held_(this->setup().heals ? std::make_unique<HeldFrames>(kHeldFrames, kCopyBytes) : nullptr),
       queue_(RingSize(PostedMax()), kChunkBytesMax, held_.get()),
@@ -88,6 +89,7 @@ void SendComm::MakeLane(int lane) {
   settings.chunk_bytes = options.chunk_bytes;
   settings.chunk_bytes_min = options.chunk_bytes_min;
   settings.heals = setup().heals;
+  settings.seals = seals_;
   auto& made = bulk_[static_cast<size_t>(lane) - 1];
   made = std::make_unique<BulkSendLane>(&failure(), settings, striper_.get(), &rates_, &idle_,
                                         runtime()->busy_lanes.get());
@@ -209,8 +211,7 @@ void SendComm::SendLone(SendRequest* request) {
   if (request->bytes > 0) std::memcpy(frame + kHeaderBytes, request->data, request->bytes);
   std::memset(frame + kHeaderBytes + request->bytes, 0, padding);
   iovec whole{frame, frame_bytes};
-  Took(sealer_ != nullptr ? SendZero(&whole, 1) : send(lane_fd(0), frame, frame_bytes, MSG_DONTWAIT | MSG_NOSIGNAL),
-       frame_bytes);
+  Took(seals_ ? SendZero(&whole, 1) : send(lane_fd(0), frame, frame_bytes, MSG_DONTWAIT | MSG_NOSIGNAL), frame_bytes);
 }
 
 void SendComm::PostBulk(SendRequest* request) {
@@ -226,7 +227,7 @@ bool SendComm::ReadyToFlush() {
   if (held_ == nullptr) return true;
   if (held_->crowded() || held_->awaited()) held_->Acked(QueuedOf(lane_fd(0), sealer_.get()));
   if (zero_lost_ || !failure().open()) return false;
-  const int err = SendAgain(lane_fd(0), held_.get(), sealer_.get());
+  const int err = SendAgain(lane_fd(0), held_.get(), sealer_.get(), seals_);
   if (err != 0 && !IsTransientErrno(err)) LaneZeroBroke(err);
   return err == 0;
 }

@@ -124,6 +124,7 @@ class SendComm final : public Comm, private PeerWatch::Owner {
 
   const size_t express_bytes_;
   const bool caller_driven_;
+  const bool seals_;  // nothing is sent in the clear
   uint64_t next_sequence_ TCPX_GUARDED_BY(mutex_) = 0;
   RequestPool<SendRequest> requests_;
   const std::unique_ptr<HeldFrames> held_ TCPX_PT_GUARDED_BY(mutex_);  // of lane 0; null: lanes don't heal

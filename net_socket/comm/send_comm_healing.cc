@@ -14,21 +14,16 @@
 #include "net_socket/comm/runtime.h"
 #include "net_socket/comm/send_comm.h"
 #include "net_socket/health/lane_liveness.h"
-#include "net_socket/seal/sealer.h"
+#include "net_socket/seal/seals.h"
 #include "net_socket/send/send_again.h"
 
 namespace tcpx {
 
-ssize_t SendComm::SendZero(iovec* iov, int count) {
-  if (sealer_ != nullptr) return sealer_->Send(lane_fd(0), iov, count);
-  msghdr message{};
-  message.msg_iov = iov;
-  message.msg_iovlen = static_cast<size_t>(count);
-  return sendmsg(lane_fd(0), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
-}
+ssize_t SendComm::SendZero(iovec* iov, int count) { return SendBy(sealer_.get(), seals_, lane_fd(0), iov, count); }
 
 void SendComm::LaneZeroBroke(int err) {
-  if (sealer_ != nullptr && sealer_->broken()) return failure().Fail(absl::InternalError(kCantSeal), 0);
+  const absl::Status sealed = CheckSealer(seals_, sealer_.get());
+  if (!sealed.ok()) return failure().Fail(sealed, 0);
   const absl::Status why = ErrnoStatus(err, "send");
   if (failure().LoseLane(why, 0)) {
     zero_lost_ = true;
@@ -112,9 +107,10 @@ bool SendComm::SendsAgain() {
   if (!mutex_.try_lock()) return true;
   MutexLock lock(mutex_, std::adopt_lock);
   if (failed() || zero_lost_ || !held_->resending()) return false;
-  const int err = SendAgain(lane_fd(0), held_.get(), sealer_.get());
-  if (err == EPROTO && sealer_ != nullptr && sealer_->broken()) {
-    failure().FailFound(absl::InternalError(kCantSeal), 0);
+  const int err = SendAgain(lane_fd(0), held_.get(), sealer_.get(), seals_);
+  const absl::Status sealed = err == EPROTO ? CheckSealer(seals_, sealer_.get()) : absl::OkStatus();
+  if (!sealed.ok()) {
+    failure().FailFound(sealed, 0);
     return false;
   }
   return err == 0 ? held_->resending() : IsTransientErrno(err);

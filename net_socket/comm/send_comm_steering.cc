@@ -96,6 +96,7 @@ bool SendComm::ClosesLane(int lane) {
       watch_->ResumeInLoop(lane, lane_fd(lane), nullptr);  // The same socket.
       return true;
     }
+    watch_->RestInLoop(lane);
     parking_[index] = true;
     setup().redialler->ClosedInLoop(lane);
   }

@@ -13,7 +13,6 @@
 #include "common/socket.h"
 #include "common/traffic_class.h"
 #include "net_socket/connect/connect_bounds.h"
-#include "net_socket/connect/health_dial.h"
 #include "net_socket/connect/resumed_lanes.h"
 #include "net_socket/nic/lane_budget.h"
 #include "net_socket/nic/lane_plan.h"
@@ -40,7 +39,9 @@ Acceptor::Acceptor(Runtime* runtime, const Secret* secret)
           &runtime->reactor, AcceptBoundsOf(runtime->options),
           [this](const AcceptWait& wait) { return FindPartialInLoop(wait); }, LocalAddresses),
       rejected_(&runtime->reactor),
-      hellos_(runtime, secret, &rejected_, [this](HelloSocket socket) { HelloInLoop(std::move(socket)); }),
+      hellos_(
+          runtime, secret, &rejected_, [this](const Hello& hello) { return KnowsInLoop(hello); },
+          [this](HelloSocket socket) { HelloInLoop(std::move(socket)); }),
       resumed_(std::make_unique<ResumedLanes>(
           runtime, &hellos_,
           [this](int fd, const Hello& hello, const Device* device) { ConfigureInLoop(fd, hello, device); })),
@@ -138,6 +139,11 @@ std::shared_ptr<Listening> Acceptor::Find(const Ticket& ticket) {
   return found == listenings_.end() ? nullptr : found->second;
 }
 
+// Whoever has no such ticket costs no more than this.
+bool Acceptor::KnowsInLoop(const Hello& hello) {
+  return Find(hello.ticket) != nullptr || resumed_->KnownInLoop(hello) != nullptr;
+}
+
 void Acceptor::DropPendingInLoop(const ConnectionId& id) {
   auto found = pending_.find(id);
   runtime_->reactor.CancelTimerInLoop(found->second->timer);
@@ -175,42 +181,6 @@ void Acceptor::LaneStirredInLoop(const ConnectionId& id, size_t lane, bool ended
   if (!pending_.contains(id)) return;
   pending_.find(id)->second->EndLane(lane);
   DropIfEmptyInLoop(id);
-}
-
-void Acceptor::HealthDiedInLoop(uint64_t tag, bool waits) {
-  for (const ConnectionId& id : PendingOfInLoop(tag)) {
-    if (CompleteInLoop(id)) continue;
-    PendingConnection& pending = *pending_.find(id)->second;
-    if (!pending.whole() || (waits && !pending.first_left())) continue;
-    accept_watch_.DiedInLoop(&pending.listening()->wait, pending.from());
-    DropPendingInLoop(id);
-  }
-}
-
-std::vector<ConnectionId> Acceptor::PendingOfInLoop(uint64_t tag) const {
-  std::vector<ConnectionId> ids;
-  for (const auto& [id, pending] : pending_) {
-    if (HealthTag(id) == tag) ids.push_back(id);
-  }
-  return ids;
-}
-
-// Nobody else may ever use it.
-void Acceptor::DropUnusedHealthLater(const std::weak_ptr<Health>& health) {
-  if (health.expired()) return;
-  Runtime* const runtime = runtime_;
-  runtime->reactor.AddDeadlineInLoop(PatienceNs(runtime->options),
-                                     [runtime, health] { runtime->health.DropUnusedInLoop(health.lock()); });
-}
-
-HelloStatus Acceptor::AdmitHealthInLoop(const Hello& hello) {
-  if (Find(hello.ticket) == nullptr && resumed_->KnownInLoop(hello) == nullptr) return HelloStatus::kUnknownTicket;
-  for (const ConnectionId& id : PendingOfInLoop(HealthTag(hello.connection_id))) {
-    if (CompleteInLoop(id)) continue;
-    pending_.find(id)->second->Prune();
-    DropIfEmptyInLoop(id);
-  }
-  return HelloStatus::kAccepted;
 }
 
 // The first lane of a connection that is not pending.
@@ -298,14 +268,6 @@ void Acceptor::HelloInLoop(HelloSocket socket) {
   } else {
     AddLaneInLoop(hello, std::move(lane), pending);
   }
-}
-
-void Acceptor::AddHealthInLoop(const Hello& hello, LaneSocket socket) {
-  const uint64_t tag = HealthTag(hello.connection_id);
-  runtime_->health.AcceptInLoop(tag, std::move(socket.fd), HealthSettingsFor(runtime_->options, hello.features),
-                                std::move(socket.seals));
-  DropUnusedHealthLater(runtime_->health.FindAcceptedInLoop(tag));
-  for (const ConnectionId& id : PendingOfInLoop(tag)) (void)CompleteInLoop(id);
 }
 
 void Acceptor::AddLaneInLoop(const Hello& hello, LaneSocket socket, PendingConnection* pending) {

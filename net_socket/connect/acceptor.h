@@ -55,6 +55,8 @@ class Acceptor {
   // All of the lane but its descriptor.
   LaneSocket ConfigureInLoop(int fd, const Hello& hello, const Device* device);
   void HelloInLoop(HelloSocket socket);
+  // Its ticket is that of a listen, or of its connection, whose lanes heal.
+  bool KnowsInLoop(const Hello& hello);
   HelloStatus AdmitInLoop(const Hello& hello, PendingConnection** pending);
   HelloStatus AdmitNewInLoop(const Hello& hello, const std::shared_ptr<Listening>& listening);
   HelloStatus AdmitHealthInLoop(const Hello& hello);

@@ -82,9 +82,8 @@ bool DialLane::SayEstablishedInLoop() {
   if ((answer().features & kFeatureEstablished) == 0) return true;
   char record[kHeaderBytes];
   EncodeEstablished(record);
-  const iovec piece{record, sizeof(record)};
-  const ssize_t sent = seals_.sealer != nullptr ? seals_.sealer->Send(fd_.get(), &piece, 1)
-                                                : send(fd_.get(), record, sizeof(record), MSG_DONTWAIT | MSG_NOSIGNAL);
+  iovec piece{record, sizeof(record)};
+  const ssize_t sent = SendBy(seals_.sealer.get(), owner_->runtime()->options.encrypt, fd_.get(), &piece, 1);
   if (sent == sizeof(record)) return true;
   // Nothing, or a part that says nothing, is on its way: the acceptor drops it with the lane.
   Retry(absl::UnavailableError("a lane that was answered takes no more: " + ErrnoText(sent < 0 ? errno : EAGAIN)));

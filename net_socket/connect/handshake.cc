@@ -188,6 +188,9 @@ void AcceptHandshake::HelloCame() {
     return;
   }
   if (!has_secret) return Refuse(HelloStatus::kSecretMissing);
+  if (Encrypts() && known_ != nullptr && !(*known_)(hello_)) {
+    return Refuse(hello_.kind == HelloKind::kResume ? HelloStatus::kGone : HelloStatus::kUnknownTicket);
+  }
   Answer challenge;
   challenge.status = HelloStatus::kProve;
   challenge.features = kFeatureSecret;

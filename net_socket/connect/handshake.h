@@ -23,6 +23,7 @@
 
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -93,7 +94,11 @@ class DialHandshake {
 // The acceptor's side, until its answer.
 class AcceptHandshake {
  public:
-  explicit AcceptHandshake(const Secret* secret) : secret_(secret) {}
+  // Whether a hello has a ticket that is open.
+  using Known = std::function<bool(const Hello&)>;
+
+  // `known`: asked before a key is made; null: everybody gets one.
+  explicit AcceptHandshake(const Secret* secret, const Known* known = nullptr) : secret_(secret), known_(known) {}
 
   std::string TakeSaid();
   char* room() { return bytes_ + have_; }
@@ -127,6 +132,7 @@ class AcceptHandshake {
   absl::string_view hello_bytes() const { return {bytes_, kHelloBytes}; }
 
   const Secret* secret_;
+  const Known* known_;
   State state_ = State::kReading;
   HelloStatus refusal_ = HelloStatus::kAccepted;
   Hello hello_;

@@ -47,7 +47,7 @@ class PendingHellos::PendingHello final : public Reactor::Handler {
   PendingHello(PendingHellos* hellos, uint64_t arrival, OwnedFd fd, const SocketAddress& from)
       : number(arrival),
         source(SourceOf(from)),
-        socket{AcceptHandshake(hellos->secret_), std::move(fd), from},
+        socket{AcceptHandshake(hellos->secret_, &hellos->known_), std::move(fd), from},
         hellos_(hellos) {}
   ~PendingHello() override {
     reactor().CancelTimerInLoop(timer_);
@@ -100,8 +100,8 @@ class PendingHellos::PendingHello final : public Reactor::Handler {
 };
 
 PendingHellos::PendingHellos(Runtime* runtime, const Secret* secret, RejectedPeers* rejected,
-                             std::function<void(HelloSocket)> whole)
-    : runtime_(runtime), secret_(secret), rejected_(rejected), whole_(std::move(whole)) {}
+                             AcceptHandshake::Known known, std::function<void(HelloSocket)> whole)
+    : runtime_(runtime), secret_(secret), rejected_(rejected), known_(std::move(known)), whole_(std::move(whole)) {}
 
 PendingHellos::~PendingHellos() = default;
 

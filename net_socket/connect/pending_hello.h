@@ -40,7 +40,8 @@ struct HelloSocket {
 
 class PendingHellos {
  public:
-  PendingHellos(Runtime* runtime, const Secret* secret, RejectedPeers* rejected,
+  // `known`: whether the hello's ticket is one that is open.
+  PendingHellos(Runtime* runtime, const Secret* secret, RejectedPeers* rejected, AcceptHandshake::Known known,
                 std::function<void(HelloSocket)> whole);
   ~PendingHellos();
 
@@ -64,6 +65,7 @@ class PendingHellos {
   Runtime* const runtime_;
   const Secret* const secret_;
   RejectedPeers* const rejected_;
+  const AcceptHandshake::Known known_;
   const std::function<void(HelloSocket)> whole_;
   uint64_t arrived_ = 0;
   int64_t scarce_until_ns_ = 0;                               // descriptors

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "common/clock.h"
 #include "common/dcheck.h"
@@ -100,15 +101,14 @@ void Health::UpInLoop(OwnedFd fd, const HealthSettings& settings, Seals seals) {
     outbox_.clear();
     end_.reset();
     heals_ = settings.heals;
+    encrypts_ = settings.encrypts;
     TellAgainLocked();
     if (dialled_) IntroduceLocked();
   }
   if (!reactor_->WatchInLoop(number, EPOLLIN | EPOLLRDHUP, this).ok()) EndInLoop();
   FlushInLoop();
   dialler_ = nullptr;
-  std::deque<Waiter*> waiters;
-  waiters.swap(waiters_);
-  for (Waiter* waiter : waiters) waiter->HealthUpInLoop();
+  for (Waiter* waiter : std::exchange(waiters_, {})) waiter->HealthUpInLoop();
   if (back) BackInLoop();
   BeginClockInLoop();
   if (settings.heals && dialled_) LookSoonInLoop();
@@ -221,7 +221,9 @@ bool Health::ReadLocked(std::vector<HealthNotice>* notices) {
       continue;
     }
     end_errno_ = got < 0 ? errno : 0;
-    end_ = got < 0 ? ErrnoStatus(errno, "the health socket to the peer broke") : absl::OkStatus();
+    const bool cut = seals_.opener != nullptr && seals_.opener->cut();
+    const absl::Status ended = cut ? absl::UnavailableError(kCutRecord) : absl::OkStatus();
+    end_ = got < 0 ? ErrnoStatus(errno, "the health socket to the peer broke") : ended;
   }
   return false;
 }
@@ -297,10 +299,8 @@ void Health::Deliver(const std::vector<HealthNotice>& notices) {
 void Health::SendLocked(const std::string& frame) {
   outbox_.append(frame);
   while (!outbox_.empty()) {
-    const iovec piece{&outbox_[0], outbox_.size()};
-    const ssize_t sent = seals_.sealer != nullptr
-                             ? seals_.sealer->Send(fd_.get(), &piece, 1)
-                             : send(fd_.get(), outbox_.data(), outbox_.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    iovec piece{&outbox_[0], outbox_.size()};
+    const ssize_t sent = SendBy(seals_.sealer.get(), encrypts_, fd_.get(), &piece, 1);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0) return CheckSealerLocked();
     sent_bytes_ += static_cast<uint64_t>(sent);
@@ -310,8 +310,9 @@ void Health::SendLocked(const std::string& frame) {
 
 // What is said of a failure would wait for ever: without this socket each end finds it by itself.
 void Health::CheckSealerLocked() {
-  if (seals_.sealer == nullptr || !seals_.sealer->broken() || GarbledLocked()) return;
-  end_ = absl::InternalError(kCantSeal);
+  const absl::Status sealed = CheckSealer(encrypts_, seals_.sealer.get());
+  if (sealed.ok() || GarbledLocked()) return;
+  end_ = sealed;
   end_errno_ = kGarbage;
   TellEndSoon();
 }

@@ -265,6 +265,7 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
   std::optional<absl::Status> end_ TCPX_GUARDED_BY(mutex_);  // of the latest socket, once seen; OK: an end of file
   int end_errno_ TCPX_GUARDED_BY(mutex_) = 0;                // with it; -1: garbage, or a broken cipher
   bool heals_ TCPX_GUARDED_BY(mutex_) = false;
+  bool encrypts_ TCPX_GUARDED_BY(mutex_) = false;
   uint64_t sent_bytes_ TCPX_GUARDED_BY(mutex_) = 0;  // that the socket at hand took
   std::deque<Said> said_ TCPX_GUARDED_BY(mutex_);    // of one that heals
   absl::flat_hash_map<ConnectionId, Member> members_ TCPX_GUARDED_BY(mutex_);

@@ -25,6 +25,14 @@ namespace {
 // Behind what ends the loading.
 constexpr char kNcclGoesOn[] = "; without NCCL_NET=tcpx NCCL now goes on with its own sockets, in the clear";
 
+// Whatever a user may have meant by it: of NCCL's own words for this nothing is known.
+bool IsOff(absl::string_view value) {
+  for (const char* off : {"", "0", "off", "false", "no"}) {
+    if (absl::EqualsIgnoreCase(value, off)) return true;
+  }
+  return false;
+}
+
 // The name of a variable that asks NCCL itself for encryption; empty: none does. Its own function for that
 // (ncclSetEncryption, NCCL 2.32) can't be seen from here.
 std::string AsksForEncryption(const char* const* environment) {
@@ -34,9 +42,8 @@ std::string AsksForEncryption(const char* const* environment) {
     const absl::string_view name = variable.first;
     const bool asks = absl::StrContains(name, "ENCRYPT") || absl::EndsWith(name, "_TLS") ||
                       absl::StrContains(name, "_TLS_") || absl::EndsWith(name, "_PSK");
-    if (absl::StartsWith(name, "NCCL_") && asks && !variable.second.empty() && variable.second != "0") {
-      return std::string(name);
-    }
+    if (!absl::StartsWith(name, "NCCL_") || !asks || absl::EndsWith(name, "_DISABLE")) continue;
+    if (!IsOff(variable.second)) return std::string(name);
   }
   return "";
 }

@@ -112,6 +112,7 @@ void BulkReceiveLane::Ended(int err) {
 // What is left of a socket that has ended would stay in memory, here and at the peer.
 void BulkReceiveLane::DropSocket() {
   drops_socket_ = false;
+  intake_.Forget();
   const auto none = StreamSocket(AF_INET);
   if (none.ok()) (void)ParkSocket(op_.fd, none->get());
 }

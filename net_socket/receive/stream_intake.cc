@@ -23,17 +23,23 @@ bool StreamIntake::Freeze(int fd) {
   opened_bytes_ = 0;
   const size_t before = left_.size();
   bool authentic = true;
-  if (opener_ == nullptr) {
+  if (!sealed_) {
     FreezeSocket(fd, &left_);
   } else {
     std::string rest;
     FreezeSocket(fd, &rest);
-    authentic = opener_->OpenAll(rest.data(), rest.size(), &left_);
-    opener_->Rest();
+    authentic = opener_ == nullptr ? rest.empty() : opener_->OpenAll(rest.data(), rest.size(), &left_);
+    if (opener_ != nullptr) opener_->Rest();
   }
   taken_ += left_.size() - before;
   NoteHeld();
   return authentic;
+}
+
+void StreamIntake::Forget() {
+  opened_bytes_ = 0;
+  opener_ = nullptr;
+  NoteHeld();
 }
 
 size_t StreamIntake::ReadLeft(const iovec* iov, int count) {
@@ -59,7 +65,7 @@ void StreamIntake::NoteHeld() {
 ssize_t StreamIntake::Receive(int fd, iovec* iov, int count) {
   const size_t left = left_.empty() ? 0 : ReadLeft(iov, count);
   if (left > 0) return static_cast<ssize_t>(left);
-  if (opener_ != nullptr) {
+  if (sealed_) {
     const ssize_t opened = ReceiveSealed(fd, iov, count);
     NoteHeld();
     return opened;
@@ -106,6 +112,7 @@ ssize_t StreamIntake::OpenStraight(const iovec* iov, int count) {
 }
 
 ssize_t StreamIntake::Opened(const iovec* iov, int count) {
+  if (opener_ == nullptr) return -1;
   if (opened_bytes_ > 0) return static_cast<ssize_t>(ReadOpened(iov, count));
   const ssize_t straight = OpenStraight(iov, count);
   if (straight != 0) return straight;

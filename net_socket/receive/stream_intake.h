@@ -30,9 +30,14 @@ class StreamIntake {
   uint64_t taken() const { return taken_; }
   // A read of the socket brought so many.
   void Took(size_t bytes) { taken_ += bytes; }
-  // From here on the socket's bytes are records; null: they are not.
-  void OpenBy(std::unique_ptr<Opener> opener) { opener_ = std::move(opener); }
-  bool sealed() const { return opener_ != nullptr; }
+  // From here on the socket's bytes are records; null: they are not. Once they were, those of every later socket are.
+  void OpenBy(std::unique_ptr<Opener> opener) {
+    opener_ = std::move(opener);
+    sealed_ = sealed_ || opener_ != nullptr;
+  }
+  bool sealed() const { return sealed_; }
+  // The socket is let go, all that it brought was read, and there is no next one yet: wipes its keys.
+  void Forget();
   // A record has come in part.
   bool cut() const { return opener_ != nullptr && opener_->cut(); }
   // Something that can be read now lies here, and no longer in the kernel. From any thread; of Receive's readers only.
@@ -69,7 +74,8 @@ class StreamIntake {
   size_t ReadOpened(const iovec* iov, int count);
 
   uint64_t taken_ = 0;
-  std::unique_ptr<Opener> opener_;  // null: the socket is not sealed
+  bool sealed_ = false;
+  std::unique_ptr<Opener> opener_;  // null: the socket is not sealed, or there is none
   const char* opened_ = nullptr;    // in it, counted, and not read by the lane
   size_t opened_bytes_ = 0;
   std::string left_;  // counted, and not read by the lane

@@ -182,4 +182,16 @@ ssize_t Sealer::Send(int fd, const iovec* pieces, int count) {
   return -1;
 }
 
+ssize_t SendBy(Sealer* sealer, bool must, int fd, iovec* pieces, int count) {
+  if (sealer != nullptr) return sealer->Send(fd, pieces, count);
+  if (must) {
+    errno = EPROTO;
+    return -1;
+  }
+  msghdr message{};
+  message.msg_iov = pieces;
+  message.msg_iovlen = static_cast<size_t>(count);
+  return sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 }  // namespace tcpx

@@ -100,6 +100,9 @@ class Sealer {
   size_t unacked_count_ = 0;
 };
 
+// As sendmsg(2), by `sealer`; without one in the clear, and where that `must` not be (TCPX_ENCRYPT is on) not at all: EPROTO.
+ssize_t SendBy(Sealer* sealer, bool must, int fd, iovec* pieces, int count);
+
 }  // namespace tcpx
 
 #endif  // TCPX_NET_SOCKET_SEAL_SEALER_H_

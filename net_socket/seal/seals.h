@@ -1,7 +1,7 @@
 // seals.h: what a process needs to seal its sockets, and what one socket gets of it.
 //
 // Threads: Encryption: any, constant. Lifetime: a socket's half may outlive the Encryption that made it.
-// Errors:  CheckSealed: kInternal, which is a fault of this library's own.
+// Errors:  CheckSealed and CheckSealer: kInternal, which is a fault of this library's own, or a cipher's.
 #ifndef TCPX_NET_SOCKET_SEAL_SEALS_H_
 #define TCPX_NET_SOCKET_SEAL_SEALS_H_
 
@@ -24,11 +24,19 @@ struct Seals {
   std::unique_ptr<Opener> opener;
 };
 
+inline constexpr char kNoKeys[] =
+    "a socket has no keys although TCPX_ENCRYPT is on, and is not used: an error in libnccl-net-tcpx itself";
+
 // Whoever is about to use a socket asks this first, and uses it for nothing where it is not OK. `must`: TCPX_ENCRYPT is on.
 inline absl::Status CheckSealed(bool must, const Seals* seals) {
   if (!must || (seals != nullptr && seals->sealer != nullptr && seals->opener != nullptr)) return absl::OkStatus();
-  return absl::InternalError(
-      "a socket has no keys although TCPX_ENCRYPT is on, and is not used: an error in libnccl-net-tcpx itself");
+  return absl::InternalError(kNoKeys);
+}
+
+// Why nothing can be said on a socket any more, by whatever is said there; OK: something can.
+inline absl::Status CheckSealer(bool must, const Sealer* sealer) {
+  if (sealer == nullptr) return must ? absl::InternalError(kNoKeys) : absl::OkStatus();
+  return sealer->broken() ? absl::InternalError(kCantSeal) : absl::OkStatus();
 }
 
 class Encryption {

@@ -13,7 +13,7 @@
 #include "common/socket.h"
 #include "common/status.h"
 #include "net_socket/message/transfer_events.h"
-#include "net_socket/seal/sealer.h"
+#include "net_socket/seal/seals.h"
 #include "net_socket/send/busy_lanes.h"
 #include "net_socket/send/held_frames.h"
 #include "net_socket/send/lane_rates.h"
@@ -205,6 +205,7 @@ void BulkSendLane::SendInLoop(Engine* engine) {
     idle_->WakeNext();  // Whoever woke this lane has work for one that stands.
     return;
   }
+  if (!CanSeal()) return;
   if (held_ != nullptr && held_->resending()) {
     SubmitAgain(engine);
     return;
@@ -219,7 +220,8 @@ void BulkSendLane::SubmitSend(Engine* engine, int count) {
   op_.iov_count = count;
   if (sealer_ != nullptr) {
     if (!sealer_->pending() && !sealer_->Seal(op_.iov, count)) {
-      return owner_->FailLane(absl::InternalError(kCantSeal), settings_.lane);
+      (void)CanSeal();
+      return;
     }
     op_.iov[0] = sealer_->rest();
     op_.iov_count = 1;
@@ -234,6 +236,12 @@ size_t BulkSendLane::TookOf(int result) {
 }
 
 void BulkSendLane::SealBy(std::unique_ptr<Sealer> sealer) { sealer_ = std::move(sealer); }
+
+bool BulkSendLane::CanSeal() {
+  const absl::Status sealed = CheckSealer(settings_.seals, sealer_.get());
+  if (!sealed.ok()) owner_->FailLane(sealed, settings_.lane);
+  return sealed.ok();
+}
 
 void BulkSendLane::EndInLoop(Engine* engine) {
   if (sending_ != nullptr) return engine->Cancel(sending_);
@@ -259,10 +267,7 @@ bool BulkSendLane::SubmitPinned(Engine* engine) {
   op->iov_count = 2;
   op->iov[0] = {pinned->header, kHeaderBytes};
   op->iov[1] = {const_cast<char*>(chunk_.request->data + chunk_.offset), chunk_.length};
-  if (sealer_ != nullptr && !SealPinned(pinned)) {
-    owner_->FailLane(absl::InternalError(kCantSeal), settings_.lane);
-    return true;
-  }
+  if (sealer_ != nullptr && !SealPinned(pinned)) return !CanSeal();
   chunk_.request = nullptr;
   sending_ = op;
   Submit(engine, op);
@@ -330,10 +335,7 @@ void BulkSendLane::CompleteInLoop(const Completion& completion) {
 void BulkSendLane::Broke(int err) {
   if (IsTransientErrno(err)) return;
   if (err == ECANCELED && (held_ != nullptr || peer_closed_.load(std::memory_order_relaxed))) return;
-  // Another socket would not cure it.
-  if (sealer_ != nullptr && sealer_->broken()) {
-    return owner_->FailLane(absl::InternalError(kCantSeal), settings_.lane);
-  }
+  if (!CanSeal()) return;  // Another socket would not cure it.
   const absl::Status why = ErrnoStatus(err, "send");
   if (owner_->LoseLane(why, settings_.lane)) {
     lost_ = true;
@@ -366,11 +368,7 @@ void BulkSendLane::Pump() {
       if (!HasRoom(&retry_ns) || !PullChunk()) return;
     }
     iovec iov[2];
-    msghdr message{};
-    message.msg_iov = iov;
-    message.msg_iovlen = static_cast<size_t>(Gather(iov));
-    const ssize_t sent = sealer_ != nullptr ? sealer_->Send(op_.fd, iov, static_cast<int>(message.msg_iovlen))
-                                            : sendmsg(op_.fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    const ssize_t sent = SendBy(sealer_.get(), settings_.seals, op_.fd, iov, Gather(iov));
     if (sent < 0) {
       if (errno == EINTR) continue;
       Broke(errno);

@@ -43,6 +43,7 @@ class BulkSendLane final : public PoolLane {
     int64_t chunk_bytes = 0;
     int64_t chunk_bytes_min = 0;
     bool heals = false;  // the lane may get other sockets
+    bool seals = false;  // nothing is sent in the clear (TCPX_ENCRYPT)
   };
 
   // `busy` is the process's; `rates` and `idle` have one entry per bulk lane of the connection; this lane writes its own.
@@ -122,6 +123,8 @@ class BulkSendLane final : public PoolLane {
   void CompletePinned(PinnedChunk* pinned, const Completion& completion);
   // A send ended with this errno.
   void Broke(int err);
+  // False: nothing can be sealed, and the lane has failed.
+  bool CanSeal();
   // True once nothing of the old socket is with the engine, and the lane goes on with the new one.
   bool ReplaceInLoop(Engine* engine);
   // What was sent into a socket that has died.

@@ -21,6 +21,7 @@ bool BulkSendLane::ReplaceInLoop(Engine* engine) {
 absl::Status BulkSendLane::Replace(SocketOffer offer) {
   if (offer.parks) {
     const absl::Status parked = ParkSocket(op_.fd, offer.fd);
+    sealer_ = nullptr;  // Its keys go with the socket.
     lost_ = true;
     parked_.store(true, std::memory_order_release);
     offer.done(0);
@@ -48,7 +49,7 @@ void BulkSendLane::SubmitAgain(Engine* engine) {
 
 // True when all of it was sent.
 bool BulkSendLane::PumpAgain() {
-  const int err = SendAgain(op_.fd, held_.get(), sealer_.get());
+  const int err = SendAgain(op_.fd, held_.get(), sealer_.get(), settings_.seals);
   if (err != 0) Broke(err);
   return err == 0;
 }

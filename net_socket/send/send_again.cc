@@ -1,7 +1,6 @@
 #include "net_socket/send/send_again.h"
 
 #include <errno.h>
-#include <sys/socket.h>
 #include <sys/uio.h>
 
 #include <algorithm>
@@ -18,14 +17,10 @@ constexpr int kIovMax = 128;
 
 }  // namespace
 
-int SendAgain(int fd, HeldFrames* held, Sealer* sealer) {
+int SendAgain(int fd, HeldFrames* held, Sealer* sealer, bool must) {
   while (held->resending()) {
     iovec iov[kIovMax];
-    msghdr message{};
-    message.msg_iov = iov;
-    message.msg_iovlen = static_cast<size_t>(held->GatherAgain(iov, kIovMax));
-    const ssize_t sent = sealer != nullptr ? sealer->Send(fd, iov, static_cast<int>(message.msg_iovlen))
-                                           : sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    const ssize_t sent = SendBy(sealer, must, fd, iov, held->GatherAgain(iov, kIovMax));
     if (sent >= 0) {
       held->SentAgain(static_cast<size_t>(sent));
     } else if (errno != EINTR) {

@@ -2,7 +2,7 @@
 //
 // Threads: the lane's.
 // Units:   nanoseconds.
-// Errors:  SendAgain: as sendmsg(2).
+// Errors:  SendAgain: as SendBy (seal/sealer.h).
 #ifndef TCPX_NET_SOCKET_SEND_SEND_AGAIN_H_
 #define TCPX_NET_SOCKET_SEND_SEND_AGAIN_H_
 
@@ -16,8 +16,9 @@ class HeldFrames;
 class Sealer;
 
 // `sealer`: of the lane's socket; null: it is not sealed.
-// Sends what an earlier socket may have lost, as far as this one takes it without waiting: 0 once nothing is left.
-int SendAgain(int fd, HeldFrames* held, Sealer* sealer);
+// Sends what an earlier socket may have lost, as far as this one takes it without waiting: 0 once nothing is left. `must`:
+// not in the clear.
+int SendAgain(int fd, HeldFrames* held, Sealer* sealer, bool must);
 // The peer has closed, with so much of the lane's stream (HeldFrames::PeerTook).
 void PeerTookOf(uint64_t taken, HeldFrames* held, Sealer* sealer);
 // How much of the lane's stream the socket holds without an acknowledgement (QueuedBytes); negative: not known.

@@ -176,6 +176,14 @@ class PackageTest(PackedOnce):
             self.assertEqual(code, done.returncode, arguments)
             self.assertIn(text, done.stdout)
 
+    def test_the_cipher_comes_along(self):
+        asks = {"deb": (["dpkg-deb", "-f", str(self.first["deb"]), "Recommends"], "libgcrypt20")}
+        if "rpm" in KINDS:
+            asks["rpm"] = (["rpm", "-qp", "--recommends", str(self.first["rpm"])], "libgcrypt")
+        for command, package in asks.values():
+            said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+            self.assertIn(package, re.split(r"[,\s]+", said))
+
     @unittest.skipUnless("rpm" in KINDS, "no rpmbuild")
     def test_rpm(self):
         query = ["rpm", "-qp", "--qf", "[%{FILENAMES} %{FILEUSERNAME} %{FILEMODES:perms} %{FILEMTIMES}\n]"]

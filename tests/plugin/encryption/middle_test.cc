@@ -93,47 +93,76 @@ TEST_F(MiddleTest, HearsAllWithoutEncryption) {
   EXPECT_GT(PassedInTheClear(), kMessages * kBytes / 2);
 }
 
-// A group's receives may be read by a GPU while they arrive: where a tag is wrong, nothing of its record is there.
-TEST_F(MiddleTest, AGroupSeesNothingThatIsNotAuthentic) {
-  constexpr size_t kLong = 20'000;
+// What a GPU may read while it arrives: where a tag is wrong, nothing of its record is there.
+class ReadAlongTest : public MiddleTest {
+ protected:
+  // So many receives in one request, of messages of so many bytes, one of which is changed.
+  void ExpectThatNothingWrongIsSeen(LoopbackSettings settings, int count, size_t bytes) {
+    Attack attack;
+    attack.kind = Attack::Kind::kFlip;
+    attack.at = kWithin + bytes / 2;
+    ASSERT_NO_FATAL_FAILURE(Open(settings, attack));
+    auto pair = plugin_->ConnectTo(listen_, handle_);
+    ASSERT_TRUE(pair.ok()) << pair.status();
+    std::vector<std::string> places(static_cast<size_t>(count), std::string(bytes, '?'));
+    std::string sent;
+    while (sent.size() < bytes) sent += std::string(pattern_.Bytes(0), kBytes);
+    EXPECT_NE(ReceiveUntilTheError(*pair, &places, sent), ncclSuccess);
+    EXPECT_TRUE(middle_->attacked());
+    for (const std::string& place : places) {
+      for (size_t i = 0; i < bytes; ++i) ASSERT_TRUE(place[i] == '?' || place[i] == sent[i]) << i;
+    }
+    (void)plugin_->Close(*pair);
+  }
+
+ private:
+  ncclResult_t ReceiveUntilTheError(const Pair& pair, std::vector<std::string>* places, const std::string& sent) {
+    NetClient* const net = &plugin_->net();
+    const int count = static_cast<int>(places->size());
+    void* data[2] = {};
+    size_t sizes[2] = {};
+    for (int i = 0; i < count; ++i) {
+      data[i] = &(*places)[static_cast<size_t>(i)][0];
+      sizes[i] = (*places)[static_cast<size_t>(i)].size();
+    }
+    int tags[2] = {0, 1};
+    void* handles[2] = {};
+    void* request = nullptr;
+    ncclResult_t result = ncclSuccess;
+    const Deadline deadline(60);
+    while (request == nullptr && result == ncclSuccess && deadline.Yield()) {
+      result = net->Irecv(pair.receive, count, data, sizes, tags, handles, nullptr, &request);
+    }
+    auto send = PostSend(net, pair.send, sent.data(), sizes[0], 0);
+    if (!send.ok()) return ncclSuccess;
+    for (int done = 0; result == ncclSuccess && done == 0 && deadline.Yield();) {
+      result = net->Test(request, &done, nullptr);
+      int send_done = 0;
+      if (*send != nullptr && net->Test(*send, &send_done, nullptr) == ncclSuccess && send_done != 0) *send = nullptr;
+    }
+    return result;
+  }
+};
+
+TEST_F(ReadAlongTest, NothingIsSeenInAGroup) {
   LoopbackSettings settings = Encrypted(LoopbackSettings());
   settings.environment["TCPX_MAX_RECVS"] = "2";
-  Attack attack;
-  attack.kind = Attack::Kind::kFlip;
-  attack.at = kWithin + kLong / 2;
-  ASSERT_NO_FATAL_FAILURE(Open(settings, attack));
-  auto pair = plugin_->ConnectTo(listen_, handle_);
-  ASSERT_TRUE(pair.ok()) << pair.status();
-  NetClient* const net = &plugin_->net();
-  std::string places[2] = {std::string(kLong, '?'), std::string(kLong, '?')};
-  void* data[2] = {&places[0][0], &places[1][0]};
-  size_t sizes[2] = {kLong, kLong};
-  int tags[2] = {0, 1};
-  void* handles[2] = {};
-  void* group = nullptr;
-  const Deadline deadline(60);
-  while (group == nullptr) {
-    ASSERT_EQ(net->Irecv(pair->receive, 2, data, sizes, tags, handles, nullptr, &group), ncclSuccess);
-    ASSERT_TRUE(deadline.Yield());
-  }
-  const std::string text(pattern_.Bytes(0), kBytes);
-  std::string sent;
-  while (sent.size() < kLong) sent += text;
-  auto send = PostSend(net, pair->send, sent.data(), kLong, 0);
-  ASSERT_TRUE(send.ok()) << send.status();
-  ncclResult_t result = ncclSuccess;
-  for (int done = 0; result == ncclSuccess && done == 0;) {
-    result = net->Test(group, &done, nullptr);
-    int send_done = 0;
-    if (*send != nullptr && net->Test(*send, &send_done, nullptr) == ncclSuccess && send_done != 0) *send = nullptr;
-    ASSERT_TRUE(deadline.Yield()) << CapturedLog();
-  }
-  EXPECT_NE(result, ncclSuccess);
-  EXPECT_TRUE(middle_->attacked());
-  for (const std::string& place : places) {
-    for (size_t i = 0; i < kLong; ++i) ASSERT_TRUE(place[i] == '?' || place[i] == sent[i]) << i;
-  }
-  (void)plugin_->Close(*pair);
+  ExpectThatNothingWrongIsSeen(settings, 2, 64 << 10);
+}
+
+// Where NCCL has longer steps of LL than by default, as they are set.
+TEST_F(ReadAlongTest, NothingIsSeenInAGroupOfLongerSteps) {
+  LoopbackSettings settings = Encrypted(LoopbackSettings());
+  settings.environment["TCPX_MAX_RECVS"] = "2";
+  settings.environment["NCCL_LL_BUFFSIZE"] = "1048576";
+  ExpectThatNothingWrongIsSeen(settings, 2, 128 << 10);
+}
+
+// It does not say which receives are such.
+TEST_F(ReadAlongTest, NothingIsSeenByAnOlderInterface) {
+  LoopbackSettings settings = Encrypted(LoopbackSettings());
+  settings.version = 8;
+  ExpectThatNothingWrongIsSeen(settings, 1, 128 << 10);
 }
 
 // The acceptor can't know whose it was, and waits on; but its log does not take the peer for somebody who speaks HTTP.

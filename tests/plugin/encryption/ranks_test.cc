@@ -220,6 +220,38 @@ TEST_F(RanksTest, AnOlderBuildIsRefusedInItsOwnWords) {
             }));
 }
 
+// Who has only reached the port is told so, and costs no key; who has a ticket that is open has to prove the rest.
+TEST_F(RanksTest, AStrangerWithoutATicketGetsNoKey) {
+  EXPECT_EQ("", RunAlone([] {
+              UseEncryption(true);
+              Rank rank;
+              char handle[kHandleBytesMax] = {};
+              void* listen = nullptr;
+              TCPX_REQUIRE(rank.net().Listen(rank.context(), 0, handle, &listen) == ncclSuccess, LogText());
+              Hello hello;
+              hello.features = kFeatureSecret | kFeatureKnowsEncrypt | kFeatureEncrypt | kFeatureCiphers;
+              const auto heard = [&](HelloKind kind, bool has_ticket) {
+                hello.kind = kind;
+                std::string said = HelloFor(handle, hello);
+                if (!has_ticket) said[16] = static_cast<char>(said[16] ^ 1);
+                Visitor visitor(handle);
+                TCPX_REQUIRE(visitor.Say(said));
+                const std::string answer = visitor.Hear(kAnswerFixedBytes);
+                Answer decoded;
+                int nics = 0;
+                TCPX_REQUIRE(DecodeAnswer(answer.data(), &decoded, &nics) == nullptr);
+                return decoded.status;
+              };
+              for (const HelloKind kind : {HelloKind::kLane, HelloKind::kHealth, HelloKind::kResume}) {
+                const bool resumes = kind == HelloKind::kResume;
+                TCPX_REQUIRE(heard(kind, false) == (resumes ? HelloStatus::kGone : HelloStatus::kUnknownTicket));
+                TCPX_REQUIRE(heard(kind, true) == HelloStatus::kProve);
+              }
+              TCPX_REQUIRE(rank.net().CloseListen(listen) == ncclSuccess);
+              rank.Finalize();
+            }));
+}
+
 // Who asks NCCL for encryption means all of it.
 TEST_F(RanksTest, WarnWhereOnlyNcclEncrypts) {
   const auto warnings = [](const char* encrypts) {

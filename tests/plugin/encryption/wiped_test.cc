@@ -1,194 +1,22 @@
 // Once a connection is closed, and the process lives on, nothing in its memory helps whoever has recorded what passed: a
 // private key, a shared or a traffic secret, a key. Another process looks, as in a core dump.
 #include <gtest/gtest.h>
-#include <string.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <atomic>
-#include <cstdio>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "net_socket/message/wire.h"
-#include "net_socket/seal/key_schedule.h"
 #include "tests/plugin/encryption/encryption_fixture.h"
+#include "tests/plugin/encryption/key_search.h"
 #include "tests/plugin/encryption/middle.h"
 #include "tests/plugin/lifetime/processes.h"
 
-namespace {
-
-// What the process under test has drawn, so that nobody who looks for it finds it here.
-constexpr unsigned char kMask = 0xa5;
-constexpr size_t kKeyBytes = 32;
-constexpr int kDrawnMax = 512;
-std::atomic<int> drawn{0};
-unsigned char masked[kDrawnMax][kKeyBytes];
-
-}  // namespace
-
-// The library's too.
-extern "C" __attribute__((visibility("default"))) ssize_t getrandom(void* data, size_t bytes, unsigned flags) {
-  const ssize_t got = syscall(SYS_getrandom, data, bytes, flags);
-  if (got == static_cast<ssize_t>(kKeyBytes) && drawn < kDrawnMax) {
-    unsigned char* const place = masked[drawn++];
-    for (size_t i = 0; i < kKeyBytes; ++i) place[i] = static_cast<const unsigned char*>(data)[i] ^ kMask;
-  }
-  return got;
-}
-
 namespace tcpx {
 namespace {
-
-constexpr size_t kNeedleMax = 64;
-
-struct Needle {
-  std::string name;
-  std::string bytes;
-};
-
-std::string Text(const Key32& key) { return std::string(key.view()); }
-
-Key32 Derive(const Key32& secret, absl::string_view label, absl::string_view text) {
-  const Digest digest = Sha256(text);
-  Key32 derived;
-  ExpandLabel(secret, label, {reinterpret_cast<const char*>(digest.data()), digest.size()}, derived.data(), 32);
-  return derived;
-}
-
-std::string Expand(const Key32& secret, absl::string_view label, size_t bytes) {
-  std::string out(bytes, '\0');
-  ExpandLabel(secret, label, "", reinterpret_cast<uint8_t*>(&out[0]), bytes);
-  return out;
-}
-
-// The private key of `public_key` among what was drawn; false: it is not there.
-bool FindPrivate(const std::vector<std::string>& all, const std::string& public_key, Key32* found) {
-  for (const std::string& random : all) {
-    memcpy(found->data(), random.data(), kKeyBytes);
-    const EphemeralKey key(*found);
-    if (memcmp(key.public_key().data(), public_key.data(), kKeyBytes) == 0) return true;
-  }
-  return false;
-}
-
-// As the arithmetic of X25519 has it: digits of 51 bits, in words.
-std::string InWords(const std::string& text) {
-  std::string words;
-  for (size_t i = 0; i < 5; ++i) {
-    uint64_t word = 0;
-    for (size_t bit = 0; bit < 51 && 51 * i + bit < 255; ++bit) {
-      const size_t at = 51 * i + bit;
-      word |= static_cast<uint64_t>((text[at / 8] >> (at % 8)) & 1) << bit;
-    }
-    words.append(reinterpret_cast<const char*>(&word), sizeof(word));
-  }
-  return words;
-}
-
-// The same, of a number that a point is multiplied with: digits of 4 bits, from -8 to 8, in bytes.
-std::string InDigits(const std::string& text) {
-  std::string digits;
-  int carry = 0;
-  for (size_t i = 0; i < 63; ++i) {
-    const int digit = ((text[i / 2] >> (4 * (i % 2))) & 15) + carry;
-    carry = (digit + 8) >> 4;
-    digits.push_back(static_cast<char>(digit - (carry << 4)));
-  }
-  return digits;
-}
-
-void AddPrivate(const std::string& name, const Key32& key, std::vector<Needle>* needles) {
-  std::string text = Text(key);
-  needles->push_back({name, text});
-  text[0] = static_cast<char>(text[0] & 248);
-  text[31] = static_cast<char>((text[31] & 127) | 64);
-  needles->push_back({name + ", as it is used", text});
-  needles->push_back({name + " in digits", InDigits(text)});
-}
-
-void AddTraffic(const std::string& name, const Key32& traffic, std::vector<Needle>* needles) {
-  needles->push_back({name + "'s traffic secret", Text(traffic)});
-  needles->push_back({name + "'s key of 16 bytes", Expand(traffic, "key", 16)});
-  needles->push_back({name + "'s key of 32 bytes", Expand(traffic, "key", 32)});
-}
-
-// All that is secret of one socket; docs/security.md has the protocol.
-void AddSocket(const Key32& early, const std::vector<std::string>& all, const std::string& dialler,
-               const std::string& acceptor, std::vector<Needle>* needles) {
-  TCPX_REQUIRE(dialler.size() > kHelloBytes + kProofBytes && acceptor.size() > kAnswerFixedBytes + kNonceBytes);
-  const std::string public_a = acceptor.substr(kAnswerFixedBytes, kNonceBytes);
-  const std::string public_d = dialler.substr(kHelloBytes, kNonceBytes);
-  const std::string t1 =
-      absl::StrCat(dialler.substr(0, kHelloBytes), acceptor.substr(0, kAnswerFixedBytes), public_a, public_d);
-  const std::string t2 = t1 + dialler.substr(kHelloBytes + kNonceBytes, kMacBytes);
-  Key32 private_a;
-  Key32 private_d;
-  TCPX_REQUIRE(FindPrivate(all, public_a, &private_a) && FindPrivate(all, public_d, &private_d));
-  AddPrivate("the acceptor's private key", private_a, needles);
-  AddPrivate("the dialler's private key", private_d, needles);
-  Key32 shared;
-  TCPX_REQUIRE(EphemeralKey(private_a).Agree(public_d.data(), &shared));
-  needles->push_back({"what both agreed upon", Text(shared)});
-  needles->push_back({"what both agreed upon, in words", InWords(Text(shared))});
-  const Key32 handshake = Extract(Derive(early, "derived", "").view(), shared.view());
-  needles->push_back({"the handshake secret", Text(handshake)});
-  const Key32 finished_s = Derive(handshake, "s hs traffic", t1);
-  needles->push_back({"the dialler's handshake secret", Text(finished_s)});
-  needles->push_back({"the dialler's key of proofs", Expand(finished_s, "finished", 32)});
-  const Key32 master = Extract(Derive(handshake, "derived", "").view(), Key32().view());
-  needles->push_back({"the master secret", Text(master)});
-  AddTraffic("the acceptor", Derive(master, "c ap traffic", t2), needles);
-  AddTraffic("the dialler", Derive(master, "s ap traffic", t2), needles);
-}
-
-// The names of those that lie in memory that can be written.
-std::vector<std::string> Find(int pid, const std::vector<Needle>& needles) {
-  std::vector<std::string> found;
-  std::string block(size_t{4} << 20, '\0');
-  FILE* const maps = fopen(absl::StrCat("/proc/", pid, "/maps").c_str(), "r");
-  FILE* const memory = fopen(absl::StrCat("/proc/", pid, "/mem").c_str(), "r");
-  TCPX_REQUIRE(maps != nullptr && memory != nullptr);
-  unsigned long begin = 0;
-  unsigned long end = 0;
-  char rights[8];
-  char rest[512];
-  while (fscanf(maps, "%lx-%lx %7s %511[^\n]", &begin, &end, rights, rest) == 4) {
-    if (rights[1] != 'w' || end - begin > (size_t{1} << 30)) continue;
-    for (unsigned long at = begin; at < end; at += block.size() - kNeedleMax) {
-      const ssize_t got = pread(fileno(memory), &block[0], std::min(block.size(), end - at), static_cast<off_t>(at));
-      for (size_t i = 0; got > 0 && i < needles.size(); ++i) {
-        const std::string& bytes = needles[i].bytes;
-        const void* const place = memmem(block.data(), static_cast<size_t>(got), bytes.data(), bytes.size());
-        if (place == nullptr) continue;
-        const size_t offset = static_cast<size_t>(static_cast<const char*>(place) - block.data());
-        found.push_back(absl::StrCat(needles[i].name, " at ", absl::Hex(at + offset), " in ", rest));
-      }
-    }
-  }
-  fclose(maps);
-  fclose(memory);
-  return found;
-}
-
-void SendText(Control* peer, const std::string& text) {
-  const size_t bytes = text.size();
-  peer->Send(&bytes, sizeof(bytes));
-  peer->Send(text.data(), bytes);
-}
-
-std::string ReceiveText(Control* peer) {
-  size_t bytes = 0;
-  peer->Receive(&bytes, sizeof(bytes));
-  std::string text(bytes, '\0');
-  peer->Receive(&text[0], bytes);
-  return text;
-}
 
 // Connects to itself through somebody who hears all, says what was heard and drawn, and closes.
 void Talk(const std::string& cipher, Control* peer) {
@@ -213,7 +41,7 @@ void Talk(const std::string& cipher, Control* peer) {
   TCPX_REQUIRE(wrong.empty(), wrong);
   const int pid = getpid();
   peer->Send(&pid, sizeof(pid));
-  SendText(peer, std::string(reinterpret_cast<const char*>(masked), sizeof(masked[0]) * static_cast<size_t>(drawn)));
+  SendText(peer, MaskedDraws());
   const auto said = middle.Said();
   const size_t sockets = said.size();
   peer->Send(&sockets, sizeof(sockets));
@@ -230,14 +58,11 @@ void Talk(const std::string& cipher, Control* peer) {
 void Look(Control* peer) {
   int pid = 0;
   peer->Receive(&pid, sizeof(pid));
-  std::string randoms = ReceiveText(peer);
-  for (char& c : randoms) c = static_cast<char>(c ^ kMask);
-  std::vector<std::string> all;
-  for (size_t i = 0; i < randoms.size(); i += kKeyBytes) all.push_back(randoms.substr(i, kKeyBytes));
+  const std::vector<std::string> all = Unmask(ReceiveText(peer));
   const Key32 early = Extract(Key32().view(), "correct horse battery staple");
   size_t sockets = 0;
   peer->Receive(&sockets, sizeof(sockets));
-  std::vector<Needle> needles = {{"the early secret", Text(early)}};
+  std::vector<Needle> needles = {{"the early secret", std::string(early.view())}};
   for (size_t i = 0; i < sockets; ++i) {
     const std::string dialler = ReceiveText(peer);
     const std::string acceptor = ReceiveText(peer);
@@ -246,14 +71,14 @@ void Look(Control* peer) {
   // Lane 0 and the health socket stand: else what is found later would prove nothing.
   TCPX_REQUIRE(sockets == 2, sockets);
   size_t traffic = 0;
-  const std::vector<std::string> standing = Find(pid, needles);
+  const std::vector<std::string> standing = FindInMemory(pid, needles);
   for (const std::string& name : standing) traffic += name.find("traffic secret at") != std::string::npos ? 1 : 0;
   TCPX_REQUIRE(traffic >= 4, absl::StrJoin(standing, "\n"));
   peer->Tell('c');
   peer->Await('c');
   // What housekeeping has yet to destroy goes soon.
-  std::vector<std::string> left = Find(pid, needles);
-  for (const Deadline deadline(40); !left.empty() && deadline.Yield(); left = Find(pid, needles)) {
+  std::vector<std::string> left = FindInMemory(pid, needles);
+  for (const Deadline deadline(40); !left.empty() && deadline.Yield(); left = FindInMemory(pid, needles)) {
   }
   TCPX_REQUIRE(left.empty(), absl::StrJoin(left, "\n"));
   peer->Tell('d');

@@ -158,6 +158,7 @@ TEST(ParamsTest, ReadsValues) {
       {"NCCL_SOCKET_IFNAME", "^docker,lo", [](const Options& o) { return o.ifname == "^docker,lo"; }},
       {"NCCL_SOCKET_FAMILY", "AF_INET6", [](const Options& o) { return o.family == "AF_INET6"; }},
       {"NCCL_COMM_ID", "10.0.0.1:1", [](const Options& o) { return o.comm_id == "10.0.0.1:1"; }},
+      {"NCCL_LL_BUFFSIZE", "1048576", [](const Options& o) { return o.ll_buffer_bytes == 1 << 20; }},
       {"NCCL_SOCKET_INLINE", "128", [](const Options& o) { return o.socket_inline == 128; }},
   };
   for (const ValueCase& one : cases) {
@@ -235,12 +236,13 @@ TEST(ParamsTest, ABadValueKeepsTheDefaultAndSaysSo) {
 
 // Its default would be less than was meant.
 TEST(ParamsTest, EncryptionHasNoDefaultToFallBackTo) {
-  for (const char* text : {"true", "2", "1 ", "auto"}) {
+  for (const char* text : {"true", "2", "1 ", "auto", ""}) {
     const Loaded loaded = Load({{"TCPX_ENCRYPT", text}});
     EXPECT_EQ(loaded.options.refused, std::string("TCPX_ENCRYPT is \"") + text + "\", which is not on (1) or off (0)");
     EXPECT_TRUE(loaded.warnings.empty());
   }
-  for (const char* text : {"on", "0", ""}) EXPECT_EQ(Load({{"TCPX_ENCRYPT", text}}).options.refused, "");
+  for (const char* text : {"on", "0"}) EXPECT_EQ(Load({{"TCPX_ENCRYPT", text}}).options.refused, "");
+  EXPECT_EQ(Load({}).options.refused, "");
   EXPECT_EQ(Load({{"TCPX_HEAL", "true"}}).options.refused, "");
 }
 

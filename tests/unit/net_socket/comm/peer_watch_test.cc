@@ -84,7 +84,6 @@ TEST_F(PeerWatchTest, AFloodDoesNotKeepTheReactor) {
   comm_.reset();
 }
 
-// The reactor and the calling thread may find it out at once; the thread sanitizer watches.
 // What nobody has read when a lane is to get another socket, or none, is heard nevertheless: forged bytes, and an error.
 TEST(FrozenLaneTest, ItsLastBytesAreNotPassedOver) {
   struct Nobody final : PeerWatch::Owner {
@@ -120,6 +119,45 @@ TEST(FrozenLaneTest, ItsLastBytesAreNotPassedOver) {
   reactor.Join();
 }
 
+// Between records nobody can tell who has ended it; within one it was no peer that lives.
+TEST(CutRecordTest, IsNoEndOfThePeers) {
+  struct Hears final : PeerWatch::Owner {
+    void PeerGone(absl::Status status, int, bool in_order) override {
+      told = std::move(status);
+      ended_in_order = in_order;
+      heard = true;
+    }
+    absl::Status told;
+    bool ended_in_order = false;
+    std::atomic<bool> heard{false};
+  };
+  Reactor reactor;
+  ASSERT_TRUE(reactor.Start().ok());
+  for (const bool cut : {true, false}) {
+    Hears owner;
+    auto watch = std::make_unique<PeerWatch>(&owner, 1);
+    TcpPair pair = MakeTcpPair();
+    reactor.RunSync([&] {
+      std::vector<std::unique_ptr<Opener>> openers;
+      openers.push_back(std::make_unique<Opener>(TrafficKeys(), std::make_shared<SealBuffers>()));
+      watch->StartInLoop(&reactor, {pair.a.get()}, std::move(openers));
+    });
+    const std::string length("\x64\0\0\0", kSealedHeaderBytes);
+    EXPECT_TRUE(WriteAll(pair.b.get(), cut ? length + std::string(20, 'x') : ""));
+    pair.b = OwnedFd();
+    const Deadline deadline;
+    while (!owner.heard && deadline.Yield()) {
+    }
+    EXPECT_EQ(owner.told.message(), cut ? kCutRecord : "the peer closed the connection");
+    EXPECT_EQ(owner.ended_in_order, !cut);
+    watch->Stop();
+    reactor.RunSync([&] { watch = nullptr; });
+  }
+  reactor.RequestStop();
+  reactor.Join();
+}
+
+// The reactor and the calling thread may find it out at once; the thread sanitizer watches.
 TEST(PeerLossTest, TheFirstOfTwoThreadsIsKept) {
   for (int round = 0; round < 2000; ++round) {
     PeerLoss loss;

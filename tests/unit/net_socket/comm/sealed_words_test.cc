@@ -90,6 +90,7 @@ class SealedWordsTest : public ::testing::Test {
       setup.lanes[lane].seals = MakeSeals();
       peers_[lane] = std::move(pair.b);
     }
+    if (opener_ != nullptr) setup.lanes[0].seals.opener = std::move(opener_);
     fd_ = setup.lanes[0].fd.get();
     runtime_.reactor.RunSync([&] {
       if (heals) setup.health = runtime_.health.UseDialledInLoop(0, SocketAddress());
@@ -97,7 +98,7 @@ class SealedWordsTest : public ::testing::Test {
     });
   }
 
-  absl::Status Post() {
+  absl::Status Post(Request** request = nullptr) {
     void* data[] = {text_};
     const size_t bytes[] = {sizeof(text_)};
     const int tags[] = {0};
@@ -106,13 +107,14 @@ class SealedWordsTest : public ::testing::Test {
     args.data = data;
     args.bytes = bytes;
     args.tags = tags;
-    Request* request = nullptr;
-    return comm_->Receive(args, &request);
+    Request* unused = nullptr;
+    return comm_->Receive(args, request == nullptr ? &unused : request);
   }
 
   const Options options_ = Encrypting();
   Runtime runtime_{options_};
   OwnedFd peers_[2];
+  std::unique_ptr<Opener> opener_;  // of lane 0; null: some other
   int fd_ = -1;
   std::unique_ptr<ReceiveComm> comm_;
   char text_[100];
@@ -174,6 +176,36 @@ TEST_F(SealedWordsTest, AnErrorDoesNotGoIntoTheMiddleOfACredit) {
   fails.join();
   EXPECT_TRUE(comm_->failed());
   EXPECT_EQ(static_cast<size_t>(kPart), ReadToTheEnd(peers_[0].get()).size());
+}
+
+// Behind a message it waits for the receive of the next one, of which it holds a little.
+TEST_F(SealedWordsTest, AParkedLaneZeroGivesItsBufferBack) {
+  const auto buffers = std::make_shared<SealBuffers>();
+  SealBuffer only = buffers->Take();
+  const char* const place = only.get();
+  buffers->Give(std::move(only));
+  const TrafficKeys keys{CipherSuite::kChaCha20Poly1305, Key32()};
+  opener_ = std::make_unique<Opener>(keys, buffers);
+  Make(false);
+  Request* request = nullptr;
+  ASSERT_TRUE(Post(&request).ok());
+  Sealer peer(keys, std::make_shared<SealBuffers>());
+  for (uint64_t sequence = 0; sequence < 2; ++sequence) {
+    FrameHeader header;
+    header.sequence = sequence;
+    header.length = sizeof(text_);
+    header.message_bytes = sizeof(text_);
+    std::string frame(kHeaderBytes + sizeof(text_), 'x');
+    EncodeHeader(header, &frame[0]);
+    const iovec piece{&frame[0], frame.size()};
+    ASSERT_EQ(static_cast<ssize_t>(frame.size()), peer.Send(peers_[0].get(), &piece, 1));
+  }
+  const Deadline deadline(60);
+  for (bool done = false; !done && deadline.Yield();) {
+    const absl::Status tested = comm_->Test(request, &done, nullptr);
+    ASSERT_TRUE(tested.ok()) << tested;
+  }
+  EXPECT_EQ(place, buffers->Take().get());
 }
 
 // A lane that fails in a thread of the pool, while the reactor gives lane 0 another socket.

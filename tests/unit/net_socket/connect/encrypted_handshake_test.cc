@@ -149,6 +149,31 @@ TEST(EncryptedHandshakeTest, NoFlippedBitPasses) {
   }
 }
 
+// A key for everybody who can reach the port would cost the acceptor's thread more than it costs him.
+TEST(EncryptedHandshakeTest, WhoHasNoOpenTicketGetsNoKey) {
+  const auto secret = Encrypting(kText);
+  const AcceptHandshake::Known known = [](const Hello& hello) { return hello.ticket[0] != 7; };
+  for (const bool open : {true, false}) {
+    for (const HelloKind kind : {HelloKind::kLane, HelloKind::kHealth, HelloKind::kResume}) {
+      Hello hello = SomeHello();
+      hello.kind = kind;
+      hello.ticket[0] = open ? 8 : 7;
+      DialHandshake dial(hello, secret.get());
+      AcceptHandshake accept(secret.get(), &known);
+      Feed(&accept, dial.TakeSaid(), 64);
+      EXPECT_EQ(open ? kNonceBytes + kAnswerFixedBytes : 0, accept.TakeSaid().size());
+      ASSERT_EQ(open ? AcceptHandshake::State::kReading : AcceptHandshake::State::kRefused, accept.state());
+      if (open) continue;
+      EXPECT_EQ(kind == HelloKind::kResume ? HelloStatus::kGone : HelloStatus::kUnknownTicket, accept.refusal());
+      Answer answer;
+      answer.status = accept.refusal();
+      Feed(&dial, accept.Encode(answer), 64);
+      EXPECT_TRUE(dial.done());
+      EXPECT_EQ(accept.refusal(), dial.answer().status);
+    }
+  }
+}
+
 // Somebody who has both ends talk to him, with keys of his own, and no secret.
 TEST(EncryptedHandshakeTest, NobodyInBetweenGetsThrough) {
   const auto secret = Encrypting(kText);

@@ -1,6 +1,7 @@
 // A health socket whose cipher fails ends, and says so to its connections, whether it heals or not: what it would have to
-// tell the peer later waited for ever.
+// tell the peer later waited for ever. One that ends within a record says so too.
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 
 #include <string>
 #include <utility>
@@ -30,6 +31,21 @@ TEST_P(HealthCipherTest, EndsTheSocket) {
   const BrokenCipher broken;
   (void)near_->Notify(Id(1), "you");
   EXPECT_TRUE(near_comm_.Hears("died: the cipher failed")) << near_comm_.Text();
+}
+
+TEST_P(HealthCipherTest, AnEndWithinARecordIsNoEndOfThePeers) {
+  HealthSettings settings{kTimeout};
+  settings.heals = GetParam();
+  settings.encrypts = true;
+  Encryption encryption({CipherSuite::kChaCha20Poly1305});
+  TcpPair pair = MakeTcpPair(0);
+  reactor_.RunSync([&] {
+    near_->UpInLoop(std::move(pair.a), settings, encryption.Make(CipherSuite::kChaCha20Poly1305, Key32(), Key32()));
+  });
+  (void)ReadAvailable(pair.b.get());  // Else its end would be a reset.
+  EXPECT_TRUE(WriteAll(pair.b.get(), std::string("\x64\0\0\0", kSealedHeaderBytes) + std::string(20, 'x')));
+  ASSERT_EQ(0, shutdown(pair.b.get(), SHUT_WR));
+  EXPECT_TRUE(near_comm_.Hears("died: the stream ended in the middle of a record")) << near_comm_.Text();
 }
 
 INSTANTIATE_TEST_SUITE_P(Sockets, HealthCipherTest, ::testing::Bool(),

@@ -9,6 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/build_info.h"
 #include "common/log.h"
 #include "nccl/plugin_api.h"
@@ -99,7 +100,7 @@ TEST_F(SettingsTest, WhatIsNotKnownOrNotValidIsAWarning) {
 
 // Whoever sets it to anything but off means to encrypt.
 TEST_F(SettingsTest, AMistypedSwitchOfEncryptionIsAnError) {
-  for (const char* text : {"true", "yes", "2", "1 ", " on"}) {
+  for (const char* text : {"true", "yes", "2", "1 ", " on", ""}) {
     setenv("TCPX_ENCRYPT", text, 1);
     const Settings settings;
     EXPECT_EQ(absl::StatusCode::kInvalidArgument, settings.secret_status().code()) << text;
@@ -108,7 +109,7 @@ TEST_F(SettingsTest, AMistypedSwitchOfEncryptionIsAnError) {
         << settings.secret_status();
     EXPECT_FALSE(settings.options().encrypt);
   }
-  for (const char* text : {"0", "off", ""}) {
+  for (const char* text : {"0", "off"}) {
     setenv("TCPX_ENCRYPT", text, 1);
     EXPECT_TRUE(Settings().secret_status().ok()) << text;
   }
@@ -120,6 +121,24 @@ TEST_F(SettingsTest, WhatEndsTheLoadingSaysWhatKeepsNcclFromGoingOn) {
   EXPECT_TRUE(absl::StrContains(Settings().secret_status().message(), "NCCL_NET=tcpx"));
   setenv("TCPX_ENCRYPT", "true", 1);
   EXPECT_TRUE(absl::StrContains(Settings().secret_status().message(), "NCCL_NET=tcpx"));
+}
+
+TEST_F(SettingsTest, OnlyWhoAsksNcclForEncryptionIsWarned) {
+  struct Case {
+    const char* name;
+    const char* value;
+    bool asks;
+  };
+  for (const Case& one : {Case{"NCCL_SOCKET_TLS", "1", true}, Case{"NCCL_ENCRYPTION", "psk", true},
+                          Case{"NCCL_SOCKET_TLS", "off", false}, Case{"NCCL_SOCKET_TLS", "False", false},
+                          Case{"NCCL_SOCKET_TLS", "no", false}, Case{"NCCL_SOCKET_TLS", "0", false},
+                          Case{"NCCL_SOCKET_TLS", "", false}, Case{"NCCL_TLS_DISABLE", "1", false}}) {
+    setenv(one.name, one.value, 1);
+    const std::string said = absl::StrJoin(Said(), "\n");
+    EXPECT_EQ(one.asks, absl::StrContains(said, absl::StrCat(one.name, " is set, which does not reach"))) << said;
+    EXPECT_EQ(one.asks, absl::StrContains(said, "WARN")) << one.name << "=" << one.value;
+    unsetenv(one.name);
+  }
 }
 
 TEST_F(SettingsTest, ACipherAloneIsAWarning) {

@@ -193,6 +193,29 @@ TEST(StreamIntakeTest, OpensAllThatFits) {
   EXPECT_EQ(17u, intake.taken());
 }
 
+// A lane that has let its socket go and has no keys: nobody is taken for its peer.
+TEST(StreamIntakeTest, TakesNothingInTheClearOnceItsKeysAreGone) {
+  SealedWay way(1);
+  StreamIntake intake;
+  intake.OpenBy(std::move(way.opener));
+  intake.Forget();
+  EXPECT_TRUE(intake.sealed());
+  EXPECT_FALSE(intake.holds());
+  TcpPair silent = MakeTcpPair();
+  EXPECT_TRUE(intake.Freeze(silent.b.get()));
+  TcpPair bare = MakeTcpPair();
+  ASSERT_TRUE(WriteAll(bare.a.get(), "in the clear"));
+  EXPECT_EQ("nothing", Receive(&intake, bare.b.get(), 20, 20));
+  EXPECT_EQ(EBADMSG, errno);
+  EXPECT_FALSE(intake.Freeze(bare.b.get()));
+  EXPECT_EQ(0u, intake.taken());
+  SealedWay next(2);
+  intake.OpenBy(std::move(next.opener));
+  TcpPair sealed = MakeTcpPair();
+  ASSERT_TRUE(WriteAll(sealed.a.get(), next.Seal("sealed")));
+  EXPECT_EQ("sealed", Receive(&intake, sealed.b.get(), 20, 20));
+}
+
 // Who changes what passes and resets the socket then is heard of, however late the lane reads.
 TEST(StreamIntakeTest, TellsOfWhatWasChangedBeforeTheSocketWasLetGo) {
   TcpPair pair = MakeTcpPair();

@@ -66,7 +66,7 @@ class SealedLane {
     ASSERT_TRUE(held_.Rewind(received_.size()));
     Scribble();
     for (;;) {
-      const int err = SendAgain(pair_.a.get(), &held_, sealer_.get());
+      const int err = SendAgain(pair_.a.get(), &held_, sealer_.get(), true);
       if (err == 0) break;
       ASSERT_EQ(EAGAIN, err);
       TakeIn(ReadAvailable(pair_.b.get()));
@@ -160,15 +160,30 @@ TEST(SealedAgainTest, NothingIsSentForWhatThePeerHas) {
     held.Finish(false);
   }
   ASSERT_TRUE(held.Rewind(0));
-  ASSERT_EQ(SendAgain(pair.a.get(), &held, &sealer), EAGAIN);
+  ASSERT_EQ(SendAgain(pair.a.get(), &held, &sealer, true), EAGAIN);
   ASSERT_TRUE(sealer.pending());
   const uint64_t taken = kFrames * (kHeaderBytes + payload.size()) - 1000;
   PeerTookOf(taken, &held, &sealer);
   for (int i = 0; i < 100; ++i) {
     (void)ReadAvailable(pair.b.get());
-    EXPECT_EQ(SendAgain(pair.a.get(), &held, &sealer), EAGAIN);
+    EXPECT_EQ(SendAgain(pair.a.get(), &held, &sealer, true), EAGAIN);
   }
   EXPECT_EQ(held.cursor(), taken);
+}
+
+TEST(SealedAgainTest, NothingIsSentInTheClearThatMustNotBe) {
+  const std::string header(kHeaderBytes, 'h');
+  const std::string payload(100, 'x');
+  for (const bool must : {true, false}) {
+    const TcpPair pair = MakeTcpPair();
+    HeldFrames held(16, 0);
+    held.Begin(header.data(), {payload.data(), payload.size(), 0}, nullptr);
+    held.Sent(kHeaderBytes + payload.size());
+    held.Finish(false);
+    ASSERT_TRUE(held.Rewind(0));
+    EXPECT_EQ(must ? EPROTO : 0, SendAgain(pair.a.get(), &held, nullptr, must));
+    EXPECT_EQ(must ? "" : header + payload, ReadAvailable(pair.b.get()));
+  }
 }
 
 }  // namespace

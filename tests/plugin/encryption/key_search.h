@@ -1,0 +1,39 @@
+// key_search.h: looks for what is secret of encrypted sockets in the memory of a process that has made both of their ends.
+//
+// Purpose: getrandom(2) of this program stands in front of libc's, and keeps what was drawn for keys, masked: link with
+//          -rdynamic. With that, and with what passed, whoever looks computes every secret (docs/security.md). He is another
+//          process, so that nothing of it lies where he looks.
+//
+// Threads: any. Errors: end the process (processes.h).
+#ifndef TCPX_TESTS_PLUGIN_ENCRYPTION_KEY_SEARCH_H_
+#define TCPX_TESTS_PLUGIN_ENCRYPTION_KEY_SEARCH_H_
+
+#include <string>
+#include <vector>
+
+#include "net_socket/seal/key_schedule.h"
+#include "tests/plugin/lifetime/processes.h"
+
+namespace tcpx {
+
+struct Needle {
+  std::string name;
+  std::string bytes;
+};
+
+// What this process has drawn; and the same for who looks.
+std::string MaskedDraws();
+std::vector<std::string> Unmask(std::string draws);
+
+// All that is secret of a socket of which its ends have said this, and more. `all`: what was drawn.
+void AddSocket(const Key32& early, const std::vector<std::string>& all, const std::string& dialler,
+               const std::string& acceptor, std::vector<Needle>* needles);
+// The names of those that lie in memory that can be written.
+std::vector<std::string> FindInMemory(int pid, const std::vector<Needle>& needles);
+
+void SendText(Control* peer, const std::string& text);
+std::string ReceiveText(Control* peer);
+
+}  // namespace tcpx
+
+#endif  // TCPX_TESTS_PLUGIN_ENCRYPTION_KEY_SEARCH_H_
