@@ -47,7 +47,7 @@ begin() {
 # In words that do not change from run to run: "flow-dropped: the path between rank 0 and rank 1". Both ends of a path
 # find it, and of several lines of one rank only the last matters.
 plain() {
-  sed -E 's/: .* waits for /: /; s/[^ ]+ pid [0-9]+ \((rank [0-9])\)/\1/g
+  sed -E 's/: .* waits for /: /; s/[^ ]+ pid [0-9-]+ \((rank [0-9])\)/\1/g
     s/(rank [1-3]) and (rank 0)$/\2 and \1/; s/(rank [23]) and (rank 1)$/\2 and \1/; s/(rank 3) and (rank 2)$/\2 and \1/'
 }
 
