@@ -137,7 +137,8 @@ void Comm::ReadCounts(ConnectionNumbers* numbers) {
 bool Comm::HasWorkForCaller() const {
   if (sends()) return setup_.runtime->pool == nullptr;
   for (int i = 0; i < lane_count(); ++i) {
-    if ((healing_ == nullptr || !healing_->absent(i)) && UnreadBytes(lane_fd(i)) > 0) return true;
+    if (healing_ != nullptr && healing_->absent(i)) continue;
+    if (UnreadBytes(lane_fd(i)) > 0 || HoldsUnread(i)) return true;
   }
   return false;
 }
