@@ -6,12 +6,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdio>
 
 #include "absl/strings/str_cat.h"
 #include "net_socket/message/wire.h"
 #include "net_socket/seal/key_schedule.h"
 #include "tests/plugin/lifetime/processes.h"
+#include "tests/support/process_memory.h"
 
 namespace {
 
@@ -148,29 +148,15 @@ void AddSocket(const Key32& early, const std::vector<std::string>& all, const st
 
 std::vector<std::string> FindInMemory(int pid, const std::vector<Needle>& needles) {
   std::vector<std::string> found;
-  std::string block(size_t{4} << 20, '\0');
-  FILE* const maps = fopen(absl::StrCat("/proc/", pid, "/maps").c_str(), "r");
-  FILE* const memory = fopen(absl::StrCat("/proc/", pid, "/mem").c_str(), "r");
-  TCPX_REQUIRE(maps != nullptr && memory != nullptr);
-  unsigned long begin = 0;
-  unsigned long end = 0;
-  char rights[8];
-  char rest[512];
-  while (fscanf(maps, "%lx-%lx %7s %511[^\n]", &begin, &end, rights, rest) == 4) {
-    if (rights[1] != 'w' || end - begin > (size_t{1} << 30)) continue;
-    for (unsigned long at = begin; at < end; at += block.size() - kNeedleMax) {
-      const ssize_t got = pread(fileno(memory), &block[0], std::min(block.size(), end - at), static_cast<off_t>(at));
-      for (size_t i = 0; got > 0 && i < needles.size(); ++i) {
-        const std::string& bytes = needles[i].bytes;
-        const void* const place = memmem(block.data(), static_cast<size_t>(got), bytes.data(), bytes.size());
-        if (place == nullptr) continue;
-        const size_t offset = static_cast<size_t>(static_cast<const char*>(place) - block.data());
-        found.push_back(absl::StrCat(needles[i].name, " at ", absl::Hex(at + offset), " in ", rest));
-      }
+  const auto look = [&](const MemoryPiece& piece) {
+    for (const Needle& needle : needles) {
+      const void* const place = memmem(piece.data, piece.bytes, needle.bytes.data(), needle.bytes.size());
+      if (place == nullptr) continue;
+      const size_t offset = static_cast<size_t>(static_cast<const char*>(place) - piece.data);
+      found.push_back(absl::StrCat(needle.name, " at ", absl::Hex(piece.address + offset), " in ", piece.mapping));
     }
-  }
-  fclose(maps);
-  fclose(memory);
+  };
+  TCPX_REQUIRE(ForEachPieceOfMemory(kNeedleMax, look, absl::StrCat(pid)));
   return found;
 }
 

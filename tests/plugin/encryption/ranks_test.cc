@@ -14,7 +14,7 @@
 #include "tests/plugin/lifetime/rank.h"
 #include "tests/plugin/lifetime/stream.h"
 #include "tests/plugin/strangers/visitor.h"
-#include "tests/support/own_memory.h"
+#include "tests/support/process_memory.h"
 
 namespace tcpx {
 namespace {
@@ -77,9 +77,9 @@ bool IsSchedule(const uint8_t* k, const std::vector<uint8_t>& box) {
 int CountKeys() {
   const std::vector<uint8_t> box = AesBox();
   int found = 0;
-  ForEachPieceOfMemory(32, [&](const char* piece, size_t bytes) {
-    for (size_t i = 0; i + 32 <= bytes; i += 4) {
-      found += IsSchedule(reinterpret_cast<const uint8_t*>(piece) + i, box) ? 1 : 0;
+  ForEachPieceOfMemory(32, [&](const MemoryPiece& piece) {
+    for (size_t i = 0; i + 32 <= piece.bytes; i += 4) {
+      found += IsSchedule(reinterpret_cast<const uint8_t*>(piece.data) + i, box) ? 1 : 0;
     }
   });
   return found;

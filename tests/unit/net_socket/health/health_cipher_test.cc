@@ -15,17 +15,22 @@
 namespace tcpx {
 namespace {
 
-class HealthCipherTest : public HealthTest, public ::testing::WithParamInterface<bool> {};
+class HealthCipherTest : public HealthTest, public ::testing::WithParamInterface<bool> {
+ protected:
+  HealthCipherTest() {
+    HealthSettings settings{kTimeout};
+    settings.heals = GetParam();
+    settings.encrypts = true;
+    Encryption encryption({CipherSuite::kChaCha20Poly1305});
+    reactor_.RunSync([&] {
+      near_->UpInLoop(std::move(pair_.a), settings, encryption.Make(CipherSuite::kChaCha20Poly1305, Key32(), Key32()));
+    });
+  }
+
+  TcpPair pair_ = MakeTcpPair(0);
+};
 
 TEST_P(HealthCipherTest, EndsTheSocket) {
-  HealthSettings settings{kTimeout};
-  settings.heals = GetParam();
-  settings.encrypts = true;
-  Encryption encryption({CipherSuite::kChaCha20Poly1305});
-  TcpPair pair = MakeTcpPair(0);
-  reactor_.RunSync([&] {
-    near_->UpInLoop(std::move(pair.a), settings, encryption.Make(CipherSuite::kChaCha20Poly1305, Key32(), Key32()));
-  });
   EXPECT_TRUE(near_->Notify(Id(2), "not you"));
   EXPECT_EQ("", near_comm_.Text());
   const BrokenCipher broken;
@@ -34,17 +39,9 @@ TEST_P(HealthCipherTest, EndsTheSocket) {
 }
 
 TEST_P(HealthCipherTest, AnEndWithinARecordIsNoEndOfThePeers) {
-  HealthSettings settings{kTimeout};
-  settings.heals = GetParam();
-  settings.encrypts = true;
-  Encryption encryption({CipherSuite::kChaCha20Poly1305});
-  TcpPair pair = MakeTcpPair(0);
-  reactor_.RunSync([&] {
-    near_->UpInLoop(std::move(pair.a), settings, encryption.Make(CipherSuite::kChaCha20Poly1305, Key32(), Key32()));
-  });
-  (void)ReadAvailable(pair.b.get());  // Else its end would be a reset.
-  EXPECT_TRUE(WriteAll(pair.b.get(), std::string("\x64\0\0\0", kSealedHeaderBytes) + std::string(20, 'x')));
-  ASSERT_EQ(0, shutdown(pair.b.get(), SHUT_WR));
+  (void)ReadAvailable(pair_.b.get());  // Else its end would be a reset.
+  EXPECT_TRUE(WriteAll(pair_.b.get(), std::string("\x64\0\0\0", kSealedHeaderBytes) + std::string(20, 'x')));
+  ASSERT_EQ(0, shutdown(pair_.b.get(), SHUT_WR));
   EXPECT_TRUE(near_comm_.Hears("died: the stream ended in the middle of a record")) << near_comm_.Text();
 }
 

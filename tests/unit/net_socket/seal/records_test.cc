@@ -12,7 +12,7 @@
 #include "net_socket/seal/opener.h"
 #include "net_socket/seal/sealer.h"
 #include "tests/support/deadline.h"
-#include "tests/support/own_memory.h"
+#include "tests/support/process_memory.h"
 #include "tests/support/seed.h"
 #include "tests/support/tcp_pair.h"
 
@@ -309,9 +309,9 @@ TEST(RecordsTest, TakesNoMoreThanIsOffered) {
 int CountComplement(const std::string& needle) {
   int found = 0;
   const auto same = [](char a, char b) { return a == static_cast<char>(~b); };
-  ForEachPieceOfMemory(needle.size() - 1, [&](const char* piece, size_t bytes) {
-    const char* const end = piece + bytes;
-    for (const char* next = piece; next != end; ++next) {
+  ForEachPieceOfMemory(needle.size() - 1, [&](const MemoryPiece& piece) {
+    const char* const end = piece.data + piece.bytes;
+    for (const char* next = piece.data; next != end; ++next) {
       next = std::search(next, end, needle.begin(), needle.end(), same);
       if (next == end) break;
       ++found;
