@@ -221,9 +221,3 @@ TEST_F(TrafficClassTest, EveryConnectionNamesItsDscpInTheLog) {
 
 }  // namespace
 }  // namespace tcpx
-
-int main(int argc, char** argv) {
-  tcpx::EnterOwnNetwork(argv);
-  ::testing::InitGoogleTest(&argc, argv);
-  return RUN_ALL_TESTS();
-}

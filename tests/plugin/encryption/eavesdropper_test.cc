@@ -16,7 +16,6 @@
 #include "common/fd.h"
 #include "tests/plugin/encryption/encryption_fixture.h"
 #include "tests/plugin/traffic/modes.h"
-#include "tests/support/own_network.h"
 #include "tests/support/pattern.h"
 
 namespace tcpx {
@@ -128,9 +127,3 @@ INSTANTIATE_TEST_SUITE_P(Modes, EavesdropperTest, ::testing::ValuesIn(Modes()), 
 
 }  // namespace
 }  // namespace tcpx
-
-int main(int argc, char** argv) {
-  tcpx::EnterOwnNetwork(argv);
-  ::testing::InitGoogleTest(&argc, argv);
-  return RUN_ALL_TESTS();
-}

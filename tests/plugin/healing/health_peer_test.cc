@@ -13,7 +13,6 @@
 #include "tests/plugin/lifetime/processes.h"
 #include "tests/plugin/lifetime/rank.h"
 #include "tests/plugin/lifetime/stream.h"
-#include "tests/support/own_network.h"
 #include "tests/support/seed.h"
 #include "tests/support/socket_killer.h"
 
@@ -145,9 +144,3 @@ TEST_F(HealthPeerTest, APeerThatStandsStillIsNotGone) {
 
 }  // namespace
 }  // namespace tcpx
-
-int main(int argc, char** argv) {
-  tcpx::EnterOwnNetwork(argv);
-  ::testing::InitGoogleTest(&argc, argv);
-  return RUN_ALL_TESTS();
-}

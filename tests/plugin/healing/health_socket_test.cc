@@ -11,7 +11,6 @@
 #include "tests/plugin/traffic/traffic_run.h"
 #include "tests/support/deadline.h"
 #include "tests/support/log_capture.h"
-#include "tests/support/own_network.h"
 #include "tests/support/socket_killer.h"
 
 namespace tcpx {
@@ -160,9 +159,3 @@ INSTANTIATE_TEST_SUITE_P(OneMode, SwallowedHealthTest, ::testing::Values(Modes()
 
 }  // namespace
 }  // namespace tcpx
-
-int main(int argc, char** argv) {
-  tcpx::EnterOwnNetwork(argv);
-  ::testing::InitGoogleTest(&argc, argv);
-  return RUN_ALL_TESTS();
-}

@@ -11,7 +11,6 @@
 #include "tests/plugin/traffic/modes.h"
 #include "tests/plugin/traffic/traffic_run.h"
 #include "tests/support/log_capture.h"
-#include "tests/support/own_network.h"
 #include "tests/support/seed.h"
 #include "tests/support/socket_killer.h"
 
@@ -76,9 +75,3 @@ INSTANTIATE_TEST_SUITE_P(EveryMode, SteeredLanesTest, ::testing::ValuesIn(Steere
 
 }  // namespace
 }  // namespace tcpx
-
-int main(int argc, char** argv) {
-  tcpx::EnterOwnNetwork(argv);
-  ::testing::InitGoogleTest(&argc, argv);
-  return RUN_ALL_TESTS();
-}

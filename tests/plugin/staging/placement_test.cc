@@ -353,9 +353,3 @@ TEST_F(PlacementTest, PagesAreOnTheNode) {
 
 }  // namespace
 }  // namespace tcpx
-
-int main(int argc, char** argv) {
-  tcpx::EnterOwnNetwork(argv);
-  ::testing::InitGoogleTest(&argc, argv);
-  return RUN_ALL_TESTS();
-}

@@ -7,7 +7,6 @@
 
 #include "tests/plugin/stats/stats_fixture.h"
 #include "tests/plugin/traffic/modes.h"
-#include "tests/support/own_network.h"
 #include "tests/support/seed.h"
 #include "tests/support/socket_killer.h"
 
@@ -133,9 +132,3 @@ INSTANTIATE_TEST_SUITE_P(Threads, CountedTest, testing::Values(0, 2),
 
 }  // namespace
 }  // namespace tcpx
-
-int main(int argc, char** argv) {
-  tcpx::EnterOwnNetwork(argv);
-  ::testing::InitGoogleTest(&argc, argv);
-  return RUN_ALL_TESTS();
-}

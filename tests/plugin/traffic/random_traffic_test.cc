@@ -6,7 +6,6 @@
 
 #include "tests/plugin/traffic/modes.h"
 #include "tests/plugin/traffic/traffic_run.h"
-#include "tests/support/own_network.h"
 #include "tests/support/seed.h"
 
 namespace tcpx {
@@ -65,9 +64,3 @@ INSTANTIATE_TEST_SUITE_P(EveryVersion, VersionTrafficTest, ::testing::ValuesIn(E
 
 }  // namespace
 }  // namespace tcpx
-
-int main(int argc, char** argv) {
-  tcpx::EnterOwnNetwork(argv);
-  ::testing::InitGoogleTest(&argc, argv);
-  return RUN_ALL_TESTS();
-}

@@ -147,9 +147,3 @@ TEST_F(LostPathsTest, OneThatIsOutFromTheBeginning) {
 
 }  // namespace
 }  // namespace tcpx
-
-int main(int argc, char** argv) {
-  tcpx::EnterOwnNetwork(argv);
-  ::testing::InitGoogleTest(&argc, argv);
-  return RUN_ALL_TESTS();
-}

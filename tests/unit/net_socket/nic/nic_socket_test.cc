@@ -14,7 +14,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/socket.h"
-#include "tests/support/own_network.h"
 
 namespace tcpx {
 namespace {
@@ -163,9 +162,3 @@ TEST(NicSocketTest, ARangeOfForbiddenAndTakenPortsSaysBoth) {
 
 }  // namespace
 }  // namespace tcpx
-
-int main(int argc, char** argv) {
-  tcpx::EnterOwnNetwork(argv);
-  ::testing::InitGoogleTest(&argc, argv);
-  return RUN_ALL_TESTS();
-}

@@ -145,9 +145,3 @@ TEST_F(MakeVDeviceTest, FuseVariableListsTheFusedDeviceInsteadOfItsMembers) {
 
 }  // namespace
 }  // namespace tcpx
-
-int main(int argc, char** argv) {
-  tcpx::EnterOwnNetwork(argv);
-  ::testing::InitGoogleTest(&argc, argv);
-  return RUN_ALL_TESTS();
-}

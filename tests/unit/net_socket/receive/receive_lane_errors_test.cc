@@ -119,10 +119,5 @@ TEST_P(ReceiveLaneTest, TheTextOfAnErrorEndsBeforeItsPadding) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Staging, ReceiveLaneTest,
-                         ::testing::Values(Reads::kHeaderOnly, Reads::kStaged, Reads::kLittleAhead,
-                                           Reads::kForFlagLines, Reads::kFlagLinesAhead),
-                         ReadsName);
-
 }  // namespace
 }  // namespace tcpx
