@@ -3,9 +3,7 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <stdlib.h>
-#include <sys/socket.h>
 
 #include <cmath>
 #include <cstring>
@@ -15,13 +13,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/address.h"
-#include "common/fd.h"
 #include "nccl/versions.h"
-#include "net_socket/message/wire.h"
 #include "tests/support/deadline.h"
-#include "tests/support/log_capture.h"
-#include "tests/support/pair.h"
+#include "tests/support/fake_acceptor.h"
+#include "tests/support/plugin_log.h"
+#include "tests/support/test_plugin.h"
 
 namespace tcpx {
 namespace {
@@ -41,9 +37,9 @@ size_t OpenDescriptors() {
 class GotchasTest : public ::testing::Test {
  protected:
   void Open(int version = 0) {
-    LoopbackSettings settings;
+    Mode settings;
     settings.version = version;
-    auto opened = Loopback::Open(settings);
+    auto opened = TestPlugin::Open(settings);
     ASSERT_TRUE(opened.ok()) << opened.status();
     plugin_ = *std::move(opened);
   }
@@ -72,8 +68,8 @@ class GotchasTest : public ::testing::Test {
     EXPECT_STREQ(out, in);
   }
 
-  std::unique_ptr<Loopback> plugin_;
-  Pair pair_;
+  std::unique_ptr<TestPlugin> plugin_;
+  Ends pair_;
 };
 
 TEST_F(GotchasTest, Gotcha01_RequestIsNulledWhenThereIsNoRoom) {
@@ -129,36 +125,17 @@ TEST_F(GotchasTest, Gotcha04_NullsOfTheBootstrapAreTaken) {
   dlclose(library);
 }
 
-// Someone who listens and says nothing, with a handle as if it were a peer's.
-class SilentListener {
- public:
-  SilentListener() : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    EXPECT_EQ(0, bind(fd_.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)));
-    EXPECT_EQ(0, listen(fd_.get(), 8));
-    Handle handle;
-    handle.address = LocalAddress(fd_.get()).value_or(SocketAddress());
-    EncodeHandle(handle, handle_);
-  }
-  char* handle() { return handle_; }
-
- private:
-  OwnedFd fd_;
-  char handle_[NCCL_NET_HANDLE_MAXSIZE] = {};
-};
-
 // One thread polls all connections: one that blocks in a call holds up the others.
 TEST_F(GotchasTest, Gotcha06_SilentPeerHoldsUpNobody) {
   ASSERT_NO_FATAL_FAILURE(Open());
-  SilentListener silent;
+  const FakeAcceptor silent;
+  std::string nobody = silent.HandleBytes();
   char unused[NCCL_NET_HANDLE_MAXSIZE] = {};
   auto lonely = plugin_->Listen(unused);
   ASSERT_TRUE(lonely.ok()) << lonely.status();
   for (int i = 0; i < 10; ++i) {
     void *send = Stale(), *receive = Stale();
-    ASSERT_EQ(ncclSuccess, net().Connect(plugin_->context(), 0, silent.handle(), &send));
+    ASSERT_EQ(ncclSuccess, net().Connect(plugin_->context(), 0, &nobody[0], &send));
     EXPECT_EQ(send, nullptr);
     ASSERT_EQ(ncclSuccess, net().Accept(*lonely, &receive));
     EXPECT_EQ(receive, nullptr);
@@ -212,19 +189,20 @@ TEST_F(GotchasTest, Gotcha08_DeregAndCloseSucceedWithRequestsOutstanding) {
   EXPECT_EQ(ncclSuccess, net().DeregMr(pair_.send, send_region));
   EXPECT_EQ(ncclSuccess, net().DeregMr(pair_.send, nullptr));
   EXPECT_TRUE(plugin_->Close(pair_).ok());
-  EXPECT_EQ(CapturedLines(NCCL_LOG_WARN), std::vector<std::string>());
+  EXPECT_EQ(LogLines(NCCL_LOG_WARN), std::vector<std::string>());
 }
 
 TEST_F(GotchasTest, Gotcha09_ForgottenListensAndConnectsLeaveNothing) {
   const size_t before = OpenDescriptors();
   ASSERT_NO_FATAL_FAILURE(Open(12));
   {
-    SilentListener silent;
+    const FakeAcceptor silent;
+    std::string nobody = silent.HandleBytes();
     char handle[NCCL_NET_HANDLE_MAXSIZE] = {};
     void *listen = nullptr, *send = nullptr;
     ASSERT_EQ(ncclSuccess, net().Listen(plugin_->context(), 0, handle, &listen));
     ASSERT_EQ(ncclSuccess, net().Connect(plugin_->context(), 0, handle, &send));
-    ASSERT_EQ(ncclSuccess, net().Connect(plugin_->context(), 0, silent.handle(), &send));
+    ASSERT_EQ(ncclSuccess, net().Connect(plugin_->context(), 0, &nobody[0], &send));
     ASSERT_TRUE(plugin_->Finish().ok());
     EXPECT_EQ(before, OpenDescriptors() - 1) << "but for the silent listener's own";
   }
@@ -239,7 +217,7 @@ TEST_F(GotchasTest, Gotcha10_InitsAndFinalizesFromSeveralThreads) {
       for (int round = 0; round < 5; ++round) {
         void *context = nullptr, *listen = nullptr;
         char handle[NCCL_NET_HANDLE_MAXSIZE] = {};
-        EXPECT_EQ(ncclSuccess, net().Init(&context, 1, -1, CapturingLogger(), nullptr));
+        EXPECT_EQ(ncclSuccess, net().Init(&context, 1, -1, &RecordLog, nullptr));
         EXPECT_EQ(ncclSuccess, net().Listen(context, 0, handle, &listen));
         EXPECT_EQ(ncclSuccess, net().Finalize(context));
       }
@@ -258,7 +236,7 @@ TEST_F(GotchasTest, Gotcha13_NoInterfaceIsNoDeviceButNoFailedInit) {
     auto net = NetClient::Open(kPluginPath, version);
     ASSERT_TRUE(net.ok()) << net.status();
     void* context = nullptr;
-    EXPECT_EQ(ncclSuccess, (*net)->Init(&context, 1, -1, CapturingLogger(), nullptr));
+    EXPECT_EQ(ncclSuccess, (*net)->Init(&context, 1, -1, &RecordLog, nullptr));
     int devices = -1;
     (void)(*net)->Devices(&devices);
     EXPECT_LE(devices, 0);
@@ -299,7 +277,7 @@ TEST_F(GotchasTest, Gotcha17_ErrorIsLoggedOnceAndReturnedEachTime) {
     ASSERT_EQ(ncclRemoteError, Receive(in, sizeof(in), &another));
     ASSERT_EQ(another, nullptr);
   }
-  EXPECT_EQ(CapturedLines(NCCL_LOG_WARN).size(), 1u) << CapturedLog();
+  EXPECT_EQ(LogLines(NCCL_LOG_WARN).size(), 1u) << LogText();
 }
 
 TEST_F(GotchasTest, Gotcha19_And20_And21_PropertiesAreWhatNcclCanUse) {

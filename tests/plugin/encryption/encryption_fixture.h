@@ -14,8 +14,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/support/deadline.h"
-#include "tests/support/log_capture.h"
-#include "tests/support/pair.h"
+#include "tests/support/plugin_log.h"
+#include "tests/support/test_plugin.h"
 
 namespace tcpx {
 
@@ -28,14 +28,14 @@ inline std::string SecretPath(const std::string& text = "correct horse battery s
   return path;
 }
 
-inline LoopbackSettings Encrypted(LoopbackSettings settings) {
+inline Mode Encrypted(Mode settings) {
   settings.environment["TCPX_ENCRYPT"] = "1";
   settings.environment["TCPX_SECRET_FILE"] = SecretPath();
   return settings;
 }
 
 // Sends the texts, all at once, and receives them. What went wrong: the first error of either end, or wrong bytes.
-inline std::string Exchange(NetClient* net, const Pair& pair, const std::vector<std::string>& texts) {
+inline std::string Exchange(NetClient* net, const Ends& pair, const std::vector<std::string>& texts) {
   std::vector<std::string> got;
   for (const std::string& text : texts) got.push_back(std::string(text.size(), '?'));
   std::vector<void*> posted;  // receives, then sends; null: done

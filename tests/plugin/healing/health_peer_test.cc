@@ -10,11 +10,11 @@
 
 #include "absl/strings/match.h"
 #include "absl/time/clock.h"
-#include "tests/plugin/lifetime/processes.h"
-#include "tests/plugin/lifetime/rank.h"
-#include "tests/plugin/lifetime/stream.h"
+#include "tests/support/processes.h"
+#include "tests/support/rank.h"
 #include "tests/support/seed.h"
 #include "tests/support/socket_killer.h"
+#include "tests/support/stream.h"
 
 namespace tcpx {
 namespace {
@@ -32,22 +32,12 @@ class HealthPeerTest : public ::testing::Test {
 // One connection, from `listens` false to true.
 void* Meet(Rank* rank, Control& peer, bool listens) {
   char handle[kHandleBytesMax] = {};
-  void* listen = nullptr;
-  void* comm = nullptr;
-  if (listens) {
-    TCPX_REQUIRE(rank->net().Listen(rank->context(), 0, handle, &listen) == ncclSuccess, LogText());
-    peer.Send(handle, sizeof(handle));
-  } else {
-    peer.Receive(handle, sizeof(handle));
-  }
-  const absl::Time deadline = absl::Now() + kHungAfter / 2;
-  while (comm == nullptr) {
-    const ncclResult_t result =
-        listens ? rank->net().Accept(listen, &comm) : rank->net().Connect(rank->context(), 0, handle, &comm);
-    TCPX_REQUIRE(result == ncclSuccess && absl::Now() < deadline, LogText());
-  }
-  if (listens) TCPX_REQUIRE(rank->net().CloseListen(listen) == ncclSuccess);
-  return comm;
+  void* const listen = listens ? rank->Listen(handle) : nullptr;
+  listens ? peer.Send(handle, sizeof(handle)) : peer.Receive(handle, sizeof(handle));
+  Ends ends;
+  TCPX_REQUIRE(rank->Poll(listens ? nullptr : handle, listen, &ends) == ncclSuccess, LogText());
+  if (listens) rank->CloseListen(listen);
+  return listens ? ends.receive : ends.send;
 }
 
 Stream::Shape Endless() {

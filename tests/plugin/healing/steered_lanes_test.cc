@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "tests/plugin/traffic/modes.h"
 #include "tests/plugin/traffic/traffic_run.h"
-#include "tests/support/log_capture.h"
+#include "tests/support/plugin_log.h"
+#include "tests/support/plugin_mode.h"
 #include "tests/support/seed.h"
 #include "tests/support/socket_killer.h"
 
@@ -18,15 +18,14 @@ namespace tcpx {
 namespace {
 
 int Lines(const std::string& text) {
-  const std::vector<std::string> lines = CapturedLines(NCCL_LOG_INFO);
+  const std::vector<std::string> lines = LogLines(NCCL_LOG_INFO);
   return static_cast<int>(std::count_if(lines.begin(), lines.end(),
                                         [&](const std::string& line) { return absl::StrContains(line, text); }));
 }
 
-std::vector<LoopbackSettings> SteeredModes() {
-  std::vector<LoopbackSettings> modes;
-  for (LoopbackSettings settings : AllModes({AF_INET})) {
-    if (settings.lanes < 2 || settings.lanes > 4) continue;
+std::vector<Mode> SteeredModes() {
+  std::vector<Mode> modes;
+  for (Mode settings : AllModes({2, 4})) {
     settings.environment["TCPX_HEAL"] = "1";
     settings.environment["TCPX_STEER"] = "1";
     settings.environment["NCCL_SOCKET_RETRY_SLEEP_MSEC"] = "1";
@@ -35,13 +34,13 @@ std::vector<LoopbackSettings> SteeredModes() {
   return modes;
 }
 
-using Runner = absl::Status (*)(NetClient* net, const Pair& pair, const TrafficPlan& plan);
+using Runner = absl::Status (*)(NetClient* net, const Ends& pair, const TrafficPlan& plan);
 
-void RunSteered(const LoopbackSettings& settings, uint64_t messages, int kill_every_us, Runner runner) {
-  const std::string reason = ReasonToSkip(settings);
+void RunSteered(const Mode& settings, uint64_t messages, int kill_every_us, Runner runner) {
+  const std::string reason = settings.ReasonToSkip();
   if (!reason.empty()) GTEST_SKIP() << reason;
   if (LongRun()) messages *= 10;
-  auto plugin = Loopback::Open(settings);
+  auto plugin = TestPlugin::Open(settings);
   ASSERT_TRUE(plugin.ok()) << plugin.status();
   auto pair = (*plugin)->Connect();
   ASSERT_TRUE(pair.ok()) << pair.status();
@@ -54,19 +53,19 @@ void RunSteered(const LoopbackSettings& settings, uint64_t messages, int kill_ev
   fprintf(stderr, "%d sockets for lanes, %d lanes closed, %d moved\n", Lines(" has a socket"), Lines(" is closed"),
           Lines("and is moved"));
   EXPECT_GT(Lines(" has a socket"), 0);
-  EXPECT_TRUE(CapturedLines(NCCL_LOG_WARN).empty()) << CapturedLog();
+  EXPECT_TRUE(LogLines(NCCL_LOG_WARN).empty()) << LogText();
   const absl::Status finished = (*plugin)->Finish();
   EXPECT_TRUE(finished.ok()) << finished;
 }
 
-class SteeredLanesTest : public ::testing::TestWithParam<LoopbackSettings> {};
+class SteeredLanesTest : public ::testing::TestWithParam<Mode> {};
 
 TEST_P(SteeredLanesTest, BothEndsOnOneThread) { RunSteered(GetParam(), 1500, 0, &RunTraffic); }
 
 TEST_P(SteeredLanesTest, AThreadForEachEnd) { RunSteered(GetParam(), 1500, 0, &RunTrafficOnTwoThreads); }
 
 TEST_P(SteeredLanesTest, WithCreditsAndKilledSockets) {
-  LoopbackSettings settings = GetParam();
+  Mode settings = GetParam();
   settings.environment["TCPX_MAX_RECVS"] = "4";
   RunSteered(settings, 1000, 2000, &RunTrafficOnTwoThreads);
 }

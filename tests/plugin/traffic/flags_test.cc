@@ -26,7 +26,7 @@ class FlagsTest : public RulesTest {
     if (plugin_ != nullptr) MakePair(&pair_);
   }
 
-  Pair pair_;
+  Ends pair_;
 };
 
 TEST_P(FlagsTest, NoLineShowsItsFlagBeforeItsData) {
@@ -49,7 +49,7 @@ TEST_P(FlagsTest, NoLineShowsItsFlagBeforeItsData) {
   EXPECT_EQ("", RunFlagTraffic(traffic));
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryMode, FlagsTest, ::testing::ValuesIn(AllModes({AF_INET})), ModeName);
+INSTANTIATE_TEST_SUITE_P(EveryMode, FlagsTest, ::testing::ValuesIn(AllModes()), ModeName);
 
 }  // namespace
 }  // namespace tcpx

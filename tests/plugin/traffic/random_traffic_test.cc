@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "tests/plugin/traffic/modes.h"
 #include "tests/plugin/traffic/traffic_run.h"
+#include "tests/support/plugin_mode.h"
 #include "tests/support/seed.h"
 
 namespace tcpx {
@@ -15,12 +15,12 @@ uint64_t Messages(uint64_t in_long_runs, uint64_t in_short_runs) {
   return LongRun() ? in_long_runs : in_short_runs / static_cast<uint64_t>(TimeScale());
 }
 
-using Runner = absl::Status (*)(NetClient* net, const Pair& pair, const TrafficPlan& plan);
+using Runner = absl::Status (*)(NetClient* net, const Ends& pair, const TrafficPlan& plan);
 
-void RunCombination(const LoopbackSettings& settings, uint64_t messages, Runner runner) {
-  const std::string reason = ReasonToSkip(settings);
+void RunCombination(const Mode& settings, uint64_t messages, Runner runner) {
+  const std::string reason = settings.ReasonToSkip();
   if (!reason.empty()) GTEST_SKIP() << reason;
-  auto plugin = Loopback::Open(settings);
+  auto plugin = TestPlugin::Open(settings);
   ASSERT_TRUE(plugin.ok()) << plugin.status();
   if (settings.version != 0) {
     ASSERT_EQ(settings.version, (*plugin)->net().version());
@@ -34,7 +34,7 @@ void RunCombination(const LoopbackSettings& settings, uint64_t messages, Runner 
   EXPECT_TRUE(finished.ok()) << finished;
 }
 
-class RandomTrafficTest : public ::testing::TestWithParam<LoopbackSettings> {};
+class RandomTrafficTest : public ::testing::TestWithParam<Mode> {};
 
 TEST_P(RandomTrafficTest, BothEndsOnOneThread) { RunCombination(GetParam(), Messages(100000, 2000), &RunTraffic); }
 
@@ -42,13 +42,13 @@ TEST_P(RandomTrafficTest, AThreadForEachEnd) {
   RunCombination(GetParam(), Messages(100000, 1200), &RunTrafficOnTwoThreads);
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryMode, RandomTrafficTest, ::testing::ValuesIn(AllModes({AF_INET, AF_INET6})), ModeName);
+INSTANTIATE_TEST_SUITE_P(EveryMode, RandomTrafficTest, ::testing::ValuesIn(AllModes({1, 2, 4, 8}, {AF_INET, AF_INET6})),
+                         ModeName);
 
-std::vector<LoopbackSettings> EveryVersion() {
-  std::vector<LoopbackSettings> all;
+std::vector<Mode> EveryVersion() {
+  std::vector<Mode> all;
   for (int version = 6; version <= 12; ++version) {
-    for (const LoopbackSettings& mode : AllModes({AF_INET})) {
-      if (mode.lanes != 4) continue;
+    for (const Mode& mode : AllModes({4})) {
       all.push_back(mode);
       all.back().version = version;
     }
@@ -56,7 +56,7 @@ std::vector<LoopbackSettings> EveryVersion() {
   return all;
 }
 
-class VersionTrafficTest : public ::testing::TestWithParam<LoopbackSettings> {};
+class VersionTrafficTest : public ::testing::TestWithParam<Mode> {};
 
 TEST_P(VersionTrafficTest, BothEndsOnOneThread) { RunCombination(GetParam(), Messages(10000, 500), &RunTraffic); }
 

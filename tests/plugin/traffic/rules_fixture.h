@@ -10,19 +10,19 @@
 #include <string>
 #include <vector>
 
-#include "tests/plugin/traffic/modes.h"
-#include "tests/support/pair.h"
 #include "tests/support/pattern.h"
+#include "tests/support/plugin_mode.h"
 #include "tests/support/seed.h"
+#include "tests/support/test_plugin.h"
 
 namespace tcpx {
 
-class RulesTest : public ::testing::TestWithParam<LoopbackSettings> {
+class RulesTest : public ::testing::TestWithParam<Mode> {
  protected:
   void SetUp() override {
-    const std::string reason = ReasonToSkip(GetParam());
+    const std::string reason = GetParam().ReasonToSkip();
     if (!reason.empty()) GTEST_SKIP() << reason;
-    auto opened = Loopback::Open(Settings());
+    auto opened = TestPlugin::Open(Settings());
     ASSERT_TRUE(opened.ok()) << opened.status();
     plugin_ = *std::move(opened);
   }
@@ -33,17 +33,23 @@ class RulesTest : public ::testing::TestWithParam<LoopbackSettings> {
     EXPECT_TRUE(status.ok()) << status;
   }
 
-  virtual LoopbackSettings Settings() const { return GetParam(); }
+  virtual Mode Settings() const { return GetParam(); }
   NetClient& net() { return plugin_->net(); }
 
   // A new pair; the test ends when there is none.
-  void MakePair(Pair* pair) {
+  void MakePair(Ends* pair) {
     auto made = plugin_->Connect();
     ASSERT_TRUE(made.ok()) << made.status();
     *pair = *made;
   }
 
-  std::unique_ptr<Loopback> plugin_;
+  // The first error of a receive, or OK when it is done.
+  absl::Status Received(void* comm, std::string* buffer) {
+    auto request = PostReceive(&net(), comm, &(*buffer)[0], buffer->size());
+    return request.ok() ? WaitFor(&net(), *request) : request.status();
+  }
+
+  std::unique_ptr<TestPlugin> plugin_;
 };
 
 }  // namespace tcpx

@@ -19,9 +19,9 @@
 
 #include "absl/status/status.h"
 #include "nccl/client/net_client.h"
-#include "tests/support/pair.h"
 #include "tests/support/pattern.h"
 #include "tests/support/seed.h"
+#include "tests/support/test_plugin.h"
 
 namespace tcpx {
 
@@ -113,8 +113,8 @@ class TrafficReceiver : public TrafficEnd {
 };
 
 // Moves the whole plan over `pair`: one thread for both ends in turn, or a thread for each.
-absl::Status RunTraffic(NetClient* net, const Pair& pair, const TrafficPlan& plan);
-absl::Status RunTrafficOnTwoThreads(NetClient* net, const Pair& pair, const TrafficPlan& plan);
+absl::Status RunTraffic(NetClient* net, const Ends& pair, const TrafficPlan& plan);
+absl::Status RunTrafficOnTwoThreads(NetClient* net, const Ends& pair, const TrafficPlan& plan);
 
 }  // namespace tcpx
 

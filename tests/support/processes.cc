@@ -1,4 +1,4 @@
-#include "tests/plugin/lifetime/processes.h"
+#include "tests/support/processes.h"
 
 #include <errno.h>
 #include <poll.h>

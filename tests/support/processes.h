@@ -11,8 +11,8 @@
 // Threads: RunTogether by a process with one thread.
 // Errors:  inside a body TCPX_REQUIRE prints what was wrong and ends the process; RunTogether returns it in words. A
 //          process that is still there after the limit is killed and counts as hung.
-#ifndef TCPX_TESTS_PLUGIN_LIFETIME_PROCESSES_H_
-#define TCPX_TESTS_PLUGIN_LIFETIME_PROCESSES_H_
+#ifndef TCPX_TESTS_SUPPORT_PROCESSES_H_
+#define TCPX_TESTS_SUPPORT_PROCESSES_H_
 
 #include <cstddef>
 #include <functional>
@@ -60,4 +60,4 @@ int ExitCodeOf(int pid, absl::Duration limit);
 
 }  // namespace tcpx
 
-#endif  // TCPX_TESTS_PLUGIN_LIFETIME_PROCESSES_H_
+#endif  // TCPX_TESTS_SUPPORT_PROCESSES_H_
