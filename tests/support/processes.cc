@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/time/clock.h"
+#include "tests/support/plugin_log.h"
 
 namespace tcpx {
 namespace {
@@ -40,6 +41,7 @@ pid_t Fork(const std::function<void()>& body) {
   fflush(nullptr);
   const pid_t pid = fork();
   if (pid != 0) return pid;
+  ClearLog();  // What was said in the tests' own process is not this one's.
   body();
   exit(0);
 }

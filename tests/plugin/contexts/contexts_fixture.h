@@ -8,37 +8,19 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "tests/plugin/contexts/lane_view.h"
 #include "tests/support/deadline.h"
 #include "tests/support/own_network.h"
-#include "tests/support/plugin_log.h"
-#include "tests/support/test_plugin.h"
+#include "tests/support/plugin_test.h"
 
 namespace tcpx {
 
-class ContextsTest : public ::testing::Test {
+class ContextsTest : public PluginTest {
  protected:
-  void Open(Mode settings) {
-    plugin_.reset();
-    auto opened = TestPlugin::Open(settings);
-    ASSERT_TRUE(opened.ok()) << opened.status();
-    plugin_ = *std::move(opened);
-  }
-
-  void TearDown() override {
-    if (plugin_ == nullptr) return;
-    const absl::Status status = plugin_->Finish();
-    EXPECT_TRUE(status.ok()) << status;
-  }
-
-  NetClient& net() { return plugin_->net(); }
-
   // Null before v11.
   void* NewContext(uint64_t comm_id, int traffic_class) {
     auto context = plugin_->NewContext(comm_id, traffic_class);
@@ -62,8 +44,6 @@ class ContextsTest : public ::testing::Test {
     return static_cast<int>(std::count_if(lines.begin(), lines.end(),
                                           [&](const std::string& line) { return absl::StrContains(line, part); }));
   }
-
-  std::unique_ptr<TestPlugin> plugin_;
 };
 
 }  // namespace tcpx

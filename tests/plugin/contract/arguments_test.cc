@@ -8,23 +8,14 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "tests/support/plugin_log.h"
-#include "tests/support/test_plugin.h"
+#include "tests/support/plugin_test.h"
 
 namespace tcpx {
 namespace {
 
-class ArgumentsTest : public ::testing::Test {
+class ArgumentsTest : public PluginTest {
  protected:
-  void Open(Mode settings = {}) {
-    auto opened = TestPlugin::Open(settings);
-    ASSERT_TRUE(opened.ok()) << opened.status();
-    plugin_ = *std::move(opened);
-    auto pair = plugin_->Connect();
-    ASSERT_TRUE(pair.ok()) << pair.status();
-    pair_ = *pair;
-  }
-  NetClient& net() { return plugin_->net(); }
+  void Open() { OpenPair({}); }
 
   ncclResult_t Irecv(int n, void** data, size_t* sizes, int* tags) {
     void* request = nullptr;
@@ -48,8 +39,6 @@ class ArgumentsTest : public ::testing::Test {
     ClearLog();
   }
 
-  std::unique_ptr<TestPlugin> plugin_;
-  Ends pair_;
   char memory_[64] = {};
 };
 

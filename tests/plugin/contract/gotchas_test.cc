@@ -1,6 +1,5 @@
 // The traps of NCCL's interface, through the real shared library. GotchaNN is the number that docs/api.md lists; what a
 // table alone decides is tested in tests/unit/nccl, unloading and deregistration in tests/plugin/lifetime.
-#include <dirent.h>
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -14,10 +13,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "nccl/versions.h"
+#include "tests/plugin/lifetime/proc_view.h"
 #include "tests/support/deadline.h"
 #include "tests/support/fake_acceptor.h"
-#include "tests/support/plugin_log.h"
-#include "tests/support/test_plugin.h"
+#include "tests/support/plugin_test.h"
 
 namespace tcpx {
 namespace {
@@ -26,30 +25,10 @@ constexpr int kRequests = 32;  // NCCL_NET_MAX_REQUESTS
 
 void* Stale() { return reinterpret_cast<void*>(0xdeadbeefdeadbeef); }
 
-size_t OpenDescriptors() {
-  DIR* directory = opendir("/proc/self/fd");
-  size_t count = 0;
-  while (directory != nullptr && readdir(directory) != nullptr) ++count;
-  if (directory != nullptr) closedir(directory);
-  return count;
-}
-
-class GotchasTest : public ::testing::Test {
+class GotchasTest : public PluginTest {
  protected:
-  void Open(int version = 0) {
-    Mode settings;
-    settings.version = version;
-    auto opened = TestPlugin::Open(settings);
-    ASSERT_TRUE(opened.ok()) << opened.status();
-    plugin_ = *std::move(opened);
-  }
-  void OpenPair(int version = 0) {
-    ASSERT_NO_FATAL_FAILURE(Open(version));
-    auto pair = plugin_->Connect();
-    ASSERT_TRUE(pair.ok()) << pair.status();
-    pair_ = *pair;
-  }
-  NetClient& net() { return plugin_->net(); }
+  void Open(int version = 0) { PluginTest::Open({.version = version}); }
+  void OpenPair() { PluginTest::OpenPair({}); }
 
   ncclResult_t Receive(void* data, size_t capacity, void** request) {
     int tag = 0;
@@ -67,9 +46,6 @@ class GotchasTest : public ::testing::Test {
     ASSERT_TRUE(WaitFor(&net(), receive).ok());
     EXPECT_STREQ(out, in);
   }
-
-  std::unique_ptr<TestPlugin> plugin_;
-  Ends pair_;
 };
 
 TEST_F(GotchasTest, Gotcha01_RequestIsNulledWhenThereIsNoRoom) {
@@ -193,7 +169,7 @@ TEST_F(GotchasTest, Gotcha08_DeregAndCloseSucceedWithRequestsOutstanding) {
 }
 
 TEST_F(GotchasTest, Gotcha09_ForgottenListensAndConnectsLeaveNothing) {
-  const size_t before = OpenDescriptors();
+  const size_t before = OpenDescriptors().size();
   ASSERT_NO_FATAL_FAILURE(Open(12));
   {
     const FakeAcceptor silent;
@@ -204,7 +180,7 @@ TEST_F(GotchasTest, Gotcha09_ForgottenListensAndConnectsLeaveNothing) {
     ASSERT_EQ(ncclSuccess, net().Connect(plugin_->context(), 0, handle, &send));
     ASSERT_EQ(ncclSuccess, net().Connect(plugin_->context(), 0, &nobody[0], &send));
     ASSERT_TRUE(plugin_->Finish().ok());
-    EXPECT_EQ(before, OpenDescriptors() - 1) << "but for the silent listener's own";
+    EXPECT_EQ(before, OpenDescriptors().size() - 1) << "but for the silent listener's own";
   }
   plugin_.reset();
 }

@@ -7,13 +7,14 @@
 
 #include "tests/plugin/encryption/encryption_fixture.h"
 #include "tests/support/pattern.h"
+#include "tests/support/plugin_test.h"
 
 namespace tcpx {
 namespace {
 
 constexpr size_t kBytes = 12'000;
 
-class LateReceiverTest : public ::testing::TestWithParam<bool> {
+class LateReceiverTest : public PluginTest, public ::testing::WithParamInterface<bool> {
  protected:
   void Open() {
     ClearLog();
@@ -23,12 +24,7 @@ class LateReceiverTest : public ::testing::TestWithParam<bool> {
     settings.threads = 0;
     settings.environment["TCPX_STALL_WARN"] = "1";
     settings.environment["TCPX_LINGER"] = "1";
-    auto opened = TestPlugin::Open(settings);
-    ASSERT_TRUE(opened.ok()) << opened.status();
-    plugin_ = *std::move(opened);
-    auto pair = plugin_->Connect();
-    ASSERT_TRUE(pair.ok()) << pair.status();
-    pair_ = *pair;
+    OpenPair(settings);
   }
 
   // Null: it failed.
@@ -49,8 +45,6 @@ class LateReceiverTest : public ::testing::TestWithParam<bool> {
   }
 
   const Pattern pattern_{7, kBytes};
-  std::unique_ptr<TestPlugin> plugin_;
-  Ends pair_;
 };
 
 TEST_P(LateReceiverTest, IsNamedWhereTheDataLiesHere) {

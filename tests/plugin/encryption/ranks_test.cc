@@ -22,7 +22,7 @@ namespace {
 constexpr char kSecret[] = "correct horse battery staple";
 
 void UseEncryption(bool on, const char* secret = kSecret) {
-  setenv("TCPX_SECRET_FILE", SecretPath(secret).c_str(), 1);
+  setenv("TCPX_SECRET_FILE", SecretFile(secret).c_str(), 1);
   setenv("TCPX_ENCRYPT", on ? "1" : "0", 1);
 }
 

@@ -24,11 +24,6 @@ class SwallowedFlowsTest : public RulesTest {
     settings.environment["TCPX_HEAL"] = "1";
     return settings;
   }
-
-  void Exchange(const Ends& pair, const std::string& sent) {
-    const absl::Status status = Move(&net(), pair, sent);
-    ASSERT_TRUE(status.ok()) << status;
-  }
 };
 
 TEST_P(SwallowedFlowsTest, AnotherSocketCarriesOn) {
@@ -36,13 +31,13 @@ TEST_P(SwallowedFlowsTest, AnotherSocketCarriesOn) {
   MakePair(&pair);
   const std::string small(1000, 's');
   const std::string large(4 << 20, 'l');
-  ASSERT_NO_FATAL_FAILURE(Exchange(pair, large));
+  ASSERT_NO_FATAL_FAILURE(Move(pair, large));
   for (const bool both_ways : {true, false}) {
     int swallowed = 0;
     for (const LaneEnd& end : FindLaneEnds()) swallowed += (both_ways || !end.dialled) && Swallow(end.fd);
     ASSERT_GT(swallowed, 0) << strerror(errno);
-    ASSERT_NO_FATAL_FAILURE(Exchange(pair, small));
-    ASSERT_NO_FATAL_FAILURE(Exchange(pair, large));
+    ASSERT_NO_FATAL_FAILURE(Move(pair, small));
+    ASSERT_NO_FATAL_FAILURE(Move(pair, large));
   }
   EXPECT_TRUE(LogLines(NCCL_LOG_WARN).empty()) << LogText();
   EXPECT_TRUE(LogHas(" goes on, ")) << LogText();

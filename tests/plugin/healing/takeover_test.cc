@@ -5,10 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <fstream>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -22,6 +20,7 @@
 #include "tests/support/fake_acceptor.h"
 #include "tests/support/processes.h"
 #include "tests/support/rank.h"
+#include "tests/support/secret_file.h"
 #include "tests/support/visitor.h"
 
 namespace tcpx {
@@ -154,13 +153,7 @@ HelloStatus Answered(const char* handle, const std::string& hello, const std::st
 
 void TakeNothingOver(bool secret) {
   Mode{.environment = {{"TCPX_HEAL", "1"}, {"NCCL_SOCKET_RETRY_SLEEP_MSEC", "1"}}}.Apply();
-  if (secret) {
-    const char* const folder = getenv("TEST_TMPDIR");
-    const std::string path = absl::StrCat(folder != nullptr ? folder : "/tmp", "/secret.", getpid());
-    std::ofstream(path) << "correct horse battery staple";
-    TCPX_REQUIRE(chmod(path.c_str(), 0600) == 0);
-    setenv("TCPX_SECRET_FILE", path.c_str(), 1);
-  }
+  if (secret) setenv("TCPX_SECRET_FILE", SecretFile().c_str(), 1);
   Relayed pair;
   pair.Move("before");
   size_t connection = 0;

@@ -4,11 +4,9 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
-#include <fstream>
 #include <functional>
 #include <string>
 #include <tuple>
@@ -19,6 +17,7 @@
 #include "tests/support/plugin_mode.h"
 #include "tests/support/processes.h"
 #include "tests/support/rank.h"
+#include "tests/support/secret_file.h"
 #include "tests/support/seed.h"
 #include "tests/support/stream.h"
 
@@ -170,12 +169,7 @@ class StopTest : public ::testing::Test {
   void Use(bool secret, int lanes) {
     Mode{.lanes = lanes}.Apply();
     setenv("TCPX_HELLO_TIMEOUT", "1", 1);
-    if (!secret) return;
-    const char* folder = getenv("TEST_TMPDIR");
-    const std::string path = absl::StrCat(folder != nullptr ? folder : "/tmp", "/secret.", getpid());
-    std::ofstream(path) << "correct horse battery staple";
-    TCPX_REQUIRE(chmod(path.c_str(), 0600) == 0);
-    setenv("TCPX_SECRET_FILE", path.c_str(), 1);
+    if (secret) setenv("TCPX_SECRET_FILE", SecretFile().c_str(), 1);
   }
 };
 

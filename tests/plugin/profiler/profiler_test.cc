@@ -14,10 +14,8 @@
 #include "tests/plugin/profiler/consumer.h"
 #include "tests/support/deadline.h"
 #include "tests/support/pattern.h"
-#include "tests/support/plugin_log.h"
-#include "tests/support/plugin_mode.h"
+#include "tests/support/plugin_test.h"
 #include "tests/support/seed.h"
-#include "tests/support/test_plugin.h"
 
 namespace tcpx {
 namespace {
@@ -42,28 +40,21 @@ struct Message {
   int size = -1;
 };
 
-class ProfilerTest : public ::testing::Test {
+class ProfilerTest : public PluginTest {
  protected:
   void Open(Mode settings, Consumer::Reading reading) {
     const std::string reason = settings.ReasonToSkip();
     if (!reason.empty()) GTEST_SKIP() << reason;
     Consumer::Reset(reading);
     settings.profiler = Consumer::Callback();
-    auto opened = TestPlugin::Open(settings);
-    ASSERT_TRUE(opened.ok()) << opened.status();
-    plugin_ = *std::move(opened);
-    auto pair = plugin_->Connect();
-    ASSERT_TRUE(pair.ok()) << pair.status();
-    pair_ = *pair;
+    OpenPair(settings);
   }
 
   void TearDown() override {
     if (plugin_ == nullptr) return;
-    EXPECT_TRUE(plugin_->Finish().ok());
+    PluginTest::TearDown();
     EXPECT_EQ(Consumer::Faults(), std::vector<std::string>());
   }
-
-  NetClient& net() { return plugin_->net(); }
 
   // False exactly when there is no room.
   bool PostSend(Message* message, void* parent) {
@@ -131,9 +122,6 @@ class ProfilerTest : public ::testing::Test {
     }
     return messages;
   }
-
-  std::unique_ptr<TestPlugin> plugin_;
-  Ends pair_;
 };
 
 void ExpectRebuilt(const Message& message) {

@@ -12,10 +12,8 @@
 
 #include "tests/support/deadline.h"
 #include "tests/support/gpu_lab.h"
-#include "tests/support/plugin_log.h"
-#include "tests/support/plugin_mode.h"
+#include "tests/support/plugin_test.h"
 #include "tests/support/seed.h"
-#include "tests/support/test_plugin.h"
 
 namespace tcpx {
 
@@ -59,7 +57,7 @@ class Buffer {
   std::vector<char> host_;
 };
 
-class StagingTest : public ::testing::TestWithParam<Mode> {
+class StagingTest : public PluginTest, public ::testing::WithParamInterface<Mode> {
  protected:
   void SetUp() override {
     const std::string reason = GetParam().ReasonToSkip();
@@ -74,8 +72,7 @@ class StagingTest : public ::testing::TestWithParam<Mode> {
   void TearDown() override {
     if (lab_ != nullptr && lab_->is_fake()) lab_->fake().reset();
     if (plugin_ == nullptr) return;
-    const absl::Status status = plugin_->Finish();
-    EXPECT_TRUE(status.ok()) << status;
+    PluginTest::TearDown();
     plugin_.reset();
     if (!lab_->is_fake()) return;
     const FakeCudaCounts left = lab_->counts();
@@ -86,21 +83,13 @@ class StagingTest : public ::testing::TestWithParam<Mode> {
 
   // Loads the plugin anew. Slots are small and few, so that every message needs several and waits for some.
   void Start(const std::map<std::string, std::string>& environment) {
-    plugin_.reset();
     Mode settings = GetParam();
     settings.environment["TCPX_GPU_DIRECT_STAGING"] = "1";
     settings.environment["TCPX_GPU_SLOT_BYTES"] = "64K";
     settings.environment["TCPX_GPU_POOL_BYTES"] = "1M";
     for (const auto& [name, value] : environment) settings.environment[name] = value;
-    auto opened = TestPlugin::Open(settings);
-    ASSERT_TRUE(opened.ok()) << opened.status();
-    plugin_ = *std::move(opened);
-    auto pair = plugin_->Connect();
-    ASSERT_TRUE(pair.ok()) << pair.status();
-    pair_ = *pair;
+    OpenPair(settings);
   }
-
-  NetClient& net() { return plugin_->net(); }
 
   void* Register(void* comm, Buffer* buffer) {
     void* handle = nullptr;
@@ -120,8 +109,6 @@ class StagingTest : public ::testing::TestWithParam<Mode> {
   bool NeedsFake() const { return !lab_->is_fake(); }
 
   std::unique_ptr<GpuLab> lab_;
-  std::unique_ptr<TestPlugin> plugin_;
-  Ends pair_;
 };
 
 }  // namespace tcpx

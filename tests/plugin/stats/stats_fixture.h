@@ -11,17 +11,14 @@
 
 #include <chrono>
 #include <cstring>
-#include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/fd.h"
 #include "tests/support/deadline.h"
 #include "tests/support/json.h"
-#include "tests/support/plugin_log.h"
-#include "tests/support/test_plugin.h"
+#include "tests/support/plugin_test.h"
 
 namespace tcpx {
 
@@ -51,7 +48,7 @@ inline std::string AskSocket(const std::string& name) {
 }
 
 // The parameter: progress threads.
-class StatsFixture : public testing::TestWithParam<int> {
+class StatsFixture : public PluginTest, public testing::WithParamInterface<int> {
  protected:
   StatsFixture() {
     std::string name = testing::TempDir() + "/stats.XXXXXX";
@@ -62,20 +59,10 @@ class StatsFixture : public testing::TestWithParam<int> {
         {"TCPX_STATS", "1"}, {"TCPX_STATS_DIR", dir_}, {"TCPX_STATS_SOCKET", absl::StrCat("@", socket_)}};
     ClearLog();
   }
-  void Open() {
-    auto opened = TestPlugin::Open(settings_);
-    ASSERT_TRUE(opened.ok()) << opened.status();
-    plugin_ = *std::move(opened);
-    auto pair = plugin_->Connect();
-    ASSERT_TRUE(pair.ok()) << pair.status();
-    pair_ = *pair;
-  }
+  void Open() { OpenPair(settings_); }
   void Move(size_t bytes, int times) {
     const std::string text(bytes, 'x');
-    for (int i = 0; i < times; ++i) {
-      const absl::Status status = tcpx::Move(&plugin_->net(), pair_, text);
-      ASSERT_TRUE(status.ok()) << status;
-    }
+    for (int i = 0; i < times; ++i) ASSERT_NO_FATAL_FAILURE(PluginTest::Move(pair_, text));
   }
 
   // What the socket tells once somebody answers.
@@ -96,8 +83,6 @@ class StatsFixture : public testing::TestWithParam<int> {
       absl::StrCat("tcpx-stats-test-", std::chrono::steady_clock::now().time_since_epoch().count());
   std::string dir_;
   Mode settings_;
-  std::unique_ptr<TestPlugin> plugin_;
-  Ends pair_;
 };
 
 }  // namespace tcpx

@@ -4,10 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <fstream>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -18,6 +16,7 @@
 #include "tests/support/plugin_mode.h"
 #include "tests/support/processes.h"
 #include "tests/support/rank.h"
+#include "tests/support/secret_file.h"
 #include "tests/support/stream.h"
 #include "tests/support/visitor.h"
 
@@ -25,15 +24,6 @@ namespace tcpx {
 namespace {
 
 constexpr char kSecret[] = "correct horse battery staple";
-
-// A file of this process's own.
-std::string SecretFile(const std::string& text, mode_t mode = 0600) {
-  const char* folder = getenv("TEST_TMPDIR");
-  std::string path = absl::StrCat(folder != nullptr ? folder : "/tmp", "/secret.", getpid());
-  std::ofstream(path) << text;
-  TCPX_REQUIRE(chmod(path.c_str(), mode) == 0);
-  return path;
-}
 
 // Empty: none.
 void UseSecret(const std::string& text) {

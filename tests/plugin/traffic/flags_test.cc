@@ -25,8 +25,6 @@ class FlagsTest : public RulesTest {
     RulesTest::SetUp();
     if (plugin_ != nullptr) MakePair(&pair_);
   }
-
-  Ends pair_;
 };
 
 TEST_P(FlagsTest, NoLineShowsItsFlagBeforeItsData) {

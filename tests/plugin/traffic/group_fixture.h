@@ -119,8 +119,6 @@ class GroupTest : public RulesTest {
     EXPECT_EQ(text, std::string(buffer.data(), text.size())) << "member " << index;
     EXPECT_EQ("", buffer.Check(text.size(), buffer.bytes_max())) << "member " << index;
   }
-
-  Ends pair_;
 };
 
 }  // namespace tcpx

@@ -88,8 +88,6 @@ class OptionalReceiveTest : public RulesTest {
       ASSERT_TRUE(deadline.Yield()) << LogText();
     }
   }
-
-  Ends pair_;
 };
 
 TEST_P(OptionalReceiveTest, AYoungerReceiveEndsAnOlderOne) {

@@ -112,6 +112,8 @@ class TrafficReceiver : public TrafficEnd {
   absl::Status TestOldest(StepResult* result);
 };
 
+using Runner = absl::Status (*)(NetClient* net, const Ends& pair, const TrafficPlan& plan);
+
 // Moves the whole plan over `pair`: one thread for both ends in turn, or a thread for each.
 absl::Status RunTraffic(NetClient* net, const Ends& pair, const TrafficPlan& plan);
 absl::Status RunTrafficOnTwoThreads(NetClient* net, const Ends& pair, const TrafficPlan& plan);
