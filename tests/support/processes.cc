@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <vector>
 
 #include "absl/time/clock.h"
 #include "tests/support/plugin_log.h"
@@ -97,6 +96,23 @@ std::string RunTogether(const Body& one, const Body& other, absl::Duration limit
 
 std::string RunAlone(const std::function<void()>& body, absl::Duration limit) {
   return Reap(Fork(body), absl::Now() + limit);
+}
+
+std::string RunBeside(const std::vector<std::function<std::string()>>& runs, absl::Duration limit) {
+  const absl::Time deadline = absl::Now() + limit;
+  std::vector<pid_t> children;
+  for (const auto& run : runs) {
+    children.push_back(Fork([&run] {
+      const std::string wrong = run();
+      TCPX_REQUIRE(wrong.empty(), wrong);
+    }));
+  }
+  std::string wrong;
+  for (size_t i = 0; i < children.size(); ++i) {
+    const std::string how = Reap(children[i], deadline);
+    if (!how.empty()) absl::StrAppend(&wrong, "run ", i + 1, ": ", how, "; ");
+  }
+  return wrong;
 }
 
 int ExitCodeOf(int pid, absl::Duration limit) {

@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
@@ -54,6 +55,9 @@ using Body = std::function<void(Control& peer)>;
 // Runs each body in a child of its own, which ends by exit(0) when its body returns. Empty when both did so.
 std::string RunTogether(const Body& one, const Body& other, absl::Duration limit = kHungAfter);
 std::string RunAlone(const std::function<void()>& body, absl::Duration limit = kHungAfter);
+
+// Runs each in a child of its own, all at the same time. Empty when none of them has said that something is wrong.
+std::string RunBeside(const std::vector<std::function<std::string()>>& runs, absl::Duration limit = 2 * kHungAfter);
 
 // Exit code of a child of a child, or -1 when it was killed or hung.
 int ExitCodeOf(int pid, absl::Duration limit);

@@ -119,7 +119,7 @@ TEST_P(AbortTest, AnOrderlyFinalizeThatWaitsKeepsNobodyElse) {
     const absl::Time begun = absl::Now();
     void* const second = rank.NewContext();
     const absl::Duration waited = absl::Now() - begun;
-    absl::SleepFor(absl::Milliseconds(500));
+    absl::SleepFor(absl::Milliseconds(500));  // That it goes on waiting is no event.
     TCPX_REQUIRE(!finalized, "it did not wait");
     stopped.Wake();
     other.join();

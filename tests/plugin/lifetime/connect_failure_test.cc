@@ -150,7 +150,7 @@ TEST_P(ConnectFailureTest, FailsItsCommunicatorEverywhere) {
                         Ends none;
                         TCPX_REQUIRE(rank.Poll(handle, nullptr, &none) == ncclRemoteError, LogText());
                       }
-                      absl::SleepFor(absl::Milliseconds(300));  // All four have ended.
+                      absl::SleepFor(absl::Milliseconds(300));  // No event: a second line would be late.
                       TCPX_REQUIRE(WarningCount() == 1, LogText());
                       char own[kHandleBytesMax] = {};
                       void* listen = nullptr;
@@ -193,7 +193,7 @@ TEST_P(ConnectFailureTest, WithoutProgress) {
                 TCPX_REQUIRE(absl::Now() < started + kHungAfter / 2, "nothing was said");
               }
               TCPX_REQUIRE(absl::Now() > started + absl::Milliseconds(4900));
-              absl::SleepFor(absl::Milliseconds(500));
+              absl::SleepFor(absl::Milliseconds(500));  // That no other line comes is no event.
               TCPX_REQUIRE(WarningCount() == 1, LogText());
               for (const char* part : {"through lo (127.0.0.1)", "try 1 of 4", "does not answer the hello", "firewall",
                                        "TCPX_PORT_RANGE", " s at the latest"}) {

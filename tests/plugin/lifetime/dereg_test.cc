@@ -26,7 +26,7 @@ namespace {
 constexpr Stream::Shape kChecked;
 constexpr Stream::Shape kUnchecked = {kChecked.message_bytes, kChecked.window, kChecked.count, false};
 constexpr Stream::Shape kHuge = {size_t{64} << 20, 1, 1, true};  // more than all buffers of four lanes hold
-// Long enough for the peer to send many more messages.
+// Long enough for the peer to send many more messages. By the clock: that nobody touches memory is no event.
 constexpr absl::Duration kWhile = absl::Milliseconds(150);
 
 constexpr char kEnough = 'e';
@@ -110,7 +110,8 @@ TEST_P(DeregTest, NothingTouchesMemoryAfterDeregBesideTests) {
         traffic.receive.Step();
       }
     });
-    absl::SleepFor(absl::Milliseconds(20));
+    const int64_t seen = traffic.receive.finished();
+    while (traffic.receive.finished() < seen + 16) absl::SleepFor(absl::Milliseconds(1));
     traffic.receive.StopPosting();
     traffic.send.StopPosting();
     traffic.receive.Deregister();
@@ -157,6 +158,7 @@ TEST_P(DeregTest, CloseStraightAfterDereg) {
 TEST_P(DeregTest, PeerThatDoesNotRead) {
   const auto abort = [](Control& peer) {
     Traffic traffic(peer, kUnchecked);
+    // No event tells that the kernels hold all they can.
     const absl::Time full = absl::Now() + absl::Milliseconds(300);
     while (absl::Now() < full) {
       TCPX_REQUIRE(traffic.send.Step() == ncclSuccess);
@@ -190,6 +192,7 @@ TEST_P(DeregTest, RestOfAMessageComesTooLate) {
     const Ends ends = rank.Connect(peer);
     Stream recv(&rank.net(), Stream::Way::kReceive, ends.receive, kHuge);
     peer.Await(kPaused);
+    // Nor that nothing more is on its way.
     const absl::Time drained = absl::Now() + absl::Milliseconds(300);
     while (absl::Now() < drained) TCPX_REQUIRE(recv.Step() == ncclSuccess);
     TCPX_REQUIRE(recv.in_flight() == 1);

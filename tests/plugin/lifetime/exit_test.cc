@@ -76,7 +76,8 @@ TEST_P(ExitTest, WithAnotherThreadInside) {
         (void)traffic->streams.receive.Step();
       }
     }).detach();
-    absl::SleepFor(absl::Milliseconds(30));
+    const int64_t seen = traffic->streams.receive.finished();
+    while (traffic->streams.receive.finished() < seen + 20) absl::SleepFor(absl::Milliseconds(1));
     exit(0);
   };
   EXPECT_EQ("", RunTogether(leave, RunToTheEnd, kAtOnce));

@@ -158,7 +158,7 @@ TEST_P(LimitsTest, AcceptAtTheHardLimitRests) {
               clients.Connect(handle);
               AwaitUlimit();
               const double cpu_before = CpuSeconds();
-              absl::SleepFor(absl::Seconds(1));
+              absl::SleepFor(absl::Seconds(1));  // What is measured.
               // A listener that is readable for ever and can't be accepted from costs a core when nobody minds.
               TCPX_REQUIRE(CpuSeconds() - cpu_before < 0.5, CpuSeconds() - cpu_before, " s of one");
               TCPX_REQUIRE(WarningCount() <= 3, "one line per episode: ", LogText());
@@ -194,7 +194,7 @@ TEST_P(LimitsTest, FinalizeWhileTheListenerRests) {
     Rank rank;
     const Ends ends = rank.Connect(peer);
     peer.Await('r');
-    absl::SleepFor(absl::Milliseconds(600));
+    absl::SleepFor(absl::Milliseconds(600));  // Meanwhile the other side's socket lingers; nobody is told of that.
     rank.Close(ends);
     rank.Finalize();
   };
