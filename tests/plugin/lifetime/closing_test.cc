@@ -92,7 +92,8 @@ void SendAndVanish(Control& peer, const Way& way) {
   Leave(rank, way.end);
 }
 
-// `before` the first message nothing is read, and then slowly: by the clock, as being late is all that it does. Its own sends may fail: nobody wants them.
+// `before` the first message nothing is read, and then slowly: by the clock, as being late is all that it does. Its
+// own sends may fail: nobody wants them.
 void ReceiveSlowly(Control& peer, absl::Duration before) {
   Rank rank;
   const Ends ends = rank.Connect(peer);
