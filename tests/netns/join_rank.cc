@@ -26,8 +26,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/clock.h"
-#include "tests/plugin/lifetime/processes.h"
-#include "tests/plugin/lifetime/rank.h"
+#include "tests/support/processes.h"
+#include "tests/support/rank.h"
 
 namespace tcpx {
 namespace {
@@ -113,7 +113,7 @@ class Joiner {
       const ncclResult_t result = net().Connect(plugin_.context(), 0, channel->handle, &ends.send);
       if (result != ncclSuccess) return false;
     }
-    return ends.recv != nullptr || net().Accept(channel->listen, &ends.recv) == ncclSuccess;
+    return ends.receive != nullptr || net().Accept(channel->listen, &ends.receive) == ncclSuccess;
   }
 
   bool Join() {
@@ -121,7 +121,7 @@ class Joiner {
       bool whole = true;
       for (Channel& channel : channels_) {
         if (!Poll(&channel)) return false;
-        whole = whole && (channel.ends.send != nullptr || !dials_) && channel.ends.recv != nullptr;
+        whole = whole && (channel.ends.send != nullptr || !dials_) && channel.ends.receive != nullptr;
       }
       if (whole) return true;
       Pause();
@@ -136,19 +136,20 @@ class Joiner {
       void* data = &byte_;
       size_t bytes = sizeof(byte_);
       int tag = 0;
-      if (region_ == nullptr && net().RegMr(channel.ends.recv, data, bytes, NCCL_PTR_HOST, &region_) != ncclSuccess) {
+      if (region_ == nullptr &&
+          net().RegMr(channel.ends.receive, data, bytes, NCCL_PTR_HOST, &region_) != ncclSuccess) {
         return false;
       }
-      return net().Irecv(channel.ends.recv, 1, &data, &bytes, &tag, &region_, nullptr, &request_) == ncclSuccess;
+      return net().Irecv(channel.ends.receive, 1, &data, &bytes, &tag, &region_, nullptr, &request_) == ncclSuccess;
     }
     return net().Test(request_, &done, nullptr) == ncclSuccess;
   }
 
   void Leave() {
-    if (region_ != nullptr) TCPX_REQUIRE(net().DeregMr(channels_.front().ends.recv, region_) == ncclSuccess);
+    if (region_ != nullptr) TCPX_REQUIRE(net().DeregMr(channels_.front().ends.receive, region_) == ncclSuccess);
     for (Channel& channel : channels_) {
       if (channel.ends.send != nullptr) TCPX_REQUIRE(net().CloseSend(channel.ends.send) == ncclSuccess);
-      if (channel.ends.recv != nullptr) TCPX_REQUIRE(net().CloseRecv(channel.ends.recv) == ncclSuccess);
+      if (channel.ends.receive != nullptr) TCPX_REQUIRE(net().CloseRecv(channel.ends.receive) == ncclSuccess);
       TCPX_REQUIRE(net().CloseListen(channel.listen) == ncclSuccess);
     }
     plugin_.Finalize();

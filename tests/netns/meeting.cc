@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "absl/time/clock.h"
-#include "tests/plugin/lifetime/processes.h"
+#include "tests/support/processes.h"
 
 namespace tcpx {
 namespace {
@@ -27,22 +27,12 @@ void FindHandle(const Places& places, char* handle) {
 }  // namespace
 
 Ends Connect(Rank* rank, void* context, int device, const Places& places) {
-  NetClient& net = rank->net();
   char handle[kHandleBytesMax] = {};
-  void* listen = nullptr;
-  TCPX_REQUIRE(net.Listen(context, device, handle, &listen) == ncclSuccess, LogText());
+  void* const listen = rank->Listen(context, handle, device);
   LeaveHandle(places, handle);
   FindHandle(places, handle);
-  Ends ends;
-  const absl::Time deadline = absl::Now() + kHungAfter / 2;
-  while (ends.send == nullptr || ends.recv == nullptr) {
-    if (ends.send == nullptr) {
-      TCPX_REQUIRE(net.Connect(context, device, handle, &ends.send) == ncclSuccess, LogText());
-    }
-    if (ends.recv == nullptr) TCPX_REQUIRE(net.Accept(listen, &ends.recv) == ncclSuccess, LogText());
-    TCPX_REQUIRE(absl::Now() < deadline, LogText());
-  }
-  TCPX_REQUIRE(net.CloseListen(listen) == ncclSuccess);
+  const Ends ends = rank->ConnectTo(context, listen, handle, device);
+  rank->CloseListen(listen);
   return ends;
 }
 

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "tests/plugin/lifetime/rank.h"
+#include "tests/support/rank.h"
 
 namespace tcpx {
 

@@ -21,9 +21,9 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "tests/netns/meeting.h"
-#include "tests/plugin/lifetime/processes.h"
-#include "tests/plugin/lifetime/rank.h"
-#include "tests/plugin/lifetime/stream.h"
+#include "tests/support/processes.h"
+#include "tests/support/rank.h"
+#include "tests/support/stream.h"
 
 namespace tcpx {
 namespace {
@@ -35,18 +35,17 @@ constexpr Stream::Shape kShapes[] = {
 };
 
 void Exchange(Rank* rank, const std::vector<Ends>& all, const Stream::Shape& shape) {
-  std::vector<std::unique_ptr<Stream>> streams;
-  for (const Ends& ends : all) {
-    streams.push_back(std::make_unique<Stream>(&rank->net(), Stream::Way::kSend, ends.send, shape));
-    streams.push_back(std::make_unique<Stream>(&rank->net(), Stream::Way::kReceive, ends.recv, shape));
-  }
-  const auto complete = [](const auto& stream) { return stream->complete(); };
+  std::vector<std::unique_ptr<BothWays>> streams;
+  for (const Ends& ends : all) streams.push_back(std::make_unique<BothWays>(&rank->net(), ends, shape));
+  const auto complete = [](const auto& both) { return both->send.complete() && both->receive.complete(); };
   const absl::Time deadline = absl::Now() + kHungAfter;
   while (!std::all_of(streams.begin(), streams.end(), complete)) {
-    for (auto& stream : streams) TCPX_REQUIRE(stream->Step() == ncclSuccess, LogText());
+    for (auto& both : streams) {
+      TCPX_REQUIRE(both->send.Step() == ncclSuccess && both->receive.Step() == ncclSuccess, LogText());
+    }
     TCPX_REQUIRE(absl::Now() < deadline, LogText());
   }
-  for (auto& stream : streams) stream->Deregister();
+  for (auto& both : streams) both->Deregister();
 }
 
 int FindDevice(Rank* rank, const std::string& name) {

@@ -48,9 +48,9 @@
 #include "nccl/net_v12.h"
 #include "tests/netns/shifted_clock.h"
 #include "tests/plugin/lifetime/proc_view.h"
-#include "tests/plugin/lifetime/processes.h"
-#include "tests/plugin/lifetime/rank.h"
 #include "tests/plugin/lifetime/sandbox.h"
+#include "tests/support/processes.h"
+#include "tests/support/rank.h"
 
 namespace tcpx {
 namespace {
@@ -172,7 +172,7 @@ class Flow {
 void Announce(void* context) {
   const char* const ranks = getenv("RING_ANNOUNCE");
   if (ranks == nullptr) return;
-  void* const library = dlopen(kPlugin, RTLD_NOW);
+  void* const library = dlopen(kPluginPath, RTLD_NOW);
   TCPX_REQUIRE(library != nullptr, dlerror());
   const auto* table = static_cast<const ncclNet_v12_t*>(dlsym(library, "ncclNetPlugin_v12"));
   ncclNetAttr_v12_t attributes = {{atoi(ranks), 1, 8, 1}, {atoi(ranks), 1, 8, 1}, ~0u, ~0u, ~0u};
@@ -192,13 +192,7 @@ Ends Connect(NetClient* net, void* context, const Ring& ring, int round) {
     absl::SleepFor(absl::Milliseconds(2));
   }
   Ends ends;
-  while (ends.send == nullptr || ends.recv == nullptr) {
-    if (ends.send == nullptr) {
-      TCPX_REQUIRE(net->Connect(context, ring.device, handle, &ends.send) == ncclSuccess, LogText());
-    }
-    if (ends.recv == nullptr) TCPX_REQUIRE(net->Accept(listen, &ends.recv) == ncclSuccess, LogText());
-    TCPX_REQUIRE(absl::Now() < deadline, LogText());
-  }
+  TCPX_REQUIRE(PollEnds(net, {context, ring.device, handle, listen}, &ends) == ncclSuccess, LogText());
   TCPX_REQUIRE(net->CloseListen(listen) == ncclSuccess);
   return ends;
 }
@@ -355,7 +349,7 @@ void RunRound(Rank* rank, const Ring& ring, int round, bool last) {
   const Ends ends = Connect(net, context, ring, round);
   {
     Flow send(net, Flow::Way::kSend, ends.send);
-    Flow recv(net, Flow::Way::kReceive, ends.recv);
+    Flow recv(net, Flow::Way::kReceive, ends.receive);
     Flow* const failed = RunTraffic(ring, round, &send, &recv);
     WriteFile(ring.Path("running", ring.rank, round), "");  // It may have been too short to say so.
     WriteFile(ring.Path("log", ring.rank, round), LogText().substr(logged));

@@ -24,8 +24,8 @@
 #include "common/socket.h"
 #include "net_socket/message/wire.h"
 #include "tests/netns/meeting.h"
-#include "tests/plugin/lifetime/processes.h"
-#include "tests/plugin/lifetime/rank.h"
+#include "tests/support/processes.h"
+#include "tests/support/rank.h"
 
 namespace tcpx {
 namespace {
@@ -57,29 +57,6 @@ int BusiestSocket(int other) {
   }
   TCPX_REQUIRE(busiest >= 0);
   return busiest;
-}
-
-void Wait(Rank* rank, void* request) {
-  const absl::Time deadline = absl::Now() + kHungAfter;
-  for (int done = 0; done == 0;) {
-    TCPX_REQUIRE(rank->net().Test(request, &done, nullptr) == ncclSuccess, LogText());
-    TCPX_REQUIRE(absl::Now() < deadline, LogText());
-    if (done == 0) sched_yield();
-  }
-}
-
-void* Post(Rank* rank, const Ends& ends, bool send, std::vector<char>* data) {
-  void* request = nullptr;
-  void* buffer = data->data();
-  size_t bytes = data->size();
-  int tag = 0;
-  while (request == nullptr) {
-    const ncclResult_t result =
-        send ? rank->net().Isend(ends.send, buffer, bytes, tag, nullptr, nullptr, &request)
-             : rank->net().Irecv(ends.recv, 1, &buffer, &bytes, &tag, nullptr, nullptr, &request);
-    TCPX_REQUIRE(result == ncclSuccess, LogText());
-  }
-  return request;
 }
 
 void MoveBare(int fd, bool send, std::vector<char>* data) {
@@ -129,7 +106,9 @@ void Run(const Places& places, bool send, const Plan& plan) {
   std::vector<char> data(plan.bytes);
   // One after the other: whoever is read second would have its acknowledgements wait for the first.
   for (int i = 0; i < plan.count; ++i) {
-    Wait(&rank, Post(&rank, ends, send, &data));
+    NetClient* const net = &rank.net();
+    Must(WaitFor(net, Must(send ? PostSend(net, ends.send, data.data(), data.size())
+                                : PostReceive(net, ends.receive, data.data(), data.size()))));
     if (send) absl::SleepFor(plan.gap);
   }
   const uint32_t plugin_us = send ? Info(BusiestSocket(bare)).tcpi_rtt : 0;

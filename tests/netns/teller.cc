@@ -25,9 +25,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "tests/netns/meeting.h"
-#include "tests/plugin/lifetime/processes.h"
-#include "tests/plugin/lifetime/rank.h"
 #include "tests/support/gpu_lab.h"
+#include "tests/support/processes.h"
+#include "tests/support/rank.h"
 
 namespace tcpx {
 namespace {
@@ -86,7 +86,7 @@ class Teller {
     std::vector<void*> sends(static_cast<size_t>(count));
     for (int i = 0; i < count; ++i) {
       from.emplace_back(net_, ends_.send, lab);
-      to.emplace_back(net_, ends_.recv, lab);
+      to.emplace_back(net_, ends_.receive, lab);
       from.back().Write(&text_[at_ + static_cast<size_t>(i) * bytes], bytes);
     }
     void* receive = Post(way, bytes, &to);
@@ -121,7 +121,7 @@ class Teller {
     for (;;) {
       request = way == Way::kFlags ? reinterpret_cast<void*>(NCCL_NET_OPTIONAL_RECV_COMPLETION) : nullptr;
       const int count = static_cast<int>(to->size());
-      TCPX_REQUIRE(net_->Irecv(ends_.recv, count, data, sizes, tags, handles, nullptr, &request) == ncclSuccess,
+      TCPX_REQUIRE(net_->Irecv(ends_.receive, count, data, sizes, tags, handles, nullptr, &request) == ncclSuccess,
                    LogText());
       if (request != nullptr) return request;
       TCPX_REQUIRE(absl::Now() < deadline, LogText());

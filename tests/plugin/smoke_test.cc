@@ -7,17 +7,15 @@
 #include <string>
 #include <vector>
 
-#include "nccl/client/net_client.h"
 #include "tests/support/deadline.h"
+#include "tests/support/test_plugin.h"
 
 namespace tcpx {
 namespace {
 
-constexpr char kPlugin[] = "net_socket/libnccl-net-tcpx.so";
-
 TEST(SmokeTest, MovesBytes) {
   setenv("NCCL_SOCKET_IFNAME", "lo", 1);
-  auto opened = NetClient::Open(kPlugin);
+  auto opened = NetClient::Open(kPluginPath);
   ASSERT_TRUE(opened.ok()) << opened.status();
   NetClient& net = **opened;
   void* ctx = nullptr;
@@ -26,19 +24,12 @@ TEST(SmokeTest, MovesBytes) {
   ASSERT_EQ(ncclSuccess, net.Devices(&devices));
   ASSERT_EQ(1, devices);
   char handle[128] = {};
-  void *listen = nullptr, *send = nullptr, *recv = nullptr;
+  void* listen = nullptr;
   ASSERT_EQ(ncclSuccess, net.Listen(ctx, 0, handle, &listen));
+  Ends ends;
+  ASSERT_EQ(ncclSuccess, PollEnds(&net, {ctx, 0, handle, listen}, &ends));
+  void *const send = ends.send, *const recv = ends.receive;
   Deadline deadline;
-  while ((send == nullptr || recv == nullptr) && deadline.Yield()) {
-    if (send == nullptr) {
-      ASSERT_EQ(ncclSuccess, net.Connect(ctx, 0, handle, &send));
-    }
-    if (recv == nullptr) {
-      ASSERT_EQ(ncclSuccess, net.Accept(listen, &recv));
-    }
-  }
-  ASSERT_NE(nullptr, send);
-  ASSERT_NE(nullptr, recv);
   for (size_t bytes : {size_t{0}, size_t{1}, size_t{100}, size_t{5000}, size_t{70000}, size_t{3000001}}) {
     std::vector<char> out(bytes), in(bytes + 64, 'x');
     for (size_t i = 0; i < bytes; ++i) out[i] = static_cast<char>(i * 7 + bytes);

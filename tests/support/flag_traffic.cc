@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/payload/flag_lines.h"
 #include "tests/support/deadline.h"
-#include "tests/support/log_capture.h"
+#include "tests/support/plugin_log.h"
 #include "tests/support/seed.h"
 
 namespace tcpx {
@@ -108,7 +108,7 @@ class Driver {
 
  private:
   static void Check(const char* call, ncclResult_t result, std::string* error) {
-    if (result != ncclSuccess && error->empty()) *error = absl::StrCat(call, ": ", result, "\n", CapturedLog());
+    if (result != ncclSuccess && error->empty()) *error = absl::StrCat(call, ": ", result, "\n", LogText());
   }
 
   const FlagTraffic& traffic_;

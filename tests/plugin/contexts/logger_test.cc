@@ -14,7 +14,7 @@
 namespace tcpx {
 namespace {
 
-// The logger of another NCCL; that of the first is CapturingLogger.
+// The logger of another NCCL; that of the first is RecordLog.
 std::mutex mutex;
 std::vector<std::string>& OtherLines() {
   static auto* lines = new std::vector<std::string>;
@@ -64,15 +64,15 @@ TEST_F(LoggerTest, EachContextSpeaksToItsOwn) {
   ASSERT_NO_FATAL_FAILURE(Open({}));
   void* other = nullptr;
   ASSERT_EQ(ncclSuccess, net().Init(&other, 0x55, NCCL_NET_TRAFFIC_CLASS_UNDEF, &OtherLogger, nullptr));
-  const Pair pair = Connect(other, plugin_->context());
+  const Ends pair = Connect(other, plugin_->context());
   EXPECT_EQ(1, OtherLinesWith("comm 55 send device"));
-  EXPECT_EQ(0, LinesWithAny("comm 55")) << CapturedLog();
-  EXPECT_EQ(1, LinesWithAny("comm 2a receive device")) << CapturedLog();
+  EXPECT_EQ(0, LinesWithAny("comm 55")) << LogText();
+  EXPECT_EQ(1, LinesWithAny("comm 2a receive device")) << LogText();
   EXPECT_EQ(0, OtherLinesWith("comm 2a"));
   EXPECT_EQ(ncclSuccess, net().CloseRecv(pair.receive));
   SendUntilItFails(pair.send);
   EXPECT_EQ(1, OtherLinesWith("comm 55 send device 0 lane 0 of 1"));
-  EXPECT_EQ(0, LinesWith(NCCL_LOG_WARN, "comm 55")) << CapturedLog();
+  EXPECT_EQ(0, LinesWith(NCCL_LOG_WARN, "comm 55")) << LogText();
   EXPECT_EQ(ncclSuccess, net().CloseSend(pair.send));
   EXPECT_EQ(ncclSuccess, net().Finalize(other));
   EXPECT_EQ(1, OtherLinesWith("comm 55: 1 connections"));
@@ -85,7 +85,7 @@ TEST_F(LoggerTest, EachContextSpeaksToItsOwn) {
   char handle[NCCL_NET_HANDLE_MAXSIZE] = {};
   void* listen = nullptr;
   EXPECT_NE(ncclSuccess, net().Listen(plugin_->context(), 99, handle, &listen));
-  EXPECT_EQ(1, LinesWithAny("device 99")) << CapturedLog();
+  EXPECT_EQ(1, LinesWithAny("device 99")) << LogText();
   std::lock_guard<std::mutex> lock(mutex);
   EXPECT_EQ(before, OtherLines().size());
 }

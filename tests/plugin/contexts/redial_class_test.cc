@@ -95,7 +95,7 @@ class RedialClassTest : public ContextsTest {
 // Every lane is turned away twice before it is let in; in between the dialler opens a new socket.
 void RedialClassTest::ExpectEveryAttemptMarked(int family, int lanes) {
   constexpr int kTurnedAway = 2;
-  LoopbackSettings settings;
+  Mode settings;
   settings.family = family;
   settings.lanes = lanes;
   settings.environment = {{"NCCL_SOCKET_RETRY_SLEEP_MSEC", "1"}};
@@ -109,7 +109,7 @@ void RedialClassTest::ExpectEveryAttemptMarked(int family, int lanes) {
   std::vector<Stub::Dialled> accepted;
   while (static_cast<int>(accepted.size()) < lanes) {
     Stub::Dialled dialled = stub.Next();
-    ASSERT_TRUE(dialled.fd.valid()) << CapturedLog();
+    ASSERT_TRUE(dialled.fd.valid()) << LogText();
     ASSERT_LT(dialled.hello.lane, lanes);
     const int attempt = ++attempts[dialled.hello.lane];
     EXPECT_EQ(184, TrafficClassOfSyn(dialled.fd.get())) << "lane " << dialled.hello.lane << " attempt " << attempt;
@@ -120,7 +120,7 @@ void RedialClassTest::ExpectEveryAttemptMarked(int family, int lanes) {
   }
   Deadline deadline;
   while (send_comm == nullptr && deadline.Yield()) {
-    ASSERT_EQ(ncclSuccess, net().Connect(context, 0, handle.data(), &send_comm)) << CapturedLog();
+    ASSERT_EQ(ncclSuccess, net().Connect(context, 0, handle.data(), &send_comm)) << LogText();
   }
   ASSERT_NE(nullptr, send_comm);
   for (const LaneEnd& end : ConnectedSockets()) {

@@ -17,37 +17,27 @@ namespace {
 class StatisticsTest : public ContextsTest {
  protected:
   // One message each of these sizes, into receives that have room for more.
-  void Move(const Pair& pair, const std::vector<size_t>& sizes) {
+  void Move(const Ends& pair, const std::vector<size_t>& sizes) {
     for (size_t bytes : sizes) {
       std::vector<char> out(bytes + 1), in(bytes + 100);
       auto receive = PostReceive(&net(), pair.receive, in.data(), in.size());
       ASSERT_TRUE(receive.ok()) << receive.status();
       auto send = PostSend(&net(), pair.send, out.data(), bytes);
       ASSERT_TRUE(send.ok()) << send.status();
-      // In turn: a large message needs both ends.
-      int sent = 0, received = 0;
-      Deadline deadline;
-      while (sent == 0 || received == 0) {
-        if (sent == 0) {
-          ASSERT_EQ(ncclSuccess, net().Test(*send, &sent, nullptr)) << CapturedLog();
-        }
-        if (received == 0) {
-          ASSERT_EQ(ncclSuccess, net().Test(*receive, &received, nullptr)) << CapturedLog();
-        }
-        ASSERT_TRUE(deadline.Yield()) << CapturedLog();
-      }
+      const absl::Status moved = WaitForAll(&net(), {*send, *receive});
+      ASSERT_TRUE(moved.ok()) << moved;
     }
   }
 };
 
 TEST_F(StatisticsTest, EachContextSaysAtItsEndWhatItMoved) {
-  LoopbackSettings settings;
+  Mode settings;
   settings.lanes = 2;
   ASSERT_NO_FATAL_FAILURE(Open(settings));
   void* one = NewContext(0x11, 184);
   void* two = NewContext(0x22, NCCL_NET_TRAFFIC_CLASS_UNDEF);
   void* idle = NewContext(0x33, NCCL_NET_TRAFFIC_CLASS_UNDEF);
-  const Pair closed_early = Connect(one, two);
+  const Ends closed_early = Connect(one, two);
   Move(closed_early, {0, 1, 70000});
   Close(closed_early);
   Move(Connect(one, two), {1000000});  // Left for finalize to close.
@@ -60,18 +50,17 @@ TEST_F(StatisticsTest, EachContextSaysAtItsEndWhatItMoved) {
 
 // Versions without finalize say it when the last of what they had open is closed.
 TEST_F(StatisticsTest, TheContextOfOlderVersionsSaysItWhenNothingIsLeft) {
-  LoopbackSettings settings;
+  Mode settings;
   settings.version = 8;
   ASSERT_NO_FATAL_FAILURE(Open(settings));
-  const Pair first = Connect(nullptr, nullptr);
-  const Pair second = Connect(nullptr, nullptr);
+  const Ends first = Connect(nullptr, nullptr);
+  const Ends second = Connect(nullptr, nullptr);
   Move(first, {100});
   Move(second, {10});
   Close(first);
-  EXPECT_EQ(0, LinesWith(NCCL_LOG_INFO, "connections, sent")) << CapturedLog();
+  EXPECT_EQ(0, LinesWith(NCCL_LOG_INFO, "connections, sent")) << LogText();
   Close(second);
-  EXPECT_EQ(1, LinesWith(NCCL_LOG_INFO, "4 connections, sent 2 messages of 110 bytes, received 2 of 110"))
-      << CapturedLog();
+  EXPECT_EQ(1, LinesWith(NCCL_LOG_INFO, "4 connections, sent 2 messages of 110 bytes, received 2 of 110")) << LogText();
 }
 
 // Another thread may look while messages move: the numbers only grow, and end where they must.
@@ -152,36 +141,36 @@ TEST_F(StatisticsTest, AContextWithoutALoggerTakesNobodysAway) {
   void* silent = nullptr;
   ASSERT_EQ(ncclSuccess, net().Init(&silent, 0x44, NCCL_NET_TRAFFIC_CLASS_UNDEF, nullptr, nullptr));
   Close(Connect(silent, plugin_->context()));
-  EXPECT_EQ(1, LinesWith(NCCL_LOG_INFO, "comm 44 send device")) << CapturedLog();
+  EXPECT_EQ(1, LinesWith(NCCL_LOG_INFO, "comm 44 send device")) << LogText();
   EXPECT_EQ(ncclSuccess, net().Finalize(silent));
 }
 
 // What is the process's was said with the first one.
 TEST_F(StatisticsTest, AConnectionHasOneLineAtEachEnd) {
   for (const int lanes : {1, 4}) {
-    LoopbackSettings settings;
+    Mode settings;
     settings.lanes = lanes;
     ASSERT_NO_FATAL_FAILURE(Open(settings));
     Close(Connect(plugin_->context(), plugin_->context()));
-    ClearCapturedLog();
-    const Pair pair = Connect(plugin_->context(), plugin_->context());
-    EXPECT_EQ(1, LinesWith(NCCL_LOG_INFO, " send device ")) << CapturedLog();
-    EXPECT_EQ(1, LinesWith(NCCL_LOG_INFO, " receive device ")) << CapturedLog();
-    EXPECT_EQ(2u, CapturedLines(NCCL_LOG_INFO).size()) << CapturedLog();
+    ClearLog();
+    const Ends pair = Connect(plugin_->context(), plugin_->context());
+    EXPECT_EQ(1, LinesWith(NCCL_LOG_INFO, " send device ")) << LogText();
+    EXPECT_EQ(1, LinesWith(NCCL_LOG_INFO, " receive device ")) << LogText();
+    EXPECT_EQ(2u, LogLines(NCCL_LOG_INFO).size()) << LogText();
     Close(pair);
   }
 }
 
 TEST_F(StatisticsTest, OneLineNamesTheBuildAndWhatIsInEffect) {
-  LoopbackSettings settings;
+  Mode settings;
   settings.lanes = 3;
-  ClearCapturedLog();
+  ClearLog();
   ASSERT_NO_FATAL_FAILURE(Open(settings));
   std::vector<std::string> found;
-  for (const std::string& line : CapturedLines(NCCL_LOG_INFO)) {
+  for (const std::string& line : LogLines(NCCL_LOG_INFO)) {
     if (absl::StartsWith(line, "NET/tcpx: version ")) found.push_back(line);
   }
-  ASSERT_EQ(1u, found.size()) << CapturedLog();
+  ASSERT_EQ(1u, found.size()) << LogText();
   EXPECT_TRUE(absl::StrContains(found[0], ", build ")) << found[0];
   EXPECT_TRUE(absl::StrContains(found[0], "TCPX_LANES=3")) << found[0];
 }

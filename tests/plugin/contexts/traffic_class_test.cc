@@ -23,7 +23,7 @@ class TrafficClassTest : public ContextsTest {
   // Connects and looks at every socket of the new connection: lanes x 2 ends.
   void ExpectMarked(void* dialling, void* listening, int lanes, int traffic_class, int priority) {
     const std::vector<LaneEnd> before = ConnectedSockets();
-    const Pair pair = Connect(dialling, listening);
+    const Ends pair = Connect(dialling, listening);
     const std::vector<LaneEnd> ends = NewOnes(ConnectedSockets(), before);
     EXPECT_EQ(static_cast<size_t>(2 * lanes), ends.size());
     for (const LaneEnd& end : ends) {
@@ -36,7 +36,7 @@ class TrafficClassTest : public ContextsTest {
   // What one connection bears whose communicator asks for `asked`, in a plugin with `environment`.
   void ExpectClass(int version, int asked, const std::map<std::string, std::string>& environment, int traffic_class) {
     SCOPED_TRACE(::testing::Message() << "v" << version << " asks for " << asked);
-    LoopbackSettings settings;
+    Mode settings;
     settings.version = version;
     settings.environment = environment;
     ASSERT_NO_FATAL_FAILURE(Open(settings));
@@ -51,7 +51,7 @@ class TrafficClassTest : public ContextsTest {
 TEST_F(TrafficClassTest, EachCommunicatorOfAProcessHasItsOwn) {
   for (int family : {AF_INET, AF_INET6}) {
     if (family == AF_INET6 && !InOwnNetwork()) GTEST_SKIP() << "no network namespace: IPv6 not looked at";
-    LoopbackSettings settings;
+    Mode settings;
     settings.lanes = 4;
     settings.family = family;
     ASSERT_NO_FATAL_FAILURE(Open(settings));
@@ -95,38 +95,38 @@ TEST_F(TrafficClassTest, AMapGivesIdsADscp) {
     ExpectClass(version, kUnset, map, 0);
   }
   ExpectClass(9, kUnset, {{"TCPX_TRAFFIC_CLASS_MAP", "3:af41"}, {"TCPX_TRAFFIC_CLASS", "3"}}, 34 << 2);
-  EXPECT_TRUE(CapturedLines(NCCL_LOG_WARN).empty()) << CapturedLog();
+  EXPECT_TRUE(LogLines(NCCL_LOG_WARN).empty()) << LogText();
 }
 
 TEST_F(TrafficClassTest, ABadMapIsAWarningAndCountsAsNone) {
   ExpectClass(12, 1, {{"TCPX_TRAFFIC_CLASS_MAP", "1:af44"}}, 0);
-  EXPECT_EQ(1, LinesWith(NCCL_LOG_WARN, "TCPX_TRAFFIC_CLASS_MAP is \"1:af44\"")) << CapturedLog();
+  EXPECT_EQ(1, LinesWith(NCCL_LOG_WARN, "TCPX_TRAFFIC_CLASS_MAP is \"1:af44\"")) << LogText();
   ExpectClass(12, 184, {{"TCPX_TRAFFIC_CLASS", "256"}}, 184);
-  EXPECT_EQ(1, LinesWith(NCCL_LOG_WARN, "TCPX_TRAFFIC_CLASS is \"256\"")) << CapturedLog();
+  EXPECT_EQ(1, LinesWith(NCCL_LOG_WARN, "TCPX_TRAFFIC_CLASS is \"256\"")) << LogText();
 }
 
 TEST_F(TrafficClassTest, OutOfRangeIsInvalidUsageOfInit) {
   for (int version : {11, 12}) {
-    LoopbackSettings settings;
+    Mode settings;
     settings.version = version;
     ASSERT_NO_FATAL_FAILURE(Open(settings));
     for (int asked : {-2, 256, 1000000, INT_MAX}) {
-      ClearCapturedLog();
+      ClearLog();
       void* context = &settings;
-      EXPECT_EQ(ncclInvalidUsage, net().Init(&context, 7, asked, CapturingLogger(), nullptr)) << asked;
+      EXPECT_EQ(ncclInvalidUsage, net().Init(&context, 7, asked, &RecordLog, nullptr)) << asked;
       EXPECT_EQ(nullptr, context);
-      EXPECT_EQ(1, LinesWith(NCCL_LOG_WARN, "0 to 255")) << CapturedLog();
+      EXPECT_EQ(1, LinesWith(NCCL_LOG_WARN, "0 to 255")) << LogText();
     }
     ExpectMarked(plugin_->context(), plugin_->context(), 1, 0, 0);  // The others don't mind.
   }
 }
 
 TEST_F(TrafficClassTest, OutOfRangeIsInvalidUsageOfConnectInV10) {
-  LoopbackSettings settings;
+  Mode settings;
   settings.version = 10;
   ASSERT_NO_FATAL_FAILURE(Open(settings));
   for (int asked : {-2, 256, INT_MAX}) {
-    ClearCapturedLog();
+    ClearLog();
     NewContext(7, asked);
     char handle[NCCL_NET_HANDLE_MAXSIZE] = {};
     auto listen = plugin_->Listen(handle);
@@ -134,7 +134,7 @@ TEST_F(TrafficClassTest, OutOfRangeIsInvalidUsageOfConnectInV10) {
     void* comm = &settings;
     EXPECT_EQ(ncclInvalidUsage, net().Connect(nullptr, 0, handle, &comm)) << asked;
     EXPECT_EQ(nullptr, comm);
-    EXPECT_EQ(1, LinesWith(NCCL_LOG_WARN, "0 to 255")) << CapturedLog();
+    EXPECT_EQ(1, LinesWith(NCCL_LOG_WARN, "0 to 255")) << LogText();
     EXPECT_TRUE(plugin_->CloseListen(*listen).ok());
   }
   NewContext(7, 184);
@@ -142,7 +142,7 @@ TEST_F(TrafficClassTest, OutOfRangeIsInvalidUsageOfConnectInV10) {
 }
 
 TEST_F(TrafficClassTest, ConnectOfV10WithoutAConfigTakesTheDefault) {
-  LoopbackSettings settings;
+  Mode settings;
   settings.version = 10;
   settings.environment = {{"TCPX_TRAFFIC_CLASS", "104"}};
   ASSERT_NO_FATAL_FAILURE(Open(settings));
@@ -153,7 +153,7 @@ TEST_F(TrafficClassTest, ConnectOfV10WithoutAConfigTakesTheDefault) {
   char handle[NCCL_NET_HANDLE_MAXSIZE] = {};
   void* listen = nullptr;
   ASSERT_EQ(ncclSuccess, table->listen(0, handle, &listen));
-  Pair pair;
+  Ends pair;
   Deadline deadline;
   while (pair.send == nullptr || pair.receive == nullptr) {
     if (pair.send == nullptr) {
@@ -162,7 +162,7 @@ TEST_F(TrafficClassTest, ConnectOfV10WithoutAConfigTakesTheDefault) {
     if (pair.receive == nullptr) {
       ASSERT_EQ(ncclSuccess, table->accept(listen, &pair.receive, nullptr));
     }
-    ASSERT_TRUE(deadline.Yield()) << CapturedLog();
+    ASSERT_TRUE(deadline.Yield()) << LogText();
   }
   for (const LaneEnd& end : ConnectedSockets()) EXPECT_EQ(104, end.traffic_class);
   EXPECT_EQ(2u, ConnectedSockets().size());
@@ -188,14 +188,14 @@ class WithoutRights {
 };
 
 TEST_F(TrafficClassTest, ARefusedPriorityIsSaidOnceAndTheDscpStays) {
-  LoopbackSettings settings;
+  Mode settings;
   settings.lanes = 4;
   const WithoutRights without_rights;
   ASSERT_NO_FATAL_FAILURE(Open(settings));
   void* high = NewContext(1, 224);
   for (int round = 0; round < 2; ++round) {
     const std::vector<LaneEnd> before = ConnectedSockets();
-    const Pair pair = Connect(high, high);
+    const Ends pair = Connect(high, high);
     const std::vector<LaneEnd> ends = NewOnes(ConnectedSockets(), before);
     EXPECT_EQ(8u, ends.size());
     for (const LaneEnd& end : ends) {
@@ -204,8 +204,8 @@ TEST_F(TrafficClassTest, ARefusedPriorityIsSaidOnceAndTheDscpStays) {
     }
     Close(pair);
   }
-  EXPECT_EQ(1, LinesWith(NCCL_LOG_INFO, "SO_PRIORITY")) << CapturedLog();
-  EXPECT_TRUE(CapturedLines(NCCL_LOG_WARN).empty()) << CapturedLog();
+  EXPECT_EQ(1, LinesWith(NCCL_LOG_INFO, "SO_PRIORITY")) << LogText();
+  EXPECT_TRUE(LogLines(NCCL_LOG_WARN).empty()) << LogText();
   EXPECT_EQ(ncclSuccess, net().Finalize(high));
 }
 
@@ -213,9 +213,9 @@ TEST_F(TrafficClassTest, EveryConnectionNamesItsDscpInTheLog) {
   ASSERT_NO_FATAL_FAILURE(Open({}));
   void* high = NewContext(0xab, 184);
   ExpectMarked(high, plugin_->context(), 1, 184, 5);
-  EXPECT_EQ(2, LinesWith(NCCL_LOG_INFO, "dscp 46 (ef)")) << CapturedLog();
+  EXPECT_EQ(2, LinesWith(NCCL_LOG_INFO, "dscp 46 (ef)")) << LogText();
   ExpectMarked(plugin_->context(), high, 1, 0, 0);
-  EXPECT_EQ(2, LinesWith(NCCL_LOG_INFO, "dscp ")) << CapturedLog();
+  EXPECT_EQ(2, LinesWith(NCCL_LOG_INFO, "dscp ")) << LogText();
   EXPECT_EQ(ncclSuccess, net().Finalize(high));
 }
 

@@ -8,23 +8,14 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "tests/support/log_capture.h"
-#include "tests/support/pair.h"
+#include "tests/support/plugin_test.h"
 
 namespace tcpx {
 namespace {
 
-class ArgumentsTest : public ::testing::Test {
+class ArgumentsTest : public PluginTest {
  protected:
-  void Open(LoopbackSettings settings = {}) {
-    auto opened = Loopback::Open(settings);
-    ASSERT_TRUE(opened.ok()) << opened.status();
-    plugin_ = *std::move(opened);
-    auto pair = plugin_->Connect();
-    ASSERT_TRUE(pair.ok()) << pair.status();
-    pair_ = *pair;
-  }
-  NetClient& net() { return plugin_->net(); }
+  void Open() { OpenPair({}); }
 
   ncclResult_t Irecv(int n, void** data, size_t* sizes, int* tags) {
     void* request = nullptr;
@@ -41,15 +32,13 @@ class ArgumentsTest : public ::testing::Test {
 
   // One WARN that has `text`, although the call came many times.
   static void ExpectToldOnce(const std::string& text) {
-    const std::vector<std::string> lines = CapturedLines(NCCL_LOG_WARN);
-    ASSERT_EQ(lines.size(), 1u) << CapturedLog();
+    const std::vector<std::string> lines = LogLines(NCCL_LOG_WARN);
+    ASSERT_EQ(lines.size(), 1u) << LogText();
     EXPECT_TRUE(absl::StrContains(lines[0], text)) << lines[0];
     EXPECT_TRUE(absl::StrContains(lines[0], "127.0.0.1")) << "no connection named: " << lines[0];
-    ClearCapturedLog();
+    ClearLog();
   }
 
-  std::unique_ptr<Loopback> plugin_;
-  Pair pair_;
   char memory_[64] = {};
 };
 
@@ -58,7 +47,7 @@ TEST_F(ArgumentsTest, WrongIsendIsToldOncePerConnection) {
   for (int i = 0; i < 100; ++i) ASSERT_EQ(ncclInvalidArgument, Isend(nullptr, 8));
   ExpectToldOnce("isend: the buffer is null");
   for (int i = 0; i < 100; ++i) ASSERT_EQ(ncclInvalidArgument, Isend(memory_, SIZE_MAX));
-  EXPECT_EQ(CapturedLines(NCCL_LOG_WARN).size(), 0u) << CapturedLog();
+  EXPECT_EQ(LogLines(NCCL_LOG_WARN).size(), 0u) << LogText();
   // The connection lives on.
   void* request = nullptr;
   EXPECT_EQ(ncclSuccess, net().Isend(pair_.send, memory_, 8, 0, nullptr, nullptr, &request));

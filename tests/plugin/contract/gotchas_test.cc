@@ -1,11 +1,8 @@
 // The traps of NCCL's interface, through the real shared library. GotchaNN is the number that docs/api.md lists; what a
 // table alone decides is tested in tests/unit/nccl, unloading and deregistration in tests/plugin/lifetime.
-#include <dirent.h>
 #include <dlfcn.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <stdlib.h>
-#include <sys/socket.h>
 
 #include <cmath>
 #include <cstring>
@@ -15,13 +12,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/address.h"
-#include "common/fd.h"
 #include "nccl/versions.h"
-#include "net_socket/message/wire.h"
+#include "tests/plugin/lifetime/proc_view.h"
 #include "tests/support/deadline.h"
-#include "tests/support/log_capture.h"
-#include "tests/support/pair.h"
+#include "tests/support/fake_acceptor.h"
+#include "tests/support/plugin_test.h"
 
 namespace tcpx {
 namespace {
@@ -30,30 +25,10 @@ constexpr int kRequests = 32;  // NCCL_NET_MAX_REQUESTS
 
 void* Stale() { return reinterpret_cast<void*>(0xdeadbeefdeadbeef); }
 
-size_t OpenDescriptors() {
-  DIR* directory = opendir("/proc/self/fd");
-  size_t count = 0;
-  while (directory != nullptr && readdir(directory) != nullptr) ++count;
-  if (directory != nullptr) closedir(directory);
-  return count;
-}
-
-class GotchasTest : public ::testing::Test {
+class GotchasTest : public PluginTest {
  protected:
-  void Open(int version = 0) {
-    LoopbackSettings settings;
-    settings.version = version;
-    auto opened = Loopback::Open(settings);
-    ASSERT_TRUE(opened.ok()) << opened.status();
-    plugin_ = *std::move(opened);
-  }
-  void OpenPair(int version = 0) {
-    ASSERT_NO_FATAL_FAILURE(Open(version));
-    auto pair = plugin_->Connect();
-    ASSERT_TRUE(pair.ok()) << pair.status();
-    pair_ = *pair;
-  }
-  NetClient& net() { return plugin_->net(); }
+  void Open(int version = 0) { PluginTest::Open({.version = version}); }
+  void OpenPair() { PluginTest::OpenPair({}); }
 
   ncclResult_t Receive(void* data, size_t capacity, void** request) {
     int tag = 0;
@@ -71,9 +46,6 @@ class GotchasTest : public ::testing::Test {
     ASSERT_TRUE(WaitFor(&net(), receive).ok());
     EXPECT_STREQ(out, in);
   }
-
-  std::unique_ptr<Loopback> plugin_;
-  Pair pair_;
 };
 
 TEST_F(GotchasTest, Gotcha01_RequestIsNulledWhenThereIsNoRoom) {
@@ -129,36 +101,17 @@ TEST_F(GotchasTest, Gotcha04_NullsOfTheBootstrapAreTaken) {
   dlclose(library);
 }
 
-// Someone who listens and says nothing, with a handle as if it were a peer's.
-class SilentListener {
- public:
-  SilentListener() : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    EXPECT_EQ(0, bind(fd_.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)));
-    EXPECT_EQ(0, listen(fd_.get(), 8));
-    Handle handle;
-    handle.address = LocalAddress(fd_.get()).value_or(SocketAddress());
-    EncodeHandle(handle, handle_);
-  }
-  char* handle() { return handle_; }
-
- private:
-  OwnedFd fd_;
-  char handle_[NCCL_NET_HANDLE_MAXSIZE] = {};
-};
-
 // One thread polls all connections: one that blocks in a call holds up the others.
 TEST_F(GotchasTest, Gotcha06_SilentPeerHoldsUpNobody) {
   ASSERT_NO_FATAL_FAILURE(Open());
-  SilentListener silent;
+  const FakeAcceptor silent;
+  std::string nobody = silent.HandleBytes();
   char unused[NCCL_NET_HANDLE_MAXSIZE] = {};
   auto lonely = plugin_->Listen(unused);
   ASSERT_TRUE(lonely.ok()) << lonely.status();
   for (int i = 0; i < 10; ++i) {
     void *send = Stale(), *receive = Stale();
-    ASSERT_EQ(ncclSuccess, net().Connect(plugin_->context(), 0, silent.handle(), &send));
+    ASSERT_EQ(ncclSuccess, net().Connect(plugin_->context(), 0, &nobody[0], &send));
     EXPECT_EQ(send, nullptr);
     ASSERT_EQ(ncclSuccess, net().Accept(*lonely, &receive));
     EXPECT_EQ(receive, nullptr);
@@ -212,21 +165,22 @@ TEST_F(GotchasTest, Gotcha08_DeregAndCloseSucceedWithRequestsOutstanding) {
   EXPECT_EQ(ncclSuccess, net().DeregMr(pair_.send, send_region));
   EXPECT_EQ(ncclSuccess, net().DeregMr(pair_.send, nullptr));
   EXPECT_TRUE(plugin_->Close(pair_).ok());
-  EXPECT_EQ(CapturedLines(NCCL_LOG_WARN), std::vector<std::string>());
+  EXPECT_EQ(LogLines(NCCL_LOG_WARN), std::vector<std::string>());
 }
 
 TEST_F(GotchasTest, Gotcha09_ForgottenListensAndConnectsLeaveNothing) {
-  const size_t before = OpenDescriptors();
+  const size_t before = OpenDescriptors().size();
   ASSERT_NO_FATAL_FAILURE(Open(12));
   {
-    SilentListener silent;
+    const FakeAcceptor silent;
+    std::string nobody = silent.HandleBytes();
     char handle[NCCL_NET_HANDLE_MAXSIZE] = {};
     void *listen = nullptr, *send = nullptr;
     ASSERT_EQ(ncclSuccess, net().Listen(plugin_->context(), 0, handle, &listen));
     ASSERT_EQ(ncclSuccess, net().Connect(plugin_->context(), 0, handle, &send));
-    ASSERT_EQ(ncclSuccess, net().Connect(plugin_->context(), 0, silent.handle(), &send));
+    ASSERT_EQ(ncclSuccess, net().Connect(plugin_->context(), 0, &nobody[0], &send));
     ASSERT_TRUE(plugin_->Finish().ok());
-    EXPECT_EQ(before, OpenDescriptors() - 1) << "but for the silent listener's own";
+    EXPECT_EQ(before, OpenDescriptors().size() - 1) << "but for the silent listener's own";
   }
   plugin_.reset();
 }
@@ -239,7 +193,7 @@ TEST_F(GotchasTest, Gotcha10_InitsAndFinalizesFromSeveralThreads) {
       for (int round = 0; round < 5; ++round) {
         void *context = nullptr, *listen = nullptr;
         char handle[NCCL_NET_HANDLE_MAXSIZE] = {};
-        EXPECT_EQ(ncclSuccess, net().Init(&context, 1, -1, CapturingLogger(), nullptr));
+        EXPECT_EQ(ncclSuccess, net().Init(&context, 1, -1, &RecordLog, nullptr));
         EXPECT_EQ(ncclSuccess, net().Listen(context, 0, handle, &listen));
         EXPECT_EQ(ncclSuccess, net().Finalize(context));
       }
@@ -258,7 +212,7 @@ TEST_F(GotchasTest, Gotcha13_NoInterfaceIsNoDeviceButNoFailedInit) {
     auto net = NetClient::Open(kPluginPath, version);
     ASSERT_TRUE(net.ok()) << net.status();
     void* context = nullptr;
-    EXPECT_EQ(ncclSuccess, (*net)->Init(&context, 1, -1, CapturingLogger(), nullptr));
+    EXPECT_EQ(ncclSuccess, (*net)->Init(&context, 1, -1, &RecordLog, nullptr));
     int devices = -1;
     (void)(*net)->Devices(&devices);
     EXPECT_LE(devices, 0);
@@ -299,7 +253,7 @@ TEST_F(GotchasTest, Gotcha17_ErrorIsLoggedOnceAndReturnedEachTime) {
     ASSERT_EQ(ncclRemoteError, Receive(in, sizeof(in), &another));
     ASSERT_EQ(another, nullptr);
   }
-  EXPECT_EQ(CapturedLines(NCCL_LOG_WARN).size(), 1u) << CapturedLog();
+  EXPECT_EQ(LogLines(NCCL_LOG_WARN).size(), 1u) << LogText();
 }
 
 TEST_F(GotchasTest, Gotcha19_And20_And21_PropertiesAreWhatNcclCanUse) {

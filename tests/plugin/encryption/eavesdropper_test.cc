@@ -15,8 +15,8 @@
 
 #include "common/fd.h"
 #include "tests/plugin/encryption/encryption_fixture.h"
-#include "tests/plugin/traffic/modes.h"
 #include "tests/support/pattern.h"
+#include "tests/support/plugin_mode.h"
 
 namespace tcpx {
 namespace {
@@ -76,19 +76,19 @@ size_t CountBlocks(const Pattern& pattern, const std::string& heard) {
   return found;
 }
 
-class EavesdropperTest : public ::testing::TestWithParam<LoopbackSettings> {
+class EavesdropperTest : public ::testing::TestWithParam<Mode> {
  protected:
   // What is heard while every message is sent once. Empty: nobody may listen here.
-  std::string HeardOf(const LoopbackSettings& settings) {
+  std::string HeardOf(const Mode& settings) {
     Eavesdropper ear;
     if (!ear.hears()) return "";
-    auto plugin = Loopback::Open(settings);
+    auto plugin = TestPlugin::Open(settings);
     EXPECT_TRUE(plugin.ok()) << plugin.status();
     auto pair = (*plugin)->Connect();
     EXPECT_TRUE(pair.ok()) << pair.status();
     for (size_t message = 0; message < std::size(kSizes); ++message) {
       const std::string text(pattern_.Bytes(message), kSizes[message]);
-      EXPECT_EQ(Exchange(&(*plugin)->net(), *pair, {text}), "") << CapturedLog();
+      EXPECT_EQ(Exchange(&(*plugin)->net(), *pair, {text}), "") << LogText();
     }
     EXPECT_TRUE((*plugin)->Close(*pair).ok());
     EXPECT_TRUE((*plugin)->Finish().ok());
@@ -99,7 +99,7 @@ class EavesdropperTest : public ::testing::TestWithParam<LoopbackSettings> {
 };
 
 TEST_P(EavesdropperTest, HearsNothing) {
-  const std::string why = ReasonToSkip(GetParam());
+  const std::string why = GetParam().ReasonToSkip();
   if (!why.empty()) GTEST_SKIP() << why;
   const std::string sealed = HeardOf(Encrypted(GetParam()));
   if (sealed.empty()) GTEST_SKIP() << "packets can't be heard here: no network namespace of the test's own";
@@ -108,22 +108,14 @@ TEST_P(EavesdropperTest, HearsNothing) {
 }
 
 TEST_P(EavesdropperTest, HearsAllWithoutEncryption) {
-  const std::string why = ReasonToSkip(GetParam());
+  const std::string why = GetParam().ReasonToSkip();
   if (!why.empty()) GTEST_SKIP() << why;
   const std::string clear = HeardOf(GetParam());
   if (clear.empty()) GTEST_SKIP() << "packets can't be heard here: no network namespace of the test's own";
   EXPECT_GT(CountBlocks(pattern_, clear), kLeastHeard / 16);
 }
 
-std::vector<LoopbackSettings> Modes() {
-  std::vector<LoopbackSettings> modes;
-  for (LoopbackSettings& mode : AllModes({AF_INET})) {
-    if (mode.lanes == 4) modes.push_back(mode);
-  }
-  return modes;
-}
-
-INSTANTIATE_TEST_SUITE_P(Modes, EavesdropperTest, ::testing::ValuesIn(Modes()), ModeName);
+INSTANTIATE_TEST_SUITE_P(Modes, EavesdropperTest, ::testing::ValuesIn(AllModes({4})), ModeName);
 
 }  // namespace
 }  // namespace tcpx

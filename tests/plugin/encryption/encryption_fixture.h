@@ -4,38 +4,25 @@
 #ifndef TCPX_TESTS_PLUGIN_ENCRYPTION_ENCRYPTION_FIXTURE_H_
 #define TCPX_TESTS_PLUGIN_ENCRYPTION_ENCRYPTION_FIXTURE_H_
 
-#include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <fstream>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "tests/support/deadline.h"
-#include "tests/support/log_capture.h"
-#include "tests/support/pair.h"
+#include "tests/support/plugin_log.h"
+#include "tests/support/secret_file.h"
+#include "tests/support/test_plugin.h"
 
 namespace tcpx {
 
-// A file with a secret, of this process alone: another one may be reading its own.
-inline std::string SecretPath(const std::string& text = "correct horse battery staple") {
-  const char* const folder = getenv("TEST_TMPDIR");
-  std::string path = absl::StrCat(folder != nullptr ? folder : "/tmp", "/secret.", getpid());
-  std::ofstream(path) << text;
-  (void)chmod(path.c_str(), 0600);
-  return path;
-}
-
-inline LoopbackSettings Encrypted(LoopbackSettings settings) {
+inline Mode Encrypted(Mode settings) {
   settings.environment["TCPX_ENCRYPT"] = "1";
-  settings.environment["TCPX_SECRET_FILE"] = SecretPath();
+  settings.environment["TCPX_SECRET_FILE"] = SecretFile();
   return settings;
 }
 
 // Sends the texts, all at once, and receives them. What went wrong: the first error of either end, or wrong bytes.
-inline std::string Exchange(NetClient* net, const Pair& pair, const std::vector<std::string>& texts) {
+inline std::string Exchange(NetClient* net, const Ends& pair, const std::vector<std::string>& texts) {
   std::vector<std::string> got;
   for (const std::string& text : texts) got.push_back(std::string(text.size(), '?'));
   std::vector<void*> posted;  // receives, then sends; null: done

@@ -10,8 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "net_socket/message/wire.h"
 #include "net_socket/seal/key_schedule.h"
-#include "tests/plugin/lifetime/processes.h"
 #include "tests/support/process_memory.h"
+#include "tests/support/processes.h"
 
 namespace {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "net_socket/seal/key_schedule.h"
-#include "tests/plugin/lifetime/processes.h"
+#include "tests/support/processes.h"
 
 namespace tcpx {
 

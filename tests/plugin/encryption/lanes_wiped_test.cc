@@ -21,7 +21,7 @@
 #include "net_socket/message/wire.h"
 #include "tests/plugin/encryption/encryption_fixture.h"
 #include "tests/plugin/encryption/key_search.h"
-#include "tests/plugin/lifetime/processes.h"
+#include "tests/support/processes.h"
 
 namespace tcpx {
 namespace {
@@ -67,7 +67,7 @@ namespace tcpx {
 namespace {
 
 size_t Lines(const std::string& text) {
-  const std::vector<std::string> lines = CapturedLines(NCCL_LOG_INFO);
+  const std::vector<std::string> lines = LogLines(NCCL_LOG_INFO);
   return static_cast<size_t>(std::count_if(lines.begin(), lines.end(),
                                            [&](const std::string& line) { return absl::StrContains(line, text); }));
 }
@@ -122,13 +122,13 @@ size_t ReceiveNeedles(Control* peer, const std::vector<std::string>& all, std::v
 // Connects to itself with lanes that come and go at random, until some were closed and some have got another socket.
 void Talk(Control* peer) {
   (void)prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
-  LoopbackSettings settings = Encrypted(LoopbackSettings());
+  Mode settings = Encrypted(Mode());
   settings.threads = 2;
   settings.lanes = 4;
   settings.environment["TCPX_HEAL"] = "1";
   settings.environment["TCPX_STEER"] = "1";
   settings.environment["NCCL_SOCKET_RETRY_SLEEP_MSEC"] = "1";
-  auto plugin = Loopback::Open(settings);
+  auto plugin = TestPlugin::Open(settings);
   TCPX_REQUIRE(plugin.ok(), plugin.status().ToString());
   auto pair = (*plugin)->Connect();
   TCPX_REQUIRE(pair.ok(), pair.status().ToString());
@@ -136,7 +136,7 @@ void Talk(Control* peer) {
   const Deadline deadline(60);
   while (Lines(" is closed") < 2 || Lines(" goes on, ") < 2) {
     const std::string wrong = Exchange(&(*plugin)->net(), *pair, {text, text});
-    TCPX_REQUIRE(wrong.empty() && deadline.Yield(), wrong, "\n", CapturedLog());
+    TCPX_REQUIRE(wrong.empty() && deadline.Yield(), wrong, "\n", LogText());
   }
   const int pid = getpid();
   peer->Send(&pid, sizeof(pid));

@@ -5,31 +5,26 @@
 
 #include <string>
 
-#include "absl/strings/match.h"
 #include "tests/plugin/encryption/encryption_fixture.h"
 #include "tests/support/pattern.h"
+#include "tests/support/plugin_test.h"
 
 namespace tcpx {
 namespace {
 
 constexpr size_t kBytes = 12'000;
 
-class LateReceiverTest : public ::testing::TestWithParam<bool> {
+class LateReceiverTest : public PluginTest, public ::testing::WithParamInterface<bool> {
  protected:
   void Open() {
-    ClearCapturedLog();
-    LoopbackSettings settings;
+    ClearLog();
+    Mode settings;
     if (GetParam()) settings = Encrypted(settings);
     settings.lanes = 1;
     settings.threads = 0;
     settings.environment["TCPX_STALL_WARN"] = "1";
     settings.environment["TCPX_LINGER"] = "1";
-    auto opened = Loopback::Open(settings);
-    ASSERT_TRUE(opened.ok()) << opened.status();
-    plugin_ = *std::move(opened);
-    auto pair = plugin_->Connect();
-    ASSERT_TRUE(pair.ok()) << pair.status();
-    pair_ = *pair;
+    OpenPair(settings);
   }
 
   // Null: it failed.
@@ -44,14 +39,12 @@ class LateReceiverTest : public ::testing::TestWithParam<bool> {
   void Finish(void* request) {
     const Deadline deadline(60);
     for (int done = 0; done == 0;) {
-      ASSERT_EQ(plugin_->net().Test(request, &done, nullptr), ncclSuccess) << CapturedLog();
-      ASSERT_TRUE(deadline.Yield()) << CapturedLog();
+      ASSERT_EQ(plugin_->net().Test(request, &done, nullptr), ncclSuccess) << LogText();
+      ASSERT_TRUE(deadline.Yield()) << LogText();
     }
   }
 
   const Pattern pattern_{7, kBytes};
-  std::unique_ptr<Loopback> plugin_;
-  Pair pair_;
 };
 
 TEST_P(LateReceiverTest, IsNamedWhereTheDataLiesHere) {
@@ -63,14 +56,12 @@ TEST_P(LateReceiverTest, IsNamedWhereTheDataLiesHere) {
   ASSERT_NO_FATAL_FAILURE(Finish(Post(false, &got[0])));
   void* const late = Post(false, &got[1]);
   const Deadline deadline(60);
-  while (!absl::StrContains(CapturedLog(), "verdict: ")) {
-    ASSERT_TRUE(deadline.Yield()) << CapturedLog();
+  while (!LogHas("verdict: ")) {
+    ASSERT_TRUE(deadline.Yield()) << LogText();
     usleep(10'000);
   }
   // A busy machine comes first.
-  EXPECT_TRUE(absl::StrContains(CapturedLog(), "bytes could be moved here, and nobody calls test") ||
-              absl::StrContains(CapturedLog(), "verdict: no-cpu: "))
-      << CapturedLog();
+  EXPECT_TRUE(LogHas("bytes could be moved here, and nobody calls test") || LogHas("verdict: no-cpu: ")) << LogText();
   ASSERT_NO_FATAL_FAILURE(Finish(late));
   for (int i = 0; i < 2; ++i) EXPECT_EQ(got[i], sent[i]);
   EXPECT_TRUE(plugin_->Close(pair_).ok());

@@ -8,7 +8,6 @@
 #include <unordered_set>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "net_socket/message/wire.h"
 #include "tests/plugin/encryption/encryption_fixture.h"
 #include "tests/support/pattern.h"
@@ -23,13 +22,13 @@ constexpr size_t kWithin = kHelloBytes + kProofBytes + 600;
 
 class MiddleTest : public ::testing::Test {
  protected:
-  void Open(LoopbackSettings settings, const Attack& attack, bool heals = false) {
-    ClearCapturedLog();
+  void Open(Mode settings, const Attack& attack, bool heals = false) {
+    ClearLog();
     settings.lanes = 1;
     settings.environment["TCPX_LINGER"] = "1";
     settings.environment["TCPX_HEAL"] = heals ? "1" : "0";  // What he only resets would be healed.
     if (!heals) settings.environment["NCCL_SOCKET_RETRY_CNT"] = "0";
-    auto opened = Loopback::Open(settings);
+    auto opened = TestPlugin::Open(settings);
     ASSERT_TRUE(opened.ok()) << opened.status();
     plugin_ = *std::move(opened);
     auto listen = plugin_->Listen(handle_);
@@ -74,22 +73,22 @@ class MiddleTest : public ::testing::Test {
 
   const Pattern pattern_{7, kBytes};
   std::unique_ptr<Middle> middle_;
-  std::unique_ptr<Loopback> plugin_;
+  std::unique_ptr<TestPlugin> plugin_;
   char handle_[NCCL_NET_HANDLE_MAXSIZE] = {};
   void* listen_ = nullptr;
 };
 
 TEST_F(MiddleTest, HearsNothing) {
-  ASSERT_NO_FATAL_FAILURE(Open(Encrypted(LoopbackSettings()), Attack()));
-  EXPECT_EQ(Talk(), "") << CapturedLog();
+  ASSERT_NO_FATAL_FAILURE(Open(Encrypted(Mode()), Attack()));
+  EXPECT_EQ(Talk(), "") << LogText();
   EXPECT_GT(middle_->Passed().size(), kMessages * kBytes);
   EXPECT_EQ(PassedInTheClear(), 0u);
 }
 
 // Else the test above would prove nothing.
 TEST_F(MiddleTest, HearsAllWithoutEncryption) {
-  ASSERT_NO_FATAL_FAILURE(Open(LoopbackSettings(), Attack()));
-  EXPECT_EQ(Talk(), "") << CapturedLog();
+  ASSERT_NO_FATAL_FAILURE(Open(Mode(), Attack()));
+  EXPECT_EQ(Talk(), "") << LogText();
   EXPECT_GT(PassedInTheClear(), kMessages * kBytes / 2);
 }
 
@@ -97,7 +96,7 @@ TEST_F(MiddleTest, HearsAllWithoutEncryption) {
 class ReadAlongTest : public MiddleTest {
  protected:
   // So many receives in one request, of messages of so many bytes, one of which is changed.
-  void ExpectThatNothingWrongIsSeen(LoopbackSettings settings, int count, size_t bytes) {
+  void ExpectThatNothingWrongIsSeen(Mode settings, int count, size_t bytes) {
     Attack attack;
     attack.kind = Attack::Kind::kFlip;
     attack.at = kWithin + bytes / 2;
@@ -116,7 +115,7 @@ class ReadAlongTest : public MiddleTest {
   }
 
  private:
-  ncclResult_t ReceiveUntilTheError(const Pair& pair, std::vector<std::string>* places, const std::string& sent) {
+  ncclResult_t ReceiveUntilTheError(const Ends& pair, std::vector<std::string>* places, const std::string& sent) {
     NetClient* const net = &plugin_->net();
     const int count = static_cast<int>(places->size());
     void* data[2] = {};
@@ -145,14 +144,14 @@ class ReadAlongTest : public MiddleTest {
 };
 
 TEST_F(ReadAlongTest, NothingIsSeenInAGroup) {
-  LoopbackSettings settings = Encrypted(LoopbackSettings());
+  Mode settings = Encrypted(Mode());
   settings.environment["TCPX_MAX_RECVS"] = "2";
   ExpectThatNothingWrongIsSeen(settings, 2, 64 << 10);
 }
 
 // Where NCCL has longer steps of LL than by default, as they are set.
 TEST_F(ReadAlongTest, NothingIsSeenInAGroupOfLongerSteps) {
-  LoopbackSettings settings = Encrypted(LoopbackSettings());
+  Mode settings = Encrypted(Mode());
   settings.environment["TCPX_MAX_RECVS"] = "2";
   settings.environment["NCCL_LL_BUFFSIZE"] = "1048576";
   ExpectThatNothingWrongIsSeen(settings, 2, 128 << 10);
@@ -160,7 +159,7 @@ TEST_F(ReadAlongTest, NothingIsSeenInAGroupOfLongerSteps) {
 
 // It does not say which receives are such.
 TEST_F(ReadAlongTest, NothingIsSeenByAnOlderInterface) {
-  LoopbackSettings settings = Encrypted(LoopbackSettings());
+  Mode settings = Encrypted(Mode());
   settings.version = 8;
   ExpectThatNothingWrongIsSeen(settings, 1, 128 << 10);
 }
@@ -170,21 +169,21 @@ TEST_F(MiddleTest, AChangeOfTheWordThatAllStandIsToldAsSuch) {
   Attack attack;
   attack.kind = Attack::Kind::kFlip;
   attack.at = kHelloBytes + kProofBytes + 30;
-  ASSERT_NO_FATAL_FAILURE(Open(Encrypted(LoopbackSettings()), attack));
+  ASSERT_NO_FATAL_FAILURE(Open(Encrypted(Mode()), attack));
   NetClient* const net = &plugin_->net();
   void* send = nullptr;
   void* receive = nullptr;
   const Deadline deadline(60);
-  const auto told = [] { return absl::StrContains(CapturedLog(), "it was changed on its way (TCPX_ENCRYPT)"); };
+  const auto told = [] { return LogHas("it was changed on its way (TCPX_ENCRYPT)"); };
   while (!told()) {
     if (send == nullptr) {
-      ASSERT_EQ(net->Connect(plugin_->context(), 0, handle_, &send), ncclSuccess) << CapturedLog();
+      ASSERT_EQ(net->Connect(plugin_->context(), 0, handle_, &send), ncclSuccess) << LogText();
     }
     ASSERT_EQ(net->Accept(listen_, &receive), ncclSuccess);
     ASSERT_EQ(receive, nullptr);
-    ASSERT_TRUE(deadline.Yield()) << CapturedLog();
+    ASSERT_TRUE(deadline.Yield()) << LogText();
   }
-  EXPECT_TRUE(absl::StrContains(CapturedLog(), "peer, or stranger, 127.0.0.1")) << CapturedLog();
+  EXPECT_TRUE(LogHas("peer, or stranger, 127.0.0.1")) << LogText();
   if (send != nullptr) (void)net->CloseSend(send);
 }
 
@@ -198,13 +197,13 @@ void PrintTo(const Case& one, std::ostream* out) { *out << one.name; }
 class AttackTest : public MiddleTest, public ::testing::WithParamInterface<Case> {};
 
 TEST_P(AttackTest, BringsNoWrongByteAndIsTold) {
-  ASSERT_NO_FATAL_FAILURE(Open(Encrypted(LoopbackSettings()), GetParam().attack));
+  ASSERT_NO_FATAL_FAILURE(Open(Encrypted(Mode()), GetParam().attack));
   const std::string fault = Talk();
   EXPECT_TRUE(middle_->attacked());
-  EXPECT_NE(fault, "") << CapturedLog();
+  EXPECT_NE(fault, "") << LogText();
   EXPECT_NE(fault, "WRONG BYTES");
-  EXPECT_NE(fault, "HANGS") << CapturedLog();
-  EXPECT_TRUE(absl::StrContains(CapturedLog(), GetParam().told)) << CapturedLog();
+  EXPECT_NE(fault, "HANGS") << LogText();
+  EXPECT_TRUE(LogHas(GetParam().told)) << LogText();
 }
 
 Attack Make(Attack::Kind kind, size_t at, size_t bytes = 1, int socket = 0, bool forward = true) {
@@ -242,37 +241,36 @@ constexpr char kChanged[] = "bytes came that are not the peer's";
 class HealingMiddleTest : public MiddleTest {
  protected:
   std::string TalkUnder(const Attack& attack) {
-    Open(Encrypted(LoopbackSettings()), attack, true);
+    Open(Encrypted(Mode()), attack, true);
     if (HasFatalFailure()) return "can't open";
     const std::string fault = Talk();
     EXPECT_TRUE(middle_->attacked());
     EXPECT_NE(fault, "WRONG BYTES");
-    EXPECT_NE(fault, "HANGS") << CapturedLog();
+    EXPECT_NE(fault, "HANGS") << LogText();
     return fault;
   }
 };
 
 TEST_F(HealingMiddleTest, AResetIsHealed) {
-  ASSERT_EQ(TalkUnder(Make(Kind::kReset, kWithin)), "") << CapturedLog();
+  ASSERT_EQ(TalkUnder(Make(Kind::kReset, kWithin)), "") << LogText();
   EXPECT_EQ(PassedInTheClear(), 0u);
 }
 
 TEST_F(HealingMiddleTest, AChangeIsToldAlsoWhereAResetFollows) {
   EXPECT_NE(TalkUnder(Make(Kind::kFlipReset, kWithin, 3 * kBytes)), "");
-  EXPECT_TRUE(absl::StrContains(CapturedLog(), kChanged)) << CapturedLog();
+  EXPECT_TRUE(LogHas(kChanged)) << LogText();
 }
 
 // What the sender took for delivered may be gone: then it must say so; where it had not looked yet it sends it again.
 TEST_F(HealingMiddleTest, WhatIsSwallowedIsSentAgainOrTold) {
   const std::string fault = TalkUnder(Make(Kind::kSwallowReset, kWithin, 3 * kBytes));
   if (fault.empty()) return;
-  EXPECT_TRUE(absl::StrContains(CapturedLog(), "the peer does not have what its kernel has acknowledged"))
-      << CapturedLog();
+  EXPECT_TRUE(LogHas("the peer does not have what its kernel has acknowledged")) << LogText();
 }
 
 TEST_F(HealingMiddleTest, ARecordOfAnEarlierSocketIsNoneOfTheNext) {
   EXPECT_NE(TalkUnder(Make(Kind::kResetReplay, kWithin + 5 * kBytes, kHelloBytes + kProofBytes)), "");
-  EXPECT_TRUE(absl::StrContains(CapturedLog(), kChanged)) << CapturedLog();
+  EXPECT_TRUE(LogHas(kChanged)) << LogText();
 }
 
 }  // namespace

@@ -3,18 +3,18 @@
 // memory.
 #include <gtest/gtest.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <string>
 #include <vector>
 
 #include "absl/time/clock.h"
 #include "tests/plugin/encryption/encryption_fixture.h"
-#include "tests/plugin/lifetime/processes.h"
-#include "tests/plugin/lifetime/rank.h"
-#include "tests/plugin/lifetime/stream.h"
-#include "tests/plugin/strangers/visitor.h"
+#include "tests/support/plugin_mode.h"
 #include "tests/support/process_memory.h"
+#include "tests/support/processes.h"
+#include "tests/support/rank.h"
+#include "tests/support/stream.h"
+#include "tests/support/visitor.h"
 
 namespace tcpx {
 namespace {
@@ -22,18 +22,14 @@ namespace {
 constexpr char kSecret[] = "correct horse battery staple";
 
 void UseEncryption(bool on, const char* secret = kSecret) {
-  setenv("TCPX_SECRET_FILE", SecretPath(secret).c_str(), 1);
+  setenv("TCPX_SECRET_FILE", SecretFile(secret).c_str(), 1);
   setenv("TCPX_ENCRYPT", on ? "1" : "0", 1);
 }
 
 class RanksTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    setenv("NCCL_SOCKET_IFNAME", "lo", 1);
-    setenv("NCCL_SOCKET_FAMILY", "AF_INET", 1);
-    setenv("TCPX_THREADS", "2", 1);
-    setenv("TCPX_ENGINE", "epoll", 1);
-    setenv("TCPX_LANES", "4", 1);
+    Mode{.threads = 2, .lanes = 4}.Apply();
     setenv("TCPX_HELLO_TIMEOUT", "600", 1);
     setenv("NCCL_SOCKET_RETRY_CNT", "0", 1);
     unsetenv("TCPX_SECRET_FILE");
@@ -85,15 +81,7 @@ int CountKeys() {
   return found;
 }
 
-void TalkTo(Rank* rank, const Ends& ends) {
-  Stream send(&rank->net(), Stream::Way::kSend, ends.send, {300000, 4, 8, true});
-  Stream recv(&rank->net(), Stream::Way::kReceive, ends.recv, {300000, 4, 8, true});
-  while (!send.complete() || !recv.complete()) {
-    TCPX_REQUIRE(send.Step() == ncclSuccess && recv.Step() == ncclSuccess, LogText());
-  }
-  send.Deregister();
-  recv.Deregister();
-}
+void TalkTo(Rank* rank, const Ends& ends) { Transfer(&rank->net(), ends, {300000, 4, 8, true}); }
 
 TEST_F(RanksTest, TalkToEachOther) {
   const auto talk = [](Control& peer) {
@@ -105,8 +93,8 @@ TEST_F(RanksTest, TalkToEachOther) {
     peer.Await('d');
     rank.Close(ends);
     rank.Finalize();
-    TCPX_REQUIRE(WarningCount() == 0 && Count(LogText(), "stranger") == 0, LogText());
-    TCPX_REQUIRE(Count(LogText(), "TCPX_ENCRYPT: every socket is encrypted, by ") == 1, LogText());
+    TCPX_REQUIRE(WarningCount() == 0 && CountInLog("stranger") == 0, LogText());
+    TCPX_REQUIRE(CountInLog("TCPX_ENCRYPT: every socket is encrypted, by ") == 1, LogText());
   };
   EXPECT_EQ("", RunTogether(talk, talk));
 }
@@ -149,34 +137,24 @@ TEST_P(MismatchTest, IsToldAtBothEnds) {
     UseEncryption(GetParam().listens);
     Rank rank;
     char handle[kHandleBytesMax] = {};
-    void* listen = nullptr;
-    TCPX_REQUIRE(rank.net().Listen(rank.context(), 0, handle, &listen) == ncclSuccess, LogText());
+    void* const listen = rank.Listen(handle);
     peer.Send(handle, sizeof(handle));
     peer.Await('r');
     rank.Close(rank.ConnectToSelf());
-    TCPX_REQUIRE(rank.net().CloseListen(listen) == ncclSuccess);
+    rank.CloseListen(listen);
     rank.Finalize();
-    TCPX_REQUIRE(Count(LogText(), "peer, or stranger, 127.0.0.1:") == 1, LogText());
-    TCPX_REQUIRE(Count(LogText(), GetParam().told_listening) == 1, LogText());
+    TCPX_REQUIRE(CountInLog("peer, or stranger, 127.0.0.1:") == 1, LogText());
+    TCPX_REQUIRE(CountInLog(GetParam().told_listening) == 1, LogText());
   };
   const auto dials = [](Control& peer) {
     UseEncryption(GetParam().dials, GetParam().secret);
     Rank rank;
     char handle[kHandleBytesMax];
     peer.Receive(handle, sizeof(handle));
-    void* comm = nullptr;
-    ncclResult_t result = ncclSuccess;
-    const absl::Time deadline = absl::Now() + kHungAfter / 2;
-    while (comm == nullptr && result == ncclSuccess) {
-      char own[kHandleBytesMax];
-      memcpy(own, handle, sizeof(own));
-      while (comm == nullptr && result == ncclSuccess) {
-        result = rank.net().Connect(rank.context(), 0, own, &comm);
-        TCPX_REQUIRE(absl::Now() < deadline, "neither a connection nor an error; ", LogText());
-      }
-    }
+    Ends ends;
+    const ncclResult_t result = rank.Poll(handle, nullptr, &ends);
     TCPX_REQUIRE(result == ncclRemoteError, static_cast<int>(result), "; ", LogText());
-    TCPX_REQUIRE(WarningCount() == 1 && Count(LogText(), GetParam().told_dialling) == 1, LogText());
+    TCPX_REQUIRE(WarningCount() == 1 && CountInLog(GetParam().told_dialling) == 1, LogText());
     peer.Tell('r');
     rank.Finalize();
   };
@@ -201,8 +179,7 @@ TEST_F(RanksTest, AnOlderBuildIsRefusedInItsOwnWords) {
               UseEncryption(true);
               Rank rank;
               char handle[kHandleBytesMax] = {};
-              void* listen = nullptr;
-              TCPX_REQUIRE(rank.net().Listen(rank.context(), 0, handle, &listen) == ncclSuccess, LogText());
+              void* const listen = rank.Listen(handle);
               const auto status = [&](uint64_t features) {
                 Hello hello;
                 hello.features = features;
@@ -214,8 +191,8 @@ TEST_F(RanksTest, AnOlderBuildIsRefusedInItsOwnWords) {
               TCPX_REQUIRE(status(older) == wrong_version);
               TCPX_REQUIRE(status(older | kFeatureSecret) == wrong_version);
               TCPX_REQUIRE(status(older | kFeatureKnowsEncrypt) == static_cast<int>(HelloStatus::kEncryptMissing));
-              TCPX_REQUIRE(Count(LogText(), "does not encrypt, and this process has TCPX_ENCRYPT=1") == 1, LogText());
-              TCPX_REQUIRE(rank.net().CloseListen(listen) == ncclSuccess);
+              TCPX_REQUIRE(CountInLog("does not encrypt, and this process has TCPX_ENCRYPT=1") == 1, LogText());
+              rank.CloseListen(listen);
               rank.Finalize();
             }));
 }
@@ -226,8 +203,7 @@ TEST_F(RanksTest, AStrangerWithoutATicketGetsNoKey) {
               UseEncryption(true);
               Rank rank;
               char handle[kHandleBytesMax] = {};
-              void* listen = nullptr;
-              TCPX_REQUIRE(rank.net().Listen(rank.context(), 0, handle, &listen) == ncclSuccess, LogText());
+              void* const listen = rank.Listen(handle);
               Hello hello;
               hello.features = kFeatureSecret | kFeatureKnowsEncrypt | kFeatureEncrypt | kFeatureCiphers;
               const auto heard = [&](HelloKind kind, bool has_ticket) {
@@ -247,7 +223,7 @@ TEST_F(RanksTest, AStrangerWithoutATicketGetsNoKey) {
                 TCPX_REQUIRE(heard(kind, false) == (resumes ? HelloStatus::kGone : HelloStatus::kUnknownTicket));
                 TCPX_REQUIRE(heard(kind, true) == HelloStatus::kProve);
               }
-              TCPX_REQUIRE(rank.net().CloseListen(listen) == ncclSuccess);
+              rank.CloseListen(listen);
               rank.Finalize();
             }));
 }
@@ -255,32 +231,30 @@ TEST_F(RanksTest, AStrangerWithoutATicketGetsNoKey) {
 // Who asks NCCL for encryption means all of it.
 TEST_F(RanksTest, WarnWhereOnlyNcclEncrypts) {
   const auto warnings = [](const char* encrypts) {
-    LoopbackSettings settings = Encrypted(LoopbackSettings());
+    Mode settings = Encrypted(Mode());
     settings.environment["NCCL_SOCKET_ENCRYPTION"] = "psk";
     settings.environment["TCPX_ENCRYPT"] = encrypts;
-    ClearCapturedLog();
-    EXPECT_TRUE(Loopback::Open(settings).ok()) << CapturedLog();
-    return CapturedLines(NCCL_LOG_WARN).size();
+    ClearLog();
+    EXPECT_TRUE(TestPlugin::Open(settings).ok()) << LogText();
+    return LogLines(NCCL_LOG_WARN).size();
   };
-  EXPECT_EQ(warnings("0"), 1u) << CapturedLog();
-  EXPECT_EQ(warnings("1"), 0u) << CapturedLog();
+  EXPECT_EQ(warnings("0"), 1u) << LogText();
+  EXPECT_EQ(warnings("1"), 0u) << LogText();
 }
 
 // What can't be had ends the loading, instead of going on in the clear.
 TEST_F(RanksTest, NothingGoesOnInTheClear) {
-  LoopbackSettings settings;
+  Mode settings;
   settings.environment["TCPX_ENCRYPT"] = "1";
   settings.environment["TCPX_SECRET_FILE"] = "";
-  auto without = Loopback::Open(settings);
+  auto without = TestPlugin::Open(settings);
   ASSERT_FALSE(without.ok());
-  EXPECT_NE(CapturedLog().find("TCPX_ENCRYPT=1 needs a secret that all ranks share: set TCPX_SECRET_FILE too"),
-            std::string::npos)
-      << CapturedLog();
-  settings = Encrypted(LoopbackSettings());
+  EXPECT_TRUE(LogHas("TCPX_ENCRYPT=1 needs a secret that all ranks share: set TCPX_SECRET_FILE too")) << LogText();
+  settings = Encrypted(Mode());
   settings.environment["TCPX_ENCRYPT_CIPHER"] = "rot13";
-  auto unknown = Loopback::Open(settings);
+  auto unknown = TestPlugin::Open(settings);
   ASSERT_FALSE(unknown.ok());
-  EXPECT_NE(CapturedLog().find("TCPX_ENCRYPT_CIPHER rot13 is unknown"), std::string::npos) << CapturedLog();
+  EXPECT_TRUE(LogHas("TCPX_ENCRYPT_CIPHER rot13 is unknown")) << LogText();
 }
 
 }  // namespace

@@ -16,8 +16,8 @@
 #include "net_socket/message/wire.h"
 #include "tests/plugin/encryption/encryption_fixture.h"
 #include "tests/plugin/encryption/record_middle.h"
-#include "tests/plugin/traffic/modes.h"
 #include "tests/support/pattern.h"
+#include "tests/support/plugin_mode.h"
 #include "tests/support/seed.h"
 
 namespace tcpx {
@@ -153,9 +153,9 @@ class RecordAttackTest : public ::testing::TestWithParam<Param> {
   const Case& attacked() const { return std::get<1>(GetParam()); }
   bool heals() const { return std::get<0>(GetParam()).heals; }
 
-  LoopbackSettings Settings() const {
+  Mode Settings() const {
     const Setting& setting = std::get<0>(GetParam());
-    LoopbackSettings settings = Encrypted(LoopbackSettings());
+    Mode settings = Encrypted(Mode());
     settings.threads = setting.threads;
     settings.engine = setting.engine;
     settings.lanes = attacked().lanes;
@@ -169,8 +169,8 @@ class RecordAttackTest : public ::testing::TestWithParam<Param> {
   }
 
   void Open() {
-    ClearCapturedLog();
-    auto opened = Loopback::Open(Settings());
+    ClearLog();
+    auto opened = TestPlugin::Open(Settings());
     ASSERT_TRUE(opened.ok()) << opened.status();
     plugin_ = *std::move(opened);
     auto listen = plugin_->Listen(handle_);
@@ -207,18 +207,18 @@ class RecordAttackTest : public ::testing::TestWithParam<Param> {
         over = over && (Failed(i) || (receives_[i]->done() >= last && sends_[i]->done() >= last));
       }
       if (over) return;
-      ASSERT_TRUE(deadline.Yield()) << "HANGS; attacked " << middle_->attacked() << "\n" << CapturedLog();
+      ASSERT_TRUE(deadline.Yield()) << "HANGS; attacked " << middle_->attacked() << "\n" << LogText();
     }
   }
 
   void Close() {
-    for (const Pair& pair : pairs_) (void)plugin_->Close(pair);
+    for (const Ends& pair : pairs_) (void)plugin_->Close(pair);
     middle_ = nullptr;
     plugin_ = nullptr;
   }
 
   bool Warned(const char* text) {
-    for (const std::string& line : CapturedLines(NCCL_LOG_WARN)) {
+    for (const std::string& line : LogLines(NCCL_LOG_WARN)) {
       if (absl::StrContains(line, text)) return true;
     }
     return false;
@@ -227,14 +227,14 @@ class RecordAttackTest : public ::testing::TestWithParam<Param> {
   void ExpectOutcome() {
     const size_t here = static_cast<size_t>(attacked().attack.at.connection);
     const bool failed = !receives_[here]->error().empty();
-    EXPECT_EQ(failed, !sends_[here]->error().empty()) << CapturedLog();
+    EXPECT_EQ(failed, !sends_[here]->error().empty()) << LogText();
     const bool may = attacked().outcome != Outcome::kHealed || !heals();
-    EXPECT_TRUE(failed ? may : !MustFail()) << receives_[here]->error() << "\n" << CapturedLog();
+    EXPECT_TRUE(failed ? may : !MustFail()) << receives_[here]->error() << "\n" << LogText();
     if (failed) {
-      EXPECT_TRUE(Explained()) << CapturedLog();
+      EXPECT_TRUE(Explained()) << LogText();
     }
     if (attacked().attack.at.health) return;
-    EXPECT_EQ(receives_[1 - here]->error() + sends_[1 - here]->error(), "") << CapturedLog();
+    EXPECT_EQ(receives_[1 - here]->error() + sends_[1 - here]->error(), "") << LogText();
   }
 
   bool Explained() {
@@ -249,16 +249,16 @@ class RecordAttackTest : public ::testing::TestWithParam<Param> {
 
   const uint64_t seed_ = TestSeed();
   const Pattern pattern_{seed_, kLongest};
-  std::vector<Pair> pairs_;
+  std::vector<Ends> pairs_;
   std::vector<std::unique_ptr<End>> sends_;
   std::vector<std::unique_ptr<End>> receives_;
-  std::unique_ptr<Loopback> plugin_;
+  std::unique_ptr<TestPlugin> plugin_;
   std::unique_ptr<RecordMiddle> middle_;
   char handle_[NCCL_NET_HANDLE_MAXSIZE] = {};
 };
 
 TEST_P(RecordAttackTest, BringsNoWrongByteAndNobodyWaits) {
-  const std::string why = ReasonToSkip(Settings());
+  const std::string why = Settings().ReasonToSkip();
   if (!why.empty()) GTEST_SKIP() << why;
   ASSERT_NO_FATAL_FAILURE(Open());
   Talk();

@@ -9,13 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "common/socket.h"
 #include "net_socket/message/wire.h"
 #include "tests/plugin/encryption/encryption_fixture.h"
 #include "tests/plugin/encryption/middle.h"
-#include "tests/plugin/strangers/visitor.h"
 #include "tests/support/pattern.h"
+#include "tests/support/visitor.h"
 
 namespace tcpx {
 namespace {
@@ -26,13 +25,13 @@ constexpr size_t kChallengeBytes = kAnswerFixedBytes + kNonceBytes;
 class ReplayTest : public ::testing::Test {
  protected:
   void Open(const Attack& attack, bool heals) {
-    ClearCapturedLog();
-    LoopbackSettings settings = Encrypted(LoopbackSettings());
+    ClearLog();
+    Mode settings = Encrypted(Mode());
     settings.lanes = 1;
     settings.environment["TCPX_LINGER"] = "1";
     settings.environment["TCPX_HEAL"] = heals ? "1" : "0";
     settings.environment["NCCL_SOCKET_RETRY_CNT"] = heals ? "34" : "0";
-    auto opened = Loopback::Open(settings);
+    auto opened = TestPlugin::Open(settings);
     ASSERT_TRUE(opened.ok()) << opened.status();
     plugin_ = *std::move(opened);
     auto listen = plugin_->Listen(handle_);
@@ -81,18 +80,18 @@ class ReplayTest : public ::testing::Test {
 
   const Pattern pattern_{7, kBytes};
   std::unique_ptr<Middle> middle_;
-  std::unique_ptr<Loopback> plugin_;
+  std::unique_ptr<TestPlugin> plugin_;
   char handle_[NCCL_NET_HANDLE_MAXSIZE] = {};
   char middle_handle_[NCCL_NET_HANDLE_MAXSIZE] = {};
   void* listen_ = nullptr;
-  Pair pair_;
+  Ends pair_;
 };
 
 constexpr char kNotProven[] = "did not prove the shared secret: give all ranks the same";
 
 TEST_F(ReplayTest, OpensNoOtherSocket) {
   ASSERT_NO_FATAL_FAILURE(Open(Attack(), false));
-  ASSERT_EQ(Talk(), "") << CapturedLog();
+  ASSERT_EQ(Talk(), "") << LogText();
   const auto sockets = middle_->Said();
   ASSERT_GE(sockets.size(), 2u) << "lane 0 and the health socket";
   for (const auto& [dialler, acceptor] : sockets) {
@@ -104,9 +103,9 @@ TEST_F(ReplayTest, OpensNoOtherSocket) {
     (void)reflects.Say(acceptor);
     EXPECT_EQ(reflects.HearToTheEnd(), "");
   }
-  EXPECT_TRUE(absl::StrContains(CapturedLog(), kNotProven)) << CapturedLog();
-  EXPECT_EQ(Talk(), "") << CapturedLog();
-  EXPECT_TRUE(CapturedLines(NCCL_LOG_WARN).empty()) << CapturedLog();
+  EXPECT_TRUE(LogHas(kNotProven)) << LogText();
+  EXPECT_EQ(Talk(), "") << LogText();
+  EXPECT_TRUE(LogLines(NCCL_LOG_WARN).empty()) << LogText();
   EXPECT_TRUE(plugin_->Close(pair_).ok());
   for (const auto& [dialler, acceptor] : sockets) ASSERT_NO_FATAL_FAILURE(SayAgain(dialler));
 }
@@ -116,7 +115,7 @@ TEST_F(ReplayTest, ResumesNoLane) {
   reset.kind = Attack::Kind::kReset;
   reset.at = kHelloBytes + kProofBytes + kBytes;
   ASSERT_NO_FATAL_FAILURE(Open(reset, true));
-  ASSERT_EQ(Talk(), "") << CapturedLog();
+  ASSERT_EQ(Talk(), "") << LogText();
   ASSERT_TRUE(middle_->attacked());
   int resumed = 0;
   for (const auto& [dialler, acceptor] : middle_->Said()) {
@@ -126,14 +125,14 @@ TEST_F(ReplayTest, ResumesNoLane) {
     ASSERT_NO_FATAL_FAILURE(SayAgain(dialler));
   }
   EXPECT_EQ(resumed, 1);
-  EXPECT_TRUE(absl::StrContains(CapturedLog(), kNotProven)) << CapturedLog();
-  EXPECT_EQ(Talk(), "") << CapturedLog();
+  EXPECT_TRUE(LogHas(kNotProven)) << LogText();
+  EXPECT_EQ(Talk(), "") << LogText();
   EXPECT_TRUE(plugin_->Close(pair_).ok());
 }
 
 TEST_F(ReplayTest, DeceivesNoDialler) {
   ASSERT_NO_FATAL_FAILURE(Open(Attack(), false));
-  ASSERT_EQ(Talk(), "") << CapturedLog();
+  ASSERT_EQ(Talk(), "") << LogText();
   const std::string acceptor = middle_->Said()[0].second;
   const OwnedFd listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const SocketAddress local = *SocketAddress::Parse("127.0.0.1");
@@ -152,11 +151,11 @@ TEST_F(ReplayTest, DeceivesNoDialler) {
       ASSERT_EQ(send(fd.get(), acceptor.data(), acceptor.size(), MSG_NOSIGNAL), static_cast<ssize_t>(acceptor.size()));
       accepted.push_back(std::move(fd));
     }
-    ASSERT_TRUE(deadline.Yield()) << CapturedLog();
+    ASSERT_TRUE(deadline.Yield()) << LogText();
   }
   EXPECT_EQ(comm, nullptr);
   EXPECT_NE(result, ncclSuccess);
-  EXPECT_TRUE(absl::StrContains(CapturedLog(), "did not prove the shared secret")) << CapturedLog();
+  EXPECT_TRUE(LogHas("did not prove the shared secret")) << LogText();
   EXPECT_TRUE(plugin_->Close(pair_).ok());
 }
 

@@ -13,7 +13,7 @@
 #include "tests/plugin/encryption/encryption_fixture.h"
 #include "tests/plugin/encryption/key_search.h"
 #include "tests/plugin/encryption/middle.h"
-#include "tests/plugin/lifetime/processes.h"
+#include "tests/support/processes.h"
 
 namespace tcpx {
 namespace {
@@ -21,10 +21,10 @@ namespace {
 // Connects to itself through somebody who hears all, says what was heard and drawn, and closes.
 void Talk(const std::string& cipher, Control* peer) {
   (void)prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
-  LoopbackSettings settings = Encrypted(LoopbackSettings());
+  Mode settings = Encrypted(Mode());
   settings.threads = 2;
   settings.environment["TCPX_ENCRYPT_CIPHER"] = cipher;
-  auto plugin = Loopback::Open(settings);
+  auto plugin = TestPlugin::Open(settings);
   TCPX_REQUIRE(plugin.ok(), plugin.status().ToString());
   char at[NCCL_NET_HANDLE_MAXSIZE] = {};
   auto listen = (*plugin)->Listen(at);

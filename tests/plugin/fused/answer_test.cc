@@ -1,10 +1,8 @@
 // What the answer of a peer with several interfaces does to the one who dials: lanes go where it says, and an answer
 // that no honest peer gives ends the connect with an error, soon and with a reason. The peer is made by hand.
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <functional>
@@ -12,103 +10,45 @@
 #include <string>
 #include <vector>
 
-#include "absl/time/clock.h"
-#include "common/address.h"
 #include "net_socket/message/wire.h"
-#include "tests/plugin/lifetime/processes.h"
-#include "tests/plugin/lifetime/rank.h"
+#include "tests/support/fake_acceptor.h"
+#include "tests/support/plugin_mode.h"
+#include "tests/support/processes.h"
+#include "tests/support/rank.h"
 
 namespace tcpx {
 namespace {
 
-// A listening socket that answers hellos by hand.
-class ManualListener {
- public:
-  ManualListener() : listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    TCPX_REQUIRE(bind(listener_, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0);
-    TCPX_REQUIRE(listen(listener_, 8) == 0);
-  }
-  ManualListener(const ManualListener&) = delete;
-  ~ManualListener() { close(listener_); }
-
-  SocketAddress address() const {
-    auto local = LocalAddress(listener_);
-    TCPX_REQUIRE(local.ok());
-    return *local;
-  }
-
-  // The next one's socket, after its hello.
-  int Greet(Hello* hello) const {
-    const int lane = accept(listener_, nullptr, nullptr);
-    char bytes[kHelloBytes];
-    TCPX_REQUIRE(lane >= 0 && recv(lane, bytes, sizeof(bytes), MSG_WAITALL) == sizeof(bytes));
-    TCPX_REQUIRE(DecodeHello(bytes, hello) == nullptr);
-    return lane;
-  }
-
-  std::string HandleBytes(int nics) const {
-    Handle handle;
-    handle.address = address();
-    handle.nics = static_cast<uint16_t>(nics);
-    std::string bytes(kHandleBytesMax, '\0');
-    EncodeHandle(handle, bytes.data());
-    return bytes;
-  }
-
- private:
-  const int listener_;
-};
-
-void Say(int lane, const std::string& bytes) {
-  TCPX_REQUIRE(send(lane, bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size()));
-}
-
-std::string Encoded(const Answer& answer) {
-  std::string bytes(kAnswerFixedBytes + answer.nics.size() * kPeerNicBytes, '\0');
-  EncodeAnswer(answer, bytes.data());
-  return bytes;
-}
-
 // The dialling rank: connects with the handle it is given, and says what came of it.
-ncclResult_t Dial(Rank* rank, Control& peer, void** comm) {
+ncclResult_t Dial(Rank* rank, Control& peer, Ends* ends) {
   char handle[kHandleBytesMax];
   peer.Receive(handle, sizeof(handle));
-  const absl::Time deadline = absl::Now() + kHungAfter / 2;
-  ncclResult_t result = ncclSuccess;
-  while (*comm == nullptr && result == ncclSuccess) {
-    result = rank->net().Connect(rank->context(), 0, handle, comm);
-    TCPX_REQUIRE(absl::Now() < deadline, "neither a connection nor an error; ", LogText());
-  }
-  return result;
+  return rank->Poll(handle, nullptr, ends);
 }
 
 class AnswerTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    setenv("NCCL_SOCKET_IFNAME", "lo", 1);
-    setenv("NCCL_SOCKET_FAMILY", "AF_INET", 1);
+    Mode{.engine = "auto", .lanes = 7}.Apply();
+    unsetenv("TCPX_THREADS");
     setenv("NCCL_SOCKET_RETRY_CNT", "1", 1);
     setenv("NCCL_SOCKET_RETRY_SLEEP_MSEC", "1", 1);
     setenv("TCPX_HELLO_TIMEOUT", "1", 1);
-    setenv("TCPX_LANES", "7", 1);
   }
 };
 
 TEST_F(AnswerTest, LanesGoWhereItSays) {
   const auto dial = [](Control& peer) {
     Rank rank;
-    void* comm = nullptr;
-    TCPX_REQUIRE(Dial(&rank, peer, &comm) == ncclSuccess, LogText());
+    Ends ends;
+    TCPX_REQUIRE(Dial(&rank, peer, &ends) == ncclSuccess, LogText());
     peer.Tell('c');
     peer.Await('d');
-    TCPX_REQUIRE(rank.net().CloseSend(comm) == ncclSuccess);
+    rank.Close(ends);
     rank.Finalize();
   };
   const auto answer = [](Control& peer) {
-    const ManualListener listeners[3];
+    const FakeAcceptor listeners[3];
     peer.Send(listeners[0].HandleBytes(3).data(), kHandleBytesMax);
     Answer said;
     // By speed: one of the six bulk lanes for each of the first two, and the rest for the third.
@@ -117,11 +57,11 @@ TEST_F(AnswerTest, LanesGoWhereItSays) {
     const int expected[] = {0, 0, 1, 2, 2, 2, 2};
     std::vector<int> lanes;
     for (int lane = 0; lane < 7; ++lane) {
-      Hello hello;
-      lanes.push_back(listeners[expected[lane]].Greet(&hello));
+      lanes.push_back(listeners[expected[lane]].Accept());
+      const Hello hello = HearHello(lanes.back());
       if (lane == 0 || lane == 2) TCPX_REQUIRE(hello.lane == lane, hello.lane);
       TCPX_REQUIRE(hello.lanes == 7, hello.lanes);
-      Say(lanes.back(), Encoded(said));
+      SayByHand(lanes.back(), Encoded(said));
     }
     peer.Await('c');  // A lane that ends before the dialler has all of them is dialled again.
     peer.Tell('d');
@@ -181,22 +121,22 @@ class LieTest : public AnswerTest, public ::testing::WithParamInterface<Lie> {};
 TEST_P(LieTest, IsAnErrorWithAReason) {
   const auto dial = [](Control& peer) {
     Rank rank;
-    void* comm = nullptr;
-    const ncclResult_t result = Dial(&rank, peer, &comm);
+    Ends ends;
+    const ncclResult_t result = Dial(&rank, peer, &ends);
     TCPX_REQUIRE(result == ncclRemoteError, static_cast<int>(result), "; ", LogText());
-    TCPX_REQUIRE(WarningCount() == 1 && LogText().find(GetParam().reason) != std::string::npos, LogText());
+    TCPX_REQUIRE(WarningCount() == 1 && LogHas(GetParam().reason), LogText());
     rank.Finalize();
     peer.Tell('d');
   };
   const auto answer = [](Control& peer) {
-    const ManualListener listener;
+    const FakeAcceptor listener;
     peer.Send(listener.HandleBytes(2).data(), kHandleBytesMax);
     std::vector<int> lanes;
     for (int attempt = 0; attempt < (GetParam().retried ? 2 : 1); ++attempt) {
-      Hello hello;
-      lanes.push_back(listener.Greet(&hello));
+      lanes.push_back(listener.Accept());
+      const Hello hello = HearHello(lanes.back());
       TCPX_REQUIRE(hello.lane == 0, hello.lane);
-      Say(lanes.back(), GetParam().bytes(listener.address()));
+      SayByHand(lanes.back(), GetParam().bytes(listener.address()));
       if (GetParam().closes) close(lanes.back());
     }
     peer.Await('d');

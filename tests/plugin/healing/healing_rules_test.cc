@@ -5,11 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "net_socket/message/wire.h"
 #include "tests/plugin/traffic/rules_fixture.h"
 #include "tests/support/deadline.h"
-#include "tests/support/log_capture.h"
+#include "tests/support/plugin_log.h"
 #include "tests/support/socket_killer.h"
 
 namespace tcpx {
@@ -17,8 +16,8 @@ namespace {
 
 class HealingRulesTest : public RulesTest {
  protected:
-  LoopbackSettings Settings() const override {
-    LoopbackSettings settings = GetParam();
+  Mode Settings() const override {
+    Mode settings = GetParam();
     settings.environment["TCPX_HEAL"] = "1";
     settings.environment["NCCL_SOCKET_RETRY_SLEEP_MSEC"] = "1";
     settings.environment["TCPX_SPREAD_ERRORS"] = "0";  // One connection after the other fails.
@@ -28,12 +27,6 @@ class HealingRulesTest : public RulesTest {
   void Kill(int sockets) {
     SocketKiller killer(TestSeed());
     for (int i = 0; i < sockets; ++i) (void)killer.KillOne();
-  }
-
-  // The first error of a receive, or OK when it is done.
-  absl::Status Received(void* comm, std::string* buffer) {
-    auto request = PostReceive(&net(), comm, &(*buffer)[0], buffer->size());
-    return request.ok() ? WaitFor(&net(), *request) : request.status();
   }
 
   // Tests both until the first is done. *other_done: the other, which may be null, is done too.
@@ -66,7 +59,7 @@ class HealingRulesTest : public RulesTest {
 
 // The sender calls nothing any more.
 TEST_P(HealingRulesTest, WhatWasDoneBeforeItsSocketDiedArrives) {
-  Pair pair;
+  Ends pair;
   MakePair(&pair);
   for (size_t bytes : {size_t{1}, size_t{1000}, size_t{60000}, kCopiedPayloadBytesMax, kCopiedPayloadBytesMax + 1}) {
     SCOPED_TRACE(bytes);
@@ -97,7 +90,7 @@ TEST_P(HealingRulesTest, WhatWasDoneBeforeItsSocketDiedArrives) {
 }
 
 TEST_P(HealingRulesTest, ClosingWaitsForALaneThatWasLost) {
-  Pair pair;
+  Ends pair;
   MakePair(&pair);
   const std::string sent(5000, 's');
   std::string buffer(5000, '\0');
@@ -109,7 +102,7 @@ TEST_P(HealingRulesTest, ClosingWaitsForALaneThatWasLost) {
   SocketKiller killer(TestSeed());
   for (int i = 0; i < 2; ++i) (void)killer.KillOne();
   Deadline deadline(20);
-  while (!absl::StrContains(CapturedLog(), " goes on, ") && deadline.Yield()) {
+  while (!LogHas(" goes on, ") && deadline.Yield()) {
   }
   ASSERT_TRUE(plugin_->Close({pair.send, nullptr}).ok());
   const absl::Status status = Received(pair.receive, &buffer);
@@ -119,7 +112,7 @@ TEST_P(HealingRulesTest, ClosingWaitsForALaneThatWasLost) {
 
 TEST_P(HealingRulesTest, AReceiverHearsOfASenderThatClosed) {
   for (int kills : {0, 20}) {
-    Pair pair;
+    Ends pair;
     MakePair(&pair);
     Kill(kills);
     ASSERT_TRUE(plugin_->Close({pair.send, nullptr}).ok());
@@ -132,7 +125,7 @@ TEST_P(HealingRulesTest, AReceiverHearsOfASenderThatClosed) {
 
 TEST_P(HealingRulesTest, AReceiverHearsOfASenderThatAborts) {
   for (int kills : {0, 20}) {
-    Pair pair;
+    Ends pair;
     MakePair(&pair);
     std::string never(64 << 20, 'n');
     ASSERT_TRUE(PostSend(&net(), pair.send, never.data(), never.size()).ok());
@@ -147,7 +140,7 @@ TEST_P(HealingRulesTest, AReceiverHearsOfASenderThatAborts) {
 
 TEST_P(HealingRulesTest, ASenderHearsOfAReceiverThatClosed) {
   for (int kills : {0, 20}) {
-    Pair pair;
+    Ends pair;
     MakePair(&pair);
     Kill(kills);
     ASSERT_TRUE(plugin_->Close({nullptr, pair.receive}).ok());
@@ -159,8 +152,8 @@ TEST_P(HealingRulesTest, ASenderHearsOfAReceiverThatClosed) {
 // What takes as long as TCPX_RECONNECT_TIMEOUT and 2 s.
 class HealingPatienceTest : public HealingRulesTest {
  protected:
-  LoopbackSettings Settings() const override {
-    LoopbackSettings settings = HealingRulesTest::Settings();
+  Mode Settings() const override {
+    Mode settings = HealingRulesTest::Settings();
     settings.environment["TCPX_RECONNECT_TIMEOUT"] = "1";
     return settings;
   }
@@ -168,7 +161,7 @@ class HealingPatienceTest : public HealingRulesTest {
 
 // Of the sender nothing is asked any more: housekeeping has to say it.
 TEST_P(HealingPatienceTest, AReceiverHearsOfLanesThatCantComeBack) {
-  Pair pair;
+  Ends pair;
   MakePair(&pair);
   const std::string sent(1000, 's');
   auto request = PostSend(&net(), pair.send, sent.data(), sent.size());
@@ -184,8 +177,8 @@ TEST_P(HealingPatienceTest, AReceiverHearsOfLanesThatCantComeBack) {
   EXPECT_EQ(absl::StatusCode::kInternal, status.code()) << status;
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryMode, HealingRulesTest, ::testing::ValuesIn(AllModes({AF_INET})), ModeName);
-INSTANTIATE_TEST_SUITE_P(EveryMode, HealingPatienceTest, ::testing::ValuesIn(AllModes({AF_INET})), ModeName);
+INSTANTIATE_TEST_SUITE_P(EveryMode, HealingRulesTest, ::testing::ValuesIn(AllModes()), ModeName);
+INSTANTIATE_TEST_SUITE_P(EveryMode, HealingPatienceTest, ::testing::ValuesIn(AllModes()), ModeName);
 
 }  // namespace
 }  // namespace tcpx

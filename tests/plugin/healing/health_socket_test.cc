@@ -10,7 +10,7 @@
 #include "tests/plugin/traffic/rules_fixture.h"
 #include "tests/plugin/traffic/traffic_run.h"
 #include "tests/support/deadline.h"
-#include "tests/support/log_capture.h"
+#include "tests/support/plugin_log.h"
 #include "tests/support/socket_killer.h"
 
 namespace tcpx {
@@ -18,7 +18,7 @@ namespace {
 
 // How often it came back, at either end.
 int Returns() {
-  const std::vector<std::string> lines = CapturedLines(NCCL_LOG_INFO);
+  const std::vector<std::string> lines = LogLines(NCCL_LOG_INFO);
   return static_cast<int>(std::count_if(lines.begin(), lines.end(), [](const std::string& line) {
     return absl::StrContains(line, "the health socket ") && absl::StrContains(line, " is back");
   }));
@@ -26,8 +26,8 @@ int Returns() {
 
 class HealthSocketTest : public RulesTest {
  protected:
-  LoopbackSettings Settings() const override {
-    LoopbackSettings settings = GetParam();
+  Mode Settings() const override {
+    Mode settings = GetParam();
     settings.environment["TCPX_HEAL"] = "1";
     settings.environment["NCCL_SOCKET_RETRY_SLEEP_MSEC"] = "1";
     settings.environment["TCPX_SPREAD_ERRORS"] = "0";
@@ -41,24 +41,19 @@ class HealthSocketTest : public RulesTest {
     SocketKiller killer(TestSeed() + static_cast<uint64_t>(*returns), true);
     Deadline deadline;
     while (!killer.KillOne()) ASSERT_TRUE(deadline.Yield());
-    while (Returns() < *returns + 2) ASSERT_TRUE(deadline.Yield()) << CapturedLog();
+    while (Returns() < *returns + 2) ASSERT_TRUE(deadline.Yield()) << LogText();
     *returns = Returns();
   }
 
-  void Exchange(const Pair& pair) {
+  void Exchange(const Ends& pair) {
     const TrafficPlan plan(TestSeed(), 20);
     const absl::Status status = RunTrafficOnTwoThreads(&net(), pair, plan);
     ASSERT_TRUE(status.ok()) << status;
   }
-
-  absl::Status Received(void* comm, std::string* buffer) {
-    auto request = PostReceive(&net(), comm, &(*buffer)[0], buffer->size());
-    return request.ok() ? WaitFor(&net(), *request) : request.status();
-  }
 };
 
 TEST_P(HealthSocketTest, TrafficGoesOn) {
-  Pair pair;
+  Ends pair;
   MakePair(&pair);
   const TrafficPlan plan(TestSeed(), LongRun() ? 15000 : 1000);
   KillerThread killer(TestSeed(), 2000, true);
@@ -67,31 +62,31 @@ TEST_P(HealthSocketTest, TrafficGoesOn) {
   EXPECT_TRUE(status.ok()) << status;
   EXPECT_GT(killer.kills(), 0);
   EXPECT_GT(Returns(), 0);
-  EXPECT_TRUE(CapturedLines(NCCL_LOG_WARN).empty()) << CapturedLog();
+  EXPECT_TRUE(LogLines(NCCL_LOG_WARN).empty()) << LogText();
   fprintf(stderr, "%d kills, %d returns\n", killer.kills(), Returns());
 }
 
 TEST_P(HealthSocketTest, AnIdleConnectionStands) {
-  Pair pair;
+  Ends pair;
   MakePair(&pair);
   int returns = 0;
   for (int i = 0; i < 5; ++i) ASSERT_NO_FATAL_FAILURE(KillAndAwait(&returns));
   Exchange(pair);
-  EXPECT_TRUE(CapturedLines(NCCL_LOG_WARN).empty()) << CapturedLog();
+  EXPECT_TRUE(LogLines(NCCL_LOG_WARN).empty()) << LogText();
 }
 
 TEST_P(HealthSocketTest, NewConnectionsComeAbout) {
-  std::vector<Pair> pairs(LongRun() ? 200 : 20);
+  std::vector<Ends> pairs(LongRun() ? 200 : 20);
   {
     KillerThread killer(TestSeed(), 500, true);
-    for (Pair& pair : pairs) ASSERT_NO_FATAL_FAILURE(MakePair(&pair));
+    for (Ends& pair : pairs) ASSERT_NO_FATAL_FAILURE(MakePair(&pair));
   }
-  for (const Pair& pair : pairs) Exchange(pair);
+  for (const Ends& pair : pairs) Exchange(pair);
 }
 
 TEST_P(HealthSocketTest, AnAbortIsToldAllTheSame) {
   for (int i = 0; i < 10; ++i) {
-    Pair pair;
+    Ends pair;
     MakePair(&pair);
     std::string never(4 << 20, 'n');
     ASSERT_TRUE(PostSend(&net(), pair.send, never.data(), never.size()).ok());
@@ -106,10 +101,10 @@ TEST_P(HealthSocketTest, AnAbortIsToldAllTheSame) {
 }
 
 TEST_P(HealthSocketTest, ACloseIsToldAllTheSame) {
-  Pair other;  // Keeps the socket in use.
+  Ends other;  // Keeps the socket in use.
   MakePair(&other);
   for (int i = 0; i < 10; ++i) {
-    Pair pair;
+    Ends pair;
     MakePair(&pair);
     SocketKiller killer(TestSeed() + static_cast<uint64_t>(i), true);
     (void)killer.KillOne();
@@ -124,8 +119,8 @@ TEST_P(HealthSocketTest, ACloseIsToldAllTheSame) {
 
 class SwallowedHealthTest : public HealthSocketTest {
  protected:
-  LoopbackSettings Settings() const override {
-    LoopbackSettings settings = HealthSocketTest::Settings();
+  Mode Settings() const override {
+    Mode settings = HealthSocketTest::Settings();
     settings.environment["TCPX_PEER_TIMEOUT"] = "5";
     return settings;
   }
@@ -133,7 +128,7 @@ class SwallowedHealthTest : public HealthSocketTest {
 
 // Nobody is told, and its keepalive goes unanswered.
 TEST_P(SwallowedHealthTest, AnotherOneTakesItsPlace) {
-  Pair pair;
+  Ends pair;
   MakePair(&pair);
   const std::vector<LaneEnd> ends = FindHealthEnds();
   ASSERT_EQ(2u, ends.size());
@@ -141,21 +136,13 @@ TEST_P(SwallowedHealthTest, AnotherOneTakesItsPlace) {
     if (!Swallow(end.fd)) GTEST_SKIP() << "this kernel refuses IP_MINTTL";
   }
   Deadline deadline;
-  while (Returns() < 2) ASSERT_TRUE(deadline.Yield()) << CapturedLog();
+  while (Returns() < 2) ASSERT_TRUE(deadline.Yield()) << LogText();
   Exchange(pair);
-  EXPECT_TRUE(CapturedLines(NCCL_LOG_WARN).empty()) << CapturedLog();
+  EXPECT_TRUE(LogLines(NCCL_LOG_WARN).empty()) << LogText();
 }
 
-std::vector<LoopbackSettings> Modes() {
-  std::vector<LoopbackSettings> modes;
-  for (LoopbackSettings& mode : AllModes({AF_INET})) {
-    if (mode.lanes == 1 || mode.lanes == 4) modes.push_back(mode);
-  }
-  return modes;
-}
-
-INSTANTIATE_TEST_SUITE_P(SomeModes, HealthSocketTest, ::testing::ValuesIn(Modes()), ModeName);
-INSTANTIATE_TEST_SUITE_P(OneMode, SwallowedHealthTest, ::testing::Values(Modes()[0]), ModeName);
+INSTANTIATE_TEST_SUITE_P(SomeModes, HealthSocketTest, ::testing::ValuesIn(AllModes({1, 4})), ModeName);
+INSTANTIATE_TEST_SUITE_P(OneMode, SwallowedHealthTest, ::testing::Values(Mode()), ModeName);
 
 }  // namespace
 }  // namespace tcpx

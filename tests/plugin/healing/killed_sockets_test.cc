@@ -2,15 +2,11 @@
 // TCPX_TEST_LONG=1 goes on until a thousand have died in each test.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <chrono>
 #include <string>
-#include <vector>
 
-#include "absl/strings/match.h"
-#include "tests/plugin/traffic/modes.h"
 #include "tests/plugin/traffic/traffic_run.h"
-#include "tests/support/log_capture.h"
+#include "tests/support/plugin_test.h"
 #include "tests/support/seed.h"
 #include "tests/support/socket_killer.h"
 
@@ -21,13 +17,9 @@ constexpr int kLongKills = 1000;
 constexpr auto kLongest = std::chrono::minutes(2);  // of the usual form
 
 // How often a lane went on, as the log has it.
-int Resumed() {
-  const std::vector<std::string> lines = CapturedLines(NCCL_LOG_INFO);
-  return static_cast<int>(std::count_if(lines.begin(), lines.end(),
-                                        [](const std::string& line) { return absl::StrContains(line, " goes on, "); }));
-}
+int Resumed() { return CountInLog(" goes on, "); }
 
-LoopbackSettings Healing(LoopbackSettings settings) {
+Mode Healing(Mode settings) {
   settings.environment["TCPX_HEAL"] = "1";
   settings.environment["NCCL_SOCKET_RETRY_SLEEP_MSEC"] = "1";
   return settings;
@@ -45,47 +37,39 @@ class Enough {
   const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
 };
 
-using Runner = absl::Status (*)(NetClient* net, const Pair& pair, const TrafficPlan& plan);
-
-void RunKilled(LoopbackSettings settings, uint64_t messages, int every_us, Runner runner) {
-  const std::string reason = ReasonToSkip(settings);
-  if (!reason.empty()) GTEST_SKIP() << reason;
-  auto plugin = Loopback::Open(Healing(settings));
-  ASSERT_TRUE(plugin.ok()) << plugin.status();
-  auto pair = (*plugin)->Connect();
-  ASSERT_TRUE(pair.ok()) << pair.status();
-  const TrafficPlan plan(TestSeed(), messages, settings.environment.count("TCPX_MAX_RECVS") == 0);
-  {
+class KilledSocketsTest : public PluginTest, public ::testing::WithParamInterface<Mode> {
+ protected:
+  void Run(const Mode& mode, uint64_t messages, int every_us, Runner runner) {
+    const std::string reason = mode.ReasonToSkip();
+    if (!reason.empty()) GTEST_SKIP() << reason;
+    ASSERT_NO_FATAL_FAILURE(OpenPair(Healing(mode)));
+    const TrafficPlan plan(TestSeed(), messages, mode.environment.count("TCPX_MAX_RECVS") == 0);
     const Enough enough;
     KillerThread killer(TestSeed(), every_us);
     absl::Status status;
     do {
-      status = runner(&(*plugin)->net(), *pair, plan);
+      status = runner(&net(), pair_, plan);
     } while (status.ok() && !enough(killer));
     killer.Stop();
     EXPECT_TRUE(status.ok()) << status;
     EXPECT_GT(killer.kills(), 0);
     fprintf(stderr, "%d kills, %d times a lane went on\n", killer.kills(), Resumed());
+    EXPECT_GT(Resumed(), 0);
+    EXPECT_TRUE(LogLines(NCCL_LOG_WARN).empty()) << LogText();
   }
-  EXPECT_GT(Resumed(), 0);
-  EXPECT_TRUE(CapturedLines(NCCL_LOG_WARN).empty()) << CapturedLog();
-  const absl::Status finished = (*plugin)->Finish();
-  EXPECT_TRUE(finished.ok()) << finished;
-}
+};
 
-class KilledSocketsTest : public ::testing::TestWithParam<LoopbackSettings> {};
+TEST_P(KilledSocketsTest, BothEndsOnOneThread) { Run(GetParam(), 1500, 2000, &RunTraffic); }
 
-TEST_P(KilledSocketsTest, BothEndsOnOneThread) { RunKilled(GetParam(), 1500, 2000, &RunTraffic); }
-
-TEST_P(KilledSocketsTest, AThreadForEachEnd) { RunKilled(GetParam(), 1500, 1000, &RunTrafficOnTwoThreads); }
+TEST_P(KilledSocketsTest, AThreadForEachEnd) { Run(GetParam(), 1500, 1000, &RunTrafficOnTwoThreads); }
 
 TEST_P(KilledSocketsTest, WithCredits) {
-  LoopbackSettings settings = GetParam();
+  Mode settings = GetParam();
   settings.environment["TCPX_MAX_RECVS"] = "4";
-  RunKilled(settings, 1000, 2000, &RunTrafficOnTwoThreads);
+  Run(settings, 1000, 2000, &RunTrafficOnTwoThreads);
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryMode, KilledSocketsTest, ::testing::ValuesIn(AllModes({AF_INET})), ModeName);
+INSTANTIATE_TEST_SUITE_P(EveryMode, KilledSocketsTest, ::testing::ValuesIn(AllModes()), ModeName);
 
 }  // namespace
 }  // namespace tcpx

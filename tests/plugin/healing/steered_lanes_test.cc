@@ -2,31 +2,21 @@
 // arrives, and nobody sees an error. TCPX_TEST_LONG=1 runs ten times as many messages.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "absl/strings/match.h"
-#include "tests/plugin/traffic/modes.h"
 #include "tests/plugin/traffic/traffic_run.h"
-#include "tests/support/log_capture.h"
+#include "tests/support/plugin_test.h"
 #include "tests/support/seed.h"
 #include "tests/support/socket_killer.h"
 
 namespace tcpx {
 namespace {
 
-int Lines(const std::string& text) {
-  const std::vector<std::string> lines = CapturedLines(NCCL_LOG_INFO);
-  return static_cast<int>(std::count_if(lines.begin(), lines.end(),
-                                        [&](const std::string& line) { return absl::StrContains(line, text); }));
-}
-
-std::vector<LoopbackSettings> SteeredModes() {
-  std::vector<LoopbackSettings> modes;
-  for (LoopbackSettings settings : AllModes({AF_INET})) {
-    if (settings.lanes < 2 || settings.lanes > 4) continue;
+std::vector<Mode> SteeredModes() {
+  std::vector<Mode> modes;
+  for (Mode settings : AllModes({2, 4})) {
     settings.environment["TCPX_HEAL"] = "1";
     settings.environment["TCPX_STEER"] = "1";
     settings.environment["NCCL_SOCKET_RETRY_SLEEP_MSEC"] = "1";
@@ -35,40 +25,34 @@ std::vector<LoopbackSettings> SteeredModes() {
   return modes;
 }
 
-using Runner = absl::Status (*)(NetClient* net, const Pair& pair, const TrafficPlan& plan);
+class SteeredLanesTest : public PluginTest, public ::testing::WithParamInterface<Mode> {
+ protected:
+  void Run(const Mode& mode, uint64_t messages, int kill_every_us, Runner runner) {
+    const std::string reason = mode.ReasonToSkip();
+    if (!reason.empty()) GTEST_SKIP() << reason;
+    if (LongRun()) messages *= 10;
+    ASSERT_NO_FATAL_FAILURE(OpenPair(mode));
+    const TrafficPlan plan(TestSeed(), messages, mode.environment.count("TCPX_MAX_RECVS") == 0);
+    std::unique_ptr<KillerThread> killer;
+    if (kill_every_us > 0) killer = std::make_unique<KillerThread>(TestSeed(), kill_every_us);
+    const absl::Status status = runner(&net(), pair_, plan);
+    if (killer != nullptr) killer->Stop();
+    EXPECT_TRUE(status.ok()) << status;
+    fprintf(stderr, "%d sockets for lanes, %d lanes closed, %d moved\n", CountInLog(" has a socket"),
+            CountInLog(" is closed"), CountInLog("and is moved"));
+    EXPECT_TRUE(LogHas(" has a socket"));
+    EXPECT_TRUE(LogLines(NCCL_LOG_WARN).empty()) << LogText();
+  }
+};
 
-void RunSteered(const LoopbackSettings& settings, uint64_t messages, int kill_every_us, Runner runner) {
-  const std::string reason = ReasonToSkip(settings);
-  if (!reason.empty()) GTEST_SKIP() << reason;
-  if (LongRun()) messages *= 10;
-  auto plugin = Loopback::Open(settings);
-  ASSERT_TRUE(plugin.ok()) << plugin.status();
-  auto pair = (*plugin)->Connect();
-  ASSERT_TRUE(pair.ok()) << pair.status();
-  const TrafficPlan plan(TestSeed(), messages, settings.environment.count("TCPX_MAX_RECVS") == 0);
-  std::unique_ptr<KillerThread> killer;
-  if (kill_every_us > 0) killer = std::make_unique<KillerThread>(TestSeed(), kill_every_us);
-  const absl::Status status = runner(&(*plugin)->net(), *pair, plan);
-  if (killer != nullptr) killer->Stop();
-  EXPECT_TRUE(status.ok()) << status;
-  fprintf(stderr, "%d sockets for lanes, %d lanes closed, %d moved\n", Lines(" has a socket"), Lines(" is closed"),
-          Lines("and is moved"));
-  EXPECT_GT(Lines(" has a socket"), 0);
-  EXPECT_TRUE(CapturedLines(NCCL_LOG_WARN).empty()) << CapturedLog();
-  const absl::Status finished = (*plugin)->Finish();
-  EXPECT_TRUE(finished.ok()) << finished;
-}
+TEST_P(SteeredLanesTest, BothEndsOnOneThread) { Run(GetParam(), 1500, 0, &RunTraffic); }
 
-class SteeredLanesTest : public ::testing::TestWithParam<LoopbackSettings> {};
-
-TEST_P(SteeredLanesTest, BothEndsOnOneThread) { RunSteered(GetParam(), 1500, 0, &RunTraffic); }
-
-TEST_P(SteeredLanesTest, AThreadForEachEnd) { RunSteered(GetParam(), 1500, 0, &RunTrafficOnTwoThreads); }
+TEST_P(SteeredLanesTest, AThreadForEachEnd) { Run(GetParam(), 1500, 0, &RunTrafficOnTwoThreads); }
 
 TEST_P(SteeredLanesTest, WithCreditsAndKilledSockets) {
-  LoopbackSettings settings = GetParam();
+  Mode settings = GetParam();
   settings.environment["TCPX_MAX_RECVS"] = "4";
-  RunSteered(settings, 1000, 2000, &RunTrafficOnTwoThreads);
+  Run(settings, 1000, 2000, &RunTrafficOnTwoThreads);
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryMode, SteeredLanesTest, ::testing::ValuesIn(SteeredModes()), ModeName);

@@ -5,10 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <fstream>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -19,9 +17,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/address.h"
-#include "tests/plugin/lifetime/processes.h"
-#include "tests/plugin/lifetime/rank.h"
-#include "tests/plugin/strangers/visitor.h"
+#include "tests/support/fake_acceptor.h"
+#include "tests/support/processes.h"
+#include "tests/support/rank.h"
+#include "tests/support/secret_file.h"
+#include "tests/support/visitor.h"
 
 namespace tcpx {
 namespace {
@@ -30,20 +30,17 @@ namespace {
 class Relay {
  public:
   explicit Relay(const SocketAddress& target) : target_(target) {
-    const auto any = SocketAddress::Parse("127.0.0.1");
-    TCPX_REQUIRE(bind(listening_, any->sockaddr(), any->length()) == 0 && listen(listening_, 16) == 0);
     accepting_ = std::thread([this] { Accept(); });
   }
   ~Relay() {
-    shutdown(listening_, SHUT_RDWR);
+    shutdown(listening_.fd(), SHUT_RDWR);
     accepting_.join();
     for (int fd : fds_) shutdown(fd, SHUT_RDWR);
     for (std::thread& thread : passing_) thread.join();
     for (int fd : fds_) close(fd);
-    close(listening_);
   }
 
-  SocketAddress address() const { return *LocalAddress(listening_); }
+  SocketAddress address() const { return listening_.address(); }
 
   // The latest that was said behind a hello of `kind`, from the hello on, and its connection here; empty: none was.
   std::string Said(HelloKind kind, size_t* connection) {
@@ -66,7 +63,7 @@ class Relay {
  private:
   void Accept() {
     for (;;) {
-      const int near = accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC);
+      const int near = accept4(listening_.fd(), nullptr, nullptr, SOCK_CLOEXEC);
       if (near < 0) return;
       const int far = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
       TCPX_REQUIRE(connect(far, target_.sockaddr(), target_.length()) == 0);
@@ -97,7 +94,7 @@ class Relay {
   }
 
   const SocketAddress target_;
-  const int listening_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const FakeAcceptor listening_;
   std::thread accepting_;
   std::mutex mutex_;
   std::vector<int> fds_;
@@ -109,59 +106,31 @@ class Relay {
 class Relayed {
  public:
   Relayed() {
-    TCPX_REQUIRE(rank_.net().Listen(rank_.context(), 0, handle_, &listen_) == ncclSuccess, LogText());
+    listen_ = rank_.Listen(handle_);
     Handle handle;
     TCPX_REQUIRE(DecodeHandle(handle_, &handle) == nullptr);
     relay_ = std::make_unique<Relay>(handle.address);
     handle.address = relay_->address();
     char own[kHandleBytesMax] = {};
     EncodeHandle(handle, own);
-    const absl::Time deadline = absl::Now() + kHungAfter / 2;
-    while (ends_.send == nullptr || ends_.recv == nullptr) {
-      if (ends_.send == nullptr) {
-        TCPX_REQUIRE(rank_.net().Connect(rank_.context(), 0, own, &ends_.send) == ncclSuccess, LogText());
-      }
-      if (ends_.recv == nullptr) TCPX_REQUIRE(rank_.net().Accept(listen_, &ends_.recv) == ncclSuccess, LogText());
-      TCPX_REQUIRE(absl::Now() < deadline, LogText());
-    }
+    TCPX_REQUIRE(rank_.Poll(own, listen_, &ends_) == ncclSuccess, LogText());
   }
 
   // What was heard before the relay's own address took its place.
   const char* handle() const { return handle_; }
   Relay& relay() { return *relay_; }
 
-  void Move(std::string text) {
-    std::string got(text.size(), '?');
-    void *data = &got[0], *send = nullptr, *receive = nullptr;
-    size_t bytes = text.size();
-    int tag = 0, sent = 0, received = 0;
-    const absl::Time deadline = absl::Now() + kHungAfter / 2;
-    while (sent == 0 || received == 0) {
-      NetClient& net = rank_.net();
-      if (receive == nullptr) {
-        TCPX_REQUIRE(net.Irecv(ends_.recv, 1, &data, &bytes, &tag, nullptr, nullptr, &receive) == ncclSuccess);
-      } else if (received == 0) {
-        TCPX_REQUIRE(net.Test(receive, &received, nullptr) == ncclSuccess, LogText());
-      }
-      if (send == nullptr) {
-        TCPX_REQUIRE(net.Isend(ends_.send, &text[0], bytes, 0, nullptr, nullptr, &send) == ncclSuccess, LogText());
-      } else if (sent == 0) {
-        TCPX_REQUIRE(net.Test(send, &sent, nullptr) == ncclSuccess, LogText());
-      }
-      TCPX_REQUIRE(absl::Now() < deadline, LogText());
-    }
-    TCPX_REQUIRE(got == text, got);
-  }
+  void Move(const std::string& text) { Must(tcpx::Move(&rank_.net(), ends_, text)); }
 
   // How often a lane went on with another socket, at either end.
   void AwaitResumes(int count) {
     const absl::Time deadline = absl::Now() + kHungAfter / 2;
-    while (Count(LogText(), " goes on, ") < count) TCPX_REQUIRE(absl::Now() < deadline, LogText());
+    while (CountInLog(" goes on, ") < count) TCPX_REQUIRE(absl::Now() < deadline, LogText());
   }
 
   void Close() {
     rank_.Close(ends_);
-    TCPX_REQUIRE(rank_.net().CloseListen(listen_) == ncclSuccess);
+    rank_.CloseListen(listen_);
     rank_.Finalize();
   }
 
@@ -183,18 +152,8 @@ HelloStatus Answered(const char* handle, const std::string& hello, const std::st
 }
 
 void TakeNothingOver(bool secret) {
-  for (const auto& [name, value] :
-       {std::pair("TCPX_HEAL", "1"), std::pair("TCPX_LANES", "1"), std::pair("TCPX_THREADS", "0"),
-        std::pair("NCCL_SOCKET_IFNAME", "lo"), std::pair("NCCL_SOCKET_RETRY_SLEEP_MSEC", "1")}) {
-    setenv(name, value, 1);
-  }
-  if (secret) {
-    const char* const folder = getenv("TEST_TMPDIR");
-    const std::string path = absl::StrCat(folder != nullptr ? folder : "/tmp", "/secret.", getpid());
-    std::ofstream(path) << "correct horse battery staple";
-    TCPX_REQUIRE(chmod(path.c_str(), 0600) == 0);
-    setenv("TCPX_SECRET_FILE", path.c_str(), 1);
-  }
+  Mode{.environment = {{"TCPX_HEAL", "1"}, {"NCCL_SOCKET_RETRY_SLEEP_MSEC", "1"}}}.Apply();
+  if (secret) setenv("TCPX_SECRET_FILE", SecretFile().c_str(), 1);
   Relayed pair;
   pair.Move("before");
   size_t connection = 0;
@@ -225,7 +184,7 @@ void TakeNothingOver(bool secret) {
     TCPX_REQUIRE(Answered(pair.handle(), newer, "") == HelloStatus::kGone);
   }
   pair.Move(std::string(100000, 'u'));
-  TCPX_REQUIRE(Count(LogText(), " goes on, ") == 2, LogText());
+  TCPX_REQUIRE(CountInLog(" goes on, ") == 2, LogText());
   // The lane still heals: no attempt was used up.
   pair.relay().End(connection);
   pair.AwaitResumes(4);

@@ -2,40 +2,27 @@
 // rest can't come any more.
 #include <gtest/gtest.h>
 #include <stdlib.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <string>
 
 #include "absl/time/clock.h"
-#include "net_socket/message/wire.h"
-#include "tests/plugin/lifetime/mode_test.h"
-#include "tests/plugin/lifetime/processes.h"
-#include "tests/plugin/lifetime/rank.h"
+#include "tests/support/by_hand.h"
+#include "tests/support/mode_test.h"
+#include "tests/support/processes.h"
+#include "tests/support/rank.h"
 
 namespace tcpx {
 namespace {
 
 // Lane 0 of four, by hand. It stays open.
-void SayHello(const char* handle_bytes) {
-  Handle handle;
-  TCPX_REQUIRE(DecodeHandle(handle_bytes, &handle) == nullptr);
+void SayHello(const char* handle) {
   Hello hello;
-  hello.ticket = handle.ticket;
   hello.connection_id.fill(7);
   hello.lanes = 4;
-  char bytes[kHelloBytes];
-  EncodeHello(hello, bytes);
-  const int fd = socket(handle.address.family(), SOCK_STREAM | SOCK_CLOEXEC, 0);
-  TCPX_REQUIRE(connect(fd, handle.address.sockaddr(), handle.address.length()) == 0);
-  TCPX_REQUIRE(send(fd, bytes, sizeof(bytes), MSG_NOSIGNAL) == sizeof(bytes));
-  char answer[kAnswerFixedBytes];
-  TCPX_REQUIRE(recv(fd, answer, sizeof(answer), MSG_WAITALL) == sizeof(answer));
+  (void)DialByHand(handle, hello);
 }
 
 struct Waiting {
-  Waiting() { TCPX_REQUIRE(rank.net().Listen(rank.context(), 0, handle, &listen) == ncclSuccess, LogText()); }
-
   ncclResult_t Poll() {
     void* comm = nullptr;
     const ncclResult_t result = rank.net().Accept(listen, &comm);
@@ -44,22 +31,15 @@ struct Waiting {
     TCPX_REQUIRE(absl::Now() < deadline, "nothing happens; ", LogText());
     return result;
   }
-  void RequireLog(const std::string& part) const {
-    TCPX_REQUIRE(LogText().find(part) != std::string::npos, part, " is missing in ", LogText());
-  }
+  void RequireLog(const std::string& part) const { TCPX_REQUIRE(LogHas(part), part, " is missing in ", LogText()); }
 
   const absl::Time deadline = absl::Now() + kHungAfter / 2;
   Rank rank;
   char handle[kHandleBytesMax] = {};
-  void* listen = nullptr;
+  void* const listen = rank.Listen(handle);
 };
 
-class AcceptWaitTest : public ModeTest {
- protected:
-  void TearDown() override {
-    for (const char* name : {"NCCL_SOCKET_RETRY_CNT", "TCPX_HELLO_TIMEOUT"}) unsetenv(name);
-  }
-};
+class AcceptWaitTest : public ModeTest {};
 
 TEST_P(AcceptWaitTest, NobodyComes) {
   setenv("NCCL_SOCKET_RETRY_CNT", "0", 1);
@@ -105,7 +85,7 @@ TEST_P(AcceptWaitTest, TheRestOfAConnectionIsGivenUp) {
             }));
 }
 
-INSTANTIATE_TEST_SUITE_P(Modes, AcceptWaitTest, ::testing::Values(ModesWithBulkLanes()[0]), ModeName);
+INSTANTIATE_TEST_SUITE_P(Modes, AcceptWaitTest, ::testing::Values(AllModes({4})[0]), ShortModeName);
 
 }  // namespace
 }  // namespace tcpx

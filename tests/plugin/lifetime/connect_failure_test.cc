@@ -1,7 +1,6 @@
 // Connects that come to nothing: tried again as NCCL's own transport does, without a sleep in the calling thread, then
 // an error that names the address tried and the interface used.
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -10,50 +9,26 @@
 #include <string>
 
 #include "absl/time/clock.h"
-#include "common/address.h"
 #include "net_socket/message/host_mark.h"
-#include "net_socket/message/wire.h"
-#include "tests/plugin/lifetime/mode_test.h"
-#include "tests/plugin/lifetime/processes.h"
-#include "tests/plugin/lifetime/rank.h"
+#include "tests/support/fake_acceptor.h"
+#include "tests/support/mode_test.h"
+#include "tests/support/processes.h"
+#include "tests/support/rank.h"
 
 namespace tcpx {
 namespace {
 
-// Somebody at an address that a handle names, who is no plugin.
-class Stranger {
- public:
-  Stranger() : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    TCPX_REQUIRE(bind(fd_, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0);
-    handle_.address = *LocalAddress(fd_);
-  }
-  ~Stranger() { close(fd_); }
-
-  void Listen() { TCPX_REQUIRE(listen(fd_, 16) == 0); }
-  // -1: nobody is there.
-  int Accept() { return accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC); }
-  std::string address() const { return handle_.address.ToString(); }
-  void WriteHandle(char* out) const { EncodeHandle(handle_, out); }
-
- private:
-  const int fd_;
-  Handle handle_;
-};
-
 // One connect of a rank, polled by hand.
 struct Attempt {
-  explicit Attempt(const Stranger& stranger) { stranger.WriteHandle(handle); }
+  explicit Attempt(const FakeAcceptor& stranger) { stranger.WriteHandle(handle); }
 
   ncclResult_t Poll() { return rank.net().Connect(rank.context(), 0, handle, &comm); }
-  void RequireError(const Stranger& stranger, const std::string& why) const {
+  void RequireError(const FakeAcceptor& stranger, const std::string& why) const {
     const std::string log = LogText();
     TCPX_REQUIRE(WarningCount() == 1, log);
-    TCPX_REQUIRE(
-        log.find("WARN NET/tcpx: connect to " + stranger.address() + " through lo (127.0.0.1): ") != std::string::npos,
-        log);
+    TCPX_REQUIRE(log.find("WARN NET/tcpx: connect to " + stranger.address().ToString() + " through lo (127.0.0.1): ") !=
+                     std::string::npos,
+                 log);
     TCPX_REQUIRE(log.find(why) != std::string::npos, log);
   }
 
@@ -63,11 +38,8 @@ struct Attempt {
 };
 
 void AnswerHello(int fd) {
-  char hello[kHelloBytes];
-  TCPX_REQUIRE(recv(fd, hello, sizeof(hello), MSG_WAITALL) == sizeof(hello));
-  char answer[kAnswerBytesMax];
-  const size_t length = EncodeAnswer(Answer(), answer);
-  TCPX_REQUIRE(send(fd, answer, length, MSG_NOSIGNAL) == static_cast<ssize_t>(length));
+  HearHello(fd);
+  SayByHand(fd, Encoded(Answer()));
 }
 
 class ConnectFailureTest : public ModeTest {
@@ -77,16 +49,11 @@ class ConnectFailureTest : public ModeTest {
     setenv("NCCL_SOCKET_RETRY_CNT", "3", 1);
     setenv("NCCL_SOCKET_RETRY_SLEEP_MSEC", "10", 1);
   }
-  void TearDown() override {
-    for (const char* name : {"NCCL_SOCKET_RETRY_CNT", "NCCL_SOCKET_RETRY_SLEEP_MSEC", "TCPX_HELLO_TIMEOUT"}) {
-      unsetenv(name);
-    }
-  }
 };
 
 TEST_P(ConnectFailureTest, RefusedForGood) {
   EXPECT_EQ("", RunAlone([] {
-              const Stranger stranger;
+              const FakeAcceptor stranger(false);
               Attempt attempt(stranger);
               ncclResult_t result = ncclSuccess;
               int polls = 0;
@@ -102,7 +69,7 @@ TEST_P(ConnectFailureTest, RefusedForGood) {
 TEST_P(ConnectFailureTest, RefusedAtFirst) {
   setenv("NCCL_SOCKET_RETRY_CNT", "100", 1);
   EXPECT_EQ("", RunAlone([] {
-              Stranger stranger;
+              FakeAcceptor stranger(false);
               Attempt attempt(stranger);
               const absl::Time listens_at = absl::Now() + absl::Milliseconds(50);
               bool listens = false;
@@ -113,27 +80,26 @@ TEST_P(ConnectFailureTest, RefusedAtFirst) {
                   stranger.Listen();
                   listens = true;
                 }
-                const int fd = listens ? stranger.Accept() : -1;
+                const int fd = listens ? stranger.TryAccept() : -1;
                 if (fd < 0) continue;
                 AnswerHello(fd);  // It stays open until the process ends.
                 ++answered;
               }
               TCPX_REQUIRE(answered == 4, answered, " lanes");
               TCPX_REQUIRE(WarningCount() == 0, LogText());
-              TCPX_REQUIRE(attempt.rank.net().CloseSend(attempt.comm) == ncclSuccess);
+              attempt.rank.CloseSend(attempt.comm);
             }));
 }
 
 TEST_P(ConnectFailureTest, ResetDuringTheHello) {
   EXPECT_EQ("", RunAlone([] {
-              Stranger stranger;
-              stranger.Listen();
+              FakeAcceptor stranger;
               Attempt attempt(stranger);
               ncclResult_t result = ncclSuccess;
               int resets = 0;
               while (result == ncclSuccess) {
                 result = attempt.Poll();
-                const int fd = stranger.Accept();
+                const int fd = stranger.TryAccept();
                 if (fd < 0) continue;
                 const linger at_once = {1, 0};
                 TCPX_REQUIRE(setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once)) == 0);
@@ -153,8 +119,7 @@ TEST_P(ConnectFailureTest, NoAnswer) {
   setenv("NCCL_SOCKET_RETRY_CNT", "1", 1);
   setenv("TCPX_HELLO_TIMEOUT", "1", 1);
   EXPECT_EQ("", RunAlone([] {
-              Stranger stranger;
-              stranger.Listen();
+              FakeAcceptor stranger;
               Attempt attempt(stranger);
               ncclResult_t result = ncclSuccess;
               while (result == ncclSuccess) {
@@ -174,7 +139,7 @@ TEST_P(ConnectFailureTest, FailsItsCommunicatorEverywhere) {
                     [](Control& peer) {
                       Rank rank;
                       const Ends ends = rank.Connect(peer);
-                      const Stranger stranger;
+                      const FakeAcceptor stranger(false);
                       char handles[4][kHandleBytesMax] = {};
                       for (auto& handle : handles) stranger.WriteHandle(handle);
                       for (auto& handle : handles) {
@@ -182,12 +147,10 @@ TEST_P(ConnectFailureTest, FailsItsCommunicatorEverywhere) {
                         TCPX_REQUIRE(rank.net().Connect(rank.context(), 0, handle, &comm) == ncclSuccess, LogText());
                       }
                       for (auto& handle : handles) {
-                        ncclResult_t result = ncclSuccess;
-                        void* comm = nullptr;
-                        while (result == ncclSuccess) result = rank.net().Connect(rank.context(), 0, handle, &comm);
-                        TCPX_REQUIRE(result == ncclRemoteError, result);
+                        Ends none;
+                        TCPX_REQUIRE(rank.Poll(handle, nullptr, &none) == ncclRemoteError, LogText());
                       }
-                      absl::SleepFor(absl::Milliseconds(300));  // All four have ended.
+                      absl::SleepFor(absl::Milliseconds(300));  // No event: a second line would be late.
                       TCPX_REQUIRE(WarningCount() == 1, LogText());
                       char own[kHandleBytesMax] = {};
                       void* listen = nullptr;
@@ -202,17 +165,10 @@ TEST_P(ConnectFailureTest, FailsItsCommunicatorEverywhere) {
                       Rank rank;
                       const Ends ends = rank.Connect(peer);
                       char own[kHandleBytesMax] = {};
-                      void* listen = nullptr;
-                      TCPX_REQUIRE(rank.net().Listen(rank.context(), 0, own, &listen) == ncclSuccess);
-                      const absl::Time deadline = absl::Now() + kHungAfter / 2;
-                      ncclResult_t result = ncclSuccess;
-                      while (result == ncclSuccess) {
-                        void* comm = nullptr;
-                        result = rank.net().Accept(listen, &comm);
-                        TCPX_REQUIRE(absl::Now() < deadline, "nobody told this rank; ", LogText());
-                      }
-                      TCPX_REQUIRE(result == ncclRemoteError && WarningCount() == 1, LogText());
-                      TCPX_REQUIRE(LogText().find("Connection refused (111)") != std::string::npos, LogText());
+                      Ends none;
+                      TCPX_REQUIRE(rank.Poll(nullptr, rank.Listen(own), &none) == ncclRemoteError, LogText());
+                      TCPX_REQUIRE(WarningCount() == 1, LogText());
+                      TCPX_REQUIRE(LogHas("Connection refused (111)"), LogText());
                       peer.Tell('d');
                       rank.Close(ends);
                       rank.Finalize();
@@ -223,8 +179,7 @@ TEST_P(ConnectFailureTest, FailsItsCommunicatorEverywhere) {
 TEST_P(ConnectFailureTest, WithoutProgress) {
   setenv("TCPX_HELLO_TIMEOUT", "600", 1);
   EXPECT_EQ("", RunAlone([] {
-              Stranger stranger;
-              stranger.Listen();
+              FakeAcceptor stranger;
               Rank rank;
               char handles[3][kHandleBytesMax] = {};
               for (auto& handle : handles) stranger.WriteHandle(handle);
@@ -238,11 +193,11 @@ TEST_P(ConnectFailureTest, WithoutProgress) {
                 TCPX_REQUIRE(absl::Now() < started + kHungAfter / 2, "nothing was said");
               }
               TCPX_REQUIRE(absl::Now() > started + absl::Milliseconds(4900));
-              absl::SleepFor(absl::Milliseconds(500));
+              absl::SleepFor(absl::Milliseconds(500));  // That no other line comes is no event.
               TCPX_REQUIRE(WarningCount() == 1, LogText());
               for (const char* part : {"through lo (127.0.0.1)", "try 1 of 4", "does not answer the hello", "firewall",
                                        "TCPX_PORT_RANGE", " s at the latest"}) {
-                TCPX_REQUIRE(LogText().find(part) != std::string::npos, part, " is missing in ", LogText());
+                TCPX_REQUIRE(LogHas(part), part, " is missing in ", LogText());
               }
               rank.Finalize();
             }));
@@ -253,7 +208,7 @@ TEST_P(ConnectFailureTest, ThePeersAddressIsOnesOwn) {
   setenv("NCCL_SOCKET_RETRY_CNT", "34", 1);
   setenv("NCCL_SOCKET_RETRY_SLEEP_MSEC", "60000", 1);
   EXPECT_EQ("", RunAlone([] {
-              const Stranger stranger;
+              const FakeAcceptor stranger(false);
               Attempt attempt(stranger);
               WriteHostMark(77, attempt.handle);
               // Before it could be tried a second time.
@@ -266,7 +221,7 @@ TEST_P(ConnectFailureTest, ThePeersAddressIsOnesOwn) {
               TCPX_REQUIRE(result == ncclRemoteError && WarningCount() == 1, LogText());
               for (const char* part : {"one of this host's own (lo)", "Connection refused",
                                        "another host or container. NCCL_SOCKET_IFNAME=lo chooses it"}) {
-                TCPX_REQUIRE(LogText().find(part) != std::string::npos, part, " is missing in ", LogText());
+                TCPX_REQUIRE(LogHas(part), part, " is missing in ", LogText());
               }
               TCPX_REQUIRE(LogText().find("?.") == std::string::npos, LogText());
               attempt.rank.Finalize();
@@ -279,21 +234,17 @@ TEST_P(ConnectFailureTest, ThePeersAddressIsThisProcesssOwn) {
   EXPECT_EQ("", RunAlone([] {
               Rank rank;
               char handle[kHandleBytesMax] = {};
-              void* listen = nullptr;
-              TCPX_REQUIRE(rank.net().Listen(rank.context(), 0, handle, &listen) == ncclSuccess);
+              rank.Listen(handle);
               WriteHostMark(77, handle);
               handle[33] ^= 1;  // in the ticket
-              ncclResult_t result = ncclSuccess;
-              while (result == ncclSuccess) {
-                void* comm = nullptr;
-                result = rank.net().Connect(rank.context(), 0, handle, &comm);
-              }
-              TCPX_REQUIRE(LogText().find("one of this host's own (lo)") != std::string::npos, LogText());
+              Ends none;
+              TCPX_REQUIRE(rank.Poll(handle, nullptr, &none) != ncclSuccess);
+              TCPX_REQUIRE(LogHas("one of this host's own (lo)"), LogText());
               rank.Finalize();
             }));
 }
 
-INSTANTIATE_TEST_SUITE_P(Modes, ConnectFailureTest, ::testing::Values(ModesWithBulkLanes()[0]), ModeName);
+INSTANTIATE_TEST_SUITE_P(Modes, ConnectFailureTest, ::testing::Values(AllModes({4})[0]), ShortModeName);
 
 }  // namespace
 }  // namespace tcpx

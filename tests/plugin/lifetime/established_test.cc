@@ -10,10 +10,10 @@
 
 #include "absl/time/clock.h"
 #include "common/socket.h"
-#include "tests/plugin/lifetime/by_hand.h"
-#include "tests/plugin/lifetime/mode_test.h"
 #include "tests/plugin/lifetime/proc_view.h"
-#include "tests/plugin/lifetime/processes.h"
+#include "tests/support/by_hand.h"
+#include "tests/support/mode_test.h"
+#include "tests/support/processes.h"
 
 namespace tcpx {
 namespace {
@@ -59,9 +59,6 @@ class EstablishedTest : public ModeTest {
     ModeTest::SetUp();
     setenv("TCPX_HELLO_TIMEOUT", "60", 1);  // Far beyond the test: no deadline does the work.
   }
-  void TearDown() override {
-    for (const char* name : {"TCPX_HELLO_TIMEOUT", "NCCL_SOCKET_RETRY_CNT", "TCPX_HEAL"}) unsetenv(name);
-  }
 };
 
 TEST_P(EstablishedTest, OfADiallerThatBeginsAnewTheLaterOneAloneIsAccepted) {
@@ -79,7 +76,7 @@ TEST_P(EstablishedTest, OfADiallerThatBeginsAnewTheLaterOneAloneIsAccepted) {
                 void* const comm = listening.AcceptWithin();
                 TCPX_REQUIRE(ReceiveText(&rank, comm, 100) == "of the later one");
                 TCPX_REQUIRE(listening.Accept() == nullptr, "accepted twice");
-                TCPX_REQUIRE(rank.net().CloseRecv(comm) == ncclSuccess);
+                rank.CloseReceive(comm);
                 anew.Close();
                 close(health);
                 listening.Close();
@@ -126,7 +123,7 @@ TEST_P(EstablishedTest, TheWordComesInPieces) {
                 void* const comm = listening.AcceptWithin();
                 TCPX_REQUIRE(ReceiveText(&rank, comm, 100) == "first");
                 TCPX_REQUIRE(ReceiveText(&rank, comm, 100) == "second");
-                TCPX_REQUIRE(rank.net().CloseRecv(comm) == ncclSuccess);
+                rank.CloseReceive(comm);
                 connection.Close();
               }
               close(health);
@@ -149,7 +146,7 @@ TEST_P(EstablishedTest, AWordCountsWhateverEnds) {
               close(connection.fds[0]);
               void* const comm = listening.AcceptWithin();
               TCPX_REQUIRE(ReceiveText(&rank, comm, 100) == "a last word");
-              TCPX_REQUIRE(rank.net().CloseRecv(comm) == ncclSuccess);
+              rank.CloseReceive(comm);
               close(health);
               listening.Close();
             }));
@@ -173,7 +170,7 @@ TEST_P(EstablishedTest, NoLaneOfItIsDialledAnyMore) {
               }
               void* const comm = listening.AcceptWithin();
               TCPX_REQUIRE(ReceiveText(&rank, comm, 100) == "it stands");
-              TCPX_REQUIRE(rank.net().CloseRecv(comm) == ncclSuccess);
+              rank.CloseReceive(comm);
               connection.Close();
               close(health);
               listening.Close();
@@ -198,7 +195,7 @@ TEST_P(EstablishedTest, ALaneMayBeDialledAgainBeforeTheWord) {
                 connection.Say(Established() + ExpressMessage("as one"));
                 void* const comm = listening.AcceptWithin();
                 TCPX_REQUIRE(ReceiveText(&rank, comm, 100) == "as one");
-                TCPX_REQUIRE(rank.net().CloseRecv(comm) == ncclSuccess);
+                rank.CloseReceive(comm);
                 connection.Close();
               }
               close(health);
@@ -218,7 +215,7 @@ TEST_P(EstablishedTest, NonsenseEndsTheConnection) {
                 connection.Close();
               }
               TCPX_REQUIRE(listening.Accept() == nullptr);
-              TCPX_REQUIRE(LogText().find("stranger 127.0.0.1:") != std::string::npos, LogText());
+              TCPX_REQUIRE(LogHas("stranger 127.0.0.1:"), LogText());
               close(health);
               listening.Close();
             }));
@@ -243,7 +240,7 @@ TEST_P(EstablishedTest, TheWordMayTakeLong) {
               connection.Say(Established() + ExpressMessage("after all"));
               void* const comm = listening.AcceptWithin();
               TCPX_REQUIRE(ReceiveText(&rank, comm, 100) == "after all");
-              TCPX_REQUIRE(rank.net().CloseRecv(comm) == ncclSuccess);
+              rank.CloseReceive(comm);
               connection.Close();
               char byte;
               TCPX_REQUIRE(recv(health, &byte, 1, MSG_DONTWAIT) < 0, "the health socket was closed");
@@ -267,7 +264,7 @@ TEST_P(EstablishedTest, ADiallerThatHasDiedSaysNoWord) {
                 TCPX_REQUIRE(comm == nullptr && absl::Now() < deadline, "accept waits on; ", LogText());
                 absl::SleepFor(absl::Milliseconds(1));
               }
-              TCPX_REQUIRE(LogText().find("their dialler has died") != std::string::npos, LogText());
+              TCPX_REQUIRE(LogHas("their dialler has died"), LogText());
               connection.Close();
               rank.Finalize();
             }));
@@ -295,7 +292,7 @@ TEST_P(EstablishedTest, AResetOfTheHealthSocketIsNoDeath) {
                 anew.Say(Established() + ExpressMessage("it lives"));
                 void* const comm = listening.AcceptWithin();
                 TCPX_REQUIRE(ReceiveText(&rank, comm, 100) == "it lives");
-                TCPX_REQUIRE(rank.net().CloseRecv(comm) == ncclSuccess);
+                rank.CloseReceive(comm);
                 anew.Close();
                 close(health);
                 listening.Close();
@@ -329,7 +326,7 @@ TEST_P(EstablishedTest, AFailureThatIsHeardBeforeTheWordCounts) {
                 result = rank.net().Accept(listening.listen, &comm);
                 TCPX_REQUIRE(absl::Now() < deadline, "nothing is heard; ", LogText());
               }
-              TCPX_REQUIRE(LogText().find(cause) != std::string::npos, LogText());
+              TCPX_REQUIRE(LogHas(cause), LogText());
               TCPX_REQUIRE(comm == nullptr || rank.net().CloseRecv(comm) == ncclSuccess);
               connection.Close();
               close(health);
@@ -347,15 +344,14 @@ TEST_P(EstablishedTest, ADiallerThatDoesNotKnowTheWord) {
               void* const comm = listening.AcceptWithin();
               connection.Say(ExpressMessage("as before"));
               TCPX_REQUIRE(ReceiveText(&rank, comm, 100) == "as before");
-              TCPX_REQUIRE(rank.net().CloseRecv(comm) == ncclSuccess);
+              rank.CloseReceive(comm);
               connection.Close();
               close(health);
               listening.Close();
             }));
 }
 
-INSTANTIATE_TEST_SUITE_P(Modes, EstablishedTest, ::testing::Values(ModesWithBulkLanes()[0], ModesWithBulkLanes()[2]),
-                         ModeName);
+INSTANTIATE_TEST_SUITE_P(Modes, EstablishedTest, ::testing::Values(AllModes({4})[0], AllModes({4})[2]), ShortModeName);
 
 }  // namespace
 }  // namespace tcpx

@@ -12,10 +12,10 @@
 #include <limits>
 #include <string>
 
-#include "tests/plugin/lifetime/mode_test.h"
-#include "tests/plugin/lifetime/processes.h"
-#include "tests/plugin/lifetime/rank.h"
-#include "tests/plugin/lifetime/stream.h"
+#include "tests/support/mode_test.h"
+#include "tests/support/processes.h"
+#include "tests/support/rank.h"
+#include "tests/support/stream.h"
 
 namespace tcpx {
 namespace {
@@ -35,50 +35,49 @@ struct Parent {
       : before(OpenNow()),
         rank(version),
         ends(rank.Connect(peer)),
-        send(&rank.net(), Stream::Way::kSend, ends.send, kShape),
-        recv(&rank.net(), Stream::Way::kReceive, ends.recv, kShape) {
-    TCPX_REQUIRE(rank.net().Listen(rank.context(), 0, handle, &listen) == ncclSuccess);
-    RunFor(20, &send, &recv);
+        listen(rank.Listen(handle)),
+        streams(&rank.net(), ends, kShape) {
+    streams.RunFor(20);
   }
 
   const std::bitset<kDescriptorsSeen> before;
   Rank rank;
   Ends ends;
   char handle[kHandleBytesMax] = {};
-  void* listen = nullptr;
-  Stream send;
-  Stream recv;
+  void* const listen;
+  BothWays streams;
 };
 
 // Goes on with the traffic until the child has ended.
 void AwaitChild(pid_t child, Parent* parent) {
   TCPX_REQUIRE(child > 0, strerror(errno));
-  RunFor(20, &parent->send, &parent->recv);
+  parent->streams.RunFor(20);
   TCPX_REQUIRE(ExitCodeOf(child, kHungAfter / 4) == 0, "the child's exit code");
-  RunFor(60, &parent->send, &parent->recv);
+  parent->streams.RunFor(60);
   TCPX_REQUIRE(WarningCount() == 0, LogText());
+}
+
+void RequireSilentEnd(Parent* parent) {
+  parent->streams.Deregister();
+  parent->rank.Close(parent->ends);
+  parent->rank.CloseListen(parent->listen);
+  parent->rank.Finalize();
 }
 
 void Leave(Control& peer, Parent* parent) {
   peer.Tell('e');
-  parent->send.Deregister();
-  parent->recv.Deregister();
-  parent->rank.Close(parent->ends);
-  TCPX_REQUIRE(parent->rank.net().CloseListen(parent->listen) == ncclSuccess);
-  parent->rank.Finalize();
+  RequireSilentEnd(parent);
 }
 
 void KeepGoing(Control& peer) {
   Rank rank;
   const Ends ends = rank.Connect(peer);
-  Stream send(&rank.net(), Stream::Way::kSend, ends.send, kShape);
-  Stream recv(&rank.net(), Stream::Way::kReceive, ends.recv, kShape);
+  BothWays streams(&rank.net(), ends, kShape);
   while (!peer.Rings()) {
-    (void)send.Step();
-    (void)recv.Step();
+    (void)streams.send.Step();
+    (void)streams.receive.Step();
   }
-  send.Deregister();
-  recv.Deregister();
+  streams.Deregister();
   rank.Close(ends);
   rank.Finalize();
 }
@@ -110,10 +109,10 @@ void RequireRefusals(Parent* parent) {
   size_t size = sizeof(memory);
   int tag = 0;
   ncclNetProperties_v12_t properties;
-  TCPX_REQUIRE(parent->send.Step() == ncclSystemError, "isend or test");
-  TCPX_REQUIRE(parent->recv.Step() == ncclSystemError, "irecv or test");
+  TCPX_REQUIRE(parent->streams.send.Step() == ncclSystemError, "isend or test");
+  TCPX_REQUIRE(parent->streams.receive.Step() == ncclSystemError, "irecv or test");
   TCPX_REQUIRE(net.Isend(parent->ends.send, memory, size, 0, nullptr, nullptr, &out) == ncclSystemError);
-  TCPX_REQUIRE(net.Irecv(parent->ends.recv, 1, &data, &size, &tag, nullptr, nullptr, &out) == ncclSystemError);
+  TCPX_REQUIRE(net.Irecv(parent->ends.receive, 1, &data, &size, &tag, nullptr, nullptr, &out) == ncclSystemError);
   TCPX_REQUIRE(net.RegMr(parent->ends.send, memory, size, NCCL_PTR_HOST, &out) == ncclSystemError);
   TCPX_REQUIRE(net.Listen(parent->rank.context(), 0, memory, &out) == ncclSystemError);
   TCPX_REQUIRE(net.Connect(parent->rank.context(), 0, parent->handle, &out) == ncclSystemError);
@@ -121,14 +120,6 @@ void RequireRefusals(Parent* parent) {
   TCPX_REQUIRE(net.Devices(&number) == ncclSystemError);
   TCPX_REQUIRE(net.GetProperties(0, &properties) == ncclSystemError);
   TCPX_REQUIRE(net.Init(&out, 1, -1, &RecordLog, nullptr) == ncclSystemError);
-}
-
-void RequireSilentEnd(Parent* parent) {
-  parent->send.Deregister();
-  parent->recv.Deregister();
-  parent->rank.Close(parent->ends);
-  TCPX_REQUIRE(parent->rank.net().CloseListen(parent->listen) == ncclSuccess);
-  parent->rank.Finalize();
 }
 
 // Forks a child whose stderr comes to *text once AwaitChild has returned.
@@ -232,7 +223,7 @@ TEST_P(ForkTest, ChildEndsInSilence) {
   EXPECT_EQ("", RunTogether(fork_some, KeepGoing));
 }
 
-INSTANTIATE_TEST_SUITE_P(Modes, ForkTest, ::testing::ValuesIn(ModesWithBulkLanes()), ModeName);
+INSTANTIATE_TEST_SUITE_P(Modes, ForkTest, ::testing::ValuesIn(AllModes({4})), ShortModeName);
 
 }  // namespace
 }  // namespace tcpx

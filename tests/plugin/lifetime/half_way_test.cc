@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "net_socket/message/wire.h"
-#include "tests/plugin/lifetime/by_hand.h"
-#include "tests/plugin/lifetime/mode_test.h"
 #include "tests/plugin/lifetime/proc_view.h"
-#include "tests/plugin/lifetime/processes.h"
+#include "tests/support/by_hand.h"
+#include "tests/support/mode_test.h"
+#include "tests/support/processes.h"
 
 namespace tcpx {
 namespace {
@@ -23,7 +23,6 @@ class HalfWayTest : public ModeTest {
     ModeTest::SetUp();
     setenv("TCPX_HELLO_TIMEOUT", "60", 1);  // Far beyond the test: no deadline does the work.
   }
-  void TearDown() override { unsetenv("TCPX_HELLO_TIMEOUT"); }
 };
 
 TEST_P(HalfWayTest, ALaneThatEndsLeavesItsPlaceAndTheLastTakesTheConnectionWithIt) {
@@ -164,10 +163,9 @@ TEST_P(HalfWayTest, AHealthSocketThatNobodyUsesGoes) {
               close(fd);
               listening.Close();
             }));
-  unsetenv("NCCL_SOCKET_RETRY_CNT");
 }
 
-INSTANTIATE_TEST_SUITE_P(Modes, HalfWayTest, ::testing::Values(ModesWithBulkLanes()[0]), ModeName);
+INSTANTIATE_TEST_SUITE_P(Modes, HalfWayTest, ::testing::Values(AllModes({4})[0]), ShortModeName);
 
 }  // namespace
 }  // namespace tcpx

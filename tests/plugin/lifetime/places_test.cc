@@ -9,8 +9,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "tests/plugin/lifetime/processes.h"
-#include "tests/plugin/lifetime/rank.h"
+#include "tests/support/processes.h"
+#include "tests/support/rank.h"
 
 namespace tcpx {
 namespace {
@@ -52,10 +52,7 @@ void BindToOneCpu() {
 class PlacesTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    setenv("NCCL_SOCKET_IFNAME", "lo", 1);
-    setenv("TCPX_THREADS", "2", 1);
-    setenv("TCPX_LANES", "4", 1);
-    unsetenv("TCPX_ENGINE");
+    Mode{.threads = 2, .engine = "auto", .lanes = 4}.Apply();
     unsetenv("TCPX_CPUS");
   }
 };
@@ -97,7 +94,7 @@ TEST_F(PlacesTest, GpusOfTheProcessAreCounted) {
               rank.NewContext();
               rank.NewContext();
               const Ends ends = rank.ConnectToSelf();
-              TCPX_REQUIRE(absl::StrContains(LogText(), " for 3 gpus on 1 device"), LogText());
+              TCPX_REQUIRE(LogHas(" for 3 gpus on 1 device"), LogText());
               rank.Close(ends);
               rank.Finalize();
             }));

@@ -1,7 +1,6 @@
 // What the dialler does about an acceptor that takes back what it said: it dials the lane, or the whole connection, anew.
 #include <errno.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -10,11 +9,11 @@
 #include <vector>
 
 #include "absl/time/clock.h"
-#include "common/address.h"
 #include "net_socket/message/wire.h"
-#include "tests/plugin/lifetime/mode_test.h"
-#include "tests/plugin/lifetime/processes.h"
-#include "tests/plugin/lifetime/rank.h"
+#include "tests/support/fake_acceptor.h"
+#include "tests/support/mode_test.h"
+#include "tests/support/processes.h"
+#include "tests/support/rank.h"
 
 namespace tcpx {
 namespace {
@@ -22,26 +21,16 @@ namespace {
 // An acceptor by hand, without a health socket, beside one connect of a rank.
 class Acceptor {
  public:
-  Acceptor() {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    TCPX_REQUIRE(bind(fd_, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0 && listen(fd_, 16) == 0);
-    Handle handle;
-    handle.address = *LocalAddress(fd_);
-    EncodeHandle(handle, handle_);
-  }
+  Acceptor() { acceptor_.WriteHandle(handle_); }
 
   // The next socket and its hello, while connect is polled.
   int Next(Hello* hello) {
     const absl::Time deadline = absl::Now() + kHungAfter / 2;
     for (;;) {
       Poll();
-      const int fd = accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC);
+      const int fd = acceptor_.TryAccept();
       if (fd >= 0) {
-        char bytes[kHelloBytes];
-        TCPX_REQUIRE(recv(fd, bytes, sizeof(bytes), MSG_WAITALL) == sizeof(bytes));
-        TCPX_REQUIRE(DecodeHello(bytes, hello) == nullptr);
+        *hello = HearHello(fd);
         return fd;
       }
       TCPX_REQUIRE(absl::Now() < deadline, "nobody dials; ", LogText());
@@ -52,11 +41,9 @@ class Acceptor {
     answer.features = features;
     answer.status = status;
     answer.nics = nics;
-    char bytes[kAnswerBytesMax];
-    const size_t length = EncodeAnswer(answer, bytes);
-    TCPX_REQUIRE(send(fd, bytes, length, MSG_NOSIGNAL) == static_cast<ssize_t>(length));
+    SayByHand(fd, Encoded(answer));
   }
-  SocketAddress address() const { return *LocalAddress(fd_); }
+  SocketAddress address() const { return acceptor_.address(); }
   void Poll() {
     if (comm_ == nullptr) {
       TCPX_REQUIRE(rank_.net().Connect(rank_.context(), 0, handle_, &comm_) == ncclSuccess, LogText());
@@ -66,25 +53,15 @@ class Acceptor {
     const absl::Time deadline = absl::Now() + kHungAfter / 2;
     while (comm_ == nullptr && absl::Now() < deadline) Poll();
     TCPX_REQUIRE(comm_ != nullptr && WarningCount() == warnings, LogText());
-    TCPX_REQUIRE(rank_.net().CloseSend(comm_) == ncclSuccess);
+    rank_.CloseSend(comm_);
   }
 
  private:
-  const int fd_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  const FakeAcceptor acceptor_;
   char handle_[kHandleBytesMax] = {};
   Rank rank_;
   void* comm_ = nullptr;
 };
-
-// Of a port that is bound, so that nobody else gets it, and refuses.
-SocketAddress UnusedAddress() {
-  static const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  TCPX_REQUIRE(bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0);
-  return *LocalAddress(fd);
-}
 
 class RedialTest : public ModeTest {
  protected:
@@ -93,10 +70,6 @@ class RedialTest : public ModeTest {
     setenv("NCCL_SOCKET_RETRY_SLEEP_MSEC", "10", 1);
     setenv("TCPX_LANES", "2", 1);
     setenv("TCPX_LINGER", "0", 1);
-  }
-  void TearDown() override {
-    unsetenv("NCCL_SOCKET_RETRY_SLEEP_MSEC");
-    unsetenv("TCPX_LINGER");
   }
 };
 
@@ -209,7 +182,8 @@ TEST_P(RedialTest, ALaneMakesADetourInEachBeginning) {
   EXPECT_EQ("", RunAlone([] {
               Acceptor acceptor;
               // Nobody listens at the address that the bulk lane tries first.
-              const std::vector<PeerNic> nics = {{UnusedAddress(), 1000}, {acceptor.address(), 1000}};
+              const FakeAcceptor nobody(false);
+              const std::vector<PeerNic> nics = {{nobody.address(), 1000}, {acceptor.address(), 1000}};
               for (const bool last : {false, true}) {
                 Hello hello;
                 acceptor.Say(acceptor.Next(&hello), HelloStatus::kAccepted, nics);
@@ -219,7 +193,6 @@ TEST_P(RedialTest, ALaneMakesADetourInEachBeginning) {
               }
               acceptor.RequireConnected(1);
             }));
-  unsetenv("NCCL_SOCKET_RETRY_CNT");
 }
 
 // One that refuses again and again is an error, as before.
@@ -238,12 +211,11 @@ TEST_P(RedialTest, NotForEver) {
               acceptor.Say(lane1, HelloStatus::kBadLane);
               const absl::Time deadline = absl::Now() + kHungAfter / 2;
               while (WarningCount() == 0) TCPX_REQUIRE(absl::Now() < deadline, "it goes on for ever");
-              TCPX_REQUIRE(LogText().find("the peer refused the lane index") != std::string::npos, LogText());
+              TCPX_REQUIRE(LogHas("the peer refused the lane index"), LogText());
             }));
-  unsetenv("NCCL_SOCKET_RETRY_CNT");
 }
 
-INSTANTIATE_TEST_SUITE_P(Modes, RedialTest, ::testing::Values(ModesWithBulkLanes()[0]), ModeName);
+INSTANTIATE_TEST_SUITE_P(Modes, RedialTest, ::testing::Values(AllModes({4})[0]), ShortModeName);
 
 }  // namespace
 }  // namespace tcpx

@@ -14,7 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "tests/plugin/lifetime/processes.h"
+#include "tests/support/processes.h"
 
 namespace tcpx {
 

@@ -9,41 +9,23 @@
 
 #include <string>
 
-#include "tests/plugin/lifetime/processes.h"
-#include "tests/plugin/lifetime/rank.h"
-#include "tests/plugin/lifetime/stream.h"
+#include "tests/support/processes.h"
+#include "tests/support/rank.h"
+#include "tests/support/stream.h"
 
 namespace tcpx {
 namespace {
 
-int LinesWith(const std::string& text) {
-  int count = 0;
-  const std::string log = LogText();
-  for (size_t at = log.find(text); at != std::string::npos; at = log.find(text, at + 1)) ++count;
-  return count;
-}
-
 void MoveBytes(Rank* rank) {
   const Ends ends = rank->ConnectToSelf();
-  Stream send(&rank->net(), Stream::Way::kSend, ends.send, {500000, 4, 20, true});
-  Stream recv(&rank->net(), Stream::Way::kReceive, ends.recv, {500000, 4, 20, true});
-  while (!send.complete() || !recv.complete()) {
-    TCPX_REQUIRE(send.Step() == ncclSuccess && recv.Step() == ncclSuccess, LogText());
-  }
-  send.Deregister();
-  recv.Deregister();
+  Transfer(&rank->net(), ends, {500000, 4, 20, true});
   rank->Close(ends);
   rank->Finalize();
 }
 
 class SandboxTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    setenv("NCCL_SOCKET_IFNAME", "lo", 1);
-    setenv("TCPX_THREADS", "2", 1);
-    setenv("TCPX_LANES", "4", 1);
-    unsetenv("TCPX_ENGINE");
-  }
+  void SetUp() override { Mode{.threads = 2, .engine = "auto", .lanes = 4}.Apply(); }
 };
 
 TEST_F(SandboxTest, EpollTakesOverWhereIoUringIsDenied) {
@@ -53,8 +35,8 @@ TEST_F(SandboxTest, EpollTakesOverWhereIoUringIsDenied) {
                 Rank rank;
                 MoveBytes(&rank);
                 TCPX_REQUIRE(WarningCount() == 0, LogText());
-                TCPX_REQUIRE(LinesWith("engine epoll (") == 1, LogText());
-                TCPX_REQUIRE(LinesWith("engine io_uring") == 0, LogText());
+                TCPX_REQUIRE(CountInLog("engine epoll (") == 1, LogText());
+                TCPX_REQUIRE(CountInLog("engine io_uring") == 0, LogText());
               }))
         << "errno " << err;
   }
@@ -67,9 +49,9 @@ TEST_F(SandboxTest, WhoAskedForIoUringIsWarned) {
               Rank rank;
               MoveBytes(&rank);
               TCPX_REQUIRE(WarningCount() == 1, LogText());
-              TCPX_REQUIRE(LinesWith("WARN NET/tcpx: TCPX_ENGINE=io_uring is not to be had here: epoll") == 1,
+              TCPX_REQUIRE(CountInLog("WARN NET/tcpx: TCPX_ENGINE=io_uring is not to be had here: epoll") == 1,
                            LogText());
-              TCPX_REQUIRE(LinesWith("engine epoll (") == 1, LogText());
+              TCPX_REQUIRE(CountInLog("engine epoll (") == 1, LogText());
             }));
 }
 
@@ -82,7 +64,7 @@ TEST_F(SandboxTest, LittleLockedMemoryIsEnough) {
               MoveBytes(&rank);
               TCPX_REQUIRE(WarningCount() == 0, LogText());
               // A ring fits or does not: what the kernel charges for one depends on its version.
-              TCPX_REQUIRE(LinesWith("engine ") == 1, LogText());
+              TCPX_REQUIRE(CountInLog("engine ") == 1, LogText());
             }));
 }
 

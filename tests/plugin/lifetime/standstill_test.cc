@@ -4,11 +4,9 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
-#include <fstream>
 #include <functional>
 #include <string>
 #include <tuple>
@@ -16,11 +14,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "tests/plugin/lifetime/modes.h"
-#include "tests/plugin/lifetime/processes.h"
-#include "tests/plugin/lifetime/rank.h"
-#include "tests/plugin/lifetime/stream.h"
+#include "tests/support/plugin_mode.h"
+#include "tests/support/processes.h"
+#include "tests/support/rank.h"
+#include "tests/support/secret_file.h"
 #include "tests/support/seed.h"
+#include "tests/support/stream.h"
 
 namespace tcpx {
 namespace {
@@ -97,8 +96,8 @@ void AcceptAll(Control& peer, size_t connections, const std::function<void()>& m
   }
   Run(&rank, comms, Stream::Way::kReceive);
   peer.Await('s');
-  for (void* comm : comms) TCPX_REQUIRE(rank.net().CloseRecv(comm) == ncclSuccess);
-  for (void* listen : listens) TCPX_REQUIRE(rank.net().CloseListen(listen) == ncclSuccess);
+  for (void* comm : comms) rank.CloseReceive(comm);
+  for (void* listen : listens) rank.CloseListen(listen);
   rank.Finalize();
 }
 
@@ -120,7 +119,7 @@ void ConnectAll(Control& peer, size_t connections, const std::function<void()>& 
   }
   Run(&rank, comms, Stream::Way::kSend);
   peer.Tell('s');
-  for (void* comm : comms) TCPX_REQUIRE(rank.net().CloseSend(comm) == ncclSuccess);
+  for (void* comm : comms) rank.CloseSend(comm);
   rank.Finalize();
 }
 
@@ -167,19 +166,10 @@ std::string RunWithStops(size_t connections, uint64_t seed) {
 // With a secret or not, and the lanes of a connection.
 class StopTest : public ::testing::Test {
  protected:
-  static void Use(bool secret, int lanes) {
-    ModesWithBulkLanes()[0].Apply();
-    setenv("TCPX_LANES", absl::StrCat(lanes).c_str(), 1);
-    if (!secret) return;
-    const char* folder = getenv("TEST_TMPDIR");
-    const std::string path = absl::StrCat(folder != nullptr ? folder : "/tmp", "/secret.", getpid());
-    std::ofstream(path) << "correct horse battery staple";
-    TCPX_REQUIRE(chmod(path.c_str(), 0600) == 0);
-    setenv("TCPX_SECRET_FILE", path.c_str(), 1);
-  }
-  void TearDown() override {
-    unsetenv("TCPX_HELLO_TIMEOUT");
-    unsetenv("TCPX_SECRET_FILE");
+  void Use(bool secret, int lanes) {
+    Mode{.lanes = lanes}.Apply();
+    setenv("TCPX_HELLO_TIMEOUT", "1", 1);
+    if (secret) setenv("TCPX_SECRET_FILE", SecretFile().c_str(), 1);
   }
 };
 
@@ -188,7 +178,7 @@ class StandstillTest : public StopTest, public ::testing::WithParamInterface<std
  protected:
   void SetUp() override {
     Use(std::get<1>(GetParam()), std::get<2>(GetParam()));
-    if (!LongRun()) setenv("TCPX_HELLO_TIMEOUT", "1", 1);
+    if (LongRun()) unsetenv("TCPX_HELLO_TIMEOUT");
   }
 };
 
@@ -216,10 +206,7 @@ INSTANTIATE_TEST_SUITE_P(Ends, StandstillTest,
 
 class StopAndGoTest : public StopTest, public ::testing::WithParamInterface<std::tuple<bool, int>> {
  protected:
-  void SetUp() override {
-    Use(std::get<0>(GetParam()), std::get<1>(GetParam()));
-    setenv("TCPX_HELLO_TIMEOUT", "1", 1);
-  }
+  void SetUp() override { Use(std::get<0>(GetParam()), std::get<1>(GetParam())); }
 };
 
 // Of a dialler that begins anew the acceptor hands out the connection that the dialler means, and no other.

@@ -11,9 +11,9 @@
 #include <climits>
 #include <string>
 
-#include "tests/plugin/lifetime/processes.h"
-#include "tests/plugin/lifetime/rank.h"
-#include "tests/plugin/lifetime/stream.h"
+#include "tests/support/processes.h"
+#include "tests/support/rank.h"
+#include "tests/support/stream.h"
 
 namespace {
 
@@ -34,27 +34,15 @@ extern "C" __attribute__((visibility("default"))) int pthread_create(pthread_t* 
 namespace tcpx {
 namespace {
 
-bool LogHas(const std::string& text) { return LogText().find(text) != std::string::npos; }
-
 void MoveBytes(Rank* rank) {
   const Ends ends = rank->ConnectToSelf();
-  Stream send(&rank->net(), Stream::Way::kSend, ends.send, {500000, 4, 20, true});
-  Stream recv(&rank->net(), Stream::Way::kReceive, ends.recv, {500000, 4, 20, true});
-  while (!send.complete() || !recv.complete()) {
-    TCPX_REQUIRE(send.Step() == ncclSuccess && recv.Step() == ncclSuccess, LogText());
-  }
-  send.Deregister();
-  recv.Deregister();
+  Transfer(&rank->net(), ends, {500000, 4, 20, true});
   rank->Close(ends);
 }
 
 class ThreadLimitTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    setenv("NCCL_SOCKET_IFNAME", "lo", 1);
-    setenv("TCPX_THREADS", "2", 1);
-    setenv("TCPX_LANES", "4", 1);
-  }
+  void SetUp() override { Mode{.threads = 2, .engine = "auto", .lanes = 4}.Apply(); }
 };
 
 TEST_F(ThreadLimitTest, ListenWithoutAnyThreadSaysWhatToRaiseAndLaterWorks) {

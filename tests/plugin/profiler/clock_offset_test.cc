@@ -21,9 +21,9 @@
 #include "common/clock_notes.h"
 #include "common/process_mark.h"
 #include "nccl/profiler_v5.h"
-#include "tests/plugin/lifetime/processes.h"
-#include "tests/plugin/lifetime/rank.h"
 #include "tests/support/json.h"
+#include "tests/support/processes.h"
+#include "tests/support/rank.h"
 
 namespace tcpx {
 
@@ -77,29 +77,14 @@ class Timeline {
   int mask_ = 0;
 };
 
-void Wait(NetClient* net, void* request) {
-  int done = 0;
-  while (done == 0) TCPX_REQUIRE(net->Test(request, &done, nullptr) == ncclSuccess);
-}
-
 void Send(NetClient* net, void* comm) {
-  char data[kBytes] = {};
-  void* request = nullptr;
-  while (request == nullptr) TCPX_REQUIRE(net->Isend(comm, data, kBytes, 0, nullptr, nullptr, &request) == ncclSuccess);
-  Wait(net, request);
+  const char data[kBytes] = {};
+  Must(WaitFor(net, Must(PostSend(net, comm, data, kBytes))));
 }
 
 void Receive(NetClient* net, void* comm) {
   char memory[kBytes];
-  void* data = memory;
-  size_t bytes = kBytes;
-  int tag = 0;
-  void* region = nullptr;
-  void* request = nullptr;
-  while (request == nullptr) {
-    TCPX_REQUIRE(net->Irecv(comm, 1, &data, &bytes, &tag, &region, nullptr, &request) == ncclSuccess);
-  }
-  Wait(net, request);
+  Must(WaitFor(net, Must(PostReceive(net, comm, memory, kBytes))));
 }
 
 // RunTogether bounds it.
@@ -120,11 +105,11 @@ void Play(Control& peer, bool serves, const std::string& folder) {
   Timeline timeline(serves ? 0 : 1);
   const Ends ends = rank.Connect(peer);
   for (int round = 0; round < kRounds; ++round) {
-    if (!serves) Receive(&rank.net(), ends.recv);
+    if (!serves) Receive(&rank.net(), ends.receive);
     void* const event = timeline.Begin(absl::StrCat(serves ? "serve" : "return", round));
     if (serves) {
       Send(&rank.net(), ends.send);
-      Receive(&rank.net(), ends.recv);
+      Receive(&rank.net(), ends.receive);
     }
     timeline.End(event);
     if (!serves) Send(&rank.net(), ends.send);

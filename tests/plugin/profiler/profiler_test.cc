@@ -12,11 +12,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/plugin/profiler/consumer.h"
-#include "tests/plugin/traffic/modes.h"
 #include "tests/support/deadline.h"
-#include "tests/support/log_capture.h"
-#include "tests/support/pair.h"
 #include "tests/support/pattern.h"
+#include "tests/support/plugin_test.h"
 #include "tests/support/seed.h"
 
 namespace tcpx {
@@ -42,28 +40,21 @@ struct Message {
   int size = -1;
 };
 
-class ProfilerTest : public ::testing::Test {
+class ProfilerTest : public PluginTest {
  protected:
-  void Open(LoopbackSettings settings, Consumer::Reading reading) {
-    const std::string reason = ReasonToSkip(settings);
+  void Open(Mode settings, Consumer::Reading reading) {
+    const std::string reason = settings.ReasonToSkip();
     if (!reason.empty()) GTEST_SKIP() << reason;
     Consumer::Reset(reading);
     settings.profiler = Consumer::Callback();
-    auto opened = Loopback::Open(settings);
-    ASSERT_TRUE(opened.ok()) << opened.status();
-    plugin_ = *std::move(opened);
-    auto pair = plugin_->Connect();
-    ASSERT_TRUE(pair.ok()) << pair.status();
-    pair_ = *pair;
+    OpenPair(settings);
   }
 
   void TearDown() override {
     if (plugin_ == nullptr) return;
-    EXPECT_TRUE(plugin_->Finish().ok());
+    PluginTest::TearDown();
     EXPECT_EQ(Consumer::Faults(), std::vector<std::string>());
   }
-
-  NetClient& net() { return plugin_->net(); }
 
   // False exactly when there is no room.
   bool PostSend(Message* message, void* parent) {
@@ -91,7 +82,7 @@ class ProfilerTest : public ::testing::Test {
     int done = 0;
     {
       Consumer::Inside inside;
-      EXPECT_EQ(ncclSuccess, net().Test(*request, &done, size)) << CapturedLog();
+      EXPECT_EQ(ncclSuccess, net().Test(*request, &done, size)) << LogText();
     }
     if (done == 0) return false;
     *request = nullptr;
@@ -131,9 +122,6 @@ class ProfilerTest : public ::testing::Test {
     }
     return messages;
   }
-
-  std::unique_ptr<Loopback> plugin_;
-  Pair pair_;
 };
 
 void ExpectRebuilt(const Message& message) {
@@ -158,10 +146,10 @@ std::vector<size_t> MixedSizes() {
   return sizes;
 }
 
-class EveryModeTest : public ProfilerTest, public ::testing::WithParamInterface<std::tuple<LoopbackSettings, int>> {
+class EveryModeTest : public ProfilerTest, public ::testing::WithParamInterface<std::tuple<Mode, int>> {
  protected:
   void SetUp() override {
-    LoopbackSettings settings = std::get<0>(GetParam());
+    Mode settings = std::get<0>(GetParam());
     settings.version = std::get<1>(GetParam());
     // NCCL 2.26, which does not know updates, is among the releases that take v10.
     Open(settings, settings.version == 10 ? Consumer::Reading::kStopOnly : Consumer::Reading::kUpdates);
@@ -175,22 +163,21 @@ TEST_P(EveryModeTest, Gotcha24_BytesPerRequestAndLaneAreRebuiltFromEvents) {
   }
 }
 
-std::string ParamName(const ::testing::TestParamInfo<std::tuple<LoopbackSettings, int>>& info) {
-  LoopbackSettings settings = std::get<0>(info.param);
+std::string ParamName(const ::testing::TestParamInfo<std::tuple<Mode, int>>& info) {
+  Mode settings = std::get<0>(info.param);
   settings.version = std::get<1>(info.param);
   return settings.Describe('_');
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, EveryModeTest,
-                         ::testing::Combine(::testing::ValuesIn(AllModes({AF_INET})), ::testing::Values(10, 11, 12)),
-                         ParamName);
+                         ::testing::Combine(::testing::ValuesIn(AllModes()), ::testing::Values(10, 11, 12)), ParamName);
 
-class ModesWithPoolsTest : public ProfilerTest, public ::testing::WithParamInterface<LoopbackSettings> {};
+class ModesWithPoolsTest : public ProfilerTest, public ::testing::WithParamInterface<Mode> {};
 
-std::vector<LoopbackSettings> CallerAndPool() {
-  LoopbackSettings caller;
+std::vector<Mode> CallerAndPool() {
+  Mode caller;
   caller.lanes = 4;
-  LoopbackSettings pool = caller;
+  Mode pool = caller;
   pool.threads = 2;
   return {caller, pool};
 }
@@ -214,7 +201,7 @@ TEST_P(ModesWithPoolsTest, Gotcha24_UnwantedEventsAreOnlyStarted) {
 }
 
 TEST_P(ModesWithPoolsTest, MoreLanesThanEventsShareTheLast) {
-  LoopbackSettings settings = GetParam();
+  Mode settings = GetParam();
   settings.lanes = 20;
   settings.environment = {{"TCPX_CHUNK_BYTES", "64K"}, {"TCPX_CHUNK_BYTES_MIN", "64K"}};
   Open(settings, Consumer::Reading::kUpdates);
@@ -237,8 +224,8 @@ TEST_P(ModesWithPoolsTest, MoreLanesThanEventsShareTheLast) {
 class BrokenTest : public ModesWithPoolsTest {
  protected:
   // Buffers of known size, so that the sockets can't take all.
-  static LoopbackSettings Settings() {
-    LoopbackSettings settings = GetParam();
+  static Mode Settings() {
+    Mode settings = GetParam();
     settings.environment = {{"NCCL_SOCKET_SNDBUF", "262144"}, {"NCCL_SOCKET_RCVBUF", "262144"}};
     return settings;
   }

@@ -48,7 +48,7 @@ class BytesTest : public StagingTest {
   bool TestOldest(std::deque<Transfer*>* open, void* Transfer::*request) {
     if (open->empty()) return false;
     int done = 0, size = -1;
-    EXPECT_EQ(ncclSuccess, net().Test(open->front()->*request, &done, &size)) << CapturedLog();
+    EXPECT_EQ(ncclSuccess, net().Test(open->front()->*request, &done, &size)) << LogText();
     if (done == 0) return false;
     EXPECT_EQ(static_cast<int>(open->front()->bytes), size);
     open->pop_front();
@@ -80,7 +80,7 @@ class BytesTest : public StagingTest {
       moved |= TestOldest(&sends, &Transfer::send);
       moved |= TestOldest(&receives, &Transfer::receive);
       if (moved) deadline.Restart();
-      ASSERT_TRUE(moved || deadline.Yield()) << sent << " sent, " << posted << " posted; " << CapturedLog();
+      ASSERT_TRUE(moved || deadline.Yield()) << sent << " sent, " << posted << " posted; " << LogText();
     }
     for (size_t i = 0; i < transfers->size() && !HasFailure(); ++i) Check(i, &(*transfers)[i]);
   }
@@ -151,7 +151,7 @@ TEST_P(BytesTest, LargeOnes) {
 TEST_P(BytesTest, ManyConnectionsShareAPool) {
   Start({{"TCPX_GPU_SLOT_BYTES", "1M"}});
   constexpr int kPairs = 6;
-  std::vector<Pair> pairs = {pair_};
+  std::vector<Ends> pairs = {pair_};
   while (pairs.size() < kPairs) {
     auto pair = plugin_->Connect();
     ASSERT_TRUE(pair.ok()) << pair.status();
@@ -160,7 +160,7 @@ TEST_P(BytesTest, ManyConnectionsShareAPool) {
   const std::vector<char> text(3 * kMiB, 'x');
   std::vector<std::unique_ptr<Buffer>> from, to;
   std::vector<void*> handles, sends(kPairs), receives(kPairs);
-  for (const Pair& pair : pairs) {
+  for (const Ends& pair : pairs) {
     from.push_back(std::make_unique<Buffer>(lab_.get(), true, text.size()));
     to.push_back(std::make_unique<Buffer>(lab_.get(), true, text.size()));
     from.back()->Write(0, text.data(), text.size());
@@ -182,7 +182,7 @@ TEST_P(BytesTest, ManyConnectionsShareAPool) {
       for (void** request : {&sends[i], &receives[i]}) {
         int done = 0, size = 0;
         if (*request == nullptr || *request == posted) continue;
-        ASSERT_EQ(ncclSuccess, net().Test(*request, &done, &size)) << CapturedLog();
+        ASSERT_EQ(ncclSuccess, net().Test(*request, &done, &size)) << LogText();
         if (done != 0) *request = posted, --open, deadline.Restart();
       }
     }

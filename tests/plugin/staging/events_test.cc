@@ -97,17 +97,17 @@ class EventsTest : public StagingTest {
     Deadline deadline;
     while (over < messages->size()) {
       if (received < std::min(messages->size(), over + kWindow)) {
-        ASSERT_EQ(ncclSuccess, Receive(&(*messages)[received])) << CapturedLog();
+        ASSERT_EQ(ncclSuccess, Receive(&(*messages)[received])) << LogText();
         if ((*messages)[received].receive.posted) ++received;
       }
       if (sent < std::min(messages->size(), over + kWindow)) {
-        ASSERT_EQ(ncclSuccess, Send(&(*messages)[sent])) << CapturedLog();
+        ASSERT_EQ(ncclSuccess, Send(&(*messages)[sent])) << LogText();
         if ((*messages)[sent].send.posted) ++sent;
       }
       Message& oldest = (*messages)[over];
       int size = static_cast<int>(oldest.bytes);
-      ASSERT_EQ(ncclSuccess, Test(&oldest.send, nullptr)) << CapturedLog();
-      ASSERT_EQ(ncclSuccess, Test(&oldest.receive, &size)) << CapturedLog();
+      ASSERT_EQ(ncclSuccess, Test(&oldest.send, nullptr)) << LogText();
+      ASSERT_EQ(ncclSuccess, Test(&oldest.receive, &size)) << LogText();
       if (oldest.send.over && oldest.receive.over) {
         const std::vector<char> landed = oldest.receive.buffer->Read();
         ASSERT_EQ(oldest.bytes, static_cast<size_t>(size));
@@ -145,8 +145,8 @@ class EventsTest : public StagingTest {
       if (!message_.send.posted) {
         ASSERT_EQ(ncclSuccess, Send(&message_));
       }
-      ASSERT_EQ(ncclSuccess, Test(&message_.send, nullptr)) << CapturedLog();
-      ASSERT_EQ(ncclSuccess, Test(&message_.receive, nullptr)) << CapturedLog();
+      ASSERT_EQ(ncclSuccess, Test(&message_.send, nullptr)) << LogText();
+      ASSERT_EQ(ncclSuccess, Test(&message_.receive, nullptr)) << LogText();
       ASSERT_TRUE(deadline.Yield());
     }
     ASSERT_FALSE(message_.send.over);
@@ -272,13 +272,13 @@ TEST_P(EventsTest, EachMemberOfAGroupHasItsOwn) {
                                            end.parent, &end.request));
         end.posted = end.request != nullptr;
       } else if (!end.over) {
-        ASSERT_EQ(ncclSuccess, Test(&end, nullptr)) << CapturedLog();
+        ASSERT_EQ(ncclSuccess, Test(&end, nullptr)) << LogText();
         if (end.over) ++sent;
       }
     }
     if (received == 0) {
       Consumer::Inside inside;
-      ASSERT_EQ(ncclSuccess, net().Test(receive, &received, nullptr)) << CapturedLog();
+      ASSERT_EQ(ncclSuccess, net().Test(receive, &received, nullptr)) << LogText();
     }
     ASSERT_TRUE(deadline.Yield());
   }
@@ -321,9 +321,9 @@ TEST_P(EventsTest, EventsStopBeforeTheErrorOfACopy) {
 }
 
 // Profiled: v10 and up. What the versions tell apart, profiler_test looks at in every mode.
-std::vector<LoopbackSettings> ProfiledModes() {
-  std::vector<LoopbackSettings> modes;
-  for (LoopbackSettings& mode : StagingModes()) {
+std::vector<Mode> ProfiledModes() {
+  std::vector<Mode> modes;
+  for (Mode& mode : StagingModes()) {
     mode.profiler = Consumer::Callback();
     for (int version : {10, 11, 12}) {
       mode.version = version;

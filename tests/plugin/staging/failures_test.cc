@@ -24,7 +24,7 @@ class FailuresTest : public StagingTest {
     host_ = std::make_unique<Buffer>(lab_.get(), false, kBytes);
   }
 
-  void ExpectText() { EXPECT_NE(std::string::npos, CapturedLog().find(kText)) << CapturedLog(); }
+  void ExpectText() { EXPECT_TRUE(LogHas(kText)) << LogText(); }
 
   // Moves one message until the end that stages has failed; the other one then fails too.
   void FailWhile(bool sending) {
@@ -122,7 +122,7 @@ TEST_P(FailuresTest, NoMemoryToPin) {
   void* handle = nullptr;
   EXPECT_EQ(ncclUnhandledCudaError, net().RegMr(pair_.send, gpu_->data(), kBytes, NCCL_PTR_CUDA, &handle));
   EXPECT_EQ(nullptr, handle);
-  EXPECT_NE(std::string::npos, CapturedLog().find("CUDA_ERROR_OUT_OF_MEMORY")) << CapturedLog();
+  EXPECT_TRUE(LogHas("CUDA_ERROR_OUT_OF_MEMORY")) << LogText();
   lab_->fake().reset();
   EXPECT_EQ(ncclSuccess, net().RegMr(pair_.send, gpu_->data(), kBytes, NCCL_PTR_CUDA, &handle));
 }
@@ -132,7 +132,7 @@ TEST_P(FailuresTest, APointerThatIsNotWhatItsTypeSays) {
   EXPECT_EQ(ncclInvalidUsage, net().RegMr(pair_.send, host_->data(), kBytes, NCCL_PTR_CUDA, &handle));
   ExpectText();
   EXPECT_EQ(ncclInvalidUsage, net().RegMr(pair_.receive, gpu_->data(), kBytes, NCCL_PTR_HOST, &handle));
-  EXPECT_NE(std::string::npos, CapturedLog().find("calls it GPU memory")) << CapturedLog();
+  EXPECT_TRUE(LogHas("calls it GPU memory")) << LogText();
   EXPECT_EQ(nullptr, handle);
 }
 

@@ -95,7 +95,7 @@ class GroupsTest : public StagingTest {
     }
     EXPECT_EQ(ncclSuccess, net().Irecv(pair_.receive, static_cast<int>(group.members.size()), data, capacities, tags,
                                        handles, nullptr, &group.receive))
-        << CapturedLog();
+        << LogText();
     if (group.receive == nullptr) return false;
     open_.push_back(&group);
     ++next_;
@@ -110,7 +110,7 @@ class GroupsTest : public StagingTest {
     Member& member = *mine.front();
     EXPECT_EQ(ncclSuccess, net().Isend(pair_.send, member.from->data() + member.from_offset, member.bytes, member.tag,
                                        member.from_handle, nullptr, &member.send))
-        << CapturedLog();
+        << LogText();
     if (member.send == nullptr) return false;
     sends_.push_back(&member);
     mine.pop_front();
@@ -120,7 +120,7 @@ class GroupsTest : public StagingTest {
   bool TestSend() {
     int done = 0, size = -1;
     if (sends_.empty()) return false;
-    EXPECT_EQ(ncclSuccess, net().Test(sends_.front()->send, &done, &size)) << CapturedLog();
+    EXPECT_EQ(ncclSuccess, net().Test(sends_.front()->send, &done, &size)) << LogText();
     if (done == 0) return false;
     EXPECT_EQ(static_cast<int>(sends_.front()->bytes), size);
     sends_.pop_front();
@@ -130,7 +130,7 @@ class GroupsTest : public StagingTest {
   bool TestGroup() {
     int done = 0, sizes[kMembersMax] = {};
     if (open_.empty()) return false;
-    EXPECT_EQ(ncclSuccess, net().Test(open_.front()->receive, &done, sizes)) << CapturedLog();
+    EXPECT_EQ(ncclSuccess, net().Test(open_.front()->receive, &done, sizes)) << LogText();
     if (done == 0) return false;
     for (size_t i = 0; i < open_.front()->members.size(); ++i) Check(*open_.front()->members[i], sizes[i]);
     open_.pop_front();
@@ -158,7 +158,7 @@ class GroupsTest : public StagingTest {
       moved |= TestSend();
       moved |= TestGroup();
       if (moved) deadline.Restart();
-      ASSERT_TRUE(moved || deadline.Yield()) << next_ << " of " << groups_.size() << " groups; " << CapturedLog();
+      ASSERT_TRUE(moved || deadline.Yield()) << next_ << " of " << groups_.size() << " groups; " << LogText();
     }
     for (const Member& member : members_) {
       EXPECT_EQ(ncclSuccess, net().DeregMr(pair_.send, member.from_handle));

@@ -83,7 +83,7 @@ TEST_P(LifetimeTest, MemoryMayBeFreedAfterClose) {
   from_.reset();
   to_.reset();
   Wait();
-  EXPECT_TRUE(CapturedLines(NCCL_LOG_WARN).empty()) << CapturedLog();
+  EXPECT_TRUE(LogLines(NCCL_LOG_WARN).empty()) << LogText();
 }
 
 // The sender may close as soon as its send is done, long before the last copy at the other end.
@@ -97,12 +97,12 @@ TEST_P(LifetimeTest, WhatWasSentBeforeACloseStillLands) {
     if (receive == nullptr) {
       ASSERT_EQ(ncclSuccess, TryReceive(to_->data(), kBytes / 4, to_handle_, &receive));
     } else {
-      ASSERT_EQ(ncclSuccess, net().Test(receive, &received, nullptr)) << CapturedLog();
+      ASSERT_EQ(ncclSuccess, net().Test(receive, &received, nullptr)) << LogText();
     }
     if (send == nullptr) {
       ASSERT_EQ(ncclSuccess, TrySend(from_->data(), kBytes / 4, from_handle_, &send));
     } else if (sent == 0) {
-      ASSERT_EQ(ncclSuccess, net().Test(send, &sent, nullptr)) << CapturedLog();
+      ASSERT_EQ(ncclSuccess, net().Test(send, &sent, nullptr)) << LogText();
       if (sent != 0) {
         ASSERT_TRUE(plugin_->Close({pair_.send, nullptr}).ok());
       }

@@ -28,12 +28,12 @@ class StagingRulesTest : public StagingTest {
       if (receive == nullptr) {
         ASSERT_EQ(ncclSuccess, TryReceive(to_->data(), kBytes, to_handle, &receive));
       } else if (received == 0) {
-        ASSERT_EQ(ncclSuccess, net().Test(receive, &received, nullptr)) << CapturedLog();
+        ASSERT_EQ(ncclSuccess, net().Test(receive, &received, nullptr)) << LogText();
       }
       if (send == nullptr) {
         ASSERT_EQ(ncclSuccess, TrySend(from_->data(), kBytes, from_handle, &send));
       } else if (sent == 0) {
-        ASSERT_EQ(ncclSuccess, net().Test(send, &sent, nullptr)) << CapturedLog();
+        ASSERT_EQ(ncclSuccess, net().Test(send, &sent, nullptr)) << LogText();
       }
     }
     ASSERT_EQ(1, received);
@@ -125,10 +125,10 @@ TEST_P(StagingRulesTest, ATailWaitsForThePartBeforeIt) {
   // The sender is far ahead each time that the receiver makes room.
   while ((sent == 0 || received == 0) && deadline.Yield()) {
     for (int i = 0; i < 200 && sent == 0; ++i) {
-      ASSERT_EQ(ncclSuccess, net().Test(send, &sent, nullptr)) << CapturedLog();
+      ASSERT_EQ(ncclSuccess, net().Test(send, &sent, nullptr)) << LogText();
     }
     if (received == 0) {
-      ASSERT_EQ(ncclSuccess, net().Test(receive, &received, nullptr)) << CapturedLog();
+      ASSERT_EQ(ncclSuccess, net().Test(receive, &received, nullptr)) << LogText();
     }
   }
   ASSERT_EQ(1, received);
@@ -170,16 +170,16 @@ TEST_P(StagingRulesTest, GroupsOfReceivesMixBothKinds) {
     int done = 0;
     while (done == 0 && deadline.Yield()) {
       int received = 0;
-      ASSERT_EQ(ncclSuccess, net().Test(send, &done, nullptr)) << CapturedLog();
+      ASSERT_EQ(ncclSuccess, net().Test(send, &done, nullptr)) << LogText();
       if (i > 0) {
-        ASSERT_EQ(ncclSuccess, net().Test(receive, &received, nullptr)) << CapturedLog();
+        ASSERT_EQ(ncclSuccess, net().Test(receive, &received, nullptr)) << LogText();
       }
       ASSERT_EQ(0, received);
     }
     ASSERT_EQ(1, done);
     EXPECT_EQ(ncclSuccess, net().DeregMr(pair_.send, handle));
   }
-  ASSERT_TRUE(WaitFor(&net(), receive, got).ok()) << CapturedLog();
+  ASSERT_TRUE(WaitFor(&net(), receive, got).ok()) << LogText();
   const std::vector<char> landed = gpu.Read();
   for (int i = 0; i < kMembers; ++i) {
     const char* const at = (i % 2 == 0 ? landed.data() : host.data()) + static_cast<size_t>(i) * kMember;
@@ -198,10 +198,10 @@ TEST_P(AnnouncedTest, FromV9On) {
   if (absl::IsNotFound(lab.status())) GTEST_SKIP() << "no CUDA driver: " << lab.status();
   ASSERT_TRUE(lab.ok()) << lab.status();
   for (const bool staging : {true, false}) {
-    LoopbackSettings settings;
+    Mode settings;
     settings.version = GetParam();
     settings.environment["TCPX_GPU_DIRECT_STAGING"] = staging ? "1" : "0";
-    auto plugin = Loopback::Open(settings);
+    auto plugin = TestPlugin::Open(settings);
     ASSERT_TRUE(plugin.ok()) << plugin.status();
     ncclNetProperties_v12_t properties = {};
     ASSERT_EQ(ncclSuccess, (*plugin)->net().GetProperties(0, &properties));

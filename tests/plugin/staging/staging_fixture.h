@@ -10,23 +10,14 @@
 #include <string>
 #include <vector>
 
-#include "tests/plugin/traffic/modes.h"
 #include "tests/support/deadline.h"
 #include "tests/support/gpu_lab.h"
-#include "tests/support/log_capture.h"
-#include "tests/support/pair.h"
+#include "tests/support/plugin_test.h"
 #include "tests/support/seed.h"
 
 namespace tcpx {
 
-// {caller-driven, io_uring, epoll} x {1, 4 lanes}.
-inline std::vector<LoopbackSettings> StagingModes() {
-  std::vector<LoopbackSettings> modes;
-  for (LoopbackSettings& mode : AllModes({AF_INET})) {
-    if (mode.lanes == 1 || mode.lanes == 4) modes.push_back(mode);
-  }
-  return modes;
-}
+inline std::vector<Mode> StagingModes() { return AllModes({1, 4}); }
 
 // Memory of either kind, filled with kGuardByte's like, registered with one comm.
 class Buffer {
@@ -66,10 +57,10 @@ class Buffer {
   std::vector<char> host_;
 };
 
-class StagingTest : public ::testing::TestWithParam<LoopbackSettings> {
+class StagingTest : public PluginTest, public ::testing::WithParamInterface<Mode> {
  protected:
   void SetUp() override {
-    const std::string reason = ReasonToSkip(GetParam());
+    const std::string reason = GetParam().ReasonToSkip();
     if (!reason.empty()) GTEST_SKIP() << reason;
     auto lab = GpuLab::Open();
     if (absl::IsNotFound(lab.status())) GTEST_SKIP() << "no CUDA driver: " << lab.status();
@@ -81,8 +72,7 @@ class StagingTest : public ::testing::TestWithParam<LoopbackSettings> {
   void TearDown() override {
     if (lab_ != nullptr && lab_->is_fake()) lab_->fake().reset();
     if (plugin_ == nullptr) return;
-    const absl::Status status = plugin_->Finish();
-    EXPECT_TRUE(status.ok()) << status;
+    PluginTest::TearDown();
     plugin_.reset();
     if (!lab_->is_fake()) return;
     const FakeCudaCounts left = lab_->counts();
@@ -93,26 +83,17 @@ class StagingTest : public ::testing::TestWithParam<LoopbackSettings> {
 
   // Loads the plugin anew. Slots are small and few, so that every message needs several and waits for some.
   void Start(const std::map<std::string, std::string>& environment) {
-    plugin_.reset();
-    LoopbackSettings settings = GetParam();
+    Mode settings = GetParam();
     settings.environment["TCPX_GPU_DIRECT_STAGING"] = "1";
     settings.environment["TCPX_GPU_SLOT_BYTES"] = "64K";
     settings.environment["TCPX_GPU_POOL_BYTES"] = "1M";
     for (const auto& [name, value] : environment) settings.environment[name] = value;
-    auto opened = Loopback::Open(settings);
-    ASSERT_TRUE(opened.ok()) << opened.status();
-    plugin_ = *std::move(opened);
-    auto pair = plugin_->Connect();
-    ASSERT_TRUE(pair.ok()) << pair.status();
-    pair_ = *pair;
+    OpenPair(settings);
   }
-
-  NetClient& net() { return plugin_->net(); }
 
   void* Register(void* comm, Buffer* buffer) {
     void* handle = nullptr;
-    EXPECT_EQ(ncclSuccess, net().RegMr(comm, buffer->data(), buffer->bytes(), buffer->type(), &handle))
-        << CapturedLog();
+    EXPECT_EQ(ncclSuccess, net().RegMr(comm, buffer->data(), buffer->bytes(), buffer->type(), &handle)) << LogText();
     return handle;
   }
 
@@ -128,8 +109,6 @@ class StagingTest : public ::testing::TestWithParam<LoopbackSettings> {
   bool NeedsFake() const { return !lab_->is_fake(); }
 
   std::unique_ptr<GpuLab> lab_;
-  std::unique_ptr<Loopback> plugin_;
-  Pair pair_;
 };
 
 }  // namespace tcpx

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tests/plugin/stats/stats_fixture.h"
-#include "tests/plugin/traffic/modes.h"
+#include "tests/support/plugin_mode.h"
 #include "tests/support/seed.h"
 #include "tests/support/socket_killer.h"
 
@@ -81,7 +81,7 @@ TEST_P(CountedTest, ZeroCopySendsAndThoseCopiedAfterAll) {
   if (GetParam() == 0) GTEST_SKIP() << "only progress threads send without a copy";
   settings_.engine = "io_uring";
   settings_.environment["TCPX_ZEROCOPY"] = "on";
-  const std::string reason = ReasonToSkip(settings_);
+  const std::string reason = settings_.ReasonToSkip();
   if (!reason.empty()) GTEST_SKIP() << reason;
   Open();
   Json sends;

@@ -11,17 +11,14 @@
 
 #include <chrono>
 #include <cstring>
-#include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/fd.h"
 #include "tests/support/deadline.h"
 #include "tests/support/json.h"
-#include "tests/support/log_capture.h"
-#include "tests/support/pair.h"
+#include "tests/support/plugin_test.h"
 
 namespace tcpx {
 
@@ -51,7 +48,7 @@ inline std::string AskSocket(const std::string& name) {
 }
 
 // The parameter: progress threads.
-class StatsFixture : public testing::TestWithParam<int> {
+class StatsFixture : public PluginTest, public testing::WithParamInterface<int> {
  protected:
   StatsFixture() {
     std::string name = testing::TempDir() + "/stats.XXXXXX";
@@ -60,34 +57,12 @@ class StatsFixture : public testing::TestWithParam<int> {
     settings_.lanes = 3;
     settings_.environment = {
         {"TCPX_STATS", "1"}, {"TCPX_STATS_DIR", dir_}, {"TCPX_STATS_SOCKET", absl::StrCat("@", socket_)}};
-    ClearCapturedLog();
+    ClearLog();
   }
-  void Open() {
-    auto opened = Loopback::Open(settings_);
-    ASSERT_TRUE(opened.ok()) << opened.status();
-    plugin_ = *std::move(opened);
-    auto pair = plugin_->Connect();
-    ASSERT_TRUE(pair.ok()) << pair.status();
-    pair_ = *pair;
-  }
+  void Open() { OpenPair(settings_); }
   void Move(size_t bytes, int times) {
-    std::vector<char> out(bytes, 'x');
-    std::vector<char> in(bytes);
-    for (int i = 0; i < times; ++i) {
-      auto received = PostReceive(&plugin_->net(), pair_.receive, in.data(), bytes);
-      auto sent = PostSend(&plugin_->net(), pair_.send, out.data(), bytes);
-      ASSERT_TRUE(received.ok() && sent.ok());
-      // By turns: each may need the other to go on.
-      int done[2] = {};
-      for (const Deadline deadline; (!done[0] || !done[1]) && deadline.Yield();) {
-        ncclResult_t results[2] = {ncclSuccess, ncclSuccess};
-        if (!done[0]) results[0] = plugin_->net().Test(*sent, &done[0], nullptr);
-        if (!done[1]) results[1] = plugin_->net().Test(*received, &done[1], nullptr);
-        ASSERT_TRUE(results[0] == ncclSuccess && results[1] == ncclSuccess);
-      }
-      ASSERT_TRUE(done[0] && done[1]);
-      ASSERT_EQ(out, in);
-    }
+    const std::string text(bytes, 'x');
+    for (int i = 0; i < times; ++i) ASSERT_NO_FATAL_FAILURE(PluginTest::Move(pair_, text));
   }
 
   // What the socket tells once somebody answers.
@@ -107,9 +82,7 @@ class StatsFixture : public testing::TestWithParam<int> {
   const std::string socket_ =
       absl::StrCat("tcpx-stats-test-", std::chrono::steady_clock::now().time_since_epoch().count());
   std::string dir_;
-  LoopbackSettings settings_;
-  std::unique_ptr<Loopback> plugin_;
-  Pair pair_;
+  Mode settings_;
 };
 
 }  // namespace tcpx

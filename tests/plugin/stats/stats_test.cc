@@ -22,9 +22,9 @@
 #include "tests/support/deadline.h"
 #include "tests/support/exposition_parser.h"
 #include "tests/support/json.h"
-#include "tests/support/log_capture.h"
-#include "tests/support/pair.h"
+#include "tests/support/plugin_log.h"
 #include "tests/support/small_disk.h"
+#include "tests/support/test_plugin.h"
 
 namespace tcpx {
 namespace {
@@ -232,7 +232,7 @@ TEST_P(StatsTest, AHostileCrowdLeavesTrafficAlone) {
   for (const Deadline deadline; text.empty() && !deadline.Over(); usleep(50000)) text = AskSocket(socket_);
   EXPECT_TRUE(ParseJson(text, &all, &error)) << error;
   EXPECT_EQ(2u, all["connections"].list.size());
-  EXPECT_TRUE(CapturedLines(NCCL_LOG_WARN).empty()) << CapturedLog();
+  EXPECT_TRUE(LogLines(NCCL_LOG_WARN).empty()) << LogText();
   ASSERT_TRUE(plugin_->Finish().ok());
 }
 
@@ -242,8 +242,8 @@ TEST_P(StatsTest, TheTableStandsInTheLog) {
   Move(kSmall, 2);
   ASSERT_TRUE(plugin_->Finish().ok());
   int rows = 0;
-  for (const std::string& line : CapturedLines(NCCL_LOG_INFO)) rows += absl::StrContains(line, "stats: lo ") ? 1 : 0;
-  EXPECT_EQ(2, rows) << CapturedLog();
+  for (const std::string& line : LogLines(NCCL_LOG_INFO)) rows += absl::StrContains(line, "stats: lo ") ? 1 : 0;
+  EXPECT_EQ(2, rows) << LogText();
 }
 
 TEST_P(StatsTest, WhereNothingCanBeHadTrafficGoesOn) {
@@ -252,13 +252,13 @@ TEST_P(StatsTest, WhereNothingCanBeHadTrafficGoesOn) {
   Move(kSmall, 5);
   Move(kLarge, 1);
   const Deadline deadline;
-  while (CapturedLines(NCCL_LOG_WARN).size() < 2 && deadline.Yield()) {
+  while (LogLines(NCCL_LOG_WARN).size() < 2 && deadline.Yield()) {
   }
   ASSERT_TRUE(plugin_->Finish().ok());
-  const auto warnings = CapturedLines(NCCL_LOG_WARN);
-  ASSERT_EQ(2u, warnings.size()) << CapturedLog();
-  EXPECT_TRUE(absl::StrContains(CapturedLog(), "TCPX_STATS_DIR: /proc/none/tcpx-"));
-  EXPECT_TRUE(absl::StrContains(CapturedLog(), "TCPX_STATS_SOCKET: bind to /proc/none/socket"));
+  const auto warnings = LogLines(NCCL_LOG_WARN);
+  ASSERT_EQ(2u, warnings.size()) << LogText();
+  EXPECT_TRUE(LogHas("TCPX_STATS_DIR: /proc/none/tcpx-"));
+  EXPECT_TRUE(LogHas("TCPX_STATS_SOCKET: bind to /proc/none/socket"));
 }
 
 TEST_P(StatsTest, OnAFullDiskTrafficGoesOn) {
@@ -267,13 +267,13 @@ TEST_P(StatsTest, OnAFullDiskTrafficGoesOn) {
     FillDisk(dir_);
     Open();
     const Deadline deadline;
-    while (CapturedLines(NCCL_LOG_WARN).empty() && deadline.Yield()) Move(kSmall, 5);
+    while (LogLines(NCCL_LOG_WARN).empty() && deadline.Yield()) Move(kSmall, 5);
     Move(kLarge, 3);
     EXPECT_EQ("", OnlyFile(dir_));
     ASSERT_TRUE(plugin_->Finish().ok());
-    const auto warnings = CapturedLines(NCCL_LOG_WARN);
-    ASSERT_EQ(1u, warnings.size()) << CapturedLog();
-    EXPECT_TRUE(absl::StrContains(CapturedLog(), "No space left")) << CapturedLog();
+    const auto warnings = LogLines(NCCL_LOG_WARN);
+    ASSERT_EQ(1u, warnings.size()) << LogText();
+    EXPECT_TRUE(LogHas("No space left")) << LogText();
   });
   if (!ran) GTEST_SKIP() << kNoSmallDisk;
 }

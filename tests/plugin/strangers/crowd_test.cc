@@ -14,9 +14,10 @@
 #include <vector>
 
 #include "tests/plugin/lifetime/proc_view.h"
-#include "tests/plugin/lifetime/processes.h"
-#include "tests/plugin/lifetime/rank.h"
-#include "tests/plugin/strangers/visitor.h"
+#include "tests/support/plugin_mode.h"
+#include "tests/support/processes.h"
+#include "tests/support/rank.h"
+#include "tests/support/visitor.h"
 
 namespace tcpx {
 namespace {
@@ -51,10 +52,7 @@ size_t ResidentBytes() {
 class CrowdTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    setenv("NCCL_SOCKET_IFNAME", "lo", 1);
-    setenv("NCCL_SOCKET_FAMILY", "AF_INET", 1);
-    setenv("TCPX_THREADS", "0", 1);
-    setenv("TCPX_LANES", "2", 1);
+    Mode{.lanes = 2}.Apply();
     setenv("TCPX_HELLO_TIMEOUT", "600", 1);  // Far beyond the test: no deadline does the work.
   }
 };
@@ -64,8 +62,7 @@ void Besieged(Control& peer, rlim_t limit, size_t descriptors_more) {
   SetLimit(limit);
   Rank rank;
   char handle[kHandleBytesMax] = {};
-  void* listen = nullptr;
-  TCPX_REQUIRE(rank.net().Listen(rank.context(), 0, handle, &listen) == ncclSuccess, LogText());
+  void* const listen = rank.Listen(handle);
   const size_t before = OpenDescriptors().size();
   const size_t resident = ResidentBytes();
   peer.Send(handle, sizeof(handle));
@@ -78,9 +75,9 @@ void Besieged(Control& peer, rlim_t limit, size_t descriptors_more) {
   peer.Tell('g');
   peer.Await('l');
   rank.Close(rank.ConnectToSelf());
-  TCPX_REQUIRE(rank.net().CloseListen(listen) == ncclSuccess);
+  rank.CloseListen(listen);
   rank.Finalize();
-  TCPX_REQUIRE(Count(LogText(), "had to make room") == 2, "one line, and one with the number; ", LogText());
+  TCPX_REQUIRE(CountInLog("had to make room") == 2, "one line, and one with the number; ", LogText());
 }
 
 void Besieges(Control& peer, int crowd) {
@@ -129,8 +126,7 @@ TEST_F(CrowdTest, WithNoDescriptorLeftTheyMakeRoom) {
   EXPECT_EQ("", RunAlone([] {
               Rank rank;
               char handle[kHandleBytesMax] = {};
-              void* listen = nullptr;
-              TCPX_REQUIRE(rank.net().Listen(rank.context(), 0, handle, &listen) == ncclSuccess, LogText());
+              rank.Listen(handle);
               const size_t before = OpenDescriptors().size();
               std::vector<Visitor> crowd;
               for (int i = 0; i < 5; ++i) crowd.emplace_back(handle);
@@ -143,7 +139,7 @@ TEST_F(CrowdTest, WithNoDescriptorLeftTheyMakeRoom) {
               hello.lanes = 2;
               TCPX_REQUIRE(StatusFor(&late, HelloFor(handle, hello)) == HelloStatus::kAccepted);
               TCPX_REQUIRE(crowd[0].HearToTheEnd().empty());
-              TCPX_REQUIRE(Count(LogText(), "ulimit") == 1, LogText());
+              TCPX_REQUIRE(CountInLog("ulimit") == 1, LogText());
               _exit(0);  // Exit handlers of sanitizers open files.
             }));
 }

@@ -1,40 +1,29 @@
 // TCPX_SECRET_FILE through the shared library: peers with the same secret connect and talk; all others are told, on
 // both sides and at once, what is wrong; what was recorded of a connection opens no other.
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <fstream>
 #include <ostream>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
-#include "common/address.h"
 #include "net_socket/connect/handshake.h"
-#include "tests/plugin/lifetime/processes.h"
-#include "tests/plugin/lifetime/rank.h"
-#include "tests/plugin/lifetime/stream.h"
-#include "tests/plugin/strangers/visitor.h"
+#include "tests/support/fake_acceptor.h"
+#include "tests/support/plugin_mode.h"
+#include "tests/support/processes.h"
+#include "tests/support/rank.h"
+#include "tests/support/secret_file.h"
+#include "tests/support/stream.h"
+#include "tests/support/visitor.h"
 
 namespace tcpx {
 namespace {
 
 constexpr char kSecret[] = "correct horse battery staple";
-
-// A file of this process's own.
-std::string SecretFile(const std::string& text, mode_t mode = 0600) {
-  const char* folder = getenv("TEST_TMPDIR");
-  std::string path = absl::StrCat(folder != nullptr ? folder : "/tmp", "/secret.", getpid());
-  std::ofstream(path) << text;
-  TCPX_REQUIRE(chmod(path.c_str(), mode) == 0);
-  return path;
-}
 
 // Empty: none.
 void UseSecret(const std::string& text) {
@@ -42,26 +31,16 @@ void UseSecret(const std::string& text) {
 }
 
 // Until there is a comm or an error.
-ncclResult_t ConnectTo(Rank* rank, const char* handle, void** comm) {
+ncclResult_t ConnectTo(Rank* rank, const char* handle, Ends* ends) {
   char own[kHandleBytesMax];
   memcpy(own, handle, sizeof(own));
-  const absl::Time deadline = absl::Now() + kHungAfter / 2;
-  ncclResult_t result = ncclSuccess;
-  while (*comm == nullptr && result == ncclSuccess) {
-    result = rank->net().Connect(rank->context(), 0, own, comm);
-    TCPX_REQUIRE(absl::Now() < deadline, "neither a connection nor an error; ", LogText());
-  }
-  return result;
+  return rank->Poll(own, nullptr, ends);
 }
 
 class SecretTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    setenv("NCCL_SOCKET_IFNAME", "lo", 1);
-    setenv("NCCL_SOCKET_FAMILY", "AF_INET", 1);
-    setenv("TCPX_THREADS", "2", 1);
-    setenv("TCPX_ENGINE", "epoll", 1);
-    setenv("TCPX_LANES", "4", 1);
+    Mode{.threads = 2, .lanes = 4}.Apply();
     // Far beyond the test, and no second try: no deadline does the work.
     setenv("TCPX_HELLO_TIMEOUT", "600", 1);
     setenv("NCCL_SOCKET_RETRY_CNT", "0", 1);
@@ -74,20 +53,14 @@ TEST_F(SecretTest, PeersWithTheSameOneTalkToEachOther) {
     UseSecret(text);
     Rank rank;
     const Ends ends = rank.Connect(peer);
-    Stream send(&rank.net(), Stream::Way::kSend, ends.send, {300000, 4, 8, true});
-    Stream recv(&rank.net(), Stream::Way::kReceive, ends.recv, {300000, 4, 8, true});
-    while (!send.complete() || !recv.complete()) {
-      TCPX_REQUIRE(send.Step() == ncclSuccess && recv.Step() == ncclSuccess, LogText());
-    }
-    send.Deregister();
-    recv.Deregister();
+    Transfer(&rank.net(), ends, {300000, 4, 8, true});
     peer.Tell('d');
     peer.Await('d');
     rank.Close(ends);
     rank.Finalize();
-    TCPX_REQUIRE(WarningCount() == 0 && Count(LogText(), "stranger") == 0, LogText());
-    TCPX_REQUIRE(Count(LogText(), "every peer has to prove the secret") == 1, LogText());
-    TCPX_REQUIRE(Count(LogText(), kSecret) == 0, "the secret is in the log");
+    TCPX_REQUIRE(WarningCount() == 0 && CountInLog("stranger") == 0, LogText());
+    TCPX_REQUIRE(CountInLog("every peer has to prove the secret") == 1, LogText());
+    TCPX_REQUIRE(CountInLog(kSecret) == 0, "the secret is in the log");
   };
   // The newline that an editor leaves at the end makes no difference.
   EXPECT_EQ("", RunTogether([&](Control& peer) { talk(peer, kSecret); },
@@ -120,27 +93,26 @@ TEST_P(MismatchTest, IsToldAtBothEnds) {
     UseSecret(GetParam().listens);
     Rank rank;
     char handle[kHandleBytesMax] = {};
-    void* listen = nullptr;
-    TCPX_REQUIRE(rank.net().Listen(rank.context(), 0, handle, &listen) == ncclSuccess, LogText());
+    void* const listen = rank.Listen(handle);
     peer.Send(handle, sizeof(handle));
     peer.Await('r');
     void* comm = nullptr;
     TCPX_REQUIRE(rank.net().Accept(listen, &comm) == ncclSuccess && comm == nullptr, "a connection");
     rank.Close(rank.ConnectToSelf());  // It shares whatever it has with itself.
-    TCPX_REQUIRE(rank.net().CloseListen(listen) == ncclSuccess);
+    rank.CloseListen(listen);
     rank.Finalize();
-    TCPX_REQUIRE(Count(LogText(), "peer, or stranger, 127.0.0.1:") == 1, LogText());
-    TCPX_REQUIRE(Count(LogText(), GetParam().told_listening) == 1, LogText());
+    TCPX_REQUIRE(CountInLog("peer, or stranger, 127.0.0.1:") == 1, LogText());
+    TCPX_REQUIRE(CountInLog(GetParam().told_listening) == 1, LogText());
   };
   const auto dials = [](Control& peer) {
     UseSecret(GetParam().dials);
     Rank rank;
     char handle[kHandleBytesMax];
     peer.Receive(handle, sizeof(handle));
-    void* comm = nullptr;
-    const ncclResult_t result = ConnectTo(&rank, handle, &comm);
+    Ends ends;
+    const ncclResult_t result = ConnectTo(&rank, handle, &ends);
     TCPX_REQUIRE(result == ncclRemoteError, static_cast<int>(result), "; ", LogText());
-    TCPX_REQUIRE(WarningCount() == 1 && Count(LogText(), GetParam().told_dialling) == 1, LogText());
+    TCPX_REQUIRE(WarningCount() == 1 && CountInLog(GetParam().told_dialling) == 1, LogText());
     peer.Tell('r');
     rank.Finalize();
   };
@@ -184,8 +156,7 @@ TEST_F(SecretTest, WhatADiallerSaidOpensNothingASecondTime) {
               UseSecret(kSecret);
               Rank rank;
               char handle[kHandleBytesMax] = {};
-              void* listen = nullptr;
-              TCPX_REQUIRE(rank.net().Listen(rank.context(), 0, handle, &listen) == ncclSuccess, LogText());
+              void* const listen = rank.Listen(handle);
               const Record record = Greet(handle, Secret(kSecret), 1);
               TCPX_REQUIRE(record.proof.size() == kProofBytes, record.proof.size());
               for (const char* way : {"one after the other", "at once"}) {
@@ -199,38 +170,11 @@ TEST_F(SecretTest, WhatADiallerSaidOpensNothingASecondTime) {
                 TCPX_REQUIRE(again.HearToTheEnd().empty());
               }
               Greet(handle, Secret(kSecret), 2);  // The secret itself still does.
-              TCPX_REQUIRE(rank.net().CloseListen(listen) == ncclSuccess);
+              rank.CloseListen(listen);
               rank.Finalize();
-              TCPX_REQUIRE(Count(LogText(), "did not prove the shared secret") == 2, LogText());
+              TCPX_REQUIRE(CountInLog("did not prove the shared secret") == 2, LogText());
             }));
 }
-
-// A listening socket made by hand.
-class ManualListener {
- public:
-  ManualListener() : listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    TCPX_REQUIRE(bind(listener_, Local()->sockaddr(), Local()->length()) == 0 && listen(listener_, 8) == 0);
-  }
-  ~ManualListener() { close(listener_); }
-
-  int Accept() const {
-    const int lane = accept(listener_, nullptr, nullptr);
-    TCPX_REQUIRE(lane >= 0);
-    return lane;
-  }
-  std::string HandleBytes() const {
-    Handle handle;
-    handle.address = *LocalAddress(listener_);
-    std::string bytes(kHandleBytesMax, '\0');
-    EncodeHandle(handle, &bytes[0]);
-    return bytes;
-  }
-
- private:
-  static absl::StatusOr<SocketAddress> Local() { return SocketAddress::Parse("127.0.0.1"); }
-
-  const int listener_;
-};
 
 // Answers a lane as a peer with the secret does. What it said, in the two parts in which it said it.
 std::vector<std::string> AnswerByHand(int lane, const Secret& secret) {
@@ -242,7 +186,7 @@ std::vector<std::string> AnswerByHand(int lane, const Secret& secret) {
     handshake.Took(want);
     const bool greeted = handshake.state() == AcceptHandshake::State::kGreeted;
     said.push_back(greeted ? handshake.Encode(Answer()) : handshake.TakeSaid());
-    TCPX_REQUIRE(send(lane, said.back().data(), said.back().size(), MSG_NOSIGNAL) > 0);
+    SayByHand(lane, said.back());
   }
   TCPX_REQUIRE(handshake.state() == AcceptHandshake::State::kGreeted);
   return said;
@@ -256,28 +200,27 @@ TEST_F(SecretTest, WhatAnAcceptorSaidOpensNothingASecondTime) {
     Rank rank;
     char handle[kHandleBytesMax];
     peer.Receive(handle, sizeof(handle));
-    void* comm = nullptr;
-    TCPX_REQUIRE(ConnectTo(&rank, handle, &comm) == ncclSuccess, LogText());
-    TCPX_REQUIRE(rank.net().CloseSend(comm) == ncclSuccess);
-    comm = nullptr;
-    TCPX_REQUIRE(ConnectTo(&rank, handle, &comm) == ncclRemoteError, LogText());
-    TCPX_REQUIRE(Count(LogText(), "the peer did not prove the shared secret") == 1, LogText());
+    Ends ends;
+    TCPX_REQUIRE(ConnectTo(&rank, handle, &ends) == ncclSuccess, LogText());
+    rank.Close(ends);
+    ends = Ends();
+    TCPX_REQUIRE(ConnectTo(&rank, handle, &ends) == ncclRemoteError, LogText());
+    TCPX_REQUIRE(CountInLog("the peer did not prove the shared secret") == 1, LogText());
     rank.Finalize();
     peer.Tell('d');
   };
   const auto answers = [](Control& peer) {
     const Secret secret(kSecret);
-    const ManualListener listener;
+    const FakeAcceptor listener;
     peer.Send(listener.HandleBytes().data(), kHandleBytesMax);
     const int first = listener.Accept();
     const std::vector<std::string> said = AnswerByHand(first, secret);
     TCPX_REQUIRE(said.size() == 2, said.size());
     const int second = listener.Accept();
-    char hello[kHelloBytes + kProofBytes];
-    TCPX_REQUIRE(recv(second, hello, kHelloBytes, MSG_WAITALL) == kHelloBytes);
-    TCPX_REQUIRE(send(second, said[0].data(), said[0].size(), MSG_NOSIGNAL) > 0);
-    TCPX_REQUIRE(recv(second, hello, kProofBytes, MSG_WAITALL) == kProofBytes);
-    TCPX_REQUIRE(send(second, said[1].data(), said[1].size(), MSG_NOSIGNAL) > 0);
+    HearByHand(second, kHelloBytes);
+    SayByHand(second, said[0]);
+    HearByHand(second, kProofBytes);
+    SayByHand(second, said[1]);
     peer.Await('d');
     close(first);
     close(second);
@@ -291,8 +234,7 @@ TEST_F(SecretTest, ATicketAloneOpensNothing) {
               UseSecret(kSecret);
               Rank rank;
               char handle[kHandleBytesMax] = {};
-              void* listen = nullptr;
-              TCPX_REQUIRE(rank.net().Listen(rank.context(), 0, handle, &listen) == ncclSuccess, LogText());
+              void* const listen = rank.Listen(handle);
               for (HelloKind kind : {HelloKind::kLane, HelloKind::kHealth}) {
                 Hello hello;
                 hello.kind = kind;
@@ -305,7 +247,7 @@ TEST_F(SecretTest, ATicketAloneOpensNothing) {
                 TCPX_REQUIRE(StatusFor(&pretends, "") == HelloStatus::kSecretWrong);
               }
               rank.Close(rank.ConnectToSelf());
-              TCPX_REQUIRE(rank.net().CloseListen(listen) == ncclSuccess);
+              rank.CloseListen(listen);
               rank.Finalize();
             }));
 }
@@ -334,7 +276,7 @@ TEST_P(BadFileTest, LeavesNothingToUse) {
     EXPECT_EQ("", RunAlone([version] {
                 const BadFile& file = GetParam();
                 setenv("TCPX_SECRET_FILE", file.path != nullptr ? file.path : SecretFile(file.text).c_str(), 1);
-                auto net = NetClient::Open(kPlugin, version);
+                auto net = NetClient::Open(kPluginPath, version);
                 TCPX_REQUIRE(net.ok(), net.status().ToString());
                 void* context = nullptr;
                 // Before v11 init never fails (NCCL 2.28.3 to 2.29.3 crash); there is no device then.
@@ -343,7 +285,7 @@ TEST_P(BadFileTest, LeavesNothingToUse) {
                     (*net)->Init(&context, 42, NCCL_NET_TRAFFIC_CLASS_UNDEF, &RecordLog, nullptr) == ncclSuccess;
                 if (version < 11) (void)(*net)->Devices(&devices);
                 TCPX_REQUIRE(version < 11 ? devices == 0 : !made, made, " ", devices);
-                TCPX_REQUIRE(WarningCount() == 1 && Count(LogText(), file.told) == 1, LogText());
+                TCPX_REQUIRE(WarningCount() == 1 && CountInLog(file.told) == 1, LogText());
               }))
         << "v" << version;
   }
@@ -357,7 +299,7 @@ TEST_F(SecretTest, AFileThatEverybodyMayReadIsAWarning) {
               Rank rank;
               rank.Close(rank.ConnectToSelf());
               rank.Finalize();
-              TCPX_REQUIRE(WarningCount() == 1 && Count(LogText(), "can be read by every user") == 1, LogText());
+              TCPX_REQUIRE(WarningCount() == 1 && CountInLog("can be read by every user") == 1, LogText());
             }));
 }
 

@@ -11,53 +11,36 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "tests/plugin/lifetime/proc_view.h"
-#include "tests/plugin/lifetime/processes.h"
-#include "tests/plugin/lifetime/rank.h"
-#include "tests/plugin/strangers/visitor.h"
+#include "tests/support/by_hand.h"
+#include "tests/support/plugin_mode.h"
+#include "tests/support/processes.h"
+#include "tests/support/rank.h"
+#include "tests/support/visitor.h"
 
 namespace tcpx {
 namespace {
 
 constexpr int kVisits = 12;
 
-bool SettlesAt(size_t descriptors) {
-  const absl::Time deadline = absl::Now() + kHungAfter / 2;
-  while (OpenDescriptors().size() != descriptors) {
-    if (absl::Now() > deadline) return false;
-    absl::SleepFor(absl::Milliseconds(5));
-  }
-  return true;
-}
-
-class Host {
- public:
-  Host() {
-    TCPX_REQUIRE(rank.net().Listen(rank.context(), 0, handle, &listen) == ncclSuccess, LogText());
-    descriptors_ = OpenDescriptors().size();
-  }
+struct Host {
   void AcceptsPeers() { rank.Close(rank.ConnectToSelf()); }
   // Every visitor has left.
   void Close() {
-    TCPX_REQUIRE(SettlesAt(descriptors_), Joined(OpenDescriptors()));
-    TCPX_REQUIRE(rank.net().CloseListen(listen) == ncclSuccess);
-    rank.Finalize();
-    TCPX_REQUIRE(WarningCount() == 0, LogText());
+    TCPX_REQUIRE(listening.SettlesAtMore(0), Joined(OpenDescriptors()));
+    listening.Close();
   }
 
   Rank rank;
-  char handle[kHandleBytesMax] = {};
-  void* listen = nullptr;
-
- private:
-  size_t descriptors_ = 0;
+  ListenByHand listening{&rank};
+  const char* const handle = listening.handle;
 };
 
 // kVisits came: one line for the first, one for the others.
 void RequireTold(const std::string& what) {
-  const std::string log = LogText();
-  TCPX_REQUIRE(Count(log, "stranger 127.0.0.1:") + Count(log, "peer, or stranger, 127.0.0.1:") == 1, log);
-  TCPX_REQUIRE(Count(log, what) == 2, what, "; ", log);
-  TCPX_REQUIRE(Count(log, absl::StrCat("strangers: ", kVisits - 1, " more, the latest 127.0.0.1:")) == 1, log);
+  TCPX_REQUIRE(CountInLog("stranger 127.0.0.1:") + CountInLog("peer, or stranger, 127.0.0.1:") == 1, LogText());
+  TCPX_REQUIRE(CountInLog(what) == 2, what, "; ", LogText());
+  const std::string others = absl::StrCat("strangers: ", kVisits - 1, " more, the latest 127.0.0.1:");
+  TCPX_REQUIRE(CountInLog(others) == 1, LogText());
 }
 
 struct Kind {
@@ -162,10 +145,7 @@ const Kind kKinds[] = {
 class StrangersTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    setenv("NCCL_SOCKET_IFNAME", "lo", 1);
-    setenv("NCCL_SOCKET_FAMILY", "AF_INET", 1);
-    setenv("TCPX_THREADS", "0", 1);
-    setenv("TCPX_LANES", "2", 1);
+    Mode{.lanes = 2}.Apply();
     setenv("TCPX_HELLO_TIMEOUT", "1", 1);
   }
 };
@@ -214,18 +194,13 @@ TEST_F(StrangersTest, TheSameLaneTwiceIsRefusedTheSecondTime) {
                 Visitor late(host.handle);
                 Refused(&late, hello, HelloStatus::kDuplicateLane);
               }
-              void* comm = nullptr;
-              const absl::Time deadline = absl::Now() + kHungAfter / 2;
-              while (comm == nullptr && absl::Now() < deadline) {
-                TCPX_REQUIRE(host.rank.net().Accept(host.listen, &comm) == ncclSuccess);
-              }
-              TCPX_REQUIRE(comm != nullptr, "the connection of the first two is not there; ", LogText());
+              void* const comm = host.listening.AcceptWithin();
               TCPX_REQUIRE(!first.Ended() && !second.Ended(), "they were closed");
-              TCPX_REQUIRE(host.rank.net().CloseRecv(comm) == ncclSuccess);
+              host.rank.CloseReceive(comm);
               for (Visitor* visitor : {&first, &second, &again}) visitor->Leave();
               host.AcceptsPeers();
               host.Close();
-              TCPX_REQUIRE(Count(LogText(), "asked for a lane that is there already") == 2, LogText());
+              TCPX_REQUIRE(CountInLog("asked for a lane that is there already") == 2, LogText());
             }));
 }
 
@@ -243,7 +218,7 @@ TEST_F(StrangersTest, ASlowHelloEndsWithTheTimeoutAsAWhole) {
               slow.Leave();
               host.AcceptsPeers();
               host.Close();
-              TCPX_REQUIRE(Count(LogText(), "did not finish its hello") == 1, LogText());
+              TCPX_REQUIRE(CountInLog("did not finish its hello") == 1, LogText());
             }));
 }
 

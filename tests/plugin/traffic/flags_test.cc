@@ -25,8 +25,6 @@ class FlagsTest : public RulesTest {
     RulesTest::SetUp();
     if (plugin_ != nullptr) MakePair(&pair_);
   }
-
-  Pair pair_;
 };
 
 TEST_P(FlagsTest, NoLineShowsItsFlagBeforeItsData) {
@@ -49,7 +47,7 @@ TEST_P(FlagsTest, NoLineShowsItsFlagBeforeItsData) {
   EXPECT_EQ("", RunFlagTraffic(traffic));
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryMode, FlagsTest, ::testing::ValuesIn(AllModes({AF_INET})), ModeName);
+INSTANTIATE_TEST_SUITE_P(EveryMode, FlagsTest, ::testing::ValuesIn(AllModes()), ModeName);
 
 }  // namespace
 }  // namespace tcpx

@@ -13,7 +13,7 @@
 
 #include "tests/plugin/traffic/rules_fixture.h"
 #include "tests/support/deadline.h"
-#include "tests/support/log_capture.h"
+#include "tests/support/plugin_log.h"
 
 namespace tcpx {
 
@@ -30,8 +30,8 @@ struct Group {
 
 class GroupTest : public RulesTest {
  protected:
-  LoopbackSettings Settings() const override {
-    LoopbackSettings settings = GetParam();
+  Mode Settings() const override {
+    Mode settings = GetParam();
     settings.environment = {{"TCPX_MAX_RECVS", "8"}};
     return settings;
   }
@@ -63,7 +63,7 @@ class GroupTest : public RulesTest {
     // Where lanes heal, housekeeping may be at the connection just now.
     const Deadline deadline;
     do {
-      EXPECT_EQ(ncclSuccess, TryReceive(members, &group, on_entry)) << CapturedLog();
+      EXPECT_EQ(ncclSuccess, TryReceive(members, &group, on_entry)) << LogText();
     } while (group.request == nullptr && deadline.Yield());
     return group;
   }
@@ -72,7 +72,7 @@ class GroupTest : public RulesTest {
   void* TrySend(int tag, const char* data, size_t bytes) {
     void* request = nullptr;
     EXPECT_EQ(ncclSuccess, net().Isend(pair_.send, const_cast<char*>(data), bytes, tag, nullptr, nullptr, &request))
-        << CapturedLog();
+        << LogText();
     return request;
   }
 
@@ -89,7 +89,7 @@ class GroupTest : public RulesTest {
 
   bool Done(void* request, int* sizes = nullptr) {
     int done = 0;
-    EXPECT_EQ(ncclSuccess, net().Test(request, &done, sizes)) << CapturedLog();
+    EXPECT_EQ(ncclSuccess, net().Test(request, &done, sizes)) << LogText();
     return done != 0;
   }
 
@@ -108,7 +108,7 @@ class GroupTest : public RulesTest {
     while (!(sends.empty() && groups.empty()) && !HasFailure()) {
       if (!sends.empty() && Done(sends.front())) sends.erase(sends.begin());
       if (!groups.empty() && Done(groups.front()->request, groups.front()->sizes.data())) groups.erase(groups.begin());
-      ASSERT_TRUE(deadline.Yield()) << sends.size() << " sends, " << groups.size() << " groups\n" << CapturedLog();
+      ASSERT_TRUE(deadline.Yield()) << sends.size() << " sends, " << groups.size() << " groups\n" << LogText();
     }
   }
 
@@ -119,8 +119,6 @@ class GroupTest : public RulesTest {
     EXPECT_EQ(text, std::string(buffer.data(), text.size())) << "member " << index;
     EXPECT_EQ("", buffer.Check(text.size(), buffer.bytes_max())) << "member " << index;
   }
-
-  Pair pair_;
 };
 
 }  // namespace tcpx

@@ -11,7 +11,7 @@
 
 #include "tests/plugin/traffic/group_fixture.h"
 #include "tests/support/deadline.h"
-#include "tests/support/log_capture.h"
+#include "tests/support/plugin_log.h"
 
 namespace tcpx {
 namespace {
@@ -213,7 +213,7 @@ TEST_P(GroupTest, AReceiverThatGoesEndsTheWaitForACredit) {
   char byte = 'x';
   while ((result = net().Isend(pair_.send, &byte, 1, 2, nullptr, nullptr, &request)) == ncclSuccess) {
     ASSERT_EQ(nullptr, request);
-    ASSERT_TRUE(deadline.Yield()) << CapturedLog();
+    ASSERT_TRUE(deadline.Yield()) << LogText();
   }
   EXPECT_EQ(ncclRemoteError, result);
 }
@@ -275,13 +275,13 @@ TEST_P(GroupTest, DeregOfAMembersMemoryResetsTheConnection) {
   EXPECT_EQ(200, std::count(in.begin(), in.end(), '?'));
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryMode, GroupTest, ::testing::ValuesIn(AllModes({AF_INET})), ModeName);
+INSTANTIATE_TEST_SUITE_P(EveryMode, GroupTest, ::testing::ValuesIn(AllModes()), ModeName);
 
 // Buffers of known size, so that a send can't be taken before anyone receives.
 class SmallBuffersGroupTest : public GroupTest {
  protected:
-  LoopbackSettings Settings() const override {
-    LoopbackSettings settings = GroupTest::Settings();
+  Mode Settings() const override {
+    Mode settings = GroupTest::Settings();
     settings.environment["NCCL_SOCKET_SNDBUF"] = settings.environment["NCCL_SOCKET_RCVBUF"] = "262144";
     return settings;
   }
@@ -309,7 +309,7 @@ TEST_P(SmallBuffersGroupTest, AFailedReceiverEndsASendThatIsUnderWay) {
   ASSERT_TRUE(plugin_->Close(pair_).ok());  // Before its memory goes.
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryMode, SmallBuffersGroupTest, ::testing::ValuesIn(AllModes({AF_INET})), ModeName);
+INSTANTIATE_TEST_SUITE_P(EveryMode, SmallBuffersGroupTest, ::testing::ValuesIn(AllModes()), ModeName);
 
 }  // namespace
 }  // namespace tcpx

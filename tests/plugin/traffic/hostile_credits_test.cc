@@ -1,20 +1,18 @@
 // A receiver that says it groups receives and then sends anything: isend must end with an error, never crash, write or
 // send what was not asked for. The receiver is a bare socket.
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <cstring>
 #include <string>
 #include <vector>
 
-#include "common/address.h"
 #include "common/fd.h"
 #include "net_socket/message/wire.h"
 #include "tests/plugin/traffic/rules_fixture.h"
 #include "tests/support/deadline.h"
-#include "tests/support/log_capture.h"
+#include "tests/support/fake_acceptor.h"
+#include "tests/support/plugin_log.h"
 #include "tests/support/tcp_pair.h"
 
 namespace tcpx {
@@ -39,21 +37,10 @@ std::string Flood() {
 class HostileCreditsTest : public RulesTest {
  protected:
   // Each case fails a connection of one communicator.
-  LoopbackSettings Settings() const override {
-    LoopbackSettings settings = GetParam();
+  Mode Settings() const override {
+    Mode settings = GetParam();
     settings.environment["TCPX_SPREAD_ERRORS"] = "0";
     return settings;
-  }
-
-  void SetUp() override {
-    RulesTest::SetUp();
-    if (plugin_ == nullptr) return;
-    listener_.reset(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    ASSERT_EQ(0, bind(listener_.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)));
-    ASSERT_EQ(0, listen(listener_.get(), 4));
   }
 
   void TearDown() override {
@@ -66,23 +53,17 @@ class HostileCreditsTest : public RulesTest {
 
   // Answers one lane's hello.
   void AnswerHello(uint32_t max_receives) {
-    peer_.reset(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-    ASSERT_TRUE(peer_.valid());
-    char hello[kHelloBytes];
-    ASSERT_EQ(static_cast<ssize_t>(kHelloBytes), recv(peer_.get(), hello, kHelloBytes, MSG_WAITALL));
+    peer_.reset(listener_.Accept());
+    HearHello(peer_.get());
     Answer answer;
     answer.max_receives = max_receives;
-    char bytes[kAnswerBytesMax];
-    const size_t length = EncodeAnswer(answer, bytes);
-    ASSERT_EQ(static_cast<ssize_t>(length), send(peer_.get(), bytes, length, MSG_NOSIGNAL));
+    SayByHand(peer_.get(), Encoded(answer));
   }
 
   // What connect says in the end; the comm is in send_.
   ncclResult_t Connect(uint32_t max_receives) {
     char handle[NCCL_NET_HANDLE_MAXSIZE] = {};
-    Handle contents;
-    contents.address = LocalAddress(listener_.get()).value();
-    EncodeHandle(contents, handle);
+    listener_.WriteHandle(handle);
     EXPECT_EQ(ncclSuccess, net().Connect(plugin_->context(), 0, handle, &send_));
     AnswerHello(max_receives);
     Deadline deadline;
@@ -105,16 +86,16 @@ class HostileCreditsTest : public RulesTest {
     return result;
   }
 
-  OwnedFd listener_;
+  const FakeAcceptor listener_;
   OwnedFd peer_;
   void* send_ = nullptr;
 };
 
 TEST_P(HostileCreditsTest, AGoodCreditLetsOneMessageGo) {
-  ASSERT_EQ(ncclSuccess, Connect(8)) << CapturedLog();
+  ASSERT_EQ(ncclSuccess, Connect(8)) << LogText();
   ASSERT_TRUE(WriteAll(peer_.get(), CreditRecord(0, {4, 5})));
   void* request = nullptr;
-  ASSERT_EQ(ncclSuccess, SendUntilAnswered(5, &request)) << CapturedLog();
+  ASSERT_EQ(ncclSuccess, SendUntilAnswered(5, &request)) << LogText();
   char frame[kHeaderBytes];
   ASSERT_EQ(static_cast<ssize_t>(kHeaderBytes), recv(peer_.get(), frame, kHeaderBytes, MSG_WAITALL));
   FrameHeader header;
@@ -140,10 +121,10 @@ TEST_P(HostileCreditsTest, WrongCreditsEndTheConnection) {
   };
   for (const Row& row : rows) {
     SCOPED_TRACE(row.name);
-    ASSERT_EQ(ncclSuccess, Connect(8)) << CapturedLog();
+    ASSERT_EQ(ncclSuccess, Connect(8)) << LogText();
     ASSERT_TRUE(WriteAll(peer_.get(), row.bytes));
     void* request = nullptr;
-    EXPECT_EQ(ncclRemoteError, SendUntilAnswered(6, &request)) << CapturedLog();
+    EXPECT_EQ(ncclRemoteError, SendUntilAnswered(6, &request)) << LogText();
     EXPECT_EQ(nullptr, request);
     EXPECT_EQ(ncclSuccess, net().CloseSend(send_));
     send_ = nullptr;
@@ -157,8 +138,8 @@ TEST_P(HostileCreditsTest, AnAbsurdNumberOfMembersIsRefused) {
   }
 }
 
-std::vector<LoopbackSettings> CallerAndPool() {
-  std::vector<LoopbackSettings> all(2);
+std::vector<Mode> CallerAndPool() {
+  std::vector<Mode> all(2);
   all[1].threads = 2;
   return all;
 }

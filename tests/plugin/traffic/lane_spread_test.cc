@@ -9,7 +9,7 @@
 
 #include "tests/plugin/traffic/rules_fixture.h"
 #include "tests/support/deadline.h"
-#include "tests/support/log_capture.h"
+#include "tests/support/plugin_log.h"
 
 namespace tcpx {
 namespace {
@@ -31,8 +31,8 @@ int LanesUsed() {
 
 class LaneSpreadTest : public RulesTest {
  protected:
-  LoopbackSettings Settings() const override {
-    LoopbackSettings settings = GetParam();
+  Mode Settings() const override {
+    Mode settings = GetParam();
     settings.environment = {{"NCCL_SOCKET_SNDBUF", "32768"}, {"NCCL_SOCKET_RCVBUF", "32768"}};
     return settings;
   }
@@ -40,11 +40,11 @@ class LaneSpreadTest : public RulesTest {
 
 // Nobody receives, so a lane that is full stays full.
 TEST_P(LaneSpreadTest, MessagesGoToEveryLaneThatHasRoom) {
-  Pair pair;
+  Ends pair;
   MakePair(&pair);
   static const std::string payload(kBytes, 'p');  // The comms go in TearDown, with sends unfinished.
   for (int i = 0; i < kMessages; ++i) {
-    ASSERT_TRUE(PostSend(&net(), pair.send, payload.data(), payload.size()).ok()) << CapturedLog();
+    ASSERT_TRUE(PostSend(&net(), pair.send, payload.data(), payload.size()).ok()) << LogText();
   }
   Deadline deadline(10);
   while (LanesUsed() < kBulkLanes && deadline.Yield()) {
@@ -53,9 +53,8 @@ TEST_P(LaneSpreadTest, MessagesGoToEveryLaneThatHasRoom) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Pools, LaneSpreadTest,
-                         ::testing::Values(LoopbackSettings{.threads = 2, .engine = "epoll", .lanes = kBulkLanes + 1},
-                                           LoopbackSettings{
-                                               .threads = 2, .engine = "io_uring", .lanes = kBulkLanes + 1}),
+                         ::testing::Values(Mode{.threads = 2, .engine = "epoll", .lanes = kBulkLanes + 1},
+                                           Mode{.threads = 2, .engine = "io_uring", .lanes = kBulkLanes + 1}),
                          ModeName);
 
 }  // namespace

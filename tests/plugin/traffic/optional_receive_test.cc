@@ -10,7 +10,7 @@
 
 #include "tests/plugin/traffic/rules_fixture.h"
 #include "tests/support/deadline.h"
-#include "tests/support/log_capture.h"
+#include "tests/support/plugin_log.h"
 
 namespace tcpx {
 namespace {
@@ -34,8 +34,7 @@ class OptionalReceiveTest : public RulesTest {
     void* to = data;
     int tag = 0;
     void* request = on_entry;
-    EXPECT_EQ(ncclSuccess, net().Irecv(pair_.receive, 1, &to, &bytes, &tag, &handle, nullptr, &request))
-        << CapturedLog();
+    EXPECT_EQ(ncclSuccess, net().Irecv(pair_.receive, 1, &to, &bytes, &tag, &handle, nullptr, &request)) << LogText();
     EXPECT_NE(Preset(), request);
     return request;
   }
@@ -59,7 +58,7 @@ class OptionalReceiveTest : public RulesTest {
   bool Done(void* request) {
     int done = 0;
     int size = 0;
-    EXPECT_EQ(ncclSuccess, net().Test(request, &done, &size)) << CapturedLog();
+    EXPECT_EQ(ncclSuccess, net().Test(request, &done, &size)) << LogText();
     return done != 0;
   }
 
@@ -86,11 +85,9 @@ class OptionalReceiveTest : public RulesTest {
     while (!(sends.empty() && receives.empty()) && !HasFailure()) {
       if (!sends.empty() && Done(sends.front())) sends.erase(sends.begin());
       if (!receives.empty() && Done(receives.front())) receives.erase(receives.begin());
-      ASSERT_TRUE(deadline.Yield()) << CapturedLog();
+      ASSERT_TRUE(deadline.Yield()) << LogText();
     }
   }
-
-  Pair pair_;
 };
 
 TEST_P(OptionalReceiveTest, AYoungerReceiveEndsAnOlderOne) {
@@ -144,7 +141,7 @@ TEST_P(OptionalReceiveTest, TheYoungestIsHeldForThoseReportedEarly) {
         ASSERT_EQ(in.size(), static_cast<size_t>(std::count(in.begin(), in.end(), 'm')));
       }
       if (!sends.empty() && Done(sends.front())) sends.erase(sends.begin());
-      ASSERT_TRUE(done || deadline.Yield()) << CapturedLog();
+      ASSERT_TRUE(done || deadline.Yield()) << LogText();
     }
     Finish(sends, {});
   }
@@ -218,7 +215,7 @@ TEST_P(OptionalReceiveTest, AStreamWithoutAPause) {
     }
     if (!receives.empty() && Done(receives.front())) receives.erase(receives.begin());
     if (!sends.empty() && Done(sends.front())) sends.erase(sends.begin());
-    ASSERT_TRUE(deadline.Yield()) << posted << " posted, " << receives.size() << " open\n" << CapturedLog();
+    ASSERT_TRUE(deadline.Yield()) << posted << " posted, " << receives.size() << " open\n" << LogText();
   }
   for (const auto& buffer : in) EXPECT_EQ(kBytes, static_cast<size_t>(std::count(buffer.begin(), buffer.end(), 'm')));
 }
@@ -280,7 +277,7 @@ class OptionalDeregTest : public OptionalReceiveTest {
       sched_yield();
     }
     EXPECT_EQ(in.size(), static_cast<size_t>(std::count(in.begin(), in.end(), '!')));
-    for (const std::string& line : CapturedLines(NCCL_LOG_WARN)) {
+    for (const std::string& line : LogLines(NCCL_LOG_WARN)) {
       EXPECT_EQ(std::string::npos, line.find(" receive device ")) << line;
     }
     // `out` goes out of scope: the sender must have let go too.
@@ -297,7 +294,7 @@ TEST_P(OptionalDeregTest, TheRestOfAMessageDoesNotCome) {
   EXPECT_TRUE(result == ncclRemoteError || result == ncclSuccess) << result;
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryMode, OptionalDeregTest, ::testing::ValuesIn(AllModes({AF_INET})), ModeName);
+INSTANTIATE_TEST_SUITE_P(EveryMode, OptionalDeregTest, ::testing::ValuesIn(AllModes()), ModeName);
 
 // A receive that was reported early and has landed since is not in flight.
 TEST_P(OptionalReceiveTest, DeregAfterTheDataDisturbsNothing) {
@@ -315,12 +312,12 @@ TEST_P(OptionalReceiveTest, DeregAfterTheDataDisturbsNothing) {
   EXPECT_EQ('m', in[299]);
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryMode, OptionalReceiveTest, ::testing::ValuesIn(AllModes({AF_INET})), ModeName);
+INSTANTIATE_TEST_SUITE_P(EveryMode, OptionalReceiveTest, ::testing::ValuesIn(AllModes()), ModeName);
 
 class SwitchedOffTest : public OptionalReceiveTest {
  protected:
-  LoopbackSettings Settings() const override {
-    LoopbackSettings settings = GetParam();
+  Mode Settings() const override {
+    Mode settings = GetParam();
     settings.environment = {{"TCPX_OPTIONAL_RECV_COMPLETION", "0"}};
     return settings;
   }
@@ -334,12 +331,12 @@ TEST_P(SwitchedOffTest, NothingIsReportedEarly) {
   for (int i = 0; i < 100; ++i) ASSERT_FALSE(Done(first) || Done(second));
   Finish({Send(&out[0], 100), Send(&out[100], 100)}, {first, second});
   EXPECT_EQ(out, std::string(in.begin(), in.end()));
-  for (const std::string& line : CapturedLines(NCCL_LOG_WARN)) {
+  for (const std::string& line : LogLines(NCCL_LOG_WARN)) {
     EXPECT_EQ(std::string::npos, line.find("TCPX_OPTIONAL_RECV_COMPLETION")) << line;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryMode, SwitchedOffTest, ::testing::ValuesIn(AllModes({AF_INET})), ModeName);
+INSTANTIATE_TEST_SUITE_P(EveryMode, SwitchedOffTest, ::testing::ValuesIn(AllModes()), ModeName);
 
 // v9 brought the preset (NCCL 2.24.3); before, the slot's old contents mean nothing.
 class OptionalVersionTest : public OptionalReceiveTest {};
@@ -356,8 +353,8 @@ TEST_P(OptionalVersionTest, FromNineOn) {
   EXPECT_FALSE(Done(second));
 }
 
-std::vector<LoopbackSettings> EveryVersion() {
-  std::vector<LoopbackSettings> all(7);
+std::vector<Mode> EveryVersion() {
+  std::vector<Mode> all(7);
   for (int version = 6; version <= 12; ++version) all[static_cast<size_t>(version - 6)].version = version;
   return all;
 }

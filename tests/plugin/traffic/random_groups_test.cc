@@ -233,7 +233,7 @@ absl::Status RunEnd(End* end, std::atomic<bool>* stop, const char* who) {
   return status;
 }
 
-absl::Status RunOnTwoThreads(NetClient* net, const Pair& pair, const Plan& plan) {
+absl::Status RunOnTwoThreads(NetClient* net, const Ends& pair, const Plan& plan) {
   Senders senders(net, pair.send, &plan, TestSeed() + 1);
   Receiver receiver(net, pair.receive, &plan, TestSeed() + 2);
   std::atomic<bool> stop{false};
@@ -244,7 +244,7 @@ absl::Status RunOnTwoThreads(NetClient* net, const Pair& pair, const Plan& plan)
   return received.ok() ? sent : received;
 }
 
-absl::Status RunOnOneThread(NetClient* net, const Pair& pair, const Plan& plan) {
+absl::Status RunOnOneThread(NetClient* net, const Ends& pair, const Plan& plan) {
   Senders senders(net, pair.send, &plan, TestSeed() + 1);
   Receiver receiver(net, pair.receive, &plan, TestSeed() + 2);
   Rng rng(TestSeed() + 3);
@@ -262,14 +262,14 @@ absl::Status RunOnOneThread(NetClient* net, const Pair& pair, const Plan& plan) 
 
 class RandomGroupsTest : public RulesTest {
  protected:
-  LoopbackSettings Settings() const override {
-    LoopbackSettings settings = GetParam();
+  Mode Settings() const override {
+    Mode settings = GetParam();
     settings.environment = {{"TCPX_MAX_RECVS", "8"}};
     return settings;
   }
 
-  void Run(absl::Status (*runner)(NetClient*, const Pair&, const Plan&), uint64_t members_max) {
-    Pair pair;
+  void Run(absl::Status (*runner)(NetClient*, const Ends&, const Plan&), uint64_t members_max) {
+    Ends pair;
     ASSERT_NO_FATAL_FAILURE(MakePair(&pair));
     const size_t groups = (LongRun() ? 20000 : 400) / static_cast<size_t>(TimeScale());
     const Plan plan(TestSeed(), groups, members_max);
@@ -282,19 +282,19 @@ TEST_P(RandomGroupsTest, BothEndsOnOneThread) { Run(&RunOnOneThread, 8); }
 
 TEST_P(RandomGroupsTest, AThreadForEachEnd) { Run(&RunOnTwoThreads, 8); }
 
-INSTANTIATE_TEST_SUITE_P(EveryMode, RandomGroupsTest, ::testing::ValuesIn(AllModes({AF_INET})), ModeName);
+INSTANTIATE_TEST_SUITE_P(EveryMode, RandomGroupsTest, ::testing::ValuesIn(AllModes()), ModeName);
 
 // Single receives, most of them optional, and eager sends.
 class RandomOptionalTest : public RandomGroupsTest {
  protected:
-  LoopbackSettings Settings() const override { return GetParam(); }
+  Mode Settings() const override { return GetParam(); }
 };
 
 TEST_P(RandomOptionalTest, BothEndsOnOneThread) { Run(&RunOnOneThread, 1); }
 
 TEST_P(RandomOptionalTest, AThreadForEachEnd) { Run(&RunOnTwoThreads, 1); }
 
-INSTANTIATE_TEST_SUITE_P(EveryMode, RandomOptionalTest, ::testing::ValuesIn(AllModes({AF_INET})), ModeName);
+INSTANTIATE_TEST_SUITE_P(EveryMode, RandomOptionalTest, ::testing::ValuesIn(AllModes()), ModeName);
 
 }  // namespace
 }  // namespace tcpx

@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "tests/plugin/traffic/modes.h"
 #include "tests/plugin/traffic/traffic_run.h"
+#include "tests/support/plugin_test.h"
 #include "tests/support/seed.h"
 
 namespace tcpx {
@@ -15,40 +15,31 @@ uint64_t Messages(uint64_t in_long_runs, uint64_t in_short_runs) {
   return LongRun() ? in_long_runs : in_short_runs / static_cast<uint64_t>(TimeScale());
 }
 
-using Runner = absl::Status (*)(NetClient* net, const Pair& pair, const TrafficPlan& plan);
-
-void RunCombination(const LoopbackSettings& settings, uint64_t messages, Runner runner) {
-  const std::string reason = ReasonToSkip(settings);
-  if (!reason.empty()) GTEST_SKIP() << reason;
-  auto plugin = Loopback::Open(settings);
-  ASSERT_TRUE(plugin.ok()) << plugin.status();
-  if (settings.version != 0) {
-    ASSERT_EQ(settings.version, (*plugin)->net().version());
+class RandomTrafficTest : public PluginTest, public ::testing::WithParamInterface<Mode> {
+ protected:
+  void Run(uint64_t messages, Runner runner) {
+    const std::string reason = GetParam().ReasonToSkip();
+    if (!reason.empty()) GTEST_SKIP() << reason;
+    ASSERT_NO_FATAL_FAILURE(OpenPair(GetParam()));
+    if (GetParam().version != 0) {
+      ASSERT_EQ(GetParam().version, net().version());
+    }
+    const absl::Status status = runner(&net(), pair_, TrafficPlan(TestSeed(), messages));
+    EXPECT_TRUE(status.ok()) << status;
   }
-  auto pair = (*plugin)->Connect();
-  ASSERT_TRUE(pair.ok()) << pair.status();
-  const TrafficPlan plan(TestSeed(), messages);
-  const absl::Status status = runner(&(*plugin)->net(), *pair, plan);
-  EXPECT_TRUE(status.ok()) << status;
-  const absl::Status finished = (*plugin)->Finish();
-  EXPECT_TRUE(finished.ok()) << finished;
-}
+};
 
-class RandomTrafficTest : public ::testing::TestWithParam<LoopbackSettings> {};
+TEST_P(RandomTrafficTest, BothEndsOnOneThread) { Run(Messages(100000, 2000), &RunTraffic); }
 
-TEST_P(RandomTrafficTest, BothEndsOnOneThread) { RunCombination(GetParam(), Messages(100000, 2000), &RunTraffic); }
+TEST_P(RandomTrafficTest, AThreadForEachEnd) { Run(Messages(100000, 1200), &RunTrafficOnTwoThreads); }
 
-TEST_P(RandomTrafficTest, AThreadForEachEnd) {
-  RunCombination(GetParam(), Messages(100000, 1200), &RunTrafficOnTwoThreads);
-}
+INSTANTIATE_TEST_SUITE_P(EveryMode, RandomTrafficTest, ::testing::ValuesIn(AllModes({1, 2, 4, 8}, {AF_INET, AF_INET6})),
+                         ModeName);
 
-INSTANTIATE_TEST_SUITE_P(EveryMode, RandomTrafficTest, ::testing::ValuesIn(AllModes({AF_INET, AF_INET6})), ModeName);
-
-std::vector<LoopbackSettings> EveryVersion() {
-  std::vector<LoopbackSettings> all;
+std::vector<Mode> EveryVersion() {
+  std::vector<Mode> all;
   for (int version = 6; version <= 12; ++version) {
-    for (const LoopbackSettings& mode : AllModes({AF_INET})) {
-      if (mode.lanes != 4) continue;
+    for (const Mode& mode : AllModes({4})) {
       all.push_back(mode);
       all.back().version = version;
     }
@@ -56,9 +47,9 @@ std::vector<LoopbackSettings> EveryVersion() {
   return all;
 }
 
-class VersionTrafficTest : public ::testing::TestWithParam<LoopbackSettings> {};
+class VersionTrafficTest : public RandomTrafficTest {};
 
-TEST_P(VersionTrafficTest, BothEndsOnOneThread) { RunCombination(GetParam(), Messages(10000, 500), &RunTraffic); }
+TEST_P(VersionTrafficTest, BothEndsOnOneThread) { Run(Messages(10000, 500), &RunTraffic); }
 
 INSTANTIATE_TEST_SUITE_P(EveryVersion, VersionTrafficTest, ::testing::ValuesIn(EveryVersion()), ModeName);
 

@@ -10,7 +10,7 @@
 #include "tests/plugin/traffic/rules_fixture.h"
 #include "tests/plugin/traffic/traffic_run.h"
 #include "tests/support/deadline.h"
-#include "tests/support/log_capture.h"
+#include "tests/support/plugin_log.h"
 
 namespace tcpx {
 namespace {
@@ -48,11 +48,11 @@ TEST_P(RulesTest, OneListenCommIsAcceptedFromTenTimes) {
   while (connected < kConnections || receives.size() < kConnections) {
     for (int i = 0; i < kConnections; ++i) {
       if (sends[i] != nullptr) continue;
-      ASSERT_EQ(ncclSuccess, net().Connect(plugin_->context(), 0, handles[i].data(), &sends[i])) << CapturedLog();
+      ASSERT_EQ(ncclSuccess, net().Connect(plugin_->context(), 0, handles[i].data(), &sends[i])) << LogText();
       if (sends[i] != nullptr) ++connected;
     }
     void* receive = nullptr;
-    ASSERT_EQ(ncclSuccess, net().Accept(*listen, &receive)) << CapturedLog();
+    ASSERT_EQ(ncclSuccess, net().Accept(*listen, &receive)) << LogText();
     if (receive != nullptr) receives.push_back(receive);
     ASSERT_TRUE(deadline.Yield()) << connected << " connected, " << receives.size() << " accepted";
   }
@@ -87,23 +87,23 @@ TEST_P(RulesTest, ClosingTheListenCommDisturbsNoConnection) {
   ASSERT_TRUE(first.ok() && second.ok()) << first.status() << second.status();
   ASSERT_TRUE(plugin_->CloseListen(*listen).ok());
   const TrafficPlan plan(TestSeed(), 100);
-  for (const Pair& pair : {*first, *second}) {
+  for (const Ends& pair : {*first, *second}) {
     const absl::Status status = RunTraffic(&net(), pair, plan);
     EXPECT_TRUE(status.ok()) << status;
   }
 }
 
 // Moves one plan over each of `pairs`, all at the same time, on one thread.
-absl::Status RunTogether(NetClient* net, const std::vector<Pair>& pairs, const TrafficPlan& plan) {
-  struct Ends {
-    Ends(NetClient* client, const Pair& pair, const TrafficPlan* shared)
+absl::Status RunTogether(NetClient* net, const std::vector<Ends>& pairs, const TrafficPlan& plan) {
+  struct Flow {
+    Flow(NetClient* client, const Ends& pair, const TrafficPlan* shared)
         : sender(client, pair.send, shared, &counters), receiver(client, pair.receive, shared, &counters) {}
     TrafficCounters counters;
     TrafficSender sender;
     TrafficReceiver receiver;
   };
-  std::vector<std::unique_ptr<Ends>> all;
-  for (const Pair& pair : pairs) all.push_back(std::make_unique<Ends>(net, pair, &plan));
+  std::vector<std::unique_ptr<Flow>> all;
+  for (const Ends& pair : pairs) all.push_back(std::make_unique<Flow>(net, pair, &plan));
   Deadline deadline;
   for (size_t finished = 0; finished < 2 * all.size();) {
     finished = 0;
@@ -125,40 +125,23 @@ absl::Status RunTogether(NetClient* net, const std::vector<Pair>& pairs, const T
 // Two ranks of one process, each with its own context: pairs in both directions, all busy at once.
 TEST_P(RulesTest, TwoRanksOfOneProcessTalkBothWays) {
   constexpr int kPairsEachWay = 3;
-  void* other = nullptr;
-  ASSERT_EQ(ncclSuccess, net().Init(&other, 42, NCCL_NET_TRAFFIC_CLASS_UNDEF, CapturingLogger(), nullptr));
-  std::vector<Pair> pairs;
+  void* const other = *plugin_->NewContext();
+  std::vector<Ends> pairs;
   for (int i = 0; i < 2 * kPairsEachWay; ++i) {
     void* listener_context = i % 2 == 0 ? other : plugin_->context();
     void* dialler_context = i % 2 == 0 ? plugin_->context() : other;
-    HandleBytes handle{};
-    void* listen = nullptr;
-    ASSERT_EQ(ncclSuccess, net().Listen(listener_context, 0, handle.data(), &listen)) << CapturedLog();
-    Pair pair;
-    Deadline deadline;
-    while (pair.send == nullptr || pair.receive == nullptr) {
-      if (pair.send == nullptr) {
-        ASSERT_EQ(ncclSuccess, net().Connect(dialler_context, 0, handle.data(), &pair.send)) << CapturedLog();
-      }
-      if (pair.receive == nullptr) {
-        ASSERT_EQ(ncclSuccess, net().Accept(listen, &pair.receive)) << CapturedLog();
-      }
-      ASSERT_TRUE(deadline.Yield());
-    }
-    ASSERT_EQ(ncclSuccess, net().CloseListen(listen));
-    pairs.push_back(pair);
+    auto pair = plugin_->Connect(dialler_context, listener_context);
+    ASSERT_TRUE(pair.ok()) << pair.status();
+    pairs.push_back(*pair);
   }
   const TrafficPlan plan(TestSeed(), 100);
   const absl::Status status = RunTogether(&net(), pairs, plan);
   EXPECT_TRUE(status.ok()) << status;
-  for (const Pair& pair : pairs) {
-    EXPECT_EQ(ncclSuccess, net().CloseSend(pair.send));
-    EXPECT_EQ(ncclSuccess, net().CloseRecv(pair.receive));
-  }
+  for (const Ends& pair : pairs) EXPECT_TRUE(plugin_->Close(pair).ok());
   EXPECT_EQ(ncclSuccess, net().Finalize(other));
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryMode, RulesTest, ::testing::ValuesIn(AllModes({AF_INET})), ModeName);
+INSTANTIATE_TEST_SUITE_P(EveryMode, RulesTest, ::testing::ValuesIn(AllModes()), ModeName);
 
 }  // namespace
 }  // namespace tcpx

@@ -6,44 +6,23 @@
 
 #include <gtest/gtest.h>
 
-#include <memory>
 #include <string>
-#include <vector>
 
-#include "tests/plugin/traffic/modes.h"
-#include "tests/support/pair.h"
 #include "tests/support/pattern.h"
+#include "tests/support/plugin_test.h"
 #include "tests/support/seed.h"
 
 namespace tcpx {
 
-class RulesTest : public ::testing::TestWithParam<LoopbackSettings> {
+class RulesTest : public PluginTest, public ::testing::WithParamInterface<Mode> {
  protected:
   void SetUp() override {
-    const std::string reason = ReasonToSkip(GetParam());
+    const std::string reason = GetParam().ReasonToSkip();
     if (!reason.empty()) GTEST_SKIP() << reason;
-    auto opened = Loopback::Open(Settings());
-    ASSERT_TRUE(opened.ok()) << opened.status();
-    plugin_ = *std::move(opened);
+    Open(Settings());
   }
 
-  void TearDown() override {
-    if (plugin_ == nullptr) return;
-    const absl::Status status = plugin_->Finish();
-    EXPECT_TRUE(status.ok()) << status;
-  }
-
-  virtual LoopbackSettings Settings() const { return GetParam(); }
-  NetClient& net() { return plugin_->net(); }
-
-  // A new pair; the test ends when there is none.
-  void MakePair(Pair* pair) {
-    auto made = plugin_->Connect();
-    ASSERT_TRUE(made.ok()) << made.status();
-    *pair = *made;
-  }
-
-  std::unique_ptr<Loopback> plugin_;
+  virtual Mode Settings() const { return GetParam(); }
 };
 
 }  // namespace tcpx

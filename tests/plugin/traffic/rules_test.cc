@@ -11,7 +11,7 @@
 #include "common/counted.h"
 #include "tests/plugin/traffic/rules_fixture.h"
 #include "tests/support/deadline.h"
-#include "tests/support/log_capture.h"
+#include "tests/support/plugin_log.h"
 
 namespace tcpx {
 namespace {
@@ -28,7 +28,7 @@ const Pattern& Bytes() {
 // Messages of one pair that a test has posted and not yet seen done.
 class Exchange {
  public:
-  Exchange(NetClient* net, const Pair& pair) : net_(net), pair_(pair) {}
+  Exchange(NetClient* net, const Ends& pair) : net_(net), pair_(pair) {}
 
   // False exactly when the plugin has no room.
   bool Send(size_t bytes) {
@@ -36,7 +36,7 @@ class Exchange {
     void* data = const_cast<char*>(Bytes().Bytes(sizes_.size()));
     const Deadline deadline;
     do {
-      EXPECT_EQ(ncclSuccess, net_->Isend(pair_.send, data, bytes, 0, nullptr, nullptr, &request)) << CapturedLog();
+      EXPECT_EQ(ncclSuccess, net_->Isend(pair_.send, data, bytes, 0, nullptr, nullptr, &request)) << LogText();
     } while (request == nullptr && Healing(sends_.size()) && deadline.Yield());
     if (request == nullptr) return false;
     sends_.push_back(request);
@@ -52,7 +52,7 @@ class Exchange {
     const Deadline deadline;
     do {
       EXPECT_EQ(ncclSuccess, net_->Irecv(pair_.receive, 1, &data, &capacity, &tag, nullptr, nullptr, &request))
-          << CapturedLog();
+          << LogText();
     } while (request == nullptr && Healing(receives_.size()) && deadline.Yield());
     if (request == nullptr) return false;
     receives_.push_back({request, received_++, std::move(buffer)});
@@ -62,7 +62,7 @@ class Exchange {
   // One test of the send (receive) at `index` of those in flight; what is done leaves. True when it was done.
   bool TestSend(size_t index) {
     int done = 0;
-    EXPECT_EQ(ncclSuccess, net_->Test(sends_[index], &done, nullptr)) << CapturedLog();
+    EXPECT_EQ(ncclSuccess, net_->Test(sends_[index], &done, nullptr)) << LogText();
     if (done != 0) sends_.erase(sends_.begin() + static_cast<ptrdiff_t>(index));
     return done != 0;
   }
@@ -71,7 +71,7 @@ class Exchange {
     int done = 0;
     int size = -1;
     Posted& posted = receives_[index];
-    EXPECT_EQ(ncclSuccess, net_->Test(posted.request, &done, &size)) << CapturedLog();
+    EXPECT_EQ(ncclSuccess, net_->Test(posted.request, &done, &size)) << LogText();
     if (done == 0) return false;
     EXPECT_LT(posted.message, sizes_.size()) << "received before it was sent";
     EXPECT_EQ(static_cast<int>(sizes_[posted.message]), size);
@@ -97,7 +97,7 @@ class Exchange {
   };
 
   NetClient* const net_;
-  const Pair pair_;
+  const Ends pair_;
   std::vector<size_t> sizes_;  // by message
   size_t received_ = 0;
   std::deque<void*> sends_;
@@ -112,7 +112,7 @@ size_t MixedBytes(int i) {
 
 TEST_P(RulesTest, OneReceiveAtATimeWhileEightSendsRunAhead) {
   constexpr size_t kMessages = 40;
-  Pair pair;
+  Ends pair;
   ASSERT_NO_FATAL_FAILURE(MakePair(&pair));
   Exchange exchange(&net(), pair);
   Deadline deadline;
@@ -134,7 +134,7 @@ TEST_P(RulesTest, OneReceiveAtATimeWhileEightSendsRunAhead) {
 }
 
 TEST_P(RulesTest, ThirtyTwoRequestsAreTestedInAnyOrder) {
-  Pair pair;
+  Ends pair;
   ASSERT_NO_FATAL_FAILURE(MakePair(&pair));
   Exchange exchange(&net(), pair);
   Rng rng(TestSeed());
@@ -161,7 +161,7 @@ TEST_P(RulesTest, ThirtyTwoRequestsAreTestedInAnyOrder) {
 }
 
 TEST_P(RulesTest, ReceivesLongBeforeSends) {
-  Pair pair;
+  Ends pair;
   ASSERT_NO_FATAL_FAILURE(MakePair(&pair));
   Exchange exchange(&net(), pair);
   for (int i = 0; i < kRequests; ++i) ASSERT_TRUE(exchange.Receive(MixedBytes(i)));
@@ -186,15 +186,15 @@ TEST_P(RulesTest, ReceivesLongBeforeSends) {
 // Buffers of known size, so that the sends can't all be taken before anyone receives.
 class SmallBuffersTest : public RulesTest {
  protected:
-  LoopbackSettings Settings() const override {
-    LoopbackSettings settings = GetParam();
+  Mode Settings() const override {
+    Mode settings = GetParam();
     settings.environment = {{"NCCL_SOCKET_SNDBUF", "262144"}, {"NCCL_SOCKET_RCVBUF", "262144"}};
     return settings;
   }
 };
 
 TEST_P(SmallBuffersTest, SendsLongBeforeReceivesForMoreThanAllSocketsHold) {
-  Pair pair;
+  Ends pair;
   ASSERT_NO_FATAL_FAILURE(MakePair(&pair));
   Exchange exchange(&net(), pair);
   for (int i = 0; i < kRequests; ++i) ASSERT_TRUE(exchange.Send(i % 4 == 0 ? 100 : 2 * kMiB));
@@ -220,7 +220,7 @@ TEST_P(SmallBuffersTest, SendsLongBeforeReceivesForMoreThanAllSocketsHold) {
 
 // Without the parameter, and without GPU pointers, receives are single and sends eager.
 TEST_P(RulesTest, SingleReceivesNeedNoCredits) {
-  Pair pair;
+  Ends pair;
   ASSERT_NO_FATAL_FAILURE(MakePair(&pair));
   ncclNetProperties_v12_t props;
   ASSERT_EQ(ncclSuccess, net().GetProperties(0, &props));
@@ -246,10 +246,10 @@ TEST_P(RulesTest, SingleReceivesNeedNoCredits) {
 }
 
 TEST_P(RulesTest, RunsInTheModeThatWasAskedFor) {
-  Pair pair;
+  Ends pair;
   ASSERT_NO_FATAL_FAILURE(MakePair(&pair));
-  const std::string log = CapturedLog();
-  const LoopbackSettings& mode = GetParam();
+  const std::string log = LogText();
+  const Mode& mode = GetParam();
   const std::string expected =
       mode.threads == 0 ? "mode caller-driven" : "mode pool of " + Counted(mode.threads, "progress thread");
   EXPECT_NE(std::string::npos, log.find(expected)) << log;
@@ -259,8 +259,8 @@ TEST_P(RulesTest, RunsInTheModeThatWasAskedFor) {
   EXPECT_NE(std::string::npos, log.find(": " + Counted(mode.lanes, "lane") + ", ")) << log;
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryMode, RulesTest, ::testing::ValuesIn(AllModes({AF_INET})), ModeName);
-INSTANTIATE_TEST_SUITE_P(EveryMode, SmallBuffersTest, ::testing::ValuesIn(AllModes({AF_INET})), ModeName);
+INSTANTIATE_TEST_SUITE_P(EveryMode, RulesTest, ::testing::ValuesIn(AllModes()), ModeName);
+INSTANTIATE_TEST_SUITE_P(EveryMode, SmallBuffersTest, ::testing::ValuesIn(AllModes()), ModeName);
 
 }  // namespace
 }  // namespace tcpx

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/plugin/traffic/rules_fixture.h"
 #include "tests/support/deadline.h"
-#include "tests/support/log_capture.h"
+#include "tests/support/plugin_log.h"
 
 namespace tcpx {
 namespace {
@@ -25,14 +25,14 @@ struct Sizes {
 class TooLargeTest : public RulesTest {
  protected:
   // Or the failure would take the communicator's other connections with it.
-  LoopbackSettings Settings() const override {
-    LoopbackSettings settings = GetParam();
+  Mode Settings() const override {
+    Mode settings = GetParam();
     settings.environment["TCPX_SPREAD_ERRORS"] = "0";
     return settings;
   }
 
   // Sends one message that fits, so that the connection is known to work.
-  void Exchange(const Pair& pair) {
+  void Exchange(const Ends& pair) {
     char out[100], in[100] = {};
     std::fill(std::begin(out), std::end(out), 'x');
     auto receive = PostReceive(&net(), pair.receive, in, sizeof(in));
@@ -69,7 +69,7 @@ class TooLargeTest : public RulesTest {
     do {
       result = net().Irecv(comm, 1, &data, &capacity, &tag, nullptr, nullptr, request);
     } while (result == ncclSuccess && *request == nullptr && deadline.Yield());
-    EXPECT_EQ(result == ncclSuccess, *request != nullptr) << result << CapturedLog();
+    EXPECT_EQ(result == ncclSuccess, *request != nullptr) << result << LogText();
     return result;
   }
 
@@ -79,7 +79,7 @@ class TooLargeTest : public RulesTest {
     do {
       result = net().Isend(comm, data, bytes, 0, nullptr, nullptr, request);
     } while (result == ncclSuccess && *request == nullptr && deadline.Yield());
-    EXPECT_EQ(result == ncclSuccess, *request != nullptr) << result << CapturedLog();
+    EXPECT_EQ(result == ncclSuccess, *request != nullptr) << result << LogText();
     return result;
   }
 
@@ -104,7 +104,7 @@ class TooLargeTest : public RulesTest {
   // Lines of the receiving end that name both sizes.
   int ReceiverWarnings(const Sizes& sizes) {
     int count = 0;
-    for (const std::string& line : CapturedLines(NCCL_LOG_WARN)) {
+    for (const std::string& line : LogLines(NCCL_LOG_WARN)) {
       const bool names_both = line.find(absl::StrCat(sizes.message, " bytes")) != std::string::npos &&
                               line.find(absl::StrCat(sizes.receive, " bytes")) != std::string::npos;
       if (names_both && line.find(" receive device ") != std::string::npos) ++count;
@@ -118,7 +118,7 @@ class TooLargeTest : public RulesTest {
 };
 
 void TooLargeTest::Overfill(const Sizes& sizes) {
-  Pair pair, bystander;
+  Ends pair, bystander;
   ASSERT_NO_FATAL_FAILURE(MakePair(&pair));
   ASSERT_NO_FATAL_FAILURE(MakePair(&bystander));
   ASSERT_NO_FATAL_FAILURE(Exchange(pair));
@@ -131,22 +131,22 @@ void TooLargeTest::Overfill(const Sizes& sizes) {
   ASSERT_TRUE(send.ok()) << send.status();
 
   int done = 0;
-  EXPECT_EQ(ncclInvalidUsage, TestUntilSettled(*receive, *send, &done)) << CapturedLog();
+  EXPECT_EQ(ncclInvalidUsage, TestUntilSettled(*receive, *send, &done)) << LogText();
   EXPECT_EQ(0, done);
-  EXPECT_EQ(1, ReceiverWarnings(sizes)) << CapturedLog();
+  EXPECT_EQ(1, ReceiverWarnings(sizes)) << LogText();
   EXPECT_EQ("", in.Check(sizes.receive, sizes.message));
   // A send may have been done before: then the next call says it.
   if (!other_settled_) {
     const ncclResult_t result = TestUntilSettled(*send, nullptr, &done);
-    EXPECT_TRUE(result == ncclRemoteError || done != 0) << "test of the send: " << result << "\n" << CapturedLog();
+    EXPECT_TRUE(result == ncclRemoteError || done != 0) << "test of the send: " << result << "\n" << LogText();
   }
-  EXPECT_EQ(ncclRemoteError, SendUntilRefused(pair.send)) << CapturedLog();
+  EXPECT_EQ(ncclRemoteError, SendUntilRefused(pair.send)) << LogText();
   // The error sticks.
   done = 0;
   EXPECT_EQ(ncclInvalidUsage, TestUntilSettled(*receive, nullptr, &done));
   void* request = nullptr;
   EXPECT_EQ(ncclInvalidUsage, ReceiveOrError(pair.receive, in.data(), sizes.message, &request));
-  EXPECT_EQ(1, ReceiverWarnings(sizes)) << CapturedLog();
+  EXPECT_EQ(1, ReceiverWarnings(sizes)) << LogText();
   EXPECT_TRUE(plugin_->Close(pair).ok());
   Exchange(bystander);
 }
@@ -163,7 +163,7 @@ TEST_P(TooLargeTest, BulkIntoAnExpressReceive) { Overfill({8 * kMiB, 100}); }
 // message too large while they are still being posted: then the post says it.
 TEST_P(TooLargeTest, EveryPendingRequestEnds) {
   constexpr size_t kMessages = 8, kTooSmall = 3;
-  Pair pair;
+  Ends pair;
   ASSERT_NO_FATAL_FAILURE(MakePair(&pair));
   std::vector<char> out(kMiB, 'm');
   std::vector<std::vector<char>> in(kMessages, std::vector<char>(kMiB));
@@ -172,12 +172,11 @@ TEST_P(TooLargeTest, EveryPendingRequestEnds) {
     const size_t capacity = i == kTooSmall ? kMiB - 1 : kMiB;
     void* request = nullptr;
     const ncclResult_t received = ReceiveOrError(pair.receive, in[i].data(), capacity, &request);
-    ASSERT_TRUE(received == ncclSuccess || (received == ncclInvalidUsage && i > kTooSmall))
-        << received << CapturedLog();
+    ASSERT_TRUE(received == ncclSuccess || (received == ncclInvalidUsage && i > kTooSmall)) << received << LogText();
     if (received == ncclSuccess) receives.push_back(request);
     request = nullptr;
     const ncclResult_t sent = SendOrError(pair.send, out.data(), kMiB, &request);
-    ASSERT_TRUE(sent == ncclSuccess || (sent == ncclRemoteError && i > kTooSmall)) << sent << CapturedLog();
+    ASSERT_TRUE(sent == ncclSuccess || (sent == ncclRemoteError && i > kTooSmall)) << sent << LogText();
     if (sent == ncclSuccess) sends.push_back(request);
   }
   Deadline deadline;
@@ -193,19 +192,19 @@ TEST_P(TooLargeTest, EveryPendingRequestEnds) {
     if (sends_settled < sends.size()) {
       const ncclResult_t result = net().Test(sends[sends_settled], &done, nullptr);
       if (result != ncclSuccess) {
-        EXPECT_EQ(ncclRemoteError, result) << CapturedLog();
+        EXPECT_EQ(ncclRemoteError, result) << LogText();
       }
       if (result != ncclSuccess || done != 0) ++sends_settled;
     }
     ASSERT_TRUE(deadline.Yield()) << settled << " receives, " << sends_settled << " sends are over";
   }
   EXPECT_EQ(ncclInvalidUsage, results[kTooSmall]);
-  EXPECT_EQ(1, ReceiverWarnings({kMiB, kMiB - 1})) << CapturedLog();
+  EXPECT_EQ(1, ReceiverWarnings({kMiB, kMiB - 1})) << LogText();
   // The buffers belong to the plugin until then.
   EXPECT_TRUE(plugin_->Close(pair).ok());
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryMode, TooLargeTest, ::testing::ValuesIn(AllModes({AF_INET})), ModeName);
+INSTANTIATE_TEST_SUITE_P(EveryMode, TooLargeTest, ::testing::ValuesIn(AllModes()), ModeName);
 
 }  // namespace
 }  // namespace tcpx

@@ -186,7 +186,7 @@ absl::Status RunEnd(End* end, std::atomic<bool>* stop, const char* who) {
 
 }  // namespace
 
-absl::Status RunTraffic(NetClient* net, const Pair& pair, const TrafficPlan& plan) {
+absl::Status RunTraffic(NetClient* net, const Ends& pair, const TrafficPlan& plan) {
   TrafficCounters counters;
   TrafficSender sender(net, pair.send, &plan, &counters);
   TrafficReceiver receiver(net, pair.receive, &plan, &counters);
@@ -208,7 +208,7 @@ absl::Status RunTraffic(NetClient* net, const Pair& pair, const TrafficPlan& pla
   return absl::OkStatus();
 }
 
-absl::Status RunTrafficOnTwoThreads(NetClient* net, const Pair& pair, const TrafficPlan& plan) {
+absl::Status RunTrafficOnTwoThreads(NetClient* net, const Ends& pair, const TrafficPlan& plan) {
   TrafficCounters counters;
   TrafficSender sender(net, pair.send, &plan, &counters);
   TrafficReceiver receiver(net, pair.receive, &plan, &counters);

@@ -19,9 +19,9 @@
 
 #include "absl/status/status.h"
 #include "nccl/client/net_client.h"
-#include "tests/support/pair.h"
 #include "tests/support/pattern.h"
 #include "tests/support/seed.h"
+#include "tests/support/test_plugin.h"
 
 namespace tcpx {
 
@@ -112,9 +112,11 @@ class TrafficReceiver : public TrafficEnd {
   absl::Status TestOldest(StepResult* result);
 };
 
+using Runner = absl::Status (*)(NetClient* net, const Ends& pair, const TrafficPlan& plan);
+
 // Moves the whole plan over `pair`: one thread for both ends in turn, or a thread for each.
-absl::Status RunTraffic(NetClient* net, const Pair& pair, const TrafficPlan& plan);
-absl::Status RunTrafficOnTwoThreads(NetClient* net, const Pair& pair, const TrafficPlan& plan);
+absl::Status RunTraffic(NetClient* net, const Ends& pair, const TrafficPlan& plan);
+absl::Status RunTrafficOnTwoThreads(NetClient* net, const Ends& pair, const TrafficPlan& plan);
 
 }  // namespace tcpx
 

@@ -1,16 +1,15 @@
-#include "tests/plugin/strangers/visitor.h"
+#include "tests/support/visitor.h"
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
 
-#include <utility>
-
 #include "absl/time/time.h"
 #include "common/address.h"
-#include "tests/plugin/lifetime/processes.h"
+#include "tests/support/processes.h"
 
 namespace tcpx {
 
@@ -31,7 +30,9 @@ void Visitor::Connect(const char* bytes) {
   Handle handle;
   TCPX_REQUIRE(DecodeHandle(bytes, &handle) == nullptr);
   const timeval patience{absl::ToInt64Seconds(kHungAfter) / 2, 0};
+  const int one = 1;
   TCPX_REQUIRE(setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) == 0);
+  TCPX_REQUIRE(setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)) == 0);
   TCPX_REQUIRE(connect(fd_, handle.address.sockaddr(), handle.address.length()) == 0, "errno ", errno);
 }
 
@@ -88,7 +89,7 @@ std::string HelloFor(const char* handle_bytes, Hello hello) {
   return bytes;
 }
 
-HelloStatus StatusFor(Visitor* visitor, const std::string& hello) {
+Answer AnswerFor(Visitor* visitor, const std::string& hello) {
   TCPX_REQUIRE(visitor->Say(hello));
   const std::string bytes = visitor->Hear(kAnswerFixedBytes);
   TCPX_REQUIRE(bytes.size() == kAnswerFixedBytes, bytes.size(), " bytes of an answer");
@@ -96,13 +97,7 @@ HelloStatus StatusFor(Visitor* visitor, const std::string& hello) {
   int nics = 0;
   TCPX_REQUIRE(DecodeAnswer(bytes.data(), &answer, &nics) == nullptr);
   visitor->Hear(static_cast<size_t>(nics) * kPeerNicBytes);
-  return answer.status;
-}
-
-int Count(const std::string& log, const std::string& text) {
-  int count = 0;
-  for (size_t at = log.find(text); at != std::string::npos; at = log.find(text, at + 1)) ++count;
-  return count;
+  return answer;
 }
 
 }  // namespace tcpx

@@ -11,12 +11,13 @@
 // Threads: RunTogether by a process with one thread.
 // Errors:  inside a body TCPX_REQUIRE prints what was wrong and ends the process; RunTogether returns it in words. A
 //          process that is still there after the limit is killed and counts as hung.
-#ifndef TCPX_TESTS_PLUGIN_LIFETIME_PROCESSES_H_
-#define TCPX_TESTS_PLUGIN_LIFETIME_PROCESSES_H_
+#ifndef TCPX_TESTS_SUPPORT_PROCESSES_H_
+#define TCPX_TESTS_SUPPORT_PROCESSES_H_
 
 #include <cstddef>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
@@ -55,9 +56,12 @@ using Body = std::function<void(Control& peer)>;
 std::string RunTogether(const Body& one, const Body& other, absl::Duration limit = kHungAfter);
 std::string RunAlone(const std::function<void()>& body, absl::Duration limit = kHungAfter);
 
+// Runs each in a child of its own, all at the same time. Empty when none of them has said that something is wrong.
+std::string RunBeside(const std::vector<std::function<std::string()>>& runs, absl::Duration limit = 2 * kHungAfter);
+
 // Exit code of a child of a child, or -1 when it was killed or hung.
 int ExitCodeOf(int pid, absl::Duration limit);
 
 }  // namespace tcpx
 
-#endif  // TCPX_TESTS_PLUGIN_LIFETIME_PROCESSES_H_
+#endif  // TCPX_TESTS_SUPPORT_PROCESSES_H_

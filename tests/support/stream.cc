@@ -1,4 +1,4 @@
-#include "tests/plugin/lifetime/stream.h"
+#include "tests/support/stream.h"
 
 #include <sys/mman.h>
 
@@ -6,7 +6,8 @@
 #include <cstring>
 
 #include "absl/time/clock.h"
-#include "tests/plugin/lifetime/processes.h"
+#include "tests/support/plugin_log.h"
+#include "tests/support/processes.h"
 
 namespace tcpx {
 namespace {
@@ -146,18 +147,31 @@ void Stream::RequireUnfinishedPlausible() const {
   }
 }
 
-void RunFor(int64_t messages, Stream* one, Stream* other) {
+void BothWays::RunFor(int64_t messages) {
   const absl::Time deadline = absl::Now() + kHungAfter / 2;
   const auto enough = [messages](const Stream& stream, int64_t from) {
     return stream.finished() >= from + messages && stream.in_flight() > 0;
   };
-  const int64_t one_from = one->finished();
-  const int64_t other_from = other->finished();
-  while (!enough(*one, one_from) || !enough(*other, other_from)) {
-    TCPX_REQUIRE(one->Step() == ncclSuccess);
-    TCPX_REQUIRE(other->Step() == ncclSuccess);
-    TCPX_REQUIRE(absl::Now() < deadline);
+  const int64_t sent = send.finished();
+  const int64_t received = receive.finished();
+  while (!enough(send, sent) || !enough(receive, received)) {
+    TCPX_REQUIRE(send.Step() == ncclSuccess && receive.Step() == ncclSuccess, LogText());
+    TCPX_REQUIRE(absl::Now() < deadline, LogText());
   }
+}
+
+void BothWays::Finish() {
+  const absl::Time deadline = absl::Now() + kHungAfter;
+  while (!send.complete() || !receive.complete()) {
+    TCPX_REQUIRE(send.Step() == ncclSuccess && receive.Step() == ncclSuccess, LogText());
+    TCPX_REQUIRE(absl::Now() < deadline, LogText());
+  }
+}
+
+void Transfer(NetClient* net, const Ends& ends, const Stream::Shape& shape) {
+  BothWays both(net, ends, shape);
+  both.Finish();
+  both.Deregister();
 }
 
 }  // namespace tcpx

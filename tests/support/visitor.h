@@ -2,11 +2,12 @@
 //
 // Threads: one.
 // Errors:  what a healthy kernel does not refuse ends the process (TCPX_REQUIRE). Every wait is bounded.
-#ifndef TCPX_TESTS_PLUGIN_STRANGERS_VISITOR_H_
-#define TCPX_TESTS_PLUGIN_STRANGERS_VISITOR_H_
+#ifndef TCPX_TESTS_SUPPORT_VISITOR_H_
+#define TCPX_TESTS_SUPPORT_VISITOR_H_
 
 #include <cstddef>
 #include <string>
+#include <utility>
 
 #include "net_socket/message/wire.h"
 
@@ -31,6 +32,8 @@ class Visitor {
   // True exactly when the other side has ended the connection, now.
   bool Ended();
   void Leave();
+  // The socket, which is the caller's from here on.
+  int Release() { return std::exchange(fd_, -1); }
 
  private:
   void Connect(const char* handle);
@@ -40,12 +43,10 @@ class Visitor {
 
 // The 64 bytes of a hello with the handle's ticket.
 std::string HelloFor(const char* handle, Hello hello = Hello());
-// The status of the answer that `visitor` gets to `hello`.
-HelloStatus StatusFor(Visitor* visitor, const std::string& hello);
-
-// How often `text` stands in `log`.
-int Count(const std::string& log, const std::string& text);
+// The answer that `visitor` gets to `hello`, and its status.
+Answer AnswerFor(Visitor* visitor, const std::string& hello);
+inline HelloStatus StatusFor(Visitor* visitor, const std::string& hello) { return AnswerFor(visitor, hello).status; }
 
 }  // namespace tcpx
 
-#endif  // TCPX_TESTS_PLUGIN_STRANGERS_VISITOR_H_
+#endif  // TCPX_TESTS_SUPPORT_VISITOR_H_

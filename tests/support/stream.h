@@ -6,8 +6,8 @@
 // Threads: one at a time; Deregister and Close of the comm also beside Step, as NCCL's service thread does it.
 // Units:   bytes; message k uses slot k % window, and its content depends on the slot only.
 // Errors:  Step returns the plugin's first error for ever. A wrong byte or size ends the process.
-#ifndef TCPX_TESTS_PLUGIN_LIFETIME_STREAM_H_
-#define TCPX_TESTS_PLUGIN_LIFETIME_STREAM_H_
+#ifndef TCPX_TESTS_SUPPORT_STREAM_H_
+#define TCPX_TESTS_SUPPORT_STREAM_H_
 
 #include <atomic>
 #include <cstddef>
@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "nccl/client/net_client.h"
+#include "tests/support/test_plugin.h"
 
 namespace tcpx {
 
@@ -87,10 +88,27 @@ class Stream {
   bool posting_ = true;
 };
 
-// Steps both until each has finished `messages` more and has requests outstanding, or one fails, which ends the
-// process.
-void RunFor(int64_t messages, Stream* one, Stream* other);
+// Both ways at once.
+struct BothWays {
+  BothWays(NetClient* net, const Ends& ends, const Stream::Shape& shape)
+      : send(net, Stream::Way::kSend, ends.send, shape), receive(net, Stream::Way::kReceive, ends.receive, shape) {}
+
+  void Deregister() {
+    send.Deregister();
+    receive.Deregister();
+  }
+  // Steps both until each has finished `messages` more and has requests outstanding.
+  void RunFor(int64_t messages);
+  // Steps both until all messages are through.
+  void Finish();
+
+  Stream send;
+  Stream receive;
+};
+
+// Moves as many messages as `shape` says. What fails ends the process.
+void Transfer(NetClient* net, const Ends& ends, const Stream::Shape& shape);
 
 }  // namespace tcpx
 
-#endif  // TCPX_TESTS_PLUGIN_LIFETIME_STREAM_H_
+#endif  // TCPX_TESTS_SUPPORT_STREAM_H_

@@ -1,4 +1,4 @@
-#include "tests/plugin/lifetime/processes.h"
+#include "tests/support/processes.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <vector>
 
 #include "absl/time/clock.h"
+#include "tests/support/plugin_log.h"
 
 namespace tcpx {
 namespace {
@@ -40,6 +40,7 @@ pid_t Fork(const std::function<void()>& body) {
   fflush(nullptr);
   const pid_t pid = fork();
   if (pid != 0) return pid;
+  ClearLog();  // What was said in the tests' own process is not this one's.
   body();
   exit(0);
 }
@@ -95,6 +96,23 @@ std::string RunTogether(const Body& one, const Body& other, absl::Duration limit
 
 std::string RunAlone(const std::function<void()>& body, absl::Duration limit) {
   return Reap(Fork(body), absl::Now() + limit);
+}
+
+std::string RunBeside(const std::vector<std::function<std::string()>>& runs, absl::Duration limit) {
+  const absl::Time deadline = absl::Now() + limit;
+  std::vector<pid_t> children;
+  for (const auto& run : runs) {
+    children.push_back(Fork([&run] {
+      const std::string wrong = run();
+      TCPX_REQUIRE(wrong.empty(), wrong);
+    }));
+  }
+  std::string wrong;
+  for (size_t i = 0; i < children.size(); ++i) {
+    const std::string how = Reap(children[i], deadline);
+    if (!how.empty()) absl::StrAppend(&wrong, "run ", i + 1, ": ", how, "; ");
+  }
+  return wrong;
 }
 
 int ExitCodeOf(int pid, absl::Duration limit) {

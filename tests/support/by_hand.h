@@ -5,8 +5,8 @@
 //
 // Threads: one.
 // Errors:  what a healthy plugin does not refuse ends the process (TCPX_REQUIRE). Every wait is bounded.
-#ifndef TCPX_TESTS_PLUGIN_LIFETIME_BY_HAND_H_
-#define TCPX_TESTS_PLUGIN_LIFETIME_BY_HAND_H_
+#ifndef TCPX_TESTS_SUPPORT_BY_HAND_H_
+#define TCPX_TESTS_SUPPORT_BY_HAND_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -14,15 +14,15 @@
 #include <vector>
 
 #include "net_socket/message/wire.h"
-#include "tests/plugin/lifetime/rank.h"
+#include "tests/support/fake_acceptor.h"
+#include "tests/support/rank.h"
 
 namespace tcpx {
 
 // A socket that has said the hello, with the handle's ticket, and has got its answer.
-int DialByHand(const char* handle, Hello hello, Answer* answer);
+int DialByHand(const char* handle, const Hello& hello, Answer* answer);
 // The same; the answer must accept.
 int DialByHand(const char* handle, const Hello& hello);
-void SayByHand(int fd, const std::string& bytes);
 // True exactly when the peer has ended it, by whatever way; waits for what comes next.
 bool EndsByHand(int fd);
 // Once it returns, the plugin has seen all that was sent or closed before.
@@ -48,8 +48,8 @@ struct ListenByHand {
 
   Rank* const rank;
   char handle[kHandleBytesMax] = {};
-  void* listen = nullptr;
-  size_t descriptors = 0;
+  void* const listen;
+  const size_t descriptors;
 };
 
 // What the next message of `bytes` bytes holds.
@@ -57,4 +57,4 @@ std::string ReceiveText(Rank* rank, void* comm, size_t bytes);
 
 }  // namespace tcpx
 
-#endif  // TCPX_TESTS_PLUGIN_LIFETIME_BY_HAND_H_
+#endif  // TCPX_TESTS_SUPPORT_BY_HAND_H_

@@ -1,4 +1,6 @@
-#include "tests/support/log_capture.h"
+#include "tests/support/plugin_log.h"
+
+#include <unistd.h>
 
 #include <cstdarg>
 #include <cstdio>
@@ -18,27 +20,25 @@ std::vector<Line>& Lines() {
   return *lines;
 }
 
-__attribute__((format(printf, 5, 6))) void Capture(ncclDebugLogLevel level, unsigned long, const char*, int,
-                                                   const char* format, ...) {
+}  // namespace
+
+void RecordLog(ncclDebugLogLevel level, unsigned long, const char*, int, const char* format, ...) {
   char text[2048];
   va_list arguments;
   va_start(arguments, format);
   std::vsnprintf(text, sizeof(text), format, arguments);
   va_end(arguments);
+  if (level == NCCL_LOG_WARN) std::fprintf(stderr, "[%d] WARN %s\n", static_cast<int>(getpid()), text);
   std::lock_guard<std::mutex> lock(mutex);
   Lines().emplace_back(level, text);
 }
 
-}  // namespace
-
-ncclDebugLogger_t CapturingLogger() { return &Capture; }
-
-void ClearCapturedLog() {
+void ClearLog() {
   std::lock_guard<std::mutex> lock(mutex);
   Lines().clear();
 }
 
-std::vector<std::string> CapturedLines(ncclDebugLogLevel level) {
+std::vector<std::string> LogLines(ncclDebugLogLevel level) {
   std::lock_guard<std::mutex> lock(mutex);
   std::vector<std::string> found;
   for (const Line& line : Lines()) {
@@ -47,11 +47,22 @@ std::vector<std::string> CapturedLines(ncclDebugLogLevel level) {
   return found;
 }
 
-std::string CapturedLog() {
+int WarningCount() { return static_cast<int>(LogLines(NCCL_LOG_WARN).size()); }
+
+std::string LogText() {
   std::lock_guard<std::mutex> lock(mutex);
   std::string text;
-  for (const Line& line : Lines()) text += line.second + "\n";
+  for (const Line& line : Lines()) text += (line.first == NCCL_LOG_WARN ? "WARN " : "INFO ") + line.second + "\n";
   return text;
+}
+
+bool LogHas(const std::string& part) { return LogText().find(part) != std::string::npos; }
+
+int CountInLog(const std::string& part) {
+  const std::string log = LogText();
+  int count = 0;
+  for (size_t at = log.find(part); at != std::string::npos; at = log.find(part, at + 1)) ++count;
+  return count;
 }
 
 }  // namespace tcpx

@@ -1,0 +1,28 @@
+// mode_test.h: the fixture of tests that run in every mode, and load the library in processes of their own.
+//
+// Threads: as gtest.
+// Errors:  a mode that this machine can't run is a skip that says why.
+#ifndef TCPX_TESTS_SUPPORT_MODE_TEST_H_
+#define TCPX_TESTS_SUPPORT_MODE_TEST_H_
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/support/plugin_mode.h"
+
+namespace tcpx {
+
+// What it sets ends with the case (test_main.cc).
+class ModeTest : public ::testing::TestWithParam<Mode> {
+ protected:
+  void SetUp() override {
+    const std::string missing = GetParam().ReasonToSkip();
+    if (!missing.empty()) GTEST_SKIP() << missing;
+    GetParam().Apply();
+  }
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_TESTS_SUPPORT_MODE_TEST_H_

@@ -1,0 +1,31 @@
+// plugin_log.h: an NCCL logger that keeps what the plugin says in this process.
+//
+// Purpose: tests look for a WARN, count them, and print everything when they fail. A WARN goes to stderr at once, too.
+//
+// Threads: any; there is one log per process, because NCCL's logger is a plain function.
+#ifndef TCPX_TESTS_SUPPORT_PLUGIN_LOG_H_
+#define TCPX_TESTS_SUPPORT_PLUGIN_LOG_H_
+
+#include <string>
+#include <vector>
+
+#include "nccl/net_types.h"
+
+namespace tcpx {
+
+// Pass this as the logger to Init.
+void RecordLog(ncclDebugLogLevel level, unsigned long flags, const char* file, int line, const char* format, ...)
+    __attribute__((format(printf, 5, 6)));
+void ClearLog();
+// Lines of `level`, oldest first.
+std::vector<std::string> LogLines(ncclDebugLogLevel level);
+int WarningCount();
+// All lines, each behind "WARN " or "INFO ".
+std::string LogText();
+bool LogHas(const std::string& part);
+// How often `part` appears in the log.
+int CountInLog(const std::string& part);
+
+}  // namespace tcpx
+
+#endif  // TCPX_TESTS_SUPPORT_PLUGIN_LOG_H_
