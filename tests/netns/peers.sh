@@ -14,12 +14,28 @@ v4=NCCL_SOCKET_FAMILY=AF_INET
 v6=NCCL_SOCKET_FAMILY=AF_INET6
 
 peers() {
+  start_peers "$@"
+  ended_well "$1" a b
+}
+start_peers() {
   local name=$1 folder=$scratch/$1
   shift
   # shellcheck disable=SC2086  # Words.
   launch "$name" a "${host_a:-a}" "$@" -- ${wrapper:-} "$peer" "$folder" a b "${device_a:-0}" ${classes:-}
   # shellcheck disable=SC2086
   launch "$name" b "${host_b:-b}" "$@" -- ${wrapper:-} "$peer" "$folder" b a "${device_b:-0}" ${classes:-}
-  ended_well "$name" a b
+}
+
+# b_is_refused NAME REGEX ENVIRONMENT...: b ends with that line. What a hears of it, and when, depends on how far it
+# was: it may have been connected, may be refused for as long as it tries again, and waits for a peer that has not come.
+b_is_refused() {
+  start_peers "$1" "${@:3}"
+  ! ended_well "$1" b >/dev/null || fail "$1: connected"
+  kill "${pid[$1.a]}" 2>/dev/null || true
+  wait "${pid[$1.a]}" 2>/dev/null || true
+  logged "$1" b "^WARN.*$2"
+  ! grep ' receive device ' "$scratch/$1/a.log" || fail "$1: a has a connection from b"
+  [[ -z $(grep 'the peer failed: ' "$scratch/$1/a.log" | grep -vE "$2") ]] ||
+    fail "$1: a heard otherwise" "$scratch/$1/a.log"
 }
 peers_run() { peers "$@" || fail "$1"; }
