@@ -3,15 +3,33 @@
 load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library", "cc_test")
 load("//third_party:copts.bzl", "TCPX_COPTS")
 
-# Test code is compiled without optimization in every configuration: it is what takes longest to compile (docs in
-# tests/README.md), and no defect is looked for in it. What is tested is compiled as .bazelrc says.
+# Test code is compiled without optimization in every configuration: the tests are most of what is compiled, and no
+# defect is looked for in them. What is tested is compiled as .bazelrc says.
 TCPX_TEST_COPTS = TCPX_COPTS + [
     "-O0",
     # It needs optimization.
     "-U_FORTIFY_SOURCE",
 ]
 
-def tcpx_test(name, srcs = None, deps = [], linkopts = [], own_network = False, **kwargs):
+# Most of the time goes into headers that all tests have in common. gcc has them precompiled; clang, which compiles what
+# a fuzzer drives, does without.
+_PRECOMPILED = "//tests/support:precompiled"
+_PRECOMPILED_COPTS = select({
+    "//:fuzzing": [],
+    "//conditions:default": ["-include", "tests/support/precompiled.h", "-Winvalid-pch"],
+})
+_PRECOMPILED_DEPS = select({
+    "//:fuzzing": [],
+    "//conditions:default": [_PRECOMPILED],
+})
+
+def _copts(computes):
+    return TCPX_COPTS if computes else TCPX_TEST_COPTS + _PRECOMPILED_COPTS
+
+def _deps(computes):
+    return [] if computes else _PRECOMPILED_DEPS
+
+def tcpx_test(name, srcs = None, deps = [], linkopts = [], own_network = False, computes = False, pure = False, tags = [], **kwargs):
     """Declares a GoogleTest program.
 
     Args:
@@ -20,28 +38,34 @@ def tcpx_test(name, srcs = None, deps = [], linkopts = [], own_network = False, 
       deps: libraries under test and helpers; GoogleTest and a main (tests/support/test_main.cc) are added.
       linkopts: options of the linker; threads are added.
       own_network: whether the program runs in a network namespace of its own.
+      computes: whether it computes more than it waits; it is optimized then.
+      pure: whether all it tests has one thread and no loop; the thread sanitizer is not asked then.
+      tags: tags of the target.
       **kwargs: passed to cc_test.
     """
     cc_test(
         name = name,
         srcs = srcs if srcs != None else [name + ".cc"],
-        copts = TCPX_TEST_COPTS,
+        copts = _copts(computes),
         linkopts = ["-pthread"] + linkopts,
+        tags = tags + (["no-tsan"] if pure else []),
         deps = deps + [
             "//tests/support:test_main_in_own_network" if own_network else "//tests/support:test_main",
             "@com_google_googletest//:gtest",
-        ],
+        ] + _deps(computes),
         **kwargs
     )
 
-def tcpx_test_library(name, srcs = None, hdrs = None, testonly = True, **kwargs):
+def tcpx_test_library(name, srcs = None, hdrs = None, deps = [], testonly = True, computes = False, **kwargs):
     """Declares what several tests share, of one header and its source unless it says otherwise.
 
     Args:
       name: name of the target.
       srcs: sources; by default name.cc, where there is one.
       hdrs: headers; by default name.h.
+      deps: libraries that it uses.
       testonly: False only for what the product's own programs share with tests.
+      computes: as for tcpx_test.
       **kwargs: passed to cc_library.
     """
     cc_library(
@@ -49,22 +73,25 @@ def tcpx_test_library(name, srcs = None, hdrs = None, testonly = True, **kwargs)
         testonly = testonly,
         srcs = srcs if srcs != None else native.glob([name + ".cc"]),
         hdrs = hdrs if hdrs != None else [name + ".h"],
-        copts = TCPX_TEST_COPTS,
+        copts = _copts(computes),
+        deps = deps + _deps(computes),
         **kwargs
     )
 
-def tcpx_test_program(name, srcs = None, **kwargs):
+def tcpx_test_program(name, srcs = None, deps = [], **kwargs):
     """Declares a program or a shared object that a test starts or loads.
 
     Args:
       name: name of the target.
       srcs: sources; by default name.cc.
+      deps: libraries that it uses.
       **kwargs: passed to cc_binary.
     """
     cc_binary(
         name = name,
         testonly = True,
         srcs = srcs if srcs != None else [name + ".cc"],
-        copts = TCPX_TEST_COPTS,
+        copts = _copts(False),
+        deps = deps + _deps(False),
         **kwargs
     )

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Counts test cases over several `bazel test` runs and says which failed or were skipped, and why.
 
-usage: count_tests.py [--checks FILE] CONFIG=EVENTS...
+usage: count_tests.py [--checks FILE] [--cases FILE] CONFIG=EVENTS...
 
 EVENTS is what --build_event_json_file wrote, so that cached results count and stale ones do not. One GoogleTest case
 counts as one; a test that is no GoogleTest (a shell script) counts as one, and as skipped when it printed a line that
 starts with "SKIPPED:". A test that could not be built, or that failed after its last case (a leak, say), is a failure.
-CHECKS has lines of name, passed|failed|skipped and reason, separated by tabs.
+--checks FILE has lines of name, passed|failed|skipped and reason, separated by tabs. --cases FILE is written: a line per
+case, with its folder, however many configurations ran it; `diff` of two such files says what was lost or has come.
 
 Exits 1 when something failed or nothing passed.
 """
@@ -114,6 +115,20 @@ def read_checks(path):
     return [Case("check", name, result, reason) for name, result, reason in rows]
 
 
+def write_cases(cases, path):
+    """Writes each case as often as the configuration that has most of it: programs of a folder may share names."""
+    counts = collections.defaultdict(collections.Counter)
+    for case in cases:
+        config, _, label = case.target.partition(" ")
+        if config != "check":
+            folder, _, target = label.partition(":")
+            counts[config][folder + " " + (case.name or target)] += 1
+    most = collections.Counter()
+    for counter in counts.values():
+        most |= counter
+    path.write_text("".join(sorted(line + "\n" for line in most.elements())))
+
+
 def list_failed(cases):
     """Prints one line per failure."""
     for case in cases:
@@ -134,12 +149,15 @@ def list_skipped(cases):
 def main():
     parser = argparse.ArgumentParser(description="counts test cases of bazel test runs")
     parser.add_argument("--checks", type=pathlib.Path)
+    parser.add_argument("--cases", type=pathlib.Path)
     parser.add_argument("events", nargs="*", metavar="CONFIG=EVENTS")
     args = parser.parse_args()
     cases = read_checks(args.checks)
     for argument in args.events:
         config, _, path = argument.partition("=")
         cases += read_config(config, pathlib.Path(path))
+    if args.cases:
+        write_cases(cases, args.cases)
     # A failed build is a failure of its own only where no test of that configuration shows it.
     broken = {c.target.split()[0] for c in cases if c.result == "failed" and c.target != "check"}
     cases = [c for c in cases if c.target != "check" or c.name.partition("build.")[2] not in broken]
@@ -149,8 +167,9 @@ def main():
     list_failed(by_result["failed"])
     passed, failed, skipped = (len(by_result[name]) for name in ("passed", "failed", "skipped"))
     print("%d passed, %d failed, %d skipped" % (passed, failed, skipped))
-    ran_tests = any(c.result == "passed" and c.target != "check" for c in cases)
-    return 0 if failed == 0 and ran_tests else 1
+    # A check is no test; where checks alone were asked for, it will do.
+    ran = any(c.result == "passed" and (c.target != "check" or not args.events) for c in cases)
+    return 0 if failed == 0 and ran else 1
 
 
 if __name__ == "__main__":

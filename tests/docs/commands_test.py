@@ -47,7 +47,7 @@ for script in ("fused", "heal", "lossy", "paths", "qos", "shaped", "wired"):
     WRONG["bench/netns/%s.sh" % script] = {"--bogus": "unknown option --bogus", "--net-bench": "--net-bench needs a value"}
 WRONG["bench/netns/heal.sh"] = {"--bogus": "unknown option --bogus", "--seconds": "--seconds needs a value"}
 # Parts of commands, and what is no command: lists, and what tools/gpu and tools/test run.
-PARTS = {"common.sh", "count_tests.py", "gpu_cases.sh", "gpu_torch.py"}
+PARTS = {"common.sh", "count_tests.py", "gpu_cases.sh", "gpu_torch.py", "test_times.py"}
 
 
 def talked_to(arguments, **more):

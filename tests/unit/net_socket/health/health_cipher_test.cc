@@ -17,7 +17,8 @@ namespace {
 
 class HealthCipherTest : public HealthTest, public ::testing::WithParamInterface<bool> {
  protected:
-  HealthCipherTest() {
+  void SetUp() override {
+    HealthTest::SetUp();
     HealthSettings settings{kTimeout};
     settings.heals = GetParam();
     settings.encrypts = true;
