@@ -4,12 +4,12 @@
 # A peer that is killed or reset is known at once, one that falls silent within TCPX_PEER_TIMEOUT, by unacknowledged bytes
 # on a busy lane and by the health socket on an idle one.
 #
-# environment: NETNS_SS_KILLS (100)  lanes to kill under load
+# environment: NETNS_SS_KILLS (100)  lanes to kill under load, by two rings
 set -euo pipefail
 source common/netns/lab.sh
 source tests/netns/ring.sh
-netns_enter_each "$0" deaths resets half_closed swallowed dropped down kill_lanes
-kills=${NETNS_SS_KILLS:-100}
+netns_enter_each "$0" deaths resets half_closed swallowed dropped down kill_lanes kill_lanes
+kills=$(((${NETNS_SS_KILLS:-100} + 1) / 2))
 export TCPX_HEAL=0  # what is an end without healing; with it see healing_paths_test, healing_middle_test
 network='10\.1\.0\.[12]:[0-9]+'
 # What a warning has to tell, whatever it was.

@@ -79,7 +79,7 @@ class Flow {
   size_t BytesOf(int64_t message) const {
     if (!vary_) return message % 2 == 0 ? kMessageBytes : kSmallBytes;
     const uint64_t hash = (static_cast<uint64_t>(message) * 0x9E3779B97F4A7C15) >> 32;
-    const size_t bytes_max = hash % 3 == 0 ? kMessageBytes : kSmallBytes;
+    const size_t bytes_max = hash % 3 == 0 ? (small_ ? kMessageBytes / 8 : kMessageBytes) : kSmallBytes;
     return hash % 11 == 0 ? 0 : hash % (bytes_max / sizeof(uint64_t)) * sizeof(uint64_t);
   }
   uint64_t* Slot(int64_t message) { return memory_.data() + static_cast<size_t>(message % kWindow) * kWords; }
@@ -121,6 +121,7 @@ class Flow {
   void* region_ = nullptr;
   void* requests_[kWindow] = {};
   const bool vary_ = Flag("RING_VARY");
+  const bool small_ = Flag("RING_SMALL");
   bool posting_ = true;
   int64_t posted_ = 0;
   int64_t finished_ = 0;

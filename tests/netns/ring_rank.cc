@@ -15,7 +15,7 @@
 // environment: RING_ROUNDS (1)   connections, one behind the other, each in a context of its own; with more than 1 an
 //                                error does not wait for FOLDER/stop
 //              RING_VERSION      of the interface; unset: the newest
-//              RING_VARY=1       messages of all sizes, some empty
+//              RING_VARY=1       messages of all sizes, some empty; with RING_SMALL=1 none above 25000 bytes
 //              RING_TOGETHER=1   stops when all ranks have all messages, not only the next one
 //              RING_QUIET=1      posts receives, and sends nothing until FOLDER/speak is there
 //              RING_MUTE=1       sends, and posts no receive until FOLDER/speak is there
