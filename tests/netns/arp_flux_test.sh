@@ -6,7 +6,7 @@
 set -euo pipefail
 source common/netns/lab.sh
 source tests/netns/ring.sh
-netns_enter_each "$0" "flux alone" "flux fused TCPX_FUSE=eth1+eth2"
+netns_enter_each "$0" "flux alone" "flux eth1+eth2 TCPX_FUSE=eth1+eth2"
 interface=eth
 
 netns_switch s
@@ -30,19 +30,20 @@ answers() {
 
 swapped() { (($(netns_packets a swapped) > 0)); }
 
-# flux NAME ENVIRONMENT...
+# flux DEVICES ENVIRONMENT...
 flux() {
+  local name="flux $1"
   answers a b 2 0
   answers b a 1 0
-  start "$1" "a b" NCCL_SOCKET_FAMILY=AF_INET TCPX_PEER_TIMEOUT=1 "${@:2}" || return 0
+  start "$name" "a b" NCCL_SOCKET_FAMILY=AF_INET TCPX_PEER_TIMEOUT=1 "${@:2}" || return 0
   netns_count a in swapped iifname eth2 ip daddr 10.0.0.11 meta l4proto tcp
   answers a b 2 1
   answers b a 1 1
-  await swapped || fail "$1: nothing came in by the other interface"
+  await swapped || fail "$name: nothing came in by the other interface"
   # Twice the time after which a lane without an answer fails: the kernel's, which no fake clock moves, and nothing
   # happens.
   sleep 2
-  unharmed "$1" .
+  unharmed "$name" .
 }
 
 netns_case

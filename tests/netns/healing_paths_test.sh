@@ -4,7 +4,8 @@
 set -euo pipefail
 source common/netns/lab.sh
 source tests/netns/ring.sh
-netns_enter_each "$0" "each_mode cable" address behind_switch one_cable no_netlink
+netns_enter_each "$0" "cable caller TCPX_THREADS=0" "cable io_uring TCPX_THREADS=2 TCPX_ENGINE=io_uring" \
+  "cable epoll TCPX_THREADS=2 TCPX_ENGINE=epoll" address behind_switch one_cable no_netlink
 
 # lanes_by HOST NET COUNT: waits until so many flows go by that network, not the first one, which has the health sockets.
 lanes_by() {
