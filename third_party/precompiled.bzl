@@ -2,6 +2,9 @@
 
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
 
+# Bazel 4 has both as globals.
+# buildifier: disable=native-cc-common
+# buildifier: disable=native-cc-info
 def _precompiled_header_impl(ctx):
     toolchain = find_cpp_toolchain(ctx)
     features = cc_common.configure_features(
@@ -52,6 +55,7 @@ def _precompiled_header_impl(ctx):
         cc_common.merge_cc_infos(cc_infos = [own, headers]),
     ]
 
+# buildifier: disable=native-cc-info
 precompiled_header = rule(
     implementation = _precompiled_header_impl,
     attrs = {

@@ -23,8 +23,14 @@ _PRECOMPILED_DEPS = select({
     "//conditions:default": [_PRECOMPILED],
 })
 
+# Some sanitizers' configurations do not optimize.
+_COMPUTES_COPTS = select({
+    "//:sanitize": ["-O1"],
+    "//conditions:default": [],
+})
+
 def _copts(computes):
-    return TCPX_COPTS if computes else TCPX_TEST_COPTS + _PRECOMPILED_COPTS
+    return TCPX_COPTS + _COMPUTES_COPTS if computes else TCPX_TEST_COPTS + _PRECOMPILED_COPTS
 
 def _deps(computes):
     return [] if computes else _PRECOMPILED_DEPS
