@@ -14,6 +14,7 @@ transfer() {
   launch transfer b b -- python3 tests/netns/traffic.py sink "$kind" "$port" "$ready"
   await test -e "$ready"
   netns_run a python3 tests/netns/traffic.py send "$kind" "$host" "$port" "$@"
+  touch "$ready.end"
   ended_well transfer b
   read -r packets bytes seconds <"$scratch/transfer/b.log"
   milliseconds=$(awk -v s="$seconds" 'BEGIN { printf "%d", s * 1000 }')
