@@ -84,20 +84,21 @@ def tcpx_test_library(name, srcs = None, hdrs = None, deps = [], testonly = True
         **kwargs
     )
 
-def tcpx_test_program(name, srcs = None, deps = [], **kwargs):
+def tcpx_test_program(name, srcs = None, deps = [], computes = False, **kwargs):
     """Declares a program or a shared object that a test starts or loads.
 
     Args:
       name: name of the target.
       srcs: sources; by default name.cc.
       deps: libraries that it uses.
+      computes: as for tcpx_test.
       **kwargs: passed to cc_binary.
     """
     cc_binary(
         name = name,
         testonly = True,
         srcs = srcs if srcs != None else [name + ".cc"],
-        copts = _copts(False),
-        deps = deps + _deps(False),
+        copts = _copts(computes),
+        deps = deps + _deps(computes),
         **kwargs
     )

@@ -4,11 +4,11 @@
 #   takes  option -> the variable that gets its value
 #   sets   option without a value -> VARIABLE=VALUE
 #
-# Errors:  `wrong` ends with exit code 2, `failed` with 1 and the logs in $work.
-# Source:  ss(8), tc-htb(8).
+# Errors:  `wrong` ends with exit code 2, `failed` with 1 and the logs of all that was started.
+# Source:  ss(8).
 # shellcheck shell=bash
 
-source "$(dirname "${BASH_SOURCE[0]}")/../../common/netns/netns.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../../common/netns/lab.sh"
 # shellcheck disable=SC2034  # The scripts read them.
 control_port=5000 plugin='' net_bench=''
 
@@ -18,7 +18,7 @@ wrong() {
 }
 
 failed() {
-  cat "$work"/*.log
+  cat "$scratch"/*/*.log 2>/dev/null || true
   echo "${0##*/}: $*"
   exit 1
 }
@@ -53,59 +53,65 @@ find_net_bench() {
   [[ -x $net_bench ]] || wrong "no net_bench found: give --net-bench PATH"
 }
 
-# enter ARGUMENT...: goes on in namespaces of our own, with the script's arguments; a folder $work is there from now on.
-enter() {
-  netns_require ss awk
-  netns_enter "$0" "$@"
-  work=$(mktemp -d)
-  trap 'rm -rf "$work"' EXIT
-}
-
-# join_hosts [ipv6]: hosts a and b with a link between them, eth0 at both; with IPv6 addresses too where it says so.
+# join_hosts MTU NET...: hosts a and b with a link between them, eth0 at both; they have numbers 1 and 2 in each net.
 join_hosts() {
-  netns_add a b
-  netns_link a eth0 b eth0
-  netns_address a eth0 10.0.0.1/24 ${1:+fd00::1/64}
-  netns_address b eth0 10.0.0.2/24 ${1:+fd00::2/64}
+  local host
+  netns_pair eth0 "${@:2}"
+  for host in a b; do ip -n "$host" link set eth0 mtu "$1"; done
 }
 
-# burst MBIT: what a shaper of that rate may send at once, in bytes: 10 ms, and two of the largest packets (64 KiB, cut by
-# the device) at least. It makes up for one that wakes late, as on a machine that others use too.
-burst() {
-  echo $(($1 * 1250 > 131072 ? $1 * 1250 : 131072))
+# serve NAME PORT ARGUMENT...: net_bench listens on b. drive NAME ADDRESS:PORT ARGUMENT...: another one connects from a,
+# or from `sender`. What they say is in $scratch/NAME; `front` is words in front of both.
+front=()
+serve() {
+  launch "$1" b b -- "${front[@]}" "$net_bench" --listen "$2" "${@:3}"
+  await netns_listens b "$2" || failed "nobody listens at port $2"
 }
+drive() { launch "$1" a "${sender:-a}" -- "${front[@]}" "$net_bench" --connect "$2" "${@:3}"; }
 
-wait_until_listening() {
-  local try
-  for ((try = 0; try < 200; ++try)); do
-    [[ -z $(netns_run b ss -tlnH "sport = :$1") ]] || return 0
-    sleep 0.05
+# stop NAME...: both sides of each.
+stop() {
+  local name who
+  for name in "$@"; do
+    for who in a b; do
+      kill -CONT "${pid[$name.$who]}" 2>/dev/null || true
+      kill -TERM "${pid[$name.$who]}" 2>/dev/null || true
+    done
   done
-  failed "nobody listens at port $1"
+  for name in "$@"; do wait "${pid[$name.a]}" "${pid[$name.b]}" 2>/dev/null || true; done
 }
 
 # Far more messages than there is time for: one sample that does not end.
 endless=(--mode bandwidth -n 100000000 -w 0 --samples 1 --budget 3600 --phase any --no-priority)
 
-still_running() {
-  kill -0 "$1" 2>/dev/null || failed "net_bench ended early"
+# still_running NAME: its driver.
+still_running() { ! has_ended "$1" a || failed "net_bench ended early"; }
+
+# moves NAME COMMAND...: what the command says, while the driver lives; for await.
+moves() {
+  still_running "$1"
+  "${@:2}"
 }
 
 # Bytes that b has acknowledged, of each flow to it that is not the benchmark's own: "ADDRESS PORT BYTES" of a's ends.
 acknowledged() {
-  netns_run a ss -tinHO state established "dport != :$control_port" |
-    awk '{ local = $3; port = local; sub(/.*:/, "", port); sub(/:[^:]*$/, "", local); sub(/%.*/, "", local)
-           gsub(/[][]/, "", local)
-           if (match($0, /bytes_acked:[0-9]+/)) print local, port, substr($0, RSTART + 12, RLENGTH - 12) }'
+  netns_sent a "dport != :$control_port" |
+    awk '{ local = $2; port = local; sub(/.*:/, "", port); sub(/:[^:]*$/, "", local); gsub(/[][]/, "", local)
+           print local, port, $1 }'
 }
 
 acknowledged_in_all() {
   acknowledged | awk '{ sum += $3 } END { printf "%.0f", sum }'
 }
+acknowledged_beyond() { (($(acknowledged_in_all) >= $1)); }
+
+# seconds_between FROM TO, mbps BYTES FROM TO: times of EPOCHREALTIME.
+seconds_between() { awk -v a="$1" -v b="$2" 'BEGIN { print b - a }'; }
+mbps() { awk -v b="$1" -v f="$2" -v t="$3" 'BEGIN { printf "%.0f", 8 * b / (t - f) / 1e6 }'; }
 
 # What the plugin said of its mode and its connections, as comments.
 say_connections() {
-  grep -ho 'NET/.*\(mode\|send device\).*' "$work"/*a.log | sort -u | sed 's/^/# /' || true
+  grep -ho 'NET/.*\(mode\|send device\).*' "$scratch"/*/a.log | sort -u | sed 's/^/# /' || true
 }
 
 congestion_name() {

@@ -43,7 +43,7 @@ read_options "$@"
 [[ $links =~ ^[0-9]+(,[0-9]+){0,7}$ ]] || wrong "--links takes up to eight limits, such as 1000,1000"
 require_plugin
 find_net_bench
-enter "$@"
+netns_enter "$0" "$@"
 
 IFS=, read -ra rates <<<"$links"
 count=${#rates[@]}
@@ -57,26 +57,22 @@ address() {
 
 # The control connection has a link of its own.
 hosts() {
-  local ns i number length=24
-  ((ipv6 == 0)) || length=64
-  netns_add a b
-  netns_link a control b control
-  netns_address a control 10.9.9.1/24
-  netns_address b control 10.9.9.2/24
-  for ((i = 1; i <= count; ++i)); do netns_link a "eth$i" b "eth$i"; done
-  for ns in a b; do
-    number=1
-    [[ $ns == a ]] || number=2
+  local i host number=0
+  netns_pair control 10.9.9.
+  for host in a b; do
+    number=$((number + 1))
     # What an operator must set where links share a subnet.
-    netns_run "$ns" sysctl -qw net.ipv4.conf.all.arp_ignore=1 net.ipv4.conf.all.arp_announce=2 \
-      net.ipv4.conf.all.rp_filter=2
+    netns_sysctls "$host" arp_ignore=1 arp_announce=2 rp_filter=2
     for ((i = 1; i <= count; ++i)); do
-      netns_address "$ns" "eth$i" "$(address "$number" "$i")/$length"
-      ip -n "$ns" link set "eth$i" mtu "$mtu"
-      tc -n "$ns" qdisc replace dev "eth$i" root tbf rate "${rates[i - 1]}mbit" burst "$(burst "${rates[i - 1]}")" latency 50ms
+      ((number == 2)) || netns_link a "eth$i" b "eth$i"
+      netns_address "$host" "eth$i" "$(address "$number" "$i")"
+      ip -n "$host" link set "eth$i" mtu "$mtu"
+      netns_shape "$host" "eth$i" "${rates[i - 1]}mbit"
     done
   done
-  sleep 1  # The kernel takes its time to call a new link usable.
+  for host in a b; do
+    for ((i = 1; i <= count; ++i)); do netns_settled "$host" "eth$i"; done
+  done
 }
 
 start() {
@@ -90,22 +86,8 @@ start() {
     export TCPX_LANES=${TCPX_LANES:-$((count + 1))}
   fi
   [[ -z $congestion ]] || export TCPX_CONGESTION=$congestion
-  netns_run b "$net_bench" --listen "$control_port" --plugin "$plugin" >"$work/b.log" 2>&1 &
-  wait_until_listening "$control_port"
-  netns_run a "$net_bench" --connect "10.9.9.2:$control_port" --plugin "$plugin" "${endless[@]}" -b "$size" \
-    --window "$window" >"$work/a.log" 2>&1 &
-  driver=$!
-}
-
-# Half a gigabyte per second and link at most: what is there after 30 s is there.
-wait_for_traffic() {
-  local try
-  for ((try = 0; try < 300; ++try)); do
-    still_running "$driver"
-    (($(acknowledged_in_all) < 4000000)) || return 0
-    sleep 0.1
-  done
-  failed "nothing moves"
+  serve fused "$control_port" --plugin "$plugin"
+  drive fused "10.9.9.2:$control_port" --plugin "$plugin" "${endless[@]}" -b "$size" --window "$window"
 }
 
 report() {
@@ -127,21 +109,21 @@ report() {
       mbps = 8 * total / span / 1e6
       printf "together: %.0f Mbit/s, %.3f of the sum %d (%.3f of the payload that fits it)\n", mbps, mbps / sum, sum,
              mbps / sum / payload
-    }' "$work/before" "$1"
+    }' "$scratch/before" "$1"
 }
 
 hosts
 start
-wait_for_traffic
+await moves fused acknowledged_beyond 4000000 || failed "nothing moves"
 sleep 1
 started=$EPOCHREALTIME
-acknowledged >"$work/before"
+acknowledged >"$scratch/before"
 sleep "$seconds"
 ended=$EPOCHREALTIME
-acknowledged >"$work/after"
-still_running "$driver"
+acknowledged >"$scratch/after"
+still_running fused
 say_connections
 echo "# messages of $size, $window in flight, MTU $mtu," \
   "$(congestion_name "$congestion")," \
   "limits on frames with headers, throughput is payload"
-report "$work/after" "$(awk -v a="$started" -v b="$ended" 'BEGIN { print b - a }')"
+report "$scratch/after" "$(seconds_between "$started" "$ended")"

@@ -57,8 +57,7 @@ for candidate in "$(dirname "$0")/stream" bazel-bin/bench/netns/heal/stream; do
 done
 [[ -x $stream ]] || wrong "no stream found: give --stream PATH"
 killer=$(dirname "$stream")/killer
-enter "$@"
-failures=0
+netns_enter "$0" "$@"
 
 # row CASE MEASURE VALUE BAR: BAR is "<=2", ">=0.9", "=0" or "-".
 row() {
@@ -76,84 +75,53 @@ row() {
 
 # Cables between a and b, eth1 to ethN, each of the rate.
 cables() {
-  local i host
-  netns_add a b
-  for ((i = 1; i <= $1; ++i)); do
-    netns_link a "eth$i" b "eth$i"
-    netns_address a "eth$i" "10.0.$i.1/24"
-    netns_address b "eth$i" "10.0.$i.2/24"
-  done
+  local i
+  for ((i = 1; i <= $1; ++i)); do netns_pair "eth$i" "10.0.$i."; done
   [[ ${2:-} == unlimited ]] || shape "$1"
 }
 
 shape() {
-  local i host
-  for host in a b; do
-    for ((i = 1; i <= $1; ++i)); do
-      tc -n "$host" qdisc replace dev "eth$i" root tbf rate "${rate}mbit" burst "$(burst "$rate")" latency 50ms
-    done
+  local i
+  for ((i = 1; i <= $1; ++i)); do
+    netns_shape a "eth$i" "${rate}mbit"
+    netns_shape b "eth$i" "${rate}mbit"
   done
 }
 
 # The second cable has a switch in its middle.
 switched() {
   cables 1 unlimited
-  netns_add s
-  ip -n s link add br0 type bridge
-  ip -n s link set br0 up
-  local host number=1
-  for host in a b; do
-    netns_link "$host" eth2 s "to_$host"
-    ip -n s link set "to_$host" master br0
-    netns_address "$host" eth2 "10.0.2.$number/24"
-    number=2
-  done
+  netns_switch s
+  netns_plug a eth2 s 10.0.2.1
+  netns_plug b eth2 s 10.0.2.2
   shape 2
 }
 
 # A host r between a and b.
 routed() {
-  netns_add a b r
-  local host net=1
-  for host in a b; do
-    netns_link "$host" eth1 r "to_$host"
-    netns_address "$host" eth1 "10.0.$net.1/24"
-    netns_address r "to_$host" "10.0.$net.9/24"
-    ip -n "$host" route add default via "10.0.$net.9"
-    net=2
-  done
-  netns_run r sysctl -qw net.ipv4.ip_forward=1
-  netns_nft r 'table inet middle { chain forward { type filter hook forward priority 0; }; }'
+  netns_router r
+  netns_table r
+  netns_add a b
+  netns_to_router a eth1 r 10.0.1.
+  netns_to_router b eth1 r 10.0.2.
   shape 1
-}
-
-unplug() {
-  local host
-  for host in $(ip netns list | awk '{ print $1 }'); do ip netns delete "$host"; done
 }
 
 # start NAME ENVIRONMENT...: both ranks, until traffic flows.
 start() {
-  run=$work/$1
+  local host name=$1
+  run=$scratch/$1
   shift
-  mkdir -p "$run"
-  local host other try
-  for host in a b; do
-    other=b
-    [[ $host == a ]] || other=a
-    ip netns exec "$host" env TCPX_HEAL=1 NCCL_SOCKET_FAMILY=AF_INET NCCL_SOCKET_IFNAME=eth "$@" "$stream" \
-      --plugin "$plugin" --folder "$run" --name "$host" --other "$other" --size "$size" --window "$window" \
-      2>"$run/$host.log" &
-    printf -v "pid_$host" %s $!
+  for host in "a b" "b a"; do
+    launch "$name" "${host% *}" "${host% *}" TCPX_HEAL=1 NCCL_SOCKET_FAMILY=AF_INET NCCL_SOCKET_IFNAME=eth "$@" -- \
+      "$stream" --plugin "$plugin" --folder "$run" --name "${host% *}" --other "${host#* }" --size "$size" \
+      --window "$window"
   done
-  for ((try = 0; try < 300; ++try)); do
-    (($(moved) < 1000000)) || break
-    sleep 0.1
-  done
-  (($(moved) >= 1000000)) || failed "nothing moves"
+  await moved_much || failed "nothing moves"
   sleep 1
   touch "$run/go"
 }
+moved_much() { (($(moved) >= 1000000)); }
 
 moved() {
   cat "$run"/?.pulse 2>/dev/null | awk '{ if ($2 > most) most = $2 } END { printf "%.0f", most }'
@@ -188,16 +156,12 @@ after() { awk -v t="$1" -v s="$2" 'BEGIN { printf "%.3f", t + s }'; }
 
 # finish NAME PAUSE: both stop; rows of what holds for all cases.
 finish() {
-  local host errors=0 wrong_bytes=0 longest=0 how bytes wrong pause _
+  local name=$1 host errors=0 wrong_bytes=0 longest=0 how bytes wrong pause _
   touch "$run/stop"
   for host in a b; do
-    local pid=pid_$host try
-    for ((try = 0; try < 200; ++try)); do
-      kill -0 "${!pid}" 2>/dev/null || break
-      sleep 0.1
-    done
-    kill -KILL "${!pid}" 2>/dev/null || true
-    wait "${!pid}" 2>/dev/null || true
+    patience=20 await has_ended "$name" "$host" || true
+    kill -KILL "${pid[$name.$host]}" 2>/dev/null || true
+    wait "${pid[$name.$host]}" 2>/dev/null || true
     how=hangs wrong=0 pause=0
     [[ ! -e $run/$host.result ]] || read -r how _ bytes wrong pause <"$run/$host.result"
     [[ $how == stopped ]] || errors=$((errors + 1))
@@ -261,14 +225,11 @@ case_cable() {
 case_resets() {
   routed
   start resets
-  local i mine theirs
+  local i
   for ((i = 0; i < seconds / 5; ++i)); do
     sleep 5
-    netns_nft r 'flush chain inet middle forward'
-    while read -r mine theirs; do
-      netns_nft r "add rule inet middle forward tcp sport ${mine##*:} tcp dport ${theirs##*:} reject with tcp reset"
-      netns_nft r "add rule inet middle forward tcp sport ${theirs##*:} tcp dport ${mine##*:} reject with tcp reset"
-    done < <(netns_flows a)
+    netns_calm r
+    netns_break 'reject with tcp reset' "$(netns_flows a)" r
   done
   sleep 2
   row resets "times" "$i" "-"
@@ -279,7 +240,7 @@ case_nat() {
   routed
   netns_run r sysctl -qw net.netfilter.nf_conntrack_tcp_timeout_established=2 \
     net.netfilter.nf_conntrack_tcp_timeout_max_retrans=2 net.netfilter.nf_conntrack_tcp_loose=0
-  netns_nft r 'add rule inet middle forward ct state invalid counter drop'
+  netns_nft r 'add counter inet netns forgotten; add rule inet netns passing ct state invalid counter name forgotten drop'
   start nat
   local i
   for i in 1 2; do
@@ -290,28 +251,15 @@ case_nat() {
   done
   sleep 4
   row nat "packets of forgotten flows" \
-    "$(netns_run r nft list chain inet middle forward | awk '/packets/ { for (i = 1; i < NF; ++i) if ($i == "packets") print $(i + 1) }')" ">=1"
+    "$(netns_packets r forgotten)" ">=1"
   finish nat "<=3000"
-}
-
-# The busiest flow: "PORT PORT" of a and b.
-busiest() {
-  netns_run a ss -tinHO state established | awk '
-    match($0, /bytes_acked:[0-9]+/) {
-      bytes = substr($0, RSTART + 12, RLENGTH - 12) + 0
-      if (bytes > most) { most = bytes; mine = $3; theirs = $4 }
-    }
-    END { sub(/.*:/, "", mine); sub(/.*:/, "", theirs); print mine, theirs }'
 }
 
 case_swallow() {
   routed
   start swallow
   sleep 2
-  local mine theirs
-  read -r mine theirs <<<"$(busiest)"
-  netns_nft r "add rule inet middle forward tcp sport $mine tcp dport $theirs drop"
-  netns_nft r "add rule inet middle forward tcp sport $theirs tcp dport $mine drop"
+  netns_break drop "$(netns_sent a | awk 'NR == 1 { print $2, $3 }')" r
   sleep 8
   finish swallow "<=3000"
 }
@@ -349,32 +297,29 @@ case_kills() {
     row "$name" "kills" "$kills" ">=$((seconds * 1000 / 60))"
     row "$name" "rate, of undisturbed" "$(ratio "$killed" "$peace")" ">=0.8"
     finish "$name" "-"
-    unplug
+    netns_unplug
   done
 }
 
 # gone HOW HEAL: how long until rank a has an error, in seconds.
 gone() {
-  local since try how time _
+  local since how time name="gone $1 $2" _
   cables 1
-  start "gone $1 $2" "TCPX_HEAL=$2" TCPX_PEER_TIMEOUT=4
+  start "$name" "TCPX_HEAL=$2" TCPX_PEER_TIMEOUT=4
   since=$EPOCHREALTIME
   case $1 in
-    killed) kill -KILL "$pid_b" ;;
-    aborts) kill -TERM "$pid_b" ;;
+    killed) kill -KILL "${pid[$name.b]}" ;;
+    aborts) kill -TERM "${pid[$name.b]}" ;;
     host) netns_cut b eth1 ;;
   esac
-  for ((try = 0; try < 600; ++try)); do
-    [[ ! -e $run/a.result ]] || break
-    sleep 0.05
-  done
+  patience=30 await test -e "$run/a.result" || true
   how=hangs time=$since
   [[ ! -e $run/a.result ]] || read -r how time _ <"$run/a.result"
-  kill -KILL "$pid_a" "$pid_b" 2>/dev/null || true
-  wait "$pid_a" "$pid_b" 2>/dev/null || true
+  kill -KILL "${pid[$name.a]}" "${pid[$name.b]}" 2>/dev/null || true
+  wait "${pid[$name.a]}" "${pid[$name.b]}" 2>/dev/null || true
   [[ $how == error ]] || echo never
   [[ $how != error ]] || awk -v t="$time" -v s="$since" 'BEGIN { printf "%.2f", t - s }'
-  unplug
+  netns_unplug
 }
 
 case_gone() {
@@ -393,6 +338,6 @@ echo "# links of $rate Mbit/s where limited; messages of $size and 4000 bytes by
 printf '%-22s %-34s %10s %8s %s\n' case measure value bar holds
 for one in ${cases//,/ }; do
   "case_$one"
-  unplug
+  netns_unplug
 done
-exit $((failures > 0))
+netns_end

@@ -40,48 +40,37 @@ read_options "$@"
 [[ $loss =~ ^[0-9]+(\.[0-9])?(,[0-9]+(\.[0-9])?)*$ ]] || wrong "--loss takes PERCENT[,PERCENT]..."
 require_plugin
 find_net_bench
-enter "$@"
+netns_enter "$0" "$@"
 
 hosts() {
-  join_hosts
   local host
+  join_hosts "$mtu" 10.0.0.
   for host in a b; do
     # One packet is one frame: else 64 KiB at a time get lost, which no network does.
-    ip -n "$host" link set eth0 mtu "$mtu" gso_max_segs 1
-    netns_shape "$host" eth0 "${rate}mbit"
+    ip -n "$host" link set eth0 gso_max_segs 1
+    netns_shape "$host" eth0 "${rate}mbit" 128kb
   done
 }
 
+nobody_listens() { ! netns_listens b "$control_port"; }
+
 # measure raw|plugin: sets mbps.
 measure() {
-  local what=(--raw --conns "$flows" ${congestion:+--raw-cc "$congestion"}) listen=() try
-  [[ $1 == raw ]] || what=(--plugin "$plugin")
-  [[ $1 == raw ]] || listen=(--plugin "$plugin")
+  local what=(--raw --conns "$flows" ${congestion:+--raw-cc "$congestion"}) listen=() before after from to
+  [[ $1 == raw ]] || what=(--plugin "$plugin") listen=(--plugin "$plugin")
   export TCPX_LANES=$((flows + 1))
   [[ -z $congestion ]] || export TCPX_CONGESTION=$congestion
-  netns_run b "$net_bench" --listen "$control_port" "${listen[@]}" >"$work/b.log" 2>&1 &
-  local server=$!
-  wait_until_listening "$control_port"
-  netns_run a "$net_bench" --connect "10.0.0.2:$control_port" "${what[@]}" "${endless[@]}" -b "$size" \
-    --window "$window" >"$work/a.log" 2>&1 &
-  local driver=$! before after from to
-  for ((try = 0; try < 400; ++try)); do
-    (($(acknowledged_in_all) < 1000000)) || break
-    still_running "$driver"
-    sleep 0.05
-  done
+  serve lossy "$control_port" "${listen[@]}"
+  drive lossy "10.0.0.2:$control_port" "${what[@]}" "${endless[@]}" -b "$size" --window "$window"
+  patience=20 await moves lossy acknowledged_beyond 1000000 || true
   sleep 1
   from=$EPOCHREALTIME before=$(acknowledged_in_all)
   sleep "$seconds"
   to=$EPOCHREALTIME after=$(acknowledged_in_all)
-  still_running "$driver"
-  mbps=$(awk -v b=$((after - before)) -v f="$from" -v t="$to" 'BEGIN { printf "%.0f", 8 * b / (t - f) / 1e6 }')
-  kill -TERM "$driver" "$server" 2>/dev/null || true
-  wait "$driver" "$server" 2>/dev/null || true
-  for ((try = 0; try < 100; ++try)); do
-    [[ -n $(netns_run b ss -tlnH "sport = :$control_port") ]] || break
-    sleep 0.05
-  done
+  still_running lossy
+  mbps=$(mbps $((after - before)) "$from" "$to")
+  stop lossy
+  await nobody_listens || true
 }
 
 hosts
@@ -97,5 +86,5 @@ for share in ${loss//,/ }; do
   bare=$mbps
   measure plugin
   awk -v s="$share" -v b="$bare" -v p="$mbps" 'BEGIN { printf "%8s %12.0f %14.0f  %5.2f\n", s, b, p, (b > 0 ? p / b : 0) }'
-  for host in a b; do netns_run "$host" nft flush ruleset; done
+  for host in a b; do netns_heal "$host"; done
 done

@@ -61,75 +61,42 @@ last_change=0
 for step in "${steps[@]:1}"; do last_change=${step%%:*}; done
 seconds=${seconds:-$((last_change > 0 ? last_change + 10 : 20))}
 
-enter "$@"
-
-hosts() {
-  join_hosts
-  ip -n a link set eth0 mtu "$mtu"
-  ip -n b link set eth0 mtu "$mtu"
-  netns_table a
-}
+netns_enter "$0" "$@"
 
 limit() {
-  local i rates bytes
+  local i rates
   IFS=, read -ra rates <<<"$1"
-  for ((i = 0; i < ${#rates[@]}; ++i)); do
-    bytes=$(burst "${rates[i]}")
-    tc -n a class replace dev eth0 parent 1: classid "1:$((i + 1))" \
-      htb rate "${rates[i]}mbit" burst "$bytes" cburst "$bytes" quantum 60000
-  done
+  for ((i = 0; i < ${#rates[@]}; ++i)); do netns_rate a eth0 $((i + 1)) "${rates[i]}"; done
 }
 
 shape() {
-  local i count map=''
+  local i first
   ((!one_path)) || return 0
-  tc -n a qdisc replace dev eth0 root handle 1: htb default ffff
-  tc -n a class add dev eth0 parent 1: classid 1:ffff htb rate 100gbit burst 1mb quantum 200000
+  netns_classes a eth0
   if [[ -n $per_flow ]]; then
     # So many classes that flows seldom share one.
     tc -n a class add dev eth0 parent 1: classid 1:fffe htb rate "${link}mbit" burst 1mb cburst 1mb quantum 60000
     for ((i = 0; i < 512; ++i)); do
-      echo "class add dev eth0 parent 1:fffe classid 1:$(printf %x $((i + 1))) htb rate 1mbit ceil ${per_flow}mbit" \
+      echo "class add dev eth0 parent 1:fffe classid $(netns_number $((i + 1))) htb rate 1mbit ceil ${per_flow}mbit" \
         "burst 64kb cburst 128kb quantum 9000"
     done | tc -n a -batch -
-    for ((i = 0; i < 512; ++i)); do map+="${map:+, }$i : 1:$(printf %x $((i + 1)))"; done
-    netns_nft a "add rule inet netns classes oifname eth0 tcp dport != $control_ports \
-      meta priority set jhash tcp sport mod 512 seed 0x$(printf %x $((RANDOM + 1))) map { $map }"
+    netns_hash a eth0 512 tcp dport != "$control_ports"
     return
   fi
   IFS=, read -ra first <<<"${steps[0]}"
-  count=${#first[@]}
   limit "${steps[0]}"
-  for ((i = 0; i < count; ++i)); do map+="${map:+, }$i : 1:$((i + 1))"; done
-  netns_nft a "add rule inet netns classes oifname eth0 tcp dport != $control_ports \
-    meta priority set jhash tcp sport mod $count seed 0x$(printf %x $((RANDOM + 1))) map { $map }"
+  netns_hash a eth0 ${#first[@]} tcp dport != "$control_ports"
 }
 
 start() {
   local i port
-  pids=()
+  names=()
   for ((i = 0; i < connections; ++i)); do
     port=$((control_port + i))
-    ip netns exec b "$net_bench" --listen "$port" --plugin "$plugin" --no-priority >"$work/b.log" 2>&1 &
-    pids+=($!)
-    wait_until_listening "$port"
-    ip netns exec a "$net_bench" --connect "10.0.0.2:$port" --plugin "$plugin" "${endless[@]}" --yield -b "$size" \
-      --window "$window" --verbose >"$work/a$i.log" 2>&1 &
-    pids+=($!)
+    names+=("$i")
+    serve "$i" "$port" --plugin "$plugin" --no-priority
+    drive "$i" "10.0.0.2:$port" --plugin "$plugin" "${endless[@]}" --yield -b "$size" --window "$window" --verbose
   done
-}
-
-# Lines "SECONDS DPORT SPORT BYTES", ten times a second, until there is a file $work/stop.
-watch_flows() {
-  netns_run a bash -c '
-    while [[ ! -e $1 ]]; do
-      echo "at $EPOCHREALTIME"
-      ss -tinHO "dst 10.0.0.2"
-      sleep 0.1
-    done' watch "$work/stop" | awk '
-    $1 == "at" { now = $2; next }
-    { split($4, local, ":"); split($5, far, ":"); if (match($0, /bytes_acked:[0-9]+/)) {
-        print now, far[2], local[2], substr($0, RSTART + 12, RLENGTH - 12); fflush() } }' >"$work/flows"
 }
 
 # The receiver, and what it has started, runs 10 ms of 40.
@@ -203,18 +170,18 @@ report() {
         for (d in late) if (late[d] > 0.01 * total) printf " %.2f", late[d] / total * connections
       }
       printf "\n"
-    }' "$work/flows"
+    }' "$scratch/flows"
 }
 
 measure() {
   local elapsed=0 step watcher
-  rm -f "$work/stop"
+  rm -f "$scratch/stop"
   start
-  watch_flows &
+  netns_watch a "$scratch/stop" "dst 10.0.0.2" >"$scratch/flows" &
   watcher=$!
   if ((slow)); then
     sleep 1
-    hold_receiver "${pids[0]}" &
+    hold_receiver "${pid[0.b]}" &
   fi
   for step in "${steps[@]:1}"; do
     sleep $((${step%%:*} - elapsed))
@@ -222,18 +189,17 @@ measure() {
     limit "${step#*:}"
   done
   sleep "$(awk -v s="$((seconds - elapsed))" 'BEGIN { print s + 0.5 }')"
-  still_running "${pids[1]}"
-  touch "$work/stop"
+  still_running 0
+  touch "$scratch/stop"
   wait "$watcher"
   printf '%-8s %s: ' "${TCPX_LANES:-auto}" "$size"
   report
-  grep -ho '[0-9]* bulk lanes to .*' "$work"/a*.log | tail -3 | sed 's/^/#   /' || true
-  for pid in "${pids[@]}"; do kill -CONT "$pid" 2>/dev/null || true; kill -TERM "$pid" 2>/dev/null || true; done
-  wait "${pids[@]}" 2>/dev/null || true
+  grep -ho '[0-9]* bulk lanes to .*' "$scratch"/*/a.log | tail -3 | sed 's/^/#   /' || true
+  stop "${names[@]}"
 }
 
 control_ports="$control_port-$((control_port + connections - 1))"
-hosts
+join_hosts "$mtu" 10.0.0.
 shape
 export TCPX_HEAL=${TCPX_HEAL:-1}
 if [[ -z $lanes ]]; then

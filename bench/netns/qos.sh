@@ -48,7 +48,7 @@ done
 ((high < 256 && low < 256 && high / 4 != low / 4)) || wrong "--high and --low are two DSCPs, octets from 0 to 255"
 require_plugin
 find_net_bench
-enter "$@"
+netns_enter "$0" "$@"
 
 [[ $ip == ip ]] && address=10.0.0. family=AF_INET || address=fd00:: family=AF_INET6
 export NCCL_SOCKET_FAMILY=$family TCPX_CONGESTION=${TCPX_CONGESTION:-cubic} TCPX_LANES=${TCPX_LANES:-9}
@@ -56,63 +56,41 @@ export NCCL_SOCKET_FAMILY=$family TCPX_CONGESTION=${TCPX_CONGESTION:-cubic} TCPX
 # Each run's receivers listen on ports of its own, so that its bytes are known whatever their class.
 declare -A ports=([high]=41000-41099 [low]=42000-42099) control=([high]=5001 [low]=5002)
 
-hosts() {
-  join_hosts ipv6
-  netns_count b in high tcp dport "${ports[high]}"
-  netns_count b in low tcp dport "${ports[low]}"
-}
-
 # class NUMBER PERCENT [MATCH...]: a guarantee of the link, and more where it is free.
 class() {
   local number=$1 kbit=$((rate * 10 * $2)) bytes
   shift 2
-  bytes=$(burst "$rate")
+  bytes=$(netns_burst "$rate")
   tc -n a class add dev eth0 parent 1:1 classid "1:$number" htb rate "${kbit}kbit" ceil "${rate}mbit" \
     burst "$bytes" cburst "$bytes" quantum 60000
   # A tenth of a second of queue.
   tc -n a qdisc add dev eth0 parent "1:$number" bfifo limit $((rate * 12500 > 1048576 ? rate * 12500 : 1048576))
-  (($# == 0)) || netns_nft a "add rule inet netns classes oifname eth0 $* meta priority set 1:$number"
+  (($# == 0)) || netns_sort a eth0 "$number" "$@"
 }
 
 link() {
   local bytes
-  bytes=$(burst "$rate")
+  bytes=$(netns_burst "$rate")
+  netns_pair eth0 10.0.0. fd00::
+  netns_count b in high tcp dport "${ports[high]}"
+  netns_count b in low tcp dport "${ports[low]}"
   netns_table a
-  tc -n a qdisc replace dev eth0 root handle 1: htb default 30
+  tc -n a qdisc replace dev eth0 root handle 1: htb default 4
   tc -n a class add dev eth0 parent 1: classid 1:1 htb rate "${rate}mbit" burst "$bytes" cburst "$bytes" quantum 60000
-  class 10 "$guarantee" meta l4proto tcp "$ip" dscp $((high / 4))
-  class 20 $((100 - guarantee)) meta l4proto tcp "$ip" dscp $((low / 4))
-  class 30 1
-}
-
-# in_host HOST FILE COMMAND...: leaves in FILE the number of the process.
-in_host() {
-  # shellcheck disable=SC2016  # For the inner shell.
-  netns_run "$1" bash -c 'echo $$ >"$1"; shift; exec "$@"' in_host "${@:2}"
+  class 2 "$guarantee" meta l4proto tcp "$ip" dscp $((high / 4))
+  class 3 $((100 - guarantee)) meta l4proto tcp "$ip" dscp $((low / 4))
+  class 4 1
 }
 
 # start NAME CLASS: a run that does not end.
 start() {
-  local name=$1 port=${control[$1]} class=(--traffic-class "$2") try
-  TCPX_PORT_RANGE=${ports[$name]} in_host b "$work/$name.b.pid" \
-    "$net_bench" --listen "$port" --plugin "$plugin" "${class[@]}" >"$work/$name.b.log" 2>&1 &
-  wait_until_listening "$port"
-  in_host a "$work/$name.a.pid" "$net_bench" --connect "$([[ $ip == ip ]] && echo "${address}2" || echo "[${address}2]"):$port" \
-    --plugin "$plugin" "${class[@]}" "${endless[@]}" -b "$size" --verbose >"$work/$name.a.log" 2>&1 &
-  for ((try = 0; try < 400; ++try)); do
-    (($(netns_bytes b "$name") < ${seen[$name]} + 4194304)) || return 0
-    sleep 0.05
-  done
-  failed "the run of the $name class moves nothing"
+  local name=$1 port=${control[$1]} class=(--plugin "$plugin" --traffic-class "$2")
+  TCPX_PORT_RANGE=${ports[$name]} serve "$name" "$port" "${class[@]}"
+  drive "$name" "$([[ $ip == ip ]] && echo "${address}2" || echo "[${address}2]"):$port" "${class[@]}" "${endless[@]}" \
+    -b "$size" --verbose
+  await came "$name" $((${seen[$name]} + 4194304)) || failed "the run of the $name class moves nothing"
 }
-
-stop() {
-  local name pid
-  for name in "$@"; do
-    for pid in "$work/$name".?.pid; do kill -KILL "$(<"$pid")" 2>/dev/null || true; done
-  done
-  wait 2>/dev/null || true
-}
+came() { (($(netns_bytes b "$1") >= $2)); }
 
 # measure TITLE NAME=CLASS...: sets mbps to what each of the named runs got.
 declare -A seen mbps
@@ -131,14 +109,11 @@ measure() {
     mbps[$name]=$((($(netns_bytes b "$name") - ${seen[$name]}) * 8 / micros))
     text+="  $name $(printf %5d "${mbps[$name]}")"
   done
-  for name in "${names[@]}"; do
-    still_running "$(<"$work/$name.a.pid")"
-  done
+  for name in "${names[@]}"; do still_running "$name"; done
   stop "${names[@]}"
   printf '%-40s%s\n' "$title" "$text"
 }
 
-hosts
 link
 echo "# a link of $rate Mbit/s, $guarantee % of it for the high class ($high: dscp $((high / 4)))," \
   "the rest for the low one ($low: dscp $((low / 4)));" \
@@ -147,6 +122,6 @@ measure "high alone" "high=$high"
 measure "low alone" "low=$low"
 measure "together, both of the low class" "high=$low" "low=$low"
 measure "together" "high=$high" "low=$low"
-grep -ho 'comm .* send device .*' "$work"/*.a.log | sort -u | sed 's/^/# /' || true
+grep -ho 'comm .* send device .*' "$scratch"/*/a.log | sort -u | sed 's/^/# /' || true
 ((check == 0)) || ((mbps[high] * 10000 >= 85 * rate * guarantee && mbps[low] * 100 <= 2 * rate * (100 - guarantee))) ||
   failed "the high class got ${mbps[high]}, the low one ${mbps[low]} Mbit/s"

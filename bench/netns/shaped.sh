@@ -61,39 +61,25 @@ done
 seconds=${seconds:-$((last_change + 5))}
 ((seconds > last_change)) || wrong "--seconds ends before the last change"
 
-enter "$@"
-
-hosts() {
-  join_hosts
-  ip -n a link set eth0 mtu "$mtu"
-  ip -n b link set eth0 mtu "$mtu"
-  netns_table a
-}
+netns_enter "$0" "$@"
 
 # Classes 1:1 to 1:N, and 1:ffff for all else.
 classes() {
   local i
-  tc -n a qdisc replace dev eth0 root handle 1: htb default ffff
-  tc -n a class add dev eth0 parent 1: classid 1:ffff htb rate 100gbit burst 1mb quantum 200000
+  netns_classes a eth0
   for ((i = 1; i <= flows; ++i)); do
-    tc -n a class add dev eth0 parent 1: classid "1:$i" htb rate 100gbit burst 256kb quantum 60000
+    tc -n a class add dev eth0 parent 1: classid "$(netns_number "$i")" htb rate 100gbit burst 256kb quantum 60000
   done
 }
 
 limit() {
-  local i rates bytes
+  local i rates
   IFS=, read -ra rates <<<"$1"
-  for ((i = 1; i <= flows; ++i)); do
-    bytes=$(burst "${rates[i - 1]}")
-    tc -n a class change dev eth0 classid "1:$i" \
-      htb rate "${rates[i - 1]}mbit" burst "$bytes" cburst "$bytes" quantum 60000
-  done
+  for ((i = 1; i <= flows; ++i)); do netns_rate a eth0 "$i" "${rates[i - 1]}"; done
 }
 
-# in_host HOST FILE COMMAND...: leaves in FILE the number of the process as /proc has it, which may be that of outside.
-in_host() {
-  netns_run "$1" bash -c 'read -r pid _ </proc/self/stat; echo "$pid" >"$1"; shift; exec "$@"' in_host "${@:2}"
-}
+# A process leaves behind its number as /proc has it, which may be that of outside.
+front=(bash -c 'read -r pid _ </proc/self/stat; echo "$pid" >"$SEEN"; exec "$0" "$@"')
 
 start() {
   export TCPX_LANES=${TCPX_LANES:-$((flows + 1))}
@@ -102,11 +88,8 @@ start() {
   [[ -z $congestion ]] || export TCPX_CONGESTION=$congestion
   local what=(--plugin "$plugin") listen=(--plugin "$plugin")
   ((raw == 0)) || what=(--raw --conns "$flows" ${congestion:+--raw-cc "$congestion"}) listen=()
-  in_host b "$work/b.pid" "$net_bench" --listen "$control_port" "${listen[@]}" >"$work/b.log" 2>&1 &
-  wait_until_listening "$control_port"
-  in_host a "$work/a.pid" "$net_bench" --connect "10.0.0.2:$control_port" "${what[@]}" "${endless[@]}" -b "$size" \
-    --window "$window" >"$work/a.log" 2>&1 &
-  driver=$!
+  SEEN=$scratch/b.pid serve shaped "$control_port" "${listen[@]}"
+  SEEN=$scratch/a.pid drive shaped "10.0.0.2:$control_port" "${what[@]}" "${endless[@]}" -b "$size" --window "$window"
 }
 
 # The flows that carry the bulk: those that have sent more than 4 MiB. Prints their local ports.
@@ -114,42 +97,27 @@ bulk_ports() {
   acknowledged | awk '$3 > 4194304 { print $2 }' | sort -n
 }
 
-steer() {
-  local try i=0 port
-  for ((try = 0; try < 200; ++try)); do
-    mapfile -t ports < <(bulk_ports)
-    ((${#ports[@]} < flows)) || break
-    still_running "$driver"
-    sleep 0.05
-  done
-  ((${#ports[@]} == flows)) || failed "${#ports[@]} flows carry the bulk, $flows limits were given"
-  for port in "${ports[@]}"; do
-    netns_nft a "add rule inet netns classes oifname eth0 tcp sport $port meta priority set 1:$((++i))"
-  done
+all_carry() {
+  mapfile -t ports < <(bulk_ports)
+  ((${#ports[@]} >= flows))
 }
 
-# Lines "SECONDS PORT BYTES" from now on, ten times a second.
-watch_flows() {
-  netns_run a bash -c '
-    while :; do
-      echo "at $EPOCHREALTIME"
-      ss -tinHO "dst 10.0.0.2 and dport != :'"$control_port"'"
-      sleep 0.1
-    done' | awk '
-    $1 == "at" { now = $2; next }
-    { split($4, local, ":"); if (match($0, /bytes_acked:[0-9]+/)) {
-        print now, local[2], substr($0, RSTART + 12, RLENGTH - 12); fflush() } }' >"$work/flows"
+steer() {
+  local i
+  patience=20 await moves shaped all_carry || true
+  ((${#ports[@]} == flows)) || failed "${#ports[@]} flows carry the bulk, $flows limits were given"
+  for ((i = 1; i <= flows; ++i)); do netns_sort a eth0 "$i" tcp sport "${ports[i - 1]}"; done
 }
 
 # How long the threads of a host's process and of its children have waited for a CPU so far, in ms.
 waited() {
   local pid
-  pid=$(<"$work/$1.pid")
+  pid=$(<"$scratch/$1.pid")
   for pid in "$pid" $(cat /proc/"$pid"/task/*/children); do cat /proc/"$pid"/task/*/schedstat; done |
     awk '{ wait += $2 } END { printf "%d", wait / 1e6 }'
 }
 
-# Reads the lines of watch_flows; prints the series and what came of each part of the specification.
+# Reads the lines of netns_watch; prints the series and what came of each part of the specification.
 report() {
   awk -v ports="${ports[*]}" -v spec="$spec" -v started="$started" -v step="$interval" -v series="$series" -v mtu="$mtu" '
     function limits_at(t,    i) { for (i = parts; i > 1 && t < part_at[i]; --i); return i }
@@ -177,9 +145,9 @@ report() {
       }
       for (i = 1; i <= flows; ++i) number[port[i]] = i
     }
-    !($2 in number) { next }
+    !($3 in number) { next }
     $1 != now { end_look(); now = $1 }
-    { current[number[$2]] = $3 }
+    { current[number[$3]] = $4 }
     function end_look(    i, time) {
       if (now == "") return
       time = now - started
@@ -221,10 +189,10 @@ report() {
         if (i > 1) printf "; above 0.9 %s", back < 0 ? "never" : sprintf("after %.1f s", back)
         printf "\n"
       }
-    }' "$work/flows"
+    }' "$scratch/flows"
 }
 
-hosts
+join_hosts "$mtu" 10.0.0.
 classes
 start
 steer
@@ -232,7 +200,7 @@ limit "${steps[0]#*:}"
 sender_waited=$(waited a)
 receiver_waited=$(waited b)
 started=$EPOCHREALTIME
-watch_flows &
+netns_watch a "$scratch/stop" "dst 10.0.0.2 and dport != :$control_port" >"$scratch/flows" &
 elapsed=0
 for step in "${steps[@]:1}"; do
   sleep $((${step%%:*} - elapsed))
@@ -240,7 +208,7 @@ for step in "${steps[@]:1}"; do
   limit "${step#*:}"
 done
 sleep $((seconds - elapsed))
-still_running "$driver"
+still_running shaped
 sender_waited=$((($(waited a) - sender_waited) / seconds / 10))
 receiver_waited=$((($(waited b) - receiver_waited) / seconds / 10))
 say_connections

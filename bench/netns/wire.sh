@@ -1,5 +1,5 @@
 # wire.sh: hosts whose only network is wire (bench/netns/wire): delay, losses, paths and rates of a named profile. To be
-# sourced behind common/netns/netns.sh and netns_enter.
+# sourced behind common/netns/lab.sh.
 #
 #   wire_find PATH                    # or '': where Bazel builds it
 #   wire_up rack [--delay 1ms ...]    # hosts b and a, or b and a1 to a8 where the profile has 8 senders
@@ -39,7 +39,7 @@ wire_senders_of() { "$wire_program" profiles | awk -v name="$1" '$1 == name { pr
 
 # wire_up PROFILE [OPTION...]: makes the hosts and starts the relay.
 wire_up() {
-  local profile=$1 count ends host number=1 try log=/run/wire.log
+  local profile=$1 count ends host number=1 log=/run/wire.log
   shift
   (: <>/dev/net/tun) 2>/dev/null || netns_skip "no /dev/net/tun to be opened here"
   count=$(wire_senders_of "$profile")
@@ -52,11 +52,7 @@ wire_up() {
   done
   "$wire_program" "${ends[@]}" --control "$wire_control" --profile "$profile" "$@" >"$log" 2>&1 &
   wire_pid=$!
-  for ((try = 0; try < 200; ++try)); do
-    ! grep -qs '^ready$' "$log" || break
-    kill -0 "$wire_pid" 2>/dev/null || break
-    sleep 0.02
-  done
+  await wire_settled "$log" || true
   grep -q '^ready$' "$log" || {
     cat "$log"
     exit 1
@@ -64,6 +60,8 @@ wire_up() {
   number=1
   for host in b "${wire_senders[@]}"; do wire_address "$host" $((number++)); done
 }
+
+wire_settled() { grep -qs '^ready$' "$1" || ! kill -0 "$wire_pid" 2>/dev/null; }
 
 # wire_count END KEY [PATH]: a counter of what went to END, of one path or of all.
 wire_count() {

@@ -54,16 +54,10 @@ wire_find "$wire"
 [[ -n $(wire_senders_of "$profile") ]] || wrong "no profile $profile (wire profiles lists them)"
 # The relay goes before the drivers, which spin; in a namespace of users only limits allow that.
 ulimit -r 1 -e 40 2>/dev/null || true
-enter "${all[@]}"
+netns_enter "$0" "${all[@]}"
 
 plugin_options=(${plugin:+--plugin "$plugin"})
 first_port=$control_port
-
-# listen PORT: the side of b. Not netns_run: $! would be a shell between it and us.
-listen() {
-  ip netns exec b "$net_bench" --listen "$1" "${plugin_options[@]}" --no-priority >>"$work/b.log" 2>&1 &
-  wait_until_listening "$1"
-}
 
 # A line beside net_bench's own; where those are JSON, not between them.
 say() { if [[ " ${arguments[*]} " == *" --json "* ]]; then echo "$*" >&2; else echo "$*"; fi; }
@@ -79,7 +73,7 @@ sweep() {
   # The defaults of a mode that was asked for are its own.
   local what=(--mode bandwidth -b 1M --conns 1,4,16)
   [[ " ${arguments[*]}" != *" --mode"* ]] || what=()
-  listen "$first_port"
+  serve wired "$first_port" "${plugin_options[@]}" --no-priority
   # A sample spans many round trips of every profile. Two drivers and the relay share the CPUs: that is no disturbance,
   # but drivers that only spin would make frames late.
   netns_run a "$net_bench" --connect "10.77.0.1:$first_port" --raw --phase any --no-priority --keep-disturbed \
@@ -88,27 +82,23 @@ sweep() {
 
 # measure_incast raw|plugin FLOWS: sets mbps and lost.
 measure_incast() {
-  local what=(--raw) port=$first_port sender drivers=() before from to full
+  local what=(--raw) port=$first_port sender names=() before from to full
   [[ $1 == raw ]] || what=("${plugin_options[@]}")
   for sender in "${wire_senders[@]}"; do
-    listen "$port"
-    drivers+=($!)
-    ip netns exec "$sender" "$net_bench" --connect "10.77.0.1:$port" "${what[@]}" "${endless[@]}" --yield -b 1M \
-      --conns "$2" >>"$work/a.log" 2>&1 &
-    drivers+=($!)
+    serve "$port" "$port" "${plugin_options[@]}" --no-priority
+    drive "$port" "10.77.0.1:$port" "${what[@]}" "${endless[@]}" --yield -b 1M --conns "$2"
+    names+=("$port")
     port=$((port + 1))
   done
+  first_port=$port
   sleep 1
   from=$EPOCHREALTIME before=$(wire_count b bytes) full=$(wire_count b full)
   sleep "$seconds"
   to=$EPOCHREALTIME
-  mbps=$(awk -v b=$(($(wire_count b bytes) - before)) -v f="$from" -v t="$to" '
-    BEGIN { printf "%.0f", 8 * b / (t - f) / 1e6 }')
+  mbps=$(mbps $(($(wire_count b bytes) - before)) "$from" "$to")
   lost=$(($(wire_count b full) - full))
-  for driver in "${drivers[@]}"; do still_running "$driver"; done
-  kill -TERM "${drivers[@]}" 2>/dev/null || true
-  wait "${drivers[@]}" 2>/dev/null || true
-  first_port=$port
+  for port in "${names[@]}"; do still_running "$port"; done
+  stop "${names[@]}"
 }
 
 incast() {

@@ -1,21 +1,17 @@
-# netns.sh: hosts made of network namespaces, and networks between them that are slow, lossy or limited. To be sourced.
+# netns.sh: hosts made of network namespaces, and what joins them. Sourced by lab.sh.
 #
-#   source common/netns/netns.sh
-#   netns_enter "$0" "$@"             # first: the script starts anew with networks of its own
-#   netns_add a b
-#   netns_link a eth0 b eth0
-#   netns_address a eth0 10.0.0.1/24
-#   netns_address b eth0 10.0.0.2/24
-#   netns_shape a eth0 100mbit
-#   netns_run b some_server & netns_run a some_client
+#   netns_add h0 h1                     # hosts
+#   netns_pair eth0 10.1.0. fd00:1::    # hosts a and b, with a cable: 10.1.0.1 and fd00:1::1, 10.1.0.2 and fd00:1::2
+#   netns_switch s; netns_plug h0 eth0 s 10.2.0.1
+#   netns_router r; netns_to_router h1 eth1 r 10.3.0.
+#   netns_run a ping 10.1.0.2
+#   netns_cut a eth0; netns_mend a eth0
+#   netns_unplug                        # everything is gone
 #
-# Threads: none. Processes: all of a script's live in a process namespace of its own.
-# Units:   rates as tc(8) writes them (100mbit), unless a name says otherwise; losses in per mille.
-# Errors:  what this machine can't do ends the script as a skip, with a line "SKIPPED: reason". A command that fails ends
-#          it as a failure (set -e).
-# Cleaning up: nothing is made outside of the script's namespaces. They end with the script, however it ends, and with
-#          them every process, address, qdisc and rule.
-# Source:  unshare(1), ip-netns(8), tc-htb(8), tc-tbf(8), nft(8).
+# Names:   a switch's ports are HOST-DEVICE, a router's interfaces too. A host is at .1 of the net that leads to its
+# router, the router at .9. An address without a length has 24 bits, or 64.
+# Source:  unshare(1), ip-netns(8).
+# shellcheck shell=bash
 
 netns_skip() {
   echo "SKIPPED: $*"
@@ -40,7 +36,7 @@ netns_enter() {
     ip link set lo up
     return
   fi
-  netns_require unshare mount ip tc nft
+  netns_require unshare mount ip tc nft ss
   local own=(unshare --map-root-user --net --mount --pid --fork --kill-child)
   # What changes its groups (tcpdump) can't do so where users are the namespace's own.
   [[ -z ${NETNS_OUTER_USERS:-} ]] || own=(unshare --net --mount --pid --fork --kill-child)
@@ -67,6 +63,23 @@ netns_add() {
   done
 }
 
+netns_hosts() { ip netns list | awk '{ print $1 }'; }
+
+# Takes all hosts away, with what is between them.
+netns_unplug() {
+  local ns
+  for ns in $(netns_hosts); do ip netns delete "$ns"; done
+}
+
+# netns_sysctls HOST NAME=VALUE...: of IPv4, for all interfaces, those to come included.
+netns_sysctls() {
+  local ns=$1 setting
+  shift
+  for setting in "$@"; do
+    netns_run "$ns" sysctl -qw "net.ipv4.conf.all.$setting" "net.ipv4.conf.default.$setting"
+  done
+}
+
 # netns_link A DEVICE_A B DEVICE_B: a cable. Both devices get a link-local IPv6 address.
 netns_link() {
   ip link add "$2" netns "$1" type veth peer name "$4" netns "$3"
@@ -74,17 +87,60 @@ netns_link() {
   ip -n "$3" link set "$4" up
 }
 
-# netns_address HOST DEVICE ADDRESS/LENGTH...
+# netns_address HOST DEVICE ADDRESS[/LENGTH]...
 netns_address() {
   local ns=$1 device=$2 address
   shift 2
   for address in "$@"; do
     if [[ $address == *:* ]]; then
+      [[ $address == */* ]] || address+=/64
       ip -n "$ns" address add "$address" dev "$device" nodad
     else
+      [[ $address == */* ]] || address+=/24
       ip -n "$ns" address add "$address" dev "$device"
     fi
   done
+}
+
+# netns_pair DEVICE NET...: a cable between hosts a and b, which are made where there are none. a has number 1 in each
+# net.
+netns_pair() {
+  local device=$1 net
+  shift
+  [[ -e /run/netns/a ]] || netns_add a b
+  netns_link a "$device" b "$device"
+  for net in "$@"; do
+    netns_address a "$device" "${net}1"
+    netns_address b "$device" "${net}2"
+  done
+}
+
+# netns_switch NAME
+netns_switch() {
+  netns_add "$1"
+  ip -n "$1" link add bridge type bridge
+  ip -n "$1" link set bridge up
+}
+
+# netns_plug HOST DEVICE SWITCH [ADDRESS...]
+netns_plug() {
+  netns_link "$1" "$2" "$3" "$1-$2"
+  ip -n "$3" link set "$1-$2" master bridge
+  netns_address "$1" "$2" "${@:4}"
+}
+
+# netns_router NAME
+netns_router() {
+  netns_add "$1"
+  netns_run "$1" sysctl -qw net.ipv4.ip_forward=1
+}
+
+# netns_to_router HOST DEVICE ROUTER NET: by the first of these a host reaches all that it has no other route to.
+netns_to_router() {
+  netns_link "$1" "$2" "$3" "$1-$2"
+  netns_address "$1" "$2" "${4}1"
+  netns_address "$3" "$1-$2" "${4}9"
+  [[ -n $(ip -n "$1" route show default) ]] || ip -n "$1" route add default via "${4}9"
 }
 
 # netns_link_local HOST DEVICE: the device's link-local address, without scope.
@@ -92,85 +148,21 @@ netns_link_local() {
   ip -n "$1" -6 -o address show dev "$2" scope link | awk '{ sub("/.*", "", $4); print $4; exit }'
 }
 
-# netns_shape HOST DEVICE RATE: everything that leaves the device together, by a token bucket.
-netns_shape() {
-  # A burst of two of the largest packets (64 KiB, segmented by the device), and 50 ms of queue.
-  tc -n "$1" qdisc replace dev "$2" root handle 1: tbf rate "$3" burst 128kb latency 50ms
-}
-
-# netns_class HOST DEVICE RATE MATCH...: only packets that nft's MATCH selects ("tcp sport 4000"), in a class of their own;
-# the rest leaves as fast as it can. May be called again for further classes.
-netns_class() {
-  local ns=$1 device=$2 rate=$3 number
-  shift 3
-  if [[ $(tc -n "$ns" qdisc show dev "$device") != *'qdisc htb 1:'* ]]; then
-    tc -n "$ns" qdisc replace dev "$device" root handle 1: htb default ffff
-    tc -n "$ns" class add dev "$device" parent 1: classid 1:ffff htb rate 100gbit quantum 200000
-  fi
-  number=$(tc -n "$ns" class show dev "$device" | wc -l)
-  tc -n "$ns" class add dev "$device" parent 1: classid "1:$number" htb rate "$rate" quantum 60000
-  netns_table "$ns"
-  # htb takes a packet's priority for the number of its class.
-  netns_nft "$ns" "add rule inet netns classes oifname $device $* meta priority set 1:$number"
-}
-
-netns_nft() {
-  local ns=$1
-  shift
-  netns_run "$ns" nft "$*"
-}
-
-# The chains that the functions below fill, in the order in which a packet meets them.
-netns_table() {
-  ! netns_run "$1" nft list table inet netns >/dev/null 2>&1 || return 0
-  netns_nft "$1" "
-    table inet netns {
-      set flows { type inet_service . inet_service; flags dynamic; size 4096; timeout 10m; }
-      chain counters_in { type filter hook input priority -20; }
-      chain counters_out { type filter hook output priority -20; }
-      chain losses { type filter hook input priority 0; }
-      chain classes { type filter hook postrouting priority 10; }
-    }"
-}
-
-# netns_count HOST in|out NAME MATCH...: counts the packets that reach the host, or leave it, and match.
-netns_count() {
-  local ns=$1 way=$2 name=$3
-  shift 3
-  netns_table "$ns"
-  netns_nft "$ns" "add counter inet netns $name"
-  netns_nft "$ns" "add rule inet netns counters_$way $* counter name $name"
-}
-
-# netns_packets HOST NAME, netns_bytes HOST NAME: what a counter stands at.
-netns_packets() { netns_run "$1" nft list counter inet netns "$2" | awk '/packets/ { print $2 }'; }
-netns_bytes() { netns_run "$1" nft list counter inet netns "$2" | awk '/packets/ { print $4 }'; }
-
-# netns_lose HOST PER_MILLE [MATCH...]: each packet that reaches the host and matches gets lost with this probability.
-netns_lose() {
-  local ns=$1 share=$2
-  shift 2
-  netns_table "$ns"
-  netns_nft "$ns" "add rule inet netns losses $* numgen random mod 1000 < $share drop"
-}
-
-# netns_limit_flows HOST KBYTES_PER_SECOND [MATCH...]: each flow (pair of ports) that reaches the host has this much to
-# itself, and what comes faster is dropped, as cloud providers do it.
-netns_limit_flows() {
-  local ns=$1 rate=$2
-  shift 2
-  netns_table "$ns"
-  netns_nft "$ns" "add rule inet netns losses $* add @flows { th sport . th dport limit rate over $rate kbytes/second" \
-    "burst 256 kbytes } drop"
-}
-
-# netns_heal HOST [DEVICE...]: takes away all shaping, classes, losses, limits and counters.
-netns_heal() {
+# netns_settled HOST DEVICE...: waits until the kernel calls what came up usable, which may take it a second.
+netns_settled() {
   local ns=$1 device
   shift
-  netns_run "$ns" nft flush ruleset
-  for device in "$@"; do tc -n "$ns" qdisc delete dev "$device" root 2>/dev/null || true; done
+  for device in "$@"; do
+    await netns_usable "$ns" "$device" || fail "$device of $ns does not come up"
+  done
 }
+netns_usable() {
+  [[ $(ip -n "$1" -o link show dev "$2") == *LOWER_UP*'state UP'* ]] || return 1
+  [[ ! -e /proc/net/if_inet6 || -n $(netns_link_local "$1" "$2") ]]
+}
+
+# netns_listens HOST PORT: somebody does, by TCP.
+netns_listens() { [[ -n $(netns_run "$1" ss -tlnH "sport = :$2") ]]; }
 
 # netns_cut HOST DEVICE, netns_mend HOST DEVICE: the cable out and in again. IPv6 addresses stay.
 netns_cut() {
@@ -178,6 +170,3 @@ netns_cut() {
   ip -n "$1" link set "$2" down
 }
 netns_mend() { ip -n "$1" link set "$2" up; }
-
-# netns_flows HOST: the TCP connections that stand, "local:port peer:port" each.
-netns_flows() { netns_run "$1" ss -tnH state established | awk '{ print $3, $4 }'; }

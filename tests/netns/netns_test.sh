@@ -1,49 +1,31 @@
 #!/bin/bash
-# netns_test: does the harness do what it says? Every feature is used, and its absence would fail a check.
+# netns_test: does the lab do what it says? Every feature is used, and its absence would fail a check.
 set -euo pipefail
-source common/netns/netns.sh
+source common/netns/lab.sh
 netns_enter "$0" "$@"
 netns_require python3
-
-scratch=$(mktemp -d)
 port=4000
-failures=0
-
-check() {
-  if (($2)); then
-    echo "ok: $1 ($3)"
-  else
-    echo "FAILED: $1 ($3)"
-    failures=$((failures + 1))
-  fi
-}
 
 # transfer tcp|udp HOST BYTES PIECE: from a to b. Sets packets, bytes and milliseconds to what b saw.
 transfer() {
-  local kind=$1 host=$2
+  local kind=$1 host=$2 seconds ready
   shift 2
-  port=$((port + 1))
-  netns_run b python3 tests/netns/traffic.py sink "$kind" "$port" "$scratch/ready$port" >"$scratch/seen" &
-  local sink=$!
-  for ((i = 0; i < 300; ++i)); do
-    [[ ! -e $scratch/ready$port ]] || break
-    sleep 0.05
-  done
+  ready=$scratch/ready$((++port))
+  launch transfer b b -- python3 tests/netns/traffic.py sink "$kind" "$port" "$ready"
+  await test -e "$ready"
   netns_run a python3 tests/netns/traffic.py send "$kind" "$host" "$port" "$@"
-  wait "$sink"
-  local seconds
-  read -r packets bytes seconds <"$scratch/seen"
+  touch "$ready.end"
+  ended_well transfer b
+  read -r packets bytes seconds <"$scratch/transfer/b.log"
   milliseconds=$(awk -v s="$seconds" 'BEGIN { printf "%d", s * 1000 }')
 }
 
-netns_add a b
-netns_link a eth0 b eth0
-netns_link a eth1 b eth1
-netns_address a eth0 10.1.0.1/24 fd00:1::1/64
-netns_address b eth0 10.1.0.2/24 fd00:1::2/64
+netns_pair eth0 10.1.0. fd00:1::
+netns_pair eth1
 
 check "own network" "$(ip -o link | wc -l) == 1" "$(ip -o link | wc -l) devices outside of the hosts"
 
+netns_settled a eth1
 for host in 10.1.0.2 fd00:1::2 "$(netns_link_local b eth0)%eth0" "$(netns_link_local b eth1)%eth1"; do
   transfer tcp "$host" 1000000 100000
   check "bytes reach $host" "bytes == 1000000" "$bytes bytes"
@@ -82,11 +64,22 @@ transfer tcp 10.1.0.2 1000000 100000
 check "class of one flow" "milliseconds > 800" "$milliseconds ms for 1 MB at 8 Mbit/s"
 transfer tcp fd00:1::2 4000000 100000
 check "class of another flow" "milliseconds > 600" "$milliseconds ms for 4 MB at 40 Mbit/s"
-sent_in_classes=$(tc -n a -s class show dev eth0 | awk '/^class/ { c = $3 } /Sent/ { print c, ($2 > 900000) }' | sort | xargs)
+# carried CLASS: bytes.
+carried() {
+  tc -n a -s class show dev eth0 | awk -v class="$1" '/^class/ { c = $3 } /Sent/ && c == class { print $2 }'
+}
+check "each flow in its class" "$(carried 1:1) > 900000 && $(carried 1:2) > 900000 && $(carried 1:ffff) < 900000" \
+  "$(carried 1:1), $(carried 1:2), others $(carried 1:ffff)"
 transfer tcp 10.1.0.2 4000000 100000
-rest=$(tc -n a -s class show dev eth0 | awk '/^class/ { c = $3 } /Sent/ && c == "1:ffff" { print $2 }')
-check "each flow in its class" "$([[ $sent_in_classes == '1:1 1 1:2 1 1:ffff 0' ]] && echo 1 || echo 0)" "$sent_in_classes"
-check "no class for other flows" "rest > 4000000" "$rest bytes in the default class"
+check "no class for other flows" "$(carried 1:ffff) > 4000000" "$(carried 1:ffff) bytes in the default class"
+netns_heal a eth0
+
+# What is hashed goes by one path or the other.
+netns_classes a eth0
+for path in 1 2; do netns_rate a eth0 $path 1000; done
+netns_hash a eth0 2 tcp dport 4000-5000
+for _ in 1 2; do transfer tcp 10.1.0.2 10000 1000; done
+check "hashed paths" "$(carried 1:1) + $(carried 1:2) > 20000" "$(carried 1:1) and $(carried 1:2) bytes"
 netns_heal a eth0
 
 # 1 MB at once against 100 KB/s and a burst of 256 KiB.
@@ -96,6 +89,9 @@ check "limit per flow" "packets > 200 && packets < 600" "$packets of 1000 packet
 first=$packets
 transfer udp 10.1.0.2 1000000 1000
 check "limit of another flow" "packets > 200 && packets < 600" "$packets packets, $first before"
+netns_calm b
+transfer udp 10.1.0.2 1000000 1000
+check "limit taken away" "packets == 1000" "$packets of 1000 packets arrived"
 netns_heal b
 
 netns_cut a eth0
@@ -108,23 +104,34 @@ check "mended cable" "bytes == 1000" "$bytes bytes"
 
 # However a script ends: what it made is gone, processes too.
 cat >"$scratch/killed.sh" <<'INNER'
-source common/netns/netns.sh
+source common/netns/lab.sh
 netns_enter "$0" "$@"
 netns_add x
-netns_run x sleep 1234.5 &
+launch sleeper x x -- sleep 1234.5
 echo up >"$1"
 wait
 INNER
+none_left() { ! grep -qszE '1234[.]5' /proc/[0-9]*/cmdline; }
 NETNS_INSIDE='' bash "$scratch/killed.sh" "$scratch/up" &
 killed=$!
-for ((i = 0; i < 300; ++i)); do
-  [[ ! -e $scratch/up ]] || break
-  sleep 0.05
-done
+await test -e "$scratch/up"
+! none_left || fail "no process of a script is seen"
 kill -KILL "$killed"
 wait "$killed" 2>/dev/null || true
-sleep 0.2
-left=$(grep -lzs '1234[.]5' /proc/[0-9]*/cmdline | wc -l || true)
-check "no process survives a killed script" "left == 0" "$left left"
+await none_left || true
+check "no process survives a killed script" "$(none_left && echo 1 || echo 0)" "waited for"
 
-exit $((failures > 0))
+# Cases have networks of their own, and one that fails fails the script.
+cat >"$scratch/cases.sh" <<'INNER'
+source common/netns/lab.sh
+netns_enter_each "$0" "says one" "says two" wrong
+netns_add x
+says() { echo "case $1"; }
+wrong() { fail "so"; }
+netns_case
+INNER
+rc=0
+said=$(NETNS_INSIDE='' bash "$scratch/cases.sh") || rc=$?
+right=$([[ $said == $'case one\ncase two\nFAILED: so' ]] && echo 1 || echo 0)
+check "cases beside each other" "rc == 1 && right" "$said"
+netns_end

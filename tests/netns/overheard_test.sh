@@ -5,59 +5,41 @@
 #
 # environment: TCPX_TEST_LONG=1  every mode and cipher
 set -euo pipefail
-source common/netns/netns.sh
+source common/netns/lab.sh
 NETNS_OUTER_USERS=1 netns_enter "$0" "$@"
 netns_require tcpdump
 
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch" || true' EXIT
-failures=0
-fail() {
-  echo "FAILED: $*"
-  failures=$((failures + 1))
-}
-
-netns_add a b
-netns_link a eth0 b eth0
-netns_address a eth0 10.1.0.1/24
-netns_address b eth0 10.1.0.2/24
+netns_pair eth0 10.1.0.
 # Of the four ways to send of teller, one of them in groups of three.
 head -c 9500000 /dev/urandom >"$scratch/secrets"
 (umask 077 && head -c 32 /dev/urandom | base64 >"$scratch/key")
 
+ear_settled() { has_ended "$1" ear || grep -q 'listening on' "$scratch/$1/ear.log"; }
+
 # overheard NAME ENVIRONMENT...: two ranks talk, and what was heard lies in $scratch/NAME/heard.
 overheard() {
-  local name=$1 folder=$scratch/$1 ear end=$((SECONDS + 60)) rank rc=0
+  local name=$1 folder=$scratch/$1
   shift
-  mkdir -p "$folder"
   # -Z: it would become another user, who may not write here.
-  netns_run a tcpdump -i eth0 -s 0 -B 262144 -Z root -w "$folder/heard" 2>"$folder/ear" &
-  ear=$!
-  until grep -q 'listening on' "$folder/ear"; do
-    kill -0 "$ear" 2>/dev/null || netns_skip "tcpdump may not listen here: $(tail -n 1 "$folder/ear")"
-    ((SECONDS < end)) || { fail "$name: tcpdump does not begin"; return; }
-    sleep 0.02
-  done
+  launch "$name" ear a -- tcpdump -i eth0 -s 0 -B 262144 -Z root -w "$folder/heard"
+  await ear_settled "$name"
+  grep -q 'listening on' "$folder/ear.log" || netns_skip "tcpdump may not listen here: $(tail -n 1 "$folder/ear.log")"
   local own=(NCCL_SOCKET_IFNAME=eth0 TCPX_LANES=3 TCPX_MAX_RECVS=8 TCPX_GPU_DIRECT_STAGING=1 TCPX_LINGER=1
     TCPX_GPU_SLOT_BYTES=64K TCPX_GPU_POOL_BYTES=1M "TCPX_SECRET_FILE=$scratch/key" "$@")
-  netns_run a env "${own[@]}" tests/netns/teller tell "$folder" one other "$scratch/secrets" >"$folder/log.a" 2>&1 &
-  rank=$!
-  netns_run b env "${own[@]}" tests/netns/teller tell "$folder" other one "$scratch/secrets" >"$folder/log.b" 2>&1 || rc=1
-  wait "$rank" || rc=1
+  launch "$name" a a "${own[@]}" -- tests/netns/teller tell "$folder" one other "$scratch/secrets"
+  launch "$name" b b "${own[@]}" -- tests/netns/teller tell "$folder" other one "$scratch/secrets"
+  ended_well "$name" a b || fail "$name: the ranks"
   # What it has heard and not written yet, it writes first.
-  kill -TERM "$ear" && wait "$ear" || true
-  ((rc == 0)) || { cat "$folder"/log.?; fail "$name: the ranks"; }
+  kill -TERM "${pid[$name.ear]}" && wait "${pid[$name.ear]}" || true
 }
 
 # sealed NAME, heard NAME: what tcpdump has of it.
 sealed() {
-  local found log
+  local found who
   found=$(tests/netns/teller count "$scratch/secrets" "$scratch/$1/heard")
   echo "$1: $(stat -c %s "$scratch/$1/heard") bytes heard, $found blocks of 8 of them plain"
   ((found == 0)) || fail "$1: what was heard has $found blocks of what was told"
-  for log in "$scratch/$1"/log.?; do
-    grep -q 'every socket is encrypted' "$log" || fail "$1: the log does not say that sockets are encrypted"
-  done
+  for who in a b; do logged "$1" "$who" 'every socket is encrypted'; done
   # Both ways, and a little more: the capture has lost nothing worth the name.
   (($(stat -c %s "$scratch/$1/heard") > 2 * 5 * 1000 * 1000)) || fail "$1: tcpdump was too slow"
 }
@@ -82,5 +64,4 @@ for mode in "${modes[@]}"; do
   overheard "${mode//[^a-z0-9]/}" TCPX_ENCRYPT=1 $mode
   sealed "${mode//[^a-z0-9]/}"
 done
-
-exit $((failures > 0))
+netns_end

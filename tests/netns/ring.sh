@@ -1,93 +1,77 @@
-# ring.sh: rings of ring_rank, and what becomes of them. To be sourced behind netns.sh.
+# ring.sh: rings of ring_rank, and what becomes of them. To be sourced behind lab.sh.
 #
-#   hosts                               # two, a and b, with a cable between them
 #   start NAME HOSTS ENVIRONMENT...     # one rank on each of HOSTS; returns when traffic flows
 #   ... something happens ...
+#   says NAME RANK REGEX                # waits until the rank's log has it
+#   more NAME RANK...                   # waits until each of them has received some more messages
 #   ended NAME RANK error REGEX         # waits; the rank's log must match
-#   finish NAME RANKS                   # all that live stop; each must have gone in order
+#   finish NAME RANK...                 # all that live stop; each must have gone in order
+#   unharmed NAME [REGEX]               # of two ranks all this: more messages, and both stop as in good_end
+#   good_end NAME [REGEX]               # both stop, in order and without a warning
 #
 # Threads: none. Units: seconds. Errors: counted in `failures`, with the rank's log.
+# shellcheck shell=bash
 
 ring_rank=tests/netns/ring_rank
-# Not before netns_enter has started the script anew: it replaces that shell.
-[[ ${NETNS_INSIDE:-} != 1 ]] || {
-  scratch=$(mktemp -d)
-  trap 'rm -rf "$scratch" || true' EXIT
-}
-failures=0
-# Far above what anything here takes.
-patience=${NETNS_PATIENCE:-60}
 
-now() { awk '{ print $1 }' /proc/uptime; }
-
-fail() {
-  echo "FAILED: $*"
-  failures=$((failures + 1))
-}
-
-hosts() {
-  netns_add a b
-  netns_link a eth0 b eth0
-  netns_address a eth0 10.1.0.1/24
-  netns_address b eth0 10.1.0.2/24
-}
-
-# await FILE [SECONDS]
-await() {
-  local end=$((SECONDS + ${2:-$patience}))
-  while [[ ! -e $1 ]]; do
-    ((SECONDS < end)) || return 1
-    sleep 0.02
-  done
-}
-
-# Ranks of `name` are processes ${pid[name.rank]}; environment for one of them only: "1:NAME=VALUE".
-declare -A pid
+# Ranks of NAME are processes ${pid[NAME.RANK]}; environment for one of them only: "1:NAME=VALUE".
 start() {
-  local name=$1 list=($2) rank word folder=$scratch/$1
+  local name=$1 list=($2) rank
   shift 2
-  mkdir -p "$folder"
   for rank in "${!list[@]}"; do
-    local own=(TCPX_LANES=3 "NCCL_SOCKET_IFNAME=${interface:-eth0}")
-    for word in "$@"; do
-      if [[ $word =~ ^[0-9]+: ]]; then
-        [[ $word != "$rank":* ]] || own+=("${word#*:}")
-      else
-        own+=("$word")
-      fi
-    done
-    ip netns exec "${list[rank]}" env "${own[@]}" "$ring_rank" "$folder" "$rank" "${#list[@]}" >"$folder/out.$rank" 2>&1 &
-    pid[$name.$rank]=$!
+    launch "$name" "$rank" "${list[rank]}" TCPX_LANES=3 "NCCL_SOCKET_IFNAME=${interface:-eth0}" "$@" -- \
+      "$ring_rank" "$scratch/$name" "$rank" "${#list[@]}"
   done
   for rank in "${!list[@]}"; do
-    await "$folder/running.$rank.${round:-0}" && continue
-    cat "$folder"/out.*
-    fail "$name: rank $rank never ran"
+    await test -e "$scratch/$name/running.$rank.${round:-0}" && continue
+    fail "$name: rank $rank never ran" "$scratch/$name"/*.log
     for rank in "${!list[@]}"; do kill -KILL "${pid[$name.$rank]}" 2>/dev/null || true; done
     return 1
   done
 }
 
+# says NAME RANK REGEX, ends NAME RANK: within `patience`, and the script goes on if not.
+says() {
+  local log=$scratch/$1/log.$2.${round:-0}
+  await grep -qsE -- "$3" "$log" || fail "$1: rank $2 does not say '$3'" "$log"
+}
+ends() {
+  local log=$scratch/$1/log.$2.${round:-0}
+  await test -e "$scratch/$1/result.$2.${round:-0}" || ! fail "$1: rank $2 goes on for ever" "$log" "$scratch/$1/$2.log"
+}
+
+# count NAME RANK: messages received.
+count() { cat "$scratch/$1/count.$2.${round:-0}" 2>/dev/null || echo 0; }
+counts_beyond() { (($(count "$1" "$2") > $3)); }
+more() {
+  local name=$1 rank
+  local -A before=()
+  shift
+  for rank in "$@"; do before[$rank]=$(count "$name" "$rank"); done
+  for rank in "$@"; do
+    # What was under way when something happened does not count: a window each of both ends.
+    await counts_beyond "$name" "$rank" $((before[$rank] + 8)) || fail "$name: rank $rank receives no more"
+  done
+}
+
 # ended NAME RANK error|stopped REGEX: also prints how long after `since` (a time of `now`) that was.
 ended() {
-  local name=$1 rank=$2 how=$3 regex=$4 folder=$scratch/$1 result seconds _
-  await "$folder/result.$rank.${round:-0}" || { cat "$folder/out.$rank"; fail "$name: rank $rank goes on for ever"; return 1; }
-  read -r result seconds _ <"$folder/result.$rank.${round:-0}"
-  local after
-  after=$(awk -v s="$seconds" -v t="${since:-0}" 'BEGIN { printf "%.2f", s - t }')
-  if [[ $result != "$how" ]] || ! grep -qE "$regex" "$folder/log.$rank.${round:-0}"; then
-    cat "$folder/log.$rank.${round:-0}"
-    fail "$name: rank $rank: $result, wanted $how with /$regex/"
+  local name=$1 rank=$2 how=$3 regex=$4 log=$scratch/$1/log.$2.${round:-0} result seconds after _
+  ends "$name" "$rank" || return 1
+  read -r result seconds _ <"$scratch/$name/result.$rank.${round:-0}"
+  if [[ $result != "$how" ]] || ! grep -qE "$regex" "$log"; then
+    fail "$name: rank $rank: $result, wanted $how with /$regex/" "$log"
     return 1
   fi
+  after=$(awk -v s="$seconds" -v t="${since:-0}" 'BEGIN { printf "%.2f", s - t }')
   [[ ${brief:-0} == 1 ]] || echo "ok: $name: rank $rank $how${since:+ $after s after}"
 }
 
 # warnings NAME RANK COUNT
 warnings() {
-  local count
-  count=$(grep -c '^WARN' "$scratch/$1/log.$2.${round:-0}" || true)
-  [[ $count == "$3" ]] || { cat "$scratch/$1/log.$2.${round:-0}"; fail "$1: rank $2 warned $count times, not $3"; }
+  local log=$scratch/$1/log.$2.${round:-0} count
+  count=$(grep -c '^WARN' "$log" || true)
+  [[ $count == "$3" ]] || fail "$1: rank $2 warned $count times, not $3" "$log"
 }
 
 finish() {
@@ -97,12 +81,45 @@ finish() {
   for rank in "$@"; do
     rc=0
     wait "${pid[$name.$rank]}" || rc=$?
-    ((rc == 0)) || { cat "$scratch/$name/out.$rank"; fail "$name: rank $rank left with $rc"; }
+    ((rc == 0)) || fail "$name: rank $rank left with $rc" "$scratch/$name/$rank.log"
   done
+}
+
+unharmed() {
+  more "$1" 0 1
+  good_end "$@"
+}
+good_end() {
+  local rank
+  finish "$1" 0 1
+  for rank in 0 1; do ended "$1" "$rank" stopped "${2:-}" && warnings "$1" "$rank" 0; done
 }
 
 # lane_flow HOST: "local peer" of one of the host's lanes. A health socket has moved next to nothing.
 lane_flow() {
   netns_run "$1" ss -tinHO state established | awk '/bytes_(acked|received):[0-9][0-9][0-9][0-9][0-9]/ {
     gsub("%[a-z0-9]+", ""); print $3, $4 }' | shuf -n 1
+}
+# busy_flow HOST: the same; sets `flow` once there is one.
+busy_flow() {
+  flow=''
+  await has_busy_flow "$1" || fail "no flow of $1 carries anything"
+}
+has_busy_flow() { flow=$(lane_flow "$1") && [[ -n $flow ]]; }
+# flow_gone HOST FLOW: waits until the host has it no more.
+flow_gone() { await has_no_flow "$1" "$2" || fail "the flow $2 is still there"; }
+has_no_flow() { [[ $'\n'$(netns_flows "$1")$'\n' != *$'\n'"$2"$'\n'* ]]; }
+
+# three_carry HOST ADDRESS: waits until three flows to that address have sent 2 MB from now on.
+three_carry() {
+  await third_beyond "$1" "$2" $(($(third "$1" "$2") + 2000000)) || fail "a third lane of $1 does not help"
+}
+third() { netns_sent "$1" dst "$2" | awk 'NR == 3 { third = $1 } END { print third + 0 }'; }
+third_beyond() { (($(third "$1" "$2") > $3)); }
+
+# each_mode COMMAND...: with each way of moving bytes, as words behind it: its name, then environment.
+each_mode() {
+  "$@" caller TCPX_THREADS=0
+  "$@" io_uring TCPX_THREADS=2 TCPX_ENGINE=io_uring
+  "$@" epoll TCPX_THREADS=2 TCPX_ENGINE=epoll
 }

@@ -3,27 +3,29 @@
 // usage: ring_rank FOLDER RANK SIZE [DEVICE]
 //
 // The ranks share FOLDER and nothing else. Each sends to the next and receives from the one before, as fast as it goes.
-// Into FOLDER a rank writes handle.RANK.ROUND, running.RANK.ROUND once traffic flows, and at the end of a round
-// log.RANK.ROUND, what the plugin said, and result.RANK.ROUND: "error SECONDS MESSAGES" or "stopped SECONDS MESSAGES",
-// with the time of CLOCK_MONOTONIC. It stops when FOLDER/stop is there, with every message through, and after an error
-// it goes on calling until then with its comms open, as NCCL may do, so that only the plugin can tell the others;
-// log.RANK.end is the whole log. stalled.RANK.ROUND is there once the plugin has described a wait, and
-// verdict.RANK.ROUND has what it has said once there is a verdict in it. Exit code 0: every request ended once, all bytes were right, and all descriptors are back.
+// Into FOLDER a rank writes handle.RANK.ROUND, running.RANK.ROUND once traffic flows, from then on log.RANK.ROUND, what
+// the plugin has said so far, and count.RANK.ROUND, how many messages have come, and at the end of a round
+// result.RANK.ROUND: "error SECONDS MESSAGES" or "stopped SECONDS MESSAGES", with the time of CLOCK_MONOTONIC. It stops
+// when FOLDER/stop
+// is there, with every message through, and after an error it goes on calling until then with its comms open, as NCCL
+// may
+// do, so that only the plugin can tell the others; late.RANK.ROUND has what it says until then, and log.RANK.end is the
+// whole log. Exit code 0: every request ended once, all bytes were right, and all descriptors are back.
 //
 // environment: RING_ROUNDS (1)   connections, one behind the other, each in a context of its own; with more than 1 an
 //                                error does not wait for FOLDER/stop
 //              RING_VERSION      of the interface; unset: the newest
-//              RING_VARY=1       messages of all sizes, some empty
+//              RING_VARY=1       messages of all sizes, some empty; with RING_SMALL=1 none above 25000 bytes
 //              RING_TOGETHER=1   stops when all ranks have all messages, not only the next one
 //              RING_QUIET=1      posts receives, and sends nothing until FOLDER/speak is there
 //              RING_MUTE=1       sends, and posts no receive until FOLDER/speak is there
-//              RING_CHAIN=1      sends a message only once the one 4 before it has come, as a collective does; never spins
+//              RING_CHAIN=1      sends a message only once the one 4 before it has come, as a collective does
 //              RING_HUSH=send, or receive: once FOLDER/hush is there it posts no more of these until FOLDER/speak is
 //              RING_SHIFT=N      once FOLDER/shift is there its clock has gone N seconds on
 //              RING_SHUT=N       ends the sending side of its N-th lane, from 0, once traffic flows
 //              RING_FORK=1       forks a child once traffic flows, as a data loader does, which lives until FOLDER/stop
-//              RING_ANNOUNCE=N   says of each context, as NCCL does, that it will have N peers at once and 8 flows to each
-//              RING_DENY=ERRNO   io_uring's system calls end with that number
+//              RING_ANNOUNCE=N   says of each context, as NCCL does, that it will have N peers at once and 8 flows to
+//              each RING_DENY=ERRNO   io_uring's system calls end with that number
 //              RING_UNTOLD=1     the kernel does not tell of interfaces
 //
 // Threads: one; the plugin's besides.
@@ -46,6 +48,7 @@
 #include "absl/time/clock.h"
 #include "common/clock.h"
 #include "nccl/net_v12.h"
+#include "tests/netns/ring_flow.h"
 #include "tests/netns/shifted_clock.h"
 #include "tests/plugin/lifetime/proc_view.h"
 #include "tests/plugin/lifetime/sandbox.h"
@@ -54,11 +57,6 @@
 
 namespace tcpx {
 namespace {
-
-// Every second message is small, so that all lanes are busy.
-constexpr size_t kMessageBytes = 200000;
-constexpr size_t kSmallBytes = 4000;
-constexpr int kWindow = 4;
 
 struct Ring {
   std::string folder;
@@ -72,102 +70,11 @@ struct Ring {
   bool Has(const std::string& name) const { return access(absl::StrCat(folder, "/", name).c_str(), F_OK) == 0; }
 };
 
-bool Flag(const char* name) { return getenv(name) != nullptr && *getenv(name) == '1'; }
-
 // Whole or not at all.
 void WriteFile(const std::string& path, const std::string& text) {
   std::ofstream(path + ".part", std::ios::binary) << text;
   TCPX_REQUIRE(rename((path + ".part").c_str(), path.c_str()) == 0);
 }
-
-// Messages one way. Each holds its number, eight bytes at a time.
-class Flow {
- public:
-  enum class Way { kSend, kReceive };
-
-  Flow(NetClient* net, Way way, void* comm) : net_(net), way_(way), comm_(comm), memory_(kWindow * kWords) {
-    const ncclResult_t registered =
-        net_->RegMr(comm_, memory_.data(), memory_.size() * sizeof(uint64_t), NCCL_PTR_HOST, &region_);
-    TCPX_REQUIRE(registered == ncclSuccess || registered == ncclRemoteError);
-  }
-
-  ncclResult_t Step() {
-    ncclResult_t result = ncclSuccess;
-    while (posting_ && result == ncclSuccess && posted_ - finished_ < kWindow && Post(&result)) {
-    }
-    if (result == ncclSuccess && posted_ > finished_) result = TestOldest();
-    return result;
-  }
-
-  // Behind an error: each request ends with one, or was done, and so does every later call.
-  void RequireAllEnded() {
-    for (; finished_ < posted_; ++finished_) {
-      int done = 0;
-      const ncclResult_t result = net_->Test(requests_[finished_ % kWindow], &done, nullptr);
-      TCPX_REQUIRE(result != ncclSuccess || done == 1, "a request is left over");
-    }
-    ncclResult_t result = ncclSuccess;
-    TCPX_REQUIRE(!Post(&result) && result != ncclSuccess, "a failed comm takes requests");
-  }
-
-  void Deregister() { TCPX_REQUIRE(net_->DeregMr(comm_, region_) == ncclSuccess); }
-  void SetPosting(bool posting) { posting_ = posting; }
-  int64_t finished() const { return finished_; }
-  int64_t posted() const { return posted_; }
-
- private:
-  static constexpr size_t kWords = kMessageBytes / sizeof(uint64_t);
-
-  // In RING_VARY by a hash of the number that cares for its high bits too (Knuth's multiplicative one).
-  size_t BytesOf(int64_t message) const {
-    if (!vary_) return message % 2 == 0 ? kMessageBytes : kSmallBytes;
-    const uint64_t hash = (static_cast<uint64_t>(message) * 0x9E3779B97F4A7C15) >> 32;
-    const size_t bytes_max = hash % 3 == 0 ? kMessageBytes : kSmallBytes;
-    return hash % 11 == 0 ? 0 : hash % (bytes_max / sizeof(uint64_t)) * sizeof(uint64_t);
-  }
-  uint64_t* Slot(int64_t message) { return memory_.data() + static_cast<size_t>(message % kWindow) * kWords; }
-
-  bool Post(ncclResult_t* result) {
-    void* request = nullptr;
-    void* data = Slot(posted_);
-    size_t bytes = BytesOf(posted_);
-    int tag = 0;
-    if (way_ == Way::kSend) {
-      for (size_t i = 0; i < bytes / sizeof(uint64_t); ++i) Slot(posted_)[i] = static_cast<uint64_t>(posted_) + i;
-      *result = net_->Isend(comm_, data, bytes, tag, region_, nullptr, &request);
-    } else {
-      *result = net_->Irecv(comm_, 1, &data, &bytes, &tag, &region_, nullptr, &request);
-    }
-    if (request == nullptr) return false;
-    requests_[posted_++ % kWindow] = request;
-    return true;
-  }
-
-  ncclResult_t TestOldest() {
-    int done = 0;
-    int size = 0;
-    const ncclResult_t result = net_->Test(requests_[finished_ % kWindow], &done, &size);
-    if (result != ncclSuccess || done == 0) return result;
-    const size_t bytes = BytesOf(finished_);
-    TCPX_REQUIRE(size == static_cast<int>(bytes), size, " bytes");
-    for (size_t i = 0; way_ == Way::kReceive && i < bytes / sizeof(uint64_t); ++i) {
-      TCPX_REQUIRE(Slot(finished_)[i] == static_cast<uint64_t>(finished_) + i, "message ", finished_, " word ", i);
-    }
-    ++finished_;
-    return ncclSuccess;
-  }
-
-  NetClient* const net_;
-  const Way way_;
-  void* const comm_;
-  std::vector<uint64_t> memory_;
-  void* region_ = nullptr;
-  void* requests_[kWindow] = {};
-  const bool vary_ = Flag("RING_VARY");
-  bool posting_ = true;
-  int64_t posted_ = 0;
-  int64_t finished_ = 0;
-};
 
 void Announce(void* context) {
   const char* const ranks = getenv("RING_ANNOUNCE");
@@ -237,9 +144,11 @@ Flow* Drain(const Ring& ring, int round, Flow* send, Flow* recv) {
   const absl::Time deadline = absl::Now() + kHungAfter;
   int64_t total = -1;
   bool told = false;
+  Calls calls;
   while (!told || total < 0 || recv->finished() < total) {
     if (send->Step() != ncclSuccess) return send;
     if (recv->Step() != ncclSuccess) return recv;
+    calls.Made(send->finished() + recv->finished());
     const bool sent = send->finished() == send->posted();
     if (sent && !told) WriteFile(ring.Path("sent", ring.rank, round), absl::StrCat(send->posted()));
     told = told || sent;
@@ -262,22 +171,23 @@ void ShiftOnce(const Ring& ring, bool* shifted) {
   ShiftClock(atoi(getenv("RING_SHIFT")));
 }
 
-struct Noted {
-  bool stall = false;
-  size_t verdict = std::string::npos;  // where the latest begins
-};
-
-void NoteLog(const Ring& ring, int round, Noted* noted) {
-  const std::string log = LogText();
-  if (!noted->stall && log.find("no progress for") != std::string::npos) {
-    noted->stall = true;
-    WriteFile(ring.Path("stalled", ring.rank, round), "");
+// For whoever waits for a line of the log, or for messages.
+struct Notes {
+  void Write(const char* name, const std::string& text) const { WriteFile(ring.Path(name, ring.rank, round), text); }
+  void Count(int64_t now) {
+    if (std::exchange(messages, now) != now) Write("count", absl::StrCat(now, "\n"));
   }
-  const size_t verdict = log.rfind("verdict: ");
-  if (verdict == noted->verdict) return;
-  noted->verdict = verdict;
-  WriteFile(ring.Path("verdict", ring.rank, round), log);
-}
+  void Log(const char* name) {
+    const std::string log = LogText().substr(log_begin);
+    if (std::exchange(logged, log.size()) != log.size()) Write(name, log);
+  }
+
+  const Ring& ring;
+  int round;
+  size_t log_begin;
+  size_t logged = 0;
+  int64_t messages = -1;
+};
 
 // Whether the rank has fallen silent, and in which direction.
 class Hush {
@@ -293,31 +203,32 @@ class Hush {
 };
 
 // Runs until an error or the stop. The flow with the error, or null.
-Flow* RunTraffic(const Ring& ring, int round, Flow* send, Flow* recv) {
-  bool quiet = Flag("RING_QUIET");
-  bool mute = Flag("RING_MUTE");
+Flow* RunTraffic(const Ring& ring, int round, Flow* send, Flow* recv, Notes* notes) {
+  bool quiet = Flag("RING_QUIET"), mute = Flag("RING_MUTE");
   bool told = false, shifted = false, chain = Flag("RING_CHAIN");
   Hush hush(getenv("RING_HUSH"));
-  auto moved = [last = int64_t{0}](int64_t now) mutable { return std::exchange(last, now) != now; };
-  Noted noted;
+  Calls calls;
+  absl::Time looked = absl::InfinitePast();
   send->SetPosting(!quiet);
-  for (int64_t step = 0;; ++step) {
+  for (;;) {
     const bool may_send = !chain || send->posted() < recv->finished() + kWindow;
     if (chain) send->SetPosting(!quiet && may_send && hush.sends());
     recv->SetPosting(hush.receives());
     if (send->Step() != ncclSuccess) return send;
     if (!mute && recv->Step() != ncclSuccess) return recv;
-    if (chain && !moved(send->finished() + recv->finished())) absl::SleepFor(absl::Microseconds(100));
+    calls.Made(send->finished() + recv->finished());
     const bool runs = quiet || mute || recv->finished() >= 8;
-    if (runs && !told) WriteFile(ring.Path("running", ring.rank, round), "");
+    if (runs && !told) notes->Write("running", "");
     if (runs && !told && getenv("RING_SHUT") != nullptr) ShutLane(atoi(getenv("RING_SHUT")));
     if (runs && !told) ForkLoader(ring);
     told = told || runs;
     if (quiet) absl::SleepFor(absl::Milliseconds(2));
-    if (step % (quiet ? 4 : chain ? 16 : 512) != 0) continue;
+    if (absl::Now() - looked < absl::Milliseconds(5)) continue;
+    looked = absl::Now();
     ShiftOnce(ring, &shifted);
     hush.Look(ring);
-    NoteLog(ring, round, &noted);
+    notes->Log("log");
+    notes->Count(recv->finished());
     if ((mute || quiet) && ring.Has("speak")) {
       mute = quiet = false;
       send->SetPosting(true);
@@ -326,36 +237,33 @@ Flow* RunTraffic(const Ring& ring, int round, Flow* send, Flow* recv) {
   }
 }
 
-void Result(const Ring& ring, int round, const char* what, int64_t messages) {
-  const double seconds = static_cast<double>(MonotonicNanos()) * 1e-9;
-  WriteFile(ring.Path("result", ring.rank, round), absl::StrCat(what, " ", seconds, " ", messages, "\n"));
-}
-
-void AwaitStop(const Ring& ring, Flow* failed) {
+void AwaitStop(const Ring& ring, Flow* failed, Notes* notes) {
   const absl::Time deadline = absl::Now() + kHungAfter;
   failed->SetPosting(true);
   while (!ring.Has("stop")) {
     TCPX_REQUIRE(failed->Step() != ncclSuccess, "an error that does not stick");
     TCPX_REQUIRE(absl::Now() < deadline, "nobody says stop");
+    notes->Log("late");
     absl::SleepFor(absl::Milliseconds(5));
   }
 }
 
 void RunRound(Rank* rank, const Ring& ring, int round, bool last) {
   NetClient* net = &rank->net();
-  const size_t logged = LogText().size();
+  Notes notes{ring, round, LogText().size()};
   void* context = rank->NewContext();
   Announce(context);
   const Ends ends = Connect(net, context, ring, round);
   {
     Flow send(net, Flow::Way::kSend, ends.send);
     Flow recv(net, Flow::Way::kReceive, ends.receive);
-    Flow* const failed = RunTraffic(ring, round, &send, &recv);
-    WriteFile(ring.Path("running", ring.rank, round), "");  // It may have been too short to say so.
-    WriteFile(ring.Path("log", ring.rank, round), LogText().substr(logged));
-    Result(ring, round, failed != nullptr ? "error" : "stopped", recv.finished());
+    Flow* const failed = RunTraffic(ring, round, &send, &recv, &notes);
+    notes.Write("running", "");  // It may have been too short to say so.
+    notes.Log("log");
+    const double seconds = static_cast<double>(MonotonicNanos()) * 1e-9;
+    notes.Write("result", absl::StrCat(failed != nullptr ? "error " : "stopped ", seconds, " ", recv.finished(), "\n"));
     if (failed != nullptr) failed->RequireAllEnded();
-    if (failed != nullptr && last) AwaitStop(ring, failed);
+    if (failed != nullptr && last) AwaitStop(ring, failed, &notes);
     send.Deregister();
     recv.Deregister();
   }

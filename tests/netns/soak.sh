@@ -9,9 +9,9 @@
 # environment: SOAK_BIN       where net_socket/ and tests/netns/ with the built files are
 #              SOAK_EPISODE   only this one
 set -euo pipefail
-source common/netns/netns.sh
+source common/netns/lab.sh
 source tests/netns/ring.sh
-netns_require ss shuf
+netns_require shuf
 netns_enter "$0" "$@"
 minutes=$1 seed=$2
 ring_rank=$PWD/tests/netns/ring_rank
@@ -77,10 +77,8 @@ kill_rank() {
 }
 cut_long() { netns_cut b eth0; }
 drop_all() {
-  for host in a b; do
-    netns_table "$host"
-    netns_nft "$host" "add rule inet netns losses drop"
-  done
+  netns_drop a
+  netns_drop b
 }
 
 address() { if [[ $1 == a ]]; then echo 10.1.0.1; else echo 10.1.0.2; fi; }
@@ -150,9 +148,9 @@ await_end() {
     ended "$name" "$rank" "$how" "" || continue
     warned=$(grep -c '^WARN' "$scratch/$name/log.$rank.0" || true)
     if [[ $how == stopped ]]; then
-      ((warned == 0)) || { cat "$scratch/$name/log.$rank.0"; fail "rank $rank warned of nothing"; }
+      ((warned == 0)) || fail "rank $rank warned of nothing" "$scratch/$name/log.$rank.0"
     else
-      ((warned >= 1)) || { cat "$scratch/$name/log.$rank.0"; fail "rank $rank failed without a warning"; }
+      ((warned >= 1)) || fail "rank $rank failed without a warning" "$scratch/$name/log.$rank.0"
     fi
     count_rank "$how" "$rank"
   done
@@ -186,7 +184,7 @@ episode() {
   pick "${endings[@]}"
   ending=$picked
   for ((i = 0; i < size; ++i)); do
-    [[ ! -e $scratch/$name/result.$i.0 ]] || { cat "$scratch/$name/log.$i.0"; fail "rank $i did not survive$faults"; }
+    [[ ! -e $scratch/$name/result.$i.0 ]] || fail "rank $i did not survive$faults" "$scratch/$name/log.$i.0"
   done
   since=$(now)
   if [[ $ending == none ]]; then
@@ -204,13 +202,13 @@ episode() {
   fi
 }
 
-hosts
+netns_pair eth0 10.1.0.
 interface=eth0
 echo "soak: seed $seed, $minutes minutes"
 end=$((SECONDS + minutes * 60)) count=0
 if [[ -n ${SOAK_EPISODE:-} ]]; then
   episode "$SOAK_EPISODE"
-  exit $((failures > 0))
+  netns_end
 fi
 while ((SECONDS < end && failures < 10)); do
   episode $((++count))
@@ -219,4 +217,4 @@ summary=
 for what in "${!slowest[@]}"; do summary+=", ${what//_/ } known after ${slowest[$what]} s at the latest"; done
 for what in "${!times[@]}"; do summary+=", $what ${times[$what]}"; done
 echo "soak: seed $seed: $count episodes, $messages messages received, $failures findings$summary"
-exit $((failures > 0))
+netns_end

@@ -59,11 +59,17 @@ int BusiestSocket(int other) {
   return busiest;
 }
 
+// It polls, as NCCL's thread does: on a busy machine one that polls gets a CPU later than one that is woken, and what it
+// has not read delays the acknowledgement.
 void MoveBare(int fd, bool send, std::vector<char>* data) {
   size_t moved = 0;
   while (moved < data->size()) {
     const ssize_t got = send ? ::send(fd, data->data() + moved, data->size() - moved, MSG_NOSIGNAL)
-                             : recv(fd, data->data() + moved, data->size() - moved, 0);
+                             : recv(fd, data->data() + moved, data->size() - moved, MSG_DONTWAIT);
+    if (got < 0 && errno == EAGAIN) {
+      sched_yield();
+      continue;
+    }
     TCPX_REQUIRE(got > 0, errno);
     moved += static_cast<size_t>(got);
   }

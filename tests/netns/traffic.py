@@ -4,7 +4,7 @@
 usage: traffic.py sink tcp|udp PORT READY      writes the file READY once it listens; prints packets, bytes and seconds
        traffic.py send tcp|udp HOST PORT BYTES PIECE
 
-A TCP sink ends with its first connection, a UDP sink after a short silence. HOST may have a scope (fe80::1%eth0).
+A TCP sink ends with its first connection, a UDP sink once there is a file READY.end and nothing more to read. HOST may have a scope (fe80::1%eth0).
 """
 
 import pathlib
@@ -36,17 +36,20 @@ def sink_udp(port, ready):
     sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8 << 20)
     sock.bind(("::", port))
-    sock.settimeout(LONGEST_WAIT)
+    sock.settimeout(0.02)
+    end = pathlib.Path(str(ready) + ".end")
     ready.touch()
     packets = count = 0
     start = time.monotonic()
-    try:
-        while True:
+    while True:
+        sent = end.exists()
+        try:
             count += len(sock.recv(65536))
             packets += 1
-            sock.settimeout(0.4)
-    except socket.timeout:
-        report(packets, count, time.monotonic() - start)
+        except socket.timeout:
+            if sent or time.monotonic() - start > LONGEST_WAIT:
+                break
+    report(packets, count, time.monotonic() - start)
 
 
 def send(kind, host, port, count, piece):

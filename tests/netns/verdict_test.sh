@@ -8,9 +8,8 @@
 # environment: TCPX_TEST_LONG=1  all faults; without it three
 #              VERDICT_ONLY=REGEX  those whose name matches
 set -euo pipefail
-source common/netns/netns.sh
+source common/netns/lab.sh
 source tests/netns/ring.sh
-netns_require ss
 netns_enter "$0" "$@"
 long=$((${TCPX_TEST_LONG:-0} == 1))
 # Longer than what a rank says next may be put off (stall_probe.h), so that no wrong verdict is left unheard.
@@ -19,19 +18,6 @@ only=${VERDICT_ONLY:-.}
 ring="h0 h1 h2 h3"
 declare -A named wrong due
 asked=0
-
-# Four hosts on a switch.
-hosts() {
-  netns_add s h0 h1 h2 h3
-  ip -n s link add br0 type bridge
-  ip -n s link set br0 up
-  local i
-  for i in 0 1 2 3; do
-    netns_link "h$i" eth0 s "to$i"
-    ip -n s link set "to$i" master br0
-    netns_address "h$i" eth0 "10.1.0.1$i/24"
-  done
-}
 
 # begin NAME ENVIRONMENT...: a ring; false: this fault is not asked for.
 begin() {
@@ -55,7 +41,6 @@ plain() {
 in_log() {
   local file=$scratch/$1/log.$2
   [[ -e $file.end ]] && file=$file.end || file=$file.0
-  [[ -e $file ]] || file=$scratch/$1/verdict.$2.0
   sed -nE 's/.*verdict: ([a-z-]+): ([^:]*)(: .*)?$/\1: \2/p' "$file" 2>/dev/null | plain | uniq
 }
 
@@ -92,9 +77,8 @@ blames() {
       since="" latest=$other
     fi
     if ((SECONDS >= end)); then
-      for rank in "$@"; do cat "$scratch/$name"/{verdict,log}."$rank.0" 2>/dev/null || true; done
       wrong[$name]=1
-      fail "$name: $latest; wanted \"$wanted\""
+      fail "$name: $latest; wanted \"$wanted\"" "$scratch/$name"/log.*.0
       return
     fi
     sleep 0.2
@@ -129,20 +113,19 @@ over() {
   done
 }
 
-# flows_between A B: "bytes port port" of what host A sends host B on, most first.
-flows_between() {
-  netns_run "h$1" ss -tinHO state established dst "10.1.0.1$2" | awk '
-    match($0, /bytes_acked:[0-9]+/) {
-      split($3, local, ":"); split($4, peer, ":"); print substr($0, RSTART + 12, RLENGTH - 12), local[2], peer[2] }' |
-    sort -rn
-}
-flow_between() { flows_between "$@" | awk 'NR == 1 { print $2, $3 }'; }
+# ports_between A B: local ports of the flows that host A sends host B on, the busiest first.
+ports_between() { netns_sent "h$1" dst "10.1.0.1$2" | awk '$1 > 0 { sub(/.*:/, "", $2); print $2 }'; }
+# flow_between A B: sets `flow` to the busiest.
+flow_between() { flow=$(netns_sent "h$1" dst "10.1.0.1$2" | awk 'NR == 1 { print $2, $3 }'); }
 
-# swallow A B: one flow of data, both ways.
+# swallow A B: one flow of data, both ways. reset A B: a firewall at A does that.
 swallow() {
-  read -r here there < <(flow_between "$1" "$2")
-  netns_table "h$1" && netns_nft "h$1" "add rule inet netns losses tcp dport $here tcp sport $there drop"
-  netns_table "h$2" && netns_nft "h$2" "add rule inet netns losses tcp dport $there tcp sport $here drop"
+  flow_between "$1" "$2"
+  netns_break drop "$flow" "h$1" "h$2"
+}
+reset() {
+  flow_between "$1" "$2"
+  netns_break 'reject with tcp reset' "$flow" "h$1"
 }
 
 # blames_nobody NAME: no rank has named a process or a host, and none has failed.
@@ -162,7 +145,12 @@ but() {
   for rank in 0 1 2 3; do ((rank == $1)) || echo "$rank"; done
 }
 
-hosts
+# Four hosts on a switch.
+netns_switch s
+for i in 0 1 2 3; do
+  netns_add "h$i"
+  netns_plug "h$i" eth0 s "10.1.0.1$i"
+done
 
 # A process is stopped, in each way of moving bytes.
 stop() {
@@ -214,16 +202,14 @@ begin flow_fails TCPX_HEAL=0 TCPX_PEER_TIMEOUT=4 && {
 # With healing the lane goes on before anything stands, and only the end that moves it tells what was found.
 begin flow_heals && {
   swallow 1 2
-  end=$((SECONDS + patience))
-  until grep -q 'goes on' "$scratch/flow_heals/verdict.1.0" 2>/dev/null || ((SECONDS >= end)); do sleep 0.1; done
+  says flow_heals 1 'goes on'
   over flow_heals 0 1 2 3
   if [[ $(in_log flow_heals 1) == 'flow-dropped: the path between rank 1 and rank 2' ]] &&
     grep -q 'goes on' "$scratch/flow_heals/log.1.end"; then
     named[flow_heals]=1
     echo "ok: flow_heals: rank 1: flow-dropped: the path between rank 1 and rank 2"
   else
-    cat "$scratch/flow_heals/log.1.end"
-    fail "flow_heals: the lane is not told of"
+    fail "flow_heals: the lane is not told of" "$scratch/flow_heals/log.1.end"
   fi
   blames_nobody flow_heals
   heal_all
@@ -231,9 +217,7 @@ begin flow_heals && {
 
 # A firewall resets one flow.
 begin reset TCPX_HEAL=0 && {
-  read -r here there < <(flow_between 3 0)
-  netns_table h3
-  netns_nft h3 "add rule inet netns losses tcp dport $here tcp sport $there reject with tcp reset"
+  reset 3 0
   fails reset 'flow-dropped: the path between rank 0 and rank 3' 0 1 2 3
   heal_all
   over reset 0 1 2 3
@@ -242,26 +226,21 @@ begin reset TCPX_HEAL=0 && {
 # With healing the lane goes on with another socket, and nobody is blamed: there is nothing to name.
 begin reset_heals && {
   asked=$((asked - 1))
-  read -r here there < <(flow_between 3 0)
-  netns_table h3
-  netns_nft h3 "add rule inet netns losses tcp dport $here tcp sport $there reject with tcp reset"
-  end=$((SECONDS + patience))
-  while ((SECONDS < end)) && flows_between 3 0 | grep -q " $here $there$"; do sleep 0.1; done
+  reset 3 0
+  flow_gone h3 "$flow"
   over reset_heals 0 1 2 3
   grep -q 'goes on' "$scratch/reset_heals/log.3.end" ||
-    { cat "$scratch/reset_heals/log.3.end" && fail "reset_heals: the lane does not go on"; }
+    fail "reset_heals: the lane does not go on" "$scratch/reset_heals/log.3.end"
   blames_nobody reset_heals
   heal_all
 }
 
 # A firewall closes a port behind everybody's back: what listens there is not reached any more, and its host is.
 begin blocked && {
-  netns_table h1
   port=$(netns_run h1 ss -tnH state established src 10.1.0.11 dst 10.1.0.10 | awk '{ split($3, a, ":"); print a[2] }' |
     sort | uniq -c | sort -rn | awk '{ print $2; exit }')
-  netns_nft h1 "add rule inet netns losses tcp dport $port drop"
-  netns_table h0
-  netns_nft h0 "add rule inet netns losses tcp sport $port drop"
+  netns_drop h1 tcp dport "$port"
+  netns_drop h0 tcp sport "$port"
   blames blocked 'flow-dropped: the path between rank 0 and rank 1' 0 1 2 3
   heal_all
   over blocked 0 1 2 3
@@ -269,8 +248,7 @@ begin blocked && {
 
 # Nothing passes between a host and all others. To the rank there all others are gone.
 begin dropped && {
-  netns_table h2
-  netns_nft h2 "add rule inet netns losses ip saddr 10.1.0.0/24 drop"
+  netns_drop h2 ip saddr 10.1.0.0/24
   hold=20 blames dropped 'host-gone: rank 2' 0 1 3
   heal_all
   over dropped 0 1 2 3
@@ -287,15 +265,15 @@ begin cable && {
   over cable 0 1 2 3
 }
 begin switch && {
-  ip -n s link set to3 nomaster
+  ip -n s link set h3-eth0 nomaster
   blames switch 'host-gone: rank 3' 0 1 2
-  ip -n s link set to3 master br0
+  ip -n s link set h3-eth0 master bridge
   over switch 0 1 2 3
 }
 begin host_gone TCPX_PEER_TIMEOUT=4 TCPX_STALL_WARN=20 && {
-  ip -n s link set to1 nomaster
+  ip -n s link set h1-eth0 nomaster
   fails host_gone 'host-gone: rank 1' 0 2 3
-  ip -n s link set to1 master br0
+  ip -n s link set h1-eth0 master bridge
   over host_gone 0 1 2 3
 }
 
@@ -329,10 +307,11 @@ begin loss && {
 # Of the paths between two ranks one has a tenth of what its sisters have. All goes on, and only who sends knows, for as
 # long as nothing else holds up the sisters.
 begin tenth TCPX_LANES=4 TCPX_STALL_WARN=1 && {
-  mapfile -t ports < <(flows_between 0 1 | awk '{ print $2 }')
+  mapfile -t ports < <(ports_between 0 1)
   for port in "${ports[@]}"; do netns_class h0 eth0 40mbit tcp sport "$port"; done
-  sleep 1
-  mapfile -t ports < <(flows_between 0 1 | awk 'NR <= 3 { print $2 }')
+  # Each must help now, and lane 0, which has the short messages, sends least.
+  three_carry h0 10.1.0.11
+  mapfile -t ports < <(ports_between 0 1)
   netns_heal h0 eth0
   netns_class h0 eth0 40mbit tcp sport "${ports[0]}"
   netns_class h0 eth0 4mbit tcp sport "${ports[1]}"

@@ -3,126 +3,133 @@
 #
 # environment: TCPX_TEST_LONG=1  also limits of speed, whose streams take long
 set -euo pipefail
-source common/netns/netns.sh
+source common/netns/lab.sh
 source tests/netns/doctor/doctor.sh
-netns_enter "$0" "$@"
+netns_enter_each "$0" sound_hosts firewalls sizes_and_marks addresses secrets speeds strangers
 
-netns_add a b
-netns_link a eth0 b eth0
-netns_address a eth0 10.1.0.1/24
-netns_address b eth0 10.1.0.2/24
-carrier a eth0 && carrier b eth0
+netns_pair eth0 10.1.0.
+netns_settled a eth0
+netns_settled b eth0
 
 # listener NAME=VALUE...: a listening doctor on b; the one before it ends.
 listener() {
-  exec 9>&- || true
-  [[ -z ${listening:-} ]] || wait "$listening" || true
-  rm -f "$scratch/input" "$scratch/said" && mkfifo "$scratch/input"
-  netns_run b env HOME="$scratch" LD_LIBRARY_PATH="$PWD/net_socket" NCCL_NET_PLUGIN=tcpx NCCL_NET=tcpx LOCAL_WORLD_SIZE=1 \
-    "$@" "$doctor" listen --until-eof <"$scratch/input" >"$scratch/said" 2>&1 &
-  listening=$!
+  listener_ends
+  rm -f "$scratch/input" && mkfifo "$scratch/input"
+  launch doctor listener b "${as_installed[@]}" "$@" -- bash -c 'exec "$@" <"$0"' "$scratch/input" \
+    "$doctor" listen --until-eof
   exec 9>"$scratch/input"
-  local end=$((SECONDS + 60))
-  until grep -q listening "$scratch/said"; do
-    ((SECONDS < end)) || { fail "no listening doctor: $(cat "$scratch/said")"; return 0; }
-    sleep 0.02
+  await grep -q listening "$scratch/doctor/listener.log" || fail "no listening doctor" "$scratch/doctor/listener.log"
+}
+listener_ends() {
+  local rc=0
+  exec 9>&- || true
+  [[ -z ${pid[doctor.listener]:-} ]] || wait "${pid[doctor.listener]}" || rc=$?
+  ((rc == 0)) || fail "the listening doctor ends with $rc"
+}
+
+sound_hosts() {
+  examine a 10.1.0.2 && broken "nobody listens" reach "10.1.0.2 port 17617: no doctor answers.*refused"
+  listener
+  examine a 10.1.0.2 --ms 200 && sound "two sound hosts"
+  finds "two sound hosts" ok pair "eth0 10.1.0.1 to eth0 10.1.0.2: reachable, round trip"
+  finds "two sound hosts" ok mtu "1500 bytes pass"
+  finds "two sound hosts" ok mark "dscp 46 is kept both ways"
+  finds "two sound hosts" ok clock "clock is"
+  finds "two sound hosts" ok secret "neither host"
+  finds "two sound hosts" ok flow "the plugin connects"
+  finds "two sound hosts" ok flow "16 flows: [0-9]+ Mbit/s out, [0-9]+ in"
+  finds "two sound hosts" "(ok|note)" setting "."
+  examine a nosuch.invalid && broken "an unknown name" reach "nosuch.invalid"
+  ask "$doctor" 10.1.0.2 --port 0
+  ((code == 2)) || not_so "port 0: exit code $code"
+}
+
+# Without --ms only what is asked of each pair.
+firewalls() {
+  listener
+  netns_drop b tcp dport 17617
+  examine a 10.1.0.2 --ms 0 && broken "the doctor's port is blocked" reach "no answer in time"
+  netns_heal b
+  netns_drop b meta l4proto udp
+  examine a 10.1.0.2 --ms 0 && finds "UDP is blocked" note mtu "UDP does not pass"
+  netns_heal b
+  netns_drop b tcp dport != 17617 tcp flags syn
+  examine a 10.1.0.2 --ms 200 && broken "the plugin's ports are blocked" flow "the plugin does not connect"
+  netns_heal b
+}
+
+sizes_and_marks() {
+  listener
+  ip -n b link set eth0 mtu 9000
+  examine a 10.1.0.2 --ms 0 && broken "the mtu differs" mtu "interfaces have 1500 and 9000.*differs"
+  ip -n b link set eth0 mtu 1500
+  netns_drop b meta length 1401-1500
+  examine a 10.1.0.2 --ms 0 && broken "large packets vanish" mtu "1400 bytes pass.*vanish"
+  netns_heal b
+
+  netns_nft b 'add table inet wash'
+  netns_nft b 'add chain inet wash in { type filter hook prerouting priority -150; }'
+  netns_nft b 'add rule inet wash in ip dscp set cs0'
+  examine a 10.1.0.2 --ms 0 && finds "a mark that nobody set is washed" note mark "dscp 46 is washed on the way there"
+  examine a 10.1.0.2 --ms 0 TCPX_TRAFFIC_CLASS=af21 &&
+    broken "the mark is washed" mark "dscp 18 is washed on the way there"
+}
+
+addresses() {
+  local host
+  for host in a b; do
+    ip -n $host link add dup0 type bridge && ip -n $host link set dup0 up && netns_address $host dup0 10.9.9.9
   done
+  ip -n b link add port0 type veth peer name port1 && ip -n b link set port0 master dup0 up && ip -n b link set port1 up
+  netns_settled b dup0
+  listener
+  examine a 10.1.0.2 --ms 0 &&
+    broken "one address on both hosts" address "10.9.9.9 is on both hosts: they would dial themselves"
+  broken "an interface that does not lead there" pair "eth0 10.1.0.1 to dup0 10.9.9.9: not reachable"
 }
 
-# block HOST MATCH: what reaches the host and matches is dropped.
-block() {
-  netns_table "$1"
-  netns_nft "$1" "add rule inet netns losses $2 drop"
+secrets() {
+  printf 'the secret of this host' >"$scratch/here" && printf 'the secret of that host' >"$scratch/there"
+  chmod 600 "$scratch/here" "$scratch/there"
+  listener TCPX_SECRET_FILE="$scratch/there"
+  examine a 10.1.0.2 --ms 0 TCPX_SECRET_FILE="$scratch/there" && sound "the same secret"
+  finds "the same secret" ok secret "both hosts have the same secret"
+  examine a 10.1.0.2 --ms 0 TCPX_SECRET_FILE="$scratch/here" &&
+    broken "another secret" secret "secrets of the two hosts differ"
+  examine a 10.1.0.2 --ms 0 && broken "no secret here" secret "only the other host"
+  listener
+  examine a 10.1.0.2 --ms 0 TCPX_SECRET_FILE="$scratch/here" && broken "no secret there" secret "only this host"
 }
 
-examine a 10.1.0.2 && broken "nobody listens" reach "10.1.0.2 port 17617: no doctor answers.*refused"
-listener
-examine a 10.1.0.2 --ms 200 && sound "two sound hosts"
-finds "two sound hosts" ok pair "eth0 10.1.0.1 to eth0 10.1.0.2: reachable, round trip"
-finds "two sound hosts" ok mtu "1500 bytes pass"
-finds "two sound hosts" ok mark "dscp 46 is kept both ways"
-finds "two sound hosts" ok clock "clock is"
-finds "two sound hosts" ok secret "neither host"
-finds "two sound hosts" ok flow "the plugin connects"
-finds "two sound hosts" ok flow "16 flows: [0-9]+ Mbit/s out, [0-9]+ in"
-finds "two sound hosts" "(ok|note)" setting "."
-examine a nosuch.invalid && broken "an unknown name" reach "nosuch.invalid"
-
-# Firewalls. Without --ms only what is asked of each pair.
-block b 'tcp dport 17617'
-examine a 10.1.0.2 --ms 0 && broken "the doctor's port is blocked" reach "no answer in time"
-netns_heal b
-block b 'meta l4proto udp'
-examine a 10.1.0.2 --ms 0 && finds "UDP is blocked" note mtu "UDP does not pass"
-netns_heal b
-block b 'tcp dport != 17617 tcp flags syn'
-examine a 10.1.0.2 --ms 200 && broken "the plugin's ports are blocked" flow "the plugin does not connect"
-netns_heal b
-
-# Sizes.
-ip -n b link set eth0 mtu 9000
-examine a 10.1.0.2 --ms 0 && broken "the mtu differs" mtu "interfaces have 1500 and 9000.*differs"
-ip -n b link set eth0 mtu 1500
-block b 'meta length 1401-1500'
-examine a 10.1.0.2 --ms 0 && broken "large packets vanish" mtu "1400 bytes pass.*vanish"
-netns_heal b
-
-# Marks.
-netns_nft b 'add table inet wash'
-netns_nft b 'add chain inet wash in { type filter hook prerouting priority -150; }'
-netns_nft b 'add rule inet wash in ip dscp set cs0'
-examine a 10.1.0.2 --ms 0 && finds "a mark that nobody set is washed" note mark "dscp 46 is washed on the way there"
-examine a 10.1.0.2 --ms 0 TCPX_TRAFFIC_CLASS=af21 && broken "the mark is washed" mark "dscp 18 is washed on the way there"
-netns_nft b 'flush ruleset'
-
-# Addresses and interfaces.
-for host in a b; do ip -n $host link add dup0 type bridge && ip -n $host link set dup0 up && netns_address $host dup0 10.9.9.9/24; done
-ip -n b link add port0 type veth peer name port1 && ip -n b link set port0 master dup0 up && ip -n b link set port1 up
-carrier b dup0
-listener
-examine a 10.1.0.2 --ms 0 && broken "one address on both hosts" address "10.9.9.9 is on both hosts: they would dial themselves"
-broken "an interface that does not lead there" pair "eth0 10.1.0.1 to dup0 10.9.9.9: not reachable"
-for host in a b; do ip -n $host link delete dup0; done
-ip -n b link delete port0
-
-# Secrets.
-printf 'the secret of this host' >"$scratch/here" && printf 'the secret of that host' >"$scratch/there"
-chmod 600 "$scratch/here" "$scratch/there"
-listener TCPX_SECRET_FILE="$scratch/there"
-examine a 10.1.0.2 --ms 0 TCPX_SECRET_FILE="$scratch/there" && sound "the same secret"
-finds "the same secret" ok secret "both hosts have the same secret"
-examine a 10.1.0.2 --ms 0 TCPX_SECRET_FILE="$scratch/here" && broken "another secret" secret "secrets of the two hosts differ"
-examine a 10.1.0.2 --ms 0 && broken "no secret here" secret "only the other host"
-listener
-examine a 10.1.0.2 --ms 0 TCPX_SECRET_FILE="$scratch/here" && broken "no secret there" secret "only this host"
-
-# Speeds.
-if ((${TCPX_TEST_LONG:-0} == 1)); then
+speeds() {
+  ((${TCPX_TEST_LONG:-0} == 1)) || return 0
+  listener
   netns_limit_flows b 4000
   netns_limit_flows a 4000
   examine a 10.1.0.2 --ms 500 && finds "a limit for each flow" note flow "a flow is limited to about [0-9]+ Mbit/s"
   finds "a limit for each flow" note setting "16 bring [0-9]+ Mbit/s"
-  grep -q 'mend: export TCPX_LANES=17' <<<"$said" || fail "a limit for each flow: no TCPX_LANES=17"
+  grep -q 'mend: export TCPX_LANES=17' <<<"$said" || not_so "a limit for each flow: no TCPX_LANES=17"
   netns_heal a && netns_heal b
   netns_shape b eth0 40mbit
   examine a 10.1.0.2 --ms 500 && finds "one direction is shaped" note flow "the directions differ"
-  netns_heal b eth0
-fi
+}
+
+# say_as_stranger SECONDS WORDS: and what is answered.
+say_as_stranger() {
+  netns_run a timeout "$1" bash -c "exec 3<>/dev/tcp/10.1.0.2/17617; echo '$2' >&3; head -c 4096 <&3" || true
+}
 
 # What strangers say.
-# It waits for the stream that the first asks for; who has asked does not.
-netns_run a timeout 2 bash -c "exec 3<>/dev/tcp/10.1.0.2/17617; echo 'tcpx_doctor 1 stream lanes=99999 device=-1 ms=x' >&3; cat <&3" >/dev/null || true
-for word in 'GET / HTTP/1.0' 'tcpx_doctor 1 nosuch'; do
-  netns_run a timeout 60 bash -c "exec 3<>/dev/tcp/10.1.0.2/17617; echo '$word' >&3; head -c 4096 <&3" >"$scratch/answer" || true
-done
-grep -q '^error unknown question' "$scratch/answer" || fail "an unknown question"
-examine a 10.1.0.2 --ms 0 && sound "after strangers"
-exec 9>&-
-wait "$listening" && gone=0 || gone=$?
-((gone == 0)) || fail "the listening doctor ends with $gone"
+strangers() {
+  local word
+  listener
+  # It waits for the stream that the first asks for; who has asked does not.
+  say_as_stranger 2 'tcpx_doctor 1 stream lanes=99999 device=-1 ms=x' >/dev/null
+  for word in 'GET / HTTP/1.0' 'tcpx_doctor 1 nosuch'; do say_as_stranger 60 "$word" >"$scratch/answer"; done
+  grep -q '^error unknown question' "$scratch/answer" || fail "an unknown question" "$scratch/answer"
+  examine a 10.1.0.2 --ms 0 && sound "after strangers"
+}
 
-code=0
-said=$("$doctor" 10.1.0.2 --port 0 2>&1) || code=$?
-((code == 2)) || fail "port 0: exit code $code"
-echo "$cases cases, $failures failures"
-exit $((failures > 0))
+$NETNS_CASE
+listener_ends
+doctor_end

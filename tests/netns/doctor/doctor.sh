@@ -1,36 +1,28 @@
-# doctor.sh: broken set-ups, and whether the doctor names what is wrong. To be sourced behind netns.sh.
+# doctor.sh: broken set-ups, and whether the doctor names what is wrong. To be sourced behind lab.sh.
 #
 #   examine HOST [NAME=VALUE|OPTION...]     runs it there; what it says is in $said, its exit code in $code
 #   finds NAME GRADE CHECK REGEX            one line of it has this grade and check and matches
 #   broken NAME CHECK REGEX                 the same for a problem: exit code 1, and behind it what mends it
 #   sound NAME                              no problem, exit code 0
-#   carrier HOST DEVICE                     waits until the kernel has seen that the cable is in
+#   wrong ARGUMENT...                       wrong usage: exit code 2
 #
 # Threads: none. Errors: counted in `failures`, with all that was said.
+# shellcheck shell=bash
 
 doctor=$PWD/tools/doctor/tcpx_doctor
-failures=0
 cases=0
-[[ ${NETNS_INSIDE:-} != 1 ]] || {
-  scratch=$(mktemp -d)
-  trap 'rm -rf "$scratch" || true' EXIT
-}
 # Words in front of the doctor: a wrapper.
 wrapper=()
+as_installed=(HOME="${scratch:-}" LD_LIBRARY_PATH="$PWD/net_socket" NCCL_NET_PLUGIN=tcpx NCCL_NET=tcpx
+  LOCAL_WORLD_SIZE=1)
 
-fail() {
-  echo "FAILED: $*"
-  echo "$said"
-  failures=$((failures + 1))
+# ask COMMAND...
+ask() {
+  code=0
+  said=$("$@" 2>&1) || code=$?
 }
 
-carrier() {
-  local end=$((SECONDS + 60))
-  until [[ $(ip -n "$1" -br link show dev "$2") == *LOWER_UP* && $(ip -n "$1" -br link show dev "$2") == *' UP '* ]]; do
-    ((SECONDS < end)) || { fail "$2 of $1 does not come up"; return 0; }
-    sleep 0.02
-  done
-}
+not_so() { fail "$1" - <<<"$said"; }
 
 examine() {
   local host=$1 word set=() options=()
@@ -39,15 +31,13 @@ examine() {
     if [[ $word =~ ^[A-Za-z_]+= ]]; then set+=("$word"); else options+=("$word"); fi
   done
   [[ " ${options[*]} " == *' --nccl '* ]] || options+=(--nccl "$PWD/tests/netns/doctor/libnccl-stand-in.so")
-  code=0
-  said=$(netns_run "$host" env HOME="$scratch" LD_LIBRARY_PATH="$PWD/net_socket" NCCL_NET_PLUGIN=tcpx NCCL_NET=tcpx \
-    LOCAL_WORLD_SIZE=1 "${set[@]}" "${wrapper[@]}" "$doctor" "${options[@]}" 2>&1) || code=$?
+  ask netns_run "$host" env "${as_installed[@]}" "${set[@]}" "${wrapper[@]}" "$doctor" "${options[@]}"
 }
 
 finds() {
   local line
   cases=$((cases + 1))
-  line=$(grep -Em1 "^$2 +$3 .*($4)" <<<"$said") || { fail "$1: no $2 of $3 that matches $4"; return 0; }
+  line=$(grep -Em1 "^$2 +$3 .*($4)" <<<"$said") || { not_so "$1: no $2 of $3 that matches $4"; return 0; }
   echo "$1: $line"
 }
 
@@ -55,13 +45,23 @@ broken() {
   local before=$failures
   finds "$1" problem "$2" "$3"
   ((failures == before)) || return 0
-  ((code == 1)) || fail "$1: exit code $code"
-  grep -EA1 "^problem +$2 .*($3)" <<<"$said" | grep -q ' mend: ' || fail "$1: nothing that mends it"
+  ((code == 1)) || not_so "$1: exit code $code"
+  [[ $(grep -EA1 "^problem +$2 .*($3)" <<<"$said") == *' mend: '* ]] || not_so "$1: nothing that mends it"
 }
 
 sound() {
   cases=$((cases + 1))
-  ((code == 0)) || fail "$1: exit code $code"
-  ! grep -q '^problem' <<<"$said" || fail "$1: a problem"
-  grep -q ' 0 problems$' <<<"$said" || fail "$1: no summary"
+  ((code == 0)) || not_so "$1: exit code $code"
+  ! grep -q '^problem' <<<"$said" || not_so "$1: a problem"
+  grep -q ' 0 problems$' <<<"$said" || not_so "$1: no summary"
+}
+
+wrong() {
+  ask "$doctor" "$@"
+  ((code == 2)) || not_so "wrong use $*: exit code $code"
+}
+
+doctor_end() {
+  echo "$cases cases, $failures failures"
+  netns_end
 }

@@ -3,28 +3,25 @@
 #
 # environment: TCPX_TEST_LONG=1  also what needs streams between all of them: hosts alike, and the slow one
 set -euo pipefail
-source common/netns/netns.sh
+source common/netns/lab.sh
 source tests/netns/doctor/doctor.sh
 netns_enter "$0" "$@"
 
-netns_add switch a b c
-ip -n switch link add bridge0 type bridge && ip -n switch link set bridge0 up
+netns_switch s
+netns_add a b c
 number=0
 for host in a b c; do
-  number=$((number + 1))
-  netns_link $host eth0 switch port$host
-  ip -n switch link set port$host master bridge0
-  netns_address $host eth0 10.1.0.$number/24
-  carrier $host eth0
+  netns_plug $host eth0 s 10.1.0.$((++number))
+  netns_settled $host eth0
   # Slow enough that no host of the machine's own speed stands out by chance.
   netns_shape $host eth0 100mbit
   echo "$host 10.1.0.$number  # a host" >>"$scratch/hosts"
 done
 
-remote="env HOME=$scratch LD_LIBRARY_PATH=$PWD/net_socket NCCL_NET_PLUGIN=tcpx NCCL_NET=tcpx LOCAL_WORLD_SIZE=1 $doctor"
 matrix() {
   code=0
-  said=$("$doctor" hosts "$scratch/hosts" --start 'ip netns exec {host}' --remote "$remote" --ms 300 "$@" 2>"$scratch/errors") || code=$?
+  said=$("$doctor" hosts "$scratch/hosts" --start 'ip netns exec {host}' --remote "env ${as_installed[*]} $doctor" \
+    --ms 300 "$@" 2>"$scratch/errors") || code=$?
   said+=$'\n'$(cat "$scratch/errors")
 }
 
@@ -33,19 +30,19 @@ finds "three hosts that are asked for no streams" ok pair "3 pairs alike"
 if ((${TCPX_TEST_LONG:-0} == 1)); then
   matrix && sound "three hosts alike"
   finds "three hosts alike" ok pair "3 pairs alike"
-  grep -Eq '^a +- +[0-9]+ +[0-9]+$' <<<"$said" || fail "three hosts alike: no matrix"
+  grep -Eq '^a +- +[0-9]+ +[0-9]+$' <<<"$said" || not_so "three hosts alike: no matrix"
 
   tc -n c qdisc delete dev eth0 root && netns_shape c eth0 25mbit
   matrix && broken "a slow host" host "c stands out in all of its 2 pairs"
   broken "a slow host" pair "a and c: .*back [0-9]+ Mbit/s, where the median is"
-  ! grep -q 'problem  *pair  *a and b' <<<"$said" || fail "a slow host: a and b stand out too"
+  ! grep -q 'problem  *pair  *a and b' <<<"$said" || not_so "a slow host: a and b stand out too"
   tc -n c qdisc delete dev eth0 root && netns_shape c eth0 100mbit
 fi
 
 matrix --ms 0 --json
 python3 -c 'import json, sys; r = json.loads(sys.stdin.read()); assert len(r["pairs"]) == 3 and r["problems"] == 0' \
-  <<<"$said" || fail "--json"
-ip -n switch link set portc down
+  <<<"$said" || not_so "--json"
+ip -n s link set c-eth0 down
 echo "nosuch 10.1.0.9" >>"$scratch/hosts"
 matrix --ms 0 && broken "a host that is away" host "c stands out in all of its 2 pairs"
 broken "a host that is away" pair "b and c: not reached"
@@ -55,16 +52,10 @@ for host in a b c; do
   [[ -z $(ip netns pids $host) ]] || fail "processes stay on $host: $(ip netns pids $host)"
 done
 
-wrong() {
-  code=0
-  said=$("$doctor" "$@" 2>&1) || code=$?
-  ((code == 2)) || fail "wrong use $*: exit code $code"
-}
 echo 'a; reboot' >"$scratch/odd"
 wrong hosts
 wrong hosts /nowhere/hosts
 wrong hosts "$scratch/odd"
 echo one >"$scratch/one"
 wrong hosts "$scratch/one"
-echo "$cases cases, $failures failures"
-exit $((failures > 0))
+doctor_end

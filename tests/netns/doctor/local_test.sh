@@ -1,16 +1,12 @@
 #!/bin/bash
 # local_test: each of these set-ups is broken in one way, and the doctor names it; a sound one has no problem.
 set -euo pipefail
-source common/netns/netns.sh
+source common/netns/lab.sh
 source tests/netns/doctor/doctor.sh
 netns_enter "$0" "$@"
 
-netns_add a b
-netns_link a eth0 b eth0
-netns_address a eth0 10.1.0.1/24
-netns_address b eth0 10.1.0.2/24
-
-carrier a eth0
+netns_pair eth0 10.1.0.
+netns_settled a eth0
 examine a && sound "a sound host"
 finds "a sound host" ok nccl "2.28.9.*v11"
 finds "a sound host" ok plugin "loads, v11, 1 of 1 devices"
@@ -55,10 +51,10 @@ examine a NCCL_SOCKET_IFNAME=nosuch && broken "no device" device "no usable netw
 examine a TCPX_FUSE=eth0+nosuch && broken "a fused device with a stranger" device "nosuch"
 ip -n a link set eth0 down
 examine a && broken "the cable out" device "lo reaches this host only"
-ip -n a link set eth0 up && carrier a eth0
+ip -n a link set eth0 up && netns_settled a eth0
 ip -n a link add docker0 type bridge && ip -n a link set docker0 up && netns_address a docker0 172.17.0.1/16
 ip -n a link add port0 type veth peer name port1 && ip -n a link set port0 master docker0 up && ip -n a link set port1 up
-carrier a docker0 && carrier a port1
+netns_settled a docker0 port1
 examine a NCCL_SOCKET_IFNAME=docker0 && broken "docker's bridge" device "docker0 is a docker bridge"
 broken "the address of every bridge" address "172.17.0.1 of docker0"
 netns_address a port1 10.1.0.1/24
@@ -118,8 +114,8 @@ netns_run a sysctl -qw net.ipv4.ip_local_port_range="40000 40100"
 examine a && broken "few ports to connect from" port "101 ports"
 netns_run a sysctl -qw net.ipv4.ip_local_port_range="32768 60999"
 examine a TCPX_PORT_RANGE=50000-50001 --ranks 8 && broken "few ports to listen on" port "2 ports, for 8 ranks"
-netns_run a python3 -c 'import socket, time; s = socket.create_server(("10.1.0.1", 50000)); print(flush=True); time.sleep(600)' >"$scratch/up" &
-while [[ ! -s $scratch/up ]]; do sleep 0.05; done
+netns_run a python3 -c 'import socket, time; s = socket.create_server(("10.1.0.1", 50000)); time.sleep(600)' &
+await netns_listens a 50000
 examine a TCPX_PORT_RANGE=50000-50000 && broken "ports in use" plugin "listen failed.*50000"
 tracked=net.netfilter.nf_conntrack_tcp_timeout_established
 if netns_run a sysctl -qw $tracked=60 2>/dev/null; then
@@ -136,13 +132,6 @@ else
 fi
 
 # The command itself.
-wrong() {
-  local text
-  code=0
-  text=$("$doctor" "$@" 2>&1) || code=$?
-  said=$text
-  ((code == 2)) || fail "wrong use $*: exit code $code"
-}
 wrong --nosuch
 wrong --ranks
 wrong --ranks many
@@ -150,6 +139,5 @@ wrong --ranks 0
 [[ $("$doctor" --help) == *'exit code: 0 '* ]] || fail "--help"
 examine a --json
 python3 -c 'import json, sys; r = json.load(sys.stdin); assert r["problems"] == 0 and r["findings"][0]["check"] == "nccl"' \
-  <<<"$said" || fail "--json"
-echo "$cases cases, $failures failures"
-exit $((failures > 0))
+  <<<"$said" || not_so "--json"
+doctor_end
