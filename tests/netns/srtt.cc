@@ -7,8 +7,10 @@
 // "plugin N bare N". The ranks share FOLDER and nothing else.
 //
 // Threads: one; the plugin's besides.
+#include <errno.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
