@@ -20,12 +20,9 @@ Row = collections.namedtuple("Row", "target compile link run")
 
 
 def read_trace(path):
-    """Returns the events of a profile; of one that was cut off, those before the cut."""
-    text = gzip.open(path, "rt", errors="replace").read()
-    try:
-        return json.loads(text)["traceEvents"]
-    except ValueError:
-        return json.loads(text[: text.rindex("\n")].rstrip().rstrip(",") + "]}")["traceEvents"]
+    """Returns the events of a profile."""
+    with gzip.open(path, "rt", errors="replace") as file:
+        return json.load(file)["traceEvents"]
 
 
 def target_of(event):
@@ -65,8 +62,7 @@ def show(config, folder, most):
     events = read_trace(folder / (config + ".profile.gz"))
     rows = rows_of(events)
     total = Row("all", *(sum(getattr(row, kind) for row in rows) for kind in KINDS.values()))
-    took = folder / (config + ".seconds")
-    print("%s: %s s by the clock" % (config, took.read_text().strip() if took.exists() else "?"))
+    print("%s: %s s by the clock" % (config, (folder / (config + ".seconds")).read_text().strip()))
     table([total] + rows[:most])
     if len(rows) > most:
         print("  ... and %d targets more (--most)" % (len(rows) - most))
@@ -80,8 +76,9 @@ def main():
     parser.add_argument("--most", type=int, default=1000)
     parser.add_argument("folder", type=pathlib.Path)
     args = parser.parse_args()
-    for profile in sorted(args.folder.glob("*.profile.gz")):
-        show(profile.name[: -len(".profile.gz")], args.folder, args.most)
+    # Those that came to their end.
+    for seconds in sorted(args.folder.glob("*.seconds")):
+        show(seconds.name[: -len(".seconds")], args.folder, args.most)
 
 
 if __name__ == "__main__":

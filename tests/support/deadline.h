@@ -9,6 +9,7 @@
 #define TCPX_TESTS_SUPPORT_DEADLINE_H_
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <chrono>
 
@@ -23,17 +24,29 @@ class Deadline {
   // There was progress: the time begins anew.
   void Restart() { at_ = Clock::now() + std::chrono::seconds(seconds_ * TimeScale()); }
   bool Over() const { return Clock::now() >= at_; }
-  // Lets others run; false exactly when the time is over.
+  // Lets others run; false exactly when the time is over. Who comes again at once, and again, polls in vain: it sleeps,
+  // since several tests share a CPU.
   bool Yield() const {
-    sched_yield();
+    in_vain_ = Clock::now() - last_ < std::chrono::microseconds(100) ? in_vain_ + 1 : 0;
+    if (in_vain_ < kSpins) {
+      sched_yield();
+    } else {
+      usleep(kNapMicros);
+    }
+    last_ = Clock::now();
     return !Over();
   }
+
+  static constexpr int kSpins = 200;
+  static constexpr int kNapMicros = 100;
 
  private:
   using Clock = std::chrono::steady_clock;
 
   const int seconds_;
   Clock::time_point at_;
+  mutable Clock::time_point last_;
+  mutable int in_vain_ = 0;
 };
 
 }  // namespace tcpx

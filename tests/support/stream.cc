@@ -1,11 +1,13 @@
 #include "tests/support/stream.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 
 #include "absl/time/clock.h"
+#include "tests/support/deadline.h"
 #include "tests/support/plugin_log.h"
 #include "tests/support/processes.h"
 
@@ -111,8 +113,11 @@ void Stream::StopPosting() {
 }
 
 ncclResult_t Stream::Step() {
+  const int64_t before = posted_ + finished_;
   PostAll();
   if (result_ == ncclSuccess && in_flight() > 0) result_ = TestOldest();
+  in_vain_ = posted_ + finished_ == before && !complete() ? in_vain_ + 1 : 0;
+  if (in_vain_ > 10 * Deadline::kSpins) usleep(Deadline::kNapMicros);
   return result_;
 }
 

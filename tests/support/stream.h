@@ -42,7 +42,8 @@ class Stream {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  // Posts what can be posted and tests the oldest request.
+  // Posts what can be posted and tests the oldest request. Where that has been in vain for long it sleeps a little, since
+  // several tests share a CPU.
   ncclResult_t Step();
   // From here on Step only tests. For another thread than Step's.
   void StopPosting();
@@ -86,6 +87,7 @@ class Stream {
   ncclResult_t result_ = ncclSuccess;
   std::mutex posting_mutex_;
   bool posting_ = true;
+  int in_vain_ = 0;  // steps
 };
 
 // Both ways at once.
