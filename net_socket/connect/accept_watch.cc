@@ -88,7 +88,8 @@ void AcceptWatch::LookInLoop(AcceptWait* wait) {
   if (!hopeless.empty()) return GiveUpInLoop(wait, hopeless);
   if (now - wait->progress_ns >= bounds_.no_progress_ns) {
     // What is there now is news, though it was said that nothing was.
-    const char* const there = wait->lost_ns != 0 ? "lost" : partial_(*wait).has_value() ? "some" : "none";
+    const bool some = partial_(*wait).has_value() || wait->incomplete_ns != 0;
+    const char* const there = wait->lost_ns != 0 ? "lost" : some ? "some" : "none";
     log_.SlowInLoop(*wait->communicator, absl::StrFormat("accept %s %s", wait->where, there), DescribeInLoop(*wait));
   }
   LookAgainInLoop(wait);
@@ -134,6 +135,10 @@ std::string AcceptWatch::DescribeInLoop(const AcceptWait& wait) const {
     return begin + "this host has lost the address, so that no peer can come: was the interface set up anew?";
   }
   const std::optional<Partial> partial = partial_(wait);
+  if (!partial.has_value() && wait.incomplete_ns != 0) {
+    return absl::StrFormat("%slanes from %s have come, never all of a connection, and no more for %s. %s", begin,
+                           wait.latest.ToString(), seconds, kAdvice);
+  }
   if (!partial.has_value()) {
     return begin + "no peer has come for " + seconds + ". It may be late only. " + kAdvice;
   }

@@ -84,7 +84,8 @@ some() {
   start some "a b" NCCL_SOCKET_RETRY_CNT=2 TCPX_HELLO_TIMEOUT=4 JOIN_CHANNELS=1 \
     1:TCPX_PORT_RANGE=41000-41009 || return 0
   both_fail some
-  told some 1 'accept on 10[.]1[.]0[.]2:[0-9]+ [(]eth0[)]: 1 of 3 lanes from 10[.]1[.]0[.]1:[0-9]+ have come, and no more for 5 s'
+  # Where it is asked late, what came has been closed meanwhile.
+  told some 1 'accept on 10[.]1[.]0[.]2:[0-9]+ [(]eth0[)]: (1 of 3 )?lanes from 10[.]1[.]0[.]1:[0-9]+ have come,.* and no more for 5 s'
   finish some 0 1
 }
 

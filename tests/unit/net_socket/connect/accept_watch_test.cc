@@ -112,6 +112,15 @@ TEST_F(AcceptWatchTest, WhatHasComeOfAConnection) {
   EXPECT_TRUE(Has(Lines()[3], "the only lane from 10.0.0.2:39000 has come, and no health socket")) << Lines()[3];
 }
 
+TEST_F(AcceptWatchTest, LanesThatCameAndWereClosedAreNotForgotten) {
+  Make(kNever, kNever);
+  const auto wait = NewWait();
+  reactor_.RunSync([&] { watch_->CameInLoop(wait.get(), kPeer, false); });
+  AskUntil({wait}, [&] { return !Lines().empty(); });
+  EXPECT_TRUE(Has(Lines()[0], "lanes from 10.0.0.2:39000 have come, never all of a connection, and no more for 0.03 s"))
+      << Lines()[0];
+}
+
 TEST_F(AcceptWatchTest, NothingIsSaidWhileLanesComeOrNobodyAsks) {
   Make(kNever, kNever);
   const auto wait = NewWait();
