@@ -20,10 +20,12 @@ constexpr int64_t kRetryMaxNs = 2 * kMillisecond;
 }  // namespace
 
 void LaneRate::Sample(int64_t now_ns, uint64_t sent, int64_t held, bool continuous) {
-  const uint64_t acked = sent - static_cast<uint64_t>(held);
+  const uint64_t acked = sent - std::min(static_cast<uint64_t>(held), sent);
   const bool busy = held > 0;
   span_busy_ &= busy;
-  if (last_ns_ == 0 || (now_ns - last_ns_ > kPauseNs && !continuous)) {
+  // What was lost with a socket is sent again: fewer bytes count as acknowledged than before.
+  const bool back = acked < last_acked_;
+  if (last_ns_ == 0 || back || (now_ns - last_ns_ > kPauseNs && !continuous)) {
     StartSpan(now_ns, acked, busy);
   } else if (acked != last_acked_ && now_ns - span_ns_ >= (rate_ == 0 ? kFirstSpanMinNs : kSpanMinNs)) {
     EndSpan(now_ns, acked, busy);

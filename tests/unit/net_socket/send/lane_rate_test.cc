@@ -39,6 +39,28 @@ TEST(LaneRateTest, LearnsThePaceAndFollowsIt) {
   EXPECT_NEAR(1e8 * kDrainSeconds, static_cast<double>(rate.held_max()), 1e7 * kDrainSeconds);
 }
 
+// A socket died: what it had not delivered is sent again, by another one. The rate was negative then.
+TEST(LaneRateTest, WhatIsSentAgainIsNoRate) {
+  LaneRate rate(kChunk);
+  int64_t now = kSecond;
+  uint64_t acked = 0;
+  Drain(&rate, 1'000'000'000, 50, &now, &acked);
+  const int64_t before = rate.bytes_per_second();
+  for (const int64_t back : {1'000'000, 40'000'000}) {
+    acked -= static_cast<uint64_t>(back);
+    now += 10 * kMillisecond;
+    rate.Sample(now, acked + 100'000, 100'000);
+    EXPECT_EQ(before, rate.bytes_per_second());
+  }
+  // The kernel may still hold what is sent again.
+  now += 10 * kMillisecond;
+  rate.Sample(now, 1000, 2000);
+  EXPECT_EQ(before, rate.bytes_per_second());
+  acked = 0;
+  Drain(&rate, 1'000'000'000, 50, &now, &acked);
+  EXPECT_NEAR(1e9, static_cast<double>(rate.bytes_per_second()), 1e7);
+}
+
 TEST(LaneRateTest, HoldsMoreOverALongPath) {
   LaneRate rate(kChunk);
   int64_t now = kSecond;
