@@ -3,7 +3,7 @@
 // Purpose: a rank without CPU looks to its peers like a slow network. Of each thread the kernel counts how long it ran,
 //          and how long it was ready and did not, the latter once it runs again: of one that is ready at two looks and
 //          has not begun to run in between, the time since counts as well. One that wanted a CPU most of the time
-//          between two looks, as whoever polls does, and got less than half of it, is short. Only our own threads and
+//          between two looks, as a polling thread does, and got less than half of it, is short. Only our own threads and
 //          those that call us count.
 //
 // Threads: one at a time: the reactor.

@@ -171,7 +171,7 @@ void ShiftOnce(const Ring& ring, bool* shifted) {
   ShiftClock(atoi(getenv("RING_SHIFT")));
 }
 
-// For whoever waits for a line of the log, or for messages.
+// Scripts wait for a line of the log, or for messages.
 struct Notes {
   void Write(const char* name, const std::string& text) const { WriteFile(ring.Path(name, ring.rank, round), text); }
   void Count(int64_t now) {

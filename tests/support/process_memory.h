@@ -12,7 +12,7 @@
 namespace tcpx {
 
 struct MemoryPiece {
-  const char* data = nullptr;  // a copy, which is wiped behind the look
+  const char* data = nullptr;  // a copy, wiped after the look
   size_t bytes = 0;
   unsigned long address = 0;
   std::string mapping;  // as /proc/PID/maps describes it

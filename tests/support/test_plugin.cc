@@ -18,7 +18,7 @@
 namespace tcpx {
 namespace {
 
-// Below the life of a process of a test (processes.h), so that a hang is told with its log.
+// Below the life of a process of a test (processes.h), so that a hang is reported with its log.
 constexpr int kConnectSeconds = 30;
 
 absl::Status WithLog(const std::string& what) {

@@ -8,7 +8,7 @@
 //
 // Killed:  with TCPX_TEST_KILL_US=N in the environment the socket of a lane of this process dies every N us
 //          (socket_killer.h), from its first connection on, but not while one is being made or closed here.
-//          TCPX_HEAL is set by whoever sets that.
+//          The one who sets that also sets TCPX_HEAL.
 // Sealed:  with TCPX_TEST_MUST_ENCRYPT in the environment Open fails where the plugin does not say that it encrypts.
 //
 // Threads: Open and the destructor by one thread while no other TestPlugin exists; Connect from any; net() as

@@ -194,7 +194,7 @@ TEST_P(LimitsTest, FinalizeWhileTheListenerRests) {
     Rank rank;
     const Ends ends = rank.Connect(peer);
     peer.Await('r');
-    absl::SleepFor(absl::Milliseconds(600));  // Meanwhile the other side's socket lingers; nobody is told of that.
+    absl::SleepFor(absl::Milliseconds(600));  // Meanwhile the other side's socket lingers; no event says so.
     rank.Close(ends);
     rank.Finalize();
   };
