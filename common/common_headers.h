@@ -1,5 +1,5 @@
-// common_headers.h: what many sources include, compiled once for the sanitizers (third_party/precompiled.bzl), which take
-// long to compile. What ships is compiled without it, so that each source includes what it uses.
+// common_headers.h: what many sources of the product include, compiled once per configuration
+// (third_party/precompiled.bzl). A source includes all it uses all the same: clang compiles it without this.
 #ifndef TCPX_COMMON_COMMON_HEADERS_H_
 #define TCPX_COMMON_COMMON_HEADERS_H_
 

@@ -2,6 +2,30 @@
 
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
 
+def precompiled_copts(header):
+    """Returns the options that put a precompiled header before a source.
+
+    gcc alone has it: clang includes what a source names itself, and so finds what one forgot to include.
+
+    Args:
+      header: path of the header, FOLDER/NAME.h of a precompiled_header.
+    """
+    return select({
+        "//:clang": [],
+        "//conditions:default": ["-include", header, "-Winvalid-pch"],
+    })
+
+def precompiled_deps(label):
+    """Returns what a target that uses the options above depends on.
+
+    Args:
+      label: the precompiled_header.
+    """
+    return select({
+        "//:clang": [],
+        "//conditions:default": [label],
+    })
+
 # Bazel 4 has both as globals.
 # buildifier: disable=native-cc-common
 # buildifier: disable=native-cc-info

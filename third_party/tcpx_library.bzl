@@ -2,22 +2,11 @@
 
 load("@rules_cc//cc:defs.bzl", "cc_library")
 load("//third_party:copts.bzl", "TCPX_COPTS")
+load("//third_party:precompiled.bzl", "precompiled_copts", "precompiled_deps")
 
-# For gcc's sanitizers; clang, which compiles what a fuzzer drives, does without.
-_PRECOMPILED_COPTS = select({
-    "//:fuzzing": [],
-    "//:sanitize": [
-        "-include",
-        "common/precompiled.h",
-        "-Winvalid-pch",
-    ],
-    "//conditions:default": [],
-})
-_PRECOMPILED_DEPS = select({
-    "//:fuzzing": [],
-    "//:sanitize": ["//common:precompiled"],
-    "//conditions:default": [],
-})
+# What most sources include.
+_PRECOMPILED_COPTS = precompiled_copts("common/precompiled.h")
+_PRECOMPILED_DEPS = precompiled_deps("//common:precompiled")
 
 def tcpx_library(name, hdrs = None, srcs = None, deps = [], **kwargs):
     """Declares a library with this project's compiler options.

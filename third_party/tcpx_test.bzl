@@ -2,6 +2,13 @@
 
 load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library", "cc_test")
 load("//third_party:copts.bzl", "TCPX_COPTS")
+load("//third_party:precompiled.bzl", "precompiled_copts", "precompiled_deps")
+
+# Undefined behaviour is looked for in what is tested: it doubles the time that a test takes to compile.
+_SANITIZED_COPTS = select({
+    "//:sanitize": ["-fno-sanitize=undefined"],
+    "//conditions:default": [],
+})
 
 # Test code is compiled without optimization in every configuration: the tests are most of what is compiled, and no
 # defect is looked for in them. What is tested is compiled as .bazelrc says.
@@ -9,23 +16,15 @@ TCPX_TEST_COPTS = TCPX_COPTS + [
     "-O0",
     # It needs optimization.
     "-U_FORTIFY_SOURCE",
-]
+] + _SANITIZED_COPTS
 
-# Most of the time goes into headers that all tests have in common. gcc has them precompiled; clang, which compiles what
-# a fuzzer drives, does without.
-_PRECOMPILED = "//tests/support:precompiled"
-_PRECOMPILED_COPTS = select({
-    "//:fuzzing": [],
-    "//conditions:default": ["-include", "tests/support/precompiled.h", "-Winvalid-pch"],
-})
-_PRECOMPILED_DEPS = select({
-    "//:fuzzing": [],
-    "//conditions:default": [_PRECOMPILED],
-})
+# Most of the time goes into headers that all tests have in common.
+_PRECOMPILED_COPTS = precompiled_copts("tests/support/precompiled.h")
+_PRECOMPILED_DEPS = precompiled_deps("//tests/support:precompiled")
 
 # Some sanitizers' configurations do not optimize.
 _COMPUTES_COPTS = select({
-    "//:sanitize": ["-O1"],
+    "//:sanitize": ["-O1", "-fno-sanitize=undefined"],
     "//conditions:default": [],
 })
 
