@@ -140,13 +140,22 @@ bool SocketKiller::KillOne() {
   return shutdown(end.fd, way == 2 ? SHUT_WR : SHUT_RDWR) == 0;
 }
 
-KillerThread::KillerThread(uint64_t seed, int every_us, bool health) {
-  thread_ = std::thread([this, seed, every_us, health] {
+KillerThread::KillerThread(uint64_t seed, int every_us, const std::atomic<uint64_t>* received_total, bool health) {
+  thread_ = std::thread([this, seed, every_us, received_total, health] {
     SocketKiller killer(seed, health);
+    uint64_t received = 0;
+    int kills_since = 0;
     while (!stop_.load()) {
       std::this_thread::sleep_for(std::chrono::microseconds(every_us));
+      if (received_total != nullptr && received != received_total->load()) {
+        received = received_total->load();
+        kills_since = 0;
+      }
+      if (received_total != nullptr && kills_since == kKillsPerMessage) continue;
       std::lock_guard<std::mutex> lock(mutex_);
-      if (killer.KillOne()) kills_.fetch_add(1);
+      if (!killer.KillOne()) continue;
+      kills_.fetch_add(1);
+      ++kills_since;
     }
   });
 }

@@ -54,6 +54,9 @@ class SocketKiller {
 // Kills every now and then, in a thread of its own, until it goes.
 class KillerThread {
  public:
+  // So many die at most while no message arrives: a machine that makes no new lane between two kills would try for ever.
+  static constexpr int kKillsPerMessage = 16;
+
   // While one lives, nothing is killed.
   class Truce {
    public:
@@ -66,7 +69,8 @@ class KillerThread {
     std::unique_lock<std::mutex> lock_;
   };
 
-  KillerThread(uint64_t seed, int every_us, bool health = false);
+  // `received_total`: counts messages; null: the killer does not look at them.
+  KillerThread(uint64_t seed, int every_us, const std::atomic<uint64_t>* received_total = nullptr, bool health = false);
   ~KillerThread() { Stop(); }
 
   void Stop();

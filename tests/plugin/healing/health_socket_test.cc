@@ -56,7 +56,7 @@ TEST_P(HealthSocketTest, TrafficGoesOn) {
   Ends pair;
   MakePair(&pair);
   const TrafficPlan plan(TestSeed(), LongRun() ? 15000 : 1000);
-  KillerThread killer(TestSeed(), 2000, true);
+  KillerThread killer(TestSeed(), 2000, nullptr, true);
   const absl::Status status = RunTrafficOnTwoThreads(&net(), pair, plan);
   killer.Stop();
   EXPECT_TRUE(status.ok()) << status;
@@ -78,7 +78,7 @@ TEST_P(HealthSocketTest, AnIdleConnectionStands) {
 TEST_P(HealthSocketTest, NewConnectionsComeAbout) {
   std::vector<Ends> pairs(LongRun() ? 200 : 20);
   {
-    KillerThread killer(TestSeed(), 500, true);
+    KillerThread killer(TestSeed(), 500, nullptr, true);
     for (Ends& pair : pairs) ASSERT_NO_FATAL_FAILURE(MakePair(&pair));
   }
   for (const Ends& pair : pairs) Exchange(pair);

@@ -2,6 +2,7 @@
 // TCPX_TEST_LONG=1 goes on until a thousand have died in each test.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <string>
 
@@ -45,10 +46,11 @@ class KilledSocketsTest : public PluginTest, public ::testing::WithParamInterfac
     ASSERT_NO_FATAL_FAILURE(OpenPair(Healing(mode)));
     const TrafficPlan plan(TestSeed(), messages, mode.environment.count("TCPX_MAX_RECVS") == 0);
     const Enough enough;
-    KillerThread killer(TestSeed(), every_us);
+    std::atomic<uint64_t> received_total{0};
+    KillerThread killer(TestSeed(), every_us, &received_total);
     absl::Status status;
     do {
-      status = runner(&net(), pair_, plan);
+      status = runner(&net(), pair_, plan, &received_total);
     } while (status.ok() && !enough(killer));
     killer.Stop();
     EXPECT_TRUE(status.ok()) << status;

@@ -2,6 +2,7 @@
 // arrives, and nobody sees an error. TCPX_TEST_LONG=1 runs ten times as many messages.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -33,9 +34,10 @@ class SteeredLanesTest : public PluginTest, public ::testing::WithParamInterface
     if (LongRun()) messages *= 10;
     ASSERT_NO_FATAL_FAILURE(OpenPair(mode));
     const TrafficPlan plan(TestSeed(), messages, mode.environment.count("TCPX_MAX_RECVS") == 0);
+    std::atomic<uint64_t> received_total{0};
     std::unique_ptr<KillerThread> killer;
-    if (kill_every_us > 0) killer = std::make_unique<KillerThread>(TestSeed(), kill_every_us);
-    const absl::Status status = runner(&net(), pair_, plan);
+    if (kill_every_us > 0) killer = std::make_unique<KillerThread>(TestSeed(), kill_every_us, &received_total);
+    const absl::Status status = runner(&net(), pair_, plan, &received_total);
     if (killer != nullptr) killer->Stop();
     EXPECT_TRUE(status.ok()) << status;
     fprintf(stderr, "%d sockets for lanes, %d lanes closed, %d moved\n", CountInLog(" has a socket"),

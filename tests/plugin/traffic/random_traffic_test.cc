@@ -24,7 +24,7 @@ class RandomTrafficTest : public PluginTest, public ::testing::WithParamInterfac
     if (GetParam().version != 0) {
       ASSERT_EQ(GetParam().version, net().version());
     }
-    const absl::Status status = runner(&net(), pair_, TrafficPlan(TestSeed(), messages));
+    const absl::Status status = runner(&net(), pair_, TrafficPlan(TestSeed(), messages), nullptr);
     EXPECT_TRUE(status.ok()) << status;
   }
 };

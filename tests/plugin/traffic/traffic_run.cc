@@ -157,6 +157,7 @@ absl::Status TrafficReceiver::TestOldest(StepResult* result) {
   std::string wrong = plan_->pattern().Check(message, oldest.buffer->data(), bytes);
   if (wrong.empty()) wrong = oldest.buffer->Check(bytes, plan_->Capacity(message));
   if (!wrong.empty()) return absl::DataLossError(absl::StrCat("message ", message, ": ", wrong));
+  if (counters_->received_total != nullptr) counters_->received_total->fetch_add(1);
   GiveBuffer(std::move(oldest.buffer));
   in_flight_.pop_front();
   *result = StepResult::kProgress;
@@ -186,8 +187,9 @@ absl::Status RunEnd(End* end, std::atomic<bool>* stop, const char* who) {
 
 }  // namespace
 
-absl::Status RunTraffic(NetClient* net, const Ends& pair, const TrafficPlan& plan) {
-  TrafficCounters counters;
+absl::Status RunTraffic(NetClient* net, const Ends& pair, const TrafficPlan& plan,
+                        std::atomic<uint64_t>* received_total) {
+  TrafficCounters counters{received_total};
   TrafficSender sender(net, pair.send, &plan, &counters);
   TrafficReceiver receiver(net, pair.receive, &plan, &counters);
   Rng rng(TestSeed());
@@ -208,8 +210,9 @@ absl::Status RunTraffic(NetClient* net, const Ends& pair, const TrafficPlan& pla
   return absl::OkStatus();
 }
 
-absl::Status RunTrafficOnTwoThreads(NetClient* net, const Ends& pair, const TrafficPlan& plan) {
-  TrafficCounters counters;
+absl::Status RunTrafficOnTwoThreads(NetClient* net, const Ends& pair, const TrafficPlan& plan,
+                                    std::atomic<uint64_t>* received_total) {
+  TrafficCounters counters{received_total};
   TrafficSender sender(net, pair.send, &plan, &counters);
   TrafficReceiver receiver(net, pair.receive, &plan, &counters);
   std::atomic<bool> stop{false};

@@ -56,6 +56,7 @@ class TrafficPlan {
 
 // What one end tells the other.
 struct TrafficCounters {
+  std::atomic<uint64_t>* received_total = nullptr;  // null: nobody watches
   std::atomic<uint64_t> sends_posted{0};
   std::atomic<bool> sender_stuck{false};  // its window is full: receives must not wait for more
 };
@@ -112,11 +113,15 @@ class TrafficReceiver : public TrafficEnd {
   absl::Status TestOldest(StepResult* result);
 };
 
-using Runner = absl::Status (*)(NetClient* net, const Ends& pair, const TrafficPlan& plan);
+using Runner = absl::Status (*)(NetClient* net, const Ends& pair, const TrafficPlan& plan,
+                                std::atomic<uint64_t>* received_total);
 
-// Moves the whole plan over `pair`: one thread for both ends in turn, or a thread for each.
-absl::Status RunTraffic(NetClient* net, const Ends& pair, const TrafficPlan& plan);
-absl::Status RunTrafficOnTwoThreads(NetClient* net, const Ends& pair, const TrafficPlan& plan);
+// Moves the whole plan over `pair`: one thread for both ends in turn, or a thread for each. Each message that has come
+// is added to `received_total`, which may be null.
+absl::Status RunTraffic(NetClient* net, const Ends& pair, const TrafficPlan& plan,
+                        std::atomic<uint64_t>* received_total = nullptr);
+absl::Status RunTrafficOnTwoThreads(NetClient* net, const Ends& pair, const TrafficPlan& plan,
+                                    std::atomic<uint64_t>* received_total = nullptr);
 
 }  // namespace tcpx
 
