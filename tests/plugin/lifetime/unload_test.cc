@@ -17,17 +17,11 @@
 #include "tests/support/mode_test.h"
 #include "tests/support/processes.h"
 #include "tests/support/rank.h"
+#include "tests/support/seed.h"
 #include "tests/support/stream.h"
 
 namespace tcpx {
 namespace {
-
-// A sanitizer maps memory for each library and thread, and keeps it.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
 
 // Of the newest table; the older ones have less of their own.
 constexpr int kCycles = kSanitized ? 20 : 100;
@@ -96,7 +90,8 @@ void LiveAndDie(int version) {
     warm_mappings = MappingCount();
     warm_heap = HeapBytes();
   }
-  // The allocator may cut or join a few; a mapping per life would make ninety.
+  // A sanitizer maps memory for each library and thread, and keeps it. The allocator may cut or join a few; a mapping per
+  // life would make ninety.
   if (!kSanitized) {
     TCPX_REQUIRE(MappingCount() <= warm_mappings + 10, MappingCount(), " mappings, ", warm_mappings, " before");
     const size_t heap = HeapBytes();
