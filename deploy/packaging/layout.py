@@ -76,13 +76,13 @@ class Table:
                 entry = self.entry(what, words[:-1], path, arch)
             except (OSError, KeyError, ValueError) as error:
                 raise LayoutError("files.txt:%d: %s" % (number, error)) from error
-            if entry.link is None or kind == "tar":
+            if what != "shared" or kind == "tar":
                 found[path] = entry
         return [found[path] for path in sorted(found)]
 
     def entry(self, what, source, path, arch):
         """Returns the entry of one line."""
-        if what == "link":
+        if what in ("link", "shared"):
             return Entry(path, 0o777, None, source[0])
         if what == "member":
             return Entry(path, 0o644, member(self.root / "third_party/distdir" / source[0], source[1]), None)
