@@ -22,8 +22,11 @@ bool IsLimit(int err) { return err == EMFILE || err == ENFILE || err == ENOMEM |
 
 }  // namespace
 
-Listener::~Listener() {
+Listener::~Listener() { StopResting(); }
+
+void Listener::StopResting() {
   if (resting_) runtime_->reactor.CancelTimerInLoop(rest_timer_);
+  resting_ = false;
 }
 
 void Listener::OnEvents(uint32_t) {
@@ -33,8 +36,10 @@ void Listener::OnEvents(uint32_t) {
     auto* generic = reinterpret_cast<sockaddr*>(&from);
     OwnedFd fd(accept4(fd_.get(), generic, &length, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!fd.valid()) {
-      if (IsLimit(errno)) LimitReached(errno);
-      return;  // EAGAIN, or a dialler that has gone already: the next event brings the rest.
+      const int err = errno;
+      if (IsLimit(err)) LimitReached(err);
+      if (err == EINVAL) WasShutDown();  // accept(2): it does not listen any more.
+      return;                            // EAGAIN, or a dialler that has gone already: the next event brings the rest.
     }
     hellos_->AddInLoop(std::move(fd), SocketAddress::FromSockaddr(generic, length).value_or(SocketAddress()));
   }
@@ -47,6 +52,14 @@ void Listener::LimitReached(int err) {
     warned_ns_ = now;
   }
   if (!hellos_->MakeRoomInLoop()) Rest();
+}
+
+void Listener::WasShutDown() {
+  StopResting();
+  runtime_->reactor.UnwatchInLoop(fd_.get());
+  TCPX_WARN(
+      "something outside the plugin shut down its listening socket (ss -K?): no peer can connect to it any more, "
+      "and no lost lane can be resumed through it. Restart the job");
 }
 
 void Listener::Rest() {

@@ -1,11 +1,12 @@
 // listener.h: one listening socket, and what it does when no descriptor is left for those who wait in its backlog.
 //
 // Purpose: accepts in portions, so that other sockets of the reactor get their turn. At the descriptor limit a socket
-//          that has not said its hello makes room; where there is none, the listener rests instead of spinning.
+//          that has not said its hello makes room; where there is none, the listener rests instead of spinning. One that
+//          something else shut down (ss -K ends listening sockets too) is left alone: epoll would report it for ever.
 //
 // Threads: the reactor; created anywhere.
 // Lifetime: borrows runtime and hellos. Unwatch its descriptor before it goes.
-// Errors:  the limit is a WARN, at most once a minute.
+// Errors:  the limit is a WARN, at most once a minute; a socket that was shut down is one, once.
 #ifndef TCPX_NET_SOCKET_CONNECT_LISTENER_H_
 #define TCPX_NET_SOCKET_CONNECT_LISTENER_H_
 
@@ -29,7 +30,9 @@ class Listener final : public Reactor::Handler {
 
  private:
   void LimitReached(int err);
+  void WasShutDown();
   void Rest();
+  void StopResting();
 
   Runtime* const runtime_;
   PendingHellos* const hellos_;

@@ -177,6 +177,18 @@ TEST_P(HealingPatienceTest, AReceiverHearsOfLanesThatCantComeBack) {
   EXPECT_EQ(absl::StatusCode::kInternal, status.code()) << status;
 }
 
+// epoll reports such a socket for ever: housekeeping spun.
+TEST_P(HealingPatienceTest, AListenerThatWasShutDownIsSaidOnceAndLeftAlone) {
+  Ends pair;
+  MakePair(&pair);
+  StopListening();
+  const Deadline deadline;
+  while (!LogHas("shut down its listening socket") && deadline.Yield()) {
+  }
+  Move(pair, "lanes that are up go on");
+  EXPECT_EQ(1, CountInLog("shut down its listening socket")) << LogText();
+}
+
 INSTANTIATE_TEST_SUITE_P(EveryMode, HealingRulesTest, ::testing::ValuesIn(AllModes()), ModeName);
 INSTANTIATE_TEST_SUITE_P(EveryMode, HealingPatienceTest, ::testing::ValuesIn(AllModes()), ModeName);
 
