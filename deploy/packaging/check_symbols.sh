@@ -4,7 +4,8 @@
 #
 # usage: check_symbols.sh FILE...
 #
-# //tests/build:glibc_test runs this on what is built for this machine.
+# The tag manylinux_2_28 of a wheel promises less: it allows libstdc++ too. //tests/build:glibc_test runs this on what
+# is built for this machine, wheel.py on what it packs for any processor.
 #
 # The loader refuses a library that needs a version of a symbol which its glibc does not have; NCCL then goes on without
 # the plugin. What needs such a version is printed: common/older_glibc.cc is where it gets an older one. A version that
