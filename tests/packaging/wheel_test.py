@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """wheel_test: the wheel has the form that pip wants and installs into a fresh environment; its Python part and its
-commands work there; what it may not hold is refused.
+commands work there; what it may not hold is refused; conda's recipe installs the same files.
 
 usage: wheel_test.py WORKSPACE PLUGIN
 
@@ -15,6 +15,7 @@ import importlib.util
 import json
 import os
 import pathlib
+import re
 import shutil
 import stat
 import subprocess
@@ -22,6 +23,8 @@ import sys
 import tempfile
 import unittest
 import zipfile
+
+import yaml
 
 ROOT = pathlib.Path(sys.argv.pop(1)).resolve().parent
 PLUGIN = os.path.abspath(sys.argv.pop(1))
@@ -341,6 +344,40 @@ class RemovedTest(Installed):
         self.pip("uninstall", "--yes", "nccl-net-tcpx")
         self.addCleanup(self.pip, "install", "--no-index", "--no-cache-dir", self.wheel)
         self.assertEqual(self.before, self.listing())
+
+
+class CondaTest(Installed):
+    """conda itself is in no package of Debian's: what its recipe says is compared, and its script is run."""
+
+    def test_recipe(self):
+        version = re.search(r'kVersion\[\] = "(.*)"', (ROOT / "common/build_info.h").read_text()).group(1)
+        text = (ROOT / "deploy/conda/meta.yaml").read_text()
+        self.assertIn('{%% set version = "%s" %%}\n' % version, text)
+        recipe = yaml.safe_load(re.sub(r"\{%.*?%\}", "", text).replace("{{ version }}", version))
+        self.assertEqual({"name": "nccl-net-tcpx", "version": version}, recipe["package"])
+        self.assertEqual((layout.LICENCE, layout.SUMMARY), (recipe["about"]["license"], recipe["about"]["summary"]))
+        self.assertTrue((ROOT / "deploy/conda" / recipe["about"]["license_file"]).is_file())
+        self.assertEqual((ROOT / "dist").resolve(), (ROOT / "deploy/conda" / recipe["source"]["path"]).resolve())
+        tried = {command.split()[0] for command in recipe["test"]["commands"]}
+        self.assertEqual({*COMMANDS, "python"}, tried)
+
+    def test_its_script_installs_the_same_files(self):
+        self.pip("uninstall", "--yes", "nccl-net-tcpx")
+        self.addCleanup(self.pip, "install", "--no-index", "--no-cache-dir", self.wheel)
+        source = self.folder / "source"
+        source.mkdir()
+        shutil.copy(self.wheel, source)
+        variables = dict(PYTHON=str(self.python), PREFIX=str(self.venv), SRC_DIR=str(source), PKG_VERSION="9.8")
+        expect_done(run("bash", ROOT / "deploy/conda/build.sh", cwd=source, env=environment(**variables)))
+        done = run(self.python, "-m", "tcpx", "--json", env=environment())
+        self.assertEqual(self.wanted(), json.loads(expect_done(done)))
+        packages, scripts = self.lib.parent.parent, NAME + ".data/scripts/"
+        with zipfile.ZipFile(self.wheel) as archive:
+            for name in archive.namelist()[:-1]:  # pip writes its own RECORD
+                program = name.startswith(scripts)
+                path = self.venv / "bin" / name[len(scripts) :] if program else packages / name
+                self.assertEqual(archive.read(name), path.read_bytes(), name)
+                self.assertEqual(program, os.access(path, os.X_OK), name)
 
 
 if __name__ == "__main__":
