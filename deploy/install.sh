@@ -2,11 +2,12 @@
 # install.sh: copies the plugin out of this image into a folder, so that a pod or a whole node has it.
 #
 # usage: install.sh [--seccomp DIR] DIR
-#   DIR            gets libnccl-net-tcpx.so, the link libnccl-net.so, and libnccl-profiler-tcpx.so
+#   DIR            gets libnccl-net-tcpx.so, the links libnccl-net.so and librccl-net-tcpx.so (RCCL's name for it), and
+#                  libnccl-profiler-tcpx.so
 #   --seccomp DIR  gets the seccomp profile too: a node's /var/lib/kubelet/seccomp
 #
 # A file is put in place by a rename: a process that has the old one open keeps it whole. TCPX_NO_DEFAULT_LINK=1 leaves
-# out the link, and so the plugin to those who name it (NCCL_NET_PLUGIN=tcpx).
+# out libnccl-net.so, and so the plugin to those who name it (NCCL_NET_PLUGIN=tcpx).
 #
 # exit codes: 0 done; 1 a file can't be written; 2 wrong use
 set -eu
@@ -36,6 +37,7 @@ case $1 in -*) echo "install.sh: unknown option $1" >&2; exit 2 ;; esac
 mkdir -p "$1"
 put "$source/lib/libnccl-profiler-tcpx.so" "$1"
 put "$source/lib/libnccl-net-tcpx.so" "$1"
+ln -sfn libnccl-net-tcpx.so "$1/librccl-net-tcpx.so"
 if [ "${TCPX_NO_DEFAULT_LINK:-0}" = 1 ]; then
   [ ! -L "$1/libnccl-net.so" ] || rm "$1/libnccl-net.so"
 else

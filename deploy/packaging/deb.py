@@ -30,14 +30,15 @@ MAINTAINER = "libnccl-net-tcpx <libnccl-net-tcpx@localhost>"
 
 def control(entries, build):
     """The text of the file control."""
-    kib = sum((len(entry.data) + 1023) // 1024 for entry in entries)
+    kib = sum((len(entry.data or b"") + 1023) // 1024 for entry in entries)
     names = dict(name=layout.NAME, summary=layout.SUMMARY, maintainer=MAINTAINER)
     return CONTROL.format(version=build.version, arch=build.arch, kib=kib, **names)
 
 
 def md5sums(entries):
-    """The text of the file md5sums."""
-    return "".join("%s  %s\n" % (hashlib.md5(entry.data).hexdigest(), entry.path) for entry in entries)
+    """The text of the file md5sums, which names no links."""
+    files = [entry for entry in entries if entry.link is None]
+    return "".join("%s  %s\n" % (hashlib.md5(entry.data).hexdigest(), entry.path) for entry in files)
 
 
 def write(root, entries, build, scratch, out):

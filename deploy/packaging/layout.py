@@ -93,7 +93,8 @@ class Table:
         places, found = folders(kind, arch, version), {}
         for number, (what, *words) in self.rows():
             path = destination(words[-1], places)
-            if path is None:
+            # pip makes no links.
+            if path is None or kind == "wheel" and what in ("link", "shared"):
                 continue
             if path in found:
                 raise LayoutError("files.txt:%d: %s is there twice" % (number, path))
@@ -101,13 +102,13 @@ class Table:
                 entry = self.entry(what, words[:-1], path, arch, version)
             except (OSError, KeyError, ValueError) as error:
                 raise LayoutError("files.txt:%d: %s" % (number, error)) from error
-            if entry.link is None or kind == "tar":
+            if what != "shared" or kind == "tar":
                 found[path] = entry
         return [found[path] for path in sorted(found)]
 
     def entry(self, what, source, path, arch, version):
         """Returns the entry of one line."""
-        if what == "link":
+        if what in ("link", "shared"):
             return Entry(path, 0o777, None, source[0])
         if what == "member":
             return Entry(path, 0o644, member(self.root / "third_party/distdir" / source[0], source[1]), None)

@@ -53,7 +53,9 @@ def spec(root, entries, build, folder):
     """The text of the spec file."""
     lib = layout.ARCHES[build.arch].rpm_lib
     own = "usr/share/doc/" + layout.NAME
-    files = ["%%attr(%o, root, root) /%s" % (entry.mode, entry.path) for entry in entries]
+    # rpmbuild takes no mode for a link.
+    modes = [(entry.path, "-" if entry.link else "%o" % entry.mode) for entry in entries]
+    files = ["%%attr(%s, root, root) /%s" % (mode, path) for path, mode in modes]
     files += ["%%dir %%attr(755, root, root) /%s" % path for path in layout.parents(entries) if path.startswith(own)]
     return SPEC.format(
         name=layout.NAME,

@@ -20,9 +20,11 @@ run() { sh "$scratch/image/install.sh" "$@" >"$scratch/log" 2>&1; }
 content() { (cd "$scratch/$1" && find . ! -type d | sort | tr '\n' ' '); }
 
 run "$scratch/pod" || fail "into a new folder: $(<"$scratch/log")"
-[[ $(content pod) == "./libnccl-net-tcpx.so ./libnccl-net.so ./libnccl-profiler-tcpx.so " ]] ||
+[[ $(content pod) == "./libnccl-net-tcpx.so ./libnccl-net.so ./libnccl-profiler-tcpx.so ./librccl-net-tcpx.so " ]] ||
   fail "holds $(content pod)"
-[[ $(cat "$scratch/pod/libnccl-net.so") == first ]] || fail "the link leads elsewhere"
+for link in libnccl-net librccl-net-tcpx; do
+  [[ $(cat "$scratch/pod/$link.so") == first ]] || fail "the link $link.so leads elsewhere"
+done
 
 # Who has the old library open keeps it whole.
 exec 3<"$scratch/pod/libnccl-net-tcpx.so"
@@ -33,7 +35,8 @@ run --seccomp "$scratch/kubelet" "$scratch/pod" || fail "again: $(<"$scratch/log
 cmp "$2" "$scratch/kubelet/tcpx-io-uring.json" || fail "no profile"
 
 TCPX_NO_DEFAULT_LINK=1 run "$scratch/pod" || fail "without the link"
-[[ $(content pod) == "./libnccl-net-tcpx.so ./libnccl-profiler-tcpx.so " ]] || fail "holds $(content pod)"
+[[ $(content pod) == "./libnccl-net-tcpx.so ./libnccl-profiler-tcpx.so ./librccl-net-tcpx.so " ]] ||
+  fail "holds $(content pod)"
 
 expect() {
   local rc=$1 text=$2 got=0

@@ -25,12 +25,14 @@ pack() {
     --epoch 1700000000 --commit c0ffee --out "$scratch" "${@:2}"
 }
 
-# Both libraries load, with the tables that NCCL looks up, and the driver moves bytes through the plugin.
+# Both libraries load, with the tables that NCCL and RCCL look up, and the driver moves bytes through the plugin.
 use() {
   python3 - "$1" <<'END' || fail "the libraries in $1 can't be used"
 import ctypes, sys
-for name, table in (("net", "ncclNetPlugin_v12"), ("profiler", "ncclProfiler_v6")):
-    library = ctypes.CDLL("%s/libnccl-%s-tcpx.so" % (sys.argv[1], name))
+for name, table in (
+    ("libnccl-net", "ncclNetPlugin_v12"), ("librccl-net", "ncclNetPlugin_v12"), ("libnccl-profiler", "ncclProfiler_v6")
+):
+    library = ctypes.CDLL("%s/%s-tcpx.so" % (sys.argv[1], name))
     ctypes.c_char.in_dll(library, table)
 END
   "$2/net_bench" --plugin "$1/libnccl-net-tcpx.so" --no-priority --no-pin --yield --keep-disturbed --phase any \

@@ -111,10 +111,16 @@ class PackageTest(PackedOnce):
                 program = info.isdir() or name.split("/")[-2] == "bin"
                 self.assertEqual(0o755 if program else 0o644, info.mode, name)
 
-    def test_only_the_tarball_has_the_link(self):
+    def test_only_the_tarball_has_the_shared_link(self):
         link, _ = contents(self.first["tar"])["lib/libnccl-net.so"]
         self.assertEqual("libnccl-net-tcpx.so", link.linkname)
         self.assertFalse([name for name in contents(self.first["deb"]) if name.endswith("libnccl-net.so")])
+
+    def test_every_package_has_the_name_that_rccl_looks_for(self):
+        for kind in ("deb", "tar"):
+            lib = layout.folders(kind, ARCH)["lib"]
+            link, _ = contents(self.first[kind])[lib + "/librccl-net-tcpx.so"]
+            self.assertEqual("libnccl-net-tcpx.so", link.linkname, kind)
 
     def test_licences_of_what_is_linked_in(self):
         files = contents(self.first["tar"])

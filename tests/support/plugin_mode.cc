@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "net_socket/engine/engine.h"
 #include "tests/support/own_network.h"
+#include "tests/support/seed.h"
 
 namespace tcpx {
 namespace {
@@ -60,6 +61,8 @@ std::string Mode::ShortName() const {
 }
 
 void PrintTo(const Mode& mode, std::ostream* out) { *out << mode.Describe(); }
+
+std::vector<int> EveryLaneCount() { return kSanitized ? std::vector<int>{1, 4} : std::vector<int>{1, 2, 4, 8}; }
 
 std::vector<Mode> AllModes(const std::vector<int>& lanes, const std::vector<int>& families) {
   const Mode drivers[] = {{}, {.threads = 2, .engine = "io_uring"}, {.threads = 2}};

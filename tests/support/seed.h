@@ -21,6 +21,13 @@ bool LongRun();
 // TCPX_TEST_TIME_SCALE, else 1, or more in a build that a sanitizer slows down.
 int TimeScale();
 
+// Whether the address or the thread sanitizer looks on: it takes several times as long, and looks at each byte.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kSanitized = true;
+#else
+inline constexpr bool kSanitized = false;
+#endif
+
 class Rng {
  public:
   explicit Rng(uint64_t seed) : state_(seed) {}

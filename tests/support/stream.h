@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "nccl/client/net_client.h"
+#include "tests/support/seed.h"
 #include "tests/support/test_plugin.h"
 
 namespace tcpx {
@@ -30,7 +31,7 @@ class Stream {
  public:
   enum class Way { kSend, kReceive };
   struct Shape {
-    size_t message_bytes = size_t{1} << 20;
+    size_t message_bytes = kSanitized ? size_t{256} << 10 : size_t{1} << 20;
     int window = 32;
     int64_t count = std::numeric_limits<int64_t>::max();
     // False: Step leaves the memory alone, so that another thread may replace it; a receiver then checks sizes only.

@@ -22,7 +22,6 @@
 namespace tcpx {
 namespace {
 
-// 32 x 1 MiB.
 constexpr Stream::Shape kChecked;
 constexpr Stream::Shape kUnchecked = {kChecked.message_bytes, kChecked.window, kChecked.count, false};
 constexpr Stream::Shape kHuge = {size_t{64} << 20, 1, 1, true};  // more than all buffers of four lanes hold

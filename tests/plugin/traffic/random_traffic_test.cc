@@ -33,8 +33,8 @@ TEST_P(RandomTrafficTest, BothEndsOnOneThread) { Run(Messages(100000, 2000), &Ru
 
 TEST_P(RandomTrafficTest, AThreadForEachEnd) { Run(Messages(100000, 1200), &RunTrafficOnTwoThreads); }
 
-INSTANTIATE_TEST_SUITE_P(EveryMode, RandomTrafficTest, ::testing::ValuesIn(AllModes({1, 2, 4, 8}, {AF_INET, AF_INET6})),
-                         ModeName);
+INSTANTIATE_TEST_SUITE_P(EveryMode, RandomTrafficTest,
+                         ::testing::ValuesIn(AllModes(EveryLaneCount(), {AF_INET, AF_INET6})), ModeName);
 
 std::vector<Mode> EveryVersion() {
   std::vector<Mode> all;
