@@ -302,7 +302,7 @@ class EnableTest(Installed):
         return "import ctypes; ctypes.CDLL(%r)" % str(self.folder / name)
 
     def test_refuses_when_nccl_is_loaded(self):
-        for name in ("libnccl.so.2", "libnccl.so.2.21.5", "libnccl.so"):
+        for name in ("libnccl.so.2", "libnccl.so.2.21.5", "libnccl.so", "librccl.so.1"):
             text = self.refusal(self.load(name))
             self.assertIn("NCCL is loaded already (%s/%s): call tcpx.enable() before torch" % (self.folder, name), text)
             self.assertIn('eval "$(python -m tcpx --shell)"', text)

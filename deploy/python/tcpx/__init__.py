@@ -18,7 +18,8 @@ __version__ = "@VERSION@"
 _LIB = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib")
 # NCCL 2.26 and later cut a longer path off, and from 2.27 on a comma ends a path.
 _LONGEST_PATH = 254
-_MAPPED_NCCL = re.compile(r"(/(?:.*/)?libnccl\.so(?:\.\d+)*)(?: \(deleted\))?")
+# Or RCCL, its counterpart for AMD GPUs.
+_MAPPED_NCCL = re.compile(r"(/(?:.*/)?lib[nr]ccl\.so(?:\.\d+)*)(?: \(deleted\))?")
 
 
 def _library(name: str) -> str:
