@@ -21,7 +21,7 @@ Depends: libc6 (>= 2.28)
 Recommends: libgcrypt20, python3
 Section: libs
 Priority: optional
-Description: NCCL network plugin over plain TCP
+Description: {summary}
  Moves the traffic of NCCL between machines that have Ethernet and no RDMA,
  over several sockets per connection. Set NCCL_NET_PLUGIN=tcpx to use it.
 """
@@ -31,7 +31,8 @@ MAINTAINER = "libnccl-net-tcpx <libnccl-net-tcpx@localhost>"
 def control(entries, build):
     """The text of the file control."""
     kib = sum((len(entry.data or b"") + 1023) // 1024 for entry in entries)
-    return CONTROL.format(name=layout.NAME, version=build.version, arch=build.arch, maintainer=MAINTAINER, kib=kib)
+    names = dict(name=layout.NAME, summary=layout.SUMMARY, maintainer=MAINTAINER)
+    return CONTROL.format(version=build.version, arch=build.arch, kib=kib, **names)
 
 
 def md5sums(entries):

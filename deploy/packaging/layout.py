@@ -22,18 +22,41 @@ ARCHES = {
     "arm64": Arch("arm64", "aarch64", "usr/lib/aarch64-linux-gnu", "usr/lib64", 183),
 }
 NAME = "libnccl-net-tcpx"
+SUMMARY = "NCCL network plugin over plain TCP"
+# Of what is packed, with what is linked in.
+LICENCE = "Apache-2.0 AND MIT AND ISC AND (GPL-3.0-or-later WITH GCC-exception-3.1)"
 
 
 class LayoutError(Exception):
     """A line of the table that can't be followed."""
 
 
-def folders(kind, arch):
-    """The places of {lib}, {bin}, {man}, {doc} in one kind of package: deb, rpm or tar."""
+def wheel_name(version):
+    """How the file name of a wheel begins, and its folders for what is no Python package."""
+    return "nccl_net_tcpx-" + version
+
+
+def folders(kind, arch, version=""):
+    """The places of files.txt, and of the SBOM, in one kind of package: deb, rpm, tar or wheel. None: not in that one.
+
+    Only a wheel's have the version in them.
+    """
+    if kind == "wheel":
+        top = wheel_name(version)
+        found = {"lib": "tcpx/lib", "bin": top + ".data/scripts", "man": None, "doc": None, "python": "tcpx"}
+        return dict(found, legal=top + ".dist-info/licenses", sbom=top + ".dist-info/sboms")
     if kind == "tar":
-        return {"lib": "lib", "bin": "bin", "man": "share/man/man1", "doc": "doc"}
-    lib = ARCHES[arch].deb_lib if kind == "deb" else ARCHES[arch].rpm_lib
-    return {"lib": lib, "bin": "usr/bin", "man": "usr/share/man/man1", "doc": "usr/share/doc/" + NAME}
+        found = {"lib": "lib", "bin": "bin", "man": "share/man/man1", "doc": "doc"}
+    else:
+        lib = ARCHES[arch].deb_lib if kind == "deb" else ARCHES[arch].rpm_lib
+        found = {"lib": lib, "bin": "usr/bin", "man": "usr/share/man/man1", "doc": "usr/share/doc/" + NAME}
+    return dict(found, legal=found["doc"], sbom=found["doc"], python=None)
+
+
+def destination(text, places):
+    """The path that a line of the table names, or None where this kind of package leaves it out."""
+    place = text[1:].partition("}")[0]
+    return None if places[place] is None else text.format(**places)
 
 
 def elf_machine(data):
@@ -65,22 +88,25 @@ class Table:
             if words and not words[0].startswith("#"):
                 yield number, words
 
-    def entries(self, kind, arch):
+    def entries(self, kind, arch, version=""):
         """Returns the entries of one kind of package, sorted by destination."""
-        places, found = folders(kind, arch), {}
+        places, found = folders(kind, arch, version), {}
         for number, (what, *words) in self.rows():
-            path = words[-1].format(**places)
+            path = destination(words[-1], places)
+            # pip makes no links.
+            if path is None or kind == "wheel" and what in ("link", "shared"):
+                continue
             if path in found:
                 raise LayoutError("files.txt:%d: %s is there twice" % (number, path))
             try:
-                entry = self.entry(what, words[:-1], path, arch)
+                entry = self.entry(what, words[:-1], path, arch, version)
             except (OSError, KeyError, ValueError) as error:
                 raise LayoutError("files.txt:%d: %s" % (number, error)) from error
             if what != "shared" or kind == "tar":
                 found[path] = entry
         return [found[path] for path in sorted(found)]
 
-    def entry(self, what, source, path, arch):
+    def entry(self, what, source, path, arch, version):
         """Returns the entry of one line."""
         if what in ("link", "shared"):
             return Entry(path, 0o777, None, source[0])
@@ -89,6 +115,9 @@ class Table:
         if what == "man":
             name = pathlib.PurePosixPath(path).name.partition(".")[0]
             return Entry(path, 0o644, man.page(name, source[0], (self.root / source[0]).read_bytes()), None)
+        if what == "versioned":
+            text = (self.root / source[0]).read_text().replace("@VERSION@", version)
+            return Entry(path, 0o644, text.encode(), None)
         if what not in ("built", "file", "system"):
             raise ValueError("no kind of line: " + what)
         folder = {"built": self.built, "file": self.root, "system": pathlib.Path("/")}[what]

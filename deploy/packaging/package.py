@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Packs what Bazel has built: .deb, .rpm and .tar.gz with the same files, each with an SBOM of its own.
+"""Packs what Bazel has built: .deb, .rpm, .tar.gz and a Python wheel, each with an SBOM of its own.
 
 usage: package.py --root DIR --built DIR --arch amd64|arm64 --version V --epoch SECONDS --commit ID --out DIR [KIND...]
 
-tools/package calls it with what the repository says. KIND is deb, rpm or tar; without one, all three. Prints the paths
-of what it wrote.
+tools/package calls it with what the repository says. KIND is deb, rpm, tar or wheel; without one, all four. Prints the
+paths of what it wrote.
 
 exit codes: 0 done; 1 something is missing or a packing tool failed; 2 wrong use
 """
@@ -21,25 +21,27 @@ import deb
 import layout
 import rpm
 import sbom
+import wheel
 
 Build = collections.namedtuple("Build", "version arch epoch commit")
-KINDS = ("deb", "rpm", "tar")
+KINDS = ("deb", "rpm", "tar", "wheel")
 
 
 def with_sbom(root, entries, build, kind):
     """Returns the entries and the document about them."""
-    path = layout.folders(kind, build.arch)["doc"] + "/sbom.spdx.json"
+    path = layout.folders(kind, build.arch, build.version)["sbom"] + "/sbom.spdx.json"
     data = sbom.document(root, entries, build, kind, path)
     return sorted(entries + [layout.Entry(path, 0o644, data, None)])
 
 
 def pack(table, kind, build, out):
     """Writes one package and returns its path."""
-    entries = with_sbom(table.root, table.entries(kind, build.arch), build, kind)
+    entries = with_sbom(table.root, table.entries(kind, build.arch, build.version), build, kind)
     if kind == "tar":
         return archive.write(entries, build, out)
     with tempfile.TemporaryDirectory() as scratch:
-        return {"deb": deb, "rpm": rpm}[kind].write(table.root, entries, build, pathlib.Path(scratch), out)
+        packer = {"deb": deb, "rpm": rpm, "wheel": wheel}[kind]
+        return packer.write(table.root, entries, build, pathlib.Path(scratch), out)
 
 
 def arguments():

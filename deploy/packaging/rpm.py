@@ -14,8 +14,8 @@ SPEC = """\
 Name: {name}
 Version: {version}
 Release: 1
-Summary: NCCL network plugin over plain TCP
-License: Apache-2.0 AND MIT AND ISC AND (GPL-3.0-or-later WITH GCC-exception-3.1)
+Summary: {summary}
+License: {licence}
 Group: System Environment/Libraries
 Recommends: libgcrypt
 Recommends: python3
@@ -60,6 +60,8 @@ def spec(root, entries, build, folder):
     return SPEC.format(
         name=layout.NAME,
         version=build.version,
+        summary=layout.SUMMARY,
+        licence=layout.LICENCE,
         tree=folder,
         post=tree.script(root, "rpm_post", lib),
         preun=tree.script(root, "rpm_preun", lib),

@@ -29,7 +29,7 @@ import layout  # noqa: E402
 import sbom  # noqa: E402
 
 ARCH = {"x86_64": "amd64", "aarch64": "arm64"}[os.uname().machine]
-KINDS = ("deb", "tar") + (("rpm",) if shutil.which("rpmbuild") else ())
+KINDS = ("deb", "tar", "wheel") + (("rpm",) if shutil.which("rpmbuild") else ())
 EPOCH = 1700000000
 
 
