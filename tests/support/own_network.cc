@@ -41,8 +41,23 @@ bool AddAddress(const char* address) {
   return added;
 }
 
+// The kernel lets nobody use a new IPv6 address before a thread of its own had a turn.
+bool Usable(const char* address) {
+  sockaddr_in6 name{};
+  name.sin6_family = AF_INET6;
+  inet_pton(AF_INET6, address, &name.sin6_addr);
+  const int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  bool usable = false;
+  for (int tries = 0; tries < 60000 && !usable; ++tries) {
+    usable = bind(fd, reinterpret_cast<const sockaddr*>(&name), sizeof(name)) == 0;
+    if (!usable) usleep(1000);
+  }
+  close(fd);
+  return usable;
+}
+
 void SetUp() {
-  if (LoopbackUp() && AddAddress("fd00::1")) return;
+  if (LoopbackUp() && AddAddress("fd00::1") && Usable("fd00::1")) return;
   std::perror("own network: the loopback device could not be set up");
   std::exit(1);
 }
