@@ -23,7 +23,7 @@ ARCHES = {
 }
 NAME = "libnccl-net-tcpx"
 SUMMARY = "NCCL network plugin over plain TCP"
-# Of what is packed, with what is linked in.
+# Covers the packed files and the libraries linked into them.
 LICENCE = "Apache-2.0 AND MIT AND ISC AND (GPL-3.0-or-later WITH GCC-exception-3.1)"
 
 

@@ -1,4 +1,4 @@
-"""The wheel: the Python package tcpx with the libraries inside, and the programs, which pip puts beside Python's.
+"""The wheel: the Python package tcpx with the libraries inside, and the programs, which pip installs next to Python.
 
 Purpose: one file for every Python 3 on one processor, the same bytes each time.
 Errors:  LayoutError where a library or program needs more of a system than the name of the wheel promises.
@@ -62,7 +62,7 @@ def record(entries, path):
 
 
 def check_symbols(root, entries, scratch):
-    """Refuses what needs a newer glibc than the tag says, or a library beside it."""
+    """Refuses files that need a newer glibc than the tag says, or any other library."""
     folder, files = scratch / "elf", []
     folder.mkdir()
     for entry in entries:

@@ -23,7 +23,7 @@
 namespace tcpx {
 namespace {
 
-// Of the newest table; the older ones have less of their own.
+// The newest table gets the most lives: the older ones share its teardown.
 constexpr int kCycles = kSanitized ? 20 : 100;
 constexpr int kCyclesOfOlder = 20;
 // Thread stacks and arenas that glibc keeps for the next thread are there by then.
