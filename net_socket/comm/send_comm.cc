@@ -1,44 +1,21 @@
 #include "net_socket/comm/send_comm.h"
 
-#include <errno.h>
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "common/clock.h"
-#include "common/socket.h"
-#include "common/status.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/comm/transfer_times.h"
 #include "net_socket/message/memory_region.h"
 #include "net_socket/message/ring_size.h"
-#include "net_socket/send/send_again.h"
 
 namespace tcpx {
 namespace {
 
-// A lone message up to this size is copied beside its header and sent as one buffer: about 4 % at 8 bytes
-// (docs/experiments.md).
-constexpr size_t kLoneBytesMax = 2048;
-
-// A lone frame shorter than this is padded to it. The receiver's kernel acknowledges segments below TCP_MSS_DEFAULT
-// (536, linux/tcp.h) at once, inside its system call, however TCP_QUICKACK stands; that costs 2 us a message.
-constexpr size_t kLoneFrameBytesMin = 600;
-
 // A request that was done for less before it was tested has not waited for its test.
 constexpr int64_t kWorthALookNs = 10 * kMillisecond;
-
-// Frames of lane 0 that may be without an acknowledgement, where lanes heal, and room for copies of their payload. What
-// finds no room, or is longer than kCopiedPayloadBytesMax, is done when it is acknowledged.
-constexpr size_t kHeldFrames = 256;
-constexpr size_t kCopyBytes = 256 << 10;
-
-uint16_t LonePadding(size_t bytes) {
-  const size_t frame = kHeaderBytes + bytes;
-  return frame < kLoneFrameBytesMin ? static_cast<uint16_t>(kLoneFrameBytesMin - frame) : 0;
-}
 
 }  // namespace
 
@@ -48,8 +25,7 @@ SendComm::SendComm(ConnectionSetup setup)
       caller_driven_(runtime()->pool == nullptr),
       seals_(runtime()->options.encrypt || seals(0).sealer != nullptr),
       requests_(this, kRequestsMax * this->setup().max_receives),
-      held_(this->setup().heals ? std::make_unique<HeldFrames>(kHeldFrames, kCopyBytes) : nullptr),
-      queue_(RingSize(PostedMax()), kChunkBytesMax, held_.get()),
+      express_(&failure(), ExpressSettings()),
       rates_(PilotSettings()),
       idle_(std::max(lane_count() - 1, 1)),
       watch_(std::make_unique<PeerWatch>(static_cast<PeerWatch::Owner*>(this), this->setup().max_receives)) {
@@ -66,7 +42,7 @@ SendComm::SendComm(ConnectionSetup setup)
   for (int lane = 1; lane < lane_count(); ++lane) {
     if (lane_fd(lane) >= 0) MakeLane(lane);
   }
-  sealer_ = std::move(seals(0).sealer);
+  express_.SealBy(std::move(seals(0).sealer));
   std::vector<int> fds;
   std::vector<std::unique_ptr<Opener>> openers;
   for (int lane = 0; lane < lane_count(); ++lane) {
@@ -75,6 +51,17 @@ SendComm::SendComm(ConnectionSetup setup)
   }
   watch_->StartInLoop(&runtime()->reactor, fds, std::move(openers));
   Stand();
+}
+
+ExpressSendLane::Settings SendComm::ExpressSettings() const {
+  ExpressSendLane::Settings settings;
+  settings.fd = lane_fd(0);
+  settings.posted_max = RingSize(PostedMax());
+  settings.gather_bytes = static_cast<size_t>(runtime()->options.gather_bytes);
+  settings.pads_lone_frames = path().pads_lone_frames;
+  settings.heals = setup().heals;
+  settings.seals = seals_;
+  return settings;
 }
 
 int SendComm::PostedMax() const { return requests_.count() + (runtime()->gpu != nullptr ? GpuAllowance::kSlots : 0); }
@@ -186,32 +173,7 @@ bool SendComm::NextSequence(int32_t tag, uint64_t* sequence) {
 
 void SendComm::PostExpress(SendRequest* request) {
   if (request->message_offset == 0) events().CountWhole(request->events, 0, request->message_bytes);
-  counts_.chunks.Add(std::max<size_t>(1, (request->bytes + kChunkBytesMax - 1) / kChunkBytesMax));
-  const bool lone = requests_.in_use() == 1;
-  // Parts of one staged message may wait before it.
-  if (lone && queue_.empty() && request->bytes <= kLoneBytesMax) {
-    SendLone(request);
-    return;
-  }
-  queue_.Push(request, 0);
-  if (lone || queue_.waiting_bytes() >= static_cast<size_t>(runtime()->options.gather_bytes)) Flush();
-}
-
-void SendComm::SendLone(SendRequest* request) {
-  if (held_ != nullptr && (zero_lost_ || held_->crowded() || held_->resending())) {
-    queue_.Push(request, 0);
-    Flush();
-    return;
-  }
-  const uint16_t padding = path().pads_lone_frames ? LonePadding(request->bytes) : 0;
-  queue_.Push(request, padding);
-  char frame[kHeaderBytes + kLoneBytesMax];
-  const size_t frame_bytes = kHeaderBytes + request->bytes + padding;
-  std::memcpy(frame, request->header, kHeaderBytes);
-  if (request->bytes > 0) std::memcpy(frame + kHeaderBytes, request->data, request->bytes);
-  std::memset(frame + kHeaderBytes + request->bytes, 0, padding);
-  iovec whole{frame, frame_bytes};
-  Took(seals_ ? SendZero(&whole, 1) : send(lane_fd(0), frame, frame_bytes, MSG_DONTWAIT | MSG_NOSIGNAL), frame_bytes);
+  express_.Post(request, requests_.in_use() == 1);
 }
 
 void SendComm::PostBulk(SendRequest* request) {
@@ -223,42 +185,8 @@ void SendComm::PostBulk(SendRequest* request) {
   idle_.WakeOne();
 }
 
-bool SendComm::ReadyToFlush() {
-  if (held_ == nullptr) return true;
-  if (held_->crowded() || held_->awaited()) held_->Acked(QueuedOf(lane_fd(0), sealer_.get()));
-  if (zero_lost_ || !failure().open()) return false;
-  const int err = SendAgain(lane_fd(0), held_.get(), sealer_.get(), seals_);
-  if (err != 0 && !IsTransientErrno(err)) LaneZeroBroke(err);
-  return err == 0;
-}
-
-void SendComm::Flush() {
-  if (!ReadyToFlush()) return;
-  iovec iov[SendQueue::kIovMax];
-  while (!queue_.empty() && failure().open()) {
-    size_t offered = 0;
-    const int count = queue_.Gather(iov, &offered);
-    if (offered == 0) return;
-    if (!Took(SendZero(iov, count), offered)) return;
-  }
-}
-
-bool SendComm::Took(ssize_t sent, size_t offered) {
-  if (sent >= 0) {
-    queue_.Advance(static_cast<size_t>(sent));
-    counts_.bytes.Add(static_cast<size_t>(sent));
-    counts_.calls.Add();
-    if (static_cast<size_t>(sent) == offered) return true;
-    counts_.short_calls.Add();
-    return false;
-  }
-  if (errno == EINTR) return true;
-  if (errno != EAGAIN && errno != EWOULDBLOCK) LaneZeroBroke(errno);
-  return false;
-}
-
 void SendComm::Drive() {
-  Flush();
+  express_.Flush();
   if (!caller_driven_) return;
   // Where lanes come and go, not always the same ones first: the last would be given too little to be judged.
   if (rates_.steered() && ++first_pumped_ >= bulk_.size()) first_pumped_ = 0;
@@ -327,7 +255,7 @@ void SendComm::FailIfPeerGone() {
 // that the kernel took the last bytes, or that it has let go of pages that were sent without a copy. Where lanes heal,
 // the last acknowledgement comes with the peer's end.
 bool SendComm::LanesDecide(const SendRequest& request) {
-  if (held_ != nullptr) {
+  if (setup().heals) {
     const std::vector<uint64_t> taken = healing()->TakenAtEnd();
     return taken.empty() ? AllAcknowledged() : LanesDecide(request, taken);
   }

@@ -24,8 +24,8 @@
 #include "net_socket/gpu/send_staging.h"
 #include "net_socket/message/request.h"
 #include "net_socket/send/bulk_send_lane.h"
+#include "net_socket/send/express_send_lane.h"
 #include "net_socket/send/lane_rates.h"
-#include "net_socket/send/send_queue.h"
 #include "net_socket/send/stripe.h"
 
 namespace tcpx {
@@ -58,6 +58,7 @@ class SendComm final : public Comm, private PeerWatch::Owner {
   bool LetsGo(int lane, LetGoWhy why, uint32_t* records_taken) override;
   void SteerLanes() override;
   bool ClosesLane(int lane) override;
+  void LaneParked(int lane) override;
   void LaneRefused(int lane) override { rates_.Refused(lane - 1); }
   void LeavesPath(int lane, const absl::Status& why) override;
   bool LetsSilentGo(int lane);
@@ -73,7 +74,7 @@ class SendComm final : public Comm, private PeerWatch::Owner {
   void PeerGone(absl::Status status, int lane, bool in_order) override;
   std::vector<LanePace> Paces() const override;
   const LaneCounts* CountsOf(int lane) const override {
-    if (lane == 0) return &counts_;
+    if (lane == 0) return &express_.counts();
     return bulk(lane) == nullptr ? nullptr : &bulk(lane)->counts();
   }
   int64_t PaceOf(int lane) const override { return lane == 0 ? 0 : rates_.Get(lane - 1); }
@@ -88,6 +89,7 @@ class SendComm final : public Comm, private PeerWatch::Owner {
   bool Park(int lane);
   // Tells the next connection, and the log, what the pilot has found.
   void NoteFound();
+  ExpressSendLane::Settings ExpressSettings() const;
   // Messages and staged parts of them that the lanes may hold at once.
   int PostedMax() const;
   // Null: no slot, or no credit.
@@ -99,24 +101,12 @@ class SendComm final : public Comm, private PeerWatch::Owner {
   void MoveStaged() TCPX_REQUIRES(mutex_);
   void PostExpress(SendRequest* request) TCPX_REQUIRES(mutex_);
   void PostBulk(SendRequest* request) TCPX_REQUIRES(mutex_);
-  // Sends at once a short message that nothing else waits for, copied beside its header.
-  void SendLone(SendRequest* request) TCPX_REQUIRES(mutex_);
-  // Lane 0: sends what is queued, as far as the socket takes it.
-  void Flush() TCPX_REQUIRES(mutex_);
-  // As sendmsg(2), on lane 0.
-  ssize_t SendZero(iovec* iov, int count) TCPX_REQUIRES(mutex_);
-  // True when more may be sent at once.
-  bool Took(ssize_t sent, size_t offered) TCPX_REQUIRES(mutex_);
   void Drive() TCPX_REQUIRES(mutex_);
   // What a caller moves who has nothing to post.
   void MoveAll() TCPX_REQUIRES(mutex_);
   void FailIfPeerGone() TCPX_REQUIRES(mutex_);
   // True exactly when the lanes find out, or have found out, whether the peer has gone too early for `request`.
   bool LanesDecide(const SendRequest& request) TCPX_REQUIRES(mutex_);
-  // Lane 0's socket has broken with this errno.
-  void LaneZeroBroke(int err) TCPX_REQUIRES(mutex_);
-  // False: nothing new may be sent on lane 0 now.
-  bool ReadyToFlush() TCPX_REQUIRES(mutex_);
   // The peer has all that was sent, as far as the kernel knows; a lane may still have to notice.
   bool AllAcknowledged() const;
   // LanesDecide, where the peer has said how much of each lane's stream it had when it closed.
@@ -127,11 +117,7 @@ class SendComm final : public Comm, private PeerWatch::Owner {
   const bool seals_;  // nothing is sent in the clear
   uint64_t next_sequence_ TCPX_GUARDED_BY(mutex_) = 0;
   RequestPool<SendRequest> requests_;
-  const std::unique_ptr<HeldFrames> held_ TCPX_PT_GUARDED_BY(mutex_);  // of lane 0; null: lanes don't heal
-  bool zero_lost_ TCPX_GUARDED_BY(mutex_) = false;                     // lane 0 waits for another socket
-  std::unique_ptr<Sealer> sealer_ TCPX_GUARDED_BY(mutex_);             // of lane 0's socket; null: it is not sealed
-  SendQueue queue_ TCPX_GUARDED_BY(mutex_);
-  LaneCounts counts_;                                             // of lane 0; written under mutex_
+  ExpressSendLane express_;                                       // under mutex_, but for its counts
   std::unique_ptr<SendStaging> staging_ TCPX_GUARDED_BY(mutex_);  // null until GPU memory is registered
   std::unique_ptr<Striper> striper_;                              // null with a single lane
   LaneRates rates_;

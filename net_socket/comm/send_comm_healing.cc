@@ -9,28 +9,13 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/socket.h"
-#include "common/status.h"
 #include "net_socket/comm/failure_verdict.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/comm/send_comm.h"
 #include "net_socket/health/lane_liveness.h"
 #include "net_socket/seal/seals.h"
-#include "net_socket/send/send_again.h"
 
 namespace tcpx {
-
-ssize_t SendComm::SendZero(iovec* iov, int count) { return SendBy(sealer_.get(), seals_, lane_fd(0), iov, count); }
-
-void SendComm::LaneZeroBroke(int err) {
-  const absl::Status sealed = CheckSealer(seals_, sealer_.get());
-  if (!sealed.ok()) return failure().Fail(sealed, 0);
-  const absl::Status why = ErrnoStatus(err, "send");
-  if (failure().LoseLane(why, 0)) {
-    zero_lost_ = true;
-  } else {
-    failure().Fail(why, 0);
-  }
-}
 
 bool SendComm::AllAcknowledged() const {
   for (int lane = 0; lane < lane_count(); ++lane) {
@@ -42,7 +27,7 @@ bool SendComm::AllAcknowledged() const {
 // Whose socket has died, or dies now, has no acknowledgement to come.
 bool SendComm::LanesDecide(const SendRequest& request, const std::vector<uint64_t>& taken) {
   if (failed()) return false;
-  PeerTookOf(taken[0], held_.get(), sealer_.get());
+  express_.PeerTook(taken[0]);
   const bool first = !std::exchange(lanes_asked_, true);
   for (size_t i = 0; i < bulk_.size() && first; ++i) {
     if (bulk_[i] == nullptr) continue;
@@ -91,37 +76,21 @@ void SendComm::LaneResumed(int lane, Seals* seals) {
 }
 
 absl::Status SendComm::ReplaceSocketOf(int lane, SocketOffer offer) {
-  if (lane > 0) return bulk_[static_cast<size_t>(lane) - 1]->Replace(std::move(offer));
-  absl::Status replaced = ReplaceSocket(lane_fd(0), offer.fd);
-  if (offer.seals != nullptr) sealer_ = std::move(offer.seals->sealer);
-  if (replaced.ok() && !held_->Rewind(offer.position)) replaced = absl::UnavailableError(kLostAcknowledged);
-  zero_lost_ = false;
-  healing()->Back(0);
-  offer.done(0);
-  return replaced;
+  return lane == 0 ? express_.Replace(std::move(offer)) : bulk(lane)->Replace(std::move(offer));
 }
 
-// Nobody tests what was done when it was copied. A socket that breaks is the watch's to report, a cipher is not: here a
-// link is held.
+// A link is held.
 bool SendComm::SendsAgain() {
   if (!mutex_.try_lock()) return true;
   MutexLock lock(mutex_, std::adopt_lock);
-  if (failed() || zero_lost_ || !held_->resending()) return false;
-  const int err = SendAgain(lane_fd(0), held_.get(), sealer_.get(), seals_);
-  const absl::Status sealed = err == EPROTO ? CheckSealer(seals_, sealer_.get()) : absl::OkStatus();
-  if (!sealed.ok()) {
-    failure().FailFound(sealed, 0);
-    return false;
-  }
-  return err == 0 ? held_->resending() : IsTransientErrno(err);
+  bool more = false;
+  const absl::Status sealed = failed() ? absl::OkStatus() : express_.SendAgainUnasked(&more);
+  if (!sealed.ok()) failure().FailFound(sealed, 0);
+  return more;
 }
 
 // Of the other lanes nothing is done before it is acknowledged.
-bool SendComm::MayClose() {
-  if (!held_->empty()) held_->Acked(QueuedOf(lane_fd(0), sealer_.get()));
-  Flush();
-  return held_->empty() || (!healing()->lost(0) && !held_->resending());
-}
+bool SendComm::MayClose() { return express_.MayClose(); }
 
 bool SendComm::LooksForSilence(int64_t now_ns) {
   if (failed() || !healing()->heals()) return false;

@@ -101,13 +101,16 @@ bool SendComm::ClosesLane(int lane) {
     setup().redialler->ClosedInLoop(lane);
   }
   if (!offered_park_[index]) offered_park_[index] = Park(lane);
-  // Else the lane might be opened again while it still has the old one.
-  if (!bulk(lane)->parked()) return true;
+  return !offered_park_[index];
+}
+
+// Before, the lane might have been opened again while it still had its old socket.
+void SendComm::LaneParked(int lane) {
+  const size_t index = static_cast<size_t>(lane);
   parking_[index] = offered_park_[index] = false;
   LaneRested(lane);
   rates_.Closed(lane - 1);
   if (path().shuffles_lanes) TCPX_INFO_TO(setup().communicator->log, "lane %d is closed", lane);
-  return false;
 }
 
 bool SendComm::Park(int lane) {
@@ -117,7 +120,9 @@ bool SendComm::Park(int lane) {
   SocketOffer offer;
   offer.fd = socket->get();
   offer.parks = true;
-  offer.done = [socket](uint64_t) {};
+  offer.done = [reactor = &runtime()->reactor, link = link(), lane, socket](uint64_t) {
+    reactor->Post([link, lane, socket] { link->With([lane](auto* comm) { comm->LaneParked(lane); }); });
+  };
   if (!caller_driven_) {
     (void)healing()->WithLanes([&] {
       bulk(lane)->Offer(std::move(offer));
