@@ -36,9 +36,6 @@ SendComm::SendComm(ConnectionSetup setup)
         Striper::Limits{static_cast<size_t>(options.chunk_bytes_min), static_cast<size_t>(options.chunk_bytes)});
   }
   bulk_.resize(static_cast<size_t>(lane_count() - 1));
-  moving_.resize(static_cast<size_t>(lane_count()));
-  parking_.resize(static_cast<size_t>(lane_count()));
-  offered_park_.resize(static_cast<size_t>(lane_count()));
   for (int lane = 1; lane < lane_count(); ++lane) {
     if (lane_fd(lane) >= 0) MakeLane(lane);
   }
@@ -256,7 +253,7 @@ void SendComm::FailIfPeerGone() {
 // the last acknowledgement comes with the peer's end.
 bool SendComm::LanesDecide(const SendRequest& request) {
   if (setup().heals) {
-    const std::vector<uint64_t> taken = healing()->TakenAtEnd();
+    const std::vector<uint64_t> taken = healing()->lanes().TakenAtEnd();
     return taken.empty() ? AllAcknowledged() : LanesDecide(request, taken);
   }
   const bool bulk = striper_ != nullptr && request.message_bytes > express_bytes_;

@@ -123,11 +123,7 @@ class SendComm final : public Comm, private PeerWatch::Owner {
   LaneRates rates_;
   IdleLanes idle_;
   std::vector<std::unique_ptr<BulkSendLane>> bulk_;  // null: a lane without a socket yet
-  // By lane, in the reactor: it is given another socket on purpose; it is closed, and has its old one still.
-  std::vector<bool> moving_;
-  std::vector<bool> parking_;
-  std::vector<bool> offered_park_;
-  LanePolicy::Found found_;  // the latest that was noted
+  LanePolicy::Found found_;                          // the latest that was noted
   size_t first_pumped_ TCPX_GUARDED_BY(mutex_) = 0;
   std::unique_ptr<PeerWatch> watch_;
   PeerLoss peer_loss_;

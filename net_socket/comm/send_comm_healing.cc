@@ -45,7 +45,7 @@ bool SendComm::LanesDecide(const SendRequest& request, const std::vector<uint64_
 // The lanes' ends tell it too; one that is lost has none.
 void SendComm::PeerLeft(const std::vector<uint64_t>& taken) {
   if (healing() == nullptr) return;
-  const bool waits = healing()->PeerLeft(taken);
+  const bool waits = healing()->lanes().PeerLeft(taken);
   Comm::PeerLeft(taken);
   if (waits) PeerGone(absl::UnavailableError("the peer closed the connection"), kNoLane, false);
 }
@@ -69,7 +69,6 @@ bool SendComm::LanesOverdue() { return healing()->NoneFor(runtime()->options.rec
 void SendComm::LaneResumed(int lane, Seals* seals) {
   Comm::LaneResumed(lane, seals);
   watch_->ResumeInLoop(lane, lane_fd(lane), seals == nullptr ? nullptr : std::move(seals->opener));
-  moving_[static_cast<size_t>(lane)] = false;
   if (lane > 0) rates_.Opened(lane - 1);
   if (path().shuffles_lanes) TCPX_INFO_TO(setup().communicator->log, "lane %d has a socket", lane);
   if (lane == 0) LaneHealing::SendAgainInLoop(&runtime()->reactor, link());
@@ -100,7 +99,7 @@ bool SendComm::LooksForSilence(int64_t now_ns) {
     if (lane_fd(lane) < 0 || !healing()->up(lane) || QueuedBytes(lane_fd(lane)) <= 0) {
       silence.Rest();
     } else if (ReadLaneTcpInfo(lane_fd(lane), &info) && silence.Suspects(info, now_ns)) {
-      moving_[static_cast<size_t>(lane)] = false;  // A move may have come to nothing.
+      healing()->lanes().CancelMove(lane);  // It may have come to nothing.
       setup().redialler->TryBesideInLoop(lane);
     }
   }
@@ -113,9 +112,7 @@ void SendComm::PeerIsUnheard(int lane) {
 }
 
 void SendComm::MovesUnheard(int lane) {
-  if (failed() || !healing()->heals() || !healing()->up(lane)) return;
-  healing()->NoteUnheardInLoop(lane);
-  moving_[static_cast<size_t>(lane)] = false;
+  if (failed() || !healing()->heals() || !healing()->lanes().NoteUnheard(lane)) return;
   setup().redialler->TryBesideInLoop(lane);
 }
 
@@ -133,14 +130,14 @@ bool SendComm::LetsGo(int lane, LetGoWhy why, uint32_t* records_taken) {
 }
 
 bool SendComm::LetsSilentGo(int lane) {
-  if (moving_[static_cast<size_t>(lane)]) {
-    moving_[static_cast<size_t>(lane)] = false;
+  const LaneState state = healing()->lanes().state(lane);
+  if (state == LaneState::kMoving) {
     return healing()->LetGo(absl::UnavailableError("it is slow, and is moved"), lane);
   }
   LaneSilence& silence = healing()->silence(lane);
   const int64_t now_ns = MonotonicNanos();
   LaneTcpInfo info;
-  const bool unheard = healing()->TakeUnheardInLoop(lane);
+  const bool unheard = state == LaneState::kUnheard;
   if (!unheard && (!ReadLaneTcpInfo(lane_fd(lane), &info) || !silence.Suspects(info, now_ns))) return false;
   const auto why = absl::UnavailableError(absl::StrCat(
       HealedVerdict(setup()), unheard ? "nothing of what the peer says on it arrives, and another socket found the peer"

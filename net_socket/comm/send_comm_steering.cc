@@ -59,7 +59,6 @@ void SendComm::SteerLanes() {
 
 void SendComm::CarryOut(const LaneOrder& order) {
   const int lane = order.lane + 1;
-  const size_t index = static_cast<size_t>(lane);
   switch (order.kind) {
     case LaneOrder::Kind::kOpen:
       // An earlier order has come to something by now.
@@ -68,23 +67,20 @@ void SendComm::CarryOut(const LaneOrder& order) {
       setup().redialler->OpenInLoop(lane);
       return;
     case LaneOrder::Kind::kMove:
-      if (!healing()->up(lane)) return;
-      moving_[index] = true;
-      setup().redialler->TryBesideInLoop(lane);
+      if (healing()->lanes().OrderMove(lane)) setup().redialler->TryBesideInLoop(lane);
       return;
     case LaneOrder::Kind::kClose:
-      moving_[index] = false;
+      healing()->lanes().CancelMove(lane);
       bulk(lane)->Retire(true);
-      if (!caller_driven_) (void)healing()->WithLanes([&] { ProgressPool::Kick(bulk(lane)); });
+      if (!caller_driven_) (void)healing()->lanes().WithLanes([&] { ProgressPool::Kick(bulk(lane)); });
       CloseSoon(&runtime()->reactor, link(), lane, kCloseNs);
       return;
   }
 }
 
 bool SendComm::ClosesLane(int lane) {
-  const size_t index = static_cast<size_t>(lane);
   if (failed() || !healing()->heals()) return false;
-  if (!parking_[index]) {
+  if (healing()->lanes().state(lane) != LaneState::kParking) {
     // One that was lost is resumed first: what it holds is to arrive.
     if (!healing()->up(lane) || !bulk(lane)->drained()) return true;
     const auto frozen = watch_->FreezeInLoop(lane);
@@ -97,17 +93,14 @@ bool SendComm::ClosesLane(int lane) {
       return true;
     }
     watch_->RestInLoop(lane);
-    parking_[index] = true;
     setup().redialler->ClosedInLoop(lane);
   }
-  if (!offered_park_[index]) offered_park_[index] = Park(lane);
-  return !offered_park_[index];
+  return !Park(lane);
 }
 
 // Before, the lane might have been opened again while it still had its old socket.
 void SendComm::LaneParked(int lane) {
-  const size_t index = static_cast<size_t>(lane);
-  parking_[index] = offered_park_[index] = false;
+  healing()->lanes().Parked(lane);
   LaneRested(lane);
   rates_.Closed(lane - 1);
   if (path().shuffles_lanes) TCPX_INFO_TO(setup().communicator->log, "lane %d is closed", lane);
@@ -124,7 +117,7 @@ bool SendComm::Park(int lane) {
     reactor->Post([link, lane, socket] { link->With([lane](auto* comm) { comm->LaneParked(lane); }); });
   };
   if (!caller_driven_) {
-    (void)healing()->WithLanes([&] {
+    (void)healing()->lanes().WithLanes([&] {
       bulk(lane)->Offer(std::move(offer));
       ProgressPool::Kick(bulk(lane));
     });
