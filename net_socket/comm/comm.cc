@@ -187,7 +187,7 @@ Handover Comm::TakeSocket(int lane, SocketOffer* offer) {
     return Handover::kRefused;
   }
   if (lane_fd(lane) < 0) return OpenLane(lane, offer);
-  if (PoolLane* const pooled = pool_lane(lane)) {
+  if (pool_lane(lane) != nullptr) {
     Reactor* const reactor = &setup_.runtime->reactor;
     offer->done = [reactor, lane, link = link_, seals = offer->seals, done = std::move(offer->done)](uint64_t taken) {
       reactor->Post([lane, link, done, seals, taken] {
@@ -195,6 +195,16 @@ Handover Comm::TakeSocket(int lane, SocketOffer* offer) {
         link->With([&](Watched* comm) { comm->LaneResumed(lane, seals.get()); });
       });
     };
+    return HandOver(lane, offer);
+  }
+  const std::shared_ptr<Seals> seals = offer->seals;
+  const Handover handed = HandOver(lane, offer);
+  if (handed == Handover::kTaken) LaneResumed(lane, seals.get());
+  return handed;
+}
+
+Handover Comm::HandOver(int lane, SocketOffer* offer) {
+  if (PoolLane* const pooled = pool_lane(lane)) {
     const bool open = healing_->lanes().WithLanes([&] {
       pooled->Offer(std::move(*offer));
       ProgressPool::Kick(pooled);
@@ -204,11 +214,9 @@ Handover Comm::TakeSocket(int lane, SocketOffer* offer) {
   if (!mutex_.try_lock()) return Handover::kBusy;
   MutexLock lock(mutex_, std::adopt_lock);
   if (failed() || !healing_->heals()) return Handover::kBusy;
-  const std::shared_ptr<Seals> seals = offer->seals;
   const absl::Status replaced = ReplaceSocketOf(lane, std::move(*offer));
   // The link is held.
   if (!replaced.ok()) failure_.FailFound(replaced, lane);
-  LaneResumed(lane, seals.get());
   return Handover::kTaken;
 }
 

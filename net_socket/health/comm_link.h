@@ -23,8 +23,6 @@ struct Seals;
 
 struct ConnectionNumbers;
 
-enum class Handover { kTaken, kBusy, kRefused };
-
 // Why a lane may change sockets although its own stands.
 enum class LetGoWhy { kSilent, kReturns };
 
