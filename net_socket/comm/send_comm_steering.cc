@@ -1,4 +1,4 @@
-// What a send comm does with the orders of its pilot (net_socket/send/lane_pilot.h).
+// What a send comm does with the orders of its pilot (net_socket/pilot/lane_pilot.h).
 #include <sys/socket.h>
 
 #include <algorithm>
