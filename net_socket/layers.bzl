@@ -8,6 +8,7 @@ _LAYERS = [
     "comm",
     "receive",
     "send",
+    "pilot",
     "nic",
     "gpu",
     "stats",

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "common/clock.h"
-#include "net_socket/send/lane_pilot.h"
-#include "net_socket/send/lane_shuffle.h"
-#include "net_socket/send/lane_thinner.h"
+#include "net_socket/pilot/lane_pilot.h"
+#include "net_socket/pilot/lane_shuffle.h"
+#include "net_socket/pilot/tuning.h"
 
 namespace tcpx {
 namespace {
@@ -21,7 +21,6 @@ constexpr int64_t kShuffleNs = 2 * kMillisecond;
 std::unique_ptr<LanePolicy> LaneRates::MakePolicy(const Settings& settings) {
   if (settings.shuffled) return std::make_unique<LaneShuffle>(settings.lanes);
   if (!settings.piloted || settings.lanes.lanes_max < 2) return nullptr;
-  if (!settings.lanes.opens) return std::make_unique<LaneThinner>(settings.lanes.lanes_max);
   return std::make_unique<LanePilot>(settings.lanes);
 }
 
@@ -98,7 +97,7 @@ void LaneRates::Step(int64_t now_ns) {
   if (!mutex_.try_lock()) return;
   MutexLock lock(mutex_, std::adopt_lock);
   if (now_ns < next_step_ns_.load(std::memory_order_relaxed)) return;
-  next_step_ns_.store(now_ns + (settings_.shuffled ? kShuffleNs : LanePolicy::kStepNs), std::memory_order_relaxed);
+  next_step_ns_.store(now_ns + (settings_.shuffled ? kShuffleNs : tuning::kStepNs), std::memory_order_relaxed);
   for (int i = 0; i < count_; ++i) {
     acked_[static_cast<size_t>(i)] = lanes_[i].acked.load(std::memory_order_relaxed);
     dry_[static_cast<size_t>(i)] = lanes_[i].held.load(std::memory_order_relaxed) <= 0;

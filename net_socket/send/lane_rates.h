@@ -15,7 +15,8 @@
 #include <vector>
 
 #include "common/mutex.h"
-#include "net_socket/send/lane_policy.h"
+#include "net_socket/pilot/lane_policy.h"
+#include "net_socket/pilot/tuning.h"
 
 namespace tcpx {
 
@@ -23,8 +24,8 @@ class LaneRates {
  public:
   struct Settings {
     LanePolicy::Settings lanes;
-    bool piloted = false;   // lane_pilot.h, or lane_thinner.h where lanes can't be opened; else all carry
-    bool shuffled = false;  // lane_shuffle.h
+    bool piloted = false;   // pilot/lane_pilot.h; else all carry
+    bool shuffled = false;  // pilot/lane_shuffle.h
     // There are orders, or something was found. By whoever looks at a lane: it must not wait.
     std::function<void()> ordered = [] {};
     // How many lanes the process may open more.
@@ -53,7 +54,7 @@ class LaneRates {
   bool steered() const { return settings_.lanes.opens; }
 
   // A lane that does not is to take no chunk, and to ask again after kAskAgainNs.
-  static constexpr int64_t kAskAgainNs = LanePolicy::kStepNs;
+  static constexpr int64_t kAskAgainNs = tuning::kStepNs;
   bool Carries(int lane) const { return lanes_[lane].carries.load(std::memory_order_relaxed); }
   void Looked(int lane, int64_t now_ns, const Seen& seen);
 

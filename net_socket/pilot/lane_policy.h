@@ -2,13 +2,11 @@
 //
 // Threads: one at a time. Units: bytes, nanoseconds.
 // Errors:  none.
-#ifndef TCPX_NET_SOCKET_SEND_LANE_POLICY_H_
-#define TCPX_NET_SOCKET_SEND_LANE_POLICY_H_
+#ifndef TCPX_NET_SOCKET_PILOT_LANE_POLICY_H_
+#define TCPX_NET_SOCKET_PILOT_LANE_POLICY_H_
 
 #include <cstdint>
 #include <vector>
-
-#include "common/clock.h"
 
 namespace tcpx {
 
@@ -39,12 +37,10 @@ class LanePolicy {
     double bytes_per_second = 0;
   };
 
-  // Step is to be called about this often while data is under way.
-  static constexpr int64_t kStepNs = 20 * kMillisecond;
-
   virtual ~LanePolicy() = default;
 
-  // True exactly when `carries` has changed, or there are orders.
+  // To be called about every tuning::kStepNs while data is under way. True exactly when `carries` has changed, or there
+  // are orders.
   virtual bool Step(int64_t now_ns, const Look& look) = 0;
   // What the owner is to do, once each; it says what came of it. An order that comes to nothing may be given again.
   virtual std::vector<LaneOrder> TakeOrders() = 0;
@@ -53,9 +49,9 @@ class LanePolicy {
   virtual void Refused(int lane) = 0;
   virtual void Closed(int lane) = 0;
   virtual bool carries(int lane) const = 0;
-  virtual Found found() const { return {}; }
+  virtual Found found() const = 0;
 };
 
 }  // namespace tcpx
 
-#endif  // TCPX_NET_SOCKET_SEND_LANE_POLICY_H_
+#endif  // TCPX_NET_SOCKET_PILOT_LANE_POLICY_H_

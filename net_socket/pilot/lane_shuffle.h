@@ -4,13 +4,13 @@
 //
 // Threads: one at a time. Units: nanoseconds.
 // Errors:  none.
-#ifndef TCPX_NET_SOCKET_SEND_LANE_SHUFFLE_H_
-#define TCPX_NET_SOCKET_SEND_LANE_SHUFFLE_H_
+#ifndef TCPX_NET_SOCKET_PILOT_LANE_SHUFFLE_H_
+#define TCPX_NET_SOCKET_PILOT_LANE_SHUFFLE_H_
 
 #include <random>
 #include <vector>
 
-#include "net_socket/send/lane_policy.h"
+#include "net_socket/pilot/lane_policy.h"
 
 namespace tcpx {
 
@@ -24,6 +24,7 @@ class LaneShuffle final : public LanePolicy {
   void Refused(int lane) override;
   void Closed(int lane) override;
   bool carries(int lane) const override { return states_[static_cast<size_t>(lane)] == State::kCarries; }
+  Found found() const override { return {}; }
 
  private:
   enum class State { kNone, kOpening, kCarries, kClosing };
@@ -38,4 +39,4 @@ class LaneShuffle final : public LanePolicy {
 
 }  // namespace tcpx
 
-#endif  // TCPX_NET_SOCKET_SEND_LANE_SHUFFLE_H_
+#endif  // TCPX_NET_SOCKET_PILOT_LANE_SHUFFLE_H_

@@ -5,33 +5,32 @@
 //
 // Threads: one at a time. Units: nanoseconds.
 // Errors:  none.
-#ifndef TCPX_NET_SOCKET_SEND_DIAL_ALLOWANCE_H_
-#define TCPX_NET_SOCKET_SEND_DIAL_ALLOWANCE_H_
+#ifndef TCPX_NET_SOCKET_PILOT_DIAL_ALLOWANCE_H_
+#define TCPX_NET_SOCKET_PILOT_DIAL_ALLOWANCE_H_
 
 #include <algorithm>
 #include <cstdint>
 
 #include "common/clock.h"
+#include "net_socket/pilot/tuning.h"
 
 namespace tcpx {
 
 class DialAllowance {
  public:
-  // At once, and each minute. With half of it one of two connections on the same eight paths ran out first, and its
-  // part was two thirds of what is fair.
-  static constexpr int kMost = 128;
-  static constexpr int kEachMinute = 8;
-
-  void Pass(int64_t ns) {
-    left_ = std::min<double>(kMost, left_ + kEachMinute * static_cast<double>(ns) / (60.0 * kSecond));
+  void Pass(int64_t now_ns) {
+    const double minutes = static_cast<double>(now_ns - last_ns_) / (60.0 * kSecond);
+    left_ = std::min<double>(tuning::kDialsAtOnce, left_ + tuning::kDialsEachMinute * minutes);
+    last_ns_ = now_ns;
   }
   int left() const { return static_cast<int>(left_); }
   void Take(int dials) { left_ -= dials; }
 
  private:
-  double left_ = kMost;
+  double left_ = tuning::kDialsAtOnce;
+  int64_t last_ns_ = 0;
 };
 
 }  // namespace tcpx
 
-#endif  // TCPX_NET_SOCKET_SEND_DIAL_ALLOWANCE_H_
+#endif  // TCPX_NET_SOCKET_PILOT_DIAL_ALLOWANCE_H_

@@ -7,9 +7,10 @@
 #include <random>
 #include <vector>
 
+#include "common/clock.h"
 #include "net_socket/nic/lane_budget.h"
-#include "net_socket/send/dial_allowance.h"
-#include "net_socket/send/lane_pilot.h"
+#include "net_socket/pilot/lane_pilot.h"
+#include "net_socket/pilot/tuning.h"
 
 namespace tcpx {
 namespace {
@@ -66,7 +67,7 @@ class Storm {
   };
 
   double Chance() { return std::uniform_real_distribution<double>(0, 1)(random_); }
-  bool Happens(double per_second) { return Chance() < per_second * static_cast<double>(LanePilot::kStepNs) / kSecond; }
+  bool Happens(double per_second) { return Chance() < per_second * static_cast<double>(tuning::kStepNs) / kSecond; }
   int64_t Between(int64_t least, int64_t most) { return std::uniform_int_distribution<int64_t>(least, most)(random_); }
   Lane& lane(int i) { return lanes_[static_cast<size_t>(i)]; }
 
@@ -77,7 +78,7 @@ class Storm {
   }
 
   void Step() {
-    now_ns_ += LanePilot::kStepNs;
+    now_ns_ += tuning::kStepNs;
     if (Happens(weather_.pauses)) now_ns_ += Between(100 * kMillisecond, 3 * kSecond);
     Break();
     Move();
@@ -246,8 +247,8 @@ TEST(LanePilotStormsTest, NobodyDialsForEver) {
       const int early = storm.dials();
       storm.Run(600);
       const int late = storm.dials() - early;
-      EXPECT_GE(DialAllowance::kMost + 10 * DialAllowance::kEachMinute, early) << noise << " " << seed;
-      EXPECT_GE(DialAllowance::kMost + 10 * DialAllowance::kEachMinute, late) << noise << " " << seed;
+      EXPECT_GE(tuning::kDialsAtOnce + 10 * tuning::kDialsEachMinute, early) << noise << " " << seed;
+      EXPECT_GE(tuning::kDialsAtOnce + 10 * tuning::kDialsEachMinute, late) << noise << " " << seed;
     }
   }
 }

@@ -1,7 +1,9 @@
 // What is known of a connection's latest windows.
-#include "net_socket/send/past_windows.h"
+#include "net_socket/pilot/past_windows.h"
 
 #include <gtest/gtest.h>
+
+#include "net_socket/pilot/tuning.h"
 
 namespace tcpx {
 namespace {
@@ -30,7 +32,7 @@ TEST(PastWindowsTest, NoiseIsHowNeighboursDiffer) {
   EXPECT_EQ(200, windows.top());
   EXPECT_NEAR(0.1, windows.noise(), 1e-9);
   for (int i = 0; i < 20; ++i) windows.Add(i % 2 == 0 ? 100 : 1);
-  EXPECT_EQ(PastWindows::kNoiseMax, windows.noise());
+  EXPECT_EQ(tuning::kNoiseMax, windows.noise());
   EXPECT_EQ(100, windows.top()) << "the latest eight";
 }
 

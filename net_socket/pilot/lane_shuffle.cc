@@ -1,4 +1,4 @@
-#include "net_socket/send/lane_shuffle.h"
+#include "net_socket/pilot/lane_shuffle.h"
 
 #include <algorithm>
 #include <utility>

@@ -7,8 +7,9 @@
 #include <random>
 #include <vector>
 
-#include "net_socket/send/dial_allowance.h"
-#include "net_socket/send/lane_pilot.h"
+#include "common/clock.h"
+#include "net_socket/pilot/lane_pilot.h"
+#include "net_socket/pilot/tuning.h"
 
 namespace tcpx {
 namespace {
@@ -79,9 +80,9 @@ class Network {
   // The part of what there is that all connections got together.
   double Run(double seconds) {
     double got = 0;
-    const double step = static_cast<double>(LanePilot::kStepNs) / kSecond;
+    const double step = static_cast<double>(tuning::kStepNs) / kSecond;
     for (double t = 0; t < seconds; t += step) {
-      now_ += LanePilot::kStepNs;
+      now_ += tuning::kStepNs;
       got += Move(step);
       for (auto& connection : connections_) connection->Step(now_, limited_);
     }
@@ -210,8 +211,8 @@ TEST(LanePilotPathsTest, NoiseOpensNoLanesOnOnePath) {
       return share;
     });
     EXPECT_GE(noise < 0.2 ? 4.2 : 5.2, result.lanes) << noise;
-    EXPECT_GE(DialAllowance::kMost + 5 * DialAllowance::kEachMinute, result.dials) << noise;
-    EXPECT_GE(6 * DialAllowance::kEachMinute, latest) << noise << ": three minutes of dials";
+    EXPECT_GE(tuning::kDialsAtOnce + 5 * tuning::kDialsEachMinute, result.dials) << noise;
+    EXPECT_GE(6 * tuning::kDialsEachMinute, latest) << noise << ": three minutes of dials";
   }
 }
 

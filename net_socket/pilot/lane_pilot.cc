@@ -1,0 +1,159 @@
+#include "net_socket/pilot/lane_pilot.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "net_socket/pilot/tuning.h"
+
+namespace tcpx {
+
+LanePilot::LanePilot(const Settings& settings)
+    : opens_(settings.opens),
+      lanes_(settings),
+      window_(settings.lanes_max),
+      lame_(settings.lanes_max),
+      explore_(opens_ ? tuning::kVainMax : 1),
+      thin_(settings.lanes_max, opens_ ? tuning::kFewLanes : 1, opens_ ? tuning::kThinVainMax : 1),
+      explore_again_(tuning::kExploreEveryNs),
+      thin_again_(tuning::kThinEveryNs),
+      random_(settings.seed) {}
+
+double LanePilot::Jitter() {
+  random_ = random_ * 6364136223846793005u + 1442695040888963407u;
+  const double part = static_cast<double>(random_ >> 40) / static_cast<double>(1 << 24);
+  return 1 - tuning::kJitter + 2 * tuning::kJitter * part;
+}
+
+void LanePilot::Opened(int lane) {
+  const PilotedLanes::State before = lanes_.Opened(lane);
+  if (before == PilotedLanes::State::kOpening) {
+    thin_.Forget(lane);
+    lame_.Forget(lane);
+  } else if (before == PilotedLanes::State::kLame) {
+    lame_.Moved(lane);
+  }
+}
+
+bool LanePilot::Step(int64_t now_ns, const Look& look) {
+  const bool changed = Decide(now_ns, look);
+  return lanes_.KeepOne() || changed;
+}
+
+bool LanePilot::Decide(int64_t now_ns, const Look& look) {
+  const MeasuredWindow::Progress progress = window_.Measure(now_ns, look);
+  lanes_.Pass(now_ns);
+  may_open_ = look.may_open;
+  if (progress == MeasuredWindow::Progress::kStoodStill) return StoodStill(now_ns);
+  if (trial_ == Trial::kExplore) {
+    if (explore_.Awaits(now_ns, lanes_)) return false;
+    if (explore_.Came()) {
+      window_.Start(now_ns + tuning::kSettleNs);
+      return false;
+    }
+  }
+  if (progress != MeasuredWindow::Progress::kWhole) return false;
+  const bool changed = Judge(now_ns, window_.total());
+  window_.Start(changed ? now_ns + tuning::kSettleNs : now_ns);
+  return changed;
+}
+
+bool LanePilot::StoodStill(int64_t now_ns) {
+  window_.Start(now_ns + tuning::kSettleNs);
+  if (!thin_again_.started()) {
+    explore_again_.At(now_ns + tuning::kFirstTrialNs);
+    thin_again_.At(now_ns + tuning::kFirstTrialNs);
+  }
+  past_.StoodStill();
+  const Trial broken_off = std::exchange(trial_, Trial::kNone);
+  if (broken_off == Trial::kNone) return false;
+  if (broken_off == Trial::kThin) {
+    thin_again_.InVain(now_ns, Jitter());
+    thin_.Undo(&lanes_);
+  } else {
+    explore_again_.InVain(now_ns, Jitter());
+    explore_.Undo(&lanes_);
+  }
+  return true;
+}
+
+bool LanePilot::Judge(int64_t now_ns, double total) {
+  // One that is slow says nothing of the others.
+  if (trial_ == Trial::kExplore) return PauseLame(now_ns) || JudgeExplore(now_ns, total);
+  if (trial_ == Trial::kThin) return JudgeThin(now_ns, total);
+  if (total <= 0) return lame_.TryAgain(now_ns, &lanes_);  // Where nothing moves there is nothing to compare.
+  const bool paused = PauseLame(now_ns);
+  Watch(now_ns, total);
+  return paused || lame_.TryAgain(now_ns, &lanes_) || Begin(now_ns, total);
+}
+
+bool LanePilot::PauseLame(int64_t now_ns) { return opens_ && lame_.Pause(now_ns, window_, &lanes_); }
+
+bool LanePilot::Begin(int64_t now_ns, double total) {
+  if (explore_again_.Due(now_ns)) {
+    if (Explore(now_ns, total)) return true;
+    if (window_.limited()) explore_again_.InVain(now_ns, Jitter());
+  }
+  if (!thin_again_.Due(now_ns)) return false;
+  if (thin_.Begin(total, past_.top(), window_, &lanes_)) {
+    trial_ = Trial::kThin;
+    return true;
+  }
+  found_ = {carrying(), total};
+  thin_again_.InVain(now_ns, Jitter());
+  return false;
+}
+
+bool LanePilot::Explore(int64_t now_ns, double total) {
+  if (!explore_.Begin(now_ns, std::max(total, past_.top()), window_.limited(), may_open_, &lanes_)) return false;
+  trial_ = Trial::kExplore;
+  return true;
+}
+
+bool LanePilot::JudgeExplore(int64_t now_ns, double total) {
+  trial_ = Trial::kNone;
+  switch (explore_.Judge(total, past_.noise(), &lanes_)) {
+    case ExploreTrial::Verdict::kHelps:
+      past_.Anew(total);
+      thin_.LanesChanged();
+      explore_again_.RestartAt(now_ns);
+      thin_again_.RestartAt(now_ns);
+      return Begin(now_ns, total);
+    case ExploreTrial::Verdict::kInVain:
+      explore_again_.At(now_ns + tuning::kSettleNs);
+      return true;
+    case ExploreTrial::Verdict::kLastInVain:
+      explore_again_.InVain(now_ns, Jitter());
+      if (thin_again_.fresh()) thin_again_.At(now_ns);
+      return true;
+  }
+  return true;
+}
+
+bool LanePilot::JudgeThin(int64_t now_ns, double total) {
+  switch (thin_.Judge(total, past_.noise(), &lanes_)) {
+    case ThinTrial::Verdict::kLookAgain:
+      return false;
+    case ThinTrial::Verdict::kMissed:
+      trial_ = Trial::kNone;
+      thin_again_.At(now_ns + tuning::kSettleNs);
+      return true;
+    case ThinTrial::Verdict::kNotMissed:
+      trial_ = Trial::kNone;
+      past_.Thinned(total);
+      thin_again_.RestartAt(now_ns);
+      (void)Begin(now_ns, total);  // Go on while it goes well.
+      return true;
+  }
+  return true;
+}
+
+void LanePilot::Watch(int64_t now_ns, double total) {
+  const bool fell = past_.Add(total);
+  if (past_.below_best()) explore_again_.NoLaterThan(now_ns + tuning::kBelowBestEveryNs);
+  if (!fell) return;
+  thin_.PathChanged();
+  explore_again_.RestartAt(now_ns);
+  thin_again_.RestartAfterFirst(now_ns);
+}
+
+}  // namespace tcpx

@@ -1,0 +1,82 @@
+// lane_pilot.h: how many of a connection's bulk lanes there are, and which carry: as few as bring what the network gives.
+//
+// Purpose: where nobody knows a path's speed, or whether it limits each flow, or how many paths flows are hashed to, the
+//          number of lanes is found while running. More are tried while the total grows (explore_trial.h), those that
+//          bring nothing are given up (thin_trial.h), and one far below its sisters is paused (lame_lanes.h). On a path
+//          that one flow fills the others only lengthen the queue at its bottleneck. Pure.
+//
+// Rules:   one trial at a time, judged by a look of 200 ms, 100 ms after the last change, in which the connection never
+//          stood still (measured_window.h). After three vain tries to explore there is a pause. Where the total falls
+//          (past_windows.h), all of it begins anew. A trial that breaks off because the connection stood still is
+//          undone. Dials are bounded (dial_allowance.h).
+//          Lanes are opened only while the network is what the connection waits for. Pauses between tries differ by a
+//          little, by the seed, so that two connections get out of step. Whatever happens, one lane carries.
+//          Where lanes can't be opened and closed those that bring nothing are paused, down to one, and all are tried
+//          again now and then. There none counts as lame, for it can't go another way, and one vain try is followed by
+//          a pause: a trial of few lanes costs much.
+//
+// Threads: one at a time. Units: bytes, nanoseconds; the numbers are in tuning.h.
+// Errors:  none.
+#ifndef TCPX_NET_SOCKET_PILOT_LANE_PILOT_H_
+#define TCPX_NET_SOCKET_PILOT_LANE_PILOT_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "net_socket/pilot/backoff.h"
+#include "net_socket/pilot/explore_trial.h"
+#include "net_socket/pilot/lame_lanes.h"
+#include "net_socket/pilot/lane_policy.h"
+#include "net_socket/pilot/measured_window.h"
+#include "net_socket/pilot/past_windows.h"
+#include "net_socket/pilot/piloted_lanes.h"
+#include "net_socket/pilot/thin_trial.h"
+
+namespace tcpx {
+
+class LanePilot final : public LanePolicy {
+ public:
+  explicit LanePilot(const Settings& settings);
+
+  bool Step(int64_t now_ns, const Look& look) override;
+  std::vector<LaneOrder> TakeOrders() override { return lanes_.TakeOrders(); }
+  void Opened(int lane) override;
+  void Refused(int lane) override { lanes_.Refused(lane); }
+  void Closed(int lane) override { lanes_.Closed(lane); }
+  bool carries(int lane) const override { return lanes_.carries(lane); }
+  // As of when nothing was left to try.
+  Found found() const override { return found_; }
+  int carrying() const { return lanes_.carrying(); }
+
+ private:
+  enum class Trial { kNone, kExplore, kThin };
+
+  bool Decide(int64_t now_ns, const Look& look);
+  bool StoodStill(int64_t now_ns);
+  bool Judge(int64_t now_ns, double total);
+  bool PauseLame(int64_t now_ns);
+  bool JudgeExplore(int64_t now_ns, double total);
+  bool JudgeThin(int64_t now_ns, double total);
+  void Watch(int64_t now_ns, double total);
+  bool Begin(int64_t now_ns, double total);
+  bool Explore(int64_t now_ns, double total);
+  double Jitter();
+
+  const bool opens_;
+  PilotedLanes lanes_;
+  MeasuredWindow window_;
+  PastWindows past_;
+  LameLanes lame_;
+  Trial trial_ = Trial::kNone;
+  ExploreTrial explore_;
+  ThinTrial thin_;
+  Backoff explore_again_;
+  Backoff thin_again_;
+  Found found_;
+  int may_open_ = 0;  // as of this step
+  uint64_t random_;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_PILOT_LANE_PILOT_H_

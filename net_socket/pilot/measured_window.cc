@@ -1,0 +1,48 @@
+#include "net_socket/pilot/measured_window.h"
+
+#include <algorithm>
+
+#include "common/clock.h"
+#include "net_socket/pilot/tuning.h"
+
+namespace tcpx {
+
+void MeasuredWindow::Start(int64_t from_ns) {
+  from_ns_ = from_ns;
+  measured_ns_ = 0;
+  brought_ = 0;
+  steps_ = limited_steps_ = 0;
+  for (Lane& lane : lanes_) lane.brought = 0, lane.dry_steps = 0;
+}
+
+MeasuredWindow::Progress MeasuredWindow::Measure(int64_t now_ns, const LanePolicy::Look& look) {
+  const int64_t since = now_ns - last_ns_;
+  const bool still = last_ns_ == 0 || since > tuning::kStoodStillNs;
+  const bool counts = !still && last_ns_ >= from_ns_;
+  for (size_t i = 0; i < lanes_.size(); ++i) {
+    // Another socket may have been told of less.
+    const uint64_t moved = look.acked[i] - std::min(look.acked[i], lanes_[i].acked);
+    lanes_[i].acked = look.acked[i];
+    if (!counts) continue;
+    lanes_[i].brought += moved;
+    lanes_[i].dry_steps += look.dry != nullptr && (*look.dry)[i] ? 1 : 0;
+    brought_ += moved;
+  }
+  last_ns_ = now_ns;
+  if (still) return Progress::kStoodStill;
+  if (!counts) return Progress::kMeasures;
+  measured_ns_ += since;
+  ++steps_;
+  limited_steps_ += look.limited ? 1 : 0;
+  return measured_ns_ >= tuning::kMeasureNs ? Progress::kWhole : Progress::kMeasures;
+}
+
+double MeasuredWindow::total() const {
+  return static_cast<double>(brought_) * kSecond / static_cast<double>(measured_ns_);
+}
+
+bool MeasuredWindow::WasDry(int lane) const {
+  return tuning::kDryPart * lanes_[static_cast<size_t>(lane)].dry_steps > steps_;
+}
+
+}  // namespace tcpx

@@ -1,0 +1,52 @@
+// measured_window.h: what each lane of a connection brought in one look, in which the connection never stood still.
+//
+// Threads: one at a time. Units: bytes, nanoseconds.
+// Errors:  none.
+#ifndef TCPX_NET_SOCKET_PILOT_MEASURED_WINDOW_H_
+#define TCPX_NET_SOCKET_PILOT_MEASURED_WINDOW_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "net_socket/pilot/lane_policy.h"
+
+namespace tcpx {
+
+class MeasuredWindow {
+ public:
+  enum class Progress { kStoodStill, kMeasures, kWhole };
+
+  explicit MeasuredWindow(int lanes) : lanes_(static_cast<size_t>(lanes)) {}
+
+  // Measuring begins at that time, or now. What was measured is forgotten.
+  void Start(int64_t from_ns);
+  Progress Measure(int64_t now_ns, const LanePolicy::Look& look);
+
+  // Bytes per second of all lanes.
+  double total() const;
+  // The network was what the connection waited for, mostly.
+  bool limited() const { return limited_steps_ * 2 >= steps_; }
+  uint64_t Brought(int lane) const { return lanes_[static_cast<size_t>(lane)].brought; }
+  // It had little to send.
+  bool WasDry(int lane) const;
+
+ private:
+  struct Lane {
+    uint64_t acked = 0;  // at the step before
+    uint64_t brought = 0;
+    int dry_steps = 0;  // in which it held nothing
+  };
+
+  std::vector<Lane> lanes_;
+  int64_t last_ns_ = 0;      // the step before; 0: none
+  int64_t from_ns_ = 0;      // where measuring begins
+  int64_t measured_ns_ = 0;  // time so far
+  uint64_t brought_ = 0;     // bytes in it
+  int steps_ = 0;            // in it
+  int limited_steps_ = 0;    // of them, with Look::limited
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_PILOT_MEASURED_WINDOW_H_

@@ -1,0 +1,81 @@
+#include "net_socket/pilot/piloted_lanes.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace tcpx {
+
+PilotedLanes::PilotedLanes(const LanePolicy::Settings& settings)
+    : opens_(settings.opens), states_(static_cast<size_t>(settings.lanes_max), State::kNone) {
+  std::fill_n(states_.begin(), settings.lanes, State::kCarries);
+}
+
+PilotedLanes::Lanes PilotedLanes::Those(State wanted) const {
+  Lanes found;
+  for (size_t i = 0; i < states_.size(); ++i) {
+    if (states_[i] == wanted) found.push_back(static_cast<int>(i));
+  }
+  return found;
+}
+
+void PilotedLanes::Set(const Lanes& lanes, State state) {
+  for (int lane : lanes) Set(lane, state);
+}
+
+PilotedLanes::Lanes PilotedLanes::Open(int wanted, int least) {
+  Lanes opened;
+  if (!opens_ || dials_.left() < std::min(wanted, least)) return opened;
+  wanted = std::min(wanted, dials_.left());
+  for (int lane : Those(State::kNone)) {
+    if (wanted-- <= 0) break;
+    Set(lane, State::kOpening);
+    orders_.push_back({LaneOrder::Kind::kOpen, lane});
+    opened.push_back(lane);
+    dials_.Take(1);
+  }
+  return opened;
+}
+
+void PilotedLanes::Move(int lane) {
+  if (!opens_ || dials_.left() <= 0) return;
+  dials_.Take(1);
+  orders_.push_back({LaneOrder::Kind::kMove, lane});
+}
+
+void PilotedLanes::Drop(int lane) {
+  Set(lane, opens_ ? State::kClosing : State::kPaused);
+  if (opens_) orders_.push_back({LaneOrder::Kind::kClose, lane});
+}
+
+bool PilotedLanes::KeepOne() {
+  if (carrying() > 0) return false;
+  for (const State paused : {State::kLame, State::kPaused}) Set(Those(paused), State::kCarries);
+  if (carrying() > 0) return true;
+  // The last one was given up just now: nobody has carried that out yet.
+  const auto last = std::find_if(orders_.rbegin(), orders_.rend(),
+                                 [](const LaneOrder& order) { return order.kind == LaneOrder::Kind::kClose; });
+  if (last == orders_.rend()) return false;
+  Set(last->lane, State::kCarries);
+  orders_.erase(std::next(last).base());
+  return true;
+}
+
+std::vector<LaneOrder> PilotedLanes::TakeOrders() { return std::exchange(orders_, {}); }
+
+PilotedLanes::State PilotedLanes::Opened(int lane) {
+  const State before = state(lane);
+  if (before == State::kOpening) Set(lane, State::kCarries);
+  if (before == State::kNone) Drop(lane);  // Too late.
+  return before;
+}
+
+void PilotedLanes::Refused(int lane) {
+  if (state(lane) == State::kOpening) Set(lane, State::kNone);
+}
+
+void PilotedLanes::Closed(int lane) {
+  if (state(lane) == State::kClosing) Set(lane, State::kNone);
+}
+
+}  // namespace tcpx

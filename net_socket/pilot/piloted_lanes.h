@@ -1,0 +1,62 @@
+// piloted_lanes.h: what the pilot knows of each lane, and what it has ordered of whoever opens and closes them.
+//
+// Purpose: the one place where a lane's state in the pilot changes together with an order, and where dials are counted.
+//          Where lanes can't be opened and closed a dropped one is paused, and there are no orders. Pure.
+//
+// Threads: one at a time. Units: nanoseconds.
+// Errors:  none.
+#ifndef TCPX_NET_SOCKET_PILOT_PILOTED_LANES_H_
+#define TCPX_NET_SOCKET_PILOT_PILOTED_LANES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "net_socket/pilot/dial_allowance.h"
+#include "net_socket/pilot/lane_policy.h"
+
+namespace tcpx {
+
+class PilotedLanes {
+ public:
+  // kPaused: has a socket, and may carry again. kLame: paused for its slowness.
+  enum class State : uint8_t { kNone, kOpening, kCarries, kPaused, kLame, kClosing };
+  using Lanes = std::vector<int>;
+
+  explicit PilotedLanes(const LanePolicy::Settings& settings);
+
+  State state(int lane) const { return states_[static_cast<size_t>(lane)]; }
+  bool carries(int lane) const { return state(lane) == State::kCarries; }
+  Lanes Those(State state) const;
+  int carrying() const { return static_cast<int>(Those(State::kCarries).size()); }
+
+  // Whether a lane carries, without an order.
+  void Set(int lane, State state) { states_[static_cast<size_t>(lane)] = state; }
+  void Set(const Lanes& lanes, State state);
+
+  // Orders up to `wanted` lanes, and none where fewer than `least` may be dialled. Returns those that it ordered.
+  Lanes Open(int wanted, int least);
+  // Another socket for a lane, if one may be dialled.
+  void Move(int lane);
+  void Drop(int lane);
+  // True where it had to change something: whatever was decided, one lane carries.
+  bool KeepOne();
+  std::vector<LaneOrder> TakeOrders();
+
+  // What came of the orders. Opened returns the state before.
+  State Opened(int lane);
+  void Refused(int lane);
+  void Closed(int lane);
+  // Time passes, and so more may be dialled.
+  void Pass(int64_t now_ns) { dials_.Pass(now_ns); }
+
+ private:
+  const bool opens_;
+  std::vector<State> states_;
+  std::vector<LaneOrder> orders_;
+  DialAllowance dials_;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_PILOT_PILOTED_LANES_H_

@@ -1,0 +1,82 @@
+#include "net_socket/pilot/thin_trial.h"
+
+#include <algorithm>
+
+#include "net_socket/pilot/tuning.h"
+
+namespace tcpx {
+
+using State = PilotedLanes::State;
+
+bool ThinTrial::Begin(double total, double top, const MeasuredWindow& window, PilotedLanes* lanes) {
+  const size_t carrying = static_cast<size_t>(lanes->carrying());
+  tried_.clear();
+  if (carrying > lanes_min_ && vain_ < vain_max_) {
+    const size_t sixth = std::min(std::max<size_t>(carrying / tuning::kThinPart, 1), carrying - lanes_min_);
+    tried_ = LanesToPause(batch_ == 0 ? sixth : std::min(batch_, sixth), window, *lanes);
+  }
+  if (tried_.empty()) {
+    vain_ = 0;
+    batch_ = 0;
+    PathChanged();
+    return false;
+  }
+  base_ = total;
+  top_ = std::max({top_, total, top});
+  lanes->Set(tried_, State::kPaused);
+  return true;
+}
+
+ThinTrial::Verdict ThinTrial::Judge(double total, double noise, PilotedLanes* lanes) {
+  const double count = static_cast<double>(lanes->carrying()) + static_cast<double>(tried_.size());
+  const double missed = std::clamp(tuning::kOwnPart / count, tuning::kMissedMin, tuning::kMissedMax);
+  const double top = std::max(base_, top_);
+  if (total >= (1 - missed) * top) {
+    looks_ = vain_ = 0;
+    for (int lane : tried_) lanes->Drop(lane);
+    return Verdict::kNotMissed;
+  }
+  const bool sure = total < (1 - missed - tuning::kSureNoise * noise) * top;
+  if (!sure && ++looks_ < tuning::kThinLooks) return Verdict::kLookAgain;
+  if (tried_.size() > 1) {
+    batch_ = tried_.size() / 2;
+  } else {
+    needed_[static_cast<size_t>(tried_[0])] = true;
+    ++vain_;
+  }
+  Undo(lanes);
+  return Verdict::kMissed;
+}
+
+void ThinTrial::Undo(PilotedLanes* lanes) {
+  looks_ = 0;
+  lanes->Set(tried_, State::kCarries);
+}
+
+void ThinTrial::LanesChanged() {
+  vain_ = 0;
+  NeedsNone();
+}
+
+void ThinTrial::PathChanged() {
+  top_ = 0;
+  NeedsNone();
+}
+
+// Every second of the slowest: those that share a path look alike, and one of them is to stay. Of equal ones the last:
+// whoever wakes a lane begins with the first.
+PilotedLanes::Lanes ThinTrial::LanesToPause(size_t count, const MeasuredWindow& window,
+                                            const PilotedLanes& lanes) const {
+  PilotedLanes::Lanes candidates = lanes.Those(State::kCarries);
+  std::reverse(candidates.begin(), candidates.end());
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [&](int a, int b) { return window.Brought(a) < window.Brought(b); });
+  candidates.erase(std::remove_if(candidates.begin(), candidates.end(),
+                                  [this](int lane) { return needed_[static_cast<size_t>(lane)]; }),
+                   candidates.end());
+  PilotedLanes::Lanes chosen;
+  for (size_t i = 0; i < candidates.size() && chosen.size() < count; i += 2) chosen.push_back(candidates[i]);
+  return chosen;
+}
+
+}  // namespace tcpx
