@@ -97,9 +97,8 @@ bool LaneHealing::Rest(int lane) {
   return true;
 }
 
-HealingTally LaneHealing::tally() const {
-  HealingTally tally;
-  static_cast<LaneTally&>(tally) = lanes_.tally();
+ConnectionCounts LaneHealing::tally() const {
+  ConnectionCounts tally = lanes_.tally();
   tally.health = health_.load(std::memory_order_relaxed);
   return tally;
 }

@@ -20,17 +20,12 @@
 #include "net_socket/comm/lane_table.h"
 #include "net_socket/health/comm_link.h"
 #include "net_socket/health/lane_silence.h"
+#include "net_socket/stats/counters.h"
 
 namespace tcpx {
 
 struct ConnectionSetup;
 class Reactor;
-
-// The same, and what has happened to other sockets.
-struct HealingTally : LaneTally {
-  uint64_t health = 0;   // health sockets that came back; each is counted by one of its connections
-  uint64_t dialled = 0;  // sockets that the sender has dialled in place of others, found or not
-};
 
 class LaneHealing {
  public:
@@ -59,7 +54,7 @@ class LaneHealing {
   LaneSilence& silence(int lane) { return silences_[static_cast<size_t>(lane)]; }
 
   void CountHealth() { health_.fetch_add(1, std::memory_order_relaxed); }
-  HealingTally tally() const;
+  ConnectionCounts tally() const;
 
   bool AnyLost() const { return lanes_.AnyLost(); }
   // True exactly when no lane has been up for so long.

@@ -40,7 +40,7 @@ bool LaneTable::NoneFor(int64_t ns, int64_t now_ns) const {
   return none_since_ns_ != 0 && now_ns - none_since_ns_ >= ns;
 }
 
-LaneTally LaneTable::tally() const {
+ConnectionCounts LaneTable::tally() const {
   MutexLock lock(mutex_);
   return tally_;
 }

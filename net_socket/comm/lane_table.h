@@ -17,6 +17,7 @@
 
 #include "common/mutex.h"
 #include "net_socket/comm/connection_end.h"
+#include "net_socket/stats/counters.h"
 
 namespace tcpx {
 
@@ -54,15 +55,6 @@ constexpr bool IsAbsent(LaneState state) {
   return state == LaneState::kNone || state == LaneState::kParking || state == LaneState::kClosed;
 }
 
-// What has happened to the lanes of one end so far.
-struct LaneTally {
-  uint64_t lost = 0;     // lanes whose socket died
-  uint64_t moved = 0;    // lanes that let one go that was up, for another that was tried in addition
-  uint64_t resumed = 0;  // lanes that went on with another one
-  uint64_t added = 0;    // lanes that the sender opened later than the connection
-  uint64_t dropped = 0;  // lanes that it closed, and may open again
-};
-
 class LaneTable {
  public:
   enum class Loss { kRefused, kNoted, kKnown };
@@ -80,7 +72,8 @@ class LaneTable {
   int64_t lost_since_ns(int lane) const;
   // True exactly when no lane has been up for so long.
   bool NoneFor(int64_t ns, int64_t now_ns) const;
-  LaneTally tally() const;
+  // What has happened to the lanes so far.
+  ConnectionCounts tally() const;
 
   // The lane needs another socket: its own died, or is let go. kKnown: it was lost before. kRefused: it gets none.
   Loss Lose(int lane, Why why, int64_t now_ns);
@@ -138,7 +131,7 @@ class LaneTable {
   int64_t up_count_ TCPX_GUARDED_BY(mutex_) = 0;
   int64_t none_since_ns_ TCPX_GUARDED_BY(mutex_) = 0;  // 0: a lane is up
   std::vector<uint64_t> taken_at_end_ TCPX_GUARDED_BY(mutex_);
-  LaneTally tally_ TCPX_GUARDED_BY(mutex_);
+  ConnectionCounts tally_ TCPX_GUARDED_BY(mutex_);
 };
 
 }  // namespace tcpx
