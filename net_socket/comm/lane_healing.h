@@ -5,26 +5,25 @@
 //          receiver). It ends for good when the peer has left or this end is closed.
 //
 // Threads: any; WithLanes by the reactor.
-// Lifetime: borrows the setup. The link is the connection's own.
+// Lifetime: borrows the setup.
 // Errors:  none.
 #ifndef TCPX_NET_SOCKET_COMM_LANE_HEALING_H_
 #define TCPX_NET_SOCKET_COMM_LANE_HEALING_H_
 
 #include <atomic>
 #include <cstdint>
-#include <memory>
+#include <functional>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "common/mutex.h"
 #include "net_socket/comm/connection_end.h"
-#include "net_socket/health/comm_link.h"
+#include "net_socket/engine/link.h"
 #include "net_socket/health/lane_silence.h"
 
 namespace tcpx {
 
 struct ConnectionSetup;
-class Reactor;
 
 // Events so far, of one end.
 struct HealingTally {
@@ -39,7 +38,21 @@ struct HealingTally {
 
 class LaneHealing {
  public:
-  LaneHealing(const ConnectionSetup* setup, Direction direction, std::shared_ptr<CommLink> link);
+  // Whose lanes they are. In the reactor.
+  class Owner {
+   public:
+    // A lane has lost its socket.
+    virtual void LaneLost(int lane) = 0;
+    // Its sender has closed the lane.
+    virtual void LaneRested(int lane) = 0;
+    // Looks for lanes that the network swallows, and has others tried beside them; false: never again.
+    virtual bool LooksForSilence(int64_t now_ns) = 0;
+
+   protected:
+    ~Owner() = default;
+  };
+
+  LaneHealing(const ConnectionSetup* setup, Direction direction, Link<Owner> owner);
 
   // The socket of `lane` has broken. True: it gets another one. Not with a link held.
   bool Lose(const absl::Status& why, int lane);
@@ -85,16 +98,14 @@ class LaneHealing {
   bool AnyLost();
   // True exactly when no lane has stood for so long.
   bool NoneFor(int64_t ns);
-  // Asks Watched::AwaitsLanes now and then, until it says no.
-  void AwaitInLoop();
+  // Asks `awaits` now and then, until it says no; nothing where somebody is asked already.
+  void AwaitInLoop(std::function<bool()> awaits);
   void AwaitedInLoop() { awaiting_ = false; }
 
-  // Watched::LooksForSilence, again and again.
-  static void LookInLoop(Reactor* reactor, const std::shared_ptr<CommLink>& link);
-  // Watched::SendsAgain, until there is no need.
-  static void SendAgainInLoop(Reactor* reactor, const std::shared_ptr<CommLink>& link);
+  // Owner::LooksForSilence, again and again.
+  void LookInLoop();
 
-  // The peer has left: nothing comes back. `taken` by lane, or empty (Watched::PeerLeft). True: a lane is lost.
+  // The peer has left: nothing comes back. `taken` by lane, or empty (HealthUser::PeerLeft). True: a lane is lost.
   bool PeerLeft(const std::vector<uint64_t>& taken);
   // How much of each lane's stream the peer had taken when it left; empty: it has not, or does not say.
   std::vector<uint64_t> TakenAtEnd();
@@ -118,7 +129,7 @@ class LaneHealing {
 
   const ConnectionSetup* const setup_;
   const Direction direction_;
-  const std::shared_ptr<CommLink> link_;
+  const Link<Owner> owner_;
   std::vector<LaneSilence> silences_;  // by lane
   std::vector<bool> unheard_;          // by lane, in the reactor
   std::atomic<bool> heals_{true};

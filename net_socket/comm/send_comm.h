@@ -30,7 +30,7 @@
 
 namespace tcpx {
 
-class SendComm final : public Comm, private PeerWatch::Owner {
+class SendComm final : public Comm, private PeerWatch::Owner, private RedialledLanes {
  public:
   // In the reactor's loop: watches the lanes for the peer's records and its end.
   explicit SendComm(ConnectionSetup setup);
@@ -38,6 +38,7 @@ class SendComm final : public Comm, private PeerWatch::Owner {
 
   absl::Status Send(const SendArgs& args, Request** request);
   absl::Status Test(Request* request, bool* done, int* sizes) override;
+  void WatchInLoop() override;
 
  private:
   int transfers_max() const override { return requests_.count(); }
@@ -51,13 +52,17 @@ class SendComm final : public Comm, private PeerWatch::Owner {
   void PeerLeft(const std::vector<uint64_t>& taken) override;
   void LaneLost(int lane) override;
   void LaneResumed(int lane, Seals* seals) override;
-  bool SendsAgain() override;
+  // Sends again what the old socket of lane 0 may have lost, for a caller who has nothing to ask; false: no need.
+  bool SendsAgain();
   bool LooksForSilence(int64_t now_ns) override;
   void PeerIsUnheard(int lane) override;
-  void MovesUnheard(int lane) override;
+  // PeerIsUnheard, in the reactor: another socket is tried beside the lane.
+  void MovesUnheard(int lane);
   bool LetsGo(int lane, LetGoWhy why, uint32_t* records_taken) override;
-  void SteerLanes() override;
-  bool ClosesLane(int lane) override;
+  // Lanes are to be opened, moved or closed.
+  void SteerLanes();
+  // A lane that is to be closed, as soon as it is drained; false: that is done, or is of no use any more.
+  bool ClosesLane(int lane);
   void LaneRefused(int lane) override { rates_.Refused(lane - 1); }
   void LeavesPath(int lane, const absl::Status& why) override;
   bool LetsSilentGo(int lane);

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -18,6 +19,18 @@
 #include "net_socket/send/send_again.h"
 
 namespace tcpx {
+namespace {
+
+// From one try to send again to the next, at first and at last.
+constexpr int64_t kSendAgainNs = 100 * kMicrosecond;
+constexpr int64_t kSendAgainMaxNs = 50 * kMillisecond;
+
+}  // namespace
+
+void SendComm::WatchInLoop() {
+  Comm::WatchInLoop();
+  if (healing() != nullptr) setup().redialler->StartInLoop(LinkTo<RedialledLanes>(this), taker());
+}
 
 ssize_t SendComm::SendZero(iovec* iov, int count) { return SendBy(sealer_.get(), seals_, lane_fd(0), iov, count); }
 
@@ -87,7 +100,11 @@ void SendComm::LaneResumed(int lane, Seals* seals) {
   moving_[static_cast<size_t>(lane)] = false;
   if (lane > 0) rates_.Opened(lane - 1);
   if (path().shuffles_lanes) TCPX_INFO_TO(setup().communicator->log, "lane %d has a socket", lane);
-  if (lane == 0) LaneHealing::SendAgainInLoop(&runtime()->reactor, link());
+  if (lane > 0) return;
+  runtime()->reactor.RepeatInLoop(kSendAgainNs, [link = LinkTo(this), after_ns = kSendAgainNs]() mutable {
+    after_ns = std::min(2 * after_ns, kSendAgainMaxNs);
+    return link.Ask(false, [](SendComm* comm) { return comm->SendsAgain(); }) ? after_ns : Reactor::kOver;
+  });
 }
 
 absl::Status SendComm::ReplaceSocketOf(int lane, SocketOffer offer) {
@@ -140,7 +157,8 @@ bool SendComm::LooksForSilence(int64_t now_ns) {
 
 void SendComm::PeerIsUnheard(int lane) {
   if (healing() == nullptr || lane >= lane_count()) return;
-  runtime()->reactor.Post([link = link(), lane] { link->With([lane](auto* comm) { comm->MovesUnheard(lane); }); });
+  runtime()->reactor.Post(
+      [link = LinkTo(this), lane] { link.With([lane](SendComm* comm) { comm->MovesUnheard(lane); }); });
 }
 
 void SendComm::MovesUnheard(int lane) {

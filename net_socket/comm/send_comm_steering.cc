@@ -23,14 +23,6 @@ constexpr int64_t kCloseNs = 5 * kMillisecond;
 // A caller who moves the lanes himself may be idle for long.
 constexpr int64_t kCloseMaxNs = 4 * kSecond;
 
-void CloseSoon(Reactor* reactor, const std::shared_ptr<CommLink>& link, int lane, int64_t after_ns) {
-  reactor->AddTimerInLoop(MonotonicNanos() + after_ns, [reactor, link, lane, after_ns] {
-    bool more = false;
-    link->With([&more, lane](Watched* comm) { more = comm->ClosesLane(lane); });
-    if (more) CloseSoon(reactor, link, lane, std::min(2 * after_ns, kCloseMaxNs));
-  });
-}
-
 }  // namespace
 
 LaneRates::Settings SendComm::PilotSettings() {
@@ -42,8 +34,8 @@ LaneRates::Settings SendComm::PilotSettings() {
   settings.piloted = path().steers_lanes;
   settings.shuffled = path().shuffles_lanes && setup().steered;
   if (!setup().steered) return settings;
-  settings.ordered = [reactor = &runtime()->reactor, link = link()] {
-    reactor->Post([link] { link->With([](auto* comm) { comm->SteerLanes(); }); });
+  settings.ordered = [reactor = &runtime()->reactor, link = LinkTo(this)] {
+    reactor->Post([link] { link.With([](SendComm* comm) { comm->SteerLanes(); }); });
   };
   settings.may_open = [runtime = runtime()] {
     return LaneBudget::MayOpen(runtime->lane_budget->left(), runtime->busy_lanes->Count(MonotonicNanos()));
@@ -76,7 +68,10 @@ void SendComm::CarryOut(const LaneOrder& order) {
       moving_[index] = false;
       bulk(lane)->Retire(true);
       if (!caller_driven_) (void)healing()->WithLanes([&] { ProgressPool::Kick(bulk(lane)); });
-      CloseSoon(&runtime()->reactor, link(), lane, kCloseNs);
+      runtime()->reactor.RepeatInLoop(kCloseNs, [link = LinkTo(this), lane, after_ns = kCloseNs]() mutable {
+        after_ns = std::min(2 * after_ns, kCloseMaxNs);
+        return link.Ask(false, [lane](SendComm* comm) { return comm->ClosesLane(lane); }) ? after_ns : Reactor::kOver;
+      });
       return;
   }
 }
