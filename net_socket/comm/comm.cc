@@ -45,9 +45,9 @@ Comm::Comm(ConnectionSetup setup, Direction direction)
     : setup_(std::move(setup)),
       sealed_(CheckAllSealed(setup_)),
       direction_(direction),
-      link_(std::make_shared<CommLink>(static_cast<Watched*>(this))),
-      healing_(setup_.heals ? std::make_unique<LaneHealing>(&setup_, direction, link_) : nullptr),
-      failure_(&setup_, direction, this, link_, healing_.get()),
+      healing_(setup_.heals ? std::make_unique<LaneHealing>(&setup_, direction, LinkTo<LaneHealing::Owner>(this))
+                            : nullptr),
+      failure_(&setup_, direction, this, tie_, healing_.get()),
       regions_(&setup_, direction),
       progress_(&setup_, this, &failure_) {
   if (setup_.steered) EnterOpenLanes();
@@ -79,32 +79,31 @@ void Comm::Stand() {
 }
 
 void Comm::WatchInLoop() {
-  setup_.runtime->watchdog.JoinInLoop(link_, setup_.runtime->options);
-  if (setup_.health != nullptr) setup_.health->JoinInLoop(setup_.connection_id, link_, setup_.health_redialler);
+  setup_.runtime->watchdog.JoinInLoop(LinkTo<Watchdog::Subject>(this), setup_.runtime->options);
+  if (setup_.health != nullptr) setup_.health->JoinInLoop(setup_.connection_id, health_user(), setup_.health_redialler);
   FailureGroup* const group = setup_.communicator->group.get();
-  if (group != nullptr) group->JoinInLoop(link_);
+  if (group != nullptr) group->JoinInLoop(LinkTo<FailureGroup::Member>(this));
   // A receiver says nothing but credits.
-  if (healing_ == nullptr || (!sends() && setup_.max_receives == 1)) return;
-  if (sends()) setup_.redialler->StartInLoop(link_);
-  LaneHealing::LookInLoop(&setup_.runtime->reactor, link_);
+  if (healing_ != nullptr && (sends() || setup_.max_receives > 1)) healing_->LookInLoop();
 }
 
 // By whoever reads the health socket.
 void Comm::PeerSaysWaits(const std::string& news) {
-  setup_.runtime->reactor.Post([link = link_, news] { link->With([&news](Watched* comm) { comm->HearWaits(news); }); });
+  setup_.runtime->reactor.Post([link = LinkTo(this), news] {
+    link.With([&news](Comm* comm) { comm->progress_.HearInLoop(news, MonotonicNanos()); });
+  });
 }
 
-void Comm::HearWaits(const std::string& news) { progress_.HearInLoop(news, MonotonicNanos()); }
-
 void Comm::LeaveWatch() {
-  link_->Cut();
+  tie_.Cut();
   Runtime* const runtime = setup_.runtime;
-  runtime->reactor.Post([runtime, link = link_, health = setup_.health, group = setup_.communicator->group,
-                         id = setup_.connection_id, redialler = setup_.redialler, key = progress_.key(),
-                         communicator = setup_.communicator] {
+  runtime->reactor.Post([runtime, subject = LinkTo<Watchdog::Subject>(this),
+                         member = LinkTo<FailureGroup::Member>(this), health = setup_.health,
+                         group = setup_.communicator->group, id = setup_.connection_id, redialler = setup_.redialler,
+                         key = progress_.key(), communicator = setup_.communicator] {
     if (redialler != nullptr) redialler->CloseInLoop();
-    runtime->watchdog.LeaveInLoop(link);
-    if (group != nullptr) group->LeaveInLoop(link);
+    runtime->watchdog.LeaveInLoop(subject);
+    if (group != nullptr) group->LeaveInLoop(member);
     communicator->stalls->LeaveInLoop(key);
     if (health != nullptr) health->LeaveInLoop(id);
   });
@@ -189,10 +188,11 @@ Handover Comm::TakeSocket(int lane, SocketOffer* offer) {
   if (lane_fd(lane) < 0) return OpenLane(lane, offer);
   if (pool_lane(lane) != nullptr) {
     Reactor* const reactor = &setup_.runtime->reactor;
-    offer->done = [reactor, lane, link = link_, seals = offer->seals, done = std::move(offer->done)](uint64_t taken) {
+    offer->done = [reactor, lane, link = LinkTo(this), seals = offer->seals,
+                   done = std::move(offer->done)](uint64_t taken) {
       reactor->Post([lane, link, done, seals, taken] {
         done(taken);
-        link->With([&](Watched* comm) { comm->LaneResumed(lane, seals.get()); });
+        link.With([&](Comm* comm) { comm->LaneResumed(lane, seals.get()); });
       });
     };
     return HandOver(lane, offer);

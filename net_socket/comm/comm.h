@@ -4,8 +4,8 @@
 //
 // Threads: NCCL's calls take mutex_: isend, irecv and test only try it (a comm being closed or deregistered answers
 //          "not yet"), deregMr and close wait for it. Lanes of the progress pool and the reactor never take it; they
-//          touch the striper, the receives and the failure. Housekeeping and other connections reach a comm through its
-//          CommLink.
+//          touch the striper, the receives and the failure. Housekeeping and other connections reach a comm through
+//          links.
 // Parts:   the failure (connection_failure.h), the registered memory (registered_regions.h), housekeeping's looks
 //          (progress_check.h), a profiler's events (request_events.h). Here are the lock and the closing.
 // States:  open -> failed (first error sticks) -> closed (connection_state.h). Close takes the orderly road exactly when
@@ -36,16 +36,19 @@
 #include "net_socket/comm/progress_check.h"
 #include "net_socket/comm/registered_regions.h"
 #include "net_socket/comm/request_events.h"
-#include "net_socket/health/comm_link.h"
+#include "net_socket/comm/socket_taker.h"
+#include "net_socket/engine/link.h"
+#include "net_socket/health/failure_group.h"
+#include "net_socket/health/health_user.h"
+#include "net_socket/health/watchdog.h"
+#include "net_socket/stats/hub.h"
 
 namespace tcpx {
 
 class GpuAllowance;
 class OpenLanes;
 class PoolLane;
-class StatsEntry;
 class TransferTimes;
-struct ConnectionNumbers;
 struct LaneCounts;
 struct LaneNumbers;
 struct Runtime;
@@ -58,9 +61,16 @@ struct CommTally {
   ConnectionCounts counts;
 };
 
-class Comm : protected ConnectionEnd, protected LaneMover, private Watched {
+class Comm : protected ConnectionEnd,
+             protected LaneMover,
+             private FailureGroup::Member,
+             private HealthUser,
+             private LaneHealing::Owner,
+             private NumbersSource,
+             private SocketTaker,
+             private Watchdog::Subject {
  public:
-  ~Comm() override;
+  virtual ~Comm();
   Comm(const Comm&) = delete;
   Comm& operator=(const Comm&) = delete;
 
@@ -71,13 +81,14 @@ class Comm : protected ConnectionEnd, protected LaneMover, private Watched {
   // Both roads. Afterwards only the destructor may be called.
   void Close();
 
-  // In the reactor, once, behind the constructor: from here on housekeeping watches.
-  void WatchInLoop();
+  // In the reactor, once, after the constructor: from here on housekeeping watches.
+  virtual void WatchInLoop();
 
   bool failed() const { return failure_.failed(); }
   bool sends() const { return direction_ == Direction::kSend; }
   // By which others reach it until it is closed.
-  const std::shared_ptr<CommLink>& link() const { return link_; }
+  Link<SocketTaker> taker() { return LinkTo<SocketTaker>(this); }
+  Link<HealthUser> health_user() { return LinkTo<HealthUser>(this); }
   // From any thread.
   CommTally tally() const;
   // As of the latest look of the statistics, the last one behind Close; none where nobody asks for them.
@@ -101,12 +112,19 @@ class Comm : protected ConnectionEnd, protected LaneMover, private Watched {
   virtual void StopWatching() TCPX_REQUIRES(mutex_) {}
   // GPU memory is about to be registered for the first time: from now on messages may be staged.
   virtual void OpenStaging(std::unique_ptr<GpuAllowance> slots) TCPX_REQUIRES(mutex_) = 0;
-  void PeerEnded() override {
+  const Tie& tie() const { return tie_; }
+  template <typename Target>
+  Link<Target> LinkTo(Target* self) const {
+    return tie_.To(self);
+  }
+  // The peer's process has ended without closing.
+  virtual void PeerEnded() {
     progress_.PeerEnded();
     PeerLeft({});
   }
   void PeerLeft(const std::vector<uint64_t>& taken) override;
-  void LaneResumed(int lane, Seals* seals) override;
+  // A lane goes on with another socket, or its first.
+  virtual void LaneResumed(int lane, Seals* seals);
   void LaneRested(int lane) override;
 
   // Lanes that heal. Null: the calling thread moves the lane.
@@ -155,14 +173,13 @@ class Comm : protected ConnectionEnd, protected LaneMover, private Watched {
   Mutex mutex_;
 
  private:
-  void PeerDied(const absl::Status& status) override { failure_.FailFound(status, kNoLane); }
-  void PeerFailed(const std::string& cause) override { failure_.FailWithPeer(cause); }
-  void PeerParted(const std::string& cause) override { failure_.NotePeerParted(cause); }
+  void PeerLost(const absl::Status& how) override { how.ok() ? PeerEnded() : failure_.FailFound(how, kNoLane); }
+  void PeerFailed(const std::string& cause, bool parting) override {
+    parting ? failure_.NotePeerParted(cause) : failure_.FailWithPeer(cause);
+  }
   void ContextFailed(const std::string& cause) override { failure_.FailWithCommunicator(cause); }
-  bool MayFail(bool late) override { return failure_.MayFailInLoop(late); }
   void CheckProgress(int64_t now_ns) override { progress_.LookInLoop(now_ns); }
   void PeerSaysWaits(const std::string& news) override;
-  void HearWaits(const std::string& news) override;
   // It is another thread than before. No two threads that run have the same pointer, and reading it is one instruction,
   // where pthread_self is a call.
   void NoteCaller() TCPX_REQUIRES(mutex_);
@@ -204,7 +221,7 @@ class Comm : protected ConnectionEnd, protected LaneMover, private Watched {
   const absl::Status sealed_;              // of all sockets that it was made with
   std::unique_ptr<OpenLanes> open_lanes_;  // the reactor's; null: lanes don't come and go
   const Direction direction_;
-  const std::shared_ptr<CommLink> link_;
+  Tie tie_;
   const std::unique_ptr<LaneHealing> healing_;  // null: its lanes don't heal
   ConnectionFailure failure_;
   RequestEvents events_ TCPX_GUARDED_BY(mutex_);

@@ -30,7 +30,7 @@ void Comm::JoinStats() {
   StatsHub* const hub = setup_.runtime->stats;
   if (hub == nullptr) return;
   times_ = std::make_unique<TransferTimes>(!sends(), MonotonicNanos());
-  stats_ = hub->Join(link_, [this](ConnectionNumbers* numbers) { DescribeFor(numbers); });
+  stats_ = hub->Join(LinkTo<NumbersSource>(this), [this](ConnectionNumbers* numbers) { DescribeFor(numbers); });
 }
 
 void Comm::LeaveStats() {

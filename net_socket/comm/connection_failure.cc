@@ -17,17 +17,6 @@ namespace {
 // From one question for the reason to the next, at first.
 constexpr int64_t kAskAgainNs = kMillisecond;
 
-void AskSoon(Reactor* reactor, const std::shared_ptr<CommLink>& link, const std::shared_ptr<Health>& health,
-             int64_t after_ns, int64_t until_ns) {
-  const int64_t at_ns = std::min(MonotonicNanos() + after_ns, until_ns);
-  reactor->AddTimerInLoop(at_ns, [reactor, link, health, after_ns, until_ns] {
-    health->Poll();
-    bool done = true;
-    link->With([&](Watched* comm) { done = comm->MayFail(MonotonicNanos() >= until_ns); });
-    if (!done) AskSoon(reactor, link, health, 2 * after_ns, until_ns);
-  });
-}
-
 }  // namespace
 
 absl::Status ConnectionFailure::status() const {
@@ -61,9 +50,14 @@ void ConnectionFailure::AwaitReason(absl::Status status, int lane) {
   }
   Reactor* const reactor = &setup_->runtime->reactor;
   const int64_t until_ns = MonotonicNanos() + kReasonNs;
-  reactor->Post([reactor, link = link_, health = setup_->health, until_ns] {
-    AskSoon(reactor, link, health, kAskAgainNs, until_ns);
-  });
+  const auto ask = [self = self_, health = setup_->health, until_ns, after_ns = kAskAgainNs]() mutable {
+    health->Poll();
+    const bool late = MonotonicNanos() >= until_ns;
+    if (self.Ask(true, [late](ConnectionFailure* one) { return one->MayFailInLoop(late); })) return Reactor::kOver;
+    after_ns *= 2;
+    return std::clamp<int64_t>(until_ns - MonotonicNanos(), 0, after_ns);
+  };
+  reactor->Post([reactor, ask] { reactor->RepeatInLoop(kAskAgainNs, ask); });
 }
 
 bool ConnectionFailure::MayFailInLoop(bool late) {

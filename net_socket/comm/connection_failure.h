@@ -26,7 +26,7 @@
 #include "net_socket/comm/connection_end.h"
 #include "net_socket/comm/failure_report.h"
 #include "net_socket/comm/lane_healing.h"
-#include "net_socket/health/comm_link.h"
+#include "net_socket/engine/link.h"
 #include "net_socket/health/verdict.h"
 #include "net_socket/message/lane_owner.h"
 
@@ -48,11 +48,11 @@ class ConnectionFailure final : public LaneOwner {
   // microseconds of each other, or a few time slices where the CPU is wanted by many.
   static constexpr int64_t kReasonNs = 100 * kMillisecond;
 
-  // `link`: the connection's own, by which housekeeping asks MayFailInLoop. `healing`: null where lanes get no other
-  // sockets.
-  ConnectionFailure(const ConnectionSetup* setup, Direction direction, ConnectionEnd* end,
-                    std::shared_ptr<CommLink> link, LaneHealing* healing = nullptr)
-      : setup_(setup), direction_(direction), end_(end), link_(std::move(link)), healing_(healing) {}
+  // `tie`: the connection's own: until it is cut housekeeping asks MayFailInLoop. `healing`: null where lanes get no
+  // other sockets.
+  ConnectionFailure(const ConnectionSetup* setup, Direction direction, ConnectionEnd* end, const Tie& tie,
+                    LaneHealing* healing = nullptr)
+      : setup_(setup), direction_(direction), end_(end), self_(tie.To(this)), healing_(healing) {}
 
   // Asks the health socket first why a lane has ended, and where it does not say so yet the connection is failing until
   // it does. Not with a link held.
@@ -121,7 +121,7 @@ class ConnectionFailure final : public LaneOwner {
   const ConnectionSetup* const setup_;
   const Direction direction_;
   ConnectionEnd* const end_;
-  const std::shared_ptr<CommLink> link_;
+  const Link<ConnectionFailure> self_;
   LaneHealing* const healing_;
   std::atomic<bool> peer_told_{false};
   mutable Mutex mutex_;

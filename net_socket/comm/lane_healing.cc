@@ -14,27 +14,8 @@
 namespace tcpx {
 namespace {
 
-// From one try to send again to the next, at first and at last.
-constexpr int64_t kSendAgainNs = 100 * kMicrosecond;
-constexpr int64_t kSendAgainMaxNs = 50 * kMillisecond;
 // Whether lanes have come back to the end that waits for them.
 constexpr int64_t kAskNs = 500 * kMillisecond;
-
-void SendAgainSoon(Reactor* reactor, const std::shared_ptr<CommLink>& link, int64_t after_ns) {
-  reactor->AddTimerInLoop(MonotonicNanos() + after_ns, [reactor, link, after_ns] {
-    bool more = false;
-    link->With([&more](Watched* comm) { more = comm->SendsAgain(); });
-    if (more) SendAgainSoon(reactor, link, std::min(2 * after_ns, kSendAgainMaxNs));
-  });
-}
-
-void AskSoon(Reactor* reactor, const std::shared_ptr<CommLink>& link) {
-  reactor->AddDeadlineInLoop(kAskNs, [reactor, link] {
-    bool more = false;
-    link->With([&more](Watched* comm) { more = comm->AwaitsLanes(); });
-    if (more) AskSoon(reactor, link);
-  });
-}
 
 std::vector<bool> HaveSockets(const ConnectionSetup& setup) {
   std::vector<bool> have;
@@ -44,14 +25,10 @@ std::vector<bool> HaveSockets(const ConnectionSetup& setup) {
 
 }  // namespace
 
-void LaneHealing::SendAgainInLoop(Reactor* reactor, const std::shared_ptr<CommLink>& link) {
-  SendAgainSoon(reactor, link, kSendAgainNs);
-}
-
-LaneHealing::LaneHealing(const ConnectionSetup* setup, Direction direction, std::shared_ptr<CommLink> link)
+LaneHealing::LaneHealing(const ConnectionSetup* setup, Direction direction, Link<Owner> owner)
     : setup_(setup),
       direction_(direction),
-      link_(std::move(link)),
+      owner_(std::move(owner)),
       lanes_(direction, HaveSockets(*setup)),
       silences_(setup->lanes.size()) {}
 
@@ -84,7 +61,7 @@ bool LaneHealing::Lose(const absl::Status& why, int lane) {
   if (direction_ == Direction::kReceive) {
     shutdown(setup_->lanes[static_cast<size_t>(lane)].fd.get(), SHUT_RDWR);
   }
-  setup_->runtime->reactor.Post([link = link_, lane] { link->With([lane](Watched* comm) { comm->LaneLost(lane); }); });
+  setup_->runtime->reactor.Post([owner = owner_, lane] { owner.With([lane](Owner* one) { one->LaneLost(lane); }); });
   return true;
 }
 
@@ -92,7 +69,7 @@ bool LaneHealing::Rest(int lane) {
   if (!lanes_.Close(lane, MonotonicNanos())) return false;
   if (direction_ == Direction::kReceive) {
     setup_->runtime->reactor.Post(
-        [link = link_, lane] { link->With([lane](Watched* comm) { comm->LaneRested(lane); }); });
+        [owner = owner_, lane] { owner.With([lane](Owner* one) { one->LaneRested(lane); }); });
   }
   return true;
 }
@@ -105,17 +82,17 @@ ConnectionCounts LaneHealing::tally() const {
 
 bool LaneHealing::NoneFor(int64_t ns) const { return lanes_.NoneFor(ns, MonotonicNanos()); }
 
-void LaneHealing::LookInLoop(Reactor* reactor, const std::shared_ptr<CommLink>& link) {
-  reactor->AddTimerInLoop(MonotonicNanos() + LaneSilence::kEveryNs, [reactor, link] {
-    bool more = false;
-    link->With([&more](Watched* comm) { more = comm->LooksForSilence(MonotonicNanos()); });
-    if (more) LookInLoop(reactor, link);
+void LaneHealing::LookInLoop() {
+  setup_->runtime->reactor.RepeatInLoop(LaneSilence::kEveryNs, [owner = owner_] {
+    const auto look = [](Owner* one) { return one->LooksForSilence(MonotonicNanos()); };
+    return owner.Ask(false, look) ? LaneSilence::kEveryNs : Reactor::kOver;
   });
 }
 
-void LaneHealing::AwaitInLoop() {
+void LaneHealing::AwaitInLoop(std::function<bool()> awaits) {
   if (std::exchange(awaiting_, true)) return;
-  AskSoon(&setup_->runtime->reactor, link_);
+  setup_->runtime->reactor.RepeatDeadlineInLoop(
+      kAskNs, [awaits = std::move(awaits)] { return awaits() ? kAskNs : Reactor::kOver; });
 }
 
 }  // namespace tcpx

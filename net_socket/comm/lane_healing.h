@@ -5,31 +5,44 @@
 //          receiver). It ends for good when the peer has left or this end is closed.
 //
 // Threads: any.
-// Lifetime: borrows the setup. The link is the connection's own.
+// Lifetime: borrows the setup.
 // Errors:  none.
 #ifndef TCPX_NET_SOCKET_COMM_LANE_HEALING_H_
 #define TCPX_NET_SOCKET_COMM_LANE_HEALING_H_
 
 #include <atomic>
 #include <cstdint>
-#include <memory>
+#include <functional>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "net_socket/comm/connection_end.h"
 #include "net_socket/comm/lane_table.h"
-#include "net_socket/health/comm_link.h"
+#include "net_socket/engine/link.h"
 #include "net_socket/health/lane_silence.h"
 #include "net_socket/stats/counters.h"
 
 namespace tcpx {
 
 struct ConnectionSetup;
-class Reactor;
 
 class LaneHealing {
  public:
-  LaneHealing(const ConnectionSetup* setup, Direction direction, std::shared_ptr<CommLink> link);
+  // Whose lanes they are. In the reactor.
+  class Owner {
+   public:
+    // A lane has lost its socket.
+    virtual void LaneLost(int lane) = 0;
+    // Its sender has closed the lane.
+    virtual void LaneRested(int lane) = 0;
+    // Looks for lanes that the network swallows, and has others tried beside them; false: never again.
+    virtual bool LooksForSilence(int64_t now_ns) = 0;
+
+   protected:
+    ~Owner() = default;
+  };
+
+  LaneHealing(const ConnectionSetup* setup, Direction direction, Link<Owner> owner);
 
   LaneTable& lanes() { return lanes_; }
 
@@ -59,14 +72,12 @@ class LaneHealing {
   bool AnyLost() const { return lanes_.AnyLost(); }
   // True exactly when no lane has been up for so long.
   bool NoneFor(int64_t ns) const;
-  // Asks Watched::AwaitsLanes now and then, until it says no.
-  void AwaitInLoop();
+  // Asks `awaits` now and then, until it says no; nothing where somebody is asked already.
+  void AwaitInLoop(std::function<bool()> awaits);
   void AwaitedInLoop() { awaiting_ = false; }
 
-  // Watched::LooksForSilence, again and again.
-  static void LookInLoop(Reactor* reactor, const std::shared_ptr<CommLink>& link);
-  // Watched::SendsAgain, until there is no need.
-  static void SendAgainInLoop(Reactor* reactor, const std::shared_ptr<CommLink>& link);
+  // Owner::LooksForSilence, again and again.
+  void LookInLoop();
 
  private:
   // *first: nobody has before.
@@ -74,7 +85,7 @@ class LaneHealing {
 
   const ConnectionSetup* const setup_;
   const Direction direction_;
-  const std::shared_ptr<CommLink> link_;
+  const Link<Owner> owner_;
   LaneTable lanes_;
   std::vector<LaneSilence> silences_;  // by lane
   std::atomic<bool> zero_ended_{false};

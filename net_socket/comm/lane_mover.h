@@ -4,7 +4,7 @@
 #ifndef TCPX_NET_SOCKET_COMM_LANE_MOVER_H_
 #define TCPX_NET_SOCKET_COMM_LANE_MOVER_H_
 
-#include "net_socket/engine/socket_swap.h"
+#include "net_socket/comm/socket_taker.h"
 
 namespace tcpx {
 

@@ -23,17 +23,9 @@ constexpr int64_t kCloseNs = 5 * kMillisecond;
 // A caller who moves the lanes himself may be idle for long.
 constexpr int64_t kCloseMaxNs = 4 * kSecond;
 
-void CloseSoon(Reactor* reactor, const std::shared_ptr<CommLink>& link, int lane, int64_t after_ns) {
-  reactor->AddTimerInLoop(MonotonicNanos() + after_ns, [reactor, link, lane, after_ns] {
-    bool more = false;
-    link->With([&more, lane](Watched* comm) { more = comm->ClosesLane(lane); });
-    if (more) CloseSoon(reactor, link, lane, std::min(2 * after_ns, kCloseMaxNs));
-  });
-}
-
 }  // namespace
 
-LaneRates::Settings LaneSteering::RatesFor(const ConnectionSetup& setup, std::function<void()> ordered) {
+LaneRates::Settings LaneSteering::RatesFor(const ConnectionSetup& setup, const Link<LaneSteering>& self) {
   LaneRates::Settings settings;
   settings.lanes.lanes = std::max(setup.CountLanes() - 1, 1);
   settings.lanes.lanes_max = std::max(setup.lane_count() - 1, 1);
@@ -42,14 +34,16 @@ LaneRates::Settings LaneSteering::RatesFor(const ConnectionSetup& setup, std::fu
   settings.piloted = setup.path().steers_lanes;
   settings.shuffled = setup.path().shuffles_lanes && setup.steered;
   if (!setup.steered) return settings;
-  settings.ordered = std::move(ordered);
+  settings.ordered = [reactor = &setup.runtime->reactor, self] {
+    reactor->Post([self] { self.With([](LaneSteering* one) { one->CarryOutAll(); }); });
+  };
   settings.may_open = [runtime = setup.runtime] {
     return LaneBudget::MayOpen(runtime->lane_budget->left(), runtime->busy_lanes->Count(MonotonicNanos()));
   };
   return settings;
 }
 
-void LaneSteering::CarryOutInLoop() {
+void LaneSteering::CarryOutAll() {
   if (!parts_.setup->steered || !parts_.heals()) return;
   NoteFound();
   for (const LaneOrder& order : parts_.lanes->rates().TakeOrders()) CarryOut(order);
@@ -73,12 +67,15 @@ void LaneSteering::CarryOut(const LaneOrder& order) {
       table.CancelMove(lane);
       bulk->Retire(true);
       if (!parts_.lanes->caller_driven()) (void)table.WithLanes([&] { ProgressPool::Kick(bulk); });
-      CloseSoon(&parts_.setup->runtime->reactor, parts_.link, lane, kCloseNs);
+      parts_.setup->runtime->reactor.RepeatInLoop(kCloseNs, [self = self_, lane, after_ns = kCloseNs]() mutable {
+        after_ns = std::min(2 * after_ns, kCloseMaxNs);
+        return self.Ask(false, [lane](LaneSteering* one) { return one->Closes(lane); }) ? after_ns : Reactor::kOver;
+      });
       return;
   }
 }
 
-bool LaneSteering::ClosesInLoop(int lane) {
+bool LaneSteering::Closes(int lane) {
   if (!parts_.heals()) return false;
   if (parts_.healing->lanes().state(lane) == LaneState::kParking) return !Park(lane);
   // One that was lost is resumed first: what it holds is to arrive.
@@ -101,15 +98,16 @@ bool LaneSteering::Park(int lane) {
   SocketOffer offer;
   offer.fd = socket->get();
   offer.parks = true;
-  offer.done = [reactor = &parts_.setup->runtime->reactor, link = parts_.link, lane, socket](uint64_t) {
-    reactor->Post([link, lane, socket] { link->With([lane](auto* comm) { comm->LaneParked(lane); }); });
+  offer.done = [reactor = &parts_.setup->runtime->reactor, self = self_, lane, socket](uint64_t) {
+    reactor->Post([self, lane, socket] { self.With([lane](LaneSteering* one) { one->Parked(lane); }); });
   };
   return parts_.mover->HandOver(lane, &offer) == Handover::kTaken;
 }
 
 // Before, the lane might have been opened again while it still had its old socket.
-void LaneSteering::ParkedInLoop(int lane) {
+void LaneSteering::Parked(int lane) {
   parts_.healing->lanes().Parked(lane);
+  closed_(lane);
   parts_.lanes->rates().Closed(lane - 1);
   if (parts_.setup->path().shuffles_lanes) TCPX_INFO_TO(parts_.setup->communicator->log, "lane %d is closed", lane);
 }

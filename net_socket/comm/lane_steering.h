@@ -11,38 +11,40 @@
 #define TCPX_NET_SOCKET_COMM_LANE_STEERING_H_
 
 #include <functional>
-#include <memory>
+#include <utility>
 
 #include "net_socket/comm/sender_parts.h"
+#include "net_socket/engine/link.h"
 #include "net_socket/send/lane_rates.h"
 
 namespace tcpx {
 
 class LaneSteering {
  public:
-  explicit LaneSteering(SenderParts parts) : parts_(std::move(parts)) {}
+  // `closed`: a lane has let its socket go.
+  LaneSteering(const SenderParts& parts, std::function<void(int lane)> closed)
+      : parts_(parts), closed_(std::move(closed)), self_(parts.tie->To(this)) {}
 
-  // `ordered`: called by any thread when there are orders.
-  static LaneRates::Settings RatesFor(const ConnectionSetup& setup, std::function<void()> ordered);
+  // For the rates of the lanes, which come first. `self`: to the object that will be.
+  static LaneRates::Settings RatesFor(const ConnectionSetup& setup, const Link<LaneSteering>& self);
 
-  void CarryOutInLoop();
-  // Of a lane that is to be closed: true until it is.
-  bool ClosesInLoop(int lane);
-  // It has let its socket go.
-  void ParkedInLoop(int lane);
-  // It was to be opened, and gets no socket now.
-  void RefusedInLoop(int lane) { parts_.lanes->rates().Refused(lane - 1); }
-  // It has a socket.
+  // The lane has a socket.
   void ResumedInLoop(int lane);
 
  private:
+  void CarryOutAll();
   void CarryOut(const LaneOrder& order);
+  // Of a lane that is to be closed: true until it is.
+  bool Closes(int lane);
+  void Parked(int lane);
   // Puts a socket of no use in the place of a drained lane's. False: not now.
   bool Park(int lane);
   // Tells the next connection, and the log, what the pilot has found.
   void NoteFound();
 
   const SenderParts parts_;
+  const std::function<void(int)> closed_;
+  const Link<LaneSteering> self_;
   LanePolicy::Found found_;  // the latest that was noted
 };
 

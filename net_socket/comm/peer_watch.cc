@@ -140,7 +140,7 @@ void PeerLoss::Note(absl::Status status, int lane, bool in_order) {
   state_.store(State::kKnown, std::memory_order_release);
 }
 
-PeerWatch::PeerWatch(Owner* owner, int max_receives) : owner_(owner) {
+PeerWatch::PeerWatch(Owner* owner, int max_receives) : owner_(tie_.To(owner)) {
   if (max_receives > 1) credits_ = std::make_unique<CreditBook>(max_receives);
 }
 
@@ -181,15 +181,13 @@ bool PeerWatch::TakeCredit(int32_t tag, uint64_t* sequence) {
   return false;
 }
 
-void PeerWatch::Stop() {
-  MutexLock lock(mutex_);
-  owner_ = nullptr;
-}
+void PeerWatch::Stop() { tie_.Cut(); }
 
 void PeerWatch::Report(absl::Status status, int lane, SocketEnd end) {
-  MutexLock lock(mutex_);
-  if (owner_ == nullptr || (end != SocketEnd::kNone && owner_->LaneBroke(status, lane))) return;
-  owner_->PeerGone(std::move(status), lane, end == SocketEnd::kInOrder);
+  owner_.With([&](Owner* owner) {
+    if (end != SocketEnd::kNone && owner->LaneBroke(status, lane)) return;
+    owner->PeerGone(std::move(status), lane, end == SocketEnd::kInOrder);
+  });
 }
 
 absl::StatusOr<uint32_t> PeerWatch::FreezeInLoop(int lane) {

@@ -20,6 +20,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/mutex.h"
+#include "net_socket/engine/link.h"
 #include "net_socket/engine/reactor.h"
 #include "net_socket/message/credits.h"
 #include "net_socket/message/frame_reader.h"
@@ -72,7 +73,7 @@ class PeerWatch {
     virtual void PeerGone(absl::Status status, int lane, bool in_order) = 0;
 
     // A lane's socket has ended or broken, by the same. True: it gets another one, and PeerGone is not called.
-    virtual bool LaneBroke(const absl::Status&, int) { return false; }
+    virtual bool LaneBroke(const absl::Status& status, int lane) = 0;
 
    protected:
     ~Owner() = default;
@@ -105,9 +106,9 @@ class PeerWatch {
   absl::Status ReadInLoop(Lane* lane, SocketEnd* end);
   void Report(absl::Status status, int lane, SocketEnd end);
 
-  Mutex mutex_;
-  Owner* owner_ TCPX_GUARDED_BY(mutex_);  // null: stopped
-  Mutex credit_mutex_;                    // never held together with mutex_
+  Tie tie_;  // cut: stopped
+  const Link<Owner> owner_;
+  Mutex credit_mutex_;  // never held while the owner is told
   // Null: none are expected. Lane 0's reader is guarded like it.
   std::unique_ptr<CreditBook> credits_ TCPX_PT_GUARDED_BY(credit_mutex_);
   Reactor* reactor_ = nullptr;

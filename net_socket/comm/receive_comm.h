@@ -66,8 +66,11 @@ class ReceiveComm final : public Comm {
   void LaneResumed(int lane, Seals* seals) override;
   absl::Status ReplaceSocketOf(int lane, SocketOffer offer) TCPX_REQUIRES(mutex_) override;
   std::vector<uint64_t> TakenByLane() TCPX_REQUIRES(mutex_) override;
-  void LaneLost(int) override { healing()->AwaitInLoop(); }
-  bool AwaitsLanes() override;
+  // Only a sender moves lanes.
+  void PeerIsUnheard(int) override {}
+  void LaneLost(int lane) override;
+  // Waits for lanes that the sender dials again; false: no more.
+  bool AwaitsLanes();
   bool LooksForSilence(int64_t now_ns) override;
   // Lane 0's socket has ended (0), or broken with an errno.
   void LaneZeroEnded(int err) TCPX_REQUIRES(mutex_);

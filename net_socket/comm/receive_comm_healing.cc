@@ -37,6 +37,11 @@ void ReceiveComm::LaneZeroEnded(int err) {
   }
 }
 
+void ReceiveComm::LaneLost(int) {
+  healing()->AwaitInLoop(
+      [link = LinkTo(this)] { return link.Ask(false, [](ReceiveComm* comm) { return comm->AwaitsLanes(); }); });
+}
+
 // A sender that is there gives up first, and says why.
 bool ReceiveComm::AwaitsLanes() {
   const int64_t bound_ns = runtime()->options.reconnect_timeout_ns;

@@ -1,8 +1,8 @@
 // redialler.h: how the sending end of a connection gets other sockets for its lanes.
 //
 // Purpose: the seam to connect, which dials. A lane that was lost is dialled until it is there, or until its peer is
-//          known to be gone; its connection hears of that through its link: TakeSocket, or LaneGone. One whose interface
-//          is out has Watched::LeavesPath asked, and one that goes another way than its own returns to it: LetsGo.
+//          known to be gone; its connection hears of that: TakeSocket, or LaneGone. One whose interface is out has
+//          LeavesPath asked, and one that goes another way than its own returns to it: LetsGo.
 //
 // Threads: the reactor.
 // Lifetime: shared by its connection; may go anywhere behind CloseInLoop.
@@ -13,19 +13,43 @@
 #include <cstdint>
 #include <memory>
 
-#include "net_socket/health/comm_link.h"
+#include "absl/status/status.h"
+#include "net_socket/comm/socket_taker.h"
+#include "net_socket/engine/link.h"
 
 namespace tcpx {
+
+// Why a lane may change sockets although its own is open.
+enum class LetGoWhy { kSilent, kReturns };
+
+// The lanes of a connection, as they are seen by who dials for them.
+class RedialledLanes {
+ public:
+  // A socket beside a silent lane, or by the lane's own path, has found the peer, and is to take its place: true, unless
+  // the lane has moved. *records_taken: how much of the peer's records has come, modulo 2^32.
+  virtual bool LetsGo(int lane, LetGoWhy why, uint32_t* records_taken) = 0;
+  // The interface by which a lane goes is out: it is lost, unless it was before.
+  virtual void LeavesPath(int lane, const absl::Status& why) = 0;
+  // True exactly when no lane has been up for too long.
+  virtual bool LanesOverdue() = 0;
+  // A lane that was to be opened gets no socket now.
+  virtual void LaneRefused(int lane) = 0;
+  // There is no other socket for a lane that was lost.
+  virtual void LaneGone(const absl::Status& status, int lane) = 0;
+
+ protected:
+  ~RedialledLanes() = default;
+};
 
 class Redialler {
  public:
   virtual ~Redialler() = default;
 
   // Before all others: the connection stands.
-  virtual void StartInLoop(std::shared_ptr<CommLink> link) = 0;
+  virtual void StartInLoop(Link<RedialledLanes> lanes, Link<SocketTaker> taker) = 0;
   // `records_taken`: bytes that this end has taken of the lane's reverse stream, modulo 2^32.
   virtual void RedialInLoop(int lane, uint32_t records_taken) = 0;
-  // Nothing comes of the lane: dials beside it, and asks Watched::LetsGo once that is answered. The lane may go on.
+  // Nothing comes of the lane: dials beside it, and asks LetsGo once that is answered. The lane may go on.
   virtual void TryBesideInLoop(int lane) = 0;
   // The lane has no socket: dials one, for a while only. It may come to nothing: LaneRefused.
   virtual void OpenInLoop(int lane) = 0;

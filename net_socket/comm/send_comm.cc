@@ -18,15 +18,19 @@ namespace {
 // A request that was done for less before it was tested has not waited for its test.
 constexpr int64_t kWorthALookNs = 10 * kMillisecond;
 
+// From one try to send again to the next, at first and at last.
+constexpr int64_t kSendAgainNs = 100 * kMicrosecond;
+constexpr int64_t kSendAgainMaxNs = 50 * kMillisecond;
+
 }  // namespace
 
 SendComm::SendComm(ConnectionSetup setup)
     : Comm(std::move(setup), Direction::kSend),
       requests_(this, kRequestsMax * this->setup().max_receives),
       watch_(std::make_unique<PeerWatch>(static_cast<PeerWatch::Owner*>(this), this->setup().max_receives)),
-      lanes_(&mutable_setup(), &failure(), PostedMax(), LaneSteering::RatesFor(this->setup(), SteersSoon())),
+      lanes_(&mutable_setup(), &failure(), PostedMax(), LaneSteering::RatesFor(this->setup(), LinkTo(&steering_))),
       healer_(Parts()),
-      steering_(Parts()) {
+      steering_(Parts(), [this](int lane) { LaneRested(lane); }) {
   std::vector<int> fds;
   std::vector<std::unique_ptr<Opener>> openers;
   for (int lane = 0; lane < lane_count(); ++lane) {
@@ -38,13 +42,12 @@ SendComm::SendComm(ConnectionSetup setup)
 }
 
 SenderParts SendComm::Parts() {
-  return {&setup(), link(), healing(), &failure(), &lanes_, this, this, watch_.get(), &peer_loss_};
+  return {&setup(), &tie(), healing(), &failure(), &lanes_, this, this, watch_.get(), &peer_loss_};
 }
 
-std::function<void()> SendComm::SteersSoon() {
-  return [reactor = &runtime()->reactor, link = link()] {
-    reactor->Post([link] { link->With([](auto* comm) { comm->SteerLanes(); }); });
-  };
+void SendComm::WatchInLoop() {
+  Comm::WatchInLoop();
+  if (healing() != nullptr) setup().redialler->StartInLoop(LinkTo<RedialledLanes>(&healer_), taker());
 }
 
 size_t SendComm::PostedMax() const {
@@ -228,12 +231,11 @@ void SendComm::LaneResumed(int lane, Seals* seals) {
   Comm::LaneResumed(lane, seals);
   watch_->ResumeInLoop(lane, lane_fd(lane), seals == nullptr ? nullptr : std::move(seals->opener));
   steering_.ResumedInLoop(lane);
-  if (lane == 0) LaneHealing::SendAgainInLoop(&runtime()->reactor, link());
-}
-
-void SendComm::LaneParked(int lane) {
-  steering_.ParkedInLoop(lane);
-  LaneRested(lane);
+  if (lane > 0) return;
+  runtime()->reactor.RepeatInLoop(kSendAgainNs, [link = LinkTo(this), after_ns = kSendAgainNs]() mutable {
+    after_ns = std::min(2 * after_ns, kSendAgainMaxNs);
+    return link.Ask(false, [](SendComm* comm) { return comm->SendsAgain(); }) ? after_ns : Reactor::kOver;
+  });
 }
 
 // A link is held.

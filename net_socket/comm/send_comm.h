@@ -15,7 +15,6 @@
 #define TCPX_NET_SOCKET_COMM_SEND_COMM_H_
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -38,6 +37,7 @@ class SendComm final : public Comm, private PeerWatch::Owner {
 
   absl::Status Send(const SendArgs& args, Request** request);
   absl::Status Test(Request* request, bool* done, int* sizes) override;
+  void WatchInLoop() override;
 
  private:
   int transfers_max() const override { return requests_.count(); }
@@ -51,20 +51,10 @@ class SendComm final : public Comm, private PeerWatch::Owner {
   void PeerLeft(const std::vector<uint64_t>& taken) override;
   void LaneLost(int lane) override { healer_.LaneLostInLoop(lane); }
   void LaneResumed(int lane, Seals* seals) override;
-  bool SendsAgain() override;
   bool LooksForSilence(int64_t now_ns) override { return healer_.LooksForSilenceInLoop(now_ns); }
   void PeerIsUnheard(int lane) override { healer_.PeerIsUnheard(lane); }
-  void MovesUnheard(int lane) override { healer_.MovesUnheardInLoop(lane); }
-  bool LetsGo(int lane, LetGoWhy why, uint32_t* records_taken) override {
-    return healer_.LetsGoInLoop(lane, why, records_taken);
-  }
-  void SteerLanes() override { steering_.CarryOutInLoop(); }
-  bool ClosesLane(int lane) override { return steering_.ClosesInLoop(lane); }
-  void LaneParked(int lane) override;
-  void LaneRefused(int lane) override { steering_.RefusedInLoop(lane); }
-  void LeavesPath(int lane, const absl::Status& why) override { healer_.LeavesPathInLoop(lane, why); }
-  bool LanesOverdue() override { return healer_.LanesOverdueInLoop(); }
-  void LaneGone(const absl::Status& status, int lane) override { healer_.LaneGoneInLoop(status, lane); }
+  // Sends again what the old socket of lane 0 may have lost, for a caller who has nothing to ask; false: no need.
+  bool SendsAgain();
   PoolLane* pool_lane(int lane) override { return lanes_.pool_lane(lane); }
   void MakeLane(int lane) TCPX_REQUIRES(mutex_) override { lanes_.Make(lane); }
   absl::Status ReplaceSocketOf(int lane, SocketOffer offer) TCPX_REQUIRES(mutex_) override {
@@ -82,7 +72,6 @@ class SendComm final : public Comm, private PeerWatch::Owner {
   void KeepTime(const SendRequest& request) TCPX_REQUIRES(mutex_);
 
   SenderParts Parts();
-  std::function<void()> SteersSoon();
   // Messages and staged parts of them that the lanes may hold at once.
   size_t PostedMax() const;
   // Null: no slot, or no credit.

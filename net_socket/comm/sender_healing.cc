@@ -17,13 +17,13 @@ void SenderHealing::LaneLostInLoop(int lane) {
 
 // Where this end closes, it needs the lane no more. Else nobody may call to be told, and the peer must hear it. With
 // nothing on its way the peer may just have closed, and its word for that be lost: an error for whoever still sends.
-void SenderHealing::LaneGoneInLoop(const absl::Status& status, int lane) {
+void SenderHealing::LaneGone(const absl::Status& status, int lane) {
   if (!parts_.healing->heals()) return;
   if (parts_.end->FlightNow().messages == 0) return parts_.loss->Note(status, lane, false);
   parts_.failure->FailFound(status, lane);
 }
 
-bool SenderHealing::LanesOverdueInLoop() const {
+bool SenderHealing::LanesOverdue() {
   return parts_.healing->NoneFor(parts_.setup->runtime->options.reconnect_timeout_ns);
 }
 
@@ -46,15 +46,15 @@ bool SenderHealing::LooksForSilenceInLoop(int64_t now_ns) {
 void SenderHealing::PeerIsUnheard(int lane) {
   if (parts_.healing == nullptr || lane >= parts_.setup->lane_count()) return;
   parts_.setup->runtime->reactor.Post(
-      [link = parts_.link, lane] { link->With([lane](auto* comm) { comm->MovesUnheard(lane); }); });
+      [self = self_, lane] { self.With([lane](SenderHealing* one) { one->MovesUnheard(lane); }); });
 }
 
-void SenderHealing::MovesUnheardInLoop(int lane) {
+void SenderHealing::MovesUnheard(int lane) {
   if (!parts_.heals() || !parts_.healing->lanes().NoteUnheard(lane)) return;
   parts_.setup->redialler->TryBesideInLoop(lane);
 }
 
-bool SenderHealing::LetsGoInLoop(int lane, LetGoWhy why, uint32_t* records_taken) {
+bool SenderHealing::LetsGo(int lane, LetGoWhy why, uint32_t* records_taken) {
   if (!parts_.heals()) return false;
   const LaneState state = parts_.healing->lanes().state(lane);
   if (IsAbsent(state)) return false;
@@ -86,7 +86,7 @@ bool SenderHealing::LetsSilentGo(int lane) {
   return true;
 }
 
-void SenderHealing::LeavesPathInLoop(int lane, const absl::Status& why) {
+void SenderHealing::LeavesPath(int lane, const absl::Status& why) {
   if (!parts_.heals() || !parts_.healing->up(lane) || !parts_.healing->LetGo(why, lane)) return;
   LaneLostInLoop(lane);
 }

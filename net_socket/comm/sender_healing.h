@@ -12,36 +12,37 @@
 #define TCPX_NET_SOCKET_COMM_SENDER_HEALING_H_
 
 #include <cstdint>
-#include <utility>
 
 #include "absl/status/status.h"
+#include "net_socket/comm/redialler.h"
 #include "net_socket/comm/sender_parts.h"
+#include "net_socket/engine/link.h"
 
 namespace tcpx {
 
-class SenderHealing {
+class SenderHealing final : public RedialledLanes {
  public:
-  explicit SenderHealing(SenderParts parts) : parts_(std::move(parts)) {}
+  explicit SenderHealing(const SenderParts& parts) : parts_(parts), self_(parts.tie->To(this)) {}
 
+  // A lane has lost its socket.
   void LaneLostInLoop(int lane);
-  // There is no other socket for a lane that was lost.
-  void LaneGoneInLoop(const absl::Status& status, int lane);
-  // True exactly when no lane has been up for too long.
-  bool LanesOverdueInLoop() const;
   // Looks for lanes that the network swallows; false: never again.
   bool LooksForSilenceInLoop(int64_t now_ns);
   // The receiver says that what it says on this lane is not acknowledged.
   void PeerIsUnheard(int lane);
-  void MovesUnheardInLoop(int lane);
-  // Another socket has found the peer, and is to take the lane's place: true, unless a silent lane has moved on.
-  bool LetsGoInLoop(int lane, LetGoWhy why, uint32_t* records_taken);
-  // The interface by which the lane goes is out.
-  void LeavesPathInLoop(int lane, const absl::Status& why);
+
+  bool LetsGo(int lane, LetGoWhy why, uint32_t* records_taken) override;
+  void LeavesPath(int lane, const absl::Status& why) override;
+  bool LanesOverdue() override;
+  void LaneRefused(int lane) override { parts_.lanes->rates().Refused(lane - 1); }
+  void LaneGone(const absl::Status& status, int lane) override;
 
  private:
+  void MovesUnheard(int lane);
   bool LetsSilentGo(int lane);
 
   const SenderParts parts_;
+  const Link<SenderHealing> self_;
 };
 
 }  // namespace tcpx

@@ -4,9 +4,6 @@
 #ifndef TCPX_NET_SOCKET_COMM_SENDER_PARTS_H_
 #define TCPX_NET_SOCKET_COMM_SENDER_PARTS_H_
 
-#include <memory>
-#include <utility>
-
 #include "absl/status/status.h"
 #include "net_socket/comm/connection_failure.h"
 #include "net_socket/comm/connection_setup.h"
@@ -14,12 +11,13 @@
 #include "net_socket/comm/lane_mover.h"
 #include "net_socket/comm/peer_watch.h"
 #include "net_socket/comm/send_lanes.h"
+#include "net_socket/engine/link.h"
 
 namespace tcpx {
 
 struct SenderParts {
   const ConnectionSetup* setup = nullptr;
-  std::shared_ptr<CommLink> link;
+  const Tie* tie = nullptr;
   LaneHealing* healing = nullptr;  // null: its lanes don't heal
   ConnectionFailure* failure = nullptr;
   SendLanes* lanes = nullptr;

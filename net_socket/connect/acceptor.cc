@@ -345,7 +345,7 @@ void Acceptor::HandOutInLoop(const ConnectionId& id, PendingConnection* pending)
                setup.lanes[0].peer.ToString(), TrafficClassSuffix(pending->hello().traffic_class));
   auto comm = std::make_unique<ReceiveComm>(std::move(setup));
   comm->WatchInLoop();
-  if (heals) resumed_->EnterInLoop(id, of->ticket, of->opened, lanes, lanes_max, comm->link());
+  if (heals) resumed_->EnterInLoop(id, of->ticket, of->opened, lanes, lanes_max, comm->taker());
   {
     MutexLock lock(of->mutex);
     if (!of->closed) {

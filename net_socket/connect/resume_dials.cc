@@ -137,7 +137,7 @@ class ResumeDials::Dial final {
     if (why_ == Why::kReturns) all_->runtime_->lost_paths->FoundInLoop(path);
     if (!let_go_) {
       const LetGoWhy why = why_ == Why::kReturns ? LetGoWhy::kReturns : LetGoWhy::kSilent;
-      all_->link_->With([&](Watched* comm) { let_go_ = comm->LetsGo(index_, why, &records_taken_); });
+      let_go_ = all_->lanes_.Ask(false, [&](auto* lanes) { return lanes->LetsGo(index_, why, &records_taken_); });
     }
     if (!let_go_) {
       EndSoon();
@@ -172,9 +172,8 @@ class ResumeDials::Dial final {
   // Not while another lane stands: the peer can be reached.
   void BoundInLoop(int64_t after_ns) {
     bound_ = reactor().RepeatDeadlineInLoop(after_ns, [this] {
-      bool over = why_ == Why::kOpens;
-      if (!over) all_->link_->With([&over](Watched* comm) { over = comm->LanesOverdue(); });
-      if (!over) return kAskAgainNs;
+      const auto overdue = [](RedialledLanes* lanes) { return lanes->LanesOverdue(); };
+      if (why_ != Why::kOpens && !all_->lanes_.Ask(false, overdue)) return kAskAgainNs;
       const Runner* const told = first_ != nullptr ? first_.get() : second_.get();
       Finish(absl::UnavailableError(absl::StrFormat("no lane is back within %d s (TCPX_RECONNECT_TIMEOUT), %s",
                                                     all_->runtime_->options.reconnect_timeout_ns / kSecond,
@@ -185,8 +184,8 @@ class ResumeDials::Dial final {
 
   // False: the connection is in use just now.
   bool OfferInLoop() {
-    Handover how = Handover::kRefused;
-    all_->link_->With([&](Watched* comm) { how = comm->TakeSocket(index_, &offer_); });
+    const auto take = [this](SocketTaker* taker) { return taker->TakeSocket(index_, &offer_); };
+    const Handover how = all_->taker_.Ask(Handover::kRefused, take);
     if (how == Handover::kBusy) return false;
     if (how == Handover::kTaken) all_->paths_.Place(index_, path_);
     EndSoon();
@@ -202,11 +201,11 @@ class ResumeDials::Dial final {
     all_->health_->Poll();  // A peer that has closed, or failed, has said so.
     const absl::Status why =
         absl::UnavailableError(absl::StrCat("a lane was lost and can't be resumed: ", status.message()));
-    all_->link_->With([&](Watched* comm) { comm->LaneGone(why, index_); });
+    all_->lanes_.With([&](RedialledLanes* lanes) { lanes->LaneGone(why, index_); });
   }
 
   void NotOpened() {
-    all_->link_->With([this](Watched* comm) { comm->LaneRefused(index_); });
+    all_->lanes_.With([this](RedialledLanes* lanes) { lanes->LaneRefused(index_); });
   }
 
   // Not at once: the lane may be on the stack.
@@ -246,8 +245,9 @@ ResumeDials::ResumeDials(Runtime* runtime, const Secret* secret, DialRequest req
 
 ResumeDials::~ResumeDials() = default;
 
-void ResumeDials::StartInLoop(std::shared_ptr<CommLink> link) {
-  link_ = std::move(link);
+void ResumeDials::StartInLoop(Link<RedialledLanes> lanes, Link<SocketTaker> taker) {
+  lanes_ = std::move(lanes);
+  taker_ = std::move(taker);
   std::vector<const Nic*> nics;
   for (int lane = 0; lane < paths_.lanes(); ++lane) nics.push_back(paths_.own(lane).nic);
   runtime_->lost_paths->JoinInLoop(this, nics);
@@ -303,7 +303,7 @@ void ResumeDials::NicsChangedInLoop() {
     const Interface& interface = path.nic->interface;
     const auto why = absl::UnavailableError(
         absl::StrFormat("%s (%s) has no carrier, or lost its address", interface.name, interface.address.HostString()));
-    link_->With([&](Watched* comm) { comm->LeavesPath(lane, why); });
+    lanes_.With([&](RedialledLanes* lanes) { lanes->LeavesPath(lane, why); });
   }
 }
 

@@ -37,7 +37,7 @@ class ResumeDials final : public Redialler, private LostPaths::User {
               std::shared_ptr<Health> health, std::vector<LanePath> paths);
   ~ResumeDials() override;
 
-  void StartInLoop(std::shared_ptr<CommLink> link) override;
+  void StartInLoop(Link<RedialledLanes> lanes, Link<SocketTaker> taker) override;
   void RedialInLoop(int lane, uint32_t records_taken) override;
   void TryBesideInLoop(int lane) override;
   void OpenInLoop(int lane) override;
@@ -70,7 +70,8 @@ class ResumeDials final : public Redialler, private LostPaths::User {
   const ConnectionId id_;
   const std::shared_ptr<Health> health_;
   LanePaths paths_;
-  std::shared_ptr<CommLink> link_;
+  Link<RedialledLanes> lanes_;
+  Link<SocketTaker> taker_;
   std::vector<History> histories_;
   std::atomic<uint64_t> dialled_{0};
   absl::flat_hash_map<int, std::unique_ptr<Dial>> dials_;  // by lane

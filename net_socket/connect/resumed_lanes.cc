@@ -24,9 +24,9 @@ struct ResumedLanes::Resuming {
 };
 
 void ResumedLanes::EnterInLoop(const ConnectionId& id, const Ticket& ticket, const Device* device, size_t lanes,
-                               size_t lanes_max, std::weak_ptr<CommLink> link) {
+                               size_t lanes_max, Link<SocketTaker> taker) {
   if (ends_.size() >= sweep_at_) {
-    absl::erase_if(ends_, [](const auto& end) { return end.second.link.expired(); });
+    absl::erase_if(ends_, [](const auto& end) { return end.second.taker.cut(); });
     sweep_at_ = std::max<size_t>(16, 2 * ends_.size());
   }
   End end;
@@ -34,7 +34,7 @@ void ResumedLanes::EnterInLoop(const ConnectionId& id, const Ticket& ticket, con
   end.device = device;
   end.lanes = lanes;
   end.attempts.resize(lanes_max);
-  end.link = std::move(link);
+  end.taker = std::move(taker);
   ends_[id] = std::move(end);
 }
 
@@ -69,16 +69,16 @@ void ResumedLanes::HelloInLoop(HelloSocket socket) {
 bool ResumedLanes::TryInLoop(const std::shared_ptr<Resuming>& resuming) {
   const Hello& hello = resuming->socket.hello();
   const auto found = ends_.find(hello.connection_id);
-  const std::shared_ptr<CommLink> link = found == ends_.end() ? nullptr : found->second.link.lock();
   // A newer one may have come meanwhile.
-  if (link != nullptr && found->second.attempts[hello.lane] != hello.attempt) return true;
+  if (found != ends_.end() && found->second.attempts[hello.lane] != hello.attempt) return true;
+  const Link<SocketTaker> end = found == ends_.end() ? Link<SocketTaker>() : found->second.taker;
   SocketOffer offer;
   offer.fd = resuming->socket.fd.get();
   offer.position = hello.express_bytes;
   offer.seals = resuming->seals;
   offer.done = [this, resuming](uint64_t taken) { AnswerInLoop(resuming->socket, HelloStatus::kAccepted, taken); };
-  Handover how = Handover::kRefused;
-  if (link != nullptr) link->With([&](Watched* comm) { how = comm->TakeSocket(hello.lane, &offer); });
+  const auto take = [&](SocketTaker* taker) { return taker->TakeSocket(hello.lane, &offer); };
+  const Handover how = end.Ask(Handover::kRefused, take);
   if (how == Handover::kRefused) AnswerInLoop(resuming->socket, HelloStatus::kGone, 0);
   return how != Handover::kBusy;
 }

@@ -19,8 +19,9 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "net_socket/comm/runtime.h"
+#include "net_socket/comm/socket_taker.h"
 #include "net_socket/connect/pending_hello.h"
-#include "net_socket/health/comm_link.h"
+#include "net_socket/engine/link.h"
 #include "net_socket/message/wire.h"
 
 namespace tcpx {
@@ -38,7 +39,7 @@ class ResumedLanes {
   // A connection that heals. It began with `lanes`, and may come to `lanes_max`. `device` outlives the process's use of
   // the plugin.
   void EnterInLoop(const ConnectionId& id, const Ticket& ticket, const Device* device, size_t lanes, size_t lanes_max,
-                   std::weak_ptr<CommLink> link);
+                   Link<SocketTaker> taker);
   // Whose connection the hello names, with its ticket; null: nobody's that heals.
   const Device* KnownInLoop(const Hello& hello) const;
   // A hello of kind kResume: answers it, soon.
@@ -51,7 +52,7 @@ class ResumedLanes {
     const Device* device = nullptr;
     size_t lanes = 0;                // at first
     std::vector<uint32_t> attempts;  // the latest, by lane
-    std::weak_ptr<CommLink> link;
+    Link<SocketTaker> taker;
   };
   struct Resuming;
 

@@ -6,13 +6,13 @@
 
 namespace tcpx {
 
-void FailureGroup::JoinInLoop(std::shared_ptr<CommLink> link) {
+void FailureGroup::JoinInLoop(Link<Member> member) {
   const std::string failed = cause();
-  if (!failed.empty()) link->With([&failed](Watched* comm) { comm->ContextFailed(failed); });
-  members_.insert(std::move(link));
+  if (!failed.empty()) member.With([&failed](Member* one) { one->ContextFailed(failed); });
+  members_.insert(std::move(member));
 }
 
-void FailureGroup::LeaveInLoop(const std::shared_ptr<CommLink>& link) { members_.erase(link); }
+void FailureGroup::LeaveInLoop(const Link<Member>& member) { members_.erase(member); }
 
 bool FailureGroup::Claim(const std::string& cause) {
   MutexLock lock(mutex_);
@@ -50,8 +50,8 @@ void FailureGroup::SpreadInLoop() {
   if (members_.size() > 1) {
     TCPX_INFO("all %d connections of the communicator end (TCPX_SPREAD_ERRORS): %s", members_.size(), why);
   }
-  for (const auto& link : members_) {
-    link->With([&why](Watched* comm) { comm->ContextFailed(why); });
+  for (const Link<Member>& member : members_) {
+    member.With([&why](Member* one) { one->ContextFailed(why); });
   }
 }
 

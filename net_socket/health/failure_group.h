@@ -19,15 +19,24 @@
 #include "absl/container/flat_hash_set.h"
 #include "common/clock.h"
 #include "common/mutex.h"
+#include "net_socket/engine/link.h"
 #include "net_socket/engine/reactor.h"
-#include "net_socket/health/comm_link.h"
 
 namespace tcpx {
 
 class FailureGroup final : public std::enable_shared_from_this<FailureGroup> {
  public:
-  void JoinInLoop(std::shared_ptr<CommLink> link);
-  void LeaveInLoop(const std::shared_ptr<CommLink>& link);
+  class Member {
+   public:
+    // Another connection of the same communicator has failed. In the reactor.
+    virtual void ContextFailed(const std::string& cause) = 0;
+
+   protected:
+    ~Member() = default;
+  };
+
+  void JoinInLoop(Link<Member> member);
+  void LeaveInLoop(const Link<Member>& member);
 
   // Held by a connection that fails, up to its line in the log: so an error that follows from another one is returned
   // behind that one's line, which names the cause; the process may exit on it. Nothing is called with it that waits.
@@ -59,7 +68,7 @@ class FailureGroup final : public std::enable_shared_from_this<FailureGroup> {
   std::string cause_ TCPX_GUARDED_BY(mutex_);
   bool hushed_ TCPX_GUARDED_BY(mutex_) = false;
   absl::flat_hash_set<std::string> quiet_ TCPX_GUARDED_BY(mutex_);
-  absl::flat_hash_set<std::shared_ptr<CommLink>> members_;  // in the reactor
+  absl::flat_hash_set<Link<Member>> members_;  // in the reactor
 };
 
 }  // namespace tcpx

@@ -154,8 +154,7 @@ void Health::ExpectInLoop(const ConnectionId& id) {
   members_[id];
 }
 
-void Health::JoinInLoop(const ConnectionId& id, std::shared_ptr<CommLink> link,
-                        std::shared_ptr<HealthRedialler> redialler) {
+void Health::JoinInLoop(const ConnectionId& id, Link<HealthUser> link, std::shared_ptr<HealthRedialler> redialler) {
   std::vector<HealthNotice> notices;
   std::optional<absl::Status> end;
   bool expected = false;
@@ -172,8 +171,8 @@ void Health::JoinInLoop(const ConnectionId& id, std::shared_ptr<CommLink> link,
   }
   if (!expected) UseInLoop();
   Deliver(notices);
-  if (end.has_value()) link->With([&end](Watched* comm) { TellEnd(comm, *end); });
-  if (lost) link->With([](Watched* comm) { comm->HealthLost(); });
+  if (end.has_value()) link.With([&end](HealthUser* comm) { comm->PeerLost(*end); });
+  if (lost) link.With([](HealthUser* comm) { comm->HealthLost(); });
 }
 
 void Health::LeaveInLoop(const ConnectionId& id) {
@@ -252,12 +251,12 @@ void Health::TellEndSoon() {
   });
 }
 
-std::shared_ptr<CommLink> Health::HearerOfLocked(const HealthNotice& notice) {
+Link<HealthUser> Health::HearerOfLocked(const HealthNotice& notice) {
   if (!notice.waits.empty()) HearWaitsLocked(notice);
   auto found = members_.find(notice.connection);
-  if (found == members_.end()) return nullptr;
+  if (found == members_.end()) return {};
   Member& member = found->second;
-  if (member.link == nullptr && notice.waits.empty() && member.notices.size() < kEarlyNoticesMax)
+  if (!member.link.any() && notice.waits.empty() && member.notices.size() < kEarlyNoticesMax)
     member.notices.push_back(notice);
   return member.link;
 }
@@ -268,23 +267,21 @@ void Health::Deliver(const std::vector<HealthNotice>& notices) {
       HearClock(notice.clock);
       continue;
     }
-    std::shared_ptr<CommLink> link;
+    Link<HealthUser> link;
     {
       MutexLock lock(mutex_);
       link = HearerOfLocked(notice);
     }
-    if (link == nullptr) continue;
-    link->With([&notice](Watched* comm) {
+    if (!link.any()) continue;
+    link.With([&notice](HealthUser* comm) {
       if (!notice.waits.empty()) {
         comm->PeerSaysWaits(notice.waits);
       } else if (notice.silent >= 0) {
         comm->PeerIsUnheard(notice.silent);
       } else if (notice.left) {
         comm->PeerLeft(notice.taken);
-      } else if (notice.parting) {
-        comm->PeerParted(notice.cause);
       } else {
-        comm->PeerFailed(notice.cause);
+        comm->PeerFailed(notice.cause, notice.parting);
       }
     });
   }

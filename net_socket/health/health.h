@@ -30,10 +30,11 @@
 #include "absl/status/status.h"
 #include "common/fd.h"
 #include "common/mutex.h"
+#include "net_socket/engine/link.h"
 #include "net_socket/engine/reactor.h"
 #include "net_socket/health/clock_exchange.h"
-#include "net_socket/health/comm_link.h"
 #include "net_socket/health/health_reader.h"
+#include "net_socket/health/health_user.h"
 #include "net_socket/health/lane_silence.h"
 #include "net_socket/seal/seals.h"
 
@@ -119,8 +120,7 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
   // A connection that will join, or leave: what the peer says of it is kept for it until then.
   void ExpectInLoop(const ConnectionId& id);
   // Hears at once what was said of it before, and that the socket has ended. `redialler`: null where it doesn't heal.
-  void JoinInLoop(const ConnectionId& id, std::shared_ptr<CommLink> link,
-                  std::shared_ptr<HealthRedialler> redialler = nullptr);
+  void JoinInLoop(const ConnectionId& id, Link<HealthUser> link, std::shared_ptr<HealthRedialler> redialler = nullptr);
   void LeaveInLoop(const ConnectionId& id);
 
   void OnEvents(uint32_t events) override;
@@ -152,7 +152,7 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
 
  private:
   struct Member {
-    std::shared_ptr<CommLink> link;     // null exactly while it is expected
+    Link<HealthUser> link;              // to nobody exactly while it is expected
     std::vector<HealthNotice> notices;  // what it has missed
     std::shared_ptr<HealthRedialler> redialler;
   };
@@ -184,8 +184,8 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
   void SayLocked(const std::string& frame) TCPX_REQUIRES(mutex_);
   void FlushInLoop();
   void Deliver(const std::vector<HealthNotice>& notices);
-  // Null: nobody is to hear it now.
-  std::shared_ptr<CommLink> HearerOfLocked(const HealthNotice& notice) TCPX_REQUIRES(mutex_);
+  // To nobody: it is to be heard by none now.
+  Link<HealthUser> HearerOfLocked(const HealthNotice& notice) TCPX_REQUIRES(mutex_);
   // Says who this process is, the dialler first, and learns who the peer is (health_waits.cc).
   void IntroduceLocked() TCPX_REQUIRES(mutex_);
   void HearWaitsLocked(const HealthNotice& notice) TCPX_REQUIRES(mutex_);
@@ -202,8 +202,7 @@ class Health final : public Reactor::Handler, public std::enable_shared_from_thi
   void DropSocketLocked(HealthState to) TCPX_REQUIRES(mutex_);
   void TellEndInLoop();
   void TellLinks(const absl::Status& end);
-  static void TellEnd(Watched* comm, const absl::Status& end);
-  std::vector<std::shared_ptr<CommLink>> Links();
+  std::vector<Link<HealthUser>> Links();
 
   // Of one that heals (health_healing.cc).
   // Whether what ended may be up again.

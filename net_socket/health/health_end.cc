@@ -12,14 +12,6 @@ constexpr int64_t kLanesFallNs = 50 * kMillisecond;
 
 }  // namespace
 
-void Health::TellEnd(Watched* comm, const absl::Status& end) {
-  if (end.ok()) {
-    comm->PeerEnded();
-  } else {
-    comm->PeerDied(end);
-  }
-}
-
 bool Health::PeerVanished() {
   MutexLock lock(mutex_);
   const bool over = !heals_ || state_ == HealthState::kDown || state_ == HealthState::kClosed;
@@ -54,18 +46,18 @@ void Health::EndInLoop() {
   heals ? LostInLoop() : TellEndInLoop();
 }
 
-std::vector<std::shared_ptr<CommLink>> Health::Links() {
-  std::vector<std::shared_ptr<CommLink>> links;
+std::vector<Link<HealthUser>> Health::Links() {
+  std::vector<Link<HealthUser>> links;
   MutexLock lock(mutex_);
   for (auto& [id, member] : members_) {
-    if (member.link != nullptr) links.push_back(member.link);
+    if (member.link.any()) links.push_back(member.link);
   }
   return links;
 }
 
 void Health::TellLinks(const absl::Status& end) {
   for (auto& link : Links()) {
-    link->With([&end](Watched* comm) { TellEnd(comm, end); });
+    link.With([&end](HealthUser* comm) { comm->PeerLost(end); });
   }
 }
 

@@ -76,7 +76,7 @@ void Health::LostInLoop() {
     TCPX_INFO("the health socket %s %s is lost and will be %s: %s", dialled_ ? "to" : "from", peer_,
               dialled_ ? "dialled again" : "waited for", why);
   }
-  for (auto& link : Links()) link->With([](Watched* comm) { comm->HealthLost(); });
+  for (auto& link : Links()) link.With([](HealthUser* comm) { comm->HealthLost(); });
   if (dialled_) RedialInLoop();
   if (lost_in_order_) hub_->DiedInLoop(*this, true);
 }
@@ -84,7 +84,7 @@ void Health::LostInLoop() {
 void Health::BackInLoop() {
   TCPX_INFO("the health socket %s %s is back", dialled_ ? "to" : "from", peer_);
   bool counts = true;
-  for (auto& link : Links()) link->With([&](Watched* comm) { comm->HealthBack(std::exchange(counts, false)); });
+  for (auto& link : Links()) link.With([&](HealthUser* comm) { comm->HealthBack(std::exchange(counts, false)); });
   if (telling_ != nullptr) StopTellingInLoop();
 }
 
@@ -125,17 +125,17 @@ void Health::RefusedInLoop(const HealthRedialler* redialler) {
   const std::shared_ptr<Health> self = shared_from_this();
   if (redialling_.get() != redialler) return;
   HaltRedialler();
-  std::shared_ptr<CommLink> refused;
+  Link<HealthUser> refused;
   {
     MutexLock lock(mutex_);
     for (auto& [id, member] : members_) {
       if (member.redialler.get() != redialler) continue;
-      refused = std::exchange(member.link, std::make_shared<CommLink>(nullptr));  // It hears of it once.
+      refused = std::exchange(member.link, Tie().To<HealthUser>(nullptr));  // It hears of it once.
       member.redialler = nullptr;
     }
     if (last_to_leave_.get() == redialler) last_to_leave_ = nullptr;
   }
-  if (refused != nullptr) refused->With([](Watched* comm) { comm->PeerEnded(); });
+  refused.With([](HealthUser* comm) { comm->PeerLost(absl::OkStatus()); });
   RedialInLoop();
 }
 
@@ -185,7 +185,7 @@ bool Health::PeerGoneInLoop(int64_t lost_ns) {
   bool gone = false;
   bool stands = false;
   for (auto& link : Links()) {
-    link->With([&](Watched* comm) {
+    link.With([&](HealthUser* comm) {
       gone = gone || comm->LanesGoneFor(kEndedNs, !lost_in_order_);
       stands = stands || comm->LaneStands();
     });
@@ -196,7 +196,7 @@ bool Health::PeerGoneInLoop(int64_t lost_ns) {
 bool Health::HeardWithinInLoop(int64_t ns) {
   bool heard = false;
   for (auto& link : Links()) {
-    if (!heard) link->With([&heard, ns](Watched* comm) { heard = comm->HeardWithin(ns); });
+    if (!heard) link.With([&heard, ns](HealthUser* comm) { heard = comm->HeardWithin(ns); });
   }
   return heard;
 }

@@ -26,7 +26,7 @@ void Health::IntroduceLocked() {
 void Health::HearWaitsLocked(const HealthNotice& notice) {
   WaitNews news;
   const auto found = members_.find(notice.connection);
-  if (found != members_.end() && found->second.link != nullptr) return;
+  if (found != members_.end() && found->second.link.any()) return;
   if (!DecodeNews(notice.waits, &news)) return;
   if (notice.connection != ConnectionId{}) {
     if (news.asks) AnswerForNobodyLocked(notice.connection);

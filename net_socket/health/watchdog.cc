@@ -14,26 +14,26 @@ int64_t Watchdog::IntervalNs(const Options& options) {
   return std::clamp(interval, 20 * kMillisecond, 10 * kSecond);
 }
 
-void Watchdog::JoinInLoop(std::shared_ptr<CommLink> link, const Options& options) {
+void Watchdog::JoinInLoop(Link<Subject> subject, const Options& options) {
   interval_ns_ = IntervalNs(options);
-  if (links_.empty()) {
+  if (subjects_.empty()) {
     timer_ = reactor_->RepeatInLoop(interval_ns_, [this] {
       RoundInLoop();
       return interval_ns_;
     });
   }
-  links_.insert(std::move(link));
+  subjects_.insert(std::move(subject));
 }
 
-void Watchdog::LeaveInLoop(const std::shared_ptr<CommLink>& link) {
-  links_.erase(link);
-  if (links_.empty()) reactor_->CancelTimerInLoop(timer_);
+void Watchdog::LeaveInLoop(const Link<Subject>& subject) {
+  subjects_.erase(subject);
+  if (subjects_.empty()) reactor_->CancelTimerInLoop(timer_);
 }
 
 void Watchdog::RoundInLoop() {
   const int64_t now = MonotonicNanos();
-  for (const auto& link : links_) {
-    link->With([now](Watched* comm) { comm->CheckProgress(now); });
+  for (const Link<Subject>& subject : subjects_) {
+    subject.With([now](Subject* one) { one->CheckProgress(now); });
   }
 }
 

@@ -13,26 +13,35 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "common/params.h"
+#include "net_socket/engine/link.h"
 #include "net_socket/engine/reactor.h"
-#include "net_socket/health/comm_link.h"
 
 namespace tcpx {
 
 class Watchdog {
  public:
+  class Subject {
+   public:
+    // A look at what does not move. In the reactor.
+    virtual void CheckProgress(int64_t now_ns) = 0;
+
+   protected:
+    ~Subject() = default;
+  };
+
   explicit Watchdog(Reactor* reactor) : reactor_(reactor) {}
 
   // Looks are this far apart: several within the peer timeout, a few within the time of a stall.
   static int64_t IntervalNs(const Options& options);
 
-  void JoinInLoop(std::shared_ptr<CommLink> link, const Options& options);
-  void LeaveInLoop(const std::shared_ptr<CommLink>& link);
+  void JoinInLoop(Link<Subject> subject, const Options& options);
+  void LeaveInLoop(const Link<Subject>& subject);
 
  private:
   void RoundInLoop();
 
   Reactor* const reactor_;
-  absl::flat_hash_set<std::shared_ptr<CommLink>> links_;
+  absl::flat_hash_set<Link<Subject>> subjects_;
   int64_t interval_ns_ = 0;
   Reactor::TimerId timer_{0, 0};
 };

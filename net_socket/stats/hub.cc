@@ -196,8 +196,8 @@ void StatsHub::NoteCost(int64_t* cpu_ns) {
   collection_ns_ += static_cast<uint64_t>(*cpu_ns - before_ns);
 }
 
-std::shared_ptr<StatsEntry> StatsHub::Join(std::shared_ptr<CommLink> link, const Read& read) {
-  auto entry = std::make_shared<StatsEntry>(std::move(link));
+std::shared_ptr<StatsEntry> StatsHub::Join(Link<NumbersSource> source, const Read& read) {
+  auto entry = std::make_shared<StatsEntry>(std::move(source));
   ConnectionNumbers first;
   read(&first);
   NamePeer(&first);
@@ -231,10 +231,10 @@ void StatsHub::Leave(const std::shared_ptr<StatsEntry>& entry, const Read& read)
 }
 
 void StatsHub::LookAt(StatsEntry* entry, const ThreadWatch& threads) {
-  entry->link_->With([&](Watched* comm) {
+  entry->source_.With([&](NumbersSource* source) {
     MutexLock lock(entry->mutex_);
     if (entry->left_) return;
-    comm->ReadNumbers(&entry->numbers_);
+    source->ReadNumbers(&entry->numbers_);
     Attribute(threads.Use(entry->numbers_.caller), &entry->numbers_);
   });
 }

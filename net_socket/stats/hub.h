@@ -20,7 +20,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "common/fd.h"
 #include "common/mutex.h"
-#include "net_socket/health/comm_link.h"
+#include "net_socket/engine/link.h"
 #include "net_socket/stats/snapshot.h"
 
 namespace tcpx {
@@ -36,10 +36,19 @@ struct StatsSettings {
   bool any() const { return table || !dir.empty() || !socket.empty(); }
 };
 
+class NumbersSource {
+ public:
+  // What the connection has moved, and waited for, so far. By the statistics' own thread.
+  virtual void ReadNumbers(ConnectionNumbers* numbers) = 0;
+
+ protected:
+  ~NumbersSource() = default;
+};
+
 // One connection's end.
 class StatsEntry {
  public:
-  explicit StatsEntry(std::shared_ptr<CommLink> link) : link_(std::move(link)) {}
+  explicit StatsEntry(Link<NumbersSource> source) : source_(std::move(source)) {}
 
   // As of the latest look.
   ConnectionNumbers numbers() {
@@ -50,7 +59,7 @@ class StatsEntry {
  private:
   friend class StatsHub;
 
-  const std::shared_ptr<CommLink> link_;
+  const Link<NumbersSource> source_;
   Mutex mutex_;  // taken behind the link's, and behind the hub's
   ConnectionNumbers numbers_ TCPX_GUARDED_BY(mutex_);
   bool left_ TCPX_GUARDED_BY(mutex_) = false;
@@ -70,7 +79,7 @@ class StatsHub {
   void Stop();
 
   using Read = std::function<void(ConnectionNumbers*)>;
-  std::shared_ptr<StatsEntry> Join(std::shared_ptr<CommLink> link, const Read& read);
+  std::shared_ptr<StatsEntry> Join(Link<NumbersSource> source, const Read& read);
   // The last numbers. The link is not held.
   void Leave(const std::shared_ptr<StatsEntry>& entry, const Read& read);
 

@@ -144,7 +144,7 @@ TEST_F(BareSocketsTest, ALaneTakesNone) {
       offer.done = [&done](uint64_t) { done = true; };
       Handover how = Handover::kBusy;
       runtime_.reactor.RunSync(
-          [&] { comm->link()->With([&](Watched* watched) { how = watched->TakeSocket(lane, &offer); }); });
+          [&] { comm->taker().With([&](SocketTaker* taker) { how = taker->TakeSocket(lane, &offer); }); });
       EXPECT_EQ(has == Has::kBoth, how == Handover::kTaken);
       EXPECT_EQ(has == Has::kBoth, done);
       EXPECT_EQ(has != Has::kBoth, comm->failed());

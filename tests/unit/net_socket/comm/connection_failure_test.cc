@@ -30,7 +30,7 @@ class ConnectionFailureTest : public ::testing::Test {
 
 TEST_F(ConnectionFailureTest, TheFirstErrorSticksAndIsToldOnce) {
   const ConnectionSetup setup = FakeSetup(&runtime_);
-  ConnectionFailure failure(&setup, Direction::kSend, &end_, NoLink());
+  ConnectionFailure failure(&setup, Direction::kSend, &end_, NoTie());
   EXPECT_FALSE(failure.failed());
   EXPECT_TRUE(failure.status().ok());
   failure.FailLane(absl::UnavailableError("first"), 0);
@@ -49,7 +49,7 @@ TEST_F(ConnectionFailureTest, TheFirstErrorSticksAndIsToldOnce) {
 TEST_F(ConnectionFailureTest, ASilentOneWritesNothingAndHushesItsCommunicator) {
   auto group = std::make_shared<FailureGroup>();
   const ConnectionSetup setup = FakeSetup(&runtime_, group);
-  ConnectionFailure failure(&setup, Direction::kReceive, &end_, NoLink());
+  ConnectionFailure failure(&setup, Direction::kReceive, &end_, NoTie());
   failure.Fail(absl::UnavailableError("closed"), 0, Noise::kSilent);
   EXPECT_TRUE(failure.failed());
   EXPECT_TRUE(Logged().empty());
@@ -61,8 +61,8 @@ TEST_F(ConnectionFailureTest, ASilentOneWritesNothingAndHushesItsCommunicator) {
 TEST_F(ConnectionFailureTest, APartingLeavesTheNextItsWarning) {
   auto group = std::make_shared<FailureGroup>();
   const ConnectionSetup setup = FakeSetup(&runtime_, group);
-  ConnectionFailure first(&setup, Direction::kReceive, &end_, NoLink());
-  ConnectionFailure second(&setup, Direction::kSend, &end_, NoLink());
+  ConnectionFailure first(&setup, Direction::kReceive, &end_, NoTie());
+  ConnectionFailure second(&setup, Direction::kSend, &end_, NoTie());
   first.Fail(absl::UnavailableError("deregistered"), 0, Noise::kParting);
   EXPECT_TRUE(first.failed());
   EXPECT_TRUE(Logged().empty());
@@ -75,7 +75,7 @@ TEST_F(ConnectionFailureTest, APartingLeavesTheNextItsWarning) {
 TEST_F(ConnectionFailureTest, ClosingBehindAPartingHushes) {
   auto group = std::make_shared<FailureGroup>();
   const ConnectionSetup setup = FakeSetup(&runtime_, group);
-  ConnectionFailure failure(&setup, Direction::kReceive, &end_, NoLink());
+  ConnectionFailure failure(&setup, Direction::kReceive, &end_, NoTie());
   failure.Fail(absl::UnavailableError("deregistered"), 0, Noise::kParting);
   failure.Fail(absl::UnavailableError("closed"), 0, Noise::kSilent);
   EXPECT_EQ("deregistered", failure.status().message());
@@ -85,7 +85,7 @@ TEST_F(ConnectionFailureTest, ClosingBehindAPartingHushes) {
 TEST_F(ConnectionFailureTest, APartingThatAPeerSendsBackIsNoNews) {
   auto group = std::make_shared<FailureGroup>();
   const ConnectionSetup setup = FakeSetup(&runtime_, group);
-  ConnectionFailure second(&setup, Direction::kSend, &end_, NoLink());
+  ConnectionFailure second(&setup, Direction::kSend, &end_, NoTie());
   group->KeepQuiet("deregistered");
   second.FailWithPeer("deregistered");
   EXPECT_TRUE(second.failed());
@@ -96,7 +96,7 @@ TEST_F(ConnectionFailureTest, APartingThatAPeerSendsBackIsNoNews) {
 TEST_F(ConnectionFailureTest, WhatAPeerMakesOfAClosingIsNoNews) {
   auto group = std::make_shared<FailureGroup>();
   const ConnectionSetup setup = FakeSetup(&runtime_, group);
-  ConnectionFailure told(&setup, Direction::kReceive, &end_, NoLink());
+  ConnectionFailure told(&setup, Direction::kReceive, &end_, NoTie());
   group->NoteClosing(MonotonicNanos());
   told.FailWithPeer("the peer closed the connection while a receive was posted");
   EXPECT_TRUE(told.failed());
@@ -106,7 +106,7 @@ TEST_F(ConnectionFailureTest, WhatAPeerMakesOfAClosingIsNoNews) {
 TEST_F(ConnectionFailureTest, WhatAPeerSaysLongAfterAClosingIsNews) {
   auto group = std::make_shared<FailureGroup>();
   const ConnectionSetup setup = FakeSetup(&runtime_, group);
-  ConnectionFailure told(&setup, Direction::kReceive, &end_, NoLink());
+  ConnectionFailure told(&setup, Direction::kReceive, &end_, NoTie());
   group->NoteClosing(MonotonicNanos() - 10 * kSecond);
   told.FailWithPeer("a cable");
   EXPECT_EQ(1u, Logged().size());
@@ -115,7 +115,7 @@ TEST_F(ConnectionFailureTest, WhatAPeerSaysLongAfterAClosingIsNews) {
 TEST_F(ConnectionFailureTest, AClosingDoesNotHushWhatIsFoundHere) {
   auto group = std::make_shared<FailureGroup>();
   const ConnectionSetup setup = FakeSetup(&runtime_, group);
-  ConnectionFailure failure(&setup, Direction::kSend, &end_, NoLink());
+  ConnectionFailure failure(&setup, Direction::kSend, &end_, NoTie());
   group->NoteClosing(MonotonicNanos());
   failure.FailLane(absl::UnavailableError("a cable"), 0);
   EXPECT_EQ(1u, Logged().size());
@@ -126,7 +126,7 @@ TEST_F(ConnectionFailureTest, APeersPartingIsNamedByWhatFindsALaneBroken) {
   ConnectionSetup setup = FakeSetup(&runtime_);
   HealthHub hub{&runtime_.reactor};
   setup.health = std::make_shared<Health>(&hub, &runtime_.reactor, 1, true);
-  ConnectionFailure failure(&setup, Direction::kSend, &end_, NoLink());
+  ConnectionFailure failure(&setup, Direction::kSend, &end_, NoTie());
   failure.NotePeerParted("deregistered");
   EXPECT_FALSE(failure.failed());
   EXPECT_TRUE(Logged().empty());
@@ -137,28 +137,19 @@ TEST_F(ConnectionFailureTest, APeersPartingIsNamedByWhatFindsALaneBroken) {
 }
 
 // A lane of a connection whose peer has a health socket. Nothing is said on it unless a test says so.
-class FailingTest : public ConnectionFailureTest, private Watched {
+class FailingTest : public ConnectionFailureTest {
  protected:
   FailingTest() { setup_.health = std::make_shared<Health>(&hub_, &runtime_.reactor, 1, true); }
   ~FailingTest() override {
-    link_->Cut();
+    tie_.Cut();
     runtime_.reactor.RequestStop();
     runtime_.reactor.Join();
   }
 
   ConnectionSetup setup_ = FakeSetup(&runtime_);
   HealthHub hub_{&runtime_.reactor};
-  const std::shared_ptr<CommLink> link_ = std::make_shared<CommLink>(static_cast<Watched*>(this));
-  ConnectionFailure failure_{&setup_, Direction::kSend, &end_, link_};
-
- private:
-  void PeerDied(const absl::Status&) override {}
-  void PeerEnded() override {}
-  void PeerFailed(const std::string&) override {}
-  void PeerParted(const std::string&) override {}
-  void ContextFailed(const std::string&) override {}
-  void CheckProgress(int64_t) override {}
-  bool MayFail(bool late) override { return failure_.MayFailInLoop(late); }
+  Tie tie_;
+  ConnectionFailure failure_{&setup_, Direction::kSend, &end_, tie_};
 };
 
 // Housekeeping does nothing before the second half: whoever waited for it would wait for ever.
@@ -249,8 +240,8 @@ TEST(VerdictInTest, ALineNamesCauseAndCulprit) {
 TEST_F(ConnectionFailureTest, WhatFollowsFromAnotherConnectionIsQuiet) {
   auto group = std::make_shared<FailureGroup>();
   const ConnectionSetup setup = FakeSetup(&runtime_, group);
-  ConnectionFailure first(&setup, Direction::kSend, &end_, NoLink());
-  ConnectionFailure second(&setup, Direction::kReceive, &end_, NoLink());
+  ConnectionFailure first(&setup, Direction::kSend, &end_, NoTie());
+  ConnectionFailure second(&setup, Direction::kReceive, &end_, NoTie());
   first.FailWithPeer("a cable");
   EXPECT_EQ("a cable", group->cause());
   EXPECT_EQ("the peer failed: a cable", first.status().message());
@@ -263,7 +254,7 @@ TEST_F(ConnectionFailureTest, ARefusalRepeatsTheWarningWhereItIsWanted) {
   options_.stall_warn_ns = 1;
   for (bool wanted : {false, true}) {
     const ConnectionSetup setup = FakeSetup(&runtime_, nullptr, wanted);
-    ConnectionFailure failure(&setup, Direction::kSend, &end_, NoLink());
+    ConnectionFailure failure(&setup, Direction::kSend, &end_, NoTie());
     failure.FailFound(absl::UnavailableError("gone"), kNoLane);
     Logged().clear();
     (void)failure.Refusal();

@@ -41,7 +41,11 @@ inline void LogLine(LogLevel level, uint64_t, const char*, int, const char* text
 }
 
 // Of a connection that housekeeping does not reach.
-inline std::shared_ptr<CommLink> NoLink() { return std::make_shared<CommLink>(nullptr); }
+inline const Tie& NoTie() {
+  static Tie tie;
+  tie.Cut();
+  return tie;
+}
 
 // So many lanes without a socket.
 inline ConnectionSetup FakeSetup(Runtime* runtime, std::shared_ptr<FailureGroup> group = nullptr,

@@ -15,7 +15,7 @@ class LaneHealingTest : public ::testing::Test {
  protected:
   // Two lanes that stand.
   std::unique_ptr<LaneHealing> Standing(Direction direction) {
-    auto healing = std::make_unique<LaneHealing>(&setup_, direction, std::make_shared<CommLink>(nullptr));
+    auto healing = std::make_unique<LaneHealing>(&setup_, direction, Link<LaneHealing::Owner>());
     healing->Back(0);
     healing->Back(1);
     return healing;

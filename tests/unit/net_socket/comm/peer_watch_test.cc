@@ -88,6 +88,7 @@ TEST_F(PeerWatchTest, AFloodDoesNotKeepTheReactor) {
 TEST(FrozenLaneTest, ItsLastBytesAreNotPassedOver) {
   struct Nobody final : PeerWatch::Owner {
     void PeerGone(absl::Status, int, bool) override {}
+    bool LaneBroke(const absl::Status&, int) override { return false; }
   };
   Reactor reactor;
   ASSERT_TRUE(reactor.Start().ok());
@@ -127,6 +128,7 @@ TEST(CutRecordTest, IsNoEndOfThePeers) {
       ended_in_order = in_order;
       heard = true;
     }
+    bool LaneBroke(const absl::Status&, int) override { return false; }
     absl::Status told;
     bool ended_in_order = false;
     std::atomic<bool> heard{false};

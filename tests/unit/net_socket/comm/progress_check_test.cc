@@ -37,7 +37,7 @@ class ProgressCheckTest : public ::testing::Test {
   Runtime runtime_{options_};
   FakeEnd end_;
   const ConnectionSetup setup_ = FakeSetup(&runtime_, nullptr, false, 1 + kBulkLanes);
-  ConnectionFailure failure_{&setup_, Direction::kSend, &end_, NoLink()};
+  ConnectionFailure failure_{&setup_, Direction::kSend, &end_, NoTie()};
   ProgressCheck check_{&setup_, &end_, &failure_};
   int second_ = 0;
 };

@@ -148,7 +148,7 @@ TEST_F(SealedWordsTest, ANewSocketDoesNotGoOnWithABrokenCipher) {
   offer.done = [](uint64_t) {};
   const BrokenCipher broken;
   runtime_.reactor.RunSync(
-      [&] { comm_->link()->With([&](Watched* watched) { (void)watched->TakeSocket(0, &offer); }); });
+      [&] { comm_->taker().With([&](SocketTaker* taker) { (void)taker->TakeSocket(0, &offer); }); });
   EXPECT_TRUE(comm_->failed());
   EXPECT_NE(std::string::npos, Post().message().find(kCipher));
 }
@@ -162,7 +162,7 @@ TEST_F(SealedWordsTest, AnErrorDoesNotGoIntoTheMiddleOfACredit) {
     std::atomic<pid_t> thread{0};
     fails = std::thread([&] {
       thread = gettid();
-      comm_->link()->With([](Watched* watched) { watched->PeerFailed("it"); });
+      comm_->health_user().With([](HealthUser* user) { user->PeerFailed("it", false); });
     });
     const Deadline deadline(20);
     int waits = 0;
@@ -227,7 +227,7 @@ TEST_F(SealedWordsTest, AnErrorDoesNotOvertakeTheAnswerOfANewSocket) {
     EXPECT_TRUE(WriteAll(pair.a.get(), "answer"));
   };
   runtime_.reactor.RunSync(
-      [&] { comm_->link()->With([&](Watched* watched) { (void)watched->TakeSocket(0, &offer); }); });
+      [&] { comm_->taker().With([&](SocketTaker* taker) { (void)taker->TakeSocket(0, &offer); }); });
   EXPECT_TRUE(comm_->failed());
   pair.a = OwnedFd();
   const Deadline deadline(60);

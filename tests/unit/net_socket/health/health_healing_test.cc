@@ -44,9 +44,9 @@ class HealingHealthTest : public HealthTest {
       near_ = near_hub_.UseDialledInLoop(0, SocketAddress());
       Join(7);
       far_ = far_hub_.FindAcceptedInLoop(7);
-      near_->JoinInLoop(Id(1), near_link_, redialler_);
+      near_->JoinInLoop(Id(1), near_comm_.link(), redialler_);
       near_->UnuseInLoop();  // the dial's own use
-      far_->JoinInLoop(Id(1), far_link_);
+      far_->JoinInLoop(Id(1), far_comm_.link());
     });
   }
   // A socket between the two.
@@ -114,15 +114,14 @@ TEST_F(HealingHealthTest, ARefusalIsTheEnd) {
 // Whoever dials has found that out for all of them.
 TEST_F(HealingHealthTest, AProcessThatIsGoneIsToldToAll) {
   Listener other;
-  const auto link = std::make_shared<CommLink>(&other);
   const auto second = std::make_shared<Redialler>();
-  reactor_.RunSync([&] { near_->JoinInLoop(Id(2), link, second); });
+  reactor_.RunSync([&] { near_->JoinInLoop(Id(2), other.link(), second); });
   ASSERT_NO_FATAL_FAILURE(Break());
   reactor_.RunSync([&] {
     EXPECT_EQ(1, redialler_->dials + second->dials);
     near_->GoneInLoop(redialler_->dials == 1 ? redialler_.get() : second.get());
     EXPECT_EQ(1, redialler_->dials + second->dials) << "nobody else asks again";
-    link->Cut();
+    other.Cut();
   });
   EXPECT_EQ("ended;", near_comm_.Text());
   EXPECT_EQ("ended;", other.Text());
@@ -133,8 +132,7 @@ TEST_F(HealingHealthTest, NoneIsGoneWhileALaneOfAnyStands) {
   Listener standing;
   standing.stands = true;
   far_comm_.gone = true;
-  const auto link = std::make_shared<CommLink>(&standing);
-  reactor_.RunSync([&] { far_->JoinInLoop(Id(2), link); });
+  reactor_.RunSync([&] { far_->JoinInLoop(Id(2), standing.link()); });
   ASSERT_NO_FATAL_FAILURE(Break());
   const Deadline deadline;
   while (far_comm_.asked < 3) {
@@ -144,7 +142,7 @@ TEST_F(HealingHealthTest, NoneIsGoneWhileALaneOfAnyStands) {
   standing.stands = false;
   EXPECT_TRUE(standing.Hears("ended;"));
   EXPECT_TRUE(far_comm_.Hears("ended;"));
-  reactor_.RunSync([&] { link->Cut(); });
+  reactor_.RunSync([&] { standing.Cut(); });
 }
 
 // A silence that was waited for on the health socket is not waited for again.

@@ -26,19 +26,24 @@ namespace tcpx {
 inline constexpr int64_t kTimeout = 30 * kSecond;
 
 // A comm that notes what it is told.
-class Listener final : public Watched {
+class Listener final : public HealthUser {
  public:
-  void PeerDied(const absl::Status& status) override { Note("died: " + std::string(status.message())); }
-  void PeerEnded() override { Note("ended"); }
-  void PeerFailed(const std::string& cause) override { Note("failed: " + cause); }
-  void PeerParted(const std::string& cause) override { Note("parted: " + cause); }
-  void ContextFailed(const std::string&) override { Note("context"); }
-  void CheckProgress(int64_t) override {}
+  ~Listener() { tie_.Cut(); }
+  Link<HealthUser> link() { return tie_.To<HealthUser>(this); }
+  void Cut() { tie_.Cut(); }
+
+  void PeerLost(const absl::Status& how) override { Note(how.ok() ? "ended" : "died: " + std::string(how.message())); }
+  void PeerFailed(const std::string& cause, bool parting) override {
+    Note((parting ? "parted: " : "failed: ") + cause);
+  }
   void PeerLeft(const std::vector<uint64_t>& taken) override {
     Note(absl::StrCat("left", taken.empty() ? "" : " at ", absl::StrJoin(taken, ",")));
   }
 
+  void PeerIsUnheard(int) override {}
   void PeerSaysWaits(const std::string& news) override { Note("waits: " + news); }
+  void HealthLost() override {}
+  void HealthBack(bool) override {}
 
   // Whoever acts on these, acts on the latest.
   bool LanesGoneFor(int64_t, bool) override {
@@ -69,6 +74,7 @@ class Listener final : public Watched {
     std::lock_guard<std::mutex> lock(mutex_);
     text_ += text + ";";
   }
+  Tie tie_;
   std::mutex mutex_;
   std::string text_;
 };
@@ -84,9 +90,9 @@ class HealthTest : public ::testing::Test {
       near_->UpInLoop(std::move(pair.a), {kTimeout});
       far_hub_.AcceptInLoop(7, std::move(pair.b), {kTimeout});
       far_ = far_hub_.FindAcceptedInLoop(7);
-      near_->JoinInLoop(Id(1), near_link_);
+      near_->JoinInLoop(Id(1), near_comm_.link());
       near_->UnuseInLoop();  // the dial's own use
-      far_->JoinInLoop(Id(1), far_link_);
+      far_->JoinInLoop(Id(1), far_comm_.link());
     });
   }
   void TearDown() override {
@@ -105,8 +111,6 @@ class HealthTest : public ::testing::Test {
   std::shared_ptr<Health> far_;
   Listener near_comm_;
   Listener far_comm_;
-  std::shared_ptr<CommLink> near_link_ = std::make_shared<CommLink>(&near_comm_);
-  std::shared_ptr<CommLink> far_link_ = std::make_shared<CommLink>(&far_comm_);
 };
 
 }  // namespace tcpx

@@ -56,8 +56,8 @@ TEST_F(HealthTest, TheEndsKnowEachOthersNameAndWhatTheyWaitFor) {
 // A process that does not know the connection, or expects it only, is there nevertheless, and says so once.
 TEST_F(HealthTest, AQuestionForNobodyIsAnswered) {
   reactor_.RunSync([&] {
-    near_->JoinInLoop(Id(2), near_link_);
-    near_->JoinInLoop(Id(3), near_link_);
+    near_->JoinInLoop(Id(2), near_comm_.link());
+    near_->JoinInLoop(Id(3), near_comm_.link());
     far_->ExpectInLoop(Id(3));
   });
   WaitNews question;
@@ -109,7 +109,7 @@ TEST_F(HealthTest, ManyNoticesArriveThroughASmallSocket) {
 }
 
 TEST_F(HealthTest, ACutLinkIsNotTouched) {
-  far_link_->Cut();
+  far_comm_.Cut();
   EXPECT_TRUE(near_->Notify(Id(1), "you"));
   reactor_.RunSync([&] { far_->Poll(); });
   EXPECT_EQ("", far_comm_.Text());
@@ -146,7 +146,7 @@ class HealthEndTest : public HealthTest {
     reactor_.RunSync([&] {
       far_hub_.AcceptInLoop(8, std::move(pair.b), {kTimeout});
       far_ = far_hub_.FindAcceptedInLoop(8);
-      far_->JoinInLoop(Id(3), far_link_);
+      far_->JoinInLoop(Id(3), far_comm_.link());
     });
   }
   OwnedFd own_;
@@ -238,7 +238,7 @@ TEST_F(HealthEndTest, WhatIsSaidOfAnExpectedConnectionIsToldWhenItJoins) {
   ASSERT_EQ(static_cast<ssize_t>(last.size()), send(own_.get(), last.data(), last.size(), MSG_NOSIGNAL));
   ASSERT_TRUE(far_comm_.Hears("failed: all heard;"));
   Listener late;
-  reactor_.RunSync([&] { far_->JoinInLoop(Id(4), std::make_shared<CommLink>(&late)); });
+  reactor_.RunSync([&] { far_->JoinInLoop(Id(4), late.link()); });
   EXPECT_EQ("failed: too early;failed: a flood;", late.Text());
   reactor_.RunSync([&] { far_->LeaveInLoop(Id(4)); });
   EXPECT_TRUE(far_->used_in_loop()) << "by the other one";
@@ -254,7 +254,7 @@ TEST_F(HealthEndTest, AnExpectedConnectionHearsOfTheEndWhenItJoins) {
   ASSERT_TRUE(far_comm_.Hears("ended;"));
   Listener late;
   reactor_.RunSync([&] {
-    far_->JoinInLoop(Id(4), std::make_shared<CommLink>(&late));
+    far_->JoinInLoop(Id(4), late.link());
     far_->LeaveInLoop(Id(5));  // It was given up.
   });
   EXPECT_EQ("ended;", late.Text());
@@ -274,7 +274,7 @@ TEST_F(HealthEndTest, AnExpectedConnectionHearsNothingOfAnOrderlyEnd) {
   while (!gone && deadline.Yield()) reactor_.RunSync([&] { gone = far_hub_.FindAcceptedInLoop(8) == nullptr; });
   ASSERT_TRUE(gone);
   Listener late;
-  reactor_.RunSync([&] { far_->JoinInLoop(Id(4), std::make_shared<CommLink>(&late)); });
+  reactor_.RunSync([&] { far_->JoinInLoop(Id(4), late.link()); });
   EXPECT_EQ("", late.Text());
 }
 

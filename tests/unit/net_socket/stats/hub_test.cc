@@ -22,22 +22,16 @@ namespace tcpx {
 namespace {
 
 // A comm that counts.
-class FakeComm final : public Watched {
+class FakeComm final : public NumbersSource {
  public:
-  FakeComm(StatsHub* hub, const std::string& peer) : hub_(hub), link_(std::make_shared<CommLink>(this)) {
-    entry_ = hub->Join(link_, [&](ConnectionNumbers* numbers) { *numbers = SampleConnection(peer, true, 2); });
+  FakeComm(StatsHub* hub, const std::string& peer) : hub_(hub) {
+    entry_ = hub->Join(tie_.To(this), [&](ConnectionNumbers* numbers) { *numbers = SampleConnection(peer, true, 2); });
   }
   ~FakeComm() {
     hub_->Leave(entry_, [this](ConnectionNumbers* numbers) { ReadNumbers(numbers); });
-    link_->Cut();
+    tie_.Cut();
   }
 
-  void PeerDied(const absl::Status&) override {}
-  void PeerEnded() override {}
-  void PeerFailed(const std::string&) override {}
-  void PeerParted(const std::string&) override {}
-  void ContextFailed(const std::string&) override {}
-  void CheckProgress(int64_t) override {}
   void ReadNumbers(ConnectionNumbers* numbers) override {
     numbers->messages = {++looks_, 0};
     if (no_memory_) throw std::bad_alloc();
@@ -48,7 +42,7 @@ class FakeComm final : public Watched {
 
  private:
   StatsHub* const hub_;
-  const std::shared_ptr<CommLink> link_;
+  Tie tie_;
   std::shared_ptr<StatsEntry> entry_;
   std::atomic<uint64_t> looks_{0};
   std::atomic<bool> no_memory_{false};
