@@ -16,7 +16,7 @@ PayloadPlace* ReceiveStaging::Take(const PayloadPlace& wanted) {
   GpuSlot* const slot = slots_->Take();
   if (slot == nullptr) return nullptr;
   slot->bytes = std::min(wanted.bytes, pool().slot_bytes());
-  slot->receive = wanted.receive;
+  slot->landing = wanted.landing;
   slot->offset = wanted.offset;
   slot->message_bytes = wanted.message_bytes;
   return slot;
@@ -42,7 +42,7 @@ absl::Status ReceiveStaging::Poll() {
     status = driver.Check(result, "cuMemcpyHtoDAsync");
     if (!status.ok()) break;
     ++copying_begin_;
-    PostedReceiveTable::Landed(slot->receive, slot->bytes, slot->message_bytes);
+    slot->landing->Landed(slot->bytes, slot->message_bytes);
     slots_->Give(slot);
   }
   return status;
@@ -67,9 +67,9 @@ absl::Status ReceiveStaging::StartCopies() {
 }
 
 absl::Status ReceiveStaging::Copy(const GpuSlot& slot) {
-  const CuAddress to = reinterpret_cast<CuAddress>(slot.receive->data) + slot.offset;
+  const CuAddress to = reinterpret_cast<CuAddress>(slot.landing->data) + slot.offset;
   absl::Status status;
-  if (!slot.receive->way.flag_lines) {
+  if (!slot.landing->way.flag_lines) {
     status = CopyPlain(to, slot.data, slot.bytes);
   } else {
     // Lines begin at multiples of their length in the message. Our own cuts do, too: another head is a stranger's.

@@ -14,13 +14,13 @@
 
 namespace tcpx {
 
-struct PostedReceive;
+struct Landing;
 
-// Bytes [offset, +bytes) of the message behind `receive`.
+// Bytes [offset, +bytes) of the message that `landing` is of.
 struct PayloadPlace {
   char* data = nullptr;
   size_t bytes = 0;
-  PostedReceive* receive = nullptr;
+  Landing* landing = nullptr;
   uint64_t offset = 0;
   uint64_t message_bytes = 0;
 };
@@ -30,7 +30,7 @@ class PayloadSink {
   // A place for the first part of `wanted`, whose `data` is ignored: at most its bytes, at least one. Null: none is
   // free, and the lane stands still until it is moved again.
   virtual PayloadPlace* Take(const PayloadPlace& wanted) = 0;
-  // All of `place` was written. Neither it nor its receive may be touched afterwards.
+  // All of `place` was written. Neither it nor its landing may be touched afterwards.
   virtual void Filled(PayloadPlace* place) = 0;
 
  protected:

@@ -71,7 +71,7 @@ Flight PostedReceiveTable::FlightNow() const {
   return flight;
 }
 
-ClaimResult PostedReceiveTable::Claim(const FrameHeader& chunk, PostedReceive** out) {
+ClaimResult PostedReceiveTable::Claim(const FrameHeader& chunk, Landing** out) {
   const uint64_t posted = posted_.load(std::memory_order_seq_cst);
   if (chunk.sequence >= posted) return ClaimResult::kNotPosted;
   if (posted - chunk.sequence > slots_) return ClaimResult::kBroken;
@@ -94,17 +94,6 @@ ClaimResult PostedReceiveTable::Claim(const FrameHeader& chunk, PostedReceive** 
   }
   if (match_tags_ && chunk.tag != receive.tag) return ClaimResult::kBroken;
   return chunk.message_bytes > receive.capacity ? ClaimResult::kTooLarge : ClaimResult::kClaimed;
-}
-
-bool PostedReceiveTable::Landed(PostedReceive* receive, const FrameHeader& chunk) {
-  return Landed(receive, Units(chunk.length), chunk.message_bytes);
-}
-
-bool PostedReceiveTable::Landed(PostedReceive* receive, uint64_t units, uint64_t message_bytes) {
-  const uint64_t before = receive->landed.fetch_add(units, std::memory_order_acq_rel);
-  if (before + units != Units(message_bytes)) return false;
-  receive->done.store(true, std::memory_order_release);
-  return true;
 }
 
 }  // namespace tcpx

@@ -5,7 +5,7 @@
 //          nothing a peer sends (overlaps, repeats, stale sequences) can write outside a posted buffer or after its
 //          completion.
 //
-// Threads: Post and Take by the calling thread only; Claim and Landed by whichever thread moves a lane. No locks:
+// Threads: Post and Take by the calling thread only; Claim by whichever thread moves a lane. No locks:
 //          `posted` publishes a receive, the CAS on `claim` takes a part of it.
 // Units:   bytes; a zero-byte message counts as one unit so that it is claimed and lands exactly once.
 // Errors:  Claim tells what is wrong as a ClaimResult.
@@ -17,60 +17,29 @@
 #include <cstdint>
 #include <memory>
 
+#include "net_socket/message/destination.h"
 #include "net_socket/message/flight.h"
-#include "net_socket/message/payload_sink.h"
 #include "net_socket/message/wire.h"
 
 namespace tcpx {
 
-class TransferEvents;
-
-// How a receive's payload gets to where it belongs.
-struct PayloadRoute {
-  PayloadSink* sink = nullptr;  // null: written straight to `data`
-  bool flag_lines = false;      // data of LL or LL128: no flag may be seen before its data
-};
-
-struct PostedReceive {
-  // Hot: sequence's low bits and the units claimed so far, in one word (see Claim).
+struct PostedReceive final : Landing {
+  // The sequence's low bits and the units claimed so far, in one word (see Claim).
   std::atomic<uint64_t> claim{0};
-  std::atomic<uint64_t> landed{0};         // units whose bytes are in the buffer
   std::atomic<uint64_t> message_bytes{0};  // kUnknownBytes until the first chunk
-  std::atomic<bool> done{false};           // true exactly when the whole message is in the buffer
-  char* data = nullptr;                    // the host's exactly when there is no sink
-  PayloadRoute way;
-  Relaxed<size_t> capacity;
   Relaxed<uint64_t> sequence;
   int32_t tag = 0;
-  TransferEvents* events = nullptr;  // null: no profiler listens
-  bool in_use = false;               // the calling thread's: posted and not yet reported done
-  // Where times are kept (comm/transfer_times.h): of irecv, of the first of several chunks, and of the latest one; else 0.
-  int64_t begun_ns = 0;
-  Relaxed<int64_t> first_ns;
-  Relaxed<int64_t> last_ns;
-
-  void Begin(int64_t now_ns) {
-    begun_ns = now_ns;
-    first_ns = 0;
-    last_ns = 0;
-  }
+  bool in_use = false;  // the calling thread's: posted and not yet reported done
 };
 
-enum class ClaimResult {
-  kClaimed,
-  kNotPosted,  // its receive is still to come: the lane parks
-  kTooLarge,   // the message is larger than the posted receive
-  kBroken,     // the peer broke the format: repeated, overlapping or contradicting chunks
-};
-
-class PostedReceiveTable {
+class PostedReceiveTable final : public Destination {
  public:
   // `slots` is the most messages posted at once; a power of two. With `match_tags` a chunk with another tag than its
   // receive's is refused.
   explicit PostedReceiveTable(size_t slots, bool match_tags = false);
 
   // The number of the next message to post: all below are or were posted.
-  uint64_t posted() const { return posted_.load(std::memory_order_seq_cst); }
+  uint64_t posted() const override { return posted_.load(std::memory_order_seq_cst); }
   size_t slots() const { return slots_; }
 
   // Posts the buffer of message `posted()`. The slot must be free: its message done, or never used.
@@ -86,12 +55,8 @@ class PostedReceiveTable {
   // What is posted and has not landed whole. From any thread.
   Flight FlightNow() const;
 
-  // Takes the bytes of `chunk`. On kClaimed *receive stays valid until Landed. On kTooLarge *receive is set too.
-  ClaimResult Claim(const FrameHeader& chunk, PostedReceive** receive);
-  // All bytes of a claimed chunk are in the buffer. True when that completed the message.
-  static bool Landed(PostedReceive* receive, const FrameHeader& chunk);
-  // The same of a part of a chunk.
-  static bool Landed(PostedReceive* receive, uint64_t units, uint64_t message_bytes);
+  // *landing is a PostedReceive.
+  ClaimResult Claim(const FrameHeader& chunk, Landing** landing) override;
 
  private:
   const size_t slots_;

@@ -6,13 +6,13 @@
 //   iovec iov[2];
 //   while (int n = lane.Prepare(iov)) { ssize_t got = readv(fd, iov, n); ... lane.Advance(got); }
 //
-// Payload goes straight to its final place; what follows it is read ahead into staging by the same call. Data of LL and
+// Where payload goes says a Destination. It goes straight to its final place; what follows it is read ahead into staging by the same call. Data of LL and
 // LL128 (PayloadRoute::flag_lines) is staged whole and copied in ascending order: the kernel promises no order inside a
 // copy, and the GPU reads along (forward_copy.h). A header whose message has no posted receive parks the lane: Prepare
 // gives nothing until it is posted. Payload for a receive with a sink (GPU memory) goes through the sink's places; where
 // none is free the lane stalls likewise.
 //
-// Threads: one at a time. Lifetime: borrows the table and the pool, which outlive it.
+// Threads: one at a time. Lifetime: borrows the destination and the pool, which outlive it.
 // Units:   bytes.
 // Errors:  the first one sticks in status(): kInvalidArgument when a message is larger than its receive, kUnavailable
 //          when the peer breaks the format or ends in the middle of a message.
@@ -24,16 +24,16 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "net_socket/message/destination.h"
+#include "net_socket/message/flight.h"
 #include "net_socket/message/lane_counts.h"
-#include "net_socket/message/payload_sink.h"
-#include "net_socket/message/posted_receive.h"
 #include "net_socket/message/wire.h"
-#include "net_socket/receive/stage_pool.h"
+#include "net_socket/receive/chunk_payload.h"
+#include "net_socket/receive/lane_stage.h"
 
 namespace tcpx {
 
@@ -46,11 +46,8 @@ class ReceiveLane {
   enum class Borrows { kAlways, kForFlagLines };
 
   // `stages` null: the lane never borrows, and stages little. `lane` is its number in the connection.
-  ReceiveLane(PostedReceiveTable* table, StagePool* stages, int lane = 0, Borrows borrows = Borrows::kAlways)
-      : table_(table), stages_(stages), lane_(lane), borrows_(borrows) {}
-  ~ReceiveLane();
-  ReceiveLane(const ReceiveLane&) = delete;
-  ReceiveLane& operator=(const ReceiveLane&) = delete;
+  ReceiveLane(Destination* destination, StagePool* stages, int lane = 0, Borrows borrows = Borrows::kAlways)
+      : destination_(destination), borrows_(borrows), payload_(lane), stage_(stages) {}
 
   // Where the next bytes go: up to kIovMax entries, 0 exactly when the lane is parked, stalled, ended or
   // failed.
@@ -60,7 +57,7 @@ class ReceiveLane {
   // `bytes` > 0 arrived into the places of the last Prepare.
   void Advance(size_t bytes);
   // Nothing was there to read: an idle lane owns no staging.
-  void NothingCame() { SettleStage(); }
+  void NothingCame() { stage_.Settle(); }
   // The peer ended the stream. In the middle of a frame that is an error.
   void End();
 
@@ -68,13 +65,13 @@ class ReceiveLane {
   bool parked() const { return parked_; }
   uint64_t parked_sequence() const { return header_.sequence; }
   // True exactly when the next payload has no place yet.
-  bool stalled() const { return stalled_; }
+  bool stalled() const { return payload_.stalled(); }
   // True once the peer has ended the stream between two frames. From any thread.
   bool ended() const { return ended_; }
   // True exactly when every byte that came belongs to a frame that is complete.
-  bool between_frames() const { return receive_ == nullptr && skip_rest_ == 0 && staged() == 0; }
+  bool between_frames() const { return !payload_.open() && skip_rest_ == 0 && stage_.bytes() == 0; }
   // Of the frame at hand, still to come.
-  size_t rest_bytes() const { return payload_rest_ + unplaced_ + skip_rest_; }
+  size_t rest_bytes() const { return payload_.missing() + skip_rest_; }
   // True exactly when the latest frame says that the sender closes the lane.
   bool rests() const { return header_.kind == FrameKind::kRest && between_frames(); }
   // A frame's header at least was read ahead, and waits. From any thread.
@@ -85,70 +82,41 @@ class ReceiveLane {
   // Bytes of the largest message that brought something since the last call.
   uint64_t TakeLargest() { return std::max(std::exchange(largest_, 0), header_.message_bytes); }
   uint64_t messages_completed() const { return messages_completed_; }
-  uint64_t payload_bytes() const { return payload_bytes_; }
   // From any thread.
   const LaneCounts& counts() const { return counts_; }
 
  private:
-  // Room of the built-in staging: one header, and a little more so that a short message needs no second call.
-  static constexpr size_t kCarryBytes = 128;
-  // Staged where the lane does not read ahead: a few small messages.
-  static constexpr size_t kLittleBytes = 4096;
-
-  size_t staged() const { return stage_end_ - stage_begin_; }
   // How much to read into staging.
   size_t StageRoom() const;
   void Digest();
   void DigestStaged();
   bool DigestPayload();
-  bool NextPlace();
   bool DigestSkipped();
   bool DigestHeader();
-  ClaimResult Claim();
+  ClaimResult Claim(Landing** landing);
   void StartChunk();
   void StartRecord();
   void ChunkLanded();
-  void NoteTimes(bool landed);
   void Fail(absl::Status status);
-  void OpenStage();
-  void SettleStage();
 
-  PostedReceiveTable* const table_;
-  StagePool* const stages_;
-  const int lane_;
+  Destination* const destination_;
   const Borrows borrows_;
-
-  char* payload_at_ = nullptr;  // where the rest of the current payload goes
-  size_t payload_rest_ = 0;
-  bool through_stage_ = false;     // the current payload is never read straight to its place
-  size_t skip_rest_ = 0;           // padding, or the body of a record
-  PayloadSink* sink_ = nullptr;    // the current receive's; null too where the chunk is empty
-  PayloadPlace* place_ = nullptr;  // being filled
-  size_t unplaced_ = 0;            // bytes of the chunk behind place_
-  PostedReceive* receive_ = nullptr;
+  ChunkPayload payload_;
+  size_t skip_rest_ = 0;  // padding, or the body of a record
   FrameHeader header_;
   uint64_t last_sequence_ = 0;  // of the last chunk that was claimed
   uint64_t last_end_ = 0;       // where it ends in its message
 
-  char* stage_ = carry_;  // carry_, or the borrowed buffer
-  size_t stage_capacity_ = kCarryBytes;
-  size_t stage_begin_ = 0;
-  size_t stage_end_ = 0;
-  Stage borrowed_;
-
   bool read_ahead_ = true;
   bool parked_ = false;
-  bool stalled_ = false;
   Relaxed<bool> ended_ = false;
   Relaxed<bool> holds_ = false;
-  FrameKind record_kind_ = FrameKind::kChunk;
   std::string record_body_;  // of an error record only
   absl::Status status_;
   uint64_t messages_completed_ = 0;
-  uint64_t payload_bytes_ = 0;
   uint64_t largest_ = 0;  // of the messages whose chunks began of late
   LaneCounts counts_;
-  char carry_[kCarryBytes];
+  LaneStage stage_;
 };
 
 }  // namespace tcpx

@@ -99,13 +99,13 @@ TEST(FlightTest, ReceivesThatHaveNotLanded) {
   FrameHeader chunk;
   chunk.length = 10;
   chunk.message_bytes = 10;
-  PostedReceive* receive = nullptr;
+  Landing* receive = nullptr;
   ASSERT_EQ(ClaimResult::kClaimed, table.Claim(chunk, &receive));
-  ASSERT_TRUE(PostedReceiveTable::Landed(receive, chunk));
+  ASSERT_TRUE(receive->Landed(chunk));
   chunk.sequence = 1;
   chunk.message_bytes = 40;
   ASSERT_EQ(ClaimResult::kClaimed, table.Claim(chunk, &receive));
-  ASSERT_FALSE(PostedReceiveTable::Landed(receive, chunk));
+  ASSERT_FALSE(receive->Landed(chunk));
   const Flight flight = table.FlightNow();
   EXPECT_EQ(2, flight.messages);
   EXPECT_EQ(1u, flight.sequence);

@@ -23,12 +23,14 @@ FrameHeader Chunk(uint64_t sequence, uint64_t offset, uint32_t length, uint64_t 
 class PostedReceiveTest : public ::testing::Test {
  protected:
   ClaimResult Claim(const FrameHeader& chunk) {
-    receive_ = nullptr;
-    return table_.Claim(chunk, &receive_);
+    Landing* landing = nullptr;
+    const ClaimResult result = table_.Claim(chunk, &landing);
+    receive_ = static_cast<PostedReceive*>(landing);
+    return result;
   }
   bool ClaimAndLand(const FrameHeader& chunk) {
     EXPECT_EQ(ClaimResult::kClaimed, Claim(chunk));
-    return PostedReceiveTable::Landed(receive_, chunk);
+    return receive_->Landed(chunk);
   }
 
   PostedReceiveTable table_{4};
@@ -63,7 +65,7 @@ TEST_F(PostedReceiveTest, ClaimedIsNotLanded) {
   ASSERT_EQ(ClaimResult::kClaimed, Claim(Chunk(0, 0, 200, 300)));
   EXPECT_TRUE(!ClaimAndLand(Chunk(0, 200, 100, 300)));
   EXPECT_FALSE(receive->done.load());
-  EXPECT_TRUE(PostedReceiveTable::Landed(receive_, Chunk(0, 0, 200, 300)));
+  EXPECT_TRUE(receive_->Landed(Chunk(0, 0, 200, 300)));
 }
 
 TEST_F(PostedReceiveTest, AnEmptyMessageLandsOnce) {
@@ -181,9 +183,10 @@ TEST_F(PostedReceiveTest, AnotherTagIsBrokenWhereTagsCount) {
   matching.Post(buffer_, 10, 5);
   FrameHeader chunk = Chunk(0, 0, 5, 10);
   chunk.tag = 6;
-  EXPECT_EQ(ClaimResult::kBroken, matching.Claim(chunk, &receive_));
+  Landing* landing = nullptr;
+  EXPECT_EQ(ClaimResult::kBroken, matching.Claim(chunk, &landing));
   table_.Post(buffer_, 10, 5);
-  EXPECT_EQ(ClaimResult::kClaimed, table_.Claim(chunk, &receive_));
+  EXPECT_EQ(ClaimResult::kClaimed, table_.Claim(chunk, &landing));
 }
 
 TEST_F(PostedReceiveTest, AMatchingTagIsClaimed) {
@@ -191,7 +194,8 @@ TEST_F(PostedReceiveTest, AMatchingTagIsClaimed) {
   matching.Post(buffer_, 10, 5);
   FrameHeader chunk = Chunk(0, 0, 10, 10);
   chunk.tag = 5;
-  EXPECT_EQ(ClaimResult::kClaimed, matching.Claim(chunk, &receive_));
+  Landing* landing = nullptr;
+  EXPECT_EQ(ClaimResult::kClaimed, matching.Claim(chunk, &landing));
 }
 
 // Lanes claim and land parts of the same messages while the calling thread posts the next ones.
@@ -206,12 +210,12 @@ TEST_F(PostedReceiveTest, LanesShareMessages) {
     lanes.emplace_back([&, lane] {
       for (uint64_t sequence = 0; sequence < kMessages; ++sequence) {
         const FrameHeader chunk = Chunk(sequence, static_cast<uint64_t>(lane) * kPart, kPart, kPart * kLanes);
-        PostedReceive* receive = nullptr;
+        Landing* receive = nullptr;
         ClaimResult result;
         while ((result = table_.Claim(chunk, &receive)) == ClaimResult::kNotPosted) std::this_thread::yield();
         ASSERT_EQ(ClaimResult::kClaimed, result);
         std::memset(receive->data + chunk.offset, static_cast<int>(sequence % 100) + 1, kPart);
-        if (PostedReceiveTable::Landed(receive, chunk)) completed.fetch_add(1);
+        if (receive->Landed(chunk)) completed.fetch_add(1);
       }
     });
   }

@@ -1,0 +1,53 @@
+#include "net_socket/receive/chunk_payload.h"
+
+#include "common/clock.h"
+#include "net_socket/message/transfer_events.h"
+
+namespace tcpx {
+
+void ChunkPayload::Begin(const FrameHeader& chunk, Landing* landing) {
+  landing_ = landing;
+  NoteTimes(landing, chunk, false);
+  if (landing->events != nullptr) landing->events->Count(lane_, chunk.length, chunk.message_bytes);
+  sink_ = chunk.length > 0 ? landing->way.sink : nullptr;
+  at_ = sink_ == nullptr ? landing->data + chunk.offset : nullptr;
+  rest_ = sink_ == nullptr ? chunk.length : 0;
+  unplaced_ = chunk.length - rest_;
+  through_stage_ = rest_ > 0 && landing->way.flag_lines;
+}
+
+bool ChunkPayload::TakePlace(const FrameHeader& chunk) {
+  PayloadPlace wanted;
+  wanted.bytes = unplaced_;
+  wanted.landing = landing_;
+  wanted.offset = chunk.offset + chunk.length - unplaced_;
+  wanted.message_bytes = chunk.message_bytes;
+  place_ = sink_->Take(wanted);
+  if (place_ == nullptr) return false;
+  at_ = place_->data;
+  rest_ = place_->bytes;
+  unplaced_ -= place_->bytes;
+  return true;
+}
+
+bool ChunkPayload::Land(const FrameHeader& chunk) {
+  through_stage_ = false;
+  Landing* const landing = std::exchange(landing_, nullptr);
+  // With a sink the landing may be another message's by now.
+  if (sink_ != nullptr) return chunk.length == chunk.message_bytes;
+  NoteTimes(landing, chunk, true);
+  return landing->Landed(chunk);
+}
+
+// Lane 0 is moved by who asks, and has a clock of its own.
+void ChunkPayload::NoteTimes(Landing* landing, const FrameHeader& chunk, bool landed) const {
+  const bool whole = chunk.length == chunk.message_bytes;
+  if (landing->begun_ns == 0 || (whole && (lane_ == 0 || !landed))) return;
+  if (landed) {
+    landing->last_ns = MonotonicNanos();
+  } else if (landing->first_ns == 0) {
+    landing->first_ns = MonotonicNanos();
+  }
+}
+
+}  // namespace tcpx

@@ -1,0 +1,70 @@
+// lane_stage.h: what a lane has read and not digested yet.
+//
+// Purpose: bytes wait here in the order in which they came. A little room is built in; a large buffer is borrowed while
+//          the lane needs one.
+//
+// Threads: one at a time. Lifetime: borrows the pool, which outlives it.
+// Units:   bytes.
+// Errors:  none.
+#ifndef TCPX_NET_SOCKET_RECEIVE_LANE_STAGE_H_
+#define TCPX_NET_SOCKET_RECEIVE_LANE_STAGE_H_
+
+#include <cstddef>
+
+#include "net_socket/receive/stage_pool.h"
+
+namespace tcpx {
+
+class LaneStage {
+ public:
+  // Built in: one header, and a little more so that a short message needs no second call.
+  static constexpr size_t kCarryBytes = 128;
+
+  // `pool` null: it never borrows.
+  explicit LaneStage(StagePool* pool) : pool_(pool) {}
+  ~LaneStage();
+  LaneStage(const LaneStage&) = delete;
+  LaneStage& operator=(const LaneStage&) = delete;
+
+  // What waits.
+  const char* data() const { return place_ + begin_; }
+  size_t bytes() const { return end_ - begin_; }
+  // The first `bytes` of it were digested.
+  void Drop(size_t bytes) { begin_ += bytes; }
+
+  // Where more may be read to.
+  char* room() { return place_ + end_; }
+  size_t room_bytes() const { return capacity_ - end_; }
+  // So much more was read.
+  void Came(size_t bytes) { end_ += bytes; }
+
+  // Before a read: moves what waits to the front, into a borrowed buffer where it `borrows`.
+  void Open(bool borrows) {
+    if (borrows && pool_ != nullptr && borrowed_ == nullptr) {
+      Borrow();
+    } else if (begin_ > 0) {
+      MoveTo(place_);
+    }
+  }
+  // Gives a borrowed buffer back as soon as what waits fits the built-in room.
+  void Settle() {
+    if (borrowed_ != nullptr && bytes() <= kCarryBytes) GiveBack();
+  }
+
+ private:
+  void Borrow();
+  void GiveBack();
+  void MoveTo(char* place);
+
+  StagePool* const pool_;
+  char* place_ = carry_;  // carry_, or the borrowed buffer
+  size_t capacity_ = kCarryBytes;
+  size_t begin_ = 0;
+  size_t end_ = 0;
+  Stage borrowed_;
+  char carry_[kCarryBytes];
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_RECEIVE_LANE_STAGE_H_
