@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/log.h"
 #include "net_socket/stats/table.h"
@@ -63,6 +64,18 @@ ContextStatistics Context::Statistics() const {
   ContextStatistics statistics = closed_;
   for (const Comm* comm : comms_) AddTo(&statistics, *comm);
   return statistics;
+}
+
+void Context::Release(TransportUse user) const {
+  if (user.last()) LogStatistics();
+}
+
+absl::Status Context::Failure() const {
+  FailureGroup* const group = communicator->group.get();
+  const std::string cause = group == nullptr ? "" : group->cause();
+  if (cause.empty()) return absl::OkStatus();
+  (void)group->Telling();  // Waits for the line of the log that names the cause: the process may exit on the error.
+  return absl::UnavailableError(absl::StrCat("another connection of the communicator failed: ", cause));
 }
 
 void Context::LogStatistics() const {
