@@ -20,6 +20,7 @@
 #include "common/log.h"
 #include "common/random.h"
 #include "common/status.h"
+#include "common/this_host.h"
 
 namespace tcpx {
 namespace {
@@ -35,9 +36,7 @@ uint64_t Oldest(uint64_t written) { return written > kReadable ? written - kRead
 
 // Hosts may share a name, and containers count their processes each from 1.
 std::string OwnName() {
-  char host[256] = "";
-  (void)gethostname(host, sizeof(host) - 1);
-  std::string name(host);
+  std::string name = HostName();
   for (char& c : name) {
     if (c <= ' ' || c > '~') c = '?';
   }

@@ -69,17 +69,17 @@ std::string ErrnoText(int err) {
 
 bool IsTransientErrno(int err) { return err == EAGAIN || err == EWOULDBLOCK || err == EINTR; }
 
+bool IsSilentErrno(int err) {
+  return err == ETIMEDOUT || err == EHOSTUNREACH || err == EHOSTDOWN || err == ENETUNREACH || err == ENETDOWN;
+}
+
 bool IsNetworkErrno(int err) {
+  if (IsSilentErrno(err)) return true;
   switch (err) {
     case ECONNRESET:
     case ECONNREFUSED:
     case ECONNABORTED:
     case EPIPE:
-    case ETIMEDOUT:
-    case EHOSTUNREACH:
-    case EHOSTDOWN:
-    case ENETUNREACH:
-    case ENETDOWN:
     case ENETRESET:
     case ENONET:
     case ENOTCONN:

@@ -28,6 +28,9 @@ std::string ErrnoText(int err);
 // True exactly when a call on a socket that ended so may be made again later: nothing is wrong.
 bool IsTransientErrno(int err);
 
+// True exactly when the kernel ends a socket with it because nobody has answered for the whole timeout.
+bool IsSilentErrno(int err);
+
 // True exactly when `err` tells of the peer or of the network between, not of this host's resources.
 bool IsNetworkErrno(int err);
 

@@ -5,6 +5,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstring>
 
@@ -22,6 +23,11 @@ uint64_t Mixed(uint64_t hash, const void* data, size_t bytes) {
 }
 
 }  // namespace
+
+std::string HostName() {
+  char name[256] = "";
+  return gethostname(name, sizeof(name) - 1) == 0 ? name : "";
+}
 
 uint64_t HostMark() {
   const auto boot = ReadSmallFile("/proc/sys/kernel/random/boot_id");

@@ -1,4 +1,4 @@
-// this_host.h: what tells this network namespace from all others, and whose an address in it is.
+// this_host.h: the name of this host, what tells this network namespace from all others, and whose an address in it is.
 //
 // Purpose: an address that several hosts or containers have (bridges of docker, a local DNS, loopback) leads each of
 //          them to itself. Who dials it can tell only if the peer says where it is.
@@ -14,6 +14,9 @@
 #include "common/address.h"
 
 namespace tcpx {
+
+// What gethostname(2) says.
+std::string HostName();
 
 // Of this boot of this host and this network namespace. Containers that share one may differ in it where their manager
 // gives each a boot id of its own.

@@ -110,9 +110,10 @@ struct FlushArgs {
   MemoryRegion* const* regions = nullptr;
 };
 
-class PluginApi {
+// Contexts and devices.
+class DeviceApi {
  public:
-  virtual ~PluginApi() = default;
+  virtual ~DeviceApi() = default;
 
   // init of every version. Idempotent for api_version <= 10: returns the one process context.
   virtual absl::StatusOr<Context*> CreateContext(const ContextOptions& options) = 0;
@@ -122,6 +123,11 @@ class PluginApi {
   virtual absl::StatusOr<int> DeviceCount() = 0;
   virtual absl::StatusOr<DeviceProperties> GetProperties(int device) = 0;
   virtual absl::StatusOr<int> MakeVirtualDevice(absl::Span<const int> children) = 0;
+};
+
+class ConnectionApi {
+ public:
+  virtual ~ConnectionApi() = default;
 
   // `handle` points to kHandleBytes bytes, of any alignment.
   virtual absl::StatusOr<ListenComm*> Listen(Context* context, int device, void* handle) = 0;
@@ -129,6 +135,17 @@ class PluginApi {
   virtual absl::StatusOr<Comm*> Connect(Context* context, int device, void* handle, const ConnectOptions& options) = 0;
   // Polled; null means "not yet". Never blocks.
   virtual absl::StatusOr<Comm*> Accept(ListenComm* listen) = 0;
+
+  // Close always works and never blocks for long; null is a no-op.
+  virtual void CloseSend(Comm* comm) = 0;
+  virtual void CloseReceive(Comm* comm) = 0;
+  virtual void CloseListen(ListenComm* listen) = 0;
+};
+
+// Memory and messages of one comm.
+class TransferApi {
+ public:
+  virtual ~TransferApi() = default;
 
   virtual absl::StatusOr<MemoryRegion*> RegisterMemory(Comm* comm, void* data, size_t bytes, MemoryType type) = 0;
   // After the return neither the plugin nor the kernel touches the region. Never fails; null is a no-op.
@@ -142,14 +159,12 @@ class PluginApi {
   // Writes *done always. `sizes` may be null; else one int per buffer. After done the request is gone.
   virtual absl::Status Test(Request* request, bool* done, int* sizes) = 0;
 
-  // Close always works and never blocks for long; null is a no-op.
-  virtual void CloseSend(Comm* comm) = 0;
-  virtual void CloseReceive(Comm* comm) = 0;
-  virtual void CloseListen(ListenComm* listen) = 0;
-
   // A call on `comm` was refused because of its arguments: `text` tells the user what to pass, once per connection.
   virtual void ReportMisuse(Comm* comm, absl::string_view text) = 0;
 };
+
+// What is called for each message is first: it needs no adjusted pointer.
+class PluginApi : public TransferApi, public ConnectionApi, public DeviceApi {};
 
 }  // namespace tcpx
 

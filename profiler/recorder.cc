@@ -1,25 +1,15 @@
 #include "profiler/recorder.h"
 
-#include <poll.h>
-#include <sys/eventfd.h>
-#include <time.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/address.h"
 #include "common/clock.h"
-#include "common/log.h"
-#include "common/thread.h"
-#include "profiler/event_json.h"
 
 namespace tcpx {
 namespace {
 
-constexpr int kRoundMs = 100;
-constexpr int64_t kClockEveryNs = 10 * kSecond;
 // A descriptor number is another socket now, at the latest after so long.
 constexpr int64_t kLaneKnownNs = kSecond;
 constexpr int kIndexBits = 20;
@@ -36,49 +26,18 @@ bool PlacedInTheEnd(uint32_t type) { return Lasts(type) || type == ncclProfilePr
 
 std::string Text(const absl::StatusOr<SocketAddress>& address) { return address.ok() ? address->ToString() : "?"; }
 
-int64_t RealNanos() {
-  timespec now;
-  clock_gettime(CLOCK_REALTIME, &now);
-  return static_cast<int64_t>(now.tv_sec) * kSecond + now.tv_nsec;
-}
-
 }  // namespace
 
-Recorder::Recorder(Settings settings)
-    : settings_(std::move(settings)),
+Recorder::Recorder(const Settings& settings)
+    : sample_(settings.sample),
       first_generation_(g_next_generation.load()),
-      file_(settings_.path, settings_.bytes_max) {
-  if (settings_.path.empty()) return;
-  if (!file_.Open().ok()) {
-    TCPX_WARN("no trace: %s; TCPX_TRACE_DIR names its folder", file_.status().message());
-    return;
-  }
-  // What lies there is of an earlier process of this number.
-  (void)unlink(file_.older_path().c_str());
-  file_.AppendName(NameLine("process_name", settings_.process, getpid(), 0), 0);
-  file_.SetHead([this] { return LatestClocks(); });
-  wake_.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  absl::StatusOr<std::thread> writer = StartThread("the trace's writer", [this] { Run(); });
-  if (writer.ok()) {
-    writer_ = *std::move(writer);
-  } else {
-    TCPX_WARN("no trace: %s", writer.status().message());
-  }
-}
+      writer_(settings.path, settings.bytes_max, settings.process, this) {}
 
 Recorder::~Recorder() {
-  EndTrace();
+  writer_.End();
   uint64_t next = g_next_generation.load();
   for (const Entry& entry : slots_) next = std::max(next, entry.generation + 1);
   g_next_generation.store(next);
-}
-
-void Recorder::EndTrace() {
-  if (!writer_.joinable()) return;
-  ends_.store(true);
-  const uint64_t one = 1;
-  if (write(wake_.get(), &one, sizeof(one)) < 0) TCPX_TRACE("the trace's writer looks again in %d ms", kRoundMs);
-  writer_.join();
 }
 
 uint32_t Recorder::AddCommunicator(const std::string& name) {
@@ -141,9 +100,9 @@ uint32_t Recorder::TakeSlot() {
 bool Recorder::Sampled(uint32_t communicator, uint32_t type) {
   constexpr uint32_t kParts = ncclProfileProxyOp | ncclProfileProxyStep | ncclProfileKernelCh | ncclProfileNetPlugin |
                               ncclProfileCeSync | ncclProfileCeBatch;
-  if (settings_.sample > 1 && (type & kParts) != 0) return false;
+  if (sample_ > 1 && (type & kParts) != 0) return false;
   const uint64_t key = static_cast<uint64_t>(communicator) << kSeenCommunicatorAt | type;
-  return seen_[key]++ % settings_.sample == 0;
+  return seen_[key]++ % sample_ == 0;
 }
 
 const Recorder::Lane& Recorder::LaneOf(int fd, int64_t now_ns) {
@@ -306,85 +265,25 @@ void* Recorder::Chained(void* handle) {
   return entry != nullptr ? entry->chained : nullptr;
 }
 
-void Recorder::Run() {
-  for (bool last = false; !last;) {
-    pollfd wake = {wake_.get(), POLLIN, 0};
-    poll(&wake, 1, kRoundMs);
-    last = ends_.load();
-    WriteRound(last ? INT64_MAX : MonotonicNanos());
-  }
-  const uint64_t dropped = this->dropped();
-  if (dropped != 0) {
-    file_.Append(MomentLine("tcpx_dropped", MonotonicNanos(), getpid(), "events", static_cast<int64_t>(dropped)));
-    TCPX_INFO("the trace lacks %d events, for which there was no memory; TCPX_TRACE_SAMPLE thins it out", dropped);
-  }
-  file_.Close();
-  TellEnd();
-}
-
-void Recorder::TellEnd() {
-  if (file_.status().ok() || std::exchange(told_, true)) return;
-  TCPX_WARN("the trace ends here: %s; traffic goes on", file_.status().message());
-}
-
-void Recorder::WriteRound(int64_t now_ns) {
-  std::vector<NewTrack> tracks;
-  std::vector<uint32_t> done;
-  std::vector<const Event*> events;
-  std::vector<uint32_t> gone;
-  {
-    MutexLock lock(mutex_);
-    FinishLingering(now_ns);
-    tracks = tracks_.TakeNew();
-    done.swap(done_);
-    for (const uint32_t index : done) events.push_back(&slots_[index].event);
-    gone = ForgetEnded();
-  }
-  for (const NewTrack& track : tracks) {
-    file_.AppendName(NameLine("thread_name", track.name, getpid(), track.track), track.track);
-  }
-  WriteClock();
-  WriteClockNotes(now_ns == INT64_MAX);
-  for (const Event* event : events) AppendEvent(*event, getpid(), &file_);
-  file_.Flush();
-  for (const uint32_t row : gone) file_.Forget(row);
-  TellEnd();
+TraceBatch Recorder::TakeBatch(int64_t now_ns) {
   MutexLock lock(mutex_);
-  recorded_ -= static_cast<uint32_t>(done.size());
-  for (const uint32_t index : done) {
+  FinishLingering(now_ns);
+  TraceBatch batch;
+  batch.tracks = tracks_.TakeNew();
+  writing_.swap(done_);
+  for (const uint32_t index : writing_) batch.events.push_back(&slots_[index].event);
+  batch.gone = ForgetEnded();
+  return batch;
+}
+
+void Recorder::BatchWritten() {
+  MutexLock lock(mutex_);
+  recorded_ -= static_cast<uint32_t>(writing_.size());
+  for (const uint32_t index : writing_) {
     slots_[index].state = Slot::kFree;
     free_.push_back(index);
   }
-}
-
-// By which traces of several hosts are laid over each other.
-void Recorder::WriteClock() {
-  const int64_t now_ns = MonotonicNanos();
-  if (clock_ns_ != 0 && now_ns - clock_ns_ < kClockEveryNs) return;
-  clock_ns_ = now_ns;
-  file_.Append(MomentLine("tcpx_clock", now_ns, getpid(), "realtime_ns", RealNanos()));
-}
-
-// What the network plugin measures of other ranks' clocks. It may begin later, and end before the trace does.
-void Recorder::WriteClockNotes(bool last) {
-  const int64_t now_ns = MonotonicNanos();
-  if (!last && now_ns - notes_ns_ < notes_every_ns_) return;
-  if (notes_ns_ != 0) notes_every_ns_ = std::min(2 * notes_every_ns_, kClockEveryNs);
-  notes_ns_ = now_ns;
-  for (const ClockNote& note : notes_.Read()) {
-    const std::string line = ClockNoteLine(note, now_ns, getpid());
-    note.peer.empty() ? file_.AppendName(line, 0) : file_.Append(line);
-    if (!note.peer.empty() && (measures_.size() < kPeersMax || measures_.contains(note.peer))) {
-      measures_[note.peer] = note;
-    }
-  }
-}
-
-std::vector<std::string> Recorder::LatestClocks() {
-  const int64_t now_ns = clock_ns_ = MonotonicNanos();
-  std::vector<std::string> lines = {MomentLine("tcpx_clock", now_ns, getpid(), "realtime_ns", RealNanos())};
-  for (const auto& [peer, note] : measures_) lines.push_back(ClockNoteLine(note, now_ns, getpid()));
-  return lines;
+  writing_.clear();
 }
 
 }  // namespace tcpx

@@ -1,6 +1,6 @@
 // recorder.h: keeps the events of this process from their start until they are in the trace.
 //
-// Purpose: what NCCL's threads do is one short stay under a mutex; formatting and writing is the writer thread's. A
+// Purpose: what NCCL's threads do is one short stay under a mutex; formatting and writing is the writer thread's (trace_writer.h). A
 //          bounded number of slots holds what is under way and what waits to be written; without a free one an event is
 //          not recorded, and counted. Another profiler's events have slots also while the trace has none.
 //
@@ -11,10 +11,10 @@
 //          With sampling, an event without a parent is recorded every so many times, and children as their parents, also
 //          where the parent is another profiler's only.
 //
-// Threads: any; the writer is its own.
+// Threads: any.
 // Lifetime: between Start and End. Communicators are numbered; what is kept of one goes when all of it is written.
 // Units:   nanoseconds of MonotonicNanos.
-// Errors:  a trace that can't be written ends with one WARN, and all else goes on.
+// Errors:  as the writer's (trace_writer.h).
 #ifndef TCPX_PROFILER_RECORDER_H_
 #define TCPX_PROFILER_RECORDER_H_
 
@@ -22,21 +22,18 @@
 #include <cstdint>
 #include <deque>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "common/clock.h"
-#include "common/clock_notes.h"
-#include "common/fd.h"
 #include "common/mutex.h"
 #include "profiler/event.h"
-#include "profiler/trace_file.h"
+#include "profiler/trace_writer.h"
 #include "profiler/tracks.h"
 
 namespace tcpx {
 
-class Recorder {
+class Recorder final : private TraceSource {
  public:
   // Of events of the trace: about 25 MiB, made as they are needed. So many are made before one is used again, because
   // children may begin long behind their parent's end.
@@ -53,18 +50,18 @@ class Recorder {
     std::string process;     // its name in the trace
   };
 
-  explicit Recorder(Settings settings);
-  ~Recorder();
+  explicit Recorder(const Settings& settings);
+  ~Recorder() override;
 
   // The number of another communicator; nothing of it begins behind EndCommunicator.
   uint32_t AddCommunicator(const std::string& name);
   void EndCommunicator(uint32_t communicator);
 
   // Writes what is over and ends the trace; what comes afterwards is not written. Not by two threads at once.
-  void EndTrace();
+  void EndTrace() { writer_.End(); }
 
   // A trace is written.
-  bool records() const { return writer_.joinable(); }
+  bool records() const { return writer_.writes(); }
 
   // A handle, or null: there is no slot, or nobody needs one. `wanted`: for the trace; `chained`: another profiler will
   // want the handle, also where the trace has no slot.
@@ -76,7 +73,7 @@ class Recorder {
   void SetChained(void* handle, void* chained);
   void* Chained(void* handle);
 
-  uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
+  uint64_t dropped() const override { return dropped_.load(std::memory_order_relaxed); }
 
  private:
   enum class Slot : uint8_t { kFree, kOpen, kLingering, kDone };
@@ -105,8 +102,6 @@ class Recorder {
   static constexpr uint32_t kNone = ~0u;
   // Sockets that are told apart; those of further descriptors are "unknown".
   static constexpr size_t kLanesMax = 8192;
-  // Whose clock was measured: of so many the latest measure stands in each file.
-  static constexpr size_t kPeersMax = 4096;
 
   Entry* Find(void* handle, uint32_t* index) TCPX_REQUIRES(mutex_);
   // For the trace. False: counted.
@@ -122,16 +117,10 @@ class Recorder {
   // Of communicators that are over: the rows that nothing comes to any more.
   std::vector<uint32_t> ForgetEnded() TCPX_REQUIRES(mutex_);
 
-  void Run();
-  void WriteRound(int64_t now_ns);
-  void WriteClock();
-  void WriteClockNotes(bool last);
-  // A file has to be joined to others' also where it is full before the next measure comes.
-  std::vector<std::string> LatestClocks();
-  // Once: that the trace has ended.
-  void TellEnd();
+  TraceBatch TakeBatch(int64_t now_ns) override;
+  void BatchWritten() override;
 
-  const Settings settings_;
+  const int64_t sample_;
   const uint64_t first_generation_;
   std::atomic<uint64_t> dropped_{0};
 
@@ -141,23 +130,13 @@ class Recorder {
   std::deque<uint32_t> free_ TCPX_GUARDED_BY(mutex_);       // the one that was freed first, first
   std::deque<uint32_t> lingering_ TCPX_GUARDED_BY(mutex_);  // the one that stopped first, first
   std::vector<uint32_t> done_ TCPX_GUARDED_BY(mutex_);
+  std::vector<uint32_t> writing_ TCPX_GUARDED_BY(mutex_);
   std::vector<Communicator> communicators_ TCPX_GUARDED_BY(mutex_);
   absl::flat_hash_map<uint64_t, int64_t> seen_ TCPX_GUARDED_BY(mutex_);  // by communicator and type
   absl::flat_hash_map<int, Lane> lanes_ TCPX_GUARDED_BY(mutex_);         // by descriptor number
   uint32_t lanes_seen_ TCPX_GUARDED_BY(mutex_) = 0;
   Tracks tracks_ TCPX_GUARDED_BY(mutex_);
-
-  // The writer's.
-  TraceFile file_;
-  bool told_ = false;
-  int64_t clock_ns_ = 0;
-  ClockNotesReader notes_;
-  absl::flat_hash_map<std::string, ClockNote> measures_;  // the latest, by peer
-  int64_t notes_ns_ = 0;                                  // when they were read last
-  int64_t notes_every_ns_ = kSecond;
-  OwnedFd wake_;
-  std::atomic<bool> ends_{false};
-  std::thread writer_;
+  TraceWriter writer_;  // it begins at once: last of all
 };
 
 }  // namespace tcpx

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <climits>
 #include <memory>
 #include <new>
 #include <string>
@@ -22,6 +21,7 @@
 #include "common/mutex.h"
 #include "common/params.h"
 #include "common/process_mark.h"
+#include "common/this_host.h"
 
 namespace tcpx {
 namespace {
@@ -135,19 +135,15 @@ void ShowMask(Shared* shared) {
   if (__atomic_load_n(mask, __ATOMIC_RELAXED) != wanted) __atomic_store_n(mask, wanted, __ATOMIC_RELAXED);
 }
 
-std::string HostName() {
-  char name[HOST_NAME_MAX + 1] = {};
-  if (gethostname(name, sizeof(name) - 1) != 0 || name[0] == '\0') return "host";
-  return name;
-}
-
 std::unique_ptr<Recorder> StartTrace(const Options& options, const CommunicatorFacts& facts, Shared* shared) {
+  std::string host = HostName();
+  if (host.empty()) host = "host";
   Recorder::Settings settings;
   settings.sample = options.trace_sample;
   settings.bytes_max = static_cast<uint64_t>(options.trace_bytes);
-  settings.process = absl::StrCat("rank ", facts.rank, ", ", HostName(), ", pid ", getpid());
+  settings.process = absl::StrCat("rank ", facts.rank, ", ", host, ", pid ", getpid());
   if (!options.trace_dir.empty()) {
-    settings.path = absl::StrCat(options.trace_dir, "/tcpx-trace.", HostName(), ".", ProcessMark(), ".json");
+    settings.path = absl::StrCat(options.trace_dir, "/tcpx-trace.", host, ".", ProcessMark(), ".json");
   }
   auto recorder = std::make_unique<Recorder>(settings);
   const absl::StatusOr<int> kinds = ParseEventKinds(options.trace_events);

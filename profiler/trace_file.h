@@ -66,9 +66,6 @@ class TraceFile {
   std::string waiting_;
 };
 
-// `text` as a JSON string, with its quotes. What is no UTF-8 in it becomes U+FFFD.
-std::string JsonText(absl::string_view text);
-
 }  // namespace tcpx
 
 #endif  // TCPX_PROFILER_TRACE_FILE_H_

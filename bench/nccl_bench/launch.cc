@@ -18,6 +18,7 @@
 #include "bench/nccl_bench/table.h"
 #include "common/fd.h"
 #include "common/status.h"
+#include "common/this_host.h"
 
 namespace tcpx {
 namespace nccl_bench {
@@ -54,12 +55,6 @@ std::string OwnPath() {
   const ssize_t length = readlink("/proc/self/exe", &path[0], path.size());
   path.resize(length < 0 ? 0 : static_cast<size_t>(length));
   return path;
-}
-
-std::string HostName() {
-  char name[256] = "host";
-  gethostname(name, sizeof(name) - 1);
-  return name;
 }
 
 bool Inherit(int fd) { return fcntl(fd, F_SETFD, 0) == 0; }

@@ -1,4 +1,6 @@
-#include "bench/net_bench/plugin_link.h"
+#include "bench/net_bench/plugin_channel.h"
+
+#include "bench/net_bench/buffers.h"
 
 namespace tcpx {
 namespace bench {
@@ -44,10 +46,6 @@ Step PluginChannel::Test(size_t* bytes) {
 Step PluginChannel::Failed(const char* function, ncclResult_t result) {
   failure_ = ResultText(function, result);
   return Step::kFailed;
-}
-
-void PluginLink::SetOptional(bool optional) {
-  for (auto& channel : channels_) channel->set_optional(optional);
 }
 
 }  // namespace bench

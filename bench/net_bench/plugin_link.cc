@@ -148,5 +148,9 @@ absl::Status PluginLink::Close() {
   return status;
 }
 
+void PluginLink::SetOptional(bool optional) {
+  for (auto& channel : channels_) channel->set_optional(optional);
+}
+
 }  // namespace bench
 }  // namespace tcpx

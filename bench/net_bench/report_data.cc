@@ -3,6 +3,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "bench/net_bench/report.h"
+#include "common/json_text.h"
 
 namespace tcpx {
 namespace bench {
@@ -20,19 +21,6 @@ void ForEachResult(const RunReport& report, F line) {
       }
     }
   }
-}
-
-std::string Quoted(absl::string_view text) {
-  std::string quoted = "\"";
-  for (const char c : text) {
-    const bool plain = static_cast<unsigned char>(c) >= 0x20 && c != '"' && c != '\\';
-    if (plain) {
-      quoted.push_back(c);
-    } else {
-      absl::StrAppend(&quoted, absl::StrFormat("\\u%04x", static_cast<unsigned char>(c)));
-    }
-  }
-  return quoted + "\"";
 }
 
 std::string CsvComment(const RunReport& report) {
@@ -138,7 +126,7 @@ std::vector<std::string> JsonMixed(const RunReport& report) {
       items.push_back(absl::StrFormat(
           "{\"bytes\": %d, \"implementation\": %s, \"samples\": %d, \"round_trips\": %d, \"p50_us\": %.6g, "
           "\"p99_us\": %.6g, \"stream_gbps\": %.6g}",
-          row.bytes, Quoted(kMixedSideNames[side]), s.p50_us.size(), s.pings, Quantile(s.p50_us, 0.5),
+          row.bytes, JsonText(kMixedSideNames[side]), s.p50_us.size(), s.pings, Quantile(s.p50_us, 0.5),
           Quantile(s.p99_us, 0.5), Quantile(s.stream_gbps, 0.5)));
     }
   }
@@ -152,9 +140,9 @@ std::string JsonResult(const ModeReport& mode, const Cell& cell, Phase phase) {
       "{\"mode\": %s, \"bytes\": %d, \"connections\": %d, \"window\": %d, \"implementation\": %s, \"phase\": %s, "
       "\"kept\": %d, \"unit\": %s, \"median\": %.6g, \"lower_quartile\": %.6g, \"upper_quartile\": %.6g, "
       "\"ns_per_message\": %.6g",
-      Quoted(ModeName(mode.mode)), cell.bytes, cell.connections, mode.window,
-      Quoted(ImplementationName(cell.implementation)), Quoted(PhaseName(phase)), summary.count,
-      Quoted(UnitOf(mode.mode)), summary.median, summary.lower_quartile, summary.upper_quartile,
+      JsonText(ModeName(mode.mode)), cell.bytes, cell.connections, mode.window,
+      JsonText(ImplementationName(cell.implementation)), JsonText(PhaseName(phase)), summary.count,
+      JsonText(UnitOf(mode.mode)), summary.median, summary.lower_quartile, summary.upper_quartile,
       Quantile(samples.nanoseconds_per_message, 0.5));
   if (mode.mode == Mode::kLatency)
     absl::StrAppend(&text, absl::StrFormat(", \"p99\": %.6g", Quantile(samples.p99, 0.5)));
@@ -166,8 +154,8 @@ std::string JsonRatio(const ModeReport& mode, Phase phase, const Row& row, const
   return absl::StrFormat(
       "{\"mode\": %s, \"bytes\": %d, \"connections\": %d, \"phase\": %s, \"floor\": %s, \"ratio\": %.6g, "
       "\"enough_samples\": %s}",
-      Quoted(ModeName(mode.mode)), row.bytes, row.connections, Quoted(PhaseName(phase)),
-      Quoted(ImplementationName(floor.implementation)), ratio, enough ? "true" : "false");
+      JsonText(ModeName(mode.mode)), row.bytes, row.connections, JsonText(PhaseName(phase)),
+      JsonText(ImplementationName(floor.implementation)), ratio, enough ? "true" : "false");
 }
 
 std::string JsonCost(const CostReport& cost, int rank) {
@@ -177,7 +165,7 @@ std::string JsonCost(const CostReport& cost, int rank) {
       "\"threads_before\": %d, \"threads\": %d, \"listening_sockets\": %d, \"descriptors_before\": %d, "
       "\"descriptors\": %d, \"resident_bytes_before\": %d, \"resident_bytes\": %d, \"idle_seconds\": %.6g, "
       "\"idle_cpu_seconds\": %.6g}",
-      Quoted(ModeName(cost.mode)), cost.connections, rank, r.setup_seconds, r.close_seconds, r.before.threads,
+      JsonText(ModeName(cost.mode)), cost.connections, rank, r.setup_seconds, r.close_seconds, r.before.threads,
       r.after.threads, r.after.listening_sockets, r.before.descriptors, r.after.descriptors, r.before.resident_bytes,
       r.after.resident_bytes, r.idle_seconds, r.idle_cpu_seconds);
 }
@@ -195,14 +183,14 @@ std::string JsonFlags(const FlagRow& row, int hint) {
   return absl::StrFormat(
       "{\"lines\": %s, \"bytes\": %d, \"hint\": %s, \"samples\": %d, \"p50_us\": %.6g, \"p99_us\": %.6g, "
       "\"tests_per_answered\": %.6g, \"messages_per_second\": %.6g, \"tests_per_message\": %.6g}",
-      Quoted(LineKindName(row.kind)), row.bytes, hint != 0 ? "true" : "false", s.p50_us.size(), Quantile(s.p50_us, 0.5),
-      Quantile(s.p99_us, 0.5), Quantile(s.tests_per_answered, 0.5), Quantile(s.messages_per_second, 0.5),
-      Quantile(s.tests_per_message, 0.5));
+      JsonText(LineKindName(row.kind)), row.bytes, hint != 0 ? "true" : "false", s.p50_us.size(),
+      Quantile(s.p50_us, 0.5), Quantile(s.p99_us, 0.5), Quantile(s.tests_per_answered, 0.5),
+      Quantile(s.messages_per_second, 0.5), Quantile(s.tests_per_message, 0.5));
 }
 
 std::string JsonList(absl::string_view name, const std::vector<std::string>& items) {
-  if (items.empty()) return absl::StrCat(Quoted(name), ": []");
-  return absl::StrCat(Quoted(name), ": [\n    ", absl::StrJoin(items, ",\n    "), "\n  ]");
+  if (items.empty()) return absl::StrCat(JsonText(name), ": []");
+  return absl::StrCat(JsonText(name), ": [\n    ", absl::StrJoin(items, ",\n    "), "\n  ]");
 }
 
 std::vector<std::string> JsonRatios(const RunReport& report) {
@@ -222,8 +210,8 @@ std::vector<std::string> JsonRatios(const RunReport& report) {
 std::vector<std::string> JsonModes(const RunReport& report) {
   std::vector<std::string> modes;
   for (const ModeReport& mode : report.modes) {
-    modes.push_back(absl::StrFormat("{\"mode\": %s, \"phase\": %s, \"seconds\": %.6g}", Quoted(ModeName(mode.mode)),
-                                    Quoted(PhaseName(MainPhase(mode.cells, report.phase))), mode.seconds));
+    modes.push_back(absl::StrFormat("{\"mode\": %s, \"phase\": %s, \"seconds\": %.6g}", JsonText(ModeName(mode.mode)),
+                                    JsonText(PhaseName(MainPhase(mode.cells, report.phase))), mode.seconds));
   }
   return modes;
 }
@@ -252,7 +240,7 @@ std::string JsonReport(const RunReport& report) {
   }
   std::vector<std::string> configuration;
   for (const auto& line : report.configuration) {
-    configuration.push_back(absl::StrCat("[", Quoted(line.first), ", ", Quoted(line.second), "]"));
+    configuration.push_back(absl::StrCat("[", JsonText(line.first), ", ", JsonText(line.second), "]"));
   }
   return absl::StrCat("{\n  ", JsonList("configuration", configuration), ",\n  ", JsonList("modes", JsonModes(report)),
                       ",\n  ", JsonList("results", results), ",\n  ", JsonList("ratios", JsonRatios(report)), ",\n  ",

@@ -54,8 +54,7 @@ struct Runtime;
 struct CommTally {
   uint64_t messages = 0;
   uint64_t bytes = 0;
-  uint64_t slow_lanes = 0;
-  HealingTally healed;
+  ConnectionCounts counts;
 };
 
 class Comm : protected ConnectionEnd, private Watched {

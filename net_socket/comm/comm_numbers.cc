@@ -2,6 +2,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_join.h"
@@ -17,24 +18,12 @@
 #include "net_socket/stats/hub.h"
 
 namespace tcpx {
-namespace {
-
-void CopyCounts(const LaneCounts& counts, LaneNumbers* lane) {
-  lane->bytes = counts.bytes.get();
-  lane->chunks = counts.chunks.get();
-  lane->calls = counts.calls.get();
-  lane->short_calls = counts.short_calls.get();
-  lane->zero_copy = counts.zero_copy.get();
-  lane->copied = counts.copied.get();
-}
-
-}  // namespace
-
 CommTally Comm::tally() const {
-  HealingTally healed;
-  if (healing_ != nullptr) healed = healing_->tally();
-  if (setup_.redialler != nullptr) healed.dialled = setup_.redialler->dialled();
-  return {messages_[0] + messages_[1], bytes_[0] + bytes_[1], progress_.slow_lanes(), healed};
+  ConnectionCounts counts;
+  if (healing_ != nullptr) counts = healing_->tally();
+  if (setup_.redialler != nullptr) counts.dialled = setup_.redialler->dialled();
+  counts.slow = progress_.slow_lanes();
+  return {messages_[0] + messages_[1], bytes_[0] + bytes_[1], counts};
 }
 
 void Comm::JoinStats() {
@@ -88,7 +77,7 @@ void Comm::ReadVerdict(ConnectionNumbers* numbers) {
   Verdict verdict = progress_.slow();
   std::string why = VerdictPrefix(verdict);
   if (failed()) {
-    verdict = VerdictIn(failure_.told());
+    verdict = failure_.verdict();
     why = failure_.told();
   } else if (root.known()) {
     verdict.cause = root.cause;
@@ -121,15 +110,8 @@ void Comm::ReadCounts(ConnectionNumbers* numbers) {
     numbers->messages[i] = messages;
     numbers->bytes[i] = bytes_[i].load(std::memory_order_relaxed);
   }
-  const CommTally all = tally();
-  if (numbers->lanes_resumed != all.healed.resumed || numbers->lanes_added != all.healed.added) NameLanes(numbers);
-  numbers->lanes_lost = all.healed.lost;
-  numbers->lanes_moved = all.healed.moved;
-  numbers->lanes_redialled = all.healed.dialled;
-  numbers->lanes_resumed = all.healed.resumed;
-  numbers->lanes_added = all.healed.added;
-  numbers->lanes_dropped = all.healed.dropped;
-  numbers->lanes_slow = all.slow_lanes;
+  const ConnectionCounts before = std::exchange(numbers->counts, tally().counts);
+  if (numbers->counts.resumed != before.resumed || numbers->counts.added != before.added) NameLanes(numbers);
   ReadLanes(numbers);
 }
 
@@ -165,7 +147,7 @@ void Comm::ReadLane(int index, LaneNumbers* lane) {
   const LaneCounts* const counts = CountsOf(index);
   if (counts == nullptr) return;
   const uint64_t bytes_before = lane->bytes;
-  CopyCounts(*counts, lane);
+  static_cast<LaneSums&>(*lane) = counts->Now();
   lane->open = healing_ == nullptr || !healing_->absent(index);
   if (lane->open && lane->local.empty()) NameLane(index, lane);  // It was opened just now.
   lane->pace_bytes_per_second = lane->open ? PaceOf(index) : 0;

@@ -9,6 +9,7 @@
 #include "net_socket/comm/connection_setup.h"
 #include "net_socket/comm/failure_verdict.h"
 #include "net_socket/comm/runtime.h"
+#include "net_socket/message/failure_kind.h"
 
 namespace tcpx {
 namespace {
@@ -46,7 +47,7 @@ void ConnectionFailure::Fail(absl::Status status, int lane, Noise noise) {
   if (noise == Noise::kWarn && setup_->health != nullptr && absl::IsUnavailable(status)) {
     if (state() == ConnectionState::kFailing) return;
     setup_->health->Poll();
-    if (IsBareEnd(status) && !Explained()) return AwaitReason(std::move(status), lane);
+    if (KindOf(status) == FailureKind::kBareEnd && !Explained()) return AwaitReason(std::move(status), lane);
   }
   FailKnown(std::move(status), lane, noise);
 }
@@ -88,11 +89,12 @@ void ConnectionFailure::FailInTime() {
 
 // What came from somebody else is told whatever the peer says.
 void ConnectionFailure::FailKnown(absl::Status status, int lane, Noise noise) {
-  if (noise == Noise::kWarn && setup_->health != nullptr && absl::IsUnavailable(status) && !IsForged(status)) {
+  if (noise == Noise::kWarn && setup_->health != nullptr && absl::IsUnavailable(status) &&
+      KindOf(status) != FailureKind::kForged) {
     const std::string cause = PeerParted();
     if (!cause.empty()) return FailWithPeer(cause);
     if (setup_->health->PeerVanished()) {
-      status = absl::Status(status.code(), absl::StrCat(status.message(), "; ", kPeerVanished));
+      status = FailureOf(KindOf(status), absl::StrCat(status.message(), "; ", kPeerVanished));
     }
   }
   FailFor("", std::move(status), lane, noise);
@@ -106,7 +108,7 @@ void ConnectionFailure::FailFound(absl::Status status, int lane) {
 void ConnectionFailure::FailWithPeer(const std::string& cause) {
   const FailureGroup* const group = setup_->communicator->group.get();
   const Noise noise = group != nullptr && group->Closing(MonotonicNanos()) ? Noise::kQuiet : Noise::kWarn;
-  FailFor(cause, absl::UnavailableError(absl::StrCat("the peer failed: ", cause)), kNoLane, noise);
+  FailFor(cause, PeerError(cause), kNoLane, noise);
 }
 
 void ConnectionFailure::NotePeerParted(const std::string& cause) {
@@ -128,7 +130,8 @@ bool ConnectionFailure::Explained() const {
 }
 
 void ConnectionFailure::FailWithCommunicator(const std::string& cause) {
-  FailFor(cause, absl::UnavailableError(absl::StrCat("another connection of the communicator failed: ", cause)),
+  FailFor(cause,
+          FailureOf(FailureKind::kReported, absl::StrCat("another connection of the communicator failed: ", cause)),
           kNoLane, Noise::kQuiet);
 }
 
@@ -145,7 +148,13 @@ void ConnectionFailure::FailFor(std::string cause, absl::Status status, int lane
   // Of what follows from another failure nobody reads a verdict, and there may be thousands.
   const bool first_here = group == nullptr || group->cause().empty();
   if (cause.empty() && noise == Noise::kWarn && first_here) {
-    what = VerdictPrefix(VerdictOfFailure(*setup_, status, lane)) + what;
+    verdict_ = VerdictOfFailure(*setup_, status, lane);
+  }
+  // Only its text comes from another rank.
+  if (verdict_.cause == Cause::kNone && KindOf(status) == FailureKind::kReported) {
+    verdict_ = VerdictIn(what);
+  } else {
+    what = VerdictPrefix(verdict_) + what;
   }
   if (cause.empty()) cause = CauseLine(TroubleOf(what, lane));
   const bool first = JoinFailure(&cause, &noise);

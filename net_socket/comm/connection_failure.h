@@ -27,6 +27,7 @@
 #include "net_socket/comm/failure_report.h"
 #include "net_socket/comm/lane_healing.h"
 #include "net_socket/health/comm_link.h"
+#include "net_socket/health/verdict.h"
 #include "net_socket/message/lane_owner.h"
 
 namespace tcpx {
@@ -77,8 +78,9 @@ class ConnectionFailure final : public LaneOwner {
   void NotePeerParted(const std::string& cause);
   void FailWithCommunicator(const std::string& cause);
 
-  // The line of the log, of one that has failed.
+  // The line of the log, of one that has failed, and the verdict in it.
   const std::string& told() const { return told_; }
+  const Verdict& verdict() const { return verdict_; }
   Direction direction() const { return direction_; }
   // Since when the lane has waited for another socket; 0: it does not.
   int64_t lane_lost_since_ns(int lane) const { return healing_ == nullptr ? 0 : healing_->lost_since_ns(lane); }
@@ -126,7 +128,8 @@ class ConnectionFailure final : public LaneOwner {
   absl::Status status_ TCPX_GUARDED_BY(mutex_);
   std::optional<Unexplained> unexplained_ TCPX_GUARDED_BY(mutex_);  // the first
   std::string peer_parted_ TCPX_GUARDED_BY(mutex_);
-  std::string told_;           // the line of the log; stands still once failed() is true
+  std::string told_;           // the line of the log; does not change once failed() is true
+  Verdict verdict_;            // as told_
   int64_t told_again_ns_ = 0;  // under the comm's mutex
 };
 

@@ -1,43 +1,29 @@
 #include "net_socket/comm/failure_verdict.h"
 
-#include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <sys/socket.h>
-
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/clock.h"
 #include "common/interface_states.h"
 #include "common/status.h"
+#include "common/tcp_info.h"
 #include "net_socket/comm/connection_setup.h"
 #include "net_socket/comm/failure_report.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/health/health.h"
 #include "net_socket/health/lane_liveness.h"
-#include "net_socket/seal/opener.h"
+#include "net_socket/message/failure_kind.h"
 
 namespace tcpx {
 namespace {
 
-constexpr char kSilencePayload[] = "tcpx/silence";
-
-bool MeansSilence(const absl::Status& status) {
-  if (status.GetPayload(kSilencePayload).has_value()) return true;
-  const int err = StatusErrno(status);
-  return err == ETIMEDOUT || err == EHOSTUNREACH || err == EHOSTDOWN || err == ENETUNREACH || err == ENETDOWN;
-}
-
 bool Established(int fd) {
-  tcp_info info{};
-  socklen_t length = sizeof(info);
-  return fd >= 0 && getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) == 0 && info.tcpi_state == TCP_ESTABLISHED;
+  TcpInfo info;
+  return fd >= 0 && ReadTcpInfo(fd, &info) && info.established;
 }
 
-bool AnyLaneStands(const ConnectionSetup& setup, int but) {
+bool AnyEstablished(const ConnectionSetup& setup, int but) {
   for (size_t i = 0; i < setup.lanes.size(); ++i) {
     const LaneSocket& lane = setup.lanes[i];
     if (static_cast<int>(i) != but && lane.made() && Established(lane.fd.get())) return true;
@@ -56,21 +42,7 @@ bool HealthHeard(const ConnectionSetup& setup) {
 
 bool ProcessGone(const ConnectionSetup& setup) {
   if (setup.health == nullptr) return false;
-  return setup.health->PeerVanished() || (setup.health->WasReset() && !AnyLaneStands(setup, kNoLane));
-}
-
-bool IsGarbage(const absl::Status& status) { return absl::StartsWith(status.message(), "the peer sent garbage"); }
-
-bool IsForged(const absl::Status& status) { return absl::StartsWith(status.message(), kNotAuthentic); }
-
-bool IsBareEnd(const absl::Status& status) {
-  return !IsGarbage(status) && !IsForged(status) && !absl::StartsWith(status.message(), "the peer failed");
-}
-
-absl::Status SilenceError(const std::string& text) {
-  absl::Status status = absl::UnavailableError(text);
-  status.SetPayload(kSilencePayload, absl::Cord("1"));
-  return status;
+  return setup.health->PeerVanished() || (setup.health->WasReset() && !AnyEstablished(setup, kNoLane));
 }
 
 std::string PeerName(const ConnectionSetup& setup) {
@@ -91,11 +63,11 @@ Verdict VerdictOfFailure(const ConnectionSetup& setup, const absl::Status& statu
   FailureEvidence evidence;
   if (!absl::IsUnavailable(status)) return {};  // A shortage or a misuse here: its text says all.
   evidence.error = StatusErrno(status);
-  evidence.garbage = IsGarbage(status);
+  evidence.garbage = KindOf(status) == FailureKind::kGarbage;
   evidence.process_gone = ProcessGone(setup);
-  evidence.silent = MeansSilence(status);
+  evidence.silent = KindOf(status) == FailureKind::kSilence || IsSilentErrno(evidence.error);
   evidence.health_heard = HealthHeard(setup);
-  evidence.others_stand = AnyLaneStands(setup, lane);
+  evidence.others_stand = AnyEstablished(setup, lane);
   if (evidence.silent) evidence.down = DownInterface(setup);
   evidence.here = ThisProcessName();
   evidence.there = PeerName(setup);

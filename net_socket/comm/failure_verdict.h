@@ -15,15 +15,12 @@ namespace tcpx {
 
 struct ConnectionSetup;
 
-// An error that is due to silence: nobody has answered on `lane` for the whole timeout.
-absl::Status SilenceError(const std::string& text);
-
 Verdict VerdictOfFailure(const ConnectionSetup& setup, const absl::Status& status, int lane);
 
 // "verdict: host-gone: node7 pid 4711: its host is gone, or cut off; " and empty where the cause is not known.
 std::string VerdictPrefix(const Verdict& verdict);
 
-// What such a prefix in a line of the log names, also where the line came from another rank. kNone: there is none.
+// What such a prefix names in a line that came from another rank. kNone: there is none.
 Verdict VerdictIn(absl::string_view line);
 
 // The same of a lane that is moved because the network swallows it.
@@ -32,12 +29,6 @@ std::string HealedVerdict(const ConnectionSetup& setup);
 // What ended the lanes is known to have been the end of the peer's process. One that had something unread resets its
 // sockets as it ends; a firewall that resets one flow leaves the others.
 bool ProcessGone(const ConnectionSetup& setup);
-// What came was not of this protocol.
-bool IsGarbage(const absl::Status& status);
-// What came was not the peer's.
-bool IsForged(const absl::Status& status);
-// It was found without a word of why: a socket's error or end, and not what came on it.
-bool IsBareEnd(const absl::Status& status);
 
 // How this end and the peer are called in verdicts.
 std::string PeerName(const ConnectionSetup& setup);

@@ -20,22 +20,12 @@
 #include "net_socket/comm/connection_end.h"
 #include "net_socket/health/comm_link.h"
 #include "net_socket/health/lane_silence.h"
+#include "net_socket/stats/counters.h"
 
 namespace tcpx {
 
 struct ConnectionSetup;
 class Reactor;
-
-// Events so far, of one end.
-struct HealingTally {
-  uint64_t lost = 0;     // lanes whose socket died
-  uint64_t moved = 0;    // lanes that let a standing one go, for another that was tried beside it
-  uint64_t resumed = 0;  // lanes that went on with another one
-  uint64_t health = 0;   // health sockets that came back; each is counted by one of its connections
-  uint64_t added = 0;    // lanes that the sender opened while the connection stood
-  uint64_t dropped = 0;  // lanes that it closed, and may open again
-  uint64_t dialled = 0;  // sockets that the sender has dialled in place of others, found or not
-};
 
 class LaneHealing {
  public:
@@ -76,7 +66,7 @@ class LaneHealing {
 
   void CountResumed() { resumed_.fetch_add(1, std::memory_order_relaxed); }
   void CountHealth() { health_.fetch_add(1, std::memory_order_relaxed); }
-  HealingTally tally() const {
+  ConnectionCounts tally() const {
     return {lost_ever_.load(std::memory_order_relaxed), moved_.load(std::memory_order_relaxed),
             resumed_.load(std::memory_order_relaxed),   health_.load(std::memory_order_relaxed),
             added_.load(std::memory_order_relaxed),     dropped_.load(std::memory_order_relaxed)};

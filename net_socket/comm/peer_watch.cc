@@ -6,9 +6,9 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "common/status.h"
 #include "net_socket/engine/socket_swap.h"
+#include "net_socket/message/failure_kind.h"
 #include "net_socket/message/wire.h"
 
 namespace tcpx {
@@ -32,7 +32,7 @@ absl::Status RecordReader::Take(const char* data, size_t bytes) {
       if (wrong != nullptr) return GarbageError(wrong);
     }
     if (header.kind == FrameKind::kError) {
-      return absl::UnavailableError(absl::StrCat("the peer failed: ", CauseText(body)));
+      return PeerError(CauseText(body));
     }
     return absl::OkStatus();
   });
@@ -115,7 +115,7 @@ class PeerWatch::Lane final : public Reactor::Handler {
     opener_->Rest();
     taken_ += static_cast<uint32_t>(text_.size());
     const absl::Status status = reader_.Take(text_.data(), text_.size());
-    return authentic ? status : absl::UnavailableError(kNotAuthentic);
+    return authentic ? status : FailureOf(FailureKind::kForged, kNotAuthentic);
   }
 
   PeerWatch* const watch_;

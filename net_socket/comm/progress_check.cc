@@ -11,6 +11,7 @@
 #include "net_socket/comm/failure_verdict.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/health/cpu_shortage.h"
+#include "net_socket/message/failure_kind.h"
 
 namespace tcpx {
 namespace {
@@ -47,7 +48,7 @@ void ProgressCheck::LookAtLanes(int64_t now_ns) {
           "nothing that was sent has been acknowledged for %.1f s (TCPX_PEER_TIMEOUT is %.1f s): the network drops "
           "this flow, or the host is gone; look for a firewall, a bad link or a wrong MTU between the two addresses",
           info.last_ack_ms * 1e-3, timeout_ns * 1e-9);
-      failure_->FailFound(SilenceError(text), lane);
+      failure_->FailFound(FailureOf(FailureKind::kSilence, text), lane);
       return;
     }
   }

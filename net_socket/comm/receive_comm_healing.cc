@@ -12,6 +12,7 @@
 #include "net_socket/comm/receive_comm.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/health/lane_liveness.h"
+#include "net_socket/message/failure_kind.h"
 
 namespace tcpx {
 namespace {
@@ -21,7 +22,7 @@ constexpr int64_t kSenderGivesUpNs = 2 * kSecond;
 }  // namespace
 
 void ReceiveComm::LaneZeroEnded(int err) {
-  if (err == EBADMSG) return failure().Fail(absl::UnavailableError(kNotAuthentic), 0);
+  if (err == EBADMSG) return failure().Fail(FailureOf(FailureKind::kForged, kNotAuthentic), 0);
   const absl::Status why =
       err == 0 ? absl::UnavailableError("the peer closed the connection") : ErrnoStatus(err, "receive");
   if (failure().LoseLane(why, 0)) {
@@ -85,7 +86,7 @@ absl::Status ReceiveComm::ReplaceSocketOf(int lane, SocketOffer offer) {
     offer.done(intake_.taken());  // The answer goes before the credits, and before an error.
   }
   if (offer.seals != nullptr) intake_.OpenBy(std::move(offer.seals->opener));
-  if (!authentic) replaced = absl::UnavailableError(kNotAuthentic);
+  if (!authentic) replaced = FailureOf(FailureKind::kForged, kNotAuthentic);
   zero_holds_ = intake_.holds();
   tuning_.SocketReplaced();
   LeaveAnswering(0);

@@ -13,13 +13,14 @@
 #include "net_socket/comm/runtime.h"
 #include "net_socket/health/cpu_shortage.h"
 #include "net_socket/health/lane_liveness.h"
+#include "net_socket/health/lane_silence.h"
 
 namespace tcpx {
 namespace {
 
-// As lane_silence.h suspects a lane.
-constexpr int64_t kSilentMs = 500;
-constexpr uint32_t kVainMin = 2;
+// As it suspects a lane.
+constexpr int64_t kSilentMs = LaneSilence::kLongNs / kMillisecond;
+constexpr uint32_t kVainMin = LaneSilence::kVainMin;
 // A flow that is swallowed is silent for longer.
 constexpr int64_t kJustNowNs = 200 * kMillisecond;
 // So long the lanes are not looked at again.

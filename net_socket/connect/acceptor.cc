@@ -5,7 +5,6 @@
 
 #include <utility>
 
-#include "common/clock.h"
 #include "common/counted.h"
 #include "common/interfaces.h"
 #include "common/log.h"
@@ -13,6 +12,7 @@
 #include "common/socket.h"
 #include "common/traffic_class.h"
 #include "net_socket/connect/connect_bounds.h"
+#include "net_socket/connect/health_dial.h"
 #include "net_socket/connect/resumed_lanes.h"
 #include "net_socket/nic/lane_budget.h"
 #include "net_socket/nic/lane_plan.h"
@@ -37,7 +37,7 @@ Acceptor::Acceptor(Runtime* runtime, const Secret* secret)
     : runtime_(runtime),
       accept_watch_(
           &runtime->reactor, AcceptBoundsOf(runtime->options),
-          [this](const AcceptWait& wait) { return FindPartialInLoop(wait); }, LocalAddresses),
+          [this](const AcceptWait& wait) { return pending_.FindPartialInLoop(wait); }, LocalAddresses),
       rejected_(&runtime->reactor),
       hellos_(
           runtime, secret, &rejected_, [this](const Hello& hello) { return KnowsInLoop(hello); },
@@ -45,8 +45,9 @@ Acceptor::Acceptor(Runtime* runtime, const Secret* secret)
       resumed_(std::make_unique<ResumedLanes>(
           runtime, &hellos_,
           [this](int fd, const Hello& hello, const Device* device) { ConfigureInLoop(fd, hello, device); })),
-      lane_stirred_([this](const ConnectionId& id, size_t lane, bool ended) { LaneStirredInLoop(id, lane, ended); }) {
-  runtime_->health.TellDeathsTo([this](uint64_t tag, bool waits) { HealthDiedInLoop(tag, waits); });
+      pending_(runtime, &accept_watch_, &rejected_,
+               [this](const ConnectionId& id, PendingConnection* pending) { HandOutInLoop(id, pending); }) {
+  runtime_->health.TellDeathsTo([this](uint64_t tag, bool waits) { pending_.HealthDiedInLoop(tag, waits); });
 }
 
 Acceptor::~Acceptor() = default;
@@ -111,13 +112,7 @@ void Acceptor::CloseListen(const std::shared_ptr<Listening>& listening) {
     left.swap(listening->ready);
   }
   for (Ready& ready : left) ready.comm->Close();
-  runtime_->reactor.Post([this, listening] {
-    std::vector<ConnectionId> gone;
-    for (auto& [id, pending] : pending_) {
-      if (pending->listening() == listening) gone.push_back(id);
-    }
-    for (const ConnectionId& id : gone) DropPendingInLoop(id);
-  });
+  runtime_->reactor.Post([this, listening] { pending_.DropOfInLoop(listening); });
 }
 
 void Acceptor::Close() {
@@ -129,7 +124,7 @@ void Acceptor::Close() {
     accept_watch_.CloseInLoop();
     resumed_->CloseInLoop();
     rejected_.CloseInLoop();
-    while (!pending_.empty()) DropPendingInLoop(ConnectionId(pending_.begin()->first));
+    pending_.CloseInLoop();
   });
 }
 
@@ -144,77 +139,25 @@ bool Acceptor::KnowsInLoop(const Hello& hello) {
   return Find(hello.ticket) != nullptr || resumed_->KnownInLoop(hello) != nullptr;
 }
 
-void Acceptor::DropPendingInLoop(const ConnectionId& id) {
-  auto found = pending_.find(id);
-  runtime_->reactor.CancelTimerInLoop(found->second->timer);
-  found->second->listening()->connections.erase(id);
-  DropUnusedHealthLater(found->second->health());
-  pending_.erase(found);
-}
-
-void Acceptor::AwaitInLoop(const ConnectionId& id, PendingConnection* pending) {
-  const int64_t patience_ns = PatienceNs(runtime_->options);
-  pending->timer = runtime_->reactor.AddDeadlineInLoop(patience_ns, [this, id] { ExpireInLoop(id); });
-}
-
-void Acceptor::ExpireInLoop(const ConnectionId& id) {
-  if (CompleteInLoop(id)) return;
-  PendingConnection& pending = *pending_.find(id)->second;
-  // Its dialler may stand still, and may have said the word: the end of lane 0 tells that it has not.
-  if (pending.whole()) return AwaitInLoop(id, &pending);
-  TCPX_INFO("accept: %d of %s from %s have come within %d s: they are closed, and the peer may begin anew",
-            pending.present(), Counted(pending.lanes(), "lane"), pending.from().ToString(),
-            PatienceNs(runtime_->options) / kSecond);
-  DropPendingInLoop(id);
-}
-
-void Acceptor::DropIfEmptyInLoop(const ConnectionId& id) {
-  auto found = pending_.find(id);
-  if (found != pending_.end() && found->second->present() == 0) DropPendingInLoop(id);
-}
-
-void Acceptor::LaneStirredInLoop(const ConnectionId& id, size_t lane, bool ended) {
-  // What was said before the end counts.
-  if (CompleteInLoop(id) || !ended) return;
-  const std::shared_ptr<Health> health = pending_.find(id)->second->health().lock();
-  if (health != nullptr && health->ended_in_order_in_loop()) HealthDiedInLoop(health->tag(), true);
-  if (!pending_.contains(id)) return;
-  pending_.find(id)->second->EndLane(lane);
-  DropIfEmptyInLoop(id);
-}
-
-// The first lane of a connection that is not pending.
-HelloStatus Acceptor::AdmitNewInLoop(const Hello& hello, const std::shared_ptr<Listening>& listening) {
-  const ConnectionId& id = hello.connection_id;
-  if (listening->connections.contains(id)) {
-    // Complete here, and its dialler has not heard so: nobody may have the old one.
-    if (hello.attempt == 0 || !TakeBack(listening.get(), id)) return HelloStatus::kDuplicateLane;
-    listening->connections.erase(id);
-  }
-  if (hello.lane != 0) return HelloStatus::kBadLane;
-  listening->connections.insert(id);
-  auto pending = std::make_unique<PendingConnection>(&runtime_->reactor, listening, hello, &lane_stirred_);
-  AwaitInLoop(id, pending.get());
-  pending_.emplace(id, std::move(pending));
-  return HelloStatus::kAccepted;
-}
-
 HelloStatus Acceptor::AdmitInLoop(const Hello& hello, PendingConnection** out) {
   std::shared_ptr<Listening> listening = Find(hello.ticket);
   if (listening == nullptr) return HelloStatus::kUnknownTicket;
   if (!IsTrafficClass(hello.traffic_class)) return HelloStatus::kBadTrafficClass;
   if (hello.lanes == 0 || hello.lanes > kLanesMax || hello.lane >= hello.lanes) return HelloStatus::kBadLane;
-  if (!pending_.contains(hello.connection_id)) {
-    const HelloStatus status = AdmitNewInLoop(hello, listening);
-    if (status != HelloStatus::kAccepted) return status;
-  }
-  PendingConnection* pending = pending_.find(hello.connection_id)->second.get();
-  if (pending->listening() != listening) return HelloStatus::kBadLane;
-  const HelloStatus place = pending->MakePlaceFor(hello);
-  if (place != HelloStatus::kAccepted) return place;
-  runtime_->health.LookInLoop(HealthTag(hello.connection_id));
-  *out = pending;
+  return pending_.AdmitInLoop(hello, listening, out);
+}
+
+HelloStatus Acceptor::AdmitHealthInLoop(const Hello& hello) {
+  if (!KnowsInLoop(hello)) return HelloStatus::kUnknownTicket;
+  pending_.PruneInLoop(HealthTag(hello.connection_id));
   return HelloStatus::kAccepted;
+}
+
+void Acceptor::AddHealthInLoop(const Hello& hello, LaneSocket socket) {
+  const uint64_t tag = HealthTag(hello.connection_id);
+  runtime_->health.AcceptInLoop(tag, std::move(socket.fd), HealthSettingsFor(runtime_->options, hello.features),
+                                std::move(socket.seals));
+  pending_.HealthCameInLoop(tag);
 }
 
 // `device`: null where nobody listens any more.
@@ -260,64 +203,14 @@ void Acceptor::HelloInLoop(HelloSocket socket) {
   }
   if (pending != nullptr && hello.lane == 0) answer.nics = OfFamily(pending->listening()->nics, lane.local.family());
   if (pending != nullptr) answer.max_receives = static_cast<uint32_t>(pending->listening()->max_receives);
-  if (!hellos_.AnswerInLoop(socket, answer)) return DropIfEmptyInLoop(hello.connection_id);
+  if (!hellos_.AnswerInLoop(socket, answer)) return pending_.DropIfEmptyInLoop(hello.connection_id);
   lane.fd = std::move(socket.fd);
   lane.seals = socket.handshake.TakeSeals();
   if (pending == nullptr) {
     AddHealthInLoop(hello, std::move(lane));
   } else {
-    AddLaneInLoop(hello, std::move(lane), pending);
+    pending_.AddLaneInLoop(hello, std::move(lane), pending);
   }
-}
-
-void Acceptor::AddLaneInLoop(const Hello& hello, LaneSocket socket, PendingConnection* pending) {
-  pending->Add(hello, std::move(socket));
-  accept_watch_.CameInLoop(&pending->listening()->wait, pending->from(), false);
-  (void)CompleteInLoop(hello.connection_id);
-}
-
-std::optional<AcceptWatch::Partial> Acceptor::FindPartialInLoop(const AcceptWait& wait) const {
-  std::optional<AcceptWatch::Partial> most;
-  for (const auto& [id, pending] : pending_) {
-    const size_t present = pending->present();
-    if (&pending->listening()->wait != &wait || (most.has_value() && most->present >= present)) continue;
-    most = AcceptWatch::Partial{pending->from(), present, pending->lanes(), pending->whole()};
-  }
-  return most;
-}
-
-// False: there is a health socket to come.
-bool Acceptor::BecomeWholeInLoop(PendingConnection* pending) {
-  std::shared_ptr<Health> health;
-  if ((pending->hello().features & kFeatureHealth) != 0) {
-    health = runtime_->health.FindAcceptedInLoop(HealthTag(pending->hello().connection_id));
-    if (health == nullptr && !pending->whole()) return false;
-  }
-  pending->BecomeWhole(health);
-  return true;
-}
-
-bool Acceptor::CompleteInLoop(const ConnectionId& id) {
-  auto found = pending_.find(id);
-  PendingConnection* const waiting = found->second.get();
-  if (waiting->present() < waiting->lanes() || !BecomeWholeInLoop(waiting)) return false;
-  const PendingConnection::Word word = waiting->Hear();
-  switch (word) {
-    case PendingConnection::Word::kAwaited:
-      return false;
-    case PendingConnection::Word::kNonsense:
-    case PendingConnection::Word::kChanged:
-      rejected_.NoteInLoop(word == PendingConnection::Word::kNonsense ? HelloStatus::kForeign : HelloStatus::kChanged,
-                           waiting->from());
-      DropPendingInLoop(id);
-      return true;
-    case PendingConnection::Word::kEstablished:
-      break;
-  }
-  const std::unique_ptr<PendingConnection> pending = std::move(found->second);
-  pending_.erase(found);
-  HandOutInLoop(id, pending.get());
-  return true;
 }
 
 void Acceptor::HandOutInLoop(const ConnectionId& id, PendingConnection* pending) {

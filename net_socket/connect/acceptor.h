@@ -5,8 +5,8 @@
 //          looks whether a connection is complete.
 //
 // Threads: Listen, Accept and CloseListen from any; Close before the reactor stops; the rest in the reactor.
-// States:  a lane: hello (pending_hello.h) -> waiting with its connection (pending_connection.h) -> part of a
-//          ReceiveComm. With the last of its lanes a pending connection is forgotten, its id too.
+// States:  a lane: hello (pending_hello.h) -> waiting with its connection (pending_connections.h) -> part of a
+//          ReceiveComm.
 // Errors:  Listen: the local kernel's. Who is no peer (wrong magic, ticket, lane, silence) costs one socket until
 //          TCPX_HELLO_TIMEOUT, and no log line per socket (rejected_peers.h).
 #ifndef TCPX_NET_SOCKET_CONNECT_ACCEPTOR_H_
@@ -15,17 +15,15 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "common/mutex.h"
 #include "net_socket/connect/accept_watch.h"
 #include "net_socket/connect/listener.h"
 #include "net_socket/connect/listening.h"
-#include "net_socket/connect/pending_connection.h"
+#include "net_socket/connect/pending_connections.h"
 #include "net_socket/connect/pending_hello.h"
 #include "net_socket/connect/rejected_peers.h"
 #include "net_socket/nic/device.h"
@@ -58,26 +56,10 @@ class Acceptor {
   // Its ticket is that of a listen, or of its connection, whose lanes heal.
   bool KnowsInLoop(const Hello& hello);
   HelloStatus AdmitInLoop(const Hello& hello, PendingConnection** pending);
-  HelloStatus AdmitNewInLoop(const Hello& hello, const std::shared_ptr<Listening>& listening);
   HelloStatus AdmitHealthInLoop(const Hello& hello);
-  void AddLaneInLoop(const Hello& hello, LaneSocket socket, PendingConnection* pending);
   void AddHealthInLoop(const Hello& hello, LaneSocket socket);
-  // Those whose health socket it is.
-  std::vector<ConnectionId> PendingOfInLoop(uint64_t tag) const;
-  void DropUnusedHealthLater(const std::weak_ptr<Health>& health);
-  std::optional<AcceptWatch::Partial> FindPartialInLoop(const AcceptWait& wait) const;
-  void LaneStirredInLoop(const ConnectionId& id, size_t lane, bool ended);
-  // Ends the wait for a dialler that has died with all its answers: its health socket has ended, or that and lane 0.
-  void HealthDiedInLoop(uint64_t tag, bool waits);
-  // True exactly when it is pending no more: it has all that it waits for, or its dialler talks nonsense.
-  bool CompleteInLoop(const ConnectionId& id);
-  bool BecomeWholeInLoop(PendingConnection* pending);
+  // It is established.
   void HandOutInLoop(const ConnectionId& id, PendingConnection* pending);
-  void AwaitInLoop(const ConnectionId& id, PendingConnection* pending);
-  // It was given time enough.
-  void ExpireInLoop(const ConnectionId& id);
-  void DropIfEmptyInLoop(const ConnectionId& id);
-  void DropPendingInLoop(const ConnectionId& id);
   std::shared_ptr<Listening> Find(const Ticket& ticket);
 
   Runtime* const runtime_;
@@ -91,8 +73,7 @@ class Acceptor {
   PendingHellos hellos_;
   const std::unique_ptr<ResumedLanes> resumed_;
   std::vector<std::unique_ptr<Listener>> listeners_;
-  const PendingConnection::Stirred lane_stirred_;
-  absl::flat_hash_map<ConnectionId, std::unique_ptr<PendingConnection>> pending_;
+  PendingConnections pending_;
 };
 
 }  // namespace tcpx

@@ -18,6 +18,7 @@
 #include "common/status.h"
 #include "net_socket/connect/own_address.h"
 #include "net_socket/nic/lane_socket.h"
+#include "net_socket/nic/path_profile.h"
 
 namespace tcpx {
 namespace {
@@ -51,10 +52,39 @@ void DialLane::SetDeadline(int64_t after_ns) {
   });
 }
 
-absl::Status DialLane::Ended(int err) {
-  absl::Status status = ErrnoStatus(err, "connect");
-  if (telling_.empty() && err != ETIMEDOUT) telling_ = std::string(status.message());
-  return status;
+void DialLane::DialInLoop() {
+  PathFacts facts = dialling_->request.path;
+  facts.kind = index_ > 0 ? LaneKind::kBulk : LaneKind::kFirst;
+  ways_.Begin(path_, facts);
+  TryWay();
+}
+
+void DialLane::TryWay() {
+  MoveTo(DialStep::kDialling);
+  auto fd = ways_.Open();
+  absl::Status opened = fd.status();
+  if (opened.ok()) {
+    fd_ = *std::move(fd);
+    opened = reactor().WatchInLoop(fd_.get(), EPOLLOUT, this);
+  }
+  if (!opened.ok()) return NextWay(opened);
+  SetDeadline(dialling_->tries_on ? DialWays::kWayNs
+                                  : ways_.PatienceNs(options().hello_timeout_ns, turned_, OtherAddress() != nullptr));
+}
+
+void DialLane::NextWay(const absl::Status& why) {
+  if (!ways_.no_route()) owner_->NotRefused();
+  if (absl::IsUnavailable(why) && ways_.Next()) {
+    Drop();
+    TryWay();
+  } else if (!dialling_->tries_on && ways_.no_route() && OtherAddress() == nullptr &&
+             (!turned_ || first_had_no_route_)) {
+    // Waiting brings no route: said at once, as NCCL's sockets do.
+    Drop();
+    if (!Detour(why)) GiveUp(why);
+  } else {
+    Retry(why);
+  }
 }
 
 void DialLane::OnEvents(uint32_t) {
@@ -83,7 +113,7 @@ bool DialLane::SayEstablishedInLoop() {
   char record[kHeaderBytes];
   EncodeEstablished(record);
   iovec piece{record, sizeof(record)};
-  const ssize_t sent = SendBy(seals_.sealer.get(), owner_->runtime()->options.encrypt, fd_.get(), &piece, 1);
+  const ssize_t sent = SendBy(seals_.sealer.get(), options().encrypt, fd_.get(), &piece, 1);
   if (sent == sizeof(record)) return true;
   // Nothing, or a part that says nothing, is on its way: the acceptor drops it with the lane.
   Retry(absl::UnavailableError("a lane that was answered takes no more: " + ErrnoText(sent < 0 ? errno : EAGAIN)));
@@ -91,16 +121,16 @@ bool DialLane::SayEstablishedInLoop() {
 }
 
 Hello DialLane::MakeHello() const {
-  const DialRequest& request = owner_->request();
+  const DialRequest& request = dialling_->request;
   Hello hello;
   hello.ticket = request.handle.ticket;
-  hello.connection_id = owner_->connection_id();
+  hello.connection_id = dialling_->id;
   hello.kind = index_ == kHealth ? HelloKind::kHealth : HelloKind::kLane;
   hello.features = kFeatureHealth | kFeatureEstablished | (request.steered ? kFeatureSteer : 0);
-  if (owner_->runtime()->options.heal) hello.features |= kFeatureHeal | kFeatureHealHealth;
+  if (options().heal) hello.features |= kFeatureHeal | kFeatureHealHealth;
   hello.lane = static_cast<uint16_t>(std::max(index_, 0));
   hello.lanes = static_cast<uint16_t>(request.lanes);
-  hello.express_bytes = static_cast<uint32_t>(owner_->runtime()->options.express_bytes);
+  hello.express_bytes = static_cast<uint32_t>(options().express_bytes);
   hello.traffic_class = request.path.traffic_class;
   hello.attempt = hellos_;
   owner_->Complete(&hello);
@@ -112,19 +142,19 @@ void DialLane::Dialled() {
   socklen_t length = sizeof(err);
   if (getsockopt(fd_.get(), SOL_SOCKET, SO_ERROR, &err, &length) != 0) err = errno;
   if (err != 0) {
-    const absl::Status failed = Ended(err);
-    if (err == ECONNREFUSED && owner_->refusal_is_final()) return GiveUp(failed);
+    const absl::Status failed = ways_.Ended(err);
+    if (err == ECONNREFUSED && owner_->RefusalIsFinal()) return GiveUp(failed);
     err == ECONNREFUSED ? Retry(failed) : NextWay(failed);  // Who refuses is found.
     return;
   }
-  WayFound();
+  ways_.Found();
   if (!owner_->Connected()) return Drop();
-  handshake_.emplace(MakeHello(), owner_->secret());
+  handshake_.emplace(MakeHello(), dialling_->secret);
   ++hellos_;
   if (!Speak()) return;
   MoveTo(DialStep::kHello);
   reactor().ChangeInLoop(fd_.get(), EPOLLIN | EPOLLRDHUP);
-  SetDeadline(owner_->tries_on() ? kAnswerNs : owner_->runtime()->options.hello_timeout_ns);
+  SetDeadline(dialling_->tries_on ? kAnswerNs : options().hello_timeout_ns);
 }
 
 bool DialLane::Speak() {
@@ -177,7 +207,7 @@ void DialLane::Answered() {
     return;
   }
   seals_ = handshake_->TakeSeals();
-  absl::Status sealed = CheckSealed(owner_->runtime()->options.encrypt, &seals_);
+  absl::Status sealed = CheckSealed(options().encrypt, &seals_);
   if (!sealed.ok()) {
     GiveUp(sealed);
     return;
@@ -203,7 +233,7 @@ bool DialLane::TurnToOther(const absl::Status& why) {
   if (other == nullptr) return false;
   Drop();
   first_turn_ = latest_ = std::string(Describe(why).message());
-  first_had_no_route_ = no_route_;
+  first_had_no_route_ = ways_.no_route();
   path_ = *other;
   turned_ = true;
   DialInLoop();
@@ -213,19 +243,18 @@ bool DialLane::TurnToOther(const absl::Status& why) {
 void DialLane::Retry(absl::Status why) {
   if (absl::IsUnavailable(why) && TurnToOther(why)) return;
   Drop();
-  const Options& options = owner_->runtime()->options;
   latest_ = std::string(why.message());
   // Once is enough where nobody can be.
-  const bool hopeless = !absl::IsUnavailable(why) || owner_->request().peer_is_elsewhere;
-  if (!owner_->tries_on() && (hopeless || attempts_ >= options.retry_count)) {
+  const bool hopeless = !absl::IsUnavailable(why) || dialling_->request.peer_is_elsewhere;
+  if (!dialling_->tries_on && (hopeless || attempts_ >= options().retry_count)) {
     if (!absl::IsUnavailable(why) || !Detour(why)) GiveUp(why);
     return;
   }
   ++attempts_;
   if (attempts_ >= kTriesOfOwnPath && Detour(why)) return;
   turned_ = false;
-  int64_t pause_ns = attempts_ * options.retry_sleep_ns;
-  if (owner_->tries_on()) pause_ns = std::min(kPauseMinNs + pause_ns - options.retry_sleep_ns, kPauseMaxNs);
+  int64_t pause_ns = attempts_ * options().retry_sleep_ns;
+  if (dialling_->tries_on) pause_ns = std::min(kPauseMinNs + pause_ns - options().retry_sleep_ns, kPauseMaxNs);
   timer_ = reactor().AddTimerInLoop(MonotonicNanos() + pause_ns, [this] { DialInLoop(); });
 }
 
@@ -234,8 +263,8 @@ bool DialLane::Detour(const absl::Status& why) {
   if (other == nullptr) return false;
   detoured_ = true;
   attempts_ = 0;
-  LaneNotes* const notes = owner_->runtime()->lane_notes;
-  if (notes != nullptr && notes->First("detour " + WayKey())) {
+  LaneNotes* const notes = dialling_->runtime->lane_notes;
+  if (notes != nullptr && notes->First("detour " + ways_.Key())) {
     TCPX_WARN("connect to %s through %s (%s): %s; lanes of this path go from %s to %s instead", path_.peer.ToString(),
               path_.nic->interface.name, path_.nic->interface.address.HostString(), std::string(why.message()),
               other->nic->interface.name, other->peer.ToString());
@@ -248,31 +277,28 @@ bool DialLane::Detour(const absl::Status& why) {
 std::string DialLane::Progress() const {
   std::string what = latest_.empty() ? absl::StrCat(kNobody, ": ", ErrnoText(EINPROGRESS)) : latest_;
   if (step_ == DialStep::kHello) what = "connected, but the peer does not answer the hello";
-  return absl::StrFormat("try %d of %d: %s", attempts_ + 1, owner_->runtime()->options.retry_count + 1, what);
+  return absl::StrFormat("try %d of %d: %s", attempts_ + 1, options().retry_count + 1, what);
 }
 
 absl::Status DialLane::Describe(const absl::Status& why) const {
   const Interface& interface = path_.nic->interface;
   std::string text = absl::StrFormat("connect to %s through %s (%s): %s", path_.peer.ToString(), interface.name,
                                      interface.address.HostString(), why.message());
-  if (Foreign()) {
+  if (IsForeign(path_)) {
     absl::StrAppend(&text, "; the peer listens by ", FamilyText(path_.peer), " alone and ", interface.name,
                     " here is used by ", FamilyText(interface.address),
                     " alone: give both an address of one family, see NCCL_SOCKET_FAMILY and NCCL_SOCKET_IFNAME");
   }
   // Of a reject rule only some SYNs may hear: the kernel sends so many ICMP errors and no more.
   const bool silent = absl::StrContains(text, kTimedOut) || absl::StrContains(text, kNobody);
-  if (silent && !telling_.empty()) absl::StrAppend(&text, "; before it: ", telling_);
+  if (silent && !ways_.first_error().empty()) absl::StrAppend(&text, "; before it: ", ways_.first_error());
   return absl::Status(why.code(), text);
 }
 
-bool DialLane::Foreign() const { return path_.nic->interface.address.family() != path_.peer.family(); }
-
 void DialLane::GiveUp(const absl::Status& why) {
-  if (owner_->request().peer_is_elsewhere) {
-    const Options& options = owner_->runtime()->options;
-    return owner_->Finish(
-        OwnAddressFailure(path_.peer, {options.ifname, options.family, options.comm_id}, std::string(why.message())));
+  if (dialling_->request.peer_is_elsewhere) {
+    const InterfaceFilter filter{options().ifname, options().family, options().comm_id};
+    return owner_->Finish(OwnAddressFailure(path_.peer, filter, std::string(why.message())));
   }
   const absl::Status described = Describe(why);
   if (!turned_) return owner_->Finish(described);
@@ -294,7 +320,7 @@ LaneSocket DialLane::TakeSocket() {
   socket.local = LocalAddress(fd_.get()).value_or(SocketAddress());
   socket.peer = PeerAddress(fd_.get()).value_or(SocketAddress());
   socket.fd = std::move(fd_);
-  socket.profile = std::move(profile_);
+  socket.profile = ways_.TakeProfile();
   socket.path = path_;
   socket.seals = std::move(seals_);
   return socket;

@@ -5,7 +5,7 @@
 //          dialled again after n x NCCL_SOCKET_RETRY_SLEEP_MSEC, NCCL_SOCKET_RETRY_CNT times; so is an answered one
 //          that ends before its owner takes the socket. An attempt tries the ways of its path's profile in turn, and
 //          then, for lane 0, those to the peer's other address, all within TCPX_HELLO_TIMEOUT, until one finds the peer.
-// Lifetime: borrows its owner.
+// Lifetime: borrows its owner, and what that is dialling.
 // Errors:  to the owner, with the address tried and the interface used.
 #ifndef TCPX_NET_SOCKET_CONNECT_DIAL_LANE_H_
 #define TCPX_NET_SOCKET_CONNECT_DIAL_LANE_H_
@@ -19,6 +19,7 @@
 #include "common/fd.h"
 #include "net_socket/comm/connection_setup.h"
 #include "net_socket/comm/runtime.h"
+#include "net_socket/connect/dial_ways.h"
 #include "net_socket/connect/handshake.h"
 #include "net_socket/message/wire.h"
 #include "net_socket/nic/device.h"
@@ -47,6 +48,15 @@ inline DialRequest OfStanding(DialRequest request) {
   return request;
 }
 
+// What all lanes share that are dialled for one owner.
+struct Dialling {
+  Runtime* runtime = nullptr;
+  const Secret* secret = nullptr;  // null where none is shared
+  DialRequest request;
+  ConnectionId id{};
+  bool tries_on = false;  // they are dialled, often, until their owner ends that
+};
+
 enum class DialStep { kIdle, kDialling, kHello, kAnswered };
 inline constexpr int kDialSteps = 4;
 
@@ -66,34 +76,29 @@ class DialLane final : public Reactor::Handler {
   class Owner {
    public:
     virtual ~Owner() = default;
-    virtual Runtime* runtime() = 0;
-    virtual const Secret* secret() const = 0;  // null where none is shared
-    virtual const DialRequest& request() const = 0;
-    virtual const ConnectionId& connection_id() const = 0;
     virtual void LaneAnswered(const DialLane& lane) = 0;
     // Where else a lane may go whose own path fails: lane 0 to the peer's other address, a bulk lane by the path of a
-    // lane that stands, a health socket that is dialled again by another interface; null: nowhere.
+    // lane that is answered, a health socket that is dialled again by another interface; null: nowhere.
     virtual const LanePath* OtherPath(const DialLane& lane) = 0;
     // The acceptor knows this connection no more, or has another idea of it. The lane is still on the stack.
     virtual void BeginAnew(absl::Status why) = 0;
     // It has come to nothing. The lane is still on the stack.
     virtual void Finish(absl::Status status) = 0;
     // The peer's kernel has answered. False: that is wanted no more, and nothing of it is told.
-    virtual bool Connected() { return true; }
+    virtual bool Connected() = 0;
     // What a lane's hello says otherwise.
-    virtual void Complete(Hello*) {}
+    virtual void Complete(Hello* hello) = 0;
     // True: whoever refuses a connection is gone for good.
-    virtual bool refusal_is_final() { return false; }
+    virtual bool RefusalIsFinal() = 0;
     // A connect has failed otherwise than by a refusal, or for want of a route.
-    virtual void NotRefused() {}
-    // True: it is dialled, often, until its owner ends that.
-    virtual bool tries_on() const { return false; }
+    virtual void NotRefused() = 0;
   };
 
   // In place of a lane's index: the health socket.
   static constexpr int kHealth = -1;
 
-  DialLane(Owner* owner, int index) : owner_(owner), index_(index) {}
+  DialLane(const Dialling* dialling, Owner* owner, int index)
+      : dialling_(dialling), owner_(owner), index_(index), ways_(dialling->runtime) {}
   ~DialLane() override { Drop(); }
 
   // By a path that was planned just now.
@@ -102,7 +107,7 @@ class DialLane final : public Reactor::Handler {
     turned_ = false;
     attempts_ = 0;
     detoured_ = false;
-    telling_.clear();
+    ways_.Forget();
     DialInLoop();
   }
   // Again from the beginning, by the path that it has.
@@ -128,19 +133,9 @@ class DialLane final : public Reactor::Handler {
  private:
   // The only one who writes step_.
   void MoveTo(DialStep to);
-  // What a connect ended with.
-  absl::Status Ended(int err);
-  // By which ways an attempt goes (dial_lane_ways.cc).
   void TryWay();
   // The way at hand finds no peer: the next one, or the end of the attempt.
   void NextWay(const absl::Status& why);
-  void WayFound();
-  LeaveBy way() const { return profile_.ways[(first_way_ + tried_) % profile_.ways.size()]; }
-  int64_t WayPatienceNs() const;
-  std::string WayKey() const;
-  PathProfile MakeProfile() const;
-  absl::Status Open();
-
   Hello MakeHello() const;
   void Dialled();
   // False exactly when what is to be said could not be sent; the lane then begins anew.
@@ -153,8 +148,6 @@ class DialLane final : public Reactor::Handler {
   void Retry(absl::Status why);
   // Lane 0's other address, or the health socket's other interface, once in each attempt.
   const LanePath* OtherAddress() const;
-  // Its interface has no address of the peer's family.
-  bool Foreign() const;
   bool TurnToOther(const absl::Status& why);
   // A bulk lane goes on by another lane's path, once for each path that was planned.
   bool Detour(const absl::Status& why);
@@ -162,18 +155,16 @@ class DialLane final : public Reactor::Handler {
   void GiveUp(const absl::Status& why);
   void Drop();
   void SetDeadline(int64_t after_ns);
-  Reactor& reactor() { return owner_->runtime()->reactor; }
+  Reactor& reactor() { return dialling_->runtime->reactor; }
+  const Options& options() const { return dialling_->runtime->options; }
 
+  const Dialling* const dialling_;
   Owner* const owner_;
   const int index_;
   LanePath path_;
   DialStep step_ = DialStep::kIdle;
   OwnedFd fd_;
-  PathProfile profile_;  // of fd_
-  // In profile_.ways: where this attempt began, how many it has tried before the one at hand.
-  size_t first_way_ = 0;
-  size_t tried_ = 0;
-  bool no_route_ = false;  // the kernel said so at once
+  DialWays ways_;  // of the attempt
   bool detoured_ = false;
   bool turned_ = false;              // this attempt has come to the other address
   std::string first_turn_;           // what the address before it came to
@@ -182,7 +173,6 @@ class DialLane final : public Reactor::Handler {
   int attempts_ = 0;                        // by the path at hand
   uint32_t hellos_ = 0;                     // said so far, by any path: the number of the next one
   std::string latest_;                      // what the latest attempt came to; empty: there was none
-  std::string telling_;                     // the first error that says more than that nobody answered, by the path
   std::optional<DialHandshake> handshake_;  // of the latest attempt
   Seals seals_;                             // of fd_, once answered
 };

@@ -28,16 +28,16 @@ class Dialler::Dial final : public DialLane::Owner, private Health::Waiter {
   void StartInLoop();
 
  private:
-  Runtime* runtime() override { return dialler_->runtime_; }
-  const Secret* secret() const override { return dialler_->secret_; }
-  const DialRequest& request() const override { return request_; }
-  const ConnectionId& connection_id() const override { return connection_id_; }
   void LaneAnswered(const DialLane& lane) override;
   const LanePath* OtherPath(const DialLane& lane) override;
   // With another connection id, soon: of the old one this side and the acceptor think differently.
   void BeginAnew(absl::Status why) override;
   // Ends the dial; it is destroyed soon after.
   void Finish(absl::Status status) override;
+  bool Connected() override { return true; }
+  void Complete(Hello*) override {}
+  bool RefusalIsFinal() override { return false; }
+  void NotRefused() override {}
   void DialHealthInLoop() override;
   void HealthUpInLoop() override;
   void FinishIfComplete();
@@ -52,11 +52,13 @@ class Dialler::Dial final : public DialLane::Owner, private Health::Waiter {
   std::string PathsText(const std::vector<LaneSocket>& sockets) const;
   void DialOthers(const Answer& answer);
 
+  Runtime* runtime() const { return dialling_.runtime; }
+  const DialRequest& request() const { return dialling_.request; }
+
   Dialler* const dialler_;
   const uint64_t key_;
-  const DialRequest request_;
+  Dialling dialling_;
   const std::shared_ptr<Result> result_;
-  ConnectionId connection_id_{};
   std::vector<LanePath> first_paths_;  // of lane 0, the best first; two where both sides have both families
   std::vector<LanePath> paths_;        // of the lanes behind it, of those too that may be opened later
   std::vector<std::unique_ptr<DialLane>> lanes_;
@@ -74,7 +76,10 @@ class Dialler::Dial final : public DialLane::Owner, private Health::Waiter {
 };
 
 Dialler::Dial::Dial(Dialler* dialler, uint64_t key, DialRequest request, std::shared_ptr<Result> result)
-    : dialler_(dialler), key_(key), request_(std::move(request)), result_(std::move(result)) {}
+    : dialler_(dialler),
+      key_(key),
+      dialling_{dialler->runtime_, dialler->secret_, std::move(request)},
+      result_(std::move(result)) {}
 
 Dialler::Dial::~Dial() {
   runtime()->reactor.CancelTimerInLoop(pause_timer_);
@@ -92,7 +97,7 @@ void Dialler::Dial::LeaveHealth() {
 }
 
 void Dialler::Dial::StartInLoop() {
-  for (int i = 0; i < request_.lanes; ++i) lanes_.push_back(std::make_unique<DialLane>(this, i));
+  for (int i = 0; i < request().lanes; ++i) lanes_.push_back(std::make_unique<DialLane>(&dialling_, this, i));
   const int64_t bound_ns = ConnectBoundNs(runtime()->options);
   bound_timer_ = runtime()->reactor.AddDeadlineInLoop(bound_ns, [this, bound_ns] {
     const std::string what = absl::StrFormat("given up after %d s, ", bound_ns / kSecond) + Missing().Progress();
@@ -104,11 +109,11 @@ void Dialler::Dial::StartInLoop() {
 }
 
 void Dialler::Dial::PlanFirstPaths() {
-  for (const SocketAddress& peer : {request_.handle.address, request_.handle.other_address}) {
+  for (const SocketAddress& peer : {request().handle.address, request().handle.other_address}) {
     if (!peer.valid()) continue;
-    first_paths_.push_back({&NicTowards(request_.device->NicsFor(peer.family()), peer), peer});
+    first_paths_.push_back({&NicTowards(request().device->NicsFor(peer.family()), peer), peer});
   }
-  const auto reached = dialler_->reached_.find(request_.handle.address.ToString());
+  const auto reached = dialler_->reached_.find(request().handle.address.ToString());
   if (reached == dialler_->reached_.end() || first_paths_.size() < 2) return;
   if (first_paths_[1].peer == reached->second) std::swap(first_paths_[0], first_paths_[1]);
 }
@@ -134,20 +139,20 @@ void Dialler::Dial::WatchProgress() {
         ConnectBoundNs(runtime()->options) / kSecond);
     // That some lanes stand by now is news, though it was said that nobody answers.
     const char* const there = lanes_[0]->answered() ? "some" : "none";
-    const std::string subject = absl::StrCat("slow ", request_.handle.address.ToString(), " ", there);
-    dialler_->log_.SlowInLoop(*request_.communicator, subject, line);
+    const std::string subject = absl::StrCat("slow ", request().handle.address.ToString(), " ", there);
+    dialler_->log_.SlowInLoop(*request().communicator, subject, line);
   });
 }
 
 void Dialler::Dial::FirstInLoop() {
-  absl::Status random = FillRandom(connection_id_.data(), connection_id_.size());
+  absl::Status random = FillRandom(dialling_.id.data(), dialling_.id.size());
   if (!random.ok()) {
     Finish(random);
     return;
   }
-  health_ = runtime()->health.UseDialledInLoop(request_.device->index, request_.handle.address);
+  health_ = runtime()->health.UseDialledInLoop(request().device->index, request().handle.address);
   const uint64_t tag = health_->tag();
-  std::memcpy(connection_id_.data(), &tag, sizeof(tag));
+  std::memcpy(dialling_.id.data(), &tag, sizeof(tag));
   lanes_[0]->DialInLoop(first_paths_[0]);
 }
 
@@ -160,7 +165,7 @@ void Dialler::Dial::LaneAnswered(const DialLane& lane) {
   }
   WatchProgress();
   if (lane.index() == 0 && !others_dialled_) {
-    if (first_paths_.size() > 1) dialler_->reached_[request_.handle.address.ToString()] = lane.path().peer;
+    if (first_paths_.size() > 1) dialler_->reached_[request().handle.address.ToString()] = lane.path().peer;
     others_dialled_ = true;
     wants_health_ = (lane.answer().features & kFeatureHealth) != 0;
     if (wants_health_) health_->AwaitInLoop(this);
@@ -185,7 +190,7 @@ const LanePath* Dialler::Dial::OtherPath(const DialLane& lane) {
 }
 
 void Dialler::Dial::DialHealthInLoop() {
-  health_lane_ = std::make_unique<DialLane>(this, DialLane::kHealth);
+  health_lane_ = std::make_unique<DialLane>(&dialling_, this, DialLane::kHealth);
   health_lane_->DialInLoop(lanes_[0]->path());
 }
 
@@ -231,10 +236,10 @@ void Dialler::Dial::BeginAnew(absl::Status why) {
 // that were dialled `sockets` may have places for others.
 std::string Dialler::Dial::PathsText(const std::vector<LaneSocket>& sockets) const {
   std::string text;
-  if (!request_.device->fused() && request_.handle.nics <= 1) return text;
+  if (!request().device->fused() && request().handle.nics <= 1) return text;
   for (size_t i = 1; i < lanes_.size(); ++i) {
     const Nic& nic = *lanes_[i]->path().nic;
-    const std::vector<Nic>& nics = request_.device->NicsFor(nic.interface.address.family());
+    const std::vector<Nic>& nics = request().device->NicsFor(nic.interface.address.family());
     const bool sure = LeavesBy(sockets[i].fd.get(), nic, nics, sockets[i].peer);
     absl::StrAppend(&text, ", ", i, ": ", sure ? nic.interface.name : "routed", " ", sockets[i].local.HostString(),
                     " to ", sockets[i].peer.HostString());
@@ -246,38 +251,39 @@ void Dialler::Dial::DialOthers(const Answer& answer) {
   std::vector<PeerNic> peers = answer.nics;
   const SocketAddress& dialled = lanes_[0]->path().peer;
   if (peers.empty()) peers.push_back({dialled, 0});
-  const std::vector<Nic>& nics = request_.device->NicsFor(dialled.family());
-  paths_ = PlanLanes(nics, peers, std::max(request_.lanes, request_.steered ? kLanesSteeredMax : 0) - 1);
+  const std::vector<Nic>& nics = request().device->NicsFor(dialled.family());
+  paths_ = PlanLanes(nics, peers, std::max(request().lanes, request().steered ? kLanesSteeredMax : 0) - 1);
   for (size_t i = 1; i < lanes_.size() && !finished_; ++i) lanes_[i]->DialInLoop(paths_[i - 1]);
 }
 
 std::unique_ptr<SendComm> Dialler::Dial::MakeComm() {
   ConnectionSetup setup;
   setup.runtime = runtime();
-  setup.communicator = request_.communicator;
-  setup.device = request_.device->index;
-  setup.connection_id = connection_id_;
+  setup.communicator = request().communicator;
+  setup.device = request().device->index;
+  setup.connection_id = dialling_.id;
   for (auto& lane : lanes_) setup.lanes.push_back(lane->TakeSocket());
-  setup.taken_lanes = request_.taken_lanes;
+  setup.taken_lanes = request().taken_lanes;
   setup.express_bytes = static_cast<uint32_t>(runtime()->options.express_bytes);
   setup.max_receives = static_cast<int>(lanes_[0]->answer().max_receives);
   if (wants_health_) setup.health = health_;
   setup.heals = wants_health_ && runtime()->options.heal && (lanes_[0]->answer().features & kFeatureHeal) != 0;
-  setup.steered = setup.heals && request_.steered && (lanes_[0]->answer().features & kFeatureSteer) != 0;
+  setup.steered = setup.heals && request().steered && (lanes_[0]->answer().features & kFeatureSteer) != 0;
   if (setup.heals) {
     std::vector<LanePath> paths;
     for (const LaneSocket& lane : setup.lanes) paths.push_back(lane.path);
     if (setup.steered) {
-      paths.insert(paths.end(), paths_.begin() + (request_.lanes - 1), paths_.end());
+      paths.insert(paths.end(), paths_.begin() + (request().lanes - 1), paths_.end());
       setup.lanes.resize(paths.size());
     }
-    setup.redialler = std::make_shared<ResumeDials>(runtime(), secret(), request_, connection_id_, health_, paths);
-    setup.health_redialler = std::make_shared<HealthDial>(runtime(), secret(), request_, connection_id_, paths);
+    setup.redialler =
+        std::make_shared<ResumeDials>(runtime(), dialling_.secret, request(), dialling_.id, health_, paths);
+    setup.health_redialler = std::make_shared<HealthDial>(runtime(), dialling_.secret, request(), dialling_.id, paths);
   }
-  const Communicator& communicator = *request_.communicator;
+  const Communicator& communicator = *request().communicator;
   TCPX_INFO_TO(communicator.log, "comm %x send device %d: %s, %s to %s%s%s", communicator.id, setup.device,
-               Counted(request_.lanes, "lane"), setup.lanes[0].local.ToString(), setup.lanes[0].peer.ToString(),
-               TrafficClassSuffix(request_.path.traffic_class), PathsText(setup.lanes));
+               Counted(request().lanes, "lane"), setup.lanes[0].local.ToString(), setup.lanes[0].peer.ToString(),
+               TrafficClassSuffix(request().path.traffic_class), PathsText(setup.lanes));
   auto comm = std::make_unique<SendComm>(std::move(setup));
   comm->WatchInLoop();
   return comm;
@@ -290,7 +296,7 @@ void Dialler::Dial::Finish(absl::Status status) {
   if (status.ok()) {
     comm = MakeComm();
   } else {
-    dialler_->log_.FailedInLoop(*request_.communicator, std::string(status.message()));
+    dialler_->log_.FailedInLoop(*request().communicator, std::string(status.message()));
   }
   {
     MutexLock lock(result_->mutex);

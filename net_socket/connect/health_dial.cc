@@ -19,7 +19,7 @@ HealthSettings HealthSettingsFor(const Options& options, uint64_t features) {
 
 HealthDial::HealthDial(Runtime* runtime, const Secret* secret, DialRequest request, const ConnectionId& id,
                        const std::vector<LanePath>& paths)
-    : runtime_(runtime), secret_(secret), request_(OfStanding(std::move(request))), id_(id) {
+    : dialling_{runtime, secret, OfStanding(std::move(request)), id, true} {
   for (const LanePath& path : paths) {
     const bool known = std::any_of(paths_.begin(), paths_.end(), [&path](auto& had) { return had.nic == path.nic; });
     if (!known) paths_.push_back(path);
@@ -32,13 +32,13 @@ void HealthDial::DialInLoop(std::shared_ptr<Health> health) {
   refusals_.Forget();
   beside_ = false;
   gone_ = false;
-  lane_ = std::make_unique<DialLane>(static_cast<DialLane::Owner*>(this), DialLane::kHealth);
+  lane_ = std::make_unique<DialLane>(&dialling_, static_cast<DialLane::Owner*>(this), DialLane::kHealth);
   began_ns_ = DialAgainAtNs(MonotonicNanos(), began_ns_);
-  timer_ = runtime_->reactor.AddTimerInLoop(began_ns_, [this] { lane_->DialInLoop(paths_[0]); });
+  timer_ = dialling_.runtime->reactor.AddTimerInLoop(began_ns_, [this] { lane_->DialInLoop(paths_[0]); });
 }
 
 void HealthDial::HaltInLoop() {
-  runtime_->reactor.CancelTimerInLoop(timer_);
+  dialling_.runtime->reactor.CancelTimerInLoop(timer_);
   lane_.reset();
   health_.reset();
 }
@@ -57,20 +57,20 @@ bool HealthDial::Connected() {
   return true;
 }
 
-bool HealthDial::refusal_is_final() {
+bool HealthDial::RefusalIsFinal() {
   gone_ = health_->ended_in_order_in_loop();
   if (gone_ && !beside_) return true;
   return refusals_.Believed(MonotonicNanos());
 }
 
 void HealthDial::Soon(std::function<void(Health* health)> function) {
-  runtime_->reactor.CancelTimerInLoop(timer_);
-  timer_ = runtime_->reactor.AddTimerInLoop(
+  dialling_.runtime->reactor.CancelTimerInLoop(timer_);
+  timer_ = dialling_.runtime->reactor.AddTimerInLoop(
       0, [self = shared_from_this(), health = health_, function = std::move(function)] { function(health.get()); });
 }
 
 void HealthDial::LaneAnswered(const DialLane& lane) {
-  const HealthSettings settings = HealthSettingsFor(runtime_->options, lane.answer().features);
+  const HealthSettings settings = HealthSettingsFor(dialling_.runtime->options, lane.answer().features);
   auto socket = std::make_shared<LaneSocket>(lane_->TakeSocket());
   Soon([socket, settings](Health* health) {
     health->UpInLoop(std::move(socket->fd), settings, std::move(socket->seals));

@@ -38,26 +38,19 @@ class HealthDial final : public HealthRedialler,
   void HaltInLoop() override;
 
  private:
-  Runtime* runtime() override { return runtime_; }
-  const Secret* secret() const override { return secret_; }
-  const DialRequest& request() const override { return request_; }
-  const ConnectionId& connection_id() const override { return id_; }
   void LaneAnswered(const DialLane& lane) override;
   const LanePath* OtherPath(const DialLane& lane) override;
   void BeginAnew(absl::Status why) override { Finish(std::move(why)); }
   void Finish(absl::Status status) override;
   // Something on the way that resets flows refuses too.
-  bool refusal_is_final() override;
+  bool RefusalIsFinal() override;
   void NotRefused() override { refusals_.Forget(); }
-  bool tries_on() const override { return true; }
   bool Connected() override;
+  void Complete(Hello*) override {}
   // Not at once: the lane is on the stack.
   void Soon(std::function<void(Health* health)> function);
 
-  Runtime* const runtime_;
-  const Secret* const secret_;
-  const DialRequest request_;
-  const ConnectionId id_;
+  const Dialling dialling_;
   std::vector<LanePath> paths_;     // one by each interface
   std::shared_ptr<Health> health_;  // while it dials
   std::unique_ptr<DialLane> lane_;  // the same

@@ -42,7 +42,7 @@ class ResumeDials::Dial final {
   }
 
   void StartInLoop() {
-    BoundInLoop(why_ == Why::kOpens ? kOpenNs : all_->runtime_->options.reconnect_timeout_ns);
+    BoundInLoop(why_ == Why::kOpens ? kOpenNs : all_->dialling_.runtime->options.reconnect_timeout_ns);
     int64_t& began_ns = history().began_ns;
     began_ns = DialAgainAtNs(MonotonicNanos(), began_ns);
     // Behind this call also when at once: a dial that fails ends this.
@@ -60,7 +60,7 @@ class ResumeDials::Dial final {
   // One path.
   class Runner final : public DialLane::Owner {
    public:
-    Runner(Dial* dial, const LanePath& path) : dial_(dial), lane_(this, dial->index_) {
+    Runner(Dial* dial, const LanePath& path) : dial_(dial), lane_(&dial->all_->dialling_, this, dial->index_) {
       if (dial->why_ != Why::kOpens) dial->all_->dialled_.fetch_add(1, std::memory_order_relaxed);
       lane_.DialInLoop(path);
     }
@@ -69,14 +69,9 @@ class ResumeDials::Dial final {
     std::string Progress() const { return lane_.Progress(); }
 
    private:
-    Runtime* runtime() override { return dial_->all_->runtime_; }
-    const Secret* secret() const override { return dial_->all_->secret_; }
-    const DialRequest& request() const override { return dial_->all_->request_; }
-    const ConnectionId& connection_id() const override { return dial_->all_->id_; }
     const LanePath* OtherPath(const DialLane&) override { return nullptr; }
-    bool refusal_is_final() override { return dial_->RefusalIsFinal(); }
+    bool RefusalIsFinal() override { return dial_->RefusalIsFinal(); }
     void NotRefused() override { dial_->refusals_.Forget(); }
-    bool tries_on() const override { return true; }
     bool Connected() override { return dial_->Found(this, lane_.path()); }
     void Complete(Hello* hello) override {
       hello->kind = HelloKind::kResume;
@@ -91,7 +86,7 @@ class ResumeDials::Dial final {
     DialLane lane_;
   };
 
-  Reactor& reactor() { return all_->runtime_->reactor; }
+  Reactor& reactor() { return all_->dialling_.runtime->reactor; }
   History& history() { return all_->histories_[static_cast<size_t>(index_)]; }
 
   const LanePath& FirstPath() const {
@@ -134,7 +129,7 @@ class ResumeDials::Dial final {
   // The first that gets here goes on alone, for as long as it gets on.
   bool Found(Runner* by, const LanePath& path) {
     refusals_.Forget();
-    if (why_ == Why::kReturns) all_->runtime_->lost_paths->FoundInLoop(path);
+    if (why_ == Why::kReturns) all_->dialling_.runtime->lost_paths->FoundInLoop(path);
     if (!let_go_) {
       const LetGoWhy why = why_ == Why::kReturns ? LetGoWhy::kReturns : LetGoWhy::kSilent;
       all_->link_->With([&](Watched* comm) { let_go_ = comm->LetsGo(index_, why, &records_taken_); });
@@ -177,7 +172,7 @@ class ResumeDials::Dial final {
       if (!over) return BoundInLoop(kAskAgainNs);
       const Runner* const told = first_ != nullptr ? first_.get() : second_.get();
       Finish(absl::UnavailableError(absl::StrFormat("no lane is back within %d s (TCPX_RECONNECT_TIMEOUT), %s",
-                                                    all_->runtime_->options.reconnect_timeout_ns / kSecond,
+                                                    all_->dialling_.runtime->options.reconnect_timeout_ns / kSecond,
                                                     told == nullptr ? "none was dialled" : told->Progress())));
     });
   }
@@ -236,12 +231,9 @@ class ResumeDials::Dial final {
 
 ResumeDials::ResumeDials(Runtime* runtime, const Secret* secret, DialRequest request, const ConnectionId& id,
                          std::shared_ptr<Health> health, std::vector<LanePath> paths)
-    : runtime_(runtime),
-      secret_(secret),
-      request_(OfStanding(std::move(request))),
-      id_(id),
+    : dialling_{runtime, secret, OfStanding(std::move(request)), id, true},
       health_(std::move(health)),
-      paths_(std::move(paths), request_.lanes),
+      paths_(std::move(paths), dialling_.request.lanes),
       histories_(static_cast<size_t>(paths_.lanes())) {}
 
 ResumeDials::~ResumeDials() = default;
@@ -250,12 +242,12 @@ void ResumeDials::StartInLoop(std::shared_ptr<CommLink> link) {
   link_ = std::move(link);
   std::vector<const Nic*> nics;
   for (int lane = 0; lane < paths_.lanes(); ++lane) nics.push_back(paths_.own(lane).nic);
-  runtime_->lost_paths->JoinInLoop(this, nics);
+  dialling_.runtime->lost_paths->JoinInLoop(this, nics);
 }
 
 void ResumeDials::CloseInLoop() {
   dials_.clear();
-  runtime_->lost_paths->LeaveInLoop(this);
+  dialling_.runtime->lost_paths->LeaveInLoop(this);
 }
 
 void ResumeDials::DialInLoop(int lane, Why why, uint32_t records_taken) {
@@ -267,7 +259,7 @@ void ResumeDials::DialInLoop(int lane, Why why, uint32_t records_taken) {
 // One that came to nothing leaves the lane where it was.
 void ResumeDials::EndDialInLoop(int lane) {
   dials_.erase(lane);
-  if (paths_.away(lane)) runtime_->lost_paths->WaitInLoop(this, paths_.own(lane));
+  if (paths_.away(lane)) dialling_.runtime->lost_paths->WaitInLoop(this, paths_.own(lane));
 }
 
 void ResumeDials::RedialInLoop(int lane, uint32_t records_taken) { DialInLoop(lane, Why::kLost, records_taken); }
@@ -284,7 +276,7 @@ void ResumeDials::TryBesideInLoop(int lane) {
   if (found == dials_.end() || found->second->returns()) DialInLoop(lane, Why::kSilent, 0);
 }
 
-bool ResumeDials::Serves(const LanePath& path) const { return !runtime_->lost_paths->OutInLoop(*path.nic); }
+bool ResumeDials::Serves(const LanePath& path) const { return !dialling_.runtime->lost_paths->OutInLoop(*path.nic); }
 
 const LanePath* ResumeDials::OtherPath(int lane, const LanePath& taken, int turn) const {
   const auto serves = [this](const LanePath& path) { return Serves(path); };

@@ -64,10 +64,7 @@ class ResumeDials final : public Redialler, private LostPaths::User {
   void DialInLoop(int lane, Why why, uint32_t records_taken);
   void EndDialInLoop(int lane);
 
-  Runtime* const runtime_;
-  const Secret* const secret_;
-  const DialRequest request_;
-  const ConnectionId id_;
+  const Dialling dialling_;
   const std::shared_ptr<Health> health_;
   LanePaths paths_;
   std::shared_ptr<CommLink> link_;

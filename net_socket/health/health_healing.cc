@@ -8,9 +8,11 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/socket.h"
+#include "common/status.h"
 #include "net_socket/health/health.h"
 #include "net_socket/health/health_hub.h"
 #include "net_socket/health/lane_liveness.h"
+#include "net_socket/message/failure_kind.h"
 
 namespace tcpx {
 namespace {
@@ -28,13 +30,6 @@ constexpr int64_t kDiallerGivesUpNs = 2 * kSecond;
 constexpr int64_t kHeardNs = 5 * kSecond;
 // So long the end of a process waits for a socket that is lost.
 constexpr int64_t kTellNs = 500 * kMillisecond;
-// Probes in a row without an answer: one is normal.
-constexpr uint32_t kVainMin = 2;
-
-// What the kernel ends a socket with that nobody has answered for the whole timeout.
-bool Silent(int err) {
-  return err == ETIMEDOUT || err == EHOSTUNREACH || err == EHOSTDOWN || err == ENETUNREACH || err == ENETDOWN;
-}
 
 }  // namespace
 
@@ -44,7 +39,7 @@ absl::Status Health::TakeLocked(const char* data, size_t bytes, std::vector<Heal
   const bool authentic = seals_.opener->OpenAll(data, bytes, &text);
   seals_.opener->Rest();
   const absl::Status taken = reader_.Take(text.data(), text.size(), notices);
-  return authentic ? taken : absl::UnavailableError(kNotAuthentic);
+  return authentic ? taken : FailureOf(FailureKind::kForged, kNotAuthentic);
 }
 
 bool Health::TellsLocked() {
@@ -57,7 +52,7 @@ bool Health::MayHealInLoop() {
   {
     MutexLock lock(mutex_);
     if (!heals_ || state_ != HealthState::kUp || !end_.has_value() || end_errno_ < 0 || OrderlyLocked()) return false;
-    silent = Silent(end_errno_);
+    silent = IsSilentErrno(end_errno_);
     const bool redialled =
         std::any_of(members_.begin(), members_.end(), [](auto& member) { return member.second.redialler != nullptr; });
     if (dialled_ && !redialled && last_to_leave_ == nullptr) return false;
@@ -182,7 +177,7 @@ void Health::AskInLoop() {
 
 absl::Status Health::SilenceInLoop() {
   MutexLock lock(mutex_);
-  return end_.has_value() && Silent(end_errno_) ? *end_ : absl::OkStatus();
+  return end_.has_value() && IsSilentErrno(end_errno_) ? *end_ : absl::OkStatus();
 }
 
 bool Health::PeerGoneInLoop(int64_t lost_ns) {
@@ -222,7 +217,7 @@ void Health::LookInLoop() {
     LaneTcpInfo info;
     if (ReadLaneTcpInfo(fd_.get(), &info)) {
       const bool suspected = silence_.Suspects(info, MonotonicNanos());
-      silent = info.held_bytes > 0 ? suspected : info.probes >= kVainMin;
+      silent = info.held_bytes > 0 ? suspected : info.probes >= LaneSilence::kVainMin;
     }
   }
   // Beside it: whichever is heard first carries on.

@@ -1,12 +1,5 @@
 #include "net_socket/health/lane_liveness.h"
 
-#include <linux/tcp.h>
-#include <netinet/in.h>
-#include <stddef.h>
-#include <sys/socket.h>
-
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/clock.h"
@@ -17,32 +10,13 @@ namespace {
 
 // One or two may be on their way, or lost with their answers.
 constexpr uint32_t kProbesMin = 3;
-constexpr uint32_t kWindowUnknown = ~uint32_t{0};
 
 }  // namespace
 
 bool ReadLaneTcpInfo(int fd, LaneTcpInfo* lane) {
-  tcp_info info{};
-  socklen_t length = sizeof(info);
-  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return false;
-  if (length < offsetof(tcp_info, tcpi_bytes_acked) + sizeof(info.tcpi_bytes_acked)) return false;  // Linux 4.1
+  if (!ReadTcpInfo(fd, lane) || !lane->tells_acked) return false;
   const int held = QueuedBytes(fd);
-  lane->bytes_acked = info.tcpi_bytes_acked;
   lane->held_bytes = held > 0 ? static_cast<uint32_t>(held) : 0;
-  lane->segments_flying = info.tcpi_unacked;
-  const bool tells_window = length >= offsetof(tcp_info, tcpi_snd_wnd) + sizeof(info.tcpi_snd_wnd);
-  lane->window_bytes = tells_window ? info.tcpi_snd_wnd : kWindowUnknown;
-  lane->probes = info.tcpi_probes;
-  lane->resent = info.tcpi_retransmits;
-  lane->last_ack_ms = info.tcpi_last_ack_recv;
-  lane->last_data_ms = info.tcpi_last_data_recv;
-  lane->rto_ms = info.tcpi_rto / 1000;
-  lane->rtt_us = info.tcpi_rtt;
-  lane->retransmissions = info.tcpi_total_retrans;
-  const bool tells_needless = length >= offsetof(tcp_info, tcpi_dsack_dups) + sizeof(info.tcpi_dsack_dups);
-  lane->needless = tells_needless ? std::min(info.tcpi_dsack_dups, info.tcpi_total_retrans) : 0;
-  const bool tells_segments = length >= offsetof(tcp_info, tcpi_data_segs_out) + sizeof(info.tcpi_data_segs_out);
-  lane->segments_sent = tells_segments ? info.tcpi_data_segs_out : 0;
   return true;
 }
 

@@ -15,34 +15,23 @@
 // Threads: one at a time.
 // Units:   as the names say; times of MonotonicNanos.
 // Errors:  where the kernel won't tell, a lane counts as alive.
-// Source:  tcp(7) and linux/tcp.h; icsk_probes_out in tcp_ack and tcp_retransmit_timer, Linux 6.18. tcpi_snd_wnd is
-//          there since Linux 5.4; without it a window with segments in flight counts as open.
+// Source:  common/tcp_info.h; icsk_probes_out in tcp_ack and tcp_retransmit_timer, Linux 6.18. Where the window is not
+//          known, one with segments in flight counts as open.
 #ifndef TCPX_NET_SOCKET_HEALTH_LANE_LIVENESS_H_
 #define TCPX_NET_SOCKET_HEALTH_LANE_LIVENESS_H_
 
 #include <cstdint>
 #include <string>
 
+#include "common/tcp_info.h"
+
 namespace tcpx {
 
-struct LaneTcpInfo {
-  uint64_t bytes_acked = 0;
-  uint32_t held_bytes = 0;       // given to the kernel and not acknowledged
-  uint32_t segments_flying = 0;  // sent and not acknowledged
-  uint32_t window_bytes = 0;     // what the peer would take; ~0 where the kernel won't tell
-  uint32_t probes = 0;           // of a closed window, in a row without an answer
-  uint32_t resent = 0;           // how often the oldest segment was sent again, in a row
-  uint32_t last_ack_ms = 0;      // since the peer's last segment with an acknowledgement
-  uint32_t last_data_ms = 0;     // the same, with data
-  uint32_t rto_ms = 0;           // until the next retransmission; each interval is twice the one before
-  uint32_t rtt_us = 0;
-  uint32_t retransmissions = 0;  // of the whole life
-  uint32_t needless = 0;         // of these, that the peer had already; 0 where the kernel won't tell (before 4.19)
-  uint32_t segments_sent = 0;    // with data, of the whole life; 0 where the kernel won't tell (before Linux 4.6)
+struct LaneTcpInfo : TcpInfo {
+  uint32_t held_bytes = 0;  // given to the kernel and not acknowledged
 
   // Since anything was heard.
   int64_t heard_ms() const { return last_ack_ms < last_data_ms ? last_ack_ms : last_data_ms; }
-  bool window_known() const { return window_bytes != ~uint32_t{0}; }
   // The peer takes nothing: it does not read.
   bool window_closed() const { return held_bytes > 0 && (window_bytes == 0 || segments_flying == 0); }
 };

@@ -3,11 +3,6 @@
 #include <algorithm>
 
 namespace tcpx {
-namespace {
-
-constexpr uint32_t kVainMin = 2;
-
-}  // namespace
 
 bool LaneSilence::Suspects(const LaneTcpInfo& lane, int64_t now_ns) {
   if (lane.held_bytes == 0 || since_ns_ == 0 || lane.bytes_acked != bytes_acked_) {

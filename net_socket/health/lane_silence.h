@@ -3,7 +3,7 @@
 // Purpose: long before lane_liveness.h gives a lane up, another socket can be tried beside it. Pure.
 //
 // Rule:    A lane is suspected when it holds unacknowledged bytes, none was acknowledged for kLongNs, nothing of the
-//          peer's came for as long, its window is open, and the kernel has sent again, or probed, twice in vain. A peer
+//          peer's came for as long, its window is open, and the kernel has sent again, or probed, kVainMin times in vain. A peer
 //          that does not read closes its window. Where a lane was suspected a short while ago, the times double.
 // Threads: one at a time.
 // Units:   nanoseconds of MonotonicNanos.
@@ -23,6 +23,8 @@ class LaneSilence {
   // From one look to the next.
   static constexpr int64_t kEveryNs = 250 * kMillisecond;
   static constexpr int64_t kLongNs = 500 * kMillisecond;
+  // One is normal.
+  static constexpr uint32_t kVainMin = 2;
   static constexpr int64_t kLongestNs = 30 * kSecond;
 
   // True exactly when the rule above says so. Each look at a socket that holds something.

@@ -1,13 +1,12 @@
 #include "net_socket/health/wait_news.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "common/process_mark.h"
+#include "common/this_host.h"
 
 namespace tcpx {
 namespace {
@@ -158,9 +157,7 @@ absl::string_view ThisProcessName() {
     size_t bytes = 0;
   };
   static const Name name = [] {
-    char host[64] = "";
-    if (gethostname(host, sizeof(host) - 1) != 0) host[0] = '\0';
-    const std::string text = absl::StrCat(host, " pid ", ProcessMark(), RankHere());
+    const std::string text = absl::StrCat(HostName(), " pid ", ProcessMark(), RankHere());
     Name filled;
     filled.bytes = text.copy(filled.text, sizeof(filled.text));
     return filled;

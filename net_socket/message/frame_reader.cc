@@ -1,12 +1,8 @@
 #include "net_socket/message/frame_reader.h"
 
-#include "absl/strings/str_cat.h"
+#include "net_socket/message/failure_kind.h"
 
 namespace tcpx {
-
-absl::Status GarbageError(const char* wrong) {
-  return absl::UnavailableError(absl::StrCat("the peer sent garbage: ", wrong));
-}
 
 absl::Status FrameReader::Take(const char* data, size_t bytes, Visitor visit) {
   pending_.append(data, bytes);

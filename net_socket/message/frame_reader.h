@@ -20,9 +20,6 @@
 
 namespace tcpx {
 
-// What the failed connection says of a peer that sent something senseless.
-absl::Status GarbageError(const char* wrong);
-
 class FrameReader {
  public:
   using Visitor = absl::FunctionRef<absl::Status(const FrameHeader& header, absl::string_view body)>;

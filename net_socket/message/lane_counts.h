@@ -21,6 +21,16 @@ class Counter {
   std::atomic<uint64_t> value_{0};
 };
 
+// LaneCounts at one moment, or the sum of several.
+struct LaneSums {
+  uint64_t bytes = 0;
+  uint64_t chunks = 0;
+  uint64_t calls = 0;
+  uint64_t short_calls = 0;
+  uint64_t zero_copy = 0;
+  uint64_t copied = 0;
+};
+
 struct LaneCounts {
   Counter bytes;        // of the stream, so with headers and padding
   Counter chunks;       // whole ones
@@ -28,6 +38,10 @@ struct LaneCounts {
   Counter short_calls;  // of them, sends of which the kernel took a part only
   Counter zero_copy;    // chunks that were sent without a copy
   Counter copied;       // of them, that the kernel copied after all
+
+  LaneSums Now() const {
+    return {bytes.get(), chunks.get(), calls.get(), short_calls.get(), zero_copy.get(), copied.get()};
+  }
 };
 
 }  // namespace tcpx

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/log.h"
 #include "net_socket/stats/table.h"
@@ -14,17 +15,11 @@ void AddTo(ContextStatistics* statistics, const Comm& comm) {
   CommTally* sum = comm.sends() ? &statistics->sent : &statistics->received;
   sum->messages += tally.messages;
   sum->bytes += tally.bytes;
-  sum->slow_lanes += tally.slow_lanes;
-  sum->healed.lost += tally.healed.lost;
-  sum->healed.moved += tally.healed.moved;
-  sum->healed.resumed += tally.healed.resumed;
-  sum->healed.health += tally.healed.health;
-  sum->healed.added += tally.healed.added;
-  sum->healed.dropped += tally.healed.dropped;
+  AddCounts(kConnectionCounters, tally.counts, &sum->counts);
 }
 
 // Empty where nothing happened.
-std::string HealedText(const HealingTally& sent, const HealingTally& received) {
+std::string HealedText(const ConnectionCounts& sent, const ConnectionCounts& received) {
   const uint64_t events = sent.lost + sent.moved + sent.resumed + sent.health + received.lost + received.moved +
                           received.resumed + received.health;
   const std::string steered =
@@ -71,15 +66,27 @@ ContextStatistics Context::Statistics() const {
   return statistics;
 }
 
+void Context::Release(TransportUse user) const {
+  if (user.last()) LogStatistics();
+}
+
+absl::Status Context::Failure() const {
+  FailureGroup* const group = communicator->group.get();
+  const std::string cause = group == nullptr ? "" : group->cause();
+  if (cause.empty()) return absl::OkStatus();
+  (void)group->Telling();  // Waits for the line of the log that names the cause: the process may exit on the error.
+  return absl::UnavailableError(absl::StrCat("another connection of the communicator failed: ", cause));
+}
+
 void Context::LogStatistics() const {
   const ContextStatistics all = Statistics();
   if (all.connections == 0) return;
-  const uint64_t slow = all.sent.slow_lanes;
+  const uint64_t slow = all.sent.counts.slow;
   TCPX_INFO_TO(communicator->log, "comm %x: %d connections, sent %d messages of %d bytes, received %d of %d%s%s%s",
                communicator->id, all.connections, all.sent.messages, all.sent.bytes, all.received.messages,
                all.received.bytes, TrafficClassSuffix(communicator->traffic_class),
                slow > 0 ? absl::StrFormat(", lanes that became slow: %d", slow) : "",
-               HealedText(all.sent.healed, all.received.healed));
+               HealedText(all.sent.counts, all.received.counts));
   if (!logs_table) return;
   for (const std::string& line : StatsTable(totals_)) {
     TCPX_INFO_TO(communicator->log, "comm %x: %s", communicator->id, line);

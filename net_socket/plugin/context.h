@@ -14,6 +14,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
 #include "nccl/plugin_api.h"
 #include "net_socket/comm/comm.h"
 #include "net_socket/comm/communicator.h"
@@ -48,6 +49,10 @@ class Context {
   // The comm's counters stay part of the statistics.
   void Remove(Comm* comm);
   ContextStatistics Statistics() const;
+  // An object of it is gone. Before v11 a context never ends, but with the last user nothing of it is left.
+  void Release(TransportUse user) const;
+  // Why no peer of it need be waited for; OK: it has not failed.
+  absl::Status Failure() const;
   // One line of INFO, where there was a connection; with logs_table as many more as it has rows.
   void LogStatistics() const;
 

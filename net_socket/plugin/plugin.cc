@@ -2,15 +2,20 @@
 
 #include <unistd.h>
 
+#include <cstring>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "common/clock.h"
 #include "common/cpu_plan.h"
 #include "common/log.h"
+#include "common/this_host.h"
 #include "net_socket/comm/receive_comm.h"
 #include "net_socket/comm/send_comm.h"
 #include "net_socket/gpu/gpu_hub.h"
+#include "net_socket/message/host_mark.h"
+#include "net_socket/plugin/dial_plan.h"
 #include "net_socket/stats/hub.h"
 
 namespace tcpx {
@@ -22,6 +27,12 @@ constexpr int64_t kSoonNs = 250 * kMillisecond;
 // Where the comm has not failed, an error of its calls is about their arguments.
 void TellOfMisuse(Comm* comm, const absl::Status& status) {
   if (!status.ok() && !comm->failed()) comm->ReportMisuse(status.message());
+}
+
+// Says a failure's cause: NCCL shows a result's name only.
+absl::Status Told(absl::Status status) {
+  TCPX_WARN("%s", std::string(status.message()));
+  return status;
 }
 
 }  // namespace
@@ -145,9 +156,126 @@ absl::StatusOr<TransportUse> Plugin::Use(Context* context, int device) {
   return TransportUse();
 }
 
-void Plugin::Release(Context* context, TransportUse use) {
-  // Before v11 the context never ends, but here nothing of it is left.
-  if (use.last()) context->LogStatistics();
+absl::StatusOr<ListenComm*> Plugin::Listen(Context* context, int device, void* handle) {
+  absl::Status usable = fork_guard_.Usable();
+  if (!usable.ok()) return usable;
+  MutexLock lock(mutex_);
+  absl::Status known = devices().Check(device);
+  if (!known.ok()) return Told(known);
+  auto use = Use(context, device);
+  if (!use.ok()) return Told(use.status());
+  Acceptor& acceptor = transport_users_.transport()->acceptor();
+  Handle contents;
+  auto ours = std::make_shared<Listening>();
+  ours->communicator = context->communicator;
+  auto listening = acceptor.Listen(devices().device(device), std::move(ours), &contents);
+  if (!listening.ok()) {
+    context->Release(*std::move(use));
+    return Told(listening.status());
+  }
+  auto listen = std::make_unique<ListenComm>();
+  listen->context = context;
+  listen->listening = *listening;
+  listen->acceptor = &acceptor;
+  listen->use = *std::move(use);
+  std::memset(handle, 0, kHandleBytes);
+  EncodeHandle(contents, static_cast<char*>(handle));
+  WriteHostMark(HostMark(), static_cast<char*>(handle));
+  return objects_.Add(std::move(listen));
+}
+
+absl::StatusOr<uint64_t> Plugin::StartDial(Context* context, int device, const void* handle,
+                                           const ConnectOptions& options) {
+  absl::Status known = devices().Check(device);
+  if (!known.ok()) return known;
+  DialRequest request;
+  if (const char* wrong = DecodeHandle(static_cast<const char*>(handle), &request.handle)) {
+    return absl::InvalidArgumentError(absl::StrCat("connect: ", wrong));
+  }
+  request.path.traffic_class = context->communicator->traffic_class;
+  if (options.traffic_class != kNoTrafficClass) {
+    auto traffic_class = settings().TrafficClass(options.traffic_class);
+    if (!traffic_class.ok()) return traffic_class.status();
+    request.path.traffic_class = *traffic_class;
+  }
+  auto use = Use(context, device);
+  if (!use.ok()) return use.status();
+  Transport* const transport = transport_users_.transport();
+  request.device = &devices().device(device);
+  request.communicator = context->communicator;
+  PlanDial(settings().options(), transport, ReadHostMark(static_cast<const char*>(handle)), &request);
+  auto key = transport->dialler().Start(request);
+  if (key.ok()) {
+    context->dials[*key] = *std::move(use);
+  } else {
+    context->Release(*std::move(use));
+  }
+  return key;
+}
+
+absl::StatusOr<Comm*> Plugin::Connect(Context* context, int device, void* handle, const ConnectOptions& options) {
+  absl::Status usable = fork_guard_.Usable();
+  if (!usable.ok()) return usable;
+  char* key_at = static_cast<char*>(handle) + kHandleKeyOffset;
+  uint64_t key;
+  std::memcpy(&key, key_at, sizeof(key));
+  MutexLock lock(mutex_);
+  if (key == 0) {
+    auto started = StartDial(context, device, handle, options);
+    if (!started.ok()) return Told(started.status());
+    std::memcpy(key_at, &*started, sizeof(uint64_t));
+    return nullptr;
+  }
+  auto dial = context->dials.find(key);
+  if (dial == context->dials.end()) {
+    return Told(absl::InvalidArgumentError(
+        "connect: the handle was changed between two calls: pass the same buffer until it succeeds"));
+  }
+  auto comm = transport_users_.transport()->dialler().Take(key);
+  if (comm.ok() && *comm == nullptr) {
+    absl::Status failed = context->Failure();
+    return failed.ok() ? absl::StatusOr<Comm*>(nullptr) : failed;
+  }
+  TransportUse use = std::move(dial->second);
+  context->dials.erase(dial);
+  if (!comm.ok()) {
+    context->Release(std::move(use));
+    return comm.status();
+  }
+  return Enter(*std::move(comm), context, std::move(use));  // Takes the dial's place as a user.
+}
+
+absl::StatusOr<Comm*> Plugin::Accept(ListenComm* listen) {
+  absl::Status usable = fork_guard_.Usable();
+  if (!usable.ok()) return usable;
+  auto comm = listen->acceptor->Accept(listen->listening);
+  if (!comm.ok() || *comm == nullptr) {
+    absl::Status failed = listen->context->Failure();
+    if (failed.ok()) failed = comm.status();
+    return failed.ok() ? absl::StatusOr<Comm*>(nullptr) : failed;
+  }
+  MutexLock lock(mutex_);
+  return Enter(*std::move(comm), listen->context, listen->use.Another());
+}
+
+Comm* Plugin::Enter(std::unique_ptr<Comm> comm, Context* context, TransportUse use) {
+  Comm* const raw = comm.release();  // Closed and freed by NCCL's close, or never.
+  raw->RecordEvents();
+  objects_.Add(raw, {context, std::move(use)});
+  return raw;
+}
+
+void Plugin::CloseListen(ListenComm* listen) {
+  if (listen == nullptr || fork_guard_.forked()) return;
+  std::unique_ptr<ListenComm> owned;
+  {
+    MutexLock lock(mutex_);
+    owned = objects_.Take(listen);
+    if (owned == nullptr) return;
+  }
+  owned->acceptor->CloseListen(owned->listening);
+  MutexLock lock(mutex_);
+  owned->context->Release(std::move(owned->use));
 }
 
 absl::StatusOr<MemoryRegion*> Plugin::RegisterMemory(Comm* comm, void* data, size_t bytes, MemoryType type) {
@@ -205,7 +333,7 @@ void Plugin::CloseComm(Comm* comm) {
   comm->Close();
   MutexLock lock(mutex_);
   OpenObjects::Owner owner = objects_.Remove(comm);
-  Release(owner.context, std::move(owner.use));
+  owner.context->Release(std::move(owner.use));
 }
 
 void Plugin::CloseSend(Comm* comm) {

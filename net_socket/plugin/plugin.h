@@ -25,8 +25,6 @@
 
 namespace tcpx {
 
-struct DialRequest;
-
 class StatsHub;
 
 class Plugin final : public PluginApi {
@@ -73,8 +71,6 @@ class Plugin final : public PluginApi {
   bool EndContext(Context* context);
   // After an abort: gives threads that have nothing left to do the time to end, so that nothing of them is left.
   void JoinSoon();
-  // An object of the context is gone.
-  static void Release(Context* context, TransportUse use);
   // What NCCL has announced changes the lanes and buffers of a dial where no parameter sets them.
   absl::StatusOr<uint64_t> StartDial(Context* context, int device, const void* handle, const ConnectOptions& options)
       TCPX_REQUIRES(mutex_);

@@ -5,6 +5,7 @@
 
 #include "common/socket.h"
 #include "common/status.h"
+#include "net_socket/message/failure_kind.h"
 
 namespace tcpx {
 
@@ -90,7 +91,7 @@ void BulkReceiveLane::Received(int result) {
 }
 
 void BulkReceiveLane::Ended(int err) {
-  if (err == EBADMSG) return owner_->FailLane(absl::UnavailableError(kNotAuthentic), lane_);
+  if (err == EBADMSG) return owner_->FailLane(FailureOf(FailureKind::kForged, kNotAuthentic), lane_);
   const absl::Status why =
       err == 0 ? absl::UnavailableError("the peer closed the connection") : ErrnoStatus(err, "receive");
   // One that was opened and never used: its dialler may have given it up before it was answered.
@@ -129,7 +130,7 @@ bool BulkReceiveLane::Waits() {
 absl::Status BulkReceiveLane::Replace(SocketOffer offer) {
   const bool authentic = intake_.Freeze(op_.fd);
   absl::Status replaced = ReplaceSocket(op_.fd, offer.fd);
-  if (!authentic) replaced = absl::UnavailableError(kNotAuthentic);
+  if (!authentic) replaced = FailureOf(FailureKind::kForged, kNotAuthentic);
   if (offer.seals != nullptr) intake_.OpenBy(std::move(offer.seals->opener));
   lost_ = cancelled_ = drops_socket_ = false;
   owner_->LaneBack(lane_);

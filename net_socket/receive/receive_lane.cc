@@ -4,9 +4,9 @@
 #include <cstring>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/clock.h"
+#include "net_socket/message/failure_kind.h"
 #include "net_socket/message/transfer_events.h"
 #include "net_socket/receive/forward_copy.h"
 
@@ -121,7 +121,7 @@ bool ReceiveLane::DigestSkipped() {
   skip_rest_ -= skip;
   if (skip_rest_ > 0) return false;
   if (record_kind_ == FrameKind::kError) {
-    Fail(absl::UnavailableError(absl::StrCat("the peer failed: ", CauseText(record_body_))));
+    Fail(PeerError(CauseText(record_body_)));
   }
   record_kind_ = FrameKind::kChunk;
   return true;
@@ -130,7 +130,7 @@ bool ReceiveLane::DigestSkipped() {
 bool ReceiveLane::DigestHeader() {
   if (staged() < kHeaderBytes) return false;
   if (const char* wrong = DecodeHeader(stage_ + stage_begin_, &header_)) {
-    Fail(absl::UnavailableError(absl::StrCat("the peer sent garbage: ", wrong)));
+    Fail(GarbageError(wrong));
     return false;
   }
   if (header_.kind == FrameKind::kChunk) {
@@ -188,7 +188,7 @@ void ReceiveLane::StartRecord() {
   record_kind_ = header_.kind;
   skip_rest_ = size_t{header_.length} + header_.padding;
   record_body_.clear();
-  if (skip_rest_ == 0 && record_kind_ == FrameKind::kError) Fail(absl::UnavailableError("the peer failed"));
+  if (skip_rest_ == 0 && record_kind_ == FrameKind::kError) Fail(PeerError(""));
 }
 
 // Lane 0 is moved by who asks, and has a clock of its own.

@@ -1,13 +1,9 @@
 // How a bulk send lane sees whether it has room: how it drains, and what it may hold.
-#include <linux/tcp.h>
-#include <netinet/in.h>
-#include <stddef.h>
-#include <sys/socket.h>
-
 #include <algorithm>
 
 #include "common/clock.h"
 #include "common/socket.h"
+#include "common/tcp_info.h"
 #include "net_socket/nic/path_profile.h"
 #include "net_socket/seal/sealer.h"
 #include "net_socket/send/bulk_send_lane.h"
@@ -99,15 +95,10 @@ void BulkSendLane::RefreshRate(int64_t now) {
   rates_->Set(index(), rate_.bytes_per_second());
   if (now - rtt_asked_ns_ < kRttEveryNs) return;
   rtt_asked_ns_ = now;
-  tcp_info info{};
-  socklen_t length = sizeof(info);
-  if (getsockopt(op_.fd, IPPROTO_TCP, TCP_INFO, &info, &length) == 0 &&
-      length >= offsetof(tcp_info, tcpi_min_rtt) + 4) {
-    rate_.set_min_rtt_ns(int64_t{info.tcpi_min_rtt} * kMicrosecond);
-    if (length >= offsetof(tcp_info, tcpi_rwnd_limited) + 8) {
-      peer_limited_us_ = static_cast<int64_t>(info.tcpi_rwnd_limited);
-    }
-  }
+  TcpInfo info;
+  if (!ReadTcpInfo(op_.fd, &info)) return;
+  if (info.rtt_min_us != 0) rate_.set_min_rtt_ns(int64_t{info.rtt_min_us} * kMicrosecond);
+  peer_limited_us_ = static_cast<int64_t>(info.window_limited_us);
 }
 
 }  // namespace tcpx

@@ -1,6 +1,7 @@
 #include "net_socket/stats/exposition.h"
 
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 namespace tcpx {
 namespace {
 
+// Without those of counters.h.
 constexpr MetricFamily kFamilies[] = {
     {"tcpx_build_info", "gauge", "1, and the version of the plugin."},
     {"tcpx_communicator_info", "gauge", "1 for each communicator with open connections, its id and its GPU."},
@@ -24,25 +26,8 @@ constexpr MetricFamily kFamilies[] = {
     {"tcpx_sent_bytes_total", "counter", "Payload of messages sent, by class."},
     {"tcpx_received_messages_total", "counter", "Messages received, by class."},
     {"tcpx_received_bytes_total", "counter", "Payload of messages received, by class."},
-    {"tcpx_stream_bytes_total", "counter", "Bytes in the streams of the lanes, with headers and padding."},
-    {"tcpx_chunks_total", "counter", "Chunks that travelled whole."},
-    {"tcpx_calls_total", "counter", "System calls or ring operations that moved bytes."},
-    {"tcpx_short_writes_total", "counter", "Sends of which the kernel took a part only."},
-    {"tcpx_zero_copy_sends_total", "counter", "Chunks that were sent without a copy."},
-    {"tcpx_zero_copy_copied_total", "counter", "Chunks sent without a copy that the kernel copied after all."},
     {"tcpx_lanes", "gauge", "Lanes that are open, by congestion control and DSCP."},
-    {"tcpx_lanes_lost_total", "counter", "Lanes whose socket died."},
-    {"tcpx_lanes_moved_total", "counter", "Lanes that left a standing socket for a better one."},
-    {"tcpx_lanes_redialled_total", "counter", "Sockets that were dialled in place of others."},
-    {"tcpx_lanes_resumed_total", "counter", "Lanes that went on with another socket."},
-    {"tcpx_lanes_added_total", "counter", "Lanes that were opened while their connection stood."},
-    {"tcpx_lanes_dropped_total", "counter", "Lanes that were closed while their connection stood."},
-    {"tcpx_lanes_slow_total", "counter", "Lanes that became far slower than their sisters for long."},
     {"tcpx_blocked_seconds_total", "counter", "Time of connections, by who they waited for and why."},
-    {"tcpx_tcp_busy_seconds_total", "counter", "Time in which lanes had data that was not acknowledged."},
-    {"tcpx_tcp_window_limited_seconds_total", "counter", "Busy time in which the peer's window was closed."},
-    {"tcpx_tcp_buffer_limited_seconds_total", "counter", "Busy time in which the send buffer was the limit."},
-    {"tcpx_retransmitted_segments_total", "counter", "Segments that were sent again."},
     {"tcpx_rtt_seconds", "gauge", "The longest smoothed round trip of a lane."},
     {"tcpx_rtt_min_seconds", "gauge", "The shortest round trip that a lane has seen."},
     {"tcpx_delivery_rate_bytes_per_second", "gauge", "What the kernel last measured, summed over lanes."},
@@ -89,6 +74,13 @@ std::string Number(double value) {
   return absl::StrFormat("%.12g", value);
 }
 
+template <typename Counters>
+void AddFamilies(const Counters& counters, std::vector<MetricFamily>* families) {
+  for (const auto& counter : counters) {
+    if (counter.metric != nullptr) families->push_back({counter.metric, "counter", counter.help});
+  }
+}
+
 // Collects the samples of each family, which must stand together.
 class Writer {
  public:
@@ -99,6 +91,13 @@ class Writer {
   void Add(const char* family, absl::string_view labels, double value, const char* suffix = "") {
     absl::StrAppend(&samples_[family], family, suffix, "{", common_, labels.empty() ? "" : ",", labels, "} ",
                     Number(value), "\n");
+  }
+  template <typename Counters, typename Counts>
+  void AddCounters(const Counters& counters, const std::string& labels, const Counts& counts, bool sends) {
+    for (const auto& counter : counters) {
+      if (counter.metric == nullptr || (counter.ends == Ends::kSenders && !sends)) continue;
+      Add(counter.metric, labels, static_cast<double>(counts.*counter.member) * counter.unit);
+    }
   }
   void AddHistogram(const char* family, const std::string& labels, const LogHistogramValues& values, int first,
                     int last, double unit) {
@@ -115,7 +114,7 @@ class Writer {
   }
   std::string Text() const {
     std::string text;
-    for (const MetricFamily& family : kFamilies) {
+    for (const MetricFamily& family : MetricFamilies()) {
       const auto found = samples_.find(family.name);
       if (found == samples_.end()) continue;
       absl::StrAppend(&text, "# HELP ", family.name, " ", family.help, "\n# TYPE ", family.name, " ", family.type, "\n",
@@ -144,24 +143,8 @@ void AddLanes(const std::string& labels, const DirectionTotals& sum, bool sends,
              absl::StrCat(labels, ",", Label("congestion", kind.first), ",", Label("dscp", absl::StrCat(kind.second))),
              static_cast<double>(count));
   }
-  const std::pair<const char*, uint64_t> counts[] = {
-      {"tcpx_lanes_lost_total", sum.lanes_lost},
-      {"tcpx_lanes_moved_total", sum.lanes_moved},
-      {"tcpx_lanes_resumed_total", sum.lanes_resumed},
-      {"tcpx_lanes_added_total", sum.lanes_added},
-      {"tcpx_lanes_dropped_total", sum.lanes_dropped},
-      {"tcpx_lanes_slow_total", sum.lanes_slow},
-      {"tcpx_stream_bytes_total", sum.stream_bytes},
-      {"tcpx_chunks_total", sum.chunks},
-      {"tcpx_calls_total", sum.calls},
-      {"tcpx_retransmitted_segments_total", sum.retransmits},
-  };
-  for (const auto& [name, count] : counts) out->Add(name, labels, static_cast<double>(count));
-  if (!sends) return;
-  out->Add("tcpx_lanes_redialled_total", labels, static_cast<double>(sum.lanes_redialled));
-  out->Add("tcpx_short_writes_total", labels, static_cast<double>(sum.short_calls));
-  out->Add("tcpx_zero_copy_sends_total", labels, static_cast<double>(sum.zero_copy));
-  out->Add("tcpx_zero_copy_copied_total", labels, static_cast<double>(sum.copied));
+  out->AddCounters(kLaneCounters, labels, sum.stream, sends);
+  out->AddCounters(kConnectionCounters, labels, sum.counts, sends);
 }
 
 void AddTcp(const std::string& labels, const DirectionTotals& sum, bool sends, Writer* out) {
@@ -171,10 +154,8 @@ void AddTcp(const std::string& labels, const DirectionTotals& sum, bool sends, W
              absl::StrCat(labels, ",", Label("cause", BlockedCause(i)), ",", Label("reason", BlockedReason(i))),
              Seconds(sum.blocked[i]));
   }
+  out->AddCounters(kTcpCounters, labels, sum.tcp, sends);
   if (!sends) return;
-  out->Add("tcpx_tcp_busy_seconds_total", labels, FromMicros(sum.busy_us));
-  out->Add("tcpx_tcp_window_limited_seconds_total", labels, FromMicros(sum.window_limited_us));
-  out->Add("tcpx_tcp_buffer_limited_seconds_total", labels, FromMicros(sum.buffer_limited_us));
   out->Add("tcpx_delivery_rate_bytes_per_second", labels, static_cast<double>(sum.delivery_bytes_per_second));
   out->Add("tcpx_unacked_bytes", labels, static_cast<double>(sum.unacked_bytes));
   if (sum.rtt_us > 0) out->Add("tcpx_rtt_seconds", labels, FromMicros(sum.rtt_us));
@@ -267,7 +248,13 @@ void AddThreads(const std::vector<ThreadTimes>& threads, Writer* out) {
 
 }  // namespace
 
-absl::Span<const MetricFamily> MetricFamilies() { return kFamilies; }
+std::vector<MetricFamily> MetricFamilies() {
+  std::vector<MetricFamily> families(std::begin(kFamilies), std::end(kFamilies));
+  AddFamilies(kLaneCounters, &families);
+  AddFamilies(kConnectionCounters, &families);
+  AddFamilies(kTcpCounters, &families);
+  return families;
+}
 
 std::string PrometheusText(const Snapshot& snapshot, bool lanes) {
   Writer out(snapshot.process);

@@ -11,8 +11,8 @@
 #define TCPX_NET_SOCKET_STATS_EXPOSITION_H_
 
 #include <string>
+#include <vector>
 
-#include "absl/types/span.h"
 #include "net_socket/stats/snapshot.h"
 
 namespace tcpx {
@@ -24,7 +24,7 @@ struct MetricFamily {
 };
 
 // All that PrometheusText may write.
-absl::Span<const MetricFamily> MetricFamilies();
+std::vector<MetricFamily> MetricFamilies();
 
 // `lanes`: series of each lane of each connection too, of the snapshot's first kLanesMax.
 inline constexpr int kLanesMax = 4096;

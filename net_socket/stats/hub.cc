@@ -17,6 +17,7 @@
 #include "common/log.h"
 #include "common/process_mark.h"
 #include "common/status.h"
+#include "common/this_host.h"
 #include "common/thread.h"
 #include "net_socket/stats/exposition.h"
 #include "net_socket/stats/pace.h"
@@ -41,8 +42,7 @@ double UnixNow() {
 
 ProcessNumbers ThisProcess() {
   ProcessNumbers process;
-  char host[256] = "";
-  if (gethostname(host, sizeof(host) - 1) == 0) process.host = host;
+  process.host = HostName();
   process.pid = getpid();
   process.mark = ProcessMark();
   process.uid = static_cast<int>(geteuid());

@@ -1,13 +1,12 @@
 #include "net_socket/stats/numbers.h"
 
-#include <linux/tcp.h>
 #include <netinet/in.h>
-#include <stddef.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 
 #include "common/socket.h"
+#include "common/tcp_info.h"
 
 namespace tcpx {
 namespace {
@@ -91,22 +90,18 @@ const char* BlockedCause(size_t kind) { return kWords[kind].cause; }
 const char* BlockedReason(size_t kind) { return kWords[kind].reason; }
 
 void ReadTcpNumbers(int fd, LaneNumbers* lane) {
-  tcp_info info{};
-  socklen_t length = sizeof(info);
-  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return;
-  const socklen_t known = length;
+  TcpInfo info;
+  if (!ReadTcpInfo(fd, &info)) return;
   TcpNumbers now;
-  length = sizeof(now.cookie);
+  socklen_t length = sizeof(now.cookie);
   if (getsockopt(fd, SOL_SOCKET, SO_COOKIE, &now.cookie, &length) != 0) now.cookie = 0;
-  now.rtt_us = info.tcpi_rtt;
-  now.retransmits = info.tcpi_total_retrans;
-  if (known >= offsetof(tcp_info, tcpi_sndbuf_limited) + sizeof(info.tcpi_sndbuf_limited)) {
-    now.rtt_min_us = info.tcpi_min_rtt == ~uint32_t{0} ? 0 : info.tcpi_min_rtt;
-    now.delivery_bytes_per_second = info.tcpi_delivery_rate;
-    now.busy_us = info.tcpi_busy_time;
-    now.window_limited_us = info.tcpi_rwnd_limited;
-    now.buffer_limited_us = info.tcpi_sndbuf_limited;
-  }
+  now.rtt_us = info.rtt_us;
+  now.rtt_min_us = info.rtt_min_us;
+  now.delivery_bytes_per_second = info.delivery_bytes_per_second;
+  now.retransmits = info.retransmissions;
+  now.busy_us = info.busy_us;
+  now.window_limited_us = info.window_limited_us;
+  now.buffer_limited_us = info.buffer_limited_us;
   const int held = QueuedBytes(fd);
   now.unacked_bytes = held > 0 ? static_cast<uint32_t>(held) : 0;
   if (!lane->read) {
@@ -128,10 +123,9 @@ void AddTcpNumbers(const TcpNumbers& now, LaneNumbers* lane) {
   sum->rtt_min_us = now.rtt_min_us;
   sum->delivery_bytes_per_second = now.delivery_bytes_per_second;
   sum->unacked_bytes = now.unacked_bytes;
-  sum->retransmits += now.retransmits - old.retransmits;
-  sum->busy_us += now.busy_us - old.busy_us;
-  sum->window_limited_us += Since(old.window_limited_us, now.window_limited_us);
-  sum->buffer_limited_us += Since(old.buffer_limited_us, now.buffer_limited_us);
+  for (const auto& counter : kTcpCounters) {
+    sum->*counter.member += Since(old.*counter.member, now.*counter.member);
+  }
   lane->socket = now;
   lane->read = true;
 }

@@ -2,7 +2,6 @@
 //
 // Threads: plain data.
 // Units:   as the names say; all counts are of the whole life.
-// Source:  TcpNumbers: linux/tcp.h; tcpi_delivery_rate and the three times since Linux 4.10.
 #ifndef TCPX_NET_SOCKET_STATS_NUMBERS_H_
 #define TCPX_NET_SOCKET_STATS_NUMBERS_H_
 
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "net_socket/message/log_histogram.h"
+#include "net_socket/stats/counters.h"
 
 namespace tcpx {
 
@@ -58,8 +58,8 @@ std::string GpuName(int gpu);
 const char* BlockedCause(size_t kind);
 const char* BlockedReason(size_t kind);
 
-struct TcpNumbers {
-  // Of the lane's present socket.
+// TcpCounts: of all of its sockets. Else of the present one.
+struct TcpNumbers : TcpCounts {
   uint64_t cookie = 0;  // no other socket of this boot has it; 0: the kernel does not tell (before Linux 4.12)
   uint32_t rtt_us = 0;
   uint32_t rtt_min_us = 0;
@@ -67,20 +67,9 @@ struct TcpNumbers {
   uint32_t unacked_bytes = 0;
   int dscp = 0;
   std::string congestion;
-  // Of all of its sockets.
-  uint64_t retransmits = 0;  // segments
-  uint64_t busy_us = 0;
-  uint64_t window_limited_us = 0;
-  uint64_t buffer_limited_us = 0;
 };
 
-struct LaneNumbers {
-  uint64_t bytes = 0;
-  uint64_t chunks = 0;
-  uint64_t calls = 0;
-  uint64_t short_calls = 0;
-  uint64_t zero_copy = 0;
-  uint64_t copied = 0;
+struct LaneNumbers : LaneSums {
   bool open = true;                   // else it never had a socket, or is closed and may be opened again
   bool lost = false;                  // just now
   int64_t pace_bytes_per_second = 0;  // the striper's; 0: unknown
@@ -106,13 +95,7 @@ struct ConnectionNumbers {
   std::array<uint64_t, 2> bytes{};
   std::array<LogHistogramValues, 2> sizes;
   std::array<LogHistogramValues, 2> durations;  // nanoseconds
-  uint64_t lanes_lost = 0;
-  uint64_t lanes_moved = 0;
-  uint64_t lanes_redialled = 0;  // sockets dialled in place of others
-  uint64_t lanes_resumed = 0;
-  uint64_t lanes_added = 0;
-  uint64_t lanes_dropped = 0;
-  uint64_t lanes_slow = 0;
+  ConnectionCounts counts;
   WaitNumbers waits;
   OpenWait open_wait;
   BlockedNumbers blocked{};

@@ -8,24 +8,10 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "common/build_info.h"
+#include "common/json_text.h"
 
 namespace tcpx {
 namespace {
-
-std::string Quoted(absl::string_view text) {
-  std::string quoted = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      quoted += {'\\', c};
-    } else if (byte < 0x20 || byte > 0x7e) {
-      absl::StrAppendFormat(&quoted, "\\u%04x", byte);
-    } else {
-      quoted += c;
-    }
-  }
-  return quoted + "\"";
-}
 
 // Of an object: writes members with their commas.
 class Object {
@@ -38,10 +24,16 @@ class Object {
     first_ = false;
     return out_;
   }
-  void Text(absl::string_view name, absl::string_view value) { absl::StrAppend(Member(name), Quoted(value)); }
+  void Text(absl::string_view name, absl::string_view value) { absl::StrAppend(Member(name), JsonText(value)); }
   template <typename T>
   void Number(absl::string_view name, T value) {
     absl::StrAppend(Member(name), value);
+  }
+  template <typename Counters, typename Counts>
+  void Numbers(const Counters& counters, const Counts& counts) {
+    for (const auto& counter : counters) {
+      if (counter.json != nullptr) Number(counter.json, counts.*counter.member);
+    }
   }
   void Flag(absl::string_view name, bool value) { absl::StrAppend(Member(name), value ? "true" : "false"); }
 
@@ -69,23 +61,15 @@ void Lane(size_t index, const LaneNumbers& lane, std::string* out) {
   object.Text("local", lane.local);
   object.Text("peer", lane.peer);
   object.Flag("lost", lane.lost);
-  object.Number("bytes", lane.bytes);
-  object.Number("chunks", lane.chunks);
-  object.Number("calls", lane.calls);
-  object.Number("short_writes", lane.short_calls);
-  object.Number("zero_copy_sends", lane.zero_copy);
-  object.Number("zero_copy_copied", lane.copied);
+  object.Numbers(kLaneCounters, lane);
   object.Number("pace_bytes_per_second", lane.pace_bytes_per_second);
   object.Text("congestion", lane.tcp.congestion);
   object.Number("dscp", lane.tcp.dscp);
   object.Number("rtt_us", lane.tcp.rtt_us);
   object.Number("rtt_min_us", lane.tcp.rtt_min_us);
-  object.Number("retransmits", lane.tcp.retransmits);
   object.Number("delivery_bytes_per_second", lane.tcp.delivery_bytes_per_second);
   object.Number("unacked_bytes", lane.tcp.unacked_bytes);
-  object.Number("busy_us", lane.tcp.busy_us);
-  object.Number("window_limited_us", lane.tcp.window_limited_us);
-  object.Number("buffer_limited_us", lane.tcp.buffer_limited_us);
+  object.Numbers(kTcpCounters, lane.tcp);
 }
 
 void Class(const ConnectionNumbers& connection, size_t kind, std::string* out) {
@@ -136,13 +120,7 @@ void Connection(const ConnectionNumbers& connection, std::string* out) {
   object.Flag("failed", connection.failed);
   object.Number("posted", connection.posted);
   if (!connection.cause.empty()) Verdict(connection, object.Member("verdict"));
-  object.Number("lanes_lost", connection.lanes_lost);
-  object.Number("lanes_moved", connection.lanes_moved);
-  object.Number("lanes_redialled", connection.lanes_redialled);
-  object.Number("lanes_resumed", connection.lanes_resumed);
-  object.Number("lanes_added", connection.lanes_added);
-  object.Number("lanes_dropped", connection.lanes_dropped);
-  object.Number("lanes_slow", connection.lanes_slow);
+  object.Numbers(kConnectionCounters, connection.counts);
   Class(connection, 0, object.Member("express"));
   Class(connection, 1, object.Member("bulk"));
   BlockedTimes(connection.blocked, object.Member("blocked_ns"));

@@ -32,7 +32,7 @@ std::string Row(const TotalsKey& key, bool sends, const DirectionTotals& sum) {
       "stats: %-13s %-23s %-5s %5d %10d %6.1f %10.1f %7.0f %7.0f %8d %7d %9.1f %7.1f %7.1f %7.1f", key.interfaces,
       key.peer_host, sends ? "send" : "recv", sum.opened, sum.messages[0] + sum.messages[1], Share(sum.bytes[1], bytes),
       static_cast<double>(bytes) / (1 << 20), static_cast<double>(durations.Quantile(0.5)) * 1e-3,
-      static_cast<double>(durations.Quantile(0.99)) * 1e-3, sum.retransmits, sum.rtt_us,
+      static_cast<double>(durations.Quantile(0.99)) * 1e-3, sum.tcp.retransmits, sum.rtt_us,
       blocked({Blocked::kNetworkPath}), blocked({Blocked::kPeerWindow, Blocked::kPeerNotPosted, Blocked::kPeerSilent}),
       blocked({Blocked::kNcclIdle, Blocked::kNcclUntested}), blocked({Blocked::kHereCopying, Blocked::kHereNoCpu}));
 }

@@ -7,16 +7,8 @@ namespace tcpx {
 namespace {
 
 void AddLane(const LaneNumbers& lane, bool open_now, DirectionTotals* sum) {
-  sum->stream_bytes += lane.bytes;
-  sum->chunks += lane.chunks;
-  sum->calls += lane.calls;
-  sum->short_calls += lane.short_calls;
-  sum->zero_copy += lane.zero_copy;
-  sum->copied += lane.copied;
-  sum->retransmits += lane.tcp.retransmits;
-  sum->busy_us += lane.tcp.busy_us;
-  sum->window_limited_us += lane.tcp.window_limited_us;
-  sum->buffer_limited_us += lane.tcp.buffer_limited_us;
+  AddCounts(kLaneCounters, lane, &sum->stream);
+  AddCounts(kTcpCounters, lane.tcp, &sum->tcp);
   if (!open_now || !lane.open) return;
   if (lane.read) ++sum->lanes[{lane.tcp.congestion, lane.tcp.dscp}];  // Else its class is not known yet.
   sum->rtt_us = std::max(sum->rtt_us, lane.tcp.rtt_us);
@@ -37,13 +29,7 @@ void DirectionTotals::Add(const ConnectionNumbers& numbers, bool open_now) {
     sizes[i].Add(numbers.sizes[i]);
     durations[i].Add(numbers.durations[i]);
   }
-  lanes_lost += numbers.lanes_lost;
-  lanes_moved += numbers.lanes_moved;
-  lanes_redialled += numbers.lanes_redialled;
-  lanes_resumed += numbers.lanes_resumed;
-  lanes_added += numbers.lanes_added;
-  lanes_dropped += numbers.lanes_dropped;
-  lanes_slow += numbers.lanes_slow;
+  AddCounts(kConnectionCounters, numbers.counts, &counts);
   for (size_t i = 0; i < kBlockedKinds; ++i) blocked[i] += numbers.blocked[i];
   for (const LaneNumbers& lane : numbers.lanes) AddLane(lane, open_now, this);
   if (!open_now) return;

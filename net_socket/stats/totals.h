@@ -25,23 +25,9 @@ struct DirectionTotals {
   std::array<uint64_t, 2> bytes{};
   std::array<LogHistogramValues, 2> sizes;
   std::array<LogHistogramValues, 2> durations;
-  uint64_t stream_bytes = 0;
-  uint64_t chunks = 0;
-  uint64_t calls = 0;
-  uint64_t short_calls = 0;
-  uint64_t zero_copy = 0;
-  uint64_t copied = 0;
-  uint64_t lanes_lost = 0;
-  uint64_t lanes_moved = 0;
-  uint64_t lanes_redialled = 0;
-  uint64_t lanes_resumed = 0;
-  uint64_t lanes_added = 0;
-  uint64_t lanes_dropped = 0;
-  uint64_t lanes_slow = 0;
-  uint64_t retransmits = 0;
-  uint64_t busy_us = 0;
-  uint64_t window_limited_us = 0;
-  uint64_t buffer_limited_us = 0;
+  ConnectionCounts counts;
+  LaneSums stream;  // of all lanes
+  TcpCounts tcp;
   BlockedNumbers blocked{};
   // Of what is open just now.
   uint64_t open = 0;

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "common/json_text.h"
 
 namespace tcpx {
 namespace doctor {
@@ -67,23 +68,6 @@ std::string ReportText(const Report& report, bool quiet) {
   absl::StrAppendFormat(&text, "%d ok, %d to note, %d %s\n", report.Count(Grade::kOk), report.Count(Grade::kNote),
                         report.Count(Grade::kProblem), report.Count(Grade::kProblem) == 1 ? "problem" : "problems");
   return text;
-}
-
-std::string JsonText(absl::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (absl::ascii_iscntrl(byte) || byte >= 0x80) {
-      // What is no ASCII may be no UTF-8 either: as Latin-1 it is valid JSON whatever it is.
-      absl::StrAppendFormat(&out, "\\u%04x", byte);
-    } else {
-      out += c;
-    }
-  }
-  return out + "\"";
 }
 
 std::string ReportJson(const Report& report, const std::string& more) {

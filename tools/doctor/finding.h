@@ -58,8 +58,6 @@ std::string ReportText(const Report& report, bool quiet);
 // One object. `more` is put in front of the findings: `"host": "a"`, or empty.
 std::string ReportJson(const Report& report, const std::string& more);
 
-// With quotes around it, and escaped as JSON has it.
-std::string JsonText(absl::string_view text);
 const char* GradeName(Grade grade);
 
 }  // namespace doctor

@@ -1,7 +1,6 @@
 #include "tools/doctor/greeting.h"
 
 #include <time.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -73,8 +72,7 @@ bool Proves(const std::string& expected, const std::string& proof) {
 
 PeerFacts OwnFacts(const Patient& patient) {
   PeerFacts facts;
-  char name[256] = {};
-  if (gethostname(name, sizeof(name) - 1) == 0) facts.host = name;
+  facts.host = HostName();
   facts.version = kVersion;
   facts.mark = absl::StrCat(absl::Hex(HostMark()));
   for (int i = 0; i < patient.devices.count(); ++i) {

@@ -19,6 +19,7 @@
 #include "absl/strings/str_split.h"
 #include "common/clock.h"
 #include "common/fd.h"
+#include "common/json_text.h"
 
 namespace tcpx {
 namespace doctor {

@@ -1,7 +1,6 @@
 // tcpx_doctor: what the plugin would do here, and what stands in its way.
 #include <signal.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include <memory>
 #include <string>
@@ -9,6 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/build_info.h"
+#include "common/json_text.h"
+#include "common/this_host.h"
 #include "tools/doctor/between.h"
 #include "tools/doctor/command.h"
 #include "tools/doctor/finding.h"
@@ -23,11 +24,6 @@ namespace doctor {
 namespace {
 
 constexpr int kExitUsage = 2;
-
-std::string HostName() {
-  char name[256] = {};
-  return gethostname(name, sizeof(name) - 1) == 0 ? name : "?";
-}
 
 int ExamineHere(const Command& command) {
   Report report;

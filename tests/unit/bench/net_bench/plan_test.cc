@@ -133,7 +133,7 @@ TEST(Report, TheSecondPluginHasARatioOfItsOwn) {
 TEST(Report, EscapesJson) {
   RunReport report;
   report.configuration.emplace_back("plugin", "a\"b\\c\nd");
-  EXPECT_NE(JsonReport(report).find("a\\u0022b\\u005cc\\u000ad"), std::string::npos);
+  EXPECT_NE(JsonReport(report).find(R"(a\"b\\c\u000ad)"), std::string::npos);
 }
 
 TEST(Report, CsvHasOneLinePerCellAndPhase) {

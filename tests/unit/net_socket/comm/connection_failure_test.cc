@@ -12,6 +12,7 @@
 #include "absl/time/clock.h"
 #include "common/clock.h"
 #include "net_socket/comm/failure_verdict.h"
+#include "net_socket/message/failure_kind.h"
 #include "net_socket/seal/opener.h"
 #include "tests/unit/net_socket/comm/fake_end.h"
 
@@ -211,19 +212,24 @@ TEST_F(FailingTest, AnAbortIsNotToldOf) {
 }
 
 TEST_F(FailingTest, GarbageNeedsNoReason) {
-  failure_.FailLane(absl::UnavailableError("the peer sent garbage: no magic"), 0);
+  failure_.FailLane(GarbageError("no magic"), 0);
   EXPECT_TRUE(failure_.failed());
 }
 
+TEST_F(FailingTest, ATextAloneIsNoReason) {
+  failure_.FailLane(absl::UnavailableError("the peer sent garbage: no magic"), 0);
+  EXPECT_FALSE(failure_.failed());
+}
+
 TEST_F(FailingTest, WhatThePeerSaysOnALaneIsAReason) {
-  failure_.FailLane(absl::UnavailableError("the peer failed: a cable"), 0);
+  failure_.FailLane(PeerError("a cable"), 0);
   EXPECT_EQ("the peer failed: a cable", failure_.Refusal().message());
 }
 
 // The peer itself knows nothing of it.
 TEST_F(FailingTest, ForgedBytesAreToldWhateverThePeerSays) {
   failure_.NotePeerParted("it leaves");
-  failure_.FailLane(absl::UnavailableError(kNotAuthentic), 0);
+  failure_.FailLane(FailureOf(FailureKind::kForged, kNotAuthentic), 0);
   EXPECT_EQ(kNotAuthentic, failure_.Refusal().message());
 }
 

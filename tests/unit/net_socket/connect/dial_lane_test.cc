@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <memory>
 #include <string>
 #include <thread>
 
@@ -38,23 +39,24 @@ class OneLane final : public DialLane::Owner {
     device_.nics.emplace_back();
     device_.nics[0].interface.name = "lo";
     device_.nics[0].interface.address = *SocketAddress::Parse("127.0.0.1:0");
-    request_.device = &device_;
-    request_.path.same_host = true;
+    dialling_.runtime = &runtime_;
+    dialling_.request.device = &device_;
+    dialling_.request.path.same_host = true;
+    lane_ = std::make_unique<DialLane>(&dialling_, this, 0);
     EXPECT_TRUE(runtime_.reactor.Start().ok());
   }
   ~OneLane() override {
-    InLoop([this] { lane_.Halt(); });
+    InLoop([this] { lane_->Halt(); });
     runtime_.reactor.RequestStop();
     runtime_.reactor.Join();
   }
 
-  Runtime* runtime() override { return &runtime_; }
-  const Secret* secret() const override { return nullptr; }
-  const DialRequest& request() const override { return request_; }
-  const ConnectionId& connection_id() const override { return id_; }
   void LaneAnswered(const DialLane&) override {}
   const LanePath* OtherPath(const DialLane&) override { return nullptr; }
   void BeginAnew(absl::Status why) override { Finish(why); }
+  bool Connected() override { return true; }
+  void Complete(Hello*) override {}
+  bool RefusalIsFinal() override { return false; }
   void NotRefused() override { ++not_refused; }
   void Finish(absl::Status status) override { end_ = std::string(status.message()); }
 
@@ -63,20 +65,20 @@ class OneLane final : public DialLane::Owner {
     runtime_.reactor.RunSync(function);
   }
   void Dial(const SocketAddress& peer) {
-    InLoop([&] { lane_.DialInLoop(LanePath{&device_.nics[0], peer}); });
+    InLoop([&] { lane_->DialInLoop(LanePath{&device_.nics[0], peer}); });
   }
   void DialAgain() {
     InLoop([this] {
-      lane_.Halt();
-      lane_.DialInLoop();
+      lane_->Halt();
+      lane_->DialInLoop();
     });
   }
-  void Halt() { lane_.Halt(); }
+  void Halt() { lane_->Halt(); }
   // Waits until what it says of itself, or its end, has the text. Both.
   std::string Await(const std::string& text) {
     std::string said;
     for (int i = 0; i < 60000 && said.find(text) == std::string::npos; ++i) {
-      InLoop([&] { said = lane_.Progress() + "; end: " + end_; });
+      InLoop([&] { said = lane_->Progress() + "; end: " + end_; });
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     return said;
@@ -87,10 +89,9 @@ class OneLane final : public DialLane::Owner {
  private:
   Runtime runtime_;
   Device device_;
-  DialRequest request_;
-  ConnectionId id_{};
+  Dialling dialling_;
   std::string end_;
-  DialLane lane_{this, 0};
+  std::unique_ptr<DialLane> lane_;
 };
 
 // As behind a rule that rejects and a kernel that sends no more ICMP errors: the error says more than the silence.

@@ -27,13 +27,13 @@ inline ConnectionNumbers SampleConnection(const std::string& peer, bool sends, i
   numbers.durations[0].buckets[30] = 1;
   numbers.durations[0].sum = 123456;
   numbers.durations[1].buckets[22] = 20;
-  numbers.lanes_lost = 1;
-  numbers.lanes_moved = 2;
-  numbers.lanes_resumed = 3;
-  numbers.lanes_slow = 4;
-  numbers.lanes_redialled = 5;
-  numbers.lanes_added = 6;
-  numbers.lanes_dropped = 7;
+  numbers.counts.lost = 1;
+  numbers.counts.moved = 2;
+  numbers.counts.resumed = 3;
+  numbers.counts.slow = 4;
+  numbers.counts.dialled = 5;
+  numbers.counts.added = 6;
+  numbers.counts.dropped = 7;
   for (size_t i = 0; i < kBlockedKinds; ++i) numbers.blocked[i] = (i + 1) * 1000000000;
   numbers.posted = 5;
   for (int i = 0; i < lanes; ++i) {

@@ -1,6 +1,7 @@
 // How findings are said.
 #include "tools/doctor/finding.h"
 
+#include "common/json_text.h"
 #include "gtest/gtest.h"
 
 namespace tcpx {
@@ -54,7 +55,7 @@ TEST(Finding, WhatOthersWroteMakesNoLines) {
   Report report;
   report.Problem("variable", "TCPX_A\nok       all  is well", "");
   EXPECT_EQ(report.findings()[0].text, "TCPX_A\\x0aok       all  is well");
-  EXPECT_EQ(JsonText("a\"b\\c\xe9\x01"), "\"a\\\"b\\\\c\\u00e9\\u0001\"");
+  EXPECT_EQ(JsonText("a\"b\\c\xe9\x01"), "\"a\\\"b\\\\c\xef\xbf\xbd\\u0001\"");
 }
 
 TEST(Finding, KnowsWhatItSaid) {

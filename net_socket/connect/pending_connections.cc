@@ -1,0 +1,192 @@
+#include "net_socket/connect/pending_connections.h"
+
+#include <utility>
+
+#include "common/clock.h"
+#include "common/counted.h"
+#include "common/log.h"
+#include "net_socket/comm/runtime.h"
+#include "net_socket/connect/connect_bounds.h"
+
+namespace tcpx {
+
+PendingConnections::PendingConnections(Runtime* runtime, AcceptWatch* watch, RejectedPeers* rejected,
+                                       Established established)
+    : runtime_(runtime),
+      watch_(watch),
+      rejected_(rejected),
+      established_(std::move(established)),
+      stirred_([this](const ConnectionId& id, size_t lane, bool ended) { LaneStirredInLoop(id, lane, ended); }) {}
+
+// The first lane of a connection that is not pending.
+HelloStatus PendingConnections::AdmitNewInLoop(const Hello& hello, const std::shared_ptr<Listening>& listening) {
+  const ConnectionId& id = hello.connection_id;
+  if (listening->connections.contains(id)) {
+    // Complete here, and its dialler has not heard so: nobody may have the old one.
+    if (hello.attempt == 0 || !TakeBack(listening.get(), id)) return HelloStatus::kDuplicateLane;
+    listening->connections.erase(id);
+  }
+  if (hello.lane != 0) return HelloStatus::kBadLane;
+  listening->connections.insert(id);
+  auto pending = std::make_unique<PendingConnection>(&runtime_->reactor, listening, hello, &stirred_);
+  AwaitInLoop(id, pending.get());
+  pending_.emplace(id, std::move(pending));
+  return HelloStatus::kAccepted;
+}
+
+HelloStatus PendingConnections::AdmitInLoop(const Hello& hello, const std::shared_ptr<Listening>& listening,
+                                            PendingConnection** out) {
+  if (!pending_.contains(hello.connection_id)) {
+    const HelloStatus status = AdmitNewInLoop(hello, listening);
+    if (status != HelloStatus::kAccepted) return status;
+  }
+  PendingConnection* pending = pending_.find(hello.connection_id)->second.get();
+  if (pending->listening() != listening) return HelloStatus::kBadLane;
+  const HelloStatus place = pending->MakePlaceFor(hello);
+  if (place != HelloStatus::kAccepted) return place;
+  runtime_->health.LookInLoop(HealthTag(hello.connection_id));
+  *out = pending;
+  return HelloStatus::kAccepted;
+}
+
+void PendingConnections::AddLaneInLoop(const Hello& hello, LaneSocket socket, PendingConnection* pending) {
+  pending->Add(hello, std::move(socket));
+  watch_->CameInLoop(&pending->listening()->wait, pending->from(), false);
+  (void)CompleteInLoop(hello.connection_id);
+}
+
+std::optional<AcceptWatch::Partial> PendingConnections::FindPartialInLoop(const AcceptWait& wait) const {
+  std::optional<AcceptWatch::Partial> most;
+  for (const auto& [id, pending] : pending_) {
+    const size_t present = pending->present();
+    if (&pending->listening()->wait != &wait || (most.has_value() && most->present >= present)) continue;
+    most = AcceptWatch::Partial{pending->from(), present, pending->lanes(), pending->whole()};
+  }
+  return most;
+}
+
+// False: there is a health socket to come.
+bool PendingConnections::BecomeWholeInLoop(PendingConnection* pending) {
+  std::shared_ptr<Health> health;
+  if ((pending->hello().features & kFeatureHealth) != 0) {
+    health = runtime_->health.FindAcceptedInLoop(HealthTag(pending->hello().connection_id));
+    if (health == nullptr && !pending->whole()) return false;
+  }
+  pending->BecomeWhole(health);
+  return true;
+}
+
+bool PendingConnections::CompleteInLoop(const ConnectionId& id) {
+  auto found = pending_.find(id);
+  PendingConnection* const waiting = found->second.get();
+  if (waiting->present() < waiting->lanes() || !BecomeWholeInLoop(waiting)) return false;
+  const PendingConnection::Word word = waiting->Hear();
+  switch (word) {
+    case PendingConnection::Word::kAwaited:
+      return false;
+    case PendingConnection::Word::kNonsense:
+    case PendingConnection::Word::kChanged:
+      rejected_->NoteInLoop(word == PendingConnection::Word::kNonsense ? HelloStatus::kForeign : HelloStatus::kChanged,
+                            waiting->from());
+      DropInLoop(id);
+      return true;
+    case PendingConnection::Word::kEstablished:
+      break;
+  }
+  const std::unique_ptr<PendingConnection> pending = std::move(found->second);
+  pending_.erase(found);
+  established_(id, pending.get());
+  return true;
+}
+
+void PendingConnections::AwaitInLoop(const ConnectionId& id, PendingConnection* pending) {
+  const int64_t patience_ns = PatienceNs(runtime_->options);
+  pending->timer = runtime_->reactor.AddDeadlineInLoop(patience_ns, [this, id] { ExpireInLoop(id); });
+}
+
+void PendingConnections::ExpireInLoop(const ConnectionId& id) {
+  if (CompleteInLoop(id)) return;
+  PendingConnection& pending = *pending_.find(id)->second;
+  // Its dialler may stand still, and may have said the word: the end of lane 0 tells that it has not.
+  if (pending.whole()) return AwaitInLoop(id, &pending);
+  TCPX_INFO("accept: %d of %s from %s have come within %d s: they are closed, and the peer may begin anew",
+            pending.present(), Counted(pending.lanes(), "lane"), pending.from().ToString(),
+            PatienceNs(runtime_->options) / kSecond);
+  DropInLoop(id);
+}
+
+void PendingConnections::LaneStirredInLoop(const ConnectionId& id, size_t lane, bool ended) {
+  // What was said before the end counts.
+  if (CompleteInLoop(id) || !ended) return;
+  const std::shared_ptr<Health> health = pending_.find(id)->second->health().lock();
+  if (health != nullptr && health->ended_in_order_in_loop()) HealthDiedInLoop(health->tag(), true);
+  if (!pending_.contains(id)) return;
+  pending_.find(id)->second->EndLane(lane);
+  DropIfEmptyInLoop(id);
+}
+
+std::vector<ConnectionId> PendingConnections::OfTagInLoop(uint64_t tag) const {
+  std::vector<ConnectionId> ids;
+  for (const auto& [id, pending] : pending_) {
+    if (HealthTag(id) == tag) ids.push_back(id);
+  }
+  return ids;
+}
+
+void PendingConnections::PruneInLoop(uint64_t tag) {
+  for (const ConnectionId& id : OfTagInLoop(tag)) {
+    if (CompleteInLoop(id)) continue;
+    pending_.find(id)->second->Prune();
+    DropIfEmptyInLoop(id);
+  }
+}
+
+void PendingConnections::HealthCameInLoop(uint64_t tag) {
+  DropUnusedHealthLater(runtime_->health.FindAcceptedInLoop(tag));
+  for (const ConnectionId& id : OfTagInLoop(tag)) (void)CompleteInLoop(id);
+}
+
+void PendingConnections::HealthDiedInLoop(uint64_t tag, bool waits) {
+  for (const ConnectionId& id : OfTagInLoop(tag)) {
+    if (CompleteInLoop(id)) continue;
+    PendingConnection& pending = *pending_.find(id)->second;
+    if (!pending.whole() || (waits && !pending.first_left())) continue;
+    watch_->DiedInLoop(&pending.listening()->wait, pending.from());
+    DropInLoop(id);
+  }
+}
+
+// Nobody else may ever use it.
+void PendingConnections::DropUnusedHealthLater(const std::weak_ptr<Health>& health) {
+  if (health.expired()) return;
+  Runtime* const runtime = runtime_;
+  runtime->reactor.AddDeadlineInLoop(PatienceNs(runtime->options),
+                                     [runtime, health] { runtime->health.DropUnusedInLoop(health.lock()); });
+}
+
+void PendingConnections::DropIfEmptyInLoop(const ConnectionId& id) {
+  auto found = pending_.find(id);
+  if (found != pending_.end() && found->second->present() == 0) DropInLoop(id);
+}
+
+void PendingConnections::DropInLoop(const ConnectionId& id) {
+  auto found = pending_.find(id);
+  runtime_->reactor.CancelTimerInLoop(found->second->timer);
+  found->second->listening()->connections.erase(id);
+  DropUnusedHealthLater(found->second->health());
+  pending_.erase(found);
+}
+
+void PendingConnections::DropOfInLoop(const std::shared_ptr<Listening>& listening) {
+  std::vector<ConnectionId> gone;
+  for (auto& [id, pending] : pending_) {
+    if (pending->listening() == listening) gone.push_back(id);
+  }
+  for (const ConnectionId& id : gone) DropInLoop(id);
+}
+
+void PendingConnections::CloseInLoop() {
+  while (!pending_.empty()) DropInLoop(ConnectionId(pending_.begin()->first));
+}
+
+}  // namespace tcpx

@@ -1,0 +1,71 @@
+// pending_connections.h: the connections of which something is missing: lanes, the health socket, or the dialler's word.
+//
+// Threads: the reactor.
+// Lifetime: borrows the runtime, the watch and the rejected peers.
+// States:  pending (pending_connection.h) -> given to the owner once established, or dropped. With the last of its lanes
+//          a connection is forgotten, its id too.
+// Errors:  as answers to the dialler; a connection whose dialler talks nonsense is dropped.
+#ifndef TCPX_NET_SOCKET_CONNECT_PENDING_CONNECTIONS_H_
+#define TCPX_NET_SOCKET_CONNECT_PENDING_CONNECTIONS_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "net_socket/connect/accept_watch.h"
+#include "net_socket/connect/listening.h"
+#include "net_socket/connect/pending_connection.h"
+#include "net_socket/connect/rejected_peers.h"
+
+namespace tcpx {
+
+class PendingConnections {
+ public:
+  // It has all that it waits for.
+  using Established = std::function<void(const ConnectionId& id, PendingConnection* pending)>;
+
+  PendingConnections(Runtime* runtime, AcceptWatch* watch, RejectedPeers* rejected, Established established);
+
+  // Whether the hello's lane may come, to *out.
+  HelloStatus AdmitInLoop(const Hello& hello, const std::shared_ptr<Listening>& listening, PendingConnection** out);
+  void AddLaneInLoop(const Hello& hello, LaneSocket socket, PendingConnection* pending);
+  // A health socket is asked for: closes what its diallers have given up.
+  void PruneInLoop(uint64_t tag);
+  void HealthCameInLoop(uint64_t tag);
+  // Ends the wait for a dialler that has died with all its answers: its health socket has ended, or, where it `waits`
+  // for another one, that and lane 0.
+  void HealthDiedInLoop(uint64_t tag, bool waits);
+  // The one with most lanes.
+  std::optional<AcceptWatch::Partial> FindPartialInLoop(const AcceptWait& wait) const;
+  void DropIfEmptyInLoop(const ConnectionId& id);
+  void DropOfInLoop(const std::shared_ptr<Listening>& listening);
+  void CloseInLoop();
+
+ private:
+  HelloStatus AdmitNewInLoop(const Hello& hello, const std::shared_ptr<Listening>& listening);
+  // Those whose health socket it is.
+  std::vector<ConnectionId> OfTagInLoop(uint64_t tag) const;
+  void DropUnusedHealthLater(const std::weak_ptr<Health>& health);
+  void LaneStirredInLoop(const ConnectionId& id, size_t lane, bool ended);
+  // True exactly when it is pending no more: it has all that it waits for, or its dialler talks nonsense.
+  bool CompleteInLoop(const ConnectionId& id);
+  bool BecomeWholeInLoop(PendingConnection* pending);
+  void AwaitInLoop(const ConnectionId& id, PendingConnection* pending);
+  // It was given time enough.
+  void ExpireInLoop(const ConnectionId& id);
+  void DropInLoop(const ConnectionId& id);
+
+  Runtime* const runtime_;
+  AcceptWatch* const watch_;
+  RejectedPeers* const rejected_;
+  const Established established_;
+  const PendingConnection::Stirred stirred_;
+  absl::flat_hash_map<ConnectionId, std::unique_ptr<PendingConnection>> pending_;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_CONNECT_PENDING_CONNECTIONS_H_

@@ -1,0 +1,100 @@
+// counters.h: what is counted, one line each: the member, how JSON and Prometheus call it, and what it means.
+//
+// Purpose: a new counter is a member and a line here, and the place that counts. Of what a lane's mover counts the
+//          member is in message/lane_counts.h.
+//
+// Threads: plain data.
+// Units:   as the names say; all counts are of the whole life.
+// Source:  the names: prometheus.io, "Metric and label naming".
+#ifndef TCPX_NET_SOCKET_STATS_COUNTERS_H_
+#define TCPX_NET_SOCKET_STATS_COUNTERS_H_
+
+#include <cstdint>
+
+#include "net_socket/message/lane_counts.h"
+
+namespace tcpx {
+
+// What has happened to a connection, seen from one end.
+struct ConnectionCounts {
+  uint64_t lost = 0;
+  uint64_t moved = 0;
+  uint64_t resumed = 0;
+  uint64_t health = 0;  // each is counted by one of the connections that share it
+  uint64_t added = 0;
+  uint64_t dropped = 0;  // they may be opened again
+  uint64_t dialled = 0;  // found or not
+  uint64_t slow = 0;
+};
+
+// What the kernel counts of a lane.
+struct TcpCounts {
+  uint64_t busy_us = 0;
+  uint64_t window_limited_us = 0;
+  uint64_t buffer_limited_us = 0;
+  uint64_t retransmits = 0;
+};
+
+enum class Ends : uint8_t { kBoth, kSenders };
+
+// Of the counter `member` of `Counts`. A name that is null: not shown there.
+template <typename Counts>
+struct CounterLine {
+  uint64_t Counts::*member;
+  const char* json;
+  const char* metric;
+  Ends ends;
+  const char* help;
+  double unit = 1;  // of the metric
+};
+
+inline constexpr CounterLine<LaneSums> kLaneCounters[] = {
+    {&LaneSums::bytes, "bytes", "tcpx_stream_bytes_total", Ends::kBoth,
+     "Bytes in the streams of the lanes, with headers and padding."},
+    {&LaneSums::chunks, "chunks", "tcpx_chunks_total", Ends::kBoth, "Chunks that travelled whole."},
+    {&LaneSums::calls, "calls", "tcpx_calls_total", Ends::kBoth, "System calls or ring operations that moved bytes."},
+    {&LaneSums::short_calls, "short_writes", "tcpx_short_writes_total", Ends::kSenders,
+     "Sends of which the kernel took a part only."},
+    {&LaneSums::zero_copy, "zero_copy_sends", "tcpx_zero_copy_sends_total", Ends::kSenders,
+     "Chunks that were sent without a copy."},
+    {&LaneSums::copied, "zero_copy_copied", "tcpx_zero_copy_copied_total", Ends::kSenders,
+     "Chunks sent without a copy that the kernel copied after all."},
+};
+
+inline constexpr CounterLine<ConnectionCounts> kConnectionCounters[] = {
+    {&ConnectionCounts::lost, "lanes_lost", "tcpx_lanes_lost_total", Ends::kBoth, "Lanes whose socket died."},
+    {&ConnectionCounts::moved, "lanes_moved", "tcpx_lanes_moved_total", Ends::kBoth,
+     "Lanes that left a standing socket for a better one."},
+    {&ConnectionCounts::dialled, "lanes_redialled", "tcpx_lanes_redialled_total", Ends::kSenders,
+     "Sockets that were dialled in place of others."},
+    {&ConnectionCounts::resumed, "lanes_resumed", "tcpx_lanes_resumed_total", Ends::kBoth,
+     "Lanes that went on with another socket."},
+    {&ConnectionCounts::added, "lanes_added", "tcpx_lanes_added_total", Ends::kBoth,
+     "Lanes that were opened while their connection stood."},
+    {&ConnectionCounts::dropped, "lanes_dropped", "tcpx_lanes_dropped_total", Ends::kBoth,
+     "Lanes that were closed while their connection stood."},
+    {&ConnectionCounts::slow, "lanes_slow", "tcpx_lanes_slow_total", Ends::kBoth,
+     "Lanes that became far slower than their sisters for long."},
+    {&ConnectionCounts::health, nullptr, nullptr, Ends::kBoth, "Health sockets that came back."},
+};
+
+inline constexpr CounterLine<TcpCounts> kTcpCounters[] = {
+    {&TcpCounts::busy_us, "busy_us", "tcpx_tcp_busy_seconds_total", Ends::kSenders,
+     "Time in which lanes had data that was not acknowledged.", 1e-6},
+    {&TcpCounts::window_limited_us, "window_limited_us", "tcpx_tcp_window_limited_seconds_total", Ends::kSenders,
+     "Busy time in which the peer's window was closed.", 1e-6},
+    {&TcpCounts::buffer_limited_us, "buffer_limited_us", "tcpx_tcp_buffer_limited_seconds_total", Ends::kSenders,
+     "Busy time in which the send buffer was the limit.", 1e-6},
+    {&TcpCounts::retransmits, "retransmits", "tcpx_retransmitted_segments_total", Ends::kBoth,
+     "Segments that were sent again."},
+};
+
+// Adds all counts of a table.
+template <typename Counters, typename More, typename Sum>
+void AddCounts(const Counters& counters, const More& more, Sum* sum) {
+  for (const auto& counter : counters) sum->*counter.member += more.*counter.member;
+}
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_STATS_COUNTERS_H_
