@@ -161,7 +161,7 @@ void Comm::DeregisterMemory(MemoryRegion* region) {
         Noise::kParting);
   }
   // A lane may be in the middle of Fail: failed() alone would come too late.
-  if ((in_flight || failed()) && healing_ != nullptr) healing_->Close();
+  if ((in_flight || failed()) && healing_ != nullptr) healing_->lanes().End();
   if (in_flight || failed()) Quiesce();
   regions_.Remove(region);
 }
@@ -169,8 +169,8 @@ void Comm::DeregisterMemory(MemoryRegion* region) {
 // Before the connection gives up, or another socket is waited for in vain. The lanes look for themselves.
 void Comm::PeerLeft(const std::vector<uint64_t>& taken) {
   if (healing_ == nullptr) return;
-  (void)healing_->PeerLeft(taken);
-  (void)healing_->WithLanes([this] {
+  (void)healing_->lanes().PeerLeft(taken);
+  (void)healing_->lanes().WithLanes([this] {
     for (int lane = 0; lane < lane_count(); ++lane) {
       if (PoolLane* const pooled = pool_lane(lane)) ProgressPool::Kick(pooled);
     }
@@ -187,7 +187,7 @@ Handover Comm::TakeSocket(int lane, SocketOffer* offer) {
     return Handover::kRefused;
   }
   if (lane_fd(lane) < 0) return OpenLane(lane, offer);
-  if (PoolLane* const pooled = pool_lane(lane)) {
+  if (pool_lane(lane) != nullptr) {
     Reactor* const reactor = &setup_.runtime->reactor;
     offer->done = [reactor, lane, link = link_, seals = offer->seals, done = std::move(offer->done)](uint64_t taken) {
       reactor->Post([lane, link, done, seals, taken] {
@@ -195,7 +195,17 @@ Handover Comm::TakeSocket(int lane, SocketOffer* offer) {
         link->With([&](Watched* comm) { comm->LaneResumed(lane, seals.get()); });
       });
     };
-    const bool open = healing_->WithLanes([&] {
+    return HandOver(lane, offer);
+  }
+  const std::shared_ptr<Seals> seals = offer->seals;
+  const Handover handed = HandOver(lane, offer);
+  if (handed == Handover::kTaken) LaneResumed(lane, seals.get());
+  return handed;
+}
+
+Handover Comm::HandOver(int lane, SocketOffer* offer) {
+  if (PoolLane* const pooled = pool_lane(lane)) {
+    const bool open = healing_->lanes().WithLanes([&] {
       pooled->Offer(std::move(*offer));
       ProgressPool::Kick(pooled);
     });
@@ -204,11 +214,9 @@ Handover Comm::TakeSocket(int lane, SocketOffer* offer) {
   if (!mutex_.try_lock()) return Handover::kBusy;
   MutexLock lock(mutex_, std::adopt_lock);
   if (failed() || !healing_->heals()) return Handover::kBusy;
-  const std::shared_ptr<Seals> seals = offer->seals;
   const absl::Status replaced = ReplaceSocketOf(lane, std::move(*offer));
   // The link is held.
   if (!replaced.ok()) failure_.FailFound(replaced, lane);
-  LaneResumed(lane, seals.get());
   return Handover::kTaken;
 }
 
@@ -228,7 +236,7 @@ Handover Comm::OpenLane(int lane, SocketOffer* offer) {
   socket.absence.Set(false);
   events_.NoteLane(lane, lane_fd(lane));
   healing_->Back(lane);
-  if (!healing_->WithLanes([&]() TCPX_NO_THREAD_SAFETY_ANALYSIS {
+  if (!healing_->lanes().WithLanes([&]() TCPX_NO_THREAD_SAFETY_ANALYSIS {
         MakeLane(lane); /* mutex_ is held */
       }))
     return Handover::kRefused;
@@ -241,9 +249,8 @@ Handover Comm::OpenLane(int lane, SocketOffer* offer) {
 
 void Comm::LaneResumed(int lane, Seals*) {
   if (open_lanes_ != nullptr && lane > 0) open_lanes_->Open(static_cast<size_t>(lane));
-  if (healing_->TakeOpened(lane)) return;
+  if (healing_->lanes().TakeOpened(lane)) return;
   const int fd = lane_fd(lane);
-  healing_->CountResumed();
   TCPX_INFO_TO(setup_.communicator->log, "comm %x %s device %d: lane %d goes on, %s to %s", setup_.communicator->id,
                DirectionName(direction_), setup_.device, lane, LocalAddress(fd).value_or(SocketAddress()).ToString(),
                PeerAddress(fd).value_or(SocketAddress()).ToString());
@@ -306,7 +313,7 @@ void Comm::Close() {
     failure_.Fail(absl::UnavailableError("the connection was closed with requests outstanding"), 0, Noise::kSilent);
     if (setup_.communicator->has_finalize) setup_.communicator->aborted.store(true, std::memory_order_relaxed);
   }
-  if (healing_ != nullptr) healing_->Close();
+  if (healing_ != nullptr) healing_->lanes().End();
   Quiesce();
   if (healing_ != nullptr) {
     setup_.health->NotifyLeft(setup_.connection_id, orderly ? TakenByLane() : std::vector<uint64_t>());

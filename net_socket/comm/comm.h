@@ -32,6 +32,7 @@
 #include "nccl/plugin_api.h"
 #include "net_socket/comm/connection_failure.h"
 #include "net_socket/comm/connection_setup.h"
+#include "net_socket/comm/lane_mover.h"
 #include "net_socket/comm/progress_check.h"
 #include "net_socket/comm/registered_regions.h"
 #include "net_socket/comm/request_events.h"
@@ -57,7 +58,7 @@ struct CommTally {
   ConnectionCounts counts;
 };
 
-class Comm : protected ConnectionEnd, private Watched {
+class Comm : protected ConnectionEnd, protected LaneMover, private Watched {
  public:
   ~Comm() override;
   Comm(const Comm&) = delete;
@@ -130,12 +131,11 @@ class Comm : protected ConnectionEnd, private Watched {
   bool IsBulk(size_t bytes) const { return lane_count() > 1 && bytes > setup_.express_bytes; }
 
   const ConnectionSetup& setup() const { return setup_; }
-  int lane_fd(int lane) const { return setup_.lanes[lane].fd.get(); }
-  // What seals the lane's first socket: whoever moves a half of it takes that. Empty where nothing is encrypted.
-  Seals& seals(int lane) { return setup_.lanes[static_cast<size_t>(lane)].seals; }
-  const PathProfile& path() const { return setup_.lanes[0].profile; }
-  // Lanes that it may have: some may be without a socket until they are opened (ConnectionSetup::steered).
-  int lane_count() const { return static_cast<int>(setup_.lanes.size()); }
+  ConnectionSetup& mutable_setup() { return setup_; }
+  int lane_fd(int lane) const { return setup_.lane_fd(lane); }
+  Seals& seals(int lane) { return setup_.seals(lane); }
+  const PathProfile& path() const { return setup_.path(); }
+  int lane_count() const { return setup_.lane_count(); }
   Runtime* runtime() const { return setup_.runtime; }
   ConnectionFailure& failure() { return failure_; }
   RequestEvents& events() TCPX_REQUIRES(mutex_) { return events_; }
@@ -185,6 +185,7 @@ class Comm : protected ConnectionEnd, private Watched {
   bool LaneStands() override;
   bool HeardWithin(int64_t ns) override;
   Handover TakeSocket(int lane, SocketOffer* offer) override;
+  Handover HandOver(int lane, SocketOffer* offer) override;
   Handover OpenLane(int lane, SocketOffer* offer);
   void AwaitLanes();
   absl::Status StageThrough(GpuPool* pool) TCPX_REQUIRES(mutex_);

@@ -71,6 +71,12 @@ struct ConnectionSetup {
   std::shared_ptr<Redialler> redialler;  // of a sender that heals, as the next
   std::shared_ptr<HealthRedialler> health_redialler;
 
+  int lane_fd(int lane) const { return lanes[static_cast<size_t>(lane)].fd.get(); }
+  // What seals the lane's first socket: whoever moves a half of it takes that. Empty where nothing is encrypted.
+  Seals& seals(int lane) { return lanes[static_cast<size_t>(lane)].seals; }
+  const PathProfile& path() const { return lanes[0].profile; }
+  // Lanes that it may have: some may be without a socket until they are opened (`steered`).
+  int lane_count() const { return static_cast<int>(lanes.size()); }
   // Those that have, or had, a socket.
   int CountLanes() const {
     const auto made = [](const LaneSocket& lane) { return lane.made(); };

@@ -4,7 +4,6 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 #include <utility>
 
@@ -379,17 +378,11 @@ void ReceiveComm::Quiesce() {
 
 // An error record on lane 0, then the end on every lane.
 void ReceiveComm::TellPeer(const absl::Status& status) {
-  const std::string text(status.message().substr(0, 512));
-  FrameHeader header;
-  header.kind = FrameKind::kError;
-  header.length = static_cast<uint32_t>(text.size());
-  char record[kHeaderBytes + 512];
-  EncodeHeader(header, record);
-  std::memcpy(record + kHeaderBytes, text.data(), text.size());
+  const std::string record = EncodeRecord(FrameKind::kError, status.message().substr(0, kCauseBytesMax));
   // Not into the middle of a credit; the end alone tells the peer too.
   const bool whole = !credits_wait_.load(std::memory_order_relaxed);
   MutexLock lock(seal_mutex_);  // A new socket's answer goes first, sealed or not.
-  if (whole) SayErrorOnZero(record, kHeaderBytes + text.size());
+  if (whole) SayErrorOnZero(record.data(), record.size());
   for (int lane = 0; lane < lane_count(); ++lane) shutdown(lane_fd(lane), SHUT_WR);
 }
 

@@ -1,72 +1,32 @@
 #include "net_socket/comm/send_comm.h"
 
-#include <errno.h>
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "common/clock.h"
 #include "common/socket.h"
-#include "common/status.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/comm/transfer_times.h"
 #include "net_socket/message/memory_region.h"
 #include "net_socket/message/ring_size.h"
-#include "net_socket/send/send_again.h"
 
 namespace tcpx {
 namespace {
 
-// A lone message up to this size is copied beside its header and sent as one buffer: about 4 % at 8 bytes
-// (docs/experiments.md).
-constexpr size_t kLoneBytesMax = 2048;
-
-// A lone frame shorter than this is padded to it. The receiver's kernel acknowledges segments below TCP_MSS_DEFAULT
-// (536, linux/tcp.h) at once, inside its system call, however TCP_QUICKACK stands; that costs 2 us a message.
-constexpr size_t kLoneFrameBytesMin = 600;
-
 // A request that was done for less before it was tested has not waited for its test.
 constexpr int64_t kWorthALookNs = 10 * kMillisecond;
-
-// Frames of lane 0 that may be without an acknowledgement, where lanes heal, and room for copies of their payload. What
-// finds no room, or is longer than kCopiedPayloadBytesMax, is done when it is acknowledged.
-constexpr size_t kHeldFrames = 256;
-constexpr size_t kCopyBytes = 256 << 10;
-
-uint16_t LonePadding(size_t bytes) {
-  const size_t frame = kHeaderBytes + bytes;
-  return frame < kLoneFrameBytesMin ? static_cast<uint16_t>(kLoneFrameBytesMin - frame) : 0;
-}
 
 }  // namespace
 
 SendComm::SendComm(ConnectionSetup setup)
     : Comm(std::move(setup), Direction::kSend),
-      express_bytes_(this->setup().express_bytes),
-      caller_driven_(runtime()->pool == nullptr),
-      seals_(runtime()->options.encrypt || seals(0).sealer != nullptr),
       requests_(this, kRequestsMax * this->setup().max_receives),
-      held_(this->setup().heals ? std::make_unique<HeldFrames>(kHeldFrames, kCopyBytes) : nullptr),
-      queue_(RingSize(PostedMax()), kChunkBytesMax, held_.get()),
-      rates_(PilotSettings()),
-      idle_(std::max(lane_count() - 1, 1)),
-      watch_(std::make_unique<PeerWatch>(static_cast<PeerWatch::Owner*>(this), this->setup().max_receives)) {
-  if (lane_count() > 1) {
-    const Options& options = runtime()->options;
-    striper_ = std::make_unique<Striper>(
-        RingSize(PostedMax()),
-        Striper::Limits{static_cast<size_t>(options.chunk_bytes_min), static_cast<size_t>(options.chunk_bytes)});
-  }
-  bulk_.resize(static_cast<size_t>(lane_count() - 1));
-  moving_.resize(static_cast<size_t>(lane_count()));
-  parking_.resize(static_cast<size_t>(lane_count()));
-  offered_park_.resize(static_cast<size_t>(lane_count()));
-  for (int lane = 1; lane < lane_count(); ++lane) {
-    if (lane_fd(lane) >= 0) MakeLane(lane);
-  }
-  sealer_ = std::move(seals(0).sealer);
+      watch_(std::make_unique<PeerWatch>(static_cast<PeerWatch::Owner*>(this), this->setup().max_receives)),
+      lanes_(&mutable_setup(), &failure(), PostedMax(), LaneSteering::RatesFor(this->setup(), SteersSoon())),
+      healer_(Parts()),
+      steering_(Parts()) {
   std::vector<int> fds;
   std::vector<std::unique_ptr<Opener>> openers;
   for (int lane = 0; lane < lane_count(); ++lane) {
@@ -77,25 +37,18 @@ SendComm::SendComm(ConnectionSetup setup)
   Stand();
 }
 
-int SendComm::PostedMax() const { return requests_.count() + (runtime()->gpu != nullptr ? GpuAllowance::kSlots : 0); }
+SenderParts SendComm::Parts() {
+  return {&setup(), link(), healing(), &failure(), &lanes_, this, this, watch_.get(), &peer_loss_};
+}
 
-void SendComm::MakeLane(int lane) {
-  const Options& options = runtime()->options;
-  BulkSendLane::Settings settings;
-  settings.fd = lane_fd(lane);
-  settings.lane = lane;
-  settings.paced_by_rate = path().paced_by_rate;
-  settings.zero_copy = path().zero_copy;
-  settings.chunk_bytes = options.chunk_bytes;
-  settings.chunk_bytes_min = options.chunk_bytes_min;
-  settings.heals = setup().heals;
-  settings.seals = seals_;
-  auto& made = bulk_[static_cast<size_t>(lane) - 1];
-  made = std::make_unique<BulkSendLane>(&failure(), settings, striper_.get(), &rates_, &idle_,
-                                        runtime()->busy_lanes.get());
-  made->SealBy(std::move(seals(lane).sealer));
-  idle_.Enter(lane - 1, made.get());
-  if (!caller_driven_) runtime()->pool->Attach(made.get(), setup().device);
+std::function<void()> SendComm::SteersSoon() {
+  return [reactor = &runtime()->reactor, link = link()] {
+    reactor->Post([link] { link->With([](auto* comm) { comm->SteerLanes(); }); });
+  };
+}
+
+size_t SendComm::PostedMax() const {
+  return RingSize(requests_.count() + (runtime()->gpu != nullptr ? GpuAllowance::kSlots : 0));
 }
 
 SendComm::~SendComm() {
@@ -126,11 +79,10 @@ absl::Status SendComm::Send(const SendArgs& args, Request** request) {
 }
 
 void SendComm::PostToLanes(SendRequest* request) {
-  if (striper_ == nullptr || request->message_bytes <= express_bytes_) {
-    PostExpress(request);
-  } else {
-    PostBulk(request);
+  if (!lanes_.IsBulk(*request) && request->message_offset == 0) {
+    events().CountWhole(request->events, 0, request->message_bytes);
   }
+  lanes_.Post(request, requests_.in_use() == 1);
 }
 
 void SendComm::PostStaged(SendRequest* request, bool on_gpu) {
@@ -184,93 +136,9 @@ bool SendComm::NextSequence(int32_t tag, uint64_t* sequence) {
   return true;
 }
 
-void SendComm::PostExpress(SendRequest* request) {
-  if (request->message_offset == 0) events().CountWhole(request->events, 0, request->message_bytes);
-  counts_.chunks.Add(std::max<size_t>(1, (request->bytes + kChunkBytesMax - 1) / kChunkBytesMax));
-  const bool lone = requests_.in_use() == 1;
-  // Parts of one staged message may wait before it.
-  if (lone && queue_.empty() && request->bytes <= kLoneBytesMax) {
-    SendLone(request);
-    return;
-  }
-  queue_.Push(request, 0);
-  if (lone || queue_.waiting_bytes() >= static_cast<size_t>(runtime()->options.gather_bytes)) Flush();
-}
-
-void SendComm::SendLone(SendRequest* request) {
-  if (held_ != nullptr && (zero_lost_ || held_->crowded() || held_->resending())) {
-    queue_.Push(request, 0);
-    Flush();
-    return;
-  }
-  const uint16_t padding = path().pads_lone_frames ? LonePadding(request->bytes) : 0;
-  queue_.Push(request, padding);
-  char frame[kHeaderBytes + kLoneBytesMax];
-  const size_t frame_bytes = kHeaderBytes + request->bytes + padding;
-  std::memcpy(frame, request->header, kHeaderBytes);
-  if (request->bytes > 0) std::memcpy(frame + kHeaderBytes, request->data, request->bytes);
-  std::memset(frame + kHeaderBytes + request->bytes, 0, padding);
-  iovec whole{frame, frame_bytes};
-  Took(seals_ ? SendZero(&whole, 1) : send(lane_fd(0), frame, frame_bytes, MSG_DONTWAIT | MSG_NOSIGNAL), frame_bytes);
-}
-
-void SendComm::PostBulk(SendRequest* request) {
-  striper_->Post(request);
-  if (caller_driven_) {
-    if (requests_.in_use() == 1) Drive();
-    return;
-  }
-  idle_.WakeOne();
-}
-
-bool SendComm::ReadyToFlush() {
-  if (held_ == nullptr) return true;
-  if (held_->crowded() || held_->awaited()) held_->Acked(QueuedOf(lane_fd(0), sealer_.get()));
-  if (zero_lost_ || !failure().open()) return false;
-  const int err = SendAgain(lane_fd(0), held_.get(), sealer_.get(), seals_);
-  if (err != 0 && !IsTransientErrno(err)) LaneZeroBroke(err);
-  return err == 0;
-}
-
-void SendComm::Flush() {
-  if (!ReadyToFlush()) return;
-  iovec iov[SendQueue::kIovMax];
-  while (!queue_.empty() && failure().open()) {
-    size_t offered = 0;
-    const int count = queue_.Gather(iov, &offered);
-    if (offered == 0) return;
-    if (!Took(SendZero(iov, count), offered)) return;
-  }
-}
-
-bool SendComm::Took(ssize_t sent, size_t offered) {
-  if (sent >= 0) {
-    queue_.Advance(static_cast<size_t>(sent));
-    counts_.bytes.Add(static_cast<size_t>(sent));
-    counts_.calls.Add();
-    if (static_cast<size_t>(sent) == offered) return true;
-    counts_.short_calls.Add();
-    return false;
-  }
-  if (errno == EINTR) return true;
-  if (errno != EAGAIN && errno != EWOULDBLOCK) LaneZeroBroke(errno);
-  return false;
-}
-
-void SendComm::Drive() {
-  Flush();
-  if (!caller_driven_) return;
-  // Where lanes come and go, not always the same ones first: the last would be given too little to be judged.
-  if (rates_.steered() && ++first_pumped_ >= bulk_.size()) first_pumped_ = 0;
-  for (size_t i = 0; i < bulk_.size(); ++i) {
-    const size_t at = i + first_pumped_;
-    if (auto& lane = bulk_[at < bulk_.size() ? at : at - bulk_.size()]) lane->Pump();
-  }
-}
-
 void SendComm::MoveAll() {
   if (staging_ != nullptr) MoveStaged();
-  Drive();
+  lanes_.Drive();
 }
 
 absl::Status SendComm::Test(Request* request, bool* done, int* sizes) {
@@ -327,35 +195,61 @@ void SendComm::FailIfPeerGone() {
 // that the kernel took the last bytes, or that it has let go of pages that were sent without a copy. Where lanes heal,
 // the last acknowledgement comes with the peer's end.
 bool SendComm::LanesDecide(const SendRequest& request) {
-  if (held_ != nullptr) {
-    const std::vector<uint64_t> taken = healing()->TakenAtEnd();
-    return taken.empty() ? AllAcknowledged() : LanesDecide(request, taken);
+  const bool by_threads = lanes_.IsBulk(request) && !lanes_.caller_driven();
+  if (healing() == nullptr) {
+    if (!by_threads || !peer_loss_.in_order() || failed()) return false;
+    lanes_.PeerClosed({});
+    return true;
   }
-  const bool bulk = striper_ != nullptr && request.message_bytes > express_bytes_;
-  if (!bulk || caller_driven_ || !peer_loss_.in_order() || failed()) return false;
-  if (std::exchange(lanes_asked_, true)) return true;
-  for (auto& lane : bulk_) {
-    if (lane == nullptr) continue;
-    lane->PeerClosed();
-    ProgressPool::Kick(lane.get());
+  const std::vector<uint64_t> taken = healing()->lanes().TakenAtEnd();
+  if (taken.empty()) return AllAcknowledged();
+  if (failed()) return false;
+  lanes_.PeerClosed(taken);
+  return request.done() || by_threads || AllAcknowledged();
+}
+
+// Whose socket has died, or dies now, has no acknowledgement to come.
+bool SendComm::AllAcknowledged() const {
+  for (int lane = 0; lane < lane_count(); ++lane) {
+    if (healing()->lost(lane) || (healing()->up(lane) && QueuedBytes(lane_fd(lane)) != 0)) return false;
   }
   return true;
+}
+
+// The lanes' ends tell it too; one that is lost has none.
+void SendComm::PeerLeft(const std::vector<uint64_t>& taken) {
+  if (healing() == nullptr) return;
+  const bool waits = healing()->lanes().PeerLeft(taken);
+  Comm::PeerLeft(taken);
+  if (waits) PeerGone(absl::UnavailableError("the peer closed the connection"), kNoLane, false);
+}
+
+void SendComm::LaneResumed(int lane, Seals* seals) {
+  Comm::LaneResumed(lane, seals);
+  watch_->ResumeInLoop(lane, lane_fd(lane), seals == nullptr ? nullptr : std::move(seals->opener));
+  steering_.ResumedInLoop(lane);
+  if (lane == 0) LaneHealing::SendAgainInLoop(&runtime()->reactor, link());
+}
+
+void SendComm::LaneParked(int lane) {
+  steering_.ParkedInLoop(lane);
+  LaneRested(lane);
+}
+
+// A link is held.
+bool SendComm::SendsAgain() {
+  if (!mutex_.try_lock()) return true;
+  MutexLock lock(mutex_, std::adopt_lock);
+  bool more = false;
+  const absl::Status sealed = failed() ? absl::OkStatus() : lanes_.express().SendAgainUnasked(&more);
+  if (!sealed.ok()) failure().FailFound(sealed, 0);
+  return more;
 }
 
 // The lanes' own ends come too, but perhaps behind what the network has swallowed.
 void SendComm::PeerEnded() {
   Comm::PeerEnded();
   PeerGone(absl::UnavailableError("the peer closed the connection"), kNoLane, false);
-}
-
-std::vector<LanePace> SendComm::Paces() const {
-  std::vector<LanePace> paces;
-  for (size_t i = 0; i < bulk_.size(); ++i) {
-    const int lane = static_cast<int>(i);
-    const uint64_t sent = bulk_[i] == nullptr ? 0 : bulk_[i]->bytes_sent();
-    paces.push_back({rates_.Get(lane), sent, !rates_.steered() || rates_.Carries(lane)});
-  }
-  return paces;
 }
 
 Flight SendComm::FlightNow() const {
@@ -383,14 +277,9 @@ bool SendComm::InFlight(const MemoryRegion* region) {
 }
 
 void SendComm::Quiesce() {
-  idle_.Close();
-  for (auto& lane : bulk_) {
-    if (lane != nullptr) ProgressPool::Detach(lane.get());
-  }
+  lanes_.Quiesce();
   if (staging_ != nullptr && failed()) staging_->Abandon();
 }
-
-void SendComm::StopWatching() { watch_->Stop(); }
 
 void SendComm::TellPeer(const absl::Status&) {
   for (int lane = 0; lane < lane_count(); ++lane) shutdown(lane_fd(lane), SHUT_RDWR);

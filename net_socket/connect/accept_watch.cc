@@ -37,15 +37,13 @@ void AcceptWatch::Waits(const std::shared_ptr<AcceptWait>& wait) {
 
 void AcceptWatch::WatchInLoop(const std::shared_ptr<AcceptWait>& wait) {
   if (closed_) return;
-  watched_[wait.get()] = {wait, {}};
-  LookAgainInLoop(wait.get());
+  const auto look = [this, one = wait.get()] { return LookInLoop(one); };
+  watched_[wait.get()] = {wait, reactor_->RepeatDeadlineInLoop(LookAfterNs(*wait), look)};
 }
 
-void AcceptWatch::LookAgainInLoop(AcceptWait* wait) {
-  const int64_t since_ns = MonotonicNanos() - wait->progress_ns;
-  const int64_t after_ns =
-      since_ns < bounds_.no_progress_ns ? bounds_.no_progress_ns - since_ns : bounds_.no_progress_ns;
-  watched_[wait].timer = reactor_->AddDeadlineInLoop(after_ns, [this, wait] { LookInLoop(wait); });
+int64_t AcceptWatch::LookAfterNs(const AcceptWait& wait) const {
+  const int64_t since_ns = MonotonicNanos() - wait.progress_ns;
+  return since_ns < bounds_.no_progress_ns ? bounds_.no_progress_ns - since_ns : bounds_.no_progress_ns;
 }
 
 void AcceptWatch::UnwatchInLoop(AcceptWait* wait) {
@@ -77,22 +75,24 @@ void AcceptWatch::CloseInLoop() {
   while (!watched_.empty()) UnwatchInLoop(watched_.begin()->first);
 }
 
-void AcceptWatch::LookInLoop(AcceptWait* wait) {
+int64_t AcceptWatch::LookInLoop(AcceptWait* wait) {
   const int64_t now = MonotonicNanos();
   const int64_t asked_ns = wait->asked_ns.load(std::memory_order_relaxed);
   // Nobody waits: found, closed, or the application has something else to do.
-  if (asked_ns == 0 || now - asked_ns >= bounds_.no_progress_ns) return UnwatchInLoop(wait);
+  bool over = asked_ns == 0 || now - asked_ns >= bounds_.no_progress_ns;
   const FailureGroup* const group = wait->communicator->group.get();
-  if (group != nullptr && !group->cause().empty()) return UnwatchInLoop(wait);  // accept says so.
-  const std::string hopeless = WhyHopelessInLoop(wait);
-  if (!hopeless.empty()) return GiveUpInLoop(wait, hopeless);
+  over = over || (group != nullptr && !group->cause().empty());  // accept says so.
+  if (over) UnwatchInLoop(wait);
+  const std::string hopeless = over ? "" : WhyHopelessInLoop(wait);
+  if (!hopeless.empty()) GiveUpInLoop(wait, hopeless);
+  if (over || !hopeless.empty()) return Reactor::kOver;  // `wait` may be gone.
   if (now - wait->progress_ns >= bounds_.no_progress_ns) {
     // What is there now is news, though it was said that nothing was.
     const bool some = partial_(*wait).has_value() || wait->incomplete_ns != 0;
     const char* const there = wait->lost_ns != 0 ? "lost" : some ? "some" : "none";
     log_.SlowInLoop(*wait->communicator, absl::StrFormat("accept %s %s", wait->where, there), DescribeInLoop(*wait));
   }
-  LookAgainInLoop(wait);
+  return LookAfterNs(*wait);
 }
 
 bool AcceptWatch::LostInLoop(const AcceptWait& wait) {

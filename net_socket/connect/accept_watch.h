@@ -82,8 +82,10 @@ class AcceptWatch {
   };
 
   void WatchInLoop(const std::shared_ptr<AcceptWait>& wait);
-  void LookAgainInLoop(AcceptWait* wait);
-  void LookInLoop(AcceptWait* wait);
+  // How long until it is looked at.
+  int64_t LookAfterNs(const AcceptWait& wait) const;
+  // The same, or that it is no more, after a look.
+  int64_t LookInLoop(AcceptWait* wait);
   void UnwatchInLoop(AcceptWait* wait);
   bool LostInLoop(const AcceptWait& wait);
   // Empty: goes on.

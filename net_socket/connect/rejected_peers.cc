@@ -19,11 +19,11 @@ void RejectedPeers::NoteInLoop(HelloStatus why, const SocketAddress& from) {
 void RejectedPeers::StartCountingInLoop(HelloStatus why) {
   Count& count = counts_[why];
   count.counting = true;
-  count.timer = reactor_->AddTimerInLoop(MonotonicNanos() + period_ns_, [this, why] {
-    counts_[why].counting = false;
-    if (counts_[why].counted == 0) return;
+  count.timer = reactor_->RepeatInLoop(period_ns_, [this, why] {
+    counts_[why].counting = counts_[why].counted > 0;
+    if (!counts_[why].counting) return Reactor::kOver;
     SayCounted(why);
-    StartCountingInLoop(why);
+    return period_ns_;
   });
 }
 

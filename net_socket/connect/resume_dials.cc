@@ -111,11 +111,11 @@ class ResumeDials::Dial final {
   // other path, by the same one: a network that spreads flows by their ports may swallow the first one's, or its SYN was
   // lost, which is sent again only after a second.
   void OtherAfter(int64_t after_ns) {
-    turn_timer_ = reactor().AddTimerInLoop(MonotonicNanos() + after_ns, [this] {
+    turn_timer_ = reactor().RepeatInLoop(after_ns, [this] {
       const LanePath* const other = turn_ % 2 == 0 ? all_->OtherPath(index_, FirstPath(), turn_ / 2) : nullptr;
       ++turn_;
       second_ = std::make_unique<Runner>(this, other == nullptr ? FirstPath() : *other);
-      OtherAfter(kTurnNs);
+      return kTurnNs;
     });
   }
 
@@ -161,32 +161,32 @@ class ResumeDials::Dial final {
     offer_.done = [socket](uint64_t) {};
     reactor().CancelTimerInLoop(turn_timer_);
     reactor().CancelTimerInLoop(next_);
-    next_ = reactor().AddTimerInLoop(0, [this] { OfferInLoop(); });
+    next_ = reactor().RepeatInLoop(0, [this] { return OfferInLoop() ? Reactor::kOver : kBusyNs; });
   }
 
   // Not while another lane stands: the peer can be reached.
   void BoundInLoop(int64_t after_ns) {
-    bound_ = reactor().AddDeadlineInLoop(after_ns, [this] {
+    bound_ = reactor().RepeatDeadlineInLoop(after_ns, [this] {
       bool over = why_ == Why::kOpens;
       if (!over) all_->link_->With([&over](Watched* comm) { over = comm->LanesOverdue(); });
-      if (!over) return BoundInLoop(kAskAgainNs);
+      if (!over) return kAskAgainNs;
       const Runner* const told = first_ != nullptr ? first_.get() : second_.get();
       Finish(absl::UnavailableError(absl::StrFormat("no lane is back within %d s (TCPX_RECONNECT_TIMEOUT), %s",
                                                     all_->dialling_.runtime->options.reconnect_timeout_ns / kSecond,
                                                     told == nullptr ? "none was dialled" : told->Progress())));
+      return Reactor::kOver;
     });
   }
 
-  void OfferInLoop() {
+  // False: the connection is in use just now.
+  bool OfferInLoop() {
     Handover how = Handover::kRefused;
     all_->link_->With([&](Watched* comm) { how = comm->TakeSocket(index_, &offer_); });
-    if (how == Handover::kBusy) {
-      next_ = reactor().AddTimerInLoop(MonotonicNanos() + kBusyNs, [this] { OfferInLoop(); });
-      return;
-    }
+    if (how == Handover::kBusy) return false;
     if (how == Handover::kTaken) all_->paths_.Place(index_, path_);
     EndSoon();
     if (how == Handover::kRefused && why_ == Why::kOpens) NotOpened();
+    return true;
   }
 
   void Finish(absl::Status status) {

@@ -61,25 +61,26 @@ void ResumedLanes::HelloInLoop(HelloSocket socket) {
   const HelloStatus status = AdmitInLoop(socket.hello(), &device);
   if (status != HelloStatus::kAccepted) return AnswerInLoop(socket, status, 0);
   configure_(socket.fd.get(), socket.hello(), device);
-  TryInLoop(std::make_shared<Resuming>(std::move(socket)));
+  const auto resuming = std::make_shared<Resuming>(std::move(socket));
+  if (TryInLoop(resuming)) return;
+  runtime_->reactor.RepeatInLoop(kBusyNs, [this, resuming] { return TryInLoop(resuming) ? Reactor::kOver : kBusyNs; });
 }
 
-void ResumedLanes::TryInLoop(const std::shared_ptr<Resuming>& resuming) {
+bool ResumedLanes::TryInLoop(const std::shared_ptr<Resuming>& resuming) {
   const Hello& hello = resuming->socket.hello();
   const auto found = ends_.find(hello.connection_id);
   const std::shared_ptr<CommLink> link = found == ends_.end() ? nullptr : found->second.link.lock();
-  if (link == nullptr) return AnswerInLoop(resuming->socket, HelloStatus::kGone, 0);
-  if (found->second.attempts[hello.lane] != hello.attempt) return;  // A newer one has come meanwhile.
+  // A newer one may have come meanwhile.
+  if (link != nullptr && found->second.attempts[hello.lane] != hello.attempt) return true;
   SocketOffer offer;
   offer.fd = resuming->socket.fd.get();
   offer.position = hello.express_bytes;
   offer.seals = resuming->seals;
   offer.done = [this, resuming](uint64_t taken) { AnswerInLoop(resuming->socket, HelloStatus::kAccepted, taken); };
   Handover how = Handover::kRefused;
-  link->With([&](Watched* comm) { how = comm->TakeSocket(hello.lane, &offer); });
+  if (link != nullptr) link->With([&](Watched* comm) { how = comm->TakeSocket(hello.lane, &offer); });
   if (how == Handover::kRefused) AnswerInLoop(resuming->socket, HelloStatus::kGone, 0);
-  if (how != Handover::kBusy) return;
-  runtime_->reactor.AddTimerInLoop(MonotonicNanos() + kBusyNs, [this, resuming] { TryInLoop(resuming); });
+  return how != Handover::kBusy;
 }
 
 void ResumedLanes::AnswerInLoop(const HelloSocket& socket, HelloStatus status, uint64_t taken) {

@@ -57,7 +57,8 @@ class ResumedLanes {
 
   // Whether the hello may have its lane; *device is that of its connection.
   HelloStatus AdmitInLoop(const Hello& hello, const Device** device);
-  void TryInLoop(const std::shared_ptr<Resuming>& resuming);
+  // False: its connection is in use just now.
+  bool TryInLoop(const std::shared_ptr<Resuming>& resuming);
   void AnswerInLoop(const HelloSocket& socket, HelloStatus status, uint64_t taken);
 
   Runtime* const runtime_;

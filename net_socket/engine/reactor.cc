@@ -20,6 +20,13 @@ constexpr uint64_t kWakeKey = ~uint64_t{0};
 // At a time. Where there are more, the timers wait for the rest.
 constexpr int kEvents = 128;
 
+std::function<int64_t()> Once(std::function<void()> function) {
+  return [function = std::move(function)] {
+    function();
+    return Reactor::kOver;
+  };
+}
+
 uint64_t Key(int fd, uint32_t generation) { return uint64_t{generation} << 32 | static_cast<uint32_t>(fd); }
 
 }  // namespace
@@ -128,19 +135,36 @@ void Reactor::UnwatchInLoop(int fd) {
   if (watched_.erase(fd) > 0) epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
 }
 
-Reactor::TimerId Reactor::AddTimerInLoop(int64_t at_ns, std::function<void()> function) {
+Reactor::TimerId Reactor::Add(int64_t at_ns, Timer timer) {
   const TimerId id{at_ns, ++next_timer_};
-  timers_.emplace(id, Timer{std::move(function), 0});
+  timers_.emplace(id, std::move(timer));
   return id;
+}
+
+void Reactor::MoveTimer(uint64_t id, int64_t at_ns, Timer timer) {
+  const TimerId at{at_ns, id};
+  moved_[id] = at;
+  timers_.emplace(at, std::move(timer));
+}
+
+Reactor::TimerId Reactor::AddTimerInLoop(int64_t at_ns, std::function<void()> function) {
+  return Add(at_ns, {Once(std::move(function))});
 }
 
 Reactor::TimerId Reactor::AddDeadlineInLoop(int64_t after_ns, std::function<void()> function) {
-  const TimerId id = AddTimerInLoop(MonotonicNanos() + after_ns, std::move(function));
-  timers_[id].again_ns = after_ns;
-  return id;
+  return RepeatDeadlineInLoop(after_ns, Once(std::move(function)));
+}
+
+Reactor::TimerId Reactor::RepeatInLoop(int64_t after_ns, Repeated function) {
+  return Add(MonotonicNanos() + after_ns, {std::move(function)});
+}
+
+Reactor::TimerId Reactor::RepeatDeadlineInLoop(int64_t after_ns, Repeated function) {
+  return Add(MonotonicNanos() + after_ns, {std::move(function), true, after_ns});
 }
 
 void Reactor::CancelTimerInLoop(TimerId id) {
+  if (running_ == id.second) running_ = 0;
   auto moved = moved_.find(id.second);
   if (moved == moved_.end()) {
     timers_.erase(id);
@@ -196,14 +220,17 @@ void Reactor::RunTimers(int64_t until_ns) {
     Timer timer = std::move(timers_.begin()->second);
     timers_.erase(timers_.begin());
     const int64_t now = MonotonicNanos();
-    if (timer.again_ns > 0 && now - id.first > kStandstillNs) {
-      const TimerId again{now + timer.again_ns, id.second};
-      moved_[id.second] = again;
-      timers_.emplace(again, Timer{std::move(timer.function), 0});
+    const int64_t again_ns = std::exchange(timer.again_ns, 0);
+    if (again_ns > 0 && now - id.first > kStandstillNs) {
+      MoveTimer(id.second, now + again_ns, std::move(timer));
       continue;
     }
     moved_.erase(id.second);
-    timer.function();
+    running_ = id.second;
+    const int64_t next_ns = timer.function();
+    if (std::exchange(running_, 0) == 0 || next_ns < 0) continue;
+    if (timer.deadline) timer.again_ns = next_ns;
+    MoveTimer(id.second, MonotonicNanos() + next_ns, std::move(timer));
   }
 }
 

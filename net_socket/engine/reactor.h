@@ -60,6 +60,12 @@ class Reactor {
   // A deadline for somebody else, `after_ns` from now. Where it would be served late by more than kStandstillNs, this
   // process itself stood still: it then runs once more, so that nobody is judged for that.
   TimerId AddDeadlineInLoop(int64_t after_ns, std::function<void()> function);
+  // Runs `function` after so long, then again and again: it says how long until the next time, or kOver. The id serves
+  // for all times, also from within the function. With Deadline each time is one as above.
+  using Repeated = std::function<int64_t()>;
+  static constexpr int64_t kOver = -1;
+  TimerId RepeatInLoop(int64_t after_ns, Repeated function);
+  TimerId RepeatDeadlineInLoop(int64_t after_ns, Repeated function);
   void CancelTimerInLoop(TimerId id);
   // While held the loop does not end: something still has to be delivered.
   void HoldInLoop() { ++held_; }
@@ -72,10 +78,14 @@ class Reactor {
   };
 
   struct Timer {
-    std::function<void()> function;
+    Repeated function;
+    bool deadline = false;
     int64_t again_ns = 0;  // of a deadline that has not run once more
   };
 
+  TimerId Add(int64_t at_ns, Timer timer);
+  // Under the second half of the id that it has had from the start.
+  void MoveTimer(uint64_t id, int64_t at_ns, Timer timer);
   void Run();
   void RunPosted();
   // Nanoseconds; 0: it is due; -1: there is none.
@@ -96,7 +106,8 @@ class Reactor {
   // In the loop only.
   absl::flat_hash_map<int, Watched> watched_;
   std::map<TimerId, Timer> timers_;
-  absl::flat_hash_map<uint64_t, TimerId> moved_;  // deadlines that run once more, by the second half of their id
+  absl::flat_hash_map<uint64_t, TimerId> moved_;  // where those are now that run again, by the second half of their id
+  uint64_t running_ = 0;                          // the same of the one that runs; 0: none, or it was cancelled
   int held_ = 0;
   uint32_t generation_ = 0;
   uint64_t next_timer_ = 0;

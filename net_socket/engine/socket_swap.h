@@ -44,6 +44,9 @@ struct SocketOffer {
   std::function<void(uint64_t taken)> done;
 };
 
+// What becomes of an offer. kBusy: not now, and the offer is as it was.
+enum class Handover { kTaken, kBusy, kRefused };
+
 // Where a lane finds its next socket.
 // Threads: Put from any, Take by the lane's thread.
 class NextSocket {

@@ -1,39 +1,8 @@
 #include "net_socket/health/clock_exchange.h"
 
-#include <algorithm>
-#include <array>
-#include <cstring>
 #include <utility>
 
 namespace tcpx {
-namespace {
-
-constexpr char kVersion = 1;
-using Times = std::array<int64_t, 3>;
-
-}  // namespace
-
-// Numbers lie on the wire as in memory (message/wire.cc).
-std::string EncodeClock(const ClockRecord& record) {
-  const Times times = {record.asked_ns, record.heard_ns, record.answered_ns};
-  std::string text(1, kVersion);
-  text.append(reinterpret_cast<const char*>(times.data()), sizeof(times));
-  text.append(record.who, 0, kClockNameMax);
-  return text + '\0';
-}
-
-bool DecodeClock(absl::string_view text, ClockRecord* record) {
-  Times times;
-  if (text.size() < 1 + sizeof(times) || text[0] < kVersion) return false;
-  std::memcpy(times.data(), text.data() + 1, sizeof(times));
-  text.remove_prefix(1 + sizeof(times));
-  const absl::string_view who = text.substr(0, text.find('\0'));
-  const bool plain = std::all_of(who.begin(), who.end(), [](char c) { return c > ' ' && c <= '~'; });
-  const bool in_order = times[0] > 0 && times[1] >= 0 && times[1] <= times[2] && (times[1] > 0) == (times[2] > 0);
-  if (!plain || !in_order || who.size() > kClockNameMax) return false;
-  *record = {times[0], times[1], times[2], std::string(who)};
-  return true;
-}
 
 ClockRecord ClockExchange::Ask(int64_t now_ns) {
   asked_ns_ = now_ns;

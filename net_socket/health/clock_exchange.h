@@ -4,37 +4,20 @@
 //          answered. The two ways are taken to be as long as each other; the error is half of the round trip at most. So
 //          several questions are asked one behind the other, and the one with the shortest round trip counts.
 //
-// Wire:    the body of a record kClock of the health socket, behind an id of zeros: a version, three times (in a question
-//          the latter two are 0), and in an answer who answers; a newer peer may add what it likes behind that. Peers of
-//          earlier builds skip the record.
 // Threads: one at a time.
 // Units:   nanoseconds of MonotonicNanos, each of its own host.
-// Errors:  DecodeClock: false for nonsense. An answer that was not asked for, or that takes no time, counts for nothing.
+// Errors:  none. An answer that was not asked for, or that takes no time, counts for nothing.
 // Source:  RFC 5905, 8: the four times of NTP.
 #ifndef TCPX_NET_SOCKET_HEALTH_CLOCK_EXCHANGE_H_
 #define TCPX_NET_SOCKET_HEALTH_CLOCK_EXCHANGE_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 
-#include "absl/strings/string_view.h"
+#include "net_socket/message/clock_record.h"
 
 namespace tcpx {
-
-struct ClockRecord {
-  int64_t asked_ns = 0;
-  int64_t heard_ns = 0;     // 0: a question
-  int64_t answered_ns = 0;  // 0: a question
-  std::string who;          // without white space; empty: it has no name to tell
-
-  bool answers() const { return answered_ns != 0; }
-};
-inline constexpr size_t kClockNameMax = 320;
-
-std::string EncodeClock(const ClockRecord& record);
-bool DecodeClock(absl::string_view text, ClockRecord* record);
 
 struct ClockOffset {
   std::string peer;

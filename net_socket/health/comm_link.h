@@ -23,8 +23,6 @@ struct Seals;
 
 struct ConnectionNumbers;
 
-enum class Handover { kTaken, kBusy, kRefused };
-
 // Why a lane may change sockets although its own stands.
 enum class LetGoWhy { kSilent, kReturns };
 
@@ -77,6 +75,8 @@ class Watched {
   virtual void SteerLanes() {}
   // A lane that is to be closed, as soon as it is drained; false: that is done, or is of no use any more.
   virtual bool ClosesLane(int) { return false; }
+  // It is closed, and has let go of its socket.
+  virtual void LaneParked(int) {}
   // Its sender has closed the lane.
   virtual void LaneRested(int) {}
   // A lane that was to be opened gets no socket now.

@@ -25,17 +25,11 @@ constexpr size_t kSaidMax = 16384;
 // Kept for a connection that is expected: an honest peer says that it has parted or failed, and that it is closed.
 constexpr size_t kEarlyNoticesMax = 2;
 
-std::string Frame(FrameKind kind, const std::string& body) { return EncodeRecord(kind, body); }
-
 constexpr int kGarbage = -1;
 // Of 4 KiB each: a peer that says more waits for its next turn.
 constexpr int kReadsInARow = 16;
 // So many rows are more than a socket holds: all that was there when it was asked.
 constexpr int kRowsMax = 256;
-
-std::string EncodeCounts(const std::vector<uint64_t>& counts) {
-  return std::string(reinterpret_cast<const char*>(counts.data()), counts.size() * sizeof(uint64_t));
-}
 
 }  // namespace
 
@@ -148,7 +142,7 @@ void Health::CloseInLoop() {
   if (was != HealthState::kUp) return;
   // Closing with something unread would reset the socket, and our bye with it.
   for (int i = 0; i < kRowsMax && ReadLocked(&unheard); ++i) unheard.clear();
-  SendLocked(Frame(FrameKind::kBye, ""));
+  SendLocked(EncodeRecord(FrameKind::kBye, ""));
   reactor_->UnwatchInLoop(fd_.get());
   fd_.reset();
   seals_ = Seals();
@@ -320,9 +314,7 @@ void Health::CheckSealerLocked() {
 bool Health::Notify(const ConnectionId& id, const std::string& cause, bool parting) {
   MutexLock lock(mutex_);
   if (!TellsLocked()) return false;
-  std::string body(reinterpret_cast<const char*>(id.data()), id.size());
-  body.append(cause, 0, kCauseBytesMax);
-  SayLocked(Frame(parting ? FrameKind::kParting : FrameKind::kError, body));
+  SayLocked(FailureNotice(id, cause, parting));
   return state_ == HealthState::kUp && !end_.has_value();
 }
 
@@ -330,17 +322,13 @@ void Health::NotifyLeft(const ConnectionId& id, const std::vector<uint64_t>& tak
   MutexLock lock(mutex_);
   if (!TellsLocked()) return;
   said_left_ = true;
-  const std::string connection(reinterpret_cast<const char*>(id.data()), id.size());
-  SayLocked(Frame(FrameKind::kLeft, connection + EncodeCounts(taken)));
+  SayLocked(LeftNotice(id, taken));
 }
 
 bool Health::AskForAnother(const ConnectionId& id, int lane) {
   MutexLock lock(mutex_);
   if (state_ != HealthState::kUp || end_.has_value() || outbox_.size() > kOutboxBytesMax) return false;
-  std::string body(reinterpret_cast<const char*>(id.data()), id.size());
-  const auto number = static_cast<uint16_t>(lane);
-  body.append(reinterpret_cast<const char*>(&number), sizeof(number));
-  SendNowLocked(Frame(FrameKind::kSilent, body));
+  SendNowLocked(SilentNotice(id, lane));
   return true;
 }
 

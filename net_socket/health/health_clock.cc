@@ -22,9 +22,7 @@ constexpr size_t kOutboxBytesMax = size_t{64} << 10;
 void Health::SayClockLocked(const ClockRecord& record) {
   if (state_ != HealthState::kUp || end_.has_value() || outbox_.size() > kOutboxBytesMax) return;
   said_left_ = true;
-  const ConnectionId none{};
-  SendNowLocked(EncodeRecord(
-      FrameKind::kClock, std::string(reinterpret_cast<const char*>(none.data()), none.size()) + EncodeClock(record)));
+  SendNowLocked(ClockNotice(EncodeClock(record)));
 }
 
 // The dialling side asks: one of both is enough.

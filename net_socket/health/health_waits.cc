@@ -13,10 +13,6 @@ namespace {
 // Of a peer that does not read them: what it is told of failures matters more.
 constexpr size_t kOutboxBytesMax = size_t{64} << 10;
 
-std::string WaitsRecord(const ConnectionId& id, const std::string& news) {
-  return EncodeRecord(FrameKind::kWaits, std::string(reinterpret_cast<const char*>(id.data()), id.size()) + news);
-}
-
 }  // namespace
 
 // A peer that closes resets what it has not read: behind its bye that is no death.
@@ -24,7 +20,7 @@ void Health::IntroduceLocked() {
   said_left_ = true;
   WaitNews news;
   news.who = ThisProcessName();
-  SendNowLocked(WaitsRecord(ConnectionId{}, EncodeNews(news)));
+  SendNowLocked(WaitsNotice(ConnectionId{}, EncodeNews(news)));
 }
 
 void Health::HearWaitsLocked(const HealthNotice& notice) {
@@ -46,7 +42,7 @@ void Health::AnswerForNobodyLocked(const ConnectionId& id) {
   said_left_ = true;
   WaitNews answer;
   answer.who = ThisProcessName();
-  SendNowLocked(WaitsRecord(id, EncodeNews(answer)));
+  SendNowLocked(WaitsNotice(id, EncodeNews(answer)));
 }
 
 std::string Health::peer_name() {
@@ -58,7 +54,7 @@ bool Health::TellWaits(const ConnectionId& id, const std::string& news) {
   MutexLock lock(mutex_);
   if (state_ != HealthState::kUp || end_.has_value() || outbox_.size() > kOutboxBytesMax) return false;
   said_left_ = true;
-  SendNowLocked(WaitsRecord(id, news));
+  SendNowLocked(WaitsNotice(id, news));
   return true;
 }
 

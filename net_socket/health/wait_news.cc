@@ -11,81 +11,6 @@
 namespace tcpx {
 namespace {
 
-constexpr uint8_t kVersion = 1;
-constexpr uint8_t kAsksBit = 1;
-constexpr uint8_t kCandidateBit = 2;
-// Names of two processes fit, with what lies between them.
-constexpr size_t kTextMax = 255;
-
-// Numbers lie on the wire as in memory (message/wire.cc).
-template <typename T>
-void Put(T value, std::string* out) {
-  out->append(reinterpret_cast<const char*>(&value), sizeof(value));
-}
-
-void PutText(absl::string_view text, std::string* out) {
-  text = text.substr(0, kTextMax);
-  Put(static_cast<uint8_t>(text.size()), out);
-  out->append(text.data(), text.size());
-}
-
-// Takes fields from the front; once one is missing, all that follow are.
-class Fields {
- public:
-  explicit Fields(absl::string_view text) : text_(text) {}
-
-  template <typename T>
-  T Take() {
-    T value{};
-    ok_ = ok_ && text_.size() >= sizeof(value);
-    if (!ok_) return value;
-    std::memcpy(&value, text_.data(), sizeof(value));
-    text_.remove_prefix(sizeof(value));
-    return value;
-  }
-  std::string TakeText() {
-    const size_t bytes = Take<uint8_t>();
-    ok_ = ok_ && text_.size() >= bytes;
-    if (!ok_) return "";
-    std::string text(text_.substr(0, bytes));
-    text_.remove_prefix(bytes);
-    for (char& c : text) {
-      if (c < ' ' || c > '~') c = '?';
-    }
-    return text;
-  }
-  bool ok() const { return ok_; }
-
- private:
-  absl::string_view text_;
-  bool ok_ = true;
-};
-
-void PutRoot(const WaitRoot& root, std::string* out) {
-  Put(static_cast<uint8_t>(root.cause), out);
-  Put(root.finder, out);
-  Put(root.serial, out);
-  Put(root.lag, out);
-  PutText(root.culprit, out);
-  PutText(root.evidence, out);
-  const size_t links = std::min(root.chain.size(), kChainMax);
-  Put(static_cast<uint8_t>(links), out);
-  for (size_t i = 0; i < links; ++i) PutText(root.chain[i], out);
-}
-
-// A cause that only a newer build knows is none.
-void TakeRoot(Fields* fields, WaitRoot* root) {
-  const auto cause = fields->Take<uint8_t>();
-  root->cause = cause < kCauses ? static_cast<Cause>(cause) : Cause::kNone;
-  root->finder = fields->Take<uint64_t>();
-  root->serial = fields->Take<uint32_t>();
-  root->lag = fields->Take<int64_t>();
-  root->culprit = fields->TakeText();
-  root->evidence = fields->TakeText();
-  const size_t links = std::min<size_t>(fields->Take<uint8_t>(), kChainMax);
-  for (size_t i = 0; i < links && fields->ok(); ++i) root->chain.push_back(fields->TakeText());
-}
-
 // As launchers name it: torchrun, Open MPI, PMIx, MPICH, Slurm.
 std::string RankHere() {
   for (const char* name : {"RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}) {
@@ -119,35 +44,6 @@ const char* CauseWords(Cause cause) {
       "a firewall or NAT on the way has dropped the flow",
       "internal: no reason is to be seen, which is a bug of tcpx"};
   return kWords[static_cast<size_t>(cause)];
-}
-
-std::string EncodeNews(const WaitNews& news) {
-  std::string out;
-  Put(kVersion, &out);
-  Put(static_cast<uint8_t>((news.asks ? kAsksBit : 0) | (news.root.candidate ? kCandidateBit : 0)), &out);
-  PutText(news.who, &out);
-  Put(news.posted, &out);
-  Put(news.sequence, &out);
-  Put(news.stood_ms, &out);
-  Put(news.no_cpu_percent, &out);
-  PutRoot(news.root, &out);
-  return out;
-}
-
-bool DecodeNews(absl::string_view text, WaitNews* news) {
-  if (text.size() > kNewsBytesMax) return false;
-  Fields fields(text);
-  if (fields.Take<uint8_t>() < kVersion) return false;
-  const auto bits = fields.Take<uint8_t>();
-  news->asks = (bits & kAsksBit) != 0;
-  news->root.candidate = (bits & kCandidateBit) != 0;
-  news->who = fields.TakeText();
-  news->posted = fields.Take<uint32_t>();
-  news->sequence = fields.Take<uint64_t>();
-  news->stood_ms = fields.Take<uint32_t>();
-  news->no_cpu_percent = std::min<uint8_t>(fields.Take<uint8_t>(), 100);
-  TakeRoot(&fields, &news->root);
-  return fields.ok();
 }
 
 // Without a destructor: at exit other threads may still ask, and a plugin that is unloaded must not leave it behind.

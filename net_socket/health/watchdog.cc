@@ -16,29 +16,25 @@ int64_t Watchdog::IntervalNs(const Options& options) {
 
 void Watchdog::JoinInLoop(std::shared_ptr<CommLink> link, const Options& options) {
   interval_ns_ = IntervalNs(options);
+  if (links_.empty()) {
+    timer_ = reactor_->RepeatInLoop(interval_ns_, [this] {
+      RoundInLoop();
+      return interval_ns_;
+    });
+  }
   links_.insert(std::move(link));
-  if (!armed_) ArmInLoop();
 }
 
 void Watchdog::LeaveInLoop(const std::shared_ptr<CommLink>& link) {
   links_.erase(link);
-  if (!links_.empty() || !armed_) return;
-  reactor_->CancelTimerInLoop(timer_);
-  armed_ = false;
-}
-
-void Watchdog::ArmInLoop() {
-  armed_ = true;
-  timer_ = reactor_->AddTimerInLoop(MonotonicNanos() + interval_ns_, [this] { RoundInLoop(); });
+  if (links_.empty()) reactor_->CancelTimerInLoop(timer_);
 }
 
 void Watchdog::RoundInLoop() {
-  armed_ = false;
   const int64_t now = MonotonicNanos();
   for (const auto& link : links_) {
     link->With([now](Watched* comm) { comm->CheckProgress(now); });
   }
-  if (!links_.empty()) ArmInLoop();
 }
 
 }  // namespace tcpx

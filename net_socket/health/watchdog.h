@@ -30,12 +30,10 @@ class Watchdog {
 
  private:
   void RoundInLoop();
-  void ArmInLoop();
 
   Reactor* const reactor_;
   absl::flat_hash_set<std::shared_ptr<CommLink>> links_;
   int64_t interval_ns_ = 0;
-  bool armed_ = false;
   Reactor::TimerId timer_{0, 0};
 };
 

@@ -7,13 +7,10 @@
 //                     On lane 0 kEstablished stands in front, where both know kFeatureEstablished.
 //   with a secret:    hello -> challenge (an answer that asks for proof, and a nonce) -> proof -> answer, then its MAC
 //   with TCPX_ENCRYPT the nonces are public keys, and all behind the answer is in records (seal/record.h)
-//   reverse stream:   { header [body] }*     records only: credit, confirm, bye, error
+//   reverse stream:   { header [body] }*     records only: credit, bye, error
 //   a lane again:     hello of kind kResume -> answer, with the count of bytes taken -> the stream from there on
 //   a health socket:  hello of that kind -> answer -> { header [body] }* both ways, records only: error, parting, left,
-//                     silent, waits, clock, bye. The body of the first two is there the connection's id and the text, that of left
-//                     the id and, from an end that received, the bytes taken of each lane's stream (eight bytes each),
-//                     that of silent the id and the lane (two bytes), that of waits the id and what wait_news.h says,
-//                     that of clock zeros and what clock_exchange.h says; an id of zeros there stands for the process.
+//                     silent, waits, clock, bye. health_notice.h says what is in them
 //
 // Versions: kWireVersion is in the hello and the handle. A record of an unknown kind is skipped by its length, so a
 //           newer peer may add kinds (from kFirstRecord on) without a new version.
@@ -52,19 +49,19 @@ inline constexpr size_t kCauseBytesMax = 512;
 // Longest body of a record; longer ones are refused as garbage.
 inline constexpr uint32_t kRecordBytesMax = 64 * 1024;
 
+// 65 was given away once, and never sent.
 enum class FrameKind : uint8_t {
   kChunk = 1,         // a part of a message, payload follows
   kFirstRecord = 64,  // everything from here on is a record: skipped where it is not known
   kCredit = 64,       // receiver -> sender: a grouped receive was posted
-  kConfirm = 65,      // receiver -> sender: messages that arrived whole (for re-dialled lanes)
   kBye = 66,          // no further frame follows on this lane
   kError = 67,        // the connection has failed; the body is a text that says why
   kParting = 68,      // an end has given the connection up; the body as of kError, and news only where it is missed
   kEstablished = 69,  // dialler -> acceptor, first on lane 0: all lanes are answered, and none is dialled any more
   kLeft = 70,         // on a health socket: this end of the connection is closed, none of its lanes comes back
   kSilent = 71,       // there, receiver -> sender: what the receiver says on a lane is not acknowledged; move the lane
-  kWaits = 76,        // on a health socket: what an end waits for (health/wait_news.h)
-  kClock = 77,        // there, too: what time it is, and the answer (health/clock_exchange.h)
+  kWaits = 76,        // on a health socket: what an end waits for (wait_record.h)
+  kClock = 77,        // there, too: what time it is, and the answer (clock_record.h)
   kRest = 75,         // on a lane: if its socket ends behind this record, the lane is closed and not lost
 };
 
@@ -93,6 +90,7 @@ bool IsEstablished(const char* in);
 std::string CauseText(absl::string_view body);
 
 using Ticket = std::array<uint8_t, 16>;
+using ConnectionId = std::array<uint8_t, 16>;
 
 // What NCCL carries from listen to connect. The first bytes of the 128; the rest is zero when sent.
 struct Handle {
@@ -147,7 +145,7 @@ inline constexpr bool LanesMaySteer(int lanes) { return lanes > 1 && lanes <= kL
 struct Hello {
   uint16_t version = kWireVersion;
   Ticket ticket{};
-  std::array<uint8_t, 16> connection_id{};
+  ConnectionId connection_id{};
   uint16_t lane = 0;
   uint16_t lanes = 1;
   HelloKind kind = HelloKind::kLane;
@@ -170,7 +168,7 @@ void EncodeHello(const Hello& hello, char* out);
 const char* DecodeHello(const char* in, Hello* hello);
 
 // Which health socket a connection belongs to.
-uint64_t HealthTag(const std::array<uint8_t, 16>& connection_id);
+uint64_t HealthTag(const ConnectionId& connection_id);
 
 // One interface of the acceptor's device, and where it listens. Of a link-local IPv6 address the dialler fills in the
 // scope: that of its own interface, since a scope means nothing on another host.

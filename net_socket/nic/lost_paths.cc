@@ -87,11 +87,11 @@ void LostPaths::WaitInLoop(User* user, const LanePath& path) {
 
 void LostPaths::AskSoonInLoop(const std::string& key, Lost* lost, int64_t after_ns) {
   reactor_->CancelTimerInLoop(lost->timer);
-  lost->timer = reactor_->AddTimerInLoop(MonotonicNanos() + after_ns, [this, key] { AskInLoop(key); });
+  lost->timer = reactor_->RepeatInLoop(after_ns, [this, key] { return AskInLoop(key); });
 }
 
 // One user after the other: whoever is asked first may have no lane to spare.
-void LostPaths::AskInLoop(const std::string& key) {
+int64_t LostPaths::AskInLoop(const std::string& key) {
   Lost& lost = lost_[key];
   if (!OutInLoop(*lost.path.nic)) {
     for (size_t left = lost.waiting.size(); left > 0; --left) {
@@ -100,9 +100,9 @@ void LostPaths::AskInLoop(const std::string& key) {
       lost.waiting.pop_back();
     }
   }
-  if (lost.waiting.empty()) return;
+  if (lost.waiting.empty()) return Reactor::kOver;
   const bool long_out = MonotonicNanos() - lost.since_ns > kLongOutNs;
-  AskSoonInLoop(key, &lost, long_out ? kAskRarelyNs : lost.pause_ns);
+  return long_out ? kAskRarelyNs : lost.pause_ns;
 }
 
 void LostPaths::FoundInLoop(const LanePath& path) {

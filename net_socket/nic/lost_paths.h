@@ -76,7 +76,8 @@ class LostPaths final : public Reactor::Handler {
   bool Concerns(const LinkNews& news) const;
   // How the interfaces are.
   void LookInLoop();
-  void AskInLoop(const std::string& key);
+  // How long until the path is asked after again.
+  int64_t AskInLoop(const std::string& key);
   void AskSoonInLoop(const std::string& key, Lost* lost, int64_t after_ns);
 
   Reactor* const reactor_;

@@ -16,6 +16,7 @@
 #include "common/log.h"
 #include "common/unknown_params.h"
 #include "nccl/plugin_api.h"
+#include "net_socket/seal/cipher_suites.h"
 #include "net_socket/seal/seals.h"
 
 namespace tcpx {

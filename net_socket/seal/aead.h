@@ -1,6 +1,6 @@
 // aead.h: authenticated encryption of one record, by whichever library has it.
 //
-// Purpose: the seam between records and ciphers. A suite is a cipher with a key of at most 32 bytes, a nonce of 12 and a
+// Purpose: the seam between records and ciphers (cipher_suites.h makes them). A suite is a cipher with a key of at most 32 bytes, a nonce of 12 and a
 //          tag of 16; the same suite gives the same bytes from every library.
 //
 // Threads: an Aead is used by one thread at a time; the rest is constant.
@@ -15,9 +15,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <string>
-#include <vector>
 
 namespace tcpx {
 
@@ -44,18 +41,6 @@ class Aead {
   virtual bool Open(const AeadNonce& nonce, const char* ad, size_t ad_bytes, const char* in, size_t bytes,
                     char* out) = 0;
 };
-
-// Null: no library here has the suite. `key` has KeyBytes.
-std::unique_ptr<Aead> MakeAead(CipherSuite suite, const uint8_t* key);
-
-// The ChaCha20-Poly1305 that is linked in, which is used where no library has it.
-std::unique_ptr<Aead> MakeLinkedInAead(const uint8_t* key);
-
-// Those that this process has, by the trial of a known answer, the best first: never empty, since one is linked in.
-// *by gets what they come from, for the log; *slow why the best is far from what this processor could do; empty: it is not.
-std::vector<CipherSuite> FindSuites(std::string* by, std::string* slow = nullptr);
-// The latter, of a processor and a libgcrypt (null: none).
-std::string WhySlow(CipherSuite best, bool has_aes, const char* gcrypt_version);
 
 }  // namespace tcpx
 

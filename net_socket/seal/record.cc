@@ -2,6 +2,8 @@
 
 #include <sodium/utils.h>
 
+#include "net_socket/seal/cipher_suites.h"
+
 namespace tcpx {
 
 RecordKeys::RecordKeys(const TrafficKeys& keys) : keys_(keys) {}

@@ -10,13 +10,8 @@
 #include <utility>
 
 #include "common/clock.h"
-#include "common/socket.h"
 #include "common/status.h"
 #include "net_socket/message/transfer_events.h"
-#include "net_socket/seal/seals.h"
-#include "net_socket/send/busy_lanes.h"
-#include "net_socket/send/held_frames.h"
-#include "net_socket/send/lane_rates.h"
 
 namespace tcpx {
 namespace {
@@ -49,79 +44,101 @@ void Disconnect(int fd) {
 BulkSendLane::BulkSendLane(LaneOwner* owner, const Settings& settings, Striper* striper, LaneRates* rates,
                            IdleLanes* idle, BusyLanes* busy)
     : owner_(owner),
-      settings_(settings),
       striper_(striper),
-      rates_(rates),
       idle_(idle),
-      busy_(busy),
-      rate_(settings.chunk_bytes_min),
+      stream_(owner, {settings.fd, settings.lane, settings.heals ? kHeldChunks : 0, 0, settings.seals}),
+      pace_(&stream_, {settings.paced_by_rate, settings.chunk_bytes, settings.chunk_bytes_min}, striper, rates, busy),
       zero_copy_(settings.zero_copy),
       pinned_(!settings.heals) {
   op_.fd = settings.fd;
-  if (settings.heals) held_ = std::make_unique<HeldFrames>(kHeldChunks, 0);
 }
 
-BulkSendLane::~BulkSendLane() = default;
+BulkSendLane::Next BulkSendLane::Load(int64_t* retry_ns) {
+  while (!frame_.loaded()) {
+    *retry_ns = 0;
+    if (retiring_.load(std::memory_order_acquire)) {
+      if (SaysRest()) continue;
+      if (!drained()) *retry_ns = MonotonicNanos() + BulkPace::kLookEveryNs;
+      return Next::kRetires;
+    }
+    if (striper_->drained()) return Next::kNothing;
+    if (!pace_.HasRoom(retry_ns)) return Next::kNoRoom;
+    (void)PullChunk();
+  }
+  return Next::kLoaded;
+}
+
+bool BulkSendLane::LoadInLoop(Engine* engine) {
+  if (frame_.loaded()) return true;
+  for (;;) {
+    switch (Load(&retry_at_ns_)) {
+      case Next::kLoaded:
+        retry_at_ns_ = 0;
+        if (!striper_->drained()) idle_->WakeNext();
+        return true;
+      case Next::kNothing:
+        if (!WaitForWork()) continue;
+        retry_at_ns_ = pace_.LookWhileHeld();
+        return false;
+      case Next::kNoRoom:
+        idle_->WakeNext();
+        if (retry_at_ns_ != 0) return false;
+        op_.kind = IoOp::Kind::kWritable;
+        sending_ = &op_;
+        Submit(engine, &op_);
+        return false;
+      case Next::kRetires:
+        idle_->WakeNext();
+        return false;
+    }
+  }
+}
 
 bool BulkSendLane::PullChunk() {
-  int64_t want = settings_.chunk_bytes;
-  if (settings_.paced_by_rate) {
-    want = std::min(want, rate_.chunk_max());
-    if (unsent_max_ >= 0) want = std::min(want, unsent_max_);
-    busy_->Note(looked_ns_, &busy_span_);
-  }
-  const size_t least = static_cast<size_t>(ChunkMin());
-  if (!striper_->Pull(static_cast<size_t>(want), rates_->Share(index()), least, &chunk_)) return false;
-  const SendRequest& request = *chunk_.request;
-  if (request.events != nullptr) request.events->Count(settings_.lane, chunk_.length, request.message_bytes);
-  FrameHeader header;
-  header.length = static_cast<uint32_t>(chunk_.length);
-  header.sequence = request.sequence;
-  header.offset = request.message_offset + chunk_.offset;
-  header.message_bytes = request.message_bytes;
-  header.tag = request.tag;
-  EncodeHeader(header, header_);
+  Chunk chunk;
+  if (!pace_.Pull(&chunk)) return false;
+  const SendRequest& request = *chunk.request;
+  if (request.events != nullptr) request.events->Count(stream_.lane(), chunk.length, request.message_bytes);
+  frame_.Begin(chunk);
   said_ = false;
-  if (held_ != nullptr) held_->Begin(header_, {request.data + chunk_.offset, chunk_.length, 0}, chunk_.request);
-  taken_ = 0;
-  continuous_ = true;
-  watching_ = settings_.paced_by_rate;
+  if (stream_.held() != nullptr) {
+    stream_.held()->Begin(frame_.header(), {frame_.payload(), chunk.length, 0}, chunk.request);
+  }
   return true;
 }
 
-int BulkSendLane::Gather(iovec* iov) const {
-  int count = 0;
-  if (saying_) {
-    iov[count++] = {const_cast<char*>(header_ + taken_), kHeaderBytes - taken_};
-    return count;
+bool BulkSendLane::SaysRest() {
+  if (!said_ && stream_.held()->room() > 0) {
+    frame_.BeginRecord(FrameKind::kRest);
+    stream_.held()->Begin(frame_.header(), {}, nullptr);
+    return true;
   }
-  const char* payload = chunk_.request->data + chunk_.offset;
-  if (taken_ < kHeaderBytes) {
-    iov[count++] = {const_cast<char*>(header_ + taken_), kHeaderBytes - taken_};
-    iov[count++] = {const_cast<char*>(payload), chunk_.length};
-  } else {
-    const size_t sent = taken_ - kHeaderBytes;
-    iov[count++] = {const_cast<char*>(payload + sent), chunk_.length - sent};
-  }
-  return count;
+  stream_.LookForAcks();
+  if (said_ && stream_.held()->empty()) drained_.store(true, std::memory_order_release);
+  return false;
+}
+
+bool BulkSendLane::WaitForWork() {
+  idle_->Rest(index());
+  return striper_->drained() || !idle_->Take(index());
 }
 
 void BulkSendLane::Advance(size_t bytes) {
-  const size_t frame = kHeaderBytes + chunk_.length;
-  bytes = std::min(bytes, frame - taken_);
-  CountSent(bytes, frame - taken_);
-  taken_ += bytes;
-  if (taken_ < frame) return;
-  if (saying_) {
-    saying_ = false;
+  const size_t left = frame_.left();
+  bytes = std::min(bytes, left);
+  CountSent(bytes, left);
+  frame_.Took(bytes);
+  if (bytes < left) return;
+  const Chunk sent = frame_.chunk();
+  if (frame_.is_record()) {
+    frame_.Clear();
     said_ = true;
     return;
   }
-  counts_.chunks.Add();
-  const Chunk sent = chunk_;
-  chunk_.request = nullptr;
+  stream_.counts().chunks.Add();
+  frame_.Clear();
   if (rest_of_ == nullptr) {
-    if (held_ == nullptr) Striper::Sent(sent);  // The request may be gone after this.
+    if (stream_.held() == nullptr) Striper::Sent(sent);  // The request may be gone after this.
     return;
   }
   rest_of_->taken = true;
@@ -130,69 +147,14 @@ void BulkSendLane::Advance(size_t bytes) {
 }
 
 void BulkSendLane::CountSent(size_t bytes, size_t offered) {
-  if (held_ != nullptr) held_->Sent(bytes);
-  counts_.bytes.Add(bytes);
-  counts_.calls.Add();
-  if (bytes < offered) counts_.short_calls.Add();
-}
-
-// True exactly when there is nothing to pull: the next post will kick the lane.
-bool BulkSendLane::WaitForWork() {
-  idle_->Rest(index());
-  return striper_->drained() || !idle_->Take(index());
-}
-
-bool BulkSendLane::SaysRest() {
-  if (!said_ && held_->room() > 0) {
-    FrameHeader header;
-    header.kind = FrameKind::kRest;
-    EncodeHeader(header, header_);
-    held_->Begin(header_, {}, nullptr);
-    chunk_ = Chunk();
-    taken_ = 0;
-    saying_ = true;
-    return true;
-  }
-  held_->Acked(QueuedOf(op_.fd, sealer_.get()));
-  if (said_ && held_->empty()) drained_.store(true, std::memory_order_release);
-  return false;
-}
-
-bool BulkSendLane::NextChunkInLoop(Engine* engine) {
-  while (!loaded()) {
-    if (retiring_.load(std::memory_order_acquire)) {
-      if (SaysRest()) continue;
-      idle_->WakeNext();
-      retry_at_ns_ = drained() ? 0 : MonotonicNanos() + kLookEveryNs;
-      return false;
-    }
-    if (striper_->drained()) {
-      if (WaitForWork()) {
-        retry_at_ns_ = LookWhileHeld();
-        return false;
-      }
-      continue;
-    }
-    int64_t retry_ns = 0;
-    if (!HasRoom(&retry_ns)) {
-      idle_->WakeNext();
-      retry_at_ns_ = retry_ns;
-      if (retry_ns != 0) return false;
-      op_.kind = IoOp::Kind::kWritable;
-      sending_ = &op_;
-      Submit(engine, &op_);
-      return false;
-    }
-    if (PullChunk() && !striper_->drained()) idle_->WakeNext();
-  }
-  return true;
+  if (stream_.held() != nullptr) stream_.held()->Sent(bytes);
+  stream_.Count(bytes, offered);
 }
 
 void BulkSendLane::AdvanceInLoop(Engine* engine) {
   if (next_socket_.waiting() && !ReplaceInLoop(engine)) return;
   // Also while a send waits: the peer may take nothing more before one of those in front is done.
-  const bool looks = held_ != nullptr && !parked();
-  const int64_t look_at_ns = looks ? ack_looks_.Look(op_.fd, held_.get(), MonotonicNanos(), sealer_.get()) : 0;
+  const int64_t look_at_ns = stream_.held() == nullptr ? 0 : stream_.LookForAcks(MonotonicNanos());
   SendInLoop(engine);
   retry_at_ns_ = Earlier(retry_at_ns_, look_at_ns);
 }
@@ -201,106 +163,109 @@ void BulkSendLane::SendInLoop(Engine* engine) {
   if (!owner_->open()) return;
   if (peer_closed_.load(std::memory_order_acquire)) return EndInLoop(engine);
   if (sending_ != nullptr) return;
-  if (lost_) {
-    idle_->WakeNext();  // Whoever woke this lane has work for one that stands.
+  if (stream_.lost()) {
+    idle_->WakeNext();  // Whoever woke this lane has work for one that is up.
     return;
   }
-  if (!CanSeal()) return;
-  if (held_ != nullptr && held_->resending()) {
+  if (!stream_.CanSeal()) return;
+  if (stream_.held() != nullptr && stream_.held()->resending()) {
     SubmitAgain(engine);
     return;
   }
-  if (!NextChunkInLoop(engine)) return;
-  if (taken_ == 0 && SubmitPinned(engine)) return;
-  SubmitSend(engine, Gather(op_.iov));
+  if (!LoadInLoop(engine)) return;
+  if (!frame_.begun() && SubmitPinned(engine)) return;
+  SubmitSend(engine, frame_.Gather(op_.iov));
 }
 
 void BulkSendLane::SubmitSend(Engine* engine, int count) {
   op_.kind = IoOp::Kind::kSend;
   op_.iov_count = count;
-  if (sealer_ != nullptr) {
-    if (!sealer_->pending() && !sealer_->Seal(op_.iov, count)) {
-      (void)CanSeal();
+  if (Sealer* const sealer = stream_.sealer()) {
+    if (!sealer->pending() && !sealer->Seal(op_.iov, count)) {
+      (void)stream_.CanSeal();
       return;
     }
-    op_.iov[0] = sealer_->rest();
+    op_.iov[0] = sealer->rest();
     op_.iov_count = 1;
   }
   sending_ = &op_;
   Submit(engine, &op_);
 }
 
-size_t BulkSendLane::TookOf(int result) {
-  const size_t bytes = static_cast<size_t>(result);
-  return sealer_ == nullptr ? bytes : sealer_->Took(bytes);
+void BulkSendLane::SubmitAgain(Engine* engine) {
+  again_ = true;
+  SubmitSend(engine, stream_.held()->GatherAgain(op_.iov, IoOp::kIovMax));
 }
 
-void BulkSendLane::SealBy(std::unique_ptr<Sealer> sealer) { sealer_ = std::move(sealer); }
-
-bool BulkSendLane::CanSeal() {
-  const absl::Status sealed = CheckSealer(settings_.seals, sealer_.get());
-  if (!sealed.ok()) owner_->FailLane(sealed, settings_.lane);
-  return sealed.ok();
+size_t BulkSendLane::TookOf(int result) {
+  const size_t bytes = static_cast<size_t>(result);
+  return stream_.sealer() == nullptr ? bytes : stream_.sealer()->Took(bytes);
 }
 
 void BulkSendLane::EndInLoop(Engine* engine) {
   if (sending_ != nullptr) return engine->Cancel(sending_);
-  if (held_ != nullptr) PeerTook(peer_took_);
-  const bool all_sent = chunk_.request == nullptr && striper_->drained();
+  const HeldFrames* const held = stream_.held();
+  if (held != nullptr) PeerTook(peer_took_);
+  const bool all_sent = frame_.chunk().request == nullptr && striper_->drained();
   // That a lane rests need not be heard.
-  if (all_sent && (held_ == nullptr || held_->all_acked() || !held_->awaited())) return;
-  owner_->FailLane(absl::UnavailableError("the peer closed the connection"), settings_.lane);
+  if (all_sent && (held == nullptr || held->all_acked() || !held->awaited())) return;
+  owner_->FailLane(absl::UnavailableError("the peer closed the connection"), stream_.lane());
 }
 
 bool BulkSendLane::SubmitPinned(Engine* engine) {
-  if (saying_ || rest_of_ != nullptr || !zero_copy_.Wants(chunk_.length) || !engine->zero_copy()) return false;
-  if (sealer_ != nullptr && (sealer_->pending() || !FitsABuffer(chunk_.length))) return false;
+  if (frame_.is_record() || rest_of_ != nullptr) return false;
+  const Chunk& chunk = frame_.chunk();
+  if (!zero_copy_.Wants(chunk.length) || !engine->zero_copy()) return false;
+  const Sealer* const sealer = stream_.sealer();
+  if (sealer != nullptr && (sealer->pending() || !FitsABuffer(chunk.length))) return false;
   PinnedChunk* pinned = pinned_.Take();
   if (pinned == nullptr) return false;
-  pinned->chunk = chunk_;
-  std::memcpy(pinned->header, header_, kHeaderBytes);
-  if (held_ != nullptr) pinned->frame = held_->Pin();
+  pinned->chunk = chunk;
+  std::memcpy(pinned->header, frame_.header(), kHeaderBytes);
+  if (stream_.held() != nullptr) pinned->frame = stream_.held()->Pin();
   IoOp* op = &pinned->op;
   op->kind = IoOp::Kind::kSendZeroCopy;
   op->fd = op_.fd;
   op->owner = static_cast<PoolLane*>(this);
   op->iov_count = 2;
   op->iov[0] = {pinned->header, kHeaderBytes};
-  op->iov[1] = {const_cast<char*>(chunk_.request->data + chunk_.offset), chunk_.length};
-  if (sealer_ != nullptr && !SealPinned(pinned)) return !CanSeal();
-  chunk_.request = nullptr;
+  op->iov[1] = {const_cast<char*>(frame_.payload()), chunk.length};
+  if (sealer != nullptr && !SealPinned(pinned)) return !stream_.CanSeal();
+  frame_.Clear();
   sending_ = op;
   Submit(engine, op);
   return true;
 }
 
 bool BulkSendLane::SealPinned(PinnedChunk* pinned) {
-  pinned->sealed = sealer_->LendRoom();
-  if (!sealer_->SealInto(pinned->sealed.get(), kSealBufferBytes, pinned->op.iov, 2)) return false;
-  pinned->op.iov[0] = sealer_->rest();
+  Sealer* const sealer = stream_.sealer();
+  pinned->sealed = sealer->LendRoom();
+  if (!sealer->SealInto(pinned->sealed.get(), kSealBufferBytes, pinned->op.iov, 2)) return false;
+  pinned->op.iov[0] = sealer->rest();
   pinned->op.iov_count = 1;
   return true;
 }
 
 // What the kernel did not take goes on as an ordinary chunk; where it is sealed, from where it lies.
 void BulkSendLane::CompletePinned(PinnedChunk* pinned, const Completion& completion) {
+  HeldFrames* const held = stream_.held();
   if (completion.release) {
     pinned->released = true;
     zero_copy_.Notified(completion.result != 0);
-    if (completion.result != 0) counts_.copied.Add();
-    if (held_ != nullptr) held_->Unpin(pinned->frame);
+    if (completion.result != 0) stream_.counts().copied.Add();
+    if (held != nullptr) held->Unpin(pinned->frame);
     pinned_.Settle(pinned);
     return;
   }
   sending_ = nullptr;
   pinned->released = !completion.held;
-  if (held_ != nullptr && pinned->released) held_->Unpin(pinned->frame);
+  if (held != nullptr && pinned->released) held->Unpin(pinned->frame);
   const size_t taken = completion.result > 0 ? TookOf(completion.result) : 0;
   const size_t frame = kHeaderBytes + pinned->chunk.length;
   if (taken > 0) CountSent(taken, frame);
-  if (completion.held) counts_.zero_copy.Add();
+  if (completion.held) stream_.counts().zero_copy.Add();
   if (taken == frame) {
-    counts_.chunks.Add();
+    stream_.counts().chunks.Add();
     pinned->taken = true;
     pinned_.Settle(pinned);
     return;
@@ -310,8 +275,7 @@ void BulkSendLane::CompletePinned(PinnedChunk* pinned, const Completion& complet
   } else if (completion.result < 0) {
     Broke(-completion.result);
   }
-  chunk_ = pinned->chunk;
-  taken_ = taken;
+  frame_.Resume(pinned->chunk, taken);
   rest_of_ = pinned;
 }
 
@@ -325,7 +289,7 @@ void BulkSendLane::CompleteInLoop(const Completion& completion) {
   if (completion.result < 0) {
     Broke(-completion.result);
   } else if (again) {
-    held_->SentAgain(TookOf(completion.result));
+    stream_.held()->SentAgain(TookOf(completion.result));
   } else if (op_.kind == IoOp::Kind::kSend) {
     Advance(TookOf(completion.result));
   }
@@ -333,15 +297,8 @@ void BulkSendLane::CompleteInLoop(const Completion& completion) {
 
 // Cancelled: for the sake of another socket, or by EndInLoop, which finds the chunk that was left.
 void BulkSendLane::Broke(int err) {
-  if (IsTransientErrno(err)) return;
-  if (err == ECANCELED && (held_ != nullptr || peer_closed_.load(std::memory_order_relaxed))) return;
-  if (!CanSeal()) return;  // Another socket would not cure it.
-  const absl::Status why = ErrnoStatus(err, "send");
-  if (owner_->LoseLane(why, settings_.lane)) {
-    lost_ = true;
-  } else {
-    owner_->FailLane(why, settings_.lane);
-  }
+  if (err == ECANCELED && (stream_.held() != nullptr || peer_closed_.load(std::memory_order_relaxed))) return;
+  stream_.Broke(err);
 }
 
 void BulkSendLane::AbortInLoop(Engine* engine) {
@@ -350,32 +307,45 @@ void BulkSendLane::AbortInLoop(Engine* engine) {
   if (pinned_.InFlight()) Disconnect(op_.fd);
 }
 
+bool BulkSendLane::ReplaceInLoop(Engine* engine) {
+  if (sending_ != nullptr) {
+    engine->Cancel(sending_);
+    return false;
+  }
+  engine->Forget(op_.fd);
+  const absl::Status replaced = Replace(next_socket_.Take());
+  if (!replaced.ok()) owner_->FailLane(replaced, stream_.lane());
+  return true;
+}
+
+absl::Status BulkSendLane::Replace(SocketOffer offer) {
+  if (!offer.parks) {
+    drained_.store(false, std::memory_order_relaxed);
+    pace_.Restart();
+  }
+  return stream_.Replace(std::move(offer));
+}
+
 void BulkSendLane::Pump() {
-  if (held_ != nullptr && parked()) return;
-  if (held_ != nullptr) {
-    (void)ack_looks_.Look(op_.fd, held_.get(), 0, sealer_.get());
-    if (lost_ || !PumpAgain()) return;
+  if (stream_.held() != nullptr) {
+    (void)stream_.LookForAcks(0);
+    if (stream_.lost()) return;
+    const int err = stream_.SendAgain();
+    if (err != 0) return Broke(err);
   }
   while (owner_->open()) {
     int64_t retry_ns = 0;
-    if (!loaded() && retiring_.load(std::memory_order_relaxed)) {
-      if (!SaysRest()) return;
-    } else if (!loaded()) {
-      if (striper_->drained()) {
-        LookWhileHeld();
-        return;
-      }
-      if (!HasRoom(&retry_ns) || !PullChunk()) return;
-    }
+    const Next next = Load(&retry_ns);
+    if (next == Next::kNothing) pace_.LookWhileHeld();
+    if (next != Next::kLoaded) return;
     iovec iov[2];
-    const ssize_t sent = SendBy(sealer_.get(), settings_.seals, op_.fd, iov, Gather(iov));
+    const ssize_t sent = stream_.Send(iov, frame_.Gather(iov));
     if (sent < 0) {
       if (errno == EINTR) continue;
-      Broke(errno);
-      return;
+      return Broke(errno);
     }
     Advance(static_cast<size_t>(sent));
-    if (loaded()) return;  // The socket is full.
+    if (frame_.loaded()) return;  // The socket is full.
   }
 }
 

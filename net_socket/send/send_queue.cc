@@ -6,6 +6,7 @@
 #include "common/dcheck.h"
 #include "net_socket/message/ring_size.h"
 #include "net_socket/message/wire.h"
+#include "net_socket/send/chunk_header.h"
 
 namespace tcpx {
 namespace {
@@ -33,14 +34,7 @@ SendQueue::SendQueue(size_t capacity, size_t chunk_bytes_max, HeldFrames* held)
 void SendQueue::StartChunk(SendRequest* request, size_t offset) const {
   request->chunk_offset = offset;
   request->chunk_length = std::min(request->bytes - offset, chunk_bytes_max_);
-  FrameHeader header;
-  header.padding = request->padding;
-  header.length = static_cast<uint32_t>(request->chunk_length);
-  header.sequence = request->sequence;
-  header.offset = request->message_offset + offset;
-  header.message_bytes = request->message_bytes;
-  header.tag = request->tag;
-  EncodeHeader(header, request->header);
+  EncodeChunkHeader(*request, offset, request->chunk_length, request->padding, request->header);
 }
 
 void SendQueue::Push(SendRequest* request, uint16_t padding) {

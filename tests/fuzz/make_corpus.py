@@ -10,7 +10,7 @@ import pathlib
 import struct
 import sys
 
-CHUNK, CREDIT, CONFIRM, BYE, ERROR, ESTABLISHED, LEFT = 1, 64, 65, 66, 67, 69, 70
+CHUNK, CREDIT, UNSENT, BYE, ERROR, ESTABLISHED, LEFT = 1, 64, 65, 66, 67, 69, 70
 WAITS, CLOCK, UNKNOWN = 76, 77, 200
 
 
@@ -112,7 +112,7 @@ def answers():
 
 
 def waits(who=b"node7 pid 4711 (rank 3)", cause=2, chain=(b"node8 pid 1",)):
-    """What an end waits for (health/wait_news.h)."""
+    """What an end waits for (message/wait_record.h)."""
     def text(value):
         return bytes([len(value)]) + value
 
@@ -124,8 +124,8 @@ def waits(who=b"node7 pid 4711 (rank 3)", cause=2, chain=(b"node8 pid 1",)):
 def records():
     """Seeds of records_fuzz: two bytes of split points, then the stream."""
     streams = {
-        "every_kind": record(CREDIT, bytes(16), 9) + record(CONFIRM) + record(UNKNOWN, b"x" * 70) + record(BYE),
-        "error": record(CONFIRM, bytes(8)) + record(ERROR, b"out of luck", 5),
+        "every_kind": record(CREDIT, bytes(16), 9) + record(UNSENT) + record(UNKNOWN, b"x" * 70) + record(BYE),
+        "error": record(UNSENT, bytes(8)) + record(ERROR, b"out of luck", 5),
         "waits": record(WAITS, bytes(16) + waits()) + record(WAITS, bytes(16)) + record(WAITS, bytes(15)),
         "clock": b"".join(record(CLOCK, bytes(16) + b"\1" + struct.pack("<qqq", *times) + who + b"\0") for times, who in (
             ((5, 0, 0), b""), ((5, 7, 9), b"node7/4711/ab"), ((5, 2**62, 2**63 - 1), b"x"), ((5, 9, 7), b"x"), ((0, 1, 2), b"x"))),
@@ -249,9 +249,9 @@ def good_streams(staging):
 
     kinds = steps().post(5, 0, 100, 300)
     kinds.frame(length=5, ago=4).frame(ago=3, padding=200).frame(length=100, ago=2, padding=37)
-    kinds.frame(CREDIT, 16, padding=9).frame(CONFIRM).frame(UNKNOWN, 21)
+    kinds.frame(CREDIT, 16, padding=9).frame(UNSENT).frame(UNKNOWN, 21)
     kinds.frame(length=128, message=300, ago=1).frame(length=172, offset=128, message=300, ago=1).frame(BYE)
-    byte_by_byte = steps().post(20).frame(length=7, ago=1, padding=3).frame(CONFIRM, 5)
+    byte_by_byte = steps().post(20).frame(length=7, ago=1, padding=3).frame(UNSENT, 5)
     for _ in range(130):
         byte_by_byte.read(1)
     parked = steps().frame(length=64).frame(length=10, ago=-1).read_all().post(64).nothing().test().post(10).read_all()

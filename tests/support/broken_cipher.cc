@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "net_socket/seal/aead.h"
+#include "net_socket/seal/cipher_suites.h"
 
 namespace {
 

@@ -210,7 +210,7 @@ class TalkativeReceiver {
   // A record that the other side may skip. It may have closed: that the kernel tells us so is what it must not do.
   void Speak() {
     FrameHeader record;
-    record.kind = FrameKind::kConfirm;
+    record.kind = static_cast<FrameKind>(200);
     record.length = 1000;
     char bytes[kHeaderBytes + 1000] = {};
     EncodeHeader(record, bytes);

@@ -62,6 +62,7 @@ TEST_F(LaneHealingTest, CountsLanesThatComeAndGo) {
   EXPECT_TRUE(healing->absent(1));
   EXPECT_FALSE(healing->Rest(1));
   EXPECT_EQ(1u, healing->tally().dropped);
+  healing->lanes().Parked(1);
   healing->Back(1);
   EXPECT_FALSE(healing->absent(1));
   EXPECT_EQ(3u, healing->tally().added);

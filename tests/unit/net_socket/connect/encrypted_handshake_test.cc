@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "net_socket/connect/handshake.h"
+#include "net_socket/seal/cipher_suites.h"
 #include "tests/unit/net_socket/connect/handshake_sides.h"
 
 namespace tcpx {

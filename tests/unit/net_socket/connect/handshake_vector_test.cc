@@ -8,6 +8,7 @@
 
 #include "absl/strings/escaping.h"
 #include "net_socket/connect/handshake.h"
+#include "net_socket/seal/cipher_suites.h"
 #include "tests/unit/net_socket/connect/handshake_sides.h"
 
 namespace tcpx {

@@ -256,6 +256,60 @@ TEST_F(ReactorTest, JoinAndStopMayComeTwice) {
   Stop();
 }
 
+TEST_F(ReactorTest, ARepeatingTimerRunsAsLongAsItSays) {
+  int plain = 0, cancelled = 0, self = 0;
+  std::atomic<int> ended{0};
+  Reactor::TimerId own{0, 0};
+  reactor_.RunSync([&] {
+    reactor_.RepeatInLoop(0, [&] {
+      if (++plain < 5) return kMillisecond;
+      ++ended;
+      return Reactor::kOver;
+    });
+    const Reactor::TimerId id = reactor_.RepeatDeadlineInLoop(0, [&] {
+      ++cancelled;
+      return kMillisecond;
+    });
+    own = reactor_.RepeatInLoop(0, [&] {
+      if (++self == 2) reactor_.CancelTimerInLoop(own);
+      return int64_t{0};
+    });
+    reactor_.RepeatInLoop(kMillisecond, [&, id] {
+      if (cancelled < 3) return kMillisecond;
+      reactor_.CancelTimerInLoop(id);
+      reactor_.AddTimerInLoop(MonotonicNanos() + 5 * kMillisecond, [&] { ++ended; });
+      return Reactor::kOver;
+    });
+  });
+  ASSERT_TRUE(Eventually([&] { return ended == 2; }));
+  Stop();
+  EXPECT_EQ(5, plain);
+  EXPECT_EQ(3, cancelled);
+  EXPECT_EQ(2, self);
+}
+
+TEST_F(ReactorTest, ARepeatingDeadlineIsForgivenEachStandstill) {
+  std::atomic<int> runs{0};
+  int64_t stood_until = 0;
+  std::vector<int64_t> ran_ns;
+  const auto stand = [&] {
+    const timespec nap = {1, 100 * kMillisecond};
+    nanosleep(&nap, nullptr);
+    stood_until = MonotonicNanos();
+  };
+  reactor_.RunSync([&] {
+    reactor_.RepeatDeadlineInLoop(0, [&] {
+      ran_ns.push_back(MonotonicNanos());
+      if (++runs == 2) return Reactor::kOver;
+      reactor_.AddTimerInLoop(0, stand);
+      return 50 * kMillisecond;
+    });
+  });
+  ASSERT_TRUE(Eventually([&] { return runs == 2; }));
+  Stop();
+  EXPECT_GE(ran_ns[1] - stood_until, 45 * kMillisecond);
+}
+
 // The loop itself stands still beyond a deadline; what arrives meanwhile cancels it, and nothing arriving does not.
 TEST_F(ReactorTest, ADeadlineThatIsLateByAStandstillRunsOnceMore) {
   std::atomic<int> late{0}, cancelled{0}, plain{0};

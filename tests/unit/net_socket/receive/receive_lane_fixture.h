@@ -92,7 +92,7 @@ inline Stream MixedStream() {
   stream.Message("");
   stream.Message(Text(100, 2), 37);
   stream.Record(static_cast<FrameKind>(200), Text(21, 3));
-  stream.Record(FrameKind::kConfirm, "");
+  stream.Record(static_cast<FrameKind>(65), "");
   stream.MessageInChunks(Text(300, 4), {128, 256, 300});
   stream.Message(Text(1, 5));
   stream.Message("", 200);

@@ -8,7 +8,9 @@
 #include <string>
 
 #include "absl/strings/escaping.h"
+#include "net_socket/seal/cipher_suites.h"
 #include "net_socket/seal/gcrypt.h"
+#include "net_socket/seal/linked_in_aead.h"
 
 namespace tcpx {
 namespace {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/escaping.h"
+#include "net_socket/seal/cipher_suites.h"
 #include "net_socket/seal/opener.h"
 #include "net_socket/seal/sealer.h"
 #include "tests/support/deadline.h"

@@ -224,7 +224,7 @@ TEST(SteeredLaneTest, AParkedLaneKeepsStill) {
   lane.Retire(true);
   for (const Deadline deadline; !lane.drained() && deadline.Yield();) lane.Pump();
   ASSERT_TRUE(lane.drained());
-  EXPECT_FALSE(lane.parked());
+  EXPECT_FALSE(lane.lost());
   auto none = StreamSocket(AF_INET);
   ASSERT_TRUE(none.ok());
   SocketOffer park;
@@ -232,7 +232,7 @@ TEST(SteeredLaneTest, AParkedLaneKeepsStill) {
   park.parks = true;
   park.done = [](uint64_t) {};
   ASSERT_TRUE(lane.Replace(std::move(park)).ok());
-  EXPECT_TRUE(lane.parked());
+  EXPECT_TRUE(lane.lost());
   lane.Retire(false);
   const std::string payload(10000, 'p');
   SendRequest request;
@@ -248,7 +248,7 @@ TEST(SteeredLaneTest, AParkedLaneKeepsStill) {
   offer.position = kHeaderBytes;
   offer.done = [](uint64_t) {};
   ASSERT_TRUE(lane.Replace(std::move(offer)).ok());
-  EXPECT_FALSE(lane.parked());
+  EXPECT_FALSE(lane.lost());
   for (const Deadline deadline; !request.done() && deadline.Yield();) lane.Pump();
   EXPECT_EQ(payload, ReadAvailable(next.b.get()).substr(kHeaderBytes));
   EXPECT_FALSE(owner.failed());

@@ -8,6 +8,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "net_socket/seal/cipher_suites.h"
 #include "net_socket/seal/opener.h"
 #include "net_socket/seal/sealer.h"
 #include "net_socket/send/held_frames.h"

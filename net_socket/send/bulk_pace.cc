@@ -1,14 +1,11 @@
-// How a bulk send lane sees whether it has room: how it drains, and what it may hold.
+#include "net_socket/send/bulk_pace.h"
+
 #include <algorithm>
 
-#include "common/clock.h"
 #include "common/socket.h"
 #include "common/tcp_info.h"
 #include "net_socket/nic/path_profile.h"
-#include "net_socket/seal/sealer.h"
-#include "net_socket/send/bulk_send_lane.h"
 #include "net_socket/send/busy_lanes.h"
-#include "net_socket/send/held_frames.h"
 #include "net_socket/send/lane_rates.h"
 
 namespace tcpx {
@@ -24,37 +21,57 @@ constexpr int64_t kChunkLeastBytes = 16 << 10;
 
 }  // namespace
 
-bool BulkSendLane::HasRoom(int64_t* retry_ns) {
+bool BulkPace::HasRoom(int64_t* retry_ns) {
   *retry_ns = 0;
-  if (held_ != nullptr && held_->room() == 0) {
+  if (stream_->held() != nullptr && stream_->held()->room() == 0) {
     *retry_ns = MonotonicNanos() + AckLooks::kWaitNs;
     return false;
   }
-  if (!settings_.paced_by_rate && !rates_->steered()) return UnsentBytes(op_.fd) < kBulkUnsentBytes;
+  if (!settings_.by_rate && !rates_->steered()) return UnsentBytes(stream_->fd()) < kBulkUnsentBytes;
   const int64_t now = MonotonicNanos();
   const int64_t held = Look(now);
   if (!rates_->Carries(index())) {
     *retry_ns = now + LaneRates::kAskAgainNs;
     return false;
   }
-  if (!settings_.paced_by_rate) return UnsentBytes(op_.fd) < kBulkUnsentBytes;
+  if (!settings_.by_rate) return UnsentBytes(stream_->fd()) < kBulkUnsentBytes;
   unsent_max_ = BusyLanes::UnsentMax(busy_->Count(now));
-  const bool full = unsent_max_ >= 0 && UnsentBytes(op_.fd) >= unsent_max_;
+  const bool full = unsent_max_ >= 0 && UnsentBytes(stream_->fd()) >= unsent_max_;
   const int64_t held_max = HeldMax();
   if (!full && held < held_max) return true;
   *retry_ns = now + rate_.RetryAfterNs(held, held_max);
   return false;
 }
 
-int64_t BulkSendLane::ChunkMin() const {
-  if (!settings_.paced_by_rate || !rates_->steered()) return settings_.chunk_bytes_min;
+bool BulkPace::Pull(Chunk* chunk) {
+  int64_t want = settings_.chunk_bytes;
+  if (settings_.by_rate) {
+    want = std::min(want, rate_.chunk_max());
+    if (unsent_max_ >= 0) want = std::min(want, unsent_max_);
+    busy_->Note(looked_ns_, &busy_span_);
+  }
+  const size_t least = static_cast<size_t>(ChunkMin());
+  if (!striper_->Pull(static_cast<size_t>(want), rates_->Share(index()), least, chunk)) return false;
+  continuous_ = true;
+  watching_ = settings_.by_rate;
+  return true;
+}
+
+void BulkPace::Restart() {
+  if (!rates_->steered()) return;
+  rate_.Restart();
+  rates_->Set(index(), 0);
+}
+
+int64_t BulkPace::ChunkMin() const {
+  if (!settings_.by_rate || !rates_->steered()) return settings_.chunk_bytes_min;
   const double bytes = static_cast<double>(rate_.bytes_per_second()) * static_cast<double>(kChunkLeastNs) / kSecond;
   const int64_t most = settings_.chunk_bytes_min;
   return std::clamp(static_cast<int64_t>(bytes), std::min(kChunkLeastBytes, most), most);
 }
 
 // Where messages under way are few, no lane takes what another could send by now.
-int64_t BulkSendLane::HeldMax() const {
+int64_t BulkPace::HeldMax() const {
   if (!rates_->steered()) return rate_.held_max();
   const double under_way = static_cast<double>(striper_->left_bytes()) + static_cast<double>(rates_->Held());
   const int64_t part = std::max<int64_t>(static_cast<int64_t>(under_way * rates_->Share(index())), 1);
@@ -62,10 +79,11 @@ int64_t BulkSendLane::HeldMax() const {
   return std::max(rate_.held_max(part), std::min(rate_.held_max(), ChunkMin()));
 }
 
-int64_t BulkSendLane::Look(int64_t now) {
-  const int64_t queued = QueuedBytes(op_.fd);
-  const int64_t held = sealer_ == nullptr ? queued : sealer_->UnackedAbout(queued);
-  const uint64_t sent = held_ == nullptr ? bytes_sent() : held_->cursor();
+int64_t BulkPace::Look(int64_t now) {
+  const int64_t queued = QueuedBytes(stream_->fd());
+  const int64_t held = stream_->sealer() == nullptr ? queued : stream_->sealer()->UnackedAbout(queued);
+  const HeldFrames* const frames = stream_->held();
+  const uint64_t sent = frames == nullptr ? stream_->counts().bytes.get() : frames->cursor();
   rate_.Sample(now, sent, held, continuous_);
   looked_ns_ = now;
   continuous_ = false;
@@ -79,24 +97,24 @@ int64_t BulkSendLane::Look(int64_t now) {
   return held;
 }
 
-int64_t BulkSendLane::LookWhileHeld() {
+int64_t BulkPace::LookWhileHeld() {
   continuous_ = false;
   if (!watching_) return 0;
   const int64_t now = MonotonicNanos();
   if (now - looked_ns_ >= kLookEveryNs) {
     // Nothing was sent since: what is held now was held all the time.
-    continuous_ = QueuedBytes(op_.fd) > 0;
+    continuous_ = QueuedBytes(stream_->fd()) > 0;
     watching_ = Look(now) > 0;
   }
   return watching_ ? now + kLookEveryNs : 0;
 }
 
-void BulkSendLane::RefreshRate(int64_t now) {
+void BulkPace::RefreshRate(int64_t now) {
   rates_->Set(index(), rate_.bytes_per_second());
   if (now - rtt_asked_ns_ < kRttEveryNs) return;
   rtt_asked_ns_ = now;
   TcpInfo info;
-  if (!ReadTcpInfo(op_.fd, &info)) return;
+  if (!ReadTcpInfo(stream_->fd(), &info)) return;
   if (info.rtt_min_us != 0) rate_.set_min_rtt_ns(int64_t{info.rtt_min_us} * kMicrosecond);
   peer_limited_us_ = static_cast<int64_t>(info.window_limited_us);
 }

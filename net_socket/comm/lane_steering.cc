@@ -1,0 +1,136 @@
+#include "net_socket/comm/lane_steering.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/socket.h"
+#include "net_socket/comm/runtime.h"
+#include "net_socket/nic/lane_budget.h"
+#include "net_socket/nic/lane_socket.h"
+#include "net_socket/send/busy_lanes.h"
+
+namespace tcpx {
+namespace {
+
+// From one look at a lane that is to be closed to the next.
+constexpr int64_t kCloseNs = 5 * kMillisecond;
+// A caller who moves the lanes himself may be idle for long.
+constexpr int64_t kCloseMaxNs = 4 * kSecond;
+
+void CloseSoon(Reactor* reactor, const std::shared_ptr<CommLink>& link, int lane, int64_t after_ns) {
+  reactor->AddTimerInLoop(MonotonicNanos() + after_ns, [reactor, link, lane, after_ns] {
+    bool more = false;
+    link->With([&more, lane](Watched* comm) { more = comm->ClosesLane(lane); });
+    if (more) CloseSoon(reactor, link, lane, std::min(2 * after_ns, kCloseMaxNs));
+  });
+}
+
+}  // namespace
+
+LaneRates::Settings LaneSteering::RatesFor(const ConnectionSetup& setup, std::function<void()> ordered) {
+  LaneRates::Settings settings;
+  settings.lanes.lanes = std::max(setup.CountLanes() - 1, 1);
+  settings.lanes.lanes_max = std::max(setup.lane_count() - 1, 1);
+  settings.lanes.opens = setup.steered;
+  std::memcpy(&settings.lanes.seed, setup.connection_id.data() + 8, sizeof(settings.lanes.seed));
+  settings.piloted = setup.path().steers_lanes;
+  settings.shuffled = setup.path().shuffles_lanes && setup.steered;
+  if (!setup.steered) return settings;
+  settings.ordered = std::move(ordered);
+  settings.may_open = [runtime = setup.runtime] {
+    return LaneBudget::MayOpen(runtime->lane_budget->left(), runtime->busy_lanes->Count(MonotonicNanos()));
+  };
+  return settings;
+}
+
+void LaneSteering::CarryOutInLoop() {
+  if (!parts_.setup->steered || !parts_.heals()) return;
+  NoteFound();
+  for (const LaneOrder& order : parts_.lanes->rates().TakeOrders()) CarryOut(order);
+}
+
+void LaneSteering::CarryOut(const LaneOrder& order) {
+  const int lane = order.lane + 1;
+  LaneTable& table = parts_.healing->lanes();
+  BulkSendLane* const bulk = parts_.lanes->bulk(lane);
+  switch (order.kind) {
+    case LaneOrder::Kind::kOpen:
+      // An earlier order has come to something by now.
+      if (table.up(lane) || table.lost(lane)) return parts_.lanes->rates().Opened(order.lane);
+      if (bulk != nullptr) bulk->Retire(false);
+      parts_.setup->redialler->OpenInLoop(lane);
+      return;
+    case LaneOrder::Kind::kMove:
+      if (table.OrderMove(lane)) parts_.setup->redialler->TryBesideInLoop(lane);
+      return;
+    case LaneOrder::Kind::kClose:
+      table.CancelMove(lane);
+      bulk->Retire(true);
+      if (!parts_.lanes->caller_driven()) (void)table.WithLanes([&] { ProgressPool::Kick(bulk); });
+      CloseSoon(&parts_.setup->runtime->reactor, parts_.link, lane, kCloseNs);
+      return;
+  }
+}
+
+bool LaneSteering::ClosesInLoop(int lane) {
+  if (!parts_.heals()) return false;
+  if (parts_.healing->lanes().state(lane) == LaneState::kParking) return !Park(lane);
+  // One that was lost is resumed first: what it holds is to arrive.
+  if (!parts_.healing->up(lane) || !parts_.lanes->bulk(lane)->drained()) return true;
+  uint32_t records_taken = 0;
+  if (!parts_.Freeze(lane, &records_taken)) return false;
+  if (!parts_.healing->Rest(lane)) {
+    parts_.watch->ResumeInLoop(lane, parts_.setup->lane_fd(lane), nullptr);  // The same socket.
+    return true;
+  }
+  parts_.watch->RestInLoop(lane);
+  parts_.setup->redialler->ClosedInLoop(lane);
+  return !Park(lane);
+}
+
+bool LaneSteering::Park(int lane) {
+  auto fd = StreamSocket(AF_INET);
+  if (!fd.ok()) return false;
+  const auto socket = std::make_shared<OwnedFd>(*std::move(fd));
+  SocketOffer offer;
+  offer.fd = socket->get();
+  offer.parks = true;
+  offer.done = [reactor = &parts_.setup->runtime->reactor, link = parts_.link, lane, socket](uint64_t) {
+    reactor->Post([link, lane, socket] { link->With([lane](auto* comm) { comm->LaneParked(lane); }); });
+  };
+  return parts_.mover->HandOver(lane, &offer) == Handover::kTaken;
+}
+
+// Before, the lane might have been opened again while it still had its old socket.
+void LaneSteering::ParkedInLoop(int lane) {
+  parts_.healing->lanes().Parked(lane);
+  parts_.lanes->rates().Closed(lane - 1);
+  if (parts_.setup->path().shuffles_lanes) TCPX_INFO_TO(parts_.setup->communicator->log, "lane %d is closed", lane);
+}
+
+void LaneSteering::ResumedInLoop(int lane) {
+  if (lane > 0) parts_.lanes->rates().Opened(lane - 1);
+  if (parts_.setup->path().shuffles_lanes) TCPX_INFO_TO(parts_.setup->communicator->log, "lane %d has a socket", lane);
+}
+
+void LaneSteering::NoteFound() {
+  const LanePolicy::Found found = parts_.lanes->rates().found();
+  if (found.lanes == 0 || (found.lanes == found_.lanes && found.bytes_per_second == found_.bytes_per_second)) return;
+  const bool news = found.lanes != found_.lanes;
+  found_ = found;
+  const ConnectionSetup& setup = *parts_.setup;
+  const SocketAddress& peer = setup.lanes[0].peer;
+  if (setup.runtime->lane_notes != nullptr) setup.runtime->lane_notes->LearnLanes(setup.device, peer, found.lanes);
+  if (!news) return;
+  TCPX_INFO_TO(setup.communicator->log,
+               "comm %x send device %d: %d bulk lanes to %s bring what the network gives: %.0f Mbit/s",
+               setup.communicator->id, setup.device, found.lanes, peer.HostString(), found.bytes_per_second * 8e-6);
+}
+
+}  // namespace tcpx

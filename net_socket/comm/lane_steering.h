@@ -1,0 +1,51 @@
+// lane_steering.h: carries out what the autopilot orders: lanes that are opened, moved and closed.
+//
+// Purpose: the pilot (lane_pilot.h) decides by what the lanes see, and knows no socket. Here its orders become dials, and
+//          the ends of lanes: one that is closed drains first, then keeps a socket of no use in its place.
+//
+// Threads: the reactor.
+// Lifetime: owned by its sending end.
+// Units:   bytes, bytes per second.
+// Errors:  to the connection's failure.
+#ifndef TCPX_NET_SOCKET_COMM_LANE_STEERING_H_
+#define TCPX_NET_SOCKET_COMM_LANE_STEERING_H_
+
+#include <functional>
+#include <memory>
+
+#include "net_socket/comm/sender_parts.h"
+#include "net_socket/send/lane_rates.h"
+
+namespace tcpx {
+
+class LaneSteering {
+ public:
+  explicit LaneSteering(SenderParts parts) : parts_(std::move(parts)) {}
+
+  // `ordered`: called by any thread when there are orders.
+  static LaneRates::Settings RatesFor(const ConnectionSetup& setup, std::function<void()> ordered);
+
+  void CarryOutInLoop();
+  // Of a lane that is to be closed: true until it is.
+  bool ClosesInLoop(int lane);
+  // It has let its socket go.
+  void ParkedInLoop(int lane);
+  // It was to be opened, and gets no socket now.
+  void RefusedInLoop(int lane) { parts_.lanes->rates().Refused(lane - 1); }
+  // It has a socket.
+  void ResumedInLoop(int lane);
+
+ private:
+  void CarryOut(const LaneOrder& order);
+  // Puts a socket of no use in the place of a drained lane's. False: not now.
+  bool Park(int lane);
+  // Tells the next connection, and the log, what the pilot has found.
+  void NoteFound();
+
+  const SenderParts parts_;
+  LanePolicy::Found found_;  // the latest that was noted
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_COMM_LANE_STEERING_H_

@@ -1,0 +1,47 @@
+// sender_parts.h: what the parts of a sending end see of each other.
+//
+// Threads: plain data, constant. Lifetime: all of them outlive whoever holds this.
+#ifndef TCPX_NET_SOCKET_COMM_SENDER_PARTS_H_
+#define TCPX_NET_SOCKET_COMM_SENDER_PARTS_H_
+
+#include <memory>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "net_socket/comm/connection_failure.h"
+#include "net_socket/comm/connection_setup.h"
+#include "net_socket/comm/lane_healing.h"
+#include "net_socket/comm/lane_mover.h"
+#include "net_socket/comm/peer_watch.h"
+#include "net_socket/comm/send_lanes.h"
+
+namespace tcpx {
+
+struct SenderParts {
+  const ConnectionSetup* setup = nullptr;
+  std::shared_ptr<CommLink> link;
+  LaneHealing* healing = nullptr;  // null: its lanes don't heal
+  ConnectionFailure* failure = nullptr;
+  SendLanes* lanes = nullptr;
+  LaneMover* mover = nullptr;
+  const ConnectionEnd* end = nullptr;
+  PeerWatch* watch = nullptr;
+  PeerLoss* loss = nullptr;
+
+  // The connection is open, and a lane that is lost gets another socket.
+  bool heals() const { return healing != nullptr && !failure->failed() && healing->heals(); }
+  // Reads no more of the records that the peer says on a lane, and says how much of them came. False: what came is wrong.
+  bool Freeze(int lane, uint32_t* records_taken) const {
+    const auto taken = watch->FreezeInLoop(lane);
+    if (taken.ok()) {
+      *records_taken = *taken;
+    } else {
+      loss->Note(taken.status(), lane, false);
+    }
+    return taken.ok();
+  }
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_COMM_SENDER_PARTS_H_

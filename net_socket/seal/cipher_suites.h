@@ -1,0 +1,28 @@
+// cipher_suites.h: which ciphers this process has, and the maker of each.
+//
+// Threads: any. Lifetime: libgcrypt, once loaded, stays.
+// Errors:  MakeAead: null where no library here has the suite.
+#ifndef TCPX_NET_SOCKET_SEAL_CIPHER_SUITES_H_
+#define TCPX_NET_SOCKET_SEAL_CIPHER_SUITES_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "net_socket/seal/aead.h"
+
+namespace tcpx {
+
+// `key` has KeyBytes.
+std::unique_ptr<Aead> MakeAead(CipherSuite suite, const uint8_t* key);
+
+// Those that this process has, by the trial of a known answer, the best first: never empty, since one is linked in.
+// *by gets what they come from, for the log; *slow why the best is far from what this processor could do; empty: it is not.
+std::vector<CipherSuite> FindSuites(std::string* by, std::string* slow = nullptr);
+// The latter, of a processor and a libgcrypt (null: none).
+std::string WhySlow(CipherSuite best, bool has_aes, const char* gcrypt_version);
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_SEAL_CIPHER_SUITES_H_

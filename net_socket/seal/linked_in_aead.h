@@ -1,0 +1,21 @@
+// linked_in_aead.h: the ChaCha20-Poly1305 that is linked in, so that no machine is without a cipher.
+//
+// Purpose: libsodium's, by far not the fastest: used where no library of the machine has one.
+//
+// Threads, lifetime, errors: as Aead.
+#ifndef TCPX_NET_SOCKET_SEAL_LINKED_IN_AEAD_H_
+#define TCPX_NET_SOCKET_SEAL_LINKED_IN_AEAD_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "net_socket/seal/aead.h"
+
+namespace tcpx {
+
+// `key` has KeyBytes.
+std::unique_ptr<Aead> MakeLinkedInAead(const uint8_t* key);
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_SEAL_LINKED_IN_AEAD_H_

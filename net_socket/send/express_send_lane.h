@@ -1,0 +1,77 @@
+// express_send_lane.h: lane 0 of a sending end: what the calling thread sends itself, in order.
+//
+// Purpose: messages up to the express size, and all messages where there is no other lane. A lone short one leaves at
+//          once, in one buffer with its header; what is posted meanwhile is gathered, and leaves together.
+//
+// Budget:  no allocation; one system call for all that is gathered, and one more that asks what was acknowledged while a
+//          request waits for that.
+// Threads: one at a time, under the comm's mutex; counts from any.
+// Lifetime: borrows requests until they are done.
+// Units:   bytes.
+// Errors:  to LaneOwner, or as said.
+#ifndef TCPX_NET_SOCKET_SEND_EXPRESS_SEND_LANE_H_
+#define TCPX_NET_SOCKET_SEND_EXPRESS_SEND_LANE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "net_socket/message/lane_counts.h"
+#include "net_socket/message/lane_owner.h"
+#include "net_socket/message/request.h"
+#include "net_socket/send/send_queue.h"
+#include "net_socket/send/send_stream.h"
+
+namespace tcpx {
+
+class ExpressSendLane {
+ public:
+  struct Settings {
+    int fd = -1;
+    size_t posted_max = 0;         // requests at once, a power of two
+    size_t gather_bytes = 0;       // TCPX_GATHER_BYTES
+    bool pads_lone_frames = true;  // PathProfile
+    bool heals = false;            // the lane may get other sockets
+    bool seals = false;            // nothing is sent in the clear (TCPX_ENCRYPT)
+  };
+
+  ExpressSendLane(LaneOwner* owner, const Settings& settings);
+
+  // Before the lane is moved: its socket is sealed.
+  void SealBy(std::unique_ptr<Sealer> sealer) { stream_.SealBy(std::move(sealer)); }
+
+  // `lone`: no other request of the connection is unfinished.
+  void Post(SendRequest* request, bool lone);
+  // Sends what is queued, as far as the socket takes it.
+  void Flush();
+  // The peer has closed, and had so much of the lane's stream by then.
+  void PeerTook(uint64_t taken) { stream_.PeerTook(taken); }
+  // The lane goes on with another socket. Not OK: it can't.
+  absl::Status Replace(SocketOffer offer) { return stream_.Replace(std::move(offer)); }
+  // Sends again what the old socket may have lost, for a caller who has nothing to ask; *more: not all of it. A socket
+  // that breaks is for others to report; not OK: nothing can be sealed.
+  absl::Status SendAgainUnasked(bool* more);
+  // Nothing is left that only copies here hold.
+  bool MayClose();
+  // From any thread.
+  const LaneCounts& counts() const { return stream_.counts(); }
+
+ private:
+  // Sends at once a short message that nothing else waits for, copied next to its header.
+  void SendLone(SendRequest* request);
+  // False: nothing new may be sent now.
+  bool ReadyToFlush();
+  // True when more may be sent at once.
+  bool Took(ssize_t sent, size_t offered);
+
+  LaneOwner* const owner_;
+  const Settings settings_;
+  SendStream stream_;
+  SendQueue queue_;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_SEND_EXPRESS_SEND_LANE_H_
