@@ -4,6 +4,8 @@
 #include <iterator>
 #include <utility>
 
+#include "common/clock.h"
+
 namespace tcpx {
 
 PilotedLanes::PilotedLanes(const LanePolicy::Settings& settings)
@@ -23,29 +25,37 @@ void PilotedLanes::Set(const Lanes& lanes, State state) {
   for (int lane : lanes) Set(lane, state);
 }
 
+void PilotedLanes::Order(LaneOrder::Kind kind, int lane) {
+  if (kind == LaneOrder::Kind::kOpen) Set(lane, State::kOpening);
+  if (kind == LaneOrder::Kind::kClose) Set(lane, State::kClosing);
+  orders_.push_back({kind, lane});
+}
+
 PilotedLanes::Lanes PilotedLanes::Open(int wanted, int least) {
   Lanes opened;
-  if (!opens_ || dials_.left() < std::min(wanted, least)) return opened;
-  wanted = std::min(wanted, dials_.left());
+  if (!opens_ || dials() < std::min(wanted, least)) return opened;
+  wanted = std::min(wanted, dials());
   for (int lane : Those(State::kNone)) {
     if (wanted-- <= 0) break;
-    Set(lane, State::kOpening);
-    orders_.push_back({LaneOrder::Kind::kOpen, lane});
+    Order(LaneOrder::Kind::kOpen, lane);
     opened.push_back(lane);
-    dials_.Take(1);
+    --dials_;
   }
   return opened;
 }
 
 void PilotedLanes::Move(int lane) {
-  if (!opens_ || dials_.left() <= 0) return;
-  dials_.Take(1);
-  orders_.push_back({LaneOrder::Kind::kMove, lane});
+  if (!opens_ || dials() <= 0) return;
+  --dials_;
+  Order(LaneOrder::Kind::kMove, lane);
 }
 
 void PilotedLanes::Drop(int lane) {
-  Set(lane, opens_ ? State::kClosing : State::kPaused);
-  if (opens_) orders_.push_back({LaneOrder::Kind::kClose, lane});
+  if (opens_) {
+    Order(LaneOrder::Kind::kClose, lane);
+  } else {
+    Set(lane, State::kPaused);
+  }
 }
 
 bool PilotedLanes::KeepOne() {
@@ -62,6 +72,12 @@ bool PilotedLanes::KeepOne() {
 }
 
 std::vector<LaneOrder> PilotedLanes::TakeOrders() { return std::exchange(orders_, {}); }
+
+void PilotedLanes::Pass(int64_t now_ns) {
+  const double minutes = static_cast<double>(now_ns - passed_ns_) / (60.0 * kSecond);
+  dials_ = std::min<double>(tuning::kDialsAtOnce, dials_ + tuning::kDialsEachMinute * minutes);
+  passed_ns_ = now_ns;
+}
 
 PilotedLanes::State PilotedLanes::Opened(int lane) {
   const State before = state(lane);

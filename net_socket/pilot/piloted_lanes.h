@@ -1,7 +1,8 @@
 // piloted_lanes.h: what the pilot knows of each lane, and what it has ordered of whoever opens and closes them.
 //
-// Purpose: the one place where a lane's state in the pilot changes together with an order, and where dials are counted.
-//          Where lanes can't be opened and closed a dropped one is paused, and there are no orders. Pure.
+// Purpose: the one place where a lane's state in a policy changes together with an order. Whatever a network looks like,
+//          and however wrong the pilot judges it, dials stay few: some at once, to find the number at the start, then few
+//          a minute. Where lanes can't be opened and closed a dropped one is paused, and there are no orders. Pure.
 //
 // Threads: one at a time. Units: nanoseconds.
 // Errors:  none.
@@ -12,8 +13,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "net_socket/pilot/dial_allowance.h"
 #include "net_socket/pilot/lane_policy.h"
+#include "net_socket/pilot/tuning.h"
 
 namespace tcpx {
 
@@ -34,6 +35,8 @@ class PilotedLanes {
   void Set(int lane, State state) { states_[static_cast<size_t>(lane)] = state; }
   void Set(const Lanes& lanes, State state);
 
+  // Whatever is allowed: an order, and the state that follows from it.
+  void Order(LaneOrder::Kind kind, int lane);
   // Orders up to `wanted` lanes, and none where fewer than `least` may be dialled. Returns those that it ordered.
   Lanes Open(int wanted, int least);
   // Another socket for a lane, if one may be dialled.
@@ -48,13 +51,16 @@ class PilotedLanes {
   void Refused(int lane);
   void Closed(int lane);
   // Time passes, and so more may be dialled.
-  void Pass(int64_t now_ns) { dials_.Pass(now_ns); }
+  void Pass(int64_t now_ns);
 
  private:
+  int dials() const { return static_cast<int>(dials_); }
+
   const bool opens_;
   std::vector<State> states_;
   std::vector<LaneOrder> orders_;
-  DialAllowance dials_;
+  double dials_ = tuning::kDialsAtOnce;  // that may still be made
+  int64_t passed_ns_ = 0;
 };
 
 }  // namespace tcpx

@@ -1,11 +1,8 @@
 // tuning.h: every number of the autopilot that was chosen, and not taken from a standard or a limit.
 //
-// Purpose: one place to look and to change. tools/tuning_tables makes the table in docs/lanes.md from the comments: what
-//          a number means, then its unit, then the experiment that chose it. The simulation of the unit tests
-//          (lane_pilot_paths_test, lane_pilot_storms_test) says what a change does.
-//
-// Threads: any. Units: each says its own.
-// Errors:  none.
+// Purpose: one place to look and to change. A comment says what a number means, and in brackets its unit and the
+//          experiment that chose it; where none is named it was chosen without one. tools/tuning_tables makes the table
+//          in docs/lanes.md from it. lane_pilot_paths_test and lane_pilot_storms_test simulate what a change does.
 #ifndef TCPX_NET_SOCKET_PILOT_TUNING_H_
 #define TCPX_NET_SOCKET_PILOT_TUNING_H_
 
@@ -16,203 +13,97 @@
 
 namespace tcpx::tuning {
 
-// From one step of the autopilot to the next, while data is under way.
-// Unit:   ns
-// Chosen: without an experiment
+// From one step of the autopilot to the next, while data is under way. [ns]
 inline constexpr int64_t kStepNs = 20 * kMillisecond;
-
-// How long a look takes.
-// Unit:   ns
-// Chosen: without an experiment
+// How long a look takes. [ns]
 inline constexpr int64_t kMeasureNs = 200 * kMillisecond;
-
-// From a change of the lanes to the next look.
-// Unit:   ns
-// Chosen: without an experiment
+// From a change of the lanes to the next look. [ns]
 inline constexpr int64_t kSettleNs = 100 * kMillisecond;
-
-// A connection without a step for so long was idle.
-// Unit:   ns
-// Chosen: without an experiment
+// A connection without a step for so long stood still. [ns]
 inline constexpr int64_t kStoodStillNs = 60 * kMillisecond;
-
-// Steady traffic before the first trial, longer than slow start.
-// Unit:   ns
-// Chosen: without an experiment
+// Steady traffic before the first trial, longer than slow start. [ns]
 inline constexpr int64_t kFirstTrialNs = 300 * kMillisecond;
-
-// Pause between attempts to explore, doubled by each that was in vain.
-// Unit:   ns
-// Chosen: without an experiment
+// Pause between attempts to explore, doubled by each that was in vain. [ns]
 inline constexpr int64_t kExploreEveryNs = 2 * kSecond;
-
-// The same between attempts to thin.
-// Unit:   ns
-// Chosen: without an experiment
+// The same between attempts to thin. [ns]
 inline constexpr int64_t kThinEveryNs = 5 * kSecond;
-
-// The most that such a pause grows to.
-// Unit:   ns
-// Chosen: without an experiment
+// The most that such a pause grows to. [ns]
 inline constexpr int64_t kEveryMaxNs = 60 * kSecond;
-
-// Pauses differ by so much either way, by the seed, so that two connections get out of step.
-// Unit:   part of the pause
-// Chosen: without an experiment
+// Pauses differ by so much either way, by the seed, so that two connections get out of step. [part of the pause]
 inline constexpr double kJitter = 0.25;
 
-// Lanes that are tried at once, at the least.
-// Unit:   lanes
-// Chosen: without an experiment
+// Lanes that exploring tries at once, at the least. [lanes]
 inline constexpr int kExploreMin = 4;
-
-// How long the lanes of an attempt may take to open.
-// Unit:   ns
-// Chosen: without an experiment
+// How long they may take to open. [ns]
 inline constexpr int64_t kOpenWithinNs = kSecond;
-
-// What an attempt to explore has to bring, at the least: half of what one more lane brings if each is limited, and not
-// less than this.
-// Unit:   part of the total
-// Chosen: without an experiment
+// What an attempt has to bring, at the least: half of what one more lane brings where each is limited, but not less than
+// this. [part of the total]
 inline constexpr double kGainMin = 0.05;
-
-// The same, and not more than this.
-// Unit:   part of the total
-// Chosen: without an experiment
+// The same, but not more than this. [part of the total]
 inline constexpr double kGainMax = 0.10;
-
-// A gain counts only beyond so much noise.
-// Unit:   times the noise
-// Chosen: NoiseOpensNoLanesOnOnePath: without it 16 to 31 lanes on one path in noise of 5 to 20 %, with it 4 to 5
+// And beyond so much noise. [times the noise; NoiseOpensNoLanesOnOnePath: in noise of 5 to 20 % one path had 16 to 31
+// lanes without it, 4 to 5 with it]
 inline constexpr double kGainNoise = 1.5;
-
-// Attempts to explore in vain, in a row, before there is a pause.
-// Unit:   attempts
-// Chosen: without an experiment
+// Attempts in vain, in a row, before a pause; 1 where lanes can't be opened. [attempts]
 inline constexpr int kVainMax = 3;
 
-// Thinning tries without this part of the lanes, and with fewer where those were missed.
-// Unit:   one part in
-// Chosen: without an experiment
+// Thinning tries without this part of the lanes, and with fewer where those were missed. [one part in]
 inline constexpr size_t kThinPart = 6;
-
-// So few lanes stay without a trial: a trial costs them the traffic of one or more, which is more than they cost.
-// Unit:   lanes
-// Chosen: paths of 400, 400, 400 and 40 Mbit/s, one of which falls and returns: 0.90 to 0.97 of the sum if fewer are
-//         tried, 0.97 to 0.99 like this
+// So few lanes stay without a trial, which would cost them the traffic of one or more; 1 where lanes can't be opened.
+// [lanes; bench/netns/paths.sh, paths of 400, 400, 400 and 40 Mbit/s, one of which falls and returns: 0.90 to 0.97 of the
+// sum where fewer are tried, 0.97 to 0.99 like this]
 inline constexpr size_t kFewLanes = 4;
-
-// What is lost with a lane that is not needed: this part of what it seemed to bring.
-// Unit:   part of what it brought
-// Chosen: without an experiment
+// What is lost with a lane that is not needed: so much of what it seemed to bring. [part of what it brought]
 inline constexpr double kOwnPart = 0.7;
-
-// A loss below this part of the total does not count.
-// Unit:   part of the total
-// Chosen: without an experiment
+// A loss below this does not count. [part of the total]
 inline constexpr double kMissedMin = 0.02;
-
-// A loss above this part of the total counts.
-// Unit:   part of the total
-// Chosen: bench/netns/paths.sh, eight paths of 200 Mbit/s: 0.83 and 0.90 of the sum with 0.05, 0.93 with this (together
-//         with kLame)
+// A loss above this counts. [part of the total; bench/netns/paths.sh, eight paths of 200 Mbit/s, together with kLame:
+// 0.83 and 0.90 of the sum with 0.05, 0.93 with this]
 inline constexpr double kMissedMax = 0.03;
-
-// One look is enough to see that lanes are missed, beyond so much noise.
-// Unit:   times the noise
-// Chosen: NoiseOpensNoLanesOnOnePath, together with kGainNoise
+// Beyond so much noise one look says that lanes are missed. [times the noise; as kGainNoise]
 inline constexpr double kSureNoise = 4;
-
-// Looks in a row that say so, within the noise.
-// Unit:   looks
-// Chosen: NoiseOpensNoLanesOnOnePath, together with kGainNoise
+// Within it so many in a row. [looks; as kGainNoise]
 inline constexpr int kThinLooks = 3;
-
-// Single lanes that are missed, in a row, before thinning ends.
-// Unit:   lanes
-// Chosen: without an experiment
+// Single lanes that are missed, in a row, before thinning ends; 1 where lanes can't be opened. [lanes]
 inline constexpr int kThinVainMax = 3;
 
-// A lane that brings less than this part of the median is lame.
-// Unit:   part of the median
-// Chosen: bench/netns/paths.sh, eight paths of 200 Mbit/s: 0.83 and 0.90 of the sum with a fifth, 0.93 with this
-//         (together with kMissedMax)
+// A lane that brings less than this is lame. [part of the median; bench/netns/paths.sh, eight paths of 200 Mbit/s,
+// together with kMissedMax: 0.83 and 0.90 of the sum with a fifth, 0.93 with this]
 inline constexpr double kLame = 0.05;
-
-// It has had data to send: it ran dry in less than this part of the look's steps.
-// Unit:   one part in
-// Chosen: bench/netns/paths.sh, 128 KiB: 0.74 and 0.77 if lanes that are given little count as lame, 0.83 and 0.90 if not
+// Unless it held nothing in this part of the look's steps. [one part in; bench/netns/paths.sh, messages of 128 KiB: 0.74
+// and 0.77 of the sum where lanes that are given little count as lame, 0.83 and 0.90 like this]
 inline constexpr int kDryPart = 4;
-
-// How long a lame lane is paused, the first time; doubled each time.
-// Unit:   ns
-// Chosen: without an experiment
+// How long a lame lane is paused the first time, doubled each time. [ns]
 inline constexpr int64_t kLameForNs = 500 * kMillisecond;
-
-// The most that this grows to.
-// Unit:   ns
-// Chosen: without an experiment
+// The most that this grows to. [ns]
 inline constexpr int64_t kLameForMaxNs = 2 * kSecond;
-
-// Times in a row that a lane was lame, after which it is moved.
-// Unit:   times
-// Chosen: APathThatFallsAndComesBack: a path may recover, and the port is known to lead to it
+// So often in a row, and a lame lane is moved. [times; APathThatFallsAndComesBack: a path may recover, and its port is
+// known to lead to it]
 inline constexpr int kLameMove = 20;
-
-// The same, after which it is closed.
-// Unit:   times
-// Chosen: without an experiment
+// So often in a row, and it is closed. [times]
 inline constexpr int kLameMax = 40;
 
-// A look below this part of the average is low.
-// Unit:   part of the average
-// Chosen: without an experiment
+// A look below this is low. [part of the average]
 inline constexpr double kFallen = 0.85;
-
-// Low looks in a row that say that the path has changed.
-// Unit:   looks
-// Chosen: without an experiment
+// Low looks in a row that say that the path has changed. [looks]
 inline constexpr int kLowLooksMax = 3;
-
-// What a look adds to the average: this part of its difference.
-// Unit:   part of the difference
-// Chosen: without an experiment
+// How much of its difference a look adds to the average. [part of the difference]
 inline constexpr double kAverageGain = 0.25;
-
-// An average below this part of the best makes the next attempt to explore come soon.
-// Unit:   part of the best
-// Chosen: without an experiment
+// Where the average is below this, the next attempt to explore comes soon. [part of the best]
 inline constexpr double kBelowBest = 0.9;
-
-// How soon.
-// Unit:   ns
-// Chosen: without an experiment
+// How soon. [ns]
 inline constexpr int64_t kBelowBestEveryNs = 2 * kSecond;
-
-// The best loses this part with each look: what was there once need not come back.
-// Unit:   part of the best
-// Chosen: without an experiment
+// What the best loses with each look: what was there once need not come back. [part of the best]
 inline constexpr double kBestFades = 0.002;
-
-// Looks that an attempt is compared with, and that say how much noise there is.
-// Unit:   looks
-// Chosen: without an experiment
+// Looks that an attempt is compared with, and that say how much noise there is. [looks]
 inline constexpr size_t kPastLooks = 8;
-
-// More noise than this is not believed.
-// Unit:   part of the total
-// Chosen: without an experiment
+// More noise than this is not believed. [part of the total]
 inline constexpr double kNoiseMax = 0.25;
 
-// Sockets that a connection may dial at once, to find its number of lanes.
-// Unit:   sockets
-// Chosen: TwoConnectionsShareTheirPaths: with half of it one of the two ran out first, and got two thirds of its part
+// Sockets that a connection may dial at once to find its number of lanes. [sockets; TwoConnectionsShareTheirPaths: with
+// half of it one of the two ran out first, and had two thirds of its part]
 inline constexpr int kDialsAtOnce = 128;
-
-// Sockets that it may dial each minute, in addition.
-// Unit:   sockets a minute
-// Chosen: without an experiment
+// Those that come in addition. [sockets a minute]
 inline constexpr int kDialsEachMinute = 8;
 
 }  // namespace tcpx::tuning
