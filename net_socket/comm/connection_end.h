@@ -23,15 +23,15 @@ class ConnectionEnd {
   virtual Flight FlightNow() const = 0;
   // The pace of the lanes that carry bulk messages, by lane index from 1 on; empty where there is none to compare. In
   // the reactor.
-  virtual std::vector<LanePace> Paces() const { return {}; }
+  virtual std::vector<LanePace> Paces() const = 0;
   // That were reported done. From any thread.
-  virtual uint64_t MessagesDone() const { return 0; }
+  virtual uint64_t MessagesDone() const = 0;
   // The thread that calls it, as the kernel knows it; 0: not known. From any thread.
-  virtual int CallerThread() const { return 0; }
+  virtual int CallerThread() const = 0;
   // True once a lane of the peer's has ended in order: nothing more comes on it. From any thread.
-  virtual bool LaneEnded() const { return false; }
+  virtual bool LaneEnded() const = 0;
   // The lane has read what nobody has passed on: it lies here as what the kernel has. From any thread.
-  virtual bool HoldsUnread(int) const { return false; }
+  virtual bool HoldsUnread(int lane) const = 0;
   // Lets the peer learn of a failure at once. From any thread.
   virtual void TellPeer(const absl::Status& status) = 0;
 

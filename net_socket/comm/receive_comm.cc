@@ -1,7 +1,5 @@
 #include "net_socket/comm/receive_comm.h"
 
-#include <sys/socket.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -30,51 +28,14 @@ size_t LlStepBytes(const Options& options) {
   return static_cast<size_t>(std::max(kLlStepBytes, options.ll_buffer_bytes / kSteps));
 }
 
-ExpressReceiveLane::Settings ExpressOf(const ConnectionSetup& setup) {
-  ExpressReceiveLane::Settings settings;
-  settings.fd = setup.lanes[0].fd.get();
-  settings.path = setup.lanes[0].profile;
-  settings.heals = setup.heals;
-  settings.sealed = setup.runtime->options.encrypt;
-  settings.announces = setup.max_receives > 1;
-  return settings;
-}
-
 }  // namespace
 
 ReceiveComm::ReceiveComm(ConnectionSetup setup)
     : Comm(std::move(setup), Direction::kReceive),
-      caller_driven_(runtime()->pool == nullptr),
       requests_(this, kRequestsMax),
       table_(RingSize(kRequestsMax * this->setup().max_receives), this->setup().max_receives > 1),
-      express_(&failure(), ExpressOf(this->setup()), &seals(0), &table_, &runtime()->stages) {
-  bulk_.resize(static_cast<size_t>(lane_count() - 1));
-  for (int lane = 1; lane < lane_count(); ++lane) {
-    if (lane_fd(lane) < 0) continue;
-    MakeLane(lane);
-    bulk(lane)->LeaveAnswering();
-  }
-  complete_ = true;
-  Stand();
-}
-
-void ReceiveComm::MakeLane(int lane) {
-  BulkReceiveLane::Settings settings;
-  settings.fd = lane_fd(lane);
-  settings.lane = lane;
-  settings.opened = complete_;
-  // A sender whose lanes heal awaits acknowledgements on the same host, too.
-  settings.acks_at_once = !path().delays_acks || setup().heals;
-  auto made = std::make_unique<BulkReceiveLane>(&failure(), settings, &table_, &runtime()->stages);
-  made->OpenBy(std::move(seals(lane).opener));
-  seals(lane).sealer = nullptr;  // It says nothing.
-  bulk_[static_cast<size_t>(lane) - 1] = std::move(made);
-  if (!caller_driven_) runtime()->pool->Attach(bulk(lane), setup().device);
-}
-
-void ReceiveComm::LaneResumed(int lane, Seals* seals) {
-  Comm::LaneResumed(lane, seals);
-  if (lane > 0) bulk(lane)->LeaveAnswering();
+      lanes_(&this->setup(), &failure(), healing(), &table_) {
+  Begin(&lanes_, static_cast<int>(table_.slots()));
 }
 
 absl::Status ReceiveComm::Receive(const ReceiveArgs& args, Request** request) {
@@ -87,28 +48,25 @@ absl::Status ReceiveComm::Receive(const ReceiveArgs& args, Request** request) {
         absl::StrFormat("irecv: %d buffers, but this device announced maxRecvs %d", args.count, setup().max_receives));
   }
   if (early_count_ > 0) Reclaim();
-  if (!table_.HasRoom(args.count) || !express_.MayAnnounce()) return absl::OkStatus();
+  if (!table_.HasRoom(args.count) || !lanes_.express().MayAnnounce()) return absl::OkStatus();
   ReceiveRequest* slot = requests_.Take();
   if (slot == nullptr) return absl::OkStatus();
   Post(args, slot);
   *request = slot;
-  express_.Announce(slot->receives[0]->sequence, args.tags, args.count);
-  if (caller_driven_) return absl::OkStatus();
-  for (auto& lane : bulk_) {
-    if (lane != nullptr && lane->TakeParked(table_.posted())) ProgressPool::Kick(lane.get());
-  }
+  lanes_.express().Announce(slot->receives[0]->sequence, args.tags, args.count);
+  lanes_.WakeParked(table_.posted());
   return absl::OkStatus();
 }
 
 void ReceiveComm::Post(const ReceiveArgs& args, ReceiveRequest* request) {
   request->count = args.count;
-  request->optional = args.optional_completion && runtime()->options.optional_recv_completion;
+  request->optional = args.optional_completion && setup().runtime->options.optional_recv_completion;
   request->early = false;
   request->bulk = false;
-  if (times() != nullptr) SeeCaller();
-  const int64_t now_ns = times() == nullptr ? 0 : times()->Begin(IsBulk(args.bytes[0]));
+  if (counts().times() != nullptr) counts().SeeCaller();
+  const int64_t now_ns = counts().times() == nullptr ? 0 : counts().times()->Begin(counts().IsBulk(args.bytes[0]));
   for (int i = 0; i < args.count; ++i) {
-    if (times() != nullptr) table_.NextSlot().Begin(now_ns);
+    if (counts().times() != nullptr) table_.NextSlot().Begin(now_ns);
     request->regions[i] = args.regions == nullptr ? nullptr : args.regions[i];
     void* const parent = args.profiler_parents == nullptr ? nullptr : args.profiler_parents[i];
     request->receives[i] =
@@ -126,9 +84,9 @@ void ReceiveComm::Post(const ReceiveArgs& args, ReceiveRequest* request) {
 // along it is opened elsewhere, in a group too, of whose LL no hint tells.
 PayloadRoute ReceiveComm::RouteOf(const ReceiveArgs& args, int member) const {
   PayloadRoute way;
-  const bool sealed = express_.sealed();
-  const bool hinted = runtime()->options.nccl_optional_recv && (args.knows_hint || !sealed);
-  const bool grouped_ll = sealed && args.count > 1 && args.bytes[member] <= LlStepBytes(runtime()->options);
+  const bool sealed = lanes_.express().sealed();
+  const bool hinted = setup().runtime->options.nccl_optional_recv && (args.knows_hint || !sealed);
+  const bool grouped_ll = sealed && args.count > 1 && args.bytes[member] <= LlStepBytes(setup().runtime->options);
   way.flag_lines = args.optional_completion || (args.count == 1 && !hinted) || grouped_ll;
   if (staging_ == nullptr || args.regions == nullptr || args.regions[member] == nullptr) return way;
   if (args.regions[member]->gpu == nullptr) return way;
@@ -144,31 +102,7 @@ void ReceiveComm::MoveStaged() {
   if (failed()) return;
   const absl::Status status = staging_->Poll();
   if (!status.ok()) failure().Fail(status, kNoLane);
-  if (caller_driven_ || !staging_->HasRoom()) return;
-  for (auto& lane : bulk_) {
-    if (lane != nullptr && lane->TakeStalled()) ProgressPool::Kick(lane.get());
-  }
-}
-
-void ReceiveComm::Drive(const PostedReceive* wanted) {
-  express_.Pump(*wanted);
-  if (express_.lost()) healing()->NoteZeroEnd(express_.lost_by_end());
-  if (!caller_driven_) return;
-  // Without a receive for bulk, bulk lanes can only bring what is too large, or an end: a look now and then is enough.
-  if (bulk_posted_ == 0 && ++passes_ % 16 != 0) return;
-  for (auto& lane : bulk_) {
-    if (lane != nullptr) lane->Pump();
-  }
-}
-
-bool ReceiveComm::AllEnded() const {
-  if (!express_.ended()) return false;
-  return std::all_of(bulk_.begin(), bulk_.end(), [](const auto& lane) { return lane == nullptr || lane->ended(); });
-}
-
-bool ReceiveComm::LaneEnded() const {
-  const auto ended = [](const auto& lane) { return lane != nullptr && lane->ended(); };
-  return express_.ended() || std::any_of(bulk_.begin(), bulk_.end(), ended);
+  if (!lanes_.caller_driven() && staging_->HasRoom()) lanes_.WakeStalled();
 }
 
 absl::Status ReceiveComm::Test(Request* request, bool* done, int* sizes) {
@@ -181,9 +115,9 @@ absl::Status ReceiveComm::Test(Request* request, bool* done, int* sizes) {
   }
   bool may_report = MayReport(*slot);
   if (!may_report) {
-    if (times() != nullptr) times()->Called();
-    const bool ended = AllEnded() && (staging_ == nullptr || staging_->idle());
-    Drive(Wanted(*slot));
+    if (counts().times() != nullptr) counts().times()->Called();
+    const bool ended = lanes_.AllEnded() && (staging_ == nullptr || staging_->idle());
+    lanes_.Drive(*Wanted(*slot), bulk_posted_ > 0);
     if (staging_ != nullptr) MoveStaged();
     if (!failed()) events().Publish();
     may_report = MayReport(*slot);
@@ -247,15 +181,16 @@ void ReceiveComm::KeepTime(const ReceiveRequest& request) {
   const uint64_t bytes = receive.message_bytes.load(std::memory_order_relaxed);
   const uint64_t known = bytes == kUnknownBytes ? 0 : bytes;
   const bool youngest = request.last_sequence() + 1 == table_.posted();
-  times()->End({receive.begun_ns, receive.first_ns, youngest ? int64_t{receive.last_ns} : 0, known, IsBulk(known)});
+  counts().times()->End(
+      {receive.begun_ns, receive.first_ns, youngest ? int64_t{receive.last_ns} : 0, known, counts().IsBulk(known)});
 }
 
 void ReceiveComm::Release(ReceiveRequest* request) {
-  if (times() != nullptr) KeepTime(*request);
+  if (counts().times() != nullptr) KeepTime(*request);
   if (request->bulk) --bulk_posted_;
   for (int i = 0; i < request->count; ++i) {
     request->receives[i]->in_use = false;
-    Count(request->receives[i]->message_bytes.load(std::memory_order_relaxed));
+    counts().Count(request->receives[i]->message_bytes.load(std::memory_order_relaxed));
   }
   requests_.Give(request);
 }
@@ -287,26 +222,18 @@ bool ReceiveComm::InFlight(const MemoryRegion* region) {
 }
 
 void ReceiveComm::Quiesce() {
-  for (auto& lane : bulk_) {
-    if (lane != nullptr) ProgressPool::Detach(lane.get());
-  }
+  lanes_.Quiesce();
   if (staging_ != nullptr && failed()) staging_->Abandon();
-}
-
-// An error record on lane 0, then the end on every lane.
-void ReceiveComm::TellPeer(const absl::Status& status) {
-  express_.SendError(status.message());
-  for (int lane = 1; lane < lane_count(); ++lane) shutdown(lane_fd(lane), SHUT_WR);
 }
 
 void ReceiveComm::LaneLost(int) {
   healing()->AwaitInLoop(
-      [link = LinkTo(this)] { return link.Ask(false, [](ReceiveComm* comm) { return comm->AwaitsLanes(); }); });
+      [link = tie().To(this)] { return link.Ask(false, [](ReceiveComm* comm) { return comm->AwaitsLanes(); }); });
 }
 
 // A sender that is there gives up first, and says why.
 bool ReceiveComm::AwaitsLanes() {
-  const int64_t bound_ns = runtime()->options.reconnect_timeout_ns;
+  const int64_t bound_ns = setup().runtime->options.reconnect_timeout_ns;
   const bool over = healing()->NoneFor(bound_ns + kSenderGivesUpNs);
   if (healing()->heals() && healing()->AnyLost() && !failed() && !over) return true;
   healing()->AwaitedInLoop();
@@ -323,25 +250,13 @@ bool ReceiveComm::LooksForSilence(int64_t now_ns) {
   if (failed() || !healing()->heals()) return false;
   LaneSilence& silence = healing()->silence(0);
   LaneTcpInfo info;
-  if (QueuedBytes(lane_fd(0)) <= 0 || healing()->lost(0)) {
+  if (QueuedBytes(setup().lane_fd(0)) <= 0 || healing()->lost(0)) {
     silence.Rest();
-  } else if (ReadLaneTcpInfo(lane_fd(0), &info) && silence.Suspects(info, now_ns) &&
+  } else if (ReadLaneTcpInfo(setup().lane_fd(0), &info) && silence.Suspects(info, now_ns) &&
              setup().health->AskForAnother(setup().connection_id, 0)) {
     silence.Moved(now_ns);
   }
   return true;
-}
-
-absl::Status ReceiveComm::ReplaceSocketOf(int lane, SocketOffer offer) {
-  if (lane > 0) return bulk(lane)->Replace(std::move(offer));
-  healing()->NoteZeroEnd(false);
-  return express_.Replace(std::move(offer));
-}
-
-std::vector<uint64_t> ReceiveComm::TakenByLane() {
-  std::vector<uint64_t> taken = {express_.taken()};
-  for (auto& lane : bulk_) taken.push_back(lane == nullptr ? 0 : lane->taken());
-  return taken;
 }
 
 }  // namespace tcpx

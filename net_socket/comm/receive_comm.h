@@ -19,11 +19,10 @@
 #include <vector>
 
 #include "net_socket/comm/comm.h"
+#include "net_socket/comm/receive_lanes.h"
 #include "net_socket/gpu/receive_staging.h"
 #include "net_socket/message/posted_receive.h"
 #include "net_socket/message/request.h"
-#include "net_socket/receive/bulk_receive_lane.h"
-#include "net_socket/receive/express_receive_lane.h"
 
 namespace tcpx {
 
@@ -35,38 +34,25 @@ class ReceiveComm final : public Comm {
   absl::Status Test(Request* request, bool* done, int* sizes) override;
 
  private:
-  int transfers_max() const override { return static_cast<int>(table_.slots()); }
   bool InFlight(const MemoryRegion* region) TCPX_REQUIRES(mutex_) override;
   void Quiesce() TCPX_REQUIRES(mutex_) override;
   void OpenStaging(std::unique_ptr<GpuAllowance> slots) TCPX_REQUIRES(mutex_) override;
-  void StopWatching() TCPX_REQUIRES(mutex_) override { express_.StopTuning(); }
-  void TellPeer(const absl::Status& status) override;
+  void StopWatching() TCPX_REQUIRES(mutex_) override { lanes_.express().StopTuning(); }
+  std::vector<uint64_t> TakenByLane() TCPX_REQUIRES(mutex_) override { return lanes_.TakenByLane(); }
+  bool MayClose() TCPX_REQUIRES(mutex_) override { return true; }
+  void TellPeer(const absl::Status& status) override { lanes_.TellPeer(status.message()); }
   Flight FlightNow() const override { return table_.FlightNow(); }
-  bool LaneEnded() const override;
-  bool HoldsUnread(int lane) const override {
-    if (lane == 0) return express_.holds();
-    return bulk(lane) != nullptr && bulk(lane)->holds();
-  }
-  const LaneCounts* CountsOf(int lane) const override {
-    if (lane == 0) return &express_.counts();
-    return bulk(lane) == nullptr ? nullptr : &bulk(lane)->counts();
-  }
-  BulkReceiveLane* bulk(int lane) const { return bulk_[static_cast<size_t>(lane) - 1].get(); }
-  PoolLane* pool_lane(int lane) override { return lane == 0 || caller_driven_ ? nullptr : bulk(lane); }
-  void MakeLane(int lane) TCPX_REQUIRES(mutex_) override;
-  void LaneResumed(int lane, Seals* seals) override;
-  absl::Status ReplaceSocketOf(int lane, SocketOffer offer) TCPX_REQUIRES(mutex_) override;
-  std::vector<uint64_t> TakenByLane() TCPX_REQUIRES(mutex_) override;
-  // Only a sender moves lanes.
-  void PeerIsUnheard(int) override {}
+  std::vector<LanePace> Paces() const override { return {}; }
+  bool LaneEnded() const override { return lanes_.AnyEnded(); }
+  bool HoldsUnread(int lane) const override { return lanes_.holds(lane); }
+  void PeerLeft() override {}
+  void PeerIsUnheard(int) override {}  // Only a sender moves lanes.
   void LaneLost(int lane) override;
+  bool LooksForSilence(int64_t now_ns) override;
+  void LaneResumed(int lane, Seals*) override { lanes_.LeaveAnswering(lane); }
   // Waits for lanes that the sender dials again; false: no more.
   bool AwaitsLanes();
-  bool LooksForSilence(int64_t now_ns) override;
 
-  // Moves the lanes on, for `wanted`.
-  void Drive(const PostedReceive* wanted) TCPX_REQUIRES(mutex_);
-  bool AllEnded() const TCPX_REQUIRES(mutex_);
   bool MayReport(const ReceiveRequest& request) TCPX_REQUIRES(mutex_);
   const PostedReceive* Wanted(const ReceiveRequest& request) const TCPX_REQUIRES(mutex_);
   void Post(const ReceiveArgs& args, ReceiveRequest* request) TCPX_REQUIRES(mutex_);
@@ -79,17 +65,13 @@ class ReceiveComm final : public Comm {
   void EndAllEvents(const ReceiveRequest& request) TCPX_REQUIRES(mutex_);
   void Reclaim() TCPX_REQUIRES(mutex_);
 
-  const bool caller_driven_;
   RequestPool<ReceiveRequest> requests_;
   std::unique_ptr<ReceiveStaging> staging_ TCPX_GUARDED_BY(mutex_);  // null until GPU memory is registered
   PostedReceiveTable table_;
-  ExpressReceiveLane express_;                                   // but for what any thread may see under mutex_
-  std::vector<std::unique_ptr<BulkReceiveLane>> bulk_;           // null: a lane without a socket yet
-  bool complete_ = false;                                        // lanes that are made now are opened late
+  ReceiveLanes lanes_;
   ReceiveRequest* early_[kRequestsMax] TCPX_GUARDED_BY(mutex_);  // early_count_ of them, oldest first
   int early_count_ TCPX_GUARDED_BY(mutex_) = 0;
   int bulk_posted_ TCPX_GUARDED_BY(mutex_) = 0;  // posted requests with room for more than an express message
-  unsigned passes_ TCPX_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace tcpx

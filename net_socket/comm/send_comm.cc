@@ -28,35 +28,34 @@ SendComm::SendComm(ConnectionSetup setup)
     : Comm(std::move(setup), Direction::kSend),
       requests_(this, kRequestsMax * this->setup().max_receives),
       watch_(std::make_unique<PeerWatch>(static_cast<PeerWatch::Owner*>(this), this->setup().max_receives)),
-      lanes_(&mutable_setup(), &failure(), PostedMax(), LaneSteering::RatesFor(this->setup(), LinkTo(&steering_))),
+      lanes_(&this->setup(), &failure(), PostedMax(), LaneSteering::RatesFor(this->setup(), tie().To(&steering_))),
       healer_(Parts()),
-      steering_(Parts(), [this](int lane) { LaneRested(lane); }) {
+      steering_(Parts(), [this](int lane) { sockets().Closed(lane); }) {
   std::vector<int> fds;
   std::vector<std::unique_ptr<Opener>> openers;
-  for (int lane = 0; lane < lane_count(); ++lane) {
-    fds.push_back(lane_fd(lane));
-    openers.push_back(std::move(seals(lane).opener));
+  for (LaneSocket& lane : this->setup().lanes) {
+    fds.push_back(lane.fd.get());
+    openers.push_back(std::move(lane.seals.opener));
   }
-  watch_->StartInLoop(&runtime()->reactor, fds, std::move(openers));
-  Stand();
+  Reactor* const reactor = &this->setup().runtime->reactor;
+  watch_->StartInLoop(reactor, fds, std::move(openers));
+  Begin(&lanes_, requests_.count());
+  if (this->setup().redialler != nullptr) {
+    this->setup().redialler->StartInLoop(tie().To<RedialledLanes>(&healer_), taker());
+  }
 }
 
 SenderParts SendComm::Parts() {
-  return {&setup(), &tie(), healing(), &failure(), &lanes_, this, this, watch_.get(), &peer_loss_};
-}
-
-void SendComm::WatchInLoop() {
-  Comm::WatchInLoop();
-  if (healing() != nullptr) setup().redialler->StartInLoop(LinkTo<RedialledLanes>(&healer_), taker());
+  return {&setup(), &tie(), healing(), &failure(), &lanes_, &sockets(), this, watch_.get(), &peer_loss_};
 }
 
 size_t SendComm::PostedMax() const {
-  return RingSize(requests_.count() + (runtime()->gpu != nullptr ? GpuAllowance::kSlots : 0));
+  return RingSize(requests_.count() + (setup().runtime->gpu != nullptr ? GpuAllowance::kSlots : 0));
 }
 
 SendComm::~SendComm() {
   // Behind the functions that unwatch its descriptors.
-  runtime()->reactor.Post([watch = std::shared_ptr<PeerWatch>(std::move(watch_))] {});
+  setup().runtime->reactor.Post([watch = std::shared_ptr<PeerWatch>(std::move(watch_))] {});
 }
 
 absl::Status SendComm::Send(const SendArgs& args, Request** request) {
@@ -77,7 +76,7 @@ absl::Status SendComm::Send(const SendArgs& args, Request** request) {
   } else {
     PostStaged(slot, args.region != nullptr && args.region->gpu != nullptr);
   }
-  if (times() != nullptr && slot->done()) slot->last_ns = times()->latest_ns();
+  if (counts().times() != nullptr && slot->done()) slot->last_ns = counts().times()->latest_ns();
   return absl::OkStatus();
 }
 
@@ -114,7 +113,7 @@ SendRequest* SendComm::Prepare(const SendArgs& args) {
   uint64_t sequence = 0;
   if (!NextSequence(args.tag, &sequence)) {
     requests_.Give(slot);
-    if (times() != nullptr) times()->Refused();
+    if (counts().times() != nullptr) counts().times()->Refused();
     return nullptr;
   }
   slot->sequence = sequence;
@@ -125,9 +124,9 @@ SendRequest* SendComm::Prepare(const SendArgs& args) {
   slot->region = args.region;
   slot->events = events().Begin(requests_.index(slot), args.profiler_parent);
   slot->left.store(Units(args.bytes), std::memory_order_relaxed);
-  if (times() != nullptr) {
-    SeeCaller();
-    slot->begun_ns = times()->Begin(IsBulk(args.bytes));
+  if (counts().times() != nullptr) {
+    counts().SeeCaller();
+    slot->begun_ns = counts().times()->Begin(counts().IsBulk(args.bytes));
     slot->last_ns = 0;
   }
   return slot;
@@ -150,15 +149,17 @@ absl::Status SendComm::Test(Request* request, bool* done, int* sizes) {
   MutexLock lock(mutex_, std::adopt_lock);
   SendRequest* slot = static_cast<SendRequest*>(request);
   if (!slot->in_use) return absl::FailedPreconditionError("test: the request was reported done before");
-  if (times() != nullptr) times()->Called();
+  if (counts().times() != nullptr) counts().times()->Called();
   MoveAll();
   if (!failed()) events().Publish();
   if (slot->done()) {
     *done = true;
     events().End(slot->events);
     if (sizes != nullptr) sizes[0] = static_cast<int>(slot->bytes);
-    if (times() != nullptr) KeepTime(*slot);
-    Count(slot->bytes);
+    if (counts().times() != nullptr) {
+      counts().times()->End({slot->begun_ns, 0, DoneSince(*slot), slot->bytes, counts().IsBulk(slot->bytes)});
+    }
+    counts().Count(slot->bytes);
     requests_.Give(slot);
     return absl::OkStatus();
   }
@@ -180,10 +181,6 @@ int64_t SendComm::DoneSince(const SendRequest& asked) const {
     since_ns = std::max<int64_t>(since_ns, request.last_ns);
   }
   return since_ns;
-}
-
-void SendComm::KeepTime(const SendRequest& request) {
-  times()->End({request.begun_ns, 0, DoneSince(request), request.bytes, IsBulk(request.bytes)});
 }
 
 void SendComm::PeerGone(absl::Status status, int lane, bool in_order) {
@@ -212,29 +209,20 @@ bool SendComm::LanesDecide(const SendRequest& request) {
 }
 
 // Whose socket has died, or dies now, has no acknowledgement to come.
-bool SendComm::AllAcknowledged() const {
-  for (int lane = 0; lane < lane_count(); ++lane) {
-    if (healing()->lost(lane) || (healing()->up(lane) && QueuedBytes(lane_fd(lane)) != 0)) return false;
+bool SendComm::AllAcknowledged() {
+  for (int lane = 0; lane < setup().lane_count(); ++lane) {
+    if (healing()->lost(lane) || (healing()->up(lane) && QueuedBytes(setup().lane_fd(lane)) != 0)) return false;
   }
   return true;
 }
 
-// The lanes' ends tell it too; one that is lost has none.
-void SendComm::PeerLeft(const std::vector<uint64_t>& taken) {
-  if (healing() == nullptr) return;
-  const bool waits = healing()->lanes().PeerLeft(taken);
-  Comm::PeerLeft(taken);
-  if (waits) PeerGone(absl::UnavailableError("the peer closed the connection"), kNoLane, false);
-}
-
 void SendComm::LaneResumed(int lane, Seals* seals) {
-  Comm::LaneResumed(lane, seals);
-  watch_->ResumeInLoop(lane, lane_fd(lane), seals == nullptr ? nullptr : std::move(seals->opener));
+  watch_->ResumeInLoop(lane, setup().lane_fd(lane), seals == nullptr ? nullptr : std::move(seals->opener));
   steering_.ResumedInLoop(lane);
   if (lane > 0) return;
-  runtime()->reactor.RepeatInLoop(kSendAgainNs, [link = LinkTo(this), after_ns = kSendAgainNs]() mutable {
+  setup().runtime->reactor.RepeatInLoop(kSendAgainNs, [self = tie().To(this), after_ns = kSendAgainNs]() mutable {
     after_ns = std::min(2 * after_ns, kSendAgainMaxNs);
-    return link.Ask(false, [](SendComm* comm) { return comm->SendsAgain(); }) ? after_ns : Reactor::kOver;
+    return self.Ask(false, [](SendComm* comm) { return comm->SendsAgain(); }) ? after_ns : Reactor::kOver;
   });
 }
 
@@ -248,11 +236,8 @@ bool SendComm::SendsAgain() {
   return more;
 }
 
-// The lanes' own ends come too, but perhaps behind what the network has swallowed.
-void SendComm::PeerEnded() {
-  Comm::PeerEnded();
-  PeerGone(absl::UnavailableError("the peer closed the connection"), kNoLane, false);
-}
+// The lanes' own ends come too, but perhaps after what the network has swallowed.
+void SendComm::PeerLeft() { PeerGone(absl::UnavailableError("the peer closed the connection"), kNoLane, false); }
 
 Flight SendComm::FlightNow() const {
   Flight flight;
@@ -284,7 +269,7 @@ void SendComm::Quiesce() {
 }
 
 void SendComm::TellPeer(const absl::Status&) {
-  for (int lane = 0; lane < lane_count(); ++lane) shutdown(lane_fd(lane), SHUT_RDWR);
+  for (int lane = 0; lane < setup().lane_count(); ++lane) shutdown(setup().lane_fd(lane), SHUT_RDWR);
 }
 
 }  // namespace tcpx

@@ -37,41 +37,33 @@ class SendComm final : public Comm, private PeerWatch::Owner {
 
   absl::Status Send(const SendArgs& args, Request** request);
   absl::Status Test(Request* request, bool* done, int* sizes) override;
-  void WatchInLoop() override;
 
  private:
-  int transfers_max() const override { return requests_.count(); }
   bool InFlight(const MemoryRegion* region) TCPX_REQUIRES(mutex_) override;
   void Quiesce() TCPX_REQUIRES(mutex_) override;
   void OpenStaging(std::unique_ptr<GpuAllowance> slots) TCPX_REQUIRES(mutex_) override;
   void StopWatching() TCPX_REQUIRES(mutex_) override { watch_->Stop(); }
+  std::vector<uint64_t> TakenByLane() TCPX_REQUIRES(mutex_) override { return {}; }
+  bool MayClose() TCPX_REQUIRES(mutex_) override { return lanes_.express().MayClose(); }
   void TellPeer(const absl::Status& status) override;
   Flight FlightNow() const override;
-  void PeerEnded() override;
-  void PeerLeft(const std::vector<uint64_t>& taken) override;
-  void LaneLost(int lane) override { healer_.LaneLostInLoop(lane); }
-  void LaneResumed(int lane, Seals* seals) override;
-  bool LooksForSilence(int64_t now_ns) override { return healer_.LooksForSilenceInLoop(now_ns); }
+  std::vector<LanePace> Paces() const override { return lanes_.Paces(); }
+  bool LaneEnded() const override { return false; }
+  bool HoldsUnread(int) const override { return false; }
+  void PeerLeft() override;
   void PeerIsUnheard(int lane) override { healer_.PeerIsUnheard(lane); }
-  // Sends again what the old socket of lane 0 may have lost, for a caller who has nothing to ask; false: no need.
-  bool SendsAgain();
-  PoolLane* pool_lane(int lane) override { return lanes_.pool_lane(lane); }
-  void MakeLane(int lane) TCPX_REQUIRES(mutex_) override { lanes_.Make(lane); }
-  absl::Status ReplaceSocketOf(int lane, SocketOffer offer) TCPX_REQUIRES(mutex_) override {
-    return lanes_.Replace(lane, std::move(offer));
-  }
-  bool MayClose() TCPX_REQUIRES(mutex_) override { return lanes_.express().MayClose(); }
+  void LaneLost(int lane) override { healer_.LaneLostInLoop(lane); }
+  bool LooksForSilence(int64_t now_ns) override { return healer_.LooksForSilenceInLoop(now_ns); }
+  void LaneResumed(int lane, Seals* seals) override;
   bool LaneBroke(const absl::Status& status, int lane) override { return failure().LoseLane(status, lane); }
   // An error for whoever still wants to send.
   void PeerGone(absl::Status status, int lane, bool in_order) override;
-  std::vector<LanePace> Paces() const override { return lanes_.Paces(); }
-  const LaneCounts* CountsOf(int lane) const override { return lanes_.counts(lane); }
-  int64_t PaceOf(int lane) const override { return lanes_.pace(lane); }
-  // When the last of all that is posted was sent; 0: not all is, or nobody knows. `asked` is done.
-  int64_t DoneSince(const SendRequest& asked) const TCPX_REQUIRES(mutex_);
-  void KeepTime(const SendRequest& request) TCPX_REQUIRES(mutex_);
 
   SenderParts Parts();
+  // Sends again what the old socket of lane 0 may have lost, for a caller who has nothing to ask; false: no need.
+  bool SendsAgain();
+  // When the last of all that is posted was sent; 0: not all is, or nobody knows. `asked` is done.
+  int64_t DoneSince(const SendRequest& asked) const TCPX_REQUIRES(mutex_);
   // Messages and staged parts of them that the lanes may hold at once.
   size_t PostedMax() const;
   // Null: no slot, or no credit.
@@ -87,7 +79,7 @@ class SendComm final : public Comm, private PeerWatch::Owner {
   // True exactly when the lanes find out, or have found out, whether the peer has gone too early for `request`.
   bool LanesDecide(const SendRequest& request) TCPX_REQUIRES(mutex_);
   // The peer has all that was sent, as far as the kernel knows; a lane may still have to notice.
-  bool AllAcknowledged() const;
+  bool AllAcknowledged();
 
   uint64_t next_sequence_ TCPX_GUARDED_BY(mutex_) = 0;
   RequestPool<SendRequest> requests_;

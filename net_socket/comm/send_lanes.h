@@ -3,7 +3,8 @@
 // Purpose: a message goes to lane 0 or to the bulk lanes, which belong to the progress pool or, without one, to the
 //          calling thread too. Which lanes have a socket is LaneTable's to say; here is what moves them.
 //
-// Threads: Post, Drive and Replace by the calling thread, under the comm's mutex, as Make and Quiesce; the rest as said.
+// Threads: Post, Drive, Quiesce and PeerClosed by the calling thread, under the comm's mutex; EndLanes as it says; bulk
+//          in the reactor.
 // Lifetime: borrows the setup and the owner, which outlive it. Quiesce comes before the destructor.
 // Units:   bytes, bytes per second.
 // Errors:  to LaneOwner, or as said.
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "net_socket/comm/connection_setup.h"
+#include "net_socket/comm/end_lanes.h"
 #include "net_socket/health/slow_lanes.h"
 #include "net_socket/send/bulk_send_lane.h"
 #include "net_socket/send/express_send_lane.h"
@@ -25,19 +27,15 @@
 
 namespace tcpx {
 
-class SendLanes {
+class SendLanes final : public EndLanes {
  public:
   // With the lanes that have a socket. `posted_max`: messages, and staged parts of them, at once.
   SendLanes(ConnectionSetup* setup, LaneOwner* owner, size_t posted_max, const LaneRates::Settings& rates);
 
-  // Makes what moves a bulk lane that has its first socket.
-  void Make(int lane);
   // A message, or a staged part of one. `lone`: no other request is unfinished.
   void Post(SendRequest* request, bool lone);
   // Moves what the calling thread moves.
   void Drive();
-  // Gives a lane that the calling thread moves another socket. Not OK: it can't have it.
-  absl::Status Replace(int lane, SocketOffer offer);
   // Returns once no thread but the caller's touches the lanes. May be called again.
   void Quiesce();
   // The peer has closed. By lane, how much of its stream the peer had; empty: it does not say. Bulk lanes say themselves
@@ -48,21 +46,20 @@ class SendLanes {
   LaneRates& rates() { return rates_; }
   bool caller_driven() const { return caller_driven_; }
 
-  // From any thread, and of lanes that have been made: in the reactor, which makes them.
   BulkSendLane* bulk(int lane) const { return bulk_[static_cast<size_t>(lane) - 1].get(); }
-  // The bulk lanes that a progress thread moves, null for others.
-  PoolLane* pool_lane(int lane) const { return lane == 0 || caller_driven_ ? nullptr : bulk(lane); }
   // True exactly when the message goes to the bulk lanes.
   bool IsBulk(const SendRequest& request) const {
     return striper_ != nullptr && request.message_bytes > setup_->express_bytes;
   }
-  // What a lane has moved; null: it never had a socket. From any thread.
-  const LaneCounts* counts(int lane) const {
+  PoolLane* pool_lane(int lane) override { return lane == 0 || caller_driven_ ? nullptr : bulk(lane); }
+  void Make(int lane) override;
+  absl::Status Replace(int lane, SocketOffer offer) override;
+  const LaneCounts* counts(int lane) const override {
     if (lane == 0) return &express_.counts();
     return bulk(lane) == nullptr ? nullptr : &bulk(lane)->counts();
   }
-  // The pace of a lane; 0: unknown. From any thread.
-  int64_t pace(int lane) const { return lane == 0 ? 0 : rates_.Get(lane - 1); }
+  int64_t pace(int lane) const override { return lane == 0 ? 0 : rates_.Get(lane - 1); }
+  bool holds(int) const override { return false; }
   // Of all bulk lanes. From any thread.
   std::vector<LanePace> Paces() const;
 

@@ -11,7 +11,7 @@ namespace tcpx {
 namespace {
 
 void AddTo(ContextStatistics* statistics, const Comm& comm) {
-  const CommTally tally = comm.tally();
+  const CommTally tally = comm.numbers().tally();
   CommTally* sum = comm.sends() ? &statistics->sent : &statistics->received;
   sum->messages += tally.messages;
   sum->bytes += tally.bytes;
@@ -56,7 +56,7 @@ void Context::Add(Comm* comm) {
 void Context::Remove(Comm* comm) {
   if (comms_.erase(comm) == 0) return;
   AddTo(&closed_, *comm);
-  const auto numbers = comm->numbers();
+  const auto numbers = comm->numbers().latest();
   if (numbers.has_value()) totals_.Add(*numbers, true);
 }
 

@@ -23,6 +23,8 @@ class FakeEnd final : public ConnectionEnd {
   void TellPeer(const absl::Status& status) override { told.push_back(std::string(status.message())); }
 
   uint64_t MessagesDone() const override { return done; }
+  int CallerThread() const override { return 0; }
+  bool HoldsUnread(int) const override { return false; }
 
   uint64_t done = 0;
   Flight flight;

@@ -1,4 +1,8 @@
-// What a comm tells the statistics of itself.
+#include "net_socket/comm/end_numbers.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <map>
 #include <set>
 #include <string>
@@ -10,43 +14,46 @@
 #include "common/clock.h"
 #include "common/socket.h"
 #include "common/this_host.h"
-#include "net_socket/comm/comm.h"
 #include "net_socket/comm/failure_verdict.h"
 #include "net_socket/comm/runtime.h"
-#include "net_socket/comm/transfer_times.h"
-#include "net_socket/message/lane_counts.h"
-#include "net_socket/stats/hub.h"
 
 namespace tcpx {
-CommTally Comm::tally() const {
+
+void EndNumbers::Join(const EndLanes* lanes, const Tie& tie) {
+  lanes_ = lanes;
+  StatsHub* const hub = setup_->runtime->stats;
+  if (hub == nullptr) return;
+  times_ = std::make_unique<TransferTimes>(direction_ == Direction::kReceive, MonotonicNanos());
+  stats_ = hub->Join(tie.To<NumbersSource>(this), [this](ConnectionNumbers* numbers) { Describe(numbers); });
+}
+
+void EndNumbers::Leave() {
+  if (stats_ == nullptr) return;
+  setup_->runtime->stats->Leave(stats_, [this](ConnectionNumbers* numbers) { ReadCounts(numbers); });
+}
+
+void EndNumbers::NoteCaller() {
+  caller_ = __builtin_thread_pointer();
+  caller_id_.store(static_cast<int>(syscall(SYS_gettid)), std::memory_order_relaxed);
+}
+
+CommTally EndNumbers::tally() const {
   ConnectionCounts counts;
   if (healing_ != nullptr) counts = healing_->tally();
-  if (setup_.redialler != nullptr) counts.dialled = setup_.redialler->dialled();
-  counts.slow = progress_.slow_lanes();
-  return {messages_[0] + messages_[1], bytes_[0] + bytes_[1], counts};
+  if (setup_->redialler != nullptr) counts.dialled = setup_->redialler->dialled();
+  counts.slow = progress_->slow_lanes();
+  return {messages(), bytes_[0] + bytes_[1], counts};
 }
 
-void Comm::JoinStats() {
-  StatsHub* const hub = setup_.runtime->stats;
-  if (hub == nullptr) return;
-  times_ = std::make_unique<TransferTimes>(!sends(), MonotonicNanos());
-  stats_ = hub->Join(LinkTo<NumbersSource>(this), [this](ConnectionNumbers* numbers) { DescribeFor(numbers); });
-}
-
-void Comm::LeaveStats() {
-  if (stats_ == nullptr) return;
-  setup_.runtime->stats->Leave(stats_, [this](ConnectionNumbers* numbers) { ReadCounts(numbers); });
-}
-
-std::optional<ConnectionNumbers> Comm::numbers() const {
+std::optional<ConnectionNumbers> EndNumbers::latest() const {
   if (stats_ == nullptr) return std::nullopt;
   return stats_->numbers();
 }
 
-void Comm::DescribeFor(ConnectionNumbers* numbers) const {
+void EndNumbers::Describe(ConnectionNumbers* numbers) const {
   std::set<std::string> interfaces;
   std::map<std::string, std::string> with;  // Few addresses are many lanes', and each costs a list of all.
-  for (const LaneSocket& lane : setup_.lanes) {
+  for (const LaneSocket& lane : setup_->lanes) {
     numbers->lanes.emplace_back();
     numbers->lanes.back().open = lane.fd.valid();
     if (!lane.fd.valid()) continue;  // It may be opened.
@@ -56,33 +63,33 @@ void Comm::DescribeFor(ConnectionNumbers* numbers) const {
     numbers->lanes.back().local = lane.local.ToString();
     numbers->lanes.back().peer = lane.peer.ToString();
   }
-  numbers->communicator = setup_.communicator->id;
+  numbers->communicator = setup_->communicator->id;
   numbers->connection = absl::BytesToHexString(
-      absl::string_view(reinterpret_cast<const char*>(setup_.connection_id.data()), setup_.connection_id.size() / 2));
-  numbers->device = setup_.device;
-  numbers->sends = sends();
+      absl::string_view(reinterpret_cast<const char*>(setup_->connection_id.data()), setup_->connection_id.size() / 2));
+  numbers->device = setup_->device;
+  numbers->sends = direction_ == Direction::kSend;
   numbers->interfaces = absl::StrJoin(interfaces, "+");
-  numbers->peer_host = setup_.lanes[0].peer.HostString();
+  numbers->peer_host = setup_->lanes[0].peer.HostString();
 }
 
 // The link is held, as it is where the reactor looks.
-void Comm::ReadNumbers(ConnectionNumbers* numbers) {
+void EndNumbers::ReadNumbers(ConnectionNumbers* numbers) {
   ReadCounts(numbers);
   ReadVerdict(numbers);
 }
 
 // Of what has failed, the line of the log; else of what stands; else of what is slow.
-void Comm::ReadVerdict(ConnectionNumbers* numbers) {
-  const WaitRoot& root = progress_.probe().root();
-  Verdict verdict = progress_.slow();
+void EndNumbers::ReadVerdict(ConnectionNumbers* numbers) const {
+  const WaitRoot& root = progress_->probe().root();
+  Verdict verdict = progress_->slow();
   std::string why = VerdictPrefix(verdict);
-  if (failed()) {
-    verdict = failure_.verdict();
-    why = failure_.told();
+  if (failure_->failed()) {
+    verdict = failure_->verdict();
+    why = failure_->told();
   } else if (root.known()) {
     verdict.cause = root.cause;
     verdict.culprit = root.culprit;
-    why = progress_.probe().Why();
+    why = progress_->probe().Why();
   }
   const bool known = verdict.cause != Cause::kNone;
   numbers->cause = known ? CauseName(verdict.cause) : "";
@@ -90,17 +97,17 @@ void Comm::ReadVerdict(ConnectionNumbers* numbers) {
   numbers->why = known ? why : "";
 }
 
-void Comm::ReadCounts(ConnectionNumbers* numbers) {
-  const Flight flight = FlightNow();
+void EndNumbers::ReadCounts(ConnectionNumbers* numbers) {
+  const Flight flight = end_->FlightNow();
   // What is posted when a connection fails is never tested to its end, and waits for nobody.
-  if (!failed()) {
+  if (!failure_->failed()) {
     const bool uncalled = flight.messages > 0 && times_->calls() == numbers->open_wait.calls && HasWorkForCaller();
     numbers->waits = times_->WaitsUntil(MonotonicNanos(), flight, uncalled, &numbers->open_wait);
   }
-  numbers->caller = CallerThread();
+  numbers->caller = caller();
   numbers->gpu = gpu_.load(std::memory_order_relaxed);
   numbers->posted = flight.messages;
-  numbers->failed = failed();
+  numbers->failed = failure_->failed();
   for (size_t i = 0; i < 2; ++i) {
     const uint64_t messages = messages_[i].load(std::memory_order_acquire);
     if (numbers->messages[i] != messages) {
@@ -112,50 +119,46 @@ void Comm::ReadCounts(ConnectionNumbers* numbers) {
   }
   const ConnectionCounts before = std::exchange(numbers->counts, tally().counts);
   if (numbers->counts.resumed != before.resumed || numbers->counts.added != before.added) NameLanes(numbers);
-  ReadLanes(numbers);
+  for (int i = 0; i < setup_->lane_count(); ++i) ReadLane(i, &numbers->lanes[static_cast<size_t>(i)]);
 }
 
 // A request is under way.
-bool Comm::HasWorkForCaller() const {
-  if (sends()) return setup_.runtime->pool == nullptr;
-  for (int i = 0; i < lane_count(); ++i) {
-    if (healing_ != nullptr && healing_->absent(i)) continue;
-    if (UnreadBytes(lane_fd(i)) > 0 || HoldsUnread(i)) return true;
+bool EndNumbers::HasWorkForCaller() const {
+  if (direction_ == Direction::kSend) return setup_->runtime->pool == nullptr;
+  for (int i = 0; i < setup_->lane_count(); ++i) {
+    if (absent(i)) continue;
+    if (UnreadBytes(setup_->lane_fd(i)) > 0 || lanes_->holds(i)) return true;
   }
   return false;
 }
 
 // They have other sockets now.
-void Comm::NameLanes(ConnectionNumbers* numbers) const {
-  for (int i = 0; i < lane_count(); ++i) {
-    if (healing_ == nullptr || !healing_->absent(i)) NameLane(i, &numbers->lanes[static_cast<size_t>(i)]);
+void EndNumbers::NameLanes(ConnectionNumbers* numbers) const {
+  for (int i = 0; i < setup_->lane_count(); ++i) {
+    if (!absent(i)) NameLane(i, &numbers->lanes[static_cast<size_t>(i)]);
   }
 }
 
-void Comm::NameLane(int index, LaneNumbers* lane) const {
-  const auto local = LocalAddress(lane_fd(index));
-  const auto peer = PeerAddress(lane_fd(index));
+void EndNumbers::NameLane(int index, LaneNumbers* lane) const {
+  const auto local = LocalAddress(setup_->lane_fd(index));
+  const auto peer = PeerAddress(setup_->lane_fd(index));
   if (local.ok()) lane->local = local->ToString();
   if (peer.ok()) lane->peer = peer->ToString();
 }
 
-void Comm::ReadLanes(ConnectionNumbers* numbers) {
-  for (int i = 0; i < lane_count(); ++i) ReadLane(i, &numbers->lanes[static_cast<size_t>(i)]);
-}
-
-void Comm::ReadLane(int index, LaneNumbers* lane) {
-  const LaneCounts* const counts = CountsOf(index);
+void EndNumbers::ReadLane(int index, LaneNumbers* lane) const {
+  const LaneCounts* const counts = lanes_->counts(index);
   if (counts == nullptr) return;
   const uint64_t bytes_before = lane->bytes;
   static_cast<LaneSums&>(*lane) = counts->Now();
-  lane->open = healing_ == nullptr || !healing_->absent(index);
+  lane->open = !absent(index);
   if (lane->open && lane->local.empty()) NameLane(index, lane);  // It was opened just now.
-  lane->pace_bytes_per_second = lane->open ? PaceOf(index) : 0;
+  lane->pace_bytes_per_second = lane->open ? lanes_->pace(index) : 0;
   const bool lost = healing_ != nullptr && healing_->lost(index);
   // The kernel has nothing new to tell of a lane that has stood still, nor of one that is closed.
   const bool quiet = lane->read && lane->bytes == bytes_before && lane->tcp.unacked_bytes == 0 && lane->lost == lost;
   lane->lost = lost;
-  if (lane->open && !quiet) ReadTcpNumbers(lane_fd(index), lane);
+  if (lane->open && !quiet) ReadTcpNumbers(setup_->lane_fd(index), lane);
   if (!lane->open) lane->tcp.unacked_bytes = 0;
 }
 

@@ -1,0 +1,37 @@
+// end_lanes.h: the lanes of one end of a connection, for those parts that do not care for the direction.
+//
+// Threads: as its functions say.
+// Errors:  Replace.
+#ifndef TCPX_NET_SOCKET_COMM_END_LANES_H_
+#define TCPX_NET_SOCKET_COMM_END_LANES_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "net_socket/engine/progress_pool.h"
+#include "net_socket/message/lane_counts.h"
+
+namespace tcpx {
+
+class EndLanes {
+ public:
+  // What a progress thread moves; null: the calling thread moves the lane. In the reactor.
+  virtual PoolLane* pool_lane(int lane) = 0;
+  // Makes what moves a bulk lane that has its first socket. Under the comm's mutex.
+  virtual void Make(int lane) = 0;
+  // Gives a lane that the calling thread moves another socket. Not OK: it can't have it. The same.
+  virtual absl::Status Replace(int lane, SocketOffer offer) = 0;
+  // What a lane has moved; null: it never had a socket. From any thread.
+  virtual const LaneCounts* counts(int lane) const = 0;
+  // Bytes per second; 0: not known, or the lane does not send. From any thread.
+  virtual int64_t pace(int lane) const = 0;
+  // The lane has read what nobody has passed on: it lies here as what the kernel has. From any thread.
+  virtual bool holds(int lane) const = 0;
+
+ protected:
+  ~EndLanes() = default;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_COMM_END_LANES_H_

@@ -1,0 +1,73 @@
+// lane_sockets.h: how the lanes of one end get other sockets, and their first ones where lanes come and go.
+//
+// Purpose: whoever has a socket for a lane brings it here (SocketTaker). A lane of a progress thread takes it in that
+//          thread, another one under the comm's mutex, which is only tried.
+//
+// Threads: the reactor; the connection's link is held.
+// Lifetime: owned by its comm; borrows all that it is given.
+// Errors:  to the connection's failure.
+#ifndef TCPX_NET_SOCKET_COMM_LANE_SOCKETS_H_
+#define TCPX_NET_SOCKET_COMM_LANE_SOCKETS_H_
+
+#include <memory>
+
+#include "net_socket/comm/connection_failure.h"
+#include "net_socket/comm/connection_setup.h"
+#include "net_socket/comm/end_lanes.h"
+#include "net_socket/comm/lane_mover.h"
+#include "net_socket/comm/socket_taker.h"
+
+namespace tcpx {
+
+class OpenLanes;
+
+class LaneSockets final : public SocketTaker, public LaneMover {
+ public:
+  // Whose sockets they are.
+  class Owner {
+   public:
+    // A lane has its first socket. The comm's mutex is held.
+    virtual void LaneOpened(int lane) = 0;
+    // A lane goes on with another socket, or its first. What seals it, but for the half of the lane's mover, is in
+    // `seals`; null: nothing.
+    virtual void LaneResumed(int lane, Seals* seals) = 0;
+
+   protected:
+    ~Owner() = default;
+  };
+
+  // `healing` null: no lane gets another socket.
+  LaneSockets(ConnectionSetup* setup, Direction direction, const Tie& tie, Owner* owner, LaneHealing* healing,
+              ConnectionFailure* failure, Mutex* mutex);
+  ~LaneSockets();
+
+  // Once the lanes are there.
+  void Serve(EndLanes* lanes) { lanes_ = lanes; }
+  // A lane is closed, and no longer has a part of the budget.
+  void Closed(int lane);
+  // Has all lanes of progress threads look for what there is to do.
+  void KickAll();
+
+  Handover TakeSocket(int lane, SocketOffer* offer) override;
+  Handover HandOver(int lane, SocketOffer* offer) override;
+
+ private:
+  // Where lanes come and go each has its own part of the budget.
+  void EnterOpenLanes();
+  Handover Open(int lane, SocketOffer* offer);
+  void Resumed(int lane, Seals* seals);
+
+  ConnectionSetup* const setup_;
+  const Direction direction_;
+  const Link<LaneSockets> self_;
+  Owner* const owner_;
+  LaneHealing* const healing_;
+  ConnectionFailure* const failure_;
+  Mutex* const mutex_;  // the comm's
+  EndLanes* lanes_ = nullptr;
+  std::unique_ptr<OpenLanes> open_lanes_;  // null: lanes don't come and go
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_COMM_LANE_SOCKETS_H_

@@ -1,0 +1,83 @@
+#include "net_socket/comm/peer_news.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+#include "common/clock.h"
+#include "common/socket.h"
+#include "net_socket/comm/runtime.h"
+#include "net_socket/health/lane_liveness.h"
+
+namespace tcpx {
+namespace {
+
+constexpr int64_t kProbesWithoutHealthNs = 2 * kSecond;
+
+// A stream with something unread may have ended after that.
+bool IsReadOut(int fd) {
+  char byte;
+  return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+}
+
+}  // namespace
+
+void PeerNews::PeerLost(const absl::Status& how) {
+  if (!how.ok()) return failure_->FailFound(how, kNoLane);
+  progress_->PeerEnded();
+  (void)NoteLeft({});
+  owner_->PeerLeft();
+}
+
+// The lanes' ends tell it too; one that is lost has none.
+void PeerNews::PeerLeft(const std::vector<uint64_t>& taken) {
+  if (NoteLeft(taken)) owner_->PeerLeft();
+}
+
+// Before the connection gives up, or another socket is waited for in vain. The lanes look for themselves.
+bool PeerNews::NoteLeft(const std::vector<uint64_t>& taken) {
+  if (healing_ == nullptr) return false;
+  const bool waits = healing_->lanes().PeerLeft(taken);
+  sockets_->KickAll();
+  return waits;
+}
+
+void PeerNews::PeerSaysWaits(const std::string& news) {
+  setup_->runtime->reactor.Post([self = self_, news] {
+    self.With([&news](PeerNews* one) { one->progress_->HearInLoop(news, MonotonicNanos()); });
+  });
+}
+
+// Nothing else may be heard of a peer on idle lanes: its kernel answers, also for a process that is stopped.
+void PeerNews::HealthLost() {
+  progress_->HealthChangedInLoop();
+  (void)SetIdleProbes(setup_->lane_fd(0), kProbesWithoutHealthNs);
+}
+
+void PeerNews::HealthBack(bool counts) {
+  progress_->HealthChangedInLoop();
+  (void)SetIdleProbes(setup_->lane_fd(0));
+  if (counts && healing_ != nullptr) healing_->CountHealth();
+}
+
+bool PeerNews::LanesGoneFor(int64_t ns, bool in_order) {
+  return healing_ != nullptr && !healing_->peer_left() && healing_->NoneFor(ns) &&
+         (!in_order || healing_->zero_ended());
+}
+
+bool PeerNews::LaneStands() {
+  for (int lane = 0; lane < setup_->lane_count(); ++lane) {
+    if (healing_ != nullptr && healing_->up(lane) && IsReadOut(setup_->lane_fd(lane))) return true;
+  }
+  return false;
+}
+
+bool PeerNews::HeardWithin(int64_t ns) {
+  for (int lane = 0; lane < setup_->lane_count(); ++lane) {
+    LaneTcpInfo info;
+    if (healing_ != nullptr && !healing_->up(lane)) continue;
+    if (ReadLaneTcpInfo(setup_->lane_fd(lane), &info) && info.heard_ms() * kMillisecond < ns) return true;
+  }
+  return false;
+}
+
+}  // namespace tcpx

@@ -1,0 +1,112 @@
+#include "net_socket/comm/receive_lanes.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "net_socket/comm/runtime.h"
+
+namespace tcpx {
+namespace {
+
+ExpressReceiveLane::Settings ExpressOf(const ConnectionSetup& setup) {
+  ExpressReceiveLane::Settings settings;
+  settings.fd = setup.lane_fd(0);
+  settings.path = setup.path();
+  settings.heals = setup.heals;
+  settings.sealed = setup.runtime->options.encrypt;
+  settings.announces = setup.max_receives > 1;
+  return settings;
+}
+
+}  // namespace
+
+ReceiveLanes::ReceiveLanes(ConnectionSetup* setup, LaneOwner* owner, LaneHealing* healing, Destination* destination)
+    : setup_(setup),
+      owner_(owner),
+      healing_(healing),
+      destination_(destination),
+      caller_driven_(setup->runtime->pool == nullptr),
+      express_(owner, ExpressOf(*setup), &setup->seals(0), destination, &setup->runtime->stages),
+      bulk_(static_cast<size_t>(setup->lane_count() - 1)) {
+  for (int lane = 1; lane < setup->lane_count(); ++lane) {
+    if (setup->lane_fd(lane) < 0) continue;
+    Make(lane);
+    bulk(lane)->LeaveAnswering();
+  }
+  complete_ = true;
+}
+
+void ReceiveLanes::Make(int lane) {
+  BulkReceiveLane::Settings settings;
+  settings.fd = setup_->lane_fd(lane);
+  settings.lane = lane;
+  settings.opened = complete_;
+  // A sender whose lanes heal awaits acknowledgements on the same host, too.
+  settings.acks_at_once = !setup_->path().delays_acks || setup_->heals;
+  auto made = std::make_unique<BulkReceiveLane>(owner_, settings, destination_, &setup_->runtime->stages);
+  made->OpenBy(std::move(setup_->seals(lane).opener));
+  setup_->seals(lane).sealer = nullptr;  // It says nothing.
+  bulk_[static_cast<size_t>(lane) - 1] = std::move(made);
+  if (!caller_driven_) setup_->runtime->pool->Attach(bulk(lane), setup_->device);
+}
+
+absl::Status ReceiveLanes::Replace(int lane, SocketOffer offer) {
+  if (lane > 0) return bulk(lane)->Replace(std::move(offer));
+  healing_->NoteZeroEnd(false);
+  return express_.Replace(std::move(offer));
+}
+
+void ReceiveLanes::Drive(const Landing& wanted, bool bulk) {
+  express_.Pump(wanted);
+  if (express_.lost()) healing_->NoteZeroEnd(express_.lost_by_end());
+  if (!caller_driven_) return;
+  // Without a receive for bulk, bulk lanes can only bring what is too large, or an end: a look now and then is enough.
+  if (!bulk && ++passes_ % 16 != 0) return;
+  for (auto& lane : bulk_) {
+    if (lane != nullptr) lane->Pump();
+  }
+}
+
+void ReceiveLanes::WakeParked(uint64_t posted) {
+  if (caller_driven_) return;
+  for (auto& lane : bulk_) {
+    if (lane != nullptr && lane->TakeParked(posted)) ProgressPool::Kick(lane.get());
+  }
+}
+
+void ReceiveLanes::WakeStalled() {
+  for (auto& lane : bulk_) {
+    if (lane != nullptr && lane->TakeStalled()) ProgressPool::Kick(lane.get());
+  }
+}
+
+bool ReceiveLanes::AllEnded() const {
+  if (!express_.ended()) return false;
+  return std::all_of(bulk_.begin(), bulk_.end(), [](const auto& lane) { return lane == nullptr || lane->ended(); });
+}
+
+bool ReceiveLanes::AnyEnded() const {
+  const auto ended = [](const auto& lane) { return lane != nullptr && lane->ended(); };
+  return express_.ended() || std::any_of(bulk_.begin(), bulk_.end(), ended);
+}
+
+void ReceiveLanes::Quiesce() {
+  for (auto& lane : bulk_) {
+    if (lane != nullptr) ProgressPool::Detach(lane.get());
+  }
+}
+
+void ReceiveLanes::TellPeer(absl::string_view why) {
+  express_.SendError(why);
+  for (int lane = 1; lane < setup_->lane_count(); ++lane) shutdown(setup_->lane_fd(lane), SHUT_WR);
+}
+
+std::vector<uint64_t> ReceiveLanes::TakenByLane() const {
+  std::vector<uint64_t> taken = {express_.taken()};
+  for (auto& lane : bulk_) taken.push_back(lane == nullptr ? 0 : lane->taken());
+  return taken;
+}
+
+}  // namespace tcpx
