@@ -17,18 +17,13 @@
 #include "common/socket.h"
 #include "common/status.h"
 #include "net_socket/connect/own_address.h"
+#include "net_socket/connect/tuning.h"
 #include "net_socket/nic/lane_socket.h"
 #include "net_socket/nic/path_profile.h"
 
 namespace tcpx {
 namespace {
 
-// Of a connection that stands: the shortest and the longest pause between two tries, and how long an answer may take.
-constexpr int64_t kPauseMinNs = 10 * kMillisecond;
-constexpr int64_t kPauseMaxNs = 250 * kMillisecond;
-constexpr int64_t kAnswerNs = 3 * kSecond;
-// A bulk lane whose path fails so often takes another's: nobody wants to wait for all retries.
-constexpr int kTriesOfOwnPath = 2;
 constexpr char kTimedOut[] = "connect: timed out";
 constexpr char kNobody[] = "nobody answers";
 
@@ -68,7 +63,7 @@ void DialLane::TryWay() {
     opened = reactor().WatchInLoop(fd_.get(), EPOLLOUT, this);
   }
   if (!opened.ok()) return NextWay(opened);
-  SetDeadline(dialling_->tries_on ? DialWays::kWayNs
+  SetDeadline(dialling_->tries_on ? tuning::kWayNs
                                   : ways_.PatienceNs(options().hello_timeout_ns, turned_, OtherAddress() != nullptr));
 }
 
@@ -154,7 +149,7 @@ void DialLane::Dialled() {
   if (!Speak()) return;
   MoveTo(DialStep::kHello);
   reactor().ChangeInLoop(fd_.get(), EPOLLIN | EPOLLRDHUP);
-  SetDeadline(dialling_->tries_on ? kAnswerNs : options().hello_timeout_ns);
+  SetDeadline(dialling_->tries_on ? tuning::kAnswerNs : options().hello_timeout_ns);
 }
 
 bool DialLane::Speak() {
@@ -251,10 +246,11 @@ void DialLane::Retry(absl::Status why) {
     return;
   }
   ++attempts_;
-  if (attempts_ >= kTriesOfOwnPath && Detour(why)) return;
+  if (attempts_ >= tuning::kTriesOfOwnPath && Detour(why)) return;
   turned_ = false;
   int64_t pause_ns = attempts_ * options().retry_sleep_ns;
-  if (dialling_->tries_on) pause_ns = std::min(kPauseMinNs + pause_ns - options().retry_sleep_ns, kPauseMaxNs);
+  if (dialling_->tries_on)
+    pause_ns = std::min(tuning::kPauseMinNs + pause_ns - options().retry_sleep_ns, tuning::kPauseMaxNs);
   timer_ = reactor().AddTimerInLoop(MonotonicNanos() + pause_ns, [this] { DialInLoop(); });
 }
 

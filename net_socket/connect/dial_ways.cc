@@ -11,6 +11,7 @@
 #include "common/log.h"
 #include "common/socket.h"
 #include "common/status.h"
+#include "net_socket/connect/tuning.h"
 #include "net_socket/nic/device_route.h"
 #include "net_socket/nic/lane_socket.h"
 #include "net_socket/nic/nic_socket.h"
@@ -93,7 +94,7 @@ int64_t DialWays::PatienceNs(int64_t all_ns, bool before, bool after) const {
   const auto here = static_cast<int64_t>(profile_.ways.size());
   const int64_t done = (before ? here : 0) + static_cast<int64_t>(tried_);
   const int64_t ways = here * (1 + (before ? 1 : 0) + (after ? 1 : 0));
-  const int64_t one_ns = std::min(kWayNs, all_ns / ways);
+  const int64_t one_ns = std::min(tuning::kWayNs, all_ns / ways);
   return done + 1 < ways ? one_ns : all_ns - (ways - 1) * one_ns;
 }
 

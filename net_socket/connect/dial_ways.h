@@ -27,10 +27,6 @@ bool IsForeign(const LanePath& path);
 
 class DialWays {
  public:
-  // How long a way that is not the last may take: a SYN's first retransmission, which comes after a second, still
-  // counts.
-  static constexpr int64_t kWayNs = 1500 * kMillisecond;
-
   explicit DialWays(Runtime* runtime) : runtime_(runtime) {}
 
   // An attempt begins, with the way by which the peer was found last. `facts`: but for what the path says.

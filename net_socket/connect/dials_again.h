@@ -9,25 +9,24 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "common/clock.h"
+#include "net_socket/connect/tuning.h"
 
 namespace tcpx {
 
 // When the next dial begins. A socket that dies as soon as it stands is not dialled as fast as that happens. `began_ns`:
 // the dial before; 0: there was none.
 inline int64_t DialAgainAtNs(int64_t now_ns, int64_t began_ns) {
-  constexpr int64_t kBetweenDialsNs = 10 * kMillisecond;
-  return began_ns == 0 ? now_ns : std::max(now_ns, began_ns + kBetweenDialsNs);
+  return began_ns == 0 ? now_ns : std::max(now_ns, began_ns + tuning::kBetweenDialsNs);
 }
 
 // Whether a port that refuses is believed, whose process seems to live: something on the way that resets flows refuses
 // too.
 class Refusals {
  public:
-  // One more. True: nothing else has come for a second.
+  // One more. True: nothing else has come for long enough.
   bool Believed(int64_t now_ns) {
     if (since_ns_ == 0) since_ns_ = now_ns;
-    return now_ns - since_ns_ >= kSecond;
+    return now_ns - since_ns_ >= tuning::kRefusedNs;
   }
   // Something else has come.
   void Forget() { since_ns_ = 0; }

@@ -8,27 +8,9 @@
 #include "absl/strings/str_format.h"
 #include "common/clock.h"
 #include "net_socket/connect/dials_again.h"
+#include "net_socket/connect/tuning.h"
 
 namespace tcpx {
-namespace {
-
-// How long a lane's own path is dialled alone: a handshake across continents.
-constexpr int64_t kAloneNs = 100 * kMillisecond;
-// How long another one has, before the next one gets its turn.
-constexpr int64_t kTurnNs = 500 * kMillisecond;
-// How long one that found the peer has for its hello, before all begin anew.
-constexpr int64_t kHelloNs = 4 * kSecond;
-// A lane that only wants to return tries for so long.
-constexpr int64_t kReturnNs = 3 * kSecond;
-// Until a connection that is in use just now is asked again.
-constexpr int64_t kBusyNs = 100 * kMicrosecond;
-// Whether it is given up, once it could be.
-constexpr int64_t kAskAgainNs = 500 * kMillisecond;
-// For a lane that is opened, which nobody has missed.
-constexpr int64_t kOpenNs = 3 * kSecond;
-
-}  // namespace
-
 class ResumeDials::Dial final {
  public:
   Dial(ResumeDials* all, int lane, Why why, uint32_t records_taken)
@@ -42,7 +24,7 @@ class ResumeDials::Dial final {
   }
 
   void StartInLoop() {
-    BoundInLoop(why_ == Why::kOpens ? kOpenNs : all_->dialling_.runtime->options.reconnect_timeout_ns);
+    BoundInLoop(why_ == Why::kOpens ? tuning::kOpenNs : all_->dialling_.runtime->options.reconnect_timeout_ns);
     int64_t& began_ns = history().began_ns;
     began_ns = DialAgainAtNs(MonotonicNanos(), began_ns);
     // Behind this call also when at once: a dial that fails ends this.
@@ -101,8 +83,8 @@ class ResumeDials::Dial final {
     const bool serves = all_->Serves(path);
     if (serves || all_->OtherPath(index_, path, 0) == nullptr) first_ = std::make_unique<Runner>(this, path);
     if (over_) return;
-    if (!returns()) return OtherAfter(serves ? kAloneNs : 0);
-    turn_timer_ = reactor().AddTimerInLoop(MonotonicNanos() + kReturnNs, [this] {
+    if (!returns()) return OtherAfter(serves ? tuning::kAloneNs : 0);
+    turn_timer_ = reactor().AddTimerInLoop(MonotonicNanos() + tuning::kReturnNs, [this] {
       if (!let_go_) EndSoon();
     });
   }
@@ -115,7 +97,7 @@ class ResumeDials::Dial final {
       const LanePath* const other = turn_ % 2 == 0 ? all_->OtherPath(index_, FirstPath(), turn_ / 2) : nullptr;
       ++turn_;
       second_ = std::make_unique<Runner>(this, other == nullptr ? FirstPath() : *other);
-      return kTurnNs;
+      return tuning::kTurnNs;
     });
   }
 
@@ -140,7 +122,7 @@ class ResumeDials::Dial final {
     }
     HaltAllBut(by);
     reactor().CancelTimerInLoop(turn_timer_);
-    turn_timer_ = reactor().AddTimerInLoop(MonotonicNanos() + kHelloNs, [this] { RaceInLoop(); });
+    turn_timer_ = reactor().AddTimerInLoop(MonotonicNanos() + tuning::kResumeHelloNs, [this] { RaceInLoop(); });
     return true;
   }
 
@@ -161,14 +143,14 @@ class ResumeDials::Dial final {
     offer_.done = [socket](uint64_t) {};
     reactor().CancelTimerInLoop(turn_timer_);
     reactor().CancelTimerInLoop(next_);
-    next_ = reactor().RepeatInLoop(0, [this] { return OfferInLoop() ? Reactor::kOver : kBusyNs; });
+    next_ = reactor().RepeatInLoop(0, [this] { return OfferInLoop() ? Reactor::kOver : tuning::kInUseNs; });
   }
 
   // Not while another lane stands: the peer can be reached.
   void BoundInLoop(int64_t after_ns) {
     bound_ = reactor().RepeatDeadlineInLoop(after_ns, [this] {
       const auto overdue = [](RedialledLanes* lanes) { return lanes->LanesOverdue(); };
-      if (why_ != Why::kOpens && !all_->lanes_.Ask(false, overdue)) return kAskAgainNs;
+      if (why_ != Why::kOpens && !all_->lanes_.Ask(false, overdue)) return tuning::kAskOverdueNs;
       const Runner* const told = first_ != nullptr ? first_.get() : second_.get();
       Finish(absl::UnavailableError(absl::StrFormat("no lane is back within %d s (TCPX_RECONNECT_TIMEOUT), %s",
                                                     all_->dialling_.runtime->options.reconnect_timeout_ns / kSecond,

@@ -5,15 +5,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/clock.h"
+#include "net_socket/connect/tuning.h"
 
 namespace tcpx {
-namespace {
-
-// Until a connection that is in use just now is asked again.
-constexpr int64_t kBusyNs = 100 * kMicrosecond;
-
-}  // namespace
 
 struct ResumedLanes::Resuming {
   explicit Resuming(HelloSocket given)
@@ -63,7 +57,8 @@ void ResumedLanes::HelloInLoop(HelloSocket socket) {
   configure_(socket.fd.get(), socket.hello(), device);
   const auto resuming = std::make_shared<Resuming>(std::move(socket));
   if (TryInLoop(resuming)) return;
-  runtime_->reactor.RepeatInLoop(kBusyNs, [this, resuming] { return TryInLoop(resuming) ? Reactor::kOver : kBusyNs; });
+  runtime_->reactor.RepeatInLoop(tuning::kInUseNs,
+                                 [this, resuming] { return TryInLoop(resuming) ? Reactor::kOver : tuning::kInUseNs; });
 }
 
 bool ResumedLanes::TryInLoop(const std::shared_ptr<Resuming>& resuming) {

@@ -12,6 +12,7 @@
 #include "common/clock.h"
 #include "common/status.h"
 #include "common/thread.h"
+#include "net_socket/engine/tuning.h"
 
 namespace tcpx {
 namespace {
@@ -221,7 +222,7 @@ void Reactor::RunTimers(int64_t until_ns) {
     timers_.erase(timers_.begin());
     const int64_t now = MonotonicNanos();
     const int64_t again_ns = std::exchange(timer.again_ns, 0);
-    if (again_ns > 0 && now - id.first > kStandstillNs) {
+    if (again_ns > 0 && now - id.first > tuning::kStandstillNs) {
       MoveTimer(id.second, now + again_ns, std::move(timer));
       continue;
     }

@@ -34,8 +34,6 @@ class Reactor {
     virtual void OnEvents(uint32_t events) = 0;  // EPOLL* bits
   };
   using TimerId = std::pair<int64_t, uint64_t>;
-  // A guess: far above what a busy machine delays the loop, far below any deadline.
-  static constexpr int64_t kStandstillNs = 1000000000;
 
   Reactor() = default;
   ~Reactor();
@@ -57,8 +55,8 @@ class Reactor {
   void ChangeInLoop(int fd, uint32_t events);
   void UnwatchInLoop(int fd);
   TimerId AddTimerInLoop(int64_t at_ns, std::function<void()> function);
-  // A deadline for somebody else, `after_ns` from now. Where it would be served late by more than kStandstillNs, this
-  // process itself stood still: it then runs once more, so that nobody is judged for that.
+  // A deadline for somebody else, `after_ns` from now. Where it would be served late by more than kStandstillNs
+  // (tuning.h), this process itself stood still: it then runs once more, so that nobody is judged for that.
   TimerId AddDeadlineInLoop(int64_t after_ns, std::function<void()> function);
   // Runs `function` after so long, then again and again: it says how long until the next time, or kOver. The id serves
   // for all times, also from within the function. With Deadline each time is one as above.

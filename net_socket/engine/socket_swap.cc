@@ -11,21 +11,16 @@
 
 #include "common/socket.h"
 #include "common/status.h"
+#include "net_socket/engine/tuning.h"
 
 namespace tcpx {
-namespace {
-
-constexpr size_t kReadBytes = 256 << 10;
-// An interrupted read, or a kernel that is short of memory, is no end; but no loop is without one.
-constexpr int kVainReadsMax = 1000;
-
-}  // namespace
 
 void FreezeSocket(int fd, std::string* rest) {
   shutdown(fd, SHUT_RDWR);
-  const std::unique_ptr<char[]> buffer(new char[kReadBytes]);
-  for (int vain = 0; vain < kVainReadsMax;) {
-    const ssize_t got = recv(fd, buffer.get(), kReadBytes, MSG_DONTWAIT);
+  const std::unique_ptr<char[]> buffer(new char[tuning::kFrozenReadBytes]);
+  // An interrupted read, or a kernel that is short of memory, is no end; but no loop is without one.
+  for (int vain = 0; vain < tuning::kVainReadsMax;) {
+    const ssize_t got = recv(fd, buffer.get(), tuning::kFrozenReadBytes, MSG_DONTWAIT);
     if (got > 0) {
       rest->append(buffer.get(), static_cast<size_t>(got));
       continue;

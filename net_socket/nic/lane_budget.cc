@@ -5,12 +5,6 @@
 #include "net_socket/message/wire.h"
 
 namespace tcpx {
-namespace {
-
-// The last lanes are shared by the last connections, rather than taken by the first of them: a guess.
-constexpr int64_t kConnectionsToLeaveFor = 16;
-
-}  // namespace
 
 void LaneBudget::SetDescriptors(int64_t descriptors) {
   max_ = descriptors < 0 ? kLanesMax : std::min(kLanesMax, descriptors / 4);
@@ -23,12 +17,12 @@ std::shared_ptr<const void> LaneBudget::Take(int bulk_lanes) {
 }
 
 int LaneBudget::Share(int wanted, int least, int64_t left) {
-  const int64_t share = std::clamp<int64_t>(left / kConnectionsToLeaveFor, std::max(least, 1), kLanesMax);
+  const int64_t share = std::clamp<int64_t>(left / tuning::kConnectionsToLeaveFor, std::max(least, 1), kLanesMax);
   return static_cast<int>(std::min<int64_t>(wanted, share));
 }
 
 int LaneBudget::MayOpen(int64_t left, int busy) {
-  return left <= 0 ? 0 : std::max(std::min(kBusyMax - busy, Share(kLanesSteeredMax, 1, left)), 0);
+  return left <= 0 ? 0 : std::max(std::min(tuning::kBusyLanesMax - busy, Share(kLanesSteeredMax, 1, left)), 0);
 }
 
 int LaneBudget::Remembered(int known, int usual, int64_t left, int busy) {

@@ -15,14 +15,14 @@
 #include <memory>
 #include <vector>
 
+#include "net_socket/nic/tuning.h"
+
 namespace tcpx {
 
 class LaneBudget {
  public:
   // Bulk lanes of a process, dialled and accepted: this, or a quarter of its descriptors, if that is less.
-  static constexpr int64_t kLanesMax = 8192;
-  // Bulk lanes that are busy together, above which no connection opens more.
-  static constexpr int kBusyMax = 128;
+  static constexpr int64_t kLanesMax = tuning::kProcessLanesMax;
 
   // `descriptors`: how many the process may have; below 0: unknown.
   explicit LaneBudget(int64_t descriptors = -1) { SetDescriptors(descriptors); }
@@ -33,7 +33,7 @@ class LaneBudget {
   std::shared_ptr<const void> Take(int bulk_lanes);
   int64_t left() const { return max_ - open_.load(std::memory_order_relaxed); }
 
-  // Of `wanted` bulk lanes: all, while 16 times as many are left, then fewer; `least` always.
+  // Of `wanted` bulk lanes: all, while many times as many are left, then fewer; `least` always.
   static int Share(int wanted, int least, int64_t left);
   // Bulk lanes that one connection may open more while `busy` of the process carry.
   static int MayOpen(int64_t left, int busy);

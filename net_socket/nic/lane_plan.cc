@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "net_socket/nic/lane_budget.h"
 #include "net_socket/nic/shared_subnet.h"
+#include "net_socket/nic/tuning.h"
 
 namespace tcpx {
 namespace {
@@ -35,18 +36,15 @@ std::vector<size_t> Reachable(const Nic& nic, const std::vector<PeerNic>& peers)
   return near.empty() ? all : near;
 }
 
-// As many sockets as NCCL's own transport opens there by itself (2 threads of 8, and 4 of 1).
-constexpr int kAmazon = 0x1d0f, kAmazonLanes = 16;
-constexpr int kGoogle = 0x1ae0, kGoogleLanes = 4;
-// Where nobody knows the speed: enough for a card of 25 to 50 Gbit/s, few enough for a slow one.
-constexpr int kBlindLanes = 4;
+// PCI's numbers of vendors.
+constexpr int kAmazon = 0x1d0f, kGoogle = 0x1ae0;
 
 int BulkLanesOf(const InterfaceHardware& hardware) {
-  const int by_speed = std::clamp((hardware.speed_mbps - 1) / 10000 + 1, 1, 8);
+  const int by_speed = std::clamp((hardware.speed_mbps - 1) / tuning::kLaneMbps + 1, 1, tuning::kLanesBySpeedMax);
   const bool blind = hardware.speed_source == SpeedSource::kAssumed || hardware.speed_source == SpeedSource::kVirtual;
-  if (hardware.vendor == kAmazon) return std::max(by_speed, kAmazonLanes);
-  if (hardware.vendor == kGoogle) return std::max(by_speed, kGoogleLanes);
-  return std::max(by_speed, blind ? kBlindLanes : 1);
+  if (hardware.vendor == kAmazon) return std::max(by_speed, tuning::kAmazonLanes);
+  if (hardware.vendor == kGoogle) return std::max(by_speed, tuning::kGoogleLanes);
+  return std::max(by_speed, blind ? tuning::kBlindLanes : 1);
 }
 
 }  // namespace

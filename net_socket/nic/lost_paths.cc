@@ -10,15 +10,11 @@
 #include "common/clock.h"
 #include "common/interfaces.h"
 #include "common/log.h"
+#include "net_socket/nic/tuning.h"
 
 namespace tcpx {
 namespace {
 
-constexpr int64_t kAskNs = kSecond;
-constexpr int64_t kAskRarelyNs = 30 * kSecond;
-constexpr int64_t kLongOutNs = 600 * kSecond;
-// A path that was lost again within this time is trusted less.
-constexpr int64_t kProvenNs = 60 * kSecond;
 constexpr unsigned kServes = IFF_UP | IFF_RUNNING;
 
 bool Serves(const std::vector<Interface>& all, const Nic& nic) {
@@ -76,10 +72,10 @@ void LostPaths::WaitInLoop(User* user, const LanePath& path) {
   if (std::find(lost.waiting.begin(), lost.waiting.end(), user) != lost.waiting.end()) return;
   if (lost.waiting.empty()) {
     const int64_t now_ns = MonotonicNanos();
-    const bool again = lost.back_ns != 0 && now_ns - lost.back_ns < kProvenNs;
+    const bool again = lost.back_ns != 0 && now_ns - lost.back_ns < tuning::kProvenNs;
     lost.path = path;
     lost.since_ns = now_ns;
-    lost.pause_ns = again ? std::min(2 * lost.pause_ns, kAskRarelyNs) : kAskNs;
+    lost.pause_ns = again ? std::min(2 * lost.pause_ns, tuning::kAskPathRarelyNs) : tuning::kAskPathNs;
     AskSoonInLoop(key, &lost, lost.pause_ns);
   }
   lost.waiting.push_back(user);
@@ -101,8 +97,8 @@ int64_t LostPaths::AskInLoop(const std::string& key) {
     }
   }
   if (lost.waiting.empty()) return Reactor::kOver;
-  const bool long_out = MonotonicNanos() - lost.since_ns > kLongOutNs;
-  return long_out ? kAskRarelyNs : lost.pause_ns;
+  const bool long_out = MonotonicNanos() - lost.since_ns > tuning::kLongLostNs;
+  return long_out ? tuning::kAskPathRarelyNs : lost.pause_ns;
 }
 
 void LostPaths::FoundInLoop(const LanePath& path) {

@@ -1,8 +1,9 @@
 // tuning.h: every number of the autopilot that was chosen, and not taken from a standard or a limit.
 //
 // Purpose: one place to look and to change. A comment says what a number means, and in brackets its unit and the
-//          experiment that chose it; where none is named it was chosen without one. tools/tuning_tables makes the table
-//          in docs/lanes.md from it. lane_pilot_paths_test and lane_pilot_storms_test simulate what a change does.
+//          experiment that chose it; where none is named it was chosen without one. A line with == begins a table of the
+//          page that it names: tools/tuning_tables writes them. lane_pilot_paths_test and lane_pilot_storms_test simulate
+//          what a change does.
 #ifndef TCPX_NET_SOCKET_PILOT_TUNING_H_
 #define TCPX_NET_SOCKET_PILOT_TUNING_H_
 
@@ -12,6 +13,8 @@
 #include "common/clock.h"
 
 namespace tcpx::tuning {
+
+// == docs/lanes.md: looks and pauses
 
 // From one step of the autopilot to the next, while data is under way. [ns]
 inline constexpr int64_t kStepNs = 20 * kMillisecond;
@@ -32,6 +35,8 @@ inline constexpr int64_t kEveryMaxNs = 60 * kSecond;
 // Pauses differ by so much either way, by the seed, so that two connections get out of step. [part of the pause]
 inline constexpr double kJitter = 0.25;
 
+// == docs/lanes.md: explore
+
 // Lanes that exploring tries at once, at the least. [lanes]
 inline constexpr int kExploreMin = 4;
 // How long they may take to open. [ns]
@@ -47,7 +52,9 @@ inline constexpr double kGainNoise = 1.5;
 // Attempts in vain, in a row, before a pause; 1 where lanes can't be opened. [attempts]
 inline constexpr int kVainMax = 3;
 
-// Thinning tries without this part of the lanes, and with fewer where those were missed. [one part in]
+// == docs/lanes.md: thin
+
+// Thinning tries without one of so many lanes, and without fewer where those were missed. [lanes]
 inline constexpr size_t kThinPart = 6;
 // So few lanes stay without a trial, which would cost them the traffic of one or more; 1 where lanes can't be opened.
 // [lanes; bench/netns/paths.sh, paths of 400, 400, 400 and 40 Mbit/s, one of which falls and returns: 0.90 to 0.97 of the
@@ -67,10 +74,12 @@ inline constexpr int kThinLooks = 3;
 // Single lanes that are missed, in a row, before thinning ends; 1 where lanes can't be opened. [lanes]
 inline constexpr int kThinVainMax = 3;
 
+// == docs/lanes.md: lame
+
 // A lane that brings less than this is lame. [part of the median; bench/netns/paths.sh, eight paths of 200 Mbit/s,
 // together with kMissedMax: 0.83 and 0.90 of the sum with a fifth, 0.93 with this]
 inline constexpr double kLame = 0.05;
-// Unless it held nothing in this part of the look's steps. [one part in; bench/netns/paths.sh, messages of 128 KiB: 0.74
+// Unless it held nothing in one of so many of the look's steps. [steps; bench/netns/paths.sh, messages of 128 KiB: 0.74
 // and 0.77 of the sum where lanes that are given little count as lame, 0.83 and 0.90 like this]
 inline constexpr int kDryPart = 4;
 // How long a lame lane is paused the first time, doubled each time. [ns]
@@ -82,6 +91,8 @@ inline constexpr int64_t kLameForMaxNs = 2 * kSecond;
 inline constexpr int kLameMove = 20;
 // So often in a row, and it is closed. [times]
 inline constexpr int kLameMax = 40;
+
+// == docs/lanes.md: watch
 
 // A look below this is low. [part of the average]
 inline constexpr double kFallen = 0.85;
@@ -99,6 +110,8 @@ inline constexpr double kBestFades = 0.002;
 inline constexpr size_t kPastLooks = 8;
 // More noise than this is not believed. [part of the total]
 inline constexpr double kNoiseMax = 0.25;
+
+// == docs/lanes.md: dials
 
 // Sockets that a connection may dial at once to find its number of lanes. [sockets; TwoConnectionsShareTheirPaths: with
 // half of it one of the two ran out first, and had two thirds of its part]

@@ -38,6 +38,7 @@ WRONG = {
     "tools/tcpx_top": {"--bogus": "unrecognized arguments", "--interval x": "invalid float", "--json": "--json goes with --once"},
     "tools/test": {"--bogus": "unknown option --bogus", "--config x": "--config needs"},
     "tools/trace_merge": {"--bogus": "trace.json", "": "required: trace.json", "--offset x t": "x is not HOST=MICROSECONDS"},
+    "tools/tuning_tables": {"--bogus": "unrecognized arguments: --bogus"},
     "deploy/install.sh": {"--bogus": "unknown option --bogus", "": "usage:"},
     "net_bench": {"--bogus": "unknown option '--bogus'", "": "give a plugin", "--plugin": "--plugin needs a value"},
     "tcpx_doctor": {"--bogus": "unknown option '--bogus'", "--ranks x": "--ranks", "hosts": "hosts"},

@@ -1,0 +1,24 @@
+// tuning.h: the engine's numbers for healing and verdicts, in the form of net_socket/pilot/tuning.h.
+#ifndef TCPX_NET_SOCKET_ENGINE_TUNING_H_
+#define TCPX_NET_SOCKET_ENGINE_TUNING_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "common/clock.h"
+
+namespace tcpx::tuning {
+
+// == docs/healing.md: sockets and deadlines
+
+// A deadline that is served later than this is the delay of this process, not of the peer, and is awaited once more: far
+// above what a busy machine delays the loop, far below any deadline. [ns]
+inline constexpr int64_t kStandstillNs = kSecond;
+// A lost socket is read to its end by so much at once. [bytes]
+inline constexpr size_t kFrozenReadBytes = 256 << 10;
+// Interrupted reads, or reads without memory, in a row, before that ends. [reads]
+inline constexpr int kVainReadsMax = 1000;
+
+}  // namespace tcpx::tuning
+
+#endif  // TCPX_NET_SOCKET_ENGINE_TUNING_H_

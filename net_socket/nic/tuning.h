@@ -1,0 +1,45 @@
+// tuning.h: the numbers of lanes at the start, and of lost paths, in the form of net_socket/pilot/tuning.h.
+#ifndef TCPX_NET_SOCKET_NIC_TUNING_H_
+#define TCPX_NET_SOCKET_NIC_TUNING_H_
+
+#include <cstdint>
+
+#include "common/clock.h"
+
+namespace tcpx::tuning {
+
+// == docs/lanes.md: at the start
+
+// A connection starts with a bulk lane for each so much of an interface's speed. [Mbit/s]
+inline constexpr int kLaneMbps = 10000;
+// But with no more of them. [lanes]
+inline constexpr int kLanesBySpeedMax = 8;
+// Where nobody knows the speed, with so many at the least: enough for a card of 25 to 50 Gbit/s, few enough for a slow
+// one. [lanes]
+inline constexpr int kBlindLanes = 4;
+// On Amazon's cards at the least. [lanes; as many sockets as NCCL's own transport opens there]
+inline constexpr int kAmazonLanes = 16;
+// On Google's cards at the least. [lanes; as many sockets as NCCL's own transport opens there]
+inline constexpr int kGoogleLanes = 4;
+// Bulk lanes of a process, dialled and accepted: this, or a quarter of its descriptors if that is less. [lanes]
+inline constexpr int64_t kProcessLanesMax = 8192;
+// A new connection has all its lanes while so many times as many are left; the last are shared by the last connections.
+// [connections]
+inline constexpr int64_t kConnectionsToLeaveFor = 16;
+// While so many bulk lanes of the process are busy, no connection opens more. [lanes]
+inline constexpr int kBusyLanesMax = 128;
+
+// == docs/healing.md: paths that were lost
+
+// From one question whether a lost path works again to the next. [ns]
+inline constexpr int64_t kAskPathNs = kSecond;
+// The same if it was lost for long, or is lost again and again. [ns]
+inline constexpr int64_t kAskPathRarelyNs = 30 * kSecond;
+// From when on it was lost for long. [ns]
+inline constexpr int64_t kLongLostNs = 600 * kSecond;
+// A path that is lost again within this time is asked half as often. [ns]
+inline constexpr int64_t kProvenNs = 60 * kSecond;
+
+}  // namespace tcpx::tuning
+
+#endif  // TCPX_NET_SOCKET_NIC_TUNING_H_
