@@ -63,7 +63,7 @@ bool ReceiveComm::LooksForSilence(int64_t now_ns) {
   if (QueuedBytes(lane_fd(0)) <= 0 || healing()->lost(0)) {
     silence.Rest();
   } else if (ReadLaneTcpInfo(lane_fd(0), &info) && silence.Suspects(info, now_ns) &&
-             setup().health->AskForAnother(setup().connection_id, 0)) {
+             setup().health->members().AskForAnother(setup().connection_id, 0)) {
     silence.Moved(now_ns);
   }
   return true;

@@ -229,16 +229,16 @@ void StallProbe::GatherHealth(int64_t now_ns, StallEvidence* evidence) {
   std::string hosts;
   const bool silent =
       std::any_of(evidence->lanes.begin(), evidence->lanes.end(), [](auto& lane) { return lane.silent; });
-  evidence->speaks = !setup_->health->peer_name().empty();
+  evidence->speaks = !setup_->health->waits().peer_name().empty();
   evidence->heard_now = heard_ns_ != 0 && now_ns - heard_ns_ < kJustNowNs;
-  evidence->health_lost = !setup_->health->ReadTcp(&info, silent ? &hosts : nullptr);
+  evidence->health_lost = !setup_->health->socket().ReadTcp(&info, silent ? &hosts : nullptr);
   if (evidence->health_lost || !evidence->speaks) return;
   const int64_t asked_ms = asked_ns_ == 0 ? 0 : (now_ns - asked_ns_) / kMillisecond;
   if (info.held_bytes > 0) {
     evidence->unheard_ms = std::min(info.heard_ms(), asked_ms);
   } else if (asked_ms > 0) {
     // A process that says anything at all is not stopped.
-    const int64_t since_ns = std::max(asked_ns_, setup_->health->heard_ns());
+    const int64_t since_ns = std::max(asked_ns_, setup_->health->socket().heard_ns());
     evidence->unanswered_ms = std::max<int64_t>((now_ns - since_ns) / kMillisecond, 1);
   }
   evidence->health_apart = std::all_of(evidence->lanes.begin(), evidence->lanes.end(),

@@ -176,7 +176,7 @@ void Acceptor::DropIfEmptyInLoop(const ConnectionId& id) {
 void Acceptor::LaneStirredInLoop(const ConnectionId& id, size_t lane, bool ended) {
   // What was said before the end counts.
   if (CompleteInLoop(id) || !ended) return;
-  const std::shared_ptr<Health> health = pending_.find(id)->second->health().lock();
+  const std::shared_ptr<HealthPeer> health = pending_.find(id)->second->health().lock();
   if (health != nullptr && health->ended_in_order_in_loop()) HealthDiedInLoop(health->tag(), true);
   if (!pending_.contains(id)) return;
   pending_.find(id)->second->EndLane(lane);
@@ -288,7 +288,7 @@ std::optional<AcceptWatch::Partial> Acceptor::FindPartialInLoop(const AcceptWait
 
 // False: there is a health socket to come.
 bool Acceptor::BecomeWholeInLoop(PendingConnection* pending) {
-  std::shared_ptr<Health> health;
+  std::shared_ptr<HealthPeer> health;
   if ((pending->hello().features & kFeatureHealth) != 0) {
     health = runtime_->health.FindAcceptedInLoop(HealthTag(pending->hello().connection_id));
     if (health == nullptr && !pending->whole()) return false;

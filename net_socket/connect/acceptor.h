@@ -64,7 +64,7 @@ class Acceptor {
   void AddHealthInLoop(const Hello& hello, LaneSocket socket);
   // Those whose health socket it is.
   std::vector<ConnectionId> PendingOfInLoop(uint64_t tag) const;
-  void DropUnusedHealthLater(const std::weak_ptr<Health>& health);
+  void DropUnusedHealthLater(const std::weak_ptr<HealthPeer>& health);
   std::optional<AcceptWatch::Partial> FindPartialInLoop(const AcceptWait& wait) const;
   void LaneStirredInLoop(const ConnectionId& id, size_t lane, bool ended);
   // Ends the wait for a dialler that has died with all its answers: its health socket has ended, or that and lane 0.

@@ -26,7 +26,7 @@ std::vector<ConnectionId> Acceptor::PendingOfInLoop(uint64_t tag) const {
 }
 
 // Nobody else may ever use it.
-void Acceptor::DropUnusedHealthLater(const std::weak_ptr<Health>& health) {
+void Acceptor::DropUnusedHealthLater(const std::weak_ptr<HealthPeer>& health) {
   if (health.expired()) return;
   Runtime* const runtime = runtime_;
   runtime->reactor.AddDeadlineInLoop(PatienceNs(runtime->options),

@@ -20,7 +20,7 @@
 namespace tcpx {
 
 // All lanes of one connect.
-class Dialler::Dial final : public DialLane::Owner, private Health::Waiter {
+class Dialler::Dial final : public DialLane::Owner, private HealthWaiters::Waiter {
  public:
   Dial(Dialler* dialler, uint64_t key, DialRequest request, std::shared_ptr<Result> result);
   ~Dial() override;
@@ -60,7 +60,7 @@ class Dialler::Dial final : public DialLane::Owner, private Health::Waiter {
   std::vector<LanePath> first_paths_;  // of lane 0, the best first; two where both sides have both families
   std::vector<LanePath> paths_;        // of the lanes behind it, of those too that may be opened later
   std::vector<std::unique_ptr<DialLane>> lanes_;
-  std::shared_ptr<Health> health_;
+  std::shared_ptr<HealthPeer> health_;
   std::unique_ptr<DialLane> health_lane_;  // while this dial dials it for all
   bool wants_health_ = false;              // the peer has one too
   bool health_up_ = false;
@@ -86,7 +86,7 @@ Dialler::Dial::~Dial() {
 void Dialler::Dial::LeaveHealth() {
   if (health_ == nullptr) return;
   health_lane_.reset();
-  health_->GiveUpInLoop(this);
+  health_->waiters().GiveUpInLoop(this);
   health_->UnuseInLoop();
   health_.reset();
 }
@@ -163,7 +163,7 @@ void Dialler::Dial::LaneAnswered(const DialLane& lane) {
     if (first_paths_.size() > 1) dialler_->reached_[request_.handle.address.ToString()] = lane.path().peer;
     others_dialled_ = true;
     wants_health_ = (lane.answer().features & kFeatureHealth) != 0;
-    if (wants_health_) health_->AwaitInLoop(this);
+    if (wants_health_) health_->waiters().AwaitInLoop(this);
     DialOthers(lane.answer());
   }
   FinishIfComplete();
@@ -198,11 +198,11 @@ void Dialler::Dial::FinishIfComplete() {
   const auto answered = [](auto& lane) { return lane->answered(); };
   if (finished_ || pausing_ || !std::all_of(lanes_.begin(), lanes_.end(), answered)) return;
   if (wants_health_ && !health_up_) return;
-  if (wants_health_ && health_->state_in_loop() == HealthState::kLost) {
+  if (wants_health_ && health_->socket().state() == HealthState::kLost) {
     health_up_ = false;
-    return health_->AwaitInLoop(this);
+    return health_->waiters().AwaitInLoop(this);
   }
-  if (wants_health_ && !health_->up_in_loop()) {
+  if (wants_health_ && health_->socket().state() != HealthState::kUp) {
     return BeginAnew(lanes_[0]->Describe(absl::UnavailableError("the health socket to the peer broke")));
   }
   bool standing = true;

@@ -22,7 +22,7 @@
 #include "net_socket/comm/connection_setup.h"
 #include "net_socket/connect/listening.h"
 #include "net_socket/engine/reactor.h"
-#include "net_socket/health/health.h"
+#include "net_socket/health/health_peer.h"
 #include "net_socket/message/wire.h"
 
 namespace tcpx {
@@ -48,7 +48,7 @@ class PendingConnection {
   void Prune();
 
   // All lanes are here, and `health`, null where there is none. May be called again, with a later one.
-  void BecomeWhole(const std::shared_ptr<Health>& health);
+  void BecomeWhole(const std::shared_ptr<HealthPeer>& health);
   bool whole() const { return whole_; }
   // Lane 0 has ended.
   bool first_left() const;
@@ -56,7 +56,7 @@ class PendingConnection {
   Word Hear();
   // Of an established one: its sockets, in the order of the lanes, and its health socket.
   std::vector<LaneSocket> TakeLanes();
-  std::shared_ptr<Health> TakeHealth();
+  std::shared_ptr<HealthPeer> TakeHealth();
 
   const std::shared_ptr<Listening>& listening() const { return listening_; }
   const Hello& hello() const { return hello_; }
@@ -65,7 +65,7 @@ class PendingConnection {
   const SocketAddress& from() const { return from_; }
   size_t lanes() const { return lanes_.size(); }
   size_t present() const;
-  std::weak_ptr<Health> health() const { return health_; }
+  std::weak_ptr<HealthPeer> health() const { return health_; }
 
   Reactor::TimerId timer{0, 0};  // the owner's
 
@@ -79,7 +79,7 @@ class PendingConnection {
   SocketAddress from_;                        // of lane 0, or of the first that came
   std::vector<std::unique_ptr<Lane>> lanes_;  // null: missing
   bool whole_ = false;
-  std::shared_ptr<Health> health_;  // once it was whole; used until then
+  std::shared_ptr<HealthPeer> health_;  // once it was whole; used until then
 };
 
 }  // namespace tcpx

@@ -127,7 +127,7 @@ class ResumeDials::Dial final {
   // A peer that is gone has ended its health socket too. While that stands, something on the way may have refused.
   bool RefusalIsFinal() {
     all_->health_->Ask();
-    if (all_->health_->PeerVanished()) return true;
+    if (all_->health_->socket().PeerVanished()) return true;
     return refusals_.Believed(MonotonicNanos());
   }
 
@@ -234,7 +234,7 @@ class ResumeDials::Dial final {
 };
 
 ResumeDials::ResumeDials(Runtime* runtime, const Secret* secret, DialRequest request, const ConnectionId& id,
-                         std::shared_ptr<Health> health, std::vector<LanePath> paths)
+                         std::shared_ptr<HealthPeer> health, std::vector<LanePath> paths)
     : runtime_(runtime),
       secret_(secret),
       request_(OfStanding(std::move(request))),

@@ -25,7 +25,7 @@
 #include "net_socket/comm/redialler.h"
 #include "net_socket/connect/dial_lane.h"
 #include "net_socket/connect/lane_paths.h"
-#include "net_socket/health/health.h"
+#include "net_socket/health/health_peer.h"
 #include "net_socket/nic/lost_paths.h"
 
 namespace tcpx {
@@ -34,7 +34,7 @@ class ResumeDials final : public Redialler, private LostPaths::User {
  public:
   // `paths` by lane. `secret` null: none is shared.
   ResumeDials(Runtime* runtime, const Secret* secret, DialRequest request, const ConnectionId& id,
-              std::shared_ptr<Health> health, std::vector<LanePath> paths);
+              std::shared_ptr<HealthPeer> health, std::vector<LanePath> paths);
   ~ResumeDials() override;
 
   void StartInLoop(Link<RedialledLanes> lanes, Link<SocketTaker> taker) override;
@@ -68,7 +68,7 @@ class ResumeDials final : public Redialler, private LostPaths::User {
   const Secret* const secret_;
   const DialRequest request_;
   const ConnectionId id_;
-  const std::shared_ptr<Health> health_;
+  const std::shared_ptr<HealthPeer> health_;
   LanePaths paths_;
   Link<RedialledLanes> lanes_;
   Link<SocketTaker> taker_;

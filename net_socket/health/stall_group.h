@@ -22,11 +22,11 @@
 
 namespace tcpx {
 
-class Health;
+class HealthPeer;
 
 // One end of a connection, as of its latest look.
 struct StallMember {
-  std::shared_ptr<Health> health;  // may be null
+  std::shared_ptr<HealthPeer> health;  // may be null
   ConnectionId id{};
   std::string there;  // the peer's name
   bool sends = false;
