@@ -14,10 +14,22 @@
 #include <memory>
 
 #include "absl/status/status.h"
-#include "net_socket/comm/socket_taker.h"
 #include "net_socket/engine/link.h"
+#include "net_socket/engine/socket_swap.h"
 
 namespace tcpx {
+
+enum class Handover { kTaken, kBusy, kRefused };
+
+// A connection's end, as it is seen by who brings another socket for a lane.
+class SocketTaker {
+ public:
+  // Another socket for a lane. kBusy: not now, and `offer` is as it was; kRefused: never.
+  virtual Handover TakeSocket(int lane, SocketOffer* offer) = 0;
+
+ protected:
+  ~SocketTaker() = default;
+};
 
 // Why a lane may change sockets although its own is open.
 enum class LetGoWhy { kSilent, kReturns };

@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "net_socket/comm/redialler.h"
 #include "net_socket/comm/runtime.h"
-#include "net_socket/comm/socket_taker.h"
 #include "net_socket/connect/pending_hello.h"
 #include "net_socket/engine/link.h"
 #include "net_socket/message/wire.h"

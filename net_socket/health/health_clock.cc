@@ -5,7 +5,7 @@
 
 #include "common/clock.h"
 #include "common/clock_notes.h"
-#include "net_socket/message/health_notice.h"
+#include "net_socket/message/health_records.h"
 
 namespace tcpx {
 namespace {

@@ -19,7 +19,7 @@
 #include "net_socket/engine/link.h"
 #include "net_socket/health/health_socket.h"
 #include "net_socket/health/health_user.h"
-#include "net_socket/message/health_notice.h"
+#include "net_socket/message/health_records.h"
 
 namespace tcpx {
 

@@ -22,13 +22,9 @@
 
 #include "absl/status/status.h"
 #include "common/fd.h"
-#include "net_socket/engine/link.h"
-#include "net_socket/engine/reactor.h"
 #include "net_socket/health/health_clock.h"
 #include "net_socket/health/health_members.h"
 #include "net_socket/health/health_redials.h"
-#include "net_socket/health/health_socket.h"
-#include "net_socket/health/health_user.h"
 #include "net_socket/health/health_waiters.h"
 #include "net_socket/health/lane_silence.h"
 #include "net_socket/health/wait_exchange.h"

@@ -24,8 +24,8 @@
 #include "common/fd.h"
 #include "common/mutex.h"
 #include "net_socket/engine/reactor.h"
-#include "net_socket/health/health_reader.h"
 #include "net_socket/health/lane_liveness.h"
+#include "net_socket/message/health_records.h"
 #include "net_socket/seal/seals.h"
 
 namespace tcpx {

@@ -16,9 +16,9 @@
 #include <string>
 #include <vector>
 
-#include "net_socket/health/health_reader.h"
 #include "net_socket/health/verdict.h"
 #include "net_socket/health/wait_news.h"
+#include "net_socket/message/health_records.h"
 
 namespace tcpx {
 

@@ -13,7 +13,7 @@
 
 #include "common/mutex.h"
 #include "net_socket/health/health_socket.h"
-#include "net_socket/message/health_notice.h"
+#include "net_socket/message/health_records.h"
 
 namespace tcpx {
 
