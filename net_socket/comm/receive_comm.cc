@@ -1,19 +1,16 @@
 #include "net_socket/comm/receive_comm.h"
 
-#include <errno.h>
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cstring>
-#include <string>
 #include <utility>
 
 #include "absl/strings/str_format.h"
 #include "common/clock.h"
 #include "common/socket.h"
-#include "common/status.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/comm/transfer_times.h"
+#include "net_socket/health/lane_liveness.h"
 #include "net_socket/message/memory_region.h"
 #include "net_socket/message/ring_size.h"
 #include "net_socket/message/units.h"
@@ -26,8 +23,21 @@ constexpr int64_t kSteps = 8;
 // A step of its LL protocol, in lines of 16 bytes: 8 lines of each of 512 threads, unless it is told otherwise.
 constexpr int64_t kLlStepBytes = 64 << 10;
 
+// A sender that is there gives up its lanes first.
+constexpr int64_t kSenderGivesUpNs = 2 * kSecond;
+
 size_t LlStepBytes(const Options& options) {
   return static_cast<size_t>(std::max(kLlStepBytes, options.ll_buffer_bytes / kSteps));
+}
+
+ExpressReceiveLane::Settings ExpressOf(const ConnectionSetup& setup) {
+  ExpressReceiveLane::Settings settings;
+  settings.fd = setup.lanes[0].fd.get();
+  settings.path = setup.lanes[0].profile;
+  settings.heals = setup.heals;
+  settings.sealed = setup.runtime->options.encrypt;
+  settings.announces = setup.max_receives > 1;
+  return settings;
 }
 
 }  // namespace
@@ -37,45 +47,34 @@ ReceiveComm::ReceiveComm(ConnectionSetup setup)
       caller_driven_(runtime()->pool == nullptr),
       requests_(this, kRequestsMax),
       table_(RingSize(kRequestsMax * this->setup().max_receives), this->setup().max_receives > 1),
-      lane_zero_(&table_, &runtime()->stages),
-      pattern_(path().times_long_messages),
-      tuning_(lane_fd(0), path(), this->setup().heals) {
-  if (this->setup().max_receives > 1) credits_ = std::make_unique<CreditQueue>();
-  if (credits_ != nullptr && this->setup().heals) credits_->Keep();
+      express_(&failure(), ExpressOf(this->setup()), &seals(0), &table_, &runtime()->stages) {
   bulk_.resize(static_cast<size_t>(lane_count() - 1));
-  sealed_ = runtime()->options.encrypt || seals(0).sealer != nullptr;
-  intake_.OpenBy(std::move(seals(0).opener));
-  sealer_ = std::move(seals(0).sealer);
   for (int lane = 1; lane < lane_count(); ++lane) {
-    if (lane_fd(lane) >= 0) MakeLane(lane);
+    if (lane_fd(lane) < 0) continue;
+    MakeLane(lane);
+    bulk(lane)->LeaveAnswering();
   }
-  stands_ = true;
-  for (int lane = 0; lane < lane_count(); ++lane) LeaveAnswering(lane);
+  complete_ = true;
   Stand();
 }
 
 void ReceiveComm::MakeLane(int lane) {
-  auto& bulk = bulk_[static_cast<size_t>(lane) - 1];
-  BulkReceiveLane::Settings settings;
+  ReceiveStream::Settings settings;
   settings.fd = lane_fd(lane);
   settings.lane = lane;
-  settings.opened = stands_;
-  bulk = std::make_unique<BulkReceiveLane>(&failure(), settings, &table_, &runtime()->stages);
-  bulk->OpenBy(std::move(seals(lane).opener));
+  settings.opened = complete_;
+  // A sender whose lanes heal awaits acknowledgements on the same host, too.
+  settings.acks_at_once = !path().delays_acks || setup().heals;
+  auto made = std::make_unique<BulkReceiveLane>(&failure(), settings, &table_, &runtime()->stages);
+  made->OpenBy(std::move(seals(lane).opener));
   seals(lane).sealer = nullptr;  // It says nothing.
-  if (!caller_driven_) runtime()->pool->Attach(bulk.get(), setup().device);
+  bulk_[static_cast<size_t>(lane) - 1] = std::move(made);
+  if (!caller_driven_) runtime()->pool->Attach(bulk(lane), setup().device);
 }
 
 void ReceiveComm::LaneResumed(int lane, Seals* seals) {
   Comm::LaneResumed(lane, seals);
-  if (lane > 0) LeaveAnswering(lane);
-}
-
-// The kernel takes a socket that has answered for one that will answer again, and holds acknowledgements back for that:
-// the sender then takes up to 40 ms for the round trip. A lane answers its hello, or carries credits, and no more.
-// Of a bulk lane that heals the sender awaits them on the same host too; of lane 0 the tuning knows when.
-void ReceiveComm::LeaveAnswering(int lane) {
-  if (!path().delays_acks || (lane > 0 && setup().heals)) (void)SetQuickAck(lane_fd(lane), 1);
+  if (lane > 0) bulk(lane)->LeaveAnswering();
 }
 
 absl::Status ReceiveComm::Receive(const ReceiveArgs& args, Request** request) {
@@ -88,15 +87,12 @@ absl::Status ReceiveComm::Receive(const ReceiveArgs& args, Request** request) {
         absl::StrFormat("irecv: %d buffers, but this device announced maxRecvs %d", args.count, setup().max_receives));
   }
   if (early_count_ > 0) Reclaim();
-  if (!table_.HasRoom(args.count) || (credits_ != nullptr && !credits_->HasRoom())) return absl::OkStatus();
+  if (!table_.HasRoom(args.count) || !express_.MayAnnounce()) return absl::OkStatus();
   ReceiveRequest* slot = requests_.Take();
   if (slot == nullptr) return absl::OkStatus();
   Post(args, slot);
   *request = slot;
-  if (credits_ != nullptr) {
-    credits_->Push(slot->receives[0]->sequence, args.tags, args.count);
-    SayCredits();
-  }
+  express_.Announce(slot->receives[0]->sequence, args.tags, args.count);
   if (caller_driven_) return absl::OkStatus();
   for (auto& lane : bulk_) {
     if (lane != nullptr && lane->TakeParked(table_.posted())) ProgressPool::Kick(lane.get());
@@ -130,8 +126,9 @@ void ReceiveComm::Post(const ReceiveArgs& args, ReceiveRequest* request) {
 // along it is opened elsewhere, in a group too, of whose LL no hint tells.
 PayloadRoute ReceiveComm::RouteOf(const ReceiveArgs& args, int member) const {
   PayloadRoute way;
-  const bool hinted = runtime()->options.nccl_optional_recv && (args.knows_hint || !sealed_);
-  const bool grouped_ll = sealed_ && args.count > 1 && args.bytes[member] <= LlStepBytes(runtime()->options);
+  const bool sealed = express_.sealed();
+  const bool hinted = runtime()->options.nccl_optional_recv && (args.knows_hint || !sealed);
+  const bool grouped_ll = sealed && args.count > 1 && args.bytes[member] <= LlStepBytes(runtime()->options);
   way.flag_lines = args.optional_completion || (args.count == 1 && !hinted) || grouped_ll;
   if (staging_ == nullptr || args.regions == nullptr || args.regions[member] == nullptr) return way;
   if (args.regions[member]->gpu == nullptr) return way;
@@ -153,54 +150,9 @@ void ReceiveComm::MoveStaged() {
   }
 }
 
-// A peer that has gone needs no credits; what that means, reading says.
-absl::Status ReceiveComm::SendCredits() {
-  while (!credits_->empty() && !zero_lost_) {
-    const ssize_t sent = SayOnZero(credits_->data(), credits_->bytes());
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
-    if (sent < 0 && errno == EPROTO && CantSeal()) return absl::InternalError(kCantSeal);
-    if (sent < 0 && failure().heals()) break;  // They go on with another socket.
-    credits_->Advance(sent < 0 ? credits_->bytes() : static_cast<size_t>(sent));
-    tuning_.Answered();
-    LeaveAnswering(0);
-  }
-  credits_wait_.store(!credits_->empty(), std::memory_order_relaxed);
-  return absl::OkStatus();
-}
-
-bool ReceiveComm::CantSeal() {
-  MutexLock lock(seal_mutex_);
-  return sealer_ != nullptr && sealer_->broken();
-}
-
-void ReceiveComm::SayCredits() {
-  const absl::Status said = SendCredits();
-  if (!said.ok()) failure().Fail(said, 0);
-}
-
-ssize_t ReceiveComm::SayOnZero(const char* data, size_t bytes) {
-  if (!sealed_) return send(lane_fd(0), data, bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
-  MutexLock lock(seal_mutex_);
-  const iovec piece{const_cast<char*>(data), bytes};
-  errno = ENOKEY;
-  return sealer_ == nullptr ? -1 : sealer_->Send(lane_fd(0), &piece, 1);
-}
-
-// What is sealed of a credit and not sent would take the record's bytes for its own.
-void ReceiveComm::SayErrorOnZero(const char* record, size_t bytes) {
-  if (!sealed_) {
-    (void)send(lane_fd(0), record, bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
-    return;
-  }
-  const iovec piece{const_cast<char*>(record), bytes};
-  if (sealer_ != nullptr && !sealer_->pending()) (void)sealer_->Send(lane_fd(0), &piece, 1);
-  sealer_ = nullptr;  // It was the last: what is left of it is nobody's credit.
-}
-
 void ReceiveComm::Drive(const PostedReceive* wanted) {
-  if (credits_ != nullptr && !credits_->empty()) SayCredits();
-  PumpLaneZero(wanted);
+  express_.Pump(*wanted);
+  if (express_.lost()) healing()->NoteZeroEnd(express_.lost_by_end());
   if (!caller_driven_) return;
   // Without a receive for bulk, bulk lanes can only bring what is too large, or an end: a look now and then is enough.
   if (bulk_posted_ == 0 && ++passes_ % 16 != 0) return;
@@ -209,47 +161,14 @@ void ReceiveComm::Drive(const PostedReceive* wanted) {
   }
 }
 
-void ReceiveComm::PumpLaneZero(const PostedReceive* wanted) {
-  if (!failure().open() || LaneZeroWaits()) return;
-  iovec iov[ReceiveLane::kIovMax];
-  const int places = lane_zero_.Prepare(iov);
-  const bool staged_was_enough = wanted->done.load(std::memory_order_acquire);
-  if (places > 0 && !staged_was_enough) {
-    const ssize_t got = intake_.Receive(lane_fd(0), iov, places);
-    const int err = errno;
-    zero_holds_ = intake_.holds();
-    if (got > 0) {
-      const uint64_t completed = lane_zero_.messages_completed();
-      lane_zero_.Advance(static_cast<size_t>(got));
-      NotePattern(static_cast<int>(lane_zero_.messages_completed() - completed));
-    } else if (got < 0 && IsTransientErrno(err)) {
-      lane_zero_.NothingCame();
-    } else {
-      LaneZeroEnded(got < 0 ? err : 0);
-    }
-  }
-  if (places == 0 || lane_zero_.parked()) intake_.Rest();
-  if (!lane_zero_.status().ok()) failure().Fail(lane_zero_.status(), 0);
-}
-
-void ReceiveComm::NotePattern(int messages) {
-  PatternDetector::Read read;
-  read.messages = messages;
-  read.between_frames = lane_zero_.between_frames();
-  read.message_bytes = lane_zero_.current().message_bytes;
-  const TrafficPattern pattern = pattern_.Saw(read, MonotonicNanos);
-  tuning_.Keep(pattern, lane_zero_.TakeLargest());
-  lane_zero_.ReadAhead(pattern != TrafficPattern::kLargePingPong);
-}
-
 bool ReceiveComm::AllEnded() const {
-  if (!lane_zero_.ended()) return false;
+  if (!express_.ended()) return false;
   return std::all_of(bulk_.begin(), bulk_.end(), [](const auto& lane) { return lane == nullptr || lane->ended(); });
 }
 
 bool ReceiveComm::LaneEnded() const {
   const auto ended = [](const auto& lane) { return lane != nullptr && lane->ended(); };
-  return lane_zero_.ended() || std::any_of(bulk_.begin(), bulk_.end(), ended);
+  return express_.ended() || std::any_of(bulk_.begin(), bulk_.end(), ended);
 }
 
 absl::Status ReceiveComm::Test(Request* request, bool* done, int* sizes) {
@@ -367,9 +286,6 @@ bool ReceiveComm::InFlight(const MemoryRegion* region) {
   return false;
 }
 
-// From here on the socket is polled, and every byte must count.
-void ReceiveComm::StopWatching() { tuning_.Stop(); }
-
 void ReceiveComm::Quiesce() {
   for (auto& lane : bulk_) {
     if (lane != nullptr) ProgressPool::Detach(lane.get());
@@ -379,18 +295,48 @@ void ReceiveComm::Quiesce() {
 
 // An error record on lane 0, then the end on every lane.
 void ReceiveComm::TellPeer(const absl::Status& status) {
-  const std::string text(status.message().substr(0, 512));
-  FrameHeader header;
-  header.kind = FrameKind::kError;
-  header.length = static_cast<uint32_t>(text.size());
-  char record[kHeaderBytes + 512];
-  EncodeHeader(header, record);
-  std::memcpy(record + kHeaderBytes, text.data(), text.size());
-  // Not into the middle of a credit; the end alone tells the peer too.
-  const bool whole = !credits_wait_.load(std::memory_order_relaxed);
-  MutexLock lock(seal_mutex_);  // A new socket's answer goes first, sealed or not.
-  if (whole) SayErrorOnZero(record, kHeaderBytes + text.size());
-  for (int lane = 0; lane < lane_count(); ++lane) shutdown(lane_fd(lane), SHUT_WR);
+  express_.SendError(status.message());
+  for (int lane = 1; lane < lane_count(); ++lane) shutdown(lane_fd(lane), SHUT_WR);
+}
+
+// A sender that is there gives up first, and says why.
+bool ReceiveComm::AwaitsLanes() {
+  const int64_t bound_ns = runtime()->options.reconnect_timeout_ns;
+  const bool over = healing()->NoneFor(bound_ns + kSenderGivesUpNs);
+  if (healing()->heals() && healing()->AnyLost() && !failed() && !over) return true;
+  healing()->AwaitedInLoop();
+  if (!healing()->heals() || !over) return false;
+  failure().FailFound(absl::UnavailableError(absl::StrFormat(
+                          "all lanes were lost and the peer has brought none back within %d s (TCPX_RECONNECT_TIMEOUT)",
+                          bound_ns / kSecond)),
+                      kNoLane);
+  return false;
+}
+
+// Credits that nobody acknowledges: only the sender can dial.
+bool ReceiveComm::LooksForSilence(int64_t now_ns) {
+  if (failed() || !healing()->heals()) return false;
+  LaneSilence& silence = healing()->silence(0);
+  LaneTcpInfo info;
+  if (QueuedBytes(lane_fd(0)) <= 0 || healing()->lost(0)) {
+    silence.Rest();
+  } else if (ReadLaneTcpInfo(lane_fd(0), &info) && silence.Suspects(info, now_ns) &&
+             setup().health->AskForAnother(setup().connection_id, 0)) {
+    silence.Moved(now_ns);
+  }
+  return true;
+}
+
+absl::Status ReceiveComm::ReplaceSocketOf(int lane, SocketOffer offer) {
+  if (lane > 0) return bulk(lane)->Replace(std::move(offer));
+  healing()->NoteZeroEnd(false);
+  return express_.Replace(std::move(offer));
+}
+
+std::vector<uint64_t> ReceiveComm::TakenByLane() {
+  std::vector<uint64_t> taken = {express_.taken()};
+  for (auto& lane : bulk_) taken.push_back(lane == nullptr ? 0 : lane->taken());
+  return taken;
 }
 
 }  // namespace tcpx

@@ -8,45 +8,12 @@
 #include <string>
 #include <utility>
 
+#include "net_socket/message/posted_receive.h"
 #include "tests/support/tcp_pair.h"
+#include "tests/unit/net_socket/receive/fake_owner.h"
 
 namespace tcpx {
 namespace {
-
-class FakeOwner final : public LaneOwner {
- public:
-  bool RestLane(int) override {
-    ++rested;
-    return true;
-  }
-  bool LoseLane(const absl::Status&, int) override {
-    ++lost;
-    return loses;
-  }
-  bool heals() const override { return loses; }
-  void FailLane(absl::Status why, int which) override {
-    status = std::move(why);
-    lane = which;
-    MoveTo(ConnectionState::kFailed);
-  }
-  using LaneOwner::MoveTo;
-
-  absl::Status status;
-  int lane = 0;
-  bool loses = false;
-  int rested = 0;
-  int lost = 0;
-};
-
-std::string Frame(uint64_t sequence, const std::string& payload) {
-  FrameHeader header;
-  header.length = static_cast<uint32_t>(payload.size());
-  header.sequence = sequence;
-  header.message_bytes = payload.size();
-  std::string frame(kHeaderBytes, ' ');
-  EncodeHeader(header, &frame[0]);
-  return frame + payload;
-}
 
 class BulkReceiveLaneTest : public ::testing::Test {
  protected:
@@ -101,7 +68,7 @@ TEST_F(BulkReceiveLaneTest, ALaneThatRestsLetsItsSocketGo) {
 // Whoever dialled it may have given it up before it was answered.
 TEST_F(BulkReceiveLaneTest, ALaneThatWasOpenedAndNeverUsedIsNotLost) {
   owner_.loses = true;
-  BulkReceiveLane::Settings settings;
+  ReceiveStream::Settings settings;
   settings.fd = pair_.b.get();
   settings.lane = kLane;
   for (const bool opened : {true, false}) {

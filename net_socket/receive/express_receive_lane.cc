@@ -1,0 +1,101 @@
+#include "net_socket/receive/express_receive_lane.h"
+
+#include <errno.h>
+
+#include <utility>
+
+#include "common/clock.h"
+#include "common/socket.h"
+
+namespace tcpx {
+namespace {
+
+// Where acknowledgements may be put off the tuning says when.
+ReceiveStream::Settings StreamOf(const ExpressReceiveLane::Settings& lane) {
+  ReceiveStream::Settings stream;
+  stream.fd = lane.fd;
+  stream.acks_at_once = !lane.path.delays_acks;
+  return stream;
+}
+
+}  // namespace
+
+ExpressReceiveLane::ExpressReceiveLane(LaneOwner* owner, const Settings& settings, Seals* seals,
+                                       Destination* destination, StagePool* stages)
+    : owner_(owner),
+      stream_(owner, StreamOf(settings), destination, stages, ReceiveLane::Borrows::kAlways),
+      pattern_(settings.path.times_long_messages),
+      tuning_(settings.fd, settings.path, settings.heals),
+      records_(owner, settings.fd, settings.sealed, std::move(seals->sealer)) {
+  stream_.intake().OpenBy(std::move(seals->opener));
+  if (settings.announces) records_.Announce(settings.heals);
+  stream_.LeaveAnswering();
+}
+
+void ExpressReceiveLane::Pump(const Landing& wanted) {
+  if (records_.waits()) SendRecords();
+  if (!owner_->open() || stream_.Waits()) return;
+  ReceiveLane& frames = stream_.frames();
+  iovec iov[ReceiveLane::kIovMax];
+  const int places = frames.Prepare(iov);
+  const bool staged_was_enough = wanted.done.load(std::memory_order_acquire);
+  if (places > 0 && !staged_was_enough) {
+    const ssize_t got = stream_.Receive(iov, places);
+    if (got > 0) {
+      Took(static_cast<size_t>(got));
+    } else if (got < 0 && IsTransientErrno(errno)) {
+      frames.NothingCame();
+    } else {
+      return stream_.Broke(got < 0 ? errno : 0);
+    }
+  }
+  if (places == 0 || frames.parked()) stream_.intake().Rest();
+  stream_.Check();
+}
+
+void ExpressReceiveLane::Took(size_t bytes) {
+  ReceiveLane& frames = stream_.frames();
+  const uint64_t completed = frames.messages_completed();
+  frames.Advance(bytes);
+  PatternDetector::Read read;
+  read.messages = static_cast<int>(frames.messages_completed() - completed);
+  read.between_frames = frames.between_frames();
+  read.message_bytes = frames.current().message_bytes;
+  const TrafficPattern pattern = pattern_.Saw(read, MonotonicNanos);
+  tuning_.Keep(pattern, frames.TakeLargest());
+  frames.ReadAhead(pattern != TrafficPattern::kLargePingPong);
+}
+
+void ExpressReceiveLane::SendRecords() {
+  const absl::Status sent = TrySendRecords();
+  if (!sent.ok()) owner_->FailLane(sent, stream_.lane());
+}
+
+absl::Status ExpressReceiveLane::TrySendRecords() {
+  if (stream_.lost()) {
+    records_.Hold();
+    return absl::OkStatus();
+  }
+  bool said = false;
+  absl::Status sent = records_.Send(&said);
+  if (said) {
+    tuning_.Answered();
+    stream_.LeaveAnswering();
+  }
+  return sent;
+}
+
+absl::Status ExpressReceiveLane::Replace(SocketOffer offer) {
+  const auto records_taken = static_cast<uint32_t>(offer.position);
+  Seals* const seals = offer.seals.get();
+  const absl::Status replaced = records_.GoOn(seals, [&] { return stream_.Replace(std::move(offer)); });
+  tuning_.SocketReplaced();
+  stream_.LeaveAnswering();
+  if (!replaced.ok()) return replaced;
+  if (!records_.Rewind(records_taken)) {
+    return absl::UnavailableError("the peer says that it has had other credits than there are");
+  }
+  return TrySendRecords();
+}
+
+}  // namespace tcpx

@@ -1,0 +1,82 @@
+// express_receive_lane.h: lane 0 of a receiving end: small messages, and what this end says.
+//
+// Purpose: reads lane 0 for the calling thread, sets its socket for the pattern at which the peer sends, and sends
+//          records on it.
+//
+// Budget:  Pump: no allocation (but a staging buffer when the pool has none), no lock that waits, at most one read.
+// Threads: the calling thread, under the comm's mutex; holds, ended, counts and SendError from any.
+// Lifetime: owned by its connection. Borrows the descriptor, the owner, the destination and the pool.
+// Errors:  to LaneOwner::FailLane, but for Replace's.
+#ifndef TCPX_NET_SOCKET_RECEIVE_EXPRESS_RECEIVE_LANE_H_
+#define TCPX_NET_SOCKET_RECEIVE_EXPRESS_RECEIVE_LANE_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "net_socket/message/destination.h"
+#include "net_socket/message/lane_owner.h"
+#include "net_socket/nic/path_profile.h"
+#include "net_socket/receive/pattern_tuning.h"
+#include "net_socket/receive/receive_stream.h"
+#include "net_socket/receive/record_sender.h"
+
+namespace tcpx {
+
+class ExpressReceiveLane {
+ public:
+  struct Settings {
+    int fd = -1;
+    PathProfile path;
+    bool heals = false;
+    bool sealed = false;     // nothing is said in the clear
+    bool announces = false;  // groups of receives
+  };
+
+  // What seals the first socket is taken out of `seals`.
+  ExpressReceiveLane(LaneOwner* owner, const Settings& settings, Seals* seals, Destination* destination,
+                     StagePool* stages);
+
+  // Reads what is there, once, for `wanted`, and sends what waits.
+  void Pump(const Landing& wanted);
+  // One more group can be announced, and is.
+  bool MayAnnounce() const { return records_.HasRoom(); }
+  void Announce(uint64_t first_sequence, const int* tags, int count) {
+    if (!records_.announces()) return;
+    records_.Push(first_sequence, tags, count);
+    SendRecords();
+  }
+  // The lane goes on with another socket. Not OK: it can't.
+  absl::Status Replace(SocketOffer offer);
+  // From here on the socket is polled, and every byte must count.
+  void StopTuning() { tuning_.Stop(); }
+  // Lets the peer learn of a failure, and ends what this end says.
+  void SendError(absl::string_view why) { records_.SendError(why); }
+
+  // What it says is sealed, or not said.
+  bool sealed() const { return records_.sealed(); }
+  bool lost() const { return stream_.lost(); }
+  bool lost_by_end() const { return stream_.lost_by_end(); }
+  // Bytes of the stream that have come.
+  uint64_t taken() const { return stream_.intake().taken(); }
+  // As ReceiveStream's.
+  bool holds() const { return stream_.holds(); }
+  bool ended() const { return stream_.ended(); }
+  const LaneCounts& counts() const { return stream_.counts(); }
+
+ private:
+  void Took(size_t bytes);
+  void SendRecords();
+  absl::Status TrySendRecords();
+
+  LaneOwner* const owner_;
+  ReceiveStream stream_;
+  PatternDetector pattern_;
+  PatternTuning tuning_;
+  RecordSender records_;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_RECEIVE_EXPRESS_RECEIVE_LANE_H_

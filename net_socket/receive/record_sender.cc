@@ -1,0 +1,69 @@
+#include "net_socket/receive/record_sender.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+#include <cstring>
+
+namespace tcpx {
+namespace {
+
+constexpr size_t kErrorBytesMax = 512;
+
+}  // namespace
+
+absl::Status RecordSender::Send(bool* said) {
+  *said = false;
+  while (waits()) {
+    const ssize_t sent = SendBytes(credits_->data(), credits_->bytes());
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
+    if (sent < 0 && errno == EPROTO && CantSeal()) return absl::InternalError(kCantSeal);
+    if (sent < 0 && owner_->heals()) break;  // They go on with another socket.
+    credits_->Advance(sent < 0 ? credits_->bytes() : static_cast<size_t>(sent));
+    *said = true;
+  }
+  Hold();
+  return absl::OkStatus();
+}
+
+bool RecordSender::CantSeal() {
+  MutexLock lock(mutex_);
+  return sealer_ != nullptr && sealer_->broken();
+}
+
+ssize_t RecordSender::SendBytes(const char* data, size_t bytes) {
+  if (!sealed_) return send(fd_, data, bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
+  MutexLock lock(mutex_);
+  const iovec piece{const_cast<char*>(data), bytes};
+  errno = ENOKEY;
+  return sealer_ == nullptr ? -1 : sealer_->Send(fd_, &piece, 1);
+}
+
+void RecordSender::SendError(absl::string_view why) {
+  const absl::string_view text = why.substr(0, kErrorBytesMax);
+  FrameHeader header;
+  header.kind = FrameKind::kError;
+  header.length = static_cast<uint32_t>(text.size());
+  char record[kHeaderBytes + kErrorBytesMax];
+  EncodeHeader(header, record);
+  std::memcpy(record + kHeaderBytes, text.data(), text.size());
+  // Not into the middle of a credit; the end alone tells the peer too.
+  const bool whole = !may_be_cut_.load(std::memory_order_relaxed);
+  MutexLock lock(mutex_);  // A new socket's answer goes first, sealed or not.
+  if (whole) SendErrorRecord(record, kHeaderBytes + text.size());
+  shutdown(fd_, SHUT_WR);
+}
+
+// What is sealed of a credit and not sent would take the record's bytes for its own.
+void RecordSender::SendErrorRecord(const char* record, size_t bytes) {
+  if (!sealed_) {
+    (void)send(fd_, record, bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
+    return;
+  }
+  const iovec piece{const_cast<char*>(record), bytes};
+  if (sealer_ != nullptr && !sealer_->pending()) (void)sealer_->Send(fd_, &piece, 1);
+  sealer_ = nullptr;  // It was the last: what is left of it is nobody's credit.
+}
+
+}  // namespace tcpx

@@ -1,0 +1,53 @@
+// fake_owner.h: an owner of a receiving lane that only remembers, and what such a lane gets.
+//
+// Threads: one. Lifetime: an owner outlives its lanes. Errors: none.
+#ifndef TCPX_TESTS_UNIT_NET_SOCKET_RECEIVE_FAKE_OWNER_H_
+#define TCPX_TESTS_UNIT_NET_SOCKET_RECEIVE_FAKE_OWNER_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "net_socket/message/lane_owner.h"
+#include "net_socket/message/wire.h"
+
+namespace tcpx {
+
+class FakeOwner final : public LaneOwner {
+ public:
+  bool RestLane(int) override {
+    ++rested;
+    return true;
+  }
+  bool LoseLane(const absl::Status&, int) override {
+    ++lost;
+    return loses;
+  }
+  bool heals() const override { return loses; }
+  void FailLane(absl::Status why, int which) override {
+    status = std::move(why);
+    lane = which;
+    MoveTo(ConnectionState::kFailed);
+  }
+  using LaneOwner::MoveTo;
+
+  absl::Status status;
+  int lane = 0;
+  bool loses = false;
+  int rested = 0;
+  int lost = 0;
+};
+
+inline std::string Frame(uint64_t sequence, const std::string& payload) {
+  FrameHeader header;
+  header.length = static_cast<uint32_t>(payload.size());
+  header.sequence = sequence;
+  header.message_bytes = payload.size();
+  std::string frame(kHeaderBytes, ' ');
+  EncodeHeader(header, &frame[0]);
+  return frame + payload;
+}
+
+}  // namespace tcpx
+
+#endif  // TCPX_TESTS_UNIT_NET_SOCKET_RECEIVE_FAKE_OWNER_H_
