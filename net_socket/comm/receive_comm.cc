@@ -106,7 +106,7 @@ absl::Status ReceiveComm::Receive(const ReceiveArgs& args, Request** request) {
 
 void ReceiveComm::Post(const ReceiveArgs& args, ReceiveRequest* request) {
   request->count = args.count;
-  request->optional = args.optional_completion && runtime()->options.optional_recv_completion;
+  request->optional = args.optional_completion;
   request->early = false;
   request->bulk = false;
   if (times() != nullptr) SeeCaller();

@@ -194,7 +194,7 @@ void SendComm::PostExpress(SendRequest* request) {
     return;
   }
   queue_.Push(request, 0);
-  if (lone || queue_.waiting_bytes() >= static_cast<size_t>(runtime()->options.gather_bytes)) Flush();
+  if (lone || queue_.waiting_bytes() >= SendQueue::kGatherBytes) Flush();
 }
 
 void SendComm::SendLone(SendRequest* request) {

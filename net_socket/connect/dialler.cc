@@ -137,7 +137,7 @@ void Dialler::Dial::WatchProgress() {
         "TCPX_PORT_RANGE on the peer chooses the ports",
         std::string(lane.Describe(absl::UnavailableError(what)).message()),
         ConnectBoundNs(runtime()->options) / kSecond);
-    // That some lanes stand by now is news, though it was said that nobody answers.
+    // That some lanes are up by now is news, though it was said that nobody answers.
     const char* const there = lanes_[0]->answered() ? "some" : "none";
     const std::string subject = absl::StrCat("slow ", request().handle.address.ToString(), " ", there);
     dialler_->log_.SlowInLoop(*request().communicator, subject, line);
@@ -174,7 +174,7 @@ void Dialler::Dial::LaneAnswered(const DialLane& lane) {
   FinishIfComplete();
 }
 
-// Of a lane that stands; rather not lane 0's, which has the small messages.
+// Of a lane that is up; rather not lane 0's, which has the small messages.
 const LanePath* Dialler::Dial::OtherPath(const DialLane& lane) {
   if (lane.index() == DialLane::kHealth) return nullptr;
   if (lane.index() == 0) {
@@ -210,10 +210,10 @@ void Dialler::Dial::FinishIfComplete() {
   if (wants_health_ && !health_->up_in_loop()) {
     return BeginAnew(lanes_[0]->Describe(absl::UnavailableError("the health socket to the peer broke")));
   }
-  bool standing = true;
-  for (auto& lane : lanes_) standing = lane->StandsInLoop() && standing;
+  bool all_up = true;
+  for (auto& lane : lanes_) all_up = lane->StillUpInLoop() && all_up;
   // Once it is said the acceptor hands the connection out: nothing may begin anew behind it.
-  if (standing && lanes_[0]->SayEstablishedInLoop()) Finish(absl::OkStatus());
+  if (all_up && lanes_[0]->SayEstablishedInLoop()) Finish(absl::OkStatus());
 }
 
 void Dialler::Dial::BeginAnew(absl::Status why) {
@@ -252,7 +252,7 @@ void Dialler::Dial::DialOthers(const Answer& answer) {
   const SocketAddress& dialled = lanes_[0]->path().peer;
   if (peers.empty()) peers.push_back({dialled, 0});
   const std::vector<Nic>& nics = request().device->NicsFor(dialled.family());
-  paths_ = PlanLanes(nics, peers, std::max(request().lanes, request().steered ? kLanesSteeredMax : 0) - 1);
+  paths_ = PlanLanes(nics, peers, std::max(request().lanes, request().piloted ? kLanesSteeredMax : 0) - 1);
   for (size_t i = 1; i < lanes_.size() && !finished_; ++i) lanes_[i]->DialInLoop(paths_[i - 1]);
 }
 
@@ -268,7 +268,7 @@ std::unique_ptr<SendComm> Dialler::Dial::MakeComm() {
   setup.max_receives = static_cast<int>(lanes_[0]->answer().max_receives);
   if (wants_health_) setup.health = health_;
   setup.heals = wants_health_ && runtime()->options.heal && (lanes_[0]->answer().features & kFeatureHeal) != 0;
-  setup.steered = setup.heals && request().steered && (lanes_[0]->answer().features & kFeatureSteer) != 0;
+  setup.steered = setup.heals && request().piloted && (lanes_[0]->answer().features & kFeatureSteer) != 0;
   if (setup.heals) {
     std::vector<LanePath> paths;
     for (const LaneSocket& lane : setup.lanes) paths.push_back(lane.path);

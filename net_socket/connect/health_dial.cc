@@ -19,7 +19,7 @@ HealthSettings HealthSettingsFor(const Options& options, uint64_t features) {
 
 HealthDial::HealthDial(Runtime* runtime, const Secret* secret, DialRequest request, const ConnectionId& id,
                        const std::vector<LanePath>& paths)
-    : dialling_{runtime, secret, OfStanding(std::move(request)), id, true} {
+    : dialling_{runtime, secret, OfEstablished(std::move(request)), id, true} {
   for (const LanePath& path : paths) {
     const bool known = std::any_of(paths_.begin(), paths_.end(), [&path](auto& had) { return had.nic == path.nic; });
     if (!known) paths_.push_back(path);

@@ -56,7 +56,7 @@ class HealthDial final : public HealthRedialler,
   std::unique_ptr<DialLane> lane_;  // the same
   int64_t began_ns_ = 0;
   Refusals refusals_;
-  bool beside_ = false;  // a hello was said while the old socket stood: its end may be the acceptor's answer
+  bool beside_ = false;  // a hello was said while the old socket was up: its end may be the acceptor's answer
   bool gone_ = false;    // the latest refusal was that of a process that has ended
   Reactor::TimerId timer_{0, 0};
 };

@@ -1,4 +1,4 @@
-// pending_connection.h: a connection that is being accepted: its lanes, until its dialler says that all of them stand.
+// pending_connection.h: a connection that is being accepted: its lanes, until its dialler says that all of them are up.
 //
 // Purpose: the acceptor has answered the last lane, and its dialler may have stopped waiting for that very answer: then
 //          it dials the whole connection anew, under another id. So answers complete nothing: a dialler that knows
@@ -6,7 +6,7 @@
 //          on it never begins anew. An older one says nothing, and its last lane is taken for the word.
 //
 // States:  lanes are missing, or their health socket -> whole -> established. A lane that ends, or that was dialled
-//          again (Hello::attempt), leaves its place. Once whole it keeps it as long as lane 0 stands: its dialler may
+//          again (Hello::attempt), leaves its place. Once whole it keeps it as long as lane 0 is up: its dialler may
 //          have said the word and closed at once, and the word be still on its way.
 // Threads: the reactor.
 // Lifetime: borrows the runtime; `stirred` outlives it. A lane may be destroyed within `stirred`.

@@ -107,7 +107,7 @@ void PendingConnections::AwaitInLoop(const ConnectionId& id, PendingConnection* 
 void PendingConnections::ExpireInLoop(const ConnectionId& id) {
   if (CompleteInLoop(id)) return;
   PendingConnection& pending = *pending_.find(id)->second;
-  // Its dialler may stand still, and may have said the word: the end of lane 0 tells that it has not.
+  // Its dialler may be stopped, and may have said the word: the end of lane 0 tells that it has not.
   if (pending.whole()) return AwaitInLoop(id, &pending);
   TCPX_INFO("accept: %d of %s from %s have come within %d s: they are closed, and the peer may begin anew",
             pending.present(), Counted(pending.lanes(), "lane"), pending.from().ToString(),

@@ -81,7 +81,7 @@ void AddFamilies(const Counters& counters, std::vector<MetricFamily>* families) 
   }
 }
 
-// Collects the samples of each family, which must stand together.
+// Collects the samples of each family, which must be together.
 class Writer {
  public:
   explicit Writer(const ProcessNumbers& process)

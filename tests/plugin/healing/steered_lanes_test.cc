@@ -19,7 +19,7 @@ std::vector<Mode> SteeredModes() {
   std::vector<Mode> modes;
   for (Mode settings : AllModes({2, 4})) {
     settings.environment["TCPX_HEAL"] = "1";
-    settings.environment["TCPX_STEER"] = "1";
+    settings.environment["TCPX_TEST_SHUFFLE_LANES"] = "1";
     settings.environment["NCCL_SOCKET_RETRY_SLEEP_MSEC"] = "1";
     modes.push_back(settings);
   }
