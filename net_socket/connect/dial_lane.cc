@@ -18,7 +18,6 @@
 #include "common/status.h"
 #include "net_socket/connect/own_address.h"
 #include "net_socket/nic/lane_socket.h"
-#include "net_socket/nic/path_profile.h"
 
 namespace tcpx {
 namespace {

@@ -22,7 +22,6 @@
 #include "net_socket/connect/dial_ways.h"
 #include "net_socket/connect/handshake.h"
 #include "net_socket/message/wire.h"
-#include "net_socket/nic/device.h"
 #include "net_socket/nic/lane_plan.h"
 #include "net_socket/nic/path_profile.h"
 
