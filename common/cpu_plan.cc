@@ -17,6 +17,8 @@ namespace {
 // Below this many CPUs for one GPU a progress thread would not have a core of its own (docs/cpus.md).
 constexpr int kPoolCpusMin = 3;
 constexpr int kThreadsPerDevice = 4;
+// However many GPUs and devices one process drives: its other threads need cores too.
+constexpr int kThreadsMax = 32;
 
 int Size(const std::vector<int>& cpus) { return static_cast<int>(cpus.size()); }
 
@@ -89,9 +91,9 @@ void Count(const Budget& budget, const CpuDemand& demand, const Options& options
   } else {
     // NCCL has a busy thread for each GPU.
     plan->threads = std::min(kThreadsPerDevice * devices, budget.share - gpus);
-    if (plan->threads > options.threads_max) {
-      plan->threads = options.threads_max;
-      absl::StrAppend(&plan->reason, ", TCPX_THREADS_MAX is ", options.threads_max);
+    if (plan->threads > kThreadsMax) {
+      plan->threads = kThreadsMax;
+      absl::StrAppend(&plan->reason, ", ", kThreadsMax, " threads at most");
     }
   }
   plan->caller_driven = plan->threads == 0;

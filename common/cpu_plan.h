@@ -40,7 +40,7 @@ struct ThreadPlan {
   std::string warning;              // empty: none is due
 };
 
-// Reads TCPX_THREADS, TCPX_THREADS_MAX and TCPX_CPUS of `options`.
+// Reads TCPX_THREADS and TCPX_CPUS of `options`.
 ThreadPlan PlanThreads(const CpuFacts& facts, const CpuDemand& demand, const Options& options);
 
 }  // namespace tcpx

@@ -30,8 +30,6 @@ int64_t UnitOf(ParameterKind kind) {
       return kSecond;
     case ParameterKind::kMilliseconds:
       return kMillisecond;
-    case ParameterKind::kMicroseconds:
-      return kMicrosecond;
     default:
       return 1;
   }
@@ -130,10 +128,11 @@ bool Store(const Parameter&, absl::string_view text, EngineChoice* field) {
   return false;
 }
 
-bool Store(const Parameter&, absl::string_view text, Switch* field) {
+bool Store(const Parameter& parameter, absl::string_view text, Switch* field) {
   bool on = false;
   const bool automatic = absl::EqualsIgnoreCase(text, SwitchName(Switch::kAuto));
   if (!automatic && !ParseSwitch(text, &on)) return false;
+  if (on && parameter.kind == ParameterKind::kAutoOff) return false;
   *field = automatic ? Switch::kAuto : on ? Switch::kOn : Switch::kOff;
   return true;
 }
@@ -233,6 +232,7 @@ Options LoadOptions(const Getenv& getenv_fn, std::vector<std::string>* warnings,
     lanes_set |= set && parameter.name == absl::string_view("TCPX_LANES");
     chunk_set |= set && parameter.name == absl::string_view("TCPX_CHUNK_BYTES");
   }
+  for (const Parameter& parameter : TestParameters()) (void)Load(parameter, read, &options, warnings);
   ResolveLanes(lanes_set, &options, warnings);
   ResolveChunks(chunk_set, &options, warnings);
   return options;

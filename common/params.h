@@ -40,16 +40,14 @@ struct PortRange {
 // The initial values are the defaults. Parameters() says what each field means.
 struct Options {
   EngineChoice engine = EngineChoice::kAuto;
-  int threads = -1;      // -1: PlanThreads decides; 0: caller-driven
-  int threads_max = 32;  // of what PlanThreads decides
-  std::string cpus;      // a list that ParseCpuList accepts
+  int threads = -1;  // -1: PlanThreads decides; 0: caller-driven
+  std::string cpus;  // a list that ParseCpuList accepts
   int lanes = 0;  // 0: decided at connect. LoadOptions stores the product of the next two here when TCPX_LANES is unset
   int64_t socket_nthreads = -2;   // -2: unset
   int64_t nsocks_perthread = -2;  // -2: unset
   int64_t express_bytes = 64 << 10;
   int64_t chunk_bytes = 512 << 10;
   int64_t chunk_bytes_min = 64 << 10;  // never above chunk_bytes
-  int64_t gather_bytes = 1 << 20;
   std::string congestion;
   int64_t pacing_mbps = 0;  // 0: unpaced
   int sndbuf = -1;          // -1: the kernel's auto-tuning
@@ -68,11 +66,10 @@ struct Options {
   int64_t stall_warn_ns = 10 * kSecond;  // 0: never
   bool spread_errors = true;
   bool heal = true;
-  Switch steer = Switch::kAuto;
+  Switch steer = Switch::kAuto;  // or kOff
+  bool shuffle_lanes = false;    // for tests: lanes are opened, moved and closed at random, towards this host too
   int64_t reconnect_timeout_ns = 15 * kSecond;
-  int64_t spin_ns = 50 * kMicrosecond;
-  int max_receives = 0;  // 0: decided by the plugin
-  bool optional_recv_completion = true;
+  int max_receives = 0;            // 0: decided by the plugin
   bool nccl_optional_recv = true;  // NCCL gives the hint
   int64_t ll_buffer_bytes = -1;    // NCCL's buffers of LL; -1: unset
   bool gpu_direct_staging = false;
@@ -95,7 +92,6 @@ struct Options {
   // The profiler's (profiler/).
   std::string trace_dir;  // empty: no timeline
   std::string trace_events = "api,coll,proxy,net";
-  int64_t trace_bytes = 256 << 20;
   int trace_sample = 1;
   std::string profiler_chain;  // empty: no other profiler
 };
@@ -105,7 +101,7 @@ struct Options {
 Options LoadOptions(const std::function<const char*(const char*)>& getenv_fn, std::vector<std::string>* warnings,
                     std::vector<std::string>* ours = nullptr);
 
-// No parameter: for tests of the io_uring engine, which alone reads it (docs/kernels.md). Set in a job it is a WARN.
+// As TestParameters, but read by the io_uring engine alone (docs/kernels.md).
 inline constexpr char kTestUringRung[] = "TCPX_TEST_URING_RUNG";
 
 // How the text of a variable becomes a field.
@@ -116,10 +112,10 @@ enum class ParameterKind {
   kMbps,          // int64_t
   kSeconds,       // int64_t nanoseconds
   kMilliseconds,  // int64_t nanoseconds
-  kMicroseconds,  // int64_t nanoseconds
   kFlag,          // bool: on or 1, off or 0
   kEngine,        // auto, io_uring, epoll
   kSwitch,        // auto, and what kFlag has
+  kAutoOff,       // Switch: auto, off or 0
   kPorts,         // "lo-hi"
   kCpuList,       // "0-3,7"
   kClass,         // an octet or an id, or the name of a DSCP
@@ -152,6 +148,8 @@ struct Parameter {
 };
 
 absl::Span<const Parameter> Parameters();
+// TCPX_TEST_ names that only tests set, and no page shows: in a job one is a WARN.
+absl::Span<const Parameter> TestParameters();
 
 // The whole of docs/parameters.md.
 std::string ParametersMarkdown();

@@ -140,9 +140,6 @@ constexpr Parameter kParameters[] = {
      {"unset", -2},
      Audience::kFew,
      "See NCCL_SOCKET_NTHREADS."},
-    {"TCPX_THREADS_MAX", ParameterKind::kCount, &Options::threads_max, 1, 64, kNoSpecial, Audience::kFew,
-     "Most progress threads that TCPX_THREADS=auto gives one process, whatever number of GPUs and network devices it "
-     "drives. Lower it where one process drives many and its other threads need the cores."},
     {"TCPX_ENGINE", ParameterKind::kEngine, &Options::engine, 0, 0, kNoSpecial, Audience::kOperator,
      "How the progress threads talk to the kernel. auto: io_uring where the kernel and the container's seccomp profile "
      "allow it, else epoll; the log says which and why, with a WARN where the one that was asked for does not serve. "
@@ -158,10 +155,6 @@ constexpr Parameter kParameters[] = {
      Audience::kFew,
      "Smallest piece when a bulk message is split over lanes; a message that is smaller is one piece. Above "
      "TCPX_CHUNK_BYTES it raises that, unless both are set: then both keep their defaults, with a warning."},
-    {"TCPX_GATHER_BYTES", ParameterKind::kBytes, &Options::gather_bytes, 4 * kKiB, 64 * kMiB, kNoSpecial,
-     Audience::kFew,
-     "Express messages that wait behind an earlier one go out together once this many bytes have gathered, or when "
-     "NCCL next tests a request of the connection."},
     {"NCCL_SOCKET_INLINE",
      ParameterKind::kBytes,
      &Options::socket_inline,
@@ -228,11 +221,11 @@ constexpr Parameter kParameters[] = {
      "one from the same interface, and goes on at the byte where the old one broke. Both ends must have it, else "
      "their connections are without. A send is then done when the peer's kernel has acknowledged it, or when it was "
      "copied. off fails a connection with its first socket."},
-    {"TCPX_STEER", ParameterKind::kSwitch, &Options::steer, 0, 0, kNoSpecial, Audience::kFew,
+    {"TCPX_STEER", ParameterKind::kAutoOff, &Options::steer, 0, 0, kNoSpecial, Audience::kFew,
      "auto, where TCPX_LANES is auto and the peer is another host: bulk lanes that bring nothing are paused and, with "
      "TCPX_HEAL on both ends, closed; and lanes are opened, or moved to another source port, while that brings more: "
      "the network's paths and its limits per flow are found while running. off: the lanes of the beginning, all the "
-     "time. on is for tests: lanes are opened, moved and closed at random, towards this host too."},
+     "time."},
     {"TCPX_RECONNECT_TIMEOUT", ParameterKind::kSeconds, &Options::reconnect_timeout_ns, 1, 3600, kNoSpecial,
      Audience::kFew,
      "With TCPX_HEAL: for how long a lane that has lost its socket is dialled again. Then its connection fails; at "
@@ -253,9 +246,6 @@ constexpr Parameter kParameters[] = {
      "on fails all connections of a communicator with the first one that fails, here and on every other rank, so that "
      "each rank ends within seconds with the name of the peer that was lost; off leaves a failure with its connection. "
      "Needs a NCCL with v11 of the interface or later; before, a failure always stays with its connection."},
-    {"TCPX_SPIN_US", ParameterKind::kMicroseconds, &Options::spin_ns, 0, 1000000, kNoSpecial, Audience::kFew,
-     "How long a progress thread looks for more work before it sleeps, at most: where work comes at longer intervals "
-     "it looks for less. Raise it to save wake-ups where cores are idle, set 0 where they are shared."},
     {"TCPX_MAX_RECVS",
      ParameterKind::kCount,
      &Options::max_receives,
@@ -266,10 +256,6 @@ constexpr Parameter kParameters[] = {
      "Largest number of receives that NCCL may group into one request (maxRecvs). auto: 8 where GPU memory is "
      "announced, because peers then may share a connection (PXN), else 1. Above 1 the receiver announces every receive "
      "to the sender, which costs a system call; with 1 sends are eager."},
-    {"TCPX_OPTIONAL_RECV_COMPLETION", ParameterKind::kFlag, &Options::optional_recv_completion, 0, 0, kNoSpecial,
-     Audience::kFew,
-     "on honours NCCL's hint that a receive may be reported done early because the GPU watches its data; off ignores "
-     "the hint. Set off to look for a fault."},
     {"NCCL_NET_OPTIONAL_RECV_COMPLETION", ParameterKind::kCount, &Options::nccl_optional_recv, 0, 1, kNoSpecial,
      Audience::kFew,
      "NCCL's own: 0 makes it give no such hint. The hint is how receives of LL and LL128 are known, whose data is "
@@ -288,10 +274,6 @@ constexpr Parameter kParameters[] = {
      "on announces GPU memory to NCCL (from interface v9 on, and where libcuda.so.1 is found), and stages it through "
      "pinned host memory by the GPU's copy engines. off: NCCL's kernels write into host buffers themselves. Which is "
      "faster depends on GPU and CPU: measure both."},
-    {"TCPX_GPU_SLOT_BYTES", ParameterKind::kBytes, &Options::gpu_slot_bytes, 64 * kKiB, 16 * kMiB, kNoSpecial,
-     Audience::kFew,
-     "Size of the pinned slots for staged GPU memory, rounded down to 4096 bytes: the most that one copy moves. Larger "
-     "ones cost less per byte, smaller ones let sending begin sooner."},
     {"TCPX_GPU_POOL_BYTES", ParameterKind::kBytes, &Options::gpu_pool_bytes, kMiB, kGiB, kNoSpecial, Audience::kFew,
      "Pinned slots for staged GPU memory that all connections share, per GPU, NUMA node of the network card, and "
      "direction. Each connection has one more slot of its own in each direction."},
@@ -329,16 +311,21 @@ constexpr Parameter kParameters[] = {
     {"TCPX_TRACE_SAMPLE", ParameterKind::kCount, &Options::trace_sample, 1, 1000000, kNoSpecial, Audience::kFew,
      "Of the profiler: only every so many-th group, call or collective is recorded, with all that belongs to it. Set "
      "it for long jobs."},
-    {"TCPX_TRACE_BYTES", ParameterKind::kBytes, &Options::trace_bytes, kMiB, 64 * kGiB, kNoSpecial, Audience::kFew,
-     "Of the profiler: size of a rank's timeline. At half of it the file becomes `.older.json`, in place of the one "
-     "before, and another one begins."},
     {"TCPX_PROFILER_CHAIN", ParameterKind::kText, &Options::profiler_chain, 0, 0, kNoSpecial, Audience::kFew,
      "Of the profiler: the library of another one, such as NCCL's Inspector, that gets all events too, because NCCL "
      "loads a single profiler."},
 };
 
+constexpr Parameter kTestParameters[] = {
+    {"TCPX_TEST_SHUFFLE_LANES", ParameterKind::kFlag, &Options::shuffle_lanes, 0, 0, kNoSpecial, Audience::kFew,
+     "Lanes are opened, moved and closed at random, towards this host too."},
+    {"TCPX_TEST_GPU_SLOT_BYTES", ParameterKind::kBytes, &Options::gpu_slot_bytes, 64 * kKiB, 16 * kMiB, kNoSpecial,
+     Audience::kFew, "Size of the pinned slots for staged GPU memory, rounded down to 4096 bytes."},
+};
+
 }  // namespace
 
 absl::Span<const Parameter> Parameters() { return kParameters; }
+absl::Span<const Parameter> TestParameters() { return kTestParameters; }
 
 }  // namespace tcpx

@@ -18,8 +18,7 @@ std::string BytesText(int64_t bytes) {
 
 int64_t NanosPerUnit(ParameterKind kind) {
   if (kind == ParameterKind::kSeconds) return kSecond;
-  if (kind == ParameterKind::kMilliseconds) return kMillisecond;
-  return kind == ParameterKind::kMicroseconds ? kMicrosecond : 1;
+  return kind == ParameterKind::kMilliseconds ? kMillisecond : 1;
 }
 
 // A value in the unit of the environment.
@@ -102,6 +101,8 @@ std::string AllowedText(const Parameter& parameter) {
       return "auto, io_uring or epoll";
     case ParameterKind::kSwitch:
       return "auto, on (1) or off (0)";
+    case ParameterKind::kAutoOff:
+      return "auto or off (0)";
     case ParameterKind::kPorts:
       return absl::StrCat("LOW-HIGH with ports from ", parameter.min, " to ", parameter.max);
     case ParameterKind::kCpuList:
@@ -130,10 +131,9 @@ std::string TypeText(const Parameter& parameter) {
       return "time in seconds";
     case ParameterKind::kMilliseconds:
       return "time in milliseconds";
-    case ParameterKind::kMicroseconds:
-      return "time in microseconds";
     case ParameterKind::kFlag:
     case ParameterKind::kSwitch:
+    case ParameterKind::kAutoOff:
       return "switch";
     case ParameterKind::kEngine:
       return "word";

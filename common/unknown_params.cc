@@ -31,21 +31,48 @@ size_t Distance(absl::string_view a, absl::string_view b) {
   return row[b.size()];
 }
 
-bool IsParameter(absl::string_view name) {
-  const absl::Span<const Parameter> all = Parameters();
+struct RemovedParameter {
+  const char* name;
+  const char* advice;
+};
+
+constexpr RemovedParameter kRemoved[] = {
+    {"TCPX_GATHER_BYTES", "unset it: small messages go out together when they come to 1M"},
+    {"TCPX_GPU_SLOT_BYTES", "unset it: TCPX_GPU_POOL_BYTES says how much memory is pinned"},
+    {"TCPX_OPTIONAL_RECV_COMPLETION", "set NCCL_NET_OPTIONAL_RECV_COMPLETION=0 to look for a fault"},
+    {"TCPX_SPIN_US", "unset it: TCPX_THREADS=0 is for cores that are shared"},
+    {"TCPX_THREADS_MAX", "set TCPX_THREADS to a number instead"},
+    {"TCPX_TRACE_BYTES", "unset it: TCPX_TRACE_SAMPLE and TCPX_TRACE_EVENTS make a timeline shorter"},
+};
+
+bool IsOf(absl::Span<const Parameter> all, absl::string_view name) {
   return std::any_of(all.begin(), all.end(), [name](const Parameter& each) { return name == each.name; });
+}
+
+// Null: it was never one.
+const RemovedParameter* FindRemoved(absl::string_view name) {
+  for (const RemovedParameter& removed : kRemoved) {
+    if (name == removed.name) return &removed;
+  }
+  return nullptr;
 }
 
 // Empty: none is due.
 std::string WarningOf(absl::string_view name) {
-  if (name == kTestUringRung) return absl::StrCat(name, " is in effect, and for tests only: unset it in a job");
-  if (!absl::StartsWithIgnoreCase(name, kOurs) || absl::StartsWith(name, kTests) || IsParameter(name)) return "";
+  if (name == kTestUringRung || IsOf(TestParameters(), name))
+    return absl::StrCat(name, " is in effect, and for tests only: unset it in a job");
+  if (!absl::StartsWithIgnoreCase(name, kOurs) || absl::StartsWith(name, kTests) || IsOf(Parameters(), name)) return "";
+  if (const RemovedParameter* const removed = FindRemoved(name)) {
+    return absl::StrCat(name, " was removed and has no effect: ", removed->advice, " (CHANGELOG.md)");
+  }
   const std::string nearest = NearestParameter(name, kOurs);
   const std::string hint = nearest.empty() ? "" : absl::StrCat("; the nearest name is ", nearest);
   return absl::StrCat(name, " is not known and has no effect", hint, " (docs/parameters.md has all)");
 }
 
 }  // namespace
+
+bool IsRemovedParameter(absl::string_view name) { return FindRemoved(name) != nullptr; }
 
 std::string NearestParameter(absl::string_view as_written, absl::string_view prefix) {
   const std::string name = absl::AsciiStrToUpper(as_written);

@@ -15,9 +15,12 @@
 namespace tcpx {
 
 // One warning for each variable of `environment` (as environ(7), null: none) that begins with TCPX_ and is no parameter,
-// with the parameter whose name is nearest; by name. TCPX_TEST_ is for tests and never one; the one of these names that
-// has an effect here is a warning that says so.
+// by name: with the parameter whose name is nearest, or, where it was one once, with what to do instead. TCPX_TEST_ is
+// for tests and never one; a name of these that has an effect here is a warning that says so.
 std::vector<std::string> UnknownParameters(const char* const* environment);
+
+// It was a parameter once.
+bool IsRemovedParameter(absl::string_view name);
 
 // Of the parameters that begin with `prefix` the one whose name is nearest to `as_written`; empty where none is near.
 std::string NearestParameter(absl::string_view as_written, absl::string_view prefix);

@@ -234,7 +234,7 @@ void Recorder::Finish(uint32_t index) {
   }
 }
 
-// Groups stand behind their collectives' starts, but stop before or behind them: once more for those that now may.
+// Groups start after their collectives, but stop before or after them: once more for those that now may.
 void Recorder::FinishLingering(int64_t now_ns) {
   for (bool any = true; any;) {
     any = false;

@@ -135,12 +135,15 @@ void ShowMask(Shared* shared) {
   if (__atomic_load_n(mask, __ATOMIC_RELAXED) != wanted) __atomic_store_n(mask, wanted, __ATOMIC_RELAXED);
 }
 
+// Of a rank's timeline, in both its files.
+constexpr uint64_t kTraceBytes = 256 << 20;
+
 std::unique_ptr<Recorder> StartTrace(const Options& options, const CommunicatorFacts& facts, Shared* shared) {
   std::string host = HostName();
   if (host.empty()) host = "host";
   Recorder::Settings settings;
   settings.sample = options.trace_sample;
-  settings.bytes_max = static_cast<uint64_t>(options.trace_bytes);
+  settings.bytes_max = kTraceBytes;
   settings.process = absl::StrCat("rank ", facts.rank, ", ", host, ", pid ", getpid());
   if (!options.trace_dir.empty()) {
     settings.path = absl::StrCat(options.trace_dir, "/tcpx-trace.", host, ".", ProcessMark(), ".json");

@@ -32,7 +32,7 @@ class TraceFile {
   absl::Status Open();
   // Whole lines, each an event without a comma.
   void Append(absl::string_view line);
-  // One that stands at the head of each file that follows, too, until `row` is forgotten, as long as all such lines fit
+  // One that is at the head of each file that follows, too, until `row` is forgotten, as long as all such lines fit
   // into a quarter of the allowed bytes. Row 0 is the whole process.
   void AppendName(absl::string_view line, uint32_t row);
   void Forget(uint32_t row);
@@ -60,7 +60,7 @@ class TraceFile {
   OwnedFd fd_;
   uint64_t bytes_ = 0;                     // in the file
   bool first_ = true;                      // no event is in it yet
-  std::map<uint32_t, std::string> names_;  // by row; what stands in each file
+  std::map<uint32_t, std::string> names_;  // by row; what is in each file
   size_t names_bytes_ = 0;
   Head latest_;
   std::string waiting_;

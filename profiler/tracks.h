@@ -4,7 +4,7 @@
 //          many rows as ever were busy at once, and an event takes the first free one.
 //
 // Threads: one at a time.
-// Lifetime: a communicator's rows end with it, and no later row has their numbers: those stand in the trace.
+// Lifetime: a communicator's rows end with it, and no later row has their numbers: those are in the trace.
 // Errors:  none; what finds no row, of which there are kRowsMax of a kind and kTracksMax in all, is in row 0.
 #ifndef TCPX_PROFILER_TRACKS_H_
 #define TCPX_PROFILER_TRACKS_H_

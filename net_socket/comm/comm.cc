@@ -156,7 +156,7 @@ void Comm::Close() {
   if (healing_ != nullptr) healing_->lanes().End();
   Quiesce();
   if (healing_ != nullptr) {
-    setup_.health->NotifyLeft(setup_.connection_id, orderly ? TakenByLane() : std::vector<uint64_t>());
+    setup_.health->members().NotifyLeft(setup_.connection_id, orderly ? TakenByLane() : std::vector<uint64_t>());
   }
   StopWatching();
   numbers_.Leave();

@@ -90,14 +90,8 @@ class Comm : protected ConnectionEnd,
 
   ConnectionSetup& setup() { return setup_; }
   const ConnectionSetup& setup() const { return setup_; }
-  const Tie& tie() const { return tie_; }
   LaneHealing* healing() const { return healing_.get(); }  // null: its lanes don't heal
-  LaneSockets& sockets() { return sockets_; }
   ConnectionFailure& failure() { return failure_; }
-  EndNumbers& counts() TCPX_REQUIRES(mutex_) { return numbers_; }
-  RequestEvents& events() TCPX_REQUIRES(mutex_) { return events_; }
-
-  Mutex mutex_;
 
  private:
   uint64_t MessagesDone() const override { return numbers_.messages(); }
@@ -110,20 +104,29 @@ class Comm : protected ConnectionEnd,
   absl::Status StageThrough(GpuPool* pool) TCPX_REQUIRES(mutex_);
   void LeaveWatch();
 
-  std::atomic<bool> told_of_misuse_{false};
   ConnectionSetup setup_;
   const absl::Status sealed_;  // of all sockets that it was made with
   const Direction direction_;
+  std::atomic<bool> told_of_misuse_{false};
   int transfers_max_ = 0;
+
+ protected:
+  Mutex mutex_;
   Tie tie_;
+
+ private:
   const std::unique_ptr<LaneHealing> healing_;
   ConnectionFailure failure_;
-  RequestEvents events_ TCPX_GUARDED_BY(mutex_);
   RegisteredRegions regions_;                           // but for Make under mutex_
   GpuPool* staging_ TCPX_GUARDED_BY(mutex_) = nullptr;  // that messages are staged through
   ProgressCheck progress_;
-  EndNumbers numbers_;
+
+ protected:
+  RequestEvents events_ TCPX_GUARDED_BY(mutex_);
+  EndNumbers numbers_;  // what it counts under mutex_
   LaneSockets sockets_;
+
+ private:
   PeerNews news_;
 };
 

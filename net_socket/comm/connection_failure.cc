@@ -87,7 +87,7 @@ void ConnectionFailure::FailKnown(absl::Status status, int lane, Noise noise) {
       KindOf(status) != FailureKind::kForged) {
     const std::string cause = PeerParted();
     if (!cause.empty()) return FailWithPeer(cause);
-    if (setup_->health->PeerVanished()) {
+    if (setup_->health->socket().PeerVanished()) {
       status = FailureOf(KindOf(status), absl::StrCat(status.message(), "; ", kPeerVanished));
     }
   }
@@ -160,9 +160,9 @@ void ConnectionFailure::FailFor(std::string cause, absl::Status status, int lane
   if (telling.owns_lock()) telling.unlock();
   const bool parting = noise == Noise::kParting;
   const bool told = noise != Noise::kSilent && setup_->health != nullptr &&
-                    setup_->health->Notify(setup_->connection_id, cause, parting);
+                    setup_->health->members().Notify(setup_->connection_id, cause, parting);
   // The peer must not wait for lanes to come back.
-  if ((!told || parting) && setup_->heals) setup_->health->NotifyLeft(setup_->connection_id);
+  if ((!told || parting) && setup_->heals) setup_->health->members().NotifyLeft(setup_->connection_id);
   if (!told || parting) end_->TellPeer(status);
   peer_told_.store(true, std::memory_order_release);
   if (first) group->Spread(&setup_->runtime->reactor);

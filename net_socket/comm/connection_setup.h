@@ -16,7 +16,7 @@
 #include "common/fd.h"
 #include "net_socket/comm/communicator.h"
 #include "net_socket/comm/redialler.h"
-#include "net_socket/health/health.h"
+#include "net_socket/health/health_peer.h"
 #include "net_socket/nic/lane_plan.h"
 #include "net_socket/nic/path_profile.h"
 #include "net_socket/seal/seals.h"
@@ -65,7 +65,7 @@ struct ConnectionSetup {
   std::shared_ptr<const void> taken_lanes;  // of the runtime's budget, of the beginning; may be null
   uint32_t express_bytes = 0;
   int max_receives = 1;                  // of the receiving end; above 1 sends wait for credits
-  std::shared_ptr<Health> health;        // null: the peer has none
+  std::shared_ptr<HealthPeer> health;    // null: the peer has none
   bool heals = false;                    // both ends have TCPX_HEAL, and a health socket
   bool steered = false;                  // heals, and lanes may be opened and closed
   std::shared_ptr<Redialler> redialler;  // of a sender that heals, as the next

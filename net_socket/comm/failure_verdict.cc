@@ -11,7 +11,7 @@
 #include "net_socket/comm/connection_setup.h"
 #include "net_socket/comm/failure_report.h"
 #include "net_socket/comm/runtime.h"
-#include "net_socket/health/health.h"
+#include "net_socket/health/health_peer.h"
 #include "net_socket/health/lane_liveness.h"
 #include "net_socket/message/failure_kind.h"
 
@@ -34,7 +34,7 @@ bool AnyEstablished(const ConnectionSetup& setup, int but) {
 // Keepalive has it answered each third of the timeout.
 bool HealthHeard(const ConnectionSetup& setup) {
   LaneTcpInfo info;
-  if (setup.health == nullptr || !setup.health->ReadTcp(&info)) return false;
+  if (setup.health == nullptr || !setup.health->socket().ReadTcp(&info)) return false;
   return info.heard_ms() * kMillisecond < setup.runtime->options.peer_timeout_ns * 6 / 10;
 }
 
@@ -42,11 +42,12 @@ bool HealthHeard(const ConnectionSetup& setup) {
 
 bool ProcessGone(const ConnectionSetup& setup) {
   if (setup.health == nullptr) return false;
-  return setup.health->PeerVanished() || (setup.health->WasReset() && !AnyEstablished(setup, kNoLane));
+  return setup.health->socket().PeerVanished() ||
+         (setup.health->socket().WasReset() && !AnyEstablished(setup, kNoLane));
 }
 
 std::string PeerName(const ConnectionSetup& setup) {
-  std::string name = setup.health == nullptr ? "" : setup.health->peer_name();
+  std::string name = setup.health == nullptr ? "" : setup.health->waits().peer_name();
   return name.empty() ? setup.lanes[0].peer.HostString() : name;
 }
 

@@ -53,7 +53,7 @@ bool LaneHealing::Lose(const absl::Status& why, int lane) {
   if (!heals() || !absl::IsUnavailable(why)) return false;
   // A peer that closes, or that has failed, says so before its lanes end.
   setup_->health->Ask();
-  if (setup_->health->PeerVanished()) return false;
+  if (setup_->health->socket().PeerVanished()) return false;
   bool first = false;
   if (!Note(LaneTable::Why::kDied, why, lane, &first)) return false;
   if (!first) return true;

@@ -14,8 +14,7 @@
 #include "net_socket/comm/connection_failure.h"
 #include "net_socket/comm/connection_setup.h"
 #include "net_socket/comm/end_lanes.h"
-#include "net_socket/comm/lane_mover.h"
-#include "net_socket/comm/socket_taker.h"
+#include "net_socket/comm/redialler.h"
 
 namespace tcpx {
 

@@ -60,18 +60,18 @@ absl::Status ReceiveComm::Receive(const ReceiveArgs& args, Request** request) {
 
 void ReceiveComm::Post(const ReceiveArgs& args, ReceiveRequest* request) {
   request->count = args.count;
-  request->optional = args.optional_completion && setup().runtime->options.optional_recv_completion;
+  request->optional = args.optional_completion;
   request->early = false;
   request->bulk = false;
-  if (counts().times() != nullptr) counts().SeeCaller();
-  const int64_t now_ns = counts().times() == nullptr ? 0 : counts().times()->Begin(counts().IsBulk(args.bytes[0]));
+  if (numbers_.times() != nullptr) numbers_.SeeCaller();
+  const int64_t now_ns = numbers_.times() == nullptr ? 0 : numbers_.times()->Begin(numbers_.IsBulk(args.bytes[0]));
   for (int i = 0; i < args.count; ++i) {
-    if (counts().times() != nullptr) table_.NextSlot().Begin(now_ns);
+    if (numbers_.times() != nullptr) table_.NextSlot().Begin(now_ns);
     request->regions[i] = args.regions == nullptr ? nullptr : args.regions[i];
     void* const parent = args.profiler_parents == nullptr ? nullptr : args.profiler_parents[i];
     request->receives[i] =
         table_.Post(static_cast<char*>(args.data[i]), args.bytes[i], args.tags == nullptr ? 0 : args.tags[i],
-                    events().Begin(table_.next_index(), parent), RouteOf(args, i));
+                    events_.Begin(table_.next_index(), parent), RouteOf(args, i));
     if (args.bytes[i] > setup().express_bytes) request->bulk = true;
   }
   if (request->bulk) ++bulk_posted_;
@@ -115,11 +115,11 @@ absl::Status ReceiveComm::Test(Request* request, bool* done, int* sizes) {
   }
   bool may_report = MayReport(*slot);
   if (!may_report) {
-    if (counts().times() != nullptr) counts().times()->Called();
+    if (numbers_.times() != nullptr) numbers_.times()->Called();
     const bool ended = lanes_.AllEnded() && (staging_ == nullptr || staging_->idle());
     lanes_.Drive(*Wanted(*slot), bulk_posted_ > 0);
     if (staging_ != nullptr) MoveStaged();
-    if (!failed()) events().Publish();
+    if (!failed()) events_.Publish();
     may_report = MayReport(*slot);
     // Asked before the last look at the receives: what landed before the end counts.
     if (ended && !may_report) {
@@ -156,7 +156,7 @@ const PostedReceive* ReceiveComm::Wanted(const ReceiveRequest& request) const {
 }
 
 void ReceiveComm::EndAllEvents(const ReceiveRequest& request) {
-  for (int i = 0; i < request.count; ++i) events().End(request.receives[i]->events);
+  for (int i = 0; i < request.count; ++i) events_.End(request.receives[i]->events);
 }
 
 // The size of a message of which nothing has come yet is 0; NCCL only profiles the sizes of optional receives.
@@ -181,16 +181,16 @@ void ReceiveComm::KeepTime(const ReceiveRequest& request) {
   const uint64_t bytes = receive.message_bytes.load(std::memory_order_relaxed);
   const uint64_t known = bytes == kUnknownBytes ? 0 : bytes;
   const bool youngest = request.last_sequence() + 1 == table_.posted();
-  counts().times()->End(
-      {receive.begun_ns, receive.first_ns, youngest ? int64_t{receive.last_ns} : 0, known, counts().IsBulk(known)});
+  numbers_.times()->End(
+      {receive.begun_ns, receive.first_ns, youngest ? int64_t{receive.last_ns} : 0, known, numbers_.IsBulk(known)});
 }
 
 void ReceiveComm::Release(ReceiveRequest* request) {
-  if (counts().times() != nullptr) KeepTime(*request);
+  if (numbers_.times() != nullptr) KeepTime(*request);
   if (request->bulk) --bulk_posted_;
   for (int i = 0; i < request->count; ++i) {
     request->receives[i]->in_use = false;
-    counts().Count(request->receives[i]->message_bytes.load(std::memory_order_relaxed));
+    numbers_.Count(request->receives[i]->message_bytes.load(std::memory_order_relaxed));
   }
   requests_.Give(request);
 }
@@ -228,7 +228,7 @@ void ReceiveComm::Quiesce() {
 
 void ReceiveComm::LaneLost(int) {
   healing()->AwaitInLoop(
-      [link = tie().To(this)] { return link.Ask(false, [](ReceiveComm* comm) { return comm->AwaitsLanes(); }); });
+      [link = tie_.To(this)] { return link.Ask(false, [](ReceiveComm* comm) { return comm->AwaitsLanes(); }); });
 }
 
 // A sender that is there gives up first, and says why.
@@ -253,7 +253,7 @@ bool ReceiveComm::LooksForSilence(int64_t now_ns) {
   if (QueuedBytes(setup().lane_fd(0)) <= 0 || healing()->lost(0)) {
     silence.Rest();
   } else if (ReadLaneTcpInfo(setup().lane_fd(0), &info) && silence.Suspects(info, now_ns) &&
-             setup().health->AskForAnother(setup().connection_id, 0)) {
+             setup().health->members().AskForAnother(setup().connection_id, 0)) {
     silence.Moved(now_ns);
   }
   return true;

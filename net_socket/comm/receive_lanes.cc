@@ -39,7 +39,7 @@ ReceiveLanes::ReceiveLanes(ConnectionSetup* setup, LaneOwner* owner, LaneHealing
 }
 
 void ReceiveLanes::Make(int lane) {
-  BulkReceiveLane::Settings settings;
+  ReceiveStream::Settings settings;
   settings.fd = setup_->lane_fd(lane);
   settings.lane = lane;
   settings.opened = complete_;

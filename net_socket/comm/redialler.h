@@ -14,10 +14,32 @@
 #include <memory>
 
 #include "absl/status/status.h"
-#include "net_socket/comm/socket_taker.h"
 #include "net_socket/engine/link.h"
+#include "net_socket/engine/socket_swap.h"
 
 namespace tcpx {
+
+enum class Handover { kTaken, kBusy, kRefused };
+
+// A connection's end, as it is seen by who brings another socket for a lane.
+class SocketTaker {
+ public:
+  // Another socket for a lane. kBusy: not now, and `offer` is as it was; kRefused: never.
+  virtual Handover TakeSocket(int lane, SocketOffer* offer) = 0;
+
+ protected:
+  ~SocketTaker() = default;
+};
+
+// The same, without a word to others that the lane goes on. The connection's link is held.
+class LaneMover {
+ public:
+  // A lane of a progress thread takes `offer` soon, another one now.
+  virtual Handover HandOver(int lane, SocketOffer* offer) = 0;
+
+ protected:
+  ~LaneMover() = default;
+};
 
 // Why a lane may change sockets although its own is open.
 enum class LetGoWhy { kSilent, kReturns };

@@ -28,9 +28,9 @@ SendComm::SendComm(ConnectionSetup setup)
     : Comm(std::move(setup), Direction::kSend),
       requests_(this, kRequestsMax * this->setup().max_receives),
       watch_(std::make_unique<PeerWatch>(static_cast<PeerWatch::Owner*>(this), this->setup().max_receives)),
-      lanes_(&this->setup(), &failure(), PostedMax(), LaneSteering::RatesFor(this->setup(), tie().To(&steering_))),
+      lanes_(&this->setup(), &failure(), PostedMax(), LaneSteering::RatesFor(this->setup(), tie_.To(&steering_))),
       healer_(Parts()),
-      steering_(Parts(), [this](int lane) { sockets().Closed(lane); }) {
+      steering_(Parts(), [this](int lane) { sockets_.Closed(lane); }) {
   std::vector<int> fds;
   std::vector<std::unique_ptr<Opener>> openers;
   for (LaneSocket& lane : this->setup().lanes) {
@@ -41,12 +41,12 @@ SendComm::SendComm(ConnectionSetup setup)
   watch_->StartInLoop(reactor, fds, std::move(openers));
   Begin(&lanes_, requests_.count());
   if (this->setup().redialler != nullptr) {
-    this->setup().redialler->StartInLoop(tie().To<RedialledLanes>(&healer_), taker());
+    this->setup().redialler->StartInLoop(tie_.To<RedialledLanes>(&healer_), taker());
   }
 }
 
 SenderParts SendComm::Parts() {
-  return {&setup(), &tie(), healing(), &failure(), &lanes_, &sockets(), this, watch_.get(), &peer_loss_};
+  return {&setup(), &tie_, healing(), &failure(), &lanes_, &sockets_, this, watch_.get(), &peer_loss_};
 }
 
 size_t SendComm::PostedMax() const {
@@ -76,13 +76,13 @@ absl::Status SendComm::Send(const SendArgs& args, Request** request) {
   } else {
     PostStaged(slot, args.region != nullptr && args.region->gpu != nullptr);
   }
-  if (counts().times() != nullptr && slot->done()) slot->last_ns = counts().times()->latest_ns();
+  if (numbers_.times() != nullptr && slot->done()) slot->last_ns = numbers_.times()->latest_ns();
   return absl::OkStatus();
 }
 
 void SendComm::PostToLanes(SendRequest* request) {
   if (!lanes_.IsBulk(*request) && request->message_offset == 0) {
-    events().CountWhole(request->events, 0, request->message_bytes);
+    events_.CountWhole(request->events, 0, request->message_bytes);
   }
   lanes_.Post(request, requests_.in_use() == 1);
 }
@@ -113,7 +113,7 @@ SendRequest* SendComm::Prepare(const SendArgs& args) {
   uint64_t sequence = 0;
   if (!NextSequence(args.tag, &sequence)) {
     requests_.Give(slot);
-    if (counts().times() != nullptr) counts().times()->Refused();
+    if (numbers_.times() != nullptr) numbers_.times()->Refused();
     return nullptr;
   }
   slot->sequence = sequence;
@@ -122,11 +122,11 @@ SendRequest* SendComm::Prepare(const SendArgs& args) {
   slot->message_bytes = args.bytes;
   slot->tag = args.tag;
   slot->region = args.region;
-  slot->events = events().Begin(requests_.index(slot), args.profiler_parent);
+  slot->events = events_.Begin(requests_.index(slot), args.profiler_parent);
   slot->left.store(Units(args.bytes), std::memory_order_relaxed);
-  if (counts().times() != nullptr) {
-    counts().SeeCaller();
-    slot->begun_ns = counts().times()->Begin(counts().IsBulk(args.bytes));
+  if (numbers_.times() != nullptr) {
+    numbers_.SeeCaller();
+    slot->begun_ns = numbers_.times()->Begin(numbers_.IsBulk(args.bytes));
     slot->last_ns = 0;
   }
   return slot;
@@ -149,23 +149,23 @@ absl::Status SendComm::Test(Request* request, bool* done, int* sizes) {
   MutexLock lock(mutex_, std::adopt_lock);
   SendRequest* slot = static_cast<SendRequest*>(request);
   if (!slot->in_use) return absl::FailedPreconditionError("test: the request was reported done before");
-  if (counts().times() != nullptr) counts().times()->Called();
+  if (numbers_.times() != nullptr) numbers_.times()->Called();
   MoveAll();
-  if (!failed()) events().Publish();
+  if (!failed()) events_.Publish();
   if (slot->done()) {
     *done = true;
-    events().End(slot->events);
+    events_.End(slot->events);
     if (sizes != nullptr) sizes[0] = static_cast<int>(slot->bytes);
-    if (counts().times() != nullptr) {
-      counts().times()->End({slot->begun_ns, 0, DoneSince(*slot), slot->bytes, counts().IsBulk(slot->bytes)});
+    if (numbers_.times() != nullptr) {
+      numbers_.times()->End({slot->begun_ns, 0, DoneSince(*slot), slot->bytes, numbers_.IsBulk(slot->bytes)});
     }
-    counts().Count(slot->bytes);
+    numbers_.Count(slot->bytes);
     requests_.Give(slot);
     return absl::OkStatus();
   }
   if (peer_loss_.known() && !LanesDecide(*slot)) FailIfPeerGone();
   if (!failed()) return absl::OkStatus();
-  events().End(slot->events);
+  events_.End(slot->events);
   return failure().Refusal();
 }
 
@@ -220,7 +220,7 @@ void SendComm::LaneResumed(int lane, Seals* seals) {
   watch_->ResumeInLoop(lane, setup().lane_fd(lane), seals == nullptr ? nullptr : std::move(seals->opener));
   steering_.ResumedInLoop(lane);
   if (lane > 0) return;
-  setup().runtime->reactor.RepeatInLoop(kSendAgainNs, [self = tie().To(this), after_ns = kSendAgainNs]() mutable {
+  setup().runtime->reactor.RepeatInLoop(kSendAgainNs, [self = tie_.To(this), after_ns = kSendAgainNs]() mutable {
     after_ns = std::min(2 * after_ns, kSendAgainMaxNs);
     return self.Ask(false, [](SendComm* comm) { return comm->SendsAgain(); }) ? after_ns : Reactor::kOver;
   });

@@ -12,7 +12,6 @@ ExpressSendLane::Settings ExpressSettings(const ConnectionSetup& setup, size_t p
   ExpressSendLane::Settings settings;
   settings.fd = setup.lane_fd(0);
   settings.posted_max = posted_max;
-  settings.gather_bytes = static_cast<size_t>(setup.runtime->options.gather_bytes);
   settings.pads_lone_frames = setup.path().pads_lone_frames;
   settings.heals = setup.heals;
   settings.seals = seals;

@@ -52,8 +52,8 @@ void StallProbe::LookInLoop(const Flight& flight, int64_t since_ns, int64_t now_
     if (stuck_ns_ == 0 || now_ns - stuck_ns_ > 3 * EveryNs()) verdict_ = Verdict();
     if (verdict_.cause == Cause::kNone) stuck_ns_ = 0;
     root_ = WaitRoot();
-    was_idle_ = heard_ = false;
-    asked_ns_ = told_ns_ = lanes_ns_ = 0;
+    lanes_.was_idle = heard_ = false;
+    asked_ns_ = told_.at_ns = lanes_.at_ns = 0;
   }
   since_ns_ = stands ? since_ns : 0;
   if (stands) {
@@ -113,7 +113,7 @@ void StallProbe::Judge(int64_t now_ns) {
 // there.
 void StallProbe::JudgeUnposted(int64_t now_ns) {
   StallEvidence evidence = Gather(now_ns);
-  evidence.idle_here = was_idle_ = false;
+  evidence.idle_here = lanes_.was_idle = false;
   evidence.peer = nullptr;
   verdict_ = JudgeStall(evidence);
   stuck_ns_ = verdict_.cause == Cause::kNone ? 0 : now_ns - EveryNs();
@@ -152,12 +152,12 @@ StallEvidence StallProbe::Gather(int64_t now_ns) {
   evidence.caller_moves = runtime->pool == nullptr || runtime->gpu != nullptr || setup_->CountLanes() <= 1 ||
                           flight_.bytes_total <= setup_->express_bytes;
   GatherLanes(now_ns);
-  evidence.lanes = lanes_;
-  evidence.idle_here = idle_here_;
+  evidence.lanes = lanes_.evidence;
+  evidence.idle_here = lanes_.idle_here;
   GatherHealth(now_ns, &evidence);
   if (now_ns - root_news_ns_ > kStaleLooks * EveryNs() + 2 * kSecond) peer_.root = WaitRoot();
   if (heard_) evidence.peer = &peer_;
-  const int64_t silent_ms = evidence.health_lost ? LongestSilence(lanes_) : evidence.unheard_ms;
+  const int64_t silent_ms = evidence.health_lost ? LongestSilence(lanes_.evidence) : evidence.unheard_ms;
   const bool quiet = silent_ms >= kSilentMs;
   const bool suspect = evidence.health_lost || quiet ||
                        std::any_of(evidence.lanes.begin(), evidence.lanes.end(),
@@ -178,9 +178,9 @@ bool StallProbe::HostAnswers(int64_t silent_ms, int64_t now_ns) const {
 
 // News come from thousands of connections at once: what the kernel knows of the lanes is not asked for each.
 void StallProbe::GatherLanes(int64_t now_ns) {
-  if (lanes_ns_ != 0 && now_ns - lanes_ns_ < kLanesKeptNs) return;
-  lanes_ns_ = now_ns;
-  lanes_.clear();
+  if (lanes_.at_ns != 0 && now_ns - lanes_.at_ns < kLanesKeptNs) return;
+  lanes_.at_ns = now_ns;
+  lanes_.evidence.clear();
   bool holds = false;
   const bool sends = failure_->direction() == Direction::kSend;
   bool all_unread = true;
@@ -188,16 +188,16 @@ void StallProbe::GatherLanes(int64_t now_ns) {
   for (int i = 0; i < static_cast<int>(setup_->lanes.size()); ++i) {
     const int fd = setup_->lanes[static_cast<size_t>(i)].fd.get();
     if (fd < 0) continue;
-    lanes_.push_back(GatherLane(i, now_ns, &holds));
+    lanes_.evidence.push_back(GatherLane(i, now_ns, &holds));
     all_unread = all_unread && !sends && (UnreadBytes(fd) > 0 || end_->HoldsUnread(i));
-    const LaneEvidence& lane = lanes_.back();
+    const LaneEvidence& lane = lanes_.evidence.back();
     if (!lane.silent || lane.silent_ms <= longest_ms) continue;
     longest_ms = lane.silent_ms;
-    lane_ = i;
+    lanes_.lane = i;
   }
-  const bool idle = !lanes_.empty() && (sends ? !holds : all_unread);
-  idle_here_ = idle && was_idle_;
-  was_idle_ = idle;
+  const bool idle = !lanes_.evidence.empty() && (sends ? !holds : all_unread);
+  lanes_.idle_here = idle && lanes_.was_idle;
+  lanes_.was_idle = idle;
 }
 
 LaneEvidence StallProbe::GatherLane(int lane, int64_t now_ns, bool* holds) const {
@@ -230,16 +230,16 @@ void StallProbe::GatherHealth(int64_t now_ns, StallEvidence* evidence) {
   std::string hosts;
   const bool silent =
       std::any_of(evidence->lanes.begin(), evidence->lanes.end(), [](auto& lane) { return lane.silent; });
-  evidence->speaks = !setup_->health->peer_name().empty();
+  evidence->speaks = !setup_->health->waits().peer_name().empty();
   evidence->heard_now = heard_ns_ != 0 && now_ns - heard_ns_ < kJustNowNs;
-  evidence->health_lost = !setup_->health->ReadTcp(&info, silent ? &hosts : nullptr);
+  evidence->health_lost = !setup_->health->socket().ReadTcp(&info, silent ? &hosts : nullptr);
   if (evidence->health_lost || !evidence->speaks) return;
   const int64_t asked_ms = asked_ns_ == 0 ? 0 : (now_ns - asked_ns_) / kMillisecond;
   if (info.held_bytes > 0) {
     evidence->unheard_ms = std::min(info.heard_ms(), asked_ms);
   } else if (asked_ms > 0) {
     // A process that says anything at all is not stopped.
-    const int64_t since_ns = std::max(asked_ns_, setup_->health->heard_ns());
+    const int64_t since_ns = std::max(asked_ns_, setup_->health->socket().heard_ns());
     evidence->unanswered_ms = std::max<int64_t>((now_ns - since_ns) / kMillisecond, 1);
   }
   evidence->health_apart = std::all_of(evidence->lanes.begin(), evidence->lanes.end(),
@@ -248,12 +248,12 @@ void StallProbe::GatherHealth(int64_t now_ns, StallEvidence* evidence) {
 
 bool StallProbe::Tells(bool stalled, int64_t now_ns) {
   if (since_ns_ == 0 && !stalled) return false;
-  const bool another = told_ns_ != 0 && root_.known() && now_ns - told_ns_ >= tell_again_ns_ &&
-                       (root_.cause != told_.cause || root_.culprit != told_.culprit);
+  const bool another = told_.at_ns != 0 && root_.known() && now_ns - told_.at_ns >= told_.again_ns &&
+                       (root_.cause != told_.root.cause || root_.culprit != told_.root.culprit);
   if (!stalled && !another) return false;
-  tell_again_ns_ = stalled ? setup_->runtime->options.stall_warn_ns : 2 * tell_again_ns_;
-  told_ = root_;
-  told_ns_ = now_ns;
+  told_.again_ns = stalled ? setup_->runtime->options.stall_warn_ns : 2 * told_.again_ns;
+  told_.root = root_;
+  told_.at_ns = now_ns;
   return true;
 }
 

@@ -45,10 +45,25 @@ class StallProbe {
   std::string Why() const { return DescribeRoot(ThisProcessName(), root_); }
   int64_t since_ns() const { return since_ns_; }
   // The lane that the evidence is of.
-  int lane() const { return lane_; }
+  int lane() const { return lanes_.lane; }
   StallGroup::Key key() const { return key_; }
 
  private:
+  // What was found of the lanes.
+  struct Lanes {
+    std::vector<LaneEvidence> evidence;
+    int lane = 0;            // silent for longest, at the latest look that found one
+    bool was_idle = false;   // at the look before
+    bool idle_here = false;  // at both
+    int64_t at_ns = 0;       // when it was gathered; 0: not
+  };
+  // What was last told of this stall.
+  struct Told {
+    WaitRoot root;
+    int64_t at_ns = 0;  // 0: it was not told
+    int64_t again_ns = 0;
+  };
+
   void Judge(int64_t now_ns);
   void JudgeUnposted(int64_t now_ns);
   StallEvidence Gather(int64_t now_ns);
@@ -75,19 +90,13 @@ class StallProbe {
   int64_t stuck_ns_ = 0;  // nothing stands here, and yet verdict_ holds; 0: it does not
   Verdict verdict_;
   WaitRoot root_;
-  int lane_ = 0;
-  bool was_idle_ = false;  // at the look before
-  std::vector<LaneEvidence> lanes_;
-  bool idle_here_ = false;
-  int64_t lanes_ns_ = 0;  // when these two were gathered; 0: not
-  bool heard_ = false;    // peer_ is an answer to what stands now
+  Lanes lanes_;
+  bool heard_ = false;  // peer_ is an answer to what stands now
   WaitNews peer_;
   int64_t heard_ns_ = 0;      // when the peer last said anything
   int64_t root_news_ns_ = 0;  // when peer_'s root was last a new one
   int64_t asked_ns_ = 0;      // the oldest question without an answer; 0: none
-  WaitRoot told_;
-  int64_t told_ns_ = 0;  // 0: this stall was not told
-  int64_t tell_again_ns_ = 0;
+  Told told_;
 };
 
 }  // namespace tcpx

@@ -88,11 +88,11 @@ void DialLane::OnEvents(uint32_t) {
   } else if (step_ == DialStep::kHello) {
     ReadAnswer();
   } else if (step_ == DialStep::kAnswered) {
-    (void)StandsInLoop();
+    (void)StillUpInLoop();
   }
 }
 
-bool DialLane::StandsInLoop() {
+bool DialLane::StillUpInLoop() {
   if (step_ != DialStep::kAnswered) return false;
   char byte;
   const ssize_t got = recv(fd_.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
@@ -121,7 +121,7 @@ Hello DialLane::MakeHello() const {
   hello.ticket = request.handle.ticket;
   hello.connection_id = dialling_->id;
   hello.kind = index_ == kHealth ? HelloKind::kHealth : HelloKind::kLane;
-  hello.features = kFeatureHealth | kFeatureEstablished | (request.steered ? kFeatureSteer : 0);
+  hello.features = kFeatureHealth | kFeatureEstablished | (request.piloted ? kFeatureSteer : 0);
   if (options().heal) hello.features |= kFeatureHeal | kFeatureHealHealth;
   hello.lane = static_cast<uint16_t>(std::max(index_, 0));
   hello.lanes = static_cast<uint16_t>(request.lanes);
@@ -213,7 +213,7 @@ void DialLane::Answered() {
   owner_->LaneAnswered(*this);
 }
 
-// An acceptor that stood still, or that this side let wait too long, has dropped the connection or completed it with
+// An acceptor that was stopped, or that this side let wait too long, has dropped the connection or completed it with
 // sockets that are gone. The first thing that it hears of a connection it can't have forgotten.
 bool DialLane::Forgotten() const {
   const HelloStatus status = answer().status;

@@ -24,7 +24,6 @@
 #include "net_socket/message/wire.h"
 #include "net_socket/nic/device.h"
 #include "net_socket/nic/lane_plan.h"
-#include "net_socket/nic/path_profile.h"
 
 namespace tcpx {
 
@@ -33,23 +32,23 @@ struct DialRequest {
   const Device* device = nullptr;
   std::shared_ptr<const Communicator> communicator = std::make_shared<Communicator>();
   int lanes = 1;
-  bool steered = false;                     // lanes may be opened and closed later, if the peer can do that
+  bool piloted = false;                     // lanes may be opened and closed later, if the peer can do that
   std::shared_ptr<const void> taken_lanes;  // of the runtime's budget
   // The address is one of this host's, and the handle seems to come from another host or container.
   bool peer_is_elsewhere = false;
   PathFacts path;  // of every attempt of every lane, but for family and kind
 };
 
-// What dials for a connection that stands needs of its request: it may outlive the connection, and keeps neither budget
+// What dials for an established connection needs of its request: it may outlive the connection, and keeps neither budget
 // nor communicator.
-inline DialRequest OfStanding(DialRequest request) {
+inline DialRequest OfEstablished(DialRequest request) {
   request.taken_lanes.reset();
   request.communicator.reset();
   return request;
 }
 
 // What all lanes share that are dialled for one owner.
-struct Dialling {
+struct DialSetup {
   Runtime* runtime = nullptr;
   const Secret* secret = nullptr;  // null where none is shared
   DialRequest request;
@@ -97,7 +96,7 @@ class DialLane final : public Reactor::Handler {
   // In place of a lane's index: the health socket.
   static constexpr int kHealth = -1;
 
-  DialLane(const Dialling* dialling, Owner* owner, int index)
+  DialLane(const DialSetup* dialling, Owner* owner, int index)
       : dialling_(dialling), owner_(owner), index_(index), ways_(dialling->runtime) {}
   ~DialLane() override { Drop(); }
 
@@ -117,7 +116,7 @@ class DialLane final : public Reactor::Handler {
   void OnEvents(uint32_t events) override;
   bool answered() const { return step_ == DialStep::kAnswered; }
   // True exactly when it was answered and its socket is as it was. Else it is dialled again.
-  bool StandsInLoop();
+  bool StillUpInLoop();
   // Lane 0: says kEstablished, if the peer knows it. False: it could not, and is dialled again.
   bool SayEstablishedInLoop();
   // Once answered.
@@ -158,7 +157,7 @@ class DialLane final : public Reactor::Handler {
   Reactor& reactor() { return dialling_->runtime->reactor; }
   const Options& options() const { return dialling_->runtime->options; }
 
-  const Dialling* const dialling_;
+  const DialSetup* const dialling_;
   Owner* const owner_;
   const int index_;
   LanePath path_;

@@ -20,7 +20,7 @@
 namespace tcpx {
 
 // All lanes of one connect.
-class Dialler::Dial final : public DialLane::Owner, private Health::Waiter {
+class Dialler::Dial final : public DialLane::Owner, private HealthWaiters::Waiter {
  public:
   Dial(Dialler* dialler, uint64_t key, DialRequest request, std::shared_ptr<Result> result);
   ~Dial() override;
@@ -57,12 +57,12 @@ class Dialler::Dial final : public DialLane::Owner, private Health::Waiter {
 
   Dialler* const dialler_;
   const uint64_t key_;
-  Dialling dialling_;
+  DialSetup dialling_;
   const std::shared_ptr<Result> result_;
   std::vector<LanePath> first_paths_;  // of lane 0, the best first; two where both sides have both families
   std::vector<LanePath> paths_;        // of the lanes behind it, of those too that may be opened later
   std::vector<std::unique_ptr<DialLane>> lanes_;
-  std::shared_ptr<Health> health_;
+  std::shared_ptr<HealthPeer> health_;
   std::unique_ptr<DialLane> health_lane_;  // while this dial dials it for all
   bool wants_health_ = false;              // the peer has one too
   bool health_up_ = false;
@@ -91,7 +91,7 @@ Dialler::Dial::~Dial() {
 void Dialler::Dial::LeaveHealth() {
   if (health_ == nullptr) return;
   health_lane_.reset();
-  health_->GiveUpInLoop(this);
+  health_->waiters().GiveUpInLoop(this);
   health_->UnuseInLoop();
   health_.reset();
 }
@@ -137,7 +137,7 @@ void Dialler::Dial::WatchProgress() {
         "TCPX_PORT_RANGE on the peer chooses the ports",
         std::string(lane.Describe(absl::UnavailableError(what)).message()),
         ConnectBoundNs(runtime()->options) / kSecond);
-    // That some lanes stand by now is news, though it was said that nobody answers.
+    // That some lanes are up by now is news, though it was said that nobody answers.
     const char* const there = lanes_[0]->answered() ? "some" : "none";
     const std::string subject = absl::StrCat("slow ", request().handle.address.ToString(), " ", there);
     dialler_->log_.SlowInLoop(*request().communicator, subject, line);
@@ -168,13 +168,13 @@ void Dialler::Dial::LaneAnswered(const DialLane& lane) {
     if (first_paths_.size() > 1) dialler_->reached_[request().handle.address.ToString()] = lane.path().peer;
     others_dialled_ = true;
     wants_health_ = (lane.answer().features & kFeatureHealth) != 0;
-    if (wants_health_) health_->AwaitInLoop(this);
+    if (wants_health_) health_->waiters().AwaitInLoop(this);
     DialOthers(lane.answer());
   }
   FinishIfComplete();
 }
 
-// Of a lane that stands; rather not lane 0's, which has the small messages.
+// Of a lane that is up; rather not lane 0's, which has the small messages.
 const LanePath* Dialler::Dial::OtherPath(const DialLane& lane) {
   if (lane.index() == DialLane::kHealth) return nullptr;
   if (lane.index() == 0) {
@@ -203,17 +203,17 @@ void Dialler::Dial::FinishIfComplete() {
   const auto answered = [](auto& lane) { return lane->answered(); };
   if (finished_ || pausing_ || !std::all_of(lanes_.begin(), lanes_.end(), answered)) return;
   if (wants_health_ && !health_up_) return;
-  if (wants_health_ && health_->state_in_loop() == HealthState::kLost) {
+  if (wants_health_ && health_->socket().state() == HealthState::kLost) {
     health_up_ = false;
-    return health_->AwaitInLoop(this);
+    return health_->waiters().AwaitInLoop(this);
   }
-  if (wants_health_ && !health_->up_in_loop()) {
+  if (wants_health_ && health_->socket().state() != HealthState::kUp) {
     return BeginAnew(lanes_[0]->Describe(absl::UnavailableError("the health socket to the peer broke")));
   }
-  bool standing = true;
-  for (auto& lane : lanes_) standing = lane->StandsInLoop() && standing;
+  bool all_up = true;
+  for (auto& lane : lanes_) all_up = lane->StillUpInLoop() && all_up;
   // Once it is said the acceptor hands the connection out: nothing may begin anew behind it.
-  if (standing && lanes_[0]->SayEstablishedInLoop()) Finish(absl::OkStatus());
+  if (all_up && lanes_[0]->SayEstablishedInLoop()) Finish(absl::OkStatus());
 }
 
 void Dialler::Dial::BeginAnew(absl::Status why) {
@@ -252,7 +252,7 @@ void Dialler::Dial::DialOthers(const Answer& answer) {
   const SocketAddress& dialled = lanes_[0]->path().peer;
   if (peers.empty()) peers.push_back({dialled, 0});
   const std::vector<Nic>& nics = request().device->NicsFor(dialled.family());
-  paths_ = PlanLanes(nics, peers, std::max(request().lanes, request().steered ? kLanesSteeredMax : 0) - 1);
+  paths_ = PlanLanes(nics, peers, std::max(request().lanes, request().piloted ? kLanesSteeredMax : 0) - 1);
   for (size_t i = 1; i < lanes_.size() && !finished_; ++i) lanes_[i]->DialInLoop(paths_[i - 1]);
 }
 
@@ -268,7 +268,7 @@ std::unique_ptr<SendComm> Dialler::Dial::MakeComm() {
   setup.max_receives = static_cast<int>(lanes_[0]->answer().max_receives);
   if (wants_health_) setup.health = health_;
   setup.heals = wants_health_ && runtime()->options.heal && (lanes_[0]->answer().features & kFeatureHeal) != 0;
-  setup.steered = setup.heals && request().steered && (lanes_[0]->answer().features & kFeatureSteer) != 0;
+  setup.steered = setup.heals && request().piloted && (lanes_[0]->answer().features & kFeatureSteer) != 0;
   if (setup.heals) {
     std::vector<LanePath> paths;
     for (const LaneSocket& lane : setup.lanes) paths.push_back(lane.path);

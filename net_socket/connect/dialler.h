@@ -1,6 +1,6 @@
 // dialler.h: connects: each a few sockets, hellos and answers, served by the reactor.
 //
-// Purpose: connect only starts a dial and later asks for its result by key. The key is all that stands in NCCL's handle
+// Purpose: connect only starts a dial and later asks for its result by key. The key is all that is in NCCL's handle
 //          buffer, so nothing that is written there can be taken for a pointer, and a forgotten connect leaks nothing.
 //
 // Threads: Start, Take and Cancel from any; the rest in the reactor.

@@ -1,4 +1,4 @@
-// dials_again.h: the patience with which the sockets of a connection that stands are dialled again.
+// dials_again.h: the patience with which the sockets of an established connection are dialled again.
 //
 // Threads: one at a time.
 // Units:   nanoseconds of MonotonicNanos.
@@ -13,7 +13,7 @@
 
 namespace tcpx {
 
-// When the next dial begins. A socket that dies as soon as it stands is not dialled as fast as that happens. `began_ns`:
+// When the next dial begins. A socket that dies as soon as it is up is not dialled as fast as that happens. `began_ns`:
 // the dial before; 0: there was none.
 inline int64_t DialAgainAtNs(int64_t now_ns, int64_t began_ns) {
   return began_ns == 0 ? now_ns : std::max(now_ns, began_ns + tuning::kBetweenDialsNs);

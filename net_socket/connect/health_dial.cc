@@ -19,14 +19,14 @@ HealthSettings HealthSettingsFor(const Options& options, uint64_t features) {
 
 HealthDial::HealthDial(Runtime* runtime, const Secret* secret, DialRequest request, const ConnectionId& id,
                        const std::vector<LanePath>& paths)
-    : dialling_{runtime, secret, OfStanding(std::move(request)), id, true} {
+    : dialling_{runtime, secret, OfEstablished(std::move(request)), id, true} {
   for (const LanePath& path : paths) {
     const bool known = std::any_of(paths_.begin(), paths_.end(), [&path](auto& had) { return had.nic == path.nic; });
     if (!known) paths_.push_back(path);
   }
 }
 
-void HealthDial::DialInLoop(std::shared_ptr<Health> health) {
+void HealthDial::DialInLoop(std::shared_ptr<HealthPeer> health) {
   if (lane_ != nullptr) return;
   health_ = std::move(health);
   refusals_.Forget();
@@ -53,7 +53,7 @@ const LanePath* HealthDial::OtherPath(const DialLane& lane) {
 bool HealthDial::Connected() {
   refusals_.Forget();
   gone_ = false;
-  beside_ = beside_ || health_->up_in_loop();
+  beside_ = beside_ || health_->socket().state() == HealthState::kUp;
   return true;
 }
 
@@ -63,7 +63,7 @@ bool HealthDial::RefusalIsFinal() {
   return refusals_.Believed(MonotonicNanos());
 }
 
-void HealthDial::Soon(std::function<void(Health* health)> function) {
+void HealthDial::Soon(std::function<void(HealthPeer* health)> function) {
   dialling_.runtime->reactor.CancelTimerInLoop(timer_);
   timer_ = dialling_.runtime->reactor.AddTimerInLoop(
       0, [self = shared_from_this(), health = health_, function = std::move(function)] { function(health.get()); });
@@ -72,13 +72,13 @@ void HealthDial::Soon(std::function<void(Health* health)> function) {
 void HealthDial::LaneAnswered(const DialLane& lane) {
   const HealthSettings settings = HealthSettingsFor(dialling_.runtime->options, lane.answer().features);
   auto socket = std::make_shared<LaneSocket>(lane_->TakeSocket());
-  Soon([socket, settings](Health* health) {
+  Soon([socket, settings](HealthPeer* health) {
     health->UpInLoop(std::move(socket->fd), settings, std::move(socket->seals));
   });
 }
 
 void HealthDial::Finish(absl::Status) {
-  Soon([this](Health* health) { gone_ ? health->GoneInLoop(this) : health->RefusedInLoop(this); });
+  Soon([this](HealthPeer* health) { gone_ ? health->GoneInLoop(this) : health->RefusedInLoop(this); });
 }
 
 }  // namespace tcpx

@@ -6,9 +6,9 @@
 //
 // Threads: made anywhere, and destroyed anywhere behind HaltInLoop; the rest in the reactor.
 // Units:   nanoseconds.
-// Errors:  to Health::RefusedInLoop: at once where the peer's process knows the connection no more, or its port refuses
+// Errors:  to HealthPeer::RefusedInLoop: at once where the peer's process knows the connection no more, or its port refuses
 //          and the old socket has ended in order, as that of a process that ends (of all connections then, by
-//          Health::GoneInLoop); after a while of refusals, too.
+//          HealthPeer::GoneInLoop); after a while of refusals, too.
 #ifndef TCPX_NET_SOCKET_CONNECT_HEALTH_DIAL_H_
 #define TCPX_NET_SOCKET_CONNECT_HEALTH_DIAL_H_
 
@@ -19,7 +19,7 @@
 
 #include "net_socket/connect/dial_lane.h"
 #include "net_socket/connect/dials_again.h"
-#include "net_socket/health/health.h"
+#include "net_socket/health/health_peer.h"
 
 namespace tcpx {
 
@@ -34,7 +34,7 @@ class HealthDial final : public HealthRedialler,
   HealthDial(Runtime* runtime, const Secret* secret, DialRequest request, const ConnectionId& id,
              const std::vector<LanePath>& paths);
 
-  void DialInLoop(std::shared_ptr<Health> health) override;
+  void DialInLoop(std::shared_ptr<HealthPeer> health) override;
   void HaltInLoop() override;
 
  private:
@@ -48,15 +48,15 @@ class HealthDial final : public HealthRedialler,
   bool Connected() override;
   void Complete(Hello*) override {}
   // Not at once: the lane is on the stack.
-  void Soon(std::function<void(Health* health)> function);
+  void Soon(std::function<void(HealthPeer* health)> function);
 
-  const Dialling dialling_;
-  std::vector<LanePath> paths_;     // one by each interface
-  std::shared_ptr<Health> health_;  // while it dials
-  std::unique_ptr<DialLane> lane_;  // the same
+  const DialSetup dialling_;
+  std::vector<LanePath> paths_;         // one by each interface
+  std::shared_ptr<HealthPeer> health_;  // while it dials
+  std::unique_ptr<DialLane> lane_;      // the same
   int64_t began_ns_ = 0;
   Refusals refusals_;
-  bool beside_ = false;  // a hello was said while the old socket stood: its end may be the acceptor's answer
+  bool beside_ = false;  // a hello was said while the old socket was up: its end may be the acceptor's answer
   bool gone_ = false;    // the latest refusal was that of a process that has ended
   Reactor::TimerId timer_{0, 0};
 };

@@ -7,7 +7,7 @@ namespace {
 
 struct Choice {
   const LanePath* path;
-  int standing;  // lanes that go by it
+  int carrying;  // lanes that go by it
 };
 
 }  // namespace
@@ -19,21 +19,21 @@ LanePaths::LanePaths(std::vector<LanePath> own, int open) : own_(own), at_(std::
     open_[lane] = false;
 }
 
-const LanePath* LanePaths::Other(const LanePath& taken, int turn, const Serves& serves, const Stands& stands) const {
+const LanePath* LanePaths::Other(const LanePath& taken, int turn, const Serves& serves, const Carries& carries) const {
   std::vector<Choice> choices;
   for (const LanePath& path : own_) {
     const auto known = [&path](const Choice& choice) { return SamePath(*choice.path, path); };
     if (SamePath(path, taken) || !serves(path) || std::any_of(choices.begin(), choices.end(), known)) continue;
-    int standing = 0;
+    int carrying = 0;
     for (int lane = 0; lane < lanes(); ++lane) {
-      standing += open_[static_cast<size_t>(lane)] && SamePath(at(lane), path) && stands(lane);
+      carrying += open_[static_cast<size_t>(lane)] && SamePath(at(lane), path) && carries(lane);
     }
-    choices.push_back({&path, standing});
+    choices.push_back({&path, carrying});
   }
   if (choices.empty()) return nullptr;
-  // None stands behind all others.
+  // None comes after all others.
   std::stable_sort(choices.begin(), choices.end(), [](const Choice& one, const Choice& other) {
-    return static_cast<unsigned>(one.standing - 1) < static_cast<unsigned>(other.standing - 1);
+    return static_cast<unsigned>(one.carrying - 1) < static_cast<unsigned>(other.carrying - 1);
   });
   return choices[static_cast<size_t>(turn) % choices.size()].path;
 }

@@ -20,7 +20,7 @@ bool SamePath(const LanePath& one, const LanePath& other);
 class LanePaths {
  public:
   using Serves = std::function<bool(const LanePath& path)>;
-  using Stands = std::function<bool(int lane)>;
+  using Carries = std::function<bool(int lane)>;
 
   // The first `open` lanes are; the others are only places. Below 0: all.
   explicit LanePaths(std::vector<LanePath> own, int open = -1);
@@ -40,9 +40,9 @@ class LanePaths {
     open_[static_cast<size_t>(lane)] = false;
   }
 
-  // Another path than `taken`, of those that serve: one by which a lane goes that stands, with the fewest lanes; else
+  // Another path than `taken`, of those that serve: one by which a lane goes that carries, with the fewest lanes; else
   // any that is some lane's own. The `turn`-th of them, round and round; null: there is none.
-  const LanePath* Other(const LanePath& taken, int turn, const Serves& serves, const Stands& stands) const;
+  const LanePath* Other(const LanePath& taken, int turn, const Serves& serves, const Carries& carries) const;
 
  private:
   const std::vector<LanePath> own_;

@@ -14,8 +14,8 @@ namespace {
 
 // Accepted at once, before others get their turn.
 constexpr int kPortion = 64;
-// With no descriptor left, the listener rests this long instead of spinning on its backlog.
-constexpr int64_t kRestNs = 100 * kMillisecond;
+// With no descriptor left, the listener pauses this long instead of spinning on its backlog.
+constexpr int64_t kPauseNs = 100 * kMillisecond;
 constexpr int64_t kWarnAgainNs = 60 * kSecond;
 
 bool IsLimit(int err) { return err == EMFILE || err == ENFILE || err == ENOMEM || err == ENOBUFS; }
@@ -25,8 +25,8 @@ bool IsLimit(int err) { return err == EMFILE || err == ENFILE || err == ENOMEM |
 Listener::~Listener() { StopResting(); }
 
 void Listener::StopResting() {
-  if (resting_) runtime_->reactor.CancelTimerInLoop(rest_timer_);
-  resting_ = false;
+  if (pausing_) runtime_->reactor.CancelTimerInLoop(pause_timer_);
+  pausing_ = false;
 }
 
 void Listener::OnEvents(uint32_t) {
@@ -51,7 +51,7 @@ void Listener::LimitReached(int err) {
     TCPX_WARN("accept: %s; new connections wait. Raise the limit of open files (ulimit -n)", ErrnoText(err));
     warned_ns_ = now;
   }
-  if (!hellos_->MakeRoomInLoop()) Rest();
+  if (!hellos_->MakeRoomInLoop()) Pause();
 }
 
 void Listener::WasShutDown() {
@@ -62,11 +62,11 @@ void Listener::WasShutDown() {
       "and no lost lane can be resumed through it. Restart the job");
 }
 
-void Listener::Rest() {
-  resting_ = true;
+void Listener::Pause() {
+  pausing_ = true;
   runtime_->reactor.ChangeInLoop(fd_.get(), 0);
-  rest_timer_ = runtime_->reactor.AddTimerInLoop(MonotonicNanos() + kRestNs, [this] {
-    resting_ = false;
+  pause_timer_ = runtime_->reactor.AddTimerInLoop(MonotonicNanos() + kPauseNs, [this] {
+    pausing_ = false;
     runtime_->reactor.ChangeInLoop(fd_.get(), EPOLLIN);
   });
 }

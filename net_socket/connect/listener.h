@@ -1,7 +1,7 @@
 // listener.h: one listening socket, and what it does when no descriptor is left for those who wait in its backlog.
 //
 // Purpose: accepts in portions, so that other sockets of the reactor get their turn. At the descriptor limit a socket
-//          that has not said its hello makes room; where there is none, the listener rests instead of spinning. One that
+//          that has not said its hello makes room; where there is none, the listener pauses instead of spinning. One that
 //          something else shut down (ss -K ends listening sockets too) is left alone: epoll would report it for ever.
 //
 // Threads: the reactor; created anywhere.
@@ -31,15 +31,15 @@ class Listener final : public Reactor::Handler {
  private:
   void LimitReached(int err);
   void WasShutDown();
-  void Rest();
+  void Pause();
   void StopResting();
 
   Runtime* const runtime_;
   PendingHellos* const hellos_;
   OwnedFd fd_;
   int64_t warned_ns_ = 0;  // 0: not yet
-  bool resting_ = false;
-  Reactor::TimerId rest_timer_;
+  bool pausing_ = false;
+  Reactor::TimerId pause_timer_;
 };
 
 }  // namespace tcpx

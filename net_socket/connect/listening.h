@@ -49,7 +49,7 @@ struct Listening {
   absl::flat_hash_set<ConnectionId> connections;  // pending, ready or accepted; in the reactor
 };
 
-// False: that connection was accepted already, or its dialler has said that it stands. Else it is closed.
+// False: that connection was accepted already, or its dialler has said that it is established. Else it is closed.
 bool TakeBack(Listening* listening, const ConnectionId& id);
 
 // Opens what a device listens on, and tells where that is: by all its addresses, those of its first family in front.

@@ -100,7 +100,7 @@ HelloStatus PendingConnection::MakePlaceFor(const Hello& hello) {
     const bool late = hello.attempt < lane->attempt();
     if (late || (hello.attempt == lane->attempt() && !lane->left())) return HelloStatus::kDuplicateLane;
   }
-  whole_ = false;  // Whoever dials has not said that all stand.
+  whole_ = false;  // Whoever dials has not said that all are up.
   lane.reset();
   Prune();
   if (hello.lane == 0) hello_ = hello;
@@ -130,7 +130,7 @@ void PendingConnection::Prune() {
 
 bool PendingConnection::first_left() const { return lanes_[0] == nullptr || lanes_[0]->left(); }
 
-void PendingConnection::BecomeWhole(const std::shared_ptr<Health>& health) {
+void PendingConnection::BecomeWhole(const std::shared_ptr<HealthPeer>& health) {
   whole_ = true;
   if (health == nullptr || health == health_) return;
   if (health_ != nullptr) health_->LeaveInLoop(hello_.connection_id);
@@ -146,6 +146,6 @@ std::vector<LaneSocket> PendingConnection::TakeLanes() {
   return sockets;
 }
 
-std::shared_ptr<Health> PendingConnection::TakeHealth() { return std::exchange(health_, nullptr); }
+std::shared_ptr<HealthPeer> PendingConnection::TakeHealth() { return std::exchange(health_, nullptr); }
 
 }  // namespace tcpx

@@ -1,4 +1,4 @@
-// pending_connection.h: a connection that is being accepted: its lanes, until its dialler says that all of them stand.
+// pending_connection.h: a connection that is being accepted: its lanes, until its dialler says that all of them are up.
 //
 // Purpose: the acceptor has answered the last lane, and its dialler may have stopped waiting for that very answer: then
 //          it dials the whole connection anew, under another id. So answers complete nothing: a dialler that knows
@@ -6,7 +6,7 @@
 //          on it never begins anew. An older one says nothing, and its last lane is taken for the word.
 //
 // States:  lanes are missing, or their health socket -> whole -> established. A lane that ends, or that was dialled
-//          again (Hello::attempt), leaves its place. Once whole it keeps it as long as lane 0 stands: its dialler may
+//          again (Hello::attempt), leaves its place. Once whole it keeps it as long as lane 0 is up: its dialler may
 //          have said the word and closed at once, and the word be still on its way.
 // Threads: the reactor.
 // Lifetime: borrows the runtime; `stirred` outlives it. A lane may be destroyed within `stirred`.
@@ -22,7 +22,7 @@
 #include "net_socket/comm/connection_setup.h"
 #include "net_socket/connect/listening.h"
 #include "net_socket/engine/reactor.h"
-#include "net_socket/health/health.h"
+#include "net_socket/health/health_peer.h"
 #include "net_socket/message/wire.h"
 
 namespace tcpx {
@@ -48,7 +48,7 @@ class PendingConnection {
   void Prune();
 
   // All lanes are here, and `health`, null where there is none. May be called again, with a later one.
-  void BecomeWhole(const std::shared_ptr<Health>& health);
+  void BecomeWhole(const std::shared_ptr<HealthPeer>& health);
   bool whole() const { return whole_; }
   // Lane 0 has ended.
   bool first_left() const;
@@ -56,7 +56,7 @@ class PendingConnection {
   Word Hear();
   // Of an established one: its sockets, in the order of the lanes, and its health socket.
   std::vector<LaneSocket> TakeLanes();
-  std::shared_ptr<Health> TakeHealth();
+  std::shared_ptr<HealthPeer> TakeHealth();
 
   const std::shared_ptr<Listening>& listening() const { return listening_; }
   const Hello& hello() const { return hello_; }
@@ -65,7 +65,7 @@ class PendingConnection {
   const SocketAddress& from() const { return from_; }
   size_t lanes() const { return lanes_.size(); }
   size_t present() const;
-  std::weak_ptr<Health> health() const { return health_; }
+  std::weak_ptr<HealthPeer> health() const { return health_; }
 
   Reactor::TimerId timer{0, 0};  // the owner's
 
@@ -79,7 +79,7 @@ class PendingConnection {
   SocketAddress from_;                        // of lane 0, or of the first that came
   std::vector<std::unique_ptr<Lane>> lanes_;  // null: missing
   bool whole_ = false;
-  std::shared_ptr<Health> health_;  // once it was whole; used until then
+  std::shared_ptr<HealthPeer> health_;  // once it was whole; used until then
 };
 
 }  // namespace tcpx

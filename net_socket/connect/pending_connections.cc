@@ -67,7 +67,7 @@ std::optional<AcceptWatch::Partial> PendingConnections::FindPartialInLoop(const 
 
 // False: there is a health socket to come.
 bool PendingConnections::BecomeWholeInLoop(PendingConnection* pending) {
-  std::shared_ptr<Health> health;
+  std::shared_ptr<HealthPeer> health;
   if ((pending->hello().features & kFeatureHealth) != 0) {
     health = runtime_->health.FindAcceptedInLoop(HealthTag(pending->hello().connection_id));
     if (health == nullptr && !pending->whole()) return false;
@@ -107,7 +107,7 @@ void PendingConnections::AwaitInLoop(const ConnectionId& id, PendingConnection* 
 void PendingConnections::ExpireInLoop(const ConnectionId& id) {
   if (CompleteInLoop(id)) return;
   PendingConnection& pending = *pending_.find(id)->second;
-  // Its dialler may stand still, and may have said the word: the end of lane 0 tells that it has not.
+  // Its dialler may be stopped, and may have said the word: the end of lane 0 tells that it has not.
   if (pending.whole()) return AwaitInLoop(id, &pending);
   TCPX_INFO("accept: %d of %s from %s have come within %d s: they are closed, and the peer may begin anew",
             pending.present(), Counted(pending.lanes(), "lane"), pending.from().ToString(),
@@ -118,7 +118,7 @@ void PendingConnections::ExpireInLoop(const ConnectionId& id) {
 void PendingConnections::LaneStirredInLoop(const ConnectionId& id, size_t lane, bool ended) {
   // What was said before the end counts.
   if (CompleteInLoop(id) || !ended) return;
-  const std::shared_ptr<Health> health = pending_.find(id)->second->health().lock();
+  const std::shared_ptr<HealthPeer> health = pending_.find(id)->second->health().lock();
   if (health != nullptr && health->ended_in_order_in_loop()) HealthDiedInLoop(health->tag(), true);
   if (!pending_.contains(id)) return;
   pending_.find(id)->second->EndLane(lane);
@@ -157,7 +157,7 @@ void PendingConnections::HealthDiedInLoop(uint64_t tag, bool waits) {
 }
 
 // Nobody else may ever use it.
-void PendingConnections::DropUnusedHealthLater(const std::weak_ptr<Health>& health) {
+void PendingConnections::DropUnusedHealthLater(const std::weak_ptr<HealthPeer>& health) {
   if (health.expired()) return;
   Runtime* const runtime = runtime_;
   runtime->reactor.AddDeadlineInLoop(PatienceNs(runtime->options),

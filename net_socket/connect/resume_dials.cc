@@ -101,10 +101,10 @@ class ResumeDials::Dial final {
     });
   }
 
-  // A peer that is gone has ended its health socket too. While that stands, something on the way may have refused.
+  // A peer that is gone has ended its health socket too. While that is up, something on the way may have refused.
   bool RefusalIsFinal() {
     all_->health_->Ask();
-    if (all_->health_->PeerVanished()) return true;
+    if (all_->health_->socket().PeerVanished()) return true;
     return refusals_.Believed(MonotonicNanos());
   }
 
@@ -146,7 +146,7 @@ class ResumeDials::Dial final {
     next_ = reactor().RepeatInLoop(0, [this] { return OfferInLoop() ? Reactor::kOver : tuning::kInUseNs; });
   }
 
-  // Not while another lane stands: the peer can be reached.
+  // Not while another lane is up: the peer can be reached.
   void BoundInLoop(int64_t after_ns) {
     bound_ = reactor().RepeatDeadlineInLoop(after_ns, [this] {
       const auto overdue = [](RedialledLanes* lanes) { return lanes->LanesOverdue(); };
@@ -211,8 +211,8 @@ class ResumeDials::Dial final {
 };
 
 ResumeDials::ResumeDials(Runtime* runtime, const Secret* secret, DialRequest request, const ConnectionId& id,
-                         std::shared_ptr<Health> health, std::vector<LanePath> paths)
-    : dialling_{runtime, secret, OfStanding(std::move(request)), id, true},
+                         std::shared_ptr<HealthPeer> health, std::vector<LanePath> paths)
+    : dialling_{runtime, secret, OfEstablished(std::move(request)), id, true},
       health_(std::move(health)),
       paths_(std::move(paths), dialling_.request.lanes),
       histories_(static_cast<size_t>(paths_.lanes())) {}
@@ -262,11 +262,11 @@ bool ResumeDials::Serves(const LanePath& path) const { return !dialling_.runtime
 
 const LanePath* ResumeDials::OtherPath(int lane, const LanePath& taken, int turn) const {
   const auto serves = [this](const LanePath& path) { return Serves(path); };
-  const auto stands = [this, lane](int other) { return other != lane && !dials_.contains(other); };
-  return paths_.Other(taken, turn, serves, stands);
+  const auto carries = [this, lane](int other) { return other != lane && !dials_.contains(other); };
+  return paths_.Other(taken, turn, serves, carries);
 }
 
-// A lane that has nowhere else to go keeps its socket: it counts as standing, and may go on when the interface is back.
+// A lane that has nowhere else to go keeps its socket: it counts as up, and may go on when the interface is back.
 void ResumeDials::NicsChangedInLoop() {
   for (auto& [lane, dial] : dials_) dial->AnewInLoop();
   for (int lane = 0; lane < paths_.lanes(); ++lane) {

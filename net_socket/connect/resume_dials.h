@@ -12,7 +12,7 @@
 // States:  of a lane: dialling -> offered to its connection -> over.
 // Units:   nanoseconds.
 // Errors:  LaneGone: at once where the peer's port refuses and its health socket has ended, or its process knows the
-//          connection no more; else once no lane has stood for TCPX_RECONNECT_TIMEOUT, or for a while all was refused.
+//          connection no more; else once no lane has been up for TCPX_RECONNECT_TIMEOUT, or for a while all was refused.
 #ifndef TCPX_NET_SOCKET_CONNECT_RESUME_DIALS_H_
 #define TCPX_NET_SOCKET_CONNECT_RESUME_DIALS_H_
 
@@ -25,7 +25,7 @@
 #include "net_socket/comm/redialler.h"
 #include "net_socket/connect/dial_lane.h"
 #include "net_socket/connect/lane_paths.h"
-#include "net_socket/health/health.h"
+#include "net_socket/health/health_peer.h"
 #include "net_socket/nic/lost_paths.h"
 
 namespace tcpx {
@@ -34,7 +34,7 @@ class ResumeDials final : public Redialler, private LostPaths::User {
  public:
   // `paths` by lane. `secret` null: none is shared.
   ResumeDials(Runtime* runtime, const Secret* secret, DialRequest request, const ConnectionId& id,
-              std::shared_ptr<Health> health, std::vector<LanePath> paths);
+              std::shared_ptr<HealthPeer> health, std::vector<LanePath> paths);
   ~ResumeDials() override;
 
   void StartInLoop(Link<RedialledLanes> lanes, Link<SocketTaker> taker) override;
@@ -64,8 +64,8 @@ class ResumeDials final : public Redialler, private LostPaths::User {
   void DialInLoop(int lane, Why why, uint32_t records_taken);
   void EndDialInLoop(int lane);
 
-  const Dialling dialling_;
-  const std::shared_ptr<Health> health_;
+  const DialSetup dialling_;
+  const std::shared_ptr<HealthPeer> health_;
   LanePaths paths_;
   Link<RedialledLanes> lanes_;
   Link<SocketTaker> taker_;

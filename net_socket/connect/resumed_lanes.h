@@ -1,4 +1,4 @@
-// resumed_lanes.h: who asks for a lane of a connection that stands, and what becomes of that.
+// resumed_lanes.h: who asks for a lane of an established connection, and what becomes of that.
 //
 // Purpose: remembers each accepted connection whose lanes heal, also behind the end of the listen that it came by. A
 //          hello for one of its lanes, with the same ticket and an attempt that is newer than all before, brings a
@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "net_socket/comm/redialler.h"
 #include "net_socket/comm/runtime.h"
-#include "net_socket/comm/socket_taker.h"
 #include "net_socket/connect/pending_hello.h"
 #include "net_socket/engine/link.h"
 #include "net_socket/message/wire.h"

@@ -62,7 +62,7 @@ class Engine {
 
   virtual const char* name() const = 0;
   // True exactly when it takes kSendZeroCopy. The kernel may refuse a single one all the same.
-  virtual bool zero_copy() const { return false; }
+  virtual bool zero_copy() const = 0;
   // Takes `op` over: kind, fd and iov are set, the rest is the engine's. It reaches the kernel at the next Reap at the
   // latest.
   virtual void Submit(IoOp* op) = 0;

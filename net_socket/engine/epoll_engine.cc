@@ -22,6 +22,7 @@ class EpollEngine final : public Engine {
  public:
   EpollEngine(OwnedFd epoll, OwnedFd event) : epoll_(std::move(epoll)), event_(std::move(event)) {}
 
+  bool zero_copy() const override { return false; }
   const char* name() const override { return "epoll"; }
 
   void Submit(IoOp* op) override {

@@ -15,7 +15,7 @@
 #include <optional>
 #include <string>
 
-#include "net_socket/message/clock_record.h"
+#include "net_socket/message/health_records.h"
 
 namespace tcpx {
 

@@ -15,46 +15,46 @@ HealthHub::~HealthHub() = default;
 
 void HealthHub::MeasureClocks() { clock_notes_ = std::make_unique<ClockNotes>(); }
 
-std::shared_ptr<Health> HealthHub::UseDialledInLoop(int device, const SocketAddress& peer) {
-  std::shared_ptr<Health>& health = dialled_[Key(device, peer.ToString())];
+std::shared_ptr<HealthPeer> HealthHub::UseDialledInLoop(int device, const SocketAddress& peer) {
+  std::shared_ptr<HealthPeer>& health = dialled_[Key(device, peer.ToString())];
   if (health == nullptr) {
     uint64_t tag = 0;
     (void)FillRandom(&tag, sizeof(tag));  // Where that fails, the dial's own identity fails too.
-    health = std::make_shared<Health>(this, reactor_, tag, true);
+    health = std::make_shared<HealthPeer>(this, reactor_, tag, true, clock_notes_.get());
   }
   health->UseInLoop();
   return health;
 }
 
-std::shared_ptr<Health> HealthHub::FindAcceptedInLoop(uint64_t tag) {
+std::shared_ptr<HealthPeer> HealthHub::FindAcceptedInLoop(uint64_t tag) {
   auto found = accepted_.find(tag);
   return found == accepted_.end() ? nullptr : found->second;
 }
 
 void HealthHub::AcceptInLoop(uint64_t tag, OwnedFd fd, const HealthSettings& settings, Seals seals) {
-  std::shared_ptr<Health> health = FindAcceptedInLoop(tag);
+  std::shared_ptr<HealthPeer> health = FindAcceptedInLoop(tag);
   if (health == nullptr) {
-    health = std::make_shared<Health>(this, reactor_, tag, false);
+    health = std::make_shared<HealthPeer>(this, reactor_, tag, false, clock_notes_.get());
     accepted_[tag] = health;
   }
   health->UpInLoop(std::move(fd), settings, std::move(seals));
 }
 
 void HealthHub::LetGoInLoop(uint64_t tag) {
-  const std::shared_ptr<Health> health = FindAcceptedInLoop(tag);
-  if (health != nullptr && health->heals_in_loop()) health->LetGoInLoop();
+  const std::shared_ptr<HealthPeer> health = FindAcceptedInLoop(tag);
+  if (health != nullptr && health->socket().heals()) health->LetGoInLoop();
 }
 
-void HealthHub::DiedInLoop(const Health& health, bool waits) {
-  if (died_ != nullptr && !health.dialled()) died_(health.tag(), waits);
+void HealthHub::DiedInLoop(const HealthPeer& health, bool waits) {
+  if (died_ != nullptr) died_(health.tag(), waits);
 }
 
 void HealthHub::LookInLoop(uint64_t tag) {
-  const std::shared_ptr<Health> health = FindAcceptedInLoop(tag);
+  const std::shared_ptr<HealthPeer> health = FindAcceptedInLoop(tag);
   if (health != nullptr) health->OnEvents(0);
 }
 
-void HealthHub::ForgetInLoop(Health* health) {
+void HealthHub::ForgetInLoop(HealthPeer* health) {
   for (auto it = dialled_.begin(); it != dialled_.end(); ++it) {
     if (it->second.get() != health) continue;
     dialled_.erase(it);
@@ -64,7 +64,7 @@ void HealthHub::ForgetInLoop(Health* health) {
   if (found != accepted_.end() && found->second.get() == health) accepted_.erase(found);
 }
 
-void HealthHub::DropUnusedInLoop(const std::shared_ptr<Health>& health) {
+void HealthHub::DropUnusedInLoop(const std::shared_ptr<HealthPeer>& health) {
   if (health == nullptr || health->used_in_loop()) return;
   health->CloseInLoop();
   ForgetInLoop(health.get());

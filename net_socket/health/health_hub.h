@@ -19,33 +19,33 @@
 #include "absl/container/flat_hash_map.h"
 #include "common/address.h"
 #include "common/clock_notes.h"
-#include "net_socket/health/health.h"
+#include "net_socket/health/health_peer.h"
 
 namespace tcpx {
 
 // All health sockets of the process.
-class HealthHub {
+class HealthHub final : public HealthPeer::Keeper {
  public:
   explicit HealthHub(Reactor* reactor);
   ~HealthHub();
 
   // What `device` and the listening socket at `peer` share; made, and not up, where there is none. Used once more.
-  std::shared_ptr<Health> UseDialledInLoop(int device, const SocketAddress& peer);
+  std::shared_ptr<HealthPeer> UseDialledInLoop(int device, const SocketAddress& peer);
   // Null where the peer has not dialled it (yet).
-  std::shared_ptr<Health> FindAcceptedInLoop(uint64_t tag);
+  std::shared_ptr<HealthPeer> FindAcceptedInLoop(uint64_t tag);
   // One of which the end has come is forgotten at once, before its event.
   void LookInLoop(uint64_t tag);
   void AcceptInLoop(uint64_t tag, OwnedFd fd, const HealthSettings& settings, Seals seals = Seals());
   // It is about to be accepted once more, if it is there.
   void LetGoInLoop(uint64_t tag);
-  void ForgetInLoop(Health* health);
+  void ForgetInLoop(HealthPeer* health) override;
   // Closes an accepted socket that no connection uses; null is a no-op.
-  void DropUnusedInLoop(const std::shared_ptr<Health>& health);
+  void DropUnusedInLoop(const std::shared_ptr<HealthPeer>& health);
   // From here on `died` hears of each accepted socket whose stream has ended without a bye, as that of a process that
   // dies; a reset says nothing of processes. `waits`: for another one.
   using Died = std::function<void(uint64_t tag, bool waits)>;
   void TellDeathsTo(Died died) { died_ = std::move(died); }
-  void DiedInLoop(const Health& health, bool waits);
+  void DiedInLoop(const HealthPeer& health, bool waits) override;
   // Before the first socket: clocks are measured, for a timeline.
   void MeasureClocks();
   // Null: they are not.
@@ -58,8 +58,8 @@ class HealthHub {
 
   Reactor* const reactor_;
   std::unique_ptr<ClockNotes> clock_notes_;
-  absl::flat_hash_map<Key, std::shared_ptr<Health>> dialled_;
-  absl::flat_hash_map<uint64_t, std::shared_ptr<Health>> accepted_;
+  absl::flat_hash_map<Key, std::shared_ptr<HealthPeer>> dialled_;
+  absl::flat_hash_map<uint64_t, std::shared_ptr<HealthPeer>> accepted_;
   Died died_;
 };
 

@@ -26,7 +26,7 @@ class HealthUser {
   virtual void PeerLeft(const std::vector<uint64_t>& taken) = 0;
   // The receiver says that what it says on this lane is not acknowledged.
   virtual void PeerIsUnheard(int lane) = 0;
-  // What the peer waits for, or asks (message/wait_record.h).
+  // What the peer waits for, or asks (message/health_records.h).
   virtual void PeerSaysWaits(const std::string& news) = 0;
 
   // The socket is lost, and there will be another one, or not.

@@ -11,7 +11,7 @@
 //              silence between two probes; or
 //            - the window was closed with segments in flight (a peer short of memory): these are sent again as probes,
 //              at doubling intervals, of which the last three went unanswered.
-//          The death of the whole host is the health socket's to find (health.h).
+//          The death of the whole host is the health socket's to find (health_peer.h).
 // Threads: one at a time.
 // Units:   as the names say; times of MonotonicNanos.
 // Errors:  where the kernel won't tell, a lane counts as alive.

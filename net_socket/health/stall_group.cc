@@ -7,7 +7,7 @@
 
 #include "common/clock.h"
 #include "common/random.h"
-#include "net_socket/health/health.h"
+#include "net_socket/health/health_peer.h"
 
 namespace tcpx {
 namespace {
@@ -190,7 +190,7 @@ bool StallGroup::Tell(const Place& place, bool asks, int64_t now_ns) {
   if (since_ns_ != 0) news.stood_ms = static_cast<uint32_t>(std::max<int64_t>((now_ns - since_ns_) / kMillisecond, 1));
   news.no_cpu_percent = no_cpu_percent_;
   news.root = root_;
-  return member.health->TellWaits(member.id, EncodeNews(news));
+  return member.health->waits().Tell(member.id, EncodeNews(news));
 }
 
 }  // namespace tcpx

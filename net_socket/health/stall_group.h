@@ -16,17 +16,17 @@
 #include <string>
 #include <vector>
 
-#include "net_socket/health/health_reader.h"
 #include "net_socket/health/verdict.h"
 #include "net_socket/health/wait_news.h"
+#include "net_socket/message/health_records.h"
 
 namespace tcpx {
 
-class Health;
+class HealthPeer;
 
 // One end of a connection, as of its latest look.
 struct StallMember {
-  std::shared_ptr<Health> health;  // may be null
+  std::shared_ptr<HealthPeer> health;  // may be null
   ConnectionId id{};
   std::string there;  // the peer's name
   bool sends = false;

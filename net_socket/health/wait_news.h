@@ -6,7 +6,7 @@
 // Root:    a cause with a culprit; found by one rank and passed on. A candidate is none yet: in a circle, where each waits
 //          for the next, the one that holds most messages that it has received and not passed on; it becomes a root when
 //          it has come round to its own finder.
-// Wire:    wait_record.h.
+// Wire:    health_records.h.
 // Threads: any.
 // Errors:  none.
 #ifndef TCPX_NET_SOCKET_HEALTH_WAIT_NEWS_H_
@@ -15,7 +15,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "net_socket/message/wait_record.h"
+#include "net_socket/message/health_records.h"
 
 namespace tcpx {
 

@@ -10,7 +10,7 @@
 //   reverse stream:   { header [body] }*     records only: credit, bye, error
 //   a lane again:     hello of kind kResume -> answer, with the count of bytes taken -> the stream from there on
 //   a health socket:  hello of that kind -> answer -> { header [body] }* both ways, records only: error, parting, left,
-//                     silent, waits, clock, bye. health_notice.h says what is in them
+//                     silent, waits, clock, bye. health_records.h says what is in them
 //
 // Versions: kWireVersion is in the hello and the handle. A record of an unknown kind is skipped by its length, so a
 //           newer peer may add kinds (from kFirstRecord on) without a new version.
@@ -60,8 +60,8 @@ enum class FrameKind : uint8_t {
   kEstablished = 69,  // dialler -> acceptor, first on lane 0: all lanes are answered, and none is dialled any more
   kLeft = 70,         // on a health socket: this end of the connection is closed, none of its lanes comes back
   kSilent = 71,       // there, receiver -> sender: what the receiver says on a lane is not acknowledged; move the lane
-  kWaits = 76,        // on a health socket: what an end waits for (wait_record.h)
-  kClock = 77,        // there, too: what time it is, and the answer (clock_record.h)
+  kWaits = 76,        // on a health socket: what an end waits for (health_records.h)
+  kClock = 77,        // there, too: what time it is, and the answer (health_records.h)
   kRest = 75,         // on a lane: if its socket ends behind this record, the lane is closed and not lost
 };
 

@@ -22,14 +22,14 @@ void AddTo(ContextStatistics* statistics, const Comm& comm) {
 std::string HealedText(const ConnectionCounts& sent, const ConnectionCounts& received) {
   const uint64_t events = sent.lost + sent.moved + sent.resumed + sent.health + received.lost + received.moved +
                           received.resumed + received.health;
-  const std::string steered =
+  const std::string piloted =
       sent.added + sent.dropped == 0 ? "" : absl::StrFormat(", lanes added: %d, dropped: %d", sent.added, sent.dropped);
-  if (events == 0) return steered;
+  if (events == 0) return piloted;
   const std::string healed = absl::StrFormat(
       ", lanes lost: %d sending, %d receiving; moved: %d; gone on: %d sending, %d receiving; health sockets back: %d "
       "dialled, %d accepted",
       sent.lost, received.lost, sent.moved, sent.resumed, received.resumed, sent.health, received.health);
-  return steered + healed;
+  return piloted + healed;
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ void TakeLanes(const Options& options, const Runtime& runtime, DialRequest* requ
   }
   request->lanes = count.lanes;
   const bool steers = path.steers_lanes || path.shuffles_lanes;
-  request->steered = options.heal && steers && LanesMaySteer(count.lanes);
+  request->piloted = options.heal && steers && LanesMaySteer(count.lanes);
   request->taken_lanes = budget->Take(count.lanes - 1);
   LogShare(*request, count);
 }

@@ -81,7 +81,7 @@ class Plugin final : public PluginApi {
   ForkGuard fork_guard_;
 
   Mutex mutex_;  // never on a message's way
-  // What the transports borrow, and what holds a TransportUse, stand in the order of their lives.
+  // What the transports borrow, and what holds a TransportUse, are in the order of their lives.
   std::unique_ptr<Settings> settings_ TCPX_GUARDED_BY(mutex_);
   std::unique_ptr<AnnouncedDevices> devices_ TCPX_GUARDED_BY(mutex_);
   LaneNotes lane_notes_;                                     // the lanes' own

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "common/clock.h"
 #include "common/counted.h"
 #include "common/fd.h"
 #include "common/interfaces.h"
@@ -14,6 +15,12 @@
 #include "net_socket/stats/hub.h"
 
 namespace tcpx {
+namespace {
+
+// How long a progress thread looks for more work before it sleeps, at most.
+constexpr int64_t kSpinNs = 50 * kMicrosecond;
+
+}  // namespace
 
 Transport::Transport(const Options& options, const Secret* secret, LaneNotes* notes, std::unique_ptr<GpuHub> gpu)
     : runtime_(options), acceptor_(&runtime_, secret), dialler_(&runtime_, secret) {
@@ -54,7 +61,7 @@ absl::Status Transport::StartPool(const ThreadPlan& plan) {
   }
   const EngineChoice wanted = engine == EngineChoice::kEpoll ? engine : options.engine;
   runtime_.pool = std::make_unique<ProgressPool>();
-  absl::Status status = runtime_.pool->Start(wanted, plan.threads, plan.places, options.spin_ns);
+  absl::Status status = runtime_.pool->Start(wanted, plan.threads, plan.places, kSpinNs);
   if (!status.ok()) {
     runtime_.pool.reset();
     TCPX_WARN("%s; mode caller-driven instead: NCCL's own thread moves the bytes", std::string(status.message()));

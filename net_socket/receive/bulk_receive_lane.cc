@@ -5,26 +5,12 @@
 #include "common/socket.h"
 
 namespace tcpx {
-namespace {
 
-ReceiveStream::Settings StreamOf(const BulkReceiveLane::Settings& lane) {
-  ReceiveStream::Settings stream;
-  stream.fd = lane.fd;
-  stream.lane = lane.lane;
-  stream.borrows = ReceiveLane::Borrows::kForFlagLines;
-  stream.acks_at_once = lane.acks_at_once;
-  return stream;
-}
-
-}  // namespace
-
-BulkReceiveLane::BulkReceiveLane(LaneOwner* owner, const Settings& settings, Destination* destination,
+BulkReceiveLane::BulkReceiveLane(LaneOwner* owner, const ReceiveStream::Settings& settings, Destination* destination,
                                  StagePool* stages)
     : owner_(owner),
-      lane_(settings.lane),
-      opened_(settings.opened),
       destination_(destination),
-      stream_(owner, StreamOf(settings), destination, stages) {
+      stream_(owner, settings, destination, stages, ReceiveLane::Borrows::kForFlagLines) {
   op_.fd = settings.fd;
   op_.kind = IoOp::Kind::kReceive;
 }
@@ -43,7 +29,7 @@ void BulkReceiveLane::AdvanceInLoop(Engine* engine) {
     }
     engine->Forget(op_.fd);
     const absl::Status replaced = Replace(next_socket_.Take());
-    if (!replaced.ok()) owner_->FailLane(replaced, lane_);
+    if (!replaced.ok()) owner_->FailLane(replaced, stream_.lane());
   }
   if (stream_.drops_socket() && !op_.in_flight) {
     engine->Forget(op_.fd);
@@ -93,9 +79,7 @@ void BulkReceiveLane::Received(int result) {
     stream_.frames().Advance(static_cast<size_t>(result));
     stream_.Check();
   } else if (!IsTransientErrno(-result) && !(result == -ECANCELED && cancelled_)) {
-    // One that was opened and never used: its dialler may have given it up before it was answered.
-    const bool unused = opened_ && stream_.intake().taken() == 0;
-    stream_.Broke(-result, unused || stream_.frames().rests());
+    stream_.Broke(-result);
   }
 }
 

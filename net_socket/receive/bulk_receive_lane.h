@@ -24,14 +24,8 @@ namespace tcpx {
 
 class BulkReceiveLane final : public PoolLane {
  public:
-  struct Settings {
-    int fd = -1;
-    int lane = 1;
-    bool opened = false;        // later than its connection
-    bool acks_at_once = false;  // as ReceiveStream::Settings
-  };
-
-  BulkReceiveLane(LaneOwner* owner, const Settings& settings, Destination* destination, StagePool* stages);
+  BulkReceiveLane(LaneOwner* owner, const ReceiveStream::Settings& settings, Destination* destination,
+                  StagePool* stages);
 
   // Before the lane is moved: its socket is sealed.
   void OpenBy(std::unique_ptr<Opener> opener) { stream_.intake().OpenBy(std::move(opener)); }
@@ -65,8 +59,6 @@ class BulkReceiveLane final : public PoolLane {
   ssize_t ReadHeld();
 
   LaneOwner* const owner_;
-  const int lane_;
-  const bool opened_;
   Destination* const destination_;
   ReceiveStream stream_;
   bool cancelled_ = false;  // what the old socket still had with the engine

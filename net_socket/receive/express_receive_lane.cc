@@ -10,13 +10,10 @@
 namespace tcpx {
 namespace {
 
-constexpr int kLane = 0;
-
 // Where acknowledgements may be put off the tuning says when.
 ReceiveStream::Settings StreamOf(const ExpressReceiveLane::Settings& lane) {
   ReceiveStream::Settings stream;
   stream.fd = lane.fd;
-  stream.lane = kLane;
   stream.acks_at_once = !lane.path.delays_acks;
   return stream;
 }
@@ -26,7 +23,7 @@ ReceiveStream::Settings StreamOf(const ExpressReceiveLane::Settings& lane) {
 ExpressReceiveLane::ExpressReceiveLane(LaneOwner* owner, const Settings& settings, Seals* seals,
                                        Destination* destination, StagePool* stages)
     : owner_(owner),
-      stream_(owner, StreamOf(settings), destination, stages),
+      stream_(owner, StreamOf(settings), destination, stages, ReceiveLane::Borrows::kAlways),
       pattern_(settings.path.times_long_messages),
       tuning_(settings.fd, settings.path, settings.heals),
       records_(owner, settings.fd, settings.sealed, std::move(seals->sealer)) {
@@ -71,7 +68,7 @@ void ExpressReceiveLane::Took(size_t bytes) {
 
 void ExpressReceiveLane::SendRecords() {
   const absl::Status sent = TrySendRecords();
-  if (!sent.ok()) owner_->FailLane(sent, kLane);
+  if (!sent.ok()) owner_->FailLane(sent, stream_.lane());
 }
 
 absl::Status ExpressReceiveLane::TrySendRecords() {

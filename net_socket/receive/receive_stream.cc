@@ -11,23 +11,28 @@
 
 namespace tcpx {
 
-void ReceiveStream::Broke(int err, bool rests) {
-  if (err == EBADMSG) return owner_->FailLane(FailureOf(FailureKind::kForged, kNotAuthentic), lane_);
+// One that was opened and never used: its dialler may have given it up before it was answered. Lane 0 is never closed.
+bool ReceiveStream::MayRest() const {
+  return lane() > 0 && (frames_.rests() || (settings_.opened && intake_.taken() == 0));
+}
+
+void ReceiveStream::Broke(int err) {
+  if (err == EBADMSG) return owner_->FailLane(FailureOf(FailureKind::kForged, kNotAuthentic), lane());
   const absl::Status why =
       err == 0 ? absl::UnavailableError("the peer closed the connection") : ErrnoStatus(err, "receive");
-  if (rests && owner_->RestLane(lane_)) {
+  if (MayRest() && owner_->RestLane(lane())) {
     lost_ = drops_socket_ = true;
     lost_by_ = 0;
-  } else if (owner_->LoseLane(why, lane_)) {
+  } else if (owner_->LoseLane(why, lane())) {
     lost_ = true;
     lost_by_ = err;
   } else if (err == 0 || owner_->peer_left()) {
-    if (intake_.cut()) return owner_->FailLane(absl::UnavailableError(kCutRecord), lane_);
+    if (intake_.cut()) return owner_->FailLane(absl::UnavailableError(kCutRecord), lane());
     frames_.End();
     Check();
     ended_.store(true, std::memory_order_release);
   } else {
-    owner_->FailLane(why, lane_);
+    owner_->FailLane(why, lane());
   }
 }
 
@@ -39,12 +44,12 @@ bool ReceiveStream::StillLost() {
 }
 
 absl::Status ReceiveStream::Replace(SocketOffer offer) {
-  const bool authentic = intake_.Freeze(fd_);
-  absl::Status replaced = ReplaceSocket(fd_, offer.fd);
+  const bool authentic = intake_.Freeze(settings_.fd);
+  absl::Status replaced = ReplaceSocket(settings_.fd, offer.fd);
   if (!authentic) replaced = FailureOf(FailureKind::kForged, kNotAuthentic);
   if (offer.seals != nullptr) intake_.OpenBy(std::move(offer.seals->opener));
   lost_ = drops_socket_ = false;
-  owner_->LaneBack(lane_);
+  owner_->LaneBack(lane());
   offer.done(intake_.taken());
   return replaced;
 }
@@ -54,13 +59,13 @@ void ReceiveStream::DropSocket() {
   drops_socket_ = false;
   intake_.Forget();
   const auto none = StreamSocket(AF_INET);
-  if (none.ok()) (void)ParkSocket(fd_, none->get());
+  if (none.ok()) (void)ParkSocket(settings_.fd, none->get());
 }
 
 // The kernel takes a socket that has answered for one that will answer again, and holds acknowledgements back for that:
 // the sender then takes up to 40 ms for the round trip. A lane answers its hello, or carries credits, and no more.
 void ReceiveStream::LeaveAnswering() {
-  if (acks_at_once_) (void)SetQuickAck(fd_, 1);
+  if (settings_.acks_at_once) (void)SetQuickAck(settings_.fd, 1);
 }
 
 }  // namespace tcpx

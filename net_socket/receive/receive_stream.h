@@ -29,29 +29,27 @@ class ReceiveStream {
   struct Settings {
     int fd = -1;
     int lane = 0;
-    ReceiveLane::Borrows borrows = ReceiveLane::Borrows::kAlways;
+    bool opened = false;        // later than its connection
     bool acks_at_once = false;  // acknowledgements are not put off because the socket has sent something
   };
 
-  ReceiveStream(LaneOwner* owner, const Settings& settings, Destination* destination, StagePool* stages)
-      : owner_(owner),
-        fd_(settings.fd),
-        lane_(settings.lane),
-        acks_at_once_(settings.acks_at_once),
-        frames_(destination, stages, settings.lane, settings.borrows) {}
+  ReceiveStream(LaneOwner* owner, const Settings& settings, Destination* destination, StagePool* stages,
+                ReceiveLane::Borrows borrows)
+      : owner_(owner), settings_(settings), frames_(destination, stages, settings.lane, borrows) {}
 
+  int lane() const { return settings_.lane; }
   ReceiveLane& frames() { return frames_; }
   StreamIntake& intake() { return intake_; }
   const StreamIntake& intake() const { return intake_; }
   // What comes next, without waiting: as StreamIntake::Receive.
-  ssize_t Receive(iovec* iov, int places) { return intake_.Receive(fd_, iov, places); }
+  ssize_t Receive(iovec* iov, int places) { return intake_.Receive(settings_.fd, iov, places); }
   // Tells the owner what is wrong with what has come.
   void Check() {
-    if (!frames_.status().ok()) owner_->FailLane(frames_.status(), lane_);
+    if (!frames_.status().ok()) owner_->FailLane(frames_.status(), lane());
   }
 
-  // The socket has ended (0), or broken with an errno. `rests`: an end is what the sender of the lane wants.
-  void Broke(int err, bool rests = false);
+  // The socket has ended (0), or broken with an errno.
+  void Broke(int err);
   // True: the lane can't go on now.
   bool Waits() { return lost_ && StillLost(); }
   // The lane waits for another socket.
@@ -74,11 +72,11 @@ class ReceiveStream {
 
  private:
   bool StillLost();
+  // True exactly when the sender may have closed the lane, and not lost it.
+  bool MayRest() const;
 
   LaneOwner* const owner_;
-  const int fd_;
-  const int lane_;
-  const bool acks_at_once_;
+  const Settings settings_;
   StreamIntake intake_;
   bool lost_ = false;
   int lost_by_ = 0;  // errno, 0: an end

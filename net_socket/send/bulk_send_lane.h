@@ -17,7 +17,6 @@
 #include <utility>
 
 #include "net_socket/engine/progress_pool.h"
-#include "net_socket/message/lane_counts.h"
 #include "net_socket/message/lane_owner.h"
 #include "net_socket/send/bulk_pace.h"
 #include "net_socket/send/idle_lanes.h"

@@ -45,7 +45,7 @@ void ExpressSendLane::Post(SendRequest* request, bool lone) {
     return;
   }
   queue_.Push(request, 0);
-  if (lone || queue_.waiting_bytes() >= settings_.gather_bytes) Flush();
+  if (lone || queue_.waiting_bytes() >= SendQueue::kGatherBytes) Flush();
 }
 
 void ExpressSendLane::SendLone(SendRequest* request) {

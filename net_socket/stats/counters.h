@@ -35,7 +35,7 @@ struct TcpCounts {
   uint64_t retransmits = 0;
 };
 
-enum class Ends : uint8_t { kBoth, kSenders };
+enum class CountedAt : uint8_t { kBoth, kSenders };
 
 // Of the counter `member` of `Counts`. A name that is null: not shown there.
 template <typename Counts>
@@ -43,49 +43,50 @@ struct CounterLine {
   uint64_t Counts::*member;
   const char* json;
   const char* metric;
-  Ends ends;
+  CountedAt ends;
   const char* help;
   double unit = 1;  // of the metric
 };
 
 inline constexpr CounterLine<LaneSums> kLaneCounters[] = {
-    {&LaneSums::bytes, "bytes", "tcpx_stream_bytes_total", Ends::kBoth,
+    {&LaneSums::bytes, "bytes", "tcpx_stream_bytes_total", CountedAt::kBoth,
      "Bytes in the streams of the lanes, with headers and padding."},
-    {&LaneSums::chunks, "chunks", "tcpx_chunks_total", Ends::kBoth, "Chunks that travelled whole."},
-    {&LaneSums::calls, "calls", "tcpx_calls_total", Ends::kBoth, "System calls or ring operations that moved bytes."},
-    {&LaneSums::short_calls, "short_writes", "tcpx_short_writes_total", Ends::kSenders,
+    {&LaneSums::chunks, "chunks", "tcpx_chunks_total", CountedAt::kBoth, "Chunks that travelled whole."},
+    {&LaneSums::calls, "calls", "tcpx_calls_total", CountedAt::kBoth,
+     "System calls or ring operations that moved bytes."},
+    {&LaneSums::short_calls, "short_writes", "tcpx_short_writes_total", CountedAt::kSenders,
      "Sends of which the kernel took a part only."},
-    {&LaneSums::zero_copy, "zero_copy_sends", "tcpx_zero_copy_sends_total", Ends::kSenders,
+    {&LaneSums::zero_copy, "zero_copy_sends", "tcpx_zero_copy_sends_total", CountedAt::kSenders,
      "Chunks that were sent without a copy."},
-    {&LaneSums::copied, "zero_copy_copied", "tcpx_zero_copy_copied_total", Ends::kSenders,
+    {&LaneSums::copied, "zero_copy_copied", "tcpx_zero_copy_copied_total", CountedAt::kSenders,
      "Chunks sent without a copy that the kernel copied after all."},
 };
 
 inline constexpr CounterLine<ConnectionCounts> kConnectionCounters[] = {
-    {&ConnectionCounts::lost, "lanes_lost", "tcpx_lanes_lost_total", Ends::kBoth, "Lanes whose socket died."},
-    {&ConnectionCounts::moved, "lanes_moved", "tcpx_lanes_moved_total", Ends::kBoth,
+    {&ConnectionCounts::lost, "lanes_lost", "tcpx_lanes_lost_total", CountedAt::kBoth, "Lanes whose socket died."},
+    {&ConnectionCounts::moved, "lanes_moved", "tcpx_lanes_moved_total", CountedAt::kBoth,
      "Lanes that left a standing socket for a better one."},
-    {&ConnectionCounts::dialled, "lanes_redialled", "tcpx_lanes_redialled_total", Ends::kSenders,
+    {&ConnectionCounts::dialled, "lanes_redialled", "tcpx_lanes_redialled_total", CountedAt::kSenders,
      "Sockets that were dialled in place of others."},
-    {&ConnectionCounts::resumed, "lanes_resumed", "tcpx_lanes_resumed_total", Ends::kBoth,
+    {&ConnectionCounts::resumed, "lanes_resumed", "tcpx_lanes_resumed_total", CountedAt::kBoth,
      "Lanes that went on with another socket."},
-    {&ConnectionCounts::added, "lanes_added", "tcpx_lanes_added_total", Ends::kBoth,
+    {&ConnectionCounts::added, "lanes_added", "tcpx_lanes_added_total", CountedAt::kBoth,
      "Lanes that were opened while their connection stood."},
-    {&ConnectionCounts::dropped, "lanes_dropped", "tcpx_lanes_dropped_total", Ends::kBoth,
+    {&ConnectionCounts::dropped, "lanes_dropped", "tcpx_lanes_dropped_total", CountedAt::kBoth,
      "Lanes that were closed while their connection stood."},
-    {&ConnectionCounts::slow, "lanes_slow", "tcpx_lanes_slow_total", Ends::kBoth,
+    {&ConnectionCounts::slow, "lanes_slow", "tcpx_lanes_slow_total", CountedAt::kBoth,
      "Lanes that became far slower than their sisters for long."},
-    {&ConnectionCounts::health, nullptr, nullptr, Ends::kBoth, "Health sockets that came back."},
+    {&ConnectionCounts::health, nullptr, nullptr, CountedAt::kBoth, "Health sockets that came back."},
 };
 
 inline constexpr CounterLine<TcpCounts> kTcpCounters[] = {
-    {&TcpCounts::busy_us, "busy_us", "tcpx_tcp_busy_seconds_total", Ends::kSenders,
+    {&TcpCounts::busy_us, "busy_us", "tcpx_tcp_busy_seconds_total", CountedAt::kSenders,
      "Time in which lanes had data that was not acknowledged.", 1e-6},
-    {&TcpCounts::window_limited_us, "window_limited_us", "tcpx_tcp_window_limited_seconds_total", Ends::kSenders,
+    {&TcpCounts::window_limited_us, "window_limited_us", "tcpx_tcp_window_limited_seconds_total", CountedAt::kSenders,
      "Busy time in which the peer's window was closed.", 1e-6},
-    {&TcpCounts::buffer_limited_us, "buffer_limited_us", "tcpx_tcp_buffer_limited_seconds_total", Ends::kSenders,
+    {&TcpCounts::buffer_limited_us, "buffer_limited_us", "tcpx_tcp_buffer_limited_seconds_total", CountedAt::kSenders,
      "Busy time in which the send buffer was the limit.", 1e-6},
-    {&TcpCounts::retransmits, "retransmits", "tcpx_retransmitted_segments_total", Ends::kBoth,
+    {&TcpCounts::retransmits, "retransmits", "tcpx_retransmitted_segments_total", CountedAt::kBoth,
      "Segments that were sent again."},
 };
 

@@ -81,7 +81,7 @@ void AddFamilies(const Counters& counters, std::vector<MetricFamily>* families) 
   }
 }
 
-// Collects the samples of each family, which must stand together.
+// Collects the samples of each family, which must be together.
 class Writer {
  public:
   explicit Writer(const ProcessNumbers& process)
@@ -95,7 +95,7 @@ class Writer {
   template <typename Counters, typename Counts>
   void AddCounters(const Counters& counters, const std::string& labels, const Counts& counts, bool sends) {
     for (const auto& counter : counters) {
-      if (counter.metric == nullptr || (counter.ends == Ends::kSenders && !sends)) continue;
+      if (counter.metric == nullptr || (counter.ends == CountedAt::kSenders && !sends)) continue;
       Add(counter.metric, labels, static_cast<double>(counts.*counter.member) * counter.unit);
     }
   }

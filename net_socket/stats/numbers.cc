@@ -105,7 +105,7 @@ void ReadTcpNumbers(int fd, LaneNumbers* lane) {
   const int held = QueuedBytes(fd);
   now.unacked_bytes = held > 0 ? static_cast<uint32_t>(held) : 0;
   if (!lane->read) {
-    // These stand as the lane was made; another socket of it gets the same.
+    // These are as the lane was made with; another socket of it gets the same.
     auto congestion = GetCongestion(fd);
     if (congestion.ok()) lane->tcp.congestion = *congestion;
     lane->tcp.dscp = Dscp(fd);

@@ -81,7 +81,7 @@ struct LaneNumbers : LaneSums {
 };
 
 struct ConnectionNumbers {
-  // Stand still.
+  // These never change.
   uint64_t communicator = 0;
   std::string connection;  // the first 8 bytes of its id, in hexadecimal: the same at both ends
   int device = 0;
@@ -106,7 +106,7 @@ struct ConnectionNumbers {
   int posted = 0;  // messages under way
   int caller = 0;  // NCCL's thread; 0: none yet
   bool failed = false;
-  // Of one that stands, once it is known why: health/wait_news.h.
+  // Of one that is stalled, once it is known why: health/wait_news.h.
   std::string cause;
   std::string culprit;
   std::string why;

@@ -144,9 +144,9 @@ StatsSocket::~StatsSocket() {
 
 int64_t StatsSocket::AddPolls(int64_t now_ns, std::vector<pollfd>* polls) const {
   int64_t until_ns = now_ns + kSecond;
-  const bool rests = accepts_ >= kAcceptsMax && now_ns < accept_again_ns_;
-  if (rests) until_ns = std::min(until_ns, accept_again_ns_);
-  polls->push_back({rests ? -1 : listening_.get(), POLLIN, 0});
+  const bool pauses = accepts_ >= kAcceptsMax && now_ns < accept_again_ns_;
+  if (pauses) until_ns = std::min(until_ns, accept_again_ns_);
+  polls->push_back({pauses ? -1 : listening_.get(), POLLIN, 0});
   for (const Client& client : clients_) {
     polls->push_back({client.fd.get(), POLLOUT, 0});
     until_ns = std::min(until_ns, client.until_ns);

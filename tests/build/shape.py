@@ -47,27 +47,9 @@ LARGEST = 10
 
 # What is over its limit for now: {(kind, name): number}.
 KNOWN = {
-    ("methods", "Comm"): 81,
-    ("methods", "Health"): 79,
-    ("methods", "ReceiveComm"): 43,
-    ("methods", "ReceiveLane"): 39,
-    ("methods", "SendComm"): 50,
-    ("members", "Health"): 35,
-    ("members", "ReceiveComm"): 22,
-    ("members", "ReceiveLane"): 36,
     ("members", "Recorder"): 22,
     ("members", "Sealer"): 22,
-    ("members", "StallProbe"): 23,
-    ("files", "Comm"): 2,
-    ("files", "Health"): 5,
-    ("files", "ReceiveComm"): 2,
-    ("interface", "Watched"): 33,
-    ("not pure", "ConnectionEnd"): 5,
-    ("not pure", "Engine"): 1,
-    ("not pure", "PeerWatch::Owner"): 1,
-    ("not pure", "Watched"): 27,
-    ("together", "Comm and SendComm"): 131,
-    ("lines", "the product"): 39182,
+    ("lines", "the product"): 40300,
 }
 
 

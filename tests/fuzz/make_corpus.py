@@ -112,7 +112,7 @@ def answers():
 
 
 def waits(who=b"node7 pid 4711 (rank 3)", cause=2, chain=(b"node8 pid 1",)):
-    """What an end waits for (message/wait_record.h)."""
+    """What an end waits for (message/health_records.h)."""
     def text(value):
         return bytes([len(value)]) + value
 

@@ -25,7 +25,7 @@ overheard() {
   await ear_settled "$name"
   grep -q 'listening on' "$folder/ear.log" || netns_skip "tcpdump may not listen here: $(tail -n 1 "$folder/ear.log")"
   local own=(NCCL_SOCKET_IFNAME=eth0 TCPX_LANES=3 TCPX_MAX_RECVS=8 TCPX_GPU_DIRECT_STAGING=1 TCPX_LINGER=1
-    TCPX_GPU_SLOT_BYTES=64K TCPX_GPU_POOL_BYTES=1M "TCPX_SECRET_FILE=$scratch/key" "$@")
+    TCPX_TEST_GPU_SLOT_BYTES=64K TCPX_GPU_POOL_BYTES=1M "TCPX_SECRET_FILE=$scratch/key" "$@")
   launch "$name" a a "${own[@]}" -- tests/netns/teller tell "$folder" one other "$scratch/secrets"
   launch "$name" b b "${own[@]}" -- tests/netns/teller tell "$folder" other one "$scratch/secrets"
   ended_well "$name" a b || fail "$name: the ranks"

@@ -20,6 +20,7 @@ class FakeEngine final : public Engine {
       : rng_(seed), step_bytes_max_(step_bytes_max), event_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
   ~FakeEngine() override { close(event_); }
 
+  bool zero_copy() const override { return false; }
   const char* name() const override { return "fake"; }
 
   void Submit(IoOp* op) override {

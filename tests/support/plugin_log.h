@@ -19,7 +19,9 @@ void RecordLog(ncclDebugLogLevel level, unsigned long flags, const char* file, i
 void ClearLog();
 // Lines of `level`, oldest first.
 std::vector<std::string> LogLines(ncclDebugLogLevel level);
-int WarningCount();
+// At WARN, but for those that say that a parameter for tests is in effect.
+std::vector<std::string> Warnings();
+int WarningCount();  // of those
 // All lines, each behind "WARN " or "INFO ".
 std::string LogText();
 bool LogHas(const std::string& part);

@@ -48,8 +48,8 @@ void CheckUnknownOfOurs(const char* entry, Report* report) {
   const char* const one[] = {entry, nullptr};
   const absl::string_view name = NameOf(entry);
   for (const std::string& warning : UnknownParameters(one)) {
-    const bool for_tests = name == kTestUringRung;
-    report->Problem("variable", warning, MendName(name, for_tests ? "" : NearestParameter(name, "TCPX_")));
+    const bool no_other = absl::StartsWith(name, "TCPX_TEST_") || IsRemovedParameter(name);
+    report->Problem("variable", warning, MendName(name, no_other ? "" : NearestParameter(name, "TCPX_")));
   }
 }
 

@@ -126,7 +126,7 @@ void Talk(Control* peer) {
   settings.threads = 2;
   settings.lanes = 4;
   settings.environment["TCPX_HEAL"] = "1";
-  settings.environment["TCPX_STEER"] = "1";
+  settings.environment["TCPX_TEST_SHUFFLE_LANES"] = "1";
   settings.environment["NCCL_SOCKET_RETRY_SLEEP_MSEC"] = "1";
   auto plugin = TestPlugin::Open(settings);
   TCPX_REQUIRE(plugin.ok(), plugin.status().ToString());

@@ -137,7 +137,7 @@ TEST_P(BytesTest, EagerSendsAndLateCopies) {
 }
 
 TEST_P(BytesTest, LargeOnes) {
-  Start({{"TCPX_GPU_SLOT_BYTES", "256K"}, {"TCPX_GPU_POOL_BYTES", "4M"}});
+  Start({{"TCPX_TEST_GPU_SLOT_BYTES", "256K"}, {"TCPX_GPU_POOL_BYTES", "4M"}});
   // More than the pool in any case.
   const size_t bytes = LongRun() ? 64 * kMiB : TimeScale() > 1 ? 8 * kMiB : 16 * kMiB;
   std::vector<Transfer> transfers;
@@ -150,7 +150,7 @@ TEST_P(BytesTest, LargeOnes) {
 
 // With one shared slot and many connections each still has its own, and what is pinned stays within the bounds.
 TEST_P(BytesTest, ManyConnectionsShareAPool) {
-  Start({{"TCPX_GPU_SLOT_BYTES", "1M"}});
+  Start({{"TCPX_TEST_GPU_SLOT_BYTES", "1M"}});
   constexpr int kPairs = 6;
   std::vector<Ends> pairs = {pair_};
   while (pairs.size() < kPairs) {

@@ -187,7 +187,7 @@ TEST_P(GroupsTest, LateCopies) {
 }
 
 TEST_P(GroupsTest, LargeOnes) {
-  Start({{"TCPX_GPU_SLOT_BYTES", "256K"}, {"TCPX_GPU_POOL_BYTES", "4M"}});
+  Start({{"TCPX_TEST_GPU_SLOT_BYTES", "256K"}, {"TCPX_GPU_POOL_BYTES", "4M"}});
   Run({TimeScale() > 1 ? 2 * kMiB + 1 : 64 * kMiB});
 }
 

@@ -105,7 +105,7 @@ class PlacementTest : public ::testing::Test {
     setenv("NCCL_SOCKET_IFNAME", "eth", 1);
     setenv("NCCL_SOCKET_FAMILY", "AF_INET", 1);
     setenv("TCPX_GPU_DIRECT_STAGING", "1", 1);
-    setenv("TCPX_GPU_SLOT_BYTES", std::to_string(kSlotBytes).c_str(), 1);
+    setenv("TCPX_TEST_GPU_SLOT_BYTES", std::to_string(kSlotBytes).c_str(), 1);
     setenv("TCPX_GPU_POOL_BYTES", std::to_string(kPoolBytes).c_str(), 1);
     setenv("TCPX_LANES", "4", 1);
     setenv("TCPX_THREADS", "0", 1);

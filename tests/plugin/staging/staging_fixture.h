@@ -85,7 +85,7 @@ class StagingTest : public PluginTest, public ::testing::WithParamInterface<Mode
   void Start(const std::map<std::string, std::string>& environment) {
     Mode settings = GetParam();
     settings.environment["TCPX_GPU_DIRECT_STAGING"] = "1";
-    settings.environment["TCPX_GPU_SLOT_BYTES"] = "64K";
+    settings.environment["TCPX_TEST_GPU_SLOT_BYTES"] = "64K";
     settings.environment["TCPX_GPU_POOL_BYTES"] = "1M";
     for (const auto& [name, value] : environment) settings.environment[name] = value;
     OpenPair(settings);

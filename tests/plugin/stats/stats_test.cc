@@ -170,7 +170,7 @@ TEST_P(StatsTest, TheFileTellsWhatMovedAndGoesAtTheEnd) {
 // Of lanes that are opened and closed at random: some never had a socket while a look comes.
 TEST_P(StatsTest, LanesThatComeAndGoAreCounted) {
   settings_.environment["TCPX_HEAL"] = "1";
-  settings_.environment["TCPX_STEER"] = "1";
+  settings_.environment["TCPX_TEST_SHUFFLE_LANES"] = "1";
   settings_.environment["TCPX_STATS_LANES"] = "1";
   Open();
   Exposition all;

@@ -314,30 +314,6 @@ TEST_P(OptionalReceiveTest, DeregAfterTheDataDisturbsNothing) {
 
 INSTANTIATE_TEST_SUITE_P(EveryMode, OptionalReceiveTest, ::testing::ValuesIn(AllModes()), ModeName);
 
-class SwitchedOffTest : public OptionalReceiveTest {
- protected:
-  Mode Settings() const override {
-    Mode settings = GetParam();
-    settings.environment = {{"TCPX_OPTIONAL_RECV_COMPLETION", "0"}};
-    return settings;
-  }
-};
-
-TEST_P(SwitchedOffTest, NothingIsReportedEarly) {
-  const std::string out(200, 'm');
-  std::vector<char> in(200, '?');
-  void* first = Receive(&in[0], 100);
-  void* second = Receive(&in[100], 100);
-  for (int i = 0; i < 100; ++i) ASSERT_FALSE(Done(first) || Done(second));
-  Finish({Send(&out[0], 100), Send(&out[100], 100)}, {first, second});
-  EXPECT_EQ(out, std::string(in.begin(), in.end()));
-  for (const std::string& line : LogLines(NCCL_LOG_WARN)) {
-    EXPECT_EQ(std::string::npos, line.find("TCPX_OPTIONAL_RECV_COMPLETION")) << line;
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(EveryMode, SwitchedOffTest, ::testing::ValuesIn(AllModes()), ModeName);
-
 // v9 brought the preset (NCCL 2.24.3); before, the slot's old contents mean nothing.
 class OptionalVersionTest : public OptionalReceiveTest {};
 

@@ -194,12 +194,11 @@ TEST(PlanThreadsTest, TheReasonSaysWhatDecided) {
             "4 cpus (cpuset 64, process 4, quota none), this rank's own of 8 ranks (LOCAL_WORLD_SIZE); on NUMA node 0 "
             "as the device");
   machine = Plain(64);
-  machine.demand.gpus = 2;
-  machine.demand.device_nodes = {-1, -1};
-  machine.options.threads_max = 6;
+  machine.demand.gpus = 10;
+  machine.demand.device_nodes = std::vector<int>(10, -1);
   EXPECT_EQ(PlanOf(machine).reason,
-            "64 cpus (cpuset 64, process 64, quota none) / 1 rank (assumed) for 2 gpus on 2 devices, TCPX_THREADS_MAX "
-            "is 6; on cpus 0-63: the device's NUMA node is unknown");
+            "64 cpus (cpuset 64, process 64, quota none) / 1 rank (assumed) for 10 gpus on 10 devices, 32 threads at "
+            "most; on cpus 0-63: the device's NUMA node is unknown");
 }
 
 // Lanes of a device find the threads of its node by this.

@@ -69,23 +69,19 @@ TEST(ParamsTest, DefaultsAreThese) {
   const Options options;
   EXPECT_EQ(options.engine, EngineChoice::kAuto);
   EXPECT_EQ(options.threads, -1);
-  EXPECT_EQ(options.threads_max, 32);
   EXPECT_EQ(options.lanes, 0);
   EXPECT_EQ(options.express_bytes, 65536);
   EXPECT_EQ(options.chunk_bytes, 524288);
   EXPECT_EQ(options.chunk_bytes_min, 65536);
-  EXPECT_EQ(options.gather_bytes, 1048576);
   EXPECT_EQ(options.linger_ns, 5000000000);
   EXPECT_EQ(options.hello_timeout_ns, 10000000000);
   EXPECT_EQ(options.retry_count, 34);
   EXPECT_EQ(options.retry_sleep_ns, 100000000);
   EXPECT_EQ(options.peer_timeout_ns, 30000000000);
   EXPECT_EQ(options.stall_warn_ns, 10000000000);
-  EXPECT_EQ(options.spin_ns, 50000);
   EXPECT_EQ(options.sndbuf, -1);
   EXPECT_EQ(options.rcvbuf, -1);
   EXPECT_EQ(options.traffic_class, AskedClass());
-  EXPECT_TRUE(options.optional_recv_completion);
   EXPECT_TRUE(options.port_range.any());
 }
 
@@ -104,7 +100,6 @@ TEST(ParamsTest, ReadsValues) {
       {"TCPX_THREADS", "64", [](const Options& o) { return o.threads == 64; }},
       {"TCPX_THREADS", "auto", [](const Options& o) { return o.threads == -1; }},
       {"TCPX_THREADS", "-1", [](const Options& o) { return o.threads == -1; }},
-      {"TCPX_THREADS_MAX", "8", [](const Options& o) { return o.threads_max == 8; }},
       {"TCPX_CPUS", "0-3,7", [](const Options& o) { return o.cpus == "0-3,7"; }},
       {"TCPX_LANES", "1", [](const Options& o) { return o.lanes == 1; }},
       {"TCPX_LANES", "64", [](const Options& o) { return o.lanes == 64; }},
@@ -115,7 +110,6 @@ TEST(ParamsTest, ReadsValues) {
       {"TCPX_EXPRESS_BYTES", "0x8000", [](const Options& o) { return o.express_bytes == 32768; }},
       {"TCPX_CHUNK_BYTES", "1G", [](const Options& o) { return o.chunk_bytes == 1 << 30; }},
       {"TCPX_CHUNK_BYTES", "65536", [](const Options& o) { return o.chunk_bytes == 65536; }},
-      {"TCPX_GATHER_BYTES", "4K", [](const Options& o) { return o.gather_bytes == 4096; }},
       {"TCPX_CONGESTION", "dctcp", [](const Options& o) { return o.congestion == "dctcp"; }},
       {"TCPX_PACING_MBPS", "25000", [](const Options& o) { return o.pacing_mbps == 25000; }},
       {"NCCL_SOCKET_SNDBUF", "4194304", [](const Options& o) { return o.sndbuf == 4 << 20; }},
@@ -135,8 +129,10 @@ TEST(ParamsTest, ReadsValues) {
       {"TCPX_HELLO_TIMEOUT", "2", [](const Options& o) { return o.hello_timeout_ns == 2 * kSecond; }},
       {"NCCL_SOCKET_RETRY_CNT", "7", [](const Options& o) { return o.retry_count == 7; }},
       {"NCCL_SOCKET_RETRY_SLEEP_MSEC", "5", [](const Options& o) { return o.retry_sleep_ns == 5 * kMillisecond; }},
-      {"TCPX_SPIN_US", "0", [](const Options& o) { return o.spin_ns == 0; }},
-      {"TCPX_SPIN_US", "200", [](const Options& o) { return o.spin_ns == 200 * kMicrosecond; }},
+      {"TCPX_STEER", "0", [](const Options& o) { return o.steer == Switch::kOff; }},
+      {"TCPX_STEER", "auto", [](const Options& o) { return o.steer == Switch::kAuto; }},
+      {"TCPX_TEST_SHUFFLE_LANES", "1", [](const Options& o) { return o.shuffle_lanes; }},
+      {"TCPX_TEST_GPU_SLOT_BYTES", "64K", [](const Options& o) { return o.gpu_slot_bytes == 65536; }},
       {"TCPX_TRAFFIC_CLASS", "0x68",
        [](const Options& o) {
          return o.traffic_class == AskedClass{0x68, false};
@@ -212,9 +208,11 @@ TEST(ParamsTest, ABadValueKeepsTheDefaultAndSaysSo) {
       {"TCPX_HELLO_TIMEOUT", "0", "1 to 600", "10"},
       {"TCPX_STALL_WARN", "3601", "off (0), or more, up to 3600", "10"},
       {"TCPX_MAX_RECVS", "9", "auto (0) or 1 to 8", "auto"},
-      {"TCPX_OPTIONAL_RECV_COMPLETION", "yes", "on (1) or off (0)", "on"},
-      {"TCPX_OPTIONAL_RECV_COMPLETION", "2", "on (1) or off (0)", "on"},
-      {"TCPX_OPTIONAL_RECV_COMPLETION", "auto", "on (1) or off (0)", "on"},
+      {"TCPX_SPREAD_ERRORS", "yes", "on (1) or off (0)", "on"},
+      {"TCPX_SPREAD_ERRORS", "2", "on (1) or off (0)", "on"},
+      {"TCPX_SPREAD_ERRORS", "auto", "on (1) or off (0)", "on"},
+      {"TCPX_STEER", "on", "auto or off (0)", "auto"},
+      {"TCPX_STEER", "1", "auto or off (0)", "auto"},
       {"TCPX_GPU_DIRECT_STAGING", "2", "on (1) or off (0)", "off"},
       {"TCPX_ZEROCOPY", "2", "auto, on (1) or off (0)", "auto"},
       {"NCCL_NET_OPTIONAL_RECV_COMPLETION", "off", "0 to 1", "1"},

@@ -24,7 +24,7 @@ TEST(UnknownParamsTest, EachIsToldWithTheNearest) {
     const char* name;
     const char* nearest;
   } cases[] = {
-      {"TCPX_SPIN", "TCPX_SPIN_US"},
+      {"TCPX_STALL", "TCPX_STALL_WARN"},
       {"TCPX_PORT", "TCPX_PORT_RANGE"},
       {"TCPX_LANE", "TCPX_LANES"},
       {"TCPX_NTHREADS", "TCPX_THREADS"},
@@ -63,9 +63,35 @@ TEST(UnknownParamsTest, WhatIsKnownOrNotOursIsSilent) {
 
 // It makes a job slower, and nothing else would say why.
 TEST(UnknownParamsTest, WhatIsForTestsIsToldWhereItHasAnEffect) {
-  const std::vector<std::string> warnings = Warnings({"TCPX_TEST_URING_RUNG=4", "TCPX_TEST_LONG=1"});
-  ASSERT_EQ(warnings.size(), 1u);
-  EXPECT_TRUE(absl::StartsWith(warnings[0], "TCPX_TEST_URING_RUNG is in effect")) << warnings[0];
+  const std::vector<std::string> warnings =
+      Warnings({"TCPX_TEST_URING_RUNG=4", "TCPX_TEST_LONG=1", "TCPX_TEST_SHUFFLE_LANES=1"});
+  ASSERT_EQ(warnings.size(), 2u);
+  EXPECT_TRUE(absl::StartsWith(warnings[0], "TCPX_TEST_SHUFFLE_LANES is in effect")) << warnings[0];
+  EXPECT_TRUE(absl::StartsWith(warnings[1], "TCPX_TEST_URING_RUNG is in effect")) << warnings[1];
+}
+
+TEST(UnknownParamsTest, OneThatWasRemovedSaysWhatToDo) {
+  const struct {
+    const char* name;
+    const char* advice;
+  } cases[] = {
+      {"TCPX_GATHER_BYTES", "unset it"},
+      {"TCPX_GPU_SLOT_BYTES", "TCPX_GPU_POOL_BYTES"},
+      {"TCPX_OPTIONAL_RECV_COMPLETION", "NCCL_NET_OPTIONAL_RECV_COMPLETION=0"},
+      {"TCPX_SPIN_US", "TCPX_THREADS=0"},
+      {"TCPX_THREADS_MAX", "TCPX_THREADS"},
+      {"TCPX_TRACE_BYTES", "TCPX_TRACE_SAMPLE"},
+  };
+  for (const auto& one : cases) {
+    const std::vector<std::string> warnings = Warnings({absl::StrCat(one.name, "=1")});
+    ASSERT_EQ(warnings.size(), 1u) << one.name;
+    EXPECT_TRUE(absl::StartsWith(warnings[0], absl::StrCat(one.name, " was removed and has no effect: ")))
+        << warnings[0];
+    EXPECT_TRUE(absl::StrContains(warnings[0], one.advice)) << warnings[0];
+    EXPECT_FALSE(absl::StrContains(warnings[0], "nearest")) << warnings[0];
+    EXPECT_TRUE(IsRemovedParameter(one.name));
+  }
+  EXPECT_FALSE(IsRemovedParameter("TCPX_LANES"));
 }
 
 TEST(UnknownParamsTest, ComeByName) {

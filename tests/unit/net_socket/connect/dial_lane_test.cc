@@ -89,7 +89,7 @@ class OneLane final : public DialLane::Owner {
  private:
   Runtime runtime_;
   Device device_;
-  Dialling dialling_;
+  DialSetup dialling_;
   std::string end_;
   std::unique_ptr<DialLane> lane_;
 };

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "net_socket/health/health.h"
+#include "net_socket/health/health_peer.h"
 #include "tests/support/broken_cipher.h"
 #include "tests/support/tcp_pair.h"
 #include "tests/unit/net_socket/health/health_pair.h"
@@ -32,10 +32,10 @@ class HealthCipherTest : public HealthTest, public ::testing::WithParamInterface
 };
 
 TEST_P(HealthCipherTest, EndsTheSocket) {
-  EXPECT_TRUE(near_->Notify(Id(2), "not you"));
+  EXPECT_TRUE(near_->members().Notify(Id(2), "not you"));
   EXPECT_EQ("", near_comm_.Text());
   const BrokenCipher broken;
-  (void)near_->Notify(Id(1), "you");
+  (void)near_->members().Notify(Id(1), "you");
   EXPECT_TRUE(near_comm_.Hears("died: the cipher failed")) << near_comm_.Text();
 }
 

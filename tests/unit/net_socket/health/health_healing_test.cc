@@ -10,7 +10,7 @@
 
 #include "common/clock.h"
 #include "common/fd.h"
-#include "net_socket/health/health.h"
+#include "net_socket/health/health_peer.h"
 #include "tests/support/deadline.h"
 #include "tests/support/tcp_pair.h"
 #include "tests/unit/net_socket/health/health_pair.h"
@@ -24,7 +24,7 @@ const std::string kGarbage(size_t{2} * kHeaderBytes, '\xff');
 // Whoever is asked to dial again.
 class Redialler final : public HealthRedialler {
  public:
-  void DialInLoop(std::shared_ptr<Health> health) override {
+  void DialInLoop(std::shared_ptr<HealthPeer> health) override {
     health_ = std::move(health);
     ++dials;
   }
@@ -32,7 +32,7 @@ class Redialler final : public HealthRedialler {
   int dials = 0;
 
  private:
-  std::shared_ptr<Health> health_;
+  std::shared_ptr<HealthPeer> health_;
 };
 
 // Both ends heal.
@@ -62,8 +62,9 @@ class HealingHealthTest : public HealthTest {
     const Deadline deadline;
     for (bool lost = false; !lost;) {
       ASSERT_TRUE(deadline.Yield());
-      reactor_.RunSync(
-          [&] { lost = near_->state_in_loop() == HealthState::kLost && far_->state_in_loop() == HealthState::kLost; });
+      reactor_.RunSync([&] {
+        lost = near_->socket().state() == HealthState::kLost && far_->socket().state() == HealthState::kLost;
+      });
     }
   }
 
@@ -78,7 +79,7 @@ class HealingHealthTest : public HealthTest {
     const Deadline deadline;
     for (bool there = false; !there;) {
       ASSERT_TRUE(deadline.Yield());
-      reactor_.RunSync([&] { there = near_->state_in_loop() == state; });
+      reactor_.RunSync([&] { there = near_->socket().state() == state; });
     }
   }
 
@@ -90,8 +91,8 @@ class HealingHealthTest : public HealthTest {
 
 TEST_F(HealingHealthTest, WhatIsSaidMeanwhileIsToldAfterwards) {
   ASSERT_NO_FATAL_FAILURE(Break());
-  EXPECT_FALSE(near_->Notify(Id(1), "later")) << "nobody hears it now";
-  EXPECT_FALSE(far_->PeerVanished());
+  EXPECT_FALSE(near_->members().Notify(Id(1), "later")) << "nobody hears it now";
+  EXPECT_FALSE(far_->socket().PeerVanished());
   EXPECT_EQ("", near_comm_.Text() + far_comm_.Text());
   reactor_.RunSync([&] {
     EXPECT_EQ(1, redialler_->dials);
@@ -99,7 +100,7 @@ TEST_F(HealingHealthTest, WhatIsSaidMeanwhileIsToldAfterwards) {
   });
   EXPECT_TRUE(far_comm_.Hears("failed: later;"));
   EXPECT_EQ("failed: later;", far_comm_.Text());
-  EXPECT_TRUE(far_->Notify(Id(1), "now"));
+  EXPECT_TRUE(far_->members().Notify(Id(1), "now"));
   EXPECT_TRUE(near_comm_.Hears("failed: now;"));
 }
 
@@ -107,8 +108,8 @@ TEST_F(HealingHealthTest, ARefusalIsTheEnd) {
   ASSERT_NO_FATAL_FAILURE(Break());
   reactor_.RunSync([&] { near_->RefusedInLoop(redialler_.get()); });
   EXPECT_EQ("ended;", near_comm_.Text());
-  EXPECT_TRUE(near_->PeerVanished());
-  EXPECT_FALSE(near_->Notify(Id(1), "to nobody"));
+  EXPECT_TRUE(near_->socket().PeerVanished());
+  EXPECT_FALSE(near_->members().Notify(Id(1), "to nobody"));
 }
 
 // Whoever dials has found that out for all of them.
@@ -162,10 +163,10 @@ TEST_F(HealingHealthTest, AHostThatIsHeardNoMoreIsGone) {
 
 TEST_F(HealingHealthTest, WhatWaitedForALostSocketKeepsNothingBack) {
   const OwnedFd deaf = JoinDeaf();
-  for (int i = 0; i < 4000; ++i) near_->Notify(Id(1), std::string(512, 'x'));
+  for (int i = 0; i < 4000; ++i) near_->members().Notify(Id(1), std::string(512, 'x'));
   ASSERT_EQ(0, shutdown(near_fd_, SHUT_RDWR));
   ASSERT_NO_FATAL_FAILURE(AwaitNear(HealthState::kLost));
-  near_->Notify(Id(1), "later");
+  near_->members().Notify(Id(1), "later");
   reactor_.RunSync([&] { Join(7); });
   EXPECT_TRUE(far_comm_.Hears("failed: later;"));
 }
@@ -173,7 +174,7 @@ TEST_F(HealingHealthTest, WhatWaitedForALostSocketKeepsNothingBack) {
 TEST_F(HealingHealthTest, WhatIsAskedOfABusyPeerArrives) {
   const OwnedFd deaf = JoinDeaf();
   size_t due = FillSocket(near_fd_);
-  EXPECT_TRUE(near_->AskForAnother(Id(1), 3));
+  EXPECT_TRUE(near_->members().AskForAnother(Id(1), 3));
   due += Record(FrameKind::kSilent, std::string(sizeof(ConnectionId) + 2, '\0')).size();
   const Deadline deadline;
   for (size_t came = 0; came < due; came += ReadAvailable(deaf.get()).size()) {
@@ -185,13 +186,13 @@ TEST_F(HealingHealthTest, WhatIsAskedOfABusyPeerArrives) {
 TEST_F(HealingHealthTest, ATurnIsBounded) {
   size_t heard = 0;
   reactor_.RunSync([&] {
-    for (int i = 0; i < 1000; ++i) near_->Notify(Id(1), std::string(512, 'x'));
+    for (int i = 0; i < 1000; ++i) near_->members().Notify(Id(1), std::string(512, 'x'));
     far_->OnEvents(0);
     heard = far_comm_.Text().size();
   });
   EXPECT_GT(heard, 0u);
   EXPECT_LE(heard, 16u * 4096u);
-  EXPECT_TRUE(near_->Notify(Id(1), "the last"));
+  EXPECT_TRUE(near_->members().Notify(Id(1), "the last"));
   EXPECT_TRUE(far_comm_.Hears("failed: the last;"));
 }
 
@@ -209,7 +210,7 @@ TEST_F(HealingHealthTest, GarbageIsNotForgottenWhenAnotherSocketIsUp) {
   reactor_.RunSync([&] {
     EXPECT_TRUE(WriteAll(far_fd_, kGarbage));
     near_->UpInLoop(std::move(pair.a), settings_);
-    EXPECT_FALSE(near_->up_in_loop());
+    EXPECT_NE(HealthState::kUp, near_->socket().state());
   });
   EXPECT_TRUE(near_comm_.Hears("died: ")) << near_comm_.Text();
 }

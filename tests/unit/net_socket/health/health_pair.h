@@ -107,8 +107,8 @@ class HealthTest : public ::testing::Test {
   Reactor reactor_;
   HealthHub near_hub_{&reactor_};
   HealthHub far_hub_{&reactor_};
-  std::shared_ptr<Health> near_;
-  std::shared_ptr<Health> far_;
+  std::shared_ptr<HealthPeer> near_;
+  std::shared_ptr<HealthPeer> far_;
   Listener near_comm_;
   Listener far_comm_;
 };

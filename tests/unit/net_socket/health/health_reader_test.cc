@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "net_socket/health/health.h"
+#include "net_socket/health/health_peer.h"
 #include "tests/unit/net_socket/health/health_records.h"
 
 namespace tcpx {

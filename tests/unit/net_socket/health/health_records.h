@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <string>
 
-#include "net_socket/health/health.h"
 #include "net_socket/message/wire.h"
 
 namespace tcpx {

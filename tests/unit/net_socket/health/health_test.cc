@@ -1,6 +1,4 @@
 // The health socket: who hears what is said there, what its end means, and who dials it.
-#include "net_socket/health/health.h"
-
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -15,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
 #include "common/socket.h"
+#include "net_socket/health/health_peer.h"
 #include "net_socket/health/wait_news.h"
 #include "tests/support/deadline.h"
 #include "tests/support/tcp_pair.h"
@@ -39,18 +38,18 @@ TEST(HealthStateTest, EveryPairOfStates) {
 
 TEST_F(HealthTest, TheEndsKnowEachOthersNameAndWhatTheyWaitFor) {
   Deadline deadline;
-  while (near_->peer_name().empty() || far_->peer_name().empty()) ASSERT_TRUE(deadline.Yield());
-  EXPECT_EQ(ThisProcessName(), near_->peer_name());
-  EXPECT_TRUE(near_->TellWaits(Id(1), "for you"));
+  while (near_->waits().peer_name().empty() || far_->waits().peer_name().empty()) ASSERT_TRUE(deadline.Yield());
+  EXPECT_EQ(ThisProcessName(), near_->waits().peer_name());
+  EXPECT_TRUE(near_->waits().Tell(Id(1), "for you"));
   EXPECT_TRUE(far_comm_.Hears("waits: for you")) << far_comm_.Text();
   // Nobody is there to hear it, and nothing else is lost by it.
-  EXPECT_TRUE(near_->TellWaits(Id(2), "for nobody"));
+  EXPECT_TRUE(near_->waits().Tell(Id(2), "for nobody"));
   const int64_t told_ns = MonotonicNanos();
-  EXPECT_TRUE(far_->TellWaits(Id(1), "for me"));
+  EXPECT_TRUE(far_->waits().Tell(Id(1), "for me"));
   EXPECT_TRUE(near_comm_.Hears("waits: for me")) << near_comm_.Text();
-  EXPECT_GE(near_->heard_ns(), told_ns);
+  EXPECT_GE(near_->socket().heard_ns(), told_ns);
   reactor_.RunSync([&] { near_->CloseInLoop(); });
-  EXPECT_FALSE(near_->TellWaits(Id(1), "too late")) << "a question that was never sent";
+  EXPECT_FALSE(near_->waits().Tell(Id(1), "too late")) << "a question that was never sent";
 }
 
 // A process that does not know the connection, or expects it only, is there nevertheless, and says so once.
@@ -65,52 +64,52 @@ TEST_F(HealthTest, AQuestionForNobodyIsAnswered) {
   WaitNews answer;
   answer.who = ThisProcessName();
   const std::string heard = "waits: " + EncodeNews(answer) + ";";
-  EXPECT_TRUE(near_->TellWaits(Id(2), EncodeNews(question)));
+  EXPECT_TRUE(near_->waits().Tell(Id(2), EncodeNews(question)));
   EXPECT_TRUE(near_comm_.Hears(heard));
-  EXPECT_TRUE(near_->TellWaits(Id(3), EncodeNews(question)));
+  EXPECT_TRUE(near_->waits().Tell(Id(3), EncodeNews(question)));
   EXPECT_TRUE(near_comm_.Hears(heard + heard));
   EXPECT_EQ("", far_comm_.Text());
   reactor_.RunSync([&] { far_->LeaveInLoop(Id(3)); });
 }
 
 TEST_F(HealthTest, TheEndOfAConnectionReachesItOnly) {
-  near_->NotifyLeft(Id(2));
-  near_->NotifyLeft(Id(1));
+  near_->members().NotifyLeft(Id(2));
+  near_->members().NotifyLeft(Id(1));
   EXPECT_TRUE(far_comm_.Hears("left;"));
   EXPECT_EQ("left;", far_comm_.Text());
 }
 
 TEST_F(HealthTest, AReceiverThatLeavesSaysHowFarItCame) {
-  near_->NotifyLeft(Id(1), {uint64_t{5} << 40, 0, 17});
+  near_->members().NotifyLeft(Id(1), {uint64_t{5} << 40, 0, 17});
   EXPECT_TRUE(far_comm_.Hears("left at 5497558138880,0,17;"));
 }
 
 TEST_F(HealthTest, ANoticeReachesItsConnectionOnly) {
-  EXPECT_TRUE(near_->Notify(Id(2), "not you"));
-  EXPECT_TRUE(near_->Notify(Id(1), "you"));
+  EXPECT_TRUE(near_->members().Notify(Id(2), "not you"));
+  EXPECT_TRUE(near_->members().Notify(Id(1), "you"));
   EXPECT_TRUE(far_comm_.Hears("failed: you;"));
   EXPECT_EQ("failed: you;", far_comm_.Text());
-  EXPECT_TRUE(far_->Notify(Id(1), "me too"));
+  EXPECT_TRUE(far_->members().Notify(Id(1), "me too"));
   EXPECT_TRUE(near_comm_.Hears("failed: me too;"));
 }
 
 TEST_F(HealthTest, APartingIsNoFailure) {
-  EXPECT_TRUE(near_->Notify(Id(1), "it went", true));
-  EXPECT_TRUE(near_->Notify(Id(1), "it broke"));
+  EXPECT_TRUE(near_->members().Notify(Id(1), "it went", true));
+  EXPECT_TRUE(near_->members().Notify(Id(1), "it broke"));
   EXPECT_TRUE(far_comm_.Hears("failed: it broke;"));
   EXPECT_EQ("parted: it went;failed: it broke;", far_comm_.Text());
 }
 
 TEST_F(HealthTest, ManyNoticesArriveThroughASmallSocket) {
   const std::string cause(kCauseBytesMax, 'x');
-  for (int i = 0; i < 1000; ++i) EXPECT_TRUE(near_->Notify(Id(2), cause));
-  EXPECT_TRUE(near_->Notify(Id(1), "last"));
+  for (int i = 0; i < 1000; ++i) EXPECT_TRUE(near_->members().Notify(Id(2), cause));
+  EXPECT_TRUE(near_->members().Notify(Id(1), "last"));
   EXPECT_TRUE(far_comm_.Hears("failed: last;"));
 }
 
 TEST_F(HealthTest, ACutLinkIsNotTouched) {
   far_comm_.Cut();
-  EXPECT_TRUE(near_->Notify(Id(1), "you"));
+  EXPECT_TRUE(near_->members().Notify(Id(1), "you"));
   reactor_.RunSync([&] { far_->Poll(); });
   EXPECT_EQ("", far_comm_.Text());
 }
@@ -122,17 +121,17 @@ TEST_F(HealthTest, TheLastOneOutSaysBye) {
   while (!gone && deadline.Yield()) reactor_.RunSync([&] { gone = far_hub_.FindAcceptedInLoop(7) == nullptr; });
   EXPECT_TRUE(gone);
   EXPECT_EQ("", far_comm_.Text()) << "an orderly end is no news";
-  EXPECT_FALSE(far_->PeerVanished());
-  EXPECT_FALSE(near_->Notify(Id(1), "too late"));
+  EXPECT_FALSE(far_->socket().PeerVanished());
+  EXPECT_FALSE(near_->members().Notify(Id(1), "too late"));
 }
 
 TEST_F(HealthTest, AnotherUserKeepsItOpen) {
   reactor_.RunSync([&] {
-    const std::shared_ptr<Health> again = near_hub_.UseDialledInLoop(0, SocketAddress());
+    const std::shared_ptr<HealthPeer> again = near_hub_.UseDialledInLoop(0, SocketAddress());
     EXPECT_EQ(near_, again);
     near_->LeaveInLoop(Id(1));
   });
-  EXPECT_TRUE(near_->Notify(Id(1), "still here"));
+  EXPECT_TRUE(near_->members().Notify(Id(1), "still here"));
   EXPECT_TRUE(far_comm_.Hears("still here"));
 }
 
@@ -155,7 +154,7 @@ class HealthEndTest : public HealthTest {
 TEST_F(HealthEndTest, AnEndWithoutByeIsADeadProcess) {
   own_.reset();
   EXPECT_TRUE(far_comm_.Hears("ended;"));
-  EXPECT_TRUE(far_->PeerVanished());
+  EXPECT_TRUE(far_->socket().PeerVanished());
 }
 
 // Its dialler had no answer in time: the connections go on with the later socket, and the end of the earlier one is no
@@ -184,12 +183,12 @@ TEST_F(HealthEndTest, AnEndIsSeenBeforeItsEvent) {
 }
 
 TEST_F(HealthEndTest, AResetIsADeath) {
-  EXPECT_FALSE(far_->WasReset());
+  EXPECT_FALSE(far_->socket().WasReset());
   ASSERT_TRUE(SetResetOnClose(own_.get()).ok());
   own_.reset();
   EXPECT_TRUE(far_comm_.Hears("died: ")) << far_comm_.Text();
-  EXPECT_TRUE(far_->WasReset());
-  EXPECT_FALSE(far_->PeerVanished());
+  EXPECT_TRUE(far_->socket().WasReset());
+  EXPECT_FALSE(far_->socket().PeerVanished());
 }
 
 // Of a peer that says bye and closes while this end says something: a death, unless that was that a connection closed.
@@ -202,7 +201,7 @@ TEST_F(HealthEndTest, AResetBehindAByeIsADeath) {
 }
 
 TEST_F(HealthEndTest, AResetBehindAByeThatAnswersAWordOfClosingIsAnEnd) {
-  far_->NotifyLeft(Id(4));
+  far_->members().NotifyLeft(Id(4));
   const std::string bye = Record(FrameKind::kBye, "");
   ASSERT_EQ(static_cast<ssize_t>(bye.size()), send(own_.get(), bye.data(), bye.size(), MSG_NOSIGNAL));
   ASSERT_TRUE(SetResetOnClose(own_.get()).ok());
@@ -278,7 +277,7 @@ TEST_F(HealthEndTest, AnExpectedConnectionHearsNothingOfAnOrderlyEnd) {
   EXPECT_EQ("", late.Text());
 }
 
-class Dial final : public Health::Waiter {
+class Dial final : public HealthWaiters::Waiter {
  public:
   void DialHealthInLoop() override { ++dials; }
   void HealthUpInLoop() override { ++ups; }
@@ -290,15 +289,15 @@ TEST_F(HealthTest, OneDialsForAllAndTheNextTakesOver) {
   reactor_.RunSync([&] {
     auto health = near_hub_.UseDialledInLoop(1, SocketAddress());
     Dial one, two, three;
-    health->AwaitInLoop(&one);
-    health->AwaitInLoop(&two);
+    health->waiters().AwaitInLoop(&one);
+    health->waiters().AwaitInLoop(&two);
     EXPECT_EQ(1, one.dials);
     EXPECT_EQ(0, two.dials);
-    health->GiveUpInLoop(&one);
+    health->waiters().GiveUpInLoop(&one);
     EXPECT_EQ(1, two.dials);
     TcpPair pair = MakeTcpPair(0);
     health->UpInLoop(std::move(pair.a), {kTimeout});
-    health->AwaitInLoop(&three);
+    health->waiters().AwaitInLoop(&three);
     EXPECT_EQ(0, one.ups);
     EXPECT_EQ(1, two.ups);
     EXPECT_EQ(1, three.ups);
@@ -338,8 +337,8 @@ TEST_F(HealthTest, ASocketWithoutKeysIsNotUsed) {
   reactor_.RunSync([&] {
     near_hub_.UseDialledInLoop(1, SocketAddress())->UpInLoop(std::move(dialled.a), settings);
     far_hub_.AcceptInLoop(8, std::move(accepted.a), settings);
-    EXPECT_FALSE(near_hub_.UseDialledInLoop(1, SocketAddress())->up_in_loop());
-    EXPECT_FALSE(far_hub_.FindAcceptedInLoop(8)->up_in_loop());
+    EXPECT_NE(HealthState::kUp, near_hub_.UseDialledInLoop(1, SocketAddress())->socket().state());
+    EXPECT_NE(HealthState::kUp, far_hub_.FindAcceptedInLoop(8)->socket().state());
   });
   for (const OwnedFd* end : {&dialled.b, &accepted.b}) {
     char byte;

@@ -88,13 +88,13 @@ TEST_F(SettingsTest, OneLineSaysWhatIsInEffect) {
 }
 
 TEST_F(SettingsTest, WhatIsNotKnownOrNotValidIsAWarning) {
-  setenv("TCPX_SPIN", "3", 1);
+  setenv("TCPX_STALL", "3", 1);
   setenv("TCPX_THREADS", "all", 1);
   const std::vector<std::string> lines = Said();
   ASSERT_EQ(3u, lines.size());
   EXPECT_TRUE(absl::StartsWith(lines[0], "WARN NET/tcpx: TCPX_THREADS is \"all\"")) << lines[0];
-  EXPECT_TRUE(absl::StartsWith(lines[1], "WARN NET/tcpx: TCPX_SPIN is not known")) << lines[1];
-  EXPECT_TRUE(absl::StrContains(lines[1], "TCPX_SPIN_US")) << lines[1];
+  EXPECT_TRUE(absl::StartsWith(lines[1], "WARN NET/tcpx: TCPX_STALL is not known")) << lines[1];
+  EXPECT_TRUE(absl::StrContains(lines[1], "TCPX_STALL_WARN")) << lines[1];
   EXPECT_TRUE(absl::StrContains(lines[2], "no TCPX_ variable is in effect")) << lines[2];
 }
 

@@ -68,7 +68,7 @@ TEST_F(BulkReceiveLaneTest, ALaneThatRestsLetsItsSocketGo) {
 // Whoever dialled it may have given it up before it was answered.
 TEST_F(BulkReceiveLaneTest, ALaneThatWasOpenedAndNeverUsedIsNotLost) {
   owner_.loses = true;
-  BulkReceiveLane::Settings settings;
+  ReceiveStream::Settings settings;
   settings.fd = pair_.b.get();
   settings.lane = kLane;
   for (const bool opened : {true, false}) {

@@ -1,0 +1,121 @@
+#include "net_socket/health/health_members.h"
+
+#include <utility>
+
+namespace tcpx {
+namespace {
+
+// Kept for a connection that is expected: an honest peer says that it has parted or failed, and that it is closed.
+constexpr size_t kEarlyNoticesMax = 2;
+
+void Tell(const Link<HealthUser>& member, const HealthNotice& notice) {
+  member.With([&notice](HealthUser* user) {
+    if (!notice.waits.empty()) {
+      user->PeerSaysWaits(notice.waits);
+    } else if (notice.silent >= 0) {
+      user->PeerIsUnheard(notice.silent);
+    } else if (notice.left) {
+      user->PeerLeft(notice.taken);
+    } else {
+      user->PeerFailed(notice.cause, notice.parting);
+    }
+  });
+}
+
+}  // namespace
+
+void HealthMembers::Expect(const ConnectionId& id) {
+  MutexLock lock(mutex_);
+  members_[id];
+}
+
+bool HealthMembers::Join(const ConnectionId& id, Link<HealthUser> user) {
+  std::vector<HealthNotice> notices;
+  bool expected = false;
+  {
+    MutexLock lock(mutex_);
+    expected = members_.contains(id);
+    Member& member = members_[id];
+    member.user = user;
+    notices.swap(member.notices);
+  }
+  for (const HealthNotice& notice : notices) Tell(user, notice);
+  return expected;
+}
+
+void HealthMembers::Leave(const ConnectionId& id) {
+  MutexLock lock(mutex_);
+  members_.erase(id);
+}
+
+void HealthMembers::Refuse(const ConnectionId& id) {
+  Link<HealthUser> refused;
+  {
+    MutexLock lock(mutex_);
+    const auto found = members_.find(id);
+    if (found == members_.end()) return;
+    refused = std::exchange(found->second.user, Tie().To<HealthUser>(nullptr));
+  }
+  refused.With([](HealthUser* user) { user->PeerLost(absl::OkStatus()); });
+}
+
+bool HealthMembers::empty() const {
+  MutexLock lock(mutex_);
+  return members_.empty();
+}
+
+bool HealthMembers::Notify(const ConnectionId& id, const std::string& cause, bool parting) {
+  return socket_->Say(FailureNotice(id, cause, parting));
+}
+
+void HealthMembers::NotifyLeft(const ConnectionId& id, const std::vector<uint64_t>& taken) {
+  (void)socket_->Say(LeftNotice(id, taken), true);
+}
+
+bool HealthMembers::AskForAnother(const ConnectionId& id, int lane) {
+  return socket_->SayNow(SilentNotice(id, lane), HealthSocket::Passing::kQuestion);
+}
+
+bool HealthMembers::Deliver(const HealthNotice& notice) {
+  Link<HealthUser> user;
+  {
+    MutexLock lock(mutex_);
+    const auto found = members_.find(notice.connection);
+    if (found == members_.end()) return false;
+    Member& member = found->second;
+    user = member.user;
+    if (!user.any() && notice.waits.empty() && member.notices.size() < kEarlyNoticesMax)
+      member.notices.push_back(notice);
+  }
+  Tell(user, notice);
+  return user.any();
+}
+
+std::vector<Link<HealthUser>> HealthMembers::Users() {
+  std::vector<Link<HealthUser>> users;
+  MutexLock lock(mutex_);
+  for (auto& [id, member] : members_) {
+    if (member.user.any()) users.push_back(member.user);
+  }
+  return users;
+}
+
+bool HealthMembers::HeardWithin(int64_t ns) {
+  bool heard = false;
+  for (const Link<HealthUser>& one : Users()) {
+    heard = heard || one.Ask(false, [ns](HealthUser* user) { return user->HeardWithin(ns); });
+  }
+  return heard;
+}
+
+bool HealthMembers::LanesGoneFor(int64_t ns, bool in_order) {
+  bool gone = false;
+  bool stands = false;
+  TellAll([&](HealthUser* user) {
+    gone = gone || user->LanesGoneFor(ns, in_order);
+    stands = stands || user->LaneStands();
+  });
+  return gone && !stands;
+}
+
+}  // namespace tcpx

@@ -1,0 +1,310 @@
+#include "net_socket/health/health_peer.h"
+
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "common/address.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/socket.h"
+#include "net_socket/health/lane_liveness.h"
+
+namespace tcpx {
+namespace {
+
+// So many rows are more than a socket holds: all that was there when it was asked.
+constexpr int kRowsMax = 256;
+// After a reset: behind it a dead process's lanes fall too, which tells it from a firewall's.
+constexpr int64_t kLanesFallNs = 50 * kMillisecond;
+// From one look at a lost socket's peer to the next, while its end may be news, and later.
+constexpr int64_t kAskNs = 20 * kMillisecond;
+constexpr int64_t kAskLaterNs = 500 * kMillisecond;
+constexpr int64_t kNewsNs = kSecond;
+// A process that ends takes all its sockets with it, and ends one of them at least in order; one that lives has dialled
+// again by then.
+constexpr int64_t kEndedNs = 120 * kMillisecond;
+// A dialler that is there gives up first.
+constexpr int64_t kDiallerGivesUpNs = 2 * kSecond;
+// Lanes are probed every two seconds meanwhile (Comm::HealthLost).
+constexpr int64_t kHeardNs = 5 * kSecond;
+// So long the end of a process waits for a socket that is lost.
+constexpr int64_t kTellNs = 500 * kMillisecond;
+// Probes in a row without an answer: one is normal.
+constexpr uint32_t kVainMin = 2;
+
+// Whether the network swallows what is said.
+int64_t LookEveryNs(const HealthSettings& settings) {
+  return std::clamp(settings.peer_timeout_ns / 20, LaneSilence::kEveryNs, kSecond);
+}
+
+}  // namespace
+
+HealthPeer::HealthPeer(Keeper* keeper, Reactor* reactor, uint64_t tag, bool dialled, ClockNotes* notes)
+    : keeper_(keeper),
+      reactor_(reactor),
+      tag_(tag),
+      dialled_(dialled),
+      socket_(reactor,
+              [this] {
+                reactor_->Post([self = shared_from_this()] {
+                  if (self->socket_.state() == HealthState::kUp) self->OnEvents(0);
+                });
+              }),
+      members_(&socket_),
+      waits_(&socket_, dialled),
+      clock_(reactor, &socket_, notes, dialled),
+      waiters_(&socket_) {}
+
+void HealthPeer::UnuseInLoop() {
+  if (--uses_ > 0 || !dialled_) return;
+  const std::shared_ptr<HealthPeer> self = shared_from_this();
+  if (!StaysToTellInLoop()) CloseInLoop();
+  keeper_->ForgetInLoop(this);
+}
+
+void HealthPeer::UpInLoop(OwnedFd fd, const HealthSettings& settings, Seals seals) {
+  const absl::Status sealed = CheckSealed(settings.encrypts, &seals);
+  if (!sealed.ok()) {  // Whoever waits for it gives up in time.
+    TCPX_WARN("a health socket: %s", std::string(sealed.message()));
+    return;
+  }
+  const absl::Status alive = SetKeepAlive(fd.get(), settings.peer_timeout_ns);
+  if (!alive.ok()) TCPX_INFO("%s; a peer host that vanishes is not noticed", std::string(alive.message()));
+  const int number = fd.get();
+  settings_ = settings;
+  peer_ = PeerAddress(number).value_or(SocketAddress()).ToString();
+  TCPX_TRACE("health socket %s %s %s", LocalAddress(number).value_or(SocketAddress()).ToString(),
+             dialled_ ? "to" : "from", peer_);
+  const std::shared_ptr<HealthPeer> self = shared_from_this();
+  redials_.HaltInLoop();
+  if (!LetGoInLoop()) return;
+  const bool back = socket_.state() == HealthState::kLost;
+  if (!socket_.Open(std::move(fd), std::move(seals), settings.heals, settings.encrypts)) return;
+  if (dialled_) waits_.Introduce();
+  if (!reactor_->WatchInLoop(number, EPOLLIN | EPOLLRDHUP, this).ok()) EndInLoop();
+  socket_.FlushInLoop();
+  waiters_.TellInLoop();
+  if (back) BackInLoop();
+  clock_.BeginInLoop(std::shared_ptr<HealthClock>(self, &clock_));
+  if (!settings.heals || !dialled_) return;
+  reactor_->CancelTimerInLoop(look_timer_);
+  look_timer_ = reactor_->RepeatInLoop(LookEveryNs(settings_), [weak = weak_from_this()] {
+    const std::shared_ptr<HealthPeer> health = weak.lock();
+    return health == nullptr ? Reactor::kOver : health->LookInLoop();
+  });
+}
+
+// From here on nothing that comes by the old socket is acknowledged: what was, is heard.
+bool HealthPeer::LetGoInLoop() {
+  if (socket_.state() != HealthState::kUp) return true;
+  const bool heals = socket_.heals();
+  if (heals && !dialled_) socket_.Freeze();
+  Poll();
+  if (socket_.end().garbage) {
+    EndInLoop();
+    return false;
+  }
+  socket_.LetGo();
+  if (heals) AwaitAnotherInLoop();
+  return true;
+}
+
+void HealthPeer::CloseInLoop() {
+  redials_.HaltInLoop();
+  socket_.Close();
+}
+
+void HealthPeer::ExpectInLoop(const ConnectionId& id) {
+  UseInLoop();
+  members_.Expect(id);
+}
+
+void HealthPeer::JoinInLoop(const ConnectionId& id, Link<HealthUser> user, std::shared_ptr<HealthRedialler> redialler) {
+  redials_.Join(id, std::move(redialler));
+  if (!members_.Join(id, user)) UseInLoop();
+  const HealthState state = socket_.state();
+  if (state == HealthState::kLost) return user.With([](HealthUser* one) { one->HealthLost(); });
+  const HealthSocket::End end = socket_.end();
+  if (state == HealthState::kUp || !end.seen || end.orderly) return;
+  user.With([&end](HealthUser* one) { one->PeerLost(end.status); });
+}
+
+void HealthPeer::LeaveInLoop(const ConnectionId& id) {
+  redials_.Leave(id);
+  members_.Leave(id);
+  UnuseInLoop();
+}
+
+void HealthPeer::OnEvents(uint32_t) {
+  const std::shared_ptr<HealthPeer> self = shared_from_this();
+  socket_.FlushInLoop();
+  (void)HearSome();  // What is left is another event.
+  if (socket_.end().seen && socket_.state() != HealthState::kLost) EndInLoop();
+}
+
+bool HealthPeer::HearSome() {
+  std::vector<HealthNotice> notices;
+  const bool more = socket_.Read(&notices);
+  for (const HealthNotice& notice : notices) {
+    if (!notice.clock.empty()) {
+      clock_.Hear(notice.clock);
+    } else if (!members_.Deliver(notice) && !notice.waits.empty()) {
+      waits_.Hear(notice);
+    }
+  }
+  return more;
+}
+
+void HealthPeer::Poll() {
+  for (int i = 0; i < kRowsMax && HearSome(); ++i) {
+  }
+  socket_.StirAtEnd(true);
+}
+
+void HealthPeer::Ask() {
+  Poll();
+  socket_.StirAtEnd(false);
+}
+
+void HealthPeer::EndInLoop() {
+  const bool heals = MayHealInLoop();
+  socket_.Drop(heals ? HealthState::kLost : HealthState::kDown);
+  heals ? LostInLoop() : TellEndInLoop();
+}
+
+void HealthPeer::TellEndInLoop() {
+  const HealthSocket::End end = socket_.end();
+  keeper_->ForgetInLoop(this);
+  if (end.orderly) return;
+  const auto tell = [weak = weak_from_this(), how = end.status] {
+    const std::shared_ptr<HealthPeer> self = weak.lock();
+    if (self != nullptr) self->members_.TellAll([&how](HealthUser* user) { user->PeerLost(how); });
+  };
+  // Its lanes may fall a moment later: then it was the end of a process.
+  if (socket_.WasReset()) {
+    reactor_->AddTimerInLoop(MonotonicNanos() + kLanesFallNs, tell);
+    return;
+  }
+  tell();
+  if (end.seen && end.status.ok() && !dialled_) keeper_->DiedInLoop(*this, false);
+}
+
+bool HealthPeer::MayHealInLoop() {
+  const HealthSocket::End end = socket_.end();
+  if (!socket_.heals() || socket_.state() != HealthState::kUp || !end.seen || end.garbage || end.orderly) return false;
+  if (dialled_ ? !redials_.any() : members_.empty()) return false;
+  return !end.silent || members_.HeardWithin(settings_.peer_timeout_ns);
+}
+
+void HealthPeer::AwaitAnotherInLoop() {
+  lost_since_ns_ = MonotonicNanos();
+  lost_in_order_ = false;
+  reactor_->CancelTimerInLoop(ask_timer_);
+  ask_timer_ = reactor_->RepeatDeadlineInLoop(kAskNs, [weak = weak_from_this()] {
+    const std::shared_ptr<HealthPeer> self = weak.lock();
+    return self == nullptr || self->socket_.state() != HealthState::kLost ? Reactor::kOver : self->AskInLoop();
+  });
+}
+
+void HealthPeer::LostInLoop() {
+  AwaitAnotherInLoop();
+  const absl::Status end = socket_.end().status;
+  lost_in_order_ = end.ok();
+  TCPX_INFO("the health socket %s %s is lost and will be %s: %s", dialled_ ? "to" : "from", peer_,
+            dialled_ ? "dialled again" : "waited for", end.ok() ? "it ended" : std::string(end.message()));
+  members_.TellAll([](HealthUser* user) { user->HealthLost(); });
+  if (dialled_) RedialInLoop();
+  if (lost_in_order_ && !dialled_) keeper_->DiedInLoop(*this, true);
+}
+
+void HealthPeer::BackInLoop() {
+  TCPX_INFO("the health socket %s %s is back", dialled_ ? "to" : "from", peer_);
+  bool counts = true;
+  members_.TellAll([&](HealthUser* user) { user->HealthBack(std::exchange(counts, false)); });
+  if (telling_ != nullptr) StopTellingInLoop();
+}
+
+void HealthPeer::FailInLoop(const absl::Status& end) {
+  redials_.HaltInLoop();
+  if (!socket_.Fail(end)) return;
+  const std::shared_ptr<HealthPeer> self = shared_from_this();
+  StopTellingInLoop();
+  TellEndInLoop();
+  waiters_.DialInLoop();
+}
+
+void HealthPeer::RedialInLoop() {
+  if (!redials_.DialInLoop(shared_from_this())) FailInLoop(absl::OkStatus());
+}
+
+void HealthPeer::RefusedInLoop(const HealthRedialler* redialler) {
+  const std::shared_ptr<HealthPeer> self = shared_from_this();
+  if (!redials_.Dials(redialler)) return;
+  redials_.HaltInLoop();
+  for (const ConnectionId& id : redials_.Refuse(redialler)) members_.Refuse(id);
+  RedialInLoop();
+}
+
+void HealthPeer::GoneInLoop(const HealthRedialler* redialler) {
+  const std::shared_ptr<HealthPeer> self = shared_from_this();
+  if (redials_.Dials(redialler)) FailInLoop(absl::OkStatus());
+}
+
+int64_t HealthPeer::AskInLoop() {
+  const int64_t lost_ns = MonotonicNanos() - lost_since_ns_;
+  if (uses_ == 0 && telling_ == nullptr) {
+    CloseInLoop();
+    keeper_->ForgetInLoop(this);
+    return Reactor::kOver;
+  }
+  const auto fail = [this](const absl::Status& end) {
+    FailInLoop(end);
+    return Reactor::kOver;
+  };
+  const bool gone = !dialled_ && lost_ns >= kEndedNs && members_.LanesGoneFor(kEndedNs, !lost_in_order_);
+  if (gone) return fail(absl::OkStatus());
+  const HealthSocket::End end = socket_.end();
+  if (end.silent && !members_.HeardWithin(settings_.peer_timeout_ns)) return fail(end.status);
+  const int64_t bound_ns = settings_.reconnect_timeout_ns + (dialled_ ? 0 : kDiallerGivesUpNs);
+  if (lost_ns >= bound_ns && !members_.HeardWithin(kHeardNs)) {
+    return fail(absl::UnavailableError(
+        "the health socket to the peer was lost, and within TCPX_RECONNECT_TIMEOUT nothing has brought it back"));
+  }
+  return lost_ns < kNewsNs ? kAskNs : kAskLaterNs;
+}
+
+int64_t HealthPeer::LookInLoop() {
+  LaneTcpInfo info;
+  if (socket_.state() != HealthState::kUp) return Reactor::kOver;
+  if (socket_.ReadTcp(&info)) {
+    const bool suspected = silence_.Suspects(info, MonotonicNanos());
+    // Beside it: whichever is heard first carries on.
+    if (info.held_bytes > 0 ? suspected : info.probes >= kVainMin) RedialInLoop();
+  }
+  return LookEveryNs(settings_);
+}
+
+bool HealthPeer::StaysToTellInLoop() {
+  Poll();
+  if (!socket_.untold()) return false;
+  if (socket_.state() == HealthState::kUp && socket_.end().seen) EndInLoop();
+  if (socket_.state() != HealthState::kLost || settings_.linger_ns == 0) return false;
+  telling_ = shared_from_this();
+  reactor_->HoldInLoop();
+  RedialInLoop();
+  const int64_t until_ns = MonotonicNanos() + std::min(settings_.linger_ns, kTellNs);
+  reactor_->AddTimerInLoop(until_ns, [self = telling_] { self->StopTellingInLoop(); });
+  return true;
+}
+
+void HealthPeer::StopTellingInLoop() {
+  const std::shared_ptr<HealthPeer> self = std::exchange(telling_, nullptr);
+  if (self == nullptr) return;
+  CloseInLoop();
+  reactor_->ReleaseInLoop();
+}
+
+}  // namespace tcpx

@@ -1,0 +1,50 @@
+// health_redials.h: who dials a health socket again that is lost: one of its connections, or the last that has left.
+//
+// Threads: the reactor.
+// Errors:  none.
+#ifndef TCPX_NET_SOCKET_HEALTH_HEALTH_REDIALS_H_
+#define TCPX_NET_SOCKET_HEALTH_HEALTH_REDIALS_H_
+
+#include <memory>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "net_socket/message/wire.h"
+
+namespace tcpx {
+
+class HealthPeer;
+
+// Dials a health socket again, in the name of one connection.
+class HealthRedialler {
+ public:
+  virtual ~HealthRedialler() = default;
+  // Dials until it ends in UpInLoop, RefusedInLoop or GoneInLoop of the peer, or in HaltInLoop. Nothing where it dials
+  // already.
+  virtual void DialInLoop(std::shared_ptr<HealthPeer> health) = 0;
+  virtual void HaltInLoop() = 0;
+};
+
+class HealthRedials {
+ public:
+  // `redialler` null: its health socket does not heal, or this is the end that does not dial.
+  void Join(const ConnectionId& id, std::shared_ptr<HealthRedialler> redialler);
+  void Leave(const ConnectionId& id);
+  bool any() const { return last_to_leave_ != nullptr || !all_.empty(); }
+  // False: there is nobody.
+  bool DialInLoop(std::shared_ptr<HealthPeer> health);
+  void HaltInLoop();
+  // It dials just now.
+  bool Dials(const HealthRedialler* redialler) const { return dials_.get() == redialler; }
+  // The peer knows its connection no more: it is not asked again. The connections, if they are still here.
+  std::vector<ConnectionId> Refuse(const HealthRedialler* redialler);
+
+ private:
+  absl::flat_hash_map<ConnectionId, std::shared_ptr<HealthRedialler>> all_;
+  std::shared_ptr<HealthRedialler> dials_;  // just now
+  std::shared_ptr<HealthRedialler> last_to_leave_;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_HEALTH_HEALTH_REDIALS_H_

@@ -1,0 +1,277 @@
+#include "net_socket/health/health_socket.h"
+
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "common/address.h"
+#include "common/clock.h"
+#include "common/dcheck.h"
+#include "common/socket.h"
+#include "common/status.h"
+#include "net_socket/message/wire.h"
+
+namespace tcpx {
+namespace {
+
+// Notices that wait for a slow peer. More are dropped: the lanes' own ends remain.
+constexpr size_t kOutboxBytesMax = size_t{1} << 20;
+constexpr size_t kIdleBytesMax = size_t{64} << 10;
+// Kept until the peer's kernel has acknowledged them, or while there is no socket.
+constexpr size_t kSaidMax = 16384;
+constexpr int kGarbage = -1;
+// Of 4 KiB each: a peer that says more waits for its next turn.
+constexpr int kReadsInARow = 16;
+// So many rows are more than a socket holds.
+constexpr int kRowsMax = 256;
+
+// What the kernel ends a socket with that nobody has answered for the whole timeout.
+bool IsSilence(int err) {
+  return err == ETIMEDOUT || err == EHOSTUNREACH || err == EHOSTDOWN || err == ENETUNREACH || err == ENETDOWN;
+}
+
+}  // namespace
+
+HealthState HealthSocket::state() const {
+  MutexLock lock(mutex_);
+  return state_;
+}
+
+bool HealthSocket::heals() const {
+  MutexLock lock(mutex_);
+  return heals_;
+}
+
+void HealthSocket::MoveToLocked(HealthState to) {
+  TCPX_DCHECK(MayMove(state_, to));
+  state_ = to;
+}
+
+bool HealthSocket::Open(OwnedFd fd, Seals seals, bool heals, bool encrypts) {
+  MutexLock lock(mutex_);
+  if (state_ == HealthState::kClosed) return false;
+  MoveToLocked(HealthState::kUp);
+  fd_ = std::move(fd);
+  seals_ = std::move(seals);
+  reader_ = HealthReader();
+  outbox_.clear();
+  end_.reset();
+  heals_ = heals;
+  encrypts_ = encrypts;
+  sent_bytes_ = 0;
+  may_reset_ = !said_.empty();
+  for (Said& said : said_) {
+    outbox_.append(said.record);
+    said.end = outbox_.size();
+  }
+  return true;
+}
+
+void HealthSocket::Drop(HealthState to) {
+  MutexLock lock(mutex_);
+  if (state_ == HealthState::kUp) DropLocked(to);
+}
+
+void HealthSocket::LetGo() {
+  MutexLock lock(mutex_);
+  if (state_ != HealthState::kUp) return;
+  DropLocked(heals_ ? HealthState::kLost : HealthState::kDown);
+  end_.reset();
+}
+
+void HealthSocket::DropLocked(HealthState to) {
+  ForgetHeardLocked();
+  MoveToLocked(to);
+  reactor_->UnwatchInLoop(fd_.get());
+  fd_.reset();
+  seals_ = Seals();
+  outbox_.clear();
+}
+
+void HealthSocket::Freeze() {
+  MutexLock lock(mutex_);
+  if (fd_.valid()) shutdown(fd_.get(), SHUT_RDWR);
+}
+
+bool HealthSocket::Fail(const absl::Status& end) {
+  MutexLock lock(mutex_);
+  if (state_ != HealthState::kUp && state_ != HealthState::kLost) return false;
+  state_ == HealthState::kUp ? DropLocked(HealthState::kDown) : MoveToLocked(HealthState::kDown);
+  end_ = end;
+  return true;
+}
+
+void HealthSocket::Close() {
+  std::vector<HealthNotice> unheard;
+  MutexLock lock(mutex_);
+  const HealthState was = state_;
+  if (was != HealthState::kClosed) MoveToLocked(HealthState::kClosed);
+  if (was != HealthState::kUp) return;
+  // Closing with something unread would reset the socket, and our bye with it.
+  for (int i = 0; i < kRowsMax && ReadLocked(&unheard); ++i) unheard.clear();
+  SendLocked(EncodeRecord(FrameKind::kBye, ""));
+  reactor_->UnwatchInLoop(fd_.get());
+  fd_.reset();
+  seals_ = Seals();
+}
+
+bool HealthSocket::Read(std::vector<HealthNotice>* notices) {
+  MutexLock lock(mutex_);
+  return ReadLocked(notices);
+}
+
+bool HealthSocket::ReadLocked(std::vector<HealthNotice>* notices) {
+  char buffer[4096];
+  for (int reads = 0; fd_.valid() && !end_.has_value(); ++reads) {
+    if (reads == kReadsInARow) return true;
+    const ssize_t got = recv(fd_.get(), buffer, sizeof(buffer), MSG_DONTWAIT);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return false;
+    if (got > 0) {
+      heard_ns_ = MonotonicNanos();
+      const absl::Status taken = TakeLocked(buffer, static_cast<size_t>(got), notices);
+      if (!taken.ok()) end_ = taken;
+      if (!taken.ok()) end_errno_ = kGarbage;
+      continue;
+    }
+    end_errno_ = got < 0 ? errno : 0;
+    const bool cut = seals_.opener != nullptr && seals_.opener->cut();
+    const absl::Status ended = cut ? absl::UnavailableError(kCutRecord) : absl::OkStatus();
+    end_ = got < 0 ? ErrnoStatus(errno, "the health socket to the peer broke") : ended;
+  }
+  return false;
+}
+
+absl::Status HealthSocket::TakeLocked(const char* data, size_t bytes, std::vector<HealthNotice>* notices) {
+  if (seals_.opener == nullptr) return reader_.Take(data, bytes, notices);
+  std::string text;
+  const bool authentic = seals_.opener->OpenAll(data, bytes, &text);
+  seals_.opener->Rest();
+  const absl::Status taken = reader_.Take(text.data(), text.size(), notices);
+  return authentic ? taken : absl::UnavailableError(kNotAuthentic);
+}
+
+void HealthSocket::FlushInLoop() {
+  MutexLock lock(mutex_);
+  if (state_ != HealthState::kUp) return;
+  const bool waited = !outbox_.empty();
+  SendLocked("");
+  const uint32_t writable = outbox_.empty() ? 0u : static_cast<uint32_t>(EPOLLOUT);
+  if (waited) reactor_->ChangeInLoop(fd_.get(), EPOLLIN | EPOLLRDHUP | writable);
+}
+
+bool HealthSocket::CanSayLocked() const { return state_ == HealthState::kUp && !end_.has_value(); }
+
+bool HealthSocket::Say(const std::string& record, bool may_go_unread) {
+  MutexLock lock(mutex_);
+  const bool up = state_ == HealthState::kUp;
+  if (state_ != HealthState::kLost && !CanSayLocked() && !(up && heals_)) return false;
+  may_reset_ = may_reset_ || may_go_unread;
+  if (outbox_.size() > kOutboxBytesMax || said_.size() > kSaidMax) return CanSayLocked();
+  if (heals_) {
+    ForgetHeardLocked();
+    said_.push_back({sent_bytes_ + outbox_.size() + record.size(), record});
+  }
+  if (up) SendSoonLocked(record);
+  return CanSayLocked();
+}
+
+bool HealthSocket::SayNow(const std::string& record, Passing passing) {
+  const bool asks = passing == Passing::kQuestion;
+  MutexLock lock(mutex_);
+  if (!CanSayLocked()) return false;
+  if (passing != Passing::kGreeting && outbox_.size() > (asks ? kOutboxBytesMax : kIdleBytesMax)) return false;
+  may_reset_ = may_reset_ || !asks;
+  SendSoonLocked(record);
+  return true;
+}
+
+void HealthSocket::SendSoonLocked(const std::string& record) {
+  SendLocked(record);
+  if (!outbox_.empty()) stir_();
+}
+
+void HealthSocket::SendLocked(const std::string& record) {
+  outbox_.append(record);
+  while (!outbox_.empty()) {
+    iovec piece{&outbox_[0], outbox_.size()};
+    const ssize_t sent = SendBy(seals_.sealer.get(), encrypts_, fd_.get(), &piece, 1);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0) return CheckSealerLocked();
+    sent_bytes_ += static_cast<uint64_t>(sent);
+    outbox_.erase(0, static_cast<size_t>(sent));
+  }
+}
+
+// What is said of a failure would wait for ever: without this socket each end finds it by itself.
+void HealthSocket::CheckSealerLocked() {
+  const absl::Status sealed = CheckSealer(encrypts_, seals_.sealer.get());
+  if (sealed.ok() || (end_.has_value() && end_errno_ == kGarbage)) return;
+  end_ = sealed;
+  end_errno_ = kGarbage;
+  stir_();
+}
+
+bool HealthSocket::untold() const {
+  MutexLock lock(mutex_);
+  return heals_ && !said_.empty();
+}
+
+void HealthSocket::ForgetHeardLocked() {
+  if (!fd_.valid()) return;
+  const int queued = QueuedBytes(fd_.get());
+  const int64_t unacked = seals_.sealer == nullptr ? queued : seals_.sealer->Unacked(queued);
+  if (unacked < 0) return;
+  while (!said_.empty() && said_.front().end + static_cast<uint64_t>(unacked) <= sent_bytes_) said_.pop_front();
+}
+
+// A peer that has closed resets what it has not read: what it was told of closing, or of who waits for what. Its bye has
+// said that all its connections are closed, and their lanes tell how.
+HealthSocket::End HealthSocket::end() const {
+  MutexLock lock(mutex_);
+  End end;
+  end.seen = end_.has_value();
+  end.orderly = reader_.bye() && (!end.seen || end_->ok() || may_reset_);
+  if (!end.seen) return end;
+  end.status = *end_;
+  end.garbage = end_errno_ == kGarbage;
+  end.silent = IsSilence(end_errno_);
+  return end;
+}
+
+void HealthSocket::StirAtEnd(bool garbage) const {
+  MutexLock lock(mutex_);
+  if (state_ == HealthState::kUp && end_.has_value() && (end_errno_ == kGarbage) == garbage) stir_();
+}
+
+bool HealthSocket::OverLocked() const {
+  const bool over = !heals_ || state_ == HealthState::kDown || state_ == HealthState::kClosed;
+  return over && end_.has_value() && !reader_.bye();
+}
+
+bool HealthSocket::PeerVanished() const {
+  MutexLock lock(mutex_);
+  return OverLocked() && end_->ok();
+}
+
+bool HealthSocket::WasReset() const {
+  MutexLock lock(mutex_);
+  return OverLocked() && !end_->ok() && end_errno_ == ECONNRESET;
+}
+
+int64_t HealthSocket::heard_ns() const {
+  MutexLock lock(mutex_);
+  return heard_ns_;
+}
+
+bool HealthSocket::ReadTcp(LaneTcpInfo* info, std::string* hosts) const {
+  MutexLock lock(mutex_);
+  if (!CanSayLocked()) return false;
+  if (hosts != nullptr) {
+    *hosts = LocalAddress(fd_.get()).value_or(SocketAddress()).HostString() + " " +
+             PeerAddress(fd_.get()).value_or(SocketAddress()).HostString();
+  }
+  return ReadLaneTcpInfo(fd_.get(), info);
+}
+
+}  // namespace tcpx

@@ -1,0 +1,146 @@
+// health_socket.h: the bytes of a health socket, and of the next ones in its place: in and out, sealed or not.
+//
+// Purpose: what is said on a socket that heals is kept until the peer's kernel has acknowledged it, and said again on
+//          the next one.
+//
+// States:  down -> up -> down; closed, with a bye, for good (kHealthMoves). One that heals: up -> lost -> up. Its owner
+//          moves it.
+// Threads: any; InLoop, and what moves it: in the reactor.
+// Units:   bytes; nanoseconds of MonotonicNanos.
+// Errors:  to End.
+#ifndef TCPX_NET_SOCKET_HEALTH_HEALTH_SOCKET_H_
+#define TCPX_NET_SOCKET_HEALTH_HEALTH_SOCKET_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/fd.h"
+#include "common/mutex.h"
+#include "net_socket/engine/reactor.h"
+#include "net_socket/health/lane_liveness.h"
+#include "net_socket/message/health_records.h"
+#include "net_socket/seal/seals.h"
+
+namespace tcpx {
+
+// kLost: it is to be up again.
+enum class HealthState { kDown, kUp, kLost, kClosed };
+inline constexpr int kHealthStates = 4;
+
+// Whether a health socket may go from one state (row) to another (column).
+inline constexpr bool kHealthMoves[kHealthStates][kHealthStates] = {
+    // down, up, lost, closed
+    {false, true, false, true},    // down
+    {true, false, true, true},     // up
+    {true, true, false, true},     // lost
+    {false, false, false, false},  // closed
+};
+constexpr bool MayMove(HealthState from, HealthState to) {
+  return kHealthMoves[static_cast<int>(from)][static_cast<int>(to)];
+}
+
+class HealthSocket {
+ public:
+  // How the latest socket has ended.
+  struct End {
+    bool seen = false;
+    absl::Status status;   // OK: an end of file
+    bool garbage = false;  // what came, or the cipher, was no good
+    bool silent = false;   // nobody has answered for the whole timeout
+    bool orderly = false;  // it is no news
+  };
+  // What is of no use later. kIdle and kGreeting may go unread by a peer that closes. To a peer that does not read kIdle
+  // is not said: what it is told of failures matters more.
+  enum class Passing { kIdle, kGreeting, kQuestion };
+
+  // `stir` has the owner served by the reactor soon: something waits to be sent, or the socket has ended.
+  HealthSocket(Reactor* reactor, std::function<void()> stir) : reactor_(reactor), stir_(std::move(stir)) {}
+
+  HealthState state() const;
+  // That both ends do, with the latest socket.
+  bool heals() const;
+  // To up. False: it is closed. The owner watches it, and calls FlushInLoop.
+  bool Open(OwnedFd fd, Seals seals, bool heals, bool encrypts);
+  // From up.
+  void Drop(HealthState to);
+  // The same, to lost, or down where it does not heal; its end is forgotten.
+  void LetGo();
+  // From here on nothing that comes is acknowledged.
+  void Freeze();
+  // To down, from up or lost: with `end` it is over. False: it was neither.
+  bool Fail(const absl::Status& end);
+  // For good; from up with a bye.
+  void Close();
+
+  // Some of what is there, one call at a time. True: there may be more.
+  bool Read(std::vector<HealthNotice>* notices);
+  void FlushInLoop();
+  // False: there is nobody to tell, or not now; one that is lost tells it later. `may_go_unread`: by a peer that closes.
+  bool Say(const std::string& record, bool may_go_unread = false);
+  // False: the peer can't be told now.
+  bool SayNow(const std::string& record, Passing passing = Passing::kIdle);
+  // It heals, and the peer may not have heard something.
+  bool untold() const;
+
+  End end() const;
+  // Stirs where it is up, and has ended: by garbage, or otherwise.
+  void StirAtEnd(bool garbage) const;
+  // True exactly when the peer's end was seen, no bye before it, and no other socket is expected.
+  bool PeerVanished() const;
+  // The same of a reset: by a process that ended with something unread, or by somebody on the way.
+  bool WasReset() const;
+  // When the peer's process last said anything, of any connection; 0: never.
+  int64_t heard_ns() const;
+  // What the kernel knows of the socket, and both its addresses unless `hosts` is null; false: it is not up, or ended.
+  bool ReadTcp(LaneTcpInfo* info, std::string* hosts = nullptr) const;
+
+ private:
+  // What the peer may not have heard.
+  struct Said {
+    uint64_t end = 0;  // position behind it in the stream of the socket at hand
+    std::string record;
+  };
+
+  // The only one who writes state_.
+  void MoveToLocked(HealthState to) TCPX_REQUIRES(mutex_);
+  void DropLocked(HealthState to) TCPX_REQUIRES(mutex_);
+  // No other socket is expected, and no bye has come.
+  bool OverLocked() const TCPX_REQUIRES(mutex_);
+  bool CanSayLocked() const TCPX_REQUIRES(mutex_);
+  bool ReadLocked(std::vector<HealthNotice>* notices) TCPX_REQUIRES(mutex_);
+  absl::Status TakeLocked(const char* data, size_t bytes, std::vector<HealthNotice>* notices) TCPX_REQUIRES(mutex_);
+  void SendLocked(const std::string& record) TCPX_REQUIRES(mutex_);
+  // And has the rest sent that the socket does not take at once.
+  void SendSoonLocked(const std::string& record) TCPX_REQUIRES(mutex_);
+  // A socket that can't be sealed any more ends, and its connections with it.
+  void CheckSealerLocked() TCPX_REQUIRES(mutex_);
+  void ForgetHeardLocked() TCPX_REQUIRES(mutex_);
+
+  Reactor* const reactor_;
+  const std::function<void()> stir_;
+  mutable Mutex mutex_;                                             // never held while a link is used
+  HealthState state_ TCPX_GUARDED_BY(mutex_) = HealthState::kDown;  // changes in the reactor only
+  OwnedFd fd_ TCPX_GUARDED_BY(mutex_);                              // valid exactly while up
+  Seals seals_ TCPX_GUARDED_BY(mutex_);                             // of fd_
+  HealthReader reader_ TCPX_GUARDED_BY(mutex_);
+  std::string outbox_ TCPX_GUARDED_BY(mutex_);
+  bool may_reset_ TCPX_GUARDED_BY(mutex_) = false;           // something was said on it that may go unread
+  std::optional<absl::Status> end_ TCPX_GUARDED_BY(mutex_);  // of the latest socket, once seen
+  int end_errno_ TCPX_GUARDED_BY(mutex_) = 0;                // with it; -1: garbage, or a broken cipher
+  bool heals_ TCPX_GUARDED_BY(mutex_) = false;
+  bool encrypts_ TCPX_GUARDED_BY(mutex_) = false;
+  uint64_t sent_bytes_ TCPX_GUARDED_BY(mutex_) = 0;  // that the socket at hand took
+  std::deque<Said> said_ TCPX_GUARDED_BY(mutex_);    // of one that heals
+  int64_t heard_ns_ TCPX_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_HEALTH_HEALTH_SOCKET_H_

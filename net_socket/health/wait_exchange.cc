@@ -1,0 +1,44 @@
+#include "net_socket/health/wait_exchange.h"
+
+#include "net_socket/health/wait_news.h"
+
+namespace tcpx {
+namespace {
+
+std::string OwnName() {
+  WaitNews news;
+  news.who = ThisProcessName();
+  return EncodeNews(news);
+}
+
+}  // namespace
+
+// A peer that closes resets what it has not read: after its bye that is no death.
+void WaitExchange::Introduce() {
+  (void)socket_->SayNow(WaitsNotice(ConnectionId{}, OwnName()), HealthSocket::Passing::kGreeting);
+}
+
+void WaitExchange::Hear(const HealthNotice& notice) {
+  WaitNews news;
+  if (!DecodeNews(notice.waits, &news)) return;
+  if (notice.connection != ConnectionId{}) {
+    if (news.asks) (void)Tell(notice.connection, OwnName());
+    return;
+  }
+  {
+    MutexLock lock(mutex_);
+    peer_name_ = news.who;
+  }
+  if (!dialled_) Introduce();
+}
+
+bool WaitExchange::Tell(const ConnectionId& id, const std::string& news) {
+  return socket_->SayNow(WaitsNotice(id, news));
+}
+
+std::string WaitExchange::peer_name() const {
+  MutexLock lock(mutex_);
+  return peer_name_;
+}
+
+}  // namespace tcpx

@@ -1,0 +1,42 @@
+// wait_exchange.h: what passes on a health socket of who its ends are, and what they wait for.
+//
+// Purpose: each process says its name when the socket comes up, the dialler first. A question of a connection that is not
+//          there (yet, or any more) is answered here: the process lives, and nothing of that connection is posted.
+//
+// Threads: any.
+// Lifetime: borrows the socket, which outlives it.
+// Errors:  none.
+#ifndef TCPX_NET_SOCKET_HEALTH_WAIT_EXCHANGE_H_
+#define TCPX_NET_SOCKET_HEALTH_WAIT_EXCHANGE_H_
+
+#include <string>
+
+#include "common/mutex.h"
+#include "net_socket/health/health_socket.h"
+#include "net_socket/message/health_records.h"
+
+namespace tcpx {
+
+class WaitExchange {
+ public:
+  WaitExchange(HealthSocket* socket, bool dialled) : socket_(socket), dialled_(dialled) {}
+
+  // Says who this process is.
+  void Introduce();
+  // What no connection here has heard.
+  void Hear(const HealthNotice& notice);
+  // Tells the peer what this end waits for (wait_news.h). Where it can't be told now it is of no use later: false.
+  bool Tell(const ConnectionId& id, const std::string& news);
+  // The peer's process, as it calls itself; empty: it is of a build that neither says so nor answers.
+  std::string peer_name() const;
+
+ private:
+  HealthSocket* const socket_;
+  const bool dialled_;
+  mutable Mutex mutex_;
+  std::string peer_name_ TCPX_GUARDED_BY(mutex_);
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_HEALTH_WAIT_EXCHANGE_H_
