@@ -3,15 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "common/address.h"
 #include "common/clock.h"
 
 namespace tcpx {
 namespace {
 
-// A descriptor number is another socket now, at the latest after so long.
-constexpr int64_t kLaneKnownNs = kSecond;
 constexpr int kIndexBits = 20;
 constexpr int kSeenCommunicatorAt = 32;
 
@@ -23,8 +19,6 @@ bool Lasts(uint32_t type) { return (type & (ncclProfileGroup | ncclProfileColl |
 
 // What finds its row in the end, because only then it is known when it was: an operation waits in a queue at first.
 bool PlacedInTheEnd(uint32_t type) { return Lasts(type) || type == ncclProfileProxyOp; }
-
-std::string Text(const absl::StatusOr<SocketAddress>& address) { return address.ok() ? address->ToString() : "?"; }
 
 }  // namespace
 
@@ -105,26 +99,13 @@ bool Recorder::Sampled(uint32_t communicator, uint32_t type) {
   return seen_[key]++ % sample_ == 0;
 }
 
-const Recorder::Lane& Recorder::LaneOf(int fd, int64_t now_ns) {
-  if (lanes_.size() >= kLanesMax && !lanes_.contains(fd)) fd = -1;
-  Lane& lane = lanes_[fd];
-  if (lane.looked_ns != 0 && now_ns - lane.looked_ns < kLaneKnownNs) return lane;
-  lane.looked_ns = now_ns;
-  std::string addresses = fd < 0 ? "unknown" : absl::StrCat(Text(LocalAddress(fd)), " - ", Text(PeerAddress(fd)));
-  if (addresses != lane.addresses) {
-    lane.number = ++lanes_seen_;
-    lane.addresses = std::move(addresses);
-  }
-  return lane;
-}
-
 uint32_t Recorder::TakeTrack(const Entry& entry) {
   uint32_t index = 0;
   const EventFacts& facts = entry.event.facts;
   const Entry* const parent = Find(facts.parent, &index);
   const EventFacts* const of = parent != nullptr ? &parent->event.facts : nullptr;
   const bool net = facts.type == ncclProfileNetPlugin;
-  const Lane* const lane = net ? &LaneOf(facts.fd, entry.event.begin_ns) : nullptr;
+  const TracedLanes::Lane* const lane = net ? &lanes_.Of(facts.fd, entry.event.begin_ns) : nullptr;
   const uint64_t key = TrackKey(facts, of, entry.communicator, net ? lane->number : 0);
   const auto name = [&]() TCPX_NO_THREAD_SAFETY_ANALYSIS {
     return TrackName(facts, of, communicators_[entry.communicator].name, net ? lane->addresses : "");

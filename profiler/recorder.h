@@ -29,6 +29,7 @@
 #include "common/mutex.h"
 #include "profiler/event.h"
 #include "profiler/trace_writer.h"
+#include "profiler/traced_lanes.h"
 #include "profiler/tracks.h"
 
 namespace tcpx {
@@ -93,22 +94,13 @@ class Recorder final : private TraceSource {
     uint32_t under_way = 0;  // recorded events that are not over
     enum class State : uint8_t { kLives, kEnded, kGone } state = State::kLives;
   };
-  // The socket behind a descriptor number.
-  struct Lane {
-    uint32_t number = 0;
-    int64_t looked_ns = 0;
-    std::string addresses;
-  };
   static constexpr uint32_t kNone = ~0u;
-  // Sockets that are told apart; those of further descriptors are "unknown".
-  static constexpr size_t kLanesMax = 8192;
 
   Entry* Find(void* handle, uint32_t* index) TCPX_REQUIRES(mutex_);
   // For the trace. False: counted.
   bool HasRoom() TCPX_REQUIRES(mutex_);
   uint32_t TakeSlot() TCPX_REQUIRES(mutex_);
   bool Sampled(uint32_t communicator, uint32_t type) TCPX_REQUIRES(mutex_);
-  const Lane& LaneOf(int fd, int64_t now_ns) TCPX_REQUIRES(mutex_);
   uint32_t TakeTrack(const Entry& entry) TCPX_REQUIRES(mutex_);
   void ChildStarts(Entry* entry) TCPX_REQUIRES(mutex_);
   void ChildStops(uint32_t parent, int64_t now_ns) TCPX_REQUIRES(mutex_);
@@ -133,8 +125,7 @@ class Recorder final : private TraceSource {
   std::vector<uint32_t> writing_ TCPX_GUARDED_BY(mutex_);
   std::vector<Communicator> communicators_ TCPX_GUARDED_BY(mutex_);
   absl::flat_hash_map<uint64_t, int64_t> seen_ TCPX_GUARDED_BY(mutex_);  // by communicator and type
-  absl::flat_hash_map<int, Lane> lanes_ TCPX_GUARDED_BY(mutex_);         // by descriptor number
-  uint32_t lanes_seen_ TCPX_GUARDED_BY(mutex_) = 0;
+  TracedLanes lanes_ TCPX_GUARDED_BY(mutex_);
   Tracks tracks_ TCPX_GUARDED_BY(mutex_);
   TraceWriter writer_;  // it begins at once: last of all
 };

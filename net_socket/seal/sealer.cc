@@ -105,23 +105,15 @@ bool Sealer::Seal(const iovec* pieces, int count, size_t skip) {
   return SealInto(buffer_.get(), kSealBufferBytes, pieces, count, skip);
 }
 
-void Sealer::NoteEnd(const End& end) {
-  if (unacked_.empty()) return;
-  if (unacked_count_ < kAckedEnds) ++unacked_count_;
-  unacked_[(unacked_first_ + unacked_count_ - 1) % kAckedEnds] = end;
-}
-
 size_t Sealer::Took(size_t bytes) {
   TCPX_DCHECK(bytes <= end_ - begin_);
   begin_ += bytes;
-  sealed_taken_ += bytes;
+  acks_.Took(bytes);
   size_t plain = told_;
-  const uint64_t base = sealed_taken_ - begin_;
   while (first_end_ < ends_.size() && ends_[first_end_].sealed <= begin_) {
     const End& end = ends_[first_end_++];
-    plain_taken_ += end.plain - plain;
+    acks_.Ended(begin_ - end.sealed, end.plain - plain);
     plain = end.plain;
-    NoteEnd({base + end.sealed, plain_taken_});
   }
   const size_t taken = plain - std::exchange(told_, plain);
   if (!pending()) GiveBack();
@@ -131,33 +123,6 @@ size_t Sealer::Took(size_t bytes) {
 void Sealer::GiveBack() {
   begin_ = end_ = 0;
   if (buffer_ != nullptr) buffers_->Give(std::move(buffer_));
-}
-
-int64_t Sealer::Unacked(int64_t queued) {
-  if (queued < 0) return queued;
-  if (unacked_.empty()) {
-    unacked_.resize(kAckedEnds);
-    NoteEnd({sealed_taken_, plain_taken_});  // All that was sent before counts as one.
-  }
-  const uint64_t held = std::min(static_cast<uint64_t>(queued), sealed_taken_);
-  while (unacked_count_ > 0 && unacked_[unacked_first_].sealed <= sealed_taken_ - held) {
-    plain_acked_ = unacked_[unacked_first_].plain;
-    sealed_acked_ = unacked_[unacked_first_].sealed;
-    unacked_first_ = (unacked_first_ + 1) % kAckedEnds;
-    --unacked_count_;
-  }
-  return static_cast<int64_t>(plain_taken_ - plain_acked_);
-}
-
-int64_t Sealer::UnackedAbout(int64_t queued) {
-  if (Unacked(queued) < 0) return queued;
-  uint64_t acked = plain_acked_;
-  const uint64_t sealed = sealed_taken_ - std::min(static_cast<uint64_t>(queued), sealed_taken_);
-  if (unacked_count_ > 0 && sealed > sealed_acked_) {
-    acked += std::min(unacked_[unacked_first_].plain - plain_acked_, sealed - sealed_acked_);
-  }
-  about_acked_ = std::max(about_acked_, acked);
-  return static_cast<int64_t>(plain_taken_ - about_acked_);
 }
 
 ssize_t Sealer::Send(int fd, const iovec* pieces, int count) {

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "net_socket/seal/record.h"
+#include "net_socket/seal/record_acks.h"
 #include "net_socket/seal/seal_buffers.h"
 
 namespace tcpx {
@@ -56,11 +57,9 @@ class Sealer {
   iovec rest() const { return {place_ + begin_, end_ - begin_}; }
   // The kernel took so many bytes of it. Plaintext whose records are whole with it now.
   size_t Took(size_t bytes);
-  // How much plaintext is not acknowledged, where the kernel holds `queued` bytes that are not; negative: not known. Whole
-  // records count.
-  int64_t Unacked(int64_t queued);
-  // The same, with what is acknowledged of a record that is not whole counted too: for a pace, and for nothing else.
-  int64_t UnackedAbout(int64_t queued);
+  // As RecordAcks: how much plaintext is not acknowledged, where the kernel holds `queued` bytes that are not.
+  int64_t Unacked(int64_t queued) { return acks_.Unacked(queued); }
+  int64_t UnackedAbout(int64_t queued) { return acks_.UnackedAbout(queued); }
 
  private:
   // A record's end.
@@ -69,11 +68,9 @@ class Sealer {
     uint64_t plain = 0;
   };
   static constexpr size_t kEndsMax = 256;
-  static constexpr size_t kAckedEnds = 256;
 
   // Bytes of the first pieces that make the next record, from `skip` on.
   bool SealRecord(const iovec* pieces, int count, size_t skip, size_t bytes);
-  void NoteEnd(const End& end);
   void GiveBack();
 
   RecordKeys keys_;
@@ -88,16 +85,7 @@ class Sealer {
   size_t told_ = 0;  // of that plaintext
   bool broken_ = false;
   bool stopped_ = false;
-
-  // Positions on this socket.
-  uint64_t sealed_taken_ = 0;
-  uint64_t plain_taken_ = 0;
-  uint64_t plain_acked_ = 0;   // of whole records
-  uint64_t sealed_acked_ = 0;  // the same records
-  uint64_t about_acked_ = 0;   // at the most that was said
-  std::vector<End> unacked_;   // a ring; where it is full, ends grow together. Empty until somebody asks
-  size_t unacked_first_ = 0;
-  size_t unacked_count_ = 0;
+  RecordAcks acks_;
 };
 
 // As sendmsg(2), by `sealer`; without one in the clear, and where that `must` not be (TCPX_ENCRYPT is on) not at all: EPROTO.

@@ -175,7 +175,8 @@ class World {
       if (sender_.lost(i) && !lane.dialling && !over()) return absl::StrCat("lane ", i, ": nobody dials it");
     }
     for (const SendRequest& request : requests_) {
-      if (request.done() && !Arrived(request)) return absl::StrCat("message ", uint64_t{request.sequence}, " is done too early");
+      if (request.done() && !Arrived(request))
+        return absl::StrCat("message ", uint64_t{request.sequence}, " is done too early");
     }
     return "";
   }
