@@ -18,7 +18,7 @@ namespace tcpx {
 
 class TracedLanes {
  public:
-  // The socket behind a descriptor number.
+  // The socket that a descriptor number means at the moment.
   struct Lane {
     uint32_t number = 0;
     int64_t looked_ns = 0;

@@ -72,7 +72,7 @@ struct ConnectionSetup {
   std::shared_ptr<HealthRedialler> health_redialler;
 
   int lane_fd(int lane) const { return lanes[static_cast<size_t>(lane)].fd.get(); }
-  // What seals the lane's first socket: whoever moves a half of it takes that. Empty where nothing is encrypted.
+  // What seals the lane's first socket: what moves a half of it takes that. Empty where nothing is encrypted.
   Seals& seals(int lane) { return lanes[static_cast<size_t>(lane)].seals; }
   const PathProfile& path() const { return lanes[0].profile; }
   // Lanes that it may have: some may be without a socket until they are opened (`steered`).

@@ -50,7 +50,7 @@ class LaneHealing {
   bool Lose(const absl::Status& why, int lane);
   // `lane` is to get another one although it is up. False: it gets none.
   bool LetGo(const absl::Status& why, int lane);
-  // The lane has got it, or one after it was closed, or its first. By whoever moves the lane.
+  // The lane has got it, or one after it was closed, or its first. By what moves the lane.
   void Back(int lane) { lanes_.Back(lane); }
   // Its sender closes it, and may open it again: no loss. False: it is lost, or the sender has no other.
   bool Rest(int lane);

@@ -25,7 +25,7 @@ class PeerNews final : public HealthUser {
    public:
     // The peer is gone, and what is still to be sent does not arrive.
     virtual void PeerLeft() = 0;
-    // Another socket is to be tried for the lane. By whoever reads the health socket.
+    // Another socket is to be tried for the lane. By the reader of the health socket.
     virtual void PeerIsUnheard(int lane) = 0;
 
    protected:

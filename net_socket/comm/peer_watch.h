@@ -108,7 +108,7 @@ class PeerWatch {
 
   Tie tie_;  // cut: stopped
   const Link<Owner> owner_;
-  Mutex credit_mutex_;  // never held while the owner is told
+  Mutex credit_mutex_;  // never held while the owner hears of it
   // Null: none are expected. Lane 0's reader is guarded like it.
   std::unique_ptr<CreditBook> credits_ TCPX_PT_GUARDED_BY(credit_mutex_);
   Reactor* reactor_ = nullptr;

@@ -71,7 +71,7 @@ class Redialler {
   virtual void StartInLoop(Link<RedialledLanes> lanes, Link<SocketTaker> taker) = 0;
   // `records_taken`: bytes that this end has taken of the lane's reverse stream, modulo 2^32.
   virtual void RedialInLoop(int lane, uint32_t records_taken) = 0;
-  // Nothing comes of the lane: dials beside it, and asks LetsGo once that is answered. The lane may go on.
+  // Nothing comes of the lane: dials another socket for it, and asks LetsGo once that is answered. The lane may go on.
   virtual void TryBesideInLoop(int lane) = 0;
   // The lane has no socket: dials one, for a while only. It may come to nothing: LaneRefused.
   virtual void OpenInLoop(int lane) = 0;

@@ -16,7 +16,7 @@ void SenderHealing::LaneLostInLoop(int lane) {
 }
 
 // Where this end closes, it needs the lane no more. Else nobody may call to be told, and the peer must hear it. With
-// nothing on its way the peer may just have closed, and its word for that be lost: an error for whoever still sends.
+// nothing on its way the peer may just have closed, and its word for that be lost: an error for a caller who still sends.
 void SenderHealing::LaneGone(const absl::Status& status, int lane) {
   if (!parts_.healing->heals()) return;
   if (parts_.end->FlightNow().messages == 0) return parts_.loss->Note(status, lane, false);

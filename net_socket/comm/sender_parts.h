@@ -1,6 +1,6 @@
 // sender_parts.h: what the parts of a sending end see of each other.
 //
-// Threads: plain data, constant. Lifetime: all of them outlive whoever holds this.
+// Threads: plain data, constant. Lifetime: all of them outlive the holders of this.
 #ifndef TCPX_NET_SOCKET_COMM_SENDER_PARTS_H_
 #define TCPX_NET_SOCKET_COMM_SENDER_PARTS_H_
 

@@ -17,7 +17,7 @@ namespace {
 
 // So many rows are more than a socket holds: all that was there when it was asked.
 constexpr int kRowsMax = 256;
-// After a reset: behind it a dead process's lanes fall too, which tells it from a firewall's.
+// After a reset: a dead process's lanes fall next, which tells it from a firewall's.
 constexpr int64_t kLanesFallNs = 50 * kMillisecond;
 // From one look at a lost socket's peer to the next, while its end may be news, and later.
 constexpr int64_t kAskNs = 20 * kMillisecond;

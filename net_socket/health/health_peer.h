@@ -83,10 +83,10 @@ class HealthPeer final : public Reactor::Handler, public std::enable_shared_from
 
   void OnEvents(uint32_t events) override;
 
-  // Hears at once what the peer has said already. For whoever found a lane ended and wonders why. Not with a link held.
+  // Hears at once what the peer has said already. For those who found a lane ended and wonder why. Not with a link held.
   // Bytes that are not the peer's are told soon: they make no other event.
   void Poll();
-  // The same, for whoever acts on the end of the health socket itself: that is told soon, event or no event.
+  // The same, for those who act on the end of the health socket itself: that is told soon, event or no event.
   void Ask();
 
   HealthSocket& socket() { return socket_; }
@@ -110,7 +110,7 @@ class HealthPeer final : public Reactor::Handler, public std::enable_shared_from
   void RedialInLoop();
   // While it is lost: is the peer gone, or too late? How long until the next look.
   int64_t AskInLoop();
-  // Whether the network swallows it; the dialling side then dials beside it. How long until the next look.
+  // Whether the network swallows it; the dialling side then dials another one. How long until the next look.
   int64_t LookInLoop();
   // The last one has left, and the peer has to hear that first.
   bool StaysToTellInLoop();

@@ -57,7 +57,7 @@ class HealthSocket {
     bool orderly = false;  // it is no news
   };
   // What is of no use later. kIdle and kGreeting may go unread by a peer that closes. To a peer that does not read kIdle
-  // is not said: what it is told of failures matters more.
+  // is not said: what it hears of failures matters more.
   enum class Passing { kIdle, kGreeting, kQuestion };
 
   // `stir` has the owner served by the reactor soon: something waits to be sent, or the socket has ended.
@@ -104,7 +104,7 @@ class HealthSocket {
  private:
   // What the peer may not have heard.
   struct Said {
-    uint64_t end = 0;  // position behind it in the stream of the socket at hand
+    uint64_t end = 0;  // position after it in the stream of the socket at hand
     std::string record;
   };
 

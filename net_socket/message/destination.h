@@ -1,4 +1,4 @@
-// destination.h: the seam between a lane that reads chunks and whoever owns the memory that they are for.
+// destination.h: the seam between a lane that reads chunks and the owner of the memory that they are for.
 //
 // Purpose: a lane asks where the payload of a chunk goes, puts it there, and counts it. It does not know what posted the
 //          memory: receives do (posted_receive.h).

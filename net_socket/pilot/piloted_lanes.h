@@ -1,4 +1,4 @@
-// piloted_lanes.h: what the pilot knows of each lane, and what it has ordered of whoever opens and closes them.
+// piloted_lanes.h: what the pilot knows of each lane, and what it has ordered.
 //
 // Purpose: the one place where a lane's state in a policy changes together with an order. Whatever a network looks like,
 //          and however wrong the pilot judges it, dials stay few: some at once, to find the number at the start, then few

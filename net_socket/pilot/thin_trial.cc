@@ -64,7 +64,7 @@ void ThinTrial::PathChanged() {
 }
 
 // Every second of the slowest: those that share a path look alike, and one of them is to stay. Of equal ones the last:
-// whoever wakes a lane begins with the first.
+// who wakes a lane begins with the first.
 PilotedLanes::Lanes ThinTrial::LanesToPause(size_t count, const MeasuredWindow& window,
                                             const PilotedLanes& lanes) const {
   PilotedLanes::Lanes candidates = lanes.Those(State::kCarries);

@@ -1,6 +1,6 @@
 // bulk_receive_lane.h: one lane that brings chunks of bulk messages.
 //
-// Purpose: glue between a ReceiveStream and whoever moves bytes: a progress thread through its engine (the *InLoop
+// Purpose: glue between a ReceiveStream and what moves bytes: a progress thread through its engine (the *InLoop
 //          functions), or the calling thread with plain calls (Pump).
 //
 // Threads: a lane attached to the pool is its thread's; else the calling thread's, under the comm's mutex. TakeParked

@@ -1,6 +1,6 @@
 // record_acks.h: how much of what was sealed the peer's kernel has acknowledged, in plaintext.
 //
-// Purpose: the kernel counts sealed bytes; whoever holds what was sent counts plaintext. A record counts once it is
+// Purpose: the kernel counts sealed bytes; the holder of what was sent counts plaintext. A record counts once it is
 //          acknowledged whole.
 //
 // Threads: one at a time.

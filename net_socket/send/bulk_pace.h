@@ -1,7 +1,7 @@
 // bulk_pace.h: how much a bulk send lane takes, and when: what it sees of how its socket drains.
 //
 // Purpose: a lane between hosts holds what drains within milliseconds at its own pace; one on the same host, a little
-//          unsent data. Each look is told to the connection's LaneRates, by which the lanes share what is left.
+//          unsent data. Each look goes to the connection's LaneRates, by which the lanes share what is left.
 //
 // Threads: the lane's.
 // Lifetime: owned by its lane; borrows all that it is given.

@@ -75,7 +75,7 @@ class BulkSendLane final : public PoolLane {
   }
   // It has said so, and the peer's kernel has all that it ever sent. From any thread.
   bool drained() const { return drained_.load(std::memory_order_acquire); }
-  // It is lost, or parked, and keeps still until it gets another socket. By whoever moves the lane.
+  // It is lost, or parked, and keeps still until it gets another socket. By what moves the lane.
   bool lost() const { return stream_.lost(); }
   // From any thread.
   uint64_t bytes_sent() const { return counts().bytes.get(); }

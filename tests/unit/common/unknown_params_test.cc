@@ -70,7 +70,7 @@ TEST(UnknownParamsTest, WhatIsForTestsIsToldWhereItHasAnEffect) {
   EXPECT_TRUE(absl::StartsWith(warnings[1], "TCPX_TEST_URING_RUNG is in effect")) << warnings[1];
 }
 
-TEST(UnknownParamsTest, OneThatWasRemovedSaysWhatToDo) {
+TEST(UnknownParamsTest, OneThatWasRemovedSaysSo) {
   const struct {
     const char* name;
     const char* advice;

@@ -3,7 +3,7 @@
 // held, and the striper are the code that ships; sockets are strings.
 //
 // In every state that is reached: the peer gets each byte of a lane's stream once, in order, and as it was first sent; a
-// request is told only of what the peer's kernel has; and from there on, once the network behaves, all arrives and
+// request is done only when the peer's kernel has its bytes; and from there on, once the network behaves, all arrives and
 // nothing is left behind, or the sender knows that its peer has left.
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -43,7 +43,7 @@ struct Socket {
 struct Lane {
   HeldFrames held{kHeldMax, 0};
   Socket socket;
-  bool lost = false;      // whoever moves the sender's lane knows that the socket is dead
+  bool lost = false;      // what moves the sender's lane knows that the socket is dead
   std::string stream;     // what was ever begun
   std::string received;   // what the receiver has taken
   bool dialling = false;  // the sender dials
@@ -135,7 +135,7 @@ class World {
         return Lose(index, LaneTable::Why::kLetGo);
       case Step::kDial:
         if (!lane.dialling || lane.answered || gone_) return false;
-        // What has come is read, and the old socket is let go before the count is told.
+        // What has come is read, and the old socket is let go before the count is sent.
         lane.received += std::exchange(lane.socket.in_kernel, std::string());
         lane.socket.dead = true;
         lane.socket.in_flight.clear();
