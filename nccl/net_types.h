@@ -104,7 +104,7 @@ inline constexpr int64_t NCCL_MAX_NET_SIZE_BYTES = int64_t{1} << 40;
 // Largest single isend or irecv of NCCL itself, and of its collective networks.
 inline constexpr int64_t MAX_NET_SIZE = int64_t{1} << 30;
 inline constexpr int64_t MAX_COLLNET_SIZE = int64_t{1} << 29;
-// May stand in *request when irecv is entered (2.24.3, v9 and up): completion need not be signalled.
+// May be in *request when irecv is entered (2.24.3, v9 and up): completion need not be signalled.
 inline constexpr int NCCL_NET_OPTIONAL_RECV_COMPLETION = 0x1;
 inline constexpr int NCCL_NET_MULTI_REQUEST = 0x2;  // 2.28.3, not used by NCCL
 // Kinds of memory: bits of ptrSupport, values of regMr's `type`.

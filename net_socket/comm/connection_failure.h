@@ -62,7 +62,7 @@ class ConnectionFailure final : public LaneOwner {
     return healing_ != nullptr && !failed() && healing_->Lose(status, lane);
   }
   void LaneBack(int lane) override { healing_->Back(lane); }
-  bool RestLane(int lane) override { return healing_ != nullptr && healing_->Rest(lane); }
+  bool ParkLane(int lane) override { return healing_ != nullptr && healing_->Park(lane); }
   bool heals() const override { return healing_ != nullptr && healing_->heals(); }
   bool peer_left() const override { return healing_ != nullptr && healing_->peer_left(); }
   // What housekeeping has found, or was told. Where it is failing, that is a reason, and what was found first is told.

@@ -50,7 +50,7 @@ struct LaneSocket {
   Seals seals;    // empty: it is not encrypted
   LaneAbsence absence;
 
-  // Whether it has, or had, a socket. From any thread: true exactly when fd, local and peer stand still.
+  // Whether it has, or had, a socket. From any thread: true exactly when fd, local and peer are constant.
   bool made() const { return !absence.any() && fd.valid(); }
 };
 
@@ -59,7 +59,7 @@ struct ConnectionSetup {
   std::shared_ptr<const Communicator> communicator = std::make_shared<Communicator>();  // never null
   int device = 0;
   std::array<uint8_t, 16> connection_id{};
-  // By lane index; the profile of lane 0 is the connection's. Where `steered` there is a place for each lane that may be
+  // By lane index; the profile of lane 0 is the connection's. Where `piloted` there is a place for each lane that may be
   // opened, without a socket until it is.
   std::vector<LaneSocket> lanes;
   std::shared_ptr<const void> taken_lanes;  // of the runtime's budget, of the beginning; may be null
@@ -67,7 +67,7 @@ struct ConnectionSetup {
   int max_receives = 1;                  // of the receiving end; above 1 sends wait for credits
   std::shared_ptr<HealthPeer> health;    // null: the peer has none
   bool heals = false;                    // both ends have TCPX_HEAL, and a health socket
-  bool steered = false;                  // heals, and lanes may be opened and closed
+  bool piloted = false;                  // heals, and lanes may be opened and closed
   std::shared_ptr<Redialler> redialler;  // of a sender that heals, as the next
   std::shared_ptr<HealthRedialler> health_redialler;
 
@@ -75,7 +75,7 @@ struct ConnectionSetup {
   // What seals the lane's first socket: what moves a half of it takes that. Empty where nothing is encrypted.
   Seals& seals(int lane) { return lanes[static_cast<size_t>(lane)].seals; }
   const PathProfile& path() const { return lanes[0].profile; }
-  // Lanes that it may have: some may be without a socket until they are opened (`steered`).
+  // Lanes that it may have: some may be without a socket until they are opened (`piloted`).
   int lane_count() const { return static_cast<int>(lanes.size()); }
   // Those that have, or had, a socket.
   int CountLanes() const {

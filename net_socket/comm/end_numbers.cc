@@ -78,7 +78,7 @@ void EndNumbers::ReadNumbers(ConnectionNumbers* numbers) {
   ReadVerdict(numbers);
 }
 
-// Of what has failed, the line of the log; else of what stands; else of what is slow.
+// Of what has failed, the line of the log; else of what is stalled; else of what is slow.
 void EndNumbers::ReadVerdict(ConnectionNumbers* numbers) const {
   const WaitRoot& root = progress_->probe().root();
   Verdict verdict = progress_->slow();
@@ -155,7 +155,7 @@ void EndNumbers::ReadLane(int index, LaneNumbers* lane) const {
   if (lane->open && lane->local.empty()) NameLane(index, lane);  // It was opened just now.
   lane->pace_bytes_per_second = lane->open ? lanes_->pace(index) : 0;
   const bool lost = healing_ != nullptr && healing_->lost(index);
-  // The kernel has nothing new to tell of a lane that has stood still, nor of one that is closed.
+  // The kernel has nothing new to tell of a lane that did nothing, nor of one that is closed.
   const bool quiet = lane->read && lane->bytes == bytes_before && lane->tcp.unacked_bytes == 0 && lane->lost == lost;
   lane->lost = lost;
   if (lane->open && !quiet) ReadTcpNumbers(setup_->lane_fd(index), lane);

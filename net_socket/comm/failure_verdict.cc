@@ -68,7 +68,7 @@ Verdict VerdictOfFailure(const ConnectionSetup& setup, const absl::Status& statu
   evidence.process_gone = ProcessGone(setup);
   evidence.silent = KindOf(status) == FailureKind::kSilence || IsSilentErrno(evidence.error);
   evidence.health_heard = HealthHeard(setup);
-  evidence.others_stand = AnyEstablished(setup, lane);
+  evidence.others_up = AnyEstablished(setup, lane);
   if (evidence.silent) evidence.down = DownInterface(setup);
   evidence.here = ThisProcessName();
   evidence.there = PeerName(setup);

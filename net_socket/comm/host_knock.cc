@@ -27,8 +27,8 @@ bool HostKnocks::Answers(const Way& way, int64_t since_ns, int64_t now_ns) {
   const Known& known = known_[name];
   const auto answered = [&] { return known.answered_ns != 0 && known.answered_ns >= since_ns; };
   if (answered()) return true;
-  const bool rests = known.asked_ns != 0 && known.asked_ns >= since_ns && now_ns - known.asked_ns < kRestNs;
-  bool room = questions_.size() < kAtOnce && !rests;
+  const bool paused = known.asked_ns != 0 && known.asked_ns >= since_ns && now_ns - known.asked_ns < kPauseNs;
+  bool room = questions_.size() < kAtOnce && !paused;
   for (const Question& question : questions_) room = room && question.way != name;
   if (room) Ask(name, way, now_ns);
   return answered();

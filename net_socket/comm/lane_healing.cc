@@ -65,7 +65,7 @@ bool LaneHealing::Lose(const absl::Status& why, int lane) {
   return true;
 }
 
-bool LaneHealing::Rest(int lane) {
+bool LaneHealing::Park(int lane) {
   if (!lanes_.Close(lane, MonotonicNanos())) return false;
   if (direction_ == Direction::kReceive) {
     setup_->runtime->reactor.Post(

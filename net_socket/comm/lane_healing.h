@@ -53,7 +53,7 @@ class LaneHealing {
   // The lane has got it, or one after it was closed, or its first. By what moves the lane.
   void Back(int lane) { lanes_.Back(lane); }
   // Its sender closes it, and may open it again: no loss. False: it is lost, or the sender has no other.
-  bool Rest(int lane);
+  bool Park(int lane);
   bool lost(int lane) const { return lanes_.lost(lane); }
   int64_t lost_since_ns(int lane) const { return lanes_.lost_since_ns(lane); }
   bool absent(int lane) const { return lanes_.absent(lane); }

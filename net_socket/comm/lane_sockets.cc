@@ -21,7 +21,7 @@ LaneSockets::LaneSockets(ConnectionSetup* setup, Direction direction, const Tie&
       healing_(healing),
       failure_(failure),
       mutex_(mutex) {
-  if (setup->steered) EnterOpenLanes();
+  if (setup->piloted) EnterOpenLanes();
 }
 
 LaneSockets::~LaneSockets() = default;
@@ -84,7 +84,7 @@ Handover LaneSockets::HandOver(int lane, SocketOffer* offer) {
 Handover LaneSockets::Open(int lane, SocketOffer* offer) {
   if (!mutex_->try_lock()) return Handover::kBusy;
   MutexLock lock(*mutex_, std::adopt_lock);
-  if (failure_->failed() || !healing_->heals() || !setup_->steered) return Handover::kRefused;
+  if (failure_->failed() || !healing_->heals() || !setup_->piloted) return Handover::kRefused;
   if (setup_->runtime->lane_budget->left() <= 0) return Handover::kRefused;
   OwnedFd fd(fcntl(offer->fd, F_DUPFD_CLOEXEC, 0));
   if (!fd.valid()) return Handover::kRefused;

@@ -29,11 +29,11 @@ LaneRates::Settings LaneSteering::RatesFor(const ConnectionSetup& setup, const L
   LaneRates::Settings settings;
   settings.lanes.lanes = std::max(setup.CountLanes() - 1, 1);
   settings.lanes.lanes_max = std::max(setup.lane_count() - 1, 1);
-  settings.lanes.opens = setup.steered;
+  settings.lanes.opens = setup.piloted;
   std::memcpy(&settings.lanes.seed, setup.connection_id.data() + 8, sizeof(settings.lanes.seed));
-  settings.piloted = setup.path().steers_lanes;
-  settings.shuffled = setup.path().shuffles_lanes && setup.steered;
-  if (!setup.steered) return settings;
+  settings.piloted = setup.path().pilots_lanes;
+  settings.shuffled = setup.path().shuffles_lanes && setup.piloted;
+  if (!setup.piloted) return settings;
   settings.ordered = [reactor = &setup.runtime->reactor, self] {
     reactor->Post([self] { self.With([](LaneSteering* one) { one->CarryOutAll(); }); });
   };
@@ -44,7 +44,7 @@ LaneRates::Settings LaneSteering::RatesFor(const ConnectionSetup& setup, const L
 }
 
 void LaneSteering::CarryOutAll() {
-  if (!parts_.setup->steered || !parts_.heals()) return;
+  if (!parts_.setup->piloted || !parts_.heals()) return;
   NoteFound();
   for (const LaneOrder& order : parts_.lanes->rates().TakeOrders()) CarryOut(order);
 }
@@ -82,11 +82,11 @@ bool LaneSteering::Closes(int lane) {
   if (!parts_.healing->up(lane) || !parts_.lanes->bulk(lane)->drained()) return true;
   uint32_t records_taken = 0;
   if (!parts_.Freeze(lane, &records_taken)) return false;
-  if (!parts_.healing->Rest(lane)) {
+  if (!parts_.healing->Park(lane)) {
     parts_.watch->ResumeInLoop(lane, parts_.setup->lane_fd(lane), nullptr);  // The same socket.
     return true;
   }
-  parts_.watch->RestInLoop(lane);
+  parts_.watch->ParkInLoop(lane);
   parts_.setup->redialler->ClosedInLoop(lane);
   return !Park(lane);
 }

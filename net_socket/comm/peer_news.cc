@@ -64,7 +64,7 @@ bool PeerNews::LanesGoneFor(int64_t ns, bool in_order) {
          (!in_order || healing_->zero_ended());
 }
 
-bool PeerNews::LaneStands() {
+bool PeerNews::AnyLaneUp() {
   for (int lane = 0; lane < setup_->lane_count(); ++lane) {
     if (healing_ != nullptr && healing_->up(lane) && IsReadOut(setup_->lane_fd(lane))) return true;
   }

@@ -53,7 +53,7 @@ class PeerNews final : public HealthUser {
   void HealthLost() override;
   void HealthBack(bool counts) override;
   bool LanesGoneFor(int64_t ns, bool in_order) override;
-  bool LaneStands() override;
+  bool AnyLaneUp() override;
   bool HeardWithin(int64_t ns) override;
 
  private:

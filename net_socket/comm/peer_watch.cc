@@ -76,7 +76,7 @@ class PeerWatch::Lane final : public Reactor::Handler {
     frozen_ = false;
   }
 
-  void Rest() {
+  void GiveBack() {
     frozen_ = frozen_ || opener_ != nullptr;
     opener_ = nullptr;
   }
@@ -112,7 +112,7 @@ class PeerWatch::Lane final : public Reactor::Handler {
     }
     text_.clear();
     const bool authentic = opener_->OpenAll(data, bytes, &text_);
-    opener_->Rest();
+    opener_->GiveBack();
     taken_ += static_cast<uint32_t>(text_.size());
     const absl::Status status = reader_.Take(text_.data(), text_.size());
     return authentic ? status : FailureOf(FailureKind::kForged, kNotAuthentic);
@@ -204,9 +204,9 @@ absl::StatusOr<uint32_t> PeerWatch::FreezeInLoop(int lane) {
   return 0;
 }
 
-void PeerWatch::RestInLoop(int lane) {
+void PeerWatch::ParkInLoop(int lane) {
   MutexLock lock(credit_mutex_);
-  lanes_[static_cast<size_t>(lane)]->Rest();
+  lanes_[static_cast<size_t>(lane)]->GiveBack();
 }
 
 void PeerWatch::ResumeInLoop(int lane, int fd, std::unique_ptr<Opener> opener) {

@@ -48,7 +48,7 @@ class PeerLoss {
  public:
   // `in_order`: the lane has ended, and nothing else is known. From any thread.
   void Note(absl::Status status, int lane, bool in_order = false);
-  // True exactly when the others stand. From any thread.
+  // True once the other members are set. From any thread.
   bool known() const { return state_.load(std::memory_order_acquire) == State::kKnown; }
   const absl::Status& status() const { return status_; }
   int lane() const { return lane_; }
@@ -91,7 +91,7 @@ class PeerWatch {
   // 2^32, where credits are expected; an error where the peer reports one, or what came is not the peer's.
   absl::StatusOr<uint32_t> FreezeInLoop(int lane);
   // It was closed instead: wipes the keys of its socket.
-  void RestInLoop(int lane);
+  void ParkInLoop(int lane);
   // It has got it, or its first one: `fd`. `opener` null: it is not sealed, or it is still the same socket.
   void ResumeInLoop(int lane, int fd, std::unique_ptr<Opener> opener);
 

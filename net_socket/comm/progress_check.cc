@@ -42,7 +42,7 @@ void ProgressCheck::LookAtLanes(int64_t now_ns) {
     const int fd = setup_->lanes[lane].fd.get();
     LaneTcpInfo info;
     if (fd < 0 || QueuedBytes(fd) <= 0) {  // A place without a socket, or nothing sent.
-      liveness_[lane].Rest();
+      liveness_[lane].Forget();
     } else if (ReadLaneTcpInfo(fd, &info) && liveness_[lane].Dead(info, now_ns, timeout_ns)) {
       const std::string text = absl::StrFormat(
           "nothing that was sent has been acknowledged for %.1f s (TCPX_PEER_TIMEOUT is %.1f s): the network drops "
@@ -122,7 +122,7 @@ void ProgressCheck::LookAtLosses(int64_t now_ns) {
   }
 }
 
-// What moves slowly for want of a CPU never stands.
+// What moves slowly for want of a CPU never stalls.
 void ProgressCheck::LookAtCpu(const Flight& flight, int64_t now_ns) {
   const int64_t long_ns = setup_->runtime->options.stall_warn_ns;
   const int percent = setup_->runtime->cpu_shortage->percent();

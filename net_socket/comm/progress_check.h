@@ -1,7 +1,7 @@
 // progress_check.h: housekeeping's three looks at a connection: its lanes, its requests, the paces of its lanes.
 //
-// Purpose: a lane that nobody answers fails the connection (lane_liveness.h), as do requests that stand still while the
-//          peer has ended; requests that only stand still, and lanes that are slow for long, are told in the log.
+// Purpose: a lane that nobody answers fails the connection (lane_liveness.h), as do requests that stall while the
+//          peer has ended; requests that only stall, and lanes that are slow for long, are told in the log.
 //
 // Threads: the reactor; PeerEnded and slow_lanes from any.
 // Lifetime: borrows all three, which outlive it.
@@ -35,7 +35,7 @@ class ProgressCheck {
   void HearInLoop(const std::string& news, int64_t now_ns) { probe_.HearInLoop(news, now_ns); }
   void HealthChangedInLoop() { probe_.HealthChangedInLoop(); }
   const StallProbe& probe() const { return probe_; }
-  // What is slow although nothing stands, as far as it was told lately; kNone: nothing.
+  // What is slow although nothing stalls, as far as it was logged lately; kNone: nothing.
   const Verdict& slow() const { return slow_; }
   StallGroup::Key key() const { return probe_.key(); }
   // The peer's process has ended without closing.

@@ -251,7 +251,7 @@ bool ReceiveComm::LooksForSilence(int64_t now_ns) {
   LaneSilence& silence = healing()->silence(0);
   LaneTcpInfo info;
   if (QueuedBytes(setup().lane_fd(0)) <= 0 || healing()->lost(0)) {
-    silence.Rest();
+    silence.Forget();
   } else if (ReadLaneTcpInfo(setup().lane_fd(0), &info) && silence.Suspects(info, now_ns) &&
              setup().health->members().AskForAnother(setup().connection_id, 0)) {
     silence.Moved(now_ns);

@@ -67,7 +67,7 @@ class Redialler {
  public:
   virtual ~Redialler() = default;
 
-  // Before all others: the connection stands.
+  // Before all others: the connection is up.
   virtual void StartInLoop(Link<RedialledLanes> lanes, Link<SocketTaker> taker) = 0;
   // `records_taken`: bytes that this end has taken of the lane's reverse stream, modulo 2^32.
   virtual void RedialInLoop(int lane, uint32_t records_taken) = 0;

@@ -2,7 +2,7 @@
 //
 // Purpose: handed down instead of globals. Created with the first listen or connect, gone after the last.
 //
-// Threads: the members serialize themselves; the pointers stand still while a comm lives.
+// Threads: the members serialize themselves; the pointers are constant while a comm lives.
 #ifndef TCPX_NET_SOCKET_COMM_RUNTIME_H_
 #define TCPX_NET_SOCKET_COMM_RUNTIME_H_
 

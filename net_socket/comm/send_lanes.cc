@@ -69,7 +69,7 @@ void SendLanes::Drive() {
   express_.Flush();
   if (!caller_driven_) return;
   // Where lanes come and go, not always the same ones first: the last would be given too little to be judged.
-  if (rates_.steered() && ++first_pumped_ >= bulk_.size()) first_pumped_ = 0;
+  if (rates_.piloted() && ++first_pumped_ >= bulk_.size()) first_pumped_ = 0;
   for (size_t i = 0; i < bulk_.size(); ++i) {
     const size_t at = i + first_pumped_;
     if (auto& lane = bulk_[at < bulk_.size() ? at : at - bulk_.size()]) lane->Pump();
@@ -107,7 +107,7 @@ std::vector<LanePace> SendLanes::Paces() const {
   for (size_t i = 0; i < bulk_.size(); ++i) {
     const int lane = static_cast<int>(i);
     const uint64_t sent = bulk_[i] == nullptr ? 0 : bulk_[i]->bytes_sent();
-    paces.push_back({rates_.Get(lane), sent, !rates_.steered() || rates_.Carries(lane)});
+    paces.push_back({rates_.Get(lane), sent, !rates_.piloted() || rates_.Carries(lane)});
   }
   return paces;
 }

@@ -34,7 +34,7 @@ bool SenderHealing::LooksForSilenceInLoop(int64_t now_ns) {
     const int fd = parts_.setup->lane_fd(lane);
     LaneTcpInfo info;
     if (fd < 0 || !parts_.healing->up(lane) || QueuedBytes(fd) <= 0) {
-      silence.Rest();
+      silence.Forget();
     } else if (ReadLaneTcpInfo(fd, &info) && silence.Suspects(info, now_ns)) {
       parts_.healing->lanes().CancelMove(lane);  // It may have come to nothing.
       parts_.setup->redialler->TryBesideInLoop(lane);

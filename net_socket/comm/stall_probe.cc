@@ -44,19 +44,19 @@ int64_t StallProbe::EveryNs() const {
 
 void StallProbe::LookInLoop(const Flight& flight, int64_t since_ns, int64_t now_ns) {
   if (setup_->runtime->options.stall_warn_ns == 0) return;
-  setup_->runtime->knocks->Look(now_ns);  // Whoever asked may not stand any more.
+  setup_->runtime->knocks->Look(now_ns);  // Who asked may not wait any more.
   if (flight.messages > 0) LookAtCpu(now_ns);
   flight_ = flight;
-  const bool stands = since_ns != 0 && now_ns - since_ns >= EveryNs();
-  if (since_ns != since_ns_ || !stands) {
+  const bool stalled = since_ns != 0 && now_ns - since_ns >= EveryNs();
+  if (since_ns != since_ns_ || !stalled) {
     if (stuck_ns_ == 0 || now_ns - stuck_ns_ > 3 * EveryNs()) verdict_ = Verdict();
     if (verdict_.cause == Cause::kNone) stuck_ns_ = 0;
     root_ = WaitRoot();
     lanes_.was_idle = heard_ = false;
     asked_ns_ = told_.at_ns = lanes_.at_ns = 0;
   }
-  since_ns_ = stands ? since_ns : 0;
-  if (stands) {
+  since_ns_ = stalled ? since_ns : 0;
+  if (stalled) {
     Judge(now_ns);
     const bool asked = setup_->communicator->stalls->AskInLoop(key(), now_ns);
     if (asked && asked_ns_ == 0) asked_ns_ = now_ns;
@@ -109,7 +109,7 @@ void StallProbe::Judge(int64_t now_ns) {
   root_ = setup_->communicator->stalls->root_in_loop();
 }
 
-// The peer stands, and this end may have nothing posted: what was sent is done once the kernel has it, and may be stuck
+// The peer waits, and this end may have nothing posted: what was sent is done once the kernel has it, and may be stuck
 // there.
 void StallProbe::JudgeUnposted(int64_t now_ns) {
   StallEvidence evidence = Gather(now_ns);
@@ -127,14 +127,14 @@ void StallProbe::Count(StallMember* member) const {
 
 void StallProbe::Put(int64_t now_ns) {
   const int64_t since_ns = since_ns_ != 0 ? since_ns_ : stuck_ns_;
-  if (since_ns == 0 && place_ != nullptr && place_->stands_since_ns == 0) return Count(place_);
+  if (since_ns == 0 && place_ != nullptr && place_->stalled_since_ns == 0) return Count(place_);
   StallMember member;
   member.health = setup_->health;
   member.id = setup_->connection_id;
   member.there = PeerName(*setup_);
   member.sends = failure_->direction() == Direction::kSend;
   Count(&member);
-  member.stands_since_ns = since_ns;
+  member.stalled_since_ns = since_ns;
   member.verdict = verdict_;
   member.peer_root = peer_.root;
   place_ = setup_->communicator->stalls->PutInLoop(key(), std::move(member), now_ns);
@@ -144,7 +144,7 @@ StallEvidence StallProbe::Gather(int64_t now_ns) {
   StallEvidence evidence;
   Runtime* const runtime = setup_->runtime;
   evidence.sends = failure_->direction() == Direction::kSend;
-  evidence.stood_ms = (now_ns - since_ns_) / kMillisecond;
+  evidence.stalled_ms = (now_ns - since_ns_) / kMillisecond;
   evidence.no_cpu_percent = runtime->cpu_shortage->Percent(now_ns, EveryNs() * 3 / 4);
   evidence.self = setup_->communicator->stalls->self();
   evidence.here = ThisProcessName();

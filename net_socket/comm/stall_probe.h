@@ -1,4 +1,4 @@
-// stall_probe.h: why a connection's oldest request stands: gathers the evidence, and asks the peer.
+// stall_probe.h: why a connection's oldest request stalls: gathers the evidence, and asks the peer.
 //
 // Purpose: what verdict.h judges, and what stall_group.h shares. While requests move nothing is asked but whether our
 //          threads get CPU, and without requests, nor a peer that asks, nothing at all.
@@ -29,7 +29,7 @@ class StallProbe {
   StallProbe(const ConnectionSetup* setup, const ConnectionEnd* end, const ConnectionFailure* failure)
       : setup_(setup), end_(end), failure_(failure) {}
 
-  // `since_ns`: since when the oldest request has stood; 0: it does not.
+  // `since_ns`: since when the oldest request has been stalled; 0: it is not.
   void LookInLoop(const Flight& flight, int64_t since_ns, int64_t now_ns);
   void HearInLoop(const std::string& text, int64_t now_ns);
   // The health socket is lost, or another one is up.
@@ -40,7 +40,7 @@ class StallProbe {
   // is told at doubling intervals.
   bool Tells(bool stalled, int64_t now_ns);
 
-  // What this rank waits for, as far as this connection stands; not known: it moves, or nobody knows.
+  // What this rank waits for, as far as this connection knows; not known: it moves, or nobody knows.
   const WaitRoot& root() const { return root_; }
   std::string Why() const { return DescribeRoot(ThisProcessName(), root_); }
   int64_t since_ns() const { return since_ns_; }
@@ -87,11 +87,11 @@ class StallProbe {
   StallMember* place_ = nullptr;  // the stall group's; null: not there
   Flight flight_;
   int64_t since_ns_ = 0;
-  int64_t stuck_ns_ = 0;  // nothing stands here, and yet verdict_ holds; 0: it does not
+  int64_t stuck_ns_ = 0;  // nothing is stalled here, and yet verdict_ holds; 0: it does not
   Verdict verdict_;
   WaitRoot root_;
   Lanes lanes_;
-  bool heard_ = false;  // peer_ is an answer to what stands now
+  bool heard_ = false;  // peer_ is an answer to the present stall
   WaitNews peer_;
   int64_t heard_ns_ = 0;      // when the peer last said anything
   int64_t root_news_ns_ = 0;  // when peer_'s root was last a new one

@@ -70,7 +70,7 @@ bool TransferTimes::Read(State* state) const {
   return false;
 }
 
-// The stretch that is not over yet is guessed from how things stand.
+// The stretch that is not over yet is guessed from the present state.
 WaitNumbers TransferTimes::WaitsUntil(int64_t now_ns, const Flight& flight, bool uncalled, OpenWait* open) const {
   State state;
   if (!Read(&state)) return state.waits;

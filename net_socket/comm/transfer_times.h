@@ -64,7 +64,7 @@ class TransferTimes {
   template <typename T>
   class Ordered {
    public:
-    Ordered(T value = T()) : value_(value) {}  // NOLINT: stands for a T
+    Ordered(T value = T()) : value_(value) {}  // NOLINT: acts as a T
     Ordered& operator=(T value) {
       value_.store(value, std::memory_order_release);
       return *this;

@@ -185,7 +185,7 @@ void Acceptor::HelloInLoop(HelloSocket socket) {
   if (hello.kind == HelloKind::kResume && runtime_->options.heal) return resumed_->HelloInLoop(std::move(socket));
   PendingConnection* pending = nullptr;
   Answer answer;
-  const uint64_t heals = runtime_->options.heal ? kFeatureHeal | kFeatureHealHealth | kFeatureSteer : 0;
+  const uint64_t heals = runtime_->options.heal ? kFeatureHeal | kFeatureHealHealth | kFeaturePilot : 0;
   answer.features = hello.features & (kFeatureHealth | kFeatureEstablished | heals);
   if (hello.kind == HelloKind::kLane) {
     answer.status = AdmitInLoop(hello, &pending);
@@ -230,8 +230,9 @@ void Acceptor::HandOutInLoop(const ConnectionId& id, PendingConnection* pending)
   setup.heals = setup.health != nullptr && runtime_->options.heal && (pending->hello().features & kFeatureHeal) != 0;
   const bool heals = setup.heals;
   const size_t lanes = setup.lanes.size();
-  setup.steered = heals && (pending->hello().features & kFeatureSteer) != 0 && LanesMaySteer(static_cast<int>(lanes));
-  if (setup.steered) setup.lanes.resize(kLanesSteeredMax);
+  setup.piloted =
+      heals && (pending->hello().features & kFeaturePilot) != 0 && LanesMayBePiloted(static_cast<int>(lanes));
+  if (setup.piloted) setup.lanes.resize(kLanesPilotedMax);
   const size_t lanes_max = setup.lanes.size();
   TCPX_INFO_TO(setup.communicator->log, "comm %x receive device %d: %s, %s from %s%s", setup.communicator->id,
                setup.device, Counted(static_cast<int>(lanes), "lane"), setup.lanes[0].local.ToString(),

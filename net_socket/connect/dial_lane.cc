@@ -121,7 +121,7 @@ Hello DialLane::MakeHello() const {
   hello.ticket = request.handle.ticket;
   hello.connection_id = dialling_->id;
   hello.kind = index_ == kHealth ? HelloKind::kHealth : HelloKind::kLane;
-  hello.features = kFeatureHealth | kFeatureEstablished | (request.piloted ? kFeatureSteer : 0);
+  hello.features = kFeatureHealth | kFeatureEstablished | (request.piloted ? kFeaturePilot : 0);
   if (options().heal) hello.features |= kFeatureHeal | kFeatureHealHealth;
   hello.lane = static_cast<uint16_t>(std::max(index_, 0));
   hello.lanes = static_cast<uint16_t>(request.lanes);

@@ -252,7 +252,7 @@ void Dialler::Dial::DialOthers(const Answer& answer) {
   const SocketAddress& dialled = lanes_[0]->path().peer;
   if (peers.empty()) peers.push_back({dialled, 0});
   const std::vector<Nic>& nics = request().device->NicsFor(dialled.family());
-  paths_ = PlanLanes(nics, peers, std::max(request().lanes, request().piloted ? kLanesSteeredMax : 0) - 1);
+  paths_ = PlanLanes(nics, peers, std::max(request().lanes, request().piloted ? kLanesPilotedMax : 0) - 1);
   for (size_t i = 1; i < lanes_.size() && !finished_; ++i) lanes_[i]->DialInLoop(paths_[i - 1]);
 }
 
@@ -268,11 +268,11 @@ std::unique_ptr<SendComm> Dialler::Dial::MakeComm() {
   setup.max_receives = static_cast<int>(lanes_[0]->answer().max_receives);
   if (wants_health_) setup.health = health_;
   setup.heals = wants_health_ && runtime()->options.heal && (lanes_[0]->answer().features & kFeatureHeal) != 0;
-  setup.steered = setup.heals && request().piloted && (lanes_[0]->answer().features & kFeatureSteer) != 0;
+  setup.piloted = setup.heals && request().piloted && (lanes_[0]->answer().features & kFeaturePilot) != 0;
   if (setup.heals) {
     std::vector<LanePath> paths;
     for (const LaneSocket& lane : setup.lanes) paths.push_back(lane.path);
-    if (setup.steered) {
+    if (setup.piloted) {
       paths.insert(paths.end(), paths_.begin() + (request().lanes - 1), paths_.end());
       setup.lanes.resize(paths.size());
     }

@@ -66,7 +66,7 @@ class PendingConnection::Lane final : public Reactor::Handler {
     std::string text;
     Opener* const opener = socket_.seals.opener.get();
     if (!opener->OpenAll(record_, sizeof(record_), &text) || text.size() != kHeaderBytes) return false;
-    opener->Rest();
+    opener->GiveBack();
     text.copy(record_, kHeaderBytes);
     return true;
   }

@@ -77,7 +77,7 @@ class ProgressThread {
   explicit ProgressThread(int64_t spin_ns) : spin_(spin_ns) {}
   ~ProgressThread();
 
-  // Starts the thread; returns once its engine stands or has failed.
+  // Starts the thread; returns once its engine runs or has failed.
   absl::Status Start(EngineChoice choice, const ThreadPlace& place, int index);
   void Stop();
   void Push(PoolLane* lane);

@@ -56,7 +56,7 @@ class Reactor {
   void UnwatchInLoop(int fd);
   TimerId AddTimerInLoop(int64_t at_ns, std::function<void()> function);
   // A deadline for somebody else, `after_ns` from now. Where it would be served late by more than kStandstillNs
-  // (tuning.h), this process itself stood still: it then runs once more, so that nobody is judged for that.
+  // (tuning.h), this process itself was stopped: it then runs once more, so that nobody is judged for that.
   TimerId AddDeadlineInLoop(int64_t after_ns, std::function<void()> function);
   // Runs `function` after so long, then again and again: it says how long until the next time, or kOver. The id serves
   // for all times, also from within the function. With Deadline each time is one as above.

@@ -212,7 +212,7 @@ class UringEngine final : public Engine {
     refused_ = result < 0 && result != -ETIME;
     if (!refused_ || result == -EAGAIN || result == -EBUSY || told_) return;
     told_ = true;
-    TCPX_WARN("io_uring_enter: %s; the lanes of this thread stand still. TCPX_ENGINE=epoll does without io_uring",
+    TCPX_WARN("io_uring_enter: %s; the lanes of this thread cannot move. TCPX_ENGINE=epoll does without io_uring",
               ErrnoText(-result));
   }
 

@@ -88,7 +88,7 @@ class GpuPool {
   size_t count_ = 0;
   std::unique_ptr<GpuSlot[]> slots_;
   // A stack: index + 1 of its top, 0 where it is empty; above it a count, so that a top that was taken and given back
-  // meanwhile is told from one that stood still.
+  // meanwhile is known from one that stalled.
   std::atomic<uint64_t> free_{0};
 
   struct Pinned {

@@ -43,7 +43,7 @@ void CpuShortage::FindOurs() {
   }
 }
 
-// The state stands behind the name, which may have anything in it.
+// The state comes after the name, which may have anything in it.
 bool CpuShortage::IsReady(int id) const {
   const auto text = ReadSmallFile(absl::StrCat(tasks_, id, "/stat"));
   if (!text.has_value()) return false;

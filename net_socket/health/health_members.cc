@@ -110,12 +110,12 @@ bool HealthMembers::HeardWithin(int64_t ns) {
 
 bool HealthMembers::LanesGoneFor(int64_t ns, bool in_order) {
   bool gone = false;
-  bool stands = false;
+  bool up = false;
   TellAll([&](HealthUser* user) {
     gone = gone || user->LanesGoneFor(ns, in_order);
-    stands = stands || user->LaneStands();
+    up = up || user->AnyLaneUp();
   });
-  return gone && !stands;
+  return gone && !up;
 }
 
 }  // namespace tcpx

@@ -146,7 +146,7 @@ absl::Status HealthSocket::TakeLocked(const char* data, size_t bytes, std::vecto
   if (seals_.opener == nullptr) return reader_.Take(data, bytes, notices);
   std::string text;
   const bool authentic = seals_.opener->OpenAll(data, bytes, &text);
-  seals_.opener->Rest();
+  seals_.opener->GiveBack();
   const absl::Status taken = reader_.Take(text.data(), text.size(), notices);
   return authentic ? taken : absl::UnavailableError(kNotAuthentic);
 }

@@ -36,7 +36,7 @@ class HealthUser {
   // True exactly when no lane has been up for so long; with `in_order`, and lane 0 has ended without a reset.
   virtual bool LanesGoneFor(int64_t ns, bool in_order) = 0;
   // True exactly when a lane has an open stream that is read out: no end of it is on its way unseen.
-  virtual bool LaneStands() = 0;
+  virtual bool AnyLaneUp() = 0;
   // True exactly when the peer's kernel, at least, was heard on a lane within so long.
   virtual bool HeardWithin(int64_t ns) = 0;
 

@@ -51,7 +51,7 @@ class LaneLiveness {
   // True exactly when the rule above says that the lane is dead.
   bool Dead(const LaneTcpInfo& lane, int64_t now_ns, int64_t timeout_ns);
   // The lane holds nothing.
-  void Rest() { samples_ = 0; }
+  void Forget() { samples_ = 0; }
 
  private:
   uint64_t bytes_acked_ = 0;

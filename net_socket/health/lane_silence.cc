@@ -19,7 +19,7 @@ void LaneSilence::Moved(int64_t now_ns) {
   const bool again = moved_ns_ != 0 && now_ns - moved_ns_ < 2 * kLongestNs;
   long_ns_ = again ? std::min(2 * long_ns_, kLongestNs) : kLongNs;
   moved_ns_ = now_ns;
-  Rest();
+  Forget();
 }
 
 }  // namespace tcpx

@@ -30,7 +30,7 @@ class LaneSilence {
   // True exactly when the rule above says so. Each look at a socket that holds something.
   bool Suspects(const LaneTcpInfo& lane, int64_t now_ns);
   // The lane holds nothing, or waits for another socket.
-  void Rest() { since_ns_ = 0; }
+  void Forget() { since_ns_ = 0; }
   // It has been given another socket for its silence.
   void Moved(int64_t now_ns);
 

@@ -12,7 +12,7 @@
 namespace tcpx {
 namespace {
 
-// Whoever has not asked for so long does not stand any more.
+// Who has not asked for so long has no stalled request any more.
 constexpr int64_t kAskedNs = 30 * kSecond;
 // Beyond so many connections what they come to may be so old.
 constexpr size_t kFewMax = 16;
@@ -90,7 +90,7 @@ bool SameNews(const StallMember& a, const StallMember& b) {
     return std::tie(verdict.cause, verdict.hard, verdict.waits, verdict.follows, verdict.culprit, root.cause,
                     root.candidate, root.finder, root.serial, root.lag, root.culprit);
   };
-  return (a.stands_since_ns == 0) == (b.stands_since_ns == 0) && facts(a) == facts(b);
+  return (a.stalled_since_ns == 0) == (b.stalled_since_ns == 0) && facts(a) == facts(b);
 }
 
 bool Same(const WaitRoot& a, const WaitRoot& b) {
@@ -104,7 +104,7 @@ WaitRoot RootOf(const std::vector<const StallMember*>& members, uint64_t self, c
   const StallMember* best = nullptr;
   bool waits = false;
   for (const StallMember* member : members) {
-    if (member->stands_since_ns == 0) continue;
+    if (member->stalled_since_ns == 0) continue;
     waits = waits || member->verdict.waits;
     if (member->verdict.cause == Cause::kNone) continue;
     if (best == nullptr || Before(member->verdict, best->verdict)) best = member;
@@ -122,9 +122,9 @@ StallGroup::StallGroup() : self_(NewNumber()) {}
 
 StallMember* StallGroup::PutInLoop(Key key, StallMember member, int64_t now_ns) {
   StallMember& place = places_[key].member;
-  const bool stands = place.stands_since_ns != 0 || member.stands_since_ns != 0;
-  stale_ = stale_ || stands;
-  news_ = news_ || (stands && !SameNews(place, member));
+  const bool stalled = place.stalled_since_ns != 0 || member.stalled_since_ns != 0;
+  stale_ = stale_ || stalled;
+  news_ = news_ || (stalled && !SameNews(place, member));
   place = std::move(member);
   RefreshSome(now_ns);
   return &place;
@@ -133,9 +133,9 @@ StallMember* StallGroup::PutInLoop(Key key, StallMember member, int64_t now_ns) 
 void StallGroup::LeaveInLoop(Key key) {
   const auto found = places_.find(key);
   if (found == places_.end()) return;
-  const bool stood = found->second.member.stands_since_ns != 0;
-  stale_ = stale_ || stood;
-  news_ = news_ || stood;
+  const bool stalled = found->second.member.stalled_since_ns != 0;
+  stale_ = stale_ || stalled;
+  news_ = news_ || stalled;
   places_.erase(found);
   RefreshSome(MonotonicNanos());
 }
@@ -166,7 +166,7 @@ void StallGroup::Refresh(int64_t now_ns) {
   since_ns_ = 0;
   for (const auto& [key, place] : places_) {
     members.push_back(&place.member);
-    const int64_t theirs = place.member.stands_since_ns;
+    const int64_t theirs = place.member.stalled_since_ns;
     if (theirs != 0 && (since_ns_ == 0 || theirs < since_ns_)) since_ns_ = theirs;
   }
   WaitRoot root = RootOf(members, self_, std::string(ThisProcessName()));
@@ -187,7 +187,8 @@ bool StallGroup::Tell(const Place& place, bool asks, int64_t now_ns) {
   news.who = ThisProcessName();
   news.posted = member.posted;
   news.sequence = member.sequence;
-  if (since_ns_ != 0) news.stood_ms = static_cast<uint32_t>(std::max<int64_t>((now_ns - since_ns_) / kMillisecond, 1));
+  if (since_ns_ != 0)
+    news.stalled_ms = static_cast<uint32_t>(std::max<int64_t>((now_ns - since_ns_) / kMillisecond, 1));
   news.no_cpu_percent = no_cpu_percent_;
   news.root = root_;
   return member.health->waits().Tell(member.id, EncodeNews(news));

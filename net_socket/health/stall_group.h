@@ -33,7 +33,7 @@ struct StallMember {
   uint64_t messages_done = 0;
   uint32_t posted = 0;
   uint64_t sequence = 0;
-  int64_t stands_since_ns = 0;  // 0: it moves, or has nothing to do
+  int64_t stalled_since_ns = 0;  // 0: it moves, or has nothing to do
   Verdict verdict;
   WaitRoot peer_root;  // what the peer names
 };
@@ -51,7 +51,7 @@ class StallGroup {
   StallGroup();
   uint64_t self() const { return self_; }
 
-  // Of each end at each look. While it does not stand what it has done may be written to the place at once, until it
+  // Of each end at each look. While it has no stalled request, what it has done may be written to the place at once, until it
   // leaves.
   StallMember* PutInLoop(Key key, StallMember member, int64_t now_ns);
   // What CpuShortage says of this process.
@@ -79,7 +79,7 @@ class StallGroup {
   bool news_ = false;   // and may have another root
   int64_t refreshed_ns_ = 0;
   WaitRoot root_;
-  int64_t since_ns_ = 0;  // since when the one that has stood longest does; 0: none stands
+  int64_t since_ns_ = 0;  // since when the oldest stall lasts; 0: none
   uint8_t no_cpu_percent_ = 0;
 };
 

@@ -18,7 +18,7 @@ constexpr int64_t kUnansweredMs = 1000;
 constexpr int64_t kUnheardMs = 1000;
 // A lane that was lost has another socket by then, where the network lets one through.
 constexpr int64_t kLostMs = 1000;
-// A thread with a tenth of a CPU is slow, but nothing stands for it.
+// A thread with a tenth of a CPU is slow, but nothing stalls for it.
 constexpr int kStarvedPercent = 90;
 // Below, a slow flow may have other reasons. A segment sent again now and then is nothing.
 constexpr uint64_t kLossesMin = 10;
@@ -127,7 +127,7 @@ Verdict JudgeNews(const StallEvidence& evidence) {
     verdict.evidence = peer.root.evidence;
     return verdict;
   }
-  if (peer.stood_ms > 0) {
+  if (peer.stalled_ms > 0) {
     verdict.waits = true;
     return verdict;
   }
@@ -174,7 +174,7 @@ Verdict JudgeFailure(const FailureEvidence& evidence) {
                                  : Hard(Cause::kHostGone, evidence.there, "");
   }
   if (evidence.error == ECONNREFUSED) return Hard(Cause::kProcessGone, evidence.there, "");
-  if (evidence.error != 0 && evidence.health_heard && evidence.others_stand) {
+  if (evidence.error != 0 && evidence.health_heard && evidence.others_up) {
     return Hard(Cause::kFlowDropped, Between(evidence), "");
   }
   return {};

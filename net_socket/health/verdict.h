@@ -1,4 +1,4 @@
-// verdict.h: who is to blame, and for what, where a request stands, a connection has failed, or a flow is slow.
+// verdict.h: who is to blame, and for what, where a request stalls, a connection has failed, or a flow is slow.
 //
 // Purpose: the decision, apart from the gathering of its evidence. Pure.
 //
@@ -33,10 +33,10 @@ struct LaneEvidence {
   std::string flow;   // both addresses with their ports
 };
 
-// A request that stands.
+// A stalled request.
 struct StallEvidence {
   bool sends = false;
-  int64_t stood_ms = 0;
+  int64_t stalled_ms = 0;
   int no_cpu_percent = 0;  // of the latest time, for the thread of ours that waited longest
   // This end could go on: a sender's kernel has nothing, or a receiver has what nobody reads or passes on.
   bool idle_here = false;
@@ -62,7 +62,7 @@ struct StallEvidence {
 struct Verdict {
   Cause cause = Cause::kNone;
   bool hard = false;
-  bool waits = false;      // no cause of its own: the peer stands too, and names nobody, or whom this end named
+  bool waits = false;      // no cause of its own: the peer waits too, and names nobody, or whom this end named
   bool follows = false;    // the cause is what the peer named: the root is peer->root
   bool undecided = false;  // the peer's answer will tell: until then what was found before holds
   std::string culprit;
@@ -78,7 +78,7 @@ struct FailureEvidence {
   bool process_gone = false;  // the health socket ended without a bye
   bool silent = false;        // it is given up because nothing was heard for long
   bool health_heard = false;  // the peer's host was heard on the health socket meanwhile
-  bool others_stand = false;  // other lanes of the connection do
+  bool others_up = false;     // other lanes of the connection do
   std::string down;           // as above
   std::string here;
   std::string there;

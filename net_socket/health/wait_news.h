@@ -1,6 +1,6 @@
 // wait_news.h: the words for what the ends of connections wait for. Pure, but for ThisProcessName.
 //
-// Purpose: a rank that stands often waits for one that stands as well. Each tells its neighbours the root that it knows,
+// Purpose: a rank whose requests stall often waits for one that waits as well. Each tells its neighbours the root that it knows,
 //          so that all ranks of a ring come to name the one that began.
 //
 // Root:    a cause with a culprit; found by one rank and passed on. A candidate is none yet: in a circle, where each waits

@@ -1,6 +1,6 @@
 // flight.h: what a connection has under way, as another thread may see it.
 //
-// Purpose: errors name the message they hit, and housekeeping tells standing still from progress, without a lock or a
+// Purpose: errors name the message they hit, and housekeeping tells a stall from progress, without a lock or a
 //          count on the message's way: the few fields behind it are relaxed atomics, which cost what plain ones do and
 //          publish nothing.
 //
@@ -18,7 +18,7 @@ namespace tcpx {
 template <typename T>
 class Relaxed {
  public:
-  Relaxed(T value = T()) : value_(value) {}  // NOLINT: stands for a T
+  Relaxed(T value = T()) : value_(value) {}  // NOLINT: acts as a T
   Relaxed& operator=(T value) {
     value_.store(value, std::memory_order_relaxed);
     return *this;
@@ -45,12 +45,12 @@ struct Flight {
 // "message 17, 4096 of 1048576 bytes, and 3 more"; empty when nothing is under way.
 std::string DescribeFlight(const Flight& flight);
 
-// Finds requests that stand still.
+// Finds requests that stall.
 class StallWatch {
  public:
-  // True exactly once for each standstill of `limit_ns`; never where that is 0.
+  // True exactly once for each stall of `limit_ns`; never where that is 0.
   bool Stalled(const Flight& flight, int64_t now_ns, int64_t limit_ns);
-  // Since when the oldest request has stood still; 0: it does not.
+  // Since when the oldest request has been stalled; 0: it is not.
   int64_t since_ns() const { return since_ns_; }
 
  private:

@@ -101,7 +101,7 @@ std::string EncodeNews(const WaitNews& news) {
   FieldWriter fields;
   fields.Put(kNewsVersion)
       .Put(static_cast<uint8_t>((news.asks ? kAsksBit : 0) | (news.root.candidate ? kCandidateBit : 0)));
-  fields.PutText(news.who).Put(news.posted).Put(news.sequence).Put(news.stood_ms).Put(news.no_cpu_percent);
+  fields.PutText(news.who).Put(news.posted).Put(news.sequence).Put(news.stalled_ms).Put(news.no_cpu_percent);
   PutRoot(news.root, &fields);
   return fields.Take();
 }
@@ -116,7 +116,7 @@ bool DecodeNews(absl::string_view text, WaitNews* news) {
   news->who = fields.TakeText();
   news->posted = fields.Take<uint32_t>();
   news->sequence = fields.Take<uint64_t>();
-  news->stood_ms = fields.Take<uint32_t>();
+  news->stalled_ms = fields.Take<uint32_t>();
   news->no_cpu_percent = std::min<uint8_t>(fields.Take<uint8_t>(), 100);
   TakeRoot(&fields, &news->root);
   return fields.ok();

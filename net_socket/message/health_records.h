@@ -1,6 +1,6 @@
 // health_records.h: what passes on a health socket, from its bytes to what they mean, and back. Pure.
 //
-// Wire:    each record's body begins with a connection's id; one of zeros stands for the process. Then: of an error or a
+// Wire:    each record's body begins with a connection's id; one of zeros means the process. Then: of an error or a
 //          parting the text; of left, from an end that received, the bytes taken of each lane's stream (eight bytes
 //          each); of silent the lane (two bytes); of waits a WaitNews, of at most kNewsBytesMax; of clock, always of the
 //          process, a ClockRecord. The last two begin with a version, and a newer peer may add fields to them. Peers of
@@ -86,11 +86,11 @@ struct WaitRoot {
 inline constexpr size_t kChainMax = 8;
 
 struct WaitNews {
-  bool asks = false;      // it wants an answer
-  std::string who;        // "node7 pid 4711 (rank 3)"
-  uint32_t posted = 0;    // messages under way at this end of this connection
-  uint64_t sequence = 0;  // of the oldest of them
-  uint32_t stood_ms = 0;  // so long has something of this communicator stood at that rank; 0: all moves
+  bool asks = false;        // it wants an answer
+  std::string who;          // "node7 pid 4711 (rank 3)"
+  uint32_t posted = 0;      // messages under way at this end of this connection
+  uint64_t sequence = 0;    // of the oldest of them
+  uint32_t stalled_ms = 0;  // so long has something of this communicator stalled at that rank; 0: all moves
   uint8_t no_cpu_percent = 0;
   WaitRoot root;
 };

@@ -47,7 +47,7 @@ constexpr Row kRows[] = {
     {HelloStatus::kScan, nullptr, "left without a word (a port scan, a probe, or a lane that its dialler gave up)"},
     {HelloStatus::kUnfinished, nullptr, "did not finish its hello"},
     {HelloStatus::kForeign, nullptr, "does not speak tcpx (HTTP, TLS or garbage)"},
-    {HelloStatus::kLeft, nullptr, "left before this process answered it, which was late or stood still"},
+    {HelloStatus::kLeft, nullptr, "left before this process answered it, which was late or stopped"},
     {HelloStatus::kChanged, nullptr,
      "had proven the secret, and what came then is not its own: it was changed on its way (TCPX_ENCRYPT)"},
     {HelloStatus::kCrowd, nullptr, "had to make room: too many sockets have not said their hello"},

@@ -29,7 +29,7 @@ class LaneOwner {
   // It has got it.
   virtual void LaneBack(int) {}
   // The sender of `lane` has closed it. True: it keeps still until it gets another socket, as if lost.
-  virtual bool RestLane(int) { return false; }
+  virtual bool ParkLane(int) { return false; }
   // False: no lane that was lost gets another socket any more.
   virtual bool heals() const { return false; }
   // True exactly when the peer has said, or shown, that it is gone: however a socket ends then, nothing is missing but

@@ -2,7 +2,7 @@
 //
 // Purpose: staged copies need nothing of it; it names the memory whose use must end in deregMr.
 //
-// Threads: stands still from regMr on. Lifetime: until deregMr, or its comm's end.
+// Threads: constant from regMr on. Lifetime: until deregMr, or its comm's end.
 // Units:   bytes.
 #ifndef TCPX_NET_SOCKET_MESSAGE_MEMORY_REGION_H_
 #define TCPX_NET_SOCKET_MESSAGE_MEMORY_REGION_H_

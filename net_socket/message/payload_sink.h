@@ -28,7 +28,7 @@ struct PayloadPlace {
 class PayloadSink {
  public:
   // A place for the first part of `wanted`, whose `data` is ignored: at most its bytes, at least one. Null: none is
-  // free, and the lane stands still until it is moved again.
+  // free, and the lane waits until it is moved again.
   virtual PayloadPlace* Take(const PayloadPlace& wanted) = 0;
   // All of `place` was written. Neither it nor its landing may be touched afterwards.
   virtual void Filled(PayloadPlace* place) = 0;

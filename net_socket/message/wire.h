@@ -4,7 +4,7 @@
 //          system call, no state.
 //
 //   a lane's stream:  hello (dialler) -> answer (acceptor) -> { header [payload] [padding] }*
-//                     On lane 0 kEstablished stands in front, where both know kFeatureEstablished.
+//                     On lane 0 kEstablished comes first, where both know kFeatureEstablished.
 //   with a secret:    hello -> challenge (an answer that asks for proof, and a nonce) -> proof -> answer, then its MAC
 //   with TCPX_ENCRYPT the nonces are public keys, and all behind the answer is in records (seal/record.h)
 //   reverse stream:   { header [body] }*     records only: credit, bye, error
@@ -62,7 +62,7 @@ enum class FrameKind : uint8_t {
   kSilent = 71,       // there, receiver -> sender: what the receiver says on a lane is not acknowledged; move the lane
   kWaits = 76,        // on a health socket: what an end waits for (health_records.h)
   kClock = 77,        // there, too: what time it is, and the answer (health_records.h)
-  kRest = 75,         // on a lane: if its socket ends behind this record, the lane is closed and not lost
+  kPark = 75,         // on a lane: if its socket ends behind this record, the lane is closed and not lost
 };
 
 // A cache line, of which 36 bytes are used: payload of a multiple of 64 bytes then lies on line boundaries in the
@@ -112,7 +112,7 @@ const char* DecodeHandle(const char* in, Handle* handle);
 enum class HelloKind : uint16_t {
   kLane = 0,
   kHealth = 1,  // the first bytes of the connection id are the tag; no lane
-  kResume = 2,  // another socket for a lane of a connection that stands, where both have kFeatureHeal
+  kResume = 2,  // another socket for a lane of a connection that is up, where both have kFeatureHeal
 };
 
 // Features of a hello: what the dialler has; of an answer: what the acceptor uses of it.
@@ -126,9 +126,9 @@ inline constexpr uint64_t kFeatureEstablished = 4;
 inline constexpr uint64_t kFeatureHeal = 8;
 // With kFeatureHeal: so may the health socket.
 inline constexpr uint64_t kFeatureHealHealth = 16;
-// With kFeatureHeal: the dialler may open lanes that the connection did not begin with, below kLanesSteeredMax, and
+// With kFeatureHeal: the dialler may open lanes that the connection did not begin with, below kLanesPilotedMax, and
 // close bulk lanes. A hello of kResume, attempt 1, brings the first socket of such a lane.
-inline constexpr uint64_t kFeatureSteer = 32;
+inline constexpr uint64_t kFeaturePilot = 32;
 // Both encrypt what follows the hello, by one of these ciphers, a bit each from kFeatureCipherShift on (seal/aead.h): in a
 // hello those that the dialler has, in a challenge the one that the acceptor has chosen.
 inline constexpr uint64_t kFeatureEncrypt = 64;
@@ -137,9 +137,9 @@ inline constexpr uint64_t kFeatureKnowsEncrypt = 128;
 inline constexpr int kFeatureCipherShift = 8;
 inline constexpr uint64_t kFeatureCiphers = uint64_t{0xff} << kFeatureCipherShift;
 // Lane 0 included.
-inline constexpr int kLanesSteeredMax = 33;
+inline constexpr int kLanesPilotedMax = 33;
 // Whether lanes of a connection that begins with so many may come and go.
-inline constexpr bool LanesMaySteer(int lanes) { return lanes > 1 && lanes <= kLanesSteeredMax; }
+inline constexpr bool LanesMayBePiloted(int lanes) { return lanes > 1 && lanes <= kLanesPilotedMax; }
 
 // The first bytes on every lane, from the dialler.
 struct Hello {

@@ -23,7 +23,7 @@ struct FuseCandidate {
   std::optional<Interface> other;
 };
 
-// The members of each device, as indices of `chosen`: a device stands where the first of its members stands there, and
+// The members of each device, as indices of `chosen`: a device has the place of the first of its members there, and
 // has them in the order of the group. An empty `spec` fuses none.
 std::vector<std::vector<int>> PlanFusion(const std::string& spec, const std::vector<FuseCandidate>& chosen,
                                          std::vector<std::string>* warnings);

@@ -22,7 +22,7 @@ int LaneBudget::Share(int wanted, int least, int64_t left) {
 }
 
 int LaneBudget::MayOpen(int64_t left, int busy) {
-  return left <= 0 ? 0 : std::max(std::min(tuning::kBusyLanesMax - busy, Share(kLanesSteeredMax, 1, left)), 0);
+  return left <= 0 ? 0 : std::max(std::min(tuning::kBusyLanesMax - busy, Share(kLanesPilotedMax, 1, left)), 0);
 }
 
 int LaneBudget::Remembered(int known, int usual, int64_t left, int busy) {

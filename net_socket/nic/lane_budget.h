@@ -29,7 +29,7 @@ class LaneBudget {
   // Before anything is taken.
   void SetDescriptors(int64_t descriptors);
 
-  // Those of a connection that is being dialled or stands, until the result goes.
+  // Those of a connection that is being dialled or is up, until the result goes.
   std::shared_ptr<const void> Take(int bulk_lanes);
   int64_t left() const { return max_ - open_.load(std::memory_order_relaxed); }
 

@@ -36,7 +36,7 @@ LaneCount LanesFor(const Options& options, const PathProfile& path, const std::v
                    int64_t lanes_left);
 
 // Puts the address first that lane 0 dials, and takes away the other one where it can't serve: of a family that the
-// device lacks, or `misleading` (not the peer's alone). The peer's own order stands where both serve.
+// device lacks, or `misleading` (not the peer's alone). The peer's own order holds where both serve.
 void ChooseAddresses(const Device& device, const std::function<bool(const SocketAddress&)>& misleading, Handle* handle);
 
 // Those of one family, in their order.

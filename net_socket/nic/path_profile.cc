@@ -55,7 +55,7 @@ PathProfile MakePathProfile(const Options& options, const PathFacts& facts) {
   ChoosePace(facts, &profile);
   profile.ways = ChooseWays(facts);
   profile.lanes_by_speed = !facts.same_host;
-  profile.steers_lanes = !facts.same_host && !facts.fused && options.lanes == 0 && options.steer != Switch::kOff;
+  profile.pilots_lanes = !facts.same_host && !facts.fused && options.lanes == 0 && options.steer != Switch::kOff;
   profile.shuffles_lanes = options.shuffle_lanes;
   // There the kernel copies.
   profile.zero_copy = options.zerocopy == Switch::kAuto && facts.same_host ? Switch::kOff : options.zerocopy;

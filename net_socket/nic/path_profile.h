@@ -72,14 +72,14 @@ struct PathProfile {
   uint64_t pacing = 0;                  // 0: unpaced
   int traffic_class = kNoTrafficClass;  // octet; the priority goes with it
   std::optional<int> unsent_mark;       // TCP_NOTSENT_LOWAT; none: the system's
-  // In this order, until one finds the peer. An accepted lane's socket is tied to the device where that stands first.
+  // In this order, until one finds the peer. An accepted lane's socket is tied to the device where that is first.
   std::vector<LeaveBy> ways;
 
   // Whether speeds decide how many lanes there are where no parameter does; else there is one.
   bool lanes_by_speed = true;
   // Whether bulk lanes that bring nothing are paused, and others opened where both ends can: where nobody chose their
   // number, and they share interfaces.
-  bool steers_lanes = true;
+  bool pilots_lanes = true;
   // In place of that lanes are opened, moved and closed all the time: tests only.
   bool shuffles_lanes = false;
 

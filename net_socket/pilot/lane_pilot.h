@@ -6,8 +6,8 @@
 //          that one flow fills the others only lengthen the queue at its bottleneck. Pure.
 //
 // Rules:   one trial at a time, judged by a look of 200 ms, 100 ms after the last change, in which the connection never
-//          stood still (measured_window.h). After three vain tries to explore there is a pause. Where the total falls
-//          (past_windows.h), all of it begins anew. A trial that breaks off because the connection stood still is
+//          paused (measured_window.h). After three vain tries to explore there is a pause. Where the total falls
+//          (past_windows.h), all of it begins anew. A trial that breaks off because the connection paused is
 //          undone. Dials are bounded (piloted_lanes.h).
 //          Lanes are opened only while the network is what the connection waits for. Pauses between tries differ by a
 //          little, by the seed, so that two connections get out of step. Whatever happens, one lane carries.

@@ -1,4 +1,4 @@
-// measured_window.h: what each lane of a connection brought in one look, in which the connection never stood still.
+// measured_window.h: what each lane of a connection brought in one look, in which the connection never paused.
 //
 // Threads: one at a time. Units: bytes, nanoseconds.
 // Errors:  none.

@@ -22,7 +22,7 @@ inline constexpr int64_t kStepNs = 20 * kMillisecond;
 inline constexpr int64_t kMeasureNs = 200 * kMillisecond;
 // From a change of the lanes to the next look. [ns]
 inline constexpr int64_t kSettleNs = 100 * kMillisecond;
-// A connection without a step for so long stood still. [ns]
+// A connection without a step for so long paused. [ns]
 inline constexpr int64_t kStoodStillNs = 60 * kMillisecond;
 // Steady traffic before the first trial, longer than slow start. [ns]
 inline constexpr int64_t kFirstTrialNs = 300 * kMillisecond;

@@ -25,7 +25,7 @@ void TakeLanes(const Options& options, const Runtime& runtime, DialRequest* requ
   const PathProfile path = MakePathProfile(options, request->path);
   LaneCount count = LanesFor(options, path, request->device->NicsFor(request->handle.address.family()),
                              request->handle.nics, budget->left());
-  const int known = path.steers_lanes && options.heal && runtime.lane_notes != nullptr && !count.shared
+  const int known = path.pilots_lanes && options.heal && runtime.lane_notes != nullptr && !count.shared
                         ? runtime.lane_notes->KnownLanes(request->device->index, request->handle.address)
                         : 0;
   if (known > 0) {
@@ -33,8 +33,8 @@ void TakeLanes(const Options& options, const Runtime& runtime, DialRequest* requ
     count.lanes = 1 + LaneBudget::Remembered(known, count.lanes - 1, budget->left(), busy);
   }
   request->lanes = count.lanes;
-  const bool steers = path.steers_lanes || path.shuffles_lanes;
-  request->piloted = options.heal && steers && LanesMaySteer(count.lanes);
+  const bool steers = path.pilots_lanes || path.shuffles_lanes;
+  request->piloted = options.heal && steers && LanesMayBePiloted(count.lanes);
   request->taken_lanes = budget->Take(count.lanes - 1);
   LogShare(*request, count);
 }

@@ -41,7 +41,7 @@ class BulkReceiveLane final : public PoolLane {
   bool TakeParked(uint64_t posted);
   // True exactly when the lane had no place for payload (PayloadSink) and must be kicked, now that there may be one.
   bool TakeStalled() {
-    return stalled_.load(std::memory_order_acquire) && stalled_.exchange(false, std::memory_order_acq_rel);
+    return starved_.load(std::memory_order_acquire) && starved_.exchange(false, std::memory_order_acq_rel);
   }
   // Bytes of the stream that have come, once no thread moves the lane.
   uint64_t taken() const { return stream_.intake().taken(); }
@@ -63,7 +63,7 @@ class BulkReceiveLane final : public PoolLane {
   ReceiveStream stream_;
   bool cancelled_ = false;  // what the old socket still had with the engine
   std::atomic<uint64_t> parked_at_{kNotParked};
-  std::atomic<bool> stalled_{false};
+  std::atomic<bool> starved_{false};
 };
 
 }  // namespace tcpx

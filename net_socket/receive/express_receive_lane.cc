@@ -49,7 +49,7 @@ void ExpressReceiveLane::Pump(const Landing& wanted) {
       return stream_.Broke(got < 0 ? errno : 0);
     }
   }
-  if (places == 0 || frames.parked()) stream_.intake().Rest();
+  if (places == 0 || frames.parked()) stream_.intake().GiveBack();
   stream_.Check();
 }
 

@@ -52,7 +52,7 @@ void ReceiveLane::End() {
     Fail(absl::UnavailableError(
         absl::StrFormat("the peer closed in the middle of message %d (%d of %d bytes of a chunk missing)",
                         header_.sequence, payload_.missing(), header_.length)));
-  } else if (skip_rest_ > 0 || stage_.bytes() > 0) {
+  } else if (skip_left_ > 0 || stage_.bytes() > 0) {
     Fail(absl::UnavailableError("the peer closed in the middle of a header"));
   }
 }
@@ -67,7 +67,7 @@ void ReceiveLane::DigestStaged() {
   while (status_.ok()) {
     if (payload_.open()) {
       if (!DigestPayload()) return;
-    } else if (skip_rest_ > 0) {
+    } else if (skip_left_ > 0) {
       if (!DigestSkipped()) return;
     } else if (!DigestHeader()) {
       return;
@@ -85,15 +85,15 @@ bool ReceiveLane::DigestPayload() {
 }
 
 bool ReceiveLane::DigestSkipped() {
-  const size_t skip = std::min(skip_rest_, stage_.bytes());
+  const size_t skip = std::min(skip_left_, stage_.bytes());
   const bool error = header_.kind == FrameKind::kError;
   if (error) {
-    const size_t body_rest = skip_rest_ - std::min<size_t>(skip_rest_, header_.padding);
+    const size_t body_rest = skip_left_ - std::min<size_t>(skip_left_, header_.padding);
     record_body_.append(stage_.data(), std::min(skip, body_rest));
   }
   stage_.Drop(skip);
-  skip_rest_ -= skip;
-  if (skip_rest_ > 0) return false;
+  skip_left_ -= skip;
+  if (skip_left_ > 0) return false;
   if (error) Fail(PeerError(CauseText(record_body_)));
   return true;
 }
@@ -128,7 +128,7 @@ void ReceiveLane::StartChunk() {
       largest_ = std::max(largest_, header_.message_bytes);
       stage_.Drop(kHeaderBytes);
       payload_.Begin(header_, landing);
-      skip_rest_ = header_.padding;
+      skip_left_ = header_.padding;
       return;
     case ClaimResult::kNotPosted:
       parked_ = true;
@@ -149,9 +149,9 @@ void ReceiveLane::StartChunk() {
 
 void ReceiveLane::StartRecord() {
   stage_.Drop(kHeaderBytes);
-  skip_rest_ = size_t{header_.length} + header_.padding;
+  skip_left_ = size_t{header_.length} + header_.padding;
   record_body_.clear();
-  if (skip_rest_ == 0 && header_.kind == FrameKind::kError) Fail(PeerError(""));
+  if (skip_left_ == 0 && header_.kind == FrameKind::kError) Fail(PeerError(""));
 }
 
 void ReceiveLane::ChunkLanded() {

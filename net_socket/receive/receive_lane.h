@@ -69,11 +69,11 @@ class ReceiveLane {
   // True once the peer has ended the stream between two frames. From any thread.
   bool ended() const { return ended_; }
   // True exactly when every byte that came belongs to a frame that is complete.
-  bool between_frames() const { return !payload_.open() && skip_rest_ == 0 && stage_.bytes() == 0; }
+  bool between_frames() const { return !payload_.open() && skip_left_ == 0 && stage_.bytes() == 0; }
   // Of the frame at hand, still to come.
-  size_t rest_bytes() const { return payload_.missing() + skip_rest_; }
+  size_t rest_bytes() const { return payload_.missing() + skip_left_; }
   // True exactly when the latest frame says that the sender closes the lane.
-  bool rests() const { return header_.kind == FrameKind::kRest && between_frames(); }
+  bool parks() const { return header_.kind == FrameKind::kPark && between_frames(); }
   // A frame's header at least was read ahead, and waits. From any thread.
   bool holds() const { return holds_; }
   const absl::Status& status() const { return status_; }
@@ -102,7 +102,7 @@ class ReceiveLane {
   Destination* const destination_;
   const Borrows borrows_;
   ChunkPayload payload_;
-  size_t skip_rest_ = 0;  // padding, or the body of a record
+  size_t skip_left_ = 0;  // padding, or the body of a record
   FrameHeader header_;
   uint64_t last_sequence_ = 0;  // of the last chunk that was claimed
   uint64_t last_end_ = 0;       // where it ends in its message

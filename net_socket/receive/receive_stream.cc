@@ -12,15 +12,15 @@
 namespace tcpx {
 
 // One that was opened and never used: its dialler may have given it up before it was answered. Lane 0 is never closed.
-bool ReceiveStream::MayRest() const {
-  return lane() > 0 && (frames_.rests() || (settings_.opened && intake_.taken() == 0));
+bool ReceiveStream::MayPark() const {
+  return lane() > 0 && (frames_.parks() || (settings_.opened && intake_.taken() == 0));
 }
 
 void ReceiveStream::Broke(int err) {
   if (err == EBADMSG) return owner_->FailLane(FailureOf(FailureKind::kForged, kNotAuthentic), lane());
   const absl::Status why =
       err == 0 ? absl::UnavailableError("the peer closed the connection") : ErrnoStatus(err, "receive");
-  if (MayRest() && owner_->RestLane(lane())) {
+  if (MayPark() && owner_->ParkLane(lane())) {
     lost_ = drops_socket_ = true;
     lost_by_ = 0;
   } else if (owner_->LoseLane(why, lane())) {

@@ -29,7 +29,7 @@ bool StreamIntake::Freeze(int fd) {
     std::string rest;
     FreezeSocket(fd, &rest);
     authentic = opener_ == nullptr ? rest.empty() : opener_->OpenAll(rest.data(), rest.size(), &left_);
-    if (opener_ != nullptr) opener_->Rest();
+    if (opener_ != nullptr) opener_->GiveBack();
   }
   taken_ += left_.size() - before;
   NoteHeld();
@@ -142,7 +142,7 @@ ssize_t StreamIntake::ReceiveSealed(int fd, iovec* iov, int count) {
       continue;
     }
     const int err = errno;
-    opener_->Rest();
+    opener_->GiveBack();
     errno = err;
     return got;
   }

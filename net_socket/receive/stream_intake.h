@@ -52,11 +52,11 @@ class StreamIntake {
   ssize_t Receive(int fd, iovec* iov, int count);
 
   // Of a sealed socket that an engine reads. Where to read to, once Opened has nothing: for so much plaintext, and a
-  // little more, so that a lane that comes to stand still holds no buffer; 0: the read may wait for long.
+  // little more, so that a lane that falls idle holds no buffer; 0: the read may wait for long.
   iovec Room(size_t plain);
-  // The lane stands still.
-  void Rest() {
-    if (opener_ != nullptr && opened_bytes_ == 0) opener_->Rest();
+  // The lane is idle.
+  void GiveBack() {
+    if (opener_ != nullptr && opened_bytes_ == 0) opener_->GiveBack();
   }
   void TookSealed(size_t bytes) { opener_->Took(bytes); }
   // Opens into the places what has come and is whole: 0 where nothing is, -1 where it is not the peer's.

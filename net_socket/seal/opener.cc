@@ -22,7 +22,7 @@ size_t Opener::needed() const {
 
 iovec Opener::Room(bool idle) {
   if (begin_ == end_) begin_ = end_ = 0;
-  if (idle && end_ == 0) Rest();
+  if (idle && end_ == 0) GiveBack();
   if (buffer_ == nullptr && !(idle && end_ == 0)) {
     buffer_ = buffers_->Take();
     std::memcpy(buffer_.get(), place_ + begin_, end_ - begin_);
@@ -38,7 +38,7 @@ iovec Opener::Room(bool idle) {
   return {place_ + end_, capacity_ - end_};
 }
 
-void Opener::Rest() {
+void Opener::GiveBack() {
   const size_t held = end_ - begin_;
   if (buffer_ == nullptr || held > kOwnBytes) return;
   std::memcpy(own_, place_ + begin_, held);

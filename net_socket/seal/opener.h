@@ -51,7 +51,7 @@ class Opener {
   // A part of a record is held.
   bool cut() const { return begin_ < end_; }
   // Nothing more is read for now: gives a buffer back that holds little.
-  void Rest();
+  void GiveBack();
   // Opens all whole records that `sealed` brings, and appends their plaintext. False: broken, behind what was appended.
   bool OpenAll(const char* sealed, size_t bytes, std::string* out);
 

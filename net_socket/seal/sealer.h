@@ -1,6 +1,6 @@
 // sealer.h: the sending half of a sealed socket: plaintext in, records out, and which plaintext the kernel has.
 //
-// Purpose: stands between those who gather what is to be sent and the socket. It takes plaintext as sendmsg(2) does: what
+// Purpose: sits between those who gather what is to be sent and the socket. It takes plaintext as sendmsg(2) does: what
 //          it says was taken is with the kernel, whole records of it; what it has sealed and the kernel has not taken is
 //          pending, and goes first. Whoever sends offers the same bytes again until they are taken, so nobody has to
 //          drive a socket for the sake of the sealer alone.

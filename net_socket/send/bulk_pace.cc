@@ -14,7 +14,7 @@ namespace {
 // The least round trip changes with the path only.
 constexpr int64_t kRttEveryNs = 100 * kMillisecond;
 
-// Where lanes are steered a chunk lasts so long at the least, within these bounds: a message waits for the last of its
+// Where lanes are piloted a chunk lasts so long at the least, within these bounds: a message waits for the last of its
 // chunks, and of a lane that was just opened nothing is known.
 constexpr int64_t kChunkLeastNs = 500 * kMicrosecond;
 constexpr int64_t kChunkLeastBytes = 16 << 10;
@@ -27,7 +27,7 @@ bool BulkPace::HasRoom(int64_t* retry_ns) {
     *retry_ns = MonotonicNanos() + AckLooks::kWaitNs;
     return false;
   }
-  if (!settings_.by_rate && !rates_->steered()) return UnsentBytes(stream_->fd()) < kBulkUnsentBytes;
+  if (!settings_.by_rate && !rates_->piloted()) return UnsentBytes(stream_->fd()) < kBulkUnsentBytes;
   const int64_t now = MonotonicNanos();
   const int64_t held = Look(now);
   if (!rates_->Carries(index())) {
@@ -58,13 +58,13 @@ bool BulkPace::Pull(Chunk* chunk) {
 }
 
 void BulkPace::Restart() {
-  if (!rates_->steered()) return;
+  if (!rates_->piloted()) return;
   rate_.Restart();
   rates_->Set(index(), 0);
 }
 
 int64_t BulkPace::ChunkMin() const {
-  if (!settings_.by_rate || !rates_->steered()) return settings_.chunk_bytes_min;
+  if (!settings_.by_rate || !rates_->piloted()) return settings_.chunk_bytes_min;
   const double bytes = static_cast<double>(rate_.bytes_per_second()) * static_cast<double>(kChunkLeastNs) / kSecond;
   const int64_t most = settings_.chunk_bytes_min;
   return std::clamp(static_cast<int64_t>(bytes), std::min(kChunkLeastBytes, most), most);
@@ -72,7 +72,7 @@ int64_t BulkPace::ChunkMin() const {
 
 // Where messages under way are few, no lane takes what another could send by now.
 int64_t BulkPace::HeldMax() const {
-  if (!rates_->steered()) return rate_.held_max();
+  if (!rates_->piloted()) return rate_.held_max();
   const double under_way = static_cast<double>(striper_->left_bytes()) + static_cast<double>(rates_->Held());
   const int64_t part = std::max<int64_t>(static_cast<int64_t>(under_way * rates_->Share(index())), 1);
   if (rate_.bytes_per_second() == 0) return std::min(rate_.held_max(), std::min(part, 2 * ChunkMin()));

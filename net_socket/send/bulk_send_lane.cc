@@ -57,7 +57,7 @@ BulkSendLane::Next BulkSendLane::Load(int64_t* retry_ns) {
   while (!frame_.loaded()) {
     *retry_ns = 0;
     if (retiring_.load(std::memory_order_acquire)) {
-      if (SaysRest()) continue;
+      if (SaysPark()) continue;
       if (!drained()) *retry_ns = MonotonicNanos() + BulkPace::kLookEveryNs;
       return Next::kRetires;
     }
@@ -107,9 +107,9 @@ bool BulkSendLane::PullChunk() {
   return true;
 }
 
-bool BulkSendLane::SaysRest() {
+bool BulkSendLane::SaysPark() {
   if (!said_ && stream_.held()->room() > 0) {
-    frame_.BeginRecord(FrameKind::kRest);
+    frame_.BeginRecord(FrameKind::kPark);
     stream_.held()->Begin(frame_.header(), {}, nullptr);
     return true;
   }
@@ -119,7 +119,7 @@ bool BulkSendLane::SaysRest() {
 }
 
 bool BulkSendLane::WaitForWork() {
-  idle_->Rest(index());
+  idle_->Idle(index());
   return striper_->drained() || !idle_->Take(index());
 }
 
@@ -207,7 +207,7 @@ void BulkSendLane::EndInLoop(Engine* engine) {
   const HeldFrames* const held = stream_.held();
   if (held != nullptr) PeerTook(peer_took_);
   const bool all_sent = frame_.chunk().request == nullptr && striper_->drained();
-  // That a lane rests need not be heard.
+  // That a lane is parked need not be heard.
   if (all_sent && (held == nullptr || held->all_acked() || !held->awaited())) return;
   owner_->FailLane(absl::UnavailableError("the peer closed the connection"), stream_.lane());
 }

@@ -67,7 +67,7 @@ class BulkSendLane final : public PoolLane {
   void PeerTook(uint64_t taken) { stream_.PeerTook(taken); }
   // The same: the lane goes on with another socket. Not OK: it can't.
   absl::Status Replace(SocketOffer offer);
-  // With `on` the lane takes no chunk any more, and says on its stream that it rests (FrameKind::kRest). From any
+  // With `on` the lane takes no chunk any more, and says on its stream that it is parked (FrameKind::kPark). From any
   // thread; kick the lane then. Of lanes that heal.
   void Retire(bool on) {
     drained_.store(false, std::memory_order_relaxed);
@@ -91,7 +91,7 @@ class BulkSendLane final : public PoolLane {
   bool LoadInLoop(Engine* engine);
   bool PullChunk();
   // Of a lane that retires: true exactly when there is a record to send.
-  bool SaysRest();
+  bool SaysPark();
   // True exactly when there is nothing to pull: the next post will kick the lane.
   bool WaitForWork();
   void SendInLoop(Engine* engine);
@@ -131,7 +131,7 @@ class BulkSendLane final : public PoolLane {
   std::atomic<bool> peer_closed_{false};
   std::atomic<bool> retiring_{false};
   std::atomic<bool> drained_{false};
-  bool said_ = false;  // nothing was sent after a record that says that the lane rests
+  bool said_ = false;  // nothing was sent after a record that says that the lane is parked
 };
 
 }  // namespace tcpx

@@ -11,7 +11,7 @@ void IdleLanes::WakeOne() {
 }
 
 void IdleLanes::WakeNext() {
-  if (!AnyRests()) return;
+  if (!AnyIdle()) return;
   MutexLock lock(mutex_);
   if (!closed_) WakeOne();
 }
@@ -21,9 +21,9 @@ void IdleLanes::Close() {
   closed_ = true;
 }
 
-bool IdleLanes::AnyRests() const {
+bool IdleLanes::AnyIdle() const {
   for (int i = 0; i < count_; ++i) {
-    if (lanes_[i].resting.load(std::memory_order_seq_cst)) return true;
+    if (lanes_[i].idle.load(std::memory_order_seq_cst)) return true;
   }
   return false;
 }

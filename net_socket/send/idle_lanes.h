@@ -1,10 +1,10 @@
 // idle_lanes.h: which bulk lanes of a connection wait for work, and waking one of them.
 //
 // Purpose: to wake a thread that sleeps costs 7 to 10 us. So whoever posts wakes one lane; a lane that finds more work
-//          than it takes wakes the next, in its own thread. No wake is lost: a lane says that it rests before it looks
-//          for work the last time, and whoever posts looks for resting lanes after posting.
+//          than it takes wakes the next, in its own thread. No wake is lost: a lane says that it is idle before it looks
+//          for work the last time, and whoever posts looks for idle lanes after posting.
 //
-// Threads: Rest and WakeNext by a lane's thread; WakeOne by the calling thread; Close by whoever detaches the lanes,
+// Threads: Idle and WakeNext by a lane's thread; WakeOne by the calling thread; Close by whoever detaches the lanes,
 //          before it does; Take by any.
 // Lifetime: lanes outlive their Detach, which comes after Close.
 // Errors:  none.
@@ -27,14 +27,14 @@ class IdleLanes {
   void Enter(int index, PoolLane* lane) { lanes_[index].lane = lane; }
 
   // From here on the lane waits until somebody takes it.
-  void Rest(int index) { lanes_[index].resting.store(true, std::memory_order_seq_cst); }
-  // True exactly when it was resting.
+  void Idle(int index) { lanes_[index].idle.store(true, std::memory_order_seq_cst); }
+  // True exactly when it was idle.
   bool Take(int index) {
-    std::atomic<bool>& resting = lanes_[index].resting;
-    return resting.load(std::memory_order_seq_cst) && resting.exchange(false, std::memory_order_seq_cst);
+    std::atomic<bool>& idle = lanes_[index].idle;
+    return idle.load(std::memory_order_seq_cst) && idle.exchange(false, std::memory_order_seq_cst);
   }
 
-  // Kicks one that rests, if any does.
+  // Kicks one idle lane, if there is any.
   void WakeOne();
   // The same, unless closed.
   void WakeNext();
@@ -44,10 +44,10 @@ class IdleLanes {
  private:
   struct Entry {
     PoolLane* lane = nullptr;
-    std::atomic<bool> resting{false};
+    std::atomic<bool> idle{false};
   };
 
-  bool AnyRests() const;
+  bool AnyIdle() const;
 
   const int count_;
   const std::unique_ptr<Entry[]> lanes_;

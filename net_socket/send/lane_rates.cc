@@ -55,7 +55,7 @@ double LaneRates::Share(int lane) const {
     ++carrying;
   }
   if (carrying == 0) return 1;
-  if (sum == 0 || (unknown > 0 && !steered())) return 1.0 / carrying;
+  if (sum == 0 || (unknown > 0 && !piloted())) return 1.0 / carrying;
   const int64_t own = Get(lane);
   return static_cast<double>(own == 0 ? least : own) / static_cast<double>(sum + unknown * least);
 }

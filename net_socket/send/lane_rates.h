@@ -51,7 +51,7 @@ class LaneRates {
   // What all lanes hold, as of their latest looks.
   int64_t Held() const;
   // Lanes are opened and closed.
-  bool steered() const { return settings_.lanes.opens; }
+  bool piloted() const { return settings_.lanes.opens; }
 
   // A lane that does not is to take no chunk, and to ask again after kAskAgainNs.
   static constexpr int64_t kAskAgainNs = tuning::kStepNs;

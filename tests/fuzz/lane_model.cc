@@ -54,16 +54,16 @@ void LaneModel::End() {
 // False when more bytes, or a receive, are needed.
 bool LaneModel::Step() {
   if (!in_frame_) return StepHeader();
-  if (payload_rest_ > 0) {
-    const size_t step = std::min(payload_rest_, unread_.size());
+  if (payload_left_ > 0) {
+    const size_t step = std::min(payload_left_, unread_.size());
     if (step == 0) return false;
     Land(step);
     return true;
   }
-  const size_t skip = std::min(skip_rest_, unread_.size());
+  const size_t skip = std::min(skip_left_, unread_.size());
   unread_.erase(0, skip);
-  skip_rest_ -= skip;
-  if (skip_rest_ > 0) return false;
+  skip_left_ -= skip;
+  if (skip_left_ > 0) return false;
   in_frame_ = false;
   if (!chunk_ && header_.kind == kErrorKind) verdict_ = Verdict::kPeerFault;
   return true;
@@ -85,8 +85,8 @@ bool LaneModel::StepHeader() {
   if (verdict_ != Verdict::kFine) return false;
   unread_.erase(0, kHeader);
   in_frame_ = true;
-  payload_rest_ = chunk_ ? header_.length : 0;
-  skip_rest_ = size_t{header_.padding} + (chunk_ ? 0 : header_.length);
+  payload_left_ = chunk_ ? header_.length : 0;
+  skip_left_ = size_t{header_.padding} + (chunk_ ? 0 : header_.length);
   if (chunk_ && header_.length == 0) Land(0);
   return true;
 }
@@ -127,10 +127,10 @@ Verdict LaneModel::Judge(ReceivesModel::Receive* receive) {
 
 void LaneModel::Land(size_t bytes) {
   ReceivesModel::Receive& receive = receives_->at(header_.sequence);
-  receive.buffer.replace(header_.offset + header_.length - payload_rest_, bytes, unread_, 0, bytes);
+  receive.buffer.replace(header_.offset + header_.length - payload_left_, bytes, unread_, 0, bytes);
   unread_.erase(0, bytes);
-  payload_rest_ -= bytes;
-  if (payload_rest_ > 0) return;
+  payload_left_ -= bytes;
+  if (payload_left_ > 0) return;
   receive.landed += OneAtLeast(header_.length);
   if (receive.landed != OneAtLeast(header_.message_bytes)) return;
   receive.done = true;

@@ -84,8 +84,8 @@ class LaneModel {
   Header header_{};
   bool in_frame_ = false;
   bool chunk_ = false;
-  size_t payload_rest_ = 0;
-  size_t skip_rest_ = 0;
+  size_t payload_left_ = 0;
+  size_t skip_left_ = 0;
   uint64_t last_sequence_ = 0;  // of the last chunk on this lane
   uint64_t last_end_ = 0;
   Verdict verdict_ = Verdict::kFine;

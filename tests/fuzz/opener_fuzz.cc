@@ -60,7 +60,7 @@ std::string Open(const std::string& stream, size_t step, bool in_place) {
       const char* place = in_place ? opener.OpenInPlace() : opener.Open(&text[0]) ? text.data() : nullptr;
       if (place != nullptr) out.append(place, plain);
     }
-    if (step % 3 == 0) opener.Rest();
+    if (step % 3 == 0) opener.GiveBack();
   }
   if (opener.broken()) Require(opener.next() == 0 && !opener.Open(&out[0]), "a fault stays");
   return out;

@@ -147,7 +147,7 @@ TEST_F(HostKnocksTest, AQuestionWithoutAnAnswerIsGivenUp) {
   knocks_.Look(now_ns_ + HostKnocks::kPatienceNs);
   EXPECT_EQ(before, OpenSockets());
   const int64_t since_ns = now_ns_;
-  now_ns_ += HostKnocks::kRestNs - 1;
+  now_ns_ += HostKnocks::kPauseNs - 1;
   EXPECT_FALSE(knocks_.Answers(To(), since_ns, now_ns_));
   EXPECT_EQ(before, OpenSockets()) << "others have no turn";
   now_ns_ += 1;

@@ -28,8 +28,8 @@ class LaneHealingTest : public ::testing::Test {
 
 TEST_F(LaneHealingTest, ASenderNeverRestsItsLastLane) {
   const auto healing = Standing(Direction::kSend);
-  EXPECT_TRUE(healing->Rest(1));
-  EXPECT_FALSE(healing->Rest(0));
+  EXPECT_TRUE(healing->Park(1));
+  EXPECT_FALSE(healing->Park(0));
   EXPECT_TRUE(healing->up(0));
 }
 
@@ -40,7 +40,7 @@ TEST_F(LaneHealingTest, AReceiverRestsTheOneThatStandsLast) {
   EXPECT_FALSE(healing->NoneFor(0));
   EXPECT_GT(healing->lost_since_ns(0), 0);
   EXPECT_EQ(0, healing->lost_since_ns(1));
-  EXPECT_TRUE(healing->Rest(1));
+  EXPECT_TRUE(healing->Park(1));
   EXPECT_FALSE(healing->lost(1));
   EXPECT_TRUE(healing->NoneFor(0)) << "no lane stands now";
   healing->Back(0);
@@ -58,9 +58,9 @@ TEST_F(LaneHealingTest, CountsLanesThatComeAndGo) {
   healing->Back(1);
   EXPECT_EQ(2u, healing->tally().added);
   EXPECT_EQ(0u, healing->tally().dropped);
-  ASSERT_TRUE(healing->Rest(1));
+  ASSERT_TRUE(healing->Park(1));
   EXPECT_TRUE(healing->absent(1));
-  EXPECT_FALSE(healing->Rest(1));
+  EXPECT_FALSE(healing->Park(1));
   EXPECT_EQ(1u, healing->tally().dropped);
   healing->lanes().Parked(1);
   healing->Back(1);

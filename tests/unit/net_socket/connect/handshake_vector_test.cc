@@ -62,7 +62,7 @@ TEST(HandshakeVectorTest, IsAsItIsWrittenDown) {
     hello.ticket[i] = static_cast<uint8_t>(0x10 + i);
     hello.connection_id[i] = static_cast<uint8_t>(0x20 + i);
   }
-  hello.features = kFeatureHealth | kFeatureEstablished | kFeatureHeal | kFeatureHealHealth | kFeatureSteer;
+  hello.features = kFeatureHealth | kFeatureEstablished | kFeatureHeal | kFeatureHealHealth | kFeaturePilot;
   hello.express_bytes = 65536;
   DialHandshake dial(hello, &secret);
   AcceptHandshake accept(&secret);

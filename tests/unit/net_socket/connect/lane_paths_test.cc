@@ -88,10 +88,10 @@ TEST_F(LanePathsTest, NoneWhoseInterfaceIsOut) {
 
 // A connection that begins with all the lanes that the last one found may close some of them.
 TEST(SteeredLanesTest, LanesMaySteerUpToAllPlaces) {
-  EXPECT_FALSE(LanesMaySteer(1));
-  EXPECT_TRUE(LanesMaySteer(2));
-  EXPECT_TRUE(LanesMaySteer(kLanesSteeredMax));
-  EXPECT_FALSE(LanesMaySteer(kLanesSteeredMax + 1));
+  EXPECT_FALSE(LanesMayBePiloted(1));
+  EXPECT_TRUE(LanesMayBePiloted(2));
+  EXPECT_TRUE(LanesMayBePiloted(kLanesPilotedMax));
+  EXPECT_FALSE(LanesMayBePiloted(kLanesPilotedMax + 1));
 }
 
 }  // namespace

@@ -131,7 +131,7 @@ TEST_F(HealingHealthTest, AProcessThatIsGoneIsToldToAll) {
 // Its peer has closed that one: the process is there.
 TEST_F(HealingHealthTest, NoneIsGoneWhileALaneOfAnyStands) {
   Listener standing;
-  standing.stands = true;
+  standing.up = true;
   far_comm_.gone = true;
   reactor_.RunSync([&] { far_->JoinInLoop(Id(2), standing.link()); });
   ASSERT_NO_FATAL_FAILURE(Break());
@@ -140,7 +140,7 @@ TEST_F(HealingHealthTest, NoneIsGoneWhileALaneOfAnyStands) {
     ASSERT_EQ("", far_comm_.Text() + standing.Text());
     ASSERT_TRUE(deadline.Yield());
   }
-  standing.stands = false;
+  standing.up = false;
   EXPECT_TRUE(standing.Hears("ended;"));
   EXPECT_TRUE(far_comm_.Hears("ended;"));
   reactor_.RunSync([&] { standing.Cut(); });

@@ -51,8 +51,8 @@ class Listener final : public HealthUser {
     return gone;
   }
   bool HeardWithin(int64_t) override { return heard; }
-  bool LaneStands() override { return stands; }
-  std::atomic<bool> stands{false};
+  bool AnyLaneUp() override { return up; }
+  std::atomic<bool> up{false};
   std::atomic<int> asked{0};
   std::atomic<bool> gone{false};
   std::atomic<bool> heard{false};

@@ -148,7 +148,7 @@ TEST(LaneLivenessTest, AJumpOfTheClockKillsNothing) {
 TEST(LaneLivenessTest, RestBeginsAnew) {
   LaneLiveness liveness;
   for (int64_t now = 0; now < 29 * kSecond; now += kInterval) EXPECT_FALSE(liveness.Dead(Silent(now), now, kTimeout));
-  liveness.Rest();
+  liveness.Forget();
   for (int64_t now = 29 * kSecond; now < 58 * kSecond; now += kInterval) {
     EXPECT_FALSE(liveness.Dead(Silent(now), now, kTimeout)) << now;
   }

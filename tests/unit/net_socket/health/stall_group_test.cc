@@ -39,7 +39,7 @@ class Ring {
   void Look(int rank) {
     const int before = (rank + size() - 1) % size();
     WaitNews news;
-    news.stood_ms = 1000;
+    news.stalled_ms = 1000;
     news.root = roots_[static_cast<size_t>(before)];
     WaitNews heard;
     ASSERT_TRUE(DecodeNews(EncodeNews(news), &heard));
@@ -51,7 +51,7 @@ class Ring {
     evidence.peer = &heard;
     StallMember receive;
     receive.there = Name(before);
-    receive.stands_since_ns = 1;
+    receive.stalled_since_ns = 1;
     receive.messages_done = lags_[static_cast<size_t>(rank)];
     receive.verdict = rank == finder_ ? found_ : JudgeStall(evidence);
     receive.peer_root = heard.root;
@@ -112,7 +112,7 @@ TEST(StallGroupTest, ACauseThatIsOverIsForgotten) {
 
 TEST(StallGroupTest, FirmCausesComeFirst) {
   StallMember soft;
-  soft.stands_since_ns = 1;
+  soft.stalled_since_ns = 1;
   soft.there = soft.verdict.culprit = "b";
   soft.verdict.cause = Cause::kPeerLate;
   StallMember hard = soft;
@@ -120,14 +120,14 @@ TEST(StallGroupTest, FirmCausesComeFirst) {
   hard.verdict = Stopped(2);
   EXPECT_EQ(Cause::kProcessStopped, RootOf({&soft, &hard}, 1, "a").cause);
   EXPECT_EQ(Cause::kProcessStopped, RootOf({&hard, &soft}, 1, "a").cause);
-  hard.stands_since_ns = 0;
+  hard.stalled_since_ns = 0;
   EXPECT_EQ(Cause::kPeerLate, RootOf({&soft, &hard}, 1, "a").cause);
 }
 
 // Behind a firewall one end can't tell it from a host that is gone, and the other end may.
 TEST(StallGroupTest, WhoeverKnowsMoreThanAGoneHostIsBelieved) {
   StallMember gone;
-  gone.stands_since_ns = 1;
+  gone.stalled_since_ns = 1;
   gone.there = "b";
   gone.verdict = Stopped(1);
   gone.verdict.cause = Cause::kHostGone;
@@ -165,7 +165,7 @@ TEST(StallGroupTest, OfManyConnectionsAllAreHeardSoon) {
       const int64_t now_ns = (100 + round) * 100 * kMillisecond;
       for (const StallGroup::Key& key : keys) {
         StallMember member;
-        member.stands_since_ns = round == 2 ? 0 : 1;
+        member.stalled_since_ns = round == 2 ? 0 : 1;
         if (&key == &keys.back()) member.verdict = Stopped(3);
         group.PutInLoop(key, member, now_ns);
       }
@@ -174,7 +174,7 @@ TEST(StallGroupTest, OfManyConnectionsAllAreHeardSoon) {
     StallMember moves;
     group.PutInLoop(keys[0], moves, 1000 * kSecond);
     EXPECT_FALSE(group.root_in_loop().known()) << count;
-    moves.stands_since_ns = 1;
+    moves.stalled_since_ns = 1;
     moves.verdict = Stopped(3);
     group.PutInLoop(keys[0], moves, 2000 * kSecond);
     EXPECT_EQ(Name(3), group.root_in_loop().culprit) << count;
@@ -188,7 +188,7 @@ TEST(WaitNewsTest, ComesBackAsItWent) {
   news.who = "node7 pid 4711 (rank 3)";
   news.posted = 4;
   news.sequence = uint64_t{1} << 40;
-  news.stood_ms = 12345;
+  news.stalled_ms = 12345;
   news.no_cpu_percent = 33;
   news.root.cause = Cause::kFlowDropped;
   news.root.finder = 77;
@@ -204,7 +204,7 @@ TEST(WaitNewsTest, ComesBackAsItWent) {
   EXPECT_EQ(news.who, heard.who);
   EXPECT_EQ(news.posted, heard.posted);
   EXPECT_EQ(news.sequence, heard.sequence);
-  EXPECT_EQ(news.stood_ms, heard.stood_ms);
+  EXPECT_EQ(news.stalled_ms, heard.stalled_ms);
   EXPECT_EQ(news.no_cpu_percent, heard.no_cpu_percent);
   EXPECT_EQ(news.root.cause, heard.root.cause);
   EXPECT_EQ(news.root.finder, heard.root.finder);
@@ -260,7 +260,7 @@ TEST(StallGroupTest, ACrowdIsLookedThroughForNewsAndElseSeldom) {
   const std::vector<StallGroup::Key> keys = Keys(100);
   const auto put = [&](size_t i, const char* culprit, const char* evidence, int64_t now_ns) {
     StallMember member;
-    member.stands_since_ns = 1;
+    member.stalled_since_ns = 1;
     member.verdict = Stopped(0);
     member.verdict.culprit = culprit;
     member.verdict.evidence = evidence;

@@ -35,7 +35,7 @@ struct Case {
   StallEvidence evidence;
   WaitNews news;
   Case() {
-    evidence.stood_ms = 10000;
+    evidence.stalled_ms = 10000;
     evidence.lanes = {Lane(0, false), Lane(1, false)};
     evidence.speaks = evidence.heard_now = true;
     evidence.self = kSelf;
@@ -53,7 +53,7 @@ struct Row {
 };
 
 void NameRoot(Case* c, Cause cause, uint64_t finder) {
-  c->news.stood_ms = 9000;
+  c->news.stalled_ms = 9000;
   c->news.root.cause = cause;
   c->news.root.finder = finder;
   c->news.root.culprit = "c pid 3";
@@ -180,7 +180,7 @@ TEST(VerdictTest, WhatThePeerNamesIsBelieved) {
        "c pid 3", false},
       {"the peer names what this end said itself", [](Case* c) { NameRoot(c, Cause::kPeerLate, kSelf); }, Cause::kNone,
        "", false},
-      {"the peer stands and names nobody", [](Case* c) { c->news.stood_ms = 5000; }, Cause::kNone, "", false},
+      {"the peer stands and names nobody", [](Case* c) { c->news.stalled_ms = 5000; }, Cause::kNone, "", false},
   });
 }
 
@@ -221,7 +221,7 @@ TEST(VerdictTest, BothEndsOfAPathCallItTheSame) {
 
 TEST(VerdictTest, WhoeverStandsWithoutARootWaits) {
   Case c;
-  c.news.stood_ms = 5000;
+  c.news.stalled_ms = 5000;
   c.evidence.peer = &c.news;
   EXPECT_TRUE(JudgeStall(c.evidence).waits);
 }
@@ -245,7 +245,7 @@ TEST(VerdictTest, AFailureHasTheCauseThatItsEvidenceSays) {
       {"a host", with([](auto* e) { e->silent = true, e->error = ETIMEDOUT; }), Cause::kHostGone},
       {"a cable here", with([](auto* e) { e->silent = true, e->down = "eth0"; }), Cause::kPathDead},
       {"one flow", with([](auto* e) { e->silent = e->health_heard = true; }), Cause::kFlowDropped},
-      {"a reset on the way", with([](auto* e) { e->error = ECONNRESET, e->health_heard = e->others_stand = true; }),
+      {"a reset on the way", with([](auto* e) { e->error = ECONNRESET, e->health_heard = e->others_up = true; }),
        Cause::kFlowDropped},
       {"a peer that resets all it has", with([](auto* e) { e->error = ECONNRESET, e->health_heard = true; }),
        Cause::kNone},

@@ -99,7 +99,7 @@ TEST(PathProfileTest, WhatOnlyDependsOnThePath) {
     EXPECT_EQ(row.unsent_mark, profile.unsent_mark);
     EXPECT_EQ(!row.same_host, profile.paced_by_rate);
     EXPECT_EQ(!row.same_host, profile.lanes_by_speed);
-    EXPECT_EQ(!row.same_host, profile.steers_lanes);
+    EXPECT_EQ(!row.same_host, profile.pilots_lanes);
     EXPECT_EQ(row.same_host, profile.times_long_messages);
     EXPECT_EQ(row.same_host, profile.delays_acks);
     EXPECT_EQ(row.same_host, profile.pads_lone_frames);
@@ -109,10 +109,10 @@ TEST(PathProfileTest, WhatOnlyDependsOnThePath) {
 TEST(PathProfileTest, ANumberOfLanesStaysANumberAndAFusedDeviceKeepsItsPaths) {
   Options options;
   options.lanes = 4;
-  EXPECT_FALSE(Profile(options, false, LaneKind::kFirst).steers_lanes);
+  EXPECT_FALSE(Profile(options, false, LaneKind::kFirst).pilots_lanes);
   PathFacts facts;
   facts.fused = true;
-  EXPECT_FALSE(MakePathProfile(Options(), facts).steers_lanes);
+  EXPECT_FALSE(MakePathProfile(Options(), facts).pilots_lanes);
 }
 
 TEST(PathProfileTest, ASocketIsTiedWhereRoutesWouldNotChooseItsDevice) {

@@ -49,7 +49,7 @@ TEST_F(BulkReceiveLaneTest, PutsAMessageWhereItWasPosted) {
 TEST_F(BulkReceiveLaneTest, ALaneThatRestsLetsItsSocketGo) {
   owner_.loses = true;
   FrameHeader header;
-  header.kind = FrameKind::kRest;
+  header.kind = FrameKind::kPark;
   std::string frame(kHeaderBytes, ' ');
   EncodeHeader(header, &frame[0]);
   Come(frame);

@@ -15,7 +15,7 @@ namespace tcpx {
 
 class FakeOwner final : public LaneOwner {
  public:
-  bool RestLane(int) override {
+  bool ParkLane(int) override {
     ++rested;
     return true;
   }

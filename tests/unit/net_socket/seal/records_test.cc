@@ -215,7 +215,7 @@ TEST(RecordsTest, CarriesAnyPieces) {
     }
     EXPECT_TRUE(received == sent);
     EXPECT_EQ(sealer.Unacked(0), 0);
-    opener.Rest();
+    opener.GiveBack();
   }
 }
 

@@ -148,7 +148,7 @@ TEST(PausedLaneTest, TakesNoChunk) {
   EXPECT_EQ(payload, ReadAvailable(pairs[0].b.get()).substr(kHeaderBytes));
 }
 
-LaneRates::Settings Steered(int lanes) {
+LaneRates::Settings Piloted(int lanes) {
   LaneRates::Settings settings;
   settings.lanes = {lanes, 32, true, 1};
   settings.piloted = true;
@@ -159,7 +159,7 @@ LaneRates::Settings Steered(int lanes) {
 TEST(SteeredLaneTest, SendsAMessageThatIsShorterThanItsLanesAreMany) {
   FakeOwner owner;
   Striper striper(4, Striper::Limits());
-  LaneRates rates(Steered(4));
+  LaneRates rates(Piloted(4));
   IdleLanes idle(32);
   BusyLanes busy;
   TcpPair pair = MakeTcpPair();
@@ -179,11 +179,11 @@ TEST(SteeredLaneTest, SendsAMessageThatIsShorterThanItsLanesAreMany) {
   EXPECT_TRUE(request.done());
 }
 
-// Below 16 KiB, which is a chunk's least where lanes are steered.
+// Below 16 KiB, which is a chunk's least where lanes are piloted.
 TEST(SteeredLaneTest, SendsWhereTheShortestChunkIsFourKibibytes) {
   FakeOwner owner;
   Striper striper(4, Striper::Limits());
-  LaneRates rates(Steered(4));
+  LaneRates rates(Piloted(4));
   IdleLanes idle(32);
   BusyLanes busy;
   TcpPair pair = MakeTcpPair();
@@ -211,7 +211,7 @@ TEST(SteeredLaneTest, SendsWhereTheShortestChunkIsFourKibibytes) {
 TEST(SteeredLaneTest, AParkedLaneKeepsStill) {
   FakeOwner owner;
   Striper striper(4, Striper::Limits());
-  LaneRates rates(Steered(4));
+  LaneRates rates(Piloted(4));
   IdleLanes idle(32);
   BusyLanes busy;
   TcpPair pair = MakeTcpPair();
