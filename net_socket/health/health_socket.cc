@@ -167,9 +167,9 @@ bool HealthSocket::Say(const std::string& record, bool may_go_unread) {
   const bool up = state_ == HealthState::kUp;
   if (state_ != HealthState::kLost && !CanSayLocked() && !(up && heals_)) return false;
   may_reset_ = may_reset_ || may_go_unread;
+  if (heals_) ForgetHeardLocked();  // First: what was heard takes no room.
   if (outbox_.size() > kOutboxBytesMax || said_.size() > kSaidMax) return CanSayLocked();
   if (heals_) {
-    ForgetHeardLocked();
     said_.push_back({sent_bytes_ + outbox_.size() + record.size(), record});
   }
   if (up) SendSoonLocked(record);

@@ -171,6 +171,18 @@ TEST_F(HealingHealthTest, WhatWaitedForALostSocketKeepsNothingBack) {
   EXPECT_TRUE(far_comm_.Hears("failed: later;"));
 }
 
+// More than are kept were said while there was no socket. Once those are heard there is room again.
+TEST_F(HealingHealthTest, IsNotMuteOnceAllIsHeard) {
+  ASSERT_NO_FATAL_FAILURE(Break());
+  for (int i = 0; i < 17000; ++i) near_->members().Notify(Id(1), "x");
+  reactor_.RunSync([&] { Join(7); });
+  const Deadline deadline;
+  while (far_comm_.Text().find("later") == std::string::npos) {
+    ASSERT_TRUE(deadline.Yield());
+    near_->members().Notify(Id(1), "later");
+  }
+}
+
 TEST_F(HealingHealthTest, WhatIsAskedOfABusyPeerArrives) {
   const OwnedFd deaf = JoinDeaf();
   size_t due = FillSocket(near_fd_);
