@@ -7,12 +7,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "net_socket/comm/tuning.h"
 
 namespace tcpx {
-namespace {
 
-// What nobody has asked for so long is of another time.
-constexpr int64_t kForgottenNs = 60 * kSecond;
+namespace {
 
 std::string NameOf(const HostKnocks::Way& way) {
   return absl::StrCat(way.from.HostString(), " ", way.listens ? way.to.ToString() : way.to.HostString());
@@ -27,8 +26,9 @@ bool HostKnocks::Answers(const Way& way, int64_t since_ns, int64_t now_ns) {
   const Known& known = known_[name];
   const auto answered = [&] { return known.answered_ns != 0 && known.answered_ns >= since_ns; };
   if (answered()) return true;
-  const bool paused = known.asked_ns != 0 && known.asked_ns >= since_ns && now_ns - known.asked_ns < kPauseNs;
-  bool room = questions_.size() < kAtOnce && !paused;
+  const bool paused =
+      known.asked_ns != 0 && known.asked_ns >= since_ns && now_ns - known.asked_ns < tuning::kKnockAgainNs;
+  bool room = questions_.size() < tuning::kKnocksAtOnce && !paused;
   for (const Question& question : questions_) room = room && question.way != name;
   if (room) Ask(name, way, now_ns);
   return answered();
@@ -36,10 +36,10 @@ bool HostKnocks::Answers(const Way& way, int64_t since_ns, int64_t now_ns) {
 
 void HostKnocks::Look(int64_t now_ns) {
   if (questions_.empty()) {
-    if (!known_.empty() && now_ns - wanted_ns_ > kForgottenNs) known_.clear();
+    if (!known_.empty() && now_ns - wanted_ns_ > tuning::kKnockForgottenNs) known_.clear();
     return;
   }
-  pollfd sockets[kAtOnce];
+  pollfd sockets[tuning::kKnocksAtOnce];
   for (size_t i = 0; i < questions_.size(); ++i) sockets[i] = {questions_[i].fd.get(), POLLOUT, 0};
   if (poll(sockets, questions_.size(), 0) < 0) return;
   std::vector<Question> open;
@@ -50,7 +50,7 @@ void HostKnocks::Look(int64_t now_ns) {
       socklen_t length = sizeof(err);
       if (getsockopt(question.fd.get(), SOL_SOCKET, SO_ERROR, &err, &length) != 0) err = errno;
       Note(question.way, question.asked_ns, err);
-    } else if (now_ns - question.asked_ns < kPatienceNs) {
+    } else if (now_ns - question.asked_ns < tuning::kKnockPatienceNs) {
       open.push_back(std::move(question));
     }
   }

@@ -24,13 +24,6 @@ namespace tcpx {
 
 class HostKnocks {
  public:
-  // Sockets at a time.
-  static constexpr size_t kAtOnce = 8;
-  // A question without an answer is given up: by then the kernel has asked three times more.
-  static constexpr int64_t kPatienceNs = 8 * kSecond;
-  // And not asked again for so long since, so that others have their turn.
-  static constexpr int64_t kPauseNs = 16 * kSecond;
-
   struct Way {
     SocketAddress from;  // its port does not matter
     SocketAddress to;

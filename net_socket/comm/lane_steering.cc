@@ -11,19 +11,12 @@
 #include "common/log.h"
 #include "common/socket.h"
 #include "net_socket/comm/runtime.h"
+#include "net_socket/comm/tuning.h"
 #include "net_socket/nic/lane_budget.h"
 #include "net_socket/nic/lane_socket.h"
 #include "net_socket/send/busy_lanes.h"
 
 namespace tcpx {
-namespace {
-
-// From one look at a lane that is to be closed to the next.
-constexpr int64_t kCloseNs = 5 * kMillisecond;
-// A caller who moves the lanes himself may be idle for long.
-constexpr int64_t kCloseMaxNs = 4 * kSecond;
-
-}  // namespace
 
 LaneRates::Settings LaneSteering::RatesFor(const ConnectionSetup& setup, const Link<LaneSteering>& self) {
   LaneRates::Settings settings;
@@ -67,10 +60,11 @@ void LaneSteering::CarryOut(const LaneOrder& order) {
       table.CancelMove(lane);
       bulk->Retire(true);
       if (!parts_.lanes->caller_driven()) (void)table.WithLanes([&] { ProgressPool::Kick(bulk); });
-      parts_.setup->runtime->reactor.RepeatInLoop(kCloseNs, [self = self_, lane, after_ns = kCloseNs]() mutable {
-        after_ns = std::min(2 * after_ns, kCloseMaxNs);
-        return self.Ask(false, [lane](LaneSteering* one) { return one->Closes(lane); }) ? after_ns : Reactor::kOver;
-      });
+      parts_.setup->runtime->reactor.RepeatInLoop(
+          tuning::kCloseNs, [self = self_, lane, after_ns = tuning::kCloseNs]() mutable {
+            after_ns = std::min(2 * after_ns, tuning::kCloseMaxNs);
+            return self.Ask(false, [lane](LaneSteering* one) { return one->Closes(lane); }) ? after_ns : Reactor::kOver;
+          });
       return;
   }
 }

@@ -10,16 +10,11 @@
 #include "net_socket/comm/connection_setup.h"
 #include "net_socket/comm/failure_verdict.h"
 #include "net_socket/comm/runtime.h"
+#include "net_socket/comm/tuning.h"
 #include "net_socket/health/cpu_shortage.h"
 #include "net_socket/message/failure_kind.h"
 
 namespace tcpx {
-namespace {
-
-// What was slow counts for so many stretches of TCPX_STALL_WARN, unless it is found so again.
-constexpr int64_t kSlowKeptLongs = 3;
-
-}  // namespace
 
 void ProgressCheck::LookInLoop(int64_t now_ns) {
   if (!failure_->failed()) LookAtLanes(now_ns);
@@ -29,7 +24,7 @@ void ProgressCheck::LookInLoop(int64_t now_ns) {
   const uint64_t done = end_->MessagesDone();
   const bool idle = flight.messages == 0 && done == messages_done_;
   messages_done_ = done;
-  if (now_ns - slow_ns_ > kSlowKeptLongs * setup_->runtime->options.stall_warn_ns) slow_ = Verdict();
+  if (now_ns - slow_ns_ > tuning::kSlowKeptLongs * setup_->runtime->options.stall_warn_ns) slow_ = Verdict();
   if (idle || failure_->failed()) return;
   LookAtLosses(now_ns);
   LookAtPaces(now_ns);

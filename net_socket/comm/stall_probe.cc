@@ -11,22 +11,18 @@
 #include "net_socket/comm/failure_verdict.h"
 #include "net_socket/comm/host_knock.h"
 #include "net_socket/comm/runtime.h"
+#include "net_socket/comm/tuning.h"
 #include "net_socket/health/cpu_shortage.h"
 #include "net_socket/health/lane_liveness.h"
 #include "net_socket/health/lane_silence.h"
 
 namespace tcpx {
+
 namespace {
 
 // As it suspects a lane.
 constexpr int64_t kSilentMs = LaneSilence::kLongNs / kMillisecond;
 constexpr uint32_t kVainMin = LaneSilence::kVainMin;
-// A flow that is swallowed is silent for longer.
-constexpr int64_t kJustNowNs = 200 * kMillisecond;
-// So long the lanes are not looked at again.
-constexpr int64_t kLanesKeptNs = 100 * kMillisecond;
-// A root that its finder has not confirmed for so many looks is dropped.
-constexpr int64_t kStaleLooks = 6;
 
 // 0: none is silent.
 int64_t LongestSilence(const std::vector<LaneEvidence>& lanes) {
@@ -155,7 +151,7 @@ StallEvidence StallProbe::Gather(int64_t now_ns) {
   evidence.lanes = lanes_.evidence;
   evidence.idle_here = lanes_.idle_here;
   GatherHealth(now_ns, &evidence);
-  if (now_ns - root_news_ns_ > kStaleLooks * EveryNs() + 2 * kSecond) peer_.root = WaitRoot();
+  if (now_ns - root_news_ns_ > tuning::kStaleLooks * EveryNs() + 2 * kSecond) peer_.root = WaitRoot();
   if (heard_) evidence.peer = &peer_;
   const int64_t silent_ms = evidence.health_lost ? LongestSilence(lanes_.evidence) : evidence.unheard_ms;
   const bool quiet = silent_ms >= kSilentMs;
@@ -178,7 +174,7 @@ bool StallProbe::HostAnswers(int64_t silent_ms, int64_t now_ns) const {
 
 // News come from thousands of connections at once: what the kernel knows of the lanes is not asked for each.
 void StallProbe::GatherLanes(int64_t now_ns) {
-  if (lanes_.at_ns != 0 && now_ns - lanes_.at_ns < kLanesKeptNs) return;
+  if (lanes_.at_ns != 0 && now_ns - lanes_.at_ns < tuning::kLanesKeptNs) return;
   lanes_.at_ns = now_ns;
   lanes_.evidence.clear();
   bool holds = false;
@@ -231,7 +227,7 @@ void StallProbe::GatherHealth(int64_t now_ns, StallEvidence* evidence) {
   const bool silent =
       std::any_of(evidence->lanes.begin(), evidence->lanes.end(), [](auto& lane) { return lane.silent; });
   evidence->speaks = !setup_->health->waits().peer_name().empty();
-  evidence->heard_now = heard_ns_ != 0 && now_ns - heard_ns_ < kJustNowNs;
+  evidence->heard_now = heard_ns_ != 0 && now_ns - heard_ns_ < tuning::kJustNowNs;
   evidence->health_lost = !setup_->health->socket().ReadTcp(&info, silent ? &hosts : nullptr);
   if (evidence->health_lost || !evidence->speaks) return;
   const int64_t asked_ms = asked_ns_ == 0 ? 0 : (now_ns - asked_ns_) / kMillisecond;

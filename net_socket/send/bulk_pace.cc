@@ -7,24 +7,14 @@
 #include "net_socket/nic/path_profile.h"
 #include "net_socket/send/busy_lanes.h"
 #include "net_socket/send/lane_rates.h"
+#include "net_socket/send/tuning.h"
 
 namespace tcpx {
-namespace {
-
-// The least round trip changes with the path only.
-constexpr int64_t kRttEveryNs = 100 * kMillisecond;
-
-// Where lanes are piloted a chunk lasts so long at the least, within these bounds: a message waits for the last of its
-// chunks, and of a lane that was just opened nothing is known.
-constexpr int64_t kChunkLeastNs = 500 * kMicrosecond;
-constexpr int64_t kChunkLeastBytes = 16 << 10;
-
-}  // namespace
 
 bool BulkPace::HasRoom(int64_t* retry_ns) {
   *retry_ns = 0;
   if (stream_->held() != nullptr && stream_->held()->room() == 0) {
-    *retry_ns = MonotonicNanos() + AckLooks::kWaitNs;
+    *retry_ns = MonotonicNanos() + tuning::kAckLookNs;
     return false;
   }
   if (!settings_.by_rate && !rates_->piloted()) return UnsentBytes(stream_->fd()) < kBulkUnsentBytes;
@@ -65,9 +55,10 @@ void BulkPace::Restart() {
 
 int64_t BulkPace::ChunkMin() const {
   if (!settings_.by_rate || !rates_->piloted()) return settings_.chunk_bytes_min;
-  const double bytes = static_cast<double>(rate_.bytes_per_second()) * static_cast<double>(kChunkLeastNs) / kSecond;
+  const double bytes =
+      static_cast<double>(rate_.bytes_per_second()) * static_cast<double>(tuning::kChunkLeastNs) / kSecond;
   const int64_t most = settings_.chunk_bytes_min;
-  return std::clamp(static_cast<int64_t>(bytes), std::min(kChunkLeastBytes, most), most);
+  return std::clamp(static_cast<int64_t>(bytes), std::min(tuning::kChunkLeastBytes, most), most);
 }
 
 // Where messages under way are few, no lane takes what another could send by now.
@@ -101,17 +92,17 @@ int64_t BulkPace::LookWhileHeld() {
   continuous_ = false;
   if (!watching_) return 0;
   const int64_t now = MonotonicNanos();
-  if (now - looked_ns_ >= kLookEveryNs) {
+  if (now - looked_ns_ >= tuning::kPaceLookNs) {
     // Nothing was sent since: what is held now was held all the time.
     continuous_ = QueuedBytes(stream_->fd()) > 0;
     watching_ = Look(now) > 0;
   }
-  return watching_ ? now + kLookEveryNs : 0;
+  return watching_ ? now + tuning::kPaceLookNs : 0;
 }
 
 void BulkPace::RefreshRate(int64_t now) {
   rates_->Set(index(), rate_.bytes_per_second());
-  if (now - rtt_asked_ns_ < kRttEveryNs) return;
+  if (now - rtt_asked_ns_ < tuning::kRttEveryNs) return;
   rtt_asked_ns_ = now;
   TcpInfo info;
   if (!ReadTcpInfo(stream_->fd(), &info)) return;

@@ -24,9 +24,6 @@ class LaneRates;
 
 class BulkPace {
  public:
-  // From one look to the next, while a lane drains with nothing to pull.
-  static constexpr int64_t kLookEveryNs = 2 * kMillisecond;
-
   struct Settings {
     bool by_rate = true;  // PathProfile::paced_by_rate
     int64_t chunk_bytes = 0;

@@ -12,8 +12,10 @@
 #include "common/clock.h"
 #include "common/status.h"
 #include "net_socket/message/transfer_events.h"
+#include "net_socket/send/tuning.h"
 
 namespace tcpx {
+
 namespace {
 
 // Chunks that a lane which heals may hold: at 10 Gbit/s and 64 KiB each 6 ms.
@@ -58,7 +60,7 @@ BulkSendLane::Next BulkSendLane::Load(int64_t* retry_ns) {
     *retry_ns = 0;
     if (retiring_.load(std::memory_order_acquire)) {
       if (SaysPark()) continue;
-      if (!drained()) *retry_ns = MonotonicNanos() + BulkPace::kLookEveryNs;
+      if (!drained()) *retry_ns = MonotonicNanos() + tuning::kPaceLookNs;
       return Next::kRetires;
     }
     if (striper_->drained()) return Next::kNothing;

@@ -2,14 +2,13 @@
 
 #include <algorithm>
 
+#include "net_socket/send/tuning.h"
+
 namespace tcpx {
+
 namespace {
 
-// The kernel lets a send buffer grow to 4 MiB (tcp_wmem): up to so many lanes hold 256 MiB at the most by themselves.
-constexpr int64_t kLanesUnbound = 64;
-constexpr int64_t kSharedUnsentBytes = kLanesUnbound << 22;
-// Of 4000 lanes at once each has less than 25 Mbit/s of a link of 100 Gbit/s: 20 ms of that.
-constexpr int64_t kUnsentBytesMin = 64 << 10;
+constexpr int64_t kSharedUnsentBytes = tuning::kLanesUnbound << 22;
 
 }  // namespace
 
@@ -34,7 +33,7 @@ int BusyLanes::Count(int64_t now_ns) const {
 }
 
 int64_t BusyLanes::UnsentMax(int lanes) {
-  return lanes <= kLanesUnbound ? -1 : std::max(kSharedUnsentBytes / lanes, kUnsentBytesMin);
+  return lanes <= tuning::kLanesUnbound ? -1 : std::max(kSharedUnsentBytes / lanes, tuning::kUnsentBytesMin);
 }
 
 }  // namespace tcpx

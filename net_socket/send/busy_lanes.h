@@ -13,13 +13,12 @@
 #include <atomic>
 #include <cstdint>
 
+#include "net_socket/send/tuning.h"
+
 namespace tcpx {
 
 class BusyLanes {
  public:
-  // A lane counts as busy in the span in which it pulled a chunk, and in the next one.
-  static constexpr int64_t kSpanNs = 50'000'000;
-
   // A lane pulls at `now_ns`. `*span` is the lane's own, 0 at first.
   void Note(int64_t now_ns, uint32_t* span);
   int Count(int64_t now_ns) const;
@@ -29,7 +28,7 @@ class BusyLanes {
   static int64_t UnsentMax(int lanes);
 
  private:
-  static uint32_t SpanOf(int64_t now_ns) { return static_cast<uint32_t>(now_ns / kSpanNs) + 1; }
+  static uint32_t SpanOf(int64_t now_ns) { return static_cast<uint32_t>(now_ns / tuning::kBusySpanNs) + 1; }
   static int CountIn(uint64_t word, uint32_t now) {
     return now - static_cast<uint32_t>(word >> 32) <= 1 ? static_cast<int>(word & 0xffffffff) : 0;
   }

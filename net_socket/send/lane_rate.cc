@@ -3,21 +3,9 @@
 #include <algorithm>
 
 #include "common/clock.h"
+#include "net_socket/send/tuning.h"
 
 namespace tcpx {
-namespace {
-
-// A span shorter than this is mostly noise, but better than nothing where nothing is known.
-constexpr int64_t kSpanMinNs = 5 * kMillisecond;
-constexpr int64_t kFirstSpanMinNs = kMillisecond;
-// After a longer pause between two looks the lane was idle in between.
-constexpr int64_t kPauseNs = 50 * kMillisecond;
-// Held before the rate is known, in units of the least amount.
-constexpr int64_t kUnknownChunks = 4;
-constexpr int64_t kRetryMinNs = 200 * kMicrosecond;
-constexpr int64_t kRetryMaxNs = 2 * kMillisecond;
-
-}  // namespace
 
 void LaneRate::Sample(int64_t now_ns, uint64_t sent, int64_t held, bool continuous) {
   const uint64_t acked = sent - std::min(static_cast<uint64_t>(held), sent);
@@ -25,9 +13,9 @@ void LaneRate::Sample(int64_t now_ns, uint64_t sent, int64_t held, bool continuo
   span_busy_ &= busy;
   // What was lost with a socket is sent again: fewer bytes count as acknowledged than before.
   const bool back = acked < last_acked_;
-  if (last_ns_ == 0 || back || (now_ns - last_ns_ > kPauseNs && !continuous)) {
+  if (last_ns_ == 0 || back || (now_ns - last_ns_ > tuning::kLaneIdleNs && !continuous)) {
     StartSpan(now_ns, acked, busy);
-  } else if (acked != last_acked_ && now_ns - span_ns_ >= (rate_ == 0 ? kFirstSpanMinNs : kSpanMinNs)) {
+  } else if (acked != last_acked_ && now_ns - span_ns_ >= (rate_ == 0 ? tuning::kFirstSpanMinNs : tuning::kSpanMinNs)) {
     EndSpan(now_ns, acked, busy);
   }
   last_ns_ = now_ns;
@@ -49,14 +37,15 @@ void LaneRate::EndSpan(int64_t now_ns, uint64_t acked, bool busy) {
 }
 
 int64_t LaneRate::Within(int64_t ns) const {
-  if (rate_ == 0) return kUnknownChunks * held_min_;
+  if (rate_ == 0) return tuning::kUnknownChunks * held_min_;
   return static_cast<int64_t>(static_cast<double>(rate_) * static_cast<double>(ns) / kSecond);
 }
 
 int64_t LaneRate::RetryAfterNs(int64_t held, int64_t bound) const {
-  if (rate_ == 0) return kRetryMinNs;
+  if (rate_ == 0) return tuning::kPullRetryMinNs;
   const double excess = static_cast<double>(held - bound + 1);
-  return std::clamp(static_cast<int64_t>(excess * kSecond / static_cast<double>(rate_)), kRetryMinNs, kRetryMaxNs);
+  return std::clamp(static_cast<int64_t>(excess * kSecond / static_cast<double>(rate_)), tuning::kPullRetryMinNs,
+                    tuning::kPullRetryMaxNs);
 }
 
 }  // namespace tcpx

@@ -11,20 +11,12 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "net_socket/send/tuning.h"
+
 namespace tcpx {
 
 class LaneRate {
  public:
-  // A lane takes more as soon as what it holds drains within this, plus two round trips. Too low: a flow runs dry while
-  // its thread waits for a CPU (a tick of the scheduler is 4 ms); too high: a message waits for a flow that has become
-  // slow. Measured in docs/experiments.md.
-  static constexpr int64_t kDrainNs = 12'000'000;
-  // What it then takes drains within this. Lanes differ by so much in when their chunks arrive.
-  static constexpr int64_t kChunkNs = 4'000'000;
-  // Of its part of all that is under way it holds no more than half, unless that drains within this plus two round
-  // trips: what no lane holds yet goes to whichever drains first, and the oldest message is not behind a slow one's part.
-  static constexpr int64_t kPartNs = 2'000'000;
-
   // `held_min` is what a lane may always hold: a chunk.
   explicit LaneRate(int64_t held_min) : held_min_(held_min) {}
 
@@ -41,11 +33,11 @@ class LaneRate {
   // 0 until known.
   int64_t bytes_per_second() const { return rate_; }
   // What the lane may hold before it takes another chunk, and how much of a chunk that is.
-  int64_t held_max() const { return std::max(held_min_, Within(kDrainNs + 2 * min_rtt_ns_)); }
-  int64_t chunk_max() const { return std::max(held_min_, Within(kChunkNs)); }
+  int64_t held_max() const { return std::max(held_min_, Within(tuning::kDrainNs + 2 * min_rtt_ns_)); }
+  int64_t chunk_max() const { return std::max(held_min_, Within(tuning::kChunkNs)); }
   // What a lane may hold whose part of all that is under way is `part`.
   int64_t held_max(int64_t part) const {
-    return std::min({held_max(), part, std::max(part / 2, Within(kPartNs + 2 * min_rtt_ns_))});
+    return std::min({held_max(), part, std::max(part / 2, Within(tuning::kPartNs + 2 * min_rtt_ns_))});
   }
   // How long to wait before the next look when the lane holds `held` and may hold `bound`.
   int64_t RetryAfterNs(int64_t held, int64_t bound) const;

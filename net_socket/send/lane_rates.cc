@@ -7,16 +7,9 @@
 #include "net_socket/pilot/lane_pilot.h"
 #include "net_socket/pilot/lane_shuffle.h"
 #include "net_socket/pilot/tuning.h"
+#include "net_socket/send/tuning.h"
 
 namespace tcpx {
-namespace {
-
-// Lanes ask the kernel for how long the peer's window was shut every 100 ms: judged over so long.
-constexpr int64_t kPeerEveryNs = 200 * kMillisecond;
-// From one step of a shuffle to the next.
-constexpr int64_t kShuffleNs = 2 * kMillisecond;
-
-}  // namespace
 
 std::unique_ptr<LanePolicy> LaneRates::MakePolicy(const Settings& settings) {
   if (settings.shuffled) return std::make_unique<LaneShuffle>(settings.lanes);
@@ -81,7 +74,7 @@ bool LaneRates::Limited(int64_t now_ns) {
     ++carrying;
     full += lanes_[i].full.load(std::memory_order_relaxed) ? 1 : 0;
   }
-  if (now_ns - stepped_ns_ >= kPeerEveryNs) {
+  if (now_ns - stepped_ns_ >= tuning::kPeerEveryNs) {
     int64_t shut_us = 0;
     for (int i = 0; i < count_; ++i) {
       const int64_t now_us = lanes_[i].peer_limited_us.load(std::memory_order_relaxed);
@@ -97,7 +90,7 @@ void LaneRates::Step(int64_t now_ns) {
   if (!mutex_.try_lock()) return;
   MutexLock lock(mutex_, std::adopt_lock);
   if (now_ns < next_step_ns_.load(std::memory_order_relaxed)) return;
-  next_step_ns_.store(now_ns + (settings_.shuffled ? kShuffleNs : tuning::kStepNs), std::memory_order_relaxed);
+  next_step_ns_.store(now_ns + (settings_.shuffled ? tuning::kShuffleNs : tuning::kStepNs), std::memory_order_relaxed);
   for (int i = 0; i < count_; ++i) {
     acked_[static_cast<size_t>(i)] = lanes_[i].acked.load(std::memory_order_relaxed);
     dry_[static_cast<size_t>(i)] = lanes_[i].held.load(std::memory_order_relaxed) <= 0;

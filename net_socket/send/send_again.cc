@@ -9,8 +9,10 @@
 #include "common/socket.h"
 #include "net_socket/seal/sealer.h"
 #include "net_socket/send/held_frames.h"
+#include "net_socket/send/tuning.h"
 
 namespace tcpx {
+
 namespace {
 
 constexpr int kIovMax = 128;
@@ -44,7 +46,7 @@ int64_t AckLooks::Look(int fd, HeldFrames* held, int64_t now, Sealer* sealer) {
   if (held->empty()) return 0;
   held->Acked(QueuedOf(fd, sealer));
   const bool moved = held->acked() != std::exchange(acked_, held->acked());
-  wait_ns_ = moved ? kWaitNs : std::clamp(2 * wait_ns_, kWaitNs, kWaitMaxNs);
+  wait_ns_ = moved ? tuning::kAckLookNs : std::clamp(2 * wait_ns_, tuning::kAckLookNs, tuning::kAckLookMaxNs);
   return held->empty() ? 0 : now + wait_ns_;
 }
 

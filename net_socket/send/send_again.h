@@ -27,14 +27,10 @@ int64_t QueuedOf(int fd, Sealer* sealer);
 // Looks at what was acknowledged while requests wait for it: often at first, and less often where nothing is.
 class AckLooks {
  public:
-  static constexpr int64_t kWaitNs = 50 * kMicrosecond;
-
   // Tells the requests. Returns when to look again, 0 for not at all.
   int64_t Look(int fd, HeldFrames* held, int64_t now, Sealer* sealer = nullptr);
 
  private:
-  static constexpr int64_t kWaitMaxNs = 2 * kMillisecond;
-
   int64_t wait_ns_ = 0;  // from one look to the next
   uint64_t acked_ = 0;   // at the latest
 };

@@ -47,7 +47,7 @@ LARGEST = 10
 
 # What is over its limit for now: {(kind, name): number}.
 KNOWN = {
-    ("lines", "the product"): 40300,
+    ("lines", "the product"): 46000,
 }
 
 

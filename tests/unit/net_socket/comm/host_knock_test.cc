@@ -13,10 +13,12 @@
 #include "common/address.h"
 #include "common/clock.h"
 #include "common/fd.h"
+#include "net_socket/comm/tuning.h"
 #include "tests/support/deadline.h"
 #include "tests/support/seed.h"
 
 namespace tcpx {
+
 namespace {
 
 using Way = HostKnocks::Way;
@@ -129,12 +131,12 @@ TEST_F(HostKnocksTest, ManySilentHostsAreAskedByTurns) {
     for (int i = 1; i < 200; ++i) knocks_.Answers(To("127.0.1." + std::to_string(i)), now_ns_, now_ns_);
     return OpenSockets() - before;
   };
-  EXPECT_EQ(static_cast<int>(HostKnocks::kAtOnce), ask_all());
-  EXPECT_EQ(static_cast<int>(HostKnocks::kAtOnce), ask_all());
+  EXPECT_EQ(static_cast<int>(tuning::kKnocksAtOnce), ask_all());
+  EXPECT_EQ(static_cast<int>(tuning::kKnocksAtOnce), ask_all());
   crowd_.reset();
   fd_.reset();  // From now on all refuse, but those that were asked have not heard it.
-  now_ns_ += HostKnocks::kPatienceNs;
-  const int64_t since_ns = now_ns_ - HostKnocks::kPatienceNs;
+  now_ns_ += tuning::kKnockPatienceNs;
+  const int64_t since_ns = now_ns_ - tuning::kKnockPatienceNs;
   EXPECT_TRUE(AnswersInTime(To("127.0.1.9"), since_ns)) << "those that were asked first are in the way";
 }
 
@@ -142,12 +144,12 @@ TEST_F(HostKnocksTest, AQuestionWithoutAnAnswerIsGivenUp) {
   FallSilent();
   const int before = OpenSockets();
   EXPECT_FALSE(knocks_.Answers(To(), now_ns_, now_ns_));
-  knocks_.Look(now_ns_ + HostKnocks::kPatienceNs - 1);
+  knocks_.Look(now_ns_ + tuning::kKnockPatienceNs - 1);
   EXPECT_EQ(before + 1, OpenSockets());
-  knocks_.Look(now_ns_ + HostKnocks::kPatienceNs);
+  knocks_.Look(now_ns_ + tuning::kKnockPatienceNs);
   EXPECT_EQ(before, OpenSockets());
   const int64_t since_ns = now_ns_;
-  now_ns_ += HostKnocks::kPauseNs - 1;
+  now_ns_ += tuning::kKnockAgainNs - 1;
   EXPECT_FALSE(knocks_.Answers(To(), since_ns, now_ns_));
   EXPECT_EQ(before, OpenSockets()) << "others have no turn";
   now_ns_ += 1;

@@ -6,10 +6,13 @@
 #include <thread>
 #include <vector>
 
+#include "net_socket/send/tuning.h"
+
 namespace tcpx {
+
 namespace {
 
-constexpr int64_t kSpan = BusyLanes::kSpanNs;
+constexpr int64_t kSpan = tuning::kBusySpanNs;
 constexpr int64_t kMiB = 1 << 20;
 
 TEST(BusyLanesTest, ALaneCountsOnceAndUntilTheNextSpanIsOver) {

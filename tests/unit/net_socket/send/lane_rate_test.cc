@@ -3,12 +3,14 @@
 #include <gtest/gtest.h>
 
 #include "common/clock.h"
+#include "net_socket/send/tuning.h"
 
 namespace tcpx {
+
 namespace {
 
 constexpr int64_t kChunk = 64 << 10;
-constexpr double kDrainSeconds = static_cast<double>(LaneRate::kDrainNs) / kSecond;
+constexpr double kDrainSeconds = static_cast<double>(tuning::kDrainNs) / kSecond;
 
 // Feeds a lane that is always busy and drains `bytes_per_second`, one look a millisecond.
 void Drain(LaneRate* rate, int64_t bytes_per_second, int looks, int64_t* now, uint64_t* acked) {

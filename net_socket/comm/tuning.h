@@ -1,0 +1,47 @@
+// tuning.h: every number of connections that was chosen, and not taken from a standard or a limit.
+//
+// Purpose: one place to look and to change. A comment says what a number means, and in brackets its unit and the
+//          experiment that chose it; where none is named it was chosen without one. A line with == begins a table of the
+//          page that it names: tools/tuning_tables writes them.
+#ifndef TCPX_NET_SOCKET_COMM_TUNING_H_
+#define TCPX_NET_SOCKET_COMM_TUNING_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "common/clock.h"
+
+namespace tcpx::tuning {
+
+// == docs/lanes.md: closing a lane
+
+// From one look at a lane that is to be closed to the next. [ns]
+inline constexpr int64_t kCloseNs = 5 * kMillisecond;
+// The most that this grows to: a caller who moves the lanes himself may be idle for long. [ns]
+inline constexpr int64_t kCloseMaxNs = 4 * kSecond;
+
+// == docs/healing.md: evidence for a verdict
+
+// Heard within so long is heard just now: a flow that is swallowed is silent for longer. [ns]
+inline constexpr int64_t kJustNowNs = 200 * kMillisecond;
+// So long the lanes are not looked at again. [ns]
+inline constexpr int64_t kLanesKeptNs = 100 * kMillisecond;
+// A root that its finder has not confirmed for so many looks is dropped. [looks]
+inline constexpr int64_t kStaleLooks = 6;
+// What was slow counts for so long, unless it is found so again. [stretches of TCPX_STALL_WARN]
+inline constexpr int64_t kSlowKeptLongs = 3;
+
+// == docs/healing.md: does the host answer
+
+// Hosts that are asked at the same time. [sockets]
+inline constexpr size_t kKnocksAtOnce = 8;
+// A question without an answer is given up: by then the kernel has asked three times more. [ns]
+inline constexpr int64_t kKnockPatienceNs = 8 * kSecond;
+// And not asked again for so long, so that others have their turn. [ns]
+inline constexpr int64_t kKnockAgainNs = 16 * kSecond;
+// What nobody has asked for so long is forgotten. [ns]
+inline constexpr int64_t kKnockForgottenNs = 60 * kSecond;
+
+}  // namespace tcpx::tuning
+
+#endif  // TCPX_NET_SOCKET_COMM_TUNING_H_

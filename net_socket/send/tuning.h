@@ -1,0 +1,73 @@
+// tuning.h: every number of the pace of lanes that was chosen, and not taken from a standard or a limit.
+//
+// Purpose: one place to look and to change. A comment says what a number means, and in brackets its unit and the
+//          experiment that chose it; where none is named it was chosen without one. A line with == begins a table of the
+//          page that it names: tools/tuning_tables writes them.
+#ifndef TCPX_NET_SOCKET_SEND_TUNING_H_
+#define TCPX_NET_SOCKET_SEND_TUNING_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "common/clock.h"
+
+namespace tcpx::tuning {
+
+// == docs/lanes.md: how much a lane holds
+
+// A lane takes more as soon as what it holds drains within this, plus two round trips. Too low: a flow runs dry while
+// its thread waits for a CPU (a tick of the scheduler is 4 ms); too high: a message waits for a flow that has become
+// slow. [ns; docs/experiments.md]
+inline constexpr int64_t kDrainNs = 12 * kMillisecond;
+// What it then takes drains within this. Lanes differ by so much in when their chunks arrive. [ns]
+inline constexpr int64_t kChunkNs = 4 * kMillisecond;
+// A lane holds at most half of its part of all that is under way, unless that drains within this plus two round trips:
+// what no lane holds yet goes to the lane that drains first, and the oldest message does not wait for a slow lane. [ns]
+inline constexpr int64_t kPartNs = 2 * kMillisecond;
+// Held before the rate is known. [units of the least amount]
+inline constexpr int64_t kUnknownChunks = 4;
+// A chunk of a piloted lane lasts so long at the least: a message waits for the last of its chunks, and nothing is
+// known of a lane that was just opened. [ns]
+inline constexpr int64_t kChunkLeastNs = 500 * kMicrosecond;
+// And has so many bytes at the least. [bytes]
+inline constexpr int64_t kChunkLeastBytes = 16 << 10;
+// A lane counts as busy in the span in which it pulled a chunk, and in the next one. [ns]
+inline constexpr int64_t kBusySpanNs = 50 * kMillisecond;
+// Up to so many busy lanes of a process have no bound: the kernel lets a send buffer grow to 4 MiB (tcp_wmem), so that
+// they hold 256 MiB at the most. [lanes]
+inline constexpr int64_t kLanesUnbound = 64;
+// The least that a lane may have unsent. With 4,000 busy lanes each has less than 25 Mbit/s of a link of 100 Gbit/s:
+// this is 20 ms of that. [bytes]
+inline constexpr int64_t kUnsentBytesMin = 64 << 10;
+
+// == docs/lanes.md: how a lane's rate is measured
+
+// A shorter span is mostly noise. [ns]
+inline constexpr int64_t kSpanMinNs = 5 * kMillisecond;
+// The same where nothing is known yet. [ns]
+inline constexpr int64_t kFirstSpanMinNs = kMillisecond;
+// After a longer pause between two looks the lane was idle in between. [ns]
+inline constexpr int64_t kLaneIdleNs = 50 * kMillisecond;
+// A full lane looks again after so long at the least. [ns]
+inline constexpr int64_t kPullRetryMinNs = 200 * kMicrosecond;
+// And at the most. [ns]
+inline constexpr int64_t kPullRetryMaxNs = 2 * kMillisecond;
+// From one look to the next while a lane drains with nothing to pull. [ns]
+inline constexpr int64_t kPaceLookNs = 2 * kMillisecond;
+// From one look at the least round trip to the next: it changes with the path only. [ns]
+inline constexpr int64_t kRttEveryNs = 100 * kMillisecond;
+// A peer's shut window is judged over so long: lanes ask the kernel every 100 ms. [ns]
+inline constexpr int64_t kPeerEveryNs = 200 * kMillisecond;
+// From one step of a shuffle to the next. Tests only. [ns]
+inline constexpr int64_t kShuffleNs = 2 * kMillisecond;
+
+// == docs/healing.md: acknowledgements
+
+// From one look at what was acknowledged to the next while requests wait for it, at first. [ns]
+inline constexpr int64_t kAckLookNs = 50 * kMicrosecond;
+// The same where nothing is acknowledged. [ns]
+inline constexpr int64_t kAckLookMaxNs = 2 * kMillisecond;
+
+}  // namespace tcpx::tuning
+
+#endif  // TCPX_NET_SOCKET_SEND_TUNING_H_
