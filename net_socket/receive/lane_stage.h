@@ -61,7 +61,7 @@ class LaneStage {
   size_t capacity_ = kCarryBytes;
   size_t begin_ = 0;
   size_t end_ = 0;
-  Stage borrowed_;
+  PageBuffer borrowed_;
   char carry_[kCarryBytes];
 };
 

@@ -63,7 +63,7 @@ class Opener {
 
   RecordKeys keys_;
   const std::shared_ptr<SealBuffers> buffers_;
-  SealBuffer buffer_;  // null: none is borrowed
+  PageBuffer buffer_;  // null: none is borrowed
   char* place_ = own_;
   size_t capacity_ = kOwnBytes;
   size_t begin_ = 0;

@@ -1,41 +1,21 @@
-// seal_buffers.h: room for sealed bytes, borrowed while a socket has some.
-//
-// Purpose: an idle socket owns next to nothing, and those that one thread moves share what is warm in its caches.
-//
-// Threads: any; Take and Give never wait.
-// Units:   bytes; every buffer has kSealBufferBytes.
-// Errors:  none; Take allocates where there is none.
+// seal_buffers.h: room for sealed bytes, borrowed while a socket has some (page_buffers.h).
 #ifndef TCPX_NET_SOCKET_SEAL_SEAL_BUFFERS_H_
 #define TCPX_NET_SOCKET_SEAL_SEAL_BUFFERS_H_
 
-#include <atomic>
 #include <cstddef>
 #include <memory>
-#include <new>
 #include <utility>
-#include <vector>
+
+#include "common/page_buffers.h"
 
 namespace tcpx {
 
-// Eight records of the longest kind, and what is small beside them. Half of it made messages of 64 to 512 KiB 7 % slower,
+// Eight records of the longest kind, and what is small besides. Half of it made messages of 64 to 512 KiB 7 % slower,
 // twice as much no faster (docs/experiments.md).
 inline constexpr size_t kSealBufferBytes = (512 + 8) * 1024;
 
-struct SealBufferDeleter {
-  void operator()(char* buffer) const { ::operator delete[](buffer, std::align_val_t{4096}); }
-};
-using SealBuffer = std::unique_ptr<char[], SealBufferDeleter>;
-
-class SealBuffers {
- public:
-  SealBuffer Take();
-  void Give(SealBuffer buffer);
-
- private:
-  static constexpr size_t kKeptMax = 16;
-
-  std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
-  std::vector<SealBuffer> kept_;
+struct SealBuffers : PageBuffers {
+  SealBuffers() : PageBuffers(kSealBufferBytes) {}
 };
 
 // One that is given back by itself.
@@ -61,7 +41,7 @@ class LentSealBuffer {
 
  private:
   std::shared_ptr<SealBuffers> lender_;
-  SealBuffer buffer_;
+  PageBuffer buffer_;
 };
 
 }  // namespace tcpx

@@ -75,7 +75,7 @@ class Sealer {
 
   RecordKeys keys_;
   const std::shared_ptr<SealBuffers> buffers_;
-  SealBuffer buffer_;      // null: none is borrowed
+  PageBuffer buffer_;      // null: none is borrowed
   char* place_ = nullptr;  // of what is pending: buffer_, or the caller's
   size_t room_ = 0;
   size_t begin_ = 0;

@@ -181,7 +181,7 @@ TEST_F(SealedWordsTest, AnErrorDoesNotGoIntoTheMiddleOfACredit) {
 // Behind a message it waits for the receive of the next one, of which it holds a little.
 TEST_F(SealedWordsTest, AParkedLaneZeroGivesItsBufferBack) {
   const auto buffers = std::make_shared<SealBuffers>();
-  SealBuffer only = buffers->Take();
+  PageBuffer only = buffers->Take();
   const char* const place = only.get();
   buffers->Give(std::move(only));
   const TrafficKeys keys{CipherSuite::kChaCha20Poly1305, Key32()};

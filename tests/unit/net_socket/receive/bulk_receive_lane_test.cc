@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "net_socket/message/posted_receive.h"
+#include "tests/support/fake_lane_owner.h"
 #include "tests/support/tcp_pair.h"
-#include "tests/unit/net_socket/receive/fake_owner.h"
 
 namespace tcpx {
 namespace {
@@ -53,10 +53,10 @@ TEST_F(BulkReceiveLaneTest, ALaneThatRestsLetsItsSocketGo) {
   std::string frame(kHeaderBytes, ' ');
   EncodeHeader(header, &frame[0]);
   Come(frame);
-  EXPECT_EQ(0, owner_.rested);
+  EXPECT_EQ(0, owner_.parked);
   ASSERT_EQ(0, shutdown(pair_.a.get(), SHUT_WR));
   for (int i = 0; i < 10; ++i) lane_.Pump();
-  EXPECT_EQ(1, owner_.rested);
+  EXPECT_EQ(1, owner_.parked);
   EXPECT_EQ(0, owner_.lost);
   EXPECT_FALSE(owner_.failed());
   char byte;
@@ -78,7 +78,7 @@ TEST_F(BulkReceiveLaneTest, ALaneThatWasOpenedAndNeverUsedIsNotLost) {
     BulkReceiveLane lane(&owner_, settings, &table_, &stages_);
     opened ? pair.a.reset() : ResetSocket(std::move(pair.a));
     for (int i = 0; i < 10; ++i) lane.Pump();
-    EXPECT_EQ(1, owner_.rested);
+    EXPECT_EQ(1, owner_.parked);
     EXPECT_EQ(opened ? 0 : 1, owner_.lost);
   }
   TcpPair reset = MakeTcpPair();
@@ -87,7 +87,7 @@ TEST_F(BulkReceiveLaneTest, ALaneThatWasOpenedAndNeverUsedIsNotLost) {
   BulkReceiveLane lane(&owner_, settings, &table_, &stages_);
   ResetSocket(std::move(reset.a));
   for (int i = 0; i < 10; ++i) lane.Pump();
-  EXPECT_EQ(2, owner_.rested);
+  EXPECT_EQ(2, owner_.parked);
 }
 
 TEST_F(BulkReceiveLaneTest, TakesNothingWhileItsOwnerIsFailing) {
@@ -107,7 +107,7 @@ TEST_F(BulkReceiveLaneTest, WaitsForTheReceiveOfAMessage) {
 }
 
 TEST_F(BulkReceiveLaneTest, KeepsNoStagingWhileTheRestOfItsPayloadIsAwaited) {
-  Stage stage = stages_.Take();
+  PageBuffer stage = stages_.Take();
   const char* const only = stage.get();
   stages_.Give(std::move(stage));
   PayloadRoute way;

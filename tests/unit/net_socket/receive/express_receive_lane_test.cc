@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "net_socket/message/posted_receive.h"
+#include "tests/support/fake_lane_owner.h"
 #include "tests/support/tcp_pair.h"
-#include "tests/unit/net_socket/receive/fake_owner.h"
 
 namespace tcpx {
 namespace {

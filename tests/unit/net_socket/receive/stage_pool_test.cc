@@ -14,7 +14,7 @@ namespace {
 
 TEST(StagePoolTest, GivesTheSameBufferAgain) {
   StagePool pool;
-  Stage stage = pool.Take();
+  PageBuffer stage = pool.Take();
   char* const first = stage.get();
   std::memset(first, 'x', kStageBytes);
   pool.Give(std::move(stage));
@@ -23,16 +23,16 @@ TEST(StagePoolTest, GivesTheSameBufferAgain) {
 
 TEST(StagePoolTest, BuffersBeginOnAPage) {
   StagePool pool;
-  std::vector<Stage> stages;
+  std::vector<PageBuffer> stages;
   for (int i = 0; i < 5; ++i) {
     stages.push_back(pool.Take());
-    EXPECT_EQ(0u, reinterpret_cast<uintptr_t>(stages.back().get()) % kStageAlignment);
+    EXPECT_EQ(0u, reinterpret_cast<uintptr_t>(stages.back().get()) % 4096);
   }
 }
 
 TEST(StagePoolTest, BuffersInUseAreDistinct) {
   StagePool pool;
-  std::vector<Stage> stages;
+  std::vector<PageBuffer> stages;
   std::set<char*> distinct;
   for (int i = 0; i < 40; ++i) {
     stages.push_back(pool.Take());
@@ -53,7 +53,7 @@ TEST(StagePoolTest, ThreadsNeverShareABuffer) {
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&pool, t] {
       for (int i = 0; i < 300; ++i) {
-        Stage stage = pool.Take();
+        PageBuffer stage = pool.Take();
         std::memset(stage.get(), t, 4096);
         std::this_thread::yield();
         for (int at = 0; at < 4096; ++at) ASSERT_EQ(t, stage[at]);

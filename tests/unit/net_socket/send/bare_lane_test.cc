@@ -11,20 +11,11 @@
 #include "net_socket/send/busy_lanes.h"
 #include "net_socket/send/lane_rates.h"
 #include "tests/support/deadline.h"
+#include "tests/support/fake_lane_owner.h"
 #include "tests/support/tcp_pair.h"
 
 namespace tcpx {
 namespace {
-
-class FakeOwner final : public LaneOwner {
- public:
-  void FailLane(absl::Status why, int) override {
-    status = std::move(why);
-    MoveTo(ConnectionState::kFailed);
-  }
-
-  absl::Status status;
-};
 
 class BareLaneTest : public ::testing::Test {
  protected:

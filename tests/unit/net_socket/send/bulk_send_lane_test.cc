@@ -14,23 +14,11 @@
 #include "net_socket/send/busy_lanes.h"
 #include "net_socket/send/lane_rates.h"
 #include "tests/support/deadline.h"
+#include "tests/support/fake_lane_owner.h"
 #include "tests/support/tcp_pair.h"
 
 namespace tcpx {
 namespace {
-
-class FakeOwner final : public LaneOwner {
- public:
-  void FailLane(absl::Status why, int which) override {
-    status = std::move(why);
-    lane = which;
-    MoveTo(ConnectionState::kFailed);
-  }
-  using LaneOwner::MoveTo;
-
-  absl::Status status;
-  int lane = 0;
-};
 
 class BulkSendLaneTest : public ::testing::Test {
  protected:

@@ -1,8 +1,8 @@
-// fake_owner.h: an owner of a receiving lane that only remembers, and what such a lane gets.
+// fake_lane_owner.h: an owner of a lane that only remembers, and what a receiving one gets.
 //
 // Threads: one. Lifetime: an owner outlives its lanes. Errors: none.
-#ifndef TCPX_TESTS_UNIT_NET_SOCKET_RECEIVE_FAKE_OWNER_H_
-#define TCPX_TESTS_UNIT_NET_SOCKET_RECEIVE_FAKE_OWNER_H_
+#ifndef TCPX_TESTS_SUPPORT_FAKE_LANE_OWNER_H_
+#define TCPX_TESTS_SUPPORT_FAKE_LANE_OWNER_H_
 
 #include <cstdint>
 #include <string>
@@ -16,7 +16,7 @@ namespace tcpx {
 class FakeOwner final : public LaneOwner {
  public:
   bool ParkLane(int) override {
-    ++rested;
+    ++parked;
     return true;
   }
   bool LoseLane(const absl::Status&, int) override {
@@ -34,7 +34,7 @@ class FakeOwner final : public LaneOwner {
   absl::Status status;
   int lane = 0;
   bool loses = false;
-  int rested = 0;
+  int parked = 0;
   int lost = 0;
 };
 
@@ -50,4 +50,4 @@ inline std::string Frame(uint64_t sequence, const std::string& payload) {
 
 }  // namespace tcpx
 
-#endif  // TCPX_TESTS_UNIT_NET_SOCKET_RECEIVE_FAKE_OWNER_H_
+#endif  // TCPX_TESTS_SUPPORT_FAKE_LANE_OWNER_H_
