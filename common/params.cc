@@ -115,6 +115,7 @@ bool Store(const Parameter& parameter, absl::string_view text, bool* field) {
 bool Store(const Parameter& parameter, absl::string_view text, std::string* field) {
   if (parameter.kind == ParameterKind::kCpuList && !ParseCpuList(text).ok()) return false;
   if (parameter.kind == ParameterKind::kClassMap && !ParseTrafficClassMap(text).ok()) return false;
+  if (text.empty()) return false;
   *field = std::string(text);
   return true;
 }
@@ -166,15 +167,18 @@ void Warn(std::vector<std::string>* warnings, std::string text) {
 // True exactly when the variable was set to something valid.
 bool Load(const Parameter& parameter, const Getenv& getenv_fn, Options* options, std::vector<std::string>* warnings) {
   const char* text = getenv_fn(parameter.name);
-  // Whoever set it to anything, a script's empty variable included, may have meant to encrypt.
-  const bool encrypts = parameter.name == absl::string_view("TCPX_ENCRYPT");
-  if (text == nullptr || (*text == '\0' && !encrypts)) return false;
+  // A script's empty variable counts: it may have been meant to be full.
+  const bool security = IsSecurity(parameter.name);
+  if (text == nullptr || (*text == '\0' && !security)) return false;
   const bool stored =
       std::visit([&](auto field) { return Store(parameter, text, &(options->*field)); }, parameter.field);
   if (stored) return true;
-  std::string wrong = absl::StrCat(parameter.name, " is \"", text, "\", which is not ", AllowedText(parameter));
-  if (encrypts) {
-    options->refused = std::move(wrong);
+  const bool no_text = *text == '\0' && parameter.kind == ParameterKind::kText;
+  std::string wrong = no_text
+                          ? absl::StrCat(parameter.name, " is set, and empty")
+                          : absl::StrCat(parameter.name, " is \"", text, "\", which is not ", AllowedText(parameter));
+  if (security) {
+    if (options->refused.empty()) options->refused = std::move(wrong);
   } else {
     Warn(warnings, absl::StrCat(wrong, "; using the default, ", DefaultText(parameter)));
   }
@@ -218,6 +222,11 @@ void ResolveChunks(bool chunk_set, Options* options, std::vector<std::string>* w
 }
 
 }  // namespace
+
+bool IsSecurity(absl::string_view name) {
+  const std::string upper = absl::AsciiStrToUpper(name);
+  return absl::StrContains(upper, "ENCR") || absl::StrContains(upper, "SECRET");
+}
 
 Options LoadOptions(const Getenv& getenv_fn, std::vector<std::string>* warnings, std::vector<std::string>* ours) {
   Options options;

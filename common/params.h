@@ -8,7 +8,7 @@
 //          the unit that the table names and may have decimals; a byte size may end in K, M or G (powers of 1024).
 // Errors:  a value that can't be parsed or is out of range keeps the default and gives one warning that says what is
 //          allowed; nothing is clamped but NCCL_SOCKET_NTHREADS and NCCL_NSOCKS_PERTHREAD, which NCCL clamps too. An
-//          empty value is an unset one, but of TCPX_ENCRYPT, which has no default to fall back to: Options::refused.
+//          empty value is an unset one. Security has no default to fall back to (IsSecurity): Options::refused.
 // Source:  names, meaning and defaults of the NCCL_* variables: NCCL's documentation, "Environment Variables", and its
 //          socket transport. 64 lanes: NCCL's limit of threads x sockets.
 #ifndef TCPX_COMMON_PARAMS_H_
@@ -20,6 +20,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "common/clock.h"
 #include "common/traffic_class.h"
@@ -56,7 +57,9 @@ struct Options {
   std::string secret_file;  // empty: no shared secret
   bool encrypt = false;
   std::string encrypt_cipher;  // empty: the best
-  // What was set, can't be read, and may not be taken for its default: nothing may be loaded. Empty: nothing. For the log.
+  bool require_encryption = false;
+  // What was set, can't be read, and may not be taken for its default: no connection may be made. Empty: nothing. For
+  // the log.
   std::string refused;
   int64_t linger_ns = 5 * kSecond;
   int64_t hello_timeout_ns = 10 * kSecond;
@@ -103,6 +106,9 @@ Options LoadOptions(const std::function<const char*(const char*)>& getenv_fn, st
 
 // As TestParameters, but read by the io_uring engine alone (docs/kernels.md).
 inline constexpr char kTestUringRung[] = "TCPX_TEST_URING_RUNG";
+
+// A name, in any case, that speaks of encryption or a secret. Whoever sets such a parameter to anything means to be safe.
+bool IsSecurity(absl::string_view name);
 
 // How the text of a variable becomes a field.
 enum class ParameterKind {

@@ -36,16 +36,19 @@ constexpr Parameter kParameters[] = {
      "as what `openssl rand -base64 32` writes. Each side of every new connection then proves to the other that it has "
      "it, which costs one more round trip at connect and nothing afterwards; a peer without it, or with another one, "
      "is refused, and the logs of both sides say so. Read once, when NCCL loads the plugin; when it can't be used, "
-     "loading fails (set NCCL_NET=tcpx, or NCCL goes on with its own sockets). Data is not encrypted: docs/security.md "
-     "says what this protects. Set it where others can reach the network of the job."},
+     "every listen and connect fails with the reason. Data is not encrypted: docs/security.md says what this protects. "
+     "Set it where others can reach the network of the job."},
     {"TCPX_ENCRYPT", ParameterKind::kFlag, &Options::encrypt, 0, 0, kNoSpecial, Audience::kMost,
      "on encrypts and authenticates everything that connections carry, tensors included, with keys of each socket's "
-     "own (docs/security.md). TCPX_SECRET_FILE must be set too, else loading fails, as it does where the value is "
-     "neither on nor off, or empty: set NCCL_NET=tcpx, or NCCL goes on with its own sockets, in the clear. Set it "
-     "alike on all "
-     "ranks: those that disagree refuse each other. NCCL's bootstrap has sockets of its own, which this does not "
-     "protect. It costs CPU "
-     "time, of which docs/performance.md says how much."},
+     "own (docs/security.md). TCPX_SECRET_FILE must be set too, else every listen and connect fails with the reason, "
+     "as it does where the value is neither on nor off, or empty, and where a name is set that is almost this one. Set "
+     "it alike on all ranks: those that disagree refuse each other. NCCL's bootstrap has sockets of its own, which "
+     "this "
+     "does not protect. docs/performance.md says how much CPU time it costs."},
+    {"TCPX_REQUIRE_ENCRYPTION", ParameterKind::kFlag, &Options::require_encryption, 0, 0, kNoSpecial,
+     Audience::kOperator,
+     "on refuses every listen and connect of a job without TCPX_ENCRYPT=1 and a secret, with the reason. Set it in "
+     "`/etc/nccl.conf` where no job of a site may send in the clear."},
     {"TCPX_ENCRYPT_CIPHER", ParameterKind::kText, &Options::encrypt_cipher, 0, 0, kNoSpecial, Audience::kFew,
      "With TCPX_ENCRYPT: `aes128-ocb`, `aes128-gcm` or `chacha20-poly1305` allows that cipher alone. Empty: the first "
      "of "

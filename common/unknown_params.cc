@@ -14,6 +14,9 @@ namespace tcpx {
 namespace {
 
 constexpr char kOurs[] = "TCPX_";
+constexpr char kAnyOfOurs[] = "TCPX";
+// Two letters exchanged are two changes.
+constexpr size_t kSlip = 2;
 constexpr char kTests[] = "TCPX_TEST_";
 
 // How many characters have to be put in, taken out or changed to make `b` of `a`.
@@ -57,17 +60,34 @@ const RemovedParameter* FindRemoved(absl::string_view name) {
   return nullptr;
 }
 
+// No parameter, and by its name meant as one that protects.
+bool IsMisspeltSecurity(absl::string_view name) {
+  if (!absl::StartsWithIgnoreCase(name, kAnyOfOurs) || absl::StartsWith(name, kTests)) return false;
+  if (IsOf(Parameters(), name)) return false;
+  if (IsSecurity(name)) return true;
+  const std::string upper = absl::AsciiStrToUpper(name);
+  const auto slips = [&upper](const Parameter& each) {
+    return IsSecurity(each.name) && Distance(upper, each.name) <= kSlip;
+  };
+  const absl::Span<const Parameter> all = Parameters();
+  return std::any_of(all.begin(), all.end(), slips);
+}
+
 // Empty: none is due.
 std::string WarningOf(absl::string_view name) {
   if (name == kTestUringRung || IsOf(TestParameters(), name))
     return absl::StrCat(name, " is in effect, and for tests only: unset it in a job");
-  if (!absl::StartsWithIgnoreCase(name, kOurs) || absl::StartsWith(name, kTests) || IsOf(Parameters(), name)) return "";
+  const bool security = IsMisspeltSecurity(name);
+  const bool ours = absl::StartsWithIgnoreCase(name, kOurs) && !absl::StartsWith(name, kTests);
+  if (!security && (!ours || IsOf(Parameters(), name))) return "";
   if (const RemovedParameter* const removed = FindRemoved(name)) {
     return absl::StrCat(name, " was removed and has no effect: ", removed->advice, " (CHANGELOG.md)");
   }
   const std::string nearest = NearestParameter(name, kOurs);
   const std::string hint = nearest.empty() ? "" : absl::StrCat("; the nearest name is ", nearest);
-  return absl::StrCat(name, " is not known and has no effect", hint, " (docs/parameters.md has all)");
+  const char* const effect =
+      security ? "no parameter, and no connection is made while it is set" : "not known and has no effect";
+  return absl::StrCat(name, " is ", effect, hint, " (docs/parameters.md has all)");
 }
 
 }  // namespace
@@ -98,6 +118,15 @@ std::vector<std::string> UnknownParameters(const char* const* environment) {
   }
   std::sort(warnings.begin(), warnings.end());
   return warnings;
+}
+
+std::string MisspeltSecurity(const char* const* environment) {
+  for (; environment != nullptr && *environment != nullptr; ++environment) {
+    const absl::string_view entry(*environment);
+    const absl::string_view name = entry.substr(0, entry.find('='));
+    if (IsMisspeltSecurity(name)) return WarningOf(name);
+  }
+  return "";
 }
 
 }  // namespace tcpx

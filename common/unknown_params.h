@@ -19,6 +19,10 @@ namespace tcpx {
 // for tests and never one; a name of these that has an effect here is a warning that says so.
 std::vector<std::string> UnknownParameters(const char* const* environment);
 
+// The warning of the first variable whose name is almost that of a parameter that protects, or speaks of encryption or a
+// secret, in any case of letters: whoever set it believes to be safe. Empty: there is none.
+std::string MisspeltSecurity(const char* const* environment);
+
 // It was a parameter once.
 bool IsRemovedParameter(absl::string_view name);
 

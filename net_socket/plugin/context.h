@@ -36,6 +36,7 @@ class Context {
 
   const int api_version;
   bool logs_table = false;  // TCPX_STATS
+  absl::Status usable;      // an error: every listen and connect fails with it
   const std::shared_ptr<Communicator> communicator;
   TransportUse use;  // v11 and up, from the first listen or connect on
   absl::flat_hash_set<ListenComm*> listens;

@@ -54,15 +54,18 @@ absl::StatusOr<Context*> Plugin::CreateContext(const ContextOptions& options) {
   if (!usable.ok()) return usable;
   MutexLock lock(mutex_);
   contexts_.OfferLog(options.log);
-  if (!settings().secret_status().ok()) return settings().secret_status();
   if (options.api_version <= 10 && contexts_.legacy() != nullptr) {
     if (options.profiler != nullptr) contexts_.legacy()->communicator->profiler = options.profiler;
     return contexts_.legacy();
   }
   auto traffic_class = settings().TrafficClass(options.traffic_class);
-  if (!traffic_class.ok()) return traffic_class.status();
-  auto context = std::make_unique<Context>(options, *traffic_class, settings().options().spread_errors);
+  // After an init that fails NCCL goes on with sockets of its own, in the clear.
+  const bool may_fail = settings().secret() == nullptr && settings().security().ok();
+  if (!traffic_class.ok() && may_fail) return traffic_class.status();
+  const int octet = traffic_class.value_or(kNoTrafficClass);
+  auto context = std::make_unique<Context>(options, octet, settings().options().spread_errors);
   context->logs_table = settings().options().stats;
+  context->usable = settings().security().ok() ? traffic_class.status() : settings().security();
   return contexts_.Add(std::move(context));
 }
 
@@ -147,6 +150,7 @@ absl::StatusOr<std::unique_ptr<Transport>> Plugin::StartTransport(int device) {
 }
 
 absl::StatusOr<TransportUse> Plugin::Use(Context* context, int device) {
+  if (!context->usable.ok()) return context->usable;
   auto use = transport_users_.Use([this, device]() TCPX_REQUIRES(mutex_) { return StartTransport(device); });
   if (!use.ok()) return use;
   GpuHub* const gpu = transport_users_.transport()->runtime().gpu.get();

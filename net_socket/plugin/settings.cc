@@ -23,9 +23,6 @@ namespace tcpx {
 
 namespace {
 
-// Behind what ends the loading.
-constexpr char kNcclGoesOn[] = "; without NCCL_NET=tcpx NCCL now goes on with its own sockets, in the clear";
-
 // Whatever a user may have meant by it: of NCCL's own words for this nothing is known.
 bool IsOff(absl::string_view value) {
   for (const char* off : {"", "0", "off", "false", "no"}) {
@@ -60,14 +57,9 @@ Settings::Settings() : cpu_facts_(ReadCpuFacts()) {
   const std::string id = BuildId();
   TCPX_INFO("version %s%s; %s", kVersion, id.empty() ? "" : absl::StrCat(", build id ", id),
             ours.empty() ? "no TCPX_ variable is in effect" : absl::StrJoin(ours, " "));
-  LoadSecret();
-  if (!options_.refused.empty()) secret_status_ = absl::InvalidArgumentError(options_.refused);
-  if (secret_status_.ok() && options_.encrypt) secret_status_ = Encrypt();
-  if (!secret_status_.ok()) {
-    secret_status_ = absl::Status(secret_status_.code(), absl::StrCat(secret_status_.message(), kNcclGoesOn));
-  }
-  if (!options_.encrypt && !options_.encrypt_cipher.empty()) {
-    TCPX_WARN("TCPX_ENCRYPT_CIPHER is set, and TCPX_ENCRYPT is not on: nothing is encrypted; set TCPX_ENCRYPT=1 too");
+  security_ = Secure();
+  if (!security_.ok()) {
+    TCPX_WARN("%s; until this is corrected every listen and connect fails", std::string(security_.message()));
   }
   const std::string asks = options_.encrypt ? "" : AsksForEncryption(environ);
   if (!asks.empty()) {
@@ -80,15 +72,33 @@ Settings::Settings() : cpu_facts_(ReadCpuFacts()) {
   }
 }
 
-void Settings::LoadSecret() {
-  if (options_.secret_file.empty()) return;
+absl::Status Settings::Secure() {
+  if (!options_.refused.empty()) return absl::InvalidArgumentError(options_.refused);
+  const std::string misspelt = MisspeltSecurity(environ);
+  if (!misspelt.empty()) return absl::InvalidArgumentError(misspelt);
+  absl::Status loaded = LoadSecret();
+  if (!loaded.ok()) return loaded;
+  if (options_.encrypt) return Encrypt();
+  if (options_.require_encryption) {
+    return absl::InvalidArgumentError(
+        "TCPX_REQUIRE_ENCRYPTION is on, and TCPX_ENCRYPT is not: set TCPX_ENCRYPT=1 and TCPX_SECRET_FILE on all ranks");
+  }
+  if (!options_.encrypt_cipher.empty()) {
+    return absl::InvalidArgumentError(
+        "TCPX_ENCRYPT_CIPHER is set, and TCPX_ENCRYPT is not on: set TCPX_ENCRYPT=1, or unset TCPX_ENCRYPT_CIPHER");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Settings::LoadSecret() {
+  if (options_.secret_file.empty()) return absl::OkStatus();
   std::string warning;
   auto secret = Secret::Load(options_.secret_file, &warning);
   if (!warning.empty()) TCPX_WARN("%s", warning);
-  secret_status_ = secret.status();
-  if (!secret.ok()) return;
+  if (!secret.ok()) return secret.status();
   secret_ = *std::move(secret);
   TCPX_INFO("TCPX_SECRET_FILE %s: every peer has to prove the secret that it holds", options_.secret_file);
+  return absl::OkStatus();
 }
 
 absl::Status Settings::Encrypt() {

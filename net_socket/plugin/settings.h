@@ -3,8 +3,8 @@
 // Purpose: the one place where Options live; all else borrows them.
 //
 // Threads: constant once read. Lifetime: the plugin's, which outlives the transports.
-// Errors:  a wrong parameter is a WARN and its default. secret_status: the file's, as Secret::Load says, and
-//          what TCPX_ENCRYPT asks for and is not to be had.
+// Errors:  a wrong parameter is a WARN and its default. security(): what was asked for in TCPX_ENCRYPT, TCPX_SECRET_FILE
+//          or a name like these, and can't be had; kInvalidArgument.
 #ifndef TCPX_NET_SOCKET_PLUGIN_SETTINGS_H_
 #define TCPX_NET_SOCKET_PLUGIN_SETTINGS_H_
 
@@ -30,13 +30,14 @@ class Settings {
   const CpuFacts& cpu_facts() const { return cpu_facts_; }
   // Null: none is shared.
   const Secret* secret() const { return secret_.get(); }
-  // An error where there is to be a secret but none could be read: no connection may be made then.
-  const absl::Status& secret_status() const { return secret_status_; }
+  // An error: the process was to be protected and is not. No connection may be made then.
+  const absl::Status& security() const { return security_; }
   // The octet for what the application asked for, or for the process's default.
   absl::StatusOr<int> TrafficClass(int asked) const;
 
  private:
-  void LoadSecret();
+  absl::Status Secure();
+  absl::Status LoadSecret();
   // An error: what TCPX_ENCRYPT asks for is not to be had.
   absl::Status Encrypt();
 
@@ -44,7 +45,7 @@ class Settings {
   const CpuFacts cpu_facts_;
   TrafficClassMap traffic_classes_;
   std::unique_ptr<Secret> secret_;
-  absl::Status secret_status_;
+  absl::Status security_;
 };
 
 }  // namespace tcpx

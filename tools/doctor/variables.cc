@@ -76,8 +76,9 @@ void CheckVariables(const Patient& patient, Report* report) {
     report->Problem("variable", warning, absl::StrCat("correct ", name, " (docs/parameters.md), or unset it"));
   }
   if (!patient.options.refused.empty()) {
-    report->Problem("variable", absl::StrCat(patient.options.refused, "; the plugin would refuse to start"),
-                    "correct TCPX_ENCRYPT (docs/parameters.md), or unset it");
+    const std::string name = patient.options.refused.substr(0, patient.options.refused.find(' '));
+    report->Problem("variable", absl::StrCat(patient.options.refused, "; the plugin refuses every connection"),
+                    absl::StrCat("correct ", name, " (docs/parameters.md), or unset it"));
   }
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     CheckUnknownOfOurs(*entry, report);
@@ -95,7 +96,7 @@ void CheckSecret(const Patient& patient, Report* report) {
   const auto secret = Secret::Load(file, &warning);
   if (!secret.ok()) {
     report->Problem(
-        "secret", absl::StrCat(secret.status().message(), "; the plugin would refuse to start"),
+        "secret", absl::StrCat(secret.status().message(), "; the plugin refuses every connection"),
         absl::StrCat("openssl rand -base64 32 >", file, "; chmod 600 ", file, "; and copy it to every host"));
     return;
   }

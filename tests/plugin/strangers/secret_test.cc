@@ -252,47 +252,6 @@ TEST_F(SecretTest, ATicketAloneOpensNothing) {
             }));
 }
 
-struct BadFile {
-  const char* name;
-  const char* path;  // null: a file with this text
-  const char* text;
-  const char* told;
-};
-void PrintTo(const BadFile& file, std::ostream* out) { *out << file.name; }
-std::string FileName(const ::testing::TestParamInfo<BadFile>& file) { return file.param.name; }
-
-const BadFile kBadFiles[] = {
-    {"Missing", "/nowhere/secret", "", "TCPX_SECRET_FILE /nowhere/secret can't be opened: No such file or directory"},
-    {"Empty", nullptr, "\n", "is empty"},
-    {"TooShort", nullptr, "password\n", "holds 8 bytes, which can be guessed"},
-    {"Folder", "/", "", "is not a file"},
-};
-
-class BadFileTest : public SecretTest, public ::testing::WithParamInterface<BadFile> {};
-
-// For every version of the interface: never without a secret where one was asked for.
-TEST_P(BadFileTest, LeavesNothingToUse) {
-  for (int version : {6, 10, 12}) {
-    EXPECT_EQ("", RunAlone([version] {
-                const BadFile& file = GetParam();
-                setenv("TCPX_SECRET_FILE", file.path != nullptr ? file.path : SecretFile(file.text).c_str(), 1);
-                auto net = NetClient::Open(kPluginPath, version);
-                TCPX_REQUIRE(net.ok(), net.status().ToString());
-                void* context = nullptr;
-                // Before v11 init never fails (NCCL 2.28.3 to 2.29.3 crash); there is no device then.
-                int devices = 1;
-                const bool made =
-                    (*net)->Init(&context, 42, NCCL_NET_TRAFFIC_CLASS_UNDEF, &RecordLog, nullptr) == ncclSuccess;
-                if (version < 11) (void)(*net)->Devices(&devices);
-                TCPX_REQUIRE(version < 11 ? devices == 0 : !made, made, " ", devices);
-                TCPX_REQUIRE(WarningCount() == 1 && CountInLog(file.told) == 1, LogText());
-              }))
-        << "v" << version;
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(Files, BadFileTest, ::testing::ValuesIn(kBadFiles), FileName);
-
 TEST_F(SecretTest, AFileThatEverybodyMayReadIsAWarning) {
   EXPECT_EQ("", RunAlone([] {
               setenv("TCPX_SECRET_FILE", SecretFile(kSecret, 0644).c_str(), 1);

@@ -94,6 +94,23 @@ TEST(UnknownParamsTest, OneThatWasRemovedSaysSo) {
   EXPECT_FALSE(IsRemovedParameter("TCPX_LANES"));
 }
 
+TEST(UnknownParamsTest, OneThatWasMeantToProtectIsFound) {
+  const auto misspelt = [](std::string entry) {
+    const char* const environment[] = {"TCPX_LANES=1", entry.c_str(), nullptr};
+    return MisspeltSecurity(environment);
+  };
+  for (const char* name : {"TCPX_ENCRYPTION", "tcpx_encrypt", "TCPX_ENCRPYT", "TCPX_SECRET", "TCPXSECRETFILE"}) {
+    const std::string found = misspelt(absl::StrCat(name, "=value"));
+    EXPECT_TRUE(absl::StartsWith(found, absl::StrCat(name, " is no parameter, and no connection is made"))) << found;
+    EXPECT_FALSE(absl::StrContains(found, "value")) << found;
+    EXPECT_EQ(Warnings({absl::StrCat(name, "=value")}), std::vector<std::string>{found});
+  }
+  for (const char* name : {"TCPX_ENCRYPT", "TCPX_ENGIEN", "TCPX_S", "TCPX_TEST_SECRET", "ENCRYPT", "NCCL_ENCRYPT"}) {
+    EXPECT_EQ(misspelt(absl::StrCat(name, "=1")), "") << name;
+  }
+  EXPECT_EQ(MisspeltSecurity(nullptr), "");
+}
+
 TEST(UnknownParamsTest, ComeByName) {
   const std::vector<std::string> warnings = Warnings({"TCPX_B=", "TCPX_A", "TCPX_LANES=4"});
   ASSERT_EQ(warnings.size(), 2u);
