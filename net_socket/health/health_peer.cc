@@ -83,7 +83,7 @@ void HealthPeer::UpInLoop(OwnedFd fd, const HealthSettings& settings, Seals seal
   if (!LetGoInLoop()) return;
   const bool back = socket_.state() == HealthState::kLost;
   if (!socket_.Open(std::move(fd), std::move(seals), settings.heals, settings.encrypts)) return;
-  if (dialled_) waits_.Introduce();
+  waits_.Begin();
   if (!reactor_->WatchInLoop(number, EPOLLIN | EPOLLRDHUP, this).ok()) EndInLoop();
   socket_.FlushInLoop();
   waiters_.TellInLoop();

@@ -177,11 +177,10 @@ bool HealthSocket::Say(const std::string& record, bool may_go_unread) {
 }
 
 bool HealthSocket::SayNow(const std::string& record, Passing passing) {
-  const bool asks = passing == Passing::kQuestion;
   MutexLock lock(mutex_);
   if (!CanSayLocked()) return false;
-  if (passing != Passing::kGreeting && outbox_.size() > (asks ? kOutboxBytesMax : kIdleBytesMax)) return false;
-  may_reset_ = may_reset_ || !asks;
+  if (outbox_.size() > (passing == Passing::kIdle ? kIdleBytesMax : kOutboxBytesMax)) return false;
+  may_reset_ = may_reset_ || passing != Passing::kQuestion;
   SendSoonLocked(record);
   return true;
 }

@@ -1,5 +1,7 @@
 #include "net_socket/health/wait_exchange.h"
 
+#include <utility>
+
 #include "net_socket/health/wait_news.h"
 
 namespace tcpx {
@@ -13,8 +15,20 @@ std::string OwnName() {
 
 }  // namespace
 
+void WaitExchange::Begin() {
+  {
+    MutexLock lock(mutex_);
+    introduced_ = false;
+  }
+  if (dialled_) Introduce();
+}
+
 // A peer that closes resets what it has not read: after its bye that is no death.
 void WaitExchange::Introduce() {
+  {
+    MutexLock lock(mutex_);
+    if (std::exchange(introduced_, true)) return;
+  }
   (void)socket_->SayNow(WaitsNotice(ConnectionId{}, OwnName()), HealthSocket::Passing::kGreeting);
 }
 

@@ -21,8 +21,8 @@ class WaitExchange {
  public:
   WaitExchange(HealthSocket* socket, bool dialled) : socket_(socket), dialled_(dialled) {}
 
-  // Says who this process is.
-  void Introduce();
+  // A new socket: the dialling process says who it is.
+  void Begin();
   // What no connection here has heard.
   void Hear(const HealthNotice& notice);
   // Tells the peer what this end waits for (wait_news.h). Where it can't be told now it is of no use later: false.
@@ -31,10 +31,14 @@ class WaitExchange {
   std::string peer_name() const;
 
  private:
+  // Once a socket, however often the peer introduces itself.
+  void Introduce();
+
   HealthSocket* const socket_;
   const bool dialled_;
   mutable Mutex mutex_;
   std::string peer_name_ TCPX_GUARDED_BY(mutex_);
+  bool introduced_ TCPX_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace tcpx
