@@ -112,6 +112,8 @@ class AcceptHandshake {
     kGreeted,  // the hello is whole and, with a secret, proven; it is to be answered
   };
   State state() const { return state_; }
+  // What comes next may cost a key, or an agreement.
+  bool MakesKeys() const { return Encrypts(); }
   bool nothing_came() const { return have_ == 0; }
   HelloStatus refusal() const { return refusal_; }
   const Hello& hello() const { return hello_; }

@@ -5,7 +5,6 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 #include <utility>
 
@@ -42,7 +41,7 @@ bool Send(int fd, const std::string& bytes) {
 
 }  // namespace
 
-class PendingHellos::PendingHello final : public Reactor::Handler {
+class PendingHellos::PendingHello final : public Reactor::Handler, public KeyTurns::Waiter {
  public:
   PendingHello(PendingHellos* hellos, uint64_t arrival, OwnedFd fd, const SocketAddress& from)
       : number(arrival),
@@ -51,16 +50,42 @@ class PendingHellos::PendingHello final : public Reactor::Handler {
         hellos_(hellos) {}
   ~PendingHello() override {
     reactor().CancelTimerInLoop(timer_);
+    if (waits_) hellos_->turns_.GiveUpInLoop(source, this);
     if (socket.fd.valid()) reactor().UnwatchInLoop(socket.fd.get());
   }
 
   void StartInLoop() {
     timer_ = reactor().AddDeadlineInLoop(hellos_->runtime_->options.hello_timeout_ns,
                                          [this] { Forget(HelloStatus::kSilent); });
-    if (!reactor().WatchInLoop(socket.fd.get(), EPOLLIN | EPOLLRDHUP, this).ok()) Forget(HelloStatus::kCrowd);
+    if (!reactor().WatchInLoop(socket.fd.get(), kSpeaks, this).ok()) Forget(HelloStatus::kCrowd);
   }
 
-  void OnEvents(uint32_t) override {
+  void OnEvents(uint32_t events) override {
+    if (!socket.handshake.MakesKeys()) return Hear();
+    // Until its turn it is silenced: but for the end of both directions, which the kernel tells for ever.
+    if (waits_ && (events & (EPOLLERR | EPOLLHUP)) != 0) return Forget(HelloStatus::kScan);
+    if (waits_) return;
+    waits_ = true;
+    reactor().ChangeInLoop(socket.fd.get(), 0);
+    hellos_->turns_.AwaitInLoop(source, this);
+  }
+
+  void KeyTurnInLoop() override {
+    waits_ = false;
+    reactor().ChangeInLoop(socket.fd.get(), kSpeaks);
+    Hear();
+  }
+
+  const uint64_t number;
+  const PeerSource source;
+  HelloSocket socket;
+
+ private:
+  static constexpr uint32_t kSpeaks = EPOLLIN | EPOLLRDHUP;
+
+  Reactor& reactor() { return hellos_->runtime_->reactor; }
+
+  void Hear() {
     const ssize_t got = recv(socket.fd.get(), socket.handshake.room(), socket.handshake.wants(), MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return;
     if (got <= 0) return Forget(HelloStatus::kScan);
@@ -77,13 +102,6 @@ class PendingHellos::PendingHello final : public Reactor::Handler {
     }
   }
 
-  const uint64_t number;
-  const Source source;
-  HelloSocket socket;
-
- private:
-  Reactor& reactor() { return hellos_->runtime_->reactor; }
-
   void Speak() {
     const std::string said = socket.handshake.TakeSaid();
     if (!said.empty() && !Send(socket.fd.get(), said)) Forget(HelloStatus::kUnfinished);
@@ -97,23 +115,19 @@ class PendingHellos::PendingHello final : public Reactor::Handler {
 
   PendingHellos* const hellos_;
   Reactor::TimerId timer_;
+  bool waits_ = false;  // for its turn
 };
 
 PendingHellos::PendingHellos(Runtime* runtime, const Secret* secret, RejectedPeers* rejected,
                              AcceptHandshake::Known known, std::function<void(HelloSocket)> whole)
-    : runtime_(runtime), secret_(secret), rejected_(rejected), known_(std::move(known)), whole_(std::move(whole)) {}
+    : runtime_(runtime),
+      secret_(secret),
+      rejected_(rejected),
+      known_(std::move(known)),
+      whole_(std::move(whole)),
+      turns_(&runtime->reactor) {}
 
 PendingHellos::~PendingHellos() = default;
-
-PendingHellos::Source PendingHellos::SourceOf(const SocketAddress& from) {
-  char encoded[SocketAddress::kEncodedBytes];
-  from.Encode(encoded);
-  Source source;
-  std::memcpy(source.data(), encoded + 8, source.size());
-  // Whoever has one address of an IPv6 network has all of it. Link-local ones share a prefix and nothing else.
-  if (from.family() == AF_INET6 && !from.IsLinkLocal()) std::fill(source.begin() + 8, source.end(), uint8_t{0});
-  return source;
-}
 
 void PendingHellos::AddInLoop(OwnedFd fd, const SocketAddress& from) {
   const int64_t now = MonotonicNanos();
@@ -130,7 +144,7 @@ void PendingHellos::AddInLoop(OwnedFd fd, const SocketAddress& from) {
 bool PendingHellos::MakeRoomInLoop() {
   if (hellos_.empty()) return false;
   const auto fuller = [](const auto& a, const auto& b) { return a.second < b.second; };
-  const Source fullest = std::max_element(crowd_.begin(), crowd_.end(), fuller)->first;
+  const PeerSource fullest = std::max_element(crowd_.begin(), crowd_.end(), fuller)->first;
   const auto oldest = std::find_if(hellos_.begin(), hellos_.end(),
                                    [&fullest](const auto& hello) { return hello.second->source == fullest; });
   ForgetInLoop(oldest->second.get(), HelloStatus::kCrowd);

@@ -13,7 +13,6 @@
 #ifndef TCPX_NET_SOCKET_CONNECT_PENDING_HELLO_H_
 #define TCPX_NET_SOCKET_CONNECT_PENDING_HELLO_H_
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -24,6 +23,7 @@
 #include "common/fd.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/connect/handshake.h"
+#include "net_socket/connect/key_turns.h"
 #include "net_socket/connect/rejected_peers.h"
 #include "net_socket/message/wire.h"
 
@@ -55,9 +55,7 @@ class PendingHellos {
 
  private:
   class PendingHello;
-  using Source = std::array<uint8_t, 16>;
 
-  static Source SourceOf(const SocketAddress& from);
   void ForgetInLoop(PendingHello* hello, HelloStatus why);
   void RefuseInLoop(PendingHello* hello, HelloStatus why);
   HelloSocket TakeInLoop(PendingHello* hello);
@@ -67,10 +65,11 @@ class PendingHellos {
   RejectedPeers* const rejected_;
   const AcceptHandshake::Known known_;
   const std::function<void(HelloSocket)> whole_;
+  KeyTurns turns_;
   uint64_t arrived_ = 0;
   int64_t scarce_until_ns_ = 0;                               // descriptors
   std::map<uint64_t, std::unique_ptr<PendingHello>> hellos_;  // in the order of their arrival
-  absl::flat_hash_map<Source, int> crowd_;                    // how many of them each source has
+  absl::flat_hash_map<PeerSource, int> crowd_;                // how many of them each source has
 };
 
 }  // namespace tcpx

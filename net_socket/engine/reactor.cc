@@ -18,7 +18,7 @@ namespace tcpx {
 namespace {
 
 constexpr uint64_t kWakeKey = ~uint64_t{0};
-// At a time. Where there are more, the timers wait for the rest.
+// At a time. Where there are more, the timers wait for the rest, but not for ever.
 constexpr int kEvents = 128;
 
 std::function<int64_t()> Once(std::function<void()> function) {
@@ -176,10 +176,12 @@ void Reactor::CancelTimerInLoop(TimerId id) {
 }
 
 // Timers come behind what has arrived: after a pause (a stopped process, a suspended machine) both are due, and a
-// deadline must not judge a peer whose answer is there already. So those run that were due before the latest look.
+// deadline must not judge a peer whose answer is there already. So those run that were due before the latest look. Who
+// keeps more descriptors busy than a look takes delays them no longer than kTimersWaitNs.
 void Reactor::Run() {
   pthread_setname_np(pthread_self(), "tcpx-house");
   epoll_event events[kEvents];
+  int64_t full_since_ns = 0;  // since then each look has found more than it takes; 0: the latest has not
   for (;;) {
     RunPosted();
     const int64_t wait_ns = UntilNextTimer();
@@ -194,7 +196,11 @@ void Reactor::Run() {
     const int64_t looked_ns = MonotonicNanos();
     const int count = epoll_wait(epoll_.get(), events, kEvents, timeout_ms);
     for (int i = 0; i < count; ++i) Dispatch(events[i].data.u64, events[i].events);
-    if (count >= 0 && count < kEvents) RunTimers(looked_ns);
+    if (count < 0) continue;
+    if (count == kEvents && full_since_ns == 0) full_since_ns = looked_ns;
+    if (count == kEvents && MonotonicNanos() - full_since_ns < tuning::kTimersWaitNs) continue;
+    full_since_ns = 0;
+    RunTimers(looked_ns);
   }
 }
 

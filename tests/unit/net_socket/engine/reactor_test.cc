@@ -159,6 +159,25 @@ TEST_F(ReactorTest, WhatHasArrivedComesBeforeADeadline) {
   EXPECT_EQ("arrived deadline", order);
 }
 
+// More descriptors than one look takes are always ready: whoever reaches a port can bring that about.
+TEST_F(ReactorTest, TimersRunHoweverManyDescriptorsAreReady) {
+  constexpr int kReady = 200;
+  Pipe pipe;
+  pipe.Put();
+  std::vector<OwnedFd> ready;
+  for (int i = 0; i < kReady; ++i) ready.emplace_back(dup(pipe.read.get()));
+  std::atomic<int64_t> served{0};
+  FunctionHandler handler([&](uint32_t) { served.fetch_add(1); });
+  std::atomic<int> ticks{0};
+  EXPECT_TRUE(reactor_.RunSync([&] {
+    for (const OwnedFd& one : ready) EXPECT_TRUE(reactor_.WatchInLoop(one.get(), EPOLLIN, &handler).ok());
+    reactor_.RepeatInLoop(kMillisecond, [&] { return ++ticks < 5 ? kMillisecond : Reactor::kOver; });
+  }));
+  EXPECT_TRUE(Eventually([&] { return ticks == 5; }));
+  EXPECT_GT(served, kReady);
+  Stop();
+}
+
 TEST_F(ReactorTest, TellsEventsOfADescriptor) {
   Pipe pipe;
   std::atomic<uint32_t> events{0};

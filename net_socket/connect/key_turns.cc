@@ -1,0 +1,61 @@
+#include "net_socket/connect/key_turns.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace tcpx {
+
+PeerSource SourceOf(const SocketAddress& from) {
+  char encoded[SocketAddress::kEncodedBytes];
+  from.Encode(encoded);
+  PeerSource source;
+  std::memcpy(source.data(), encoded + 8, source.size());
+  // Whoever has one address of an IPv6 network has all of it. Link-local ones share a prefix and nothing else.
+  if (from.family() == AF_INET6 && !from.IsLinkLocal()) std::fill(source.begin() + 8, source.end(), uint8_t{0});
+  return source;
+}
+
+void KeyTurns::AwaitInLoop(const PeerSource& source, Waiter* waiter) {
+  std::deque<Waiter*>& row = waiting_[source];
+  if (row.empty()) circle_.push_back(source);
+  row.push_back(waiter);
+  ServeLater();
+}
+
+void KeyTurns::GiveUpInLoop(const PeerSource& source, Waiter* waiter) {
+  const auto row = waiting_.find(source);
+  if (row == waiting_.end()) return;
+  row->second.erase(std::remove(row->second.begin(), row->second.end(), waiter), row->second.end());
+  if (!row->second.empty()) return;
+  waiting_.erase(row);
+  circle_.erase(std::find(circle_.begin(), circle_.end(), source));
+}
+
+void KeyTurns::ServeLater() {
+  if (serves_) return;
+  serves_ = true;
+  reactor_->Post([this] { ServeInLoop(); });
+}
+
+void KeyTurns::ServeInLoop() {
+  serves_ = false;
+  const int64_t until_ns = MonotonicNanos() + kTurnNs;
+  while (!circle_.empty() && MonotonicNanos() < until_ns) {
+    const PeerSource source = circle_.front();
+    circle_.pop_front();
+    const auto row = waiting_.find(source);
+    Waiter* const waiter = row->second.front();
+    row->second.pop_front();
+    if (row->second.empty()) {
+      waiting_.erase(row);
+    } else {
+      circle_.push_back(source);
+    }
+    waiter->KeyTurnInLoop();
+  }
+  if (!circle_.empty()) ServeLater();
+}
+
+}  // namespace tcpx
