@@ -1,0 +1,167 @@
+#include "bench/fabric/connection.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "bench/fabric/draw.h"
+#include "net_socket/message/wire.h"
+#include "net_socket/nic/lane_plan.h"
+#include "net_socket/send/stripe.h"
+
+namespace tcpx {
+namespace fabric {
+namespace {
+
+// Of a frame of 9014 bytes with its preamble, headers and timestamps that much is payload.
+constexpr double kPayload = 8948.0 / 9038.0;
+
+}  // namespace
+
+Connection::Connection(const Ends& ends, const Policy& policy, uint64_t seed, int limiter, Process* process,
+                       const Topology* topology)
+    : ends_(ends),
+      kind_(policy.kind),
+      seed_(seed),
+      limiter_(limiter),
+      process_(process),
+      topology_(topology),
+      open_(&process->budget),
+      rates_(RatesFor(policy, seed)),
+      lanes_(static_cast<size_t>(kind_ == Policy::Kind::kPilot ? kLanesPilotedMax - 1 : policy.lanes)) {
+  const int first = FirstLanes(policy);
+  for (size_t i = 0; i < static_cast<size_t>(first); ++i) Dial(i);
+  dials_ = 0;
+}
+
+int Connection::FirstLanes(const Policy& policy) const {
+  if (policy.lanes > 0) return policy.lanes;
+  Nic nic;
+  nic.hardware.speed_mbps = static_cast<int>(topology_->spec().nic / kMbit);
+  nic.hardware.speed_source = topology_->spec().blind ? SpeedSource::kVirtual : SpeedSource::kKernel;
+  return LanesFor(Options(), PathProfile(), {nic}, 1, process_->budget.left()).lanes - 1;
+}
+
+LaneRates::Settings Connection::RatesFor(const Policy& policy, uint64_t seed) {
+  LaneRates::Settings settings;
+  const bool piloted = kind_ == Policy::Kind::kPilot;
+  settings.lanes.lanes = FirstLanes(policy);
+  settings.lanes.lanes_max = piloted ? kLanesPilotedMax - 1 : policy.lanes;
+  settings.lanes.opens = settings.piloted = piloted;
+  settings.lanes.seed = seed;
+  settings.ordered = [this] { ordered_ = true; };
+  settings.may_open = [this] { return LaneBudget::MayOpen(process_->budget.left(), process_->busy.Count(now_ns_)); };
+  return settings;
+}
+
+void Connection::Dial(size_t lane) {
+  lanes_[lane].open = true;
+  lanes_[lane].port = Draw(seed_, static_cast<uint64_t>(dials_), lane);
+  lanes_[lane].pace.Restart();
+  rates_.Set(static_cast<int>(lane), 0);
+  open_.Open(lane);
+  ++dials_;
+}
+
+void Connection::CarryOut(const LaneOrder& order) {
+  const size_t lane = static_cast<size_t>(order.lane);
+  if (order.kind == LaneOrder::Kind::kClose) {
+    lanes_[lane].open = false;
+    open_.Close(lane);
+    rates_.Closed(order.lane);
+    return;
+  }
+  Dial(lane);
+  lanes_[lane].came = true;
+}
+
+void Connection::AddFlows(double room, std::vector<Flow>* flows) {
+  first_flow_ = flows->size();
+  for (size_t i = 0; i < lanes_.size(); ++i) {
+    if (!Flows(i)) continue;
+    Flow flow;
+    flow.weight = static_cast<double>(lanes_[i].weight);
+    topology_->Route(ends_.from, ends_.to, ends_.rail, lanes_[i].port, &flow);
+    if (equal_parts()) {
+      flow.cap = std::min(flow.cap, rate_ * room / static_cast<double>(lanes_.size()));
+    } else if (limiter_ >= 0) {
+      flow.Cross(limiter_);
+    }
+    flows->push_back(flow);
+  }
+}
+
+void Connection::TakeShares(const std::vector<Flow>& flows) {
+  capacity_ = 0;
+  double least = kUnlimited, count = 0;
+  size_t at = first_flow_;
+  for (size_t i = 0; i < lanes_.size(); ++i) {
+    if (!Flows(i)) continue;
+    const Flow& flow = flows[at++];
+    lanes_[i].rate = flow.rate;
+    lanes_[i].full = limiter_ < 0 || flow.bottleneck != limiter_;
+    capacity_ += flow.rate;
+    least = std::min(least, flow.rate);
+    ++count;
+  }
+  if (equal_parts()) capacity_ = count * least;
+}
+
+void Connection::Move(double seconds, double noise) {
+  const double part = capacity_ > 0 ? rate_ / capacity_ : 0;
+  for (size_t i = 0; i < lanes_.size(); ++i) {
+    if (Flows(i)) lanes_[i].acked += lanes_[i].rate * part * seconds * noise * kPayload;
+  }
+}
+
+bool Connection::Look(int64_t now_ns) {
+  now_ns_ = now_ns;
+  for (size_t i = 0; i < lanes_.size(); ++i) {
+    Lane& lane = lanes_[i];
+    const int id = static_cast<int>(i);
+    if (lane.came) rates_.Opened(id);
+    lane.came = false;
+    if (!Flows(i) || kind_ != Policy::Kind::kPilot) continue;
+    process_->busy.Note(now_ns, &lane.busy_span);
+    LaneRates::Seen seen;
+    seen.full = lane.full && rate_ >= 0.97 * capacity_;
+    seen.held = seen.full ? lane.pace.held_max() : 0;
+    seen.acked = static_cast<uint64_t>(lane.acked);
+    lane.pace.Sample(now_ns, seen.acked + static_cast<uint64_t>(seen.held), seen.held, true);
+    rates_.Set(id, lane.pace.bytes_per_second());
+    rates_.Looked(id, now_ns, seen);
+  }
+  if (!ordered_) return false;
+  ordered_ = false;
+  for (const LaneOrder& order : rates_.TakeOrders()) CarryOut(order);
+  return true;
+}
+
+double Connection::Tail(double bytes) const {
+  double tail = 0;
+  for (size_t i = 0; i < lanes_.size() && !equal_parts(); ++i) {
+    if (!Flows(i) || lanes_[i].rate <= 0) continue;
+    const size_t want = static_cast<size_t>(lanes_[i].pace.chunk_max());
+    const size_t chunk = Striper::ChunkBytes(static_cast<size_t>(bytes), want, Striper::Limits());
+    tail = std::max(tail, static_cast<double>(chunk) / lanes_[i].rate / 2);
+  }
+  return tail;
+}
+
+void Connection::SetLuck(uint64_t draw, double sigma) {
+  for (size_t i = 0; i < lanes_.size(); ++i) {
+    lanes_[i].weight = static_cast<float>(std::exp(sigma * Normal(seed_, draw, i)));
+  }
+}
+
+int Connection::carrying() const {
+  int count = 0;
+  for (size_t i = 0; i < lanes_.size(); ++i) count += Flows(i) ? 1 : 0;
+  return count;
+}
+
+int Connection::sockets() const {
+  return static_cast<int>(std::count_if(lanes_.begin(), lanes_.end(), [](const Lane& lane) { return lane.open; }));
+}
+
+}  // namespace fabric
+}  // namespace tcpx

@@ -1,0 +1,60 @@
+// topology.h: networks: which links a flow crosses from one host to another, and which of them its port chooses.
+//
+// Purpose: hashed paths between two hosts, leaf and spine with oversubscription, rails, a limit per flow, virtual
+//          switches with a limit per host. Hosts are numbered; leaves hold neighbours.
+//
+// Threads: one at a time. Units: bytes per second.
+// Errors:  none.
+#ifndef TCPX_BENCH_FABRIC_TOPOLOGY_H_
+#define TCPX_BENCH_FABRIC_TOPOLOGY_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "bench/fabric/max_min.h"
+
+namespace tcpx {
+namespace fabric {
+
+inline constexpr double kMbit = 1e6 / 8;
+
+struct TopologySpec {
+  enum class Kind { kPaths, kLeafSpine, kRails, kVirtual };
+  Kind kind = Kind::kPaths;
+  int hosts = 2;
+  double nic = 25000 * kMbit;    // of a host, or of each of its rails
+  std::vector<double> paths;     // kPaths: from any host to any other
+  double per_flow = kUnlimited;  // of each flow
+  int leaf_hosts = 16;           // kLeafSpine: hosts of a leaf
+  int spines = 8;                // kLeafSpine
+  double oversubscription = 1;   // kLeafSpine: what its hosts may send, by what leaves the leaf
+  int rails = 1;                 // kRails: a switch for each, without a limit of its own
+  int slow_host = -1;            // a straggler: its interface has half
+  bool blind = false;            // the speed is not visible: a virtual interface
+  bool perfect = false;          // flows spread themselves over all paths: the oracle's network
+};
+
+class Topology {
+ public:
+  Topology(const TopologySpec& spec, MaxMin* links);
+
+  // Adds the links from `from` to `to` by the path that `port` hashes to.
+  void Route(int from, int to, int rail, uint64_t port, Flow* flow) const;
+  void SetPath(int path, double rate) { links_->SetCapacity(first_path_ + path, rate); }
+  const TopologySpec& spec() const { return spec_; }
+  int leaves() const { return (spec_.hosts + spec_.leaf_hosts - 1) / spec_.leaf_hosts; }
+
+ private:
+  void AddSpines();
+
+  const TopologySpec spec_;
+  MaxMin* const links_;
+  int spines_ = 1;      // as flows see them
+  int first_nic_ = 0;   // from a host, and then to it, for each rail of each host
+  int first_path_ = 0;  // kPaths: one each; kLeafSpine: up and down for each spine of each leaf
+};
+
+}  // namespace fabric
+}  // namespace tcpx
+
+#endif  // TCPX_BENCH_FABRIC_TOPOLOGY_H_
