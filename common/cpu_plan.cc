@@ -64,10 +64,11 @@ Budget BudgetOf(const CpuFacts& facts) {
     budget.share = std::min(budget.usable, WithinQuota(Size(facts.container_cpus), facts.quota_cpus) / ranks);
   }
   const std::string quota = facts.quota_cpus > 0 ? absl::StrFormat("%.2f", facts.quota_cpus) : "none";
-  budget.source = absl::StrCat(Counted(budget.usable, "cpu"), " (", facts.has_cpuset ? "cpuset " : "online ",
-                               facts.container_cpus.size(), ", process ", facts.process_cpus.size(), ", quota ", quota,
-                               budget.own ? "), this rank's own of " : ") / ", Counted(ranks, "rank"), " (",
-                               facts.ranks_source, ")");
+  const size_t container = facts.container_cpus.size();
+  budget.source = absl::StrCat(
+      Counted(budget.usable, "cpu"), " (", facts.has_cpuset ? "cpuset " : "online ",
+      container == 0 ? "unknown" : absl::StrCat(container), ", process ", facts.process_cpus.size(), ", quota ", quota,
+      budget.own ? "), this rank's own of " : ") / ", Counted(ranks, "rank"), " (", facts.ranks_source, ")");
   return budget;
 }
 

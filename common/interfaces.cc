@@ -91,7 +91,7 @@ std::vector<Interface> CollectBySubnet(const std::vector<Interface>& usable, int
 // Hosts of many containers have a veth for each.
 constexpr size_t kSkippedNamedMax = 32;
 
-// Why no address of an interface was chosen.
+// Why no address of an interface was chosen; empty: others come first.
 const char* ReasonSkipped(const std::vector<Interface>& all, const std::string& name, const InterfaceFilter& filter) {
   const unsigned needed = IFF_UP | IFF_RUNNING;
   bool up = false;
@@ -101,12 +101,12 @@ const char* ReasonSkipped(const std::vector<Interface>& all, const std::string& 
     up |= (one.flags & needed) == needed;
     usable |= Usable(one, WantedFamily(filter.family));
   }
-  if (!up) return "down";
+  if (!up) return ", down";
   if (!usable)
-    return WantedFamily(filter.family) == AF_UNSPEC ? "no usable address" : "no address of NCCL_SOCKET_FAMILY";
-  if (filter.ifname_spec.size() <= 1) return "others come first";
+    return WantedFamily(filter.family) == AF_UNSPEC ? ", no usable address" : ", no address of NCCL_SOCKET_FAMILY";
+  if (filter.ifname_spec.size() <= 1) return "";
   const NameRule rule = ParseNameRule(filter.ifname_spec);
-  return Listed(rule, name) == rule.negated ? "left out by NCCL_SOCKET_IFNAME" : "others come first";
+  return Listed(rule, name) == rule.negated ? ", left out by NCCL_SOCKET_IFNAME" : "";
 }
 
 int PrefixBits(const sockaddr* netmask) {
@@ -174,7 +174,7 @@ std::string SkippedInterfaces(const std::vector<Interface>& all, const std::vect
       continue;
     }
     texts.push_back(absl::StrCat(one.name, " (", InterfaceKind(one.name, one.flags, sysfs_root),
-                                 HasLinkLocalOnly(all, one.name) ? ", link-local only, " : ", ",
+                                 HasLinkLocalOnly(all, one.name) ? ", link-local only" : "",
                                  ReasonSkipped(all, one.name, filter), ")"));
   }
   if (more > 0) texts.push_back(absl::StrCat("and ", more, " more"));

@@ -91,8 +91,8 @@ bool HasLinkLocalOnly(const std::vector<Interface>& all, const std::string& name
 // that choose another; mostly empty.
 std::string InterfaceCaution(const std::vector<Interface>& all, const Interface& chosen, const std::string& sysfs_root);
 
-// The interfaces that SelectInterfaces left out, and why: "docker0 (docker bridge, others come first), veth7 (veth
-// pair, link-local only, down)". Empty when there are none.
+// The interfaces that SelectInterfaces left out, with the reason unless others come first: "docker0 (docker bridge),
+// veth7 (veth pair, link-local only, down)". Empty when there are none.
 std::string SkippedInterfaces(const std::vector<Interface>& all, const std::vector<Interface>& chosen,
                               const InterfaceFilter& filter, const std::string& sysfs_root);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -44,12 +45,16 @@ bool ParseWhole(absl::string_view text, int64_t* value) {
   return IsHex(text) ? absl::SimpleHexAtoi(text, value) : absl::SimpleAtoi(text, value);
 }
 
+// 512K, 512KB and 512KiB are the same.
 bool ParseSize(absl::string_view text, int64_t* value) {
   int shift = 0;
-  if (!text.empty() && !IsHex(text)) {
-    const char suffix = absl::ascii_toupper(text.back());
-    shift = suffix == 'K' ? 10 : suffix == 'M' ? 20 : suffix == 'G' ? 30 : 0;
-    if (shift != 0) text.remove_suffix(1);
+  if (!IsHex(text)) {
+    const size_t digits = std::min(text.find_first_of("kKmMgG"), text.size());
+    const std::string suffix = absl::AsciiStrToLower(text.substr(digits));
+    const absl::string_view bytes = absl::string_view(suffix).substr(std::min<size_t>(suffix.size(), 1));
+    if (!bytes.empty() && bytes != "b" && bytes != "ib") return false;
+    shift = suffix.empty() ? 0 : suffix[0] == 'k' ? 10 : suffix[0] == 'm' ? 20 : 30;
+    text = text.substr(0, digits);
   }
   if (!ParseWhole(text, value) || *value > (std::numeric_limits<int64_t>::max() >> shift) || *value < INT32_MIN) {
     return false;
@@ -96,10 +101,14 @@ bool Store(const Parameter& parameter, absl::string_view text, int* field) {
   return true;
 }
 
+bool IsAnyOf(absl::string_view text, std::initializer_list<const char*> words) {
+  return std::any_of(words.begin(), words.end(), [text](const char* w) { return absl::EqualsIgnoreCase(text, w); });
+}
+
 // The words of every switch of ours.
 bool ParseSwitch(absl::string_view text, bool* on) {
-  *on = text == "1" || absl::EqualsIgnoreCase(text, SwitchName(Switch::kOn));
-  return *on || text == "0" || absl::EqualsIgnoreCase(text, SwitchName(Switch::kOff));
+  *on = IsAnyOf(text, {"on", "1", "true", "yes"});
+  return *on || IsAnyOf(text, {"off", "0", "false", "no"});
 }
 
 bool Store(const Parameter& parameter, absl::string_view text, bool* field) {
@@ -164,6 +173,15 @@ void Warn(std::vector<std::string>* warnings, std::string text) {
   if (warnings != nullptr) warnings->push_back(std::move(text));
 }
 
+std::string WrongText(const Parameter& parameter, absl::string_view text) {
+  if (text.empty() && parameter.kind == ParameterKind::kText) return absl::StrCat(parameter.name, " is set, and empty");
+  int64_t size = 0;
+  const bool no_size = parameter.kind == ParameterKind::kBytes && !ParseSize(text, &size);
+  return absl::StrCat(parameter.name, " is \"", text, "\"",
+                      no_size ? ": not a size (write 64K or 1M); allowed: " : ", which is not ",
+                      AllowedText(parameter));
+}
+
 // True exactly when the variable was set to something valid.
 bool Load(const Parameter& parameter, const Getenv& getenv_fn, Options* options, std::vector<std::string>* warnings) {
   const char* text = getenv_fn(parameter.name);
@@ -173,10 +191,7 @@ bool Load(const Parameter& parameter, const Getenv& getenv_fn, Options* options,
   const bool stored =
       std::visit([&](auto field) { return Store(parameter, text, &(options->*field)); }, parameter.field);
   if (stored) return true;
-  const bool no_text = *text == '\0' && parameter.kind == ParameterKind::kText;
-  std::string wrong = no_text
-                          ? absl::StrCat(parameter.name, " is set, and empty")
-                          : absl::StrCat(parameter.name, " is \"", text, "\", which is not ", AllowedText(parameter));
+  std::string wrong = WrongText(parameter, text);
   if (security) {
     if (options->refused.empty()) options->refused = std::move(wrong);
   } else {

@@ -1,14 +1,15 @@
 // params.h: every environment variable of the plugin, in one table.
 //
 // Purpose: LoadOptions reads the environment once into Options, which is passed down; nothing below reads it again.
-//          docs/parameters.md is generated from the same table (//common:parameters_doc).
+//          docs/parameters.md and tcpx(7) are generated from the same table (tools/parameters).
 //
 // Threads: LoadOptions reads the environment, which NCCL does not change once a plugin is loaded. Options is a value.
 // Units:   bytes, nanoseconds (fields ending in _ns), megabits per second (_mbps). In the environment a duration is in
-//          the unit that the table names and may have decimals; a byte size may end in K, M or G (powers of 1024).
+//          the unit that the table names and may have decimals; a byte size may end in K, KB or KiB, and so on with M
+//          and G (all powers of 1024).
 // Errors:  a value that can't be parsed or is out of range keeps the default and gives one warning that says what is
-//          allowed; nothing is clamped but NCCL_SOCKET_NTHREADS and NCCL_NSOCKS_PERTHREAD, which NCCL clamps too. An
-//          empty value is an unset one. Security has no default to fall back to (IsSecurity): Options::refused.
+//          allowed; only NCCL_SOCKET_NTHREADS and NCCL_NSOCKS_PERTHREAD are clamped, as in NCCL. An empty value is an
+//          unset one. Security has no default to fall back to (IsSecurity): Options::refused.
 // Source:  names, meaning and defaults of the NCCL_* variables: NCCL's documentation, "Environment Variables", and its
 //          socket transport. 64 lanes: NCCL's limit of threads x sockets.
 #ifndef TCPX_COMMON_PARAMS_H_
@@ -107,21 +108,21 @@ Options LoadOptions(const std::function<const char*(const char*)>& getenv_fn, st
 // As TestParameters, but read by the io_uring engine alone (docs/kernels.md).
 inline constexpr char kTestUringRung[] = "TCPX_TEST_URING_RUNG";
 
-// A name, in any case, that speaks of encryption or a secret. Whoever sets such a parameter to anything means to be safe.
+// A name, in any case, that speaks of encryption or a secret. Any value of such a parameter means to be safe.
 bool IsSecurity(absl::string_view name);
 
 // How the text of a variable becomes a field.
 enum class ParameterKind {
   kCount,         // int, or a bool that is NCCL's: 0 or 1
   kLowered,       // int64_t, of which more than `max` counts as `max`
-  kBytes,         // int or int64_t; suffixes K, M, G
+  kBytes,         // int or int64_t; suffixes K, M, G, also followed by B or iB
   kMbps,          // int64_t
   kSeconds,       // int64_t nanoseconds
   kMilliseconds,  // int64_t nanoseconds
-  kFlag,          // bool: on or 1, off or 0
+  kFlag,          // bool: on, true, yes or 1; off, false, no or 0
   kEngine,        // auto, io_uring, epoll
   kSwitch,        // auto, and what kFlag has
-  kAutoOff,       // Switch: auto, off or 0
+  kAutoOff,       // Switch: auto, and the words for off
   kPorts,         // "lo-hi"
   kCpuList,       // "0-3,7"
   kClass,         // an octet or an id, or the name of a DSCP
@@ -150,15 +151,14 @@ struct Parameter {
   int64_t max;
   SpecialValue special;
   Audience audience;
-  const char* help;  // what it does, and when to change it
+  const char* brief;             // what it does, in a few words
+  const char* help;              // what it does, and when to change it
+  const char* values = nullptr;  // what kText may be; else null
 };
 
 absl::Span<const Parameter> Parameters();
 // TCPX_TEST_ names that only tests set, and no page shows: in a job one is a WARN.
 absl::Span<const Parameter> TestParameters();
-
-// The whole of docs/parameters.md.
-std::string ParametersMarkdown();
 
 }  // namespace tcpx
 

@@ -21,15 +21,24 @@ int64_t NanosPerUnit(ParameterKind kind) {
   return kind == ParameterKind::kMilliseconds ? kMillisecond : 1;
 }
 
-// A value in the unit of the environment.
+const char* UnitText(ParameterKind kind) {
+  if (kind == ParameterKind::kMbps) return " Mbit/s";
+  if (kind == ParameterKind::kSeconds) return " s";
+  return kind == ParameterKind::kMilliseconds ? " ms" : "";
+}
+
+// A value as the environment has it.
 std::string NumberText(const Parameter& parameter, int64_t value) {
   return parameter.kind == ParameterKind::kBytes ? BytesText(value) : absl::StrCat(value);
 }
 
 std::string ValueText(const Parameter& parameter, int64_t field) {
-  const int64_t value = field / NanosPerUnit(parameter.kind);
-  const bool special = parameter.special.word != nullptr && value == parameter.special.value;
-  return special ? parameter.special.word : NumberText(parameter, value);
+  const int64_t unit = NanosPerUnit(parameter.kind);
+  const bool special = parameter.special.word != nullptr && field == parameter.special.value * unit;
+  if (special) return parameter.special.word;
+  const std::string number =
+      unit == 1 ? NumberText(parameter, field) : absl::StrCat(static_cast<double>(field) / static_cast<double>(unit));
+  return absl::StrCat(number, UnitText(parameter.kind));
 }
 
 std::string ValueText(const Parameter& parameter, int field) { return ValueText(parameter, int64_t{field}); }
@@ -52,12 +61,13 @@ std::string RangeText(const Parameter& parameter) {
   const bool least = parameter.special.word != nullptr && parameter.special.value == parameter.min;
   if (least) {
     return absl::StrCat(parameter.special.word, " (", parameter.special.value, "), or more, up to ",
-                        NumberText(parameter, parameter.max));
+                        NumberText(parameter, parameter.max), UnitText(parameter.kind));
   }
   if (parameter.special.word != nullptr) {
     text = absl::StrCat(parameter.special.word, " (", parameter.special.value, ") or ");
   }
-  return absl::StrCat(text, NumberText(parameter, parameter.min), " to ", NumberText(parameter, parameter.max));
+  return absl::StrCat(text, NumberText(parameter, parameter.min), " to ", NumberText(parameter, parameter.max),
+                      UnitText(parameter.kind));
 }
 
 }  // namespace
@@ -86,10 +96,11 @@ const char* SwitchName(Switch choice) {
   return "?";
 }
 
-std::string DefaultText(const Parameter& parameter) {
-  const Options defaults;
-  return std::visit([&](auto field) { return ValueText(parameter, defaults.*field); }, parameter.field);
+std::string ValueOf(const Parameter& parameter, const Options& options) {
+  return std::visit([&](auto field) { return ValueText(parameter, options.*field); }, parameter.field);
 }
+
+std::string DefaultText(const Parameter& parameter) { return ValueOf(parameter, Options()); }
 
 std::string AllowedText(const Parameter& parameter) {
   switch (parameter.kind) {
@@ -112,42 +123,10 @@ std::string AllowedText(const Parameter& parameter) {
     case ParameterKind::kClassMap:
       return "a list like 0:cs1,1:af21,2:46 of ids from 0 to 255, each once, and DSCP names or numbers from 0 to 63";
     case ParameterKind::kText:
-      return "any text";
+      return parameter.values;
     default:
       return RangeText(parameter);
   }
-}
-
-std::string TypeText(const Parameter& parameter) {
-  switch (parameter.kind) {
-    case ParameterKind::kCount:
-    case ParameterKind::kLowered:
-      return "number";
-    case ParameterKind::kBytes:
-      return "size in bytes";
-    case ParameterKind::kMbps:
-      return "rate in Mbit/s";
-    case ParameterKind::kSeconds:
-      return "time in seconds";
-    case ParameterKind::kMilliseconds:
-      return "time in milliseconds";
-    case ParameterKind::kFlag:
-    case ParameterKind::kSwitch:
-    case ParameterKind::kAutoOff:
-      return "switch";
-    case ParameterKind::kEngine:
-      return "word";
-    case ParameterKind::kPorts:
-      return "range";
-    case ParameterKind::kClass:
-      return "number or word";
-    case ParameterKind::kCpuList:
-    case ParameterKind::kClassMap:
-      return "list";
-    case ParameterKind::kText:
-      return "text";
-  }
-  return "";
 }
 
 }  // namespace tcpx

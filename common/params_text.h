@@ -1,4 +1,4 @@
-// params_text.h: a parameter's default and range in words, for warnings and for docs/parameters.md.
+// params_text.h: a parameter's value, default and range in words, for warnings, docs/parameters.md and tcpx_doctor.
 //
 // Threads: any.
 #ifndef TCPX_COMMON_PARAMS_TEXT_H_
@@ -13,12 +13,11 @@ namespace tcpx {
 const char* EngineName(EngineChoice choice);
 const char* SwitchName(Switch choice);
 
-// "64K", "auto", "5"; "empty" for no text.
+// A parameter's value in `options`: "64K", "auto", "5 s"; "empty" for no text.
+std::string ValueOf(const Parameter& parameter, const Options& options);
 std::string DefaultText(const Parameter& parameter);
-// "auto (0) or 1 to 64", "auto, io_uring or epoll", "0 to 600".
+// "auto (0) or 1 to 64", "auto, io_uring or epoll", "0 to 600 s".
 std::string AllowedText(const Parameter& parameter);
-// What a value is, with its unit: "number", "size in bytes", "switch".
-std::string TypeText(const Parameter& parameter);
 
 }  // namespace tcpx
 

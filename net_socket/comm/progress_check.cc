@@ -15,6 +15,14 @@
 #include "net_socket/message/failure_kind.h"
 
 namespace tcpx {
+namespace {
+
+// No application means these: they are reported without NCCL_DEBUG=INFO, too.
+bool IsFault(Cause cause) {
+  return cause == Cause::kProcessStopped || cause == Cause::kProcessGone || cause == Cause::kHostGone;
+}
+
+}  // namespace
 
 void ProgressCheck::LookInLoop(int64_t now_ns) {
   if (!failure_->failed()) LookAtLanes(now_ns);
@@ -74,7 +82,12 @@ void ProgressCheck::TellOfStall(int64_t now_ns) {
         "nothing is wrong with the connection as far as is known: the peer may be busy, stopped or waiting for another "
         "rank";
   }
-  TCPX_INFO_TO(setup_->communicator->log, "%s", failure_->Report(text, probe_.lane()));
+  const std::string report = failure_->Report(text, probe_.lane());
+  if (IsFault(root.cause)) {
+    TCPX_WARN_TO(setup_->communicator->log, "%s", report);
+  } else {
+    TCPX_INFO_TO(setup_->communicator->log, "%s", report);
+  }
 }
 
 void ProgressCheck::NoteSlow(const Verdict& verdict, int64_t now_ns) {

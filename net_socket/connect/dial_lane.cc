@@ -25,7 +25,7 @@ namespace tcpx {
 namespace {
 
 constexpr char kTimedOut[] = "connect: timed out";
-constexpr char kNobody[] = "nobody answers";
+constexpr char kNobody[] = "no answer yet";
 
 const char* FamilyText(const SocketAddress& address) { return address.family() == AF_INET ? "IPv4" : "IPv6"; }
 
@@ -271,7 +271,7 @@ bool DialLane::Detour(const absl::Status& why) {
 }
 
 std::string DialLane::Progress() const {
-  std::string what = latest_.empty() ? absl::StrCat(kNobody, ": ", ErrnoText(EINPROGRESS)) : latest_;
+  std::string what = latest_.empty() ? kNobody : latest_;
   if (step_ == DialStep::kHello) what = "connected, but the peer does not answer the hello";
   return absl::StrFormat("try %d of %d: %s", attempts_ + 1, options().retry_count + 1, what);
 }

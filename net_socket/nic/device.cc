@@ -34,7 +34,7 @@ void LogDevice(const Device& device, const std::vector<Interface>& all, const st
               SpeedOrigin(nic.hardware), caution.empty() ? "" : "; ", caution);
     if (nic.hardware.speed_source != SpeedSource::kVirtual) continue;
     TCPX_INFO(
-        "device %d: the real speed behind %s can't be seen from here: TCPX_SPEED_MBPS=%s=MBPS tells NCCL, whose "
+        "device %d: the real speed of %s can't be seen from here: TCPX_SPEED_MBPS=%s=MBPS sets it, and NCCL's "
         "channels and algorithms follow it",
         device.index, nic.interface.name, nic.interface.name);
   }
@@ -161,14 +161,13 @@ DeviceTable DeviceTable::Find(const Options& options, const std::string& sysfs_r
   for (const std::string& warning : warnings) TCPX_WARN("%s", warning);
   WarnOfSharedSubnets(chosen);
   const std::string skipped = SkippedInterfaces(*all, chosen, filter, sysfs_root);
-  if (!skipped.empty()) {
-    TCPX_INFO("interfaces not used: %s; NCCL_SOCKET_IFNAME and NCCL_SOCKET_FAMILY choose", skipped);
-  }
   if (table.count() == 0) {
     TCPX_WARN(
         "no usable network interface: NCCL_SOCKET_IFNAME='%s' NCCL_SOCKET_FAMILY='%s' matches none that is up and "
-        "running",
-        options.ifname, options.family);
+        "running; there are: %s",
+        options.ifname, options.family, skipped.empty() ? "none" : skipped);
+  } else if (!skipped.empty()) {
+    TCPX_INFO("interfaces not used: %s; to change: NCCL_SOCKET_IFNAME, NCCL_SOCKET_FAMILY", skipped);
   }
   return table;
 }

@@ -25,7 +25,7 @@ import sys
 # Top to bottom. A file belongs to the longest path that holds it.
 ORDER = [
     ["tests"],
-    ["bench/fabric", "bench/nccl_bench", "tools/doctor"],
+    ["bench/fabric", "bench/nccl_bench", "tools/doctor", "tools/parameters"],
     ["bench/net_bench"],
     ["bench/command_line", "bench/netns/wire", "bench/netns/heal"],
     # What only tests and benchmarks use: the plugin knows nothing of it.

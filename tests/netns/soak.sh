@@ -146,7 +146,7 @@ await_end() {
   [[ $how == stopped ]] && finish "$name" "${ranks[@]}"
   for rank in "${ranks[@]}"; do
     ended "$name" "$rank" "$how" "" || continue
-    warned=$(grep -c '^WARN' "$scratch/$name/log.$rank.0" || true)
+    warned=$(warnings_in "$scratch/$name/log.$rank.0")
     if [[ $how == stopped ]]; then
       ((warned == 0)) || fail "rank $rank warned of nothing" "$scratch/$name/log.$rank.0"
     else

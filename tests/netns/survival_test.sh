@@ -24,6 +24,8 @@ stopped() {
   sleep 3
   kill -CONT "${pid[stopped.1]}"
   unharmed stopped
+  grep -qE '^WARN.*no progress for [0-9.]+ s; verdict: process-stopped' "$scratch/stopped/log.0.0" ||
+    fail "stopped: no WARN" "$scratch/stopped/log.0.0"
   # Its kernel may take some more in between; what stands still then is another wait.
   pattern='.*comm 2a \([a-z]*\) .*no progress for [0-9.]* s; \(verdict: \)*\([a-z-]*\).*: \(message [0-9]*, [0-9]* of\).*'
   described=$(sed -n "s/$pattern/\1 \3 \4/p" "$scratch/stopped/log.0.0" | sort -s -k 1,1)

@@ -154,11 +154,16 @@ done
 
 # A process is stopped, in each way of moving bytes.
 stop() {
-  local name=$1 rank=$2
+  local name=$1 rank=$2 other
   begin "$name" "${@:3}" || return 0
   kill -STOP "${pid[$name.$rank]}"
   # shellcheck disable=SC2046
   blames "$name" "process-stopped: rank $rank" $(but "$rank")
+  # Without NCCL_DEBUG=INFO, too: no application means it.
+  for other in $(but "$rank"); do
+    grep -q '^WARN.*verdict: process-stopped' "$scratch/$name/log.$other".* ||
+      { wrong[$name]=1 && fail "$name: rank $other has no WARN"; }
+  done
   kill -CONT "${pid[$name.$rank]}"
   over "$name" 0 1 2 3
 }

@@ -32,7 +32,7 @@ const Wish kWishes[] = {
     {"Folder", "TCPX_SECRET_FILE", "/", "", "is not a file"},
     {"NoName", "TCPX_SECRET_FILE", "", "", "TCPX_SECRET_FILE is set, and empty"},
     {"NoSecret", "TCPX_ENCRYPT", "1", "", "TCPX_ENCRYPT=1 needs a secret"},
-    {"NoSwitch", "TCPX_ENCRYPT", "true", "", "TCPX_ENCRYPT is \"true\", which is not on (1) or off (0)"},
+    {"NoSwitch", "TCPX_ENCRYPT", "y", "", "TCPX_ENCRYPT is \"y\", which is not on (1) or off (0)"},
     {"CipherAlone", "TCPX_ENCRYPT_CIPHER", "aes128-gcm", "", "TCPX_ENCRYPT is not on"},
     {"Required", "TCPX_REQUIRE_ENCRYPTION", "1", "", "TCPX_REQUIRE_ENCRYPTION is on, and TCPX_ENCRYPT is not"},
     {"MisspeltSwitch", "TCPX_ENCRYPTION", "1", "", "TCPX_ENCRYPTION is no parameter"},

@@ -193,6 +193,9 @@ TEST(PlanThreadsTest, TheReasonSaysWhatDecided) {
   EXPECT_EQ(PlanOf(machine).reason,
             "4 cpus (cpuset 64, process 4, quota none), this rank's own of 8 ranks (LOCAL_WORLD_SIZE); on NUMA node 0 "
             "as the device");
+  machine.facts.container_cpus.clear();
+  machine.facts.has_cpuset = false;
+  EXPECT_NE(PlanOf(machine).reason.find("(online unknown, process 4,"), std::string::npos) << PlanOf(machine).reason;
   machine = Plain(64);
   machine.demand.gpus = 10;
   machine.demand.device_nodes = std::vector<int>(10, -1);

@@ -161,8 +161,8 @@ struct SkippedCase {
 TEST_F(HardwareTest, WhatIsSkippedIsNamedWithItsKindAndTheReason) {
   const SkippedCase cases[] = {
       {"eth0", kUp, "10.0.0.1", ""},
-      {"lo", kUp | IFF_LOOPBACK, "127.0.0.1", "lo (loopback, others come first)"},
-      {"docker0", kUp, "172.17.0.1", "docker0 (docker bridge, others come first)"},
+      {"lo", kUp | IFF_LOOPBACK, "127.0.0.1", "lo (loopback)"},
+      {"docker0", kUp, "172.17.0.1", "docker0 (docker bridge)"},
       {"tun0", IFF_UP, "10.8.0.1", "tun0 (tunnel, down)"},
       {"veth1", kUp, "fe80::1", "veth1 (veth pair, link-local only, no address of NCCL_SOCKET_FAMILY)"},
       {"bond0", kUp, "169.254.1.1", ""},

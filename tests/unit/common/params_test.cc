@@ -107,6 +107,10 @@ TEST(ParamsTest, ReadsValues) {
       {"TCPX_EXPRESS_BYTES", "0", [](const Options& o) { return o.express_bytes == 0; }},
       {"TCPX_EXPRESS_BYTES", "16k", [](const Options& o) { return o.express_bytes == 16384; }},
       {"TCPX_EXPRESS_BYTES", "1M", [](const Options& o) { return o.express_bytes == 1048576; }},
+      {"TCPX_EXPRESS_BYTES", "1MB", [](const Options& o) { return o.express_bytes == 1048576; }},
+      {"TCPX_EXPRESS_BYTES", "32KiB", [](const Options& o) { return o.express_bytes == 32768; }},
+      {"TCPX_EXPRESS_BYTES", "32kib", [](const Options& o) { return o.express_bytes == 32768; }},
+      {"TCPX_CHUNK_BYTES", "1gb", [](const Options& o) { return o.chunk_bytes == 1 << 30; }},
       {"TCPX_EXPRESS_BYTES", "0x8000", [](const Options& o) { return o.express_bytes == 32768; }},
       {"TCPX_CHUNK_BYTES", "1G", [](const Options& o) { return o.chunk_bytes == 1 << 30; }},
       {"TCPX_CHUNK_BYTES", "65536", [](const Options& o) { return o.chunk_bytes == 65536; }},
@@ -129,7 +133,7 @@ TEST(ParamsTest, ReadsValues) {
       {"TCPX_HELLO_TIMEOUT", "2", [](const Options& o) { return o.hello_timeout_ns == 2 * kSecond; }},
       {"NCCL_SOCKET_RETRY_CNT", "7", [](const Options& o) { return o.retry_count == 7; }},
       {"NCCL_SOCKET_RETRY_SLEEP_MSEC", "5", [](const Options& o) { return o.retry_sleep_ns == 5 * kMillisecond; }},
-      {"TCPX_STEER", "0", [](const Options& o) { return o.steer == Switch::kOff; }},
+      {"TCPX_STEER", "no", [](const Options& o) { return o.steer == Switch::kOff; }},
       {"TCPX_STEER", "auto", [](const Options& o) { return o.steer == Switch::kAuto; }},
       {"TCPX_TEST_SHUFFLE_LANES", "1", [](const Options& o) { return o.shuffle_lanes; }},
       {"TCPX_TEST_GPU_SLOT_BYTES", "64K", [](const Options& o) { return o.gpu_slot_bytes == 65536; }},
@@ -187,9 +191,14 @@ TEST(ParamsTest, ABadValueKeepsTheDefaultAndSaysSo) {
       {"NCCL_SOCKET_NTHREADS", "99999999999999999999", "unset (-2) or 0 to 16", "unset"},
       {"NCCL_SOCKET_NTHREADS", "-1", "unset (-2) or 0 to 16", "unset"},
       {"TCPX_EXPRESS_BYTES", "1025K", "0 to 1M", "64K"},
-      {"TCPX_EXPRESS_BYTES", "64KB", "0 to 1M", "64K"},
-      {"TCPX_EXPRESS_BYTES", "-1", "0 to 1M", "64K"},
-      {"TCPX_EXPRESS_BYTES", "K", "0 to 1M", "64K"},
+      {"TCPX_EXPRESS_BYTES", "64KX", "not a size (write 64K or 1M); allowed: 0 to 1M", "64K"},
+      {"TCPX_EXPRESS_BYTES", "64KiBs", "not a size", "64K"},
+      {"TCPX_EXPRESS_BYTES", "64iB", "not a size", "64K"},
+      {"TCPX_EXPRESS_BYTES", "64B", "not a size", "64K"},
+      {"TCPX_EXPRESS_BYTES", "1.5M", "not a size", "64K"},
+      {"TCPX_EXPRESS_BYTES", "64 K", "not a size", "64K"},
+      {"TCPX_EXPRESS_BYTES", "-1", "which is not 0 to 1M", "64K"},
+      {"TCPX_EXPRESS_BYTES", "K", "not a size", "64K"},
       {"TCPX_CHUNK_BYTES", "65535", "64K to 1G", "512K"},
       {"TCPX_CHUNK_BYTES", "99999999999999999999G", "64K to 1G", "512K"},
       {"TCPX_CHUNK_BYTES", "9223372036854775807G", "64K to 1G", "512K"},
@@ -208,7 +217,7 @@ TEST(ParamsTest, ABadValueKeepsTheDefaultAndSaysSo) {
       {"TCPX_HELLO_TIMEOUT", "0", "1 to 600", "10"},
       {"TCPX_STALL_WARN", "3601", "off (0), or more, up to 3600", "10"},
       {"TCPX_MAX_RECVS", "9", "auto (0) or 1 to 8", "auto"},
-      {"TCPX_SPREAD_ERRORS", "yes", "on (1) or off (0)", "on"},
+      {"TCPX_SPREAD_ERRORS", "yess", "on (1) or off (0)", "on"},
       {"TCPX_SPREAD_ERRORS", "2", "on (1) or off (0)", "on"},
       {"TCPX_SPREAD_ERRORS", "auto", "on (1) or off (0)", "on"},
       {"TCPX_STEER", "on", "auto or off (0)", "auto"},
@@ -234,14 +243,14 @@ TEST(ParamsTest, ABadValueKeepsTheDefaultAndSaysSo) {
 
 // Its default would be less than was meant.
 TEST(ParamsTest, EncryptionHasNoDefaultToFallBackTo) {
-  for (const char* text : {"true", "2", "1 ", "auto", ""}) {
+  for (const char* text : {"y", "2", "1 ", "auto", ""}) {
     const Loaded loaded = Load({{"TCPX_ENCRYPT", text}});
     EXPECT_EQ(loaded.options.refused, std::string("TCPX_ENCRYPT is \"") + text + "\", which is not on (1) or off (0)");
     EXPECT_TRUE(loaded.warnings.empty());
   }
-  for (const char* text : {"on", "0"}) EXPECT_EQ(Load({{"TCPX_ENCRYPT", text}}).options.refused, "");
+  for (const char* text : {"on", "0", "No"}) EXPECT_EQ(Load({{"TCPX_ENCRYPT", text}}).options.refused, "");
   EXPECT_EQ(Load({}).options.refused, "");
-  EXPECT_EQ(Load({{"TCPX_HEAL", "true"}}).options.refused, "");
+  EXPECT_EQ(Load({{"TCPX_HEAL", "y"}}).options.refused, "");
 }
 
 TEST(ParamsTest, WarningsMayBeUnwanted) {
@@ -324,9 +333,14 @@ TEST(ParamsTest, SwitchesAreAllAlike) {
     const std::vector<std::string> on = Fields(Load({{parameter.name, "on"}}).options);
     const std::vector<std::string> off = Fields(Load({{parameter.name, "off"}}).options);
     EXPECT_NE(on, off) << parameter.name;
-    for (const char* word : {"1", "ON", "On"}) EXPECT_EQ(on, Fields(Load({{parameter.name, word}}).options)) << word;
-    for (const char* word : {"0", "OFF", "Off"}) EXPECT_EQ(off, Fields(Load({{parameter.name, word}}).options)) << word;
-    for (const char* word : {"on", "off", "1", "0"}) EXPECT_TRUE(Load({{parameter.name, word}}).warnings.empty());
+    for (const char* word : {"1", "ON", "On", "true", "True", "yes", "YES"}) {
+      EXPECT_EQ(on, Fields(Load({{parameter.name, word}}).options)) << word;
+      EXPECT_TRUE(Load({{parameter.name, word}}).warnings.empty()) << word;
+    }
+    for (const char* word : {"0", "OFF", "Off", "false", "FALSE", "no", "No"}) {
+      EXPECT_EQ(off, Fields(Load({{parameter.name, word}}).options)) << word;
+      EXPECT_TRUE(Load({{parameter.name, word}}).warnings.empty()) << word;
+    }
   }
 }
 

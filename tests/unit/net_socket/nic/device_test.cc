@@ -6,6 +6,10 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "tests/support/kept_log.h"
 
 namespace tcpx {
 namespace {
@@ -117,9 +121,14 @@ TEST_F(DeviceTest, NamesLiveAsLongAsTheTable) {
   EXPECT_STREQ("lo", moved.Properties(0).name);
 }
 
-TEST_F(DeviceTest, NoInterfaceThatFits) {
+TEST_F(DeviceTest, WhereNoInterfaceFitsTheWarningListsThem) {
+  KeptLog log;
   options_.ifname = "=nosuchinterface";
   EXPECT_EQ(0, DeviceTable::Find(options_, root_.string()).count());
+  const std::vector<std::string> warnings = log.Warnings();
+  ASSERT_EQ(1u, warnings.size());
+  EXPECT_TRUE(absl::StrContains(warnings[0], "; there are: ")) << warnings[0];
+  EXPECT_TRUE(absl::StrContains(warnings[0], "lo (loopback")) << warnings[0];
 }
 
 }  // namespace

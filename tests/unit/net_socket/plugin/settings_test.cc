@@ -102,7 +102,7 @@ TEST_F(SettingsTest, WhatIsNotKnownOrNotValidIsAWarning) {
 
 // Whoever sets it to anything but off means to encrypt.
 TEST_F(SettingsTest, AMistypedSwitchOfEncryptionIsAnError) {
-  for (const char* text : {"true", "yes", "2", "1 ", " on", ""}) {
+  for (const char* text : {"y", "enabled", "2", "1 ", " on", ""}) {
     setenv("TCPX_ENCRYPT", text, 1);
     const Settings settings;
     EXPECT_EQ(absl::StatusCode::kInvalidArgument, settings.security().code()) << text;
@@ -138,7 +138,7 @@ TEST_F(SettingsTest, WhatWasMeantToProtectAndDoesNotIsAnError) {
            Case{"TCPX_ENCRYPT", "1", "TCPX_ENCRYPT=1 needs a secret"},
            Case{"TCPX_ENCRYPT_CIPHER", "aes128-gcm", "TCPX_ENCRYPT is not on"},
            Case{"TCPX_REQUIRE_ENCRYPTION", "1", "TCPX_REQUIRE_ENCRYPTION is on, and TCPX_ENCRYPT is not"},
-           Case{"TCPX_REQUIRE_ENCRYPTION", "yes", "TCPX_REQUIRE_ENCRYPTION is \"yes\", which is not on (1) or off (0)"},
+           Case{"TCPX_REQUIRE_ENCRYPTION", "y", "TCPX_REQUIRE_ENCRYPTION is \"y\", which is not on (1) or off (0)"},
            Case{"TCPX_REQUIRE_ENCRYPTION", "", "TCPX_REQUIRE_ENCRYPTION is \"\", which is not on (1) or off (0)"},
        }) {
     setenv(one.name, one.value, 1);

@@ -1,3 +1,5 @@
+#include "tools/parameters/pages.h"
+
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -14,7 +16,8 @@ TEST(ParametersDocTest, TheCheckedInPageIsTheGeneratedOne) {
   ASSERT_TRUE(file.good()) << "docs/parameters.md is not among the test's data";
   std::ostringstream text;
   text << file.rdbuf();
-  EXPECT_EQ(text.str(), ParametersMarkdown()) << "stale; run: bazel run //common:parameters_doc > docs/parameters.md";
+  EXPECT_EQ(text.str(), ParametersMarkdown())
+      << "stale; run: bazel run //tools/parameters:write_page > docs/parameters.md";
 }
 
 TEST(ParametersDocTest, NamesAreUniqueAndEveryParameterIsExplained) {
@@ -25,6 +28,8 @@ TEST(ParametersDocTest, NamesAreUniqueAndEveryParameterIsExplained) {
     EXPECT_TRUE(name.rfind("TCPX_", 0) == 0 || name.rfind("NCCL_", 0) == 0) << name;
     EXPECT_LE(parameter.min, parameter.max) << name;
     EXPECT_FALSE(std::string(parameter.help).empty()) << name;
+    EXPECT_FALSE(std::string(parameter.brief).empty()) << name;
+    EXPECT_EQ(parameter.kind == ParameterKind::kText, parameter.values != nullptr) << name;
     EXPECT_NE(ParametersMarkdown().find("\n### " + name + "\n"), std::string::npos) << name;
   }
 }
@@ -52,10 +57,10 @@ TEST(ParametersDocTest, WhatUsersAndOperatorsNeedIsFewAndComesFirst) {
   EXPECT_GE(12, of_operators);
 }
 
-// Of no use to who sets a variable.
+// It would help nobody who sets a variable.
 TEST(ParametersDocTest, NoTypeOfCppIsOnThePage) {
   const std::string page = ParametersMarkdown();
-  for (const char* type : {"int64_t", "std::", "bool", "PortRange", "EngineChoice"}) {
+  for (const char* type : {"int64_t", "std::", "bool", "PortRange", "EngineChoice", "any text"}) {
     EXPECT_EQ(std::string::npos, page.find(type)) << type;
   }
 }

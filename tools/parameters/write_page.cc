@@ -1,7 +1,7 @@
 // Prints docs/parameters.md.
 #include <stdio.h>
 
-#include "common/params.h"
+#include "tools/parameters/pages.h"
 
 int main() {
   const std::string text = tcpx::ParametersMarkdown();
