@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "nccl/client/table_client.h"
 #include "nccl/versions.h"
@@ -47,7 +48,11 @@ absl::StatusOr<std::unique_ptr<NetClient>> NetClient::Open(const std::string& pa
         absl::StrCat(path, ": v", version, " is not one of v", kOldestNetVersion, " to v", kNewestNetVersion));
   }
   LibraryHandle library(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL));
-  if (library == nullptr) return absl::NotFoundError(absl::StrCat(path, ": ", dlerror()));
+  if (library == nullptr) {
+    // The loader's text begins with the file, mostly.
+    const std::string reason = dlerror();
+    return absl::NotFoundError(absl::StartsWith(reason, path) ? reason : absl::StrCat(path, ": ", reason));
+  }
   const int newest = version != 0 ? version : kNewestNetVersion;
   const int oldest = version != 0 ? version : kOldestNetVersion;
   for (int v = newest; v >= oldest; --v) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -15,6 +16,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "common/build_info.h"
+#include "common/counted.h"
 #include "net_socket/nic/lane_plan.h"
 #include "net_socket/nic/path_profile.h"
 #include "tools/doctor/local_checks.h"
@@ -48,7 +50,7 @@ absl::StatusOr<SocketAddress> FindDoctor(const std::string& host, int port) {
   return found;
 }
 
-// Of one process each, so that TCPX_LANES may differ.
+// Each stream has a process of its own, so that TCPX_LANES may differ.
 absl::StatusOr<double> Stream(const SocketAddress& doctor, const FoundLibraries& found, int lanes, int own_device,
                               int other_device, bool sends, int ms) {
   const std::string line = InChild([&]() -> std::string {
@@ -68,29 +70,34 @@ absl::StatusOr<double> Stream(const SocketAddress& doctor, const FoundLibraries&
   return absl::UnavailableError(text);
 }
 
-void CheckSecrets(const Patient& patient, const SocketAddress& doctor, Report* report) {
+// False: the two hosts would refuse each other.
+bool CheckSecrets(const Patient& patient, const SocketAddress& doctor, Report* report) {
   auto channel = Channel::Dial(doctor, SocketAddress());
   const auto secrets = channel.ok() ? CompareSecrets(patient, &*channel) : channel.status();
   if (!secrets.ok()) {
     report->Problem("secret", absl::StrCat("the secrets could not be compared: ", secrets.status().message()),
                     "try again");
-    return;
+    return true;
   }
-  const char* const mend = "copy the file to both hosts, and set TCPX_SECRET_FILE on both";
+  const char* const fix = "copy the file to both hosts, and set TCPX_SECRET_FILE on both";
   switch (*secrets) {
     case SecretsAre::kSame:
-      return report->Ok("secret", "both hosts have the same secret");
+      report->Ok("secret", "both hosts have the same secret");
+      return true;
     case SecretsAre::kNone:
-      return report->Ok("secret", "neither host has a secret");
+      report->Ok("secret", "neither host has a secret");
+      return true;
     case SecretsAre::kDifferent:
-      return report->Problem("secret", "the secrets of the two hosts differ: they would refuse each other", mend);
+      report->Problem("secret", "the secrets of the two hosts differ: they would refuse each other", fix);
+      return false;
     case SecretsAre::kOnlyHere:
-      return report->Problem("secret", "only this host has a secret (TCPX_SECRET_FILE): it would refuse the other",
-                             mend);
+      report->Problem("secret", "only this host has a secret (TCPX_SECRET_FILE): it would refuse the other", fix);
+      return false;
     case SecretsAre::kOnlyThere:
-      return report->Problem("secret", "only the other host has a secret (TCPX_SECRET_FILE): it would refuse this one",
-                             mend);
+      report->Problem("secret", "only the other host has a secret (TCPX_SECRET_FILE): it would refuse this one", fix);
+      return false;
   }
+  return true;
 }
 
 void CheckAddresses(const PeerFacts& here, const PeerFacts& there, Report* report) {
@@ -117,6 +124,35 @@ void CheckAddresses(const PeerFacts& here, const PeerFacts& there, Report* repor
   }
 }
 
+// What the rounds of one number of flows gave.
+struct FlowRounds {
+  int flows = 0;
+  std::vector<double> out;
+  std::vector<double> in;
+};
+
+double MedianOf(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+// Of those that were measured in both directions.
+std::vector<Flows> Summaries(const std::vector<FlowRounds>& all) {
+  std::vector<Flows> flows;
+  for (const FlowRounds& each : all) {
+    const size_t rounds = std::min(each.out.size(), each.in.size());
+    if (rounds == 0) continue;
+    Flows one = {each.flows, MedianOf(each.out), MedianOf(each.in)};
+    for (size_t i = 0; i < rounds && rounds > 1; ++i) {
+      const double slower = std::min(each.out[i], each.in[i]);
+      one.low_mbps = i == 0 ? slower : std::min(one.low_mbps, slower);
+      one.high_mbps = std::max(one.high_mbps, slower);
+    }
+    flows.push_back(one);
+  }
+  return flows;
+}
+
 // Each device here with each one there, as NCCL may join them.
 std::pair<int, int> CheckDevicePairs(const Patient& patient, const SocketAddress& doctor, const FoundLibraries& found,
                                      const PeerFacts& there, Report* report) {
@@ -125,15 +161,15 @@ std::pair<int, int> CheckDevicePairs(const Patient& patient, const SocketAddress
   std::pair<int, int> best = {-1, -1};
   double best_mbps = 0;
   int count = 0;
+  std::map<std::string, std::vector<std::string>> failures;  // by what is to be done: one problem is one line
   for (int own = 0; own < patient.devices.count(); ++own) {
     for (int other = 0; other < devices_there && count < kDevicePairsMax; ++other, ++count) {
       const std::string text =
           absl::StrFormat("device %d (%s) to device %d there", own, patient.devices.device(own).name, other);
       const auto speed = Stream(doctor, found, 0, own, other, true, kShortMs);
       if (!speed.ok()) {
-        report->Problem("flow", absl::StrCat(text, ": the plugin does not connect: ", speed.status().message()),
-                        "open the plugin's ports in the firewall (TCPX_PORT_RANGE), or leave the interface out with "
-                        "NCCL_SOCKET_IFNAME");
+        failures[FixStream(*report, speed.status().message())].push_back(
+            absl::StrCat(text, ": the plugin does not connect: ", speed.status().message()));
         continue;
       }
       report->Ok("flow", text + ": the plugin connects");
@@ -141,26 +177,41 @@ std::pair<int, int> CheckDevicePairs(const Patient& patient, const SocketAddress
       best_mbps = std::max(best_mbps, *speed);
     }
   }
+  for (const auto& [fix, texts] : failures) {
+    const size_t more = texts.size() - 1;
+    const std::string others = more == 0 ? "" : absl::StrCat("; the same for ", Counted(more, "more pair"));
+    report->Problem("flow", texts.front() + others, fix);
+  }
   return best;
 }
 
+// "1 flow from here to HOST: ..."; what fails once would fail again, after as long a wait.
+void ReportFailedStream(int flows, bool sends, const std::string& host, const absl::Status& why, Report* report) {
+  const std::string way = sends ? absl::StrCat(" from here to ", host) : absl::StrCat(" from ", host, " to here");
+  report->Problem("flow", absl::StrCat(Counted(flows, "flow"), way, ": ", why.message()),
+                  FixStream(*report, why.message()));
+}
+
+// Both directions of each number of flows, round by round: what a neighbour does meanwhile hits all alike.
 std::vector<Flows> MeasureFlows(const Patient& patient, const SocketAddress& doctor, const FoundLibraries& found,
                                 std::pair<int, int> devices, Report* report) {
-  std::vector<Flows> all;
-  for (const int flows : {1, 4, 16}) {
-    const int lanes = flows == 1 ? 1 : flows + 1;  // lane 0 carries the small messages
-    const int ms = patient.command.milliseconds;
-    const auto out = Stream(doctor, found, lanes, devices.first, devices.second, true, ms);
-    const auto in = Stream(doctor, found, lanes, devices.first, devices.second, false, ms);
-    for (const auto* speed : {&out, &in}) {
-      if (speed->ok()) continue;
-      report->Problem("flow",
-                      absl::StrCat(flows, " flows ", speed == &out ? "out" : "in", ": ", speed->status().message()),
-                      "NCCL_DEBUG=INFO on both hosts shows the plugin's lines");
+  std::vector<FlowRounds> all = {{1, {}, {}}, {4, {}, {}}, {16, {}, {}}};
+  const int rounds = patient.command.milliseconds >= kAdviceMs ? 3 : 1;
+  for (int round = 0; round < rounds; ++round) {
+    for (FlowRounds& each : all) {
+      const int lanes = each.flows == 1 ? 1 : each.flows + 1;  // lane 0 carries the small messages
+      for (const bool sends : {true, false}) {
+        const int ms = patient.command.milliseconds / rounds;
+        const auto speed = Stream(doctor, found, lanes, devices.first, devices.second, sends, ms);
+        if (!speed.ok()) {
+          ReportFailedStream(each.flows, sends, patient.command.host, speed.status(), report);
+          return Summaries(all);
+        }
+        (sends ? each.out : each.in).push_back(*speed);
+      }
     }
-    if (out.ok() && in.ok()) all.push_back({flows, *out, *in});
   }
-  return all;
+  return Summaries(all);
 }
 
 int AutoFlows(const Patient& patient, int device) {
@@ -174,13 +225,13 @@ void CheckStreams(const Patient& patient, const SocketAddress& doctor, const Pee
   Report about_libraries;
   const FoundLibraries found = CheckLibraries(patient, &about_libraries);
   for (const Finding& finding : about_libraries.findings()) {
-    if (finding.grade == Grade::kProblem) report->Problem(finding.check, finding.text, finding.mend);
+    if (finding.grade == Grade::kProblem) report->Problem(finding.check, finding.text, finding.fix);
   }
   if (found.plugin.empty() || between->pairs_reached == 0 || patient.command.milliseconds == 0) return;
   const std::pair<int, int> devices = CheckDevicePairs(patient, doctor, found, there, report);
   if (devices.first < 0) return;
   between->flows = MeasureFlows(patient, doctor, found, devices, report);
-  JudgeFlows(between->flows, AutoFlows(patient, devices.first), report);
+  JudgeFlows(between->flows, AutoFlows(patient, devices.first), patient.command.milliseconds, report);
 }
 
 // The kernel's bounds once more, with the round trip that was measured.
@@ -191,7 +242,7 @@ void CheckBuffersAgain(const Patient& patient, const Between& between, Report* r
   Report buffers;
   CheckBuffers(measured, &buffers);
   for (const Finding& finding : buffers.findings()) {
-    if (finding.grade == Grade::kProblem) report->Problem(finding.check, finding.text, finding.mend);
+    if (finding.grade == Grade::kProblem) report->Problem(finding.check, finding.text, finding.fix);
   }
 }
 
@@ -216,11 +267,18 @@ Between CheckBetween(const Patient& patient, Report* report) {
   const PeerFacts here = OwnFacts(patient);
   report->Ok("reach", absl::StrCat("a doctor answers on ", there->host, " (", doctor->ToString(), ")"));
   CheckAddresses(here, *there, report);
-  CheckSecrets(patient, *doctor, report);
+  const bool secrets_fit = CheckSecrets(patient, *doctor, report);
+  const bool parameters_fit = CompareParameters(here, *there, report);
+  CheckSharedSubnets(here, report);
+  if (here.mark != there->mark) CheckSharedSubnets(*there, report);
   CheckPairs(patient, here, *there, report, &between);
   if (between.rtt_us > 0) JudgeClock(between.clock_offset_us, report);
   CheckBuffersAgain(patient, between, report);
-  CheckStreams(patient, *doctor, *there, report, &between);
+  if (secrets_fit && parameters_fit) {
+    CheckStreams(patient, *doctor, *there, report, &between);
+  } else {
+    report->Note("flow", "no streams were tried: the two hosts would refuse each other");
+  }
   return between;
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "tools/doctor/finding.h"
 #include "tools/doctor/greeting.h"
 #include "tools/doctor/patient.h"
@@ -22,7 +23,13 @@ struct Flows {
   int flows = 0;
   double out_mbps = 0;  // from here
   double in_mbps = 0;
+  // The slower direction in the worst and the best of several rounds; 0: there was one round.
+  double low_mbps = 0;
+  double high_mbps = 0;
 };
+
+// A shorter run is no base for a number of lanes. Per direction and number of flows.
+inline constexpr int kAdviceMs = 10000;
 
 // What was measured between the two hosts.
 struct Between {
@@ -34,12 +41,19 @@ struct Between {
   std::vector<Flows> flows;
 };
 
-// Checks "reach", "secret", "address", "pair", "mtu", "mark", "clock", "flow" and "setting".
+// Checks "reach", "secret", "address", "variable", "pair", "mtu", "mark", "clock", "flow" and "setting".
 Between CheckBetween(const Patient& patient, Report* report);
 
-// Pure, and a part of it: what flows of 1, 4 and 16 tell ("flow"), and the settings that follow ("setting").
-// `auto_flows`: how many the plugin would use by itself.
-void JudgeFlows(const std::vector<Flows>& flows, int auto_flows, Report* report);
+// The following are pure, and parts of it.
+// What 1, 4 and 16 flows carried ("flow"), and the settings that follow ("setting"). `auto_flows`: how many the plugin
+// would use by itself. `milliseconds`: how long each was measured.
+void JudgeFlows(const std::vector<Flows>& flows, int auto_flows, int milliseconds, Report* report);
+
+// What to do about a stream that failed for `reason`, after what the report has already.
+std::string FixStream(const Report& report, absl::string_view reason);
+
+// "variable": parameters that differ. False: the two hosts would refuse each other.
+bool CompareParameters(const PeerFacts& here, const PeerFacts& there, Report* report);
 
 // "clock": whether logs of the two fit together.
 void JudgeClock(double offset_us, Report* report);

@@ -1,5 +1,7 @@
 #include "tools/doctor/command.h"
 
+#include <stdlib.h>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "bench/command_line/option_parser.h"
@@ -9,22 +11,32 @@ namespace doctor {
 
 namespace {
 
-// What stands in front of the options: nothing, "listen", "hosts FILE", or a host.
+// What comes before the options: nothing, "listen", "hosts FILE", "--hosts FILE", "--parameters", or a host.
 absl::StatusOr<std::vector<std::string>> TakeWords(std::vector<std::string> arguments, Command* command) {
-  if (arguments.empty() || arguments[0].empty() || arguments[0][0] == '-') return arguments;
+  if (arguments.empty() || arguments[0].empty()) return arguments;
   const std::string word = arguments[0];
+  const bool hosts = word == "hosts" || word == "--hosts";
+  if (word[0] == '-' && !hosts && word != "--parameters") return arguments;
   arguments.erase(arguments.begin());
-  command->mode = word == "listen" ? Mode::kListen : word == "hosts" ? Mode::kHosts : Mode::kBetween;
+  command->mode = word == "listen"         ? Mode::kListen
+                  : hosts                  ? Mode::kHosts
+                  : word == "--parameters" ? Mode::kParameters
+                                           : Mode::kBetween;
   command->host = word;
   if (command->mode != Mode::kHosts) return arguments;
   if (arguments.empty() || arguments[0][0] == '-')
-    return bench::WrongUsage("hosts needs a FILE with a host on each line");
+    return bench::WrongUsage("--hosts needs a FILE with a host on each line");
   command->hosts_file = arguments[0];
   arguments.erase(arguments.begin());
   return arguments;
 }
 
 }  // namespace
+
+std::string DefaultStart() {
+  const bool slurm = getenv("SLURM_JOB_ID") != nullptr;
+  return slurm ? "srun --overlap --nodes=1 --ntasks=1 --nodelist={host}" : "ssh -o BatchMode=yes {host}";
+}
 
 absl::StatusOr<Command> ParseCommand(const std::vector<std::string>& arguments) {
   Command command;
@@ -35,6 +47,10 @@ absl::StatusOr<Command> ParseCommand(const std::vector<std::string>& arguments) 
   parser.Flag("-h", &command.help);
   parser.Flag("--version", &command.version);
   parser.Flag("--json", &command.json);
+  if (command.mode == Mode::kParameters) {
+    const absl::Status status = parser.Parse(*options);
+    return status.ok() ? absl::StatusOr<Command>(command) : status;
+  }
   parser.Flag("--quiet", &command.quiet);
   parser.Number("--ranks", &command.ranks, 1, 4096);
   parser.Number("--gpus", &command.gpus, 1, 64);

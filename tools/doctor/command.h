@@ -16,18 +16,18 @@ namespace doctor {
 
 inline constexpr int kDoctorPort = 17617;
 
-enum class Mode { kHere, kListen, kBetween, kHosts };
+enum class Mode { kHere, kListen, kBetween, kHosts, kParameters };
 
 struct Command {
   Mode mode = Mode::kHere;
-  std::string host;                                   // kBetween
-  std::string hosts_file;                             // kHosts
-  int port = kDoctorPort;                             // of the listening doctor
-  bool until_eof = false;                             // listen only while stdin is open
-  bool summary = false;                               // kBetween: one line for kHosts
-  int milliseconds = 1000;                            // of each stream; 0: none
-  std::string start = "ssh -o BatchMode=yes {host}";  // kHosts: how a command is started on a host
-  std::string remote = "tcpx_doctor";                 // kHosts: where the doctor is there
+  std::string host;                    // kBetween
+  std::string hosts_file;              // kHosts
+  int port = kDoctorPort;              // of the listening doctor
+  bool until_eof = false;              // listen only while stdin is open
+  bool summary = false;                // kBetween: one line for kHosts
+  int milliseconds = 1000;             // of each stream; 0: none
+  std::string start;                   // kHosts: how a command is started on a host; empty: the default
+  std::string remote = "tcpx_doctor";  // kHosts: where the doctor is there
   bool help = false;
   bool version = false;
   bool json = false;
@@ -38,6 +38,9 @@ struct Command {
   std::string plugin;  // a file instead of what NCCL would look for
   std::string nccl;
 };
+
+// How kHosts starts a command on a host: by srun inside a job of Slurm's, else by ssh.
+std::string DefaultStart();
 
 absl::StatusOr<Command> ParseCommand(const std::vector<std::string>& arguments);
 

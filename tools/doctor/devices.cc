@@ -57,7 +57,7 @@ void CheckNic(const Patient& patient, int index, const Nic& nic, Report* report)
   if (source == SpeedSource::kVirtual || source == SpeedSource::kAssumed) {
     report->Note(
         "device",
-        absl::StrCat("the real speed behind ", name, " can't be seen from here: NCCL and the number of lanes go by ",
+        absl::StrCat("the real speed of ", name, " can't be seen from here: NCCL and the number of lanes follow ",
                      nic.hardware.speed_mbps, " Mbit/s"),
         absl::StrCat("export TCPX_SPEED_MBPS=", name, "=MBPS"));
   }
@@ -103,7 +103,7 @@ void CheckUnequalSpeeds(const Patient& patient, Report* report) {
                absl::StrCat("export NCCL_SOCKET_IFNAME==", fast->name));
 }
 
-std::string MendWarning(const std::string& warning) {
+std::string FixWarning(const std::string& warning) {
   const size_t sysctl = warning.find("sysctl -w");
   if (sysctl != std::string::npos) return warning.substr(sysctl);
   for (const char* name : {"TCPX_SPEED_MBPS", "TCPX_FUSE"}) {
@@ -116,7 +116,7 @@ std::string MendWarning(const std::string& warning) {
 
 void CheckDevices(const Patient& patient, Report* report) {
   for (const std::string& warning : patient.device_warnings) {
-    report->Problem("device", warning, MendWarning(warning));
+    report->Problem("device", warning, FixWarning(warning));
   }
   for (const std::string& info : patient.device_infos) {
     if (absl::StartsWith(info, "interfaces not used")) report->Ok("device", info);

@@ -36,7 +36,7 @@ bool HasSeccompFilter(const Patient& patient) {
 
 struct Cause {
   std::string text;
-  std::string mend;
+  std::string fix;
 };
 
 // The probe's errno leaves several causes; what can be read here tells which.
@@ -76,7 +76,7 @@ void CheckUring(const Patient& patient, Report* report) {
   report->Add(asked ? Grade::kProblem : Grade::kNote, "engine",
               absl::StrCat("io_uring is not usable", cause.text.empty() ? "" : ": ", cause.text, "; epoll serves (",
                            reason, ")"),
-              cause.mend);
+              cause.fix);
 }
 
 // Each progress thread of each rank has a ring, of one user's memory.

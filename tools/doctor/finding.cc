@@ -28,13 +28,23 @@ std::string OneLine(absl::string_view text) {
 
 }  // namespace
 
-void Report::Add(Grade grade, absl::string_view check, std::string text, std::string mend) {
-  findings_.push_back({grade, std::string(check), OneLine(text), OneLine(mend)});
+void Report::Add(Grade grade, absl::string_view check, std::string text, std::string fix) {
+  Finding finding = {grade, std::string(check), OneLine(text), OneLine(fix)};
+  for (const Finding& each : findings_) {
+    if (each.grade == grade && each.check == finding.check && each.text == finding.text) return;
+  }
+  findings_.push_back(std::move(finding));
 }
 
 int Report::Count(Grade grade) const {
   return static_cast<int>(std::count_if(findings_.begin(), findings_.end(),
                                         [grade](const Finding& finding) { return finding.grade == grade; }));
+}
+
+bool Report::HasProblem(absl::string_view check) const {
+  return std::any_of(findings_.begin(), findings_.end(), [check](const Finding& finding) {
+    return finding.grade == Grade::kProblem && finding.check == check;
+  });
 }
 
 bool Report::Says(absl::string_view text) const {
@@ -56,7 +66,7 @@ const char* GradeName(Grade grade) {
 
 std::string FindingText(const Finding& finding) {
   std::string text = absl::StrFormat("%-8s %-11s %s\n", GradeName(finding.grade), finding.check, finding.text);
-  if (!finding.mend.empty()) absl::StrAppendFormat(&text, "%21s mend: %s\n", "", finding.mend);
+  if (!finding.fix.empty()) absl::StrAppendFormat(&text, "%21s fix: %s\n", "", finding.fix);
   return text;
 }
 
@@ -75,8 +85,7 @@ std::string ReportJson(const Report& report, const std::string& more) {
   for (const Finding& finding : report.findings()) {
     lines.push_back(absl::StrCat("  {\"grade\": \"", GradeName(finding.grade),
                                  "\", \"check\": ", JsonText(finding.check), ", \"text\": ", JsonText(finding.text),
-                                 finding.mend.empty() ? "" : absl::StrCat(", \"mend\": ", JsonText(finding.mend)),
-                                 "}"));
+                                 finding.fix.empty() ? "" : absl::StrCat(", \"fix\": ", JsonText(finding.fix)), "}"));
   }
   return absl::StrCat("{", more, more.empty() ? "" : ", ", "\"problems\": ", report.Count(Grade::kProblem),
                       ", \"notes\": ", report.Count(Grade::kNote), ", \"findings\": [\n", absl::StrJoin(lines, ",\n"),

@@ -6,6 +6,7 @@
 #include <array>
 #include <memory>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -13,9 +14,11 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/build_info.h"
+#include "common/params_text.h"
 #include "common/random.h"
 #include "common/this_host.h"
 #include "net_socket/connect/secret.h"
+#include "net_socket/nic/shared_subnet.h"
 #include "tools/doctor/link_facts.h"
 
 namespace tcpx {
@@ -36,7 +39,37 @@ std::string LinkLine(const PeerLink& link) {
   std::string host = link.address.HostString();
   host.resize(std::min(host.find('%'), host.size()));
   return absl::StrCat("link device=", link.device, " name=", link.name, " address=", host, " bits=", link.prefix_bits,
-                      " mtu=", link.mtu, " speed=", link.speed_mbps);
+                      " mtu=", link.mtu, " speed=", link.speed_mbps, " shares=", link.shares, " drops=", link.drops);
+}
+
+PeerLink LinkOf(const Patient& patient, int device, const Nic& nic) {
+  const Interface& interface = nic.interface;
+  PeerLink link = {device,
+                   interface.name,
+                   interface.address,
+                   interface.prefix_bits,
+                   ReadLinkFacts(interface.name).mtu,
+                   nic.hardware.speed_mbps,
+                   /*shares=*/"",
+                   /*drops=*/false};
+  const ArpRules rules = ReadArpRules(patient.root + "/proc", interface.name);
+  if (KeepsToItself(interface, rules)) return link;
+  link.shares = absl::StrJoin(SharersOfSubnet(interface, patient.interfaces), "+");
+  link.drops = !link.shares.empty() && rules.rp_filter == 1;
+  return link;
+}
+
+// What parameters were changed to, each as one word.
+std::map<std::string, std::string> ChangedParameters(const Options& options) {
+  std::map<std::string, std::string> changed;
+  for (const Parameter& parameter : Parameters()) {
+    std::string value = ValueOf(parameter, options);
+    if (value == DefaultText(parameter)) continue;
+    value.erase(std::remove_if(value.begin(), value.end(), [](unsigned char c) { return !absl::ascii_isgraph(c); }),
+                value.end());
+    changed[parameter.name] = value;
+  }
+  return changed;
 }
 
 std::string RandomHex() {
@@ -78,11 +111,7 @@ PeerFacts OwnFacts(const Patient& patient) {
   for (int i = 0; i < patient.devices.count(); ++i) {
     const Device& device = patient.devices.device(i);
     for (const auto* nics : {&device.nics, &device.other_nics}) {
-      for (const Nic& nic : *nics) {
-        const std::string& link = nic.interface.name;
-        facts.links.push_back({i, link, nic.interface.address, nic.interface.prefix_bits, ReadLinkFacts(link).mtu,
-                               nic.hardware.speed_mbps});
-      }
+      for (const Nic& nic : *nics) facts.links.push_back(LinkOf(patient, i, nic));
     }
   }
   for (const Interface& one : patient.interfaces) {
@@ -91,6 +120,7 @@ PeerFacts OwnFacts(const Patient& patient) {
   }
   facts.addresses.resize(std::min(facts.addresses.size(), kLinksMax));
   facts.links.resize(std::min(facts.links.size(), kLinksMax));
+  facts.parameters = ChangedParameters(patient.options);
   return facts;
 }
 
@@ -100,6 +130,9 @@ absl::Status TellFacts(const Patient& patient, Channel* channel) {
       absl::StrCat("facts host=", facts.host, " version=", facts.version, " mark=", facts.mark)};
   lines.push_back(absl::StrCat("addresses all=", absl::StrJoin(facts.addresses, ",")));
   for (const PeerLink& link : facts.links) lines.push_back(LinkLine(link));
+  for (const auto& [name, value] : facts.parameters) {
+    lines.push_back(absl::StrCat("parameter name=", name, " value=", value));
+  }
   lines.push_back("end");
   return channel->Send(absl::StrJoin(lines, "\n"));
 }
@@ -117,11 +150,14 @@ absl::StatusOr<PeerFacts> AskFacts(Channel* channel) {
       facts.mark = TextOf(fields, "mark");
     } else if (absl::StartsWith(*line, "addresses ")) {
       facts.addresses = absl::StrSplit(TextOf(fields, "all"), ',', absl::SkipEmpty());
+    } else if (absl::StartsWith(*line, "parameter ")) {
+      facts.parameters[TextOf(fields, "name")] = TextOf(fields, "value");
     } else if (const auto address = SocketAddress::Parse(TextOf(fields, "address")); address.ok()) {
       facts.links.push_back({static_cast<int>(NumberOf(fields, "device", 0)), TextOf(fields, "name"), *address,
                              static_cast<int>(NumberOf(fields, "bits", 0)),
                              static_cast<int>(NumberOf(fields, "mtu", 0)),
-                             static_cast<int>(NumberOf(fields, "speed", 0))});
+                             static_cast<int>(NumberOf(fields, "speed", 0)), TextOf(fields, "shares"),
+                             NumberOf(fields, "drops", 0) != 0});
     }
   }
   if (!line.ok()) return line.status();

@@ -5,12 +5,14 @@
 #ifndef TCPX_TOOLS_DOCTOR_GREETING_H_
 #define TCPX_TOOLS_DOCTOR_GREETING_H_
 
+#include <map>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "tools/doctor/channel.h"
+#include "tools/doctor/finding.h"
 #include "tools/doctor/patient.h"
 
 namespace tcpx {
@@ -24,6 +26,9 @@ struct PeerLink {
   int prefix_bits = 0;
   int mtu = 0;
   int speed_mbps = 0;
+  // Other interfaces of its host in the same subnet ("eth1+eth2"), if packets for one may come in by another.
+  std::string shares;
+  bool drops = false;  // rp_filter is 1: such packets are dropped
 };
 
 struct PeerFacts {
@@ -32,12 +37,17 @@ struct PeerFacts {
   std::string mark;                    // of its network namespace
   std::vector<PeerLink> links;         // of its devices
   std::vector<std::string> addresses;  // all that it has, but loopback and link-local
+  // Parameters that do not have their defaults, as one word each.
+  std::map<std::string, std::string> parameters;
 };
 
 // As this side tells them.
 PeerFacts OwnFacts(const Patient& patient);
 absl::Status TellFacts(const Patient& patient, Channel* channel);
 absl::StatusOr<PeerFacts> AskFacts(Channel* channel);
+
+// "pair": interfaces of one host that share a subnet, so that packets may take the wrong one.
+void CheckSharedSubnets(const PeerFacts& facts, Report* report);
 
 enum class SecretsAre { kSame, kDifferent, kNone, kOnlyHere, kOnlyThere };
 absl::Status ProveSecret(const Patient& patient, absl::string_view question, Channel* channel);

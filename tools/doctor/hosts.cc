@@ -61,7 +61,7 @@ class Program {
     _exit(127);
   }
 
-  // Its input ends, upon which a listening doctor goes; what does not is ended.
+  // Its input ends, and a listening doctor ends with it; what does not end is killed.
   ~Program() {
     input_.reset();
     output_.reset();
@@ -96,7 +96,8 @@ class Program {
 };
 
 std::string StartOn(const Command& command, const HostLine& host, const std::string& arguments) {
-  return absl::StrCat(absl::StrReplaceAll(command.start, {{"{host}", host.name}}), " ", command.remote, " ", arguments);
+  const std::string start = command.start.empty() ? DefaultStart() : command.start;
+  return absl::StrCat(absl::StrReplaceAll(start, {{"{host}", host.name}}), " ", command.remote, " ", arguments);
 }
 
 struct Listening {

@@ -1,4 +1,4 @@
-// hosts.h: all pairs of a list of hosts: tcpx_doctor hosts FILE.
+// hosts.h: all pairs of a list of hosts: tcpx_doctor --hosts FILE.
 //
 // Purpose: which hosts and which ways stand out. A command line (ssh, srun) starts a listening doctor on each host, and
 //          then, pair by pair, an asking one on the first of the two; nothing stays behind on any.

@@ -61,12 +61,12 @@ void CheckConntrack(const Patient& patient, Report* report) {
   }
   const std::string text = absl::StrFormat("%d of %d tracked connections are in use", count, max);
   const int64_t wanted = std::max<int64_t>(2 * max, 4 * kFlowsWanted);
-  const std::string mend =
+  const std::string fix =
       absl::StrCat("sysctl -w net.netfilter.nf_conntrack_max=", wanted, "; or exempt the job's ports (nft: notrack)");
   if (count > max / 5 * 4) {
-    report->Problem("conntrack", absl::StrCat(text, ": new lanes would be dropped when it is full"), mend);
+    report->Problem("conntrack", absl::StrCat(text, ": new lanes would be dropped when it is full"), fix);
   } else if (max < kFlowsWanted) {
-    report->Note("conntrack", absl::StrCat(text, ": few for a host with many ranks"), mend);
+    report->Note("conntrack", absl::StrCat(text, ": few for a host with many ranks"), fix);
   } else {
     report->Ok("conntrack", text);
   }

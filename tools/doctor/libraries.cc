@@ -67,7 +67,7 @@ int ReleaseOfNccl(const Patient& patient, Report* report) {
 void CheckChoice(Report* report) {
   const std::string net = Variable("NCCL_NET");
   if (net.empty()) {
-    report->Note("plugin", "NCCL_NET is not set: where the plugin can't be loaded NCCL goes on without it, unnoticed",
+    report->Note("plugin", "NCCL_NET is not set: where the plugin can't be loaded NCCL silently uses its own sockets",
                  "export NCCL_NET=tcpx");
   } else if (!absl::EqualsIgnoreCase(net, kName)) {
     report->Problem("plugin", absl::StrCat("NCCL_NET is '", net, "': NCCL uses that transport and not tcpx"),
@@ -119,9 +119,11 @@ FoundLibraries CheckLibraries(const Patient& patient, Report* report) {
   const std::string file = FindPlugin(patient, &reasons);
   if (file.empty()) {
     const bool named = !asked.empty() || !patient.command.plugin.empty();
-    report->Problem("plugin", absl::StrCat("NCCL would not find the plugin: ", reasons),
-                    named ? "tools/install DIR, and export LD_LIBRARY_PATH=DIR:$LD_LIBRARY_PATH"
-                          : "export NCCL_NET_PLUGIN=tcpx, with the folder of libnccl-net-tcpx.so in LD_LIBRARY_PATH");
+    report->Problem(
+        "plugin", absl::StrCat("NCCL would not find the plugin: ", reasons),
+        named ? "export NCCL_NET_PLUGIN=/path/libnccl-net-tcpx.so (NCCL 2.21 and later), or put its folder into "
+                "LD_LIBRARY_PATH"
+              : "export NCCL_NET_PLUGIN=tcpx, with the folder of libnccl-net-tcpx.so in LD_LIBRARY_PATH");
     return found;
   }
   if (!IsAnother(file, report)) found.plugin = file;

@@ -40,11 +40,10 @@ void CheckThreads(const Patient& patient, Report* report) {
     report->Ok("limit", absl::StrCat("threads: ", known ? absl::StrCat(limit.rlim_cur) : "unlimited"));
     return;
   }
-  report->Problem(
-      "limit",
-      absl::StrCat("threads: ", limit.rlim_cur, " for all processes of the user, of which the plugin wants ", wanted,
-                   " and the application its own"),
-      "ulimit -u 65536 (LimitNPROC=65536)");
+  report->Problem("limit",
+                  absl::StrCat("threads: ", limit.rlim_cur, " for all processes of the user; the plugin wants ", wanted,
+                               " and the application its own"),
+                  "ulimit -u 65536 (LimitNPROC=65536)");
 }
 
 // "NVRM version: ..." names the kernel's half.

@@ -1,4 +1,5 @@
 // All checks of this machine.
+#include "tools/doctor/greeting.h"
 #include "tools/doctor/local_checks.h"
 
 namespace tcpx {
@@ -10,6 +11,8 @@ void CheckAll(const Patient& patient, Report* report) {
   CheckSecret(patient, report);
   CheckTrafficClass(patient, report);
   CheckDevices(patient, report);
+  if (!report->Says("share a subnet")) CheckSharedSubnets(OwnFacts(patient), report);
+  CheckLanes(patient, report);
   CheckLinks(patient, report);
   CheckCpus(patient, report);
   CheckEngine(patient, report);

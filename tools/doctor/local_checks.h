@@ -1,12 +1,15 @@
 // local_checks.h: the doctor's checks of this machine, each of which adds its lines to a report.
 //
-// Purpose: what the plugin's own functions say, judged: well, to be noted, or a problem with the command that mends it.
+// Purpose: judges what the plugin's own functions say: ok, note, or problem with the command that fixes it.
 //
 // Threads: one.
 // Units:   as the patient's.
 // Errors:  findings.
 #ifndef TCPX_TOOLS_DOCTOR_LOCAL_CHECKS_H_
 #define TCPX_TOOLS_DOCTOR_LOCAL_CHECKS_H_
+
+#include <map>
+#include <string>
 
 #include "tools/doctor/finding.h"
 #include "tools/doctor/patient.h"
@@ -15,8 +18,8 @@ namespace tcpx {
 namespace doctor {
 
 // Files of NCCL's, whose lines become variables as NCCL makes them: NCCL_CONF_FILE, else ~/.nccl.conf, and
-// /etc/nccl.conf. Before Examine.
-void ReadNcclConf(Report* report);
+// /etc/nccl.conf. Before Examine. `origins`, which may be null, gets the file of each variable that one set.
+void ReadNcclConf(Report* report, std::map<std::string, std::string>* origins = nullptr);
 
 // "nccl" and "plugin": what the loader finds. Gives the plugin's file, empty where none is found, and the version of
 // the interface that NCCL would take, 0 where NCCL is not found.
@@ -33,6 +36,8 @@ void CheckSecret(const Patient& patient, Report* report);
 void CheckTrafficClass(const Patient& patient, Report* report);
 // "device" and "address".
 void CheckDevices(const Patient& patient, Report* report);
+// "lanes": how many a connection of each device gets, and why.
+void CheckLanes(const Patient& patient, Report* report);
 // "link": MTU, driver, offloads, queues, queueing discipline.
 void CheckLinks(const Patient& patient, Report* report);
 // "cpu".

@@ -1,4 +1,4 @@
-// The matrix of all pairs, and what stands out in it.
+// The matrix of all pairs, and what is unusual in it.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -19,6 +19,9 @@ namespace {
 constexpr double kSlow = 0.6;   // of the median
 constexpr double kFar = 2;      // times the median
 constexpr double kFarUs = 200;  // and at least so much more: less a host may add that is busy while it is asked
+
+// Tables of more hosts are wider than a screen; --json has the numbers.
+constexpr size_t kTableHostsMax = 12;
 
 double Median(std::vector<double> values) {
   if (values.empty()) return 0;
@@ -87,6 +90,29 @@ std::string Table(const std::vector<HostLine>& hosts, const std::vector<Cell>& c
   return text + "\n\n";
 }
 
+// One character for each pair, so that hundreds of hosts fit on a screen: an odd row or column is an odd host.
+std::string PictureText(const std::vector<HostLine>& hosts, const std::vector<Cell>& cells) {
+  const Usual usual = UsualOf(cells);
+  const size_t count = hosts.size();
+  std::vector<std::string> rows(count, std::string(count, '?'));
+  for (size_t i = 0; i < count; ++i) rows[i][i] = '\\';
+  for (const Cell& cell : cells) {
+    const auto shade = [&](double mbps) {
+      if (!cell.reached) return '!';
+      if (mbps <= 0) return cell.problems > 0 ? '!' : '.';  // no streams
+      return mbps >= 0.9 * usual.mbps ? '.' : mbps >= kSlow * usual.mbps ? 'o' : '#';
+    };
+    rows[static_cast<size_t>(cell.from)][static_cast<size_t>(cell.to)] = shade(cell.out_mbps);
+    rows[static_cast<size_t>(cell.to)][static_cast<size_t>(cell.from)] = shade(cell.in_mbps);
+  }
+  std::string text = absl::StrFormat(
+      "speed, row to column, compared with the median: . as usual  o below 90 %%  # below %.0f %%  ! not reached  "
+      "? not asked\n",
+      kSlow * 100);
+  for (size_t i = 0; i < count; ++i) absl::StrAppendFormat(&text, "%-16s %s\n", hosts[i].name.substr(0, 16), rows[i]);
+  return text + "\n";
+}
+
 }  // namespace
 
 Cell ParseSummary(int from, int to, const std::string& output) {
@@ -110,10 +136,13 @@ Cell ParseSummary(int from, int to, const std::string& output) {
 }
 
 std::string MatrixText(const std::vector<HostLine>& hosts, const std::vector<Cell>& cells) {
+  const std::string picture = PictureText(hosts, cells);
+  if (hosts.size() > kTableHostsMax) return picture;
   const auto number = [](const Cell& cell, double value) {
     return cell.reached && value > 0 ? absl::StrFormat("%.0f", value) : std::string("?");
   };
   return absl::StrCat(
+      picture,
       Table(hosts, cells, "Mbit/s, row to",
             [&](const Cell& cell, bool back) { return number(cell, back ? cell.in_mbps : cell.out_mbps); }),
       Table(hosts, cells, "round trip, us", [&](const Cell& cell, bool) { return number(cell, cell.rtt_us); }),

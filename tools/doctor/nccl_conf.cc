@@ -11,7 +11,7 @@ namespace doctor {
 namespace {
 
 // As NCCL: a line is NAME=VALUE, and what the environment has already stays.
-void ReadFile(const std::string& path, Report* report) {
+void ReadFile(const std::string& path, Report* report, std::map<std::string, std::string>* origins) {
   const std::optional<std::string> text = ReadSmallFile(path);
   if (!text.has_value()) return;
   int count = 0;
@@ -24,6 +24,7 @@ void ReadFile(const std::string& path, Report* report) {
                       absl::StrCat("write NAME=VALUE in ", path, ", without export"));
       continue;
     }
+    if (origins != nullptr && getenv(name.c_str()) == nullptr) (*origins)[name] = path;
     setenv(name.c_str(), std::string(line.substr(equals + 1)).c_str(), /*overwrite=*/0);
     ++count;
   }
@@ -32,15 +33,15 @@ void ReadFile(const std::string& path, Report* report) {
 
 }  // namespace
 
-void ReadNcclConf(Report* report) {
+void ReadNcclConf(Report* report, std::map<std::string, std::string>* origins) {
   const char* named = getenv("NCCL_CONF_FILE");
   const char* home = getenv("HOME");
   if (named != nullptr && *named != '\0') {
-    ReadFile(named, report);
+    ReadFile(named, report, origins);
   } else if (home != nullptr) {
-    ReadFile(absl::StrCat(home, "/.nccl.conf"), report);
+    ReadFile(absl::StrCat(home, "/.nccl.conf"), report, origins);
   }
-  ReadFile("/etc/nccl.conf", report);
+  ReadFile("/etc/nccl.conf", report, origins);
 }
 
 }  // namespace doctor

@@ -33,42 +33,45 @@ int MarkToTry(const Patient& patient) {
 std::string MarkText(int octet) { return octet == 0 ? std::string("no mark") : absl::StrCat("dscp ", DscpOf(octet)); }
 
 void JudgeMark(const Patient& patient, const Pair& pair, int mark, const PacketFacts& facts, Report* report) {
-  const auto washed = [mark](int octet) { return DscpOf(octet) != DscpOf(mark); };
-  if (!washed(facts.mark_there) && !washed(facts.mark_back)) {
-    report->Ok("mark", absl::StrCat(pair.text, ": ", MarkText(mark), " is kept both ways"));
+  const auto changed = [mark](int octet) { return DscpOf(octet) != DscpOf(mark); };
+  if (!changed(facts.mark_there) && !changed(facts.mark_back)) {
+    report->Ok("mark", absl::StrCat(pair.text, ": ", MarkText(mark), " is kept in both directions"));
     return;
   }
   const bool wanted = !(patient.options.traffic_class == AskedClass());
-  const std::string way = !washed(facts.mark_back)    ? "on the way there"
-                          : !washed(facts.mark_there) ? "on the way back"
-                                                      : "both ways";
-  const int seen = washed(facts.mark_there) ? facts.mark_there : facts.mark_back;
+  const std::string way = !changed(facts.mark_back)    ? "on the path there"
+                          : !changed(facts.mark_there) ? "on the path back"
+                                                       : "in both directions";
+  const int seen = changed(facts.mark_there) ? facts.mark_there : facts.mark_back;
   report->Add(
       wanted ? Grade::kProblem : Grade::kNote, "mark",
-      absl::StrCat(pair.text, ": ", MarkText(mark), " is washed ", way, ", to ", MarkText(seen)),
+      absl::StrCat(pair.text, ": ", MarkText(mark), " is changed ", way, ", to ", MarkText(seen)),
       "have the switches trust DSCP on these ports; on the hosts look for nft, tc and the CNI's rules (tcpdump -v)");
 }
 
 // A packet that is too large for the path gets lost; the kernel must hear of it, or TCP's do as well.
 void JudgeMtu(const Pair& pair, const PacketFacts& facts, Report* report, Between* between) {
-  const int path = std::min(facts.there, facts.back);
   const int mine = std::min(pair.here->mtu, kLargestPacket);
   const int other = std::min(pair.there->mtu, kLargestPacket);
+  // A veth takes somewhat more than its MTU.
+  const int there = std::min({facts.there, mine, other});
+  const int back = std::min({facts.back, mine, other});
+  const int path = std::min(there, back);
   between->path_mtu = between->path_mtu == 0 ? path : std::min(between->path_mtu, path);
   const std::string text = absl::StrFormat("%s: %d bytes pass (there %d, back %d; the interfaces have %d and %d)",
-                                           pair.text, path, facts.there, facts.back, mine, other);
-  const std::string mend = path > 0 ? absl::StrFormat(
-                                          "ip link set dev %s mtu %d on both hosts, or let the switches pass %d; "
-                                          "sysctl -w net.ipv4.tcp_mtu_probing=1 until then",
-                                          pair.here->name, path, std::max(mine, other))
-                                    : "find what drops packets of 1200 bytes";
+                                           pair.text, path, there, back, mine, other);
+  const std::string fix = path > 0 ? absl::StrFormat(
+                                         "ip link set dev %s mtu %d on both hosts, or let the switches pass %d; "
+                                         "sysctl -w net.ipv4.tcp_mtu_probing=1 until then",
+                                         pair.here->name, path, std::max(mine, other))
+                                   : "find what drops packets of 1200 bytes";
   if (mine != other) {
-    report->Problem("mtu", text + ": the mtu of the two hosts differs", mend);
+    report->Problem("mtu", text + ": the mtu of the two hosts differs", fix);
   } else if (path < mine) {
     report->Problem(
         "mtu",
-        text + (facts.kernel_there > facts.there ? ": larger ones vanish without a word" : ": the path is narrower"),
-        mend);
+        text + (facts.kernel_there > facts.there ? ": larger ones are dropped silently" : ": the path is narrower"),
+        fix);
   } else {
     report->Ok("mtu", text);
   }
@@ -96,6 +99,12 @@ void CheckPair(const Patient& patient, const Pair& pair, Report* report, Between
   auto channel = Channel::Dial(pair.target, pair.here->address);
   absl::StatusOr<Times> times = channel.ok() ? AskTimes(&*channel, kTimes) : channel.status();
   if (!times.ok()) {
+    // Where one of the two is not alone in its subnet, that has been said, and how to fix it.
+    if (!pair.here->shares.empty() || !pair.there->shares.empty()) {
+      report->Problem("pair", absl::StrCat(pair.text, ": not reachable (", times.status().message(), ")"),
+                      "first do what the line about interfaces in one subnet says");
+      return;
+    }
     report->Problem(
         "pair", absl::StrCat(pair.text, ": not reachable (", times.status().message(), ")"),
         absl::StrCat("ip route get ", pair.there->address.HostString(), " from ", pair.here->address.HostString(),

@@ -12,8 +12,9 @@
 namespace tcpx {
 namespace doctor {
 
-// All pairs of one family, the first kPairsMax of them.
 inline constexpr int kPairsMax = 64;
+
+// All pairs of one family, the first kPairsMax of them.
 void CheckPairs(const Patient& patient, const PeerFacts& here, const PeerFacts& there, Report* report,
                 Between* between);
 

@@ -1,4 +1,4 @@
-// tcpx_doctor: what the plugin would do here, and what stands in its way.
+// tcpx_doctor: what the plugin would do here, and what would keep it from working.
 #include <signal.h>
 #include <stdio.h>
 
@@ -17,6 +17,7 @@
 #include "tools/doctor/kept_lines.h"
 #include "tools/doctor/listener.h"
 #include "tools/doctor/local_checks.h"
+#include "tools/doctor/parameters.h"
 #include "tools/doctor/patient.h"
 
 namespace tcpx {
@@ -50,8 +51,19 @@ int ExamineBetween(const Command& command) {
   return report.ExitCode();
 }
 
+int ShowParameters(const Command& command) {
+  Report ignored;
+  Origins origins;
+  ReadNcclConf(&ignored, &origins);
+  const std::string head = absl::StrCat("\"version\": ", JsonText(kVersion), ", \"host\": ", JsonText(HostName()));
+  fputs((command.json ? ParametersJson(origins, head) : ParametersText(origins)).c_str(), stdout);
+  return 0;
+}
+
 int Run(const Command& command) {
   switch (command.mode) {
+    case Mode::kParameters:
+      return ShowParameters(command);
     case Mode::kHere:
       return ExamineHere(command);
     case Mode::kListen:

@@ -58,7 +58,7 @@ class SelfConnection {
   void* receive_ = nullptr;
 };
 
-std::string MendFailure(const std::string& reason) {
+std::string FixFailure(const std::string& reason) {
   if (absl::StrContains(reason, "TCPX_PORT_RANGE")) return "widen TCPX_PORT_RANGE, or end what has its ports";
   if (absl::StrContains(reason, "secret")) return "correct TCPX_SECRET_FILE (docs/security.md)";
   return "NCCL_DEBUG=INFO shows the plugin's own lines; docs/doctor.md";
@@ -69,7 +69,7 @@ std::string LastNews(const KeptLines& lines, Report* report) {
   std::string last;
   for (const std::string& warning : lines.warnings) {
     last = warning;
-    if (!report->Says(warning)) report->Problem("plugin", absl::StrCat("it warns: ", warning), MendFailure(warning));
+    if (!report->Says(warning)) report->Problem("plugin", absl::StrCat("it warns: ", warning), FixFailure(warning));
   }
   return last;
 }
@@ -104,7 +104,7 @@ void TryDevice(NetClient* client, void* context, int device, Report* report) {
     report->Problem(
         "plugin",
         absl::StrFormat("device %d, %s: %s failed%s%s", device, name, failed, reason.empty() ? "" : ": ", reason),
-        MendFailure(reason));
+        FixFailure(reason));
   }
 }
 
@@ -128,7 +128,7 @@ void TryPlugin(const Patient& patient, const FoundLibraries& found, Report* repo
   TellDecisions(lines, report);
   if (!counted) {
     report->Problem("plugin", absl::StrCat(found.plugin, ": init failed", reason.empty() ? "" : ": ", reason),
-                    MendFailure(reason));
+                    FixFailure(reason));
     return;
   }
   report->Ok("plugin", absl::StrFormat("%s loads, v%d, %d of %d devices", found.plugin, (*client)->version(), count,

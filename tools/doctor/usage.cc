@@ -4,12 +4,13 @@ namespace tcpx {
 namespace doctor {
 
 const char* UsageText() {
-  return R"(tcpx_doctor: what the plugin would do here, and what stands in its way
+  return R"(tcpx_doctor: what the plugin would do here, and what would keep it from working
 
 usage: tcpx_doctor [OPTION...]             this machine, or this container
        tcpx_doctor listen [OPTION...]      answers another doctor, until it is interrupted
        tcpx_doctor HOST [OPTION...]        this host and HOST, where tcpx_doctor listen runs
-       tcpx_doctor hosts FILE [OPTION...]  all pairs of the hosts in FILE, "NAME [ADDRESS]" on each line
+       tcpx_doctor --hosts FILE [OPTION...]  all pairs of the hosts in FILE, "NAME [ADDRESS]" on each line
+       tcpx_doctor --parameters [--json]   every parameter, its value, and where it comes from
 
   --ranks N      judge for N ranks on this host (default: what the launcher's variables say, else 1)
   --gpus N       GPUs of one rank's process (default 1)
@@ -21,24 +22,23 @@ usage: tcpx_doctor [OPTION...]             this machine, or this container
   --version      version and build
   -h, --help     this text
 
-  --port N       listen, HOST: the port of the listening doctor (17617; hosts: the kernel chooses)
+  --port N       listen, HOST: the port of the listening doctor (17617; --hosts: the kernel chooses)
   --until-eof    listen: end with the standard input
-  --ms N         HOST, hosts: milliseconds of each stream (1000); 0: no streams
-  --summary      HOST: one line, as hosts reads it
-  --start TEXT   hosts: how a command is started on a host ("ssh -o BatchMode=yes {host}"); with Slurm
-                 "srun --overlap --nodes=1 --ntasks=1 --nodelist={host}"
-  --remote TEXT  hosts: the doctor there ("tcpx_doctor"), and variables in front of it ("env A=B /opt/tcpx_doctor")
+  --ms N         HOST, --hosts: milliseconds of each stream (1000); 0: none; from 10000 on TCPX_LANES is recommended
+  --summary      HOST: one line, as --hosts reads it
+  --start TEXT   --hosts: how a command is started on a host ("ssh -o BatchMode=yes {host}"; in a Slurm job
+                 "srun --overlap --nodes=1 --ntasks=1 --nodelist={host}")
+  --remote TEXT  --hosts: the doctor there ("tcpx_doctor"), and variables in front of it ("env A=B /opt/tcpx_doctor")
 
-HOST asks, for each pair of interfaces: is it reachable, round trip, path MTU, is a DSCP kept; then whether clocks and
-secrets agree, and, through the plugin, whether each pair of devices connects and what 1, 4 and 16 flows carry in both
-directions; it ends with the settings that follow. hosts starts "listen --until-eof" on every host by --start, then
-"ADDRESS --summary" on the first of each pair, one pair after the other: nothing is installed and nothing stays.
-With 1000 ms a pair takes about 10 s. The listening doctor answers whoever reaches its port: end it when done.
+HOST asks, for each pair of interfaces: is it reachable, round trip, path MTU, is a DSCP kept; then whether clocks,
+secrets and parameters agree, and, through the plugin, whether each pair of devices connects and what 1, 4 and 16 flows
+carry in both directions; it ends with the settings that follow. --hosts starts "listen --until-eof" on every host by
+--start, then "ADDRESS --summary" on the first of each pair, one pair after the other: nothing is installed and nothing
+stays. With 1000 ms a pair takes about 10 s. The listening doctor answers anyone who reaches its port: end it when done.
 
 Run it where the job runs: in the same container, by the same launcher, with the same variables. It needs no root.
 
-Each line is ok, note or problem, a word that says of what, and what is so; below a note or a problem stands what
-mends it. docs/doctor.md explains every line.
+docs/doctor.md explains every line.
 
 exit code: 0 no problem; 1 a problem; 2 wrong usage
 )";

@@ -27,7 +27,7 @@ bool IsParameter(absl::string_view name) {
 // "NAME" of "NAME=VALUE".
 absl::string_view NameOf(absl::string_view entry) { return entry.substr(0, entry.find('=')); }
 
-std::string MendName(absl::string_view name, const std::string& nearest) {
+std::string FixName(absl::string_view name, const std::string& nearest) {
   if (nearest.empty()) return absl::StrCat("unset ", name);
   return absl::StrCat("export ", nearest, "=\"$", name, "\"; unset ", name);
 }
@@ -40,7 +40,7 @@ void CheckUnknownOfNccl(absl::string_view name, Report* report) {
   }
   const std::string nearest = NearestParameter(name, "NCCL_");
   const std::string hint = nearest.empty() ? "" : absl::StrCat("; the nearest name is ", nearest);
-  report->Problem("variable", absl::StrCat(name, " is not known and has no effect", hint), MendName(name, nearest));
+  report->Problem("variable", absl::StrCat(name, " is not known and has no effect", hint), FixName(name, nearest));
 }
 
 // The plugin's own warning, one for each name.
@@ -49,7 +49,7 @@ void CheckUnknownOfOurs(const char* entry, Report* report) {
   const absl::string_view name = NameOf(entry);
   for (const std::string& warning : UnknownParameters(one)) {
     const bool no_other = absl::StartsWith(name, "TCPX_TEST_") || IsRemovedParameter(name);
-    report->Problem("variable", warning, MendName(name, no_other ? "" : NearestParameter(name, "TCPX_")));
+    report->Problem("variable", warning, FixName(name, no_other ? "" : NearestParameter(name, "TCPX_")));
   }
 }
 
@@ -89,7 +89,7 @@ void CheckVariables(const Patient& patient, Report* report) {
 void CheckSecret(const Patient& patient, Report* report) {
   const std::string& file = patient.options.secret_file;
   if (file.empty()) {
-    report->Ok("secret", "no shared secret (TCPX_SECRET_FILE is not set): whoever learns a handle may connect");
+    report->Ok("secret", "no shared secret (TCPX_SECRET_FILE is not set): anyone who learns a handle may connect");
     return;
   }
   std::string warning;

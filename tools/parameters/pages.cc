@@ -30,6 +30,7 @@ The plugin reads these environment variables once, at its first init. Most jobs 
 - With `NCCL_DEBUG=INFO` one line of the log has the version, the build and the `TCPX_` values in effect. The build id
   is the linker's checksum of the library (`readelf -n` shows it), not a commit: ranks whose ids differ loaded different
   files.
+- `tcpx_doctor --parameters` prints all of them with their values and where these come from.
 - `NCCL_*` variables are NCCL's own. If they have a meaning here, it is NCCL's.
 
 This page is generated from the table in `common/params_table.cc`; after a change there, run

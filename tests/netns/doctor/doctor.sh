@@ -2,7 +2,8 @@
 #
 #   examine HOST [NAME=VALUE|OPTION...]     runs it there; what it says is in $said, its exit code in $code
 #   finds NAME GRADE CHECK REGEX            one line of it has this grade and check and matches
-#   broken NAME CHECK REGEX                 the same for a problem: exit code 1, and behind it what mends it
+#   broken NAME CHECK REGEX                 the same for a problem: exit code 1, and behind it what fixes it
+#   fixed_by NAME CHECK REGEX               the fix below it matches
 #   sound NAME                              no problem, exit code 0
 #   wrong ARGUMENT...                       wrong usage: exit code 2
 #
@@ -46,7 +47,12 @@ broken() {
   finds "$1" problem "$2" "$3"
   ((failures == before)) || return 0
   ((code == 1)) || not_so "$1: exit code $code"
-  [[ $(grep -EA1 "^problem +$2 .*($3)" <<<"$said") == *' mend: '* ]] || not_so "$1: nothing that mends it"
+  [[ $(grep -EA1 "^problem +$2 .*($3)" <<<"$said") == *' fix: '* ]] || not_so "$1: nothing that fixes it"
+}
+
+# fixed_by NAME CHECK REGEX: some line of this check, note or problem, is followed by a fix that matches.
+fixed_by() {
+  grep -EA1 "^(note|problem) +$2 " <<<"$said" | grep -Eq "^ +fix: .*($3)" || not_so "$1: no fix of $2 that matches $3"
 }
 
 sound() {

@@ -20,13 +20,14 @@ done
 
 matrix() {
   code=0
-  said=$("$doctor" hosts "$scratch/hosts" --start 'ip netns exec {host}' --remote "env ${as_installed[*]} $doctor" \
+  said=$("$doctor" --hosts "$scratch/hosts" --start 'ip netns exec {host}' --remote "env ${as_installed[*]} $doctor" \
     --ms 300 "$@" 2>"$scratch/errors") || code=$?
   said+=$'\n'$(cat "$scratch/errors")
 }
 
 matrix --ms 0 && sound "three hosts that are asked for no streams"
 finds "three hosts that are asked for no streams" ok pair "3 pairs alike"
+grep -q '^a  *\\\.\.$' <<<"$said" || not_so "three hosts: no picture"
 if ((${TCPX_TEST_LONG:-0} == 1)); then
   matrix && sound "three hosts alike"
   finds "three hosts alike" ok pair "3 pairs alike"

@@ -63,7 +63,7 @@ TEST_F(Checks, TheTableOfConnectionsIsNearlyFull) {
   CheckConntrack(*patient_, &report_);
   ASSERT_NE(Wrong("conntrack"), nullptr);
   EXPECT_EQ(Wrong("conntrack")->grade, Grade::kProblem);
-  EXPECT_TRUE(absl::StrContains(Wrong("conntrack")->mend, "nf_conntrack_max=524288"));
+  EXPECT_TRUE(absl::StrContains(Wrong("conntrack")->fix, "nf_conntrack_max=524288"));
 }
 
 TEST_F(Checks, TheTableOfConnectionsIsSmall) {
@@ -87,7 +87,7 @@ TEST_F(Checks, BuffersDoNotGrow) {
   Write("/proc/sys/net/ipv4/tcp_moderate_rcvbuf", "0\n");
   CheckBuffers(*patient_, &report_);
   ASSERT_NE(Wrong("buffers"), nullptr);
-  EXPECT_EQ(Wrong("buffers")->mend, "sysctl -w net.ipv4.tcp_moderate_rcvbuf=1");
+  EXPECT_EQ(Wrong("buffers")->fix, "sysctl -w net.ipv4.tcp_moderate_rcvbuf=1");
 }
 
 // The kernel's cause is read where its errno leaves several. In a process of its own: the filter is for good.
@@ -101,7 +101,7 @@ TEST_F(Checks, TheSysctlForbidsIoUring) {
     _exit(0);
   };
   EXPECT_EXIT(forbidden(), testing::ExitedWithCode(0),
-              "SKIPPED|note +engine .*sysctl kernel.io_uring_disabled is 2(.|\n)*mend: sysctl -w "
+              "SKIPPED|note +engine .*sysctl kernel.io_uring_disabled is 2(.|\n)*fix: sysctl -w "
               "kernel.io_uring_disabled=0");
 }
 

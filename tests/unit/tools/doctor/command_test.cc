@@ -1,6 +1,8 @@
 // The doctor's command line.
 #include "tools/doctor/command.h"
 
+#include <stdlib.h>
+
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
 
@@ -53,12 +55,33 @@ TEST(Command, WordsInFrontSayWhatIsDone) {
   EXPECT_EQ(hosts->start, "srun -w {host}");
 }
 
+TEST(Command, HostsAndParametersAreOptionsToo) {
+  const auto hosts = ParseCommand({"--hosts", "file", "--ms", "0"});
+  ASSERT_TRUE(hosts.ok()) << hosts.status();
+  EXPECT_EQ(hosts->mode, Mode::kHosts);
+  EXPECT_EQ(hosts->hosts_file, "file");
+  const auto parameters = ParseCommand({"--parameters", "--json"});
+  ASSERT_TRUE(parameters.ok()) << parameters.status();
+  EXPECT_EQ(parameters->mode, Mode::kParameters);
+  EXPECT_TRUE(parameters->json);
+}
+
+TEST(Command, HostsAreStartedByTheLauncherOfTheJob) {
+  unsetenv("SLURM_JOB_ID");
+  EXPECT_EQ(DefaultStart(), "ssh -o BatchMode=yes {host}");
+  setenv("SLURM_JOB_ID", "7", 1);
+  EXPECT_TRUE(absl::StartsWith(DefaultStart(), "srun --overlap "));
+  unsetenv("SLURM_JOB_ID");
+}
+
 TEST(Command, OptionsOfOtherModesAreRefused) {
   for (const auto& wrong : std::vector<std::vector<std::string>>{{"--port", "5"},
                                                                  {"--ms", "5"},
                                                                  {"node7", "--until-eof"},
                                                                  {"node7", "--port", "0"},
                                                                  {"hosts"},
+                                                                 {"--hosts"},
+                                                                 {"--parameters", "--ms", "5"},
                                                                  {"listen", "--ms", "5"},
                                                                  {"node7", "node8"}}) {
     EXPECT_FALSE(ParseCommand(wrong).ok()) << wrong[0];
@@ -66,8 +89,9 @@ TEST(Command, OptionsOfOtherModesAreRefused) {
 }
 
 TEST(Command, HelpNamesEveryOption) {
-  for (const char* option : {"--ranks", "--gpus", "--rtt-us", "--plugin", "--nccl", "--json", "--quiet", "--help",
-                             "--port", "--until-eof", "--ms", "--summary", "--start", "--remote"}) {
+  for (const char* option :
+       {"--ranks", "--gpus", "--rtt-us", "--plugin", "--nccl", "--json", "--quiet", "--help", "--port", "--until-eof",
+        "--ms", "--summary", "--start", "--remote", "--hosts", "--parameters"}) {
     EXPECT_TRUE(absl::StrContains(UsageText(), option)) << option;
   }
 }

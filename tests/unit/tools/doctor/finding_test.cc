@@ -20,9 +20,9 @@ TEST(Finding, IsALineWithItsCureBelow) {
   EXPECT_EQ(ReportText(Three(), false),
             "ok       nccl        NCCL 2.28.9\n"
             "note     cpu         few\n"
-            "                      mend: more\n"
+            "                      fix: more\n"
             "problem  link        tso is off\n"
-            "                      mend: ethtool -K eth0 tso on\n"
+            "                      fix: ethtool -K eth0 tso on\n"
             "1 ok, 1 to note, 1 problem\n");
 }
 
@@ -45,8 +45,8 @@ TEST(Finding, JsonHasTheSame) {
   EXPECT_EQ(ReportJson(Three(), "\"host\": \"a\""),
             "{\"host\": \"a\", \"problems\": 1, \"notes\": 1, \"findings\": [\n"
             "  {\"grade\": \"ok\", \"check\": \"nccl\", \"text\": \"NCCL 2.28.9\"},\n"
-            "  {\"grade\": \"note\", \"check\": \"cpu\", \"text\": \"few\", \"mend\": \"more\"},\n"
-            "  {\"grade\": \"problem\", \"check\": \"link\", \"text\": \"tso is off\", \"mend\": \"ethtool -K eth0 tso "
+            "  {\"grade\": \"note\", \"check\": \"cpu\", \"text\": \"few\", \"fix\": \"more\"},\n"
+            "  {\"grade\": \"problem\", \"check\": \"link\", \"text\": \"tso is off\", \"fix\": \"ethtool -K eth0 tso "
             "on\"}\n"
             "]}\n");
 }
@@ -56,6 +56,15 @@ TEST(Finding, WhatOthersWroteMakesNoLines) {
   report.Problem("variable", "TCPX_A\nok       all  is well", "");
   EXPECT_EQ(report.findings()[0].text, "TCPX_A\\x0aok       all  is well");
   EXPECT_EQ(JsonText("a\"b\\c\xe9\x01"), "\"a\\\"b\\\\c\xef\xbf\xbd\\u0001\"");
+}
+
+TEST(Finding, IsSaidOnce) {
+  Report report;
+  for (int i = 0; i < 3; ++i) report.Problem("flow", "the stream stalled", "look");
+  report.Problem("flow", "another", "look");
+  EXPECT_EQ(report.Count(Grade::kProblem), 2);
+  EXPECT_TRUE(report.HasProblem("flow"));
+  EXPECT_FALSE(report.HasProblem("mtu"));
 }
 
 TEST(Finding, KnowsWhatItSaid) {

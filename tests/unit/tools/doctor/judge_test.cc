@@ -5,43 +5,123 @@
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
 #include "tools/doctor/between.h"
+#include "tools/doctor/greeting.h"
 #include "tools/doctor/hosts.h"
 
 namespace tcpx {
 namespace doctor {
 namespace {
 
-TEST(Flows, OneThatFillsTheWayNeedsNoSetting) {
+TEST(Flows, OneThatFillsThePathNeedsNoSetting) {
   Report report;
-  JudgeFlows({{1, 9000, 9100}, {4, 9400, 9300}, {16, 9300, 9200}}, 4, &report);
+  JudgeFlows({{1, 9000, 9100}, {4, 9400, 9300}, {16, 9300, 9200}}, 4, kAdviceMs, &report);
   EXPECT_EQ(report.Count(Grade::kNote), 0);
-  EXPECT_TRUE(report.Says("one flow fills the way"));
+  EXPECT_TRUE(report.Says("one flow fills the path"));
 }
 
 TEST(Flows, ALimitForEachIsNamedWithTheLanesThatHelp) {
   Report report;
-  JudgeFlows({{1, 1000, 1000}, {4, 4000, 4000}, {16, 15000, 15000}}, 4, &report);
+  JudgeFlows({{1, 1000, 1000}, {4, 4000, 4000}, {16, 15000, 15000}}, 4, kAdviceMs, &report);
   EXPECT_TRUE(report.Says("limited to about 1000 Mbit/s; 16 bring 15.0 times as much"));
-  EXPECT_EQ(report.findings().back().mend, "export TCPX_LANES=17");
+  EXPECT_EQ(report.findings().back().fix, "export TCPX_LANES=17");
 }
 
 TEST(Flows, WhatThePluginTakesByItselfIsNotRecommended) {
   Report report;
-  JudgeFlows({{1, 1000, 1000}, {4, 3900, 4000}, {16, 4000, 4000}}, 4, &report);
+  JudgeFlows({{1, 1000, 1000}, {4, 3900, 4000}, {16, 4000, 4000}}, 4, kAdviceMs, &report);
   EXPECT_TRUE(report.Says("a flow is limited"));
   EXPECT_EQ(report.findings().back().grade, Grade::kOk);
 }
 
 TEST(Flows, DirectionsThatDifferAreNamed) {
   Report report;
-  JudgeFlows({{1, 9000, 900}, {4, 9000, 900}, {16, 9000, 900}}, 4, &report);
+  JudgeFlows({{1, 9000, 900}, {4, 9000, 900}, {16, 9000, 900}}, 4, kAdviceMs, &report);
   EXPECT_TRUE(report.Says("the directions differ"));
 }
 
 TEST(Flows, NoneTellNothing) {
   Report report;
-  JudgeFlows({}, 4, &report);
+  JudgeFlows({}, 4, kAdviceMs, &report);
   EXPECT_TRUE(report.findings().empty());
+}
+
+TEST(Flows, AShortRunRecommendsNoNumberOfLanes) {
+  Report report;
+  JudgeFlows({{1, 1000, 1000}, {4, 4000, 4000}, {16, 15000, 15000}}, 4, kAdviceMs - 1, &report);
+  EXPECT_TRUE(report.Says("a flow is limited"));
+  EXPECT_TRUE(report.Says("too short to recommend TCPX_LANES: for that use --ms 10000"));
+  EXPECT_TRUE(report.findings().back().fix.empty());
+}
+
+TEST(Flows, NoiseRecommendsNoNumberOfLanes) {
+  Report report;
+  JudgeFlows({{1, 1000, 1000, 600, 4000}, {4, 1400, 1400, 900, 5000}, {16, 3900, 3900, 3900, 6000}}, 4, kAdviceMs,
+             &report);
+  EXPECT_TRUE(report.Says("the rounds differ as much as the numbers of flows do"));
+  EXPECT_EQ(report.Count(Grade::kNote), 0);
+  Report clear;
+  JudgeFlows({{1, 1000, 1000, 900, 1100}, {4, 4000, 4000, 3900, 4100}, {16, 16000, 16000, 15000, 17000}}, 4, kAdviceMs,
+             &clear);
+  EXPECT_EQ(clear.findings().back().fix, "export TCPX_LANES=17");
+}
+
+// A fix fits what is wrong, and a firewall is only one of the reasons.
+TEST(Streams, AFailureHasTheFixThatFits) {
+  const struct {
+    const char* reason;
+    const char* fix;
+  } cases[] = {
+      {"connect failed: the peer has another shared secret: give all ranks the same TCPX_SECRET_FILE",
+       "TCPX_SECRET_FILE"},
+      {"connect failed: the peer encrypts and this process does not", "TCPX_ENCRYPT"},
+      {"connect failed: the peer speaks another wire version: install one build", "one build"},
+      {"error the plugin is not found on the other host: run tcpx_doctor there", "tcpx_doctor on the other host"},
+      {"connect failed: connect to 10.0.0.2:4 through eth0: no answer yet", "TCPX_PORT_RANGE"},
+      {"connect failed: connect: Connection refused (111); nobody listens there", "TCPX_PORT_RANGE"},
+      {"the stream stalled", "NCCL_DEBUG=INFO"},
+  };
+  for (const auto& one : cases) {
+    EXPECT_TRUE(absl::StrContains(FixStream(Report(), one.reason), one.fix)) << one.reason;
+  }
+  Report black_hole;
+  black_hole.Problem("mtu", "1400 bytes pass: larger ones are dropped silently", "ip link set");
+  EXPECT_TRUE(absl::StrContains(FixStream(black_hole, "the stream stalled"), "the line about mtu"));
+}
+
+TEST(Parameters, ThatDifferAreNamedOnceAndEncryptionIsAProblem) {
+  PeerFacts here;
+  PeerFacts there;
+  Report same;
+  here.parameters["NCCL_SOCKET_IFNAME"] = "eth0";
+  EXPECT_TRUE(CompareParameters(here, there, &same));
+  EXPECT_EQ(same.Count(Grade::kOk), 1);
+  here.parameters["TCPX_LANES"] = "4";
+  there.parameters["TCPX_HEAL"] = "off";
+  Report differ;
+  EXPECT_TRUE(CompareParameters(here, there, &differ));
+  EXPECT_EQ(differ.Count(Grade::kNote), 1);
+  EXPECT_TRUE(differ.Says("TCPX_LANES is 4 here and auto there"));
+  EXPECT_TRUE(differ.Says("TCPX_HEAL is on here and off there"));
+  there.parameters["TCPX_ENCRYPT"] = "on";
+  Report encrypts;
+  EXPECT_FALSE(CompareParameters(here, there, &encrypts));
+  EXPECT_TRUE(encrypts.Says("TCPX_ENCRYPT is off here and on there: they would refuse each other"));
+  EXPECT_EQ(encrypts.ExitCode(), 1);
+}
+
+TEST(Subnets, SharedByTwoInterfacesAreAFinding) {
+  PeerFacts facts;
+  facts.host = "a";
+  facts.links.push_back({0, "eth0", *SocketAddress::Parse("10.0.0.1"), 24, 1500, 10000, "eth1", false});
+  Report note;
+  CheckSharedSubnets(facts, &note);
+  EXPECT_EQ(note.Count(Grade::kNote), 1);
+  EXPECT_TRUE(note.Says("a: eth0 10.0.0.1 and eth1 are in one subnet"));
+  facts.links[0].drops = true;
+  Report problem;
+  CheckSharedSubnets(facts, &problem);
+  EXPECT_TRUE(problem.Says("rp_filter=1 drops them"));
+  EXPECT_EQ(problem.ExitCode(), 1);
 }
 
 TEST(Clock, OnlyALargeDifferenceIsNoted) {
@@ -137,6 +217,19 @@ TEST(Matrix, IsATable) {
   EXPECT_TRUE(absl::StrContains(text, "9000"));
   EXPECT_TRUE(absl::StrContains(text, "9100"));
   EXPECT_TRUE(absl::StrContains(text, "path MTU"));
+}
+
+TEST(Matrix, IsAPictureWithOneCharacterForAPair) {
+  std::vector<Cell> cells = Alike(4);
+  for (Cell& cell : cells) {
+    if (cell.to == 3) cell.in_mbps = 900;
+  }
+  cells[0].reached = false;
+  const std::string text = MatrixText(Names(4), cells);
+  EXPECT_TRUE(absl::StrContains(text, "\na                \\!..\n")) << text;
+  EXPECT_TRUE(absl::StrContains(text, "\nd                ###\\\n")) << text;
+  // Wider tables than a screen are left out.
+  EXPECT_FALSE(absl::StrContains(MatrixText(Names(13), Alike(13)), "path MTU"));
 }
 
 }  // namespace

@@ -1,0 +1,77 @@
+#include "tools/doctor/parameters.h"
+
+#include <stdlib.h>
+
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "common/json_text.h"
+#include "common/params.h"
+#include "common/params_text.h"
+
+namespace tcpx {
+namespace doctor {
+namespace {
+
+struct Row {
+  const Parameter* parameter;
+  std::string value;
+  std::string from;
+};
+
+// Where a valid value comes from; "default" where there is none, with the value that is not allowed.
+std::string FromOf(const Parameter& parameter, const Origins& origins, const std::vector<std::string>& warnings) {
+  const char* const set = getenv(parameter.name);
+  if (set == nullptr || *set == '\0') return "default";
+  const auto file = origins.find(parameter.name);
+  std::string from = file == origins.end() ? "environment" : file->second;
+  for (const std::string& warning : warnings) {
+    const bool ignored = absl::StartsWith(warning, absl::StrCat(parameter.name, " is \""));
+    if (ignored) return absl::StrCat("default; not allowed: \"", set, "\" (", from, ")");
+  }
+  return from;
+}
+
+std::vector<Row> Rows(const Origins& origins) {
+  std::vector<std::string> warnings;
+  const Options options = LoadOptions(nullptr, &warnings);
+  if (!options.refused.empty()) warnings.push_back(options.refused);
+  std::vector<Row> rows;
+  for (const Parameter& parameter : Parameters()) {
+    Row row = {&parameter, ValueOf(parameter, options), FromOf(parameter, origins, warnings)};
+    const bool product = options.lanes != 0 && row.from == "default";
+    if (product && parameter.name == absl::string_view("TCPX_LANES")) {
+      row.from = "NCCL_SOCKET_NTHREADS x NCCL_NSOCKS_PERTHREAD";
+    }
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::string ParametersText(const Origins& origins) {
+  std::string text = absl::StrFormat("%-34s %-12s %-12s %s\n", "PARAMETER", "VALUE", "FROM", "WHAT IT DOES");
+  for (const Row& row : Rows(origins)) {
+    absl::StrAppendFormat(&text, "%-34s %-12s %-12s %s\n", row.parameter->name, row.value, row.from,
+                          row.parameter->brief);
+  }
+  return text;
+}
+
+std::string ParametersJson(const Origins& origins, const std::string& head) {
+  std::vector<std::string> lines;
+  for (const Row& row : Rows(origins)) {
+    lines.push_back(absl::StrCat(
+        "  {\"name\": ", JsonText(row.parameter->name), ", \"value\": ", JsonText(row.value),
+        ", \"default\": ", JsonText(DefaultText(*row.parameter)), ", \"from\": ", JsonText(row.from),
+        ", \"allowed\": ", JsonText(AllowedText(*row.parameter)), ", \"does\": ", JsonText(row.parameter->brief), "}"));
+  }
+  return absl::StrCat("{", head, ", \"parameters\": [\n", absl::StrJoin(lines, ",\n"), "\n]}\n");
+}
+
+}  // namespace doctor
+}  // namespace tcpx
