@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""site_test: the pages render as a site, every link of it leads to a file and a heading of it, and a wrong one is noticed.
+"""site_test: the pages render as a site whose links, search and diagrams work, and what is wrong is noticed.
 
 usage: site_test.py WORKSPACE
 
@@ -7,6 +7,7 @@ Skipped, aloud, where Node.js or markdown-it is not there (tools/setup --site).
 """
 
 import html.parser
+import json
 import os
 import pathlib
 import pwd
@@ -61,17 +62,53 @@ def check_links(out):
 
 
 def check_that_faults_are_seen(scratch):
-    """A tree of two pages, of which one has a link to nowhere, and one to a heading that is not there."""
+    """A tree with a link to nowhere, a link to a heading that is not there, and a diagram that is none."""
     tree = scratch / "tree"
     (tree / "docs/site").mkdir(parents=True)
-    shutil.copy(ROOT / "docs/site/style.css", tree / "docs/site/style.css")
-    (tree / "README.md").write_text("# A\n\n[b](docs/README.md) [c](nowhere.md) [d](docs/README.md#e)\n")
+    for name in ("style.css", "site.js"):
+        shutil.copy(ROOT / "docs/site" / name, tree / "docs/site" / name)
+    diagram = "\n```mermaid\nsequenceDiagram\n  A-nonsense\n```\n"
+    (tree / "README.md").write_text("# A\n\n[b](docs/README.md) [c](nowhere.md) [d](docs/README.md#e)\n" + diagram)
     (tree / "docs/README.md").write_text("# Pages\n\n[changes](../CHANGELOG.md)\n")
     (tree / "CHANGELOG.md").write_text("# Changes\n")
     done = render(tree, scratch / "faulty")
-    wanted = ("README.md: nowhere.md leads nowhere", "README.md: docs/README.md#e: no such heading", "2 links")
+    wanted = ["README.md: nowhere.md leads nowhere", "README.md: docs/README.md#e: no such heading"]
+    if (MODULES / "mermaid").is_dir():
+        wanted += ["README.md: a diagram: Parse error", "3 faults"]
     if done.returncode != 1 or not all(text in done.stdout for text in wanted):
         sys.exit("FAILED: wrong links went unnoticed: exit code %d, %s" % (done.returncode, done.stdout))
+
+
+def check_search(out):
+    """What the search box would list for some words, in the page's own code."""
+    script = """
+      globalThis.window = {};
+      const fs = require("fs"), vm = require("vm");
+      vm.runInThisContext(fs.readFileSync("search-index.js", "utf8"));
+      vm.runInThisContext(fs.readFileSync("site.js", "utf8"));
+      for (const words of JSON.parse(process.argv[1]))
+        console.log((findSections(window.searchIndex, words)[0] ?? ["nothing"])[0]);
+    """
+    wanted = {
+        "TCPX_LANES": "docs/parameters.html#tcpx_lanes",
+        "gpudirect google": "docs/faq.html#is-this-googles-gpudirect-tcpx",
+        "process-stopped": "docs/observability.html#verdicts",
+        "no such words here": "nothing",
+    }
+    done = subprocess.run(["node", "-e", script, json.dumps(list(wanted))], cwd=out, stdout=subprocess.PIPE, text=True)
+    if done.stdout.split() != list(wanted.values()):
+        sys.exit("FAILED: the search finds %s" % done.stdout.split())
+
+
+def check_diagrams(out):
+    """Pages with diagrams load mermaid from the site itself; others do not."""
+    if not (MODULES / "mermaid").is_dir():
+        return print("SKIPPED: no mermaid here (tools/setup --site): diagrams stay text")
+    page = (out / "docs/architecture.html").read_text()
+    if page.count('<pre class="mermaid">sequenceDiagram') < 3 or '<script src="../mermaid.min.js">' not in page:
+        sys.exit("FAILED: no diagrams in docs/architecture.html")
+    if not (out / "mermaid.min.js").is_file() or "mermaid" in (out / "docs/doctor.html").read_text():
+        sys.exit("FAILED: mermaid is missing, or loaded for nothing")
 
 
 def main():
@@ -85,6 +122,8 @@ def main():
         if done.returncode:
             sys.exit("FAILED: the site could not be rendered")
         check_links(scratch / "site")
+        check_search(scratch / "site")
+        check_diagrams(scratch / "site")
         check_that_faults_are_seen(scratch)
 
 
