@@ -118,7 +118,7 @@ class RowsTest(unittest.TestCase):
         page = "\n".join(top.page_lines(row))
         self.assertIn("lanes: 5 added, 4 dropped, 0 lost, 3 redialled", page)
         self.assertIn("cubic closed", page)
-        self.assertRegex(top.row_text(row), r" 4!  [NP]")
+        self.assertRegex(top.row_text(row), r"^[NP.C ]{10} .* 4! send")
 
     def test_what_is_new_has_no_rate_yet(self):
         (row,) = self.rows(None, snapshot(3))
@@ -158,7 +158,7 @@ class RowsTest(unittest.TestCase):
                 [top.row_text(row) for row in rows]
 
     def test_a_process_that_has_not_looked_keeps_its_rows(self):
-        view = top.View(type("Options", (), {"sort": "rate", "filter": ""}))
+        view = top.View(type("Options", (), {"sort": "rate", "filter": "", "group": "connection"}))
         view.take({"a": snapshot(1)})
         view.take({"a": snapshot(3)})
         view.take({"a": snapshot(3), "b": snapshot(1)})
@@ -179,6 +179,39 @@ class RowsTest(unittest.TestCase):
         (row,) = self.rows(snapshot(1), snapshot(3))
         self.assertEqual(len(top.HEAD), len(top.row_text(row)))
         self.assertEqual("NNNNNNNNNNNNPPPPPP..", top.bar(row["blocked"]))
+
+    def test_what_tells_most_is_within_80_columns(self):
+        (row,) = self.rows(snapshot(1), snapshot(3))
+        shown = top.row_text(row)[:79]
+        for text in ("NNNNNNPPP.", "1.00 GB/s", "1049 us", " 5! ", "10.0.0.2", "4711"):
+            self.assertIn(text, shown)
+        for name in ("waits_for", "rate", "p99", "lanes", "peer", "pid", "history"):
+            self.assertIn(name, top.HEAD[:79])
+        self.assertLess(len(top.LEGEND), 90)
+        self.assertLess(max(map(len, top.HELP.splitlines())), 80)
+
+    def test_totals_are_for_each_peer_or_process(self):
+        rows = []
+        for socket_name, peer in (("@a", "10.0.0.2"), ("@a", "10.0.0.3"), ("@b", "10.0.0.2")):
+            (row,) = self.rows(snapshot(1), snapshot(3))
+            rows.append({**row, "socket": socket_name, "peer": peer, "history": [1, 2]})
+        self.assertEqual(rows, top.grouped(rows, "connection"))
+        by_peer = {row["peer"]: row for row in top.grouped(rows, "peer")}
+        self.assertAlmostEqual(2e9, by_peer["10.0.0.2"]["rate"])
+        self.assertEqual((10, 2, [2, 4]), tuple(by_peer["10.0.0.2"][key] for key in ("lanes_open", "lanes_slow", "history")))
+        self.assertEqual("2 connections", by_peer["10.0.0.2"]["communicator"])
+        by_process = top.grouped(rows, "process")
+        self.assertEqual(["2", "10.0.0.2"], [row["peer"] for row in by_process])
+        for row in top.arranged(by_process, "network", ""):
+            self.assertEqual(len(top.HEAD), len(top.row_text(row)))
+
+    def test_the_history_is_of_the_latest_looks(self):
+        view = top.View(type("Options", (), {"sort": "rate", "filter": "", "group": "connection"}))
+        for second in range(1, 13):
+            view.take({"a": snapshot(second)})
+        self.assertEqual([1e9] * top.HISTORY, view.rows[0]["history"])
+        self.assertEqual("   _.-+#", top.sparkline([0, 1, 3, 5, 8]))
+        self.assertEqual(" " * 8, top.sparkline([]))
 
 
 class CommandTest(unittest.TestCase):
@@ -207,14 +240,14 @@ class CommandTest(unittest.TestCase):
     def test_why(self):
         server = Server()
         run = self.run_top("--why", "--socket", server.name)
-        self.assertEqual((0, "nothing stands\n"), (run.returncode, run.stdout), run.stderr)
+        self.assertEqual((0, "nothing is stalled\n"), (run.returncode, run.stdout), run.stderr)
         server.verdict = {"cause": "peer-late", "culprit": "node2 pid 5", "text": "a waits for node2 pid 5: late"}
         run = self.run_top("--why", "--socket", server.name)
         self.assertEqual("comm 0xabc: a waits for node2 pid 5: late\nculprit: node2 pid 5 (peer-late)\n", run.stdout)
         (found,) = json.loads(self.run_top("--why", "--json", "--socket", server.name).stdout)
         self.assertEqual("peer-late", found["cause"])
         server.verdict = "nonsense"
-        self.assertEqual("nothing stands\n", self.run_top("--why", "--socket", server.name).stdout)
+        self.assertEqual("nothing is stalled\n", self.run_top("--why", "--socket", server.name).stdout)
         run = self.run_top("--why", "--socket", "@tcpx-nobody-%d" % time.monotonic_ns())
         self.assertEqual(1, run.returncode)
 
@@ -258,6 +291,18 @@ class CommandTest(unittest.TestCase):
     def test_wrong_use(self):
         self.assertEqual(2, self.run_top("--json").returncode)
         self.assertEqual(2, self.run_top("--sort", "colour").returncode)
+
+    def test_without_a_terminal_it_says_so(self):
+        run = self.run_top()
+        self.assertEqual((2, ""), (run.returncode, run.stdout))
+        self.assertEqual("tcpx_top: this is no terminal: use --once for a table, --once --json for scripts, or --why\n", run.stderr)
+
+    def test_version(self):
+        self.assertEqual((0, "tcpx_top (from the sources)\n"), (lambda run: (run.returncode, run.stdout))(self.run_top("--version")))
+
+    def test_once_with_totals(self):
+        run = self.run_top("--once", "--interval", "0.1", "--group", "peer", "--socket", Server().name)
+        self.assertIn("1 connection ", run.stdout, run.stderr)
 
     def test_answers_that_are_none(self):
         name = "@tcpx-top-garbage-%d" % time.monotonic_ns()
@@ -326,6 +371,23 @@ class TerminalTest(unittest.TestCase):
                 return screen
             time.sleep(0.05)
         self.fail("no %r on:\n%s" % (text, screen))
+
+    def test_help_and_totals(self):
+        self.await_text("N network")
+        self.tmux("send-keys", "?")
+        self.await_text("totals: for each connection, peer or process")
+        self.tmux("send-keys", "x")
+        self.await_text("GB/s")
+        self.tmux("send-keys", "g")
+        self.await_text("1 peer, by rate")
+        self.tmux("send-keys", "g")
+        self.await_text("1 process, by rate")
+
+    def test_80_columns_show_what_each_waits_for(self):
+        self.tmux("resize-window", "-x", "80")
+        screen = self.await_text("GB/s")
+        self.assertIn("history", screen)
+        self.assertRegex(screen, r"(?m)^[NPC.]{10} +1\.00 GB/s")
 
     def test_list_page_and_end(self):
         screen = self.await_text("GB/s")
