@@ -25,8 +25,8 @@ import sys
 # Top to bottom. A file belongs to the longest path that holds it.
 ORDER = [
     ["tests"],
-    ["bench/fabric", "bench/nccl_bench", "tools/doctor", "tools/parameters"],
-    ["bench/net_bench"],
+    ["bench/fabric"],
+    ["bench/net_bench", "bench/nccl_bench", "tools/doctor", "tools/parameters"],
     ["bench/command_line", "bench/netns/wire", "bench/netns/heal"],
     # What only tests and benchmarks use: the plugin knows nothing of it.
     ["nccl/client", "common/payload"],
