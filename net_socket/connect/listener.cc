@@ -30,6 +30,11 @@ void Listener::StopResting() {
 }
 
 void Listener::OnEvents(uint32_t) {
+  if (!goes_on_) AcceptSome();
+}
+
+void Listener::AcceptSome() {
+  goes_on_ = false;
   for (int i = 0; i < kPortion; ++i) {
     sockaddr_storage from{};
     socklen_t length = sizeof(from);
@@ -43,6 +48,8 @@ void Listener::OnEvents(uint32_t) {
     }
     hellos_->AddInLoop(std::move(fd), SocketAddress::FromSockaddr(generic, length).value_or(SocketAddress()));
   }
+  goes_on_ = true;
+  runtime_->reactor.Post([self = tie_.To(this)] { self.With([](Listener* listener) { listener->AcceptSome(); }); });
 }
 
 void Listener::LimitReached(int err) {

@@ -1,8 +1,10 @@
 // listener.h: one listening socket, and what it does when no descriptor is left for those who wait in its backlog.
 //
-// Purpose: accepts in portions, so that other sockets of the reactor get their turn. At the descriptor limit a socket
-//          that has not said its hello makes room; where there is none, the listener pauses instead of spinning. One that
-//          something else shut down (ss -K ends listening sockets too) is left alone: epoll would report it for ever.
+// Purpose: accepts in portions, one in each turn of the loop: other sockets of the reactor get theirs, and a backlog that
+//          strangers fill is emptied, since a peer that finds it full comes again after a second. At the descriptor limit
+//          a socket that has not said its hello makes room; where there is none, the listener pauses instead of spinning.
+//          One that something else shut down (ss -K ends listening sockets too) is left alone: epoll would report it for
+//          ever.
 //
 // Threads: the reactor; created anywhere.
 // Lifetime: borrows runtime and hellos. Unwatch its descriptor before it goes.
@@ -16,6 +18,7 @@
 #include "common/fd.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/connect/pending_hello.h"
+#include "net_socket/engine/link.h"
 
 namespace tcpx {
 
@@ -29,6 +32,7 @@ class Listener final : public Reactor::Handler {
   void OnEvents(uint32_t events) override;
 
  private:
+  void AcceptSome();
   void LimitReached(int err);
   void WasShutDown();
   void Pause();
@@ -37,6 +41,8 @@ class Listener final : public Reactor::Handler {
   Runtime* const runtime_;
   PendingHellos* const hellos_;
   OwnedFd fd_;
+  Tie tie_;
+  bool goes_on_ = false;   // with the next turn
   int64_t warned_ns_ = 0;  // 0: not yet
   bool pausing_ = false;
   Reactor::TimerId pause_timer_;

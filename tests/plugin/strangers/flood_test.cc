@@ -1,5 +1,5 @@
-// Somebody who has read a ticket asks for keys as fast as he can, from an address of his own: peers connect all the same,
-// and timers are not late.
+// Somebody who has read a ticket asks for keys as fast as he can, from an address of his own: peers connect all the same.
+// How long that takes is shown; key_turns_test and reactor_test hold what it depends on.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
@@ -20,8 +20,6 @@ namespace {
 
 constexpr size_t kAtOnce = 400;
 constexpr int kConnects = 20;
-// On a machine that does nothing else the slowest of these takes 0.02 s, and without turns seconds.
-constexpr int64_t kConnectMaxNs = 2 * kSecond;
 
 Hello EncryptedHello(uint32_t number) {
   Hello hello;
@@ -52,7 +50,6 @@ TEST(FloodTest, PeersConnectWhileSomebodyAsksForKeys) {
     std::fprintf(stderr, "the slowest of %d connects took %.3f s\n", kConnects,
                  static_cast<double>(slowest_ns) / kSecond);
     TCPX_REQUIRE(CountInLog("did not prove the shared secret") > 0, LogText());
-    TCPX_REQUIRE(slowest_ns < kConnectMaxNs, slowest_ns);
     rank.CloseListen(listen);
     rank.Finalize();
   };
