@@ -7,8 +7,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/fd.h"
 #include "common/status.h"
@@ -18,26 +21,25 @@ namespace {
 
 static_assert(kMacBytes == crypto_auth_hmacsha256_BYTES);
 
-// A place for the secret, wiped at its end. With room for a newline, and for a byte that is too many.
-struct Place {
-  ~Place() { sodium_memzero(data, sizeof(data)); }
-  char data[Secret::kBytesMax + 3];
-  size_t bytes = 0;
-};
+// With room for a newline, and for a byte that is too many.
+constexpr size_t kPlaceBytes = Secret::kBytesMax + 3;
+// deploy/kubernetes/secret.yaml.
+constexpr absl::string_view kPlaceholder = "replace-this-by-";
 
 absl::Status Refusal(const std::string& path, absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat("TCPX_SECRET_FILE ", path, " ", why));
 }
 
-absl::Status Read(const std::string& path, int fd, Place* place) {
-  while (place->bytes < sizeof(place->data)) {
-    const ssize_t got = read(fd, place->data + place->bytes, sizeof(place->data) - place->bytes);
+absl::StatusOr<absl::string_view> Read(const std::string& path, int fd, const KeyPages& place) {
+  size_t bytes = 0;
+  while (bytes < kPlaceBytes) {
+    const ssize_t got = read(fd, place.data() + bytes, kPlaceBytes - bytes);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return Refusal(path, absl::StrCat("can't be read: ", ErrnoText(errno)));
     if (got == 0) break;
-    place->bytes += static_cast<size_t>(got);
+    bytes += static_cast<size_t>(got);
   }
-  return absl::OkStatus();
+  return absl::string_view(reinterpret_cast<const char*>(place.data()), bytes);
 }
 
 absl::string_view WithoutNewline(absl::string_view text) {
@@ -46,47 +48,57 @@ absl::string_view WithoutNewline(absl::string_view text) {
   return text;
 }
 
-absl::Status CheckLength(const std::string& path, size_t bytes) {
-  if (bytes == 0) return Refusal(path, "is empty: write the same random text for all ranks");
-  if (bytes < Secret::kBytesMin) {
-    return Refusal(path, absl::StrCat("holds ", bytes, " bytes, which can be guessed: write at least ",
-                                      Secret::kBytesMin, " random ones"));
+// What no random text of this length has fewer of: sixteen random bytes have 12 at least, 32 of them 25, and so has what
+// base64 makes of these; hexadecimal digits are 16, of which two or three may be missing among 64.
+size_t DifferentMin(size_t bytes) { return bytes < 32 ? 8 : bytes < 64 ? 16 : 12; }
+
+absl::Status CheckStrength(const std::string& path, absl::string_view secret) {
+  const auto weak = [&path](absl::string_view why) {
+    return Refusal(path, absl::StrCat(why, ": make another one (umask 077; openssl rand -base64 32 >", path,
+                                      ") and copy it to all ranks"));
+  };
+  if (secret.empty()) return weak("is empty");
+  if (secret.size() < Secret::kBytesMin) {
+    return weak(absl::StrCat("holds ", secret.size(), " bytes, which can be guessed, and needs ", Secret::kBytesMin));
   }
-  if (bytes > Secret::kBytesMax) return Refusal(path, absl::StrCat("holds more than ", Secret::kBytesMax, " bytes"));
-  return absl::OkStatus();
+  if (secret.size() > Secret::kBytesMax) return weak(absl::StrCat("holds more than ", Secret::kBytesMax, " bytes"));
+  if (absl::StartsWith(secret, kPlaceholder)) return weak("holds the placeholder of the manifest, which all know");
+  std::array<bool, 256> seen{};
+  for (const char byte : secret) seen[static_cast<uint8_t>(byte)] = true;
+  const auto different = static_cast<size_t>(std::count(seen.begin(), seen.end(), true));
+  if (different >= DifferentMin(secret.size())) return absl::OkStatus();
+  return weak(absl::StrCat("holds only ", different, " different bytes, and can be guessed"));
 }
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Secret>> Secret::Load(const std::string& path, std::string* warning) {
+absl::StatusOr<std::unique_ptr<Secret>> Secret::Load(const std::string& path) {
   // Non-blocking: a pipe without a writer would hold init up.
   const OwnedFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd.valid()) return Refusal(path, absl::StrCat("can't be opened: ", ErrnoText(errno)));
   struct stat file;
   if (fstat(fd.get(), &file) != 0 || !S_ISREG(file.st_mode)) return Refusal(path, "is not a file");
-  if ((file.st_mode & S_IROTH) != 0) {
-    *warning = absl::StrCat("TCPX_SECRET_FILE ", path,
-                            " can be read by every user of this host: take that right away (chmod o-r; in a Kubernetes "
-                            "secret volume: defaultMode 0400)");
+  if ((file.st_mode & (S_IROTH | S_IWOTH)) != 0) {
+    return Refusal(path, absl::StrCat("can be read or written by every user of this host: chmod 600 ", path,
+                                      " (in a Kubernetes secret volume: defaultMode 0400); if others have had it long, "
+                                      "make another one (openssl rand -base64 32)"));
   }
-  Place place;
-  absl::Status read = Read(path, fd.get(), &place);
-  if (!read.ok()) return read;
-  const absl::string_view bytes = WithoutNewline(absl::string_view(place.data, place.bytes));
-  absl::Status length = CheckLength(path, bytes.size());
-  if (!length.ok()) return length;
+  const KeyPages place(kPlaceBytes);
+  const auto read = Read(path, fd.get(), place);
+  if (!read.ok()) return read.status();
+  const absl::string_view bytes = WithoutNewline(*read);
+  absl::Status strength = CheckStrength(path, bytes);
+  if (!strength.ok()) return strength;
   return std::make_unique<Secret>(bytes);
 }
 
-Secret::Secret(absl::string_view bytes) : bytes_(bytes.size()), key_(new unsigned char[bytes.size()]) {
-  std::memcpy(key_.get(), bytes.data(), bytes_);
+Secret::Secret(absl::string_view bytes) : bytes_(bytes.size()), key_(bytes.size()) {
+  std::memcpy(key_.data(), bytes.data(), bytes_);
 }
-
-Secret::~Secret() { sodium_memzero(key_.get(), bytes_); }
 
 Mac Secret::Sign(std::initializer_list<absl::string_view> parts) const {
   crypto_auth_hmacsha256_state state;
-  crypto_auth_hmacsha256_init(&state, key_.get(), bytes_);
+  crypto_auth_hmacsha256_init(&state, key_.data(), bytes_);
   for (absl::string_view part : parts) {
     crypto_auth_hmacsha256_update(&state, reinterpret_cast<const unsigned char*>(part.data()), part.size());
   }
@@ -97,7 +109,7 @@ Mac Secret::Sign(std::initializer_list<absl::string_view> parts) const {
 }
 
 Key32 Secret::Early() const {
-  return Extract(Key32().view(), absl::string_view(reinterpret_cast<const char*>(key_.get()), bytes_));
+  return Extract(Key32().view(), absl::string_view(reinterpret_cast<const char*>(key_.data()), bytes_));
 }
 
 bool Secret::Same(const Mac& expected, const char* mac) {

@@ -5,7 +5,8 @@
 //
 // Threads: any; constant once loaded.
 // Units:   bytes.
-// Errors:  Load: kInvalidArgument, with the path and what to do.
+// Errors:  Load: kInvalidArgument, with the path and the command that makes a good one: where the file can't be read, where
+//          others than its owner and group may read or write it, and where its secret can be guessed.
 // Source:  HMAC-SHA256: RFC 2104, FIPS 180-4, from libsodium. Fewer than 16 bytes can be guessed offline by whoever has
 //          recorded a handshake (NIST SP 800-107 asks for 112 bits at the least).
 #ifndef TCPX_NET_SOCKET_CONNECT_SECRET_H_
@@ -22,6 +23,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "net_socket/message/wire.h"
+#include "net_socket/seal/key_memory.h"
 #include "net_socket/seal/seals.h"
 
 namespace tcpx {
@@ -33,13 +35,12 @@ class Secret {
   static constexpr size_t kBytesMin = 16;
   static constexpr size_t kBytesMax = 4096;
 
-  // The file's content without a newline at its end. Whoever else may read the file is a line in *warning.
-  static absl::StatusOr<std::unique_ptr<Secret>> Load(const std::string& path, std::string* warning);
+  // The file's content without a newline at its end.
+  static absl::StatusOr<std::unique_ptr<Secret>> Load(const std::string& path);
 
   explicit Secret(absl::string_view bytes);
   Secret(const Secret&) = delete;
   Secret& operator=(const Secret&) = delete;
-  ~Secret();
 
   // Of the parts one behind the other.
   Mac Sign(std::initializer_list<absl::string_view> parts) const;
@@ -54,7 +55,7 @@ class Secret {
 
  private:
   const size_t bytes_;
-  const std::unique_ptr<unsigned char[]> key_;
+  const KeyPages key_;
   std::unique_ptr<const Encryption> encryption_;
 };
 

@@ -17,6 +17,7 @@
 #include "common/unknown_params.h"
 #include "nccl/plugin_api.h"
 #include "net_socket/seal/cipher_suites.h"
+#include "net_socket/seal/key_memory.h"
 #include "net_socket/seal/seals.h"
 
 namespace tcpx {
@@ -92,12 +93,11 @@ absl::Status Settings::Secure() {
 
 absl::Status Settings::LoadSecret() {
   if (options_.secret_file.empty()) return absl::OkStatus();
-  std::string warning;
-  auto secret = Secret::Load(options_.secret_file, &warning);
-  if (!warning.empty()) TCPX_WARN("%s", warning);
+  auto secret = Secret::Load(options_.secret_file);
   if (!secret.ok()) return secret.status();
   secret_ = *std::move(secret);
-  TCPX_INFO("TCPX_SECRET_FILE %s: every peer has to prove the secret that it holds", options_.secret_file);
+  TCPX_INFO("TCPX_SECRET_FILE %s: every peer has to prove the secret that it holds%s", options_.secret_file,
+            KeysAreLocked() ? "" : "; it can't be locked in memory, and may go to swap: raise `ulimit -l`");
   return absl::OkStatus();
 }
 

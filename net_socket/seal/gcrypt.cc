@@ -1,8 +1,12 @@
 #include "net_socket/seal/gcrypt.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 
 #include <cstring>
+
+#include "common/mutex.h"
+#include "net_socket/seal/key_memory.h"
 
 namespace tcpx {
 namespace {
@@ -56,6 +60,10 @@ bool FindAll(void* library, Gcrypt* found) {
          Find(library, "gcry_cipher_checktag", &found->checktag);
 }
 
+void LockForFork();
+void UnlockAfterFork();
+void ForgetKeysInChild();
+
 // Whoever came first has set it up. Secure memory is not used: it is small, and pages are locked for it.
 Gcrypt Load() {
   Gcrypt found;
@@ -64,6 +72,8 @@ Gcrypt Load() {
   found.version = found.check_version(kVersionMin);
   if (found.version == nullptr) return Gcrypt();
   if (found.control(kInitializationFinishedAsk) == 0) found.control(kInitializationFinished, 0);
+  // glibc forgets the handlers when the plugin is unloaded.
+  (void)pthread_atfork(&LockForFork, &UnlockAfterFork, &ForgetKeysInChild);
   return found;
 }
 
@@ -72,10 +82,47 @@ const Gcrypt& Library() {
   return library;
 }
 
+// Above what a handle of AES takes, with its tables.
+constexpr size_t kHandleBytes = 8192;
+
+// What libgcrypt has of a key is on pages of the heap, which a forked child copies: it is overwritten there.
+struct LivingKey {
+  Handle handle = nullptr;
+  size_t key_bytes = 0;
+  LivingKey* next = nullptr;
+  LivingKey* before = nullptr;
+};
+Mutex g_mutex;  // held by whoever forks, so that the child finds the list whole
+LivingKey* g_living TCPX_GUARDED_BY(g_mutex) = nullptr;
+
+void LockForFork() TCPX_NO_THREAD_SAFETY_ANALYSIS { g_mutex.lock(); }
+void UnlockAfterFork() TCPX_NO_THREAD_SAFETY_ANALYSIS { g_mutex.unlock(); }
+void ForgetKeysInChild() TCPX_NO_THREAD_SAFETY_ANALYSIS {
+  const uint8_t zeros[32] = {};
+  for (LivingKey* key = g_living; key != nullptr; key = key->next) {
+    (void)Library().setkey(key->handle, zeros, key->key_bytes);
+  }
+  g_mutex.unlock();
+}
+
 class GcryptAead final : public Aead {
  public:
-  GcryptAead(Handle handle, bool finalizes) : gcrypt_(Library()), handle_(handle), finalizes_(finalizes) {}
-  ~GcryptAead() override { gcrypt_.close(handle_); }
+  GcryptAead(Handle handle, CipherSuite suite)
+      : gcrypt_(Library()), handle_(handle), finalizes_(suite == CipherSuite::kAes128Ocb) {
+    HideKeyMemory(handle, kHandleBytes);
+    MutexLock lock(g_mutex);
+    living_ = {handle, KeyBytes(suite), g_living};
+    if (g_living != nullptr) g_living->before = &living_;
+    g_living = &living_;
+  }
+  ~GcryptAead() override {
+    {
+      MutexLock lock(g_mutex);
+      (living_.before == nullptr ? g_living : living_.before->next) = living_.next;
+      if (living_.next != nullptr) living_.next->before = living_.before;
+    }
+    gcrypt_.close(handle_);
+  }
 
   bool Seal(const AeadNonce& nonce, const char* ad, size_t ad_bytes, const char* in, size_t bytes, char* out) override {
     if (!Begin(nonce, ad, ad_bytes)) return false;
@@ -103,6 +150,7 @@ class GcryptAead final : public Aead {
   const Gcrypt& gcrypt_;
   const Handle handle_;
   const bool finalizes_;
+  LivingKey living_;
 };
 
 }  // namespace
@@ -116,7 +164,7 @@ std::unique_ptr<Aead> MakeGcryptAead(CipherSuite suite, const uint8_t* key) {
                                                       : kModePoly1305;
   Handle handle = nullptr;
   if (gcrypt.open(&handle, algorithm, mode, 0) != 0) return nullptr;
-  auto aead = std::make_unique<GcryptAead>(handle, suite == CipherSuite::kAes128Ocb);
+  auto aead = std::make_unique<GcryptAead>(handle, suite);
   if (gcrypt.setkey(handle, key, KeyBytes(suite)) != 0) return nullptr;
   return aead;
 }

@@ -41,7 +41,12 @@ Key32 Derive(const Key32& secret, absl::string_view label, absl::string_view tra
 
 }  // namespace
 
-Key32::~Key32() { sodium_memzero(bytes_.data(), bytes_.size()); }
+static_assert(Key32::size() <= kKeySlotBytes);
+
+Key32& Key32::operator=(const Key32& other) {
+  std::memmove(bytes_, other.bytes_, size());
+  return *this;
+}
 
 void ExpandLabel(const Key32& secret, absl::string_view label, absl::string_view context, uint8_t* out, size_t bytes) {
   const std::string info =

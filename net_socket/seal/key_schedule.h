@@ -19,24 +19,25 @@
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
+#include "net_socket/seal/key_memory.h"
 
 namespace tcpx {
 
-// 32 secret bytes. A copy is wiped like the first.
+// 32 secret bytes, zeros at first, in memory for keys (key_memory.h). A copy is wiped like the first.
 class Key32 {
  public:
-  Key32() = default;
-  Key32(const Key32&) = default;
-  Key32& operator=(const Key32&) = default;
-  ~Key32();
+  Key32() : bytes_(TakeKeySlot()) {}
+  Key32(const Key32& other) : Key32() { *this = other; }
+  Key32& operator=(const Key32& other);
+  ~Key32() { FreeKeySlot(bytes_); }
 
-  uint8_t* data() { return bytes_.data(); }
-  const uint8_t* data() const { return bytes_.data(); }
+  uint8_t* data() { return bytes_; }
+  const uint8_t* data() const { return bytes_; }
   static constexpr size_t size() { return 32; }
-  absl::string_view view() const { return {reinterpret_cast<const char*>(bytes_.data()), bytes_.size()}; }
+  absl::string_view view() const { return {reinterpret_cast<const char*>(bytes_), size()}; }
 
  private:
-  std::array<uint8_t, 32> bytes_{};
+  uint8_t* const bytes_;
 };
 
 // HKDF-Expand-Label with our prefix; `bytes` at most 32.

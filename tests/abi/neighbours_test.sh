@@ -70,7 +70,7 @@ if [[ -z $old ]]; then
 fi
 ! cmp -s "$old" "$today" || { echo "FAILED: both libraries are the same file"; exit 1; }
 
-head -c 24 /dev/urandom | base64 >"$scratch/secret"
+(umask 077 && head -c 24 /dev/urandom | base64 >"$scratch/secret")
 for settings in "" "TCPX_THREADS=2 TCPX_LANES=3" "TCPX_SECRET_FILE=$scratch/secret" "TCPX_HEAL=1 TCPX_THREADS=1"; do
   talk "today's dials the previous" "$old" "$today" $settings
   talk "the previous dials today's" "$today" "$old" $settings

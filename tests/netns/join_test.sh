@@ -55,7 +55,7 @@ refusals() {
 
   # One secret is wrong: its neighbours are refused, and the others hear of it.
   umask 077
-  for secret in right wrong; do head -c 24 /dev/urandom | base64 >"$scratch/$secret"; done
+  for secret in right wrong; do (umask 077; head -c 24 /dev/urandom | base64 >"$scratch/$secret"); done
   start secret "a b c d" "${short[@]}" "TCPX_SECRET_FILE=$scratch/right" "2:TCPX_SECRET_FILE=$scratch/wrong" && {
     all_fail secret
     told secret 1 'connect to 10[.]1[.]0[.]3:.*secret'

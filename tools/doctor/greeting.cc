@@ -79,9 +79,8 @@ std::string RandomHex() {
 }
 
 std::unique_ptr<Secret> OwnSecret(const Patient& patient) {
-  std::string warning;
   if (patient.options.secret_file.empty()) return nullptr;
-  auto secret = Secret::Load(patient.options.secret_file, &warning);
+  auto secret = Secret::Load(patient.options.secret_file);
   return secret.ok() ? *std::move(secret) : nullptr;
 }
 

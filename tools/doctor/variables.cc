@@ -92,15 +92,13 @@ void CheckSecret(const Patient& patient, Report* report) {
     report->Ok("secret", "no shared secret (TCPX_SECRET_FILE is not set): anyone who learns a handle may connect");
     return;
   }
-  std::string warning;
-  const auto secret = Secret::Load(file, &warning);
+  const auto secret = Secret::Load(file);
   if (!secret.ok()) {
     report->Problem(
         "secret", absl::StrCat(secret.status().message(), "; the plugin refuses every connection"),
         absl::StrCat("openssl rand -base64 32 >", file, "; chmod 600 ", file, "; and copy it to every host"));
     return;
   }
-  if (!warning.empty()) report->Problem("secret", warning, absl::StrCat("chmod 600 ", file));
   report->Ok("secret", absl::StrCat(file, ": every peer has to prove the secret that it holds"));
 }
 

@@ -103,7 +103,7 @@ addresses() {
 }
 
 secrets() {
-  printf 'the secret of this host' >"$scratch/here" && printf 'the secret of that host' >"$scratch/there"
+  (umask 077; printf 'the secret of this host' >"$scratch/here"; printf 'the secret of that host' >"$scratch/there")
   chmod 600 "$scratch/here" "$scratch/there"
   listener TCPX_SECRET_FILE="$scratch/there"
   examine a 10.1.0.2 --ms 0 TCPX_SECRET_FILE="$scratch/there" && sound "the same secret"

@@ -252,15 +252,5 @@ TEST_F(SecretTest, ATicketAloneOpensNothing) {
             }));
 }
 
-TEST_F(SecretTest, AFileThatEverybodyMayReadIsAWarning) {
-  EXPECT_EQ("", RunAlone([] {
-              setenv("TCPX_SECRET_FILE", SecretFile(kSecret, 0644).c_str(), 1);
-              Rank rank;
-              rank.Close(rank.ConnectToSelf());
-              rank.Finalize();
-              TCPX_REQUIRE(WarningCount() == 1 && CountInLog("can be read by every user") == 1, LogText());
-            }));
-}
-
 }  // namespace
 }  // namespace tcpx

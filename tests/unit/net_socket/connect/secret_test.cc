@@ -9,6 +9,7 @@
 #include <string>
 
 #include "absl/strings/escaping.h"
+#include "common/random.h"
 
 namespace tcpx {
 namespace {
@@ -54,18 +55,16 @@ class SecretFileTest : public ::testing::Test {
   }
   // Why it can't be used.
   std::string Refusal(const std::string& path) {
-    auto secret = Secret::Load(path, &warning_);
+    auto secret = Secret::Load(path);
     EXPECT_FALSE(secret.ok()) << path;
     EXPECT_EQ(absl::StatusCode::kInvalidArgument, secret.status().code());
     return secret.ok() ? "" : std::string(secret.status().message());
   }
   std::string Signature(const std::string& path) {
-    auto secret = Secret::Load(path, &warning_);
+    auto secret = Secret::Load(path);
     EXPECT_TRUE(secret.ok()) << secret.status();
     return secret.ok() ? Hex((*secret)->Sign({"x"})) : "";
   }
-
-  std::string warning_;
 };
 
 bool Has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
@@ -77,12 +76,13 @@ TEST_F(SecretFileTest, ANewlineAtTheEndDoesNotCount) {
   EXPECT_EQ(plain, Signature(Write("0123456789abcdef\r\n")));
   EXPECT_NE(plain, Signature(Write("0123456789abcdef ")));
   EXPECT_NE(plain, Signature(Write("0123456789\nabcdef")));
-  EXPECT_EQ("", warning_);
 }
 
 TEST_F(SecretFileTest, TheLongestFits) {
-  EXPECT_NE("", Signature(Write(std::string(Secret::kBytesMax, 'l') + "\r\n")));
-  EXPECT_TRUE(Has(Refusal(Write(std::string(Secret::kBytesMax + 1, 'l'))), "more than 4096 bytes"));
+  std::string longest;
+  while (longest.size() < Secret::kBytesMax) longest += static_cast<char>('0' + longest.size() % 64);
+  EXPECT_NE("", Signature(Write(longest + "\r\n")));
+  EXPECT_TRUE(Has(Refusal(Write(longest + "l")), "more than 4096 bytes"));
   EXPECT_TRUE(Has(Refusal(Write(std::string(1 << 20, 'l'))), "more than 4096 bytes"));
 }
 
@@ -101,11 +101,34 @@ TEST_F(SecretFileTest, OneThatMayNotBeReadIsSaid) {
   EXPECT_TRUE(Has(Refusal(path), "can't be opened: Permission denied"));
 }
 
-TEST_F(SecretFileTest, OneThatEverybodyMayReadIsAWarning) {
-  EXPECT_NE("", Signature(Write("0123456789abcdef", 0640)));
-  EXPECT_EQ("", warning_);
-  EXPECT_NE("", Signature(Write("0123456789abcdef", 0644)));
-  EXPECT_TRUE(Has(warning_, "can be read by every user of this host")) << warning_;
+TEST_F(SecretFileTest, OneThatOthersMayReadOrWriteIsRefused) {
+  EXPECT_NE("", Signature(Write("0123456789abcdef", 0660)));
+  for (const mode_t mode : {0644, 0604, 0602}) {
+    const std::string path = Write("0123456789abcdef", mode);
+    EXPECT_TRUE(Has(Refusal(path), "can be read or written by every user of this host: chmod 600 " + path)) << mode;
+  }
+}
+
+TEST_F(SecretFileTest, OneThatCanBeGuessedIsRefusedWithTheCommandThatMakesAnother) {
+  const std::string thirty_two = "0123456789abcde";  // 15 different ones
+  for (const std::string& weak :
+       {std::string(16, 'x'), std::string(32, '\0'), std::string("abababababababab"), std::string("sixseven sixseven"),
+        thirty_two + thirty_two + "00", std::string(100, 'a') + "bcdefg",
+        std::string("replace-this-by-what-openssl-rand-base64-32-writes\n")}) {
+    EXPECT_TRUE(Has(Refusal(Write(weak)), "(umask 077; openssl rand -base64 32 >")) << weak;
+  }
+}
+
+// As commands write them that users take.
+TEST_F(SecretFileTest, RandomOnesAreTaken) {
+  for (int i = 0; i < 200; ++i) {
+    std::string random(32, '\0');
+    ASSERT_TRUE(FillRandom(&random[0], random.size()).ok());
+    EXPECT_NE("", Signature(Write(random + "\n")));
+    EXPECT_NE("", Signature(Write(absl::Base64Escape(random))));
+    EXPECT_NE("", Signature(Write(absl::BytesToHexString(random))));
+    EXPECT_NE("", Signature(Write(random.substr(0, 16) + "x\n")));
+  }
 }
 
 }  // namespace
