@@ -185,9 +185,10 @@ std::string WrongText(const Parameter& parameter, absl::string_view text) {
 // True exactly when the variable was set to something valid.
 bool Load(const Parameter& parameter, const Getenv& getenv_fn, Options* options, std::vector<std::string>* warnings) {
   const char* text = getenv_fn(parameter.name);
-  // A script's empty variable counts: it may have been meant to be full.
+  // A script's empty variable counts: it may have been meant to be full. But for the cipher, which is the best then.
   const bool security = IsSecurity(parameter.name);
-  if (text == nullptr || (*text == '\0' && !security)) return false;
+  const bool may_be_empty = !security || parameter.field == ParameterField(&Options::encrypt_cipher);
+  if (text == nullptr || (*text == '\0' && may_be_empty)) return false;
   const bool stored =
       std::visit([&](auto field) { return Store(parameter, text, &(options->*field)); }, parameter.field);
   if (stored) return true;

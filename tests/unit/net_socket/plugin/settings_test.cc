@@ -148,6 +148,8 @@ TEST_F(SettingsTest, WhatWasMeantToProtectAndDoesNotIsAnError) {
     unsetenv(one.name);
   }
   EXPECT_TRUE(Settings().security().ok());
+  setenv("TCPX_ENCRYPT_CIPHER", "", 1);
+  EXPECT_TRUE(Settings().security().ok()) << "empty is the best";
 }
 
 TEST_F(SettingsTest, RequiredEncryptionIsHadWithASecret) {
