@@ -1,56 +1,86 @@
 #!/usr/bin/env python3
-"""Makes a seccomp profile that allows io_uring, and else what a container runtime allows by itself.
+"""Makes a seccomp profile that allows io_uring, and else no more than containerd's default for a pod that drops ALL.
 
-usage: make_profile.py RUNTIME_DEFAULT.json > tcpx-io-uring.json
+usage: make_profile.py seccomp_default.go > tcpx-io-uring.json
 
-RUNTIME_DEFAULT.json is the profile of the node's runtime, in Docker's form with conditions (CRI-O and Podman have it in
-/usr/share/containers/seccomp.json). The conditions are resolved for an ordinary pod, on amd64 and arm64, because
-containerd and CRI-O take the result as it is.
+seccomp_default.go is containerd's default profile (contrib/seccomp in its source; Debian's package
+golang-github-containerd-containerd-dev has it). Of its conditions those hold that are true of a process without
+capabilities, on amd64 or arm64, with Linux 4.8 or later. In one thing the result differs: what is refused is answered
+with ENOSYS and not with EPERM, so that newer C libraries go on without calls that the list does not know.
 
-exit codes: 0 done; 1 the file can't be read; 2 wrong use
+exit codes: 0 done; 1 the file can't be read, or is written in another form; 2 wrong use
 """
 
 import json
+import re
 import sys
 
 IO_URING = ["io_uring_enter", "io_uring_register", "io_uring_setup"]
-ARCHES = {"amd64", "x86", "x32", "arm64", "arm"}
-# What a pod's process has when nothing is added or dropped, as far as profiles ask for it.
-CAPABILITIES = {"CAP_AUDIT_WRITE", "CAP_SYS_CHROOT"}
 ARCHITECTURES = ["SCMP_ARCH_X86_64", "SCMP_ARCH_X86", "SCMP_ARCH_X32", "SCMP_ARCH_AARCH64", "SCMP_ARCH_ARM"]
+OURS = {"amd64", "386", "arm64", "arm"}
+ENOSYS = 38
+OPERATORS = {"OpEqualTo": "SCMP_CMP_EQ", "OpNotEqual": "SCMP_CMP_NE", "OpMaskedEqual": "SCMP_CMP_MASKED_EQ",
+             "OpLessThan": "SCMP_CMP_LT", "OpGreaterThan": "SCMP_CMP_GT"}
+# linux/sched.h and sys/socket.h.
+CONSTANTS = {"CLONE_NEWNS": 0x20000, "CLONE_NEWCGROUP": 0x2000000, "CLONE_NEWUTS": 0x4000000,
+             "CLONE_NEWIPC": 0x8000000, "CLONE_NEWUSER": 0x10000000, "CLONE_NEWPID": 0x20000000,
+             "CLONE_NEWNET": 0x40000000, "AF_ALG": 38, "AF_VSOCK": 40}
 
 
-def applies(rule):
-    """Does a rule hold for an ordinary pod on one of our processors?"""
-    includes, excludes = rule.get("includes") or {}, rule.get("excludes") or {}
-    if not set(includes.get("caps", [])) <= CAPABILITIES or set(excludes.get("caps", [])) & CAPABILITIES:
-        return False
-    if includes.get("arches") and not ARCHES & set(includes["arches"]):
-        return False
-    return not ARCHES <= set(excludes.get("arches", []))
+def number(text):
+    """The value of "0x8", "unix.CLONE_NEWNS | unix.CLONE_NEWUTS" or "unix.AF_ALG + 1"."""
+    total = 0
+    for term in re.split(r"\s*[|+]\s*", text.strip()):
+        total += CONSTANTS[term[5:]] if term.startswith("unix.") else int(term, 0)
+    return total
 
 
-def resolved(rule):
-    """A rule without its condition, or None where no call is left in it."""
-    names = sorted(set(rule["names"]) - set(IO_URING))
-    if not names:
-        return None
-    kept = {"names": names, "action": rule["action"]}
-    if rule.get("args"):
-        kept["args"] = rule["args"]
-    if rule.get("errnoRet") is not None:
-        kept["errnoRet"] = rule["errnoRet"]
+def rule_of(block):
+    """A rule of the profile, of the text of one of Go's."""
+    kept = {"names": sorted(set(re.findall(r'"(\w+)"', block[:block.index("}")])) - set(IO_URING))}
+    action = re.search(r"Action:\s*specs\.Act(\w+)", block).group(1)
+    kept["action"] = {"Allow": "SCMP_ACT_ALLOW", "Errno": "SCMP_ACT_ERRNO"}[action]
+    arguments = []
+    for index, value, two, operator in re.findall(
+            r"Index:\s*(\d+),\s*Value:\s*([^,]+),\s*(?:ValueTwo:\s*([^,]+),\s*)?Op:\s*specs\.(\w+)", block):
+        arguments.append({"index": int(index), "value": number(value), "valueTwo": number(two or "0"),
+                          "op": OPERATORS[operator]})
+    if len(arguments) != len(re.findall(r"Index:", block)):
+        raise ValueError("an argument of another form: " + block)
+    if arguments:
+        kept["args"] = arguments
+    if action == "Errno":
+        kept["errnoRet"] = ENOSYS
     return kept
 
 
-def make(default):
+def applying(source):
+    """Yields the text of each rule that holds."""
+    text = re.sub(r"//[^\n]*", "", source[source.index("func DefaultProfile"):])
+    marks = ["s := &specs.LinuxSeccomp{", "switch runtime.GOARCH {", "admin := false", "if !admin {"]
+    ends = [text.index(mark) for mark in marks] + [len(text)]
+    parts = [text[begin:end] for begin, end in zip([0] + ends, ends)]
+    # The list; what the version of the kernel adds; the processor; capabilities, of which there are none; and without
+    # CAP_SYS_ADMIN.
+    for part, holds in zip(parts, (None, None, lambda labels: bool(OURS & labels), lambda labels: False,
+                                   lambda labels: not labels)):
+        labels = set()
+        for line, block in re.findall(r'^\s*(case [^\n]*:|default:)$|Names:(.*?)(?=Names:|^\s*case |^\s*default:|\Z)',
+                                      part, re.M | re.S):
+            if line:
+                labels = set(re.findall(r'"(\w+)"', line))
+            elif holds is None or holds(labels):
+                yield block
+
+
+def make(source):
     """Returns the profile."""
-    rules = [resolved(rule) for rule in default["syscalls"] if applies(rule)]
+    rules = [rule_of(block) for block in applying(source)]
     return {
-        "defaultAction": default["defaultAction"],
-        "defaultErrnoRet": default.get("defaultErrnoRet", 1),
+        "defaultAction": "SCMP_ACT_ERRNO",
+        "defaultErrnoRet": ENOSYS,
         "architectures": ARCHITECTURES,
-        "syscalls": [{"names": IO_URING, "action": "SCMP_ACT_ALLOW"}] + [rule for rule in rules if rule],
+        "syscalls": [{"names": IO_URING, "action": "SCMP_ACT_ALLOW"}] + [rule for rule in rules if rule["names"]],
     }
 
 
@@ -60,8 +90,8 @@ def main():
         sys.exit(0 if sys.argv[1:] in (["-h"], ["--help"]) else 2)
     try:
         with open(sys.argv[1], encoding="utf-8") as file:
-            profile = make(json.load(file))
-    except (OSError, ValueError, KeyError) as error:
+            profile = make(file.read())
+    except (OSError, ValueError, KeyError, AttributeError) as error:
         sys.exit("make_profile.py: %s: %s" % (sys.argv[1], error))
     json.dump(profile, sys.stdout, indent=1)
     print()

@@ -2,10 +2,12 @@
 # seccomp_test: under deploy/seccomp/tcpx-io-uring.json the plugin has io_uring, and under the same without its three
 # calls, which is the runtime's default, epoll. Both move every byte.
 #
-# usage: seccomp_test.sh RUNNER PROFILE NET_BENCH PLUGIN
+# Nobody leaves the container under it: namespaces and mounts are refused.
+#
+# usage: seccomp_test.sh RUNNER PROFILE NET_BENCH PLUGIN REFUSED
 set -euo pipefail
 
-runner=$1 profile=$2 bench=$(realpath "$3") plugin=$(realpath "$4")
+runner=$1 profile=$2 bench=$(realpath "$3") plugin=$(realpath "$4") refused=$5
 # Debian's own: the module is a package of Debian's.
 python=/usr/bin/python3
 failed=0
@@ -34,6 +36,10 @@ print([name for rule in rules[1:] for name in rule["names"] if "io_uring" in nam
 END
 )
 [[ $extra == "[]" ]] || { echo "FAILED: io_uring in more than one rule: $extra"; failed=1; }
+
+if "$python" -c "import seccomp" 2>/dev/null; then
+  "$python" -B "$runner" "$profile" "$python" -B "$refused" || { echo "FAILED: the profile is too wide"; failed=1; }
+fi
 
 plain=$(engine)
 if [[ $plain != io_uring* ]]; then
