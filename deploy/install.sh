@@ -2,8 +2,8 @@
 # install.sh: copies the plugin out of this image into a folder, so that a pod or a whole node has it.
 #
 # usage: install.sh [--seccomp DIR] DIR
-#   DIR            gets libnccl-net-tcpx.so, the links libnccl-net.so and librccl-net-tcpx.so (RCCL's name for it), and
-#                  libnccl-profiler-tcpx.so
+#   DIR            gets libnccl-net-tcpx.so, the links libnccl-net.so and librccl-net-tcpx.so (RCCL's name for it),
+#                  libnccl-profiler-tcpx.so, and the tools in bin: tcpx_doctor, tcpx_top, tcpx_trace_merge, net_bench
 #   --seccomp DIR  gets the seccomp profile too: a node's /var/lib/kubelet/seccomp
 #
 # A file is put in place by a rename: a process that has the old one open keeps it whole. TCPX_NO_DEFAULT_LINK=1 leaves
@@ -15,11 +15,11 @@ source=$(dirname "$0")
 
 usage() { sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"; }
 
-# put FILE DIR: the new content appears at once or not at all
+# put FILE DIR [MODE]: the new content appears at once or not at all
 put() {
   temporary=$2/.${1##*/}.$$
   cp "$1" "$temporary"
-  chmod 644 "$temporary"
+  chmod "${3:-644}" "$temporary"
   mv -f "$temporary" "$2/${1##*/}"
 }
 
@@ -34,7 +34,8 @@ esac
 [ $# = 1 ] || { usage >&2; exit 2; }
 case $1 in -*) echo "install.sh: unknown option $1" >&2; exit 2 ;; esac
 
-mkdir -p "$1"
+mkdir -p "$1/bin"
+for tool in tcpx_doctor tcpx_top tcpx_trace_merge net_bench; do put "$source/bin/$tool" "$1/bin" 755; done
 put "$source/lib/libnccl-profiler-tcpx.so" "$1"
 put "$source/lib/libnccl-net-tcpx.so" "$1"
 ln -sfn libnccl-net-tcpx.so "$1/librccl-net-tcpx.so"

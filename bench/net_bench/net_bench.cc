@@ -23,6 +23,7 @@
 #include "bench/net_bench/supervisor.h"
 #include "bench/net_bench/wired.h"
 #include "bench/net_bench/worker.h"
+#include "common/build_info.h"
 #include "common/fd.h"
 #include "common/status.h"
 
@@ -153,6 +154,10 @@ int Main(const std::vector<std::string>& arguments) {
   }
   if (options->help) {
     fputs(UsageText(), stdout);
+    return 0;
+  }
+  if (options->version) {
+    printf("net_bench %s, build id %s\n", kVersion, BuildId().c_str());
     return 0;
   }
   MeanFileHere(&options->plugin);

@@ -50,6 +50,7 @@ class Parser {
 Parser::Parser() {
   parser_.Flag("--help", &options_.help);
   parser_.Flag("-h", &options_.help);
+  parser_.Flag("--version", &options_.version);
   parser_.Flag("--check", &options_.check);
   parser_.Flag("--profile", &options_.profile);
   parser_.Flag("--raw", &options_.raw);
@@ -234,7 +235,7 @@ absl::Status Parser::Finish() {
 
 absl::StatusOr<Options> Parser::Parse(const std::vector<std::string>& arguments) {
   absl::Status status = parser_.Parse(arguments);
-  if (status.ok() && !options_.help) status = Finish();
+  if (status.ok() && !options_.help && !options_.version) status = Finish();
   if (!status.ok()) return status;
   return options_;
 }

@@ -39,6 +39,7 @@ inline constexpr int kDefaultPort = 23100;
 
 struct Options {
   bool help = false;
+  bool version = false;
   std::string plugin;   // empty: raw only
   std::string vs;       // a second plugin beside it; empty: none
   int api_version = 0;  // 0: the newest exported

@@ -10,14 +10,14 @@ constexpr char kUsage[] =
        net_bench --connect HOST[:PORT] --plugin PATH [--raw] [options]     ... and the side that measures
 
 Drives an NCCL network plugin as NCCL's proxy thread does, and measures it. Without a mode: latency and one-way
-bandwidth. With --raw each figure stands beside that of bare, spinning, non-blocking TCP sockets.
+bandwidth. With --raw each figure is next to that of bare, spinning, non-blocking TCP sockets.
 
 what to measure
   --plugin PATH          the plugin's .so; leave it out to measure only bare sockets
   --api vN               v6 to v12; default: the newest that the plugin exports
   --dev N                the plugin's device (default 0)
   --traffic-class N      of the communicator, 0 to 255: what this side dials bears it (v10 and up; default: none set)
-  --vs PATH              a second plugin beside it (another build, say), by turns, and the ratio: of latency, bandwidth,
+  --vs PATH              a second plugin (another build, say), by turns, and the ratio: of latency, bandwidth,
                          bidir, rate and many; both sides name it
   --raw                  the floor: bare sockets, interleaved with the plugin's samples, and the ratio
   --raw-cc NAME          congestion control of the bare sockets (default: the system's)
@@ -44,7 +44,7 @@ what to measure
   --ranks N              processes of allreduce (default 2)
   --seconds N            length of idle (default 10)
   --wire PROFILE         between two network namespaces that a relay joins: delay, losses, paths, rates of rack, cloud,
-                         ecmp, lossy, wan or incast, with bare sockets beside the plugin; without --mode one way, 1M,
+                         ecmp, lossy, wan or incast, with bare sockets, too; without --mode one way, 1M,
                          1, 4 and 16 connections; all other options count (bench/netns/wired.sh; needs root)
   --wire-set SETTINGS    overrides of the profile: "delay=1ms loss=1% rate=100M"
   Flows of limited rate, between two network namespaces: bench/netns/shaped.sh --flows-shaped SPEC (see its --help).
@@ -70,6 +70,7 @@ output
   --also FILE            on that page too: another run, written by --json; may be repeated
   --note TEXT            a line of the configuration, to tell runs apart
   --verbose              the plugin's INFO lines, and each sample as it is taken
+  --version              version and build
 
 exit code: 0 done; 1 the plugin or the system failed; 2 wrong usage
 )";

@@ -17,21 +17,23 @@ Version: {version}
 Architecture: {arch}
 Maintainer: {maintainer}
 Installed-Size: {kib}
-Depends: libc6 (>= 2.28)
+Depends: libc6 (>= 2.28), debconf (>= 0.5) | debconf-2.0
 Recommends: libgcrypt20, python3
 Section: libs
 Priority: optional
-Description: {summary}
+{contact}Description: {summary}
  Moves the traffic of NCCL between machines that have Ethernet and no RDMA,
  over several sockets per connection. Set NCCL_NET_PLUGIN=tcpx to use it.
 """
+SCRIPTS = ("config", "postinst", "prerm", "postrm")
 MAINTAINER = "libnccl-net-tcpx <libnccl-net-tcpx@localhost>"
 
 
 def control(entries, build):
     """The text of the file control."""
     kib = sum((len(entry.data or b"") + 1023) // 1024 for entry in entries)
-    names = dict(name=layout.NAME, summary=layout.SUMMARY, maintainer=MAINTAINER)
+    names = dict(name=layout.NAME, summary=layout.SUMMARY, maintainer=build.vendor or MAINTAINER)
+    names["contact"] = layout.contact(Homepage=build.url, Bugs=build.bugs)
     return CONTROL.format(version=build.version, arch=build.arch, kib=kib, **names)
 
 
@@ -48,10 +50,10 @@ def write(root, entries, build, scratch, out):
     meta = folder / "DEBIAN"
     meta.mkdir()
     texts = {"control": control(entries, build), "md5sums": md5sums(entries)}
-    texts.update((name, tree.script(root, name, layout.ARCHES[build.arch].deb_lib)) for name in ("postinst", "prerm"))
+    texts.update((name, tree.script(root, name, layout.ARCHES[build.arch].deb_lib)) for name in SCRIPTS + ("templates",))
     for name, text in texts.items():
         (meta / name).write_text(text)
-        (meta / name).chmod(0o755 if name in ("postinst", "prerm") else 0o644)
+        (meta / name).chmod(0o755 if name in SCRIPTS else 0o644)
     tree.settle(folder, build.epoch)
     path = out / ("%s_%s_%s.deb" % (layout.NAME, build.version, build.arch))
     command = ["dpkg-deb", "--root-owner-group", "-Zgzip", "-z6", "--build", str(folder), str(path)]

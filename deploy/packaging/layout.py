@@ -7,7 +7,9 @@ Errors:  LayoutError says which line of the table and why.
 
 import collections
 import functools
+import os
 import pathlib
+import re
 import tarfile
 
 import man
@@ -43,14 +45,32 @@ def folders(kind, arch, version=""):
     """
     if kind == "wheel":
         top = wheel_name(version)
-        found = {"lib": "tcpx/lib", "bin": top + ".data/scripts", "man": None, "doc": None, "python": "tcpx"}
+        found = dict.fromkeys(("man", "man7", "doc", "share", "complete", "admin"))
+        found.update(lib="tcpx/lib", bin=top + ".data/scripts", python="tcpx")
         return dict(found, legal=top + ".dist-info/licenses", sbom=top + ".dist-info/sboms")
     if kind == "tar":
-        found = {"lib": "lib", "bin": "bin", "man": "share/man/man1", "doc": "doc"}
+        found, top = {"lib": "lib", "doc": "doc", "share": "share", "admin": None}, ""
     else:
         lib = ARCHES[arch].deb_lib if kind == "deb" else ARCHES[arch].rpm_lib
-        found = {"lib": lib, "bin": "usr/bin", "man": "usr/share/man/man1", "doc": "usr/share/doc/" + NAME}
+        found, top = {"lib": lib, "doc": "usr/share/doc/" + NAME, "share": "usr/share/" + NAME, "admin": "usr/sbin"}, "usr/"
+    found.update(bin=top + "bin", man=top + "share/man/man1", man7=top + "share/man/man7")
+    found["complete"] = top + "share/bash-completion/completions"
     return dict(found, legal=found["doc"], sbom=found["doc"], python=None)
+
+
+def contact(**fields):
+    """Lines of a package's description, for those fields that are known."""
+    return "".join("%s: %s\n" % item for item in fields.items() if item[1])
+
+
+def without_dead_links(text, source, packed):
+    """A page in which a link to what is not packed is its text. `packed`: the sources of all pages and pictures."""
+    def kept(match):
+        label, target = match.groups()
+        path = os.path.normpath(os.path.join(os.path.dirname(source), target.partition("#")[0]))
+        is_here = target.startswith("#") or re.match(r"\w+:", target) or path in packed
+        return match.group(0) if is_here else label
+    return re.sub(r"(?<!!)\[([^\]\[]*)\]\(([^()\s]+)\)", kept, text)
 
 
 def destination(text, places):
@@ -91,6 +111,8 @@ class Table:
     def entries(self, kind, arch, version=""):
         """Returns the entries of one kind of package, sorted by destination."""
         places, found = folders(kind, arch, version), {}
+        self.packed = {words[1] for _, words in self.rows() if words[0] == "file" and words[2].startswith("{doc}")}
+        self.lib = "/" + places["lib"]
         for number, (what, *words) in self.rows():
             path = destination(words[-1], places)
             # pip makes no links.
@@ -115,13 +137,17 @@ class Table:
         if what == "man":
             name = pathlib.PurePosixPath(path).name.partition(".")[0]
             return Entry(path, 0o644, man.page(name, source[0], (self.root / source[0]).read_bytes()), None)
+        if what == "man7":
+            return Entry(path, 0o644, man.parameters_page((self.root / source[0]).read_text()), None)
         if what == "versioned":
-            text = (self.root / source[0]).read_text().replace("@VERSION@", version)
-            return Entry(path, 0o644, text.encode(), None)
+            text = (self.root / source[0]).read_text().replace("@VERSION@", version).replace("@LIB@", self.lib)
+            return Entry(path, 0o755 if text.startswith("#!") else 0o644, text.encode(), None)
         if what not in ("built", "file", "system"):
             raise ValueError("no kind of line: " + what)
         folder = {"built": self.built, "file": self.root, "system": pathlib.Path("/")}[what]
         data = (folder / source[0]).read_bytes()
+        if what == "file" and path.endswith(".md"):
+            data = without_dead_links(data.decode(), source[0], self.packed).encode()
         if what == "built" and elf_machine(data) != ARCHES[arch].machine:
             raise ValueError("%s is not built for %s" % (source[0], arch))
         executable = what == "built" and not path.endswith(".so") or data[:2] == b"#!"

@@ -76,3 +76,37 @@ def page(name, source, data):
         out += [".SH " + section] + lines if lines else []
     out += [".SH SEE ALSO", "The package's folder of documents; README.md there leads to all pages.", ""]
     return gzip.compress("\n".join(out).encode(), mtime=0)
+
+
+def parameter(block, row):
+    """The lines of one parameter: its name, what it does, its default, what is allowed, and the whole text."""
+    name, _, text = block.partition("\n")
+    does, default, allowed = row
+    out = [".TP", ".B " + escaped(name), escaped("%s. Default: %s. Allowed: %s." % (does, default, allowed)), ".br"]
+    return out + [escaped(line) for line in plain(text).splitlines() if line]
+
+
+def plain(markdown):
+    """Markdown as text: no back ticks, and links by their words."""
+    return re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", markdown.replace("`", ""))
+
+
+def parameters_page(markdown):
+    """Returns the compressed page tcpx(7), made from docs/parameters.md."""
+    introduction, *groups = re.split(r"^## ", markdown, flags=re.M)
+    out = ['.TH "TCPX" 7 "" "libnccl\\-net\\-tcpx"', ".SH NAME"]
+    out += [escaped("tcpx - parameters of the NCCL network plugin libnccl-net-tcpx"), ".SH DESCRIPTION"]
+    for line in plain(introduction.partition("\n")[2].partition("This page is generated")[0]).strip().splitlines():
+        bullet = line.startswith("- ")
+        out += ([".IP \\(bu 2"] if bullet else [".PP"] if not line else []) + ([escaped(line.strip("- "))] if line else [])
+    for group in groups:
+        heading, *parameters = re.split(r"^### ", group, flags=re.M)
+        title, _, rest = heading.partition("\n")
+        cells = re.findall(r"^\| \[(\w+)\]\(\S+\) \| (.*) \| (.*) \| (.*) \|$", rest, re.M)
+        rows = {name: [plain(cell) for cell in row] for name, *row in cells}
+        out += [".SH " + escaped(title.upper()), escaped(plain(rest.strip().partition("\n\n")[0].replace("\n", " ")))]
+        for block in parameters:
+            out += parameter(block, rows[block.partition("\n")[0]])
+    out += [".SH FILES", escaped("/etc/nccl.conf, ~/.nccl.conf: lines NAME=VALUE"), ".SH SEE ALSO"]
+    out += [escaped("tcpx_doctor(1), tcpx_top(1), net_bench(1)"), ""]
+    return gzip.compress("\n".join(out).encode(), mtime=0)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Packs what Bazel has built: .deb, .rpm, .tar.gz and a Python wheel, each with an SBOM of its own.
 
-usage: package.py --root DIR --built DIR --arch amd64|arm64 --version V --epoch SECONDS --commit ID --out DIR [KIND...]
+usage: package.py --root DIR --built DIR --arch amd64|arm64 --version V --epoch SECONDS --commit ID --out DIR
+                  [--url URL] [--vendor NAME] [--bugs URL] [KIND...]
 
 tools/package calls it with what the repository says. KIND is deb, rpm, tar or wheel; without one, all four. Prints the
 paths of what it wrote.
@@ -23,7 +24,7 @@ import rpm
 import sbom
 import wheel
 
-Build = collections.namedtuple("Build", "version arch epoch commit")
+Build = collections.namedtuple("Build", "version arch epoch commit url vendor bugs")
 KINDS = ("deb", "rpm", "tar", "wheel")
 
 
@@ -44,6 +45,13 @@ def pack(table, kind, build, out):
         return packer.write(table.root, entries, build, pathlib.Path(scratch), out)
 
 
+def one_line(text):
+    """An argument that becomes a field of a package."""
+    if "\n" in text:
+        raise argparse.ArgumentTypeError("more than a line")
+    return text
+
+
 def arguments():
     """Reads the command line."""
     parser = argparse.ArgumentParser(
@@ -54,6 +62,8 @@ def arguments():
     parser.add_argument("--arch", required=True, choices=sorted(layout.ARCHES))
     for name in ("version", "commit"):
         parser.add_argument("--" + name, required=True)
+    for name in ("url", "vendor", "bugs"):
+        parser.add_argument("--" + name, default="", type=one_line)
     parser.add_argument("--epoch", required=True, type=int)
     parser.add_argument("kinds", nargs="*", choices=KINDS + ([],), metavar="KIND")
     return parser.parse_args()
@@ -61,7 +71,7 @@ def arguments():
 
 def main():
     given = arguments()
-    build = Build(given.version, given.arch, given.epoch, given.commit)
+    build = Build(given.version, given.arch, given.epoch, given.commit, given.url, given.vendor, given.bugs)
     given.out.mkdir(parents=True, exist_ok=True)
     table = layout.Table(given.root.resolve(), given.built.resolve())
     try:

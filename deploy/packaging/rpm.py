@@ -17,7 +17,7 @@ Release: 1
 Summary: {summary}
 License: {licence}
 Group: System Environment/Libraries
-Recommends: libgcrypt
+{contact}Recommends: libgcrypt
 Recommends: python3
 
 %description
@@ -52,7 +52,7 @@ SETTINGS = {
 def spec(root, entries, build, folder):
     """The text of the spec file."""
     lib = layout.ARCHES[build.arch].rpm_lib
-    own = "usr/share/doc/" + layout.NAME
+    own = ("usr/share/doc/" + layout.NAME, "usr/share/" + layout.NAME)
     # rpmbuild takes no mode for a link.
     modes = [(entry.path, "-" if entry.link else "%o" % entry.mode) for entry in entries]
     files = ["%%attr(%s, root, root) /%s" % (mode, path) for path, mode in modes]
@@ -62,6 +62,7 @@ def spec(root, entries, build, folder):
         version=build.version,
         summary=layout.SUMMARY,
         licence=layout.LICENCE,
+        contact=layout.contact(URL=build.url, Vendor=build.vendor, BugURL=build.bugs),
         tree=folder,
         post=tree.script(root, "rpm_post", lib),
         preun=tree.script(root, "rpm_preun", lib),

@@ -24,7 +24,7 @@ Author: the authors of libnccl-net-tcpx
 Keywords: nccl,pytorch,distributed,tcp
 License-Expression: {licence}
 {licence_files}
-Classifier: Operating System :: POSIX :: Linux
+{contact}Classifier: Operating System :: POSIX :: Linux
 Classifier: Programming Language :: Python :: 3
 Classifier: Typing :: Typed
 Requires-Python: >=3.8
@@ -47,6 +47,9 @@ def metadata(root, entries, build):
         version=build.version,
         summary=layout.SUMMARY,
         licence=layout.LICENCE,
+        contact="".join(
+            "Project-URL: %s, %s\n" % (label, url) for label, url in (("Home", build.url), ("Bugs", build.bugs)) if url
+        ),
         licence_files="\n".join("License-File: " + path for path in paths),
         description=(root / "deploy/python/description.md").read_text(),
     )

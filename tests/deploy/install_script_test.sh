@@ -10,7 +10,9 @@ failed=0
 fail() { echo "FAILED: $*"; failed=1; }
 
 # The image's folder.
-mkdir -p "$scratch/image/lib" "$scratch/image/seccomp"
+mkdir -p "$scratch/image/lib" "$scratch/image/seccomp" "$scratch/image/bin"
+tools=(net_bench tcpx_doctor tcpx_top tcpx_trace_merge)
+for tool in "${tools[@]}"; do echo tool >"$scratch/image/bin/$tool"; done
 cp "$1" "$scratch/image/install.sh"
 cp "$2" "$scratch/image/seccomp/"
 echo first >"$scratch/image/lib/libnccl-net-tcpx.so"
@@ -20,8 +22,10 @@ run() { sh "$scratch/image/install.sh" "$@" >"$scratch/log" 2>&1; }
 content() { (cd "$scratch/$1" && find . ! -type d | sort | tr '\n' ' '); }
 
 run "$scratch/pod" || fail "into a new folder: $(<"$scratch/log")"
-[[ $(content pod) == "./libnccl-net-tcpx.so ./libnccl-net.so ./libnccl-profiler-tcpx.so ./librccl-net-tcpx.so " ]] ||
+programs=$(printf './bin/%s ' "${tools[@]}")
+[[ $(content pod) == "$programs./libnccl-net-tcpx.so ./libnccl-net.so ./libnccl-profiler-tcpx.so ./librccl-net-tcpx.so " ]] ||
   fail "holds $(content pod)"
+for tool in "${tools[@]}"; do [[ -x $scratch/pod/bin/$tool ]] || fail "$tool can't be run"; done
 for link in libnccl-net librccl-net-tcpx; do
   [[ $(cat "$scratch/pod/$link.so") == first ]] || fail "the link $link.so leads elsewhere"
 done
@@ -35,7 +39,7 @@ run --seccomp "$scratch/kubelet" "$scratch/pod" || fail "again: $(<"$scratch/log
 cmp "$2" "$scratch/kubelet/tcpx-io-uring.json" || fail "no profile"
 
 TCPX_NO_DEFAULT_LINK=1 run "$scratch/pod" || fail "without the link"
-[[ $(content pod) == "./libnccl-net-tcpx.so ./libnccl-profiler-tcpx.so ./librccl-net-tcpx.so " ]] ||
+[[ $(content pod) == "$programs./libnccl-net-tcpx.so ./libnccl-profiler-tcpx.so ./librccl-net-tcpx.so " ]] ||
   fail "holds $(content pod)"
 
 expect() {

@@ -144,6 +144,17 @@ class ManifestsTest(unittest.TestCase):
 
         compare(values, schema, "values")
 
+    def test_alert_rules_are_about_metrics_that_there_are(self):
+        (group,) = yaml.safe_load((ROOT / "deploy/prometheus/tcpx-rules.yml").read_text())["groups"]
+        known = (ROOT / "docs/observability.md").read_text()
+        self.assertLess(4, len(group["rules"]))
+        for rule in group["rules"]:
+            self.assertTrue(rule["alert"] and rule["annotations"]["summary"])
+            metrics = re.findall(r"\b(?:tcpx|node)_\w+", rule["expr"])
+            self.assertTrue(metrics, rule["alert"])
+            for metric in metrics:
+                self.assertIn(metric, known, rule["alert"])
+
     def test_the_profile_generator(self):
         base = pathlib.Path("/usr/share/containers/seccomp.json")
         script = str(ROOT / "deploy/seccomp/make_profile.py")

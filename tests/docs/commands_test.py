@@ -29,8 +29,8 @@ WRONG = {
     "tools/compile_commands": {"--bogus": "--config=NAME or nothing, not '--bogus'", "a b": "not 'a b'"},
     "tools/fuzz": {"--bogus": "unknown option --bogus", "--minutes x": "--minutes needs a number", "x": "no fuzz target x"},
     "tools/gpu": {"--bogus": "unknown option --bogus"},
-    "tools/install": {"--bogus": "unknown option --bogus", "": "one DIR", "a b": "one DIR"},
-    "tools/package": {"--bogus": "unknown option --bogus", "": "usage:", "--arch m68k d": "--arch needs", "a b": "one DIR only"},
+    "tools/install": {"--bogus": "unknown option --bogus", "": "one DIR", "a b": "one DIR", "--uninstall": "one DIR"},
+    "tools/package": {"--bogus": "unknown option --bogus", "": "usage:", "--arch m68k d": "--arch needs", "--url": "--url needs a value", "a b": "one DIR only"},
     "tools/setup": {"--bogus": "unknown option --bogus"},
     "tools/site": {"--bogus": "unknown option --bogus", "": "one DIR", "a b": "one DIR"},
     "tools/soak": {"--bogus": "unknown option --bogus", "": "usage:", "--minutes x": "usage:"},
@@ -86,6 +86,31 @@ class CommandsTest(unittest.TestCase):
                     self.assertEqual((0, ""), (done.returncode, done.stderr))
                     self.assertIn("usage: ", done.stdout)
                     self.assertRegex(done.stdout, "exit codes?: 0 ")
+
+    def test_version(self):
+        for command in ("net_bench", "tcpx_doctor", "tools/tcpx_top", "tools/trace_merge"):
+            with self.subTest(command=command):
+                done = run(command, "--version")
+                self.assertEqual((0, ""), (done.returncode, done.stderr))
+                self.assertRegex(done.stdout, r"^%s (\d+\.\d+, build id \w+|\(from the sources\))\n$" % command.split("/")[-1])
+
+    def test_completion_knows_the_options_of_help(self):
+        script = 'source "$1"; COMP_WORDS=("$2" --); COMP_CWORD=1; _tcpx "$2"; printf "%s\\n" "${COMPREPLY[@]}"'
+        completion = str(ROOT / "deploy/completion/tcpx.bash")
+        for command, option in (("tcpx_doctor", "--parameters"), ("tools/tcpx_top", "--group"), ("net_bench", "--raw")):
+            done = talked_to(["bash", "-c", script, "bash", completion, path_of(command)])
+            self.assertIn(option, done.stdout.split(), command)
+
+    def test_what_was_installed_is_removed(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name) / "tcpx"
+            (folder / "bin").mkdir(parents=True)
+            for path in ("libnccl-net-tcpx.so", "bin/tcpx_top", "bin/mine"):
+                (folder / path).write_text("")
+            (folder / "libnccl-net.so").symlink_to("libnccl-net-tcpx.so")
+            done = run("tools/install", "--uninstall", str(folder))
+            self.assertEqual(0, done.returncode, done.stderr)
+            self.assertEqual(["bin", "mine"], sorted(path.name for path in folder.rglob("*")))
 
     def test_wrong_use(self):
         for command, cases in WRONG.items():

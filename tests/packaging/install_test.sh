@@ -48,6 +48,8 @@ on_root() {
     >"$scratch/dpkg.log" 2>&1 || { fail "dpkg $*"; cat "$scratch/dpkg.log"; }
 }
 
+is_default() { [[ $(readlink "$scratch/deb/etc/alternatives/libnccl-net.so") == */libnccl-net-tcpx.so ]]; }
+
 test_deb() {
   local lib
   mkdir -p "$scratch/deb/var/lib/dpkg/updates" "$scratch/deb/var/lib/dpkg/info" "$scratch/deb/etc/alternatives" \
@@ -58,18 +60,37 @@ test_deb() {
   # dpkg removes a folder with its last file.
   touch "$lib/other" "$scratch/deb/usr/bin/other" "$scratch/deb/usr/share/doc/other"
   listing "$scratch/deb" >"$scratch/before"
+  # Nobody was asked: no.
   on_root --install "$scratch/libnccl-net-tcpx_0.1_$arch.deb"
-  [[ $(readlink "$scratch/deb/etc/alternatives/libnccl-net.so") == */libnccl-net-tcpx.so ]] ||
-    fail "the alternative libnccl-net.so does not lead to the plugin"
+  is_default && fail "tcpx is the default of the machine although nobody said so"
+  DPKG_ROOT=$scratch/deb "$scratch/deb/usr/sbin/tcpx_default" on >/dev/null 2>&1
+  is_default || fail "tcpx_default on: the alternative libnccl-net.so does not lead to the plugin"
   on_root --install "$scratch/libnccl-net-tcpx_0.2_$arch.deb"
   grep -q '^Version: 0.2$' "$scratch/deb/var/lib/dpkg/status" || fail "not upgraded"
   use "$lib" "$scratch/deb/usr/bin"
-  [[ -L $lib/libnccl-net.so ]] || fail "the alternative did not outlive the upgrade"
+  is_default || fail "the alternative did not outlive the upgrade"
+  # What the administrator has taken back stays so.
+  update-alternatives --root "$scratch/deb" --remove-all libnccl-net.so >/dev/null 2>&1
+  on_root --install "$scratch/libnccl-net-tcpx_0.1_$arch.deb"
+  is_default && fail "an upgrade undid update-alternatives --remove-all"
+  on_root --purge libnccl-net-tcpx
+  listing "$scratch/deb" | diff "$scratch/before" - || fail "the .deb left something behind, or took something along"
+  # Yes in the environment, and yes to debconf, which is a stand-in here.
+  TCPX_DEFAULT=1 on_root --install "$scratch/libnccl-net-tcpx_0.1_$arch.deb"
+  is_default || fail "TCPX_DEFAULT=1 does not make tcpx the default"
+  on_root --purge libnccl-net-tcpx
+  mkdir -p "$scratch/deb/usr/share/debconf"
+  printf 'db_get() { RET=true; }\ndb_stop() { :; }\ndb_purge() { :; }\n' >"$scratch/deb/usr/share/debconf/confmodule"
+  on_root --install "$scratch/libnccl-net-tcpx_0.1_$arch.deb"
+  is_default || fail "the answer to debconf's question has no effect"
+  on_root --purge libnccl-net-tcpx
+  rm -r "$scratch/deb/usr/share/debconf"
+  on_root --install "$scratch/libnccl-net-tcpx_0.1_$arch.deb"
   on_root --purge libnccl-net-tcpx
   listing "$scratch/deb" | diff "$scratch/before" - || fail "the .deb left something behind, or took something along"
   # Another plugin's own file is not ours to replace.
   echo other >"$lib/libnccl-net.so"
-  on_root --install "$scratch/libnccl-net-tcpx_0.2_$arch.deb"
+  TCPX_DEFAULT=1 on_root --install "$scratch/libnccl-net-tcpx_0.2_$arch.deb"
   [[ $(<"$lib/libnccl-net.so") == other ]] || fail "another plugin's libnccl-net.so was replaced"
   on_root --purge libnccl-net-tcpx
   [[ $(<"$lib/libnccl-net.so") == other ]] || fail "another plugin's libnccl-net.so was removed"
@@ -84,7 +105,8 @@ on_rpm_root() {
 test_rpm() {
   local lib=$scratch/rpm/usr/lib64
   mkdir -p "$scratch/rpm/var/lib/rpm" "$lib" "$scratch/rpm/usr/bin" "$scratch/rpm/usr/share/doc" "$scratch/rpm/var/tmp" \
-    "$scratch/rpm/usr/share/man/man1"
+    "$scratch/rpm/usr/share/man/man1" "$scratch/rpm/usr/share/man/man7" "$scratch/rpm/usr/sbin" \
+    "$scratch/rpm/usr/share/bash-completion/completions"
   listing "$scratch/rpm" >"$scratch/before"
   on_rpm_root --install "$scratch"/libnccl-net-tcpx-0.1-1.*.rpm
   use "$lib" "$scratch/rpm/usr/bin"
@@ -92,7 +114,7 @@ test_rpm() {
   listing "$scratch/rpm" | diff "$scratch/before" - || fail "the .rpm left something behind, or took something along"
 }
 
-for script in "$root"/deploy/packaging/scripts/*; do sh -n "$script" || fail "$script is no shell script"; done
+for script in "$root"/deploy/packaging/scripts/*; do [[ $script == */templates ]] || sh -n "$script" || fail "$script is no shell script"; done
 pack 0.1 deb >/dev/null
 pack 0.2 deb >/dev/null
 test_deb

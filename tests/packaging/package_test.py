@@ -6,6 +6,7 @@ usage: package_test.py WORKSPACE BUILT...
 WORKSPACE leads to the sources, and BUILT are the runfiles of what is packed.
 """
 
+import collections
 import gzip
 import hashlib
 import io
@@ -25,6 +26,7 @@ BUILT = [sys.argv.pop(1) for _ in sys.argv[1:]]
 sys.path.insert(0, str(ROOT / "deploy/packaging"))
 sys.dont_write_bytecode = True
 
+import deb  # noqa: E402
 import layout  # noqa: E402
 import sbom  # noqa: E402
 
@@ -108,7 +110,7 @@ class PackageTest(PackedOnce):
                 self.assertEqual(EPOCH, info.mtime, name)
                 if info.issym():
                     continue
-                program = info.isdir() or name.split("/")[-2] == "bin"
+                program = info.isdir() or name.split("/")[-2] in ("bin", "sbin")
                 self.assertEqual(0o755 if program else 0o644, info.mode, name)
 
     def test_only_the_tarball_has_the_shared_link(self):
@@ -146,6 +148,47 @@ class PackageTest(PackedOnce):
             self.assertRegex(text, r"\.SH NAME\n%s - \w" % command)
             for option in re.findall(r"(?<![\w-])--?[a-z][\w-]*", usage.stdout):
                 self.assertIn(option, text, command)
+
+    def test_pages_have_no_dead_links(self):
+        for kind in ("deb", "tar"):
+            files, seen = contents(self.first[kind]), 0
+            for name in [name for name in files if name.endswith(".md")]:
+                for target in re.findall(r"\]\(([^()\s#]+)[^()\s]*\)", files[name][1].decode()):
+                    if re.match(r"\w+:", target):
+                        continue
+                    seen += 1
+                    self.assertIn(os.path.normpath(os.path.join(os.path.dirname(name), target)), files, (kind, name))
+            self.assertLess(100, seen)
+
+    def test_what_operators_need_is_there(self):
+        for kind, share in (("deb", "usr/share/libnccl-net-tcpx/"), ("tar", "share/")):
+            files = contents(self.first[kind])
+            for name in ("grafana/tcpx.json", "prometheus/tcpx-rules.yml", "seccomp/tcpx-io-uring.json",
+                         "chart/tcpx/Chart.yaml", "kubernetes/installer.yaml"):
+                self.assertIn(share + name, files)
+            self.assertIn(b"complete -F", files[share.replace("libnccl-net-tcpx/", "") + "bash-completion/completions/tcpx_doctor"][1])
+            (top,) = [data for name, (_, data) in files.items() if name.endswith("bin/tcpx_top")]
+            self.assertIn(b'VERSION = "9.8"', top)
+
+    def test_tcpx_7_has_every_parameter_in_80_columns(self):
+        page = gzip.decompress(contents(self.first["deb"])["usr/share/man/man7/tcpx.7.gz"][1])
+        text = page.decode().replace("\\-", "-")
+        names = set(re.findall(r"^### (\w+)$", (ROOT / "docs/parameters.md").read_text(), re.M))
+        self.assertLess(40, len(names))
+        for name in names:
+            self.assertIn("\n.B %s\n" % name, text)
+        if shutil.which("groff"):
+            done = subprocess.run(["groff", "-man", "-Tascii", "-rLL=80n", "-ww", "-P-c"], input=page,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            self.assertEqual(b"", done.stderr)
+            self.assertLessEqual(max(map(len, re.sub(rb".\x08", b"", done.stdout).splitlines())), 80)
+
+    def test_contact_fields_are_those_given(self):
+        build = collections.namedtuple("Build", "version arch url vendor bugs")
+        with_all = deb.control([], build("1", "amd64", "https://a.example", "B <b@b.example>", "https://c.example"))
+        for line in ("Homepage: https://a.example", "Maintainer: B <b@b.example>", "Bugs: https://c.example"):
+            self.assertIn(line + "\n", with_all)
+        self.assertNotIn("Homepage", deb.control([], build("1", "amd64", "", "", "")))
 
     @unittest.skipUnless(shutil.which("groff"), "no groff")
     def test_manual_pages_are_good_troff(self):
