@@ -246,6 +246,11 @@ constexpr Parameter kParameters[] = {
      "NCCL's own: the size of its buffers for LL; NCCL receives an eighth of it at once. With TCPX_ENCRYPT, every "
      "receive of a group up to that size, and up to 64 KiB in any case, is handled as if a GPU read it while it "
      "arrives."},
+    {"TCPX_RMA", Kind::kFlag, &Options::rma, 0, 0, kNoSpecial, Audience::kMost, "Offers one-sided transfers to NCCL",
+     "on offers NCCL 2.30.7 and later one-sided transfers: `ncclPutSignal`, symmetric windows over several nodes, "
+     "zero-SM collectives, and puts from GPU kernels through NCCL's own proxy (docs/rma.md). Set it to the same value "
+     "on "
+     "all ranks. Set it if an application asks for windows or one-sided transfers and the nodes have no RDMA."},
     {"TCPX_GPU_DIRECT_STAGING", Kind::kFlag, &Options::gpu_direct_staging, 0, 0, kNoSpecial, Audience::kMost,
      "The plugin copies GPU memory itself",
      "on announces GPU memory to NCCL (from v9 of the interface on, if libcuda.so.1 is found), and the GPU's copy "

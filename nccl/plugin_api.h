@@ -63,6 +63,7 @@ struct ContextOptions {
   int traffic_class = kNoTrafficClass;  // octet as in IPv4 TOS, or kNoTrafficClass
   LogSink log = nullptr;                // null: stderr
   ProfilerSink profiler = nullptr;      // null: no events
+  bool one_sided = false;               // fails with the communicator's other context
 };
 
 struct ConnectOptions {
@@ -90,6 +91,7 @@ struct SendArgs {
   int tag = 0;
   MemoryRegion* region = nullptr;   // may be null
   void* profiler_parent = nullptr;  // may be null
+  bool farewell = false;            // not sent, and no error, where the peer has closed
 };
 
 struct ReceiveArgs {
@@ -100,6 +102,7 @@ struct ReceiveArgs {
   MemoryRegion* const* regions = nullptr;   // may be null, as may its entries
   void* const* profiler_parents = nullptr;  // may be null, as may its entries
   bool optional_completion = false;         // NCCL_NET_OPTIONAL_RECV_COMPLETION was preset; count is 1
+  bool standing = false;                    // nobody waits for it: while nothing of it has come the connection is idle
   bool knows_hint = true;                   // the interface has it: without it any receive may be read as it arrives
 };
 
@@ -159,6 +162,8 @@ class TransferApi {
   // Writes *done always. `sizes` may be null; else one int per buffer. After done the request is gone.
   virtual absl::Status Test(Request* request, bool* done, int* sizes) = 0;
 
+  // Its user has found what the peer broke: the connection fails, the peer and the communicator hear of it.
+  virtual void Fail(Comm* comm, const absl::Status& status) = 0;
   // A call on `comm` was refused because of its arguments: `text` tells the user what to pass, once per connection.
   virtual void ReportMisuse(Comm* comm, absl::string_view text) = 0;
 };

@@ -95,6 +95,7 @@ absl::StatusOr<Context*> CreateContext(const InitArgs& args) {
   options.comm_id = args.comm_id;
   options.traffic_class = TrafficClass(args.traffic_class);
   options.log = SinkOf(args.log);
+  options.one_sided = args.one_sided;
   // A null callback does not replace one that other contexts still use.
   if (args.profiler != nullptr) {
     g_profiler.store(args.profiler, std::memory_order_release);

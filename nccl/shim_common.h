@@ -29,6 +29,7 @@ struct InitArgs {
   int traffic_class = NCCL_NET_TRAFFIC_CLASS_UNDEF;
   ncclDebugLogger_t log = nullptr;            // null: stderr
   ncclProfilerCallback_t profiler = nullptr;  // null: no events
+  bool one_sided = false;                     // of an RMA table
 };
 
 // init of v6 to v10. Always succeeds: NCCL 2.28.3 to 2.29.3 crash when such an init fails. LegacyDevices tells instead.

@@ -1,6 +1,6 @@
 // shims.h: the tables that NCCL looks up by name with dlsym.
 //
-// Purpose: ncclNetPlugin_vN, N from 6 to 12, are the only symbols that the shared library exports. A release takes the
+// Purpose: ncclNetPlugin_vN, N from 6 to 12, are the symbols of the network interface. A release takes the
 //          newest one that it knows. They hold no logic (shim_common.h) and talk to ThePlugin (installed_plugin.h).
 //
 // Threads: constant; no code runs at load time.

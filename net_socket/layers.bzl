@@ -4,6 +4,7 @@
 # so that a climb does not build.
 _LAYERS = [
     "plugin",
+    "rma",
     "connect",
     "comm",
     "receive",

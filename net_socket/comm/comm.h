@@ -56,6 +56,8 @@ class Comm : protected ConnectionEnd,
   // In the reactor, once, after the constructor: from here on housekeeping watches.
   void WatchInLoop();
 
+  // Its user has found what the peer broke.
+  void FailFound(const absl::Status& status) { failure_.FailFound(status, kNoLane); }
   bool failed() const { return failure_.failed(); }
   bool sends() const { return direction_ == Direction::kSend; }
   // By which others bring sockets for its lanes, until it is closed.

@@ -30,6 +30,7 @@ struct Communicator {
   // A failure is told again every TCPX_STALL_WARN while NCCL goes on calling: releases with v6 to v10 may report a
   // plugin's errors nowhere (2.12 to 2.26).
   bool repeat_warnings = false;
+  bool one_sided = false;     // its peers come when they need it, or never
   bool has_finalize = false;  // v11 and up: its context ends with it
   // A connection was closed after a failure or with requests outstanding: nobody waits for sockets that linger. With
   // has_finalize.

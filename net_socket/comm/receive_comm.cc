@@ -72,6 +72,7 @@ void ReceiveComm::Post(const ReceiveArgs& args, ReceiveRequest* request) {
     request->receives[i] =
         table_.Post(static_cast<char*>(args.data[i]), args.bytes[i], args.tags == nullptr ? 0 : args.tags[i],
                     events_.Begin(table_.next_index(), parent), RouteOf(args, i));
+    request->receives[i]->standing = args.standing;
     if (args.bytes[i] > setup().express_bytes) request->bulk = true;
   }
   if (request->bulk) ++bulk_posted_;
@@ -212,6 +213,7 @@ bool ReceiveComm::InFlight(const MemoryRegion* region) {
   for (int i = 0; i < requests_.count(); ++i) {
     const ReceiveRequest& request = requests_.slot(i);
     if (!request.in_use || request.landed()) continue;
+    if (region == nullptr && request.receives[0]->rests()) continue;
     if (region == nullptr) return true;
     for (int member = 0; member < request.count; ++member) {
       const PostedReceive& receive = *request.receives[member];

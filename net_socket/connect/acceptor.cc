@@ -87,7 +87,7 @@ absl::StatusOr<std::unique_ptr<ReceiveComm>> Acceptor::Accept(const std::shared_
   if (listening->ready_count.load(std::memory_order_acquire) == 0) {
     const absl::Status failure = AcceptWatch::Failure(&wait);
     if (!failure.ok()) return failure;
-    accept_watch_.Waits(std::shared_ptr<AcceptWait>(listening, &wait));
+    if (!listening->communicator->one_sided) accept_watch_.Waits(std::shared_ptr<AcceptWait>(listening, &wait));
     return std::unique_ptr<ReceiveComm>();
   }
   MutexLock lock(listening->mutex);

@@ -35,7 +35,7 @@ std::string HealedText(const ConnectionCounts& sent, const ConnectionCounts& rec
 }  // namespace
 
 Context::Context(const ContextOptions& options, int octet, bool spread_errors)
-    : api_version(options.api_version), communicator(std::make_shared<Communicator>()) {
+    : api_version(options.api_version), one_sided(options.one_sided), communicator(std::make_shared<Communicator>()) {
   communicator->id = options.comm_id;
   communicator->log = options.log;
   communicator->profiler = options.profiler;
@@ -44,6 +44,7 @@ Context::Context(const ContextOptions& options, int octet, bool spread_errors)
   communicator->traffic_class = octet;
   communicator->repeat_warnings = !has_finalize();
   communicator->has_finalize = has_finalize();
+  communicator->one_sided = one_sided;
   // Before v11 a context is the process's: it can't fail with one of its communicators.
   if (has_finalize() && spread_errors) communicator->group = std::make_shared<FailureGroup>();
 }

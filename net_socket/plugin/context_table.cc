@@ -35,6 +35,14 @@ void ContextTable::ReplaceLog(LogSink gone) const {
   if (another != nullptr) SetLogSink(another);
 }
 
+void ContextTable::JoinGroup(Context* context) const {
+  for (const auto& [raw, other] : contexts_) {
+    if (other->communicator->id != context->communicator->id || other->communicator->group == nullptr) continue;
+    context->communicator->group = other->communicator->group;
+    return;
+  }
+}
+
 bool ContextTable::ShowsReceiveHint() const {
   return std::any_of(contexts_.begin(), contexts_.end(),
                      [](const auto& entry) { return entry.second->api_version >= 9; });
@@ -46,7 +54,7 @@ int ContextTable::GpuCount() const {
   int most = 1;
   absl::flat_hash_map<uint64_t, int> counts;
   for (const auto& [raw, context] : contexts_) {
-    if (raw->has_finalize()) most = std::max(most, ++counts[raw->communicator->id]);
+    if (raw->has_finalize() && !raw->one_sided) most = std::max(most, ++counts[raw->communicator->id]);
   }
   return most;
 }

@@ -13,6 +13,7 @@
 #include "common/this_host.h"
 #include "net_socket/comm/receive_comm.h"
 #include "net_socket/comm/send_comm.h"
+#include "net_socket/gpu/gpu_driver.h"
 #include "net_socket/gpu/gpu_hub.h"
 #include "net_socket/message/host_mark.h"
 #include "net_socket/plugin/dial_plan.h"
@@ -64,6 +65,7 @@ absl::StatusOr<Context*> Plugin::CreateContext(const ContextOptions& options) {
   if (!traffic_class.ok() && may_fail) return traffic_class.status();
   const int octet = traffic_class.value_or(kNoTrafficClass);
   auto context = std::make_unique<Context>(options, octet, settings().options().spread_errors);
+  if (options.one_sided) contexts_.JoinGroup(context.get());
   context->logs_table = settings().options().stats;
   context->usable = settings().security().ok() ? traffic_class.status() : settings().security();
   return contexts_.Add(std::move(context));
@@ -292,6 +294,20 @@ absl::StatusOr<MemoryRegion*> Plugin::RegisterMemory(Comm* comm, void* data, siz
 
 void Plugin::DeregisterMemory(Comm* comm, MemoryRegion* region) {
   if (!fork_guard_.forked()) comm->DeregisterMemory(region);
+}
+
+void Plugin::Fail(Comm* comm, const absl::Status& status) {
+  if (!fork_guard_.forked()) comm->FailFound(status);
+}
+
+// GPU memory that is not staged can't be reached.
+bool Plugin::OffersRma() {
+  if (fork_guard_.forked()) return false;
+  MutexLock lock(mutex_);
+  if (!settings().options().rma) return false;
+  if (!GpuDriver::Load().ok()) return true;
+  TCPX_INFO("TCPX_RMA has no effect: one-sided transfers to and from the memory of GPUs are not there yet");
+  return false;
 }
 
 void Plugin::ReportMisuse(Comm* comm, absl::string_view text) {

@@ -48,7 +48,11 @@ class Plugin final : public PluginApi {
   void CloseSend(Comm* comm) override;
   void CloseReceive(Comm* comm) override;
   void CloseListen(ListenComm* listen) override;
+  void Fail(Comm* comm, const absl::Status& status) override;
   void ReportMisuse(Comm* comm, absl::string_view text) override;
+
+  // TCPX_RMA, as far as it can be had here.
+  bool OffersRma();
 
   // The library is being unloaded, or the process exits: ends all threads, within TCPX_LINGER.
   void Unload();

@@ -7,7 +7,9 @@
 #include "common/log.h"
 #include "common/mutex.h"
 #include "nccl/installed_plugin.h"
+#include "nccl/rma_api.h"
 #include "net_socket/plugin/plugin.h"
+#include "net_socket/rma/rma.h"
 
 #ifdef TCPX_OWN_LIBSTDCXX
 // libstdc++ keeps 72 KiB for exceptions that are thrown when memory is short, and frees them only when asked. Hidden:
@@ -21,10 +23,12 @@ namespace tcpx {
 namespace {
 
 std::atomic<Plugin*> g_plugin{nullptr};
+std::atomic<Rma*> g_rma{nullptr};
 
 void DisableInForkedChild() {
   Plugin* plugin = g_plugin.load(std::memory_order_relaxed);
   if (plugin == nullptr) return;
+  g_rma.store(nullptr, std::memory_order_relaxed);  // Its thread is not here.
   CloseAllOwnedFdsInChild();
   plugin->DisableInChild();
   SetLogSink(nullptr);  // NCCL's logger has a lock that another thread may have held at the fork.
@@ -41,6 +45,7 @@ Plugin* MakePlugin() {
 __attribute__((destructor)) void UnloadPlugin() {
   Plugin* plugin = g_plugin.load(std::memory_order_acquire);
   if (plugin == nullptr) return;
+  delete g_rma.exchange(nullptr);
   plugin->Unload();
   if (plugin->Unused()) {
     g_plugin.store(nullptr);
@@ -55,9 +60,7 @@ __attribute__((destructor(101))) void FreeExceptionPool() {
 }
 #endif
 
-}  // namespace
-
-PluginApi& ThePlugin() {
+Plugin& InstalledPlugin() {
   Plugin* plugin = g_plugin.load(std::memory_order_acquire);
   if (plugin != nullptr) return *plugin;
   static Mutex mutex;
@@ -68,6 +71,24 @@ PluginApi& ThePlugin() {
     g_plugin.store(plugin, std::memory_order_release);
   }
   return *plugin;
+}
+
+}  // namespace
+
+PluginApi& ThePlugin() { return InstalledPlugin(); }
+
+RmaApi& TheRma() {
+  Rma* rma = g_rma.load(std::memory_order_acquire);
+  if (rma != nullptr) return *rma;
+  Plugin* const plugin = &InstalledPlugin();
+  static Mutex mutex;
+  MutexLock lock(mutex);
+  rma = g_rma.load(std::memory_order_acquire);
+  if (rma == nullptr) {
+    rma = new Rma(plugin, [plugin] { return plugin->OffersRma(); });
+    g_rma.store(rma, std::memory_order_release);
+  }
+  return *rma;
 }
 
 }  // namespace tcpx

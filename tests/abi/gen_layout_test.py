@@ -1,6 +1,6 @@
 """Writes layout_test.cc: every number of the golden layout as one expectation about our headers.
 
-Usage: gen_layout_test.py nccl-net-layout.json nccl-profiler-layout.json > layout_test.cc
+Usage: gen_layout_test.py nccl-net-layout.json nccl-profiler-layout.json nccl-rma-layout.json > layout_test.cc
 """
 
 import json
@@ -16,6 +16,7 @@ HEAD = """// Written by gen_layout_test.py from the golden layout.
 #include "nccl/profiler_v4.h"
 #include "nccl/profiler_v5.h"
 #include "nccl/profiler_v6.h"
+#include "nccl/rma_shims.h"
 #include "nccl/shims.h"
 #include "nccl/versions.h"
 """
@@ -47,8 +48,8 @@ def struct_lines(struct):
     return lines
 
 
-def version_tests(golden):
-    for version, net in golden["net"].items():
+def version_tests(versions):
+    for version, net in versions.items():
         for struct in net["structs"]:
             yield test("%s_%s" % (version, struct["type"]), struct_lines(struct))
         if net["aliases"]:
@@ -70,11 +71,20 @@ def symbol_lines(golden):
     return lines
 
 
+def rma_lines(golden):
+    lines = []
+    for release in golden["release_lookup"]:
+        symbol = golden["rma"]["v%d" % release["version"]]["symbol"]
+        lines.append(same_type("decltype(%s)" % symbol, "const ncclRma_v%d_t" % release["version"]))
+        lines.append('EXPECT_STREQ(%s.name, "tcpx") << "NCCL %s";' % (symbol, release["from"]))
+    return lines
+
+
 def main():
     with open(sys.argv[1], encoding="utf-8") as file:
         golden = json.load(file)
     print(HEAD, end="")
-    for text in version_tests(golden):
+    for text in version_tests(golden["net"]):
         print(text, end="")
     for struct in golden["profiler_net_descr"]:
         print(test(struct["type"], struct_lines(struct)), end="")
@@ -91,6 +101,12 @@ def main():
         print(test(struct["type"], struct_lines(struct)), end="")
     for name, values in profiler["enums"].items():
         print(test("Enum_" + name, value_lines(values)), end="")
+    with open(sys.argv[3], encoding="utf-8") as file:
+        rma = json.load(file)
+    for text in version_tests(rma["rma"]):
+        print(text, end="")
+    print(test("RmaConstants", value_lines(rma["constants"])), end="")
+    print(test("EveryReleaseFindsItsRmaTable", rma_lines(rma)), end="")
 
 
 main()

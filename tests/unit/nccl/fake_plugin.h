@@ -78,6 +78,7 @@ class FakePlugin : public PluginApi {
   void CloseSend(Comm* comm) override;
   void CloseReceive(Comm* comm) override;
   void CloseListen(ListenComm* listen) override;
+  void Fail(Comm*, const absl::Status&) override {}
   void ReportMisuse(Comm* comm, absl::string_view text) override;
 
  private:

@@ -1,0 +1,79 @@
+#include "net_socket/rma/record.h"
+
+#include <cstring>
+
+#include "net_socket/message/fields.h"
+
+namespace tcpx {
+namespace {
+
+constexpr uint8_t kFollows = 1;
+constexpr uint8_t kSignal = 2;
+constexpr uint8_t kStrong = 4;
+constexpr uint8_t kAborts = 8;
+constexpr uint8_t kAllFlags = kFollows | kSignal | kStrong | kAborts;
+
+// Bytes of a payload in a batch, up to where the next record begins.
+size_t Padded(size_t bytes) { return (bytes + 7) / 8 * 8; }
+
+}  // namespace
+
+size_t RmaRecord::Space() const { return kRmaRecordBytes + (has_payload() && !follows ? Padded(bytes) : 0); }
+
+void WriteRmaRecord(const RmaRecord& record, const char* payload, char* to) {
+  uint8_t flags = record.follows ? kFollows : 0;
+  if (record.has_signal) flags |= kSignal;
+  if (record.strong) flags |= kStrong;
+  if (record.aborts) flags |= kAborts;
+  PutNumber<uint8_t>(to, static_cast<uint8_t>(record.kind));
+  PutNumber<uint8_t>(to + 1, flags);
+  PutNumber<uint16_t>(to + 2, 0);
+  PutNumber<uint32_t>(to + 4, record.context);
+  PutNumber<uint32_t>(to + 8, record.region);
+  PutNumber<uint32_t>(to + 12, record.signal_region);
+  PutNumber<uint64_t>(to + 16, record.offset);
+  PutNumber<uint64_t>(to + 24, record.bytes);
+  PutNumber<uint64_t>(to + 32, record.signal_offset);
+  PutNumber<uint64_t>(to + 40, record.signal_add);
+  PutNumber<uint64_t>(to + 48, record.token);
+  const size_t in_batch = record.Space() - kRmaRecordBytes;
+  if (in_batch == 0) return;
+  std::memcpy(to + kRmaRecordBytes, payload, record.bytes);
+  std::memset(to + kRmaRecordBytes + record.bytes, 0, in_batch - record.bytes);
+}
+
+const char* ReadRmaRecord(absl::string_view* batch, RmaRecord* record, absl::string_view* payload) {
+  if (batch->size() < kRmaRecordBytes) return "a record is cut off";
+  const char* const from = batch->data();
+  const auto kind = GetNumber<uint8_t>(from);
+  const auto flags = GetNumber<uint8_t>(from + 1);
+  if (kind < static_cast<uint8_t>(RmaKind::kHello) || kind > static_cast<uint8_t>(RmaKind::kBye) ||
+      (flags & ~kAllFlags) != 0 || GetNumber<uint16_t>(from + 2) != 0) {
+    return "a record of an unknown kind";
+  }
+  record->kind = static_cast<RmaKind>(kind);
+  record->follows = (flags & kFollows) != 0;
+  record->has_signal = (flags & kSignal) != 0;
+  record->strong = (flags & kStrong) != 0;
+  record->aborts = (flags & kAborts) != 0;
+  record->context = GetNumber<uint32_t>(from + 4);
+  record->region = GetNumber<uint32_t>(from + 8);
+  record->signal_region = GetNumber<uint32_t>(from + 12);
+  record->offset = GetNumber<uint64_t>(from + 16);
+  record->bytes = GetNumber<uint64_t>(from + 24);
+  record->signal_offset = GetNumber<uint64_t>(from + 32);
+  record->signal_add = GetNumber<uint64_t>(from + 40);
+  record->token = GetNumber<uint64_t>(from + 48);
+  batch->remove_prefix(kRmaRecordBytes);
+  *payload = absl::string_view();
+  if (record->follows && (!record->has_payload() || record->bytes == 0)) return "a payload that can't follow";
+  if (!record->has_payload() || record->follows) return nullptr;
+  if (record->bytes > batch->size()) return "a payload is cut off";
+  *payload = batch->substr(0, record->bytes);
+  const size_t taken = Padded(record->bytes);
+  if (taken > batch->size()) return "a payload is cut off";
+  batch->remove_prefix(taken);
+  return nullptr;
+}
+
+}  // namespace tcpx

@@ -1,0 +1,59 @@
+// record.h: what one rank of a group asks of another: the records in the messages of their connection.
+//
+// Purpose: a batch is a message of records, each with its payload in it or, where that is long, announced: as many
+//          messages follow the batch, in order, as it has records with a payload that `follows`.
+//
+// Threads: pure. Units: bytes; little endian; a record begins at a multiple of 8.
+// Errors:  Read tells what is wrong in words. It knows the format only: regions are checked by region_table.h.
+#ifndef TCPX_NET_SOCKET_RMA_RECORD_H_
+#define TCPX_NET_SOCKET_RMA_RECORD_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+
+namespace tcpx {
+
+enum class RmaKind : uint8_t {
+  kHello = 1,   // the first: `token` is the sender's rank, `bytes` the ranks of its group
+  kPut = 2,     // bytes at `offset` of `region`; without bytes a signal only
+  kGet = 3,     // asks for bytes at `offset` of `region`
+  kGotten = 4,  // answers the get of `token`
+  kBye = 5,     // the last: the sender has closed its group
+};
+
+struct RmaRecord {
+  RmaKind kind = RmaKind::kPut;
+  bool follows = false;     // the payload is a message of its own
+  bool has_signal = false;  // of a put
+  bool strong = false;
+  bool aborts = false;  // of a bye: the sender's group has ended early
+  uint32_t context = 0;
+  uint32_t region = 0;
+  uint32_t signal_region = 0;
+  uint64_t offset = 0;
+  uint64_t bytes = 0;
+  uint64_t signal_offset = 0;
+  uint64_t signal_add = 0;
+  uint64_t token = 0;
+
+  bool has_payload() const { return kind == RmaKind::kPut || kind == RmaKind::kGotten; }
+  // What it takes in a batch.
+  size_t Space() const;
+};
+
+inline constexpr size_t kRmaRecordBytes = 56;
+// Most bytes of a batch: an express message, as long as the user changes nothing.
+inline constexpr size_t kRmaBatchBytes = 64 << 10;
+// Longer payloads follow.
+inline constexpr size_t kRmaInlineBytes = 16 << 10;
+
+// Writes Space() bytes at `to`, of which a payload that does not follow is copied from `payload`.
+void WriteRmaRecord(const RmaRecord& record, const char* payload, char* to);
+// The record in front of `batch`, which it takes away; `payload` is in `batch`. Null, or what is wrong.
+const char* ReadRmaRecord(absl::string_view* batch, RmaRecord* record, absl::string_view* payload);
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_RMA_RECORD_H_

@@ -1,0 +1,51 @@
+// region_table.h: the registered memory of a group, by the numbers that its ranks share.
+//
+// Purpose: NCCL registers in the same order on all ranks, so the count of registrations names a region everywhere. A
+//          number is never used again: what comes late for a region that is gone finds nothing.
+//
+// Threads: one at a time.
+// Units:   bytes.
+// Errors:  a range that is not within its region is null, whatever the numbers.
+#ifndef TCPX_NET_SOCKET_RMA_REGION_TABLE_H_
+#define TCPX_NET_SOCKET_RMA_REGION_TABLE_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/container/flat_hash_map.h"
+#include "nccl/rma_api.h"
+
+namespace tcpx {
+
+struct RmaRegion {
+  uint32_t id = 0;
+  char* data = nullptr;
+  size_t bytes = 0;
+  MemoryType type = MemoryType::kHost;
+
+  bool on_gpu() const { return type != MemoryType::kHost; }
+  bool Contains(uint64_t offset, uint64_t length) const { return offset <= bytes && length <= bytes - offset; }
+  // Of a signal: a whole word that one instruction can write.
+  bool ContainsWord(uint64_t offset) const {
+    return Contains(offset, sizeof(uint64_t)) && (reinterpret_cast<uintptr_t>(data) + offset) % sizeof(uint64_t) == 0;
+  }
+};
+
+class RmaRegionTable {
+ public:
+  RmaHandle Add(void* data, size_t bytes, MemoryType type);
+  void Remove(RmaHandle handle) { regions_.erase(handle); }
+  // Null: there is none.
+  const RmaRegion* Find(RmaHandle handle) const;
+  // By the number on the wire.
+  const RmaRegion* FindId(uint32_t id) const { return Find(RmaHandle{id} + 1); }
+  size_t count() const { return regions_.size(); }
+
+ private:
+  uint32_t next_ = 0;
+  absl::flat_hash_map<RmaHandle, RmaRegion> regions_;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_RMA_REGION_TABLE_H_

@@ -1,0 +1,120 @@
+#include "net_socket/rma/rma.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "common/thread.h"
+#include "net_socket/rma/group.h"
+
+namespace tcpx {
+namespace {
+
+// From one look at the groups that NCCL does not call to the next: while they move, and once they rest.
+constexpr unsigned kTickUs = 1000;
+constexpr unsigned kTickMaxUs = 8000;
+
+}  // namespace
+
+Rma::Rma(PluginApi* net, std::function<bool()> offered) : net_(net), offered_(std::move(offered)) {}
+
+Rma::~Rma() {
+  ends_ = true;
+  MutexLock life(life_);
+  if (thread_.joinable()) thread_.join();
+}
+
+void Rma::Run() {
+  pthread_setname_np(pthread_self(), "tcpx-rma");
+  for (unsigned nap_us = kTickUs; !ends_; usleep(nap_us)) {
+    MutexLock lock(mutex_);
+    bool moved = false;
+    for (RmaGroup* group : groups_) moved = group->Tick() || moved;
+    nap_us = moved ? kTickUs : std::min(2 * nap_us, kTickMaxUs);
+  }
+}
+
+absl::Status Rma::Enter(RmaGroup* group) {
+  MutexLock life(life_);
+  {
+    MutexLock lock(mutex_);
+    groups_.insert(group);
+  }
+  if (thread_.joinable()) return absl::OkStatus();
+  ends_ = false;
+  auto thread = StartThread("the thread of one-sided transfers", [this] { Run(); });
+  if (!thread.ok()) return thread.status();
+  thread_ = *std::move(thread);
+  return absl::OkStatus();
+}
+
+void Rma::Leave(RmaGroup* group) {
+  MutexLock life(life_);
+  {
+    MutexLock lock(mutex_);
+    groups_.erase(group);
+    if (!groups_.empty() || !thread_.joinable()) return;
+    ends_ = true;
+  }
+  thread_.join();
+}
+
+absl::StatusOr<RmaListen*> Rma::Listen(Context* context, int device, void* handle) {
+  auto listen = net_->Listen(context, device, handle);
+  if (!listen.ok()) return listen.status();
+  auto made = std::make_unique<RmaListen>();
+  made->context = context;
+  made->device = device;
+  made->listen = *listen;
+  return made.release();
+}
+
+void Rma::CloseListen(RmaListen* listen) {
+  net_->CloseListen(listen->listen);
+  delete listen;
+}
+
+absl::StatusOr<RmaGroup*> Rma::Connect(RmaListen* listen, absl::Span<void* const> handles, uint32_t rank) {
+  if (listen->listen == nullptr) return absl::FailedPreconditionError("connect: the listen comm has a group");
+  auto group = std::make_unique<RmaGroup>(net_, listen, handles, rank);
+  absl::Status status = Enter(group.get());
+  if (status.ok()) status = group->Reach();
+  if (status.ok()) return group.release();
+  Close(group.release());
+  return status;
+}
+
+void Rma::Close(RmaGroup* group) {
+  Leave(group);
+  group->Close();
+  delete group;
+}
+
+absl::StatusOr<RmaContexts*> Rma::OpenContexts(RmaGroup* group, int count) { return group->OpenContexts(count); }
+
+void Rma::CloseContexts(RmaContexts* contexts) { contexts->group->CloseContexts(contexts); }
+
+absl::StatusOr<RmaHandle> Rma::Register(RmaGroup* group, void* data, size_t bytes, MemoryType type) {
+  return group->Register(data, bytes, type);
+}
+
+void Rma::Deregister(RmaGroup* group, RmaHandle region) { group->Deregister(region); }
+
+absl::Status Rma::Post(RmaContexts* contexts, int context, const RmaOperation& operation, RmaRequest** request) {
+  return contexts->group->Post(contexts, context, operation, request);
+}
+
+absl::Status Rma::Flush(RmaContexts* contexts, int, uint32_t, RmaRequest** request) {
+  return contexts->group->Flush(contexts, request);
+}
+
+absl::Status Rma::Test(RmaGroup* group, RmaRequest* request, bool* done) { return group->Test(request, done); }
+
+absl::Status Rma::Progress(RmaContexts* contexts) { return contexts->group->Progress(); }
+
+bool Rma::HasFailed(RmaContexts* contexts) { return contexts->group->failed(); }
+
+}  // namespace tcpx

@@ -1,0 +1,63 @@
+// rma.h: the groups of the process behind the tables of one-sided transfers.
+//
+// Purpose: the one implementation of RmaApi. Finds the group of a call, and moves the groups that NCCL does not call.
+//
+// Threads: as RmaApi. "tcpx-rma" exists while there is a group, and sleeps between ticks.
+// Lifetime: borrows the plugin.
+// Errors:  as RmaApi.
+#ifndef TCPX_NET_SOCKET_RMA_RMA_H_
+#define TCPX_NET_SOCKET_RMA_RMA_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <thread>
+
+#include "absl/container/flat_hash_set.h"
+#include "common/mutex.h"
+#include "nccl/rma_api.h"
+
+namespace tcpx {
+
+class Rma final : public RmaApi {
+ public:
+  // `offered`: whether this process may have groups at all.
+  Rma(PluginApi* net, std::function<bool()> offered);
+  // Ends the thread, and leaves groups as they are that NCCL has not closed.
+  ~Rma() override;
+
+  absl::Status Post(RmaContexts* contexts, int context, const RmaOperation& operation, RmaRequest** request) override;
+  absl::Status Flush(RmaContexts* contexts, int context, uint32_t rank, RmaRequest** request) override;
+  absl::Status Test(RmaGroup* group, RmaRequest* request, bool* done) override;
+  absl::Status Progress(RmaContexts* contexts) override;
+  bool HasFailed(RmaContexts* contexts) override;
+
+  bool Offered() override { return offered_(); }
+  absl::StatusOr<RmaListen*> Listen(Context* context, int device, void* handle) override;
+  void CloseListen(RmaListen* listen) override;
+  absl::StatusOr<RmaGroup*> Connect(RmaListen* listen, absl::Span<void* const> handles, uint32_t rank) override;
+  void Close(RmaGroup* group) override;
+  absl::StatusOr<RmaContexts*> OpenContexts(RmaGroup* group, int count) override;
+  void CloseContexts(RmaContexts* contexts) override;
+  absl::StatusOr<RmaHandle> Register(RmaGroup* group, void* data, size_t bytes, MemoryType type) override;
+  void Deregister(RmaGroup* group, RmaHandle region) override;
+
+ private:
+  absl::Status Enter(RmaGroup* group);
+  void Leave(RmaGroup* group);
+  void Run();
+
+  PluginApi* const net_;
+  const std::function<bool()> offered_;
+
+  Mutex life_;  // of the thread
+  std::thread thread_ TCPX_GUARDED_BY(life_);
+  std::atomic<bool> ends_{false};
+
+  Mutex mutex_;
+  absl::flat_hash_set<RmaGroup*> groups_ TCPX_GUARDED_BY(mutex_);
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_RMA_RMA_H_

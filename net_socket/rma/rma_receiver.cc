@@ -1,0 +1,240 @@
+#include "net_socket/rma/rma_receiver.h"
+
+#include <climits>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace tcpx {
+namespace {
+
+// A peer whose bytes don't come can't fill this process with its signals: reading goes on when some are over.
+constexpr size_t kArrivalsMax = 1024;
+
+absl::Status Broken(absl::string_view what) {
+  return absl::UnavailableError(absl::StrCat("one-sided transfer refused: ", what));
+}
+
+absl::Status OutOfRange(absl::string_view what, uint32_t region, uint64_t offset, uint64_t bytes,
+                        const RmaRegion* known) {
+  const std::string size = known == nullptr ? "which is not registered" : absl::StrFormat("which has %u", known->bytes);
+  return Broken(absl::StrFormat("%s %u bytes at %u of region %u, %s", what, bytes, offset, region, size));
+}
+
+}  // namespace
+
+RmaReceiver::RmaReceiver(PluginApi* net, Comm* comm, Owner* owner)
+    : net_(net), comm_(comm), owner_(owner), regions_(net), buffer_(new char[kRmaBatchBytes]) {}
+
+absl::Status RmaReceiver::PostBatch() {
+  ReceiveArgs args;
+  void* data = buffer_.get();
+  const size_t bytes = kRmaBatchBytes;
+  const int tag = 0;
+  args.count = 1;
+  args.data = &data;
+  args.bytes = &bytes;
+  args.tags = &tag;
+  args.standing = true;
+  return net_->Receive(comm_, args, &batch_request_);
+}
+
+absl::Status RmaReceiver::Progress(bool* moved) {
+  if (comm_ == nullptr) return absl::OkStatus();
+  absl::Status status = Settle(moved);
+  // As long as one follows another: whoever waits for a signal must not wait for the next call.
+  for (int more = 0; more < 4 && status.ok(); ++more) {
+    if (!unread_.empty()) {
+      status = ReadBatch();
+      *moved = true;
+      if (!status.ok() || !unread_.empty()) return status;
+    }
+    if (closed_) return status;
+    if (batch_request_ == nullptr) status = PostBatch();
+    if (!status.ok() || batch_request_ == nullptr) return status;
+    bool done = false;
+    int bytes = 0;
+    status = net_->Test(batch_request_, &done, &bytes);
+    if (!status.ok() || !done) return status;
+    *moved = true;
+    batch_request_ = nullptr;
+    unread_ = absl::string_view(buffer_.get(), static_cast<size_t>(bytes));
+  }
+  return status;
+}
+
+absl::Status RmaReceiver::ReadBatch() {
+  while (!unread_.empty()) {
+    if (arrivals_.size() >= kArrivalsMax) return absl::OkStatus();
+    const absl::string_view before = unread_;
+    RmaRecord record;
+    absl::string_view payload;
+    if (const char* wrong = ReadRmaRecord(&unread_, &record, &payload)) return Broken(wrong);
+    if (closed_ || greeted_ == (record.kind == RmaKind::kHello)) return Broken("a record out of place");
+    bool room = true;
+    absl::Status status = Take(record, payload, &room);
+    if (!status.ok()) return status;
+    if (room) continue;
+    unread_ = before;
+    return absl::OkStatus();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RmaReceiver::Take(const RmaRecord& record, absl::string_view payload, bool* room) {
+  switch (record.kind) {
+    case RmaKind::kHello:
+      greeted_ = true;
+      rank_ = static_cast<uint32_t>(record.token);
+      return owner_->Greeted(this, record);
+    case RmaKind::kPut:
+      return TakePut(record, payload, room);
+    case RmaKind::kGet:
+      return owner_->Asked(rank_, record);
+    case RmaKind::kGotten:
+      return TakeGotten(record, payload, room);
+    case RmaKind::kBye:
+      closed_ = true;
+      return owner_->PeerClosed(rank_, record.aborts);
+  }
+  return Broken("a record of an unknown kind");
+}
+
+absl::Status RmaReceiver::Await(const RmaRegion& region, char* at, uint64_t bytes, Request** coming) {
+  *coming = nullptr;
+  auto registered = regions_.For(comm_, region);
+  if (!registered.ok()) return registered.status();
+  ReceiveArgs args;
+  void* data = at;
+  const size_t capacity = bytes;
+  const int tag = 0;
+  MemoryRegion* const memory = *registered;
+  args.count = 1;
+  args.data = &data;
+  args.bytes = &capacity;
+  args.tags = &tag;
+  args.regions = &memory;
+  return net_->Receive(comm_, args, coming);
+}
+
+absl::Status RmaReceiver::TakePut(const RmaRecord& record, absl::string_view payload, bool* room) {
+  if (record.has_signal) {
+    const RmaRegion* const signals = owner_->regions().FindId(record.signal_region);
+    if (signals == nullptr || !signals->ContainsWord(record.signal_offset)) {
+      return OutOfRange("a signal of", record.signal_region, record.signal_offset, sizeof(uint64_t), signals);
+    }
+  }
+  Request* coming = nullptr;
+  if (record.bytes > 0) {
+    const RmaRegion* const region = owner_->regions().FindId(record.region);
+    if (region == nullptr || !region->Contains(record.offset, record.bytes)) {
+      return OutOfRange("a put of", record.region, record.offset, record.bytes, region);
+    }
+    if (record.follows) {
+      absl::Status status = Await(*region, region->data + record.offset, record.bytes, &coming);
+      *room = coming != nullptr;
+      if (!status.ok() || !*room) return status;
+    } else {
+      std::memcpy(region->data + record.offset, payload.data(), payload.size());
+    }
+  }
+  Enter(record, coming);
+  bool moved = false;
+  return arrivals_.size() == 1 && coming == nullptr ? Settle(&moved) : absl::OkStatus();
+}
+
+absl::Status RmaReceiver::TakeGotten(const RmaRecord& record, absl::string_view payload, bool* room) {
+  Wanted* const wanted = owner_->Find(rank_, record);
+  if (wanted == nullptr || wanted->begun) return Broken("an answer that nobody has asked for");
+  if (!record.follows) {
+    if (!payload.empty()) std::memcpy(wanted->data, payload.data(), payload.size());
+    owner_->Answered(record.token);
+    return absl::OkStatus();
+  }
+  Request* coming = nullptr;
+  absl::Status status = Await(wanted->region, wanted->data, record.bytes, &coming);
+  *room = coming != nullptr;
+  if (!status.ok() || !*room) return status;
+  wanted->begun = true;
+  Enter(record, coming);
+  return absl::OkStatus();
+}
+
+void RmaReceiver::Enter(const RmaRecord& record, Request* coming) {
+  Arrival arrival;
+  arrival.context = record.context;
+  // A signal alone may be sent for the put before it.
+  arrival.strong = record.strong || record.bytes == 0;
+  arrival.has_signal = record.has_signal;
+  arrival.answer = record.kind == RmaKind::kGotten;
+  arrival.coming = coming;
+  arrival.bytes = record.bytes;
+  arrival.signal_region = record.signal_region;
+  arrival.signal_offset = record.signal_offset;
+  arrival.signal_add = record.signal_add;
+  arrival.token = record.token;
+  if (arrival.has_signal || coming != nullptr) arrivals_.push_back(arrival);
+}
+
+bool RmaReceiver::WaitsForOthers(const Arrival& arrival) const {
+  if (!arrival.has_signal || !arrival.strong) return false;
+  for (const Arrival& other : arrivals_) {
+    if (&other == &arrival) return false;
+    if (!other.answer && other.context == arrival.context) return true;
+  }
+  return false;
+}
+
+absl::Status RmaReceiver::Settle(bool* moved) {
+  for (size_t i = 0; i < arrivals_.size();) {
+    Arrival& arrival = arrivals_[i];
+    absl::Status status = Ask(&arrival, moved);
+    if (!status.ok()) return status;
+    if (arrival.coming != nullptr || WaitsForOthers(arrival)) {
+      ++i;
+      continue;
+    }
+    status = Finish(arrival);
+    if (!status.ok()) return status;
+    arrivals_.erase(arrivals_.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RmaReceiver::Ask(Arrival* arrival, bool* moved) {
+  if (arrival->coming == nullptr) return absl::OkStatus();
+  bool done = false;
+  int bytes = 0;
+  absl::Status status = net_->Test(arrival->coming, &done, &bytes);
+  if (!status.ok() || !done) return status;
+  if (arrival->bytes <= INT_MAX && static_cast<uint64_t>(bytes) != arrival->bytes) {
+    return Broken("a payload of another size than was announced");
+  }
+  arrival->coming = nullptr;
+  *moved = true;
+  return absl::OkStatus();
+}
+
+absl::Status RmaReceiver::Finish(const Arrival& arrival) {
+  if (arrival.answer) owner_->Answered(arrival.token);
+  if (!arrival.has_signal) return absl::OkStatus();
+  // It may have been deregistered since.
+  const RmaRegion* const signals = owner_->regions().FindId(arrival.signal_region);
+  if (signals == nullptr) {
+    return OutOfRange("a signal of", arrival.signal_region, arrival.signal_offset, sizeof(uint64_t), signals);
+  }
+  auto* const word = reinterpret_cast<uint64_t*>(signals->data + arrival.signal_offset);
+  __atomic_fetch_add(word, arrival.signal_add, __ATOMIC_SEQ_CST);
+  return absl::OkStatus();
+}
+
+void RmaReceiver::Close() {
+  if (comm_ != nullptr) net_->CloseReceive(comm_);
+  comm_ = nullptr;
+  batch_request_ = nullptr;
+  arrivals_.clear();
+}
+
+}  // namespace tcpx

@@ -1,0 +1,104 @@
+// rma_receiver.h: what comes from one peer of a group, and in which order it is seen.
+//
+// Purpose: reads batches, puts payloads where their records say, and applies signals: each once, and only when all that
+//          it covers is in place. Keeps one receive posted for the batch to come, and one for each payload that follows.
+//
+// Threads: under the group's mutex.
+// Units:   bytes.
+// Errors:  as PluginApi's Receive and Test; kUnavailable in words where the peer breaks the rules.
+#ifndef TCPX_NET_SOCKET_RMA_RMA_RECEIVER_H_
+#define TCPX_NET_SOCKET_RMA_RMA_RECEIVER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "nccl/plugin_api.h"
+#include "net_socket/rma/comm_regions.h"
+#include "net_socket/rma/record.h"
+#include "net_socket/rma/region_table.h"
+
+namespace tcpx {
+
+class RmaReceiver {
+ public:
+  // Where a get's bytes go that this rank has asked for.
+  struct Wanted {
+    char* data = nullptr;
+    RmaRegion region;
+    bool begun = false;  // the answer has
+  };
+  class Owner {
+   public:
+    virtual const RmaRegionTable& regions() const = 0;
+    // The peer says who it is.
+    virtual absl::Status Greeted(RmaReceiver* by, const RmaRecord& hello) = 0;
+    virtual absl::Status Asked(uint32_t rank, const RmaRecord& get) = 0;
+    // Null: nobody of this rank has asked `rank` for so many bytes by that token. Valid until the next call.
+    virtual Wanted* Find(uint32_t rank, const RmaRecord& gotten) = 0;
+    // The answer is in place.
+    virtual void Answered(uint64_t token) = 0;
+    virtual absl::Status PeerClosed(uint32_t rank, bool aborts) = 0;
+
+   protected:
+    ~Owner() = default;
+  };
+
+  RmaReceiver(PluginApi* net, Comm* comm, Owner* owner);
+
+  absl::Status Progress(bool* moved);
+  bool greeted() const { return greeted_; }
+  uint32_t rank() const { return rank_; }
+  Comm* comm() const { return comm_; }
+  void Forget(uint32_t id) { regions_.Forget(comm_, id); }
+  void Close();
+
+ private:
+  // What is not over: bytes that are coming, a signal that waits for others, or both.
+  struct Arrival {
+    uint32_t context = 0;
+    bool strong = false;
+    bool has_signal = false;
+    bool answer = false;        // to a get: `token`
+    Request* coming = nullptr;  // null: its bytes are in place
+    uint64_t bytes = 0;         // of those
+    uint32_t signal_region = 0;
+    uint64_t signal_offset = 0;
+    uint64_t signal_add = 0;
+    uint64_t token = 0;
+  };
+
+  absl::Status PostBatch();
+  // Reads on in the batch; stops where there is no room for what follows.
+  absl::Status ReadBatch();
+  absl::Status Take(const RmaRecord& record, absl::string_view payload, bool* room);
+  absl::Status TakePut(const RmaRecord& record, absl::string_view payload, bool* room);
+  absl::Status TakeGotten(const RmaRecord& record, absl::string_view payload, bool* room);
+  // Null in *coming: no room.
+  absl::Status Await(const RmaRegion& region, char* at, uint64_t bytes, Request** coming);
+  void Enter(const RmaRecord& record, Request* coming);
+  // Asks what was coming, and applies what may be applied.
+  absl::Status Settle(bool* moved);
+  absl::Status Ask(Arrival* arrival, bool* moved);
+  absl::Status Finish(const Arrival& arrival);
+  bool WaitsForOthers(const Arrival& arrival) const;
+
+  PluginApi* const net_;
+  Comm* comm_;
+  Owner* const owner_;
+  CommRegions regions_;
+  bool greeted_ = false;
+  bool closed_ = false;  // it has said bye
+  uint32_t rank_ = 0;
+  std::unique_ptr<char[]> buffer_;
+  Request* batch_request_ = nullptr;  // null: none is posted
+  absl::string_view unread_;          // of the batch that came
+  std::deque<Arrival> arrivals_;      // oldest first
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_RMA_RMA_RECEIVER_H_
