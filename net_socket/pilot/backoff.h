@@ -14,7 +14,8 @@ namespace tcpx {
 
 class Backoff {
  public:
-  explicit Backoff(int64_t first_ns) : first_ns_(first_ns), wait_ns_(first_ns) {}
+  explicit Backoff(int64_t first_ns, int64_t max_ns = tuning::kEveryMaxNs)
+      : first_ns_(first_ns), max_ns_(max_ns), wait_ns_(first_ns) {}
 
   // False until a time was set.
   bool started() const { return next_ns_ != 0; }
@@ -28,11 +29,12 @@ class Backoff {
   // `jitter`: about 1, a factor of this pause.
   void InVain(int64_t now_ns, double jitter) {
     next_ns_ = now_ns + static_cast<int64_t>(static_cast<double>(wait_ns_) * jitter);
-    wait_ns_ = std::min(2 * wait_ns_, tuning::kEveryMaxNs);
+    wait_ns_ = std::min(2 * wait_ns_, max_ns_);
   }
 
  private:
   int64_t first_ns_;
+  int64_t max_ns_;
   int64_t wait_ns_;
   int64_t next_ns_ = 0;
 };

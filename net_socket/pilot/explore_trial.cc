@@ -8,10 +8,12 @@
 namespace tcpx {
 
 using State = PilotedLanes::State;
+using Found = QueueProbe::Found;
 
 // What was paused is tried first: its path is another one than those of the others, or was.
 bool ExploreTrial::Begin(int64_t now_ns, double base, bool limited, int may_open, PilotedLanes* lanes) {
   tried_ = lanes->Those(State::kPaused);
+  probe_.Begin(*lanes, {});
   lanes->Set(tried_, State::kCarries);
   opening_until_ns_ = 0;
   // Lanes that have just helped show that the network was the limit, whatever the lanes look like now.
@@ -20,6 +22,7 @@ bool ExploreTrial::Begin(int64_t now_ns, double base, bool limited, int may_open
     const int wanted = std::max(carrying, tuning::kExploreMin) - static_cast<int>(tried_.size());
     // A lane or two would not show whether more help.
     const PilotedLanes::Lanes opened = lanes->Open(std::min(wanted, may_open), tuning::kExploreMin);
+    probe_.Begin(*lanes, opened);
     tried_.insert(tried_.end(), opened.begin(), opened.end());
     opening_until_ns_ = now_ns + tuning::kOpenWithinNs;
   }
@@ -38,12 +41,17 @@ ExploreTrial::Verdict ExploreTrial::Judge(double total, double noise, PilotedLan
   const double before = static_cast<double>(std::max<int64_t>(lanes->carrying() - added, 1));
   const double gain =
       std::max(std::clamp(0.5 / before, tuning::kGainMin, tuning::kGainMax), tuning::kGainNoise * noise);
-  if (added > 0 && total >= (1 + gain) * base_) {
-    vain_ = 0;
+  const Found found = probe_.found();
+  const bool gains = added > 0 && total >= (1 + gain) * base_;
+  // That queues differ may be by chance: it is to be found twice.
+  const bool again = std::exchange(another_, gains && found == Found::kAnother);
+  if (gains && (found == Found::kUnknown || found == Found::kEmptyPath || (another_ && again))) {
+    vain_ = same_queue_ = 0;
     grew_ = true;
     return Verdict::kHelps;
   }
   Undo(lanes);
+  if (found == Found::kSameQueue && ++same_queue_ >= tuning::kSameQueueMax) return Verdict::kSameQueue;
   if (++vain_ < vain_max_) return Verdict::kInVain;
   vain_ = 0;
   return Verdict::kLastInVain;

@@ -2,7 +2,7 @@
 //
 // Rules:   as many lanes again are tried. They stay if the total grows enough beyond the best of late, and by more than
 //          noise explains, else they go. Lanes that are opened carry as they come: they are measured once the last one
-//          has. Pure.
+//          has. Those that found the queue that all are in (queue_probe.h) go, whatever they bring. Pure.
 //
 // Threads: one at a time. Units: bytes per second, nanoseconds.
 // Errors:  none.
@@ -12,16 +12,20 @@
 #include <cstdint>
 
 #include "net_socket/pilot/piloted_lanes.h"
+#include "net_socket/pilot/queue_probe.h"
 
 namespace tcpx {
 
 class ExploreTrial {
  public:
-  enum class Verdict { kHelps, kInVain, kLastInVain };
+  // kSameQueue: several have found it, and nothing else.
+  enum class Verdict { kHelps, kInVain, kLastInVain, kSameQueue };
 
   // After `vain_max` trials in vain, in a row, there shall be a pause.
   explicit ExploreTrial(int vain_max) : vain_max_(vain_max) {}
 
+  // In each step.
+  void See(const LanePolicy::Look& look, const PilotedLanes& lanes) { probe_.See(look, lanes); }
   // `base`: what the trial is compared with. `limited`: by the network. False: there is nothing to try.
   bool Begin(int64_t now_ns, double base, bool limited, int may_open, PilotedLanes* lanes);
   // True until the lanes that were ordered have come, or their time is over.
@@ -37,11 +41,14 @@ class ExploreTrial {
   void KeepOthers(PilotedLanes* lanes) const;
 
   const int vain_max_;
+  QueueProbe probe_;
   PilotedLanes::Lanes tried_;
   double base_ = 0;
   int64_t opening_until_ns_ = 0;
-  bool grew_ = false;  // the latest was not in vain
-  int vain_ = 0;       // in a row
+  bool grew_ = false;     // the latest was not in vain
+  bool another_ = false;  // the latest brought more, by Found::kAnother
+  int vain_ = 0;          // in a row
+  int same_queue_ = 0;    // that found the same queue, since one helped
 };
 
 }  // namespace tcpx

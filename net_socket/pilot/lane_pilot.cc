@@ -15,6 +15,7 @@ LanePilot::LanePilot(const Settings& settings)
       explore_(opens_ ? tuning::kVainMax : 1),
       thin_(settings.lanes_max, opens_ ? tuning::kFewLanes : 1, opens_ ? tuning::kThinVainMax : 1),
       explore_again_(tuning::kExploreEveryNs),
+      same_queue_again_(tuning::kSameQueueNs, tuning::kSameQueueMaxNs),
       thin_again_(tuning::kThinEveryNs),
       random_(settings.seed) {}
 
@@ -43,6 +44,7 @@ bool LanePilot::Decide(int64_t now_ns, const Look& look) {
   const MeasuredWindow::Progress progress = window_.Measure(now_ns, look);
   lanes_.Pass(now_ns);
   may_open_ = look.may_open;
+  explore_.See(look, lanes_);
   if (progress == MeasuredWindow::Progress::kStoodStill) return StoodStill(now_ns);
   if (trial_ == Trial::kExplore) {
     if (explore_.Awaits(now_ns, lanes_)) return false;
@@ -89,7 +91,7 @@ bool LanePilot::Judge(int64_t now_ns, double total) {
 bool LanePilot::PauseLame(int64_t now_ns) { return opens_ && lame_.Pause(now_ns, window_, &lanes_); }
 
 bool LanePilot::Begin(int64_t now_ns, double total) {
-  if (explore_again_.Due(now_ns)) {
+  if (MayExplore(now_ns)) {
     if (Explore(now_ns, total)) return true;
     if (window_.limited()) explore_again_.InVain(now_ns, Jitter());
   }
@@ -101,6 +103,10 @@ bool LanePilot::Begin(int64_t now_ns, double total) {
   found_ = {carrying(), total};
   thin_again_.InVain(now_ns, Jitter());
   return false;
+}
+
+bool LanePilot::MayExplore(int64_t now_ns) const {
+  return explore_again_.Due(now_ns) && (!same_queue_again_.started() || same_queue_again_.Due(now_ns));
 }
 
 bool LanePilot::Explore(int64_t now_ns, double total) {
@@ -116,11 +122,16 @@ bool LanePilot::JudgeExplore(int64_t now_ns, double total) {
       past_.Anew(total);
       thin_.LanesChanged();
       explore_again_.RestartAt(now_ns);
+      same_queue_again_.RestartAt(now_ns);
       thin_again_.RestartAt(now_ns);
       return Begin(now_ns, total);
     case ExploreTrial::Verdict::kInVain:
       explore_again_.At(now_ns + tuning::kSettleNs);
       return true;
+    case ExploreTrial::Verdict::kSameQueue:
+      same_queue_again_.InVain(now_ns, Jitter());
+      same_queue_ns_ = now_ns;
+      [[fallthrough]];
     case ExploreTrial::Verdict::kLastInVain:
       explore_again_.InVain(now_ns, Jitter());
       if (thin_again_.fresh()) thin_again_.At(now_ns);
@@ -152,6 +163,7 @@ void LanePilot::Watch(int64_t now_ns, double total) {
   if (past_.below_best()) explore_again_.NoLaterThan(now_ns + tuning::kBelowBestEveryNs);
   if (!fell) return;
   thin_.PathChanged();
+  if (same_queue_again_.started()) same_queue_again_.NoLaterThan(same_queue_ns_ + tuning::kSameQueueNs);
   explore_again_.RestartAt(now_ns);
   thin_again_.RestartAfterFirst(now_ns);
 }

@@ -6,9 +6,9 @@
 //          that one flow fills the others only lengthen the queue at its bottleneck. Pure.
 //
 // Rules:   one trial at a time, judged by a look of 200 ms, 100 ms after the last change, in which the connection never
-//          paused (measured_window.h). After three vain tries to explore there is a pause. Where the total falls
-//          (past_windows.h), all of it begins anew. A trial that breaks off because the connection paused is
-//          undone. Dials are bounded (piloted_lanes.h).
+//          paused (measured_window.h). After three vain tries to explore there is a pause, and a long one where new
+//          lanes find the queue that all are in (queue_probe.h). Where the total falls (past_windows.h), all of it begins anew. A
+//          trial that breaks off because the connection paused is undone. Dials are bounded (piloted_lanes.h).
 //          Lanes are opened only while the network is what the connection waits for. Pauses between tries differ by a
 //          little, by the seed, so that two connections get out of step. Whatever happens, one lane carries.
 //          Where lanes can't be opened and closed those that bring nothing are paused, down to one, and all are tried
@@ -59,6 +59,7 @@ class LanePilot final : public LanePolicy {
   bool JudgeThin(int64_t now_ns, double total);
   void Watch(int64_t now_ns, double total);
   bool Begin(int64_t now_ns, double total);
+  bool MayExplore(int64_t now_ns) const;
   bool Explore(int64_t now_ns, double total);
   double Jitter();
 
@@ -71,6 +72,8 @@ class LanePilot final : public LanePolicy {
   ExploreTrial explore_;
   ThinTrial thin_;
   Backoff explore_again_;
+  Backoff same_queue_again_;
+  int64_t same_queue_ns_ = 0;  // when it was found last
   Backoff thin_again_;
   Found found_;
   int may_open_ = 0;  // as of this step

@@ -1,6 +1,6 @@
 // lane_policy.h: what a connection asks about its bulk lanes: which carry, and which are to be opened, moved or closed.
 //
-// Threads: one at a time. Units: bytes, nanoseconds.
+// Threads: one at a time. Units: bytes, nanoseconds, and microseconds where a name says so.
 // Errors:  none.
 #ifndef TCPX_NET_SOCKET_PILOT_LANE_POLICY_H_
 #define TCPX_NET_SOCKET_PILOT_LANE_POLICY_H_
@@ -24,12 +24,18 @@ class LanePolicy {
     bool opens = false;  // whether any may be
     uint64_t seed = 0;
   };
+  // Of a lane's socket. [us]
+  struct RoundTrips {
+    int64_t now_us = 0;    // smoothed; 0: not known
+    int64_t least_us = 0;  // ever; 0: not known
+  };
   // As of one step.
   struct Look {
-    const std::vector<uint64_t>& acked;      // by lane: what the peer has acknowledged so far
-    bool limited = true;                     // by the network: not by the peer, nor by us
-    int may_open = 1 << 20;                  // lanes, for all that the process knows
-    const std::vector<bool>* dry = nullptr;  // by lane: it holds nothing; null: each holds something
+    const std::vector<uint64_t>& acked;                    // by lane: what the peer has acknowledged so far
+    bool limited = true;                                   // by the network: not by the peer, nor by us
+    int may_open = 1 << 20;                                // lanes, for all that the process knows
+    const std::vector<bool>* dry = nullptr;                // by lane: it holds nothing; null: each holds something
+    const std::vector<RoundTrips>* round_trips = nullptr;  // by lane; null: not known
   };
   // What was learnt of a network.
   struct Found {

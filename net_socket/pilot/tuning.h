@@ -51,6 +51,21 @@ inline constexpr double kGainMax = 0.10;
 inline constexpr double kGainNoise = 1.5;
 // Attempts in vain, in a row, before a pause; 1 where lanes can't be opened. [attempts]
 inline constexpr int kVainMax = 3;
+// A round trip that is longer than the least by less than this shows no queue. [us]
+inline constexpr int64_t kQueueMinUs = 500;
+// A lane that is new and waits for less than this has found an empty path. [part of what the others wait for in their
+// queue; bench/netns/paths.sh, 200 Mbit/s: 0.1 to 1 on one path, 0.003 on a free one of eight]
+inline constexpr double kEmptyPart = 0.05;
+// Lanes are in one queue if none waits for so many times as long as another. [times; the same: 1.02 to 1.4 on one path, 2
+// and more on eight]
+inline constexpr double kAlike = 1.45;
+// Attempts that find the same queue, before a long pause. [attempts; APathThatFallsAndComesBack: with 2 of them one of 40
+// runs had half of what there was, with 3 none]
+inline constexpr int kSameQueueMax = 3;
+// That pause, doubled each time. Where the total falls it ends after this. [ns]
+inline constexpr int64_t kSameQueueNs = 180 * kSecond;
+// The most that it grows to. [ns]
+inline constexpr int64_t kSameQueueMaxNs = 600 * kSecond;
 
 // == docs/lanes.md: thin
 

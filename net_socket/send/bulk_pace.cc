@@ -50,6 +50,8 @@ bool BulkPace::Pull(Chunk* chunk) {
 void BulkPace::Restart() {
   if (!rates_->piloted()) return;
   rate_.Restart();
+  rtt_asked_ns_ = 0;
+  round_trips_ = {};
   rates_->Set(index(), 0);
 }
 
@@ -84,6 +86,7 @@ int64_t BulkPace::Look(int64_t now) {
   seen.held = held;
   seen.full = held > 0 && (striper_->drained() || 2 * held >= HeldMax());
   seen.peer_limited_us = peer_limited_us_;
+  seen.round_trips = round_trips_;
   rates_->Looked(index(), now, seen);
   return held;
 }
@@ -107,6 +110,7 @@ void BulkPace::RefreshRate(int64_t now) {
   TcpInfo info;
   if (!ReadTcpInfo(stream_->fd(), &info)) return;
   if (info.rtt_min_us != 0) rate_.set_min_rtt_ns(int64_t{info.rtt_min_us} * kMicrosecond);
+  round_trips_ = {info.rtt_us, info.rtt_min_us};
   peer_limited_us_ = static_cast<int64_t>(info.window_limited_us);
 }
 

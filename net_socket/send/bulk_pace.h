@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include "common/clock.h"
+#include "net_socket/pilot/lane_policy.h"
 #include "net_socket/send/lane_rate.h"
 #include "net_socket/send/send_stream.h"
 #include "net_socket/send/stripe.h"
@@ -67,10 +68,11 @@ class BulkPace {
   uint32_t busy_span_ = 0;   // busy_'s
   int64_t unsent_max_ = -1;  // as of the latest look; -1: no bound
   int64_t rtt_asked_ns_ = 0;
-  int64_t peer_limited_us_ = 0;  // as of then
-  int64_t looked_ns_ = 0;        // the latest look
-  bool continuous_ = false;      // a chunk was being sent ever since the look before
-  bool watching_ = false;        // the lane may hold data that no look has seen drain
+  int64_t peer_limited_us_ = 0;         // as of then
+  LanePolicy::RoundTrips round_trips_;  // the same
+  int64_t looked_ns_ = 0;               // the latest look
+  bool continuous_ = false;             // a chunk was being sent ever since the look before
+  bool watching_ = false;               // the lane may hold data that no look has seen drain
 };
 
 }  // namespace tcpx

@@ -24,7 +24,8 @@ LaneRates::LaneRates(Settings settings)
       policy_(MakePolicy(settings_)),
       acked_(static_cast<size_t>(count_)),
       dry_(static_cast<size_t>(count_)),
-      peer_limited_us_(static_cast<size_t>(count_)) {
+      peer_limited_us_(static_cast<size_t>(count_)),
+      round_trips_(static_cast<size_t>(count_)) {
   for (int i = 0; i < settings_.lanes.lanes; ++i) lanes_[i].carries.store(true, std::memory_order_relaxed);
 }
 
@@ -64,6 +65,8 @@ void LaneRates::Looked(int lane, int64_t now_ns, const Seen& seen) {
   lanes_[lane].held.store(seen.held, std::memory_order_relaxed);
   lanes_[lane].peer_limited_us.store(seen.peer_limited_us, std::memory_order_relaxed);
   lanes_[lane].full.store(seen.full, std::memory_order_relaxed);
+  lanes_[lane].round_trip_us.store(seen.round_trips.now_us, std::memory_order_relaxed);
+  lanes_[lane].least_us.store(seen.round_trips.least_us, std::memory_order_relaxed);
   if (policy_ != nullptr && now_ns >= next_step_ns_.load(std::memory_order_relaxed)) Step(now_ns);
 }
 
@@ -93,9 +96,11 @@ void LaneRates::Step(int64_t now_ns) {
   next_step_ns_.store(now_ns + (settings_.shuffled ? tuning::kShuffleNs : tuning::kStepNs), std::memory_order_relaxed);
   for (int i = 0; i < count_; ++i) {
     acked_[static_cast<size_t>(i)] = lanes_[i].acked.load(std::memory_order_relaxed);
+    round_trips_[static_cast<size_t>(i)] = {lanes_[i].round_trip_us.load(std::memory_order_relaxed),
+                                            lanes_[i].least_us.load(std::memory_order_relaxed)};
     dry_[static_cast<size_t>(i)] = lanes_[i].held.load(std::memory_order_relaxed) <= 0;
   }
-  const LanePolicy::Look look{acked_, Limited(now_ns), settings_.may_open(), &dry_};
+  const LanePolicy::Look look{acked_, Limited(now_ns), settings_.may_open(), &dry_, &round_trips_};
   const bool changed = policy_->Step(now_ns, look);
   if (changed) Publish();
   const int found = policy_->found().lanes;
@@ -114,6 +119,7 @@ std::vector<LaneOrder> LaneRates::TakeOrders() {
 void LaneRates::Opened(int lane) {
   MutexLock lock(mutex_);
   if (policy_ == nullptr) return;
+  lanes_[lane].least_us.store(0, std::memory_order_relaxed);  // It was that of an earlier socket.
   policy_->Opened(lane);
   Publish();
   settings_.ordered();

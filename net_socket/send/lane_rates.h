@@ -37,6 +37,7 @@ class LaneRates {
     int64_t held = 0;             // unsent or unacknowledged
     bool full = false;            // it holds what it may, or all that there is
     int64_t peer_limited_us = 0;  // so far, by its window
+    LanePolicy::RoundTrips round_trips;
   };
 
   explicit LaneRates(Settings settings);
@@ -70,6 +71,8 @@ class LaneRates {
     std::atomic<uint64_t> acked{0};
     std::atomic<int64_t> held{0};
     std::atomic<int64_t> peer_limited_us{0};
+    std::atomic<int64_t> round_trip_us{0};
+    std::atomic<int64_t> least_us{0};  // of them, with the socket at hand
     std::atomic<bool> full{false};
     std::atomic<bool> carries{false};
   };
@@ -90,6 +93,7 @@ class LaneRates {
   std::vector<uint64_t> acked_ TCPX_GUARDED_BY(mutex_);
   std::vector<bool> dry_ TCPX_GUARDED_BY(mutex_);
   std::vector<int64_t> peer_limited_us_ TCPX_GUARDED_BY(mutex_);
+  std::vector<LanePolicy::RoundTrips> round_trips_ TCPX_GUARDED_BY(mutex_);
   int64_t stepped_ns_ TCPX_GUARDED_BY(mutex_) = 0;
   int peer_limits_ TCPX_GUARDED_BY(mutex_) = 0;
   int found_ TCPX_GUARDED_BY(mutex_) = 0;
