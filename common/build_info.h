@@ -1,7 +1,8 @@
 // build_info.h: which build of the plugin this is, for the log.
 //
-// Purpose: "which library did this rank load?" is the first question where ranks differ. The version says which release;
-//          the build id, a sum over the library's content that the linker writes (`readelf -n` shows it), which build.
+// Purpose: "which library did this rank load?" is the first question where ranks differ. The version says which
+//          release; the build id, a sum over the library's content that the linker writes (`readelf -n` shows it),
+//          which build.
 //
 // Threads: any. Lifetime: nothing is kept.
 // Errors:  none; a library without a build id has an empty one.

@@ -1,16 +1,16 @@
 // clock_notes.h: how far other processes' clocks are from ours, from who measures it to who writes the timeline.
 //
-// Purpose: the network plugin measures, the profiler writes; both are libraries of one process that know nothing of each
-//          other. The notes lie in memory that has no name but the one of its descriptor, so that they go with the
-//          process, however it ends, and nobody ever waits for a disk. They lie in a ring: however long the job runs, the
-//          latest are there.
+// Purpose: the network plugin measures, the profiler writes; both are libraries of one process that know nothing of
+//          each other. The notes lie in memory that has no name but the one of its descriptor, so that they go with the
+//          process, however it ends, and nobody ever waits for a disk. They lie in a ring: however long the job runs,
+//          the latest are there.
 //
 // Form:    a ClockNotesHead, and from kHeadBytes on a ring of kRingBytes with lines of
 //          "SELF\tPEER\tAT\tOFFSET\tROUND_TRIP": processes by name; ours, and by how much the peer's clock is ahead of
 //          ours, as of AT.
 // Threads: Write by any; a reader by one at a time.
-// Lifetime: the writer's, and as long as a reader holds them. A reader that has found a writer holds on to it, and looks
-//          through the process's descriptors only where it knows of none, and each kScanEvery reads.
+// Lifetime: the writer's, and as long as a reader holds them. A reader that has found a writer holds on to it, and
+//          looks through the process's descriptors only where it knows of none, and each kScanEvery reads.
 // Units:   nanoseconds of MonotonicNanos.
 // Errors:  without memory for it there are no notes: one WARN. What a slow reader has not read is overwritten.
 // Source:  memfd_create(2), proc(5).

@@ -6,8 +6,8 @@
 //
 // Threads: any.
 // Errors:  as glibc's own.
-// Source:  versions: the symbol tables of glibc 2.28 and 2.36. _dl_find_object: dlfcn.h, and what GCC's unwinder asks of
-//          it (libgcc/unwind-dw2-fde-dip.c of GCC 12): where the object's table for exceptions is.
+// Source:  versions: the symbol tables of glibc 2.28 and 2.36. _dl_find_object: dlfcn.h, and what GCC's unwinder asks
+//          of it (libgcc/unwind-dw2-fde-dip.c of GCC 12): where the object's table for exceptions is.
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -3,8 +3,8 @@
 // Purpose: what is idle owns no memory, and what one thread drives shares a buffer that is warm in its caches.
 //
 // Threads: any. Take and Give never wait: a pool that another thread touches is passed by.
-// Units:   bytes; every buffer has the pool's size and begins on a page. Where the kernel copies to matters: a destination
-//          that is not on a cache line's boundary made a 64 KiB read take 26 us instead of 8 on an AMD EPYC
+// Units:   bytes; every buffer has the pool's size and begins on a page. Where the kernel copies to matters: a
+//          destination that is not on a cache line's boundary made a 64 KiB read take 26 us instead of 8 on an AMD EPYC
 //          (docs/experiments.md).
 // Errors:  none; Take allocates when the pool has none.
 #ifndef TCPX_COMMON_PAGE_BUFFERS_H_

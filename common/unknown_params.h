@@ -14,13 +14,13 @@
 
 namespace tcpx {
 
-// One warning for each variable of `environment` (as environ(7), null: none) that begins with TCPX_ and is no parameter,
-// by name: with the parameter whose name is nearest, or, where it was one once, with what to do instead. TCPX_TEST_ is
-// for tests and never one; a name of these that has an effect here is a warning that says so.
+// One warning for each variable of `environment` (as environ(7), null: none) that begins with TCPX_ and is no
+// parameter, by name: with the parameter whose name is nearest, or, where it was one once, with what to do instead.
+// TCPX_TEST_ is for tests and never one; a name of these that has an effect here is a warning that says so.
 std::vector<std::string> UnknownParameters(const char* const* environment);
 
-// The warning of the first variable whose name is almost that of a parameter that protects, or speaks of encryption or a
-// secret, in any case of letters: whoever set it believes to be safe. Empty: there is none.
+// The warning of the first variable whose name is almost that of a parameter that protects, or speaks of encryption or
+// a secret, in any case of letters: whoever set it believes to be safe. Empty: there is none.
 std::string MisspeltSecurity(const char* const* environment);
 
 // It was a parameter once.

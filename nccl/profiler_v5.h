@@ -1,6 +1,7 @@
 // profiler_v5.h: version 5 of the profiler plugin interface: NCCL 2.28.x.
 //
-// Purpose: against v4: a 64-bit type, the calls of the application (groupApi, collApi, p2pApi, kernelLaunch), and parentGroup.
+// Purpose: against v4: a 64-bit type, the calls of the application (groupApi, collApi, p2pApi, kernelLaunch), and
+//          parentGroup.
 //
 // Threads: init and finalize once per communicator; the others by several threads at once.
 // Units:   counts are elements, sizes bytes.

@@ -31,8 +31,8 @@ struct Job {
   double start = 0;
 };
 
-// A ring over `hosts`, `channels` times; channels go by rails, and belong to a host's processes, in turn. `bytes`: of the
-// all-reduce.
+// A ring over `hosts`, `channels` times; channels go by rails, and belong to a host's processes, in turn. `bytes`: of
+// the all-reduce.
 struct RingSpec {
   std::vector<int> hosts;
   int channels = 1;

@@ -47,8 +47,8 @@ class Control {
   absl::Status SendBlob(const std::vector<uint8_t>& blob);
   absl::Status ReceiveBlob(std::vector<uint8_t>* blob, size_t bytes_max);
 
-  // Says `said`, if any, while it hears what comes by `in`, which may be this one, into `heard`, if any. However much both
-  // sides say at once, neither waits for the other to hear it.
+  // Says `said`, if any, while it hears what comes by `in`, which may be this one, into `heard`, if any. However much
+  // both sides say at once, neither waits for the other to hear it.
   absl::Status Exchange(const std::vector<uint8_t>* said, Control* in, std::vector<uint8_t>* heard, size_t bytes_max);
 
   // Both ends return within some microseconds of each other: neither sleeps. The end that opens is released first.

@@ -14,8 +14,8 @@ namespace tcpx::tuning {
 // A deadline that is served later than this is the delay of this process, not of the peer, and is awaited once more: far
 // above what a busy machine delays the loop, far below any deadline. [ns]
 inline constexpr int64_t kStandstillNs = kSecond;
-// So long timers wait for what has arrived, where that does not end: long enough to serve what a standstill has left,
-// short beside every deadline. [ns]
+// Timers wait this long for what has arrived, if that does not end: long enough to serve what a standstill has left,
+// short compared with every deadline. [ns]
 inline constexpr int64_t kTimersWaitNs = 10 * kMillisecond;
 // A lost socket is read to its end by so much at once. [bytes]
 inline constexpr size_t kFrozenReadBytes = 256 << 10;

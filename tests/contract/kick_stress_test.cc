@@ -1,6 +1,7 @@
 // A kicked lane is served, however the kick meets the moment in which its thread falls asleep.
 //
-// Story: on kernels before 6.1 a ring's completions appear at any time, not only inside a call. The wake of a kick could
+// Story: on kernels before 6.1 a ring's completions appear at any time, not only inside a call. The wake of a kick
+//        could
 // appear between the thread's last look at its queue and its look at the ring, was taken for nothing, and the thread
 // slept for ever: the one who had kicked took it for awake. Loopback on Linux 6.18 never shows it; the older sets of
 // setup flags do, once in 10^4 to 10^5 kicks.

@@ -2,8 +2,8 @@
 // receives are posted and tested, when a lane ends. The bytes go through ReceiveLane and PostedReceiveTable and, beside
 // them, through a plain model (lane_model.h); after each step both must agree.
 //
-// An input is a byte of settings (1: staged; 2 and 4: lanes - 1; 8: borrows for flag lines only) and then steps. Of a step's first byte the low three
-// bits say what, the next two on which lane, the rest which variant:
+// An input is a byte of settings (1: staged; 2 and 4: lanes - 1; 8: borrows for flag lines only) and then steps. Of a
+// step's first byte the low three bits say what, the next two on which lane, the rest which variant:
 //
 //   0 post     u16 capacity; variant 1: flag lines  4 end the lane
 //   1 read     u8 most bytes                        5 frame: u8 kind, u8 padding, i8 sequence (from the next to post),

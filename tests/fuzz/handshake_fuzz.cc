@@ -1,5 +1,6 @@
-// Hello, challenge, proof and answer, with a secret that the input does not know, also encrypted: both sides, in reads of any length.
-// Nobody gets through, whatever he says; without a secret, what gets through is a hello or an answer that decodes.
+// Hello, challenge, proof and answer, with a secret that the input does not know, also encrypted: both sides, in reads
+// of any length. Nobody gets through, whatever he says; without a secret, what gets through is a hello or an answer
+// that decodes.
 #include <algorithm>
 #include <memory>
 #include <string>

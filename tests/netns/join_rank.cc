@@ -4,10 +4,10 @@
 //
 // The ranks share FOLDER and nothing else. Each dials the next and accepts from the one before, on all channels at
 // once, until all are there or one call has failed; then it waits for FOLDER/stop with what it has, as a rank does that
-// NCCL has not torn down yet, so that only the plugin can tell the others.
-// Into FOLDER a rank writes handle.RANK.CHANNEL, running.RANK.0 when it begins, and log.RANK.0, what the plugin said,
-// and result.RANK.0: "error SECONDS" or "stopped SECONDS", where it was told to stop with all connections standing, with
-// the time of CLOCK_MONOTONIC. joined.RANK.0 is there once all connections stand. Exit code 0: all was closed in order.
+// NCCL has not torn down yet, so that only the plugin can tell the others. Into FOLDER a rank writes
+// handle.RANK.CHANNEL, running.RANK.0 when it begins, and log.RANK.0, what the plugin said, and result.RANK.0: "error
+// SECONDS" or "stopped SECONDS", where it was told to stop with all connections standing, with the time of
+// CLOCK_MONOTONIC. joined.RANK.0 is there once all connections stand. Exit code 0: all was closed in order.
 //
 // environment: JOIN_CHANNELS (4)   connections to each neighbour
 //              JOIN_WAITS=1        dials only once FOLDER/go is there

@@ -6,7 +6,8 @@
 //
 // The ranks share FOLDER and nothing else: each leaves its handles there. Both ways at once they send small, medium and
 // large messages and check every byte. With CLASSes there is a communicator of each traffic class, and all of them are
-// busy at the same time. PEER_WARNS=1: the plugin may say WARN. The plugin's log goes to stdout. Exit code 0: all arrived; 1: says what did not.
+// busy at the same time. PEER_WARNS=1: the plugin may say WARN. The plugin's log goes to stdout. Exit code 0: all
+// arrived; 1: says what did not.
 //
 // Threads: one; the plugin's besides.
 #include <stdio.h>

@@ -61,8 +61,8 @@ int BusiestSocket(int other) {
   return busiest;
 }
 
-// It polls, as NCCL's thread does: on a busy machine one that polls gets a CPU later than one that is woken, and what it
-// has not read delays the acknowledgement.
+// It polls, as NCCL's thread does: on a busy machine one that polls gets a CPU later than one that is woken, and what
+// it has not read delays the acknowledgement.
 void MoveBare(int fd, bool send, std::vector<char>* data) {
   size_t moved = 0;
   while (moved < data->size()) {

@@ -1,5 +1,5 @@
-// teller: one of two ranks that tell each other a file's bytes through the plugin; and somebody who looks for that file's
-// bytes in what was heard on the wire.
+// teller: one of two ranks that tell each other a file's bytes through the plugin; and somebody who looks for that
+// file's bytes in what was heard on the wire.
 //
 // usage: teller tell FOLDER NAME OTHER SECRETS     the ranks share FOLDER, where each leaves its handle
 //        teller count SECRETS HEARD                prints how many of SECRETS' blocks of 8 bytes HEARD has, anywhere

@@ -1,7 +1,7 @@
 // exposition_parser.h: reads Prometheus' text format strictly, for tests of what writes it.
 //
-// Purpose: stricter than Prometheus itself: each family stands together behind its HELP and TYPE, no series comes twice,
-//          counters end in _total and are no less than 0, and a histogram's buckets rise to its count.
+// Purpose: stricter than Prometheus itself: each family stands together behind its HELP and TYPE, no series comes
+//          twice, counters end in _total and are no less than 0, and a histogram's buckets rise to its count.
 //
 // Errors: ParseExposition names the first line that is wrong.
 #ifndef TCPX_TESTS_SUPPORT_EXPOSITION_PARSER_H_

@@ -1,4 +1,5 @@
-// fake_cards.h: network cards for a test with a network of its own: interfaces eth0, eth1, ... with addresses 10.0.N.1/24.
+// fake_cards.h: network cards for a test with a network of its own: interfaces eth0, eth1, ... with addresses
+// 10.0.N.1/24.
 //
 // Threads: one at a time. Units: none. Errors: what can't be made fails the test.
 #ifndef TCPX_TESTS_SUPPORT_FAKE_CARDS_H_

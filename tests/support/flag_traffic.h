@@ -1,5 +1,6 @@
-// flag_traffic.h: LL and LL128 messages over a connection whose receiver is a GPU: a second thread polls the flags inside
-// the receive buffers, and lets the next receive in as soon as it has seen a whole message, whatever `test` says.
+// flag_traffic.h: LL and LL128 messages over a connection whose receiver is a GPU: a second thread polls the flags
+// inside the receive buffers, and lets the next receive in as soon as it has seen a whole message, whatever `test`
+// says.
 //
 // Threads: RunFlagTraffic from one; it starts the other and joins it.
 // Errors:  text: what went wrong, first of all a line that showed its flag before its data.

@@ -4,7 +4,8 @@
 //          there); else this machine's own, so that the same test runs on a GPU (tools/gpu).
 //
 // Threads: any. Lifetime: the library stays loaded; buffers free what they hold.
-// Errors:  Open: kNotFound where there is no driver, kInternal where the stand-in is broken. All else ends the process: a test can't go on without.
+// Errors:  Open: kNotFound where there is no driver, kInternal where the stand-in is broken. All else ends the process:
+//          a test can't go on without.
 #ifndef TCPX_TESTS_SUPPORT_GPU_LAB_H_
 #define TCPX_TESTS_SUPPORT_GPU_LAB_H_
 

@@ -54,7 +54,8 @@ class SocketKiller {
 // Kills every now and then, in a thread of its own, until it goes.
 class KillerThread {
  public:
-  // So many die at most while no message arrives: a machine that makes no new lane between two kills would try for ever.
+  // So many die at most while no message arrives: a machine that makes no new lane between two kills would try for
+  // ever.
   static constexpr int kKillsPerMessage = 16;
 
   // While one lives, nothing is killed.

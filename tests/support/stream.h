@@ -43,8 +43,8 @@ class Stream {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  // Posts what can be posted and tests the oldest request. Where that has been in vain for long it sleeps a little, since
-  // several tests share a CPU.
+  // Posts what can be posted and tests the oldest request. Where that has been in vain for long it sleeps a little,
+  // since several tests share a CPU.
   ncclResult_t Step();
   // From here on Step only tests. For another thread than Step's.
   void StopPosting();

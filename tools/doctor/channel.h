@@ -1,7 +1,7 @@
 // channel.h: what two doctors say to each other: lines of text over TCP.
 //
-// Purpose: one question a connection. The first line is "tcpx_doctor 1 QUESTION name=value...", and both sides know from
-//          it what follows.
+// Purpose: one question a connection. The first line is "tcpx_doctor 1 QUESTION name=value...", and both sides know
+//          from it what follows.
 //
 // Threads: one. Lifetime: closes its socket.
 // Units:   nanoseconds. Errors: kUnavailable: the peer, the network, or nothing came in time; a line above kLineMax.

@@ -22,8 +22,8 @@ The plugin reads these environment variables once, at its first init. Most jobs 
   `true`, `yes` or `1`, and `off`, `false`, `no` or `0`, in any case of letters.
 - An invalid or out-of-range value is ignored with a WARN, and the default is used. Exception: if a parameter about
   encryption or the secret is invalid or empty, or a name is almost that of one, every listen and connect fails with the
-  reason. Only NCCL_SOCKET_NTHREADS and NCCL_NSOCKS_PERTHREAD are clamped, as in NCCL, with a WARN. Any other empty value
-  counts as unset.
+  reason. Only NCCL_SOCKET_NTHREADS and NCCL_NSOCKS_PERTHREAD are clamped, as in NCCL, with a WARN. Any other empty
+  value counts as unset.
 - A `TCPX_` name that is not on this page causes a WARN that names the closest one. Names that start with `TCPX_TEST_`
   belong to the project's tests; if the library reads one, a WARN says so. A name that an earlier build had causes a
   WARN that says what to do instead.

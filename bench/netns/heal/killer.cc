@@ -3,8 +3,8 @@
 //
 // usage: killer --seconds N --every-ms N [--seed N] [--moved BYTES]
 //
-// Spared are sockets that have moved fewer bytes than --moved says (1000: health sockets and lanes just born). Writes the
-// number of kills to stdout at its end.
+// Spared are sockets that have moved fewer bytes than --moved says (1000: health sockets and lanes just born). Writes
+// the number of kills to stdout at its end.
 //
 // Threads: one.
 // Errors:  exit code 0; 1: the kernel refuses (INET_DIAG_DESTROY is off, no right to); 2: wrong usage.

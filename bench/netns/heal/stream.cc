@@ -2,7 +2,8 @@
 //
 // usage: stream --plugin PATH --folder FOLDER --name NAME --other NAME [--size BYTES] [--window N]
 //
-// The two share FOLDER and nothing else. Every second message is small, every byte is checked. Into FOLDER a rank writes
+// The two share FOLDER and nothing else. Every second message is small, every byte is checked. Into FOLDER a rank
+// writes
 //   NAME.handle    where it listens
 //   NAME.pulse     a line each 100 ms: time, bytes received in all
 //   NAME.result    at its end: "stopped" or "error", time, bytes received, wrong bytes, the longest pause in

@@ -1,5 +1,5 @@
-// frame.h: what a TUN device hands over at once: one packet, or up to 64 KiB of a TCP flow that still are to be cut into
-// segments (GSO), and pieces of such a frame.
+// frame.h: what a TUN device hands over at once: one packet, or up to 64 KiB of a TCP flow that still are to be cut
+// into segments (GSO), and pieces of such a frame.
 //
 // Purpose: losses, reordering and queues count segments, as a network does, while the kernel's work is per frame: a
 //          frame is cut only between segments that fare differently, and every run of equal ones travels on as one

@@ -1,8 +1,8 @@
 // relay.h: moves frames between TUN devices as the network says, until it is told to stop.
 //
 // Purpose: one loop: what is due goes out, what is there comes in, lines are answered. It sleeps until shortly before
-//          the next piece is due and spins from then on, so a piece leaves within some microseconds of its time wherever
-//          the thread has a CPU.
+//          the next piece is due and spins from then on, so a piece leaves within some microseconds of its time
+//          wherever the thread has a CPU.
 //
 // Threads: one.
 // Units:   nanoseconds of MonotonicNanos.

@@ -1,5 +1,5 @@
-// RCCL, NCCL's relative for AMD GPUs, finds the built plugin by its own rules (rccl_loader): under which name, with which
-// table, and for host memory only. docs/compatibility.md says the same.
+// RCCL, NCCL's relative for AMD GPUs, finds the built plugin by its own rules (rccl_loader): under which name, with
+// which table, and for host memory only. docs/compatibility.md says the same.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 

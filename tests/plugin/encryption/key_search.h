@@ -1,8 +1,9 @@
-// key_search.h: looks for what is secret of encrypted sockets in the memory of a process that has made both of their ends.
+// key_search.h: looks for what is secret of encrypted sockets in the memory of a process that has made both of their
+// ends.
 //
 // Purpose: getrandom(2) of this program stands in front of libc's, and keeps what was drawn for keys, masked: link with
-//          -rdynamic. With that, and with what passed, whoever looks computes every secret (docs/security.md). He is another
-//          process, so that nothing of it lies where he looks.
+//          -rdynamic. With that, and with what passed, whoever looks computes every secret (docs/security.md). He is
+//          another process, so that nothing of it lies where he looks.
 //
 // Threads: any. Errors: end the process (processes.h).
 #ifndef TCPX_TESTS_PLUGIN_ENCRYPTION_KEY_SEARCH_H_

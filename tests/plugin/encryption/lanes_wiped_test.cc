@@ -1,5 +1,5 @@
-// While a connection stands, and goes on by other lanes, nothing in its process's memory opens what passed on a socket that
-// is gone: of a lane that was closed, and of one that has got another socket.
+// While a connection stands, and goes on by other lanes, nothing in its process's memory opens what passed on a socket
+// that is gone: of a lane that was closed, and of one that has got another socket.
 #include <dirent.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-// A message that was read ahead with the one before it lies here, and no longer in the kernel: where nobody calls test the
-// verdict names this end, and not the peer, with encryption and without.
+// A message that was read ahead with the one before it lies here, and no longer in the kernel: where nobody calls test
+// the verdict names this end, and not the peer, with encryption and without.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

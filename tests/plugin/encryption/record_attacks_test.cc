@@ -1,8 +1,8 @@
 // Somebody between two ranks who knows the protocol and has no secret: at each lane, at the health socket, in both
 // directions, with whoever moves the bytes, he changes, drops, repeats, exchanges and moves records, cuts and resets
-// sockets, and says again what was said before. Whatever he does, no wrong byte is ever in a receive that completes, and
-// nobody waits for ever: what only cuts is healed, where lanes heal; all else ends the connection, at both ends, with an
-// error that says so, and no other connection.
+// sockets, and says again what was said before. Whatever he does, no wrong byte is ever in a receive that completes,
+// and nobody waits for ever: what only cuts is healed, where lanes heal; all else ends the connection, at both ends,
+// with an error that says so, and no other connection.
 #include <gtest/gtest.h>
 
 #include <deque>

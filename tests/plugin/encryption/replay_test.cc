@@ -63,7 +63,8 @@ class ReplayTest : public ::testing::Test {
     return Exchange(&plugin_->net(), pair_, texts);
   }
 
-  // To the acceptor, as whoever dials: it asks for a proof, and answers this one, if its reset does not take that along.
+  // To the acceptor, as whoever dials: it asks for a proof, and answers this one, if its reset does not take that
+  // along.
   void SayAgain(const std::string& said) {
     Visitor visitor(handle_);
     (void)visitor.Say(said);

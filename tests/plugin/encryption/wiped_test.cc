@@ -1,5 +1,5 @@
-// Once a connection is closed, and the process lives on, nothing in its memory helps whoever has recorded what passed: a
-// private key, a shared or a traffic secret, a key. Another process looks, as in a core dump.
+// Once a connection is closed, and the process lives on, nothing in its memory helps whoever has recorded what passed:
+// a private key, a shared or a traffic secret, a key. Another process looks, as in a core dump.
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
 #include <unistd.h>

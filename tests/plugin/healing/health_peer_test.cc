@@ -1,5 +1,5 @@
-// The health socket to another process dies: a peer that is stopped is no peer that is gone, and one that is killed right
-// afterwards is known to be gone at once, at the end that dials and at the one that waits for that.
+// The health socket to another process dies: a peer that is stopped is no peer that is gone, and one that is killed
+// right afterwards is known to be gone at once, at the end that dials and at the one that waits for that.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <stdlib.h>

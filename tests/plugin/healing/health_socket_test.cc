@@ -1,5 +1,5 @@
-// The health socket dies, again and again, at either end: no connection fails for it, and what is told by it arrives all
-// the same.
+// The health socket dies, again and again, at either end: no connection fails for it, and what is told by it arrives
+// all the same.
 #include <gtest/gtest.h>
 
 #include <algorithm>

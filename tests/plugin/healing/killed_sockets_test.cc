@@ -26,7 +26,8 @@ Mode Healing(Mode settings) {
   return settings;
 }
 
-// On a busy machine the killer may get its first turn after the traffic: that goes on until a kill was seen to be healed.
+// On a busy machine the killer may get its first turn after the traffic: that goes on until a kill was seen to be
+// healed.
 class Enough {
  public:
   bool operator()(const KillerThread& killer) const {

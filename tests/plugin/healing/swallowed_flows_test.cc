@@ -1,5 +1,5 @@
-// Flows of a running connection are swallowed: what is sent there is dropped without a word, one way or both. Every byte
-// arrives, and nobody sees an error.
+// Flows of a running connection are swallowed: what is sent there is dropped without a word, one way or both. Every
+// byte arrives, and nobody sees an error.
 #include <errno.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// What a receiver says on lane 0, credits of grouped receives, is swallowed, while the sender has nothing to send and so
-// nothing to suspect: the receiver asks for another socket.
+// What a receiver says on lane 0, credits of grouped receives, is swallowed, while the sender has nothing to send and
+// so nothing to suspect: the receiver asks for another socket.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -1,4 +1,5 @@
-// What the dialler does about an acceptor that takes back what it said: it dials the lane, or the whole connection, anew.
+// What the dialler does about an acceptor that takes back what it said: it dials the lane, or the whole connection,
+// anew.
 #include <errno.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // Connects of which one end stands still (SIGSTOP; a suspended machine, a debugger) for longer than any deadline of
-// theirs, once or again and again: they come about all the same, and the traffic goes through the sockets that both ends
-// mean.
+// theirs, once or again and again: they come about all the same, and the traffic goes through the sockets that both
+// ends mean.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <stdlib.h>

@@ -90,8 +90,8 @@ void LiveAndDie(int version) {
     warm_mappings = MappingCount();
     warm_heap = HeapBytes();
   }
-  // A sanitizer maps memory for each library and thread, and keeps it. The allocator may cut or join a few; a mapping per
-  // life would make ninety.
+  // A sanitizer maps memory for each library and thread, and keeps it. The allocator may cut or join a few; a mapping
+  // per life would make ninety.
   if (!kSanitized) {
     TCPX_REQUIRE(MappingCount() <= warm_mappings + 10, MappingCount(), " mappings, ", warm_mappings, " before");
     const size_t heap = HeapBytes();

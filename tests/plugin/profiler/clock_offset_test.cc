@@ -1,5 +1,6 @@
-// Two ranks whose clocks are far apart play ping-pong, each with its timeline. Merged, every ball is struck and returned
-// in order: the network plugin has measured the clocks over the health socket, and the profiler has written that down.
+// Two ranks whose clocks are far apart play ping-pong, each with its timeline. Merged, every ball is struck and
+// returned in order: the network plugin has measured the clocks over the health socket, and the profiler has written
+// that down.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>

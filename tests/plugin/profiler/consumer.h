@@ -64,8 +64,8 @@ class Consumer {
 };
 
 size_t Sum(const std::map<int, size_t>& moved);
-// The lanes of both ends by one name: the dialling side's port. Fails the test where an fd is no lane. Where the sockets
-// die meanwhile (pair.h), no name lasts: lanes are numbered by what they moved.
+// The lanes of both ends by one name: the dialling side's port. Fails the test where an fd is no lane. Where the
+// sockets die meanwhile (pair.h), no name lasts: lanes are numbered by what they moved.
 std::map<int, size_t> ByPort(const std::map<int, size_t>& moved, bool receive);
 
 }  // namespace tcpx

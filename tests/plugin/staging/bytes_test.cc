@@ -1,5 +1,5 @@
-// Staged messages, byte for byte: GPU memory on one end or both, in every mode, sizes from nothing to 16 MiB (64 MiB with
-// TCPX_TEST_LONG=1), offsets of no alignment, and no other byte written. The device memory of the stand-in driver
+// Staged messages, byte for byte: GPU memory on one end or both, in every mode, sizes from nothing to 16 MiB (64 MiB
+// with TCPX_TEST_LONG=1), offsets of no alignment, and no other byte written. The device memory of the stand-in driver
 // can't be touched by the host, so whatever did not go through a copy ends the test.
 #include <algorithm>
 #include <deque>

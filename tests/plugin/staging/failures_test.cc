@@ -1,5 +1,5 @@
-// What the driver refuses, and wrong pointers: the result names CUDA or the user, the log has the driver's text, and the
-// connection ends as after any other failure.
+// What the driver refuses, and wrong pointers: the result names CUDA or the user, the log has the driver's text, and
+// the connection ends as after any other failure.
 #include <string>
 
 #include "tests/plugin/staging/staging_fixture.h"

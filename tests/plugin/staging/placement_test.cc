@@ -1,6 +1,7 @@
 // Staging by network card: a device that makeVDevice made stages as its children do, and slots are pinned on the NUMA
 // node of the card. The cards are a folder in the place of /sys; their interfaces are those of a network of the test's
-// own. What the kernel is asked is seen between the plugin and libc: no answer of a machine with one node would show it.
+// own. What the kernel is asked is seen between the plugin and libc: no answer of a machine with one node would show
+// it.
 #include <gtest/gtest.h>
 #include <stdarg.h>
 #include <stdlib.h>

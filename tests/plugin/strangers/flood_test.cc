@@ -1,5 +1,5 @@
-// Somebody who has read a ticket asks for keys as fast as he can, from an address of his own: peers connect all the same.
-// How long that takes is shown; key_turns_test and reactor_test hold what it depends on.
+// Somebody who has read a ticket asks for keys as fast as he can, from an address of his own: peers connect all the
+// same. How long that takes is shown; key_turns_test and reactor_test hold what it depends on.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 

@@ -204,7 +204,8 @@ TEST_F(StrangersTest, TheSameLaneTwiceIsRefusedTheSecondTime) {
             }));
 }
 
-// The time runs from the beginning: a byte now and then buys none. At this pace the whole hello takes six times as long.
+// The time runs from the beginning: a byte now and then buys none. At this pace the whole hello takes six times as
+// long.
 TEST_F(StrangersTest, ASlowHelloEndsWithTheTimeoutAsAWhole) {
   EXPECT_EQ("", RunAlone([] {
               Host host;

@@ -3,13 +3,14 @@
 // Purpose: a library with the name of the driver's. Loaded before the plugin, it is what the plugin's dlopen finds.
 //          "Device memory" can't be touched by the host: it is mapped without access, and the copies, on a thread of
 //          their own, use another mapping. Each copy writes the ends of 128-byte lines first and the rest a while
-//          later, backwards: a copy engine promises no order. A call without a current context fails; so does one that an application's capture of a
-//          graph forbids, which then is broken.
+//          later, backwards: a copy engine promises no order. A call without a current context fails; so does one that
+//          an application's capture of a graph forbids, which then is broken.
 //
 //   auto fake = FakeCuda::Of(library);
 //   fake.delays(seed, 2000);
 //
-// Threads: any. Units: bytes, microseconds. Errors: as the driver's; abort() where a copy goes to memory that was freed.
+// Threads: any. Units: bytes, microseconds. Errors: as the driver's; abort() where a copy goes to memory that was
+//          freed.
 // Source:  CUDA Driver API; which calls a capture forbids: "Stream Management", cuThreadExchangeStreamCaptureMode.
 #ifndef TCPX_TESTS_SUPPORT_FAKE_CUDA_FAKE_CUDA_H_
 #define TCPX_TESTS_SUPPORT_FAKE_CUDA_FAKE_CUDA_H_

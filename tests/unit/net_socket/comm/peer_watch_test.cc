@@ -84,7 +84,8 @@ TEST_F(PeerWatchTest, AFloodDoesNotKeepTheReactor) {
   comm_.reset();
 }
 
-// What nobody has read when a lane is to get another socket, or none, is heard nevertheless: forged bytes, and an error.
+// What nobody has read when a lane is to get another socket, or none, is heard nevertheless: forged bytes, and an
+// error.
 TEST(FrozenLaneTest, ItsLastBytesAreNotPassedOver) {
   struct Nobody final : PeerWatch::Owner {
     void PeerGone(absl::Status, int, bool) override {}

@@ -1,5 +1,5 @@
-// What a receiver says on lane 0 where that is sealed: its error neither overtakes the answer of a new socket nor goes into
-// the middle of a credit, and a cipher that fails fails the connection, at once, and says nothing in the clear.
+// What a receiver says on lane 0 where that is sealed: its error neither overtakes the answer of a new socket nor goes
+// into the middle of a credit, and a cipher that fails fails the connection, at once, and says nothing in the clear.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/socket.h>

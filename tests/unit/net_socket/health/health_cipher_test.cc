@@ -1,5 +1,5 @@
-// A health socket whose cipher fails ends, and says so to its connections, whether it heals or not: what it would have to
-// tell the peer later waited for ever. One that ends within a record says so too.
+// A health socket whose cipher fails ends, and says so to its connections, whether it heals or not: what it would have
+// to tell the peer later waited for ever. One that ends within a record says so too.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 

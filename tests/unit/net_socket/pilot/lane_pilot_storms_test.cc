@@ -1,5 +1,5 @@
-// What may happen to a connection's lanes, at random, by a seed: stalls, other speeds, deaths, dials that come late or to
-// nothing, pauses. Whatever the pilot decides, one lane carries, nothing stays half done, and dials are bounded.
+// What may happen to a connection's lanes, at random, by a seed: stalls, other speeds, deaths, dials that come late or
+// to nothing, pauses. Whatever the pilot decides, one lane carries, nothing stays half done, and dials are bounded.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
-// Two connections of one communicator fail at the same time: no call returns an error before the one line that names the
-// cause is in the log.
+// Two connections of one communicator fail at the same time: no call returns an error before the one line that names
+// the cause is in the log.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 

@@ -59,7 +59,8 @@ TEST(PatternTuningTest, APingPongDelaysAcknowledgementsUntilAStreamComes) {
   EXPECT_EQ(0, QuickAck(pair.a.get()));
 }
 
-// Story: with eight messages of 512 KiB under way the sender waited 40 ms for the acknowledgement of the last bytes, now
+// Story: with eight messages of 512 KiB under way the sender waited 40 ms for the acknowledgement of the last bytes,
+//        now
 // and then: 0.4 to 11 GB/s over loopback, where it had 11. So did the first messages of a connection, whose pattern is
 // not known yet, and the last of each burst of grouped receives, whose credits answer.
 TEST(PatternTuningTest, OfMessagesThatWaitForAcknowledgementsNoneIsPutOff) {
@@ -116,7 +117,8 @@ TEST(PatternTuningTest, OnTheSameHostLargeMessagesHaveALargerBuffer) {
   }
 }
 
-// Story: acknowledgements were put off between hosts too. The sender took that for the round trip, 13 to 17 ms where the
+// Story: acknowledgements were put off between hosts too. The sender took that for the round trip, 13 to 17 ms where
+//        the
 // path had 0.1 to 0.3, and probed for lost packets that much later.
 TEST(PatternTuningTest, TowardsOtherHostsTheKernelAcknowledges) {
   const TcpPair pair = MakeTcpPair();

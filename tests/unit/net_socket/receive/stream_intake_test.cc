@@ -142,7 +142,8 @@ TEST(StreamIntakeTest, AsksForTheRestOfARecordAtOnce) {
   EXPECT_EQ(std::string(8000, 'x'), text);
 }
 
-// What comes before it is wanted stays in the kernel, so that its sender waits; and what lies here all the same is known.
+// What comes before it is wanted stays in the kernel, so that its sender waits; and what lies here all the same is
+// known.
 TEST(StreamIntakeTest, ReadsLittleMoreThanThePlacesNeed) {
   constexpr size_t kLong = 40'000;
   constexpr int kRecords = 8;

@@ -143,8 +143,8 @@ TEST(SealedAgainTest, EverySocketHasItsOwnKeys) {
   }
 }
 
-// A part of a record is with the kernel, and the peer has all of that by an earlier socket: what is left of the record must
-// not be counted as what comes behind.
+// A part of a record is with the kernel, and the peer has all of that by an earlier socket: what is left of the record
+// must not be counted as what comes behind.
 TEST(SealedAgainTest, NothingIsSentForWhatThePeerHas) {
   TrafficKeys keys;
   std::string by;
