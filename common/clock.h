@@ -25,7 +25,7 @@ inline int64_t MonotonicNanos() {
   return static_cast<int64_t>(now.tv_sec) * kSecond + now.tv_nsec;
 }
 
-// The same clock as of the kernel's last tick: up to 10 ms behind, for a tenth of the cost (CLOCK_MONOTONIC_COARSE).
+// The same clock as of the kernel's last tick: up to 10 ms late, for a tenth of the cost (CLOCK_MONOTONIC_COARSE).
 inline int64_t CoarseMonotonicNanos() {
   timespec now;
   clock_gettime(CLOCK_MONOTONIC_COARSE, &now);

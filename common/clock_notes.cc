@@ -53,7 +53,7 @@ bool HasNotes(int fd) {
          absl::StartsWith(absl::string_view(target, static_cast<size_t>(length)), absl::StrCat("/memfd:", kName, " "));
 }
 
-// Of the ring, which begins anew behind its end.
+// Bytes of the ring, which begins anew after its end.
 bool WriteRing(int fd, uint64_t at, absl::string_view text) {
   while (!text.empty()) {
     const size_t place = at % ClockNotes::kRingBytes;
@@ -174,9 +174,9 @@ void ClockNotesReader::ReadFrom(Writer* writer, std::vector<ClockNote>* notes) {
   const uint64_t from = std::max(writer->read, Oldest(head.written));
   std::string text = ReadRing(writer->fd.get(), from, head.written);
   // What was written meanwhile may lie where we read.
-  ClockNotesHead behind;
-  if (text.empty() || !ReadHead(writer->fd.get(), &behind)) return;
-  const uint64_t whole = std::max(from, Oldest(behind.written));
+  ClockNotesHead now;
+  if (text.empty() || !ReadHead(writer->fd.get(), &now)) return;
+  const uint64_t whole = std::max(from, Oldest(now.written));
   text.erase(0, std::min<uint64_t>(whole - from, text.size()));
   if (whole > writer->read) text.erase(0, text.find('\n') + 1);
   writer->read = head.written;

@@ -66,7 +66,7 @@ class ClockNotes {
   uint64_t written_ TCPX_GUARDED_BY(mutex_) = 0;
 };
 
-// Follows the notes of this process, whoever writes them.
+// Follows the notes of this process, from any writer.
 class ClockNotesReader {
  public:
   static constexpr int kScanEvery = 32;

@@ -72,7 +72,7 @@ struct InterfaceHardware {
   SpeedSource speed_source = SpeedSource::kKernel;
   int vendor = 0;          // of PCI (or virtio); 0 is unknown
   std::string pci_path;    // real path of the PCI device; empty for every other kind
-  bool is_virtual = true;  // true exactly when the interface has no device behind it
+  bool is_virtual = true;  // true exactly when the interface belongs to no device
   std::string pci_bus_id;  // last component of pci_path, "0000:3b:00.0"; empty with it
   int numa_node = -1;      // -1 is unknown
 };

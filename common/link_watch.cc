@@ -58,7 +58,7 @@ void TakeLink(const char* body, size_t bytes, std::vector<LinkNews>* news) {
   if (!link.name.empty()) news->push_back(std::move(link));
 }
 
-// IFA_LOCAL is the interface's own where it has a peer's beside it, or is IPv4.
+// IFA_LOCAL is the interface's own where a peer's comes with it, or where it is IPv4.
 void TakeAddress(const char* body, size_t bytes, std::vector<LinkNews>* news) {
   ifaddrmsg header;
   if (bytes < NLMSG_ALIGN(sizeof(header))) return;

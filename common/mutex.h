@@ -1,10 +1,10 @@
 // mutex.h: std::mutex, with annotations that let clang check what it guards.
 //
-// Purpose: what a mutex guards is said beside the member (TCPX_GUARDED_BY), and who must hold it beside the function
+// Purpose: a member says which mutex guards it (TCPX_GUARDED_BY), and a function which one its caller must hold
 //          (TCPX_REQUIRES); a build with clang refuses code that does not (--config=thread_safety). Other compilers see
-//          nothing of it. absl::Mutex would do the same, but leaves a thread key behind when the library is unloaded.
+//          nothing of it. absl::Mutex would do the same, but leaves a thread key when the library is unloaded.
 //
-// Threads: any. Lifetime: outlives whoever holds it or waits.
+// Threads: any. Lifetime: outlives all that hold it or wait.
 // Errors:  none.
 #ifndef TCPX_COMMON_MUTEX_H_
 #define TCPX_COMMON_MUTEX_H_

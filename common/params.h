@@ -115,7 +115,7 @@ bool IsSecurity(absl::string_view name);
 // How the text of a variable becomes a field.
 enum class ParameterKind {
   kCount,         // int, or a bool that is NCCL's: 0 or 1
-  kLowered,       // int64_t, of which more than `max` counts as `max`
+  kLowered,       // int64_t; more than `max` counts as `max`
   kBytes,         // int or int64_t; suffixes K, M, G, also followed by B or iB
   kMbps,          // int64_t
   kSeconds,       // int64_t nanoseconds
@@ -138,7 +138,7 @@ using ParameterField =
 // Who may need a parameter: most who run jobs, who runs the machines, or few.
 enum class Audience { kMost, kOperator, kFew };
 
-// A value besides the range, and the word for it: "auto" for -1, say. Both the word and the number are accepted.
+// A value outside the range, and the word for it: "auto" for -1, say. Both the word and the number are accepted.
 struct SpecialValue {
   const char* word = nullptr;  // null: there is none
   int64_t value = 0;

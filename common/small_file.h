@@ -2,7 +2,7 @@
 //
 // Threads: any.
 // Units:   bytes; at most 64 KiB are read, the rest is ignored.
-// Errors:  none told apart: a file that can't be opened or read is no value.
+// Errors:  no details: a file that can't be opened or read is no value.
 #ifndef TCPX_COMMON_SMALL_FILE_H_
 #define TCPX_COMMON_SMALL_FILE_H_
 

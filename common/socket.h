@@ -3,7 +3,7 @@
 // Purpose: each wrapper is one system call with a Status that names call and value. The calls that move bytes are not
 //          here: they want errno itself, not a Status.
 //
-// Threads: any; one socket's options are set by whoever owns it.
+// Threads: any; only a socket's owner sets its options.
 // Units:   bytes, bytes per second for pacing, nanoseconds.
 // Errors:  as ErrnoStatus (common/status.h).
 #ifndef TCPX_COMMON_SOCKET_H_

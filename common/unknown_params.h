@@ -20,7 +20,7 @@ namespace tcpx {
 std::vector<std::string> UnknownParameters(const char* const* environment);
 
 // The warning of the first variable whose name is almost that of a parameter that protects, or speaks of encryption or
-// a secret, in any case of letters: whoever set it believes to be safe. Empty: there is none.
+// a secret, in any case of letters: who set it believes to be safe. Empty: there is none.
 std::string MisspeltSecurity(const char* const* environment);
 
 // It was a parameter once.

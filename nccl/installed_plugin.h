@@ -1,4 +1,4 @@
-// installed_plugin.h: the one plugin behind the exported tables.
+// installed_plugin.h: the one plugin that the exported tables call.
 //
 // Purpose: the seam at link time: nccl:shims calls ThePlugin; the shared library defines it with the transport, a test
 //          with a fake.

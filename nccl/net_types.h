@@ -89,7 +89,7 @@ static_assert(sizeof(ncclNetDeviceHandle_v7_t) == 32, "ABI of v7 to v12");
 
 }  // extern "C"
 
-// Bytes behind `handle` in listen and connect (v5 and up).
+// Bytes of `handle` in listen and connect (v5 and up).
 inline constexpr int NCCL_NET_HANDLE_MAXSIZE = 128;
 // Requests that NCCL may hold on one comm: releases from 2.19.1 on, and before.
 inline constexpr int NCCL_NET_MAX_REQUESTS = 32;

@@ -40,7 +40,7 @@ class Comm;          // a send comm or a receive comm
 class Request;       // one isend, irecv or iflush that has not been reported done
 class MemoryRegion;  // what regMr returns
 
-// Bytes behind listen's and connect's handle: NCCL_NET_HANDLE_MAXSIZE, NCCL 2.12 and later.
+// Bytes of listen's and connect's handle: NCCL_NET_HANDLE_MAXSIZE, NCCL 2.12 and later.
 inline constexpr size_t kHandleBytes = 128;
 
 // Kinds of memory, with the bits of NCCL_PTR_HOST, NCCL_PTR_CUDA and NCCL_PTR_DMABUF.

@@ -1,4 +1,4 @@
-// shim_common.h: the work behind the tables, once for all versions, in the widest shape that any version has.
+// shim_common.h: the work of the tables, once for all versions, in the widest shape that any version has.
 //
 // Purpose: checks what NCCL passes, converts it to plugin_api.h and the outcome back. shims.cc brings the arguments of
 //          each version into this shape.

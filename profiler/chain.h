@@ -1,4 +1,4 @@
-// chain.h: another profiler behind this one, because NCCL has room for one.
+// chain.h: another profiler after this one, because NCCL has room for one.
 //
 // Purpose: what NCCL calls is passed on with the other profiler's own contexts and handles. Asked for the version that
 //          NCCL uses, and then for older ones, for which events are converted as NCCL would.

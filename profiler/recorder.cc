@@ -14,7 +14,7 @@ constexpr int kSeenCommunicatorAt = 32;
 // Above those of all recorders that are gone.
 std::atomic<uint64_t> g_next_generation{1};
 
-// Their children begin behind their end.
+// Their children begin after their end.
 bool Lasts(uint32_t type) { return (type & (ncclProfileGroup | ncclProfileColl | ncclProfileP2p)) != 0; }
 
 // What finds its row in the end, because only then it is known when it was: an operation waits in a queue at first.

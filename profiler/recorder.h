@@ -38,7 +38,7 @@ namespace tcpx {
 class Recorder final : private TraceSource {
  public:
   // Of events of the trace: about 25 MiB, made as they are needed. So many are made before one is used again, because
-  // children may begin long behind their parent's end.
+  // children may begin long after their parent's end.
   static constexpr uint32_t kSlotsMax = 1 << 16;
   static constexpr uint32_t kSlotsMin = 1 << 12;
   // With those that only another profiler wants, or for which the trace had none.
@@ -55,7 +55,7 @@ class Recorder final : private TraceSource {
   explicit Recorder(const Settings& settings);
   ~Recorder() override;
 
-  // The number of another communicator; nothing of it begins behind EndCommunicator.
+  // The number of another communicator; nothing of it begins after EndCommunicator.
   uint32_t AddCommunicator(const std::string& name);
   void EndCommunicator(uint32_t communicator);
 

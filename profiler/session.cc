@@ -76,12 +76,12 @@ Shared& TheShared() {
   return *shared;
 }
 
-// Keeps what it names for the length of a call; null behind the last communicator and in a forked child.
+// Keeps what it names for the length of a call; null after the last communicator and in a forked child.
 class Call {
  public:
   Call() : shared_(TheShared()) {
     if (Forked()) return;
-    // Counted before it looks, and Retire looks behind its store: one of both sees the other.
+    // Counted before it looks, and Retire looks after its store: one of both sees the other.
     shared_.calls.fetch_add(1);
     running_ = shared_.running.load();
     counted_ = true;

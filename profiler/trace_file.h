@@ -6,7 +6,7 @@
 //
 // Threads: one at a time.
 // Units:   bytes.
-// Errors:  the first write or rename that fails ends it; status() says why. Nothing is told twice.
+// Errors:  the first write or rename that fails ends it; status() says why. Nothing is reported twice.
 // Source:  "Trace Event Format" of the Chromium project: JSON array format, phases X, M, i.
 #ifndef TCPX_PROFILER_TRACE_FILE_H_
 #define TCPX_PROFILER_TRACE_FILE_H_
@@ -43,7 +43,7 @@ class TraceFile {
   const absl::Status& status() const { return status_; }
   const std::string& path() const { return path_; }
   std::string older_path() const;
-  // Lines for the head of each file that follows, as they are then, behind the names: an eighth of the allowed bytes at
+  // Lines for the head of each file that follows, as they are then, after the names: an eighth of the allowed bytes at
   // most.
   using Head = std::function<std::vector<std::string>()>;
   void SetHead(Head head) { latest_ = std::move(head); }

@@ -4,7 +4,7 @@
 //
 // Threads: one at a time.
 // Units:   nanoseconds of MonotonicNanos.
-// Errors:  none; what can't be told apart is "unknown".
+// Errors:  none; what can't be distinguished is "unknown".
 #ifndef TCPX_PROFILER_TRACED_LANES_H_
 #define TCPX_PROFILER_TRACED_LANES_H_
 
@@ -28,7 +28,7 @@ class TracedLanes {
   const Lane& Of(int fd, int64_t now_ns);
 
  private:
-  // Sockets that are told apart; those of further descriptors are "unknown".
+  // Sockets that are distinguished; those of further descriptors are "unknown".
   static constexpr size_t kLanesMax = 8192;
 
   absl::flat_hash_map<int, Lane> lanes_;  // by descriptor number

@@ -5,7 +5,7 @@
 //
 // Threads: one at a time.
 // Lifetime: a communicator's rows end with it, and no later row has their numbers: those are in the trace.
-// Errors:  none; what finds no row, of which there are kRowsMax of a kind and kTracksMax in all, is in row 0.
+// Errors:  none; what finds no row is in row 0; there are kRowsMax of a kind and kTracksMax in all.
 #ifndef TCPX_PROFILER_TRACKS_H_
 #define TCPX_PROFILER_TRACKS_H_
 
@@ -57,7 +57,7 @@ class Tracks {
   }
   // Those made since the last call.
   std::vector<NewTrack> TakeNew();
-  // The rows of a communicator's keys (TrackKey), none of which is taken any more.
+  // The rows of a communicator's keys (TrackKey); none of them is taken any more.
   std::vector<uint32_t> Forget(uint32_t communicator);
   // Kinds of events that it remembers.
   size_t kinds() const { return rows_.size(); }

@@ -4,7 +4,7 @@
 usage: test_times.py [--most N] FOLDER
 
 FOLDER has what each configuration left: CONFIG.profile.gz (bazel --profile) and CONFIG.seconds (how long it took).
-Seconds are those of the clock while an action ran, so that those of actions that ran beside each other add up to more
+Seconds are those of the clock while an action ran, so that those of actions that ran at the same time add up to more
 than the run took. What came out of a cache has no row.
 """
 
@@ -45,7 +45,7 @@ def rows_of(events):
 
 
 def critical_path(events):
-    """Returns (seconds, action) of each step that nothing could have run beside."""
+    """Returns (seconds, action) of each step that nothing could have run meanwhile."""
     steps = [event for event in events if event.get("cat") == "critical path component" and event["dur"] > 50000]
     return [(event["dur"] / 1e6, re.sub(r"^action '(.*)'$", r"\1", event["name"])) for event in steps]
 

@@ -87,7 +87,7 @@ ended_well() {
   return "$rc"
 }
 
-# has_ended NAME WHO: true once it has, whoever waits for it.
+# has_ended NAME WHO: true once it has.
 has_ended() { ! kill -0 "${pid[$1.$2]}" 2>/dev/null; }
 
 # logged NAME WHO REGEX [TIMES]: it has said so, and so many times if that is given.

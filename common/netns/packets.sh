@@ -147,10 +147,10 @@ netns_heal() {
   for device in "$@"; do tc -n "$ns" qdisc delete dev "$device" root 2>/dev/null || true; done
 }
 
-# netns_flows HOST [FILTER...]: the TCP connections that stand, "LOCAL:PORT PEER:PORT" each. FILTER is ss's.
+# netns_flows HOST [FILTER...]: the established TCP connections, "LOCAL:PORT PEER:PORT" each. FILTER is ss's.
 netns_flows() { netns_run "$1" ss -tnH state established "${@:2}" | awk '{ gsub(/%[^]: ]+/, ""); print $3, $4 }'; }
 
-# netns_sent HOST [FILTER...]: of the TCP connections that stand "BYTES LOCAL:PORT PEER:PORT", what was sent and
+# netns_sent HOST [FILTER...]: of the established TCP connections "BYTES LOCAL:PORT PEER:PORT", what was sent and
 # acknowledged, the busiest first.
 netns_sent() {
   netns_run "$1" ss -tinHO state established "${@:2}" | awk '

@@ -14,7 +14,7 @@ uint64_t DataAt(uint64_t flag, size_t word) { return (flag + word) * 0x9e3779b97
 uint64_t LlWord(uint64_t flag, size_t word) { return (DataAt(flag, word) >> 32) | flag << 32; }
 
 // A GPU looks at memory that the host is writing, outside what C++ calls a race; so does the thread that plays it,
-// and the thread sanitizer need not be told.
+// and the thread sanitizer need not know.
 __attribute__((no_sanitize("thread"))) uint64_t Load(const void* data, size_t word) {
   return __atomic_load_n(static_cast<const uint64_t*>(data) + word, __ATOMIC_ACQUIRE);
 }

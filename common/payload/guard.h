@@ -13,7 +13,7 @@ namespace tcpx {
 
 inline constexpr size_t kNoDifference = ~size_t{0};
 inline constexpr uint8_t kGuardByte = 0xC9;
-// Bytes checked before a receive buffer, and behind its capacity.
+// Bytes checked before a receive buffer, and after its capacity.
 inline constexpr size_t kGuardBytes = 64;
 
 void FillGuard(void* data, size_t bytes);

@@ -56,7 +56,7 @@ void CheckTuned(const Patient& patient, const Need& need, const char* name, cons
   report->Problem("buffers", text, absl::StrFormat("sysctl -w net.ipv4.%s='4096 %s %d'", name, start, wanted));
 }
 
-// A size that a parameter fixes, of which the kernel keeps what its cap allows without a word.
+// A size that a parameter fixes; the kernel silently keeps what its cap allows.
 void CheckFixed(const Patient& patient, const Need& need, const char* variable, int asked, const char* cap_name,
                 Report* report) {
   if (asked < 0) return;

@@ -1,7 +1,7 @@
 // hosts.h: all pairs of a list of hosts: tcpx_doctor --hosts FILE.
 //
-// Purpose: which hosts and which ways stand out. A command line (ssh, srun) starts a listening doctor on each host, and
-//          then, pair by pair, an asking one on the first of the two; nothing stays behind on any.
+// Purpose: which hosts and which pairs are unusual. A command line (ssh, srun) starts a listening doctor on each host,
+//          and then, pair by pair, an asking one on the first of the two; nothing stays on any.
 //
 // Threads: one; children. Units: Mbit/s, microseconds, bytes.
 // Errors:  findings; a file that can't be used is wrong usage.
@@ -43,7 +43,7 @@ struct Cell {
 Cell ParseSummary(int from, int to, const std::string& output);
 
 std::string MatrixText(const std::vector<HostLine>& hosts, const std::vector<Cell>& cells);
-// Pure. The pairs, and the hosts all of whose pairs, stand out: "pair" and "host".
+// Pure. The pairs, and the hosts with only such pairs, are unusual: "pair" and "host".
 void JudgeMatrix(const std::vector<HostLine>& hosts, const std::vector<Cell>& cells, Report* report);
 
 // The exit code.

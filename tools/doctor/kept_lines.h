@@ -1,7 +1,7 @@
 // kept_lines.h: what the plugin's functions say in their log, kept for the doctor.
 //
-// Purpose: a WARN is what stands in the way, in the words that a job's log will have; an INFO is what was decided. The
-//          doctor asks the plugin's functions twice, as they are linked into it and in the library that NCCL would
+// Purpose: a WARN is what keeps it from working, in the words that a job's log will have; an INFO is what was decided.
+//          The doctor asks the plugin's functions twice, as they are linked into it and in the library that NCCL would
 //          load.
 //
 // Threads: any.

@@ -31,7 +31,7 @@ struct LinkFacts {
 
 LinkFacts ReadLinkFacts(const std::string& ifname);
 
-// "tso, gro": those that are known to be off. Without a card behind it an interface has gro off by default, and what
+// "tso, gro": those that are known to be off. An interface without a card has gro off by default, and what
 // comes in is whole already.
 std::string OffloadsOff(const LinkFacts& facts, bool is_virtual);
 

@@ -1,4 +1,4 @@
-// The links behind the devices: MTU, driver, offloads, queues, queueing discipline.
+// The devices' links: MTU, driver, offloads, queues, queueing discipline.
 #include <algorithm>
 #include <set>
 

@@ -51,7 +51,7 @@ Usual UsualOf(const std::vector<Cell>& cells) {
   return {Median(speeds), Median(rtts), static_cast<int>(Median(mtus))};
 }
 
-// Empty where nothing stands out.
+// Empty if nothing is unusual.
 std::string WhyOutlier(const Cell& cell, const Usual& usual) {
   if (!cell.reached) return absl::StrCat("not reached: ", cell.text);
   std::vector<std::string> reasons;
@@ -162,7 +162,7 @@ void JudgeMatrix(const std::vector<HostLine>& hosts, const std::vector<Cell>& ce
     if (!reason.empty()) outliers.emplace_back(&cell, std::move(reason));
   }
   const auto to_blame = [&](size_t host) { return pairs[host] > 1 && odd[host] == pairs[host]; };
-  // Where every pair is odd nobody stands out.
+  // If every pair is odd, no host is.
   const bool all_odd = !cells.empty() && outliers.size() == cells.size();
   for (size_t i = 0; i < hosts.size(); ++i) {
     if (!to_blame(i) || all_odd) continue;

@@ -173,8 +173,8 @@ absl::Status AnswerPackets(Channel* channel) {
   if (!fd.ok()) return fd.status();
   const auto bound = LocalAddress(fd->get());
   if (!bound.ok()) return bound.status();
-  const absl::Status told = channel->Send(absl::StrCat("packets port=", bound->port()));
-  if (!told.ok()) return told;
+  const absl::Status sent = channel->Send(absl::StrCat("packets port=", bound->port()));
+  if (!sent.ok()) return sent;
   for (;;) {
     std::array<pollfd, 2> fds = {{{fd->get(), POLLIN, 0}, {channel->fd(), POLLIN, 0}}};
     if (poll(fds.data(), fds.size(), -1) < 0 && errno != EINTR) return ErrnoStatus(errno, "poll");
