@@ -36,7 +36,7 @@ absl::string_view Advice(int err) {
     case ETIMEDOUT:
     case EHOSTUNREACH:
     case ENETUNREACH:
-      return "; the peer's host or the way to it is gone: check interface, routes and firewalls";
+      return "; the peer's host or the path to it is gone: check interface, routes and firewalls";
     default:
       return "";
   }

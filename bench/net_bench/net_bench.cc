@@ -1,4 +1,4 @@
-// net_bench: drives an NCCL network plugin as NCCL's proxy thread does, and measures it beside bare sockets.
+// net_bench: drives an NCCL network plugin as NCCL's proxy thread does, and measures it compared with bare sockets.
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>

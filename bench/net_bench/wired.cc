@@ -24,7 +24,7 @@ absl::StatusOr<std::string> OwnPath() {
   return std::string(path, static_cast<size_t>(length));
 }
 
-// Among what Bazel laid beside the program, or in the repository that is the current folder.
+// Among what Bazel laid next to the program, or in the repository that is the current folder.
 absl::StatusOr<std::string> FindScript(const std::string& own_path) {
   glob_t found = {};
   const std::string pattern = absl::StrCat(own_path, ".runfiles/*/", kScript);
@@ -33,7 +33,7 @@ absl::StatusOr<std::string> FindScript(const std::string& own_path) {
   globfree(&found);
   if (!script.empty()) return script;
   if (access(kScript, R_OK) == 0) return std::string(kScript);
-  return absl::NotFoundError(absl::StrCat("--wire: no ", kScript, " beside the program or in this folder"));
+  return absl::NotFoundError(absl::StrCat("--wire: no ", kScript, " next to the program or in this folder"));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-# between.sh: what the benchmarks between two hosts (network namespaces a and b) have in common. To be sourced, behind
+# between.sh: what the benchmarks between two hosts (network namespaces a and b) have in common. To be sourced, after
 # usage() and these tables:
 #
 #   takes  option -> the variable that gets its value

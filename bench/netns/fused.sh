@@ -10,7 +10,7 @@
 #          frame). Throughput is payload that was acknowledged (tcpi_bytes_acked).
 # Errors:  exit code 0 done, 1 the benchmark or the plugin failed, 2 wrong usage. A machine that forbids namespaces or
 #          has no tc, nft or ss: a line "SKIPPED: reason".
-# Needs:   root, or namespaces of one's own; iproute2, nftables, awk. Leaves nothing behind.
+# Needs:   root, or namespaces of one's own; iproute2, nftables, awk. Leaves nothing.
 # Source:  unshare(1), tc-tbf(8), ss(8).
 set -euo pipefail
 
@@ -23,7 +23,7 @@ usage: fused.sh --plugin PATH --links RATES [options]
   --one-subnet         all links share a subnet (default: each has its own)
   --ipv6               by IPv6 addresses (default: IPv4)
   --unfused            what the first link gives without TCPX_FUSE, with as many lanes
-  --net-bench PATH     default: net_bench beside the script, or as Bazel builds it with --config=opt
+  --net-bench PATH     default: net_bench next to the script, or as Bazel builds it with --config=opt
   --size SIZE          of the messages (default 1M)
   --window N           messages in flight (default 8)
   --seconds N          length (default 5), after one second that does not count

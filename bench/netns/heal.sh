@@ -10,7 +10,7 @@
 # Errors:  exit code 0 every bar holds, 1 one does not, 2 wrong usage. A machine that forbids namespaces or has no tc, nft
 #          or ss: a line "SKIPPED: reason".
 # Needs:   root, or namespaces of one's own; iproute2, nftables, awk; a kernel with INET_DIAG_DESTROY for `kills`, with
-#          connection tracking for `nat`. Leaves nothing behind.
+#          connection tracking for `nat`. Leaves nothing.
 # Source:  unshare(1), ss(8), nft(8).
 set -euo pipefail
 
@@ -34,8 +34,8 @@ usage: heal.sh --plugin PATH [options]
   --size BYTES         of every second message (default 262144)
   --window N           messages in flight each way (default 8)
   --timeline           all rates per 100 ms too, as comments
-  --stream PATH        default: stream beside the script, or as Bazel builds it with --config=opt;
-                       killer is beside it
+  --stream PATH        default: stream next to the script, or as Bazel builds it with --config=opt;
+                       killer is next to it
 
 Everything else (TCPX_LANES, TCPX_THREADS, ...) comes from the environment; TCPX_HEAL is set.
 TEXT

@@ -8,7 +8,7 @@
 # Units:   percent of packets; Mbit/s of payload that was acknowledged (tcpi_bytes_acked).
 # Errors:  exit code 0 done, 1 the benchmark or the plugin failed, 2 wrong usage. A machine that forbids namespaces or
 #          has no tc, nft or ss: a line "SKIPPED: reason".
-# Needs:   root, or namespaces of one's own; iproute2, nftables, awk. Leaves nothing behind.
+# Needs:   root, or namespaces of one's own; iproute2, nftables, awk. Leaves nothing.
 # Source:  unshare(1), nft(8), ss(8).
 set -euo pipefail
 
@@ -20,7 +20,7 @@ usage: lossy.sh --plugin PATH [options]
   --loss LIST          shares in percent, to a tenth (default 0,0.1,1,5)
   --flows N            sockets that carry the bulk; the plugin gets lane 0 besides (default 4)
   --rate MBIT          what the link passes (default 1000)
-  --net-bench PATH     default: net_bench beside the script, or as Bazel builds it with --config=opt
+  --net-bench PATH     default: net_bench next to the script, or as Bazel builds it with --config=opt
   --size SIZE          of the messages (default 1M)
   --window N           messages in flight (default 8)
   --seconds N          of each measurement, after one second to settle (default 5)

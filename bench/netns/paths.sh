@@ -11,7 +11,7 @@
 #          is payload that was acknowledged (tcpi_bytes_acked), shares are of the sum of the limits.
 # Errors:  exit code 0 done, 1 the benchmark or the plugin failed, 2 wrong usage. A machine that forbids namespaces or
 #          has no tc, nft or ss: a line "SKIPPED: reason".
-# Needs:   root, or namespaces of one's own; iproute2, nftables, awk. Leaves nothing behind.
+# Needs:   root, or namespaces of one's own; iproute2, nftables, awk. Leaves nothing.
 # Source:  unshare(1), tc-htb(8), nft(8), ss(8).
 set -euo pipefail
 
@@ -29,7 +29,7 @@ usage: paths.sh --plugin PATH --paths SPEC | --per-flow MBIT --link MBIT | --one
   --turns N            ... so many times (default 1)
   --connections N      processes that send at once (default 1)
   --slow-receiver      the receiver runs a quarter of the time only
-  --net-bench PATH     default: net_bench beside the script, or as Bazel builds it with --config=opt
+  --net-bench PATH     default: net_bench next to the script, or as Bazel builds it with --config=opt
   --size SIZE          of the messages (default 1M)
   --window N           messages in flight (default 8)
   --seconds N          length (default 20, or 10 after the last change)

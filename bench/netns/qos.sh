@@ -10,7 +10,7 @@
 # Units:   Mbit/s of IP packets, headers included, as they arrive.
 # Errors:  exit code 0 done, 1 the benchmark or the plugin failed, or --check found otherwise, 2 wrong usage. A machine
 #          that forbids namespaces or has no tc, nft or ss: a line "SKIPPED: reason".
-# Needs:   root, or namespaces of one's own; iproute2, nftables, awk. Leaves nothing behind.
+# Needs:   root, or namespaces of one's own; iproute2, nftables, awk. Leaves nothing.
 # Source:  unshare(1), tc-htb(8), nft(8).
 set -euo pipefail
 
@@ -19,7 +19,7 @@ usage() {
 usage: qos.sh --plugin PATH [options]
 
   --plugin PATH        the plugin's .so
-  --net-bench PATH     default: net_bench beside the script, or as Bazel builds it with --config=opt
+  --net-bench PATH     default: net_bench next to the script, or as Bazel builds it with --config=opt
   --rate MBIT          of the link (default 100, which four spinning processes can fill even on two CPUs)
   --guarantee PERCENT  of the link for the high class (default 90); the low class has the rest
   --high N, --low N    traffic classes: octets, DSCP times 4 (default 184, ef, and 32, cs1)

@@ -10,7 +10,7 @@
 #          frame). Throughput is payload that was acknowledged (tcpi_bytes_acked).
 # Errors:  exit code 0 done, 1 the benchmark or the plugin failed, 2 wrong usage. A machine that forbids namespaces or
 #          has no tc, nft or ss: a line "SKIPPED: reason".
-# Needs:   root, or namespaces of one's own; iproute2, nftables, awk. Leaves nothing behind.
+# Needs:   root, or namespaces of one's own; iproute2, nftables, awk. Leaves nothing.
 # Source:  unshare(1), tc-htb(8), nft(8), ss(8).
 set -euo pipefail
 
@@ -25,7 +25,7 @@ usage: shaped.sh --plugin PATH|--raw --flows-shaped SPEC [options]
                        (TCPX_LANES, NCCL_SOCKET_NTHREADS=1 and NCCL_NSOCKS_PERTHREAD unless set)
   --raw                instead of the plugin as many bare sockets, each with messages of its own: what machine and
                        shaper give at best
-  --net-bench PATH     default: net_bench beside the script, or as Bazel builds it with --config=opt
+  --net-bench PATH     default: net_bench next to the script, or as Bazel builds it with --config=opt
   --size SIZE          of the messages (default 1M)
   --window N           messages in flight (default 8)
   --seconds N          length (default 5, or 5 after the last change)

@@ -1,5 +1,5 @@
 # wire.sh: hosts whose only network is wire (bench/netns/wire): delay, losses, paths and rates of a named profile. To be
-# sourced behind common/netns/lab.sh.
+# sourced after common/netns/lab.sh.
 #
 #   wire_find PATH                    # or '': where Bazel builds it
 #   wire_up rack [--delay 1ms ...]    # hosts b and a, or b and a1 to a8 where the profile has 8 senders

@@ -4,7 +4,7 @@
 #
 #   bench/netns/wired.sh --profile rack [--plugin PATH] [options] [-- ARGUMENTS OF NET_BENCH]
 #
-# Without a mode: one way, messages of 1 MiB, 1, 4 and 16 connections, bare sockets beside the plugin. With a profile
+# Without a mode: one way, messages of 1 MiB, 1, 4 and 16 connections, bare sockets and the plugin. With a profile
 # of several senders (incast) each of them drives connections to the same host, and what arrives there is measured.
 #
 # Units:   those of net_bench's columns; of incast Mbit/s with headers, as the wire counts what comes out.
@@ -12,7 +12,7 @@
 #          has no /dev/net/tun: a line "SKIPPED: reason".
 # Needs:   root, or namespaces of one's own; iproute2, awk; 3 CPUs for figures that are the network's and not the
 #          machine's: each driver spins, and the relay wants one. The last line tells how many frames the relay passed
-#          on too late (behind_100us, behind_1ms). Leaves nothing behind.
+#          on too late (behind_100us, behind_1ms). Leaves nothing.
 set -euo pipefail
 
 usage() {
@@ -22,7 +22,7 @@ usage: wired.sh --profile NAME [options] [-- ARGUMENTS]
   --profile NAME       rack, cloud, ecmp, lossy, wan or incast (`wire profiles` describes them)
   --plugin PATH        the plugin's .so; without it bare sockets only
   --set SETTINGS       overrides of the profile: "delay=1ms loss=1% rate=100M" (`wire --help` lists them)
-  --net-bench PATH     default: net_bench beside the script, or as Bazel builds it with --config=opt
+  --net-bench PATH     default: net_bench next to the script, or as Bazel builds it with --config=opt
   --wire PATH          default: wire as Bazel builds it
   --flows LIST         of incast: connections of each sender (default 1,2)
   --seconds N          of incast: of each measurement, after one second to settle (default 5)

@@ -58,7 +58,7 @@ check() {
   expect_none "$file: needed versions above GLIBC_$newest" "$(too_new <<<"$needs")"
 
   libraries=$(readelf -d "$file" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
-  expect_none "$file: needs libraries besides glibc's" \
+  expect_none "$file: needs libraries other than glibc's" \
     "$(grep -vxE 'lib(c|m)\.so\.6|libpthread\.so\.0|libdl\.so\.2|ld-linux-(x86-64\.so\.2|aarch64\.so\.1)' \
       <<<"$libraries" || true)"
 

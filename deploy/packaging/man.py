@@ -1,4 +1,4 @@
-"""Manual pages, made from the text that a command prints for --help, which stands in its source.
+"""Manual pages, made from the text that a command prints for --help, which is in its source.
 
 Purpose: the raw string of a C++ source, or the docstring of a Python script. "usage:" becomes SYNOPSIS, "exit code:" EXIT
          STATUS, a line above an indented block its heading; what is indented stays as it is.

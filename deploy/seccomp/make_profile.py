@@ -60,7 +60,7 @@ def applying(source):
     marks = ["s := &specs.LinuxSeccomp{", "switch runtime.GOARCH {", "admin := false", "if !admin {"]
     ends = [text.index(mark) for mark in marks] + [len(text)]
     parts = [text[begin:end] for begin, end in zip([0] + ends, ends)]
-    # The list; what the version of the kernel adds; the processor; capabilities, of which there are none; and without
+    # The list; what the version of the kernel adds; the processor; capabilities: there are none; and without
     # CAP_SYS_ADMIN.
     for part, holds in zip(parts, (None, None, lambda labels: bool(OURS & labels), lambda labels: False,
                                    lambda labels: not labels)):

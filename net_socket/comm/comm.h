@@ -9,8 +9,8 @@
 // Parts:   the failure (connection_failure.h), the registered memory (registered_regions.h), housekeeping's looks
 //          (progress_check.h), other sockets for lanes (lane_sockets.h), what the health socket tells (peer_news.h), a
 //          profiler's events (request_events.h), what is counted (end_numbers.h). Here are the lock and the closing.
-// States:  open -> failed (first error sticks) -> closed (connection_state.h). Close takes the orderly road exactly when
-//          nothing failed and no request is unfinished; else lanes are reset.
+// States:  open -> failed (first error sticks) -> closed (connection_state.h). Close takes the orderly road exactly
+//          when nothing failed and no request is unfinished; else lanes are reset.
 // Lifetime: a request, a region and a lane die with their comm. Close, then delete.
 // Errors:  the first failure's status is what every later call returns. The peer hears of it through the health socket,
 //          and so do the other connections of the communicator (FailureGroup).
@@ -86,7 +86,7 @@ class Comm : protected ConnectionEnd,
   virtual std::vector<uint64_t> TakenByLane() TCPX_REQUIRES(mutex_) = 0;
   // Of an orderly close: true once nothing is left that the lanes' stores alone hold.
   virtual bool MayClose() TCPX_REQUIRES(mutex_) = 0;
-  // Once the lanes are there, by the constructor of whoever owns them. Fails where one is not sealed that must be.
+  // Once the lanes are there, by their owner's constructor. Fails where one is not sealed that must be.
   // `transfers_max`: most messages that are posted and not over at once.
   void Begin(EndLanes* lanes, int transfers_max);
 

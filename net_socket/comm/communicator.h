@@ -27,7 +27,7 @@ struct Communicator {
   std::atomic<ProfilerSink> profiler{nullptr};
   bool profiler_updates = false;        // true exactly when this NCCL knows updates of an event
   int traffic_class = kNoTrafficClass;  // octet of the lanes that it dials
-  // A failure is told again every TCPX_STALL_WARN while NCCL goes on calling: releases with v6 to v10 may report a
+  // A failure is reported again every TCPX_STALL_WARN while NCCL goes on calling: releases with v6 to v10 may report a
   // plugin's errors nowhere (2.12 to 2.26).
   bool repeat_warnings = false;
   bool one_sided = false;     // its peers come when they need it, or never

@@ -81,7 +81,7 @@ void ConnectionFailure::FailInTime() {
   FailKnown(std::move(found.status), found.lane, Noise::kWarn);
 }
 
-// What came from somebody else is told whatever the peer says.
+// What came from somebody else is reported, no matter what the peer says.
 void ConnectionFailure::FailKnown(absl::Status status, int lane, Noise noise) {
   if (noise == Noise::kWarn && setup_->health != nullptr && absl::IsUnavailable(status) &&
       KindOf(status) != FailureKind::kForged) {

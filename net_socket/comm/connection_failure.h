@@ -1,6 +1,6 @@
-// connection_failure.h: a connection's failure: the one sticky status, who hears of it, and what later calls are told.
+// connection_failure.h: a connection's failure: the one sticky status, who hears of it, and what later calls return.
 //
-// Purpose: the first error wins. It is written to the log, told to the peer through the health socket, and spread to
+// Purpose: the first error wins. It is written to the log, sent to the peer through the health socket, and spread to
 //          the other connections of the communicator (FailureGroup).
 //
 // Reason:  what ends a peer ends its lanes and its health socket within moments of each other, and only the health
@@ -37,7 +37,7 @@ inline constexpr char kPeerVanished[] =
     "the peer's process has ended without closing: killed or crashed? Its log or its host's (dmesg, the scheduler) "
     "says more";
 
-// kQuiet: for what follows from a failure that was told already. Of this end's own doing there is no line at all:
+// kQuiet: for what follows from a failure that was reported already. Of this end's own doing there is no line at all:
 // kParting tells the peer what to name if it still needs the connection; kSilent resets it, as an abort does, and what
 // follows from that is quiet here.
 enum class Noise { kWarn, kQuiet, kParting, kSilent };
@@ -65,7 +65,7 @@ class ConnectionFailure final : public LaneOwner {
   bool ParkLane(int lane) override { return healing_ != nullptr && healing_->Park(lane); }
   bool heals() const override { return healing_ != nullptr && healing_->heals(); }
   bool peer_left() const override { return healing_ != nullptr && healing_->peer_left(); }
-  // What housekeeping has found, or was told. Where it is failing, that is a reason, and what was found first is told.
+  // What housekeeping has found, or heard. Where it is failing, that is a reason, and what was found first is reported.
   void FailFound(absl::Status status, int lane);
   // The reason is known, or does not come: a connection that is failing fails.
   void FailInTime();
@@ -87,7 +87,7 @@ class ConnectionFailure final : public LaneOwner {
 
   // The first failure; OK before.
   absl::Status status() const;
-  // True once it has failed and the peer has been told, as far as it can be.
+  // True once it has failed and the peer knows, as far as it can.
   bool peer_told() const { return peer_told_.load(std::memory_order_acquire); }
   // What a call returns on a connection that is not open: OK while it is failing. Repeats the warning where the
   // communicator wants it.
@@ -107,7 +107,7 @@ class ConnectionFailure final : public LaneOwner {
   void AwaitReason(absl::Status status, int lane);
   // With what is known by now.
   void FailKnown(absl::Status status, int lane, Noise noise);
-  // `cause` is what others are told; empty: made of the status.
+  // `cause` is what others hear; empty: made of the status.
   void FailFor(std::string cause, absl::Status status, int lane, Noise noise);
   // Somebody has said what happened, or nobody needs to.
   bool Explained() const;

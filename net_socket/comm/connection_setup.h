@@ -59,8 +59,8 @@ struct ConnectionSetup {
   std::shared_ptr<const Communicator> communicator = std::make_shared<Communicator>();  // never null
   int device = 0;
   std::array<uint8_t, 16> connection_id{};
-  // By lane index; the profile of lane 0 is the connection's. Where `piloted` there is a place for each lane that may be
-  // opened, without a socket until it is.
+  // By lane index; the profile of lane 0 is the connection's. Where `piloted` there is a place for each lane that may
+  // be opened, without a socket until it is.
   std::vector<LaneSocket> lanes;
   std::shared_ptr<const void> taken_lanes;  // of the runtime's budget, of the beginning; may be null
   uint32_t express_bytes = 0;

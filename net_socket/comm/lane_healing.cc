@@ -57,7 +57,8 @@ bool LaneHealing::Lose(const absl::Status& why, int lane) {
   bool first = false;
   if (!Note(LaneTable::Why::kDied, why, lane, &first)) return false;
   if (!first) return true;
-  // Perhaps only this end knows: the sender, who dials, then learns it. A sender's own end would count as unacknowledged.
+  // Perhaps only this end knows: the sender, who dials, then learns it. A sender's own end would count as
+  // unacknowledged.
   if (direction_ == Direction::kReceive) {
     shutdown(setup_->lanes[static_cast<size_t>(lane)].fd.get(), SHUT_RDWR);
   }

@@ -1,8 +1,8 @@
 // lane_healing.h: which lanes of a connection have a socket, and whether those that lost it still get another one.
 //
-// Purpose: whoever moves a lane, or watches it, reports its loss here; the first report of each is logged, shown to the
-//          peer, and told to the connection in the reactor, which there dials again (the sender) or waits for that (the
-//          receiver). It ends for good when the peer has left or this end is closed.
+// Purpose: a thread that moves a lane, or watches it, reports its loss here; the first report of each is logged, shown
+//          to the peer, and passed to the connection in the reactor, which there dials again (the sender) or waits for
+//          that (the receiver). It ends for good when the peer has left or this end is closed.
 //
 // Threads: any.
 // Lifetime: borrows the setup.
@@ -35,7 +35,7 @@ class LaneHealing {
     virtual void LaneLost(int lane) = 0;
     // Its sender has closed the lane.
     virtual void LaneRested(int lane) = 0;
-    // Looks for lanes that the network swallows, and has others tried beside them; false: never again.
+    // Looks for lanes that the network swallows, and has others tried in addition; false: never again.
     virtual bool LooksForSilence(int64_t now_ns) = 0;
 
    protected:
@@ -58,7 +58,7 @@ class LaneHealing {
   int64_t lost_since_ns(int lane) const { return lanes_.lost_since_ns(lane); }
   bool absent(int lane) const { return lanes_.absent(lane); }
   bool up(int lane) const { return lanes_.up(lane); }
-  // Lane 0 was lost by an end of its stream, and is so. By whoever moves it.
+  // Lane 0 was lost by an end of its stream, and is so. By the thread that moves it.
   void NoteZeroEnd(bool ended) { zero_ended_.store(ended, std::memory_order_release); }
   bool zero_ended() const { return zero_ended_.load(std::memory_order_acquire); }
   bool heals() const { return lanes_.heals(); }

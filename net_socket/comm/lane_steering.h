@@ -1,7 +1,7 @@
 // lane_steering.h: carries out what the autopilot orders: lanes that are opened, moved and closed.
 //
-// Purpose: the pilot (lane_pilot.h) decides by what the lanes see, and knows no socket. Here its orders become dials, and
-//          the ends of lanes: one that is closed drains first, then keeps a socket of no use in its place.
+// Purpose: the pilot (lane_pilot.h) decides by what the lanes see, and knows no socket. Here its orders become dials,
+//          and the ends of lanes: one that is closed drains first, then keeps a socket of no use in its place.
 //
 // Threads: the reactor.
 // Lifetime: owned by its sending end.

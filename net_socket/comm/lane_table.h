@@ -1,7 +1,7 @@
 // lane_table.h: one end's lanes: the state of each, and what may become of it.
 //
-// Purpose: whether a lane has a socket, waits for another, or is closed, is known here and nowhere else. Knows no socket,
-//          no thread and no clock.
+// Purpose: whether a lane has a socket, waits for another, or is closed, is known here and nowhere else. Knows no
+//          socket, no thread and no clock.
 //
 // Threads: any. A look at one lane may be old when the caller has it; each function that moves a lane says whether it
 //          did.
@@ -93,8 +93,8 @@ class LaneTable {
 
   // Neither of the next two has been called: a lane that is lost gets another socket.
   bool heals() const { return !peer_left() && !ended_.load(std::memory_order_acquire); }
-  // The peer has left: nothing comes back. `taken`: how much of each lane's stream it had; empty: it does not say. True:
-  // a lane is lost.
+  // The peer has left: nothing comes back. `taken`: how much of each lane's stream it had; empty: it does not say.
+  // True: a lane is lost.
   bool PeerLeft(const std::vector<uint64_t>& taken);
   bool peer_left() const { return peer_left_.load(std::memory_order_acquire); }
   std::vector<uint64_t> TakenAtEnd() const;

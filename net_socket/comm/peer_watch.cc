@@ -81,7 +81,7 @@ class PeerWatch::Lane final : public Reactor::Handler {
     opener_ = nullptr;
   }
 
-  // All that has arrived, and whether the socket has ended behind it.
+  // All that has arrived, and whether the socket has ended after it.
   absl::Status Read(SocketEnd* end) {
     char buffer[kReadBytes];
     more_ = false;
@@ -197,7 +197,7 @@ absl::StatusOr<uint32_t> PeerWatch::FreezeInLoop(int lane) {
     MutexLock lock(credit_mutex_);
     return watched->Freeze();
   }
-  // Nothing but an error is said there; what else came is told of.
+  // Nothing but an error is said there; what else came is reported.
   SocketEnd end = SocketEnd::kNone;
   const absl::Status status = watched->Read(&end);
   if (!status.ok() && end == SocketEnd::kNone) return status;

@@ -68,8 +68,8 @@ class PeerWatch {
   // Whose lanes they are.
   class Owner {
    public:
-    // The peer has ended or reset a lane, or said that it failed. By the reactor or by whoever calls TakeCredit; not after Stop.
-    // `in_order`: it has ended it, and said nothing.
+    // The peer has ended or reset a lane, or said that it failed. By the reactor or by the thread that calls
+    // TakeCredit; not after Stop. `in_order`: it has ended it, and said nothing.
     virtual void PeerGone(absl::Status status, int lane, bool in_order) = 0;
 
     // A lane's socket has ended or broken, by the same. True: it gets another one, and PeerGone is not called.

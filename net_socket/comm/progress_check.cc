@@ -125,7 +125,7 @@ void ProgressCheck::LookAtLosses(int64_t now_ns) {
     if (!losses_.News(i, loses)) continue;
     TCPX_INFO_TO(
         setup_->communicator->log, "%s",
-        failure_->Report(VerdictPrefix(verdict) + "look for a bad link, an overfull queue or a policer on the way",
+        failure_->Report(VerdictPrefix(verdict) + "look for a bad link, an overfull queue or a policer on the path",
                          static_cast<int>(i)));
   }
 }

@@ -18,7 +18,7 @@ namespace {
 
 // Steps of NCCL's buffers (NCCL_STEPS).
 constexpr int64_t kSteps = 8;
-// A step of its LL protocol, in lines of 16 bytes: 8 lines of each of 512 threads, unless it is told otherwise.
+// A step of its LL protocol, in lines of 16 bytes: 8 lines of each of 512 threads, unless it is set otherwise.
 constexpr int64_t kLlStepBytes = 64 << 10;
 
 // A sender that is there gives up its lanes first.
@@ -79,10 +79,10 @@ void ReceiveComm::Post(const ReceiveArgs& args, ReceiveRequest* request) {
 }
 
 // NCCL marks receives of LL and LL128 by the hint, unless the user forbade it the hint: then all may be such. It never
-// groups them (2.24.3 to 2.30: only point-to-point connections are shared, which know LL and Simple, no LL128, and whose LL
-// stays in host memory). Interfaces up to v8 know no hint: there the kernel writes, as in NCCL's own Socket transport, and
-// LL128 has to be asked for. What is opened in place is there before it is known to be authentic: where anybody may read
-// along it is opened elsewhere, in a group too, of whose LL no hint tells.
+// groups them (2.24.3 to 2.30: only point-to-point connections are shared, which know LL and Simple, no LL128, and
+// whose LL stays in host memory). Interfaces up to v8 know no hint: there the kernel writes, as in NCCL's own Socket
+// transport, and LL128 has to be asked for. What is opened in place is there before it is known to be authentic: where
+// anybody may read along it is opened elsewhere, in a group too, of whose LL no hint tells.
 PayloadRoute ReceiveComm::RouteOf(const ReceiveArgs& args, int member) const {
   PayloadRoute way;
   const bool sealed = lanes_.express().sealed();
@@ -160,7 +160,7 @@ void ReceiveComm::EndAllEvents(const ReceiveRequest& request) {
   for (int i = 0; i < request.count; ++i) events_.End(request.receives[i]->events);
 }
 
-// The size of a message of which nothing has come yet is 0; NCCL only profiles the sizes of optional receives.
+// The size of a message that has not begun to arrive is 0; NCCL only profiles the sizes of optional receives.
 void ReceiveComm::Report(ReceiveRequest* request, int* sizes) {
   EndAllEvents(*request);
   for (int i = 0; sizes != nullptr && i < request->count; ++i) {

@@ -5,7 +5,7 @@
 //          LeavesPath asked, and one that goes another way than its own returns to it: LetsGo.
 //
 // Threads: the reactor.
-// Lifetime: shared by its connection; may go anywhere behind CloseInLoop.
+// Lifetime: shared by its connection; may go anywhere after CloseInLoop.
 // Errors:  to LaneGone.
 #ifndef TCPX_NET_SOCKET_COMM_REDIALLER_H_
 #define TCPX_NET_SOCKET_COMM_REDIALLER_H_
@@ -47,8 +47,8 @@ enum class LetGoWhy { kSilent, kReturns };
 // The lanes of a connection, as they are seen by who dials for them.
 class RedialledLanes {
  public:
-  // A socket beside a silent lane, or by the lane's own path, has found the peer, and is to take its place: true, unless
-  // the lane has moved. *records_taken: how much of the peer's records has come, modulo 2^32.
+  // A socket in addition to a silent lane's, or by the lane's own path, has found the peer, and is to take its place:
+  // true, unless the lane has moved. *records_taken: how much of the peer's records has come, modulo 2^32.
   virtual bool LetsGo(int lane, LetGoWhy why, uint32_t* records_taken) = 0;
   // The interface by which a lane goes is out: it is lost, unless it was before.
   virtual void LeavesPath(int lane, const absl::Status& why) = 0;

@@ -27,7 +27,7 @@ class RequestEvents {
   TransferEvents* Begin(size_t slot, void* parent) {
     return recorder_ == nullptr ? nullptr : recorder_->Begin(slot, parent);
   }
-  // All of the message goes over `lane`: told at once. A null `events` is a no-op.
+  // All of the message goes over `lane`: reported at once. A null `events` is a no-op.
   void CountWhole(TransferEvents* events, int lane, uint64_t message_bytes) {
     if (events != nullptr) recorder_->CountWhole(events, lane, message_bytes);
   }

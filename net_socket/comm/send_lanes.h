@@ -38,8 +38,8 @@ class SendLanes final : public EndLanes {
   void Drive();
   // Returns once no thread but the caller's touches the lanes. May be called again.
   void Quiesce();
-  // The peer has closed. By lane, how much of its stream the peer had; empty: it does not say. Bulk lanes say themselves
-  // whether anything was missing; lane 0's is taken note of.
+  // The peer has closed. By lane, how much of its stream the peer had; empty: it does not say. Bulk lanes say
+  // themselves whether anything was missing; lane 0's is taken note of.
   void PeerClosed(const std::vector<uint64_t>& taken);
 
   ExpressSendLane& express() { return express_; }

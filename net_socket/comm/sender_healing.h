@@ -1,8 +1,8 @@
 // sender_healing.h: what a sending end does with lanes that are lost or suspected (docs/healing.md).
 //
-// Purpose: the sender dials. A lane that was lost is dialled until it is back; one that may be swallowed by the network,
-//          or that the peer says it can't be heard on, has another socket tried in addition to its own, and lets its own
-//          go only once that has found the peer.
+// Purpose: the sender dials. A lane that was lost is dialled until it is back; one that may be swallowed by the
+//          network, or that the peer says it can't be heard on, has another socket tried in addition to its own, and
+//          lets its own go only once that has found the peer.
 //
 // Threads: the reactor; the connection's link is held. PeerIsUnheard by the reader of the health socket.
 // Lifetime: owned by its sending end.

@@ -165,7 +165,8 @@ StallEvidence StallProbe::Gather(int64_t now_ns) {
   return evidence;
 }
 
-// By a port that the peer has told: the one that was dialled, or the one it has dialled from, where its kernel refuses.
+// By a port that the peer has named: the one that was dialled, or the one it has dialled from, where its kernel
+// refuses.
 bool StallProbe::HostAnswers(int64_t silent_ms, int64_t now_ns) const {
   const LaneSocket& lane = setup_->lanes[0];
   const bool dialled = failure_->direction() == Direction::kSend;

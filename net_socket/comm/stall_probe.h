@@ -36,8 +36,8 @@ class StallProbe {
   void HealthChangedInLoop();
   // The connection has failed: it waits for nobody.
   void LeaveInLoop();
-  // True when a line is due: the stall is new, or what is known of one that was told is another cause or culprit, which
-  // is told at doubling intervals.
+  // True when a line is due: the stall is new, or the cause or culprit of one that was reported has changed, which is
+  // reported at doubling intervals.
   bool Tells(bool stalled, int64_t now_ns);
 
   // What this rank waits for, as far as this connection knows; not known: it moves, or nobody knows.
@@ -57,10 +57,10 @@ class StallProbe {
     bool idle_here = false;  // at both
     int64_t at_ns = 0;       // when it was gathered; 0: not
   };
-  // What was last told of this stall.
+  // What was last reported of this stall.
   struct Told {
     WaitRoot root;
-    int64_t at_ns = 0;  // 0: it was not told
+    int64_t at_ns = 0;  // 0: it was not reported
     int64_t again_ns = 0;
   };
 

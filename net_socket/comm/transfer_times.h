@@ -51,15 +51,15 @@ class TransferTimes {
   // The time of the latest Begin.
   int64_t latest_ns() const { return latest_ns_; }
 
-  // `flight`: what is under way now. `uncalled`: there are bytes that the calling thread moves, and it has not called since
-  // the latest look. `open`: what this reader's looks have guessed so far; of the stretch that is not over only what lies
-  // behind the latest look goes by `flight` and `uncalled`.
+  // `flight`: what is under way now. `uncalled`: there are bytes that the calling thread moves, and it has not called
+  // since the latest look. `open`: what this reader's looks have guessed so far; of the stretch that is not over only
+  // what lies after the latest look goes by `flight` and `uncalled`.
   WaitNumbers WaitsUntil(int64_t now_ns, const Flight& flight, bool uncalled, OpenWait* open) const;
   LogHistogramValues sizes(bool bulk) const { return sizes_[bulk ? 1 : 0].Read(); }
   LogHistogramValues durations(bool bulk) const { return durations_[bulk ? 1 : 0].Read(); }
 
  private:
-  // Who has seen a store of it sees all stores before; its loads come before all that are behind them. No fence: gcc's
+  // Who has seen a store of it sees all stores before; its loads come before all that follow them. No fence: gcc's
   // thread sanitizer knows none.
   template <typename T>
   class Ordered {

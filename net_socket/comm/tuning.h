@@ -1,8 +1,8 @@
 // tuning.h: every number of connections that was chosen, and not taken from a standard or a limit.
 //
 // Purpose: one place to look and to change. A comment says what a number means, and in brackets its unit and the
-//          experiment that chose it; where none is named it was chosen without one. A line with == begins a table of the
-//          page that it names: tools/tuning_tables writes them.
+//          experiment that chose it; where none is named it was chosen without one. A line with == begins a table of
+//          the page that it names: tools/tuning_tables writes them.
 #ifndef TCPX_NET_SOCKET_COMM_TUNING_H_
 #define TCPX_NET_SOCKET_COMM_TUNING_H_
 

@@ -2,8 +2,8 @@
 //
 // Purpose: NCCL asks accept again and again, and a dialler may be minutes late, so waiting alone is no error. But an
 //          operator hears after a few seconds where is waited, and what of a connection has come: firewalls and NAT let
-//          the SYNs of some lanes vanish, or of all. Given up is only what can't end well: the rest of a connection that
-//          no dialler sends any more, and addresses that this host has lost.
+//          the SYNs of some lanes vanish, or of all. Given up is only what can't end well: the rest of a connection
+//          that no dialler sends any more, and addresses that this host has lost.
 //
 // Threads: Waits from any; InLoop: in the reactor.
 // States:  idle -> watched (accept has found nothing) -> idle (nobody asks any more, or accept has found something).
@@ -51,7 +51,7 @@ struct AcceptWait {
 
 class AcceptWatch {
  public:
-  // A connection of which something is missing.
+  // A connection that lacks something.
   struct Partial {
     SocketAddress peer;
     size_t present = 0;  // lanes

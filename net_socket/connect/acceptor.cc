@@ -198,7 +198,7 @@ void Acceptor::HelloInLoop(HelloSocket socket) {
     const std::shared_ptr<Listening> listening = Find(hello.ticket);
     lane = ConfigureInLoop(socket.fd.get(), hello,
                            listening == nullptr ? resumed_->KnownInLoop(hello) : listening->opened);
-    // Before the answer: what is said on the old one behind it would be lost.
+    // Before the answer: what is said on the old one after it would be lost.
     if (hello.kind == HelloKind::kHealth) runtime_->health.LetGoInLoop(HealthTag(hello.connection_id));
   }
   if (pending != nullptr && hello.lane == 0) answer.nics = OfFamily(pending->listening()->nics, lane.local.family());

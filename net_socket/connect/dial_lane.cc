@@ -161,7 +161,7 @@ bool DialLane::Speak() {
   return false;
 }
 
-// All that has come: a deadline that is due behind this must find nothing unread.
+// All that has come: a deadline that is due after this must find nothing unread.
 void DialLane::ReadAnswer() {
   while (step_ == DialStep::kHello && ReadSome()) {
   }

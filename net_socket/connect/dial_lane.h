@@ -4,7 +4,8 @@
 // States:  idle -> dialling -> hello -> answered (kDialMoves). A refused, timed-out, unreachable or reset lane is
 //          dialled again after n x NCCL_SOCKET_RETRY_SLEEP_MSEC, NCCL_SOCKET_RETRY_CNT times; so is an answered one
 //          that ends before its owner takes the socket. An attempt tries the ways of its path's profile in turn, and
-//          then, for lane 0, those to the peer's other address, all within TCPX_HELLO_TIMEOUT, until one finds the peer.
+//          then, for lane 0, those to the peer's other address, all within TCPX_HELLO_TIMEOUT, until one finds the
+//          peer.
 // Lifetime: borrows its owner, and what that is dialling.
 // Errors:  to the owner, with the address tried and the interface used.
 #ifndef TCPX_NET_SOCKET_CONNECT_DIAL_LANE_H_
@@ -39,8 +40,8 @@ struct DialRequest {
   PathFacts path;  // of every attempt of every lane, but for family and kind
 };
 
-// What dials for an established connection needs of its request: it may outlive the connection, and keeps neither budget
-// nor communicator.
+// What dials for an established connection needs of its request: it may outlive the connection, and keeps neither
+// budget nor communicator.
 inline DialRequest OfEstablished(DialRequest request) {
   request.taken_lanes.reset();
   request.communicator.reset();
@@ -83,11 +84,11 @@ class DialLane final : public Reactor::Handler {
     virtual void BeginAnew(absl::Status why) = 0;
     // It has come to nothing. The lane is still on the stack.
     virtual void Finish(absl::Status status) = 0;
-    // The peer's kernel has answered. False: that is wanted no more, and nothing of it is told.
+    // The peer's kernel has answered. False: that is wanted no more, and nothing of it is reported.
     virtual bool Connected() = 0;
     // What a lane's hello says otherwise.
     virtual void Complete(Hello* hello) = 0;
-    // True: whoever refuses a connection is gone for good.
+    // True: a peer that refuses a connection is gone for good.
     virtual bool RefusalIsFinal() = 0;
     // A connect has failed otherwise than by a refusal, or for want of a route.
     virtual void NotRefused() = 0;

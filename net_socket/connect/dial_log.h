@@ -1,7 +1,7 @@
 // dial_log.h: what the log says of dials that fail or get nowhere, and who else hears of it.
 //
-// Purpose: NCCL dials a peer once for each channel, and all of them meet the same. One WARN for each peer and cause; and
-//          a communicator of which one connect has failed fails as one that lost a connection (failure_group.h), so
+// Purpose: NCCL dials a peer once for each channel, and all of them meet the same. One WARN for each peer and cause;
+//          and a communicator in which one connect has failed fails as one that lost a connection (failure_group.h), so
 //          that no rank waits for ever for one that has given up.
 //
 // Threads: the reactor.

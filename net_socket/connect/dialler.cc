@@ -60,7 +60,7 @@ class Dialler::Dial final : public DialLane::Owner, private HealthWaiters::Waite
   DialSetup dialling_;
   const std::shared_ptr<Result> result_;
   std::vector<LanePath> first_paths_;  // of lane 0, the best first; two where both sides have both families
-  std::vector<LanePath> paths_;        // of the lanes behind it, of those too that may be opened later
+  std::vector<LanePath> paths_;        // of the lanes after it, also of those that may be opened later
   std::vector<std::unique_ptr<DialLane>> lanes_;
   std::shared_ptr<HealthPeer> health_;
   std::unique_ptr<DialLane> health_lane_;  // while this dial dials it for all
@@ -212,7 +212,7 @@ void Dialler::Dial::FinishIfComplete() {
   }
   bool all_up = true;
   for (auto& lane : lanes_) all_up = lane->StillUpInLoop() && all_up;
-  // Once it is said the acceptor hands the connection out: nothing may begin anew behind it.
+  // Once it is said the acceptor hands the connection out: nothing may begin anew after it.
   if (all_up && lanes_[0]->SayEstablishedInLoop()) Finish(absl::OkStatus());
 }
 

@@ -1,8 +1,8 @@
 // handshake.h: what the two sides of a new socket say before it carries anything else.
 //
-// Purpose: both halves of hello and answer, and, where there is a shared secret, of challenge and proof in between. Pure
-//          but for the nonces: no socket, no clock. Who owns the socket sends what `said` holds, and reads into `room`
-//          never more than `wants`, because what follows belongs to the comm.
+// Purpose: both halves of hello and answer, and, where there is a shared secret, of challenge and proof in between.
+//          Pure but for the nonces: no socket, no clock. Who owns the socket sends what `said` holds, and reads into
+//          `room` never more than `wants`, because what follows belongs to the comm.
 //
 //   dialler   hello with kFeatureSecret
 //   acceptor  challenge: an answer with kProve, nonce A
@@ -10,7 +10,7 @@
 //   acceptor  answer, HMAC("tcpx acceptor" | hello | A | D | answer)
 //
 //   With TCPX_ENCRYPT nonces A and D are ephemeral public keys (X25519), and the MACs those that a key schedule gives,
-//   which the exchange and the secret go into (seal/key_schedule.h): whoever listens can't even guess at a weak secret.
+//   which the exchange and the secret go into (seal/key_schedule.h): an eavesdropper can't even guess at a weak secret.
 //   Without a secret it is hello and answer. Each side draws its nonce anew, so nothing that was recorded serves again;
 //   the two labels keep one side's proof from serving as the other's. Believe of an answer only what is proven; a
 //   refusal is not, because there is nothing to prove it with.
@@ -120,7 +120,7 @@ class AcceptHandshake {
 
   // The answer's bytes, and its MAC where it accepts with a secret.
   std::string Encode(Answer answer) const;
-  // Once greeted: what seals the socket behind the answer, given once; empty where nothing is encrypted.
+  // Once greeted: what seals the socket after the answer, given once; empty where nothing is encrypted.
   Seals TakeSeals() { return std::move(seals_); }
 
  private:

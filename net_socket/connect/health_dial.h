@@ -1,13 +1,13 @@
 // health_dial.h: dials a health socket again that was lost, in the name of one connection.
 //
 // Purpose: the hello is that of a first health socket, proven like it; its ticket and connection tell the acceptor that
-//          this is no stranger, also behind the end of its listen (resumed_lanes.h). Each attempt goes by the
+//          this is no stranger, also after the end of its listen (resumed_lanes.h). Each attempt goes by the
 //          connection's own interface first, then by another one of the device.
 //
-// Threads: made anywhere, and destroyed anywhere behind HaltInLoop; the rest in the reactor.
+// Threads: made anywhere, and destroyed anywhere after HaltInLoop; the rest in the reactor.
 // Units:   nanoseconds.
-// Errors:  to HealthPeer::RefusedInLoop: at once where the peer's process knows the connection no more, or its port refuses
-//          and the old socket has ended in order, as that of a process that ends (of all connections then, by
+// Errors:  to HealthPeer::RefusedInLoop: at once where the peer's process knows the connection no more, or its port
+//          refuses and the old socket has ended in order, as that of a process that ends (of all connections then, by
 //          HealthPeer::GoneInLoop); after a while of refusals, too.
 #ifndef TCPX_NET_SOCKET_CONNECT_HEALTH_DIAL_H_
 #define TCPX_NET_SOCKET_CONNECT_HEALTH_DIAL_H_

@@ -1,7 +1,7 @@
 // key_turns.h: whose hello is read next, where reading it may cost a key agreement.
 //
-// Purpose: a key agreement takes a hundred microseconds, and whoever has read a ticket may ask for as many as he has
-//          sockets. So they are served by turns of the loop, each of which is short, and within it by sources (an IPv4
+// Purpose: a key agreement takes a hundred microseconds, and a stranger with a ticket may ask for as many as he has
+//          sockets. So they are served by turns of the loop, each short, and within it by sources (an IPv4
 //          address, an IPv6 /64), one each in a circle: a crowd from one address delays itself.
 //
 // Threads: the reactor.

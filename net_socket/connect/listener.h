@@ -1,10 +1,10 @@
 // listener.h: one listening socket, and what it does when no descriptor is left for those who wait in its backlog.
 //
-// Purpose: accepts in portions, one in each turn of the loop: other sockets of the reactor get theirs, and a backlog that
-//          strangers fill is emptied, since a peer that finds it full comes again after a second. At the descriptor limit
-//          a socket that has not said its hello makes room; where there is none, the listener pauses instead of spinning.
-//          One that something else shut down (ss -K ends listening sockets too) is left alone: epoll would report it for
-//          ever.
+// Purpose: accepts in portions, one in each turn of the loop: other sockets of the reactor get theirs, and a backlog
+//          that strangers fill is emptied, since a peer that finds it full comes again after a second. At the
+//          descriptor limit a socket that has not said its hello makes room; where there is none, the listener pauses
+//          instead of spinning. One that something else shut down (ss -K ends listening sockets too) is left alone:
+//          epoll would report it for ever.
 //
 // Threads: the reactor; created anywhere.
 // Lifetime: borrows runtime and hellos. Unwatch its descriptor before it goes.

@@ -21,7 +21,8 @@ namespace tcpx {
 // unknown.
 std::string OwnAddressAdvice(const std::vector<Interface>& all, const InterfaceFilter& filter, const std::string& name);
 
-// What a dial to `peer` ends with, which is an address of this host though the peer is elsewhere. `why`: what came of it.
+// What a dial to `peer` ends with, which is an address of this host though the peer is elsewhere. `why`: what came of
+// it.
 absl::Status OwnAddressFailure(const SocketAddress& peer, const InterfaceFilter& filter, const std::string& why);
 
 }  // namespace tcpx

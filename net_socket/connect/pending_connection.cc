@@ -46,7 +46,7 @@ class PendingConnection::Lane final : public Reactor::Handler {
     return std::move(socket_);
   }
 
-  // No byte behind the record is read: it is the comm's.
+  // No byte after the record is read: it is the comm's.
   Word Hear() {
     const bool sealed = socket_.seals.opener != nullptr;
     const size_t whole = sealed ? sizeof(record_) : kHeaderBytes;

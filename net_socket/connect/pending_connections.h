@@ -1,9 +1,9 @@
-// pending_connections.h: the connections of which something is missing: lanes, the health socket, or the dialler's word.
+// pending_connections.h: the connections that lack something: lanes, the health socket, or the dialler's word.
 //
 // Threads: the reactor.
 // Lifetime: borrows the runtime, the watch and the rejected peers.
-// States:  pending (pending_connection.h) -> given to the owner once established, or dropped. With the last of its lanes
-//          a connection is forgotten, its id too.
+// States:  pending (pending_connection.h) -> given to the owner once established, or dropped. With the last of its
+//          lanes a connection is forgotten, its id too.
 // Errors:  as answers to the dialler; a connection whose dialler talks nonsense is dropped.
 #ifndef TCPX_NET_SOCKET_CONNECT_PENDING_CONNECTIONS_H_
 #define TCPX_NET_SOCKET_CONNECT_PENDING_CONNECTIONS_H_

@@ -1,11 +1,11 @@
 // pending_hello.h: sockets that were accepted and have not said their whole hello.
 //
-// Purpose: here a peer is told from anybody else. Who says a hello, and proves the shared secret where there is one
-//          (handshake.h), gets through to the acceptor; another costs one descriptor for at most TCPX_HELLO_TIMEOUT,
-//          counted from the accept and not from the last byte.
-//          There are at most a quarter of the descriptor limit and 4,096 of them, and they get none of its last eighth:
-//          when one more comes, the source with most of them (an IPv4 address, an IPv6 /64) loses its oldest, so a
-//          crowd makes room for a peer and no peer for a crowd.
+// Purpose: here a peer is distinguished from anybody else. Who says a hello, and proves the shared secret where there
+//          is one (handshake.h), gets through to the acceptor; another costs one descriptor for at most
+//          TCPX_HELLO_TIMEOUT, counted from the accept and not from the last byte. There are at most a quarter of the
+//          descriptor limit and 4,096 of them, and they get none of its last eighth: when one more comes, the source
+//          with most of them (an IPv4 address, an IPv6 /64) loses its oldest, so a crowd makes room for a peer and no
+//          peer for a crowd.
 //
 // Threads: the reactor.
 // States:  hello -> whole (handed on), refused or forgotten.

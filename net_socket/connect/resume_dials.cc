@@ -90,8 +90,8 @@ class ResumeDials::Dial final {
   }
 
   // Beside the first: some interface of ours, or of the peer's, may be out. Every other time, and where there is no
-  // other path, by the same one: a network that spreads flows by their ports may swallow the first one's, or its SYN was
-  // lost, which is sent again only after a second.
+  // other path, by the same one: a network that spreads flows by their ports may swallow the first one's, or its SYN
+  // was lost, which is sent again only after a second.
   void OtherAfter(int64_t after_ns) {
     turn_timer_ = reactor().RepeatInLoop(after_ns, [this] {
       const LanePath* const other = turn_ % 2 == 0 ? all_->OtherPath(index_, FirstPath(), turn_ / 2) : nullptr;

@@ -1,6 +1,6 @@
 // resumed_lanes.h: who asks for a lane of an established connection, and what becomes of that.
 //
-// Purpose: remembers each accepted connection whose lanes heal, also behind the end of the listen that it came by. A
+// Purpose: remembers each accepted connection whose lanes heal, also after the end of the listen that it came by. A
 //          hello for one of its lanes, with the same ticket and an attempt that is newer than all before, brings a
 //          socket: it is offered to the connection, and answered with how much of the stream has come.
 //

@@ -48,8 +48,8 @@ absl::string_view WithoutNewline(absl::string_view text) {
   return text;
 }
 
-// What no random text of this length has fewer of: sixteen random bytes have 12 at least, 32 of them 25, and so has what
-// base64 makes of these; hexadecimal digits are 16, of which two or three may be missing among 64.
+// What no random text of this length has fewer of: sixteen random bytes have 12 at least, 32 of them 25, and so has
+// what base64 makes of these; there are 16 hexadecimal digits, and two or three may be missing among 64.
 size_t DifferentMin(size_t bytes) { return bytes < 32 ? 8 : bytes < 64 ? 16 : 12; }
 
 absl::Status CheckStrength(const std::string& path, absl::string_view secret) {

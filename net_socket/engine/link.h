@@ -1,7 +1,7 @@
 // link.h: the way to somebody who may close at any moment.
 //
-// Purpose: housekeeping and other threads reach what they serve through links; closing cuts the tie that all of them hang
-//          on, and from then on it is never touched.
+// Purpose: housekeeping and other threads reach what they serve through links; closing cuts the tie that all of them
+//          hang on, and from then on it is never touched.
 //
 // Threads: any. A target's own mutex is taken before its tie's, never after it. What is run on a target must not use
 //          another link.

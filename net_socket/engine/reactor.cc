@@ -175,7 +175,7 @@ void Reactor::CancelTimerInLoop(TimerId id) {
   moved_.erase(moved);
 }
 
-// Timers come behind what has arrived: after a pause (a stopped process, a suspended machine) both are due, and a
+// Timers come after what has arrived: after a pause (a stopped process, a suspended machine) both are due, and a
 // deadline must not judge a peer whose answer is there already. So those run that were due before the latest look. Who
 // keeps more descriptors busy than a look takes delays them no longer than kTimersWaitNs.
 void Reactor::Run() {

@@ -36,7 +36,8 @@ absl::Status ReplaceSocket(int fd, int by) {
   return ParkSocket(fd, by);
 }
 
-// A bare system call: the thread sanitizer takes dup3() for a race with whoever uses the number meanwhile, as they may.
+// A bare system call: the thread sanitizer takes dup3() for a race with threads that use the number meanwhile, as they
+// may.
 absl::Status ParkSocket(int fd, int by) {
   if (syscall(SYS_dup3, by, fd, O_CLOEXEC) == fd) return absl::OkStatus();
   return ErrnoStatus(errno, "dup3 of a lane's next socket");

@@ -11,8 +11,8 @@ namespace tcpx::tuning {
 
 // == docs/healing.md: sockets and deadlines
 
-// A deadline that is served later than this is the delay of this process, not of the peer, and is awaited once more: far
-// above what a busy machine delays the loop, far below any deadline. [ns]
+// A deadline that is served later than this is the delay of this process, not of the peer, and is awaited once more:
+// far above what a busy machine delays the loop, far below any deadline. [ns]
 inline constexpr int64_t kStandstillNs = kSecond;
 // Timers wait this long for what has arrived, if that does not end: long enough to serve what a standstill has left,
 // short compared with every deadline. [ns]

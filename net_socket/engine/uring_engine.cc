@@ -26,7 +26,7 @@ namespace {
 // One receive, one send and one cancel of some hundred lanes per submit; more lanes only mean more submits.
 constexpr unsigned kSubmitEntries = 256;
 // What does not fit the kernel keeps (FEAT_NODROP, Linux 5.5) and hands out later. Four times as many would more than
-// double a ring, of which a host's ranks may have to share 8 MiB (ring_refusal.h).
+// double a ring, and a host's ranks may have to share 8 MiB (ring_refusal.h).
 constexpr unsigned kCompletionEntries = 1024;
 
 // user_data of what is not an operation; operations are pointers.

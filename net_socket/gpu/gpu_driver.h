@@ -1,11 +1,10 @@
 // gpu_driver.h: the functions of the CUDA driver that staging calls, found at run time.
 //
 // Purpose: the plugin is built without CUDA and runs without it. Whoever calls the driver opens a GpuScope first: it
-//          makes a context current and lets this thread's calls pass beside an application that captures a graph.
+//          makes a context current and lets this thread's calls pass while an application captures a graph.
 //
-//   auto driver = GpuDriver::Load();
-//   GpuScope scope(**driver, context);
-//   if (scope.status().ok()) status = (*driver)->Check((*driver)->api().stream_create(&stream, flags), "cuStreamCreate");
+//   auto driver = GpuDriver::Load(); GpuScope scope(**driver, context); if (scope.status().ok()) status =
+//   (*driver)->Check((*driver)->api().stream_create(&stream, flags), "cuStreamCreate");
 //
 // Threads: any, once loaded. A scope belongs to one thread and restores what it found.
 // Lifetime: the library stays loaded until the process ends: NCCL uses it too.

@@ -4,7 +4,8 @@
 //          direction. A pool is opened with the first registration that needs it: at set-up, never on a message's way.
 //
 // Threads: any. Lifetime: pools live as long as the hub, which outlives the comms.
-// Errors:  PoolFor: kInvalidArgument for a pointer that is not GPU memory, with the driver's text, and as GpuPool::Open.
+// Errors:  PoolFor: kInvalidArgument for a pointer that is not GPU memory, with the driver's text, and as
+//          GpuPool::Open.
 #ifndef TCPX_NET_SOCKET_GPU_GPU_HUB_H_
 #define TCPX_NET_SOCKET_GPU_GPU_HUB_H_
 

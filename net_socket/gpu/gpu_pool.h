@@ -1,7 +1,7 @@
 // gpu_pool.h: pinned host slots through which GPU memory is staged, one way.
 //
 // Purpose: the slots of one GPU and one direction, shared by all connections: pinned once, on the network card's NUMA
-//          node, bounded. Each connection has one slot of its own beside them (GpuAllowance), so that slots which wait
+//          node, bounded. Each connection has one slot of its own in addition (GpuAllowance), so that slots which wait
 //          for one peer can't keep another connection from moving.
 //
 // Threads: Take, Give and HasRoom: any, without a lock. All else at set-up and closing, under the pool's mutex.

@@ -6,7 +6,7 @@ namespace tcpx {
 namespace {
 
 // A line of LL128: 120 bytes of data, then 8 bytes of flag. LL has its flags inside each aligned word of 8 bytes, which
-// lands whole: so what is right for LL128 is right for LL, and the two need not be told apart.
+// lands whole: so what is right for LL128 is right for LL, and the two need not be distinguished.
 constexpr size_t kLineBytes = 128;
 constexpr size_t kLineData = 120;
 

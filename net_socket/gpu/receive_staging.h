@@ -4,7 +4,7 @@
 //          landed when the copy's event is done. What a GPU reads while it arrives (LL, LL128) is copied so that no
 //          flag lands before its data.
 //
-// Threads: Take and Filled by whoever moves a lane; all else by the calling thread.
+// Threads: Take and Filled by the thread that moves a lane; all else by the calling thread.
 // Errors:  Poll: as GpuDriver::Check.
 // Source:  LL and LL128 as NCCL 2.12 to 2.30 lays them out (receive_staging.cc).
 #ifndef TCPX_NET_SOCKET_GPU_RECEIVE_STAGING_H_

@@ -2,7 +2,7 @@
 //
 // Purpose: a message in GPU memory reaches the lanes in parts: each is copied into a pinned slot, and posted as soon as
 //          its copy's event is done, while later parts are being copied and earlier ones sent. Messages in host memory
-//          behind it wait their turn, because sequence numbers must not decrease on a lane.
+//          after it wait their turn, because sequence numbers must not decrease on a lane.
 //
 //   staging.Push(request, on_gpu);
 //   status = staging.Poll();                                  // in every isend and test

@@ -1,8 +1,8 @@
 // clock_exchange.h: how far the peer's monotonic clock is ahead of ours. Pure.
 //
 // Purpose: a question has the time at which it is asked, its answer that, and the times at which it came and was
-//          answered. The two ways are taken to be as long as each other; the error is half of the round trip at most. So
-//          several questions are asked one behind the other, and the one with the shortest round trip counts.
+//          answered. The two ways are taken to be as long as each other; the error is half of the round trip at most.
+//          So several questions are asked one after the other, and the one with the shortest round trip counts.
 //
 // Threads: one at a time.
 // Units:   nanoseconds of MonotonicNanos, each of its own host.

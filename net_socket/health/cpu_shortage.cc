@@ -18,7 +18,7 @@ namespace {
 
 // A process of more threads than that is not looked at thread by thread.
 constexpr size_t kThreadsMax = 512;
-// What is less is told of as none.
+// What is less is reported as none.
 constexpr uint64_t kShortPercent = 50;
 // Of the time in which it wanted a CPU.
 constexpr uint64_t kWantedPercent = 70;

@@ -3,8 +3,8 @@
 // Purpose: a rank without CPU looks to its peers like a slow network. Of each thread the kernel counts how long it ran,
 //          and how long it was ready and did not, the latter once it runs again: of one that is ready at two looks and
 //          has not begun to run in between, the time since counts as well. One that wanted a CPU most of the time
-//          between two looks, as a polling thread does, and got less than half of it, is short. Only our own threads and
-//          those that call us count.
+//          between two looks, as a polling thread does, and got less than half of it, is short. Only our own threads
+//          and those that call us count.
 //
 // Threads: one at a time: the reactor.
 // Units:   nanoseconds, percent.
@@ -25,12 +25,12 @@ class CpuShortage {
  public:
   explicit CpuShortage(std::string tasks = "/proc/self/task/") : tasks_(std::move(tasks)) {}
 
-  // A thread that calls the plugin; 0: none is known. It counts beside our own until it ends.
+  // A thread that calls the plugin; 0: none is known. It counts with our own until it ends.
   void NoteCaller(int id) {
     if (id != 0) callers_.insert(id);
   }
-  // How much of the time between the two latest looks the thread had to wait that is short most; 0: none is, or the look
-  // before was long ago. Looks again when the latest is `every_ns` old.
+  // How much of the time between the two latest looks the thread had to wait that is short most; 0: none is, or the
+  // look before was long ago. Looks again when the latest is `every_ns` old.
   int Percent(int64_t now_ns, int64_t every_ns);
   // As of the latest look.
   int percent() const { return percent_; }

@@ -1,4 +1,4 @@
-// failure_group.h: the connections of one communicator, of which none outlives the failure of another.
+// failure_group.h: the connections of one communicator; none outlives the failure of another.
 //
 // Purpose: in a ring only the neighbours of a dead rank see it die; the others would wait for ever. So a connection
 //          that fails takes its communicator's other connections with it, and each of them tells its peer the first
@@ -39,11 +39,11 @@ class FailureGroup final : public std::enable_shared_from_this<FailureGroup> {
   void LeaveInLoop(const Link<Member>& member);
 
   // Held by a connection that fails, up to its line in the log: so an error that follows from another one is returned
-  // behind that one's line, which names the cause; the process may exit on it. Nothing is called with it that waits.
+  // after that one's line, which names the cause; the process may exit on it. Nothing is called with it that waits.
   std::unique_lock<Mutex> Telling() { return std::unique_lock<Mutex>(telling_); }
   // The first cause wins: true exactly for it. Its finder writes the one line of the log, then spreads it.
   bool Claim(const std::string& cause);
-  // All members are told the cause, soon.
+  // All members hear the cause, soon.
   void Spread(Reactor* reactor);
   // Empty exactly when nothing has failed.
   std::string cause() const;

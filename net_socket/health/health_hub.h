@@ -33,7 +33,7 @@ class HealthHub final : public HealthPeer::Keeper {
   std::shared_ptr<HealthPeer> UseDialledInLoop(int device, const SocketAddress& peer);
   // Null where the peer has not dialled it (yet).
   std::shared_ptr<HealthPeer> FindAcceptedInLoop(uint64_t tag);
-  // One of which the end has come is forgotten at once, before its event.
+  // One whose end has come is forgotten at once, before its event.
   void LookInLoop(uint64_t tag);
   void AcceptInLoop(uint64_t tag, OwnedFd fd, const HealthSettings& settings, Seals seals = Seals());
   // It is about to be accepted once more, if it is there.

@@ -1,7 +1,7 @@
 // health_members.h: the connections that share a health socket, and the notices that their ends give each other on it.
 //
-// Purpose: what the peer says reaches the connection that it is about. One whose dialler may fail before this end has it
-//          whole is expected: what is said of it meanwhile is kept until it joins.
+// Purpose: what the peer says reaches the connection that it is about. One whose dialler may fail before this end has
+//          it whole is expected: what is said of it meanwhile is kept until it joins.
 //
 // Threads: any; Join, and what asks all of them, in the reactor.
 // Lifetime: borrows the socket, which outlives it.
@@ -40,7 +40,8 @@ class HealthMembers {
   bool Notify(const ConnectionId& id, const std::string& cause, bool parting = false);
   // Tells the peer that this end of the connection is closed.
   void NotifyLeft(const ConnectionId& id, const std::vector<uint64_t>& taken = {});
-  // Asks the peer, who dials, to try a second socket beside this lane. False: the health socket is lost itself.
+  // Asks the peer, who dials, to try a second socket in addition to this lane's. False: the health socket is lost
+  // itself.
   bool AskForAnother(const ConnectionId& id, int lane);
 
   // What the peer has said of a connection. False: none that has joined.

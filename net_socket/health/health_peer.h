@@ -66,8 +66,8 @@ class HealthPeer final : public Reactor::Handler, public std::enable_shared_from
   void UnuseInLoop();
   // `seals`: of the socket; empty where it is not encrypted. Where it must be and is not, it is closed, with a WARN.
   void UpInLoop(OwnedFd fd, const HealthSettings& settings, Seals seals = Seals());
-  // Its dialler dials it again. What came by the old socket is heard, and that socket is let go. False: what came was not
-  // the peer's; that is its end, and told.
+  // Its dialler dials it again. What came by the old socket is heard, and that socket is let go. False: what came was
+  // not the peer's; that is its end, and reported.
   bool LetGoInLoop();
   // The peer's process is gone, or knows the redialler's connection no more.
   void RefusedInLoop(const HealthRedialler* redialler);
@@ -83,10 +83,10 @@ class HealthPeer final : public Reactor::Handler, public std::enable_shared_from
 
   void OnEvents(uint32_t events) override;
 
-  // Hears at once what the peer has said already. For those who found a lane ended and wonder why. Not with a link held.
-  // Bytes that are not the peer's are told soon: they make no other event.
+  // Hears at once what the peer has said already. For those who found a lane ended and wonder why. Not with a link
+  // held. Bytes that are not the peer's are reported soon: they make no other event.
   void Poll();
-  // The same, for those who act on the end of the health socket itself: that is told soon, event or no event.
+  // The same, for those who act on the end of the health socket itself: that is reported soon, event or no event.
   void Ask();
 
   HealthSocket& socket() { return socket_; }

@@ -224,7 +224,7 @@ void HealthSocket::ForgetHeardLocked() {
   while (!said_.empty() && said_.front().end + static_cast<uint64_t>(unacked) <= sent_bytes_) said_.pop_front();
 }
 
-// A peer that has closed resets what it has not read: what it was told of closing, or of who waits for what. Its bye has
+// A peer that has closed resets what it has not read: what it heard of closing, or of who waits for what. Its bye has
 // said that all its connections are closed, and their lanes tell how.
 HealthSocket::End HealthSocket::end() const {
   MutexLock lock(mutex_);

@@ -56,8 +56,8 @@ class HealthSocket {
     bool silent = false;   // nobody has answered for the whole timeout
     bool orderly = false;  // it is no news
   };
-  // What is of no use later. kIdle and kGreeting may go unread by a peer that closes. To a peer that does not read kIdle
-  // is not said: what it hears of failures matters more.
+  // What is of no use later. kIdle and kGreeting may go unread by a peer that closes. To a peer that does not read
+  // kIdle is not said: what it hears of failures matters more.
   enum class Passing { kIdle, kGreeting, kQuestion };
 
   // `stir` has the owner served by the reactor soon: something waits to be sent, or the socket has ended.
@@ -82,9 +82,10 @@ class HealthSocket {
   // Some of what is there, one call at a time. True: there may be more.
   bool Read(std::vector<HealthNotice>* notices);
   void FlushInLoop();
-  // False: there is nobody to tell, or not now; one that is lost tells it later. `may_go_unread`: by a peer that closes.
+  // False: there is nobody to tell, or not now; one that is lost tells it later. `may_go_unread`: by a peer that
+  //        closes.
   bool Say(const std::string& record, bool may_go_unread = false);
-  // False: the peer can't be told now.
+  // False: nothing can be sent to the peer now.
   bool SayNow(const std::string& record, Passing passing = Passing::kIdle);
   // It heals, and the peer may not have heard something.
   bool untold() const;

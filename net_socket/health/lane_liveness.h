@@ -10,7 +10,7 @@
 //              apart and forgets the count with each answer, so a closed window alone never kills, nor does a long
 //              silence between two probes; or
 //            - the window was closed with segments in flight (a peer short of memory): these are sent again as probes,
-//              at doubling intervals, of which the last three went unanswered.
+//              at doubling intervals, and the last three went unanswered.
 //          The death of the whole host is the health socket's to find (health_peer.h).
 // Threads: one at a time.
 // Units:   as the names say; times of MonotonicNanos.

@@ -1,10 +1,11 @@
 // lane_silence.h: when it is suspected that the network swallows a lane.
 //
-// Purpose: long before lane_liveness.h gives a lane up, another socket can be tried beside it. Pure.
+// Purpose: long before lane_liveness.h gives a lane up, another socket can be tried in addition. Pure.
 //
 // Rule:    A lane is suspected when it holds unacknowledged bytes, none was acknowledged for kLongNs, nothing of the
-//          peer's came for as long, its window is open, and the kernel has sent again, or probed, kVainMin times in vain. A peer
-//          that does not read closes its window. Where a lane was suspected a short while ago, the times double.
+//          peer's came for as long, its window is open, and the kernel has sent again, or probed, kVainMin times in
+//          vain. A peer that does not read closes its window. Where a lane was suspected a short while ago, the times
+//          double.
 // Threads: one at a time.
 // Units:   nanoseconds of MonotonicNanos.
 // Errors:  none.

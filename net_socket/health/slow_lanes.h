@@ -1,7 +1,7 @@
-// slow_lanes.h: which lanes of a connection have been slow for long, beside its others.
+// slow_lanes.h: which lanes of a connection have been slow for long, compared with its others.
 //
-// Purpose: the striper follows a slow flow by itself and says nothing; whoever looks for a bad link wants to know which
-//          flow it is. Pure, fed by housekeeping's round.
+// Purpose: the striper follows a slow flow by itself and says nothing; an operator who looks for a bad link wants to
+//          know which flow it is. Pure, fed by housekeeping's round.
 //
 // Rule:    a lane is slow in a look when its pace is below half of the connection's median lane and it was kept busy
 //          since the look before (it sent at least half of what its pace allows). A lane with little to do is not

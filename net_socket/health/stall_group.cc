@@ -27,7 +27,7 @@ uint64_t NewNumber() {
 }
 
 // Firmer causes first, then those found here, then by name, so that all choose alike. From one end a host that is gone
-// looks as one behind a firewall does: whoever knows more knows better.
+// looks as one that a firewall hides: the end that knows more knows better.
 bool Before(const Verdict& a, const Verdict& b) {
   const auto softness = [](const Verdict& one) { return !one.hard ? 2 : one.cause == Cause::kHostGone ? 1 : 0; };
   const int a_soft = softness(a);

@@ -43,7 +43,7 @@ WaitRoot RootOf(const std::vector<const StallMember*>& members, uint64_t self, c
 
 class StallGroup {
  public:
-  // No two places have or had the same: whoever is told to leave late leaves nobody else's.
+  // No two places have or had the same: one that hears late that it shall leave leaves nobody else's.
   using Key = uint64_t;
   // From any thread.
   static Key NewKey();
@@ -51,13 +51,13 @@ class StallGroup {
   StallGroup();
   uint64_t self() const { return self_; }
 
-  // Of each end at each look. While it has no stalled request, what it has done may be written to the place at once, until it
-  // leaves.
+  // Of each end at each look. While it has no stalled request, what it has done may be written to the place at once,
+  // until it leaves.
   StallMember* PutInLoop(Key key, StallMember member, int64_t now_ns);
   // What CpuShortage says of this process.
   void SetNoCpuInLoop(int percent) { no_cpu_percent_ = static_cast<uint8_t>(percent); }
   void LeaveInLoop(Key key);
-  // The peer of this end wants to know; it is told again of whatever changes while it asks.
+  // The peer of this end wants to know; it hears of each change while it asks.
   void AskedInLoop(Key key, int64_t now_ns);
   // Asks the peer of this end, and tells it what is known here. False: it can't be asked now.
   bool AskInLoop(Key key, int64_t now_ns);

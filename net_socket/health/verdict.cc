@@ -51,8 +51,8 @@ Verdict Hard(Cause cause, std::string culprit, std::string text) {
   return verdict;
 }
 
-// A lane is silent, and whether the peer is heard elsewhere will be known in a moment: one flow is swallowed, or all. Of
-// a peer that can't be asked it never is.
+// A lane is silent, and whether the peer is heard elsewhere will be known in a moment: one flow is swallowed, or all.
+// Of a peer that can't be asked it never is.
 bool Undecided(const StallEvidence& evidence) {
   const bool kernel_heard = evidence.unanswered_ms > 0;
   const bool known = evidence.heard_now || kernel_heard || evidence.unheard_ms >= kUnheardMs;

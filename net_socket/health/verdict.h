@@ -4,8 +4,8 @@
 //
 // Rule:    evidence that only this end has comes first (its own CPU, its own links, flows that the network swallows),
 //          then whether the peer's process answers, then what the peer says that it waits for itself, and last that its
-//          receive, or its send, is not posted. A cause is hard when nothing behind it can be the reason; a late peer is
-//          a soft one: it may turn out to wait for somebody itself.
+//          receive, or its send, is not posted. A cause is hard when nothing beyond it can be the reason; a late peer
+//          is a soft one: it may turn out to wait for somebody itself.
 // Threads: any.
 // Units:   milliseconds, percent.
 // Errors:  what can't be decided is kNone.
@@ -87,7 +87,7 @@ struct FailureEvidence {
 // Not known where the peer may have closed in order. `evidence` is empty: the report has it.
 Verdict JudgeFailure(const FailureEvidence& evidence);
 
-// One lane beside its sisters, over some time.
+// One lane compared with the others, over some time.
 struct PaceEvidence {
   uint64_t segments = 0;       // sent
   uint64_t retransmitted = 0;  // of these

@@ -1,7 +1,7 @@
 // wait_exchange.h: what passes on a health socket of who its ends are, and what they wait for.
 //
-// Purpose: each process says its name when the socket comes up, the dialler first. A question of a connection that is not
-//          there (yet, or any more) is answered here: the process lives, and nothing of that connection is posted.
+// Purpose: each process says its name when the socket comes up, the dialler first. A question of a connection that is
+//          not there (yet, or any more) is answered here: the process lives, and nothing of that connection is posted.
 //
 // Threads: any.
 // Lifetime: borrows the socket, which outlives it.
@@ -25,7 +25,7 @@ class WaitExchange {
   void Begin();
   // What no connection here has heard.
   void Hear(const HealthNotice& notice);
-  // Tells the peer what this end waits for (wait_news.h). Where it can't be told now it is of no use later: false.
+  // Tells the peer what this end waits for (wait_news.h). If it can't be sent now it is of no use later: false.
   bool Tell(const ConnectionId& id, const std::string& news);
   // The peer's process, as it calls itself; empty: it is of a build that neither says so nor answers.
   std::string peer_name() const;

@@ -38,15 +38,15 @@ const char* CauseWords(Cause cause) {
       "its threads get no CPU",
       "the path loses packets",
       "the path is dead",
-      "the path is slower than its sisters",
+      "the path is slower than the others",
       "its host is gone, or cut off from those who wait for it",
       "its process is gone",
-      "a firewall or NAT on the way has dropped the flow",
+      "a firewall or NAT on the path has dropped the flow",
       "internal: no reason is to be seen, which is a bug of tcpx"};
   return kWords[static_cast<size_t>(cause)];
 }
 
-// Without a destructor: at exit other threads may still ask, and a plugin that is unloaded must not leave it behind.
+// Without a destructor: at exit other threads may still ask, and a plugin that is unloaded must not leave it.
 absl::string_view ThisProcessName() {
   struct Name {
     char text[128] = "";

@@ -1,11 +1,11 @@
 // wait_news.h: the words for what the ends of connections wait for. Pure, but for ThisProcessName.
 //
-// Purpose: a rank whose requests stall often waits for one that waits as well. Each tells its neighbours the root that it knows,
-//          so that all ranks of a ring come to name the one that began.
+// Purpose: a rank whose requests stall often waits for one that waits as well. Each tells its neighbours the root that
+//          it knows, so that all ranks of a ring come to name the one that began.
 //
-// Root:    a cause with a culprit; found by one rank and passed on. A candidate is none yet: in a circle, where each waits
-//          for the next, the one that holds most messages that it has received and not passed on; it becomes a root when
-//          it has come round to its own finder.
+// Root:    a cause with a culprit; found by one rank and passed on. A candidate is none yet: in a circle, where each
+//          waits for the next, the one that holds most messages that it has received and not passed on; it becomes a
+//          root when it has come round to its own finder.
 // Wire:    health_records.h.
 // Threads: any.
 // Errors:  none.
@@ -24,8 +24,8 @@ const char* CauseName(Cause cause);
 // Behind the culprit's name: "its process is stopped".
 const char* CauseWords(Cause cause);
 
-// The host, the PID (process_mark.h), and the rank where the job's launcher says it in the environment. Peers take it as
-// a text.
+// The host, the PID (process_mark.h), and the rank where the job's launcher says it in the environment. Peers take it
+// as a text.
 absl::string_view ThisProcessName();
 
 // "A waits for B, which waits for C: its process is stopped (evidence)". `who`: who says it.

@@ -38,7 +38,7 @@ class CreditQueue {
 
   // From here on what the kernel has taken is kept: as much as the peer may still be without.
   void Keep() { kept_ = std::make_unique<char[]>(kKeptBytes); }
-  // Another socket goes on behind the first `taken` bytes of all, modulo 2^32. False: the peer can't say so.
+  // Another socket goes on after the first `taken` bytes of all, modulo 2^32. False: the peer can't say so.
   bool Rewind(uint32_t taken);
 
  private:

@@ -1,7 +1,7 @@
 // destination.h: the seam between a lane that reads chunks and the owner of the memory that they are for.
 //
-// Purpose: a lane asks where the payload of a chunk goes, puts it there, and counts it. It does not know what posted the
-//          memory: receives do (posted_receive.h).
+// Purpose: a lane asks where the payload of a chunk goes, puts it there, and counts it. It does not know what posted
+//          the memory: receives do (posted_receive.h).
 //
 // Threads: Claim, Landed and posted by whichever thread moves a lane.
 // Lifetime: a destination outlives its lanes. A Landing is valid from the Claim that gave it until all of its message
@@ -38,7 +38,8 @@ struct Landing {
   PayloadRoute way;
   Relaxed<size_t> capacity;          // from `data` on
   TransferEvents* events = nullptr;  // null: no profiler listens
-  // Where times are kept (comm/transfer_times.h): of irecv, of the first of several chunks, and of the latest one; else 0.
+  // Where times are kept (comm/transfer_times.h): of irecv, of the first of several chunks, and of the latest one; else
+  // 0.
   int64_t begun_ns = 0;
   Relaxed<int64_t> first_ns;
   Relaxed<int64_t> last_ns;

@@ -4,8 +4,8 @@
 //
 // Threads: one at a time.
 // Units:   bytes.
-// Errors:  what is missing, and all that would follow it, is taken as 0 or empty; ok() says so. Texts of a peer are made
-//          fit for a log line.
+// Errors:  what is missing, and all that would follow it, is taken as 0 or empty; ok() says so. Texts of a peer are
+//          made fit for a log line.
 #ifndef TCPX_NET_SOCKET_MESSAGE_FIELDS_H_
 #define TCPX_NET_SOCKET_MESSAGE_FIELDS_H_
 

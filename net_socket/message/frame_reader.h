@@ -1,6 +1,6 @@
 // frame_reader.h: cuts a stream of records into records, however it arrives.
 //
-// Purpose: lanes in their reverse direction and health sockets carry records only; whoever listens gets each once it is
+// Purpose: lanes in their reverse direction and health sockets carry records only; the listener gets each once it is
 //          whole. Pure.
 //
 // Threads: one at a time.

@@ -2,9 +2,9 @@
 //
 // Wire:    each record's body begins with a connection's id; one of zeros means the process. Then: of an error or a
 //          parting the text; of left, from an end that received, the bytes taken of each lane's stream (eight bytes
-//          each); of silent the lane (two bytes); of waits a WaitNews, of at most kNewsBytesMax; of clock, always of the
-//          process, a ClockRecord. The last two begin with a version, and a newer peer may add fields to them. Peers of
-//          earlier builds skip what they do not know.
+//          each); of silent the lane (two bytes); of waits a WaitNews, of at most kNewsBytesMax; of clock, always of
+//          the process, a ClockRecord. The last two begin with a version, and a newer peer may add fields to them.
+//          Peers of earlier builds skip what they do not know.
 // Threads: any; a reader one at a time.
 // Units:   bytes; milliseconds, percent; nanoseconds of MonotonicNanos, each of its own host.
 // Errors:  decoders: false for nonsense, and what is of no interest. Of a reader kUnavailable for garbage; it stays.

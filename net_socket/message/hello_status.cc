@@ -49,7 +49,7 @@ constexpr Row kRows[] = {
     {HelloStatus::kForeign, nullptr, "does not speak tcpx (HTTP, TLS or garbage)"},
     {HelloStatus::kLeft, nullptr, "left before this process answered it, which was late or stopped"},
     {HelloStatus::kChanged, nullptr,
-     "had proven the secret, and what came then is not its own: it was changed on its way (TCPX_ENCRYPT)"},
+     "had proven the secret, and what came then is not its own: it was changed on the path (TCPX_ENCRYPT)"},
     {HelloStatus::kCrowd, nullptr, "had to make room: too many sockets have not said their hello"},
 };
 

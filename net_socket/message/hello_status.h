@@ -37,19 +37,20 @@ enum class HelloStatus : uint16_t {
   kForeign = 0x8003,     // HTTP, TLS, garbage
   kCrowd = 0x8004,       // had to make room for another
   kLeft = 0x8005,        // said its hello and closed before it was answered
-  kChanged = 0x8006,     // what was sealed behind its hello is not what a peer has said
+  kChanged = 0x8006,     // what was sealed after its hello is not what a peer has said
 };
 
 // What the dialler says of an answer.
 const char* HelloStatusText(HelloStatus status);
 
-// Who it was, for the acceptor's log, as far as that is known: "stranger"; "lane, or stranger," where a peer of this job
-// is turned away like anybody else, and may come again; "peer, or stranger," where ranks are set up in different ways.
+// Who it was, for the acceptor's log, as far as that is known: "stranger"; "lane, or stranger," where a peer of this
+// job is turned away like anybody else, and may come again; "peer, or stranger," where ranks are set up in different
+// ways.
 const char* RejectedText(HelloStatus status);
 // The same of several.
 const char* AllRejectedText(HelloStatus status);
 
-// What the acceptor's log says of whom it turned away, behind the address.
+// What the acceptor's log says of whom it turned away, after the address.
 const char* RejectionText(HelloStatus status);
 
 }  // namespace tcpx

@@ -1,8 +1,8 @@
-// lane_counts.h: what a lane has moved so far, for whoever watches.
+// lane_counts.h: what a lane has moved so far, for those that watch.
 //
 // Purpose: counts that cost what plain additions do: each has one writer, and no instruction locks the bus.
 //
-// Threads: one writes (whoever moves the lane), any reads. Values of different counts may be of different moments.
+// Threads: one writes (the one that moves the lane), any reads. Values of different counts may be of different moments.
 // Units:   bytes, and numbers of things.
 #ifndef TCPX_NET_SOCKET_MESSAGE_LANE_COUNTS_H_
 #define TCPX_NET_SOCKET_MESSAGE_LANE_COUNTS_H_
@@ -35,7 +35,7 @@ struct LaneCounts {
   Counter bytes;        // of the stream, so with headers and padding
   Counter chunks;       // whole ones
   Counter calls;        // that moved something
-  Counter short_calls;  // of them, sends of which the kernel took a part only
+  Counter short_calls;  // of them, sends that the kernel took only a part of
   Counter zero_copy;    // chunks that were sent without a copy
   Counter copied;       // of them, that the kernel copied after all
 

@@ -1,8 +1,8 @@
 // log_histogram.h: how often values of each power of two came.
 //
 // Threads: one adds, any reads.
-// Units:   the caller's. Bucket i counts values above 2^(i-1) and up to 2^i; the first one 0 and 1, the last one all that
-//          is larger.
+// Units:   the caller's. Bucket i counts values above 2^(i-1) and up to 2^i; the first one 0 and 1, the last one all
+//          that is larger.
 #ifndef TCPX_NET_SOCKET_MESSAGE_LOG_HISTOGRAM_H_
 #define TCPX_NET_SOCKET_MESSAGE_LOG_HISTOGRAM_H_
 
@@ -31,7 +31,8 @@ struct LogHistogramValues {
     for (uint64_t bucket : buckets) all += bucket;
     return all;
   }
-  // The upper bound of the bucket in which the value lies that `share` (0 to 1) of all are no larger than; 0: none came.
+  // The upper bound of the bucket in which the value lies that `share` (0 to 1) of all are no larger than; 0: none
+  // came.
   uint64_t Quantile(double share) const {
     const double wanted = share * static_cast<double>(count());
     uint64_t seen = 0;

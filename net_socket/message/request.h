@@ -1,4 +1,4 @@
-// request.h: the fixed slots behind NCCL's request pointers.
+// request.h: the fixed slots that NCCL's request pointers name.
 //
 // Purpose: one slot per isend or irecv that has not been reported done; the pools are sized at connect and never grow.
 //

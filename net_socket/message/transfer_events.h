@@ -1,8 +1,8 @@
 // transfer_events.h: what a profiler learns of each request: how many of its bytes travelled over which socket.
 //
-// Purpose: whoever moves a lane counts the bytes of a message that the lane has taken (Count, atomics only). The
-//          calling thread turns the counts into events: one per lane, started with its first bytes, updated when there
-//          are more, stopped before the request is reported done.
+// Purpose: the thread that moves a lane counts the bytes of a message that the lane has taken (Count, atomics only).
+//          The calling thread turns the counts into events: one per lane, started with its first bytes, updated when
+//          there are more, stopped before the request is reported done.
 //
 //   TransferEvents* events = recorder.Begin(slot, parent);  // isend, irecv
 //   events->Count(lane, bytes, message_bytes);              // any thread
@@ -80,7 +80,7 @@ class EventRecorder {
   // A lane has its first socket. Nothing was counted for it before.
   void NoteLane(int lane, int fd);
 
-  // Null where `parent` is: then nothing is told of this request. `parent` must be in flight until Stop.
+  // Null where `parent` is: then nothing is reported of this request. `parent` must be in flight until Stop.
   TransferEvents* Begin(size_t slot, void* parent);
   // The same as Count for all of the message, and Publish for this transfer alone.
   void CountWhole(TransferEvents* transfer, int lane, uint64_t message_bytes);
@@ -88,7 +88,7 @@ class EventRecorder {
   void Publish();
   // Tells what is left to tell and stops the transfer's events. Stopped before: a no-op.
   void Stop(TransferEvents* transfer);
-  // From now on nothing is told any more: the operations behind the parents may be gone.
+  // From now on nothing is reported any more: the operations of the parents may be gone.
   void Drop();
 
  private:

@@ -6,7 +6,7 @@
 //   a lane's stream:  hello (dialler) -> answer (acceptor) -> { header [payload] [padding] }*
 //                     On lane 0 kEstablished comes first, where both know kFeatureEstablished.
 //   with a secret:    hello -> challenge (an answer that asks for proof, and a nonce) -> proof -> answer, then its MAC
-//   with TCPX_ENCRYPT the nonces are public keys, and all behind the answer is in records (seal/record.h)
+//   with TCPX_ENCRYPT the nonces are public keys, and all after the answer is in records (seal/record.h)
 //   reverse stream:   { header [body] }*     records only: credit, bye, error
 //   a lane again:     hello of kind kResume -> answer, with the count of bytes taken -> the stream from there on
 //   a health socket:  hello of that kind -> answer -> { header [body] }* both ways, records only: error, parting, left,
@@ -40,8 +40,8 @@ inline constexpr uint64_t kMessageBytesMax = uint64_t{1} << 40;
 // Largest chunk: keeps the length in 32 bits; NCCL core never sends more than 1 GiB at once (2.12 to 2.30).
 inline constexpr size_t kChunkBytesMax = size_t{1} << 30;
 // Where lanes heal, the sender copies payload of lane 0 up to so long, and of longer messages awaits acknowledgements:
-// the receiver puts them off behind short ones only. A frame beyond it is more than one segment of loopback's: one that
-// is as long as those before is acknowledged late before Linux 6.6, whatever the socket was told. Copies of 64 KiB and
+// the receiver puts them off after short ones only. A frame beyond it is more than one segment of loopback's: one that
+// is as long as those before is acknowledged late before Linux 6.6, whatever the socket's options. Copies of 64 KiB and
 // more cost a tenth of the rate (docs/experiments.md).
 inline constexpr size_t kCopiedPayloadBytesMax = (64 << 10) - 1;
 // Longest text that says why a connection has failed.
@@ -62,10 +62,10 @@ enum class FrameKind : uint8_t {
   kSilent = 71,       // there, receiver -> sender: what the receiver says on a lane is not acknowledged; move the lane
   kWaits = 76,        // on a health socket: what an end waits for (health_records.h)
   kClock = 77,        // there, too: what time it is, and the answer (health_records.h)
-  kPark = 75,         // on a lane: if its socket ends behind this record, the lane is closed and not lost
+  kPark = 75,         // on a lane: if its socket ends after this record, the lane is closed and not lost
 };
 
-// A cache line, of which 36 bytes are used: payload of a multiple of 64 bytes then lies on line boundaries in the
+// A cache line, with 36 bytes in use: payload of a multiple of 64 bytes then lies on line boundaries in the
 // kernel's buffers and in ours, and copies to other addresses are up to three times slower (docs/experiments.md).
 inline constexpr size_t kHeaderBytes = 64;
 
@@ -129,8 +129,8 @@ inline constexpr uint64_t kFeatureHealHealth = 16;
 // With kFeatureHeal: the dialler may open lanes that the connection did not begin with, below kLanesPilotedMax, and
 // close bulk lanes. A hello of kResume, attempt 1, brings the first socket of such a lane.
 inline constexpr uint64_t kFeaturePilot = 32;
-// Both encrypt what follows the hello, by one of these ciphers, a bit each from kFeatureCipherShift on (seal/aead.h): in a
-// hello those that the dialler has, in a challenge the one that the acceptor has chosen.
+// Both encrypt what follows the hello, by one of these ciphers, a bit each from kFeatureCipherShift on (seal/aead.h):
+// in a hello those that the dialler has, in a challenge the one that the acceptor has chosen.
 inline constexpr uint64_t kFeatureEncrypt = 64;
 // The dialler's build knows encryption, used or not: older ones have no words for a refusal that is due to it.
 inline constexpr uint64_t kFeatureKnowsEncrypt = 128;

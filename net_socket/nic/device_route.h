@@ -14,7 +14,7 @@
 
 namespace tcpx {
 
-// From the interface's address, which rules of routing may ask for. IPv6 sockets are told at once: always yes.
+// From the interface's address, which rules of routing may ask for. IPv6 sockets hear at once: always yes.
 bool HasRouteBy(const Interface& interface, const SocketAddress& peer);
 
 }  // namespace tcpx

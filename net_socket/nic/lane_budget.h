@@ -37,7 +37,8 @@ class LaneBudget {
   static int Share(int wanted, int least, int64_t left);
   // Bulk lanes that one connection may open more while `busy` of the process carry.
   static int MayOpen(int64_t left, int busy);
-  // Those of a new connection where an earlier one has found `known`: beyond its `usual` number only what may be opened.
+  // Those of a new connection where an earlier one has found `known`: beyond its `usual` number only what may be
+  // opened.
   static int Remembered(int known, int usual, int64_t left, int busy);
 
  private:

@@ -86,7 +86,7 @@ void LostPaths::AskSoonInLoop(const std::string& key, Lost* lost, int64_t after_
   lost->timer = reactor_->RepeatInLoop(after_ns, [this, key] { return AskInLoop(key); });
 }
 
-// One user after the other: whoever is asked first may have no lane to spare.
+// One user after the other: the one that is asked first may have no lane to spare.
 int64_t LostPaths::AskInLoop(const std::string& key) {
   Lost& lost = lost_[key];
   if (!OutInLoop(*lost.path.nic)) {

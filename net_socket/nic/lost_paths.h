@@ -9,7 +9,8 @@
 // Threads: the reactor.
 // Lifetime: a user leaves before it goes. Interfaces outlive all of it.
 // Units:   nanoseconds.
-// Errors:  a kernel that says nothing of its interfaces is one line of the log: paths are then asked after all the same.
+// Errors:  a kernel that says nothing of its interfaces is one line of the log: paths are then asked after all the
+//          same.
 #ifndef TCPX_NET_SOCKET_NIC_LOST_PATHS_H_
 #define TCPX_NET_SOCKET_NIC_LOST_PATHS_H_
 

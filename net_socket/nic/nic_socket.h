@@ -5,8 +5,8 @@
 //          it also takes the answer to a SYN along. When that is safe: shared_subnet.h.
 //
 // Threads: any.
-// Errors:  the local kernel's; kInvalidArgument for a peer of another address family that is bound to. A kernel that forbids
-//          SO_BINDTODEVICE (before Linux 5.7, for unprivileged users) leaves it to routing.
+// Errors:  the local kernel's; kInvalidArgument for a peer of another address family that is bound to. A kernel that
+//          forbids SO_BINDTODEVICE (before Linux 5.7, for unprivileged users) leaves it to routing.
 // Source:  socket(7); packets within the host count as come in by the interface of their address since Linux 4.14.
 #ifndef TCPX_NET_SOCKET_NIC_NIC_SOCKET_H_
 #define TCPX_NET_SOCKET_NIC_NIC_SOCKET_H_
@@ -29,8 +29,8 @@ absl::Status BindToNic(int fd, const Nic& nic, const SocketAddress& peer, LeaveB
 // What was accepted from who is in the interface's subnet: its packets leave by the interface from now on.
 void TieAccepted(int fd, const Nic& nic);
 
-// True exactly when a connected socket is sure to leave by this interface of `nics`: it is tied to it, or has its address
-// and a peer in its subnet, which is no other's. Else routes choose, whatever address it has.
+// True exactly when a connected socket is sure to leave by this interface of `nics`: it is tied to it, or has its
+// address and a peer in its subnet, which is no other's. Else routes choose, whatever address it has.
 bool LeavesBy(int fd, const Nic& nic, const std::vector<Nic>& nics, const SocketAddress& peer);
 
 // Listens on the interface's address. `bound`: hears only who comes in by the interface (this host's own processes do,

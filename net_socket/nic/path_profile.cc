@@ -36,7 +36,8 @@ void ChoosePace(const PathFacts& facts, PathProfile* profile) {
 }
 
 // Tied to a device, a socket hears nothing that comes in by another one, and has no other's routes. So only where the
-// routes would not choose the device: in a subnet that several share, and from a fused device through a router that its interface has a route to.
+// routes would not choose the device: in a subnet that several share, and from a fused device through a router that its
+// interface has a route to.
 std::vector<LeaveBy> ChooseWays(const PathFacts& facts) {
   if (facts.foreign) return {LeaveBy::kRoute};
   const bool tied = facts.same_subnet ? facts.nic_ties : facts.fused && facts.routed;

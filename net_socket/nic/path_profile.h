@@ -25,9 +25,9 @@ namespace tcpx {
 inline constexpr int kBulkUnsentBytes = 256 * 1024;
 
 // SO_RCVBUF towards the same host; the kernel doubles it for its own needs, and may cap it (net.core.rmem_max). What is
-// queued at the receiver stays in the caches that both ends share; left to itself the kernel queues megabytes as soon as
-// the reader falls behind once, and each byte then comes from memory. Large messages are faster where more of them may
-// be under way: lane 0 has the second size while such come (pattern_tuning.h, docs/experiments.md).
+// queued at the receiver stays in the caches that both ends share; left to itself the kernel queues megabytes as soon
+// as the reader is late once, and each byte then comes from memory. Large messages are faster where more of them may be
+// under way: lane 0 has the second size while such come (pattern_tuning.h, docs/experiments.md).
 inline constexpr int kSameHostBytes = 384 << 10;
 inline constexpr int kSameHostLargeBytes = 768 << 10;
 
@@ -90,8 +90,8 @@ struct PathProfile {
   // A sender's lane 0: a lone short frame is padded, so that the receiver's kernel may put its acknowledgement off.
   bool pads_lone_frames = false;
 
-  // A receiver's lane 0 (pattern_tuning.h, traffic_pattern.h). Between hosts acknowledgements are the kernel's own: what
-  // is put off there is what the sender takes for the round trip, and so for the time to wait for a lost packet.
+  // A receiver's lane 0 (pattern_tuning.h, traffic_pattern.h). Between hosts acknowledgements are the kernel's own:
+  // what is put off there is what the sender takes for the round trip, and so for the time to wait for a lost packet.
   bool delays_acks = false;
   bool raises_low_water = false;
   bool bounds_receive_buffer = false;  // to kSameHostBytes, or kSameHostLargeBytes while large messages come

@@ -68,7 +68,7 @@ const char* SpeedOrigin(const InterfaceHardware& hardware) {
     case SpeedSource::kKernel:
       return " (from the kernel)";
     case SpeedSource::kVirtual:
-      return " (from the kernel, which can't know what is behind it)";
+      return " (from the kernel, which can't know the real card)";
     case SpeedSource::kAssumed:
       return " (assumed: the kernel knows none)";
     case SpeedSource::kParameter:

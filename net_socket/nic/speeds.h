@@ -19,7 +19,7 @@ bool OverrideSpeed(const std::string& spec, const std::string& name, InterfaceHa
 // What is wrong with a text, one line each; entries may name interfaces that are not `chosen`, with a line.
 std::vector<std::string> CheckSpeeds(const std::string& spec, const std::vector<Interface>& chosen);
 
-// " (TCPX_SPEED_MBPS)": where a speed is from; behind the number in the log.
+// " (TCPX_SPEED_MBPS)": where a speed is from; after the number in the log.
 const char* SpeedOrigin(const InterfaceHardware& hardware);
 
 }  // namespace tcpx

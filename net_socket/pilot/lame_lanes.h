@@ -1,7 +1,7 @@
 // lame_lanes.h: which lanes are paused because they are far slower than the others, and for how long.
 //
-// Purpose: the last chunk of a message would wait for such a lane, so it is paused without a trial, and tried again. One
-//          that stays lame goes another way, and is closed in the end. Pure.
+// Purpose: the last chunk of a message would wait for such a lane, so it is paused without a trial, and tried again.
+//          One that stays lame goes another way, and is closed in the end. Pure.
 //
 // Threads: one at a time. Units: nanoseconds.
 // Errors:  none.

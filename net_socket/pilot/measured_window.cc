@@ -20,7 +20,7 @@ MeasuredWindow::Progress MeasuredWindow::Measure(int64_t now_ns, const LanePolic
   const bool still = last_ns_ == 0 || since > tuning::kStoodStillNs;
   const bool counts = !still && last_ns_ >= from_ns_;
   for (size_t i = 0; i < lanes_.size(); ++i) {
-    // Another socket may have been told of less.
+    // Another socket may have heard of less.
     const uint64_t moved = look.acked[i] - std::min(look.acked[i], lanes_[i].acked);
     lanes_[i].acked = look.acked[i];
     if (!counts) continue;

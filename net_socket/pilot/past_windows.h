@@ -1,8 +1,8 @@
 // past_windows.h: what a connection's latest looks without a trial brought, and by how much they differ by themselves.
 //
-// Purpose: a trial's look is compared with the best of several, and counts only if noise alone can't explain it. Noise is
-//          the median difference of neighbours: a path that changes its rate makes one large difference, and no noise.
-//          Where the looks stay far below their average, the path has changed. Pure.
+// Purpose: a trial's look is compared with the best of several, and counts only if noise alone can't explain it. Noise
+//          is the median difference of neighbours: a path that changes its rate makes one large difference, and no
+//          noise. Where the looks stay far below their average, the path has changed. Pure.
 //
 // Threads: one at a time. Units: bytes per second.
 // Errors:  none.

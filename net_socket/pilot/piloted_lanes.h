@@ -1,8 +1,9 @@
 // piloted_lanes.h: what the pilot knows of each lane, and what it has ordered.
 //
-// Purpose: the one place where a lane's state in a policy changes together with an order. Whatever a network looks like,
-//          and however wrong the pilot judges it, dials stay few: some at once, to find the number at the start, then few
-//          a minute. Where lanes can't be opened and closed a dropped one is paused, and there are no orders. Pure.
+// Purpose: the one place where a lane's state in a policy changes together with an order. Whatever a network looks
+//          like, and however wrong the pilot judges it, dials stay few: some at once, to find the number at the start,
+//          then few a minute. Where lanes can't be opened and closed a dropped one is paused, and there are no orders.
+//          Pure.
 //
 // Threads: one at a time. Units: nanoseconds.
 // Errors:  none.

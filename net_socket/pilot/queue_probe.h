@@ -1,9 +1,9 @@
 // queue_probe.h: whether lanes that were just opened found an empty path, or the queue that all others are in.
 //
 // Purpose: more lanes bring more where each is limited. Then a new one finds no queue, while the others wait in theirs.
-//          Where all are alike, those that carry and those that are new, they share one path: what more of them bring is
-//          taken from other connections, which would take it back in the same manner. What a new lane found is what it
-//          found first: later it waits in a queue of its own. Pure.
+//          Where all are alike, those that carry and those that are new, they share one path: what more of them bring
+//          is taken from other connections, which would take it back in the same manner. What a new lane found is what
+//          it found first: later it waits in a queue of its own. Pure.
 //
 // Threads: one at a time. Units: microseconds.
 // Errors:  none.

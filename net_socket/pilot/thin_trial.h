@@ -1,8 +1,8 @@
 // thin_trial.h: the trial whether some of the lanes are missed.
 //
-// Rules:   a sixth of the lanes is paused, half of them the slowest; fewer where those were missed, down to one. They go if
-//          the total is kept in one of three looks. Losses don't add up: each trial is compared with the best since
-//          thinning began, and shortly before. Pure.
+// Rules:   a sixth of the lanes is paused, half of them the slowest; fewer where those were missed, down to one. They
+//          go if the total is kept in one of three looks. Losses don't add up: each trial is compared with the best
+//          since thinning began, and shortly before. Pure.
 //
 // Threads: one at a time. Units: bytes per second.
 // Errors:  none.

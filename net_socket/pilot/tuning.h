@@ -1,9 +1,9 @@
 // tuning.h: every number of the autopilot that was chosen, and not taken from a standard or a limit.
 //
 // Purpose: one place to look and to change. A comment says what a number means, and in brackets its unit and the
-//          experiment that chose it; where none is named it was chosen without one. A line with == begins a table of the
-//          page that it names: tools/tuning_tables writes them. lane_pilot_paths_test and lane_pilot_storms_test simulate
-//          what a change does.
+//          experiment that chose it; where none is named it was chosen without one. A line with == begins a table of
+//          the page that it names: tools/tuning_tables writes them. lane_pilot_paths_test and lane_pilot_storms_test
+//          simulate what a change does.
 #ifndef TCPX_NET_SOCKET_PILOT_TUNING_H_
 #define TCPX_NET_SOCKET_PILOT_TUNING_H_
 
@@ -41,8 +41,8 @@ inline constexpr double kJitter = 0.25;
 inline constexpr int kExploreMin = 4;
 // How long they may take to open. [ns]
 inline constexpr int64_t kOpenWithinNs = kSecond;
-// What an attempt has to bring, at the least: half of what one more lane brings where each is limited, but not less than
-// this. [part of the total]
+// What an attempt has to bring, at the least: half of what one more lane brings where each is limited, but not less
+// than this. [part of the total]
 inline constexpr double kGainMin = 0.05;
 // The same, but not more than this. [part of the total]
 inline constexpr double kGainMax = 0.10;
@@ -56,11 +56,11 @@ inline constexpr int64_t kQueueMinUs = 500;
 // A lane that is new and waits for less than this has found an empty path. [part of what the others wait for in their
 // queue; bench/netns/paths.sh, 200 Mbit/s: 0.1 to 1 on one path, 0.003 on a free one of eight]
 inline constexpr double kEmptyPart = 0.05;
-// Lanes are in one queue if none waits for so many times as long as another. [times; the same: 1.02 to 1.4 on one path, 2
-// and more on eight]
+// Lanes are in one queue if none waits for so many times as long as another. [times; the same: 1.02 to 1.4 on one path,
+// 2 and more on eight]
 inline constexpr double kAlike = 1.45;
-// Attempts that find the same queue, before a long pause. [attempts; APathThatFallsAndComesBack: with 2 of them one of 40
-// runs had half of what there was, with 3 none]
+// Attempts that find the same queue, before a long pause. [attempts; APathThatFallsAndComesBack: with 2 of them one of
+// 40 runs had half of what there was, with 3 none]
 inline constexpr int kSameQueueMax = 3;
 // That pause, doubled each time. Where the total falls it ends after this. [ns]
 inline constexpr int64_t kSameQueueNs = 180 * kSecond;
@@ -72,7 +72,7 @@ inline constexpr int64_t kSameQueueMaxNs = 600 * kSecond;
 // Thinning tries without one of so many lanes, and without fewer where those were missed. [lanes]
 inline constexpr size_t kThinPart = 6;
 // So few lanes stay without a trial, which would cost them the traffic of one or more; 1 where lanes can't be opened.
-// [lanes; bench/netns/paths.sh, paths of 400, 400, 400 and 40 Mbit/s, one of which falls and returns: 0.90 to 0.97 of the
+// [lanes; bench/netns/paths.sh, paths of 400, 400, 400 and 40 Mbit/s, where one falls and returns: 0.90 to 0.97 of the
 // sum where fewer are tried, 0.97 to 0.99 like this]
 inline constexpr size_t kFewLanes = 4;
 // What is lost with a lane that is not needed: so much of what it seemed to bring. [part of what it brought]

@@ -8,7 +8,7 @@
 namespace tcpx {
 namespace {
 
-// Receives of LL and LL128 must be told apart (receive_staging.h); versions before v9 do not show the hint.
+// Receives of LL and LL128 must be distinguished (receive_staging.h); versions before v9 do not show the hint.
 std::unique_ptr<GpuDriver> OpenGpuDriver(const Options& options, bool shows_hint) {
   if (!options.gpu_direct_staging) return nullptr;
   if (!shows_hint) {

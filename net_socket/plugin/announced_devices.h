@@ -20,7 +20,8 @@ namespace tcpx {
 
 class AnnouncedDevices {
  public:
-  // `shows_hint`: this NCCL tells receives of LL and LL128 apart (v9 and up), without which GPU memory is not announced.
+  // `shows_hint`: this NCCL tells receives of LL and LL128 apart (v9 and up), without which GPU memory is not
+  // announced.
   AnnouncedDevices(const Options& options, const std::string& sysfs_root, bool shows_hint);
 
   DeviceTable& table() { return table_; }

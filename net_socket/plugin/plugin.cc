@@ -88,7 +88,7 @@ absl::Status Plugin::DestroyContext(Context* context) {
 }
 
 bool Plugin::EndContext(Context* context) {
-  std::vector<std::unique_ptr<Transport>> retired;  // Its end waits, and comes behind the lock's.
+  std::vector<std::unique_ptr<Transport>> retired;  // Its end waits, and comes after the lock's.
   MutexLock lock(mutex_);
   for (auto& [key, use] : context->dials) transport_users_.transport()->dialler().Cancel(key);
   context->use = TransportUse();
@@ -99,7 +99,7 @@ bool Plugin::EndContext(Context* context) {
   return aborted;
 }
 
-// What lingers of other connections is served behind the scenes, until the library is unloaded.
+// What lingers of other connections is served in the background, until the library is unloaded.
 void Plugin::JoinSoon() {
   for (int64_t until = MonotonicNanos() + kSoonNs; MonotonicNanos() < until; usleep(500)) {
     MutexLock lock(mutex_);
@@ -339,7 +339,7 @@ absl::Status Plugin::Flush(Comm*, const FlushArgs&, Request** request) {
 absl::Status Plugin::Test(Request* request, bool* done, int* sizes) {
   *done = false;
   if (fork_guard_.forked()) return fork_guard_.Usable();
-  Comm* const comm = request->comm;  // The request may be another's behind the call.
+  Comm* const comm = request->comm;  // The request may be another's after the call.
   absl::Status status = comm->Test(request, done, sizes);
   TellOfMisuse(comm, status);
   return status;

@@ -1,4 +1,4 @@
-// plugin.h: the transport behind NCCL's tables: contexts, devices, and who uses the threads.
+// plugin.h: the transport that NCCL's tables lead to: contexts, devices, and who uses the threads.
 //
 // Purpose: the one implementation of PluginApi. Control calls (contexts, listen, connect, close) are serialized here;
 //          calls that move messages go straight to their comm.

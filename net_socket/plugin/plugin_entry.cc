@@ -54,7 +54,7 @@ __attribute__((destructor)) void UnloadPlugin() {
 }
 
 #ifdef TCPX_OWN_LIBSTDCXX
-// The lowest priority there is runs last, behind static destructors. Where threads may still be inside nothing is freed.
+// The lowest priority there is runs last, after static destructors. Where threads may still be inside nothing is freed.
 __attribute__((destructor(101))) void FreeExceptionPool() {
   if (__gnu_cxx::__freeres != nullptr && g_plugin.load(std::memory_order_acquire) == nullptr) __gnu_cxx::__freeres();
 }

@@ -3,8 +3,8 @@
 // Purpose: the one place where Options live; all else borrows them.
 //
 // Threads: constant once read. Lifetime: the plugin's, which outlives the transports.
-// Errors:  a wrong parameter is a WARN and its default. security(): what was asked for in TCPX_ENCRYPT, TCPX_SECRET_FILE
-//          or a name like these, and can't be had; kInvalidArgument.
+// Errors:  a wrong parameter is a WARN and its default. security(): what was asked for in TCPX_ENCRYPT,
+//          TCPX_SECRET_FILE or a name like these, and can't be had; kInvalidArgument.
 #ifndef TCPX_NET_SOCKET_PLUGIN_SETTINGS_H_
 #define TCPX_NET_SOCKET_PLUGIN_SETTINGS_H_
 

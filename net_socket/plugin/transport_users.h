@@ -53,7 +53,7 @@ class TransportUsers {
   Transport* transport() const { return transport_.get(); }
   // Forgets the retired ones that are through. True exactly when none is left.
   bool ForgetEnded();
-  // Hands out all retired ones, told to hurry. To let go of them waits until they are through: without the plugin's
+  // Hands out all retired ones, which hurry now. To let go of them waits until they are through: without the plugin's
   // mutex.
   std::vector<std::unique_ptr<Transport>> TakeRetired();
   // Ends all threads, within TCPX_LINGER; nobody can use it any more. Where comms are left, which point to the

@@ -1,7 +1,7 @@
 // chunk_payload.h: the payload of the chunk that a lane is reading.
 //
-// Purpose: knows where its next bytes go: to their place in the message, or, one after the other, to the places that the
-//          message's sink lends (GPU memory).
+// Purpose: knows where its next bytes go: to their place in the message, or, one after the other, to the places that
+//          the message's sink lends (GPU memory).
 //
 // Threads: one at a time. Lifetime: borrows the landing until Land.
 // Units:   bytes.

@@ -19,7 +19,7 @@ constexpr bool kStoresInOrder = false;
 inline void BindCompiler() { __asm__ __volatile__("" ::: "memory"); }
 
 // Whoever sees a store that comes after this sees those before it. The barrier reaches the outer shareable domain, as
-// the one who looks is a GPU behind PCIe: what Linux takes between writes that a device reads (dma_wmb).
+// the one who looks is a GPU on PCIe: what Linux takes between writes that a device reads (dma_wmb).
 inline void KeepOrder() {
 #if defined(__aarch64__)
   __asm__ __volatile__("dmb oshst" ::: "memory");

@@ -74,7 +74,7 @@ void PatternTuning::SetReceiveBuffer(int bytes) {
   if (!may_set_receive_buffer_ || bytes == receive_buffer_) return;
   receive_buffer_ = bytes;
   (void)SetBuffers(fd_, -1, bytes);
-  // The window keeps to what the buffer was at the beginning of the connection unless it is told (tcp_set_window_clamp).
+  // The window keeps to what the buffer was at the beginning of the connection unless it is set (tcp_set_window_clamp).
   (void)SetWindowClamp(fd_, 2 * bytes);
 }
 

@@ -1,16 +1,16 @@
 // receive_lane.h: one direction of one socket, as a receive comm sees it: bytes in, messages landed.
 //
-// Purpose: says where the next bytes of the lane go and digests what has arrived. Knows no socket: whoever moves the
-//          bytes (the calling thread, an engine, a test) asks Prepare, reads, and tells Advance.
+// Purpose: says where the next bytes of the lane go and digests what has arrived. Knows no socket: the one that moves
+//          the bytes (the calling thread, an engine, a test) asks Prepare, reads, and tells Advance.
 //
 //   iovec iov[2];
 //   while (int n = lane.Prepare(iov)) { ssize_t got = readv(fd, iov, n); ... lane.Advance(got); }
 //
-// Where payload goes says a Destination. It goes straight to its final place; what follows it is read ahead into staging by the same call. Data of LL and
-// LL128 (PayloadRoute::flag_lines) is staged whole and copied in ascending order: the kernel promises no order inside a
-// copy, and the GPU reads along (forward_copy.h). A header whose message has no posted receive parks the lane: Prepare
-// gives nothing until it is posted. Payload for a receive with a sink (GPU memory) goes through the sink's places; where
-// none is free the lane stalls likewise.
+// Where payload goes says a Destination. It goes straight to its final place; what follows it is read ahead into
+// staging by the same call. Data of LL and LL128 (PayloadRoute::flag_lines) is staged whole and copied in ascending
+// order: the kernel promises no order inside a copy, and the GPU reads along (forward_copy.h). A header whose message
+// has no posted receive parks the lane: Prepare gives nothing until it is posted. Payload for a receive with a sink
+// (GPU memory) goes through the sink's places; where none is free the lane stalls likewise.
 //
 // Threads: one at a time. Lifetime: borrows the destination and the pool, which outlive it.
 // Units:   bytes.

@@ -53,8 +53,8 @@ class RecordSender {
   // Nothing can be sent now.
   void Hold() { may_be_cut_.store(waits(), std::memory_order_relaxed); }
 
-  // `replace` lets the descriptor name the next socket, which has `seals` (null: it is not sealed), and answers the peer:
-  // nothing else is said meanwhile.
+  // `replace` lets the descriptor name the next socket, which has `seals` (null: it is not sealed), and answers the
+  // peer: nothing else is said meanwhile.
   template <typename Replace>
   absl::Status GoOn(Seals* seals, Replace replace) {
     MutexLock lock(mutex_);

@@ -1,9 +1,9 @@
 // stream_intake.h: how much of a lane's stream has come, and what a socket that was let go had left.
 //
 // Purpose: a lane is a stream of bytes, which outlives its sockets. Before a lane gets another socket, all that the old
-//          one holds is read out: the count that the peer is told includes it, and the lane reads it first. Where the
-//          socket is sealed, the stream is what was opened of its records, and a record that is not whole when its socket
-//          is let go was never there.
+//          one holds is read out: the count that the peer gets includes it, and the lane reads it first. Where the
+//          socket is sealed, the stream is what was opened of its records, and a record that is not whole when its
+//          socket is let go was never there.
 //
 // Threads: one at a time.
 // Units:   bytes.
@@ -42,8 +42,8 @@ class StreamIntake {
   bool cut() const { return opener_ != nullptr && opener_->cut(); }
   // Something that can be read now lies here, and no longer in the kernel. From any thread; of Receive's readers only.
   bool holds() const { return holds_; }
-  // Reads `fd` out to its end; nothing that comes on it counts from here on. It is to be replaced. False: what it had is
-  // not the peer's.
+  // Reads `fd` out to its end; nothing that comes on it counts from here on. It is to be replaced. False: what it had
+  // is not the peer's.
   bool Freeze(int fd);
   // Copies what an earlier socket had left into the places; 0: nothing is left.
   size_t ReadLeft(const iovec* iov, int count);

@@ -1,4 +1,5 @@
-// traffic_pattern.h: whether lane 0's peer waits for our answers or sends a stream, told from what the reads bring.
+// traffic_pattern.h: whether lane 0's peer waits for our answers or sends a stream, concluded from what the reads
+// bring.
 //
 // Purpose: what makes a single message arrive early (acknowledgements delayed until our answer goes out, payload read
 //          to its place only) costs a stream bandwidth, and the other way round. Pure.

@@ -49,7 +49,7 @@ inline constexpr size_t kRmaBatchBytes = 64 << 10;
 // Longer payloads follow.
 inline constexpr size_t kRmaInlineBytes = 16 << 10;
 
-// Writes Space() bytes at `to`, of which a payload that does not follow is copied from `payload`.
+// Writes Space() bytes at `to`, a payload that does not follow is copied from `payload`.
 void WriteRmaRecord(const RmaRecord& record, const char* payload, char* to);
 // The record in front of `batch`, which it takes away; `payload` is in `batch`. Null, or what is wrong.
 const char* ReadRmaRecord(absl::string_view* batch, RmaRecord* record, absl::string_view* payload);

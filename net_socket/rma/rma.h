@@ -1,4 +1,4 @@
-// rma.h: the groups of the process behind the tables of one-sided transfers.
+// rma.h: the groups of the process for the tables of one-sided transfers.
 //
 // Purpose: the one implementation of RmaApi. Finds the group of a call, and moves the groups that NCCL does not call.
 //

@@ -44,7 +44,7 @@ absl::Status RmaReceiver::PostBatch() {
 absl::Status RmaReceiver::Progress(bool* moved) {
   if (comm_ == nullptr) return absl::OkStatus();
   absl::Status status = Settle(moved);
-  // As long as one follows another: whoever waits for a signal must not wait for the next call.
+  // As long as one follows another: who waits for a signal must not wait for the next call.
   for (int more = 0; more < 4 && status.ok(); ++more) {
     if (!unread_.empty()) {
       status = ReadBatch();

@@ -1,7 +1,8 @@
 // rma_receiver.h: what comes from one peer of a group, and in which order it is seen.
 //
 // Purpose: reads batches, puts payloads where their records say, and applies signals: each once, and only when all that
-//          it covers is in place. Keeps one receive posted for the batch to come, and one for each payload that follows.
+//          it covers is in place. Keeps one receive posted for the batch to come, and one for each payload that
+//          follows.
 //
 // Threads: under the group's mutex.
 // Units:   bytes.

@@ -27,7 +27,7 @@ namespace tcpx {
 
 class RmaSender {
  public:
-  // `handle`: the peer's, of which it takes a copy. `hello`: the first record.
+  // `handle`: the peer's; it takes a copy. `hello`: the first record.
   RmaSender(PluginApi* net, Context* context, int device, const void* handle, const RmaRecord& hello);
 
   // Sends `record` and its payload at `data`, in `region`, where it has one. `request`, which may be null, is finished

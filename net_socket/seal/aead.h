@@ -1,7 +1,7 @@
 // aead.h: authenticated encryption of one record, by whichever library has it.
 //
-// Purpose: the seam between records and ciphers (cipher_suites.h makes them). A suite is a cipher with a key of at most 32 bytes, a nonce of 12 and a
-//          tag of 16; the same suite gives the same bytes from every library.
+// Purpose: the seam between records and ciphers (cipher_suites.h makes them). A suite is a cipher with a key of at most
+//          32 bytes, a nonce of 12 and a tag of 16; the same suite gives the same bytes from every library.
 //
 // Threads: an Aead is used by one thread at a time; the rest is constant.
 // Lifetime: what an Aead knows of its key is wiped when it goes.
@@ -37,7 +37,7 @@ class Aead {
   // `out` gets `bytes` of ciphertext and the tag. `in` may be `out`, and must not overlap it otherwise.
   virtual bool Seal(const AeadNonce& nonce, const char* ad, size_t ad_bytes, const char* in, size_t bytes,
                     char* out) = 0;
-  // `in` has `bytes` of ciphertext and the tag behind them. `out` may be `in`.
+  // `in` has `bytes` of ciphertext and the tag after them. `out` may be `in`.
   virtual bool Open(const AeadNonce& nonce, const char* ad, size_t ad_bytes, const char* in, size_t bytes,
                     char* out) = 0;
 };

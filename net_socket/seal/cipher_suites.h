@@ -17,8 +17,8 @@ namespace tcpx {
 // `key` has KeyBytes.
 std::unique_ptr<Aead> MakeAead(CipherSuite suite, const uint8_t* key);
 
-// Those that this process has, by the trial of a known answer, the best first: never empty, since one is linked in.
-// *by gets what they come from, for the log; *slow why the best is far from what this processor could do; empty: it is not.
+// Those that this process has, by the trial of a known answer, the best first: never empty, since one is linked in. *by
+// gets what they come from, for the log; *slow why the best is far from what this processor could do; empty: it is not.
 std::vector<CipherSuite> FindSuites(std::string* by, std::string* slow = nullptr);
 // The latter, of a processor and a libgcrypt (null: none).
 std::string WhySlow(CipherSuite best, bool has_aes, const char* gcrypt_version);

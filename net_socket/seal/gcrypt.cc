@@ -92,7 +92,7 @@ struct LivingKey {
   LivingKey* next = nullptr;
   LivingKey* before = nullptr;
 };
-Mutex g_mutex;  // held by whoever forks, so that the child finds the list whole
+Mutex g_mutex;  // held by a thread that forks, so that the child finds the list whole
 LivingKey* g_living TCPX_GUARDED_BY(g_mutex) = nullptr;
 
 void LockForFork() TCPX_NO_THREAD_SAFETY_ANALYSIS { g_mutex.lock(); }

@@ -1,14 +1,14 @@
 // opener.h: the receiving half of a sealed socket: records in, authentic plaintext out, in order.
 //
-// Purpose: holds what has been read of the socket until a record is whole, and opens it where its reader wants it. Knows
-//          no socket.
+// Purpose: holds what has been read of the socket until a record is whole, and opens it where its reader wants it.
+//          Knows no socket.
 //
 // Use:     read into Room(), Took(n); while (size_t n = opener.next()) { Open(place) or OpenInPlace() }
 //
 // Threads: one at a time. Lifetime: keys are wiped when it goes.
 // Units:   bytes.
 // Errors:  broken(), for good: a length that no record has, or a record that is not the next one of this direction of
-//          this socket, unchanged. Nothing is given out behind it.
+//          this socket, unchanged. Nothing is given out after it.
 #ifndef TCPX_NET_SOCKET_SEAL_OPENER_H_
 #define TCPX_NET_SOCKET_SEAL_OPENER_H_
 
@@ -26,17 +26,17 @@ namespace tcpx {
 
 // What a connection fails with that got such bytes.
 inline constexpr char kNotAuthentic[] =
-    "bytes came that are not the peer's: a record was changed, repeated, left out or moved on its way (TCPX_ENCRYPT)";
+    "bytes came that are not the peer's: a record was changed, repeated, left out or moved on the path (TCPX_ENCRYPT)";
 inline constexpr char kCutRecord[] =
-    "the stream ended in the middle of a record: the peer is gone, or it was cut on its way (TCPX_ENCRYPT)";
+    "the stream ended in the middle of a record: the peer is gone, or it was cut on the path (TCPX_ENCRYPT)";
 
 class Opener {
  public:
   Opener(const TrafficKeys& keys, std::shared_ptr<SealBuffers> buffers);
   ~Opener();
 
-  // Where to read to: what was opened in place before is gone. `idle`: little, and of its own, where nothing is held, so
-  // that a read may wait for long.
+  // Where to read to: what was opened in place before is gone. `idle`: little, and of its own, where nothing is held,
+  // so that a read may wait for long.
   iovec Room(bool idle = false);
   void Took(size_t bytes) { end_ += bytes; }
   // So much plaintext has the next record; 0: it is not whole, or this is broken.
@@ -52,7 +52,7 @@ class Opener {
   bool cut() const { return begin_ < end_; }
   // Nothing more is read for now: gives a buffer back that holds little.
   void GiveBack();
-  // Opens all whole records that `sealed` brings, and appends their plaintext. False: broken, behind what was appended.
+  // Opens all whole records that `sealed` brings, and appends their plaintext. False: broken, after what was appended.
   bool OpenAll(const char* sealed, size_t bytes, std::string* out);
 
  private:

@@ -2,7 +2,7 @@
 //
 //   a record:  length of the plaintext (4 bytes, little endian, 1 to kSealedBytesMax) | ciphertext | tag (16 bytes)
 //
-// The length is the associated data. The nonce is never sent: the direction's IV, of which the last eight bytes are
+// The length is the associated data. The nonce is never sent: the direction's IV, whose last eight bytes are
 // xored with the record's number (big endian). After kRecordsPerKey records the next traffic secret is derived from the
 // one at hand, and records are counted from 0 again: 2^36 bytes at the most under one key.
 //

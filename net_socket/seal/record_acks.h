@@ -22,8 +22,8 @@ class RecordAcks {
   // A record of so much plaintext ended `sealed_after` sealed bytes before the last one that was taken.
   void Ended(size_t sealed_after, size_t plain);
 
-  // How much plaintext is not acknowledged, where the kernel holds `queued` bytes that are not; negative: not known. Whole
-  // records count.
+  // How much plaintext is not acknowledged, where the kernel holds `queued` bytes that are not; negative: not known.
+  // Whole records count.
   int64_t Unacked(int64_t queued);
   // The same, with what is acknowledged of a record that is not whole counted too: for a pace, and for nothing else.
   int64_t UnackedAbout(int64_t queued);

@@ -10,7 +10,7 @@
 
 namespace tcpx {
 
-// Eight records of the longest kind, and what is small besides. Half of it made messages of 64 to 512 KiB 7 % slower,
+// Eight records of the longest kind, and small ones in addition. Half of it made messages of 64 to 512 KiB 7 % slower,
 // twice as much no faster (docs/experiments.md).
 inline constexpr size_t kSealBufferBytes = (512 + 8) * 1024;
 

@@ -1,13 +1,14 @@
 // sealer.h: the sending half of a sealed socket: plaintext in, records out, and which plaintext the kernel has.
 //
 // Purpose: sits between those who gather what is to be sent and the socket. It takes plaintext as sendmsg(2) does: what
-//          it says was taken is with the kernel, whole records of it; what it has sealed and the kernel has not taken is
-//          pending, and goes first. Whoever sends offers the same bytes again until they are taken, so nobody has to
+//          it says was taken is with the kernel, whole records of it; what it has sealed and the kernel has not taken
+//          is pending, and goes first. Whoever sends offers the same bytes again until they are taken, so nobody has to
 //          drive a socket for the sake of the sealer alone.
 //
 // Use:     Send(fd, ...), or, where an engine sends: if (!pending()) Seal(...); send rest(); Took(n).
 //
-// Threads: one at a time. Lifetime: borrows nothing; keys are wiped when it goes, and so with the socket that they serve.
+// Threads: one at a time. Lifetime: borrows nothing; keys are wiped when it goes, and so with the socket that they
+//          serve.
 // Units:   bytes. Positions count from the socket's first record.
 // Errors:  Send: as sendmsg(2), and EPROTO where sealing fails, which then stays. Stop.
 #ifndef TCPX_NET_SOCKET_SEAL_SEALER_H_
@@ -38,13 +39,13 @@ class Sealer {
   // Room that all records of so much plaintext, a short piece and one other, fit.
   static constexpr size_t RoomFor(size_t bytes) { return bytes + kSealBytes * (bytes / kSealedBytesMax + 3); }
 
-  // Sends what the pieces hold, as far as the socket takes it without waiting: plaintext bytes of whole records, and never
-  // more of them than the pieces hold.
+  // Sends what the pieces hold, as far as the socket takes it without waiting: plaintext bytes of whole records, and
+  // never more of them than the pieces hold.
   ssize_t Send(int fd, const iovec* pieces, int count);
   // What is pending is no longer what is offered first: Send takes nothing from here on (EAGAIN).
   void Stop() { stopped_ = true; }
 
-  // Seals as much of the pieces, behind the first `skip` bytes, as a buffer holds; nothing is pending. False: it can't.
+  // Seals as much of the pieces, after the first `skip` bytes, as a buffer holds; nothing is pending. False: it can't.
   bool Seal(const iovec* pieces, int count, size_t skip = 0);
   // The same, into `room`, which stays where it is until all was taken.
   bool SealInto(char* room, size_t bytes, const iovec* pieces, int count, size_t skip = 0);
@@ -88,7 +89,8 @@ class Sealer {
   RecordAcks acks_;
 };
 
-// As sendmsg(2), by `sealer`; without one in the clear, and where that `must` not be (TCPX_ENCRYPT is on) not at all: EPROTO.
+// As sendmsg(2), by `sealer`; without one in the clear, and where that `must` not be (TCPX_ENCRYPT is on) not at all:
+// EPROTO.
 ssize_t SendBy(Sealer* sealer, bool must, int fd, iovec* pieces, int count);
 
 }  // namespace tcpx

@@ -1,6 +1,6 @@
 // bulk_send_lane.h: one lane that carries chunks of bulk messages away.
 //
-// Purpose: glue between the pure Striper and whoever moves bytes: a progress thread through its engine (the *InLoop
+// Purpose: glue between the pure Striper and what moves bytes: a progress thread through its engine (the *InLoop
 //          functions), or the calling thread with plain calls (Pump).
 //
 // Threads: a lane attached to the pool is its thread's; else the calling thread's, under the comm's mutex.
@@ -43,7 +43,8 @@ class BulkSendLane final : public PoolLane {
     bool seals = false;  // nothing is sent in the clear (TCPX_ENCRYPT)
   };
 
-  // `busy` is the process's; `rates` and `idle` have one entry per bulk lane of the connection; this lane writes its own.
+  // `busy` is the process's; `rates` and `idle` have one entry per bulk lane of the connection; this lane writes its
+  // own.
   BulkSendLane(LaneOwner* owner, const Settings& settings, Striper* striper, LaneRates* rates, IdleLanes* idle,
                BusyLanes* busy);
   // Before the lane is moved: its socket is sealed.
@@ -53,9 +54,8 @@ class BulkSendLane final : public PoolLane {
   void CompleteInLoop(const Completion& completion) override;
   void AbortInLoop(Engine* engine) override;
 
-  // The peer has ended in order: what the kernel has taken is all that it needed, and more to send is an error. From any
-  // thread; kick the lane then.
-  // `taken`: how much of the lane's stream the peer had by then, where it says so.
+  // The peer has ended in order: what the kernel has taken is all that it needed, and more to send is an error. From
+  // any thread; kick the lane then. `taken`: how much of the lane's stream the peer had by then, where it says so.
   void PeerClosed(uint64_t taken = 0) {
     peer_took_ = taken;
     peer_closed_.store(true, std::memory_order_release);

@@ -1,8 +1,8 @@
 // busy_lanes.h: how many bulk lanes of the process have been busy lately, and what each of them may hold unsent.
 //
 // Purpose: a lane holds what drains within milliseconds at its own pace (lane_rate.h), so lanes that are busy together
-//          share a link by what they measure. But a pace may be of long ago, when the lane was alone; where thousands of
-//          lanes wake at once, memory is shared by how many they are. What is in flight is never bounded by this.
+//          share a link by what they measure. But a pace may be of long ago, when the lane was alone; where thousands
+//          of lanes wake at once, memory is shared by how many they are. What is in flight is never bounded by this.
 //
 // Threads: any.
 // Units:   bytes, nanoseconds of MonotonicNanos.
@@ -23,8 +23,8 @@ class BusyLanes {
   void Note(int64_t now_ns, uint32_t* span);
   int Count(int64_t now_ns) const;
 
-  // What each of `lanes` busy ones may hold unsent: -1, no bound of ours, for up to 64; else a part of 256 MiB, 64 KiB at
-  // the least.
+  // What each of `lanes` busy ones may hold unsent: -1, no bound of ours, for up to 64; else a part of 256 MiB, 64 KiB
+  // at the least.
   static int64_t UnsentMax(int lanes);
 
  private:

@@ -12,7 +12,7 @@ namespace {
 
 const char kZeros[1024] = {};
 
-// Appends the part of a piece that lies behind the first *skip and within the next *left bytes.
+// Appends the part of a piece that lies after the first *skip and within the next *left bytes.
 void Append(const char* data, size_t bytes, uint64_t* skip, uint64_t* left, iovec* iov, int* count) {
   if (*skip >= bytes) {
     *skip -= bytes;

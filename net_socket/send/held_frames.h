@@ -1,15 +1,15 @@
 // held_frames.h: what a lane has sent and its peer may not have yet, so that another socket can go on in the middle.
 //
-// Purpose: a lane is a stream of bytes, which outlives its sockets. Each frame is kept from its first byte on until
-//          the peer's kernel has acknowledged its last. A request is told then; or at once, where its payload fits the
-//          room for copies. After a loss the peer says how much of the stream it has taken, and what lies behind that
-//          is sent again.
+// Purpose: a lane is a stream of bytes, which outlives its sockets. Each frame is kept from its first byte on until the
+//          peer's kernel has acknowledged its last. A request hears of it then; or at once, where its payload fits the
+//          room for copies. After a loss the peer says how much of the stream it has taken, and what lies after that is
+//          sent again.
 //
 // Use:     held.Begin(...);  held.Sent(n) ...;  held.Finish(copy);  held.Acked(QueuedBytes(fd)) now and then
 //          after a loss: held.Rewind(taken); while (held.resending()) { GatherAgain, SentAgain }
 //
 // Threads: one at a time. Knows no socket; allocates in its constructor only.
-// Lifetime: borrows requests and their payload until it has told them.
+// Lifetime: borrows requests and their payload until they have heard of it.
 // Units:   bytes; positions count the bytes of the stream.
 // Errors:  Rewind.
 #ifndef TCPX_NET_SOCKET_SEND_HELD_FRAMES_H_
@@ -37,7 +37,7 @@ class HeldFrames {
   struct Payload {
     const char* data = nullptr;
     size_t bytes = 0;
-    uint16_t padding = 0;  // behind it, of no meaning
+    uint16_t padding = 0;  // after it, of no meaning
   };
 
   // Room for `frames`, a power of two, and for so many bytes of copied payload.
@@ -48,7 +48,7 @@ class HeldFrames {
   bool empty() const { return first_ == next_; }
   // More than half of the room is taken: a look at what was acknowledged pays.
   bool crowded() const { return 2 * (next_ - first_) > mask_ || 2 * (copy_end_ - copy_begin_) > copy_bytes_; }
-  // True exactly when a request is still to be told.
+  // True exactly when a request has still to hear of it.
   bool awaited() const { return awaited_ > 0; }
   // Bytes of the stream that the socket at hand was given, or that it does not need.
   uint64_t cursor() const { return cursor_; }
@@ -66,13 +66,13 @@ class HeldFrames {
   // The socket holds `queued` unacknowledged bytes (QueuedBytes; negative: not known).
   void Acked(int64_t queued);
 
-  // The peer has taken so much of the stream, and takes no more: it has closed. True: some of it by an earlier socket, so
-  // that the one at hand goes on with something else.
+  // The peer has taken so much of the stream, and takes no more: it has closed. True: some of it by an earlier socket,
+  // so that the one at hand goes on with something else.
   bool PeerTook(uint64_t taken);
   // True exactly when the peer has all that was sent, as far as is known.
   bool all_acked() const { return acked_ == sent_; }
 
-  // Another socket goes on behind the first `taken` bytes. False: the peer can't say so, since its kernel has
+  // Another socket goes on after the first `taken` bytes. False: the peer can't say so, since its kernel has
   // acknowledged more or was sent less.
   bool Rewind(uint64_t taken);
   bool resending() const { return cursor_ < sent_; }
@@ -83,9 +83,9 @@ class HeldFrames {
 
  private:
   struct Frame {
-    uint64_t end = 0;  // position behind it
+    uint64_t end = 0;  // position after it
     Payload payload;
-    SendRequest* request = nullptr;  // to be told; null: it was, or there is none
+    SendRequest* request = nullptr;  // has to hear of it; null: it has, or there is none
     uint64_t copy_end = 0;           // in copies, where it has one
     bool pinned = false;
     char header[kHeaderBytes];
@@ -108,7 +108,7 @@ class HeldFrames {
   uint64_t copy_begin_ = 0;
   uint64_t copy_end_ = 0;
   size_t awaited_ = 0;
-  uint64_t begun_ = 0;   // position behind the last frame
+  uint64_t begun_ = 0;   // position after the last frame
   uint64_t sent_ = 0;    // given to some socket
   uint64_t cursor_ = 0;  // given to the one at hand
   uint64_t acked_ = 0;

@@ -20,8 +20,8 @@ class LaneRate {
   // `held_min` is what a lane may always hold: a chunk.
   explicit LaneRate(int64_t held_min) : held_min_(held_min) {}
 
-  // At `now`: bytes given to the kernel so far, and how many of them are not acknowledged. `continuous`: the lane has had
-  // data to send ever since the look before, however long ago that is (a chunk may take a slow flow 100 ms).
+  // At `now`: bytes given to the kernel so far, and how many of them are not acknowledged. `continuous`: the lane has
+  // had data to send ever since the look before, however long ago that is (a chunk may take a slow flow 100 ms).
   void Sample(int64_t now_ns, uint64_t sent, int64_t held, bool continuous = false);
   // Another socket goes another way: nothing is known of it.
   void Restart() {

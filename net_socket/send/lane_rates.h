@@ -1,7 +1,7 @@
 // lane_rates.h: a connection's bulk lanes side by side: who shall take how much of what is left, and who nothing.
 //
-// Threads: each lane's owner sets its own and looks; TakeOrders and what comes of them by whoever carries them out; any
-//          reads.
+// Threads: each lane's owner sets its own and looks; TakeOrders and what comes of them by the thread that carries them
+//          out; any reads.
 // Lifetime: outlives the lanes.
 // Units:   bytes per second, bytes, nanoseconds.
 // Errors:  none.
@@ -26,7 +26,7 @@ class LaneRates {
     LanePolicy::Settings lanes;
     bool piloted = false;   // pilot/lane_pilot.h; else all carry
     bool shuffled = false;  // pilot/lane_shuffle.h
-    // There are orders, or something was found. By whoever looks at a lane: it must not wait.
+    // There are orders, or something was found. By a thread that looks at a lane: it must not wait.
     std::function<void()> ordered = [] {};
     // How many lanes the process may open more.
     std::function<int()> may_open = [] { return 0; };

@@ -32,7 +32,7 @@ int SendAgain(int fd, HeldFrames* held, Sealer* sealer, bool must) {
   return 0;
 }
 
-// What is sealed and not sent would be taken for what comes behind.
+// What is sealed and not sent would be taken for what comes after it.
 void PeerTookOf(uint64_t taken, HeldFrames* held, Sealer* sealer) {
   if (held->PeerTook(taken) && sealer != nullptr && sealer->pending()) sealer->Stop();
 }

@@ -1,4 +1,4 @@
-// send_again.h: what a lane that heals does with its socket besides sending what is new.
+// send_again.h: what a lane that heals does with its socket apart from sending what is new.
 //
 // Threads: the lane's.
 // Units:   nanoseconds.
@@ -15,9 +15,8 @@ namespace tcpx {
 class HeldFrames;
 class Sealer;
 
-// `sealer`: of the lane's socket; null: it is not sealed.
-// Sends what an earlier socket may have lost, as far as this one takes it without waiting: 0 once nothing is left. `must`:
-// not in the clear.
+// `sealer`: of the lane's socket; null: it is not sealed. Sends what an earlier socket may have lost, as far as this
+// one takes it without waiting: 0 once nothing is left. `must`: not in the clear.
 int SendAgain(int fd, HeldFrames* held, Sealer* sealer, bool must);
 // The peer has closed, with so much of the lane's stream (HeldFrames::PeerTook).
 void PeerTookOf(uint64_t taken, HeldFrames* held, Sealer* sealer);

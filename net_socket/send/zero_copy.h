@@ -72,7 +72,7 @@ class PinnedChunks {
 
   // Null when all are waiting for the kernel: send by copying then.
   PinnedChunk* Take();
-  // Gives back what is over, after having told the request; else leaves it.
+  // Gives back what is over, after the request has heard of it; else leaves it.
   void Settle(PinnedChunk* chunk);
   // True exactly while the kernel holds one.
   bool InFlight() const;

@@ -55,7 +55,7 @@ inline constexpr CounterLine<LaneSums> kLaneCounters[] = {
     {&LaneSums::calls, "calls", "tcpx_calls_total", CountedAt::kBoth,
      "System calls or ring operations that moved bytes."},
     {&LaneSums::short_calls, "short_writes", "tcpx_short_writes_total", CountedAt::kSenders,
-     "Sends of which the kernel took a part only."},
+     "Sends that the kernel took only a part of."},
     {&LaneSums::zero_copy, "zero_copy_sends", "tcpx_zero_copy_sends_total", CountedAt::kSenders,
      "Chunks that were sent without a copy."},
     {&LaneSums::copied, "zero_copy_copied", "tcpx_zero_copy_copied_total", CountedAt::kSenders,
@@ -75,7 +75,7 @@ inline constexpr CounterLine<ConnectionCounts> kConnectionCounters[] = {
     {&ConnectionCounts::dropped, "lanes_dropped", "tcpx_lanes_dropped_total", CountedAt::kBoth,
      "Lanes that were closed while their connection was up."},
     {&ConnectionCounts::slow, "lanes_slow", "tcpx_lanes_slow_total", CountedAt::kBoth,
-     "Lanes that became far slower than their sisters for long."},
+     "Lanes that were far slower than the others for long."},
     {&ConnectionCounts::health, nullptr, nullptr, CountedAt::kBoth, "Health sockets that came back."},
 };
 

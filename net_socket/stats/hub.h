@@ -1,12 +1,13 @@
 // hub.h: the statistics of the process: who has numbers, the thread that looks at them, and its ways out.
 //
-// Purpose: connections join with a link and leave with their last numbers. A thread of its own looks at every connection
-//          once a second, writes the file every 10 s and answers readers of the socket, so that neither messages nor
-//          housekeeping ever wait for a disk or a reader. pace.h says how often it looks.
+// Purpose: connections join with a link and leave with their last numbers. A thread of its own looks at every
+//          connection once a second, writes the file every 10 s and answers readers of the socket, so that neither
+//          messages nor housekeeping ever wait for a disk or a reader. pace.h says how often it looks.
 //
 // Threads: Start, Stop, Join, Leave and Take from any but its own.
 // Lifetime: the plugin's. What closed connections have counted stays.
-// Errors:  a way out that can't be had is one WARN, and the rest goes on; so are a thread that can't be had, and memory.
+// Errors:  a way out that can't be had is one WARN, and the rest goes on; so are a thread that can't be had, and
+//          memory.
 #ifndef TCPX_NET_SOCKET_STATS_HUB_H_
 #define TCPX_NET_SOCKET_STATS_HUB_H_
 
@@ -60,7 +61,7 @@ class StatsEntry {
   friend class StatsHub;
 
   const Link<NumbersSource> source_;
-  Mutex mutex_;  // taken behind the link's, and behind the hub's
+  Mutex mutex_;  // taken after the link's, and after the hub's
   ConnectionNumbers numbers_ TCPX_GUARDED_BY(mutex_);
   bool left_ TCPX_GUARDED_BY(mutex_) = false;
 };
@@ -105,7 +106,7 @@ class StatsHub {
   std::thread thread_ TCPX_GUARDED_BY(start_mutex_);
   OwnedFd stop_;
   bool told_ TCPX_GUARDED_BY(start_mutex_) = false;  // that there is no thread
-  // The thread's, one behind the other: what does not work was told of.
+  // The thread's, one after the other: what does not work was reported.
   bool told_file_ = false;
   bool told_socket_ = false;
 

@@ -46,7 +46,8 @@ void AddBlocked(Blocked kind, uint64_t ns, ConnectionNumbers* numbers) {
   numbers->blocked[static_cast<size_t>(kind)] += ns;
 }
 
-// Nanoseconds in which TCP held bytes of lanes, summed over them, and how much of it the peer's window was closed, 0 to 1.
+// Nanoseconds in which TCP held bytes of lanes, summed over them, and how much of it the peer's window was closed, 0 to
+// 1.
 struct TcpBusy {
   uint64_t ns = 0;
   double window = 0;
@@ -68,8 +69,8 @@ bool AnyLost(const ConnectionNumbers& numbers) {
   return std::any_of(numbers.lanes.begin(), numbers.lanes.end(), [](const LaneNumbers& lane) { return lane.lost; });
 }
 
-// A sender's time with bytes to move, and without a call of whoever moves them. What TCP did not hold, nor a lane that
-// has lost its socket, was not sent yet.
+// A sender's time with bytes to move, and without a call of the thread that moves them. What TCP did not hold, nor a
+// lane that has lost its socket, was not sent yet.
 void AttributeSending(uint64_t moving, uint64_t uncalled, const ThreadUse& use, ConnectionNumbers* numbers) {
   const TcpBusy busy = TakeTcpBusy(numbers);
   const uint64_t held = AnyLost(*numbers) ? moving + uncalled : std::min(moving + uncalled, busy.ns);

@@ -31,7 +31,8 @@ struct OpenWait {
   int64_t from_ns = 0;
   int64_t looked_ns = 0;
   WaitNumbers guessed;
-  // Not of this stretch alone: what waited for a call, of the time that counts as unheard and as moving once a stretch is over.
+  // Not of this stretch alone: what waited for a call, of the time that counts as unheard and as moving once a stretch
+  // is over.
   uint64_t uncalled_unheard_ns = 0;
   uint64_t uncalled_moving_ns = 0;
   uint32_t calls = 0;  // NCCL's, until the latest look

@@ -1,8 +1,8 @@
 // pace.h: when the statistics look, and when they write.
 //
-// Purpose: a look comes once a second, or less often where looks would cost more than a third of a percent of a CPU, but
-//          every 10 s at least. Only the look itself counts: else whoever asks the socket often would slow looks down.
-//          Files are written every 10 s, of the latest look, however long that is ago.
+// Purpose: a look comes once a second, or less often where looks would cost more than a third of a percent of a CPU,
+//          but every 10 s at least. Only the look itself counts: else a reader that asks the socket often would slow
+//          looks down. Files are written every 10 s, of the latest look, however long that is ago.
 //
 // Threads: one at a time.
 // Units:   nanoseconds of MonotonicNanos; 0 is due.

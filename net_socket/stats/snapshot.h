@@ -1,4 +1,4 @@
-// snapshot.h: everything that the statistics know at one moment, for whoever shows it.
+// snapshot.h: everything that the statistics know at one moment, for those that show it.
 //
 // Threads: plain data.
 // Units:   as in numbers.h; seconds since 1970 where a name ends in _unix.

@@ -1,7 +1,7 @@
 // stats_file.h: the file for Prometheus, one a process, that is there exactly while the process has connections.
 //
-// Purpose: `tcpx-HOST-PID.prom`, replaced as a whole, so that a reader (node_exporter's textfile collector) never sees a
-//          half of one. Files that dead processes left are removed.
+// Purpose: `tcpx-HOST-PID.prom`, replaced as a whole, so that a reader (node_exporter's textfile collector) never sees
+//          a half of one. Files that dead processes left are removed.
 //
 // Threads: one at a time.
 // Errors:  one WARN for the first failure; it is tried again at each write.
@@ -19,12 +19,12 @@ namespace tcpx {
 
 class StatsFile {
  public:
-  // Ages of files that are removed: of a process that is seen to be dead, and of any other one. Processes of other hosts
-  // and PID namespaces can't be seen, and a PID may be another process's by now; a living one writes every 10 s.
+  // Ages of files that are removed: of a process that is seen to be dead, and of any other one. Processes of other
+  // hosts and PID namespaces can't be seen, and a PID may be another process's by now; a living one writes every 10 s.
   static constexpr int64_t kStaleSeconds = 30;
   static constexpr int64_t kStaleElsewhereSeconds = 600;
 
-  // `told`: a failure was told of already, by an earlier one of this process.
+  // `told`: a failure was reported already, by an earlier one of this process.
   StatsFile(std::string dir, const ProcessNumbers& process, bool told = false);
   // Removes the file.
   ~StatsFile();

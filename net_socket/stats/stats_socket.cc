@@ -119,8 +119,8 @@ absl::Status StatsSocket::Bind() {
   return status;
 }
 
-// Whoever finds the name finds a socket that answers: so of two that start at once neither takes the other's for one that
-// was left behind.
+// Whoever finds the name finds a socket that answers: so of two that start at once neither takes the other's for one
+// that was left.
 absl::Status StatsSocket::Publish(const std::string& bound) {
   struct stat about {};
   if (lstat(bound.c_str(), &about) != 0) return ErrnoStatus(errno, absl::StrCat("stat of ", bound));

@@ -1,16 +1,16 @@
-// stats_socket.h: answers whoever connects with one JSON document, and closes.
+// stats_socket.h: answers each connection with one JSON document, and closes.
 //
 // Purpose: TCPX_STATS_SOCKET. Nothing is read of a client, so nothing that it says can do harm; nobody waits for it.
 //          At most kClientsMax are served at once, each for kClientNs; more are turned away, at most kAcceptsMax in
 //          each kAcceptNs.
 //
-// Names:   "@name" is in the abstract name space of this network namespace; else a file's path, which with ".MARK" behind
-//          it must have place in an address (107 bytes). "auto" is
-//          "@tcpx-UID-MARK" (process_mark.h). %p is the process's PID.
+// Names:   "@name" is in the abstract name space of this network namespace; else a file's path, which with ".MARK"
+//          after it it must have place in an address (107 bytes). "auto" is "@tcpx-UID-MARK" (process_mark.h). %p is
+//          the process's PID.
 // Threads: one at a time.
 // Errors:  Open: what the kernel says, or that a living process has the name. A file that a dead process left is
 //          replaced. Those of other names are left alone: a socket of another host's living process, in a folder that
-//          both share, refuses connections just as one that was left behind.
+//          both share, refuses connections just as one that was left.
 // Source:  unix(7): SO_PEERCRED.
 #ifndef TCPX_NET_SOCKET_STATS_STATS_SOCKET_H_
 #define TCPX_NET_SOCKET_STATS_STATS_SOCKET_H_

@@ -38,8 +38,8 @@ class ThreadWatch {
   const std::map<int, ThreadTimes>& threads() const { return threads_; }
   // By name, what those that have ended had used when they were last seen: sums don't fall by their end.
   const std::map<std::string, ThreadTimes>& ended() const { return ended_; }
-  // Of a connection's threads, between the two latest looks: what the caller did, or the most that a progress thread did,
-  // whichever is more. kUseUnknown: the caller was not looked at.
+  // Of a connection's threads, between the two latest looks: what the caller did, or the most that a progress thread
+  // did, whichever is more. kUseUnknown: the caller was not looked at.
   ThreadUse Use(int caller) const;
 
  private:

@@ -133,5 +133,5 @@ INNER
 rc=0
 said=$(NETNS_INSIDE='' bash "$scratch/cases.sh") || rc=$?
 right=$([[ $said == $'case one\ncase two\nFAILED: so' ]] && echo 1 || echo 0)
-check "cases beside each other" "rc == 1 && right" "$said"
+check "cases at the same time" "rc == 1 && right" "$said"
 netns_end

@@ -1,4 +1,4 @@
-# peers.sh: two ranks of peer, which send each other messages and check every byte. To be sourced behind lab.sh.
+# peers.sh: two ranks of peer, which send each other messages and check every byte. To be sourced after lab.sh.
 #
 #   device_a=0 device_b=1 peers NAME ENVIRONMENT...     # false, with both logs, unless all arrives
 #   peers_run NAME ENVIRONMENT...                       # the same, counted in `failures`

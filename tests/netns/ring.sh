@@ -1,4 +1,4 @@
-# ring.sh: rings of ring_rank, and what becomes of them. To be sourced behind lab.sh.
+# ring.sh: rings of ring_rank, and what becomes of them. To be sourced after lab.sh.
 #
 #   start NAME HOSTS ENVIRONMENT...     # one rank on each of HOSTS; returns when traffic flows
 #   ... something happens ...

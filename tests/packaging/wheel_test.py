@@ -174,7 +174,7 @@ class SymbolsTest(Packed):
     def test_another_library_is_refused(self):
         done = self.check(shutil.which("bash"))
         self.assertEqual(1, done.returncode)
-        self.assertRegex(done.stdout, r"needs libraries besides glibc's\nlibtinfo\.so\.6\n")
+        self.assertRegex(done.stdout, r"needs libraries other than glibc's\nlibtinfo\.so\.6\n")
 
 
 @unittest.skipUnless(HAS_VENV, "no ensurepip")

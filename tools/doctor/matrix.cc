@@ -166,7 +166,7 @@ void JudgeMatrix(const std::vector<HostLine>& hosts, const std::vector<Cell>& ce
   const bool all_odd = !cells.empty() && outliers.size() == cells.size();
   for (size_t i = 0; i < hosts.size(); ++i) {
     if (!to_blame(i) || all_odd) continue;
-    report->Problem("host", absl::StrCat(hosts[i].name, " stands out in all of its ", pairs[i], " pairs"),
+    report->Problem("host", absl::StrCat(hosts[i].name, " is unusual in all of its ", pairs[i], " pairs"),
                     absl::StrCat("tcpx_doctor on ", hosts[i].name));
   }
   for (const auto& [cell, reason] : outliers) {

@@ -1,4 +1,4 @@
-# doctor.sh: broken set-ups, and whether the doctor names what is wrong. To be sourced behind lab.sh.
+# doctor.sh: broken set-ups, and whether the doctor names what is wrong. To be sourced after lab.sh.
 #
 #   examine HOST [NAME=VALUE|OPTION...]     runs it there; what it says is in $said, its exit code in $code
 #   finds NAME GRADE CHECK REGEX            one line of it has this grade and check and matches

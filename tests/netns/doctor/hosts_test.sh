@@ -34,7 +34,7 @@ if ((${TCPX_TEST_LONG:-0} == 1)); then
   grep -Eq '^a +- +[0-9]+ +[0-9]+$' <<<"$said" || not_so "three hosts alike: no matrix"
 
   tc -n c qdisc delete dev eth0 root && netns_shape c eth0 25mbit
-  matrix && broken "a slow host" host "c stands out in all of its 2 pairs"
+  matrix && broken "a slow host" host "c is unusual in all of its 2 pairs"
   broken "a slow host" pair "a and c: .*back [0-9]+ Mbit/s, where the median is"
   ! grep -q 'problem  *pair  *a and b' <<<"$said" || not_so "a slow host: a and b stand out too"
   tc -n c qdisc delete dev eth0 root && netns_shape c eth0 100mbit
@@ -45,7 +45,7 @@ python3 -c 'import json, sys; r = json.loads(sys.stdin.read()); assert len(r["pa
   <<<"$said" || not_so "--json"
 ip -n s link set c-eth0 down
 echo "nosuch 10.1.0.9" >>"$scratch/hosts"
-matrix --ms 0 && broken "a host that is away" host "c stands out in all of its 2 pairs"
+matrix --ms 0 && broken "a host that is away" host "c is unusual in all of its 2 pairs"
 broken "a host that is away" pair "b and c: not reached"
 broken "a host where nothing starts" host "nosuch: no doctor could be started"
 

@@ -24,9 +24,9 @@ namespace tcpx {
 namespace {
 
 constexpr char kNotAuthentic[] =
-    "bytes came that are not the peer's: a record was changed, repeated, left out or moved on its way (TCPX_ENCRYPT)";
+    "bytes came that are not the peer's: a record was changed, repeated, left out or moved on the path (TCPX_ENCRYPT)";
 constexpr char kCutRecord[] =
-    "the stream ended in the middle of a record: the peer is gone, or it was cut on its way (TCPX_ENCRYPT)";
+    "the stream ended in the middle of a record: the peer is gone, or it was cut on the path (TCPX_ENCRYPT)";
 constexpr char kLostAcknowledged[] = "the peer does not have what its kernel has acknowledged";
 constexpr char kClosed[] = "the peer closed the connection";
 constexpr char kBroken[] = "Broken pipe";
