@@ -6,7 +6,8 @@
 #                  libnccl-profiler-tcpx.so, and the tools in bin: tcpx_doctor, tcpx_top, tcpx_trace_merge, net_bench
 #   --seccomp DIR  gets the seccomp profile too: a node's /var/lib/kubelet/seccomp
 #
-# A file is put in place by a rename: a process that has the old one open keeps it whole. TCPX_NO_DEFAULT_LINK=1 leaves
+# A file is put in place by a rename: a process that has the old one open keeps it whole. What it is written to first has a
+# folder of its own with a random name: a link that somebody else has left there leads nowhere. TCPX_NO_DEFAULT_LINK=1 leaves
 # out libnccl-net.so, and so the plugin to those who name it (NCCL_NET_PLUGIN=tcpx).
 #
 # exit codes: 0 done; 1 a file can't be written; 2 wrong use
@@ -17,10 +18,11 @@ usage() { sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"; }
 
 # put FILE DIR [MODE]: the new content appears at once or not at all
 put() {
-  temporary=$2/.${1##*/}.$$
-  cp "$1" "$temporary"
-  chmod "${3:-644}" "$temporary"
-  mv -f "$temporary" "$2/${1##*/}"
+  temporary=$(mktemp -d "$2/.tcpx.XXXXXXXX")
+  cp "$1" "$temporary/file"
+  chmod "${3:-644}" "$temporary/file"
+  mv -fT "$temporary/file" "$2/${1##*/}"
+  rmdir "$temporary"
 }
 
 seccomp=

@@ -42,6 +42,14 @@ TCPX_NO_DEFAULT_LINK=1 run "$scratch/pod" || fail "without the link"
 [[ $(content pod) == "$programs./libnccl-net-tcpx.so ./libnccl-profiler-tcpx.so ./librccl-net-tcpx.so " ]] ||
   fail "holds $(content pod)"
 
+# Links that somebody has left where a script without mktemp would write lead nowhere.
+echo mine >"$scratch/precious"
+for pid in $(seq $$ $(($$ + 400))); do ln -s "$scratch/precious" "$scratch/pod/.libnccl-net-tcpx.so.$pid"; done
+run "$scratch/pod" || fail "with links there"
+[[ $(<"$scratch/precious") == mine ]] || fail "it wrote through a link"
+find "$scratch/pod" -name '.lib*' -delete
+[[ -z $(find "$scratch/pod" "$scratch/kubelet" -name '.tcpx*') ]] || fail "it left its folder"
+
 expect() {
   local rc=$1 text=$2 got=0
   shift 2

@@ -155,18 +155,63 @@ class ManifestsTest(unittest.TestCase):
             for metric in metrics:
                 self.assertIn(metric, known, rule["alert"])
 
+    def test_jobs_pass_the_restricted_standard(self):
+        for name, pod, _ in training_pods():
+            security = pod["securityContext"]
+            self.assertTrue(security["runAsNonRoot"], name)
+            self.assertNotEqual(0, security["runAsUser"], name)
+            self.assertIn(security["seccompProfile"]["type"], ("RuntimeDefault", "Localhost"), name)
+            for what in ("hostNetwork", "hostPID", "hostIPC"):
+                self.assertFalse(pod.get(what), name)
+            for volume in pod["volumes"]:
+                self.assertFalse(set(volume) - {"name", "emptyDir", "secret", "configMap"}, name)
+            for sysctl in security.get("sysctls", []):
+                self.assertEqual("net.ipv4.ip_local_port_range", sysctl["name"], name)  # A safe one.
+            for container in pod["containers"] + pod.get("initContainers", []):
+                own = container["securityContext"]
+                self.assertIs(False, own["allowPrivilegeEscalation"], name)
+                self.assertEqual({"drop": ["ALL"]}, own["capabilities"], name)
+                self.assertFalse(set(own) - {"allowPrivilegeEscalation", "capabilities", "readOnlyRootFilesystem"}, name)
+
+    def test_jobs_encrypt(self):
+        for name, _, environment in training_pods():
+            if "TCPX_SECRET_FILE" in environment:
+                self.assertEqual("1", environment["TCPX_ENCRYPT"], name)
+
+    def test_images_are_pinned(self):
+        """By digest, but for the user's own, and for Debian's, of which no digest is known without its registry."""
+        files = [*KUBERNETES.glob("*.yaml"), ROOT / "deploy/chart/tcpx/values.yaml", ROOT / "deploy/Dockerfile"]
+        found = set()
+        for path in files:
+            found |= set(re.findall(r"^\s*(?:- )?(?:image|pauseImage): *([^\s{]+)|^ARG BASE=(\S+)", path.read_text(), re.M))
+        images = {plain or base for plain, base in found}
+        self.assertIn("debian:12-slim", images)
+        for image in images - {"debian:12-slim"}:
+            if not image.startswith("registry.example.com/"):
+                self.assertRegex(image, r"@sha256:[0-9a-f]{64}$")
+
     def test_the_profile_generator(self):
-        base = pathlib.Path("/usr/share/containers/seccomp.json")
+        base = pathlib.Path(
+            "/usr/share/gocode/src/github.com/containerd/containerd/contrib/seccomp/seccomp_default.go")
         script = str(ROOT / "deploy/seccomp/make_profile.py")
         wrong = subprocess.run([sys.executable, script], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         self.assertEqual(2, wrong.returncode)
-        missing = subprocess.run([sys.executable, script, "/nowhere"], stderr=subprocess.PIPE, text=True)
-        self.assertEqual((1, 1), (missing.returncode, len(missing.stderr.splitlines())))
+        for file in ("/nowhere", __file__):
+            missing = subprocess.run([sys.executable, script, file], stderr=subprocess.PIPE, text=True)
+            self.assertEqual((1, 1), (missing.returncode, len(missing.stderr.splitlines())))
         if base.is_file():
             made = subprocess.run([sys.executable, script, str(base)], check=True, stdout=subprocess.PIPE, text=True)
             profile = json.loads(made.stdout)
-            self.assertEqual("SCMP_ACT_ALLOW", profile["syscalls"][0]["action"])
+            self.assertEqual(json.loads((ROOT / "deploy/seccomp/tcpx-io-uring.json").read_text()), profile)
 
+    def test_the_profile_lets_nobody_out(self):
+        rules = json.loads((ROOT / "deploy/seccomp/tcpx-io-uring.json").read_text())["syscalls"]
+        free = {name for rule in rules if rule["action"] == "SCMP_ACT_ALLOW" and "args" not in rule
+                for name in rule["names"]}
+        self.assertEqual(set(), free & {
+            "add_key", "bpf", "clone", "clone3", "delete_module", "finit_module", "fsmount", "fsopen", "init_module",
+            "kexec_load", "keyctl", "mount", "move_mount", "open_by_handle_at", "open_tree", "perf_event_open",
+            "pivot_root", "reboot", "setns", "swapon", "umount", "umount2", "unshare", "userfaultfd"})
 
 if __name__ == "__main__":
     unittest.main()

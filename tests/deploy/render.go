@@ -79,6 +79,10 @@ func functions() template.FuncMap {
 		}
 		return value, nil
 	}
+	// There is no cluster to ask.
+	all["lookup"] = func(version, kind, namespace, name string) map[string]interface{} {
+		return map[string]interface{}{}
+	}
 	return all
 }
 

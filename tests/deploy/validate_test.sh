@@ -25,7 +25,10 @@ chart=$root/deploy/chart/tcpx
   image.pullPolicy=Always installer.defaultLink=false installer.seccomp.enabled=false \
   'installer.nodeSelector={disk: fast}' 'imagePullSecrets=[{name: registry}]' >"$scratch/other.yaml"
 "$scratch/render" "$chart" installer.enabled=false networkPolicy.enabled=true >"$scratch/policy.yaml"
-! "$scratch/render" "$chart" secret.create=true >/dev/null 2>&1 || fail "a secret without a value was rendered"
+# Without a value a secret is generated, which the plugin takes.
+"$scratch/render" "$chart" encryption.enabled=true >"$scratch/encrypted.yaml"
+grep -q 'TCPX_ENCRYPT: "1"' "$scratch/encrypted.yaml" || fail "no encryption"
+grep -Eq 'secret: "[A-Za-z0-9]{43}"' "$scratch/encrypted.yaml" || fail "no secret was generated"
 
 # What the chart gives by default is what the plain manifests say.
 /usr/bin/python3 - "$root" "$scratch" <<'END' || failed=1
@@ -35,7 +38,7 @@ load = lambda path: [document for document in yaml.safe_load_all(path.read_text(
 plain = root / "deploy/kubernetes"
 assert load(scratch / "default.yaml") == load(plain / "installer.yaml"), "chart and installer.yaml differ"
 assert load(scratch / "policy.yaml") == load(plain / "networkpolicy.yaml"), "chart and networkpolicy.yaml differ"
-paths = sorted(plain.glob("*.yaml")) + [scratch / "default.yaml", scratch / "other.yaml"]
+paths = sorted(plain.glob("*.yaml")) + [scratch / name for name in ("default.yaml", "other.yaml", "encrypted.yaml")]
 entries = [{"name": path.name, "document": document} for path in paths for document in load(path)]
 (scratch / "all.json").write_text(json.dumps(entries))
 entries = json.loads(json.dumps(entries))
