@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,13 +18,32 @@ namespace {
 constexpr absl::string_view kEnding = ".json";
 constexpr size_t kWriteBytes = 64 << 10;
 
+// Whoever may replace what lies in the folder has it lead elsewhere: it is ours or root's, and where everybody may write
+// the sticky rule keeps each to his own.
+absl::Status CheckFolderOf(const std::string& path) {
+  const std::string folder = path.substr(0, path.rfind('/') + 1);
+  struct stat about {};
+  if (stat(folder.empty() ? "." : folder.c_str(), &about) != 0) {
+    return ErrnoStatus(errno, absl::StrCat("can't write ", path));
+  }
+  const bool trusted = about.st_uid == geteuid() || about.st_uid == 0;
+  const bool open_to_all = (about.st_mode & S_IWOTH) != 0 && (about.st_mode & S_ISVTX) == 0;
+  if (trusted && !open_to_all) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "can't write ", path, ": its folder ",
+      trusted ? "lets every user replace files: chmod +t" : "is another user's: take one of your own", " (TCPX_TRACE_DIR)"));
+}
+
 }  // namespace
 
 std::string TraceFile::older_path() const { return absl::StrCat(absl::StripSuffix(path_, kEnding), ".older", kEnding); }
 
 absl::Status TraceFile::Open() {
-  // What a trace says of a job is for its user only. Nobody waits for the reader of a pipe that lies there.
-  fd_.reset(open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
+  status_ = CheckFolderOf(path_);
+  if (!status_.ok()) return status_;
+  // What a trace says of a job is for its user only: what lies there by this name goes, and is never written to.
+  (void)unlink(path_.c_str());
+  fd_.reset(open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!fd_.valid()) status_ = ErrnoStatus(errno, absl::StrCat("can't write ", path_));
   bytes_ = 0;
   first_ = true;

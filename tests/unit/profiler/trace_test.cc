@@ -1,5 +1,7 @@
 // What a trace is made of: texts, times, rows, and a file that grows up to a bound.
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <sstream>
@@ -40,6 +42,38 @@ TEST_F(TraceTest, AnEventThatEndsBeforeItsBeginLastsNoTime) {
   AppendEvent(event, 1, &file);
   file.Close();
   EXPECT_TRUE(absl::StrContains(Read("trace.json"), R"("ts":2.000,"dur":0.000,)")) << Read("trace.json");
+}
+
+// Somebody knows the name, and leaves a link to what is ours, or a pipe.
+TEST_F(TraceTest, WhatLiesThereIsNotWrittenTo) {
+  std::ofstream(folder_ + "/precious") << "mine";
+  ASSERT_EQ(0, link((folder_ + "/precious").c_str(), (folder_ + "/trace.json").c_str()));
+  {
+    TraceFile file(folder_ + "/trace.json", 1 << 20);
+    ASSERT_TRUE(file.Open().ok());
+  }
+  EXPECT_EQ("mine", Read("precious"));
+  EXPECT_EQ("[\n]\n", Read("trace.json"));
+  ASSERT_EQ(0, mkfifo((folder_ + "/pipe.json").c_str(), 0666));
+  TraceFile file(folder_ + "/pipe.json", 1 << 20);
+  EXPECT_TRUE(file.Open().ok());
+  file.Close();
+  EXPECT_EQ("[\n]\n", Read("pipe.json"));
+}
+
+TEST_F(TraceTest, AFolderInWhichOthersReplaceFilesIsRefused) {
+  for (const mode_t mode : {0700, 0775, 01777}) {
+    ASSERT_EQ(0, chmod(folder_.c_str(), mode));
+    EXPECT_TRUE(TraceFile(folder_ + "/trace.json", 1 << 20).Open().ok()) << mode;
+  }
+  ASSERT_EQ(0, chmod(folder_.c_str(), 0777));
+  TraceFile open_to_all(folder_ + "/trace.json", 1 << 20);
+  EXPECT_TRUE(absl::StrContains(open_to_all.Open().message(), "chmod +t")) << open_to_all.status();
+  ASSERT_EQ(0, chmod(folder_.c_str(), 0700));
+  if (chown(folder_.c_str(), 12345, 12345) != 0) GTEST_SKIP() << "only root gives folders away";
+  TraceFile foreign(folder_ + "/trace.json", 1 << 20);
+  EXPECT_TRUE(absl::StrContains(foreign.Open().message(), "another user's")) << foreign.status();
+  EXPECT_EQ(0, chown(folder_.c_str(), geteuid(), getegid()));
 }
 
 // Their names alone would fill the file.
