@@ -110,7 +110,7 @@ absl::Status StatsSocket::Bind() {
     return errno == EADDRINUSE ? Taken(name_) : ErrnoStatus(errno, absl::StrCat("bind to ", name_));
   }
   absl::Status status = absl::OkStatus();
-  if (listen(fd.get(), static_cast<int>(kClientsMax)) != 0) status = ErrnoStatus(errno, "listen");
+  if (listen(fd.get(), kBacklog) != 0) status = ErrnoStatus(errno, "listen");
   if (file) {
     if (status.ok()) status = Publish(bound);
     (void)unlink(bound.c_str());
@@ -171,12 +171,15 @@ void StatsSocket::Accept(int64_t now_ns, const Document& document) {
     accept_again_ns_ = now_ns + kAcceptNs;
     accepts_ = 0;
   }
-  for (; accepts_ < kAcceptsMax; ++accepts_) {
+  const int64_t until_ns = MonotonicNanos() + kStrangersNs;
+  while (accepts_ < kAcceptsMax) {
     Client client;
     client.fd.reset(accept4(listening_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-    if (!client.fd.valid() && errno != EAGAIN && errno != EWOULDBLOCK) accepts_ = kAcceptsMax - 1;  // No descriptor.
     if (!client.fd.valid() && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
-    if (!client.fd.valid() || clients_.size() >= kClientsMax || !MayRead(client.fd.get())) continue;
+    const bool known = client.fd.valid() && MayRead(client.fd.get());
+    const bool waits = !client.fd.valid() || (!known && MonotonicNanos() >= until_ns);  // No descriptor, or a crowd.
+    accepts_ = waits ? kAcceptsMax : accepts_ + (known ? 1 : 0);
+    if (!known || clients_.size() >= kClientsMax) continue;
     client.document = document();
     client.until_ns = now_ns + kClientNs;
     if (Send(&client)) clients_.push_back(std::move(client));

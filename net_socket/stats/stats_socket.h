@@ -2,7 +2,8 @@
 //
 // Purpose: TCPX_STATS_SOCKET. Nothing is read of a client, so nothing that it says can do harm; nobody waits for it.
 //          At most kClientsMax are served at once, each for kClientNs; more are turned away, at most kAcceptsMax in
-//          each kAcceptNs.
+//          each kAcceptNs. Other users are turned away at once, in kStrangersNs of each kAcceptNs at most, and have a
+//          long queue to fill before they keep anybody from asking.
 //
 // Names:   "@name" is in the abstract name space of this network namespace; else a file's path, which with ".MARK"
 //          after it it must have place in an address (107 bytes). "auto" is "@tcpx-UID-MARK" (process_mark.h). %p is
@@ -37,6 +38,8 @@ class StatsSocket {
   static constexpr int64_t kClientNs = 2 * kSecond;
   static constexpr int kAcceptsMax = 8;
   static constexpr int64_t kAcceptNs = 50 * kMillisecond;
+  static constexpr int64_t kStrangersNs = 5 * kMillisecond;
+  static constexpr int kBacklog = 4096;
 
   static absl::StatusOr<std::unique_ptr<StatsSocket>> Open(const std::string& name);
   ~StatsSocket();

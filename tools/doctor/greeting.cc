@@ -3,11 +3,8 @@
 #include <time.h>
 
 #include <algorithm>
-#include <array>
-#include <memory>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -15,9 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "common/build_info.h"
 #include "common/params_text.h"
-#include "common/random.h"
 #include "common/this_host.h"
-#include "net_socket/connect/secret.h"
 #include "net_socket/nic/shared_subnet.h"
 #include "tools/doctor/link_facts.h"
 
@@ -25,7 +20,6 @@ namespace tcpx {
 namespace doctor {
 namespace {
 
-constexpr size_t kNonceBytes = 32;
 constexpr size_t kLinksMax = 128;
 
 int64_t WallNanos() {
@@ -70,34 +64,6 @@ std::map<std::string, std::string> ChangedParameters(const Options& options) {
     changed[parameter.name] = value;
   }
   return changed;
-}
-
-std::string RandomHex() {
-  std::array<char, kNonceBytes> bytes{};
-  if (!FillRandom(bytes.data(), bytes.size()).ok()) return "";
-  return absl::BytesToHexString(absl::string_view(bytes.data(), bytes.size()));
-}
-
-std::unique_ptr<Secret> OwnSecret(const Patient& patient) {
-  if (patient.options.secret_file.empty()) return nullptr;
-  auto secret = Secret::Load(patient.options.secret_file);
-  return secret.ok() ? *std::move(secret) : nullptr;
-}
-
-// Each side signs with a word of its own, so that neither can give the other's proof back.
-std::string Proof(const Secret* secret, absl::string_view role, absl::string_view asker, absl::string_view answerer) {
-  if (secret == nullptr) return "none";
-  const Mac mac = secret->Sign({"tcpx_doctor ", role, " ", asker, " ", answerer});
-  return absl::BytesToHexString(absl::string_view(reinterpret_cast<const char*>(mac.data()), mac.size()));
-}
-
-bool Proves(const std::string& expected, const std::string& proof) {
-  const std::string a = absl::HexStringToBytes(expected);
-  const std::string b = absl::HexStringToBytes(proof);
-  Mac mac;
-  if (expected == "none" || a.size() != mac.size() || proof.size() != expected.size()) return false;
-  std::copy(a.begin(), a.end(), mac.begin());
-  return Secret::Same(mac, b.data());
 }
 
 }  // namespace
@@ -161,36 +127,6 @@ absl::StatusOr<PeerFacts> AskFacts(Channel* channel) {
   }
   if (!line.ok()) return line.status();
   return facts;
-}
-
-absl::Status ProveSecret(const Patient& patient, absl::string_view question, Channel* channel) {
-  const std::unique_ptr<Secret> secret = OwnSecret(patient);
-  const std::string asker = TextOf(ParseFields(question), "nonce");
-  const std::string own = RandomHex();
-  if (asker.size() != 2 * kNonceBytes || own.empty()) return channel->Send("error no random bytes");
-  // The asker proves itself first: strangers get nothing that they could guess a secret by.
-  const auto line = channel->Ask(absl::StrCat("nonce ", "nonce=", own, " have=", secret == nullptr ? "no" : "yes"));
-  if (!line.ok()) return line.status();
-  const std::string proof = TextOf(ParseFields(*line), "proof");
-  if (secret == nullptr || proof == "none") return channel->Send("secret proof=none");
-  if (!Proves(Proof(secret.get(), "asks", asker, own), proof)) return channel->Send("secret proof=differs");
-  return channel->Send(absl::StrCat("secret proof=", Proof(secret.get(), "answers", asker, own)));
-}
-
-absl::StatusOr<SecretsAre> CompareSecrets(const Patient& patient, Channel* channel) {
-  const std::unique_ptr<Secret> secret = OwnSecret(patient);
-  const std::string own = RandomHex();
-  auto line = channel->Ask(absl::StrCat("tcpx_doctor 1 secret nonce=", own));
-  if (!line.ok()) return line.status();
-  const Fields answer = ParseFields(*line);
-  const std::string other = TextOf(answer, "nonce");
-  const bool there = TextOf(answer, "have") == "yes";
-  line = channel->Ask(absl::StrCat("proof proof=", Proof(secret.get(), "asks", own, other)));
-  if (!line.ok()) return line.status();
-  if (secret == nullptr) return there ? SecretsAre::kOnlyThere : SecretsAre::kNone;
-  if (!there) return SecretsAre::kOnlyHere;
-  const std::string proof = TextOf(ParseFields(*line), "proof");
-  return Proves(Proof(secret.get(), "answers", own, other), proof) ? SecretsAre::kSame : SecretsAre::kDifferent;
 }
 
 absl::Status AnswerTimes(Channel* channel) {

@@ -1,7 +1,7 @@
 // greeting.h: what two doctors tell each other first: their devices, and proofs of their secrets.
 //
 // Threads: any; no state. Units: bytes, Mbit/s.
-// Errors:  as Channel's. A secret is proved by a keyed sum over both sides' random bytes and never sent.
+// Errors:  as Channel's. A secret is proved by the plugin's handshake of an encrypted socket, and never sent.
 #ifndef TCPX_TOOLS_DOCTOR_GREETING_H_
 #define TCPX_TOOLS_DOCTOR_GREETING_H_
 

@@ -246,6 +246,33 @@ TEST_F(StatsSocketTest, ClientsThatCloseHalfOrTalkAreServedToo) {
   EXPECT_EQ(*document_, ReadAll(Connect(socket_->name()).get()));
 }
 
+// They neither fill the queue nor use up what is served in a while.
+TEST_F(StatsSocketTest, OtherUsersKeepNobodyFromAsking) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can become another user to ask as";
+  Open(UniqueName("blinded"));
+  int ends[2];
+  ASSERT_EQ(0, pipe(ends));
+  const pid_t child = fork();
+  if (child == 0) {
+    if (setresuid(65534, 65534, 65534) != 0) _exit(2);
+    std::vector<OwnedFd> crowd;
+    for (int i = 0; i < 200; ++i) crowd.push_back(Connect(socket_->name()));
+    (void)!write(ends[1], "c", 1);
+    _exit(0);
+  }
+  close(ends[1]);
+  char byte = 0;
+  const bool asked = read(ends[0], &byte, 1) == 1;
+  close(ends[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (!asked) GTEST_SKIP() << "root can't become another user in this sandbox";
+  const OwnedFd client = Connect(socket_->name());
+  ASSERT_TRUE(client.valid()) << "the queue is full";
+  EXPECT_EQ(*document_, ReadAll(client.get()));
+  EXPECT_EQ(1, asked_);
+}
+
 TEST_F(StatsSocketTest, AnswersTheSameUserOnly) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can become another user to ask as";
   Open(UniqueName("user"));
