@@ -6,8 +6,8 @@
 
 #include <atomic>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "common/one_line.h"
 
 namespace tcpx {
 namespace {
@@ -46,19 +46,6 @@ const char* LevelName(LogLevel level) {
   return "?";
 }
 
-std::string OneLine(absl::string_view text) {
-  std::string out = "NET/tcpx: ";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (absl::ascii_iscntrl(byte)) {
-      absl::StrAppend(&out, "\\x", absl::Hex(byte, absl::kZeroPad2));
-    } else {
-      out += c;
-    }
-  }
-  return out;
-}
-
 // One write, so that lines of several processes do not mix.
 void WriteToStderr(LogLevel level, const char* file, int line, const std::string& text) {
   std::string out = absl::StrCat("[", getpid(), "] ", LevelName(level), " ");
@@ -81,7 +68,7 @@ bool LogEnabled(LogLevel level) {
 }
 
 void LogLineTo(LogSink sink, LogLevel level, uint64_t subsystem, const char* file, int line, absl::string_view text) {
-  const std::string prefixed = OneLine(text);
+  const std::string prefixed = "NET/tcpx: " + OneLine(text);
   if (sink == nullptr) sink = log_sink.load(std::memory_order_acquire);
   if (sink == nullptr) return WriteToStderr(level, file, line, prefixed);
   sink(level, subsystem, file, line, prefixed.c_str());

@@ -29,9 +29,10 @@ absl::Status CheckFolderOf(const std::string& path) {
   const bool trusted = about.st_uid == geteuid() || about.st_uid == 0;
   const bool open_to_all = (about.st_mode & S_IWOTH) != 0 && (about.st_mode & S_ISVTX) == 0;
   if (trusted && !open_to_all) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "can't write ", path, ": its folder ",
-      trusted ? "lets every user replace files: chmod +t" : "is another user's: take one of your own", " (TCPX_TRACE_DIR)"));
+  return absl::FailedPreconditionError(
+      absl::StrCat("can't write ", path, ": its folder ",
+                   trusted ? "lets every user replace files: chmod +t" : "is another user's: take one of your own",
+                   " (TCPX_TRACE_DIR)"));
 }
 
 }  // namespace

@@ -2,32 +2,15 @@
 
 #include <algorithm>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/json_text.h"
+#include "common/one_line.h"
 
 namespace tcpx {
 namespace doctor {
-namespace {
-
-// What others wrote (variables, names of interfaces, the log of a plugin) makes no lines of its own.
-std::string OneLine(absl::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (absl::ascii_iscntrl(static_cast<unsigned char>(c))) {
-      absl::StrAppendFormat(&out, "\\x%02x", static_cast<unsigned char>(c));
-    } else {
-      out += c;
-    }
-  }
-  return out;
-}
-
-}  // namespace
-
 void Report::Add(Grade grade, absl::string_view check, std::string text, std::string fix) {
   Finding finding = {grade, std::string(check), OneLine(text), OneLine(fix)};
   for (const Finding& each : findings_) {
