@@ -91,7 +91,8 @@ TEST_F(WycheproofTest, ChaCha20Poly1305) {
 // A result of zeros is refused, which the vectors allow, and which the handshake must.
 TEST_F(WycheproofTest, X25519) {
   int tried = 0;
-  for (const Json& group : Read("x25519_test.json")["testGroups"].list) {
+  const Json file = Read("x25519_test.json");
+  for (const Json& group : file["testGroups"].list) {
     for (const Json& test : group["tests"].list) {
       const std::string id = std::to_string(test["tcId"].number) + " " + test["comment"].text;
       const std::string own = Bytes(test, "private");
