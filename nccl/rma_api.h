@@ -77,7 +77,9 @@ class RmaGroupApi {
   virtual absl::StatusOr<RmaContexts*> OpenContexts(RmaGroup* group, int count) = 0;
   // After the return no unfinished operation of theirs touches memory.
   virtual void CloseContexts(RmaContexts* contexts) = 0;
-  virtual absl::StatusOr<RmaHandle> Register(RmaGroup* group, void* data, size_t bytes, MemoryType type) = 0;
+  // `window`: the user's, not NCCL's own. A group with windows fails when a peer has closed.
+  virtual absl::StatusOr<RmaHandle> Register(RmaGroup* group, void* data, size_t bytes, MemoryType type,
+                                             bool window) = 0;
   // After the return nothing touches the region.
   virtual void Deregister(RmaGroup* group, RmaHandle region) = 0;
 };

@@ -80,12 +80,13 @@ ncclResult_t CreateContexts(void* coll_comm, ncclRmaConfig_v14_t* config, void**
   return Deliver(TheRma().OpenContexts(GroupOf(coll_comm), config->nContexts), rma_ctx);
 }
 
-ncclResult_t RegMrSym(void* coll_comm, void* data, size_t size, int type, uint64_t /*flags*/, void** mhandle) {
+ncclResult_t RegMrSym(void* coll_comm, void* data, size_t size, int type, uint64_t flags, void** mhandle) {
   if (mhandle == nullptr) return ncclInvalidArgument;
   *mhandle = nullptr;
   const bool sized = size <= PTRDIFF_MAX && (data != nullptr || size == 0);
   if (coll_comm == nullptr || !sized || (type != NCCL_PTR_HOST && type != NCCL_PTR_CUDA)) return ncclInvalidArgument;
-  const auto region = TheRma().Register(GroupOf(coll_comm), data, size, static_cast<MemoryType>(type));
+  const auto region = TheRma().Register(GroupOf(coll_comm), data, size, static_cast<MemoryType>(type),
+                                        (flags & NCCL_NET_MR_FLAG_FORCE_SO) == 0);
   if (region.ok()) *mhandle = reinterpret_cast<void*>(*region);
   return ResultFromStatus(region.status());
 }

@@ -16,14 +16,11 @@ namespace {
 // How long a close waits for what is queued.
 constexpr int64_t kDrainNs = 5 * kSecond;
 constexpr unsigned kNapUs = 50;
+// Whoever closes its windows at the same time as a peer needs no error.
+constexpr int64_t kGraceNs = 100 * kMillisecond;
 
 absl::Status Refused(const std::string& text) {
   return absl::FailedPreconditionError(absl::StrCat("one-sided transfer refused: ", text));
-}
-
-std::string RangeText(uint64_t bytes, uint64_t offset, RmaHandle handle, const RmaRegion* region) {
-  if (region == nullptr) return absl::StrFormat("handle %u, which no registration gave", handle);
-  return absl::StrFormat("%u bytes at %u of region %u, which has %u", bytes, offset, region->id, region->bytes);
 }
 
 // Where there is no CUDA driver, what NCCL calls a GPU's memory is the host's.
@@ -100,9 +97,9 @@ void RmaGroup::CloseContexts(RmaContexts* contexts) {
   }
 }
 
-RmaHandle RmaGroup::Register(void* data, size_t bytes, MemoryType type) {
+RmaHandle RmaGroup::Register(void* data, size_t bytes, MemoryType type, bool window) {
   MutexLock lock(mutex_);
-  return regions_.Add(data, bytes, stages_ ? type : MemoryType::kHost);
+  return regions_.Add(data, bytes, stages_ ? type : MemoryType::kHost, window);
 }
 
 void RmaGroup::Deregister(RmaHandle handle) {
@@ -121,6 +118,9 @@ absl::Status RmaGroup::Check(const RmaContexts& contexts, int context, const Rma
   if (operation.rank >= senders_.size()) {
     return Refused(absl::StrFormat("rank %u of %u", operation.rank, senders_.size()));
   }
+  if (gone_[operation.rank]) {
+    return absl::UnavailableError(absl::StrCat("rank ", operation.rank, " has closed its group"));
+  }
   if (operation.bytes > 0) {
     const RmaRegion* const local = regions_.Find(operation.local);
     if (local == nullptr || !local->Contains(operation.local_offset, operation.bytes)) {
@@ -136,7 +136,7 @@ absl::Status RmaGroup::Check(const RmaContexts& contexts, int context, const Rma
 }
 
 absl::Status RmaGroup::Post(RmaContexts* contexts, int context, const RmaOperation& operation, RmaRequest** request) {
-  calls_.fetch_add(1, std::memory_order_relaxed);
+  calls_.now.fetch_add(1, std::memory_order_relaxed);
   MutexLock lock(mutex_);
   if (failed()) return status_;
   absl::Status status = Check(*contexts, context, operation);
@@ -159,8 +159,6 @@ bool RmaGroup::Inline(const RmaSender& sender, const RmaRegion& from, uint64_t b
 }
 
 absl::Status RmaGroup::Put(uint32_t context, const RmaOperation& operation, RmaRequest* request) {
-  if (gone_[operation.rank])
-    return absl::UnavailableError(absl::StrCat("rank ", operation.rank, " has closed its group"));
   RmaSender& sender = senders_[operation.rank];
   RmaRecord record;
   record.context = context;
@@ -183,8 +181,6 @@ absl::Status RmaGroup::Put(uint32_t context, const RmaOperation& operation, RmaR
 }
 
 absl::Status RmaGroup::Ask(uint32_t context, const RmaOperation& operation, RmaRequest* request) {
-  if (gone_[operation.rank])
-    return absl::UnavailableError(absl::StrCat("rank ", operation.rank, " has closed its group"));
   if (operation.bytes == 0) {
     RmaRequests::Finish(request);
     return absl::OkStatus();
@@ -244,7 +240,7 @@ absl::Status RmaGroup::Flush(RmaContexts* contexts, RmaRequest** request) {
 }
 
 absl::Status RmaGroup::Test(RmaRequest* request, bool* done) {
-  calls_.fetch_add(1, std::memory_order_relaxed);
+  calls_.now.fetch_add(1, std::memory_order_relaxed);
   MutexLock lock(mutex_);
   if (!request->done) {
     bool moved = false;
@@ -258,15 +254,15 @@ absl::Status RmaGroup::Test(RmaRequest* request, bool* done) {
 }
 
 absl::Status RmaGroup::Progress() {
-  calls_.fetch_add(1, std::memory_order_relaxed);
+  calls_.now.fetch_add(1, std::memory_order_relaxed);
   MutexLock lock(mutex_);
   bool moved = false;
   return Move(&moved);
 }
 
 bool RmaGroup::Tick() {
-  const uint32_t calls = calls_.load(std::memory_order_relaxed);
-  if (calls != std::exchange(calls_at_tick_, calls) || !mutex_.try_lock()) return false;
+  const uint32_t calls = calls_.now.load(std::memory_order_relaxed);
+  if (calls != std::exchange(calls_.at_tick, calls) || !mutex_.try_lock()) return false;
   MutexLock lock(mutex_, std::adopt_lock);
   bool moved = false;
   (void)Move(&moved);
@@ -284,7 +280,8 @@ absl::Status RmaGroup::Accept(bool* moved) {
 
 absl::Status RmaGroup::Move(bool* moved) {
   if (failed()) return status_;
-  absl::Status status = Accept(moved);
+  absl::Status status = CheckPeers();
+  if (status.ok()) status = Accept(moved);
   if (!status.ok()) return Fail(status, nullptr);
   for (size_t i = 0; i < receivers_.size(); ++i) {
     status = receivers_[i]->Progress(moved);
@@ -355,11 +352,18 @@ void RmaGroup::Answered(uint64_t token) TCPX_NO_THREAD_SAFETY_ANALYSIS {
   gets_.erase(get);
 }
 
-absl::Status RmaGroup::PeerClosed(uint32_t rank, bool aborts) TCPX_NO_THREAD_SAFETY_ANALYSIS {
+void RmaGroup::PeerClosed(uint32_t rank) TCPX_NO_THREAD_SAFETY_ANALYSIS {
   gone_[rank] = true;
-  if (!aborts) return absl::OkStatus();
-  return absl::UnavailableError(
-      absl::StrCat("rank ", rank, " has ended its group with windows open, as an abort does"));
+  if (ended_.at_ns != 0) return;
+  ended_.at_ns = MonotonicNanos();
+  ended_.rank = rank;
+}
+
+absl::Status RmaGroup::CheckPeers() {
+  if (ended_.at_ns == 0 || MonotonicNanos() - ended_.at_ns < kGraceNs) return absl::OkStatus();
+  if (!regions_.has_windows()) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrFormat(
+      "rank %u has ended its one-sided transfers, as ncclCommAbort does, and windows are open here", ended_.rank));
 }
 
 bool RmaGroup::Quiet() const {
@@ -376,7 +380,7 @@ void RmaGroup::Close() {
     bool moved = false;
     (void)Move(&moved);
     for (size_t rank = 0; first && rank < senders_.size(); ++rank) {
-      if (!failed() && !gone_[rank]) senders_[rank].SayBye(false);
+      if (!failed() && !gone_[rank]) senders_[rank].SayBye();
     }
     if (first) (void)Move(&moved);
     if (!failed() && !Quiet() && MonotonicNanos() < until_ns) continue;

@@ -47,7 +47,7 @@ class RmaGroup final : public RmaReceiver::Owner {
 
   RmaContexts* OpenContexts(int count);
   void CloseContexts(RmaContexts* contexts);
-  RmaHandle Register(void* data, size_t bytes, MemoryType type);
+  RmaHandle Register(void* data, size_t bytes, MemoryType type, bool window);
   void Deregister(RmaHandle handle);
   absl::Status Post(RmaContexts* contexts, int context, const RmaOperation& operation, RmaRequest** request);
   absl::Status Flush(RmaContexts* contexts, RmaRequest** request);
@@ -71,7 +71,7 @@ class RmaGroup final : public RmaReceiver::Owner {
   absl::Status Asked(uint32_t rank, const RmaRecord& get) override;
   RmaReceiver::Wanted* Find(uint32_t rank, const RmaRecord& gotten) override;
   void Answered(uint64_t token) override;
-  absl::Status PeerClosed(uint32_t rank, bool aborts) override;
+  void PeerClosed(uint32_t rank) override;
 
   absl::Status Check(const RmaContexts& contexts, int context, const RmaOperation& operation) const
       TCPX_REQUIRES(mutex_);
@@ -84,6 +84,8 @@ class RmaGroup final : public RmaReceiver::Owner {
   absl::Status Move(bool* moved) TCPX_REQUIRES(mutex_);
   absl::Status Accept(bool* moved) TCPX_REQUIRES(mutex_);
   bool Quiet() const TCPX_REQUIRES(mutex_);
+  // A peer has closed, and this rank's windows stay open: nobody shall wait for a signal that can't come.
+  absl::Status CheckPeers() TCPX_REQUIRES(mutex_);
 
   PluginApi* const net_;
   Context* const context_;
@@ -91,8 +93,10 @@ class RmaGroup final : public RmaReceiver::Owner {
   const uint32_t rank_;
   const bool stages_;
   std::atomic<bool> failed_{false};
-  std::atomic<uint32_t> calls_{0};
-  uint32_t calls_at_tick_ = 0;
+  struct {
+    std::atomic<uint32_t> now{0};
+    uint32_t at_tick = 0;
+  } calls_;  // of NCCL
 
   Mutex mutex_;
   absl::Status status_ TCPX_GUARDED_BY(mutex_);
@@ -101,6 +105,10 @@ class RmaGroup final : public RmaReceiver::Owner {
   std::deque<RmaSender> senders_ TCPX_GUARDED_BY(mutex_);                        // by rank
   std::vector<std::unique_ptr<RmaReceiver>> receivers_ TCPX_GUARDED_BY(mutex_);  // as they came
   std::vector<bool> gone_ TCPX_GUARDED_BY(mutex_);                               // by rank: has said bye
+  struct {
+    uint32_t rank = 0;
+    int64_t at_ns = 0;               // 0: none has
+  } ended_ TCPX_GUARDED_BY(mutex_);  // whoever closed first
   std::vector<std::unique_ptr<RmaContexts>> contexts_ TCPX_GUARDED_BY(mutex_);
   uint32_t next_context_ TCPX_GUARDED_BY(mutex_) = 0;
   absl::flat_hash_map<uint64_t, Get> gets_ TCPX_GUARDED_BY(mutex_);  // by token

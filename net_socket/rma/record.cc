@@ -10,8 +10,7 @@ namespace {
 constexpr uint8_t kFollows = 1;
 constexpr uint8_t kSignal = 2;
 constexpr uint8_t kStrong = 4;
-constexpr uint8_t kAborts = 8;
-constexpr uint8_t kAllFlags = kFollows | kSignal | kStrong | kAborts;
+constexpr uint8_t kAllFlags = kFollows | kSignal | kStrong;
 
 // Bytes of a payload in a batch, up to where the next record begins.
 size_t Padded(size_t bytes) { return (bytes + 7) / 8 * 8; }
@@ -24,7 +23,6 @@ void WriteRmaRecord(const RmaRecord& record, const char* payload, char* to) {
   uint8_t flags = record.follows ? kFollows : 0;
   if (record.has_signal) flags |= kSignal;
   if (record.strong) flags |= kStrong;
-  if (record.aborts) flags |= kAborts;
   PutNumber<uint8_t>(to, static_cast<uint8_t>(record.kind));
   PutNumber<uint8_t>(to + 1, flags);
   PutNumber<uint16_t>(to + 2, 0);
@@ -55,7 +53,6 @@ const char* ReadRmaRecord(absl::string_view* batch, RmaRecord* record, absl::str
   record->follows = (flags & kFollows) != 0;
   record->has_signal = (flags & kSignal) != 0;
   record->strong = (flags & kStrong) != 0;
-  record->aborts = (flags & kAborts) != 0;
   record->context = GetNumber<uint32_t>(from + 4);
   record->region = GetNumber<uint32_t>(from + 8);
   record->signal_region = GetNumber<uint32_t>(from + 12);

@@ -28,7 +28,6 @@ struct RmaRecord {
   bool follows = false;     // the payload is a message of its own
   bool has_signal = false;  // of a put
   bool strong = false;
-  bool aborts = false;  // of a bye: the sender's group has ended early
   uint32_t context = 0;
   uint32_t region = 0;
   uint32_t signal_region = 0;

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "absl/container/flat_hash_map.h"
 #include "nccl/rma_api.h"
@@ -22,6 +23,7 @@ struct RmaRegion {
   char* data = nullptr;
   size_t bytes = 0;
   MemoryType type = MemoryType::kHost;
+  bool window = false;  // the user's
 
   bool on_gpu() const { return type != MemoryType::kHost; }
   bool Contains(uint64_t offset, uint64_t length) const { return offset <= bytes && length <= bytes - offset; }
@@ -31,15 +33,19 @@ struct RmaRegion {
   }
 };
 
+// For an error: what was asked of `region`, which is null where the handle names none.
+std::string RangeText(uint64_t bytes, uint64_t offset, RmaHandle handle, const RmaRegion* region);
+
 class RmaRegionTable {
  public:
-  RmaHandle Add(void* data, size_t bytes, MemoryType type);
+  RmaHandle Add(void* data, size_t bytes, MemoryType type, bool window);
   void Remove(RmaHandle handle) { regions_.erase(handle); }
   // Null: there is none.
   const RmaRegion* Find(RmaHandle handle) const;
   // By the number on the wire.
   const RmaRegion* FindId(uint32_t id) const { return Find(RmaHandle{id} + 1); }
-  size_t count() const { return regions_.size(); }
+  // Any of the user's.
+  bool has_windows() const;
 
  private:
   uint32_t next_ = 0;

@@ -97,8 +97,8 @@ absl::StatusOr<RmaContexts*> Rma::OpenContexts(RmaGroup* group, int count) { ret
 
 void Rma::CloseContexts(RmaContexts* contexts) { contexts->group->CloseContexts(contexts); }
 
-absl::StatusOr<RmaHandle> Rma::Register(RmaGroup* group, void* data, size_t bytes, MemoryType type) {
-  return group->Register(data, bytes, type);
+absl::StatusOr<RmaHandle> Rma::Register(RmaGroup* group, void* data, size_t bytes, MemoryType type, bool window) {
+  return group->Register(data, bytes, type, window);
 }
 
 void Rma::Deregister(RmaGroup* group, RmaHandle region) { group->Deregister(region); }

@@ -39,7 +39,7 @@ class Rma final : public RmaApi {
   void Close(RmaGroup* group) override;
   absl::StatusOr<RmaContexts*> OpenContexts(RmaGroup* group, int count) override;
   void CloseContexts(RmaContexts* contexts) override;
-  absl::StatusOr<RmaHandle> Register(RmaGroup* group, void* data, size_t bytes, MemoryType type) override;
+  absl::StatusOr<RmaHandle> Register(RmaGroup* group, void* data, size_t bytes, MemoryType type, bool window) override;
   void Deregister(RmaGroup* group, RmaHandle region) override;
 
  private:

@@ -97,7 +97,8 @@ absl::Status RmaReceiver::Take(const RmaRecord& record, absl::string_view payloa
       return TakeGotten(record, payload, room);
     case RmaKind::kBye:
       closed_ = true;
-      return owner_->PeerClosed(rank_, record.aborts);
+      owner_->PeerClosed(rank_);
+      return absl::OkStatus();
   }
   return Broken("a record of an unknown kind");
 }

@@ -42,7 +42,7 @@ class RmaReceiver {
     virtual Wanted* Find(uint32_t rank, const RmaRecord& gotten) = 0;
     // The answer is in place.
     virtual void Answered(uint64_t token) = 0;
-    virtual absl::Status PeerClosed(uint32_t rank, bool aborts) = 0;
+    virtual void PeerClosed(uint32_t rank) = 0;
 
    protected:
     ~Owner() = default;

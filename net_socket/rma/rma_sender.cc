@@ -143,11 +143,10 @@ absl::Status RmaSender::AskSent(bool* moved) {
   return absl::OkStatus();
 }
 
-void RmaSender::SayBye(bool aborts) {
+void RmaSender::SayBye() {
   if (!up()) return;
   RmaRecord bye;
   bye.kind = RmaKind::kBye;
-  bye.aborts = aborts;
   Batch* const batch = OpenBatch(bye.Space());
   WriteRmaRecord(bye, nullptr, batch->bytes.get() + batch->used);
   batch->used += bye.Space();

@@ -50,7 +50,7 @@ class RmaSender {
   // Starts to dial.
   void Open() { state_ = state_ == State::kUnused ? State::kDialling : state_; }
   // The last record, unless the peer has closed.
-  void SayBye(bool aborts);
+  void SayBye();
   // `id`'s memory is used no more; what waits for it is lost.
   void Forget(uint32_t id);
   void Close();

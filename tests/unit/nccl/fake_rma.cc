@@ -57,10 +57,11 @@ absl::StatusOr<RmaContexts*> FakeRma::OpenContexts(RmaGroup*, int wanted) {
   return &contexts;
 }
 
-absl::StatusOr<RmaHandle> FakeRma::Register(RmaGroup*, void* start, size_t length, MemoryType kind) {
+absl::StatusOr<RmaHandle> FakeRma::Register(RmaGroup*, void* start, size_t length, MemoryType kind, bool window) {
   data = start;
   bytes = length;
   type = kind;
+  is_window = window;
   if (!status.ok()) return status;
   return RmaHandle{7};
 }
