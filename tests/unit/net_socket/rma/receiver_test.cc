@@ -1,0 +1,219 @@
+// In which order what a peer sends is seen, and what of it is refused.
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "gtest/gtest.h"
+#include "net_socket/rma/record.h"
+#include "net_socket/rma/region_table.h"
+#include "net_socket/rma/rma_receiver.h"
+#include "tests/unit/nccl/fake_plugin.h"
+
+namespace tcpx {
+namespace {
+
+constexpr uint64_t kWindowBytes = 1 << 20;
+
+// Receives wait for what a test delivers, in the order in which they were posted.
+class FakeNet final : public FakePlugin {
+ public:
+  struct Posted {
+    Request request;
+    char* data = nullptr;
+    size_t capacity = 0;
+    int bytes = -1;  // what has come; -1: nothing
+  };
+
+  absl::Status Receive(Comm*, const ReceiveArgs& args, Request** posted) override {
+    posts.push_back(std::make_unique<Posted>());
+    posts.back()->data = static_cast<char*>(args.data[0]);
+    posts.back()->capacity = args.bytes[0];
+    *posted = &posts.back()->request;
+    return absl::OkStatus();
+  }
+  absl::Status Test(Request* asked, bool* is_done, int* sizes) override {
+    for (const auto& one : posts) {
+      if (&one->request != asked) continue;
+      *is_done = one->bytes >= 0;
+      if (*is_done && sizes != nullptr) *sizes = one->bytes;
+    }
+    return absl::OkStatus();
+  }
+  void Deliver(size_t index, const std::string& message) {
+    ASSERT_LT(index, posts.size());
+    ASSERT_LE(message.size(), posts[index]->capacity);
+    std::memcpy(posts[index]->data, message.data(), message.size());
+    posts[index]->bytes = static_cast<int>(message.size());
+  }
+
+  std::vector<std::unique_ptr<Posted>> posts;
+};
+
+class RmaReceiverTest : public testing::Test, public RmaReceiver::Owner {
+ protected:
+  RmaReceiverTest() : window_(kWindowBytes + 2 * kGuard, '.') {
+    table_.Add(window_.data() + kGuard, kWindowBytes, MemoryType::kHost, true);
+    table_.Add(signals_, sizeof(signals_), MemoryType::kHost, false);
+    EXPECT_TRUE(Progress().ok());
+    RmaRecord hello;
+    hello.kind = RmaKind::kHello;
+    hello.token = 1;
+    hello.bytes = 2;
+    EXPECT_TRUE(Send(Bytes(hello)).ok());
+  }
+
+  absl::Status Progress() {
+    bool moved = false;
+    return receiver_.Progress(&moved);
+  }
+  // As the batch that is posted last.
+  absl::Status Send(const std::string& batch) {
+    net_.Deliver(net_.posts.size() - 1, batch);
+    return Progress();
+  }
+  static std::string Bytes(const RmaRecord& record, const std::string& payload = "") {
+    std::string bytes(record.Space(), '\0');
+    WriteRmaRecord(record, payload.data(), bytes.data());
+    return bytes;
+  }
+  static RmaRecord Put(uint64_t offset, uint64_t bytes, bool follows = false) {
+    RmaRecord put;
+    put.offset = offset;
+    put.bytes = bytes;
+    put.follows = follows;
+    return put;
+  }
+  static RmaRecord Signal(RmaRecord put, uint64_t word, uint64_t add, bool strong) {
+    put.has_signal = true;
+    put.strong = strong;
+    put.signal_region = 1;
+    put.signal_offset = 8 * word;
+    put.signal_add = add;
+    return put;
+  }
+  char* at(uint64_t offset) { return window_.data() + kGuard + offset; }
+  // Nothing was written but what is within the window.
+  bool GuardsStand() const {
+    return window_.substr(0, kGuard) == std::string(kGuard, '.') &&
+           window_.substr(kGuard + kWindowBytes) == std::string(kGuard, '.');
+  }
+
+  static constexpr size_t kGuard = 4096;
+  FakeNet net_;
+  Comm comm_;
+  RmaRegionTable table_;
+  std::string window_;
+  alignas(8) uint64_t signals_[4] = {};
+  RmaReceiver receiver_{&net_, &comm_, this};
+
+ private:
+  const RmaRegionTable& regions() const override { return table_; }
+  absl::Status Greeted(RmaReceiver*, const RmaRecord&) override { return absl::OkStatus(); }
+  absl::Status Asked(uint32_t, const RmaRecord&) override { return absl::OkStatus(); }
+  RmaReceiver::Wanted* Find(uint32_t, const RmaRecord&) override { return nullptr; }
+  void Answered(uint64_t) override {}
+  void PeerClosed(uint32_t) override {}
+};
+
+TEST_F(RmaReceiverTest, AShortPutIsThereWithItsSignal) {
+  EXPECT_TRUE(Send(Bytes(Signal(Put(5, 3), 0, 7, true), "abc")).ok());
+  EXPECT_EQ(std::string(at(4), 5), ".abc.");
+  EXPECT_EQ(signals_[0], 7u);
+  EXPECT_TRUE(Progress().ok());
+  EXPECT_EQ(signals_[0], 7u) << "once";
+}
+
+TEST_F(RmaReceiverTest, AStrongSignalWaitsForAllBeforeItAndAWeakOneForItsOwn) {
+  const size_t batch = net_.posts.size();
+  RmaRecord other = Signal(Put(0, 0), 3, 1, true);
+  other.context = 9;
+  EXPECT_TRUE(Send(Bytes(Put(0, 100, true)) + Bytes(Signal(Put(200, 100, true), 0, 1, true)) +
+                   Bytes(Signal(Put(400, 1), 1, 1, false), "w") + Bytes(Signal(Put(0, 0), 2, 1, false)) + Bytes(other))
+                  .ok());
+  ASSERT_EQ(net_.posts.size(), batch + 3) << "two payloads and the batch to come";
+  EXPECT_TRUE(Progress().ok());
+  EXPECT_EQ(signals_[0], 0u);
+  EXPECT_EQ(signals_[1], 1u) << "weak, its own payload is there";
+  EXPECT_EQ(signals_[2], 0u) << "a signal alone counts as strong";
+  EXPECT_EQ(signals_[3], 1u) << "of another context";
+  net_.Deliver(batch + 1, std::string(100, 'b'));
+  EXPECT_TRUE(Progress().ok());
+  EXPECT_EQ(signals_[0], 0u) << "the first put is still under way";
+  net_.Deliver(batch, std::string(100, 'a'));
+  EXPECT_TRUE(Progress().ok());
+  EXPECT_EQ(signals_[0], 1u);
+  EXPECT_EQ(signals_[2], 1u);
+  EXPECT_EQ(*at(0), 'a');
+  EXPECT_EQ(*at(299), 'b');
+}
+
+TEST_F(RmaReceiverTest, RefusesEveryRangeThatIsNotWithinItsRegion) {
+  const RmaRecord bad[] = {
+      Put(kWindowBytes, 1),
+      Put(kWindowBytes - 1, 2),
+      Put(UINT64_MAX, 1),
+      Put(UINT64_MAX - 1, 8),
+      Put(0, kWindowBytes + 1, true),
+      Put(8, UINT64_MAX - 4, true),
+      Signal(Put(0, 0), 4, 1, true),
+      Signal(Put(0, 0), UINT64_MAX / 8, 1, true),
+  };
+  for (const RmaRecord& record : bad) {
+    RmaReceiver receiver(&net_, &comm_, this);
+    bool moved = false;
+    ASSERT_TRUE(receiver.Progress(&moved).ok());
+    RmaRecord hello;
+    hello.kind = RmaKind::kHello;
+    std::string payload(record.follows ? 0 : record.bytes, 'x');
+    net_.Deliver(net_.posts.size() - 1, Bytes(hello) + Bytes(record, payload));
+    EXPECT_TRUE(absl::IsUnavailable(receiver.Progress(&moved))) << record.offset << " " << record.bytes;
+  }
+  EXPECT_TRUE(GuardsStand());
+}
+
+TEST_F(RmaReceiverTest, RefusesASignalThatIsNoWholeWord) {
+  RmaRecord odd = Signal(Put(0, 0), 0, 1, true);
+  odd.signal_offset = 4;
+  EXPECT_FALSE(Send(Bytes(odd)).ok());
+}
+
+TEST_F(RmaReceiverTest, RefusesRecordsOutOfPlace) {
+  RmaRecord hello;
+  hello.kind = RmaKind::kHello;
+  EXPECT_FALSE(Send(Bytes(hello)).ok()) << "a second hello";
+}
+
+TEST_F(RmaReceiverTest, RefusesAnAnswerThatNobodyAskedFor) {
+  RmaRecord gotten;
+  gotten.kind = RmaKind::kGotten;
+  EXPECT_FALSE(Send(Bytes(gotten)).ok());
+}
+
+TEST_F(RmaReceiverTest, WhateverComesNothingBesideTheRegionsIsWritten) {
+  const unsigned seed = std::random_device()();
+  SCOPED_TRACE(seed);
+  std::mt19937 random(seed);
+  for (int round = 0; round < 2000; ++round) {
+    std::string batch = Bytes(Put(random() % (2 * kWindowBytes), 16), std::string(16, 'x')) +
+                        Bytes(Signal(Put(0, 0), random() % 8, 1, random() % 2 == 0));
+    for (int changes = random() % 4; changes > 0; --changes)
+      batch[random() % batch.size()] = static_cast<char>(random());
+    batch.resize(random() % 4 == 0 ? random() % batch.size() : batch.size());
+    RmaReceiver receiver(&net_, &comm_, this);
+    bool moved = false;
+    ASSERT_TRUE(receiver.Progress(&moved).ok());
+    RmaRecord hello;
+    hello.kind = RmaKind::kHello;
+    net_.Deliver(net_.posts.size() - 1, Bytes(hello) + batch);
+    receiver.Progress(&moved).IgnoreError();
+    net_.posts.clear();
+  }
+  EXPECT_TRUE(GuardsStand());
+}
+
+}  // namespace
+}  // namespace tcpx
