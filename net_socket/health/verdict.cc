@@ -166,7 +166,8 @@ Verdict JudgeStall(const StallEvidence& evidence) {
 }
 
 Verdict JudgeFailure(const FailureEvidence& evidence) {
-  if (evidence.garbage) return Hard(Cause::kInternal, evidence.there, "");
+  // What was wrong says it: no cause of ours, and no fault of tcpx.
+  if (evidence.garbage) return {};
   if (evidence.process_gone) return Hard(Cause::kProcessGone, evidence.there, "");
   if (evidence.silent) {
     if (!evidence.down.empty()) return Hard(Cause::kPathDead, evidence.here, DownText(evidence.down));

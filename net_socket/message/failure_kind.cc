@@ -25,7 +25,7 @@ FailureKind KindOf(const absl::Status& status) {
 }
 
 absl::Status GarbageError(absl::string_view wrong) {
-  return FailureOf(FailureKind::kGarbage, absl::StrCat("the peer sent garbage: ", wrong));
+  return FailureOf(FailureKind::kGarbage, absl::StrCat("the peer sent what is not tcpx: ", wrong));
 }
 
 absl::Status PeerError(absl::string_view cause) {

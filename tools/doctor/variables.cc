@@ -88,6 +88,13 @@ void CheckVariables(const Patient& patient, Report* report) {
 
 void CheckSecret(const Patient& patient, Report* report) {
   const std::string& file = patient.options.secret_file;
+  if (!patient.options.encrypt) {
+    report->Note(
+        "secret",
+        "connections are not encrypted, and NCCL's own encryption (ncclSetEncryption, NCCL 2.32) covers its own "
+        "sockets only: a plugin is not shown it",
+        "where others can reach the network: TCPX_ENCRYPT=1 and TCPX_SECRET_FILE on all ranks (docs/security.md)");
+  }
   if (file.empty()) {
     report->Ok("secret", "no shared secret (TCPX_SECRET_FILE is not set): anyone who learns a handle may connect");
     return;

@@ -208,7 +208,7 @@ TEST_F(FailingTest, GarbageNeedsNoReason) {
 }
 
 TEST_F(FailingTest, ATextAloneIsNoReason) {
-  failure_.FailLane(absl::UnavailableError("the peer sent garbage: no magic"), 0);
+  failure_.FailLane(absl::UnavailableError("the peer sent what is not tcpx: no magic"), 0);
   EXPECT_FALSE(failure_.failed());
 }
 

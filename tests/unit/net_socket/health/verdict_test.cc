@@ -239,7 +239,7 @@ TEST(VerdictTest, AFailureHasTheCauseThatItsEvidenceSays) {
   };
   const FailureRow rows[] = {
       {"nothing", {}, Cause::kNone},
-      {"garbage", with([](auto* e) { e->garbage = e->health_heard = true; }), Cause::kInternal},
+      {"garbage", with([](auto* e) { e->garbage = e->process_gone = true; }), Cause::kNone},
       {"killed", with([](auto* e) { e->process_gone = true, e->error = ECONNRESET; }), Cause::kProcessGone},
       {"refused", with([](auto* e) { e->error = ECONNREFUSED; }), Cause::kProcessGone},
       {"a host", with([](auto* e) { e->silent = true, e->error = ETIMEDOUT; }), Cause::kHostGone},

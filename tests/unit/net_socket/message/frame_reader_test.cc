@@ -54,8 +54,8 @@ TEST(FrameReaderTest, TheVisitorsErrorStays) {
 }
 
 TEST(FrameReaderTest, GarbageIsTheReadersError) {
-  EXPECT_EQ("the peer sent garbage: a message here", Notes().Take(Record(1, "")).message());
-  EXPECT_EQ("the peer sent garbage: unknown kind of frame", Notes().Take(Record(9, "")).message());
+  EXPECT_EQ("the peer sent what is not tcpx: a message here", Notes().Take(Record(1, "")).message());
+  EXPECT_EQ("the peer sent what is not tcpx: unknown kind of frame", Notes().Take(Record(9, "")).message());
 }
 
 }  // namespace
