@@ -1,8 +1,8 @@
 // one_line.h: what others wrote, as one line that a terminal and a log can show.
 //
 // Purpose: names, causes and texts of other hosts and of the environment: printable ASCII and valid UTF-8 stay. Bytes
-//          that are no UTF-8, control characters (C1 too), and characters that turn the direction of a line, break it or
-//          show nothing are escaped as \xNN, byte by byte.
+//          that are no UTF-8, control characters (C1 too), and characters that turn the direction of a line, break it
+//          or show nothing are escaped as \xNN, byte by byte.
 //
 // Threads: any. Pure.
 // Units:   bytes.

@@ -1,5 +1,5 @@
-// The vectors of Project Wycheproof (github.com/C2SP/wycheproof, Apache-2.0), run against the ciphers and the key agreement
-// as the plugin calls them. They are not part of this repository: TCPX_WYCHEPROOF names a folder that has
+// The vectors of Project Wycheproof (github.com/C2SP/wycheproof, Apache-2.0), run against the ciphers and the key
+// agreement as the plugin calls them. They are not part of this repository: TCPX_WYCHEPROOF names a folder that has
 // x25519_test.json, aes_gcm_test.json and chacha20_poly1305_test.json (its testvectors_v1); without it this is skipped.
 // There are none of OCB.
 #include <gtest/gtest.h>
