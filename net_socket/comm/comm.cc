@@ -10,6 +10,7 @@
 #include "common/socket.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/gpu/gpu_pool.h"
+#include "net_socket/health/lane_silence.h"
 
 namespace tcpx {
 namespace {
@@ -49,25 +50,36 @@ void Comm::Begin(EndLanes* lanes, int transfers_max) {
 }
 
 void Comm::WatchInLoop() {
-  setup_.runtime->watchdog.JoinInLoop(tie_.To<Watchdog::Subject>(this), setup_.runtime->options);
+  setup_.runtime->watchdog.JoinInLoop(
+      setup_.activity, Watchdog::IntervalNs(setup_.runtime->options), [self = tie_.To(this)](int64_t now_ns) {
+        return self.Ask(Watchdog::Next::kOver, [now_ns](Comm* comm) { return comm->progress_.LookInLoop(now_ns); });
+      });
   if (setup_.health != nullptr) {
     setup_.health->JoinInLoop(setup_.connection_id, health_user(), setup_.health_redialler);
   }
   FailureGroup* const group = setup_.communicator->group.get();
   if (group != nullptr) group->JoinInLoop(tie_.To<FailureGroup::Member>(this));
   // A receiver says nothing but credits.
-  if (healing_ != nullptr && (sends() || setup_.max_receives > 1)) healing_->LookInLoop();
+  if (healing_ == nullptr || (!sends() && setup_.max_receives == 1)) return;
+  setup_.runtime->silences.JoinInLoop(setup_.activity, LaneSilence::kEveryNs, [self = tie_.To(this)](int64_t now_ns) {
+    return self.Ask(Watchdog::Next::kOver, [now_ns](Comm* comm) { return comm->LooksForSilentLanes(now_ns); });
+  });
+}
+
+Watchdog::Next Comm::LooksForSilentLanes(int64_t now_ns) {
+  if (!LooksForSilence(now_ns)) return Watchdog::Next::kOver;
+  const bool idle = FlightNow().messages == 0 && !healing_->AnyLost() && !progress_.AnyQueued();
+  return idle ? Watchdog::Next::kIdle : Watchdog::Next::kLook;
 }
 
 void Comm::LeaveWatch() {
   tie_.Cut();
   Runtime* const runtime = setup_.runtime;
-  runtime->reactor.Post([runtime, subject = tie_.To<Watchdog::Subject>(this),
-                         member = tie_.To<FailureGroup::Member>(this), health = setup_.health,
+  setup_.activity->Note();
+  runtime->reactor.Post([member = tie_.To<FailureGroup::Member>(this), health = setup_.health,
                          group = setup_.communicator->group, id = setup_.connection_id, redialler = setup_.redialler,
                          key = progress_.key(), communicator = setup_.communicator] {
     if (redialler != nullptr) redialler->CloseInLoop();
-    runtime->watchdog.LeaveInLoop(subject);
     if (group != nullptr) group->LeaveInLoop(member);
     communicator->stalls->LeaveInLoop(key);
     if (health != nullptr) health->LeaveInLoop(id);

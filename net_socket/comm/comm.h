@@ -41,8 +41,7 @@ class Comm : protected ConnectionEnd,
              protected LaneSockets::Owner,
              protected PeerNews::Owner,
              private FailureGroup::Member,
-             private LaneHealing::Owner,
-             private Watchdog::Subject {
+             private LaneHealing::Owner {
  public:
   virtual ~Comm();
 
@@ -99,7 +98,7 @@ class Comm : protected ConnectionEnd,
   uint64_t MessagesDone() const override { return numbers_.messages(); }
   int CallerThread() const override { return numbers_.caller(); }
   void ContextFailed(const std::string& cause) override { failure_.FailWithCommunicator(cause); }
-  void CheckProgress(int64_t now_ns) override { progress_.LookInLoop(now_ns); }
+  Watchdog::Next LooksForSilentLanes(int64_t now_ns);
   void LaneOpened(int lane) override;
   void LaneRested(int lane) override { sockets_.Closed(lane); }
   void AwaitLanes();

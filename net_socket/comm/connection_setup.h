@@ -12,10 +12,10 @@
 #include <memory>
 #include <vector>
 
-#include "common/address.h"
 #include "common/fd.h"
 #include "net_socket/comm/communicator.h"
 #include "net_socket/comm/redialler.h"
+#include "net_socket/health/activity.h"
 #include "net_socket/health/health_peer.h"
 #include "net_socket/nic/lane_plan.h"
 #include "net_socket/nic/path_profile.h"
@@ -70,6 +70,7 @@ struct ConnectionSetup {
   bool piloted = false;                  // heals, and lanes may be opened and closed
   std::shared_ptr<Redialler> redialler;  // of a sender that heals, as the next
   std::shared_ptr<HealthRedialler> health_redialler;
+  std::shared_ptr<Activity> activity = std::make_shared<Activity>();  // never null
 
   int lane_fd(int lane) const { return lanes[static_cast<size_t>(lane)].fd.get(); }
   // What seals the lane's first socket: what moves a half of it takes that. Empty where nothing is encrypted.

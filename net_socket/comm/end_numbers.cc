@@ -74,8 +74,16 @@ void EndNumbers::Describe(ConnectionNumbers* numbers) const {
 
 // The link is held, as it is where the reactor looks.
 void EndNumbers::ReadNumbers(ConnectionNumbers* numbers) {
+  const uint64_t activity = setup_->activity->count();
+  if (idle_ && activity == seen_ && numbers->messages[0] + numbers->messages[1] == messages()) {
+    numbers->waits = times_->WaitsUntil(MonotonicNanos(), Flight(), false, &numbers->open_wait);
+    return;
+  }
   ReadCounts(numbers);
   ReadVerdict(numbers);
+  seen_ = activity;
+  idle_ = numbers->posted == 0 && !numbers->failed && numbers->cause.empty();
+  for (const LaneNumbers& lane : numbers->lanes) idle_ = idle_ && !lane.lost && lane.tcp.unacked_bytes == 0;
 }
 
 // Of what has failed, the line of the log; else of what is stalled; else of what is slow.

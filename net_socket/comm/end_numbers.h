@@ -99,6 +99,8 @@ class EndNumbers final : public NumbersSource {
   const void* caller_ = nullptr;
   std::atomic<int> caller_id_{0};
   std::atomic<int> gpu_{-1};
+  uint64_t seen_ = 0;  // of the end's activity, at the latest look of the statistics
+  bool idle_ = false;  // as of then: but for the time, nothing is to be read before there is more of it
   std::unique_ptr<TransferTimes> times_;
   std::shared_ptr<StatsEntry> stats_;
 };

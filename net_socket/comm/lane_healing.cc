@@ -35,6 +35,7 @@ LaneHealing::LaneHealing(const ConnectionSetup* setup, Direction direction, Link
 bool LaneHealing::Note(LaneTable::Why by, const absl::Status& why, int lane, bool* first) {
   const LaneTable::Loss loss = lanes_.Lose(lane, by, MonotonicNanos());
   *first = loss == LaneTable::Loss::kNoted;
+  setup_->activity->Note();
   if (*first) {
     TCPX_INFO_TO(setup_->communicator->log, "comm %x %s device %d: lane %d to %s %s and will be resumed: %s",
                  setup_->communicator->id, DirectionName(direction_), setup_->device, lane,
@@ -82,13 +83,6 @@ ConnectionCounts LaneHealing::tally() const {
 }
 
 bool LaneHealing::NoneFor(int64_t ns) const { return lanes_.NoneFor(ns, MonotonicNanos()); }
-
-void LaneHealing::LookInLoop() {
-  setup_->runtime->reactor.RepeatInLoop(LaneSilence::kEveryNs, [owner = owner_] {
-    const auto look = [](Owner* one) { return one->LooksForSilence(MonotonicNanos()); };
-    return owner.Ask(false, look) ? LaneSilence::kEveryNs : Reactor::kOver;
-  });
-}
 
 void LaneHealing::AwaitInLoop(std::function<bool()> awaits) {
   if (std::exchange(awaiting_, true)) return;

@@ -76,9 +76,6 @@ class LaneHealing {
   void AwaitInLoop(std::function<bool()> awaits);
   void AwaitedInLoop() { awaiting_ = false; }
 
-  // Owner::LooksForSilence, again and again.
-  void LookInLoop();
-
  private:
   // *first: nobody has before.
   bool Note(LaneTable::Why by, const absl::Status& why, int lane, bool* first);

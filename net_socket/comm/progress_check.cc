@@ -1,5 +1,6 @@
 #include "net_socket/comm/progress_check.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -24,7 +25,7 @@ bool IsFault(Cause cause) {
 
 }  // namespace
 
-void ProgressCheck::LookInLoop(int64_t now_ns) {
+Watchdog::Next ProgressCheck::LookInLoop(int64_t now_ns) {
   if (!failure_->failed()) LookAtLanes(now_ns);
   const Flight flight = end_->FlightNow();
   if (!failure_->failed()) LookAtRequests(flight, now_ns);
@@ -33,9 +34,16 @@ void ProgressCheck::LookInLoop(int64_t now_ns) {
   const bool idle = flight.messages == 0 && done == messages_done_;
   messages_done_ = done;
   if (now_ns - slow_ns_ > tuning::kSlowKeptLongs * setup_->runtime->options.stall_warn_ns) slow_ = Verdict();
-  if (idle || failure_->failed()) return;
+  if (idle && slow_.cause == Cause::kNone && !AnyQueued()) return Watchdog::Next::kIdle;
+  if (idle || failure_->failed()) return Watchdog::Next::kLook;
   LookAtLosses(now_ns);
   LookAtPaces(now_ns);
+  return Watchdog::Next::kLook;
+}
+
+bool ProgressCheck::AnyQueued() const {
+  const auto queued = [](const LaneSocket& lane) { return lane.fd.valid() && QueuedBytes(lane.fd.get()) > 0; };
+  return std::any_of(setup_->lanes.begin(), setup_->lanes.end(), queued);
 }
 
 void ProgressCheck::LookAtLanes(int64_t now_ns) {

@@ -21,6 +21,7 @@
 #include "net_socket/health/lane_liveness.h"
 #include "net_socket/health/lane_losses.h"
 #include "net_socket/health/slow_lanes.h"
+#include "net_socket/health/watchdog.h"
 #include "net_socket/message/flight.h"
 
 namespace tcpx {
@@ -30,7 +31,9 @@ class ProgressCheck {
   ProgressCheck(const ConnectionSetup* setup, const ConnectionEnd* end, ConnectionFailure* failure)
       : setup_(setup), end_(end), failure_(failure), probe_(setup, end, failure) {}
 
-  void LookInLoop(int64_t now_ns);
+  Watchdog::Next LookInLoop(int64_t now_ns);
+  // A lane's socket holds what was not acknowledged.
+  bool AnyQueued() const;
   // What the peer waits for, or asks.
   void HearInLoop(const std::string& news, int64_t now_ns) { probe_.HearInLoop(news, now_ns); }
   void HealthChangedInLoop() { probe_.HealthChangedInLoop(); }

@@ -52,6 +52,7 @@ absl::Status ReceiveComm::Receive(const ReceiveArgs& args, Request** request) {
   ReceiveRequest* slot = requests_.Take();
   if (slot == nullptr) return absl::OkStatus();
   Post(args, slot);
+  setup().activity->Note();
   *request = slot;
   lanes_.express().Announce(slot->receives[0]->sequence, args.tags, args.count);
   lanes_.WakeParked(table_.posted());

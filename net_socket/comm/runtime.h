@@ -42,6 +42,7 @@ struct Runtime {
   LingeringSockets lingering{&reactor};
   HealthHub health{&reactor};
   Watchdog watchdog{&reactor};
+  Watchdog silences{&reactor};                      // of lanes that heal
   const std::unique_ptr<CpuShortage> cpu_shortage;  // the reactor's
   const std::unique_ptr<HostKnocks> knocks;         // the same
   const std::unique_ptr<InterfaceStates> interfaces;

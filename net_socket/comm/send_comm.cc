@@ -72,6 +72,7 @@ absl::Status SendComm::Send(const SendArgs& args, Request** request) {
     return absl::OkStatus();
   }
   *request = slot;
+  setup().activity->Note();
   if (staging_ == nullptr) {
     PostToLanes(slot);
   } else {

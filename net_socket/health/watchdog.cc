@@ -14,27 +14,29 @@ int64_t Watchdog::IntervalNs(const Options& options) {
   return std::clamp(interval, 20 * kMillisecond, 10 * kSecond);
 }
 
-void Watchdog::JoinInLoop(Link<Subject> subject, const Options& options) {
-  interval_ns_ = IntervalNs(options);
-  if (subjects_.empty()) {
-    timer_ = reactor_->RepeatInLoop(interval_ns_, [this] {
+void Watchdog::JoinInLoop(std::shared_ptr<const Activity> activity, int64_t every_ns, Look look) {
+  if (watched_.empty()) {
+    reactor_->RepeatInLoop(every_ns, [this, every_ns] {
       RoundInLoop();
-      return interval_ns_;
+      return watched_.empty() ? Reactor::kOver : every_ns;
     });
   }
-  subjects_.insert(std::move(subject));
+  watched_.push_back({std::move(activity), std::move(look)});
 }
 
-void Watchdog::LeaveInLoop(const Link<Subject>& subject) {
-  subjects_.erase(subject);
-  if (subjects_.empty()) reactor_->CancelTimerInLoop(timer_);
+bool Watchdog::LooksInLoop(Watched* one, int64_t now_ns) {
+  const uint64_t count = one->activity->count();  // Before the look: what begins during it is seen by the next one.
+  if (one->idle && count == one->seen) return true;
+  const Next next = one->look(now_ns);
+  one->seen = count;
+  one->idle = next == Next::kIdle;
+  return next != Next::kOver;
 }
 
 void Watchdog::RoundInLoop() {
-  const int64_t now = MonotonicNanos();
-  for (const Link<Subject>& subject : subjects_) {
-    subject.With([now](Subject* one) { one->CheckProgress(now); });
-  }
+  const int64_t now_ns = MonotonicNanos();
+  const auto over = [now_ns](Watched& one) { return !LooksInLoop(&one, now_ns); };
+  watched_.erase(std::remove_if(watched_.begin(), watched_.end(), over), watched_.end());
 }
 
 }  // namespace tcpx

@@ -1,6 +1,7 @@
-// watchdog.h: housekeeping's round: every comm is looked at a few times within each timeout.
+// watchdog.h: housekeeping's rounds: every comm that does something is looked at a few times within each timeout.
 //
-// Purpose: black holes and stalls are found by samples, so that a message costs no clock and no count of its own.
+// Purpose: black holes and stalls are found by samples, so that a message costs no clock and no count of its own. One
+//          timer serves all comms, and those that are idle are passed over.
 //
 // Threads: InLoop: in the reactor.
 // Units:   nanoseconds.
@@ -9,41 +10,45 @@
 #define TCPX_NET_SOCKET_HEALTH_WATCHDOG_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <vector>
 
-#include "absl/container/flat_hash_set.h"
 #include "common/params.h"
-#include "net_socket/engine/link.h"
 #include "net_socket/engine/reactor.h"
+#include "net_socket/health/activity.h"
 
 namespace tcpx {
 
 class Watchdog {
  public:
-  class Subject {
-   public:
-    // A look at what does not move. In the reactor.
-    virtual void CheckProgress(int64_t now_ns) = 0;
-
-   protected:
-    ~Subject() = default;
-  };
+  // kIdle: not before there is activity. kOver: never again.
+  enum class Next { kLook, kIdle, kOver };
+  // A look at what does not move. In the reactor.
+  using Look = std::function<Next(int64_t now_ns)>;
 
   explicit Watchdog(Reactor* reactor) : reactor_(reactor) {}
 
   // Looks are this far apart: several within the peer timeout, a few within the time of a stall.
   static int64_t IntervalNs(const Options& options);
 
-  void JoinInLoop(Link<Subject> subject, const Options& options);
-  void LeaveInLoop(const Link<Subject>& subject);
+  // `every_ns`: the same for all. Who leaves notes activity, and says kOver.
+  void JoinInLoop(std::shared_ptr<const Activity> activity, int64_t every_ns, Look look);
 
  private:
+  struct Watched {
+    std::shared_ptr<const Activity> activity;
+    Look look;
+    uint64_t seen = 0;  // of its activity, when it was looked at
+    bool idle = false;  // as of then
+  };
+
+  // False: it is over.
+  static bool LooksInLoop(Watched* one, int64_t now_ns);
   void RoundInLoop();
 
   Reactor* const reactor_;
-  absl::flat_hash_set<Link<Subject>> subjects_;
-  int64_t interval_ns_ = 0;
-  Reactor::TimerId timer_{0, 0};
+  std::vector<Watched> watched_;
 };
 
 }  // namespace tcpx
