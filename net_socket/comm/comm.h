@@ -100,7 +100,6 @@ class Comm : protected ConnectionEnd,
   void ContextFailed(const std::string& cause) override { failure_.FailWithCommunicator(cause); }
   Watchdog::Next LooksForSilentLanes(int64_t now_ns);
   void LaneOpened(int lane) override;
-  void LaneRested(int lane) override { sockets_.Closed(lane); }
   void AwaitLanes();
   absl::Status StageThrough(GpuPool* pool) TCPX_REQUIRES(mutex_);
   void LeaveWatch();

@@ -67,15 +67,6 @@ bool LaneHealing::Lose(const absl::Status& why, int lane) {
   return true;
 }
 
-bool LaneHealing::Park(int lane) {
-  if (!lanes_.Close(lane, MonotonicNanos())) return false;
-  if (direction_ == Direction::kReceive) {
-    setup_->runtime->reactor.Post(
-        [owner = owner_, lane] { owner.With([lane](Owner* one) { one->LaneRested(lane); }); });
-  }
-  return true;
-}
-
 ConnectionCounts LaneHealing::tally() const {
   ConnectionCounts tally = lanes_.tally();
   tally.health = health_.load(std::memory_order_relaxed);

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "common/clock.h"
 #include "net_socket/comm/connection_end.h"
 #include "net_socket/comm/lane_table.h"
 #include "net_socket/engine/link.h"
@@ -33,8 +34,6 @@ class LaneHealing {
    public:
     // A lane has lost its socket.
     virtual void LaneLost(int lane) = 0;
-    // Its sender has closed the lane.
-    virtual void LaneRested(int lane) = 0;
     // Looks for lanes that the network swallows, and has others tried in addition; false: never again.
     virtual bool LooksForSilence(int64_t now_ns) = 0;
 
@@ -53,7 +52,7 @@ class LaneHealing {
   // The lane has got it, or one after it was closed, or its first. By what moves the lane.
   void Back(int lane) { lanes_.Back(lane); }
   // Its sender closes it, and may open it again: no loss. False: it is lost, or the sender has no other.
-  bool Park(int lane);
+  bool Park(int lane) { return lanes_.Close(lane, MonotonicNanos()); }
   bool lost(int lane) const { return lanes_.lost(lane); }
   int64_t lost_since_ns(int lane) const { return lanes_.lost_since_ns(lane); }
   bool absent(int lane) const { return lanes_.absent(lane); }

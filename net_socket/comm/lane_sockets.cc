@@ -115,11 +115,6 @@ void LaneSockets::Resumed(int lane, Seals* seals) {
   owner_->LaneResumed(lane, seals);
 }
 
-// Unless it has come back meanwhile.
-void LaneSockets::Closed(int lane) {
-  if (open_lanes_ != nullptr && !healing_->up(lane)) open_lanes_->Close(static_cast<size_t>(lane));
-}
-
 void LaneSockets::KickAll() {
   (void)healing_->lanes().WithLanes([this] {
     for (int lane = 0; lane < setup_->lane_count(); ++lane) {

@@ -42,8 +42,6 @@ class LaneSockets final : public SocketTaker, public LaneMover {
 
   // Once the lanes are there.
   void Serve(EndLanes* lanes) { lanes_ = lanes; }
-  // A lane is closed, and no longer has a part of the budget.
-  void Closed(int lane);
   // Has all lanes of progress threads look for what there is to do.
   void KickAll();
 
@@ -64,7 +62,8 @@ class LaneSockets final : public SocketTaker, public LaneMover {
   ConnectionFailure* const failure_;
   Mutex* const mutex_;  // the comm's
   EndLanes* lanes_ = nullptr;
-  std::unique_ptr<OpenLanes> open_lanes_;  // null: lanes don't come and go
+  // Null: lanes don't come and go. One that is closed keeps its part of the budget, as it keeps its descriptor.
+  std::unique_ptr<OpenLanes> open_lanes_;
 };
 
 }  // namespace tcpx

@@ -101,7 +101,6 @@ bool LaneSteering::Park(int lane) {
 // Before, the lane might have been opened again while it still had its old socket.
 void LaneSteering::Parked(int lane) {
   parts_.healing->lanes().Parked(lane);
-  closed_(lane);
   parts_.lanes->rates().Closed(lane - 1);
   if (parts_.setup->path().shuffles_lanes) TCPX_INFO_TO(parts_.setup->communicator->log, "lane %d is closed", lane);
 }

@@ -10,9 +10,6 @@
 #ifndef TCPX_NET_SOCKET_COMM_LANE_STEERING_H_
 #define TCPX_NET_SOCKET_COMM_LANE_STEERING_H_
 
-#include <functional>
-#include <utility>
-
 #include "net_socket/comm/sender_parts.h"
 #include "net_socket/engine/link.h"
 #include "net_socket/send/lane_rates.h"
@@ -21,9 +18,7 @@ namespace tcpx {
 
 class LaneSteering {
  public:
-  // `closed`: a lane has let its socket go.
-  LaneSteering(const SenderParts& parts, std::function<void(int lane)> closed)
-      : parts_(parts), closed_(std::move(closed)), self_(parts.tie->To(this)) {}
+  explicit LaneSteering(const SenderParts& parts) : parts_(parts), self_(parts.tie->To(this)) {}
 
   // For the rates of the lanes, which come first. `self`: to the object that will be.
   static LaneRates::Settings RatesFor(const ConnectionSetup& setup, const Link<LaneSteering>& self);
@@ -43,7 +38,6 @@ class LaneSteering {
   void NoteFound();
 
   const SenderParts parts_;
-  const std::function<void(int)> closed_;
   const Link<LaneSteering> self_;
   LanePolicy::Found found_;  // the latest that was noted
 };

@@ -30,7 +30,7 @@ SendComm::SendComm(ConnectionSetup setup)
       watch_(std::make_unique<PeerWatch>(static_cast<PeerWatch::Owner*>(this), this->setup().max_receives)),
       lanes_(&this->setup(), &failure(), PostedMax(), LaneSteering::RatesFor(this->setup(), tie_.To(&steering_))),
       healer_(Parts()),
-      steering_(Parts(), [this](int lane) { sockets_.Closed(lane); }) {
+      steering_(Parts()) {
   std::vector<int> fds;
   std::vector<std::unique_ptr<Opener>> openers;
   for (LaneSocket& lane : this->setup().lanes) {

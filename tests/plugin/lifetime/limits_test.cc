@@ -130,6 +130,30 @@ TEST_P(LimitsTest, ConnectAtTheHardLimitSaysUlimitAndTheRestLives) {
             }));
 }
 
+// A lane that was closed keeps a descriptor, and so its part of what a process may have: a quarter of all.
+TEST_P(LimitsTest, LanesThatCameAndWentLeaveDescriptorsToOthers) {
+  setenv("TCPX_HEAL", "1", 1);
+  setenv("TCPX_TEST_SHUFFLE_LANES", "1", 1);
+  EXPECT_EQ("", RunAlone([] {
+              constexpr int kConnections = 10;
+              const size_t before = OpenDescriptors().size();
+              const rlim_t limit = RoomFor(400);
+              SetLimits(limit, limit);
+              Rank rank;
+              std::vector<Ends> all;
+              for (int i = 0; i < kConnections; ++i) all.push_back(rank.ConnectToSelf());
+              const Deadline deadline;
+              while (CountInLog(" is closed") < 40 * kConnections) {
+                TCPX_REQUIRE(!deadline.Over(), LogText());
+                for (const Ends& ends : all) MoveSome(&rank, ends);
+              }
+              const size_t more = OpenDescriptors().size() - before;
+              TCPX_REQUIRE(more < limit / 4 + 2 * kConnections + 40, more, " descriptors more");
+              for (const Ends& ends : all) rank.Close(ends);
+              rank.Finalize();
+            }));
+}
+
 // Sockets that dial the plugin and say nothing.
 class SilentClients {
  public:
