@@ -33,6 +33,7 @@ LaneRates::Settings LaneSteering::RatesFor(const ConnectionSetup& setup, const L
   settings.may_open = [runtime = setup.runtime] {
     return LaneBudget::MayOpen(runtime->lane_budget->left(), runtime->busy_lanes->Count(MonotonicNanos()));
   };
+  settings.brought = [runtime = setup.runtime](uint64_t bytes) { return runtime->busy_lanes->Brought(bytes); };
   return settings;
 }
 

@@ -27,7 +27,7 @@ inline constexpr int64_t kProcessLanesMax = 8192;
 // [connections]
 inline constexpr int64_t kConnectionsToLeaveFor = 16;
 // While so many bulk lanes of the process are busy, no connection opens more. [lanes]
-inline constexpr int kBusyLanesMax = 128;
+inline constexpr int kBusyLanesMax = 32;
 
 // == docs/healing.md: paths that were lost
 

@@ -11,7 +11,7 @@ using State = PilotedLanes::State;
 using Found = QueueProbe::Found;
 
 // What was paused is tried first: its path is another one than those of the others, or was.
-bool ExploreTrial::Begin(int64_t now_ns, double base, bool limited, int may_open, PilotedLanes* lanes) {
+bool ExploreTrial::Begin(int64_t now_ns, double base, double others, bool limited, int may_open, PilotedLanes* lanes) {
   tried_ = lanes->Those(State::kPaused);
   probe_.Begin(*lanes, {});
   lanes->Set(tried_, State::kCarries);
@@ -27,6 +27,7 @@ bool ExploreTrial::Begin(int64_t now_ns, double base, bool limited, int may_open
     opening_until_ns_ = now_ns + tuning::kOpenWithinNs;
   }
   base_ = base;
+  others_ = others;
   return !tried_.empty();
 }
 
@@ -36,13 +37,14 @@ bool ExploreTrial::Awaits(int64_t now_ns, const PilotedLanes& lanes) const {
 
 bool ExploreTrial::Came() { return std::exchange(opening_until_ns_, 0) != 0; }
 
-ExploreTrial::Verdict ExploreTrial::Judge(double total, double noise, PilotedLanes* lanes) {
+ExploreTrial::Verdict ExploreTrial::Judge(double total, double others, double noise, PilotedLanes* lanes) {
   const auto added = std::count_if(tried_.begin(), tried_.end(), [&](int lane) { return lanes->carries(lane); });
   const double before = static_cast<double>(std::max<int64_t>(lanes->carrying() - added, 1));
   const double gain =
       std::max(std::clamp(0.5 / before, tuning::kGainMin, tuning::kGainMax), tuning::kGainNoise * noise);
   const Found found = probe_.found();
-  const bool gains = added > 0 && total >= (1 + gain) * base_;
+  const bool gains =
+      added > 0 && total >= (1 + gain) * base_ && others_ - others <= tuning::kTakenMax * (total - base_);
   // That queues differ may be by chance: it is to be found twice.
   const bool again = std::exchange(another_, gains && found == Found::kAnother);
   if (gains && (found == Found::kUnknown || found == Found::kEmptyPath || (another_ && again))) {

@@ -1,8 +1,9 @@
 // explore_trial.h: the trial whether more lanes bring more.
 //
 // Rules:   as many lanes again are tried. They stay if the total grows enough beyond the best of late, and by more than
-//          noise explains, else they go. Lanes that are opened carry as they come: they are measured once the last one
-//          has. Those that found the queue that all are in (queue_probe.h) go, whatever they bring. Pure.
+//          noise explains and the process's other connections lose, else they go. Lanes that are opened carry as they
+//          come: they are measured once the last one has. Those that found the queue that all are in (queue_probe.h) go,
+//          whatever they bring. Pure.
 //
 // Threads: one at a time. Units: bytes per second, nanoseconds.
 // Errors:  none.
@@ -26,14 +27,15 @@ class ExploreTrial {
 
   // In each step.
   void See(const LanePolicy::Look& look, const PilotedLanes& lanes) { probe_.See(look, lanes); }
-  // `base`: what the trial is compared with. `limited`: by the network. False: there is nothing to try.
-  bool Begin(int64_t now_ns, double base, bool limited, int may_open, PilotedLanes* lanes);
+  // `base`: what the trial is compared with; `others`: what the process's other connections bring. `limited`: by the
+  // network. False: there is nothing to try.
+  bool Begin(int64_t now_ns, double base, double others, bool limited, int may_open, PilotedLanes* lanes);
   // True until the lanes that were ordered have come, or their time is over.
   bool Awaits(int64_t now_ns, const PilotedLanes& lanes) const;
   // True once after Awaits was: measuring begins.
   bool Came();
   // In vain: it is undone.
-  Verdict Judge(double total, double noise, PilotedLanes* lanes);
+  Verdict Judge(double total, double others, double noise, PilotedLanes* lanes);
   void Undo(PilotedLanes* lanes);
 
  private:
@@ -44,6 +46,7 @@ class ExploreTrial {
   QueueProbe probe_;
   PilotedLanes::Lanes tried_;
   double base_ = 0;
+  double others_ = 0;
   int64_t opening_until_ns_ = 0;
   bool grew_ = false;     // the latest was not in vain
   bool another_ = false;  // the latest brought more, by Found::kAnother

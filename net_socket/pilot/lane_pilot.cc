@@ -6,6 +6,14 @@
 #include "net_socket/pilot/tuning.h"
 
 namespace tcpx {
+namespace {
+
+// Connections that share a network share it evenly with lanes that are equally many, as in the beginning.
+size_t LanesMin(const LanePolicy::Settings& settings) {
+  return std::clamp(static_cast<size_t>(settings.lanes), tuning::kFewLanes, tuning::kThinToMax);
+}
+
+}  // namespace
 
 LanePilot::LanePilot(const Settings& settings)
     : opens_(settings.opens),
@@ -13,7 +21,7 @@ LanePilot::LanePilot(const Settings& settings)
       window_(settings.lanes_max),
       lame_(settings.lanes_max),
       explore_(opens_ ? tuning::kVainMax : 1),
-      thin_(settings.lanes_max, opens_ ? tuning::kFewLanes : 1, opens_ ? tuning::kThinVainMax : 1),
+      thin_(settings.lanes_max, opens_ ? LanesMin(settings) : 1, opens_ ? tuning::kThinVainMax : 1),
       explore_again_(tuning::kExploreEveryNs),
       same_queue_again_(tuning::kSameQueueNs, tuning::kSameQueueMaxNs),
       thin_again_(tuning::kThinEveryNs),
@@ -72,7 +80,7 @@ bool LanePilot::StoodStill(int64_t now_ns) {
     thin_again_.InVain(now_ns, Jitter());
     thin_.Undo(&lanes_);
   } else {
-    explore_again_.InVain(now_ns, Jitter());
+    PauseExploring(now_ns);
     explore_.Undo(&lanes_);
   }
   return true;
@@ -93,9 +101,10 @@ bool LanePilot::PauseLame(int64_t now_ns) { return opens_ && lame_.Pause(now_ns,
 bool LanePilot::Begin(int64_t now_ns, double total) {
   if (MayExplore(now_ns)) {
     if (Explore(now_ns, total)) return true;
-    if (window_.limited()) explore_again_.InVain(now_ns, Jitter());
+    PauseExploring(now_ns);
   }
-  if (!thin_again_.Due(now_ns)) return false;
+  // Where others are the limit nobody sees what a lane brings.
+  if (!thin_again_.Due(now_ns) || (opens_ && !window_.limited())) return false;
   if (thin_.Begin(total, past_.top(), window_, &lanes_)) {
     trial_ = Trial::kThin;
     return true;
@@ -110,16 +119,18 @@ bool LanePilot::MayExplore(int64_t now_ns) const {
 }
 
 bool LanePilot::Explore(int64_t now_ns, double total) {
-  if (!explore_.Begin(now_ns, std::max(total, past_.top()), window_.limited(), may_open_, &lanes_)) return false;
+  if (!explore_.Begin(now_ns, std::max(total, past_.top()), window_.others(), window_.limited(), may_open_, &lanes_))
+    return false;
   trial_ = Trial::kExplore;
   return true;
 }
 
 bool LanePilot::JudgeExplore(int64_t now_ns, double total) {
   trial_ = Trial::kNone;
-  switch (explore_.Judge(total, past_.noise(), &lanes_)) {
+  switch (explore_.Judge(total, window_.others(), past_.noise(), &lanes_)) {
     case ExploreTrial::Verdict::kHelps:
       past_.Anew(total);
+      pauses_ = 0;
       thin_.LanesChanged();
       explore_again_.RestartAt(now_ns);
       same_queue_again_.RestartAt(now_ns);
@@ -133,7 +144,7 @@ bool LanePilot::JudgeExplore(int64_t now_ns, double total) {
       same_queue_ns_ = now_ns;
       [[fallthrough]];
     case ExploreTrial::Verdict::kLastInVain:
-      explore_again_.InVain(now_ns, Jitter());
+      PauseExploring(now_ns);
       if (thin_again_.fresh()) thin_again_.At(now_ns);
       return true;
   }
@@ -158,10 +169,19 @@ bool LanePilot::JudgeThin(int64_t now_ns, double total) {
   return true;
 }
 
+void LanePilot::PauseExploring(int64_t now_ns) {
+  explore_again_.InVain(now_ns, Jitter());
+  if (!opens_ || ++pauses_ <= tuning::kPausesMax) return;
+  explore_again_.At(now_ns + static_cast<int64_t>(Jitter() * static_cast<double>(tuning::kExploreAgainNs)));
+}
+
 void LanePilot::Watch(int64_t now_ns, double total) {
   const bool fell = past_.Add(total);
-  if (past_.below_best()) explore_again_.NoLaterThan(now_ns + tuning::kBelowBestEveryNs);
-  if (!fell) return;
+  if (past_.below_best() && pauses_ <= tuning::kPausesMax)
+    explore_again_.NoLaterThan(now_ns + tuning::kBelowBestEveryNs);
+  // Whoever still explores finds out by itself.
+  if (!fell && !(past_.rose() && pauses_ > tuning::kPausesMax)) return;
+  pauses_ = 0;
   thin_.PathChanged();
   if (same_queue_again_.started()) same_queue_again_.NoLaterThan(same_queue_ns_ + tuning::kSameQueueNs);
   explore_again_.RestartAt(now_ns);

@@ -62,6 +62,7 @@ class LanePilot final : public LanePolicy {
   bool Begin(int64_t now_ns, double total);
   bool MayExplore(int64_t now_ns) const;
   bool Explore(int64_t now_ns, double total);
+  void PauseExploring(int64_t now_ns);
   double Jitter();
 
   const bool opens_;
@@ -77,6 +78,7 @@ class LanePilot final : public LanePolicy {
   int64_t same_queue_ns_ = 0;  // when it was found last
   Backoff thin_again_;
   Found found_;
+  int pauses_ = 0;    // of exploring, in a row, since the path changed
   int may_open_ = 0;  // as of this step
   uint64_t random_;
 };

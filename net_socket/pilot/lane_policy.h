@@ -36,6 +36,7 @@ class LanePolicy {
     int may_open = 1 << 20;                                // lanes, for all that the process knows
     const std::vector<bool>* dry = nullptr;                // by lane: it holds nothing; null: each holds something
     const std::vector<RoundTrips>* round_trips = nullptr;  // by lane; null: not known
+    uint64_t all = 0;                                      // what all of the process have brought; 0: unknown
   };
   // What was learnt of a network.
   struct Found {

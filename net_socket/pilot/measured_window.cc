@@ -1,6 +1,7 @@
 #include "net_socket/pilot/measured_window.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "common/clock.h"
 #include "net_socket/pilot/tuning.h"
@@ -11,6 +12,7 @@ void MeasuredWindow::Start(int64_t from_ns) {
   from_ns_ = from_ns;
   measured_ns_ = 0;
   brought_ = 0;
+  others_ = 0;
   steps_ = limited_steps_ = 0;
   for (Lane& lane : lanes_) lane.brought = 0, lane.dry_steps = 0;
 }
@@ -19,6 +21,7 @@ MeasuredWindow::Progress MeasuredWindow::Measure(int64_t now_ns, const LanePolic
   const int64_t since = now_ns - last_ns_;
   const bool still = last_ns_ == 0 || since > tuning::kStoodStillNs;
   const bool counts = !still && last_ns_ >= from_ns_;
+  const uint64_t before = brought_;
   for (size_t i = 0; i < lanes_.size(); ++i) {
     // Another socket may have heard of less.
     const uint64_t moved = look.acked[i] - std::min(look.acked[i], lanes_[i].acked);
@@ -29,6 +32,8 @@ MeasuredWindow::Progress MeasuredWindow::Measure(int64_t now_ns, const LanePolic
     brought_ += moved;
   }
   last_ns_ = now_ns;
+  const uint64_t all = look.all - std::exchange(all_, look.all);
+  if (counts && look.all != 0) others_ += static_cast<int64_t>(all - (brought_ - before));
   if (still) return Progress::kStoodStill;
   if (!counts) return Progress::kMeasures;
   measured_ns_ += since;
@@ -39,6 +44,10 @@ MeasuredWindow::Progress MeasuredWindow::Measure(int64_t now_ns, const LanePolic
 
 double MeasuredWindow::total() const {
   return static_cast<double>(brought_) * kSecond / static_cast<double>(measured_ns_);
+}
+
+double MeasuredWindow::others() const {
+  return static_cast<double>(others_) * kSecond / static_cast<double>(measured_ns_);
 }
 
 bool MeasuredWindow::WasDry(int lane) const {

@@ -25,6 +25,8 @@ class MeasuredWindow {
 
   // Bytes per second of all lanes.
   double total() const;
+  // The same of the process's other connections; 0 where nobody knows.
+  double others() const;
   // The network was what the connection waited for, mostly.
   bool limited() const { return limited_steps_ * 2 >= steps_; }
   uint64_t Brought(int lane) const { return lanes_[static_cast<size_t>(lane)].brought; }
@@ -43,6 +45,8 @@ class MeasuredWindow {
   int64_t from_ns_ = 0;      // where measuring begins
   int64_t measured_ns_ = 0;  // time so far
   uint64_t brought_ = 0;     // bytes in it
+  uint64_t all_ = 0;         // of the process, at the step before
+  int64_t others_ = 0;       // bytes of the others in it
   int steps_ = 0;            // in it
   int limited_steps_ = 0;    // of them, with Look::limited
 };

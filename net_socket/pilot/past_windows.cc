@@ -9,12 +9,14 @@ bool PastWindows::Add(double total) {
   last_ = totals_[seen_++ % kCount] = total;
   if (average_ == 0) average_ = total;
   low_ = total < tuning::kFallen * average_ ? low_ + 1 : 0;
-  if (low_ == 0) average_ += tuning::kAverageGain * (total - average_);
+  high_ = total > tuning::kRisen * average_ ? high_ + 1 : 0;
+  if (low_ + high_ == 0) average_ += tuning::kAverageGain * (total - average_);
   best_ = std::max(average_, best_ * (1 - tuning::kBestFades));
-  if (low_ < tuning::kLowLooksMax) return false;
-  low_ = 0;
+  rose_ = high_ >= tuning::kLowLooksMax;
+  if (!rose_ && low_ < tuning::kLowLooksMax) return false;
+  low_ = high_ = 0;
   Anew(total);
-  return true;
+  return !rose_;
 }
 
 void PastWindows::Anew(double total) {

@@ -2,7 +2,7 @@
 //
 // Purpose: a trial's look is compared with the best of several, and counts only if noise alone can't explain it. Noise
 //          is the median difference of neighbours: a path that changes its rate makes one large difference, and no
-//          noise. Where the looks stay far below their average, the path has changed. Pure.
+//          noise. Where the looks stay far from their average, the path has changed. Pure.
 //
 // Threads: one at a time. Units: bytes per second.
 // Errors:  none.
@@ -19,8 +19,10 @@ namespace tcpx {
 
 class PastWindows {
  public:
-  // True exactly when the path has changed. Those before then say nothing of what it can do.
+  // True exactly when the path brings less than before. Those before then say nothing of what it can do.
   bool Add(double total);
+  // The latest Add has seen that it brings more.
+  bool rose() const { return rose_; }
   // The connection now brings `total`. Those before say nothing of what it can do. Noise stays what it was.
   void Anew(double total);
   // What comes next may be another kind of traffic.
@@ -44,6 +46,8 @@ class PastWindows {
   double average_ = 0;  // 0: what comes next begins it
   double best_ = 0;     // average of late
   int low_ = 0;         // in a row, far below the average
+  int high_ = 0;        // far above it
+  bool rose_ = false;
 };
 
 }  // namespace tcpx

@@ -49,6 +49,9 @@ inline constexpr double kGainMax = 0.10;
 // And beyond so much noise. [times the noise; NoiseOpensNoLanesOnOnePath: in noise of 5 to 20 % one path had 16 to 31
 // lanes without it, 4 to 5 with it]
 inline constexpr double kGainNoise = 1.5;
+// More than this, taken from the process's other connections, is no gain. [part of the gain; bench/fabric: two
+// connections that share a card took it from each other until both had 32 lanes]
+inline constexpr double kTakenMax = 0.5;
 // Attempts in vain, in a row, before a pause; 1 where lanes can't be opened. [attempts]
 inline constexpr int kVainMax = 3;
 // A round trip that is longer than the least by less than this shows no queue. [us]
@@ -66,6 +69,10 @@ inline constexpr int kSameQueueMax = 3;
 inline constexpr int64_t kSameQueueNs = 180 * kSecond;
 // The most that it grows to. [ns]
 inline constexpr int64_t kSameQueueMaxNs = 600 * kSecond;
+// Pauses after which exploring is over until the path changes. [pauses; bench/fabric: 0.1 dials a second and host]
+inline constexpr int kPausesMax = 3;
+// Or until so much later, where the network may have changed and nothing shows it. [ns; as kPausesMax]
+inline constexpr int64_t kExploreAgainNs = 3600 * kSecond;
 
 // == docs/lanes.md: thin
 
@@ -75,6 +82,9 @@ inline constexpr size_t kThinPart = 6;
 // [lanes; bench/netns/paths.sh, paths of 400, 400, 400 and 40 Mbit/s, where one falls and returns: 0.90 to 0.97 of the
 // sum where fewer are tried, 0.97 to 0.99 like this]
 inline constexpr size_t kFewLanes = 4;
+// A connection that began with more keeps so many: what a fast card begins with. [lanes; bench/fabric: connections that
+// are thinned to 4 where others have 8 lose up to a quarter]
+inline constexpr size_t kThinToMax = 8;
 // What is lost with a lane that is not needed: so much of what it seemed to bring. [part of what it brought]
 inline constexpr double kOwnPart = 0.7;
 // A loss below this does not count. [part of the total]
@@ -111,7 +121,9 @@ inline constexpr int kLameMax = 40;
 
 // A look below this is low. [part of the average]
 inline constexpr double kFallen = 0.85;
-// Low looks in a row that say that the path has changed. [looks]
+// A look above this is high. [part of the average]
+inline constexpr double kRisen = 1.4;
+// Low or high looks in a row that say that the path has changed. [looks]
 inline constexpr int kLowLooksMax = 3;
 // How much of its difference a look adds to the average. [part of the difference]
 inline constexpr double kAverageGain = 0.25;

@@ -23,6 +23,9 @@ class BusyLanes {
   void Note(int64_t now_ns, uint32_t* span);
   int Count(int64_t now_ns) const;
 
+  // A connection has brought so much more; returns what all have.
+  uint64_t Brought(uint64_t bytes) { return brought_.fetch_add(bytes, std::memory_order_relaxed) + bytes; }
+
   // What each of `lanes` busy ones may hold unsent: -1, no bound of ours, for up to 64; else a part of 256 MiB, 64 KiB
   // at the least.
   static int64_t UnsentMax(int lanes);
@@ -36,6 +39,7 @@ class BusyLanes {
   // A span, in the upper half, and how many lanes pulled in it.
   std::atomic<uint64_t> latest_{0};
   std::atomic<uint64_t> before_{0};
+  std::atomic<uint64_t> brought_{0};
 };
 
 }  // namespace tcpx

@@ -1,6 +1,7 @@
 #include "net_socket/send/lane_rates.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "common/clock.h"
@@ -100,7 +101,11 @@ void LaneRates::Step(int64_t now_ns) {
                                             lanes_[i].least_us.load(std::memory_order_relaxed)};
     dry_[static_cast<size_t>(i)] = lanes_[i].held.load(std::memory_order_relaxed) <= 0;
   }
-  const LanePolicy::Look look{acked_, Limited(now_ns), settings_.may_open(), &dry_, &round_trips_};
+  const uint64_t brought = std::accumulate(acked_.begin(), acked_.end(), uint64_t{0});
+  // Another socket may have been told of less.
+  const uint64_t more = std::max(brought, brought_) - std::exchange(brought_, brought);
+  const LanePolicy::Look look{acked_, Limited(now_ns), settings_.may_open(),
+                              &dry_,  &round_trips_,   settings_.brought(more)};
   const bool changed = policy_->Step(now_ns, look);
   if (changed) Publish();
   const int found = policy_->found().lanes;

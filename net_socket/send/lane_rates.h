@@ -30,6 +30,8 @@ class LaneRates {
     std::function<void()> ordered = [] {};
     // How many lanes the process may open more.
     std::function<int()> may_open = [] { return 0; };
+    // This connection has brought so much more; returns what all of the process have.
+    std::function<uint64_t(uint64_t)> brought = [](uint64_t) { return uint64_t{0}; };
   };
   // What a look at a lane has seen.
   struct Seen {
@@ -96,6 +98,7 @@ class LaneRates {
   std::vector<LanePolicy::RoundTrips> round_trips_ TCPX_GUARDED_BY(mutex_);
   int64_t stepped_ns_ TCPX_GUARDED_BY(mutex_) = 0;
   int peer_limits_ TCPX_GUARDED_BY(mutex_) = 0;
+  uint64_t brought_ TCPX_GUARDED_BY(mutex_) = 0;
   int found_ TCPX_GUARDED_BY(mutex_) = 0;
 };
 

@@ -59,8 +59,8 @@ TEST(LaneBudgetTest, FourThousandConnections) {
 }
 
 TEST(LaneBudgetTest, FewLanesMayBeOpenedWhereManyAreBusy) {
-  EXPECT_EQ(33, LaneBudget::MayOpen(8192, 0));
-  EXPECT_EQ(8, LaneBudget::MayOpen(8192, 120));
+  EXPECT_EQ(32, LaneBudget::MayOpen(8192, 0));
+  EXPECT_EQ(8, LaneBudget::MayOpen(8192, 24));
   EXPECT_EQ(0, LaneBudget::MayOpen(8192, 1000));
   EXPECT_EQ(0, LaneBudget::MayOpen(0, 0));
   EXPECT_EQ(0, LaneBudget::MayOpen(-5, 0));
@@ -69,7 +69,7 @@ TEST(LaneBudgetTest, FewLanesMayBeOpenedWhereManyAreBusy) {
 // One that was alone may have found 32, which its sisters do not all need.
 TEST(LaneBudgetTest, WhatWasFoundIsBoundedByHowManyAreBusy) {
   EXPECT_EQ(32, LaneBudget::Remembered(32, 4, 8192, 0));
-  EXPECT_EQ(8, LaneBudget::Remembered(32, 4, 8192, 120));
+  EXPECT_EQ(8, LaneBudget::Remembered(32, 4, 8192, 24));
   EXPECT_EQ(4, LaneBudget::Remembered(32, 4, 8192, 1000));
   EXPECT_EQ(2, LaneBudget::Remembered(2, 4, 8192, 1000)) << "fewer than usual may do";
   EXPECT_EQ(1, LaneBudget::Remembered(32, 4, 0, 0));
