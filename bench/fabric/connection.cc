@@ -14,6 +14,7 @@ namespace {
 
 // Of a frame of 9014 bytes with its preamble, headers and timestamps that much is payload.
 constexpr double kPayload = 8948.0 / 9038.0;
+constexpr int64_t kEmptyUs = 100;
 
 }  // namespace
 
@@ -50,6 +51,7 @@ LaneRates::Settings Connection::RatesFor(const Policy& policy, uint64_t seed) {
   settings.lanes.seed = seed;
   settings.ordered = [this] { ordered_ = true; };
   settings.may_open = [this] { return LaneBudget::MayOpen(process_->budget.left(), process_->busy.Count(now_ns_)); };
+  settings.brought = [this](uint64_t bytes) { return process_->busy.Brought(bytes); };
   return settings;
 }
 
@@ -57,6 +59,7 @@ void Connection::Dial(size_t lane) {
   lanes_[lane].open = true;
   lanes_[lane].port = Draw(seed_, static_cast<uint64_t>(dials_), lane);
   lanes_[lane].pace.Restart();
+  lanes_[lane].round_trips = {};
   rates_.Set(static_cast<int>(lane), 0);
   open_.Open(lane);
   ++dials_;
@@ -99,11 +102,20 @@ void Connection::TakeShares(const std::vector<Flow>& flows) {
     const Flow& flow = flows[at++];
     lanes_[i].rate = flow.rate;
     lanes_[i].full = limiter_ < 0 || flow.bottleneck != limiter_;
+    See(flow.bottleneck, &lanes_[i].round_trips);
     capacity_ += flow.rate;
     least = std::min(least, flow.rate);
     ++count;
   }
   if (equal_parts()) capacity_ = count * least;
+}
+
+// A flow that is new finds what the others have in the queue.
+void Connection::See(int bottleneck, LanePolicy::RoundTrips* round_trips) const {
+  const int64_t own_us = topology_->spec().queue_us;
+  if (own_us == 0 || (limiter_ >= 0 && bottleneck == limiter_)) return;
+  round_trips->now_us = kEmptyUs + topology_->QueueUs(bottleneck);
+  if (round_trips->least_us == 0) round_trips->least_us = round_trips->now_us - own_us;
 }
 
 void Connection::Move(double seconds, double noise) {
@@ -126,6 +138,7 @@ bool Connection::Look(int64_t now_ns) {
     seen.full = lane.full && rate_ >= 0.97 * capacity_;
     seen.held = seen.full ? lane.pace.held_max() : 0;
     seen.acked = static_cast<uint64_t>(lane.acked);
+    seen.round_trips = lane.round_trips;
     lane.pace.Sample(now_ns, seen.acked + static_cast<uint64_t>(seen.held), seen.held, true);
     rates_.Set(id, lane.pace.bytes_per_second());
     rates_.Looked(id, now_ns, seen);

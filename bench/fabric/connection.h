@@ -85,12 +85,14 @@ class Connection {
     float weight = 1;
     double rate = 0;
     double acked = 0;
+    LanePolicy::RoundTrips round_trips;
     LaneRate pace{64 << 10};
   };
 
   LaneRates::Settings RatesFor(const Policy& policy, uint64_t seed);
   int FirstLanes(const Policy& policy) const;
   void Dial(size_t lane);
+  void See(int bottleneck, LanePolicy::RoundTrips* round_trips) const;
   void CarryOut(const LaneOrder& order);
   bool Flows(size_t lane) const { return lanes_[lane].open && rates_.Carries(static_cast<int>(lane)); }
 

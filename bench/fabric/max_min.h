@@ -41,6 +41,9 @@ class MaxMin {
   void SetCapacity(int link, double capacity) { capacities_[static_cast<size_t>(link)] = capacity; }
   double capacity(int link) const { return capacities_[static_cast<size_t>(link)]; }
 
+  // As of the latest Solve.
+  int flows(int link) const { return links_[static_cast<size_t>(link)].end - links_[static_cast<size_t>(link)].begin; }
+
   // Each flow crosses a link or has a cap.
   void Solve(std::vector<Flow>* flows);
 

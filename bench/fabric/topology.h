@@ -30,6 +30,7 @@ struct TopologySpec {
   double oversubscription = 1;   // kLeafSpine: what its hosts may send, by what leaves the leaf
   int rails = 1;                 // kRails: a switch for each, without a limit of its own
   int slow_host = -1;            // a straggler: its interface has half
+  int64_t queue_us = 0;          // by which each flow makes its queue longer; 0: nobody sees a queue
   bool blind = false;            // the speed is not visible: a virtual interface
   bool perfect = false;          // flows spread themselves over all paths: the oracle's network
 };
@@ -41,6 +42,8 @@ class Topology {
   // Adds the links from `from` to `to` by the path that `port` hashes to.
   void Route(int from, int to, int rail, uint64_t port, Flow* flow) const;
   void SetPath(int path, double rate) { links_->SetCapacity(first_path_ + path, rate); }
+  // How long one waits in the queue of a link among all of its flows; -1: in one of its own.
+  int64_t QueueUs(int link) const { return spec_.queue_us * (link < 0 ? 1 : links_->flows(link)); }
   const TopologySpec& spec() const { return spec_; }
   int leaves() const { return (spec_.hosts + spec_.leaf_hosts - 1) / spec_.leaf_hosts; }
 

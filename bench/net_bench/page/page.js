@@ -238,6 +238,14 @@ function showAllreduce(place, list) {
     series: [{ name: "plugin", style: "plugin", values: list.map((row) => row.busbw_gbps) }] });
 }
 
+// Of a program that says itself what it plots.
+function showAny(place, plots, tables) {
+  const box = element("div", { className: "plots" });
+  place.append(box);
+  plots.forEach((plot) => addChart(box, plot));
+  tables.forEach((one) => place.append(plainTable(one.caption, one.rows)));
+}
+
 function showRun(main, run, index) {
   const note = run.configuration.find(([name]) => name === "note")?.[1];
   const place = element("section", {}, element("h2", {}, note ?? (index === 0 ? "This run" : `Another run, ${index}`)));
@@ -249,6 +257,7 @@ function showRun(main, run, index) {
   if (run.costs.length) place.append(plainTable("What connections cost", run.costs));
   if (run.optional_recv.length) place.append(plainTable("Receives with NCCL's hint and without", run.optional_recv));
   if (run.mixed.length) place.append(plainTable("A ping-pong beside a stream", run.mixed));
+  showAny(place, run.plots ?? [], run.tables ?? []);
 }
 
 JSON.parse(document.getElementById("runs").textContent).forEach((run, index) => showRun(document.querySelector("main"), run, index));

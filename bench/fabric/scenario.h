@@ -1,0 +1,53 @@
+// scenario.h: what is simulated, who decides in it, and what came of it.
+//
+// Threads: any. Units: seconds, bytes per second.
+// Errors:  none; a name that nobody knows finds nothing.
+#ifndef TCPX_BENCH_FABRIC_SCENARIO_H_
+#define TCPX_BENCH_FABRIC_SCENARIO_H_
+
+#include <string>
+#include <vector>
+
+#include "bench/fabric/simulation.h"
+
+namespace tcpx {
+namespace fabric {
+
+struct Scenario {
+  std::string name;
+  std::string what;  // and what was left out of it, to make it small
+  int hosts = 0;
+  TopologySpec topology;
+  std::vector<Job> jobs;
+  bool one_per_pair = false;  // one connection from a host to another
+};
+
+// All of them for so many hosts.
+std::vector<Scenario> Scenarios(int hosts);
+
+struct Decider {
+  std::string name;
+  Policy policy;
+  bool oracle = false;  // flows spread themselves over all paths
+};
+// The autopilot first; then fixed numbers, NCCL's Socket with four sockets, and the oracle.
+std::vector<Decider> Deciders();
+
+struct Outcome {
+  std::string decider;
+  std::vector<Course> courses;  // by job
+};
+
+struct Length {
+  double piloted = 60;
+  double fixed = 12;  // of those that decide nothing
+  uint64_t seed = 1;
+  double tick = 0.02;
+};
+
+Outcome RunScenario(const Scenario& scenario, const Decider& decider, const Length& length);
+
+}  // namespace fabric
+}  // namespace tcpx
+
+#endif  // TCPX_BENCH_FABRIC_SCENARIO_H_

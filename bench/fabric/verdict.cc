@@ -1,0 +1,122 @@
+#include "bench/fabric/verdict.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace tcpx {
+namespace fabric {
+namespace {
+
+// The bars are about what the autopilot has had time to find.
+constexpr double kFound = 10;
+constexpr double kWindow = 10;
+// A collective lasts half a second: shorter spans show its gaps.
+constexpr double kSmooth = 2;
+
+double End(const Course& course) { return static_cast<double>(course.bytes.size()) * Course::kSpan; }
+// Where the last third of a job's time begins.
+double Settled(const Course& course, double start) { return start + (End(course) - start) * 2 / 3; }
+
+std::vector<double> Smoothed(const Course& course, double from, double to) {
+  std::vector<double> rates;
+  for (double at = from; at + kSmooth <= to + 1e-6; at += kSmooth) rates.push_back(course.Rate(at, at + kSmooth));
+  return rates;
+}
+
+double Mean(const std::vector<double>& values) {
+  if (values.empty()) return 0;
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+double Deviation(const std::vector<double>& values) {
+  const double mean = Mean(values);
+  double sum = 0;
+  for (double value : values) sum += (value - mean) * (value - mean);
+  return std::sqrt(sum / static_cast<double>(values.size())) / mean;
+}
+
+double Dips(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const double median = values[values.size() / 2];
+  double missing = 0;
+  for (double value : values) missing += std::max(median - value, 0.0);
+  return missing / median / static_cast<double>(values.size());
+}
+
+// The worst of all windows, as a part of what `other` has on average.
+double WorstWindow(const Course& course, double start, double other) {
+  double worst = kUnlimited;
+  for (double at = start; at + kWindow <= End(course) + 1e-6; at += 1) {
+    worst = std::min(worst, course.Rate(at, at + kWindow) / other);
+  }
+  return worst;
+}
+
+// A fixed number does in its short run what it would do all the time.
+double FixedRate(const Scenario& scenario, const Course& course, size_t job) {
+  // While another job has not begun a rate says nothing of the time after.
+  double from = 0;
+  for (const Job& one : scenario.jobs) from = std::max(from, one.start);
+  return course.Rate(from == 0 ? 0 : std::max(from, scenario.jobs[job].start), End(course));
+}
+
+}  // namespace
+
+Figures FiguresOf(const Course& course, double start) {
+  Figures figures;
+  const double end = End(course), settled = Settled(course, start);
+  figures.rate = course.Rate(std::min(start + kFound, (start + end) / 2), end);
+  std::vector<double> times;
+  for (const auto& [at, took] : course.collectives) {
+    if (at > settled) times.push_back(took);
+  }
+  std::sort(times.begin(), times.end());
+  figures.collective = Mean(times);
+  if (!times.empty()) figures.p99 = times[(times.size() - 1) * 99 / 100];
+  figures.lanes = course.sockets.back() / course.connections;
+  figures.host_lanes = course.sockets.back() / course.hosts;
+  figures.first_dials = course.Dials(start, start + kFound) / course.hosts;
+  figures.dials = course.Dials(settled, end) / course.hosts;
+  const std::vector<double> rates = Smoothed(course, settled, end);
+  figures.deviation = Deviation(rates);
+  figures.dips = Dips(rates);
+  const double last = Mean(rates);
+  for (double at = start; at + kSmooth <= end; at += 0.1) {
+    if (std::abs(course.Rate(at, at + kSmooth) / last - 1) > 0.05) figures.settles = at + kSmooth - start;
+  }
+  return figures;
+}
+
+std::vector<Bar> BarsOf(const Scenario& scenario, const std::vector<Outcome>& outcomes) {
+  Bar best{"of the best fixed number, after 10 s", 0.95, kUnlimited, true};
+  Bar one{"of one fixed lane, worst 10 s", 0.97, kUnlimited, true};
+  Bar oracle{"of perfect spreading", 0.90, kUnlimited, true};
+  Bar deviation{"deviation once settled", 0.03, 0, false};
+  Bar dials{"dials a second and host, settled", 0.1, 0, false};
+  Bar dips{"lost in dips, settled", 0.01, 0, false};
+  const std::vector<Decider> deciders = Deciders();
+  for (size_t job = 0; job < scenario.jobs.size(); ++job) {
+    const double start = scenario.jobs[job].start;
+    const Course& piloted = outcomes[0].courses[job];
+    const Figures figures = FiguresOf(piloted, start);
+    double most = 0;
+    for (size_t i = 1; i < outcomes.size(); ++i) {
+      const double rate = FixedRate(scenario, outcomes[i].courses[job], job);
+      if (deciders[i].oracle) oracle.seen = std::min(oracle.seen, figures.rate / rate);
+      if (deciders[i].oracle || deciders[i].policy.kind != Policy::Kind::kFixed) continue;
+      if (deciders[i].policy.lanes == 1) one.seen = std::min(one.seen, WorstWindow(piloted, start, rate));
+      most = std::max(most, rate);
+    }
+    best.seen = std::min(best.seen, figures.rate / most);
+    deviation.seen = std::max(deviation.seen, figures.deviation);
+    dials.seen = std::max(dials.seen, figures.dials);
+    dips.seen = std::max(dips.seen, figures.dips);
+  }
+  std::vector<Bar> bars = {best, one, deviation, dials, dips};
+  if (scenario.one_per_pair) bars.insert(bars.begin() + 2, oracle);
+  return bars;
+}
+
+}  // namespace fabric
+}  // namespace tcpx

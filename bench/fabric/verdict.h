@@ -1,0 +1,45 @@
+// verdict.h: the figures of a scenario, and whether the autopilot holds its bars.
+//
+// Threads: any. Units: seconds, bytes per second; parts are of another rate.
+// Errors:  none.
+#ifndef TCPX_BENCH_FABRIC_VERDICT_H_
+#define TCPX_BENCH_FABRIC_VERDICT_H_
+
+#include <string>
+#include <vector>
+
+#include "bench/fabric/scenario.h"
+
+namespace tcpx {
+namespace fabric {
+
+// Of one job under one decider. Settled: the last third of its run.
+struct Figures {
+  double rate = 0;        // from second 10 on
+  double collective = 0;  // mean time, settled
+  double p99 = 0;
+  double lanes = 0;  // of a connection, in the end
+  double host_lanes = 0;
+  double first_dials = 0;  // per second and host, in the first 10 seconds
+  double dials = 0;        // the same, settled
+  double settles = 0;      // until within 5 % of its last rate
+  double deviation = 0;    // of the settled rate, as a part
+  double dips = 0;         // what is missing below the settled rate's median, as a part: trials, and noise
+};
+Figures FiguresOf(const Course& course, double start);
+
+struct Bar {
+  std::string name;
+  double limit = 0;
+  double seen = 0;
+  bool at_least = true;
+
+  bool holds() const { return at_least ? seen >= limit : seen <= limit; }
+};
+// One per bar that concerns the scenario; of several jobs the worst. `outcomes`: by Deciders().
+std::vector<Bar> BarsOf(const Scenario& scenario, const std::vector<Outcome>& outcomes);
+
+}  // namespace fabric
+}  // namespace tcpx
+
+#endif  // TCPX_BENCH_FABRIC_VERDICT_H_
