@@ -19,6 +19,8 @@ namespace {
 
 // TCP_CA_NAME_MAX of linux/net/tcp.h, with the terminating zero.
 constexpr size_t kCongestionNameMax = 16;
+// linux/tcp.h, TCP_RTO_MAX_MS.
+constexpr int kTcpRtoMaxMs = 44;
 
 absl::Status SetInt(int fd, int level, int option, int value, absl::string_view name) {
   if (setsockopt(fd, level, option, &value, sizeof(value)) == 0) return absl::OkStatus();
@@ -64,6 +66,10 @@ absl::Status SetWindowClamp(int fd, int bytes) {
 }
 
 absl::Status SetQuickAck(int fd, int value) { return SetInt(fd, IPPROTO_TCP, TCP_QUICKACK, value, "TCP_QUICKACK"); }
+
+absl::Status SetRtoMax(int fd, int64_t ns) {
+  return SetInt(fd, IPPROTO_TCP, kTcpRtoMaxMs, static_cast<int>(ns / kMillisecond), "TCP_RTO_MAX_MS");
+}
 
 absl::Status SetTrafficClass(int fd, int family, int tos) {
   absl::Status status = SetInt(fd, IPPROTO_IP, IP_TOS, tos, "IP_TOS");

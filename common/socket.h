@@ -30,6 +30,8 @@ absl::StatusOr<OwnedFd> StreamSocket(int family);
 absl::Status SetNoDelay(int fd);
 // Not sticky: the kernel goes back to delayed acknowledgements by itself (tcp(7)).
 absl::Status SetQuickAck(int fd, int value);
+// The longest pause between two retransmissions, or two probes of a shut window: 1 s to 120 s. Linux 6.15.
+absl::Status SetRtoMax(int fd, int64_t ns);
 // The largest receive window to advertise (TCP_WINDOW_CLAMP).
 absl::Status SetWindowClamp(int fd, int bytes);
 // `tos` is an octet as in IPv4 TOS; its two lowest bits (ECN, RFC 3168) belong to TCP. An IPv6 socket gets IPV6_TCLASS,

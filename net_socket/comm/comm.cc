@@ -10,6 +10,7 @@
 #include "common/socket.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/gpu/gpu_pool.h"
+#include "net_socket/health/tuning.h"
 #include "net_socket/health/lane_silence.h"
 
 namespace tcpx {
@@ -61,7 +62,7 @@ void Comm::WatchInLoop() {
   if (group != nullptr) group->JoinInLoop(tie_.To<FailureGroup::Member>(this));
   // A receiver says nothing but credits.
   if (healing_ == nullptr || (!sends() && setup_.max_receives == 1)) return;
-  setup_.runtime->silences.JoinInLoop(setup_.activity, LaneSilence::kEveryNs, [self = tie_.To(this)](int64_t now_ns) {
+  setup_.runtime->silences.JoinInLoop(setup_.activity, tuning::kLookNs, [self = tie_.To(this)](int64_t now_ns) {
     return self.Ask(Watchdog::Next::kOver, [now_ns](Comm* comm) { return comm->LooksForSilentLanes(now_ns); });
   });
 }

@@ -65,6 +65,13 @@ class ConnectionFailure final : public LaneOwner {
   bool ParkLane(int lane) override { return healing_ != nullptr && healing_->Park(lane); }
   bool heals() const override { return healing_ != nullptr && healing_->heals(); }
   bool peer_left() const override { return healing_ != nullptr && healing_->peer_left(); }
+  // Of a lane that heals: another look, in the reactor. Where no socket of it moves a byte, that is told, and in time the
+  // connection fails.
+  Arbiter::Finding LookAtLane(int lane, int64_t now_ns);
+  // What sockets in a row that move nothing have in common.
+  Vain vain() const;
+  // Null: no lane gets another socket.
+  LaneHealing* healing() const { return healing_; }
   // What housekeeping has found, or heard. Where it is failing, that is a reason, and what was found first is reported.
   void FailFound(absl::Status status, int lane);
   // The reason is known, or does not come: a connection that is failing fails.

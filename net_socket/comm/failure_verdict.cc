@@ -66,6 +66,8 @@ Verdict VerdictOfFailure(const ConnectionSetup& setup, const absl::Status& statu
   evidence.error = StatusErrno(status);
   evidence.garbage = KindOf(status) == FailureKind::kGarbage;
   evidence.process_gone = ProcessGone(setup);
+  if (KindOf(status) == FailureKind::kLarge) evidence.vain = Vain::kSilent;
+  if (KindOf(status) == FailureKind::kResets) evidence.vain = Vain::kReset;
   evidence.silent = KindOf(status) == FailureKind::kSilence || IsSilentErrno(evidence.error);
   evidence.health_heard = HealthHeard(setup);
   evidence.others_up = AnyEstablished(setup, lane);
@@ -97,7 +99,8 @@ Verdict VerdictIn(absl::string_view line) {
 }
 
 // Lanes of a fused device go by several paths.
-std::string HealedVerdict(const ConnectionSetup& setup) {
+std::string HealedVerdict(const ConnectionSetup& setup, Vain vain) {
+  if (vain != Vain::kNone) return VerdictPrefix(JudgeVain({vain, ThisProcessName(), PeerName(setup)}));
   bool apart = false;
   for (const LaneSocket& lane : setup.lanes) {
     apart = apart || (lane.made() && !lane.local.SameHostAddress(setup.lanes[0].local));

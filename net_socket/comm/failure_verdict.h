@@ -24,7 +24,7 @@ std::string VerdictPrefix(const Verdict& verdict);
 Verdict VerdictIn(absl::string_view line);
 
 // The same of a lane that is moved because the network swallows it.
-std::string HealedVerdict(const ConnectionSetup& setup);
+std::string HealedVerdict(const ConnectionSetup& setup, Vain vain);
 
 // What ended the lanes is known to have been the end of the peer's process. One that had something unread resets its
 // sockets as it ends; a firewall that resets one flow leaves the others.

@@ -8,14 +8,21 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/socket.h"
 #include "net_socket/comm/connection_setup.h"
 #include "net_socket/comm/runtime.h"
+#include "net_socket/health/tuning.h"
 
 namespace tcpx {
 namespace {
 
 // Whether lanes have come back to the end that waits for them.
 constexpr int64_t kAskNs = 500 * kMillisecond;
+
+// An end that does not dial waits longer: the end that dials knows more, and says it.
+int64_t AloneNs(const ConnectionSetup& setup, Direction direction) {
+  return setup.runtime->options.reconnect_timeout_ns + (direction == Direction::kSend ? 0 : tuning::kDiallerGivesUpNs);
+}
 
 std::vector<bool> HaveSockets(const ConnectionSetup& setup) {
   std::vector<bool> have;
@@ -30,13 +37,14 @@ LaneHealing::LaneHealing(const ConnectionSetup* setup, Direction direction, Link
       direction_(direction),
       owner_(std::move(owner)),
       lanes_(direction, HaveSockets(*setup)),
-      silences_(setup->lanes.size()) {}
+      arbiter_(setup->lane_count(), setup->runtime->options.peer_timeout_ns, AloneNs(*setup, direction)) {}
 
-bool LaneHealing::Note(LaneTable::Why by, const absl::Status& why, int lane, bool* first) {
+bool LaneHealing::Note(LaneTable::Why by, const absl::Status& why, int lane, Arbiter::Loss how, bool* first) {
   const LaneTable::Loss loss = lanes_.Lose(lane, by, MonotonicNanos());
   *first = loss == LaneTable::Loss::kNoted;
   setup_->activity->Note();
-  if (*first) {
+  if (*first) Judge([&](Arbiter* arbiter) { arbiter->Lost(lane, how); });
+  if (*first && MayTell(lane)) {
     TCPX_INFO_TO(setup_->communicator->log, "comm %x %s device %d: lane %d to %s %s and will be resumed: %s",
                  setup_->communicator->id, DirectionName(direction_), setup_->device, lane,
                  setup_->lanes[static_cast<size_t>(lane)].peer.ToString(),
@@ -45,9 +53,39 @@ bool LaneHealing::Note(LaneTable::Why by, const absl::Status& why, int lane, boo
   return loss != LaneTable::Loss::kRefused;
 }
 
-bool LaneHealing::LetGo(const absl::Status& why, int lane) {
+bool LaneHealing::LetGo(const absl::Status& why, int lane, Arbiter::Loss how) {
   bool first = false;
-  return Note(LaneTable::Why::kLetGo, why, lane, &first);
+  return Note(LaneTable::Why::kLetGo, why, lane, how, &first);
+}
+
+void LaneHealing::NoteSocket(int lane, uint64_t position, bool owes) {
+  Judge([&](Arbiter* arbiter) { arbiter->Back(lane, {position, owes}, MonotonicNanos()); });
+}
+
+Arbiter::Finding LaneHealing::LookAt(int lane, int64_t now_ns) {
+  const int fd = setup_->lane_fd(lane);
+  const LaneState state = lanes_.state(lane);
+  if (state == LaneState::kLost) {
+    const bool alone = lanes_.none_since_ns() != 0;
+    return Judge([&](Arbiter* arbiter) { return arbiter->LookAtLost(lane, alone, now_ns); });
+  }
+  LaneTcpInfo info;
+  const bool holds = IsUp(state) && QueuedBytes(fd) > 0 && ReadLaneTcpInfo(fd, &info);
+  auto probing = Arbiter::Probing::kAsIs;
+  const auto finding = Judge([&](Arbiter* arbiter) {
+    if (holds) probing = arbiter->Probes(lane, info);
+    if (holds) return arbiter->Look(lane, info, now_ns);
+    arbiter->LookAtIdle(lane, now_ns);
+    return Arbiter::Finding::kFine;
+  });
+  // An older kernel pauses for up to two minutes.
+  if (probing == Arbiter::Probing::kOften) (void)SetRtoMax(fd, tuning::kProbeNs);
+  if (probing == Arbiter::Probing::kFreely) (void)SetRtoMax(fd, tuning::kProbeFreelyNs);
+  return finding;
+}
+
+bool LaneHealing::MayTell(int lane) {
+  return Judge([&](Arbiter* arbiter) { return arbiter->MayTell(lane, MonotonicNanos()); });
 }
 
 bool LaneHealing::Lose(const absl::Status& why, int lane) {
@@ -56,7 +94,7 @@ bool LaneHealing::Lose(const absl::Status& why, int lane) {
   setup_->health->Ask();
   if (setup_->health->socket().PeerVanished()) return false;
   bool first = false;
-  if (!Note(LaneTable::Why::kDied, why, lane, &first)) return false;
+  if (!Note(LaneTable::Why::kDied, why, lane, Arbiter::Loss::kDied, &first)) return false;
   if (!first) return true;
   // Perhaps only this end knows: the sender, who dials, then learns it. A sender's own end would count as
   // unacknowledged.
@@ -73,7 +111,10 @@ ConnectionCounts LaneHealing::tally() const {
   return tally;
 }
 
-bool LaneHealing::NoneFor(int64_t ns) const { return lanes_.NoneFor(ns, MonotonicNanos()); }
+bool LaneHealing::Overdue() {
+  const int64_t since_ns = lanes_.none_since_ns();
+  return Judge([&](Arbiter* arbiter) { return arbiter->Overdue(since_ns, MonotonicNanos()); });
+}
 
 void LaneHealing::AwaitInLoop(std::function<bool()> awaits) {
   if (std::exchange(awaiting_, true)) return;

@@ -17,10 +17,11 @@
 
 #include "absl/status/status.h"
 #include "common/clock.h"
+#include "common/mutex.h"
 #include "net_socket/comm/connection_end.h"
 #include "net_socket/comm/lane_table.h"
 #include "net_socket/engine/link.h"
-#include "net_socket/health/lane_silence.h"
+#include "net_socket/health/arbiter.h"
 #include "net_socket/stats/counters.h"
 
 namespace tcpx {
@@ -45,10 +46,22 @@ class LaneHealing {
 
   LaneTable& lanes() { return lanes_; }
 
+  // Asks, or tells, who decides what is gone. From any thread.
+  template <typename Function>
+  auto Judge(Function function) {
+    MutexLock lock(arbiter_mutex_);
+    return function(&arbiter_);
+  }
   // The socket of `lane` has broken. True: it gets another one. Not with a link held.
   bool Lose(const absl::Status& why, int lane);
   // `lane` is to get another one although it is up. False: it gets none.
-  bool LetGo(const absl::Status& why, int lane);
+  bool LetGo(const absl::Status& why, int lane, Arbiter::Loss how = Arbiter::Loss::kOther);
+  // A lane has another socket: as Arbiter::Back.
+  void NoteSocket(int lane, uint64_t position, bool owes);
+  // A look at what a lane with a place holds, or waits for.
+  Arbiter::Finding LookAt(int lane, int64_t now_ns);
+  // Whether its line may go to the log just now.
+  bool MayTell(int lane);
   // The lane has got it, or one after it was closed, or its first. By what moves the lane.
   void Back(int lane) { lanes_.Back(lane); }
   // Its sender closes it, and may open it again: no loss. False: it is lost, or the sender has no other.
@@ -62,28 +75,26 @@ class LaneHealing {
   bool zero_ended() const { return zero_ended_.load(std::memory_order_acquire); }
   bool heals() const { return lanes_.heals(); }
   bool peer_left() const { return lanes_.peer_left(); }
-  // In the reactor.
-  LaneSilence& silence(int lane) { return silences_[static_cast<size_t>(lane)]; }
-
   void CountHealth() { health_.fetch_add(1, std::memory_order_relaxed); }
   ConnectionCounts tally() const;
 
   bool AnyLost() const { return lanes_.AnyLost(); }
-  // True exactly when no lane has been up for so long.
-  bool NoneFor(int64_t ns) const;
+  // True exactly when no lane has been up for too long.
+  bool Overdue();
   // Asks `awaits` now and then, until it says no; nothing where somebody is asked already.
   void AwaitInLoop(std::function<bool()> awaits);
   void AwaitedInLoop() { awaiting_ = false; }
 
  private:
   // *first: nobody has before.
-  bool Note(LaneTable::Why by, const absl::Status& why, int lane, bool* first);
+  bool Note(LaneTable::Why by, const absl::Status& why, int lane, Arbiter::Loss how, bool* first);
 
   const ConnectionSetup* const setup_;
   const Direction direction_;
   const Link<Owner> owner_;
   LaneTable lanes_;
-  std::vector<LaneSilence> silences_;  // by lane
+  Mutex arbiter_mutex_;
+  Arbiter arbiter_ TCPX_GUARDED_BY(arbiter_mutex_);
   std::atomic<bool> zero_ended_{false};
   std::atomic<uint64_t> health_{0};
   bool awaiting_ = false;  // the reactor's

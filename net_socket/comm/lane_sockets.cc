@@ -49,18 +49,23 @@ Handover LaneSockets::TakeSocket(int lane, SocketOffer* offer) {
   }
   if (setup_->lane_fd(lane) < 0) return Open(lane, offer);
   const std::shared_ptr<Seals> seals = offer->seals;
+  const uint64_t position = offer->position;
   if (lanes_->pool_lane(lane) != nullptr) {
     Reactor* const reactor = &setup_->runtime->reactor;
-    offer->done = [reactor, lane, self = self_, seals, done = std::move(offer->done)](uint64_t taken) {
-      reactor->Post([lane, self, done, seals, taken] {
+    offer->done = [reactor, lane, self = self_, seals, position, done = std::move(offer->done)](uint64_t taken) {
+      reactor->Post([lane, self, done, seals, taken, position] {
         done(taken);
-        self.With([&](LaneSockets* one) { one->Resumed(lane, seals.get()); });
+        self.With([&](LaneSockets* one) { one->Resumed(lane, {position, taken}, seals.get()); });
       });
     };
     return HandOver(lane, offer);
   }
+  uint64_t taken = 0;
+  const auto done = offer->done;
+  offer->done = [&taken, &done](uint64_t now) { done(taken = now); };
   const Handover handed = HandOver(lane, offer);
-  if (handed == Handover::kTaken) Resumed(lane, seals.get());
+  if (handed == Handover::kBusy) offer->done = done;
+  if (handed == Handover::kTaken) Resumed(lane, {position, taken}, seals.get());
   return handed;
 }
 
@@ -98,15 +103,18 @@ Handover LaneSockets::Open(int lane, SocketOffer* offer) {
   healing_->Back(lane);
   if (!healing_->lanes().WithLanes([&] { lanes_->Make(lane); })) return Handover::kRefused;
   offer->done(0);
-  Resumed(lane, &socket.seals);
+  Resumed(lane, {}, &socket.seals);
   // Whoever failed meanwhile may not have seen it.
   if (failure_->failed()) shutdown(socket.fd.get(), SHUT_RDWR);
   return Handover::kTaken;
 }
 
-void LaneSockets::Resumed(int lane, Seals* seals) {
+void LaneSockets::Resumed(int lane, const Standing& at, Seals* seals) {
   if (open_lanes_ != nullptr && lane > 0) open_lanes_->Open(static_cast<size_t>(lane));
-  if (!healing_->lanes().TakeOpened(lane)) {
+  const bool opened = healing_->lanes().TakeOpened(lane);
+  const bool sends = direction_ == Direction::kSend;
+  if (!opened) healing_->NoteSocket(lane, sends ? at.offered : at.done, sends && at.done != 0);
+  if (!opened && healing_->MayTell(lane)) {
     const int fd = setup_->lane_fd(lane);
     TCPX_INFO_TO(setup_->communicator->log, "comm %x %s device %d: lane %d goes on, %s to %s", setup_->communicator->id,
                  DirectionName(direction_), setup_->device, lane, LocalAddress(fd).value_or(SocketAddress()).ToString(),

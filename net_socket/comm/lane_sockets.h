@@ -52,7 +52,12 @@ class LaneSockets final : public SocketTaker, public LaneMover {
   // Where lanes come and go each has its own part of the budget.
   void EnterOpenLanes();
   Handover Open(int lane, SocketOffer* offer);
-  void Resumed(int lane, Seals* seals);
+  // Where a stream goes on: of SocketOffer, what it says, and what it is answered.
+  struct Standing {
+    uint64_t offered = 0;
+    uint64_t done = 0;
+  };
+  void Resumed(int lane, const Standing& at, Seals* seals);
 
   ConnectionSetup* const setup_;
   const Direction direction_;

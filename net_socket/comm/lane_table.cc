@@ -35,9 +35,9 @@ int64_t LaneTable::lost_since_ns(int lane) const {
   return at(lane).state == LaneState::kLost ? at(lane).lost_ns : 0;
 }
 
-bool LaneTable::NoneFor(int64_t ns, int64_t now_ns) const {
+int64_t LaneTable::none_since_ns() const {
   MutexLock lock(mutex_);
-  return none_since_ns_ != 0 && now_ns - none_since_ns_ >= ns;
+  return none_since_ns_;
 }
 
 ConnectionCounts LaneTable::tally() const {

@@ -70,8 +70,8 @@ class LaneTable {
   bool AnyLost() const;
   // Since when the lane is lost; 0: it is not.
   int64_t lost_since_ns(int lane) const;
-  // True exactly when no lane has been up for so long.
-  bool NoneFor(int64_t ns, int64_t now_ns) const;
+  // Since when no lane has been up; 0: one is.
+  int64_t none_since_ns() const;
   // What has happened to the lanes so far.
   ConnectionCounts tally() const;
 

@@ -1,8 +1,5 @@
 #include "net_socket/comm/peer_news.h"
 
-#include <errno.h>
-#include <sys/socket.h>
-
 #include "common/clock.h"
 #include "common/socket.h"
 #include "net_socket/comm/runtime.h"
@@ -12,12 +9,6 @@ namespace tcpx {
 namespace {
 
 constexpr int64_t kProbesWithoutHealthNs = 2 * kSecond;
-
-// A stream with something unread may have ended after that.
-bool IsReadOut(int fd) {
-  char byte;
-  return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
-}
 
 }  // namespace
 
@@ -59,14 +50,20 @@ void PeerNews::HealthBack(bool counts) {
   if (counts && healing_ != nullptr) healing_->CountHealth();
 }
 
-bool PeerNews::LanesGoneFor(int64_t ns, bool in_order) {
-  return healing_ != nullptr && !healing_->peer_left() && healing_->NoneFor(ns) &&
-         (!in_order || healing_->zero_ended());
+int64_t PeerNews::LanesGoneNs(bool* in_order) {
+  if (healing_ == nullptr || healing_->peer_left()) return 0;
+  *in_order = *in_order || healing_->zero_ended();
+  const int64_t since_ns = healing_->lanes().none_since_ns();
+  return since_ns == 0 ? 0 : MonotonicNanos() - since_ns;
 }
 
-bool PeerNews::AnyLaneUp() {
+// Asked of the kernel's state: to peek at the stream would take the socket's error from whoever moves the lane.
+bool PeerNews::AnyLaneUp(bool read_out) {
   for (int lane = 0; lane < setup_->lane_count(); ++lane) {
-    if (healing_ != nullptr && healing_->up(lane) && IsReadOut(setup_->lane_fd(lane))) return true;
+    TcpInfo info;
+    const int fd = setup_->lane_fd(lane);
+    if (healing_ == nullptr || !healing_->up(lane) || !ReadTcpInfo(fd, &info) || !info.established) continue;
+    if (!read_out || UnreadBytes(fd) <= 0) return true;
   }
   return false;
 }

@@ -52,8 +52,8 @@ class PeerNews final : public HealthUser {
   void PeerSaysWaits(const std::string& news) override;
   void HealthLost() override;
   void HealthBack(bool counts) override;
-  bool LanesGoneFor(int64_t ns, bool in_order) override;
-  bool AnyLaneUp() override;
+  int64_t LanesGoneNs(bool* in_order) override;
+  bool AnyLaneUp(bool read_out) override;
   bool HeardWithin(int64_t ns) override;
 
  private:

@@ -48,13 +48,14 @@ bool ProgressCheck::AnyQueued() const {
 
 void ProgressCheck::LookAtLanes(int64_t now_ns) {
   const int64_t timeout_ns = setup_->runtime->options.peer_timeout_ns;
-  liveness_.resize(setup_->lanes.size());
+  if (failure_->healing() == nullptr && !unhealed_.has_value()) unhealed_.emplace(setup_->lane_count(), timeout_ns, 0);
   for (int lane = 0; lane < static_cast<int>(setup_->lanes.size()); ++lane) {
     const int fd = setup_->lanes[lane].fd.get();
     LaneTcpInfo info;
     if (fd < 0 || QueuedBytes(fd) <= 0) {  // A place without a socket, or nothing sent.
-      liveness_[lane].Forget();
-    } else if (ReadLaneTcpInfo(fd, &info) && liveness_[lane].Dead(info, now_ns, timeout_ns)) {
+      Judge([lane](Arbiter* arbiter) { arbiter->ForgetLife(lane); });
+    } else if (ReadLaneTcpInfo(fd, &info) &&
+               Judge([&](Arbiter* arbiter) { return arbiter->Dead(lane, info, now_ns); })) {
       const std::string text = absl::StrFormat(
           "nothing that was sent has been acknowledged for %.1f s (TCPX_PEER_TIMEOUT is %.1f s): the network drops "
           "this flow, or the host is gone; look for a firewall, a bad link or a wrong MTU between the two addresses",
@@ -75,9 +76,26 @@ void ProgressCheck::LookAtRequests(const Flight& flight, int64_t now_ns) {
   if (!stuck) return;
   if (peer_ended_.load(std::memory_order_relaxed)) {
     failure_->FailFound(absl::UnavailableError(kPeerVanished), kNoLane);
+  } else if (!probe_.PeerWaits() && NoSocketFor(options.peer_timeout_ns, now_ns)) {
+    failure_->FailFound(FailureOf(FailureKind::kSilence,
+                                  "requests make no progress, and a lane that they need has found no other socket "
+                                  "for TCPX_PEER_TIMEOUT: new connections between the two addresses fail"),
+                        kNoLane);
   } else if (end_->LaneEnded()) {
     failure_->FailFound(absl::UnavailableError("a lane has ended without its connection"), kNoLane);
   }
+}
+
+// While no lane is up at all TCPX_RECONNECT_TIMEOUT counts, and whoever dials knows it.
+bool ProgressCheck::NoSocketFor(int64_t ns, int64_t now_ns) const {
+  if (failure_->healing() == nullptr || failure_->direction() != Direction::kSend) return false;
+  bool lost = false, up = false;
+  for (int lane = 0; lane < setup_->lane_count(); ++lane) {
+    const int64_t since_ns = failure_->lane_lost_since_ns(lane);
+    lost = lost || (since_ns != 0 && now_ns - since_ns >= ns);
+    up = up || failure_->healing()->up(lane);
+  }
+  return lost && up;
 }
 
 void ProgressCheck::TellOfStall(int64_t now_ns) {

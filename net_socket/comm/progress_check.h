@@ -12,13 +12,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <string>
-#include <vector>
 
 #include "net_socket/comm/connection_end.h"
 #include "net_socket/comm/connection_failure.h"
 #include "net_socket/comm/stall_probe.h"
-#include "net_socket/health/lane_liveness.h"
 #include "net_socket/health/lane_losses.h"
 #include "net_socket/health/slow_lanes.h"
 #include "net_socket/health/watchdog.h"
@@ -48,6 +47,13 @@ class ProgressCheck {
 
  private:
   void LookAtLanes(int64_t now_ns);
+  // Asks, or tells, who decides what is gone.
+  template <typename Function>
+  auto Judge(Function function) {
+    return failure_->healing() == nullptr ? function(&*unhealed_) : failure_->healing()->Judge(function);
+  }
+  // No lane that is lost gets another socket, and requests stand for it.
+  bool NoSocketFor(int64_t ns, int64_t now_ns) const;
   void LookAtRequests(const Flight& flight, int64_t now_ns);
   void TellOfStall(int64_t now_ns);
   void LookAtPaces(int64_t now_ns);
@@ -60,7 +66,7 @@ class ProgressCheck {
   const ConnectionEnd* const end_;
   ConnectionFailure* const failure_;
   std::atomic<bool> peer_ended_{false};
-  std::vector<LaneLiveness> liveness_;  // by lane
+  std::optional<Arbiter> unhealed_;  // where lanes get no other sockets
   SlowLanes slowness_;
   LaneLosses losses_;
   int64_t short_since_ns_ = 0;  // of CPU; 0: not

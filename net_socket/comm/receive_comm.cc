@@ -21,9 +21,6 @@ constexpr int64_t kSteps = 8;
 // A step of its LL protocol, in lines of 16 bytes: 8 lines of each of 512 threads, unless it is set otherwise.
 constexpr int64_t kLlStepBytes = 64 << 10;
 
-// A sender that is there gives up its lanes first.
-constexpr int64_t kSenderGivesUpNs = 2 * kSecond;
-
 size_t LlStepBytes(const Options& options) {
   return static_cast<size_t>(std::max(kLlStepBytes, options.ll_buffer_bytes / kSteps));
 }
@@ -236,14 +233,13 @@ void ReceiveComm::LaneLost(int) {
 
 // A sender that is there gives up first, and says why.
 bool ReceiveComm::AwaitsLanes() {
-  const int64_t bound_ns = setup().runtime->options.reconnect_timeout_ns;
-  const bool over = healing()->NoneFor(bound_ns + kSenderGivesUpNs);
+  const bool over = healing()->Overdue();
   if (healing()->heals() && healing()->AnyLost() && !failed() && !over) return true;
   healing()->AwaitedInLoop();
   if (!healing()->heals() || !over) return false;
   failure().FailFound(absl::UnavailableError(absl::StrFormat(
                           "all lanes were lost and the peer has brought none back within %d s (TCPX_RECONNECT_TIMEOUT)",
-                          bound_ns / kSecond)),
+                          setup().runtime->options.reconnect_timeout_ns / kSecond)),
                       kNoLane);
   return false;
 }
@@ -251,13 +247,9 @@ bool ReceiveComm::AwaitsLanes() {
 // Credits that nobody acknowledges: only the sender can dial.
 bool ReceiveComm::LooksForSilence(int64_t now_ns) {
   if (failed() || !healing()->heals()) return false;
-  LaneSilence& silence = healing()->silence(0);
-  LaneTcpInfo info;
-  if (QueuedBytes(setup().lane_fd(0)) <= 0 || healing()->lost(0)) {
-    silence.Forget();
-  } else if (ReadLaneTcpInfo(setup().lane_fd(0), &info) && silence.Suspects(info, now_ns) &&
-             setup().health->members().AskForAnother(setup().connection_id, 0)) {
-    silence.Moved(now_ns);
+  if (failure().LookAtLane(0, now_ns) == Arbiter::Finding::kSuspect &&
+      setup().health->members().AskForAnother(setup().connection_id, 0)) {
+    healing()->Judge([now_ns](Arbiter* arbiter) { arbiter->Moved(0, now_ns); });
   }
   return true;
 }

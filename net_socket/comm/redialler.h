@@ -54,6 +54,12 @@ class RedialledLanes {
   virtual void LeavesPath(int lane, const absl::Status& why) = 0;
   // True exactly when no lane has been up for too long.
   virtual bool LanesOverdue() = 0;
+  // When the lane may be dialled, from now on; it will be.
+  virtual int64_t DialAtNs(int lane) = 0;
+  // A dial was refused. `up`: a socket of the peer's process is up. True: that process is gone.
+  virtual bool DialRefused(bool up) = 0;
+  // A dial has come to something else.
+  virtual void DialNotRefused() = 0;
   // A lane that was to be opened gets no socket now.
   virtual void LaneRefused(int lane) = 0;
   // There is no other socket for a lane that was lost.

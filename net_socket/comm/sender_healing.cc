@@ -2,7 +2,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
-#include "common/socket.h"
 #include "net_socket/comm/failure_verdict.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/health/lane_liveness.h"
@@ -23,24 +22,30 @@ void SenderHealing::LaneGone(const absl::Status& status, int lane) {
   parts_.failure->FailFound(status, lane);
 }
 
-bool SenderHealing::LanesOverdue() {
-  return parts_.healing->NoneFor(parts_.setup->runtime->options.reconnect_timeout_ns);
+int64_t SenderHealing::DialAtNs(int lane) {
+  return parts_.healing->Judge([lane](Arbiter* arbiter) { return arbiter->DialAtNs(lane, MonotonicNanos()); });
+}
+
+bool SenderHealing::DialRefused(bool up) {
+  return parts_.healing->Judge([up](Arbiter* arbiter) { return arbiter->Refused(up, MonotonicNanos()); });
+}
+
+void SenderHealing::DialNotRefused() {
+  parts_.healing->Judge([](Arbiter* arbiter) { arbiter->NotRefused(); });
 }
 
 bool SenderHealing::LooksForSilenceInLoop(int64_t now_ns) {
   if (!parts_.heals()) return false;
   for (int lane = 0; lane < parts_.setup->lane_count(); ++lane) {
-    LaneSilence& silence = parts_.healing->silence(lane);
-    const int fd = parts_.setup->lane_fd(lane);
-    LaneTcpInfo info;
-    if (fd < 0 || !parts_.healing->up(lane) || QueuedBytes(fd) <= 0) {
-      silence.Forget();
-    } else if (ReadLaneTcpInfo(fd, &info) && silence.Suspects(info, now_ns)) {
-      parts_.healing->lanes().CancelMove(lane);  // It may have come to nothing.
-      parts_.setup->redialler->TryBesideInLoop(lane);
-    }
+    if (parts_.setup->lane_fd(lane) >= 0) Look(lane, now_ns);
   }
   return true;
+}
+
+void SenderHealing::Look(int lane, int64_t now_ns) {
+  if (parts_.failure->LookAtLane(lane, now_ns) != Arbiter::Finding::kSuspect) return;
+  parts_.healing->lanes().CancelMove(lane);  // It may have come to nothing.
+  parts_.setup->redialler->TryBesideInLoop(lane);
 }
 
 void SenderHealing::PeerIsUnheard(int lane) {
@@ -71,18 +76,18 @@ bool SenderHealing::LetsSilentGo(int lane) {
   if (state == LaneState::kMoving) {
     return parts_.healing->LetGo(absl::UnavailableError("it is slow, and is moved"), lane);
   }
-  LaneSilence& silence = parts_.healing->silence(lane);
   const int64_t now_ns = MonotonicNanos();
   LaneTcpInfo info;
   const bool unheard = state == LaneState::kUnheard;
   const int fd = parts_.setup->lane_fd(lane);
-  if (!unheard && (!ReadLaneTcpInfo(fd, &info) || !silence.Suspects(info, now_ns))) return false;
+  const auto suspected = [&](Arbiter* arbiter) { return arbiter->Suspects(lane, info, now_ns); };
+  if (!unheard && (!ReadLaneTcpInfo(fd, &info) || !parts_.healing->Judge(suspected))) return false;
   const auto why = absl::UnavailableError(
-      absl::StrCat(HealedVerdict(*parts_.setup),
+      absl::StrCat(HealedVerdict(*parts_.setup, parts_.failure->vain()),
                    unheard ? "nothing of what the peer says on it arrives, and another socket found the peer"
                            : "nothing of what it holds is acknowledged, and another socket found the peer"));
-  if (!parts_.healing->LetGo(why, lane)) return false;
-  silence.Moved(now_ns);
+  if (!parts_.healing->LetGo(why, lane, unheard ? Arbiter::Loss::kOther : Arbiter::Loss::kSilent)) return false;
+  parts_.healing->Judge([&](Arbiter* arbiter) { arbiter->Moved(lane, now_ns); });
   return true;
 }
 

@@ -33,12 +33,17 @@ class SenderHealing final : public RedialledLanes {
 
   bool LetsGo(int lane, LetGoWhy why, uint32_t* records_taken) override;
   void LeavesPath(int lane, const absl::Status& why) override;
-  bool LanesOverdue() override;
+  bool LanesOverdue() override { return parts_.healing->Overdue(); }
+  int64_t DialAtNs(int lane) override;
+  bool DialRefused(bool up) override;
+  void DialNotRefused() override;
   void LaneRefused(int lane) override { parts_.lanes->rates().Refused(lane - 1); }
   void LaneGone(const absl::Status& status, int lane) override;
 
  private:
   void MovesUnheard(int lane);
+  // Of a lane that was looked at. False: the connection has failed.
+  void Look(int lane, int64_t now_ns);
   bool LetsSilentGo(int lane);
 
   const SenderParts parts_;

@@ -14,15 +14,14 @@
 #include "net_socket/comm/tuning.h"
 #include "net_socket/health/cpu_shortage.h"
 #include "net_socket/health/lane_liveness.h"
-#include "net_socket/health/lane_silence.h"
+#include "net_socket/health/tuning.h"
 
 namespace tcpx {
 
 namespace {
 
 // As it suspects a lane.
-constexpr int64_t kSilentMs = LaneSilence::kLongNs / kMillisecond;
-constexpr uint32_t kVainMin = LaneSilence::kVainMin;
+constexpr int64_t kSilentMs = tuning::kSilentNs / kMillisecond;
 
 // 0: none is silent.
 int64_t LongestSilence(const std::vector<LaneEvidence>& lanes) {
@@ -147,6 +146,7 @@ StallEvidence StallProbe::Gather(int64_t now_ns) {
   evidence.there = PeerName(*setup_);
   evidence.caller_moves = runtime->pool == nullptr || runtime->gpu != nullptr || setup_->CountLanes() <= 1 ||
                           flight_.bytes_total <= setup_->express_bytes;
+  evidence.vain = evidence.sends ? failure_->vain() : Vain::kNone;  // A receiver's lanes may have nothing to move.
   GatherLanes(now_ns);
   evidence.lanes = lanes_.evidence;
   evidence.idle_here = lanes_.idle_here;
@@ -208,7 +208,7 @@ LaneEvidence StallProbe::GatherLane(int lane, int64_t now_ns, bool* holds) const
     evidence.lost_ms = (now_ns - lost_ns) / kMillisecond;
   } else if (ReadLaneTcpInfo(socket.fd.get(), &info)) {
     *holds = *holds || info.held_bytes > 0;
-    const bool in_vain = info.resent >= kVainMin || info.probes > kVainMin;
+    const bool in_vain = info.resent >= tuning::kUnansweredMin || info.probes > tuning::kUnansweredMin;
     evidence.window_closed = info.window_closed();
     evidence.silent_ms = info.heard_ms();
     evidence.silent = info.held_bytes > 0 && in_vain && evidence.silent_ms >= kSilentMs;

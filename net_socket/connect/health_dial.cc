@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/clock.h"
+#include "net_socket/health/tuning.h"
 
 namespace tcpx {
 
@@ -29,11 +30,11 @@ HealthDial::HealthDial(Runtime* runtime, const Secret* secret, DialRequest reque
 void HealthDial::DialInLoop(std::shared_ptr<HealthPeer> health) {
   if (lane_ != nullptr) return;
   health_ = std::move(health);
-  refusals_.Forget();
   beside_ = false;
   gone_ = false;
   lane_ = std::make_unique<DialLane>(&dialling_, static_cast<DialLane::Owner*>(this), DialLane::kHealth);
-  began_ns_ = DialAgainAtNs(MonotonicNanos(), began_ns_);
+  const int64_t now_ns = MonotonicNanos();
+  began_ns_ = began_ns_ == 0 ? now_ns : std::max(now_ns, began_ns_ + tuning::kBetweenDialsNs);
   timer_ = dialling_.runtime->reactor.AddTimerInLoop(began_ns_, [this] { lane_->DialInLoop(paths_[0]); });
 }
 
@@ -51,7 +52,7 @@ const LanePath* HealthDial::OtherPath(const DialLane& lane) {
 }
 
 bool HealthDial::Connected() {
-  refusals_.Forget();
+  health_->redials_in_loop().NotRefused();
   gone_ = false;
   beside_ = beside_ || health_->socket().state() == HealthState::kUp;
   return true;
@@ -59,8 +60,7 @@ bool HealthDial::Connected() {
 
 bool HealthDial::RefusalIsFinal() {
   gone_ = health_->ended_in_order_in_loop();
-  if (gone_ && !beside_) return true;
-  return refusals_.Believed(MonotonicNanos());
+  return health_->redials_in_loop().Refused(health_->members().AnyLaneUp(), gone_ && !beside_, MonotonicNanos());
 }
 
 void HealthDial::Soon(std::function<void(HealthPeer* health)> function) {

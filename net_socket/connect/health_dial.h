@@ -6,9 +6,9 @@
 //
 // Threads: made anywhere, and destroyed anywhere after HaltInLoop; the rest in the reactor.
 // Units:   nanoseconds.
-// Errors:  to HealthPeer::RefusedInLoop: at once where the peer's process knows the connection no more, or its port
-//          refuses and the old socket has ended in order, as that of a process that ends (of all connections then, by
-//          HealthPeer::GoneInLoop); after a while of refusals, too.
+// Errors:  to HealthPeer::RefusedInLoop: at once where the peer's process knows the connection no more, or its port refuses
+//          and the old socket has ended in order, as that of a process that ends (of all connections then, by
+//          HealthPeer::GoneInLoop); after a while of refusals, too. Never while a lane of that process is up.
 #ifndef TCPX_NET_SOCKET_CONNECT_HEALTH_DIAL_H_
 #define TCPX_NET_SOCKET_CONNECT_HEALTH_DIAL_H_
 
@@ -18,7 +18,6 @@
 #include <vector>
 
 #include "net_socket/connect/dial_lane.h"
-#include "net_socket/connect/dials_again.h"
 #include "net_socket/health/health_peer.h"
 
 namespace tcpx {
@@ -44,7 +43,7 @@ class HealthDial final : public HealthRedialler,
   void Finish(absl::Status status) override;
   // Something on the way that resets flows refuses too.
   bool RefusalIsFinal() override;
-  void NotRefused() override { refusals_.Forget(); }
+  void NotRefused() override { health_->redials_in_loop().NotRefused(); }
   bool Connected() override;
   void Complete(Hello*) override {}
   // Not at once: the lane is on the stack.
@@ -55,7 +54,6 @@ class HealthDial final : public HealthRedialler,
   std::shared_ptr<HealthPeer> health_;  // while it dials
   std::unique_ptr<DialLane> lane_;      // the same
   int64_t began_ns_ = 0;
-  Refusals refusals_;
   bool beside_ = false;  // a hello was said while the old socket was up: its end may be the acceptor's answer
   bool gone_ = false;    // the latest refusal was that of a process that has ended
   Reactor::TimerId timer_{0, 0};

@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/clock.h"
-#include "net_socket/connect/dials_again.h"
 #include "net_socket/connect/tuning.h"
 
 namespace tcpx {
@@ -25,10 +24,11 @@ class ResumeDials::Dial final {
 
   void StartInLoop() {
     BoundInLoop(why_ == Why::kOpens ? tuning::kOpenNs : all_->dialling_.runtime->options.reconnect_timeout_ns);
-    int64_t& began_ns = history().began_ns;
-    began_ns = DialAgainAtNs(MonotonicNanos(), began_ns);
-    // Behind this call also when at once: a dial that fails ends this.
-    next_ = reactor().AddTimerInLoop(began_ns, [this] { RaceInLoop(); });
+    // After this call also when at once: a dial that fails ends this, and the connection's link may be held here.
+    next_ = reactor().AddTimerInLoop(0, [this] {
+      const auto at_ns = [this](RedialledLanes* lanes) { return lanes->DialAtNs(index_); };
+      next_ = reactor().AddTimerInLoop(all_->lanes_.Ask(MonotonicNanos(), at_ns), [this] { RaceInLoop(); });
+    });
   }
   // From the beginning: the interfaces are not what they were.
   void AnewInLoop() {
@@ -53,7 +53,7 @@ class ResumeDials::Dial final {
    private:
     const LanePath* OtherPath(const DialLane&) override { return nullptr; }
     bool RefusalIsFinal() override { return dial_->RefusalIsFinal(); }
-    void NotRefused() override { dial_->refusals_.Forget(); }
+    void NotRefused() override { dial_->NotRefused(); }
     bool Connected() override { return dial_->Found(this, lane_.path()); }
     void Complete(Hello* hello) override {
       hello->kind = HelloKind::kResume;
@@ -105,12 +105,17 @@ class ResumeDials::Dial final {
   bool RefusalIsFinal() {
     all_->health_->Ask();
     if (all_->health_->socket().PeerVanished()) return true;
-    return refusals_.Believed(MonotonicNanos());
+    const HealthSocket& socket = all_->health_->socket();
+    const bool up = (socket.state() == HealthState::kUp && !socket.end().seen) || all_->health_->members().AnyLaneUp();
+    return all_->lanes_.Ask(true, [up](RedialledLanes* lanes) { return lanes->DialRefused(up); });
+  }
+  void NotRefused() {
+    all_->lanes_.With([](RedialledLanes* lanes) { lanes->DialNotRefused(); });
   }
 
   // The first that gets here goes on alone, for as long as it gets on.
   bool Found(Runner* by, const LanePath& path) {
-    refusals_.Forget();
+    NotRefused();
     if (why_ == Why::kReturns) all_->dialling_.runtime->lost_paths->FoundInLoop(path);
     if (!let_go_) {
       const LetGoWhy why = why_ == Why::kReturns ? LetGoWhy::kReturns : LetGoWhy::kSilent;
@@ -200,7 +205,6 @@ class ResumeDials::Dial final {
   std::unique_ptr<Runner> first_;   // by the lane's own path, or the one that it has
   std::unique_ptr<Runner> second_;  // by another
   int turn_ = 0;
-  Refusals refusals_;
   SocketOffer offer_;
   LanePath path_;         // of the offer
   bool placing_ = false;  // there is one

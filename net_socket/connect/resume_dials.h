@@ -53,7 +53,6 @@ class ResumeDials final : public Redialler, private LostPaths::User {
   // So far of one lane.
   struct History {
     uint32_t attempts = 0;
-    int64_t began_ns = 0;  // the latest dial
   };
 
   void NicsChangedInLoop() override;

@@ -10,10 +10,8 @@ namespace tcpx::tuning {
 
 // == docs/healing.md: dialling again
 
-// A socket that dies at once is dialled again no sooner after the dial before. [ns]
-inline constexpr int64_t kBetweenDialsNs = 10 * kMillisecond;
-// How long a lane's own path is dialled alone: a handshake across continents. [ns; healing_paths_test: where it was
-// tried twice before another one, lanes of a cable that is out needed more than 3 s]
+// How long a lane's own path is dialled alone: a handshake across continents. [ns; healing_paths_test: where it was tried
+// twice before another one, lanes of a cable that is out needed more than 3 s]
 inline constexpr int64_t kAloneNs = 100 * kMillisecond;
 // How long another path has before the next one gets its turn. [ns]
 inline constexpr int64_t kTurnNs = 500 * kMillisecond;
@@ -34,8 +32,6 @@ inline constexpr int kTriesOfOwnPath = 2;
 inline constexpr int64_t kReturnNs = 3 * kSecond;
 // How long a lane that the autopilot opens is dialled. [ns]
 inline constexpr int64_t kOpenNs = 3 * kSecond;
-// A port that refuses is believed after so long in which nothing else has come. [ns]
-inline constexpr int64_t kRefusedNs = kSecond;
 // From one question whether a lane is given up to the next, once it could be. [ns]
 inline constexpr int64_t kAskOverdueNs = 500 * kMillisecond;
 // A connection that is in use just now is asked again after so long. [ns]

@@ -1,5 +1,6 @@
 #include "net_socket/health/health_members.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace tcpx {
@@ -108,14 +109,23 @@ bool HealthMembers::HeardWithin(int64_t ns) {
   return heard;
 }
 
-bool HealthMembers::LanesGoneFor(int64_t ns, bool in_order) {
-  bool gone = false;
+bool HealthMembers::AnyLaneUp() {
   bool up = false;
+  TellAll([&](HealthUser* user) { up = up || user->AnyLaneUp(false); });
+  return up;
+}
+
+ProcessEvidence HealthMembers::Lanes(bool in_order) {
+  ProcessEvidence process;
   TellAll([&](HealthUser* user) {
-    gone = gone || user->LanesGoneFor(ns, in_order);
-    up = up || user->AnyLaneUp();
+    bool ended = in_order;
+    const int64_t gone_ns = user->LanesGoneNs(&ended);
+    process.up = process.up || user->AnyLaneUp(true);
+    if (gone_ns == 0 || !ended) return;
+    process.in_order = true;
+    process.lost_ns = std::max(process.lost_ns, gone_ns);
   });
-  return gone && !up;
+  return process;
 }
 
 }  // namespace tcpx

@@ -17,6 +17,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "common/mutex.h"
 #include "net_socket/engine/link.h"
+#include "net_socket/health/arbiter.h"
 #include "net_socket/health/health_socket.h"
 #include "net_socket/health/health_user.h"
 #include "net_socket/message/health_records.h"
@@ -52,8 +53,10 @@ class HealthMembers {
   }
   // Of one lane at least the peer's kernel was heard within so long.
   bool HeardWithin(int64_t ns);
-  // A connection has had no lane for so long (HealthUser::LanesGoneFor), and none of all has one.
-  bool LanesGoneFor(int64_t ns, bool in_order);
+  bool AnyLaneUp();
+  // What tells an end that is dialled whether the peer's process is gone: a connection has had no lane for so long, of
+  // which one, or else the health socket (`in_order`), has ended in order.
+  ProcessEvidence Lanes(bool in_order);
 
  private:
   struct Member {

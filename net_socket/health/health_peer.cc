@@ -11,6 +11,7 @@
 #include "common/log.h"
 #include "common/socket.h"
 #include "net_socket/health/lane_liveness.h"
+#include "net_socket/health/tuning.h"
 
 namespace tcpx {
 namespace {
@@ -23,21 +24,12 @@ constexpr int64_t kLanesFallNs = 50 * kMillisecond;
 constexpr int64_t kAskNs = 20 * kMillisecond;
 constexpr int64_t kAskLaterNs = 500 * kMillisecond;
 constexpr int64_t kNewsNs = kSecond;
-// A process that ends takes all its sockets with it, and ends one of them at least in order; one that lives has dialled
-// again by then.
-constexpr int64_t kEndedNs = 120 * kMillisecond;
-// A dialler that is there gives up first.
-constexpr int64_t kDiallerGivesUpNs = 2 * kSecond;
-// Lanes are probed every two seconds meanwhile (Comm::HealthLost).
-constexpr int64_t kHeardNs = 5 * kSecond;
 // So long the end of a process waits for a socket that is lost.
 constexpr int64_t kTellNs = 500 * kMillisecond;
-// Probes in a row without an answer: one is normal.
-constexpr uint32_t kVainMin = 2;
 
 // Whether the network swallows what is said.
 int64_t LookEveryNs(const HealthSettings& settings) {
-  return std::clamp(settings.peer_timeout_ns / 20, LaneSilence::kEveryNs, kSecond);
+  return std::clamp(settings.peer_timeout_ns / 20, tuning::kLookNs, kSecond);
 }
 
 }  // namespace
@@ -84,6 +76,9 @@ void HealthPeer::UpInLoop(OwnedFd fd, const HealthSettings& settings, Seals seal
   const bool back = socket_.state() == HealthState::kLost;
   if (!socket_.Open(std::move(fd), std::move(seals), settings.heals, settings.encrypts)) return;
   waits_.Begin();
+  LaneTcpInfo info;
+  if (socket_.ReadTcp(&info)) rtt_ns_ = info.rtt_us * kMicrosecond;
+  redials_.NotRefused();
   if (!reactor_->WatchInLoop(number, EPOLLIN | EPOLLRDHUP, this).ok()) EndInLoop();
   socket_.FlushInLoop();
   waiters_.TellInLoop();
@@ -264,12 +259,16 @@ int64_t HealthPeer::AskInLoop() {
     FailInLoop(end);
     return Reactor::kOver;
   };
-  const bool gone = !dialled_ && lost_ns >= kEndedNs && members_.LanesGoneFor(kEndedNs, !lost_in_order_);
-  if (gone) return fail(absl::OkStatus());
+  if (!dialled_ && lost_ns >= tuning::kEndedNs) {
+    ProcessEvidence process = members_.Lanes(lost_in_order_);
+    process.lost_ns = std::min(process.lost_ns, lost_ns);
+    process.rtt_ns = rtt_ns_;
+    if (IsGone(process)) return fail(absl::OkStatus());
+  }
   const HealthSocket::End end = socket_.end();
   if (end.silent && !members_.HeardWithin(settings_.peer_timeout_ns)) return fail(end.status);
-  const int64_t bound_ns = settings_.reconnect_timeout_ns + (dialled_ ? 0 : kDiallerGivesUpNs);
-  if (lost_ns >= bound_ns && !members_.HeardWithin(kHeardNs)) {
+  const int64_t bound_ns = settings_.reconnect_timeout_ns + (dialled_ ? 0 : tuning::kDiallerGivesUpNs);
+  if (lost_ns >= bound_ns && !members_.HeardWithin(tuning::kHeardNs)) {
     return fail(absl::UnavailableError(
         "the health socket to the peer was lost, and within TCPX_RECONNECT_TIMEOUT nothing has brought it back"));
   }
@@ -282,7 +281,7 @@ int64_t HealthPeer::LookInLoop() {
   if (socket_.ReadTcp(&info)) {
     const bool suspected = silence_.Suspects(info, MonotonicNanos());
     // Beside it: whichever is heard first carries on.
-    if (info.held_bytes > 0 ? suspected : info.probes >= kVainMin) RedialInLoop();
+    if (info.held_bytes > 0 ? suspected : info.probes >= tuning::kUnansweredMin) RedialInLoop();
   }
   return LookEveryNs(settings_);
 }

@@ -93,6 +93,7 @@ class HealthPeer final : public Reactor::Handler, public std::enable_shared_from
   HealthMembers& members() { return members_; }
   HealthWaiters& waiters() { return waiters_; }
   WaitExchange& waits() { return waits_; }
+  HealthRedials& redials_in_loop() { return redials_; }
 
  private:
   // Hears some of what the peer has said. True: there may be more.
@@ -135,6 +136,7 @@ class HealthPeer final : public Reactor::Handler, public std::enable_shared_from
   std::shared_ptr<HealthPeer> telling_;  // itself, while it stays to tell something
   int64_t lost_since_ns_ = 0;
   bool lost_in_order_ = false;  // by an end of its stream
+  int64_t rtt_ns_ = 0;          // of the latest socket, when it was new
   LaneSilence silence_;
   Reactor::TimerId ask_timer_{0, 0};
   Reactor::TimerId look_timer_{0, 0};

@@ -5,10 +5,12 @@
 #ifndef TCPX_NET_SOCKET_HEALTH_HEALTH_REDIALS_H_
 #define TCPX_NET_SOCKET_HEALTH_HEALTH_REDIALS_H_
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "net_socket/health/arbiter.h"
 #include "net_socket/message/wire.h"
 
 namespace tcpx {
@@ -36,6 +38,11 @@ class HealthRedials {
   void HaltInLoop();
   // It dials just now.
   bool Dials(const HealthRedialler* redialler) const { return dials_.get() == redialler; }
+  // A dial was refused. `up`: a lane of the peer's process is up; `in_order`: the socket has ended in order. True: that
+  // process is gone.
+  bool Refused(bool up, bool in_order, int64_t now_ns);
+  // A dial has come to something else.
+  void NotRefused() { refusals_.Forget(); }
   // The peer knows its connection no more: it is not asked again. The connections, if they are still here.
   std::vector<ConnectionId> Refuse(const HealthRedialler* redialler);
 
@@ -43,6 +50,7 @@ class HealthRedials {
   absl::flat_hash_map<ConnectionId, std::shared_ptr<HealthRedialler>> all_;
   std::shared_ptr<HealthRedialler> dials_;  // just now
   std::shared_ptr<HealthRedialler> last_to_leave_;
+  Refusals refusals_;
 };
 
 }  // namespace tcpx

@@ -59,6 +59,7 @@ bool HealthSocket::Open(OwnedFd fd, Seals seals, bool heals, bool encrypts) {
   heals_ = heals;
   encrypts_ = encrypts;
   sent_bytes_ = 0;
+  send_errno_ = 0;
   may_reset_ = !said_.empty();
   for (Said& said : said_) {
     outbox_.append(said.record);
@@ -134,10 +135,11 @@ bool HealthSocket::ReadLocked(std::vector<HealthNotice>* notices) {
       if (!taken.ok()) end_errno_ = kGarbage;
       continue;
     }
-    end_errno_ = got < 0 ? errno : 0;
+    // The kernel tells an error to one call: here an end would be read behind one that a send has met.
+    end_errno_ = got < 0 ? errno : send_errno_;
     const bool cut = seals_.opener != nullptr && seals_.opener->cut();
     const absl::Status ended = cut ? absl::UnavailableError(kCutRecord) : absl::OkStatus();
-    end_ = got < 0 ? ErrnoStatus(errno, "the health socket to the peer broke") : ended;
+    end_ = end_errno_ != 0 ? ErrnoStatus(end_errno_, "the health socket to the peer broke") : ended;
   }
   return false;
 }
@@ -196,6 +198,7 @@ void HealthSocket::SendLocked(const std::string& record) {
     iovec piece{&outbox_[0], outbox_.size()};
     const ssize_t sent = SendBy(seals_.sealer.get(), encrypts_, fd_.get(), &piece, 1);
     if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0 && !IsTransientErrno(errno) && errno != EPIPE && errno != EPROTO) send_errno_ = errno;
     if (sent < 0) return CheckSealerLocked();
     sent_bytes_ += static_cast<uint64_t>(sent);
     outbox_.erase(0, static_cast<size_t>(sent));

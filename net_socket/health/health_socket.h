@@ -137,6 +137,7 @@ class HealthSocket {
   int end_errno_ TCPX_GUARDED_BY(mutex_) = 0;                // with it; -1: garbage, or a broken cipher
   bool heals_ TCPX_GUARDED_BY(mutex_) = false;
   bool encrypts_ TCPX_GUARDED_BY(mutex_) = false;
+  int send_errno_ TCPX_GUARDED_BY(mutex_) = 0;       // what a send of the socket at hand broke by; 0: none did
   uint64_t sent_bytes_ TCPX_GUARDED_BY(mutex_) = 0;  // that the socket at hand took
   std::deque<Said> said_ TCPX_GUARDED_BY(mutex_);    // of one that heals
   int64_t heard_ns_ TCPX_GUARDED_BY(mutex_) = 0;

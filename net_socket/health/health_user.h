@@ -33,10 +33,10 @@ class HealthUser {
   virtual void HealthLost() = 0;
   // It is back. `counts`: of all whom it serves this one counts it.
   virtual void HealthBack(bool counts) = 0;
-  // True exactly when no lane has been up for so long; with `in_order`, and lane 0 has ended without a reset.
-  virtual bool LanesGoneFor(int64_t ns, bool in_order) = 0;
-  // True exactly when a lane has an open stream that is read out: no end of it is on its way unseen.
-  virtual bool AnyLaneUp() = 0;
+  // For how long no lane has been up; 0: one is, or the peer has closed. *in_order: lane 0 has ended without a reset.
+  virtual int64_t LanesGoneNs(bool* in_order) = 0;
+  // True exactly when a lane has an open stream; with `read_out`, and nothing unread, after which an end may come.
+  virtual bool AnyLaneUp(bool read_out) = 0;
   // True exactly when the peer's kernel, at least, was heard on a lane within so long.
   virtual bool HeardWithin(int64_t ns) = 0;
 

@@ -6,18 +6,18 @@ namespace tcpx {
 
 bool LaneSilence::Suspects(const LaneTcpInfo& lane, int64_t now_ns) {
   if (lane.held_bytes == 0 || since_ns_ == 0 || lane.bytes_acked != bytes_acked_) {
+    if (since_ns_ != 0 && lane.bytes_acked > bytes_acked_) long_ns_ = tuning::kSilentNs;
     bytes_acked_ = lane.bytes_acked;
     since_ns_ = lane.held_bytes == 0 ? 0 : now_ns;
     return false;
   }
-  if (lane.window_closed() && !(lane.window_known() && lane.window_bytes > 0)) return false;
-  if (lane.resent < kVainMin && lane.probes < kVainMin) return false;
+  if (lane.resent < tuning::kUnansweredMin && lane.probes < tuning::kUnansweredMin) return false;
   return now_ns - since_ns_ >= long_ns_ && lane.last_ack_ms * kMillisecond >= long_ns_;
 }
 
 void LaneSilence::Moved(int64_t now_ns) {
-  const bool again = moved_ns_ != 0 && now_ns - moved_ns_ < 2 * kLongestNs;
-  long_ns_ = again ? std::min(2 * long_ns_, kLongestNs) : kLongNs;
+  const bool again = moved_ns_ != 0 && now_ns - moved_ns_ < 2 * tuning::kSilentMaxNs;
+  long_ns_ = again ? std::min(2 * long_ns_, tuning::kSilentMaxNs) : tuning::kSilentNs;
   moved_ns_ = now_ns;
   Forget();
 }

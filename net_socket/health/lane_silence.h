@@ -2,10 +2,10 @@
 //
 // Purpose: long before lane_liveness.h gives a lane up, another socket can be tried in addition. Pure.
 //
-// Rule:    A lane is suspected when it holds unacknowledged bytes, none was acknowledged for kLongNs, nothing of the
-//          peer's came for as long, its window is open, and the kernel has sent again, or probed, kVainMin times in
-//          vain. A peer that does not read closes its window. Where a lane was suspected a short while ago, the times
-//          double.
+// Rule:    A lane is suspected when it holds unacknowledged bytes, none was acknowledged for kSilentNs, nothing of the
+//          peer's came for as long, and the kernel has sent again, or has probed a window that is shut, kUnansweredMin
+//          times in vain. A peer that does not read answers probes. Where a lane was moved a short while ago, and its
+//          socket has carried nothing since, the times double.
 // Threads: one at a time.
 // Units:   nanoseconds of MonotonicNanos.
 // Errors:  none.
@@ -16,18 +16,12 @@
 
 #include "common/clock.h"
 #include "net_socket/health/lane_liveness.h"
+#include "net_socket/health/tuning.h"
 
 namespace tcpx {
 
 class LaneSilence {
  public:
-  // From one look to the next.
-  static constexpr int64_t kEveryNs = 250 * kMillisecond;
-  static constexpr int64_t kLongNs = 500 * kMillisecond;
-  // One is normal.
-  static constexpr uint32_t kVainMin = 2;
-  static constexpr int64_t kLongestNs = 30 * kSecond;
-
   // True exactly when the rule above says so. Each look at a socket that holds something.
   bool Suspects(const LaneTcpInfo& lane, int64_t now_ns);
   // The lane holds nothing, or waits for another socket.
@@ -38,7 +32,7 @@ class LaneSilence {
  private:
   uint64_t bytes_acked_ = 0;
   int64_t since_ns_ = 0;  // the first look of this silence; 0: none
-  int64_t long_ns_ = kLongNs;
+  int64_t long_ns_ = tuning::kSilentNs;
   int64_t moved_ns_ = 0;
 };
 

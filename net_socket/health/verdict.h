@@ -16,6 +16,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
+#include "net_socket/health/arbiter.h"
 #include "net_socket/health/wait_news.h"
 
 namespace tcpx {
@@ -42,6 +44,7 @@ struct StallEvidence {
   bool idle_here = false;
   bool caller_moves = false;  // NCCL's thread would have to, inside test
   std::string down;           // an interface of ours that is out; empty: none
+  Vain vain = Vain::kNone;    // lanes get one socket after the other, and none moves a byte
   std::vector<LaneEvidence> lanes;
   // The health socket, and the question that was asked on it.
   bool speaks = false;        // the peer answers questions: its build knows them
@@ -71,12 +74,21 @@ struct Verdict {
 
 Verdict JudgeStall(const StallEvidence& evidence);
 
+// Lanes that get one socket after the other.
+struct VainEvidence {
+  Vain vain = Vain::kNone;
+  absl::string_view here;
+  std::string there;
+};
+Verdict JudgeVain(const VainEvidence& evidence);
+
 // A connection that has failed.
 struct FailureEvidence {
   int error = 0;              // errno that it was found by; 0: an end in order
   bool garbage = false;       // what came was not of this protocol
   bool process_gone = false;  // the health socket ended without a bye
   bool silent = false;        // it is given up because nothing was heard for long
+  Vain vain = Vain::kNone;    // it is given up because no socket has moved a byte
   bool health_heard = false;  // the peer's host was heard on the health socket meanwhile
   bool others_up = false;     // other lanes of the connection do
   std::string down;           // as above

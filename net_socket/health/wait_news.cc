@@ -24,9 +24,9 @@ std::string RankHere() {
 }  // namespace
 
 const char* CauseName(Cause cause) {
-  static constexpr const char* kNames[kCauses] = {"undecided",    "process-stopped", "peer-late", "no-cpu",
-                                                  "path-loses",   "path-dead",       "path-slow", "host-gone",
-                                                  "process-gone", "flow-dropped",    "internal"};
+  static constexpr const char* kNames[kCauses] = {
+      "undecided", "process-stopped", "peer-late",    "no-cpu",   "path-loses",       "path-dead",  "path-slow",
+      "host-gone", "process-gone",    "flow-dropped", "internal", "path-loses-large", "flows-reset"};
   return kNames[static_cast<size_t>(cause)];
 }
 
@@ -42,7 +42,9 @@ const char* CauseWords(Cause cause) {
       "its host is gone, or cut off from those who wait for it",
       "its process is gone",
       "a firewall or NAT on the path has dropped the flow",
-      "internal: no reason is to be seen, which is a bug of tcpx"};
+      "internal: no reason is to be seen, which is a bug of tcpx",
+      "the path loses large packets",
+      "a middlebox resets flows"};
   return kWords[static_cast<size_t>(cause)];
 }
 

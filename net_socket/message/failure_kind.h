@@ -18,6 +18,8 @@ enum class FailureKind : uint8_t {
   kForged,    // what came was not the peer's
   kReported,  // the peer, or another connection, said so: the text has the verdict of who found it
   kSilence,   // nobody has answered for the whole timeout
+  kLarge,     // no socket brings what is large any further
+  kResets,    // each socket is reset
 };
 
 absl::Status FailureOf(FailureKind kind, absl::string_view text);

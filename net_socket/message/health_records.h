@@ -67,8 +67,10 @@ enum class Cause : uint8_t {
   kProcessGone = 8,
   kFlowDropped = 9,
   kInternal = 10,
+  kPathLosesLarge = 11,
+  kFlowsReset = 12,
 };
-inline constexpr int kCauses = 11;
+inline constexpr int kCauses = 13;
 
 struct WaitRoot {
   Cause cause = Cause::kNone;  // kNone: nothing is known, or a candidate

@@ -46,7 +46,8 @@ void ExpressReceiveLane::Pump(const Landing& wanted) {
     } else if (got < 0 && IsTransientErrno(errno)) {
       frames.NothingCame();
     } else {
-      return stream_.Broke(got < 0 ? errno : 0);
+      const int by_sending = records_.TakeError();
+      return stream_.Broke(got < 0 ? errno : by_sending);
     }
   }
   if (places == 0 || frames.parked()) stream_.intake().GiveBack();
@@ -89,6 +90,7 @@ absl::Status ExpressReceiveLane::Replace(SocketOffer offer) {
   const auto records_taken = static_cast<uint32_t>(offer.position);
   Seals* const seals = offer.seals.get();
   const absl::Status replaced = records_.GoOn(seals, [&] { return stream_.Replace(std::move(offer)); });
+  (void)records_.TakeError();
   tuning_.SocketReplaced();
   stream_.LeaveAnswering();
   if (!replaced.ok()) return replaced;

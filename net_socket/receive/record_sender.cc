@@ -16,6 +16,7 @@ absl::Status RecordSender::Send(bool* said) {
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
     if (sent < 0 && errno == EPROTO && CantSeal()) return absl::InternalError(kCantSeal);
+    if (sent < 0 && errno != EPIPE && errno != EPROTO && errno != ENOKEY) error_ = errno;
     if (sent < 0 && owner_->heals()) break;  // They go on with another socket.
     credits_->Advance(sent < 0 ? credits_->bytes() : static_cast<size_t>(sent));
     *said = true;

@@ -47,6 +47,9 @@ class RecordSender {
   void Push(uint64_t first_sequence, const int* tags, int count) { credits_->Push(first_sequence, tags, count); }
   // Something was announced that the kernel has not taken.
   bool waits() const { return announces() && !credits_->empty(); }
+  // What a send found the socket broken by, once: the kernel tells an error to one call, and later reads find an end. 0:
+  // none did.
+  int TakeError() { return std::exchange(error_, 0); }
   // Sends what waits. *said: the socket has sent something. What a broken one does not take goes by the next one, where
   // there may be one.
   absl::Status Send(bool* said);
@@ -75,6 +78,7 @@ class RecordSender {
   const LaneOwner* const owner_;
   const int fd_;
   const bool sealed_;
+  int error_ = 0;
   std::unique_ptr<CreditQueue> credits_;  // null: receives are not grouped
   std::atomic<bool> may_be_cut_{false};   // a record may be on the wire in part
   // What is sealed goes by it. Held from the next socket until its answer has gone.

@@ -34,7 +34,7 @@ absl::Status SendStream::Replace(SocketOffer offer) {
   if (replaced.ok() && !held_->Rewind(offer.position)) replaced = absl::UnavailableError(kLostAcknowledged);
   lost_ = false;
   owner_->LaneBack(settings_.lane);
-  offer.done(0);
+  offer.done(held_->resending() ? 1 : 0);
   return replaced;
 }
 

@@ -37,16 +37,16 @@ TEST_F(LaneHealingTest, ASenderNeverRestsItsLastLane) {
 TEST_F(LaneHealingTest, AReceiverRestsTheOneThatStandsLast) {
   const auto healing = Standing(Direction::kReceive);
   ASSERT_TRUE(healing->LetGo(absl::UnavailableError("lost"), 0));
-  EXPECT_FALSE(healing->NoneFor(0));
+  EXPECT_EQ(0, healing->lanes().none_since_ns());
   EXPECT_GT(healing->lost_since_ns(0), 0);
   EXPECT_EQ(0, healing->lost_since_ns(1));
   EXPECT_TRUE(healing->Park(1));
   EXPECT_FALSE(healing->lost(1));
-  EXPECT_TRUE(healing->NoneFor(0)) << "no lane stands now";
+  EXPECT_GT(healing->lanes().none_since_ns(), 0) << "no lane stands now";
   healing->Back(0);
   EXPECT_FALSE(healing->AnyLost());
   EXPECT_EQ(0, healing->lost_since_ns(0));
-  EXPECT_FALSE(healing->NoneFor(0));
+  EXPECT_EQ(0, healing->lanes().none_since_ns());
 }
 
 // A lane that was lost and comes back is no new one.

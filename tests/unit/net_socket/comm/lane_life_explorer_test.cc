@@ -1,10 +1,11 @@
 // Every life that two lanes may have, up to a number of steps: two ends, and a network that delays, resets or swallows
-// any socket at any moment, a dialler that comes late, a peer that closes or vanishes. Lanes' states, the frames that
-// are held, and the striper are the code that ships; sockets are strings.
+// any socket at any moment, a dialler that comes late, a peer that closes or vanishes. Lanes' states, the frames that are
+// held, the striper, and the arbiter of who is gone are the code that ships; sockets are strings.
 //
-// In every state that is reached: the peer gets each byte of a lane's stream once, in order, and as it was first sent;
-// a request is done only when the peer's kernel has its bytes; and from there on, once the network behaves, all arrives
-// and nothing is left behind, or the sender knows that its peer has left.
+// In every state that is reached: the peer gets each byte of a lane's stream once, in order, and as it was first sent; a
+// request is done only when the peer's kernel has its bytes; and from there on, once the network behaves, all arrives and
+// nothing is left behind, or the sender knows that its peer has left. The arbiter never takes a peer for gone of whom a
+// socket is up, always one that has vanished, and counts as sockets in vain those that have moved no byte.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
@@ -18,6 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "net_socket/comm/lane_table.h"
+#include "net_socket/health/arbiter.h"
 #include "net_socket/message/units.h"
 #include "net_socket/send/chunk_header.h"
 #include "net_socket/send/held_frames.h"
@@ -50,6 +52,8 @@ struct Lane {
   bool answered = false;  // the receiver has another socket, and has said how much it has
   uint64_t position = 0;  // of that answer
   Socket next;            // of which the sender does not know yet
+  uint64_t had = 0;       // by the peer, when the lane last got a socket
+  int vain = 0;           // sockets in a row since that has moved, with something to send again
 };
 
 enum class Step {
@@ -174,6 +178,13 @@ class World {
       }
       if (sender_.lost(i) && !lane.dialling && !over()) return absl::StrCat("lane ", i, ": nobody dials it");
     }
+    for (int i = 0; i < kLanes; ++i) {
+      if (arbiter_.vain_sockets(i) != lanes_[static_cast<size_t>(i)].vain) {
+        return absl::StrCat("lane ", i, ": ", arbiter_.vain_sockets(i), " sockets count as in vain");
+      }
+    }
+    if (IsGone(Refused(true)) != gone_)
+      return gone_ ? "nobody knows that the peer is gone" : "a peer that lives is gone";
     for (const SendRequest& request : requests_) {
       if (request.done() && !Arrived(request))
         return absl::StrCat("message ", uint64_t{request.sequence}, " is done too early");
@@ -204,6 +215,8 @@ class World {
       const Lane& lane = lanes_[static_cast<size_t>(i)];
       if (!lane.held.empty() || lane.dialling || !sender_.up(i)) return absl::StrCat("lane ", i, " is not as it was");
       if (lane.received != lane.stream) return absl::StrCat("lane ", i, ": not all of the stream has come");
+      for (int look = 0; look < 2; ++look) arbiter_.LookAtIdle(i, ++clock_);
+      if (arbiter_.vain_sockets(i) > 0) return absl::StrCat("lane ", i, ": all has come, in vain");
     }
     const ConnectionCounts tally = sender_.tally();
     if (tally.lost + tally.moved != tally.resumed) return "not every lane that was lost was resumed, once";
@@ -218,7 +231,7 @@ class World {
       absl::StrAppend(&digest, static_cast<int>(sender_.state(i)), static_cast<int>(receiver_.state(i)), ",",
                       lane.stream.size(), ",", lane.received.size(), ",", lane.socket.in_flight.size(), ",",
                       lane.socket.in_kernel.size(), ",", lane.socket.dead, lane.lost, lane.dialling, lane.answered, ",",
-                      lane.held.acked(), ",", lane.held.cursor(), ",", lane.held.room(), ";");
+                      lane.held.acked(), ",", lane.held.cursor(), ",", lane.held.room(), ",", lane.vain, ";");
     }
     for (const SendRequest& request : requests_) absl::StrAppend(&digest, request.done());
     return digest;
@@ -263,7 +276,10 @@ class World {
 
   bool Lose(int index, LaneTable::Why why) {
     const LaneTable::Loss loss = sender_.Lose(index, why, ++clock_);
-    if (loss == LaneTable::Loss::kNoted) lanes_[static_cast<size_t>(index)].dialling = true;
+    if (loss == LaneTable::Loss::kNoted) {
+      lanes_[static_cast<size_t>(index)].dialling = true;
+      arbiter_.Lost(index, why == LaneTable::Why::kDied ? Arbiter::Loss::kDied : Arbiter::Loss::kSilent);
+    }
     return loss != LaneTable::Loss::kRefused;
   }
 
@@ -274,7 +290,20 @@ class World {
     lane->answered = lane->dialling = lane->lost = false;
     sender_.Back(index);
     (void)sender_.TakeOpened(index);
+    const bool owes = lane->held.resending();
+    lane->vain = owes && lane->position == lane->had ? lane->vain + 1 : 0;
+    lane->had = lane->position;
+    arbiter_.Back(index, {lane->position, owes}, ++clock_);
     return true;
+  }
+
+  // What a refused dial would be judged by: a peer that lives has its health socket, at least.
+  ProcessEvidence Refused(bool in_order) const {
+    ProcessEvidence process;
+    process.up = !gone_;
+    process.in_order = in_order;
+    process.refused_ns = 0;
+    return process;
   }
 
   // The word that the receiver has left, with what it has taken, or without.
@@ -296,6 +325,7 @@ class World {
 
   LaneTable sender_{Direction::kSend, std::vector<bool>(kLanes, true)};
   LaneTable receiver_{Direction::kReceive, std::vector<bool>(kLanes, true)};
+  Arbiter arbiter_{kLanes, 1000, 1000};
   Striper striper_{4, {kMessageBytes, kMessageBytes}};
   std::array<std::string, kMessages> payloads_;
   std::array<SendRequest, kMessages> requests_;

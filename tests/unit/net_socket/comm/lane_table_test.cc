@@ -18,7 +18,7 @@ TEST(LaneTableTest, BeginsWithTheSocketsThatThereAre) {
   EXPECT_EQ(LaneState::kNone, lanes.state(3));
   EXPECT_TRUE(lanes.absent(3));
   EXPECT_FALSE(lanes.AnyLost());
-  EXPECT_FALSE(lanes.NoneFor(0, 1000));
+  EXPECT_EQ(0, lanes.none_since_ns());
 }
 
 TEST(LaneTableTest, OnlyTheFirstLossOfALaneCounts) {
@@ -39,12 +39,11 @@ TEST(LaneTableTest, OnlyTheFirstLossOfALaneCounts) {
 TEST(LaneTableTest, KnowsSinceWhenNoLaneIsUp) {
   LaneTable lanes(Direction::kSend, {true, true});
   (void)lanes.Lose(0, Why::kDied, 100);
-  EXPECT_FALSE(lanes.NoneFor(0, 1000));
+  EXPECT_EQ(0, lanes.none_since_ns());
   (void)lanes.Lose(1, Why::kDied, 200);
-  EXPECT_FALSE(lanes.NoneFor(50, 249));
-  EXPECT_TRUE(lanes.NoneFor(50, 250));
+  EXPECT_EQ(200, lanes.none_since_ns());
   lanes.Back(0);
-  EXPECT_FALSE(lanes.NoneFor(50, 1000));
+  EXPECT_EQ(0, lanes.none_since_ns());
 }
 
 TEST(LaneTableTest, OpensALaneThatNeverHadASocket) {

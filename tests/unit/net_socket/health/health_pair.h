@@ -46,12 +46,14 @@ class Listener final : public HealthUser {
   void HealthBack(bool) override {}
 
   // Whoever acts on these, acts on the latest.
-  bool LanesGoneFor(int64_t, bool) override {
+  int64_t LanesGoneNs(bool* in_order) override {
     ++asked;
-    return gone;
+    if (!gone) return 0;
+    *in_order = true;
+    return 3600 * kSecond;
   }
   bool HeardWithin(int64_t) override { return heard; }
-  bool AnyLaneUp() override { return up; }
+  bool AnyLaneUp(bool) override { return up; }
   std::atomic<bool> up{false};
   std::atomic<int> asked{0};
   std::atomic<bool> gone{false};

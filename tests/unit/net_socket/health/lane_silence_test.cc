@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "common/clock.h"
+#include "net_socket/health/tuning.h"
 
 namespace tcpx {
 namespace {
@@ -23,7 +26,7 @@ LaneTcpInfo Swallowed(int64_t silent_ms) {
 // The first look, in milliseconds, at which the lane is suspected; -1: none within a minute.
 template <typename At>
 int64_t SuspectedAfter(LaneSilence* silence, int64_t start_ns, At at) {
-  for (int64_t ms = 0; ms <= 60000; ms += LaneSilence::kEveryNs / kMillisecond) {
+  for (int64_t ms = 0; ms <= 60000; ms += tuning::kLookNs / kMillisecond) {
     if (silence->Suspects(at(ms), start_ns + ms * kMillisecond)) return ms;
   }
   return -1;
@@ -45,13 +48,25 @@ TEST(LaneSilenceTest, OneWhoseBytesAreAcknowledgedIsNot) {
   }));
 }
 
+// Its window is shut, and it answers the probes of that.
 TEST(LaneSilenceTest, APeerThatDoesNotReadIsNot) {
   EXPECT_EQ(-1, SuspectedAfter([](int64_t ms) {
     LaneTcpInfo lane = Swallowed(ms);
     lane.window_bytes = 0;
-    lane.probes = 10;
+    lane.segments_flying = lane.resent = 0;
+    lane.probes = 1;
     return lane;
   }));
+}
+
+TEST(LaneSilenceTest, AShutWindowWhoseProbesAreNotAnsweredIs) {
+  EXPECT_EQ(750, SuspectedAfter([](int64_t ms) {
+              LaneTcpInfo lane = Swallowed(ms);
+              lane.window_bytes = 0;
+              lane.segments_flying = 0;
+              lane.probes = std::exchange(lane.resent, 0);
+              return lane;
+            }));
 }
 
 // A peer short of memory drops what comes, and says so.
@@ -59,16 +74,6 @@ TEST(LaneSilenceTest, APeerThatAnswersIsNot) {
   EXPECT_EQ(-1, SuspectedAfter([](int64_t ms) {
     LaneTcpInfo lane = Swallowed(ms);
     lane.last_ack_ms = 300;
-    return lane;
-  }));
-}
-
-TEST(LaneSilenceTest, AKernelThatKnowsNoWindowSuspectsNoneWithNothingInFlight) {
-  EXPECT_EQ(-1, SuspectedAfter([](int64_t ms) {
-    LaneTcpInfo lane = Swallowed(ms);
-    lane.window_bytes = ~uint32_t{0};
-    lane.segments_flying = 0;
-    lane.probes = 5;
     return lane;
   }));
 }
@@ -90,6 +95,11 @@ TEST(LaneSilenceTest, OneThatWasMovedInVainIsSuspectedLater) {
   EXPECT_EQ(1000, SuspectedAfter(&silence, 1004 * kSecond, &Swallowed));
   silence.Moved(1005 * kSecond);
   EXPECT_EQ(2000, SuspectedAfter(&silence, 1006 * kSecond, &Swallowed));
+  LaneTcpInfo carries = Swallowed(0);
+  carries.bytes_acked += 1;
+  EXPECT_FALSE(silence.Suspects(carries, 1010 * kSecond)) << "the new socket has carried something";
+  silence.Forget();
+  EXPECT_EQ(750, SuspectedAfter(&silence, 1011 * kSecond, &Swallowed));
   silence.Moved(2000 * kSecond);
   EXPECT_EQ(750, SuspectedAfter(&silence, 2001 * kSecond, &Swallowed));
 }

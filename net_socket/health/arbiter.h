@@ -1,0 +1,139 @@
+// arbiter.h: decides who is gone: a peer's process, a lane's socket, a connection. Pure.
+//
+// Purpose: one place decides, from what others have seen. Two rules: nothing is final while something of that process is
+//          heard; and a stream that has work and moves no byte for TCPX_PEER_TIMEOUT is an error, however many sockets
+//          it gets, unless the peer is the one who waits: its window is shut, and it answers.
+//
+// Threads: one at a time. Units: bytes; nanoseconds of MonotonicNanos. Errors: none. Source of constants: tuning.h.
+#ifndef TCPX_NET_SOCKET_HEALTH_ARBITER_H_
+#define TCPX_NET_SOCKET_HEALTH_ARBITER_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "net_socket/health/lane_liveness.h"
+#include "net_socket/health/lane_silence.h"
+
+namespace tcpx {
+
+// What is known of a process that may be gone.
+struct ProcessEvidence {
+  bool up = false;          // a socket of it is up, of any of its connections
+  bool in_order = false;    // one that was lost has ended in order, as those of a process that ends
+  int64_t lost_ns = 0;      // it has had no socket for so long
+  int64_t refused_ns = -1;  // its port has refused, and nothing else came, for so long; negative: nobody dials it
+  int64_t rtt_ns = 0;       // of the path to it
+};
+bool IsGone(const ProcessEvidence& process);
+
+// Refusals by a port in a row.
+class Refusals {
+ public:
+  // One more: for how long there was nothing else.
+  int64_t ForNs(int64_t now_ns) {
+    if (since_ns_ == 0) since_ns_ = now_ns;
+    return now_ns - since_ns_;
+  }
+  // Something else has come.
+  void Forget() { since_ns_ = 0; }
+
+ private:
+  int64_t since_ns_ = 0;  // 0: none
+};
+
+// What sockets in a row that move no byte have in common.
+enum class Vain : uint8_t { kNone, kSilent, kReset };
+
+// The lanes of one end of a connection.
+class Arbiter {
+ public:
+  enum class Loss { kDied, kSilent, kOther };
+  // kSuspect: another socket may be tried. kVain: no socket moves a byte.
+  enum class Finding { kFine, kSuspect, kVain };
+  enum class Probing { kAsIs, kOften, kFreely };
+
+  // `silence_ns`: TCPX_PEER_TIMEOUT. `alone_ns`: TCPX_RECONNECT_TIMEOUT, and what this end waits longer.
+  Arbiter(int lanes, int64_t silence_ns, int64_t alone_ns);
+
+  // The lane has lost its socket.
+  void Lost(int lane, Loss how);
+  // What is known of a stream when its lane gets a socket.
+  struct Stream {
+    uint64_t position = 0;  // of what has been taken of it
+    bool owes = false;      // this end has sent something that is to be sent again
+  };
+  // It has another one.
+  void Back(int lane, const Stream& stream, int64_t now_ns);
+  // Four times a second: the lane's socket.
+  Finding Look(int lane, const LaneTcpInfo& info, int64_t now_ns);
+  // The same of a lane that waits for another. `alone`: no lane is up.
+  Finding LookAtLost(int lane, bool alone, int64_t now_ns);
+  // The lane's socket holds nothing.
+  void LookAtIdle(int lane, int64_t now_ns);
+  // Some times within TCPX_PEER_TIMEOUT: true when nobody answers on the lane's socket.
+  bool Dead(int lane, const LaneTcpInfo& info, int64_t now_ns) {
+    return at(lane).liveness.Dead(info, now_ns, silence_ns_);
+  }
+  // How often the kernel is to probe the lane's window from now on.
+  Probing Probes(int lane, const LaneTcpInfo& info);
+  // The lane's socket holds nothing, or there is none.
+  void ForgetLife(int lane) { at(lane).liveness.Forget(); }
+  // The lane is suspected still, at this very moment.
+  bool Suspects(int lane, const LaneTcpInfo& info, int64_t now_ns) { return at(lane).silence.Suspects(info, now_ns); }
+  // Another socket was asked for, or has taken over, because of silence.
+  void Moved(int lane, int64_t now_ns) { at(lane).silence.Moved(now_ns); }
+
+  // When the lane may be dialled, from now on; it will be.
+  int64_t DialAtNs(int lane, int64_t now_ns);
+  // A dial was refused. True: the process is gone. `up`: a socket of it is up.
+  bool Refused(bool up, int64_t now_ns);
+  // A dial has come to something else.
+  void NotRefused() { refusals_.Forget(); }
+  // No lane has been up since then (0: one is), for too long.
+  bool Overdue(int64_t none_since_ns, int64_t now_ns) const {
+    return none_since_ns != 0 && now_ns - none_since_ns >= alone_ns_;
+  }
+
+  // Whether what becomes of the lane's sockets is told just now.
+  bool MayTell(int lane, int64_t now_ns);
+  // True once, when a lane has moved no byte by any socket for long.
+  bool Warns(int64_t now_ns);
+  Vain vain() const;
+  // How many sockets in a row, and since when.
+  int vain_sockets(int lane) const { return at(lane).vain; }
+
+ private:
+  struct Lane {
+    LaneSilence silence;
+    LaneLiveness liveness;
+    uint64_t position = 0;  // at the latest Back
+    uint64_t acked = 0;     // by the socket at hand
+    bool looked = false;    // at it
+    int idle_looks = 0;     // in a row, at it
+    int64_t seen_ns = 0;    // the latest look at the lane
+    int64_t stuck_ns = 0;   // since when it has had work, and moved nothing; 0: not
+    bool probed = false;    // its window is probed often
+    bool counts = true;     // the next Back is one after a loss, here or at the peer
+    Loss loss = Loss::kOther;
+    int still = 0;  // sockets in a row that moved nothing
+    int vain = 0;   // the same, of those that had something to move
+    int64_t dialled_ns = 0;
+  };
+
+  Lane& at(int lane) { return lanes_[static_cast<size_t>(lane)]; }
+  const Lane& at(int lane) const { return lanes_[static_cast<size_t>(lane)]; }
+  static void Progress(Lane* lane, int64_t now_ns);
+  static void See(Lane* lane, int64_t now_ns);
+
+  const int64_t silence_ns_;
+  const int64_t alone_ns_;
+  std::vector<Lane> lanes_;
+  Refusals refusals_;
+  int64_t vain_dial_ns_ = 0;
+  int64_t told_ns_ = 0;
+  bool warned_ = false;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_HEALTH_ARBITER_H_

@@ -1,0 +1,60 @@
+// tuning.h: the numbers by which a peer, a lane or a health socket counts as gone, in the form of
+//           net_socket/pilot/tuning.h.
+#ifndef TCPX_NET_SOCKET_HEALTH_TUNING_H_
+#define TCPX_NET_SOCKET_HEALTH_TUNING_H_
+
+#include <cstdint>
+
+#include "common/clock.h"
+
+namespace tcpx::tuning {
+
+// == docs/healing.md: who is gone
+
+// A port that refuses is believed after so long, in which no socket of its process was up. [ns]
+inline constexpr int64_t kRefusedNs = kSecond;
+// A process that ends takes all its sockets with it; one that lives has dialled again by then. At the least: [ns]
+inline constexpr int64_t kEndedNs = 120 * kMillisecond;
+// The same in round trips of the path, where these take longer: the news, a SYN, its answer, and one to spare. [round
+// trips]
+inline constexpr int64_t kEndedRoundTrips = 4;
+// The end that is dialled gives up later by so much: the end that dials knows more, and says it. [ns]
+inline constexpr int64_t kDiallerGivesUpNs = 2 * kSecond;
+// A lost health socket is given up only if no lane was heard for so long; lanes are probed every 2 s meanwhile. [ns]
+inline constexpr int64_t kHeardNs = 5 * kSecond;
+
+// == docs/healing.md: silence, and sockets in vain
+
+// From one look at a lane to the next. [ns]
+inline constexpr int64_t kLookNs = 250 * kMillisecond;
+// A lane that was not looked at for so long had nothing to do: what was known of it is forgotten. [ns]
+inline constexpr int64_t kNotLookedNs = 5 * kSecond;
+// A lane is suspected when nothing was acknowledged for so long. [ns]
+inline constexpr int64_t kSilentNs = 500 * kMillisecond;
+// The most that this grows to by moves in vain. [ns]
+inline constexpr int64_t kSilentMaxNs = 30 * kSecond;
+// Retransmissions, or probes of a shut window, without an answer: one is normal. [segments]
+inline constexpr uint32_t kUnansweredMin = 2;
+// The longest pause between two probes of a window that is shut, where the kernel can be told (Linux 6.15). [ns;
+// healing_gone_test: with the kernel's own pauses of up to 2 minutes a flow that was forgotten meanwhile is found no
+// sooner]
+inline constexpr int64_t kProbeNs = kSecond;
+// The same after probing has ended: the kernel's own. [ns]
+inline constexpr int64_t kProbeFreelyNs = 120 * kSecond;
+// A socket of a lane is dialled no sooner after the one before, doubled by each that moves no byte. [ns]
+inline constexpr int64_t kBetweenDialsNs = 10 * kMillisecond;
+// The most that this grows to. [ns; killed_sockets_test: with 2 s a socket that dies each 2 ms on a machine that others use
+// moved nothing for 7 s]
+inline constexpr int64_t kBetweenDialsMaxNs = 500 * kMillisecond;
+// From one such dial of a connection to the next: 20 a second. [ns]
+inline constexpr int64_t kVainDialsNs = 50 * kMillisecond;
+// Sockets of a lane in a row that moved no byte, from which on the log gets one line a second, and a cause. [sockets]
+inline constexpr int kVainMin = 2;
+// From one such line to the next. [ns]
+inline constexpr int64_t kVainLinesNs = kSecond;
+// A lane that has moved no byte by any socket for so long is a WARN. [ns]
+inline constexpr int64_t kVainWarnNs = 6 * kSecond;
+
+}  // namespace tcpx::tuning
+
+#endif  // TCPX_NET_SOCKET_HEALTH_TUNING_H_
