@@ -65,8 +65,8 @@ class ConnectionFailure final : public LaneOwner {
   bool ParkLane(int lane) override { return healing_ != nullptr && healing_->Park(lane); }
   bool heals() const override { return healing_ != nullptr && healing_->heals(); }
   bool peer_left() const override { return healing_ != nullptr && healing_->peer_left(); }
-  // Of a lane that heals: another look, in the reactor. Where no socket of it moves a byte, that is told, and in time the
-  // connection fails.
+  // Of a lane that heals: another look, in the reactor. Where no socket of it moves a byte, that is reported, and in
+  // time the connection fails.
   Arbiter::Finding LookAtLane(int lane, int64_t now_ns);
   // What sockets in a row that move nothing have in common.
   Vain vain() const;

@@ -6,8 +6,8 @@
 //
 // Threads: made anywhere, and destroyed anywhere after HaltInLoop; the rest in the reactor.
 // Units:   nanoseconds.
-// Errors:  to HealthPeer::RefusedInLoop: at once where the peer's process knows the connection no more, or its port refuses
-//          and the old socket has ended in order, as that of a process that ends (of all connections then, by
+// Errors:  to HealthPeer::RefusedInLoop: at once where the peer's process knows the connection no more, or its port
+//          refuses and the old socket has ended in order, as that of a process that ends (of all connections then, by
 //          HealthPeer::GoneInLoop); after a while of refusals, too. Never while a lane of that process is up.
 #ifndef TCPX_NET_SOCKET_CONNECT_HEALTH_DIAL_H_
 #define TCPX_NET_SOCKET_CONNECT_HEALTH_DIAL_H_

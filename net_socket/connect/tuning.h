@@ -10,8 +10,8 @@ namespace tcpx::tuning {
 
 // == docs/healing.md: dialling again
 
-// How long a lane's own path is dialled alone: a handshake across continents. [ns; healing_paths_test: where it was tried
-// twice before another one, lanes of a cable that is out needed more than 3 s]
+// How long a lane's own path is dialled alone: a handshake across continents. [ns; healing_paths_test: where it was
+// tried twice before another one, lanes of a cable that is out needed more than 3 s]
 inline constexpr int64_t kAloneNs = 100 * kMillisecond;
 // How long another path has before the next one gets its turn. [ns]
 inline constexpr int64_t kTurnNs = 500 * kMillisecond;

@@ -47,8 +47,8 @@ class RecordSender {
   void Push(uint64_t first_sequence, const int* tags, int count) { credits_->Push(first_sequence, tags, count); }
   // Something was announced that the kernel has not taken.
   bool waits() const { return announces() && !credits_->empty(); }
-  // What a send found the socket broken by, once: the kernel tells an error to one call, and later reads find an end. 0:
-  // none did.
+  // What a send found the socket broken by, once: the kernel tells an error to one call, and later reads find an end.
+  // 0: none did.
   int TakeError() { return std::exchange(error_, 0); }
   // Sends what waits. *said: the socket has sent something. What a broken one does not take goes by the next one, where
   // there may be one.

@@ -1,11 +1,11 @@
 // Every life that two lanes may have, up to a number of steps: two ends, and a network that delays, resets or swallows
-// any socket at any moment, a dialler that comes late, a peer that closes or vanishes. Lanes' states, the frames that are
-// held, the striper, and the arbiter of who is gone are the code that ships; sockets are strings.
+// any socket at any moment, a dialler that comes late, a peer that closes or vanishes. Lanes' states, the frames that
+// are held, the striper, and the arbiter of who is gone are the code that ships; sockets are strings.
 //
-// In every state that is reached: the peer gets each byte of a lane's stream once, in order, and as it was first sent; a
-// request is done only when the peer's kernel has its bytes; and from there on, once the network behaves, all arrives and
-// nothing is left behind, or the sender knows that its peer has left. The arbiter never takes a peer for gone of whom a
-// socket is up, always one that has vanished, and counts as sockets in vain those that have moved no byte.
+// In every state that is reached: the peer gets each byte of a lane's stream once, in order, and as it was first sent;
+// a request is done only when the peer's kernel has its bytes; and from there on, once the network behaves, all arrives
+// and nothing is left over, or the sender knows that its peer has left. The arbiter never takes a peer for gone that
+// has a socket up, always one that has vanished, and counts as sockets in vain those that have moved no byte.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 

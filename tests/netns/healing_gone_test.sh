@@ -1,0 +1,164 @@
+#!/bin/bash
+# healing_gone_test: what is final and what is not. A network that refuses, forgets or swallows costs a connection
+# nothing while something of the peer is heard; one that lets no byte through is reported, whatever heals meanwhile.
+#
+# environment: TCPX_TEST_LONG=1  each in all modes, and for longer
+#              GONE_ONLY=REGEX   those whose words match
+#              GONE_SLACK=1      every time is the bar itself; without it thrice that, for machines that others use too
+set -euo pipefail
+source common/netns/lab.sh
+source tests/netns/ring.sh
+caller="TCPX_THREADS=0" ring="TCPX_THREADS=2 TCPX_ENGINE=io_uring" epoll="TCPX_THREADS=2 TCPX_ENGINE=epoll"
+cases=("refused reset lane 1 $caller" "refused icmp lane 1 $ring" "refused reset health 5 $epoll"
+  "refused icmp health 1 $caller" "large drop $caller" "large reset $ring" "shut $epoll" "forgotten 2 $ring"
+  "unread $caller TCPX_MAX_RECVS=8" "again $epoll")
+if ((${TCPX_TEST_LONG:-0} == 1)); then
+  cases=()
+  for mode in "$caller" "$ring" "$epoll"; do
+    for how in reset icmp; do
+      for what in lane health; do
+        for seconds in 1 5 20; do cases+=("refused $how $what $seconds $mode"); done
+      done
+    done
+    for seconds in 2 10 60; do cases+=("forgotten $seconds $mode"); done
+    cases+=("large drop $mode" "large reset $mode" "shut $mode" "again $mode" "unread $mode TCPX_MAX_RECVS=8")
+  done
+fi
+chosen=()
+for one in "${cases[@]}"; do [[ ! $one =~ ${GONE_ONLY:-.} ]] || chosen+=("$one"); done
+netns_enter_each "$0" "${chosen[@]}"
+interface=eth1
+
+netns_add a b
+netns_router r
+netns_table r
+netns_to_router a eth1 r 10.1.0.
+netns_to_router b eth1 r 10.2.0.
+for host in a b; do netns_shape "$host" eth1 20mbit; done
+
+# within NAME RANK REGEX COUNT SECONDS: the log has so many such lines in that time after `since`.
+within() {
+  local log=$scratch/$1/log.$2.0
+  await has_lines "$log" "$3" "$4" || fail "$1: rank $2 does not say '$3' $4 times" "$log"
+  check "$1: '$3' within $5 s" "$(took "$5")" "$(awk -v s="$since" -v t="$(now)" 'BEGIN { print t - s }') s"
+}
+has_lines() { (($(grep -cE -- "$2" "$1" 2>/dev/null || true) >= $3)); }
+took() { awk -v s="$since" -v t="$(now)" -v most="$(($1 * ${GONE_SLACK:-3} * ${TCPX_TEST_TIME_SCALE:-1}))" 'BEGIN { print (t - s <= most) }'; }
+
+# health_flow HOST: of those that it has dialled.
+health_flow() {
+  flow=''
+  await has_health_flow "$1" || fail "no health socket of $1"
+}
+has_health_flow() { flow=$(netns_sent "$1" dst 10.2.0.0/16 | awk '{ least = $2 " " $3 } END { print least }') && [[ -n $flow ]]; }
+# reset_flow HOST: `flow` gets a reset, as from somebody between.
+reset_flow() { netns_run "$1" ss -K -tnH src "${flow% *}" dst "${flow#* }" >/dev/null; }
+
+# refused HOW WHAT SECONDS ENVIRONMENT...: a lane, or the health socket, is reset while nothing new gets through.
+refused() {
+  local how='tcp reset' what=$2 name="refused $1 $2 $3 ${*: -1}"
+  [[ $1 != icmp ]] || how='icmp type port-unreachable'
+  start "$name" "a b" TCPX_HEAL=1 "${@:4}" || return 0
+  if [[ $what == lane ]]; then busy_flow a; else health_flow a; fi
+  netns_nft r "add rule inet netns passing tcp flags & (syn | ack) == syn reject with $how"
+  reset_flow a
+  says "$name" 0 "is lost and will be"
+  sleep "$3"
+  netns_calm r
+  since=$(now)
+  within "$name" 0 "goes on|is back" 1 1
+  unharmed "$name"
+}
+
+# large drop|reset ENVIRONMENT...: no packet above 1,000 bytes gets through any more, and small ones do.
+large() {
+  local name="large $1 ${*: -1}" action=drop words='the path loses large packets' rank lines
+  [[ $1 != reset ]] || action='reject with tcp reset' words='a middlebox resets flows'
+  start "$name" "a b" TCPX_HEAL=1 TCPX_PEER_TIMEOUT=12 TCPX_STALL_WARN=2 "${@:2}" || return 0
+  netns_nft r 'add counter inet netns dials'
+  netns_nft r 'add rule inet netns passing tcp flags & (syn | ack) == syn counter name dials'
+  netns_nft r "add rule inet netns passing meta length > 1000 $action"
+  since=$(now)
+  await any_says "$name" '^WARN.*none has moved a byte' || fail "$name: nobody warns" "$scratch/$name"/log.*.0
+  check "$name: a warning within 10 s" "$(took 10)" "$(awk -v s="$since" -v t="$(now)" 'BEGIN { print t - s }') s"
+  ended "$name" 0 error "WARN.*$words"
+  ended "$name" 1 error "WARN.*$words"
+  check "$name: error in time" "$(took 14)" "$(awk -v s="$since" -v t="$(now)" 'BEGIN { print t - s }') s"
+  check "$name: dials" "$(netns_packets r dials) <= 4 * 20 * 14" "$(netns_packets r dials)"
+  for rank in 0 1; do
+    lines=$(wc -l <"$scratch/$name/log.$rank.0")
+    check "$name: lines of rank $rank" "$lines <= 120" "$lines"
+    ! grep -E 'verdict: peer-late' "$scratch/$name/log.$rank.0" || fail "$name: a wrong verdict"
+  done
+  finish "$name" 0 1
+}
+any_says() { grep -qsE -- "$2" "$scratch/$1"/log.?.0; }
+
+# A receiver pauses, and one flow is dropped for good meanwhile.
+shut() {
+  local name="shut ${*: -1}"
+  start "$name" "a b" TCPX_HEAL=1 1:RING_HUSH=receive "$@" || return 0
+  touch "$scratch/$name/hush"
+  await window_shut || fail "$name: no window shuts"
+  netns_break drop "$flow" r
+  sleep 3
+  touch "$scratch/$name/speak"
+  goes_on "$name"
+}
+# Sets `flow` to one whose window is shut.
+window_shut() {
+  flow=$(netns_run a ss -tinoHO state established | awk '/persist/ { print $3, $4; exit }')
+  [[ -n $flow ]]
+}
+# goes_on NAME: a message that was sent after `hush` had ended comes within 3 s.
+goes_on() {
+  since=$(now)
+  more "$1" 0 1
+  check "$1: goes on within 3 s" "$(took 3)" "$(awk -v s="$since" -v t="$(now)" 'BEGIN { print t - s }') s"
+  unharmed "$1"
+}
+
+# forgotten SECONDS: a receiver pauses, and all flows are forgotten meanwhile.
+forgotten() {
+  local name="forgotten $1 ${*: -1}" seconds=$1
+  netns_nft r 'add rule inet netns passing ct state invalid drop'
+  netns_run r sysctl -qw net.netfilter.nf_conntrack_tcp_timeout_established=1 net.netfilter.nf_conntrack_tcp_loose=0 \
+    2>/dev/null || netns_skip "forgotten: no connection tracking in this kernel"
+  start "$name" "a b" TCPX_HEAL=1 0:RING_HUSH=receive 1:RING_HUSH=receive "${@:2}" || return 0
+  touch "$scratch/$name/hush"
+  sleep "$seconds"
+  touch "$scratch/$name/speak"
+  goes_on "$name"
+}
+
+# All flows are reset again and again, with credits under way and bytes unread.
+unread() {
+  local name="unread ${*: -1}" i host
+  start "$name" "a b" TCPX_HEAL=1 "$@" || return 0
+  for ((i = 0; i < ${GONE_RESETS:-40}; ++i)); do
+    for host in a b; do
+      netns_run "$host" ss -K -tnH state established sport != 0 >/dev/null
+      ((i % 10 != 0)) || more "$name" 0 1
+    done
+    sleep 0.1
+  done
+  unharmed "$name" 'is lost and will be resumed'
+}
+
+# The one bulk lane is dropped for good, again and again: each time that is noticed as soon as the first.
+again() {
+  local name="again ${*: -1}" i
+  start "$name" "a b" TCPX_HEAL=1 TCPX_LANES=2 TCPX_STEER=0 "$@" || return 0
+  for ((i = 1; i <= ${GONE_LOSSES:-6}; ++i)); do
+    flow=$(netns_sent a dst 10.2.0.0/16 | awk 'NR == 1 { print $2, $3 }')
+    netns_break drop "$flow" r
+    since=$(now)
+    flow_gone a "$flow"
+    check "$name: loss $i noticed within 1.5 s" "$(took 2)" "$(awk -v s="$since" -v t="$(now)" 'BEGIN { print t - s }') s"
+    more "$name" 0 1
+    sleep 1
+  done
+  unharmed "$name" 'lane [0-9] goes on'
+}
+
+netns_case
