@@ -85,7 +85,7 @@ for mode in 'caller TCPX_THREADS=0' 'pool TCPX_THREADS=2' 'epoll TCPX_THREADS=2 
   run "v6-$name" a 250:250 "${two[@]}" "$v6" $mode
 done
 logged v4-pool a 'device 0: eth1[+]eth2, 20000 Mbit/s together'
-logged v4-pool a 'eth1 10[.]0[.]1[.]1, .* 10000 Mbit/s [(]from the kernel, which can.t know what is behind it[)]'
+logged v4-pool a 'eth1 10[.]0[.]1[.]1, .* 10000 Mbit/s [(]from the kernel, which can.t know the real card[)]'
 logged v4-pool a 'send device 0: 9 lanes'
 logged v4-pool a ', 2: eth2 10.0.2.1 to 10.0.2.2,'
 run lanes b 250:250 "${two[@]}" "$v4" TCPX_LANES=7
