@@ -43,7 +43,7 @@ inline constexpr int64_t kProbeNs = kSecond;
 inline constexpr int64_t kProbeFreelyNs = 120 * kSecond;
 // A socket of a lane is dialled no sooner after the one before, doubled by each that moves no byte. [ns]
 inline constexpr int64_t kBetweenDialsNs = 10 * kMillisecond;
-// The most that this grows to. [ns; killed_sockets_test: with 2 s a socket that dies each 2 ms, on a busy machine, moved
+// The most that this grows to. [ns; killed_sockets_test: with 2 s a socket that dies each 2 ms, on a busy CPU, moved
 // nothing for 7 s]
 inline constexpr int64_t kBetweenDialsMaxNs = 500 * kMillisecond;
 // From one such dial of a connection to the next: 20 a second. [ns]

@@ -2,7 +2,7 @@
 //
 // Rules:   as many lanes again are tried. They stay if the total grows enough beyond the best of late, and by more than
 //          noise explains and the process's other connections lose, else they go. Lanes that are opened carry as they
-//          come: they are measured once the last one has. Those that found the queue that all are in (queue_probe.h) go,
+//          come: they are measured once the last one has. Those that found the queue of all others (queue_probe.h) go,
 //          whatever they bring. Pure.
 //
 // Threads: one at a time. Units: bytes per second, nanoseconds.
