@@ -80,17 +80,17 @@ Verdict VerdictOfFailure(const ConnectionSetup& setup, const absl::Status& statu
 std::string VerdictPrefix(const Verdict& verdict) {
   if (verdict.cause == Cause::kNone) return "";
   std::string text =
-      absl::StrCat("verdict: ", CauseName(verdict.cause), ": ", verdict.culprit, ": ", CauseWords(verdict.cause));
+      absl::StrCat(kVerdictMark, CauseName(verdict.cause), ": ", verdict.culprit, ": ", CauseWords(verdict.cause));
   if (!verdict.evidence.empty()) absl::StrAppend(&text, " (", verdict.evidence, ")");
   return text + "; ";
 }
 
 Verdict VerdictIn(absl::string_view line) {
-  constexpr absl::string_view kMark = "verdict: ";
   Verdict verdict;
-  const size_t at = line.find(kMark);
+  const size_t at = line.find(kVerdictMark);
   if (at == absl::string_view::npos) return verdict;
-  const std::vector<absl::string_view> words = absl::StrSplit(line.substr(at + kMark.size()), absl::MaxSplits(": ", 2));
+  const std::vector<absl::string_view> words =
+      absl::StrSplit(line.substr(at + kVerdictMark.size()), absl::MaxSplits(": ", 2));
   for (int i = 1; i < kCauses && words.size() > 1; ++i) {
     if (words[0] == CauseName(static_cast<Cause>(i))) verdict.cause = static_cast<Cause>(i);
   }

@@ -17,6 +17,9 @@ struct ConnectionSetup;
 
 Verdict VerdictOfFailure(const ConnectionSetup& setup, const absl::Status& status, int lane);
 
+// Begins each verdict in a line.
+inline constexpr absl::string_view kVerdictMark = "verdict: ";
+
 // "verdict: host-gone: node7 pid 4711: its host is gone, or cut off; " and empty where the cause is not known.
 std::string VerdictPrefix(const Verdict& verdict);
 
