@@ -39,7 +39,7 @@ void LaneSockets::EnterOpenLanes() {
 }
 
 Handover LaneSockets::TakeSocket(int lane, SocketOffer* offer) {
-  if (healing_ == nullptr || failure_->peer_told() || healing_->peer_left()) return Handover::kRefused;
+  if (healing_ == nullptr || failure_->peer_told() || healing_->lanes().peer_left()) return Handover::kRefused;
   // A peer must hear why this end fails, or that it closes, before it hears that there is nothing to be had.
   if (failure_->failed() || !healing_->heals()) return Handover::kBusy;
   const absl::Status sealed = CheckSealed(setup_->runtime->options.encrypt, offer->seals.get());
@@ -100,7 +100,7 @@ Handover LaneSockets::Open(int lane, SocketOffer* offer) {
   if (offer->seals != nullptr) socket.seals = std::move(*offer->seals);
   socket.absence.Set(false);
   owner_->LaneOpened(lane);
-  healing_->Back(lane);
+  healing_->lanes().Back(lane);
   if (!healing_->lanes().WithLanes([&] { lanes_->Make(lane); })) return Handover::kRefused;
   offer->done(0);
   Resumed(lane, {}, &socket.seals);

@@ -234,7 +234,7 @@ void ReceiveComm::LaneLost(int) {
 // A sender that is there gives up first, and says why.
 bool ReceiveComm::AwaitsLanes() {
   const bool over = healing()->Overdue();
-  if (healing()->heals() && healing()->AnyLost() && !failed() && !over) return true;
+  if (healing()->heals() && healing()->lanes().AnyLost() && !failed() && !over) return true;
   healing()->AwaitedInLoop();
   if (!healing()->heals() || !over) return false;
   failure().FailFound(absl::UnavailableError(absl::StrFormat(

@@ -213,7 +213,8 @@ bool SendComm::LanesDecide(const SendRequest& request) {
 // Whose socket has died, or dies now, has no acknowledgement to come.
 bool SendComm::AllAcknowledged() {
   for (int lane = 0; lane < setup().lane_count(); ++lane) {
-    if (healing()->lost(lane) || (healing()->up(lane) && QueuedBytes(setup().lane_fd(lane)) != 0)) return false;
+    if (healing()->lanes().lost(lane) || (healing()->lanes().up(lane) && QueuedBytes(setup().lane_fd(lane)) != 0))
+      return false;
   }
   return true;
 }

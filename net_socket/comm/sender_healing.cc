@@ -92,7 +92,7 @@ bool SenderHealing::LetsSilentGo(int lane) {
 }
 
 void SenderHealing::LeavesPath(int lane, const absl::Status& why) {
-  if (!parts_.heals() || !parts_.healing->up(lane) || !parts_.healing->LetGo(why, lane)) return;
+  if (!parts_.heals() || !parts_.healing->lanes().up(lane) || !parts_.healing->LetGo(why, lane)) return;
   LaneLostInLoop(lane);
 }
 

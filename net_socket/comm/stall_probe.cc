@@ -202,7 +202,7 @@ LaneEvidence StallProbe::GatherLane(int lane, int64_t now_ns, bool* holds) const
   LaneEvidence evidence;
   LaneTcpInfo info;
   evidence.lane = lane;
-  const int64_t lost_ns = failure_->lane_lost_since_ns(lane);
+  const int64_t lost_ns = failure_->lanes() == nullptr ? 0 : failure_->lanes()->lost_since_ns(lane);
   evidence.lost = lost_ns != 0;
   if (evidence.lost) {
     evidence.lost_ms = (now_ns - lost_ns) / kMillisecond;

@@ -73,7 +73,7 @@ class ReceiveLane {
   // Of the frame at hand, still to come.
   size_t rest_bytes() const { return payload_.missing() + skip_left_; }
   // True exactly when the latest frame says that the sender closes the lane.
-  bool parks() const { return header_.kind == FrameKind::kPark && between_frames(); }
+  bool closes() const { return header_.kind == FrameKind::kClose && between_frames(); }
   // A frame's header at least was read ahead, and waits. From any thread.
   bool holds() const { return holds_; }
   const absl::Status& status() const { return status_; }

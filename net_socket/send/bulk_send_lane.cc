@@ -59,7 +59,7 @@ BulkSendLane::Next BulkSendLane::Load(int64_t* retry_ns) {
   while (!frame_.loaded()) {
     *retry_ns = 0;
     if (retiring_.load(std::memory_order_acquire)) {
-      if (SaysPark()) continue;
+      if (SaysClose()) continue;
       if (!drained()) *retry_ns = MonotonicNanos() + tuning::kPaceLookNs;
       return Next::kRetires;
     }
@@ -109,9 +109,9 @@ bool BulkSendLane::PullChunk() {
   return true;
 }
 
-bool BulkSendLane::SaysPark() {
+bool BulkSendLane::SaysClose() {
   if (!said_ && stream_.held()->room() > 0) {
-    frame_.BeginRecord(FrameKind::kPark);
+    frame_.BeginRecord(FrameKind::kClose);
     stream_.held()->Begin(frame_.header(), {}, nullptr);
     return true;
   }
@@ -209,7 +209,7 @@ void BulkSendLane::EndInLoop(Engine* engine) {
   const HeldFrames* const held = stream_.held();
   if (held != nullptr) PeerTook(peer_took_);
   const bool all_sent = frame_.chunk().request == nullptr && striper_->drained();
-  // That a lane is parked need not be heard.
+  // That a lane is closed need not be heard.
   if (all_sent && (held == nullptr || held->all_acked() || !held->awaited())) return;
   owner_->FailLane(absl::UnavailableError("the peer closed the connection"), stream_.lane());
 }
@@ -321,7 +321,7 @@ bool BulkSendLane::ReplaceInLoop(Engine* engine) {
 }
 
 absl::Status BulkSendLane::Replace(SocketOffer offer) {
-  if (!offer.parks) {
+  if (!offer.closes) {
     drained_.store(false, std::memory_order_relaxed);
     pace_.Restart();
   }

@@ -195,8 +195,8 @@ TEST(SteeredLaneTest, SendsWhereTheShortestChunkIsFourKibibytes) {
   EXPECT_LE(2 * kHeaderBytes + payload.size(), lane.bytes_sent()) << "in several chunks";
 }
 
-// From when it has taken the offer that parks it until it has another socket.
-TEST(SteeredLaneTest, AParkedLaneKeepsStill) {
+// From when it has taken the offer that closes it until it has another socket.
+TEST(SteeredLaneTest, AClosedLaneKeepsStill) {
   FakeOwner owner;
   Striper striper(4, Striper::Limits());
   LaneRates rates(Piloted(4));
@@ -215,11 +215,11 @@ TEST(SteeredLaneTest, AParkedLaneKeepsStill) {
   EXPECT_FALSE(lane.lost());
   auto none = StreamSocket(AF_INET);
   ASSERT_TRUE(none.ok());
-  SocketOffer park;
-  park.fd = none->get();
-  park.parks = true;
-  park.done = [](uint64_t) {};
-  ASSERT_TRUE(lane.Replace(std::move(park)).ok());
+  SocketOffer close;
+  close.fd = none->get();
+  close.closes = true;
+  close.done = [](uint64_t) {};
+  ASSERT_TRUE(lane.Replace(std::move(close)).ok());
   EXPECT_TRUE(lane.lost());
   lane.Retire(false);
   const std::string payload(10000, 'p');
