@@ -15,6 +15,7 @@
 #include "common/socket.h"
 #include "common/this_host.h"
 #include "net_socket/comm/failure_verdict.h"
+#include "net_socket/comm/redialler.h"
 #include "net_socket/comm/runtime.h"
 
 namespace tcpx {

@@ -29,11 +29,7 @@ LaneSockets::~LaneSockets() = default;
 void LaneSockets::EnterOpenLanes() {
   open_lanes_ = std::make_unique<OpenLanes>(setup_->runtime->lane_budget.get());
   for (size_t lane = 1; lane < setup_->lanes.size(); ++lane) {
-    if (setup_->lanes[lane].fd.valid()) {
-      open_lanes_->Open(lane);
-    } else {
-      setup_->lanes[lane].absence.Set(true);
-    }
+    if (setup_->lanes[lane].fd.valid()) open_lanes_->Open(lane);
   }
   setup_->taken_lanes.reset();
 }
@@ -98,7 +94,6 @@ Handover LaneSockets::Open(int lane, SocketOffer* offer) {
   socket.peer = PeerAddress(fd.get()).value_or(SocketAddress());
   socket.fd = std::move(fd);
   if (offer->seals != nullptr) socket.seals = std::move(*offer->seals);
-  socket.absence.Set(false);
   owner_->LaneOpened(lane);
   healing_->lanes().Back(lane);
   if (!healing_->lanes().WithLanes([&] { lanes_->Make(lane); })) return Handover::kRefused;

@@ -20,7 +20,7 @@ namespace tcpx {
 
 LaneRates::Settings LaneSteering::RatesFor(const ConnectionSetup& setup, const Link<LaneSteering>& self) {
   LaneRates::Settings settings;
-  settings.lanes.lanes = std::max(setup.CountLanes() - 1, 1);
+  settings.lanes.lanes = std::max(setup.CountLanes(nullptr) - 1, 1);
   settings.lanes.lanes_max = std::max(setup.lane_count() - 1, 1);
   settings.lanes.opens = setup.piloted;
   std::memcpy(&settings.lanes.seed, setup.connection_id.data() + 8, sizeof(settings.lanes.seed));

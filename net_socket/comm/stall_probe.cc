@@ -144,8 +144,8 @@ StallEvidence StallProbe::Gather(int64_t now_ns) {
   evidence.self = setup_->communicator->stalls->self();
   evidence.here = ThisProcessName();
   evidence.there = PeerName(*setup_);
-  evidence.caller_moves = runtime->pool == nullptr || runtime->gpu != nullptr || setup_->CountLanes() <= 1 ||
-                          flight_.bytes_total <= setup_->express_bytes;
+  evidence.caller_moves = runtime->pool == nullptr || runtime->gpu != nullptr ||
+                          setup_->CountLanes(failure_->lanes()) <= 1 || flight_.bytes_total <= setup_->express_bytes;
   evidence.vain = evidence.sends ? failure_->vain() : Vain::kNone;  // A receiver's lanes may have nothing to move.
   GatherLanes(now_ns);
   evidence.lanes = lanes_.evidence;
@@ -159,7 +159,7 @@ StallEvidence StallProbe::Gather(int64_t now_ns) {
                        std::any_of(evidence.lanes.begin(), evidence.lanes.end(),
                                    [](const LaneEvidence& lane) { return lane.silent || lane.lost; });
   if (!suspect) return evidence;
-  evidence.down = DownInterface(*setup_);
+  evidence.down = DownInterface(*setup_, failure_->lanes());
   // Below, an acknowledgement may merely be under way.
   if (quiet) evidence.host_answers = HostAnswers(silent_ms, now_ns);
   return evidence;

@@ -43,13 +43,8 @@ class BulkReceiveLane final : public PoolLane {
   bool TakeStalled() {
     return starved_.load(std::memory_order_acquire) && starved_.exchange(false, std::memory_order_acq_rel);
   }
-  // Bytes of the stream that have come, once no thread moves the lane.
-  uint64_t taken() const { return stream_.intake().taken(); }
-  // From any thread, as ReceiveStream's.
-  const LaneCounts& counts() const { return stream_.counts(); }
-  bool holds() const { return stream_.holds(); }
-  bool ended() const { return stream_.ended(); }
-  void LeaveAnswering() { stream_.LeaveAnswering(); }
+  // What is not from any thread: once no thread moves the lane.
+  ReceiveStream& stream() { return stream_; }
 
  private:
   static constexpr uint64_t kNotParked = ~uint64_t{0};

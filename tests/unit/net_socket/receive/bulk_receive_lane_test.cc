@@ -38,10 +38,10 @@ TEST_F(BulkReceiveLaneTest, PutsAMessageWhereItWasPosted) {
   Come(Frame(0, "some words"));
   EXPECT_TRUE(receive->done.load());
   EXPECT_STREQ("some words", buffer_);
-  EXPECT_FALSE(lane_.ended());
+  EXPECT_FALSE(lane_.stream().ended());
   ASSERT_EQ(0, shutdown(pair_.a.get(), SHUT_WR));
   lane_.Pump();
-  EXPECT_TRUE(lane_.ended());
+  EXPECT_TRUE(lane_.stream().ended());
   EXPECT_FALSE(owner_.failed());
 }
 
