@@ -104,7 +104,7 @@ Handover LaneSockets::Open(int lane, SocketOffer* offer) {
   return Handover::kTaken;
 }
 
-void LaneSockets::Resumed(int lane, const Standing& at, Seals* seals) {
+void LaneSockets::Resumed(int lane, const Place& at, Seals* seals) {
   if (open_lanes_ != nullptr && lane > 0) open_lanes_->Open(static_cast<size_t>(lane));
   const bool opened = healing_->lanes().TakeOpened(lane);
   const bool sends = direction_ == Direction::kSend;

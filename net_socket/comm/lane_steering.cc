@@ -22,9 +22,9 @@ LaneRates::Settings LaneSteering::RatesFor(const ConnectionSetup& setup, const L
   LaneRates::Settings settings;
   settings.lanes.lanes = std::max(setup.CountLanes(nullptr) - 1, 1);
   settings.lanes.lanes_max = std::max(setup.lane_count() - 1, 1);
-  settings.lanes.opens = setup.piloted;
+  settings.lanes.piloted = setup.piloted;
   std::memcpy(&settings.lanes.seed, setup.connection_id.data() + 8, sizeof(settings.lanes.seed));
-  settings.piloted = setup.path().pilots_lanes;
+  settings.has_pilot = setup.path().pilots_lanes;
   settings.shuffled = setup.path().shuffles_lanes && setup.piloted;
   if (!setup.piloted) return settings;
   settings.ordered = [reactor = &setup.runtime->reactor, self] {

@@ -76,9 +76,9 @@ void ReceiveLanes::WakeParked(uint64_t posted) {
   }
 }
 
-void ReceiveLanes::WakeStalled() {
+void ReceiveLanes::WakeStarved() {
   for (auto& lane : bulk_) {
-    if (lane != nullptr && lane->TakeStalled()) ProgressPool::Kick(lane.get());
+    if (lane != nullptr && lane->TakeStarved()) ProgressPool::Kick(lane.get());
   }
 }
 

@@ -34,7 +34,7 @@ class ReceiveLanes final : public EndLanes {
   // Messages below `posted` have receives now.
   void WakeParked(uint64_t posted);
   // There may be a place for payload that had none.
-  void WakeStalled();
+  void WakeStarved();
   // Returns once no thread but the caller's touches the lanes. May be called again.
   void Quiesce();
   // An error record on lane 0, then the end on every lane.

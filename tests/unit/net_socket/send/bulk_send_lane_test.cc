@@ -139,12 +139,12 @@ TEST(PausedLaneTest, TakesNoChunk) {
 LaneRates::Settings Piloted(int lanes) {
   LaneRates::Settings settings;
   settings.lanes = {lanes, 32, true, 1};
-  settings.piloted = true;
+  settings.has_pilot = true;
   return settings;
 }
 
 // With TCPX_EXPRESS_BYTES=0 messages of a byte or two go by bulk lanes too: a lane's part of one is less than a byte.
-TEST(SteeredLaneTest, SendsAMessageThatIsShorterThanItsLanesAreMany) {
+TEST(PilotedLaneTest, SendsAMessageThatIsShorterThanItsLanesAreMany) {
   FakeOwner owner;
   Striper striper(4, Striper::Limits());
   LaneRates rates(Piloted(4));
@@ -168,7 +168,7 @@ TEST(SteeredLaneTest, SendsAMessageThatIsShorterThanItsLanesAreMany) {
 }
 
 // Below 16 KiB, which is a chunk's least where lanes are piloted.
-TEST(SteeredLaneTest, SendsWhereTheShortestChunkIsFourKibibytes) {
+TEST(PilotedLaneTest, SendsWhereTheShortestChunkIsFourKibibytes) {
   FakeOwner owner;
   Striper striper(4, Striper::Limits());
   LaneRates rates(Piloted(4));
@@ -196,7 +196,7 @@ TEST(SteeredLaneTest, SendsWhereTheShortestChunkIsFourKibibytes) {
 }
 
 // From when it has taken the offer that closes it until it has another socket.
-TEST(SteeredLaneTest, AClosedLaneKeepsStill) {
+TEST(PilotedLaneTest, AClosedLaneKeepsStill) {
   FakeOwner owner;
   Striper striper(4, Striper::Limits());
   LaneRates rates(Piloted(4));
