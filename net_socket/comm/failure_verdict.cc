@@ -12,6 +12,7 @@
 #include "net_socket/comm/failure_report.h"
 #include "net_socket/comm/lane_table.h"
 #include "net_socket/comm/runtime.h"
+#include "net_socket/comm/tuning.h"
 #include "net_socket/health/health_peer.h"
 #include "net_socket/health/lane_liveness.h"
 #include "net_socket/message/failure_kind.h"
@@ -31,11 +32,10 @@ bool AnyEstablished(const ConnectionSetup& setup, const LaneTable* lanes, int bu
   return false;
 }
 
-// Keepalive has it answered each third of the timeout.
 bool HealthHeard(const ConnectionSetup& setup) {
   LaneTcpInfo info;
   if (setup.health == nullptr || !setup.health->socket().ReadTcp(&info)) return false;
-  return info.heard_ms() * kMillisecond < setup.runtime->options.peer_timeout_ns * 6 / 10;
+  return info.heard_ms() * kMillisecond < setup.runtime->options.peer_timeout_ns * tuning::kHealthHeardPercent / 100;
 }
 
 }  // namespace

@@ -18,9 +18,6 @@ namespace tcpx {
 
 namespace {
 
-// Chunks that a lane which heals may hold: at 10 Gbit/s and 64 KiB each 6 ms.
-constexpr size_t kHeldChunks = 128;
-
 // A zero-copy send that copying may well serve: no such operation on this kernel or socket, or no memory to pin
 // (RLIMIT_MEMLOCK counts without CAP_IPC_LOCK).
 bool RefusesZeroCopy(int err) {
@@ -48,7 +45,7 @@ BulkSendLane::BulkSendLane(LaneOwner* owner, const Settings& settings, Striper* 
     : owner_(owner),
       striper_(striper),
       idle_(idle),
-      stream_(owner, {settings.fd, settings.lane, settings.heals ? kHeldChunks : 0, 0, settings.seals}),
+      stream_(owner, {settings.fd, settings.lane, settings.heals ? tuning::kHeldChunks : 0, 0, settings.seals}),
       pace_(&stream_, {settings.paced_by_rate, settings.chunk_bytes, settings.chunk_bytes_min}, striper, rates, busy),
       zero_copy_(settings.zero_copy),
       pinned_(!settings.heals) {
