@@ -102,7 +102,7 @@ struct ReceiveArgs {
   MemoryRegion* const* regions = nullptr;   // may be null, as may its entries
   void* const* profiler_parents = nullptr;  // may be null, as may its entries
   bool optional_completion = false;         // NCCL_NET_OPTIONAL_RECV_COMPLETION was preset; count is 1
-  bool standing = false;                    // nobody waits for it: while nothing of it has come the connection is idle
+  bool unawaited = false;                   // nobody waits for it: while nothing of it has come the connection is idle
   bool knows_hint = true;                   // the interface has it: without it any receive may be read as it arrives
 };
 

@@ -16,7 +16,9 @@
 namespace tcpx {
 namespace {
 
+// From one look for events to the next.
 constexpr int kRoundMs = 100;
+// From one line that says how the clocks stand to the next, at the most.
 constexpr int64_t kClockEveryNs = 10 * kSecond;
 
 int64_t RealNanos() {

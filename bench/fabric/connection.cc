@@ -47,7 +47,7 @@ LaneRates::Settings Connection::RatesFor(const Policy& policy, uint64_t seed) {
   const bool piloted = kind_ == Policy::Kind::kPilot;
   settings.lanes.lanes = FirstLanes(policy);
   settings.lanes.lanes_max = piloted ? kLanesPilotedMax - 1 : policy.lanes;
-  settings.lanes.opens = settings.piloted = piloted;
+  settings.lanes.piloted = settings.has_pilot = piloted;
   settings.lanes.seed = seed;
   settings.ordered = [this] { ordered_ = true; };
   settings.may_open = [this] { return LaneBudget::MayOpen(process_->budget.left(), process_->busy.Count(now_ns_)); };

@@ -69,7 +69,7 @@ void Comm::WatchInLoop() {
 
 Watchdog::Next Comm::LooksForSilentLanes(int64_t now_ns) {
   if (!LooksForSilence(now_ns)) return Watchdog::Next::kOver;
-  const bool idle = FlightNow().messages == 0 && !healing_->AnyLost() && !progress_.AnyQueued();
+  const bool idle = FlightNow().messages == 0 && !healing_->lanes().AnyLost() && !progress_.AnyQueued();
   return idle ? Watchdog::Next::kIdle : Watchdog::Next::kLook;
 }
 

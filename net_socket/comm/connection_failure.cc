@@ -26,7 +26,7 @@ absl::Status ConnectionFailure::status() const {
 }
 
 Trouble ConnectionFailure::TroubleOf(absl::string_view what, int lane) const {
-  return {setup_, DirectionName(direction_), lane, what, end_->FlightNow()};
+  return {setup_, lanes(), DirectionName(direction_), lane, what, end_->FlightNow()};
 }
 
 void ConnectionFailure::Fail(absl::Status status, int lane, Noise noise) {
@@ -148,7 +148,7 @@ std::string ConnectionFailure::PeerParted() const {
 }
 
 bool ConnectionFailure::Explained() const {
-  if (failed() || peer_left() || !PeerParted().empty() || ProcessGone(*setup_)) return true;
+  if (failed() || peer_left() || !PeerParted().empty() || ProcessGone(*setup_, lanes())) return true;
   const FailureGroup* const group = setup_->communicator->group.get();
   if (group != nullptr && !group->cause().empty()) return true;
   MutexLock lock(mutex_);
@@ -174,7 +174,7 @@ void ConnectionFailure::FailFor(std::string cause, absl::Status status, int lane
   // Of what follows from another failure nobody reads a verdict, and there may be thousands.
   const bool first_here = group == nullptr || group->cause().empty();
   if (cause.empty() && noise == Noise::kWarn && first_here) {
-    verdict_ = VerdictOfFailure(*setup_, status, lane);
+    verdict_ = VerdictOfFailure(*setup_, lanes(), status, lane);
   }
   // Only its text comes from another rank.
   if (verdict_.cause == Cause::kNone && KindOf(status) == FailureKind::kReported) {

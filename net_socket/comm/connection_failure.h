@@ -61,10 +61,10 @@ class ConnectionFailure final : public LaneOwner {
   bool LoseLane(const absl::Status& status, int lane) override {
     return healing_ != nullptr && !failed() && healing_->Lose(status, lane);
   }
-  void LaneBack(int lane) override { healing_->Back(lane); }
-  bool ParkLane(int lane) override { return healing_ != nullptr && healing_->Park(lane); }
+  void LaneBack(int lane) override { healing_->lanes().Back(lane); }
+  bool CloseLane(int lane) override { return healing_ != nullptr && healing_->lanes().Close(lane, MonotonicNanos()); }
   bool heals() const override { return healing_ != nullptr && healing_->heals(); }
-  bool peer_left() const override { return healing_ != nullptr && healing_->peer_left(); }
+  bool peer_left() const override { return healing_ != nullptr && healing_->lanes().peer_left(); }
   // Of a lane that heals: another look, in the reactor. Where no socket of it moves a byte, that is reported, and in
   // time the connection fails.
   Arbiter::Finding LookAtLane(int lane, int64_t now_ns);
@@ -72,6 +72,7 @@ class ConnectionFailure final : public LaneOwner {
   Vain vain() const;
   // Null: no lane gets another socket.
   LaneHealing* healing() const { return healing_; }
+  const LaneTable* lanes() const { return healing_ == nullptr ? nullptr : &healing_->lanes(); }
   // What housekeeping has found, or heard. Where it is failing, that is a reason, and what was found first is reported.
   void FailFound(absl::Status status, int lane);
   // The reason is known, or does not come: a connection that is failing fails.
@@ -89,8 +90,6 @@ class ConnectionFailure final : public LaneOwner {
   const std::string& told() const { return told_; }
   const Verdict& verdict() const { return verdict_; }
   Direction direction() const { return direction_; }
-  // Since when the lane has waited for another socket; 0: it does not.
-  int64_t lane_lost_since_ns(int lane) const { return healing_ == nullptr ? 0 : healing_->lost_since_ns(lane); }
 
   // The first failure; OK before.
   absl::Status status() const;

@@ -5,16 +5,14 @@
 #ifndef TCPX_NET_SOCKET_COMM_CONNECTION_SETUP_H_
 #define TCPX_NET_SOCKET_COMM_CONNECTION_SETUP_H_
 
-#include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "common/fd.h"
 #include "net_socket/comm/communicator.h"
-#include "net_socket/comm/redialler.h"
+#include "net_socket/comm/lane_table.h"
 #include "net_socket/health/activity.h"
 #include "net_socket/health/health_peer.h"
 #include "net_socket/nic/lane_plan.h"
@@ -23,23 +21,8 @@
 
 namespace tcpx {
 
+class Redialler;
 struct Runtime;
-
-// Of a lane that may get its first socket while other threads look. It moves with its setup before they do.
-class LaneAbsence {
- public:
-  LaneAbsence() = default;
-  LaneAbsence(LaneAbsence&& other) noexcept { Set(other.any()); }
-  LaneAbsence& operator=(LaneAbsence&& other) noexcept {
-    Set(other.any());
-    return *this;
-  }
-  bool any() const { return any_.load(std::memory_order_acquire); }
-  void Set(bool any) { any_.store(any, std::memory_order_release); }
-
- private:
-  std::atomic<bool> any_{false};
-};
 
 struct LaneSocket {
   OwnedFd fd;
@@ -48,10 +31,6 @@ struct LaneSocket {
   PathProfile profile;
   LanePath path;  // of a lane that was dialled
   Seals seals;    // empty: it is not encrypted
-  LaneAbsence absence;
-
-  // Whether it has, or had, a socket. From any thread: true exactly when fd, local and peer are constant.
-  bool made() const { return !absence.any() && fd.valid(); }
 };
 
 struct ConnectionSetup {
@@ -78,10 +57,15 @@ struct ConnectionSetup {
   const PathProfile& path() const { return lanes[0].profile; }
   // Lanes that it may have: some may be without a socket until they are opened (`piloted`).
   int lane_count() const { return static_cast<int>(lanes.size()); }
-  // Those that have, or had, a socket.
-  int CountLanes() const {
-    const auto made = [](const LaneSocket& lane) { return lane.made(); };
-    return static_cast<int>(std::count_if(lanes.begin(), lanes.end(), made));
+  // Whether the lane has, or had, a socket. From any thread: true exactly when its fd, local and peer are constant.
+  // `table`: of its end, here and below; null where lanes get no other sockets.
+  bool made(int lane, const LaneTable* table) const {
+    return table == nullptr ? lane_fd(lane) >= 0 : table->made(lane);
+  }
+  int CountLanes(const LaneTable* table) const {
+    int count = 0;
+    for (int lane = 0; lane < lane_count(); ++lane) count += made(lane, table) ? 1 : 0;
+    return count;
   }
 };
 

@@ -16,7 +16,8 @@ namespace tcpx {
 class EndLanes {
  public:
   // What a progress thread moves; null: the calling thread moves the lane. In the reactor.
-  virtual PoolLane* pool_lane(int lane) = 0;
+  PoolLane* pool_lane(int lane) const { return lane == 0 || caller_driven_ ? nullptr : Mover(lane); }
+  bool caller_driven() const { return caller_driven_; }
   // Makes what moves a bulk lane that has its first socket. Under the comm's mutex.
   virtual void Make(int lane) = 0;
   // Gives a lane that the calling thread moves another socket. Not OK: it can't have it. The same.
@@ -29,7 +30,13 @@ class EndLanes {
   virtual bool holds(int lane) const = 0;
 
  protected:
+  explicit EndLanes(bool caller_driven) : caller_driven_(caller_driven) {}
   ~EndLanes() = default;
+  // Of a bulk lane; null: it never had a socket.
+  virtual PoolLane* Mover(int lane) const = 0;
+
+ private:
+  const bool caller_driven_;  // there is no progress pool
 };
 
 }  // namespace tcpx

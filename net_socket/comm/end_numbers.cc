@@ -15,6 +15,7 @@
 #include "common/socket.h"
 #include "common/this_host.h"
 #include "net_socket/comm/failure_verdict.h"
+#include "net_socket/comm/redialler.h"
 #include "net_socket/comm/runtime.h"
 
 namespace tcpx {
@@ -162,7 +163,7 @@ void EndNumbers::ReadLane(int index, LaneNumbers* lane) const {
   lane->open = !absent(index);
   if (lane->open && lane->local.empty()) NameLane(index, lane);  // It was opened just now.
   lane->pace_bytes_per_second = lane->open ? lanes_->pace(index) : 0;
-  const bool lost = healing_ != nullptr && healing_->lost(index);
+  const bool lost = healing_ != nullptr && healing_->lanes().lost(index);
   // The kernel has nothing new to tell of a lane that did nothing, nor of one that is closed.
   const bool quiet = lane->read && lane->bytes == bytes_before && lane->tcp.unacked_bytes == 0 && lane->lost == lost;
   lane->lost = lost;

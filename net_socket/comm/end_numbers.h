@@ -85,7 +85,7 @@ class EndNumbers final : public NumbersSource {
   void NameLanes(ConnectionNumbers* numbers) const;
   void NameLane(int index, LaneNumbers* lane) const;
   bool HasWorkForCaller() const;
-  bool absent(int lane) const { return healing_ != nullptr && healing_->absent(lane); }
+  bool absent(int lane) const { return healing_ != nullptr && healing_->lanes().absent(lane); }
 
   const ConnectionSetup* const setup_;
   const Direction direction_;

@@ -10,8 +10,9 @@
 namespace tcpx {
 namespace {
 
-std::string LaneText(const ConnectionSetup& setup, int lane) {
-  const int lanes = setup.CountLanes();
+std::string LaneText(const Trouble& trouble) {
+  const int lanes = trouble.setup->CountLanes(trouble.lanes);
+  int lane = trouble.lane;
   if (lanes <= 1) lane = 0;
   if (lane == kNoLane) return absl::StrFormat("all %d lanes", lanes);
   return absl::StrFormat("lane %d of %d", lane, std::max(lanes, 1));
@@ -33,7 +34,7 @@ std::string ReportLine(const Trouble& trouble) {
   const ConnectionSetup& setup = *trouble.setup;
   const LaneSocket& socket = SocketOf(trouble);
   std::string text = absl::StrFormat("comm %x %s device %d %s, %s to %s, connection %s: %s", setup.communicator->id,
-                                     trouble.role, setup.device, LaneText(setup, trouble.lane), socket.local.ToString(),
+                                     trouble.role, setup.device, LaneText(trouble), socket.local.ToString(),
                                      socket.peer.ToString(), ShortId(setup), trouble.what);
   const std::string flight = DescribeFlight(trouble.flight);
   absl::StrAppend(&text, "; in flight: ", flight.empty() ? "nothing" : flight);
@@ -46,7 +47,7 @@ std::string CauseLine(const Trouble& trouble) {
   const LaneSocket& socket = SocketOf(trouble);
   std::string text =
       absl::StrFormat("%s lost %s (%s, device %d, %s): %s", socket.local.ToString(), socket.peer.ToString(),
-                      trouble.role, trouble.setup->device, LaneText(*trouble.setup, trouble.lane), trouble.what);
+                      trouble.role, trouble.setup->device, LaneText(trouble), trouble.what);
   text.resize(std::min(text.size(), kCauseBytesMax));
   return text;
 }

@@ -13,13 +13,15 @@
 namespace tcpx {
 
 struct ConnectionSetup;
+class LaneTable;
 
 // In place of a lane's index: the connection as a whole.
 inline constexpr int kNoLane = -1;
 
 struct Trouble {
   const ConnectionSetup* setup = nullptr;
-  const char* role = "";  // "send" or "receive"
+  const LaneTable* lanes = nullptr;  // null: they get no other sockets
+  const char* role = "";             // "send" or "receive"
   int lane = kNoLane;
   absl::string_view what;
   Flight flight;

@@ -10,7 +10,9 @@
 #include "common/tcp_info.h"
 #include "net_socket/comm/connection_setup.h"
 #include "net_socket/comm/failure_report.h"
+#include "net_socket/comm/lane_table.h"
 #include "net_socket/comm/runtime.h"
+#include "net_socket/comm/tuning.h"
 #include "net_socket/health/health_peer.h"
 #include "net_socket/health/lane_liveness.h"
 #include "net_socket/message/failure_kind.h"
@@ -23,27 +25,25 @@ bool Established(int fd) {
   return fd >= 0 && ReadTcpInfo(fd, &info) && info.established;
 }
 
-bool AnyEstablished(const ConnectionSetup& setup, int but) {
-  for (size_t i = 0; i < setup.lanes.size(); ++i) {
-    const LaneSocket& lane = setup.lanes[i];
-    if (static_cast<int>(i) != but && lane.made() && Established(lane.fd.get())) return true;
+bool AnyEstablished(const ConnectionSetup& setup, const LaneTable* lanes, int but) {
+  for (int lane = 0; lane < setup.lane_count(); ++lane) {
+    if (lane != but && setup.made(lane, lanes) && Established(setup.lane_fd(lane))) return true;
   }
   return false;
 }
 
-// Keepalive has it answered each third of the timeout.
 bool HealthHeard(const ConnectionSetup& setup) {
   LaneTcpInfo info;
   if (setup.health == nullptr || !setup.health->socket().ReadTcp(&info)) return false;
-  return info.heard_ms() * kMillisecond < setup.runtime->options.peer_timeout_ns * 6 / 10;
+  return info.heard_ms() * kMillisecond < setup.runtime->options.peer_timeout_ns * tuning::kHealthHeardPercent / 100;
 }
 
 }  // namespace
 
-bool ProcessGone(const ConnectionSetup& setup) {
+bool ProcessGone(const ConnectionSetup& setup, const LaneTable* lanes) {
   if (setup.health == nullptr) return false;
   return setup.health->socket().PeerVanished() ||
-         (setup.health->socket().WasReset() && !AnyEstablished(setup, kNoLane));
+         (setup.health->socket().WasReset() && !AnyEstablished(setup, lanes, kNoLane));
 }
 
 std::string PeerName(const ConnectionSetup& setup) {
@@ -51,27 +51,28 @@ std::string PeerName(const ConnectionSetup& setup) {
   return name.empty() ? setup.lanes[0].peer.HostString() : name;
 }
 
-std::string DownInterface(const ConnectionSetup& setup) {
-  for (const LaneSocket& lane : setup.lanes) {
-    if (!lane.made()) continue;
-    std::string down = setup.runtime->interfaces->Down(lane.local, MonotonicNanos());
+std::string DownInterface(const ConnectionSetup& setup, const LaneTable* lanes) {
+  for (int lane = 0; lane < setup.lane_count(); ++lane) {
+    if (!setup.made(lane, lanes)) continue;
+    const SocketAddress& local = setup.lanes[static_cast<size_t>(lane)].local;
+    std::string down = setup.runtime->interfaces->Down(local, MonotonicNanos());
     if (!down.empty()) return down;
   }
   return "";
 }
 
-Verdict VerdictOfFailure(const ConnectionSetup& setup, const absl::Status& status, int lane) {
+Verdict VerdictOfFailure(const ConnectionSetup& setup, const LaneTable* lanes, const absl::Status& status, int lane) {
   FailureEvidence evidence;
   if (!absl::IsUnavailable(status)) return {};  // A shortage or a misuse here: its text says all.
   evidence.error = StatusErrno(status);
   evidence.garbage = KindOf(status) == FailureKind::kGarbage;
-  evidence.process_gone = ProcessGone(setup);
+  evidence.process_gone = ProcessGone(setup, lanes);
   if (KindOf(status) == FailureKind::kLarge) evidence.vain = Vain::kSilent;
   if (KindOf(status) == FailureKind::kResets) evidence.vain = Vain::kReset;
   evidence.silent = KindOf(status) == FailureKind::kSilence || IsSilentErrno(evidence.error);
   evidence.health_heard = HealthHeard(setup);
-  evidence.others_up = AnyEstablished(setup, lane);
-  if (evidence.silent) evidence.down = DownInterface(setup);
+  evidence.others_up = AnyEstablished(setup, lanes, lane);
+  if (evidence.silent) evidence.down = DownInterface(setup, lanes);
   evidence.here = ThisProcessName();
   evidence.there = PeerName(setup);
   return JudgeFailure(evidence);
@@ -80,17 +81,17 @@ Verdict VerdictOfFailure(const ConnectionSetup& setup, const absl::Status& statu
 std::string VerdictPrefix(const Verdict& verdict) {
   if (verdict.cause == Cause::kNone) return "";
   std::string text =
-      absl::StrCat("verdict: ", CauseName(verdict.cause), ": ", verdict.culprit, ": ", CauseWords(verdict.cause));
+      absl::StrCat(kVerdictMark, CauseName(verdict.cause), ": ", verdict.culprit, ": ", CauseWords(verdict.cause));
   if (!verdict.evidence.empty()) absl::StrAppend(&text, " (", verdict.evidence, ")");
   return text + "; ";
 }
 
 Verdict VerdictIn(absl::string_view line) {
-  constexpr absl::string_view kMark = "verdict: ";
   Verdict verdict;
-  const size_t at = line.find(kMark);
+  const size_t at = line.find(kVerdictMark);
   if (at == absl::string_view::npos) return verdict;
-  const std::vector<absl::string_view> words = absl::StrSplit(line.substr(at + kMark.size()), absl::MaxSplits(": ", 2));
+  const std::vector<absl::string_view> words =
+      absl::StrSplit(line.substr(at + kVerdictMark.size()), absl::MaxSplits(": ", 2));
   for (int i = 1; i < kCauses && words.size() > 1; ++i) {
     if (words[0] == CauseName(static_cast<Cause>(i))) verdict.cause = static_cast<Cause>(i);
   }
@@ -99,11 +100,12 @@ Verdict VerdictIn(absl::string_view line) {
 }
 
 // Lanes of a fused device go by several paths.
-std::string HealedVerdict(const ConnectionSetup& setup, Vain vain) {
+std::string HealedVerdict(const ConnectionSetup& setup, const LaneTable& lanes, Vain vain) {
   if (vain != Vain::kNone) return VerdictPrefix(JudgeVain({vain, ThisProcessName(), PeerName(setup)}));
   bool apart = false;
-  for (const LaneSocket& lane : setup.lanes) {
-    apart = apart || (lane.made() && !lane.local.SameHostAddress(setup.lanes[0].local));
+  for (int lane = 0; lane < setup.lane_count(); ++lane) {
+    const SocketAddress& local = setup.lanes[static_cast<size_t>(lane)].local;
+    apart = apart || (lanes.made(lane) && !local.SameHostAddress(setup.lanes[0].local));
   }
   Verdict verdict;
   verdict.cause = apart ? Cause::kPathDead : Cause::kFlowDropped;

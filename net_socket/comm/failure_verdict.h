@@ -14,8 +14,13 @@
 namespace tcpx {
 
 struct ConnectionSetup;
+class LaneTable;
 
-Verdict VerdictOfFailure(const ConnectionSetup& setup, const absl::Status& status, int lane);
+// `lanes` null, here and below: the lanes get no other sockets.
+Verdict VerdictOfFailure(const ConnectionSetup& setup, const LaneTable* lanes, const absl::Status& status, int lane);
+
+// Begins each verdict in a line.
+inline constexpr absl::string_view kVerdictMark = "verdict: ";
 
 // "verdict: host-gone: node7 pid 4711: its host is gone, or cut off; " and empty where the cause is not known.
 std::string VerdictPrefix(const Verdict& verdict);
@@ -24,16 +29,16 @@ std::string VerdictPrefix(const Verdict& verdict);
 Verdict VerdictIn(absl::string_view line);
 
 // The same of a lane that is moved because the network swallows it.
-std::string HealedVerdict(const ConnectionSetup& setup, Vain vain);
+std::string HealedVerdict(const ConnectionSetup& setup, const LaneTable& lanes, Vain vain);
 
 // What ended the lanes is known to have been the end of the peer's process. One that had something unread resets its
 // sockets as it ends; a firewall that resets one flow leaves the others.
-bool ProcessGone(const ConnectionSetup& setup);
+bool ProcessGone(const ConnectionSetup& setup, const LaneTable* lanes);
 
 // How this end and the peer are called in verdicts.
 std::string PeerName(const ConnectionSetup& setup);
 // An interface of a lane of it that is out, or has lost its address; empty: none.
-std::string DownInterface(const ConnectionSetup& setup);
+std::string DownInterface(const ConnectionSetup& setup, const LaneTable* lanes);
 
 }  // namespace tcpx
 

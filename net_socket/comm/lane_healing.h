@@ -45,6 +45,7 @@ class LaneHealing {
   LaneHealing(const ConnectionSetup* setup, Direction direction, Link<Owner> owner);
 
   LaneTable& lanes() { return lanes_; }
+  const LaneTable& lanes() const { return lanes_; }
 
   // Asks, or tells, who decides what is gone. From any thread.
   template <typename Function>
@@ -62,23 +63,13 @@ class LaneHealing {
   Arbiter::Finding LookAt(int lane, int64_t now_ns);
   // Whether its line may go to the log just now.
   bool MayTell(int lane);
-  // The lane has got it, or one after it was closed, or its first. By what moves the lane.
-  void Back(int lane) { lanes_.Back(lane); }
-  // Its sender closes it, and may open it again: no loss. False: it is lost, or the sender has no other.
-  bool Park(int lane) { return lanes_.Close(lane, MonotonicNanos()); }
-  bool lost(int lane) const { return lanes_.lost(lane); }
-  int64_t lost_since_ns(int lane) const { return lanes_.lost_since_ns(lane); }
-  bool absent(int lane) const { return lanes_.absent(lane); }
-  bool up(int lane) const { return lanes_.up(lane); }
   // Lane 0 was lost by an end of its stream, and is so. By the thread that moves it.
   void NoteZeroEnd(bool ended) { zero_ended_.store(ended, std::memory_order_release); }
   bool zero_ended() const { return zero_ended_.load(std::memory_order_acquire); }
   bool heals() const { return lanes_.heals(); }
-  bool peer_left() const { return lanes_.peer_left(); }
   void CountHealth() { health_.fetch_add(1, std::memory_order_relaxed); }
   ConnectionCounts tally() const;
 
-  bool AnyLost() const { return lanes_.AnyLost(); }
   // True exactly when no lane has been up for too long.
   bool Overdue();
   // Asks `awaits` now and then, until it says no; nothing where somebody is asked already.

@@ -29,17 +29,13 @@ LaneSockets::~LaneSockets() = default;
 void LaneSockets::EnterOpenLanes() {
   open_lanes_ = std::make_unique<OpenLanes>(setup_->runtime->lane_budget.get());
   for (size_t lane = 1; lane < setup_->lanes.size(); ++lane) {
-    if (setup_->lanes[lane].fd.valid()) {
-      open_lanes_->Open(lane);
-    } else {
-      setup_->lanes[lane].absence.Set(true);
-    }
+    if (setup_->lanes[lane].fd.valid()) open_lanes_->Open(lane);
   }
   setup_->taken_lanes.reset();
 }
 
 Handover LaneSockets::TakeSocket(int lane, SocketOffer* offer) {
-  if (healing_ == nullptr || failure_->peer_told() || healing_->peer_left()) return Handover::kRefused;
+  if (healing_ == nullptr || failure_->peer_told() || healing_->lanes().peer_left()) return Handover::kRefused;
   // A peer must hear why this end fails, or that it closes, before it hears that there is nothing to be had.
   if (failure_->failed() || !healing_->heals()) return Handover::kBusy;
   const absl::Status sealed = CheckSealed(setup_->runtime->options.encrypt, offer->seals.get());
@@ -98,9 +94,8 @@ Handover LaneSockets::Open(int lane, SocketOffer* offer) {
   socket.peer = PeerAddress(fd.get()).value_or(SocketAddress());
   socket.fd = std::move(fd);
   if (offer->seals != nullptr) socket.seals = std::move(*offer->seals);
-  socket.absence.Set(false);
   owner_->LaneOpened(lane);
-  healing_->Back(lane);
+  healing_->lanes().Back(lane);
   if (!healing_->lanes().WithLanes([&] { lanes_->Make(lane); })) return Handover::kRefused;
   offer->done(0);
   Resumed(lane, {}, &socket.seals);
@@ -109,7 +104,7 @@ Handover LaneSockets::Open(int lane, SocketOffer* offer) {
   return Handover::kTaken;
 }
 
-void LaneSockets::Resumed(int lane, const Standing& at, Seals* seals) {
+void LaneSockets::Resumed(int lane, const Place& at, Seals* seals) {
   if (open_lanes_ != nullptr && lane > 0) open_lanes_->Open(static_cast<size_t>(lane));
   const bool opened = healing_->lanes().TakeOpened(lane);
   const bool sends = direction_ == Direction::kSend;

@@ -53,11 +53,11 @@ class LaneSockets final : public SocketTaker, public LaneMover {
   void EnterOpenLanes();
   Handover Open(int lane, SocketOffer* offer);
   // Where a stream goes on: of SocketOffer, what it says, and what it is answered.
-  struct Standing {
+  struct Place {
     uint64_t offered = 0;
     uint64_t done = 0;
   };
-  void Resumed(int lane, const Standing& at, Seals* seals);
+  void Resumed(int lane, const Place& at, Seals* seals);
 
   ConnectionSetup* const setup_;
   const Direction direction_;

@@ -20,11 +20,11 @@ namespace tcpx {
 
 LaneRates::Settings LaneSteering::RatesFor(const ConnectionSetup& setup, const Link<LaneSteering>& self) {
   LaneRates::Settings settings;
-  settings.lanes.lanes = std::max(setup.CountLanes() - 1, 1);
+  settings.lanes.lanes = std::max(setup.CountLanes(nullptr) - 1, 1);
   settings.lanes.lanes_max = std::max(setup.lane_count() - 1, 1);
-  settings.lanes.opens = setup.piloted;
+  settings.lanes.piloted = setup.piloted;
   std::memcpy(&settings.lanes.seed, setup.connection_id.data() + 8, sizeof(settings.lanes.seed));
-  settings.piloted = setup.path().pilots_lanes;
+  settings.has_pilot = setup.path().pilots_lanes;
   settings.shuffled = setup.path().shuffles_lanes && setup.piloted;
   if (!setup.piloted) return settings;
   settings.ordered = [reactor = &setup.runtime->reactor, self] {
@@ -72,36 +72,36 @@ void LaneSteering::CarryOut(const LaneOrder& order) {
 
 bool LaneSteering::Closes(int lane) {
   if (!parts_.heals()) return false;
-  if (parts_.healing->lanes().state(lane) == LaneState::kParking) return !Park(lane);
+  if (parts_.healing->lanes().state(lane) == LaneState::kClosing) return !CloseSocket(lane);
   // One that was lost is resumed first: what it holds is to arrive.
-  if (!parts_.healing->up(lane) || !parts_.lanes->bulk(lane)->drained()) return true;
+  if (!parts_.healing->lanes().up(lane) || !parts_.lanes->bulk(lane)->drained()) return true;
   uint32_t records_taken = 0;
   if (!parts_.Freeze(lane, &records_taken)) return false;
-  if (!parts_.healing->Park(lane)) {
+  if (!parts_.healing->lanes().Close(lane, MonotonicNanos())) {
     parts_.watch->ResumeInLoop(lane, parts_.setup->lane_fd(lane), nullptr);  // The same socket.
     return true;
   }
-  parts_.watch->ParkInLoop(lane);
+  parts_.watch->CloseInLoop(lane);
   parts_.setup->redialler->ClosedInLoop(lane);
-  return !Park(lane);
+  return !CloseSocket(lane);
 }
 
-bool LaneSteering::Park(int lane) {
+bool LaneSteering::CloseSocket(int lane) {
   auto fd = StreamSocket(AF_INET);
   if (!fd.ok()) return false;
   const auto socket = std::make_shared<OwnedFd>(*std::move(fd));
   SocketOffer offer;
   offer.fd = socket->get();
-  offer.parks = true;
+  offer.closes = true;
   offer.done = [reactor = &parts_.setup->runtime->reactor, self = self_, lane, socket](uint64_t) {
-    reactor->Post([self, lane, socket] { self.With([lane](LaneSteering* one) { one->Parked(lane); }); });
+    reactor->Post([self, lane, socket] { self.With([lane](LaneSteering* one) { one->Closed(lane); }); });
   };
   return parts_.mover->HandOver(lane, &offer) == Handover::kTaken;
 }
 
 // Before, the lane might have been opened again while it still had its old socket.
-void LaneSteering::Parked(int lane) {
-  parts_.healing->lanes().Parked(lane);
+void LaneSteering::Closed(int lane) {
+  parts_.healing->lanes().NoteClosed(lane);
   parts_.lanes->rates().Closed(lane - 1);
   if (parts_.setup->path().shuffles_lanes) TCPX_INFO_TO(parts_.setup->communicator->log, "lane %d is closed", lane);
 }

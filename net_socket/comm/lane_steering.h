@@ -31,9 +31,9 @@ class LaneSteering {
   void CarryOut(const LaneOrder& order);
   // Of a lane that is to be closed: true until it is.
   bool Closes(int lane);
-  void Parked(int lane);
+  void Closed(int lane);
   // Puts a socket of no use in the place of a drained lane's. False: not now.
-  bool Park(int lane);
+  bool CloseSocket(int lane);
   // Tells the next connection, and the log, what the pilot has found.
   void NoteFound();
 

@@ -97,7 +97,7 @@ bool LaneTable::Close(int lane, int64_t now_ns) {
   const bool sends = direction_ == Direction::kSend;
   // The others may be lost at the receiver only.
   if (sends && up_count_ == 1) return false;
-  Leave(&entry, sends ? LaneState::kParking : LaneState::kClosed, now_ns);
+  Leave(&entry, sends ? LaneState::kClosing : LaneState::kClosed, now_ns);
   ++tally_.dropped;
   return true;
 }

@@ -27,20 +27,20 @@ enum class LaneState : uint8_t {
   kMoving,   // the same, and the autopilot wants another for it
   kUnheard,  // the same, and the peer says that what it says on this one does not arrive
   kLost,     // it waits for another one
-  kParking,  // its sender has closed it; it has its socket still
+  kClosing,  // its sender has closed it; it has its socket still
   kClosed,   // it has none, and may be opened again
 };
 inline constexpr size_t kLaneStates = 7;
 
 // Whether a lane may go from one state (row) to another (column).
 inline constexpr bool kLaneMoves[kLaneStates][kLaneStates] = {
-    // none, up, moving, unheard, lost, parking, closed
+    // none, up, moving, unheard, lost, closing, closed
     {false, true, false, false, false, false, false},  // none
     {false, false, true, true, true, true, true},      // up
     {false, true, false, true, true, true, true},      // moving
     {false, false, true, false, true, true, true},     // unheard
     {false, true, false, false, false, false, false},  // lost
-    {false, false, false, false, false, false, true},  // parking
+    {false, false, false, false, false, false, true},  // closing
     {false, true, false, false, false, false, false},  // closed
 };
 constexpr bool MayMove(LaneState from, LaneState to) {
@@ -52,7 +52,7 @@ constexpr bool IsUp(LaneState state) {
 }
 // It has none, and waits for none.
 constexpr bool IsAbsent(LaneState state) {
-  return state == LaneState::kNone || state == LaneState::kParking || state == LaneState::kClosed;
+  return state == LaneState::kNone || state == LaneState::kClosing || state == LaneState::kClosed;
 }
 
 class LaneTable {
@@ -67,6 +67,8 @@ class LaneTable {
   bool up(int lane) const { return IsUp(state(lane)); }
   bool lost(int lane) const { return state(lane) == LaneState::kLost; }
   bool absent(int lane) const { return IsAbsent(state(lane)); }
+  // It has, or had, a socket.
+  bool made(int lane) const { return state(lane) != LaneState::kNone; }
   bool AnyLost() const;
   // Since when the lane is lost; 0: it is not.
   int64_t lost_since_ns(int lane) const;
@@ -84,7 +86,7 @@ class LaneTable {
   // The sender closes the lane, or the receiver hears that it has. False: not now. A sender never closes its last one.
   bool Close(int lane, int64_t now_ns);
   // A lane that its sender has closed has let its socket go.
-  void Parked(int lane) { (void)Move(lane, LaneState::kParking, LaneState::kClosed); }
+  void NoteClosed(int lane) { (void)Move(lane, LaneState::kClosing, LaneState::kClosed); }
   // Of a lane that is up: it is to have another socket. False: it is not up.
   bool OrderMove(int lane);
   bool NoteUnheard(int lane);

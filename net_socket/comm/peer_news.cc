@@ -3,15 +3,10 @@
 #include "common/clock.h"
 #include "common/socket.h"
 #include "net_socket/comm/runtime.h"
+#include "net_socket/comm/tuning.h"
 #include "net_socket/health/lane_liveness.h"
 
 namespace tcpx {
-namespace {
-
-constexpr int64_t kProbesWithoutHealthNs = 2 * kSecond;
-
-}  // namespace
-
 void PeerNews::PeerLost(const absl::Status& how) {
   if (!how.ok()) return failure_->FailFound(how, kNoLane);
   progress_->PeerEnded();
@@ -41,7 +36,7 @@ void PeerNews::PeerSaysWaits(const std::string& news) {
 // Nothing else may be heard of a peer on idle lanes: its kernel answers, also for a process that is stopped.
 void PeerNews::HealthLost() {
   progress_->HealthChangedInLoop();
-  (void)SetIdleProbes(setup_->lane_fd(0), kProbesWithoutHealthNs);
+  (void)SetIdleProbes(setup_->lane_fd(0), tuning::kProbesWithoutHealthNs);
 }
 
 void PeerNews::HealthBack(bool counts) {
@@ -51,7 +46,7 @@ void PeerNews::HealthBack(bool counts) {
 }
 
 int64_t PeerNews::LanesGoneNs(bool* in_order) {
-  if (healing_ == nullptr || healing_->peer_left()) return 0;
+  if (healing_ == nullptr || healing_->lanes().peer_left()) return 0;
   *in_order = *in_order || healing_->zero_ended();
   const int64_t since_ns = healing_->lanes().none_since_ns();
   return since_ns == 0 ? 0 : MonotonicNanos() - since_ns;
@@ -62,7 +57,7 @@ bool PeerNews::AnyLaneUp(bool read_out) {
   for (int lane = 0; lane < setup_->lane_count(); ++lane) {
     TcpInfo info;
     const int fd = setup_->lane_fd(lane);
-    if (healing_ == nullptr || !healing_->up(lane) || !ReadTcpInfo(fd, &info) || !info.established) continue;
+    if (healing_ == nullptr || !healing_->lanes().up(lane) || !ReadTcpInfo(fd, &info) || !info.established) continue;
     if (!read_out || UnreadBytes(fd) <= 0) return true;
   }
   return false;
@@ -71,7 +66,7 @@ bool PeerNews::AnyLaneUp(bool read_out) {
 bool PeerNews::HeardWithin(int64_t ns) {
   for (int lane = 0; lane < setup_->lane_count(); ++lane) {
     LaneTcpInfo info;
-    if (healing_ != nullptr && !healing_->up(lane)) continue;
+    if (healing_ != nullptr && !healing_->lanes().up(lane)) continue;
     if (ReadLaneTcpInfo(setup_->lane_fd(lane), &info) && info.heard_ms() * kMillisecond < ns) return true;
   }
   return false;

@@ -204,7 +204,7 @@ absl::StatusOr<uint32_t> PeerWatch::FreezeInLoop(int lane) {
   return 0;
 }
 
-void PeerWatch::ParkInLoop(int lane) {
+void PeerWatch::CloseInLoop(int lane) {
   MutexLock lock(credit_mutex_);
   lanes_[static_cast<size_t>(lane)]->GiveBack();
 }

@@ -91,7 +91,7 @@ class PeerWatch {
   // 2^32, where credits are expected; an error where the peer reports one, or what came is not the peer's.
   absl::StatusOr<uint32_t> FreezeInLoop(int lane);
   // It was closed instead: wipes the keys of its socket.
-  void ParkInLoop(int lane);
+  void CloseInLoop(int lane);
   // It has got it, or its first one: `fd`. `opener` null: it is not sealed, or it is still the same socket.
   void ResumeInLoop(int lane, int fd, std::unique_ptr<Opener> opener);
 

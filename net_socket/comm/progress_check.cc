@@ -91,9 +91,9 @@ bool ProgressCheck::NoSocketFor(int64_t ns, int64_t now_ns) const {
   if (failure_->healing() == nullptr || failure_->direction() != Direction::kSend) return false;
   bool lost = false, up = false;
   for (int lane = 0; lane < setup_->lane_count(); ++lane) {
-    const int64_t since_ns = failure_->lane_lost_since_ns(lane);
+    const int64_t since_ns = failure_->healing()->lanes().lost_since_ns(lane);
     lost = lost || (since_ns != 0 && now_ns - since_ns >= ns);
-    up = up || failure_->healing()->up(lane);
+    up = up || failure_->healing()->lanes().up(lane);
   }
   return lost && up;
 }
@@ -102,7 +102,7 @@ void ProgressCheck::TellOfStall(int64_t now_ns) {
   std::string text = absl::StrFormat("no progress for %.1f s; ", (now_ns - stall_.since_ns()) * 1e-9);
   const WaitRoot& root = probe_.root();
   if (root.known()) {
-    absl::StrAppend(&text, "verdict: ", CauseName(root.cause), ": ", probe_.Why());
+    absl::StrAppend(&text, kVerdictMark, CauseName(root.cause), ": ", probe_.Why());
   } else {
     text +=
         "nothing is wrong with the connection as far as is known: the peer may be busy, stopped or waiting for another "

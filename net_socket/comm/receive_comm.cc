@@ -70,7 +70,7 @@ void ReceiveComm::Post(const ReceiveArgs& args, ReceiveRequest* request) {
     request->receives[i] =
         table_.Post(static_cast<char*>(args.data[i]), args.bytes[i], args.tags == nullptr ? 0 : args.tags[i],
                     events_.Begin(table_.next_index(), parent), RouteOf(args, i));
-    request->receives[i]->standing = args.standing;
+    request->receives[i]->unawaited = args.unawaited;
     if (args.bytes[i] > setup().express_bytes) request->bulk = true;
   }
   if (request->bulk) ++bulk_posted_;
@@ -101,7 +101,7 @@ void ReceiveComm::MoveStaged() {
   if (failed()) return;
   const absl::Status status = staging_->Poll();
   if (!status.ok()) failure().Fail(status, kNoLane);
-  if (!lanes_.caller_driven() && staging_->HasRoom()) lanes_.WakeStalled();
+  if (!lanes_.caller_driven() && staging_->HasRoom()) lanes_.WakeStarved();
 }
 
 absl::Status ReceiveComm::Test(Request* request, bool* done, int* sizes) {
@@ -211,7 +211,7 @@ bool ReceiveComm::InFlight(const MemoryRegion* region) {
   for (int i = 0; i < requests_.count(); ++i) {
     const ReceiveRequest& request = requests_.slot(i);
     if (!request.in_use || request.landed()) continue;
-    if (region == nullptr && request.receives[0]->rests()) continue;
+    if (region == nullptr && request.receives[0]->idle()) continue;
     if (region == nullptr) return true;
     for (int member = 0; member < request.count; ++member) {
       const PostedReceive& receive = *request.receives[member];
@@ -234,7 +234,7 @@ void ReceiveComm::LaneLost(int) {
 // A sender that is there gives up first, and says why.
 bool ReceiveComm::AwaitsLanes() {
   const bool over = healing()->Overdue();
-  if (healing()->heals() && healing()->AnyLost() && !failed() && !over) return true;
+  if (healing()->heals() && healing()->lanes().AnyLost() && !failed() && !over) return true;
   healing()->AwaitedInLoop();
   if (!healing()->heals() || !over) return false;
   failure().FailFound(absl::UnavailableError(absl::StrFormat(

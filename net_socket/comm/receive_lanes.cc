@@ -23,17 +23,17 @@ ExpressReceiveLane::Settings ExpressOf(const ConnectionSetup& setup) {
 }  // namespace
 
 ReceiveLanes::ReceiveLanes(ConnectionSetup* setup, LaneOwner* owner, LaneHealing* healing, Destination* destination)
-    : setup_(setup),
+    : EndLanes(setup->runtime->pool == nullptr),
+      setup_(setup),
       owner_(owner),
       healing_(healing),
       destination_(destination),
-      caller_driven_(setup->runtime->pool == nullptr),
       express_(owner, ExpressOf(*setup), &setup->seals(0), destination, &setup->runtime->stages),
       bulk_(static_cast<size_t>(setup->lane_count() - 1)) {
   for (int lane = 1; lane < setup->lane_count(); ++lane) {
     if (setup->lane_fd(lane) < 0) continue;
     Make(lane);
-    bulk(lane)->LeaveAnswering();
+    bulk(lane)->stream().LeaveAnswering();
   }
   complete_ = true;
 }
@@ -49,7 +49,7 @@ void ReceiveLanes::Make(int lane) {
   made->OpenBy(std::move(setup_->seals(lane).opener));
   setup_->seals(lane).sealer = nullptr;  // It says nothing.
   bulk_[static_cast<size_t>(lane) - 1] = std::move(made);
-  if (!caller_driven_) setup_->runtime->pool->Attach(bulk(lane), setup_->device);
+  if (!caller_driven()) setup_->runtime->pool->Attach(bulk(lane), setup_->device);
 }
 
 absl::Status ReceiveLanes::Replace(int lane, SocketOffer offer) {
@@ -60,8 +60,8 @@ absl::Status ReceiveLanes::Replace(int lane, SocketOffer offer) {
 
 void ReceiveLanes::Drive(const Landing& wanted, bool bulk) {
   express_.Pump(wanted);
-  if (express_.lost()) healing_->NoteZeroEnd(express_.lost_by_end());
-  if (!caller_driven_) return;
+  if (express_.stream().lost()) healing_->NoteZeroEnd(express_.stream().lost_by_end());
+  if (!caller_driven()) return;
   // Without a receive for bulk, bulk lanes can only bring what is too large, or an end: a look now and then is enough.
   if (!bulk && ++passes_ % 16 != 0) return;
   for (auto& lane : bulk_) {
@@ -70,26 +70,30 @@ void ReceiveLanes::Drive(const Landing& wanted, bool bulk) {
 }
 
 void ReceiveLanes::WakeParked(uint64_t posted) {
-  if (caller_driven_) return;
+  if (caller_driven()) return;
   for (auto& lane : bulk_) {
     if (lane != nullptr && lane->TakeParked(posted)) ProgressPool::Kick(lane.get());
   }
 }
 
-void ReceiveLanes::WakeStalled() {
+void ReceiveLanes::WakeStarved() {
   for (auto& lane : bulk_) {
-    if (lane != nullptr && lane->TakeStalled()) ProgressPool::Kick(lane.get());
+    if (lane != nullptr && lane->TakeStarved()) ProgressPool::Kick(lane.get());
   }
 }
 
 bool ReceiveLanes::AllEnded() const {
-  if (!express_.ended()) return false;
-  return std::all_of(bulk_.begin(), bulk_.end(), [](const auto& lane) { return lane == nullptr || lane->ended(); });
+  for (int lane = 0; lane < setup_->lane_count(); ++lane) {
+    if (stream(lane) != nullptr && !stream(lane)->ended()) return false;
+  }
+  return true;
 }
 
 bool ReceiveLanes::AnyEnded() const {
-  const auto ended = [](const auto& lane) { return lane != nullptr && lane->ended(); };
-  return express_.ended() || std::any_of(bulk_.begin(), bulk_.end(), ended);
+  for (int lane = 0; lane < setup_->lane_count(); ++lane) {
+    if (stream(lane) != nullptr && stream(lane)->ended()) return true;
+  }
+  return false;
 }
 
 void ReceiveLanes::Quiesce() {
@@ -104,8 +108,10 @@ void ReceiveLanes::TellPeer(absl::string_view why) {
 }
 
 std::vector<uint64_t> ReceiveLanes::TakenByLane() const {
-  std::vector<uint64_t> taken = {express_.taken()};
-  for (auto& lane : bulk_) taken.push_back(lane == nullptr ? 0 : lane->taken());
+  std::vector<uint64_t> taken;
+  for (int lane = 0; lane < setup_->lane_count(); ++lane) {
+    taken.push_back(stream(lane) == nullptr ? 0 : stream(lane)->intake().taken());
+  }
   return taken;
 }
 

@@ -34,44 +34,43 @@ class ReceiveLanes final : public EndLanes {
   // Messages below `posted` have receives now.
   void WakeParked(uint64_t posted);
   // There may be a place for payload that had none.
-  void WakeStalled();
+  void WakeStarved();
   // Returns once no thread but the caller's touches the lanes. May be called again.
   void Quiesce();
   // An error record on lane 0, then the end on every lane.
   void TellPeer(absl::string_view why);
   void LeaveAnswering(int lane) {
-    if (lane > 0) bulk(lane)->LeaveAnswering();
+    if (lane > 0) bulk(lane)->stream().LeaveAnswering();
   }
 
   ExpressReceiveLane& express() { return express_; }
   const ExpressReceiveLane& express() const { return express_; }
-  bool caller_driven() const { return caller_driven_; }
   bool AllEnded() const;
   bool AnyEnded() const;
   // How much of each lane's stream this end has taken, once no thread moves the lanes.
   std::vector<uint64_t> TakenByLane() const;
 
-  PoolLane* pool_lane(int lane) override { return lane == 0 || caller_driven_ ? nullptr : bulk(lane); }
   void Make(int lane) override;
   absl::Status Replace(int lane, SocketOffer offer) override;
   const LaneCounts* counts(int lane) const override {
-    if (lane == 0) return &express_.counts();
-    return bulk(lane) == nullptr ? nullptr : &bulk(lane)->counts();
+    return stream(lane) == nullptr ? nullptr : &stream(lane)->counts();
   }
   int64_t pace(int) const override { return 0; }
-  bool holds(int lane) const override {
-    if (lane == 0) return express_.holds();
-    return bulk(lane) != nullptr && bulk(lane)->holds();
-  }
+  bool holds(int lane) const override { return stream(lane) != nullptr && stream(lane)->holds(); }
 
  private:
+  PoolLane* Mover(int lane) const override { return bulk(lane); }
   BulkReceiveLane* bulk(int lane) const { return bulk_[static_cast<size_t>(lane) - 1].get(); }
+  // Null: the lane never had a socket.
+  const ReceiveStream* stream(int lane) const {
+    if (lane == 0) return &express_.stream();
+    return bulk(lane) == nullptr ? nullptr : &bulk(lane)->stream();
+  }
 
   ConnectionSetup* const setup_;
   LaneOwner* const owner_;
   LaneHealing* const healing_;
   Destination* const destination_;
-  const bool caller_driven_;
   ExpressReceiveLane express_;
   std::vector<std::unique_ptr<BulkReceiveLane>> bulk_;  // null: a lane without a socket yet
   bool complete_ = false;                               // lanes that are made now are opened late

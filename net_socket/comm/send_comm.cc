@@ -9,6 +9,7 @@
 #include "common/socket.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/comm/transfer_times.h"
+#include "net_socket/comm/tuning.h"
 #include "net_socket/message/memory_region.h"
 #include "net_socket/message/ring_size.h"
 
@@ -17,10 +18,6 @@ namespace {
 
 // A request that was done for less before it was tested has not waited for its test.
 constexpr int64_t kWorthALookNs = 10 * kMillisecond;
-
-// From one try to send again to the next, at first and at last.
-constexpr int64_t kSendAgainNs = 100 * kMicrosecond;
-constexpr int64_t kSendAgainMaxNs = 50 * kMillisecond;
 
 }  // namespace
 
@@ -213,7 +210,8 @@ bool SendComm::LanesDecide(const SendRequest& request) {
 // Whose socket has died, or dies now, has no acknowledgement to come.
 bool SendComm::AllAcknowledged() {
   for (int lane = 0; lane < setup().lane_count(); ++lane) {
-    if (healing()->lost(lane) || (healing()->up(lane) && QueuedBytes(setup().lane_fd(lane)) != 0)) return false;
+    if (healing()->lanes().lost(lane) || (healing()->lanes().up(lane) && QueuedBytes(setup().lane_fd(lane)) != 0))
+      return false;
   }
   return true;
 }
@@ -222,10 +220,11 @@ void SendComm::LaneResumed(int lane, Seals* seals) {
   watch_->ResumeInLoop(lane, setup().lane_fd(lane), seals == nullptr ? nullptr : std::move(seals->opener));
   steering_.ResumedInLoop(lane);
   if (lane > 0) return;
-  setup().runtime->reactor.RepeatInLoop(kSendAgainNs, [self = tie_.To(this), after_ns = kSendAgainNs]() mutable {
-    after_ns = std::min(2 * after_ns, kSendAgainMaxNs);
-    return self.Ask(false, [](SendComm* comm) { return comm->SendsAgain(); }) ? after_ns : Reactor::kOver;
-  });
+  setup().runtime->reactor.RepeatInLoop(
+      tuning::kSendAgainNs, [self = tie_.To(this), after_ns = tuning::kSendAgainNs]() mutable {
+        after_ns = std::min(2 * after_ns, tuning::kSendAgainMaxNs);
+        return self.Ask(false, [](SendComm* comm) { return comm->SendsAgain(); }) ? after_ns : Reactor::kOver;
+      });
 }
 
 // A link is held.

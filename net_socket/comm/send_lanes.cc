@@ -21,9 +21,9 @@ ExpressSendLane::Settings ExpressSettings(const ConnectionSetup& setup, size_t p
 }  // namespace
 
 SendLanes::SendLanes(ConnectionSetup* setup, LaneOwner* owner, size_t posted_max, const LaneRates::Settings& rates)
-    : setup_(setup),
+    : EndLanes(setup->runtime->pool == nullptr),
+      setup_(setup),
       owner_(owner),
-      caller_driven_(setup->runtime->pool == nullptr),
       seals_(setup->runtime->options.encrypt || setup->seals(0).sealer != nullptr),
       express_(owner, ExpressSettings(*setup, posted_max, seals_)),
       rates_(rates),
@@ -55,19 +55,19 @@ void SendLanes::Make(int lane) {
                                         setup_->runtime->busy_lanes.get());
   made->SealBy(std::move(setup_->seals(lane).sealer));
   idle_.Enter(lane - 1, made.get());
-  if (!caller_driven_) setup_->runtime->pool->Attach(made.get(), setup_->device);
+  if (!caller_driven()) setup_->runtime->pool->Attach(made.get(), setup_->device);
 }
 
 void SendLanes::Post(SendRequest* request, bool lone) {
   if (!IsBulk(*request)) return express_.Post(request, lone);
   striper_->Post(request);
-  if (!caller_driven_) return idle_.WakeOne();
+  if (!caller_driven()) return idle_.WakeOne();
   if (lone) Drive();
 }
 
 void SendLanes::Drive() {
   express_.Flush();
-  if (!caller_driven_) return;
+  if (!caller_driven()) return;
   // Where lanes come and go, not always the same ones first: the last would be given too little to be judged.
   if (rates_.piloted() && ++first_pumped_ >= bulk_.size()) first_pumped_ = 0;
   for (size_t i = 0; i < bulk_.size(); ++i) {
@@ -93,7 +93,7 @@ void SendLanes::PeerClosed(const std::vector<uint64_t>& taken) {
   for (size_t i = 0; i < bulk_.size(); ++i) {
     if (bulk_[i] == nullptr) continue;
     const uint64_t had = taken.empty() ? 0 : taken[i + 1];
-    if (caller_driven_) {
+    if (caller_driven()) {
       bulk_[i]->PeerTook(had);
     } else {
       bulk_[i]->PeerClosed(had);

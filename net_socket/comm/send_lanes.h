@@ -44,14 +44,12 @@ class SendLanes final : public EndLanes {
 
   ExpressSendLane& express() { return express_; }
   LaneRates& rates() { return rates_; }
-  bool caller_driven() const { return caller_driven_; }
 
   BulkSendLane* bulk(int lane) const { return bulk_[static_cast<size_t>(lane) - 1].get(); }
   // True exactly when the message goes to the bulk lanes.
   bool IsBulk(const SendRequest& request) const {
     return striper_ != nullptr && request.message_bytes > setup_->express_bytes;
   }
-  PoolLane* pool_lane(int lane) override { return lane == 0 || caller_driven_ ? nullptr : bulk(lane); }
   void Make(int lane) override;
   absl::Status Replace(int lane, SocketOffer offer) override;
   const LaneCounts* counts(int lane) const override {
@@ -64,9 +62,10 @@ class SendLanes final : public EndLanes {
   std::vector<LanePace> Paces() const;
 
  private:
+  PoolLane* Mover(int lane) const override { return bulk(lane); }
+
   ConnectionSetup* const setup_;
   LaneOwner* const owner_;
-  const bool caller_driven_;
   const bool seals_;  // nothing is sent in the clear
   ExpressSendLane express_;
   std::unique_ptr<Striper> striper_;  // null with a single lane

@@ -83,7 +83,7 @@ bool SenderHealing::LetsSilentGo(int lane) {
   const auto suspected = [&](Arbiter* arbiter) { return arbiter->Suspects(lane, info, now_ns); };
   if (!unheard && (!ReadLaneTcpInfo(fd, &info) || !parts_.healing->Judge(suspected))) return false;
   const auto why = absl::UnavailableError(
-      absl::StrCat(HealedVerdict(*parts_.setup, parts_.failure->vain()),
+      absl::StrCat(HealedVerdict(*parts_.setup, parts_.healing->lanes(), parts_.failure->vain()),
                    unheard ? "nothing of what the peer says on it arrives, and another socket found the peer"
                            : "nothing of what it holds is acknowledged, and another socket found the peer"));
   if (!parts_.healing->LetGo(why, lane, unheard ? Arbiter::Loss::kOther : Arbiter::Loss::kSilent)) return false;
@@ -92,7 +92,7 @@ bool SenderHealing::LetsSilentGo(int lane) {
 }
 
 void SenderHealing::LeavesPath(int lane, const absl::Status& why) {
-  if (!parts_.heals() || !parts_.healing->up(lane) || !parts_.healing->LetGo(why, lane)) return;
+  if (!parts_.heals() || !parts_.healing->lanes().up(lane) || !parts_.healing->LetGo(why, lane)) return;
   LaneLostInLoop(lane);
 }
 

@@ -9,6 +9,7 @@
 #include "net_socket/comm/connection_setup.h"
 #include "net_socket/comm/lane_healing.h"
 #include "net_socket/comm/peer_watch.h"
+#include "net_socket/comm/redialler.h"
 #include "net_socket/comm/send_lanes.h"
 #include "net_socket/engine/link.h"
 

@@ -34,7 +34,7 @@ int64_t LongestSilence(const std::vector<LaneEvidence>& lanes) {
 
 int64_t StallProbe::EveryNs() const {
   const int64_t warn_ns = setup_->runtime->options.stall_warn_ns;
-  return std::clamp<int64_t>(warn_ns / 4, 100 * kMillisecond, 10 * kSecond);
+  return std::clamp<int64_t>(warn_ns / tuning::kLooksAWarn, tuning::kStallLookMinNs, tuning::kStallLookMaxNs);
 }
 
 void StallProbe::LookInLoop(const Flight& flight, int64_t since_ns, int64_t now_ns) {
@@ -44,7 +44,7 @@ void StallProbe::LookInLoop(const Flight& flight, int64_t since_ns, int64_t now_
   flight_ = flight;
   const bool stalled = since_ns != 0 && now_ns - since_ns >= EveryNs();
   if (since_ns != since_ns_ || !stalled) {
-    if (stuck_ns_ == 0 || now_ns - stuck_ns_ > 3 * EveryNs()) verdict_ = Verdict();
+    if (stuck_ns_ == 0 || now_ns - stuck_ns_ > tuning::kStuckLooks * EveryNs()) verdict_ = Verdict();
     if (verdict_.cause == Cause::kNone) stuck_ns_ = 0;
     root_ = WaitRoot();
     lanes_.was_idle = heard_ = false;
@@ -63,7 +63,7 @@ void StallProbe::LookInLoop(const Flight& flight, int64_t since_ns, int64_t now_
 void StallProbe::LookAtCpu(int64_t now_ns) {
   CpuShortage* const shortage = setup_->runtime->cpu_shortage.get();
   shortage->NoteCaller(end_->CallerThread());
-  setup_->communicator->stalls->SetNoCpuInLoop(shortage->Percent(now_ns, EveryNs() * 3 / 4));
+  setup_->communicator->stalls->SetNoCpuInLoop(shortage->Percent(now_ns, EveryNs() * tuning::kCpuLookPercent / 100));
 }
 
 void StallProbe::HearInLoop(const std::string& text, int64_t now_ns) {
@@ -140,18 +140,18 @@ StallEvidence StallProbe::Gather(int64_t now_ns) {
   Runtime* const runtime = setup_->runtime;
   evidence.sends = failure_->direction() == Direction::kSend;
   evidence.stalled_ms = (now_ns - since_ns_) / kMillisecond;
-  evidence.no_cpu_percent = runtime->cpu_shortage->Percent(now_ns, EveryNs() * 3 / 4);
+  evidence.no_cpu_percent = runtime->cpu_shortage->Percent(now_ns, EveryNs() * tuning::kCpuLookPercent / 100);
   evidence.self = setup_->communicator->stalls->self();
   evidence.here = ThisProcessName();
   evidence.there = PeerName(*setup_);
-  evidence.caller_moves = runtime->pool == nullptr || runtime->gpu != nullptr || setup_->CountLanes() <= 1 ||
-                          flight_.bytes_total <= setup_->express_bytes;
+  evidence.caller_moves = runtime->pool == nullptr || runtime->gpu != nullptr ||
+                          setup_->CountLanes(failure_->lanes()) <= 1 || flight_.bytes_total <= setup_->express_bytes;
   evidence.vain = evidence.sends ? failure_->vain() : Vain::kNone;  // A receiver's lanes may have nothing to move.
   GatherLanes(now_ns);
   evidence.lanes = lanes_.evidence;
   evidence.idle_here = lanes_.idle_here;
   GatherHealth(now_ns, &evidence);
-  if (now_ns - root_news_ns_ > tuning::kStaleLooks * EveryNs() + 2 * kSecond) peer_.root = WaitRoot();
+  if (now_ns - root_news_ns_ > tuning::kStaleLooks * EveryNs() + tuning::kStaleMoreNs) peer_.root = WaitRoot();
   if (heard_) evidence.peer = &peer_;
   const int64_t silent_ms = evidence.health_lost ? LongestSilence(lanes_.evidence) : evidence.unheard_ms;
   const bool quiet = silent_ms >= kSilentMs;
@@ -159,7 +159,7 @@ StallEvidence StallProbe::Gather(int64_t now_ns) {
                        std::any_of(evidence.lanes.begin(), evidence.lanes.end(),
                                    [](const LaneEvidence& lane) { return lane.silent || lane.lost; });
   if (!suspect) return evidence;
-  evidence.down = DownInterface(*setup_);
+  evidence.down = DownInterface(*setup_, failure_->lanes());
   // Below, an acknowledgement may merely be under way.
   if (quiet) evidence.host_answers = HostAnswers(silent_ms, now_ns);
   return evidence;
@@ -202,7 +202,7 @@ LaneEvidence StallProbe::GatherLane(int lane, int64_t now_ns, bool* holds) const
   LaneEvidence evidence;
   LaneTcpInfo info;
   evidence.lane = lane;
-  const int64_t lost_ns = failure_->lane_lost_since_ns(lane);
+  const int64_t lost_ns = failure_->lanes() == nullptr ? 0 : failure_->lanes()->lost_since_ns(lane);
   evidence.lost = lost_ns != 0;
   if (evidence.lost) {
     evidence.lost_ms = (now_ns - lost_ns) / kMillisecond;

@@ -20,14 +20,38 @@ inline constexpr int64_t kCloseNs = 5 * kMillisecond;
 // The most that this grows to: a caller who moves the lanes himself may be idle for long. [ns]
 inline constexpr int64_t kCloseMaxNs = 4 * kSecond;
 
+// == docs/healing.md: sent again, and probes
+
+// From one try of lane 0 to send again what an earlier socket may have lost to the next, at first. [ns]
+inline constexpr int64_t kSendAgainNs = 100 * kMicrosecond;
+// The most that this grows to. [ns]
+inline constexpr int64_t kSendAgainMaxNs = 50 * kMillisecond;
+// From one probe of an idle lane 0 to the next, of a peer without a health socket. [ns]
+inline constexpr int64_t kProbesWithoutHealthNs = 2 * kSecond;
+
 // == docs/healing.md: evidence for a verdict
 
+// Looks at a request that stalls. [looks in a stretch of TCPX_STALL_WARN]
+inline constexpr int64_t kLooksAWarn = 4;
+// From one such look to the next, at the least. [ns]
+inline constexpr int64_t kStallLookMinNs = 100 * kMillisecond;
+// And at the most. [ns]
+inline constexpr int64_t kStallLookMaxNs = 10 * kSecond;
+// Whether our threads get CPU is looked at anew once the latest look is so old. [percent of a look at a request]
+inline constexpr int64_t kCpuLookPercent = 75;
+// What only the peer's wait has shown is forgotten after so long without its news. [looks]
+inline constexpr int64_t kStuckLooks = 3;
+// A health socket on which nothing was heard for longer is not heard: keepalive has it answered each third of
+// TCPX_PEER_TIMEOUT. [percent of that]
+inline constexpr int64_t kHealthHeardPercent = 60;
 // Heard within so long is heard just now: a flow that is swallowed is silent for longer. [ns]
 inline constexpr int64_t kJustNowNs = 200 * kMillisecond;
 // So long the lanes are not looked at again. [ns]
 inline constexpr int64_t kLanesKeptNs = 100 * kMillisecond;
 // A root that its finder has not confirmed for so many looks is dropped. [looks]
 inline constexpr int64_t kStaleLooks = 6;
+// And so much more. [ns]
+inline constexpr int64_t kStaleMoreNs = 2 * kSecond;
 // What was slow counts for so long, unless it is found so again. [stretches of TCPX_STALL_WARN]
 inline constexpr int64_t kSlowKeptLongs = 3;
 

@@ -80,7 +80,7 @@ class EpollEngine final : public Engine {
       IoOp* op = ready_[tried++];
       const int result = op->cancelling ? -ECANCELED : Try(op);
       if (result == -EAGAIN) {
-        Park(op);
+        Await(op);
       } else {
         op->in_flight = false;
         completions[count++] = {op, result, false, false};
@@ -120,7 +120,7 @@ class EpollEngine final : public Engine {
   }
 
   // The edge may already have come: register first, then try again at the next round if it was armed just now.
-  void Park(IoOp* op) {
+  void Await(IoOp* op) {
     Waiting& waiting = waiting_[op->fd];
     *SlotOf(&waiting, op->kind) = op;
     if (waiting.registered) return;

@@ -33,12 +33,12 @@ void FreezeSocket(int fd, std::string* rest) {
 
 absl::Status ReplaceSocket(int fd, int by) {
   (void)SetResetOnClose(fd);
-  return ParkSocket(fd, by);
+  return CloseSocket(fd, by);
 }
 
 // A bare system call: the thread sanitizer takes dup3() for a race with threads that use the number meanwhile, as they
 // may.
-absl::Status ParkSocket(int fd, int by) {
+absl::Status CloseSocket(int fd, int by) {
   if (syscall(SYS_dup3, by, fd, O_CLOEXEC) == fd) return absl::OkStatus();
   return ErrnoStatus(errno, "dup3 of a lane's next socket");
 }

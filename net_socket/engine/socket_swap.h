@@ -29,13 +29,13 @@ void FreezeSocket(int fd, std::string* rest);
 // From here on `fd` names the socket that `by` names; the one before is reset.
 absl::Status ReplaceSocket(int fd, int by);
 // The same, of a socket that has nothing left to say: it ends in order.
-absl::Status ParkSocket(int fd, int by);
+absl::Status CloseSocket(int fd, int by);
 
 // A socket for a lane that goes on with it. `done` keeps `fd` open until it is destroyed.
 struct SocketOffer {
   int fd = -1;
   // A socket of no use in the place of one that is closed: the lane keeps still until the next offer.
-  bool parks = false;
+  bool closes = false;
   // A sender's: bytes of its stream that the peer has taken. A receiver's: those of its own records, the low 32 bits.
   uint64_t position = 0;
   // What seals it; null: it is not encrypted.

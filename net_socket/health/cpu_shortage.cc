@@ -12,22 +12,10 @@
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
 #include "common/small_file.h"
+#include "net_socket/health/tuning.h"
 
 namespace tcpx {
-namespace {
-
-// A process of more threads than that is not looked at thread by thread.
-constexpr size_t kThreadsMax = 512;
-// What is less is reported as none.
-constexpr uint64_t kShortPercent = 50;
-// Of the time in which it wanted a CPU.
-constexpr uint64_t kWantedPercent = 70;
-// An application may have hundreds of threads, and ours stay.
-constexpr int kNamesKeptLooks = 8;
-// A look so old is of another time. Whoever looks may be short of CPU as well, and come late.
-constexpr int64_t kOldNs = 30 * kSecond;
-
-}  // namespace
+namespace {}  // namespace
 
 // The reactor and the progress pool name theirs so. What else the application runs is its own affair.
 void CpuShortage::FindOurs() {
@@ -37,7 +25,7 @@ void CpuShortage::FindOurs() {
   if (folder == nullptr) return;
   while (const dirent* entry = readdir(folder.get())) {
     const int id = atoi(entry->d_name);
-    if (id <= 0 || ++seen > kThreadsMax) continue;
+    if (id <= 0 || ++seen > tuning::kCpuThreadsMax) continue;
     const auto name = ReadSmallFile(absl::StrCat(tasks_, id, "/comm"));
     if (name.has_value() && absl::StartsWith(*name, "tcpx-")) ours_.insert(id);
   }
@@ -64,7 +52,7 @@ bool CpuShortage::ReadThread(int id, std::map<int, Times>* threads) const {
 
 std::map<int, CpuShortage::Times> CpuShortage::Read() {
   std::map<int, Times> threads;
-  if (looks_++ % kNamesKeptLooks == 0) FindOurs();
+  if (looks_++ % tuning::kCpuNamesKeptLooks == 0) FindOurs();
   for (const int id : ours_) (void)ReadThread(id, &threads);
   for (auto at = callers_.begin(); at != callers_.end();) at = ReadThread(*at, &threads) ? ++at : callers_.erase(at);
   return threads;
@@ -72,7 +60,7 @@ std::map<int, CpuShortage::Times> CpuShortage::Read() {
 
 int CpuShortage::Percent(int64_t now_ns, int64_t every_ns) {
   if (looked_ns_ != 0 && now_ns - looked_ns_ < every_ns) return percent_;
-  const bool first = looked_ns_ == 0 || now_ns - looked_ns_ > kOldNs;
+  const bool first = looked_ns_ == 0 || now_ns - looked_ns_ > tuning::kCpuOldNs;
   if (first) looks_ = 0;
   std::map<int, Times> threads = Read();
   const auto elapsed_ns = static_cast<uint64_t>(std::max<int64_t>(now_ns - looked_ns_, 1));
@@ -84,10 +72,10 @@ int CpuShortage::Percent(int64_t now_ns, int64_t every_ns) {
     const bool still_waits = times.ready && before->second.ready && times.slices == before->second.slices;
     const uint64_t waited_ns = still_waits ? elapsed_ns - std::min(ran_ns, elapsed_ns)
                                            : times.waited_ns - std::min(before->second.waited_ns, times.waited_ns);
-    if ((ran_ns + waited_ns) * 100 < elapsed_ns * kWantedPercent || ran_ns > waited_ns) continue;
+    if ((ran_ns + waited_ns) * 100 < elapsed_ns * tuning::kCpuWantedPercent || ran_ns > waited_ns) continue;
     most = std::max(most, std::min<uint64_t>(waited_ns * 100 / elapsed_ns, 100));
   }
-  percent_ = most >= kShortPercent ? static_cast<int>(most) : 0;
+  percent_ = most >= tuning::kCpuShortPercent ? static_cast<int>(most) : 0;
   if (percent_ == 0) told_ = false;
   looked_ns_ = now_ns;
   threads_ = std::move(threads);

@@ -21,6 +21,7 @@
 #include "common/mutex.h"
 #include "net_socket/engine/link.h"
 #include "net_socket/engine/reactor.h"
+#include "net_socket/health/tuning.h"
 
 namespace tcpx {
 
@@ -49,9 +50,12 @@ class FailureGroup final : public std::enable_shared_from_this<FailureGroup> {
   std::string cause() const;
   // This rank has reset one of the connections itself, as an abort does: what follows from that is no news here.
   void Hush();
-  // This rank closes its connections: what a peer makes of that is no news here, for kClosingNs from the latest one on.
+  // This rank closes its connections: what a peer makes of that is no news here, for kRankClosingNs from the
+  // latest one on.
   void NoteClosing(int64_t now_ns) { closed_ns_.store(now_ns, std::memory_order_relaxed); }
-  bool Closing(int64_t now_ns) const { return now_ns - closed_ns_.load(std::memory_order_relaxed) < kClosingNs; }
+  bool Closing(int64_t now_ns) const {
+    return now_ns - closed_ns_.load(std::memory_order_relaxed) < tuning::kRankClosingNs;
+  }
   // What this rank has done itself: it may come back from a peer that spreads it.
   void KeepQuiet(const std::string& cause);
   // True exactly when nobody here need hear of this cause.
@@ -61,9 +65,8 @@ class FailureGroup final : public std::enable_shared_from_this<FailureGroup> {
   void SpreadInLoop();
 
   Mutex telling_;  // of lines in the log: guards no member
-  static constexpr int64_t kClosingNs = 10 * kSecond;
 
-  std::atomic<int64_t> closed_ns_{-kClosingNs};
+  std::atomic<int64_t> closed_ns_{-tuning::kRankClosingNs};
   mutable Mutex mutex_;
   std::string cause_ TCPX_GUARDED_BY(mutex_);
   bool hushed_ TCPX_GUARDED_BY(mutex_) = false;

@@ -25,11 +25,6 @@ constexpr int kReadsInARow = 16;
 // So many rows are more than a socket holds.
 constexpr int kRowsMax = 256;
 
-// What the kernel ends a socket with that nobody has answered for the whole timeout.
-bool IsSilence(int err) {
-  return err == ETIMEDOUT || err == EHOSTUNREACH || err == EHOSTDOWN || err == ENETUNREACH || err == ENETDOWN;
-}
-
 }  // namespace
 
 HealthState HealthSocket::state() const {
@@ -237,7 +232,7 @@ HealthSocket::End HealthSocket::end() const {
   if (!end.seen) return end;
   end.status = *end_;
   end.garbage = end_errno_ == kGarbage;
-  end.silent = IsSilence(end_errno_);
+  end.silent = IsSilentErrno(end_errno_);
   return end;
 }
 

@@ -8,17 +8,10 @@
 #include "common/clock.h"
 #include "common/random.h"
 #include "net_socket/health/health_peer.h"
+#include "net_socket/health/tuning.h"
 
 namespace tcpx {
 namespace {
-
-// Who has not asked for so long has no stalled request any more.
-constexpr int64_t kAskedNs = 30 * kSecond;
-// Beyond so many connections what they come to may be so old.
-constexpr size_t kFewMax = 16;
-constexpr int64_t kRefreshNs = 100 * kMillisecond;
-// And so old where nobody has news.
-constexpr int64_t kNoNewsNs = kSecond;
 
 uint64_t NewNumber() {
   uint64_t number = 0;
@@ -154,7 +147,8 @@ bool StallGroup::AskInLoop(Key key, int64_t now_ns) {
 
 // All are gone through, and each comes to this at each look.
 void StallGroup::RefreshSome(int64_t now_ns) {
-  const bool due = places_.size() <= kFewMax || now_ns - refreshed_ns_ >= (news_ ? kRefreshNs : kNoNewsNs);
+  const bool due = places_.size() <= tuning::kStallFewMax ||
+                   now_ns - refreshed_ns_ >= (news_ ? tuning::kStallRefreshNs : tuning::kStallNoNewsNs);
   if (!stale_ || !due) return;
   stale_ = news_ = false;
   refreshed_ns_ = now_ns;
@@ -175,7 +169,7 @@ void StallGroup::Refresh(int64_t now_ns) {
   root_ = std::move(root);
   if (same) return;
   for (const auto& [key, place] : places_) {
-    if (place.asked_ns != 0 && now_ns - place.asked_ns < kAskedNs) (void)Tell(place, false, now_ns);
+    if (place.asked_ns != 0 && now_ns - place.asked_ns < tuning::kStallAskedNs) (void)Tell(place, false, now_ns);
   }
 }
 

@@ -3,6 +3,7 @@
 #ifndef TCPX_NET_SOCKET_HEALTH_TUNING_H_
 #define TCPX_NET_SOCKET_HEALTH_TUNING_H_
 
+#include <cstddef>
 #include <cstdint>
 
 #include "common/clock.h"
@@ -54,6 +55,29 @@ inline constexpr int kVainMin = 2;
 inline constexpr int64_t kVainLinesNs = kSecond;
 // A lane that has moved no byte by any socket for so long is a WARN. [ns]
 inline constexpr int64_t kVainWarnNs = 6 * kSecond;
+
+// == docs/healing.md: no CPU, and news of stalls
+
+// A process of more threads than that is not looked at thread by thread. [threads]
+inline constexpr size_t kCpuThreadsMax = 512;
+// A thread that waited for a CPU for less is reported as not short of it. [percent of the time]
+inline constexpr uint64_t kCpuShortPercent = 50;
+// One that wanted a CPU for less is not judged. [percent of the time]
+inline constexpr uint64_t kCpuWantedPercent = 70;
+// Our threads are looked for anew after so many: an application may have hundreds, and ours stay. [looks]
+inline constexpr int kCpuNamesKeptLooks = 8;
+// A look so old is of another time. Whoever looks may be short of CPU as well, and come late. [ns]
+inline constexpr int64_t kCpuOldNs = 30 * kSecond;
+// Who has not asked for so long has no stalled request any more. [ns]
+inline constexpr int64_t kStallAskedNs = 30 * kSecond;
+// Beyond so many connections what they come to may be old. [connections]
+inline constexpr size_t kStallFewMax = 16;
+// So old where there are news. [ns]
+inline constexpr int64_t kStallRefreshNs = 100 * kMillisecond;
+// And so old where nobody has news. [ns]
+inline constexpr int64_t kStallNoNewsNs = kSecond;
+// What a peer makes of a rank that closes its connections is no news for so long. [ns]
+inline constexpr int64_t kRankClosingNs = 10 * kSecond;
 
 }  // namespace tcpx::tuning
 

@@ -25,16 +25,16 @@ class LaneOwner {
   // `lane` can't go on, and with it the connection: it is open no more. Never waits.
   virtual void FailLane(absl::Status status, int lane) = 0;
   // The socket of `lane` has broken. True: the lane gets another one, and keeps still until then.
-  virtual bool LoseLane(const absl::Status&, int) { return false; }
+  virtual bool LoseLane(const absl::Status& why, int lane) = 0;
   // It has got it.
-  virtual void LaneBack(int) {}
+  virtual void LaneBack(int lane) = 0;
   // The sender of `lane` has closed it. True: it keeps still until it gets another socket, as if lost.
-  virtual bool ParkLane(int) { return false; }
+  virtual bool CloseLane(int lane) = 0;
   // False: no lane that was lost gets another socket any more.
-  virtual bool heals() const { return false; }
+  virtual bool heals() const = 0;
   // True exactly when the peer has said, or shown, that it is gone: however a socket ends then, nothing is missing but
   // what it did not send.
-  virtual bool peer_left() const { return false; }
+  virtual bool peer_left() const = 0;
 
  protected:
   ~LaneOwner() = default;

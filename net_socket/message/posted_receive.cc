@@ -47,7 +47,7 @@ PostedReceive* PostedReceiveTable::Post(char* data, size_t capacity, int32_t tag
   receive.tag = tag;
   receive.events = events;
   receive.in_use = true;
-  receive.standing = false;
+  receive.unawaited = false;
   receive.landed.store(0, std::memory_order_relaxed);
   receive.message_bytes.store(kUnknownBytes, std::memory_order_relaxed);
   receive.done.store(false, std::memory_order_relaxed);
@@ -62,7 +62,7 @@ Flight PostedReceiveTable::FlightNow() const {
   for (uint64_t sequence = end - std::min<uint64_t>(end, slots_); sequence < end; ++sequence) {
     const PostedReceive& receive = receives_[sequence & (slots_ - 1)];
     if (receive.sequence != sequence || receive.done.load(std::memory_order_relaxed)) continue;
-    if (receive.rests()) continue;
+    if (receive.idle()) continue;
     if (flight.messages++ > 0) continue;
     const uint64_t message_bytes = receive.message_bytes.load(std::memory_order_relaxed);
     flight.sequence = sequence;

@@ -28,12 +28,12 @@ struct PostedReceive final : Landing {
   std::atomic<uint64_t> claim{0};
   std::atomic<uint64_t> message_bytes{0};  // kUnknownBytes until the first chunk
   Relaxed<uint64_t> sequence;
-  Relaxed<bool> standing;  // nobody waits for it before it has begun
+  Relaxed<bool> unawaited;  // nobody waits for it before it has begun
   int32_t tag = 0;
   bool in_use = false;  // the calling thread's: posted and not yet reported done
 
   // Nothing of it has come, and nobody waits.
-  bool rests() const { return standing && message_bytes.load(std::memory_order_relaxed) == kUnknownBytes; }
+  bool idle() const { return unawaited && message_bytes.load(std::memory_order_relaxed) == kUnknownBytes; }
 };
 
 class PostedReceiveTable final : public Destination {

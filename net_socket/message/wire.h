@@ -62,7 +62,7 @@ enum class FrameKind : uint8_t {
   kSilent = 71,       // there, receiver -> sender: what the receiver says on a lane is not acknowledged; move the lane
   kWaits = 76,        // on a health socket: what an end waits for (health_records.h)
   kClock = 77,        // there, too: what time it is, and the answer (health_records.h)
-  kPark = 75,         // on a lane: if its socket ends after this record, the lane is closed and not lost
+  kClose = 75,        // on a lane: if its socket ends after this record, the lane is closed and not lost
 };
 
 // A cache line, with 36 bytes in use: payload of a multiple of 64 bytes then lies on line boundaries in the

@@ -16,12 +16,12 @@ size_t LanesMin(const LanePolicy::Settings& settings) {
 }  // namespace
 
 LanePilot::LanePilot(const Settings& settings)
-    : opens_(settings.opens),
+    : piloted_(settings.piloted),
       lanes_(settings),
       window_(settings.lanes_max),
       lame_(settings.lanes_max),
-      explore_(opens_ ? tuning::kVainMax : 1),
-      thin_(settings.lanes_max, opens_ ? LanesMin(settings) : 1, opens_ ? tuning::kThinVainMax : 1),
+      explore_(piloted_ ? tuning::kVainMax : 1),
+      thin_(settings.lanes_max, piloted_ ? LanesMin(settings) : 1, piloted_ ? tuning::kThinVainMax : 1),
       explore_again_(tuning::kExploreEveryNs),
       same_queue_again_(tuning::kSameQueueNs, tuning::kSameQueueMaxNs),
       thin_again_(tuning::kThinEveryNs),
@@ -53,7 +53,7 @@ bool LanePilot::Decide(int64_t now_ns, const Look& look) {
   lanes_.Pass(now_ns);
   may_open_ = look.may_open;
   explore_.See(look, lanes_);
-  if (progress == MeasuredWindow::Progress::kStoodStill) return StoodStill(now_ns);
+  if (progress == MeasuredWindow::Progress::kStill) return WasStill(now_ns);
   if (trial_ == Trial::kExplore) {
     if (explore_.Awaits(now_ns, lanes_)) return false;
     if (explore_.Came()) {
@@ -67,13 +67,13 @@ bool LanePilot::Decide(int64_t now_ns, const Look& look) {
   return changed;
 }
 
-bool LanePilot::StoodStill(int64_t now_ns) {
+bool LanePilot::WasStill(int64_t now_ns) {
   window_.Start(now_ns + tuning::kSettleNs);
   if (!thin_again_.started()) {
     explore_again_.At(now_ns + tuning::kFirstTrialNs);
     thin_again_.At(now_ns + tuning::kFirstTrialNs);
   }
-  past_.StoodStill();
+  past_.WasStill();
   const Trial broken_off = std::exchange(trial_, Trial::kNone);
   if (broken_off == Trial::kNone) return false;
   if (broken_off == Trial::kThin) {
@@ -96,7 +96,7 @@ bool LanePilot::Judge(int64_t now_ns, double total) {
   return paused || lame_.TryAgain(now_ns, &lanes_) || Begin(now_ns, total);
 }
 
-bool LanePilot::PauseLame(int64_t now_ns) { return opens_ && lame_.Pause(now_ns, window_, &lanes_); }
+bool LanePilot::PauseLame(int64_t now_ns) { return piloted_ && lame_.Pause(now_ns, window_, &lanes_); }
 
 bool LanePilot::Begin(int64_t now_ns, double total) {
   if (MayExplore(now_ns)) {
@@ -104,7 +104,7 @@ bool LanePilot::Begin(int64_t now_ns, double total) {
     PauseExploring(now_ns);
   }
   // Where others are the limit nobody sees what a lane brings.
-  if (!thin_again_.Due(now_ns) || (opens_ && !window_.limited())) return false;
+  if (!thin_again_.Due(now_ns) || (piloted_ && !window_.limited())) return false;
   if (thin_.Begin(total, past_.top(), window_, &lanes_)) {
     trial_ = Trial::kThin;
     return true;
@@ -171,7 +171,7 @@ bool LanePilot::JudgeThin(int64_t now_ns, double total) {
 
 void LanePilot::PauseExploring(int64_t now_ns) {
   explore_again_.InVain(now_ns, Jitter());
-  if (!opens_ || ++pauses_ <= tuning::kPausesMax) return;
+  if (!piloted_ || ++pauses_ <= tuning::kPausesMax) return;
   explore_again_.At(now_ns + static_cast<int64_t>(Jitter() * static_cast<double>(tuning::kExploreAgainNs)));
 }
 

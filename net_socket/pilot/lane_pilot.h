@@ -53,7 +53,7 @@ class LanePilot final : public LanePolicy {
   enum class Trial { kNone, kExplore, kThin };
 
   bool Decide(int64_t now_ns, const Look& look);
-  bool StoodStill(int64_t now_ns);
+  bool WasStill(int64_t now_ns);
   bool Judge(int64_t now_ns, double total);
   bool PauseLame(int64_t now_ns);
   bool JudgeExplore(int64_t now_ns, double total);
@@ -65,7 +65,7 @@ class LanePilot final : public LanePolicy {
   void PauseExploring(int64_t now_ns);
   double Jitter();
 
-  const bool opens_;
+  const bool piloted_;
   PilotedLanes lanes_;
   MeasuredWindow window_;
   PastWindows past_;

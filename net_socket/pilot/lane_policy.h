@@ -19,9 +19,9 @@ struct LaneOrder {
 class LanePolicy {
  public:
   struct Settings {
-    int lanes = 1;       // of the beginning
-    int lanes_max = 1;   // with those that may be opened
-    bool opens = false;  // whether any may be
+    int lanes = 1;         // of the beginning
+    int lanes_max = 1;     // with those that may be opened
+    bool piloted = false;  // whether any may be
     uint64_t seed = 0;
   };
   // Of a lane's socket. [us]

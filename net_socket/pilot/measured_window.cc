@@ -19,7 +19,7 @@ void MeasuredWindow::Start(int64_t from_ns) {
 
 MeasuredWindow::Progress MeasuredWindow::Measure(int64_t now_ns, const LanePolicy::Look& look) {
   const int64_t since = now_ns - last_ns_;
-  const bool still = last_ns_ == 0 || since > tuning::kStoodStillNs;
+  const bool still = last_ns_ == 0 || since > tuning::kStillNs;
   const bool counts = !still && last_ns_ >= from_ns_;
   const uint64_t before = brought_;
   for (size_t i = 0; i < lanes_.size(); ++i) {
@@ -34,7 +34,7 @@ MeasuredWindow::Progress MeasuredWindow::Measure(int64_t now_ns, const LanePolic
   last_ns_ = now_ns;
   const uint64_t all = look.all - std::exchange(all_, look.all);
   if (counts && look.all != 0) others_ += static_cast<int64_t>(all - (brought_ - before));
-  if (still) return Progress::kStoodStill;
+  if (still) return Progress::kStill;
   if (!counts) return Progress::kMeasures;
   measured_ns_ += since;
   ++steps_;

@@ -15,7 +15,7 @@ namespace tcpx {
 
 class MeasuredWindow {
  public:
-  enum class Progress { kStoodStill, kMeasures, kWhole };
+  enum class Progress { kStill, kMeasures, kWhole };
 
   explicit MeasuredWindow(int lanes) : lanes_(static_cast<size_t>(lanes)) {}
 

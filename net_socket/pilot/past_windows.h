@@ -26,7 +26,7 @@ class PastWindows {
   // The connection now brings `total`. Those before say nothing of what it can do. Noise stays what it was.
   void Anew(double total);
   // What comes next may be another kind of traffic.
-  void StoodStill() { average_ = 0; }
+  void WasStill() { average_ = 0; }
   // It brings `total` with fewer lanes.
   void Thinned(double total) { average_ = total; }
 

@@ -9,7 +9,7 @@
 namespace tcpx {
 
 PilotedLanes::PilotedLanes(const LanePolicy::Settings& settings)
-    : opens_(settings.opens), states_(static_cast<size_t>(settings.lanes_max), State::kNone) {
+    : piloted_(settings.piloted), states_(static_cast<size_t>(settings.lanes_max), State::kNone) {
   std::fill_n(states_.begin(), settings.lanes, State::kCarries);
 }
 
@@ -33,7 +33,7 @@ void PilotedLanes::Order(LaneOrder::Kind kind, int lane) {
 
 PilotedLanes::Lanes PilotedLanes::Open(int wanted, int least) {
   Lanes opened;
-  if (!opens_ || dials() < std::min(wanted, least)) return opened;
+  if (!piloted_ || dials() < std::min(wanted, least)) return opened;
   wanted = std::min(wanted, dials());
   for (int lane : Those(State::kNone)) {
     if (wanted-- <= 0) break;
@@ -45,13 +45,13 @@ PilotedLanes::Lanes PilotedLanes::Open(int wanted, int least) {
 }
 
 void PilotedLanes::Move(int lane) {
-  if (!opens_ || dials() <= 0) return;
+  if (!piloted_ || dials() <= 0) return;
   --dials_;
   Order(LaneOrder::Kind::kMove, lane);
 }
 
 void PilotedLanes::Drop(int lane) {
-  if (opens_) {
+  if (piloted_) {
     Order(LaneOrder::Kind::kClose, lane);
   } else {
     Set(lane, State::kPaused);

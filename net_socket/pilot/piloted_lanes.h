@@ -57,7 +57,7 @@ class PilotedLanes {
  private:
   int dials() const { return static_cast<int>(dials_); }
 
-  const bool opens_;
+  const bool piloted_;
   std::vector<State> states_;
   std::vector<LaneOrder> orders_;
   double dials_ = tuning::kDialsAtOnce;  // that may still be made

@@ -23,7 +23,7 @@ inline constexpr int64_t kMeasureNs = 200 * kMillisecond;
 // From a change of the lanes to the next look. [ns]
 inline constexpr int64_t kSettleNs = 100 * kMillisecond;
 // A connection without a step for so long paused. [ns]
-inline constexpr int64_t kStoodStillNs = 60 * kMillisecond;
+inline constexpr int64_t kStillNs = 60 * kMillisecond;
 // Steady traffic before the first trial, longer than slow start. [ns]
 inline constexpr int64_t kFirstTrialNs = 300 * kMillisecond;
 // Pause between attempts to explore, doubled by each that was in vain. [ns]

@@ -33,8 +33,8 @@ void TakeLanes(const Options& options, const Runtime& runtime, DialRequest* requ
     count.lanes = 1 + LaneBudget::Remembered(known, count.lanes - 1, budget->left(), busy);
   }
   request->lanes = count.lanes;
-  const bool steers = path.pilots_lanes || path.shuffles_lanes;
-  request->piloted = options.heal && steers && LanesMayBePiloted(count.lanes);
+  const bool may_pilot = path.pilots_lanes || path.shuffles_lanes;
+  request->piloted = options.heal && may_pilot && LanesMayBePiloted(count.lanes);
   request->taken_lanes = budget->Take(count.lanes - 1);
   LogShare(*request, count);
 }

@@ -48,7 +48,7 @@ void BulkReceiveLane::AdvanceInLoop(Engine* engine) {
     if (op_.iov_count > 0) break;
     stream_.Check();
     stream_.intake().GiveBack();
-    if (frames.stalled()) starved_.store(true, std::memory_order_release);
+    if (frames.starved()) starved_.store(true, std::memory_order_release);
     if (!frames.parked()) return;
     parked_at_.store(frames.parked_sequence(), std::memory_order_seq_cst);
     if (!TakeParked(destination_->posted())) return;  // The post that it waits for will kick it.

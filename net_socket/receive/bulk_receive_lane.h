@@ -4,7 +4,7 @@
 //          functions), or the calling thread with plain calls (Pump).
 //
 // Threads: a lane attached to the pool is its thread's; else the calling thread's, under the comm's mutex. TakeParked
-//          and TakeStalled are the calling thread's side: two atomics.
+//          and TakeStarved are the calling thread's side: two atomics.
 // Lifetime: owned by its connection, which detaches it before it goes. Borrows the socket and the destination.
 // Errors:  to LaneOwner::FailLane.
 #ifndef TCPX_NET_SOCKET_RECEIVE_BULK_RECEIVE_LANE_H_
@@ -40,16 +40,11 @@ class BulkReceiveLane final : public PoolLane {
   // Messages below `posted` have receives now: true exactly when the lane was parked on one of them and must be kicked.
   bool TakeParked(uint64_t posted);
   // True exactly when the lane had no place for payload (PayloadSink) and must be kicked, now that there may be one.
-  bool TakeStalled() {
+  bool TakeStarved() {
     return starved_.load(std::memory_order_acquire) && starved_.exchange(false, std::memory_order_acq_rel);
   }
-  // Bytes of the stream that have come, once no thread moves the lane.
-  uint64_t taken() const { return stream_.intake().taken(); }
-  // From any thread, as ReceiveStream's.
-  const LaneCounts& counts() const { return stream_.counts(); }
-  bool holds() const { return stream_.holds(); }
-  bool ended() const { return stream_.ended(); }
-  void LeaveAnswering() { stream_.LeaveAnswering(); }
+  // What is not from any thread: once no thread moves the lane.
+  ReceiveStream& stream() { return stream_; }
 
  private:
   static constexpr uint64_t kNotParked = ~uint64_t{0};

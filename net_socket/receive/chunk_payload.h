@@ -38,7 +38,7 @@ class ChunkPayload {
   // True exactly when it must not be read straight to its place.
   bool through_stage() const { return through_stage_; }
   // True exactly when the next bytes have no place yet.
-  bool stalled() const { return rest_ == 0 && unplaced_ > 0; }
+  bool starved() const { return rest_ == 0 && unplaced_ > 0; }
 
   // So many more of its bytes are in their place.
   void Placed(size_t bytes) {

@@ -4,7 +4,7 @@
 //          records on it.
 //
 // Budget:  Pump: no allocation (but a staging buffer when the pool has none), no lock that waits, at most one read.
-// Threads: the calling thread, under the comm's mutex; holds, ended, counts and SendError from any.
+// Threads: the calling thread, under the comm's mutex; SendError, and of stream() what ReceiveStream allows, from any.
 // Lifetime: owned by its connection. Borrows the descriptor, the owner, the destination and the pool.
 // Errors:  to LaneOwner::FailLane, but for Replace's.
 #ifndef TCPX_NET_SOCKET_RECEIVE_EXPRESS_RECEIVE_LANE_H_
@@ -56,14 +56,7 @@ class ExpressReceiveLane {
 
   // What it says is sealed, or not said.
   bool sealed() const { return records_.sealed(); }
-  bool lost() const { return stream_.lost(); }
-  bool lost_by_end() const { return stream_.lost_by_end(); }
-  // Bytes of the stream that have come.
-  uint64_t taken() const { return stream_.intake().taken(); }
-  // As ReceiveStream's.
-  bool holds() const { return stream_.holds(); }
-  bool ended() const { return stream_.ended(); }
-  const LaneCounts& counts() const { return stream_.counts(); }
+  const ReceiveStream& stream() const { return stream_; }
 
  private:
   void Took(size_t bytes);

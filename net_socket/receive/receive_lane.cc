@@ -15,8 +15,8 @@ constexpr size_t kLittleBytes = 4096;
 }  // namespace
 
 int ReceiveLane::Prepare(iovec* iov) {
-  if (parked_ || stalled()) Digest();  // Its receive may have been posted since, or a place be free.
-  if (parked_ || stalled() || ended_ || !status_.ok()) return 0;
+  if (parked_ || starved()) Digest();  // Its receive may have been posted since, or a place be free.
+  if (parked_ || starved() || ended_ || !status_.ok()) return 0;
   stage_.Open(borrows_ == Borrows::kAlways || payload_.through_stage());
   int count = 0;
   if (payload_.rest() > 0 && !payload_.through_stage()) iov[count++] = {payload_.at(), payload_.rest()};

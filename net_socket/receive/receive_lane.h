@@ -10,7 +10,7 @@
 // staging by the same call. Data of LL and LL128 (PayloadRoute::flag_lines) is staged whole and copied in ascending
 // order: the kernel promises no order inside a copy, and the GPU reads along (forward_copy.h). A header whose message
 // has no posted receive parks the lane: Prepare gives nothing until it is posted. Payload for a receive with a sink
-// (GPU memory) goes through the sink's places; where none is free the lane stalls likewise.
+// (GPU memory) goes through the sink's places; where none is free the lane waits likewise: it is starved.
 //
 // Threads: one at a time. Lifetime: borrows the destination and the pool, which outlive it.
 // Units:   bytes.
@@ -49,8 +49,7 @@ class ReceiveLane {
   ReceiveLane(Destination* destination, StagePool* stages, int lane = 0, Borrows borrows = Borrows::kAlways)
       : destination_(destination), borrows_(borrows), payload_(lane), stage_(stages) {}
 
-  // Where the next bytes go: up to kIovMax entries, 0 exactly when the lane is parked, stalled, ended or
-  // failed.
+  // Where the next bytes go: up to kIovMax entries, 0 exactly when the lane is parked, starved, ended or failed.
   int Prepare(iovec* iov);
   // False: reads a payload to its place alone, and little beyond a header: no copies, but more reads. True at first.
   void ReadAhead(bool on) { read_ahead_ = on; }
@@ -65,7 +64,7 @@ class ReceiveLane {
   bool parked() const { return parked_; }
   uint64_t parked_sequence() const { return header_.sequence; }
   // True exactly when the next payload has no place yet.
-  bool stalled() const { return payload_.stalled(); }
+  bool starved() const { return payload_.starved(); }
   // True once the peer has ended the stream between two frames. From any thread.
   bool ended() const { return ended_; }
   // True exactly when every byte that came belongs to a frame that is complete.
@@ -73,7 +72,7 @@ class ReceiveLane {
   // Of the frame at hand, still to come.
   size_t rest_bytes() const { return payload_.missing() + skip_left_; }
   // True exactly when the latest frame says that the sender closes the lane.
-  bool parks() const { return header_.kind == FrameKind::kPark && between_frames(); }
+  bool closes() const { return header_.kind == FrameKind::kClose && between_frames(); }
   // A frame's header at least was read ahead, and waits. From any thread.
   bool holds() const { return holds_; }
   const absl::Status& status() const { return status_; }

@@ -12,15 +12,15 @@
 namespace tcpx {
 
 // One that was opened and never used: its dialler may have given it up before it was answered. Lane 0 is never closed.
-bool ReceiveStream::MayPark() const {
-  return lane() > 0 && (frames_.parks() || (settings_.opened && intake_.taken() == 0));
+bool ReceiveStream::MayBeClosed() const {
+  return lane() > 0 && (frames_.closes() || (settings_.opened && intake_.taken() == 0));
 }
 
 void ReceiveStream::Broke(int err) {
   if (err == EBADMSG) return owner_->FailLane(FailureOf(FailureKind::kForged, kNotAuthentic), lane());
   const absl::Status why =
       err == 0 ? absl::UnavailableError("the peer closed the connection") : ErrnoStatus(err, "receive");
-  if (MayPark() && owner_->ParkLane(lane())) {
+  if (MayBeClosed() && owner_->CloseLane(lane())) {
     lost_ = drops_socket_ = true;
     lost_by_ = 0;
   } else if (owner_->LoseLane(why, lane())) {
@@ -59,7 +59,7 @@ void ReceiveStream::DropSocket() {
   drops_socket_ = false;
   intake_.Forget();
   const auto none = StreamSocket(AF_INET);
-  if (none.ok()) (void)ParkSocket(settings_.fd, none->get());
+  if (none.ok()) (void)CloseSocket(settings_.fd, none->get());
 }
 
 // The kernel takes a socket that has answered for one that will answer again, and holds acknowledgements back for that:

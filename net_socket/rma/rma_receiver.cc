@@ -37,7 +37,7 @@ absl::Status RmaReceiver::PostBatch() {
   args.data = &data;
   args.bytes = &bytes;
   args.tags = &tag;
-  args.standing = true;
+  args.unawaited = true;
   return net_->Receive(comm_, args, &batch_request_);
 }
 

@@ -18,9 +18,6 @@ namespace tcpx {
 
 namespace {
 
-// Chunks that a lane which heals may hold: at 10 Gbit/s and 64 KiB each 6 ms.
-constexpr size_t kHeldChunks = 128;
-
 // A zero-copy send that copying may well serve: no such operation on this kernel or socket, or no memory to pin
 // (RLIMIT_MEMLOCK counts without CAP_IPC_LOCK).
 bool RefusesZeroCopy(int err) {
@@ -48,7 +45,7 @@ BulkSendLane::BulkSendLane(LaneOwner* owner, const Settings& settings, Striper* 
     : owner_(owner),
       striper_(striper),
       idle_(idle),
-      stream_(owner, {settings.fd, settings.lane, settings.heals ? kHeldChunks : 0, 0, settings.seals}),
+      stream_(owner, {settings.fd, settings.lane, settings.heals ? tuning::kHeldChunks : 0, 0, settings.seals}),
       pace_(&stream_, {settings.paced_by_rate, settings.chunk_bytes, settings.chunk_bytes_min}, striper, rates, busy),
       zero_copy_(settings.zero_copy),
       pinned_(!settings.heals) {
@@ -59,7 +56,7 @@ BulkSendLane::Next BulkSendLane::Load(int64_t* retry_ns) {
   while (!frame_.loaded()) {
     *retry_ns = 0;
     if (retiring_.load(std::memory_order_acquire)) {
-      if (SaysPark()) continue;
+      if (SaysClose()) continue;
       if (!drained()) *retry_ns = MonotonicNanos() + tuning::kPaceLookNs;
       return Next::kRetires;
     }
@@ -109,9 +106,9 @@ bool BulkSendLane::PullChunk() {
   return true;
 }
 
-bool BulkSendLane::SaysPark() {
+bool BulkSendLane::SaysClose() {
   if (!said_ && stream_.held()->room() > 0) {
-    frame_.BeginRecord(FrameKind::kPark);
+    frame_.BeginRecord(FrameKind::kClose);
     stream_.held()->Begin(frame_.header(), {}, nullptr);
     return true;
   }
@@ -209,7 +206,7 @@ void BulkSendLane::EndInLoop(Engine* engine) {
   const HeldFrames* const held = stream_.held();
   if (held != nullptr) PeerTook(peer_took_);
   const bool all_sent = frame_.chunk().request == nullptr && striper_->drained();
-  // That a lane is parked need not be heard.
+  // That a lane is closed need not be heard.
   if (all_sent && (held == nullptr || held->all_acked() || !held->awaited())) return;
   owner_->FailLane(absl::UnavailableError("the peer closed the connection"), stream_.lane());
 }
@@ -321,7 +318,7 @@ bool BulkSendLane::ReplaceInLoop(Engine* engine) {
 }
 
 absl::Status BulkSendLane::Replace(SocketOffer offer) {
-  if (!offer.parks) {
+  if (!offer.closes) {
     drained_.store(false, std::memory_order_relaxed);
     pace_.Restart();
   }

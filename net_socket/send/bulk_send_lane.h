@@ -67,7 +67,7 @@ class BulkSendLane final : public PoolLane {
   void PeerTook(uint64_t taken) { stream_.PeerTook(taken); }
   // The same: the lane goes on with another socket. Not OK: it can't.
   absl::Status Replace(SocketOffer offer);
-  // With `on` the lane takes no chunk any more, and says on its stream that it is parked (FrameKind::kPark). From any
+  // With `on` the lane takes no chunk any more, and says on its stream that it is closed (FrameKind::kClose). From any
   // thread; kick the lane then. Of lanes that heal.
   void Retire(bool on) {
     drained_.store(false, std::memory_order_relaxed);
@@ -75,7 +75,7 @@ class BulkSendLane final : public PoolLane {
   }
   // It has said so, and the peer's kernel has all that it ever sent. From any thread.
   bool drained() const { return drained_.load(std::memory_order_acquire); }
-  // It is lost, or parked, and keeps still until it gets another socket. By what moves the lane.
+  // It is lost, or closed, and keeps still until it gets another socket. By what moves the lane.
   bool lost() const { return stream_.lost(); }
   // From any thread.
   uint64_t bytes_sent() const { return counts().bytes.get(); }
@@ -91,7 +91,7 @@ class BulkSendLane final : public PoolLane {
   bool LoadInLoop(Engine* engine);
   bool PullChunk();
   // Of a lane that retires: true exactly when there is a record to send.
-  bool SaysPark();
+  bool SaysClose();
   // True exactly when there is nothing to pull: the next post will kick the lane.
   bool WaitForWork();
   void SendInLoop(Engine* engine);
@@ -131,7 +131,7 @@ class BulkSendLane final : public PoolLane {
   std::atomic<bool> peer_closed_{false};
   std::atomic<bool> retiring_{false};
   std::atomic<bool> drained_{false};
-  bool said_ = false;  // nothing was sent after a record that says that the lane is parked
+  bool said_ = false;  // nothing was sent after a record that says that the lane is closed
 };
 
 }  // namespace tcpx

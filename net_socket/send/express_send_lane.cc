@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "common/status.h"
+#include "net_socket/send/tuning.h"
 
 namespace tcpx {
 namespace {
@@ -19,11 +20,6 @@ constexpr size_t kLoneBytesMax = 2048;
 // (536, linux/tcp.h) at once, inside its system call, whatever TCP_QUICKACK is; that costs 2 us a message.
 constexpr size_t kLoneFrameBytesMin = 600;
 
-// Frames that may be without an acknowledgement, where lanes heal, and room for copies of their payload. What finds no
-// room, or is longer than kCopiedPayloadBytesMax, is done when it is acknowledged.
-constexpr size_t kHeldFrames = 256;
-constexpr size_t kCopyBytes = 256 << 10;
-
 uint16_t LonePadding(size_t bytes) {
   const size_t frame = kHeaderBytes + bytes;
   return frame < kLoneFrameBytesMin ? static_cast<uint16_t>(kLoneFrameBytesMin - frame) : 0;
@@ -34,7 +30,8 @@ uint16_t LonePadding(size_t bytes) {
 ExpressSendLane::ExpressSendLane(LaneOwner* owner, const Settings& settings)
     : owner_(owner),
       settings_(settings),
-      stream_(owner, {settings.fd, 0, settings.heals ? kHeldFrames : 0, kCopyBytes, settings.seals}),
+      stream_(owner,
+              {settings.fd, 0, settings.heals ? tuning::kHeldFrames : 0, tuning::kHeldCopyBytes, settings.seals}),
       queue_(settings.posted_max, kChunkBytesMax, stream_.held()) {}
 
 void ExpressSendLane::Post(SendRequest* request, bool lone) {

@@ -14,7 +14,7 @@ namespace tcpx {
 
 std::unique_ptr<LanePolicy> LaneRates::MakePolicy(const Settings& settings) {
   if (settings.shuffled) return std::make_unique<LaneShuffle>(settings.lanes);
-  if (!settings.piloted || settings.lanes.lanes_max < 2) return nullptr;
+  if (!settings.has_pilot || settings.lanes.lanes_max < 2) return nullptr;
   return std::make_unique<LanePilot>(settings.lanes);
 }
 
@@ -30,11 +30,11 @@ LaneRates::LaneRates(Settings settings)
   for (int i = 0; i < settings_.lanes.lanes; ++i) lanes_[i].carries.store(true, std::memory_order_relaxed);
 }
 
-LaneRates::LaneRates(int lanes, bool piloted)
-    : LaneRates([lanes, piloted] {
+LaneRates::LaneRates(int lanes, bool has_pilot)
+    : LaneRates([lanes, has_pilot] {
         Settings settings;
         settings.lanes = {lanes, lanes, false, 0};
-        settings.piloted = piloted;
+        settings.has_pilot = has_pilot;
         return settings;
       }()) {}
 

@@ -24,8 +24,8 @@ class LaneRates {
  public:
   struct Settings {
     LanePolicy::Settings lanes;
-    bool piloted = false;   // pilot/lane_pilot.h; else all carry
-    bool shuffled = false;  // pilot/lane_shuffle.h
+    bool has_pilot = false;  // pilot/lane_pilot.h; else all carry
+    bool shuffled = false;   // pilot/lane_shuffle.h
     // There are orders, or something was found. By a thread that looks at a lane: it must not wait.
     std::function<void()> ordered = [] {};
     // How many lanes the process may open more.
@@ -44,7 +44,7 @@ class LaneRates {
 
   explicit LaneRates(Settings settings);
   // All are there, and none is opened.
-  explicit LaneRates(int lanes, bool piloted = false);
+  explicit LaneRates(int lanes, bool has_pilot = false);
 
   void Set(int lane, int64_t bytes_per_second) { lanes_[lane].rate.store(bytes_per_second, std::memory_order_relaxed); }
   int64_t Get(int lane) const { return lanes_[lane].rate.load(std::memory_order_relaxed); }
@@ -54,7 +54,7 @@ class LaneRates {
   // What all lanes hold, as of their latest looks.
   int64_t Held() const;
   // Lanes are opened and closed.
-  bool piloted() const { return settings_.lanes.opens; }
+  bool piloted() const { return settings_.lanes.piloted; }
 
   // A lane that does not is to take no chunk, and to ask again after kAskAgainNs.
   static constexpr int64_t kAskAgainNs = tuning::kStepNs;

@@ -1,8 +1,19 @@
 #include "net_socket/send/send_stream.h"
 
+#include <errno.h>
+
+#include <algorithm>
+
+#include "common/socket.h"
 #include "common/status.h"
+#include "net_socket/send/tuning.h"
 
 namespace tcpx {
+namespace {
+
+constexpr int kIovMax = 128;
+
+}  // namespace
 
 bool SendStream::CanSeal() {
   const absl::Status sealed = CheckSealer(settings_.seals, sealer_.get());
@@ -21,13 +32,44 @@ void SendStream::Broke(int err) {
   }
 }
 
+int64_t SendStream::Queued() const {
+  const int queued = QueuedBytes(settings_.fd);
+  return sealer_ == nullptr ? queued : sealer_->Unacked(queued);
+}
+
+int64_t SendStream::LookForAcks(int64_t now_ns) {
+  if (held_->empty()) return 0;
+  LookForAcks();
+  const bool moved = held_->acked() != std::exchange(acked_, held_->acked());
+  ack_wait_ns_ = moved ? tuning::kAckLookNs : std::clamp(2 * ack_wait_ns_, tuning::kAckLookNs, tuning::kAckLookMaxNs);
+  return held_->empty() ? 0 : now_ns + ack_wait_ns_;
+}
+
+int SendStream::SendAgain() {
+  while (held_->resending()) {
+    iovec iov[kIovMax];
+    const ssize_t sent = Send(iov, held_->GatherAgain(iov, kIovMax));
+    if (sent >= 0) {
+      held_->SentAgain(static_cast<size_t>(sent));
+    } else if (errno != EINTR) {
+      return errno;
+    }
+  }
+  return 0;
+}
+
+// What is sealed and not sent would be taken for what comes after it.
+void SendStream::PeerTook(uint64_t taken) {
+  if (held_->PeerTook(taken) && sealer_ != nullptr && sealer_->pending()) sealer_->Stop();
+}
+
 absl::Status SendStream::Replace(SocketOffer offer) {
-  if (offer.parks) {
-    const absl::Status parked = ParkSocket(settings_.fd, offer.fd);
+  if (offer.closes) {
+    const absl::Status closed = CloseSocket(settings_.fd, offer.fd);
     sealer_ = nullptr;  // Its keys go with the socket.
     lost_ = true;
     offer.done(0);
-    return parked;
+    return closed;
   }
   absl::Status replaced = ReplaceSocket(settings_.fd, offer.fd);
   if (offer.seals != nullptr) sealer_ = std::move(offer.seals->sealer);

@@ -25,7 +25,6 @@
 #include "net_socket/message/lane_owner.h"
 #include "net_socket/seal/seals.h"
 #include "net_socket/send/held_frames.h"
-#include "net_socket/send/send_again.h"
 
 namespace tcpx {
 
@@ -73,16 +72,17 @@ class SendStream {
   bool CanSeal();
 
   // Of lanes that heal. Bytes of the stream that the socket holds unacknowledged; negative: not known.
-  int64_t Queued() const { return QueuedOf(settings_.fd, sealer_.get()); }
+  int64_t Queued() const;
   // Tells the requests what was acknowledged.
   void LookForAcks() { held_->Acked(Queued()); }
   // The same, as often as it pays: returns when to look again, 0 for not at all.
-  int64_t LookForAcks(int64_t now_ns) { return ack_looks_.Look(settings_.fd, held_.get(), now_ns, sealer_.get()); }
-  // Sends what an earlier socket may have lost: 0 once nothing of it is left, else an errno.
-  int SendAgain() { return tcpx::SendAgain(settings_.fd, held_.get(), sealer_.get(), settings_.seals); }
-  // The peer has closed, with so much of the stream.
-  void PeerTook(uint64_t taken) { PeerTookOf(taken, held_.get(), sealer_.get()); }
-  // Goes on with another socket, or parks. Not OK: it can't.
+  int64_t LookForAcks(int64_t now_ns);
+  // Sends what an earlier socket may have lost, as far as this one takes it without waiting: 0 once nothing of it is
+  // left, else an errno, as SendBy's (seal/sealer.h).
+  int SendAgain();
+  // The peer has closed, with so much of the stream (HeldFrames::PeerTook).
+  void PeerTook(uint64_t taken);
+  // Goes on with another socket, or is closed. Not OK: it can't.
   absl::Status Replace(SocketOffer offer);
 
  private:
@@ -91,7 +91,8 @@ class SendStream {
   std::unique_ptr<HeldFrames> held_;
   std::unique_ptr<Sealer> sealer_;
   bool lost_ = false;
-  AckLooks ack_looks_;
+  int64_t ack_wait_ns_ = 0;  // from one look for acknowledgements to the next
+  uint64_t acked_ = 0;       // at the latest
   LaneCounts counts_;
 };
 

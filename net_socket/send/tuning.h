@@ -68,6 +68,16 @@ inline constexpr int64_t kAckLookNs = 50 * kMicrosecond;
 // The same where nothing is acknowledged. [ns]
 inline constexpr int64_t kAckLookMaxNs = 2 * kMillisecond;
 
+// == docs/healing.md: what a lane holds until it is acknowledged
+
+// Chunks that a bulk lane may hold: at 10 Gbit/s and 64 KiB each 6 ms. [chunks]
+inline constexpr size_t kHeldChunks = 128;
+// Frames that lane 0 may hold. [frames]
+inline constexpr size_t kHeldFrames = 256;
+// Room of lane 0 for copies of payload. What finds no room, or is longer than kCopiedPayloadBytesMax, is done when it
+// is acknowledged. [bytes]
+inline constexpr size_t kHeldCopyBytes = 256 << 10;
+
 }  // namespace tcpx::tuning
 
 #endif  // TCPX_NET_SOCKET_SEND_TUNING_H_

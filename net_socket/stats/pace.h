@@ -19,8 +19,11 @@ namespace tcpx {
 
 class StatsPace {
  public:
+  // From one look to the next.
   static constexpr int64_t kLookEveryNs = kSecond;
+  // And at the most, where looks are costly.
   static constexpr int64_t kLookEveryMaxNs = 10 * kSecond;
+  // From one time that the file is written to the next.
   static constexpr int64_t kWriteEveryNs = 10 * kSecond;
   // A look's cost, times this, is the least time until the next one.
   static constexpr int64_t kCostShare = 300;

@@ -151,8 +151,16 @@ class ShapeTest(unittest.TestCase):
             HEADER.index("class User"):HEADER.index("}  // namespace")]}))
 
     def test_a_base_with_members_is_no_interface(self):
-        self.assertEqual([], self.wrong({"net_socket/b.h": a_class(many(30, "  virtual void F%d() {}\n") +
+        self.assertEqual([], self.wrong({"net_socket/b.h": a_class(many(30, "  virtual void F%d() { ++a_; }\n") +
                                                                  "  virtual void F() = 0;\n  int a_;\n")}))
+
+    def test_no_virtual_method_of_a_class_with_a_pure_one_does_nothing(self):
+        rest = "  virtual void F() = 0;\n  virtual ~Large() {}\n  void G() {}\n  int a_;\n"
+        for body in ("{}", "{ return false; }", "{ return 0; }", "{ return {}; }"):
+            self.assertEqual(["empty: Large has 1, not at most 0"],
+                             self.wrong({"net_socket/b.h": a_class("  virtual int H(int) const " + body + "\n" + rest)}))
+        self.assertEqual([], self.wrong({"net_socket/b.h": a_class("  virtual int H() { return a_; }\n" + rest)}))
+        self.assertEqual([], self.wrong({"net_socket/b.h": a_class("  virtual void H() {}\n  int a_;\n")}))
 
     def test_two_ends_together(self):
         sources = {"net_socket/comm.h": a_class(many(35, "  void F%d();\n"), "Comm"),

@@ -15,10 +15,12 @@ namespace tcpx {
 
 class FakeOwner final : public LaneOwner {
  public:
-  bool ParkLane(int) override {
-    ++parked;
+  bool CloseLane(int) override {
+    ++closed;
     return true;
   }
+  void LaneBack(int) override {}
+  bool peer_left() const override { return false; }
   bool LoseLane(const absl::Status&, int) override {
     ++lost;
     return loses;
@@ -34,7 +36,7 @@ class FakeOwner final : public LaneOwner {
   absl::Status status;
   int lane = 0;
   bool loses = false;
-  int parked = 0;
+  int closed = 0;
   int lost = 0;
 };
 

@@ -16,8 +16,8 @@ class LaneHealingTest : public ::testing::Test {
   // Two lanes that stand.
   std::unique_ptr<LaneHealing> Standing(Direction direction) {
     auto healing = std::make_unique<LaneHealing>(&setup_, direction, Link<LaneHealing::Owner>());
-    healing->Back(0);
-    healing->Back(1);
+    healing->lanes().Back(0);
+    healing->lanes().Back(1);
     return healing;
   }
 
@@ -28,9 +28,9 @@ class LaneHealingTest : public ::testing::Test {
 
 TEST_F(LaneHealingTest, ASenderNeverRestsItsLastLane) {
   const auto healing = Standing(Direction::kSend);
-  EXPECT_TRUE(healing->Park(1));
-  EXPECT_FALSE(healing->Park(0));
-  EXPECT_TRUE(healing->up(0));
+  EXPECT_TRUE(healing->lanes().Close(1, MonotonicNanos()));
+  EXPECT_FALSE(healing->lanes().Close(0, MonotonicNanos()));
+  EXPECT_TRUE(healing->lanes().up(0));
 }
 
 // Its others may be lost at this end only, and come back: what the sender has closed is not waited for.
@@ -38,14 +38,14 @@ TEST_F(LaneHealingTest, AReceiverRestsTheOneThatStandsLast) {
   const auto healing = Standing(Direction::kReceive);
   ASSERT_TRUE(healing->LetGo(absl::UnavailableError("lost"), 0));
   EXPECT_EQ(0, healing->lanes().none_since_ns());
-  EXPECT_GT(healing->lost_since_ns(0), 0);
-  EXPECT_EQ(0, healing->lost_since_ns(1));
-  EXPECT_TRUE(healing->Park(1));
-  EXPECT_FALSE(healing->lost(1));
+  EXPECT_GT(healing->lanes().lost_since_ns(0), 0);
+  EXPECT_EQ(0, healing->lanes().lost_since_ns(1));
+  EXPECT_TRUE(healing->lanes().Close(1, MonotonicNanos()));
+  EXPECT_FALSE(healing->lanes().lost(1));
   EXPECT_GT(healing->lanes().none_since_ns(), 0) << "no lane stands now";
-  healing->Back(0);
-  EXPECT_FALSE(healing->AnyLost());
-  EXPECT_EQ(0, healing->lost_since_ns(0));
+  healing->lanes().Back(0);
+  EXPECT_FALSE(healing->lanes().AnyLost());
+  EXPECT_EQ(0, healing->lanes().lost_since_ns(0));
   EXPECT_EQ(0, healing->lanes().none_since_ns());
 }
 
@@ -54,17 +54,17 @@ TEST_F(LaneHealingTest, CountsLanesThatComeAndGo) {
   const auto healing = Standing(Direction::kSend);
   EXPECT_EQ(2u, healing->tally().added);
   ASSERT_TRUE(healing->LetGo(absl::UnavailableError("slow"), 1));
-  EXPECT_FALSE(healing->absent(1));
-  healing->Back(1);
+  EXPECT_FALSE(healing->lanes().absent(1));
+  healing->lanes().Back(1);
   EXPECT_EQ(2u, healing->tally().added);
   EXPECT_EQ(0u, healing->tally().dropped);
-  ASSERT_TRUE(healing->Park(1));
-  EXPECT_TRUE(healing->absent(1));
-  EXPECT_FALSE(healing->Park(1));
+  ASSERT_TRUE(healing->lanes().Close(1, MonotonicNanos()));
+  EXPECT_TRUE(healing->lanes().absent(1));
+  EXPECT_FALSE(healing->lanes().Close(1, MonotonicNanos()));
   EXPECT_EQ(1u, healing->tally().dropped);
-  healing->lanes().Parked(1);
-  healing->Back(1);
-  EXPECT_FALSE(healing->absent(1));
+  healing->lanes().NoteClosed(1);
+  healing->lanes().Back(1);
+  EXPECT_FALSE(healing->lanes().absent(1));
   EXPECT_EQ(3u, healing->tally().added);
 }
 

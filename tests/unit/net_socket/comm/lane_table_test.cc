@@ -56,12 +56,12 @@ TEST(LaneTableTest, OpensALaneThatNeverHadASocket) {
   EXPECT_EQ(0u, lanes.tally().resumed);
 }
 
-TEST(LaneTableTest, ASenderParksALaneBeforeItIsClosed) {
+TEST(LaneTableTest, ASendersLaneIsClosingBeforeItIsClosed) {
   LaneTable lanes(Direction::kSend, kThreeOfFour);
   EXPECT_TRUE(lanes.Close(1, 10));
-  EXPECT_EQ(LaneState::kParking, lanes.state(1));
+  EXPECT_EQ(LaneState::kClosing, lanes.state(1));
   EXPECT_TRUE(lanes.absent(1));
-  lanes.Parked(1);
+  lanes.NoteClosed(1);
   EXPECT_EQ(LaneState::kClosed, lanes.state(1));
   lanes.Back(1);
   EXPECT_TRUE(lanes.TakeOpened(1));

@@ -87,7 +87,7 @@ TEST_F(LanePathsTest, NoneWhoseInterfaceIsOut) {
 }
 
 // A connection that begins with all the lanes that the last one found may close some of them.
-TEST(SteeredLanesTest, LanesMaySteerUpToAllPlaces) {
+TEST(PilotedLanesTest, LanesMayBePilotedUpToAllPlaces) {
   EXPECT_FALSE(LanesMayBePiloted(1));
   EXPECT_TRUE(LanesMayBePiloted(2));
   EXPECT_TRUE(LanesMayBePiloted(kLanesPilotedMax));

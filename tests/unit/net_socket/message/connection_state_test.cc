@@ -17,6 +17,11 @@ constexpr ConnectionState kAll[] = {ConnectionState::kOpen, ConnectionState::kFa
 class Owner final : public LaneOwner {
  public:
   void FailLane(absl::Status, int) override { MoveTo(ConnectionState::kFailed); }
+  bool LoseLane(const absl::Status&, int) override { return false; }
+  void LaneBack(int) override {}
+  bool CloseLane(int) override { return false; }
+  bool heals() const override { return false; }
+  bool peer_left() const override { return false; }
   using LaneOwner::MoveTo;
 
   // Not through a move that is not legal: from open every state can be entered at once.

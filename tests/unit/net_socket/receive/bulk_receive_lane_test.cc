@@ -38,10 +38,10 @@ TEST_F(BulkReceiveLaneTest, PutsAMessageWhereItWasPosted) {
   Come(Frame(0, "some words"));
   EXPECT_TRUE(receive->done.load());
   EXPECT_STREQ("some words", buffer_);
-  EXPECT_FALSE(lane_.ended());
+  EXPECT_FALSE(lane_.stream().ended());
   ASSERT_EQ(0, shutdown(pair_.a.get(), SHUT_WR));
   lane_.Pump();
-  EXPECT_TRUE(lane_.ended());
+  EXPECT_TRUE(lane_.stream().ended());
   EXPECT_FALSE(owner_.failed());
 }
 
@@ -49,14 +49,14 @@ TEST_F(BulkReceiveLaneTest, PutsAMessageWhereItWasPosted) {
 TEST_F(BulkReceiveLaneTest, ALaneThatRestsLetsItsSocketGo) {
   owner_.loses = true;
   FrameHeader header;
-  header.kind = FrameKind::kPark;
+  header.kind = FrameKind::kClose;
   std::string frame(kHeaderBytes, ' ');
   EncodeHeader(header, &frame[0]);
   Come(frame);
-  EXPECT_EQ(0, owner_.parked);
+  EXPECT_EQ(0, owner_.closed);
   ASSERT_EQ(0, shutdown(pair_.a.get(), SHUT_WR));
   for (int i = 0; i < 10; ++i) lane_.Pump();
-  EXPECT_EQ(1, owner_.parked);
+  EXPECT_EQ(1, owner_.closed);
   EXPECT_EQ(0, owner_.lost);
   EXPECT_FALSE(owner_.failed());
   char byte;
@@ -78,7 +78,7 @@ TEST_F(BulkReceiveLaneTest, ALaneThatWasOpenedAndNeverUsedIsNotLost) {
     BulkReceiveLane lane(&owner_, settings, &table_, &stages_);
     opened ? pair.a.reset() : ResetSocket(std::move(pair.a));
     for (int i = 0; i < 10; ++i) lane.Pump();
-    EXPECT_EQ(1, owner_.parked);
+    EXPECT_EQ(1, owner_.closed);
     EXPECT_EQ(opened ? 0 : 1, owner_.lost);
   }
   TcpPair reset = MakeTcpPair();
@@ -87,7 +87,7 @@ TEST_F(BulkReceiveLaneTest, ALaneThatWasOpenedAndNeverUsedIsNotLost) {
   BulkReceiveLane lane(&owner_, settings, &table_, &stages_);
   ResetSocket(std::move(reset.a));
   for (int i = 0; i < 10; ++i) lane.Pump();
-  EXPECT_EQ(2, owner_.parked);
+  EXPECT_EQ(2, owner_.closed);
 }
 
 TEST_F(BulkReceiveLaneTest, TakesNothingWhileItsOwnerIsFailing) {

@@ -68,12 +68,12 @@ TEST_F(ExpressReceiveLaneTest, GoesOnInTheMiddleOfAMessage) {
   Come(frame.substr(0, kHeaderBytes + 6));
   ResetSocket(std::move(peer_));
   Pump();
-  EXPECT_TRUE(lane_.lost());
-  EXPECT_FALSE(lane_.lost_by_end());
+  EXPECT_TRUE(lane_.stream().lost());
+  EXPECT_FALSE(lane_.stream().lost_by_end());
   EXPECT_EQ(1, owner_.lost);
   EXPECT_EQ(kHeaderBytes + 6, Resume(0));
   EXPECT_TRUE(resumed_.ok()) << resumed_;
-  EXPECT_FALSE(lane_.lost());
+  EXPECT_FALSE(lane_.stream().lost());
   Come(frame.substr(kHeaderBytes + 6));
   EXPECT_TRUE(receive_->done.load());
   EXPECT_STREQ("in two parts", buffer_);
@@ -88,7 +88,7 @@ TEST_F(ExpressReceiveLaneTest, WhatThePeerHasNotHadIsSaidAgain) {
   ASSERT_EQ(2 * kCreditBytes, two.size());
   ASSERT_EQ(0, shutdown(peer_.get(), SHUT_WR));
   Pump();
-  EXPECT_TRUE(lane_.lost_by_end());
+  EXPECT_TRUE(lane_.stream().lost_by_end());
   Announce(3);
   EXPECT_EQ("", ReadAvailable(peer_.get()));
   constexpr size_t kHad = kCreditBytes * 3 / 2;
@@ -114,12 +114,12 @@ TEST_F(ExpressReceiveLaneTest, ALossWithoutAnotherSocketIsTheEnd) {
   Come(Frame(0, "in two parts").substr(0, kHeaderBytes + 6));
   peer_.reset();
   Pump();
-  EXPECT_TRUE(lane_.lost());
-  EXPECT_FALSE(lane_.ended());
+  EXPECT_TRUE(lane_.stream().lost());
+  EXPECT_FALSE(lane_.stream().ended());
   EXPECT_FALSE(owner_.failed());
   owner_.loses = false;
   Pump();
-  EXPECT_TRUE(lane_.ended());
+  EXPECT_TRUE(lane_.stream().ended());
   EXPECT_EQ(0, owner_.lane);
   EXPECT_TRUE(absl::IsUnavailable(owner_.status)) << owner_.status;
 }

@@ -77,11 +77,11 @@ TEST_F(BareLaneTest, SaysNothingOnceItWasClosed) {
   lane_->SealBy(std::move(encryption.Make(CipherSuite::kChaCha20Poly1305, Key32(), Key32()).sealer));
   auto none = StreamSocket(AF_INET);
   ASSERT_TRUE(none.ok());
-  SocketOffer park;
-  park.fd = none->get();
-  park.parks = true;
-  park.done = [](uint64_t) {};
-  ASSERT_TRUE(lane_->Replace(std::move(park)).ok());
+  SocketOffer close;
+  close.fd = none->get();
+  close.closes = true;
+  close.done = [](uint64_t) {};
+  ASSERT_TRUE(lane_->Replace(std::move(close)).ok());
   TcpPair bare = MakeTcpPair();
   SocketOffer offer;
   offer.fd = bare.a.get();

@@ -139,12 +139,12 @@ TEST(PausedLaneTest, TakesNoChunk) {
 LaneRates::Settings Piloted(int lanes) {
   LaneRates::Settings settings;
   settings.lanes = {lanes, 32, true, 1};
-  settings.piloted = true;
+  settings.has_pilot = true;
   return settings;
 }
 
 // With TCPX_EXPRESS_BYTES=0 messages of a byte or two go by bulk lanes too: a lane's part of one is less than a byte.
-TEST(SteeredLaneTest, SendsAMessageThatIsShorterThanItsLanesAreMany) {
+TEST(PilotedLaneTest, SendsAMessageThatIsShorterThanItsLanesAreMany) {
   FakeOwner owner;
   Striper striper(4, Striper::Limits());
   LaneRates rates(Piloted(4));
@@ -168,7 +168,7 @@ TEST(SteeredLaneTest, SendsAMessageThatIsShorterThanItsLanesAreMany) {
 }
 
 // Below 16 KiB, which is a chunk's least where lanes are piloted.
-TEST(SteeredLaneTest, SendsWhereTheShortestChunkIsFourKibibytes) {
+TEST(PilotedLaneTest, SendsWhereTheShortestChunkIsFourKibibytes) {
   FakeOwner owner;
   Striper striper(4, Striper::Limits());
   LaneRates rates(Piloted(4));
@@ -195,8 +195,8 @@ TEST(SteeredLaneTest, SendsWhereTheShortestChunkIsFourKibibytes) {
   EXPECT_LE(2 * kHeaderBytes + payload.size(), lane.bytes_sent()) << "in several chunks";
 }
 
-// From when it has taken the offer that parks it until it has another socket.
-TEST(SteeredLaneTest, AParkedLaneKeepsStill) {
+// From when it has taken the offer that closes it until it has another socket.
+TEST(PilotedLaneTest, AClosedLaneKeepsStill) {
   FakeOwner owner;
   Striper striper(4, Striper::Limits());
   LaneRates rates(Piloted(4));
@@ -215,11 +215,11 @@ TEST(SteeredLaneTest, AParkedLaneKeepsStill) {
   EXPECT_FALSE(lane.lost());
   auto none = StreamSocket(AF_INET);
   ASSERT_TRUE(none.ok());
-  SocketOffer park;
-  park.fd = none->get();
-  park.parks = true;
-  park.done = [](uint64_t) {};
-  ASSERT_TRUE(lane.Replace(std::move(park)).ok());
+  SocketOffer close;
+  close.fd = none->get();
+  close.closes = true;
+  close.done = [](uint64_t) {};
+  ASSERT_TRUE(lane.Replace(std::move(close)).ok());
   EXPECT_TRUE(lane.lost());
   lane.Retire(false);
   const std::string payload(10000, 'p');

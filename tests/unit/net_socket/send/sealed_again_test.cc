@@ -6,13 +6,14 @@
 #include <memory>
 #include <string>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "net_socket/seal/cipher_suites.h"
 #include "net_socket/seal/opener.h"
 #include "net_socket/seal/sealer.h"
-#include "net_socket/send/held_frames.h"
-#include "net_socket/send/send_again.h"
+#include "net_socket/send/send_stream.h"
+#include "tests/support/fake_lane_owner.h"
 #include "tests/support/seed.h"
 #include "tests/support/tcp_pair.h"
 
@@ -30,7 +31,9 @@ struct Message {
 // A lane of which the socket dies again and again, and both its ends.
 class SealedLane {
  public:
-  SealedLane(CipherSuite suite, uint64_t seed) : suite_(suite), rng_(seed) { NextSocket(); }
+  SealedLane(CipherSuite suite, uint64_t seed) : suite_(suite), rng_(seed) {
+    stream_.SealBy(std::move(NextSeals()->sealer));
+  }
 
   // One frame, whose sender may write over it as soon as it is told: that it was copied, or acknowledged.
   void Send() {
@@ -39,35 +42,41 @@ class SealedLane {
     for (char& byte : message->payload) byte = static_cast<char>(rng_.Next());
     message->request.left.store(message->payload.size());
     std::string header(kHeaderBytes, static_cast<char>(messages_.size()));
-    held_.Begin(header.data(), {message->payload.data(), message->payload.size(), 0}, &message->request);
+    held().Begin(header.data(), {message->payload.data(), message->payload.size(), 0}, &message->request);
     std::string frame = header + message->payload;
     expected_ += frame;
     for (size_t sent = 0; sent < frame.size();) {
-      const iovec rest{&frame[sent], frame.size() - sent};
-      const ssize_t taken = sealer_->Send(pair_.a.get(), &rest, 1);
+      iovec rest{&frame[sent], frame.size() - sent};
+      const ssize_t taken = stream_.Send(&rest, 1);
       if (taken < 0) {
         ASSERT_EQ(EAGAIN, errno);
         TakeIn(ReadAvailable(pair_.b.get()));
         continue;
       }
-      held_.Sent(static_cast<size_t>(taken));
+      held().Sent(static_cast<size_t>(taken));
       sent += static_cast<size_t>(taken);
     }
-    held_.Finish(rng_.OneIn(2));
+    held().Finish(rng_.OneIn(2));
     messages_.push_back(std::move(message));
     Scribble();
   }
-  bool full() const { return held_.room() == 0; }
+  bool full() { return held().room() == 0; }
 
   // The receiver has got any part of what is on its way, and then another socket.
   void LoseSocket() {
     TakeIn(ReadAvailable(pair_.b.get(), rng_.Between(0, 20'000)));
-    held_.Acked(-1);
-    NextSocket();
-    ASSERT_TRUE(held_.Rewind(received_.size()));
+    held().Acked(-1);
+    SocketOffer offer;
+    TcpPair next = MakeTcpPair(1 << 20);
+    offer.fd = next.a.get();
+    offer.position = received_.size();
+    offer.seals = NextSeals();
+    offer.done = [](uint64_t) {};
+    ASSERT_TRUE(stream_.Replace(std::move(offer)).ok());
+    pair_.b = std::move(next.b);
     Scribble();
     for (;;) {
-      const int err = SendAgain(pair_.a.get(), &held_, sealer_.get(), true);
+      const int err = stream_.SendAgain();
       if (err == 0) break;
       ASSERT_EQ(EAGAIN, err);
       TakeIn(ReadAvailable(pair_.b.get()));
@@ -75,7 +84,7 @@ class SealedLane {
   }
   void TakeAll() {
     while (received_.size() < expected_.size()) TakeIn(ReadAvailable(pair_.b.get()));
-    held_.PeerTook(received_.size());
+    held().PeerTook(received_.size());
     Scribble();
   }
   void Check() const {
@@ -84,16 +93,19 @@ class SealedLane {
   }
 
  private:
-  void NextSocket() {
-    ++sockets_;
+  HeldFrames& held() { return *stream_.held(); }
+
+  // Of another socket.
+  std::shared_ptr<Seals> NextSeals() {
     TrafficKeys keys;
     keys.suite = suite_;
     for (size_t i = 0; i < Key32::size(); ++i) keys.secret.data()[i] = static_cast<uint8_t>(rng_.Next());
     keys.records_per_key = kRecordsOfAKey;
-    sealer_ = std::make_unique<Sealer>(keys, buffers_);
+    auto seals = std::make_shared<Seals>();
+    seals->sealer = std::make_unique<Sealer>(keys, buffers_);
     opener_ = std::make_unique<Opener>(keys, buffers_);
-    pair_ = MakeTcpPair(1 << 20);
     last_.clear();
+    return seals;
   }
 
   void TakeIn(const std::string& sealed) {
@@ -114,16 +126,15 @@ class SealedLane {
   const CipherSuite suite_;
   Rng rng_;
   const std::shared_ptr<SealBuffers> buffers_ = std::make_shared<SealBuffers>();
-  HeldFrames held_{16, 64 << 10};
   std::vector<std::unique_ptr<Message>> messages_;
   std::string expected_;
   std::string received_;
   std::unordered_set<std::string> seen_;
   size_t twice_ = 0;
   std::string last_;  // of this socket
-  int sockets_ = 0;
-  TcpPair pair_;
-  std::unique_ptr<Sealer> sealer_;
+  FakeOwner owner_;
+  TcpPair pair_ = MakeTcpPair(1 << 20);
+  SendStream stream_{&owner_, {pair_.a.get(), 0, 16, 64 << 10, true}};
   std::unique_ptr<Opener> opener_;
 };
 
@@ -149,10 +160,12 @@ TEST(SealedAgainTest, NothingIsSentForWhatThePeerHas) {
   TrafficKeys keys;
   std::string by;
   keys.suite = FindSuites(&by).front();
-  Sealer sealer(keys, std::make_shared<SealBuffers>());
   const TcpPair pair = MakeTcpPair(4096);
   constexpr size_t kFrames = 16;
-  HeldFrames held(kFrames, 0);
+  FakeOwner owner;
+  SendStream stream(&owner, {pair.a.get(), 0, kFrames, 0, true});
+  stream.SealBy(std::make_unique<Sealer>(keys, std::make_shared<SealBuffers>()));
+  HeldFrames& held = *stream.held();
   const std::string payload(60'000, 'x');
   const std::string header(kHeaderBytes, 'h');
   for (size_t i = 0; i < kFrames; ++i) {
@@ -161,13 +174,13 @@ TEST(SealedAgainTest, NothingIsSentForWhatThePeerHas) {
     held.Finish(false);
   }
   ASSERT_TRUE(held.Rewind(0));
-  ASSERT_EQ(SendAgain(pair.a.get(), &held, &sealer, true), EAGAIN);
-  ASSERT_TRUE(sealer.pending());
+  ASSERT_EQ(stream.SendAgain(), EAGAIN);
+  ASSERT_TRUE(stream.sealer()->pending());
   const uint64_t taken = kFrames * (kHeaderBytes + payload.size()) - 1000;
-  PeerTookOf(taken, &held, &sealer);
+  stream.PeerTook(taken);
   for (int i = 0; i < 100; ++i) {
     (void)ReadAvailable(pair.b.get());
-    EXPECT_EQ(SendAgain(pair.a.get(), &held, &sealer, true), EAGAIN);
+    EXPECT_EQ(stream.SendAgain(), EAGAIN);
   }
   EXPECT_EQ(held.cursor(), taken);
 }
@@ -177,12 +190,14 @@ TEST(SealedAgainTest, NothingIsSentInTheClearThatMustNotBe) {
   const std::string payload(100, 'x');
   for (const bool must : {true, false}) {
     const TcpPair pair = MakeTcpPair();
-    HeldFrames held(16, 0);
+    FakeOwner owner;
+    SendStream stream(&owner, {pair.a.get(), 0, 16, 0, must});
+    HeldFrames& held = *stream.held();
     held.Begin(header.data(), {payload.data(), payload.size(), 0}, nullptr);
     held.Sent(kHeaderBytes + payload.size());
     held.Finish(false);
     ASSERT_TRUE(held.Rewind(0));
-    EXPECT_EQ(must ? EPROTO : 0, SendAgain(pair.a.get(), &held, nullptr, must));
+    EXPECT_EQ(must ? EPROTO : 0, stream.SendAgain());
     EXPECT_EQ(must ? "" : header + payload, ReadAvailable(pair.b.get()));
   }
 }

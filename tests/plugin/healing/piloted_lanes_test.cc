@@ -15,7 +15,7 @@
 namespace tcpx {
 namespace {
 
-std::vector<Mode> SteeredModes() {
+std::vector<Mode> PilotedModes() {
   std::vector<Mode> modes;
   for (Mode settings : AllModes({2, 4})) {
     settings.environment["TCPX_HEAL"] = "1";
@@ -26,7 +26,7 @@ std::vector<Mode> SteeredModes() {
   return modes;
 }
 
-class SteeredLanesTest : public PluginTest, public ::testing::WithParamInterface<Mode> {
+class PilotedLanesTest : public PluginTest, public ::testing::WithParamInterface<Mode> {
  protected:
   void Run(const Mode& mode, uint64_t messages, int kill_every_us, Runner runner) {
     const std::string reason = mode.ReasonToSkip();
@@ -47,17 +47,17 @@ class SteeredLanesTest : public PluginTest, public ::testing::WithParamInterface
   }
 };
 
-TEST_P(SteeredLanesTest, BothEndsOnOneThread) { Run(GetParam(), 1500, 0, &RunTraffic); }
+TEST_P(PilotedLanesTest, BothEndsOnOneThread) { Run(GetParam(), 1500, 0, &RunTraffic); }
 
-TEST_P(SteeredLanesTest, AThreadForEachEnd) { Run(GetParam(), 1500, 0, &RunTrafficOnTwoThreads); }
+TEST_P(PilotedLanesTest, AThreadForEachEnd) { Run(GetParam(), 1500, 0, &RunTrafficOnTwoThreads); }
 
-TEST_P(SteeredLanesTest, WithCreditsAndKilledSockets) {
+TEST_P(PilotedLanesTest, WithCreditsAndKilledSockets) {
   Mode settings = GetParam();
   settings.environment["TCPX_MAX_RECVS"] = "4";
   Run(settings, 1000, 2000, &RunTrafficOnTwoThreads);
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryMode, SteeredLanesTest, ::testing::ValuesIn(SteeredModes()), ModeName);
+INSTANTIATE_TEST_SUITE_P(EveryMode, PilotedLanesTest, ::testing::ValuesIn(PilotedModes()), ModeName);
 
 }  // namespace
 }  // namespace tcpx
