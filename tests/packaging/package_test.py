@@ -103,6 +103,14 @@ class PackageTest(PackedOnce):
         packed = {words[1] for _, words in self.table.rows() if words[0] == "built"}
         self.assertEqual(packed, set(BUILT), "deploy/packaging/files.txt and //deploy/packaging:built")
 
+    def test_no_page_or_manifest_is_left_out(self):
+        packed = {words[1] for _, words in self.table.rows() if words[0] == "file"}
+        folders = [ROOT / "deploy" / name for name in ("chart", "grafana", "kubernetes", "prometheus")]
+        wanted = [path for folder in folders for path in folder.rglob("*") if path.is_file()] + [*ROOT.glob("docs/*.md")]
+        wanted = {str(path.relative_to(ROOT)) for path in wanted if path.name != "BUILD.bazel"}
+        self.assertLess(40, len(wanted))
+        self.assertEqual(set(), wanted - packed)
+
     def test_owner_mode_and_time(self):
         for kind in ("deb", "tar"):
             for name, (info, data) in contents(self.first[kind]).items():
