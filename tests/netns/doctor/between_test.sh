@@ -100,6 +100,9 @@ addresses() {
   examine a 10.1.0.2 --ms 0 &&
     broken "one address on both hosts" address "10.9.9.9 is on both hosts: they would dial themselves"
   broken "an interface that does not lead there" pair "eth0 10.1.0.1 to dup0 10.9.9.9: not reachable"
+  # No subnet is shared, and rp_filter=1 may be why.
+  broken "rp_filter=1 without a shared subnet" pair "not reachable.*rp_filter=1 (there|at both ends) drops"
+  fixed_by "rp_filter=1 without a shared subnet" pair "rp_filter=2 on that host; ip route get"
 }
 
 secrets() {
