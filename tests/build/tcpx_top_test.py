@@ -187,7 +187,7 @@ class RowsTest(unittest.TestCase):
             self.assertIn(text, shown)
         for name in ("waits_for", "rate", "p99", "lanes", "peer", "pid", "history"):
             self.assertIn(name, top.HEAD[:79])
-        self.assertLess(len(top.LEGEND), 90)
+        self.assertLess(len(top.LEGEND + "  ? help"), 80)
         self.assertLess(max(map(len, top.HELP.splitlines())), 80)
 
     def test_totals_are_for_each_peer_or_process(self):
@@ -236,6 +236,7 @@ class CommandTest(unittest.TestCase):
         run = self.run_top("--once", "--interval", "0.1", "--socket", Server().name)
         self.assertEqual(0, run.returncode, run.stderr)
         self.assertIn("1.00 GB/s", run.stdout)
+        self.assertEqual([top.LEGEND, top.HEAD], run.stdout.splitlines()[:2])
 
     def test_why(self):
         server = Server()

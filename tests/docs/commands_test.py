@@ -39,6 +39,7 @@ WRONG = {
     "tools/test": {"--bogus": "unknown option --bogus", "--config x": "--config needs"},
     "tools/trace_merge": {"--bogus": "trace.json", "": "required: trace.json", "--offset x t": "x is not HOST=MICROSECONDS"},
     "tools/tuning_tables": {"--bogus": "unrecognized arguments: --bogus"},
+    "deploy/packaging/scripts/tcpx_default": {"--bogus": "on, off or status", "": "on, off or status"},
     "deploy/install.sh": {"--bogus": "unknown option --bogus", "": "usage:"},
     "net_bench": {"--bogus": "unknown option '--bogus'", "": "give a plugin", "--plugin": "--plugin needs a value"},
     "tcpx_doctor": {"--bogus": "unknown option '--bogus'", "--ranks x": "--ranks", "hosts": "hosts"},
@@ -88,7 +89,8 @@ class CommandsTest(unittest.TestCase):
                     self.assertRegex(done.stdout, "exit codes?: 0 ")
 
     def test_version(self):
-        for command in ("net_bench", "tcpx_doctor", "tools/tcpx_top", "tools/trace_merge"):
+        default = "deploy/packaging/scripts/tcpx_default"
+        for command in ("net_bench", "tcpx_doctor", "tools/tcpx_top", "tools/trace_merge", "deploy/install.sh", default):
             with self.subTest(command=command):
                 done = run(command, "--version")
                 self.assertEqual((0, ""), (done.returncode, done.stderr))
@@ -97,9 +99,23 @@ class CommandsTest(unittest.TestCase):
     def test_completion_knows_the_options_of_help(self):
         script = 'source "$1"; COMP_WORDS=("$2" --); COMP_CWORD=1; _tcpx "$2"; printf "%s\\n" "${COMPREPLY[@]}"'
         completion = str(ROOT / "deploy/completion/tcpx.bash")
-        for command, option in (("tcpx_doctor", "--parameters"), ("tools/tcpx_top", "--group"), ("net_bench", "--raw")):
+        default = "deploy/packaging/scripts/tcpx_default"
+        wanted = {"tcpx_doctor": {"--parameters", "--hosts", "--at-once", "--help"}, "tools/tcpx_top": {"--group", "--once"},
+                  "net_bench": {"--raw", "--listen", "--json"}, "tools/trace_merge": {"--offset"}, default: {"--version"}}
+        # In a text there are options of other commands, too.
+        others = {"tcpx_doctor": {"--overlap", "--ntasks", "--nodelist"}, "net_bench": {"--flows-shaped", "--links"}}
+        for command, options in wanted.items():
             done = talked_to(["bash", "-c", script, "bash", completion, path_of(command)])
-            self.assertIn(option, done.stdout.split(), command)
+            self.assertLessEqual(options, set(done.stdout.split()), command)
+            self.assertFalse(others.get(command, set()) & set(done.stdout.split()), command)
+
+    def test_help_of_what_is_installed_has_its_name_and_80_columns(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for command, name in (("tools/tcpx_top", "tcpx_top"), ("tools/trace_merge", "tcpx_trace_merge")):
+                copy = shutil.copy(path_of(command), pathlib.Path(folder) / name)
+                self.assertIn("usage: %s [" % name, talked_to([copy, "--help"]).stdout)
+        for command in ("net_bench", "tcpx_doctor", "tools/tcpx_top", "tools/trace_merge"):
+            self.assertEqual([], [line for line in run(command, "--help").stdout.splitlines() if len(line) > 80], command)
 
     def test_what_was_installed_is_removed(self):
         with tempfile.TemporaryDirectory() as name:

@@ -105,7 +105,7 @@ on_rpm_root() {
 test_rpm() {
   local lib=$scratch/rpm/usr/lib64
   mkdir -p "$scratch/rpm/var/lib/rpm" "$lib" "$scratch/rpm/usr/bin" "$scratch/rpm/usr/share/doc" "$scratch/rpm/var/tmp" \
-    "$scratch/rpm/usr/share/man/man1" "$scratch/rpm/usr/share/man/man7" "$scratch/rpm/usr/sbin" \
+    "$scratch/rpm/usr/share/man/man1" "$scratch/rpm/usr/share/man/man7" "$scratch/rpm/usr/share/man/man8" "$scratch/rpm/usr/sbin" \
     "$scratch/rpm/usr/share/bash-completion/completions"
   listing "$scratch/rpm" >"$scratch/before"
   on_rpm_root --install "$scratch"/libnccl-net-tcpx-0.1-1.*.rpm

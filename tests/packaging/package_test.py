@@ -103,6 +103,14 @@ class PackageTest(PackedOnce):
         packed = {words[1] for _, words in self.table.rows() if words[0] == "built"}
         self.assertEqual(packed, set(BUILT), "deploy/packaging/files.txt and //deploy/packaging:built")
 
+    def test_tools_install_brings_what_the_tarball_has(self):
+        listed = re.search(r"^names=\((.*?)\)$", (ROOT / "tools/install").read_text(), re.M | re.S).group(1)
+        listed = {word.strip('"').replace("$completion", "complete") for word in listed.split()}
+        wanted = {words[-1] for _, words in self.table.rows() if words[0] != "shared"}
+        wanted = {re.sub(r"^lib/", "", word.replace("{", "").replace("}", "")) for word in wanted}
+        wanted = {word for word in wanted if re.match(r"bin/|complete/|lib[^/]*\.so$", word)}
+        self.assertEqual(wanted - {"complete/tcpx_default"}, listed)
+
     def test_no_page_or_manifest_is_left_out(self):
         packed = {words[1] for _, words in self.table.rows() if words[0] == "file"}
         folders = [ROOT / "deploy" / name for name in ("chart", "grafana", "kubernetes", "prometheus")]
@@ -147,8 +155,12 @@ class PackageTest(PackedOnce):
 
     def test_every_command_has_a_manual_page_with_its_options(self):
         files = contents(self.first["deb"])
-        commands = {name[len("usr/bin/") :] for name in files if name.startswith("usr/bin/") and not name.endswith("/")}
-        pages = {name.split("/")[-1][: -len(".1.gz")]: data for name, (_, data) in files.items() if name.endswith(".1.gz")}
+        programs = [name for name in files if re.match(r"usr/s?bin/\w", name)]
+        commands = {name.split("/")[-1] for name in programs}
+        wanted = {"%s.%d.gz" % (name.split("/")[-1], 8 if "sbin" in name else 1) for name in programs}
+        found = {name.split("/")[-1]: data for name, (_, data) in files.items() if re.search(r"/man[18]/.", name)}
+        self.assertEqual(wanted, set(found))
+        pages = {name.partition(".")[0]: data for name, data in found.items()}
         self.assertEqual(commands, set(pages))
         for command in sorted(commands):
             usage = subprocess.run([self.command(command), "--help"], check=True, stdout=subprocess.PIPE, text=True)
@@ -201,16 +213,18 @@ class PackageTest(PackedOnce):
     @unittest.skipUnless(shutil.which("groff"), "no groff")
     def test_manual_pages_are_good_troff(self):
         for name, (_, data) in contents(self.first["deb"]).items():
-            if not name.endswith(".1.gz"):
+            if not name.startswith("usr/share/man/") or not name.endswith(".gz"):
                 continue
-            command = ["groff", "-man", "-ww", "-Tascii", "-rLL=132n"]
+            command = ["groff", "-man", "-ww", "-Tascii", "-rLL=80n", "-P-c"]
             done = subprocess.run(command, input=gzip.decompress(data), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             self.assertEqual((0, b""), (done.returncode, done.stderr), name)
+            lines = re.sub(rb".\x08", b"", done.stdout).splitlines()
+            self.assertEqual([], [line for line in lines if len(line) > 80], name)
 
     def command(self, name):
         """Where a command of the packages lies that runs here."""
         for _, (what, source, *destination) in self.table.rows():
-            if destination == ["{bin}/" + name]:
+            if destination in (["{bin}/" + name], ["{admin}/" + name]):
                 return os.path.join(os.getcwd() if what == "built" else ROOT, source)
         self.fail("no command " + name)
 
