@@ -18,7 +18,7 @@ usage: scale.sh --plugin PATH [options]
   --lanes N          TCPX_LANES: sockets of each (default 1)
   --seconds N        idle with them (default 5)
   --plugin PATH      the plugin's .so
-  --net-bench PATH   default: net_bench beside the script, or as Bazel builds it with --config=opt
+  --net-bench PATH   default: net_bench next to the script, or as Bazel builds it with --config=opt
 TEXT
 }
 

@@ -57,7 +57,7 @@ absl::Status Transport::StartPool(const ThreadPlan& plan) {
   std::string reason;
   const EngineChoice engine = ProbeEngine(options.engine, &reason);
   if (options.engine == EngineChoice::kIoUring && engine != options.engine) {
-    TCPX_WARN("TCPX_ENGINE=io_uring is not to be had here: epoll serves instead (%s)", reason);
+    TCPX_WARN("TCPX_ENGINE=io_uring is not available here: epoll is used instead (%s)", reason);
   }
   const EngineChoice wanted = engine == EngineChoice::kEpoll ? engine : options.engine;
   runtime_.pool = std::make_unique<ProgressPool>();

@@ -17,7 +17,7 @@ namespace {
 constexpr MetricFamily kFamilies[] = {
     {"tcpx_build_info", "gauge", "1, and the version of the plugin."},
     {"tcpx_communicator_info", "gauge", "1 for each communicator with open connections, its id and its GPU."},
-    {"tcpx_start_time_seconds", "gauge", "When the plugin began to serve, in seconds since 1970."},
+    {"tcpx_start_time_seconds", "gauge", "When the plugin started, in seconds since 1970."},
     {"tcpx_connections", "gauge", "Connections that are open."},
     {"tcpx_connections_opened_total", "counter", "Connections that were ever made."},
     {"tcpx_connections_failed_total", "counter", "Connections that ended with an error."},

@@ -87,7 +87,7 @@ no_netlink() {
   everywhere 2 0
   netns_mend b eth2
   everywhere 2 2
-  unharmed no-netlink 'does not tell of interfaces that go and come'
+  unharmed no-netlink 'does not report changes of interfaces'
 }
 
 netns_case

@@ -256,7 +256,7 @@ function showRun(main, run, index) {
   if (run.allreduce.length) showAllreduce(place, run.allreduce);
   if (run.costs.length) place.append(plainTable("What connections cost", run.costs));
   if (run.optional_recv.length) place.append(plainTable("Receives with NCCL's hint and without", run.optional_recv));
-  if (run.mixed.length) place.append(plainTable("A ping-pong beside a stream", run.mixed));
+  if (run.mixed.length) place.append(plainTable("A ping-pong next to a stream", run.mixed));
   showAny(place, run.plots ?? [], run.tables ?? []);
 }
 

@@ -94,7 +94,7 @@ if grep -q '^ok  *engine  *io_uring is usable' <<<"$said" && (ulimit -l 0 && exa
   # The limit is the user's: other processes may have all of it just now.
   (ulimit -l 256 && examine a TCPX_ENGINE=io_uring TCPX_THREADS=8 --ranks 8 && broken "locked memory for a few rings" "(memory|engine)" "of the 64 rings|locked memory is 256 KiB" && exit "$failures") || failures=$((failures + 1))
 else
-  echo "SKIPPED: locked memory: io_uring is not to be had here, or its rings are not counted by this kernel ($(uname -r))"
+  echo "SKIPPED: locked memory: io_uring is not available here, or its rings are not counted by this kernel ($(uname -r))"
 fi
 (ulimit -Sn 512 && ulimit -Hn 512 && examine a && broken "few descriptors" limit "descriptors: 512" && exit "$failures") || failures=$((failures + 1))
 (ulimit -u 20 && examine a && broken "few threads" limit "threads: 20" && exit "$failures") || failures=$((failures + 1))

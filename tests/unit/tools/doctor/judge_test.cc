@@ -79,7 +79,7 @@ TEST(Streams, AFailureHasTheFixThatFits) {
        "set TCPX_ENCRYPT to"},
       {"connect failed: the peer has none of the ciphers that this process has: see TCPX_ENCRYPT_CIPHER",
        "set TCPX_ENCRYPT_CIPHER to"},
-      {"what came then is not its own: it was changed on the path (TCPX_ENCRYPT)", "middlebox"},
+      {"proved the secret, but what came after that was changed on the path (TCPX_ENCRYPT)", "middlebox"},
       {"an encrypted record stalled", "NCCL_DEBUG=INFO"},
       {"connect failed: the peer speaks another wire version: install one build", "one build"},
       {"error the plugin is not found on the other host: run tcpx_doctor there", "tcpx_doctor on the other host"},
