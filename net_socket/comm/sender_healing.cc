@@ -65,7 +65,7 @@ bool SenderHealing::LetsGo(int lane, LetGoWhy why, uint32_t* records_taken) {
   if (IsAbsent(state)) return false;
   if (IsUp(state) && why == LetGoWhy::kSilent && !LetsSilentGo(lane)) return false;
   if (IsUp(state) && why == LetGoWhy::kReturns &&
-      !parts_.healing->LetGo(absl::UnavailableError("it returns to its own path, which serves again"), lane)) {
+      !parts_.healing->LetGo(absl::UnavailableError("it returns to its own path, which works again"), lane)) {
     return false;
   }
   return parts_.Freeze(lane, records_taken);
@@ -84,8 +84,8 @@ bool SenderHealing::LetsSilentGo(int lane) {
   if (!unheard && (!ReadLaneTcpInfo(fd, &info) || !parts_.healing->Judge(suspected))) return false;
   const auto why = absl::UnavailableError(
       absl::StrCat(HealedVerdict(*parts_.setup, parts_.failure->vain()),
-                   unheard ? "nothing of what the peer says on it arrives, and another socket found the peer"
-                           : "nothing of what it holds is acknowledged, and another socket found the peer"));
+                   unheard ? "nothing that the peer sends on it arrives, and another socket found the peer"
+                           : "nothing that was sent on it is acknowledged, and another socket found the peer"));
   if (!parts_.healing->LetGo(why, lane, unheard ? Arbiter::Loss::kOther : Arbiter::Loss::kSilent)) return false;
   parts_.healing->Judge([&](Arbiter* arbiter) { arbiter->Moved(lane, now_ns); });
   return true;

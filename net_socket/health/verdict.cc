@@ -105,9 +105,9 @@ Verdict JudgeHere(const StallEvidence& evidence) {
 // Whether the peer's process is there. kNone: it is, or nobody knows.
 Verdict JudgeProcess(const StallEvidence& evidence) {
   if (!evidence.speaks || evidence.unanswered_ms < kUnansweredMs) return {};
-  return Hard(Cause::kProcessStopped, evidence.there,
-              absl::StrCat("its kernel takes what is sent, and its process has not answered for ",
-                           Seconds(evidence.unanswered_ms)));
+  return Hard(
+      Cause::kProcessStopped, evidence.there,
+      absl::StrCat("its kernel accepts data, and its process has not answered for ", Seconds(evidence.unanswered_ms)));
 }
 
 // What the peer has said.
@@ -116,7 +116,7 @@ Verdict JudgeNews(const StallEvidence& evidence) {
   Verdict verdict;
   if (peer.no_cpu_percent >= kStarvedPercent) {
     return Hard(Cause::kNoCpu, evidence.there,
-                absl::StrCat("they were ready and had none for ", peer.no_cpu_percent, " % of the time"));
+                absl::StrCat("they were ready to run, and had no CPU, for ", peer.no_cpu_percent, " % of the time"));
   }
   const bool own = peer.root.finder == evidence.self;
   if (peer.root.known() && !own) {
@@ -155,8 +155,9 @@ Verdict JudgeVain(const VainEvidence& evidence) {
 Verdict JudgeStall(const StallEvidence& evidence) {
   if (evidence.vain != Vain::kNone) return JudgeVain({evidence.vain, evidence.here, evidence.there});
   if (evidence.no_cpu_percent >= kStarvedPercent) {
-    return Hard(Cause::kNoCpu, evidence.here,
-                absl::StrCat("they were ready and had none for ", evidence.no_cpu_percent, " % of the time"));
+    return Hard(
+        Cause::kNoCpu, evidence.here,
+        absl::StrCat("they were ready to run, and had no CPU, for ", evidence.no_cpu_percent, " % of the time"));
   }
   Verdict verdict;
   verdict.undecided = Undecided(evidence);
