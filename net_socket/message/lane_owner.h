@@ -22,7 +22,7 @@ class LaneOwner {
   bool open() const { return state() == ConnectionState::kOpen; }
   bool failed() const { return state() == ConnectionState::kFailed; }
   ConnectionState state() const { return state_.load(std::memory_order_acquire); }
-  // `lane` can't go on, and with it the connection: it is open no more. Never waits.
+  // `lane` can't continue, and so neither can the connection: it is no longer open. Never waits.
   virtual void FailLane(absl::Status status, int lane) = 0;
   // The socket of `lane` has broken. True: the lane gets another one, and keeps still until then.
   virtual bool LoseLane(const absl::Status&, int) { return false; }
@@ -30,7 +30,7 @@ class LaneOwner {
   virtual void LaneBack(int) {}
   // The sender of `lane` has closed it. True: it keeps still until it gets another socket, as if lost.
   virtual bool ParkLane(int) { return false; }
-  // False: no lane that was lost gets another socket any more.
+  // False: a lane that was lost gets no other socket.
   virtual bool heals() const { return false; }
   // True exactly when the peer has said, or shown, that it is gone: however a socket ends then, nothing is missing but
   // what it did not send.

@@ -49,7 +49,7 @@ void LostPaths::JoinInLoop(User* user, const std::vector<const Nic*>& nics) {
                 std::string(opened.message()));
     }
   }
-  // Who never hears that it is back must not take it to be out.
+  // A lane that would never hear that the path is back must not take it to be out.
   if (added && links_.fd() >= 0) LookInLoop();
 }
 

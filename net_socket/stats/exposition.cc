@@ -68,7 +68,7 @@ std::string Label(absl::string_view name, absl::string_view value) {
 double Seconds(uint64_t ns) { return static_cast<double>(ns) * 1e-9; }
 double FromMicros(uint64_t us) { return static_cast<double>(us) * 1e-6; }
 
-// All digits of a count; no more of the rest than are known.
+// All digits of a count; of other numbers only the digits that are known.
 std::string Number(double value) {
   if (value == static_cast<double>(static_cast<int64_t>(value))) return absl::StrCat(static_cast<int64_t>(value));
   return absl::StrFormat("%.12g", value);
