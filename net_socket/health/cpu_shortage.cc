@@ -18,13 +18,13 @@ namespace {
 
 // A process of more threads than that is not looked at thread by thread.
 constexpr size_t kThreadsMax = 512;
-// What is less is reported as none.
+// A smaller shortage is reported as none.
 constexpr uint64_t kShortPercent = 50;
-// Of the time in which it wanted a CPU.
+// A thread wanted a CPU if it was ready, or ran, for so much of the time between two looks.
 constexpr uint64_t kWantedPercent = 70;
-// An application may have hundreds of threads, and ours stay.
+// For how many looks the names of threads are kept: an application may have hundreds, and ours do not change.
 constexpr int kNamesKeptLooks = 8;
-// A look so old is of another time. Whoever looks may be short of CPU as well, and come late.
+// An earlier look that is older than this does not count. The thread that looks may be short of CPU, too, and late.
 constexpr int64_t kOldNs = 30 * kSecond;
 
 }  // namespace

@@ -12,7 +12,7 @@
 namespace tcpx {
 namespace {
 
-// Who has not asked for so long has no stalled request any more.
+// A peer that has not asked for so long no longer has a stalled request.
 constexpr int64_t kAskedNs = 30 * kSecond;
 // Beyond so many connections what they come to may be so old.
 constexpr size_t kFewMax = 16;

@@ -51,8 +51,8 @@ Verdict Hard(Cause cause, std::string culprit, std::string text) {
   return verdict;
 }
 
-// A lane is silent, and whether the peer is heard elsewhere will be known in a moment: one flow is swallowed, or all.
-// Of a peer that can't be asked it never is.
+// A lane is silent, and whether the peer is heard elsewhere will be known in a moment: then either one flow is dropped,
+// or all are. It is never known for a peer that can't be asked.
 bool Undecided(const StallEvidence& evidence) {
   const bool kernel_heard = evidence.unanswered_ms > 0;
   const bool known = evidence.heard_now || kernel_heard || evidence.unheard_ms >= kUnheardMs;
@@ -168,7 +168,7 @@ Verdict JudgeStall(const StallEvidence& evidence) {
   if (verdict.cause != Cause::kNone) return verdict;
   verdict = JudgeProcess(evidence);
   if (verdict.cause != Cause::kNone) return verdict;
-  // Of a host that hears nothing something may still come, which is no answer.
+  // From a host that can't hear, data may still arrive; that is no answer.
   verdict.undecided = evidence.unheard_ms > 0;
   if (verdict.undecided) return verdict;
   if (evidence.peer != nullptr && evidence.unanswered_ms < kUnansweredMs) return JudgeNews(evidence);
