@@ -85,7 +85,7 @@ class LaneTable {
   bool Close(int lane, int64_t now_ns);
   // A lane that its sender has closed has let its socket go.
   void Parked(int lane) { (void)Move(lane, LaneState::kParking, LaneState::kClosed); }
-  // Of a lane that is up: it is to have another socket. False: it is not up.
+  // A lane that is up shall get another socket. False: it is not up.
   bool OrderMove(int lane);
   bool NoteUnheard(int lane);
   // An order to move the lane is void.
@@ -98,7 +98,7 @@ class LaneTable {
   bool PeerLeft(const std::vector<uint64_t>& taken);
   bool peer_left() const { return peer_left_.load(std::memory_order_acquire); }
   std::vector<uint64_t> TakenAtEnd() const;
-  // This end closes: nothing comes back, and nobody is in WithLanes any more, nor will be.
+  // This end closes: no lane comes back, and nobody is in WithLanes, nor will be.
   void End();
   // Calls it, unless the end has come. False: it has.
   template <typename Function>
