@@ -105,22 +105,24 @@ Arbiter::Finding ConnectionFailure::LookAtLane(int lane, int64_t now_ns) {
   const bool warns = healing_->Judge([now_ns](Arbiter* arbiter) { return arbiter->Warns(now_ns); });
   const Verdict verdict = JudgeVain({vain(), ThisProcessName(), PeerName(*setup_)});
   if (warns) {
-    TCPX_WARN_TO(setup_->communicator->log, "%s",
-                 Report(VerdictPrefix(verdict) +
-                            "lanes get one socket after the other, and none has moved a byte for seconds; the plugin "
-                            "keeps trying, more and more slowly, for TCPX_PEER_TIMEOUT in all",
-                        lane));
+    TCPX_WARN_TO(
+        setup_->communicator->log, "%s",
+        Report(VerdictPrefix(verdict) +
+                   "lanes get one socket after the other, and none has moved a byte for seconds; they are tried "
+                   "on, ever more slowly, for TCPX_PEER_TIMEOUT in all",
+               lane));
   }
   if (finding != Arbiter::Finding::kVain) return finding;
   const double seconds = static_cast<double>(setup_->runtime->options.peer_timeout_ns) * 1e-9;
   FailureKind kind = FailureKind::kSilence;
   if (verdict.cause == Cause::kPathLosesLarge) kind = FailureKind::kLarge;
   if (verdict.cause == Cause::kFlowsReset) kind = FailureKind::kResets;
-  FailFound(FailureOf(kind, absl::StrFormat("the lane had data to send, and no socket of it has moved a byte for "
-                                            "%.1f s (TCPX_PEER_TIMEOUT): look for a wrong MTU, a firewall or a load "
-                                            "balancer between the two addresses",
-                                            seconds)),
-            lane);
+  FailFound(
+      FailureOf(kind, absl::StrFormat("the lane has had something to send, and has moved no byte by any socket for "
+                                      "%.1f s (TCPX_PEER_TIMEOUT): look for a wrong MTU, a firewall or a load "
+                                      "balancer between the two addresses",
+                                      seconds)),
+      lane);
   return finding;
 }
 

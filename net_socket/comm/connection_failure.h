@@ -65,15 +65,14 @@ class ConnectionFailure final : public LaneOwner {
   bool ParkLane(int lane) override { return healing_ != nullptr && healing_->Park(lane); }
   bool heals() const override { return healing_ != nullptr && healing_->heals(); }
   bool peer_left() const override { return healing_ != nullptr && healing_->peer_left(); }
-  // Looks at a lane that heals, in the reactor. If none of its sockets moves a byte, that is reported, and after a
-  // while the connection fails.
+  // Of a lane that heals: another look, in the reactor. Where no socket of it moves a byte, that is reported, and in
+  // time the connection fails.
   Arbiter::Finding LookAtLane(int lane, int64_t now_ns);
   // What sockets in a row that move nothing have in common.
   Vain vain() const;
   // Null: no lane gets another socket.
   LaneHealing* healing() const { return healing_; }
-  // Housekeeping has found, or heard of, a failure. If the connection is failing already, `status` is the reason, and
-  // the failure that was found first is reported.
+  // What housekeeping has found, or heard. Where it is failing, that is a reason, and what was found first is reported.
   void FailFound(absl::Status status, int lane);
   // The reason is known, or has not come in time: a connection that is failing now fails.
   void FailInTime();

@@ -25,7 +25,7 @@ namespace tcpx {
 
 struct Runtime;
 
-// The state of a lane that may get its first socket while other threads look. It moves with its setup before they do.
+// Of a lane that may get its first socket while other threads look. It moves with its setup before they do.
 class LaneAbsence {
  public:
   LaneAbsence() = default;

@@ -40,7 +40,7 @@ void LaneSockets::EnterOpenLanes() {
 
 Handover LaneSockets::TakeSocket(int lane, SocketOffer* offer) {
   if (healing_ == nullptr || failure_->peer_told() || healing_->peer_left()) return Handover::kRefused;
-  // A peer must hear why this end fails, or that it closes, before it hears that there is no connection.
+  // A peer must hear why this end fails, or that it closes, before it hears that there is nothing to be had.
   if (failure_->failed() || !healing_->heals()) return Handover::kBusy;
   const absl::Status sealed = CheckSealed(setup_->runtime->options.encrypt, offer->seals.get());
   if (!sealed.ok()) {

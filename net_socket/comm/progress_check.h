@@ -47,12 +47,12 @@ class ProgressCheck {
 
  private:
   void LookAtLanes(int64_t now_ns);
-  // Calls `function` with the arbiter, which decides what is gone.
+  // Asks, or tells, who decides what is gone.
   template <typename Function>
   auto Judge(Function function) {
     return failure_->healing() == nullptr ? function(&*unhealed_) : failure_->healing()->Judge(function);
   }
-  // No lost lane gets another socket, and requests are stalled because of that.
+  // No lane that is lost gets another socket, and requests stand for it.
   bool NoSocketFor(int64_t ns, int64_t now_ns) const;
   void LookAtRequests(const Flight& flight, int64_t now_ns);
   void TellOfStall(int64_t now_ns);

@@ -85,8 +85,8 @@ bool SenderHealing::LetsSilentGo(int lane) {
   if (!unheard && (!ReadLaneTcpInfo(fd, &info) || !parts_.healing->Judge(suspected))) return false;
   const auto why = absl::UnavailableError(
       absl::StrCat(HealedVerdict(*parts_.setup, parts_.failure->vain()),
-                   unheard ? "nothing that the peer sends on it arrives, and another socket found the peer"
-                           : "nothing that was sent on it is acknowledged, and another socket found the peer"));
+                   unheard ? "nothing of what the peer says on it arrives, and another socket found the peer"
+                           : "nothing of what it holds is acknowledged, and another socket found the peer"));
   if (!parts_.healing->LetGo(why, lane, unheard ? Arbiter::Loss::kOther : Arbiter::Loss::kSilent)) return false;
   parts_.healing->Judge([&](Arbiter* arbiter) { arbiter->Moved(lane, now_ns); });
   return true;

@@ -42,7 +42,7 @@ class StallProbe {
 
   // What this rank waits for, as far as this connection knows; not known: it moves, or nobody knows.
   const WaitRoot& root() const { return root_; }
-  // The peer has answered, about the current stall, that it has posted nothing.
+  // The peer says of what stands now that it has posted nothing.
   bool PeerWaits() const { return heard_ && peer_.posted == 0; }
   std::string Why() const { return DescribeRoot(ThisProcessName(), root_); }
   int64_t since_ns() const { return since_ns_; }

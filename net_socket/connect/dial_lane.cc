@@ -139,7 +139,7 @@ void DialLane::Dialled() {
   if (err != 0) {
     const absl::Status failed = ways_.Ended(err);
     if (err == ECONNREFUSED && owner_->RefusalIsFinal()) return GiveUp(failed);
-    err == ECONNREFUSED ? Retry(failed) : NextWay(failed);  // A refusal is an answer: the path works.
+    err == ECONNREFUSED ? Retry(failed) : NextWay(failed);  // Who refuses is found.
     return;
   }
   ways_.Found();

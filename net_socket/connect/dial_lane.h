@@ -134,7 +134,7 @@ class DialLane final : public Reactor::Handler {
   // The only one who writes step_.
   void MoveTo(DialStep to);
   void TryWay();
-  // The current way finds no peer: tries the next one, or ends the attempt.
+  // The way at hand finds no peer: the next one, or the end of the attempt.
   void NextWay(const absl::Status& why);
   Hello MakeHello() const;
   void Dialled();

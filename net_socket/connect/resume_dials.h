@@ -11,8 +11,8 @@
 // Threads: made anywhere; the rest as Redialler.
 // States:  a lane: dialling -> offered to its connection -> over.
 // Units:   nanoseconds.
-// Errors:  LaneGone: at once where the peer's port refuses and its health socket has ended, or its process no longer
-//          knows the connection; else once no lane has been up for TCPX_RECONNECT_TIMEOUT, or for a while all was
+// Errors:  LaneGone: at once where the peer's port refuses and its health socket has ended, or its process knows the
+//          connection no more; else once no lane has been up for TCPX_RECONNECT_TIMEOUT, or for a while all was
 //          refused.
 #ifndef TCPX_NET_SOCKET_CONNECT_RESUME_DIALS_H_
 #define TCPX_NET_SOCKET_CONNECT_RESUME_DIALS_H_

@@ -94,7 +94,7 @@ class Arbiter {
     return none_since_ns != 0 && now_ns - none_since_ns >= alone_ns_;
   }
 
-  // Whether news of the lane's sockets may be logged just now.
+  // Whether what becomes of the lane's sockets is told just now.
   bool MayTell(int lane, int64_t now_ns);
   // True once, when a lane has moved no byte by any socket for long.
   bool Warns(int64_t now_ns);

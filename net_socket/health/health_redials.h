@@ -43,7 +43,7 @@ class HealthRedials {
   bool Refused(bool up, bool in_order, int64_t now_ns);
   // A dial has come to something else.
   void NotRefused() { refusals_.Forget(); }
-  // The peer no longer knows the connection: it is not asked again. Returns the connections, if they are still here.
+  // The peer knows its connection no more: it is not asked again. The connections, if they are still here.
   std::vector<ConnectionId> Refuse(const HealthRedialler* redialler);
 
  private:

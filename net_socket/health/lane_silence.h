@@ -3,9 +3,9 @@
 // Purpose: long before lane_liveness.h gives a lane up, another socket can be tried in addition. Pure.
 //
 // Rule:    A lane is suspected when it holds unacknowledged bytes, none was acknowledged for kSilentNs, nothing of the
-//          peer's came for as long, and the kernel has sent again, or has probed a closed window, kUnansweredMin
-//          times without an answer. A peer that does not read answers probes. Where a lane was moved a short while ago,
-//          and its socket has carried nothing since, the times double.
+//          peer's came for as long, and the kernel has sent again, or has probed a window that is shut, kUnansweredMin
+//          times in vain. A peer that does not read answers probes. Where a lane was moved a short while ago, and its
+//          socket has carried nothing since, the times double.
 // Threads: one at a time.
 // Units:   nanoseconds of MonotonicNanos.
 // Errors:  none.

@@ -168,7 +168,7 @@ Verdict JudgeStall(const StallEvidence& evidence) {
   if (verdict.cause != Cause::kNone) return verdict;
   verdict = JudgeProcess(evidence);
   if (verdict.cause != Cause::kNone) return verdict;
-  // From a host that can't hear, data may still arrive; that is no answer.
+  // Of a host that hears nothing something may still come, which is no answer.
   verdict.undecided = evidence.unheard_ms > 0;
   if (verdict.undecided) return verdict;
   if (evidence.peer != nullptr && evidence.unanswered_ms < kUnansweredMs) return JudgeNews(evidence);

@@ -30,7 +30,7 @@ class LaneOwner {
   virtual void LaneBack(int) {}
   // The sender of `lane` has closed it. True: it keeps still until it gets another socket, as if lost.
   virtual bool ParkLane(int) { return false; }
-  // False: a lane that was lost gets no other socket.
+  // False: no lane that was lost gets another socket any more.
   virtual bool heals() const { return false; }
   // True exactly when the peer has said, or shown, that it is gone: however a socket ends then, nothing is missing but
   // what it did not send.

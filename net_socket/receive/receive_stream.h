@@ -58,7 +58,7 @@ class ReceiveStream {
   bool lost_by_end() const { return lost_ && lost_by_ == 0; }
   // The lane goes on with another socket. Not OK: it can't.
   absl::Status Replace(SocketOffer offer);
-  // The lane is parked, and no longer needs its socket.
+  // The lane is parked, and its socket is of no more use.
   bool drops_socket() const { return drops_socket_; }
   void DropSocket();
   // The socket has sent something.

@@ -72,7 +72,7 @@ class SendStream {
   // False: nothing can be sealed, and the connection has failed.
   bool CanSeal();
 
-  // For lanes that heal: bytes of the stream that the socket holds unacknowledged; negative: not known.
+  // Of lanes that heal. Bytes of the stream that the socket holds unacknowledged; negative: not known.
   int64_t Queued() const { return QueuedOf(settings_.fd, sealer_.get()); }
   // Tells the requests what was acknowledged.
   void LookForAcks() { held_->Acked(Queued()); }
