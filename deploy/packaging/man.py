@@ -1,7 +1,7 @@
 """Manual pages, made from the text that a command prints for --help, which is in its source.
 
-Purpose: the raw string of a C++ source, the docstring of a Python script, or the comment at the start of a shell script,
-         after its first line. "usage:" becomes SYNOPSIS, "exit code:" EXIT
+Purpose: the raw string of a C++ source, the docstring of a Python script, or the comment at the start of a shell
+         script, after its first line. "usage:" becomes SYNOPSIS, "exit code:" EXIT
          STATUS, a line above an indented block its heading; what is indented stays as it is.
 Errors:  ValueError where a source has no such text.
 """
@@ -103,7 +103,8 @@ def parameters_page(markdown):
     out += [escaped("tcpx - parameters of the NCCL network plugin libnccl-net-tcpx"), ".SH DESCRIPTION"]
     for line in plain(introduction.partition("\n")[2].partition("This page is generated")[0]).strip().splitlines():
         bullet = line.startswith("- ")
-        out += ([".IP \\(bu 2"] if bullet else [".PP"] if not line else []) + ([escaped(line.strip("- "))] if line else [])
+        out += [".IP \\(bu 2"] if bullet else [".PP"] if not line else []
+        out += [escaped(line.strip("- "))] if line else []
     for group in groups:
         heading, *parameters = re.split(r"^### ", group, flags=re.M)
         title, _, rest = heading.partition("\n")

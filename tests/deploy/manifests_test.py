@@ -179,7 +179,8 @@ class ManifestsTest(unittest.TestCase):
                 own = container["securityContext"]
                 self.assertIs(False, own["allowPrivilegeEscalation"], name)
                 self.assertEqual({"drop": ["ALL"]}, own["capabilities"], name)
-                self.assertFalse(set(own) - {"allowPrivilegeEscalation", "capabilities", "readOnlyRootFilesystem"}, name)
+                self.assertFalse(set(own) - {"allowPrivilegeEscalation", "capabilities", "readOnlyRootFilesystem"},
+                                 name)
 
     def test_jobs_encrypt(self):
         for name, _, environment in training_pods():
@@ -191,7 +192,8 @@ class ManifestsTest(unittest.TestCase):
         files = [*KUBERNETES.glob("*.yaml"), ROOT / "deploy/chart/tcpx/values.yaml", ROOT / "deploy/Dockerfile"]
         found = set()
         for path in files:
-            found |= set(re.findall(r"^\s*(?:- )?(?:image|pauseImage): *([^\s{]+)|^ARG BASE=(\S+)", path.read_text(), re.M))
+            found |= set(re.findall(r"^\s*(?:- )?(?:image|pauseImage): *([^\s{]+)|^ARG BASE=(\S+)", path.read_text(),
+                                    re.M))
         images = {plain or base for plain, base in found}
         self.assertIn("debian:12-slim", images)
         for image in images - {"debian:12-slim"}:

@@ -114,7 +114,8 @@ class PackageTest(PackedOnce):
     def test_no_page_or_manifest_is_left_out(self):
         packed = {words[1] for _, words in self.table.rows() if words[0] == "file"}
         folders = [ROOT / "deploy" / name for name in ("chart", "grafana", "kubernetes", "prometheus")]
-        wanted = [path for folder in folders for path in folder.rglob("*") if path.is_file()] + [*ROOT.glob("docs/*.md")]
+        wanted = [path for folder in folders for path in folder.rglob("*")
+                  if path.is_file()] + [*ROOT.glob("docs/*.md")]
         wanted = {str(path.relative_to(ROOT)) for path in wanted if path.name != "BUILD.bazel"}
         self.assertLess(40, len(wanted))
         self.assertEqual(set(), wanted - packed)
@@ -186,7 +187,8 @@ class PackageTest(PackedOnce):
             for name in ("grafana/tcpx.json", "prometheus/tcpx-rules.yml", "seccomp/tcpx-io-uring.json",
                          "chart/tcpx/Chart.yaml", "kubernetes/installer.yaml"):
                 self.assertIn(share + name, files)
-            self.assertIn(b"complete -F", files[share.replace("libnccl-net-tcpx/", "") + "bash-completion/completions/tcpx_doctor"][1])
+            self.assertIn(b"complete -F",
+                          files[share.replace("libnccl-net-tcpx/", "") + "bash-completion/completions/tcpx_doctor"][1])
             (top,) = [data for name, (_, data) in files.items() if name.endswith("bin/tcpx_top")]
             self.assertIn(b'VERSION = "9.8"', top)
 

@@ -69,7 +69,8 @@ sizes_and_marks() {
   examine a 10.1.0.2 --ms 0 && broken "large packets vanish" mtu "1400 bytes pass.*dropped silently"
   # What does not connect, or stalls, for this reason is said once, and blames no firewall.
   examine a 10.1.0.2 --ms 200 TCPX_PEER_TIMEOUT=2 && fixed_by "large packets vanish" flow "what the line about mtu says"
-  (($(grep -c '^problem  *flow ' <<<"$said") == 1)) || not_so "large packets vanish: the streams' problem is there twice"
+  (($(grep -c '^problem  *flow ' <<<"$said") == 1)) ||
+    not_so "large packets vanish: the streams' problem is there twice"
   netns_heal b
 
   netns_nft b 'add table inet wash'
