@@ -86,7 +86,7 @@ void ProgressCheck::LookAtRequests(const Flight& flight, int64_t now_ns) {
   }
 }
 
-// While no lane is up at all, TCPX_RECONNECT_TIMEOUT counts, and the dialling end keeps it.
+// While no lane is up at all TCPX_RECONNECT_TIMEOUT counts, and whoever dials knows it.
 bool ProgressCheck::NoSocketFor(int64_t ns, int64_t now_ns) const {
   if (failure_->healing() == nullptr || failure_->direction() != Direction::kSend) return false;
   bool lost = false, up = false;

@@ -42,7 +42,7 @@ class SenderHealing final : public RedialledLanes {
 
  private:
   void MovesUnheard(int lane);
-  // A lane was looked at.
+  // Of a lane that was looked at. False: the connection has failed.
   void Look(int lane, int64_t now_ns);
   bool LetsSilentGo(int lane);
 

@@ -59,7 +59,7 @@ class Dialler {
 
   // In the reactor.
   DialLog log_;
-  // For peers with two addresses, by the first one: the address that a dial reached, so that the next begins there.
+  // Of peers with two addresses, by the first: which one a dial has come to, so that the next begins there.
   absl::flat_hash_map<std::string, SocketAddress> reached_;
   absl::flat_hash_map<uint64_t, std::unique_ptr<Dial>> dials_;
 };

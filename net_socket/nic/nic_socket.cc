@@ -23,7 +23,7 @@ namespace {
 
 // As NCCL's listening sockets; the kernel cuts it to net.core.somaxconn.
 constexpr int kBacklog = 16384;
-// How often to go through a range while others take its ports at the same time.
+// Through a range, as long as others are met on the way.
 constexpr int kRounds = 10;
 
 // Where the kernel forbids it, routing decides.

@@ -81,8 +81,7 @@ class Class:
 ATTRIBUTES = re.compile(
     r"\[\[.*?\]\]|\b(?:TCPX|ABSL)_[A-Z_]+(?:\s*\([^()]*(?:\([^()]*\)[^()]*)*\))?|\balignas\s*\([^)]*\)")
 NO_METHOD = re.compile(r"(using|typedef|static_assert|enum|template\s*<.*>\s*friend)\b")
-CLASS_HEAD = re.compile(r"(?:template\s*<.*?>\s*)?(class|struct|union)\s+(?:alignas\s*\([^)]*\)\s*)?([\w:]+)",
-                        re.DOTALL)
+CLASS_HEAD = re.compile(r"(?:template\s*<.*?>\s*)?(class|struct|union)\s+(?:alignas\s*\([^)]*\)\s*)?([\w:]+)", re.DOTALL)
 ACCESS = re.compile(r"\s*(public|protected|private)\s*$")
 
 

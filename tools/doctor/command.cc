@@ -11,8 +11,6 @@ namespace doctor {
 
 namespace {
 
-constexpr int kHostsMs = 200;
-
 // What comes before the options: nothing, "listen", "hosts FILE", "--hosts FILE", "--parameters", or a host.
 absl::StatusOr<std::vector<std::string>> TakeWords(std::vector<std::string> arguments, Command* command) {
   if (arguments.empty() || arguments[0].empty()) return arguments;
@@ -69,8 +67,8 @@ absl::StatusOr<Command> ParseCommand(const std::vector<std::string>& arguments) 
     parser.Text("--start", &command.start);
     parser.Text("--remote", &command.remote);
     parser.Number("--at-once", &command.at_once, 1, 128);
-    command.milliseconds = kHostsMs;
-    command.port = 0;  // each host's kernel chooses
+    command.milliseconds = 200;  // per stream: there are many pairs
+    command.port = 0;            // each host's kernel chooses
   }
   const absl::Status status = parser.Parse(*options);
   if (!status.ok()) return status;
