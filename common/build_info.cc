@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t Padded(size_t bytes) { return (bytes + 3) / 4 * 4; }
 
-// Of the notes in [at, end), as they lie in memory.
+// The build id in the notes in [at, end), as they are in memory.
 std::string IdInNotes(const char* at, const char* end) {
   while (static_cast<size_t>(end - at) >= sizeof(ElfW(Nhdr))) {
     ElfW(Nhdr) note;

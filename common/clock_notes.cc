@@ -27,11 +27,11 @@ namespace {
 
 constexpr char kName[] = "tcpx-clock-notes";
 constexpr char kOwnDescriptors[] = "/proc/self/fd/";
-// Names have their bounds, and so have lines. What is older than this may be being overwritten.
+// Names have bounds, and so have lines. A writer may be overwriting whatever is older than kReadable.
 constexpr size_t kLineMax = 4096;
 constexpr uint64_t kReadable = ClockNotes::kRingBytes - kLineMax;
 
-// Of what was ever written, where that begins which can still be read.
+// The position from which the ring can still be read, after `written` bytes were written in all.
 uint64_t Oldest(uint64_t written) { return written > kReadable ? written - kReadable : 0; }
 
 // Hosts may share a name, and containers count their processes each from 1.

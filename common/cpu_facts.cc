@@ -122,7 +122,7 @@ absl::string_view ValueOf(absl::string_view text, absl::string_view key) {
   return "";
 }
 
-// Of a status file of /proc.
+// The CPUs that the status file in this folder of /proc allows.
 std::vector<int> AllowedCpus(const std::string& folder) {
   const std::string text = ReadSmallFile(folder + "/status").value_or("");
   return ParseCpuList(ValueOf(text, "Cpus_allowed_list:")).value_or(std::vector<int>());

@@ -20,7 +20,7 @@
 
 namespace tcpx {
 
-// Of an interface: its name. Of an address: that.
+// Either an interface's name or an address has changed; the other member is empty.
 struct LinkNews {
   std::string name;
   SocketAddress address;

@@ -18,19 +18,20 @@
 #define TCPX_THREAD_ANNOTATION(x)
 #endif
 
-// Of a class: it is a lock; it holds one from its constructor to its destructor.
+// On a class: the class is a lock; the class holds a lock from its constructor to its destructor.
 #define TCPX_CAPABILITY(name) TCPX_THREAD_ANNOTATION(capability(name))
 #define TCPX_SCOPED_CAPABILITY TCPX_THREAD_ANNOTATION(scoped_lockable)
-// Of a member: it, or what it points to, is touched with the mutex held only.
+// On a member: it, or what it points to, is touched only while the mutex is held.
 #define TCPX_GUARDED_BY(mutex) TCPX_THREAD_ANNOTATION(guarded_by(mutex))
 #define TCPX_PT_GUARDED_BY(mutex) TCPX_THREAD_ANNOTATION(pt_guarded_by(mutex))
-// Of a function: the caller holds the mutexes; does not hold them; holds them afterwards; no longer holds them.
+// On a function: its caller holds the mutexes; does not hold them; holds them after the call (two); no longer holds
+// them.
 #define TCPX_REQUIRES(...) TCPX_THREAD_ANNOTATION(requires_capability(__VA_ARGS__))
 #define TCPX_EXCLUDES(...) TCPX_THREAD_ANNOTATION(locks_excluded(__VA_ARGS__))
 #define TCPX_ACQUIRE(...) TCPX_THREAD_ANNOTATION(acquire_capability(__VA_ARGS__))
 #define TCPX_TRY_ACQUIRE(...) TCPX_THREAD_ANNOTATION(try_acquire_capability(__VA_ARGS__))
 #define TCPX_RELEASE(...) TCPX_THREAD_ANNOTATION(release_capability(__VA_ARGS__))
-// Of a function that the analysis can't follow: say why.
+// On a function that the analysis can't follow: a comment there says why.
 #define TCPX_NO_THREAD_SAFETY_ANALYSIS TCPX_THREAD_ANNOTATION(no_thread_safety_analysis)
 
 namespace tcpx {

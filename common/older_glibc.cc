@@ -97,7 +97,7 @@ int LookInto(dl_phdr_info* object, size_t, void* data) {
 
 }  // namespace
 
-// Under other names here: the headers declare them, each in its own way.
+// They have other names here: the headers declare the real ones, each differently.
 extern "C" {
 
 // 2.32. Were it true, libstdc++ would count references without atomic instructions.

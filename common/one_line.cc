@@ -8,7 +8,7 @@
 namespace tcpx {
 namespace {
 
-// Of a character of 1 to 4 bytes.
+// The code point of a character of 1 to 4 bytes.
 uint32_t CodePoint(absl::string_view character) {
   const auto head = static_cast<unsigned char>(character[0]);
   if (character.size() == 1) return head;

@@ -135,7 +135,7 @@ using ParameterField =
     std::variant<int Options::*, int64_t Options::*, bool Options::*, EngineChoice Options::*, Switch Options::*,
                  PortRange Options::*, AskedClass Options::*, std::string Options::*>;
 
-// Who may need a parameter: most who run jobs, who runs the machines, or few.
+// Who may need a parameter: most users who run jobs, operators of the machines, or few.
 enum class Audience { kMost, kOperator, kFew };
 
 // A value outside the range, and the word for it: "auto" for -1, say. Both the word and the number are accepted.

@@ -28,8 +28,8 @@ struct TcpInfo {
   uint32_t needless = 0;                   // of these, that the peer had already; 0: not known (before Linux 4.19)
   uint32_t segments_sent = 0;              // with data, of the whole life; 0: not known (before Linux 4.6)
   uint64_t delivery_bytes_per_second = 0;  // as last measured; 0: not known (before Linux 4.9)
-  // Of the whole life: bytes were not acknowledged; of this, the peer's window, or the send buffer, was the limit. 0:
-  // not known (before Linux 4.10).
+  // Time, over the connection's life, in which bytes were not acknowledged; and the parts of it in which the peer's
+  // window, or the send buffer, was the limit. 0: not known (before Linux 4.10).
   uint64_t busy_us = 0;
   uint64_t window_limited_us = 0;
   uint64_t buffer_limited_us = 0;

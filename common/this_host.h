@@ -1,10 +1,10 @@
-// this_host.h: the name of this host, what tells this network namespace from all others, and whose an address in it is.
+// this_host.h: the name of this host, a mark of this network namespace, and which interface has an address.
 //
 // Purpose: an address that several hosts or containers have (bridges of docker, a local DNS, loopback) leads each of
-//          them to itself. Who dials it can tell only if the peer says where it is.
+//          them to itself. A dialler notices that only if the peer says on which host it is.
 //
 // Threads: any.
-// Errors:  0, and an empty name, where the kernel does not tell.
+// Errors:  0, and an empty name, if the kernel does not say.
 #ifndef TCPX_COMMON_THIS_HOST_H_
 #define TCPX_COMMON_THIS_HOST_H_
 
@@ -18,8 +18,8 @@ namespace tcpx {
 // What gethostname(2) says.
 std::string HostName();
 
-// Of this boot of this host and this network namespace. Containers that share one may differ in it where their manager
-// gives each a boot id of its own.
+// The same number for all processes of this boot of this host in this network namespace. Containers that share a
+// namespace may still differ, if their manager gives each its own boot id.
 uint64_t HostMark();
 
 // The interface that has the address: "eth0".

@@ -50,7 +50,7 @@ struct AskedClass {
   bool operator==(const AskedClass& other) const { return value == other.value && named == other.named; }
 };
 
-// Of "ef", say, in any case; nothing for any other text.
+// The DSCP that a name such as "ef" means, in upper or lower case; nothing for any other text.
 std::optional<int> DscpOfName(absl::string_view text);
 
 struct MappedClass {

@@ -26,7 +26,7 @@ std::string MisspeltSecurity(const char* const* environment);
 // It was a parameter once.
 bool IsRemovedParameter(absl::string_view name);
 
-// Of the parameters that begin with `prefix` the one whose name is nearest to `as_written`; empty where none is near.
+// The parameter that begins with `prefix` and whose name is nearest to `as_written`; empty if none is near.
 std::string NearestParameter(absl::string_view as_written, absl::string_view prefix);
 
 }  // namespace tcpx

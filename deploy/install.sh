@@ -5,10 +5,11 @@
 #   DIR            gets libnccl-net-tcpx.so, the links libnccl-net.so and librccl-net-tcpx.so (RCCL's name for it),
 #                  libnccl-profiler-tcpx.so, and the tools in bin: tcpx_doctor, tcpx_top, tcpx_trace_merge, net_bench
 #   --seccomp DIR  gets the seccomp profile too: a node's /var/lib/kubelet/seccomp
+#   --version      the version of what it installs
 #
-# A file is put in place by a rename: a process that has the old one open keeps it whole. What it is written to first has a
-# folder of its own with a random name: a link that somebody else has left there leads nowhere. TCPX_NO_DEFAULT_LINK=1 leaves
-# out libnccl-net.so, and so the plugin to those who name it (NCCL_NET_PLUGIN=tcpx).
+# Each file is first written to a new folder with a random name, where nobody can have left a link, and then renamed to
+# its place: a process that has the old file open keeps it whole. TCPX_NO_DEFAULT_LINK=1 leaves out libnccl-net.so: only
+# jobs that name the plugin (NCCL_NET_PLUGIN=tcpx) then use it.
 #
 # exit codes: 0 done; 1 a file can't be written; 2 wrong use
 set -eu
@@ -28,6 +29,10 @@ put() {
 seccomp=
 case ${1:-} in
   -h | --help) usage; exit 0 ;;
+  --version)
+    version=$("$source/bin/tcpx_doctor" --version 2>/dev/null) || version='(from the sources)'
+    echo "install.sh ${version#tcpx_doctor }"
+    exit 0 ;;
   --seccomp)
     seccomp=${2:-}
     [ -n "$seccomp" ] || { echo "install.sh: --seccomp needs a folder" >&2; exit 2; }

@@ -5,7 +5,7 @@
 //
 // Threads: as NCCL uses a network plugin. Functions may be entered concurrently for different objects. On one Comm,
 //          Send, Receive and Test come from one thread at a time, while RegisterMemory and DeregisterMemory may run
-//          beside them on another.
+//          at the same time on another.
 // Units:   sizes are bytes, speeds Mbit/s, latencies microseconds.
 // Errors:  an absl::Status whose code says whose fault it was; ResultFromStatus (nccl/result.h) maps it:
 //            kUnavailable         the peer or the network          -> ncclRemoteError
@@ -120,7 +120,7 @@ class DeviceApi {
 
   // init of every version. Idempotent for api_version <= 10: returns the one process context.
   virtual absl::StatusOr<Context*> CreateContext(const ContextOptions& options) = 0;
-  // finalize. A null context is a no-op. Returns once no thread serves this context any more.
+  // finalize. A null context is a no-op. Returns once no thread works for this context.
   virtual absl::Status DestroyContext(Context* context) = 0;
 
   virtual absl::StatusOr<int> DeviceCount() = 0;

@@ -5,7 +5,7 @@
 namespace tcpx {
 
 ncclResult_t ResultFromStatus(const absl::Status& status) {
-  if (status.ok()) return ncclSuccess;  // Of nearly all calls, and cheaper than the code.
+  if (status.ok()) return ncclSuccess;  // Nearly all calls; cheaper than asking for the code.
   switch (status.code()) {
     case absl::StatusCode::kUnavailable:
       return ncclRemoteError;

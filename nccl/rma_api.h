@@ -86,7 +86,7 @@ class RmaGroupApi {
 
 class RmaApi : public RmaTransferApi, public RmaGroupApi {};
 
-// The one behind the exported tables: the shared library defines it with the transport, a test with a fake.
+// What the exported tables call: the shared library defines it with the transport, a test with a fake.
 RmaApi& TheRma();
 
 }  // namespace tcpx

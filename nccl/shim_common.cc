@@ -163,7 +163,7 @@ bool AreBuffers(void* const* data, const Size* sizes, int n) {
   return true;
 }
 
-// NCCL tries a refused call again and shows no more than the result's name.
+// NCCL repeats a refused call, and shows only the result's name.
 ncclResult_t Refuse(void* comm, const std::string& text) {
   ThePlugin().ReportMisuse(static_cast<Comm*>(comm), text);
   return ncclInvalidArgument;

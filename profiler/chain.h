@@ -21,7 +21,7 @@
 
 namespace tcpx {
 
-// Of a communicator, as NCCL gives them to init.
+// A communicator, as NCCL describes it to init.
 struct CommunicatorFacts {
   uint64_t id = 0;
   const char* name = nullptr;  // may be null

@@ -27,7 +27,7 @@ void TakePointToPoint(const Descriptor& event, EventFacts* facts) {
   facts->peer = event.p2p.peer;
 }
 
-// Of the network events only those whose descriptor is known are looked into.
+// Looks only into network events whose descriptor is known.
 void TakeNetwork(int64_t id, const void* data, EventFacts* facts) {
   constexpr int64_t kSocket = NCCL_PROFILER_NET_TYPE_SOCK | NCCL_PROFILER_NET_SOCKET_VER;
   if (id != kSocket || data == nullptr) return;

@@ -37,8 +37,8 @@ namespace tcpx {
 
 class Recorder final : private TraceSource {
  public:
-  // Of events of the trace: about 25 MiB, made as they are needed. So many are made before one is used again, because
-  // children may begin long after their parent's end.
+  // Slots for events of the trace: about 25 MiB, made as they are needed. All are made before one is used again,
+  // because children may begin long after their parent's end.
   static constexpr uint32_t kSlotsMax = 1 << 16;
   static constexpr uint32_t kSlotsMin = 1 << 12;
   // With those that only another profiler wants, or for which the trace had none.
@@ -107,7 +107,7 @@ class Recorder final : private TraceSource {
   void ChildStops(uint32_t parent, int64_t now_ns) TCPX_REQUIRES(mutex_);
   void Finish(uint32_t index) TCPX_REQUIRES(mutex_);
   void FinishLingering(int64_t now_ns) TCPX_REQUIRES(mutex_);
-  // Of communicators that are over: the rows that nothing comes to any more.
+  // The rows of communicators that have ended: no further event belongs to them.
   std::vector<uint32_t> ForgetEnded() TCPX_REQUIRES(mutex_);
 
   TraceBatch TakeBatch(int64_t now_ns) override;

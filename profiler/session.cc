@@ -135,7 +135,7 @@ void ShowMask(Shared* shared) {
   if (__atomic_load_n(mask, __ATOMIC_RELAXED) != wanted) __atomic_store_n(mask, wanted, __ATOMIC_RELAXED);
 }
 
-// Of a rank's timeline, in both its files.
+// The size of a rank's timeline, both files together.
 constexpr uint64_t kTraceBytes = 256 << 20;
 
 std::unique_ptr<Recorder> StartTrace(const Options& options, const CommunicatorFacts& facts, Shared* shared) {

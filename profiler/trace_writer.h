@@ -27,7 +27,7 @@ namespace tcpx {
 struct TraceBatch {
   std::vector<NewTrack> tracks;
   std::vector<const Event*> events;  // these stay as they are until BatchWritten
-  std::vector<uint32_t> gone;        // rows that nothing comes to any more
+  std::vector<uint32_t> gone;        // rows without further events
 };
 
 class TraceSource {

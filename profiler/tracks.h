@@ -57,7 +57,7 @@ class Tracks {
   }
   // Those made since the last call.
   std::vector<NewTrack> TakeNew();
-  // The rows of a communicator's keys (TrackKey); none of them is taken any more.
+  // Returns the rows of a communicator's keys (TrackKey), and frees them.
   std::vector<uint32_t> Forget(uint32_t communicator);
   // Kinds of events that it remembers.
   size_t kinds() const { return rows_.size(); }

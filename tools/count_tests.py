@@ -6,8 +6,8 @@ usage: count_tests.py [--checks FILE] [--cases FILE] CONFIG=EVENTS...
 EVENTS is what --build_event_json_file wrote, so that cached results count and stale ones do not. One GoogleTest case
 counts as one; a test that is no GoogleTest (a shell script) counts as one, and as skipped when it printed a line that
 starts with "SKIPPED:". A test that could not be built, or that failed after its last case (a leak, say), is a failure.
---checks FILE has lines of name, passed|failed|skipped and reason, separated by tabs. --cases FILE is written: a line per
-case, with its folder, however many configurations ran it; `diff` of two such files says what was lost or has come.
+--checks FILE has lines of name, passed|failed|skipped and reason, separated by tabs. --cases FILE is written: a line
+per case, with its folder, however many configurations ran it; `diff` of two such files says what was lost or has come.
 
 Exits 1 when something failed or nothing passed.
 """

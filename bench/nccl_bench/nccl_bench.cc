@@ -9,6 +9,7 @@
 #include "bench/nccl_bench/launch.h"
 #include "bench/nccl_bench/options.h"
 #include "bench/nccl_bench/rank.h"
+#include "common/build_info.h"
 
 namespace tcpx {
 namespace nccl_bench {
@@ -22,6 +23,10 @@ int Main(const std::vector<std::string>& arguments) {
   }
   if (options->help) {
     fputs(UsageText(), stdout);
+    return 0;
+  }
+  if (options->version) {
+    printf("nccl_bench %s, build id %s\n", kVersion, BuildId().c_str());
     return 0;
   }
   signal(SIGPIPE, SIG_IGN);

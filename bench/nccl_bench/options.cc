@@ -52,6 +52,7 @@ class Parser {
 Parser::Parser() {
   parser_.Flag("--help", &options_.help);
   parser_.Flag("-h", &options_.help);
+  parser_.Flag("--version", &options_.version);
   parser_.Flag("--graph", &options_.graph);
   parser_.Flag("--no-check", &options_.check, false);
   parser_.Number("-r", &options_.root, 0, 1 << 20);
@@ -113,7 +114,7 @@ absl::Status Parser::Finish() {
 
 absl::StatusOr<Options> Parser::Parse(const std::vector<std::string>& arguments) {
   absl::Status status = parser_.Parse(arguments);
-  if (status.ok() && !options_.help) status = Finish();
+  if (status.ok() && !options_.help && !options_.version) status = Finish();
   if (!status.ok()) return status;
   return options_;
 }

@@ -31,6 +31,7 @@ const char* ModeName(Mode mode);
 
 struct Options {
   bool help = false;
+  bool version = false;
   Mode mode = Mode::kBench;
   std::vector<Collective> collectives = {Collective::kAllReduce};
   std::vector<DataType> types = {DataType::kFloat};

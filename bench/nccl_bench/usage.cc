@@ -26,7 +26,7 @@ where
   --local N              start N ranks here. Fewer GPUs than ranks: each rank says that it is a host of its own
                          (NCCL_HOSTID), so that they may share a GPU; times are then distorted
   --nets NET[,NET...]    run all of it over each of these in turn (NCCL_NET), for example tcpx,Socket: every rank
-                         asserts that NCCL uses that one, and a last table sets each beside the last named. With
+                         asserts that NCCL uses that one, and a last table compares each with the last named. With
                          --local each rank is a host of its own, or NCCL would not use the network
   --plugin P             NCCL_NET_PLUGIN of nets that are not NCCL's own: a path or a name; '' leaves it unset
                          (default: as the environment has it, else tcpx)
@@ -41,6 +41,7 @@ what else
                          what abort and killed disturb are all-reduces of the largest size, -e
   --rounds N             of reload (default 50)
   --timeout SECONDS      a rank without progress for so long ends, saying where (default 120)
+  --version              version and build
 
 exit code: 0 done and right; 1 something failed, was wrong or used another network; 2 wrong usage
 )";

@@ -24,7 +24,7 @@ enum class Mode : uint32_t {
   kIdle,          // what connections cost that do nothing
   kSetup,         // what it costs to set connections up
   kAllreduce,     // ring all-reduce of floats
-  kMixed,         // a ping-pong beside a stream of large messages
+  kMixed,         // a ping-pong next to a stream of large messages
   kOptionalRecv,  // flags in the data, polled by a second thread, with NCCL's hint and without
 };
 const char* ModeName(Mode mode);

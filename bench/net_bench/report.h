@@ -52,7 +52,7 @@ struct FlagRow {
   FlagSamples samples[2];  // without NCCL's hint, with it
 };
 
-// A ping-pong beside a stream; one entry per sample.
+// A ping-pong next to a stream; one entry per sample.
 struct MixedSamples {
   std::vector<double> p50_us;  // half round trips
   std::vector<double> p99_us;

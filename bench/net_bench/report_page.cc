@@ -40,8 +40,8 @@ std::string HtmlPage(const std::vector<std::string>& runs, absl::string_view wri
   return absl::StrCat(
       "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>net_bench</title>\n<style>\n",
       page::kUplotStyle, page::kStyle, "</style>\n<h1>net_bench</h1>\n<p id=\"written\">", written,
-      "</p>\n<main></main>\n<noscript>The tables and plots need JavaScript; the figures stand in this ",
-      "file as JSON.</noscript>\n<script type=\"application/json\" id=\"runs\">[\n", data, "]</script>\n<script>\n",
+      "</p>\n<main></main>\n<noscript>The tables and plots need JavaScript; this file also has the figures ",
+      "as JSON.</noscript>\n<script type=\"application/json\" id=\"runs\">[\n", data, "]</script>\n<script>\n",
       page::kUplotScript, "</script>\n<script>\n", page::kScript, "</script>\n</html>\n");
 }
 

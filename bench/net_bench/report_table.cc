@@ -232,7 +232,7 @@ std::string FlagTable(const std::vector<FlagRow>& rows) {
 
 std::string MixedTable(const std::vector<MixedRow>& rows) {
   std::string text = absl::StrCat(
-      "#\n# mixed: a ping-pong beside a stream of ", FormatSize(kMixedStreamBytes), " messages\n",
+      "#\n# mixed: a ping-pong next to a stream of ", FormatSize(kMixedStreamBytes), " messages\n",
       "#        half round trip, us: median of p50, p99             stream, GB/s      round trips\n"
       "#   size   plugin      p99      raw      p99 p99 ratio   plugin      raw   plugin      raw  samples\n");
   const auto median = [](const std::vector<double>& values) { return Quantile(values, 0.5); };

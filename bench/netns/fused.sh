@@ -6,8 +6,8 @@
 #
 # Shows how much of the sum of the links one connection gets, and what each of them carried.
 #
-# Units:   Mbit/s of frames as the wire has them, Ethernet, IP and TCP headers included (14 + 20 or 40 + 32 bytes in each
-#          frame). Throughput is payload that was acknowledged (tcpi_bytes_acked).
+# Units:   Mbit/s of frames as the wire has them, Ethernet, IP and TCP headers included (14 + 20 or 40 + 32 bytes in
+#          each frame). Throughput is payload that was acknowledged (tcpi_bytes_acked).
 # Errors:  exit code 0 done, 1 the benchmark or the plugin failed, 2 wrong usage. A machine that forbids namespaces or
 #          has no tc, nft or ss: a line "SKIPPED: reason".
 # Needs:   root, or namespaces of one's own; iproute2, nftables, awk. Leaves nothing.

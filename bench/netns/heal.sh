@@ -7,8 +7,8 @@
 # Every byte is checked (heal/stream.cc). A row is one measure, its bar, and whether it holds.
 #
 # Units:   as each row says; rates are of messages that arrived, both ways together.
-# Errors:  exit code 0 every bar holds, 1 one does not, 2 wrong usage. A machine that forbids namespaces or has no tc, nft
-#          or ss: a line "SKIPPED: reason".
+# Errors:  exit code 0 every bar holds, 1 one does not, 2 wrong usage. A machine that forbids namespaces or has no tc,
+#          nft or ss: a line "SKIPPED: reason".
 # Needs:   root, or namespaces of one's own; iproute2, nftables, awk; a kernel with INET_DIAG_DESTROY for `kills`, with
 #          connection tracking for `nat`. Leaves nothing.
 # Source:  unshare(1), ss(8), nft(8).
@@ -48,7 +48,8 @@ declare -A sets=([--timeline]=timeline=1)
 declare -A takes=([--plugin]=plugin [--cases]=cases [--seconds]=seconds [--outage]=outage [--rate]=rate [--size]=size
   [--window]=window [--stream]=stream)
 read_options "$@"
-[[ $cases =~ ^(fused|switch|cable|resets|nat|swallow|kills|gone)(,(fused|switch|cable|resets|nat|swallow|kills|gone))*$ ]] ||
+known='(fused|switch|cable|resets|nat|swallow|kills|gone)'
+[[ $cases =~ ^$known(,$known)*$ ]] ||
   wrong "--cases takes a list, such as fused,kills"
 [[ $seconds$outage$rate$size$window =~ ^[0-9]+$ ]] || wrong "numbers are whole"
 require_plugin
@@ -196,7 +197,8 @@ out() {
   else
     row "$1" "$3 out: of what is left" \
       "$(ratio "$(mean "$(after "$cut" 2)" "$mended")" "$(ratio "$base" "$4")")" ">=0.9"
-    row "$1" "$3 back: full rate after, s" "$(regained "$mended" "$(awk -v b="$base" 'BEGIN { print 0.95 * b }')")" "<=2"
+    row "$1" "$3 back: full rate after, s" \
+      "$(regained "$mended" "$(awk -v b="$base" 'BEGIN { print 0.95 * b }')")" "<=2"
   fi
 }
 

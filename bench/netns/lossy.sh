@@ -3,7 +3,8 @@
 #
 #   bench/netns/lossy.sh --plugin PATH [options]
 #
-# For each share of loss: bare sockets first, as many as the plugin has lanes for bulk, then the plugin, and their ratio.
+# For each share of loss: bare sockets first, as many as the plugin has lanes for bulk, then the plugin, and their
+# ratio.
 #
 # Units:   percent of packets; Mbit/s of payload that was acknowledged (tcpi_bytes_acked).
 # Errors:  exit code 0 done, 1 the benchmark or the plugin failed, 2 wrong usage. A machine that forbids namespaces or
@@ -80,11 +81,13 @@ echo "  loss %  bare Mbit/s  plugin Mbit/s  ratio"
 for share in ${loss//,/ }; do
   per_mille=$(awk -v share="$share" 'BEGIN { printf "%d", share * 10 + 0.5 }')
   for host in a b; do
-    ((per_mille == 0)) || netns_lose "$host" "$per_mille" meta l4proto tcp tcp dport != $control_port tcp sport != $control_port
+    ((per_mille == 0)) ||
+      netns_lose "$host" "$per_mille" meta l4proto tcp tcp dport != $control_port tcp sport != $control_port
   done
   measure raw
   bare=$mbps
   measure plugin
-  awk -v s="$share" -v b="$bare" -v p="$mbps" 'BEGIN { printf "%8s %12.0f %14.0f  %5.2f\n", s, b, p, (b > 0 ? p / b : 0) }'
+  awk -v s="$share" -v b="$bare" -v p="$mbps" \
+    'BEGIN { printf "%8s %12.0f %14.0f  %5.2f\n", s, b, p, (b > 0 ? p / b : 0) }'
   for host in a b; do netns_heal "$host"; done
 done

@@ -25,7 +25,7 @@ usage: paths.sh --plugin PATH --paths SPEC | --per-flow MBIT --link MBIT | --one
   --per-flow MBIT      each flow is limited to so much, and all of them to --link
   --one-path           a link without a limit
   --plugin PATH        the plugin's .so. Its defaults, with TCPX_HEAL=1, unless the environment says otherwise
-  --lanes-by-turns L   instead of one run with the defaults: TCPX_LANES=N for each N of the list L (auto,2,5,...) in turn
+  --lanes-by-turns L   instead of one run with the defaults: TCPX_LANES=N for each N of the list L (auto,2,5,...)
   --turns N            ... so many times (default 1)
   --connections N      processes that send at once (default 1)
   --slow-receiver      the receiver runs a quarter of the time only
@@ -41,7 +41,8 @@ TEXT
 }
 
 source "$(dirname "${BASH_SOURCE[0]}")/between.sh"
-size=1M window=8 seconds='' mtu=9000 spec='' per_flow='' link='' one_path=0 lanes='' turns=1 connections=1 slow=0 series=0
+size=1M window=8 seconds='' mtu=9000 spec='' per_flow='' link='' one_path=0
+lanes='' turns=1 connections=1 slow=0 series=0
 declare -A sets=([--one-path]=one_path=1 [--slow-receiver]=slow=1 [--series]=series=1)
 declare -A takes=([--paths]=spec [--per-flow]=per_flow [--link]=link [--plugin]=plugin [--lanes-by-turns]=lanes
   [--turns]=turns [--connections]=connections [--net-bench]=net_bench [--size]=size [--window]=window

@@ -18,7 +18,7 @@ usage: scale.sh --plugin PATH [options]
   --lanes N          TCPX_LANES: sockets of each (default 1)
   --seconds N        idle with them (default 5)
   --plugin PATH      the plugin's .so
-  --net-bench PATH   default: net_bench beside the script, or as Bazel builds it with --config=opt
+  --net-bench PATH   default: net_bench next to the script, or as Bazel builds it with --config=opt
 TEXT
 }
 
@@ -65,7 +65,10 @@ measure() {
     "listen overflows $(counter b TcpExtListenOverflows)"
   wait "${pid[$count.a]}" || failed "net_bench ended with an error"
   awk -v count="$count" '
-    function value(name,    at) { at = match($0, "\"" name "\": [0-9.e+-]+"); return substr($0, at + length(name) + 4, RLENGTH - length(name) - 4) + 0 }
+    function value(name,    at) {
+      at = match($0, "\"" name "\": [0-9.e+-]+")
+      return substr($0, at + length(name) + 4, RLENGTH - length(name) - 4) + 0
+    }
     /"setup_seconds"/ {
       printf "  rank %d: %.2f s to connect all, %.2f descriptors and %.0f bytes of the plugin a connection, %.3f %% of a CPU idle\n",
         value("rank"), value("setup_seconds"), (value("descriptors") - value("descriptors_before")) / count,

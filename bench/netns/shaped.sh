@@ -119,7 +119,8 @@ waited() {
 
 # Reads the lines of netns_watch; prints the series and what came of each part of the specification.
 report() {
-  awk -v ports="${ports[*]}" -v spec="$spec" -v started="$started" -v step="$interval" -v series="$series" -v mtu="$mtu" '
+  awk -v ports="${ports[*]}" -v spec="$spec" -v started="$started" -v step="$interval" -v series="$series" \
+    -v mtu="$mtu" '
     function limits_at(t,    i) { for (i = parts; i > 1 && t < part_at[i]; --i); return i }
     function line(at, bytes,    i, text) {
       text = sprintf("%6.1f %9.0f   %5.3f  ", at, 8 * total[bytes] / span[bytes] / 1e6,

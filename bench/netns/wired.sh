@@ -77,7 +77,8 @@ sweep() {
   # A sample spans many round trips of every profile. Two drivers and the relay share the CPUs: that is no disturbance,
   # but drivers that only spin would make frames late.
   netns_run a "$net_bench" --connect "10.77.0.1:$first_port" --raw --phase any --no-priority --keep-disturbed \
-    --yield --sample-ms 500 --samples 5 --budget 120 --note "wire: $described" "${what[@]}" "${plugin_options[@]}" "${arguments[@]}"
+    --yield --sample-ms 500 --samples 5 --budget 120 --note "wire: $described" "${what[@]}" \
+    "${plugin_options[@]}" "${arguments[@]}"
 }
 
 # measure_incast raw|plugin FLOWS: sets mbps and lost.
@@ -118,7 +119,8 @@ IFS=' ' read -ra settings <<<"$overrides"
 options=()
 for setting in "${settings[@]}"; do options+=("--${setting%%=*}" "${setting#*=}"); done
 wire_up "$profile" "${options[@]}"
-described=$("$wire_program" profiles | awk -v name="$profile" '$1 == name { $2 = "-"; print }')${overrides:+ with $overrides}
+described=$("$wire_program" profiles | awk -v name="$profile" '$1 == name { $2 = "-"; print }')
+described+=${overrides:+ with $overrides}
 say "# wire: $described"
 if ((${#wire_senders[@]} == 1)); then sweep; else incast; fi
 say_wire

@@ -43,7 +43,8 @@ expect_none() {
 
 # Does the comparison tell them apart?
 [[ $(printf '%s\n' a@GLIBC_2.2.5 b@GLIBC_2.28 c@GLIBC_2.29 d@GLIBC_2.3 e@GLIBC_PRIVATE f@GLIBCXX_3.4 | too_new |
-  tr '\n' ' ') == 'c@GLIBC_2.29 e@GLIBC_PRIVATE f@GLIBCXX_3.4 ' ]] || { echo "FAILED: versions compared wrongly"; exit 1; }
+  tr '\n' ' ') == 'c@GLIBC_2.29 e@GLIBC_PRIVATE f@GLIBCXX_3.4 ' ]] ||
+    { echo "FAILED: versions compared wrongly"; exit 1; }
 
 check() {
   local file=$1 symbols needs libraries library

@@ -50,7 +50,8 @@ def write(root, entries, build, scratch, out):
     meta = folder / "DEBIAN"
     meta.mkdir()
     texts = {"control": control(entries, build), "md5sums": md5sums(entries)}
-    texts.update((name, tree.script(root, name, layout.ARCHES[build.arch].deb_lib)) for name in SCRIPTS + ("templates",))
+    texts.update((name, tree.script(root, name, layout.ARCHES[build.arch].deb_lib))
+                 for name in SCRIPTS + ("templates",))
     for name, text in texts.items():
         (meta / name).write_text(text)
         (meta / name).chmod(0o755 if name in SCRIPTS else 0o644)

@@ -45,14 +45,15 @@ def folders(kind, arch, version=""):
     """
     if kind == "wheel":
         top = wheel_name(version)
-        found = dict.fromkeys(("man", "man7", "doc", "share", "complete", "admin"))
+        found = dict.fromkeys(("man", "man7", "man8", "doc", "share", "complete", "admin"))
         found.update(lib="tcpx/lib", bin=top + ".data/scripts", python="tcpx")
         return dict(found, legal=top + ".dist-info/licenses", sbom=top + ".dist-info/sboms")
     if kind == "tar":
-        found, top = {"lib": "lib", "doc": "doc", "share": "share", "admin": None}, ""
+        found, top = {"lib": "lib", "doc": "doc", "share": "share", "admin": None, "man8": None}, ""
     else:
         lib = ARCHES[arch].deb_lib if kind == "deb" else ARCHES[arch].rpm_lib
-        found, top = {"lib": lib, "doc": "usr/share/doc/" + NAME, "share": "usr/share/" + NAME, "admin": "usr/sbin"}, "usr/"
+        found, top = {"lib": lib, "doc": "usr/share/doc/" + NAME, "share": "usr/share/" + NAME}, "usr/"
+        found.update(admin="usr/sbin", man8="usr/share/man/man8")
     found.update(bin=top + "bin", man=top + "share/man/man1", man7=top + "share/man/man7")
     found["complete"] = top + "share/bash-completion/completions"
     return dict(found, legal=found["doc"], sbom=found["doc"], python=None)
@@ -135,8 +136,8 @@ class Table:
         if what == "member":
             return Entry(path, 0o644, member(self.root / "third_party/distdir" / source[0], source[1]), None)
         if what == "man":
-            name = pathlib.PurePosixPath(path).name.partition(".")[0]
-            return Entry(path, 0o644, man.page(name, source[0], (self.root / source[0]).read_bytes()), None)
+            name, section, _ = pathlib.PurePosixPath(path).name.split(".")
+            return Entry(path, 0o644, man.page(name, section, source[0], (self.root / source[0]).read_bytes()), None)
         if what == "man7":
             return Entry(path, 0o644, man.parameters_page((self.root / source[0]).read_text()), None)
         if what == "versioned":

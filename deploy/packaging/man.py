@@ -1,6 +1,7 @@
 """Manual pages, made from the text that a command prints for --help, which is in its source.
 
-Purpose: the raw string of a C++ source, or the docstring of a Python script. "usage:" becomes SYNOPSIS, "exit code:" EXIT
+Purpose: the raw string of a C++ source, the docstring of a Python script, or the comment at the start of a shell
+         script, after its first line. "usage:" becomes SYNOPSIS, "exit code:" EXIT
          STATUS, a line above an indented block its heading; what is indented stays as it is.
 Errors:  ValueError where a source has no such text.
 """
@@ -18,6 +19,8 @@ def help_text(source, data):
         if not found:
             raise ValueError("no raw string in " + source)
         return found.group(1).strip("\n")
+    if text.startswith("#!/bin/sh\n"):
+        return re.match(r"#!.*\n((?:#.*\n)+)", text).group(1).replace("# ", "").replace("#", "").strip("\n")
     text = ast.get_docstring(ast.parse(text))
     if not text:
         raise ValueError("no docstring in " + source)
@@ -31,15 +34,17 @@ def escaped(line):
 
 
 def literal(lines):
-    """Lines that keep their form."""
-    return [".nf"] + [escaped(line) for line in lines] + [".fi"]
+    """Lines that keep their form, at the margin: they are up to 80 columns wide already."""
+    return [".nf", ".in 0"] + [escaped(line) for line in lines] + [".in", ".fi"]
 
 
 def paragraph(lines):
     """One paragraph below the heading that it needs."""
     if lines[0].startswith("usage:"):
         first = lines[0][len("usage:") :]
-        return ["SYNOPSIS"], literal([first.strip()] + [line.strip() for line in lines[1:]])
+        # The text after "usage: " begins where a section's text does.
+        rest = [line[7:] if line.startswith(" " * 7) else line.strip() for line in lines[1:]]
+        return ["SYNOPSIS"], [".nf", *map(escaped, [first.strip(), *rest]), ".fi"]
     if re.match(r"exit codes?:", lines[0]):
         return ["EXIT STATUS"], [escaped(re.sub(r"^exit codes?: *", "", " ".join(lines)))]
     if len(lines) > 1 and not lines[0].startswith(" ") and lines[1].startswith("  "):
@@ -61,11 +66,11 @@ def summary(name, blocks):
     raise ValueError("nothing says what %s is" % name)
 
 
-def page(name, source, data):
+def page(name, section_number, source, data):
     """Returns the compressed page of a command, the same for the same source."""
     text = help_text(source, data).replace("tools/" + source.rpartition("/")[2], name)
     blocks = [block.splitlines() for block in re.split(r"\n\s*\n", text)]
-    out = ['.TH "%s" 1 "" "libnccl\\-net\\-tcpx"' % name.upper(), ".SH NAME"]
+    out = ['.TH "%s" %s "" "libnccl\\-net\\-tcpx"' % (name.upper(), section_number), ".SH NAME"]
     out.append(escaped("%s - %s" % (name, summary(name, blocks))))
     sections = {"SYNOPSIS": [], "DESCRIPTION": [], "EXIT STATUS": []}
     for block in filter(None, blocks):
@@ -98,7 +103,8 @@ def parameters_page(markdown):
     out += [escaped("tcpx - parameters of the NCCL network plugin libnccl-net-tcpx"), ".SH DESCRIPTION"]
     for line in plain(introduction.partition("\n")[2].partition("This page is generated")[0]).strip().splitlines():
         bullet = line.startswith("- ")
-        out += ([".IP \\(bu 2"] if bullet else [".PP"] if not line else []) + ([escaped(line.strip("- "))] if line else [])
+        out += [".IP \\(bu 2"] if bullet else [".PP"] if not line else []
+        out += [escaped(line.strip("- "))] if line else []
     for group in groups:
         heading, *parameters = re.split(r"^### ", group, flags=re.M)
         title, _, rest = heading.partition("\n")

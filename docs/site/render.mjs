@@ -5,8 +5,8 @@
 // Purpose: the site's folders are the repository's, with README.md as index.html, so that links keep their form. Needs
 //          markdown-it in MODULES, and mermaid to draw diagrams. Headings get the anchors that they have where Git
 //          repositories are shown. search-index.js has the text of every section; nothing is fetched from elsewhere.
-// Errors:  a link that leads nowhere, or to a heading that is not there, and a diagram that mermaid can't read are each a
-//          line on stderr and exit code 1.
+// Errors:  a link that leads nowhere, or to a heading that is not there, and a diagram that mermaid can't read are each
+//          a line on stderr and exit code 1.
 import { createRequire } from "node:module";
 import fs from "node:fs";
 import path from "node:path";
@@ -90,7 +90,8 @@ function rewrite(file) {
     const [target, anchor] = href.split("#");
     const leads = target ? resolved(file, target) : file;
     if (leads === null) continue;
-    if (anchor && pages.has(leads) && !pages.get(leads).anchors.has(anchor)) faults.push(`${file}: ${href}: no such heading`);
+    if (anchor && pages.has(leads) && !pages.get(leads).anchors.has(anchor))
+      faults.push(`${file}: ${href}: no such heading`);
     const relative = path.posix.relative(path.posix.dirname(file), pageOf(leads)) || path.posix.basename(pageOf(leads));
     link.attrSet("href", target ? relative + (anchor ? "#" + anchor : "") : "#" + anchor);
   }
@@ -131,7 +132,8 @@ function navigation(from) {
   const here = path.posix.dirname(pageOf(from));
   const entry = (file) => {
     const href = path.posix.relative(here, pageOf(file));
-    return `<li><a href="${href}"${file === from ? ' aria-current="page"' : ""}>${md.utils.escapeHtml(pages.get(file).title)}</a>`;
+    const current = file === from ? ' aria-current="page"' : "";
+    return `<li><a href="${href}"${current}>${md.utils.escapeHtml(pages.get(file).title)}</a>`;
   };
   let text = `<ul>${entry("README.md")}${entry("docs/README.md")}${entry("CHANGELOG.md")}</ul>`;
   for (const section of index.split(/^## /m).slice(1)) {

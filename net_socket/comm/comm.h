@@ -83,7 +83,7 @@ class Comm : protected ConnectionEnd,
   virtual void OpenStaging(std::unique_ptr<GpuAllowance> slots) TCPX_REQUIRES(mutex_) = 0;
   // How much of each lane's stream this end has taken, once no thread moves the lanes; empty: it does not receive.
   virtual std::vector<uint64_t> TakenByLane() TCPX_REQUIRES(mutex_) = 0;
-  // Of an orderly close: true once nothing is left that the lanes' stores alone hold.
+  // For an orderly close: true once nothing is left that only the lanes' stores hold.
   virtual bool MayClose() TCPX_REQUIRES(mutex_) = 0;
   // Once the lanes are there, by their owner's constructor. Fails where one is not sealed that must be.
   // `transfers_max`: most messages that are posted and not over at once.

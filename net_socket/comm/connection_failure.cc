@@ -33,7 +33,7 @@ void ConnectionFailure::Fail(absl::Status status, int lane, Noise noise) {
   FailureGroup* const group = setup_->communicator->group.get();
   if (noise == Noise::kSilent && group != nullptr) group->Hush();
   if (failed()) return;
-  // Who finds the end of a lane may find out why: the peer says so before it goes.
+  // The reason why a lane ended may follow: the peer says it before it goes.
   if (noise == Noise::kWarn && setup_->health != nullptr && absl::IsUnavailable(status)) {
     if (state() == ConnectionState::kFailing) return;
     setup_->health->Poll();
@@ -171,7 +171,7 @@ void ConnectionFailure::FailFor(std::string cause, absl::Status status, int lane
   std::unique_lock<Mutex> telling;
   if (group != nullptr) telling = group->Telling();
   std::string what(status.message());
-  // Of what follows from another failure nobody reads a verdict, and there may be thousands.
+  // A failure that follows from another one gets no verdict: nobody reads it, and there may be thousands.
   const bool first_here = group == nullptr || group->cause().empty();
   if (cause.empty() && noise == Noise::kWarn && first_here) {
     verdict_ = VerdictOfFailure(*setup_, lanes(), status, lane);

@@ -37,15 +37,15 @@ inline constexpr char kPeerVanished[] =
     "the peer's process has ended without closing: killed or crashed? Its log or its host's (dmesg, the scheduler) "
     "says more";
 
-// kQuiet: for what follows from a failure that was reported already. Of this end's own doing there is no line at all:
-// kParting tells the peer what to name if it still needs the connection; kSilent resets it, as an abort does, and what
-// follows from that is quiet here.
+// kQuiet: for what follows from a failure that was reported already. If this end itself ends the connection, it logs
+// nothing: kParting gives the peer a reason to report, if it still needs the connection; kSilent resets the connection,
+// as an abort does, and what follows from that is quiet here.
 enum class Noise { kWarn, kQuiet, kParting, kSilent };
 
 class ConnectionFailure final : public LaneOwner {
  public:
-  // Half of the time in which the end of a peer has to be known here. What ends a process ends its sockets within
-  // microseconds of each other, or a few time slices where the CPU is wanted by many.
+  // Half of the time within which this end must know that its peer has ended. When a process ends, so do its sockets,
+  // within microseconds of each other, or within a few time slices on a busy CPU.
   static constexpr int64_t kReasonNs = 100 * kMillisecond;
 
   // `tie`: the connection's own: until it is cut housekeeping asks MayFailInLoop. `healing`: null where lanes get no
@@ -75,18 +75,18 @@ class ConnectionFailure final : public LaneOwner {
   const LaneTable* lanes() const { return healing_ == nullptr ? nullptr : &healing_->lanes(); }
   // What housekeeping has found, or heard. Where it is failing, that is a reason, and what was found first is reported.
   void FailFound(absl::Status status, int lane);
-  // The reason is known, or does not come: a connection that is failing fails.
+  // The reason is known, or has not come in time: a connection that is failing now fails.
   void FailInTime();
   // The same of an end that closes: what the health socket has is read first. Not with a link held.
   void FailNow();
   // False: not yet, unless it is `late`; housekeeping asks again. Else FailInTime, where it is failing.
   bool MayFailInLoop(bool late);
   void FailWithPeer(const std::string& cause);
-  // What to fail with once a lane is found broken; nothing before.
+  // The reason to give once a lane is found broken; until then nothing happens.
   void NotePeerParted(const std::string& cause);
   void FailWithCommunicator(const std::string& cause);
 
-  // The line of the log, of one that has failed, and the verdict in it.
+  // For a connection that has failed: its line in the log, and the verdict in that.
   const std::string& told() const { return told_; }
   const Verdict& verdict() const { return verdict_; }
   Direction direction() const { return direction_; }

@@ -87,7 +87,7 @@ void EndNumbers::ReadNumbers(ConnectionNumbers* numbers) {
   for (const LaneNumbers& lane : numbers->lanes) idle_ = idle_ && !lane.lost && lane.tcp.unacked_bytes == 0;
 }
 
-// Of what has failed, the line of the log; else of what is stalled; else of what is slow.
+// The verdict in the log line if the connection has failed; else that of a stall; else that of a slow lane.
 void EndNumbers::ReadVerdict(ConnectionNumbers* numbers) const {
   const WaitRoot& root = progress_->probe().root();
   Verdict verdict = progress_->slow();

@@ -1,7 +1,7 @@
 // failure_report.h: the words for a connection's trouble: who, where, what was under way, what the kernel saw.
 //
 // Threads: any, while the setup's sockets are open.
-// Errors:  what the kernel won't tell is left out.
+// Errors:  figures that the kernel does not give are left out.
 #ifndef TCPX_NET_SOCKET_COMM_FAILURE_REPORT_H_
 #define TCPX_NET_SOCKET_COMM_FAILURE_REPORT_H_
 

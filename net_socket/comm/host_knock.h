@@ -1,7 +1,7 @@
 // host_knock.h: whether hosts answer a new connect, while none of the sockets to them is heard.
 //
 // Purpose: a firewall that drops flows lets a new one through; a host that is gone answers nothing. A port that refuses
-//          is an answer of the host's kernel as well. One question serves all connections that go the same way, and few
+//          is an answer of the host's kernel as well. One question serves all connections on the same path, and few
 //          are under way at once, however many connections and hosts are silent.
 //
 // Threads: one at a time.
@@ -50,7 +50,7 @@ class HostKnocks {
   };
 
   void Ask(const std::string& name, const Way& way, int64_t now_ns);
-  // What a connect has come to: an answer, or an error of the way.
+  // The result of a connect: an answer, or an error of the path.
   void Note(const std::string& name, int64_t asked_ns, int err);
 
   std::vector<Question> questions_;

@@ -29,7 +29,7 @@ class LaneSteering {
  private:
   void CarryOutAll();
   void CarryOut(const LaneOrder& order);
-  // Of a lane that is to be closed: true until it is.
+  // For a lane that is to be closed: true until it is closed.
   bool Closes(int lane);
   void Closed(int lane);
   // Puts a socket of no use in the place of a drained lane's. False: not now.

@@ -100,7 +100,7 @@ class LaneTable {
   bool PeerLeft(const std::vector<uint64_t>& taken);
   bool peer_left() const { return peer_left_.load(std::memory_order_acquire); }
   std::vector<uint64_t> TakenAtEnd() const;
-  // This end closes: nothing comes back, and nobody is in WithLanes any more, nor will be.
+  // This end closes: no lane comes back, and nobody is in WithLanes, nor will be.
   void End();
   // Calls it, unless the end has come. False: it has.
   template <typename Function>

@@ -19,7 +19,7 @@ void PeerNews::PeerLeft(const std::vector<uint64_t>& taken) {
   if (NoteLeft(taken)) owner_->PeerLeft();
 }
 
-// Before the connection gives up, or another socket is waited for in vain. The lanes look for themselves.
+// Called before the connection gives up, or has waited for another socket without success. The lanes look themselves.
 bool PeerNews::NoteLeft(const std::vector<uint64_t>& taken) {
   if (healing_ == nullptr) return false;
   const bool waits = healing_->lanes().PeerLeft(taken);
@@ -52,7 +52,7 @@ int64_t PeerNews::LanesGoneNs(bool* in_order) {
   return since_ns == 0 ? 0 : MonotonicNanos() - since_ns;
 }
 
-// Asked of the kernel's state: to peek at the stream would take the socket's error from whoever moves the lane.
+// Looks at the kernel's state: to peek at the stream would take the socket's error from the thread that moves the lane.
 bool PeerNews::AnyLaneUp(bool read_out) {
   for (int lane = 0; lane < setup_->lane_count(); ++lane) {
     TcpInfo info;

@@ -169,7 +169,7 @@ void ProgressCheck::LookAtCpu(const Flight& flight, int64_t now_ns) {
   Verdict verdict;
   verdict.cause = Cause::kNoCpu;
   verdict.culprit = ThisProcessName();
-  verdict.evidence = absl::StrCat("one was ready and had none for ", percent, " % of the time");
+  verdict.evidence = absl::StrCat("one was ready to run, and had no CPU, for ", percent, " % of the time");
   NoteSlow(verdict, now_ns);
   if (std::exchange(told_short_, true) || !setup_->runtime->cpu_shortage->FirstToTell()) return;
   TCPX_INFO_TO(setup_->communicator->log, "%s",

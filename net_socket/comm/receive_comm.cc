@@ -173,8 +173,8 @@ void ReceiveComm::Report(ReceiveRequest* request, int* sizes) {
   }
 }
 
-// Of one that has landed, also where it was reported earlier: before, its size is not known. A member of a group counts
-// for all.
+// Keeps the time of a receive that has landed, even if it was reported earlier: before that its size is not known. One
+// member of a group counts for all.
 void ReceiveComm::KeepTime(const ReceiveRequest& request) {
   const PostedReceive& receive = *request.receives[request.count - 1];
   const uint64_t bytes = receive.message_bytes.load(std::memory_order_relaxed);

@@ -50,7 +50,7 @@ class ReceiveComm final : public Comm {
   void LaneLost(int lane) override;
   bool LooksForSilence(int64_t now_ns) override;
   void LaneResumed(int lane, Seals*) override { lanes_.LeaveAnswering(lane); }
-  // Waits for lanes that the sender dials again; false: no more.
+  // Whether this end still waits for lanes that the sender dials again.
   bool AwaitsLanes();
 
   bool MayReport(const ReceiveRequest& request) TCPX_REQUIRES(mutex_);

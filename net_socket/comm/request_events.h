@@ -23,7 +23,8 @@ class RequestEvents {
   void NoteLane(int lane, int fd) {
     if (recorder_ != nullptr) recorder_->NoteLane(lane, fd);
   }
-  // Of one isend, or one buffer of an irecv; null unless a profiler listens. `slot` is below settings.transfers.
+  // Begins the events of one isend, or of one buffer of an irecv; null unless a profiler listens. `slot` is below
+  // settings.transfers.
   TransferEvents* Begin(size_t slot, void* parent) {
     return recorder_ == nullptr ? nullptr : recorder_->Begin(slot, parent);
   }

@@ -51,7 +51,7 @@ size_t SendComm::PostedMax() const {
 }
 
 SendComm::~SendComm() {
-  // Behind the functions that unwatch its descriptors.
+  // Freed in the reactor, after the functions that unwatch its descriptors.
   setup().runtime->reactor.Post([watch = std::shared_ptr<PeerWatch>(std::move(watch_))] {});
 }
 
@@ -65,7 +65,7 @@ absl::Status SendComm::Send(const SendArgs& args, Request** request) {
   if (args.bytes > kMessageBytesMax) return absl::InvalidArgumentError("isend: a message is at most 1 TiB long");
   SendRequest* slot = Prepare(args);
   if (slot == nullptr) {
-    MoveAll();  // Whoever repeats isend and tests nothing waits for the peer, who may wait for what was posted before.
+    MoveAll();  // A caller that repeats isend without test waits for the peer, which may wait for earlier messages.
     return absl::OkStatus();
   }
   *request = slot;

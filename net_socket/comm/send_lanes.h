@@ -58,7 +58,7 @@ class SendLanes final : public EndLanes {
   }
   int64_t pace(int lane) const override { return lane == 0 ? 0 : rates_.Get(lane - 1); }
   bool holds(int) const override { return false; }
-  // Of all bulk lanes. From any thread.
+  // The paces of all bulk lanes. From any thread.
   std::vector<LanePace> Paces() const;
 
  private:

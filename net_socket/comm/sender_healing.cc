@@ -14,8 +14,9 @@ void SenderHealing::LaneLostInLoop(int lane) {
   if (!parts_.failure->failed()) parts_.setup->redialler->RedialInLoop(lane, records_taken);
 }
 
-// Where this end closes, it needs the lane no more. Else nobody may call and hear it, and the peer must. With nothing
-// on its way the peer may just have closed, and its word for that be lost: an error for a caller who still sends.
+// An end that closes no longer needs the lane. Otherwise the peer must hear of the failure, even if no caller ever asks
+// here. While nothing is under way, the peer may simply have closed, and its message about that may be lost: that is an
+// error only for a caller who still sends.
 void SenderHealing::LaneGone(const absl::Status& status, int lane) {
   if (!parts_.healing->heals()) return;
   if (parts_.end->FlightNow().messages == 0) return parts_.loss->Note(status, lane, false);
@@ -65,7 +66,7 @@ bool SenderHealing::LetsGo(int lane, LetGoWhy why, uint32_t* records_taken) {
   if (IsAbsent(state)) return false;
   if (IsUp(state) && why == LetGoWhy::kSilent && !LetsSilentGo(lane)) return false;
   if (IsUp(state) && why == LetGoWhy::kReturns &&
-      !parts_.healing->LetGo(absl::UnavailableError("it returns to its own path, which serves again"), lane)) {
+      !parts_.healing->LetGo(absl::UnavailableError("it returns to its own path, which works again"), lane)) {
     return false;
   }
   return parts_.Freeze(lane, records_taken);

@@ -28,8 +28,7 @@ struct SenderParts {
 
   // The connection is open, and a lane that is lost gets another socket.
   bool heals() const { return healing != nullptr && !failure->failed() && healing->heals(); }
-  // Reads no more of the records that the peer says on a lane, and says how much of them came. False: what came is
-  // wrong.
+  // Stops reading the peer's records on a lane, and says how much of them came. False: what came is wrong.
   bool Freeze(int lane, uint32_t* records_taken) const {
     const auto taken = watch->FreezeInLoop(lane);
     if (taken.ok()) {

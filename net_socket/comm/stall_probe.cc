@@ -39,7 +39,7 @@ int64_t StallProbe::EveryNs() const {
 
 void StallProbe::LookInLoop(const Flight& flight, int64_t since_ns, int64_t now_ns) {
   if (setup_->runtime->options.stall_warn_ns == 0) return;
-  setup_->runtime->knocks->Look(now_ns);  // Who asked may not wait any more.
+  setup_->runtime->knocks->Look(now_ns);  // The connection that asked may no longer wait.
   if (flight.messages > 0) LookAtCpu(now_ns);
   flight_ = flight;
   const bool stalled = since_ns != 0 && now_ns - since_ns >= EveryNs();

@@ -28,10 +28,10 @@ class TransferTimes {
  public:
   TransferTimes(bool receives, int64_t now_ns) : receives_(receives), frontier_ns_(now_ns) {}
 
-  // Of express messages; all bulk ones are timed.
+  // One of so many express messages is timed; bulk ones always are.
   static constexpr unsigned kTimedEvery = 16;
 
-  // A transfer as it is when test reports it done. Of moments 0 is unknown.
+  // A transfer at the time when test reports it done. A moment of 0 is unknown.
   struct Span {
     int64_t begun_ns = 0;  // what Begin gave
     int64_t first_ns = 0;  // its first bytes came, where they were not all
@@ -59,8 +59,8 @@ class TransferTimes {
   LogHistogramValues durations(bool bulk) const { return durations_[bulk ? 1 : 0].Read(); }
 
  private:
-  // Who has seen a store of it sees all stores before; its loads come before all that follow them. No fence: gcc's
-  // thread sanitizer knows none.
+  // A thread that has seen a store of it also sees all stores before that; its loads come before all that follow them.
+  // No fence: gcc's thread sanitizer does not know fences.
   template <typename T>
   class Ordered {
    public:

@@ -122,8 +122,8 @@ std::string AcceptWatch::WhyHopelessInLoop(AcceptWait* wait) {
   if (!incomplete) return "";
   const std::optional<Partial> partial = partial_(*wait);
   const char* const missing = partial.has_value() && partial->whole
-                                  ? "and never their dialler's word that it has every answer"
-                                  : "and never all of a connection";
+                                  ? "but their dialler never said that it has every answer"
+                                  : "but never all of a connection";
   return absl::StrFormat("accept on %s: lanes have come, the latest from %s, %s: given up after %d s. %s", wait->where,
                          wait->latest.ToString(), missing, (now - wait->incomplete_ns) / kSecond, kAdvice);
 }

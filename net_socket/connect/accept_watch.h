@@ -1,12 +1,12 @@
 // accept_watch.h: accepts that find nothing: what the log says of it, and when they are given up.
 //
-// Purpose: NCCL asks accept again and again, and a dialler may be minutes late, so waiting alone is no error. But an
-//          operator hears after a few seconds where is waited, and what of a connection has come: firewalls and NAT let
-//          the SYNs of some lanes vanish, or of all. Given up is only what can't end well: the rest of a connection
-//          that no dialler sends any more, and addresses that this host has lost.
+// Purpose: NCCL calls accept again and again, and a dialler may be minutes late, so waiting alone is no error. But
+//          after a few seconds the log says where this end waits, and which lanes of a connection have come: firewalls
+//          and NAT drop the SYNs of some lanes, or of all. It gives up only if waiting can't help: no dialler sends the
+//          rest of a connection, or this host has lost the address.
 //
 // Threads: Waits from any; InLoop: in the reactor.
-// States:  idle -> watched (accept has found nothing) -> idle (nobody asks any more, or accept has found something).
+// States:  idle -> watched (accept has found nothing) -> idle (nobody asks, or accept has found something).
 // Units:   nanoseconds.
 // Lifetime: borrows the reactor; CloseInLoop before it stops. An AcceptWait may outlive it.
 // Errors:  what is given up fails its communicator (dial_log.h), and accept says so.
@@ -30,7 +30,7 @@
 
 namespace tcpx {
 
-// Of one listen comm.
+// The wait of one listen comm.
 struct AcceptWait {
   std::shared_ptr<const Communicator> communicator;
   std::vector<SocketAddress> addresses;  // where it listens
@@ -84,7 +84,7 @@ class AcceptWatch {
   void WatchInLoop(const std::shared_ptr<AcceptWait>& wait);
   // How long until it is looked at.
   int64_t LookAfterNs(const AcceptWait& wait) const;
-  // The same, or that it is no more, after a look.
+  // The same after a look, which may end the wait.
   int64_t LookInLoop(AcceptWait* wait);
   void UnwatchInLoop(AcceptWait* wait);
   bool LostInLoop(const AcceptWait& wait);

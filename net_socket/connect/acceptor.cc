@@ -134,7 +134,7 @@ std::shared_ptr<Listening> Acceptor::Find(const Ticket& ticket) {
   return found == listenings_.end() ? nullptr : found->second;
 }
 
-// Whoever has no such ticket costs no more than this.
+// A stranger without such a ticket costs only this.
 bool Acceptor::KnowsInLoop(const Hello& hello) {
   return Find(hello.ticket) != nullptr || resumed_->KnownInLoop(hello) != nullptr;
 }
@@ -160,7 +160,7 @@ void Acceptor::AddHealthInLoop(const Hello& hello, LaneSocket socket) {
   pending_.HealthCameInLoop(tag);
 }
 
-// `device`: null where nobody listens any more.
+// `device`: null if nobody listens now.
 LaneSocket Acceptor::ConfigureInLoop(int fd, const Hello& hello, const Device* device) {
   LaneSocket lane;
   lane.local = LocalAddress(fd).value_or(SocketAddress());

@@ -7,7 +7,7 @@
 // Threads: Listen, Accept and CloseListen from any; Close before the reactor stops; the rest in the reactor.
 // States:  a lane: hello (pending_hello.h) -> waiting with its connection (pending_connections.h) -> part of a
 //          ReceiveComm.
-// Errors:  Listen: the local kernel's. Who is no peer (wrong magic, ticket, lane, silence) costs one socket until
+// Errors:  Listen: the local kernel's. A stranger (wrong magic, ticket, lane, silence) costs one socket until
 //          TCPX_HELLO_TIMEOUT, and no log line per socket (rejected_peers.h).
 #ifndef TCPX_NET_SOCKET_CONNECT_ACCEPTOR_H_
 #define TCPX_NET_SOCKET_CONNECT_ACCEPTOR_H_

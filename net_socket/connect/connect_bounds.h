@@ -18,14 +18,13 @@ namespace tcpx {
 // Without progress for so long, a connect or an accept is worth a WARN: longer than a lost SYN or two take.
 inline constexpr int64_t kNoProgressNs = 5 * kSecond;
 
-// Of a whole connect: as if every try of a lane ran out of time, one more, and the pauses between them.
+// How long a whole connect may take: as if every try of a lane, and one more, ran out of time, with the pauses.
 int64_t ConnectBoundNs(const Options& options);
 
-// Of an incoming connection that is not complete, or a health socket that no connection uses yet. A dialler that is
-// slower than that begins anew.
+// How long an incoming connection may stay incomplete, or a health socket unused. A dialler that is slower begins anew.
 int64_t PatienceNs(const Options& options);
 
-// Of an accept that waits (accept_watch.h). A dialler that is merely late has no bound.
+// The bounds of an accept that waits (accept_watch.h). There is none for a dialler that is merely late.
 struct AcceptBounds {
   int64_t no_progress_ns = kNoProgressNs;
   int64_t incomplete_ns = 0;  // from the first lane that came, while no connection is whole: its dialler has given up

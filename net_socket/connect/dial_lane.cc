@@ -110,7 +110,7 @@ bool DialLane::SayEstablishedInLoop() {
   iovec piece{record, sizeof(record)};
   const ssize_t sent = SendBy(seals_.sealer.get(), options().encrypt, fd_.get(), &piece, 1);
   if (sent == sizeof(record)) return true;
-  // Nothing, or a part that says nothing, is on its way: the acceptor drops it with the lane.
+  // Nothing was sent, or a part without meaning: the acceptor drops it with the lane.
   Retry(absl::UnavailableError("a lane that was answered takes no more: " + ErrnoText(sent < 0 ? errno : EAGAIN)));
   return false;
 }
@@ -285,7 +285,7 @@ absl::Status DialLane::Describe(const absl::Status& why) const {
                     " here is used by ", FamilyText(interface.address),
                     " alone: give both an address of one family, see NCCL_SOCKET_FAMILY and NCCL_SOCKET_IFNAME");
   }
-  // Of a reject rule only some SYNs may hear: the kernel sends so many ICMP errors and no more.
+  // A firewall's reject rule may answer only some SYNs, because the kernel limits its ICMP errors.
   const bool silent = absl::StrContains(text, kTimedOut) || absl::StrContains(text, kNobody);
   if (silent && !ways_.first_error().empty()) absl::StrAppend(&text, "; before it: ", ways_.first_error());
   return absl::Status(why.code(), text);

@@ -3,9 +3,9 @@
 // Threads: the reactor.
 // States:  idle -> dialling -> hello -> answered (kDialMoves). A refused, timed-out, unreachable or reset lane is
 //          dialled again after n x NCCL_SOCKET_RETRY_SLEEP_MSEC, NCCL_SOCKET_RETRY_CNT times; so is an answered one
-//          that ends before its owner takes the socket. An attempt tries the ways of its path's profile in turn, and
-//          then, for lane 0, those to the peer's other address, all within TCPX_HELLO_TIMEOUT, until one finds the
-//          peer.
+//          that ends before its owner takes the socket. An attempt tries the ways of its path's profile in turn
+//          (dial_ways.h), and then, for lane 0, those to the peer's other address, until one finds the peer, all within
+//          TCPX_HELLO_TIMEOUT.
 // Lifetime: borrows its owner, and what that is dialling.
 // Errors:  to the owner, with the address tried and the interface used.
 #ifndef TCPX_NET_SOCKET_CONNECT_DIAL_LANE_H_
@@ -80,11 +80,11 @@ class DialLane final : public Reactor::Handler {
     // Where else a lane may go whose own path fails: lane 0 to the peer's other address, a bulk lane by the path of a
     // lane that is answered, a health socket that is dialled again by another interface; null: nowhere.
     virtual const LanePath* OtherPath(const DialLane& lane) = 0;
-    // The acceptor knows this connection no more, or has another idea of it. The lane is still on the stack.
+    // The acceptor no longer knows this connection, or knows it differently. The lane is still on the stack.
     virtual void BeginAnew(absl::Status why) = 0;
     // It has come to nothing. The lane is still on the stack.
     virtual void Finish(absl::Status status) = 0;
-    // The peer's kernel has answered. False: that is wanted no more, and nothing of it is reported.
+    // The peer's kernel has answered. False: the socket is no longer wanted, and nothing about it is reported.
     virtual bool Connected() = 0;
     // What a lane's hello says otherwise.
     virtual void Complete(Hello* hello) = 0;

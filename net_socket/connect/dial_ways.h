@@ -1,4 +1,5 @@
-// dial_ways.h: by which ways one attempt of a lane leaves this host, one after the other (PathProfile::ways).
+// dial_ways.h: the ways in which one attempt of a lane binds its socket to leave this host, one after the other
+// (PathProfile::ways).
 //
 // Threads: the reactor.
 // Lifetime: borrows the runtime and the path's interface.
@@ -29,17 +30,17 @@ class DialWays {
  public:
   explicit DialWays(Runtime* runtime) : runtime_(runtime) {}
 
-  // An attempt begins, with the way by which the peer was found last. `facts`: but for what the path says.
+  // An attempt begins, with the way that found the peer last. `facts`: all except what the path says.
   void Begin(const LanePath& path, PathFacts facts);
-  // A socket that connects by the way at hand.
+  // A socket that connects by the current way.
   absl::StatusOr<OwnedFd> Open();
-  // Goes on to the next way. False: there is none.
+  // Continues with the next way. False: there is none.
   bool Next();
-  // The way at hand finds the peer.
+  // The current way has found the peer.
   void Found();
   // What a connect has ended with.
   absl::Status Ended(int err);
-  // How long the way at hand may take, where all have `all_ns` together. `before`, `after`: the ways of another address
+  // How long the current way may take, if all have `all_ns` together. `before`, `after`: the ways of another address
   // were tried, or may be tried after these.
   int64_t PatienceNs(int64_t all_ns, bool before, bool after) const;
 
@@ -50,7 +51,7 @@ class DialWays {
   void Forget() { first_error_.clear(); }
   // Interface and peer, as LaneNotes calls them.
   std::string Key() const;
-  // Of the socket that was opened last.
+  // The profile of the socket that was opened last.
   PathProfile TakeProfile() { return std::move(profile_); }
 
  private:
@@ -59,7 +60,7 @@ class DialWays {
   Runtime* const runtime_;
   LanePath path_;
   PathProfile profile_;
-  // In profile_.ways: where this attempt began, how many it has tried before the one at hand.
+  // In profile_.ways: where this attempt began, how many it has tried before the current one.
   size_t first_ = 0;
   size_t tried_ = 0;
   bool same_host_ = false;

@@ -174,7 +174,7 @@ void Dialler::Dial::LaneAnswered(const DialLane& lane) {
   FinishIfComplete();
 }
 
-// Of a lane that is up; rather not lane 0's, which has the small messages.
+// The path of a lane that is up; preferably not lane 0's, which has the small messages.
 const LanePath* Dialler::Dial::OtherPath(const DialLane& lane) {
   if (lane.index() == DialLane::kHealth) return nullptr;
   if (lane.index() == 0) {

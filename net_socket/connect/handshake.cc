@@ -9,7 +9,7 @@
 namespace tcpx {
 namespace {
 
-// Of one length, so that none is the beginning of another.
+// All have the same length, so that none is the beginning of another.
 constexpr absl::string_view kDiallerLabel = "tcpx dialler ";
 constexpr absl::string_view kAcceptorLabel = "tcpx acceptor";
 static_assert(kDiallerLabel.size() == kAcceptorLabel.size());

@@ -1,8 +1,8 @@
 // handshake.h: what the two sides of a new socket say before it carries anything else.
 //
 // Purpose: both halves of hello and answer, and, where there is a shared secret, of challenge and proof in between.
-//          Pure but for the nonces: no socket, no clock. Who owns the socket sends what `said` holds, and reads into
-//          `room` never more than `wants`, because what follows belongs to the comm.
+//          Pure but for the nonces: no socket, no clock. The socket's owner sends what `said` holds, and reads at
+//          most `wants` bytes into `room`, because what follows belongs to the comm.
 //
 //   dialler   hello with kFeatureSecret
 //   acceptor  challenge: an answer with kProve, nonce A

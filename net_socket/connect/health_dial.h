@@ -6,9 +6,9 @@
 //
 // Threads: made anywhere, and destroyed anywhere after HaltInLoop; the rest in the reactor.
 // Units:   nanoseconds.
-// Errors:  to HealthPeer::RefusedInLoop: at once where the peer's process knows the connection no more, or its port
-//          refuses and the old socket has ended in order, as that of a process that ends (of all connections then, by
-//          HealthPeer::GoneInLoop); after a while of refusals, too. Never while a lane of that process is up.
+// Errors:  to HealthPeer::RefusedInLoop: at once if the peer's process no longer knows the connection, or if its port
+//          refuses and the old socket has ended in order, as when a process ends (then for all connections, by
+//          HealthPeer::GoneInLoop); also after a while of refusals. Never while a lane of that process is up.
 #ifndef TCPX_NET_SOCKET_CONNECT_HEALTH_DIAL_H_
 #define TCPX_NET_SOCKET_CONNECT_HEALTH_DIAL_H_
 
@@ -22,7 +22,7 @@
 
 namespace tcpx {
 
-// Of a health socket whose other end has, or uses, these features.
+// The settings of a health socket whose other end has, or uses, these features.
 HealthSettings HealthSettingsFor(const Options& options, uint64_t features);
 
 class HealthDial final : public HealthRedialler,
@@ -41,7 +41,7 @@ class HealthDial final : public HealthRedialler,
   const LanePath* OtherPath(const DialLane& lane) override;
   void BeginAnew(absl::Status why) override { Finish(std::move(why)); }
   void Finish(absl::Status status) override;
-  // Something on the way that resets flows refuses too.
+  // A device on the path that resets flows refuses, too.
   bool RefusalIsFinal() override;
   void NotRefused() override { health_->redials_in_loop().NotRefused(); }
   bool Connected() override;

@@ -5,7 +5,7 @@
 //          address, an IPv6 /64), one each in a circle: a crowd from one address delays itself.
 //
 // Threads: the reactor.
-// Lifetime: borrows the reactor. A waiter gives up before it goes; served, it is none any more.
+// Lifetime: borrows the reactor. A waiter gives up before it is destroyed; once served it no longer waits.
 // Units:   nanoseconds.
 // Errors:  none.
 #ifndef TCPX_NET_SOCKET_CONNECT_KEY_TURNS_H_

@@ -43,7 +43,7 @@ void Listener::AcceptSome() {
     if (!fd.valid()) {
       const int err = errno;
       if (IsLimit(err)) LimitReached(err);
-      if (err == EINVAL) WasShutDown();  // accept(2): it does not listen any more.
+      if (err == EINVAL) WasShutDown();  // accept(2): the socket no longer listens.
       return;                            // EAGAIN, or a dialler that has gone already: the next event brings the rest.
     }
     hellos_->AddInLoop(std::move(fd), SocketAddress::FromSockaddr(generic, length).value_or(SocketAddress()));

@@ -53,11 +53,11 @@ std::string OwnAddressAdvice(const std::vector<Interface>& all, const InterfaceF
 absl::Status OwnAddressFailure(const SocketAddress& peer, const InterfaceFilter& filter, const std::string& why) {
   const std::string name = InterfaceWith(peer);
   const auto all = SystemInterfaces();
-  return absl::UnavailableError(absl::StrCat(
-      "connect to ", peer.ToString(), ": this address is also one of this host's own (",
-      name.empty() ? "its interface is unknown" : name,
-      "), so it leads here and not to the peer, which is another host or container. ",
-      OwnAddressAdvice(all.ok() ? *all : std::vector<Interface>(), filter, name), ". What came of it: ", why));
+  return absl::UnavailableError(
+      absl::StrCat("connect to ", peer.ToString(), ": this address is also one of this host's own (",
+                   name.empty() ? "its interface is unknown" : name,
+                   "), so it leads here and not to the peer, which is another host or container. ",
+                   OwnAddressAdvice(all.ok() ? *all : std::vector<Interface>(), filter, name), ". The result: ", why));
 }
 
 }  // namespace tcpx

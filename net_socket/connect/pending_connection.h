@@ -6,8 +6,9 @@
 //          then on it never begins anew. An older one says nothing, and its last lane is taken for the word.
 //
 // States:  lanes are missing, or their health socket -> whole -> established. A lane that ends, or that was dialled
-//          again (Hello::attempt), leaves its place. Once whole it keeps it as long as lane 0 is up: its dialler may
-//          have said the word and closed at once, and the word be still on its way.
+//          again (Hello::attempt), leaves its place. Once the connection is whole, a lane keeps its place as
+//          long as lane 0 is up: its dialler may have confirmed and closed at once, and the confirmation may still be
+//          under way.
 // Threads: the reactor.
 // Lifetime: borrows the runtime; `stirred` outlives it. A lane may be destroyed within `stirred`.
 // Errors:  every byte that comes in is hostile: kNonsense.
@@ -54,7 +55,7 @@ class PendingConnection {
   bool first_left() const;
   // What its dialler has said, once whole.
   Word Hear();
-  // Of an established one: its sockets, in the order of the lanes, and its health socket.
+  // The sockets of an established connection, in the order of the lanes, and its health socket.
   std::vector<LaneSocket> TakeLanes();
   std::shared_ptr<HealthPeer> TakeHealth();
 

@@ -50,7 +50,7 @@ class PendingConnections {
   std::vector<ConnectionId> OfTagInLoop(uint64_t tag) const;
   void DropUnusedHealthLater(const std::weak_ptr<HealthPeer>& health);
   void LaneStirredInLoop(const ConnectionId& id, size_t lane, bool ended);
-  // True exactly when it is pending no more: it has all that it waits for, or its dialler talks nonsense.
+  // True exactly when it is no longer pending: it has all that it waits for, or its dialler sends nonsense.
   bool CompleteInLoop(const ConnectionId& id);
   bool BecomeWholeInLoop(PendingConnection* pending);
   void AwaitInLoop(const ConnectionId& id, PendingConnection* pending);

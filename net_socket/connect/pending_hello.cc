@@ -107,7 +107,7 @@ class PendingHellos::PendingHello final : public Reactor::Handler, public KeyTur
     if (!said.empty() && !Send(socket.fd.get(), said)) Forget(HelloStatus::kUnfinished);
   }
 
-  // Who has begun to speak is neither silent nor a scanner.
+  // A peer that has sent something is neither silent nor a scanner.
   void Forget(HelloStatus why) {
     const bool unless_begun = why == HelloStatus::kSilent || why == HelloStatus::kScan;
     hellos_->ForgetInLoop(this, unless_begun && !socket.handshake.nothing_came() ? HelloStatus::kUnfinished : why);

@@ -1,7 +1,7 @@
 // pending_hello.h: sockets that were accepted and have not said their whole hello.
 //
-// Purpose: here a peer is distinguished from anybody else. Who says a hello, and proves the shared secret where there
-//          is one (handshake.h), gets through to the acceptor; another costs one descriptor for at most
+// Purpose: here a peer is distinguished from a stranger. A socket that says a hello, and proves the shared secret if
+//          there is one (handshake.h), gets through to the acceptor; another costs one descriptor for at most
 //          TCPX_HELLO_TIMEOUT, counted from the accept and not from the last byte. There are at most a quarter of the
 //          descriptor limit and 4,096 of them, and they get none of its last eighth: when one more comes, the source
 //          with most of them (an IPv4 address, an IPv6 /64) loses its oldest, so a crowd makes room for a peer and no
@@ -50,7 +50,7 @@ class PendingHellos {
   bool MakeRoomInLoop();
   void CloseInLoop();
 
-  // True exactly when it is accepted and the whole answer is on its way; else the caller closes the socket.
+  // True exactly when it is accepted and the whole answer was sent; else the caller closes the socket.
   bool AnswerInLoop(const HelloSocket& socket, const Answer& answer);
 
  private:

@@ -89,8 +89,8 @@ class ResumeDials::Dial final {
     });
   }
 
-  // Beside the first: some interface of ours, or of the peer's, may be out. Every other time, and where there is no
-  // other path, by the same one: a network that spreads flows by their ports may swallow the first one's, or its SYN
+  // Dials in addition to the first: an interface here, or at the peer, may be out. Every other time, or if there is no
+  // other path, it uses the same path: a network that spreads flows by their ports may drop the first flow, or its SYN
   // was lost, which is sent again only after a second.
   void OtherAfter(int64_t after_ns) {
     turn_timer_ = reactor().RepeatInLoop(after_ns, [this] {
@@ -101,7 +101,7 @@ class ResumeDials::Dial final {
     });
   }
 
-  // A peer that is gone has ended its health socket too. While that is up, something on the way may have refused.
+  // A peer that is gone has ended its health socket, too. While that is up, a device on the path may have refused.
   bool RefusalIsFinal() {
     all_->health_->Ask();
     if (all_->health_->socket().PeerVanished()) return true;

@@ -5,11 +5,11 @@
 //          stream goes on.
 //
 // Paths:   A lane is dialled by the path that it has and, where that brings nothing within a moment, by another one
-//          too; whichever finds the peer first carries on. An interface that is out has its lanes go by another one at
-//          once. A lane that goes another way than its own returns to it when that serves again (nic/lost_paths.h); the
-//          socket that it has goes on until then.
+//          too; the one that finds the peer first is used. If an interface is out, its lanes use another one at once. A
+//          lane that uses another path than its own returns when that works again (nic/lost_paths.h); until then it
+//          keeps its socket.
 // Threads: made anywhere; the rest as Redialler.
-// States:  of a lane: dialling -> offered to its connection -> over.
+// States:  a lane: dialling -> offered to its connection -> over.
 // Units:   nanoseconds.
 // Errors:  LaneGone: at once where the peer's port refuses and its health socket has ended, or its process knows the
 //          connection no more; else once no lane has been up for TCPX_RECONNECT_TIMEOUT, or for a while all was

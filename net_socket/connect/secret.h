@@ -42,7 +42,7 @@ class Secret {
   Secret(const Secret&) = delete;
   Secret& operator=(const Secret&) = delete;
 
-  // Of the parts, one after the other.
+  // The MAC of the parts, one after the other.
   Mac Sign(std::initializer_list<absl::string_view> parts) const;
   // Where a key schedule begins (seal/key_schedule.h).
   Key32 Early() const;

@@ -47,7 +47,7 @@ struct IoOp {
 };
 
 // A kSendZeroCopy may complete twice: with its result, and, where that said `held`, with a release once the kernel
-// holds none of its bytes any more, when the peer has acknowledged them or the socket was reset. It is in flight until
+// no longer holds any of its bytes: the peer has acknowledged them, or the socket was reset. It is in flight until
 // then.
 struct Completion {
   IoOp* op = nullptr;
@@ -88,7 +88,8 @@ absl::StatusOr<std::unique_ptr<Engine>> MakeEpollEngine();
 // Which of them the kernel takes; -1: none.
 int UringRung();
 
-// Finds out once what serves here. `choice` auto takes io_uring where it works. *reason gets the text for the log.
+// Finds out once which engine works here. `choice` auto takes io_uring where it works. *reason gets the text for the
+// log.
 EngineChoice ProbeEngine(EngineChoice choice, std::string* reason);
 
 }  // namespace tcpx

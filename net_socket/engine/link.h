@@ -1,4 +1,4 @@
-// link.h: the way to somebody who may close at any moment.
+// link.h: a pointer to an object that may close at any moment.
 //
 // Purpose: housekeeping and other threads reach what they serve through links; closing cuts the tie that all of them
 //          hang on, and from then on it is never touched.

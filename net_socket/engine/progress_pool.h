@@ -44,7 +44,7 @@ class PoolLane {
   virtual void CompleteInLoop(const Completion& completion) = 0;
   // The lane is being detached: ends what is in flight, by resetting the connection if it must.
   virtual void AbortInLoop(Engine* engine) { engine->Cancel(&op_); }
-  // The lane leaves its thread, once: nothing of it is in flight any more.
+  // The lane leaves its thread, once: nothing of it is in flight.
   virtual void LeaveInLoop(Engine* engine) { engine->Forget(op_.fd); }
   // From any thread; kick the lane then.
   void Offer(SocketOffer offer) { next_socket_.Put(std::move(offer)); }
@@ -106,12 +106,12 @@ class ProgressThread {
   std::atomic<bool> asleep_{false};
   std::atomic<bool> stop_{false};
 
-  Mutex mutex_;  // start and detach: never on a message's way
+  Mutex mutex_;  // start and detach: never while a message is moved
   CondVar changed_;
   bool started_ TCPX_GUARDED_BY(mutex_) = false;
   bool ended_ TCPX_GUARDED_BY(mutex_) = false;  // Run is over: nothing more will be detached
   absl::Status start_status_ TCPX_GUARDED_BY(mutex_);
-  absl::Status ring_status_ TCPX_GUARDED_BY(mutex_);  // an error: epoll serves instead of the ring that was wanted
+  absl::Status ring_status_ TCPX_GUARDED_BY(mutex_);  // an error: epoll is used instead of the ring that was wanted
 };
 
 class ProgressPool {
@@ -133,7 +133,7 @@ class ProgressPool {
   static void Detach(PoolLane* lane);
 
  private:
-  // Of threads that were to have a ring and have none, once for all of them.
+  // Logs once, for all threads, that they should have a ring and have none.
   void TellOfRings(EngineChoice choice);
 
   std::vector<std::unique_ptr<ProgressThread>> threads_;

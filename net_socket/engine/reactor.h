@@ -39,14 +39,14 @@ class Reactor {
   ~Reactor();
 
   absl::Status Start();
-  // The loop is to end once nothing holds it any more. What holds it has deadlines of its own.
+  // The loop ends once nothing holds it. Whatever holds it has its own deadline.
   void RequestStop();
   // Waits for the end of the loop. No-op when it is not running.
   void Join();
   // True exactly when Join would not wait.
   bool ended();
 
-  // Runs `function` in the loop, soon. After the loop's end nothing runs any more.
+  // Runs `function` in the loop, soon. After the loop's end nothing runs.
   void Post(std::function<void()> function);
   // The same, and waits for it. False if the loop has ended without running it.
   bool RunSync(std::function<void()> function);

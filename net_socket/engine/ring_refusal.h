@@ -25,8 +25,8 @@ inline constexpr int64_t kRingPatienceNs = 2'000'000'000;
 // For errno `err` of io_uring_setup, or of io_uring_enter's first call.
 absl::Status RingRefusal(int err);
 // Calls `open` until it returns something else than -ENOMEM, or for about `patience_ns`; returns the last result. Does
-// not wait where the limit holds no ring at all, nor once this process has waited in vain, until a ring is had again:
-// each of many progress threads would wait, one after the other.
+// not wait where the limit holds no ring at all, nor after one wait without success, until a ring could be made again:
+// else each of many progress threads would wait, one after the other.
 int OpenPatiently(const std::function<int()>& open, int64_t patience_ns = kRingPatienceNs);
 
 }  // namespace tcpx

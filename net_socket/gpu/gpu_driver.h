@@ -108,7 +108,7 @@ class GpuScope {
   GpuScope(const GpuScope&) = delete;
   GpuScope& operator=(const GpuScope&) = delete;
 
-  // Of entering the context: a failed scope calls nothing.
+  // Whether the context could be entered: a failed scope calls nothing.
   const absl::Status& status() const { return status_; }
 
  private:

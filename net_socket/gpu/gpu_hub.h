@@ -1,7 +1,8 @@
 // gpu_hub.h: finds the pool for a piece of GPU memory, and says what memory a pointer names.
 //
 // Purpose: all that the process stages shares a few pools: one per GPU context, NUMA node of the network card, and
-//          direction. A pool is opened with the first registration that needs it: at set-up, never on a message's way.
+//          direction. A pool is opened with the first registration that needs it: at set-up, never while a message is
+//          moved.
 //
 // Threads: any. Lifetime: pools live as long as the hub, which outlives the comms.
 // Errors:  PoolFor: kInvalidArgument for a pointer that is not GPU memory, with the driver's text, and as

@@ -53,7 +53,7 @@ absl::StatusOr<std::unique_ptr<GpuPool>> GpuPool::Open(const GpuDriver* driver, 
 // The context may be gone, and the driver too: what fails here, fails.
 GpuPool::~GpuPool() {
   const GpuApi& api = driver_->api();
-  if (stream_ != nullptr) AwaitCopies();  // Of a connection that was reset while nobody could wait.
+  if (stream_ != nullptr) AwaitCopies();  // Copies of a connection that was reset while nobody could wait.
   GpuScope scope(*driver_, place_.context);
   const bool usable = scope.status().ok();
   for (size_t i = 0; usable && i < count_; ++i) {

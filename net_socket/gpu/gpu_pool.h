@@ -71,7 +71,7 @@ class GpuPool {
   // Returns once no copy of this pool that was started before is under way. Waits: for deregMr and closing only.
   void AwaitCopies() const;
 
-  // One more slot, and its way back. Pins memory where none was handed back before.
+  // Takes one more slot, and gives it back. Pins memory where none was handed back before.
   absl::StatusOr<GpuSlot*> TakeExtra();
   void GiveExtra(GpuSlot* slot);
 
@@ -114,7 +114,7 @@ class GpuAllowance {
   GpuSlot* Take();
   void Give(GpuSlot* slot);
   bool HasRoom() const;
-  // Takes back what is still lent. No thread and no copy may use it any more.
+  // Takes back all slots that are still lent. No thread and no copy may use them afterwards.
   void Reset();
 
  private:

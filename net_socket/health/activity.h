@@ -1,7 +1,7 @@
 // activity.h: whether anything was begun at one end of a connection, for those who look at it now and then.
 //
-// Purpose: thousands of idle connections cost nothing but a look at this each. Who finds that an end does nothing, and
-//          has nothing left to do, need not look again until it changes.
+// Purpose: thousands of idle connections cost nothing but a look at this each. A reader that finds that an end does
+//          nothing, and has nothing left to do, need not look again until this changes.
 //
 // Threads: any.
 // Lifetime: shared.

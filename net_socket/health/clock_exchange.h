@@ -1,8 +1,8 @@
 // clock_exchange.h: how far the peer's monotonic clock is ahead of ours. Pure.
 //
 // Purpose: a question has the time at which it is asked, its answer that, and the times at which it came and was
-//          answered. The two ways are taken to be as long as each other; the error is half of the round trip at most.
-//          So several questions are asked one after the other, and the one with the shortest round trip counts.
+//          answered. The paths there and back are taken to be equally long; the error is at most half of the round
+//          trip. So several questions are asked one after the other, and the one with the shortest round trip counts.
 //
 // Threads: one at a time.
 // Units:   nanoseconds of MonotonicNanos, each of its own host.
@@ -21,7 +21,7 @@ namespace tcpx {
 
 struct ClockOffset {
   std::string peer;
-  int64_t at_ns = 0;      // in the middle of the question's way and back, by our clock
+  int64_t at_ns = 0;      // in the middle of the round trip, by our clock
   int64_t offset_ns = 0;  // the peer's clock, less ours
   int64_t round_trip_ns = 0;
 };
@@ -29,7 +29,7 @@ struct ClockOffset {
 class ClockExchange {
  public:
   static constexpr int kQuestions = 8;
-  // Of a peer that never answered so many rows of them is nothing asked any more.
+  // A peer that has answered none of so many rows of questions is not asked again.
   static constexpr int kVainMax = 3;
 
   // False: the peer has never answered.

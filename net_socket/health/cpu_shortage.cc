@@ -15,8 +15,6 @@
 #include "net_socket/health/tuning.h"
 
 namespace tcpx {
-namespace {}  // namespace
-
 // The reactor and the progress pool name theirs so. What else the application runs is its own affair.
 void CpuShortage::FindOurs() {
   ours_.clear();

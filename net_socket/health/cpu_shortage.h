@@ -1,10 +1,10 @@
 // cpu_shortage.h: whether this process' threads get the CPU that they want.
 //
-// Purpose: a rank without CPU looks to its peers like a slow network. Of each thread the kernel counts how long it ran,
-//          and how long it was ready and did not, the latter once it runs again: of one that is ready at two looks and
-//          has not begun to run in between, the time since counts as well. One that wanted a CPU most of the time
-//          between two looks, as a polling thread does, and got less than half of it, is short. Only our own threads
-//          and those that call us count.
+// Purpose: a rank without CPU looks to its peers like a slow network. For each thread the kernel counts how long it
+//          ran, and how long it was ready to run but did not. It adds the latter only when the thread runs again; so,
+//          for a thread that is ready at two looks and has not run in between, this class adds the time since then. A
+//          thread is short if it wanted a CPU for most of the time between two looks, as a polling thread does, and got
+//          it for less than half of that. Only our own threads and those that call us count.
 //
 // Threads: one at a time: the reactor.
 // Units:   nanoseconds, percent.

@@ -31,7 +31,7 @@ class HealthClock {
   void Hear(const std::string& text);
 
  private:
-  // False: nothing is asked any more.
+  // False: no further question is asked.
   bool Ask();
   void Say(const ClockRecord& record);
 

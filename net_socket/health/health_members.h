@@ -32,7 +32,7 @@ class HealthMembers {
   // Hears at once what was said of it before. True: it was expected.
   bool Join(const ConnectionId& id, Link<HealthUser> user);
   void Leave(const ConnectionId& id);
-  // The peer's process knows this one no more. It hears of that once, and of nothing else.
+  // The peer's process no longer knows this connection, which hears of that once, and of nothing else.
   void Refuse(const ConnectionId& id);
   bool empty() const;
 
@@ -51,7 +51,7 @@ class HealthMembers {
   void TellAll(Function function) {
     for (const Link<HealthUser>& user : Users()) user.With(function);
   }
-  // Of one lane at least the peer's kernel was heard within so long.
+  // Whether at least one lane heard from the peer's kernel within so long.
   bool HeardWithin(int64_t ns);
   bool AnyLaneUp();
   // What tells an end that is dialled whether the peer's process is gone: a connection has had no lane for so long, of

@@ -69,7 +69,7 @@ class HealthPeer final : public Reactor::Handler, public std::enable_shared_from
   // Its dialler dials it again. What came by the old socket is heard, and that socket is let go. False: what came was
   // not the peer's; that is its end, and reported.
   bool LetGoInLoop();
-  // The peer's process is gone, or knows the redialler's connection no more.
+  // The peer's process is gone, or no longer knows the redialler's connection.
   void RefusedInLoop(const HealthRedialler* redialler);
   // The peer's process is gone, with all its connections.
   void GoneInLoop(const HealthRedialler* redialler);
@@ -101,7 +101,7 @@ class HealthPeer final : public Reactor::Handler, public std::enable_shared_from
   void EndInLoop();
   void TellEndInLoop();
 
-  // Of one that heals. Whether what ended may be up again.
+  // For sockets that heal: whether the one that ended may come up again.
   bool MayHealInLoop();
   void LostInLoop();
   void AwaitAnotherInLoop();

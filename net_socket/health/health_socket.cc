@@ -20,7 +20,7 @@ constexpr size_t kIdleBytesMax = size_t{64} << 10;
 // Kept until the peer's kernel has acknowledged them, or while there is no socket.
 constexpr size_t kSaidMax = 16384;
 constexpr int kGarbage = -1;
-// Of 4 KiB each: a peer that says more waits for its next turn.
+// Reads of 4 KiB in a row: a peer that sends more waits for its next turn.
 constexpr int kReadsInARow = 16;
 // So many rows are more than a socket holds.
 constexpr int kRowsMax = 256;
@@ -130,7 +130,7 @@ bool HealthSocket::ReadLocked(std::vector<HealthNotice>* notices) {
       if (!taken.ok()) end_errno_ = kGarbage;
       continue;
     }
-    // The kernel tells an error to one call: here an end would be read behind one that a send has met.
+    // The kernel reports an error to one call only: after a send has met it, a read sees an orderly end.
     end_errno_ = got < 0 ? errno : send_errno_;
     const bool cut = seals_.opener != nullptr && seals_.opener->cut();
     const absl::Status ended = cut ? absl::UnavailableError(kCutRecord) : absl::OkStatus();

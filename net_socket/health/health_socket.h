@@ -95,7 +95,7 @@ class HealthSocket {
   void StirAtEnd(bool garbage) const;
   // True exactly when the peer's end was seen, no bye before it, and no other socket is expected.
   bool PeerVanished() const;
-  // The same of a reset: by a process that ended with something unread, or by somebody on the way.
+  // The same for a reset: by a process that ended with something unread, or by a device on the path.
   bool WasReset() const;
   // When the peer's process last said anything, of any connection; 0: never.
   int64_t heard_ns() const;
@@ -120,7 +120,7 @@ class HealthSocket {
   void SendLocked(const std::string& record) TCPX_REQUIRES(mutex_);
   // And has the rest sent that the socket does not take at once.
   void SendSoonLocked(const std::string& record) TCPX_REQUIRES(mutex_);
-  // A socket that can't be sealed any more ends, and its connections with it.
+  // A socket that can no longer be sealed ends, and its connections with it.
   void CheckSealerLocked() TCPX_REQUIRES(mutex_);
   void ForgetHeardLocked() TCPX_REQUIRES(mutex_);
 

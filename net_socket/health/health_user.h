@@ -16,7 +16,7 @@ namespace tcpx {
 class HealthUser {
  public:
   // The socket has ended for good. OK: the peer's process ended without closing, and what it sent may still be read.
-  // Else its host, or the way to it, is gone.
+  // Else its host, or the path to it, is gone.
   virtual void PeerLost(const absl::Status& how) = 0;
   // The peer's end of this connection has failed. `parting`: it has given the connection up, which is what this one
   // fails with if it is still needed.

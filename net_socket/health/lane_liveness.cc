@@ -8,7 +8,7 @@
 namespace tcpx {
 namespace {
 
-// One or two may be on their way, or lost with their answers.
+// One or two may still be under way, or lost with their answers.
 constexpr uint32_t kProbesMin = 3;
 
 }  // namespace

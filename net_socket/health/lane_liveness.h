@@ -1,11 +1,12 @@
-// lane_liveness.h: what the kernel knows about a lane, and when that means that nobody answers any more.
+// lane_liveness.h: what the kernel knows about a lane, and when that means that nobody answers.
 //
 // Purpose: a peer that is alive and does not read for minutes is healthy; a flow that the network swallows is dead.
 //          What tells them apart is not progress but whether the peer's kernel answers. Pure, but for ReadLaneTcpInfo.
 //
 // Rule:    A lane is dead when it holds unacknowledged bytes, nothing was acknowledged between any two samples of the
 //          timeout, no segment of the peer's arrived for as long, and
-//            - the peer's window is open and segments are in flight: each was sent again and again, in vain; or
+//            - the peer's window is open and segments are in flight: each was sent again and again without an answer;
+//              or
 //            - nothing is in flight: three probes in a row went unanswered. The kernel sends them up to two minutes
 //              apart and forgets the count with each answer, so a closed window alone never kills, nor does a long
 //              silence between two probes; or

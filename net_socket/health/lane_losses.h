@@ -14,7 +14,7 @@
 
 namespace tcpx {
 
-// Of a lane's socket, since it was made.
+// Segments of a lane's socket, since it was made.
 struct LaneSegments {
   uint64_t sent = 0;
   uint64_t retransmitted = 0;  // for a reason

@@ -64,7 +64,8 @@ WaitRoot CandidateOf(const std::vector<const StallMember*>& members, uint64_t se
     if (came_round) {
       own.candidate = false;
       own.cause = Cause::kPeerLate;
-      own.evidence = "all wait for each other in a circle, and of what came to it, it has passed on least";
+      own.evidence =
+          "all wait for each other in a circle, and this rank has passed on the smallest part of what it received";
       return own;
     }
     if (!theirs.candidate || !Ahead(theirs, best)) continue;

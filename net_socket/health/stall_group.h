@@ -43,7 +43,7 @@ WaitRoot RootOf(const std::vector<const StallMember*>& members, uint64_t self, c
 
 class StallGroup {
  public:
-  // No two places have or had the same: one that hears late that it shall leave leaves nobody else's.
+  // Never used twice: a connection that leaves late removes only its own entry.
   using Key = uint64_t;
   // From any thread.
   static Key NewKey();
@@ -51,8 +51,8 @@ class StallGroup {
   StallGroup();
   uint64_t self() const { return self_; }
 
-  // Of each end at each look. While it has no stalled request, what it has done may be written to the place at once,
-  // until it leaves.
+  // Each end calls this at each look. While the end has no stalled request, it may instead write its progress straight
+  // to the entry that is returned, until it leaves.
   StallMember* PutInLoop(Key key, StallMember member, int64_t now_ns);
   // What CpuShortage says of this process.
   void SetNoCpuInLoop(int percent) { no_cpu_percent_ = static_cast<uint8_t>(percent); }

@@ -51,8 +51,8 @@ Verdict Hard(Cause cause, std::string culprit, std::string text) {
   return verdict;
 }
 
-// A lane is silent, and whether the peer is heard elsewhere will be known in a moment: one flow is swallowed, or all.
-// Of a peer that can't be asked it never is.
+// A lane is silent, and whether the peer is heard elsewhere will be known in a moment: then either one flow is dropped,
+// or all are. It is never known for a peer that can't be asked.
 bool Undecided(const StallEvidence& evidence) {
   const bool kernel_heard = evidence.unanswered_ms > 0;
   const bool known = evidence.heard_now || kernel_heard || evidence.unheard_ms >= kUnheardMs;
@@ -105,9 +105,9 @@ Verdict JudgeHere(const StallEvidence& evidence) {
 // Whether the peer's process is there. kNone: it is, or nobody knows.
 Verdict JudgeProcess(const StallEvidence& evidence) {
   if (!evidence.speaks || evidence.unanswered_ms < kUnansweredMs) return {};
-  return Hard(Cause::kProcessStopped, evidence.there,
-              absl::StrCat("its kernel takes what is sent, and its process has not answered for ",
-                           Seconds(evidence.unanswered_ms)));
+  return Hard(
+      Cause::kProcessStopped, evidence.there,
+      absl::StrCat("its kernel accepts data, and its process has not answered for ", Seconds(evidence.unanswered_ms)));
 }
 
 // What the peer has said.
@@ -116,7 +116,7 @@ Verdict JudgeNews(const StallEvidence& evidence) {
   Verdict verdict;
   if (peer.no_cpu_percent >= kStarvedPercent) {
     return Hard(Cause::kNoCpu, evidence.there,
-                absl::StrCat("they were ready and had none for ", peer.no_cpu_percent, " % of the time"));
+                absl::StrCat("they were ready to run, and had no CPU, for ", peer.no_cpu_percent, " % of the time"));
   }
   const bool own = peer.root.finder == evidence.self;
   if (peer.root.known() && !own) {
@@ -155,8 +155,9 @@ Verdict JudgeVain(const VainEvidence& evidence) {
 Verdict JudgeStall(const StallEvidence& evidence) {
   if (evidence.vain != Vain::kNone) return JudgeVain({evidence.vain, evidence.here, evidence.there});
   if (evidence.no_cpu_percent >= kStarvedPercent) {
-    return Hard(Cause::kNoCpu, evidence.here,
-                absl::StrCat("they were ready and had none for ", evidence.no_cpu_percent, " % of the time"));
+    return Hard(
+        Cause::kNoCpu, evidence.here,
+        absl::StrCat("they were ready to run, and had no CPU, for ", evidence.no_cpu_percent, " % of the time"));
   }
   Verdict verdict;
   verdict.undecided = Undecided(evidence);

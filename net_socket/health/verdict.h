@@ -25,13 +25,13 @@ namespace tcpx {
 // One lane, at one look.
 struct LaneEvidence {
   int lane = 0;
-  bool lost = false;    // it waits for another socket
-  int64_t lost_ms = 0;  // for so long
-  bool silent = false;  // it holds bytes that were sent again in vain, and nothing of the peer's was heard for long
+  bool lost = false;           // it waits for another socket
+  int64_t lost_ms = 0;         // for so long
+  bool silent = false;         // its bytes were sent again without an answer, and nothing came from the peer for long
   bool window_closed = false;  // it holds bytes, and the peer takes none
   int64_t silent_ms = 0;
-  // Of one that is silent.
-  std::string hosts;  // both addresses: what goes the same way
+  // For a lane that is silent.
+  std::string hosts;  // both addresses: what takes the same path
   std::string flow;   // both addresses with their ports
 };
 
@@ -103,7 +103,7 @@ Verdict JudgeFailure(const FailureEvidence& evidence);
 struct PaceEvidence {
   uint64_t segments = 0;       // sent
   uint64_t retransmitted = 0;  // of these
-  bool slow = false;           // far below its sisters for long
+  bool slow = false;           // far slower than the other lanes for long
   std::string here;
   std::string there;
 };

@@ -1,4 +1,4 @@
-// wait_exchange.h: what passes on a health socket of who its ends are, and what they wait for.
+// wait_exchange.h: messages on a health socket that say who its ends are, and what they wait for.
 //
 // Purpose: each process says its name when the socket comes up, the dialler first. A question of a connection that is
 //          not there (yet, or any more) is answered here: the process lives, and nothing of that connection is posted.

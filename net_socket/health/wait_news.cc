@@ -39,7 +39,7 @@ const char* CauseWords(Cause cause) {
       "the path loses packets",
       "the path is dead",
       "the path is slower than the others",
-      "its host is gone, or cut off from those who wait for it",
+      "its host is gone, or cut off from the ranks that wait for it",
       "its process is gone",
       "a firewall or NAT on the path has dropped the flow",
       "internal: no reason is to be seen, which is a bug of tcpx",

@@ -32,7 +32,7 @@ class Watchdog {
   // Looks are this far apart: several within the peer timeout, a few within the time of a stall.
   static int64_t IntervalNs(const Options& options);
 
-  // `every_ns`: the same for all. Who leaves notes activity, and says kOver.
+  // `every_ns`: the same for all. A connection that leaves notes activity, and says kOver.
   void JoinInLoop(std::shared_ptr<const Activity> activity, int64_t every_ns, Look look);
 
  private:

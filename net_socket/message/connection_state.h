@@ -1,8 +1,8 @@
 // connection_state.h: where a connection's end is in its life, and which moves are legal.
 //
-// States:  open -> failed (the first error sticks) -> closed; or open -> closed, the orderly road. A lane that has
-//          ended without a word makes it failing first: nothing is moved any more, and the error is reported once its
-//          reason is known, or does not come.
+// States:  open -> failed (the first error sticks) -> closed; or open -> closed, the orderly end. If a lane ends
+//          without a reason, the state is failing first: nothing is moved, and the error is reported once the reason
+//          has come, or has not come in time.
 #ifndef TCPX_NET_SOCKET_MESSAGE_CONNECTION_STATE_H_
 #define TCPX_NET_SOCKET_MESSAGE_CONNECTION_STATE_H_
 

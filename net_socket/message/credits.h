@@ -1,10 +1,9 @@
 // credits.h: which receives a sender may fill, where receives are grouped (maxRecvs above 1).
 //
 // Purpose: the members of a group are matched by tag, and the senders that share a connection advance independently of
-//          each other: A, A, B may be sent against {A, B}, {A, B}. Were the second A on its way before B, it would park
-//          in front of it. So the receiver announces each group by a credit record, and a message leaves only when its
-//          tag is open in the oldest announced group that still has an open member; it then carries that member's
-//          sequence.
+//          each other: A, A, B may be sent against {A, B}, {A, B}. If the second A left before B, it would park in
+//          front of B. So the receiver announces each group by a credit record, and a message leaves only when its tag
+//          is open in the oldest announced group that still has an open member; it then carries that member's sequence.
 //
 //   a credit record:  header { kCredit, length = 4 x members, sequence = that of the first member }, a tag per member
 //
@@ -76,7 +75,7 @@ class CreditBook {
 
   const uint32_t max_receives_;
   uint64_t next_sequence_ = 0;
-  // A receiver has no more requests than these, and keeps one at least until all of its members were sent.
+  // A receiver has at most so many requests, and keeps a group's at least until all of its members were sent.
   Group groups_[kRequestsMax];
   uint64_t announced_ = 0;
   uint64_t filled_ = 0;

@@ -1,7 +1,7 @@
 // flight.h: what a connection has under way, as another thread may see it.
 //
-// Purpose: errors name the message they hit, and housekeeping tells a stall from progress, without a lock or a count on
-//          the message's way: the few fields that hold it are relaxed atomics, which cost what plain ones do and
+// Purpose: errors name the message they hit, and housekeeping tells a stall from progress, without a lock or a count
+//          while a message is moved: the few fields that hold it are relaxed atomics, which cost what plain ones do and
 //          publish nothing.
 //
 // Threads: Relaxed: one writes, any reads. Values of different fields may be of different moments.

@@ -7,7 +7,8 @@
 //          Peers of earlier builds skip what they do not know.
 // Threads: any; a reader one at a time.
 // Units:   bytes; milliseconds, percent; nanoseconds of MonotonicNanos, each of its own host.
-// Errors:  decoders: false for nonsense, and what is of no interest. Of a reader kUnavailable for garbage; it stays.
+// Errors:  decoders: false for nonsense, and for what is of no interest. Readers: kUnavailable for garbage, from then
+//          on.
 #ifndef TCPX_NET_SOCKET_MESSAGE_HEALTH_RECORDS_H_
 #define TCPX_NET_SOCKET_MESSAGE_HEALTH_RECORDS_H_
 

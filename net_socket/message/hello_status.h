@@ -32,7 +32,7 @@ enum class HelloStatus : uint16_t {
 
   kLocalOnly = 0x8000,
   kSilent = 0x8000,      // said nothing until TCPX_HELLO_TIMEOUT
-  kScan = 0x8001,        // left without a word
+  kScan = 0x8001,        // sent nothing and left
   kUnfinished = 0x8002,  // left, or ran out of time, within its hello
   kForeign = 0x8003,     // HTTP, TLS, garbage
   kCrowd = 0x8004,       // had to make room for another
@@ -43,9 +43,8 @@ enum class HelloStatus : uint16_t {
 // What the dialler says of an answer.
 const char* HelloStatusText(HelloStatus status);
 
-// Who it was, for the acceptor's log, as far as that is known: "stranger"; "lane, or stranger," where a peer of this
-// job is turned away like anybody else, and may come again; "peer, or stranger," where ranks are set up in different
-// ways.
+// Who was rejected, for the acceptor's log, as far as that is known: "stranger"; "lane, or stranger," if a peer of this
+// job may be turned away, too, and may come again; "peer, or stranger," if ranks may have different settings.
 const char* RejectedText(HelloStatus status);
 // The same of several.
 const char* AllRejectedText(HelloStatus status);

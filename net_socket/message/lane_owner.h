@@ -22,7 +22,7 @@ class LaneOwner {
   bool open() const { return state() == ConnectionState::kOpen; }
   bool failed() const { return state() == ConnectionState::kFailed; }
   ConnectionState state() const { return state_.load(std::memory_order_acquire); }
-  // `lane` can't go on, and with it the connection: it is open no more. Never waits.
+  // `lane` can't continue, and so neither can the connection: it is no longer open. Never waits.
   virtual void FailLane(absl::Status status, int lane) = 0;
   // The socket of `lane` has broken. True: the lane gets another one, and keeps still until then.
   virtual bool LoseLane(const absl::Status& why, int lane) = 0;

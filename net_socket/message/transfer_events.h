@@ -59,7 +59,7 @@ class TransferEvents {
   int place_ = -1;                                      // among the recorder's open transfers; -1: stopped
   void* parent_ = nullptr;
   EventRecorder* recorder_ = nullptr;
-  // Of a started event: the profiler's handle (null: it does not want the event), and the bytes that it knows of.
+  // For each started event: the profiler's handle (null: it does not want the event), and the bytes that it knows of.
   std::array<void*, kEventsMax> handles_{};
   std::array<uint64_t, kEventsMax> told_{};
 };
@@ -88,7 +88,7 @@ class EventRecorder {
   void Publish();
   // Tells what is left to tell and stops the transfer's events. Stopped before: a no-op.
   void Stop(TransferEvents* transfer);
-  // From now on nothing is reported any more: the operations of the parents may be gone.
+  // From now on nothing is reported: the operations of the parents may be gone.
   void Drop();
 
  private:

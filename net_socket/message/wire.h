@@ -57,7 +57,7 @@ enum class FrameKind : uint8_t {
   kBye = 66,          // no further frame follows on this lane
   kError = 67,        // the connection has failed; the body is a text that says why
   kParting = 68,      // an end has given the connection up; the body as of kError, and news only where it is missed
-  kEstablished = 69,  // dialler -> acceptor, first on lane 0: all lanes are answered, and none is dialled any more
+  kEstablished = 69,  // dialler -> acceptor, first on lane 0: all lanes are answered, and none will be dialled
   kLeft = 70,         // on a health socket: this end of the connection is closed, none of its lanes comes back
   kSilent = 71,       // there, receiver -> sender: what the receiver says on a lane is not acknowledged; move the lane
   kWaits = 76,        // on a health socket: what an end waits for (health_records.h)
@@ -81,7 +81,7 @@ struct FrameHeader {
 
 void EncodeHeader(const FrameHeader& header, char* out);
 const char* DecodeHeader(const char* in, FrameHeader* header);
-// Of a health socket: a header and its body.
+// A record of a health socket: a header and its body.
 std::string EncodeRecord(FrameKind kind, absl::string_view body);
 // The record that the acceptor waits for: kHeaderBytes, and no body.
 void EncodeEstablished(char* out);
@@ -170,8 +170,8 @@ const char* DecodeHello(const char* in, Hello* hello);
 // Which health socket a connection belongs to.
 uint64_t HealthTag(const ConnectionId& connection_id);
 
-// One interface of the acceptor's device, and where it listens. Of a link-local IPv6 address the dialler fills in the
-// scope: that of its own interface, since a scope means nothing on another host.
+// One interface of the acceptor's device, and where it listens. The dialler fills in the scope of a link-local IPv6
+// address: that of its own interface, since a scope means nothing on another host.
 struct PeerNic {
   SocketAddress address;
   uint32_t speed_mbps = 0;

@@ -182,8 +182,8 @@ absl::Status DeviceTable::CheckChild(int child) const {
   }
   if (device.first().hardware.pci_path.empty()) {
     return absl::InvalidArgumentError(absl::StrFormat(
-        "device %d (%s) is on no PCI bus, and NCCL would lose what is made of it: fuse it with TCPX_FUSE instead",
-        child, device.name));
+        "device %d (%s) is on no PCI bus: NCCL can't use a device made of it; fuse it with TCPX_FUSE instead", child,
+        device.name));
   }
   return absl::OkStatus();
 }

@@ -46,7 +46,7 @@ struct Device {
   bool HasFamily(int family) const;
   // Those to dial an address of that family by. Where none has one it is `nics`: routes may lead there all the same.
   const std::vector<Nic>& NicsFor(int family) const;
-  // Of all interfaces together.
+  // The sum over all interfaces.
   int speed_mbps() const;
 };
 // Most members of a grouped receive: TCPX_MAX_RECVS, else 8 where GPU memory is announced and 1 otherwise. Peers share

@@ -33,7 +33,7 @@ class LaneBudget {
   std::shared_ptr<const void> Take(int bulk_lanes);
   int64_t left() const { return max_ - open_.load(std::memory_order_relaxed); }
 
-  // Of `wanted` bulk lanes: all, while many times as many are left, then fewer; `least` always.
+  // How many of `wanted` bulk lanes are granted: all, while many times as many are left, then fewer; always `least`.
   static int Share(int wanted, int least, int64_t left);
   // Bulk lanes that one connection may open more while `busy` of the process carry.
   static int MayOpen(int64_t left, int busy);
@@ -46,7 +46,7 @@ class LaneBudget {
   std::atomic<int64_t> open_{0};
 };
 
-// Of one connection whose lanes come and go: those that are open. Threads: one at a time.
+// Counts the open lanes of one connection whose lanes come and go. Threads: one at a time.
 class OpenLanes {
  public:
   explicit OpenLanes(LaneBudget* budget) : budget_(budget) {}

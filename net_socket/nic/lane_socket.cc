@@ -17,7 +17,7 @@ std::string Refusal(const absl::Status& status, const char* what) {
   return absl::StrCat(what, ": ", status.message(), "; lanes go on without");
 }
 
-// Of what was asked for, once for all lanes.
+// Warns that the kernel refused what `variable` asks for, once for all lanes.
 void Warn(const absl::Status& status, const char* variable, LaneNotes* notes) {
   if (status.ok()) return;
   const std::string text = Refusal(status, variable);

@@ -18,14 +18,14 @@
 
 namespace tcpx {
 
-// What is said once per process, however many lanes it concerns, and what lanes have learnt about ways.
+// What is logged once per process, however many lanes it concerns, and how lanes last reached their peers.
 class LaneNotes {
  public:
   std::atomic<bool> told_of_priority{false};
 
   // True exactly once for each text.
   bool First(const std::string& text);
-  // By which way an interface last reached a peer's address: the next lane begins with it.
+  // How an interface last reached a peer's address: the next lane begins with that.
   std::optional<LeaveBy> KnownWay(const std::string& path) const;
   void LearnWay(const std::string& path, LeaveBy way);
   // How many bulk lanes a device needs towards a peer's address, as its latest connection there has found: the next one

@@ -45,11 +45,11 @@ void LostPaths::JoinInLoop(User* user, const std::vector<const Nic*>& nics) {
     if (opened.ok()) opened = reactor_->WatchInLoop(links_.fd(), EPOLLIN, this);
     if (!opened.ok()) links_.Close();
     if (!opened.ok() && !std::exchange(told_, true)) {
-      TCPX_INFO("the kernel does not tell of interfaces that go and come: lanes find out by silence: %s",
+      TCPX_INFO("the kernel does not report changes of interfaces, so lanes notice them by silence: %s",
                 std::string(opened.message()));
     }
   }
-  // Who never hears that it is back must not take it to be out.
+  // A lane that would never hear that the path is back must not take it to be out.
   if (added && links_.fd() >= 0) LookInLoop();
 }
 

@@ -1,8 +1,8 @@
-// lost_paths.h: which ways to peers don't serve just now, and when one does again.
+// lost_paths.h: which paths to peers do not work just now, and when one works again.
 //
-// Purpose: lanes of many connections go by the same interfaces to the same peers. Here is heard, once for all, that an
-//          interface has lost its carrier or its address; and for a path that lanes had to leave one of them at a time
-//          is asked to find out whether it serves again. All others that wait for it then follow.
+// Purpose: lanes of many connections use the same interfaces to the same peers. This class hears once, for all of them,
+//          that an interface has lost its carrier or its address. For a path that lanes had to leave, it asks one lane
+//          at a time to find out whether the path works again; all others that wait for it then follow.
 //
 // Rate:    A path is asked after as often as once a second, each half a minute after ten minutes; where it was lost
 //          again soon after its return, up to half a minute from the first; at once when its interface is back.
@@ -27,7 +27,7 @@ namespace tcpx {
 
 class LostPaths final : public Reactor::Handler {
  public:
-  // A connection whose lanes can go another way.
+  // A connection whose lanes can take another path.
   class User {
    public:
     // An interface of its own is out, or back: OutInLoop says which are.
@@ -49,7 +49,7 @@ class LostPaths final : public Reactor::Handler {
   // `nics`: those by which it may go.
   void JoinInLoop(User* user, const std::vector<const Nic*>& nics);
   void LeaveInLoop(User* user);
-  // A lane of the user goes another way, and waits for this one.
+  // A lane of the user takes another path, and waits for this one.
   void WaitInLoop(User* user, const LanePath& path);
   // Somebody got through by it.
   void FoundInLoop(const LanePath& path);

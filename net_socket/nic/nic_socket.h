@@ -33,10 +33,10 @@ void TieAccepted(int fd, const Nic& nic);
 // address and a peer in its subnet, which is no other's. Else routes choose, whatever address it has.
 bool LeavesBy(int fd, const Nic& nic, const std::vector<Nic>& nics, const SocketAddress& peer);
 
-// Listens on the interface's address. `bound`: hears only who comes in by the interface (this host's own processes do,
-// whatever they come by), and what is accepted stays on it. Else all who come to the address. Of a range the first port
-// on which nobody listens, whatever connections of earlier runs still wait to be forgotten; a range that is used up
-// says who has it, and which of its ports the user may not have.
+// Listens on the interface's address. `bound`: only peers that come in by the interface can connect (processes of this
+// host can in any case), and accepted sockets stay on it; else everybody who reaches the address. Takes the first port
+// of `range` on which nobody listens, even if the kernel still remembers connections of earlier runs there. If no port
+// is free, the error names who has them, and the ports that the user may not use.
 absl::StatusOr<OwnedFd> ListenOnNic(const Nic& nic, bool bound, const PortRange& range);
 
 }  // namespace tcpx

@@ -3,8 +3,8 @@
 namespace tcpx {
 namespace {
 
-// The way to an address of this host loses nothing and has no queue to spare: pacing, as bbr does it, only delays there
-// (docs/experiments.md). Built into every kernel and allowed to everyone (tcp_cong.c, Linux 6.18).
+// The path to an address of this host loses nothing and has no queue to avoid: pacing, as bbr does it, only delays
+// there (docs/experiments.md). Built into every kernel and allowed to everyone (tcp_cong.c, Linux 6.18).
 constexpr char kSameHostCongestion[] = "reno";
 
 void ChooseCongestion(const Options& options, bool same_host, PathProfile* profile) {

@@ -19,7 +19,7 @@
 namespace tcpx {
 namespace {
 
-// More would fill the log with what says no more.
+// More would fill the log and tell nothing new.
 constexpr size_t kNamedMax = 16;
 
 struct Owned {

@@ -17,7 +17,7 @@
 
 namespace tcpx {
 
-// Of an interface, as in force: for each the kernel takes the larger of its own and "all".
+// The rules in force for an interface: for each the kernel takes the larger of the interface's value and that of "all".
 struct ArpRules {
   int ignore = 0;
   int announce = 0;

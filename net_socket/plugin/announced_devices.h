@@ -29,7 +29,7 @@ class AnnouncedDevices {
   absl::Status Check(int device) const;
   // Null: host memory only.
   const GpuDriver* gpu_driver() const { return gpu_driver_.get(); }
-  // Of each device's first network card.
+  // The NUMA node of each device's first network card.
   std::vector<int> NumaNodes() const;
 
  private:

@@ -26,7 +26,7 @@ std::string HealedText(const ConnectionCounts& sent, const ConnectionCounts& rec
       sent.added + sent.dropped == 0 ? "" : absl::StrFormat(", lanes added: %d, dropped: %d", sent.added, sent.dropped);
   if (events == 0) return piloted;
   const std::string healed = absl::StrFormat(
-      ", lanes lost: %d sending, %d receiving; moved: %d; gone on: %d sending, %d receiving; health sockets back: %d "
+      ", lanes lost: %d sending, %d receiving; moved: %d; resumed: %d sending, %d receiving; health sockets back: %d "
       "dialled, %d accepted",
       sent.lost, received.lost, sent.moved, sent.resumed, received.resumed, sent.health, received.health);
   return piloted + healed;

@@ -22,7 +22,7 @@ class ContextTable {
   // Lines of no context go to a logger that is still in use.
   void Remove(Context* context);
 
-  // A failure of the communicator's other connections is this one's, and the other way about.
+  // A failure of the communicator's other connections ends this one, and vice versa.
   void JoinGroup(Context* context) const;
   // The process's of v6 to v10; null before the first.
   Context* legacy() const { return legacy_; }

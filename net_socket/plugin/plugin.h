@@ -84,7 +84,7 @@ class Plugin final : public PluginApi {
   const std::string sysfs_root_;
   ForkGuard fork_guard_;
 
-  Mutex mutex_;  // never on a message's way
+  Mutex mutex_;  // never taken while a message is moved
   // What the transports borrow, and what holds a TransportUse, are in the order of their lives.
   std::unique_ptr<Settings> settings_ TCPX_GUARDED_BY(mutex_);
   std::unique_ptr<AnnouncedDevices> devices_ TCPX_GUARDED_BY(mutex_);

@@ -113,10 +113,10 @@ absl::Status Settings::Encrypt() {
   suites.erase(std::remove_if(suites.begin(), suites.end(), other), suites.end());
   if (suites.empty()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("TCPX_ENCRYPT_CIPHER ", only, " is unknown, or not to be had here (ciphers by ", by, ")"));
+        absl::StrCat("TCPX_ENCRYPT_CIPHER ", only, " is unknown or not available here (ciphers by ", by, ")"));
   }
   if (only.empty() && !slow.empty()) {
-    TCPX_WARN("TCPX_ENCRYPT: only %s serves here, which is slow: %s", SuiteName(suites.front()), slow);
+    TCPX_WARN("TCPX_ENCRYPT: only %s is available here, which is slow: %s", SuiteName(suites.front()), slow);
   }
   std::vector<std::string> names;
   for (const CipherSuite suite : suites) names.push_back(SuiteName(suite));

@@ -38,7 +38,7 @@ class Settings {
  private:
   absl::Status Secure();
   absl::Status LoadSecret();
-  // An error: what TCPX_ENCRYPT asks for is not to be had.
+  // An error: what TCPX_ENCRYPT asks for is not available.
   absl::Status Encrypt();
 
   Options options_;

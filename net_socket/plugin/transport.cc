@@ -45,7 +45,7 @@ absl::StatusOr<std::unique_ptr<Transport>> Transport::Start(const Options& optio
 absl::Status Transport::StartPool(const ThreadPlan& plan) {
   const Options& options = runtime_.options;
   if (plan.caller_driven) {
-    // Who set TCPX_THREADS=0 knows.
+    // A user who has set TCPX_THREADS=0 knows.
     if (options.engine != EngineChoice::kAuto && options.threads != 0) {
       TCPX_WARN("TCPX_ENGINE has no effect: there are no progress threads (%s); TCPX_THREADS sets their number",
                 plan.reason);
@@ -57,7 +57,7 @@ absl::Status Transport::StartPool(const ThreadPlan& plan) {
   std::string reason;
   const EngineChoice engine = ProbeEngine(options.engine, &reason);
   if (options.engine == EngineChoice::kIoUring && engine != options.engine) {
-    TCPX_WARN("TCPX_ENGINE=io_uring is not to be had here: epoll serves instead (%s)", reason);
+    TCPX_WARN("TCPX_ENGINE=io_uring is not available here: epoll is used instead (%s)", reason);
   }
   const EngineChoice wanted = engine == EngineChoice::kEpoll ? engine : options.engine;
   runtime_.pool = std::make_unique<ProgressPool>();

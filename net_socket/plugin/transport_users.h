@@ -29,7 +29,7 @@ class TransportUse {
   // True exactly when nobody else uses it.
   bool last() const;
   bool held() const { return users_ != nullptr; }
-  // Of nobody: nobody.
+  // One more user of the same transport; of none, if this is none.
   TransportUse Another() const;
 
  private:
@@ -56,8 +56,8 @@ class TransportUsers {
   // Hands out all retired ones, which hurry now. To let go of them waits until they are through: without the plugin's
   // mutex.
   std::vector<std::unique_ptr<Transport>> TakeRetired();
-  // Ends all threads, within TCPX_LINGER; nobody can use it any more. Where comms are left, which point to the
-  // transport, it is never freed.
+  // Ends all threads, within TCPX_LINGER; afterwards nobody can use the transport. If comms are left, which point to
+  // it, it is never freed.
   void End(bool comms_left);
 
  private:

@@ -95,7 +95,7 @@ absl::Status ExpressReceiveLane::Replace(SocketOffer offer) {
   stream_.LeaveAnswering();
   if (!replaced.ok()) return replaced;
   if (!records_.Rewind(records_taken)) {
-    return absl::UnavailableError("the peer says that it has had other credits than there are");
+    return absl::UnavailableError("the peer reports credits that it was never sent");
   }
   return TrySendRecords();
 }

@@ -46,8 +46,8 @@ void PatternTuning::Keep(TrafficPattern pattern, uint64_t message_bytes) {
   }
 }
 
-// A stream under bbr loses a third where acknowledgements are late. And a sender that awaits that of the last bytes,
-// because all that it may have under way has come, waits for it 40 ms where the socket has answered something.
+// A stream under bbr loses a third of its speed if acknowledgements are late. And a sender whose window is full waits
+// up to 40 ms for the acknowledgement of its last bytes, if the socket has answered something before.
 void PatternTuning::AckAtOnce(bool awaited) {
   if (awaited) awaited_at_ns_ = CoarseMonotonicNanos();
   if (!acks_at_once_ && (awaited || delayed_at_ns_ != 0)) {

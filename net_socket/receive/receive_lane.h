@@ -42,7 +42,7 @@ class ReceiveLane {
   static constexpr int kIovMax = 2;
 
   // When a lane borrows staging: for every read, or (lanes that always have a read pending) only while data comes that
-  // must not go straight to its place. It then reads no more than a header ahead.
+  // must not go straight to its place. It then reads at most a header ahead.
   enum class Borrows { kAlways, kForFlagLines };
 
   // `stages` null: the lane never borrows, and stages little. `lane` is its number in the connection.
@@ -69,7 +69,7 @@ class ReceiveLane {
   bool ended() const { return ended_; }
   // True exactly when every byte that came belongs to a frame that is complete.
   bool between_frames() const { return !payload_.open() && skip_left_ == 0 && stage_.bytes() == 0; }
-  // Of the frame at hand, still to come.
+  // Bytes of the current frame that are still to come.
   size_t rest_bytes() const { return payload_.missing() + skip_left_; }
   // True exactly when the latest frame says that the sender closes the lane.
   bool closes() const { return header_.kind == FrameKind::kClose && between_frames(); }

@@ -63,7 +63,7 @@ void ReceiveStream::DropSocket() {
 }
 
 // The kernel takes a socket that has answered for one that will answer again, and holds acknowledgements back for that:
-// the sender then takes up to 40 ms for the round trip. A lane answers its hello, or carries credits, and no more.
+// the sender then takes up to 40 ms for the round trip. A lane only answers its hello, or carries credits.
 void ReceiveStream::LeaveAnswering() {
   if (settings_.acks_at_once) (void)SetQuickAck(settings_.fd, 1);
 }

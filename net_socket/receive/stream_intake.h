@@ -47,12 +47,13 @@ class StreamIntake {
   bool Freeze(int fd);
   // Copies what an earlier socket had left into the places; 0: nothing is left.
   size_t ReadLeft(const iovec* iov, int count);
-  // What comes next, without waiting. Where the socket is sealed no more is read than the places have room for, and a
-  // record: what comes too early stays with the kernel, which makes the sender wait.
+  // Reads what comes next, without waiting. From a sealed socket it reads at most as much as the places have room for,
+  // plus a record: the rest stays in the kernel, which makes the sender wait.
   ssize_t Receive(int fd, iovec* iov, int count);
 
-  // Of a sealed socket that an engine reads. Where to read to, once Opened has nothing: for so much plaintext, and a
-  // little more, so that a lane that falls idle holds no buffer; 0: the read may wait for long.
+  // The following are for a sealed socket that an engine reads. Room: where to read to, once Opened has nothing. It has
+  // room for `plain` bytes of plaintext and a little more. 0: the read may wait for long; a lane that is idle then
+  // holds no large buffer.
   iovec Room(size_t plain);
   // The lane is idle.
   void GiveBack() {
@@ -70,7 +71,7 @@ class StreamIntake {
     taken_ += bytes;
     return static_cast<ssize_t>(bytes);
   }
-  // Of the record that was opened in place.
+  // Copies from the record that was opened in place.
   size_t ReadOpened(const iovec* iov, int count);
 
   uint64_t taken_ = 0;

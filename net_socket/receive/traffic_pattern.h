@@ -2,7 +2,7 @@
 // bring.
 //
 // Purpose: what makes a single message arrive early (acknowledgements delayed until our answer goes out, payload read
-//          to its place only) costs a stream bandwidth, and the other way round. Pure.
+//          to its place only) costs a stream bandwidth, and vice versa. Pure.
 //
 // Threads: one at a time. Units: bytes, nanoseconds. Errors: none.
 #ifndef TCPX_NET_SOCKET_RECEIVE_TRAFFIC_PATTERN_H_
@@ -63,7 +63,7 @@ class PatternDetector {
     waited_ns_ = now_ns - ended_at_ns_;
     began_at_ns_ = now_ns;
   }
-  // Of a stream the next message comes at once. A peer that waits for our answer is silent for as long as that takes,
+  // In a stream the next message comes at once. A peer that waits for our answer is silent for as long as that takes,
   // which is about as long as its own message took.
   bool CameAlone(int64_t now_ns) {
     ended_at_ns_ = now_ns;

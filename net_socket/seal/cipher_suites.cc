@@ -16,8 +16,8 @@ constexpr unsigned long kHwcapAes = 1UL << 3;  // asm/hwcap.h
 constexpr unsigned long kHwcapPmull = 1UL << 4;
 #endif
 
-// Of an all-zero key and nonce, no associated data and the sixteen bytes 0 to 15: the first four of the output, and of
-// the tag.
+// The first four bytes of the output, and of the tag, for an all-zero key and nonce, no associated data and the sixteen
+// bytes 0 to 15.
 struct KnownAnswer {
   uint8_t cipher[4];
   uint8_t tag[4];
@@ -52,7 +52,7 @@ bool HasAes() {
 #endif
 }
 
-// Of GCM's tag the same is true without an instruction for its product.
+// GCM's tag is as slow without an instruction for its product.
 bool HasCarrylessProduct() {
 #if defined(__x86_64__)
   return __builtin_cpu_supports("pclmul") != 0;

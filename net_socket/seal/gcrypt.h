@@ -6,7 +6,7 @@
 //
 // Threads: as Aead; the first call loads.
 // Lifetime: libgcrypt wipes a cipher's state when it is closed.
-// Errors:  null: the library, or the suite in it (FIPS mode has no ChaCha20), is not to be had. Of FIPS mode's GCM an
+// Errors:  null: the library, or the suite in it (FIPS mode has no ChaCha20), is not available. For FIPS mode's GCM an
 //          Aead is made, which then refuses our nonces.
 // Source:  libgcrypt's manual, 1.8 to 1.10. Its header is not needed: names, numbers and signatures are its ABI 20.
 #ifndef TCPX_NET_SOCKET_SEAL_GCRYPT_H_

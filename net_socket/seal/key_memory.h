@@ -39,7 +39,7 @@ void FreeKeySlot(unsigned char* slot);
 // False: some could not be.
 bool KeysAreLocked();
 
-// Of memory that a library has for a key, with what else is on its pages: locks it, and leaves it out of core dumps.
+// Locks the pages of memory that a library keeps a key in, and leaves them out of core dumps.
 void HideKeyMemory(const void* at, size_t bytes);
 
 }  // namespace tcpx

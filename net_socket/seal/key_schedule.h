@@ -64,7 +64,7 @@ class EphemeralKey {
   std::array<uint8_t, 32> public_;
 };
 
-// Who says something, or whose records they are.
+// The end that says something, or that sent a record.
 enum class Side { kAcceptor, kDialler };
 
 class KeySchedule {
@@ -74,7 +74,7 @@ class KeySchedule {
 
   // What proves that `side` has the secret and said, and heard, `transcript`.
   Digest Finished(Side side, absl::string_view transcript) const;
-  // Of the records that `side` sends. `transcript`: up to the dialler's proof.
+  // The secret for the records that `side` sends. `transcript`: up to the dialler's proof.
   Key32 TrafficSecret(Side side, absl::string_view transcript) const;
 
  private:

@@ -35,17 +35,17 @@ class Opener {
   Opener(const TrafficKeys& keys, std::shared_ptr<SealBuffers> buffers);
   ~Opener();
 
-  // Where to read to: what was opened in place before is gone. `idle`: little, and of its own, where nothing is held,
-  // so that a read may wait for long.
+  // Where to read to; it overwrites what was opened in place before. `idle`: the read may wait for long, so that the
+  // room is small, and not from the shared buffers, unless something is held already.
   iovec Room(bool idle = false);
   void Took(size_t bytes) { end_ += bytes; }
-  // So much plaintext has the next record; 0: it is not whole, or this is broken.
+  // How much plaintext the next record has; 0: it is not complete, or this is broken.
   size_t next();
-  // Opens it into `out`. False: broken, and what `out` has means nothing.
+  // Opens the next record into `out`. False: broken, and the contents of `out` mean nothing.
   bool Open(char* out);
-  // The same, where it lies, until the next Room or Rest. Null: broken.
+  // Opens it in place; it is valid until the next Room or Rest. Null: broken.
   const char* OpenInPlace();
-  // So much of the record at hand is still to come, as far as its length is here.
+  // How much of the current record is still to come, as far as its length is known.
   size_t missing() const { return std::max(needed(), end_ - begin_) - (end_ - begin_); }
   bool broken() const { return broken_; }
   // A part of a record is held.
@@ -58,7 +58,7 @@ class Opener {
  private:
   static constexpr size_t kOwnBytes = 512;
 
-  // Of the record at hand, so far as it is here.
+  // Bytes of the current record, as far as its length is known.
   size_t needed() const;
 
   RecordKeys keys_;

@@ -22,7 +22,7 @@
 
 namespace tcpx {
 
-// Of plaintext.
+// The most plaintext in a record.
 inline constexpr size_t kSealedBytesMax = 64 * 1024;
 inline constexpr size_t kSealedHeaderBytes = 4;
 // What a record adds to its plaintext.
@@ -50,7 +50,7 @@ class RecordKeys {
   void Derive();
 
   TrafficKeys keys_;
-  std::unique_ptr<Aead> aead_;  // null: not made yet, or not to be had
+  std::unique_ptr<Aead> aead_;  // null: not made yet, or not available
   AeadNonce iv_{};
   uint64_t number_ = 0;
 };

@@ -36,20 +36,21 @@ class Sealer {
   Sealer(const TrafficKeys& keys, std::shared_ptr<SealBuffers> buffers);
   ~Sealer();
 
-  // Room that all records of so much plaintext, a short piece and one other, fit.
+  // Enough room for all records of so much plaintext, in a short piece and another one.
   static constexpr size_t RoomFor(size_t bytes) { return bytes + kSealBytes * (bytes / kSealedBytesMax + 3); }
 
-  // Sends what the pieces hold, as far as the socket takes it without waiting: plaintext bytes of whole records, and
-  // never more of them than the pieces hold.
+  // Sends the pieces, as far as the socket takes them without waiting. Returns the plaintext bytes in the records that
+  // were sent whole, which is never more than the pieces hold.
   ssize_t Send(int fd, const iovec* pieces, int count);
-  // What is pending is no longer what is offered first: Send takes nothing from here on (EAGAIN).
+  // From here on Send takes nothing (EAGAIN): its caller would no longer offer the bytes first that are pending.
   void Stop() { stopped_ = true; }
 
-  // Seals as much of the pieces, after the first `skip` bytes, as a buffer holds; nothing is pending. False: it can't.
+  // Seals as much of the pieces, after the first `skip` bytes, as a buffer holds. Nothing may be pending. False: it
+  // failed.
   bool Seal(const iovec* pieces, int count, size_t skip = 0);
-  // The same, into `room`, which stays where it is until all was taken.
+  // The same, into `room`, which must stay valid until all was taken.
   bool SealInto(char* room, size_t bytes, const iovec* pieces, int count, size_t skip = 0);
-  // Such room, for so much of plaintext as RoomFor finds it enough.
+  // Lends such room; RoomFor says how much plaintext fits.
   LentSealBuffer LendRoom() { return LentSealBuffer(buffers_); }
   // It seals nothing more.
   bool broken() const { return broken_; }

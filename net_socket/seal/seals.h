@@ -18,7 +18,7 @@
 
 namespace tcpx {
 
-// Of one socket. Both null: nothing is sealed.
+// The seals of one socket. Both null: nothing is sealed.
 struct Seals {
   std::unique_ptr<Sealer> sealer;
   std::unique_ptr<Opener> opener;
@@ -34,7 +34,7 @@ inline absl::Status CheckSealed(bool must, const Seals* seals) {
   return absl::InternalError(kNoKeys);
 }
 
-// Why nothing can be said on a socket any more, by whatever is said there; OK: something can.
+// Why nothing more can be sent on a socket, whatever it is; OK: it can.
 inline absl::Status CheckSealer(bool must, const Sealer* sealer) {
   if (sealer == nullptr) return must ? absl::InternalError(kNoKeys) : absl::OkStatus();
   return sealer->broken() ? absl::InternalError(kCantSeal) : absl::OkStatus();

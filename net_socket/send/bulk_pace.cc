@@ -63,7 +63,7 @@ int64_t BulkPace::ChunkMin() const {
   return std::clamp(static_cast<int64_t>(bytes), std::min(tuning::kChunkLeastBytes, most), most);
 }
 
-// Where messages under way are few, no lane takes what another could send by now.
+// If few messages are under way, no lane takes what another lane could send sooner.
 int64_t BulkPace::HeldMax() const {
   if (!rates_->piloted()) return rate_.held_max();
   const double under_way = static_cast<double>(striper_->left_bytes()) + static_cast<double>(rates_->Held());

@@ -27,7 +27,7 @@ bool RefusesZeroCopy(int err) {
 // Longer chunks are sealed piece by piece, and copied by the kernel.
 bool FitsABuffer(size_t chunk_bytes) { return Sealer::RoomFor(kHeaderBytes + chunk_bytes) <= kSealBufferBytes; }
 
-// Of two times; 0 is none.
+// The earlier of two times; 0 is none.
 int64_t Earlier(int64_t a, int64_t b) { return a == 0 ? b : b == 0 ? a : std::min(a, b); }
 
 // The kernel gives up what it has queued, however long the peer does not read; a reset tells the peer. A bare system

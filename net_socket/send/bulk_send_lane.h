@@ -110,7 +110,7 @@ class BulkSendLane final : public PoolLane {
   void CountSent(size_t bytes, size_t offered);
   // A send ended with this errno.
   void Broke(int err);
-  // What the kernel has not taken is not sent any more.
+  // What the kernel has not taken is never sent.
   void EndInLoop(Engine* engine);
   // True once nothing of the old socket is with the engine, and the lane goes on with the new one.
   bool ReplaceInLoop(Engine* engine);

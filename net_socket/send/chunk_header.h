@@ -12,7 +12,7 @@
 
 namespace tcpx {
 
-// Of the `length` bytes from `offset` on of what `request` has to send, with `padding` meaningless bytes after them.
+// The header of a chunk: `length` bytes of `request`, from `offset` on, and `padding` meaningless bytes after them.
 inline void EncodeChunkHeader(const SendRequest& request, size_t offset, size_t length, uint16_t padding,
                               char* header_bytes) {
   FrameHeader header;

@@ -66,8 +66,8 @@ class HeldFrames {
   // The socket holds `queued` unacknowledged bytes (QueuedBytes; negative: not known).
   void Acked(int64_t queued);
 
-  // The peer has taken so much of the stream, and takes no more: it has closed. True: some of it by an earlier socket,
-  // so that the one at hand goes on with something else.
+  // The peer has taken so much of the stream, and has closed. True: an earlier socket brought some of it, so that the
+  // current socket continues with something else.
   bool PeerTook(uint64_t taken);
   // True exactly when the peer has all that was sent, as far as is known.
   bool all_acked() const { return acked_ == sent_; }

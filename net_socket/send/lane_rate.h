@@ -23,7 +23,7 @@ class LaneRate {
   // At `now`: bytes given to the kernel so far, and how many of them are not acknowledged. `continuous`: the lane has
   // had data to send ever since the look before, however long ago that is (a chunk may take a slow flow 100 ms).
   void Sample(int64_t now_ns, uint64_t sent, int64_t held, bool continuous = false);
-  // Another socket goes another way: nothing is known of it.
+  // Another socket takes another path, about which nothing is known.
   void Restart() {
     rate_ = min_rtt_ns_ = 0;
     last_ns_ = 0;
@@ -35,7 +35,7 @@ class LaneRate {
   // What the lane may hold before it takes another chunk, and how much of a chunk that is.
   int64_t held_max() const { return std::max(held_min_, Within(tuning::kDrainNs + 2 * min_rtt_ns_)); }
   int64_t chunk_max() const { return std::max(held_min_, Within(tuning::kChunkNs)); }
-  // What a lane may hold whose part of all that is under way is `part`.
+  // How much a lane may hold if `part` is its share of all bytes under way.
   int64_t held_max(int64_t part) const {
     return std::min({held_max(), part, std::max(part / 2, Within(tuning::kPartNs + 2 * min_rtt_ns_))});
   }

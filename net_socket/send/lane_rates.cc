@@ -102,7 +102,7 @@ void LaneRates::Step(int64_t now_ns) {
     dry_[static_cast<size_t>(i)] = lanes_[i].held.load(std::memory_order_relaxed) <= 0;
   }
   const uint64_t brought = std::accumulate(acked_.begin(), acked_.end(), uint64_t{0});
-  // Another socket may have been told of less.
+  // The figures of another socket may be lower.
   const uint64_t more = std::max(brought, brought_) - std::exchange(brought_, brought);
   const LanePolicy::Look look{acked_, Limited(now_ns), settings_.may_open(),
                               &dry_,  &round_trips_,   settings_.brought(more)};

@@ -80,7 +80,7 @@ class LaneRates {
   };
 
   void Step(int64_t now_ns);
-  // Of the lanes that carry: most wait for the network, and few for the peer.
+  // Whether most of the lanes that carry wait for the network, and few for the peer.
   bool Limited(int64_t since_ns) TCPX_REQUIRES(mutex_);
   void Publish() TCPX_REQUIRES(mutex_);
   static std::unique_ptr<LanePolicy> MakePolicy(const Settings& settings);

@@ -36,7 +36,7 @@ class OutgoingFrame {
     taken_ = 0;
     record_ = true;
   }
-  // There is nothing to send any more.
+  // Nothing is left to send.
   void Clear() {
     chunk_.request = nullptr;
     record_ = false;

@@ -44,7 +44,7 @@ class SendQueue {
 
  private:
   void StartChunk(SendRequest* request, size_t offset) const;
-  // Of the frame that is being sent.
+  // The socket took bytes of the frame that is being sent.
   void Took(SendRequest* request, size_t bytes);
 
   const size_t mask_;

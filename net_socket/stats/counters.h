@@ -1,7 +1,7 @@
 // counters.h: what is counted, one line each: the member, how JSON and Prometheus call it, and what it means.
 //
-// Purpose: a new counter is a member and a line here, and the place that counts. Of what a lane's mover counts the
-//          member is in message/lane_counts.h.
+// Purpose: a new counter is a member and a line here, and the place that counts. For what a lane's mover counts,
+//          the member is in message/lane_counts.h.
 //
 // Threads: plain data.
 // Units:   as the names say; all counts are of the whole life.
@@ -37,7 +37,7 @@ struct TcpCounts {
 
 enum class CountedAt : uint8_t { kBoth, kSenders };
 
-// Of the counter `member` of `Counts`. A name that is null: not shown there.
+// Describes the counter `member` of `Counts`. A name that is null: not shown there.
 template <typename Counts>
 struct CounterLine {
   uint64_t Counts::*member;

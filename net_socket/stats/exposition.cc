@@ -17,7 +17,7 @@ namespace {
 constexpr MetricFamily kFamilies[] = {
     {"tcpx_build_info", "gauge", "1, and the version of the plugin."},
     {"tcpx_communicator_info", "gauge", "1 for each communicator with open connections, its id and its GPU."},
-    {"tcpx_start_time_seconds", "gauge", "When the plugin began to serve, in seconds since 1970."},
+    {"tcpx_start_time_seconds", "gauge", "When the plugin started, in seconds since 1970."},
     {"tcpx_connections", "gauge", "Connections that are open."},
     {"tcpx_connections_opened_total", "counter", "Connections that were ever made."},
     {"tcpx_connections_failed_total", "counter", "Connections that ended with an error."},
@@ -68,7 +68,7 @@ std::string Label(absl::string_view name, absl::string_view value) {
 double Seconds(uint64_t ns) { return static_cast<double>(ns) * 1e-9; }
 double FromMicros(uint64_t us) { return static_cast<double>(us) * 1e-6; }
 
-// All digits of a count; no more of the rest than are known.
+// All digits of a count; of other numbers only the digits that are known.
 std::string Number(double value) {
   if (value == static_cast<double>(static_cast<int64_t>(value))) return absl::StrCat(static_cast<int64_t>(value));
   return absl::StrFormat("%.12g", value);

@@ -54,7 +54,7 @@ ProcessNumbers ThisProcess() {
 
 void WarnOfMemory() {
   try {
-    TCPX_WARN("the statistics found no memory; a look is left out, and all else goes on");
+    TCPX_WARN("no memory for statistics: one update is left out; transfers go on");
   } catch (const std::bad_alloc&) {  // There is none to say so either.
   }
 }
@@ -73,9 +73,9 @@ class StatsHub::Outputs {
     auto socket = StatsSocket::Open(settings.socket);
     if (socket.ok()) {
       socket_ = *std::move(socket);
-      TCPX_INFO("TCPX_STATS_SOCKET: numbers are to be had at %s", socket_->name());
+      TCPX_INFO("TCPX_STATS_SOCKET: statistics are served at %s", socket_->name());
     } else if (!std::exchange(hub->told_socket_, true)) {
-      TCPX_WARN("TCPX_STATS_SOCKET: %s; there is no socket, and all else goes on",
+      TCPX_WARN("TCPX_STATS_SOCKET: %s; statistics have no socket; transfers go on",
                 std::string(socket.status().message()));
     }
   }
@@ -136,14 +136,14 @@ void StatsHub::Start() {
   if (!stop_.valid()) {
     const absl::Status why = ErrnoStatus(errno, "eventfd");
     if (std::exchange(told_, true)) return;
-    TCPX_WARN("%s; there are no statistics, and all else goes on", std::string(why.message()));
+    TCPX_WARN("%s; there are no statistics; transfers go on", std::string(why.message()));
     return;  // A thread that can't be stopped is not begun.
   }
   auto thread = StartThread("the thread of the statistics", [this] { Run(); });
   if (thread.ok()) {
     thread_ = *std::move(thread);
   } else {
-    TCPX_WARN("%s; there are no statistics, and all else goes on", std::string(thread.status().message()));
+    TCPX_WARN("%s; there are no statistics; transfers go on", std::string(thread.status().message()));
   }
 }
 

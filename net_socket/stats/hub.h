@@ -1,4 +1,5 @@
-// hub.h: the statistics of the process: who has numbers, the thread that looks at them, and its ways out.
+// hub.h: the statistics of the process: who has numbers, the thread that looks at them, and where it
+// writes them.
 //
 // Purpose: connections join with a link and leave with their last numbers. A thread of its own looks at every
 //          connection once a second, writes the file every 10 s and answers readers of the socket, so that neither
@@ -6,8 +7,7 @@
 //
 // Threads: Start, Stop, Join, Leave and Take from any but its own.
 // Lifetime: the plugin's. What closed connections have counted stays.
-// Errors:  a way out that can't be had is one WARN, and the rest goes on; so are a thread that can't be had, and
-//          memory.
+// Errors:  one WARN each for a file, socket, thread or memory that can't be had; everything else continues.
 #ifndef TCPX_NET_SOCKET_STATS_HUB_H_
 #define TCPX_NET_SOCKET_STATS_HUB_H_
 
@@ -92,7 +92,7 @@ class StatsHub {
 
   void Run();
   void TakeTurn(StatsPace* pace, Outputs* outputs);
-  // Of the thread, since the last call.
+  // Adds up the CPU time of the thread since the last call.
   void NoteCost(int64_t* cpu_ns);
   void LookAtAll();
   void LookAt(StatsEntry* entry, const ThreadWatch& threads);

@@ -41,7 +41,7 @@ struct OpenWait {
 // Who a connection waited for, and why.
 enum class Blocked : uint8_t {
   kNetworkPath,    // bytes were under way, and the path or its congestion control held them
-  kPeerWindow,     // the peer's kernel took no more: its receiver did not read
+  kPeerWindow,     // the peer's kernel accepted nothing: its receiver did not read
   kPeerNotPosted,  // isend had no credit: the peer's irecv was not posted
   kPeerSilent,     // irecv was posted, and nothing had come
   kNcclIdle,       // nothing was posted here
@@ -107,7 +107,7 @@ struct ConnectionNumbers {
   int posted = 0;  // messages under way
   int caller = 0;  // NCCL's thread; 0: none yet
   bool failed = false;
-  // Of one that is stalled, once it is known why: health/wait_news.h.
+  // Why the connection is stalled, once that is known: health/wait_news.h.
   std::string cause;
   std::string culprit;
   std::string why;
@@ -121,7 +121,7 @@ void ReadTcpNumbers(int fd, LaneNumbers* lane);
 // less than at the last time.
 void AddTcpNumbers(const TcpNumbers& now, LaneNumbers* lane);
 
-// Of the threads that move a connection, between two looks.
+// What the threads that move a connection did between two looks.
 struct ThreadUse {
   uint64_t cpu_ns = 0;     // they ran
   uint64_t no_cpu_ns = 0;  // they waited for a CPU

@@ -13,7 +13,7 @@
 namespace tcpx {
 namespace {
 
-// Of an object: writes members with their commas.
+// An object of JSON: writes members with their commas.
 class Object {
  public:
   explicit Object(std::string* out) : out_(out) { out_->push_back('{'); }

@@ -92,7 +92,7 @@ void StatsFile::Write(absl::string_view text) {
   if (status.ok() && fails_) TCPX_INFO("TCPX_STATS_DIR: %s is written again", path_);
   fails_ = !status.ok();
   if (status.ok() || std::exchange(told_, true)) return;
-  TCPX_WARN("TCPX_STATS_DIR: %s can't be written (%s); it is tried again every 10 s, and all else goes on", path_,
+  TCPX_WARN("TCPX_STATS_DIR: %s can't be written (%s); it is tried again every 10 s; transfers go on", path_,
             std::string(status.message()));
 }
 
@@ -131,7 +131,7 @@ void StatsFile::RemoveStale() {
     struct stat about {};
     if (lstat(path.c_str(), &about) != 0 || !S_ISREG(about.st_mode)) continue;
     if (now - about.st_mtime < stale_after) continue;
-    if (unlink(path.c_str()) == 0) TCPX_INFO("TCPX_STATS_DIR: removed %s, which nobody writes any more", path);
+    if (unlink(path.c_str()) == 0) TCPX_INFO("TCPX_STATS_DIR: removed %s: no process writes it any longer", path);
   }
 }
 

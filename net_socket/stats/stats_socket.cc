@@ -40,7 +40,7 @@ absl::StatusOr<socklen_t> Fill(const std::string& name, sockaddr_un* address) {
 
 OwnedFd UnixSocket() { return OwnedFd(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)); }
 
-// Of a file that is a socket nobody listens at.
+// Whether the file is a socket on which nobody listens.
 bool LeftBehind(const std::string& path) {
   struct stat about {};
   sockaddr_un address{};

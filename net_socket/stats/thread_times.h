@@ -38,14 +38,14 @@ class ThreadWatch {
   const std::map<int, ThreadTimes>& threads() const { return threads_; }
   // By name, what those that have ended had used when they were last seen: sums don't fall by their end.
   const std::map<std::string, ThreadTimes>& ended() const { return ended_; }
-  // Of a connection's threads, between the two latest looks: what the caller did, or the most that a progress thread
-  // did, whichever is more. kUseUnknown: the caller was not looked at.
+  // What a connection's threads did between the two latest looks: the caller, or the busiest progress thread, whichever
+  // did more. kUseUnknown: the caller was not looked at.
   ThreadUse Use(int caller) const;
 
  private:
   void List();
   std::string NameOf(int id) const;
-  // False: it has ended. Of a file that can't be read just now (no descriptor is free) all stays as it was.
+  // False: the thread has ended. If its file can't be read just now (no descriptor is free), nothing changes.
   bool Read(ThreadTimes* thread);
   void End(const ThreadTimes& thread);
 

@@ -17,7 +17,7 @@
 
 namespace tcpx {
 
-// Of one direction between a device here and a host there.
+// Totals of one direction between a device here and a host there.
 struct DirectionTotals {
   uint64_t opened = 0;
   uint64_t failed = 0;
@@ -29,7 +29,7 @@ struct DirectionTotals {
   LaneSums stream;  // of all lanes
   TcpCounts tcp;
   BlockedNumbers blocked{};
-  // Of what is open just now.
+  // The rest is about connections that are open now.
   uint64_t open = 0;
   uint64_t posted = 0;
   std::map<std::pair<std::string, int>, uint64_t> lanes;  // by congestion control and DSCP

@@ -3,8 +3,8 @@
 #
 # usage: exports_test.sh LIBRARY TABLE...
 #
-# A symbol too many binds to another library of the training process (PyTorch brings its own libstdc++ and Abseil). Which
-# libraries a plugin needs: //tests/build:glibc_test.
+# A symbol too many binds to another library of the training process (PyTorch brings its own libstdc++ and Abseil).
+# Which libraries a plugin needs: //tests/build:glibc_test.
 set -euo pipefail
 
 so=$1

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""quoted_log_test: each log line that docs/troubleshooting.md quotes is one that the sources can print.
+"""quoted_log_test: each log line that the pages quote is one that the sources can print.
 
 usage: quoted_log_test.py WORKSPACE
 
-A quoted line is one of a block marked "log"; "..." in it stands for what varies. What lies between has to stand in the
-string literals of one source file, in that order.
+A quoted line is one of a block marked "log", or what follows "NET/tcpx:" in a block or between backticks. "..." in it
+replaces what varies; all other parts must be in the string literals of one source file, in that order.
 """
 
 import pathlib
@@ -12,7 +12,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(sys.argv[1]).resolve().parent
-PAGE = ROOT / "docs/troubleshooting.md"
+PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md")), *sorted(ROOT.glob("deploy/**/*.md"))]
 FOLDERS = ("net_socket", "common", "nccl", "profiler")
 
 
@@ -40,25 +40,30 @@ def stands_in(text, wanted):
 
 
 def quoted(page):
-    """Yields (number, line) of the blocks marked "log"."""
-    inside = False
+    """Yields (number, line) of the blocks marked "log", and what other blocks and backticks say after "NET/tcpx:"."""
+    inside = ""
     for number, line in enumerate(page.splitlines(), 1):
         if line.startswith("```"):
-            inside = line == "```log"
-        elif inside:
+            inside = "" if inside else line
+        elif inside == "```log":
             yield number, line
+        elif inside or line.startswith("    "):
+            yield from ((number, text) for text in re.findall(r"NET/tcpx: (.*)", line))
+        else:
+            yield from ((number, text) for text in re.findall(r"`[^`]*NET/tcpx: ([^`]*)`", line))
 
 
 def main():
     sources = [literals(path) for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.cc"))]
-    lines = list(quoted(PAGE.read_text()))
+    lines = [(page.name, number, line) for page in PAGES for number, line in quoted(page.read_text())]
     faults = 0
-    if stands_in("\n".join(sources), ["a line that no source has"]) or len(lines) < 20 or len(sources) < 50:
+    if stands_in("\n".join(sources), ["a line that no source has"]) or len(lines) < 20 or len(sources) < 50 \
+            or len({name for name, _, _ in lines}) < 3:
         sys.exit("FAILED: the test reads nothing")
-    for number, line in lines:
+    for name, number, line in lines:
         wanted = pieces(line)
         if not wanted or not any(stands_in(text, wanted) for text in sources):
-            print("FAILED: %s:%d: no source prints: %s" % (PAGE.name, number, line))
+            print("FAILED: %s:%d: no source prints: %s" % (name, number, line))
             faults += 1
     print("%d quoted lines, %d not found" % (len(lines), faults))
     sys.exit(1 if faults else 0)

@@ -5,8 +5,8 @@ usage: shape.py FILE_IN_THE_ROOT      for example WORKSPACE; links are followed,
 
 It prints the largest ten of each number, then what is over its limit:
 
-  methods    declared in a class, with constructors, operators and friends with a body, deleted ones too; those of nested
-             classes do not count. In parentheses the public ones. Not more than 35
+  methods    declared in a class, with constructors, operators and friends with a body, deleted ones too; those of
+             nested classes do not count. In parentheses the public ones. Not more than 35
   members    of a class, with its constants: not more than 20. A record, which is a struct with all in public, has no
              limit
   files      .cc files that define methods of a class: not more than 1
@@ -18,8 +18,8 @@ It prints the largest ten of each number, then what is over its limit:
   together   the methods of classes that are two ends of one thing, see TOGETHER
   lines      of all .h and .cc of the product: not more than 37,400
 
-Classes in .cc files count too. KNOWN has what may be over its limit for now, and the most that it may have. An entry that
-is not needed is wrong too.
+Classes in .cc files count too. KNOWN has what may be over its limit for now, and the most that it may have. An entry
+that is not needed is wrong too.
 
 exit code: 0 all is well; 1 something is wrong; 2 wrong usage
 """
@@ -81,7 +81,8 @@ class Class:
 
 
 # What a declaration is without: attributes, and macros that say what a mutex guards.
-ATTRIBUTES = re.compile(r"\[\[.*?\]\]|\b(?:TCPX|ABSL)_[A-Z_]+(?:\s*\([^()]*(?:\([^()]*\)[^()]*)*\))?|\balignas\s*\([^)]*\)")
+ATTRIBUTES = re.compile(
+    r"\[\[.*?\]\]|\b(?:TCPX|ABSL)_[A-Z_]+(?:\s*\([^()]*(?:\([^()]*\)[^()]*)*\))?|\balignas\s*\([^)]*\)")
 NO_METHOD = re.compile(r"(using|typedef|static_assert|enum|template\s*<.*>\s*friend)\b")
 CLASS_HEAD = re.compile(r"(?:template\s*<.*?>\s*)?(class|struct|union)\s+(?:alignas\s*\([^)]*\)\s*)?([\w:]+)", re.DOTALL)
 NOTHING = re.compile(r"\s*(return\s*(false|true|\{\}|nullptr|-?\d+)\s*;)?\s*")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""shape_rules_test: each rule of shape.py fails on sources that break it, and what a class declares is counted right."""
+"""shape_rules_test: each rule of shape.py fails on sources that break it, and declarations are counted right."""
 
 import sys
 import unittest
@@ -121,7 +121,8 @@ class ShapeTest(unittest.TestCase):
         self.assertEqual([], self.wrong({path: a_class(many(35, "  void F%d();\n") + many(20, "  int a%d_;\n"))}))
         self.assertEqual(["methods: Large has 36, not at most 35"],
                          self.wrong({path: a_class(many(36, "  void F%d();\n"))}))
-        self.assertEqual(["members: Large has 21, not at most 20"], self.wrong({path: a_class(many(21, "  int a%d_;\n"))}))
+        self.assertEqual(["members: Large has 21, not at most 20"],
+                         self.wrong({path: a_class(many(21, "  int a%d_;\n"))}))
 
     def test_a_record_may_have_many_members(self):
         self.assertEqual([], self.wrong({"net_socket/record.h": "struct Record {\n%s};\n" % many(40, "  int a%d;\n")}))
@@ -138,7 +139,8 @@ class ShapeTest(unittest.TestCase):
         self.assertEqual(["files: Large has 2, not at most 1"], self.wrong(sources))
 
     def test_two_classes_of_one_name_in_sources_are_two(self):
-        sources = {"net_socket/%s.cc" % name: "namespace {\n%svoid Local::F() {}\n}\n" % a_class("  void F();\n", "Local")
+        sources = {"net_socket/%s.cc" % name: "namespace {\n%svoid Local::F() {}\n}\n"
+                   % a_class("  void F();\n", "Local")
                    for name in ("a", "b")}
         self.assertEqual([], self.wrong(sources))
 
@@ -179,7 +181,8 @@ class ShapeTest(unittest.TestCase):
         sources = {"net_socket/large.h": a_class(many(40, "  void F%d();\n"))}
         self.assertEqual([], self.wrong(sources, {("methods", "Large"): 40}))
         self.assertEqual([], self.wrong(sources, {("methods", "Large"): 41}))
-        self.assertEqual(["methods: Large has 40, and KNOWN allows 39"], self.wrong(sources, {("methods", "Large"): 39}))
+        self.assertEqual(["methods: Large has 40, and KNOWN allows 39"],
+                         self.wrong(sources, {("methods", "Large"): 39}))
         sources = {"net_socket/large.h": a_class(many(35, "  void F%d();\n"))}
         self.assertEqual(["methods: Large is within its limit: its entry in KNOWN goes"],
                          self.wrong(sources, {("methods", "Large"): 40}))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""sweep_test: tools/sweep recommends what is best, and nothing within the noise; it says what failed, and what is wrong use.
+"""sweep_test: tools/sweep recommends what is best, and nothing within the noise; it names failures and wrong use.
 
 usage: sweep_test.py SWEEP
 
@@ -16,7 +16,8 @@ import tempfile
 import unittest
 
 SWEEP = os.path.abspath(sys.argv.pop(1))
-# Four lanes make it twice as fast, two threads by a hair, both no more than four lanes; a congestion control is unknown.
+# Four lanes make it twice as fast, two threads by a hair, both no more than four lanes; a congestion control is
+# unknown.
 STAND_IN = r"""#!/bin/sh
 case "$*" in
   *--listen*) echo "net_bench: listening on port 7"; exit 0 ;;
@@ -105,16 +106,19 @@ class SweepTest(unittest.TestCase):
 
     def test_the_page_has_a_heat_map_of_each_two_axes(self):
         path = self.folder / "page.html"
-        self.sweep("--lanes", "1,4", "--threads", "0,2", "--engine", "epoll,io_uring", "--rounds", "1", "--report", str(path))
+        self.sweep("--lanes", "1,4", "--threads", "0,2", "--engine", "epoll,io_uring", "--rounds", "1", "--report",
+                   str(path))
         page = Page(path.read_text())
-        pairs = ["TCPX_LANES (down) and TCPX_THREADS", "TCPX_LANES (down) and TCPX_ENGINE", "TCPX_THREADS (down) and TCPX_ENGINE"]
+        pairs = ["TCPX_LANES (down) and TCPX_THREADS", "TCPX_LANES (down) and TCPX_ENGINE",
+                 "TCPX_THREADS (down) and TCPX_ENGINE"]
         self.assertEqual(pairs + ["All combinations"], page.captions)
         self.assertEqual(["1.000", "1.010", "2.000", "2.020"], page.cells[:4])
         self.assertNotRegex(path.read_text(), r"src=|<link|url\(")
         self.sweep("--lanes", "4", "--report", "/nowhere/page.html", code=1)
 
     def test_between_two_hosts(self):
-        done = self.sweep("--lanes", "4", "--host", "there", "--start", "bash -c", "--remote", str(self.bench), "--json")
+        done = self.sweep("--lanes", "4", "--host", "there", "--start", "bash -c", "--remote", str(self.bench),
+                          "--json")
         self.assertEqual("TCPX_LANES=4", json.loads(done.stdout)["recommended"])
         done = self.sweep("--host", "there", "--start", "bash -c", "--remote", "/nowhere/net_bench", code=1)
         self.assertIn("/nowhere/net_bench", done.stderr)

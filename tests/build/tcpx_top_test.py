@@ -108,7 +108,8 @@ class RowsTest(unittest.TestCase):
 
     def test_lanes_come_and_go(self):
         before, now = snapshot(1), snapshot(3)
-        numbered = lambda look: [lane.update(lane=i, open=i != 3) for i, lane in enumerate(look["connections"][0]["lanes"])]
+        numbered = lambda look: [lane.update(lane=i, open=i != 3)
+                                 for i, lane in enumerate(look["connections"][0]["lanes"])]
         numbered(before), numbered(now)
         before["connections"][0]["lanes"][2:3] = []  # It was opened since.
         now["connections"][0].update(lanes_added=5, lanes_dropped=4, lanes_redialled=3)
@@ -187,7 +188,7 @@ class RowsTest(unittest.TestCase):
             self.assertIn(text, shown)
         for name in ("waits_for", "rate", "p99", "lanes", "peer", "pid", "history"):
             self.assertIn(name, top.HEAD[:79])
-        self.assertLess(len(top.LEGEND), 90)
+        self.assertLess(len(top.LEGEND + "  ? help"), 80)
         self.assertLess(max(map(len, top.HELP.splitlines())), 80)
 
     def test_totals_are_for_each_peer_or_process(self):
@@ -198,7 +199,8 @@ class RowsTest(unittest.TestCase):
         self.assertEqual(rows, top.grouped(rows, "connection"))
         by_peer = {row["peer"]: row for row in top.grouped(rows, "peer")}
         self.assertAlmostEqual(2e9, by_peer["10.0.0.2"]["rate"])
-        self.assertEqual((10, 2, [2, 4]), tuple(by_peer["10.0.0.2"][key] for key in ("lanes_open", "lanes_slow", "history")))
+        self.assertEqual((10, 2, [2, 4]),
+                         tuple(by_peer["10.0.0.2"][key] for key in ("lanes_open", "lanes_slow", "history")))
         self.assertEqual("2 connections", by_peer["10.0.0.2"]["communicator"])
         by_process = top.grouped(rows, "process")
         self.assertEqual(["2", "10.0.0.2"], [row["peer"] for row in by_process])
@@ -236,6 +238,7 @@ class CommandTest(unittest.TestCase):
         run = self.run_top("--once", "--interval", "0.1", "--socket", Server().name)
         self.assertEqual(0, run.returncode, run.stderr)
         self.assertIn("1.00 GB/s", run.stdout)
+        self.assertEqual([top.LEGEND, top.HEAD], run.stdout.splitlines()[:2])
 
     def test_why(self):
         server = Server()
@@ -295,10 +298,12 @@ class CommandTest(unittest.TestCase):
     def test_without_a_terminal_it_says_so(self):
         run = self.run_top()
         self.assertEqual((2, ""), (run.returncode, run.stdout))
-        self.assertEqual("tcpx_top: this is no terminal: use --once for a table, --once --json for scripts, or --why\n", run.stderr)
+        self.assertEqual("tcpx_top: this is no terminal: use --once for a table, --once --json for scripts, or --why\n",
+                         run.stderr)
 
     def test_version(self):
-        self.assertEqual((0, "tcpx_top (from the sources)\n"), (lambda run: (run.returncode, run.stdout))(self.run_top("--version")))
+        self.assertEqual((0, "tcpx_top (from the sources)\n"),
+                         (lambda run: (run.returncode, run.stdout))(self.run_top("--version")))
 
     def test_once_with_totals(self):
         run = self.run_top("--once", "--interval", "0.1", "--group", "peer", "--socket", Server().name)

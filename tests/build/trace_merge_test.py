@@ -15,7 +15,8 @@ MERGE = os.path.abspath(sys.argv.pop(1))
 
 
 def trace(clock_ts, realtime_ns, events):
-    lines = ['{"name":"tcpx_clock","ph":"i","s":"p","pid":9,"tid":0,"ts":%s,"args":{"realtime_ns":%d}}' % (clock_ts, realtime_ns)]
+    lines = ['{"name":"tcpx_clock","ph":"i","s":"p","pid":9,"tid":0,"ts":%s,"args":{"realtime_ns":%d}}'
+             % (clock_ts, realtime_ns)]
     return "[\n" + ",\n".join(lines + [json.dumps(event) for event in events])
 
 
@@ -82,9 +83,11 @@ class TraceMergeTest(unittest.TestCase):
         self.times(a)
 
     def test_measured_clocks_beat_those_of_the_day(self):
-        # The day of the second host is an hour late; its clock is 700 ms ahead of the first one's, as that has measured.
+        # The day of the second host is an hour late; its clock is 700 ms ahead of the first one's, as that has
+        # measured.
         a = self.write("tcpx-trace.a.9.json",
-                       trace(0, 10**18, [process("a/9/1"), offset("a/9/1", "b/9/1", 5, 7 * 10**8, 8000), event("here", 100)]))
+                       trace(0, 10**18, [process("a/9/1"), offset("a/9/1", "b/9/1", 5, 7 * 10**8, 8000),
+                                         event("here", 100)]))
         b = self.write("tcpx-trace.b.9.json",
                        trace(0, 10**18 - 3600 * 10**9, [process("b/9/1"), event("there", 700150)]))
         run, times = self.times(a, b)
@@ -97,8 +100,10 @@ class TraceMergeTest(unittest.TestCase):
 
     def test_clocks_are_joined_along_a_ring_by_the_best_measures(self):
         # c is 1 ms ahead of b, which is 1 ms ahead of a; what c says of a is worse, and wrong by 400 us.
-        a = self.write("tcpx-trace.a.9.json", trace(0, 10**18, [process("a"), offset("a", "b", 5, 10**6, 4000), event("one", 10)]))
-        b = self.write("tcpx-trace.b.9.json", trace(0, 10**18, [process("b"), offset("b", "c", 5, 10**6, 4000), event("two", 1020)]))
+        a = self.write("tcpx-trace.a.9.json",
+                       trace(0, 10**18, [process("a"), offset("a", "b", 5, 10**6, 4000), event("one", 10)]))
+        b = self.write("tcpx-trace.b.9.json",
+                       trace(0, 10**18, [process("b"), offset("b", "c", 5, 10**6, 4000), event("two", 1020)]))
         c = self.write("tcpx-trace.c.9.json",
                        trace(0, 10**18, [process("c"), offset("c", "a", 5, -2400000, 900000), event("three", 2030)]))
         _, times = self.times(a, b, c)
@@ -106,7 +111,8 @@ class TraceMergeTest(unittest.TestCase):
 
     def test_clocks_drift(self):
         a = self.write("tcpx-trace.a.9.json",
-                       trace(0, 10**18, [offset("a", "b", 0, 0, 10), offset("a", "b", 10**6, 10**8, 10), event("here", 500000)]))
+                       trace(0, 10**18, [offset("a", "b", 0, 0, 10), offset("a", "b", 10**6, 10**8, 10),
+                                         event("here", 500000)]))
         b = self.write("tcpx-trace.b.9.json", trace(0, 10**18, [process("b"), event("there", 550000)]))
         _, times = self.times(a, b)
         self.assertAlmostEqual(times["here"], times["there"], delta=0.01)
@@ -130,12 +136,14 @@ class TraceMergeTest(unittest.TestCase):
         # The clocks drift apart, and times are far from zero.
         up = 7.5e10
         inner = [{**event("in%d" % i, round(up + i * 0.1, 3)), "dur": 0.1} for i in range(1000)]
-        b = self.write("tcpx-trace.b.9.json", trace(up, 18 * 10**17, [process("b"), {**event("out", up), "dur": 100}, *inner]))
+        b = self.write("tcpx-trace.b.9.json",
+                       trace(up, 18 * 10**17, [process("b"), {**event("out", up), "dur": 100}, *inner]))
         a = self.write("tcpx-trace.a.9.json", trace(up, 18 * 10**17, [
             offset("a", "b", up - 1000, -1700, 10), offset("a", "b", up + 10**6, 333333, 10)]))
         for traces in ((a, b), (b, a), (b,)):
             _, events = self.merge(*traces)
-            spans = {e["name"]: (round(e["ts"] * 1000), round((e["ts"] + e["dur"]) * 1000)) for e in events if e["ph"] == "X"}
+            spans = {e["name"]: (round(e["ts"] * 1000), round((e["ts"] + e["dur"]) * 1000)) for e in events
+                     if e["ph"] == "X"}
             outer = spans.pop("out")
             end = outer[0]
             for begin_ns, end_ns in (spans["in%d" % i] for i in range(1000)):

@@ -10,7 +10,8 @@ const read = (file) => JSON.parse(readFileSync(file, 'utf8'));
 const checks = new Map();
 
 function faults(name, value, where) {
-  if (!checks.has(name)) checks.set(name, new Ajv({ allErrors: true, strict: false }).compile(read(`${schemas}/${name}.json`)));
+  if (!checks.has(name)) checks.set(name,
+    new Ajv({ allErrors: true, strict: false }).compile(read(`${schemas}/${name}.json`)));
   const check = checks.get(name);
   if (check(value)) return [];
   return check.errors.map((e) => `${where}${e.instancePath} ${e.message} ${JSON.stringify(e.params)}`);
@@ -26,7 +27,8 @@ function all(dashboard) {
 
 const found = all(read(path));
 found.forEach((fault) => console.log('FAILED: ' + fault));
-const typos = [(d) => { d.titel = ''; }, (d) => { d.panels[0].gridPos.h = '8'; }, (d) => { d.panels[0].options.legend.placement = 'top'; },
+const typos = [(d) => { d.titel = ''; }, (d) => { d.panels[0].gridPos.h = '8'; },
+  (d) => { d.panels[0].options.legend.placement = 'top'; },
   (d) => { d.panels[0].fieldConfig.defaults.custom.fillOpacty = 1; }, (d) => { delete d.panels[9].options.color; }];
 typos.forEach((typo, i) => {
   const wrong = read(path);

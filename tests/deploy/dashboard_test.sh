@@ -1,5 +1,6 @@
 #!/bin/bash
-# dashboard_test: deploy/grafana/tcpx.json against Grafana's own schema: the types of npm's @grafana/schema, turned into a
+# dashboard_test: deploy/grafana/tcpx.json against Grafana's own schema: the types of npm's @grafana/schema, turned into
+#                 a
 # JSON schema that allows no other members, of the dashboard and of each kind of panel that is in it. On demand, after
 # tools/setup --deploy. What its queries bring is prometheus_test's.
 #

@@ -1,5 +1,6 @@
 #!/bin/bash
-# image_test: the image of deploy/Dockerfile is built from a clone of the repository, without a daemon, and its installer
+# image_test: the image of deploy/Dockerfile is built from a clone of the repository, without a daemon, and its
+#             installer
 # puts the library into a folder.
 #
 # usage: image_test.sh WORKSPACE

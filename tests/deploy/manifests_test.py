@@ -115,6 +115,14 @@ class ManifestsTest(unittest.TestCase):
             self.assertIn(tuple(map(int, local["net.ipv4.ip_local_port_range"].split())), ranges, name)
         self.assertEqual(policy["spec"]["podSelector"], rule["from"][0]["podSelector"])
 
+    def test_the_installer_runs_on_gpu_nodes_only(self):
+        (pod,) = [pod for name, document in documents() if document["kind"] == "DaemonSet" for pod in pods(document)]
+        self.assertEqual({"nvidia.com/gpu.present": "true"}, pod["nodeSelector"])
+        values = yaml.safe_load((ROOT / "deploy/chart/tcpx/values.yaml").read_text())
+        self.assertEqual(pod["nodeSelector"], values["installer"]["nodeSelector"])
+        template = (ROOT / "deploy/chart/tcpx/templates/installer.yaml").read_text()
+        self.assertIn("nodeSelector", template)
+
     def test_the_seccomp_profile(self):
         for name, document in documents():
             for pod in pods(document):
@@ -171,7 +179,8 @@ class ManifestsTest(unittest.TestCase):
                 own = container["securityContext"]
                 self.assertIs(False, own["allowPrivilegeEscalation"], name)
                 self.assertEqual({"drop": ["ALL"]}, own["capabilities"], name)
-                self.assertFalse(set(own) - {"allowPrivilegeEscalation", "capabilities", "readOnlyRootFilesystem"}, name)
+                self.assertFalse(set(own) - {"allowPrivilegeEscalation", "capabilities", "readOnlyRootFilesystem"},
+                                 name)
 
     def test_jobs_encrypt(self):
         for name, _, environment in training_pods():
@@ -183,7 +192,8 @@ class ManifestsTest(unittest.TestCase):
         files = [*KUBERNETES.glob("*.yaml"), ROOT / "deploy/chart/tcpx/values.yaml", ROOT / "deploy/Dockerfile"]
         found = set()
         for path in files:
-            found |= set(re.findall(r"^\s*(?:- )?(?:image|pauseImage): *([^\s{]+)|^ARG BASE=(\S+)", path.read_text(), re.M))
+            found |= set(re.findall(r"^\s*(?:- )?(?:image|pauseImage): *([^\s{]+)|^ARG BASE=(\S+)", path.read_text(),
+                                    re.M))
         images = {plain or base for plain, base in found}
         self.assertIn("debian:12-slim", images)
         for image in images - {"debian:12-slim"}:

@@ -1,5 +1,6 @@
 #!/bin/bash
-# validate_test: manifests and the rendered chart against Kubernetes' schemas, the workflow by actionlint, the Dockerfile
+# validate_test: manifests and the rendered chart against Kubernetes' schemas, the workflow by actionlint, the
+#                Dockerfile
 # by a linter, all YAML by yamllint. On demand, after tools/setup --deploy.
 #
 # usage: validate_test.sh WORKSPACE

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""commands_test: every command has --help and exit codes, says in a line what is wrong with how it is used, and needs no root
-where none is needed.
+"""commands_test: every command has --help and exit codes, names wrong use in one line, and needs no root without need.
 
 usage: commands_test.py WORKSPACE BUILT...
 
@@ -27,25 +26,32 @@ WRONG = {
     "tools/bench": {},  # builds before it hands its arguments on
     "tools/check_format": {"--bogus": "unknown option --bogus", "--report": "--report needs a file"},
     "tools/compile_commands": {"--bogus": "--config=NAME or nothing, not '--bogus'", "a b": "not 'a b'"},
-    "tools/fuzz": {"--bogus": "unknown option --bogus", "--minutes x": "--minutes needs a number", "x": "no fuzz target x"},
+    "tools/fuzz": {"--bogus": "unknown option --bogus", "--minutes x": "--minutes needs a number",
+                   "x": "no fuzz target x"},
     "tools/gpu": {"--bogus": "unknown option --bogus"},
     "tools/install": {"--bogus": "unknown option --bogus", "": "one DIR", "a b": "one DIR", "--uninstall": "one DIR"},
-    "tools/package": {"--bogus": "unknown option --bogus", "": "usage:", "--arch m68k d": "--arch needs", "--url": "--url needs a value", "a b": "one DIR only"},
+    "tools/package": {"--bogus": "unknown option --bogus", "": "usage:", "--arch m68k d": "--arch needs",
+                      "--url": "--url needs a value", "a b": "one DIR only"},
     "tools/setup": {"--bogus": "unknown option --bogus"},
     "tools/site": {"--bogus": "unknown option --bogus", "": "one DIR", "a b": "one DIR"},
     "tools/soak": {"--bogus": "unknown option --bogus", "": "usage:", "--minutes x": "usage:"},
-    "tools/sweep": {"--bogus": "unrecognized arguments: --bogus", "--rounds x": "invalid int value", "--host": "expected one"},
-    "tools/tcpx_top": {"--bogus": "unrecognized arguments", "--interval x": "invalid float", "--json": "--json goes with --once"},
+    "tools/sweep": {"--bogus": "unrecognized arguments: --bogus", "--rounds x": "invalid int value",
+                    "--host": "expected one"},
+    "tools/tcpx_top": {"--bogus": "unrecognized arguments", "--interval x": "invalid float",
+                       "--json": "--json goes with --once"},
     "tools/test": {"--bogus": "unknown option --bogus", "--config x": "--config needs"},
-    "tools/trace_merge": {"--bogus": "trace.json", "": "required: trace.json", "--offset x t": "x is not HOST=MICROSECONDS"},
+    "tools/trace_merge": {"--bogus": "trace.json", "": "required: trace.json",
+                          "--offset x t": "x is not HOST=MICROSECONDS"},
     "tools/tuning_tables": {"--bogus": "unrecognized arguments: --bogus"},
+    "deploy/packaging/scripts/tcpx_default": {"--bogus": "on, off or status", "": "on, off or status"},
     "deploy/install.sh": {"--bogus": "unknown option --bogus", "": "usage:"},
     "net_bench": {"--bogus": "unknown option '--bogus'", "": "give a plugin", "--plugin": "--plugin needs a value"},
     "tcpx_doctor": {"--bogus": "unknown option '--bogus'", "--ranks x": "--ranks", "hosts": "hosts"},
     "wire": {"--bogus": "unknown option --bogus", "": "two ends or more", "--seed": "--seed needs a value"},
 }
 for script in ("fused", "heal", "lossy", "paths", "qos", "shaped", "wired"):
-    WRONG["bench/netns/%s.sh" % script] = {"--bogus": "unknown option --bogus", "--net-bench": "--net-bench needs a value"}
+    WRONG["bench/netns/%s.sh" % script] = {"--bogus": "unknown option --bogus",
+                                           "--net-bench": "--net-bench needs a value"}
 WRONG["bench/netns/heal.sh"] = {"--bogus": "unknown option --bogus", "--seconds": "--seconds needs a value"}
 # Parts of commands, and what is no command: lists, and what tools/gpu and tools/test run.
 PARTS = {"common.sh", "count_tests.py", "gpu_cases.sh", "gpu_torch.py", "test_times.py"}
@@ -72,7 +78,8 @@ def run(command, *arguments, **more):
 
 class CommandsTest(unittest.TestCase):
     def test_none_is_left_out(self):
-        tools = {"tools/" + path.name for path in (ROOT / "tools").iterdir() if path.is_file() and path.name not in PARTS}
+        tools = {"tools/" + path.name for path in (ROOT / "tools").iterdir() if path.is_file()
+                 and path.name not in PARTS}
         self.assertEqual(tools, {command for command in WRONG if command.startswith("tools/")})
         packed = (ROOT / "deploy/packaging/files.txt").read_text().split()
         programs = {pathlib.PurePath(word).name for word in packed if word.startswith("{bin}/")}
@@ -88,18 +95,38 @@ class CommandsTest(unittest.TestCase):
                     self.assertRegex(done.stdout, "exit codes?: 0 ")
 
     def test_version(self):
-        for command in ("net_bench", "tcpx_doctor", "tools/tcpx_top", "tools/trace_merge"):
+        default = "deploy/packaging/scripts/tcpx_default"
+        for command in ("net_bench", "tcpx_doctor", "tools/tcpx_top", "tools/trace_merge", "deploy/install.sh",
+                        default):
             with self.subTest(command=command):
                 done = run(command, "--version")
                 self.assertEqual((0, ""), (done.returncode, done.stderr))
-                self.assertRegex(done.stdout, r"^%s (\d+\.\d+, build id \w+|\(from the sources\))\n$" % command.split("/")[-1])
+                self.assertRegex(done.stdout,
+                                 r"^%s (\d+\.\d+, build id \w+|\(from the sources\))\n$" % command.split("/")[-1])
 
     def test_completion_knows_the_options_of_help(self):
         script = 'source "$1"; COMP_WORDS=("$2" --); COMP_CWORD=1; _tcpx "$2"; printf "%s\\n" "${COMPREPLY[@]}"'
         completion = str(ROOT / "deploy/completion/tcpx.bash")
-        for command, option in (("tcpx_doctor", "--parameters"), ("tools/tcpx_top", "--group"), ("net_bench", "--raw")):
+        default = "deploy/packaging/scripts/tcpx_default"
+        wanted = {"tcpx_doctor": {"--parameters", "--hosts", "--at-once", "--help"},
+                  "tools/tcpx_top": {"--group", "--once"},
+                  "net_bench": {"--raw", "--listen",
+                                "--json"}, "tools/trace_merge": {"--offset"}, default: {"--version"}}
+        # In a text there are options of other commands, too.
+        others = {"tcpx_doctor": {"--overlap", "--ntasks", "--nodelist"}, "net_bench": {"--flows-shaped", "--links"}}
+        for command, options in wanted.items():
             done = talked_to(["bash", "-c", script, "bash", completion, path_of(command)])
-            self.assertIn(option, done.stdout.split(), command)
+            self.assertLessEqual(options, set(done.stdout.split()), command)
+            self.assertFalse(others.get(command, set()) & set(done.stdout.split()), command)
+
+    def test_help_of_what_is_installed_has_its_name_and_80_columns(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for command, name in (("tools/tcpx_top", "tcpx_top"), ("tools/trace_merge", "tcpx_trace_merge")):
+                copy = shutil.copy(path_of(command), pathlib.Path(folder) / name)
+                self.assertIn("usage: %s [" % name, talked_to([copy, "--help"]).stdout)
+        for command in ("net_bench", "tcpx_doctor", "tools/tcpx_top", "tools/trace_merge"):
+            self.assertEqual([], [line for line in run(command, "--help").stdout.splitlines() if len(line) > 80],
+                             command)
 
     def test_what_was_installed_is_removed(self):
         with tempfile.TemporaryDirectory() as name:

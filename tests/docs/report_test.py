@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""report_test: the page of net_bench --report, looked at in a headless Chromium by day and in the dark: each series is drawn.
+"""report_test: each series is drawn on the page of net_bench --report, in a headless Chromium, by day and in the dark.
 
 usage: report_test.py NET_BENCH PLUGIN LOOKS
 
-The pixels are those of made-up runs, whose series keep apart; that a page of a real run shows all it should is tested too.
+The pixels are those of made-up runs, whose series keep apart. The page of a real run must show everything, too.
 Skipped, aloud, where there is no Chromium; then only the page's text is looked at.
 """
 
@@ -24,7 +24,8 @@ SIZES = (8, 1024, 65536, 1 << 20)
 
 def result(mode, size, connections, implementation, value, unit):
     """A figure as net_bench --json has it."""
-    found = dict(mode=mode, bytes=size, connections=connections, window=8, implementation=implementation, kept=3, unit=unit)
+    found = dict(mode=mode, bytes=size, connections=connections, window=8, implementation=implementation, kept=3,
+                 unit=unit)
     found.update(phase="unchecked", median=value, lower_quartile=value * 0.97, upper_quartile=value * 1.03)
     return dict(found, ns_per_message=value * 1000, **({"p99": value * 4} if mode == "latency" else {}))
 
@@ -36,8 +37,10 @@ def ratio(mode, size, connections, floor, value):
 
 def made_up():
     """A run whose series keep apart: latency over sizes, bandwidth over connections, an all-reduce."""
-    run = dict(configuration=[["note", "made up"], ["machine", "<b>none</b>"]], results=[], ratios=[], costs=[], mixed=[])
-    run.update(optional_recv=[], modes=[dict(mode=name, phase="unchecked", seconds=1) for name in ("latency", "bandwidth")])
+    run = dict(configuration=[["note", "made up"], ["machine", "<b>none</b>"]], results=[], ratios=[], costs=[],
+               mixed=[])
+    run.update(optional_recv=[], modes=[dict(mode=name, phase="unchecked", seconds=1)
+                                        for name in ("latency", "bandwidth")])
     for place, size in enumerate(SIZES):
         for name, value in (("plugin", 10), ("raw-1", 4), ("raw-each-way", 25), ("vs", 60)):
             run["results"].append(result("latency", size, 1, name, value * (1 + place), "us"))
@@ -53,8 +56,10 @@ def made_up():
 def bench(scratch, *more):
     """A quick run with a page; returns its text."""
     page = scratch / "report.html"
-    command = [NET_BENCH, "--plugin", PLUGIN, "--vs", PLUGIN, "--raw", "--no-priority", "--no-pin", "--yield", "--phase", "any"]
-    command += ["--keep-disturbed", "--samples", "1", "--sample-ms", "5", "--mode", "latency,bandwidth", "-b", "1K", "-e", "64K"]
+    command = [NET_BENCH, "--plugin", PLUGIN, "--vs", PLUGIN, "--raw", "--no-priority", "--no-pin", "--yield",
+               "--phase", "any"]
+    command += ["--keep-disturbed", "--samples", "1", "--sample-ms", "5", "--mode", "latency,bandwidth", "-b", "1K",
+                "-e", "64K"]
     command += ["-f", "8", "--report", page, "--note", "of the test", *more]
     environment = dict(os.environ, NCCL_SOCKET_IFNAME="lo")
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -67,7 +72,8 @@ def look(scratch, page, dark):
     """What Chromium makes of a page."""
     errors = "<script>const faults = []; onerror = (text) => faults.push(text);</script>\n<style>"
     looked = scratch / "looked.html"
-    looked.write_text(page.replace("<style>", errors, 1).replace("</html>", "<script>%s</script></html>" % LOOKS.read_text()))
+    script = "<script>%s</script></html>" % LOOKS.read_text()
+    looked.write_text(page.replace("<style>", errors, 1).replace("</html>", script))
     command = [CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--dump-dom"]
     command += ["--user-data-dir=%s" % (scratch / "profile"), "--blink-settings=preferredColorScheme=%d" % (not dark)]
     done = subprocess.run(
@@ -123,7 +129,8 @@ def main():
         wanted = ["of the test", "latency", "bandwidth", "made up", "latency", "bandwidth", "allreduce"]
         expect(real["headings"] == wanted, "the headings are %s" % real["headings"])
         expect(len(real["charts"]) == 11 and real["cells"] > 100, "%d charts" % len(real["charts"]))
-        only = re.sub(r'(id="runs">).*?</script>', lambda found: found.group(1) + "[" + made.read_text() + "]</script>", page, flags=re.S)
+        only = re.sub(r'(id="runs">).*?</script>', lambda found: found.group(1) + "[" + made.read_text() + "]</script>",
+                      page, flags=re.S)
         for dark, background in ((False, "rgb(255, 255, 255)"), (True, "rgb(22, 24, 27)")):
             looked = look(scratch, only, dark)
             expect((looked["dark"], looked["background"]) == (dark, background), "the colours are %s" % looked)

@@ -3,7 +3,7 @@
 
 usage: site_test.py WORKSPACE
 
-Skipped, aloud, where Node.js or markdown-it is not there (tools/setup --site).
+Skipped, aloud, where Node.js or markdown-it is not there: tools/setup installs it where there is npm.
 """
 
 import html.parser
@@ -79,6 +79,14 @@ def check_that_faults_are_seen(scratch):
         sys.exit("FAILED: wrong links went unnoticed: exit code %d, %s" % (done.returncode, done.stdout))
 
 
+def check_order(out):
+    """On a phone the page comes before the navigation: what is first in the file is first on the screen."""
+    for path in out.rglob("*.html"):
+        text = path.read_text()
+        if not 0 < text.find("<main>") < text.find("<nav>"):
+            sys.exit("FAILED: %s: the navigation comes before the page" % path.relative_to(out))
+
+
 def check_search(out):
     """What the search box would list for some words, in the page's own code."""
     script = """
@@ -113,7 +121,7 @@ def check_diagrams(out):
 
 def main():
     if not shutil.which("node") or not (MODULES / "markdown-it").is_dir():
-        print("SKIPPED: no Node.js with markdown-it here (tools/setup --site)")
+        print("SKIPPED: no Node.js with markdown-it here (apt-get install npm; tools/setup)")
         return
     with tempfile.TemporaryDirectory() as name:
         scratch = pathlib.Path(name).resolve()
@@ -122,6 +130,7 @@ def main():
         if done.returncode:
             sys.exit("FAILED: the site could not be rendered")
         check_links(scratch / "site")
+        check_order(scratch / "site")
         check_search(scratch / "site")
         check_diagrams(scratch / "site")
         check_that_faults_are_seen(scratch)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tuning_tables_test: the tables of tuned numbers are current; the command sees what is not, and what is wrong in a header.
+"""tuning_tables_test: the tables of tuned numbers are current; the command sees old ones, and wrong headers.
 
 usage: tuning_tables_test.py WORKSPACE
 """

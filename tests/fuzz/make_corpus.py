@@ -127,8 +127,10 @@ def records():
         "every_kind": record(CREDIT, bytes(16), 9) + record(UNSENT) + record(UNKNOWN, b"x" * 70) + record(BYE),
         "error": record(UNSENT, bytes(8)) + record(ERROR, b"out of luck", 5),
         "waits": record(WAITS, bytes(16) + waits()) + record(WAITS, bytes(16)) + record(WAITS, bytes(15)),
-        "clock": b"".join(record(CLOCK, bytes(16) + b"\1" + struct.pack("<qqq", *times) + who + b"\0") for times, who in (
-            ((5, 0, 0), b""), ((5, 7, 9), b"node7/4711/ab"), ((5, 2**62, 2**63 - 1), b"x"), ((5, 9, 7), b"x"), ((0, 1, 2), b"x"))),
+        "clock": b"".join(
+            record(CLOCK, bytes(16) + b"\1" + struct.pack("<qqq", *times) + who + b"\0") for times, who in (
+                ((5, 0, 0), b""), ((5, 7, 9), b"node7/4711/ab"), ((5, 2**62, 2**63 - 1), b"x"), ((5, 9, 7), b"x"),
+                ((0, 1, 2), b"x"))),
         "left": record(LEFT, bytes(16)) + record(LEFT, bytes(15)),
         "error_without_text": record(ERROR),
         "error_with_control_characters": record(ERROR, b"a\nNCCL WARN forged\x1b[2J\xff"),
@@ -153,7 +155,7 @@ def records():
 
 
 def handshakes():
-    """Seeds of handshake_fuzz: a byte that says who reads, with or without a secret, and how much at once; then bytes."""
+    """Seeds of handshake_fuzz: a byte that says who reads, with a secret or not, and how much at once; then bytes."""
     nonce, mac = bytes(range(32)), bytes(range(100, 132))
     secret = 2
     sealed = secret | 64 | 1024
@@ -294,7 +296,8 @@ def bad_streams(staging):
         "too_large": steps().frame(length=101, ago=2),
         "repeat": steps().frame(length=100, ago=2).frame(length=100, ago=2),
         "overlap": steps().frame(length=60, message=100, ago=2).frame(length=40, offset=40, message=100, ago=2),
-        "overlap_past_the_sum": steps().frame(length=60, message=100, ago=2).frame(length=60, offset=40, message=100, ago=2),
+        "overlap_past_the_sum":
+            steps().frame(length=60, message=100, ago=2).frame(length=60, offset=40, message=100, ago=2),
         "two_sizes": steps().frame(length=60, message=100, ago=1).frame(length=10, offset=60, message=90, ago=1),
         "stale": steps().post(1, 1).frame(length=9, ago=4).read_all().test().post(1).frame(length=9, ago=5),
         "far_ahead": steps().raw(chunk(length=1, sequence=2**64 - 1, message_bytes=1)),

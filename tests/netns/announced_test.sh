@@ -10,7 +10,8 @@ queued() { netns_run "$1" ss -tnH state established | awk -v column="$2" '{ sum 
 much_under_way() { (($(queued a 2) + $(queued b 1) >= 1 << 20)); }
 
 netns_pair eth0 10.1.0.
-# Without healing, where a send is done when the kernel has it: else no more is under way than the window of four messages.
+# Without healing, where a send is done when the kernel has it: else no more is under way than the window of four
+# messages.
 start announced "a b" TCPX_HEAL=0 TCPX_LANES=auto TCPX_SPEED_MBPS=100000 RING_ANNOUNCE=64 1:RING_MUTE=1 && {
   # The peer reads nothing: what the lanes take is a window each, and what drains within milliseconds.
   await much_under_way || fail "announced: $(queued a 2) and $(queued b 1) bytes under way"

@@ -23,7 +23,8 @@ answers() {
   local i device
   for i in 1 2; do
     for device in eth1 eth2; do
-      ip -n "$1" neigh replace "10.0.0.$3$i" lladdr "$(hardware "$2" "eth$(($4 ? 3 - i : i))")" dev "$device" nud permanent
+      ip -n "$1" neigh replace "10.0.0.$3$i" lladdr "$(hardware "$2" "eth$(($4 ? 3 - i : i))")" dev "$device" \
+        nud permanent
     done
   done
 }

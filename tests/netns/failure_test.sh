@@ -1,8 +1,8 @@
 #!/bin/bash
 # failure_test: what ends a connection ends it on both sides, soon, and says what it was.
 #
-# A peer that is killed or reset is known at once, one that falls silent within TCPX_PEER_TIMEOUT, by unacknowledged bytes
-# on a busy lane and by the health socket on an idle one.
+# A peer that is killed or reset is known at once, one that falls silent within TCPX_PEER_TIMEOUT, by unacknowledged
+# bytes on a busy lane and by the health socket on an idle one.
 #
 # environment: NETNS_SS_KILLS (100)  lanes to kill under load, by two rings
 set -euo pipefail

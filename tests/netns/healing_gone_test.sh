@@ -43,14 +43,19 @@ within() {
   check "$1: '$3' within $5 s" "$(took "$5")" "$(awk -v s="$since" -v t="$(now)" 'BEGIN { print t - s }') s"
 }
 has_lines() { (($(grep -cE -- "$2" "$1" 2>/dev/null || true) >= $3)); }
-took() { awk -v s="$since" -v t="$(now)" -v most="$(($1 * ${GONE_SLACK:-3} * ${TCPX_TEST_TIME_SCALE:-1}))" 'BEGIN { print (t - s <= most) }'; }
+took() {
+  awk -v s="$since" -v t="$(now)" -v most="$(($1 * ${GONE_SLACK:-3} * ${TCPX_TEST_TIME_SCALE:-1}))" \
+    'BEGIN { print (t - s <= most) }'
+}
 
 # health_flow HOST: of those that it has dialled.
 health_flow() {
   flow=''
   await has_health_flow "$1" || fail "no health socket of $1"
 }
-has_health_flow() { flow=$(netns_sent "$1" dst 10.2.0.0/16 | awk '{ least = $2 " " $3 } END { print least }') && [[ -n $flow ]]; }
+has_health_flow() {
+  flow=$(netns_sent "$1" dst 10.2.0.0/16 | awk '{ least = $2 " " $3 } END { print least }') && [[ -n $flow ]]
+}
 # reset_flow HOST: `flow` gets a reset, as from somebody between.
 reset_flow() { netns_run "$1" ss -K -tnH src "${flow% *}" dst "${flow#* }" >/dev/null; }
 
@@ -154,7 +159,8 @@ again() {
     netns_break drop "$flow" r
     since=$(now)
     flow_gone a "$flow"
-    check "$name: loss $i noticed within 1.5 s" "$(took 2)" "$(awk -v s="$since" -v t="$(now)" 'BEGIN { print t - s }') s"
+    check "$name: loss $i noticed within 1.5 s" "$(took 2)" \
+      "$(awk -v s="$since" -v t="$(now)" 'BEGIN { print t - s }') s"
     more "$name" 0 1
     sleep 1
   done

@@ -1,5 +1,6 @@
 #!/bin/bash
-# healing_middle_test: a router between two hosts resets their flows, forgets those that are idle, or swallows one. Every
+# healing_middle_test: a router between two hosts resets their flows, forgets those that are idle, or swallows one.
+#                      Every
 # byte is checked, and nobody sees an error.
 set -euo pipefail
 source common/netns/lab.sh

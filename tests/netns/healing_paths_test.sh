@@ -1,5 +1,6 @@
 #!/bin/bash
-# healing_paths_test: interfaces of a fused device go and come, here or at the peer alone. Lanes move to what is left and
+# healing_paths_test: interfaces of a fused device go and come, here or at the peer alone. Lanes move to what is left
+#                     and
 # return to their own path; every byte is checked, and nobody sees an error.
 set -euo pipefail
 source common/netns/lab.sh
@@ -7,7 +8,8 @@ source tests/netns/ring.sh
 netns_enter_each "$0" "cable caller TCPX_THREADS=0" "cable io_uring TCPX_THREADS=2 TCPX_ENGINE=io_uring" \
   "cable epoll TCPX_THREADS=2 TCPX_ENGINE=epoll" address behind_switch one_cable no_netlink
 
-# lanes_by HOST NET COUNT: waits until so many flows go by that network, not the first one, which has the health sockets.
+# lanes_by HOST NET COUNT: waits until so many flows go by that network, not the first one, which has the health
+# sockets.
 lanes_by() {
   await has_lanes_by "$@" || {
     fail "host $1: $(netns_flows "$1" src "10.$2.0.0/24" | wc -l) lanes by network $2, not $3"
@@ -87,7 +89,7 @@ no_netlink() {
   everywhere 2 0
   netns_mend b eth2
   everywhere 2 2
-  unharmed no-netlink 'does not tell of interfaces that go and come'
+  unharmed no-netlink 'does not report changes of interfaces'
 }
 
 netns_case

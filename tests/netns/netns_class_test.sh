@@ -2,15 +2,16 @@
 # netns_class_test: which packets bear which DSCP, counted by the kernels of two hosts.
 #
 # Two communicators of one process, each with a traffic class of its own, are busy at the same time, both ways. Every
-# packet must bear the class of its communicator: data and acknowledgements, from the SYN on at the side that dials, from
-# the answer to the hello on at the other. What the accepting kernel sends before that, and nothing else, is unmarked.
+# packet must bear the class of its communicator: data and acknowledgements, from the SYN on at the side that dials,
+# from the answer to the hello on at the other. What the accepting kernel sends before that, and nothing else, is
+# unmarked.
 set -euo pipefail
 source common/netns/lab.sh
 source tests/netns/peers.sh
 netns_enter "$0" "$@"
 
-# count_classes IP DSCP...: counters of what each host sends, on each: for every DSCP all of it (bytes, packets), the SYNs
-# of those who dial, packets without payload, packets of another priority than the DSCP's; and the same of what is
+# count_classes IP DSCP...: counters of what each host sends, on each: for every DSCP all of it (bytes, packets), the
+# SYNs of those who dial, packets without payload, packets of another priority than the DSCP's; and the same of what is
 # unmarked. All headers with all options are 80 bytes, in IPv6 100, and the shortest packet with payload is an answer, 4
 # bytes longer.
 count_classes() {
@@ -24,8 +25,8 @@ count_classes() {
       netns_count "$host" out "syn_$dscp" "tcp flags & (syn | ack) == syn" "$ip" dscp "$dscp"
       netns_count "$host" out "empty_$dscp" meta l4proto tcp meta length "<=" $headers "$ip" dscp "$dscp"
       netns_count "$host" out "payload_$dscp" meta l4proto tcp meta length ">" $headers "$ip" dscp "$dscp"
-      # Of sockets alone: what the kernel sends for one that is gone (resets, the last acknowledgement of a close) has the
-      # DSCP of what it answers, and in IPv4 no priority.
+      # Of sockets alone: what the kernel sends for one that is gone (resets, the last acknowledgement of a close) has
+      # the DSCP of what it answers, and in IPv4 no priority.
       local odd=(meta skuid ">=" 0 "$ip" dscp "$dscp" meta priority != "0:$((dscp / 8))")
       netns_count "$host" out "odd_$dscp" meta l4proto tcp meta length ">" $headers "${odd[@]}"
       netns_count "$host" out "odd_empty_$dscp" meta l4proto tcp meta length "<=" $headers "${odd[@]}"

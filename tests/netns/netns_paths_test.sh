@@ -28,7 +28,8 @@ flush() {
   for host in "$@"; do ip -n "$host" neigh flush all; done
 }
 
-# Two rails, which nothing joins, and each host answers for an interface's own address only: rail 1 to the peer's rail 2.
+# Two rails, which nothing joins, and each host answers for an interface's own address only: rail 1 to the peer's rail
+# 2.
 netns_add a b
 for host in a b; do netns_sysctls "$host" rp_filter=2 arp_ignore=1 arp_announce=2; done
 for i in 1 2; do netns_pair "eth$i" "10.0.$i."; done

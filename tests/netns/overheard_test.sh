@@ -1,5 +1,6 @@
 #!/bin/bash
-# overheard_test: somebody with tcpdump on the cable between two hosts. With TCPX_ENCRYPT no block of 8 bytes of what the
+# overheard_test: somebody with tcpdump on the cable between two hosts. With TCPX_ENCRYPT no block of 8 bytes of what
+#                 the
 # ranks tell each other is in his capture, and so no 16 in a row; without it nearly all are, so that he could have found
 # them.
 #

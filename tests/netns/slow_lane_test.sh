@@ -1,5 +1,6 @@
 #!/bin/bash
-# slow_lane_test: of three flows one is given a tenth of what the others get: the log names it, and the statistics count it.
+# slow_lane_test: of three flows one is given a tenth of what the others get: the log names it, and the statistics count
+#                 it.
 set -euo pipefail
 source common/netns/lab.sh
 source tests/netns/ring.sh
@@ -27,7 +28,8 @@ attempt() {
   local name=$1 ports
   shift
   start "$name" "a b" TCPX_LANES=4 TCPX_STALL_WARN=0.5 "$@" || return 1
-  # Without limits one lane may carry all; with them each must help. Lane 0, which carries the short messages, sends least.
+  # Without limits one lane may carry all; with them each must help. Lane 0, which carries the short messages, sends
+  # least.
   mapfile -t ports < <(sent | awk '{ print $2 }')
   limit 80mbit "${ports[@]}"
   three_carry a 10.1.0.2

@@ -21,7 +21,8 @@ kill_one() {
 kill_one spread && {
   # The dead one's addresses are those that its neighbours lost.
   for rank in 2 4; do ended spread "$rank" error "WARN.*(process has ended|reset|closed)" || true; done
-  names=$(grep -ohE "WARN.*" "$scratch/spread/log.2.0" "$scratch/spread/log.4.0" | grep -oE "to 127[.0-9]*:[0-9]+" | sort -u)
+  names=$(grep -ohE "WARN.*" "$scratch/spread/log.2.0" "$scratch/spread/log.4.0" |
+    grep -oE "to 127[.0-9]*:[0-9]+" | sort -u)
   [[ -n $names ]] || fail "spread: the neighbours name nobody"
   names=$(awk '{ print "lost " $2 " " }' <<<"$names" | paste -sd'|')
   for rank in "${others[@]}"; do

@@ -1,5 +1,6 @@
 #!/bin/bash
-# srtt_test: between two hosts the sender of a lane sees the path's round trip, as a plain socket does, also where messages
+# srtt_test: between two hosts the sender of a lane sees the path's round trip, as a plain socket does, also where
+#            messages
 # come now and then. Acknowledgements that the receiver put off showed it 13 to 17 ms where the path has 0.1 to 0.3, and
 # retransmission and tail-loss probes then wait that long.
 set -euo pipefail
@@ -9,8 +10,8 @@ netns_enter "$0" "$@"
 netns_pair eth0 10.1.0.
 
 # pattern BYTES GAP_MS COUNT: neither a figure nor a bar (bench/netns has those): half of what a delayed acknowledgement
-# adds is far above what a busy machine does to a plain socket's mean. Such a machine may delay the last few messages of a
-# run, and not of three; an acknowledgement that is put off is late in each.
+# adds is far above what a busy machine does to a plain socket's mean. Such a machine may delay the last few messages of
+# a run, and not of three; an acknowledgement that is put off is late in each.
 pattern() {
   local plugin bare run
   for run in first second third; do

@@ -84,8 +84,8 @@ idle() {
   done
 }
 
-# The smallest buffers that the kernel gives: a few KB move each time that an acknowledgement is put off. Small messages,
-# of which those above 4 KiB are bulk all the same.
+# The smallest buffers that the kernel gives: a few KB move each time that an acknowledgement is put off. Small
+# messages, of which those above 4 KiB are bulk all the same.
 tiny() {
   local threads
   for threads in 0 2; do

@@ -4,7 +4,8 @@
 usage: traffic.py sink tcp|udp PORT READY      writes the file READY once it listens; prints packets, bytes and seconds
        traffic.py send tcp|udp HOST PORT BYTES PIECE
 
-A TCP sink ends with its first connection, a UDP sink once there is a file READY.end and nothing more to read. HOST may have a scope (fe80::1%eth0).
+A TCP sink ends with its first connection, a UDP sink once there is a file READY.end and nothing more to read. HOST may
+have a scope (fe80::1%eth0).
 """
 
 import pathlib

@@ -1,9 +1,10 @@
 #!/bin/bash
-# verdict_test: faults are put into rings of four hosts, and all that is left names the same culprit and cause: the log of
+# verdict_test: faults are put into rings of four hosts, and all that is left names the same culprit and cause: the log
+#               of
 # each rank, and tcpx_top --why asked of each process.
 #
-# Each rank sends on only what it has received, as in a collective, so that one fault stops all. Where a rank can't know,
-# as one that hears nobody, it is not asked, and a comment says why.
+# Each rank sends on only what it has received, as in a collective, so that one fault stops all. Where a rank can't
+# know, as one that hears nobody, it is not asked, and a comment says why.
 #
 # environment: TCPX_TEST_LONG=1  all faults; without it three
 #              VERDICT_ONLY=REGEX  those whose name matches
@@ -27,14 +28,16 @@ begin() {
   local own=() rank
   for rank in 0 1 2 3; do own+=("$rank:RANK=$rank"); done
   # shellcheck disable=SC2016
-  start "$1" "$ring" "TCPX_STATS_SOCKET=$scratch/$1.%p" RING_CHAIN=1 TCPX_STALL_WARN=2 TCPX_PEER_TIMEOUT=120 TCPX_LANES=auto "${own[@]}" "${@:2}"
+  start "$1" "$ring" "TCPX_STATS_SOCKET=$scratch/$1.%p" RING_CHAIN=1 TCPX_STALL_WARN=2 \
+    TCPX_PEER_TIMEOUT=120 TCPX_LANES=auto "${own[@]}" "${@:2}"
 }
 
 # In words that do not change from run to run: "flow-dropped: the path between rank 0 and rank 1". Both ends of a path
 # find it, and of several lines of one rank only the last matters.
 plain() {
   sed -E 's/: .* waits for /: /; s/[^ ]+ pid [0-9-]+ \((rank [0-9])\)/\1/g
-    s/(rank [1-3]) and (rank 0)$/\2 and \1/; s/(rank [23]) and (rank 1)$/\2 and \1/; s/(rank 3) and (rank 2)$/\2 and \1/'
+    s/(rank [1-3]) and (rank 0)$/\2 and \1/; s/(rank [23]) and (rank 1)$/\2 and \1/
+    s/(rank 3) and (rank 2)$/\2 and \1/'
 }
 
 # in_log NAME RANK: all that the rank's log has named so far, in order.
@@ -47,8 +50,8 @@ in_log() {
 # top NAME RANK: what tcpx_top --why says of the rank's process.
 top() { tools/tcpx_top --why --socket "$scratch/$1.${pid[$1.$2]}" 2>&1 | sed -n 's/^culprit: //p'; }
 
-# differs NAME WANTED RANK...: empty: the log of each of the ranks has named this last, and so does tcpx_top --why, in the
-# same words for all.
+# differs NAME WANTED RANK...: empty: the log of each of the ranks has named this last, and so does tcpx_top --why, in
+# the same words for all.
 differs() {
   local name=$1 wanted=$2 rank said first=""
   shift 2
@@ -171,8 +174,8 @@ stop stopped 0
 stop stopped_threads 2 TCPX_THREADS=2
 stop stopped_plain 3 TCPX_HEAL=0 TCPX_LANES=3
 
-# A rank that posts no receive, or no send, for a while. Of the former nothing stands; the latter waits for what the others
-# do not send, and comes to name itself.
+# A rank that posts no receive, or no send, for a while. Of the former nothing stands; the latter waits for what the
+# others do not send, and comes to name itself.
 late() {
   local name=$1 rank=$2 way=$3 waits
   mapfile -t waits < <(but "$rank")
@@ -356,8 +359,8 @@ begin no_cpu TCPX_STALL_WARN=1 && {
   over no_cpu 0 1 2 3
 }
 
-# Those that move the bytes of all lanes but the first. What stands goes on in bursts, and behind each it is a moment until
-# all others name the same again.
+# Those that move the bytes of all lanes but the first. What stands goes on in bursts, and behind each it is a moment
+# until all others name the same again.
 begin no_cpu_threads TCPX_STALL_WARN=1 TCPX_THREADS=2 && {
   mapfile -t threads < <(grep -l tcpx-io "/proc/${pid[no_cpu_threads.1]}"/task/*/comm | cut -d / -f 5)
   starve 6 "${threads[@]}"

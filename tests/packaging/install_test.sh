@@ -101,11 +101,12 @@ on_rpm_root() {
     { fail "rpm $*"; cat "$scratch/rpm.log"; }
 }
 
-# Its scripts need a shell in that root: those are read here, and run in a whole system by hand (deploy/packaging/README.md).
+# Its scripts need a shell in that root: those are read here, and run in a whole system by hand
+# (deploy/packaging/README.md).
 test_rpm() {
   local lib=$scratch/rpm/usr/lib64
-  mkdir -p "$scratch/rpm/var/lib/rpm" "$lib" "$scratch/rpm/usr/bin" "$scratch/rpm/usr/share/doc" "$scratch/rpm/var/tmp" \
-    "$scratch/rpm/usr/share/man/man1" "$scratch/rpm/usr/share/man/man7" "$scratch/rpm/usr/sbin" \
+  mkdir -p "$lib" "$scratch"/rpm/var/{lib/rpm,tmp} "$scratch"/rpm/usr/{bin,sbin} \
+    "$scratch"/rpm/usr/share/{doc,man/man1,man/man7,man/man8} \
     "$scratch/rpm/usr/share/bash-completion/completions"
   listing "$scratch/rpm" >"$scratch/before"
   on_rpm_root --install "$scratch"/libnccl-net-tcpx-0.1-1.*.rpm
@@ -114,7 +115,9 @@ test_rpm() {
   listing "$scratch/rpm" | diff "$scratch/before" - || fail "the .rpm left something behind, or took something along"
 }
 
-for script in "$root"/deploy/packaging/scripts/*; do [[ $script == */templates ]] || sh -n "$script" || fail "$script is no shell script"; done
+for script in "$root"/deploy/packaging/scripts/*; do
+  [[ $script == */templates ]] || sh -n "$script" || fail "$script is no shell script"
+done
 pack 0.1 deb >/dev/null
 pack 0.2 deb >/dev/null
 test_deb

@@ -103,6 +103,23 @@ class PackageTest(PackedOnce):
         packed = {words[1] for _, words in self.table.rows() if words[0] == "built"}
         self.assertEqual(packed, set(BUILT), "deploy/packaging/files.txt and //deploy/packaging:built")
 
+    def test_tools_install_brings_what_the_tarball_has(self):
+        listed = re.search(r"^names=\((.*?)\)$", (ROOT / "tools/install").read_text(), re.M | re.S).group(1)
+        listed = {word.strip('"').replace("$completion", "complete") for word in listed.split()}
+        wanted = {words[-1] for _, words in self.table.rows() if words[0] != "shared"}
+        wanted = {re.sub(r"^lib/", "", word.replace("{", "").replace("}", "")) for word in wanted}
+        wanted = {word for word in wanted if re.match(r"bin/|complete/|lib[^/]*\.so$", word)}
+        self.assertEqual(wanted - {"complete/tcpx_default"}, listed)
+
+    def test_no_page_or_manifest_is_left_out(self):
+        packed = {words[1] for _, words in self.table.rows() if words[0] == "file"}
+        folders = [ROOT / "deploy" / name for name in ("chart", "grafana", "kubernetes", "prometheus")]
+        wanted = [path for folder in folders for path in folder.rglob("*")
+                  if path.is_file()] + [*ROOT.glob("docs/*.md")]
+        wanted = {str(path.relative_to(ROOT)) for path in wanted if path.name != "BUILD.bazel"}
+        self.assertLess(40, len(wanted))
+        self.assertEqual(set(), wanted - packed)
+
     def test_owner_mode_and_time(self):
         for kind in ("deb", "tar"):
             for name, (info, data) in contents(self.first[kind]).items():
@@ -139,8 +156,12 @@ class PackageTest(PackedOnce):
 
     def test_every_command_has_a_manual_page_with_its_options(self):
         files = contents(self.first["deb"])
-        commands = {name[len("usr/bin/") :] for name in files if name.startswith("usr/bin/") and not name.endswith("/")}
-        pages = {name.split("/")[-1][: -len(".1.gz")]: data for name, (_, data) in files.items() if name.endswith(".1.gz")}
+        programs = [name for name in files if re.match(r"usr/s?bin/\w", name)]
+        commands = {name.split("/")[-1] for name in programs}
+        wanted = {"%s.%d.gz" % (name.split("/")[-1], 8 if "sbin" in name else 1) for name in programs}
+        found = {name.split("/")[-1]: data for name, (_, data) in files.items() if re.search(r"/man[18]/.", name)}
+        self.assertEqual(wanted, set(found))
+        pages = {name.partition(".")[0]: data for name, data in found.items()}
         self.assertEqual(commands, set(pages))
         for command in sorted(commands):
             usage = subprocess.run([self.command(command), "--help"], check=True, stdout=subprocess.PIPE, text=True)
@@ -166,7 +187,8 @@ class PackageTest(PackedOnce):
             for name in ("grafana/tcpx.json", "prometheus/tcpx-rules.yml", "seccomp/tcpx-io-uring.json",
                          "chart/tcpx/Chart.yaml", "kubernetes/installer.yaml"):
                 self.assertIn(share + name, files)
-            self.assertIn(b"complete -F", files[share.replace("libnccl-net-tcpx/", "") + "bash-completion/completions/tcpx_doctor"][1])
+            self.assertIn(b"complete -F",
+                          files[share.replace("libnccl-net-tcpx/", "") + "bash-completion/completions/tcpx_doctor"][1])
             (top,) = [data for name, (_, data) in files.items() if name.endswith("bin/tcpx_top")]
             self.assertIn(b'VERSION = "9.8"', top)
 
@@ -193,16 +215,18 @@ class PackageTest(PackedOnce):
     @unittest.skipUnless(shutil.which("groff"), "no groff")
     def test_manual_pages_are_good_troff(self):
         for name, (_, data) in contents(self.first["deb"]).items():
-            if not name.endswith(".1.gz"):
+            if not name.startswith("usr/share/man/") or not name.endswith(".gz"):
                 continue
-            command = ["groff", "-man", "-ww", "-Tascii", "-rLL=132n"]
+            command = ["groff", "-man", "-ww", "-Tascii", "-rLL=80n", "-P-c"]
             done = subprocess.run(command, input=gzip.decompress(data), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             self.assertEqual((0, b""), (done.returncode, done.stderr), name)
+            lines = re.sub(rb".\x08", b"", done.stdout).splitlines()
+            self.assertEqual([], [line for line in lines if len(line) > 80], name)
 
     def command(self, name):
         """Where a command of the packages lies that runs here."""
         for _, (what, source, *destination) in self.table.rows():
-            if destination == ["{bin}/" + name]:
+            if destination in (["{bin}/" + name], ["{admin}/" + name]):
                 return os.path.join(os.getcwd() if what == "built" else ROOT, source)
         self.fail("no command " + name)
 

@@ -153,42 +153,50 @@ std::vector<Flows> Summaries(const std::vector<FlowRounds>& all) {
   return flows;
 }
 
-// Each device here with each one there, as NCCL may join them.
+void ReportFailures(const std::map<std::string, std::vector<std::string>>& failures, int untried, Report* report) {
+  for (const auto& [fix, texts] : failures) {
+    const size_t more = texts.size() - 1;
+    std::string others = more == 0 ? "" : absl::StrCat("; the same for ", Counted(more, "more pair"));
+    if (more > 0 && untried > 0) absl::StrAppend(&others, ", and ", Counted(untried, "pair"), " not tried");
+    report->Problem("flow", texts.front() + others, fix);
+  }
+}
+
+// Each device here with each one there, as NCCL may join them; not the rest once two have failed alike: each failure
+// takes as long as the plugin waits.
 std::pair<int, int> CheckDevicePairs(const Patient& patient, const SocketAddress& doctor, const FoundLibraries& found,
                                      const PeerFacts& there, Report* report) {
   int devices_there = 0;
   for (const PeerLink& link : there.links) devices_there = std::max(devices_there, link.device + 1);
+  const int pairs = std::min(kDevicePairsMax, patient.devices.count() * devices_there);
   std::pair<int, int> best = {-1, -1};
   double best_mbps = 0;
-  int count = 0;
   std::map<std::string, std::vector<std::string>> failures;  // by what is to be done: one problem is one line
-  for (int own = 0; own < patient.devices.count(); ++own) {
-    for (int other = 0; other < devices_there && count < kDevicePairsMax; ++other, ++count) {
-      const std::string text =
-          absl::StrFormat("device %d (%s) to device %d there", own, patient.devices.device(own).name, other);
-      const auto speed = Stream(doctor, found, 0, own, other, true, kShortMs);
-      if (!speed.ok()) {
-        failures[FixStream(*report, speed.status().message())].push_back(
-            absl::StrCat(text, ": the plugin does not connect: ", speed.status().message()));
-        continue;
-      }
-      report->Ok("flow", text + ": the plugin connects");
-      if (*speed > best_mbps) best = {own, other};
-      best_mbps = std::max(best_mbps, *speed);
+  int tried = 0;
+  for (bool failed_alike = false; tried < pairs && !failed_alike; ++tried) {
+    const int own = tried / devices_there;
+    const int other = tried % devices_there;
+    const std::string text =
+        absl::StrFormat("device %d (%s) to device %d there", own, patient.devices.device(own).name, other);
+    const auto speed = Stream(doctor, found, 0, own, other, true, kShortMs);
+    if (!speed.ok()) {
+      std::vector<std::string>& alike = failures[FixStream(*report, speed.status().message())];
+      alike.push_back(absl::StrCat(text, ": the plugin does not connect: ", speed.status().message()));
+      failed_alike = alike.size() == 2;
+      continue;
     }
+    report->Ok("flow", text + ": the plugin connects");
+    if (*speed > best_mbps) best = {own, other};
+    best_mbps = std::max(best_mbps, *speed);
   }
-  for (const auto& [fix, texts] : failures) {
-    const size_t more = texts.size() - 1;
-    const std::string others = more == 0 ? "" : absl::StrCat("; the same for ", Counted(more, "more pair"));
-    report->Problem("flow", texts.front() + others, fix);
-  }
+  ReportFailures(failures, pairs - tried, report);
   return best;
 }
 
 // "1 flow from here to HOST: ..."; what fails once would fail again, after as long a wait.
 void ReportFailedStream(int flows, bool sends, const std::string& host, const absl::Status& why, Report* report) {
-  const std::string way = sends ? absl::StrCat(" from here to ", host) : absl::StrCat(" from ", host, " to here");
-  report->Problem("flow", absl::StrCat(Counted(flows, "flow"), way, ": ", why.message()),
+  const std::string from_to = sends ? absl::StrCat(" from here to ", host) : absl::StrCat(" from ", host, " to here");
+  report->Problem("flow", absl::StrCat(Counted(flows, "flow"), from_to, ": ", why.message()),
                   FixStream(*report, why.message()));
 }
 

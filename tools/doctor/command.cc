@@ -66,8 +66,10 @@ absl::StatusOr<Command> ParseCommand(const std::vector<std::string>& arguments) 
   if (command.mode == Mode::kHosts) {
     parser.Text("--start", &command.start);
     parser.Text("--remote", &command.remote);
+    parser.Number("--at-once", &command.at_once, 1, 128);
+    command.milliseconds = 200;  // per stream: there are many pairs
+    command.port = 0;            // each host's kernel chooses
   }
-  if (command.mode == Mode::kHosts) command.port = 0;  // each host's kernel chooses
   const absl::Status status = parser.Parse(*options);
   if (!status.ok()) return status;
   if (command.mode == Mode::kBetween && command.port == 0) return bench::WrongUsage("--port 0 is for listen alone");

@@ -25,9 +25,10 @@ struct Command {
   int port = kDoctorPort;              // of the listening doctor
   bool until_eof = false;              // listen only while stdin is open
   bool summary = false;                // kBetween: one line for kHosts
-  int milliseconds = 1000;             // of each stream; 0: none
+  int milliseconds = 1000;             // of each stream; 0: none; kHosts: 200
   std::string start;                   // kHosts: how a command is started on a host; empty: the default
   std::string remote = "tcpx_doctor";  // kHosts: where the doctor is there
+  int at_once = 0;                     // kHosts: pairs asked at the same time; 0: as many as there are
   bool help = false;
   bool version = false;
   bool json = false;

@@ -74,7 +74,7 @@ void CheckUring(const Patient& patient, Report* report) {
   }
   const Cause cause = CauseOf(patient, reason);
   report->Add(asked ? Grade::kProblem : Grade::kNote, "engine",
-              absl::StrCat("io_uring is not usable", cause.text.empty() ? "" : ": ", cause.text, "; epoll serves (",
+              absl::StrCat("io_uring is not usable", cause.text.empty() ? "" : ": ", cause.text, "; epoll is used (",
                            reason, ")"),
               cause.fix);
 }
@@ -114,7 +114,7 @@ void CheckEngine(const Patient& patient, Report* report) {
   std::string reason;
   const EngineChoice engine = ProbeEngine(patient.options.engine, &reason);
   if (patient.threads.caller_driven) {
-    report->Ok("engine", "none serves lanes in caller-driven mode");
+    report->Ok("engine", "not used in caller-driven mode");
   } else {
     report->Ok("engine", absl::StrCat(engine == EngineChoice::kIoUring ? "io_uring" : "epoll", " (", reason, ")"));
   }

@@ -44,7 +44,11 @@ void JudgeDirections(const Flows& best, Report* report) {
 }  // namespace
 
 std::string FixStream(const Report& report, absl::string_view reason) {
-  if (SaysAny(reason, {"encrypt"})) return "set TCPX_ENCRYPT to the same value on both hosts";
+  if (SaysAny(reason, {"changed on the path"})) return "find the proxy or middlebox between the hosts";
+  if (SaysAny(reason, {"none of the ciphers"})) return "set TCPX_ENCRYPT_CIPHER to the same value on both hosts";
+  if (SaysAny(reason, {"tcpx_encrypt alike", "does not encrypt"})) {
+    return "set TCPX_ENCRYPT to the same value on both hosts";
+  }
   if (SaysAny(reason, {"secret"})) return "copy the file to both hosts, and set TCPX_SECRET_FILE on both";
   if (SaysAny(reason, {"wire version", "not written by tcpx"})) return "install one build of tcpx on all hosts";
   if (SaysAny(reason, {"on the other host: run"})) return "tcpx_doctor on the other host, and what it says there";

@@ -1,5 +1,6 @@
 #include "tools/doctor/greeting.h"
 
+#include <sys/socket.h>
 #include <time.h>
 
 #include <algorithm>
@@ -47,9 +48,9 @@ PeerLink LinkOf(const Patient& patient, int device, const Nic& nic) {
                    /*shares=*/"",
                    /*drops=*/false};
   const ArpRules rules = ReadArpRules(patient.root + "/proc", interface.name);
+  link.drops = interface.address.family() == AF_INET && rules.rp_filter == 1;
   if (KeepsToItself(interface, rules)) return link;
   link.shares = absl::StrJoin(SharersOfSubnet(interface, patient.interfaces), "+");
-  link.drops = !link.shares.empty() && rules.rp_filter == 1;
   return link;
 }
 
@@ -107,7 +108,7 @@ absl::StatusOr<PeerFacts> AskFacts(Channel* channel) {
   absl::StatusOr<std::string> line = channel->Ask("tcpx_doctor 1 facts");
   for (size_t count = 0; line.ok() && *line != "end"; line = channel->Receive(), ++count) {
     const Fields fields = ParseFields(*line);
-    if (count > 2 * kLinksMax) return absl::UnavailableError("the other side is no doctor: it tells too much");
+    if (count > 2 * kLinksMax) return absl::UnavailableError("the other side is no doctor: its answer is too long");
     if (count == 0 && !absl::StartsWith(*line, "facts ")) return absl::UnavailableError(*line);
     if (count == 0) {
       facts.host = TextOf(fields, "host");

@@ -28,7 +28,7 @@ struct PeerLink {
   int speed_mbps = 0;
   // Other interfaces of its host in the same subnet ("eth1+eth2"), if packets for one may come in by another.
   std::string shares;
-  bool drops = false;  // rp_filter is 1: such packets are dropped
+  bool drops = false;  // rp_filter is 1: what comes in by an interface that its answer would not leave by is dropped
 };
 
 struct PeerFacts {

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <memory>
 #include <sstream>
@@ -18,6 +19,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "common/clock.h"
+#include "common/counted.h"
 #include "common/fd.h"
 #include "common/json_text.h"
 
@@ -29,6 +31,7 @@ constexpr int kExitUsage = 2;
 constexpr size_t kHostsMax = 256;
 constexpr int64_t kStartNs = 60 * kSecond;
 constexpr int64_t kPairNs = 300 * kSecond;
+constexpr int kStreams = 6;  // 1, 4 and 16 flows in both directions
 
 bool IsPlain(absl::string_view word) {
   for (const char c : word) {
@@ -124,23 +127,59 @@ std::vector<Listening> StartListeners(const Command& command, const std::vector<
   return all;
 }
 
-// One pair after the other: two at once would share what is measured.
+using Round = std::vector<std::pair<int, int>>;
+
+// All pairs of a round at once.
+void AskRound(const Command& command, const std::vector<HostLine>& hosts, const std::vector<Listening>& listening,
+              const Round& round, std::vector<Cell>* cells) {
+  std::vector<std::unique_ptr<Program>> programs;
+  for (const auto& [from, to] : round) {
+    const std::string arguments = absl::StrCat(hosts[static_cast<size_t>(to)].address, " --summary --port ",
+                                               listening[static_cast<size_t>(to)].port, " --ms ", command.milliseconds);
+    programs.push_back(std::make_unique<Program>(StartOn(command, hosts[static_cast<size_t>(from)], arguments)));
+    programs.back()->EndInput();
+  }
+  const int64_t until = MonotonicNanos() + kPairNs;
+  for (size_t i = 0; i < round.size(); ++i) {
+    const auto [from, to] = round[i];
+    cells->push_back(ParseSummary(from, to, programs[i]->Read(false, std::max(until - MonotonicNanos(), kSecond))));
+    if (command.json) continue;
+    fprintf(stderr, "%s and %s: %s\n", hosts[static_cast<size_t>(from)].name.c_str(),
+            hosts[static_cast<size_t>(to)].name.c_str(), cells->back().reached ? "asked" : "not reached");
+  }
+}
+
+// Without the pairs of hosts where no doctor listens.
+std::vector<Round> RoundsToAsk(const Command& command, const std::vector<Listening>& listening) {
+  const int hosts = static_cast<int>(listening.size());
+  std::vector<Round> rounds;
+  for (const Round& round : PairRounds(hosts, command.at_once > 0 ? command.at_once : hosts)) {
+    Round asked;
+    for (const auto& pair : round) {
+      const bool both =
+          listening[static_cast<size_t>(pair.first)].port != 0 && listening[static_cast<size_t>(pair.second)].port != 0;
+      if (both) asked.push_back(pair);
+    }
+    if (!asked.empty()) rounds.push_back(asked);
+  }
+  return rounds;
+}
+
 std::vector<Cell> AskPairs(const Command& command, const std::vector<HostLine>& hosts,
                            const std::vector<Listening>& listening) {
-  std::vector<Cell> cells;
-  for (size_t i = 0; i < hosts.size(); ++i) {
-    for (size_t j = i + 1; j < hosts.size(); ++j) {
-      if (listening[i].port == 0 || listening[j].port == 0) continue;
-      const std::string arguments =
-          absl::StrCat(hosts[j].address, " --summary --port ", listening[j].port, " --ms ", command.milliseconds);
-      Program program(StartOn(command, hosts[i], arguments));
-      program.EndInput();
-      cells.push_back(ParseSummary(static_cast<int>(i), static_cast<int>(j), program.Read(false, kPairNs)));
-      if (!command.json)
-        fprintf(stderr, "%s and %s: %s\n", hosts[i].name.c_str(), hosts[j].name.c_str(),
-                cells.back().reached ? "asked" : "not reached");
-    }
+  const std::vector<Round> rounds = RoundsToAsk(command, listening);
+  size_t pairs = 0;
+  for (const Round& round : rounds) pairs += round.size();
+  if (!command.json && pairs > 0) {
+    const double seconds = command.milliseconds == 0 ? 2 : 4 + kStreams * command.milliseconds / 1000.0;
+    fprintf(stderr, "%s in %s: about %.0f s\n", Counted(static_cast<int64_t>(pairs), "pair").c_str(),
+            Counted(static_cast<int64_t>(rounds.size()), "round").c_str(),
+            std::max(1.0, static_cast<double>(rounds.size()) * seconds));
   }
+  std::vector<Cell> cells;
+  for (const Round& round : rounds) AskRound(command, hosts, listening, round, &cells);
+  std::sort(cells.begin(), cells.end(),
+            [](const Cell& a, const Cell& b) { return std::pair(a.from, a.to) < std::pair(b.from, b.to); });
   return cells;
 }
 

@@ -1,7 +1,8 @@
 // hosts.h: all pairs of a list of hosts: tcpx_doctor --hosts FILE.
 //
 // Purpose: which hosts and which pairs are unusual. A command line (ssh, srun) starts a listening doctor on each host,
-//          and then, pair by pair, an asking one on the first of the two; nothing stays on any.
+//          and then an asking one on the first host of each pair. Pairs without a common host are asked at once;
+//          nothing stays on any.
 //
 // Threads: one; children. Units: Mbit/s, microseconds, bytes.
 // Errors:  findings; a file that can't be used is wrong usage.
@@ -9,6 +10,7 @@
 #define TCPX_TOOLS_DOCTOR_HOSTS_H_
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -25,6 +27,9 @@ struct HostLine {
 
 // "NAME [ADDRESS]" lines; # opens a comment. kInvalidArgument with the line.
 absl::StatusOr<std::vector<HostLine>> ParseHosts(const std::string& text);
+
+// All pairs of hosts, each once, in rounds: in a round no host is in two pairs, and there are at most `at_once` pairs.
+std::vector<std::vector<std::pair<int, int>>> PairRounds(int hosts, int at_once);
 
 // One pair, asked by the first.
 struct Cell {

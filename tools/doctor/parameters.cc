@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -54,10 +55,22 @@ std::vector<Row> Rows(const Origins& origins) {
 }  // namespace
 
 std::string ParametersText(const Origins& origins) {
-  std::string text = absl::StrFormat("%-34s %-12s %-12s %s\n", "PARAMETER", "VALUE", "FROM", "WHAT IT DOES");
-  for (const Row& row : Rows(origins)) {
-    absl::StrAppendFormat(&text, "%-34s %-12s %-12s %s\n", row.parameter->name, row.value, row.from,
-                          row.parameter->brief);
+  const std::vector<Row> rows = Rows(origins);
+  size_t names = 0;
+  size_t values = 0;
+  size_t origin = 0;
+  for (const Row& row : rows) {
+    names = std::max(names, std::string(row.parameter->name).size());
+    values = std::max(values, row.value.size());
+    origin = std::max(origin, row.from.size());
+  }
+  const auto line = [&](absl::string_view name, absl::string_view value, absl::string_view from, const char* brief) {
+    return absl::StrFormat("%-*s  %-*s  %-*s  %s\n", static_cast<int>(names), name, static_cast<int>(values), value,
+                           static_cast<int>(origin), from, brief);
+  };
+  std::string text = line("PARAMETER", "VALUE", "FROM", "WHAT IT DOES");
+  for (const Row& row : rows) {
+    absl::StrAppend(&text, line(row.parameter->name, row.value, row.from, row.parameter->brief));
   }
   return text;
 }

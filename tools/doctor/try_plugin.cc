@@ -59,7 +59,8 @@ class SelfConnection {
 };
 
 std::string FixFailure(const std::string& reason) {
-  if (absl::StrContains(reason, "TCPX_PORT_RANGE")) return "widen TCPX_PORT_RANGE, or end what has its ports";
+  if (absl::StrContains(reason, "TCPX_PORT_RANGE"))
+    return "widen TCPX_PORT_RANGE, or end the processes that use its ports";
   if (absl::StrContains(reason, "secret")) return "correct TCPX_SECRET_FILE (docs/security.md)";
   return "NCCL_DEBUG=INFO shows the plugin's own lines; docs/doctor.md";
 }

@@ -39,7 +39,8 @@ function table(caption, heads, rows) {
 function plainTable(caption, list) {
   const keys = Object.keys(list[0]);
   const text = (key, value) => (key === "bytes" ? sizeText(value) : typeof value === "number" ? number(value) : value);
-  return table(caption, keys.map((key) => key.replaceAll("_", " ")), list.map((row) => keys.map((key) => text(key, row[key]))));
+  return table(caption, keys.map((key) => key.replaceAll("_", " ")),
+    list.map((row) => keys.map((key) => text(key, row[key]))));
 }
 
 // Of a linear axis: about six, at multiples of 1, 2 or 5 times a power of ten.
@@ -47,7 +48,8 @@ function evenTicks(low, high) {
   const power = 10 ** Math.floor(Math.log10((high - low) / 6));
   const step = power * [1, 2, 5, 10].find((times) => (high - low) / (power * times) <= 7);
   const first = Math.ceil(low / step);
-  return Array.from({ length: Math.floor(high / step) - first + 1 }, (_, at) => Number(((first + at) * step).toPrecision(6)));
+  return Array.from({ length: Math.floor(high / step) - first + 1 },
+    (_, at) => Number(((first + at) * step).toPrecision(6)));
 }
 
 // 1, 2, 5 times powers of ten, within a range.
@@ -63,8 +65,11 @@ function drawMark(ctx, form, x, y, size) {
   ctx.beginPath();
   if (form === "disc") ctx.arc(x, y, size, 0, 2 * Math.PI);
   else if (form === "square") ctx.rect(x - size, y - size, 2 * size, 2 * size);
-  else if (form === "triangle") ctx.moveTo(x, y - 1.3 * size), ctx.lineTo(x + 1.3 * size, y + size), ctx.lineTo(x - 1.3 * size, y + size);
-  else for (const [dx, dy] of [[-1, -0.4], [-0.4, -1], [1, 0.4], [0.4, 1]]) ctx.lineTo(x + 1.5 * size * dx, y + 1.5 * size * dy);
+  else if (form === "triangle")
+    ctx.moveTo(x, y - 1.3 * size), ctx.lineTo(x + 1.3 * size, y + size), ctx.lineTo(x - 1.3 * size, y + size);
+  else
+    for (const [dx, dy] of [[-1, -0.4], [-0.4, -1], [1, 0.4], [0.4, 1]])
+      ctx.lineTo(x + 1.5 * size * dx, y + 1.5 * size * dy);
   ctx.closePath();
   ctx.fill();
 }
@@ -111,22 +116,28 @@ function legend(chart) {
 }
 
 function yRange(chart) {
-  const values = chart.series.flatMap((one) => [...one.values, ...(one.bars ?? []).flat()]).filter((value) => value > 0);
+  const values =
+    chart.series.flatMap((one) => [...one.values, ...(one.bars ?? []).flat()]).filter((value) => value > 0);
   if (chart.line !== undefined) values.push(chart.line);
   const [low, high] = [Math.min(...values), Math.max(...values)];
-  return chart.line === undefined ? [low / 1.25, high * 1.25] : [low - 0.1 * (high - low + 0.2), high + 0.1 * (high - low + 0.2)];
+  const margin = 0.1 * (high - low + 0.2);
+  return chart.line === undefined ? [low / 1.25, high * 1.25] : [low - margin, high + margin];
 }
 
 function plotOf(chart, target) {
   const colour = colours();
   const [low, high] = yRange(chart);
-  const axis = { stroke: colour.text, grid: { stroke: colour.grid, width: 1 }, ticks: { stroke: colour.grid }, font: "12px system-ui" };
+  const axis = { stroke: colour.text, grid: { stroke: colour.grid, width: 1 }, ticks: { stroke: colour.grid },
+    font: "12px system-ui" };
   return new uPlot({
     width: 540, height: 300, padding: [8, 12, 0, 0],
-    scales: { x: { time: false, range: () => [-0.3, chart.labels.length - 0.7] }, y: { distr: chart.line === undefined ? 3 : 1, range: () => [low, high] } },
+    scales: { x: { time: false, range: () => [-0.3, chart.labels.length - 0.7] },
+      y: { distr: chart.line === undefined ? 3 : 1, range: () => [low, high] } },
     axes: [
-      { ...axis, label: chart.across, labelFont: "12px system-ui", splits: () => chart.labels.map((_, at) => at), values: () => chart.labels },
-      { ...axis, label: chart.up, labelFont: "12px system-ui", splits: () => (chart.line === undefined ? ticks : evenTicks)(low, high), filter: (_, splits) => splits,
+      { ...axis, label: chart.across, labelFont: "12px system-ui", splits: () => chart.labels.map((_, at) => at),
+        values: () => chart.labels },
+      { ...axis, label: chart.up, labelFont: "12px system-ui",
+        splits: () => (chart.line === undefined ? ticks : evenTicks)(low, high), filter: (_, splits) => splits,
         values: (_, splits) => splits.map(number) },
     ],
     series: [{}, ...chart.series.map((one) => ({ label: one.name, stroke: colour[one.style], width: 2,
@@ -176,41 +187,52 @@ function rowsOf(run, mode) {
 }
 
 const short = (value) => Number(value.toPrecision(3)).toString();
-const figure = (result) => (result ? `${number(result.median)} [${short(result.lower_quartile)}, ${short(result.upper_quartile)}]` : "-");
+const figure = (result) =>
+  (result ? `${number(result.median)} [${short(result.lower_quartile)}, ${short(result.upper_quartile)}]` : "-");
 const ratioText = (ratio) => (ratio ? ratio.ratio.toFixed(2) + (ratio.enough_samples ? "" : "?") : "-");
 
 function modeTable(mode, rows) {
   const has = (name) => rows.some((row) => row.by[name]);
   const columns = [["size", (row) => sizeText(row.bytes)], ["connections", (row) => row.connections]];
   if (has("plugin")) columns.push(["plugin", (row) => figure(row.by.plugin)]);
-  if (rows.some((row) => row.floor)) columns.push(["floor", (row) => figure(row.floor)], ["which", (row) => WORDS[row.floor?.implementation] ?? "-"],
+  if (rows.some((row) => row.floor)) columns.push(["floor", (row) => figure(row.floor)],
+    ["which", (row) => WORDS[row.floor?.implementation] ?? "-"],
     ["ratio", (row) => ratioText(row.ratios.floor)]);
   if (has("raw-each-way")) columns.push(["a bare socket each way", (row) => figure(row.by["raw-each-way"])]);
-  if (has("vs")) columns.push(["second plugin", (row) => figure(row.by.vs)], ["ratio to it", (row) => ratioText(row.ratios.vs)]);
-  if (mode.mode === "latency") columns.push(["p99", (row) => number(row.by.plugin?.p99)], ["p99 of the floor", (row) => number(row.floor?.p99)]);
+  if (has("vs")) columns.push(["second plugin", (row) => figure(row.by.vs)],
+    ["ratio to it", (row) => ratioText(row.ratios.vs)]);
+  if (mode.mode === "latency") columns.push(["p99", (row) => number(row.by.plugin?.p99)],
+    ["p99 of the floor", (row) => number(row.floor?.p99)]);
   columns.push(["samples", (row) => (row.by.plugin ?? row.floor)?.kept ?? "-"]);
   const unit = Object.values(rows[0].by)[0].unit;
-  return table(`Medians [quartiles] in ${unit}; ? marks a ratio of few samples; CPUs: ${mode.phase}`, columns.map(([head]) => head),
+  return table(`Medians [quartiles] in ${unit}; ? marks a ratio of few samples; CPUs: ${mode.phase}`,
+    columns.map(([head]) => head),
     rows.map((row) => columns.map(([, text]) => text(row))));
 }
 
 function chartsOf(box, mode, rows, labels, across, where) {
   const line = (name, style, pick, bars) => ({ name, style, values: rows.map((row) => pick(row) ?? null),
-    bars: bars && rows.map((row) => bars(row)).map((result) => (result ? [result.lower_quartile, result.upper_quartile] : null)) });
+    bars: bars && rows.map((row) => bars(row))
+      .map((result) => (result ? [result.lower_quartile, result.upper_quartile] : null)) });
   const each = (name, style, of) => line(name, style, (row) => of(row)?.median, of);
   const unit = Object.values(rows[0].by)[0].unit;
   const isLatency = mode.mode === "latency";
   const title = (text) => `${mode.mode}${where}: ${text}`;
-  addChart(box, { title: title(isLatency ? "half round trip, median and quartiles" : "median and quartiles"), up: unit, across, labels,
+  addChart(box, { title: title(isLatency ? "half round trip, median and quartiles" : "median and quartiles"), up: unit,
+    across, labels,
     series: [each("plugin", "plugin", (row) => row.by.plugin), each("floor: bare sockets", "floor", (row) => row.floor),
-      each("a bare socket each way", "each", (row) => row.by["raw-each-way"]), each("second plugin", "vs", (row) => row.by.vs)] });
+      each("a bare socket each way", "each", (row) => row.by["raw-each-way"]), 
+      each("second plugin", "vs", (row) => row.by.vs)] });
   if (isLatency) {
     const p99 = (name, style, of) => line(name, style, (row) => of(row)?.p99);
-    addChart(box, { title: title("99th percentile"), up: unit, across, labels, series: [p99("plugin", "plugin", (row) => row.by.plugin),
+    addChart(box, { title: title("99th percentile"), up: unit, across, labels,
+      series: [p99("plugin", "plugin", (row) => row.by.plugin),
       p99("floor: bare sockets", "floor", (row) => row.floor), p99("second plugin", "vs", (row) => row.by.vs)] });
   }
-  addChart(box, { title: title(isLatency ? "ratio, below 1 is faster" : "ratio, above 1 is faster"), up: "ratio", across, labels, line: 1,
-    series: [line("plugin / floor", "floor", (row) => row.ratios.floor?.ratio), line("plugin / second plugin", "vs", (row) => row.ratios.vs?.ratio)] });
+  addChart(box, { title: title(isLatency ? "ratio, below 1 is faster" : "ratio, above 1 is faster"), up: "ratio",
+    across, labels, line: 1,
+    series: [line("plugin / floor", "floor", (row) => row.ratios.floor?.ratio),
+      line("plugin / second plugin", "vs", (row) => row.ratios.vs?.ratio)] });
 }
 
 function showMode(place, run, mode) {
@@ -234,7 +256,8 @@ function showMode(place, run, mode) {
 function showAllreduce(place, list) {
   const box = element("div", { className: "plots" });
   place.append(element("h3", {}, "allreduce"), box, plainTable("Ring, float sum, in place", list));
-  addChart(box, { title: "allreduce: bus bandwidth", up: "GB/s", across: "size", labels: list.map((row) => sizeText(row.bytes)),
+  addChart(box, { title: "allreduce: bus bandwidth", up: "GB/s", across: "size",
+    labels: list.map((row) => sizeText(row.bytes)),
     series: [{ name: "plugin", style: "plugin", values: list.map((row) => row.busbw_gbps) }] });
 }
 
@@ -256,11 +279,12 @@ function showRun(main, run, index) {
   if (run.allreduce.length) showAllreduce(place, run.allreduce);
   if (run.costs.length) place.append(plainTable("What connections cost", run.costs));
   if (run.optional_recv.length) place.append(plainTable("Receives with NCCL's hint and without", run.optional_recv));
-  if (run.mixed.length) place.append(plainTable("A ping-pong beside a stream", run.mixed));
+  if (run.mixed.length) place.append(plainTable("A ping-pong next to a stream", run.mixed));
   showAny(place, run.plots ?? [], run.tables ?? []);
 }
 
-JSON.parse(document.getElementById("runs").textContent).forEach((run, index) => showRun(document.querySelector("main"), run, index));
+JSON.parse(document.getElementById("runs").textContent)
+  .forEach((run, index) => showRun(document.querySelector("main"), run, index));
 dark.addEventListener("change", redraw);
 window.addEventListener("beforeprint", () => ((printing = true), redraw()));
 window.addEventListener("afterprint", () => ((printing = false), redraw()));

@@ -91,7 +91,7 @@ bool ReadDump(int netlink, uint64_t moved_min, std::vector<Victim>* victims) {
   for (auto* message = reinterpret_cast<const nlmsghdr*>(buffer); NLMSG_OK(message, left);
        message = NLMSG_NEXT(message, left)) {
     if (message->nlmsg_type == NLMSG_DONE) return false;
-    if (message->nlmsg_type == NLMSG_ERROR) Die("the kernel tells nothing of its sockets", 1);
+    if (message->nlmsg_type == NLMSG_ERROR) Die("the kernel does not list its sockets", 1);
     const auto* diag = static_cast<const inet_diag_msg*>(NLMSG_DATA(message));
     if (MovedBytes(message) >= moved_min) victims->push_back({diag->idiag_family, diag->id});
   }

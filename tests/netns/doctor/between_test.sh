@@ -69,7 +69,8 @@ sizes_and_marks() {
   examine a 10.1.0.2 --ms 0 && broken "large packets vanish" mtu "1400 bytes pass.*dropped silently"
   # What does not connect, or stalls, for this reason is said once, and blames no firewall.
   examine a 10.1.0.2 --ms 200 TCPX_PEER_TIMEOUT=2 && fixed_by "large packets vanish" flow "what the line about mtu says"
-  (($(grep -c '^problem  *flow ' <<<"$said") == 1)) || not_so "large packets vanish: the streams' problem is there twice"
+  (($(grep -c '^problem  *flow ' <<<"$said") == 1)) ||
+    not_so "large packets vanish: the streams' problem is there twice"
   netns_heal b
 
   netns_nft b 'add table inet wash'
@@ -100,6 +101,9 @@ addresses() {
   examine a 10.1.0.2 --ms 0 &&
     broken "one address on both hosts" address "10.9.9.9 is on both hosts: they would dial themselves"
   broken "an interface that does not lead there" pair "eth0 10.1.0.1 to dup0 10.9.9.9: not reachable"
+  # No subnet is shared, and rp_filter=1 may be why.
+  broken "rp_filter=1 without a shared subnet" pair "not reachable.*rp_filter=1 (there|at both ends) drops"
+  fixed_by "rp_filter=1 without a shared subnet" pair "rp_filter=2 on that host; ip route get"
 }
 
 secrets() {

@@ -13,9 +13,11 @@ finds "a sound host" ok plugin "loads, v11, 1 of 1 devices"
 finds "a sound host" ok plugin "eth0: listens, and connects to itself"
 finds "a sound host" ok device "device 0: eth0 10.1.0.1/24, (veth pair|virtual)"
 finds "a sound host" ok device "not used: lo "
+finds "a sound host" ok lanes "device 0: [0-9]+ lanes? to another host [(]lane 0, and by eth0 [0-9]+, .*[)], [0-9]+ to this host"
 finds "a sound host" ok link "eth0: mtu 1500, driver veth.*queues.*qdisc"
 examine a STAND_IN_NCCL=22603 && finds "an older NCCL" ok plugin "loads, v10"
 examine a TCPX_THREADS=2 TCPX_LANES=4 && sound "progress threads"
+finds "a fixed number of lanes" ok lanes "device 0: 4 lanes to another host [(]TCPX_LANES[)], 4 to this host"
 finds "progress threads" ok variable "TCPX_THREADS=2 TCPX_LANES=4|TCPX_LANES=4 TCPX_THREADS=2"
 finds "progress threads" ok plugin "it says: mode pool of 2 progress threads"
 examine a TCPX_SPEED_MBPS=eth0=25000 && finds "a speed that is told" ok device "25000 Mbit/s.*TCPX_SPEED_MBPS"
@@ -23,7 +25,8 @@ examine a TCPX_SPEED_MBPS=eth0=25000 && finds "a speed that is told" ok device "
 # What is loaded.
 examine a LD_LIBRARY_PATH=/nowhere && broken "no plugin" plugin "would not find the plugin: .*libnccl-net-tcpx.so"
 echo "no library" >"$scratch/libnccl-net-tcpx.so"
-examine a LD_LIBRARY_PATH="$scratch" && broken "a plugin that is no library" plugin "would not find.*(too short|invalid ELF)"
+examine a LD_LIBRARY_PATH="$scratch" &&
+  broken "a plugin that is no library" plugin "would not find.*(too short|invalid ELF)"
 examine a --plugin "$PWD/tests/support/loopback/loopback_plugin.so" && broken "another plugin" plugin "another plugin"
 examine a STAND_IN_NCCL=2804 && broken "an NCCL that is too old" nccl "2.8.4.*too old"
 examine a --nccl /nowhere/libnccl.so.2 && broken "no NCCL" nccl "no NCCL"
@@ -53,7 +56,8 @@ ip -n a link set eth0 down
 examine a && broken "the cable out" device "lo reaches this host only"
 ip -n a link set eth0 up && netns_settled a eth0
 ip -n a link add docker0 type bridge && ip -n a link set docker0 up && netns_address a docker0 172.17.0.1/16
-ip -n a link add port0 type veth peer name port1 && ip -n a link set port0 master docker0 up && ip -n a link set port1 up
+ip -n a link add port0 type veth peer name port1
+ip -n a link set port0 master docker0 up && ip -n a link set port1 up
 netns_settled a docker0 port1
 examine a NCCL_SOCKET_IFNAME=docker0 && broken "docker's bridge" device "docker0 is a docker bridge"
 broken "the address of every bridge" address "172.17.0.1 of docker0"
@@ -82,20 +86,27 @@ examine a --ranks 8 && finds "one CPU for eight ranks" note cpu "too few CPUs"
 finds "one CPU for eight ranks" ok cpu "caller-driven.*8 ranks"
 wrapper=(tests/netns/doctor/without_io_uring 1)
 examine a && finds "seccomp forbids io_uring" note engine "a seccomp filter forbids it"
-examine a TCPX_ENGINE=io_uring TCPX_THREADS=1 && broken "seccomp forbids what was asked for" engine "seccomp filter forbids"
+examine a TCPX_ENGINE=io_uring TCPX_THREADS=1 &&
+  broken "seccomp forbids what was asked for" engine "seccomp filter forbids"
 wrapper=(tests/netns/doctor/without_io_uring 38)
 examine a TCPX_ENGINE=io_uring TCPX_THREADS=1 && broken "seccomp hides io_uring" engine "seccomp filter hides it"
 wrapper=()
 examine a TCPX_THREADS=8 --ranks 8
-if grep -q '^ok  *engine  *io_uring is usable' <<<"$said" && (ulimit -l 0 && examine a && grep -q 'io_uring is not usable' <<<"$said"); then
-  (ulimit -l 0 && examine a TCPX_ENGINE=io_uring TCPX_THREADS=1 && broken "no locked memory" engine "locked memory is 0 KiB" && exit "$failures") || failures=$((failures + 1))
+if grep -q '^ok  *engine  *io_uring is usable' <<<"$said" &&
+  (ulimit -l 0 && examine a && grep -q 'io_uring is not usable' <<<"$said"); then
+  (ulimit -l 0 && examine a TCPX_ENGINE=io_uring TCPX_THREADS=1 &&
+    broken "no locked memory" engine "locked memory is 0 KiB" && exit "$failures") || failures=$((failures + 1))
   # The limit is the user's: other processes may have all of it just now.
-  (ulimit -l 256 && examine a TCPX_ENGINE=io_uring TCPX_THREADS=8 --ranks 8 && broken "locked memory for a few rings" "(memory|engine)" "of the 64 rings|locked memory is 256 KiB" && exit "$failures") || failures=$((failures + 1))
+  (ulimit -l 256 && examine a TCPX_ENGINE=io_uring TCPX_THREADS=8 --ranks 8 &&
+    broken "locked memory for a few rings" "(memory|engine)" "of the 64 rings|locked memory is 256 KiB" &&
+    exit "$failures") || failures=$((failures + 1))
 else
-  echo "SKIPPED: locked memory: io_uring is not to be had here, or its rings are not counted by this kernel ($(uname -r))"
+  echo "SKIPPED: locked memory: io_uring is not available here, or its rings are not counted by this kernel ($(uname -r))"
 fi
-(ulimit -Sn 512 && ulimit -Hn 512 && examine a && broken "few descriptors" limit "descriptors: 512" && exit "$failures") || failures=$((failures + 1))
-(ulimit -u 20 && examine a && broken "few threads" limit "threads: 20" && exit "$failures") || failures=$((failures + 1))
+(ulimit -Sn 512 && ulimit -Hn 512 && examine a &&
+  broken "few descriptors" limit "descriptors: 512" && exit "$failures") || failures=$((failures + 1))
+(ulimit -u 20 && examine a &&
+  broken "few threads" limit "threads: 20" && exit "$failures") || failures=$((failures + 1))
 
 # The kernel's sockets.
 netns_run a sysctl -qw net.ipv4.tcp_rmem="4096 8192 16384"
@@ -107,7 +118,8 @@ examine a && broken "no window scaling" buffers "tcp_window_scaling is 0"
 netns_run a sysctl -qw net.ipv4.tcp_window_scaling=1 net.ipv4.tcp_sack=0
 examine a && broken "no selective acknowledgements" buffers "tcp_sack is 0"
 netns_run a sysctl -qw net.ipv4.tcp_sack=1
-examine a NCCL_SOCKET_RCVBUF=1000000000 && broken "a buffer above its cap" buffers "NCCL_SOCKET_RCVBUF asks for 1000000000"
+examine a NCCL_SOCKET_RCVBUF=1000000000 &&
+  broken "a buffer above its cap" buffers "NCCL_SOCKET_RCVBUF asks for 1000000000"
 examine a NCCL_SOCKET_SNDBUF=4096 && broken "a tiny fixed buffer" buffers "NCCL_SOCKET_SNDBUF fixes 4 KiB"
 examine a TCPX_CONGESTION=nosuch && broken "an unknown congestion control" congestion "nosuch"
 netns_run a sysctl -qw net.ipv4.ip_local_port_range="40000 40100"

@@ -174,7 +174,7 @@ TEST_F(MiddleTest, AChangeOfTheWordThatAllStandIsToldAsSuch) {
   void* send = nullptr;
   void* receive = nullptr;
   const Deadline deadline(60);
-  const auto told = [] { return LogHas("it was changed on the path (TCPX_ENCRYPT)"); };
+  const auto told = [] { return LogHas("was changed on the path (TCPX_ENCRYPT)"); };
   while (!told()) {
     if (send == nullptr) {
       ASSERT_EQ(net->Connect(plugin_->context(), 0, handle_, &send), ncclSuccess) << LogText();

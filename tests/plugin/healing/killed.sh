@@ -1,6 +1,6 @@
 #!/bin/bash
-# killed.sh TEST [ARGUMENTS]: a test of the plugin, unchanged, while the sockets of its lanes die, every TCPX_TEST_KILL_US.
-# In a network of its own where that may be had, so that the kernel can be asked to kill.
+# killed.sh TEST [ARGUMENTS]: a test of the plugin, unchanged, while the sockets of its lanes die, every
+# TCPX_TEST_KILL_US. In a network of its own where that may be had, so that the kernel can be asked to kill.
 set -euo pipefail
 
 export TCPX_TEST_KILL_US=${TCPX_TEST_KILL_US:-2000} TCPX_HEAL=1 NCCL_SOCKET_RETRY_SLEEP_MSEC=1

@@ -49,7 +49,7 @@ TEST_F(SandboxTest, WhoAskedForIoUringIsWarned) {
               Rank rank;
               MoveBytes(&rank);
               TCPX_REQUIRE(WarningCount() == 1, LogText());
-              TCPX_REQUIRE(CountInLog("WARN NET/tcpx: TCPX_ENGINE=io_uring is not to be had here: epoll") == 1,
+              TCPX_REQUIRE(CountInLog("WARN NET/tcpx: TCPX_ENGINE=io_uring is not available here: epoll") == 1,
                            LogText());
               TCPX_REQUIRE(CountInLog("engine epoll (") == 1, LogText());
             }));

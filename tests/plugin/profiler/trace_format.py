@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Whether a trace is what the Trace Event Format says that one is, as far as the profiler uses it, and what Perfetto asks
-for besides: slices of one row lie within each other or apart, and nothing is before 0, which its sorter would drop.
+"""Whether a trace is what the Trace Event Format says that one is, as far as the profiler uses it, and what Perfetto
+asks for besides: slices of one row lie within each other or apart, and nothing is before 0, which its sorter would
+drop.
 
 usage: trace_format.py TRACE.json...
 
-Written from the format's description (Chromium's "Trace Event Format", JSON array format; phases X, M and i). Perfetto's
-own trace processor is in no package of Debian's or npm's.
+Written from the format's description (Chromium's "Trace Event Format", JSON array format; phases X, M and i).
+Perfetto's own trace processor is in no package of Debian's or npm's.
 
 exit codes: 0 right; 1 wrong, with a line for each of the first faults
 """

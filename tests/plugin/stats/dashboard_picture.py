@@ -20,7 +20,9 @@ def number(value, unit):
     if unit == "percentunit":
         return "%.0f %%" % (100 * value)
     if unit == "s":
-        return "%.3g s" % value if value >= 1 else "%.3g ms" % (1e3 * value) if value >= 1e-3 else "%.3g µs" % (1e6 * value)
+        if value < 1e-3:
+            return "%.3g µs" % (1e6 * value)
+        return "%.3g s" % value if value >= 1 else "%.3g ms" % (1e3 * value)
     for bound, letter in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
         if value >= bound:
             return "%.3g%s%s" % (value / bound, letter, "B" if unit.startswith("B") or unit == "bytes" else "")
@@ -79,23 +81,27 @@ def heat(found, span, width, height):
     wide = (width - LEFT - 12) / max(span[1] - span[0], 1)
     for i, (bound, _) in enumerate(rows):
         if i % 4 == 0 and bound != "+Inf":
-            yield text(LEFT - 6, height - BOTTOM - i * tall, number(float(bound), "bytes"), text_anchor="end", fill="#666")
+            yield text(LEFT - 6, height - BOTTOM - i * tall, number(float(bound), "bytes"), text_anchor="end",
+                       fill="#666")
     for i, time, value in cells:
         if value > 0:
             yield '<rect x="%.1f" y="%.1f" width="%.2f" height="%.1f" fill="#c4162a" opacity="%.2f"/>' % (
-                LEFT + (time - span[0]) * wide, height - BOTTOM - (i + 1) * tall, wide + 0.3, tall, 0.15 + 0.85 * value / most)
+                LEFT + (time - span[0]) * wide, height - BOTTOM - (i + 1) * tall, wide + 0.3, tall,
+                0.15 + 0.85 * value / most)
 
 
 def main():
     dashboard, answers = (json.load(open(path, encoding="utf-8")) for path in sys.argv[1:3])
-    times = [time for panel in answers for answer in panel["answers"] for one in answer["result"] for time, _ in one["values"]]
+    times = [time for panel in answers for answer in panel["answers"] for one in answer["result"]
+             for time, _ in one["values"]]
     span = (min(times), max(times))
     drawn = []
     for panel, answer in zip(dashboard["panels"], answers):
         place = panel["gridPos"]
         width, height = place["w"] * COLUMN - 8, place["h"] * ROW - 8
         found = series_of(panel, answer)
-        parts = heat(found, span, width, height) if panel["type"] == "heatmap" else lines(panel, found, span, width, height)
+        heats = panel["type"] == "heatmap"
+        parts = heat(found, span, width, height) if heats else lines(panel, found, span, width, height)
         drawn.append('<svg style="left:%dpx;top:%dpx" width="%d" height="%d">%s%s</svg>' % (
             place["x"] * COLUMN, place["y"] * ROW, width, height,
             text(8, 17, panel["title"], font_weight="bold", font_size="13"), "".join(parts)))

@@ -20,7 +20,8 @@ SHOWN_S = 240
 
 
 def ask(url, path, **arguments):
-    with urllib.request.urlopen("%s/api/v1/%s?%s" % (url, path, urllib.parse.urlencode(arguments)), timeout=60) as answer:
+    with urllib.request.urlopen("%s/api/v1/%s?%s" % (url, path, urllib.parse.urlencode(arguments)),
+                                timeout=60) as answer:
         said = json.load(answer)
     assert said["status"] == "success", said
     return said["data"]

@@ -3,8 +3,9 @@
 
 usage: users_test.py TCPX_TOP NET_BENCH PLUGIN
 
-Ranks of net_bench run as root and as another user, each with TCPX_STATS_SOCKET=auto; tcpx_top asks as root, as that user
-and as a third one. Only root outside of a sandbox can become others: elsewhere it is skipped, with a line that says so.
+Ranks of net_bench run as root and as another user, each with TCPX_STATS_SOCKET=auto; tcpx_top asks as root, as that
+user and as a third one. Only root outside of a sandbox can become others: elsewhere it is skipped, with a line that
+says so.
 """
 
 import contextlib
@@ -37,7 +38,8 @@ def find_python():
     why = ""
     for path in (sys.executable, "/usr/bin/python3"):
         try:
-            run = subprocess.run([path, "-S", "-c", ""], capture_output=True, text=True, check=False, cwd="/", **as_user(USER))
+            run = subprocess.run([path, "-S", "-c", ""], capture_output=True, text=True, check=False, cwd="/",
+                                 **as_user(USER))
             if run.returncode == 0:
                 return path, ""
             why = run.stderr
@@ -66,7 +68,8 @@ class UsersTest(unittest.TestCase):
             [self.bench, "--plugin", self.plugin, "--mode", "idle", "--conns", "2", "--seconds", "3600",
              "--no-priority", "--no-pin", "--phase", "any"],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True, cwd=self.folder,
-            env={"NCCL_SOCKET_IFNAME": "lo", "TCPX_STATS_SOCKET": "auto", "PATH": os.environ.get("PATH", "/usr/bin:/bin")},
+            env={"NCCL_SOCKET_IFNAME": "lo", "TCPX_STATS_SOCKET": "auto",
+                 "PATH": os.environ.get("PATH", "/usr/bin:/bin")},
             **as_user(uid))
         self.addCleanup(self.end, ranks)
         return self.await_sockets(ranks, uid)
@@ -97,7 +100,8 @@ class UsersTest(unittest.TestCase):
         return False
 
     def ask(self, uid, *arguments):
-        return subprocess.run([PYTHON, "-S", self.top, "--once", "--json", "--interval", "0.1", *arguments], capture_output=True,
+        return subprocess.run([PYTHON, "-S", self.top, "--once", "--json", "--interval", "0.1", *arguments],
+                              capture_output=True,
                               text=True, check=False, timeout=5 * SECONDS, cwd=self.folder, **as_user(uid))
 
     def sockets_seen(self, uid):
@@ -113,7 +117,8 @@ class UsersTest(unittest.TestCase):
                 file.write(part)
         code = ("import contextlib, socket; s = socket.socket(socket.AF_UNIX); s.bind('\\0%s'); s.listen(99); print(1, flush=1)\n"
                 "while True:\n"
-                "  with contextlib.suppress(OSError): s.accept()[0].sendall(open('%s', 'rb').read())" % (name[1:], answer))
+                "  with contextlib.suppress(OSError): s.accept()[0].sendall(open('%s', 'rb').read())"
+                % (name[1:], answer))
         thief = subprocess.Popen([PYTHON, "-S", "-c", code], stdout=subprocess.PIPE, text=True, cwd="/", **as_user(uid))
         self.addCleanup(thief.stdout.close)
         self.addCleanup(thief.wait)

@@ -72,7 +72,7 @@ Hello LaneHello(uint16_t lane, uint16_t lanes) {
 }
 
 const Kind kKinds[] = {
-    {"PortScan", [](const char*, Visitor* visitor) { visitor->Leave(); }, false, "left without a word"},
+    {"PortScan", [](const char*, Visitor* visitor) { visitor->Leave(); }, false, "sent nothing and left"},
     {"Http", [](const char*, Visitor* visitor) { Foreign(visitor, "GET / HTTP/1.1\r\nHost: rank0\r\n\r\n"); }, false,
      "does not speak tcpx"},
     {"Tls",

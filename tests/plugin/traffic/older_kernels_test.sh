@@ -1,5 +1,6 @@
 #!/bin/bash
-# older_kernels_test: random traffic through the whole plugin, with the sets of io_uring's setup flags that older kernels
+# older_kernels_test: random traffic through the whole plugin, with the sets of io_uring's setup flags that older
+#                     kernels
 # take (docs/kernels.md).
 set -euo pipefail
 

@@ -69,7 +69,7 @@ TEST(NetBench, PingPongBesideAStream) {
   const std::string quick = "--raw --mode mixed --phase any --samples 1 --sample-ms 2 --window 2 ";
   ProgramResult result = NetBench(Plugin() + quick);
   EXPECT_EQ(result.code, 0) << result.output;
-  EXPECT_TRUE(Says(result, "# mixed: a ping-pong beside a stream of 4M messages")) << result.output;
+  EXPECT_TRUE(Says(result, "# mixed: a ping-pong next to a stream of 4M messages")) << result.output;
   EXPECT_TRUE(Says(result, "     16K ")) << result.output;
   result = NetBench("--csv " + quick);
   EXPECT_EQ(result.code, 0) << result.output;

@@ -147,7 +147,7 @@ TEST_F(AcceptWatchTest, ADiallersWordIsNotAwaitedForEver) {
   reactor_.RunSync([&] { watch_->CameInLoop(wait.get(), kPeer, false); });
   AskUntil({wait}, [&] { return !AcceptWatch::Failure(wait.get()).ok(); });
   const std::string failure(AcceptWatch::Failure(wait.get()).message());
-  EXPECT_TRUE(Has(failure, "and never their dialler's word that it has every answer: given up after")) << failure;
+  EXPECT_TRUE(Has(failure, "but their dialler never said that it has every answer: given up after")) << failure;
 }
 
 TEST_F(AcceptWatchTest, TheRestOfAConnectionIsNotAwaitedForEver) {
@@ -157,7 +157,7 @@ TEST_F(AcceptWatchTest, TheRestOfAConnectionIsNotAwaitedForEver) {
   reactor_.RunSync([&] { watch_->CameInLoop(wait.get(), kPeer, false); });
   AskUntil({wait}, [&] { return !AcceptWatch::Failure(wait.get()).ok(); });
   const std::string failure(AcceptWatch::Failure(wait.get()).message());
-  EXPECT_TRUE(Has(failure, "from 10.0.0.2:39000, and never all of a connection: given up after")) << failure;
+  EXPECT_TRUE(Has(failure, "from 10.0.0.2:39000, but never all of a connection: given up after")) << failure;
   EXPECT_EQ(failure.substr(0, kCauseBytesMax), group_->cause()) << "all of the communicator fails";
   EXPECT_TRUE(Has(Lines().back(), failure)) << Lines().back();
 }

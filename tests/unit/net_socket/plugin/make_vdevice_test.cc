@@ -103,7 +103,7 @@ TEST_F(MakeVDeviceTest, EightChildren) {
 }
 
 TEST_F(MakeVDeviceTest, Refusals) {
-  EXPECT_EQ("device 3 (eth3) is on no PCI bus, and NCCL would lose what is made of it: fuse it with TCPX_FUSE instead",
+  EXPECT_EQ("device 3 (eth3) is on no PCI bus: NCCL can't use a device made of it; fuse it with TCPX_FUSE instead",
             Refusal({0, 3}));
   EXPECT_EQ("device 10: there are 10 devices", Refusal({0, 10}));
   EXPECT_EQ("device -1: there are 10 devices", Refusal({-1, 0}));

@@ -56,8 +56,10 @@ TEST(Command, WordsInFrontSayWhatIsDone) {
 }
 
 TEST(Command, HostsAndParametersAreOptionsToo) {
-  const auto hosts = ParseCommand({"--hosts", "file", "--ms", "0"});
+  const auto hosts = ParseCommand({"--hosts", "file", "--at-once", "3"});
   ASSERT_TRUE(hosts.ok()) << hosts.status();
+  EXPECT_EQ(hosts->at_once, 3);
+  EXPECT_EQ(hosts->milliseconds, 200);
   EXPECT_EQ(hosts->mode, Mode::kHosts);
   EXPECT_EQ(hosts->hosts_file, "file");
   const auto parameters = ParseCommand({"--parameters", "--json"});
@@ -83,6 +85,7 @@ TEST(Command, OptionsOfOtherModesAreRefused) {
                                                                  {"--hosts"},
                                                                  {"--parameters", "--ms", "5"},
                                                                  {"listen", "--ms", "5"},
+                                                                 {"node7", "--at-once", "2"},
                                                                  {"node7", "node8"}}) {
     EXPECT_FALSE(ParseCommand(wrong).ok()) << wrong[0];
   }
@@ -91,7 +94,7 @@ TEST(Command, OptionsOfOtherModesAreRefused) {
 TEST(Command, HelpNamesEveryOption) {
   for (const char* option :
        {"--ranks", "--gpus", "--rtt-us", "--plugin", "--nccl", "--json", "--quiet", "--help", "--port", "--until-eof",
-        "--ms", "--summary", "--start", "--remote", "--hosts", "--parameters"}) {
+        "--ms", "--summary", "--start", "--remote", "--at-once", "--hosts", "--parameters"}) {
     EXPECT_TRUE(absl::StrContains(UsageText(), option)) << option;
   }
 }

@@ -1,5 +1,7 @@
 // What is concluded from measurements between hosts.
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -73,7 +75,12 @@ TEST(Streams, AFailureHasTheFixThatFits) {
   } cases[] = {
       {"connect failed: the peer has another shared secret: give all ranks the same TCPX_SECRET_FILE",
        "TCPX_SECRET_FILE"},
-      {"connect failed: the peer encrypts and this process does not", "TCPX_ENCRYPT"},
+      {"the peer has TCPX_ENCRYPT=1 and this process has not: set TCPX_ENCRYPT alike on all ranks",
+       "set TCPX_ENCRYPT to"},
+      {"connect failed: the peer has none of the ciphers that this process has: see TCPX_ENCRYPT_CIPHER",
+       "set TCPX_ENCRYPT_CIPHER to"},
+      {"proved the secret, but what came after that was changed on the path (TCPX_ENCRYPT)", "middlebox"},
+      {"an encrypted record stalled", "NCCL_DEBUG=INFO"},
       {"connect failed: the peer speaks another wire version: install one build", "one build"},
       {"error the plugin is not found on the other host: run tcpx_doctor there", "tcpx_doctor on the other host"},
       {"connect failed: connect to 10.0.0.2:4 through eth0: no answer yet", "TCPX_PORT_RANGE"},
@@ -140,6 +147,28 @@ TEST(Hosts, AreLinesOfNameAndAddress) {
   EXPECT_EQ((*hosts)[0].address, "a");
   EXPECT_EQ((*hosts)[1].name, "b");
   EXPECT_EQ((*hosts)[1].address, "10.0.0.2");
+}
+
+// Each pair is asked once; in a round no host is in two of them.
+TEST(Hosts, AreAskedInRoundsOfDisjointPairs) {
+  for (int hosts = 2; hosts <= 9; ++hosts) {
+    for (const int at_once : {1, 2, hosts}) {
+      std::set<std::pair<int, int>> asked;
+      const auto rounds = PairRounds(hosts, at_once);
+      for (const auto& round : rounds) {
+        std::set<int> busy;
+        EXPECT_LE(round.size(), static_cast<size_t>(at_once));
+        for (const auto& [from, to] : round) {
+          EXPECT_LT(from, to);
+          EXPECT_TRUE(asked.insert({from, to}).second) << from << " and " << to;
+          EXPECT_TRUE(busy.insert(from).second && busy.insert(to).second) << from << " and " << to;
+        }
+      }
+      EXPECT_EQ(asked.size(), static_cast<size_t>(hosts * (hosts - 1) / 2));
+    }
+    EXPECT_EQ(PairRounds(hosts, hosts).size(), static_cast<size_t>(hosts + hosts % 2 - 1));
+  }
+  EXPECT_EQ(PairRounds(64, 64).size(), 63u);
 }
 
 TEST(Hosts, ThatAShellWouldTakeForMoreAreRefused) {
