@@ -32,6 +32,9 @@ class ConnectionEnd {
   virtual bool LaneEnded() const = 0;
   // The lane has read what nobody has passed on: it lies here as what the kernel has. From any thread.
   virtual bool HoldsUnread(int lane) const = 0;
+  // The lane has the bytes of a message without a receive: they wait for that, or for what the peer has left out. From
+  // any thread.
+  virtual bool Parked(int lane) const = 0;
   // Lets the peer learn of a failure at once. From any thread.
   virtual void TellPeer(const absl::Status& status) = 0;
 

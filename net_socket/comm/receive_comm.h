@@ -45,6 +45,7 @@ class ReceiveComm final : public Comm {
   std::vector<LanePace> Paces() const override { return {}; }
   bool LaneEnded() const override { return lanes_.AnyEnded(); }
   bool HoldsUnread(int lane) const override { return lanes_.holds(lane); }
+  bool Parked(int lane) const override { return lanes_.parked(lane); }
   void PeerLeft() override {}
   void PeerIsUnheard(int) override {}  // Only a sender moves lanes.
   void LaneLost(int lane) override;

@@ -59,6 +59,7 @@ class ReceiveLanes final : public EndLanes {
     return bulk(lane) == nullptr ? nullptr : &bulk(lane)->counts();
   }
   int64_t pace(int) const override { return 0; }
+  bool parked(int lane) const { return lane > 0 && bulk(lane) != nullptr && bulk(lane)->parked(); }
   bool holds(int lane) const override {
     if (lane == 0) return express_.holds();
     return bulk(lane) != nullptr && bulk(lane)->holds();

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "common/params.h"
+#include "net_socket/comm/foreign_lines.h"
 #include "net_socket/engine/linger.h"
 #include "net_socket/engine/progress_pool.h"
 #include "net_socket/engine/reactor.h"
@@ -47,6 +48,7 @@ struct Runtime {
   const std::unique_ptr<HostKnocks> knocks;         // the same
   const std::unique_ptr<InterfaceStates> interfaces;
   const std::unique_ptr<LostPaths> lost_paths;
+  ForeignLines foreign_lines;
   StagePool stages;
   std::unique_ptr<GpuHub> gpu;         // null: host memory only
   std::unique_ptr<ProgressPool> pool;  // null: the caller drives everything

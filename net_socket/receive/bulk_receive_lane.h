@@ -48,6 +48,7 @@ class BulkReceiveLane final : public PoolLane {
   // From any thread, as ReceiveStream's.
   const LaneCounts& counts() const { return stream_.counts(); }
   bool holds() const { return stream_.holds(); }
+  bool parked() const { return parked_at_.load(std::memory_order_relaxed) != kNotParked; }
   bool ended() const { return stream_.ended(); }
   void LeaveAnswering() { stream_.LeaveAnswering(); }
 

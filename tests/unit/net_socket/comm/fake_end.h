@@ -24,12 +24,15 @@ class FakeEnd final : public ConnectionEnd {
 
   uint64_t MessagesDone() const override { return done; }
   int CallerThread() const override { return 0; }
-  bool HoldsUnread(int) const override { return false; }
+  bool HoldsUnread(int) const override { return holds_unread; }
+  bool Parked(int) const override { return parked; }
 
   uint64_t done = 0;
   Flight flight;
   std::vector<LanePace> paces;
   bool lane_ended = false;
+  bool holds_unread = false;
+  bool parked = false;
   std::vector<std::string> told;
 };
 
