@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/log.h"
 #include "net_socket/seal/gcrypt.h"
 #include "net_socket/seal/key_schedule.h"
 
@@ -60,6 +62,26 @@ TEST(KeyMemoryTest, IsLockedAndNotDumpedAndWipedByAFork) {
   }
   EXPECT_TRUE(InChild([&] { return key.data()[0] == 0 && pages.data()[4999] == 0; }));
   EXPECT_EQ(7, key.data()[0]);
+}
+
+// The first key that the limit forbids to lock is told of, and no other.
+TEST(KeyMemoryTest, WhatCantBeLockedIsToldOnce) {
+  const auto without = [] {
+    const Key32 early;  // As the secret: while there was room.
+    const rlimit none{0, 0};
+    if (setrlimit(RLIMIT_MEMLOCK, &none) != 0) return false;
+    constexpr uid_t kNobody = 65534;  // Whoever may do all may lock all.
+    if (geteuid() == 0 && setresuid(kNobody, kNobody, kNobody) != 0) return false;
+    static int told = 0;
+    SetLogSink([](LogLevel, uint64_t, const char*, int, const char* text) {
+      if (absl::StrContains(text, "can't be locked in memory")) ++told;
+    });
+    const KeyPages first(1);
+    const KeyPages second(1);
+    return told == 1 && !KeysAreLocked();
+  };
+  if (!KeysAreLocked()) GTEST_SKIP() << "nothing can be locked here";
+  EXPECT_TRUE(InChild(without));
 }
 
 TEST(KeyMemoryTest, EachHasAPlaceOfItsOwnWhichIsWiped) {
