@@ -28,7 +28,6 @@
 #include "net_socket/comm/lane_healing.h"
 #include "net_socket/engine/link.h"
 #include "net_socket/health/verdict.h"
-#include "net_socket/message/failure_kind.h"
 #include "net_socket/message/lane_owner.h"
 
 namespace tcpx {
@@ -124,7 +123,7 @@ class ConnectionFailure final : public LaneOwner {
   // True exactly when the communicator fails with this connection. Else *cause becomes its first cause, and *noise
   // quiet.
   bool JoinFailure(std::string* cause, Noise* noise);
-  bool MayTell(FailureKind kind);
+  bool MayTell(const absl::Status& status);
   Trouble TroubleOf(absl::string_view what, int lane) const;
 
   const ConnectionSetup* const setup_;

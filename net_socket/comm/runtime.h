@@ -9,7 +9,6 @@
 #include <memory>
 
 #include "common/params.h"
-#include "net_socket/comm/foreign_lines.h"
 #include "net_socket/engine/linger.h"
 #include "net_socket/engine/progress_pool.h"
 #include "net_socket/engine/reactor.h"
@@ -22,6 +21,7 @@ namespace tcpx {
 
 class BusyLanes;
 class CpuShortage;
+class ForeignLines;
 class HostKnocks;
 class InterfaceStates;
 class LaneBudget;
@@ -48,7 +48,7 @@ struct Runtime {
   const std::unique_ptr<HostKnocks> knocks;         // the same
   const std::unique_ptr<InterfaceStates> interfaces;
   const std::unique_ptr<LostPaths> lost_paths;
-  ForeignLines foreign_lines;
+  const std::unique_ptr<ForeignLines> foreign_lines;
   StagePool stages;
   std::unique_ptr<GpuHub> gpu;         // null: host memory only
   std::unique_ptr<ProgressPool> pool;  // null: the caller drives everything

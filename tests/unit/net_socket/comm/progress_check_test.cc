@@ -87,8 +87,7 @@ TEST_F(ProgressCheckTest, ALaneThatIsSlowForLongIsToldOnceAndCounted) {
 TEST_F(ProgressCheckTest, APeerThatParksEveryLaneBlamesNobodyHere) {
   for (const bool parked : {false, true}) {
     Logged().clear();
-    end_.holds_unread = true;
-    end_.parked = parked;
+    end_.unread = parked ? Unread::kParked : Unread::kHeld;
     TcpPair pair = MakeTcpPair(0);
     ConnectionSetup setup = FakeSetup(&runtime_);
     setup.lanes[0].fd = std::move(pair.a);
