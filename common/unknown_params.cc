@@ -5,9 +5,12 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "common/params.h"
 
 namespace tcpx {
@@ -15,20 +18,24 @@ namespace {
 
 constexpr char kOurs[] = "TCPX_";
 constexpr char kAnyOfOurs[] = "TCPX";
-// Two letters exchanged are two changes.
-constexpr size_t kSlip = 2;
+// So many changes make a slip of a whole name; fewer where the name does not even say whose it is, or of one word.
+constexpr size_t kSlips = 2;
+constexpr size_t kSlip = 1;
 constexpr char kTests[] = "TCPX_TEST_";
 
-// How many characters have to be put in, taken out or changed to make `b` of `a`.
+// How many characters have to be put in, taken out, changed or exchanged with the next to make `b` of `a`.
 size_t Distance(absl::string_view a, absl::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
+  std::vector<size_t> above;
   for (size_t i = 0; i < a.size(); ++i) {
-    size_t diagonal = row[0]++;
+    const std::vector<size_t> before = std::exchange(above, row);
+    row[0] = i + 1;
     for (size_t j = 0; j < b.size(); ++j) {
-      const size_t changed = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({changed, row[j] + 1, diagonal + 1});
+      const size_t changed = above[j] + (a[i] == b[j] ? 0 : 1);
+      row[j + 1] = std::min({changed, row[j] + 1, above[j + 1] + 1});
+      const bool exchanged = i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j];
+      if (exchanged) row[j + 1] = std::min(row[j + 1], before[j - 1] + 1);
     }
   }
   return row[b.size()];
@@ -60,17 +67,47 @@ const RemovedParameter* FindRemoved(absl::string_view name) {
   return nullptr;
 }
 
+// As a shell would have it: a file of settings may have "export ", a blank or a mark of its encoding before a name, all
+// of which NCCL takes for a part of it.
+std::string Cleaned(absl::string_view name) {
+  std::string clean;
+  for (const char c : name) {
+    if (absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_') clean += absl::ascii_toupper(c);
+  }
+  return std::string(clean == name ? clean : absl::StripPrefix(clean, "EXPORT"));
+}
+
+// Some part of `text` is `word`, or almost.
+bool HasAlmost(absl::string_view text, absl::string_view word) {
+  for (size_t at = 0; at < text.size(); ++at) {
+    for (size_t length = word.size() - kSlip; length <= word.size() + kSlip; ++length) {
+      if (at + length <= text.size() && Distance(text.substr(at, length), word) <= kSlip) return true;
+    }
+  }
+  return false;
+}
+
+bool SpeaksOfSecurity(absl::string_view name) {
+  if (IsSecurity(name) || absl::StrContains(name, "CRYPT") || absl::StrContains(name, "CIPHER")) return true;
+  for (const absl::string_view word : absl::StrSplit(name, '_')) {
+    if (word == "TLS" || word == "PSK") return true;
+  }
+  return HasAlmost(name, "ENCRYPT") || HasAlmost(name, "SECRET");
+}
+
 // No parameter, and by its name meant as one that protects.
-bool IsMisspeltSecurity(absl::string_view name) {
-  if (!absl::StartsWithIgnoreCase(name, kAnyOfOurs) || absl::StartsWith(name, kTests)) return false;
-  if (IsOf(Parameters(), name)) return false;
-  if (IsSecurity(name)) return true;
-  const std::string upper = absl::AsciiStrToUpper(name);
-  const auto slips = [&upper](const Parameter& each) {
-    return IsSecurity(each.name) && Distance(upper, each.name) <= kSlip;
+bool IsMisspeltSecurity(absl::string_view as_written) {
+  if (absl::StartsWith(as_written, kTests) || IsOf(Parameters(), as_written)) return false;
+  const std::string clean = Cleaned(as_written);
+  const size_t ours = clean.find(kAnyOfOurs);
+  const absl::string_view name = absl::string_view(clean).substr(ours == std::string::npos ? 0 : ours);
+  if (ours != std::string::npos && SpeaksOfSecurity(name.substr(sizeof(kAnyOfOurs) - 1))) return true;
+  const size_t slips = ours == std::string::npos ? kSlip : kSlips;
+  const auto almost = [name, slips](const Parameter& each) {
+    return IsSecurity(each.name) && Distance(name, each.name) <= slips;
   };
   const absl::Span<const Parameter> all = Parameters();
-  return std::any_of(all.begin(), all.end(), slips);
+  return std::any_of(all.begin(), all.end(), almost);
 }
 
 // Empty: none is due.
@@ -83,11 +120,11 @@ std::string WarningOf(absl::string_view name) {
   if (const RemovedParameter* const removed = FindRemoved(name)) {
     return absl::StrCat(name, " was removed and has no effect: ", removed->advice, " (CHANGELOG.md)");
   }
-  const std::string nearest = NearestParameter(name, kOurs);
+  const std::string nearest = NearestParameter(security ? Cleaned(name) : name, kOurs);
   const std::string hint = nearest.empty() ? "" : absl::StrCat("; the nearest name is ", nearest);
   const char* const effect =
       security ? "no parameter, and no connection is made while it is set" : "not known and has no effect";
-  return absl::StrCat(name, " is ", effect, hint, " (docs/parameters.md has all)");
+  return absl::StrCat(absl::CHexEscape(name), " is ", effect, hint, " (docs/parameters.md has all)");
 }
 
 }  // namespace

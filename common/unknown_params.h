@@ -19,8 +19,9 @@ namespace tcpx {
 // TCPX_TEST_ is for tests and never one; a name of these that has an effect here is a warning that says so.
 std::vector<std::string> UnknownParameters(const char* const* environment);
 
-// The warning of the first variable whose name is almost that of a parameter that protects, or speaks of encryption or
-// a secret, in any case of letters: who set it believes to be safe. Empty: there is none.
+// The warning of the first variable whose name is almost that of a parameter that protects, or holds TCPX and speaks of
+// encryption or a secret, in any case of letters and with anything before it: who set it believes to be safe. Empty:
+// there is none.
 std::string MisspeltSecurity(const char* const* environment);
 
 // It was a parameter once.

@@ -17,6 +17,12 @@ enum class Direction : uint8_t { kSend, kReceive };
 
 constexpr const char* DirectionName(Direction direction) { return direction == Direction::kSend ? "send" : "receive"; }
 
+enum class Unread : uint8_t {
+  kNothing,
+  kHeld,    // it was read, and nobody has passed it on: it lies here as what the kernel has
+  kParked,  // bytes of a message without a receive: they wait for that, or for what the peer has left out
+};
+
 class ConnectionEnd {
  public:
   // What is under way. From any thread.
@@ -30,8 +36,8 @@ class ConnectionEnd {
   virtual int CallerThread() const = 0;
   // True once a lane of the peer's has ended in order: nothing more comes on it. From any thread.
   virtual bool LaneEnded() const = 0;
-  // The lane has read what nobody has passed on: it lies here as what the kernel has. From any thread.
-  virtual bool HoldsUnread(int lane) const = 0;
+  // What the lane has of what came. From any thread.
+  virtual Unread UnreadOf(int lane) const = 0;
   // Lets the peer learn of a failure at once. From any thread.
   virtual void TellPeer(const absl::Status& status) = 0;
 

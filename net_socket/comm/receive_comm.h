@@ -44,7 +44,9 @@ class ReceiveComm final : public Comm {
   Flight FlightNow() const override { return table_.FlightNow(); }
   std::vector<LanePace> Paces() const override { return {}; }
   bool LaneEnded() const override { return lanes_.AnyEnded(); }
-  bool HoldsUnread(int lane) const override { return lanes_.holds(lane); }
+  Unread UnreadOf(int lane) const override {
+    return lanes_.parked(lane) ? Unread::kParked : lanes_.holds(lane) ? Unread::kHeld : Unread::kNothing;
+  }
   void PeerLeft() override {}
   void PeerIsUnheard(int) override {}  // Only a sender moves lanes.
   void LaneLost(int lane) override;

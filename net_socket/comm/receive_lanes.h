@@ -56,6 +56,7 @@ class ReceiveLanes final : public EndLanes {
     return stream(lane) == nullptr ? nullptr : &stream(lane)->counts();
   }
   int64_t pace(int) const override { return 0; }
+  bool parked(int lane) const { return lane > 0 && bulk(lane) != nullptr && bulk(lane)->parked(); }
   bool holds(int lane) const override { return stream(lane) != nullptr && stream(lane)->holds(); }
 
  private:

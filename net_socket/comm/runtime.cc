@@ -1,6 +1,7 @@
 #include "net_socket/comm/runtime.h"
 
 #include "common/interface_states.h"
+#include "net_socket/comm/foreign_lines.h"
 #include "net_socket/comm/host_knock.h"
 #include "net_socket/health/cpu_shortage.h"
 #include "net_socket/nic/lane_budget.h"
@@ -16,7 +17,8 @@ Runtime::Runtime(const Options& given)
       cpu_shortage(std::make_unique<CpuShortage>()),
       knocks(std::make_unique<HostKnocks>()),
       interfaces(std::make_unique<InterfaceStates>()),
-      lost_paths(std::make_unique<LostPaths>(&reactor)) {
+      lost_paths(std::make_unique<LostPaths>(&reactor)),
+      foreign_lines(std::make_unique<ForeignLines>()) {
   if (!options.trace_dir.empty()) health.MeasureClocks();
 }
 

@@ -21,6 +21,7 @@ namespace tcpx {
 
 class BusyLanes;
 class CpuShortage;
+class ForeignLines;
 class HostKnocks;
 class InterfaceStates;
 class LaneBudget;
@@ -47,6 +48,7 @@ struct Runtime {
   const std::unique_ptr<HostKnocks> knocks;         // the same
   const std::unique_ptr<InterfaceStates> interfaces;
   const std::unique_ptr<LostPaths> lost_paths;
+  const std::unique_ptr<ForeignLines> foreign_lines;
   StagePool stages;
   std::unique_ptr<GpuHub> gpu;         // null: host memory only
   std::unique_ptr<ProgressPool> pool;  // null: the caller drives everything

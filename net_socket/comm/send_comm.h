@@ -49,7 +49,7 @@ class SendComm final : public Comm, private PeerWatch::Owner {
   Flight FlightNow() const override;
   std::vector<LanePace> Paces() const override { return lanes_.Paces(); }
   bool LaneEnded() const override { return false; }
-  bool HoldsUnread(int) const override { return false; }
+  Unread UnreadOf(int) const override { return Unread::kNothing; }
   void PeerLeft() override;
   void PeerIsUnheard(int lane) override { healer_.PeerIsUnheard(lane); }
   void LaneLost(int lane) override { healer_.LaneLostInLoop(lane); }

@@ -186,7 +186,10 @@ void StallProbe::GatherLanes(int64_t now_ns) {
     const int fd = setup_->lanes[static_cast<size_t>(i)].fd.get();
     if (fd < 0) continue;
     lanes_.evidence.push_back(GatherLane(i, now_ns, &holds));
-    all_unread = all_unread && !sends && (UnreadBytes(fd) > 0 || end_->HoldsUnread(i));
+    // A peer that sends what comes later and leaves out what is due parks every lane: that is no fault of ours.
+    const Unread unread = end_->UnreadOf(i);
+    const bool held = unread == Unread::kHeld || (unread == Unread::kNothing && UnreadBytes(fd) > 0);
+    all_unread = all_unread && !sends && held;
     const LaneEvidence& lane = lanes_.evidence.back();
     if (!lane.silent || lane.silent_ms <= longest_ms) continue;
     longest_ms = lane.silent_ms;

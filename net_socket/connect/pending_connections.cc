@@ -142,7 +142,7 @@ void PendingConnections::PruneInLoop(uint64_t tag) {
 }
 
 void PendingConnections::HealthCameInLoop(uint64_t tag) {
-  DropUnusedHealthLater(runtime_->health.FindAcceptedInLoop(tag));
+  runtime_->health.DropUnusedLaterInLoop(tag, PatienceNs(runtime_->options));
   for (const ConnectionId& id : OfTagInLoop(tag)) (void)CompleteInLoop(id);
 }
 
@@ -156,14 +156,6 @@ void PendingConnections::HealthDiedInLoop(uint64_t tag, bool waits) {
   }
 }
 
-// Nobody else may ever use it.
-void PendingConnections::DropUnusedHealthLater(const std::weak_ptr<HealthPeer>& health) {
-  if (health.expired()) return;
-  Runtime* const runtime = runtime_;
-  runtime->reactor.AddDeadlineInLoop(PatienceNs(runtime->options),
-                                     [runtime, health] { runtime->health.DropUnusedInLoop(health.lock()); });
-}
-
 void PendingConnections::DropIfEmptyInLoop(const ConnectionId& id) {
   auto found = pending_.find(id);
   if (found != pending_.end() && found->second->present() == 0) DropInLoop(id);
@@ -173,7 +165,8 @@ void PendingConnections::DropInLoop(const ConnectionId& id) {
   auto found = pending_.find(id);
   runtime_->reactor.CancelTimerInLoop(found->second->timer);
   found->second->listening()->connections.erase(id);
-  DropUnusedHealthLater(found->second->health());
+  // Nobody else may ever use its health socket.
+  runtime_->health.DropUnusedLaterInLoop(HealthTag(id), PatienceNs(runtime_->options));
   pending_.erase(found);
 }
 

@@ -48,7 +48,6 @@ class PendingConnections {
   HelloStatus AdmitNewInLoop(const Hello& hello, const std::shared_ptr<Listening>& listening);
   // Those whose health socket it is.
   std::vector<ConnectionId> OfTagInLoop(uint64_t tag) const;
-  void DropUnusedHealthLater(const std::weak_ptr<HealthPeer>& health);
   void LaneStirredInLoop(const ConnectionId& id, size_t lane, bool ended);
   // True exactly when it is no longer pending: it has all that it waits for, or its dialler sends nonsense.
   bool CompleteInLoop(const ConnectionId& id);

@@ -65,6 +65,7 @@ class Reactor {
   TimerId RepeatInLoop(int64_t after_ns, Repeated function);
   TimerId RepeatDeadlineInLoop(int64_t after_ns, Repeated function);
   void CancelTimerInLoop(TimerId id);
+  size_t TimersInLoop() const { return timers_.size(); }
   // While held the loop does not end: something still has to be delivered.
   void HoldInLoop() { ++held_; }
   void ReleaseInLoop() { --held_; }

@@ -15,6 +15,7 @@
 #include "net_socket/health/tuning.h"
 
 namespace tcpx {
+
 // The reactor and the progress pool name theirs so. What else the application runs is its own affair.
 void CpuShortage::FindOurs() {
   ours_.clear();

@@ -61,10 +61,22 @@ void HealthHub::ForgetInLoop(HealthPeer* health) {
     return;
   }
   auto found = accepted_.find(health->tag());
-  if (found != accepted_.end() && found->second.get() == health) accepted_.erase(found);
+  if (found == accepted_.end() || found->second.get() != health) return;
+  accepted_.erase(found);
+  auto drop = drops_.find(health->tag());
+  if (drop == drops_.end()) return;
+  reactor_->CancelTimerInLoop(drop->second);
+  drops_.erase(drop);
 }
 
-void HealthHub::DropUnusedInLoop(const std::shared_ptr<HealthPeer>& health) {
+void HealthHub::DropUnusedLaterInLoop(uint64_t tag, int64_t after_ns) {
+  if (!accepted_.contains(tag) || drops_.contains(tag)) return;
+  drops_[tag] = reactor_->AddDeadlineInLoop(after_ns, [this, tag] { DropUnusedInLoop(tag); });
+}
+
+void HealthHub::DropUnusedInLoop(uint64_t tag) {
+  drops_.erase(tag);
+  const std::shared_ptr<HealthPeer> health = FindAcceptedInLoop(tag);
   if (health == nullptr || health->used_in_loop()) return;
   health->CloseInLoop();
   ForgetInLoop(health.get());
@@ -73,8 +85,10 @@ void HealthHub::DropUnusedInLoop(const std::shared_ptr<HealthPeer>& health) {
 void HealthHub::CloseInLoop() {
   for (auto& [key, health] : dialled_) health->CloseInLoop();
   for (auto& [tag, health] : accepted_) health->CloseInLoop();
+  for (auto& [tag, drop] : drops_) reactor_->CancelTimerInLoop(drop);
   dialled_.clear();
   accepted_.clear();
+  drops_.clear();
 }
 
 }  // namespace tcpx

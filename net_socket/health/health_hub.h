@@ -5,7 +5,7 @@
 //
 // Threads: InLoop: in the reactor; the rest before the first socket.
 // Lifetime: borrows the reactor, and outlives its sockets.
-// Units:   none.
+// Units:   nanoseconds.
 // Errors:  none of its own.
 #ifndef TCPX_NET_SOCKET_HEALTH_HEALTH_HUB_H_
 #define TCPX_NET_SOCKET_HEALTH_HEALTH_HUB_H_
@@ -39,8 +39,9 @@ class HealthHub final : public HealthPeer::Keeper {
   // It is about to be accepted once more, if it is there.
   void LetGoInLoop(uint64_t tag);
   void ForgetInLoop(HealthPeer* health) override;
-  // Closes an accepted socket that no connection uses; null is a no-op.
-  void DropUnusedInLoop(const std::shared_ptr<HealthPeer>& health);
+  // Closes the accepted socket of `tag` after so long if no connection uses it then. One timer a socket, which ends
+  // with it: whoever dials and leaves again and again leaves nothing behind.
+  void DropUnusedLaterInLoop(uint64_t tag, int64_t after_ns);
   // From here on `died` hears of each accepted socket whose stream has ended without a bye, as that of a process that
   // dies; a reset says nothing of processes. `waits`: for another one.
   using Died = std::function<void(uint64_t tag, bool waits)>;
@@ -56,10 +57,13 @@ class HealthHub final : public HealthPeer::Keeper {
  private:
   using Key = std::pair<int, std::string>;
 
+  void DropUnusedInLoop(uint64_t tag);
+
   Reactor* const reactor_;
   std::unique_ptr<ClockNotes> clock_notes_;
   absl::flat_hash_map<Key, std::shared_ptr<HealthPeer>> dialled_;
   absl::flat_hash_map<uint64_t, std::shared_ptr<HealthPeer>> accepted_;
+  absl::flat_hash_map<uint64_t, Reactor::TimerId> drops_;  // of accepted ones, by tag
   Died died_;
 };
 

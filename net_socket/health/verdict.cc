@@ -93,7 +93,8 @@ Verdict JudgePath(const StallEvidence& evidence) {
 Verdict JudgeHere(const StallEvidence& evidence) {
   if (!evidence.idle_here) return {};
   if (!evidence.caller_moves) {
-    return Hard(Cause::kInternal, evidence.here, "bytes could be moved here, and the progress thread does not");
+    return Hard(Cause::kInternal, evidence.here,
+                "bytes could be moved here, and the progress thread does not: a bug of tcpx");
   }
   Verdict verdict;
   verdict.cause = Cause::kPeerLate;

@@ -42,7 +42,7 @@ const char* CauseWords(Cause cause) {
       "its host is gone, or cut off from the ranks that wait for it",
       "its process is gone",
       "a firewall or NAT on the path has dropped the flow",
-      "internal: no reason is to be seen, which is a bug of tcpx",
+      "internal: no reason is to be seen",
       "the path loses large packets",
       "a middlebox resets flows"};
   return kWords[static_cast<size_t>(cause)];

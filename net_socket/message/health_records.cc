@@ -30,6 +30,8 @@ void TakeRoot(FieldReader* fields, WaitRoot* root) {
   root->lag = fields->Take<int64_t>();
   root->culprit = fields->TakeText();
   root->evidence = fields->TakeText();
+  // Whether tcpx has a bug is not for a peer to say.
+  if (root->cause == Cause::kInternal) root->evidence = "so the peer says";
   const size_t links = std::min<size_t>(fields->Take<uint8_t>(), kChainMax);
   for (size_t i = 0; i < links && fields->ok(); ++i) root->chain.push_back(fields->TakeText());
 }

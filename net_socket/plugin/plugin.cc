@@ -36,6 +36,20 @@ absl::Status Told(absl::Status status) {
   return status;
 }
 
+// Shown where there is none and one must be: no listen and no connect takes it.
+DeviceProperties NoDevice() {
+  DeviceProperties properties;
+  properties.name = "tcpx-none";
+  properties.pointer_support = static_cast<int>(MemoryType::kHost);
+  properties.speed_mbps = 1000;
+  properties.max_comms = 1;
+  properties.max_receives = 1;
+  properties.max_p2p_bytes = size_t{1} << 40;
+  properties.max_collective_bytes = size_t{1} << 40;
+  properties.children = {0};
+  return properties;
+}
+
 }  // namespace
 
 const Settings& Plugin::settings() {
@@ -60,9 +74,7 @@ absl::StatusOr<Context*> Plugin::CreateContext(const ContextOptions& options) {
     return contexts_.legacy();
   }
   auto traffic_class = settings().TrafficClass(options.traffic_class);
-  // After an init that fails NCCL goes on with sockets of its own, in the clear.
-  const bool may_fail = settings().secret() == nullptr && settings().security().ok();
-  if (!traffic_class.ok() && may_fail) return traffic_class.status();
+  if (!traffic_class.ok() && !settings().protects()) return traffic_class.status();
   const int octet = traffic_class.value_or(kNoTrafficClass);
   auto context = std::make_unique<Context>(options, octet, settings().options().spread_errors);
   if (options.one_sided) contexts_.JoinGroup(context.get());
@@ -111,13 +123,15 @@ absl::StatusOr<int> Plugin::DeviceCount() {
   absl::Status usable = fork_guard_.Usable();
   if (!usable.ok()) return usable;
   MutexLock lock(mutex_);
-  return devices().table().count();
+  const int count = devices().table().count();
+  return count == 0 && settings().protects() ? 1 : count;
 }
 
 absl::StatusOr<DeviceProperties> Plugin::GetProperties(int device) {
   absl::Status usable = fork_guard_.Usable();
   if (!usable.ok()) return usable;
   MutexLock lock(mutex_);
+  if (device == 0 && devices().table().count() == 0 && settings().protects()) return NoDevice();
   absl::Status known = devices().Check(device);
   if (!known.ok()) return known;
   return devices().table().Properties(device);

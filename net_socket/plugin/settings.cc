@@ -17,7 +17,6 @@
 #include "common/unknown_params.h"
 #include "nccl/plugin_api.h"
 #include "net_socket/seal/cipher_suites.h"
-#include "net_socket/seal/key_memory.h"
 #include "net_socket/seal/seals.h"
 
 namespace tcpx {
@@ -96,8 +95,7 @@ absl::Status Settings::LoadSecret() {
   auto secret = Secret::Load(options_.secret_file);
   if (!secret.ok()) return secret.status();
   secret_ = *std::move(secret);
-  TCPX_INFO("TCPX_SECRET_FILE %s: every peer has to prove the secret that it holds%s", options_.secret_file,
-            KeysAreLocked() ? "" : "; it can't be locked in memory, and may go to swap: raise `ulimit -l`");
+  TCPX_INFO("TCPX_SECRET_FILE %s: every peer has to prove the secret that it holds", options_.secret_file);
   return absl::OkStatus();
 }
 

@@ -32,6 +32,8 @@ class Settings {
   const Secret* secret() const { return secret_.get(); }
   // An error: the process was to be protected and is not. No connection may be made then.
   const absl::Status& security() const { return security_; }
+  // After an init that fails, or shows no device, NCCL goes on with sockets of its own, in the clear: these must not.
+  bool protects() const { return secret_ != nullptr || !security_.ok(); }
   // The octet for what the application asked for, or for the process's default.
   absl::StatusOr<int> TrafficClass(int asked) const;
 

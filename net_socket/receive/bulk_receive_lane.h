@@ -45,6 +45,8 @@ class BulkReceiveLane final : public PoolLane {
   }
   // What is not from any thread: once no thread moves the lane.
   ReceiveStream& stream() { return stream_; }
+  // From any thread.
+  bool parked() const { return parked_at_.load(std::memory_order_relaxed) != kNotParked; }
 
  private:
   static constexpr uint64_t kNotParked = ~uint64_t{0};

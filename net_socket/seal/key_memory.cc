@@ -9,6 +9,7 @@
 #include <memory>
 #include <new>
 
+#include "common/log.h"
 #include "common/mutex.h"
 
 namespace tcpx {
@@ -32,8 +33,11 @@ size_t PageBytes() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
 
 size_t WholePages(size_t bytes) { return (bytes + PageBytes() - 1) / PageBytes() * PageBytes(); }
 
+// Said once, whichever key it is: a limit may be reached long after the first one.
 void Hide(void* at, size_t bytes) {
-  if (mlock(at, bytes) != 0) g_locked.store(false, std::memory_order_relaxed);
+  if (mlock(at, bytes) != 0 && g_locked.exchange(false)) {
+    TCPX_INFO("a secret or a key can't be locked in memory, and may go to swap: raise `ulimit -l`");
+  }
   (void)madvise(at, bytes, MADV_DONTDUMP);
 }
 

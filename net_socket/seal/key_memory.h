@@ -7,7 +7,7 @@
 // Lifetime: the pages go with the last key.
 // Units:   bytes.
 // Errors:  none: where the limit forbids to lock (RLIMIT_MEMLOCK), or an old kernel does not know the advice, the key
-//          is kept without. KeysAreLocked says so.
+//          is kept without. KeysAreLocked says so, and the log, once.
 // Source:  mlock(2), madvise(2): MADV_WIPEONFORK, Linux 4.14.
 #ifndef TCPX_NET_SOCKET_SEAL_KEY_MEMORY_H_
 #define TCPX_NET_SOCKET_SEAL_KEY_MEMORY_H_

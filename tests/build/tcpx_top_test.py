@@ -17,6 +17,7 @@ import sys
 import tempfile
 import threading
 import time
+import tracemalloc
 import unittest
 
 TOP = os.path.abspath(sys.argv.pop(1))
@@ -157,6 +158,21 @@ class RowsTest(unittest.TestCase):
                 rows = top.rows_between({"a": before, "b": snapshot(1)}, {"a": wrong, "b": snapshot(3)})
                 self.assertIn("b", [row["socket"] for row in top.arranged(rows, "rate", "")])
                 [top.row_text(row) for row in rows]
+
+    def test_an_answer_takes_no_more_memory_than_it_may(self):
+        good = json.dumps(snapshot(3))
+        more = lambda extra: (good[:-1] + ', "more": ' + extra + "}").encode()
+        lists = more("[" + "[]," * (5 << 20) + "[]]")
+        text = more('"' + "x" * (8 << 20) + '"')
+        crowd = json.dumps({**snapshot(3), "connections": [{}] * (top.LIST_MAX + 1)}).encode()
+        for answer, peak_bytes, known in ((lists, 1 << 20, False), (text, 64 << 20, True), (crowd, 64 << 20, False)):
+            tracemalloc.start()
+            taken = top.snapshot_of("a", answer)
+            left, peak = tracemalloc.get_traced_memory()
+            tracemalloc.stop()
+            self.assertEqual(known, taken is not None)
+            self.assertLess(peak, peak_bytes)
+            self.assertLess(left, 1 << 20)
 
     def test_a_process_that_has_not_looked_keeps_its_rows(self):
         view = top.View(type("Options", (), {"sort": "rate", "filter": "", "group": "connection"}))
@@ -327,6 +343,23 @@ class CommandTest(unittest.TestCase):
         self.addCleanup(listening.close)
         for _ in garbage:
             self.assertEqual({}, top.ask_all([name]))
+
+    def test_answers_that_are_too_long(self):
+        good = json.dumps(snapshot(3)).encode()
+        for blanks, known in ((top.ANSWER_MAX - len(good), True), (top.ANSWER_MAX - len(good) + 1, False)):
+            name = "@tcpx-top-long-%d" % time.monotonic_ns()
+            listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            listening.bind("\0" + name[1:])
+            listening.listen(8)
+
+            def serve():
+                client, _ = listening.accept()
+                with client, contextlib.suppress(OSError):
+                    client.sendall(good + b" " * blanks)
+
+            threading.Thread(target=serve, daemon=True).start()
+            self.addCleanup(listening.close)
+            self.assertEqual(known, name in top.ask_all([name]), blanks)
 
     def test_an_answer_that_never_ends(self):
         name = "@tcpx-top-endless-%d" % time.monotonic_ns()

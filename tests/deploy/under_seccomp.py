@@ -15,6 +15,7 @@ import seccomp
 OPERATORS = {
     "SCMP_CMP_EQ": seccomp.EQ,
     "SCMP_CMP_NE": seccomp.NE,
+    "SCMP_CMP_LT": seccomp.LT,
     "SCMP_CMP_MASKED_EQ": seccomp.MASKED_EQ,
 }
 

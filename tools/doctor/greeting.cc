@@ -59,7 +59,8 @@ std::map<std::string, std::string> ChangedParameters(const Options& options) {
   std::map<std::string, std::string> changed;
   for (const Parameter& parameter : Parameters()) {
     std::string value = ValueOf(parameter, options);
-    if (value == DefaultText(parameter)) continue;
+    // Where the secret lies is for nobody who asks.
+    if (value == DefaultText(parameter) || absl::string_view(parameter.name) == "TCPX_SECRET_FILE") continue;
     value.erase(std::remove_if(value.begin(), value.end(), [](unsigned char c) { return !absl::ascii_isgraph(c); }),
                 value.end());
     changed[parameter.name] = value;

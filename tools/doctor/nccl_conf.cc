@@ -1,6 +1,10 @@
 // Files of NCCL's own variables.
 #include <stdlib.h>
 
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/small_file.h"
@@ -9,6 +13,8 @@
 namespace tcpx {
 namespace doctor {
 namespace {
+
+bool IsOfName(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
 // As NCCL: a line is NAME=VALUE, and what the environment has already stays.
 void ReadFile(const std::string& path, Report* report, std::map<std::string, std::string>* origins) {
@@ -19,9 +25,9 @@ void ReadFile(const std::string& path, Report* report, std::map<std::string, std
     const size_t equals = line.find('=');
     if (equals == absl::string_view::npos || equals == 0 || line[0] == '#') continue;
     const std::string name(line.substr(0, equals));
-    if (name.find(' ') != std::string::npos) {
-      report->Problem("variable", absl::StrCat(path, ": '", line, "' sets a variable named '", name, "'"),
-                      absl::StrCat("write NAME=VALUE in ", path, ", without export"));
+    if (!std::all_of(name.begin(), name.end(), IsOfName)) {
+      report->Problem("variable", absl::StrCat(path, ": a line sets a variable named '", absl::CHexEscape(name), "'"),
+                      absl::StrCat("write NAME=VALUE in ", path, ", without export, blanks or a byte order mark"));
       continue;
     }
     if (origins != nullptr && getenv(name.c_str()) == nullptr) (*origins)[name] = path;

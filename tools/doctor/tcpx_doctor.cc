@@ -66,8 +66,11 @@ int Run(const Command& command) {
       return ShowParameters(command);
     case Mode::kHere:
       return ExamineHere(command);
-    case Mode::kListen:
+    case Mode::kListen: {
+      Report ignored;
+      ReadNcclConf(&ignored);
       return Listen(command);
+    }
     case Mode::kBetween:
       return ExamineBetween(command);
     case Mode::kHosts:

@@ -8,6 +8,7 @@
 #include "common/traffic_class.h"
 #include "common/unknown_params.h"
 #include "net_socket/connect/secret.h"
+#include "net_socket/seal/key_memory.h"
 #include "tools/doctor/local_checks.h"
 
 namespace tcpx {
@@ -95,16 +96,28 @@ void CheckSecret(const Patient& patient, Report* report) {
         "sockets only: a plugin is not shown it",
         "where others can reach the network: TCPX_ENCRYPT=1 and TCPX_SECRET_FILE on all ranks (docs/security.md)");
   }
+  const bool required = patient.options.require_encryption && !patient.options.encrypt;
+  if (required || (patient.options.encrypt && file.empty())) {
+    report->Problem("secret",
+                    absl::StrCat(required ? "TCPX_REQUIRE_ENCRYPTION is on, and TCPX_ENCRYPT is not"
+                                          : "TCPX_ENCRYPT is on, and TCPX_SECRET_FILE names no secret",
+                                 "; the plugin refuses every connection"),
+                    "set TCPX_ENCRYPT=1 and TCPX_SECRET_FILE on all ranks (docs/security.md)");
+  }
   if (file.empty()) {
     report->Ok("secret", "no shared secret (TCPX_SECRET_FILE is not set): anyone who learns a handle may connect");
     return;
   }
   const auto secret = Secret::Load(file);
   if (!secret.ok()) {
-    report->Problem(
-        "secret", absl::StrCat(secret.status().message(), "; the plugin refuses every connection"),
-        absl::StrCat("openssl rand -base64 32 >", file, "; chmod 600 ", file, "; and copy it to every host"));
+    report->Problem("secret", absl::StrCat(secret.status().message(), "; the plugin refuses every connection"),
+                    absl::StrCat("(umask 077; openssl rand -base64 32 >", file, "; chmod 600 ", file,
+                                 "), and copy it to every host"));
     return;
+  }
+  if (!KeysAreLocked()) {
+    report->Note("secret", "the secret and keys can't be locked in memory, and may go to swap",
+                 "raise `ulimit -l` (RLIMIT_MEMLOCK)");
   }
   report->Ok("secret", absl::StrCat(file, ": every peer has to prove the secret that it holds"));
 }

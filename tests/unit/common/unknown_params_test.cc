@@ -99,16 +99,41 @@ TEST(UnknownParamsTest, OneThatWasMeantToProtectIsFound) {
     const char* const environment[] = {"TCPX_LANES=1", entry.c_str(), nullptr};
     return MisspeltSecurity(environment);
   };
-  for (const char* name : {"TCPX_ENCRYPTION", "tcpx_encrypt", "TCPX_ENCRPYT", "TCPX_SECRET", "TCPXSECRETFILE"}) {
+  for (const char* name : {"TCPX_ENCRYPTION",
+                           "tcpx_encrypt",
+                           "TCPX_ENCRPYT",
+                           "TCPX_SECRET",
+                           "TCPXSECRETFILE",
+                           "TCPX_ENRYPTION",
+                           "TCPX_ENCYRPTION",
+                           "TCPX_SECERTFILE",
+                           "TPCX_ENCRYPT",
+                           "TCXP_ENCRYPT",
+                           "TCP_SECRET_FILE",
+                           "NCCL_TCPX_ENCRYPT",
+                           "NCCL_NET_TCPX_SECRET_FILE",
+                           "TCPX_CIPHER",
+                           "TCPX_TLS",
+                           "TCPX_PSK_FILE",
+                           "TCPX_CRYPTO",
+                           "export TCPX_REQUIRE_ENCRYPTION",
+                           " TCPX_ENCRYPT",
+                           "TCPX_ENCRYPT "}) {
     const std::string found = misspelt(absl::StrCat(name, "=value"));
     EXPECT_TRUE(absl::StartsWith(found, absl::StrCat(name, " is no parameter, and no connection is made"))) << found;
     EXPECT_FALSE(absl::StrContains(found, "value")) << found;
     EXPECT_EQ(Warnings({absl::StrCat(name, "=value")}), std::vector<std::string>{found});
   }
-  for (const char* name : {"TCPX_ENCRYPT", "TCPX_ENGIEN", "TCPX_S", "TCPX_TEST_SECRET", "ENCRYPT", "NCCL_ENCRYPT"}) {
+  for (const char* name :
+       {"TCPX_ENCRYPT", "TCPX_ENGIEN", "TCPX_S", "TCPX_TEST_SECRET", "ENCRYPT", "NCCL_ENCRYPT", "GCP_SECRET_FILE",
+        "GCP_ENCRYPT", "MY_SECRET_FILE", "NCCL_TCPX_TX_BINDINGS", "TCPX_TLSX", "EXPORT_SECRET"}) {
     EXPECT_EQ(misspelt(absl::StrCat(name, "=1")), "") << name;
   }
   EXPECT_EQ(MisspeltSecurity(nullptr), "");
+  // What no terminal shows is shown, and the right name said.
+  const std::string marked = misspelt("\xEF\xBB\xBF\tTCPX_ENCRYPT=1");
+  EXPECT_TRUE(absl::StartsWith(marked, "\\xef\\xbb\\xbf\\tTCPX_ENCRYPT is no parameter")) << marked;
+  EXPECT_TRUE(absl::StrContains(marked, "the nearest name is TCPX_ENCRYPT ")) << marked;
 }
 
 TEST(UnknownParamsTest, ComeByName) {

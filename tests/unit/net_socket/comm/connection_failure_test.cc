@@ -12,6 +12,7 @@
 #include "absl/time/clock.h"
 #include "common/clock.h"
 #include "net_socket/comm/failure_verdict.h"
+#include "net_socket/comm/foreign_lines.h"
 #include "net_socket/message/failure_kind.h"
 #include "net_socket/seal/opener.h"
 #include "tests/unit/net_socket/comm/fake_end.h"
@@ -44,6 +45,28 @@ TEST_F(ConnectionFailureTest, TheFirstErrorSticksAndIsToldOnce) {
   EXPECT_EQ(std::vector<std::string>{"first"}, end_.told);
   failure.MoveToClosed();
   EXPECT_EQ(ConnectionState::kClosed, failure.state());
+}
+
+// Of what is no tcpx, or not the peer's, the log has one line a second, and how many there were.
+TEST_F(ConnectionFailureTest, GarbageFillsNoLog) {
+  const ConnectionSetup setup = FakeSetup(&runtime_);
+  for (int i = 0; i < 1000; ++i) {
+    ConnectionFailure failure(&setup, Direction::kReceive, &end_, NoTie());
+    failure.FailLane(FailureOf(i % 2 == 0 ? FailureKind::kGarbage : FailureKind::kForged, "what is not tcpx"), 0);
+    EXPECT_TRUE(failure.failed());
+  }
+  EXPECT_LE(Logged().size(), 3u) << "three seconds, at most";
+  EXPECT_EQ(1000u, end_.told.size());
+  uint64_t unsaid = 0;
+  ForeignLines lines;
+  EXPECT_TRUE(lines.May(kSecond, &unsaid) && unsaid == 0);
+  for (int i = 0; i < 7; ++i) EXPECT_FALSE(lines.May(kSecond + i, &unsaid));
+  EXPECT_TRUE(lines.May(2 * kSecond, &unsaid) && unsaid == 7);
+  // Other failures are told as ever.
+  const size_t told = Logged().size();
+  ConnectionFailure failure(&setup, Direction::kReceive, &end_, NoTie());
+  failure.FailLane(absl::UnavailableError("another one"), 0);
+  EXPECT_EQ(told + 1, Logged().size());
 }
 
 TEST_F(ConnectionFailureTest, ASilentOneWritesNothingAndHushesItsCommunicator) {

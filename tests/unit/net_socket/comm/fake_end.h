@@ -24,12 +24,13 @@ class FakeEnd final : public ConnectionEnd {
 
   uint64_t MessagesDone() const override { return done; }
   int CallerThread() const override { return 0; }
-  bool HoldsUnread(int) const override { return false; }
+  Unread UnreadOf(int) const override { return unread; }
 
   uint64_t done = 0;
   Flight flight;
   std::vector<LanePace> paces;
   bool lane_ended = false;
+  Unread unread = Unread::kNothing;
   std::vector<std::string> told;
 };
 

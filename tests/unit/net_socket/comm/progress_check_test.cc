@@ -6,11 +6,13 @@
 
 #include <fstream>
 #include <string>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "net_socket/health/cpu_shortage.h"
+#include "tests/support/tcp_pair.h"
 #include "tests/unit/net_socket/comm/fake_end.h"
 
 namespace tcpx {
@@ -79,6 +81,22 @@ TEST_F(ProgressCheckTest, ALaneThatIsSlowForLongIsToldOnceAndCounted) {
   EXPECT_EQ(Cause::kPathSlow, check_.slow().cause);
   ASSERT_EQ(1u, Logged().size());
   EXPECT_TRUE(absl::StrContains(Logged()[0], "a slow lane: 0.1 MB/s")) << Logged()[0];
+}
+
+// All lanes have what nobody reads here: our fault, unless the peer has sent what comes later and left out what is due.
+TEST_F(ProgressCheckTest, APeerThatParksEveryLaneBlamesNobodyHere) {
+  for (const bool parked : {false, true}) {
+    Logged().clear();
+    end_.unread = parked ? Unread::kParked : Unread::kHeld;
+    TcpPair pair = MakeTcpPair(0);
+    ConnectionSetup setup = FakeSetup(&runtime_);
+    setup.lanes[0].fd = std::move(pair.a);
+    ConnectionFailure failure(&setup, Direction::kReceive, &end_, NoTie());
+    ProgressCheck check(&setup, &end_, &failure);
+    for (int second = 1; second < 30; ++second) check.LookInLoop(second * kSecond);
+    ASSERT_FALSE(Logged().empty());
+    EXPECT_EQ(!parked, absl::StrContains(Logged()[0], "bytes could be moved here")) << Logged()[0];
+  }
 }
 
 // Whose threads get CPU is only asked while something is under way.

@@ -219,6 +219,18 @@ TEST(WaitNewsTest, ComesBackAsItWent) {
   EXPECT_TRUE(DecodeNews(text + "what a newer build adds", &more));
 }
 
+// That it has a bug is for a build to say of itself.
+TEST(WaitNewsTest, APeerDoesNotSayWhatIsOurFault) {
+  WaitNews news;
+  news.root.cause = Cause::kInternal;
+  news.root.culprit = "node1 pid 7";
+  news.root.evidence = "a bug of tcpx";
+  WaitNews heard;
+  ASSERT_TRUE(DecodeNews(EncodeNews(news), &heard));
+  EXPECT_EQ("node2 waits for node1 pid 7: internal: no reason is to be seen (so the peer says)",
+            DescribeRoot("node2", heard.root));
+}
+
 // Two containers of one host may both have a process 1.
 TEST(WaitNewsTest, AProcessIsNamedByItsPidNamespaceToo) {
   const std::string name(ThisProcessName());

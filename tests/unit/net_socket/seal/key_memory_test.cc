@@ -1,8 +1,10 @@
 // Where keys are: what the kernel says of their pages, and what a forked child finds there.
 #include "net_socket/seal/key_memory.h"
 
+#include <errno.h>
 #include <gtest/gtest.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +18,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/log.h"
 #include "net_socket/seal/gcrypt.h"
 #include "net_socket/seal/key_schedule.h"
 #include "tests/support/seed.h"
@@ -62,6 +65,28 @@ TEST(KeyMemoryTest, IsLockedAndNotDumpedAndWipedByAFork) {
   }
   EXPECT_TRUE(InChild([&] { return key.data()[0] == 0 && pages.data()[4999] == 0; }));
   EXPECT_EQ(7, key.data()[0]);
+}
+
+// The first key that the limit forbids to lock is told of, and no other.
+TEST(KeyMemoryTest, WhatCantBeLockedIsToldOnce) {
+  const auto without = [] {
+    const Key32 early;  // As the secret: while there was room.
+    const rlimit none{0, 0};
+    if (setrlimit(RLIMIT_MEMLOCK, &none) != 0) return false;
+    // Whoever may do all may lock all. A namespace that knows no other user gives that right to none of its own.
+    constexpr uid_t kNobody = 65534;
+    const bool other = setresuid(kNobody, kNobody, kNobody) == 0;
+    if (!other && errno != EINVAL && geteuid() == 0) return false;
+    static int told = 0;
+    SetLogSink([](LogLevel, uint64_t, const char*, int, const char* text) {
+      if (absl::StrContains(text, "can't be locked in memory")) ++told;
+    });
+    const KeyPages first(1);
+    const KeyPages second(1);
+    return told == 1 && !KeysAreLocked();
+  };
+  if (!KeysAreLocked()) GTEST_SKIP() << "nothing can be locked here";
+  EXPECT_TRUE(InChild(without));
 }
 
 TEST(KeyMemoryTest, EachHasAPlaceOfItsOwnWhichIsWiped) {

@@ -51,6 +51,26 @@ class Checks : public testing::Test {
   Report report_;
 };
 
+TEST_F(Checks, NcclsOwnEncryptionDoesNotServe) {
+  CheckSecret(*patient_, &report_);
+  EXPECT_TRUE(report_.Says("ncclSetEncryption"));
+  EXPECT_EQ(report_.ExitCode(), 0);
+}
+
+TEST_F(Checks, EncryptionThatIsRequiredAndOffIsAProblem) {
+  patient_->options.require_encryption = true;
+  CheckSecret(*patient_, &report_);
+  EXPECT_TRUE(report_.Says("TCPX_REQUIRE_ENCRYPTION is on, and TCPX_ENCRYPT is not"));
+  EXPECT_EQ(report_.ExitCode(), 1);
+}
+
+TEST_F(Checks, EncryptionWithoutASecretIsAProblem) {
+  patient_->options.encrypt = patient_->options.require_encryption = true;
+  CheckSecret(*patient_, &report_);
+  EXPECT_TRUE(report_.Says("TCPX_SECRET_FILE names no secret"));
+  EXPECT_EQ(report_.ExitCode(), 1);
+}
+
 TEST_F(Checks, ConnectionsAreNotTracked) {
   CheckConntrack(*patient_, &report_);
   EXPECT_EQ(report_.ExitCode(), 0);

@@ -41,6 +41,16 @@ TEST(Flows, DirectionsThatDifferAreNamed) {
   EXPECT_TRUE(report.Says("the directions differ"));
 }
 
+// Whoever reaches the listener may ask.
+TEST(Facts, SayNothingOfTheSecret) {
+  Patient patient;
+  patient.options.secret_file = "/etc/tcpx/secret";
+  patient.options.linger_ns += 1;
+  const PeerFacts facts = OwnFacts(patient);
+  EXPECT_EQ(facts.parameters.count("TCPX_SECRET_FILE"), 0u);
+  EXPECT_EQ(facts.parameters.count("TCPX_LINGER"), 1u);
+}
+
 TEST(Flows, NoneTellNothing) {
   Report report;
   JudgeFlows({}, 4, kAdviceMs, &report);
