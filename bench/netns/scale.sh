@@ -43,6 +43,12 @@ sockets() {
     awk -v port=":$control_port" '$4 !~ port "$" && $5 !~ port "$"' | wc -l
 }
 packets() { echo $(($(counter "$1" IpInReceives) + $(counter "$1" IpOutRequests))); }
+# Seconds of a CPU so far: of net_bench, and of the processes that it has started.
+cpu() {
+  local one
+  for one in "$1" $(pgrep -P "$1"); do cut -d' ' -f14,15 "/proc/$one/stat"; done |
+    awk -v ticks="$(getconf CLK_TCK)" '{ sum += $1 + $2 } END { printf "%.2f", sum / ticks }'
+}
 counter() { netns_run "$1" nstat -asz "$2" | awk -v name="$2" '$1 == name { print $2 }'; }
 
 measure() {
@@ -69,6 +75,7 @@ measure() {
   printf '%d connections: %d sockets at a, %d at b; kernel %d bytes a socket, %s\n' "$count" "$state" \
     "$(sockets b)" $((kernel / (state > 0 ? 2 * state : 1))) \
     "listen overflows $(counter b TcpExtListenOverflows)"
+  printf '  CPU until then: %s s at a, %s s at b\n' "$(cpu "${pid[$count.a]}")" "$(cpu "${pid[$count.b]}")"
   if ((seconds >= 70)); then
     sent=$(packets a)
     sleep 60

@@ -16,10 +16,11 @@ void DialTurns::EndedInLoop(const std::string& peer, uint64_t dial) {
   Peer& at = found->second;
   const auto is_it = [dial](const Turn& turn) { return turn.dial == dial; };
   at.waiting.erase(std::remove_if(at.waiting.begin(), at.waiting.end(), is_it), at.waiting.end());
-  const auto turn = std::find_if(at.begun.begin(), at.begun.end(), is_it);
-  if (turn != at.begun.end()) {
-    at.lanes -= turn->lanes;
-    at.begun.erase(turn);
+  const auto begun = at.begun.find(dial);
+  if (begun != at.begun.end()) {
+    at.lanes -= begun->second;
+    at.begun.erase(begun);
+    at.stalled_at_ns = MonotonicNanos() + kStalledNs;
   }
   // Not at once: the next one, which may end at once too, is not to begin on this one's stack.
   ServeAtInLoop(peer, 0);
@@ -34,24 +35,23 @@ void DialTurns::ServeAtInLoop(const std::string& name, int64_t at_ns) {
 void DialTurns::ServeInLoop(const std::string& name) {
   Peer& peer = peers_[name];
   const int64_t now_ns = MonotonicNanos();
-  while (!peer.begun.empty() && peer.begun.front().until_ns <= now_ns) {
-    peer.lanes -= peer.begun.front().lanes;
-    peer.begun.pop_front();
+  if (peer.lanes > 0 && now_ns >= peer.stalled_at_ns) {
+    peer.begun.clear();
+    peer.lanes = 0;
   }
   while (!peer.waiting.empty() && (peer.lanes == 0 || peer.lanes + peer.waiting.front().lanes <= kLanesAtOnce)) {
-    Turn turn = std::move(peer.waiting.front());
+    const Turn turn = std::move(peer.waiting.front());
     peer.waiting.pop_front();
-    const std::function<void()> start = std::move(turn.start);
-    turn.until_ns = now_ns + kTurnNs;
+    if (peer.lanes == 0) peer.stalled_at_ns = now_ns + kStalledNs;
     peer.lanes += turn.lanes;
-    peer.begun.push_back(std::move(turn));
-    start();
+    peer.begun[turn.dial] = turn.lanes;
+    turn.start();
   }
   reactor_->CancelTimerInLoop(peer.timer);
-  if (peer.begun.empty()) {
+  if (peer.lanes == 0) {
     peers_.erase(name);
-  } else {
-    ServeAtInLoop(name, peer.begun.front().until_ns);
+  } else if (!peer.waiting.empty()) {
+    ServeAtInLoop(name, peer.stalled_at_ns);
   }
 }
 

@@ -7,7 +7,7 @@
 // Threads: the reactor.
 // Lifetime: borrows the reactor. CloseInLoop comes before the end.
 // Units:   nanoseconds.
-// Errors:  none: a dial that gets nowhere delays the others for kTurnNs only.
+// Errors:  none: where none ends for kStalledNs the next ones begin all the same.
 #ifndef TCPX_NET_SOCKET_CONNECT_DIAL_TURNS_H_
 #define TCPX_NET_SOCKET_CONNECT_DIAL_TURNS_H_
 
@@ -17,6 +17,7 @@
 #include <map>
 #include <string>
 
+#include "absl/container/flat_hash_map.h"
 #include "common/clock.h"
 #include "net_socket/engine/reactor.h"
 
@@ -26,8 +27,9 @@ class DialTurns {
  public:
   // Lanes to one peer at once: half of the room of an acceptor with 4096 descriptors.
   static constexpr int kLanesAtOnce = 512;
-  // For so long a dial that has not ended counts.
-  static constexpr int64_t kTurnNs = 2 * kSecond;
+  // Those that have begun count until they end. When none has ended for so long, they may wait for something that only
+  // a later one brings, and count no more. Too short: a busy peer gets all of them at once after all.
+  static constexpr int64_t kStalledNs = 5 * kSecond;
 
   explicit DialTurns(Reactor* reactor) : reactor_(reactor) {}
 
@@ -42,12 +44,12 @@ class DialTurns {
     uint64_t dial = 0;
     int lanes = 0;
     std::function<void()> start;
-    int64_t until_ns = 0;  // once it has begun
   };
   struct Peer {
     std::deque<Turn> waiting;
-    std::deque<Turn> begun;  // the oldest first
-    int lanes = 0;           // of those
+    absl::flat_hash_map<uint64_t, int> begun;  // their lanes
+    int lanes = 0;                             // of those
+    int64_t stalled_at_ns = 0;                 // if none ends before
     Reactor::TimerId timer{0, 0};
   };
 

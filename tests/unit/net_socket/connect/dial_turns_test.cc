@@ -92,7 +92,7 @@ TEST_F(DialTurnsTest, LanesCount) {
   EXPECT_EQ(1U, Begun());
 }
 
-TEST_F(DialTurnsTest, ADialThatGetsNowhereDelaysTheOthersForATime) {
+TEST_F(DialTurnsTest, WhereNoneEndsTheNextBeginAllTheSame) {
   reactor_.RunSync([&] {
     for (uint64_t dial = 0; dial < 2 * kMost; ++dial) AwaitInLoop("a", dial);
   });
