@@ -18,9 +18,9 @@ std::string Mib(int64_t bytes) { return absl::StrFormat("%.1f MiB", static_cast<
 
 void ReportSockets(const Plan& plan, Report* report) {
   const std::string lanes = plan.lanes_least == plan.lanes_most
-                                ? absl::StrCat(plan.lanes_most)
-                                : absl::StrCat(plan.lanes_most, " to ", plan.lanes_least);
-  report->Ok("socket", absl::StrFormat("%d: %d connections dialled and as many accepted, of %s lanes; %d health "
+                                ? Counted(plan.lanes_most, "lane")
+                                : absl::StrCat(plan.lanes_most, " to ", plan.lanes_least, " lanes");
+  report->Ok("socket", absl::StrFormat("%d: %d connections dialled and as many accepted, of %s; %d health "
                                        "sockets, %d listening",
                                        plan.sockets, plan.connections, lanes, plan.health, plan.listening));
   report->Ok("port", absl::StrFormat("%d to connect from towards one process, %d to listen on", plan.ports_to_a_peer,

@@ -67,6 +67,7 @@ TEST(Plan, AllToAllGrowsWithHosts) {
 TEST(Plan, LanesAreSharedWhereThereAreThousands) {
   PlanHost host;
   host.descriptors = 4096;
+  host.nics[0].hardware.speed_mbps = 100000;
   const Plan plan = MakePlan(Job(100, 8, 2, Pattern::kAllToAll), host);
   EXPECT_LT(plan.lanes_least, plan.lanes_most);
   EXPECT_LT(plan.lanes, plan.connections * plan.lanes_most);
