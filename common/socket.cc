@@ -128,10 +128,20 @@ absl::Status SetResetOnClose(int fd) {
   return ErrnoStatus(errno, "setting SO_LINGER to 0 seconds");
 }
 
+namespace {
+
+int WholeSeconds(int64_t timeout_ns) {
+  return static_cast<int>(std::clamp<int64_t>((timeout_ns + kSecond - 1) / kSecond, 2, 32767));
+}
+
+}  // namespace
+
+int KeepAliveSeconds(int64_t timeout_ns) { return std::max(1, WholeSeconds(timeout_ns) / 3); }
+
 absl::Status SetKeepAlive(int fd, int64_t timeout_ns) {
   // A third of the time idle, then up to ten probes: losses of 5 % each way then end a live connection once in 1e10.
-  const int seconds = static_cast<int>(std::clamp<int64_t>((timeout_ns + kSecond - 1) / kSecond, 2, 32767));
-  const int idle = std::max(1, seconds / 3);
+  const int seconds = WholeSeconds(timeout_ns);
+  const int idle = KeepAliveSeconds(timeout_ns);
   const int interval = std::max(1, seconds / 15);
   const int count = std::max(1, (seconds - idle) / interval);
   absl::Status status = SetInt(fd, IPPROTO_TCP, TCP_KEEPIDLE, idle, "TCP_KEEPIDLE");

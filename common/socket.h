@@ -59,9 +59,12 @@ absl::Status SetResetOnClose(int fd);
 // counts in whole seconds, so that is 2 s at the least), by TCP_USER_TIMEOUT while it is not. The latter also ends it
 // when a peer that lives reads nothing for as long: not for sockets that carry messages.
 absl::Status SetKeepAlive(int fd, int64_t timeout_ns);
+// From one probe of such a connection to the next while it is idle.
+int KeepAliveSeconds(int64_t timeout_ns);
 // An idle connection says something once a minute, so that what keeps state about it on the way (NAT, firewalls, load
 // balancers: from 240 s on) does not forget it. Never ends the connection within so many times 127 of silence.
-absl::Status SetIdleProbes(int fd, int64_t every_ns = int64_t{60} * 1000000000);
+inline constexpr int64_t kIdleProbeNs = int64_t{60} * 1000000000;
+absl::Status SetIdleProbes(int fd, int64_t every_ns = kIdleProbeNs);
 // The error a non-blocking connect ended with (SO_ERROR); OK when there is none. `what` opens the text.
 absl::Status TakeSocketError(int fd, absl::string_view what);
 

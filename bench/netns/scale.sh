@@ -3,7 +3,8 @@
 #
 #   bench/netns/scale.sh --plugin PATH [--connections N,N,...] [--lanes N] [options]
 #
-# Units:   bytes, seconds; memory of the kernel is the growth of Slab, of both hosts together.
+# Units:   bytes, seconds; memory of the kernel is the growth of Slab, of both hosts together. Packets of an idle host,
+#          sent and received, take a minute to be seen: --seconds 80.
 # Errors:  exit code 0 done, 1 the benchmark or the plugin failed, 2 wrong usage. A machine that forbids namespaces: a
 #          line "SKIPPED: reason".
 # Needs:   root, or namespaces of one's own; iproute2, awk. Leaves nothing behind.
@@ -36,16 +37,27 @@ find_net_bench
 netns_enter "$0" "$@"
 
 slab() { awk '$1 == "Slab:" { print 1024 * $2 }' /proc/meminfo; }
-sockets() { netns_run "$1" ss -tanH | awk -v port=":$control_port" '$4 !~ port "$" && $5 !~ port "$"' | wc -l; }
+# Of the plugin.
+sockets() {
+  netns_run "$1" ss -tanH exclude time-wait |
+    awk -v port=":$control_port" '$4 !~ port "$" && $5 !~ port "$"' | wc -l
+}
+packets() { echo $(($(counter "$1" IpInReceives) + $(counter "$1" IpOutRequests))); }
+# Seconds of a CPU so far: of net_bench, and of the processes that it has started.
+cpu() {
+  local one
+  for one in "$1" $(pgrep -P "$1"); do cut -d' ' -f14,15 "/proc/$one/stat"; done |
+    awk -v ticks="$(getconf CLK_TCK)" '{ sum += $1 + $2 } END { printf "%.2f", sum / ticks }'
+}
 counter() { netns_run "$1" nstat -asz "$2" | awk -v name="$2" '$1 == name { print $2 }'; }
 
 measure() {
-  local count=$1 before idle=0 state kernel now i
+  local count=$1 before idle=0 state kernel now i sent
   control_port=$((control_port + 1))
   before=$(slab)
-  serve "$count" "$control_port" --plugin "$plugin" --no-priority
+  serve "$count" "$control_port" --plugin "$plugin" --no-priority --timeout 300
   drive "$count" "10.0.0.2:$control_port" --plugin "$plugin" --mode idle --seconds "$seconds" --conns "$count" \
-    --no-priority --yield --json
+    --no-priority --yield --json --timeout 300
   state=0
   # All are up once their number no longer grows.
   for ((i = 0; i < 1200; ++i)); do
@@ -63,6 +75,14 @@ measure() {
   printf '%d connections: %d sockets at a, %d at b; kernel %d bytes a socket, %s\n' "$count" "$state" \
     "$(sockets b)" $((kernel / (state > 0 ? 2 * state : 1))) \
     "listen overflows $(counter b TcpExtListenOverflows)"
+  printf '  CPU until then: %s s at a, %s s at b\n' "$(cpu "${pid[$count.a]}")" "$(cpu "${pid[$count.b]}")"
+  if ((seconds >= 80)); then
+    # Each connection carries a few messages first.
+    sleep 15
+    sent=$(packets a)
+    sleep 60
+    printf '  host a idle: %d packets in 60 s\n' $(($(packets a) - sent))
+  fi
   wait "${pid[$count.a]}" || failed "net_bench ended with an error"
   awk -v count="$count" '
     function value(name,    at) {

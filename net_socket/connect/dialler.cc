@@ -25,6 +25,7 @@ class Dialler::Dial final : public DialLane::Owner, private HealthWaiters::Waite
   Dial(Dialler* dialler, uint64_t key, DialRequest request, std::shared_ptr<Result> result);
   ~Dial() override;
 
+  // Once it is its turn.
   void StartInLoop();
 
  private:
@@ -86,6 +87,7 @@ Dialler::Dial::~Dial() {
   runtime()->reactor.CancelTimerInLoop(bound_timer_);
   runtime()->reactor.CancelTimerInLoop(progress_timer_);
   LeaveHealth();
+  dialler_->turns_.EndedInLoop(request().handle.address.ToString(), key_);
 }
 
 void Dialler::Dial::LeaveHealth() {
@@ -292,6 +294,7 @@ std::unique_ptr<SendComm> Dialler::Dial::MakeComm() {
 void Dialler::Dial::Finish(absl::Status status) {
   if (finished_) return;
   finished_ = true;
+  dialler_->turns_.EndedInLoop(request().handle.address.ToString(), key_);
   std::unique_ptr<SendComm> comm;
   if (status.ok()) {
     comm = MakeComm();
@@ -309,7 +312,7 @@ void Dialler::Dial::Finish(absl::Status status) {
 }
 
 Dialler::Dialler(Runtime* runtime, const Secret* secret)
-    : runtime_(runtime), secret_(secret), log_(&runtime->reactor) {}
+    : runtime_(runtime), secret_(secret), log_(&runtime->reactor), turns_(&runtime->reactor) {}
 
 Dialler::~Dialler() = default;
 
@@ -327,7 +330,7 @@ absl::StatusOr<uint64_t> Dialler::Start(const DialRequest& request) {
     auto dial = std::make_unique<Dial>(this, key, request, result);
     Dial* raw = dial.get();
     dials_[key] = std::move(dial);
-    raw->StartInLoop();
+    turns_.AwaitInLoop(request.handle.address.ToString(), key, request.lanes, [raw] { raw->StartInLoop(); });
   });
   return key;
 }
@@ -372,7 +375,10 @@ void Dialler::Close() {
     for (auto& [key, result] : results_) keys.push_back(key);
   }
   for (uint64_t key : keys) Cancel(key);
-  runtime_->reactor.RunSync([this] { dials_.clear(); });
+  runtime_->reactor.RunSync([this] {
+    turns_.CloseInLoop();
+    dials_.clear();
+  });
 }
 
 }  // namespace tcpx

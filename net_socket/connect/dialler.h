@@ -4,8 +4,8 @@
 //          buffer, so nothing that is written there can be taken for a pointer, and a forgotten connect leaks nothing.
 //
 // Threads: Start, Take and Cancel from any; the rest in the reactor.
-// States:  lane 0 first (dial_lane.h), then the others and, where another dial has not brought it up yet, the health
-//          socket.
+// States:  its turn (dial_turns.h), lane 0 (dial_lane.h), then the others and, where another dial has not brought it up
+//          yet, the health socket.
 // Errors:  Take: kUnavailable with the address tried and the interface used; kInvalidArgument for an unknown key. A
 //          failed dial fails its communicator; one that gets nowhere is a WARN after 5 s (dial_log.h).
 #ifndef TCPX_NET_SOCKET_CONNECT_DIALLER_H_
@@ -23,6 +23,7 @@
 #include "net_socket/comm/send_comm.h"
 #include "net_socket/connect/dial_lane.h"
 #include "net_socket/connect/dial_log.h"
+#include "net_socket/connect/dial_turns.h"
 
 namespace tcpx {
 
@@ -59,6 +60,7 @@ class Dialler {
 
   // In the reactor.
   DialLog log_;
+  DialTurns turns_;
   // Of peers with two addresses, by the first: which one a dial has come to, so that the next begins there.
   absl::flat_hash_map<std::string, SocketAddress> reached_;
   absl::flat_hash_map<uint64_t, std::unique_ptr<Dial>> dials_;

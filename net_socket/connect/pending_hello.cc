@@ -27,11 +27,10 @@ size_t RoomForHellos() {
   return static_cast<size_t>(std::clamp(limit / 4, kHellosMin, kHellosMax));
 }
 
-// The kernel gives the lowest free number: below so high a one everything is taken. The last eighth is for the
-// process's own sockets and files.
+// The kernel gives the lowest free number: below so high a one everything is taken.
 bool DescriptorsAreScarce(int fd) {
   const long limit = DescriptorLimit();
-  return limit > 0 && fd >= limit - limit / 8;
+  return limit > 0 && fd >= limit - limit / PendingHellos::kSpareShare;
 }
 
 // A fresh socket has room for all that a handshake says.

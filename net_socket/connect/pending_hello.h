@@ -40,6 +40,9 @@ struct HelloSocket {
 
 class PendingHellos {
  public:
+  // One of so many parts of its descriptors, the last, a process keeps for its own sockets and files.
+  static constexpr long kSpareShare = 8;
+
   // `known`: whether the hello's ticket is one that is open.
   PendingHellos(Runtime* runtime, const Secret* secret, RejectedPeers* rejected, AcceptHandshake::Known known,
                 std::function<void(HelloSocket)> whole);

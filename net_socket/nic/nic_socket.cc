@@ -21,8 +21,6 @@
 namespace tcpx {
 namespace {
 
-// As NCCL's listening sockets; the kernel cuts it to net.core.somaxconn.
-constexpr int kBacklog = 16384;
 // Through a range, as long as others are met on the way.
 constexpr int kRounds = 10;
 
@@ -36,7 +34,7 @@ void TieTo(int fd, const std::string& device) {
 // and of two that do so at the same time both are.
 int BindAndListen(int fd, const SocketAddress& address, bool* raced) {
   if (bind(fd, address.sockaddr(), address.length()) != 0) return errno;
-  if (listen(fd, kBacklog) == 0) return 0;
+  if (listen(fd, kListenBacklog) == 0) return 0;
   *raced = *raced || errno == EADDRINUSE;
   return errno;
 }

@@ -23,6 +23,9 @@
 
 namespace tcpx {
 
+// Sockets that wait to be accepted, as NCCL's listening sockets; the kernel cuts it to net.core.somaxconn.
+inline constexpr int kListenBacklog = 16384;
+
 // Before connect: what `way` says; loopback is never tied.
 absl::Status BindToNic(int fd, const Nic& nic, const SocketAddress& peer, LeaveBy way);
 

@@ -46,7 +46,7 @@ WRONG = {
     "deploy/packaging/scripts/tcpx_default": {"--bogus": "on, off or status", "": "on, off or status"},
     "deploy/install.sh": {"--bogus": "unknown option --bogus", "": "usage:"},
     "net_bench": {"--bogus": "unknown option '--bogus'", "": "give a plugin", "--plugin": "--plugin needs a value"},
-    "tcpx_doctor": {"--bogus": "unknown option '--bogus'", "--ranks x": "--ranks", "hosts": "hosts"},
+    "tcpx_doctor": {"--bogus": "unknown option '--bogus'", "--ranks x": "--ranks", "hosts": "hosts", "plan": "plan needs --hosts"},
     "wire": {"--bogus": "unknown option --bogus", "": "two ends or more", "--seed": "--seed needs a value"},
 }
 for script in ("fused", "heal", "lossy", "paths", "qos", "shaped", "wired"):

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include <utility>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "bench/command_line/option_parser.h"
@@ -11,7 +13,7 @@ namespace doctor {
 
 namespace {
 
-// What comes before the options: nothing, "listen", "hosts FILE", "--hosts FILE", "--parameters", or a host.
+// What comes before the options: nothing, "listen", "plan", "hosts FILE", "--hosts FILE", "--parameters", or a host.
 absl::StatusOr<std::vector<std::string>> TakeWords(std::vector<std::string> arguments, Command* command) {
   if (arguments.empty() || arguments[0].empty()) return arguments;
   const std::string word = arguments[0];
@@ -19,6 +21,7 @@ absl::StatusOr<std::vector<std::string>> TakeWords(std::vector<std::string> argu
   if (word[0] == '-' && !hosts && word != "--parameters") return arguments;
   arguments.erase(arguments.begin());
   command->mode = word == "listen"         ? Mode::kListen
+                  : word == "plan"         ? Mode::kPlan
                   : hosts                  ? Mode::kHosts
                   : word == "--parameters" ? Mode::kParameters
                                            : Mode::kBetween;
@@ -29,6 +32,38 @@ absl::StatusOr<std::vector<std::string>> TakeWords(std::vector<std::string> argu
   command->hosts_file = arguments[0];
   arguments.erase(arguments.begin());
   return arguments;
+}
+
+// Of a host. More than anybody has, and few enough for a sum of all.
+constexpr int kRanksMax = 256;
+constexpr int kChannelsMax = 65536;
+
+absl::Status ParsePlan(const std::vector<std::string>& options, bench::OptionParser* parser, Command* command) {
+  PlanJob* const job = &command->job;
+  bool has_pattern = false;
+  parser->Flag("--quiet", &command->quiet);
+  parser->Number("--rtt-us", &command->rtt_us, 1, 10000000);
+  parser->Number("--hosts", &job->hosts, 2, 65536);
+  parser->Number("--ranks-per-host", &job->ranks, 1, kRanksMax);
+  parser->Number("--channels", &job->channels, 1, kChannelsMax);
+  parser->Value("--pattern", [job, &has_pattern](const std::string& name, const std::string& value) {
+    if (value != "ring" && value != "alltoall") {
+      return bench::WrongUsage(absl::StrCat(name, " is ring or alltoall, not '", value, "'"));
+    }
+    job->pattern = value == "ring" ? Pattern::kRing : Pattern::kAllToAll;
+    has_pattern = true;
+    return absl::OkStatus();
+  });
+  const absl::Status status = parser->Parse(options);
+  if (!status.ok()) return status;
+  const std::pair<bool, const char*> needed[] = {{job->hosts > 0, "--hosts"},
+                                                 {job->ranks > 0, "--ranks-per-host"},
+                                                 {job->channels > 0, "--channels"},
+                                                 {has_pattern, "--pattern"}};
+  for (const auto& [given, name] : needed) {
+    if (!given && !command->help && !command->version) return bench::WrongUsage(absl::StrCat("plan needs ", name));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -47,6 +82,10 @@ absl::StatusOr<Command> ParseCommand(const std::vector<std::string>& arguments) 
   parser.Flag("-h", &command.help);
   parser.Flag("--version", &command.version);
   parser.Flag("--json", &command.json);
+  if (command.mode == Mode::kPlan) {
+    const absl::Status status = ParsePlan(*options, &parser, &command);
+    return status.ok() ? absl::StatusOr<Command>(command) : status;
+  }
   if (command.mode == Mode::kParameters) {
     const absl::Status status = parser.Parse(*options);
     return status.ok() ? absl::StatusOr<Command>(command) : status;

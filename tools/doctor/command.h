@@ -16,7 +16,17 @@ namespace doctor {
 
 inline constexpr int kDoctorPort = 17617;
 
-enum class Mode { kHere, kListen, kBetween, kHosts, kParameters };
+enum class Mode { kHere, kListen, kBetween, kHosts, kParameters, kPlan };
+
+enum class Pattern { kRing, kAllToAll };
+
+// A job that is to be planned.
+struct PlanJob {
+  int hosts = 0;
+  int ranks = 0;     // of each host
+  int channels = 0;  // of the ring, or of each pair of ranks
+  Pattern pattern = Pattern::kRing;
+};
 
 struct Command {
   Mode mode = Mode::kHere;
@@ -38,6 +48,7 @@ struct Command {
   int rtt_us = 500;    // towards the other hosts, for the buffers
   std::string plugin;  // a file instead of what NCCL would look for
   std::string nccl;
+  PlanJob job;  // kPlan
 };
 
 // How kHosts starts a command on a host: by srun inside a job of Slurm's, else by ssh.

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "common/clock.h"
 #include "common/socket.h"
 #include "net_socket/nic/path_profile.h"
 #include "tools/doctor/local_checks.h"
@@ -15,8 +16,7 @@ namespace {
 
 constexpr char kIpv4[] = "/proc/sys/net/ipv4/";
 constexpr char kNetfilter[] = "/proc/sys/net/netfilter/";
-// Idle lanes say something once a minute (SetIdleProbes).
-constexpr int64_t kIdleProbeSeconds = 60;
+constexpr int64_t kIdleProbeSeconds = kIdleProbeNs / kSecond;
 constexpr int64_t kFlowsWanted = 65536;
 constexpr int64_t kPortsWanted = 2048;
 

@@ -19,6 +19,8 @@
 #include "tools/doctor/local_checks.h"
 #include "tools/doctor/parameters.h"
 #include "tools/doctor/patient.h"
+#include "tools/doctor/plan.h"
+#include "tools/doctor/plan_host.h"
 
 namespace tcpx {
 namespace doctor {
@@ -51,6 +53,17 @@ int ExamineBetween(const Command& command) {
   return report.ExitCode();
 }
 
+int ShowPlan(const Command& command) {
+  Report report;
+  ReadNcclConf(&report);
+  const Plan plan = MakePlan(command.job, ReadPlanHost(*Examine(command)));
+  ReportPlan(command.job, plan, &report);
+  const std::string head = absl::StrCat("\"version\": ", JsonText(kVersion), ", \"host\": ", JsonText(HostName()), ", ",
+                                        PlanJson(command.job, plan));
+  fputs((command.json ? ReportJson(report, head) : ReportText(report, command.quiet)).c_str(), stdout);
+  return report.ExitCode();
+}
+
 int ShowParameters(const Command& command) {
   Report ignored;
   Origins origins;
@@ -75,6 +88,8 @@ int Run(const Command& command) {
       return ExamineBetween(command);
     case Mode::kHosts:
       return ExamineHosts(command);
+    case Mode::kPlan:
+      return ShowPlan(command);
   }
   return kExitUsage;
 }

@@ -14,6 +14,7 @@ usage: tcpx_doctor [OPTION...]              this machine, or this container
                                             "NAME [ADDRESS]" on each line
        tcpx_doctor --parameters [--json]    every parameter, its value, and
                                             where it comes from
+       tcpx_doctor plan OPTION...           what a job would take of each host
 
   --ranks N      judge for N ranks on this host (default: what the launcher's
                  variables say, else 1)
@@ -41,6 +42,16 @@ usage: tcpx_doctor [OPTION...]              this machine, or this container
                  --ntasks=1 --nodelist={host}")
   --remote TEXT  --hosts: the doctor there ("tcpx_doctor"), and variables in
                  front of it ("env A=B /opt/tcpx_doctor")
+
+  --hosts N           plan: hosts like this one (2 or more)
+  --ranks-per-host N  plan: ranks of each host (1 to 256)
+  --channels N        plan: channels (1 to 65536; NCCL has up to 64)
+  --pattern P         plan: ring, or alltoall: each rank with all ranks of
+                      other hosts, by so many channels
+
+plan says what each host has then: sockets, ports, descriptors, memory,
+keepalive packets, time to connect; and which limit of this host is reached
+first, and what to set. It takes --rtt-us, --json and --quiet, too.
 
 HOST asks, for each pair of interfaces: is it reachable, round trip, path MTU,
 is a DSCP kept; then whether clocks, secrets and parameters agree, and, through

@@ -99,6 +99,40 @@ TEST(Command, HelpNamesEveryOption) {
   }
 }
 
+TEST(Command, PlansAJob) {
+  const auto plan = ParseCommand(
+      {"plan", "--hosts", "64", "--ranks-per-host=8", "--channels", "2", "--pattern", "alltoall", "--json"});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->mode, Mode::kPlan);
+  EXPECT_EQ(plan->job.hosts, 64);
+  EXPECT_EQ(plan->job.ranks, 8);
+  EXPECT_EQ(plan->job.channels, 2);
+  EXPECT_EQ(plan->job.pattern, Pattern::kAllToAll);
+  EXPECT_TRUE(plan->json);
+}
+
+TEST(Command, SaysWhatAPlanLacks) {
+  const std::vector<std::string> whole = {"plan", "--hosts",   "2",   "--ranks-per-host", "1", "--channels",
+                                          "1",    "--pattern", "ring"};
+  ASSERT_TRUE(ParseCommand(whole).ok());
+  for (size_t i = 1; i < whole.size(); i += 2) {
+    std::vector<std::string> part = whole;
+    part.erase(part.begin() + static_cast<int>(i), part.begin() + static_cast<int>(i) + 2);
+    const auto command = ParseCommand(part);
+    ASSERT_FALSE(command.ok()) << whole[i];
+    EXPECT_EQ(command.status().message(), "plan needs " + whole[i]);
+    for (const char* wrong : {"0", "star"}) {
+      part = whole;
+      part[i + 1] = wrong;
+      const auto refused = ParseCommand(part);
+      ASSERT_FALSE(refused.ok()) << whole[i] << wrong;
+      EXPECT_TRUE(absl::StrContains(refused.status().message(), whole[i])) << refused.status();
+    }
+  }
+  EXPECT_FALSE(ParseCommand({"plan", "--port", "1"}).ok());
+  EXPECT_TRUE(ParseCommand({"plan", "--help"}).ok());
+}
+
 }  // namespace
 }  // namespace doctor
 }  // namespace tcpx

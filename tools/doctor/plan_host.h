@@ -1,0 +1,19 @@
+// plan_host.h: this host, as a plan (plan.h) takes it.
+//
+// Threads: one. Units: as plan.h.
+// Errors:  what can't be read is unknown.
+#ifndef TCPX_TOOLS_DOCTOR_PLAN_HOST_H_
+#define TCPX_TOOLS_DOCTOR_PLAN_HOST_H_
+
+#include "tools/doctor/patient.h"
+#include "tools/doctor/plan.h"
+
+namespace tcpx {
+namespace doctor {
+
+PlanHost ReadPlanHost(const Patient& patient);
+
+}  // namespace doctor
+}  // namespace tcpx
+
+#endif  // TCPX_TOOLS_DOCTOR_PLAN_HOST_H_
