@@ -2,9 +2,10 @@
 
 namespace tcpx {
 namespace doctor {
+namespace {
 
-const char* UsageText() {
-  return R"(tcpx_doctor: what the plugin would do here, and what would keep it from working
+constexpr char kUsage[] =
+    R"(tcpx_doctor: what the plugin would do here, and what would keep it from working
 
 usage: tcpx_doctor [OPTION...]              this machine, or this container
        tcpx_doctor listen [OPTION...]       answers another doctor
@@ -61,7 +62,10 @@ docs/doctor.md explains every line.
 
 exit code: 0 no problem; 1 a problem; 2 wrong usage
 )";
-}
+
+}  // namespace
+
+const char* UsageText() { return kUsage; }
 
 }  // namespace doctor
 }  // namespace tcpx
