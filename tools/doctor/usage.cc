@@ -2,10 +2,10 @@
 
 namespace tcpx {
 namespace doctor {
-
 namespace {
 
-constexpr char kUsage[] = R"(tcpx_doctor: what the plugin would do here, and what would keep it from working
+constexpr char kUsage[] =
+    R"(tcpx_doctor: what the plugin would do here, and what would keep it from working
 
 usage: tcpx_doctor [OPTION...]              this machine, or this container
        tcpx_doctor listen [OPTION...]       answers another doctor
