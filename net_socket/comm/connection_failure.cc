@@ -102,33 +102,41 @@ void ConnectionFailure::FailFound(absl::Status status, int lane) {
 
 Arbiter::Finding ConnectionFailure::LookAtLane(int lane, int64_t now_ns) {
   const Arbiter::Finding finding = healing_->LookAt(lane, now_ns);
-  const bool warns = healing_->Judge([now_ns](Arbiter* arbiter) { return arbiter->Warns(now_ns); });
-  const Verdict verdict = JudgeVain({vain(), ThisProcessName(), PeerName(*setup_)});
-  if (warns) {
-    TCPX_WARN_TO(
-        setup_->communicator->log, "%s",
-        Report(VerdictPrefix(verdict) +
-                   "lanes get one socket after the other, and none has moved a byte for seconds; they are tried "
-                   "on, ever more slowly, for TCPX_PEER_TIMEOUT in all",
-               lane));
+  const auto warning = healing_->Judge([now_ns](Arbiter* arbiter) { return arbiter->Warns(now_ns); });
+  if (warning.lane >= 0) WarnOf(warning);
+  if (finding == Arbiter::Finding::kVain) FailInVain(lane);
+  return finding;
+}
+
+void ConnectionFailure::WarnOf(const Arbiter::Warning& warning) {
+  const Vain vain = healing_->Judge([&](Arbiter* arbiter) { return arbiter->vain(warning.lane); });
+  const std::string verdict = VerdictPrefix(JudgeVain({vain, ThisProcessName(), PeerName(*setup_)}));
+  const char* what = "the lane gets one socket after the other, and none lasts; it is tried on, ever more slowly";
+  if (warning.waits) {
+    what =
+        "the lane gets one socket after the other, and none has moved a byte for seconds; it is tried on, ever more "
+        "slowly, for TCPX_PEER_TIMEOUT in all";
   }
-  if (finding != Arbiter::Finding::kVain) return finding;
+  if (warning.lost) {
+    what =
+        "the lane was lost and has found no other socket for TCPX_PEER_TIMEOUT: new connections between the two "
+        "addresses fail; it is tried on";
+  }
+  TCPX_WARN_TO(setup_->communicator->log, "%s", Report(verdict + what, warning.lane));
+}
+
+void ConnectionFailure::FailInVain(int lane) {
+  const Vain vain = healing_->Judge([lane](Arbiter* arbiter) { return arbiter->vain(lane); });
   const double seconds = static_cast<double>(setup_->runtime->options.peer_timeout_ns) * 1e-9;
   FailureKind kind = FailureKind::kSilence;
-  if (verdict.cause == Cause::kPathLosesLarge) kind = FailureKind::kLarge;
-  if (verdict.cause == Cause::kFlowsReset) kind = FailureKind::kResets;
+  if (vain == Vain::kSilent) kind = FailureKind::kLarge;
+  if (vain == Vain::kReset) kind = FailureKind::kResets;
   FailFound(
       FailureOf(kind, absl::StrFormat("the lane has had something to send, and has moved no byte by any socket for "
                                       "%.1f s (TCPX_PEER_TIMEOUT): look for a wrong MTU, a firewall or a load "
                                       "balancer between the two addresses",
                                       seconds)),
       lane);
-  return finding;
-}
-
-Vain ConnectionFailure::vain() const {
-  if (healing_ == nullptr) return Vain::kNone;
-  return healing_->Judge([](Arbiter* arbiter) { return arbiter->vain(); });
 }
 
 void ConnectionFailure::FailWithPeer(const std::string& cause) {

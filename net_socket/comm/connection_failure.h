@@ -68,8 +68,6 @@ class ConnectionFailure final : public LaneOwner {
   // Of a lane that heals: another look, in the reactor. Where no socket of it moves a byte, that is reported, and in
   // time the connection fails.
   Arbiter::Finding LookAtLane(int lane, int64_t now_ns);
-  // What sockets in a row that move nothing have in common.
-  Vain vain() const;
   // Null: no lane gets another socket.
   LaneHealing* healing() const { return healing_; }
   // What housekeeping has found, or heard. Where it is failing, that is a reason, and what was found first is reported.
@@ -111,6 +109,8 @@ class ConnectionFailure final : public LaneOwner {
     int lane = kNoLane;
   };
 
+  void WarnOf(const Arbiter::Warning& warning);
+  void FailInVain(int lane);
   void AwaitReason(absl::Status status, int lane);
   // With what is known by now.
   void FailKnown(absl::Status status, int lane, Noise noise);

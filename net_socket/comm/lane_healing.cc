@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/socket.h"
@@ -44,11 +45,12 @@ bool LaneHealing::Note(LaneTable::Why by, const absl::Status& why, int lane, Arb
   *first = loss == LaneTable::Loss::kNoted;
   setup_->activity->Note();
   if (*first) Judge([&](Arbiter* arbiter) { arbiter->Lost(lane, how); });
-  if (*first && MayTell(lane)) {
-    TCPX_INFO_TO(setup_->communicator->log, "comm %x %s device %d: lane %d to %s %s and will be resumed: %s",
+  std::string more;
+  if (*first && MayTell(lane, &more)) {
+    TCPX_INFO_TO(setup_->communicator->log, "comm %x %s device %d: lane %d to %s %s and will be resumed: %s%s",
                  setup_->communicator->id, DirectionName(direction_), setup_->device, lane,
                  setup_->lanes[static_cast<size_t>(lane)].peer.ToString(),
-                 by == LaneTable::Why::kDied ? "is lost" : "is let go", std::string(why.message()));
+                 by == LaneTable::Why::kDied ? "is lost" : "is let go", std::string(why.message()), more);
   }
   return loss != LaneTable::Loss::kRefused;
 }
@@ -60,6 +62,7 @@ bool LaneHealing::LetGo(const absl::Status& why, int lane, Arbiter::Loss how) {
 
 void LaneHealing::NoteSocket(int lane, uint64_t position, bool owes) {
   Judge([&](Arbiter* arbiter) { arbiter->Back(lane, {position, owes}, MonotonicNanos()); });
+  setup_->activity->Note();  // A look may have found it idle before it is given what is to be sent again.
 }
 
 Arbiter::Finding LaneHealing::LookAt(int lane, int64_t now_ns) {
@@ -84,8 +87,15 @@ Arbiter::Finding LaneHealing::LookAt(int lane, int64_t now_ns) {
   return finding;
 }
 
-bool LaneHealing::MayTell(int lane) {
-  return Judge([&](Arbiter* arbiter) { return arbiter->MayTell(lane, MonotonicNanos()); });
+bool LaneHealing::MayTell(int lane, std::string* more) {
+  int untold = 0;
+  const bool may = Judge([&](Arbiter* arbiter) {
+    const bool may_tell = arbiter->MayTell(lane, MonotonicNanos());
+    if (may_tell) untold = arbiter->TakeUntold();
+    return may_tell;
+  });
+  if (untold > 0) *more = absl::StrCat(" (and ", untold, " more such lines)");
+  return may;
 }
 
 bool LaneHealing::Lose(const absl::Status& why, int lane) {

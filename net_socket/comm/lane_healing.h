@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -60,8 +61,8 @@ class LaneHealing {
   void NoteSocket(int lane, uint64_t position, bool owes);
   // A look at what a lane with a place holds, or waits for.
   Arbiter::Finding LookAt(int lane, int64_t now_ns);
-  // Whether its line may go to the log just now.
-  bool MayTell(int lane);
+  // Whether its line may go to the log just now. *more: what to add to it, of lines that might not.
+  bool MayTell(int lane, std::string* more);
   // The lane has got it, or one after it was closed, or its first. By what moves the lane.
   void Back(int lane) { lanes_.Back(lane); }
   // Its sender closes it, and may open it again: no loss. False: it is lost, or the sender has no other.

@@ -235,6 +235,7 @@ bool SendComm::SendsAgain() {
   bool more = false;
   const absl::Status sealed = failed() ? absl::OkStatus() : lanes_.express().SendAgainUnasked(&more);
   if (!sealed.ok()) failure().FailFound(sealed, 0);
+  if (!more) setup().activity->Note();  // It may hold now what no look has seen.
   return more;
 }
 

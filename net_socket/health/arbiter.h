@@ -9,6 +9,7 @@
 #define TCPX_NET_SOCKET_HEALTH_ARBITER_H_
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "net_socket/health/lane_liveness.h"
@@ -29,16 +30,14 @@ bool IsGone(const ProcessEvidence& process);
 // Refusals by a port in a row.
 class Refusals {
  public:
-  // One more: for how long there was nothing else.
-  int64_t ForNs(int64_t now_ns) {
-    if (since_ns_ == 0) since_ns_ = now_ns;
-    return now_ns - since_ns_;
-  }
+  // One more: for how long there was nothing else. One long after the one before begins anew.
+  int64_t ForNs(int64_t now_ns);
   // Something else has come.
   void Forget() { since_ns_ = 0; }
 
  private:
   int64_t since_ns_ = 0;  // 0: none
+  int64_t latest_ns_ = 0;
 };
 
 // What sockets in a row that move no byte have in common.
@@ -94,11 +93,24 @@ class Arbiter {
     return none_since_ns != 0 && now_ns - none_since_ns >= alone_ns_;
   }
 
-  // Whether what becomes of the lane's sockets is told just now.
+  // Whether what becomes of the lane's sockets is told just now: some lines at once, and then one a second.
   bool MayTell(int lane, int64_t now_ns);
-  // True once, when a lane has moved no byte by any socket for long.
-  bool Warns(int64_t now_ns);
+  // How many lines were not told since the latest call.
+  int TakeUntold() { return std::exchange(untold_, 0); }
+  // What a WARN is due for.
+  struct Warning {
+    int lane = -1;       // none
+    bool lost = false;   // it finds no other socket
+    bool waits = false;  // it has something to move
+  };
+  // Once for each stretch of time in which a lane has moved no byte by any socket for long, or has found none.
+  Warning Warns(int64_t now_ns);
+  Vain vain(int lane) const;
+  // Of the lane that has moved nothing for longest.
   Vain vain() const;
+  // A lane with something to move has another socket, or waits for it, and nothing has moved on it yet: what is wrong
+  // with it will be known in a moment.
+  bool Unsettled(int64_t now_ns) const;
   // How many sockets in a row, and since when.
   int vain_sockets(int lane) const { return at(lane).vain; }
 
@@ -115,8 +127,13 @@ class Arbiter {
     bool probed = false;    // its window is probed often
     bool counts = true;     // the next Back is one after a loss, here or at the peer
     Loss loss = Loss::kOther;
-    int still = 0;  // sockets in a row that moved nothing
-    int vain = 0;   // the same, of those that had something to move
+    int still = 0;         // sockets in a row that moved nothing, soon after each other
+    int vain = 0;          // the same, of those that had something to move
+    int sockets = 0;       // with something to move since it moved last, whatever ended the ones before
+    bool fresh = false;    // nothing was seen to move on its socket yet, or it has none
+    int64_t still_ns = 0;  // since when `still` counts
+    int64_t back_ns = 0;   // the latest Back
+    int64_t lost_ns = 0;   // the first look since it was lost; 0: it is not
     int64_t dialled_ns = 0;
   };
 
@@ -124,13 +141,16 @@ class Arbiter {
   const Lane& at(int lane) const { return lanes_[static_cast<size_t>(lane)]; }
   static void Progress(Lane* lane, int64_t now_ns);
   static void See(Lane* lane, int64_t now_ns);
+  Warning WarningOf(int lane, int64_t now_ns) const;
 
   const int64_t silence_ns_;
   const int64_t alone_ns_;
   std::vector<Lane> lanes_;
   Refusals refusals_;
   int64_t vain_dial_ns_ = 0;
-  int64_t told_ns_ = 0;
+  int64_t told_ns_ = 0;   // the latest line of a lane whose sockets move nothing
+  int64_t lines_ns_ = 0;  // up to now, less what may be told at once
+  int untold_ = 0;
   bool warned_ = false;
 };
 

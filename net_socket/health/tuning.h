@@ -23,6 +23,9 @@ inline constexpr int64_t kDiallerGivesUpNs = 2 * kSecond;
 // A lost health socket is given up only if no lane was heard for so long; lanes are probed every 2 s meanwhile. [ns]
 inline constexpr int64_t kHeardNs = 5 * kSecond;
 
+// A peer whose window is shut waits itself if it was heard within this part of TCPX_PEER_TIMEOUT. [parts]
+inline constexpr int64_t kHeardParts = 2;
+
 // == docs/healing.md: silence, and sockets in vain
 
 // From one look at a lane to the next. [ns]
@@ -39,17 +42,23 @@ inline constexpr uint32_t kUnansweredMin = 2;
 // healing_gone_test: with the kernel's own pauses of up to 2 minutes a flow that was forgotten meanwhile is found no
 // sooner]
 inline constexpr int64_t kProbeNs = kSecond;
+// So long after it is due, and a round trip, the answer to such a probe is missing. [ns]
+inline constexpr int64_t kProbeAnswerNs = 300 * kMillisecond;
 // The same after probing has ended: the kernel's own. [ns]
 inline constexpr int64_t kProbeFreelyNs = 120 * kSecond;
 // A socket of a lane is dialled no sooner after the one before, doubled by each that moves no byte. [ns]
 inline constexpr int64_t kBetweenDialsNs = 10 * kMillisecond;
-// The most that this grows to. [ns; killed_sockets_test: with 2 s a socket that dies each 2 ms, on a busy machine, moved
-// nothing for 7 s]
+// The most that this grows to. [ns; killed_sockets_test: with 2 s a socket that dies each 2 ms, on a busy machine,
+// moved nothing for 7 s]
 inline constexpr int64_t kBetweenDialsMaxNs = 500 * kMillisecond;
+// So often it is doubled at the most. [times]
+inline constexpr int kDoublingsMax = 10;
 // From one such dial of a connection to the next: 20 a second. [ns]
 inline constexpr int64_t kVainDialsNs = 50 * kMillisecond;
 // Sockets of a lane in a row that moved no byte, from which on the log gets one line a second, and a cause. [sockets]
 inline constexpr int kVainMin = 2;
+// So many lines of a connection's sockets go to the log at once; after them one a second. [lines]
+inline constexpr int64_t kLinesAtOnce = 20;
 // From one such line to the next. [ns]
 inline constexpr int64_t kVainLinesNs = kSecond;
 // A lane that has moved no byte by any socket for so long is a WARN. [ns]

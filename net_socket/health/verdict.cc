@@ -163,12 +163,13 @@ Verdict JudgeStall(const StallEvidence& evidence) {
   if (verdict.undecided) return verdict;
   verdict = JudgePath(evidence);
   if (verdict.cause != Cause::kNone) return verdict;
-  verdict = JudgeHere(evidence);
+  if (!evidence.unsettled) verdict = JudgeHere(evidence);
   if (verdict.cause != Cause::kNone) return verdict;
   verdict = JudgeProcess(evidence);
   if (verdict.cause != Cause::kNone) return verdict;
-  // Of a host that hears nothing something may still come, which is no answer.
-  verdict.undecided = evidence.unheard_ms > 0;
+  // Of a host that hears nothing something may still come, which is no answer; nor is what comes between two sockets of
+  // a lane.
+  verdict.undecided = evidence.unheard_ms > 0 || evidence.unsettled;
   if (verdict.undecided) return verdict;
   if (evidence.peer != nullptr && evidence.unanswered_ms < kUnansweredMs) return JudgeNews(evidence);
   return {};

@@ -183,6 +183,15 @@ TEST_F(HealingHealthTest, IsNotMuteOnceAllIsHeard) {
   }
 }
 
+// Who is told that a notice is out tells its peer in no other way.
+TEST_F(HealingHealthTest, WhatIsDroppedIsNotSaid) {
+  const OwnedFd deaf = JoinDeaf();
+  int said = 0;
+  while (said < 17000 && near_->members().Notify(Id(1), std::string(512, 'x'))) ++said;
+  EXPECT_GT(said, 1000);
+  EXPECT_LT(said, 17000);
+}
+
 TEST_F(HealingHealthTest, WhatIsAskedOfABusyPeerArrives) {
   const OwnedFd deaf = JoinDeaf();
   size_t due = FillSocket(near_fd_);
