@@ -189,6 +189,11 @@ void SendComm::PeerGone(absl::Status status, int lane, bool in_order) {
   peer_loss_.Note(std::move(status), lane, in_order);
 }
 
+bool SendComm::LaneBroke(const absl::Status& status, int lane, bool in_order) {
+  if (in_order && healing() != nullptr) healing()->Judge([lane](Arbiter* arbiter) { arbiter->Ended(lane); });
+  return failure().LoseLane(status, lane);
+}
+
 void SendComm::FailIfPeerGone() {
   if (peer_loss_.known()) failure().Fail(peer_loss_.status(), peer_loss_.lane());
 }

@@ -26,8 +26,12 @@ int64_t SenderHealing::DialAtNs(int lane) {
   return parts_.healing->Judge([lane](Arbiter* arbiter) { return arbiter->DialAtNs(lane, MonotonicNanos()); });
 }
 
+int64_t SenderHealing::RedialAtNs() {
+  return parts_.healing->Judge([](Arbiter* arbiter) { return arbiter->RedialAtNs(MonotonicNanos()); });
+}
+
 bool SenderHealing::DialRefused(bool up) {
-  return parts_.healing->Judge([up](Arbiter* arbiter) { return arbiter->Refused(up, MonotonicNanos()); });
+  return parts_.healing->Judge([up](Arbiter* arbiter) { return arbiter->Refused(up, false, MonotonicNanos()); });
 }
 
 void SenderHealing::DialNotRefused() {

@@ -35,6 +35,7 @@ class SenderHealing final : public RedialledLanes {
   void LeavesPath(int lane, const absl::Status& why) override;
   bool LanesOverdue() override { return parts_.healing->Overdue(); }
   int64_t DialAtNs(int lane) override;
+  int64_t RedialAtNs() override;
   bool DialRefused(bool up) override;
   void DialNotRefused() override;
   void LaneRefused(int lane) override { parts_.lanes->rates().Refused(lane - 1); }

@@ -55,6 +55,7 @@ void Arbiter::Back(int lane, const Stream& stream, int64_t now_ns) {
   one.looked = one.probed = false;
   one.idle_looks = 0;
   one.lost_ns = 0;
+  one.ended = false;
   if (moved) Progress(&one, now_ns);
   // One that lived for long without anything to move did well.
   if (now_ns - before_ns > tuning::kNotLookedNs) one.still = 0;
@@ -121,17 +122,20 @@ int64_t Arbiter::DialAtNs(int lane, int64_t now_ns) {
     const int64_t pause_ns = tuning::kBetweenDialsNs << std::min(one.still, tuning::kDoublingsMax);
     at_ns = std::max(at_ns, one.dialled_ns + std::min(pause_ns, tuning::kBetweenDialsMaxNs));
   }
-  if (one.still > 0) {
-    at_ns = std::max(at_ns, vain_dial_ns_ + tuning::kVainDialsNs);
-    vain_dial_ns_ = at_ns;
-  }
+  if (one.still > 0) at_ns = RedialAtNs(at_ns);
   one.dialled_ns = at_ns;
   return at_ns;
 }
 
-bool Arbiter::Refused(bool up, int64_t now_ns) {
+int64_t Arbiter::RedialAtNs(int64_t now_ns) {
+  vain_dial_ns_ = std::max(now_ns, vain_dial_ns_ + tuning::kVainDialsNs);
+  return vain_dial_ns_;
+}
+
+bool Arbiter::Refused(bool up, bool in_order, int64_t now_ns) {
   ProcessEvidence process;
   process.up = up;
+  process.in_order = in_order || std::any_of(lanes_.begin(), lanes_.end(), [](const Lane& lane) { return lane.ended; });
   process.refused_ns = refusals_.ForNs(now_ns);
   if (up) refusals_.Forget();
   return IsGone(process);

@@ -84,8 +84,13 @@ class Arbiter {
 
   // When the lane may be dialled, from now on; it will be.
   int64_t DialAtNs(int lane, int64_t now_ns);
-  // A dial was refused. True: the process is gone. `up`: a socket of it is up.
-  bool Refused(bool up, int64_t now_ns);
+  // The same of any lane whose dial has come to nothing, or goes by another path too.
+  int64_t RedialAtNs(int64_t now_ns);
+  // The lane's socket has ended in order, as those of a process that ends.
+  void Ended(int lane) { at(lane).ended = true; }
+  // A dial was refused. True: the process is gone. `up`: a socket of it is up. `in_order`: another that was lost has
+  // ended in order.
+  bool Refused(bool up, bool in_order, int64_t now_ns);
   // A dial has come to something else.
   void NotRefused() { refusals_.Forget(); }
   // No lane has been up since then (0: one is), for too long.
@@ -130,6 +135,7 @@ class Arbiter {
     int still = 0;         // sockets in a row that moved nothing, soon after each other
     int vain = 0;          // the same, of those that had something to move
     int sockets = 0;       // with something to move since it moved last, whatever ended the ones before
+    bool ended = false;    // its socket, in order
     bool fresh = false;    // nothing was seen to move on its socket yet, or it has none
     int64_t still_ns = 0;  // since when `still` counts
     int64_t back_ns = 0;   // the latest Back

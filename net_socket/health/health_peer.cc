@@ -78,7 +78,7 @@ void HealthPeer::UpInLoop(OwnedFd fd, const HealthSettings& settings, Seals seal
   waits_.Begin();
   LaneTcpInfo info;
   if (socket_.ReadTcp(&info)) rtt_ns_ = info.rtt_us * kMicrosecond;
-  redials_.NotRefused();
+  redials_.arbiter().NotRefused();
   if (!reactor_->WatchInLoop(number, EPOLLIN | EPOLLRDHUP, this).ok()) EndInLoop();
   socket_.FlushInLoop();
   waiters_.TellInLoop();
@@ -208,15 +208,29 @@ void HealthPeer::LostInLoop() {
   AwaitAnotherInLoop();
   const absl::Status end = socket_.end().status;
   lost_in_order_ = end.ok();
-  TCPX_INFO("the health socket %s %s is lost and will be %s: %s", dialled_ ? "to" : "from", peer_,
-            dialled_ ? "dialled again" : "waited for", end.ok() ? "it ended" : std::string(end.message()));
+  redials_.arbiter().Lost(0, Arbiter::Loss::kDied);
+  if (redials_.arbiter().MayTell(0, lost_since_ns_)) {
+    TCPX_INFO("the health socket %s %s is lost and will be %s: %s", dialled_ ? "to" : "from", peer_,
+              dialled_ ? "dialled again" : "waited for", end.ok() ? "it ended" : std::string(end.message()));
+  }
   members_.TellAll([](HealthUser* user) { user->HealthLost(); });
   if (dialled_) RedialInLoop();
   if (lost_in_order_ && !dialled_) keeper_->DiedInLoop(*this, true);
 }
 
 void HealthPeer::BackInLoop() {
-  TCPX_INFO("the health socket %s %s is back", dialled_ ? "to" : "from", peer_);
+  const int64_t now_ns = MonotonicNanos();
+  Arbiter& arbiter = redials_.arbiter();
+  arbiter.Back(0, {}, now_ns);
+  if (arbiter.MayTell(0, now_ns)) {
+    TCPX_INFO("the health socket %s %s is back", dialled_ ? "to" : "from", peer_);
+  }
+  if (arbiter.Warns(now_ns).lane == 0) {
+    TCPX_WARN(
+        "the health socket %s %s is lost and comes back again and again: look for a firewall or a load balancer "
+        "that resets it; it is dialled ever more slowly",
+        dialled_ ? "to" : "from", peer_);
+  }
   bool counts = true;
   members_.TellAll([&](HealthUser* user) { user->HealthBack(std::exchange(counts, false)); });
   if (telling_ != nullptr) StopTellingInLoop();

@@ -55,21 +55,34 @@ TEST(ArbiterTest, AnEndIsBelievedAfterSomeRoundTrips) {
 
 TEST(ArbiterTest, RefusalsCountFromTheLastSocketOn) {
   Arbiter arbiter(1, kTimeoutNs, kAloneNs);
-  EXPECT_FALSE(arbiter.Refused(false, kStartNs));
-  EXPECT_FALSE(arbiter.Refused(true, kStartNs + 20 * kSecond)) << "a socket is up";
-  EXPECT_FALSE(arbiter.Refused(false, kStartNs + 21 * kSecond));
-  EXPECT_TRUE(arbiter.Refused(false, kStartNs + 22 * kSecond));
+  EXPECT_FALSE(arbiter.Refused(false, false, kStartNs));
+  EXPECT_FALSE(arbiter.Refused(true, false, kStartNs + 20 * kSecond)) << "a socket is up";
+  EXPECT_FALSE(arbiter.Refused(false, false, kStartNs + 21 * kSecond));
+  EXPECT_TRUE(arbiter.Refused(false, false, kStartNs + 22 * kSecond));
   arbiter.NotRefused();
-  EXPECT_FALSE(arbiter.Refused(false, kStartNs + 30 * kSecond));
+  EXPECT_FALSE(arbiter.Refused(false, false, kStartNs + 30 * kSecond));
+}
+
+// It was killed: its health socket was reset for what it had not read, and a lane has ended.
+TEST(ArbiterTest, ARefusalAfterALanesEndIsBelievedAtOnce) {
+  Arbiter arbiter(2, kTimeoutNs, kAloneNs);
+  arbiter.Lost(0, Loss::kDied);
+  EXPECT_FALSE(arbiter.Refused(false, false, kStartNs));
+  arbiter.Ended(1);
+  arbiter.Lost(1, Loss::kDied);
+  EXPECT_FALSE(arbiter.Refused(true, false, kStartNs));
+  EXPECT_TRUE(arbiter.Refused(false, false, kStartNs));
+  arbiter.Back(1, {1, false}, kStartNs);
+  EXPECT_FALSE(arbiter.Refused(false, false, kStartNs + 1)) << "it has dialled again since";
 }
 
 // Between them nothing could be dialled: there was no route, say.
 TEST(ArbiterTest, RefusalsFarApartAreNotInARow) {
   Arbiter arbiter(1, kTimeoutNs, kAloneNs);
-  EXPECT_FALSE(arbiter.Refused(false, kStartNs));
-  EXPECT_FALSE(arbiter.Refused(false, kStartNs + 20 * kSecond));
-  EXPECT_FALSE(arbiter.Refused(false, kStartNs + 20 * kSecond + tuning::kRefusedNs - 1));
-  EXPECT_TRUE(arbiter.Refused(false, kStartNs + 20 * kSecond + tuning::kRefusedNs));
+  EXPECT_FALSE(arbiter.Refused(false, false, kStartNs));
+  EXPECT_FALSE(arbiter.Refused(false, false, kStartNs + 20 * kSecond));
+  EXPECT_FALSE(arbiter.Refused(false, false, kStartNs + 20 * kSecond + tuning::kRefusedNs - 1));
+  EXPECT_TRUE(arbiter.Refused(false, false, kStartNs + 20 * kSecond + tuning::kRefusedNs));
 }
 
 TEST(ArbiterTest, AConnectionWithoutALaneIsOverdueInTime) {

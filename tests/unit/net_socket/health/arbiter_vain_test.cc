@@ -1,5 +1,5 @@
-// Sockets of a lane in a row that move nothing: when that is an error or a warning, how often it is dialled, and what of
-// it goes to the log.
+// Sockets of a lane in a row that move nothing: when that is an error or a warning, how often it is dialled, and what
+// of it goes to the log.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -185,6 +185,15 @@ TEST(ArbiterTest, DialsThatMoveNothingBecomeRare) {
   // Behind the first of each lane, of which nobody knows yet what becomes.
   for (size_t i = 3 * kLanes; i + 20 < dials.size(); ++i) EXPECT_GE(dials[i + 20] - dials[i], 950 * kMillisecond) << i;
   EXPECT_LT(dials.size(), size_t{20 * 20});
+}
+
+// Of 32 lanes that are refused, or find nobody.
+TEST(ArbiterTest, DialsThatComeToNothingAreTwentyASecond) {
+  Arbiter arbiter(32, kTimeoutNs, kAloneNs);
+  int64_t now_ns = kStartNs;
+  for (int i = 0; i <= 200; ++i) now_ns = arbiter.RedialAtNs(kStartNs + i);
+  EXPECT_EQ(kStartNs + 10 * kSecond, now_ns);
+  EXPECT_EQ(now_ns + kSecond, arbiter.RedialAtNs(now_ns + kSecond)) << "a pause is not made up for";
 }
 
 TEST(ArbiterTest, DialsThatMoveSomethingAreFast) {
