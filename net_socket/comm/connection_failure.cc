@@ -127,16 +127,18 @@ void ConnectionFailure::WarnOf(const Arbiter::Warning& warning) {
 
 void ConnectionFailure::FailInVain(int lane) {
   const Vain vain = healing_->Judge([lane](Arbiter* arbiter) { return arbiter->vain(lane); });
-  const double seconds = static_cast<double>(setup_->runtime->options.peer_timeout_ns) * 1e-9;
   FailureKind kind = FailureKind::kSilence;
   if (vain == Vain::kSilent) kind = FailureKind::kLarge;
   if (vain == Vain::kReset) kind = FailureKind::kResets;
-  FailFound(
-      FailureOf(kind, absl::StrFormat("the lane has had something to send, and has moved no byte by any socket for "
-                                      "%.1f s (TCPX_PEER_TIMEOUT): look for a wrong MTU, a firewall or a load "
-                                      "balancer between the two addresses",
-                                      seconds)),
-      lane);
+  const std::string timeout = absl::StrFormat("%.1f s (TCPX_PEER_TIMEOUT)",
+                                              static_cast<double>(setup_->runtime->options.peer_timeout_ns) * 1e-9);
+  const std::string text =
+      healing_->lost(lane)
+          ? absl::StrCat("requests wait for the lane, and it has found no other socket for ", timeout,
+                         ": new connections between the two addresses fail")
+          : absl::StrCat("the lane has had something to send, and has moved no byte by any socket for ", timeout,
+                         ": look for a wrong MTU, a firewall or a load balancer between the two addresses");
+  FailFound(FailureOf(kind, text), lane);
 }
 
 void ConnectionFailure::FailWithPeer(const std::string& cause) {

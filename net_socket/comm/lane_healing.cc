@@ -44,7 +44,7 @@ bool LaneHealing::Note(LaneTable::Why by, const absl::Status& why, int lane, Arb
   const LaneTable::Loss loss = lanes_.Lose(lane, by, MonotonicNanos());
   *first = loss == LaneTable::Loss::kNoted;
   setup_->activity->Note();
-  if (*first) Judge([&](Arbiter* arbiter) { arbiter->Lost(lane, how); });
+  if (*first) NoteLoss(lane, how);
   std::string more;
   if (*first && MayTell(lane, &more)) {
     TCPX_INFO_TO(setup_->communicator->log, "comm %x %s device %d: lane %d to %s %s and will be resumed: %s%s",
@@ -55,13 +55,26 @@ bool LaneHealing::Note(LaneTable::Why by, const absl::Status& why, int lane, Arb
   return loss != LaneTable::Loss::kRefused;
 }
 
+// A dead socket tells too what the peer has acknowledged on it.
+void LaneHealing::NoteLoss(int lane, Arbiter::Loss how) {
+  LaneTcpInfo info;
+  const bool read = ReadLaneTcpInfo(setup_->lane_fd(lane), &info);
+  Judge([&](Arbiter* arbiter) {
+    if (read) arbiter->Acked(lane, info.bytes_acked, MonotonicNanos());
+    arbiter->Lost(lane, how);
+  });
+}
+
 bool LaneHealing::LetGo(const absl::Status& why, int lane, Arbiter::Loss how) {
   bool first = false;
   return Note(LaneTable::Why::kLetGo, why, lane, how, &first);
 }
 
 void LaneHealing::NoteSocket(int lane, uint64_t position, bool owes) {
-  Judge([&](Arbiter* arbiter) { arbiter->Back(lane, {position, owes}, MonotonicNanos()); });
+  Arbiter::Stream stream{position, owes};
+  LaneTcpInfo info;
+  if (ReadLaneTcpInfo(setup_->lane_fd(lane), &info)) stream.acked = info.bytes_acked;
+  Judge([&](Arbiter* arbiter) { arbiter->Back(lane, stream, MonotonicNanos()); });
   setup_->activity->Note();  // A look may have found it idle before it is given what is to be sent again.
 }
 

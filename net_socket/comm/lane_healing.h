@@ -89,6 +89,7 @@ class LaneHealing {
  private:
   // *first: nobody has before.
   bool Note(LaneTable::Why by, const absl::Status& why, int lane, Arbiter::Loss how, bool* first);
+  void NoteLoss(int lane, Arbiter::Loss how);
 
   const ConnectionSetup* const setup_;
   const Direction direction_;

@@ -40,10 +40,24 @@ void SenderHealing::DialNotRefused() {
 
 bool SenderHealing::LooksForSilenceInLoop(int64_t now_ns) {
   if (!parts_.heals()) return false;
+  const Flight flight = parts_.end->FlightNow();
+  (void)stall_.Stalled(flight, now_ns, 0);
   for (int lane = 0; lane < parts_.setup->lane_count(); ++lane) {
-    if (parts_.setup->lane_fd(lane) >= 0) Look(lane, now_ns);
+    if (parts_.setup->lane_fd(lane) < 0) continue;
+    const int64_t since_ns = parts_.healing->lost(lane) && Needs(lane, flight) ? stall_.since_ns() : 0;
+    parts_.healing->Judge([&](Arbiter* arbiter) { arbiter->Awaited(lane, since_ns); });
+    Look(lane, now_ns);
   }
   return true;
+}
+
+// A message of up to TCPX_EXPRESS_BYTES goes by lane 0, a larger one by any other, where there are others.
+bool SenderHealing::Needs(int lane, const Flight& flight) const {
+  if (flight.bytes_total <= parts_.setup->express_bytes || parts_.setup->CountLanes() <= 1) return lane == 0;
+  for (int other = 1; other < parts_.setup->lane_count(); ++other) {
+    if (parts_.healing->up(other)) return false;
+  }
+  return lane > 0;
 }
 
 void SenderHealing::Look(int lane, int64_t now_ns) {

@@ -17,6 +17,7 @@
 #include "net_socket/comm/redialler.h"
 #include "net_socket/comm/sender_parts.h"
 #include "net_socket/engine/link.h"
+#include "net_socket/message/flight.h"
 
 namespace tcpx {
 
@@ -43,11 +44,13 @@ class SenderHealing final : public RedialledLanes {
 
  private:
   void MovesUnheard(int lane);
-  // Of a lane that was looked at. False: the connection has failed.
   void Look(int lane, int64_t now_ns);
+  // No other lane that is up can move this message.
+  bool Needs(int lane, const Flight& flight) const;
   bool LetsSilentGo(int lane);
 
   const SenderParts parts_;
+  StallWatch stall_;
   const Link<SenderHealing> self_;
 };
 

@@ -36,6 +36,11 @@ void Arbiter::See(Lane* lane, int64_t now_ns) {
   lane->seen_ns = now_ns;
 }
 
+void Arbiter::Acked(int lane, uint64_t bytes, int64_t now_ns) {
+  Lane& one = at(lane);
+  if (std::exchange(one.acked, bytes).value_or(bytes) != bytes) Progress(&one, now_ns);
+}
+
 void Arbiter::Lost(int lane, Loss how) {
   Lane& one = at(lane);
   if (how != Loss::kOther) one.loss = how;
@@ -53,8 +58,10 @@ void Arbiter::Back(int lane, const Stream& stream, int64_t now_ns) {
   const bool counts = std::exchange(one.counts, true);
   const int64_t before_ns = std::exchange(one.back_ns, now_ns);
   one.looked = one.probed = false;
+  one.acked = stream.acked;
   one.idle_looks = 0;
-  one.lost_ns = 0;
+  const int64_t awaited_ns = AwaitedNs(one, now_ns);
+  one.lost_ns = one.awaited_ns = 0;
   one.ended = false;
   if (moved) Progress(&one, now_ns);
   // One that lived for long without anything to move did well.
@@ -66,7 +73,7 @@ void Arbiter::Back(int lane, const Stream& stream, int64_t now_ns) {
     one.stuck_ns = 0;
     return;
   }
-  if (one.stuck_ns == 0) one.stuck_ns = now_ns;
+  if (one.stuck_ns == 0) one.stuck_ns = awaited_ns;
   if (!moved) ++one.sockets;
   if (!moved && counts) ++one.vain;
 }
@@ -91,13 +98,18 @@ Arbiter::Finding Arbiter::Look(int lane, const LaneTcpInfo& info, int64_t now_ns
   // A window that is shut, and whose probes are answered, is as good: the peer is the one who waits.
   const bool peer_waits =
       info.established && info.window_closed() && info.heard_ms() * kMillisecond < silence_ns_ / tuning::kHeardParts;
-  if (one.looked && (info.bytes_acked != one.acked || peer_waits)) Progress(&one, now_ns);
-  one.acked = info.bytes_acked;
+  Acked(lane, info.bytes_acked, now_ns);
+  if (one.looked && peer_waits) Progress(&one, now_ns);
   one.looked = true;
   one.idle_looks = 0;
   if (one.stuck_ns == 0) one.stuck_ns = now_ns;
-  if (one.sockets > 0 && now_ns - one.stuck_ns >= silence_ns_) return Finding::kVain;
+  const bool tried = one.sockets >= tuning::kVainMin || (one.sockets > 0 && now_ns - one.back_ns >= tuning::kOneTryNs);
+  if (tried && now_ns - one.stuck_ns >= silence_ns_) return Finding::kVain;
   return one.silence.Suspects(info, now_ns) ? Finding::kSuspect : Finding::kFine;
+}
+
+int64_t Arbiter::AwaitedNs(const Lane& lane, int64_t now_ns) const {
+  return lane.awaited_ns == 0 ? now_ns : std::max({lane.awaited_ns, lane.lost_ns, peer_waits_ns_});
 }
 
 Arbiter::Finding Arbiter::LookAtLost(int lane, bool alone, int64_t now_ns) {
@@ -105,8 +117,10 @@ Arbiter::Finding Arbiter::LookAtLost(int lane, bool alone, int64_t now_ns) {
   See(&one, now_ns);
   if (one.lost_ns == 0) one.lost_ns = now_ns;
   const int64_t most_ns = alone ? std::max(silence_ns_, alone_ns_) : silence_ns_;
-  const bool stuck = one.stuck_ns != 0 && now_ns - one.stuck_ns >= most_ns;
-  return stuck ? Finding::kVain : Finding::kFine;
+  // What waits for it, or what it has not moved, whichever is known of for longer.
+  const int64_t awaited_ns = AwaitedNs(one, now_ns);
+  const int64_t since_ns = one.stuck_ns == 0 ? awaited_ns : std::min(one.stuck_ns, awaited_ns);
+  return now_ns - since_ns >= most_ns ? Finding::kVain : Finding::kFine;
 }
 
 Arbiter::Probing Arbiter::Probes(int lane, const LaneTcpInfo& info) {

@@ -9,6 +9,7 @@
 #define TCPX_NET_SOCKET_HEALTH_ARBITER_H_
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -56,10 +57,13 @@ class Arbiter {
 
   // The lane has lost its socket.
   void Lost(int lane, Loss how);
+  // Before that: how much was acknowledged on it.
+  void Acked(int lane, uint64_t bytes, int64_t now_ns);
   // What is known of a stream when its lane gets a socket.
   struct Stream {
-    uint64_t position = 0;  // of what has been taken of it
-    bool owes = false;      // this end has sent something that is to be sent again
+    uint64_t position = 0;                         // of what has been taken of it
+    bool owes = false;                             // this end has sent something that is to be sent again
+    std::optional<uint64_t> acked = std::nullopt;  // by the new socket so far: its hello; nullopt: not known
   };
   // It has another one.
   void Back(int lane, const Stream& stream, int64_t now_ns);
@@ -67,6 +71,11 @@ class Arbiter {
   Finding Look(int lane, const LaneTcpInfo& info, int64_t now_ns);
   // The same of a lane that waits for another. `alone`: no lane is up.
   Finding LookAtLost(int lane, bool alone, int64_t now_ns);
+  // Before each such look: requests that no other lane can move make no progress since then; 0: there are none, or they
+  // do.
+  void Awaited(int lane, int64_t since_ns) { at(lane).awaited_ns = since_ns; }
+  // The peer has said that it has posted nothing: what is awaited is so from now on.
+  void PeerWaits(int64_t now_ns) { peer_waits_ns_ = now_ns; }
   // The lane's socket holds nothing.
   void LookAtIdle(int lane, int64_t now_ns);
   // Some times within TCPX_PEER_TIMEOUT: true when nobody answers on the lane's socket.
@@ -123,23 +132,24 @@ class Arbiter {
   struct Lane {
     LaneSilence silence;
     LaneLiveness liveness;
-    uint64_t position = 0;  // at the latest Back
-    uint64_t acked = 0;     // by the socket at hand
-    bool looked = false;    // at it
-    int idle_looks = 0;     // in a row, at it
-    int64_t seen_ns = 0;    // the latest look at the lane
-    int64_t stuck_ns = 0;   // since when it has had work, and moved nothing; 0: not
-    bool probed = false;    // its window is probed often
-    bool counts = true;     // the next Back is one after a loss, here or at the peer
+    uint64_t position = 0;          // at the latest Back
+    std::optional<uint64_t> acked;  // by the socket at hand; nullopt: not known
+    bool looked = false;            // at it
+    int idle_looks = 0;             // in a row, at it
+    int64_t seen_ns = 0;            // the latest look at the lane
+    int64_t stuck_ns = 0;           // since when it has had work, and moved nothing; 0: not
+    bool probed = false;            // its window is probed often
+    bool counts = true;             // the next Back is one after a loss, here or at the peer
     Loss loss = Loss::kOther;
-    int still = 0;         // sockets in a row that moved nothing, soon after each other
-    int vain = 0;          // the same, of those that had something to move
-    int sockets = 0;       // with something to move since it moved last, whatever ended the ones before
-    bool ended = false;    // its socket, in order
-    bool fresh = false;    // nothing was seen to move on its socket yet, or it has none
-    int64_t still_ns = 0;  // since when `still` counts
-    int64_t back_ns = 0;   // the latest Back
-    int64_t lost_ns = 0;   // the first look since it was lost; 0: it is not
+    int still = 0;           // sockets in a row that moved nothing, soon after each other
+    int vain = 0;            // the same, of those that had something to move
+    int sockets = 0;         // with something to move since it moved last, whatever ended the ones before
+    bool ended = false;      // its socket, in order
+    bool fresh = false;      // nothing was seen to move on its socket yet, or it has none
+    int64_t still_ns = 0;    // since when `still` counts
+    int64_t back_ns = 0;     // the latest Back
+    int64_t lost_ns = 0;     // the first look since it was lost; 0: it is not
+    int64_t awaited_ns = 0;  // as Awaited says
     int64_t dialled_ns = 0;
   };
 
@@ -147,12 +157,15 @@ class Arbiter {
   const Lane& at(int lane) const { return lanes_[static_cast<size_t>(lane)]; }
   static void Progress(Lane* lane, int64_t now_ns);
   static void See(Lane* lane, int64_t now_ns);
+  // Since when a lane that is lost has been needed; now: it is not.
+  int64_t AwaitedNs(const Lane& lane, int64_t now_ns) const;
   Warning WarningOf(int lane, int64_t now_ns) const;
 
   const int64_t silence_ns_;
   const int64_t alone_ns_;
   std::vector<Lane> lanes_;
   Refusals refusals_;
+  int64_t peer_waits_ns_ = 0;
   int64_t vain_dial_ns_ = 0;
   int64_t told_ns_ = 0;   // the latest line of a lane whose sockets move nothing
   int64_t lines_ns_ = 0;  // up to now, less what may be told at once

@@ -59,6 +59,8 @@ inline constexpr int64_t kVainDialsNs = 50 * kMillisecond;
 inline constexpr int kVainMin = 2;
 // So many lines of a connection's sockets go to the log at once; after them one a second. [lines]
 inline constexpr int64_t kLinesAtOnce = 20;
+// So long the first other socket of a lane has to move a byte, however long it was awaited. [ns]
+inline constexpr int64_t kOneTryNs = 2 * kSecond;
 // From one such line to the next. [ns]
 inline constexpr int64_t kVainLinesNs = kSecond;
 // A lane that has moved no byte by any socket for so long is a WARN. [ns]

@@ -206,6 +206,26 @@ TEST(ArbiterTest, OneThatFindsNoSocketFailsInTime) {
   EXPECT_EQ(Finding::kVain, arbiter.LookAtLost(0, true, kStartNs + kAloneNs));
 }
 
+// Its bulk lanes were lost while they had nothing to send; what is to be sent now waits for them.
+TEST(ArbiterTest, OneThatIsAwaitedAndFindsNoSocketFailsInTime) {
+  Arbiter arbiter(2, kTimeoutNs, kAloneNs);
+  arbiter.Lost(1, Loss::kDied);
+  auto until = [&arbiter, now_ns = kStartNs](int64_t end_ns, int64_t since_ns, bool peer_waits) mutable {
+    for (; now_ns < end_ns; now_ns += tuning::kLookNs) {
+      arbiter.Awaited(1, since_ns);
+      if (peer_waits) arbiter.PeerWaits(now_ns);
+      if (arbiter.LookAtLost(1, false, now_ns) == Finding::kVain) return now_ns;
+    }
+    return int64_t{0};
+  };
+  EXPECT_EQ(0, until(kStartNs + 600 * kSecond, 0, false)) << "nobody waits for it";
+  const int64_t since_ns = kStartNs + 600 * kSecond;
+  EXPECT_EQ(0, until(kStartNs + 1200 * kSecond, since_ns, true)) << "the peer waits itself";
+  const int64_t failed_ns = until(kStartNs + 1800 * kSecond, since_ns, false);
+  EXPECT_GE(failed_ns, kStartNs + 1200 * kSecond + kTimeoutNs - tuning::kLookNs);
+  EXPECT_LE(failed_ns, kStartNs + 1200 * kSecond + kTimeoutNs);
+}
+
 // Nobody looks at an idle end. When its lane is lost an hour later, that is no hour of silence.
 TEST(ArbiterTest, WhatWasKnownBeforeAPauseIsForgotten) {
   Arbiter arbiter(1, kTimeoutNs, kAloneNs);
