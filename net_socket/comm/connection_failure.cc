@@ -10,6 +10,7 @@
 #include "net_socket/comm/connection_setup.h"
 #include "net_socket/comm/failure_verdict.h"
 #include "net_socket/comm/runtime.h"
+#include "net_socket/health/tuning.h"
 #include "net_socket/message/failure_kind.h"
 
 namespace tcpx {
@@ -50,7 +51,7 @@ void ConnectionFailure::AwaitReason(absl::Status status, int lane) {
     MoveTo(ConnectionState::kFailing);
   }
   Reactor* const reactor = &setup_->runtime->reactor;
-  const int64_t until_ns = MonotonicNanos() + kReasonNs;
+  const int64_t until_ns = MonotonicNanos() + tuning::kReasonNs;
   const auto ask = [self = self_, health = setup_->health, until_ns, after_ns = kAskAgainNs]() mutable {
     health->Poll();
     const bool late = MonotonicNanos() >= until_ns;

@@ -44,10 +44,6 @@ enum class Noise { kWarn, kQuiet, kParting, kSilent };
 
 class ConnectionFailure final : public LaneOwner {
  public:
-  // Half of the time in which the end of a peer has to be known here. What ends a process ends its sockets within
-  // microseconds of each other, or a few time slices where the CPU is wanted by many.
-  static constexpr int64_t kReasonNs = 100 * kMillisecond;
-
   // `tie`: the connection's own: until it is cut housekeeping asks MayFailInLoop. `healing`: null where lanes get no
   // other sockets.
   ConnectionFailure(const ConnectionSetup* setup, Direction direction, ConnectionEnd* end, const Tie& tie,

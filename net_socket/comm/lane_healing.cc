@@ -17,9 +17,6 @@
 namespace tcpx {
 namespace {
 
-// Whether lanes have come back to the end that waits for them.
-constexpr int64_t kAskNs = 500 * kMillisecond;
-
 // An end that does not dial waits longer: the end that dials knows more, and says it.
 int64_t AloneNs(const ConnectionSetup& setup, Direction direction) {
   return setup.runtime->options.reconnect_timeout_ns + (direction == Direction::kSend ? 0 : tuning::kDiallerGivesUpNs);
@@ -142,7 +139,7 @@ bool LaneHealing::Overdue() {
 void LaneHealing::AwaitInLoop(std::function<bool()> awaits) {
   if (std::exchange(awaiting_, true)) return;
   setup_->runtime->reactor.RepeatDeadlineInLoop(
-      kAskNs, [awaits = std::move(awaits)] { return awaits() ? kAskNs : Reactor::kOver; });
+      tuning::kAskLanesNs, [awaits = std::move(awaits)] { return awaits() ? tuning::kAskLanesNs : Reactor::kOver; });
 }
 
 }  // namespace tcpx

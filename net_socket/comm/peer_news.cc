@@ -4,14 +4,9 @@
 #include "common/socket.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/health/lane_liveness.h"
+#include "net_socket/health/tuning.h"
 
 namespace tcpx {
-namespace {
-
-constexpr int64_t kProbesWithoutHealthNs = 2 * kSecond;
-
-}  // namespace
-
 void PeerNews::PeerLost(const absl::Status& how) {
   if (!how.ok()) return failure_->FailFound(how, kNoLane);
   progress_->PeerEnded();
@@ -41,7 +36,7 @@ void PeerNews::PeerSaysWaits(const std::string& news) {
 // Nothing else may be heard of a peer on idle lanes: its kernel answers, also for a process that is stopped.
 void PeerNews::HealthLost() {
   progress_->HealthChangedInLoop();
-  (void)SetIdleProbes(setup_->lane_fd(0), kProbesWithoutHealthNs);
+  (void)SetIdleProbes(setup_->lane_fd(0), tuning::kProbesWithoutHealthNs);
 }
 
 void PeerNews::HealthBack(bool counts) {

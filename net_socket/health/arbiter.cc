@@ -175,7 +175,7 @@ Arbiter::Warning Arbiter::WarningOf(int lane, int64_t now_ns) const {
   warning.lost = one.lost_ns != 0 && now_ns - one.lost_ns >= silence_ns_;
   const bool vain = one.vain >= tuning::kVainMin && warning.waits;
   const bool recent = now_ns - one.back_ns <= tuning::kNotLookedNs;
-  const bool still = one.still >= tuning::kVainMin && recent && now_ns - one.still_ns >= tuning::kVainWarnNs;
+  const bool still = one.still >= tuning::kVainMin && recent && now_ns - one.still_ns >= tuning::kStillWarnNs;
   if (warning.lost || vain || still) warning.lane = lane;
   return warning;
 }

@@ -23,6 +23,28 @@ inline constexpr int64_t kDiallerGivesUpNs = 2 * kSecond;
 // A lost health socket is given up only if no lane was heard for so long; lanes are probed every 2 s meanwhile. [ns]
 inline constexpr int64_t kHeardNs = 5 * kSecond;
 
+// Once the health socket is lost, lanes without work are probed so often. [ns]
+inline constexpr int64_t kProbesWithoutHealthNs = 2 * kSecond;
+// After a reset of the health socket: a dead process's lanes fall next, which tells it from a firewall's. [ns]
+inline constexpr int64_t kLanesFallNs = 50 * kMillisecond;
+// From one look at the peer of a health socket that is lost to the next, while its end may be news. [ns]
+inline constexpr int64_t kAskPeerNs = 20 * kMillisecond;
+// The same later. [ns]
+inline constexpr int64_t kAskPeerLaterNs = 500 * kMillisecond;
+// So long its end may be news. [ns]
+inline constexpr int64_t kNewsNs = kSecond;
+// From one question whether lanes have come back to the end that waits for them to the next. [ns]
+inline constexpr int64_t kAskLanesNs = 500 * kMillisecond;
+// So long the end of a process waits for a health socket that is lost. [ns]
+inline constexpr int64_t kTellNs = 500 * kMillisecond;
+// Half of the time in which the end of a peer has to be known: what ends a process ends its sockets within microseconds
+// of each other, or a few time slices where the CPU is wanted by many. [ns]
+inline constexpr int64_t kReasonNs = 100 * kMillisecond;
+// Samples that the death of a lane needs at the least, however much time lies between them: a host that slept has few.
+// [samples]
+inline constexpr int kSamplesMin = 5;
+// Probes in a row without an answer that it needs: one or two may be on their way, or lost with their answers. [probes]
+inline constexpr uint32_t kProbesMin = 3;
 // A peer whose window is shut waits itself if it was heard within this part of TCPX_PEER_TIMEOUT. [parts]
 inline constexpr int64_t kHeardParts = 2;
 
@@ -30,6 +52,10 @@ inline constexpr int64_t kHeardParts = 2;
 
 // From one look at a lane to the next. [ns]
 inline constexpr int64_t kLookNs = 250 * kMillisecond;
+// So many looks at the health socket are within TCPX_PEER_TIMEOUT. [looks]
+inline constexpr int64_t kHealthLooks = 20;
+// They are no further apart than this. [ns]
+inline constexpr int64_t kHealthLookMaxNs = kSecond;
 // A lane that was not looked at for so long had nothing to do: what was known of it is forgotten. [ns]
 inline constexpr int64_t kNotLookedNs = 5 * kSecond;
 // A lane is suspected when nothing was acknowledged for so long. [ns]
@@ -65,6 +91,18 @@ inline constexpr int64_t kOneTryNs = 2 * kSecond;
 inline constexpr int64_t kVainLinesNs = kSecond;
 // A lane that has moved no byte by any socket for so long is a WARN. [ns]
 inline constexpr int64_t kVainWarnNs = 6 * kSecond;
+// The same of a lane, or a health socket, that has nothing to move, and of which no socket lasts. [ns]
+inline constexpr int64_t kStillWarnNs = 60 * kSecond;
+
+// == docs/healing.md: verdicts
+
+// A question is answered within a round trip and a turn of the peer's housekeeping. One that is this old, and that the
+// peer's kernel has, is not read by its process. [ns]
+inline constexpr int64_t kUnansweredNs = kSecond;
+// What was sent so long ago without an answer of the kernel's was sent again by then, more than once. [ns]
+inline constexpr int64_t kUnheardNs = kSecond;
+// A lane that was lost has another socket by then, where the network lets one through. [ns]
+inline constexpr int64_t kLostNs = kSecond;
 
 }  // namespace tcpx::tuning
 

@@ -163,12 +163,12 @@ TEST(VerdictTest, WhatTheNetworkSwallowsIsNamed) {
          c->evidence.lanes[1].lost_ms = 1000;
        },
        Cause::kFlowDropped, kBetween},
-      {"a lane was lost just now, and gets another socket",
+      {"a lane was lost just now: whether it gets another socket is not known yet",
        [](Case* c) {
          c->evidence.lanes[1].lost = true;
          c->evidence.lanes[1].lost_ms = 999;
        },
-       Cause::kPeerLate, kThere, false},
+       Cause::kNone, ""},
   });
 }
 
@@ -216,7 +216,10 @@ TEST(VerdictTest, ALaneThatHasJustGotAnotherSocketIsNotDecidedOn) {
   c.evidence.unanswered_ms = 3000;
   EXPECT_EQ(Cause::kProcessStopped, JudgeStall(c.evidence).cause);
   c.evidence.unanswered_ms = 0;
+  c.evidence.unsettled = false;
   c.evidence.lanes[1].lost = true;
+  c.evidence.lanes[1].lost_ms = 500;
+  EXPECT_TRUE(JudgeStall(c.evidence).undecided);
   c.evidence.lanes[1].lost_ms = 1500;
   EXPECT_EQ(Cause::kFlowDropped, JudgeStall(c.evidence).cause);
 }
