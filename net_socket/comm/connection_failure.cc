@@ -11,6 +11,7 @@
 #include "net_socket/comm/failure_verdict.h"
 #include "net_socket/comm/foreign_lines.h"
 #include "net_socket/comm/runtime.h"
+#include "net_socket/health/tuning.h"
 #include "net_socket/message/failure_kind.h"
 
 namespace tcpx {
@@ -51,7 +52,7 @@ void ConnectionFailure::AwaitReason(absl::Status status, int lane) {
     MoveTo(ConnectionState::kFailing);
   }
   Reactor* const reactor = &setup_->runtime->reactor;
-  const int64_t until_ns = MonotonicNanos() + kReasonNs;
+  const int64_t until_ns = MonotonicNanos() + tuning::kReasonNs;
   const auto ask = [self = self_, health = setup_->health, until_ns, after_ns = kAskAgainNs]() mutable {
     health->Poll();
     const bool late = MonotonicNanos() >= until_ns;
@@ -103,33 +104,43 @@ void ConnectionFailure::FailFound(absl::Status status, int lane) {
 
 Arbiter::Finding ConnectionFailure::LookAtLane(int lane, int64_t now_ns) {
   const Arbiter::Finding finding = healing_->LookAt(lane, now_ns);
-  const bool warns = healing_->Judge([now_ns](Arbiter* arbiter) { return arbiter->Warns(now_ns); });
-  const Verdict verdict = JudgeVain({vain(), ThisProcessName(), PeerName(*setup_)});
-  if (warns) {
-    TCPX_WARN_TO(
-        setup_->communicator->log, "%s",
-        Report(VerdictPrefix(verdict) +
-                   "lanes get one socket after the other, and none has moved a byte for seconds; they are tried "
-                   "on, ever more slowly, for TCPX_PEER_TIMEOUT in all",
-               lane));
-  }
-  if (finding != Arbiter::Finding::kVain) return finding;
-  const double seconds = static_cast<double>(setup_->runtime->options.peer_timeout_ns) * 1e-9;
-  FailureKind kind = FailureKind::kSilence;
-  if (verdict.cause == Cause::kPathLosesLarge) kind = FailureKind::kLarge;
-  if (verdict.cause == Cause::kFlowsReset) kind = FailureKind::kResets;
-  FailFound(
-      FailureOf(kind, absl::StrFormat("the lane has had something to send, and has moved no byte by any socket for "
-                                      "%.1f s (TCPX_PEER_TIMEOUT): look for a wrong MTU, a firewall or a load "
-                                      "balancer between the two addresses",
-                                      seconds)),
-      lane);
+  const auto warning = healing_->Judge([now_ns](Arbiter* arbiter) { return arbiter->Warns(now_ns); });
+  if (warning.lane >= 0) WarnOf(warning);
+  if (finding == Arbiter::Finding::kVain) FailInVain(lane);
   return finding;
 }
 
-Vain ConnectionFailure::vain() const {
-  if (healing_ == nullptr) return Vain::kNone;
-  return healing_->Judge([](Arbiter* arbiter) { return arbiter->vain(); });
+void ConnectionFailure::WarnOf(const Arbiter::Warning& warning) {
+  const Vain vain = healing_->Judge([&](Arbiter* arbiter) { return arbiter->vain(warning.lane); });
+  const std::string verdict = VerdictPrefix(JudgeVain({vain, ThisProcessName(), PeerName(*setup_)}));
+  const char* what = "the lane gets one socket after the other, and none lasts; it is tried on, ever more slowly";
+  if (warning.waits) {
+    what =
+        "the lane gets one socket after the other, and none has moved a byte for seconds; it is tried on, ever more "
+        "slowly, for TCPX_PEER_TIMEOUT in all";
+  }
+  if (warning.lost) {
+    what =
+        "the lane was lost and has found no other socket for TCPX_PEER_TIMEOUT: new connections between the two "
+        "addresses fail; it is tried on";
+  }
+  TCPX_WARN_TO(setup_->communicator->log, "%s", Report(verdict + what, warning.lane));
+}
+
+void ConnectionFailure::FailInVain(int lane) {
+  const Vain vain = healing_->Judge([lane](Arbiter* arbiter) { return arbiter->vain(lane); });
+  FailureKind kind = FailureKind::kSilence;
+  if (vain == Vain::kSilent) kind = FailureKind::kLarge;
+  if (vain == Vain::kReset) kind = FailureKind::kResets;
+  const std::string timeout = absl::StrFormat("%.1f s (TCPX_PEER_TIMEOUT)",
+                                              static_cast<double>(setup_->runtime->options.peer_timeout_ns) * 1e-9);
+  const std::string text =
+      healing_->lanes().lost(lane)
+          ? absl::StrCat("requests wait for the lane, and it has found no other socket for ", timeout,
+                         ": new connections between the two addresses fail")
+          : absl::StrCat("the lane has had something to send, and has moved no byte by any socket for ", timeout,
+                         ": look for a wrong MTU, a firewall or a load balancer between the two addresses");
+  FailFound(FailureOf(kind, text), lane);
 }
 
 void ConnectionFailure::FailWithPeer(const std::string& cause) {

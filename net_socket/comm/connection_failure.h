@@ -44,10 +44,6 @@ enum class Noise { kWarn, kQuiet, kParting, kSilent };
 
 class ConnectionFailure final : public LaneOwner {
  public:
-  // Half of the time within which this end must know that its peer has ended. When a process ends, so do its sockets,
-  // within microseconds of each other, or within a few time slices on a busy CPU.
-  static constexpr int64_t kReasonNs = 100 * kMillisecond;
-
   // `tie`: the connection's own: until it is cut housekeeping asks MayFailInLoop. `healing`: null where lanes get no
   // other sockets.
   ConnectionFailure(const ConnectionSetup* setup, Direction direction, ConnectionEnd* end, const Tie& tie,
@@ -68,8 +64,6 @@ class ConnectionFailure final : public LaneOwner {
   // Of a lane that heals: another look, in the reactor. Where no socket of it moves a byte, that is reported, and in
   // time the connection fails.
   Arbiter::Finding LookAtLane(int lane, int64_t now_ns);
-  // What sockets in a row that move nothing have in common.
-  Vain vain() const;
   // Null: no lane gets another socket.
   LaneHealing* healing() const { return healing_; }
   const LaneTable* lanes() const { return healing_ == nullptr ? nullptr : &healing_->lanes(); }
@@ -110,6 +104,8 @@ class ConnectionFailure final : public LaneOwner {
     int lane = kNoLane;
   };
 
+  void WarnOf(const Arbiter::Warning& warning);
+  void FailInVain(int lane);
   void AwaitReason(absl::Status status, int lane);
   // With what is known by now.
   void FailKnown(absl::Status status, int lane, Noise noise);

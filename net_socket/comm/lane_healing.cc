@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/socket.h"
@@ -15,9 +16,6 @@
 
 namespace tcpx {
 namespace {
-
-// Whether lanes have come back to the end that waits for them.
-constexpr int64_t kAskNs = 500 * kMillisecond;
 
 // An end that does not dial waits longer: the end that dials knows more, and says it.
 int64_t AloneNs(const ConnectionSetup& setup, Direction direction) {
@@ -43,14 +41,25 @@ bool LaneHealing::Note(LaneTable::Why by, const absl::Status& why, int lane, Arb
   const LaneTable::Loss loss = lanes_.Lose(lane, by, MonotonicNanos());
   *first = loss == LaneTable::Loss::kNoted;
   setup_->activity->Note();
-  if (*first) Judge([&](Arbiter* arbiter) { arbiter->Lost(lane, how); });
-  if (*first && MayTell(lane)) {
-    TCPX_INFO_TO(setup_->communicator->log, "comm %x %s device %d: lane %d to %s %s and will be resumed: %s",
+  if (*first) NoteLoss(lane, how);
+  std::string more;
+  if (*first && MayTell(lane, &more)) {
+    TCPX_INFO_TO(setup_->communicator->log, "comm %x %s device %d: lane %d to %s %s and will be resumed: %s%s",
                  setup_->communicator->id, DirectionName(direction_), setup_->device, lane,
                  setup_->lanes[static_cast<size_t>(lane)].peer.ToString(),
-                 by == LaneTable::Why::kDied ? "is lost" : "is let go", std::string(why.message()));
+                 by == LaneTable::Why::kDied ? "is lost" : "is let go", std::string(why.message()), more);
   }
   return loss != LaneTable::Loss::kRefused;
+}
+
+// A dead socket tells too what the peer has acknowledged on it.
+void LaneHealing::NoteLoss(int lane, Arbiter::Loss how) {
+  LaneTcpInfo info;
+  const bool read = ReadLaneTcpInfo(setup_->lane_fd(lane), &info);
+  Judge([&](Arbiter* arbiter) {
+    if (read) arbiter->Acked(lane, info.bytes_acked, MonotonicNanos());
+    arbiter->Lost(lane, how);
+  });
 }
 
 bool LaneHealing::LetGo(const absl::Status& why, int lane, Arbiter::Loss how) {
@@ -59,7 +68,11 @@ bool LaneHealing::LetGo(const absl::Status& why, int lane, Arbiter::Loss how) {
 }
 
 void LaneHealing::NoteSocket(int lane, uint64_t position, bool owes) {
-  Judge([&](Arbiter* arbiter) { arbiter->Back(lane, {position, owes}, MonotonicNanos()); });
+  Arbiter::Stream stream{position, owes};
+  LaneTcpInfo info;
+  if (ReadLaneTcpInfo(setup_->lane_fd(lane), &info)) stream.acked = info.bytes_acked;
+  Judge([&](Arbiter* arbiter) { arbiter->Back(lane, stream, MonotonicNanos()); });
+  setup_->activity->Note();  // A look may have found it idle before it is given what is to be sent again.
 }
 
 Arbiter::Finding LaneHealing::LookAt(int lane, int64_t now_ns) {
@@ -84,8 +97,15 @@ Arbiter::Finding LaneHealing::LookAt(int lane, int64_t now_ns) {
   return finding;
 }
 
-bool LaneHealing::MayTell(int lane) {
-  return Judge([&](Arbiter* arbiter) { return arbiter->MayTell(lane, MonotonicNanos()); });
+bool LaneHealing::MayTell(int lane, std::string* more) {
+  int untold = 0;
+  const bool may = Judge([&](Arbiter* arbiter) {
+    const bool may_tell = arbiter->MayTell(lane, MonotonicNanos());
+    if (may_tell) untold = arbiter->TakeUntold();
+    return may_tell;
+  });
+  if (untold > 0) *more = absl::StrCat(" (and ", untold, " more such lines)");
+  return may;
 }
 
 bool LaneHealing::Lose(const absl::Status& why, int lane) {
@@ -119,7 +139,7 @@ bool LaneHealing::Overdue() {
 void LaneHealing::AwaitInLoop(std::function<bool()> awaits) {
   if (std::exchange(awaiting_, true)) return;
   setup_->runtime->reactor.RepeatDeadlineInLoop(
-      kAskNs, [awaits = std::move(awaits)] { return awaits() ? kAskNs : Reactor::kOver; });
+      tuning::kAskLanesNs, [awaits = std::move(awaits)] { return awaits() ? tuning::kAskLanesNs : Reactor::kOver; });
 }
 
 }  // namespace tcpx

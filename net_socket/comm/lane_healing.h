@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -61,8 +62,8 @@ class LaneHealing {
   void NoteSocket(int lane, uint64_t position, bool owes);
   // A look at what a lane with a place holds, or waits for.
   Arbiter::Finding LookAt(int lane, int64_t now_ns);
-  // Whether its line may go to the log just now.
-  bool MayTell(int lane);
+  // Whether its line may go to the log just now. *more: what to add to it, of lines that might not.
+  bool MayTell(int lane, std::string* more);
   // Lane 0 was lost by an end of its stream, and is so. By the thread that moves it.
   void NoteZeroEnd(bool ended) { zero_ended_.store(ended, std::memory_order_release); }
   bool zero_ended() const { return zero_ended_.load(std::memory_order_acquire); }
@@ -79,6 +80,7 @@ class LaneHealing {
  private:
   // *first: nobody has before.
   bool Note(LaneTable::Why by, const absl::Status& why, int lane, Arbiter::Loss how, bool* first);
+  void NoteLoss(int lane, Arbiter::Loss how);
 
   const ConnectionSetup* const setup_;
   const Direction direction_;

@@ -109,11 +109,13 @@ void LaneSockets::Resumed(int lane, const Place& at, Seals* seals) {
   const bool opened = healing_->lanes().TakeOpened(lane);
   const bool sends = direction_ == Direction::kSend;
   if (!opened) healing_->NoteSocket(lane, sends ? at.offered : at.done, sends && at.done != 0);
-  if (!opened && healing_->MayTell(lane)) {
+  std::string more;
+  if (!opened && healing_->MayTell(lane, &more)) {
     const int fd = setup_->lane_fd(lane);
-    TCPX_INFO_TO(setup_->communicator->log, "comm %x %s device %d: lane %d goes on, %s to %s", setup_->communicator->id,
-                 DirectionName(direction_), setup_->device, lane, LocalAddress(fd).value_or(SocketAddress()).ToString(),
-                 PeerAddress(fd).value_or(SocketAddress()).ToString());
+    TCPX_INFO_TO(setup_->communicator->log, "comm %x %s device %d: lane %d goes on, %s to %s%s",
+                 setup_->communicator->id, DirectionName(direction_), setup_->device, lane,
+                 LocalAddress(fd).value_or(SocketAddress()).ToString(),
+                 PeerAddress(fd).value_or(SocketAddress()).ToString(), more);
   }
   owner_->LaneResumed(lane, seals);
 }

@@ -5,6 +5,7 @@
 #include "net_socket/comm/runtime.h"
 #include "net_socket/comm/tuning.h"
 #include "net_socket/health/lane_liveness.h"
+#include "net_socket/health/tuning.h"
 
 namespace tcpx {
 void PeerNews::PeerLost(const absl::Status& how) {

@@ -185,8 +185,9 @@ void PeerWatch::Stop() { tie_.Cut(); }
 
 void PeerWatch::Report(absl::Status status, int lane, SocketEnd end) {
   owner_.With([&](Owner* owner) {
-    if (end != SocketEnd::kNone && owner->LaneBroke(status, lane)) return;
-    owner->PeerGone(std::move(status), lane, end == SocketEnd::kInOrder);
+    const bool in_order = end == SocketEnd::kInOrder;
+    if (end != SocketEnd::kNone && owner->LaneBroke(status, lane, in_order)) return;
+    owner->PeerGone(std::move(status), lane, in_order);
   });
 }
 

@@ -72,8 +72,9 @@ class PeerWatch {
     // TakeCredit; not after Stop. `in_order`: it has ended it, and said nothing.
     virtual void PeerGone(absl::Status status, int lane, bool in_order) = 0;
 
-    // A lane's socket has ended or broken, by the same. True: it gets another one, and PeerGone is not called.
-    virtual bool LaneBroke(const absl::Status& status, int lane) = 0;
+    // A lane's socket has ended (`in_order`) or broken, by the same. True: it gets another one, and PeerGone is not
+    // called.
+    virtual bool LaneBroke(const absl::Status& status, int lane, bool in_order) = 0;
 
    protected:
     ~Owner() = default;

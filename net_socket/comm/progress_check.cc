@@ -72,30 +72,14 @@ void ProgressCheck::LookAtRequests(const Flight& flight, int64_t now_ns) {
   probe_.LookInLoop(flight, stall_.since_ns(), now_ns);
   if (probe_.Tells(stalled, now_ns)) TellOfStall(now_ns);
   LookAtCpu(flight, now_ns);
+  if (probe_.PeerWaits()) Judge([now_ns](Arbiter* arbiter) { arbiter->PeerWaits(now_ns); });
   const bool stuck = stall_.since_ns() != 0 && now_ns - stall_.since_ns() >= options.peer_timeout_ns;
   if (!stuck) return;
   if (peer_ended_.load(std::memory_order_relaxed)) {
     failure_->FailFound(absl::UnavailableError(kPeerVanished), kNoLane);
-  } else if (!probe_.PeerWaits() && NoSocketFor(options.peer_timeout_ns, now_ns)) {
-    failure_->FailFound(FailureOf(FailureKind::kSilence,
-                                  "requests make no progress, and a lane that they need has found no other socket "
-                                  "for TCPX_PEER_TIMEOUT: new connections between the two addresses fail"),
-                        kNoLane);
   } else if (end_->LaneEnded()) {
     failure_->FailFound(absl::UnavailableError("a lane has ended without its connection"), kNoLane);
   }
-}
-
-// While no lane is up at all TCPX_RECONNECT_TIMEOUT counts, and whoever dials knows it.
-bool ProgressCheck::NoSocketFor(int64_t ns, int64_t now_ns) const {
-  if (failure_->healing() == nullptr || failure_->direction() != Direction::kSend) return false;
-  bool lost = false, up = false;
-  for (int lane = 0; lane < setup_->lane_count(); ++lane) {
-    const int64_t since_ns = failure_->healing()->lanes().lost_since_ns(lane);
-    lost = lost || (since_ns != 0 && now_ns - since_ns >= ns);
-    up = up || failure_->healing()->lanes().up(lane);
-  }
-  return lost && up;
 }
 
 void ProgressCheck::TellOfStall(int64_t now_ns) {

@@ -52,8 +52,6 @@ class ProgressCheck {
   auto Judge(Function function) {
     return failure_->healing() == nullptr ? function(&*unhealed_) : failure_->healing()->Judge(function);
   }
-  // No lane that is lost gets another socket, and requests stall for it.
-  bool NoSocketFor(int64_t ns, int64_t now_ns) const;
   void LookAtRequests(const Flight& flight, int64_t now_ns);
   void TellOfStall(int64_t now_ns);
   void LookAtPaces(int64_t now_ns);

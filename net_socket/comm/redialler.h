@@ -56,6 +56,8 @@ class RedialledLanes {
   virtual bool LanesOverdue() = 0;
   // When the lane may be dialled, from now on; it will be.
   virtual int64_t DialAtNs(int lane) = 0;
+  // The same of one that goes on, or goes by another path too, whichever lane's it is.
+  virtual int64_t RedialAtNs() = 0;
   // A dial was refused. `up`: a socket of the peer's process is up. True: that process is gone.
   virtual bool DialRefused(bool up) = 0;
   // A dial has come to something else.

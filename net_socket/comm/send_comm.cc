@@ -186,6 +186,11 @@ void SendComm::PeerGone(absl::Status status, int lane, bool in_order) {
   peer_loss_.Note(std::move(status), lane, in_order);
 }
 
+bool SendComm::LaneBroke(const absl::Status& status, int lane, bool in_order) {
+  if (in_order && healing() != nullptr) healing()->Judge([lane](Arbiter* arbiter) { arbiter->Ended(lane); });
+  return failure().LoseLane(status, lane);
+}
+
 void SendComm::FailIfPeerGone() {
   if (peer_loss_.known()) failure().Fail(peer_loss_.status(), peer_loss_.lane());
 }
@@ -234,6 +239,7 @@ bool SendComm::SendsAgain() {
   bool more = false;
   const absl::Status sealed = failed() ? absl::OkStatus() : lanes_.express().SendAgainUnasked(&more);
   if (!sealed.ok()) failure().FailFound(sealed, 0);
+  if (!more) setup().activity->Note();  // It may hold now what no look has seen.
   return more;
 }
 

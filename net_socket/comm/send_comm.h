@@ -55,7 +55,7 @@ class SendComm final : public Comm, private PeerWatch::Owner {
   void LaneLost(int lane) override { healer_.LaneLostInLoop(lane); }
   bool LooksForSilence(int64_t now_ns) override { return healer_.LooksForSilenceInLoop(now_ns); }
   void LaneResumed(int lane, Seals* seals) override;
-  bool LaneBroke(const absl::Status& status, int lane) override { return failure().LoseLane(status, lane); }
+  bool LaneBroke(const absl::Status& status, int lane, bool in_order) override;
   // An error for all that still want to send.
   void PeerGone(absl::Status status, int lane, bool in_order) override;
 

@@ -27,8 +27,12 @@ int64_t SenderHealing::DialAtNs(int lane) {
   return parts_.healing->Judge([lane](Arbiter* arbiter) { return arbiter->DialAtNs(lane, MonotonicNanos()); });
 }
 
+int64_t SenderHealing::RedialAtNs() {
+  return parts_.healing->Judge([](Arbiter* arbiter) { return arbiter->RedialAtNs(MonotonicNanos()); });
+}
+
 bool SenderHealing::DialRefused(bool up) {
-  return parts_.healing->Judge([up](Arbiter* arbiter) { return arbiter->Refused(up, MonotonicNanos()); });
+  return parts_.healing->Judge([up](Arbiter* arbiter) { return arbiter->Refused(up, false, MonotonicNanos()); });
 }
 
 void SenderHealing::DialNotRefused() {
@@ -37,10 +41,24 @@ void SenderHealing::DialNotRefused() {
 
 bool SenderHealing::LooksForSilenceInLoop(int64_t now_ns) {
   if (!parts_.heals()) return false;
+  const Flight flight = parts_.end->FlightNow();
+  (void)stall_.Stalled(flight, now_ns, 0);
   for (int lane = 0; lane < parts_.setup->lane_count(); ++lane) {
-    if (parts_.setup->lane_fd(lane) >= 0) Look(lane, now_ns);
+    if (parts_.setup->lane_fd(lane) < 0) continue;
+    const int64_t since_ns = parts_.healing->lanes().lost(lane) && Needs(lane, flight) ? stall_.since_ns() : 0;
+    parts_.healing->Judge([&](Arbiter* arbiter) { arbiter->Awaited(lane, since_ns); });
+    Look(lane, now_ns);
   }
   return true;
+}
+
+// A message of up to TCPX_EXPRESS_BYTES goes by lane 0, a larger one by any other, where there are others.
+bool SenderHealing::Needs(int lane, const Flight& flight) const {
+  if (flight.bytes_total <= parts_.setup->express_bytes || parts_.setup->CountLanes(&parts_.healing->lanes()) <= 1) return lane == 0;
+  for (int other = 1; other < parts_.setup->lane_count(); ++other) {
+    if (parts_.healing->lanes().up(other)) return false;
+  }
+  return lane > 0;
 }
 
 void SenderHealing::Look(int lane, int64_t now_ns) {
@@ -83,8 +101,9 @@ bool SenderHealing::LetsSilentGo(int lane) {
   const int fd = parts_.setup->lane_fd(lane);
   const auto suspected = [&](Arbiter* arbiter) { return arbiter->Suspects(lane, info, now_ns); };
   if (!unheard && (!ReadLaneTcpInfo(fd, &info) || !parts_.healing->Judge(suspected))) return false;
+  const Vain vain = parts_.healing->Judge([lane](Arbiter* arbiter) { return arbiter->vain(lane); });
   const auto why = absl::UnavailableError(
-      absl::StrCat(HealedVerdict(*parts_.setup, parts_.healing->lanes(), parts_.failure->vain()),
+      absl::StrCat(HealedVerdict(*parts_.setup, parts_.healing->lanes(), vain),
                    unheard ? "nothing of what the peer says on it arrives, and another socket found the peer"
                            : "nothing of what it holds is acknowledged, and another socket found the peer"));
   if (!parts_.healing->LetGo(why, lane, unheard ? Arbiter::Loss::kOther : Arbiter::Loss::kSilent)) return false;

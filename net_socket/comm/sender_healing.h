@@ -17,6 +17,7 @@
 #include "net_socket/comm/redialler.h"
 #include "net_socket/comm/sender_parts.h"
 #include "net_socket/engine/link.h"
+#include "net_socket/message/flight.h"
 
 namespace tcpx {
 
@@ -35,6 +36,7 @@ class SenderHealing final : public RedialledLanes {
   void LeavesPath(int lane, const absl::Status& why) override;
   bool LanesOverdue() override { return parts_.healing->Overdue(); }
   int64_t DialAtNs(int lane) override;
+  int64_t RedialAtNs() override;
   bool DialRefused(bool up) override;
   void DialNotRefused() override;
   void LaneRefused(int lane) override { parts_.lanes->rates().Refused(lane - 1); }
@@ -42,11 +44,13 @@ class SenderHealing final : public RedialledLanes {
 
  private:
   void MovesUnheard(int lane);
-  // Of a lane that was looked at. False: the connection has failed.
   void Look(int lane, int64_t now_ns);
+  // No other lane that is up can move this message.
+  bool Needs(int lane, const Flight& flight) const;
   bool LetsSilentGo(int lane);
 
   const SenderParts parts_;
+  StallWatch stall_;
   const Link<SenderHealing> self_;
 };
 

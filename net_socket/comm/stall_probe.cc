@@ -146,7 +146,13 @@ StallEvidence StallProbe::Gather(int64_t now_ns) {
   evidence.there = PeerName(*setup_);
   evidence.caller_moves = runtime->pool == nullptr || runtime->gpu != nullptr ||
                           setup_->CountLanes(failure_->lanes()) <= 1 || flight_.bytes_total <= setup_->express_bytes;
-  evidence.vain = evidence.sends ? failure_->vain() : Vain::kNone;  // A receiver's lanes may have nothing to move.
+  LaneHealing* const healing = evidence.sends ? failure_->healing() : nullptr;  // A receiver may have nothing to move.
+  if (healing != nullptr) {
+    healing->Judge([&](Arbiter* arbiter) {
+      evidence.vain = arbiter->vain();
+      evidence.unsettled = arbiter->Unsettled(now_ns);
+    });
+  }
   GatherLanes(now_ns);
   evidence.lanes = lanes_.evidence;
   evidence.idle_here = lanes_.idle_here;

@@ -54,6 +54,10 @@ void DialLane::DialInLoop() {
   TryWay();
 }
 
+void DialLane::DialAt(int64_t at_ns) {
+  timer_ = reactor().AddTimerInLoop(at_ns, [this] { DialInLoop(); });
+}
+
 void DialLane::TryWay() {
   MoveTo(DialStep::kDialling);
   auto fd = ways_.Open();
@@ -138,7 +142,7 @@ void DialLane::Dialled() {
   if (getsockopt(fd_.get(), SOL_SOCKET, SO_ERROR, &err, &length) != 0) err = errno;
   if (err != 0) {
     const absl::Status failed = ways_.Ended(err);
-    if (err == ECONNREFUSED && owner_->RefusalIsFinal()) return GiveUp(failed);
+    if (err == ECONNREFUSED && owner_->RefusalIsFinal()) return GiveUp(failed, true);
     err == ECONNREFUSED ? Retry(failed) : NextWay(failed);  // Who refuses is found.
     return;
   }
@@ -193,7 +197,8 @@ void DialLane::Answered() {
   }
   if (answer().status != HelloStatus::kAccepted) {
     const absl::Status refused = absl::UnavailableError(HelloStatusText(answer().status));
-    Forgotten() ? owner_->BeginAnew(Describe(refused)) : GiveUp(refused);
+    const bool gone = answer().status == HelloStatus::kGone || answer().status == HelloStatus::kUnknownTicket;
+    Forgotten() ? owner_->BeginAnew(Describe(refused)) : GiveUp(refused, gone);
     return;
   }
   absl::Status sane = CheckPeerNics(path_.peer, answer().nics);
@@ -217,7 +222,7 @@ void DialLane::Answered() {
 // sockets that are gone. The first thing that it hears of a connection it can't have forgotten.
 bool DialLane::Forgotten() const {
   const HelloStatus status = answer().status;
-  return index_ != kHealth && (index_ > 0 || hellos_ > 1) &&
+  return !dialling_->tries_on && index_ != kHealth && (index_ > 0 || hellos_ > 1) &&
          (status == HelloStatus::kBadLane || status == HelloStatus::kDuplicateLane);
 }
 
@@ -249,9 +254,9 @@ void DialLane::Retry(absl::Status why) {
   if (attempts_ >= tuning::kTriesOfOwnPath && Detour(why)) return;
   turned_ = false;
   int64_t pause_ns = attempts_ * options().retry_sleep_ns;
-  if (dialling_->tries_on)
-    pause_ns = std::min(tuning::kPauseMinNs + pause_ns - options().retry_sleep_ns, tuning::kPauseMaxNs);
-  timer_ = reactor().AddTimerInLoop(MonotonicNanos() + pause_ns, [this] { DialInLoop(); });
+  if (!dialling_->tries_on) return DialAt(MonotonicNanos() + pause_ns);
+  pause_ns = std::min(tuning::kPauseMinNs + pause_ns - options().retry_sleep_ns, tuning::kPauseMaxNs);
+  timer_ = reactor().AddTimerInLoop(MonotonicNanos() + pause_ns, [this] { DialAt(owner_->RedialAtNs()); });
 }
 
 bool DialLane::Detour(const absl::Status& why) {
@@ -266,7 +271,7 @@ bool DialLane::Detour(const absl::Status& why) {
               other->nic->interface.name, other->peer.ToString());
   }
   path_ = *other;
-  timer_ = reactor().AddTimerInLoop(MonotonicNanos(), [this] { DialInLoop(); });
+  DialAt(MonotonicNanos());
   return true;
 }
 
@@ -291,7 +296,8 @@ absl::Status DialLane::Describe(const absl::Status& why) const {
   return absl::Status(why.code(), text);
 }
 
-void DialLane::GiveUp(const absl::Status& why) {
+void DialLane::GiveUp(const absl::Status& why, bool final) {
+  if (dialling_->tries_on && !final) return Retry(why);
   if (dialling_->request.peer_is_elsewhere) {
     const InterfaceFilter filter{options().ifname, options().family, options().comm_id};
     return owner_->Finish(OwnAddressFailure(path_.peer, filter, std::string(why.message())));

@@ -92,6 +92,8 @@ class DialLane final : public Reactor::Handler {
     virtual bool RefusalIsFinal() = 0;
     // A connect has failed otherwise than by a refusal, or for want of a route.
     virtual void NotRefused() = 0;
+    // When a lane that is dialled until its owner ends that may be dialled once more, from now on; it will be.
+    virtual int64_t RedialAtNs() = 0;
   };
 
   // In place of a lane's index: the health socket.
@@ -101,14 +103,14 @@ class DialLane final : public Reactor::Handler {
       : dialling_(dialling), owner_(owner), index_(index), ways_(dialling->runtime) {}
   ~DialLane() override { Drop(); }
 
-  // By a path that was planned just now.
-  void DialInLoop(const LanePath& path) {
+  // By a path that was planned just now; not before `at_ns`.
+  void DialInLoop(const LanePath& path, int64_t at_ns = 0) {
     path_ = path;
     turned_ = false;
     attempts_ = 0;
     detoured_ = false;
     ways_.Forget();
-    DialInLoop();
+    at_ns == 0 ? DialInLoop() : DialAt(at_ns);
   }
   // Again from the beginning, by the path that it has.
   void DialInLoop();
@@ -134,6 +136,7 @@ class DialLane final : public Reactor::Handler {
   // The only one who writes step_.
   void MoveTo(DialStep to);
   void TryWay();
+  void DialAt(int64_t at_ns);
   // The way at hand finds no peer: the next one, or the end of the attempt.
   void NextWay(const absl::Status& why);
   Hello MakeHello() const;
@@ -151,8 +154,9 @@ class DialLane final : public Reactor::Handler {
   bool TurnToOther(const absl::Status& why);
   // A bulk lane goes on by another lane's path, once for each path that was planned.
   bool Detour(const absl::Status& why);
-  // Ends the dial with what this lane met.
-  void GiveUp(const absl::Status& why);
+  // Ends the dial with what this lane met. What is not the word of the peer's process about its connection does not end
+  // one that is dialled until its owner ends that: somebody on the way may have said it.
+  void GiveUp(const absl::Status& why, bool final = false);
   void Drop();
   void SetDeadline(int64_t after_ns);
   Reactor& reactor() { return dialling_->runtime->reactor; }

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "common/clock.h"
-#include "net_socket/health/tuning.h"
 
 namespace tcpx {
 
@@ -33,9 +32,8 @@ void HealthDial::DialInLoop(std::shared_ptr<HealthPeer> health) {
   beside_ = false;
   gone_ = false;
   lane_ = std::make_unique<DialLane>(&dialling_, static_cast<DialLane::Owner*>(this), DialLane::kHealth);
-  const int64_t now_ns = MonotonicNanos();
-  began_ns_ = began_ns_ == 0 ? now_ns : std::max(now_ns, began_ns_ + tuning::kBetweenDialsNs);
-  timer_ = dialling_.runtime->reactor.AddTimerInLoop(began_ns_, [this] { lane_->DialInLoop(paths_[0]); });
+  const int64_t at_ns = health_->redials_in_loop().arbiter().DialAtNs(0, MonotonicNanos());
+  timer_ = dialling_.runtime->reactor.AddTimerInLoop(at_ns, [this] { lane_->DialInLoop(paths_[0]); });
 }
 
 void HealthDial::HaltInLoop() {
@@ -52,7 +50,7 @@ const LanePath* HealthDial::OtherPath(const DialLane& lane) {
 }
 
 bool HealthDial::Connected() {
-  health_->redials_in_loop().NotRefused();
+  NotRefused();
   gone_ = false;
   beside_ = beside_ || health_->socket().state() == HealthState::kUp;
   return true;
@@ -60,8 +58,11 @@ bool HealthDial::Connected() {
 
 bool HealthDial::RefusalIsFinal() {
   gone_ = health_->ended_in_order_in_loop();
-  return health_->redials_in_loop().Refused(health_->members().AnyLaneUp(), gone_ && !beside_, MonotonicNanos());
+  return health_->redials_in_loop().arbiter().Refused(health_->members().AnyLaneUp(), gone_ && !beside_,
+                                                      MonotonicNanos());
 }
+
+int64_t HealthDial::RedialAtNs() { return health_->redials_in_loop().arbiter().RedialAtNs(MonotonicNanos()); }
 
 void HealthDial::Soon(std::function<void(HealthPeer* health)> function) {
   dialling_.runtime->reactor.CancelTimerInLoop(timer_);

@@ -43,7 +43,8 @@ class HealthDial final : public HealthRedialler,
   void Finish(absl::Status status) override;
   // A device on the path that resets flows refuses, too.
   bool RefusalIsFinal() override;
-  void NotRefused() override { health_->redials_in_loop().NotRefused(); }
+  void NotRefused() override { health_->redials_in_loop().arbiter().NotRefused(); }
+  int64_t RedialAtNs() override;
   bool Connected() override;
   void Complete(Hello*) override {}
   // Not at once: the lane is on the stack.
@@ -53,7 +54,6 @@ class HealthDial final : public HealthRedialler,
   std::vector<LanePath> paths_;         // one by each interface
   std::shared_ptr<HealthPeer> health_;  // while it dials
   std::unique_ptr<DialLane> lane_;      // the same
-  int64_t began_ns_ = 0;
   bool beside_ = false;  // a hello was said while the old socket was up: its end may be the acceptor's answer
   bool gone_ = false;    // the latest refusal was that of a process that has ended
   Reactor::TimerId timer_{0, 0};

@@ -42,9 +42,10 @@ class ResumeDials::Dial final {
   // One path.
   class Runner final : public DialLane::Owner {
    public:
-    Runner(Dial* dial, const LanePath& path) : dial_(dial), lane_(&dial->all_->dialling_, this, dial->index_) {
+    Runner(Dial* dial, const LanePath& path, int64_t at_ns = 0)
+        : dial_(dial), lane_(&dial->all_->dialling_, this, dial->index_) {
       if (dial->why_ != Why::kOpens) dial->all_->dialled_.fetch_add(1, std::memory_order_relaxed);
-      lane_.DialInLoop(path);
+      lane_.DialInLoop(path, at_ns);
     }
 
     void Halt() { lane_.Halt(); }
@@ -54,6 +55,7 @@ class ResumeDials::Dial final {
     const LanePath* OtherPath(const DialLane&) override { return nullptr; }
     bool RefusalIsFinal() override { return dial_->RefusalIsFinal(); }
     void NotRefused() override { dial_->NotRefused(); }
+    int64_t RedialAtNs() override { return dial_->RedialAtNs(); }
     bool Connected() override { return dial_->Found(this, lane_.path()); }
     void Complete(Hello* hello) override {
       hello->kind = HelloKind::kResume;
@@ -96,7 +98,7 @@ class ResumeDials::Dial final {
     turn_timer_ = reactor().RepeatInLoop(after_ns, [this] {
       const LanePath* const other = turn_ % 2 == 0 ? all_->OtherPath(index_, FirstPath(), turn_ / 2) : nullptr;
       ++turn_;
-      second_ = std::make_unique<Runner>(this, other == nullptr ? FirstPath() : *other);
+      second_ = std::make_unique<Runner>(this, other == nullptr ? FirstPath() : *other, RedialAtNs());
       return tuning::kTurnNs;
     });
   }
@@ -111,6 +113,10 @@ class ResumeDials::Dial final {
   }
   void NotRefused() {
     all_->lanes_.With([](RedialledLanes* lanes) { lanes->DialNotRefused(); });
+  }
+
+  int64_t RedialAtNs() {
+    return all_->lanes_.Ask(MonotonicNanos(), [](RedialledLanes* lanes) { return lanes->RedialAtNs(); });
   }
 
   // The first that gets here goes on alone, for as long as it gets on.

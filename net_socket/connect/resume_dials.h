@@ -11,9 +11,8 @@
 // Threads: made anywhere; the rest as Redialler.
 // States:  a lane: dialling -> offered to its connection -> over.
 // Units:   nanoseconds.
-// Errors:  LaneGone: at once where the peer's port refuses and its health socket has ended, or its process knows the
-//          connection no more; else once no lane has been up for TCPX_RECONNECT_TIMEOUT, or for a while all was
-//          refused.
+// Errors:  LaneGone: where the arbiter (health/arbiter.h) takes a refusal for the end of the peer's process, or no lane
+//          has been up for TCPX_RECONNECT_TIMEOUT; at once where that process knows the connection no more.
 #ifndef TCPX_NET_SOCKET_CONNECT_RESUME_DIALS_H_
 #define TCPX_NET_SOCKET_CONNECT_RESUME_DIALS_H_
 

@@ -16,7 +16,7 @@ namespace tcpx {
 
 class Activity {
  public:
-  // A request is posted, a lane is lost, or the end closes.
+  // A request is posted, a lane is lost or has another socket and what it owes, or the end closes.
   void Note() { count_.fetch_add(1, std::memory_order_release); }
   uint64_t count() const { return count_.load(std::memory_order_acquire); }
 

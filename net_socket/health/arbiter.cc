@@ -14,12 +14,20 @@ bool IsGone(const ProcessEvidence& process) {
   return process.in_order && process.lost_ns >= ended_ns;
 }
 
+int64_t Refusals::ForNs(int64_t now_ns) {
+  if (since_ns_ == 0 || now_ns - latest_ns_ > tuning::kRefusedNs) since_ns_ = now_ns;
+  latest_ns_ = now_ns;
+  return now_ns - since_ns_;
+}
+
 Arbiter::Arbiter(int lanes, int64_t silence_ns, int64_t alone_ns)
     : silence_ns_(silence_ns), alone_ns_(alone_ns), lanes_(static_cast<size_t>(lanes)) {}
 
 void Arbiter::Progress(Lane* lane, int64_t now_ns) {
-  lane->vain = lane->still = 0;
+  lane->vain = lane->still = lane->sockets = 0;
+  lane->fresh = false;
   lane->stuck_ns = now_ns;
+  lane->silence.Carried();
 }
 
 // Nobody looks at an end that does nothing: what was known before that is not of now.
@@ -28,12 +36,19 @@ void Arbiter::See(Lane* lane, int64_t now_ns) {
   lane->seen_ns = now_ns;
 }
 
+void Arbiter::Acked(int lane, uint64_t bytes, int64_t now_ns) {
+  Lane& one = at(lane);
+  if (std::exchange(one.acked, bytes).value_or(bytes) != bytes) Progress(&one, now_ns);
+}
+
 void Arbiter::Lost(int lane, Loss how) {
-  at(lane).loss = how;
-  at(lane).counts = how != Loss::kOther;
-  at(lane).looked = false;
-  at(lane).idle_looks = 0;
-  at(lane).silence.Forget();
+  Lane& one = at(lane);
+  if (how != Loss::kOther) one.loss = how;
+  one.counts = how != Loss::kOther;
+  one.looked = false;
+  one.fresh = true;
+  one.idle_looks = 0;
+  one.silence.Forget();
 }
 
 void Arbiter::Back(int lane, const Stream& stream, int64_t now_ns) {
@@ -41,16 +56,25 @@ void Arbiter::Back(int lane, const Stream& stream, int64_t now_ns) {
   const bool moved = stream.position != one.position;
   one.position = stream.position;
   const bool counts = std::exchange(one.counts, true);
+  const int64_t before_ns = std::exchange(one.back_ns, now_ns);
   one.looked = one.probed = false;
+  one.acked = stream.acked;
   one.idle_looks = 0;
+  const int64_t awaited_ns = AwaitedNs(one, now_ns);
+  one.lost_ns = one.awaited_ns = 0;
+  one.ended = false;
   if (moved) Progress(&one, now_ns);
-  if (!moved && counts) ++one.still;
+  // One that lived for long without anything to move did well.
+  if (now_ns - before_ns > tuning::kNotLookedNs) one.still = 0;
+  if (!moved && counts && ++one.still == 1) one.still_ns = now_ns;
+  one.fresh = stream.owes;
   if (!stream.owes) {
-    one.vain = 0;
+    one.vain = one.sockets = 0;
     one.stuck_ns = 0;
     return;
   }
-  if (one.stuck_ns == 0) one.stuck_ns = now_ns;
+  if (one.stuck_ns == 0) one.stuck_ns = awaited_ns;
+  if (!moved) ++one.sockets;
   if (!moved && counts) ++one.vain;
 }
 
@@ -71,23 +95,32 @@ Arbiter::Finding Arbiter::Look(int lane, const LaneTcpInfo& info, int64_t now_ns
     return Finding::kFine;
   }
   See(&one, now_ns);
-  const bool moved = one.looked && info.bytes_acked != one.acked;
-  const bool peer_waits = info.window_closed() && info.heard_ms() * kMillisecond < silence_ns_ / 2;
-  one.acked = info.bytes_acked;
+  // A window that is shut, and whose probes are answered, is as good: the peer is the one who waits.
+  const bool peer_waits =
+      info.established && info.window_closed() && info.heard_ms() * kMillisecond < silence_ns_ / tuning::kHeardParts;
+  Acked(lane, info.bytes_acked, now_ns);
+  if (one.looked && peer_waits) Progress(&one, now_ns);
   one.looked = true;
   one.idle_looks = 0;
-  if (moved) Progress(&one, now_ns);
-  if (one.stuck_ns == 0 || (peer_waits && one.vain == 0)) one.stuck_ns = now_ns;
-  if (one.vain > 0 && now_ns - one.stuck_ns >= silence_ns_) return Finding::kVain;
+  if (one.stuck_ns == 0) one.stuck_ns = now_ns;
+  const bool tried = one.sockets >= tuning::kVainMin || (one.sockets > 0 && now_ns - one.back_ns >= tuning::kOneTryNs);
+  if (tried && now_ns - one.stuck_ns >= silence_ns_) return Finding::kVain;
   return one.silence.Suspects(info, now_ns) ? Finding::kSuspect : Finding::kFine;
+}
+
+int64_t Arbiter::AwaitedNs(const Lane& lane, int64_t now_ns) const {
+  return lane.awaited_ns == 0 ? now_ns : std::max({lane.awaited_ns, lane.lost_ns, peer_waits_ns_});
 }
 
 Arbiter::Finding Arbiter::LookAtLost(int lane, bool alone, int64_t now_ns) {
   Lane& one = at(lane);
   See(&one, now_ns);
+  if (one.lost_ns == 0) one.lost_ns = now_ns;
   const int64_t most_ns = alone ? std::max(silence_ns_, alone_ns_) : silence_ns_;
-  const bool stuck = one.stuck_ns != 0 && now_ns - one.stuck_ns >= most_ns;
-  return stuck ? Finding::kVain : Finding::kFine;
+  // What waits for it, or what it has not moved, whichever is known of for longer.
+  const int64_t awaited_ns = AwaitedNs(one, now_ns);
+  const int64_t since_ns = one.stuck_ns == 0 ? awaited_ns : std::min(one.stuck_ns, awaited_ns);
+  return now_ns - since_ns >= most_ns ? Finding::kVain : Finding::kFine;
 }
 
 Arbiter::Probing Arbiter::Probes(int lane, const LaneTcpInfo& info) {
@@ -100,46 +133,80 @@ int64_t Arbiter::DialAtNs(int lane, int64_t now_ns) {
   Lane& one = at(lane);
   int64_t at_ns = now_ns;
   if (one.dialled_ns != 0) {
-    const int64_t pause_ns = tuning::kBetweenDialsNs << std::min(one.vain, 10);
+    const int64_t pause_ns = tuning::kBetweenDialsNs << std::min(one.still, tuning::kDoublingsMax);
     at_ns = std::max(at_ns, one.dialled_ns + std::min(pause_ns, tuning::kBetweenDialsMaxNs));
   }
-  if (one.vain > 0) {
-    at_ns = std::max(at_ns, vain_dial_ns_ + tuning::kVainDialsNs);
-    vain_dial_ns_ = at_ns;
-  }
+  if (one.still > 0) at_ns = RedialAtNs(at_ns);
   one.dialled_ns = at_ns;
   return at_ns;
 }
 
-bool Arbiter::Refused(bool up, int64_t now_ns) {
+int64_t Arbiter::RedialAtNs(int64_t now_ns) {
+  vain_dial_ns_ = std::max(now_ns, vain_dial_ns_ + tuning::kVainDialsNs);
+  return vain_dial_ns_;
+}
+
+bool Arbiter::Refused(bool up, bool in_order, int64_t now_ns) {
   ProcessEvidence process;
   process.up = up;
+  process.in_order = in_order || std::any_of(lanes_.begin(), lanes_.end(), [](const Lane& lane) { return lane.ended; });
   process.refused_ns = refusals_.ForNs(now_ns);
   if (up) refusals_.Forget();
   return IsGone(process);
 }
 
 bool Arbiter::MayTell(int lane, int64_t now_ns) {
-  if (at(lane).still < tuning::kVainMin) return true;
-  if (told_ns_ != 0 && now_ns - told_ns_ < tuning::kVainLinesNs) return false;
-  told_ns_ = now_ns;
+  const bool vain = at(lane).still >= tuning::kVainMin;
+  lines_ns_ = std::max(lines_ns_, now_ns - tuning::kLinesAtOnce * tuning::kVainLinesNs);
+  const bool soon = vain && told_ns_ != 0 && now_ns - told_ns_ < tuning::kVainLinesNs;
+  if (soon || lines_ns_ + tuning::kVainLinesNs > now_ns) {
+    ++untold_;
+    return false;
+  }
+  lines_ns_ += tuning::kVainLinesNs;
+  if (vain) told_ns_ = now_ns;
   return true;
 }
 
-bool Arbiter::Warns(int64_t now_ns) {
-  const auto vain = [now_ns](const Lane& lane) {
-    return lane.vain >= tuning::kVainMin && lane.stuck_ns != 0 && now_ns - lane.stuck_ns >= tuning::kVainWarnNs;
-  };
-  if (warned_ || std::none_of(lanes_.begin(), lanes_.end(), vain)) return false;
-  warned_ = true;
-  return true;
+Arbiter::Warning Arbiter::WarningOf(int lane, int64_t now_ns) const {
+  const Lane& one = at(lane);
+  Warning warning;
+  warning.waits = one.stuck_ns != 0 && now_ns - one.stuck_ns >= tuning::kVainWarnNs;
+  warning.lost = one.lost_ns != 0 && now_ns - one.lost_ns >= silence_ns_;
+  const bool vain = one.vain >= tuning::kVainMin && warning.waits;
+  const bool recent = now_ns - one.back_ns <= tuning::kNotLookedNs;
+  const bool still = one.still >= tuning::kVainMin && recent && now_ns - one.still_ns >= tuning::kStillWarnNs;
+  if (warning.lost || vain || still) warning.lane = lane;
+  return warning;
+}
+
+Arbiter::Warning Arbiter::Warns(int64_t now_ns) {
+  Warning warning;
+  for (int lane = 0; lane < static_cast<int>(lanes_.size()) && warning.lane < 0; ++lane) {
+    warning = WarningOf(lane, now_ns);
+  }
+  return std::exchange(warned_, warning.lane >= 0) ? Warning() : warning;
+}
+
+Vain Arbiter::vain(int lane) const {
+  const Lane& one = at(lane);
+  if (std::max(one.still, one.vain) < tuning::kVainMin) return Vain::kNone;
+  return one.loss == Loss::kSilent ? Vain::kSilent : Vain::kReset;
 }
 
 Vain Arbiter::vain() const {
+  const Lane* longest = nullptr;
   for (const Lane& lane : lanes_) {
-    if (lane.vain >= tuning::kVainMin) return lane.loss == Loss::kSilent ? Vain::kSilent : Vain::kReset;
+    if (lane.vain < tuning::kVainMin) continue;
+    if (longest == nullptr || lane.stuck_ns < longest->stuck_ns) longest = &lane;
   }
-  return Vain::kNone;
+  return longest == nullptr ? Vain::kNone : vain(static_cast<int>(longest - lanes_.data()));
+}
+
+bool Arbiter::Unsettled(int64_t now_ns) const {
+  return std::any_of(lanes_.begin(), lanes_.end(), [now_ns](const Lane& lane) {
+    return lane.fresh && lane.stuck_ns != 0 && now_ns - lane.seen_ns <= tuning::kNotLookedNs;
+  });
 }
 
 }  // namespace tcpx

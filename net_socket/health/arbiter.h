@@ -9,6 +9,8 @@
 #define TCPX_NET_SOCKET_HEALTH_ARBITER_H_
 
 #include <cstdint>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "net_socket/health/lane_liveness.h"
@@ -29,16 +31,14 @@ bool IsGone(const ProcessEvidence& process);
 // Refusals by a port in a row.
 class Refusals {
  public:
-  // One more: for how long there was nothing else.
-  int64_t ForNs(int64_t now_ns) {
-    if (since_ns_ == 0) since_ns_ = now_ns;
-    return now_ns - since_ns_;
-  }
+  // One more: for how long there was nothing else. One long after the one before begins anew.
+  int64_t ForNs(int64_t now_ns);
   // Something else has come.
   void Forget() { since_ns_ = 0; }
 
  private:
   int64_t since_ns_ = 0;  // 0: none
+  int64_t latest_ns_ = 0;
 };
 
 // What sockets in a row that move no byte have in common.
@@ -57,10 +57,13 @@ class Arbiter {
 
   // The lane has lost its socket.
   void Lost(int lane, Loss how);
+  // Before that: how much was acknowledged on it.
+  void Acked(int lane, uint64_t bytes, int64_t now_ns);
   // What is known of a stream when its lane gets a socket.
   struct Stream {
-    uint64_t position = 0;  // of what has been taken of it
-    bool owes = false;      // this end has sent something that is to be sent again
+    uint64_t position = 0;                         // of what has been taken of it
+    bool owes = false;                             // this end has sent something that is to be sent again
+    std::optional<uint64_t> acked = std::nullopt;  // by the new socket so far: its hello; nullopt: not known
   };
   // It has another one.
   void Back(int lane, const Stream& stream, int64_t now_ns);
@@ -68,6 +71,11 @@ class Arbiter {
   Finding Look(int lane, const LaneTcpInfo& info, int64_t now_ns);
   // The same of a lane that waits for another. `alone`: no lane is up.
   Finding LookAtLost(int lane, bool alone, int64_t now_ns);
+  // Before each such look: requests that no other lane can move make no progress since then; 0: there are none, or they
+  // do.
+  void Awaited(int lane, int64_t since_ns) { at(lane).awaited_ns = since_ns; }
+  // The peer has said that it has posted nothing: what is awaited is so from now on.
+  void PeerWaits(int64_t now_ns) { peer_waits_ns_ = now_ns; }
   // The lane's socket holds nothing.
   void LookAtIdle(int lane, int64_t now_ns);
   // Some times within TCPX_PEER_TIMEOUT: true when nobody answers on the lane's socket.
@@ -85,8 +93,13 @@ class Arbiter {
 
   // When the lane may be dialled, from now on; it will be.
   int64_t DialAtNs(int lane, int64_t now_ns);
-  // A dial was refused. True: the process is gone. `up`: a socket of it is up.
-  bool Refused(bool up, int64_t now_ns);
+  // The same of any lane whose dial has come to nothing, or goes by another path too.
+  int64_t RedialAtNs(int64_t now_ns);
+  // The lane's socket has ended in order, as those of a process that ends.
+  void Ended(int lane) { at(lane).ended = true; }
+  // A dial was refused. True: the process is gone. `up`: a socket of it is up. `in_order`: another that was lost has
+  // ended in order.
+  bool Refused(bool up, bool in_order, int64_t now_ns);
   // A dial has come to something else.
   void NotRefused() { refusals_.Forget(); }
   // No lane has been up since then (0: one is), for too long.
@@ -94,11 +107,24 @@ class Arbiter {
     return none_since_ns != 0 && now_ns - none_since_ns >= alone_ns_;
   }
 
-  // Whether what becomes of the lane's sockets is told just now.
+  // Whether what becomes of the lane's sockets is told just now: some lines at once, and then one a second.
   bool MayTell(int lane, int64_t now_ns);
-  // True once, when a lane has moved no byte by any socket for long.
-  bool Warns(int64_t now_ns);
+  // How many lines were not told since the latest call.
+  int TakeUntold() { return std::exchange(untold_, 0); }
+  // What a WARN is due for.
+  struct Warning {
+    int lane = -1;       // none
+    bool lost = false;   // it finds no other socket
+    bool waits = false;  // it has something to move
+  };
+  // Once for each stretch of time in which a lane has moved no byte by any socket for long, or has found none.
+  Warning Warns(int64_t now_ns);
+  Vain vain(int lane) const;
+  // Of the lane that has moved nothing for longest.
   Vain vain() const;
+  // A lane with something to move has another socket, or waits for it, and nothing has moved on it yet: what is wrong
+  // with it will be known in a moment.
+  bool Unsettled(int64_t now_ns) const;
   // How many sockets in a row, and since when.
   int vain_sockets(int lane) const { return at(lane).vain; }
 
@@ -106,17 +132,24 @@ class Arbiter {
   struct Lane {
     LaneSilence silence;
     LaneLiveness liveness;
-    uint64_t position = 0;  // at the latest Back
-    uint64_t acked = 0;     // by the socket at hand
-    bool looked = false;    // at it
-    int idle_looks = 0;     // in a row, at it
-    int64_t seen_ns = 0;    // the latest look at the lane
-    int64_t stuck_ns = 0;   // since when it has had work, and moved nothing; 0: not
-    bool probed = false;    // its window is probed often
-    bool counts = true;     // the next Back is one after a loss, here or at the peer
+    uint64_t position = 0;          // at the latest Back
+    std::optional<uint64_t> acked;  // by the socket at hand; nullopt: not known
+    bool looked = false;            // at it
+    int idle_looks = 0;             // in a row, at it
+    int64_t seen_ns = 0;            // the latest look at the lane
+    int64_t stuck_ns = 0;           // since when it has had work, and moved nothing; 0: not
+    bool probed = false;            // its window is probed often
+    bool counts = true;             // the next Back is one after a loss, here or at the peer
     Loss loss = Loss::kOther;
-    int still = 0;  // sockets in a row that moved nothing
-    int vain = 0;   // the same, of those that had something to move
+    int still = 0;           // sockets in a row that moved nothing, soon after each other
+    int vain = 0;            // the same, of those that had something to move
+    int sockets = 0;         // with something to move since it moved last, whatever ended the ones before
+    bool ended = false;      // its socket, in order
+    bool fresh = false;      // nothing was seen to move on its socket yet, or it has none
+    int64_t still_ns = 0;    // since when `still` counts
+    int64_t back_ns = 0;     // the latest Back
+    int64_t lost_ns = 0;     // the first look since it was lost; 0: it is not
+    int64_t awaited_ns = 0;  // as Awaited says
     int64_t dialled_ns = 0;
   };
 
@@ -124,13 +157,19 @@ class Arbiter {
   const Lane& at(int lane) const { return lanes_[static_cast<size_t>(lane)]; }
   static void Progress(Lane* lane, int64_t now_ns);
   static void See(Lane* lane, int64_t now_ns);
+  // Since when a lane that is lost has been needed; now: it is not.
+  int64_t AwaitedNs(const Lane& lane, int64_t now_ns) const;
+  Warning WarningOf(int lane, int64_t now_ns) const;
 
   const int64_t silence_ns_;
   const int64_t alone_ns_;
   std::vector<Lane> lanes_;
   Refusals refusals_;
+  int64_t peer_waits_ns_ = 0;
   int64_t vain_dial_ns_ = 0;
-  int64_t told_ns_ = 0;
+  int64_t told_ns_ = 0;   // the latest line of a lane whose sockets move nothing
+  int64_t lines_ns_ = 0;  // up to now, less what may be told at once
+  int untold_ = 0;
   bool warned_ = false;
 };
 

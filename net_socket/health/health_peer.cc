@@ -18,18 +18,10 @@ namespace {
 
 // So many rows are more than a socket holds: all that was there when it was asked.
 constexpr int kRowsMax = 256;
-// After a reset: a dead process's lanes fall next, which tells it from a firewall's.
-constexpr int64_t kLanesFallNs = 50 * kMillisecond;
-// From one look at a lost socket's peer to the next, while its end may be news, and later.
-constexpr int64_t kAskNs = 20 * kMillisecond;
-constexpr int64_t kAskLaterNs = 500 * kMillisecond;
-constexpr int64_t kNewsNs = kSecond;
-// So long the end of a process waits for a socket that is lost.
-constexpr int64_t kTellNs = 500 * kMillisecond;
 
 // Whether the network swallows what is said.
 int64_t LookEveryNs(const HealthSettings& settings) {
-  return std::clamp(settings.peer_timeout_ns / 20, tuning::kLookNs, kSecond);
+  return std::clamp(settings.peer_timeout_ns / tuning::kHealthLooks, tuning::kLookNs, tuning::kHealthLookMaxNs);
 }
 
 }  // namespace
@@ -78,7 +70,7 @@ void HealthPeer::UpInLoop(OwnedFd fd, const HealthSettings& settings, Seals seal
   waits_.Begin();
   LaneTcpInfo info;
   if (socket_.ReadTcp(&info)) rtt_ns_ = info.rtt_us * kMicrosecond;
-  redials_.NotRefused();
+  redials_.arbiter().NotRefused();
   if (!reactor_->WatchInLoop(number, EPOLLIN | EPOLLRDHUP, this).ok()) EndInLoop();
   socket_.FlushInLoop();
   waiters_.TellInLoop();
@@ -180,7 +172,7 @@ void HealthPeer::TellEndInLoop() {
   };
   // Its lanes may fall a moment later: then it was the end of a process.
   if (socket_.WasReset()) {
-    reactor_->AddTimerInLoop(MonotonicNanos() + kLanesFallNs, tell);
+    reactor_->AddTimerInLoop(MonotonicNanos() + tuning::kLanesFallNs, tell);
     return;
   }
   tell();
@@ -198,7 +190,7 @@ void HealthPeer::AwaitAnotherInLoop() {
   lost_since_ns_ = MonotonicNanos();
   lost_in_order_ = false;
   reactor_->CancelTimerInLoop(ask_timer_);
-  ask_timer_ = reactor_->RepeatDeadlineInLoop(kAskNs, [weak = weak_from_this()] {
+  ask_timer_ = reactor_->RepeatDeadlineInLoop(tuning::kAskPeerNs, [weak = weak_from_this()] {
     const std::shared_ptr<HealthPeer> self = weak.lock();
     return self == nullptr || self->socket_.state() != HealthState::kLost ? Reactor::kOver : self->AskInLoop();
   });
@@ -208,15 +200,29 @@ void HealthPeer::LostInLoop() {
   AwaitAnotherInLoop();
   const absl::Status end = socket_.end().status;
   lost_in_order_ = end.ok();
-  TCPX_INFO("the health socket %s %s is lost and will be %s: %s", dialled_ ? "to" : "from", peer_,
-            dialled_ ? "dialled again" : "waited for", end.ok() ? "it ended" : std::string(end.message()));
+  redials_.arbiter().Lost(0, Arbiter::Loss::kDied);
+  if (redials_.arbiter().MayTell(0, lost_since_ns_)) {
+    TCPX_INFO("the health socket %s %s is lost and will be %s: %s", dialled_ ? "to" : "from", peer_,
+              dialled_ ? "dialled again" : "waited for", end.ok() ? "it ended" : std::string(end.message()));
+  }
   members_.TellAll([](HealthUser* user) { user->HealthLost(); });
   if (dialled_) RedialInLoop();
   if (lost_in_order_ && !dialled_) keeper_->DiedInLoop(*this, true);
 }
 
 void HealthPeer::BackInLoop() {
-  TCPX_INFO("the health socket %s %s is back", dialled_ ? "to" : "from", peer_);
+  const int64_t now_ns = MonotonicNanos();
+  Arbiter& arbiter = redials_.arbiter();
+  arbiter.Back(0, {}, now_ns);
+  if (arbiter.MayTell(0, now_ns)) {
+    TCPX_INFO("the health socket %s %s is back", dialled_ ? "to" : "from", peer_);
+  }
+  if (arbiter.Warns(now_ns).lane == 0) {
+    TCPX_WARN(
+        "the health socket %s %s is lost and comes back again and again: look for a firewall or a load balancer "
+        "that resets it; it is dialled ever more slowly",
+        dialled_ ? "to" : "from", peer_);
+  }
   bool counts = true;
   members_.TellAll([&](HealthUser* user) { user->HealthBack(std::exchange(counts, false)); });
   if (telling_ != nullptr) StopTellingInLoop();
@@ -272,7 +278,7 @@ int64_t HealthPeer::AskInLoop() {
     return fail(absl::UnavailableError(
         "the health socket to the peer was lost, and within TCPX_RECONNECT_TIMEOUT nothing has brought it back"));
   }
-  return lost_ns < kNewsNs ? kAskNs : kAskLaterNs;
+  return lost_ns < tuning::kNewsNs ? tuning::kAskPeerNs : tuning::kAskPeerLaterNs;
 }
 
 int64_t HealthPeer::LookInLoop() {
@@ -294,7 +300,7 @@ bool HealthPeer::StaysToTellInLoop() {
   telling_ = shared_from_this();
   reactor_->HoldInLoop();
   RedialInLoop();
-  const int64_t until_ns = MonotonicNanos() + std::min(settings_.linger_ns, kTellNs);
+  const int64_t until_ns = MonotonicNanos() + std::min(settings_.linger_ns, tuning::kTellNs);
   reactor_->AddTimerInLoop(until_ns, [self = telling_] { self->StopTellingInLoop(); });
   return true;
 }

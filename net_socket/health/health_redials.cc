@@ -27,15 +27,6 @@ void HealthRedials::HaltInLoop() {
   if (halted != nullptr) halted->HaltInLoop();
 }
 
-bool HealthRedials::Refused(bool up, bool in_order, int64_t now_ns) {
-  ProcessEvidence process;
-  process.up = up;
-  process.in_order = in_order;
-  process.refused_ns = refusals_.ForNs(now_ns);
-  if (up) refusals_.Forget();
-  return IsGone(process);
-}
-
 std::vector<ConnectionId> HealthRedials::Refuse(const HealthRedialler* redialler) {
   std::vector<ConnectionId> refused;
   for (const auto& [id, one] : all_) {

@@ -1,6 +1,7 @@
 // health_redials.h: who dials a health socket again that is lost: one of its connections, or the last that has left.
 //
 // Threads: the reactor.
+// Units:   nanoseconds of MonotonicNanos.
 // Errors:  none.
 #ifndef TCPX_NET_SOCKET_HEALTH_HEALTH_REDIALS_H_
 #define TCPX_NET_SOCKET_HEALTH_HEALTH_REDIALS_H_
@@ -38,11 +39,8 @@ class HealthRedials {
   void HaltInLoop();
   // It dials just now.
   bool Dials(const HealthRedialler* redialler) const { return dials_.get() == redialler; }
-  // A dial was refused. `up`: a lane of the peer's process is up; `in_order`: the socket has ended in order. True: that
-  // process is gone.
-  bool Refused(bool up, bool in_order, int64_t now_ns);
-  // A dial has come to something else.
-  void NotRefused() { refusals_.Forget(); }
+  // Decides of the health socket as of a lane 0: when it is dialled, what refusals mean, what the log gets.
+  Arbiter& arbiter() { return arbiter_; }
   // The peer knows its connection no more: it is not asked again. The connections, if they are still here.
   std::vector<ConnectionId> Refuse(const HealthRedialler* redialler);
 
@@ -50,7 +48,7 @@ class HealthRedials {
   absl::flat_hash_map<ConnectionId, std::shared_ptr<HealthRedialler>> all_;
   std::shared_ptr<HealthRedialler> dials_;  // just now
   std::shared_ptr<HealthRedialler> last_to_leave_;
-  Refusals refusals_;
+  Arbiter arbiter_{1, 0, 0};  // HealthPeer knows how long it may be silent, or lost
 };
 
 }  // namespace tcpx

@@ -165,7 +165,7 @@ bool HealthSocket::Say(const std::string& record, bool may_go_unread) {
   if (state_ != HealthState::kLost && !CanSayLocked() && !(up && heals_)) return false;
   may_reset_ = may_reset_ || may_go_unread;
   if (heals_) ForgetHeardLocked();  // First: what was heard takes no room.
-  if (outbox_.size() > kOutboxBytesMax || said_.size() > kSaidMax) return CanSayLocked();
+  if (outbox_.size() > kOutboxBytesMax || said_.size() > kSaidMax) return false;
   if (heals_) {
     said_.push_back({sent_bytes_ + outbox_.size() + record.size(), record});
   }

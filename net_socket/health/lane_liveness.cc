@@ -4,14 +4,9 @@
 #include "absl/strings/str_format.h"
 #include "common/clock.h"
 #include "common/socket.h"
+#include "net_socket/health/tuning.h"
 
 namespace tcpx {
-namespace {
-
-// One or two may still be under way, or lost with their answers.
-constexpr uint32_t kProbesMin = 3;
-
-}  // namespace
 
 bool ReadLaneTcpInfo(int fd, LaneTcpInfo* lane) {
   if (!ReadTcpInfo(fd, lane) || !lane->tells_acked) return false;
@@ -37,9 +32,9 @@ bool LaneLiveness::Dead(const LaneTcpInfo& lane, int64_t now_ns, int64_t timeout
     return false;
   }
   ++samples_;
-  if (samples_ <= kSamplesMin || now_ns - since_ns_ < timeout_ns) return false;
+  if (samples_ <= tuning::kSamplesMin || now_ns - since_ns_ < timeout_ns) return false;
   if (lane.last_ack_ms * kMillisecond < timeout_ns) return false;
-  if (lane.segments_flying == 0) return lane.probes >= kProbesMin;
+  if (lane.segments_flying == 0) return lane.probes >= tuning::kProbesMin;
   // An interval of rto, the half and the quarter of it before.
   return lane.window_bytes > 0 || uint64_t{lane.last_ack_ms} * 4 >= uint64_t{lane.rto_ms} * 7;
 }

@@ -46,9 +46,6 @@ std::string DescribeTcpInfo(const LaneTcpInfo& lane);
 // The latest samples of one lane.
 class LaneLiveness {
  public:
-  // Samples that a verdict needs at the least, however much time lies between them: a host that slept has few.
-  static constexpr int kSamplesMin = 5;
-
   // True exactly when the rule above says that the lane is dead.
   bool Dead(const LaneTcpInfo& lane, int64_t now_ns, int64_t timeout_ns);
   // The lane holds nothing.

@@ -4,8 +4,9 @@
 //
 // Rule:    A lane is suspected when it holds unacknowledged bytes, none was acknowledged for kSilentNs, nothing of the
 //          peer's came for as long, and the kernel has sent again, or has probed a window that is shut, kUnansweredMin
-//          times in vain. A peer that does not read answers probes. Where a lane was moved a short while ago, and its
-//          socket has carried nothing since, the times double.
+//          times in vain; one probe is enough when its answer is overdue (kProbeAnswerNs). A peer that does not read
+//          answers probes. Where a lane was moved a short while ago, and nothing of it has moved since, the times
+//          double.
 // Threads: one at a time.
 // Units:   nanoseconds of MonotonicNanos.
 // Errors:  none.
@@ -28,6 +29,11 @@ class LaneSilence {
   void Forget() { since_ns_ = 0; }
   // It has been given another socket for its silence.
   void Moved(int64_t now_ns);
+  // Something of it has moved.
+  void Carried() {
+    long_ns_ = tuning::kSilentNs;
+    moved_ns_ = 0;
+  }
 
  private:
   uint64_t bytes_acked_ = 0;

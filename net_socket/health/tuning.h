@@ -24,10 +24,37 @@ inline constexpr int64_t kDiallerGivesUpNs = 2 * kSecond;
 // A lost health socket is given up only if no lane was heard for so long; lanes are probed every 2 s meanwhile. [ns]
 inline constexpr int64_t kHeardNs = 5 * kSecond;
 
+// After a reset of the health socket: a dead process's lanes fall next, which tells it from a firewall's. [ns]
+inline constexpr int64_t kLanesFallNs = 50 * kMillisecond;
+// From one look at the peer of a health socket that is lost to the next, while its end may be news. [ns]
+inline constexpr int64_t kAskPeerNs = 20 * kMillisecond;
+// The same later. [ns]
+inline constexpr int64_t kAskPeerLaterNs = 500 * kMillisecond;
+// So long its end may be news. [ns]
+inline constexpr int64_t kNewsNs = kSecond;
+// From one question whether lanes have come back to the end that waits for them to the next. [ns]
+inline constexpr int64_t kAskLanesNs = 500 * kMillisecond;
+// So long the end of a process waits for a health socket that is lost. [ns]
+inline constexpr int64_t kTellNs = 500 * kMillisecond;
+// Half of the time in which the end of a peer has to be known: what ends a process ends its sockets within microseconds
+// of each other, or a few time slices where the CPU is wanted by many. [ns]
+inline constexpr int64_t kReasonNs = 100 * kMillisecond;
+// Samples that the death of a lane needs at the least, however much time lies between them: a host that slept has few.
+// [samples]
+inline constexpr int kSamplesMin = 5;
+// Probes in a row without an answer that it needs: one or two may be on their way, or lost with their answers. [probes]
+inline constexpr uint32_t kProbesMin = 3;
+// A peer whose window is shut waits itself if it was heard within this part of TCPX_PEER_TIMEOUT. [parts]
+inline constexpr int64_t kHeardParts = 2;
+
 // == docs/healing.md: silence, and sockets in vain
 
 // From one look at a lane to the next. [ns]
 inline constexpr int64_t kLookNs = 250 * kMillisecond;
+// So many looks at the health socket are within TCPX_PEER_TIMEOUT. [looks]
+inline constexpr int64_t kHealthLooks = 20;
+// They are no further apart than this. [ns]
+inline constexpr int64_t kHealthLookMaxNs = kSecond;
 // A lane that was not looked at for so long had nothing to do: what was known of it is forgotten. [ns]
 inline constexpr int64_t kNotLookedNs = 5 * kSecond;
 // A lane is suspected when nothing was acknowledged for so long. [ns]
@@ -40,21 +67,41 @@ inline constexpr uint32_t kUnansweredMin = 2;
 // healing_gone_test: with the kernel's own pauses of up to 2 minutes a flow that was forgotten meanwhile is found no
 // sooner]
 inline constexpr int64_t kProbeNs = kSecond;
+// So long after it is due, and a round trip, the answer to such a probe is missing. [ns]
+inline constexpr int64_t kProbeAnswerNs = 300 * kMillisecond;
 // The same after probing has ended: the kernel's own. [ns]
 inline constexpr int64_t kProbeFreelyNs = 120 * kSecond;
 // A socket of a lane is dialled no sooner after the one before, doubled by each that moves no byte. [ns]
 inline constexpr int64_t kBetweenDialsNs = 10 * kMillisecond;
-// The most that this grows to. [ns; killed_sockets_test: with 2 s a socket that dies each 2 ms, on a busy CPU, moved
-// nothing for 7 s]
+// The most that this grows to. [ns; killed_sockets_test: with 2 s a socket that dies each 2 ms, on a busy machine,
+// moved nothing for 7 s]
 inline constexpr int64_t kBetweenDialsMaxNs = 500 * kMillisecond;
+// So often it is doubled at the most. [times]
+inline constexpr int kDoublingsMax = 10;
 // From one such dial of a connection to the next: 20 a second. [ns]
 inline constexpr int64_t kVainDialsNs = 50 * kMillisecond;
 // Sockets of a lane in a row that moved no byte, from which on the log gets one line a second, and a cause. [sockets]
 inline constexpr int kVainMin = 2;
+// So many lines of a connection's sockets go to the log at once; after them one a second. [lines]
+inline constexpr int64_t kLinesAtOnce = 20;
+// So long the first other socket of a lane has to move a byte, however long it was awaited. [ns]
+inline constexpr int64_t kOneTryNs = 2 * kSecond;
 // From one such line to the next. [ns]
 inline constexpr int64_t kVainLinesNs = kSecond;
 // A lane that has moved no byte by any socket for so long is a WARN. [ns]
 inline constexpr int64_t kVainWarnNs = 6 * kSecond;
+// The same of a lane, or a health socket, that has nothing to move, and of which no socket lasts. [ns]
+inline constexpr int64_t kStillWarnNs = 60 * kSecond;
+
+// == docs/healing.md: verdicts
+
+// A question is answered within a round trip and a turn of the peer's housekeeping. One that is this old, and that the
+// peer's kernel has, is not read by its process. [ns]
+inline constexpr int64_t kUnansweredNs = kSecond;
+// What was sent so long ago without an answer of the kernel's was sent again by then, more than once. [ns]
+inline constexpr int64_t kUnheardNs = kSecond;
+// A lane that was lost has another socket by then, where the network lets one through. [ns]
+inline constexpr int64_t kLostNs = kSecond;
 
 // == docs/healing.md: no CPU, and news of stalls
 

@@ -7,17 +7,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "net_socket/health/tuning.h"
 
 namespace tcpx {
 namespace {
 
-// A question is answered within a round trip and a turn of the peer's housekeeping. One that is this old, and that the
-// peer's kernel has, is not read by its process.
-constexpr int64_t kUnansweredMs = 1000;
-// The kernel has sent again by then, more than once.
-constexpr int64_t kUnheardMs = 1000;
-// A lane that was lost has another socket by then, where the network lets one through.
-constexpr int64_t kLostMs = 1000;
+constexpr int64_t kUnansweredMs = tuning::kUnansweredNs / kMillisecond;
+constexpr int64_t kUnheardMs = tuning::kUnheardNs / kMillisecond;
+constexpr int64_t kLostMs = tuning::kLostNs / kMillisecond;
 // A thread with a tenth of a CPU is slow, but nothing stalls for it.
 constexpr int kStarvedPercent = 90;
 // Below, a slow flow may have other reasons. A segment sent again now and then is nothing.
@@ -33,6 +30,10 @@ const LaneEvidence* MostSilent(const StallEvidence& evidence) {
     if (lane.silent && (most == nullptr || lane.silent_ms > most->silent_ms)) most = &lane;
   }
   return most;
+}
+
+bool AnyLost(const StallEvidence& evidence) {
+  return std::any_of(evidence.lanes.begin(), evidence.lanes.end(), [](auto& lane) { return lane.lost; });
 }
 
 std::string DownText(const std::string& name) { return absl::StrCat("interface ", name, " of it is down"); }
@@ -63,8 +64,7 @@ bool Undecided(const StallEvidence& evidence) {
 Verdict JudgePath(const StallEvidence& evidence) {
   const LaneEvidence* const silent = MostSilent(evidence);
   const bool health_silent = evidence.unheard_ms >= kUnheardMs || evidence.health_lost;
-  const bool any_lost = std::any_of(evidence.lanes.begin(), evidence.lanes.end(), [](auto& lane) { return lane.lost; });
-  if (!evidence.down.empty() && (health_silent || silent != nullptr || any_lost)) {
+  if (!evidence.down.empty() && (health_silent || silent != nullptr || AnyLost(evidence))) {
     return Hard(Cause::kPathDead, evidence.here, DownText(evidence.down));
   }
   if (health_silent && (evidence.unheard_ms >= kUnheardMs || silent != nullptr)) {
@@ -165,12 +165,14 @@ Verdict JudgeStall(const StallEvidence& evidence) {
   if (verdict.undecided) return verdict;
   verdict = JudgePath(evidence);
   if (verdict.cause != Cause::kNone) return verdict;
-  verdict = JudgeHere(evidence);
+  const bool unsettled = evidence.unsettled || AnyLost(evidence);
+  if (!unsettled) verdict = JudgeHere(evidence);
   if (verdict.cause != Cause::kNone) return verdict;
   verdict = JudgeProcess(evidence);
   if (verdict.cause != Cause::kNone) return verdict;
-  // Of a host that hears nothing something may still come, which is no answer.
-  verdict.undecided = evidence.unheard_ms > 0;
+  // Of a host that hears nothing something may still come, which is no answer; nor is what comes between two sockets of
+  // a lane.
+  verdict.undecided = evidence.unheard_ms > 0 || unsettled;
   if (verdict.undecided) return verdict;
   if (evidence.peer != nullptr && evidence.unanswered_ms < kUnansweredMs) return JudgeNews(evidence);
   return {};

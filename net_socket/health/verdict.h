@@ -45,6 +45,7 @@ struct StallEvidence {
   bool caller_moves = false;  // NCCL's thread would have to, inside test
   std::string down;           // an interface of ours that is out; empty: none
   Vain vain = Vain::kNone;    // lanes get one socket after the other, and none moves a byte
+  bool unsettled = false;     // a lane has just got another socket, or waits for it, and nothing has moved on it yet
   std::vector<LaneEvidence> lanes;
   // The health socket, and the question that was asked on it.
   bool speaks = false;        // the peer answers questions: its build knows them

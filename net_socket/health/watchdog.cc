@@ -4,12 +4,12 @@
 #include <utility>
 
 #include "common/clock.h"
-#include "net_socket/health/lane_liveness.h"
+#include "net_socket/health/tuning.h"
 
 namespace tcpx {
 
 int64_t Watchdog::IntervalNs(const Options& options) {
-  int64_t interval = options.peer_timeout_ns / (LaneLiveness::kSamplesMin + 1);
+  int64_t interval = options.peer_timeout_ns / (tuning::kSamplesMin + 1);
   if (options.stall_warn_ns > 0) interval = std::min(interval, options.stall_warn_ns / 4);
   return std::clamp(interval, 20 * kMillisecond, 10 * kSecond);
 }

@@ -89,7 +89,7 @@ TEST_F(PeerWatchTest, AFloodDoesNotKeepTheReactor) {
 TEST(FrozenLaneTest, ItsLastBytesAreNotPassedOver) {
   struct Nobody final : PeerWatch::Owner {
     void PeerGone(absl::Status, int, bool) override {}
-    bool LaneBroke(const absl::Status&, int) override { return false; }
+    bool LaneBroke(const absl::Status&, int, bool) override { return false; }
   };
   Reactor reactor;
   ASSERT_TRUE(reactor.Start().ok());
@@ -129,7 +129,7 @@ TEST(CutRecordTest, IsNoEndOfThePeers) {
       ended_in_order = in_order;
       heard = true;
     }
-    bool LaneBroke(const absl::Status&, int) override { return false; }
+    bool LaneBroke(const absl::Status&, int, bool) override { return false; }
     absl::Status told;
     bool ended_in_order = false;
     std::atomic<bool> heard{false};

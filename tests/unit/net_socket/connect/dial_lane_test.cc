@@ -35,7 +35,8 @@ TEST(DialLaneTest, EveryPairOfSteps) {
 // One lane to a port of this host.
 class OneLane final : public DialLane::Owner {
  public:
-  explicit OneLane(const Options& options) : runtime_(options) {
+  explicit OneLane(const Options& options, bool tries_on = false) : runtime_(options) {
+    dialling_.tries_on = tries_on;
     device_.nics.emplace_back();
     device_.nics[0].interface.name = "lo";
     device_.nics[0].interface.address = *SocketAddress::Parse("127.0.0.1:0");
@@ -58,6 +59,10 @@ class OneLane final : public DialLane::Owner {
   void Complete(Hello*) override {}
   bool RefusalIsFinal() override { return false; }
   void NotRefused() override { ++not_refused; }
+  int64_t RedialAtNs() override {
+    ++redials;
+    return MonotonicNanos();
+  }
   void Finish(absl::Status status) override { end_ = std::string(status.message()); }
 
   template <typename Function>
@@ -85,6 +90,7 @@ class OneLane final : public DialLane::Owner {
   }
 
   std::atomic<int> not_refused{0};
+  std::atomic<int> redials{0};
 
  private:
   Runtime runtime_;
@@ -121,6 +127,40 @@ TEST(DialLaneTest, TheEndTellsOfTheFirstErrorBeforeTheSilence) {
             end.find("(127.0.0.1): connect: timed out; before it: connect: Connection refused (111)"))
       << end;
   EXPECT_LT(0, lane.not_refused);
+}
+
+// Takes a hello at `listener` and answers it by `bytes`.
+void AnswerHello(int listener, const std::string& bytes) {
+  pollfd dialled{listener, POLLIN, 0};
+  ASSERT_EQ(1, poll(&dialled, 1, 60000));
+  const OwnedFd accepted(accept(listener, nullptr, nullptr));
+  char hello[kHelloBytes];
+  ASSERT_EQ(static_cast<ssize_t>(sizeof(hello)), recv(accepted.get(), hello, sizeof(hello), MSG_WAITALL));
+  ASSERT_EQ(static_cast<ssize_t>(bytes.size()), send(accepted.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL));
+}
+
+std::string AnswerOf(HelloStatus status) {
+  Answer answer;
+  answer.status = status;
+  char bytes[kAnswerBytesMax];
+  return std::string(bytes, EncodeAnswer(answer, bytes));
+}
+
+// Somebody on the way may have said that; the peer's process alone knows that a connection is gone.
+TEST(DialLaneTest, OneThatTriesOnIsEndedByTheWordOfTheProcessAlone) {
+  OwnedFd listener = *StreamSocket(AF_INET);
+  const SocketAddress any = *SocketAddress::Parse("127.0.0.1:0");
+  ASSERT_EQ(0, bind(listener.get(), any.sockaddr(), any.length()));
+  ASSERT_EQ(0, listen(listener.get(), 8));
+  OneLane lane(Options(), true);
+  lane.Dial(*LocalAddress(listener.get()));
+  const std::string strange[] = {std::string(kAnswerBytesMax, 'x'), AnswerOf(HelloStatus::kSecretWrong),
+                                 AnswerOf(HelloStatus::kDuplicateLane)};
+  for (const std::string& answer : strange) ASSERT_NO_FATAL_FAILURE(AnswerHello(listener.get(), answer));
+  ASSERT_NO_FATAL_FAILURE(AnswerHello(listener.get(), AnswerOf(HelloStatus::kGone)));
+  const std::string end = lane.Await("end: connect to");
+  EXPECT_NE(std::string::npos, end.find(HelloStatusText(HelloStatus::kGone))) << end;
+  EXPECT_EQ(3, lane.redials) << "each of them is asked for";
 }
 
 // TCPX_ENCRYPT is on, and the handshake left no keys, as nobody has a secret here.

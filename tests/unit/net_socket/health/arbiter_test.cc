@@ -3,37 +3,15 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <vector>
-
 #include "common/clock.h"
 #include "net_socket/health/tuning.h"
+#include "tests/unit/net_socket/health/arbiter_lanes.h"
 
 namespace tcpx {
 namespace {
 
 using Finding = Arbiter::Finding;
 using Loss = Arbiter::Loss;
-
-constexpr int64_t kTimeoutNs = 30 * kSecond;
-constexpr int64_t kAloneNs = 60 * kSecond;
-constexpr int64_t kStartNs = 1000 * kSecond;
-
-// A socket that was just given bytes.
-LaneTcpInfo Holding(uint64_t acked = 100) {
-  LaneTcpInfo info;
-  info.bytes_acked = acked;
-  info.held_bytes = 5000;
-  info.segments_flying = 3;
-  info.window_bytes = 65536;
-  return info;
-}
-LaneTcpInfo Shut() {
-  LaneTcpInfo info = Holding();
-  info.window_bytes = 0;
-  info.segments_flying = 0;
-  return info;
-}
 
 ProcessEvidence Refusing(int64_t ns) {
   ProcessEvidence process;
@@ -77,12 +55,34 @@ TEST(ArbiterTest, AnEndIsBelievedAfterSomeRoundTrips) {
 
 TEST(ArbiterTest, RefusalsCountFromTheLastSocketOn) {
   Arbiter arbiter(1, kTimeoutNs, kAloneNs);
-  EXPECT_FALSE(arbiter.Refused(false, kStartNs));
-  EXPECT_FALSE(arbiter.Refused(true, kStartNs + 20 * kSecond)) << "a socket is up";
-  EXPECT_FALSE(arbiter.Refused(false, kStartNs + 21 * kSecond));
-  EXPECT_TRUE(arbiter.Refused(false, kStartNs + 22 * kSecond));
+  EXPECT_FALSE(arbiter.Refused(false, false, kStartNs));
+  EXPECT_FALSE(arbiter.Refused(true, false, kStartNs + 20 * kSecond)) << "a socket is up";
+  EXPECT_FALSE(arbiter.Refused(false, false, kStartNs + 21 * kSecond));
+  EXPECT_TRUE(arbiter.Refused(false, false, kStartNs + 22 * kSecond));
   arbiter.NotRefused();
-  EXPECT_FALSE(arbiter.Refused(false, kStartNs + 30 * kSecond));
+  EXPECT_FALSE(arbiter.Refused(false, false, kStartNs + 30 * kSecond));
+}
+
+// It was killed: its health socket was reset for what it had not read, and a lane has ended.
+TEST(ArbiterTest, ARefusalAfterALanesEndIsBelievedAtOnce) {
+  Arbiter arbiter(2, kTimeoutNs, kAloneNs);
+  arbiter.Lost(0, Loss::kDied);
+  EXPECT_FALSE(arbiter.Refused(false, false, kStartNs));
+  arbiter.Ended(1);
+  arbiter.Lost(1, Loss::kDied);
+  EXPECT_FALSE(arbiter.Refused(true, false, kStartNs));
+  EXPECT_TRUE(arbiter.Refused(false, false, kStartNs));
+  arbiter.Back(1, {1, false}, kStartNs);
+  EXPECT_FALSE(arbiter.Refused(false, false, kStartNs + 1)) << "it has dialled again since";
+}
+
+// Between them nothing could be dialled: there was no route, say.
+TEST(ArbiterTest, RefusalsFarApartAreNotInARow) {
+  Arbiter arbiter(1, kTimeoutNs, kAloneNs);
+  EXPECT_FALSE(arbiter.Refused(false, false, kStartNs));
+  EXPECT_FALSE(arbiter.Refused(false, false, kStartNs + 20 * kSecond));
+  EXPECT_FALSE(arbiter.Refused(false, false, kStartNs + 20 * kSecond + tuning::kRefusedNs - 1));
+  EXPECT_TRUE(arbiter.Refused(false, false, kStartNs + 20 * kSecond + tuning::kRefusedNs));
 }
 
 TEST(ArbiterTest, AConnectionWithoutALaneIsOverdueInTime) {
@@ -92,76 +92,67 @@ TEST(ArbiterTest, AConnectionWithoutALaneIsOverdueInTime) {
   EXPECT_TRUE(arbiter.Overdue(kStartNs, kStartNs + kAloneNs));
 }
 
-// A lane that is given one socket after the other, `every` apart, and is looked at four times a second.
-class Heals {
- public:
-  Heals(Arbiter* arbiter, Loss how, int64_t every_ns) : arbiter_(arbiter), how_(how), every_ns_(every_ns) {}
+// What is wrong with it will be known in a moment.
+TEST(ArbiterTest, AnotherSocketSettlesOnceSomethingMoves) {
+  Arbiter arbiter(2, kTimeoutNs, kAloneNs);
+  (void)arbiter.Look(0, Holding(100), kStartNs);
+  EXPECT_FALSE(arbiter.Unsettled(kStartNs));
+  arbiter.Lost(0, Loss::kDied);
+  EXPECT_TRUE(arbiter.Unsettled(kStartNs + 1));
+  arbiter.Back(0, {1000, true}, kStartNs + 2);
+  (void)arbiter.Look(0, Holding(10), kStartNs + 3);
+  EXPECT_TRUE(arbiter.Unsettled(kStartNs + 3));
+  (void)arbiter.Look(0, Holding(11), kStartNs + 4);
+  EXPECT_FALSE(arbiter.Unsettled(kStartNs + 4));
+}
 
-  // Until then, or until it is found that nothing moves: when that was.
-  int64_t Until(int64_t end_ns) {
-    for (; now_ns_ < end_ns; now_ns_ += tuning::kLookNs) {
-      if (now_ns_ >= next_ns_) {
-        arbiter_->Lost(0, how_);
-        arbiter_->Back(0, {position, true}, now_ns_);
-        next_ns_ = now_ns_ + every_ns_;
-        ++sockets;
-      }
-      warned += arbiter_->Warns(now_ns_) ? 1 : 0;
-      position += moves;
-      if (arbiter_->Look(0, Holding(), now_ns_) == Finding::kVain) return now_ns_;
+TEST(ArbiterTest, OneThatIsDoneOrIdleIsSettled) {
+  Arbiter arbiter(1, kTimeoutNs, kAloneNs);
+  arbiter.Lost(0, Loss::kDied);
+  EXPECT_FALSE(arbiter.Unsettled(kStartNs)) << "it has nothing to send";
+  arbiter.Back(0, {1000, true}, kStartNs);
+  for (int look = 0; look < 2; ++look) arbiter.LookAtIdle(0, kStartNs + look);
+  EXPECT_FALSE(arbiter.Unsettled(kStartNs + 2));
+}
+
+// It fills the peer's buffer before it is looked at, and the peer pauses for an hour.
+TEST(ArbiterTest, APeerThatReadsNoMoreAfterResetsNeverFails) {
+  Arbiter arbiter(1, kTimeoutNs, kAloneNs);
+  for (int i = 0; i < 3; ++i) {
+    arbiter.Lost(0, Loss::kDied);
+    arbiter.Back(0, {1000, true}, kStartNs + i);
+  }
+  for (int64_t now_ns = kStartNs; now_ns < kStartNs + 3600 * kSecond; now_ns += tuning::kLookNs) {
+    ASSERT_EQ(Finding::kFine, arbiter.Look(0, Shut(), now_ns));
+    ASSERT_EQ(-1, arbiter.Warns(now_ns).lane);
+  }
+  LaneTcpInfo reset = Shut();
+  reset.established = false;
+  for (int i = 0; i < 3; ++i) arbiter.Back(0, {1000, true}, kStartNs + 3600 * kSecond);
+  for (int64_t ns = 0; ns < kTimeoutNs; ns += tuning::kLookNs) {
+    (void)arbiter.Look(0, reset, kStartNs + 3600 * kSecond + ns);
+  }
+  EXPECT_EQ(Finding::kVain, arbiter.Look(0, reset, kStartNs + 3600 * kSecond + kTimeoutNs))
+      << "a dead socket waits not";
+}
+
+// Each burst is over before anybody looks twice.
+TEST(ArbiterTest, LossesThatAreRepeatedAreNoticedAsSoon) {
+  Arbiter arbiter(1, kTimeoutNs, kAloneNs);
+  LaneTcpInfo silent = Holding();
+  silent.resent = 2;
+  int64_t now_ns = kStartNs;
+  for (uint64_t loss = 1; loss <= 10; ++loss) {
+    const int64_t since_ns = now_ns;
+    for (; arbiter.Look(0, silent, now_ns) != Finding::kSuspect; now_ns += tuning::kLookNs) {
+      silent.last_ack_ms = static_cast<uint32_t>((now_ns + tuning::kLookNs - since_ns) / kMillisecond);
+      ASSERT_LE(now_ns - since_ns, kSecond) << "loss " << loss;
     }
-    return 0;
+    arbiter.Lost(0, Loss::kSilent);
+    arbiter.Moved(0, now_ns);
+    arbiter.Back(0, {1000 * loss, true}, now_ns);
+    now_ns += 3 * kSecond;
   }
-
-  uint64_t position = 1000;
-  uint64_t moves = 0;  // bytes at each look
-  int warned = 0;
-  int sockets = 0;
-
- private:
-  Arbiter* const arbiter_;
-  const Loss how_;
-  const int64_t every_ns_;
-  int64_t now_ns_ = kStartNs;
-  int64_t next_ns_ = kStartNs;
-};
-
-TEST(ArbiterTest, OneThatHealsInVainFailsInTime) {
-  for (const int64_t every_ns : {250 * kMillisecond, kSecond, 7 * kSecond}) {
-    Arbiter arbiter(1, kTimeoutNs, kAloneNs);
-    Heals heals(&arbiter, Loss::kDied, every_ns);
-    const int64_t failed_ns = heals.Until(kStartNs + 3600 * kSecond);
-    EXPECT_GE(failed_ns, kStartNs + kTimeoutNs);
-    EXPECT_LE(failed_ns, kStartNs + kTimeoutNs + kSecond);
-    EXPECT_EQ(1, heals.warned) << "a socket each " << every_ns << " ns";
-    EXPECT_EQ(Vain::kReset, arbiter.vain());
-  }
-}
-
-TEST(ArbiterTest, WhatASilentLaneMeetsHasItsName) {
-  Arbiter arbiter(1, kTimeoutNs, kAloneNs);
-  EXPECT_EQ(Vain::kNone, arbiter.vain());
-  Heals(&arbiter, Loss::kSilent, kSecond).Until(kStartNs + 5 * kSecond);
-  EXPECT_EQ(Vain::kSilent, arbiter.vain());
-  arbiter.Back(0, {2000, true}, kStartNs + 5 * kSecond);
-  EXPECT_EQ(Vain::kNone, arbiter.vain()) << "a byte has moved";
-}
-
-TEST(ArbiterTest, OneThatMovesNeverFails) {
-  Arbiter arbiter(1, kTimeoutNs, kAloneNs);
-  Heals heals(&arbiter, Loss::kDied, 250 * kMillisecond);
-  heals.moves = 1;
-  EXPECT_EQ(0, heals.Until(kStartNs + 3600 * kSecond));
-  EXPECT_EQ(0, heals.warned);
-  EXPECT_EQ(Vain::kNone, arbiter.vain());
-}
-
-// A lane that returns to its path, or leaves it, has not healed in vain.
-TEST(ArbiterTest, OneThatIsMovedOnPurposeIsNotInVain) {
-  Arbiter arbiter(1, kTimeoutNs, kAloneNs);
-  Heals heals(&arbiter, Loss::kOther, kSecond);
-  EXPECT_EQ(0, heals.Until(kStartNs + 120 * kSecond));
-  EXPECT_EQ(Vain::kNone, arbiter.vain());
 }
 
 TEST(ArbiterTest, APeerThatDoesNotReadNeverFails) {
@@ -182,7 +173,7 @@ TEST(ArbiterTest, AnIdleLaneNeverFails) {
     idle.held_bytes = 0;
     ASSERT_EQ(Finding::kFine, arbiter.Look(0, idle, now_ns));
   }
-  EXPECT_FALSE(arbiter.Warns(kStartNs + 600 * kSecond));
+  EXPECT_EQ(-1, arbiter.Warns(kStartNs + 600 * kSecond).lane);
 }
 
 // Somebody resets its sockets faster than they can be seen to be idle.
@@ -193,7 +184,7 @@ TEST(ArbiterTest, OneThatOwesNothingNeverFails) {
     arbiter.Lost(0, Loss::kDied);
     arbiter.Back(0, {1000, false}, now_ns);
     ASSERT_EQ(Finding::kFine, arbiter.LookAtLost(0, false, now_ns));
-    ASSERT_FALSE(arbiter.Warns(now_ns));
+    ASSERT_FALSE(arbiter.Warns(now_ns).waits);
   }
   EXPECT_EQ(Vain::kNone, arbiter.vain());
 }
@@ -215,61 +206,32 @@ TEST(ArbiterTest, OneThatFindsNoSocketFailsInTime) {
   EXPECT_EQ(Finding::kVain, arbiter.LookAtLost(0, true, kStartNs + kAloneNs));
 }
 
+// Its bulk lanes were lost while they had nothing to send; what is to be sent now waits for them.
+TEST(ArbiterTest, OneThatIsAwaitedAndFindsNoSocketFailsInTime) {
+  Arbiter arbiter(2, kTimeoutNs, kAloneNs);
+  arbiter.Lost(1, Loss::kDied);
+  auto until = [&arbiter, now_ns = kStartNs](int64_t end_ns, int64_t since_ns, bool peer_waits) mutable {
+    for (; now_ns < end_ns; now_ns += tuning::kLookNs) {
+      arbiter.Awaited(1, since_ns);
+      if (peer_waits) arbiter.PeerWaits(now_ns);
+      if (arbiter.LookAtLost(1, false, now_ns) == Finding::kVain) return now_ns;
+    }
+    return int64_t{0};
+  };
+  EXPECT_EQ(0, until(kStartNs + 600 * kSecond, 0, false)) << "nobody waits for it";
+  const int64_t since_ns = kStartNs + 600 * kSecond;
+  EXPECT_EQ(0, until(kStartNs + 1200 * kSecond, since_ns, true)) << "the peer waits itself";
+  const int64_t failed_ns = until(kStartNs + 1800 * kSecond, since_ns, false);
+  EXPECT_GE(failed_ns, kStartNs + 1200 * kSecond + kTimeoutNs - tuning::kLookNs);
+  EXPECT_LE(failed_ns, kStartNs + 1200 * kSecond + kTimeoutNs);
+}
+
 // Nobody looks at an idle end. When its lane is lost an hour later, that is no hour of silence.
 TEST(ArbiterTest, WhatWasKnownBeforeAPauseIsForgotten) {
   Arbiter arbiter(1, kTimeoutNs, kAloneNs);
   (void)arbiter.Look(0, Holding(), kStartNs);
   arbiter.Lost(0, Loss::kDied);
   EXPECT_EQ(Finding::kFine, arbiter.LookAtLost(0, false, kStartNs + 3600 * kSecond));
-}
-
-TEST(ArbiterTest, DialsThatMoveNothingBecomeRare) {
-  constexpr int kLanes = 8;
-  Arbiter arbiter(kLanes, kTimeoutNs, kAloneNs);
-  std::vector<int64_t> dials;
-  std::vector<int64_t> next(kLanes, kStartNs);
-  for (int64_t now_ns = kStartNs; now_ns < kStartNs + 20 * kSecond; now_ns += kMillisecond) {
-    for (int lane = 0; lane < kLanes; ++lane) {
-      if (now_ns < next[static_cast<size_t>(lane)]) continue;
-      arbiter.Lost(lane, Loss::kDied);
-      next[static_cast<size_t>(lane)] = arbiter.DialAtNs(lane, now_ns);
-      dials.push_back(next[static_cast<size_t>(lane)]);
-      arbiter.Back(lane, {1000, true}, next[static_cast<size_t>(lane)]);
-    }
-  }
-  std::sort(dials.begin(), dials.end());
-  // Behind the first of each lane, of which nobody knows yet what becomes.
-  for (size_t i = 3 * kLanes; i + 20 < dials.size(); ++i) EXPECT_GE(dials[i + 20] - dials[i], 950 * kMillisecond) << i;
-  EXPECT_LT(dials.size(), size_t{20 * 20});
-}
-
-TEST(ArbiterTest, DialsThatMoveSomethingAreFast) {
-  Arbiter arbiter(1, kTimeoutNs, kAloneNs);
-  int64_t now_ns = kStartNs;
-  for (uint64_t i = 1; i <= 100; ++i) {
-    arbiter.Lost(0, Loss::kDied);
-    now_ns = arbiter.DialAtNs(0, now_ns);
-    arbiter.Back(0, {i, true}, now_ns);
-  }
-  EXPECT_EQ(kStartNs + 99 * tuning::kBetweenDialsNs, now_ns);
-}
-
-TEST(ArbiterTest, OneLineASecondIsTold) {
-  Arbiter arbiter(2, kTimeoutNs, kAloneNs);
-  EXPECT_TRUE(arbiter.MayTell(0, kStartNs));
-  for (int i = 0; i < 4; ++i) {
-    for (const int lane : {0, 1}) {
-      arbiter.Lost(lane, Loss::kDied);
-      arbiter.Back(lane, {1000, true}, kStartNs);
-    }
-  }
-  int told = 0;
-  for (int64_t now_ns = kStartNs; now_ns < kStartNs + 10 * kSecond; now_ns += 10 * kMillisecond) {
-    for (const int lane : {0, 1}) told += arbiter.MayTell(lane, now_ns) ? 1 : 0;
-  }
-  EXPECT_EQ(10, told);
-  arbiter.Back(1, {2000, true}, kStartNs);
-  EXPECT_TRUE(arbiter.MayTell(1, kStartNs + 1)) << "it moves again";
 }
 
 TEST(ArbiterTest, AShutWindowIsProbedOften) {

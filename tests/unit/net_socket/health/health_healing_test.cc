@@ -104,6 +104,19 @@ TEST_F(HealingHealthTest, WhatIsSaidMeanwhileIsToldAfterwards) {
   EXPECT_TRUE(near_comm_.Hears("failed: now;"));
 }
 
+// A firewall that resets it at once is not dialled a hundred times a second.
+TEST_F(HealingHealthTest, OneThatNeverLastsIsDialledEverMoreRarely) {
+  for (int i = 0; i < 6; ++i) {
+    ASSERT_NO_FATAL_FAILURE(Break());
+    reactor_.RunSync([&] { Join(7); });
+  }
+  reactor_.RunSync([&] {
+    Arbiter& arbiter = near_->redials_in_loop().arbiter();
+    const int64_t at_ns = arbiter.DialAtNs(0, MonotonicNanos());
+    EXPECT_GE(arbiter.DialAtNs(0, at_ns) - at_ns, 400 * kMillisecond);
+  });
+}
+
 TEST_F(HealingHealthTest, ARefusalIsTheEnd) {
   ASSERT_NO_FATAL_FAILURE(Break());
   reactor_.RunSync([&] { near_->RefusedInLoop(redialler_.get()); });
@@ -181,6 +194,15 @@ TEST_F(HealingHealthTest, IsNotMuteOnceAllIsHeard) {
     ASSERT_TRUE(deadline.Yield());
     near_->members().Notify(Id(1), "later");
   }
+}
+
+// Who is told that a notice is out tells its peer in no other way.
+TEST_F(HealingHealthTest, WhatIsDroppedIsNotSaid) {
+  const OwnedFd deaf = JoinDeaf();
+  int said = 0;
+  while (said < 17000 && near_->members().Notify(Id(1), std::string(512, 'x'))) ++said;
+  EXPECT_GT(said, 1000);
+  EXPECT_LT(said, 17000);
 }
 
 TEST_F(HealingHealthTest, WhatIsAskedOfABusyPeerArrives) {

@@ -55,6 +55,7 @@ TEST(LaneSilenceTest, APeerThatDoesNotReadIsNot) {
     lane.window_bytes = 0;
     lane.segments_flying = lane.resent = 0;
     lane.probes = 1;
+    lane.last_ack_ms = static_cast<uint32_t>(ms % (tuning::kProbeNs / kMillisecond));
     return lane;
   }));
 }
@@ -67,6 +68,21 @@ TEST(LaneSilenceTest, AShutWindowWhoseProbesAreNotAnsweredIs) {
               lane.probes = std::exchange(lane.resent, 0);
               return lane;
             }));
+}
+
+// A flow that was forgotten while its window was shut.
+TEST(LaneSilenceTest, OneProbeWhoseAnswerIsOverdueIsEnough) {
+  const auto probed = [](uint32_t rtt_us) {
+    return [rtt_us](int64_t ms) {
+      LaneTcpInfo lane = Swallowed(ms);
+      lane.window_bytes = lane.segments_flying = lane.resent = 0;
+      lane.probes = ms >= 1000 ? 1 : 0;
+      lane.rtt_us = rtt_us;
+      return lane;
+    };
+  };
+  EXPECT_EQ(1500, SuspectedAfter(probed(200)));
+  EXPECT_EQ(1750, SuspectedAfter(probed(400'000))) << "on a long way it may still come";
 }
 
 // A peer short of memory drops what comes, and says so.

@@ -163,12 +163,12 @@ TEST(VerdictTest, WhatTheNetworkSwallowsIsNamed) {
          c->evidence.lanes[1].lost_ms = 1000;
        },
        Cause::kFlowDropped, kBetween},
-      {"a lane was lost just now, and gets another socket",
+      {"a lane was lost just now: whether it gets another socket is not known yet",
        [](Case* c) {
          c->evidence.lanes[1].lost = true;
          c->evidence.lanes[1].lost_ms = 999;
        },
-       Cause::kPeerLate, kThere, false},
+       Cause::kNone, ""},
   });
 }
 
@@ -203,6 +203,42 @@ TEST(VerdictTest, AHostThatIsHeardAndDoesNotHearIsNotDecidedOnAnew) {
   EXPECT_TRUE(JudgeStall(c.evidence).undecided);
   c.evidence.unheard_ms = 1000;
   EXPECT_EQ(Cause::kHostGone, JudgeStall(c.evidence).cause);
+}
+
+// Each socket of a lane was just heard when it is lost: that the peer is late is not known.
+TEST(VerdictTest, ALaneThatHasJustGotAnotherSocketIsNotDecidedOn) {
+  Case c;
+  c.evidence.peer = &c.news;
+  EXPECT_EQ(Cause::kPeerLate, JudgeStall(c.evidence).cause);
+  c.evidence.unsettled = true;
+  c.evidence.idle_here = true;
+  EXPECT_TRUE(JudgeStall(c.evidence).undecided);
+  c.evidence.unanswered_ms = 3000;
+  EXPECT_EQ(Cause::kProcessStopped, JudgeStall(c.evidence).cause);
+  c.evidence.unanswered_ms = 0;
+  c.evidence.unsettled = false;
+  c.evidence.lanes[1].lost = true;
+  c.evidence.lanes[1].lost_ms = 500;
+  EXPECT_TRUE(JudgeStall(c.evidence).undecided);
+  c.evidence.lanes[1].lost_ms = 1500;
+  EXPECT_EQ(Cause::kFlowDropped, JudgeStall(c.evidence).cause);
+}
+
+TEST(VerdictTest, SocketsThatMoveNothingAreNamedByWhatTheyHaveInCommon) {
+  ExpectVerdicts({
+      {"nothing large passes", [](Case* c) { c->evidence.vain = Vain::kSilent; }, Cause::kPathLosesLarge, kBetween},
+      {"each is reset", [](Case* c) { c->evidence.vain = Vain::kReset; }, Cause::kFlowsReset, kBetween},
+      {"no CPU is no excuse",
+       [](Case* c) {
+         c->evidence.vain = Vain::kReset;
+         c->evidence.no_cpu_percent = 97;
+       },
+       Cause::kFlowsReset, kBetween},
+  });
+  EXPECT_EQ(Cause::kNone, JudgeVain({Vain::kNone, kHere, kThere}).cause);
+  FailureEvidence failure;
+  failure.vain = Vain::kSilent;
+  EXPECT_EQ(Cause::kPathLosesLarge, JudgeFailure(failure).cause);
 }
 
 TEST(VerdictTest, TheFlowIsNamedWithItsPorts) {

@@ -109,6 +109,15 @@ TEST_F(ExpressReceiveLaneTest, APeerThatHasHadMoreThanWasSaidIsRefused) {
   EXPECT_TRUE(absl::IsUnavailable(resumed_)) << resumed_;
 }
 
+// The kernel tells of a reset once: here to the send of a credit, and the next read finds an end.
+TEST_F(ExpressReceiveLaneTest, AResetThatACreditMeetsIsNoEnd) {
+  ResetSocket(std::move(peer_));
+  Announce(1);
+  Pump();
+  EXPECT_TRUE(lane_.lost());
+  EXPECT_FALSE(lane_.lost_by_end());
+}
+
 // No other socket comes any more: what the last one ended with counts.
 TEST_F(ExpressReceiveLaneTest, ALossWithoutAnotherSocketIsTheEnd) {
   Come(Frame(0, "in two parts").substr(0, kHeaderBytes + 6));

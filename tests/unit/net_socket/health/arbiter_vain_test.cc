@@ -1,0 +1,245 @@
+// Sockets of a lane in a row that move nothing: when that is an error or a warning, how often it is dialled, and what
+// of it goes to the log.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "common/clock.h"
+#include "net_socket/health/arbiter.h"
+#include "net_socket/health/tuning.h"
+#include "tests/unit/net_socket/health/arbiter_lanes.h"
+
+namespace tcpx {
+namespace {
+
+using Finding = Arbiter::Finding;
+using Loss = Arbiter::Loss;
+
+// A lane that is given one socket after the other, `every` apart, and is looked at four times a second.
+class Heals {
+ public:
+  Heals(Arbiter* arbiter, Loss how, int64_t every_ns) : arbiter_(arbiter), how_(how), every_ns_(every_ns) {}
+
+  // Until then, or until it is found that nothing moves: when that was.
+  int64_t Until(int64_t end_ns) {
+    for (; now_ns_ < end_ns; now_ns_ += tuning::kLookNs) {
+      if (now_ns_ >= next_ns_) {
+        arbiter_->Lost(0, how_);
+        arbiter_->Back(0, {position, true}, now_ns_);
+        next_ns_ = now_ns_ + every_ns_;
+        ++sockets;
+      }
+      warned += arbiter_->Warns(now_ns_).lane == 0 ? 1 : 0;
+      position += moves;
+      if (arbiter_->Look(0, Holding(), now_ns_) == Finding::kVain) return now_ns_;
+    }
+    return 0;
+  }
+
+  uint64_t position = 1000;
+  uint64_t moves = 0;  // bytes at each look
+  int warned = 0;
+  int sockets = 0;
+
+ private:
+  Arbiter* const arbiter_;
+  const Loss how_;
+  const int64_t every_ns_;
+  int64_t now_ns_ = kStartNs;
+  int64_t next_ns_ = kStartNs;
+};
+
+TEST(ArbiterTest, OneThatHealsInVainFailsInTime) {
+  for (const int64_t every_ns : {250 * kMillisecond, kSecond, 7 * kSecond}) {
+    Arbiter arbiter(1, kTimeoutNs, kAloneNs);
+    Heals heals(&arbiter, Loss::kDied, every_ns);
+    const int64_t failed_ns = heals.Until(kStartNs + 3600 * kSecond);
+    EXPECT_GE(failed_ns, kStartNs + kTimeoutNs);
+    EXPECT_LE(failed_ns, kStartNs + kTimeoutNs + kSecond);
+    EXPECT_EQ(1, heals.warned) << "a socket each " << every_ns << " ns";
+    EXPECT_EQ(Vain::kReset, arbiter.vain());
+  }
+}
+
+TEST(ArbiterTest, WhatASilentLaneMeetsHasItsName) {
+  Arbiter arbiter(1, kTimeoutNs, kAloneNs);
+  EXPECT_EQ(Vain::kNone, arbiter.vain());
+  Heals(&arbiter, Loss::kSilent, kSecond).Until(kStartNs + 5 * kSecond);
+  EXPECT_EQ(Vain::kSilent, arbiter.vain());
+  arbiter.Back(0, {2000, true}, kStartNs + 5 * kSecond);
+  EXPECT_EQ(Vain::kNone, arbiter.vain()) << "a byte has moved";
+}
+
+TEST(ArbiterTest, OneThatMovesNeverFails) {
+  Arbiter arbiter(1, kTimeoutNs, kAloneNs);
+  Heals heals(&arbiter, Loss::kDied, 250 * kMillisecond);
+  heals.moves = 1;
+  EXPECT_EQ(0, heals.Until(kStartNs + 3600 * kSecond));
+  EXPECT_EQ(0, heals.warned);
+  EXPECT_EQ(Vain::kNone, arbiter.vain());
+}
+
+// A lane that returns to its path, or leaves it, has not healed in vain; when it moves no byte that is an error, too.
+TEST(ArbiterTest, OneThatIsMovedOnPurposeIsNotInVain) {
+  Arbiter arbiter(1, kTimeoutNs, kAloneNs);
+  Heals heals(&arbiter, Loss::kOther, kSecond);
+  const int64_t failed_ns = heals.Until(kStartNs + 120 * kSecond);
+  EXPECT_GE(failed_ns, kStartNs + kTimeoutNs);
+  EXPECT_LE(failed_ns, kStartNs + kTimeoutNs + kSecond);
+  EXPECT_EQ(Vain::kNone, arbiter.vain());
+}
+
+TEST(ArbiterTest, AMoveOnPurposeDoesNotChangeWhatTheOthersHaveInCommon) {
+  Arbiter arbiter(1, kTimeoutNs, kAloneNs);
+  Heals(&arbiter, Loss::kSilent, kSecond).Until(kStartNs + 5 * kSecond);
+  arbiter.Lost(0, Loss::kOther);
+  EXPECT_EQ(Vain::kSilent, arbiter.vain(0));
+}
+
+TEST(ArbiterTest, AWarningNamesTheLaneAndItsCause) {
+  Arbiter arbiter(3, kTimeoutNs, kAloneNs);
+  Arbiter::Warning warning;
+  for (int64_t now_ns = kStartNs; warning.lane < 0 && now_ns < kStartNs + 20 * kSecond; now_ns += kSecond) {
+    for (const int lane : {0, 2}) {
+      arbiter.Lost(lane, lane == 0 ? Loss::kDied : Loss::kSilent);
+      arbiter.Back(lane, {lane == 0 ? static_cast<uint64_t>(now_ns) : 1000, true}, now_ns);
+      (void)arbiter.Look(lane, Holding(), now_ns);
+    }
+    warning = arbiter.Warns(now_ns);
+  }
+  EXPECT_EQ(2, warning.lane);
+  EXPECT_TRUE(warning.waits);
+  EXPECT_FALSE(warning.lost);
+  EXPECT_EQ(Vain::kSilent, arbiter.vain(2));
+  EXPECT_EQ(Vain::kNone, arbiter.vain(0));
+}
+
+TEST(ArbiterTest, EachStretchOfTimeHasItsWarning) {
+  Arbiter arbiter(1, kTimeoutNs, kAloneNs);
+  Heals heals(&arbiter, Loss::kDied, kSecond);
+  heals.Until(kStartNs + 10 * kSecond);
+  EXPECT_EQ(1, heals.warned);
+  ++heals.position;
+  heals.Until(kStartNs + 20 * kSecond);
+  EXPECT_EQ(2, heals.warned);
+}
+
+// It has nothing to send, and no socket of it lasts.
+TEST(ArbiterTest, AnIdleLaneWhoseSocketsAreResetIsDialledRarelyAndWarnedOf) {
+  Arbiter arbiter(1, kTimeoutNs, kAloneNs);
+  int dials = 0, warned = 0;
+  for (int64_t now_ns = kStartNs; now_ns < kStartNs + 100 * kSecond; ++dials) {
+    now_ns = arbiter.DialAtNs(0, now_ns);
+    arbiter.Back(0, {1000, false}, now_ns);
+    const Arbiter::Warning warning = arbiter.Warns(now_ns);
+    warned += warning.lane == 0 && !warning.waits ? 1 : 0;
+    arbiter.Lost(0, Loss::kDied);
+  }
+  EXPECT_LT(dials, 220);
+  EXPECT_EQ(1, warned);
+}
+
+// A firewall forgets it each hour.
+TEST(ArbiterTest, OneThatLastsIsNotWarnedOf) {
+  Arbiter arbiter(1, kTimeoutNs, kAloneNs);
+  for (int64_t now_ns = kStartNs; now_ns < kStartNs + 24 * 3600 * kSecond; now_ns += 3600 * kSecond) {
+    arbiter.Lost(0, Loss::kDied);
+    EXPECT_EQ(now_ns, arbiter.DialAtNs(0, now_ns));
+    arbiter.Back(0, {1000, false}, now_ns);
+    EXPECT_EQ(-1, arbiter.Warns(now_ns).lane);
+  }
+}
+
+TEST(ArbiterTest, AnIdleLaneThatFindsNoSocketIsWarnedOfOnce) {
+  Arbiter arbiter(2, kTimeoutNs, kAloneNs);
+  arbiter.Lost(1, Loss::kDied);
+  int warned = 0;
+  for (int64_t now_ns = kStartNs; now_ns < kStartNs + 300 * kSecond; now_ns += tuning::kLookNs) {
+    ASSERT_EQ(Finding::kFine, arbiter.LookAtLost(1, false, now_ns));
+    const Arbiter::Warning warning = arbiter.Warns(now_ns);
+    if (warning.lane < 0) continue;
+    ++warned;
+    EXPECT_EQ(1, warning.lane);
+    EXPECT_TRUE(warning.lost);
+    EXPECT_GE(now_ns, kStartNs + kTimeoutNs);
+  }
+  EXPECT_EQ(1, warned);
+}
+
+TEST(ArbiterTest, DialsThatMoveNothingBecomeRare) {
+  constexpr int kLanes = 8;
+  Arbiter arbiter(kLanes, kTimeoutNs, kAloneNs);
+  std::vector<int64_t> dials;
+  std::vector<int64_t> next(kLanes, kStartNs);
+  for (int64_t now_ns = kStartNs; now_ns < kStartNs + 20 * kSecond; now_ns += kMillisecond) {
+    for (int lane = 0; lane < kLanes; ++lane) {
+      if (now_ns < next[static_cast<size_t>(lane)]) continue;
+      arbiter.Lost(lane, Loss::kDied);
+      next[static_cast<size_t>(lane)] = arbiter.DialAtNs(lane, now_ns);
+      dials.push_back(next[static_cast<size_t>(lane)]);
+      arbiter.Back(lane, {1000, true}, next[static_cast<size_t>(lane)]);
+    }
+  }
+  std::sort(dials.begin(), dials.end());
+  // Behind the first of each lane, of which nobody knows yet what becomes.
+  for (size_t i = 3 * kLanes; i + 20 < dials.size(); ++i) EXPECT_GE(dials[i + 20] - dials[i], 950 * kMillisecond) << i;
+  EXPECT_LT(dials.size(), size_t{20 * 20});
+}
+
+// Of 32 lanes that are refused, or find nobody.
+TEST(ArbiterTest, DialsThatComeToNothingAreTwentyASecond) {
+  Arbiter arbiter(32, kTimeoutNs, kAloneNs);
+  int64_t now_ns = kStartNs;
+  for (int i = 0; i <= 200; ++i) now_ns = arbiter.RedialAtNs(kStartNs + i);
+  EXPECT_EQ(kStartNs + 10 * kSecond, now_ns);
+  EXPECT_EQ(now_ns + kSecond, arbiter.RedialAtNs(now_ns + kSecond)) << "a pause is not made up for";
+}
+
+TEST(ArbiterTest, DialsThatMoveSomethingAreFast) {
+  Arbiter arbiter(1, kTimeoutNs, kAloneNs);
+  int64_t now_ns = kStartNs;
+  for (uint64_t i = 1; i <= 100; ++i) {
+    arbiter.Lost(0, Loss::kDied);
+    now_ns = arbiter.DialAtNs(0, now_ns);
+    arbiter.Back(0, {i, true}, now_ns);
+  }
+  EXPECT_EQ(kStartNs + 99 * tuning::kBetweenDialsNs, now_ns);
+}
+
+TEST(ArbiterTest, OneLineASecondIsTold) {
+  Arbiter arbiter(2, kTimeoutNs, kAloneNs);
+  EXPECT_TRUE(arbiter.MayTell(0, kStartNs));
+  for (int i = 0; i < 4; ++i) {
+    for (const int lane : {0, 1}) {
+      arbiter.Lost(lane, Loss::kDied);
+      arbiter.Back(lane, {1000, true}, kStartNs);
+    }
+  }
+  int told = 0;
+  for (int64_t now_ns = kStartNs; now_ns < kStartNs + 10 * kSecond; now_ns += 10 * kMillisecond) {
+    for (const int lane : {0, 1}) told += arbiter.MayTell(lane, now_ns) ? 1 : 0;
+  }
+  EXPECT_EQ(10, told);
+  arbiter.Back(1, {2000, true}, kStartNs);
+  EXPECT_TRUE(arbiter.MayTell(1, kStartNs + 1)) << "it moves again";
+}
+
+// Each socket moves a little, and is reset.
+TEST(ArbiterTest, SomeLinesAndThenOneASecondAreTold) {
+  Arbiter arbiter(1, kTimeoutNs, kAloneNs);
+  int told = 0, untold = 0;
+  uint64_t position = 1;
+  for (int64_t now_ns = kStartNs; now_ns < kStartNs + 10 * kSecond; now_ns += 10 * kMillisecond) {
+    arbiter.Lost(0, Loss::kDied);
+    arbiter.Back(0, {++position, true}, now_ns);
+    if (!arbiter.MayTell(0, now_ns)) continue;
+    ++told;
+    untold += arbiter.TakeUntold();
+  }
+  EXPECT_EQ(tuning::kLinesAtOnce + 9, told);
+  EXPECT_GT(untold, 800);
+}
+
+}  // namespace
+}  // namespace tcpx
