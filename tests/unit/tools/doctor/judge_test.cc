@@ -45,7 +45,7 @@ TEST(Flows, DirectionsThatDifferAreNamed) {
 TEST(Facts, SayNothingOfTheSecret) {
   Patient patient;
   patient.options.secret_file = "/etc/tcpx/secret";
-  patient.options.linger_ns += 1;
+  patient.options.linger_ns *= 2;
   const PeerFacts facts = OwnFacts(patient);
   EXPECT_EQ(facts.parameters.count("TCPX_SECRET_FILE"), 0u);
   EXPECT_EQ(facts.parameters.count("TCPX_LINGER"), 1u);
