@@ -23,6 +23,7 @@
 #include "net_socket/plugin/open_objects.h"
 #include "net_socket/plugin/settings.h"
 #include "net_socket/rma/limits.h"
+#include "net_socket/rma/rma_counts.h"
 
 namespace tcpx {
 
@@ -89,6 +90,7 @@ class Plugin final : public PluginApi {
   ForkGuard fork_guard_;
 
   Mutex mutex_;  // never on a message's way
+  RmaCounts rma_counts_;
   // What the transports borrow, and what holds a TransportUse, are in the order of their lives.
   std::unique_ptr<Settings> settings_ TCPX_GUARDED_BY(mutex_);
   std::unique_ptr<AnnouncedDevices> devices_ TCPX_GUARDED_BY(mutex_);

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -34,6 +35,7 @@ RmaGroup::RmaGroup(PluginApi* net, const RmaLimits& limits, RmaListen* listen, a
       stages_(StagesGpuMemory(net, listen->device)),
       peers_(handles.size(), limits.peer_timeout_ns) {
   ending_.left_ns = limits.linger_ns;
+  if (limits.counts != nullptr) limits.counts->Join(&counts_);
   RmaRecord hello;
   hello.kind = RmaKind::kHello;
   hello.token = rank;
@@ -41,7 +43,9 @@ RmaGroup::RmaGroup(PluginApi* net, const RmaLimits& limits, RmaListen* listen, a
   for (const void* handle : handles) senders_.emplace_back(net, context_, listen->device, handle, hello);
 }
 
-RmaGroup::~RmaGroup() = default;
+RmaGroup::~RmaGroup() {
+  if (limits_.counts != nullptr) limits_.counts->Leave(&counts_);
+}
 
 absl::Status RmaGroup::Reach() {
   const uint32_t next = (rank_ + 1) % senders_.size();
@@ -93,12 +97,10 @@ void RmaGroup::EndContexts(RmaContexts* contexts) {
     for (RmaSender& sender : senders_) sender.Close();
   }
   requests_.Disown(contexts);
+  counts_.SetUnderWay(requests_.taken());
   gets_.Disown();
-  for (auto at = contexts_.begin(); at != contexts_.end(); ++at) {
-    if (at->get() != contexts) continue;
-    contexts_.erase(at);
-    return;
-  }
+  const auto is_it = [contexts](const auto& one) { return one.get() == contexts; };
+  contexts_.erase(std::remove_if(contexts_.begin(), contexts_.end(), is_it), contexts_.end());
 }
 
 RmaHandle RmaGroup::Register(void* data, size_t bytes, MemoryType type, bool window) {
@@ -145,8 +147,10 @@ absl::Status RmaGroup::Start(RmaContexts* contexts, int context, const RmaOperat
   if (!checked.ok()) return checked.status();
   RmaRequest* const posted = requests_.Take(contexts, operation.rank, operation.get);
   *request = posted;
+  counts_.SetUnderWay(requests_.taken());
   if (operation.rank == rank_ || (operation.get && operation.bytes == 0)) {
     RmaRequests::Finish(posted);
+    counts_.Count(operation, true);
     return checked->DoHere();
   }
   RmaSender& sender = senders_[operation.rank];
@@ -158,6 +162,7 @@ absl::Status RmaGroup::Start(RmaContexts* contexts, int context, const RmaOperat
     record.follows = operation.bytes > 0 && !Inline(sender, *checked->local(), operation.bytes);
     sender.Add(record, checked->data(), checked->local(), posted);
   }
+  counts_.Count(operation, !record.follows);
   return operation.more_follow ? absl::OkStatus() : sender.Flush();
 }
 
@@ -184,6 +189,7 @@ absl::Status RmaGroup::Test(RmaRequest* request, bool* done) {
   if (!request->done) return absl::OkStatus();
   *done = true;
   requests_.Give(request);
+  counts_.SetUnderWay(requests_.taken());
   return absl::OkStatus();
 }
 
@@ -291,6 +297,7 @@ void RmaGroup::TellPeers(const absl::Status& told, Comm* by) {
 }
 
 absl::Status RmaGroup::FailHere(const absl::Status& status, uint32_t rank) {
+  counts_.CountRefused();
   Comm* by = rank < senders_.size() ? senders_[rank].comm() : nullptr;
   for (size_t i = 0; by == nullptr && i < receivers_.size(); ++i) {
     if (receivers_[i]->greeted() && receivers_[i]->rank() == rank) by = receivers_[i]->comm();
@@ -361,6 +368,12 @@ void RmaGroup::WarnOfWaiting() const {
             waiting, static_cast<double>(limits_.linger_ns) * 1e-9);
 }
 
+void RmaGroup::LogCounts() const {
+  const RmaNumbers numbers = counts_.numbers();
+  if (numbers.puts + numbers.signals + numbers.gets == 0) return;
+  TCPX_INFO("one-sided transfers of rank %u of %u: %s", rank_, senders_.size(), RmaText(numbers));
+}
+
 void RmaGroup::Close() {
   const int64_t began_ns = MonotonicNanos();
   for (bool first = true;; first = false, usleep(kNapUs)) {
@@ -377,6 +390,7 @@ void RmaGroup::Close() {
     }
     for (RmaSender& sender : senders_) sender.Close();
     for (auto& receiver : receivers_) receiver->Close();
+    LogCounts();
     break;
   }
   net_->CloseListen(listen_);

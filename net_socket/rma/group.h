@@ -24,6 +24,7 @@
 #include "net_socket/rma/pending_gets.h"
 #include "net_socket/rma/region_table.h"
 #include "net_socket/rma/request.h"
+#include "net_socket/rma/rma_counts.h"
 #include "net_socket/rma/rma_receiver.h"
 #include "net_socket/rma/rma_sender.h"
 
@@ -91,6 +92,7 @@ class RmaGroup final : public RmaReceiver::Owner {
   bool Quiet() const TCPX_REQUIRES(mutex_);
   void SayBye() TCPX_REQUIRES(mutex_);
   void WarnOfWaiting() const TCPX_REQUIRES(mutex_);
+  void LogCounts() const TCPX_REQUIRES(mutex_);
   void EndContexts(RmaContexts* contexts) TCPX_REQUIRES(mutex_);
 
   PluginApi* const net_;
@@ -100,6 +102,7 @@ class RmaGroup final : public RmaReceiver::Owner {
   const uint32_t rank_;
   const bool stages_;
   std::atomic<bool> failed_{false};
+  RmaGroupCounts counts_;  // written under the mutex
   struct {
     std::atomic<uint32_t> now{0};
     uint32_t at_tick = 0;

@@ -6,6 +6,7 @@
 #ifndef TCPX_NET_SOCKET_RMA_REQUEST_H_
 #define TCPX_NET_SOCKET_RMA_REQUEST_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <vector>
@@ -58,6 +59,8 @@ class RmaRequests {
     request->contexts = nullptr;
     free_.push_back(request);
   }
+  // Not reported done.
+  size_t taken() const { return slots_.size() - free_.size(); }
   // Its contexts end: what is unfinished is nobody's.
   void Disown(const RmaContexts* contexts) {
     for (RmaRequest& request : slots_) {

@@ -114,6 +114,31 @@ TEST_F(RmaGroupTest, EveryPeerHearsOfItWhereErrorsDontSpread) {
   EXPECT_EQ(net_.failures.size(), 2u);
 }
 
+TEST_F(RmaGroupTest, CountsWhatItWasAskedFor) {
+  RmaCounts counts;
+  limits_.counts = &counts;
+  listen_.listen = &net_.listen_comm;
+  group_->Close();
+  Open();
+  RmaOperation put = Put(1, 8);
+  put.has_signal = true;
+  put.signal = window_;
+  ASSERT_TRUE(Post(put).ok());
+  ASSERT_TRUE(Post(Put(1, sizeof(memory_))).ok());
+  EXPECT_EQ(counts.ReadRma().under_way, 2u);
+  group_->Close();
+  group_ = std::make_unique<RmaGroup>(&net_, RmaLimits(), &listen_, absl::MakeSpan(pointers_), 0);
+  const RmaNumbers numbers = counts.ReadRma();
+  EXPECT_EQ(numbers.groups, 1u);
+  EXPECT_EQ(numbers.puts, 2u);
+  EXPECT_EQ(numbers.in_batches, 1u);
+  EXPECT_EQ(numbers.following, 1u);
+  EXPECT_EQ(numbers.signals, 1u);
+  EXPECT_EQ(numbers.bytes, 8 + sizeof(memory_));
+  EXPECT_EQ(numbers.under_way, 0u);
+  EXPECT_EQ(numbers.under_way_max, 2u);
+}
+
 TEST_F(RmaGroupTest, ARequestIsReportedOnce) {
   ASSERT_TRUE(Post(Put(0, 8)).ok());
   bool done = false;
