@@ -83,7 +83,8 @@ absl::StatusOr<std::vector<PeerNic>> OpenListeners(const Device& device, const P
 
 void ListensOn(const std::vector<PeerNic>& nics, Listening* listening, Handle* handle) {
   listening->device = listening->opened->index;
-  listening->max_receives = listening->opened->max_receives;
+  // One-sided transfers have no grouped receives, and would wait for credits.
+  listening->max_receives = listening->communicator->one_sided ? 1 : listening->opened->max_receives;
   listening->nics = nics;
   FillAddresses(nics, handle);
   FillWait(listening);

@@ -8,6 +8,8 @@
 #ifndef TCPX_NET_SOCKET_PLUGIN_CONTEXT_H_
 #define TCPX_NET_SOCKET_PLUGIN_CONTEXT_H_
 
+#include <pthread.h>
+
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -35,7 +37,8 @@ class Context {
   Context(const ContextOptions& options, int octet, bool spread_errors);
 
   const int api_version;
-  const bool one_sided;     // of an RMA table: one more of a rank that has the net table's
+  const bool one_sided;  // of an RMA table: one more of a rank that has the net table's
+  const pthread_t made_by = pthread_self();
   bool logs_table = false;  // TCPX_STATS
   absl::Status usable;      // an error: every listen and connect fails with it
   const std::shared_ptr<Communicator> communicator;

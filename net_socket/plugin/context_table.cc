@@ -36,10 +36,15 @@ void ContextTable::ReplaceLog(LogSink gone) const {
 }
 
 void ContextTable::JoinGroup(Context* context) const {
+  const Context* found = nullptr;
   for (const auto& [raw, other] : contexts_) {
-    if (other->communicator->id != context->communicator->id || other->communicator->group == nullptr) continue;
-    context->communicator->group = other->communicator->group;
-    return;
+    if (other->communicator->id != context->communicator->id || other->one_sided) continue;
+    if (found == nullptr || other->made_by == context->made_by) found = raw;
+  }
+  if (found == nullptr) return;
+  context->communicator->group = found->communicator->group;
+  if (context->communicator->traffic_class == kNoTrafficClass) {
+    context->communicator->traffic_class = found->communicator->traffic_class;
   }
 }
 

@@ -22,7 +22,8 @@ class ContextTable {
   // Lines of no context go to a logger that is still in use.
   void Remove(Context* context);
 
-  // A failure of the communicator's other connections ends this one, and vice versa.
+  // A failure of the communicator's other connections ends this one, and vice versa; it takes over their traffic class.
+  // Where several GPUs of this process are in it: of the one whose thread makes this one, as NCCL does.
   void JoinGroup(Context* context) const;
   // The process's of v6 to v10; null before the first.
   Context* legacy() const { return legacy_; }

@@ -160,6 +160,7 @@ absl::StatusOr<std::unique_ptr<Transport>> Plugin::StartTransport(int device) {
   if (stats_ == nullptr) {
     StatsSettings wanted{options.stats, options.stats_dir, options.stats_socket, options.stats_lanes};
     if (wanted.any()) stats_ = std::make_shared<StatsHub>(std::move(wanted));
+    if (stats_ != nullptr) stats_->ShowRma(&rma_counts_);
   }
   if (transport.ok() && stats_ != nullptr) (*transport)->Serve(stats_.get());
   return transport;
@@ -322,6 +323,12 @@ bool Plugin::OffersRma() {
   if (!GpuDriver::Load().ok()) return true;
   TCPX_INFO("TCPX_RMA has no effect: one-sided transfers to and from the memory of GPUs are not there yet");
   return false;
+}
+
+RmaLimits Plugin::LimitsOfRma() {
+  MutexLock lock(mutex_);
+  const Options& options = settings().options();
+  return {options.linger_ns, options.hello_timeout_ns, options.peer_timeout_ns, options.spread_errors, &rma_counts_};
 }
 
 void Plugin::ReportMisuse(Comm* comm, absl::string_view text) {

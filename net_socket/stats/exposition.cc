@@ -28,6 +28,8 @@ constexpr MetricFamily kFamilies[] = {
     {"tcpx_received_bytes_total", "counter", "Payload of messages received, by class."},
     {"tcpx_lanes", "gauge", "Lanes that are open, by congestion control and DSCP."},
     {"tcpx_blocked_seconds_total", "counter", "Time of connections, by who they waited for and why."},
+    {"tcpx_rma_under_way", "gauge", "One-sided operations that are posted and not reported done."},
+    {"tcpx_rma_under_way_max", "gauge", "The most that one group has had under way."},
     {"tcpx_rtt_seconds", "gauge", "The longest smoothed round trip of a lane."},
     {"tcpx_rtt_min_seconds", "gauge", "The shortest round trip that a lane has seen."},
     {"tcpx_delivery_rate_bytes_per_second", "gauge", "What the kernel last measured, summed over lanes."},
@@ -246,6 +248,13 @@ void AddThreads(const std::vector<ThreadTimes>& threads, Writer* out) {
   }
 }
 
+void AddRma(const RmaNumbers& rma, Writer* out) {
+  if (rma.groups == 0) return;
+  for (const auto& counter : kRmaCounters) out->Add(counter.metric, "", static_cast<double>(rma.*counter.member));
+  out->Add("tcpx_rma_under_way", "", static_cast<double>(rma.under_way));
+  out->Add("tcpx_rma_under_way_max", "", static_cast<double>(rma.under_way_max));
+}
+
 }  // namespace
 
 std::vector<MetricFamily> MetricFamilies() {
@@ -253,6 +262,7 @@ std::vector<MetricFamily> MetricFamilies() {
   AddFamilies(kLaneCounters, &families);
   AddFamilies(kConnectionCounters, &families);
   AddFamilies(kTcpCounters, &families);
+  AddFamilies(kRmaCounters, &families);
   return families;
 }
 
@@ -265,6 +275,7 @@ std::string PrometheusText(const Snapshot& snapshot, bool lanes) {
   AddPeers(snapshot.totals, &out);
   AddHistograms(snapshot.totals, &out);
   AddThreads(snapshot.threads, &out);
+  AddRma(snapshot.rma, &out);
   if (lanes) AddEachLane(snapshot, &out);
   return out.Text();
 }

@@ -261,6 +261,11 @@ void StatsHub::LookAtAll() {
   ++looks_;
 }
 
+void StatsHub::ShowRma(RmaSource* source) {
+  MutexLock lock(mutex_);
+  rma_ = source;
+}
+
 Snapshot StatsHub::Take(bool connections) {
   Snapshot snapshot;
   snapshot.process = process_;
@@ -272,6 +277,7 @@ Snapshot StatsHub::Take(bool connections) {
   for (const auto& [id, thread] : threads_.threads()) snapshot.threads.push_back(thread);
   for (const auto& [name, thread] : threads_.ended()) snapshot.threads.push_back(thread);
   snapshot.totals = closed_;
+  if (rma_ != nullptr) snapshot.rma = rma_->ReadRma();
   for (auto& entry : entries_) {
     MutexLock entry_lock(entry->mutex_);
     snapshot.totals.Add(entry->numbers_, true);

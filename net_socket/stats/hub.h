@@ -79,6 +79,9 @@ class StatsHub {
   void Start();
   void Stop();
 
+  // For as long as the hub lives.
+  void ShowRma(RmaSource* source);
+
   using Read = std::function<void(ConnectionNumbers*)>;
   std::shared_ptr<StatsEntry> Join(Link<NumbersSource> source, const Read& read);
   // The last numbers. The link is not held.
@@ -115,6 +118,7 @@ class StatsHub {
   Totals closed_ TCPX_GUARDED_BY(mutex_);
   std::set<std::string> peers_ TCPX_GUARDED_BY(mutex_);
   ThreadWatch threads_ TCPX_GUARDED_BY(mutex_);
+  RmaSource* rma_ TCPX_GUARDED_BY(mutex_) = nullptr;  // null: nobody counts them
   int64_t looked_ns_ TCPX_GUARDED_BY(mutex_) = 0;
   double looked_unix_ TCPX_GUARDED_BY(mutex_) = 0;
   uint64_t looks_ TCPX_GUARDED_BY(mutex_) = 0;

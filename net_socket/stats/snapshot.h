@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "net_socket/stats/numbers.h"
+#include "net_socket/stats/rma_numbers.h"
 #include "net_socket/stats/thread_times.h"
 #include "net_socket/stats/totals.h"
 
@@ -32,6 +33,7 @@ struct Snapshot {
   uint64_t looks = 0;
   std::vector<ThreadTimes> threads;
   Totals totals;
+  RmaNumbers rma;
   std::vector<ConnectionNumbers> connections;  // open ones; empty where not asked for
 };
 

@@ -137,6 +137,14 @@ void Process(const ProcessNumbers& process, std::string* out) {
   absl::StrAppendFormat(object.Member("started_unix"), "%.3f", process.started_unix);
 }
 
+void Rma(const RmaNumbers& rma, std::string* out) {
+  Object object(out);
+  object.Number("groups", rma.groups);
+  object.Numbers(kRmaCounters, rma);
+  object.Number("under_way", rma.under_way);
+  object.Number("under_way_max", rma.under_way_max);
+}
+
 void Threads(const std::vector<ThreadTimes>& threads, std::string* out) {
   out->push_back('[');
   for (size_t i = 0; i < threads.size(); ++i) {
@@ -164,6 +172,7 @@ std::string SnapshotJson(const Snapshot& snapshot) {
     object.Number("looks", snapshot.looks);
     object.Number("stats_cpu_ns", snapshot.collection_ns);
     Threads(snapshot.threads, object.Member("threads"));
+    if (snapshot.rma.groups > 0) Rma(snapshot.rma, object.Member("rma"));
     std::string* const connections = object.Member("connections");
     connections->push_back('[');
     for (size_t i = 0; i < snapshot.connections.size(); ++i) {

@@ -3,7 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
 
 #include "common/log.h"
 
@@ -30,6 +34,32 @@ class ContextTableTest : public ::testing::Test {
 
   ContextTable contexts_;
 };
+
+// NCCL starts each GPU's communicator on a thread of its own.
+TEST_F(ContextTableTest, AnRmaContextJoinsTheOneOfItsThread) {
+  constexpr int kGpus = 8;
+  std::atomic<int> made{0};
+  std::mutex mutex;
+  std::vector<std::thread> threads;
+  for (int gpu = 0; gpu < kGpus; ++gpu) {
+    threads.emplace_back([this, gpu, &made, &mutex] {
+      ContextOptions options;
+      options.api_version = 12;
+      options.comm_id = 7;
+      std::unique_lock<std::mutex> lock(mutex);
+      const Context* const net = contexts_.Add(std::make_unique<Context>(options, 40 + gpu, true));
+      lock.unlock();
+      for (++made; made < kGpus;) std::this_thread::yield();
+      options.one_sided = true;
+      Context rma(options, kNoTrafficClass, true);
+      lock.lock();
+      contexts_.JoinGroup(&rma);
+      EXPECT_EQ(rma.communicator->group, net->communicator->group);
+      EXPECT_EQ(rma.communicator->traffic_class, 40 + gpu);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
 
 TEST_F(ContextTableTest, ANullLoggerReplacesNone) {
   Add(12, &First);

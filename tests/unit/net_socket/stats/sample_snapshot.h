@@ -75,6 +75,9 @@ inline Snapshot SampleSnapshot(const std::string& host = "node1") {
     snapshot.connections.push_back(SampleConnection("10.0.0.2", sends));
     snapshot.totals.Add(snapshot.connections.back(), true);
   }
+  snapshot.rma.groups = 1;
+  snapshot.rma.puts = 12;
+  snapshot.rma.under_way_max = 32;
   return snapshot;
 }
 

@@ -1,0 +1,71 @@
+#include "net_socket/rma/rma_counts.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_format.h"
+
+namespace tcpx {
+namespace {
+
+void AddTo(RmaNumbers* sum, const RmaNumbers& more) {
+  for (const auto& counter : kRmaCounters) sum->*counter.member += more.*counter.member;
+  sum->under_way += more.under_way;
+  sum->under_way_max = std::max(sum->under_way_max, more.under_way_max);
+}
+
+}  // namespace
+
+void RmaGroupCounts::Count(const RmaOperation& operation, bool in_batch) {
+  if (operation.has_signal) Add(&signals_, 1);
+  if (operation.bytes == 0) return;
+  Add(&bytes_, operation.bytes);
+  Add(operation.get ? &gets_ : &puts_, 1);
+  if (!operation.get) Add(in_batch ? &in_batches_ : &following_, 1);
+}
+
+void RmaGroupCounts::SetUnderWay(size_t now) {
+  under_way_ = now;
+  if (now > under_way_max_) under_way_max_ = now;
+}
+
+RmaNumbers RmaGroupCounts::numbers() const {
+  RmaNumbers numbers;
+  numbers.puts = puts_;
+  numbers.signals = signals_;
+  numbers.gets = gets_;
+  numbers.bytes = bytes_;
+  numbers.in_batches = in_batches_;
+  numbers.following = following_;
+  numbers.refused = refused_;
+  numbers.under_way = under_way_;
+  numbers.under_way_max = under_way_max_;
+  return numbers;
+}
+
+std::string RmaText(const RmaNumbers& numbers) {
+  return absl::StrFormat("%u puts (%u batched), %u signals, %u gets, %u bytes; at most %u under way", numbers.puts,
+                         numbers.in_batches, numbers.signals, numbers.gets, numbers.bytes, numbers.under_way_max);
+}
+
+void RmaCounts::Join(const RmaGroupCounts* group) {
+  MutexLock lock(mutex_);
+  groups_.insert(group);
+  ++gone_.groups;
+}
+
+void RmaCounts::Leave(const RmaGroupCounts* group) {
+  MutexLock lock(mutex_);
+  groups_.erase(group);
+  RmaNumbers last = group->numbers();
+  last.under_way = 0;
+  AddTo(&gone_, last);
+}
+
+RmaNumbers RmaCounts::ReadRma() {
+  MutexLock lock(mutex_);
+  RmaNumbers sum = gone_;
+  for (const RmaGroupCounts* group : groups_) AddTo(&sum, group->numbers());
+  return sum;
+}
+
+}  // namespace tcpx

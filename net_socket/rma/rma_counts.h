@@ -1,0 +1,54 @@
+// rma_counts.h: what the groups of the process have done.
+//
+// Purpose: each group counts for itself, under its own mutex; what a group that has gone has counted stays.
+//
+// Threads: any.
+// Lifetime: the plugin's.
+#ifndef TCPX_NET_SOCKET_RMA_RMA_COUNTS_H_
+#define TCPX_NET_SOCKET_RMA_RMA_COUNTS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "absl/container/flat_hash_set.h"
+#include "common/mutex.h"
+#include "nccl/rma_api.h"
+#include "net_socket/message/flight.h"
+#include "net_socket/stats/rma_numbers.h"
+
+namespace tcpx {
+
+// One group's: written by one thread at a time, read by any.
+class RmaGroupCounts {
+ public:
+  // `in_batch`: a put's bytes share a message.
+  void Count(const RmaOperation& operation, bool in_batch);
+  void CountRefused() { Add(&refused_, 1); }
+  void SetUnderWay(size_t now);
+  RmaNumbers numbers() const;
+
+ private:
+  static void Add(Relaxed<uint64_t>* count, uint64_t more) { *count = *count + more; }
+
+  Relaxed<uint64_t> puts_, signals_, gets_, bytes_, in_batches_, following_, refused_, under_way_, under_way_max_;
+};
+
+// For the log.
+std::string RmaText(const RmaNumbers& numbers);
+
+class RmaCounts final : public RmaSource {
+ public:
+  void Join(const RmaGroupCounts* group);
+  void Leave(const RmaGroupCounts* group);
+  RmaNumbers ReadRma() override;
+
+ private:
+  Mutex mutex_;
+  absl::flat_hash_set<const RmaGroupCounts*> groups_ TCPX_GUARDED_BY(mutex_);
+  RmaNumbers gone_ TCPX_GUARDED_BY(mutex_);  // and the groups of all
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_RMA_RMA_COUNTS_H_
