@@ -4,8 +4,8 @@
 // Purpose: where nobody knows a path's speed, or whether it limits each flow, or how many paths flows are hashed to,
 //          the number of lanes is found while running. More are tried while the total grows (explore_trial.h), a
 //          crowded one gives way to one on another path (spread_trial.h), those that bring nothing are given up
-//          (thin_trial.h), and one far below the others is paused (lame_lanes.h). On a
-//          path that one flow fills the others only lengthen the queue at its bottleneck. Pure.
+//          (thin_trial.h), and one far below the others is paused (lame_lanes.h). On a path
+//          that one flow fills the others only lengthen the queue at its bottleneck. Pure.
 //
 // Rules:   one trial at a time, judged by a look of 200 ms, 100 ms after the last change, in which the connection never
 //          paused (measured_window.h). After three vain tries to explore there is a pause, and a long one where new
