@@ -114,6 +114,7 @@ std::vector<Bar> BarsOf(const Scenario& scenario, const std::vector<Outcome>& ou
     const Figures figures = FiguresOf(piloted, start, all_run);
     double most = 0;
     for (size_t i = 1; i < outcomes.size(); ++i) {
+      if (outcomes[i].courses.empty()) continue;
       const Course& other = outcomes[i].courses[job];
       const double rate = other.Rate(all_run, End(other));
       if (deciders[i].oracle) oracle.seen = std::min(oracle.seen, figures.rate / rate);

@@ -39,7 +39,8 @@ struct Bar {
 
   bool holds() const { return at_least ? seen >= limit : seen <= limit; }
 };
-// One per bar that concerns the scenario; of several jobs the worst. `outcomes`: by Deciders().
+// One per bar that concerns the scenario; of several jobs the worst. `outcomes`: by Deciders(); one without courses was
+// not run.
 std::vector<Bar> BarsOf(const Scenario& scenario, const std::vector<Outcome>& outcomes);
 
 }  // namespace fabric

@@ -4,11 +4,11 @@
 //          as its slowest connection. More lanes would take from others, who would take it back; as many that are
 //          better spread take from nobody.
 //
-// Rules:   a lane that has data all the time, and over many looks brings clearly less than the median, is crowded, if the network is the
-//          connection's limit now and then. One
-//          lane is opened, and both carry. Where the new one is clearly faster the crowded one is paused, and closed if
-//          it is not missed; else the new one goes. After some in vain, in a row, or many in all, or half a minute,
-//          it is over; a path that changes begins it anew, once in two minutes. Pure.
+// Rules:   a lane that has data all the time, and over many looks brings clearly less than the median, is crowded, if
+//          the network is the connection's limit now and then. One lane is opened, and both carry. Where the new one is
+//          clearly faster the crowded one is paused, and closed if it is not missed; else the new one goes. After some
+//          in vain, in a row, or many in all, or half a minute, it is over; a path that changes begins it anew, once in
+//          two minutes. Pure.
 //
 // Threads: one at a time. Units: bytes per second, nanoseconds.
 // Errors:  none.
