@@ -30,7 +30,10 @@ Connection::Connection(const Ends& ends, const Policy& policy, uint64_t seed, in
       rates_(RatesFor(policy, seed)),
       lanes_(static_cast<size_t>(kind_ == Policy::Kind::kPilot ? kLanesPilotedMax - 1 : policy.lanes)) {
   const int first = FirstLanes(policy);
-  for (size_t i = 0; i < static_cast<size_t>(first); ++i) Dial(i);
+  for (size_t i = 0; i < static_cast<size_t>(first); ++i) {
+    Dial(i);
+    if (topology_->queues()) lanes_[i].round_trips.least_us = kEmptyUs;  // Nothing is sent yet.
+  }
   dials_ = 0;
 }
 
@@ -102,7 +105,7 @@ void Connection::TakeShares(const std::vector<Flow>& flows) {
     const Flow& flow = flows[at++];
     lanes_[i].rate = flow.rate;
     lanes_[i].full = limiter_ < 0 || flow.bottleneck != limiter_;
-    See(flow.bottleneck, &lanes_[i].round_trips);
+    See(flow, &lanes_[i].round_trips);
     capacity_ += flow.rate;
     least = std::min(least, flow.rate);
     ++count;
@@ -111,11 +114,10 @@ void Connection::TakeShares(const std::vector<Flow>& flows) {
 }
 
 // A flow that is new finds what the others have in the queue.
-void Connection::See(int bottleneck, LanePolicy::RoundTrips* round_trips) const {
-  const int64_t own_us = topology_->spec().queue_us;
-  if (own_us == 0 || (limiter_ >= 0 && bottleneck == limiter_)) return;
-  round_trips->now_us = kEmptyUs + topology_->QueueUs(bottleneck);
-  if (round_trips->least_us == 0) round_trips->least_us = round_trips->now_us - own_us;
+void Connection::See(const Flow& flow, LanePolicy::RoundTrips* round_trips) const {
+  if (!topology_->queues()) return;
+  round_trips->now_us = kEmptyUs + topology_->WaitUs(flow, true);
+  if (round_trips->least_us == 0) round_trips->least_us = kEmptyUs + topology_->WaitUs(flow, false);
 }
 
 void Connection::Move(double seconds, double noise) {

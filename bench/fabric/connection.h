@@ -92,7 +92,7 @@ class Connection {
   LaneRates::Settings RatesFor(const Policy& policy, uint64_t seed);
   int FirstLanes(const Policy& policy) const;
   void Dial(size_t lane);
-  void See(int bottleneck, LanePolicy::RoundTrips* round_trips) const;
+  void See(const Flow& flow, LanePolicy::RoundTrips* round_trips) const;
   void CarryOut(const LaneOrder& order);
   bool Flows(size_t lane) const { return lanes_[lane].open && rates_.Carries(static_cast<int>(lane)); }
 

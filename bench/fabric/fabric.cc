@@ -22,6 +22,7 @@ constexpr char kUsage[] = R"(usage: fabric [options]
   --seconds N        simulated for the autopilot (default 60)
   --fixed-seconds N  for those that decide nothing (default 12)
   --seed N           default 1
+  --buffer-mb N      bytes that wait for a link at the most (default 16); 0: no lane sees a queue
   --tick-ms N        from one step of the simulation to the next (default 20)
   --report FILE      writes a page with tables and plots
 
@@ -35,6 +36,7 @@ struct Options {
   int seconds = 60;
   int fixed_seconds = 12;
   int tick_ms = 20;
+  int buffer_mb = static_cast<int>(kBuffer / 1e6);
   uint64_t seed = 1;
   bool help = false;
 };
@@ -46,6 +48,7 @@ absl::Status Parse(const std::vector<std::string>& arguments, Options* options) 
   parser.Text("--report", &options->report);
   parser.Number("--seconds", &options->seconds, 15, 100000);
   parser.Number("--fixed-seconds", &options->fixed_seconds, 4, 100000);
+  parser.Number("--buffer-mb", &options->buffer_mb, 0, 1000);
   parser.Number("--tick-ms", &options->tick_ms, 1, 20);
   parser.Number("--seed", &options->seed);
   parser.Flag("--help", &options->help);
@@ -57,7 +60,7 @@ std::vector<Run> RunAll(const Options& options) {
                       options.tick_ms / 1000.0};
   std::vector<Run> runs;
   for (int hosts : options.hosts) {
-    for (const Scenario& scenario : Scenarios(hosts)) {
+    for (const Scenario& scenario : Scenarios(hosts, options.buffer_mb * 1e6)) {
       if (options.scenario == "list") printf("%-20s %s\n", scenario.name.c_str(), scenario.what.c_str());
       if (!options.scenario.empty() && options.scenario != scenario.name) continue;
       Run run{scenario, {}};

@@ -54,6 +54,7 @@ void MaxMin::Index(const std::vector<Flow>& flows) {
 void MaxMin::Freeze(Flow* flow, double rate, int bottleneck) {
   flow->rate = rate;
   flow->bottleneck = bottleneck;
+  if (bottleneck >= 0) ++links_[static_cast<size_t>(bottleneck)].held;
   for (int i = 0; i < flow->count; ++i) {
     Link& link = links_[static_cast<size_t>(flow->links[static_cast<size_t>(i)])];
     link.left -= rate;

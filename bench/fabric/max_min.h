@@ -39,10 +39,11 @@ class MaxMin {
     return static_cast<int>(capacities_.size()) - 1;
   }
   void SetCapacity(int link, double capacity) { capacities_[static_cast<size_t>(link)] = capacity; }
+  int size() const { return static_cast<int>(capacities_.size()); }
   double capacity(int link) const { return capacities_[static_cast<size_t>(link)]; }
 
-  // As of the latest Solve.
-  int flows(int link) const { return links_[static_cast<size_t>(link)].end - links_[static_cast<size_t>(link)].begin; }
+  // Flows whose bottleneck it is, as of the latest Solve.
+  int held(int link) const { return links_[static_cast<size_t>(link)].held; }
 
   // Each flow crosses a link or has a cap.
   void Solve(std::vector<Flow>* flows);
@@ -53,6 +54,7 @@ class MaxMin {
     double weight = 0;  // of the flows that still grow
     int begin = 0;      // of its flows, in crossing_
     int end = 0;
+    int held = 0;  // flows whose bottleneck it is
 
     double level() const { return left <= 0 ? 0 : left / weight; }
   };

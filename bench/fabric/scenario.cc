@@ -14,6 +14,8 @@ constexpr double kNicMbit = 100000;
 constexpr double kCollective = 0.5;
 constexpr double kGap = 0.02;
 constexpr double kSecondJobAt = 20;
+// What a fast flow has in its bottleneck's queue where the buffer leaves room: a socket's send buffer, by tcp_wmem.
+constexpr double kSocketBytes = 4 << 20;
 
 TopologySpec Spines(int hosts, double oversubscription) {
   TopologySpec spec;
@@ -26,12 +28,13 @@ TopologySpec Spines(int hosts, double oversubscription) {
   return spec;
 }
 
-// Neighbours of a ring are in different leaves: what a scheduler does to a job.
-std::vector<int> Scattered(const TopologySpec& spec, int first, int stride) {
+// Neighbours of a ring are in different leaves: what a scheduler does to a job. Of several jobs each has hosts in every
+// leaf.
+std::vector<int> Scattered(const TopologySpec& spec, int job, int jobs) {
   const int leaves = spec.hosts / spec.leaf_hosts;
   std::vector<int> hosts;
-  for (int i = first; i < spec.hosts; i += stride) {
-    hosts.push_back(i % leaves * spec.leaf_hosts + i / leaves);
+  for (int i = 0; i < spec.hosts; ++i) {
+    if (i / leaves % jobs == job) hosts.push_back(i % leaves * spec.leaf_hosts + i / leaves);
   }
   return hosts;
 }
@@ -111,10 +114,14 @@ void AddOthers(int hosts, std::vector<Scenario>* all) {
 
 }  // namespace
 
-std::vector<Scenario> Scenarios(int hosts) {
+std::vector<Scenario> Scenarios(int hosts, double buffer) {
   std::vector<Scenario> all;
   AddRings(hosts, &all);
   AddOthers(hosts, &all);
+  for (Scenario& scenario : all) {
+    scenario.topology.buffer = buffer;
+    scenario.topology.queue_bytes = buffer > 0 ? kSocketBytes : 0;
+  }
   return all;
 }
 

@@ -22,8 +22,9 @@ struct Scenario {
   bool one_per_pair = false;  // one connection from a host to another
 };
 
-// All of them for so many hosts.
-std::vector<Scenario> Scenarios(int hosts);
+// All of them for so many hosts. `buffer`: bytes that wait for a link at the most; 0: nobody sees a queue.
+inline constexpr double kBuffer = 16e6;
+std::vector<Scenario> Scenarios(int hosts, double buffer = kBuffer);
 
 struct Decider {
   std::string name;

@@ -1,5 +1,6 @@
 #include "bench/fabric/topology.h"
 
+#include <algorithm>
 #include <numeric>
 
 namespace tcpx {
@@ -18,12 +19,16 @@ Topology::Topology(const TopologySpec& spec, MaxMin* links) : spec_(spec), links
   }
   first_path_ = first_nic_ + 2 * spec.rails * spec.hosts;
   if (spec.kind == Kind::kLeafSpine) AddSpines();
-  if (spec.kind != Kind::kPaths) return;
-  spines_ = spec.perfect ? 1 : static_cast<int>(spec.paths.size());
-  if (spec.perfect) {
-    (void)links->AddLink(std::accumulate(spec.paths.begin(), spec.paths.end(), 0.0));
+  if (spec.kind == Kind::kPaths) AddPaths();
+  links_end_ = links->size();
+}
+
+void Topology::AddPaths() {
+  spines_ = spec_.perfect ? 1 : static_cast<int>(spec_.paths.size());
+  if (spec_.perfect) {
+    (void)links_->AddLink(std::accumulate(spec_.paths.begin(), spec_.paths.end(), 0.0));
   } else {
-    for (double rate : spec.paths) (void)links->AddLink(rate);
+    for (double rate : spec_.paths) (void)links_->AddLink(rate);
   }
 }
 
@@ -44,6 +49,17 @@ void Topology::Route(int from, int to, int rail, uint64_t port, Flow* flow) cons
   if (spec_.kind != Kind::kLeafSpine || leaf == other) return;
   flow->Cross(first_path_ + 2 * (leaf * spines_ + spine));
   flow->Cross(first_path_ + 2 * (other * spines_ + spine) + 1);
+}
+
+int64_t Topology::WaitUs(const Flow& flow, bool own) const {
+  double seconds = own && flow.bottleneck < 0 ? spec_.queue_bytes / flow.cap : 0;
+  for (int i = 0; i < flow.count; ++i) {
+    const int link = flow.links[static_cast<size_t>(i)];
+    if (link >= links_end_) continue;
+    const int flows = links_->held(link) - (!own && link == flow.bottleneck ? 1 : 0);
+    seconds += std::min(flows * spec_.queue_bytes, spec_.buffer) / links_->capacity(link);
+  }
+  return static_cast<int64_t>(seconds * 1e6);
 }
 
 }  // namespace fabric

@@ -30,7 +30,8 @@ struct TopologySpec {
   double oversubscription = 1;   // kLeafSpine: what its hosts may send, by what leaves the leaf
   int rails = 1;                 // kRails: a switch for each, without a limit of its own
   int slow_host = -1;            // a straggler: its interface has half
-  int64_t queue_us = 0;          // by which each flow makes its queue longer; 0: nobody sees a queue
+  double queue_bytes = 0;        // of each flow at its bottleneck; 0: nobody sees a queue
+  double buffer = kUnlimited;    // bytes that wait for a link at the most
   bool blind = false;            // the speed is not visible: a virtual interface
   bool perfect = false;          // flows spread themselves over all paths: the oracle's network
 };
@@ -42,12 +43,14 @@ class Topology {
   // Adds the links from `from` to `to` by the path that `port` hashes to.
   void Route(int from, int to, int rail, uint64_t port, Flow* flow) const;
   void SetPath(int path, double rate) { links_->SetCapacity(first_path_ + path, rate); }
-  // How long one waits in the queue of a link among all of its flows; -1: in one of its own.
-  int64_t QueueUs(int link) const { return spec_.queue_us * (link < 0 ? 1 : links_->flows(link)); }
+  bool queues() const { return spec_.queue_bytes > 0; }
+  // How long a flow waits in queues on its way; without its own bytes: what it finds when it is new. [us]
+  int64_t WaitUs(const Flow& flow, bool own) const;
   const TopologySpec& spec() const { return spec_; }
   int leaves() const { return (spec_.hosts + spec_.leaf_hosts - 1) / spec_.leaf_hosts; }
 
  private:
+  void AddPaths();
   void AddSpines();
 
   const TopologySpec spec_;
@@ -55,6 +58,7 @@ class Topology {
   int spines_ = 1;      // as flows see them
   int first_nic_ = 0;   // from a host, and then to it, for each rail of each host
   int first_path_ = 0;  // kPaths: one each; kLeafSpine: up and down for each spine of each leaf
+  int links_end_ = 0;   // later ones are not the network's
 };
 
 }  // namespace fabric

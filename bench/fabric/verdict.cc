@@ -44,36 +44,47 @@ double Dips(std::vector<double> values) {
   return missing / median / static_cast<double>(values.size());
 }
 
-// The worst of all windows, as a part of what `other` has on average.
-double WorstWindow(const Course& course, double start, double other) {
+// The worst of all windows from `from` to `to`, as a part of what `other` has on average.
+double WorstWindow(const Course& course, double from, double to, double other) {
   double worst = kUnlimited;
-  for (double at = start; at + kWindow <= End(course) + 1e-6; at += 1) {
+  for (double at = from; at + kWindow <= to + 1e-6; at += 1) {
     worst = std::min(worst, course.Rate(at, at + kWindow) / other);
   }
   return worst;
 }
 
-// A fixed number does in its short run what it would do all the time.
-double FixedRate(const Scenario& scenario, const Course& course, size_t job) {
-  // While another job has not begun a rate says nothing of the time after.
-  double from = 0;
-  for (const Job& one : scenario.jobs) from = std::max(from, one.start);
-  return course.Rate(from == 0 ? 0 : std::max(from, scenario.jobs[job].start), End(course));
+// While another job has not begun a rate says nothing of the time after. A fixed number does in its short run what it
+// would do all the time.
+double WorstWindow(const Course& course, double start, double all_run, const Course& fixed) {
+  const double after = WorstWindow(course, all_run, End(course), fixed.Rate(all_run, End(fixed)));
+  if (start >= all_run) return after;
+  return std::min(after, WorstWindow(course, start, all_run, fixed.Rate(start, all_run)));
 }
+
+// Where the time begins in which a rate counts.
+double Found(double from, double to) { return std::min(from + kFound, (from + to) / 2); }
 
 }  // namespace
 
-Figures FiguresOf(const Course& course, double start) {
+double LastStart(const Scenario& scenario) {
+  double last = 0;
+  for (const Job& job : scenario.jobs) last = std::max(last, job.start);
+  return last;
+}
+
+Figures FiguresOf(const Course& course, double start, double all_run) {
   Figures figures;
+  all_run = std::max(all_run, start);
   const double end = End(course), settled = Settled(course, start);
-  figures.rate = course.Rate(std::min(start + kFound, (start + end) / 2), end);
+  figures.rate = course.Rate(Found(all_run, end), end);
+  if (start < all_run) figures.beside = figures.rate / course.Rate(Found(start, all_run), all_run);
   std::vector<double> times;
   for (const auto& [at, took] : course.collectives) {
     if (at > settled) times.push_back(took);
   }
   std::sort(times.begin(), times.end());
   figures.collective = Mean(times);
-  if (!times.empty()) figures.p99 = times[(times.size() - 1) * 99 / 100];
+  if (!times.empty()) figures.p99 = times[(times.size() * 99 + 99) / 100 - 1];
   figures.lanes = course.sockets.back() / course.connections;
   figures.host_lanes = course.sockets.back() / course.hosts;
   figures.first_dials = course.Dials(start, start + kFound) / course.hosts;
@@ -96,16 +107,21 @@ std::vector<Bar> BarsOf(const Scenario& scenario, const std::vector<Outcome>& ou
   Bar dials{"dials a second and host, settled", 0.1, 0, false};
   Bar dips{"lost in dips, settled", 0.01, 0, false};
   const std::vector<Decider> deciders = Deciders();
+  const double all_run = LastStart(scenario);
   for (size_t job = 0; job < scenario.jobs.size(); ++job) {
     const double start = scenario.jobs[job].start;
     const Course& piloted = outcomes[0].courses[job];
-    const Figures figures = FiguresOf(piloted, start);
+    const Figures figures = FiguresOf(piloted, start, all_run);
     double most = 0;
     for (size_t i = 1; i < outcomes.size(); ++i) {
-      const double rate = FixedRate(scenario, outcomes[i].courses[job], job);
+      if (outcomes[i].courses.empty()) continue;
+      const Course& other = outcomes[i].courses[job];
+      const double rate = other.Rate(all_run, End(other));
       if (deciders[i].oracle) oracle.seen = std::min(oracle.seen, figures.rate / rate);
       if (deciders[i].oracle || deciders[i].policy.kind != Policy::Kind::kFixed) continue;
-      if (deciders[i].policy.lanes == 1) one.seen = std::min(one.seen, WorstWindow(piloted, start, rate));
+      if (deciders[i].policy.lanes == 1) {
+        one.seen = std::min(one.seen, WorstWindow(piloted, start, all_run, other));
+      }
       most = std::max(most, rate);
     }
     best.seen = std::min(best.seen, figures.rate / most);

@@ -15,7 +15,8 @@ namespace fabric {
 
 // Of one job under one decider. Settled: the last third of its run.
 struct Figures {
-  double rate = 0;        // from second 10 on
+  double rate = 0;        // from second 10 on, once all jobs run
+  double beside = 0;      // that, as a part of its rate before the last job began; 0: it began last
   double collective = 0;  // mean time, settled
   double p99 = 0;
   double lanes = 0;  // of a connection, in the end
@@ -26,7 +27,9 @@ struct Figures {
   double deviation = 0;    // of the settled rate, as a part
   double dips = 0;         // what is missing below the settled rate's median, as a part: trials, and noise
 };
-Figures FiguresOf(const Course& course, double start);
+// `all_run`: when the last job began, if later than this one.
+Figures FiguresOf(const Course& course, double start, double all_run = 0);
+double LastStart(const Scenario& scenario);
 
 struct Bar {
   std::string name;
@@ -36,7 +39,8 @@ struct Bar {
 
   bool holds() const { return at_least ? seen >= limit : seen <= limit; }
 };
-// One per bar that concerns the scenario; of several jobs the worst. `outcomes`: by Deciders().
+// One per bar that concerns the scenario; of several jobs the worst. `outcomes`: by Deciders(); one without courses was
+// not run.
 std::vector<Bar> BarsOf(const Scenario& scenario, const std::vector<Outcome>& outcomes);
 
 }  // namespace fabric

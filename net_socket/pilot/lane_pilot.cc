@@ -21,6 +21,7 @@ LanePilot::LanePilot(const Settings& settings)
       window_(settings.lanes_max),
       lame_(settings.lanes_max),
       explore_(piloted_ ? tuning::kVainMax : 1),
+      spread_(settings.lanes_max),
       thin_(settings.lanes_max, piloted_ ? LanesMin(settings) : 1, piloted_ ? tuning::kThinVainMax : 1),
       explore_again_(tuning::kExploreEveryNs),
       same_queue_again_(tuning::kSameQueueNs, tuning::kSameQueueMaxNs),
@@ -37,9 +38,11 @@ void LanePilot::Opened(int lane) {
   const PilotedLanes::State before = lanes_.Opened(lane);
   if (before == PilotedLanes::State::kOpening) {
     thin_.Forget(lane);
+    spread_.Forget(lane);
     lame_.Forget(lane);
   } else if (before == PilotedLanes::State::kLame) {
     lame_.Moved(lane);
+    spread_.Forget(lane);
   }
 }
 
@@ -57,6 +60,13 @@ bool LanePilot::Decide(int64_t now_ns, const Look& look) {
   if (trial_ == Trial::kExplore) {
     if (explore_.Awaits(now_ns, lanes_)) return false;
     if (explore_.Came()) {
+      window_.Start(now_ns + tuning::kSettleNs);
+      return false;
+    }
+  }
+  if (trial_ == Trial::kSpread) {
+    if (spread_.Awaits(now_ns, lanes_)) return false;
+    if (spread_.Came()) {
       window_.Start(now_ns + tuning::kSettleNs);
       return false;
     }
@@ -79,6 +89,8 @@ bool LanePilot::WasStill(int64_t now_ns) {
   if (broken_off == Trial::kThin) {
     thin_again_.InVain(now_ns, Jitter());
     thin_.Undo(&lanes_);
+  } else if (broken_off == Trial::kSpread) {
+    spread_.Undo(&lanes_);
   } else {
     PauseExploring(now_ns);
     explore_.Undo(&lanes_);
@@ -89,9 +101,11 @@ bool LanePilot::WasStill(int64_t now_ns) {
 bool LanePilot::Judge(int64_t now_ns, double total) {
   // One that is slow says nothing of the others.
   if (trial_ == Trial::kExplore) return PauseLame(now_ns) || JudgeExplore(now_ns, total);
+  if (trial_ == Trial::kSpread) return PauseLame(now_ns) || JudgeSpread(now_ns);
   if (trial_ == Trial::kThin) return JudgeThin(now_ns, total);
   if (total <= 0) return lame_.TryAgain(now_ns, &lanes_);  // Where nothing moves there is nothing to compare.
   const bool paused = PauseLame(now_ns);
+  spread_.See(window_, lanes_);
   Watch(now_ns, total);
   return paused || lame_.TryAgain(now_ns, &lanes_) || Begin(now_ns, total);
 }
@@ -103,6 +117,7 @@ bool LanePilot::Begin(int64_t now_ns, double total) {
     if (Explore(now_ns, total)) return true;
     PauseExploring(now_ns);
   }
+  if (Spread(now_ns, total)) return true;
   // Where others are the limit nobody sees what a lane brings.
   if (!thin_again_.Due(now_ns) || (piloted_ && !window_.limited())) return false;
   if (thin_.Begin(total, past_.top(), window_, &lanes_)) {
@@ -122,6 +137,23 @@ bool LanePilot::Explore(int64_t now_ns, double total) {
   if (!explore_.Begin(now_ns, std::max(total, past_.top()), window_.others(), window_.limited(), may_open_, &lanes_))
     return false;
   trial_ = Trial::kExplore;
+  return true;
+}
+
+// Once the attempts to explore are over, for now, and did not find that all share one path.
+bool LanePilot::Spread(int64_t now_ns, double total) {
+  const bool same_queue = same_queue_again_.started() && !same_queue_again_.Due(now_ns);
+  if (!opens_ || explore_again_.fresh() || same_queue || now_ns < spread_again_ns_) return false;
+  if (!spread_.Begin(now_ns, past_.average() > 0 ? past_.average() : total, &lanes_)) return false;
+  trial_ = Trial::kSpread;
+  return true;
+}
+
+bool LanePilot::JudgeSpread(int64_t now_ns) {
+  const SpreadTrial::Verdict verdict = spread_.Judge(window_, past_.noise(), &lanes_);
+  if (verdict != SpreadTrial::Verdict::kOver) return verdict == SpreadTrial::Verdict::kWithout;
+  trial_ = Trial::kNone;
+  spread_again_ns_ = now_ns + static_cast<int64_t>(Jitter() * static_cast<double>(tuning::kSpreadEveryNs));
   return true;
 }
 
@@ -181,8 +213,12 @@ void LanePilot::Watch(int64_t now_ns, double total) {
     explore_again_.NoLaterThan(now_ns + tuning::kBelowBestEveryNs);
   // Whoever still explores finds out by itself.
   if (!fell && !(past_.rose() && pauses_ > tuning::kPausesMax)) return;
-  pauses_ = 0;
+  // Others have begun to explore, too: whoever answers them each time never ends.
+  if (now_ns - restarted_ns_ < tuning::kRestartEveryNs && pauses_ > tuning::kPausesMax) return;
+  if (now_ns - restarted_ns_ >= tuning::kRestartEveryNs) pauses_ = 0;
+  restarted_ns_ = now_ns;
   thin_.PathChanged();
+  spread_.PathChanged(now_ns);
   if (same_queue_again_.started()) same_queue_again_.NoLaterThan(same_queue_ns_ + tuning::kSameQueueNs);
   explore_again_.RestartAt(now_ns);
   thin_again_.RestartAfterFirst(now_ns);

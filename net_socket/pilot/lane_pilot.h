@@ -2,9 +2,10 @@
 // gives.
 //
 // Purpose: where nobody knows a path's speed, or whether it limits each flow, or how many paths flows are hashed to,
-//          the number of lanes is found while running. More are tried while the total grows (explore_trial.h), those
-//          that bring nothing are given up (thin_trial.h), and one far below the others is paused (lame_lanes.h). On a
-//          path that one flow fills the others only lengthen the queue at its bottleneck. Pure.
+//          the number of lanes is found while running. More are tried while the total grows (explore_trial.h), a
+//          crowded one gives way to one on another path (spread_trial.h), those that bring nothing are given up
+//          (thin_trial.h), and one far below the others is paused (lame_lanes.h). On a path
+//          that one flow fills the others only lengthen the queue at its bottleneck. Pure.
 //
 // Rules:   one trial at a time, judged by a look of 200 ms, 100 ms after the last change, in which the connection never
 //          paused (measured_window.h). After three vain tries to explore there is a pause, and a long one where new
@@ -31,6 +32,7 @@
 #include "net_socket/pilot/measured_window.h"
 #include "net_socket/pilot/past_windows.h"
 #include "net_socket/pilot/piloted_lanes.h"
+#include "net_socket/pilot/spread_trial.h"
 #include "net_socket/pilot/thin_trial.h"
 
 namespace tcpx {
@@ -50,18 +52,20 @@ class LanePilot final : public LanePolicy {
   int carrying() const { return lanes_.carrying(); }
 
  private:
-  enum class Trial { kNone, kExplore, kThin };
+  enum class Trial { kNone, kExplore, kSpread, kThin };
 
   bool Decide(int64_t now_ns, const Look& look);
   bool WasStill(int64_t now_ns);
   bool Judge(int64_t now_ns, double total);
   bool PauseLame(int64_t now_ns);
   bool JudgeExplore(int64_t now_ns, double total);
+  bool JudgeSpread(int64_t now_ns);
   bool JudgeThin(int64_t now_ns, double total);
   void Watch(int64_t now_ns, double total);
   bool Begin(int64_t now_ns, double total);
   bool MayExplore(int64_t now_ns) const;
   bool Explore(int64_t now_ns, double total);
+  bool Spread(int64_t now_ns, double total);
   void PauseExploring(int64_t now_ns);
   double Jitter();
 
@@ -72,14 +76,17 @@ class LanePilot final : public LanePolicy {
   LameLanes lame_;
   Trial trial_ = Trial::kNone;
   ExploreTrial explore_;
+  SpreadTrial spread_;
   ThinTrial thin_;
   Backoff explore_again_;
+  int64_t spread_again_ns_ = 0;
   Backoff same_queue_again_;
   int64_t same_queue_ns_ = 0;  // when it was found last
   Backoff thin_again_;
   Found found_;
-  int pauses_ = 0;    // of exploring, in a row, since the path changed
-  int may_open_ = 0;  // as of this step
+  int64_t restarted_ns_ = 0;  // when the path changed last
+  int pauses_ = 0;            // of exploring, in a row, since the path changed
+  int may_open_ = 0;          // as of this step
   uint64_t random_;
 };
 

@@ -31,6 +31,8 @@ class PastWindows {
   void Thinned(double total) { average_ = total; }
 
   double top() const { return *std::max_element(totals_.begin(), totals_.end()); }
+  // 0: not known.
+  double average() const { return average_; }
   // About the standard deviation, as a part of the total; 0 while too little is known.
   double noise() const;
   bool below_best() const { return average_ < tuning::kBelowBest * best_; }

@@ -71,8 +71,31 @@ inline constexpr int64_t kSameQueueNs = 180 * kSecond;
 inline constexpr int64_t kSameQueueMaxNs = 600 * kSecond;
 // Pauses after which exploring is over until the path changes. [pauses; bench/fabric: 0.1 dials a second and host]
 inline constexpr int kPausesMax = 3;
+// A path that changes again before so long does not begin them anew: it is others who explore. [ns; the same]
+inline constexpr int64_t kRestartEveryNs = 30 * kSecond;
 // Or until so much later, where the network may have changed and nothing shows it. [ns; as kPausesMax]
 inline constexpr int64_t kExploreAgainNs = 3600 * kSecond;
+
+// == docs/lanes.md: spread
+
+// A lane with data that brings so many times less than the median is crowded. [times; bench/fabric, ring-1]
+inline constexpr double kCrowded = 1.12;
+// Looks that say what a lane brings. [looks; the same: a flow's luck lasts 0.3 s there]
+inline constexpr int kSpreadKnownLooks = 12;
+// Looks in which a new lane is compared with the crowded one. [looks; the same]
+inline constexpr int kSpreadLooks = 5;
+// A lane takes the place of the crowded one if it brings so many times as much. [times; the same]
+inline constexpr double kFaster = 1.1;
+// From one such trial to the next. [ns]
+inline constexpr int64_t kSpreadEveryNs = 500 * kMillisecond;
+// How long such trials go on. [ns; bench/fabric: 0.1 dials a second and host]
+inline constexpr int64_t kSpreadForNs = 30 * kSecond;
+// A path that changes begins them anew, but not before. [ns; the same]
+inline constexpr int64_t kSpreadAgainNs = 120 * kSecond;
+// Trials in that time. [trials; together with those of exploring on one plain path no more than 20 dials]
+inline constexpr int kSpreadMax = 8;
+// The same in vain, in a row. [trials]
+inline constexpr int kSpreadVainMax = 4;
 
 // == docs/lanes.md: thin
 

@@ -14,23 +14,26 @@ namespace {
 // What misses its bar for now, and how far: docs/scale.md says why.
 struct Known {
   const char* scenario;
+  int hosts;
   const char* bar;  // its beginning
   double limit;
 };
 constexpr Known kKnown[] = {
-    {"ring-1", "of the best fixed number", 0.85},
-    {"ring-1", "of perfect spreading", 0.79},
-    {"pipeline", "of the best fixed number", 0.82},
-    {"pipeline", "of one fixed lane", 0.82},
-    {"pipeline", "of perfect spreading", 0.80},
-    {"pipeline", "deviation", 0.08},
-    {"pipeline", "dials", 2},
-    {"pipeline", "lost in dips", 0.06},
-    {"trees", "of the best fixed number", 0.88},
-    {"two-jobs", "of the best fixed number", 0.93},
-    {"ring", "lost in dips", 0.013},
-    {"alltoall", "dials", 1.2},
+    {"ring-oversubscribed", 8, "dials", 0.15},
+    {"alltoall", 8, "dials", 0.3},
+    {"two-jobs", 8, "dials", 1.2},
+    {"ring-1", 64, "of the best fixed number", 0.90},
+    {"ring-1", 64, "of perfect spreading", 0.84},
+    {"alltoall", 64, "dials", 0.5},
+    {"trees", 64, "of the best fixed number", 0.88},
+    {"pipeline", 64, "of one fixed lane", 0.94},
 };
+
+// Those that are never the best are left out.
+bool Needed(const Decider& decider) {
+  if (decider.policy.kind == Policy::Kind::kPilot || decider.oracle) return true;
+  return decider.policy.kind == Policy::Kind::kFixed && decider.policy.lanes != 2 && decider.policy.lanes != 4;
+}
 
 // `seconds`: a shorter one where there is more to compute.
 void Check(int hosts, double seconds) {
@@ -38,11 +41,14 @@ void Check(int hosts, double seconds) {
   for (const Scenario& scenario : Scenarios(hosts)) {
     SCOPED_TRACE(scenario.name);
     Run run{scenario, {}};
-    for (const Decider& decider : Deciders()) run.outcomes.push_back(RunScenario(scenario, decider, length));
+    for (const Decider& decider : Deciders()) {
+      run.outcomes.push_back(Needed(decider) ? RunScenario(scenario, decider, length) : Outcome{decider.name, {}});
+    }
     std::printf("%s", TextReport(run).c_str());
     for (Bar bar : BarsOf(scenario, run.outcomes)) {
       for (const Known& known : kKnown) {
-        if (scenario.name == known.scenario && bar.name.rfind(known.bar, 0) == 0) bar.limit = known.limit;
+        if (scenario.name == known.scenario && hosts == known.hosts && bar.name.rfind(known.bar, 0) == 0)
+          bar.limit = known.limit;
       }
       EXPECT_TRUE(bar.holds()) << bar.name << ": " << bar.seen << ", limit " << bar.limit;
     }

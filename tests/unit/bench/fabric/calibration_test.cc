@@ -12,7 +12,7 @@ namespace fabric {
 namespace {
 
 constexpr int kSeeds = 20;
-constexpr int64_t kQueueUs = 5000;  // 128 KiB of each flow at 200 Mbit/s
+constexpr double kQueueBytes = 128 << 10;  // of each flow: 5 ms at 200 Mbit/s
 constexpr double kPayload = 8948.0 / 9038.0;
 
 using Change = Conditions::Change;
@@ -27,7 +27,7 @@ struct Span {
 TopologySpec Paths(const std::vector<double>& mbit) {
   TopologySpec spec;
   spec.blind = true;
-  spec.queue_us = kQueueUs;
+  spec.queue_bytes = kQueueBytes;
   for (double rate : mbit) spec.paths.push_back(rate * kMbit);
   return spec;
 }
@@ -72,7 +72,7 @@ TEST(CalibrationTest, ALimitPerFlow) {
   TopologySpec network;
   network.kind = TopologySpec::Kind::kVirtual;
   network.blind = true;
-  network.queue_us = kQueueUs;
+  network.queue_bytes = kQueueBytes;
   network.nic = 1600 * kMbit;
   network.per_flow = 100 * kMbit;
   const Found found = Compare(network, 1, {{0, 20, 1600, 0.964}, {5, 20, 1600, 0.985}});

@@ -1,0 +1,110 @@
+#include "net_socket/pilot/spread_trial.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "net_socket/pilot/tuning.h"
+
+namespace tcpx {
+
+using State = PilotedLanes::State;
+
+void SpreadTrial::See(const MeasuredWindow& window, const PilotedLanes& lanes) {
+  limited_ = limited_ || window.limited();
+  for (int lane : lanes.Those(State::kCarries)) {
+    Known& known = known_[static_cast<size_t>(lane)];
+    known.looks = std::min(known.looks + 1, tuning::kSpreadKnownLooks);
+    const double part = 1.0 / known.looks;
+    known.brought += part * (static_cast<double>(window.Brought(lane)) - known.brought);
+    known.dry += part * ((window.WasDry(lane) ? 1 : 0) - known.dry);
+  }
+}
+
+int SpreadTrial::Crowded(const PilotedLanes& lanes) const {
+  std::vector<double> brought;
+  int slowest = -1;
+  for (int lane : lanes.Those(State::kCarries)) {
+    const Known& known = known_[static_cast<size_t>(lane)];
+    if (known.looks < tuning::kSpreadKnownLooks) return -1;
+    brought.push_back(known.brought);
+    if (2 * known.dry > 1) continue;
+    if (slowest < 0 || known.brought < known_[static_cast<size_t>(slowest)].brought) slowest = lane;
+  }
+  if (slowest < 0) return -1;
+  std::nth_element(brought.begin(), brought.begin() + static_cast<ptrdiff_t>(brought.size() / 2), brought.end());
+  const double median = brought[brought.size() / 2];
+  return tuning::kCrowded * known_[static_cast<size_t>(slowest)].brought < median ? slowest : -1;
+}
+
+bool SpreadTrial::Over(int64_t now_ns) const {
+  return !limited_ || tries_ >= tuning::kSpreadMax || vain_ >= tuning::kSpreadVainMax ||
+         (first_ns_ != 0 && now_ns - first_ns_ > tuning::kSpreadForNs);
+}
+
+void SpreadTrial::PathChanged(int64_t now_ns) {
+  if (first_ns_ == 0 || now_ns - first_ns_ < tuning::kSpreadAgainNs) return;
+  first_ns_ = 0;
+  limited_ = false;
+  tries_ = vain_ = 0;
+}
+
+bool SpreadTrial::Begin(int64_t now_ns, double base, PilotedLanes* lanes) {
+  if (Over(now_ns)) return false;
+  old_ = Crowded(*lanes);
+  if (old_ < 0) return false;
+  const PilotedLanes::Lanes opened = lanes->Open(1, 1);
+  if (opened.empty()) return false;
+  new_ = opened[0];
+  base_ = base;
+  opening_until_ns_ = now_ns + tuning::kOpenWithinNs;
+  looks_ = 0;
+  old_brought_ = new_brought_ = 0;
+  without_old_ = false;
+  if (first_ns_ == 0) first_ns_ = now_ns;
+  ++tries_;
+  return true;
+}
+
+bool SpreadTrial::Awaits(int64_t now_ns, const PilotedLanes& lanes) const {
+  return now_ns < opening_until_ns_ && lanes.state(new_) == State::kOpening;
+}
+
+bool SpreadTrial::Came() { return std::exchange(opening_until_ns_, 0) != 0; }
+
+SpreadTrial::Verdict SpreadTrial::Judge(const MeasuredWindow& window, double noise, PilotedLanes* lanes) {
+  if (without_old_) {
+    if (window.total() >= (1 - std::max(tuning::kMissedMin, tuning::kGainNoise * noise)) * base_) {
+      if (lanes->state(old_) == State::kPaused) lanes->Drop(old_);
+      vain_ = 0;
+      return Verdict::kOver;
+    }
+    Undo(lanes);
+    return Verdict::kOver;
+  }
+  old_brought_ += static_cast<double>(window.Brought(old_));
+  new_brought_ += static_cast<double>(window.Brought(new_));
+  if (lanes->carries(old_) && lanes->carries(new_) && ++looks_ < tuning::kSpreadLooks) return Verdict::kLookAgain;
+  return Choose(lanes);
+}
+
+SpreadTrial::Verdict SpreadTrial::Choose(PilotedLanes* lanes) {
+  const bool both = lanes->carries(old_) && lanes->carries(new_);
+  if (!both || new_brought_ < tuning::kFaster * old_brought_) {
+    Undo(lanes);
+    return Verdict::kOver;
+  }
+  lanes->Set(old_, State::kPaused);
+  without_old_ = true;
+  return Verdict::kWithout;
+}
+
+void SpreadTrial::Undo(PilotedLanes* lanes) {
+  ++vain_;
+  if (without_old_ && lanes->state(old_) == State::kPaused) lanes->Set(old_, State::kCarries);
+  const State at = lanes->state(new_);
+  if (at == State::kOpening) lanes->Set(new_, State::kNone);  // It may still come, and is closed then.
+  if (at == State::kCarries || at == State::kLame) lanes->Drop(new_);
+  opening_until_ns_ = 0;
+}
+
+}  // namespace tcpx

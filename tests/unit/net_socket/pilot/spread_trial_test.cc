@@ -1,0 +1,106 @@
+// A crowded lane gives way to one on a better path, and only to that.
+#include "net_socket/pilot/spread_trial.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "net_socket/pilot/tuning.h"
+
+namespace tcpx {
+namespace {
+
+constexpr int kLanes = 8;
+constexpr int kLanesMax = 16;
+using State = PilotedLanes::State;
+
+class SpreadTrialTest : public testing::Test {
+ protected:
+  // A look in which each lane that carries brings its rate, in bytes per step.
+  const MeasuredWindow& Look(bool limited = true) {
+    window_.Start(now_);
+    MeasuredWindow::Progress progress = MeasuredWindow::Progress::kMeasures;
+    while (progress != MeasuredWindow::Progress::kWhole) {
+      for (int i = 0; i < kLanesMax; ++i) {
+        if (lanes_.carries(i)) acked_[static_cast<size_t>(i)] += rates_[static_cast<size_t>(i)];
+      }
+      progress = window_.Measure(now_ += tuning::kStepNs, {acked_, limited});
+    }
+    return window_;
+  }
+  bool Begin(bool limited = true) {
+    for (int i = 0; i < tuning::kSpreadKnownLooks; ++i) trial_.See(Look(limited), lanes_);
+    if (!trial_.Begin(now_, window_.total(), &lanes_)) return false;
+    for (const LaneOrder& order : lanes_.TakeOrders()) (void)lanes_.Opened(order.lane);
+    return true;
+  }
+  SpreadTrial::Verdict Judge() {
+    SpreadTrial::Verdict verdict = SpreadTrial::Verdict::kLookAgain;
+    while (verdict == SpreadTrial::Verdict::kLookAgain) verdict = trial_.Judge(Look(), 0.01, &lanes_);
+    return verdict;
+  }
+
+  int64_t now_ = tuning::kStepNs;
+  std::vector<uint64_t> acked_ = std::vector<uint64_t>(kLanesMax);
+  std::vector<uint64_t> rates_ = std::vector<uint64_t>(kLanesMax, 1000);
+  PilotedLanes lanes_{{kLanes, kLanesMax, true, 1}};
+  MeasuredWindow window_{kLanesMax};
+  SpreadTrial trial_{kLanesMax};
+};
+
+TEST_F(SpreadTrialTest, LanesThatAreAlikeStay) { EXPECT_FALSE(Begin()); }
+
+TEST_F(SpreadTrialTest, ACrowdedLaneGivesWayToAFasterOne) {
+  rates_[3] = 500;
+  ASSERT_TRUE(Begin());
+  EXPECT_EQ(kLanes + 1, lanes_.carrying());
+  EXPECT_EQ(SpreadTrial::Verdict::kWithout, Judge());
+  EXPECT_EQ(SpreadTrial::Verdict::kOver, Judge());
+  EXPECT_EQ(kLanes, lanes_.carrying());
+  EXPECT_EQ(State::kClosing, lanes_.state(3));
+}
+
+TEST_F(SpreadTrialTest, ItStaysWhereTheNewOneIsNoFaster) {
+  rates_[3] = 500;
+  rates_[kLanes] = 520;
+  ASSERT_TRUE(Begin());
+  EXPECT_EQ(SpreadTrial::Verdict::kOver, Judge());
+  EXPECT_EQ(kLanes, lanes_.carrying());
+  EXPECT_TRUE(lanes_.carries(3));
+}
+
+// A slow path of its own: the new lane only takes from the others.
+TEST_F(SpreadTrialTest, ItStaysWhereItIsMissed) {
+  rates_[3] = 500;
+  ASSERT_TRUE(Begin());
+  ASSERT_EQ(SpreadTrial::Verdict::kWithout, Judge());
+  rates_[0] = rates_[kLanes] = 500;
+  EXPECT_EQ(SpreadTrial::Verdict::kOver, Judge());
+  EXPECT_TRUE(lanes_.carries(3));
+  EXPECT_EQ(kLanes, lanes_.carrying());
+}
+
+TEST_F(SpreadTrialTest, NothingIsTriedWhereTheNetworkIsNeverTheLimit) {
+  rates_[3] = 500;
+  EXPECT_FALSE(Begin(false));
+}
+
+TEST_F(SpreadTrialTest, TrialsInVainAreFew) {
+  rates_[3] = 500;
+  rates_[kLanes] = 520;
+  int tries = 0;
+  while (Begin()) {
+    ++tries;
+    EXPECT_EQ(SpreadTrial::Verdict::kOver, Judge());
+    for (const LaneOrder& order : lanes_.TakeOrders()) lanes_.Closed(order.lane);
+  }
+  EXPECT_EQ(tuning::kSpreadVainMax, tries);
+  trial_.PathChanged(now_);
+  EXPECT_FALSE(Begin()) << "not so soon";
+  now_ += tuning::kSpreadAgainNs;
+  trial_.PathChanged(now_);
+  EXPECT_TRUE(Begin());
+}
+
+}  // namespace
+}  // namespace tcpx
