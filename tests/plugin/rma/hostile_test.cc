@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "net_socket/rma/record.h"
-#include "tests/plugin/rma/guarded_pages.h"
 #include "tests/plugin/rma/rma_lab.h"
 #include "tests/support/deadline.h"
+#include "tests/support/guarded_pages.h"
 #include "tests/support/plugin_log.h"
 #include "tests/support/rank.h"
 

@@ -2,10 +2,10 @@
 //
 // Purpose: works in rounds. In a round each stream (from, to, context) has up to 32 operations, each with a bit of its
 //          own in a word of the target that signals add to: a signal that is counted twice carries into another bit. A
-//          thread watches the words, and at the moment that a bit is set it looks at all bytes which that signal covers.
-//          At the end of a round ranks get what was put, and look at it.
+//          thread watches the words, and at the moment that a bit is set it looks at all bytes which that signal
+//          covers. At the end of a round ranks get what was put, and look at it.
 //
-// Threads: Run moves all ranks in the caller's; the watcher is a thread of its own.
+// Threads: Round moves all ranks in the caller's; the watcher is a thread of its own.
 // Units:   bytes.
 // Errors:  a Status that names the seed's round, the stream and the operation.
 #ifndef TCPX_TESTS_PLUGIN_RMA_RMA_MODEL_H_

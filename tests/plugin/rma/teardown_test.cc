@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 
-#include "tests/plugin/rma/guarded_pages.h"
 #include "tests/plugin/rma/rma_lab.h"
+#include "tests/support/guarded_pages.h"
 #include "tests/support/plugin_log.h"
 #include "tests/support/processes.h"
 #include "tests/support/rank.h"

@@ -5,8 +5,8 @@
 // Threads: any.
 // Units:   bytes; `bytes` is rounded up to pages, and the memory ends where the pages end.
 // Errors:  data() is null where the kernel gave none.
-#ifndef TCPX_TESTS_PLUGIN_RMA_GUARDED_PAGES_H_
-#define TCPX_TESTS_PLUGIN_RMA_GUARDED_PAGES_H_
+#ifndef TCPX_TESTS_SUPPORT_GUARDED_PAGES_H_
+#define TCPX_TESTS_SUPPORT_GUARDED_PAGES_H_
 
 #include <sys/mman.h>
 
@@ -43,4 +43,4 @@ class GuardedPages {
 
 }  // namespace tcpx
 
-#endif  // TCPX_TESTS_PLUGIN_RMA_GUARDED_PAGES_H_
+#endif  // TCPX_TESTS_SUPPORT_GUARDED_PAGES_H_
