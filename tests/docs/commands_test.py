@@ -41,6 +41,7 @@ WRONG = {
     "tools/tuning_tables": {"--bogus": "unrecognized arguments: --bogus"},
     "deploy/install.sh": {"--bogus": "unknown option --bogus", "": "usage:"},
     "net_bench": {"--bogus": "unknown option '--bogus'", "": "give a plugin", "--plugin": "--plugin needs a value"},
+    "rma_bench": {"--bogus": "unknown option '--bogus'", "": "give a library", "--library": "--library needs a value"},
     "tcpx_doctor": {"--bogus": "unknown option '--bogus'", "--ranks x": "--ranks", "hosts": "hosts"},
     "wire": {"--bogus": "unknown option --bogus", "": "two ends or more", "--seed": "--seed needs a value"},
 }
@@ -88,7 +89,7 @@ class CommandsTest(unittest.TestCase):
                     self.assertRegex(done.stdout, "exit codes?: 0 ")
 
     def test_version(self):
-        for command in ("net_bench", "tcpx_doctor", "tools/tcpx_top", "tools/trace_merge"):
+        for command in ("net_bench", "rma_bench", "tcpx_doctor", "tools/tcpx_top", "tools/trace_merge"):
             with self.subTest(command=command):
                 done = run(command, "--version")
                 self.assertEqual((0, ""), (done.returncode, done.stderr))
@@ -126,6 +127,7 @@ class CommandsTest(unittest.TestCase):
     def test_what_is_not_there(self):
         cases = {
             "net_bench": (["--plugin", "/nowhere/x.so"], "/nowhere/x.so"),
+            "rma_bench": (["--library", "/nowhere/x.so"], "/nowhere/x.so"),
             "tools/trace_merge": (["-o", "/nowhere/out", "/nowhere/trace.json"], "/nowhere/"),
             "tools/tcpx_top": (["--once", "--socket", "/nowhere/socket"], "no process has answered"),
             "tcpx_doctor": (["hosts", "/nowhere/hosts"], "/nowhere/hosts"),
