@@ -91,7 +91,7 @@ struct SendArgs {
   int tag = 0;
   MemoryRegion* region = nullptr;   // may be null
   void* profiler_parent = nullptr;  // may be null
-  bool farewell = false;            // not sent, and no error, where the peer has closed
+  bool* peer_gone = nullptr;        // not null: set where the peer has closed; then nothing is sent, without an error
 };
 
 struct ReceiveArgs {
@@ -164,6 +164,8 @@ class TransferApi {
 
   // Its user has found what the peer broke: the connection fails, the peer and the communicator hear of it.
   virtual void Fail(Comm* comm, const absl::Status& status) = 0;
+  // The log has said why.
+  virtual bool HasFailed(Comm* comm) = 0;
   // A call on `comm` was refused because of its arguments: `text` tells the user what to pass, once per connection.
   virtual void ReportMisuse(Comm* comm, absl::string_view text) = 0;
 };

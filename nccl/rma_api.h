@@ -74,10 +74,11 @@ class RmaGroupApi {
   virtual absl::StatusOr<RmaGroup*> Connect(RmaListen* listen, absl::Span<void* const> handles, uint32_t rank) = 0;
   // Sends what is queued, for a bounded time.
   virtual void Close(RmaGroup* group) = 0;
-  virtual absl::StatusOr<RmaContexts*> OpenContexts(RmaGroup* group, int count) = 0;
+  // `traffic_class`: as in ContextOptions, of connections that are dialled from now on.
+  virtual absl::StatusOr<RmaContexts*> OpenContexts(RmaGroup* group, int count, int traffic_class) = 0;
   // After the return no unfinished operation of theirs touches memory.
   virtual void CloseContexts(RmaContexts* contexts) = 0;
-  // `window`: the user's, not NCCL's own. A group with windows fails when a peer has closed.
+  // `window`: the user's, as far as NCCL shows it. A group with windows fails when a peer has closed.
   virtual absl::StatusOr<RmaHandle> Register(RmaGroup* group, void* data, size_t bytes, MemoryType type,
                                              bool window) = 0;
   // After the return nothing touches the region.

@@ -77,16 +77,20 @@ ncclResult_t CreateContexts(void* coll_comm, ncclRmaConfig_v14_t* config, void**
   if (rma_ctx == nullptr) return ncclInvalidArgument;
   *rma_ctx = nullptr;
   if (coll_comm == nullptr || config == nullptr || config->nContexts < 1) return ncclInvalidArgument;
-  return Deliver(TheRma().OpenContexts(GroupOf(coll_comm), config->nContexts), rma_ctx);
+  const int traffic_class = TrafficClass(config->trafficClass);
+  return Deliver(TheRma().OpenContexts(GroupOf(coll_comm), config->nContexts, traffic_class), rma_ctx);
 }
+
+// A user's window has no flags, but for NCCL_WIN_STRICT_ORDERING. NCCL's own memory is the host's or has some.
+bool LooksLikeWindow(int type, uint64_t flags) { return type == NCCL_PTR_CUDA && flags == 0; }
 
 ncclResult_t RegMrSym(void* coll_comm, void* data, size_t size, int type, uint64_t flags, void** mhandle) {
   if (mhandle == nullptr) return ncclInvalidArgument;
   *mhandle = nullptr;
   const bool sized = size <= PTRDIFF_MAX && (data != nullptr || size == 0);
   if (coll_comm == nullptr || !sized || (type != NCCL_PTR_HOST && type != NCCL_PTR_CUDA)) return ncclInvalidArgument;
-  const auto region = TheRma().Register(GroupOf(coll_comm), data, size, static_cast<MemoryType>(type),
-                                        (flags & NCCL_NET_MR_FLAG_FORCE_SO) == 0);
+  const auto region =
+      TheRma().Register(GroupOf(coll_comm), data, size, static_cast<MemoryType>(type), LooksLikeWindow(type, flags));
   if (region.ok()) *mhandle = reinterpret_cast<void*>(*region);
   return ResultFromStatus(region.status());
 }

@@ -62,7 +62,10 @@ absl::Status SendComm::Send(const SendArgs& args, Request** request) {
   *request = nullptr;
   if (!mutex_.try_lock()) return absl::OkStatus();
   MutexLock lock(mutex_, std::adopt_lock);
-  if (args.farewell && peer_loss_.known()) return absl::OkStatus();
+  if (args.peer_gone != nullptr && peer_loss_.known()) {
+    *args.peer_gone = true;
+    return absl::OkStatus();
+  }
   FailIfPeerGone();
   if (!failure().open()) return failure().Refusal();
   if (args.bytes > kMessageBytesMax) return absl::InvalidArgumentError("isend: a message is at most 1 TiB long");

@@ -310,6 +310,12 @@ bool Plugin::OffersRma() {
   return false;
 }
 
+RmaLimits Plugin::LimitsOfRma() {
+  MutexLock lock(mutex_);
+  const Options& options = settings().options();
+  return {options.linger_ns, options.hello_timeout_ns, options.peer_timeout_ns, options.spread_errors};
+}
+
 void Plugin::ReportMisuse(Comm* comm, absl::string_view text) {
   if (!fork_guard_.forked()) comm->ReportMisuse(text);
 }

@@ -22,6 +22,7 @@
 #include "net_socket/plugin/fork_guard.h"
 #include "net_socket/plugin/open_objects.h"
 #include "net_socket/plugin/settings.h"
+#include "net_socket/rma/limits.h"
 
 namespace tcpx {
 
@@ -49,10 +50,13 @@ class Plugin final : public PluginApi {
   void CloseReceive(Comm* comm) override;
   void CloseListen(ListenComm* listen) override;
   void Fail(Comm* comm, const absl::Status& status) override;
+  bool HasFailed(Comm* comm) override { return fork_guard_.forked() || comm->failed(); }
   void ReportMisuse(Comm* comm, absl::string_view text) override;
 
   // TCPX_RMA, as far as it can be had here.
   bool OffersRma();
+  RmaLimits LimitsOfRma();
+  bool forked() const { return fork_guard_.forked(); }
 
   // The library is being unloaded, or the process exits: ends all threads, within TCPX_LINGER.
   void Unload();

@@ -9,6 +9,7 @@
 #include "nccl/installed_plugin.h"
 #include "nccl/rma_api.h"
 #include "net_socket/plugin/plugin.h"
+#include "net_socket/plugin/refused_rma.h"
 #include "net_socket/rma/rma.h"
 
 #ifdef TCPX_OWN_LIBSTDCXX
@@ -45,9 +46,12 @@ Plugin* MakePlugin() {
 __attribute__((destructor)) void UnloadPlugin() {
   Plugin* plugin = g_plugin.load(std::memory_order_acquire);
   if (plugin == nullptr) return;
-  delete g_rma.exchange(nullptr);
+  Rma* const rma = g_rma.load(std::memory_order_acquire);
+  if (rma != nullptr) rma->EndThread();
   plugin->Unload();
-  if (plugin->Unused()) {
+  if (plugin->Unused() && (rma == nullptr || rma->Unused())) {
+    g_rma.store(nullptr);
+    delete rma;
     g_plugin.store(nullptr);
     delete plugin;
   }
@@ -81,11 +85,16 @@ RmaApi& TheRma() {
   Rma* rma = g_rma.load(std::memory_order_acquire);
   if (rma != nullptr) return *rma;
   Plugin* const plugin = &InstalledPlugin();
+  if (plugin->forked()) {
+    static RefusedRma* const refused = new RefusedRma(plugin);
+    return *refused;
+  }
   static Mutex mutex;
   MutexLock lock(mutex);
   rma = g_rma.load(std::memory_order_acquire);
   if (rma == nullptr) {
-    rma = new Rma(plugin, [plugin] { return plugin->OffersRma(); });
+    rma = new Rma(
+        plugin, [plugin] { return plugin->OffersRma(); }, [plugin] { return plugin->LimitsOfRma(); });
     g_rma.store(rma, std::memory_order_release);
   }
   return *rma;

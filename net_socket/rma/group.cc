@@ -2,26 +2,19 @@
 
 #include <unistd.h>
 
-#include <cstring>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "net_socket/rma/checked_operation.h"
 
 namespace tcpx {
 namespace {
 
-// How long a close waits for what is queued.
-constexpr int64_t kDrainNs = 5 * kSecond;
 constexpr unsigned kNapUs = 50;
-// Whoever closes its windows at the same time as a peer needs no error.
-constexpr int64_t kGraceNs = 100 * kMillisecond;
-
-absl::Status Refused(const std::string& text) {
-  return absl::FailedPreconditionError(absl::StrCat("one-sided transfer refused: ", text));
-}
 
 // Where there is no CUDA driver, what NCCL calls a GPU's memory is the host's.
 bool StagesGpuMemory(PluginApi* net, int device) {
@@ -31,13 +24,16 @@ bool StagesGpuMemory(PluginApi* net, int device) {
 
 }  // namespace
 
-RmaGroup::RmaGroup(PluginApi* net, RmaListen* listen, absl::Span<void* const> handles, uint32_t rank)
+RmaGroup::RmaGroup(PluginApi* net, const RmaLimits& limits, RmaListen* listen, absl::Span<void* const> handles,
+                   uint32_t rank)
     : net_(net),
+      limits_(limits),
       context_(listen->context),
       listen_(std::exchange(listen->listen, nullptr)),
       rank_(rank),
       stages_(StagesGpuMemory(net, listen->device)),
-      gone_(handles.size()) {
+      peers_(handles.size(), limits.peer_timeout_ns) {
+  ending_.left_ns = limits.linger_ns;
   RmaRecord hello;
   hello.kind = RmaKind::kHello;
   hello.token = rank;
@@ -59,7 +55,7 @@ absl::Status RmaGroup::Reach() {
   }
 }
 
-RmaContexts* RmaGroup::OpenContexts(int count) {
+RmaContexts* RmaGroup::OpenContexts(int count, int traffic_class) {
   MutexLock lock(mutex_);
   contexts_.push_back(std::make_unique<RmaContexts>());
   RmaContexts* const contexts = contexts_.back().get();
@@ -67,32 +63,40 @@ RmaContexts* RmaGroup::OpenContexts(int count) {
   contexts->first = next_context_;
   contexts->count = count;
   next_context_ += static_cast<uint32_t>(count);
+  for (RmaSender& sender : senders_) {
+    if (traffic_class != kNoTrafficClass) sender.SetTrafficClass(traffic_class);
+  }
   return contexts;
 }
 
 void RmaGroup::CloseContexts(RmaContexts* contexts) {
-  for (const int64_t until_ns = MonotonicNanos() + kDrainNs;; usleep(kNapUs)) {
+  const int64_t began_ns = MonotonicNanos();
+  for (;; usleep(kNapUs)) {
     MutexLock lock(mutex_);
-    if (contexts->unfinished > 0 && !failed()) {
-      bool moved = false;
-      (void)Move(&moved);
-      if (contexts->unfinished > 0 && !failed() && MonotonicNanos() < until_ns) continue;
-    }
-    if (contexts->unfinished > 0 && !failed()) {
-      Fail(absl::UnavailableError("contexts were destroyed with operations unfinished"), nullptr).IgnoreError();
-    }
-    if (failed()) {
-      for (RmaSender& sender : senders_) sender.Close();
-    }
-    requests_.Disown(contexts);
-    for (auto& [token, get] : gets_) {
-      if (get.request != nullptr && get.request->contexts == nullptr) get.request = nullptr;
-    }
-    for (auto at = contexts_.begin(); at != contexts_.end(); ++at) {
-      if (at->get() != contexts) continue;
-      contexts_.erase(at);
-      break;
-    }
+    bool moved = false;
+    if (contexts->unfinished > 0) (void)Move(&moved);
+    const int64_t waited_ns = MonotonicNanos() - began_ns;
+    if (contexts->unfinished > 0 && !failed() && waited_ns < ending_.left_ns) continue;
+    ending_.left_ns -= waited_ns;
+    ending_.orderly = !regions_.has_windows();
+    EndContexts(contexts);
+    return;
+  }
+}
+
+void RmaGroup::EndContexts(RmaContexts* contexts) {
+  if (contexts->unfinished > 0 && !failed()) {
+    WarnOfWaiting();
+    Fail(absl::UnavailableError("contexts were destroyed with operations unfinished"), nullptr).IgnoreError();
+  }
+  if (failed()) {
+    for (RmaSender& sender : senders_) sender.Close();
+  }
+  requests_.Disown(contexts);
+  gets_.Disown();
+  for (auto at = contexts_.begin(); at != contexts_.end(); ++at) {
+    if (at->get() != contexts) continue;
+    contexts_.erase(at);
     return;
   }
 }
@@ -107,134 +111,64 @@ void RmaGroup::Deregister(RmaHandle handle) {
   const RmaRegion* const region = regions_.Find(handle);
   if (region == nullptr) return;
   const uint32_t id = region->id;
-  for (RmaSender& sender : senders_) sender.Forget(id);
+  for (RmaSender& sender : senders_) {
+    const absl::Status lost = sender.Forget(id);
+    if (!lost.ok()) Fail(lost, sender.comm(), ", here").IgnoreError();
+  }
   for (auto& receiver : receivers_) receiver->Forget(id);
+  if (gets_.Uses(id)) {
+    Fail(absl::UnavailableError("memory was deregistered while a get was under way"), nullptr, ", here").IgnoreError();
+  }
   regions_.Remove(handle);
 }
 
-absl::Status RmaGroup::Check(const RmaContexts& contexts, int context, const RmaOperation& operation) const {
-  if (context < 0 || context >= contexts.count)
-    return Refused(absl::StrFormat("context %d of %d", context, contexts.count));
-  if (operation.rank >= senders_.size()) {
-    return Refused(absl::StrFormat("rank %u of %u", operation.rank, senders_.size()));
-  }
-  if (gone_[operation.rank]) {
-    return absl::UnavailableError(absl::StrCat("rank ", operation.rank, " has closed its group"));
-  }
-  if (operation.bytes > 0) {
-    const RmaRegion* const local = regions_.Find(operation.local);
-    if (local == nullptr || !local->Contains(operation.local_offset, operation.bytes)) {
-      return Refused("here " + RangeText(operation.bytes, operation.local_offset, operation.local, local));
-    }
-    const RmaRegion* const remote = regions_.Find(operation.remote);  // Its size there is the peer's to check.
-    if (remote == nullptr) return Refused("there " + RangeText(operation.bytes, 0, operation.remote, remote));
-  }
-  if (operation.has_signal && regions_.Find(operation.signal) == nullptr) {
-    return Refused("a signal at " + RangeText(0, 0, operation.signal, nullptr));
-  }
-  return absl::OkStatus();
+absl::Status RmaGroup::CheckPlace(const RmaContexts& contexts, int context, uint32_t rank) const {
+  std::string wrong;
+  if (context < 0 || context >= contexts.count) wrong = absl::StrFormat("context %d of %d", context, contexts.count);
+  if (rank >= senders_.size()) wrong = absl::StrFormat("rank %u of %u", rank, senders_.size());
+  if (!wrong.empty()) return absl::FailedPreconditionError("one-sided transfer refused: " + wrong);
+  if (!peers_.gone(rank)) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat("rank ", rank, " has closed its group"));
 }
 
 absl::Status RmaGroup::Post(RmaContexts* contexts, int context, const RmaOperation& operation, RmaRequest** request) {
   calls_.now.fetch_add(1, std::memory_order_relaxed);
   MutexLock lock(mutex_);
   if (failed()) return status_;
-  absl::Status status = Check(*contexts, context, operation);
-  if (!status.ok()) return Fail(status, nullptr);
-  RmaRequest* const posted = requests_.Take(contexts);
-  const uint32_t number = contexts->first + static_cast<uint32_t>(context);
-  if (operation.rank == rank_) {
-    status = PutHere(operation, posted);
-  } else {
-    status = operation.get ? Ask(number, operation, posted) : Put(number, operation, posted);
-    if (status.ok() && !operation.more_follow) status = senders_[operation.rank].Flush();
-  }
-  if (!status.ok()) return Fail(status, nullptr);
+  absl::Status status = CheckPlace(*contexts, context, operation.rank);
+  if (status.ok()) status = Start(contexts, context, operation, request);
+  return status.ok() ? status : FailHere(status, operation.rank);
+}
+
+absl::Status RmaGroup::Start(RmaContexts* contexts, int context, const RmaOperation& operation, RmaRequest** request) {
+  const auto checked = CheckedOperation::Check(regions_, operation);
+  if (!checked.ok()) return checked.status();
+  RmaRequest* const posted = requests_.Take(contexts, operation.rank, operation.get);
   *request = posted;
-  return absl::OkStatus();
+  if (operation.rank == rank_ || (operation.get && operation.bytes == 0)) {
+    RmaRequests::Finish(posted);
+    return checked->DoHere();
+  }
+  RmaSender& sender = senders_[operation.rank];
+  RmaRecord record = checked->Record(contexts->first + static_cast<uint32_t>(context));
+  if (operation.get) {
+    record.token = gets_.Add({checked->data(), *checked->local(), false}, operation.bytes, posted);
+    sender.Add(record, nullptr, nullptr, nullptr);
+  } else {
+    record.follows = operation.bytes > 0 && !Inline(sender, *checked->local(), operation.bytes);
+    sender.Add(record, checked->data(), checked->local(), posted);
+  }
+  return operation.more_follow ? absl::OkStatus() : sender.Flush();
 }
 
 bool RmaGroup::Inline(const RmaSender& sender, const RmaRegion& from, uint64_t bytes) const {
   return bytes <= kRmaInlineBytes && !from.on_gpu() && !sender.crowded();
 }
 
-absl::Status RmaGroup::Put(uint32_t context, const RmaOperation& operation, RmaRequest* request) {
-  RmaSender& sender = senders_[operation.rank];
-  RmaRecord record;
-  record.context = context;
-  record.bytes = operation.bytes;
-  const RmaRegion* local = nullptr;
-  if (operation.bytes > 0) {
-    local = regions_.Find(operation.local);
-    record.region = regions_.Find(operation.remote)->id;
-    record.offset = operation.remote_offset;
-    record.follows = !Inline(sender, *local, operation.bytes);
-  }
-  if (operation.has_signal) {
-    record.has_signal = true;
-    record.strong = operation.strong;
-    record.signal_region = regions_.Find(operation.signal)->id;
-    record.signal_offset = operation.signal_offset;
-    record.signal_add = operation.signal_add;
-  }
-  return sender.Add(record, local == nullptr ? nullptr : local->data + operation.local_offset, local, request);
-}
-
-absl::Status RmaGroup::Ask(uint32_t context, const RmaOperation& operation, RmaRequest* request) {
-  if (operation.bytes == 0) {
-    RmaRequests::Finish(request);
-    return absl::OkStatus();
-  }
-  RmaRecord record;
-  record.kind = RmaKind::kGet;
-  record.context = context;
-  record.region = regions_.Find(operation.remote)->id;
-  record.offset = operation.remote_offset;
-  record.bytes = operation.bytes;
-  record.token = next_token_++;
-  const RmaRegion* const local = regions_.Find(operation.local);
-  Get& get = gets_[record.token];
-  get.rank = operation.rank;
-  get.wanted = {local->data + operation.local_offset, *local, false};
-  get.bytes = operation.bytes;
-  get.request = request;
-  return senders_[operation.rank].Add(record, nullptr, nullptr, nullptr);
-}
-
-absl::Status RmaGroup::PutHere(const RmaOperation& operation, RmaRequest* request) {
-  const RmaRegion* from = regions_.Find(operation.local);
-  const RmaRegion* to = regions_.Find(operation.remote);
-  uint64_t from_offset = operation.local_offset;
-  uint64_t to_offset = operation.remote_offset;
-  if (operation.get) {
-    std::swap(from, to);
-    std::swap(from_offset, to_offset);
-  }
-  if (operation.bytes > 0) {
-    if (!from->Contains(from_offset, operation.bytes)) {
-      return Refused("here " + RangeText(operation.bytes, from_offset, operation.remote, from));
-    }
-    if (!to->Contains(to_offset, operation.bytes)) {
-      return Refused("here " + RangeText(operation.bytes, to_offset, operation.remote, to));
-    }
-    std::memmove(to->data + to_offset, from->data + from_offset, operation.bytes);
-  }
-  if (operation.has_signal) {
-    const RmaRegion* const signals = regions_.Find(operation.signal);
-    if (!signals->ContainsWord(operation.signal_offset)) {
-      return Refused("a signal of " + RangeText(sizeof(uint64_t), operation.signal_offset, operation.signal, signals));
-    }
-    auto* const word = reinterpret_cast<uint64_t*>(signals->data + operation.signal_offset);
-    __atomic_fetch_add(word, operation.signal_add, __ATOMIC_SEQ_CST);
-  }
-  RmaRequests::Finish(request);
-  return absl::OkStatus();
-}
-
 absl::Status RmaGroup::Flush(RmaContexts* contexts, RmaRequest** request) {
   MutexLock lock(mutex_);
   if (failed()) return status_;
-  *request = requests_.Take(contexts);
+  *request = requests_.Take(contexts, rank_, false);
   RmaRequests::Finish(*request);
   return absl::OkStatus();
 }
@@ -242,15 +176,25 @@ absl::Status RmaGroup::Flush(RmaContexts* contexts, RmaRequest** request) {
 absl::Status RmaGroup::Test(RmaRequest* request, bool* done) {
   calls_.now.fetch_add(1, std::memory_order_relaxed);
   MutexLock lock(mutex_);
+  if (request->contexts == nullptr) return absl::FailedPreconditionError("test of a request that was reported done");
   if (!request->done) {
-    bool moved = false;
-    absl::Status status = Move(&moved);
+    absl::Status status = MoveFor(*request);
     if (!status.ok()) return status;
   }
   if (!request->done) return absl::OkStatus();
   *done = true;
   requests_.Give(request);
   return absl::OkStatus();
+}
+
+// NCCL calls Progress between its tests; whoever does not has all moved as well, only less often.
+absl::Status RmaGroup::MoveFor(const RmaRequest& request) {
+  bool moved = false;
+  if (failed()) return status_;
+  if (request.get || ++calls_.tests >= kTestsPerMove) return Move(&moved);
+  RmaSender& sender = senders_[request.rank];
+  absl::Status status = sender.Progress(&moved);
+  return status.ok() ? status : Fail(status, sender.comm());
 }
 
 absl::Status RmaGroup::Progress() {
@@ -273,20 +217,24 @@ absl::Status RmaGroup::Accept(bool* moved) {
   auto comm = net_->Accept(listen_);
   if (!comm.ok()) return comm.status();
   if (*comm == nullptr) return absl::OkStatus();
-  receivers_.push_back(std::make_unique<RmaReceiver>(net_, *comm, this));
   *moved = true;
+  if (receivers_.size() >= senders_.size() - 1 + kStrangersMax) {
+    net_->CloseReceive(*comm);
+  } else {
+    receivers_.push_back(std::make_unique<RmaReceiver>(net_, *comm, this));
+  }
   return absl::OkStatus();
 }
 
 absl::Status RmaGroup::Move(bool* moved) {
   if (failed()) return status_;
-  absl::Status status = CheckPeers();
+  calls_.tests = 0;
+  absl::Status status;
+  if (!peers_.all_here() && regions_.has_windows()) status = peers_.Check(MonotonicNanos());
   if (status.ok()) status = Accept(moved);
   if (!status.ok()) return Fail(status, nullptr);
-  for (size_t i = 0; i < receivers_.size(); ++i) {
-    status = receivers_[i]->Progress(moved);
-    if (!status.ok()) return Fail(status, receivers_[i]->comm());
-  }
+  status = MoveReceivers(moved);
+  if (!status.ok()) return status;
   for (RmaSender& sender : senders_) {
     status = sender.Progress(moved);
     if (!status.ok()) return Fail(status, sender.comm());
@@ -294,20 +242,60 @@ absl::Status RmaGroup::Move(bool* moved) {
   return absl::OkStatus();
 }
 
-absl::Status RmaGroup::Fail(const absl::Status& status, Comm* by) {
+absl::Status RmaGroup::MoveReceivers(bool* moved) {
+  for (size_t i = 0; i < receivers_.size();) {
+    RmaReceiver& receiver = *receivers_[i];
+    const absl::Status status = receiver.Progress(moved);
+    if (IsLost(receiver, status)) {
+      receiver.Close();
+      receivers_.erase(receivers_.begin() + static_cast<std::ptrdiff_t>(i));
+      continue;
+    }
+    if (!status.ok()) return Fail(status, receiver.comm());
+    ++i;
+  }
+  return absl::OkStatus();
+}
+
+bool RmaGroup::IsLost(const RmaReceiver& receiver, const absl::Status& status) const {
+  if (receiver.greeted()) return false;
+  return !status.ok() || MonotonicNanos() - receiver.since_ns() > limits_.hello_timeout_ns;
+}
+
+absl::Status RmaGroup::Fail(const absl::Status& status, Comm* by, const char* where) {
   if (failed()) return status_;
   status_ = status;
   failed_.store(true, std::memory_order_release);
-  // Any connection tells its peer, and takes the communicator's others with it.
   for (size_t i = 0; by == nullptr && i < receivers_.size(); ++i) by = receivers_[i]->comm();
   for (size_t i = 0; by == nullptr && i < senders_.size(); ++i) by = senders_[i].comm();
-  const std::string text = absl::StrFormat("rank %u of %u: %s", rank_, senders_.size(), std::string(status.message()));
+  const std::string text =
+      absl::StrFormat("rank %u of %u%s: %s", rank_, senders_.size(), where, std::string(status.message()));
   if (by == nullptr) {
     TCPX_WARN("%s", text);
   } else {
-    net_->Fail(by, absl::Status(status.code(), text));
+    TellPeers(absl::Status(status.code(), text), by);
   }
   return status_;
+}
+
+// Any connection tells its peer, and takes the communicator's others with it, where TCPX_SPREAD_ERRORS lets it.
+void RmaGroup::TellPeers(const absl::Status& told, Comm* by) {
+  net_->Fail(by, told);
+  if (limits_.spread_errors) return;
+  for (auto& receiver : receivers_) {
+    if (receiver->comm() != nullptr && receiver->comm() != by) net_->Fail(receiver->comm(), told);
+  }
+  for (RmaSender& sender : senders_) {
+    if (sender.up() && sender.comm() != by) net_->Fail(sender.comm(), told);
+  }
+}
+
+absl::Status RmaGroup::FailHere(const absl::Status& status, uint32_t rank) {
+  Comm* by = rank < senders_.size() ? senders_[rank].comm() : nullptr;
+  for (size_t i = 0; by == nullptr && i < receivers_.size(); ++i) {
+    if (receivers_[i]->greeted() && receivers_[i]->rank() == rank) by = receivers_[i]->comm();
+  }
+  return Fail(status, by, ", here");
 }
 
 absl::Status RmaGroup::Greeted(RmaReceiver* by, const RmaRecord& hello) TCPX_NO_THREAD_SAFETY_ANALYSIS {
@@ -336,34 +324,19 @@ absl::Status RmaGroup::Asked(uint32_t rank, const RmaRecord& get) TCPX_NO_THREAD
   answer.bytes = get.bytes;
   answer.token = get.token;
   answer.follows = get.bytes > 0 && !Inline(sender, *region, get.bytes);
-  return sender.Add(answer, region->data + get.offset, region, nullptr);
+  sender.Add(answer, region->data + get.offset, region, nullptr);
+  return absl::OkStatus();
 }
 
 RmaReceiver::Wanted* RmaGroup::Find(uint32_t rank, const RmaRecord& gotten) TCPX_NO_THREAD_SAFETY_ANALYSIS {
-  const auto get = gets_.find(gotten.token);
-  if (get == gets_.end() || get->second.rank != rank || get->second.bytes != gotten.bytes) return nullptr;
-  return &get->second.wanted;
+  return gets_.Find(rank, gotten);
 }
 
-void RmaGroup::Answered(uint64_t token) TCPX_NO_THREAD_SAFETY_ANALYSIS {
-  const auto get = gets_.find(token);
-  if (get == gets_.end()) return;
-  RmaRequests::Finish(get->second.request);
-  gets_.erase(get);
-}
+void RmaGroup::Answered(uint64_t token) TCPX_NO_THREAD_SAFETY_ANALYSIS { gets_.Answered(token); }
 
-void RmaGroup::PeerClosed(uint32_t rank) TCPX_NO_THREAD_SAFETY_ANALYSIS {
-  gone_[rank] = true;
-  if (ended_.at_ns != 0) return;
-  ended_.at_ns = MonotonicNanos();
-  ended_.rank = rank;
-}
-
-absl::Status RmaGroup::CheckPeers() {
-  if (ended_.at_ns == 0 || MonotonicNanos() - ended_.at_ns < kGraceNs) return absl::OkStatus();
-  if (!regions_.has_windows()) return absl::OkStatus();
-  return absl::UnavailableError(absl::StrFormat(
-      "rank %u has ended its one-sided transfers, as ncclCommAbort does, and windows are open here", ended_.rank));
+void RmaGroup::PeerClosed(uint32_t rank, bool orderly) TCPX_NO_THREAD_SAFETY_ANALYSIS {
+  peers_.Closed(rank, orderly, MonotonicNanos());
+  senders_[rank].PeerClosed();
 }
 
 bool RmaGroup::Quiet() const {
@@ -373,17 +346,35 @@ bool RmaGroup::Quiet() const {
   return true;
 }
 
+void RmaGroup::SayBye() {
+  const bool orderly = ending_.orderly && !regions_.has_windows();
+  for (size_t rank = 0; rank < senders_.size(); ++rank) {
+    if (!failed() && !peers_.gone(rank)) senders_[rank].SayBye(orderly);
+  }
+}
+
+void RmaGroup::WarnOfWaiting() const {
+  size_t waiting = 0;
+  for (const RmaSender& sender : senders_) waiting += sender.waiting();
+  if (waiting == 0) return;
+  TCPX_WARN("rank %u of %u: %u one-sided operations were not sent within TCPX_LINGER (%.1f s)", rank_, senders_.size(),
+            waiting, static_cast<double>(limits_.linger_ns) * 1e-9);
+}
+
 void RmaGroup::Close() {
-  const int64_t until_ns = MonotonicNanos() + kDrainNs;
+  const int64_t began_ns = MonotonicNanos();
   for (bool first = true;; first = false, usleep(kNapUs)) {
     MutexLock lock(mutex_);
     bool moved = false;
     (void)Move(&moved);
-    for (size_t rank = 0; first && rank < senders_.size(); ++rank) {
-      if (!failed() && !gone_[rank]) senders_[rank].SayBye();
+    if (first) {
+      SayBye();
+      (void)Move(&moved);
     }
-    if (first) (void)Move(&moved);
-    if (!failed() && !Quiet() && MonotonicNanos() < until_ns) continue;
+    if (!failed() && !Quiet()) {
+      if (MonotonicNanos() - began_ns < ending_.left_ns) continue;
+      WarnOfWaiting();
+    }
     for (RmaSender& sender : senders_) sender.Close();
     for (auto& receiver : receivers_) receiver->Close();
     break;

@@ -16,10 +16,12 @@
 #include <memory>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "common/mutex.h"
 #include "nccl/rma_api.h"
+#include "net_socket/rma/group_peers.h"
+#include "net_socket/rma/limits.h"
+#include "net_socket/rma/pending_gets.h"
 #include "net_socket/rma/region_table.h"
 #include "net_socket/rma/request.h"
 #include "net_socket/rma/rma_receiver.h"
@@ -38,14 +40,14 @@ class RmaListen {
 class RmaGroup final : public RmaReceiver::Owner {
  public:
   // Takes `listen`'s socket.
-  RmaGroup(PluginApi* net, RmaListen* listen, absl::Span<void* const> handles, uint32_t rank);
+  RmaGroup(PluginApi* net, const RmaLimits& limits, RmaListen* listen, absl::Span<void* const> handles, uint32_t rank);
   ~RmaGroup();
 
   // Returns once the next rank has answered.
   absl::Status Reach();
   Context* context() const { return context_; }
 
-  RmaContexts* OpenContexts(int count);
+  RmaContexts* OpenContexts(int count, int traffic_class);
   void CloseContexts(RmaContexts* contexts);
   RmaHandle Register(void* data, size_t bytes, MemoryType type, bool window);
   void Deregister(RmaHandle handle);
@@ -59,35 +61,40 @@ class RmaGroup final : public RmaReceiver::Owner {
   void Close();
 
  private:
-  struct Get {
-    uint32_t rank = 0;
-    RmaReceiver::Wanted wanted;
-    uint64_t bytes = 0;
-    RmaRequest* request = nullptr;
-  };
+  // Tests of unfinished requests look at their own peer only, but for one in so many.
+  static constexpr uint32_t kTestsPerMove = 16;
+  // Connections that may say later who they are.
+  static constexpr size_t kStrangersMax = 4;
 
   const RmaRegionTable& regions() const override TCPX_NO_THREAD_SAFETY_ANALYSIS { return regions_; }
   absl::Status Greeted(RmaReceiver* by, const RmaRecord& hello) override;
   absl::Status Asked(uint32_t rank, const RmaRecord& get) override;
   RmaReceiver::Wanted* Find(uint32_t rank, const RmaRecord& gotten) override;
   void Answered(uint64_t token) override;
-  void PeerClosed(uint32_t rank) override;
+  void PeerClosed(uint32_t rank, bool orderly) override;
 
-  absl::Status Check(const RmaContexts& contexts, int context, const RmaOperation& operation) const
+  absl::Status CheckPlace(const RmaContexts& contexts, int context, uint32_t rank) const TCPX_REQUIRES(mutex_);
+  absl::Status Start(RmaContexts* contexts, int context, const RmaOperation& operation, RmaRequest** request)
       TCPX_REQUIRES(mutex_);
-  absl::Status Put(uint32_t context, const RmaOperation& operation, RmaRequest* request) TCPX_REQUIRES(mutex_);
-  absl::Status PutHere(const RmaOperation& operation, RmaRequest* request) TCPX_REQUIRES(mutex_);
-  absl::Status Ask(uint32_t context, const RmaOperation& operation, RmaRequest* request) TCPX_REQUIRES(mutex_);
   bool Inline(const RmaSender& sender, const RmaRegion& from, uint64_t bytes) const;
   // The first error sticks; `by` is the connection whose peer has to hear of it, null where that knows.
-  absl::Status Fail(const absl::Status& status, Comm* by) TCPX_REQUIRES(mutex_);
+  absl::Status Fail(const absl::Status& status, Comm* by, const char* where = "") TCPX_REQUIRES(mutex_);
+  // What NCCL asked for was wrong, and `rank`, which has nothing to do with it, hears of it.
+  absl::Status FailHere(const absl::Status& status, uint32_t rank) TCPX_REQUIRES(mutex_);
+  void TellPeers(const absl::Status& told, Comm* by) TCPX_REQUIRES(mutex_);
   absl::Status Move(bool* moved) TCPX_REQUIRES(mutex_);
+  absl::Status MoveReceivers(bool* moved) TCPX_REQUIRES(mutex_);
+  absl::Status MoveFor(const RmaRequest& request) TCPX_REQUIRES(mutex_);
   absl::Status Accept(bool* moved) TCPX_REQUIRES(mutex_);
+  // It has not said who it is, and won't.
+  bool IsLost(const RmaReceiver& receiver, const absl::Status& status) const TCPX_REQUIRES(mutex_);
   bool Quiet() const TCPX_REQUIRES(mutex_);
-  // A peer has closed, and this rank's windows stay open: nobody shall wait for a signal that can't come.
-  absl::Status CheckPeers() TCPX_REQUIRES(mutex_);
+  void SayBye() TCPX_REQUIRES(mutex_);
+  void WarnOfWaiting() const TCPX_REQUIRES(mutex_);
+  void EndContexts(RmaContexts* contexts) TCPX_REQUIRES(mutex_);
 
   PluginApi* const net_;
+  const RmaLimits limits_;
   Context* const context_;
   ListenComm* const listen_;
   const uint32_t rank_;
@@ -96,7 +103,8 @@ class RmaGroup final : public RmaReceiver::Owner {
   struct {
     std::atomic<uint32_t> now{0};
     uint32_t at_tick = 0;
-  } calls_;  // of NCCL
+    uint32_t tests = 0;  // since all was moved
+  } calls_;              // of NCCL
 
   Mutex mutex_;
   absl::Status status_ TCPX_GUARDED_BY(mutex_);
@@ -104,15 +112,14 @@ class RmaGroup final : public RmaReceiver::Owner {
   RmaRequests requests_ TCPX_GUARDED_BY(mutex_);
   std::deque<RmaSender> senders_ TCPX_GUARDED_BY(mutex_);                        // by rank
   std::vector<std::unique_ptr<RmaReceiver>> receivers_ TCPX_GUARDED_BY(mutex_);  // as they came
-  std::vector<bool> gone_ TCPX_GUARDED_BY(mutex_);                               // by rank: has said bye
-  struct {
-    uint32_t rank = 0;
-    int64_t at_ns = 0;               // 0: none has
-  } ended_ TCPX_GUARDED_BY(mutex_);  // whoever closed first
+  GroupPeers peers_ TCPX_GUARDED_BY(mutex_);
+  PendingGets gets_ TCPX_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<RmaContexts>> contexts_ TCPX_GUARDED_BY(mutex_);
   uint32_t next_context_ TCPX_GUARDED_BY(mutex_) = 0;
-  absl::flat_hash_map<uint64_t, Get> gets_ TCPX_GUARDED_BY(mutex_);  // by token
-  uint64_t next_token_ TCPX_GUARDED_BY(mutex_) = 0;
+  struct {
+    int64_t left_ns = 0;  // for ends that wait
+    bool orderly = true;  // no window was open when the last contexts were closed
+  } ending_ TCPX_GUARDED_BY(mutex_);
 };
 
 }  // namespace tcpx

@@ -20,7 +20,7 @@ enum class RmaKind : uint8_t {
   kPut = 2,     // bytes at `offset` of `region`; without bytes a signal only
   kGet = 3,     // asks for bytes at `offset` of `region`
   kGotten = 4,  // answers the get of `token`
-  kBye = 5,     // the last: the sender has closed its group
+  kBye = 5,     // the last: the sender has closed its group; `bytes` is 0 where it had windows left, as an abort has
 };
 
 struct RmaRecord {
@@ -45,6 +45,8 @@ struct RmaRecord {
 inline constexpr size_t kRmaRecordBytes = 56;
 // Most bytes of a batch: an express message, as long as the user changes nothing.
 inline constexpr size_t kRmaBatchBytes = 64 << 10;
+// Of an operation: NCCL cuts what is longer.
+inline constexpr uint64_t kRmaBytesMax = 1 << 30;
 // Longer payloads follow.
 inline constexpr size_t kRmaInlineBytes = 16 << 10;
 

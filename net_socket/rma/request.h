@@ -6,6 +6,7 @@
 #ifndef TCPX_NET_SOCKET_RMA_REQUEST_H_
 #define TCPX_NET_SOCKET_RMA_REQUEST_H_
 
+#include <cstdint>
 #include <deque>
 #include <vector>
 
@@ -17,6 +18,8 @@ class RmaRequest {
  public:
   RmaContexts* contexts = nullptr;  // whose it is; null: the slot is free
   bool done = false;
+  bool get = false;
+  uint32_t rank = 0;  // the peer
 };
 
 // What createContext made: a few domains of order.
@@ -30,7 +33,7 @@ class RmaContexts {
 
 class RmaRequests {
  public:
-  RmaRequest* Take(RmaContexts* contexts) {
+  RmaRequest* Take(RmaContexts* contexts, uint32_t rank, bool get) {
     if (free_.empty()) {
       slots_.emplace_back();
       free_.push_back(&slots_.back());
@@ -39,6 +42,8 @@ class RmaRequests {
     free_.pop_back();
     slot->contexts = contexts;
     slot->done = false;
+    slot->get = get;
+    slot->rank = rank;
     ++contexts->unfinished;
     return slot;
   }

@@ -19,9 +19,17 @@ constexpr unsigned kTickMaxUs = 8000;
 
 }  // namespace
 
-Rma::Rma(PluginApi* net, std::function<bool()> offered) : net_(net), offered_(std::move(offered)) {}
+Rma::Rma(PluginApi* net, std::function<bool()> offered, std::function<RmaLimits()> limits)
+    : net_(net), offered_(std::move(offered)), limits_(std::move(limits)) {}
 
-Rma::~Rma() {
+Rma::~Rma() { EndThread(); }
+
+bool Rma::Unused() {
+  MutexLock lock(mutex_);
+  return groups_.empty();
+}
+
+void Rma::EndThread() {
   ends_ = true;
   MutexLock life(life_);
   if (thread_.joinable()) thread_.join();
@@ -79,7 +87,7 @@ void Rma::CloseListen(RmaListen* listen) {
 
 absl::StatusOr<RmaGroup*> Rma::Connect(RmaListen* listen, absl::Span<void* const> handles, uint32_t rank) {
   if (listen->listen == nullptr) return absl::FailedPreconditionError("connect: the listen comm has a group");
-  auto group = std::make_unique<RmaGroup>(net_, listen, handles, rank);
+  auto group = std::make_unique<RmaGroup>(net_, limits_(), listen, handles, rank);
   absl::Status status = Enter(group.get());
   if (status.ok()) status = group->Reach();
   if (status.ok()) return group.release();
@@ -93,7 +101,9 @@ void Rma::Close(RmaGroup* group) {
   delete group;
 }
 
-absl::StatusOr<RmaContexts*> Rma::OpenContexts(RmaGroup* group, int count) { return group->OpenContexts(count); }
+absl::StatusOr<RmaContexts*> Rma::OpenContexts(RmaGroup* group, int count, int traffic_class) {
+  return group->OpenContexts(count, traffic_class);
+}
 
 void Rma::CloseContexts(RmaContexts* contexts) { contexts->group->CloseContexts(contexts); }
 

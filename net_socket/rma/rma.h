@@ -16,15 +16,20 @@
 #include "absl/container/flat_hash_set.h"
 #include "common/mutex.h"
 #include "nccl/rma_api.h"
+#include "net_socket/rma/limits.h"
 
 namespace tcpx {
 
 class Rma final : public RmaApi {
  public:
   // `offered`: whether this process may have groups at all.
-  Rma(PluginApi* net, std::function<bool()> offered);
-  // Ends the thread, and leaves groups as they are that NCCL has not closed.
+  Rma(PluginApi* net, std::function<bool()> offered, std::function<RmaLimits()> limits);
   ~Rma() override;
+
+  // Leaves groups as they are that NCCL has not closed: its threads may be inside.
+  void EndThread();
+  // True exactly when no group is left.
+  bool Unused();
 
   absl::Status Post(RmaContexts* contexts, int context, const RmaOperation& operation, RmaRequest** request) override;
   absl::Status Flush(RmaContexts* contexts, int context, uint32_t rank, RmaRequest** request) override;
@@ -37,7 +42,7 @@ class Rma final : public RmaApi {
   void CloseListen(RmaListen* listen) override;
   absl::StatusOr<RmaGroup*> Connect(RmaListen* listen, absl::Span<void* const> handles, uint32_t rank) override;
   void Close(RmaGroup* group) override;
-  absl::StatusOr<RmaContexts*> OpenContexts(RmaGroup* group, int count) override;
+  absl::StatusOr<RmaContexts*> OpenContexts(RmaGroup* group, int count, int traffic_class) override;
   void CloseContexts(RmaContexts* contexts) override;
   absl::StatusOr<RmaHandle> Register(RmaGroup* group, void* data, size_t bytes, MemoryType type, bool window) override;
   void Deregister(RmaGroup* group, RmaHandle region) override;
@@ -49,6 +54,7 @@ class Rma final : public RmaApi {
 
   PluginApi* const net_;
   const std::function<bool()> offered_;
+  const std::function<RmaLimits()> limits_;
 
   Mutex life_;  // of the thread
   std::thread thread_ TCPX_GUARDED_BY(life_);

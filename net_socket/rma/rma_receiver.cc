@@ -1,17 +1,22 @@
 #include "net_socket/rma/rma_receiver.h"
 
-#include <climits>
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/clock.h"
 
 namespace tcpx {
 namespace {
 
 // A peer whose bytes don't come can't fill this process with its signals: reading goes on when some are over.
 constexpr size_t kArrivalsMax = 1024;
+// Such a batch with a signal is not followed at once by the next: to look for that costs a call of the kernel.
+constexpr size_t kShortBatch = 4096;
+// Payloads that are asked for at a time and are not there.
+constexpr int kAskedMax = 4;
 
 absl::Status Broken(absl::string_view what) {
   return absl::UnavailableError(absl::StrCat("one-sided transfer refused: ", what));
@@ -26,7 +31,12 @@ absl::Status OutOfRange(absl::string_view what, uint32_t region, uint64_t offset
 }  // namespace
 
 RmaReceiver::RmaReceiver(PluginApi* net, Comm* comm, Owner* owner)
-    : net_(net), comm_(comm), owner_(owner), regions_(net), buffer_(new char[kRmaBatchBytes]) {}
+    : net_(net),
+      comm_(comm),
+      owner_(owner),
+      regions_(net),
+      since_ns_(MonotonicNanos()),
+      buffer_(new char[kRmaBatchBytes]) {}
 
 absl::Status RmaReceiver::PostBatch() {
   ReceiveArgs args;
@@ -44,25 +54,30 @@ absl::Status RmaReceiver::PostBatch() {
 absl::Status RmaReceiver::Progress(bool* moved) {
   if (comm_ == nullptr) return absl::OkStatus();
   absl::Status status = Settle(moved);
-  // As long as one follows another: who waits for a signal must not wait for the next call.
-  for (int more = 0; more < 4 && status.ok(); ++more) {
-    if (!unread_.empty()) {
-      status = ReadBatch();
-      *moved = true;
-      if (!status.ok() || !unread_.empty()) return status;
-    }
-    if (closed_) return status;
+  if (status.ok() && !unread_.empty()) status = ReadAndSettle(moved);
+  // Whoever waits for a signal sees it before the next batch is asked for.
+  bool again = true;
+  for (int more = 0; more < 4 && again && status.ok() && unread_.empty() && !closed_; ++more) {
     if (batch_request_ == nullptr) status = PostBatch();
     if (!status.ok() || batch_request_ == nullptr) return status;
     bool done = false;
     int bytes = 0;
     status = net_->Test(batch_request_, &done, &bytes);
     if (!status.ok() || !done) return status;
-    *moved = true;
     batch_request_ = nullptr;
     unread_ = absl::string_view(buffer_.get(), static_cast<size_t>(bytes));
+    const uint64_t before = applied_;
+    again = unread_.size() >= kShortBatch;
+    status = ReadAndSettle(moved);
+    again = again || applied_ == before;
   }
   return status;
+}
+
+absl::Status RmaReceiver::ReadAndSettle(bool* moved) {
+  *moved = true;
+  absl::Status status = ReadBatch();
+  return status.ok() ? Settle(moved) : status;
 }
 
 absl::Status RmaReceiver::ReadBatch() {
@@ -97,7 +112,7 @@ absl::Status RmaReceiver::Take(const RmaRecord& record, absl::string_view payloa
       return TakeGotten(record, payload, room);
     case RmaKind::kBye:
       closed_ = true;
-      owner_->PeerClosed(rank_);
+      owner_->PeerClosed(rank_, record.bytes != 0);
       return absl::OkStatus();
   }
   return Broken("a record of an unknown kind");
@@ -142,8 +157,7 @@ absl::Status RmaReceiver::TakePut(const RmaRecord& record, absl::string_view pay
     }
   }
   Enter(record, coming);
-  bool moved = false;
-  return arrivals_.size() == 1 && coming == nullptr ? Settle(&moved) : absl::OkStatus();
+  return absl::OkStatus();
 }
 
 absl::Status RmaReceiver::TakeGotten(const RmaRecord& record, absl::string_view payload, bool* room) {
@@ -164,6 +178,7 @@ absl::Status RmaReceiver::TakeGotten(const RmaRecord& record, absl::string_view 
 }
 
 void RmaReceiver::Enter(const RmaRecord& record, Request* coming) {
+  if (!record.has_signal && coming == nullptr) return;
   Arrival arrival;
   arrival.context = record.context;
   // A signal alone may be sent for the put before it.
@@ -176,24 +191,20 @@ void RmaReceiver::Enter(const RmaRecord& record, Request* coming) {
   arrival.signal_offset = record.signal_offset;
   arrival.signal_add = record.signal_add;
   arrival.token = record.token;
-  if (arrival.has_signal || coming != nullptr) arrivals_.push_back(arrival);
-}
-
-bool RmaReceiver::WaitsForOthers(const Arrival& arrival) const {
-  if (!arrival.has_signal || !arrival.strong) return false;
-  for (const Arrival& other : arrivals_) {
-    if (&other == &arrival) return false;
-    if (!other.answer && other.context == arrival.context) return true;
-  }
-  return false;
+  arrivals_.push_back(arrival);
 }
 
 absl::Status RmaReceiver::Settle(bool* moved) {
+  blocked_.clear();
+  int unfinished = 0;
   for (size_t i = 0; i < arrivals_.size();) {
     Arrival& arrival = arrivals_[i];
-    absl::Status status = Ask(&arrival, moved);
+    // Those that come next are seldom there before many older ones.
+    absl::Status status = unfinished < kAskedMax ? Ask(&arrival, moved) : absl::OkStatus();
     if (!status.ok()) return status;
-    if (arrival.coming != nullptr || WaitsForOthers(arrival)) {
+    if (arrival.coming != nullptr) ++unfinished;
+    if (arrival.coming != nullptr || (arrival.has_signal && arrival.strong && Blocked(arrival.context))) {
+      if (!arrival.answer && !Blocked(arrival.context)) blocked_.push_back(arrival.context);
       ++i;
       continue;
     }
@@ -204,13 +215,17 @@ absl::Status RmaReceiver::Settle(bool* moved) {
   return absl::OkStatus();
 }
 
+bool RmaReceiver::Blocked(uint32_t context) const {
+  return std::find(blocked_.begin(), blocked_.end(), context) != blocked_.end();
+}
+
 absl::Status RmaReceiver::Ask(Arrival* arrival, bool* moved) {
   if (arrival->coming == nullptr) return absl::OkStatus();
   bool done = false;
   int bytes = 0;
   absl::Status status = net_->Test(arrival->coming, &done, &bytes);
   if (!status.ok() || !done) return status;
-  if (arrival->bytes <= INT_MAX && static_cast<uint64_t>(bytes) != arrival->bytes) {
+  if (static_cast<uint64_t>(bytes) != arrival->bytes) {
     return Broken("a payload of another size than was announced");
   }
   arrival->coming = nullptr;
@@ -228,6 +243,7 @@ absl::Status RmaReceiver::Finish(const Arrival& arrival) {
   }
   auto* const word = reinterpret_cast<uint64_t*>(signals->data + arrival.signal_offset);
   __atomic_fetch_add(word, arrival.signal_add, __ATOMIC_SEQ_CST);
+  ++applied_;
   return absl::OkStatus();
 }
 

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -42,7 +43,8 @@ class RmaReceiver {
     virtual Wanted* Find(uint32_t rank, const RmaRecord& gotten) = 0;
     // The answer is in place.
     virtual void Answered(uint64_t token) = 0;
-    virtual void PeerClosed(uint32_t rank) = 0;
+    // `orderly`: it had no windows.
+    virtual void PeerClosed(uint32_t rank, bool orderly) = 0;
 
    protected:
     ~Owner() = default;
@@ -54,6 +56,8 @@ class RmaReceiver {
   bool greeted() const { return greeted_; }
   uint32_t rank() const { return rank_; }
   Comm* comm() const { return comm_; }
+  // When it was accepted.
+  int64_t since_ns() const { return since_ns_; }
   void Forget(uint32_t id) { regions_.Forget(comm_, id); }
   void Close();
 
@@ -75,6 +79,7 @@ class RmaReceiver {
   absl::Status PostBatch();
   // Reads on in the batch; stops where there is no room for what follows.
   absl::Status ReadBatch();
+  absl::Status ReadAndSettle(bool* moved);
   absl::Status Take(const RmaRecord& record, absl::string_view payload, bool* room);
   absl::Status TakePut(const RmaRecord& record, absl::string_view payload, bool* room);
   absl::Status TakeGotten(const RmaRecord& record, absl::string_view payload, bool* room);
@@ -85,12 +90,14 @@ class RmaReceiver {
   absl::Status Settle(bool* moved);
   absl::Status Ask(Arrival* arrival, bool* moved);
   absl::Status Finish(const Arrival& arrival);
-  bool WaitsForOthers(const Arrival& arrival) const;
+  // Something older of that context is under way.
+  bool Blocked(uint32_t context) const;
 
   PluginApi* const net_;
   Comm* comm_;
   Owner* const owner_;
   CommRegions regions_;
+  const int64_t since_ns_;
   bool greeted_ = false;
   bool closed_ = false;  // it has said bye
   uint32_t rank_ = 0;
@@ -98,6 +105,8 @@ class RmaReceiver {
   Request* batch_request_ = nullptr;  // null: none is posted
   absl::string_view unread_;          // of the batch that came
   std::deque<Arrival> arrivals_;      // oldest first
+  std::vector<uint32_t> blocked_;     // contexts, of Settle
+  uint64_t applied_ = 0;              // signals
 };
 
 }  // namespace tcpx

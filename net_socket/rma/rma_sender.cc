@@ -5,8 +5,8 @@
 namespace tcpx {
 namespace {
 
-// More are freed.
-constexpr size_t kSpareBuffers = 4;
+// More buffers or batches are freed.
+constexpr size_t kSpares = 4;
 
 }  // namespace
 
@@ -15,10 +15,15 @@ RmaSender::RmaSender(PluginApi* net, Context* context, int device, const void* h
       context_(context),
       device_(device),
       handle_(static_cast<const char*>(handle), kHandleBytes),
-      regions_(net) {
-  Batch* const batch = OpenBatch(hello.Space());
-  WriteRmaRecord(hello, nullptr, batch->bytes.get());
-  batch->used = hello.Space();
+      hello_(hello),
+      regions_(net) {}
+
+void RmaSender::Open() {
+  if (state_ != State::kUnused) return;
+  state_ = State::kDialling;
+  Batch* const batch = OpenBatch(hello_.Space());
+  WriteRmaRecord(hello_, nullptr, batch->bytes.get());
+  batch->used = hello_.Space();
 }
 
 std::unique_ptr<char[]> RmaSender::TakeBuffer() {
@@ -31,13 +36,33 @@ std::unique_ptr<char[]> RmaSender::TakeBuffer() {
 // The last one, unless it has gone or is full.
 RmaSender::Batch* RmaSender::OpenBatch(size_t space) {
   if (batches_.empty() || batches_.back().handed_over || batches_.back().used + space > kRmaBatchBytes) {
-    batches_.emplace_back();
-    batches_.back().bytes = TakeBuffer();
+    AppendBatch();
   }
   return &batches_.back();
 }
 
-absl::Status RmaSender::Add(const RmaRecord& record, const char* data, const RmaRegion* region, RmaRequest* request) {
+void RmaSender::AppendBatch() {
+  if (spare_batches_.empty()) {
+    batches_.emplace_back();
+  } else {
+    batches_.push_back(std::move(spare_batches_.back()));
+    spare_batches_.pop_back();
+  }
+  batches_.back().bytes = TakeBuffer();
+}
+
+void RmaSender::PopBatch() {
+  Batch& batch = batches_.front();
+  batch.used = 0;
+  batch.requests.clear();
+  batch.following.clear();
+  batch.followed = 0;
+  batch.handed_over = false;
+  if (spare_batches_.size() < kSpares) spare_batches_.push_back(std::move(batch));
+  batches_.pop_front();
+}
+
+void RmaSender::Add(const RmaRecord& record, const char* data, const RmaRegion* region, RmaRequest* request) {
   Open();
   Batch* const batch = OpenBatch(record.Space());
   WriteRmaRecord(record, data, batch->bytes.get() + batch->used);
@@ -47,7 +72,6 @@ absl::Status RmaSender::Add(const RmaRecord& record, const char* data, const Rma
   } else if (request != nullptr) {
     batch->requests.push_back(request);
   }
-  return absl::OkStatus();
 }
 
 absl::Status RmaSender::Flush() {
@@ -64,13 +88,19 @@ absl::Status RmaSender::Progress(bool* moved) {
     absl::Status status = Dial(moved);
     if (!status.ok() || !up()) return status;
   }
+  if (idle()) return AskIdle();
   absl::Status status = AskSent(moved);
   if (status.ok() && !batches_.empty()) status = Send(moved);
   return status;
 }
 
+absl::Status RmaSender::AskIdle() {
+  if (peer_closed_ || ++looks_ % kLooks != 0 || !net_->HasFailed(comm_)) return absl::OkStatus();
+  return absl::UnavailableError("a connection of the group has failed");
+}
+
 absl::Status RmaSender::Dial(bool* moved) {
-  auto comm = net_->Connect(context_, device_, handle_.data(), ConnectOptions());
+  auto comm = net_->Connect(context_, device_, handle_.data(), options_);
   if (!comm.ok()) return comm.status();
   if (*comm == nullptr) return absl::OkStatus();
   comm_ = *comm;
@@ -80,36 +110,48 @@ absl::Status RmaSender::Dial(bool* moved) {
 }
 
 absl::Status RmaSender::Send(bool* moved) {
+  const size_t before = sent_.size();
   bool room = true;
-  while (!batches_.empty()) {
+  while (!batches_.empty() && room) {
     Batch& batch = batches_.front();
     absl::Status status = batch.handed_over ? absl::OkStatus() : SendBatch(&batch, &room);
     if (status.ok() && room) status = SendFollowing(&batch, &room);
-    if (!status.ok() || !room) return status;
-    batches_.pop_front();
+    if (!status.ok()) return status;
+    if (!room) break;
+    PopBatch();
     *moved = true;
   }
-  return absl::OkStatus();
+  // A message that is not alone is sent with the next test.
+  bool done = false;
+  return sent_.size() > before && sent_.size() > 1 ? Ask(sent_.size() - 1, &done) : absl::OkStatus();
 }
 
 absl::Status RmaSender::SendBatch(Batch* batch, bool* room) {
   SendArgs args;
   args.data = batch->bytes.get();
   args.bytes = batch->used;
-  args.farewell = batch->farewell;
   Request* request = nullptr;
-  absl::Status status = net_->Send(comm_, args, &request);
-  *room = request != nullptr || args.farewell;
+  absl::Status status = Post(args, &request, room);
   if (!status.ok() || !*room) return status;
   for (RmaRequest* one : batch->requests) RmaRequests::Finish(one);
+  batch->requests.clear();
   batch->handed_over = true;
   if (request != nullptr) sent_.push_back({request, std::move(batch->bytes), nullptr});
   return absl::OkStatus();
 }
 
+absl::Status RmaSender::Post(SendArgs args, Request** request, bool* room) {
+  bool gone = false;
+  if (said_bye_) args.peer_gone = &gone;
+  absl::Status status = net_->Send(comm_, args, request);
+  *room = *request != nullptr || gone;
+  peer_closed_ = peer_closed_ || gone;
+  return status;
+}
+
 absl::Status RmaSender::SendFollowing(Batch* batch, bool* room) {
-  for (; !batch->following.empty(); batch->following.pop_front()) {
-    const Following& next = batch->following.front();
+  for (; batch->followed < batch->following.size(); ++batch->followed) {
+    const Following& next = batch->following[batch->followed];
     auto region = regions_.For(comm_, next.region);
     if (!region.ok()) return region.status();
     SendArgs args;
@@ -117,51 +159,66 @@ absl::Status RmaSender::SendFollowing(Batch* batch, bool* room) {
     args.bytes = next.bytes;
     args.region = *region;
     Request* request = nullptr;
-    absl::Status status = net_->Send(comm_, args, &request);
-    *room = request != nullptr;
+    absl::Status status = Post(args, &request, room);
     if (!status.ok() || !*room) return status;
-    sent_.push_back({request, nullptr, next.request});
+    if (request == nullptr) {
+      RmaRequests::Finish(next.request);
+    } else {
+      sent_.push_back({request, nullptr, next.request});
+    }
   }
   return absl::OkStatus();
 }
 
 absl::Status RmaSender::AskSent(bool* moved) {
   for (size_t i = 0; i < sent_.size();) {
-    Sent& one = sent_[i];
     bool done = false;
-    absl::Status status = net_->Test(one.request, &done, nullptr);
+    absl::Status status = Ask(i, &done);
     if (!status.ok()) return status;
-    if (!done) {
-      ++i;
-      continue;
-    }
-    *moved = true;
-    RmaRequests::Finish(one.rma);
-    if (one.bytes != nullptr && buffers_.size() < kSpareBuffers) buffers_.push_back(std::move(one.bytes));
-    sent_.erase(sent_.begin() + static_cast<std::ptrdiff_t>(i));
+    *moved = *moved || done;
+    if (!done) ++i;
   }
   return absl::OkStatus();
 }
 
-void RmaSender::SayBye() {
-  if (!up()) return;
-  RmaRecord bye;
-  bye.kind = RmaKind::kBye;
-  Batch* const batch = OpenBatch(bye.Space());
-  WriteRmaRecord(bye, nullptr, batch->bytes.get() + batch->used);
-  batch->used += bye.Space();
-  batch->farewell = true;
+absl::Status RmaSender::Ask(size_t index, bool* done) {
+  Sent& one = sent_[index];
+  absl::Status status = net_->Test(one.request, done, nullptr);
+  if (!status.ok() || !*done) return status;
+  RmaRequests::Finish(one.rma);
+  if (one.bytes != nullptr && buffers_.size() < kSpares) buffers_.push_back(std::move(one.bytes));
+  sent_.erase(sent_.begin() + static_cast<std::ptrdiff_t>(index));
+  return absl::OkStatus();
 }
 
-void RmaSender::Forget(uint32_t id) {
-  for (Batch& batch : batches_) {
-    for (const Following& next : batch.following) {
+void RmaSender::SayBye(bool orderly) {
+  if (!up() || said_bye_) return;
+  said_bye_ = true;
+  RmaRecord bye;
+  bye.kind = RmaKind::kBye;
+  bye.bytes = orderly ? 1 : 0;
+  AppendBatch();  // Of its own.
+  Batch& batch = batches_.back();
+  WriteRmaRecord(bye, nullptr, batch.bytes.get());
+  batch.used = bye.Space();
+}
+
+size_t RmaSender::waiting() const {
+  size_t count = 0;
+  for (const Batch& batch : batches_) count += batch.requests.size() + batch.following.size() - batch.followed;
+  return count;
+}
+
+absl::Status RmaSender::Forget(uint32_t id) {
+  absl::Status lost;
+  for (const Batch& batch : batches_) {
+    for (size_t i = batch.followed; i < batch.following.size(); ++i) {
       // The peer waits for it, and would wait for ever.
-      if (next.region.id == id && up())
-        net_->Fail(comm_, absl::UnavailableError("memory was deregistered while in use"));
+      if (batch.following[i].region.id == id) lost = absl::UnavailableError("memory was deregistered while in use");
     }
   }
   if (up()) regions_.Forget(comm_, id);
+  return lost;
 }
 
 void RmaSender::Close() {

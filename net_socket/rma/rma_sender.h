@@ -29,10 +29,12 @@ class RmaSender {
  public:
   // `handle`: the peer's; it takes a copy. `hello`: the first record.
   RmaSender(PluginApi* net, Context* context, int device, const void* handle, const RmaRecord& hello);
+  // Of what is dialled from now on.
+  void SetTrafficClass(int traffic_class) { options_.traffic_class = traffic_class; }
 
   // Sends `record` and its payload at `data`, in `region`, where it has one. `request`, which may be null, is finished
   // once the payload may be overwritten.
-  absl::Status Add(const RmaRecord& record, const char* data, const RmaRegion* region, RmaRequest* request);
+  void Add(const RmaRecord& record, const char* data, const RmaRegion* region, RmaRequest* request);
   // Moves everything: dials, sends what waits, asks what was sent. True in *moved where something was.
   absl::Status Progress(bool* moved);
   // What was added goes now unless the connection is busy.
@@ -42,25 +44,33 @@ class RmaSender {
   bool up() const { return comm_ != nullptr; }
   // Nothing waits, and the kernel has all.
   bool idle() const { return batches_.empty() && sent_.empty(); }
+  // Operations that the kernel has not taken yet.
+  size_t waiting() const;
   // So much waits that payloads should lie where they are until their turn.
   bool crowded() const { return batches_.size() > kCrowdedBatches; }
   // More than this group may have under way.
   bool overrun() const { return batches_.size() > kOverrunBatches; }
   Comm* comm() const { return comm_; }
   // Starts to dial.
-  void Open() { state_ = state_ == State::kUnused ? State::kDialling : state_; }
-  // The last record, unless the peer has closed.
-  void SayBye();
-  // `id`'s memory is used no more; what waits for it is lost.
-  void Forget(uint32_t id);
+  void Open();
+  // The peer has said bye: its connection may end.
+  void PeerClosed() { peer_closed_ = true; }
+  // The last record. From now on it is no error where the peer has closed, and what waits for it is dropped.
+  // `orderly`: no window was open.
+  void SayBye(bool orderly);
+  // `id`'s memory is used no more. An error: something waited for it, and is lost.
+  absl::Status Forget(uint32_t id);
   void Close();
 
  private:
   static constexpr size_t kCrowdedBatches = 16;
   // Of records alone, each for more than 1000 operations: NCCL has 32 for each of its contexts.
-  static constexpr size_t kOverrunBatches = 1024;
+  static constexpr size_t kOverrunBatches = 64;
 
   enum class State { kUnused, kDialling, kUp, kClosed };
+  // How often an idle one is asked whether it has failed: nothing else would tell.
+  static constexpr uint32_t kLooks = 64;
+
   // A message after its batch.
   struct Following {
     const char* data;
@@ -71,9 +81,9 @@ class RmaSender {
   struct Batch {
     std::unique_ptr<char[]> bytes;
     size_t used = 0;
-    bool farewell = false;
     std::vector<RmaRequest*> requests;  // finished once it is handed over
-    std::deque<Following> following;
+    std::vector<Following> following;
+    size_t followed = 0;  // of those
     bool handed_over = false;
   };
   struct Sent {
@@ -85,10 +95,17 @@ class RmaSender {
   absl::Status Dial(bool* moved);
   // All that the connection has room for.
   absl::Status Send(bool* moved);
+  absl::Status Post(SendArgs args, Request** request, bool* room);
   absl::Status SendBatch(Batch* batch, bool* room);
   absl::Status SendFollowing(Batch* batch, bool* room);
   absl::Status AskSent(bool* moved);
+  // It is taken away when done.
+  absl::Status Ask(size_t index, bool* done);
   Batch* OpenBatch(size_t space);
+  void AppendBatch();
+  // The first is over.
+  void PopBatch();
+  absl::Status AskIdle();
   std::unique_ptr<char[]> TakeBuffer();
 
   PluginApi* const net_;
@@ -96,10 +113,16 @@ class RmaSender {
   const int device_;
   std::string handle_;
   State state_ = State::kUnused;
+  ConnectOptions options_;
+  const RmaRecord hello_;
+  bool said_bye_ = false;
+  bool peer_closed_ = false;
+  uint32_t looks_ = 0;
   bool fresh_ = true;  // nothing was sent since the caller's last test or progress
   Comm* comm_ = nullptr;
   CommRegions regions_;
   std::deque<Batch> batches_;
+  std::vector<Batch> spare_batches_;  // empty; so that none is allocated again
   std::deque<Sent> sent_;
   std::vector<std::unique_ptr<char[]>> buffers_;  // for batches to come
 };

@@ -79,6 +79,7 @@ class FakePlugin : public PluginApi {
   void CloseReceive(Comm* comm) override;
   void CloseListen(ListenComm* listen) override;
   void Fail(Comm*, const absl::Status&) override {}
+  bool HasFailed(Comm*) override { return false; }
   void ReportMisuse(Comm* comm, absl::string_view text) override;
 
  private:

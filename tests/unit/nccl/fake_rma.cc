@@ -51,8 +51,9 @@ absl::StatusOr<RmaGroup*> FakeRma::Connect(RmaListen*, absl::Span<void* const> h
   return &group;
 }
 
-absl::StatusOr<RmaContexts*> FakeRma::OpenContexts(RmaGroup*, int wanted) {
+absl::StatusOr<RmaContexts*> FakeRma::OpenContexts(RmaGroup*, int wanted, int wanted_class) {
   count = wanted;
+  traffic_class = wanted_class;
   if (!status.ok()) return status;
   return &contexts;
 }

@@ -36,6 +36,7 @@ class FakeRma final : public RmaApi {
   Context* context = nullptr;
   int count = 0;  // of handles, or of contexts
   uint32_t rank = 0;
+  int traffic_class = kNoTrafficClass;
   int context_index = -1;
   RmaOperation operation;
   void* data = nullptr;
@@ -55,7 +56,7 @@ class FakeRma final : public RmaApi {
   void CloseListen(RmaListen* gone) override { closed.push_back(gone); }
   absl::StatusOr<RmaGroup*> Connect(RmaListen* by, absl::Span<void* const> handles, uint32_t own) override;
   void Close(RmaGroup* gone) override { closed.push_back(gone); }
-  absl::StatusOr<RmaContexts*> OpenContexts(RmaGroup* in, int wanted) override;
+  absl::StatusOr<RmaContexts*> OpenContexts(RmaGroup* in, int wanted, int wanted_class) override;
   void CloseContexts(RmaContexts* gone) override { closed.push_back(gone); }
   absl::StatusOr<RmaHandle> Register(RmaGroup* in, void* start, size_t length, MemoryType kind, bool window) override;
   void Deregister(RmaGroup*, RmaHandle region) override { deregistered = region; }

@@ -139,6 +139,8 @@ TYPED_TEST(RmaShims, RegistersHostAndGpuMemoryOnly) {
   EXPECT_EQ(this->fake.type, MemoryType::kCuda);
   EXPECT_FALSE(this->fake.is_window);
   EXPECT_EQ(this->table.regMrSym(&this->fake.group, this, 8, NCCL_PTR_HOST, 0, &mhandle), ncclSuccess);
+  EXPECT_FALSE(this->fake.is_window) << "NCCL's own inline values";
+  EXPECT_EQ(this->table.regMrSym(&this->fake.group, this, 8, NCCL_PTR_CUDA, 0, &mhandle), ncclSuccess);
   EXPECT_TRUE(this->fake.is_window);
   EXPECT_EQ(this->table.regMrSym(&this->fake.group, this, 8, NCCL_PTR_DMABUF, 0, &mhandle), ncclInvalidArgument);
   EXPECT_EQ(this->table.regMrSym(&this->fake.group, nullptr, 8, NCCL_PTR_HOST, 0, &mhandle), ncclInvalidArgument);

@@ -1,7 +1,5 @@
 // In which order what a peer sends is seen, and what of it is refused.
 #include <cstdint>
-#include <cstring>
-#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -11,47 +9,12 @@
 #include "net_socket/rma/record.h"
 #include "net_socket/rma/region_table.h"
 #include "net_socket/rma/rma_receiver.h"
-#include "tests/unit/nccl/fake_plugin.h"
+#include "tests/unit/net_socket/rma/fake_net.h"
 
 namespace tcpx {
 namespace {
 
 constexpr uint64_t kWindowBytes = 1 << 20;
-
-// Receives wait for what a test delivers, in the order in which they were posted.
-class FakeNet final : public FakePlugin {
- public:
-  struct Posted {
-    Request request;
-    char* data = nullptr;
-    size_t capacity = 0;
-    int bytes = -1;  // what has come; -1: nothing
-  };
-
-  absl::Status Receive(Comm*, const ReceiveArgs& args, Request** posted) override {
-    posts.push_back(std::make_unique<Posted>());
-    posts.back()->data = static_cast<char*>(args.data[0]);
-    posts.back()->capacity = args.bytes[0];
-    *posted = &posts.back()->request;
-    return absl::OkStatus();
-  }
-  absl::Status Test(Request* asked, bool* is_done, int* sizes) override {
-    for (const auto& one : posts) {
-      if (&one->request != asked) continue;
-      *is_done = one->bytes >= 0;
-      if (*is_done && sizes != nullptr) *sizes = one->bytes;
-    }
-    return absl::OkStatus();
-  }
-  void Deliver(size_t index, const std::string& message) {
-    ASSERT_LT(index, posts.size());
-    ASSERT_LE(message.size(), posts[index]->capacity);
-    std::memcpy(posts[index]->data, message.data(), message.size());
-    posts[index]->bytes = static_cast<int>(message.size());
-  }
-
-  std::vector<std::unique_ptr<Posted>> posts;
-};
 
 class RmaReceiverTest : public testing::Test, public RmaReceiver::Owner {
  protected:
@@ -76,9 +39,7 @@ class RmaReceiverTest : public testing::Test, public RmaReceiver::Owner {
     return Progress();
   }
   static std::string Bytes(const RmaRecord& record, const std::string& payload = "") {
-    std::string bytes(record.Space(), '\0');
-    WriteRmaRecord(record, payload.data(), bytes.data());
-    return bytes;
+    return RecordBytes(record, payload);
   }
   static RmaRecord Put(uint64_t offset, uint64_t bytes, bool follows = false) {
     RmaRecord put;
@@ -116,7 +77,7 @@ class RmaReceiverTest : public testing::Test, public RmaReceiver::Owner {
   absl::Status Asked(uint32_t, const RmaRecord&) override { return absl::OkStatus(); }
   RmaReceiver::Wanted* Find(uint32_t, const RmaRecord&) override { return nullptr; }
   void Answered(uint64_t) override {}
-  void PeerClosed(uint32_t) override {}
+  void PeerClosed(uint32_t, bool) override {}
 };
 
 TEST_F(RmaReceiverTest, AShortPutIsThereWithItsSignal) {
@@ -134,8 +95,8 @@ TEST_F(RmaReceiverTest, AStrongSignalWaitsForAllBeforeItAndAWeakOneForItsOwn) {
   EXPECT_TRUE(Send(Bytes(Put(0, 100, true)) + Bytes(Signal(Put(200, 100, true), 0, 1, true)) +
                    Bytes(Signal(Put(400, 1), 1, 1, false), "w") + Bytes(Signal(Put(0, 0), 2, 1, false)) + Bytes(other))
                   .ok());
-  ASSERT_EQ(net_.posts.size(), batch + 3) << "two payloads and the batch to come";
   EXPECT_TRUE(Progress().ok());
+  ASSERT_EQ(net_.posts.size(), batch + 3) << "two payloads and the batch to come";
   EXPECT_EQ(signals_[0], 0u);
   EXPECT_EQ(signals_[1], 1u) << "weak, its own payload is there";
   EXPECT_EQ(signals_[2], 0u) << "a signal alone counts as strong";

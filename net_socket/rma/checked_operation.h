@@ -1,0 +1,44 @@
+// checked_operation.h: an operation whose regions are known here.
+//
+// Purpose: looks up each handle once, and checks what can be checked on this rank. Sizes of the peer's regions are the
+//          peer's to check.
+//
+// Threads: pure. Lifetime: of the regions' table, until it changes. Units: bytes.
+// Errors:  kFailedPrecondition in words; no byte outside of a region is touched.
+#ifndef TCPX_NET_SOCKET_RMA_CHECKED_OPERATION_H_
+#define TCPX_NET_SOCKET_RMA_CHECKED_OPERATION_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "nccl/rma_api.h"
+#include "net_socket/rma/record.h"
+#include "net_socket/rma/region_table.h"
+
+namespace tcpx {
+
+class CheckedOperation {
+ public:
+  static absl::StatusOr<CheckedOperation> Check(const RmaRegionTable& regions, const RmaOperation& operation);
+
+  // Null exactly where there are no bytes.
+  const RmaRegion* local() const { return local_; }
+  char* data() const { return local_ == nullptr ? nullptr : local_->data + operation_->local_offset; }
+  // What asks the peer for it; `follows` and the token of a get are left open.
+  RmaRecord Record(uint32_t context) const;
+  // The peer is this rank.
+  absl::Status DoHere() const;
+
+ private:
+  explicit CheckedOperation(const RmaOperation& operation) : operation_(&operation) {}
+
+  const RmaOperation* operation_;
+  const RmaRegion* local_ = nullptr;
+  const RmaRegion* remote_ = nullptr;
+  const RmaRegion* signal_ = nullptr;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_RMA_CHECKED_OPERATION_H_

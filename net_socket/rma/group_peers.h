@@ -1,0 +1,48 @@
+// group_peers.h: which ranks of a group have closed it, and whether that is the end for this one.
+//
+// Purpose: a rank that aborts says bye like one that is done. One with windows left at its first destroyContext counts
+//          as aborted, and whoever has windows here may wait for a signal that can't come. NCCL's host RMA alone closes
+//          its windows in both cases: then only time tells.
+//
+// Threads: under the group's mutex.
+// Units:   ns.
+// Errors:  Check: kUnavailable, in words.
+#ifndef TCPX_NET_SOCKET_RMA_GROUP_PEERS_H_
+#define TCPX_NET_SOCKET_RMA_GROUP_PEERS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace tcpx {
+
+class GroupPeers {
+ public:
+  // An aborted rank's peers that close at the same time need no error.
+  static constexpr int64_t kGraceNs = 100'000'000;
+
+  GroupPeers(size_t ranks, int64_t peer_timeout_ns) : gone_(ranks), peer_timeout_ns_(peer_timeout_ns) {}
+
+  void Closed(uint32_t rank, bool orderly, int64_t now_ns);
+  bool gone(uint32_t rank) const { return gone_[rank]; }
+  bool all_here() const { return orderly_.at_ns == 0 && aborted_.at_ns == 0; }
+  // Of a group with windows.
+  absl::Status Check(int64_t now_ns) const;
+
+ private:
+  struct First {
+    uint32_t rank = 0;
+    int64_t at_ns = 0;  // 0: none has
+  };
+
+  std::vector<bool> gone_;  // by rank
+  const int64_t peer_timeout_ns_;
+  First orderly_;
+  First aborted_;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_RMA_GROUP_PEERS_H_

@@ -1,0 +1,222 @@
+// What ends a group, who hears of it, and how long an end takes.
+#include "net_socket/rma/group.h"
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "net_socket/rma/group_peers.h"
+#include "tests/unit/net_socket/rma/fake_net.h"
+
+namespace tcpx {
+namespace {
+
+constexpr int64_t kMs = 1'000'000;
+constexpr uint32_t kRanks = 3;
+
+class RmaGroupTest : public testing::Test {
+ protected:
+  RmaGroupTest() {
+    limits_.linger_ns = 50 * kMs;
+    limits_.hello_timeout_ns = 1000 * kMs;
+    limits_.peer_timeout_ns = 30'000 * kMs;
+  }
+  ~RmaGroupTest() override { group_->Close(); }
+  void SetUp() override {
+    listen_.listen = &net_.listen_comm;
+    for (auto& handle : handles_) pointers_.push_back(handle.data());
+    Open();
+  }
+  void Open() {
+    group_ = std::make_unique<RmaGroup>(&net_, limits_, &listen_, absl::MakeSpan(pointers_), 0);
+    contexts_ = group_->OpenContexts(1, kNoTrafficClass);
+    window_ = group_->Register(memory_, sizeof(memory_), MemoryType::kHost, true);
+  }
+  RmaOperation Put(uint32_t rank, size_t bytes) {
+    RmaOperation put;
+    put.rank = rank;
+    put.bytes = bytes;
+    put.local = put.remote = window_;
+    return put;
+  }
+  absl::Status Post(const RmaOperation& operation) { return group_->Post(contexts_, 0, operation, &request_); }
+  // Rank `rank` dials, and says who it is.
+  void Greet(Comm* comm, uint32_t rank) {
+    net_.incoming.push_back(comm);
+    ASSERT_TRUE(group_->Progress().ok());
+    RmaRecord hello;
+    hello.kind = RmaKind::kHello;
+    hello.token = rank;
+    hello.bytes = kRanks;
+    net_.DeliverTo(comm, RecordBytes(hello));
+    ASSERT_TRUE(group_->Progress().ok());
+    ASSERT_TRUE(group_->Progress().ok());
+  }
+  void Bye(const Comm* comm, bool orderly) {
+    RmaRecord bye;
+    bye.kind = RmaKind::kBye;
+    bye.bytes = orderly ? 1 : 0;
+    net_.DeliverTo(comm, RecordBytes(bye));
+    ASSERT_TRUE(group_->Progress().ok());
+  }
+
+  FakeNet net_;
+  RmaLimits limits_;
+  RmaListen listen_;
+  std::array<std::array<char, kHandleBytes>, kRanks> handles_ = {};
+  std::vector<void*> pointers_;
+  alignas(8) char memory_[64 << 10] = {};
+  Comm first_;
+  Comm second_;
+  std::unique_ptr<RmaGroup> group_;
+  RmaContexts* contexts_ = nullptr;
+  RmaHandle window_ = 0;
+  RmaRequest* request_ = nullptr;
+};
+
+TEST_F(RmaGroupTest, MemoryOfAGetThatGoesEndsTheGroup) {
+  RmaOperation get = Put(1, 100);
+  get.get = true;
+  ASSERT_TRUE(Post(get).ok());
+  group_->Deregister(window_);
+  EXPECT_TRUE(group_->failed());
+}
+
+TEST_F(RmaGroupTest, MemoryThatGoesBeforeAPutHasLeftEndsTheGroup) {
+  net_.dials = false;
+  ASSERT_TRUE(Post(Put(1, sizeof(memory_))).ok());
+  group_->Deregister(window_);
+  EXPECT_TRUE(group_->failed());
+}
+
+TEST_F(RmaGroupTest, TheRefusedOperationsPeerHearsOfIt) {
+  Greet(&first_, 1);
+  Greet(&second_, 2);
+  ASSERT_TRUE(Post(Put(2, 8)).ok());
+  ASSERT_TRUE(group_->Progress().ok());
+  ASSERT_FALSE(net_.sent.empty());
+  EXPECT_FALSE(Post(Put(2, sizeof(memory_) + 1)).ok());
+  ASSERT_EQ(net_.failures.size(), 1u);
+  EXPECT_EQ(net_.failures[0].first, net_.sent[0].first);
+  EXPECT_NE(net_.failures[0].second.message().find("rank 0 of 3, here: "), absl::string_view::npos);
+}
+
+TEST_F(RmaGroupTest, EveryPeerHearsOfItWhereErrorsDontSpread) {
+  limits_.spread_errors = false;
+  listen_.listen = &net_.listen_comm;
+  group_->Close();
+  Open();
+  Greet(&first_, 1);
+  Greet(&second_, 2);
+  EXPECT_FALSE(Post(Put(7, 8)).ok());
+  EXPECT_EQ(net_.failures.size(), 2u);
+}
+
+TEST_F(RmaGroupTest, ARequestIsReportedOnce) {
+  ASSERT_TRUE(Post(Put(0, 8)).ok());
+  bool done = false;
+  ASSERT_TRUE(group_->Test(request_, &done).ok());
+  EXPECT_TRUE(done);
+  done = false;
+  EXPECT_FALSE(group_->Test(request_, &done).ok());
+  EXPECT_FALSE(done);
+  EXPECT_FALSE(group_->failed());
+}
+
+TEST_F(RmaGroupTest, TestAloneMovesWhatComesIn) {
+  net_.dials = false;
+  Greet(&first_, 1);
+  ASSERT_TRUE(Post(Put(2, 8)).ok());
+  RmaRecord put;
+  put.bytes = 3;
+  net_.DeliverTo(&first_, RecordBytes(put, "abc"));
+  bool done = false;
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(group_->Test(request_, &done).ok());
+  EXPECT_EQ(std::string(memory_, 3), "abc");
+}
+
+TEST_F(RmaGroupTest, StrangersAreBoundedAndEndNothing) {
+  std::vector<std::unique_ptr<Comm>> comms;
+  for (int i = 0; i < 50; ++i) {
+    comms.push_back(std::make_unique<Comm>());
+    net_.incoming.push_back(comms.back().get());
+    ASSERT_TRUE(group_->Progress().ok());
+  }
+  EXPECT_GT(net_.closed.size(), 40u);
+  net_.DeliverTo(comms[0].get(), std::string(3, 'x'));
+  EXPECT_TRUE(group_->Progress().ok());
+  EXPECT_FALSE(group_->failed());
+}
+
+TEST_F(RmaGroupTest, MoreThanOneGibIsRefused) { EXPECT_FALSE(Post(Put(1, (size_t{1} << 30) + 1)).ok()); }
+
+TEST_F(RmaGroupTest, ConnectionsHaveTheTrafficClassOfTheContexts) {
+  group_->OpenContexts(1, 40);
+  ASSERT_TRUE(Post(Put(1, 8)).ok());
+  ASSERT_TRUE(group_->Progress().ok());
+  ASSERT_EQ(net_.dialled.size(), 1u);
+  EXPECT_EQ(net_.dialled[0].traffic_class, 40);
+}
+
+TEST_F(RmaGroupTest, AnEndTakesTheLingerOnceHoweverManyWaits) {
+  ASSERT_TRUE(Post(Put(1, 8)).ok());
+  ASSERT_TRUE(group_->Progress().ok());
+  net_.busy = 1 << 30;
+  RmaContexts* const others = group_->OpenContexts(1, kNoTrafficClass);
+  ASSERT_TRUE(group_->Post(others, 0, Put(1, 8), &request_).ok());
+  group_->CloseContexts(others);
+  EXPECT_TRUE(group_->failed()) << "it waited, and gave up";
+}
+
+TEST_F(RmaGroupTest, APeerThatIsDoneEndsNothingYet) {
+  Greet(&first_, 1);
+  Bye(&first_, true);
+  usleep(static_cast<useconds_t>(GroupPeers::kGraceNs / 1000 * 3 / 2));
+  EXPECT_TRUE(group_->Progress().ok());
+  EXPECT_FALSE(Post(Put(1, 8)).ok()) << "it reaches nobody";
+}
+
+TEST_F(RmaGroupTest, AnAbortedPeerEndsAGroupWithWindows) {
+  Greet(&first_, 1);
+  Bye(&first_, false);
+  usleep(static_cast<useconds_t>(GroupPeers::kGraceNs / 1000 * 3 / 2));
+  EXPECT_FALSE(group_->Progress().ok());
+}
+
+TEST_F(RmaGroupTest, ByeTellsWhetherWindowsWereOpenWhenTheContextsEnded) {
+  for (const bool open : {true, false}) {
+    listen_.listen = &net_.listen_comm;
+    net_.sent.clear();
+    group_->Close();
+    Open();
+    ASSERT_TRUE(Post(Put(1, 8)).ok());
+    ASSERT_TRUE(group_->Progress().ok());
+    if (!open) group_->Deregister(window_);
+    group_->CloseContexts(contexts_);
+    group_->Deregister(window_);
+    net_.sent.clear();
+    group_->Close();
+    ASSERT_FALSE(net_.sent.empty());
+    RmaRecord bye;
+    absl::string_view payload;
+    absl::string_view batch = net_.sent.back().second;
+    ASSERT_EQ(ReadRmaRecord(&batch, &bye, &payload), nullptr);
+    EXPECT_EQ(bye.kind, RmaKind::kBye);
+    EXPECT_EQ(bye.bytes, open ? 0u : 1u);
+  }
+}
+
+TEST(GroupPeersTest, WhoIsDoneInOrderIsMissedAfterThePeerTimeout) {
+  GroupPeers peers(3, 1000 * kMs);
+  EXPECT_TRUE(peers.all_here());
+  peers.Closed(2, true, 5 * kMs);
+  EXPECT_TRUE(peers.gone(2));
+  EXPECT_FALSE(peers.all_here());
+  EXPECT_TRUE(peers.Check(1000 * kMs).ok());
+  EXPECT_FALSE(peers.Check(1005 * kMs).ok());
+}
+
+}  // namespace
+}  // namespace tcpx

@@ -1,0 +1,122 @@
+// What a sender loses: nothing, whatever the connection has room for.
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "net_socket/rma/rma_sender.h"
+#include "tests/unit/net_socket/rma/fake_net.h"
+
+namespace tcpx {
+namespace {
+
+using Kinds = std::vector<RmaKind>;
+
+RmaRecord Hello() {
+  RmaRecord hello;
+  hello.kind = RmaKind::kHello;
+  hello.bytes = 2;
+  return hello;
+}
+
+class RmaSenderTest : public testing::Test {
+ protected:
+  absl::Status Progress() {
+    bool moved = false;
+    return sender_.Progress(&moved);
+  }
+  void Signal() {
+    RmaRecord signal;
+    signal.has_signal = true;
+    sender_.Add(signal, nullptr, nullptr, nullptr);
+  }
+  void LongPut(RmaRequest* request) {
+    RmaRecord put;
+    put.bytes = sizeof(memory_);
+    put.follows = true;
+    sender_.Add(put, memory_, &region_, request);
+  }
+
+  FakeNet net_;
+  char handle_[kHandleBytes] = {};
+  char memory_[100] = {};
+  RmaRegion region_{5, memory_, sizeof(memory_), MemoryType::kHost, true};
+  RmaSender sender_{&net_, nullptr, 0, handle_, Hello()};
+};
+
+TEST_F(RmaSenderTest, TheLastSignalsWaitForRoomAndByeComesAlone) {
+  sender_.Open();
+  ASSERT_TRUE(Progress().ok());
+  Signal();
+  net_.busy = 2;
+  sender_.SayBye(true);
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(Progress().ok());
+  ASSERT_EQ(net_.sent.size(), 3u);
+  EXPECT_EQ(KindsIn(net_.sent[0].second), Kinds{RmaKind::kHello});
+  EXPECT_EQ(KindsIn(net_.sent[1].second), Kinds{RmaKind::kPut});
+  EXPECT_EQ(KindsIn(net_.sent[2].second), Kinds{RmaKind::kBye});
+  ASSERT_TRUE(Progress().ok());
+  EXPECT_TRUE(sender_.idle());
+}
+
+TEST_F(RmaSenderTest, APeerThatHasClosedIsAnErrorOnlyBeforeBye) {
+  sender_.Open();
+  ASSERT_TRUE(Progress().ok());
+  net_.peer_gone = true;
+  RmaRequest request;
+  LongPut(&request);
+  sender_.SayBye(false);
+  ASSERT_TRUE(Progress().ok());
+  ASSERT_TRUE(Progress().ok());
+  EXPECT_TRUE(sender_.idle());
+  EXPECT_TRUE(request.done) << "its source is read no more";
+
+  FakeNet other;
+  other.peer_gone = true;
+  RmaSender sender(&other, nullptr, 0, handle_, Hello());
+  sender.Open();
+  bool moved = false;
+  EXPECT_FALSE(sender.Progress(&moved).ok());
+}
+
+TEST_F(RmaSenderTest, MemoryThatGoesWhileItWaitsIsAnErrorAlsoBeforeTheConnection) {
+  net_.dials = false;
+  RmaRequest request;
+  LongPut(&request);
+  ASSERT_TRUE(Progress().ok());
+  EXPECT_TRUE(sender_.Forget(4).ok());
+  EXPECT_FALSE(sender_.Forget(5).ok());
+}
+
+TEST_F(RmaSenderTest, WhatHasLeftItForgets) {
+  RmaRequest request;
+  LongPut(&request);
+  ASSERT_TRUE(Progress().ok());
+  ASSERT_EQ(net_.sent.size(), 2u);
+  EXPECT_TRUE(sender_.Forget(5).ok());
+}
+
+TEST_F(RmaSenderTest, NoticesWhileIdleThatItsConnectionFailed) {
+  sender_.Open();
+  ASSERT_TRUE(Progress().ok());
+  ASSERT_TRUE(Progress().ok());
+  net_.broken.insert(sender_.comm());
+  absl::Status status;
+  for (int i = 0; i < 1000 && status.ok(); ++i) status = Progress();
+  EXPECT_FALSE(status.ok());
+}
+
+TEST_F(RmaSenderTest, CountsWhatWaits) {
+  net_.dials = false;
+  RmaRequest first;
+  RmaRequest second;
+  RmaRecord put;
+  sender_.Add(put, nullptr, nullptr, &first);
+  LongPut(&second);
+  EXPECT_EQ(sender_.waiting(), 2u);
+  net_.dials = true;
+  ASSERT_TRUE(Progress().ok());
+  EXPECT_EQ(sender_.waiting(), 0u);
+}
+
+}  // namespace
+}  // namespace tcpx
