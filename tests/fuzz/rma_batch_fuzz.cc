@@ -114,7 +114,7 @@ class Target final : public RmaReceiver::Owner {
     Require(!answered_ && token == kAskedToken, "an answer is given once, to what was asked");
     answered_ = true;
   }
-  void PeerClosed(uint32_t) override {
+  void PeerClosed(uint32_t, bool /*orderly*/) override {
     Require(!closed_, "a peer closes once");
     closed_ = true;
   }

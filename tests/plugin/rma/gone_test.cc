@@ -1,9 +1,11 @@
 // A peer of a group that is dead, that aborts or that asks for what is not there: the others get an error, in every
 // later call.
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <string>
 
 #include "tests/plugin/rma/rma_rank.h"
@@ -93,6 +95,31 @@ TEST_P(RmaGoneTest, ADeadPeer) { EXPECT_EQ("", Run(&Die)); }
 TEST_P(RmaGoneTest, APeerThatAborts) { EXPECT_EQ("", Run(&Abort)); }
 
 TEST_P(RmaGoneTest, APeerThatAsksForWhatIsNotThere) { EXPECT_EQ("", Run(&AskTooMuch)); }
+
+// ncclCommDestroy: one rank is sooner than the other, whose window is open and unused.
+TEST_P(RmaGoneTest, AnOrderlyEndIsNone) {
+  EXPECT_EQ("", RunTogether(
+                    [](Control& other) {
+                      RmaRank rank(&other, 0);
+                      other.Await('c');
+                      // Twice as long as the grace that a group has whose peer has aborted.
+                      const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
+                      while (std::chrono::steady_clock::now() < until) {
+                        RmaRank::Succeeds(rank.rma->Progress(rank.contexts), "rmaProgress");
+                        sched_yield();
+                      }
+                      TCPX_REQUIRE(!rank.failed());
+                      TCPX_REQUIRE(WarningCount() == 0);
+                      RmaRank::Succeeds(rank.rma->DeregMrSym(rank.group, rank.mhandle), "deregMrSym");
+                      rank.Close();
+                    },
+                    [](Control& other) {
+                      RmaRank rank(&other, 1);
+                      RmaRank::Succeeds(rank.rma->DeregMrSym(rank.group, rank.mhandle), "deregMrSym");
+                      rank.Close();
+                      other.Tell('c');
+                    }));
+}
 
 INSTANTIATE_TEST_SUITE_P(EveryMode, RmaGoneTest, ::testing::ValuesIn(AllModes({1, 4})), ShortModeName);
 
