@@ -78,16 +78,6 @@ absl::Status Pair::OpenOneSided(const Options& options) {
   return host.status();
 }
 
-std::string Pair::Description() const {
-  if (rma_ != nullptr) return rma_->description();
-  return plugin_ == nullptr ? "" : plugin_->description();
-}
-
-std::string Pair::VsDescription() const {
-  if (rma_vs_ != nullptr) return rma_vs_->description();
-  return vs_ == nullptr ? "" : vs_->description();
-}
-
 absl::Status Pair::ClosePlugin() {
   absl::Status status;
   for (std::unique_ptr<RmaHost>* host : {&rma_vs_, &rma_}) {

@@ -55,8 +55,14 @@ class Pair {
   absl::Status ClosePlugin();
   PluginHost* plugin() { return plugin_.get(); }
   // Of both plugins; empty: there is none.
-  std::string Description() const;
-  std::string VsDescription() const;
+  std::string Description() const {
+    if (rma_ != nullptr) return rma_->description();
+    return plugin_ == nullptr ? "" : plugin_->description();
+  }
+  std::string VsDescription() const {
+    if (rma_vs_ != nullptr) return rma_vs_->description();
+    return vs_ == nullptr ? "" : vs_->description();
+  }
 
   // Runs one command; rank 0 has sent it to rank 1 before. `outcome` is filled at rank 0.
   absl::Status Execute(const Command& command, Outcome* outcome);
