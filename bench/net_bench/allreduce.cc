@@ -119,7 +119,7 @@ absl::Status AllreduceRank::RunSizes() {
   }
   if (place_.rank != 0) return absl::OkStatus();
   RunReport report;
-  report.configuration = Configuration(options_, place_, host_.get(), nullptr, "");
+  report.configuration = Configuration(options_, place_, host_->description(), "", "");
   report.allreduce = rows_;
   const std::string text = options_.csv    ? CsvReport(report)
                            : options_.json ? JsonReport(report)

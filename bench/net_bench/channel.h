@@ -14,6 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+
 namespace tcpx {
 namespace bench {
 
@@ -36,6 +38,8 @@ class Link {
   virtual ~Link() = default;
   virtual const std::vector<Channel*>& sends() const = 0;
   virtual const std::vector<Channel*>& receives() const = 0;
+  // Ends what the plugin has made for it. Bare sockets end with the link.
+  virtual absl::Status Close() { return absl::OkStatus(); }
 };
 
 }  // namespace bench

@@ -35,17 +35,17 @@ std::string Sampling(const Options& options) {
 }  // namespace
 
 std::vector<std::pair<std::string, std::string>> Configuration(const Options& options, const WorkerPlace& place,
-                                                               const PluginHost* plugin, const PluginHost* vs,
+                                                               const std::string& plugin, const std::string& vs,
                                                                const std::string& raw_congestion) {
   std::vector<std::pair<std::string, std::string>> lines;
   if (!options.note.empty()) lines.emplace_back("note", options.note);
-  if (plugin != nullptr) {
+  if (!plugin.empty()) {
     lines.emplace_back("plugin", options.plugin);
-    lines.emplace_back("device", plugin->description());
+    lines.emplace_back("device", plugin);
     if (options.traffic_class >= 0) lines.emplace_back("traffic class", absl::StrCat(options.traffic_class));
     for (const std::string& line : PluginConfigurationLines()) lines.emplace_back("it says", line);
   }
-  if (vs != nullptr) lines.emplace_back("vs", absl::StrCat(options.vs, ": ", vs->description()));
+  if (!vs.empty()) lines.emplace_back("vs", absl::StrCat(options.vs, ": ", vs));
   lines.emplace_back("machine", absl::StrCat(CpuModel(), ", ", place.usable_cpus, " usable CPUs, ", KernelVersion()));
   lines.emplace_back("drivers", Drivers(options, place));
   const std::string raw = raw_congestion.empty() ? "" : absl::StrCat(", bare sockets ", raw_congestion);

@@ -11,15 +11,15 @@
 
 #include "bench/net_bench/options.h"
 #include "bench/net_bench/place.h"
-#include "bench/net_bench/plugin_host.h"
 
 namespace tcpx {
 namespace bench {
 
 // (name, value), in the order of printing. Call it once connections exist: a plugin says how it is set up when it needs
-// to know. `plugin` and `vs`, the second one, may be null; `raw_congestion` is empty when there are no bare sockets.
+// to know. `plugin` and `vs`, the second one, say what they are, or are empty; `raw_congestion` is empty when there are
+// no bare sockets.
 std::vector<std::pair<std::string, std::string>> Configuration(const Options& options, const WorkerPlace& place,
-                                                               const PluginHost* plugin, const PluginHost* vs,
+                                                               const std::string& plugin, const std::string& vs,
                                                                const std::string& raw_congestion);
 
 }  // namespace bench

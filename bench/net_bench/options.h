@@ -38,6 +38,7 @@ enum class Role { kLocal, kListen, kConnect };
 inline constexpr int kDefaultPort = 23100;
 
 struct Options {
+  const char* program = "net_bench";
   bool help = false;
   bool version = false;
   std::string plugin;   // empty: raw only
@@ -56,6 +57,8 @@ struct Options {
   bool check = false;
   bool profile = false;
   bool raw = false;
+  bool one_sided = false;      // rma_bench: messages are puts with a signal
+  bool send_receive = false;   // with one_sided: the plugin's isend and irecv are the floor of bandwidth
   std::string raw_congestion;  // empty: the system's default
 
   PhaseChoice phase = PhaseChoice::kNear;

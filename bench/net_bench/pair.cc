@@ -6,6 +6,7 @@
 #include "bench/net_bench/cpus.h"
 #include "bench/net_bench/interference.h"
 #include "bench/net_bench/phase.h"
+#include "bench/net_bench/plan.h"
 #include "bench/net_bench/raw_link.h"
 #include "bench/net_bench/stats.h"
 
@@ -16,7 +17,8 @@ namespace {
 size_t Index(Implementation implementation) { return static_cast<size_t>(implementation); }
 
 bool IsPlugin(Implementation implementation) {
-  return implementation == Implementation::kPlugin || implementation == Implementation::kVs;
+  return implementation == Implementation::kPlugin || implementation == Implementation::kVs ||
+         implementation == Implementation::kSendReceive;
 }
 
 // What rank 1 has to say after a sample.
@@ -57,8 +59,32 @@ absl::Status Pair::OpenPlugin(const Options& options) {
   return host.status();
 }
 
+absl::Status Pair::OpenOneSided(const Options& options) {
+  absl::StatusOr<std::unique_ptr<RmaHost>> host = RmaHost::Open(options, position());
+  if (!host.ok()) return host.status();
+  rma_ = *std::move(host);
+  Options second = options;
+  if (options.send_receive) {
+    second.api_version = 0;  // The number is one of the other table's.
+    absl::StatusOr<std::unique_ptr<PluginHost>> net = PluginHost::Open(second, position());
+    if (!net.ok()) return net.status();
+    plugin_ = *std::move(net);
+  }
+  if (options.vs.empty()) return absl::OkStatus();
+  second = options;
+  second.plugin = options.vs;
+  host = RmaHost::Open(second, position());
+  if (host.ok()) rma_vs_ = *std::move(host);
+  return host.status();
+}
+
 absl::Status Pair::ClosePlugin() {
   absl::Status status;
+  for (std::unique_ptr<RmaHost>* host : {&rma_vs_, &rma_}) {
+    if (*host == nullptr) continue;
+    status.Update((*host)->Close());
+    host->reset();
+  }
   for (std::unique_ptr<PluginHost>* host : {&vs_, &plugin_}) {
     if (*host == nullptr) continue;
     status.Update((*host)->Close());
@@ -117,7 +143,7 @@ absl::Status Pair::OpenLinks(const Command& command) {
   SlotRing::Shape shape;
   shape.regions = command.connections;
   shape.slots = command.window;
-  shape.bytes_max = command.bytes;
+  shape.bytes_max = command.bytes + (rma_ != nullptr ? kRecordBytes : 0);
   for (std::unique_ptr<SlotRing>* ring : {&send_slots_, &receive_slots_}) {
     absl::StatusOr<std::unique_ptr<SlotRing>> made = SlotRing::Create(shape);
     if (!made.ok()) return made.status();
@@ -128,14 +154,32 @@ absl::Status Pair::OpenLinks(const Command& command) {
     if (!Has(command, implementation) || IsPlugin(implementation)) continue;
     if (absl::Status status = OpenRaw(command, implementation); !status.ok()) return status;
   }
-  absl::Status status = OpenPluginLink(command, Implementation::kPlugin, plugin_.get());
-  if (status.ok()) status = OpenPluginLink(command, Implementation::kVs, vs_.get());
-  if (!status.ok()) return status;
+  if (absl::Status status = OpenPluginLinks(command); !status.ok()) return status;
   if (place_.cpu >= 0) {
     home_cpus_ = AllowedCpus();
     RunOn({place_.cpu});
   }
   return absl::OkStatus();
+}
+
+absl::Status Pair::OpenPluginLinks(const Command& command) {
+  if (rma_ == nullptr) {
+    absl::Status status = OpenPluginLink(command, Implementation::kPlugin, plugin_.get());
+    return status.ok() ? OpenPluginLink(command, Implementation::kVs, vs_.get()) : status;
+  }
+  absl::Status status = OpenRmaLink(command, Implementation::kPlugin, rma_.get());
+  if (status.ok()) status = OpenRmaLink(command, Implementation::kVs, rma_vs_.get());
+  return status.ok() ? OpenPluginLink(command, Implementation::kSendReceive, plugin_.get()) : status;
+}
+
+absl::Status Pair::OpenRmaLink(const Command& command, Implementation implementation, RmaHost* host) {
+  if (!Has(command, implementation)) return absl::OkStatus();
+  if (host == nullptr || command.connections != 1)
+    return absl::InternalError("the other process asked for another link");
+  absl::StatusOr<std::unique_ptr<RmaLink>> link =
+      RmaLink::Create(host, place_.rank, control_, send_slots_.get(), receive_slots_.get(), position());
+  if (link.ok()) links_[Index(implementation)] = *std::move(link);
+  return link.status();
 }
 
 absl::Status Pair::OpenRaw(const Command& command, Implementation implementation) {
@@ -164,9 +208,8 @@ absl::Status Pair::OpenPluginLink(const Command& command, Implementation impleme
 
 absl::Status Pair::CloseLinks() {
   absl::Status status;
-  for (const Implementation implementation : {Implementation::kPlugin, Implementation::kVs}) {
-    Link* link = links_[Index(implementation)].get();
-    if (link != nullptr) status.Update(static_cast<PluginLink*>(link)->Close());
+  for (const std::unique_ptr<Link>& link : links_) {
+    if (link != nullptr) status.Update(link->Close());
   }
   for (std::unique_ptr<Link>& link : links_) link.reset();
   send_slots_.reset();
@@ -183,8 +226,8 @@ absl::Status Pair::CheckOrder(const Command& command) const {
 
 absl::Status Pair::Sample(const Command& command, Outcome* outcome) {
   if (absl::Status status = CheckOrder(command); !status.ok()) return status;
-  send_slots_->Layout(command.bytes);
-  receive_slots_->Layout(command.bytes);
+  send_slots_->Layout(BytesOf(command));
+  receive_slots_->Layout(BytesOf(command));
   LoopOrder order = OrderFor(command);
   LoopResult result;
   order.messages = command.warmup;
@@ -202,11 +245,17 @@ absl::Status Pair::Sample(const Command& command, Outcome* outcome) {
   return absl::OkStatus();
 }
 
+// Of the messages of a sample.
+size_t Pair::BytesOf(const Command& command) const {
+  const bool bare = command.implementation == Implementation::kRawOne && command.mode == Mode::kLatency;
+  return rma_ != nullptr && bare ? command.bytes + kRecordBytes : command.bytes;
+}
+
 LoopOrder Pair::OrderFor(const Command& command) const {
   LoopOrder order;
   order.connections = command.connections;
   order.window = command.window;
-  order.bytes = command.bytes;
+  order.bytes = BytesOf(command);
   order.one_isend_per_pass = command.one_isend_per_pass != 0;
   order.check = command.check != 0;
   order.yield = command.yield != 0;

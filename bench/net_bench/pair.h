@@ -26,6 +26,8 @@
 #include "bench/net_bench/place.h"
 #include "bench/net_bench/plugin_host.h"
 #include "bench/net_bench/plugin_link.h"
+#include "bench/net_bench/rma_host.h"
+#include "bench/net_bench/rma_link.h"
 #include "bench/net_bench/shared_page.h"
 
 namespace tcpx {
@@ -48,9 +50,19 @@ class Pair {
   Pair(const WorkerPlace& place, Control* control) : place_(place), control_(control) {}
 
   absl::Status OpenPlugin(const Options& options);
+  // The same for one-sided transfers, with --plugin's isend and irecv beside them where options.send_receive says so.
+  absl::Status OpenOneSided(const Options& options);
   absl::Status ClosePlugin();
   PluginHost* plugin() { return plugin_.get(); }
-  PluginHost* vs() { return vs_.get(); }
+  // Of both plugins; empty: there is none.
+  std::string Description() const {
+    if (rma_ != nullptr) return rma_->description();
+    return plugin_ == nullptr ? "" : plugin_->description();
+  }
+  std::string VsDescription() const {
+    if (rma_vs_ != nullptr) return rma_vs_->description();
+    return vs_ == nullptr ? "" : vs_->description();
+  }
 
   // Runs one command; rank 0 has sent it to rank 1 before. `outcome` is filled at rank 0.
   absl::Status Execute(const Command& command, Outcome* outcome);
@@ -70,6 +82,9 @@ class Pair {
   absl::Status OpenLinks(const Command& command);
   absl::Status OpenRaw(const Command& command, Implementation implementation);
   absl::Status OpenPluginLink(const Command& command, Implementation implementation, PluginHost* host);
+  absl::Status OpenRmaLink(const Command& command, Implementation implementation, RmaHost* host);
+  absl::Status OpenPluginLinks(const Command& command);
+  size_t BytesOf(const Command& command) const;
   absl::Status CloseLinks();
   absl::Status Sample(const Command& command, Outcome* outcome);
   absl::Status RunFlags(const Command& command, Outcome* outcome);
@@ -87,6 +102,8 @@ class Pair {
   std::vector<int> home_cpus_;  // the mask before pinning
   std::unique_ptr<PluginHost> plugin_;
   std::unique_ptr<PluginHost> vs_;  // the second one
+  std::unique_ptr<RmaHost> rma_;    // the same of one-sided transfers; `plugin_` is then the floor of bandwidth
+  std::unique_ptr<RmaHost> rma_vs_;
   std::unique_ptr<SlotRing> send_slots_;
   std::unique_ptr<SlotRing> receive_slots_;
   std::array<std::unique_ptr<Link>, kImplementationCount> links_;

@@ -25,6 +25,9 @@ uint64_t FewestMessages(const Options& options, uint64_t bytes) {
   return std::max<uint64_t>(2, AtMostBytes(4 * static_cast<uint64_t>(options.window), kSampleBytesMax, bytes));
 }
 
+// As many as NCCL has under way to one peer.
+constexpr int kRateWindow = 32;
+
 bool Better(Mode mode, double a, double b) { return LargerIsBetter(mode) ? a > b : a < b; }
 
 double MedianIn(const Cell& cell, Phase phase) { return Quantile(cell.In(phase).value, 0.5); }
@@ -57,6 +60,13 @@ void Compare(Phase phase, Row* row) {
   CompareWith(phase, row->plugin, row->vs, &row->vs_ratio, &row->vs_enough);
 }
 
+// The floors of one-sided transfers.
+std::vector<Implementation> OneSidedFloorFor(const Options& options, Mode mode) {
+  if (mode != Mode::kBandwidth) return {Implementation::kRawOne};
+  if (options.send_receive) return {Implementation::kSendReceive};
+  return {};
+}
+
 }  // namespace
 
 const char* UnitOf(Mode mode) {
@@ -68,6 +78,11 @@ std::vector<uint64_t> SizesFor(const Options& options, Mode mode) {
   if (!options.sizes.empty()) return options.sizes;
   constexpr uint64_t kK = 1024;
   constexpr uint64_t kM = 1024 * kK;
+  if (options.one_sided) {
+    if (mode == Mode::kLatency) return {8};
+    if (mode == Mode::kRate) return {8, 64, 256, kK};
+    return {64 * kK, 256 * kK, kM, 4 * kM, 16 * kM};
+  }
   switch (mode) {
     case Mode::kLatency:
       return {8, 128, kK, 4 * kK, 16 * kK, 64 * kK, 256 * kK, kM};
@@ -84,6 +99,10 @@ std::vector<uint64_t> SizesFor(const Options& options, Mode mode) {
     default:
       return {kK, 16 * kK, 64 * kK, 128 * kK, 512 * kK, kM, 4 * kM};
   }
+}
+
+int WindowFor(const Options& options, Mode mode) {
+  return options.one_sided && mode == Mode::kRate ? kRateWindow : options.window;
 }
 
 std::vector<int> ConnectionsFor(const Options& options, Mode mode) {
@@ -118,7 +137,8 @@ std::vector<Cell> CellsFor(const Options& options, Mode mode, int connections) {
     if (!options.plugin.empty()) add(bytes, Implementation::kPlugin);
     if (!options.vs.empty()) add(bytes, Implementation::kVs);
     if (!options.raw) continue;
-    for (Implementation implementation : FloorFor(mode, bytes, connections)) add(bytes, implementation);
+    const auto floor = options.one_sided ? OneSidedFloorFor(options, mode) : FloorFor(mode, bytes, connections);
+    for (Implementation implementation : floor) add(bytes, implementation);
   }
   return cells;
 }

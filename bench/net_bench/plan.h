@@ -61,6 +61,11 @@ struct ModeReport {
 
 std::vector<uint64_t> SizesFor(const Options& options, Mode mode);
 std::vector<int> ConnectionsFor(const Options& options, Mode mode);
+// Requests in flight per connection.
+int WindowFor(const Options& options, Mode mode);
+// What a message of `bytes` has beside them on bare sockets, so that both put as much on the wire: one-sided small
+// messages are compared with the bytes of their record and their signal.
+inline constexpr uint64_t kRecordBytes = 64;
 // Bare variants that the floor of this cell is taken from; the first is the one users think of.
 std::vector<Implementation> FloorFor(Mode mode, uint64_t bytes, int connections);
 // All cells with this many connections.

@@ -47,7 +47,7 @@ class PluginLink : public Link {
   // For all receives posted from now on: with NCCL's hint, or without.
   void SetOptional(bool optional);
   // Registrations first, then the comms.
-  absl::Status Close();
+  absl::Status Close() override;
 
   const std::vector<Channel*>& sends() const override { return sends_; }
   const std::vector<Channel*>& receives() const override { return receives_; }

@@ -42,7 +42,7 @@ void Pause(int64_t nanoseconds) {
 absl::StatusOr<ModeReport> Sampler::Run(Mode mode) {
   ModeReport report;
   report.mode = mode;
-  report.window = options_.window;
+  report.window = WindowFor(options_, mode);
   started_ns_ = shown_ns_ = MonotonicNanos();
   const std::vector<int> groups = ConnectionsFor(options_, mode);
   const int64_t budget = options_.budget_s * kSecond / static_cast<int64_t>(groups.size());
@@ -59,7 +59,7 @@ absl::Status Sampler::RunGroup(Mode mode, int connections, int64_t budget_ns, Mo
   open.kind = CommandKind::kOpenLinks;
   open.mode = mode;
   open.connections = connections;
-  open.window = options_.window;
+  open.window = report->window;
   options_.raw_congestion.copy(open.raw_congestion, sizeof(open.raw_congestion) - 1);
   for (const Cell& cell : cells) {
     open.bytes = std::max(open.bytes, cell.bytes);
@@ -176,7 +176,7 @@ Command Sampler::SampleCommand(const ModeReport& report, const Cell& cell) {
   command.mode = report.mode;
   command.implementation = cell.implementation;
   command.connections = cell.connections;
-  command.window = options_.window;
+  command.window = report.window;
   command.one_isend_per_pass = options_.one_isend_per_pass;
   command.check = options_.check;
   command.probe_after = ChecksPhase();

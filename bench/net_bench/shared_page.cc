@@ -69,6 +69,8 @@ const char* ImplementationName(Implementation implementation) {
       return "raw-4";
     case Implementation::kVs:
       return "vs";
+    case Implementation::kSendReceive:
+      return "isend-irecv";
   }
   return "?";
 }

@@ -51,9 +51,10 @@ enum class Implementation : uint32_t {
   kRawEachWay,  // one socket per connection and direction
   kRawTwo,      // two sockets per connection, used both ways
   kRawFour,
-  kVs,  // the second plugin
+  kVs,           // the second plugin
+  kSendReceive,  // beside one-sided transfers: isend and irecv of the same plugin
 };
-inline constexpr int kImplementationCount = 6;
+inline constexpr int kImplementationCount = 7;
 const char* ImplementationName(Implementation implementation);
 
 // Where a worker is. Alone on its cache lines: written per message, read ten times a second.

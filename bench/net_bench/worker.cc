@@ -44,7 +44,7 @@ absl::Status Start(const Options& options, Pair* pair) {
   pair->position()->Enter(Stage::kPeer);
   if (absl::Status status = Greet(options, pair->control()); !status.ok()) return status;
   if (options.plugin.empty()) return absl::OkStatus();
-  return pair->OpenPlugin(options);
+  return options.one_sided ? pair->OpenOneSided(options) : pair->OpenPlugin(options);
 }
 
 class Planner {
@@ -141,7 +141,7 @@ void Planner::PrintHeaderOnce() {
   if (header_printed_) return;
   header_printed_ = true;
   report_.configuration =
-      Configuration(options_, pair_->place(), pair_->plugin(), pair_->vs(), pair_->raw_congestion());
+      Configuration(options_, pair_->place(), pair_->Description(), pair_->VsDescription(), pair_->raw_congestion());
   if (!options_.csv && !options_.json) fputs(TableHeader(report_).c_str(), stdout);
 }
 

@@ -17,4 +17,4 @@ _tcpx() {
     mapfile -t COMPREPLY < <(compgen -f -- "$word")
   fi
 }
-complete -F _tcpx tcpx_doctor tcpx_top tcpx_trace_merge tcpx_default net_bench
+complete -F _tcpx tcpx_doctor tcpx_top tcpx_trace_merge tcpx_default net_bench rma_bench

@@ -114,5 +114,5 @@ def parameters_page(markdown):
         for block in parameters:
             out += parameter(block, rows[block.partition("\n")[0]])
     out += [".SH FILES", escaped("/etc/nccl.conf, ~/.nccl.conf: lines NAME=VALUE"), ".SH SEE ALSO"]
-    out += [escaped("tcpx_doctor(1), tcpx_top(1), net_bench(1)"), ""]
+    out += [escaped("tcpx_doctor(1), tcpx_top(1), net_bench(1), rma_bench(1)"), ""]
     return gzip.compress("\n".join(out).encode(), mtime=0)

@@ -10,8 +10,6 @@
 #ifndef TCPX_NCCL_CLIENT_TABLE_CLIENT_H_
 #define TCPX_NCCL_CLIENT_TABLE_CLIENT_H_
 
-#include <dlfcn.h>
-
 #include <climits>
 #include <cstddef>
 #include <cstdint>
@@ -20,14 +18,10 @@
 #include <utility>
 
 #include "nccl/client/net_client.h"
+#include "nccl/client/open_library.h"
 #include "nccl/versions.h"
 
 namespace tcpx {
-
-struct LibraryCloser {
-  void operator()(void* library) const { dlclose(library); }
-};
-using LibraryHandle = std::unique_ptr<void, LibraryCloser>;
 
 template <class Table>
 class TableClient final : public NetClient {

@@ -143,7 +143,7 @@ bool LanePilot::Explore(int64_t now_ns, double total) {
 // Once the attempts to explore are over, for now, and did not find that all share one path.
 bool LanePilot::Spread(int64_t now_ns, double total) {
   const bool same_queue = same_queue_again_.started() && !same_queue_again_.Due(now_ns);
-  if (!opens_ || explore_again_.fresh() || same_queue || now_ns < spread_again_ns_) return false;
+  if (!piloted_ || explore_again_.fresh() || same_queue || now_ns < spread_again_ns_) return false;
   if (!spread_.Begin(now_ns, past_.average() > 0 ? past_.average() : total, &lanes_)) return false;
   trial_ = Trial::kSpread;
   return true;

@@ -46,7 +46,9 @@ WRONG = {
     "deploy/packaging/scripts/tcpx_default": {"--bogus": "on, off or status", "": "on, off or status"},
     "deploy/install.sh": {"--bogus": "unknown option --bogus", "": "usage:"},
     "net_bench": {"--bogus": "unknown option '--bogus'", "": "give a plugin", "--plugin": "--plugin needs a value"},
-    "tcpx_doctor": {"--bogus": "unknown option '--bogus'", "--ranks x": "--ranks", "hosts": "hosts", "plan": "plan needs --hosts"},
+    "rma_bench": {"--bogus": "unknown option '--bogus'", "": "give a library", "--library": "--library needs a value"},
+    "tcpx_doctor": {"--bogus": "unknown option '--bogus'", "--ranks x": "--ranks", "hosts": "hosts",
+                    "plan": "plan needs --hosts"},
     "wire": {"--bogus": "unknown option --bogus", "": "two ends or more", "--seed": "--seed needs a value"},
 }
 for script in ("fused", "heal", "lossy", "paths", "qos", "shaped", "wired"):
@@ -96,8 +98,8 @@ class CommandsTest(unittest.TestCase):
 
     def test_version(self):
         default = "deploy/packaging/scripts/tcpx_default"
-        for command in ("net_bench", "tcpx_doctor", "tools/tcpx_top", "tools/trace_merge", "deploy/install.sh",
-                        default):
+        for command in ("net_bench", "rma_bench", "tcpx_doctor", "tools/tcpx_top", "tools/trace_merge",
+                        "deploy/install.sh", default):
             with self.subTest(command=command):
                 done = run(command, "--version")
                 self.assertEqual((0, ""), (done.returncode, done.stderr))
@@ -153,6 +155,7 @@ class CommandsTest(unittest.TestCase):
     def test_what_is_not_there(self):
         cases = {
             "net_bench": (["--plugin", "/nowhere/x.so"], "/nowhere/x.so"),
+            "rma_bench": (["--library", "/nowhere/x.so"], "/nowhere/x.so"),
             "tools/trace_merge": (["-o", "/nowhere/out", "/nowhere/trace.json"], "/nowhere/"),
             "tools/tcpx_top": (["--once", "--socket", "/nowhere/socket"], "no process has answered"),
             "tcpx_doctor": (["hosts", "/nowhere/hosts"], "/nowhere/hosts"),

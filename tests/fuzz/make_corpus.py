@@ -361,6 +361,67 @@ def openers():
     return seeds
 
 
+RMA_HELLO, RMA_PUT, RMA_GET, RMA_GOTTEN, RMA_BYE = range(1, 6)
+RMA_FOLLOWS, RMA_SIGNAL, RMA_STRONG = 1, 2, 4
+
+
+def rma(kind, flags=0, context=0, region=0, signal_region=1, offset=0, size=None, signal_offset=0, add=1, token=0, body=b""):
+    """A record of a batch (rma/record.h), with its payload where that does not follow."""
+    size = len(body) if size is None else size
+    fields = struct.pack("<BBHIIIQQQQQ", kind, flags, 0, context, region, signal_region, offset, size, signal_offset, add, token)
+    return fields + body + bytes(-len(body) % 8)
+
+
+def rma_message(content, late=False):
+    return struct.pack("<H", len(content) | (0x8000 if late else 0)) + content
+
+
+def rma_batches():
+    """Seeds of rma_batch_fuzz: whether the hello is there, then messages: length, whether its end comes late, bytes."""
+    hello = rma(RMA_HELLO, size=2, token=1)
+    put, signal = rma(RMA_PUT, body=b"payload"), rma(RMA_PUT, RMA_SIGNAL | RMA_STRONG, size=0)
+    announced = rma(RMA_PUT, RMA_FOLLOWS | RMA_SIGNAL, size=100, signal_offset=8)
+    far = 2**64 - 4
+    streams = {
+        "puts_and_signals": [put + signal, rma(RMA_PUT, RMA_SIGNAL, offset=4090, body=b"ending")],
+        "a_strong_signal_waits": [announced + signal, (b"p" * 100, True), put],
+        "many_follow": [announced * 5 + signal] + [(b"%d" % i * 100, i % 2 == 0) for i in range(5)],
+        "get": [rma(RMA_GET, size=64, token=3)],
+        "gotten": [rma(RMA_GOTTEN, token=7, body=b"x" * 32)],
+        "gotten_that_follows": [rma(RMA_GOTTEN, RMA_FOLLOWS, token=7, size=32), b"y" * 32],
+        "gotten_twice": [rma(RMA_GOTTEN, token=7, body=b"x" * 32) * 2],
+        "gotten_of_another_size": [rma(RMA_GOTTEN, token=7, body=b"x" * 40)],
+        "bye": [rma(RMA_BYE), put],
+        "put_beyond": [rma(RMA_PUT, offset=4092, body=b"beyond")],
+        "put_that_wraps": [rma(RMA_PUT, offset=far, body=b"wrapping")],
+        "put_elsewhere": [rma(RMA_PUT, region=9, body=b"nowhere")],
+        "enormous_put": [rma(RMA_PUT, RMA_FOLLOWS, size=2**64 - 1)],
+        "enormous_put_in_the_batch": [rma(RMA_PUT, size=2**64 - 7)],
+        "signal_beyond": [rma(RMA_PUT, RMA_SIGNAL, size=0, signal_offset=64)],
+        "signal_that_wraps": [rma(RMA_PUT, RMA_SIGNAL, size=0, signal_offset=far)],
+        "odd_signal": [rma(RMA_PUT, RMA_SIGNAL, size=0, signal_offset=4)],
+        "signal_elsewhere": [rma(RMA_PUT, RMA_SIGNAL, size=0, signal_region=2**32 - 1)],
+        "payload_too_small": [announced, b"short"],
+        "payload_too_large": [announced, b"l" * 500],
+        "nothing_follows": [announced],
+        "follows_where_it_can_not": [rma(RMA_GET, RMA_FOLLOWS, size=8), rma(RMA_PUT, RMA_FOLLOWS, size=0)],
+        "half_a_record": [put[:30]],
+        "half_a_payload": [put[:-4]],
+        "kind_0": [bytes(56)],
+        "unknown_flags": [rma(RMA_PUT, 0x80, size=0)],
+        "second_hello": [hello],
+        "empty": [b""],
+    }
+    seeds = {}
+    for name, messages in streams.items():
+        parts = [rma_message(*one) if isinstance(one, tuple) else rma_message(one) for one in messages]
+        seeds[name] = b"\1" + b"".join(parts)
+    seeds["without_a_hello"] = b"\0" + rma_message(put)
+    seeds["own_hello"] = b"\0" + rma_message(hello + put + signal)
+    seeds["garbage"] = b"\0" + rma_message(b"\xff" * 200)
+    return seeds
+
+
 def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent / "corpus")
     kinds = {
@@ -371,6 +432,7 @@ def main():
         "records": records,
         "opener": openers,
         "chunk_stream": chunk_streams,
+        "rma_batch": rma_batches,
     }
     for kind, seeds in kinds.items():
         (root / kind).mkdir(parents=True, exist_ok=True)

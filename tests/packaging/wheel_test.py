@@ -38,7 +38,7 @@ TAG = "py3-none-manylinux_2_28_" + os.uname().machine
 NAME = "nccl_net_tcpx-9.8"
 EPOCH = 1700000000
 VARIABLES = ("NCCL_NET_PLUGIN", "NCCL_NET", "NCCL_PROFILER_PLUGIN")
-COMMANDS = ("net_bench", "tcpx_doctor", "tcpx_top", "tcpx_trace_merge")
+COMMANDS = ("net_bench", "rma_bench", "tcpx_doctor", "tcpx_top", "tcpx_trace_merge")
 HAS_VENV = importlib.util.find_spec("ensurepip") is not None
 
 

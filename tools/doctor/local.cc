@@ -10,6 +10,7 @@ void CheckAll(const Patient& patient, Report* report) {
   CheckVariables(patient, report);
   CheckSecret(patient, report);
   CheckTrafficClass(patient, report);
+  CheckOneSided(patient, report);
   CheckDevices(patient, report);
   if (!report->Says("share a subnet")) CheckSharedSubnets(OwnFacts(patient), report);
   CheckLanes(patient, report);

@@ -34,6 +34,8 @@ void CheckVariables(const Patient& patient, Report* report);
 // "secret" and "class".
 void CheckSecret(const Patient& patient, Report* report);
 void CheckTrafficClass(const Patient& patient, Report* report);
+// "one-sided": what TCPX_RMA=1 needs of NCCL and of this machine. Silent without it.
+void CheckOneSided(const Patient& patient, Report* report);
 // "device" and "address".
 void CheckDevices(const Patient& patient, Report* report);
 // "lanes": how many a connection of each device gets, and why.

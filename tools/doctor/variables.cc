@@ -8,6 +8,7 @@
 #include "common/traffic_class.h"
 #include "common/unknown_params.h"
 #include "net_socket/connect/secret.h"
+#include "net_socket/gpu/gpu_driver.h"
 #include "net_socket/seal/key_memory.h"
 #include "tools/doctor/local_checks.h"
 
@@ -132,6 +133,25 @@ void CheckTrafficClass(const Patient& patient, Report* report) {
     report->Problem("class", absl::StrCat("TCPX_TRAFFIC_CLASS: ", octet.status().message()),
                     "correct TCPX_TRAFFIC_CLASS (docs/parameters.md)");
   }
+}
+
+void CheckOneSided(const Patient& patient, Report* report) {
+  if (!patient.options.rma) return;
+  constexpr char kCheck[] = "one-sided";
+  // NCCL has no windows between nodes with any of these, and so asks for no one-sided transfer.
+  for (const char* name : {"NCCL_CROSS_NIC", "NCCL_CUMEM_ENABLE", "NCCL_WIN_ENABLE"}) {
+    const char* const value = getenv(name);
+    if (value == nullptr || absl::string_view(value) != "0") continue;
+    report->Problem(kCheck,
+                    absl::StrCat("TCPX_RMA=1 has no effect: with ", name, "=0 NCCL has no windows between nodes"),
+                    absl::StrCat("unset ", name, ", or TCPX_RMA, on all ranks"));
+  }
+  if (GpuDriver::Load().ok()) {
+    report->Note(kCheck, "TCPX_RMA=1 has no effect where there is a CUDA driver: the path to GPU memory is not written",
+                 "unset TCPX_RMA (docs/rma.md)");
+    return;
+  }
+  report->Ok(kCheck, "TCPX_RMA=1: NCCL 2.30.7 and later finds one-sided transfers; set it on all ranks");
 }
 
 }  // namespace doctor

@@ -7,7 +7,7 @@ const DARK = { plugin: "#56b4e9", floor: "#f08a3c", each: "#f0e442", vs: "#30c59
 const FORM = { plugin: [], floor: [8, 4], each: [2, 4], vs: [12, 3, 2, 3] };
 const MARK = { plugin: "disc", floor: "square", each: "cross", vs: "triangle" };
 const WORDS = { "raw-1": "one bare socket", "raw-2": "two bare sockets", "raw-4": "four bare sockets",
-  "raw-each-way": "a bare socket each way", plugin: "plugin", vs: "second plugin" };
+  "raw-each-way": "a bare socket each way", plugin: "plugin", vs: "second plugin", "isend-irecv": "isend and irecv" };
 
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
 let printing = false;

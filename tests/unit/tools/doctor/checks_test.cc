@@ -71,6 +71,25 @@ TEST_F(Checks, EncryptionWithoutASecretIsAProblem) {
   EXPECT_EQ(report_.ExitCode(), 1);
 }
 
+TEST_F(Checks, OneSidedTransfersAreNotAskedFor) {
+  setenv("NCCL_CROSS_NIC", "0", 1);
+  CheckOneSided(*patient_, &report_);
+  EXPECT_TRUE(report_.findings().empty());
+}
+
+TEST_F(Checks, OneSidedTransfersNeedWindowsOfNccl) {
+  patient_->options.rma = true;
+  for (const char* name : {"NCCL_CROSS_NIC", "NCCL_CUMEM_ENABLE", "NCCL_WIN_ENABLE"}) {
+    setenv(name, "1", 1);
+    CheckOneSided(*patient_, &report_);
+    EXPECT_EQ(report_.ExitCode(), 0) << name;
+  }
+  setenv("NCCL_WIN_ENABLE", "0", 1);
+  CheckOneSided(*patient_, &report_);
+  EXPECT_NE(report_.ExitCode(), 0);
+  EXPECT_TRUE(report_.Says("with NCCL_WIN_ENABLE=0 NCCL has no windows between nodes"));
+}
+
 TEST_F(Checks, ConnectionsAreNotTracked) {
   CheckConntrack(*patient_, &report_);
   EXPECT_EQ(report_.ExitCode(), 0);

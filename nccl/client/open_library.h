@@ -1,0 +1,40 @@
+// open_library.h: a table of a library that was opened as NCCL opens it.
+//
+// Threads: any.
+// Lifetime: the table lives while the library is open.
+// Errors:  name the path and the loader's text.
+#ifndef TCPX_NCCL_CLIENT_OPEN_LIBRARY_H_
+#define TCPX_NCCL_CLIENT_OPEN_LIBRARY_H_
+
+#include <dlfcn.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace tcpx {
+
+struct LibraryCloser {
+  void operator()(void* library) const { dlclose(library); }
+};
+using LibraryHandle = std::unique_ptr<void, LibraryCloser>;
+
+struct FoundTable {
+  LibraryHandle library;
+  int version = 0;
+  const void* table = nullptr;
+};
+
+struct TableVersions {
+  int oldest = 0;
+  int newest = 0;
+};
+
+// Opens `path` with RTLD_NOW | RTLD_LOCAL and takes the newest of its symbols `prefix`_vN, or exactly `version`.
+absl::StatusOr<FoundTable> OpenTable(const std::string& path, const std::string& prefix, int version,
+                                     const TableVersions& known);
+
+}  // namespace tcpx
+
+#endif  // TCPX_NCCL_CLIENT_OPEN_LIBRARY_H_

@@ -1,0 +1,189 @@
+// Somebody with a group's ticket dials it with the plain net table, and sends what no rank sends: the group ends with
+// words, or only that connection where it has not said who it is. The process lives, and nothing outside of the windows
+// is touched, whose neighbours are pages that end the process.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "net_socket/rma/record.h"
+#include "tests/plugin/rma/rma_lab.h"
+#include "tests/support/deadline.h"
+#include "tests/support/guarded_pages.h"
+#include "tests/support/plugin_log.h"
+#include "tests/support/rank.h"
+
+namespace tcpx {
+namespace {
+
+constexpr int kRanks = 3;
+// Who is attacked, and who the attacker says it is: at connect only the rank before has dialled.
+constexpr int kVictim = 1;
+constexpr uint64_t kClaimed = 2;
+constexpr size_t kWindowBytes = 4096;
+
+std::string Bytes(const RmaRecord& record, const std::string& payload = "") {
+  std::string text(record.Space(), '\0');
+  WriteRmaRecord(record, payload.data(), &text[0]);
+  return text;
+}
+
+std::string Hello(uint64_t rank = kClaimed, uint64_t ranks = kRanks) {
+  RmaRecord record;
+  record.kind = RmaKind::kHello;
+  record.token = rank;
+  record.bytes = ranks;
+  return Bytes(record);
+}
+
+RmaRecord Of(RmaKind kind, uint64_t offset, uint64_t bytes, uint32_t region = 0) {
+  RmaRecord record;
+  record.kind = kind;
+  record.region = region;
+  record.offset = offset;
+  record.bytes = bytes;
+  return record;
+}
+
+std::string Put(uint64_t offset, uint64_t bytes, uint32_t region = 0) {
+  return Bytes(Of(RmaKind::kPut, offset, bytes, region), std::string(bytes, 'x'));
+}
+
+// Announced only.
+std::string Announced(RmaKind kind, uint64_t offset, uint64_t bytes) {
+  RmaRecord record = Of(kind, offset, bytes);
+  record.follows = true;
+  return Bytes(record);
+}
+
+std::string Signal(uint64_t offset, uint32_t region = 0) {
+  RmaRecord record = Of(RmaKind::kPut, 0, 0);
+  record.has_signal = true;
+  record.signal_region = region;
+  record.signal_offset = offset;
+  record.signal_add = ~uint64_t{0};
+  return Bytes(record);
+}
+
+std::string Bye() { return Bytes(Of(RmaKind::kBye, 0, 0)); }
+std::string Get(uint64_t offset, uint64_t bytes, uint32_t region = 0) {
+  return Bytes(Of(RmaKind::kGet, offset, bytes, region));
+}
+
+struct Attack {
+  const char* label;
+  std::vector<std::string> messages;
+  const char* told;
+  bool ends_the_group = true;  // else its own connection only: it has not said who it is
+};
+void PrintTo(const Attack& attack, std::ostream* out) { *out << attack.label; }
+
+const uint64_t kHuge = ~uint64_t{0};
+
+std::vector<Attack> Attacks() {
+  return {
+      {"PutBeyond", {Hello() + Put(kWindowBytes - 4, 8)}, "a put of 8 bytes at 4092 of region 0, which has 4096"},
+      {"PutWraps", {Hello() + Put(kHuge - 3, 8)}, "a put of 8 bytes at 18446744073709551612"},
+      {"PutElsewhere", {Hello() + Put(0, 8, 77)}, "region 77, which is not registered"},
+      {"PutIsEnormous", {Hello() + Announced(RmaKind::kPut, 0, kHuge)}, "more than 1 GiB"},
+      {"PutIsLarger", {Hello() + Announced(RmaKind::kPut, 0, 64), std::string(4096, 'x')}, ""},
+      {"PutIsSmaller", {Hello() + Announced(RmaKind::kPut, 0, 64), "x"}, "another size than was announced"},
+      {"SignalBeyond", {Hello() + Signal(kWindowBytes)}, "a signal of 8 bytes at 4096"},
+      {"SignalAcrossTheEnd", {Hello() + Signal(kWindowBytes - 4)}, "a signal of 8 bytes at 4092"},
+      {"SignalAtAnOddAddress", {Hello() + Signal(4)}, "a signal of 8 bytes at 4 of"},
+      {"SignalElsewhere", {Hello() + Signal(0, 99)}, "region 99"},
+      {"GetBeyond", {Hello() + Get(1, kWindowBytes)}, "a get of 4096 bytes"},
+      {"GetWraps", {Hello() + Get(kHuge, 2)}, "a get of 2 bytes"},
+      {"GetElsewhere", {Hello() + Get(0, 8, 4000000000u)}, "which no registration gave"},
+      {"AnswerToNothing", {Hello() + Bytes(Of(RmaKind::kGotten, 0, 8), "answered")}, "nobody has asked for"},
+      {"LongAnswerToNothing", {Hello() + Announced(RmaKind::kGotten, 0, 1 << 20)}, "nobody has asked for"},
+      {"NoHello", {Put(0, 8)}, "", false},
+      {"TwoHellos", {Hello() + Hello()}, "out of place"},
+      {"AfterBye", {Hello() + Bye() + Put(0, 8)}, "out of place"},
+      {"RankBeyond", {Hello(kRanks)}, "of another group"},
+      {"RankOfTheVictim", {Hello(kVictim)}, "of another group"},
+      {"RankOfSomebodyElse", {Hello(0)}, "a second peer says that it is rank 0"},
+      {"OtherNumberOfRanks", {Hello(kClaimed, kRanks + 1)}, "of another group"},
+      {"UnknownKind", {Hello() + Bytes(Of(static_cast<RmaKind>(200), 0, 0))}, "refused"},
+      {"HalfARecord", {Hello() + Put(0, 8).substr(0, 20)}, "refused"},
+      {"PayloadCutOff", {Hello() + Put(0, 2048).substr(0, 1000)}, "refused"},
+      {"Garbage", {std::string(1000, '\xff')}, "", false},
+  };
+}
+
+class RmaHostileTest : public ::testing::TestWithParam<Attack> {
+ protected:
+  // What every rank has registered: the window, then a word for signals of the ranks.
+  void Register() {
+    for (int rank = 0; rank < kRanks; ++rank) {
+      windows_.push_back(std::make_unique<GuardedPages>(kWindowBytes));
+      std::memset(windows_.back()->data(), 'w', kWindowBytes);
+      Must(lab_->RegisterAt(rank, windows_.back()->data(), kWindowBytes));
+    }
+  }
+  // Both may fail once the group has: its end closes the connection.
+  void Send(void* comm, const std::string& message) {
+    auto request = PostSend(net_.get(), comm, message.data(), message.size());
+    if (!request.ok()) return;
+    int done = 0;
+    const Deadline deadline;
+    while (done == 0 && net_->Test(*request, &done, nullptr) == ncclSuccess && deadline.Yield()) {
+      (void)lab_->rma().Progress(lab_->rank(kVictim).contexts);
+    }
+  }
+
+  // The group goes on without the attacker's connection.
+  void ExpectAlone(void* comm) {
+    const Deadline deadline;
+    const char byte = 0;
+    while (PostSend(net_.get(), comm, &byte, 1).ok() && deadline.Yield()) {
+      (void)lab_->rma().Progress(lab_->rank(kVictim).contexts);
+    }
+    EXPECT_FALSE(deadline.Over()) << LogText();
+    for (int rank = 0; rank < kRanks; ++rank) {
+      EXPECT_EQ(ncclSuccess, lab_->rma().Progress(lab_->rank(rank).contexts)) << LogText();
+      EXPECT_FALSE(lab_->HasFailed(rank));
+    }
+  }
+  void ExpectTheEnd() {
+    EXPECT_EQ(absl::OkStatus(), lab_->UntilFailed(kVictim));
+    EXPECT_TRUE(LogHas(GetParam().told)) << LogText();
+    EXPECT_NE(ncclSuccess, lab_->rma().Progress(lab_->rank(kVictim).contexts));
+  }
+
+  std::vector<std::unique_ptr<GuardedPages>> windows_;
+  std::unique_ptr<NetClient> net_;
+  std::unique_ptr<RmaLab> lab_;
+};
+
+TEST_P(RmaHostileTest, TouchesNothing) {
+  lab_ = Must(RmaLab::Open({.threads = 2, .lanes = 2}, {.ranks = kRanks}));
+  Register();
+  net_ = Must(NetClient::Open(kPluginPath));
+  void* context = nullptr;
+  ASSERT_EQ(ncclSuccess, net_->Init(&context, 99, NCCL_NET_TRAFFIC_CLASS_UNDEF, &RecordLog, nullptr));
+  auto handle = lab_->rank(kVictim).handle;
+  Ends ends;
+  ASSERT_EQ(ncclSuccess, PollEnds(net_.get(), {context, 0, handle.data(), nullptr}, &ends)) << LogText();
+  for (const std::string& message : GetParam().messages) Send(ends.send, message);
+  if (GetParam().ends_the_group) ExpectTheEnd();
+  if (!GetParam().ends_the_group) ExpectAlone(ends.send);
+  for (int rank = 0; rank < kRanks; ++rank) {
+    if (rank == kVictim) continue;
+    EXPECT_EQ(std::string(kWindowBytes, 'w'), std::string(windows_[static_cast<size_t>(rank)]->data(), kWindowBytes));
+  }
+  EXPECT_EQ(ncclSuccess, net_->CloseSend(ends.send));
+  EXPECT_EQ(ncclSuccess, net_->Finalize(context));
+}
+
+std::string Label(const testing::TestParamInfo<Attack>& attack) { return attack.param.label; }
+
+INSTANTIATE_TEST_SUITE_P(Every, RmaHostileTest, ::testing::ValuesIn(Attacks()), Label);
+
+}  // namespace
+}  // namespace tcpx
