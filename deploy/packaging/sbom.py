@@ -20,7 +20,7 @@ LINKED_IN = (
     ("liburing", "liburing", "2.3", "MIT", "2020 Jens Axboe"),
     ("libsodium", "libsodium", "1.0.18", "ISC", "2013-2019 Frank Denis"),
 )
-# Inside net_bench and rma_bench, from third_party/: file; name, version, where it is from, licence, who holds the rights
+# Inside net_bench and rma_bench, from third_party/: file; name, version, where it is from, licence, rights
 COPIED_IN = (
     (
         "uplot/uPlot.iife.min.js",

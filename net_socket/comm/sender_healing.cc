@@ -54,9 +54,10 @@ bool SenderHealing::LooksForSilenceInLoop(int64_t now_ns) {
 
 // A message of up to TCPX_EXPRESS_BYTES goes by lane 0, a larger one by any other, where there are others.
 bool SenderHealing::Needs(int lane, const Flight& flight) const {
-  if (flight.bytes_total <= parts_.setup->express_bytes || parts_.setup->CountLanes(&parts_.healing->lanes()) <= 1) return lane == 0;
+  const LaneTable& lanes = parts_.healing->lanes();
+  if (flight.bytes_total <= parts_.setup->express_bytes || parts_.setup->CountLanes(&lanes) <= 1) return lane == 0;
   for (int other = 1; other < parts_.setup->lane_count(); ++other) {
-    if (parts_.healing->lanes().up(other)) return false;
+    if (lanes.up(other)) return false;
   }
   return lane > 0;
 }

@@ -160,7 +160,8 @@ class ShapeTest(unittest.TestCase):
         rest = "  virtual void F() = 0;\n  virtual ~Large() {}\n  void G() {}\n  int a_;\n"
         for body in ("{}", "{ return false; }", "{ return 0; }", "{ return {}; }"):
             self.assertEqual(["empty: Large has 1, not at most 0"],
-                             self.wrong({"net_socket/b.h": a_class("  virtual int H(int) const " + body + "\n" + rest)}))
+                             self.wrong({"net_socket/b.h":
+                                         a_class("  virtual int H(int) const " + body + "\n" + rest)}))
         self.assertEqual([], self.wrong({"net_socket/b.h": a_class("  virtual int H() { return a_; }\n" + rest)}))
         self.assertEqual([], self.wrong({"net_socket/b.h": a_class("  virtual void H() {}\n  int a_;\n")}))
 

@@ -365,10 +365,12 @@ RMA_HELLO, RMA_PUT, RMA_GET, RMA_GOTTEN, RMA_BYE = range(1, 6)
 RMA_FOLLOWS, RMA_SIGNAL, RMA_STRONG = 1, 2, 4
 
 
-def rma(kind, flags=0, context=0, region=0, signal_region=1, offset=0, size=None, signal_offset=0, add=1, token=0, body=b""):
+def rma(kind, flags=0, context=0, region=0, signal_region=1, offset=0, size=None, signal_offset=0, add=1, token=0,
+        body=b""):
     """A record of a batch (rma/record.h), with its payload where that does not follow."""
     size = len(body) if size is None else size
-    fields = struct.pack("<BBHIIIQQQQQ", kind, flags, 0, context, region, signal_region, offset, size, signal_offset, add, token)
+    fields = struct.pack("<BBHIIIQQQQQ", kind, flags, 0, context, region, signal_region, offset, size, signal_offset,
+                         add, token)
     return fields + body + bytes(-len(body) % 8)
 
 

@@ -24,7 +24,8 @@ if ((${TCPX_TEST_LONG:-0} == 1)); then
       done
     done
     for seconds in 2 10 60; do cases+=("forgotten $seconds $mode"); done
-    cases+=("large drop $mode" "large reset $mode" "shut $mode" "again $mode" "unread $mode TCPX_MAX_RECVS=8" "idle $mode")
+    cases+=("large drop $mode" "large reset $mode" "shut $mode" "again $mode" "unread $mode TCPX_MAX_RECVS=8"
+      "idle $mode")
   done
 fi
 [[ $(uname -r) =~ ^([0-9]+)\.([0-9]+) ]] && kernel=$((BASH_REMATCH[1] * 1000 + BASH_REMATCH[2]))
