@@ -25,7 +25,7 @@ import sys
 # Top to bottom. A file belongs to the longest path that holds it.
 ORDER = [
     ["tests"],
-    ["bench/fabric"],
+    ["bench/fabric", "bench/rma_bench"],
     ["bench/net_bench", "bench/nccl_bench", "tools/doctor", "tools/parameters"],
     ["bench/command_line", "bench/netns/wire", "bench/netns/heal"],
     # What only tests and benchmarks use: the plugin knows nothing of it.
