@@ -20,6 +20,16 @@ namespace {
 // From one question for the reason to the next, at first.
 constexpr int64_t kAskAgainNs = kMillisecond;
 
+// Lines of what is not the peer's, or not tcpx, are few: somebody may bring it in connection after connection.
+bool MayTell(const Runtime& runtime, const absl::Status& status, std::string* line) {
+  const FailureKind kind = KindOf(status);
+  if (kind != FailureKind::kGarbage && kind != FailureKind::kForged) return true;
+  uint64_t unsaid = 0;
+  if (!runtime.foreign_lines->May(MonotonicNanos(), &unsaid)) return false;
+  if (unsaid > 0) absl::StrAppend(line, "; ", unsaid, " failures like it before were only counted");
+  return true;
+}
+
 }  // namespace
 
 absl::Status ConnectionFailure::status() const {
@@ -197,7 +207,7 @@ void ConnectionFailure::FailFor(std::string cause, absl::Status status, int lane
   if (cause.empty()) cause = CauseLine(TroubleOf(what, lane));
   const bool first = JoinFailure(&cause, &noise);
   told_ = Report(what, lane);
-  if (noise == Noise::kWarn && !MayTell(status)) noise = Noise::kQuiet;
+  if (noise == Noise::kWarn && !MayTell(*setup_->runtime, status, &told_)) noise = Noise::kQuiet;
   // The line goes out before any call can return the error: the process may exit on it.
   if (noise == Noise::kWarn) TCPX_WARN_TO(setup_->communicator->log, "%s", told_);
   if (noise == Noise::kQuiet) TCPX_TRACE("%s", told_);
@@ -222,16 +232,6 @@ bool ConnectionFailure::JoinFailure(std::string* cause, Noise* noise) {
   if (!first) *cause = group->cause();
   if (*noise == Noise::kWarn && (!first || group->Quiet(*cause))) *noise = Noise::kQuiet;
   return first;
-}
-
-// Lines of what is not the peer's, or not tcpx, are few: somebody may bring it in connection after connection.
-bool ConnectionFailure::MayTell(const absl::Status& status) {
-  const FailureKind kind = KindOf(status);
-  if (kind != FailureKind::kGarbage && kind != FailureKind::kForged) return true;
-  uint64_t unsaid = 0;
-  if (!setup_->runtime->foreign_lines->May(MonotonicNanos(), &unsaid)) return false;
-  if (unsaid > 0) absl::StrAppend(&told_, "; ", unsaid, " failures like it before were only counted");
-  return true;
 }
 
 absl::Status ConnectionFailure::Refusal() {

@@ -118,7 +118,6 @@ class ConnectionFailure final : public LaneOwner {
   // True exactly when the communicator fails with this connection. Else *cause becomes its first cause, and *noise
   // quiet.
   bool JoinFailure(std::string* cause, Noise* noise);
-  bool MayTell(const absl::Status& status);
   Trouble TroubleOf(absl::string_view what, int lane) const;
 
   const ConnectionSetup* const setup_;

@@ -29,7 +29,6 @@
 #include "net_socket/pilot/explore_trial.h"
 #include "net_socket/pilot/lame_lanes.h"
 #include "net_socket/pilot/lane_policy.h"
-#include "net_socket/pilot/measured_window.h"
 #include "net_socket/pilot/past_windows.h"
 #include "net_socket/pilot/piloted_lanes.h"
 #include "net_socket/pilot/spread_trial.h"

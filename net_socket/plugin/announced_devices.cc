@@ -40,4 +40,17 @@ std::vector<int> AnnouncedDevices::NumaNodes() const {
   return nodes;
 }
 
+DeviceProperties NoDevice() {
+  DeviceProperties properties;
+  properties.name = "tcpx-none";
+  properties.pointer_support = static_cast<int>(MemoryType::kHost);
+  properties.speed_mbps = 1000;
+  properties.max_comms = 1;
+  properties.max_receives = 1;
+  properties.max_p2p_bytes = size_t{1} << 40;
+  properties.max_collective_bytes = size_t{1} << 40;
+  properties.children = {0};
+  return properties;
+}
+
 }  // namespace tcpx

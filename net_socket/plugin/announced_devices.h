@@ -37,6 +37,9 @@ class AnnouncedDevices {
   DeviceTable table_;
 };
 
+// Shown where there is none and one must be: no listen and no connect takes it.
+DeviceProperties NoDevice();
+
 }  // namespace tcpx
 
 #endif  // TCPX_NET_SOCKET_PLUGIN_ANNOUNCED_DEVICES_H_

@@ -36,20 +36,6 @@ absl::Status Told(absl::Status status) {
   return status;
 }
 
-// Shown where there is none and one must be: no listen and no connect takes it.
-DeviceProperties NoDevice() {
-  DeviceProperties properties;
-  properties.name = "tcpx-none";
-  properties.pointer_support = static_cast<int>(MemoryType::kHost);
-  properties.speed_mbps = 1000;
-  properties.max_comms = 1;
-  properties.max_receives = 1;
-  properties.max_p2p_bytes = size_t{1} << 40;
-  properties.max_collective_bytes = size_t{1} << 40;
-  properties.children = {0};
-  return properties;
-}
-
 }  // namespace
 
 const Settings& Plugin::settings() {
@@ -316,19 +302,17 @@ void Plugin::Fail(Comm* comm, const absl::Status& status) {
 }
 
 // GPU memory that is not staged can't be reached.
-bool Plugin::OffersRma() {
-  if (fork_guard_.forked()) return false;
-  MutexLock lock(mutex_);
-  if (!settings().options().rma) return false;
-  if (!GpuDriver::Load().ok()) return true;
-  TCPX_INFO("TCPX_RMA has no effect: one-sided transfers to and from the memory of GPUs are not there yet");
-  return false;
-}
-
-RmaLimits Plugin::LimitsOfRma() {
+std::optional<RmaLimits> Plugin::OfferRma() {
+  if (fork_guard_.forked()) return std::nullopt;
   MutexLock lock(mutex_);
   const Options& options = settings().options();
-  return {options.linger_ns, options.hello_timeout_ns, options.peer_timeout_ns, options.spread_errors, &rma_counts_};
+  if (!options.rma) return std::nullopt;
+  if (GpuDriver::Load().ok()) {
+    TCPX_INFO("TCPX_RMA has no effect: one-sided transfers to and from the memory of GPUs are not there yet");
+    return std::nullopt;
+  }
+  return RmaLimits{options.linger_ns, options.hello_timeout_ns, options.peer_timeout_ns, options.spread_errors,
+                   &rma_counts_};
 }
 
 void Plugin::ReportMisuse(Comm* comm, absl::string_view text) {

@@ -11,10 +11,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
-#include "common/mutex.h"
 #include "nccl/plugin_api.h"
 #include "net_socket/nic/lane_socket.h"
 #include "net_socket/plugin/announced_devices.h"
@@ -23,7 +23,6 @@
 #include "net_socket/plugin/open_objects.h"
 #include "net_socket/plugin/settings.h"
 #include "net_socket/rma/limits.h"
-#include "net_socket/rma/rma_counts.h"
 
 namespace tcpx {
 
@@ -54,10 +53,8 @@ class Plugin final : public PluginApi {
   bool HasFailed(Comm* comm) override { return fork_guard_.forked() || comm->failed(); }
   void ReportMisuse(Comm* comm, absl::string_view text) override;
 
-  // TCPX_RMA, as far as it can be had here.
-  bool OffersRma();
-  RmaLimits LimitsOfRma();
-  bool forked() const { return fork_guard_.forked(); }
+  // Nothing: no one-sided transfers here.
+  std::optional<RmaLimits> OfferRma();
 
   // The library is being unloaded, or the process exits: ends all threads, within TCPX_LINGER.
   void Unload();

@@ -25,10 +25,12 @@ namespace {
 
 std::atomic<Plugin*> g_plugin{nullptr};
 std::atomic<Rma*> g_rma{nullptr};
+bool g_forked = false;  // this process is a child of one that used the library
 
 void DisableInForkedChild() {
   Plugin* plugin = g_plugin.load(std::memory_order_relaxed);
   if (plugin == nullptr) return;
+  g_forked = true;
   g_rma.store(nullptr, std::memory_order_relaxed);  // Its thread is not here.
   CloseAllOwnedFdsInChild();
   plugin->DisableInChild();
@@ -85,7 +87,7 @@ RmaApi& TheRma() {
   Rma* rma = g_rma.load(std::memory_order_acquire);
   if (rma != nullptr) return *rma;
   Plugin* const plugin = &InstalledPlugin();
-  if (plugin->forked()) {
+  if (g_forked) {
     static RefusedRma* const refused = new RefusedRma(plugin);
     return *refused;
   }
@@ -93,8 +95,7 @@ RmaApi& TheRma() {
   MutexLock lock(mutex);
   rma = g_rma.load(std::memory_order_acquire);
   if (rma == nullptr) {
-    rma = new Rma(
-        plugin, [plugin] { return plugin->OffersRma(); }, [plugin] { return plugin->LimitsOfRma(); });
+    rma = new Rma(plugin, [plugin] { return plugin->OfferRma(); });
     g_rma.store(rma, std::memory_order_release);
   }
   return *rma;

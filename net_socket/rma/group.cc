@@ -23,6 +23,15 @@ bool StagesGpuMemory(PluginApi* net, int device) {
   return properties.ok() && (properties->pointer_support & static_cast<int>(MemoryType::kCuda)) != 0;
 }
 
+// Tests of unfinished requests look at their own peer only, but for one in so many.
+constexpr uint32_t kTestsPerMove = 16;
+// Connections that may say later who they are.
+constexpr size_t kStrangersMax = 4;
+
+bool Inline(const RmaSender& sender, const RmaRegion& from, uint64_t bytes) {
+  return bytes <= kRmaInlineBytes && !from.on_gpu() && !sender.crowded();
+}
+
 }  // namespace
 
 RmaGroup::RmaGroup(PluginApi* net, const RmaLimits& limits, RmaListen* listen, absl::Span<void* const> handles,
@@ -166,10 +175,6 @@ absl::Status RmaGroup::Start(RmaContexts* contexts, int context, const RmaOperat
   return operation.more_follow ? absl::OkStatus() : sender.Flush();
 }
 
-bool RmaGroup::Inline(const RmaSender& sender, const RmaRegion& from, uint64_t bytes) const {
-  return bytes <= kRmaInlineBytes && !from.on_gpu() && !sender.crowded();
-}
-
 absl::Status RmaGroup::Flush(RmaContexts* contexts, RmaRequest** request) {
   MutexLock lock(mutex_);
   if (failed()) return status_;
@@ -252,7 +257,7 @@ absl::Status RmaGroup::MoveReceivers(bool* moved) {
   for (size_t i = 0; i < receivers_.size();) {
     RmaReceiver& receiver = *receivers_[i];
     const absl::Status status = receiver.Progress(moved);
-    if (IsLost(receiver, status)) {
+    if (receiver.IsLost(status, limits_.hello_timeout_ns)) {
       receiver.Close();
       receivers_.erase(receivers_.begin() + static_cast<std::ptrdiff_t>(i));
       continue;
@@ -261,11 +266,6 @@ absl::Status RmaGroup::MoveReceivers(bool* moved) {
     ++i;
   }
   return absl::OkStatus();
-}
-
-bool RmaGroup::IsLost(const RmaReceiver& receiver, const absl::Status& status) const {
-  if (receiver.greeted()) return false;
-  return !status.ok() || MonotonicNanos() - receiver.since_ns() > limits_.hello_timeout_ns;
 }
 
 absl::Status RmaGroup::Fail(const absl::Status& status, Comm* by, const char* where) {

@@ -22,9 +22,6 @@
 #include "net_socket/rma/group_peers.h"
 #include "net_socket/rma/limits.h"
 #include "net_socket/rma/pending_gets.h"
-#include "net_socket/rma/region_table.h"
-#include "net_socket/rma/request.h"
-#include "net_socket/rma/rma_counts.h"
 #include "net_socket/rma/rma_receiver.h"
 #include "net_socket/rma/rma_sender.h"
 
@@ -62,11 +59,6 @@ class RmaGroup final : public RmaReceiver::Owner {
   void Close();
 
  private:
-  // Tests of unfinished requests look at their own peer only, but for one in so many.
-  static constexpr uint32_t kTestsPerMove = 16;
-  // Connections that may say later who they are.
-  static constexpr size_t kStrangersMax = 4;
-
   const RmaRegionTable& regions() const override TCPX_NO_THREAD_SAFETY_ANALYSIS { return regions_; }
   absl::Status Greeted(RmaReceiver* by, const RmaRecord& hello) override;
   absl::Status Asked(uint32_t rank, const RmaRecord& get) override;
@@ -77,7 +69,6 @@ class RmaGroup final : public RmaReceiver::Owner {
   absl::Status CheckPlace(const RmaContexts& contexts, int context, uint32_t rank) const TCPX_REQUIRES(mutex_);
   absl::Status Start(RmaContexts* contexts, int context, const RmaOperation& operation, RmaRequest** request)
       TCPX_REQUIRES(mutex_);
-  bool Inline(const RmaSender& sender, const RmaRegion& from, uint64_t bytes) const;
   // The first error sticks; `by` is the connection whose peer has to hear of it, null where that knows.
   absl::Status Fail(const absl::Status& status, Comm* by, const char* where = "") TCPX_REQUIRES(mutex_);
   // What NCCL asked for was wrong, and `rank`, which has nothing to do with it, hears of it.
@@ -87,8 +78,6 @@ class RmaGroup final : public RmaReceiver::Owner {
   absl::Status MoveReceivers(bool* moved) TCPX_REQUIRES(mutex_);
   absl::Status MoveFor(const RmaRequest& request) TCPX_REQUIRES(mutex_);
   absl::Status Accept(bool* moved) TCPX_REQUIRES(mutex_);
-  // It has not said who it is, and won't.
-  bool IsLost(const RmaReceiver& receiver, const absl::Status& status) const TCPX_REQUIRES(mutex_);
   bool Quiet() const TCPX_REQUIRES(mutex_);
   void SayBye() TCPX_REQUIRES(mutex_);
   void WarnOfWaiting() const TCPX_REQUIRES(mutex_);

@@ -6,9 +6,9 @@
 
 #include <cstdint>
 
-namespace tcpx {
+#include "net_socket/rma/rma_counts.h"
 
-class RmaCounts;
+namespace tcpx {
 
 struct RmaLimits {
   int64_t linger_ns = 0;         // a group's end, for what is queued

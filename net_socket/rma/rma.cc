@@ -19,8 +19,7 @@ constexpr unsigned kTickMaxUs = 8000;
 
 }  // namespace
 
-Rma::Rma(PluginApi* net, std::function<bool()> offered, std::function<RmaLimits()> limits)
-    : net_(net), offered_(std::move(offered)), limits_(std::move(limits)) {}
+Rma::Rma(PluginApi* net, std::function<std::optional<RmaLimits>()> offer) : net_(net), offer_(std::move(offer)) {}
 
 Rma::~Rma() { EndThread(); }
 
@@ -87,7 +86,9 @@ void Rma::CloseListen(RmaListen* listen) {
 
 absl::StatusOr<RmaGroup*> Rma::Connect(RmaListen* listen, absl::Span<void* const> handles, uint32_t rank) {
   if (listen->listen == nullptr) return absl::FailedPreconditionError("connect: the listen comm has a group");
-  auto group = std::make_unique<RmaGroup>(net_, limits_(), listen, handles, rank);
+  const std::optional<RmaLimits> limits = offer_();
+  if (!limits.has_value()) return absl::FailedPreconditionError("connect: there are no one-sided transfers here");
+  auto group = std::make_unique<RmaGroup>(net_, *limits, listen, handles, rank);
   absl::Status status = Enter(group.get());
   if (status.ok()) status = group->Reach();
   if (status.ok()) return group.release();

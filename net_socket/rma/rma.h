@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <thread>
 
 #include "absl/container/flat_hash_set.h"
@@ -22,8 +23,8 @@ namespace tcpx {
 
 class Rma final : public RmaApi {
  public:
-  // `offered`: whether this process may have groups at all.
-  Rma(PluginApi* net, std::function<bool()> offered, std::function<RmaLimits()> limits);
+  // `offer`: what groups of this process keep to; nothing: it may have none.
+  Rma(PluginApi* net, std::function<std::optional<RmaLimits>()> offer);
   ~Rma() override;
 
   // Leaves groups as they are that NCCL has not closed: its threads may be inside.
@@ -37,7 +38,7 @@ class Rma final : public RmaApi {
   absl::Status Progress(RmaContexts* contexts) override;
   bool HasFailed(RmaContexts* contexts) override;
 
-  bool Offered() override { return offered_(); }
+  bool Offered() override { return offer_().has_value(); }
   absl::StatusOr<RmaListen*> Listen(Context* context, int device, void* handle) override;
   void CloseListen(RmaListen* listen) override;
   absl::StatusOr<RmaGroup*> Connect(RmaListen* listen, absl::Span<void* const> handles, uint32_t rank) override;
@@ -53,8 +54,7 @@ class Rma final : public RmaApi {
   void Run();
 
   PluginApi* const net_;
-  const std::function<bool()> offered_;
-  const std::function<RmaLimits()> limits_;
+  const std::function<std::optional<RmaLimits>()> offer_;
 
   Mutex life_;  // of the thread
   std::thread thread_ TCPX_GUARDED_BY(life_);

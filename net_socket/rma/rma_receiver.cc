@@ -254,4 +254,8 @@ void RmaReceiver::Close() {
   arrivals_.clear();
 }
 
+bool RmaReceiver::IsLost(const absl::Status& status, int64_t timeout_ns) const {
+  return !greeted_ && (!status.ok() || MonotonicNanos() - since_ns_ > timeout_ns);
+}
+
 }  // namespace tcpx

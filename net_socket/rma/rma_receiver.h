@@ -56,8 +56,8 @@ class RmaReceiver {
   bool greeted() const { return greeted_; }
   uint32_t rank() const { return rank_; }
   Comm* comm() const { return comm_; }
-  // When it was accepted.
-  int64_t since_ns() const { return since_ns_; }
+  // After `status` of its progress: it has not said who it is, and won't.
+  bool IsLost(const absl::Status& status, int64_t timeout_ns) const;
   void Forget(uint32_t id) { regions_.Forget(comm_, id); }
   void Close();
 

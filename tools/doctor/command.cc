@@ -66,6 +66,14 @@ absl::Status ParsePlan(const std::vector<std::string>& options, bench::OptionPar
   return absl::OkStatus();
 }
 
+void AskForHosts(bench::OptionParser* parser, Command* command) {
+  parser->Text("--start", &command->start);
+  parser->Text("--remote", &command->remote);
+  parser->Number("--at-once", &command->at_once, 1, 128);
+  command->milliseconds = 200;  // per stream: there are many pairs
+  command->port = 0;            // each host's kernel chooses
+}
+
 }  // namespace
 
 std::string DefaultStart() {
@@ -102,13 +110,7 @@ absl::StatusOr<Command> ParseCommand(const std::vector<std::string>& arguments) 
   if (command.mode == Mode::kBetween || command.mode == Mode::kHosts) {
     parser.Number("--ms", &command.milliseconds, 0, 60000);
   }
-  if (command.mode == Mode::kHosts) {
-    parser.Text("--start", &command.start);
-    parser.Text("--remote", &command.remote);
-    parser.Number("--at-once", &command.at_once, 1, 128);
-    command.milliseconds = 200;  // per stream: there are many pairs
-    command.port = 0;            // each host's kernel chooses
-  }
+  if (command.mode == Mode::kHosts) AskForHosts(&parser, &command);
   const absl::Status status = parser.Parse(*options);
   if (!status.ok()) return status;
   if (command.mode == Mode::kBetween && command.port == 0) return bench::WrongUsage("--port 0 is for listen alone");

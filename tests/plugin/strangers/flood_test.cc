@@ -105,7 +105,7 @@ TEST_F(FloodTest, LanesHealWhileSomebodyAsksForKeys) {
   const auto host = [](Control& peer) {
     Rank rank;
     char handle[kHandleBytesMax] = {};
-    void* const listen = rank.Listen(handle);
+    (void)rank.Listen(handle);
     const Ends ends = rank.ConnectToSelf();
     peer.Send(handle, sizeof(handle));
     peer.Tell('b');
