@@ -95,9 +95,16 @@ bool SpeaksOfSecurity(absl::string_view name) {
   return HasAlmost(name, "ENCRYPT") || HasAlmost(name, "SECRET");
 }
 
+// What Kubernetes sets for each Service of the namespace, and bash for a function that it exports.
+bool IsNobodysSetting(absl::string_view name) {
+  return absl::StrContains(name, "_SERVICE_HOST") || absl::StrContains(name, "_SERVICE_PORT") ||
+         absl::StrContains(name, "_PORT_") || absl::EndsWith(name, "_PORT") || absl::StartsWith(name, "BASH_FUNC_");
+}
+
 // No parameter, and by its name meant as one that protects.
 bool IsMisspeltSecurity(absl::string_view as_written) {
   if (absl::StartsWith(as_written, kTests) || IsOf(Parameters(), as_written)) return false;
+  if (IsNobodysSetting(as_written)) return false;
   const std::string clean = Cleaned(as_written);
   const size_t ours = clean.find(kAnyOfOurs);
   const absl::string_view name = absl::string_view(clean).substr(ours == std::string::npos ? 0 : ours);

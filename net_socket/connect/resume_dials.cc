@@ -109,7 +109,10 @@ class ResumeDials::Dial final {
     if (all_->health_->socket().PeerVanished()) return true;
     const HealthSocket& socket = all_->health_->socket();
     const bool up = (socket.state() == HealthState::kUp && !socket.end().seen) || all_->health_->members().AnyLaneUp();
-    return all_->lanes_.Ask(true, [up](RedialledLanes* lanes) { return lanes->DialRefused(up); });
+    if (!all_->lanes_.Ask(true, [up](RedialledLanes* lanes) { return lanes->DialRefused(up); })) return false;
+    // Not at once: the lane is on the stack.
+    reactor().AddTimerInLoop(0, [health = all_->health_] { health->GoneInLoop(nullptr); });
+    return true;
   }
   void NotRefused() {
     all_->lanes_.With([](RedialledLanes* lanes) { lanes->DialNotRefused(); });

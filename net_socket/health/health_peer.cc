@@ -251,7 +251,7 @@ void HealthPeer::RefusedInLoop(const HealthRedialler* redialler) {
 
 void HealthPeer::GoneInLoop(const HealthRedialler* redialler) {
   const std::shared_ptr<HealthPeer> self = shared_from_this();
-  if (redials_.Dials(redialler)) FailInLoop(absl::OkStatus());
+  if (redialler == nullptr || redials_.Dials(redialler)) FailInLoop(absl::OkStatus());
 }
 
 int64_t HealthPeer::AskInLoop() {

@@ -71,7 +71,7 @@ class HealthPeer final : public Reactor::Handler, public std::enable_shared_from
   bool LetGoInLoop();
   // The peer's process is gone, or no longer knows the redialler's connection.
   void RefusedInLoop(const HealthRedialler* redialler);
-  // The peer's process is gone, with all its connections.
+  // The peer's process is gone, with all its connections. `redialler`: who found that; null: a lane's dial.
   void GoneInLoop(const HealthRedialler* redialler);
   void CloseInLoop();
 

@@ -29,8 +29,9 @@ bool Rma::Unused() {
 }
 
 void Rma::EndThread() {
-  ends_ = true;
   MutexLock life(life_);
+  over_ = true;
+  ends_ = true;
   if (thread_.joinable()) thread_.join();
 }
 
@@ -51,6 +52,7 @@ absl::Status Rma::Enter(RmaGroup* group) {
     groups_.insert(group);
   }
   if (thread_.joinable()) return absl::OkStatus();
+  if (over_) return absl::FailedPreconditionError("the library is being unloaded");
   ends_ = false;
   auto thread = StartThread("the thread of one-sided transfers", [this] { Run(); });
   if (!thread.ok()) return thread.status();

@@ -185,8 +185,8 @@ again() {
 # The bulk lane is reset while nothing is to be sent, and no new connection gets through: what is sent then is an error.
 idle() {
   local name="idle ${*: -1}"
-  start "$name" "a b" TCPX_HEAL=1 TCPX_LANES=2 TCPX_STEER=0 TCPX_PEER_TIMEOUT=6 0:RING_HUSH=send 1:RING_HUSH=send \
-    "$@" || return 0
+  start "$name" "a b" TCPX_HEAL=1 TCPX_LANES=2 TCPX_STEER=0 TCPX_PEER_TIMEOUT=6 RING_CHAIN=1 0:RING_HUSH=send \
+    1:RING_HUSH=send "$@" || return 0
   touch "$scratch/$name/hush"
   await nothing_moves "$name" || fail "$name: something is under way for ever"
   flow=$(netns_sent a dst 10.2.0.0/16 | awk 'NR == 1 { print $2, $3 }')

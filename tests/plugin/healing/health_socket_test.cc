@@ -1,8 +1,10 @@
 // The health socket dies, again and again, at either end: no connection fails for it, and what is told by it arrives
 // all the same.
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,6 +26,17 @@ int Returns() {
   }));
 }
 
+// Of both ends of the health socket, while it is connected: what the kernel names each socket by.
+std::set<uint64_t> Cookies() {
+  std::set<uint64_t> cookies;
+  for (const LaneEnd& end : FindHealthEnds()) {
+    uint64_t cookie = 0;
+    socklen_t length = sizeof(cookie);
+    if (getsockopt(end.fd, SOL_SOCKET, SO_COOKIE, &cookie, &length) == 0) cookies.insert(cookie);
+  }
+  return cookies;
+}
+
 class HealthSocketTest : public RulesTest {
  protected:
   Mode Settings() const override {
@@ -36,13 +49,17 @@ class HealthSocketTest : public RulesTest {
     return settings;
   }
 
-  // Both ends of the socket's death have been seen, and there is another one.
-  void KillAndAwait(int* returns) {
-    SocketKiller killer(TestSeed() + static_cast<uint64_t>(*returns), true);
+  // Kills the health socket, and waits until there is another one.
+  void KillAndAwait(int nth) {
+    const std::set<uint64_t> before = Cookies();
+    SocketKiller killer(TestSeed() + static_cast<uint64_t>(nth), true);
     Deadline deadline;
-    while (!killer.KillOne()) ASSERT_TRUE(deadline.Yield());
-    while (Returns() < *returns + 2) ASSERT_TRUE(deadline.Yield()) << LogText();
-    *returns = Returns();
+    while (!killer.KillOne()) ASSERT_TRUE(deadline.Yield()) << LogText();
+    const auto both_are_new = [&before] {
+      const std::set<uint64_t> now = Cookies();
+      return now.size() == 2 && std::none_of(now.begin(), now.end(), [&](uint64_t one) { return before.count(one); });
+    };
+    while (!both_are_new()) ASSERT_TRUE(deadline.Yield()) << LogText();
   }
 
   void Exchange(const Ends& pair) {
@@ -69,8 +86,7 @@ TEST_P(HealthSocketTest, TrafficGoesOn) {
 TEST_P(HealthSocketTest, AnIdleConnectionStands) {
   Ends pair;
   MakePair(&pair);
-  int returns = 0;
-  for (int i = 0; i < 5; ++i) ASSERT_NO_FATAL_FAILURE(KillAndAwait(&returns));
+  for (int i = 0; i < 5; ++i) ASSERT_NO_FATAL_FAILURE(KillAndAwait(i));
   Exchange(pair);
   EXPECT_TRUE(LogLines(NCCL_LOG_WARN).empty()) << LogText();
 }

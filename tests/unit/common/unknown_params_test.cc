@@ -126,7 +126,8 @@ TEST(UnknownParamsTest, OneThatWasMeantToProtectIsFound) {
   }
   for (const char* name :
        {"TCPX_ENCRYPT", "TCPX_ENGIEN", "TCPX_S", "TCPX_TEST_SECRET", "ENCRYPT", "NCCL_ENCRYPT", "GCP_SECRET_FILE",
-        "GCP_ENCRYPT", "MY_SECRET_FILE", "NCCL_TCPX_TX_BINDINGS", "TCPX_TLSX", "EXPORT_SECRET"}) {
+        "GCP_ENCRYPT", "MY_SECRET_FILE", "NCCL_TCPX_TX_BINDINGS", "TCPX_TLSX", "EXPORT_SECRET", "TCPX_TLS_SERVICE_HOST",
+        "MY_TCPX_ENCRYPTED_PORT_80_TCP_ADDR", "BASH_FUNC_tcpx_encrypt%%"}) {
     EXPECT_EQ(misspelt(absl::StrCat(name, "=1")), "") << name;
   }
   EXPECT_EQ(MisspeltSecurity(nullptr), "");
