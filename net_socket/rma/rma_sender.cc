@@ -216,9 +216,8 @@ size_t RmaSender::waiting() const {
 }
 
 bool RmaSender::Answers(uint32_t id) const {
-  return std::any_of(sent_.begin(), sent_.end(), [id](const Sent& one) {
-    return one.bytes == nullptr && one.rma == nullptr && one.region == id;
-  });
+  return std::any_of(sent_.begin(), sent_.end(),
+                     [id](const Sent& one) { return one.bytes == nullptr && one.rma == nullptr && one.region == id; });
 }
 
 bool RmaSender::AwaitAnswers(uint32_t id, int64_t patience_ns) {
