@@ -123,7 +123,7 @@ void RmaGroup::Deregister(RmaHandle handle) {
   if (region == nullptr) return;
   const uint32_t id = region->id;
   for (RmaSender& sender : senders_) {
-    const absl::Status lost = sender.Forget(id);
+    const absl::Status lost = sender.Forget(id, failed() ? 0 : limits_.linger_ns);
     if (!lost.ok()) Fail(lost, sender.comm(), ", here").IgnoreError();
   }
   for (auto& receiver : receivers_) receiver->Forget(id);

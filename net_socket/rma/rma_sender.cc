@@ -1,12 +1,18 @@
 #include "net_socket/rma/rma_sender.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <utility>
+
+#include "common/clock.h"
 
 namespace tcpx {
 namespace {
 
 // More buffers or batches are freed.
 constexpr size_t kSpares = 4;
+constexpr unsigned kNapUs = 50;
 
 }  // namespace
 
@@ -136,7 +142,7 @@ absl::Status RmaSender::SendBatch(Batch* batch, bool* room) {
   for (RmaRequest* one : batch->requests) RmaRequests::Finish(one);
   batch->requests.clear();
   batch->handed_over = true;
-  if (request != nullptr) sent_.push_back({request, std::move(batch->bytes), nullptr});
+  if (request != nullptr) sent_.push_back({request, std::move(batch->bytes)});
   return absl::OkStatus();
 }
 
@@ -164,7 +170,7 @@ absl::Status RmaSender::SendFollowing(Batch* batch, bool* room) {
     if (request == nullptr) {
       RmaRequests::Finish(next.request);
     } else {
-      sent_.push_back({request, nullptr, next.request});
+      sent_.push_back({request, nullptr, next.request, next.region.id});
     }
   }
   return absl::OkStatus();
@@ -209,8 +215,26 @@ size_t RmaSender::waiting() const {
   return count;
 }
 
-absl::Status RmaSender::Forget(uint32_t id) {
+bool RmaSender::Answers(uint32_t id) const {
+  return std::any_of(sent_.begin(), sent_.end(),
+                     [id](const Sent& one) { return one.bytes == nullptr && one.rma == nullptr && one.region == id; });
+}
+
+bool RmaSender::AwaitAnswers(uint32_t id, int64_t patience_ns) {
+  const int64_t until_ns = MonotonicNanos() + patience_ns;
+  bool moved = false;
+  for (bool first = true; up() && Answers(id); first = false) {
+    if (MonotonicNanos() >= until_ns) return false;
+    if (!first) usleep(kNapUs);
+    if (!AskSent(&moved).ok()) return true;
+  }
+  return true;
+}
+
+// NCCL deregisters once the peer says that it has what it got, which may be before the connection says so.
+absl::Status RmaSender::Forget(uint32_t id, int64_t patience_ns) {
   absl::Status lost;
+  if (!AwaitAnswers(id, patience_ns)) lost = absl::UnavailableError("memory was deregistered before a get had it");
   for (const Batch& batch : batches_) {
     for (size_t i = batch.followed; i < batch.following.size(); ++i) {
       // The peer waits for it, and would wait for ever.

@@ -3,7 +3,7 @@
 // Purpose: the first operation goes at once; those that come before the caller's next test or progress share a message
 //          with each other. Takes all that is added: what the connection has no room for waits here.
 //
-// Threads: under the group's mutex.
+// Threads: under the group's mutex. Forget waits for a bounded time.
 // States:  unused -> dialling -> up -> closed.
 // Units:   bytes.
 // Errors:  as PluginApi's Connect, Send and Test.
@@ -58,8 +58,10 @@ class RmaSender {
   // The last record. From now on it is no error where the peer has closed, and what waits for it is dropped.
   // `orderly`: no window was open.
   void SayBye(bool orderly);
-  // `id`'s memory is used no more. An error: something waited for it, and is lost.
-  absl::Status Forget(uint32_t id);
+  // `id`'s memory is used no more. The peer may have the answers to its gets before this side knows: waits for them as
+  // long as `patience_ns`. An error: something that waits for that memory, or such an answer, is lost. A put that was
+  // sent and that nobody tested done resets the connection.
+  absl::Status Forget(uint32_t id, int64_t patience_ns);
   void Close();
 
  private:
@@ -89,7 +91,8 @@ class RmaSender {
   struct Sent {
     Request* request;
     std::unique_ptr<char[]> bytes;  // of a batch
-    RmaRequest* rma = nullptr;      // of what followed one
+    RmaRequest* rma = nullptr;      // of what followed one; null: it answers a get
+    uint32_t region = 0;            // of what followed one
   };
 
   absl::Status Dial(bool* moved);
@@ -99,6 +102,10 @@ class RmaSender {
   absl::Status SendBatch(Batch* batch, bool* room);
   absl::Status SendFollowing(Batch* batch, bool* room);
   absl::Status AskSent(bool* moved);
+  // The kernel or the peer may still need `id`'s memory for a get.
+  bool Answers(uint32_t id) const;
+  // False: `patience_ns` was too short. A connection that has failed is not waited for: Progress reports it.
+  bool AwaitAnswers(uint32_t id, int64_t patience_ns);
   // It is taken away when done.
   absl::Status Ask(size_t index, bool* done);
   Batch* OpenBatch(size_t space);

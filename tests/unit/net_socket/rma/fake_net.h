@@ -34,6 +34,7 @@ class FakeNet final : public FakePlugin {
   // What a test sets.
   bool dials = true;
   int busy = 0;            // so many sends find no room
+  int unfinished = 0;      // so many tests find that what was sent is not done
   bool peer_gone = false;  // the peer has closed its end
   std::set<const Comm*> broken;
   std::vector<Comm*> incoming;  // what Accept gives out, the first first
@@ -79,7 +80,8 @@ class FakeNet final : public FakePlugin {
     return absl::OkStatus();
   }
   absl::Status Test(Request* asked, bool* is_done, int* sizes) override {
-    *is_done = asked == &sent_request_;
+    *is_done = asked == &sent_request_ && unfinished == 0;
+    if (asked == &sent_request_ && unfinished > 0) --unfinished;
     for (const auto& one : posts) {
       if (&one->request != asked) continue;
       *is_done = one->bytes >= 0;

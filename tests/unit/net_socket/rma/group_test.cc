@@ -54,6 +54,15 @@ class RmaGroupTest : public testing::Test {
     ASSERT_TRUE(group_->Progress().ok());
     ASSERT_TRUE(group_->Progress().ok());
   }
+  // The peer asks for the first `bytes` of the window.
+  void Get(const Comm* comm, uint64_t bytes) {
+    RmaRecord get;
+    get.kind = RmaKind::kGet;
+    get.region = static_cast<uint32_t>(window_ - 1);
+    get.bytes = bytes;
+    net_.DeliverTo(comm, RecordBytes(get));
+    ASSERT_TRUE(group_->Progress().ok());
+  }
   void Bye(const Comm* comm, bool orderly) {
     RmaRecord bye;
     bye.kind = RmaKind::kBye;
@@ -87,6 +96,23 @@ TEST_F(RmaGroupTest, MemoryOfAGetThatGoesEndsTheGroup) {
 TEST_F(RmaGroupTest, MemoryThatGoesBeforeAPutHasLeftEndsTheGroup) {
   net_.dials = false;
   ASSERT_TRUE(Post(Put(1, sizeof(memory_))).ok());
+  group_->Deregister(window_);
+  EXPECT_TRUE(group_->failed());
+}
+
+TEST_F(RmaGroupTest, MemoryMayGoOnceThePeerHasWhatItGot) {
+  Greet(&first_, 1);
+  net_.unfinished = 10;
+  Get(&first_, sizeof(memory_));
+  group_->Deregister(window_);
+  EXPECT_EQ(net_.unfinished, 0);
+  EXPECT_TRUE(group_->Progress().ok());
+}
+
+TEST_F(RmaGroupTest, MemoryThatGoesBeforeAPeerHasWhatItGotEndsTheGroupAfterTheLinger) {
+  Greet(&first_, 1);
+  net_.unfinished = 1 << 30;
+  Get(&first_, sizeof(memory_));
   group_->Deregister(window_);
   EXPECT_TRUE(group_->failed());
 }

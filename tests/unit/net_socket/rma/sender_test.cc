@@ -11,6 +11,9 @@ namespace {
 
 using Kinds = std::vector<RmaKind>;
 
+constexpr int64_t kPatienceNs = 60'000'000'000;
+constexpr int kNever = 1 << 30;
+
 RmaRecord Hello() {
   RmaRecord hello;
   hello.kind = RmaKind::kHello;
@@ -34,6 +37,13 @@ class RmaSenderTest : public testing::Test {
     put.bytes = sizeof(memory_);
     put.follows = true;
     sender_.Add(put, memory_, &region_, request);
+  }
+  void LongAnswer() {
+    RmaRecord answer;
+    answer.kind = RmaKind::kGotten;
+    answer.bytes = sizeof(memory_);
+    answer.follows = true;
+    sender_.Add(answer, memory_, &region_, nullptr);
   }
 
   FakeNet net_;
@@ -83,8 +93,8 @@ TEST_F(RmaSenderTest, MemoryThatGoesWhileItWaitsIsAnErrorAlsoBeforeTheConnection
   RmaRequest request;
   LongPut(&request);
   ASSERT_TRUE(Progress().ok());
-  EXPECT_TRUE(sender_.Forget(4).ok());
-  EXPECT_FALSE(sender_.Forget(5).ok());
+  EXPECT_TRUE(sender_.Forget(4, kPatienceNs).ok());
+  EXPECT_FALSE(sender_.Forget(5, kPatienceNs).ok());
 }
 
 TEST_F(RmaSenderTest, WhatHasLeftItForgets) {
@@ -92,7 +102,33 @@ TEST_F(RmaSenderTest, WhatHasLeftItForgets) {
   LongPut(&request);
   ASSERT_TRUE(Progress().ok());
   ASSERT_EQ(net_.sent.size(), 2u);
-  EXPECT_TRUE(sender_.Forget(5).ok());
+  EXPECT_TRUE(sender_.Forget(5, kPatienceNs).ok());
+}
+
+TEST_F(RmaSenderTest, AnAnswerThatThePeerHasIsAskedForBeforeItsMemoryGoes) {
+  LongAnswer();
+  net_.unfinished = 10;
+  ASSERT_TRUE(Progress().ok());
+  EXPECT_TRUE(sender_.Forget(4, kPatienceNs).ok());
+  ASSERT_GT(net_.unfinished, 0) << "it waits for what is of other memory";
+  EXPECT_TRUE(sender_.Forget(5, kPatienceNs).ok());
+  EXPECT_EQ(net_.unfinished, 0);
+}
+
+TEST_F(RmaSenderTest, AnAnswerThatThePeerDoesNotTakeIsLost) {
+  LongAnswer();
+  net_.unfinished = kNever;
+  ASSERT_TRUE(Progress().ok());
+  EXPECT_FALSE(sender_.Forget(5, 1'000'000).ok());
+}
+
+TEST_F(RmaSenderTest, MemoryOfAPutThatIsWaitedForGoesAtOnce) {
+  RmaRequest request;
+  LongPut(&request);
+  net_.unfinished = kNever;
+  ASSERT_TRUE(Progress().ok());
+  EXPECT_TRUE(sender_.Forget(5, kPatienceNs).ok());
+  EXPECT_FALSE(sender_.idle());
 }
 
 TEST_F(RmaSenderTest, NoticesWhileIdleThatItsConnectionFailed) {
