@@ -286,8 +286,9 @@ absl::Status RmaGroup::Fail(const absl::Status& status, Comm* by, const char* wh
 
 // Any connection tells its peer, and takes the communicator's others with it, where TCPX_SPREAD_ERRORS lets it.
 void RmaGroup::TellPeers(const absl::Status& told, Comm* by) {
+  const bool spreads = limits_.spread_errors && !net_->HasFailed(by);  // One that failed before may have told nobody.
   net_->Fail(by, told);
-  if (limits_.spread_errors) return;
+  if (spreads) return;
   for (auto& receiver : receivers_) {
     if (receiver->comm() != nullptr && receiver->comm() != by) net_->Fail(receiver->comm(), told);
   }
@@ -380,10 +381,8 @@ void RmaGroup::Close() {
     MutexLock lock(mutex_);
     bool moved = false;
     (void)Move(&moved);
-    if (first) {
-      SayBye();
-      (void)Move(&moved);
-    }
+    SayBye();  // Those that still dialled may be up now.
+    if (first) (void)Move(&moved);
     if (!failed() && !Quiet()) {
       if (MonotonicNanos() - began_ns < ending_.left_ns) continue;
       WarnOfWaiting();
