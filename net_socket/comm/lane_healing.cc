@@ -57,7 +57,7 @@ void LaneHealing::NoteLoss(int lane, Arbiter::Loss how) {
   LaneTcpInfo info;
   const bool read = ReadLaneTcpInfo(setup_->lane_fd(lane), &info);
   Judge([&](Arbiter* arbiter) {
-    if (read) arbiter->Acked(lane, info.bytes_acked, MonotonicNanos());
+    if (read) arbiter->Acked(lane, info, MonotonicNanos());
     arbiter->Lost(lane, how);
   });
 }

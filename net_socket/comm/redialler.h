@@ -54,10 +54,10 @@ class RedialledLanes {
   virtual void LeavesPath(int lane, const absl::Status& why) = 0;
   // True exactly when no lane has been up for too long.
   virtual bool LanesOverdue() = 0;
-  // When the lane may be dialled, from now on; it will be.
-  virtual int64_t DialAtNs(int lane) = 0;
-  // The same of one that goes on, or goes by another path too, whichever lane's it is.
-  virtual int64_t RedialAtNs() = 0;
+  // 0: the lane may be dialled now, and is. Else when to ask again.
+  virtual int64_t TakeFirstDial(int lane) = 0;
+  // The same of a dial that follows. `first`: the first by another path.
+  virtual int64_t TakeDialTurn(int lane, bool first) = 0;
   // A dial was refused. `up`: a socket of the peer's process is up. True: that process is gone.
   virtual bool DialRefused(bool up) = 0;
   // A dial has come to something else.

@@ -23,12 +23,12 @@ void SenderHealing::LaneGone(const absl::Status& status, int lane) {
   parts_.failure->FailFound(status, lane);
 }
 
-int64_t SenderHealing::DialAtNs(int lane) {
-  return parts_.healing->Judge([lane](Arbiter* arbiter) { return arbiter->DialAtNs(lane, MonotonicNanos()); });
+int64_t SenderHealing::TakeFirstDial(int lane) {
+  return parts_.healing->Judge([lane](Arbiter* arbiter) { return arbiter->TakeFirstDial(lane, MonotonicNanos()); });
 }
 
-int64_t SenderHealing::RedialAtNs() {
-  return parts_.healing->Judge([](Arbiter* arbiter) { return arbiter->RedialAtNs(MonotonicNanos()); });
+int64_t SenderHealing::TakeDialTurn(int lane, bool first) {
+  return parts_.healing->Judge([=](Arbiter* arbiter) { return arbiter->TakeDialTurn(lane, first, MonotonicNanos()); });
 }
 
 bool SenderHealing::DialRefused(bool up) {

@@ -35,8 +35,8 @@ class SenderHealing final : public RedialledLanes {
   bool LetsGo(int lane, LetGoWhy why, uint32_t* records_taken) override;
   void LeavesPath(int lane, const absl::Status& why) override;
   bool LanesOverdue() override { return parts_.healing->Overdue(); }
-  int64_t DialAtNs(int lane) override;
-  int64_t RedialAtNs() override;
+  int64_t TakeFirstDial(int lane) override;
+  int64_t TakeDialTurn(int lane, bool first) override;
   bool DialRefused(bool up) override;
   void DialNotRefused() override;
   void LaneRefused(int lane) override { parts_.lanes->rates().Refused(lane - 1); }

@@ -55,7 +55,10 @@ void DialLane::DialInLoop() {
 }
 
 void DialLane::DialAt(int64_t at_ns) {
-  timer_ = reactor().AddTimerInLoop(at_ns, [this] { DialInLoop(); });
+  timer_ = reactor().AddTimerInLoop(at_ns, [this] {
+    const int64_t again_ns = owner_->TakeDialTurn();
+    again_ns == 0 ? DialInLoop() : DialAt(again_ns);
+  });
 }
 
 void DialLane::TryWay() {
@@ -254,9 +257,10 @@ void DialLane::Retry(absl::Status why) {
   if (attempts_ >= tuning::kTriesOfOwnPath && Detour(why)) return;
   turned_ = false;
   int64_t pause_ns = attempts_ * options().retry_sleep_ns;
-  if (!dialling_->tries_on) return DialAt(MonotonicNanos() + pause_ns);
-  pause_ns = std::min(tuning::kPauseMinNs + pause_ns - options().retry_sleep_ns, tuning::kPauseMaxNs);
-  timer_ = reactor().AddTimerInLoop(MonotonicNanos() + pause_ns, [this] { DialAt(owner_->RedialAtNs()); });
+  if (dialling_->tries_on) {
+    pause_ns = std::min(tuning::kPauseMinNs + pause_ns - options().retry_sleep_ns, tuning::kPauseMaxNs);
+  }
+  DialAt(MonotonicNanos() + pause_ns);
 }
 
 bool DialLane::Detour(const absl::Status& why) {

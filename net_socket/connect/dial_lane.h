@@ -92,8 +92,8 @@ class DialLane final : public Reactor::Handler {
     virtual bool RefusalIsFinal() = 0;
     // A connect has failed otherwise than by a refusal, or for want of a route.
     virtual void NotRefused() = 0;
-    // When a lane that is dialled until its owner ends that may be dialled once more, from now on; it will be.
-    virtual int64_t RedialAtNs() = 0;
+    // 0: the lane may be dialled once more, now, and is. Else when to ask again.
+    virtual int64_t TakeDialTurn() = 0;
   };
 
   // In place of a lane's index: the health socket.
@@ -103,14 +103,14 @@ class DialLane final : public Reactor::Handler {
       : dialling_(dialling), owner_(owner), index_(index), ways_(dialling->runtime) {}
   ~DialLane() override { Drop(); }
 
-  // By a path that was planned just now; not before `at_ns`.
-  void DialInLoop(const LanePath& path, int64_t at_ns = 0) {
+  // By a path that was planned just now.
+  void DialInLoop(const LanePath& path) {
     path_ = path;
     turned_ = false;
     attempts_ = 0;
     detoured_ = false;
     ways_.Forget();
-    at_ns == 0 ? DialInLoop() : DialAt(at_ns);
+    DialInLoop();
   }
   // Again from the beginning, by the path that it has.
   void DialInLoop();
@@ -136,6 +136,7 @@ class DialLane final : public Reactor::Handler {
   // The only one who writes step_.
   void MoveTo(DialStep to);
   void TryWay();
+  // From then on, once it has its turn.
   void DialAt(int64_t at_ns);
   // The way at hand finds no peer: the next one, or the end of the attempt.
   void NextWay(const absl::Status& why);

@@ -39,7 +39,7 @@ class Dialler::Dial final : public DialLane::Owner, private HealthWaiters::Waite
   void Complete(Hello*) override {}
   bool RefusalIsFinal() override { return false; }
   void NotRefused() override {}
-  int64_t RedialAtNs() override { return MonotonicNanos(); }
+  int64_t TakeDialTurn() override { return 0; }
   void DialHealthInLoop() override;
   void HealthUpInLoop() override;
   void FinishIfComplete();

@@ -32,8 +32,13 @@ void HealthDial::DialInLoop(std::shared_ptr<HealthPeer> health) {
   beside_ = false;
   gone_ = false;
   lane_ = std::make_unique<DialLane>(&dialling_, static_cast<DialLane::Owner*>(this), DialLane::kHealth);
-  const int64_t at_ns = health_->redials_in_loop().arbiter().DialAtNs(0, MonotonicNanos());
-  timer_ = dialling_.runtime->reactor.AddTimerInLoop(at_ns, [this] { lane_->DialInLoop(paths_[0]); });
+  timer_ = dialling_.runtime->reactor.AddTimerInLoop(0, [this] { AwaitFirstDial(); });
+}
+
+void HealthDial::AwaitFirstDial() {
+  const int64_t at_ns = health_->redials_in_loop().arbiter().TakeFirstDial(0, MonotonicNanos());
+  if (at_ns == 0) return lane_->DialInLoop(paths_[0]);
+  timer_ = dialling_.runtime->reactor.AddTimerInLoop(at_ns, [this] { AwaitFirstDial(); });
 }
 
 void HealthDial::HaltInLoop() {
@@ -62,7 +67,9 @@ bool HealthDial::RefusalIsFinal() {
                                                       MonotonicNanos());
 }
 
-int64_t HealthDial::RedialAtNs() { return health_->redials_in_loop().arbiter().RedialAtNs(MonotonicNanos()); }
+int64_t HealthDial::TakeDialTurn() {
+  return health_->redials_in_loop().arbiter().TakeDialTurn(0, false, MonotonicNanos());
+}
 
 void HealthDial::Soon(std::function<void(HealthPeer* health)> function) {
   dialling_.runtime->reactor.CancelTimerInLoop(timer_);

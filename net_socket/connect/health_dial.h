@@ -44,7 +44,8 @@ class HealthDial final : public HealthRedialler,
   // A device on the path that resets flows refuses, too.
   bool RefusalIsFinal() override;
   void NotRefused() override { health_->redials_in_loop().arbiter().NotRefused(); }
-  int64_t RedialAtNs() override;
+  int64_t TakeDialTurn() override;
+  void AwaitFirstDial();
   bool Connected() override;
   void Complete(Hello*) override {}
   // Not at once: the lane is on the stack.

@@ -25,10 +25,7 @@ class ResumeDials::Dial final {
   void StartInLoop() {
     BoundInLoop(why_ == Why::kOpens ? tuning::kOpenNs : all_->dialling_.runtime->options.reconnect_timeout_ns);
     // After this call also when at once: a dial that fails ends this, and the connection's link may be held here.
-    next_ = reactor().AddTimerInLoop(0, [this] {
-      const auto at_ns = [this](RedialledLanes* lanes) { return lanes->DialAtNs(index_); };
-      next_ = reactor().AddTimerInLoop(all_->lanes_.Ask(MonotonicNanos(), at_ns), [this] { RaceInLoop(); });
-    });
+    next_ = reactor().AddTimerInLoop(0, [this] { AwaitFirstDial(); });
   }
   // From the beginning: the interfaces are not what they were.
   void AnewInLoop() {
@@ -42,10 +39,9 @@ class ResumeDials::Dial final {
   // One path.
   class Runner final : public DialLane::Owner {
    public:
-    Runner(Dial* dial, const LanePath& path, int64_t at_ns = 0)
-        : dial_(dial), lane_(&dial->all_->dialling_, this, dial->index_) {
+    Runner(Dial* dial, const LanePath& path) : dial_(dial), lane_(&dial->all_->dialling_, this, dial->index_) {
       if (dial->why_ != Why::kOpens) dial->all_->dialled_.fetch_add(1, std::memory_order_relaxed);
-      lane_.DialInLoop(path, at_ns);
+      lane_.DialInLoop(path);
     }
 
     void Halt() { lane_.Halt(); }
@@ -55,7 +51,7 @@ class ResumeDials::Dial final {
     const LanePath* OtherPath(const DialLane&) override { return nullptr; }
     bool RefusalIsFinal() override { return dial_->RefusalIsFinal(); }
     void NotRefused() override { dial_->NotRefused(); }
-    int64_t RedialAtNs() override { return dial_->RedialAtNs(); }
+    int64_t TakeDialTurn() override { return dial_->TakeDialTurn(false); }
     bool Connected() override { return dial_->Found(this, lane_.path()); }
     void Complete(Hello* hello) override {
       hello->kind = HelloKind::kResume;
@@ -77,6 +73,13 @@ class ResumeDials::Dial final {
     return why_ == Why::kReturns ? all_->paths_.own(index_) : all_->paths_.at(index_);
   }
 
+  void AwaitFirstDial() {
+    const auto take = [this](RedialledLanes* lanes) { return lanes->TakeFirstDial(index_); };
+    const int64_t at_ns = all_->lanes_.Ask(int64_t{0}, take);
+    if (at_ns == 0) return RaceInLoop();
+    next_ = reactor().AddTimerInLoop(at_ns, [this] { AwaitFirstDial(); });
+  }
+
   void RaceInLoop() {
     first_.reset();
     second_.reset();
@@ -85,7 +88,7 @@ class ResumeDials::Dial final {
     const bool serves = all_->Serves(path);
     if (serves || all_->OtherPath(index_, path, 0) == nullptr) first_ = std::make_unique<Runner>(this, path);
     if (over_) return;
-    if (!returns()) return OtherAfter(serves ? tuning::kAloneNs : 0);
+    if (!returns()) return OtherAt(MonotonicNanos() + (serves ? tuning::kAloneNs : 0));
     turn_timer_ = reactor().AddTimerInLoop(MonotonicNanos() + tuning::kReturnNs, [this] {
       if (!let_go_) EndSoon();
     });
@@ -93,13 +96,15 @@ class ResumeDials::Dial final {
 
   // Dials in addition to the first: an interface here, or at the peer, may be out. Every other time, or if there is no
   // other path, it uses the same path: a network that spreads flows by their ports may drop the first flow, or its SYN
-  // was lost, which is sent again only after a second.
-  void OtherAfter(int64_t after_ns) {
-    turn_timer_ = reactor().RepeatInLoop(after_ns, [this] {
+  // was lost, which is sent again only after a second. While this waits for its turn, the one before goes on.
+  void OtherAt(int64_t at_ns) {
+    turn_timer_ = reactor().AddTimerInLoop(at_ns, [this] {
+      const int64_t again_ns = TakeDialTurn(turn_ == 0);
+      if (again_ns != 0) return OtherAt(again_ns);
       const LanePath* const other = turn_ % 2 == 0 ? all_->OtherPath(index_, FirstPath(), turn_ / 2) : nullptr;
       ++turn_;
-      second_ = std::make_unique<Runner>(this, other == nullptr ? FirstPath() : *other, RedialAtNs());
-      return tuning::kTurnNs;
+      OtherAt(MonotonicNanos() + tuning::kTurnNs);
+      second_ = std::make_unique<Runner>(this, other == nullptr ? FirstPath() : *other);
     });
   }
 
@@ -118,8 +123,9 @@ class ResumeDials::Dial final {
     all_->lanes_.With([](RedialledLanes* lanes) { lanes->DialNotRefused(); });
   }
 
-  int64_t RedialAtNs() {
-    return all_->lanes_.Ask(MonotonicNanos(), [](RedialledLanes* lanes) { return lanes->RedialAtNs(); });
+  int64_t TakeDialTurn(bool first) {
+    const auto take = [&](RedialledLanes* lanes) { return lanes->TakeDialTurn(index_, first); };
+    return all_->lanes_.Ask(int64_t{0}, take);
   }
 
   // The first that gets here goes on alone, for as long as it gets on.

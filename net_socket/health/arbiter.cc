@@ -36,9 +36,11 @@ void Arbiter::See(Lane* lane, int64_t now_ns) {
   lane->seen_ns = now_ns;
 }
 
-void Arbiter::Acked(int lane, uint64_t bytes, int64_t now_ns) {
+void Arbiter::Acked(int lane, const LaneTcpInfo& info, int64_t now_ns) {
   Lane& one = at(lane);
+  const uint64_t bytes = info.bytes_acked;
   if (std::exchange(one.acked, bytes).value_or(bytes) != bytes) Progress(&one, now_ns);
+  if (info.held_bytes == 0) one.stuck_ns = 0;
 }
 
 void Arbiter::Lost(int lane, Loss how) {
@@ -98,7 +100,7 @@ Arbiter::Finding Arbiter::Look(int lane, const LaneTcpInfo& info, int64_t now_ns
   // A window that is shut, and whose probes are answered, is as good: the peer is the one who waits.
   const bool peer_waits =
       info.established && info.window_closed() && info.heard_ms() * kMillisecond < silence_ns_ / tuning::kHeardParts;
-  Acked(lane, info.bytes_acked, now_ns);
+  Acked(lane, info, now_ns);
   if (one.looked && peer_waits) Progress(&one, now_ns);
   one.looked = true;
   one.idle_looks = 0;
@@ -129,21 +131,26 @@ Arbiter::Probing Arbiter::Probes(int lane, const LaneTcpInfo& info) {
   return shut ? Probing::kOften : Probing::kFreely;
 }
 
-int64_t Arbiter::DialAtNs(int lane, int64_t now_ns) {
+// Its own pause comes before its turn: meanwhile others have theirs.
+int64_t Arbiter::TakeFirstDial(int lane, int64_t now_ns) {
   Lane& one = at(lane);
-  int64_t at_ns = now_ns;
   if (one.dialled_ns != 0) {
     const int64_t pause_ns = tuning::kBetweenDialsNs << std::min(one.still, tuning::kDoublingsMax);
-    at_ns = std::max(at_ns, one.dialled_ns + std::min(pause_ns, tuning::kBetweenDialsMaxNs));
+    const int64_t at_ns = one.dialled_ns + std::min(pause_ns, tuning::kBetweenDialsMaxNs);
+    if (now_ns < at_ns) return at_ns;
   }
-  if (one.still > 0) at_ns = RedialAtNs(at_ns);
-  one.dialled_ns = at_ns;
+  const int64_t at_ns = TakeDialTurn(lane, true, now_ns);
+  if (at_ns == 0) one.dialled_ns = now_ns;
   return at_ns;
 }
 
-int64_t Arbiter::RedialAtNs(int64_t now_ns) {
-  vain_dial_ns_ = std::max(now_ns, vain_dial_ns_ + tuning::kVainDialsNs);
-  return vain_dial_ns_;
+// All who wait ask again at the same time, in the order in which they asked before: timers keep it.
+int64_t Arbiter::TakeDialTurn(int lane, bool first, int64_t now_ns) {
+  if (first && at(lane).still == 0) return 0;
+  const int64_t at_ns = turn_ns_ + tuning::kVainDialsNs;
+  if (now_ns < at_ns) return at_ns;
+  turn_ns_ = now_ns;
+  return 0;
 }
 
 bool Arbiter::Refused(bool up, bool in_order, int64_t now_ns) {

@@ -57,8 +57,8 @@ class Arbiter {
 
   // The lane has lost its socket.
   void Lost(int lane, Loss how);
-  // Before that: how much was acknowledged on it.
-  void Acked(int lane, uint64_t bytes, int64_t now_ns);
+  // Before that: how much was acknowledged on it, and what it holds. One that holds nothing has no work.
+  void Acked(int lane, const LaneTcpInfo& info, int64_t now_ns);
   // What is known of a stream when its lane gets a socket.
   struct Stream {
     uint64_t position = 0;                         // of what has been taken of it
@@ -91,10 +91,10 @@ class Arbiter {
   // Another socket was asked for, or has taken over, because of silence.
   void Moved(int lane, int64_t now_ns) { at(lane).silence.Moved(now_ns); }
 
-  // When the lane may be dialled, from now on; it will be.
-  int64_t DialAtNs(int lane, int64_t now_ns);
-  // The same of any lane whose dial has come to nothing, or goes by another path too.
-  int64_t RedialAtNs(int64_t now_ns);
+  // 0: the lane, which was lost, may be dialled now, and is. Else when to ask again: nothing is kept for who asks.
+  int64_t TakeFirstDial(int lane, int64_t now_ns);
+  // The same of a dial that follows. `first`: the lane's first by another path since it was lost.
+  int64_t TakeDialTurn(int lane, bool first, int64_t now_ns);
   // The lane's socket has ended in order, as those of a process that ends.
   void Ended(int lane) { at(lane).ended = true; }
   // A dial was refused. True: the process is gone. `up`: a socket of it is up. `in_order`: another that was lost has
@@ -166,7 +166,7 @@ class Arbiter {
   std::vector<Lane> lanes_;
   Refusals refusals_;
   int64_t peer_waits_ns_ = 0;
-  int64_t vain_dial_ns_ = 0;
+  int64_t turn_ns_ = 0;   // the latest dial that took a turn
   int64_t told_ns_ = 0;   // the latest line of a lane whose sockets move nothing
   int64_t lines_ns_ = 0;  // up to now, less what may be told at once
   int untold_ = 0;

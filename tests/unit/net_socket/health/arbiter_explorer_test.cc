@@ -157,7 +157,9 @@ class World {
     Lane& lane = lanes_[static_cast<size_t>(index)];
     if (!std::exchange(lane.up, false)) return false;
     lane.shut = false;
-    arbiter_.Acked(index, lane.acked, now_ns_);
+    LaneTcpInfo info = Holding(lane.acked);
+    if (!lane.work) info.held_bytes = 0;
+    arbiter_.Acked(index, info, now_ns_);
     arbiter_.Lost(index, how);
     return true;
   }

@@ -234,6 +234,36 @@ TEST(ArbiterTest, WhatWasKnownBeforeAPauseIsForgotten) {
   EXPECT_EQ(Finding::kFine, arbiter.LookAtLost(0, false, kStartNs + 3600 * kSecond));
 }
 
+// All of a burst is acknowledged, and the socket dies before anybody looks again.
+TEST(ArbiterTest, ALostLaneThatHoldsNothingHasNoWork) {
+  for (const bool had_work : {false, true}) {
+    Arbiter arbiter(2, kTimeoutNs, kAloneNs);
+    arbiter.Back(0, {1000, false, 100}, kStartNs);
+    if (had_work) (void)arbiter.Look(0, Holding(100), kStartNs);
+    LaneTcpInfo done = Holding(200);
+    done.held_bytes = 0;
+    arbiter.Acked(0, done, kStartNs + 1);
+    arbiter.Lost(0, Loss::kDied);
+    for (int64_t now_ns = kStartNs; now_ns < kStartNs + 3 * kTimeoutNs; now_ns += tuning::kLookNs) {
+      ASSERT_EQ(Finding::kFine, arbiter.LookAtLost(0, false, now_ns)) << "had work: " << had_work;
+    }
+  }
+}
+
+// The socket dies with the rest of a burst, before anybody looks.
+TEST(ArbiterTest, ALostLaneThatHoldsSomethingHasWork) {
+  Arbiter arbiter(2, kTimeoutNs, kAloneNs);
+  arbiter.Back(0, {1000, false, 100}, kStartNs);
+  arbiter.LookAtIdle(0, kStartNs);
+  arbiter.Acked(0, Holding(200), kStartNs + 1);
+  arbiter.Lost(0, Loss::kDied);
+  int64_t now_ns = kStartNs + 1;
+  while (now_ns < kStartNs + 3 * kTimeoutNs && arbiter.LookAtLost(0, false, now_ns) == Finding::kFine) {
+    now_ns += tuning::kLookNs;
+  }
+  EXPECT_LE(now_ns, kStartNs + kTimeoutNs + kSecond);
+}
+
 TEST(ArbiterTest, AShutWindowIsProbedOften) {
   Arbiter arbiter(1, kTimeoutNs, kAloneNs);
   EXPECT_EQ(Arbiter::Probing::kAsIs, arbiter.Probes(0, Holding()));

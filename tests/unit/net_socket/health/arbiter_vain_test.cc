@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "common/clock.h"
@@ -15,6 +18,12 @@ namespace {
 
 using Finding = Arbiter::Finding;
 using Loss = Arbiter::Loss;
+
+// When a lane is dialled that asks from now on.
+int64_t DialledNs(Arbiter* arbiter, int lane, int64_t now_ns) {
+  for (int64_t again_ns = 0; (again_ns = arbiter->TakeFirstDial(lane, now_ns)) != 0;) now_ns = again_ns;
+  return now_ns;
+}
 
 // A lane that is given one socket after the other, `every` apart, and is looked at four times a second.
 class Heals {
@@ -130,7 +139,7 @@ TEST(ArbiterTest, AnIdleLaneWhoseSocketsAreResetIsDialledRarelyAndWarnedOf) {
   Arbiter arbiter(1, kTimeoutNs, kAloneNs);
   int dials = 0, warned = 0;
   for (int64_t now_ns = kStartNs; now_ns < kStartNs + 100 * kSecond; ++dials) {
-    now_ns = arbiter.DialAtNs(0, now_ns);
+    now_ns = DialledNs(&arbiter, 0, now_ns);
     arbiter.Back(0, {1000, false}, now_ns);
     const Arbiter::Warning warning = arbiter.Warns(now_ns);
     warned += warning.lane == 0 && !warning.waits ? 1 : 0;
@@ -145,7 +154,7 @@ TEST(ArbiterTest, OneThatLastsIsNotWarnedOf) {
   Arbiter arbiter(1, kTimeoutNs, kAloneNs);
   for (int64_t now_ns = kStartNs; now_ns < kStartNs + 24 * 3600 * kSecond; now_ns += 3600 * kSecond) {
     arbiter.Lost(0, Loss::kDied);
-    EXPECT_EQ(now_ns, arbiter.DialAtNs(0, now_ns));
+    EXPECT_EQ(0, arbiter.TakeFirstDial(0, now_ns));
     arbiter.Back(0, {1000, false}, now_ns);
     EXPECT_EQ(-1, arbiter.Warns(now_ns).lane);
   }
@@ -175,10 +184,12 @@ TEST(ArbiterTest, DialsThatMoveNothingBecomeRare) {
   for (int64_t now_ns = kStartNs; now_ns < kStartNs + 20 * kSecond; now_ns += kMillisecond) {
     for (int lane = 0; lane < kLanes; ++lane) {
       if (now_ns < next[static_cast<size_t>(lane)]) continue;
+      const int64_t again_ns = arbiter.TakeFirstDial(lane, now_ns);
+      next[static_cast<size_t>(lane)] = std::max(again_ns, now_ns + 1);
+      if (again_ns != 0) continue;
+      dials.push_back(now_ns);
+      arbiter.Back(lane, {1000, true}, now_ns);
       arbiter.Lost(lane, Loss::kDied);
-      next[static_cast<size_t>(lane)] = arbiter.DialAtNs(lane, now_ns);
-      dials.push_back(next[static_cast<size_t>(lane)]);
-      arbiter.Back(lane, {1000, true}, next[static_cast<size_t>(lane)]);
     }
   }
   std::sort(dials.begin(), dials.end());
@@ -187,13 +198,93 @@ TEST(ArbiterTest, DialsThatMoveNothingBecomeRare) {
   EXPECT_LT(dials.size(), size_t{20 * 20});
 }
 
-// Of 32 lanes that are refused, or find nobody.
-TEST(ArbiterTest, DialsThatComeToNothingAreTwentyASecond) {
+// Who is told to ask again, or asks often, takes nothing from the others.
+TEST(ArbiterTest, ATurnIsTakenOnlyWhenItIsDue) {
   Arbiter arbiter(32, kTimeoutNs, kAloneNs);
+  EXPECT_EQ(0, arbiter.TakeDialTurn(0, false, kStartNs));
+  for (int i = 1; i <= 200; ++i) {
+    EXPECT_EQ(kStartNs + tuning::kVainDialsNs, arbiter.TakeDialTurn(i % 32, false, kStartNs + i));
+  }
+  EXPECT_EQ(0, arbiter.TakeDialTurn(1, false, kStartNs + tuning::kVainDialsNs));
+  EXPECT_EQ(0, arbiter.TakeDialTurn(1, false, kStartNs + kSecond));
+  EXPECT_EQ(kStartNs + kSecond + tuning::kVainDialsNs, arbiter.TakeDialTurn(1, false, kStartNs + kSecond))
+      << "a pause is not made up for";
+}
+
+TEST(ArbiterTest, TheFirstDialByAnotherPathNeedsNoTurn) {
+  Arbiter arbiter(64, kTimeoutNs, kAloneNs);
+  for (int lane = 0; lane < 64; ++lane) {
+    arbiter.Lost(lane, Loss::kDied);
+    EXPECT_EQ(0, arbiter.TakeFirstDial(lane, kStartNs));
+    EXPECT_EQ(0, arbiter.TakeDialTurn(lane, true, kStartNs + 1));
+  }
+  EXPECT_EQ(0, arbiter.TakeDialTurn(0, false, kStartNs + 2));
+  arbiter.Back(0, {0, true}, kStartNs + 2);
+  EXPECT_NE(0, arbiter.TakeDialTurn(0, true, kStartNs + 3)) << "its latest socket moved nothing";
+}
+
+TEST(ArbiterTest, APauseOfOneLaneDelaysNoOther) {
+  Arbiter arbiter(2, kTimeoutNs, kAloneNs);
   int64_t now_ns = kStartNs;
-  for (int i = 0; i <= 200; ++i) now_ns = arbiter.RedialAtNs(kStartNs + i);
-  EXPECT_EQ(kStartNs + 10 * kSecond, now_ns);
-  EXPECT_EQ(now_ns + kSecond, arbiter.RedialAtNs(now_ns + kSecond)) << "a pause is not made up for";
+  for (int i = 0; i < 10; ++i) {
+    arbiter.Lost(0, Loss::kDied);
+    now_ns = DialledNs(&arbiter, 0, now_ns);
+    arbiter.Back(0, {1000, true}, now_ns);
+  }
+  EXPECT_EQ(now_ns + tuning::kBetweenDialsMaxNs, arbiter.TakeFirstDial(0, now_ns));
+  EXPECT_EQ(0, arbiter.TakeDialTurn(1, false, now_ns + tuning::kVainDialsNs));
+}
+
+// 64 lanes, each dialled by its own path and by others in turn, as resume_dials.cc does. A dial without an answer ends
+// after `kPatienceNs`; timers run in their order.
+class Outage {
+ public:
+  static constexpr int kLanes = 64;
+  static constexpr int64_t kPatienceNs = 1510 * kMillisecond;
+  static constexpr int64_t kTurnNs = 500 * kMillisecond;
+
+  // When the latest lane was dialled after `back_ns`, from which on each dial is answered; 0: not within an hour.
+  int64_t HealedNs(int64_t back_ns) {
+    for (int lane = 0; lane < kLanes; ++lane) {
+      Ask(kStartNs + kPatienceNs, lane, false);
+      Ask(kStartNs + 100 * kMillisecond, lane, true);
+    }
+    int64_t now_ns = kStartNs;
+    while (healed_.size() < kLanes && now_ns < back_ns + 3600 * kSecond) {
+      const auto [at_ns, lane, other] = timers_.begin()->second;
+      timers_.erase(timers_.begin());
+      if (healed_.count(lane) > 0) continue;
+      now_ns = at_ns;
+      const bool first = other && others_.insert(lane).second;
+      const int64_t again_ns = arbiter_.TakeDialTurn(lane, first, now_ns);
+      if (again_ns == 0 && now_ns >= back_ns) healed_.insert(lane);
+      Ask(again_ns != 0 ? again_ns : now_ns + (other ? kTurnNs : kPatienceNs), lane, other);
+    }
+    return healed_.size() == kLanes ? now_ns : 0;
+  }
+
+ private:
+  struct Asks {
+    int64_t at_ns;
+    int lane;
+    bool other;
+  };
+  void Ask(int64_t at_ns, int lane, bool other) { timers_[{at_ns, ++asked_}] = {at_ns, lane, other}; }
+
+  Arbiter arbiter_{kLanes, kTimeoutNs, kAloneNs};
+  std::map<std::pair<int64_t, int>, Asks> timers_;
+  std::set<int> others_;  // lanes dialled by another path
+  std::set<int> healed_;
+  int asked_ = 0;
+};
+
+TEST(ArbiterTest, AllLanesAreDialledSoonAfterAnOutage) {
+  for (const int64_t outage_ns : {kSecond, 10 * kSecond, 50 * kSecond}) {
+    const int64_t back_ns = kStartNs + outage_ns;
+    const int64_t healed_ns = Outage().HealedNs(back_ns);
+    EXPECT_GE(healed_ns, back_ns);
+    EXPECT_LE(healed_ns, back_ns + (Outage::kLanes + 1) * tuning::kVainDialsNs) << "out for " << outage_ns << " ns";
+  }
 }
 
 TEST(ArbiterTest, DialsThatMoveSomethingAreFast) {
@@ -201,7 +292,7 @@ TEST(ArbiterTest, DialsThatMoveSomethingAreFast) {
   int64_t now_ns = kStartNs;
   for (uint64_t i = 1; i <= 100; ++i) {
     arbiter.Lost(0, Loss::kDied);
-    now_ns = arbiter.DialAtNs(0, now_ns);
+    now_ns = DialledNs(&arbiter, 0, now_ns);
     arbiter.Back(0, {i, true}, now_ns);
   }
   EXPECT_EQ(kStartNs + 99 * tuning::kBetweenDialsNs, now_ns);

@@ -112,8 +112,9 @@ TEST_F(HealingHealthTest, OneThatNeverLastsIsDialledEverMoreRarely) {
   }
   reactor_.RunSync([&] {
     Arbiter& arbiter = near_->redials_in_loop().arbiter();
-    const int64_t at_ns = arbiter.DialAtNs(0, MonotonicNanos());
-    EXPECT_GE(arbiter.DialAtNs(0, at_ns) - at_ns, 400 * kMillisecond);
+    int64_t now_ns = MonotonicNanos();
+    for (int64_t at_ns = 0; (at_ns = arbiter.TakeFirstDial(0, now_ns)) != 0;) now_ns = at_ns;
+    EXPECT_GE(arbiter.TakeFirstDial(0, now_ns) - now_ns, 400 * kMillisecond);
   });
 }
 
