@@ -61,7 +61,7 @@ class RedialledLanes {
   // A dial was refused. `up`: a socket of the peer's process is up. True: that process is gone.
   virtual bool DialRefused(bool up) = 0;
   // A dial has come to something else.
-  virtual void DialNotRefused() = 0;
+  virtual void DialNotRefused(bool reached) = 0;
   // A lane that was to be opened gets no socket now.
   virtual void LaneRefused(int lane) = 0;
   // There is no other socket for a lane that was lost.

@@ -35,8 +35,11 @@ bool SenderHealing::DialRefused(bool up) {
   return parts_.healing->Judge([up](Arbiter* arbiter) { return arbiter->Refused(up, false, MonotonicNanos()); });
 }
 
-void SenderHealing::DialNotRefused() {
-  parts_.healing->Judge([](Arbiter* arbiter) { arbiter->NotRefused(); });
+void SenderHealing::DialNotRefused(bool reached) {
+  parts_.healing->Judge([reached](Arbiter* arbiter) {
+    arbiter->NotRefused();
+    if (reached) arbiter->Reached(MonotonicNanos());
+  });
 }
 
 bool SenderHealing::LooksForSilenceInLoop(int64_t now_ns) {

@@ -38,7 +38,7 @@ class SenderHealing final : public RedialledLanes {
   int64_t TakeFirstDial(int lane) override;
   int64_t TakeDialTurn(int lane, bool first) override;
   bool DialRefused(bool up) override;
-  void DialNotRefused() override;
+  void DialNotRefused(bool reached) override;
   void LaneRefused(int lane) override { parts_.lanes->rates().Refused(lane - 1); }
   void LaneGone(const absl::Status& status, int lane) override;
 

@@ -50,7 +50,7 @@ class ResumeDials::Dial final {
    private:
     const LanePath* OtherPath(const DialLane&) override { return nullptr; }
     bool RefusalIsFinal() override { return dial_->RefusalIsFinal(); }
-    void NotRefused() override { dial_->NotRefused(); }
+    void NotRefused() override { dial_->NotRefused(false); }
     int64_t TakeDialTurn() override { return dial_->TakeDialTurn(false); }
     bool Connected() override { return dial_->Found(this, lane_.path()); }
     void Complete(Hello* hello) override {
@@ -114,13 +114,11 @@ class ResumeDials::Dial final {
     if (all_->health_->socket().PeerVanished()) return true;
     const HealthSocket& socket = all_->health_->socket();
     const bool up = (socket.state() == HealthState::kUp && !socket.end().seen) || all_->health_->members().AnyLaneUp();
-    if (!all_->lanes_.Ask(true, [up](RedialledLanes* lanes) { return lanes->DialRefused(up); })) return false;
-    // Not at once: the lane is on the stack.
-    reactor().AddTimerInLoop(0, [health = all_->health_] { health->GoneInLoop(nullptr); });
-    return true;
+    gone_ = all_->lanes_.Ask(true, [up](RedialledLanes* lanes) { return lanes->DialRefused(up); });
+    return gone_;
   }
-  void NotRefused() {
-    all_->lanes_.With([](RedialledLanes* lanes) { lanes->DialNotRefused(); });
+  void NotRefused(bool reached) {
+    all_->lanes_.With([reached](RedialledLanes* lanes) { lanes->DialNotRefused(reached); });
   }
 
   int64_t TakeDialTurn(bool first) {
@@ -130,7 +128,7 @@ class ResumeDials::Dial final {
 
   // The first that gets here goes on alone, for as long as it gets on.
   bool Found(Runner* by, const LanePath& path) {
-    NotRefused();
+    NotRefused(true);
     if (why_ == Why::kReturns) all_->dialling_.runtime->lost_paths->FoundInLoop(path);
     if (!let_go_) {
       const LetGoWhy why = why_ == Why::kReturns ? LetGoWhy::kReturns : LetGoWhy::kSilent;
@@ -198,7 +196,11 @@ class ResumeDials::Dial final {
     all_->health_->Poll();  // A peer that has closed, or failed, has said so.
     const absl::Status why =
         absl::UnavailableError(absl::StrCat("a lane was lost and can't be resumed: ", status.message()));
-    all_->lanes_.With([&](RedialledLanes* lanes) { lanes->LaneGone(why, index_); });
+    // The health socket, which all connections listen to, hears first. Not at once: the lane is on the stack.
+    reactor().AddTimerInLoop(0, [health = all_->health_, lanes = all_->lanes_, gone = gone_, why, lane = index_] {
+      if (gone) health->GoneInLoop(nullptr);
+      lanes.With([&](RedialledLanes* one) { one->LaneGone(why, lane); });
+    });
   }
 
   void NotOpened() {
@@ -224,6 +226,7 @@ class ResumeDials::Dial final {
   LanePath path_;         // of the offer
   bool placing_ = false;  // there is one
   bool over_ = false;
+  bool gone_ = false;  // the peer's process, by a refusal
   Reactor::TimerId bound_{0, 0};
   Reactor::TimerId next_{0, 0};
   Reactor::TimerId turn_timer_{0, 0};

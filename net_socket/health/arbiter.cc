@@ -122,7 +122,8 @@ Arbiter::Finding Arbiter::LookAtLost(int lane, bool alone, int64_t now_ns) {
   // What waits for it, or what it has not moved, whichever is known of for longer.
   const int64_t awaited_ns = AwaitedNs(one, now_ns);
   const int64_t since_ns = one.stuck_ns == 0 ? awaited_ns : std::min(one.stuck_ns, awaited_ns);
-  return now_ns - since_ns >= most_ns ? Finding::kVain : Finding::kFine;
+  const bool reached = reached_ns_ != 0 && now_ns - reached_ns_ < silence_ns_ + tuning::kReachedNs;
+  return !reached && now_ns - since_ns >= most_ns ? Finding::kVain : Finding::kFine;
 }
 
 Arbiter::Probing Arbiter::Probes(int lane, const LaneTcpInfo& info) {

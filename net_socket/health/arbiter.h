@@ -102,6 +102,8 @@ class Arbiter {
   bool Refused(bool up, bool in_order, int64_t now_ns);
   // A dial has come to something else.
   void NotRefused() { refusals_.Forget(); }
+  // The peer's kernel has taken a socket: where its process does not answer, it is stopped or busy, not gone.
+  void Reached(int64_t now_ns) { reached_ns_ = now_ns; }
   // No lane has been up since then (0: one is), for too long.
   bool Overdue(int64_t none_since_ns, int64_t now_ns) const {
     return none_since_ns != 0 && now_ns - none_since_ns >= alone_ns_;
@@ -166,9 +168,10 @@ class Arbiter {
   std::vector<Lane> lanes_;
   Refusals refusals_;
   int64_t peer_waits_ns_ = 0;
-  int64_t turn_ns_ = 0;   // the latest dial that took a turn
-  int64_t told_ns_ = 0;   // the latest line of a lane whose sockets move nothing
-  int64_t lines_ns_ = 0;  // up to now, less what may be told at once
+  int64_t reached_ns_ = 0;  // by a dial; 0: not yet
+  int64_t turn_ns_ = 0;     // the latest dial that took a turn
+  int64_t told_ns_ = 0;     // the latest line of a lane whose sockets move nothing
+  int64_t lines_ns_ = 0;    // up to now, less what may be told at once
   int untold_ = 0;
   bool warned_ = false;
 };

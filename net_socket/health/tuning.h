@@ -76,6 +76,9 @@ inline constexpr int64_t kBetweenDialsNs = 10 * kMillisecond;
 // The most that this grows to. [ns; killed_sockets_test: with 2 s a socket that dies each 2 ms, on a busy machine,
 // moved nothing for 7 s]
 inline constexpr int64_t kBetweenDialsMaxNs = 500 * kMillisecond;
+// A peer whose kernel took a dial's socket within this, and TCPX_PEER_TIMEOUT, is reached: a dial waits 3 s for an
+// answer, and others follow. [ns; survival_test: a stopped process is not a dropped flow]
+inline constexpr int64_t kReachedNs = 10 * kSecond;
 // So often it is doubled at the most. [times]
 inline constexpr int kDoublingsMax = 10;
 // From one such dial of a connection to the next: 20 a second. [ns]

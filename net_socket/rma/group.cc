@@ -16,17 +16,18 @@ namespace tcpx {
 namespace {
 
 constexpr unsigned kNapUs = 50;
+// A group that ends waits for its peers' byes so long: one may still be on a lane that is being resumed.
+constexpr int64_t kByesNs = 60 * kMillisecond;
+// Tests of unfinished requests look at their own peer only, but for one in so many.
+constexpr uint32_t kTestsPerMove = 16;
+// Connections that may say later who they are.
+constexpr size_t kStrangersMax = 4;
 
 // Where there is no CUDA driver, what NCCL calls a GPU's memory is the host's.
 bool StagesGpuMemory(PluginApi* net, int device) {
   const auto properties = net->GetProperties(device);
   return properties.ok() && (properties->pointer_support & static_cast<int>(MemoryType::kCuda)) != 0;
 }
-
-// Tests of unfinished requests look at their own peer only, but for one in so many.
-constexpr uint32_t kTestsPerMove = 16;
-// Connections that may say later who they are.
-constexpr size_t kStrangersMax = 4;
 
 bool Inline(const RmaSender& sender, const RmaRegion& from, uint64_t bytes) {
   return bytes <= kRmaInlineBytes && !from.on_gpu() && !sender.crowded();
@@ -276,11 +277,8 @@ absl::Status RmaGroup::Fail(const absl::Status& status, Comm* by, const char* wh
   for (size_t i = 0; by == nullptr && i < senders_.size(); ++i) by = senders_[i].comm();
   const std::string text =
       absl::StrFormat("rank %u of %u%s: %s", rank_, senders_.size(), where, std::string(status.message()));
-  if (by == nullptr) {
-    TCPX_WARN("%s", text);
-  } else {
-    TellPeers(absl::Status(status.code(), text), by);
-  }
+  if (by == nullptr) TCPX_WARN("%s", text);
+  if (by != nullptr) TellPeers(absl::Status(status.code(), text), by);
   return status_;
 }
 
@@ -357,7 +355,7 @@ bool RmaGroup::Quiet() const {
 void RmaGroup::SayBye() {
   const bool orderly = ending_.orderly && !regions_.has_windows();
   for (size_t rank = 0; rank < senders_.size(); ++rank) {
-    if (!failed() && !peers_.gone(rank)) senders_[rank].SayBye(orderly);
+    if (!failed()) senders_[rank].SayBye(orderly);
   }
 }
 
@@ -383,8 +381,11 @@ void RmaGroup::Close() {
     (void)Move(&moved);
     SayBye();  // Those that still dialled may be up now.
     if (first) (void)Move(&moved);
-    if (!failed() && !Quiet()) {
-      if (MonotonicNanos() - began_ns < ending_.left_ns) continue;
+    const int64_t waited_ns = MonotonicNanos() - began_ns;
+    const auto owes = [](const auto& receiver) { return receiver->owes_bye(); };
+    const bool awaits = waited_ns < kByesNs && std::any_of(receivers_.begin(), receivers_.end(), owes);
+    if (!failed() && (awaits || !Quiet())) {
+      if (waited_ns < ending_.left_ns) continue;
       WarnOfWaiting();
     }
     for (RmaSender& sender : senders_) sender.Close();

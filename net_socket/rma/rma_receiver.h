@@ -54,6 +54,8 @@ class RmaReceiver {
 
   absl::Status Progress(bool* moved);
   bool greeted() const { return greeted_; }
+  // The peer's group is open, as far as is known here.
+  bool owes_bye() const { return greeted_ && !closed_; }
   uint32_t rank() const { return rank_; }
   Comm* comm() const { return comm_; }
   // After `status` of its progress: it has not said who it is, and won't.
