@@ -1,15 +1,15 @@
-// accept_watch.h: accepts that find nothing: what the log says of it, and when they are given up.
+// accept_watch.h: reports accepts that wait for a peer, and decides when to give up.
 //
-// Purpose: NCCL calls accept again and again, and a dialler may be minutes late, so waiting alone is no error. But
-//          after a few seconds the log says where this end waits, and which lanes of a connection have come: firewalls
-//          and NAT drop the SYNs of some lanes, or of all. It gives up only if waiting can't help: no dialler sends the
-//          rest of a connection, or this host has lost the address.
+// Purpose: NCCL calls accept again and again, and a dialler may be minutes late, so waiting alone is no error. After a
+//          few seconds the log says where this end waits, and which lanes of a connection have arrived: a firewall or
+//          NAT may drop the SYNs of some lanes, or of all. It gives up only if waiting can't help: the rest of a
+//          connection never arrives, its dialler has died, or this host has lost the address.
 //
-// Threads: Waits from any; InLoop: in the reactor.
-// States:  idle -> watched (accept has found nothing) -> idle (nobody asks, or accept has found something).
+// Threads: Waits and Failure: any; names that end in InLoop: the reactor.
+// States:  idle -> watched (accept found nothing) -> idle (accept found a connection, or is no longer called).
 // Units:   nanoseconds.
 // Lifetime: borrows the reactor; CloseInLoop before it stops. An AcceptWait may outlive it.
-// Errors:  what is given up fails its communicator (dial_log.h), and accept says so.
+// Errors:  giving up fails the communicator (dial_log.h), and accept returns the reason.
 #ifndef TCPX_NET_SOCKET_CONNECT_ACCEPT_WATCH_H_
 #define TCPX_NET_SOCKET_CONNECT_ACCEPT_WATCH_H_
 
@@ -36,43 +36,43 @@ struct AcceptWait {
   std::vector<SocketAddress> addresses;  // where it listens
   std::string where;                     // the same as text, with interfaces
 
-  std::atomic<int64_t> asked_ns{0};  // when accept found nothing last; 0: it has found something since, or was closed
+  std::atomic<int64_t> asked_ns{0};  // the latest accept that found nothing; 0: found one since, or closed
   std::atomic<bool> watched{false};
   std::atomic<bool> given_up{false};
   Mutex mutex;
-  std::string failure TCPX_GUARDED_BY(mutex);  // why; empty exactly while not given up
+  std::string failure TCPX_GUARDED_BY(mutex);  // the reason; empty while not given up
 
   // In the reactor.
-  int64_t progress_ns = 0;    // when a lane came last
-  SocketAddress latest;       // from there
-  int64_t incomplete_ns = 0;  // since when lanes have come and no whole connection; 0: not so
-  int64_t lost_ns = 0;        // since when this host has none of the addresses; 0: it has one
+  int64_t progress_ns = 0;    // when the latest lane arrived
+  SocketAddress latest;       // where that lane came from
+  int64_t incomplete_ns = 0;  // since when lanes have arrived without a whole connection; 0: there are none
+  int64_t lost_ns = 0;        // since when this host has had none of the addresses; 0: it has one
 };
 
 class AcceptWatch {
  public:
-  // A connection that lacks something.
+  // A connection that is not complete yet.
   struct Partial {
     SocketAddress peer;
-    size_t present = 0;  // lanes
+    size_t present = 0;  // lanes that have arrived
     size_t lanes = 0;
-    bool whole = false;  // only its dialler's word is missing
+    bool whole = false;  // only the dialler's confirmation is missing
   };
   using FindPartial = std::function<std::optional<Partial>(const AcceptWait&)>;
   using FindAddresses = std::function<std::vector<SocketAddress>()>;
 
-  // `partial`: the one with most lanes. `addresses`: this host's.
+  // `partial` returns the incomplete connection with the most lanes, `addresses` the addresses of this host.
   AcceptWatch(Reactor* reactor, const AcceptBounds& bounds, FindPartial partial, FindAddresses addresses);
 
-  // Accept has found nothing.
+  // Call this each time accept finds no connection.
   void Waits(const std::shared_ptr<AcceptWait>& wait);
-  // A lane has come; `whole`: with it all of its connection.
+  // A lane has arrived. `whole`: it completes its connection.
   void CameInLoop(AcceptWait* wait, const SocketAddress& from, bool whole);
-  // A dialler has died that had every answer: nothing comes of its connection.
+  // All lanes had arrived, and their dialler died before it confirmed every answer: the connection is lost.
   void DiedInLoop(AcceptWait* wait, const SocketAddress& from);
   void CloseInLoop();
 
-  // Why accept is given up; OK while it is not.
+  // Why accept has given up; OK while it has not.
   static absl::Status Failure(AcceptWait* wait);
 
  private:
@@ -82,13 +82,13 @@ class AcceptWatch {
   };
 
   void WatchInLoop(const std::shared_ptr<AcceptWait>& wait);
-  // How long until it is looked at.
+  // The time until the next check.
   int64_t LookAfterNs(const AcceptWait& wait) const;
-  // The same after a look, which may end the wait.
+  // Checks the wait, and may end it. Returns the time until the next check.
   int64_t LookInLoop(AcceptWait* wait);
   void UnwatchInLoop(AcceptWait* wait);
   bool LostInLoop(const AcceptWait& wait);
-  // Empty: goes on.
+  // Why waiting can't help; empty: it still may.
   std::string WhyHopelessInLoop(AcceptWait* wait);
   std::string DescribeInLoop(const AcceptWait& wait) const;
   void GiveUpInLoop(AcceptWait* wait, const std::string& why);
@@ -102,7 +102,7 @@ class AcceptWatch {
   DialLog log_;
   absl::flat_hash_map<AcceptWait*, Watched> watched_;
   std::vector<SocketAddress> addresses_;  // of this host
-  int64_t addresses_ns_ = 0;              // as of then; 0: never asked for
+  int64_t addresses_ns_ = 0;              // when they were read; 0: never
   bool closed_ = false;
 };
 

@@ -1,12 +1,12 @@
-// stall_group.h: what the connections of one communicator wait for here, and what they come to together.
+// stall_group.h: what the connections of one communicator wait for on this rank, and the root of all these waits.
 //
-// Purpose: each end of a connection puts its latest look here; the root that follows is what this rank tells its
-//          neighbours, so that a cause goes round a ring, and what its own line in the log names.
+// Purpose: each connection stores its latest look here. From all of them follows the root (wait_news.h). This rank
+//          sends it to its neighbours, so that a cause travels round a ring, and names it in its own log line.
 //
-// Threads: the reactor; the pure RootOf any.
-// Lifetime: its communicator's; members leave before their health socket's hub goes.
+// Threads: the reactor; RootOf, which is pure, and NewKey: any.
+// Lifetime: that of its communicator; members leave before the hub of their health socket is destroyed.
 // Units:   nanoseconds of MonotonicNanos.
-// Errors:  none of its own.
+// Errors:  none.
 #ifndef TCPX_NET_SOCKET_HEALTH_STALL_GROUP_H_
 #define TCPX_NET_SOCKET_HEALTH_STALL_GROUP_H_
 
@@ -33,17 +33,17 @@ struct StallMember {
   uint64_t messages_done = 0;
   uint32_t posted = 0;
   uint64_t sequence = 0;
-  int64_t stalled_since_ns = 0;  // 0: it moves, or has nothing to do
+  int64_t stalled_since_ns = 0;  // 0: not stalled: it makes progress, or has nothing to do
   Verdict verdict;
-  WaitRoot peer_root;  // what the peer names
+  WaitRoot peer_root;  // the root that the peer reports
 };
 
-// What a rank waits for whose connections are `members`. `self` and `here`: its number and name.
+// The root for a rank with the connections `members`. `self` and `here` are the rank's number and name.
 WaitRoot RootOf(const std::vector<const StallMember*>& members, uint64_t self, const std::string& here);
 
 class StallGroup {
  public:
-  // Never used twice: a connection that leaves late removes only its own entry.
+  // A key is never reused: a connection that leaves late removes only its own entry.
   using Key = uint64_t;
   // From any thread.
   static Key NewKey();
@@ -51,15 +51,15 @@ class StallGroup {
   StallGroup();
   uint64_t self() const { return self_; }
 
-  // Each end calls this at each look. While the end has no stalled request, it may instead write its progress straight
-  // to the entry that is returned, until it leaves.
+  // Each connection calls this at each look. While it has no stalled request, it may instead write its progress
+  // directly to the returned entry, until it leaves.
   StallMember* PutInLoop(Key key, StallMember member, int64_t now_ns);
-  // What CpuShortage says of this process.
+  // The result of CpuShortage for this process.
   void SetNoCpuInLoop(int percent) { no_cpu_percent_ = static_cast<uint8_t>(percent); }
   void LeaveInLoop(Key key);
-  // The peer of this end wants to know; it hears of each change while it asks.
+  // The peer of this connection asks for the root: sends it now, and each change while the peer keeps asking.
   void AskedInLoop(Key key, int64_t now_ns);
-  // Asks the peer of this end, and tells it what is known here. False: it can't be asked now.
+  // Asks the peer of this connection for its root, and sends ours. False: the peer can't be asked now.
   bool AskInLoop(Key key, int64_t now_ns);
   const WaitRoot& root_in_loop() const { return root_; }
 
@@ -75,11 +75,11 @@ class StallGroup {
 
   const uint64_t self_;
   std::map<Key, Place> places_;
-  bool stale_ = false;  // the rest is older than places_
-  bool news_ = false;   // and may have another root
+  bool stale_ = false;  // a stalled entry has changed since the latest Refresh
+  bool news_ = false;   // and the change may change the root
   int64_t refreshed_ns_ = 0;
   WaitRoot root_;
-  int64_t since_ns_ = 0;  // since when the oldest stall lasts; 0: none
+  int64_t since_ns_ = 0;  // when the oldest stall began; 0: none
   uint8_t no_cpu_percent_ = 0;
 };
 

@@ -1,14 +1,14 @@
-// spread_trial.h: the trial whether a lane that shares its path with many others is better off on another one.
+// spread_trial.h: finds out whether a lane that shares its path with many flows is faster on another path.
 //
-// Purpose: where a network hashes flows to paths, some paths have more of them than others, and a collective is as slow
-//          as its slowest connection. More lanes would take from others, who would take it back; as many that are
-//          better spread take from nobody.
+// Purpose: if a network hashes flows to paths, some paths get more flows than others, and a collective is as slow as
+//          its slowest connection. More lanes would take bandwidth from other connections, which would take it back.
+//          The same number of lanes, spread better, takes bandwidth from no other connection.
 //
-// Rules:   a lane that has data all the time, and over many looks brings clearly less than the median, is crowded, if
-//          the network is the connection's limit now and then. One lane is opened, and both carry. Where the new one is
-//          clearly faster the crowded one is paused, and closed if it is not missed; else the new one goes. After some
-//          in vain, in a row, or many in all, or half a minute, it is over; a path that changes begins it anew, once in
-//          two minutes. Pure.
+// Rules:   a lane is crowded if it usually has data, and over many looks carries clearly less than the median; trials
+//          also need a look in which the network was the limit. A trial opens a new lane, and both carry data. If the
+//          new one is clearly faster, the crowded one is paused, and closed if the total does not drop; else the new
+//          one is closed. Trials stop after a few failures in a row, after many trials, or half a minute after the
+//          first; a path change starts them again, at most once in two minutes. Pure.
 //
 // Threads: one at a time. Units: bytes per second, nanoseconds.
 // Errors:  none.
@@ -25,30 +25,30 @@ namespace tcpx {
 
 class SpreadTrial {
  public:
-  // kWithout: the crowded lane is paused, and there is to be one more look.
+  // kWithout: the crowded lane is paused; take one more look without it.
   enum class Verdict { kLookAgain, kWithout, kOver };
 
   explicit SpreadTrial(int lanes_max) : known_(static_cast<size_t>(lanes_max)) {}
 
-  // A look without a trial.
+  // A look while no trial runs.
   void See(const MeasuredWindow& window, const PilotedLanes& lanes);
-  // Its socket is another one.
+  // The lane has a new socket.
   void Forget(int lane) { known_[static_cast<size_t>(lane)] = {}; }
-  // `base`: what there is without a trial. False: no lane is crowded, or there were trials enough.
+  // `base`: the total without a trial. False: no lane is crowded, no more trials are allowed, or no lane can be opened.
   bool Begin(int64_t now_ns, double base, PilotedLanes* lanes);
-  // True until the lane that was ordered has come, or its time is over.
+  // True until the new lane is open, or its time is over.
   bool Awaits(int64_t now_ns, const PilotedLanes& lanes) const;
-  // True once after Awaits was: measuring begins.
+  // True once, after Awaits has become false: measuring begins.
   bool Came();
-  // kOver: there are as many lanes as before.
+  // kOver: the trial has ended, with as many lanes as before.
   Verdict Judge(const MeasuredWindow& window, double noise, PilotedLanes* lanes);
   void Undo(PilotedLanes* lanes);
   void PathChanged(int64_t now_ns);
 
  private:
   struct Known {
-    double brought = 0;  // on average
-    double dry = 0;      // of the looks, a part
+    double brought = 0;  // average of the looks
+    double dry = 0;      // share of looks in which it ran out of data
     int looks = 0;
   };
 
@@ -65,10 +65,10 @@ class SpreadTrial {
   double old_brought_ = 0;
   double new_brought_ = 0;
   bool without_old_ = false;
-  int64_t first_ns_ = 0;  // of its trials; 0: none yet
-  bool limited_ = false;  // by the network, in a look since the path changed
+  int64_t first_ns_ = 0;  // start of the first trial; 0: none yet
+  bool limited_ = false;  // a look since the path changed has found the network to be the limit
   int tries_ = 0;
-  int vain_ = 0;  // in a row
+  int vain_ = 0;  // failures in a row
 };
 
 }  // namespace tcpx

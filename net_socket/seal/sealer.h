@@ -1,16 +1,16 @@
-// sealer.h: the sending half of a sealed socket: plaintext in, records out, and which plaintext the kernel has.
+// sealer.h: the sending half of an encrypted socket: seals plaintext into records, and counts what the kernel took.
 //
-// Purpose: sits between those who gather what is to be sent and the socket. It takes plaintext as sendmsg(2) does: what
-//          it says was taken is with the kernel, whole records of it; what it has sealed and the kernel has not taken
-//          is pending, and goes first. Whoever sends offers the same bytes again until they are taken, so nobody has to
-//          drive a socket for the sake of the sealer alone.
+// Purpose: sits between the code that gathers data and the socket. It accepts plaintext as sendmsg(2) does, and returns
+//          how much the kernel has taken, in whole records. Sealed bytes that the kernel has not taken are pending, and
+//          are sent first. The caller offers the same plaintext again until it is taken, so the sealer never needs
+//          another caller to send what is pending.
 //
-// Use:     Send(fd, ...), or, where an engine sends: if (!pending()) Seal(...); send rest(); Took(n).
+// Use:     Send(fd, ...). If an engine sends instead: if (!pending()) Seal(...); send rest(); Took(n).
 //
-// Threads: one at a time. Lifetime: borrows nothing; keys are wiped when it goes, and so with the socket that they
-//          serve.
+// Threads: one at a time. Lifetime: borrows nothing. The destructor wipes the keys; a sealer is destroyed with its
+//          socket.
 // Units:   bytes. Positions count from the socket's first record.
-// Errors:  Send: as sendmsg(2), and EPROTO where sealing fails, which then stays. Stop.
+// Errors:  Send: as sendmsg(2); EPROTO if sealing fails, and from then on; EAGAIN after Stop.
 #ifndef TCPX_NET_SOCKET_SEAL_SEALER_H_
 #define TCPX_NET_SOCKET_SEAL_SEALER_H_
 
@@ -28,7 +28,7 @@
 
 namespace tcpx {
 
-// What a connection fails with whose sealer is broken.
+// The error of a connection whose sealer is broken.
 inline constexpr char kCantSeal[] = "the cipher failed, and nothing may be sent without it";
 
 class Sealer {
@@ -36,62 +36,62 @@ class Sealer {
   Sealer(const TrafficKeys& keys, std::shared_ptr<SealBuffers> buffers);
   ~Sealer();
 
-  // Enough room for all records of so much plaintext, in a short piece and another one.
+  // The room that the records of `bytes` of plaintext need at most, if it is one short piece and one other.
   static constexpr size_t RoomFor(size_t bytes) { return bytes + kSealBytes * (bytes / kSealedBytesMax + 3); }
 
-  // Sends the pieces, as far as the socket takes them without waiting. Returns the plaintext bytes in the records that
-  // were sent whole, which is never more than the pieces hold.
+  // Sends as much of the pieces as the socket takes without waiting. Returns how many plaintext bytes are in records
+  // that were sent whole; never more than the pieces hold.
   ssize_t Send(int fd, const iovec* pieces, int count);
-  // From here on Send takes nothing (EAGAIN): its caller would no longer offer the bytes first that are pending.
+  // From now on Send takes nothing (EAGAIN), because its caller would no longer offer the pending bytes first.
   void Stop() { stopped_ = true; }
 
-  // Seals as much of the pieces, after the first `skip` bytes, as a buffer holds. Nothing may be pending. False: it
-  // failed.
+  // Skips `skip` bytes of the pieces, and seals as much of the rest as a buffer holds. Nothing may be pending. False:
+  // sealing failed.
   bool Seal(const iovec* pieces, int count, size_t skip = 0);
-  // The same, into `room`, which must stay valid until all was taken.
+  // The same into `room`, which must stay valid until the kernel has taken all of it.
   bool SealInto(char* room, size_t bytes, const iovec* pieces, int count, size_t skip = 0);
-  // Lends such room; RoomFor says how much plaintext fits.
+  // Lends a buffer for SealInto; RoomFor says how much room plaintext needs.
   LentSealBuffer LendRoom() { return LentSealBuffer(buffers_); }
-  // It seals nothing more.
+  // Sealing has failed, and this sealer seals nothing more.
   bool broken() const { return broken_; }
   bool pending() const { return begin_ < end_; }
-  // What is to be sent next.
+  // The bytes to send next.
   iovec rest() const { return {place_ + begin_, end_ - begin_}; }
-  // The kernel took so many bytes of it. Plaintext whose records are whole with it now.
+  // The kernel took `bytes` of rest(). Returns how much plaintext is in the records that this completed.
   size_t Took(size_t bytes);
-  // As RecordAcks: how much plaintext is not acknowledged, where the kernel holds `queued` bytes that are not.
+  // As in RecordAcks: how much plaintext is unacknowledged if the kernel holds `queued` unacknowledged bytes.
   int64_t Unacked(int64_t queued) { return acks_.Unacked(queued); }
   int64_t UnackedAbout(int64_t queued) { return acks_.UnackedAbout(queued); }
 
  private:
-  // A record's end.
+  // Where a record ends.
   struct End {
     uint64_t sealed = 0;
     uint64_t plain = 0;
   };
   static constexpr size_t kEndsMax = 256;
 
-  // Bytes of the first pieces that make the next record, from `skip` on.
+  // Seals `bytes` of the pieces, from `skip` on, as the next record.
   bool SealRecord(const iovec* pieces, int count, size_t skip, size_t bytes);
   void GiveBack();
 
   RecordKeys keys_;
   const std::shared_ptr<SealBuffers> buffers_;
   PageBuffer buffer_;      // null: none is borrowed
-  char* place_ = nullptr;  // of what is pending: buffer_, or the caller's
+  char* place_ = nullptr;  // where the pending bytes are: in buffer_, or in the caller's room
   size_t room_ = 0;
   size_t begin_ = 0;
   size_t end_ = 0;
-  std::vector<End> ends_;  // of the pending records, in place_ and in plaintext sealed since it was begun
+  std::vector<End> ends_;  // of the records in place_: counted in place_, and in plaintext
   size_t first_end_ = 0;
-  size_t told_ = 0;  // of that plaintext
+  size_t told_ = 0;  // how much of that plaintext Took has returned
   bool broken_ = false;
   bool stopped_ = false;
   RecordAcks acks_;
 };
 
-// As sendmsg(2), by `sealer`; without one in the clear, and where that `must` not be (TCPX_ENCRYPT is on) not at all:
-// EPROTO.
+// As sendmsg(2), through `sealer`. If that is null, sends plaintext, or fails with EPROTO if data `must` be encrypted
+// (TCPX_ENCRYPT is on).
 ssize_t SendBy(Sealer* sealer, bool must, int fd, iovec* pieces, int count);
 
 }  // namespace tcpx
