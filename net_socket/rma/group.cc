@@ -58,10 +58,10 @@ RmaGroup::~RmaGroup() {
 }
 
 absl::Status RmaGroup::Reach() {
-  const uint32_t next = (rank_ + 1) % senders_.size();
-  if (next == rank_) return absl::OkStatus();
   for (;; usleep(kNapUs)) {
     MutexLock lock(mutex_);
+    const uint32_t next = (rank_ + 1) % static_cast<uint32_t>(senders_.size());
+    if (next == rank_) return absl::OkStatus();
     senders_[next].Open();
     bool moved = false;
     absl::Status status = Move(&moved);
