@@ -158,9 +158,10 @@ unread() {
   for ((i = 0; i < ${GONE_RESETS:-40}; ++i)); do
     for host in a b; do
       netns_run "$host" ss -K -tnH state established sport != 0 >/dev/null
-      ((i % 10 != 0)) || more "$name" 0 1
     done
     sleep 0.1
+    # On a busy machine a lane needs longer than that for a byte, and "none has moved a byte" would be true.
+    ((i % 4 != 3)) || more "$name" 0 1
   done
   unharmed "$name" 'is lost and will be resumed'
 }

@@ -150,7 +150,8 @@ TEST(DialLaneTest, OneThatTriesOnIsEndedByTheWordOfTheProcessAlone) {
   const SocketAddress any = *SocketAddress::Parse("127.0.0.1:0");
   ASSERT_EQ(0, bind(listener.get(), any.sockaddr(), any.length()));
   ASSERT_EQ(0, listen(listener.get(), 8));
-  OneLane lane(Options(), true);
+  const Options options;
+  OneLane lane(options, true);
   lane.Dial(*LocalAddress(listener.get()));
   const std::string strange[] = {std::string(kAnswerBytesMax, 'x'), AnswerOf(HelloStatus::kSecretWrong),
                                  AnswerOf(HelloStatus::kDuplicateLane)};

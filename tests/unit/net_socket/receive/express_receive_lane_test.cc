@@ -114,8 +114,8 @@ TEST_F(ExpressReceiveLaneTest, AResetThatACreditMeetsIsNoEnd) {
   ResetSocket(std::move(peer_));
   Announce(1);
   Pump();
-  EXPECT_TRUE(lane_.lost());
-  EXPECT_FALSE(lane_.lost_by_end());
+  EXPECT_TRUE(lane_.stream().lost());
+  EXPECT_FALSE(lane_.stream().lost_by_end());
 }
 
 // No other socket comes any more: what the last one ended with counts.

@@ -60,20 +60,19 @@ TEST(KeyMemoryTest, IsLockedAndNotDumpedAndWipedByAFork) {
     const std::string flags = FlagsOf(at);
     EXPECT_TRUE(absl::StrContains(flags, " dd")) << flags;
     EXPECT_TRUE(absl::StrContains(flags, " wf")) << flags;
-    // A sanitizer makes mlock do nothing.
-    EXPECT_EQ(KeysAreLocked() && !kSanitized, absl::StrContains(flags, " lo")) << flags;
+    EXPECT_EQ(KeysAreLocked(), absl::StrContains(flags, " lo")) << flags;
   }
   EXPECT_TRUE(InChild([&] { return key.data()[0] == 0 && pages.data()[4999] == 0; }));
   EXPECT_EQ(7, key.data()[0]);
 }
 
-// The first key that the limit forbids to lock is told of, and no other.
+// The first key that the limit forbids to lock is logged, and no other.
 TEST(KeyMemoryTest, WhatCantBeLockedIsToldOnce) {
   const auto without = [] {
     const Key32 early;  // As the secret: while there was room.
     const rlimit none{0, 0};
     if (setrlimit(RLIMIT_MEMLOCK, &none) != 0) return false;
-    // Whoever may do all may lock all. A namespace that knows no other user gives that right to none of its own.
+    // Root may lock without a limit. In a namespace without another user, root has no such right.
     constexpr uid_t kNobody = 65534;
     const bool other = setresuid(kNobody, kNobody, kNobody) == 0;
     if (!other && errno != EINVAL && geteuid() == 0) return false;
