@@ -59,6 +59,7 @@ void Arbiter::Back(int lane, const Stream& stream, int64_t now_ns) {
   one.position = stream.position;
   const bool counts = std::exchange(one.counts, true);
   const int64_t before_ns = std::exchange(one.back_ns, now_ns);
+  answered_ns_ = now_ns;
   one.looked = one.probed = false;
   one.acked = stream.acked;
   one.idle_looks = 0;
@@ -123,7 +124,9 @@ Arbiter::Finding Arbiter::LookAtLost(int lane, bool alone, int64_t now_ns) {
   const int64_t awaited_ns = AwaitedNs(one, now_ns);
   const int64_t since_ns = one.stuck_ns == 0 ? awaited_ns : std::min(one.stuck_ns, awaited_ns);
   const bool reached = reached_ns_ != 0 && now_ns - reached_ns_ < silence_ns_ + tuning::kReachedNs;
-  return !reached && now_ns - since_ns >= most_ns ? Finding::kVain : Finding::kFine;
+  const bool answers = answered_ns_ != 0 && now_ns - answered_ns_ < silence_ns_;
+  const bool stopped = reached && !answers;
+  return !stopped && now_ns - since_ns >= most_ns ? Finding::kVain : Finding::kFine;
 }
 
 Arbiter::Probing Arbiter::Probes(int lane, const LaneTcpInfo& info) {
