@@ -72,7 +72,7 @@ void ProgressCheck::LookAtRequests(const Flight& flight, int64_t now_ns) {
   probe_.LookInLoop(flight, stall_.since_ns(), now_ns);
   if (probe_.Tells(stalled, now_ns)) TellOfStall(now_ns);
   LookAtCpu(flight, now_ns);
-  if (probe_.PeerWaits()) Judge([now_ns](Arbiter* arbiter) { arbiter->PeerWaits(now_ns); });
+  Judge([this](Arbiter* arbiter) { arbiter->PeerWaited(probe_.peer_waits_ns()); });
   const bool stuck = stall_.since_ns() != 0 && now_ns - stall_.since_ns() >= options.peer_timeout_ns;
   if (!stuck) return;
   if (peer_ended_.load(std::memory_order_relaxed)) {

@@ -42,8 +42,8 @@ class StallProbe {
 
   // What this rank waits for, as far as this connection knows; not known: it moves, or nobody knows.
   const WaitRoot& root() const { return root_; }
-  // The peer says of what stalls now that it has posted nothing.
-  bool PeerWaits() const { return heard_ && peer_.posted == 0; }
+  // When the peer last said of what stalls now that it has posted nothing; 0: it has not.
+  int64_t peer_waits_ns() const { return heard_ && peer_.posted == 0 ? heard_ns_ : 0; }
   std::string Why() const { return DescribeRoot(ThisProcessName(), root_); }
   int64_t since_ns() const { return since_ns_; }
   // The lane that the evidence is of.

@@ -112,19 +112,20 @@ Arbiter::Finding Arbiter::Look(int lane, const LaneTcpInfo& info, int64_t now_ns
 }
 
 int64_t Arbiter::AwaitedNs(const Lane& lane, int64_t now_ns) const {
-  return lane.awaited_ns == 0 ? now_ns : std::max({lane.awaited_ns, lane.lost_ns, peer_waits_ns_});
+  return lane.awaited_ns == 0 ? now_ns : std::max({lane.awaited_ns, lane.lost_ns, peer_waited_ns_});
 }
 
 Arbiter::Finding Arbiter::LookAtLost(int lane, bool alone, int64_t now_ns) {
   Lane& one = at(lane);
   See(&one, now_ns);
   if (one.lost_ns == 0) one.lost_ns = now_ns;
-  const int64_t most_ns = alone ? std::max(silence_ns_, alone_ns_) : silence_ns_;
+  // A peer that answers dials is neither away nor stopped.
+  const bool answers = answered_ns_ != 0 && now_ns - answered_ns_ < silence_ns_;
+  const int64_t most_ns = alone && !answers ? std::max(silence_ns_, alone_ns_) : silence_ns_;
   // What waits for it, or what it has not moved, whichever is known of for longer.
   const int64_t awaited_ns = AwaitedNs(one, now_ns);
   const int64_t since_ns = one.stuck_ns == 0 ? awaited_ns : std::min(one.stuck_ns, awaited_ns);
   const bool reached = reached_ns_ != 0 && now_ns - reached_ns_ < silence_ns_ + tuning::kReachedNs;
-  const bool answers = answered_ns_ != 0 && now_ns - answered_ns_ < silence_ns_;
   const bool stopped = reached && !answers;
   return !stopped && now_ns - since_ns >= most_ns ? Finding::kVain : Finding::kFine;
 }

@@ -74,8 +74,8 @@ class Arbiter {
   // Before each such look: requests that no other lane can move make no progress since then; 0: there are none, or they
   // do.
   void Awaited(int lane, int64_t since_ns) { at(lane).awaited_ns = since_ns; }
-  // The peer has said that it has posted nothing: what is awaited is so from now on.
-  void PeerWaits(int64_t now_ns) { peer_waits_ns_ = now_ns; }
+  // The peer said then that it has posted nothing: what is awaited is so since then. 0: it has not.
+  void PeerWaited(int64_t at_ns) { peer_waited_ns_ = at_ns; }
   // The lane's socket holds nothing.
   void LookAtIdle(int lane, int64_t now_ns);
   // Some times within TCPX_PEER_TIMEOUT: true when nobody answers on the lane's socket.
@@ -167,7 +167,7 @@ class Arbiter {
   const int64_t alone_ns_;
   std::vector<Lane> lanes_;
   Refusals refusals_;
-  int64_t peer_waits_ns_ = 0;
+  int64_t peer_waited_ns_ = 0;
   int64_t reached_ns_ = 0;   // by a dial; 0: not yet
   int64_t answered_ns_ = 0;  // the latest Back of a lane
   int64_t turn_ns_ = 0;     // the latest dial that took a turn

@@ -213,7 +213,7 @@ TEST(ArbiterTest, OneThatIsAwaitedAndFindsNoSocketFailsInTime) {
   auto until = [&arbiter, now_ns = kStartNs](int64_t end_ns, int64_t since_ns, bool peer_waits) mutable {
     for (; now_ns < end_ns; now_ns += tuning::kLookNs) {
       arbiter.Awaited(1, since_ns);
-      if (peer_waits) arbiter.PeerWaits(now_ns);
+      if (peer_waits) arbiter.PeerWaited(now_ns);
       if (arbiter.LookAtLost(1, false, now_ns) == Finding::kVain) return now_ns;
     }
     return int64_t{0};
