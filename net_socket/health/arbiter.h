@@ -170,9 +170,9 @@ class Arbiter {
   int64_t peer_waited_ns_ = 0;
   int64_t reached_ns_ = 0;   // by a dial; 0: not yet
   int64_t answered_ns_ = 0;  // the latest Back of a lane
-  int64_t turn_ns_ = 0;     // the latest dial that took a turn
-  int64_t told_ns_ = 0;     // the latest line of a lane whose sockets move nothing
-  int64_t lines_ns_ = 0;    // up to now, less what may be told at once
+  int64_t turn_ns_ = 0;      // the latest dial that took a turn
+  int64_t told_ns_ = 0;      // the latest line of a lane whose sockets move nothing
+  int64_t lines_ns_ = 0;     // up to now, less what may be told at once
   int untold_ = 0;
   bool warned_ = false;
 };
