@@ -164,6 +164,9 @@ class TransferApi {
 
   // Its user has found what the peer broke: the connection fails, the peer and the communicator hear of it.
   virtual void Fail(Comm* comm, const absl::Status& status) = 0;
+  // Its user knows who the peer of an accepted connection of a one-sided context is. Before, its failure costs nothing
+  // else, and is in no log.
+  virtual void Adopt(Comm* comm) = 0;
   // The log has said why.
   virtual bool HasFailed(Comm* comm) = 0;
   // A call on `comm` was refused because of its arguments: `text` tells the user what to pass, once per connection.

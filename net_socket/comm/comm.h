@@ -57,6 +57,7 @@ class Comm : protected ConnectionEnd,
 
   // Its user has found what the peer broke.
   void FailFound(const absl::Status& status) { failure_.FailFound(status, kNoLane); }
+  void Adopt() { failure_.Adopt(); }
   bool failed() const { return failure_.failed(); }
   bool sends() const { return direction_ == Direction::kSend; }
   // By which others bring sockets for its lanes, until it is closed.

@@ -5,11 +5,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/clock.h"
+#include "common/line_limit.h"
 #include "common/log.h"
 #include "common/status.h"
 #include "net_socket/comm/connection_setup.h"
 #include "net_socket/comm/failure_verdict.h"
-#include "net_socket/comm/foreign_lines.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/health/tuning.h"
 #include "net_socket/message/failure_kind.h"
@@ -32,6 +32,12 @@ bool MayTell(const Runtime& runtime, const absl::Status& status, std::string* li
 
 }  // namespace
 
+ConnectionFailure::ConnectionFailure(const ConnectionSetup* setup, Direction direction, ConnectionEnd* end,
+                                     const Tie& tie, LaneHealing* healing)
+    : setup_(setup), direction_(direction), end_(end), self_(tie.To(this)), healing_(healing), apart_(setup->apart) {}
+
+FailureGroup* ConnectionFailure::group() const { return apart() ? nullptr : setup_->communicator->group.get(); }
+
 absl::Status ConnectionFailure::status() const {
   MutexLock lock(mutex_);
   return status_;
@@ -42,7 +48,7 @@ Trouble ConnectionFailure::TroubleOf(absl::string_view what, int lane) const {
 }
 
 void ConnectionFailure::Fail(absl::Status status, int lane, Noise noise) {
-  FailureGroup* const group = setup_->communicator->group.get();
+  FailureGroup* const group = this->group();
   if (noise == Noise::kSilent && group != nullptr) group->Hush();
   if (failed()) return;
   // The reason why a lane ended may follow: the peer says it before it goes.
@@ -154,7 +160,7 @@ void ConnectionFailure::FailInVain(int lane) {
 }
 
 void ConnectionFailure::FailWithPeer(const std::string& cause) {
-  const FailureGroup* const group = setup_->communicator->group.get();
+  const FailureGroup* const group = this->group();
   const Noise noise = group != nullptr && group->Closing(MonotonicNanos()) ? Noise::kQuiet : Noise::kWarn;
   FailFor(cause, PeerError(cause), kNoLane, noise);
 }
@@ -171,7 +177,7 @@ std::string ConnectionFailure::PeerParted() const {
 
 bool ConnectionFailure::Explained() const {
   if (failed() || peer_left() || !PeerParted().empty() || ProcessGone(*setup_, lanes())) return true;
-  const FailureGroup* const group = setup_->communicator->group.get();
+  const FailureGroup* const group = this->group();
   if (group != nullptr && !group->cause().empty()) return true;
   MutexLock lock(mutex_);
   return !status_.ok();
@@ -189,7 +195,8 @@ void ConnectionFailure::FailFor(std::string cause, absl::Status status, int lane
     if (!status_.ok()) return;
     status_ = status;
   }
-  FailureGroup* const group = setup_->communicator->group.get();
+  FailureGroup* const group = this->group();
+  if (noise == Noise::kWarn && apart()) noise = Noise::kQuiet;
   std::unique_lock<Mutex> telling;
   if (group != nullptr) telling = group->Telling();
   std::string what(status.message());
@@ -205,7 +212,7 @@ void ConnectionFailure::FailFor(std::string cause, absl::Status status, int lane
     what = VerdictPrefix(verdict_) + what;
   }
   if (cause.empty()) cause = CauseLine(TroubleOf(what, lane));
-  const bool first = JoinFailure(&cause, &noise);
+  const bool first = JoinFailure(group, &cause, &noise);
   told_ = Report(what, lane);
   if (noise == Noise::kWarn && !MayTell(*setup_->runtime, status, &told_)) noise = Noise::kQuiet;
   // The line goes out before any call can return the error: the process may exit on it.
@@ -223,8 +230,7 @@ void ConnectionFailure::FailFor(std::string cause, absl::Status status, int lane
   if (first) group->Spread(&setup_->runtime->reactor);
 }
 
-bool ConnectionFailure::JoinFailure(std::string* cause, Noise* noise) {
-  FailureGroup* const group = setup_->communicator->group.get();
+bool ConnectionFailure::JoinFailure(FailureGroup* group, std::string* cause, Noise* noise) {
   if (group == nullptr) return false;
   if (*noise == Noise::kParting) group->KeepQuiet(*cause);
   if (*noise == Noise::kParting || *noise == Noise::kSilent) return false;

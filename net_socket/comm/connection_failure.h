@@ -32,6 +32,8 @@
 
 namespace tcpx {
 
+class FailureGroup;
+
 // What a connection fails with where nothing but the peer's end is known.
 inline constexpr char kPeerVanished[] =
     "the peer's process has ended without closing: killed or crashed? Its log or its host's (dmesg, the scheduler) "
@@ -47,8 +49,7 @@ class ConnectionFailure final : public LaneOwner {
   // `tie`: the connection's own: until it is cut housekeeping asks MayFailInLoop. `healing`: null where lanes get no
   // other sockets.
   ConnectionFailure(const ConnectionSetup* setup, Direction direction, ConnectionEnd* end, const Tie& tie,
-                    LaneHealing* healing = nullptr)
-      : setup_(setup), direction_(direction), end_(end), self_(tie.To(this)), healing_(healing) {}
+                    LaneHealing* healing = nullptr);
 
   // Asks the health socket first why a lane has ended, and where it does not say so yet the connection is failing until
   // it does. Not with a link held.
@@ -79,6 +80,13 @@ class ConnectionFailure final : public LaneOwner {
   // The reason to give once a lane is found broken; until then nothing happens.
   void NotePeerParted(const std::string& cause);
   void FailWithCommunicator(const std::string& cause);
+
+  // Its user knows now who the peer is: from here on its failure is its communicator's. Before, one that was made
+  // `apart` fails without a word to others, or in the log.
+  void Adopt() { apart_.store(false, std::memory_order_release); }
+  // Null: a failure stays with the connection.
+  FailureGroup* group() const;
+  bool apart() const { return apart_.load(std::memory_order_acquire); }
 
   // For a connection that has failed: its line in the log, and the verdict in that.
   const std::string& told() const { return told_; }
@@ -117,7 +125,7 @@ class ConnectionFailure final : public LaneOwner {
   std::string PeerParted() const;
   // True exactly when the communicator fails with this connection. Else *cause becomes its first cause, and *noise
   // quiet.
-  bool JoinFailure(std::string* cause, Noise* noise);
+  static bool JoinFailure(FailureGroup* group, std::string* cause, Noise* noise);
   Trouble TroubleOf(absl::string_view what, int lane) const;
 
   const ConnectionSetup* const setup_;
@@ -125,6 +133,7 @@ class ConnectionFailure final : public LaneOwner {
   ConnectionEnd* const end_;
   const Link<ConnectionFailure> self_;
   LaneHealing* const healing_;
+  std::atomic<bool> apart_;
   std::atomic<bool> peer_told_{false};
   mutable Mutex mutex_;
   absl::Status status_ TCPX_GUARDED_BY(mutex_);

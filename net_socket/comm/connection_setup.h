@@ -47,6 +47,7 @@ struct ConnectionSetup {
   std::shared_ptr<HealthPeer> health;    // null: the peer has none
   bool heals = false;                    // both ends have TCPX_HEAL, and a health socket
   bool piloted = false;                  // heals, and lanes may be opened and closed
+  bool apart = false;                    // of a peer that nobody knows yet: it fails alone (ConnectionFailure::Adopt)
   std::shared_ptr<Redialler> redialler;  // of a sender that heals, as the next
   std::shared_ptr<HealthRedialler> health_redialler;
   std::shared_ptr<Activity> activity = std::make_shared<Activity>();  // never null

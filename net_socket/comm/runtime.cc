@@ -1,7 +1,7 @@
 #include "net_socket/comm/runtime.h"
 
 #include "common/interface_states.h"
-#include "net_socket/comm/foreign_lines.h"
+#include "common/line_limit.h"
 #include "net_socket/comm/host_knock.h"
 #include "net_socket/health/cpu_shortage.h"
 #include "net_socket/nic/lane_budget.h"
@@ -18,7 +18,7 @@ Runtime::Runtime(const Options& given)
       knocks(std::make_unique<HostKnocks>()),
       interfaces(std::make_unique<InterfaceStates>()),
       lost_paths(std::make_unique<LostPaths>(&reactor)),
-      foreign_lines(std::make_unique<ForeignLines>()) {
+      foreign_lines(std::make_unique<LineLimit>()) {
   if (!options.trace_dir.empty()) health.MeasureClocks();
 }
 

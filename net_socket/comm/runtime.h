@@ -21,11 +21,11 @@ namespace tcpx {
 
 class BusyLanes;
 class CpuShortage;
-class ForeignLines;
 class HostKnocks;
 class InterfaceStates;
 class LaneBudget;
 class LaneNotes;
+class LineLimit;
 class LostPaths;
 class StatsHub;
 
@@ -48,7 +48,7 @@ struct Runtime {
   const std::unique_ptr<HostKnocks> knocks;         // the same
   const std::unique_ptr<InterfaceStates> interfaces;
   const std::unique_ptr<LostPaths> lost_paths;
-  const std::unique_ptr<ForeignLines> foreign_lines;
+  const std::unique_ptr<LineLimit> foreign_lines;  // of peers whose bytes are not tcpx, or not theirs
   StagePool stages;
   std::unique_ptr<GpuHub> gpu;         // null: host memory only
   std::unique_ptr<ProgressPool> pool;  // null: the caller drives everything

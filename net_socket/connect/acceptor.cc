@@ -226,6 +226,7 @@ void Acceptor::HandOutInLoop(const ConnectionId& id, PendingConnection* pending)
   setup.taken_lanes = runtime_->lane_budget->Take(static_cast<int>(setup.lanes.size()) - 1);
   setup.express_bytes = pending->hello().express_bytes;
   setup.max_receives = of->max_receives;
+  setup.apart = setup.communicator->one_sided;
   setup.health = pending->TakeHealth();
   setup.heals = setup.health != nullptr && runtime_->options.heal && (pending->hello().features & kFeatureHeal) != 0;
   const bool heals = setup.heals;

@@ -301,6 +301,10 @@ void Plugin::Fail(Comm* comm, const absl::Status& status) {
   if (!fork_guard_.forked()) comm->FailFound(status);
 }
 
+void Plugin::Adopt(Comm* comm) {
+  if (!fork_guard_.forked()) comm->Adopt();
+}
+
 // GPU memory that is not staged can't be reached.
 std::optional<RmaLimits> Plugin::OfferRma() {
   if (fork_guard_.forked()) return std::nullopt;

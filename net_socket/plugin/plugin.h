@@ -50,6 +50,7 @@ class Plugin final : public PluginApi {
   void CloseReceive(Comm* comm) override;
   void CloseListen(ListenComm* listen) override;
   void Fail(Comm* comm, const absl::Status& status) override;
+  void Adopt(Comm* comm) override;
   bool HasFailed(Comm* comm) override { return fork_guard_.forked() || comm->failed(); }
   void ReportMisuse(Comm* comm, absl::string_view text) override;
 

@@ -20,8 +20,6 @@ constexpr unsigned kNapUs = 50;
 constexpr int64_t kByesNs = 60 * kMillisecond;
 // Tests of unfinished requests look at their own peer only, but for one in so many.
 constexpr uint32_t kTestsPerMove = 16;
-// Connections that may say later who they are.
-constexpr size_t kStrangersMax = 4;
 
 // Where there is no CUDA driver, what NCCL calls a GPU's memory is the host's.
 bool StagesGpuMemory(PluginApi* net, int device) {
@@ -149,7 +147,7 @@ absl::Status RmaGroup::Post(RmaContexts* contexts, int context, const RmaOperati
   if (failed()) return status_;
   absl::Status status = CheckPlace(*contexts, context, operation.rank);
   if (status.ok()) status = Start(contexts, context, operation, request);
-  return status.ok() ? status : FailHere(status, operation.rank);
+  return status.ok() || failed() ? status : FailHere(status, operation.rank);
 }
 
 absl::Status RmaGroup::Start(RmaContexts* contexts, int context, const RmaOperation& operation, RmaRequest** request) {
@@ -173,7 +171,8 @@ absl::Status RmaGroup::Start(RmaContexts* contexts, int context, const RmaOperat
     sender.Add(record, checked->data(), checked->local(), posted);
   }
   counts_.Count(operation, !record.follows);
-  return operation.more_follow ? absl::OkStatus() : sender.Flush();
+  const absl::Status sent = operation.more_follow ? absl::OkStatus() : sender.Flush();
+  return sent.ok() ? sent : Fail(sent, sender.comm());
 }
 
 absl::Status RmaGroup::Flush(RmaContexts* contexts, RmaRequest** request) {
@@ -230,12 +229,20 @@ absl::Status RmaGroup::Accept(bool* moved) {
   if (!comm.ok()) return comm.status();
   if (*comm == nullptr) return absl::OkStatus();
   *moved = true;
-  if (receivers_.size() >= senders_.size() - 1 + kStrangersMax) {
-    net_->CloseReceive(*comm);
-  } else {
-    receivers_.push_back(std::make_unique<RmaReceiver>(net_, *comm, this));
+  // A rank says at once who it is: the oldest that has not is none.
+  if (receivers_.size() >= senders_.size() - 1 + RmaStrangers::kMax) {
+    const auto silent = [](const auto& receiver) { return !receiver->greeted(); };
+    const auto oldest = std::find_if(receivers_.begin(), receivers_.end(), silent);
+    CloseStranger(oldest - receivers_.begin(), absl::UnavailableError("too many others came after it"));
   }
+  receivers_.push_back(std::make_unique<RmaReceiver>(net_, *comm, this));
   return absl::OkStatus();
+}
+
+void RmaGroup::CloseStranger(std::ptrdiff_t index, const absl::Status& why) {
+  receivers_[static_cast<size_t>(index)]->Close();
+  receivers_.erase(receivers_.begin() + index);
+  strangers_.Closed(rank_, why);
 }
 
 absl::Status RmaGroup::Move(bool* moved) {
@@ -259,8 +266,7 @@ absl::Status RmaGroup::MoveReceivers(bool* moved) {
     RmaReceiver& receiver = *receivers_[i];
     const absl::Status status = receiver.Progress(moved);
     if (receiver.IsLost(status, limits_.hello_timeout_ns)) {
-      receiver.Close();
-      receivers_.erase(receivers_.begin() + static_cast<std::ptrdiff_t>(i));
+      CloseStranger(static_cast<std::ptrdiff_t>(i), status);
       continue;
     }
     if (!status.ok()) return Fail(status, receiver.comm());
@@ -273,7 +279,9 @@ absl::Status RmaGroup::Fail(const absl::Status& status, Comm* by, const char* wh
   if (failed()) return status_;
   status_ = status;
   failed_.store(true, std::memory_order_release);
-  for (size_t i = 0; by == nullptr && i < receivers_.size(); ++i) by = receivers_[i]->comm();
+  for (size_t i = 0; by == nullptr && i < receivers_.size(); ++i) {
+    if (receivers_[i]->greeted()) by = receivers_[i]->comm();
+  }
   for (size_t i = 0; by == nullptr && i < senders_.size(); ++i) by = senders_[i].comm();
   const std::string text =
       absl::StrFormat("rank %u of %u%s: %s", rank_, senders_.size(), where, std::string(status.message()));
@@ -313,6 +321,7 @@ absl::Status RmaGroup::Greeted(RmaReceiver* by, const RmaRecord& hello) TCPX_NO_
     return absl::UnavailableError(
         absl::StrCat("one-sided transfer refused: a second peer says that it is rank ", hello.token));
   }
+  net_->Adopt(by->comm());
   return absl::OkStatus();
 }
 
@@ -346,17 +355,13 @@ void RmaGroup::PeerClosed(uint32_t rank, bool orderly) TCPX_NO_THREAD_SAFETY_ANA
 }
 
 bool RmaGroup::Quiet() const {
-  for (const RmaSender& sender : senders_) {
-    if (sender.used() && !sender.idle()) return false;
-  }
-  return true;
+  const auto quiet = [](const RmaSender& sender) { return !sender.used() || sender.idle(); };
+  return std::all_of(senders_.begin(), senders_.end(), quiet);
 }
 
 void RmaGroup::SayBye() {
   const bool orderly = ending_.orderly && !regions_.has_windows();
-  for (size_t rank = 0; rank < senders_.size(); ++rank) {
-    if (!failed()) senders_[rank].SayBye(orderly);
-  }
+  for (RmaSender& sender : senders_) sender.SayBye(orderly);
 }
 
 void RmaGroup::WarnOfWaiting() const {
@@ -367,19 +372,13 @@ void RmaGroup::WarnOfWaiting() const {
             waiting, static_cast<double>(limits_.linger_ns) * 1e-9);
 }
 
-void RmaGroup::LogCounts() const {
-  const RmaNumbers numbers = counts_.numbers();
-  if (numbers.puts + numbers.signals + numbers.gets == 0) return;
-  TCPX_INFO("one-sided transfers of rank %u of %u: %s", rank_, senders_.size(), RmaText(numbers));
-}
-
 void RmaGroup::Close() {
   const int64_t began_ns = MonotonicNanos();
   for (bool first = true;; first = false, usleep(kNapUs)) {
     MutexLock lock(mutex_);
     bool moved = false;
     (void)Move(&moved);
-    SayBye();  // Those that still dialled may be up now.
+    if (!failed()) SayBye();  // Those that still dialled may be up now.
     if (first) (void)Move(&moved);
     const int64_t waited_ns = MonotonicNanos() - began_ns;
     const auto owes = [](const auto& receiver) { return receiver->owes_bye(); };
@@ -390,7 +389,7 @@ void RmaGroup::Close() {
     }
     for (RmaSender& sender : senders_) sender.Close();
     for (auto& receiver : receivers_) receiver->Close();
-    LogCounts();
+    counts_.Log(rank_, senders_.size());
     break;
   }
   net_->CloseListen(listen_);

@@ -11,6 +11,7 @@
 #define TCPX_NET_SOCKET_RMA_GROUP_H_
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -24,6 +25,7 @@
 #include "net_socket/rma/pending_gets.h"
 #include "net_socket/rma/rma_receiver.h"
 #include "net_socket/rma/rma_sender.h"
+#include "net_socket/rma/strangers.h"
 
 namespace tcpx {
 
@@ -78,10 +80,10 @@ class RmaGroup final : public RmaReceiver::Owner {
   absl::Status MoveReceivers(bool* moved) TCPX_REQUIRES(mutex_);
   absl::Status MoveFor(const RmaRequest& request) TCPX_REQUIRES(mutex_);
   absl::Status Accept(bool* moved) TCPX_REQUIRES(mutex_);
+  void CloseStranger(std::ptrdiff_t index, const absl::Status& why) TCPX_REQUIRES(mutex_);
   bool Quiet() const TCPX_REQUIRES(mutex_);
   void SayBye() TCPX_REQUIRES(mutex_);
   void WarnOfWaiting() const TCPX_REQUIRES(mutex_);
-  void LogCounts() const TCPX_REQUIRES(mutex_);
   void EndContexts(RmaContexts* contexts) TCPX_REQUIRES(mutex_);
 
   PluginApi* const net_;
@@ -104,6 +106,7 @@ class RmaGroup final : public RmaReceiver::Owner {
   RmaRequests requests_ TCPX_GUARDED_BY(mutex_);
   std::deque<RmaSender> senders_ TCPX_GUARDED_BY(mutex_);                        // by rank
   std::vector<std::unique_ptr<RmaReceiver>> receivers_ TCPX_GUARDED_BY(mutex_);  // as they came
+  RmaStrangers strangers_ TCPX_GUARDED_BY(mutex_);
   GroupPeers peers_ TCPX_GUARDED_BY(mutex_);
   PendingGets gets_ TCPX_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<RmaContexts>> contexts_ TCPX_GUARDED_BY(mutex_);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_format.h"
+#include "common/log.h"
 
 namespace tcpx {
 namespace {
@@ -42,9 +42,12 @@ RmaNumbers RmaGroupCounts::numbers() const {
   return numbers;
 }
 
-std::string RmaText(const RmaNumbers& numbers) {
-  return absl::StrFormat("%u puts (%u batched), %u signals, %u gets, %u bytes; at most %u under way", numbers.puts,
-                         numbers.in_batches, numbers.signals, numbers.gets, numbers.bytes, numbers.under_way_max);
+void RmaGroupCounts::Log(uint32_t rank, size_t ranks) const {
+  const RmaNumbers sum = numbers();
+  if (sum.puts + sum.signals + sum.gets == 0) return;
+  TCPX_INFO(
+      "one-sided transfers of rank %u of %u: %u puts (%u batched), %u signals, %u gets, %u bytes; at most %u under way",
+      rank, ranks, sum.puts, sum.in_batches, sum.signals, sum.gets, sum.bytes, sum.under_way_max);
 }
 
 void RmaCounts::Join(const RmaGroupCounts* group) {

@@ -9,7 +9,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
 
 #include "absl/container/flat_hash_set.h"
 #include "common/mutex.h"
@@ -27,15 +26,14 @@ class RmaGroupCounts {
   void CountRefused() { Add(&refused_, 1); }
   void SetUnderWay(size_t now);
   RmaNumbers numbers() const;
+  // One line, where there is something to say.
+  void Log(uint32_t rank, size_t ranks) const;
 
  private:
   static void Add(Relaxed<uint64_t>* count, uint64_t more) { *count = *count + more; }
 
   Relaxed<uint64_t> puts_, signals_, gets_, bytes_, in_batches_, following_, refused_, under_way_, under_way_max_;
 };
-
-// For the log.
-std::string RmaText(const RmaNumbers& numbers);
 
 class RmaCounts final : public RmaSource {
  public:

@@ -101,9 +101,7 @@ absl::Status RmaReceiver::ReadBatch() {
 absl::Status RmaReceiver::Take(const RmaRecord& record, absl::string_view payload, bool* room) {
   switch (record.kind) {
     case RmaKind::kHello:
-      greeted_ = true;
-      rank_ = static_cast<uint32_t>(record.token);
-      return owner_->Greeted(this, record);
+      return TakeHello(record);
     case RmaKind::kPut:
       return TakePut(record, payload, room);
     case RmaKind::kGet:
@@ -116,6 +114,14 @@ absl::Status RmaReceiver::Take(const RmaRecord& record, absl::string_view payloa
       return absl::OkStatus();
   }
   return Broken("a record of an unknown kind");
+}
+
+// One whose word is not taken has not said who it is.
+absl::Status RmaReceiver::TakeHello(const RmaRecord& record) {
+  const absl::Status taken = owner_->Greeted(this, record);
+  greeted_ = taken.ok();
+  if (greeted_) rank_ = static_cast<uint32_t>(record.token);
+  return taken;
 }
 
 absl::Status RmaReceiver::Await(const RmaRegion& region, char* at, uint64_t bytes, Request** coming) {

@@ -36,7 +36,7 @@ class RmaReceiver {
   class Owner {
    public:
     virtual const RmaRegionTable& regions() const = 0;
-    // The peer says who it is.
+    // The peer says who it is. An error: it is not.
     virtual absl::Status Greeted(RmaReceiver* by, const RmaRecord& hello) = 0;
     virtual absl::Status Asked(uint32_t rank, const RmaRecord& get) = 0;
     // Null: nobody of this rank has asked `rank` for so many bytes by that token. Valid until the next call.
@@ -83,6 +83,7 @@ class RmaReceiver {
   absl::Status ReadBatch();
   absl::Status ReadAndSettle(bool* moved);
   absl::Status Take(const RmaRecord& record, absl::string_view payload, bool* room);
+  absl::Status TakeHello(const RmaRecord& record);
   absl::Status TakePut(const RmaRecord& record, absl::string_view payload, bool* room);
   absl::Status TakeGotten(const RmaRecord& record, absl::string_view payload, bool* room);
   // Null in *coming: no room.

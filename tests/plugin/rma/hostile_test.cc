@@ -2,6 +2,8 @@
 // words, or only that connection where it has not said who it is. The process lives, and nothing outside of the windows
 // is touched, whose neighbours are pages that end the process.
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstdint>
@@ -11,8 +13,10 @@
 #include <string>
 #include <vector>
 
+#include "common/socket.h"
 #include "net_socket/rma/record.h"
 #include "tests/plugin/rma/rma_lab.h"
+#include "tests/support/by_hand.h"
 #include "tests/support/deadline.h"
 #include "tests/support/guarded_pages.h"
 #include "tests/support/plugin_log.h"
@@ -33,7 +37,7 @@ std::string Bytes(const RmaRecord& record, const std::string& payload = "") {
   return text;
 }
 
-std::string Hello(uint64_t rank = kClaimed, uint64_t ranks = kRanks) {
+std::string Greeting(uint64_t rank = kClaimed, uint64_t ranks = kRanks) {
   RmaRecord record;
   record.kind = RmaKind::kHello;
   record.token = rank;
@@ -87,31 +91,31 @@ const uint64_t kHuge = ~uint64_t{0};
 
 std::vector<Attack> Attacks() {
   return {
-      {"PutBeyond", {Hello() + Put(kWindowBytes - 4, 8)}, "a put of 8 bytes at 4092 of region 0, which has 4096"},
-      {"PutWraps", {Hello() + Put(kHuge - 3, 8)}, "a put of 8 bytes at 18446744073709551612"},
-      {"PutElsewhere", {Hello() + Put(0, 8, 77)}, "region 77, which is not registered"},
-      {"PutIsEnormous", {Hello() + Announced(RmaKind::kPut, 0, kHuge)}, "more than 1 GiB"},
-      {"PutIsLarger", {Hello() + Announced(RmaKind::kPut, 0, 64), std::string(4096, 'x')}, ""},
-      {"PutIsSmaller", {Hello() + Announced(RmaKind::kPut, 0, 64), "x"}, "another size than was announced"},
-      {"SignalBeyond", {Hello() + Signal(kWindowBytes)}, "a signal of 8 bytes at 4096"},
-      {"SignalAcrossTheEnd", {Hello() + Signal(kWindowBytes - 4)}, "a signal of 8 bytes at 4092"},
-      {"SignalAtAnOddAddress", {Hello() + Signal(4)}, "a signal of 8 bytes at 4 of"},
-      {"SignalElsewhere", {Hello() + Signal(0, 99)}, "region 99"},
-      {"GetBeyond", {Hello() + Get(1, kWindowBytes)}, "a get of 4096 bytes"},
-      {"GetWraps", {Hello() + Get(kHuge, 2)}, "a get of 2 bytes"},
-      {"GetElsewhere", {Hello() + Get(0, 8, 4000000000u)}, "which no registration gave"},
-      {"AnswerToNothing", {Hello() + Bytes(Of(RmaKind::kGotten, 0, 8), "answered")}, "nobody has asked for"},
-      {"LongAnswerToNothing", {Hello() + Announced(RmaKind::kGotten, 0, 1 << 20)}, "nobody has asked for"},
+      {"PutBeyond", {Greeting() + Put(kWindowBytes - 4, 8)}, "a put of 8 bytes at 4092 of region 0, which has 4096"},
+      {"PutWraps", {Greeting() + Put(kHuge - 3, 8)}, "a put of 8 bytes at 18446744073709551612"},
+      {"PutElsewhere", {Greeting() + Put(0, 8, 77)}, "region 77, which is not registered"},
+      {"PutIsEnormous", {Greeting() + Announced(RmaKind::kPut, 0, kHuge)}, "more than 1 GiB"},
+      {"PutIsLarger", {Greeting() + Announced(RmaKind::kPut, 0, 64), std::string(4096, 'x')}, ""},
+      {"PutIsSmaller", {Greeting() + Announced(RmaKind::kPut, 0, 64), "x"}, "another size than was announced"},
+      {"SignalBeyond", {Greeting() + Signal(kWindowBytes)}, "a signal of 8 bytes at 4096"},
+      {"SignalAcrossTheEnd", {Greeting() + Signal(kWindowBytes - 4)}, "a signal of 8 bytes at 4092"},
+      {"SignalAtAnOddAddress", {Greeting() + Signal(4)}, "a signal of 8 bytes at 4 of"},
+      {"SignalElsewhere", {Greeting() + Signal(0, 99)}, "region 99"},
+      {"GetBeyond", {Greeting() + Get(1, kWindowBytes)}, "a get of 4096 bytes"},
+      {"GetWraps", {Greeting() + Get(kHuge, 2)}, "a get of 2 bytes"},
+      {"GetElsewhere", {Greeting() + Get(0, 8, 4000000000u)}, "which no registration gave"},
+      {"AnswerToNothing", {Greeting() + Bytes(Of(RmaKind::kGotten, 0, 8), "answered")}, "nobody has asked for"},
+      {"LongAnswerToNothing", {Greeting() + Announced(RmaKind::kGotten, 0, 1 << 20)}, "nobody has asked for"},
       {"NoHello", {Put(0, 8)}, "", false},
-      {"TwoHellos", {Hello() + Hello()}, "out of place"},
-      {"AfterBye", {Hello() + Bye() + Put(0, 8)}, "out of place"},
-      {"RankBeyond", {Hello(kRanks)}, "of another group"},
-      {"RankOfTheVictim", {Hello(kVictim)}, "of another group"},
-      {"RankOfSomebodyElse", {Hello(0)}, "a second peer says that it is rank 0"},
-      {"OtherNumberOfRanks", {Hello(kClaimed, kRanks + 1)}, "of another group"},
-      {"UnknownKind", {Hello() + Bytes(Of(static_cast<RmaKind>(200), 0, 0))}, "refused"},
-      {"HalfARecord", {Hello() + Put(0, 8).substr(0, 20)}, "refused"},
-      {"PayloadCutOff", {Hello() + Put(0, 2048).substr(0, 1000)}, "refused"},
+      {"TwoHellos", {Greeting() + Greeting()}, "out of place"},
+      {"AfterBye", {Greeting() + Bye() + Put(0, 8)}, "out of place"},
+      {"RankBeyond", {Greeting(kRanks)}, "of another group", false},
+      {"RankOfTheVictim", {Greeting(kVictim)}, "of another group", false},
+      {"RankOfSomebodyElse", {Greeting(0)}, "a second peer says that it is rank 0", false},
+      {"OtherNumberOfRanks", {Greeting(kClaimed, kRanks + 1)}, "of another group", false},
+      {"UnknownKind", {Greeting() + Bytes(Of(static_cast<RmaKind>(200), 0, 0))}, "refused"},
+      {"HalfARecord", {Greeting() + Put(0, 8).substr(0, 20)}, "refused"},
+      {"PayloadCutOff", {Greeting() + Put(0, 2048).substr(0, 1000)}, "refused"},
       {"Garbage", {std::string(1000, '\xff')}, "", false},
   };
 }
@@ -145,6 +149,7 @@ class RmaHostileTest : public ::testing::TestWithParam<Attack> {
       (void)lab_->rma().Progress(lab_->rank(kVictim).contexts);
     }
     EXPECT_FALSE(deadline.Over()) << LogText();
+    EXPECT_TRUE(LogHas(GetParam().told)) << LogText();
     for (int rank = 0; rank < kRanks; ++rank) {
       EXPECT_EQ(ncclSuccess, lab_->rma().Progress(lab_->rank(rank).contexts)) << LogText();
       EXPECT_FALSE(lab_->HasFailed(rank));
@@ -180,6 +185,59 @@ TEST_P(RmaHostileTest, TouchesNothing) {
   EXPECT_EQ(ncclSuccess, net_->CloseSend(ends.send));
   EXPECT_EQ(ncclSuccess, net_->Finalize(context));
 }
+
+// Who has the ticket and never says which rank it is: made by hand, on one lane.
+struct Stranger {
+  const char* label;
+  std::string says;  // after the hello
+  bool resets = false;
+};
+void PrintTo(const Stranger& stranger, std::ostream* out) { *out << stranger.label; }
+
+class RmaStrangerTest : public ::testing::TestWithParam<Stranger> {};
+
+TEST_P(RmaStrangerTest, CostsNothingButItself) {
+  const auto lab = Must(RmaLab::Open({.threads = 2, .lanes = 2}, {.ranks = kRanks}));
+  RmaMemory* const memory = Must(lab->Register(kWindowBytes));
+  Hello hello;
+  hello.features = kFeatureEstablished;
+  hello.lanes = 1;
+  const int fd = DialByHand(lab->rank(kVictim).handle.data(), hello);
+  const std::string& says = GetParam().says;
+  ASSERT_EQ(static_cast<ssize_t>(says.size()), send(fd, says.data(), says.size(), MSG_NOSIGNAL));
+  ASSERT_EQ(absl::OkStatus(), lab->Until([] { return LogHas("comm 7 receive device 0: 1 lane"); }));
+  if (GetParam().resets) {
+    ASSERT_EQ(absl::OkStatus(), SetResetOnClose(fd));
+  }
+  close(fd);
+  const auto said = [] { return LogHas("one-sided transfers of rank 1: a connection that had not said its rank"); };
+  ASSERT_EQ(absl::OkStatus(), lab->Until(said));
+  std::memset(memory->at(0), 'p', kWindowBytes);
+  void* request = nullptr;
+  const RmaRange all = {memory->of(0), 0, memory->of(kVictim), 0, kWindowBytes, kVictim};
+  ASSERT_EQ(ncclSuccess, lab->rma().Iput(lab->rank(0).contexts, 0, all, 0, &request)) << LogText();
+  ASSERT_EQ(absl::OkStatus(), lab->Wait(0, request));
+  const std::string put(kWindowBytes, 'p');
+  EXPECT_EQ(absl::OkStatus(), lab->Until([&] { return std::string(memory->at(kVictim), kWindowBytes) == put; }));
+  EXPECT_EQ(0, WarningCount()) << LogText();
+}
+
+// A message of lane 0, of which half has come.
+std::string HalfAMessage() {
+  const std::string message = ExpressMessage(Greeting() + Put(0, 1000));
+  return Established() + message.substr(0, message.size() / 2);
+}
+
+const Stranger kStrangers[] = {
+    {"Leaves", Established()},
+    {"Resets", Established(), true},
+    {"SaysNoTcpx", Established() + std::string(1000, '\xee')},
+    {"LeavesWithinItsHello", HalfAMessage()},
+    {"ResetsWithinItsHello", HalfAMessage(), true},
+};
+
+INSTANTIATE_TEST_SUITE_P(Every, RmaStrangerTest, ::testing::ValuesIn(kStrangers),
+                         [](const auto& stranger) { return stranger.param.label; });
 
 std::string Label(const testing::TestParamInfo<Attack>& attack) { return attack.param.label; }
 

@@ -59,6 +59,7 @@ class FakePlugin : public PluginApi {
   std::vector<MemoryRegion*> regions;
   FlushArgs flush_args;
   std::vector<const void*> closed;  // comms and regions, in order
+  std::vector<const Comm*> adopted;
   std::vector<std::string> misuses;
 
   absl::StatusOr<Context*> CreateContext(const ContextOptions& options) override;
@@ -79,6 +80,7 @@ class FakePlugin : public PluginApi {
   void CloseReceive(Comm* comm) override;
   void CloseListen(ListenComm* listen) override;
   void Fail(Comm*, const absl::Status&) override {}
+  void Adopt(Comm* comm) override { adopted.push_back(comm); }
   bool HasFailed(Comm*) override { return false; }
   void ReportMisuse(Comm* comm, absl::string_view text) override;
 

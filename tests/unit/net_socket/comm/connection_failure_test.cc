@@ -11,8 +11,8 @@
 #include "absl/strings/match.h"
 #include "absl/time/clock.h"
 #include "common/clock.h"
+#include "common/line_limit.h"
 #include "net_socket/comm/failure_verdict.h"
-#include "net_socket/comm/foreign_lines.h"
 #include "net_socket/message/failure_kind.h"
 #include "net_socket/seal/opener.h"
 #include "tests/unit/net_socket/comm/fake_end.h"
@@ -58,7 +58,7 @@ TEST_F(ConnectionFailureTest, GarbageFillsNoLog) {
   EXPECT_LE(Logged().size(), 3u) << "three seconds, at most";
   EXPECT_EQ(1000u, end_.told.size());
   uint64_t unsaid = 0;
-  ForeignLines lines;
+  LineLimit lines;
   EXPECT_TRUE(lines.May(kSecond, &unsaid) && unsaid == 0);
   for (int i = 0; i < 7; ++i) EXPECT_FALSE(lines.May(kSecond + i, &unsaid));
   EXPECT_TRUE(lines.May(2 * kSecond, &unsaid) && unsaid == 7);

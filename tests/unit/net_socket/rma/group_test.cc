@@ -1,6 +1,7 @@
 // What ends a group, who hears of it, and how long an end takes.
 #include "net_socket/rma/group.h"
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <string>
@@ -196,9 +197,37 @@ TEST_F(RmaGroupTest, StrangersAreBoundedAndEndNothing) {
     ASSERT_TRUE(group_->Progress().ok());
   }
   EXPECT_GT(net_.closed.size(), 40u);
-  net_.DeliverTo(comms[0].get(), std::string(3, 'x'));
+  EXPECT_EQ(std::count(net_.closed.begin(), net_.closed.end(), comms[49].get()), 0) << "the oldest make room";
+  net_.DeliverTo(comms[49].get(), std::string(3, 'x'));
   EXPECT_TRUE(group_->Progress().ok());
   EXPECT_FALSE(group_->failed());
+  EXPECT_TRUE(net_.adopted.empty());
+}
+
+// However many strangers are there: what ends with one of them is only its own connection.
+TEST_F(RmaGroupTest, ARankGetsThroughACrowdOfStrangersAndHearsOfAFailure) {
+  std::vector<std::unique_ptr<Comm>> comms;
+  for (int i = 0; i < 10; ++i) {
+    comms.push_back(std::make_unique<Comm>());
+    net_.incoming.push_back(comms.back().get());
+    ASSERT_TRUE(group_->Progress().ok());
+  }
+  Greet(&first_, 1);
+  EXPECT_EQ(net_.adopted, std::vector<const Comm*>{&first_});
+  EXPECT_EQ(std::count(net_.closed.begin(), net_.closed.end(), &first_), 0);
+  EXPECT_FALSE(Post(Put(7, 8)).ok());
+  ASSERT_EQ(net_.failures.size(), 1u);
+  EXPECT_EQ(net_.failures[0].first, &first_);
+}
+
+// What the network says when the first operation goes at once is not this rank's fault.
+TEST_F(RmaGroupTest, AConnectionThatBreaksUnderAPutIsNotBlamedOnThisRank) {
+  ASSERT_TRUE(Post(Put(1, 8)).ok());
+  ASSERT_TRUE(group_->Progress().ok());
+  net_.peer_gone = true;
+  EXPECT_FALSE(Post(Put(1, 8)).ok());
+  ASSERT_EQ(net_.failures.size(), 1u);
+  EXPECT_EQ(net_.failures[0].second.message(), "rank 0 of 3: the peer has closed");
 }
 
 TEST_F(RmaGroupTest, MoreThanOneGibIsRefused) { EXPECT_FALSE(Post(Put(1, (size_t{1} << 30) + 1)).ok()); }

@@ -1,12 +1,10 @@
-// foreign_lines.h: how often the log may speak of peers whose bytes are not tcpx, or not theirs.
-//
-// Purpose: whoever may connect can break connection after connection by such bytes: that fills no disk.
+// line_limit.h: how often the log may say the same of whoever comes, who could fill a disk with it.
 //
 // Threads: any.
 // Units:   nanoseconds.
 // Errors:  none.
-#ifndef TCPX_NET_SOCKET_COMM_FOREIGN_LINES_H_
-#define TCPX_NET_SOCKET_COMM_FOREIGN_LINES_H_
+#ifndef TCPX_COMMON_LINE_LIMIT_H_
+#define TCPX_COMMON_LINE_LIMIT_H_
 
 #include <cstdint>
 
@@ -15,7 +13,7 @@
 
 namespace tcpx {
 
-class ForeignLines {
+class LineLimit {
  public:
   // True: a line may be written, the first in a second. *unsaid gets how many others were not since the latest.
   bool May(int64_t now_ns, uint64_t* unsaid) {
@@ -38,4 +36,4 @@ class ForeignLines {
 
 }  // namespace tcpx
 
-#endif  // TCPX_NET_SOCKET_COMM_FOREIGN_LINES_H_
+#endif  // TCPX_COMMON_LINE_LIMIT_H_

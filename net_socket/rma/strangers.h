@@ -1,0 +1,43 @@
+// strangers.h: connections of a group that may say later which rank they come from, or never do.
+//
+// Purpose: whoever has the ticket can open one, and ends nothing with it but that: few of them are kept, each for a
+//          time, and the log has one line a second at most.
+//
+// Threads: under the group's mutex.
+// Errors:  none.
+#ifndef TCPX_NET_SOCKET_RMA_STRANGERS_H_
+#define TCPX_NET_SOCKET_RMA_STRANGERS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_format.h"
+#include "common/clock.h"
+#include "common/line_limit.h"
+#include "common/log.h"
+
+namespace tcpx {
+
+class RmaStrangers {
+ public:
+  // Too low: a crowd pushes out ranks before they speak; too high: descriptors. A guess.
+  static constexpr size_t kMax = 4;
+
+  // One was closed: because of `why`, or it has said nothing in time (OK).
+  void Closed(uint32_t rank, const absl::Status& why) {
+    uint64_t unsaid = 0;
+    if (!lines_.May(MonotonicNanos(), &unsaid)) return;
+    const std::string more = unsaid == 0 ? "" : absl::StrFormat("; %u others before were only counted", unsaid);
+    TCPX_INFO("one-sided transfers of rank %u: a connection that had not said its rank was closed: %s%s", rank,
+              why.ok() ? "it said nothing within TCPX_HELLO_TIMEOUT" : std::string(why.message()), more);
+  }
+
+ private:
+  LineLimit lines_;
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_RMA_STRANGERS_H_
