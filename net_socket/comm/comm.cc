@@ -161,10 +161,10 @@ void Comm::Close() {
   MutexLock lock(mutex_);
   if (!InFlight(nullptr)) failure_.FailNow();
   const bool orderly = !failed() && !InFlight(nullptr);
-  if (FailureGroup* const group = failure_.group()) group->NoteClosing(MonotonicNanos());
+  if (FailureGroup* const group = setup_.group()) group->NoteClosing(MonotonicNanos());
   if (!orderly) {
     failure_.Fail(absl::UnavailableError("the connection was closed with requests outstanding"), 0, Noise::kSilent);
-    if (setup_.communicator->has_finalize && !failure_.apart())
+    if (setup_.communicator->has_finalize && !setup_.fails_alone())
       setup_.communicator->aborted.store(true, std::memory_order_relaxed);
   }
   if (healing_ != nullptr) healing_->lanes().End();

@@ -57,7 +57,10 @@ class Comm : protected ConnectionEnd,
 
   // Its user has found what the peer broke.
   void FailFound(const absl::Status& status) { failure_.FailFound(status, kNoLane); }
-  void Adopt() { failure_.Adopt(); }
+  // Its user knows now who the peer is: from here on its failure is its communicator's.
+  void Adopt() {
+    if (setup_.apart != nullptr) setup_.apart->store(false, std::memory_order_release);
+  }
   bool failed() const { return failure_.failed(); }
   bool sends() const { return direction_ == Direction::kSend; }
   // By which others bring sockets for its lanes, until it is closed.

@@ -32,12 +32,6 @@ bool MayTell(const Runtime& runtime, const absl::Status& status, std::string* li
 
 }  // namespace
 
-ConnectionFailure::ConnectionFailure(const ConnectionSetup* setup, Direction direction, ConnectionEnd* end,
-                                     const Tie& tie, LaneHealing* healing)
-    : setup_(setup), direction_(direction), end_(end), self_(tie.To(this)), healing_(healing), apart_(setup->apart) {}
-
-FailureGroup* ConnectionFailure::group() const { return apart() ? nullptr : setup_->communicator->group.get(); }
-
 absl::Status ConnectionFailure::status() const {
   MutexLock lock(mutex_);
   return status_;
@@ -48,7 +42,7 @@ Trouble ConnectionFailure::TroubleOf(absl::string_view what, int lane) const {
 }
 
 void ConnectionFailure::Fail(absl::Status status, int lane, Noise noise) {
-  FailureGroup* const group = this->group();
+  FailureGroup* const group = setup_->group();
   if (noise == Noise::kSilent && group != nullptr) group->Hush();
   if (failed()) return;
   // The reason why a lane ended may follow: the peer says it before it goes.
@@ -160,7 +154,7 @@ void ConnectionFailure::FailInVain(int lane) {
 }
 
 void ConnectionFailure::FailWithPeer(const std::string& cause) {
-  const FailureGroup* const group = this->group();
+  const FailureGroup* const group = setup_->group();
   const Noise noise = group != nullptr && group->Closing(MonotonicNanos()) ? Noise::kQuiet : Noise::kWarn;
   FailFor(cause, PeerError(cause), kNoLane, noise);
 }
@@ -177,7 +171,7 @@ std::string ConnectionFailure::PeerParted() const {
 
 bool ConnectionFailure::Explained() const {
   if (failed() || peer_left() || !PeerParted().empty() || ProcessGone(*setup_, lanes())) return true;
-  const FailureGroup* const group = this->group();
+  const FailureGroup* const group = setup_->group();
   if (group != nullptr && !group->cause().empty()) return true;
   MutexLock lock(mutex_);
   return !status_.ok();
@@ -195,8 +189,8 @@ void ConnectionFailure::FailFor(std::string cause, absl::Status status, int lane
     if (!status_.ok()) return;
     status_ = status;
   }
-  FailureGroup* const group = this->group();
-  if (noise == Noise::kWarn && apart()) noise = Noise::kQuiet;
+  FailureGroup* const group = setup_->group();
+  if (noise == Noise::kWarn && setup_->fails_alone()) noise = Noise::kQuiet;
   std::unique_lock<Mutex> telling;
   if (group != nullptr) telling = group->Telling();
   std::string what(status.message());

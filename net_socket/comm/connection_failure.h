@@ -49,7 +49,8 @@ class ConnectionFailure final : public LaneOwner {
   // `tie`: the connection's own: until it is cut housekeeping asks MayFailInLoop. `healing`: null where lanes get no
   // other sockets.
   ConnectionFailure(const ConnectionSetup* setup, Direction direction, ConnectionEnd* end, const Tie& tie,
-                    LaneHealing* healing = nullptr);
+                    LaneHealing* healing = nullptr)
+      : setup_(setup), direction_(direction), end_(end), self_(tie.To(this)), healing_(healing) {}
 
   // Asks the health socket first why a lane has ended, and where it does not say so yet the connection is failing until
   // it does. Not with a link held.
@@ -80,13 +81,6 @@ class ConnectionFailure final : public LaneOwner {
   // The reason to give once a lane is found broken; until then nothing happens.
   void NotePeerParted(const std::string& cause);
   void FailWithCommunicator(const std::string& cause);
-
-  // Its user knows now who the peer is: from here on its failure is its communicator's. Before, one that was made
-  // `apart` fails without a word to others, or in the log.
-  void Adopt() { apart_.store(false, std::memory_order_release); }
-  // Null: a failure stays with the connection.
-  FailureGroup* group() const;
-  bool apart() const { return apart_.load(std::memory_order_acquire); }
 
   // For a connection that has failed: its line in the log, and the verdict in that.
   const std::string& told() const { return told_; }
@@ -133,7 +127,6 @@ class ConnectionFailure final : public LaneOwner {
   ConnectionEnd* const end_;
   const Link<ConnectionFailure> self_;
   LaneHealing* const healing_;
-  std::atomic<bool> apart_;
   std::atomic<bool> peer_told_{false};
   mutable Mutex mutex_;
   absl::Status status_ TCPX_GUARDED_BY(mutex_);

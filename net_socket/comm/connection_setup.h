@@ -6,6 +6,7 @@
 #define TCPX_NET_SOCKET_COMM_CONNECTION_SETUP_H_
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -47,11 +48,17 @@ struct ConnectionSetup {
   std::shared_ptr<HealthPeer> health;    // null: the peer has none
   bool heals = false;                    // both ends have TCPX_HEAL, and a health socket
   bool piloted = false;                  // heals, and lanes may be opened and closed
-  bool apart = false;                    // of a peer that nobody knows yet: it fails alone (ConnectionFailure::Adopt)
   std::shared_ptr<Redialler> redialler;  // of a sender that heals, as the next
   std::shared_ptr<HealthRedialler> health_redialler;
   std::shared_ptr<Activity> activity = std::make_shared<Activity>();  // never null
 
+  // Not null and true: its user does not know yet who the peer is (Comm::Adopt). Such a connection fails without a word
+  // to others, or in the log.
+  std::unique_ptr<std::atomic<bool>> apart;
+
+  bool fails_alone() const { return apart != nullptr && apart->load(std::memory_order_acquire); }
+  // Null: a failure stays with the connection.
+  FailureGroup* group() const { return fails_alone() ? nullptr : communicator->group.get(); }
   int lane_fd(int lane) const { return lanes[static_cast<size_t>(lane)].fd.get(); }
   // What seals the lane's first socket: what moves a half of it takes that. Empty where nothing is encrypted.
   Seals& seals(int lane) { return lanes[static_cast<size_t>(lane)].seals; }

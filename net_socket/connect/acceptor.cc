@@ -3,8 +3,12 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include <atomic>
+#include <string>
 #include <utility>
 
+#include "absl/strings/str_format.h"
+#include "common/clock.h"
 #include "common/counted.h"
 #include "common/interfaces.h"
 #include "common/log.h"
@@ -29,6 +33,15 @@ const Nic* FindNic(const Device& device, const SocketAddress& local) {
     if (nic.interface.address.SameHostAddress(local)) return &nic;
   }
   return nullptr;
+}
+
+// NCCL makes one connection of a listen, and sees a line of each. Of one-sided transfers anybody with the ticket may
+// come, again and again.
+void LogAccepted(Listening* listening, const std::string& line) {
+  uint64_t unsaid = 0;
+  if (!listening->lines.May(MonotonicNanos(), &unsaid)) return;
+  TCPX_INFO_TO(listening->communicator->log, "%s%s", line,
+               unsaid == 0 ? "" : absl::StrFormat("; %u accepted before it were only counted", unsaid));
 }
 
 }  // namespace
@@ -90,13 +103,17 @@ absl::StatusOr<std::unique_ptr<ReceiveComm>> Acceptor::Accept(const std::shared_
     if (!listening->communicator->one_sided) accept_watch_.Waits(std::shared_ptr<AcceptWait>(listening, &wait));
     return std::unique_ptr<ReceiveComm>();
   }
-  MutexLock lock(listening->mutex);
-  if (listening->ready.empty()) return std::unique_ptr<ReceiveComm>();
-  wait.asked_ns.store(0, std::memory_order_relaxed);
-  auto comm = std::move(listening->ready.front().comm);
-  listening->ready.pop_front();
-  listening->ready_count.fetch_sub(1, std::memory_order_relaxed);
-  return comm;
+  Ready ready;
+  {
+    MutexLock lock(listening->mutex);
+    if (listening->ready.empty()) return std::unique_ptr<ReceiveComm>();
+    wait.asked_ns.store(0, std::memory_order_relaxed);
+    ready = std::move(listening->ready.front());
+    listening->ready.pop_front();
+    listening->ready_count.fetch_sub(1, std::memory_order_relaxed);
+  }
+  LogAccepted(listening.get(), ready.line);
+  return std::move(ready.comm);
 }
 
 void Acceptor::CloseListen(const std::shared_ptr<Listening>& listening) {
@@ -149,8 +166,7 @@ HelloStatus Acceptor::AdmitInLoop(const Hello& hello, PendingConnection** out) {
 
 HelloStatus Acceptor::AdmitHealthInLoop(const Hello& hello) {
   if (!KnowsInLoop(hello)) return HelloStatus::kUnknownTicket;
-  pending_.PruneInLoop(HealthTag(hello.connection_id));
-  return HelloStatus::kAccepted;
+  return pending_.AdmitHealthInLoop(HealthTag(hello.connection_id));
 }
 
 void Acceptor::AddHealthInLoop(const Hello& hello, LaneSocket socket) {
@@ -192,6 +208,8 @@ void Acceptor::HelloInLoop(HelloSocket socket) {
   } else {
     answer.status = hello.kind == HelloKind::kHealth ? AdmitHealthInLoop(hello) : HelloStatus::kUnknownKind;
   }
+  // Without an answer: a peer dials again.
+  if (answer.status == HelloStatus::kUnaccepted) return rejected_.NoteInLoop(answer.status, socket.from);
   // Before the answer, which bears the traffic class.
   LaneSocket lane;
   if (answer.status == HelloStatus::kAccepted) {
@@ -226,7 +244,7 @@ void Acceptor::HandOutInLoop(const ConnectionId& id, PendingConnection* pending)
   setup.taken_lanes = runtime_->lane_budget->Take(static_cast<int>(setup.lanes.size()) - 1);
   setup.express_bytes = pending->hello().express_bytes;
   setup.max_receives = of->max_receives;
-  setup.apart = setup.communicator->one_sided;
+  if (setup.communicator->one_sided) setup.apart = std::make_unique<std::atomic<bool>>(true);
   setup.health = pending->TakeHealth();
   setup.heals = setup.health != nullptr && runtime_->options.heal && (pending->hello().features & kFeatureHeal) != 0;
   const bool heals = setup.heals;
@@ -235,21 +253,25 @@ void Acceptor::HandOutInLoop(const ConnectionId& id, PendingConnection* pending)
       heals && (pending->hello().features & kFeaturePilot) != 0 && LanesMayBePiloted(static_cast<int>(lanes));
   if (setup.piloted) setup.lanes.resize(kLanesPilotedMax);
   const size_t lanes_max = setup.lanes.size();
-  TCPX_INFO_TO(setup.communicator->log, "comm %x receive device %d: %s, %s from %s%s", setup.communicator->id,
-               setup.device, Counted(static_cast<int>(lanes), "lane"), setup.lanes[0].local.ToString(),
-               setup.lanes[0].peer.ToString(), TrafficClassSuffix(pending->hello().traffic_class));
-  auto comm = std::make_unique<ReceiveComm>(std::move(setup));
-  comm->WatchInLoop();
-  if (heals) resumed_->EnterInLoop(id, of->ticket, of->opened, lanes, lanes_max, comm->taker());
+  Ready ready;
+  ready.id = id;
+  ready.established = pending->speaks();
+  ready.place = std::move(pending->place);
+  ready.line = absl::StrFormat("comm %x receive device %d: %s, %s from %s%s", setup.communicator->id, setup.device,
+                               Counted(static_cast<int>(lanes), "lane"), setup.lanes[0].local.ToString(),
+                               setup.lanes[0].peer.ToString(), TrafficClassSuffix(pending->hello().traffic_class));
+  ready.comm = std::make_unique<ReceiveComm>(std::move(setup));
+  ready.comm->WatchInLoop();
+  if (heals) resumed_->EnterInLoop(id, of->ticket, of->opened, lanes, lanes_max, ready.comm->taker());
   {
     MutexLock lock(of->mutex);
     if (!of->closed) {
-      of->ready.push_back({id, std::move(comm), pending->speaks()});
+      of->ready.push_back(std::move(ready));
       of->ready_count.fetch_add(1, std::memory_order_release);
       return;
     }
   }
-  comm->Close();
+  ready.comm->Close();
 }
 
 }  // namespace tcpx

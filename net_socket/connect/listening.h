@@ -9,11 +9,13 @@
 #include <atomic>
 #include <deque>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "common/fd.h"
+#include "common/line_limit.h"
 #include "common/mutex.h"
 #include "common/params.h"
 #include "net_socket/comm/communicator.h"
@@ -28,7 +30,9 @@ namespace tcpx {
 struct Ready {
   ConnectionId id{};
   std::unique_ptr<ReceiveComm> comm;
-  bool established = false;  // its dialler has said so, and never begins anew
+  bool established = false;           // its dialler has said so, and never begins anew
+  std::string line;                   // for the log, once it is accepted
+  std::shared_ptr<const void> place;  // among the unaccepted
 };
 
 // One listen comm's part of the shared socket.
@@ -45,6 +49,9 @@ struct Listening {
   Mutex mutex;
   std::deque<Ready> ready TCPX_GUARDED_BY(mutex);
   bool closed TCPX_GUARDED_BY(mutex) = false;
+  LineLimit lines;  // of accepted connections
+  // Those that are pending or ready.
+  const std::shared_ptr<std::atomic<int>> unaccepted = std::make_shared<std::atomic<int>>(0);
 
   absl::flat_hash_set<ConnectionId> connections;  // pending, ready or accepted; in the reactor
 };

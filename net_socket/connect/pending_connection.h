@@ -68,7 +68,9 @@ class PendingConnection {
   size_t present() const;
   std::weak_ptr<HealthPeer> health() const { return health_; }
 
-  Reactor::TimerId timer{0, 0};  // the owner's
+  // The owner's.
+  Reactor::TimerId timer{0, 0};
+  std::shared_ptr<const void> place;  // among the unaccepted
 
  private:
   class Lane;

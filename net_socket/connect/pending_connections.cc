@@ -4,11 +4,20 @@
 
 #include "common/clock.h"
 #include "common/counted.h"
+#include "common/fd.h"
 #include "common/log.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/connect/connect_bounds.h"
 
 namespace tcpx {
+namespace {
+
+// Descriptors that it may come to have before it is accepted: lanes may be opened as soon as it is up.
+int64_t PlacesOf(const Hello& hello, const Options& options) {
+  return options.heal && LanesMayBePiloted(hello.lanes) ? kLanesPilotedMax : hello.lanes;
+}
+
+}  // namespace
 
 PendingConnections::PendingConnections(Runtime* runtime, AcceptWatch* watch, RejectedPeers* rejected,
                                        Established established)
@@ -17,6 +26,10 @@ PendingConnections::PendingConnections(Runtime* runtime, AcceptWatch* watch, Rej
       rejected_(rejected),
       established_(std::move(established)),
       stirred_([this](const ConnectionId& id, size_t lane, bool ended) { LaneStirredInLoop(id, lane, ended); }) {}
+
+bool PendingConnections::HasRoomInLoop(int64_t descriptors) const {
+  return unaccepted_.HasRoom(descriptors, runtime_->health.unused_in_loop(), DescriptorLimit());
+}
 
 // The first lane of a connection that is not pending.
 HelloStatus PendingConnections::AdmitNewInLoop(const Hello& hello, const std::shared_ptr<Listening>& listening) {
@@ -27,8 +40,11 @@ HelloStatus PendingConnections::AdmitNewInLoop(const Hello& hello, const std::sh
     listening->connections.erase(id);
   }
   if (hello.lane != 0) return HelloStatus::kBadLane;
+  const int64_t places = PlacesOf(hello, runtime_->options);
+  if (*listening->unaccepted > 0 && !HasRoomInLoop(places)) return HelloStatus::kUnaccepted;
   listening->connections.insert(id);
   auto pending = std::make_unique<PendingConnection>(&runtime_->reactor, listening, hello, &stirred_);
+  pending->place = unaccepted_.Take(places, listening->unaccepted);
   AwaitInLoop(id, pending.get());
   pending_.emplace(id, std::move(pending));
   return HelloStatus::kAccepted;
@@ -133,12 +149,15 @@ std::vector<ConnectionId> PendingConnections::OfTagInLoop(uint64_t tag) const {
   return ids;
 }
 
-void PendingConnections::PruneInLoop(uint64_t tag) {
-  for (const ConnectionId& id : OfTagInLoop(tag)) {
+HelloStatus PendingConnections::AdmitHealthInLoop(uint64_t tag) {
+  const std::vector<ConnectionId> ids = OfTagInLoop(tag);
+  for (const ConnectionId& id : ids) {
     if (CompleteInLoop(id)) continue;
     pending_.find(id)->second->Prune();
     DropIfEmptyInLoop(id);
   }
+  const bool known = !ids.empty() || runtime_->health.FindAcceptedInLoop(tag) != nullptr;
+  return known || HasRoomInLoop(1) ? HelloStatus::kAccepted : HelloStatus::kUnaccepted;
 }
 
 void PendingConnections::HealthCameInLoop(uint64_t tag) {

@@ -19,6 +19,7 @@
 #include "net_socket/connect/listening.h"
 #include "net_socket/connect/pending_connection.h"
 #include "net_socket/connect/rejected_peers.h"
+#include "net_socket/connect/unaccepted.h"
 
 namespace tcpx {
 
@@ -32,8 +33,9 @@ class PendingConnections {
   // Whether the hello's lane may come, to *out.
   HelloStatus AdmitInLoop(const Hello& hello, const std::shared_ptr<Listening>& listening, PendingConnection** out);
   void AddLaneInLoop(const Hello& hello, LaneSocket socket, PendingConnection* pending);
-  // A health socket is asked for: closes what its diallers have given up.
-  void PruneInLoop(uint64_t tag);
+  // A health socket is asked for: closes what its diallers have given up. Whether it may come: unless it is for a
+  // connection that is here it is one more that nobody uses.
+  HelloStatus AdmitHealthInLoop(uint64_t tag);
   void HealthCameInLoop(uint64_t tag);
   // Ends the wait for a dialler that has died with all its answers: its health socket has ended, or, where it `waits`
   // for another one, that and lane 0.
@@ -45,6 +47,7 @@ class PendingConnections {
   void CloseInLoop();
 
  private:
+  bool HasRoomInLoop(int64_t descriptors) const;
   HelloStatus AdmitNewInLoop(const Hello& hello, const std::shared_ptr<Listening>& listening);
   // Those whose health socket it is.
   std::vector<ConnectionId> OfTagInLoop(uint64_t tag) const;
@@ -62,6 +65,7 @@ class PendingConnections {
   RejectedPeers* const rejected_;
   const Established established_;
   const PendingConnection::Stirred stirred_;
+  Unaccepted unaccepted_;
   absl::flat_hash_map<ConnectionId, std::unique_ptr<PendingConnection>> pending_;
 };
 

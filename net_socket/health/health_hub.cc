@@ -36,6 +36,7 @@ void HealthHub::AcceptInLoop(uint64_t tag, OwnedFd fd, const HealthSettings& set
   if (health == nullptr) {
     health = std::make_shared<HealthPeer>(this, reactor_, tag, false, clock_notes_.get());
     accepted_[tag] = health;
+    ++unused_;
   }
   health->UpInLoop(std::move(fd), settings, std::move(seals));
 }
@@ -47,6 +48,11 @@ void HealthHub::LetGoInLoop(uint64_t tag) {
 
 void HealthHub::DiedInLoop(const HealthPeer& health, bool waits) {
   if (died_ != nullptr) died_(health.tag(), waits);
+}
+
+void HealthHub::UsedInLoop(const HealthPeer& health) {
+  if (FindAcceptedInLoop(health.tag()).get() != &health) return;  // It was forgotten.
+  unused_ += health.used_in_loop() ? -1 : 1;
 }
 
 void HealthHub::LookInLoop(uint64_t tag) {
@@ -62,6 +68,7 @@ void HealthHub::ForgetInLoop(HealthPeer* health) {
   }
   auto found = accepted_.find(health->tag());
   if (found == accepted_.end() || found->second.get() != health) return;
+  if (!health->used_in_loop()) --unused_;
   accepted_.erase(found);
   auto drop = drops_.find(health->tag());
   if (drop == drops_.end()) return;
@@ -88,6 +95,7 @@ void HealthHub::CloseInLoop() {
   for (auto& [tag, drop] : drops_) reactor_->CancelTimerInLoop(drop);
   dialled_.clear();
   accepted_.clear();
+  unused_ = 0;
   drops_.clear();
 }
 

@@ -47,6 +47,9 @@ class HealthHub final : public HealthPeer::Keeper {
   using Died = std::function<void(uint64_t tag, bool waits)>;
   void TellDeathsTo(Died died) { died_ = std::move(died); }
   void DiedInLoop(const HealthPeer& health, bool waits) override;
+  void UsedInLoop(const HealthPeer& health) override;
+  // Accepted ones that no connection uses.
+  int64_t unused_in_loop() const { return unused_; }
   // Before the first socket: clocks are measured, for a timeline.
   void MeasureClocks();
   // Null: they are not.
@@ -64,6 +67,7 @@ class HealthHub final : public HealthPeer::Keeper {
   absl::flat_hash_map<Key, std::shared_ptr<HealthPeer>> dialled_;
   absl::flat_hash_map<uint64_t, std::shared_ptr<HealthPeer>> accepted_;
   absl::flat_hash_map<uint64_t, Reactor::TimerId> drops_;  // of accepted ones, by tag
+  int64_t unused_ = 0;                                     // of accepted_
   Died died_;
 };
 

@@ -43,7 +43,8 @@ HealthPeer::HealthPeer(Keeper* keeper, Reactor* reactor, uint64_t tag, bool dial
       waiters_(&socket_) {}
 
 void HealthPeer::UnuseInLoop() {
-  if (--uses_ > 0 || !dialled_) return;
+  if (--uses_ > 0) return;
+  if (!dialled_) return keeper_->UsedInLoop(*this);
   const std::shared_ptr<HealthPeer> self = shared_from_this();
   if (!StaysToTellInLoop()) CloseInLoop();
   keeper_->ForgetInLoop(this);

@@ -48,6 +48,8 @@ class HealthPeer final : public Reactor::Handler, public std::enable_shared_from
     virtual void ForgetInLoop(HealthPeer* health) = 0;
     // The stream of one that was accepted has ended without a bye. `waits`: for another one.
     virtual void DiedInLoop(const HealthPeer& health, bool waits) = 0;
+    // One that was accepted has its first use, or has lost its last.
+    virtual void UsedInLoop(const HealthPeer& health) = 0;
 
    protected:
     ~Keeper() = default;
@@ -61,7 +63,9 @@ class HealthPeer final : public Reactor::Handler, public std::enable_shared_from
   bool ended_in_order_in_loop() { return socket_.state() == HealthState::kLost && lost_in_order_; }
 
   // A dial, or an accepted connection, that is to be used by `uses` more. The last one out closes a dialled socket.
-  void UseInLoop() { ++uses_; }
+  void UseInLoop() {
+    if (++uses_ == 1 && !dialled_) keeper_->UsedInLoop(*this);
+  }
   bool used_in_loop() const { return uses_ > 0; }
   void UnuseInLoop();
   // `seals`: of the socket; empty where it is not encrypted. Where it must be and is not, it is closed, with a WARN.

@@ -50,6 +50,9 @@ constexpr Row kRows[] = {
     {HelloStatus::kLeft, nullptr, "left before this process, which was late or stopped, answered it"},
     {HelloStatus::kChanged, nullptr,
      "proved the secret, but what came after that was changed on the path (TCPX_ENCRYPT)"},
+    {HelloStatus::kUnaccepted, nullptr,
+     "has to come again: connections that were not accepted, and health sockets without one, have a quarter of the "
+     "descriptors"},
     {HelloStatus::kCrowd, nullptr, "had to make room: too many sockets have not said their hello"},
 };
 
@@ -60,7 +63,8 @@ const char* Text(HelloStatus status, const char* Row::*column, const char* other
 }
 
 bool MayBeLane(HelloStatus status) {
-  return status == HelloStatus::kBusy || status == HelloStatus::kLeft || status == HelloStatus::kCrowd;
+  return status == HelloStatus::kBusy || status == HelloStatus::kLeft || status == HelloStatus::kCrowd ||
+         status == HelloStatus::kUnaccepted;
 }
 
 bool MayBePeer(HelloStatus status) {

@@ -38,6 +38,7 @@ enum class HelloStatus : uint16_t {
   kCrowd = 0x8004,       // had to make room for another
   kLeft = 0x8005,        // said its hello and closed before it was answered
   kChanged = 0x8006,     // what was sealed after its hello is not what a peer has said
+  kUnaccepted = 0x8007,  // no room among those that the application has not accepted
 };
 
 // What the dialler says of an answer.

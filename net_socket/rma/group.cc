@@ -69,12 +69,12 @@ absl::Status RmaGroup::Reach() {
 
 RmaContexts* RmaGroup::OpenContexts(int count, int traffic_class) {
   MutexLock lock(mutex_);
-  contexts_.push_back(std::make_unique<RmaContexts>());
-  RmaContexts* const contexts = contexts_.back().get();
+  contexts_.all.push_back(std::make_unique<RmaContexts>());
+  RmaContexts* const contexts = contexts_.all.back().get();
   contexts->group = this;
-  contexts->first = next_context_;
+  contexts->first = contexts_.next;
   contexts->count = count;
-  next_context_ += static_cast<uint32_t>(count);
+  contexts_.next += static_cast<uint32_t>(count);
   for (RmaSender& sender : senders_) {
     if (traffic_class != kNoTrafficClass) sender.SetTrafficClass(traffic_class);
   }
@@ -108,7 +108,7 @@ void RmaGroup::EndContexts(RmaContexts* contexts) {
   counts_.SetUnderWay(requests_.taken());
   gets_.Disown();
   const auto is_it = [contexts](const auto& one) { return one.get() == contexts; };
-  contexts_.erase(std::remove_if(contexts_.begin(), contexts_.end(), is_it), contexts_.end());
+  contexts_.all.erase(std::remove_if(contexts_.all.begin(), contexts_.all.end(), is_it), contexts_.all.end());
 }
 
 RmaHandle RmaGroup::Register(void* data, size_t bytes, MemoryType type, bool window) {

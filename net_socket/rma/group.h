@@ -109,8 +109,10 @@ class RmaGroup final : public RmaReceiver::Owner {
   RmaStrangers strangers_ TCPX_GUARDED_BY(mutex_);
   GroupPeers peers_ TCPX_GUARDED_BY(mutex_);
   PendingGets gets_ TCPX_GUARDED_BY(mutex_);
-  std::vector<std::unique_ptr<RmaContexts>> contexts_ TCPX_GUARDED_BY(mutex_);
-  uint32_t next_context_ TCPX_GUARDED_BY(mutex_) = 0;
+  struct {
+    std::vector<std::unique_ptr<RmaContexts>> all;
+    uint32_t next = 0;  // its number
+  } contexts_ TCPX_GUARDED_BY(mutex_);
   struct {
     int64_t left_ns = 0;  // for ends that wait
     bool orderly = true;  // no window was open when the last contexts were closed

@@ -196,22 +196,32 @@ void PrintTo(const Stranger& stranger, std::ostream* out) { *out << stranger.lab
 
 class RmaStrangerTest : public ::testing::TestWithParam<Stranger> {};
 
-TEST_P(RmaStrangerTest, CostsNothingButItself) {
-  const auto lab = Must(RmaLab::Open({.threads = 2, .lanes = 2}, {.ranks = kRanks}));
-  RmaMemory* const memory = Must(lab->Register(kWindowBytes));
+// What is reset before the victim has accepted it never reaches the group: then the next one does.
+void ComeAndGo(RmaLab* lab, const Stranger& stranger, uint8_t number) {
   Hello hello;
+  hello.connection_id[0] = number;
   hello.features = kFeatureEstablished;
   hello.lanes = 1;
   const int fd = DialByHand(lab->rank(kVictim).handle.data(), hello);
-  const std::string& says = GetParam().says;
-  ASSERT_EQ(static_cast<ssize_t>(says.size()), send(fd, says.data(), says.size(), MSG_NOSIGNAL));
-  ASSERT_EQ(absl::OkStatus(), lab->Until([] { return LogHas("comm 7 receive device 0: 1 lane"); }));
-  if (GetParam().resets) {
-    ASSERT_EQ(absl::OkStatus(), SetResetOnClose(fd));
+  ASSERT_EQ(static_cast<ssize_t>(stranger.says.size()),
+            send(fd, stranger.says.data(), stranger.says.size(), MSG_NOSIGNAL));
+  GoRound(lab->rank(kVictim).handle.data());
+  EXPECT_EQ(absl::OkStatus(), lab->Progress());
+  if (stranger.resets) {
+    EXPECT_EQ(absl::OkStatus(), SetResetOnClose(fd));
   }
   close(fd);
-  const auto said = [] { return LogHas("one-sided transfers of rank 1: a connection that had not said its rank"); };
-  ASSERT_EQ(absl::OkStatus(), lab->Until(said));
+  EXPECT_EQ(absl::OkStatus(), lab->Progress());
+}
+
+TEST_P(RmaStrangerTest, CostsNothingButItself) {
+  const auto lab = Must(RmaLab::Open({.threads = 2, .lanes = 2}, {.ranks = kRanks}));
+  RmaMemory* const memory = Must(lab->Register(kWindowBytes));
+  const Deadline deadline;
+  for (uint8_t number = 0; !LogHas("of rank 1: a connection that had not said its rank was closed"); ++number) {
+    ASSERT_TRUE(deadline.Yield()) << LogText();
+    ComeAndGo(lab.get(), GetParam(), number);
+  }
   std::memset(memory->at(0), 'p', kWindowBytes);
   void* request = nullptr;
   const RmaRange all = {memory->of(0), 0, memory->of(kVictim), 0, kWindowBytes, kVictim};
