@@ -49,6 +49,11 @@ Context::Context(const ContextOptions& options, int octet, bool spread_errors)
   if (has_finalize() && spread_errors) communicator->group = std::make_shared<FailureGroup>();
 }
 
+Context* RefusedContext() {
+  static Context* const refused = new Context(ContextOptions(), kNoTrafficClass, false);
+  return refused;
+}
+
 void Context::Add(Comm* comm) {
   comms_.insert(comm);
   ++closed_.connections;

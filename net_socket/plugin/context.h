@@ -67,6 +67,9 @@ class Context {
   Totals totals_;             // of closed ones, where statistics are asked for
 };
 
+// What a forked child is shown: nothing takes it, and it is never destroyed.
+Context* RefusedContext();
+
 }  // namespace tcpx
 
 #endif  // TCPX_NET_SOCKET_PLUGIN_CONTEXT_H_

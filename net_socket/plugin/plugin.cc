@@ -39,7 +39,10 @@ absl::Status Told(absl::Status status) {
 }  // namespace
 
 const Settings& Plugin::settings() {
-  if (settings_ == nullptr) settings_ = std::make_unique<Settings>();
+  if (settings_ == nullptr) {
+    settings_ = std::make_unique<Settings>();
+    fork_guard_.SetProtects(settings_->protects());
+  }
   return *settings_;
 }
 
@@ -52,6 +55,7 @@ AnnouncedDevices& Plugin::devices() {
 
 absl::StatusOr<Context*> Plugin::CreateContext(const ContextOptions& options) {
   absl::Status usable = fork_guard_.Usable();
+  if (fork_guard_.shows_device()) return RefusedContext();
   if (!usable.ok()) return usable;
   MutexLock lock(mutex_);
   contexts_.OfferLog(options.log);
@@ -81,7 +85,13 @@ absl::Status Plugin::DestroyContext(Context* context) {
   }
   for (Comm* comm : comms) CloseComm(comm);
   for (ListenComm* listen : listens) CloseListen(listen);
-  if (EndContext(context)) JoinSoon();
+  const bool aborted = EndContext(context);
+  // Threads that have nothing left to do get the time to end, so that nothing of them is left. What lingers of other
+  // connections is served in the background, until the library is unloaded.
+  for (int64_t until = MonotonicNanos() + kSoonNs; aborted && MonotonicNanos() < until; usleep(500)) {
+    MutexLock lock(mutex_);
+    if (transport_users_.ForgetEnded()) break;
+  }
   return absl::OkStatus();
 }
 
@@ -97,16 +107,9 @@ bool Plugin::EndContext(Context* context) {
   return aborted;
 }
 
-// What lingers of other connections is served in the background, until the library is unloaded.
-void Plugin::JoinSoon() {
-  for (int64_t until = MonotonicNanos() + kSoonNs; MonotonicNanos() < until; usleep(500)) {
-    MutexLock lock(mutex_);
-    if (transport_users_.ForgetEnded()) return;
-  }
-}
-
 absl::StatusOr<int> Plugin::DeviceCount() {
   absl::Status usable = fork_guard_.Usable();
+  if (fork_guard_.shows_device()) return 1;
   if (!usable.ok()) return usable;
   MutexLock lock(mutex_);
   const int count = devices().table().count();
@@ -115,6 +118,7 @@ absl::StatusOr<int> Plugin::DeviceCount() {
 
 absl::StatusOr<DeviceProperties> Plugin::GetProperties(int device) {
   absl::Status usable = fork_guard_.Usable();
+  if (device == 0 && fork_guard_.shows_device()) return NoDevice();
   if (!usable.ok()) return usable;
   MutexLock lock(mutex_);
   if (device == 0 && devices().table().count() == 0 && settings().protects()) return NoDevice();

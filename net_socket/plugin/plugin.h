@@ -76,8 +76,6 @@ class Plugin final : public PluginApi {
   absl::StatusOr<std::unique_ptr<Transport>> StartTransport(int device) TCPX_REQUIRES(mutex_);
   // The last steps of DestroyContext, which wait for what lingers; not where the context was aborted: then true.
   bool EndContext(Context* context);
-  // After an abort: gives threads that have nothing left to do the time to end, so that nothing of them is left.
-  void JoinSoon();
   // What NCCL has announced changes the lanes and buffers of a dial where no parameter sets them.
   absl::StatusOr<uint64_t> StartDial(Context* context, int device, const void* handle, const ConnectOptions& options)
       TCPX_REQUIRES(mutex_);

@@ -37,7 +37,7 @@ class RefusedRma final : public RmaApi {
 
  private:
   // The plugin's words, which it says once.
-  absl::Status Refusal() { return net_->DeviceCount().status(); }
+  absl::Status Refusal() { return net_->MakeVirtualDevice({}).status(); }
 
   PluginApi* const net_;
 };

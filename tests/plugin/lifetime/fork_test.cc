@@ -15,6 +15,7 @@
 #include "tests/support/mode_test.h"
 #include "tests/support/processes.h"
 #include "tests/support/rank.h"
+#include "tests/support/secret_file.h"
 #include "tests/support/stream.h"
 
 namespace tcpx {
@@ -201,6 +202,40 @@ TEST_P(ForkTest, OldInitInTheChildFindsNoDevices) {
     Leave(peer, &parent);
   };
   EXPECT_EQ("", RunTogether(fork_one, KeepGoing));
+}
+
+// Init, devices and properties of a child are those of a plugin that can be used: so NCCL does not go on with sockets
+// of its own, in the clear. Nothing else is.
+void RequireADeviceThatTakesNothing(Parent* parent, int version) {
+  NetClient& net = parent->rank.net();
+  void* context = nullptr;
+  TCPX_REQUIRE(net.Init(&context, 1, -1, &RecordLog, nullptr) == ncclSuccess);
+  TCPX_REQUIRE(version < 11 || context != nullptr);
+  int devices = -1;
+  TCPX_REQUIRE(net.Devices(&devices) == ncclSuccess && devices == 1, devices);
+  ncclNetProperties_v12_t properties;
+  TCPX_REQUIRE(net.GetProperties(0, &properties) == ncclSuccess);
+  TCPX_REQUIRE(std::string(properties.name) == "tcpx-none", properties.name);
+  char handle[kHandleBytesMax] = {};
+  void* comm = nullptr;
+  TCPX_REQUIRE(net.Listen(context, 0, handle, &comm) == ncclSystemError && comm == nullptr);
+  TCPX_REQUIRE(net.Connect(context, 0, parent->handle, &comm) == ncclSystemError && comm == nullptr);
+  TCPX_REQUIRE(net.Finalize(context) == ncclSuccess);
+}
+
+TEST_P(ForkTest, TheChildOfAProtectedProcessIsShownADeviceThatTakesNothing) {
+  setenv("TCPX_SECRET_FILE", SecretFile().c_str(), 1);
+  for (const int version : {0, 10}) {
+    const auto fork_one = [version](Control& peer) {
+      Parent parent(peer, version);
+      TalkingChild child([&parent, version] { RequireADeviceThatTakesNothing(&parent, version == 0 ? 12 : version); });
+      AwaitChild(child.pid(), &parent);
+      const std::string text = child.Text();
+      TCPX_REQUIRE(text.find("forked child") != std::string::npos, text);
+      Leave(peer, &parent);
+    };
+    EXPECT_EQ("", RunTogether(fork_one, KeepGoing)) << "v" << version;
+  }
 }
 
 // As data loaders do, which never heard of the plugin: without a word.

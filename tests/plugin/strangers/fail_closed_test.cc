@@ -6,6 +6,7 @@
 #include <ostream>
 #include <string>
 
+#include "nccl/client/rma_client.h"
 #include "tests/support/fake_acceptor.h"
 #include "tests/support/plugin_mode.h"
 #include "tests/support/processes.h"
@@ -76,6 +77,30 @@ TEST_P(FailClosedTest, NoConnectionIsMade) {
                 TCPX_REQUIRE(comm == nullptr && CountInLog(wish.told) == warned + 2, LogText());
                 TCPX_REQUIRE(acceptor.TryAccept() < 0, "it dials");
                 rank.Finalize();
+              }))
+        << "v" << version;
+  }
+}
+
+TEST_P(FailClosedTest, NoOneSidedConnectionIsMade) {
+  setenv("TCPX_RMA", "1", 1);
+  for (int version : {14, 15, 16}) {
+    EXPECT_EQ("", RunAlone([version] {
+                const Wish& wish = GetParam();
+                setenv(wish.name, wish.value != nullptr ? wish.value : SecretFile(wish.text).c_str(), 1);
+                const auto rma = Must(RmaClient::Open(kPluginPath, version));
+                void* context = nullptr;
+                TCPX_REQUIRE(rma->Init(&context, 7, &RecordLog) == ncclSuccess, LogText());
+                const int warned = CountInLog(wish.told);
+                char handle[kHandleBytesMax] = {};
+                void* listen = nullptr;
+                TCPX_REQUIRE(rma->Listen(context, 0, handle, &listen) == ncclInvalidUsage);
+                TCPX_REQUIRE(listen == nullptr && CountInLog(wish.told) == warned + 1, LogText());
+                void* handles[] = {handle, handle};
+                void* group = nullptr;
+                TCPX_REQUIRE(rma->Connect(context, handles, 2, 0, listen, &group) == ncclInvalidArgument);
+                TCPX_REQUIRE(group == nullptr);
+                TCPX_REQUIRE(rma->Finalize(context) == ncclSuccess);
               }))
         << "v" << version;
   }
