@@ -88,5 +88,34 @@ TEST_F(DeafPeerTest, OfFailuresTheNewestAreDropped) {
   EXPECT_LT(AnswerTo("", 0).size(), size_t{3} << 19);
 }
 
+// While its socket is lost nothing is acknowledged.
+TEST_F(DeafPeerTest, OfWhatIsToBeSaidAgainTheNewestAreDropped) {
+  constexpr size_t kSaidMax = 16384;
+  HealthSocket socket(&reactor_, [] {});
+  TcpPair lost = MakeTcpPair(0);
+  TcpPair next = MakeTcpPair(0);
+  std::string said;
+  reactor_.RunSync([&] {
+    ASSERT_TRUE(socket.Open(std::move(lost.b), Seals(), true, false));
+    socket.LetGo();
+    for (int i = 0; i < kFlood; ++i) {
+      const std::string notice = FailureNotice(Id(2), std::to_string(i), false);
+      (void)socket.Say(notice);
+      if (static_cast<size_t>(i) <= kSaidMax) said += notice;
+    }
+    ASSERT_TRUE(socket.Open(std::move(next.b), Seals(), true, false));
+  });
+  std::string heard;
+  Deadline deadline;
+  for (char bytes[4096]; heard.size() < said.size() && deadline.Yield();) {
+    reactor_.RunSync([&] { socket.FlushInLoop(); });
+    for (ssize_t got; (got = recv(next.a.get(), bytes, sizeof(bytes), MSG_DONTWAIT)) > 0;) {
+      heard.append(bytes, static_cast<size_t>(got));
+    }
+  }
+  EXPECT_TRUE(said == heard) << heard.size() << " bytes of " << said.size();
+  reactor_.RunSync([&] { socket.Close(); });
+}
+
 }  // namespace
 }  // namespace tcpx

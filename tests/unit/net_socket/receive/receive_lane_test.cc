@@ -156,6 +156,18 @@ TEST(ReceiveLaneReadAheadTest, LittleBehindAHeaderAndNothingBehindAPayload) {
   EXPECT_EQ(2, receiver.lane().Prepare(iov));
 }
 
+// A peer that sends and sends, and nobody wants it: lane 0 takes its stage full, and a bulk lane its own few bytes.
+TEST_P(ReceiveLaneTest, HoldsABoundedPartOfWhatNobodyWants) {
+  Stream stream;
+  for (int i = 0; i < 4000; ++i) stream.Message(Text(100, i));
+  Receiver receiver(stream, GetParam());
+  size_t held = 0;
+  for (size_t got = 1; got > 0; held += got) got = receiver.ReadOnce(stream.bytes().size());
+  const bool bulk = GetParam() == Reads::kHeaderOnly || GetParam() == Reads::kForFlagLines;
+  EXPECT_LE(held, bulk ? size_t{128} : size_t{128} << 10);
+  EXPECT_GE(held, kHeaderBytes);
+}
+
 // The staging that a bulk lane borrows is back once the payload is there.
 TEST(ReceiveLaneFlagLinesTest, ABulkLaneBorrowsForThePayloadAlone) {
   Stream stream;

@@ -220,6 +220,27 @@ TEST_F(RmaGroupTest, ARankGetsThroughACrowdOfStrangersAndHearsOfAFailure) {
   EXPECT_EQ(net_.failures[0].first, &first_);
 }
 
+// It asks for more and more, and takes no answer: 64 batches of 64 KiB wait for it.
+TEST_F(RmaGroupTest, AnswersThatARankDoesNotTakeAreBounded) {
+  Greet(&first_, 1);
+  net_.busy = 1 << 30;
+  RmaRecord get;
+  get.kind = RmaKind::kGet;
+  get.region = static_cast<uint32_t>(window_ - 1);
+  get.bytes = 1000;
+  std::string batch;
+  while (batch.size() + get.Space() <= kRmaBatchBytes) batch += RecordBytes(get);
+  uint64_t answered = 0;
+  for (; !group_->failed() && answered < (uint64_t{1} << 30); answered += batch.size()) {
+    net_.DeliverTo(&first_, batch);
+    (void)group_->Progress();
+  }
+  EXPECT_TRUE(group_->failed());
+  EXPECT_LE(answered, 65 * kRmaBatchBytes * 2) << "bytes of gets, each with an answer of at most twice its size";
+  ASSERT_FALSE(net_.failures.empty());
+  EXPECT_NE(net_.failures[0].second.message().find("more gets than NCCL has under way"), absl::string_view::npos);
+}
+
 // What the network says when the first operation goes at once is not this rank's fault.
 TEST_F(RmaGroupTest, AConnectionThatBreaksUnderAPutIsNotBlamedOnThisRank) {
   ASSERT_TRUE(Post(Put(1, 8)).ok());

@@ -112,6 +112,30 @@ TEST_F(RmaReceiverTest, AStrongSignalWaitsForAllBeforeItAndAWeakOneForItsOwn) {
   EXPECT_EQ(*at(299), 'b');
 }
 
+// Signals that wait for a payload which does not come: reading ends, and goes on with the payload.
+TEST_F(RmaReceiverTest, HoldsABoundedNumberOfOperations) {
+  constexpr uint64_t kArrivalsMax = 1024;
+  EXPECT_TRUE(Send(Bytes(Put(0, 100, true))).ok());
+  const size_t payload = net_.posts.size() - 2;
+  const std::string signal = Bytes(Signal(Put(0, 0), 0, 1, true));
+  std::string batch;
+  while (batch.size() + signal.size() <= kRmaBatchBytes) batch += signal;
+  const uint64_t in_batch = batch.size() / signal.size();
+  size_t posts = 0;
+  for (uint64_t sent = 0; posts != net_.posts.size() && sent < 100 * kArrivalsMax; sent += in_batch) {
+    posts = net_.posts.size();
+    EXPECT_TRUE(Send(batch).ok());
+    EXPECT_LE(sent, kArrivalsMax);
+  }
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(Progress().ok());
+  EXPECT_EQ(posts, net_.posts.size()) << "no other batch is asked for";
+  EXPECT_EQ(signals_[0], 0u);
+  net_.Deliver(payload, std::string(100, 'p'));
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(Progress().ok());
+  EXPECT_GT(signals_[0], kArrivalsMax);
+  EXPECT_GT(net_.posts.size(), posts);
+}
+
 TEST_F(RmaReceiverTest, RefusesEveryRangeThatIsNotWithinItsRegion) {
   const RmaRecord bad[] = {
       Put(kWindowBytes, 1),

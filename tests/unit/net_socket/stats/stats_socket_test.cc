@@ -229,6 +229,23 @@ TEST_F(StatsSocketTest, ACrowdThatNeverReadsIsBounded) {
   EXPECT_EQ(*document_, ReadAll(Connect(socket_->name()).get()));
 }
 
+// As many as wait until it is looked at; the next are turned away.
+TEST_F(StatsSocketTest, ACrowdThatComesAtOnceIsTurnedAway) {
+  constexpr size_t kBacklog = 4096;
+  Open(UniqueName("at_once"));
+  std::vector<OwnedFd> crowd;
+  for (size_t i = 0; i < 2 * kBacklog; ++i) {
+    OwnedFd one = Connect(socket_->name());
+    if (!one.valid()) break;
+    crowd.push_back(std::move(one));
+  }
+  EXPECT_GT(crowd.size(), 0u);
+  EXPECT_LE(crowd.size(), kBacklog + 1) << "the kernel lets one more in";
+  crowd.clear();
+  for (size_t i = 0; i < 2 * kBacklog; ++i) Serve(now_ns_ += StatsSocket::kAcceptNs);
+  EXPECT_EQ(*document_, ReadAll(Connect(socket_->name()).get()));
+}
+
 TEST_F(StatsSocketTest, ClientsThatCloseHalfOrTalkAreServedToo) {
   Open(UniqueName("half"));
   const OwnedFd half = Connect(socket_->name());
