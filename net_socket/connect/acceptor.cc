@@ -35,6 +35,12 @@ const Nic* FindNic(const Device& device, const SocketAddress& local) {
   return nullptr;
 }
 
+std::string LineOf(const ConnectionSetup& setup, size_t lanes, int traffic_class) {
+  return absl::StrFormat("comm %x receive device %d: %s, %s from %s%s", setup.communicator->id, setup.device,
+                         Counted(static_cast<int>(lanes), "lane"), setup.lanes[0].local.ToString(),
+                         setup.lanes[0].peer.ToString(), TrafficClassSuffix(traffic_class));
+}
+
 // NCCL makes one connection of a listen, and sees a line of each. Of one-sided transfers anybody with the ticket may
 // come, again and again.
 void LogAccepted(Listening* listening, const std::string& line) {
@@ -257,9 +263,7 @@ void Acceptor::HandOutInLoop(const ConnectionId& id, PendingConnection* pending)
   ready.id = id;
   ready.established = pending->speaks();
   ready.place = std::move(pending->place);
-  ready.line = absl::StrFormat("comm %x receive device %d: %s, %s from %s%s", setup.communicator->id, setup.device,
-                               Counted(static_cast<int>(lanes), "lane"), setup.lanes[0].local.ToString(),
-                               setup.lanes[0].peer.ToString(), TrafficClassSuffix(pending->hello().traffic_class));
+  ready.line = LineOf(setup, lanes, pending->hello().traffic_class);
   ready.comm = std::make_unique<ReceiveComm>(std::move(setup));
   ready.comm->WatchInLoop();
   if (heals) resumed_->EnterInLoop(id, of->ticket, of->opened, lanes, lanes_max, ready.comm->taker());

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/log.h"
+#include "common/params.h"
 #include "common/socket.h"
 #include "net_socket/nic/lane_plan.h"
 #include "net_socket/nic/nic_socket.h"

@@ -17,7 +17,6 @@
 #include "common/fd.h"
 #include "common/line_limit.h"
 #include "common/mutex.h"
-#include "common/params.h"
 #include "net_socket/comm/communicator.h"
 #include "net_socket/comm/receive_comm.h"
 #include "net_socket/connect/accept_watch.h"
@@ -25,6 +24,8 @@
 #include "net_socket/nic/device.h"
 
 namespace tcpx {
+
+struct PortRange;
 
 // Complete, and not accepted.
 struct Ready {
