@@ -153,6 +153,27 @@ TEST(HeldFramesTest, APeerThatClosesSaysWhatItHas) {
   EXPECT_TRUE(requests[1].done() && held.all_acked() && held.empty());
 }
 
+// Frames have so much room, and copies so much; what is not copied stays its request's.
+TEST(HeldFramesTest, APeerThatAcknowledgesNothingFillsItsRoomOnly) {
+  constexpr size_t kRoom = 4;
+  HeldFrames held(kRoom, 64);
+  const std::string header(kHeaderBytes, 'h');
+  const std::string payload(40, 'p');
+  SendRequest requests[kRoom];
+  for (size_t i = 0; i < kRoom; ++i) {
+    ASSERT_EQ(kRoom - i, held.room());
+    requests[i].left.store(payload.size());
+    held.Begin(header.data(), {payload.data(), payload.size(), 0}, &requests[i]);
+    held.Sent(kHeaderBytes + payload.size());
+    held.Finish(true);
+    EXPECT_EQ(i == 0, requests[i].done()) << "room for one copy";
+  }
+  EXPECT_EQ(0u, held.room());
+  held.Acked(0);
+  EXPECT_EQ(kRoom, held.room());
+  for (const SendRequest& request : requests) EXPECT_TRUE(request.done());
+}
+
 // It says so while what it has is being sent again, and the kernel takes that too.
 TEST(HeldFramesTest, APeerThatClosesIsSentNothingTwice) {
   HeldFrames held(4, 64);
