@@ -12,9 +12,10 @@
 namespace tcpx {
 namespace {
 
-// Descriptors that it may come to have before it is accepted: lanes may be opened as soon as it is up.
+// Descriptors that it may come to have before it is accepted: lanes, which may be opened as soon as it is up, and a
+// health socket.
 int64_t PlacesOf(const Hello& hello, const Options& options) {
-  return options.heal && LanesMayBePiloted(hello.lanes) ? kLanesPilotedMax : hello.lanes;
+  return 1 + (options.heal && LanesMayBePiloted(hello.lanes) ? kLanesPilotedMax : hello.lanes);
 }
 
 }  // namespace
