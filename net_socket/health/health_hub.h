@@ -47,6 +47,7 @@ class HealthHub final : public HealthPeer::Keeper {
   using Died = std::function<void(uint64_t tag, bool waits)>;
   void TellDeathsTo(Died died) { died_ = std::move(died); }
   void DiedInLoop(const HealthPeer& health, bool waits) override;
+  bool AnotherIsUpInLoop(const HealthPeer& health) const override;
   // Before the first socket: clocks are measured, for a timeline.
   void MeasureClocks();
   // Null: they are not.
