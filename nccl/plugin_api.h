@@ -91,7 +91,7 @@ struct SendArgs {
   int tag = 0;
   MemoryRegion* region = nullptr;   // may be null
   void* profiler_parent = nullptr;  // may be null
-  bool* peer_gone = nullptr;        // not null: set where the peer has closed; then nothing is sent, without an error
+  bool* peer_gone = nullptr;        // not null: the last message; set, and nothing sent, where the peer has closed
 };
 
 struct ReceiveArgs {

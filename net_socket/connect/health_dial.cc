@@ -63,8 +63,8 @@ bool HealthDial::Connected() {
 
 bool HealthDial::RefusalIsFinal() {
   gone_ = health_->ended_in_order_in_loop();
-  return health_->redials_in_loop().arbiter().Refused(health_->members().AnyLaneUp(), gone_ && !beside_,
-                                                      MonotonicNanos());
+  const bool up = health_->ProcessIsUpInLoop();
+  return health_->redials_in_loop().arbiter().Refused(up, gone_ && !beside_, MonotonicNanos());
 }
 
 int64_t HealthDial::TakeDialTurn() {

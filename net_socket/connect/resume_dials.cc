@@ -108,12 +108,11 @@ class ResumeDials::Dial final {
     });
   }
 
-  // A peer that is gone has ended its health socket, too. While that is up, a device on the path may have refused.
+  // A process that is gone has ended all its sockets. While one is up, a device on the path may have refused.
   bool RefusalIsFinal() {
     all_->health_->Ask();
     if (all_->health_->socket().PeerVanished()) return true;
-    const HealthSocket& socket = all_->health_->socket();
-    const bool up = (socket.state() == HealthState::kUp && !socket.end().seen) || all_->health_->members().AnyLaneUp();
+    const bool up = all_->health_->ProcessIsUpInLoop();
     gone_ = all_->lanes_.Ask(true, [up](RedialledLanes* lanes) { return lanes->DialRefused(up); });
     return gone_;
   }

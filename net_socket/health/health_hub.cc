@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "common/clock_notes.h"
 #include "common/random.h"
 
@@ -53,6 +54,18 @@ void HealthHub::DiedInLoop(const HealthPeer& health, bool waits) {
 void HealthHub::UsedInLoop(const HealthPeer& health) {
   if (FindAcceptedInLoop(health.tag()).get() != &health) return;  // It was forgotten.
   unused_ += health.used_in_loop() ? -1 : 1;
+}
+
+// A process that has died is not taken for alive because of what its lanes hold unread: Lanes reads them out.
+bool HealthHub::AnotherIsUpInLoop(const HealthPeer& health) const {
+  const std::string process = health.waits().peer_name();
+  if (process.empty()) return false;
+  const auto is_up = [&](const auto& one) {
+    HealthPeer* const other = one.second.get();
+    if (other == &health || other->waits().peer_name() != process) return false;
+    return other->IsUp() || other->members().Lanes(false).up;
+  };
+  return absl::c_any_of(dialled_, is_up) || absl::c_any_of(accepted_, is_up);
 }
 
 void HealthHub::LookInLoop(uint64_t tag) {

@@ -50,6 +50,7 @@ class HealthHub final : public HealthPeer::Keeper {
   void UsedInLoop(const HealthPeer& health) override;
   // Accepted ones that no connection uses.
   int64_t unused_in_loop() const { return unused_; }
+  bool AnotherIsUpInLoop(const HealthPeer& health) const override;
   // Before the first socket: clocks are measured, for a timeline.
   void MeasureClocks();
   // Null: they are not.

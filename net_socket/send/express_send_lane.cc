@@ -109,7 +109,7 @@ bool ExpressSendLane::MayClose() {
   const HeldFrames* const held = stream_.held();
   if (!held->empty()) stream_.LookForAcks();
   Flush();
-  return held->empty() || (!stream_.lost() && !held->resending());
+  return held->empty() || (!stream_.lost() && !held->resending() && !stream_.Died());
 }
 
 }  // namespace tcpx

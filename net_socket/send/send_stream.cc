@@ -1,6 +1,7 @@
 #include "net_socket/send/send_stream.h"
 
 #include <errno.h>
+#include <poll.h>
 
 #include <algorithm>
 
@@ -30,6 +31,12 @@ void SendStream::Broke(int err) {
   } else {
     owner_->FailLane(why, settings_.lane);
   }
+}
+
+// Linux reports POLLHUP, unasked, once both directions have ended (tcp_poll).
+bool SendStream::Died() const {
+  pollfd socket{settings_.fd, 0, 0};
+  return poll(&socket, 1, 0) > 0 && (socket.revents & POLLHUP) != 0;
 }
 
 int64_t SendStream::Queued() const {

@@ -77,6 +77,8 @@ class SendStream {
   void LookForAcks() { held_->Acked(Queued()); }
   // The same, as often as it pays: returns when to look again, 0 for not at all.
   int64_t LookForAcks(int64_t now_ns);
+  // The socket has died, though nobody may have noticed yet.
+  bool Died() const;
   // Sends what an earlier socket may have lost, as far as this one takes it without waiting: 0 once nothing of it is
   // left, else an errno, as SendBy's (seal/sealer.h).
   int SendAgain();

@@ -12,7 +12,7 @@ source tests/netns/ring.sh
 caller="TCPX_THREADS=0" ring="TCPX_THREADS=2 TCPX_ENGINE=io_uring" epoll="TCPX_THREADS=2 TCPX_ENGINE=epoll"
 cases=("refused reset lane 1 $caller" "refused icmp lane 1 $ring" "refused reset health 5 $epoll"
   "refused icmp health 1 $caller" "large drop $caller" "large reset $ring" "shut $epoll" "forgotten 2 $ring"
-  "unread $caller TCPX_MAX_RECVS=8" "again $epoll" "idle $caller")
+  "starved 5 $ring" "unread $caller TCPX_MAX_RECVS=8" "again $epoll" "idle $caller")
 if ((${TCPX_TEST_LONG:-0} == 1)); then
   GONE_SLACK=${GONE_SLACK:-1} GONE_RESETS=${GONE_RESETS:-130}
   GONE_LOSSES=${GONE_LOSSES:-10} GONE_PAUSE=${GONE_PAUSE:-3}
@@ -24,6 +24,7 @@ if ((${TCPX_TEST_LONG:-0} == 1)); then
       done
     done
     for seconds in 2 10 60; do cases+=("forgotten $seconds $mode"); done
+    for seconds in 1 5; do cases+=("starved $seconds $mode"); done
     cases+=("large drop $mode" "large reset $mode" "shut $mode" "again $mode" "unread $mode TCPX_MAX_RECVS=8"
       "idle $mode")
   done
@@ -149,6 +150,17 @@ forgotten() {
   touch "$scratch/$name/speak"
   goes_on "$name"
   check "$name: a flow was forgotten" "$(netns_packets r forgotten) > 0" "$(netns_packets r forgotten)"
+}
+
+# starved SECONDS: all sockets are reset while neither process gets a new descriptor.
+starved() {
+  local name="starved $1 ${*: -1}" rank host
+  start "$name" "a b" TCPX_HEAL=1 "${@:2}" || return 0
+  for rank in 0 1; do prlimit --pid "${pid[$name.$rank]}" --nofile=3:; done
+  for host in a b; do netns_run "$host" ss -K -tnH state established sport != 0 >/dev/null; done
+  sleep "$1"
+  for rank in 0 1; do prlimit --pid "${pid[$name.$rank]}" --nofile=1024:; done
+  goes_on "$name"
 }
 
 # All flows are reset again and again, with credits under way and bytes unread.

@@ -160,6 +160,36 @@ TEST_F(HealingHealthTest, NoneIsGoneWhileALaneOfAnyStands) {
   reactor_.RunSync([&] { standing.Cut(); });
 }
 
+// Between two other devices: a path that refuses is no proof that the process is gone.
+TEST_F(HealingHealthTest, NoneIsGoneWhileAnotherSocketOfItsProcessIsUp) {
+  far_comm_.gone = true;
+  std::shared_ptr<HealthPeer> other;
+  int other_fd = -1;
+  reactor_.RunSync([&] {
+    TcpPair pair = MakeTcpPair(0);
+    other_fd = pair.a.get();
+    far_hub_.AcceptInLoop(8, std::move(pair.b), settings_);
+    other = near_hub_.UseDialledInLoop(1, SocketAddress());
+    other->UpInLoop(std::move(pair.a), settings_);
+  });
+  const Deadline deadline;
+  for (bool known = false; !known;) {
+    ASSERT_TRUE(deadline.Yield());
+    reactor_.RunSync([&] {
+      known = !far_->waits().peer_name().empty() && !far_hub_.FindAcceptedInLoop(8)->waits().peer_name().empty();
+    });
+  }
+  ASSERT_NO_FATAL_FAILURE(Break());
+  const int asked = far_comm_.asked;
+  while (far_comm_.asked < asked + 3) {
+    ASSERT_EQ("", far_comm_.Text());
+    ASSERT_TRUE(deadline.Yield());
+  }
+  reactor_.RunSync([&] { EXPECT_TRUE(far_->ProcessIsUpInLoop()); });
+  ASSERT_EQ(0, shutdown(other_fd, SHUT_RDWR));
+  EXPECT_TRUE(far_comm_.Hears("ended;"));
+}
+
 // A silence that was waited for on the health socket is not waited for again.
 TEST_F(HealingHealthTest, AHostThatIsHeardNoMoreIsGone) {
   near_comm_.heard = true;
