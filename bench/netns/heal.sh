@@ -20,7 +20,7 @@ usage: heal.sh --plugin PATH [options]
 
   --plugin PATH        the plugin's .so
   --cases LIST         fused   one of two fused interfaces out and in again, then the other
-                       switch  the same at the peer alone, behind a switch: nothing tells it here
+                       switch  the same at the peer alone, beyond a switch: here the link stays up
                        cable   the only cable out and in again
                        resets  something on the way resets every flow, every 5 s
                        nat     something on the way forgets idle flows

@@ -37,7 +37,7 @@ find_net_bench
 netns_enter "$0" "$@"
 
 slab() { awk '$1 == "Slab:" { print 1024 * $2 }' /proc/meminfo; }
-# Of the plugin.
+# How many sockets the plugin has.
 sockets() {
   netns_run "$1" ss -tanH exclude time-wait |
     awk -v port=":$control_port" '$4 !~ port "$" && $5 !~ port "$"' | wc -l

@@ -39,8 +39,8 @@ TEST(FiguresTest, OneOfTwoHundredIsBeyondTheP99) {
 TEST(FiguresTest, ARateCountsOnceAllJobsRun) {
   const Course course = Made(60, [](double at) { return at < 20 ? 100.0 : 60.0; });
   EXPECT_NEAR(60, FiguresOf(course, 0, 20).rate, 1e-9);
-  EXPECT_NEAR(0.6, FiguresOf(course, 0, 20).beside, 1e-9);
-  EXPECT_EQ(0, FiguresOf(course, 20, 20).beside);
+  EXPECT_NEAR(0.6, FiguresOf(course, 0, 20).kept, 1e-9);
+  EXPECT_EQ(0, FiguresOf(course, 20, 20).kept);
 }
 
 TEST(FiguresTest, DeviationDipsAndTimeToSettle) {
