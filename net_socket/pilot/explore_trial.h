@@ -22,7 +22,7 @@ class ExploreTrial {
   // kSameQueue: several have found it, and nothing else.
   enum class Verdict { kHelps, kInVain, kLastInVain, kSameQueue };
 
-  // After `vain_max` trials in vain, in a row, there shall be a pause.
+  // After `vain_max` trials in a row that did not help there shall be a pause.
   explicit ExploreTrial(int vain_max) : vain_max_(vain_max) {}
 
   // In each step.
@@ -34,7 +34,7 @@ class ExploreTrial {
   bool Awaits(int64_t now_ns, const PilotedLanes& lanes) const;
   // True once after Awaits was: measuring begins.
   bool Came();
-  // In vain: it is undone.
+  // A trial that does not help is undone.
   Verdict Judge(double total, double others, double noise, PilotedLanes* lanes);
   void Undo(PilotedLanes* lanes);
 
@@ -48,7 +48,7 @@ class ExploreTrial {
   double base_ = 0;
   double others_ = 0;
   int64_t opening_until_ns_ = 0;
-  bool grew_ = false;     // the latest was not in vain
+  bool grew_ = false;     // the latest helped
   bool another_ = false;  // the latest brought more, by Found::kAnother
   int vain_ = 0;          // in a row
   int same_queue_ = 0;    // that found the same queue, since one helped

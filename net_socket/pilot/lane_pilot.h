@@ -8,14 +8,14 @@
 //          that one flow fills the others only lengthen the queue at its bottleneck. Pure.
 //
 // Rules:   one trial at a time, judged by a look of 200 ms, 100 ms after the last change, in which the connection never
-//          paused (measured_window.h). After three vain tries to explore there is a pause, and a long one where new
-//          lanes find the queue that all are in (queue_probe.h). Where the total falls (past_windows.h), all of it
-//          begins anew. A trial that breaks off because the connection paused is undone. Dials are bounded
+//          paused (measured_window.h). After three tries to explore that did not help there is a pause, and a long one
+//          where new lanes find the queue that all are in (queue_probe.h). Where the total falls (past_windows.h), all
+//          of it begins anew. A trial that breaks off because the connection paused is undone. Dials are bounded
 //          (piloted_lanes.h). Lanes are opened only while the network is what the connection waits for. Pauses between
 //          tries differ by a little, by the seed, so that two connections get out of step. Whatever happens, one lane
 //          carries. Where lanes can't be opened and closed those that bring nothing are paused, down to one, and all
-//          are tried again now and then. There none counts as lame, for it can't go another way, and one vain try is
-//          followed by a pause: a trial of few lanes costs much.
+//          are tried again now and then. There none counts as lame, because it can't move to another path, and one
+//          failed try is followed by a pause: a trial of few lanes costs much.
 //
 // Threads: one at a time. Units: bytes, nanoseconds; the numbers are in tuning.h.
 // Errors:  none.

@@ -24,7 +24,7 @@ class LanePolicy {
     bool piloted = false;  // whether any may be
     uint64_t seed = 0;
   };
-  // Of a lane's socket. [us]
+  // The round trips of a lane's socket. [us]
   struct RoundTrips {
     int64_t now_us = 0;    // smoothed; 0: not known
     int64_t least_us = 0;  // ever; 0: not known

@@ -38,7 +38,7 @@ class QueueProbe {
 
   std::vector<LanePolicy::RoundTrips> latest_;  // by lane; empty: not known
   int64_t base_us_ = 0;                         // the least of all, ever; 0: not known
-  // Of the lanes that carried before the trial: 0: not known.
+  // The median of the lanes that carried before the trial; 0: not known.
   int64_t median_us_ = 0;
   bool alike_ = false;
   std::vector<Opened> opened_;

@@ -26,13 +26,14 @@ inline constexpr int64_t kSettleNs = 100 * kMillisecond;
 inline constexpr int64_t kStillNs = 60 * kMillisecond;
 // Steady traffic before the first trial, longer than slow start. [ns]
 inline constexpr int64_t kFirstTrialNs = 300 * kMillisecond;
-// Pause between attempts to explore, doubled by each that was in vain. [ns]
+// Pause between attempts to explore, doubled by each that did not help. [ns]
 inline constexpr int64_t kExploreEveryNs = 2 * kSecond;
 // The same between attempts to thin. [ns]
 inline constexpr int64_t kThinEveryNs = 5 * kSecond;
 // The most that such a pause grows to. [ns]
 inline constexpr int64_t kEveryMaxNs = 60 * kSecond;
-// Pauses differ by so much either way, by the seed, so that two connections get out of step. [part of the pause]
+// The seed makes pauses longer or shorter by up to so much, so that two connections get out of step. [part of the
+// pause]
 inline constexpr double kJitter = 0.25;
 
 // == docs/lanes.md: explore
@@ -52,7 +53,7 @@ inline constexpr double kGainNoise = 1.5;
 // More than this, taken from the process's other connections, is no gain. [part of the gain; bench/fabric: two
 // connections that share a card took it from each other until both had 32 lanes]
 inline constexpr double kTakenMax = 0.5;
-// Attempts in vain, in a row, before a pause; 1 where lanes can't be opened. [attempts]
+// Attempts in a row that did not help before a pause; 1 where lanes can't be opened. [attempts]
 inline constexpr int kVainMax = 3;
 // A round trip that is longer than the least by less than this shows no queue. [us]
 inline constexpr int64_t kQueueMinUs = 500;
@@ -94,7 +95,7 @@ inline constexpr int64_t kSpreadForNs = 30 * kSecond;
 inline constexpr int64_t kSpreadAgainNs = 120 * kSecond;
 // Trials in that time. [trials; together with those of exploring on one plain path no more than 20 dials]
 inline constexpr int kSpreadMax = 8;
-// The same in vain, in a row. [trials]
+// The most trials in a row that did not help. [trials]
 inline constexpr int kSpreadVainMax = 4;
 
 // == docs/lanes.md: thin

@@ -1,10 +1,10 @@
 // pattern_tuning.h: the receiving socket of lane 0, set for the pattern at which its peer sends.
 //
-// Purpose: on a socket that carries data one way only, acknowledgements are packets of their own: where the peer waits
-//          for our answer they are put off, or sent when nobody waits for a CPU; a stream gets them at once. On the
-//          same host large messages get a larger window than others, which should stay in the caches. Between hosts it
-//          does nothing (PathProfile): acknowledgements held back there showed the sender round trips of 13 to 17 ms
-//          where the path had 0.1 to 0.3, and lost packets were missed that late.
+// Purpose: on a socket that carries data in one direction only, acknowledgements are packets of their own: where the
+//          peer waits for our answer they are put off, or sent when nobody waits for a CPU; a stream gets them at once.
+//          On the same host large messages get a larger window than others, which should stay in the caches. Between
+//          hosts it does nothing (PathProfile): acknowledgements held back there showed the sender round trips of 13 to
+//          17 ms where the path had 0.1 to 0.3, and lost packets were missed that late.
 //
 // Threads: one at a time. Units: bytes, nanoseconds. Errors: none; a kernel that refuses an option is only slower.
 #ifndef TCPX_NET_SOCKET_RECEIVE_PATTERN_TUNING_H_
