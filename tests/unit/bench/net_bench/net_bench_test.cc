@@ -173,7 +173,7 @@ std::string FaultName(const testing::TestParamInfo<Fault>& row) {
 INSTANTIATE_TEST_SUITE_P(All, NetBenchFaults,
                          testing::Values(Fault{"flip:50", "byte 512 of 1024 is "},
                                          Fault{"skip:5", "byte 1023 of 1024 is "},
-                                         Fault{"overrun:9", "guard byte 0 behind the receive buffer"},
+                                         Fault{"overrun:9", "guard byte 0 after the receive buffer"},
                                          Fault{"underrun:9", "guard byte 1 before the receive buffer"},
                                          Fault{"size:3", "the plugin reports 1023 bytes, 1024 were sent"},
                                          Fault{"error:7", "test returned ncclSystemError (2)"},
