@@ -1,7 +1,6 @@
 // foreign_lines.h: how often the log may speak of peers whose bytes are not tcpx, or not theirs.
 //
-// Purpose: a stranger who may connect can break connection after connection by such bytes: the log must not fill a
-//          disk.
+// Purpose: whoever may connect can break connection after connection by such bytes: that fills no disk.
 //
 // Threads: any.
 // Units:   nanoseconds.
