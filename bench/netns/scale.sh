@@ -7,7 +7,7 @@
 #          sent and received, take a minute to be seen: --seconds 80.
 # Errors:  exit code 0 done, 1 the benchmark or the plugin failed, 2 wrong usage. A machine that forbids namespaces: a
 #          line "SKIPPED: reason".
-# Needs:   root, or namespaces of one's own; iproute2, awk. Leaves nothing behind.
+# Needs:   root, or namespaces of one's own; iproute2, awk. Cleans up after itself.
 # Source:  proc(5), ss(8).
 set -euo pipefail
 

@@ -72,7 +72,7 @@ int OpenRing(io_uring* ring, int first_rung) {
   return OpenPatiently([ring, first_rung] { return SetUpRing(ring, first_rung); });
 }
 
-// For tests of the whole plugin: what an older kernel would take. Behind the last one: nothing, as Linux 5.4.
+// For tests of the whole plugin: what an older kernel would take. After the last one: nothing, as Linux 5.4.
 int FirstRung() {
   const char* rung = getenv(kTestUringRung);
   return rung == nullptr ? 0 : std::clamp(atoi(rung), 0, kUringRungs);

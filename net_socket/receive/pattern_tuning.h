@@ -24,7 +24,8 @@ class PatternTuning {
   // socket has answered its hello.
   PatternTuning(int fd, const PathProfile& path, bool acks_awaited = false);
 
-  // Behind every read: the pattern the peer now sends at, and the size of the largest message that the read was about.
+  // To be called after every read: the pattern the peer now sends at, and the size of the largest message that the read
+  // was about.
   void Keep(TrafficPattern pattern, uint64_t message_bytes);
   // The socket has sent something: the kernel puts acknowledgements off from here on.
   void Answered() { acks_at_once_ = false; }
