@@ -46,7 +46,7 @@ def lane(i, moved, busy_us, **more):
 
 
 def snapshot(seconds):
-    """Of a process that sends 1000 bulk messages of 1 MB a second, on lanes of which the last is slow."""
+    """The snapshot of a process that sends 1000 bulk messages of 1 MB a second; its last lane is slow."""
     blocked = {"network.path": int(seconds * 6e8), "peer.window_closed": int(seconds * 3e8),
                "peer.nothing_sent": 0, "peer.receive_not_posted": 0, "nccl.not_tested": 0,
                "nccl.nothing_to_do": int(seconds * 1e8), "here.no_cpu": 0}

@@ -189,7 +189,7 @@ class ManifestsTest(unittest.TestCase):
                 self.assertEqual("1", environment["TCPX_ENCRYPT"], name)
 
     def test_images_are_pinned(self):
-        """By digest, but for the user's own, and for Debian's, of which no digest is known without its registry."""
+        """By digest, except the user's own, and Debian's, whose digest only its registry knows."""
         files = [*KUBERNETES.glob("*.yaml"), ROOT / "deploy/chart/tcpx/values.yaml", ROOT / "deploy/Dockerfile"]
         found = set()
         for path in files:

@@ -1,6 +1,6 @@
 #!/bin/bash
-# join_test: connects that come to nothing, between hosts: every rank that has a connection gets an error, whoever waits
-# is told early what hinders, and nobody hangs.
+# join_test: connects that fail, between hosts: every rank that has a connection gets an error, every rank that waits
+# logs early what hinders it, and none hangs.
 #
 # The bounds are short here: two tries, each of two seconds at most.
 set -euo pipefail

@@ -11,7 +11,7 @@ NETNS_OUTER_USERS=1 netns_enter "$0" "$@"
 netns_require tcpdump
 
 netns_pair eth0 10.1.0.
-# Of the four ways to send of teller, one of them in groups of three.
+# The bytes for teller's four variants of sending; one sends groups of three.
 head -c 9500000 /dev/urandom >"$scratch/secrets"
 (umask 077 && head -c 32 /dev/urandom | base64 >"$scratch/key")
 

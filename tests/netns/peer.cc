@@ -9,7 +9,7 @@
 // busy at the same time. PEER_WARNS=1: the plugin may say WARN. The plugin's log goes to stdout. Exit code 0: all
 // arrived; 1: says what did not.
 //
-// Threads: one; the plugin's besides.
+// Threads: one, and the plugin's.
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -8,7 +8,7 @@
 // of LL is received (NCCL_NET_OPTIONAL_RECV_COMPLETION), in groups, and from GPU memory where there is a driver or its
 // stand-in. Every byte is checked. The plugin's log goes to stdout. Exit code 0: all arrived.
 //
-// Threads: one; the plugin's besides.
+// Threads: one, and the plugin's.
 #include <stdio.h>
 #include <string.h>
 

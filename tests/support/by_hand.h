@@ -28,7 +28,7 @@ bool EndsByHand(int fd);
 // Once it returns, the plugin has seen all that was sent or closed before.
 void GoRound(const char* handle);
 
-// The record that all lanes stand.
+// The record that all lanes are up.
 std::string Established();
 // A message of `text`, whole on lane 0; the n-th of its connection from 0 on.
 std::string ExpressMessage(const std::string& text, uint64_t sequence = 0);

@@ -1,6 +1,6 @@
 // rank.h: one process's plugin, in a test whose processes end where something is wrong.
 //
-// Purpose: what NCCL does around the traffic, in the few lines that a test of lifetimes needs: test_plugin.h behind
+// Purpose: what NCCL does around the traffic, in the few lines that a test of lifetimes needs: test_plugin.h in
 //          TCPX_REQUIRE.
 //
 // Threads: as NetClient.

@@ -5,7 +5,7 @@
 //          (shutdown), or, at the end that dialled it, by connect to nothing, which resets the other end. The health
 //          socket, which has TCP_USER_TIMEOUT, is spared, or alone meant.
 //
-// Threads: one killer at a time, beside any others.
+// Threads: one killer at a time, and any others.
 // Units:   as the names say.
 // Errors:  a kill that the kernel refuses is not counted.
 #ifndef TCPX_TESTS_SUPPORT_SOCKET_KILLER_H_

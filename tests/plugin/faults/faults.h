@@ -81,7 +81,7 @@ class Faults {
   // Faults so far that may end a connection, and operations that were lost.
   int fatal() const { return fatal_.load(); }
   int lost() const { return lost_.load(); }
-  // Of all runs so far, in words: a test in which nothing goes wrong would prove nothing.
+  // What went wrong in all runs so far, in words: a test in which nothing goes wrong would prove nothing.
   std::string Tally();
   void Violation(const std::string& text);
   std::string violation();

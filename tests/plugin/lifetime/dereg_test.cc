@@ -97,8 +97,9 @@ TEST_P(DeregTest, Gotcha08_NothingTouchesMemoryAfterDereg) {
   EXPECT_EQ("", RunTogether(abort, KeepGoing));
 }
 
-// Releases of NCCL whose progress thread does not look at the abort flag go on testing beside the service thread.
-TEST_P(DeregTest, NothingTouchesMemoryAfterDeregBesideTests) {
+// Releases of NCCL whose progress thread does not look at the abort flag go on testing at the same time as the service
+// thread.
+TEST_P(DeregTest, NothingTouchesMemoryAfterDeregDuringTests) {
   const auto abort = [](Control& peer) {
     Traffic traffic(peer, kUnchecked);
     traffic.RunFor(32);
@@ -224,7 +225,7 @@ TEST_P(DeregTest, RestOfAMessageComesTooLate) {
   EXPECT_EQ("", RunTogether(abort, pause));
 }
 
-// Whoever goes on learns from the log what the other end did, however many lanes there are.
+// The end that goes on learns from the log what the other end did, however many lanes there are.
 TEST_P(DeregTest, ThePeerNamesTheCause) {
   for (const bool sending : {false, true}) {
     const auto one = [=](Control& peer) {

@@ -83,7 +83,7 @@ TEST_P(ExitTest, WithAnotherThreadInside) {
   EXPECT_EQ("", RunTogether(leave, RunToTheEnd, kAtOnce));
 }
 
-TEST_P(ExitTest, BeforeTheConnectionStands) {
+TEST_P(ExitTest, BeforeTheConnectionIsUp) {
   for (int version : {12, 6}) {
     EXPECT_EQ("", RunAlone(
                       [version] {

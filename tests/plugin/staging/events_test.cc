@@ -289,7 +289,7 @@ TEST_P(EventsTest, EachMemberOfAGroupHasItsOwn) {
 }
 
 // NCCL may free what a profiler's parent lies in as soon as the memory of its request is gone.
-TEST_P(EventsTest, NothingIsToldOfASendAfterDeregOfItsMemory) {
+TEST_P(EventsTest, NothingIsReportedOfASendAfterDeregOfItsMemory) {
   ASSERT_NO_FATAL_FAILURE(GetUnderWay(true, false));
   ASSERT_EQ(ncclSuccess, net().DeregMr(pair_.send, message_.send.handle));
   const size_t calls = Consumer::Calls();
@@ -298,7 +298,7 @@ TEST_P(EventsTest, NothingIsToldOfASendAfterDeregOfItsMemory) {
   EXPECT_EQ(calls, Consumer::Calls());
 }
 
-TEST_P(EventsTest, NothingIsToldOfAReceiveAfterDeregOfItsMemory) {
+TEST_P(EventsTest, NothingIsReportedOfAReceiveAfterDeregOfItsMemory) {
   ASSERT_NO_FATAL_FAILURE(GetUnderWay(false, true));
   ASSERT_EQ(ncclSuccess, net().DeregMr(pair_.receive, message_.receive.handle));
   const size_t calls = Consumer::Calls();

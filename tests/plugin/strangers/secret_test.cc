@@ -88,7 +88,7 @@ const Mismatch kMismatches[] = {
 
 class MismatchTest : public SecretTest, public ::testing::WithParamInterface<Mismatch> {};
 
-TEST_P(MismatchTest, IsToldAtBothEnds) {
+TEST_P(MismatchTest, IsReportedAtBothEnds) {
   const auto listens = [](Control& peer) {
     UseSecret(GetParam().listens);
     Rank rank;

@@ -220,7 +220,7 @@ TEST_P(OptionalReceiveTest, AStreamWithoutAPause) {
   for (const auto& buffer : in) EXPECT_EQ(kBytes, static_cast<size_t>(std::count(buffer.begin(), buffer.end(), 'm')));
 }
 
-TEST_P(OptionalReceiveTest, AFailureIsSeenByWhoeverIsStillTested) {
+TEST_P(OptionalReceiveTest, AFailureIsSeenByARequestThatIsStillTested) {
   char in[4][100];
   void* first = Receive(in[0], 100);
   void* second = Receive(in[1], 100);

@@ -123,7 +123,7 @@ absl::Status RunTogether(NetClient* net, const std::vector<Ends>& pairs, const T
 }
 
 // Two ranks of one process, each with its own context: pairs in both directions, all busy at once.
-TEST_P(RulesTest, TwoRanksOfOneProcessTalkBothWays) {
+TEST_P(RulesTest, TwoRanksOfOneProcessTalkInBothDirections) {
   constexpr int kPairsEachWay = 3;
   void* const other = *plugin_->NewContext();
   std::vector<Ends> pairs;

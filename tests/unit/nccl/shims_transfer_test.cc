@@ -269,7 +269,7 @@ TEST(ShimsTransfer, GroupsThatCanNotBeAreRefused) {
 }
 
 // NCCL shows no more than a result's name: the plugin is told in words, and by which comm.
-TEST(ShimsTransfer, RefusedArgumentsAreToldInWords) {
+TEST(ShimsTransfer, RefusedArgumentsAreReportedInWords) {
   ForEachClient([](NetClient& net) {
     Group g;
     void* out = nullptr;

@@ -54,7 +54,7 @@ TEST(FiguresTest, DeviationDipsAndTimeToSettle) {
   EXPECT_NEAR(0.05, FiguresOf(dips, 0).dips, 0.01);
 }
 
-// Of one fixed lane what it has at the same time: alone, or beside the other job.
+// What one fixed lane has at the same time: alone, or with the other job.
 TEST(BarsTest, EachTimeIsComparedWithItsOwn) {
   Scenario scenario;
   scenario.jobs.resize(2);

@@ -65,7 +65,7 @@ TEST(NetBench, EveryModeRuns) {
   }
 }
 
-TEST(NetBench, PingPongBesideAStream) {
+TEST(NetBench, PingPongDuringAStream) {
   const std::string quick = "--raw --mode mixed --phase any --samples 1 --sample-ms 2 --window 2 ";
   ProgramResult result = NetBench(Plugin() + quick);
   EXPECT_EQ(result.code, 0) << result.output;
@@ -104,7 +104,7 @@ TEST(NetBench, CsvAndJsonHoldResults) {
   EXPECT_TRUE(Says(json, "{\"mode\": \"latency\", \"bytes\": 1024, \"connections\": 1,")) << json.output;
 }
 
-TEST(NetBench, ASecondPluginStandsBesideTheFirst) {
+TEST(NetBench, ASecondPluginIsComparedWithTheFirst) {
   const std::string real = Runfile("net_socket/libnccl-net-tcpx.so");
   const std::string page = testing::TempDir() + "/report.html";
   const ProgramResult result =

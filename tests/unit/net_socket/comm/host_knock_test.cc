@@ -93,7 +93,7 @@ TEST_F(HostKnocksTest, OneThatTakesTheConnectAnswers) {
 
 TEST_F(HostKnocksTest, OneThatRefusesAnswersToo) { EXPECT_TRUE(AnswersInTime(To(), now_ns_)); }
 
-// An answer of before says nothing of a silence that has begun behind it.
+// An answer of before says nothing of a silence that has begun after it.
 TEST_F(HostKnocksTest, AnAnswerIsOfOneSilence) {
   EXPECT_TRUE(AnswersInTime(To(), now_ns_));
   FallSilent();
@@ -112,7 +112,7 @@ TEST_F(HostKnocksTest, WhatCannotBeAskedNeverAnswers) {
   EXPECT_TRUE(AnswersInTime(To(), now_ns_)) << "a question that failed is in the way of the next";
 }
 
-// Of a host that dialled, each connection knows another port.
+// Each connection of a host that dialled knows another port of it.
 TEST_F(HostKnocksTest, ManyConnectionsToASilentHostAskOnce) {
   FallSilent();
   const int before = OpenSockets();

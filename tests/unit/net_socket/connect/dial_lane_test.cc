@@ -163,7 +163,7 @@ TEST(DialLaneTest, OneThatTriesOnIsEndedByTheWordOfTheProcessAlone) {
 }
 
 // TCPX_ENCRYPT is on, and the handshake left no keys, as nobody has a secret here.
-TEST(DialLaneTest, ALaneWithoutKeysSaysNothingBehindItsHello) {
+TEST(DialLaneTest, ALaneWithoutKeysSaysNothingAfterItsHello) {
   Options options;
   options.encrypt = true;
   OwnedFd listener = *StreamSocket(AF_INET);

@@ -21,7 +21,7 @@ namespace {
 
 const std::string kGarbage(size_t{2} * kHeaderBytes, '\xff');
 
-// Whoever is asked to dial again.
+// The user that is asked to dial again.
 class Redialler final : public HealthRedialler {
  public:
   void DialInLoop(std::shared_ptr<HealthPeer> health) override {
@@ -89,7 +89,7 @@ class HealingHealthTest : public HealthTest {
   int far_fd_ = -1;
 };
 
-TEST_F(HealingHealthTest, WhatIsSaidMeanwhileIsToldAfterwards) {
+TEST_F(HealingHealthTest, WhatIsSaidMeanwhileIsReportedAfterwards) {
   ASSERT_NO_FATAL_FAILURE(Break());
   EXPECT_FALSE(near_->members().Notify(Id(1), "later")) << "nobody hears it now";
   EXPECT_FALSE(far_->socket().PeerVanished());
@@ -126,8 +126,8 @@ TEST_F(HealingHealthTest, ARefusalIsTheEnd) {
   EXPECT_FALSE(near_->members().Notify(Id(1), "to nobody"));
 }
 
-// Whoever dials has found that out for all of them.
-TEST_F(HealingHealthTest, AProcessThatIsGoneIsToldToAll) {
+// One dialler has found that out for all of them.
+TEST_F(HealingHealthTest, AProcessThatIsGoneIsReportedToAll) {
   Listener other;
   const auto second = std::make_shared<Redialler>();
   reactor_.RunSync([&] { near_->JoinInLoop(Id(2), other.link(), second); });
@@ -143,7 +143,7 @@ TEST_F(HealingHealthTest, AProcessThatIsGoneIsToldToAll) {
 }
 
 // Its peer has closed that one: the process is there.
-TEST_F(HealingHealthTest, NoneIsGoneWhileALaneOfAnyStands) {
+TEST_F(HealingHealthTest, NoneIsGoneWhileALaneOfAnyIsUp) {
   Listener standing;
   standing.up = true;
   far_comm_.gone = true;
@@ -231,7 +231,7 @@ TEST_F(HealingHealthTest, ATurnIsBounded) {
   EXPECT_TRUE(far_comm_.Hears("failed: the last;"));
 }
 
-// What nobody honest says is the end, whoever reads it first: another socket heals it no more.
+// What nobody honest says is the end, at either reader: another socket heals it no more.
 TEST_F(HealingHealthTest, GarbageIsNotForgottenWhenItIsDialledAgain) {
   reactor_.RunSync([&] {
     EXPECT_TRUE(WriteAll(near_fd_, kGarbage));
@@ -250,7 +250,7 @@ TEST_F(HealingHealthTest, GarbageIsNotForgottenWhenAnotherSocketIsUp) {
   EXPECT_TRUE(near_comm_.Hears("died: ")) << near_comm_.Text();
 }
 
-TEST_F(HealingHealthTest, GarbageThatAPollFindsIsTold) {
+TEST_F(HealingHealthTest, GarbageThatAPollFindsIsReported) {
   reactor_.RunSync([&] {
     EXPECT_TRUE(WriteAll(far_fd_, kGarbage));
     near_->Poll();

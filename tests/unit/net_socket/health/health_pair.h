@@ -45,7 +45,7 @@ class Listener final : public HealthUser {
   void HealthLost() override {}
   void HealthBack(bool) override {}
 
-  // Whoever acts on these, acts on the latest.
+  // What acts on these, acts on the latest.
   int64_t LanesGoneNs(bool* in_order) override {
     ++asked;
     if (!gone) return 0;

@@ -102,7 +102,7 @@ TEST(LaneSilenceTest, NothingHeldIsNoSilence) {
   }));
 }
 
-TEST(LaneSilenceTest, OneThatWasMovedInVainIsSuspectedLater) {
+TEST(LaneSilenceTest, OneThatWasMovedWithoutEffectIsSuspectedLater) {
   LaneSilence silence;
   EXPECT_EQ(750, SuspectedAfter(&silence, 1000 * kSecond, &Swallowed));
   silence.Moved(1001 * kSecond);

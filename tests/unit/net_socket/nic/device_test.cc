@@ -14,7 +14,7 @@
 namespace tcpx {
 namespace {
 
-// A folder that stands in for /sys, where the loopback device looks like a network card.
+// A folder that replaces /sys, where the loopback device looks like a network card.
 class DeviceTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -91,7 +91,7 @@ TEST_F(DeviceTest, WhereTheSpeedIsFrom) {
   EXPECT_EQ(200000, LoopbackProperties().speed_mbps) << "and NCCL is told so";
 }
 
-TEST_F(DeviceTest, WhatNcclIsTold) {
+TEST_F(DeviceTest, WhatNcclLearns) {
   const DeviceProperties properties = LoopbackProperties();
   EXPECT_EQ(static_cast<int>(MemoryType::kHost), properties.pointer_support);
   EXPECT_EQ(1, properties.max_receives);

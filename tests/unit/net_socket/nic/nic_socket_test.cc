@@ -100,7 +100,7 @@ TEST(NicSocketTest, ARangeThatIsUsedUpNamesWhoHasIt) {
   EXPECT_NE(std::string::npos, text.find(taken)) << text;
 }
 
-// Of this thread only.
+// For this thread only.
 bool DropLowPorts() {
   __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct data[2] = {};

@@ -85,7 +85,7 @@ TEST_F(SpreadTrialTest, NothingIsTriedWhereTheNetworkIsNeverTheLimit) {
   EXPECT_FALSE(Begin(false));
 }
 
-TEST_F(SpreadTrialTest, TrialsInVainAreFew) {
+TEST_F(SpreadTrialTest, TrialsThatDoNotHelpAreFew) {
   rates_[3] = 500;
   rates_[kLanes] = 520;
   int tries = 0;

@@ -153,7 +153,7 @@ TEST(PatternTuningTest, BuffersThatTheUserChoseAreKept) {
   }
 }
 
-TEST(PatternTuningTest, EveryByteWakesBehindStop) {
+TEST(PatternTuningTest, EveryByteWakesAfterStop) {
   const TcpPair pair = MakeTcpPair();
   PatternTuning tuning(pair.a.get(), Path(Options(), true));
   tuning.Stop();

@@ -96,7 +96,7 @@ TEST(RecordsTest, GivesTheVectorsOfTheDocument) {
        "100000002cb5edc9b336ae1597208dfc1408265fe8bda5dda9d8bac2180bdda19746edcf"},
   };
   for (const CipherSuite suite : Suites()) {
-    const auto records = SealAll({suite, secret, 2}, {"the first record", "another", "behind a new key"});
+    const auto records = SealAll({suite, secret, 2}, {"the first record", "another", "after a new key"});
     for (int i = 0; i < 3; ++i) {
       EXPECT_EQ(absl::BytesToHexString(records[static_cast<size_t>(i)]), expected[static_cast<int>(suite)][i]);
     }
@@ -283,7 +283,7 @@ TEST(RecordsTest, CountsWhatIsAcknowledgedFromWhenItIsAsked) {
   EXPECT_EQ(sealer.Unacked(0), 0);
 }
 
-// Whoever offers less than is pending is not told of more, and what is stopped sends nothing.
+// A caller that offers less than is pending gets no larger count, and what is stopped sends nothing.
 TEST(RecordsTest, TakesNoMoreThanIsOffered) {
   Sealer sealer(KeysOf(Suites().front()), Buffers());
   const TcpPair pair = MakeTcpPair(4096);

@@ -28,7 +28,7 @@ struct Message {
   std::string payload;
 };
 
-// A lane of which the socket dies again and again, and both its ends.
+// Both ends of a lane whose socket dies again and again.
 class SealedLane {
  public:
   SealedLane(CipherSuite suite, uint64_t seed) : suite_(suite), rng_(seed) {
@@ -95,7 +95,7 @@ class SealedLane {
  private:
   HeldFrames& held() { return *stream_.held(); }
 
-  // Of another socket.
+  // The keys of another socket.
   std::shared_ptr<Seals> NextSeals() {
     TrafficKeys keys;
     keys.suite = suite_;
@@ -155,7 +155,7 @@ TEST(SealedAgainTest, EverySocketHasItsOwnKeys) {
 }
 
 // A part of a record is with the kernel, and the peer has all of that by an earlier socket: what is left of the record
-// must not be counted as what comes behind.
+// must not be counted as what comes after it.
 TEST(SealedAgainTest, NothingIsSentForWhatThePeerHas) {
   TrafficKeys keys;
   std::string by;

@@ -145,8 +145,8 @@ TEST_F(StatsFileTest, FilesOfAnotherPidNamespaceGoByTheirAge) {
   EXPECT_EQ(std::set<std::string>{young}, Names());
 }
 
-// Each pod of Kubernetes has a host name of its own, and behind a reboot a PID is another process's.
-TEST_F(StatsFileTest, WhatNobodyWritesForLongGoesWhoseverItWas) {
+// Each pod of Kubernetes has a host name of its own, and after a reboot a PID is another process's.
+TEST_F(StatsFileTest, WhatNobodyWritesForLongIsRemoved) {
   StatsFile file(dir_, process_);
   file.Write("x\n");
   const std::string here = ProcessMark().substr(absl::StrCat(getpid()).size());
