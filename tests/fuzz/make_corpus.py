@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the seeds of the fuzz targets: valid bytes of every kind, and each way to be wrong that the format knows.
+"""Writes the seeds of the fuzz targets: valid bytes of every kind, and every fault that the format knows.
 
 usage: make_corpus.py [DIR]     DIR defaults to the corpus next to this script; files with other names stay
 
@@ -245,7 +245,7 @@ class Steps:
 
 
 def good_streams(staging):
-    """Streams without a fault, for each way of staging."""
+    """Streams without a fault, for each kind of staging."""
     def steps(lanes=1):
         return Steps(staging, lanes)
 
@@ -285,7 +285,7 @@ def good_streams(staging):
 
 
 def bad_streams(staging):
-    """What a peer may get wrong, for each way of staging."""
+    """What a peer may get wrong, for each kind of staging."""
     def steps(lanes=1):
         return Steps(staging, lanes).post(100, 100)
 

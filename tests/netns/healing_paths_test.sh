@@ -72,7 +72,7 @@ behind_switch() {
   unharmed behind-switch 'lane 2 .* is let go .*it returns to its own path'
 }
 
-# With one interface there is no other way: the lanes wait for it.
+# With one interface there is no other path: the lanes wait for it.
 backs_off() { [[ $(netns_run a ss -tinHO) =~ backoff:[2-9] ]]; }
 one_cable() {
   interface=eth2 start one-cable "a b" TCPX_HEAL=1 TCPX_PEER_TIMEOUT=60 || return 0

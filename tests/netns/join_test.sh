@@ -36,7 +36,7 @@ both_fail() {
   for rank in 0 1; do ended "$1" "$rank" error '^WARN' || true; done
 }
 
-# all_fail NAME: each of four gets an error and warns once; a peer of one that was told first says what it heard.
+# all_fail NAME: each of four gets an error and warns once; a peer of one that failed first logs what it heard.
 all_fail() {
   local rank
   for rank in 0 1 2 3; do

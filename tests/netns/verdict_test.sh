@@ -155,7 +155,7 @@ for i in 0 1 2 3; do
   netns_plug "h$i" eth0 s "10.1.0.1$i"
 done
 
-# A process is stopped, in each way of moving bytes.
+# A process is stopped, in each engine and mode.
 stop() {
   local name=$1 rank=$2 other
   begin "$name" "${@:3}" || return 0
@@ -217,7 +217,7 @@ begin flow_heals && {
     named[flow_heals]=1
     echo "ok: flow_heals: rank 1: flow-dropped: the path between rank 1 and rank 2"
   else
-    fail "flow_heals: the lane is not told of" "$scratch/flow_heals/log.1.end"
+    fail "flow_heals: the lane is not reported" "$scratch/flow_heals/log.1.end"
   fi
   blames_nobody flow_heals
   heal_all

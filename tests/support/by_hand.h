@@ -23,7 +23,7 @@ namespace tcpx {
 int DialByHand(const char* handle, const Hello& hello, Answer* answer);
 // The same; the answer must accept.
 int DialByHand(const char* handle, const Hello& hello);
-// True exactly when the peer has ended it, by whatever way; waits for what comes next.
+// True exactly when the peer has ended it, in order or by a reset; waits for what comes next.
 bool EndsByHand(int fd);
 // Once it returns, the plugin has seen all that was sent or closed before.
 void GoRound(const char* handle);

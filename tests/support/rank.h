@@ -46,7 +46,7 @@ class Rank {
   Ends ConnectTo(void* context, void* listen, const char* handle, int device) {
     return Must(plugin_->ConnectTo(context, listen, handle, device));
   }
-  // One connection each way with the process at the other end of `peer`, which does the same.
+  // One connection in each direction with the process at the other end of `peer`, which does the same.
   Ends Connect(Control& peer) {
     char handle[kHandleBytesMax] = {};
     void* const listen = Listen(handle);

@@ -30,7 +30,8 @@ struct LaneEnd {
 std::vector<LaneEnd> FindLaneEnds();
 // Those of health sockets.
 std::vector<LaneEnd> FindHealthEnds();
-// From here on nothing that is sent to this socket arrives, and nobody is told. False: the kernel refuses that.
+// From here on nothing that is sent to this socket arrives, and neither end hears of it. False: the kernel refuses
+// that.
 bool Swallow(int fd);
 // From here on every dial of this process to itself is refused.
 void StopListening();

@@ -91,7 +91,7 @@ class Stream {
   int in_vain_ = 0;  // steps
 };
 
-// Both ways at once.
+// In both directions at once.
 struct BothWays {
   BothWays(NetClient* net, const Ends& ends, const Stream::Shape& shape)
       : send(net, Stream::Way::kSend, ends.send, shape), receive(net, Stream::Way::kReceive, ends.receive, shape) {}

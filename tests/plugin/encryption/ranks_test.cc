@@ -196,7 +196,7 @@ TEST_F(RanksTest, AnOlderBuildIsRefusedInItsOwnWords) {
             }));
 }
 
-// Who has only reached the port is told so, and costs no key; who has a ticket that is open has to prove the rest.
+// A stranger at the port is refused, and costs no key; one who has an open ticket has to prove the rest.
 TEST_F(RanksTest, AStrangerWithoutATicketGetsNoKey) {
   EXPECT_EQ("", RunAlone([] {
               UseEncryption(true);

@@ -123,7 +123,7 @@ enum class Outcome {
   kTold,       // both ends fail, and a warning says that bytes were not the peer's (or, where a reset comes with it
                // that nobody heals, that)
   kHealed,     // where lanes heal; else both ends fail, and a warning says that the socket ended
-  kToldOrNot,  // both ends fail and are told that what was acknowledged is lost; or it had not been, and is sent again
+  kToldOrNot,  // both ends fail and report that what was acknowledged is lost; or it had not been, and is sent again
 };
 
 struct Case {

@@ -1,4 +1,4 @@
-// The health socket dies, again and again, at either end: no connection fails for it, and what is told by it arrives
+// The health socket dies, again and again, at either end: no connection fails for it, and what is said on it arrives
 // all the same.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -142,7 +142,7 @@ class SwallowedHealthTest : public HealthSocketTest {
   }
 };
 
-// Nobody is told, and its keepalive goes unanswered.
+// Neither end hears of it, and its keepalive goes unanswered.
 TEST_P(SwallowedHealthTest, AnotherOneTakesItsPlace) {
   Ends pair;
   MakePair(&pair);

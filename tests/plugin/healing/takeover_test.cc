@@ -102,7 +102,7 @@ class Relay {
   std::vector<std::thread> passing_;
 };
 
-// A connection of this process with itself, by way of a relay.
+// A connection of this process with itself, through a relay.
 class Relayed {
  public:
   Relayed() {

@@ -192,7 +192,7 @@ TEST_P(DeregTest, RestOfAMessageComesTooLate) {
     const Ends ends = rank.Connect(peer);
     Stream recv(&rank.net(), Stream::Way::kReceive, ends.receive, kHuge);
     peer.Await(kPaused);
-    // Nor that nothing more is on its way.
+    // Nor that nothing more comes.
     const absl::Time drained = absl::Now() + absl::Milliseconds(300);
     while (absl::Now() < drained) TCPX_REQUIRE(recv.Step() == ncclSuccess);
     TCPX_REQUIRE(recv.in_flight() == 1);
@@ -208,7 +208,7 @@ TEST_P(DeregTest, RestOfAMessageComesTooLate) {
     rank.Finalize();
   };
   const auto pause = [=](Control& peer) {
-    setenv("TCPX_THREADS", "0", 1);  // It sends when it is told to.
+    setenv("TCPX_THREADS", "0", 1);  // It sends only when it is called.
     Rank rank;
     const Ends ends = rank.Connect(peer);
     Stream send(&rank.net(), Stream::Way::kSend, ends.send, kHuge);

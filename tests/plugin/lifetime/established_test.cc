@@ -270,7 +270,7 @@ TEST_P(EstablishedTest, ADiallerThatHasDiedSaysNoWord) {
             }));
 }
 
-// What resets flows on the way says nothing of their processes: this dialler lives, and begins anew.
+// A device on the path that resets flows says nothing of their processes: this dialler lives, and begins anew.
 TEST_P(EstablishedTest, AResetOfTheHealthSocketIsNoDeath) {
   for (const char* heal : {"0", "1"}) {
     setenv("TCPX_HEAL", heal, 1);

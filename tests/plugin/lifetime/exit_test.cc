@@ -29,7 +29,7 @@ struct Traffic {
   BothWays streams;
 };
 
-// Both ways until both have failed, which they do when the other process has gone.
+// Sends in both directions until both have failed, which they do when the other process has gone.
 void RunToTheEnd(Control& peer) {
   Traffic traffic(peer);
   for (bool going = true; going;) {

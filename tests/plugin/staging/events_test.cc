@@ -167,7 +167,7 @@ class EventsTest : public StagingTest {
   std::vector<Message> messages_;
 };
 
-// Sizes by number, so that no two messages in flight are as long: bytes told of the wrong one are seen.
+// Sizes by number, so that no two messages in flight are as long: bytes reported of the wrong one are seen.
 std::vector<size_t> Sizes() {
   std::vector<size_t> sizes;
   for (size_t round = 0; round < (TimeScale() > 1 ? 1 : 2); ++round) {

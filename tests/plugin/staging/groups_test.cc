@@ -32,7 +32,7 @@ struct Group {
 
 class GroupsTest : public StagingTest {
  protected:
-  // Each of `sizes` in each of the four ways, cut into groups. Tags differ within a group.
+  // Each of `sizes` with each of the four variants, cut into groups. Tags differ within a group.
   void Plan(const std::vector<size_t>& sizes) {
     for (size_t bytes : sizes) {
       for (int kinds = 0; kinds < 4; ++kinds) {

@@ -103,7 +103,7 @@ TEST_P(StatsTest, TheCallersThreadIsKnown) {
   ASSERT_TRUE(plugin_->Finish().ok());
 }
 
-// One that NCCL is told of before its data is there counts once it is.
+// A receive that is reported to NCCL before its data is there counts once the data is.
 TEST_P(StatsTest, EarlyReceivesCountWithTheirSizes) {
   Open();
   char in[2][1000];

@@ -1,4 +1,4 @@
-// TCPX_SECRET_FILE through the shared library: peers with the same secret connect and talk; all others are told, on
+// TCPX_SECRET_FILE through the shared library: peers with the same secret connect and talk; all others are refused, on
 // both sides and at once, what is wrong; what was recorded of a connection opens no other.
 #include <gtest/gtest.h>
 #include <stdlib.h>

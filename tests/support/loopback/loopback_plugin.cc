@@ -1,4 +1,4 @@
-// loopback_plugin.so: the simplest network plugin that is correct, and on request wrong in one chosen way.
+// loopback_plugin.so: the simplest network plugin that is correct, and on request with one chosen fault.
 //
 // Purpose: what net_bench is tested with. One blocking-free TCP socket per connection, an 8-byte length before each
 //          message, everything moved by the caller. Only v12 is exported.

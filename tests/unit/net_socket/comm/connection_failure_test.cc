@@ -62,7 +62,7 @@ TEST_F(ConnectionFailureTest, GarbageFillsNoLog) {
   EXPECT_TRUE(lines.May(kSecond, &unsaid) && unsaid == 0);
   for (int i = 0; i < 7; ++i) EXPECT_FALSE(lines.May(kSecond + i, &unsaid));
   EXPECT_TRUE(lines.May(2 * kSecond, &unsaid) && unsaid == 7);
-  // Other failures are told as ever.
+  // Other failures are reported as ever.
   const size_t told = Logged().size();
   ConnectionFailure failure(&setup, Direction::kReceive, &end_, NoTie());
   failure.FailLane(absl::UnavailableError("another one"), 0);

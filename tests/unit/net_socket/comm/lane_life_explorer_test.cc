@@ -221,7 +221,7 @@ class World {
     return "";
   }
 
-  // Equal for worlds that can't be told apart.
+  // Equal for worlds that can't be distinguished.
   std::string Digest() const {
     std::string digest = absl::StrCat(gone_, over(), striper_.left_bytes(), ";");
     for (int i = 0; i < kLanes; ++i) {

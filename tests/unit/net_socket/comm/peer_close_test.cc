@@ -167,7 +167,7 @@ class PeerCloseTest : public ::testing::TestWithParam<Way> {
   TcpPair pairs_[2] = {MakeTcpPair(), MakeTcpPair()};
   TcpPair writable_ = MakeTcpPair();
   std::unique_ptr<Gate> gate_;
-  size_t unread_ = 0;  // of the message on its way
+  size_t unread_ = 0;  // of the message in flight
   std::string payload_ = std::string(kBytes, 'p');
   std::unique_ptr<SendComm> comm_;
 };

@@ -226,7 +226,7 @@ TEST(ArbiterTest, DialsThatMoveNothingBecomeRare) {
   EXPECT_LT(dials.size(), size_t{20 * 20});
 }
 
-// Who is told to ask again, or asks often, takes nothing from the others.
+// A lane that has to ask again, or asks often, takes nothing from the others.
 TEST(ArbiterTest, ATurnIsTakenOnlyWhenItIsDue) {
   Arbiter arbiter(32, kTimeoutNs, kAloneNs);
   EXPECT_EQ(0, arbiter.TakeDialTurn(0, false, kStartNs));

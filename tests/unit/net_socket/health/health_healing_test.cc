@@ -1,4 +1,4 @@
-// A health socket that is lost: who is asked to dial, what is told afterwards, and when it is given up.
+// A health socket that is lost: who is asked to dial, what is reported afterwards, and when it is given up.
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -197,7 +197,7 @@ TEST_F(HealingHealthTest, IsNotMuteOnceAllIsHeard) {
   }
 }
 
-// Who is told that a notice is out tells its peer in no other way.
+// A caller that learns that a notice is out tells its peer nothing more.
 TEST_F(HealingHealthTest, WhatIsDroppedIsNotSaid) {
   const OwnedFd deaf = JoinDeaf();
   int said = 0;

@@ -43,7 +43,7 @@ TEST(FlightTest, TheNextStallIsReportedToo) {
   EXPECT_EQ(1, Tellings(&watch, 121 * kSecond, 180 * kSecond, At(8, 11)));
 }
 
-// Housekeeping looks four times within the limit. Wherever its looks fall, a wait is told of by then.
+// Housekeeping looks four times within the limit. Wherever its looks fall, a wait is reported by then.
 TEST(FlightTest, AStallIsReportedWhereverTheLooksFall) {
   constexpr int64_t kEvery = kLimit / 4;
   for (int64_t begins = 0; begins < kEvery; begins += kEvery / 50) {

@@ -128,7 +128,7 @@ TEST_F(TransferEventsTest, MessageOfNoBytesHasAnEvent) {
   }
 }
 
-// An express message is told when it is posted, and nothing else is looked at.
+// An express message is reported when it is posted, and nothing else is looked at.
 TEST_F(TransferEventsTest, WholeMessagesAreReportedAtOnce) {
   for (const bool updates : {true, false}) {
     EventRecorder recorder(Lanes(4, updates));

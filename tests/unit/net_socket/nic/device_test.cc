@@ -88,7 +88,7 @@ TEST_F(DeviceTest, WhereTheSpeedIsFrom) {
   File("devices/virtio0/vendor", "0x1af4\n");
   EXPECT_EQ(0x1af4, read().vendor);
   options_.speed_mbps = "lo=200000";
-  EXPECT_EQ(200000, LoopbackProperties().speed_mbps) << "and NCCL is told so";
+  EXPECT_EQ(200000, LoopbackProperties().speed_mbps) << "and NCCL hears so";
 }
 
 TEST_F(DeviceTest, WhatNcclLearns) {

@@ -1,4 +1,4 @@
-// A crowded lane gives way to one on a better path, and only to that.
+// A crowded lane is replaced by one on a better path, and only to that.
 #include "net_socket/pilot/spread_trial.h"
 
 #include <gtest/gtest.h>

@@ -243,7 +243,7 @@ TEST(RecordsTest, CountsWhatIsAcknowledged) {
   EXPECT_EQ(sealer.Unacked(0), 0);
 }
 
-// A pace follows every byte, and never goes back; what is told of counts whole records.
+// A pace follows every byte, and never goes back; what it reports counts whole records.
 TEST(RecordsTest, FollowsWhatIsAcknowledgedInsideARecord) {
   Sealer sealer(KeysOf(Suites().front()), Buffers());
   EXPECT_EQ(sealer.UnackedAbout(-1), -1);

@@ -35,7 +35,7 @@ class SealedLane {
     stream_.SealBy(std::move(NextSeals()->sealer));
   }
 
-  // One frame, whose sender may write over it as soon as it is told: that it was copied, or acknowledged.
+  // One frame, whose sender may write over it as soon as it hears that it was copied, or acknowledged.
   void Send() {
     auto message = std::make_unique<Message>();
     message->payload.resize(rng_.Between(1, rng_.OneIn(4) ? 12'000 : 400));
@@ -62,7 +62,7 @@ class SealedLane {
   }
   bool full() { return held().room() == 0; }
 
-  // The receiver has got any part of what is on its way, and then another socket.
+  // The receiver has got any part of what is in flight, and then another socket.
   void LoseSocket() {
     TakeIn(ReadAvailable(pair_.b.get(), rng_.Between(0, 20'000)));
     held().Acked(-1);

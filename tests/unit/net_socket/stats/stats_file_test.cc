@@ -135,7 +135,7 @@ TEST_F(StatsFileTest, LeavesWhatHasAnotherNameAlone) {
   EXPECT_EQ(left, Names());
 }
 
-// Its PIDs mean nothing here: those that are dead here may live there, and the other way round.
+// Its PIDs mean nothing here: those that are dead here may live there, and the reverse.
 TEST_F(StatsFileTest, FilesOfAnotherPidNamespaceGoByTheirAge) {
   StatsFile file(dir_, process_);
   const std::string young = Old(absl::StrCat("tcpx-node_1-", DeadPid(), "-17.prom"), 100);
