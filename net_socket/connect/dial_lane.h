@@ -90,7 +90,7 @@ class DialLane final : public Reactor::Handler {
     virtual void Complete(Hello* hello) = 0;
     // True: a peer that refuses a connection is gone for good.
     virtual bool RefusalIsFinal() = 0;
-    // A connect has failed otherwise than by a refusal, or for want of a route.
+    // A connect has failed, and neither because it was refused nor because there is no route.
     virtual void NotRefused() = 0;
     // 0: the lane may be dialled once more, now, and is. Else when to ask again.
     virtual int64_t TakeDialTurn() = 0;
@@ -175,7 +175,7 @@ class DialLane final : public Reactor::Handler {
   std::string first_turn_;           // what the address before it came to
   bool first_had_no_route_ = false;  // that was all
   Reactor::TimerId timer_{0, 0};
-  int attempts_ = 0;                        // by the path at hand
+  int attempts_ = 0;                        // by the current path
   uint32_t hellos_ = 0;                     // said so far, by any path: the number of the next one
   std::string latest_;                      // what the latest attempt came to; empty: there was none
   std::optional<DialHandshake> handshake_;  // of the latest attempt
