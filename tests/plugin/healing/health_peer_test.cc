@@ -92,9 +92,9 @@ void RunDoomed(bool doomed_listens) {
   }
 }
 
-TEST_F(HealthPeerTest, AReceiverThatIsKilledBehindItsSocketIsGone) { RunDoomed(true); }
+TEST_F(HealthPeerTest, AReceiverThatIsKilledRightAfterItsSocketIsGone) { RunDoomed(true); }
 
-TEST_F(HealthPeerTest, ASenderThatIsKilledBehindItsSocketIsGone) { RunDoomed(false); }
+TEST_F(HealthPeerTest, ASenderThatIsKilledRightAfterItsSocketIsGone) { RunDoomed(false); }
 
 // Waits longer than any timeout here, for a peer whose kernel answers.
 void OutlivesAStop(Control& peer, bool listens) {
