@@ -96,7 +96,7 @@ TEST(RecordsTest, GivesTheVectorsOfTheDocument) {
        "100000002cb5edc9b336ae1597208dfc1408265fe8bda5dda9d8bac2180bdda19746edcf"},
   };
   for (const CipherSuite suite : Suites()) {
-    const auto records = SealAll({suite, secret, 2}, {"the first record", "another", "after a new key"});
+    const auto records = SealAll({suite, secret, 2}, {"the first record", "another", "behind a new key"});
     for (int i = 0; i < 3; ++i) {
       EXPECT_EQ(absl::BytesToHexString(records[static_cast<size_t>(i)]), expected[static_cast<int>(suite)][i]);
     }
