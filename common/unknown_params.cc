@@ -67,8 +67,8 @@ const RemovedParameter* FindRemoved(absl::string_view name) {
   return nullptr;
 }
 
-// As a shell would have it: a file of settings may have "export ", a blank or a mark of its encoding before a name, all
-// of which NCCL takes for a part of it.
+// As a shell would have it: a file of settings may have "export ", a blank or a mark of its encoding before a name.
+// NCCL takes these for a part of the name.
 std::string Cleaned(absl::string_view name) {
   std::string clean;
   for (const char c : name) {

@@ -25,19 +25,20 @@ class RmaGroup;     // what connect returns
 class RmaContexts;  // what createContext returns
 class RmaRequest;   // an operation that has not been reported done
 
-// What names a region, in all calls: not 0, below 2^33. The same on all ranks, as NCCL registers in the same order.
+// Names a region in all calls: not 0, below 2^33. It is the same on all ranks, because NCCL registers in the same
+// order.
 using RmaHandle = uint64_t;
 
 struct RmaOperation {
   bool get = false;  // from the peer's region to the local one; else a put
   uint32_t rank = 0;
   size_t bytes = 0;
-  RmaHandle local = 0;  // ignored where there are no bytes, as is `remote`
+  RmaHandle local = 0;  // ignored if there are no bytes, as is `remote`
   uint64_t local_offset = 0;
   RmaHandle remote = 0;
   uint64_t remote_offset = 0;
-  // A put's signal: adds to the 64-bit word there once the bytes are in place, and, where it is strong or has no bytes,
-  // all earlier puts and signals of the context to this peer too.
+  // A put's signal: adds to the 64-bit word there once the bytes are in place. If it is strong, or has no bytes, it
+  // also waits for all earlier puts and signals of the context to this peer.
   bool has_signal = false;
   bool strong = true;
   RmaHandle signal = 0;
@@ -50,12 +51,13 @@ class RmaTransferApi {
  public:
   virtual ~RmaTransferApi() = default;
 
-  // Never refused for want of room. Done: the source may be overwritten; of a get, the bytes are there.
+  // Never refused because there is no room. Done means for a put that the source may be overwritten, and for a get that
+  // the bytes are in place.
   virtual absl::Status Post(RmaContexts* contexts, int context, const RmaOperation& operation,
                             RmaRequest** request) = 0;
-  // Makes the bytes of finished gets visible to the GPU. A request that is done.
+  // Makes the bytes of finished gets visible to the GPU. Its request is done at once.
   virtual absl::Status Flush(RmaContexts* contexts, int context, uint32_t rank, RmaRequest** request) = 0;
-  // Writes *done always. After done the request is gone. Moves the group.
+  // Always writes *done; once that is true the request is gone. Moves the group.
   virtual absl::Status Test(RmaGroup* group, RmaRequest* request, bool* done) = 0;
   virtual absl::Status Progress(RmaContexts* contexts) = 0;
   virtual bool HasFailed(RmaContexts* contexts) = 0;
@@ -70,11 +72,11 @@ class RmaGroupApi {
   // `handle` points to kHandleBytes bytes.
   virtual absl::StatusOr<RmaListen*> Listen(Context* context, int device, void* handle) = 0;
   virtual void CloseListen(RmaListen* listen) = 0;
-  // Collective, and waits: until the next rank has answered. `handles` has an entry for each rank.
+  // Collective: waits until the next rank has answered. `handles` has an entry for each rank.
   virtual absl::StatusOr<RmaGroup*> Connect(RmaListen* listen, absl::Span<void* const> handles, uint32_t rank) = 0;
   // Sends what is queued, for a bounded time.
   virtual void Close(RmaGroup* group) = 0;
-  // `traffic_class`: as in ContextOptions, of connections that are dialled from now on.
+  // `traffic_class`: as in ContextOptions, for connections that are dialled from now on.
   virtual absl::StatusOr<RmaContexts*> OpenContexts(RmaGroup* group, int count, int traffic_class) = 0;
   // After the return no unfinished operation of theirs touches memory.
   virtual void CloseContexts(RmaContexts* contexts) = 0;

@@ -18,7 +18,7 @@ namespace {
 constexpr absl::string_view kEnding = ".json";
 constexpr size_t kWriteBytes = 64 << 10;
 
-// Whoever may replace what lies in the folder has it lead elsewhere: it is ours or root's, and where everybody may
+// A user who may replace files of the folder could make them lead elsewhere: it is ours or root's, and where all may
 // write the sticky rule keeps each to his own.
 absl::Status CheckFolderOf(const std::string& path) {
   const std::string folder = path.substr(0, path.rfind('/') + 1);

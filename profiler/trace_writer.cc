@@ -18,7 +18,7 @@ namespace {
 
 // From one look for events to the next.
 constexpr int kRoundMs = 100;
-// From one line that says how the clocks stand to the next, at the most.
+// The longest time from one line with the clocks to the next.
 constexpr int64_t kClockEveryNs = 10 * kSecond;
 
 int64_t RealNanos() {

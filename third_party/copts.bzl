@@ -10,6 +10,6 @@ TCPX_COPTS = [
     # Abseil's headers reach us by -iquote, so its warnings would be ours; these two are noise there and here.
     "-Wno-sign-compare",
     "-Wno-missing-field-initializers",
-    # Symbols bind inside the .so. What NCCL looks up carries visibility("default") and stands in plugin.map.
+    # Symbols bind inside the .so. What NCCL looks up carries visibility("default") and is in plugin.map.
     "-fvisibility=hidden",
 ]

@@ -1,8 +1,8 @@
 // option_parser.h: a command line, read by a table of options.
 //
 // Purpose: both benchmarks name their options and where the values go; how an option is written, and what is said of a
-//          wrong one, is the same in both. A value follows its option, or stands behind "=" where the option has two
-//          dashes. The last of two equal options counts.
+//          wrong one, is the same in both. A value follows its option, or an "=" where the option has two dashes. The
+//          last of two equal options counts.
 //
 // Threads: one. Lifetime: what options point to lives until Parse is done.
 // Units:   sizes are bytes.
@@ -71,8 +71,7 @@ absl::Status WrongUsage(absl::string_view text);
 // `name` is what the error calls it.
 absl::StatusOr<int> ParseNumber(absl::string_view name, absl::string_view text, int min, int max);
 
-// Where in `known` each of the words of `value` stands that have commas between. The word `all`, where there is one,
-// stands for every one.
+// `value` is words with commas between: the index in `known` of each. The word `all`, if not null, means every one.
 absl::StatusOr<std::vector<size_t>> ParseWords(absl::string_view name, absl::string_view value,
                                                const std::vector<std::string>& known, const char* all = nullptr);
 

@@ -12,7 +12,7 @@ namespace tcpx {
 namespace fabric {
 namespace {
 
-// Of a frame of 9014 bytes with its preamble, headers and timestamps that much is payload.
+// The payload's part of a frame of 9014 bytes with preamble, headers and timestamps.
 constexpr double kPayload = 8948.0 / 9038.0;
 constexpr int64_t kEmptyUs = 100;
 

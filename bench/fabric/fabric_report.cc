@@ -68,9 +68,9 @@ std::string Row(const Run& run, const Outcome& outcome, size_t job) {
   return absl::StrFormat(
       "{\"decider\": %s, \"job\": %d, \"gbit_per_second\": %.5g, \"collective_ms\": %.4g, \"p99_ms\": %.4g, "
       "\"lanes\": %.3g, \"lanes_of_a_host\": %.4g, \"first_dials\": %.3g, \"dials\": %.3g, \"settles_s\": %.3g, "
-      "\"beside_another_job\": %.3g}",
+      "\"after_another_job\": %.3g}",
       JsonText(outcome.decider), job + 1, figures.rate / kGbit, 1000 * figures.collective, 1000 * figures.p99,
-      figures.lanes, figures.host_lanes, figures.first_dials, figures.dials, figures.settles, figures.beside);
+      figures.lanes, figures.host_lanes, figures.first_dials, figures.dials, figures.settles, figures.kept);
 }
 
 std::vector<std::string> Tables(const Run& run) {
@@ -94,13 +94,13 @@ std::vector<std::string> Tables(const Run& run) {
 std::string TextReport(const Run& run) {
   std::string text = absl::StrCat(Title(run), ": ", run.scenario.what, "\n");
   absl::StrAppendFormat(&text, "  %-22s %3s %10s %8s %8s %6s %7s %7s %7s %7s\n", "", "job", "Gbit/s", "mean ms",
-                        "p99 ms", "lanes", "a host", "dials", "settles", "beside");
+                        "p99 ms", "lanes", "a host", "dials", "settles", "kept");
   for (const Outcome& outcome : run.outcomes) {
     for (size_t job = 0; job < outcome.courses.size(); ++job) {
       const Figures f = FiguresOf(outcome.courses[job], run.scenario.jobs[job].start, LastStart(run.scenario));
       absl::StrAppendFormat(&text, "  %-22s %3d %10.1f %8.1f %8.1f %6.1f %7.1f %7.3f %6.1fs %7.3f\n", outcome.decider,
                             static_cast<int>(job) + 1, f.rate / kGbit, 1000 * f.collective, 1000 * f.p99, f.lanes,
-                            f.host_lanes, f.dials, f.settles, f.beside);
+                            f.host_lanes, f.dials, f.settles, f.kept);
     }
   }
   for (const Bar& bar : BarsOf(run.scenario, run.outcomes)) {

@@ -10,7 +10,7 @@ namespace {
 using Kind = TopologySpec::Kind;
 
 constexpr double kNicMbit = 100000;
-// A collective takes about so long where nothing is in its way.
+// About how long a collective takes where nothing slows it down.
 constexpr double kCollective = 0.5;
 constexpr double kGap = 0.02;
 constexpr double kSecondJobAt = 20;
@@ -28,7 +28,7 @@ TopologySpec Spines(int hosts, double oversubscription) {
   return spec;
 }
 
-// Neighbours of a ring are in different leaves: what a scheduler does to a job. Of several jobs each has hosts in every
+// Neighbours of a ring are in different leaves: what a scheduler does to a job. Each of several jobs has hosts in every
 // leaf.
 std::vector<int> Scattered(const TopologySpec& spec, int job, int jobs) {
   const int leaves = spec.hosts / spec.leaf_hosts;

@@ -59,7 +59,7 @@ class Simulation {
 
   void Run(double seconds);
   const std::vector<Course>& courses() const { return courses_; }
-  // Of one job's connections after `from`: the part of all.
+  // For each connection of a job: its bytes, as a part of the mean of the job's connections.
   std::vector<double> Parts(int job) const;
 
  private:

@@ -44,7 +44,7 @@ class Topology {
   void Route(int from, int to, int rail, uint64_t port, Flow* flow) const;
   void SetPath(int path, double rate) { links_->SetCapacity(first_path_ + path, rate); }
   bool queues() const { return spec_.queue_bytes > 0; }
-  // How long a flow waits in queues on its way; without its own bytes: what it finds when it is new. [us]
+  // How long a flow waits in the queues of its path; without its own bytes: what it finds when it is new. [us]
   int64_t WaitUs(const Flow& flow, bool own) const;
   const TopologySpec& spec() const { return spec_; }
   int leaves() const { return (spec_.hosts + spec_.leaf_hosts - 1) / spec_.leaf_hosts; }

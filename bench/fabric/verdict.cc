@@ -77,7 +77,7 @@ Figures FiguresOf(const Course& course, double start, double all_run) {
   all_run = std::max(all_run, start);
   const double end = End(course), settled = Settled(course, start);
   figures.rate = course.Rate(Found(all_run, end), end);
-  if (start < all_run) figures.beside = figures.rate / course.Rate(Found(start, all_run), all_run);
+  if (start < all_run) figures.kept = figures.rate / course.Rate(Found(start, all_run), all_run);
   std::vector<double> times;
   for (const auto& [at, took] : course.collectives) {
     if (at > settled) times.push_back(took);

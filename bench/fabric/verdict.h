@@ -13,10 +13,10 @@
 namespace tcpx {
 namespace fabric {
 
-// Of one job under one decider. Settled: the last third of its run.
+// What one job got under one decider. Settled: the last third of its run.
 struct Figures {
   double rate = 0;        // from second 10 on, once all jobs run
-  double beside = 0;      // that, as a part of its rate before the last job began; 0: it began last
+  double kept = 0;        // that, as a part of its rate before the last job began; 0: it began last
   double collective = 0;  // mean time, settled
   double p99 = 0;
   double lanes = 0;  // of a connection, in the end

@@ -92,7 +92,7 @@ absl::Status FloodAndWaitForFirst(const CaseContext& context, Communicator* comm
   return status.ok() ? context.measure->Flood(comm, CaseBytes(context.options), kFloodTimes) : status;
 }
 
-// A rank whose peer has aborted already gets an error on the way; that is right, and so is none.
+// A rank whose peer has aborted already may get an error or none: both are right.
 absl::Status AbortInTheMiddle(const CaseContext& context) {
   absl::StatusOr<CommunicatorPtr> comm = Create(context);
   if (!comm.ok()) return comm.status();

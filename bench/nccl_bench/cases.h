@@ -1,4 +1,4 @@
-// cases.h: what NCCL does beside collectives: splits, traffic classes, aborts, dead ranks, and being made again and
+// cases.h: what NCCL does other than collectives: splits, traffic classes, aborts, dead ranks, and being made again and
 // again.
 //
 // Threads: one per process.
@@ -31,7 +31,7 @@ struct CaseContext {
   Measure* measure;
 };
 
-// Of any mode but bench. In mode killed the last rank does not return.
+// Runs any mode except bench. In mode killed the last rank does not return.
 absl::Status RunCase(const CaseContext& context);
 
 }  // namespace nccl_bench

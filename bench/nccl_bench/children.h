@@ -18,7 +18,7 @@ namespace nccl_bench {
 struct Child {
   std::string name;                    // in messages
   std::vector<std::string> arguments;  // [0] is the program's path
-  // Variables set beside those of this process; an empty value removes the variable.
+  // Variables set in addition to those of this process; an empty value removes the variable.
   std::map<std::string, std::string> environment;
   bool killed_on_purpose = false;  // SIGKILL is its right end, and the only one
 };

@@ -1,8 +1,7 @@
 // job.h: which rank of how many this process is, and where rank 0 is met, as launchers say it.
 //
 // Purpose: one answer from the variables of torchrun and plain scripts (RANK), Slurm, Open MPI and Kubernetes indexed
-// jobs,
-//          looked at in this order; the first that names a rank decides.
+//          jobs, looked at in this order; the first that names a rank decides.
 //
 // Threads: any; pure, the environment comes in as a function.
 // Errors:  kInvalidArgument with the variable that is missing or wrong.

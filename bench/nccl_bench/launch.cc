@@ -143,7 +143,7 @@ void SayPlace(const Options& options, int gpus) {
   }
 }
 
-// Whether this process knows which rank it stands for, before anything is started.
+// Whether this process knows which rank it is, before anything is started.
 absl::Status CheckRank(const Options& options) {
   return options.local > 0 ? absl::OkStatus() : JobFromEnvironment(ProcessEnvironment).status();
 }

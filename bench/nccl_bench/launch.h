@@ -1,8 +1,7 @@
 // launch.h: one process per rank and network, and what they need to know.
 //
-// Purpose: NCCL reads NCCL_NET and its like once per process, so each network gets processes of its own, started by
-// this
-//          one: all ranks of this machine with --local, else the one rank that this process stands for.
+// Purpose: NCCL reads NCCL_NET and its like once per process, so each network gets processes of its own. This one
+//          starts them: all ranks of this machine with --local, else its own rank.
 //
 // Threads: one.
 // Errors:  the exit code of the program, with the reasons on stderr.

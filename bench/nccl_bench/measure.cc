@@ -17,7 +17,7 @@ namespace {
 // What lies in an output before a checked run: right results of an earlier run must not pass for new ones.
 constexpr int kPoison = 0xa5;
 
-// Destroys what an error on the way would leave.
+// Destroys what would be left after an error.
 class Graph {
  public:
   ~Graph() {

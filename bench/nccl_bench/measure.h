@@ -1,6 +1,7 @@
 // measure.h: runs one collective at one size: timed, and once more for the check.
 //
-// Purpose: data is made and checked on the host and copied both ways, so that no code of ours runs on the device.
+// Purpose: data is made and checked on the host, and copied to and from the device, so that no code of ours runs
+//          there.
 //
 // Threads: one per process.
 // Units:   bytes, microseconds.

@@ -1,13 +1,12 @@
-// rendezvous.h: how the ranks meet before NCCL connects them, and how they agree beside it.
+// rendezvous.h: how the ranks meet before NCCL connects them, and how they agree without it.
 //
-// Purpose: passes the unique id from rank 0 to all, sums small arrays of numbers over all ranks, and is a barrier. A
-// star
-//          of TCP connections with rank 0 in the middle, which listens at MASTER_ADDR:MASTER_PORT.
+// Purpose: passes the unique id from rank 0 to all, sums small arrays of numbers over all ranks, and is a barrier. The
+//          ranks connect by TCP to rank 0, which listens at MASTER_ADDR:MASTER_PORT.
 //
 // Threads: one.
 // Units:   seconds. Numbers travel as they lie in memory: all ranks are the same build (the hello says so).
 // Errors:  kDeadlineExceeded with what was waited for; kUnavailable when a rank is gone; kInvalidArgument when two jobs
-// meet.
+//          meet.
 #ifndef TCPX_BENCH_NCCL_BENCH_RENDEZVOUS_H_
 #define TCPX_BENCH_NCCL_BENCH_RENDEZVOUS_H_
 

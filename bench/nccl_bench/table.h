@@ -18,7 +18,7 @@
 namespace tcpx {
 namespace nccl_bench {
 
-// One way of running one line.
+// One variant of running one line.
 struct Timing {
   bool ran = false;  // false: it does not exist (in place), or was not run
   double time_us = 0;

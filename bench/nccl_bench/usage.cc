@@ -33,7 +33,7 @@ where
 
 what else
   --mode M               bench       the table (default)
-                         split       communicators split in two ways, and their parent, all in use
+                         split       communicators split by two rules, and their parent, all in use
                          classes     two communicators of different traffic classes
                          abort       all ranks abort in mid-collective and then begin anew
                          killed      the last rank is killed in mid-collective; the others must get an error

@@ -41,7 +41,7 @@ class Watchdog {
   std::string place_ = "start";
   int64_t progress_ns_;
   bool stop_ = false;
-  std::thread thread_;  // last: it uses what stands above
+  std::thread thread_;  // last: it uses the members above
 };
 
 }  // namespace nccl_bench

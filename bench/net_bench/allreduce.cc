@@ -235,7 +235,7 @@ absl::Status AllreduceRank::Close() {
 absl::Status RunAllreduceRank(const Options& options, const WorkerPlace& place, const RingControls& controls) {
   AllreduceRank rank(options, place, controls);
   const absl::Status status = rank.Run();
-  // While the connections still stand, see Recorded in worker.cc.
+  // Before the connections close, see Recorded in worker.cc.
   if (!status.ok()) place.page->SetError(place.rank, status.message());
   return status;
 }

@@ -65,8 +65,8 @@ absl::Status SlotRing::CheckGuards(int region, int slot, size_t bytes) const {
   const uint8_t* data = Slot(region, slot);
   const size_t before = VerifyGuard(data - kGuardBytes, kGuardBytes);
   if (before != kNoDifference) return Overwritten("before", kGuardBytes - before);
-  const size_t behind = VerifyGuard(data + bytes, kSpareCapacity + kGuardBytes);
-  if (behind != kNoDifference) return Overwritten("behind", behind);
+  const size_t after = VerifyGuard(data + bytes, kSpareCapacity + kGuardBytes);
+  if (after != kNoDifference) return Overwritten("after", after);
   return absl::OkStatus();
 }
 

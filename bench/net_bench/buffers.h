@@ -1,7 +1,7 @@
 // buffers.h: the slots that messages are sent from and received into.
 //
 // Purpose: one region per connection and direction, cut into a ring of slots as NCCL cuts its protocol buffers; each
-//          slot starts on a page, with guard bytes before and behind it.
+//          slot starts on a page, with guard bytes before and after it.
 //
 // Threads: one driver. Lifetime: registrations of a region end before the buffers do.
 // Units:   bytes.
@@ -41,7 +41,7 @@ class SlotRing {
   // Lays the slots out for messages of `bytes` and writes all guards. `bytes` is at most bytes_max.
   void Layout(size_t bytes);
   uint8_t* Slot(int region, int slot) const { return Region(region) + kPage + static_cast<size_t>(slot) * stride_; }
-  // OK exactly when the guards around a slot that holds `bytes` stand, spare capacity included.
+  // OK exactly when the guards around a slot that holds `bytes` are unchanged, spare capacity included.
   absl::Status CheckGuards(int region, int slot, size_t bytes) const;
   void RestoreGuards(int region, int slot) const;
 

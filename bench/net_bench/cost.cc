@@ -33,7 +33,7 @@ constexpr int kTrafficWindow = 2;
 constexpr int64_t kSettle = 200 * kMillisecond;
 constexpr int64_t kNap = 500 * kMillisecond;
 
-// The number behind "NAME:" in /proc/self/status.
+// The number after "NAME:" in /proc/self/status.
 int64_t StatusField(absl::string_view name) {
   std::ifstream file("/proc/self/status");
   for (std::string line; std::getline(file, line);) {

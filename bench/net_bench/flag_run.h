@@ -1,7 +1,7 @@
 // flag_run.h: messages whose arrival a second thread sees in their data, as a GPU sees NCCL's LL and LL128.
 //
 // Purpose: the driver does what NCCL's proxy does: it posts what the "GPU" has made ready, posts receives into slots
-//          that the "GPU" has emptied, and tests the oldest request of each direction. The second thread stands for the
+//          that the "GPU" has emptied, and tests the oldest request of each direction. The second thread plays the
 //          GPU: it fills send slots, polls the flags in receive slots, checks each line, and never looks at a request.
 //
 // Threads: the calling thread and one of its own, for the time of Run. Lifetime: borrows everything for that time.
@@ -31,13 +31,13 @@ struct FlagOrder {
   uint64_t warmup = 0;  // of the messages: not in the figures
   uint64_t first_flag = 1;
   bool ping = true;   // each message is answered; else rank 0 sends as fast as it can
-  bool yield = true;  // give the CPU away after a look in vain: both threads share one
+  bool yield = true;  // give the CPU away after a look that found nothing: both threads share one
   int rank = 0;
   std::vector<int> gpu_cpus;  // where the second thread runs; empty: as the caller
 };
 
 struct FlagResult {
-  int64_t elapsed_ns = 0;        // of the messages behind the warm-up, as the second thread saw them
+  int64_t elapsed_ns = 0;        // of the messages after the warm-up, as the second thread saw them
   std::vector<int64_t> gaps_ns;  // with ping: each round trip
   uint64_t tests = 0;            // of receives, warm-up included
 };

@@ -1,7 +1,7 @@
 // interference.h: how much of a sample another process had the driver's CPU.
 //
-// Purpose: a comparison must not decide by which of two samples a stranger (a compiler, a cron job) ran beside. A
-//          driver that spins never waits for its CPU, unless someone else has it.
+// Purpose: a comparison must not be decided by another process (a compiler, a cron job) that ran during one of two
+//          samples. A driver that spins never waits for its CPU, unless someone else has it.
 //
 // Threads: readings are of the calling thread and its process.
 // Units:   nanoseconds.

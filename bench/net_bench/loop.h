@@ -2,7 +2,7 @@
 //
 // Purpose: each pass visits every connection once: posts sends while the window allows, posts receives ahead, and tests
 //          the oldest outstanding request of each direction. Two habits:
-//            default             posts and tests until nothing more is to be had in this pass
+//            default             posts and tests until nothing more is possible in this pass
 //            one isend per pass  one isend and one test of each direction per connection and pass, as NCCL
 //
 // Threads: the calling thread; spins. Lifetime: borrows everything for the time of Run.

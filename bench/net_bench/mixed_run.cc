@@ -113,7 +113,7 @@ void MixedRun::Answered() {
     status_ = absl::DataLossError(absl::StrCat("the answer to ping ", pings_, " is another one's"));
   }
   position_->At(0, pings_);
-  // Without the stream's traffic all the way it would not be one under load.
+  // If the stream ends earlier, the ping-pong does not run under load.
   if (counted_from_ns_ > 0 && asked_ns_ >= counted_from_ns_ && !last_) result_->gaps_ns.push_back(now - asked_ns_);
 }
 

@@ -46,7 +46,7 @@ class MixedRun {
   absl::Status Run(MixedResult* result);
 
  private:
-  // One message of the ping-pong, on its way through Post and Test.
+  // One message of the ping-pong, between Post and Test.
   struct Turn {
     Channel* channel;
     uint8_t* data;

@@ -42,7 +42,7 @@ struct Options {
   bool help = false;
   bool version = false;
   std::string plugin;   // empty: raw only
-  std::string vs;       // a second plugin beside it; empty: none
+  std::string vs;       // a second plugin to compare it with; empty: none
   int api_version = 0;  // 0: the newest exported
   int device = 0;
   int traffic_class = -1;        // of the communicator; -1: none

@@ -245,7 +245,7 @@ absl::Status Pair::Sample(const Command& command, Outcome* outcome) {
   return absl::OkStatus();
 }
 
-// Of the messages of a sample.
+// How many bytes each message of a sample has.
 size_t Pair::BytesOf(const Command& command) const {
   const bool bare = command.implementation == Implementation::kRawOne && command.mode == Mode::kLatency;
   return rma_ != nullptr && bare ? command.bytes + kRecordBytes : command.bytes;

@@ -50,11 +50,11 @@ class Pair {
   Pair(const WorkerPlace& place, Control* control) : place_(place), control_(control) {}
 
   absl::Status OpenPlugin(const Options& options);
-  // The same for one-sided transfers, with --plugin's isend and irecv beside them where options.send_receive says so.
+  // The same for one-sided transfers, and for isend and irecv of --plugin where options.send_receive says so.
   absl::Status OpenOneSided(const Options& options);
   absl::Status ClosePlugin();
   PluginHost* plugin() { return plugin_.get(); }
-  // Of both plugins; empty: there is none.
+  // Describes both plugins; empty: there is none.
   std::string Description() const {
     if (rma_ != nullptr) return rma_->description();
     return plugin_ == nullptr ? "" : plugin_->description();
@@ -75,7 +75,7 @@ class Pair {
   const WorkerPlace& place() const { return place_; }
   Control* control() { return control_; }
   Position* position() { return &place_.page->positions[place_.rank]; }
-  // Of the first bare sockets that were made; empty before.
+  // What the first bare sockets use; empty before they are made.
   const std::string& raw_congestion() const { return raw_congestion_; }
 
  private:

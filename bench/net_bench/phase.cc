@@ -10,8 +10,8 @@ namespace tcpx {
 namespace bench {
 namespace {
 
-// Short beside a sample: 0.1 ms near, 0.8 ms far. The median chunk counts: a driver that lost its CPU for a while in
-// the middle must not look far away.
+// Short compared with a sample: 0.1 ms near, 0.8 ms far. The median chunk counts: a driver that lost its CPU for a
+// while in the middle must not look far away.
 constexpr uint32_t kChunks = 20;
 constexpr uint32_t kRoundsPerChunk = 100;
 // Rounds before the clock starts: the workers do not arrive at the same instant.

@@ -26,7 +26,7 @@ inline constexpr size_t kVerdictSamples = 5;
 // From this size on one bare socket is not the best that bare sockets can do.
 inline constexpr uint64_t kSeveralSocketsFrom = 512 << 10;
 
-// What the stream beside the ping-pong of kMixed sends.
+// The message size of the stream that runs during the ping-pong of kMixed.
 inline constexpr uint64_t kMixedStreamBytes = 4 << 20;
 
 struct CellSamples {
@@ -63,7 +63,7 @@ std::vector<uint64_t> SizesFor(const Options& options, Mode mode);
 std::vector<int> ConnectionsFor(const Options& options, Mode mode);
 // Requests in flight per connection.
 int WindowFor(const Options& options, Mode mode);
-// What a message of `bytes` has beside them on bare sockets, so that both put as much on the wire: one-sided small
+// What a bare socket sends in addition to a message's bytes, so that both put as much on the wire: one-sided small
 // messages are compared with the bytes of their record and their signal.
 inline constexpr uint64_t kRecordBytes = 64;
 // Bare variants that the floor of this cell is taken from; the first is the one users think of.

@@ -33,7 +33,7 @@ class PluginHost {
   NetClient* client() const { return client_.get(); }
   void* context() const { return context_; }
   int device() const { return device_; }
-  // Of each isend and irecv, for the profiler; null without one.
+  // The parent that each isend and irecv names to the profiler; null without one.
   void* profiler_parent() { return profile_ ? this : nullptr; }
   // "tcpx, v12, device 0 of 1: lo, 10000 Mbit/s".
   const std::string& description() const { return description_; }

@@ -4,7 +4,7 @@
 //          turn, closeListen after the accept, regMr of each region, then isend, irecv and test; at the end deregMr
 //          before the comms are closed.
 //
-// Threads: one driver. Lifetime: borrows host, control and slot rings, all of which outlive it.
+// Threads: one driver. Lifetime: borrows host, control and slot rings, which outlive it.
 // Units:   bytes.
 // Errors:  set-up and Close: a Status. Traffic: Step::kFailed with ResultText.
 #ifndef TCPX_BENCH_NET_BENCH_PLUGIN_LINK_H_

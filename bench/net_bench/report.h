@@ -37,7 +37,7 @@ struct AllreduceRow {
   uint64_t wrong = 0;         // elements
 };
 
-// Figures of one way to receive; one entry per sample.
+// Figures of one variant of receiving; one entry per sample.
 struct FlagSamples {
   std::vector<double> p50_us;  // half round trips, as the second thread sees them
   std::vector<double> p99_us;

@@ -35,7 +35,7 @@ absl::Status ReadFile(const std::string& path, std::string* text) {
 }  // namespace
 
 std::string HtmlPage(const std::vector<std::string>& runs, absl::string_view written) {
-  // Nothing in a text may end the script that it stands in.
+  // Nothing in a text may end the script that contains it.
   const std::string data = absl::StrReplaceAll(absl::StrJoin(runs, ",\n"), {{"</", "<\\/"}, {"<!--", "<\\u0021--"}});
   return absl::StrCat(
       "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>net_bench</title>\n<style>\n",

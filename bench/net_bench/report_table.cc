@@ -64,7 +64,7 @@ std::string LatencyLines(const ModeReport& mode, Phase phase) {
   return text;
 }
 
-// Time per message and messages per second of whichever is measured.
+// Time per message and messages per second of the plugin if it is measured, else of bare sockets.
 std::string PerMessage(const Row& row, Phase phase) {
   const Cell* cell = row.plugin != nullptr ? row.plugin : row.floor;
   const double ns = cell == nullptr ? 0 : Quantile(cell->In(phase).nanoseconds_per_message, 0.5);

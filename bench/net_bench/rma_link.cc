@@ -8,7 +8,7 @@ namespace bench {
 Step RmaSendChannel::Post(uint8_t* data, size_t bytes) {
   if (posted_ - done_ == kPlaces) return Step::kAgain;
   const uint64_t offset = static_cast<uint64_t>(data - parts_->send_base);
-  // Both sides lay out their slots in the same way.
+  // Both sides have the same layout of slots.
   const RmaRange range = {parts_->send_region, offset, parts_->receive_region, offset, bytes, parts_->peer};
   const RmaSignal signal = {parts_->signal_region};
   Message& message = messages_[posted_ % kPlaces];

@@ -52,7 +52,7 @@ enum class Implementation : uint32_t {
   kRawTwo,      // two sockets per connection, used both ways
   kRawFour,
   kVs,           // the second plugin
-  kSendReceive,  // beside one-sided transfers: isend and irecv of the same plugin
+  kSendReceive,  // isend and irecv of the same plugin, compared with one-sided transfers
 };
 inline constexpr int kImplementationCount = 7;
 const char* ImplementationName(Implementation implementation);

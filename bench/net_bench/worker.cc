@@ -162,8 +162,8 @@ absl::Status Obey(Pair* pair) {
   }
 }
 
-// Writes a failure down while the connections still stand: once they fall the other side fails too, and it should be
-// seen that it did so later.
+// Writes a failure down before the connections close: then the other side fails too, and the page shows that it did so
+// later.
 absl::Status Recorded(const WorkerPlace& place, const absl::Status& status) {
   if (!status.ok()) place.page->SetError(place.rank, status.message());
   return status;

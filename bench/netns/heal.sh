@@ -20,10 +20,10 @@ usage: heal.sh --plugin PATH [options]
 
   --plugin PATH        the plugin's .so
   --cases LIST         fused   one of two fused interfaces out and in again, then the other
-                       switch  the same at the peer alone, behind a switch: nothing tells it here
+                       switch  the same at the peer alone, beyond a switch: here the link stays up
                        cable   the only cable out and in again
-                       resets  something on the way resets every flow, every 5 s
-                       nat     something on the way forgets idle flows
+                       resets  a device on the path resets every flow, every 5 s
+                       nat     a device on the path forgets idle flows
                        swallow one flow is dropped for good, both ways
                        kills   resets of random sockets of either end, as by ss -K, every 50 ms, in each mode and engine
                        gone    the peer is killed, aborts, its host is gone: healing on and off

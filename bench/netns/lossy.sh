@@ -19,7 +19,7 @@ usage: lossy.sh --plugin PATH [options]
 
   --plugin PATH        the plugin's .so
   --loss LIST          shares in percent, to a tenth (default 0,0.1,1,5)
-  --flows N            sockets that carry the bulk; the plugin gets lane 0 besides (default 4)
+  --flows N            sockets that carry the bulk; the plugin also gets lane 0 (default 4)
   --rate MBIT          what the link passes (default 1000)
   --net-bench PATH     default: net_bench next to the script, or as Bazel builds it with --config=opt
   --size SIZE          of the messages (default 1M)

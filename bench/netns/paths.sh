@@ -4,8 +4,8 @@
 #
 #   bench/netns/paths.sh --plugin PATH --paths SPEC | --per-flow MBIT --link MBIT | --one-path [options]
 #
-# Each flow goes by the path that its source port hashes to, and shares it with whoever else does. Nobody tells the
-# plugin how many paths there are; --lanes-by-turns compares what it finds with fixed numbers.
+# Each flow goes by the path that its source port hashes to, and shares it with the other flows there. The plugin does
+# not know how many paths there are; --lanes-by-turns compares what it finds with fixed numbers.
 #
 # Units:   Mbit/s; limits are of frames as the wire has them (14 + 20 + 32 bytes of headers in each frame), throughput
 #          is payload that was acknowledged (tcpi_bytes_acked), shares are of the sum of the limits.

@@ -3,9 +3,9 @@
 #
 #   bench/netns/qos.sh --plugin PATH [options]
 #
-# The link divides its rate by DSCP (htb): a guarantee for each class, and the whole of it to whoever is alone. Each
-# class is shown alone, both together as one class, and both together as two: the high class keeps its bandwidth while
-# the low one is squeezed into the rest.
+# The link divides its rate by DSCP (htb): a guarantee for each class, and the whole of it to a class that is alone.
+# Each class is shown alone, both together as one class, and both together as two: the high class keeps its bandwidth
+# while the low one is squeezed into the rest.
 #
 # Units:   Mbit/s of IP packets, headers included, as they arrive.
 # Errors:  exit code 0 done, 1 the benchmark or the plugin failed, or --check found otherwise, 2 wrong usage. A machine

@@ -7,7 +7,7 @@
 #          sent and received, take a minute to be seen: --seconds 80.
 # Errors:  exit code 0 done, 1 the benchmark or the plugin failed, 2 wrong usage. A machine that forbids namespaces: a
 #          line "SKIPPED: reason".
-# Needs:   root, or namespaces of one's own; iproute2, awk. Leaves nothing behind.
+# Needs:   root, or namespaces of one's own; iproute2, awk. Cleans up after itself.
 # Source:  proc(5), ss(8).
 set -euo pipefail
 
@@ -37,7 +37,7 @@ find_net_bench
 netns_enter "$0" "$@"
 
 slab() { awk '$1 == "Slab:" { print 1024 * $2 }' /proc/meminfo; }
-# Of the plugin.
+# How many sockets the plugin has.
 sockets() {
   netns_run "$1" ss -tanH exclude time-wait |
     awk -v port=":$control_port" '$4 !~ port "$" && $5 !~ port "$"' | wc -l

@@ -78,7 +78,7 @@ limit() {
   for ((i = 1; i <= flows; ++i)); do netns_rate a eth0 "$i" "${rates[i - 1]}"; done
 }
 
-# A process leaves behind its number as /proc has it, which may be that of outside.
+# A process writes down its number as /proc has it, which may be the one outside of the namespace.
 front=(bash -c 'read -r pid _ </proc/self/stat; echo "$pid" >"$SEEN"; exec "$0" "$@"')
 
 start() {

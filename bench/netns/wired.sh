@@ -59,7 +59,7 @@ netns_enter "$0" "${all[@]}"
 plugin_options=(${plugin:+--plugin "$plugin"})
 first_port=$control_port
 
-# A line beside net_bench's own; where those are JSON, not between them.
+# A line of this script, on stderr where net_bench prints JSON.
 say() { if [[ " ${arguments[*]} " == *" --json "* ]]; then echo "$*" >&2; else echo "$*"; fi; }
 
 # What the wire did meanwhile, to b and from it.

@@ -97,8 +97,8 @@ logged() {
   ((count == ${4:-count} && count > 0)) || fail "$1: $2 has $count lines '$3'" "$log"
 }
 
-# netns_enter_each SCRIPT CASE...: netns_enter for each case, all at the same time, each in networks of its own. Behind
-# its functions the script says: netns_case. What the cases say comes in their order.
+# netns_enter_each SCRIPT CASE...: netns_enter for each case, all at the same time, each in networks of its own. After
+# its functions the script calls netns_case. The output of the cases comes in their order.
 netns_enter_each() {
   local script=$1 one i said runs=() rc=0
   shift

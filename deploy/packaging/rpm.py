@@ -1,7 +1,7 @@
 """The .rpm, by Debian's rpmbuild.
 
 Purpose: what it needs of libc, symbol versions and all, rpmbuild reads from the files; times are the commit's, the
-         build host has no name, and nothing is stripped or changed on the way.
+         build host has no name, and nothing is stripped or changed.
 """
 
 import os

@@ -4,8 +4,8 @@
 usage: make_profile.py seccomp_default.go > tcpx-io-uring.json
 
 seccomp_default.go is containerd's default profile (contrib/seccomp in its source; Debian's package
-golang-github-containerd-containerd-dev has it). Of its conditions those hold that are true of a process without
-capabilities, on amd64 or arm64, with Linux 4.8 or later. In two things the result differs. What is refused is answered
+golang-github-containerd-containerd-dev has it). The result is what it means for a process without capabilities, on
+amd64 or arm64, with Linux 4.8 or later. It differs in two things. What is refused is answered
 with ENOSYS and not with EPERM, so that newer C libraries go on without calls that the list does not know. And there are
 no sockets of AF_ALG and AF_VSOCK, also where the list has them (containerd's before 1.7), nor socketcall, which no
 filter can look into: old 32-bit programs have no sockets.
@@ -77,8 +77,8 @@ def applying(source):
 
 
 def socket_rules():
-    """Lets through every family but two. A call has 64 bits of each argument, of which the kernel takes 32: only "less
-    than" and "equal" hold for what it takes."""
+    """Lets through every family but two. A filter compares all 64 bits of an argument, and the kernel uses 32 of
+    them: only "less than" and "equal" are safe."""
     others = range(CONSTANTS["AF_ALG"] + 1, FAMILIES)
     tests = [("SCMP_CMP_LT", CONSTANTS["AF_ALG"])]
     tests += [("SCMP_CMP_EQ", family) for family in others if family != CONSTANTS["AF_VSOCK"]]

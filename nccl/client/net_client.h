@@ -1,7 +1,7 @@
 // net_client.h: the consumer's side of the ABI: opens any NCCL net plugin by path and speaks to it as NCCL would.
 //
-// Purpose: benchmarks and tests drive a plugin through its exported table, whichever of v6 to v12 that is, with one
-//          newest-shaped interface. What an older version lacks is adapted as NCCL's own adapters do (sizes cut to int,
+// Purpose: benchmarks and tests drive a plugin through its exported table, any of v6 to v12, with one interface,
+//          that of the newest. What an older version lacks is adapted as NCCL's own adapters do (sizes cut to int,
 //          no preset of *request before v9, no config before v10, ...).
 //
 // Threads: as NCCL: calls for different comms may run concurrently; the object itself is immutable after Open, but for

@@ -1,4 +1,4 @@
-// communicator.h: what a communicator gives every connection of its own.
+// communicator.h: what a communicator gives each of its connections.
 //
 // Purpose: one object, shared by its context, what listens and dials for it, and its connections, instead of a copy in
 //          each.

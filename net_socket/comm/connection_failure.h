@@ -4,8 +4,8 @@
 //          the other connections of the communicator (FailureGroup).
 //
 // Reason:  what ends a peer ends its lanes and its health socket within moments of each other, and only the health
-//          socket says why. Whoever finds a lane broken waits for nothing: the connection is failing, its lanes keep
-//          still, and housekeeping makes it fail once the reason is known, or kReasonNs later.
+//          socket says why. A thread that finds a lane broken waits for nothing: the connection is failing, its lanes
+//          keep still, and housekeeping makes it fail once the reason is known, or kReasonNs later.
 // Threads: any; Refusal and MoveToClosed under the comm's mutex. Nobody waits.
 // Lifetime: borrows the setup and the end, which outlive it.
 // Errors:  is what they are for.
@@ -63,8 +63,8 @@ class ConnectionFailure final : public LaneOwner {
   bool CloseLane(int lane) override { return healing_ != nullptr && healing_->lanes().Close(lane, MonotonicNanos()); }
   bool heals() const override { return healing_ != nullptr && healing_->heals(); }
   bool peer_left() const override { return healing_ != nullptr && healing_->lanes().peer_left(); }
-  // Of a lane that heals: another look, in the reactor. Where no socket of it moves a byte, that is reported, and in
-  // time the connection fails.
+  // Looks at a lane that heals, in the reactor. If none of its sockets moves a byte, that is reported, and in time the
+  // connection fails.
   Arbiter::Finding LookAtLane(int lane, int64_t now_ns);
   // Null: no lane gets another socket.
   LaneHealing* healing() const { return healing_; }

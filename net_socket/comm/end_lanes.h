@@ -1,4 +1,4 @@
-// end_lanes.h: the lanes of one end of a connection, for those parts that do not care for the direction.
+// end_lanes.h: the lanes of one end of a connection, for parts that work in both directions.
 //
 // Threads: as its functions say.
 // Errors:  Replace.
@@ -32,7 +32,7 @@ class EndLanes {
  protected:
   explicit EndLanes(bool caller_driven) : caller_driven_(caller_driven) {}
   ~EndLanes() = default;
-  // Of a bulk lane; null: it never had a socket.
+  // What moves a bulk lane; null: the lane never had a socket.
   virtual PoolLane* Mover(int lane) const = 0;
 
  private:

@@ -28,7 +28,7 @@ std::string VerdictPrefix(const Verdict& verdict);
 // What such a prefix names in a line that came from another rank. kNone: there is none.
 Verdict VerdictIn(absl::string_view line);
 
-// The same of a lane that is moved because the network swallows it.
+// The same for a lane that is moved because the network drops its packets.
 std::string HealedVerdict(const ConnectionSetup& setup, const LaneTable& lanes, Vain vain);
 
 // What ended the lanes is known to have been the end of the peer's process. One that had something unread resets its

@@ -36,7 +36,7 @@ void LaneSockets::EnterOpenLanes() {
 
 Handover LaneSockets::TakeSocket(int lane, SocketOffer* offer) {
   if (healing_ == nullptr || failure_->peer_told() || healing_->lanes().peer_left()) return Handover::kRefused;
-  // A peer must hear why this end fails, or that it closes, before it hears that there is nothing to be had.
+  // A peer must hear why this end fails, or that it closes, before it is refused.
   if (failure_->failed() || !healing_->heals()) return Handover::kBusy;
   const absl::Status sealed = CheckSealed(setup_->runtime->options.encrypt, offer->seals.get());
   if (!sealed.ok()) {
@@ -99,7 +99,7 @@ Handover LaneSockets::Open(int lane, SocketOffer* offer) {
   if (!healing_->lanes().WithLanes([&] { lanes_->Make(lane); })) return Handover::kRefused;
   offer->done(0);
   Resumed(lane, {}, &socket.seals);
-  // Whoever failed meanwhile may not have seen it.
+  // A failure meanwhile may not have seen this socket.
   if (failure_->failed()) shutdown(socket.fd.get(), SHUT_RDWR);
   return Handover::kTaken;
 }

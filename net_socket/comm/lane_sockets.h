@@ -1,6 +1,6 @@
 // lane_sockets.h: how the lanes of one end get other sockets, and their first ones where lanes come and go.
 //
-// Purpose: who has a socket for a lane brings it here (SocketTaker). A lane of a progress thread takes it in that
+// Purpose: a new socket for a lane is handed over here (SocketTaker). A lane of a progress thread takes it in that
 //          thread, another one under the comm's mutex, which is only tried.
 //
 // Threads: the reactor; the connection's link is held.

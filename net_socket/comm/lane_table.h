@@ -87,7 +87,7 @@ class LaneTable {
   bool Close(int lane, int64_t now_ns);
   // A lane that its sender has closed has let its socket go.
   void NoteClosed(int lane) { (void)Move(lane, LaneState::kClosing, LaneState::kClosed); }
-  // Of a lane that is up: it is to have another socket. False: it is not up.
+  // A lane that is up is to have another socket. False: it is not up.
   bool OrderMove(int lane);
   bool NoteUnheard(int lane);
   // An order to move the lane is void.

@@ -140,7 +140,7 @@ void ProgressCheck::LookAtLosses(int64_t now_ns) {
   }
 }
 
-// What moves slowly for want of a CPU never stalls.
+// A request that moves slowly because it has no CPU never stalls.
 void ProgressCheck::LookAtCpu(const Flight& flight, int64_t now_ns) {
   const int64_t long_ns = setup_->runtime->options.stall_warn_ns;
   const int percent = setup_->runtime->cpu_shortage->percent();

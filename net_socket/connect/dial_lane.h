@@ -90,7 +90,7 @@ class DialLane final : public Reactor::Handler {
     virtual void Complete(Hello* hello) = 0;
     // True: a peer that refuses a connection is gone for good.
     virtual bool RefusalIsFinal() = 0;
-    // A connect has failed otherwise than by a refusal, or for want of a route.
+    // A connect has failed, and neither because it was refused nor because there is no route.
     virtual void NotRefused() = 0;
     // 0: the lane may be dialled once more, now, and is. Else when to ask again.
     virtual int64_t TakeDialTurn() = 0;
@@ -138,7 +138,7 @@ class DialLane final : public Reactor::Handler {
   void TryWay();
   // From then on, once it has its turn.
   void DialAt(int64_t at_ns);
-  // The way at hand finds no peer: the next one, or the end of the attempt.
+  // The current way finds no peer: tries the next one, or ends the attempt.
   void NextWay(const absl::Status& why);
   Hello MakeHello() const;
   void Dialled();
@@ -155,8 +155,8 @@ class DialLane final : public Reactor::Handler {
   bool TurnToOther(const absl::Status& why);
   // A bulk lane goes on by another lane's path, once for each path that was planned.
   bool Detour(const absl::Status& why);
-  // Ends the dial with what this lane met. What is not the word of the peer's process about its connection does not end
-  // one that is dialled until its owner ends that: somebody on the way may have said it.
+  // Ends the dial with what this lane met. Only the peer's process ends the lane of a connection that is dialled
+  // until its owner stops: any other answer may come from a device on the path.
   void GiveUp(const absl::Status& why, bool final = false);
   void Drop();
   void SetDeadline(int64_t after_ns);
@@ -175,7 +175,7 @@ class DialLane final : public Reactor::Handler {
   std::string first_turn_;           // what the address before it came to
   bool first_had_no_route_ = false;  // that was all
   Reactor::TimerId timer_{0, 0};
-  int attempts_ = 0;                        // by the path at hand
+  int attempts_ = 0;                        // by the current path
   uint32_t hellos_ = 0;                     // said so far, by any path: the number of the next one
   std::string latest_;                      // what the latest attempt came to; empty: there was none
   std::optional<DialHandshake> handshake_;  // of the latest attempt

@@ -39,7 +39,7 @@ void DialLog::FailedInLoop(const Communicator& communicator, const std::string& 
     } else {
       TCPX_TRACE("%s", why);
     }
-    // Behind the line: from here on calls return the error.
+    // After the line: from here on calls return the error.
     if (group != nullptr) first = group->Claim(why.substr(0, kCauseBytesMax));
   }
   if (first) group->Spread(reactor_);

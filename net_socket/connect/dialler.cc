@@ -235,7 +235,7 @@ void Dialler::Dial::BeginAnew(absl::Status why) {
   });
 }
 
-// ", 1: eth1 10.0.1.1 to 10.0.1.2, 2: routed 10.0.2.1 to 10.0.2.2", where lanes go by several interfaces. Behind those
+// ", 1: eth1 10.0.1.1 to 10.0.1.2, 2: routed 10.0.2.1 to 10.0.2.2", where lanes go by several interfaces. After those
 // that were dialled `sockets` may have places for others.
 std::string Dialler::Dial::PathsText(const std::vector<LaneSocket>& sockets) const {
   std::string text;

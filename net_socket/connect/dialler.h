@@ -61,7 +61,7 @@ class Dialler {
   // In the reactor.
   DialLog log_;
   DialTurns turns_;
-  // Of peers with two addresses, by the first: which one a dial has come to, so that the next begins there.
+  // For peers with two addresses, by the first: the one that a dial reached, so that the next dial begins there.
   absl::flat_hash_map<std::string, SocketAddress> reached_;
   absl::flat_hash_map<uint64_t, std::unique_ptr<Dial>> dials_;
 };

@@ -12,7 +12,7 @@ PeerSource SourceOf(const SocketAddress& from) {
   from.Encode(encoded);
   PeerSource source;
   std::memcpy(source.data(), encoded + 8, source.size());
-  // Whoever has one address of an IPv6 network has all of it. Link-local ones share a prefix and nothing else.
+  // A stranger with one address of an IPv6 network has all of them. Link-local ones share only a prefix.
   if (from.family() == AF_INET6 && !from.IsLinkLocal()) std::fill(source.begin() + 8, source.end(), uint8_t{0});
   return source;
 }

@@ -100,7 +100,7 @@ HelloStatus PendingConnection::MakePlaceFor(const Hello& hello) {
     const bool late = hello.attempt < lane->attempt();
     if (late || (hello.attempt == lane->attempt() && !lane->left())) return HelloStatus::kDuplicateLane;
   }
-  whole_ = false;  // Whoever dials has not said that all are up.
+  whole_ = false;  // The dialler has not said that all are up.
   lane.reset();
   Prune();
   if (hello.lane == 0) hello_ = hello;

@@ -17,8 +17,8 @@ inline constexpr int64_t kAloneNs = 100 * kMillisecond;
 inline constexpr int64_t kTurnNs = 500 * kMillisecond;
 // How long the socket that found the peer has for its hello, before all begin anew. [ns]
 inline constexpr int64_t kResumeHelloNs = 4 * kSecond;
-// How long a socket has to find the peer where there is another way, or where it replaces a lost one: a SYN's first
-// retransmission, which comes after a second, still counts. [ns]
+// How long a socket has to find the peer where other bindings remain to be tried (dial_ways.h), or where it replaces a
+// lost one: a SYN's first retransmission, which comes after a second, still counts. [ns]
 inline constexpr int64_t kWayNs = 1500 * kMillisecond;
 // How long the peer has to answer the hello of a socket that replaces a lost one. [ns]
 inline constexpr int64_t kAnswerNs = 3 * kSecond;

@@ -1,4 +1,4 @@
-// linger.h: the last road of a socket.
+// linger.h: the end of a socket that was shut down.
 //
 // Purpose: closing a socket with unread data resets it and destroys what the peer had not read yet (RFC 1122,
 //          4.2.2.13). So a socket whose sending side was shut down is read to its end, and what comes is thrown away,

@@ -72,7 +72,7 @@ int OpenRing(io_uring* ring, int first_rung) {
   return OpenPatiently([ring, first_rung] { return SetUpRing(ring, first_rung); });
 }
 
-// For tests of the whole plugin: what an older kernel would take. Behind the last one: nothing, as Linux 5.4.
+// For tests of the whole plugin: what an older kernel would take. After the last one: nothing, as Linux 5.4.
 int FirstRung() {
   const char* rung = getenv(kTestUringRung);
   return rung == nullptr ? 0 : std::clamp(atoi(rung), 0, kUringRungs);
@@ -169,8 +169,8 @@ class UringEngine final : public Engine {
     bool woken = false;
     int count = SubmitWaiting(completions, max);
     count += Drain(completions + count, max - count, &woken);
-    // Whoever wrote the wake that was drained just now has cleared the thread's sign of sleep and writes no other: the
-    // thread must look at its queue before it sleeps. Only a ring with DEFER_TASKRUN (Linux 6.1) has no such wakes,
+    // The thread that wrote the wake just drained has cleared our sign of sleep and writes no other: look at the queue
+    // before sleeping. Only a ring with DEFER_TASKRUN (Linux 6.1) has no such wakes,
     // because nothing completes there outside of the calls below.
     if (count > 0 || woken || timeout_ns == 0) {
       Note(io_uring_submit_and_get_events(&ring_));

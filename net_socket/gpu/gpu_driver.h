@@ -1,6 +1,6 @@
 // gpu_driver.h: the functions of the CUDA driver that staging calls, found at run time.
 //
-// Purpose: the plugin is built without CUDA and runs without it. Whoever calls the driver opens a GpuScope first: it
+// Purpose: the plugin is built without CUDA and runs without it. A caller of the driver opens a GpuScope first: it
 //          makes a context current and lets this thread's calls pass while an application captures a graph.
 //
 //   auto driver = GpuDriver::Load(); GpuScope scope(**driver, context); if (scope.status().ok()) status =

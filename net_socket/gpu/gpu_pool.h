@@ -1,4 +1,4 @@
-// gpu_pool.h: pinned host slots through which GPU memory is staged, one way.
+// gpu_pool.h: pinned host slots through which GPU memory is staged, in one direction.
 //
 // Purpose: the slots of one GPU and one direction, shared by all connections: pinned once, on the network card's NUMA
 //          node, bounded. Each connection has one slot of its own in addition (GpuAllowance), so that slots which wait

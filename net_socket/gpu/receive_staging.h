@@ -1,4 +1,4 @@
-// receive_staging.h: payload on its way into GPU memory.
+// receive_staging.h: payload that is copied into GPU memory.
 //
 // Purpose: lanes fill pinned slots; the calling thread has each copied to its place in GPU memory, and counts it as
 //          landed when the copy's event is done. What a GPU reads while it arrives (LL, LL128) is copied so that no

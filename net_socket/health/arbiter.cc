@@ -122,7 +122,7 @@ Arbiter::Finding Arbiter::LookAtLost(int lane, bool alone, int64_t now_ns) {
   // A peer that answers dials is neither away nor stopped.
   const bool answers = answered_ns_ != 0 && now_ns - answered_ns_ < silence_ns_;
   const int64_t most_ns = alone && !answers ? std::max(silence_ns_, alone_ns_) : silence_ns_;
-  // What waits for it, or what it has not moved, whichever is known of for longer.
+  // Since when something waits for it, or it has moved nothing: the earlier of the two.
   const int64_t awaited_ns = AwaitedNs(one, now_ns);
   const int64_t since_ns = one.stuck_ns == 0 ? awaited_ns : std::min(one.stuck_ns, awaited_ns);
   const bool reached = reached_ns_ != 0 && now_ns - reached_ns_ < silence_ns_ + tuning::kReachedNs;

@@ -1,8 +1,8 @@
-// arbiter.h: decides who is gone: a peer's process, a lane's socket, a connection. Pure.
+// arbiter.h: decides what is gone: a peer's process, a lane's socket, a connection. Pure.
 //
 // Purpose: one place decides, from what others have seen. Two rules: nothing is final while something of that process
 //          is heard; and a stream that has work and moves no byte for TCPX_PEER_TIMEOUT is an error, however many
-//          sockets it gets, unless the peer is the one who waits: its window is shut, and it answers.
+//          sockets it gets, unless the peer waits itself: its window is shut, and it answers.
 //
 // Threads: one at a time. Units: bytes; nanoseconds of MonotonicNanos. Errors: none. Source of constants: tuning.h.
 #ifndef TCPX_NET_SOCKET_HEALTH_ARBITER_H_
@@ -31,7 +31,7 @@ bool IsGone(const ProcessEvidence& process);
 // Refusals by a port in a row.
 class Refusals {
  public:
-  // One more: for how long there was nothing else. One long after the one before begins anew.
+  // Counts one more. Returns for how long there was nothing else; a refusal long after the one before begins anew.
   int64_t ForNs(int64_t now_ns);
   // Something else has come.
   void Forget() { since_ns_ = 0; }
@@ -65,11 +65,11 @@ class Arbiter {
     bool owes = false;                             // this end has sent something that is to be sent again
     std::optional<uint64_t> acked = std::nullopt;  // by the new socket so far: its hello; nullopt: not known
   };
-  // It has another one.
+  // The lane has another socket.
   void Back(int lane, const Stream& stream, int64_t now_ns);
   // Four times a second: the lane's socket.
   Finding Look(int lane, const LaneTcpInfo& info, int64_t now_ns);
-  // The same of a lane that waits for another. `alone`: no lane is up.
+  // The same for a lane that waits for another socket. `alone`: no lane is up.
   Finding LookAtLost(int lane, bool alone, int64_t now_ns);
   // Before each such look: requests that no other lane can move make no progress since then; 0: there are none, or they
   // do.
@@ -86,7 +86,7 @@ class Arbiter {
   Probing Probes(int lane, const LaneTcpInfo& info);
   // The lane's socket holds nothing, or there is none.
   void ForgetLife(int lane) { at(lane).liveness.Forget(); }
-  // The lane is suspected still, at this very moment.
+  // Whether the lane is still suspected now.
   bool Suspects(int lane, const LaneTcpInfo& info, int64_t now_ns) { return at(lane).silence.Suspects(info, now_ns); }
   // Another socket was asked for, or has taken over, because of silence.
   void Moved(int lane, int64_t now_ns) { at(lane).silence.Moved(now_ns); }
@@ -100,7 +100,7 @@ class Arbiter {
   // A dial was refused. True: the process is gone. `up`: a socket of it is up. `in_order`: another that was lost has
   // ended in order.
   bool Refused(bool up, bool in_order, int64_t now_ns);
-  // A dial has come to something else.
+  // A dial has ended otherwise.
   void NotRefused() { refusals_.Forget(); }
   // The peer's kernel has taken a socket: where its process does not answer, it is stopped or busy, not gone.
   void Reached(int64_t now_ns) { reached_ns_ = now_ns; }
@@ -109,11 +109,11 @@ class Arbiter {
     return none_since_ns != 0 && now_ns - none_since_ns >= alone_ns_;
   }
 
-  // Whether what becomes of the lane's sockets is told just now: some lines at once, and then one a second.
+  // Whether the log may have a line about the lane's sockets now: some lines at once, and then one a second.
   bool MayTell(int lane, int64_t now_ns);
-  // How many lines were not told since the latest call.
+  // How many lines were left out since the latest call.
   int TakeUntold() { return std::exchange(untold_, 0); }
-  // What a WARN is due for.
+  // The lane that a WARN is due for.
   struct Warning {
     int lane = -1;       // none
     bool lost = false;   // it finds no other socket
@@ -122,7 +122,7 @@ class Arbiter {
   // Once for each stretch of time in which a lane has moved no byte by any socket for long, or has found none.
   Warning Warns(int64_t now_ns);
   Vain vain(int lane) const;
-  // Of the lane that has moved nothing for longest.
+  // For the lane that has moved nothing for longest.
   Vain vain() const;
   // A lane with something to move has another socket, or waits for it, and nothing has moved on it yet: what is wrong
   // with it will be known in a moment.
@@ -145,7 +145,7 @@ class Arbiter {
     Loss loss = Loss::kOther;
     int still = 0;           // sockets in a row that moved nothing, soon after each other
     int vain = 0;            // the same, of those that had something to move
-    int sockets = 0;         // with something to move since it moved last, whatever ended the ones before
+    int sockets = 0;         // with something to move since it moved last, however the ones before ended
     bool ended = false;      // its socket, in order
     bool fresh = false;      // nothing was seen to move on its socket yet, or it has none
     int64_t still_ns = 0;    // since when `still` counts
@@ -172,7 +172,7 @@ class Arbiter {
   int64_t answered_ns_ = 0;  // the latest Back of a lane
   int64_t turn_ns_ = 0;      // the latest dial that took a turn
   int64_t told_ns_ = 0;      // the latest line of a lane whose sockets move nothing
-  int64_t lines_ns_ = 0;     // up to now, less what may be told at once
+  int64_t lines_ns_ = 0;     // up to now, less the lines that may come at once
   int untold_ = 0;
   bool warned_ = false;
 };

@@ -52,7 +52,7 @@ void HealthPeer::UnuseInLoop() {
 
 void HealthPeer::UpInLoop(OwnedFd fd, const HealthSettings& settings, Seals seals) {
   const absl::Status sealed = CheckSealed(settings.encrypts, &seals);
-  if (!sealed.ok()) {  // Whoever waits for it gives up in time.
+  if (!sealed.ok()) {  // Those that wait for it give up in time.
     TCPX_WARN("a health socket: %s", std::string(sealed.message()));
     return;
   }
@@ -288,7 +288,7 @@ int64_t HealthPeer::LookInLoop() {
   if (socket_.state() != HealthState::kUp) return Reactor::kOver;
   if (socket_.ReadTcp(&info)) {
     const bool suspected = silence_.Suspects(info, MonotonicNanos());
-    // Beside it: whichever is heard first carries on.
+    // The old socket stays: the first of the two that is heard is used.
     if (info.held_bytes > 0 ? suspected : info.probes >= tuning::kUnansweredMin) RedialInLoop();
   }
   return LookEveryNs(settings_);

@@ -4,9 +4,9 @@
 //
 // Rule:    A lane is suspected when it holds unacknowledged bytes, none was acknowledged for kSilentNs, nothing of the
 //          peer's came for as long, and the kernel has sent again, or has probed a window that is shut, kUnansweredMin
-//          times in vain; one probe is enough when its answer is overdue (kProbeAnswerNs). A peer that does not read
-//          answers probes. Where a lane was moved a short while ago, and nothing of it has moved since, the times
-//          double.
+//          times without an answer; one probe is enough when its answer is overdue (kProbeAnswerNs). A peer that does
+//          not read answers probes. Where a lane was moved a short while ago, and nothing of it has moved since, the
+//          times double.
 // Threads: one at a time.
 // Units:   nanoseconds of MonotonicNanos.
 // Errors:  none.

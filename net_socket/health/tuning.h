@@ -42,12 +42,12 @@ inline constexpr int64_t kReasonNs = 100 * kMillisecond;
 // Samples that the death of a lane needs at the least, however much time lies between them: a host that slept has few.
 // [samples]
 inline constexpr int kSamplesMin = 5;
-// Probes in a row without an answer that it needs: one or two may be on their way, or lost with their answers. [probes]
+// Probes in a row without an answer that it needs: one or two may be in flight, or lost with their answers. [probes]
 inline constexpr uint32_t kProbesMin = 3;
 // A peer whose window is shut waits itself if it was heard within this part of TCPX_PEER_TIMEOUT. [parts]
 inline constexpr int64_t kHeardParts = 2;
 
-// == docs/healing.md: silence, and sockets in vain
+// == docs/healing.md: silence, and sockets that move nothing
 
 // From one look at a lane to the next. [ns]
 inline constexpr int64_t kLookNs = 250 * kMillisecond;
@@ -59,11 +59,11 @@ inline constexpr int64_t kHealthLookMaxNs = kSecond;
 inline constexpr int64_t kNotLookedNs = 5 * kSecond;
 // A lane is suspected when nothing was acknowledged for so long. [ns]
 inline constexpr int64_t kSilentNs = 500 * kMillisecond;
-// The most that this grows to by moves in vain. [ns]
+// The most that this grows to after moves that did not help. [ns]
 inline constexpr int64_t kSilentMaxNs = 30 * kSecond;
 // Retransmissions, or probes of a shut window, without an answer: one is normal. [segments]
 inline constexpr uint32_t kUnansweredMin = 2;
-// The longest pause between two probes of a window that is shut, where the kernel can be told (Linux 6.15). [ns;
+// The longest pause between two probes of a window that is shut, where it can be set (Linux 6.15). [ns;
 // healing_gone_test: with the kernel's own pauses of up to 2 minutes a flow that was forgotten meanwhile is found no
 // sooner]
 inline constexpr int64_t kProbeNs = kSecond;
@@ -93,7 +93,7 @@ inline constexpr int64_t kOneTryNs = 2 * kSecond;
 inline constexpr int64_t kVainLinesNs = kSecond;
 // A lane that has moved no byte by any socket for so long is a WARN. [ns]
 inline constexpr int64_t kVainWarnNs = 6 * kSecond;
-// The same of a lane, or a health socket, that has nothing to move, and of which no socket lasts. [ns]
+// The same for a lane with nothing to move, or a health socket, if none of its sockets lasts. [ns]
 inline constexpr int64_t kStillWarnNs = 60 * kSecond;
 
 // == docs/healing.md: verdicts
@@ -116,7 +116,7 @@ inline constexpr uint64_t kCpuShortPercent = 50;
 inline constexpr uint64_t kCpuWantedPercent = 70;
 // Our threads are looked for anew after so many: an application may have hundreds, and ours stay. [looks]
 inline constexpr int kCpuNamesKeptLooks = 8;
-// A look so old is of another time. Whoever looks may be short of CPU as well, and come late. [ns]
+// An older look says nothing about now. The thread that looks may itself be short of CPU, and late. [ns]
 inline constexpr int64_t kCpuOldNs = 30 * kSecond;
 // Who has not asked for so long has no stalled request any more. [ns]
 inline constexpr int64_t kStallAskedNs = 30 * kSecond;

@@ -170,8 +170,7 @@ Verdict JudgeStall(const StallEvidence& evidence) {
   if (verdict.cause != Cause::kNone) return verdict;
   verdict = JudgeProcess(evidence);
   if (verdict.cause != Cause::kNone) return verdict;
-  // Of a host that hears nothing something may still come, which is no answer; nor is what comes between two sockets of
-  // a lane.
+  // Data that a host without incoming packets had queued is no answer; nor is what comes between two sockets of a lane.
   verdict.undecided = evidence.unheard_ms > 0 || unsettled;
   if (verdict.undecided) return verdict;
   if (evidence.peer != nullptr && evidence.unanswered_ms < kUnansweredMs) return JudgeNews(evidence);
@@ -196,7 +195,7 @@ Verdict JudgeFailure(const FailureEvidence& evidence) {
 }
 
 Verdict JudgePace(const PaceEvidence& evidence) {
-  // What is sent the other way may lose nothing.
+  // The other direction may lose nothing.
   const std::string from_here = absl::StrCat("the path between ", evidence.here, " and ", evidence.there);
   const bool loses =
       evidence.retransmitted >= kLossesMin && evidence.retransmitted * 1000 >= evidence.segments * kLossPerThousand;

@@ -21,7 +21,7 @@ namespace tcpx {
 
 // For scripts: "process-stopped".
 const char* CauseName(Cause cause);
-// Behind the culprit's name: "its process is stopped".
+// After the culprit's name: "its process is stopped".
 const char* CauseWords(Cause cause);
 
 // The host, the PID (process_mark.h), and the rank where the job's launcher says it in the environment. Peers take it

@@ -3,7 +3,7 @@
 // Purpose: a lane asks where the payload of a chunk goes, puts it there, and counts it. It does not know what posted
 //          the memory: receives do (posted_receive.h).
 //
-// Threads: Claim, Landed and posted by whichever thread moves a lane.
+// Threads: Claim, Landed and posted by the thread that moves the lane.
 // Lifetime: a destination outlives its lanes. A Landing is valid from the Claim that gave it until all of its message
 //          has landed.
 // Units:   bytes; a message without bytes counts as one unit (units.h).
@@ -30,7 +30,7 @@ struct PayloadRoute {
   bool flag_lines = false;      // data of LL or LL128: no flag may be seen before its data
 };
 
-// One message on its way into memory, as the lanes that bring its chunks know it.
+// One message that is written into memory, as the lanes that bring its chunks know it.
 struct Landing {
   std::atomic<uint64_t> landed{0};  // units whose bytes are in the memory
   std::atomic<bool> done{false};    // true exactly when the whole message is

@@ -5,7 +5,7 @@
 //          nothing a peer sends (overlaps, repeats, stale sequences) can write outside a posted buffer or after its
 //          completion.
 //
-// Threads: Post and Take by the calling thread only; Claim by whichever thread moves a lane. No locks:
+// Threads: Post and Take by the calling thread only; Claim by the thread that moves the lane. No locks:
 //          `posted` publishes a receive, the CAS on `claim` takes a part of it.
 // Units:   bytes; a zero-byte message counts as one unit so that it is claimed and lands exactly once.
 // Errors:  Claim tells what is wrong as a ClaimResult.

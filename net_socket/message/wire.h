@@ -9,8 +9,8 @@
 //   with TCPX_ENCRYPT the nonces are public keys, and all after the answer is in records (seal/record.h)
 //   reverse stream:   { header [body] }*     records only: credit, bye, error
 //   a lane again:     hello of kind kResume -> answer, with the count of bytes taken -> the stream from there on
-//   a health socket:  hello of that kind -> answer -> { header [body] }* both ways, records only: error, parting, left,
-//                     silent, waits, clock, bye. health_records.h says what is in them
+//   a health socket:  hello of that kind -> answer -> { header [body] }* in both directions, records only:
+//                     error, parting, left, silent, waits, clock, bye. health_records.h says what is in them
 //
 // Versions: kWireVersion is in the hello and the handle. A record of an unknown kind is skipped by its length, so a
 //           newer peer may add kinds (from kFirstRecord on) without a new version.

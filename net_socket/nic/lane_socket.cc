@@ -50,7 +50,7 @@ void SetCongestionOf(int fd, const PathProfile& profile, LaneNotes* notes) {
 void Mark(int fd, const PathProfile& profile, LaneNotes* notes) {
   if (profile.traffic_class == kNoTrafficClass) return;
   Warn(SetTrafficClass(fd, profile.family, profile.traffic_class), "traffic class", notes);
-  // Behind the class, which changes it.
+  // After the class, which changes it.
   const absl::Status status = SetPriority(fd, PriorityOf(profile.traffic_class));
   if (status.ok() || (notes != nullptr && notes->told_of_priority.exchange(true))) return;
   TCPX_INFO("traffic class: %s; packets bear their DSCP all the same, but queues of this host by priority don't see it",

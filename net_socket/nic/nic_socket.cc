@@ -21,7 +21,7 @@
 namespace tcpx {
 namespace {
 
-// Through a range, as long as others are met on the way.
+// How often a range is searched while other sockets take its ports.
 constexpr int kRounds = 10;
 
 // Where the kernel forbids it, routing decides.

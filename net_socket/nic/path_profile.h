@@ -1,7 +1,7 @@
 // path_profile.h: all that depends on where a lane's peer is and what lies between.
 //
-// Purpose: decided once, when a lane is dialled or accepted, from the parameters and a few facts. Whoever acts on it
-//          reads a field that says what to do, and never asks where the peer is.
+// Purpose: decided once, when a lane is dialled or accepted, from the parameters and a few facts. Its users
+//          read a field that says what to do, and never ask where the peer is.
 //
 // Threads: any; pure, and a value.
 // Units:   bytes; bytes per second.

@@ -1,4 +1,4 @@
-// backoff.h: when something is tried again: after twice the time, each time that it was in vain.
+// backoff.h: when something is tried again. Each failure doubles the pause.
 //
 // Threads: one at a time. Units: nanoseconds.
 // Errors:  none.
@@ -20,7 +20,7 @@ class Backoff {
   // False until a time was set.
   bool started() const { return next_ns_ != 0; }
   bool Due(int64_t now_ns) const { return started() && now_ns >= next_ns_; }
-  // Nothing was in vain lately.
+  // No try has failed lately.
   bool fresh() const { return wait_ns_ == first_ns_; }
   void At(int64_t next_ns) { next_ns_ = next_ns; }
   void NoLaterThan(int64_t next_ns) { next_ns_ = std::min(next_ns_, next_ns); }

@@ -1,9 +1,9 @@
-// explore_trial.h: the trial whether more lanes bring more.
+// explore_trial.h: finds out whether more lanes bring more.
 //
-// Rules:   as many lanes again are tried. They stay if the total grows enough beyond the best of late, and by more than
-//          noise explains and the process's other connections lose, else they go. Lanes that are opened carry as they
-//          come: they are measured once the last one has. Those that found the queue of all others (queue_probe.h) go,
-//          whatever they bring. Pure.
+// Rules:   a trial doubles the lanes. The new ones stay if the total grows enough beyond the recent best, by more than
+//          noise explains and by more than the process's other connections lose; else they go. Each new lane carries as
+//          soon as it is open; measuring begins when the last one is. New lanes that found the queue of all others
+//          (queue_probe.h) go, whatever they bring. Pure.
 //
 // Threads: one at a time. Units: bytes per second, nanoseconds.
 // Errors:  none.
@@ -19,22 +19,22 @@ namespace tcpx {
 
 class ExploreTrial {
  public:
-  // kSameQueue: several have found it, and nothing else.
+  // kSameQueue: several trials found the queue of all others, and none helped.
   enum class Verdict { kHelps, kInVain, kLastInVain, kSameQueue };
 
-  // After `vain_max` trials in vain, in a row, there shall be a pause.
+  // After `vain_max` trials in a row that did not help there shall be a pause.
   explicit ExploreTrial(int vain_max) : vain_max_(vain_max) {}
 
-  // In each step.
+  // To be called in each step.
   void See(const LanePolicy::Look& look, const PilotedLanes& lanes) { probe_.See(look, lanes); }
-  // `base`: what the trial is compared with; `others`: what the process's other connections bring. `limited`: by the
-  // network. False: there is nothing to try.
+  // `base`: the total that the trial is compared with; `others`: what the process's other connections bring. `limited`:
+  // the network is the limit. False: there is nothing to try.
   bool Begin(int64_t now_ns, double base, double others, bool limited, int may_open, PilotedLanes* lanes);
-  // True until the lanes that were ordered have come, or their time is over.
+  // True until the ordered lanes are open, or their time is over.
   bool Awaits(int64_t now_ns, const PilotedLanes& lanes) const;
-  // True once after Awaits was: measuring begins.
+  // True once, after Awaits has become false: measuring begins.
   bool Came();
-  // In vain: it is undone.
+  // A trial that does not help is undone.
   Verdict Judge(double total, double others, double noise, PilotedLanes* lanes);
   void Undo(PilotedLanes* lanes);
 
@@ -48,10 +48,10 @@ class ExploreTrial {
   double base_ = 0;
   double others_ = 0;
   int64_t opening_until_ns_ = 0;
-  bool grew_ = false;     // the latest was not in vain
-  bool another_ = false;  // the latest brought more, by Found::kAnother
-  int vain_ = 0;          // in a row
-  int same_queue_ = 0;    // that found the same queue, since one helped
+  bool grew_ = false;     // the latest helped
+  bool another_ = false;  // the latest brought more, and found Found::kAnother
+  int vain_ = 0;          // trials in a row that did not help
+  int same_queue_ = 0;    // trials that found the same queue since one helped
 };
 
 }  // namespace tcpx

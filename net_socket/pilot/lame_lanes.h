@@ -1,7 +1,7 @@
 // lame_lanes.h: which lanes are paused because they are far slower than the others, and for how long.
 //
 // Purpose: the last chunk of a message would wait for such a lane, so it is paused without a trial, and tried again.
-//          One that stays lame goes another way, and is closed in the end. Pure.
+//          One that stays lame is moved to another path, and closed if that does not help. Pure.
 //
 // Threads: one at a time. Units: nanoseconds.
 // Errors:  none.
@@ -27,7 +27,7 @@ class LameLanes {
 
   // A lane is new.
   void Forget(int lane) { lanes_[static_cast<size_t>(lane)] = Lane(); }
-  // It may go another way now.
+  // It may be on another path now.
   void Moved(int lane);
 
  private:

@@ -211,9 +211,9 @@ void LanePilot::Watch(int64_t now_ns, double total) {
   const bool fell = past_.Add(total);
   if (past_.below_best() && pauses_ <= tuning::kPausesMax)
     explore_again_.NoLaterThan(now_ns + tuning::kBelowBestEveryNs);
-  // Whoever still explores finds out by itself.
+  // A connection that still explores finds out by itself.
   if (!fell && !(past_.rose() && pauses_ > tuning::kPausesMax)) return;
-  // Others have begun to explore, too: whoever answers them each time never ends.
+  // Others have begun to explore, too: a connection that answers them each time never ends.
   if (now_ns - restarted_ns_ < tuning::kRestartEveryNs && pauses_ > tuning::kPausesMax) return;
   if (now_ns - restarted_ns_ >= tuning::kRestartEveryNs) pauses_ = 0;
   restarted_ns_ = now_ns;

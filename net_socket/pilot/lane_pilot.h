@@ -1,21 +1,21 @@
-// lane_pilot.h: how many of a connection's bulk lanes there are, and which carry: as few as bring what the network
-// gives.
+// lane_pilot.h: finds the smallest number of bulk lanes that brings a connection all that the network gives, and
+// chooses which of them carry.
 //
-// Purpose: where nobody knows a path's speed, or whether it limits each flow, or how many paths flows are hashed to,
-//          the number of lanes is found while running. More are tried while the total grows (explore_trial.h), a
-//          crowded one gives way to one on another path (spread_trial.h), those that bring nothing are given up
-//          (thin_trial.h), and one far below the others is paused (lame_lanes.h). On a path
-//          that one flow fills the others only lengthen the queue at its bottleneck. Pure.
+// Purpose: nobody knows beforehand how fast a path is, whether it limits each flow, or how many paths there are. So the
+//          pilot tries while the connection runs. It opens more lanes while the total grows (explore_trial.h), replaces
+//          a crowded lane by one on another path (spread_trial.h), drops lanes that bring nothing (thin_trial.h), and
+//          pauses a lane that is far slower than the others (lame_lanes.h). If one flow fills the path, more lanes only
+//          lengthen the queue at its bottleneck. Pure.
 //
 // Rules:   one trial at a time, judged by a look of 200 ms, 100 ms after the last change, in which the connection never
-//          paused (measured_window.h). After three vain tries to explore there is a pause, and a long one where new
-//          lanes find the queue that all are in (queue_probe.h). Where the total falls (past_windows.h), all of it
-//          begins anew. A trial that breaks off because the connection paused is undone. Dials are bounded
+//          paused (measured_window.h). After three tries to explore that did not help there is a pause, and a long one
+//          where new lanes find the queue that all are in (queue_probe.h). Where the total falls (past_windows.h), all
+//          of it begins anew. A trial that breaks off because the connection paused is undone. Dials are bounded
 //          (piloted_lanes.h). Lanes are opened only while the network is what the connection waits for. Pauses between
 //          tries differ by a little, by the seed, so that two connections get out of step. Whatever happens, one lane
 //          carries. Where lanes can't be opened and closed those that bring nothing are paused, down to one, and all
-//          are tried again now and then. There none counts as lame, for it can't go another way, and one vain try is
-//          followed by a pause: a trial of few lanes costs much.
+//          are tried again now and then. There none counts as lame, because it can't move to another path, and one
+//          failed try is followed by a pause: a trial of few lanes costs much.
 //
 // Threads: one at a time. Units: bytes, nanoseconds; the numbers are in tuning.h.
 // Errors:  none.

@@ -19,24 +19,24 @@ struct LaneOrder {
 class LanePolicy {
  public:
   struct Settings {
-    int lanes = 1;         // of the beginning
-    int lanes_max = 1;     // with those that may be opened
-    bool piloted = false;  // whether any may be
+    int lanes = 1;         // at the beginning
+    int lanes_max = 1;     // including those that may be opened
+    bool piloted = false;  // whether lanes may be opened
     uint64_t seed = 0;
   };
-  // Of a lane's socket. [us]
+  // The round trips of a lane's socket. [us]
   struct RoundTrips {
     int64_t now_us = 0;    // smoothed; 0: not known
     int64_t least_us = 0;  // ever; 0: not known
   };
-  // As of one step.
+  // What is known at one step.
   struct Look {
     const std::vector<uint64_t>& acked;                    // by lane: what the peer has acknowledged so far
-    bool limited = true;                                   // by the network: not by the peer, nor by us
-    int may_open = 1 << 20;                                // lanes, for all that the process knows
+    bool limited = true;                                   // the network is the limit: neither the peer nor this end
+    int may_open = 1 << 20;                                // how many lanes the process's limits allow
     const std::vector<bool>* dry = nullptr;                // by lane: it holds nothing; null: each holds something
     const std::vector<RoundTrips>* round_trips = nullptr;  // by lane; null: not known
-    uint64_t all = 0;                                      // what all of the process have brought; 0: unknown
+    uint64_t all = 0;                                      // what the process's connections brought; 0: unknown
   };
   // What was learnt of a network.
   struct Found {
@@ -49,9 +49,10 @@ class LanePolicy {
   // To be called about every tuning::kStepNs while data is under way. True exactly when `carries` has changed, or there
   // are orders.
   virtual bool Step(int64_t now_ns, const Look& look) = 0;
-  // What the owner is to do, once each; it says what came of it. An order that comes to nothing may be given again.
+  // Each order is to be carried out once; the owner reports the result by the calls below. An order that fails may be
+  // given again.
   virtual std::vector<LaneOrder> TakeOrders() = 0;
-  // It has a socket: its first, or another one.
+  // The lane has a socket: its first, or another one.
   virtual void Opened(int lane) = 0;
   virtual void Refused(int lane) = 0;
   virtual void Closed(int lane) = 0;

@@ -25,12 +25,12 @@ class MeasuredWindow {
 
   // Bytes per second of all lanes.
   double total() const;
-  // The same of the process's other connections; 0 where nobody knows.
+  // Bytes per second of the process's other connections; 0: not known.
   double others() const;
-  // The network was what the connection waited for, mostly.
+  // In at least half of the steps the network was the limit.
   bool limited() const { return limited_steps_ * 2 >= steps_; }
   uint64_t Brought(int lane) const { return lanes_[static_cast<size_t>(lane)].brought; }
-  // It had little to send.
+  // The lane had little to send.
   bool WasDry(int lane) const;
 
  private:

@@ -1,8 +1,8 @@
-// past_windows.h: what a connection's latest looks without a trial brought, and by how much they differ by themselves.
+// past_windows.h: what a connection's latest looks without a trial brought, and how much they vary.
 //
-// Purpose: a trial's look is compared with the best of several, and counts only if noise alone can't explain it. Noise
-//          is the median difference of neighbours: a path that changes its rate makes one large difference, and no
-//          noise. Where the looks stay far from their average, the path has changed. Pure.
+// Purpose: a trial's look is compared with the best of these, and counts only if noise alone can't explain it. Noise is
+//          the median difference between one look and the next: if a path changes its rate, one difference is large,
+//          and noise stays. If several looks in a row are far from the average, the path has changed. Pure.
 //
 // Threads: one at a time. Units: bytes per second.
 // Errors:  none.
@@ -19,11 +19,11 @@ namespace tcpx {
 
 class PastWindows {
  public:
-  // True exactly when the path brings less than before. Those before then say nothing of what it can do.
+  // True exactly when the path now brings less than before: earlier looks no longer count.
   bool Add(double total);
-  // The latest Add has seen that it brings more.
+  // The latest Add found that it brings more.
   bool rose() const { return rose_; }
-  // The connection now brings `total`. Those before say nothing of what it can do. Noise stays what it was.
+  // The connection now brings `total`: earlier looks no longer count, except for noise.
   void Anew(double total);
   // What comes next may be another kind of traffic.
   void WasStill() { average_ = 0; }
@@ -46,7 +46,7 @@ class PastWindows {
   size_t changes_seen_ = 0;
   double last_ = 0;     // 0: what comes next has no neighbour
   double average_ = 0;  // 0: what comes next begins it
-  double best_ = 0;     // average of late
+  double best_ = 0;     // best recent average
   int low_ = 0;         // in a row, far below the average
   int high_ = 0;        // far above it
   bool rose_ = false;

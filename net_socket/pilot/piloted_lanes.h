@@ -1,9 +1,8 @@
 // piloted_lanes.h: what the pilot knows of each lane, and what it has ordered.
 //
-// Purpose: the one place where a lane's state in a policy changes together with an order. Whatever a network looks
-//          like, and however wrong the pilot judges it, dials stay few: some at once, to find the number at the start,
-//          then few a minute. Where lanes can't be opened and closed a dropped one is paused, and there are no orders.
-//          Pure.
+// Purpose: the one place where a lane's state in a policy changes together with an order. It limits dials,
+//          however wrong the pilot judges a network: some at once, to find the number at the start, then a few each
+//          minute. If lanes can't be opened and closed, a dropped one is paused, and there are no orders. Pure.
 //
 // Threads: one at a time. Units: nanoseconds.
 // Errors:  none.
@@ -32,18 +31,18 @@ class PilotedLanes {
   Lanes Those(State state) const;
   int carrying() const { return static_cast<int>(Those(State::kCarries).size()); }
 
-  // Whether a lane carries, without an order.
+  // Sets a lane's state without an order.
   void Set(int lane, State state) { states_[static_cast<size_t>(lane)] = state; }
   void Set(const Lanes& lanes, State state);
 
-  // Whatever is allowed: an order, and the state that follows from it.
+  // Adds an order, without asking how many dials are left, and sets the state that follows from it.
   void Order(LaneOrder::Kind kind, int lane);
   // Orders up to `wanted` lanes, and none where fewer than `least` may be dialled. Returns those that it ordered.
   Lanes Open(int wanted, int least);
   // Another socket for a lane, if one may be dialled.
   void Move(int lane);
   void Drop(int lane);
-  // True where it had to change something: whatever was decided, one lane carries.
+  // Makes one lane carry if none does. True: it had to.
   bool KeepOne();
   std::vector<LaneOrder> TakeOrders();
 
@@ -60,7 +59,7 @@ class PilotedLanes {
   const bool piloted_;
   std::vector<State> states_;
   std::vector<LaneOrder> orders_;
-  double dials_ = tuning::kDialsAtOnce;  // that may still be made
+  double dials_ = tuning::kDialsAtOnce;  // dials that are left
   int64_t passed_ns_ = 0;
 };
 

@@ -1,9 +1,9 @@
-// queue_probe.h: whether lanes that were just opened found an empty path, or the queue that all others are in.
+// queue_probe.h: whether new lanes found an empty path, or the queue that all other lanes wait in.
 //
-// Purpose: more lanes bring more where each is limited. Then a new one finds no queue, while the others wait in theirs.
-//          Where all are alike, those that carry and those that are new, they share one path: what more of them bring
-//          is taken from other connections, which would take it back in the same manner. What a new lane found is what
-//          it found first: later it waits in a queue of its own. Pure.
+// Purpose: more lanes bring more if each flow is limited: then a new lane finds no queue, while the others wait in
+//          theirs. If old and new lanes all wait equally long, they share one path: what more of them bring is taken
+//          from other connections, which would take it back in the same manner. Only the first round trips of a new
+//          lane count: later it waits in its own queue. Pure.
 //
 // Threads: one at a time. Units: microseconds.
 // Errors:  none.
@@ -20,25 +20,25 @@ namespace tcpx {
 
 class QueueProbe {
  public:
-  // kAnother: queues, which differ. kUnknown: there is none, or the kernel does not say.
+  // kAnother: the new lanes wait in a different queue. kUnknown: there is no queue, or the kernel does not say.
   enum class Found { kUnknown, kEmptyPath, kAnother, kSameQueue };
 
-  // In each step.
+  // To be called in each step.
   void See(const LanePolicy::Look& look, const PilotedLanes& lanes);
-  // A trial begins: those that are `opened` come later.
+  // A trial begins, for which the lanes `opened` are being opened.
   void Begin(const PilotedLanes& lanes, const PilotedLanes::Lanes& opened);
-  // By those that have come since.
+  // What the lanes that have opened since found.
   Found found() const;
 
  private:
   struct Opened {
     int lane = 0;
-    int64_t least_us = 0;  // when it was new; 0: it has not come
+    int64_t least_us = 0;  // when it was new; 0: it is not open yet
   };
 
   std::vector<LanePolicy::RoundTrips> latest_;  // by lane; empty: not known
   int64_t base_us_ = 0;                         // the least of all, ever; 0: not known
-  // Of the lanes that carried before the trial: 0: not known.
+  // The median of the lanes that carried before the trial; 0: not known.
   int64_t median_us_ = 0;
   bool alike_ = false;
   std::vector<Opened> opened_;

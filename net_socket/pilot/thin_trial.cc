@@ -63,8 +63,8 @@ void ThinTrial::PathChanged() {
   NeedsNone();
 }
 
-// Every second of the slowest: those that share a path look alike, and one of them is to stay. Of equal ones the last:
-// who wakes a lane begins with the first.
+// Every second one of the slowest: those that share a path look alike, and one of them is to stay. Among equal ones the
+// last: a thread that wakes lanes begins with the first.
 PilotedLanes::Lanes ThinTrial::LanesToPause(size_t count, const MeasuredWindow& window,
                                             const PilotedLanes& lanes) const {
   PilotedLanes::Lanes candidates = lanes.Those(State::kCarries);

@@ -1,8 +1,8 @@
-// thin_trial.h: the trial whether some of the lanes are missed.
+// thin_trial.h: finds out whether some of the lanes are needed.
 //
-// Rules:   a sixth of the lanes is paused, half of them the slowest; fewer where those were missed, down to one. They
-//          go if the total is kept in one of three looks. Losses don't add up: each trial is compared with the best
-//          since thinning began, and shortly before. Pure.
+// Rules:   a trial pauses a sixth of the lanes, half of them the slowest; fewer if those were missed, down to one. They
+//          are dropped if one of three looks reaches the total from before. Small losses don't add up: each trial is
+//          compared with the best since shortly before thinning began. Pure.
 //
 // Threads: one at a time. Units: bytes per second.
 // Errors:  none.
@@ -21,17 +21,17 @@ class ThinTrial {
  public:
   enum class Verdict { kLookAgain, kMissed, kNotMissed };
 
-  // `lanes_min` stay without a trial. Thinning ends after `vain_max` single lanes that are missed, in a row.
+  // `lanes_min` lanes are never tried. Thinning ends after `vain_max` single lanes in a row that were missed.
   ThinTrial(int lanes, size_t lanes_min, int vain_max)
       : lanes_min_(lanes_min), vain_max_(vain_max), needed_(static_cast<size_t>(lanes)) {}
 
-  // `top`: the best total of late. False: no lane is left to try, and thinning begins anew the next time.
+  // `top`: the best total recently. False: no lane is left to try, and thinning begins anew the next time.
   bool Begin(double total, double top, const MeasuredWindow& window, PilotedLanes* lanes);
-  // Missed: they carry again. Not missed: they go.
+  // kMissed: the lanes carry again. kNotMissed: they are dropped.
   Verdict Judge(double total, double noise, PilotedLanes* lanes);
   void Undo(PilotedLanes* lanes);
 
-  // Whatever a lane was needed for may be over.
+  // Lanes that were needed may no longer be.
   void LanesChanged();
   void PathChanged();
   // A lane is new.
@@ -47,9 +47,9 @@ class ThinTrial {
   std::vector<bool> needed_;  // by lane: thinning failed by it
   double base_ = 0;           // before the trial
   double top_ = 0;            // the best since thinning began
-  int vain_ = 0;              // single lanes, in a row
+  int vain_ = 0;              // single lanes that were missed, in a row
   int looks_ = 0;             // in a row in which the total was too low without those that are paused
-  size_t batch_ = 0;          // that it begins with; 0: a sixth
+  size_t batch_ = 0;          // how many lanes the next trial pauses; 0: a sixth
 };
 
 }  // namespace tcpx

@@ -26,37 +26,38 @@ inline constexpr int64_t kSettleNs = 100 * kMillisecond;
 inline constexpr int64_t kStillNs = 60 * kMillisecond;
 // Steady traffic before the first trial, longer than slow start. [ns]
 inline constexpr int64_t kFirstTrialNs = 300 * kMillisecond;
-// Pause between attempts to explore, doubled by each that was in vain. [ns]
+// Pause between attempts to explore, doubled by each that did not help. [ns]
 inline constexpr int64_t kExploreEveryNs = 2 * kSecond;
-// The same between attempts to thin. [ns]
+// Pause between attempts to thin. [ns]
 inline constexpr int64_t kThinEveryNs = 5 * kSecond;
-// The most that such a pause grows to. [ns]
+// The longest pause between attempts. [ns]
 inline constexpr int64_t kEveryMaxNs = 60 * kSecond;
-// Pauses differ by so much either way, by the seed, so that two connections get out of step. [part of the pause]
+// The seed makes pauses longer or shorter by up to so much, so that two connections get out of step. [part of the
+// pause]
 inline constexpr double kJitter = 0.25;
 
 // == docs/lanes.md: explore
 
 // Lanes that exploring tries at once, at the least. [lanes]
 inline constexpr int kExploreMin = 4;
-// How long they may take to open. [ns]
+// How long the lanes of an attempt may take to open. [ns]
 inline constexpr int64_t kOpenWithinNs = kSecond;
-// What an attempt has to bring, at the least: half of what one more lane brings where each is limited, but not less
-// than this. [part of the total]
+// The least gain of an attempt that helps: half of what one more lane brings where each is limited, but never less than
+// this. [part of the total]
 inline constexpr double kGainMin = 0.05;
-// The same, but not more than this. [part of the total]
+// The most gain that an attempt must bring. [part of the total]
 inline constexpr double kGainMax = 0.10;
-// And beyond so much noise. [times the noise; NoiseOpensNoLanesOnOnePath: in noise of 5 to 20 % one path had 16 to 31
-// lanes without it, 4 to 5 with it]
+// The gain must also be so many times the noise. [times the noise; NoiseOpensNoLanesOnOnePath: in noise of 5 to 20 %
+// one path had 16 to 31 lanes without it, 4 to 5 with it]
 inline constexpr double kGainNoise = 1.5;
-// More than this, taken from the process's other connections, is no gain. [part of the gain; bench/fabric: two
-// connections that share a card took it from each other until both had 32 lanes]
+// An attempt that takes more than this from the process's other connections has not helped. [part of the gain;
+// bench/fabric: two connections that share a card took it from each other until both had 32 lanes]
 inline constexpr double kTakenMax = 0.5;
-// Attempts in vain, in a row, before a pause; 1 where lanes can't be opened. [attempts]
+// Attempts in a row that did not help before a pause; 1 where lanes can't be opened. [attempts]
 inline constexpr int kVainMax = 3;
 // A round trip that is longer than the least by less than this shows no queue. [us]
 inline constexpr int64_t kQueueMinUs = 500;
-// A lane that is new and waits for less than this has found an empty path. [part of what the others wait for in their
+// A new lane whose queue is shorter than this has found an empty path. [part of what the others wait for in their
 // queue; bench/netns/paths.sh, 200 Mbit/s: 0.1 to 1 on one path, 0.003 on a free one of eight]
 inline constexpr double kEmptyPart = 0.05;
 // Lanes are in one queue if none waits for so many times as long as another. [times; the same: 1.02 to 1.4 on one path,
@@ -65,59 +66,64 @@ inline constexpr double kAlike = 1.45;
 // Attempts that find the same queue, before a long pause. [attempts; APathThatFallsAndComesBack: with 2 of them one of
 // 40 runs had half of what there was, with 3 none]
 inline constexpr int kSameQueueMax = 3;
-// That pause, doubled each time. Where the total falls it ends after this. [ns]
+// The first long pause; each one doubles. If the total falls, it ends after this. [ns]
 inline constexpr int64_t kSameQueueNs = 180 * kSecond;
-// The most that it grows to. [ns]
+// The most that the long pause grows to. [ns]
 inline constexpr int64_t kSameQueueMaxNs = 600 * kSecond;
-// Pauses after which exploring is over until the path changes. [pauses; bench/fabric: 0.1 dials a second and host]
+// After so many long pauses exploring ends until the path changes. [pauses; bench/fabric: 0.1 dials a second and host]
 inline constexpr int kPausesMax = 3;
-// A path that changes again before so long does not begin them anew: it is others who explore. [ns; the same]
+// Exploring that has ended is not restarted by a path change sooner than this after the latest: other connections that
+// explore cause such changes. [ns; as kPausesMax]
 inline constexpr int64_t kRestartEveryNs = 30 * kSecond;
-// Or until so much later, where the network may have changed and nothing shows it. [ns; as kPausesMax]
+// Exploring that has ended also starts again after this: the network may have changed unnoticed. [ns; as kPausesMax]
 inline constexpr int64_t kExploreAgainNs = 3600 * kSecond;
 
 // == docs/lanes.md: spread
 
 // A lane with data that brings so many times less than the median is crowded. [times; bench/fabric, ring-1]
 inline constexpr double kCrowded = 1.12;
-// Looks that say what a lane brings. [looks; the same: a flow's luck lasts 0.3 s there]
+// Looks until it is known what a lane brings. [looks; as kCrowded: a flow's luck lasts 0.3 s there]
 inline constexpr int kSpreadKnownLooks = 12;
-// Looks in which a new lane is compared with the crowded one. [looks; the same]
+// Looks in which a new lane is compared with the crowded one. [looks; as kCrowded]
 inline constexpr int kSpreadLooks = 5;
-// A lane takes the place of the crowded one if it brings so many times as much. [times; the same]
+// A lane takes the place of the crowded one if it brings so many times as much. [times; as kCrowded]
 inline constexpr double kFaster = 1.1;
-// From one such trial to the next. [ns]
+// From one trial to spread to the next. [ns]
 inline constexpr int64_t kSpreadEveryNs = 500 * kMillisecond;
-// How long such trials go on. [ns; bench/fabric: 0.1 dials a second and host]
+// How long trials to spread go on. [ns; bench/fabric: 0.1 dials a second and host]
 inline constexpr int64_t kSpreadForNs = 30 * kSecond;
-// A path that changes begins them anew, but not before. [ns; the same]
+// A path change restarts trials to spread, at the earliest so long after the first. [ns; as kSpreadForNs]
 inline constexpr int64_t kSpreadAgainNs = 120 * kSecond;
-// Trials in that time. [trials; together with those of exploring on one plain path no more than 20 dials]
+// The most trials to spread within kSpreadForNs. [trials; together with those of exploring on one plain path no more
+// than 20 dials]
 inline constexpr int kSpreadMax = 8;
-// The same in vain, in a row. [trials]
+// The most trials to spread in a row that do not help. [trials]
 inline constexpr int kSpreadVainMax = 4;
 
 // == docs/lanes.md: thin
 
-// Thinning tries without one of so many lanes, and without fewer where those were missed. [lanes]
+// Thinning pauses one of so many lanes, and fewer if those were missed. [lanes]
 inline constexpr size_t kThinPart = 6;
-// So few lanes stay without a trial, which would cost them the traffic of one or more; 1 where lanes can't be opened.
+// Thinning leaves so few lanes alone: a trial would cost them a large part of their traffic; 1 where lanes can't be
+// opened.
 // [lanes; bench/netns/paths.sh, paths of 400, 400, 400 and 40 Mbit/s, where one falls and returns: 0.90 to 0.97 of the
 // sum where fewer are tried, 0.97 to 0.99 like this]
 inline constexpr size_t kFewLanes = 4;
-// A connection that began with more keeps so many: what a fast card begins with. [lanes; bench/fabric: connections that
-// are thinned to 4 where others have 8 lose up to a quarter]
+// A connection that began with more lanes keeps at least so many: a fast card begins with them. [lanes; bench/fabric:
+// connections that are thinned to 4 where others have 8 lose up to a quarter]
 inline constexpr size_t kThinToMax = 8;
-// What is lost with a lane that is not needed: so much of what it seemed to bring. [part of what it brought]
+// Without a lane that is not needed, the total falls by so much of what the lane seemed to bring. [part of what it
+// brought]
 inline constexpr double kOwnPart = 0.7;
 // A loss below this does not count. [part of the total]
 inline constexpr double kMissedMin = 0.02;
 // A loss above this counts. [part of the total; bench/netns/paths.sh, eight paths of 200 Mbit/s, together with kLame:
 // 0.83 and 0.90 of the sum with 0.05, 0.93 with this]
 inline constexpr double kMissedMax = 0.03;
-// Beyond so much noise one look says that lanes are missed. [times the noise; as kGainNoise]
+// If the total falls by more than so many times the noise, lanes are missed after one look. [times the noise; as
+// kGainNoise]
 inline constexpr double kSureNoise = 4;
-// Within it so many in a row. [looks; as kGainNoise]
+// If it falls by less, lanes are missed after so many looks in a row. [looks; as kGainNoise]
 inline constexpr int kThinLooks = 3;
 // Single lanes that are missed, in a row, before thinning ends; 1 where lanes can't be opened. [lanes]
 inline constexpr int kThinVainMax = 3;
@@ -127,17 +133,17 @@ inline constexpr int kThinVainMax = 3;
 // A lane that brings less than this is lame. [part of the median; bench/netns/paths.sh, eight paths of 200 Mbit/s,
 // together with kMissedMax: 0.83 and 0.90 of the sum with a fifth, 0.93 with this]
 inline constexpr double kLame = 0.05;
-// Unless it held nothing in one of so many of the look's steps. [steps; bench/netns/paths.sh, messages of 128 KiB: 0.74
-// and 0.77 of the sum where lanes that are given little count as lame, 0.83 and 0.90 like this]
+// A lane that held nothing in one of so many steps of a look is not lame. [steps; bench/netns/paths.sh, messages of 128
+// KiB: 0.74 and 0.77 of the sum where lanes that are given little count as lame, 0.83 and 0.90 like this]
 inline constexpr int kDryPart = 4;
 // How long a lame lane is paused the first time, doubled each time. [ns]
 inline constexpr int64_t kLameForNs = 500 * kMillisecond;
-// The most that this grows to. [ns]
+// The longest pause of a lame lane. [ns]
 inline constexpr int64_t kLameForMaxNs = 2 * kSecond;
-// So often in a row, and a lame lane is moved. [times; APathThatFallsAndComesBack: a path may recover, and its port is
-// known to lead to it]
+// A lane that was lame so often in a row is moved to another path. [times; APathThatFallsAndComesBack: a path may
+// recover, and its port is known to lead to it]
 inline constexpr int kLameMove = 20;
-// So often in a row, and it is closed. [times]
+// A lane that was lame so often in a row is closed. [times]
 inline constexpr int kLameMax = 40;
 
 // == docs/lanes.md: watch
@@ -152,13 +158,13 @@ inline constexpr int kLowLooksMax = 3;
 inline constexpr double kAverageGain = 0.25;
 // Where the average is below this, the next attempt to explore comes soon. [part of the best]
 inline constexpr double kBelowBest = 0.9;
-// How soon. [ns]
+// From then to that attempt. [ns]
 inline constexpr int64_t kBelowBestEveryNs = 2 * kSecond;
-// What the best loses with each look: what was there once need not come back. [part of the best]
+// How much the best fades with each look: an old best may never come back. [part of the best]
 inline constexpr double kBestFades = 0.002;
-// Looks that an attempt is compared with, and that say how much noise there is. [looks]
+// So many past looks give the noise, and what an attempt is compared with. [looks]
 inline constexpr size_t kPastLooks = 8;
-// More noise than this is not believed. [part of the total]
+// Noise counts as at most this. [part of the total]
 inline constexpr double kNoiseMax = 0.25;
 
 // == docs/lanes.md: dials
@@ -166,7 +172,7 @@ inline constexpr double kNoiseMax = 0.25;
 // Sockets that a connection may dial at once to find its number of lanes. [sockets; TwoConnectionsShareTheirPaths: with
 // half of it one of the two ran out first, and had two thirds of its part]
 inline constexpr int kDialsAtOnce = 128;
-// Those that come in addition. [sockets a minute]
+// How many more a connection may dial each minute. [sockets a minute]
 inline constexpr int kDialsEachMinute = 8;
 
 }  // namespace tcpx::tuning

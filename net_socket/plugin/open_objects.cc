@@ -34,7 +34,7 @@ OpenObjects::Owner OpenObjects::Remove(Comm* comm) {
   Owner owner = std::move(found->second);
   comms_.erase(found);
   owner.context->Remove(comm);
-  delete comm;  // Behind the look-up: a comm that another thread enters now may get the same address.
+  delete comm;  // After the look-up: a comm that another thread enters now may get the same address.
   return owner;
 }
 

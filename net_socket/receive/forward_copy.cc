@@ -18,8 +18,8 @@ constexpr bool kStoresInOrder = false;
 // No merging, no moving, no call of memcpy.
 inline void BindCompiler() { __asm__ __volatile__("" ::: "memory"); }
 
-// Whoever sees a store that comes after this sees those before it. The barrier reaches the outer shareable domain, as
-// the one who looks is a GPU on PCIe: what Linux takes between writes that a device reads (dma_wmb).
+// A reader that sees a store after this one sees those before it. The barrier reaches the outer shareable domain,
+// because the reader is a GPU on PCIe: Linux uses it between writes that a device reads (dma_wmb).
 inline void KeepOrder() {
 #if defined(__aarch64__)
   __asm__ __volatile__("dmb oshst" ::: "memory");

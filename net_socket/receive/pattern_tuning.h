@@ -1,10 +1,10 @@
 // pattern_tuning.h: the receiving socket of lane 0, set for the pattern at which its peer sends.
 //
-// Purpose: on a socket that carries data one way only, acknowledgements are packets of their own: where the peer waits
-//          for our answer they are put off, or sent when nobody waits for a CPU; a stream gets them at once. On the
-//          same host large messages get a larger window than others, which should stay in the caches. Between hosts it
-//          does nothing (PathProfile): acknowledgements held back there showed the sender round trips of 13 to 17 ms
-//          where the path had 0.1 to 0.3, and lost packets were missed that late.
+// Purpose: on a socket that carries data in one direction only, acknowledgements are packets of their own: where the
+//          peer waits for our answer they are put off, or sent when nobody waits for a CPU; a stream gets them at once.
+//          On the same host large messages get a larger window than others, which should stay in the caches. Between
+//          hosts it does nothing (PathProfile): acknowledgements held back there showed the sender round trips of 13 to
+//          17 ms where the path had 0.1 to 0.3, and lost packets were missed that late.
 //
 // Threads: one at a time. Units: bytes, nanoseconds. Errors: none; a kernel that refuses an option is only slower.
 #ifndef TCPX_NET_SOCKET_RECEIVE_PATTERN_TUNING_H_
@@ -24,7 +24,8 @@ class PatternTuning {
   // socket has answered its hello.
   PatternTuning(int fd, const PathProfile& path, bool acks_awaited = false);
 
-  // Behind every read: the pattern the peer now sends at, and the size of the largest message that the read was about.
+  // To be called after every read: the pattern the peer now sends at, and the size of the largest message that the read
+  // was about.
   void Keep(TrafficPattern pattern, uint64_t message_bytes);
   // The socket has sent something: the kernel puts acknowledgements off from here on.
   void Answered() { acks_at_once_ = false; }

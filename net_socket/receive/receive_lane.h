@@ -113,7 +113,7 @@ class ReceiveLane {
   std::string record_body_;  // of an error record only
   absl::Status status_;
   uint64_t messages_completed_ = 0;
-  uint64_t largest_ = 0;  // of the messages whose chunks began of late
+  uint64_t largest_ = 0;  // of the messages whose chunks began recently
   LaneCounts counts_;
   LaneStage stage_;
 };

@@ -3,7 +3,7 @@
 // Purpose: looks up each handle once, and checks what can be checked on this rank. Sizes of the peer's regions are the
 //          peer's to check.
 //
-// Threads: pure. Lifetime: of the regions' table, until it changes. Units: bytes.
+// Threads: pure. Lifetime: valid until the table of regions changes. Units: bytes.
 // Errors:  kFailedPrecondition in words; no byte outside of a region is touched.
 #ifndef TCPX_NET_SOCKET_RMA_CHECKED_OPERATION_H_
 #define TCPX_NET_SOCKET_RMA_CHECKED_OPERATION_H_
@@ -25,9 +25,9 @@ class CheckedOperation {
   // Null exactly where there are no bytes.
   const RmaRegion* local() const { return local_; }
   char* data() const { return local_ == nullptr ? nullptr : local_->data + operation_->local_offset; }
-  // What asks the peer for it; `follows` and the token of a get are left open.
+  // The record that asks the peer for it; the caller sets `follows`, and the token of a get.
   RmaRecord Record(uint32_t context) const;
-  // The peer is this rank.
+  // Does the operation if the peer is this rank.
   absl::Status DoHere() const;
 
  private:

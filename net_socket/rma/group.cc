@@ -198,7 +198,7 @@ absl::Status RmaGroup::Test(RmaRequest* request, bool* done) {
   return absl::OkStatus();
 }
 
-// NCCL calls Progress between its tests; whoever does not has all moved as well, only less often.
+// NCCL calls Progress between its tests. A caller that does not still moves all connections, only less often.
 absl::Status RmaGroup::MoveFor(const RmaRequest& request) {
   bool moved = false;
   if (failed()) return status_;
@@ -292,7 +292,8 @@ absl::Status RmaGroup::Fail(const absl::Status& status, Comm* by, const char* wh
 
 // Any connection tells its peer, and takes the communicator's others with it, where TCPX_SPREAD_ERRORS lets it.
 void RmaGroup::TellPeers(const absl::Status& told, Comm* by) {
-  const bool spreads = limits_.spread_errors && !net_->HasFailed(by);  // One that failed before may have told nobody.
+  // A connection that failed before may not have spread its error.
+  const bool spreads = limits_.spread_errors && !net_->HasFailed(by);
   net_->Fail(by, told);
   if (spreads) return;
   for (auto& receiver : receivers_) {

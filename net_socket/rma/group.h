@@ -56,7 +56,7 @@ class RmaGroup final : public RmaReceiver::Owner {
   absl::Status Test(RmaRequest* request, bool* done);
   absl::Status Progress();
   bool failed() const { return failed_.load(std::memory_order_acquire); }
-  // Where NCCL has not called since the last tick: moves the group. True exactly when something moved.
+  // Moves the group if NCCL has not called since the last tick. True exactly when something moved.
   bool Tick();
   void Close();
 
@@ -71,9 +71,9 @@ class RmaGroup final : public RmaReceiver::Owner {
   absl::Status CheckPlace(const RmaContexts& contexts, int context, uint32_t rank) const TCPX_REQUIRES(mutex_);
   absl::Status Start(RmaContexts* contexts, int context, const RmaOperation& operation, RmaRequest** request)
       TCPX_REQUIRES(mutex_);
-  // The first error sticks; `by` is the connection whose peer has to hear of it, null where that knows.
+  // The first error sticks; `by` is the connection whose peer has to hear of it; null: any.
   absl::Status Fail(const absl::Status& status, Comm* by, const char* where = "") TCPX_REQUIRES(mutex_);
-  // What NCCL asked for was wrong, and `rank`, which has nothing to do with it, hears of it.
+  // NCCL asked for something wrong. Reports it to `rank`, which is not to blame.
   absl::Status FailHere(const absl::Status& status, uint32_t rank) TCPX_REQUIRES(mutex_);
   void TellPeers(const absl::Status& told, Comm* by) TCPX_REQUIRES(mutex_);
   absl::Status Move(bool* moved) TCPX_REQUIRES(mutex_);
@@ -114,7 +114,7 @@ class RmaGroup final : public RmaReceiver::Owner {
     uint32_t next = 0;  // its number
   } contexts_ TCPX_GUARDED_BY(mutex_);
   struct {
-    int64_t left_ns = 0;  // for ends that wait
+    int64_t left_ns = 0;  // of TCPX_LINGER, for ends that wait
     bool orderly = true;  // no window was open when the last contexts were closed
   } ending_ TCPX_GUARDED_BY(mutex_);
 };

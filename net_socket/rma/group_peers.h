@@ -1,8 +1,8 @@
 // group_peers.h: which ranks of a group have closed it, and whether that is the end for this one.
 //
-// Purpose: a rank that aborts says bye like one that is done. One with windows left at its first destroyContext counts
-//          as aborted, and whoever has windows here may wait for a signal that can't come. NCCL's host RMA alone closes
-//          its windows in both cases: then only time tells.
+// Purpose: a rank that aborts says bye like one that is done. A rank that still has windows at its first
+//          destroyContext counts as aborted, because a user with windows here may wait for a signal that can't come. If
+//          NCCL uses host RMA alone it closes its windows in both cases: then only a timeout can decide.
 //
 // Threads: under the group's mutex.
 // Units:   ns.
@@ -20,7 +20,7 @@ namespace tcpx {
 
 class GroupPeers {
  public:
-  // An aborted rank's peers that close at the same time need no error.
+  // How long an abort is no error here: ranks that close at the same time need none.
   static constexpr int64_t kGraceNs = 100'000'000;
 
   GroupPeers(size_t ranks, int64_t peer_timeout_ns) : gone_(ranks), peer_timeout_ns_(peer_timeout_ns) {}
@@ -28,7 +28,7 @@ class GroupPeers {
   void Closed(uint32_t rank, bool orderly, int64_t now_ns);
   bool gone(uint32_t rank) const { return gone_[rank]; }
   bool all_here() const { return orderly_.at_ns == 0 && aborted_.at_ns == 0; }
-  // Of a group with windows.
+  // For a group with windows: whether it can go on without the peers that have closed.
   absl::Status Check(int64_t now_ns) const;
 
  private:

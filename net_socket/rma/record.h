@@ -1,7 +1,7 @@
 // record.h: what one rank of a group asks of another: the records in the messages of their connection.
 //
-// Purpose: a batch is a message of records, each with its payload in it or, where that is long, announced: as many
-//          messages follow the batch, in order, as it has records with a payload that `follows`.
+// Purpose: a batch is a message of records. A short payload is in the batch, after its record. A long one is a message
+//          of its own: one message for each record with `follows`, in their order, right after the batch.
 //
 // Threads: pure. Units: bytes; little endian; a record begins at a multiple of 8.
 // Errors:  Read tells what is wrong in words. It knows the format only: regions are checked by region_table.h.
@@ -20,7 +20,7 @@ enum class RmaKind : uint8_t {
   kPut = 2,     // bytes at `offset` of `region`; without bytes a signal only
   kGet = 3,     // asks for bytes at `offset` of `region`
   kGotten = 4,  // answers the get of `token`
-  kBye = 5,     // the last: the sender has closed its group; `bytes` is 0 where it had windows left, as an abort has
+  kBye = 5,     // the last: the sender has closed its group; `bytes` is 0 if it still had windows, as after an abort
 };
 
 struct RmaRecord {
@@ -45,14 +45,14 @@ struct RmaRecord {
 inline constexpr size_t kRmaRecordBytes = 56;
 // Most bytes of a batch: an express message, as long as the user changes nothing.
 inline constexpr size_t kRmaBatchBytes = 64 << 10;
-// Of an operation: NCCL cuts what is longer.
+// Most bytes of an operation: NCCL cuts longer ones.
 inline constexpr uint64_t kRmaBytesMax = 1 << 30;
-// Longer payloads follow.
+// Longer payloads follow the batch as messages of their own.
 inline constexpr size_t kRmaInlineBytes = 16 << 10;
 
 // Writes Space() bytes at `to`, a payload that does not follow is copied from `payload`.
 void WriteRmaRecord(const RmaRecord& record, const char* payload, char* to);
-// The record in front of `batch`, which it takes away; `payload` is in `batch`. Null, or what is wrong.
+// Takes the first record from `batch`; `payload` points into `batch`. Null, or what is wrong.
 const char* ReadRmaRecord(absl::string_view* batch, RmaRecord* record, absl::string_view* payload);
 
 }  // namespace tcpx

@@ -1,7 +1,7 @@
 // region_table.h: the registered memory of a group, by the numbers that its ranks share.
 //
 // Purpose: NCCL registers in the same order on all ranks, so the count of registrations names a region everywhere. A
-//          number is never used again: what comes late for a region that is gone finds nothing.
+//          number is never used again: a late operation on a region that is gone finds nothing.
 //
 // Threads: one at a time.
 // Units:   bytes.
@@ -27,7 +27,7 @@ struct RmaRegion {
 
   bool on_gpu() const { return type != MemoryType::kHost; }
   bool Contains(uint64_t offset, uint64_t length) const { return offset <= bytes && length <= bytes - offset; }
-  // Of a signal: a whole word that one instruction can write.
+  // True if a signal may be written there: a whole word that one instruction can write.
   bool ContainsWord(uint64_t offset) const {
     return Contains(offset, sizeof(uint64_t)) && (reinterpret_cast<uintptr_t>(data) + offset) % sizeof(uint64_t) == 0;
   }
@@ -44,7 +44,7 @@ class RmaRegionTable {
   const RmaRegion* Find(RmaHandle handle) const;
   // By the number on the wire.
   const RmaRegion* FindId(uint32_t id) const { return Find(RmaHandle{id} + 1); }
-  // Any of the user's.
+  // True if any region is a window of the user.
   bool has_windows() const;
 
  private:

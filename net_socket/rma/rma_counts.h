@@ -1,6 +1,6 @@
 // rma_counts.h: what the groups of the process have done.
 //
-// Purpose: each group counts for itself, under its own mutex; what a group that has gone has counted stays.
+// Purpose: each group counts for itself, under its own mutex; the counts of a closed group are kept.
 //
 // Threads: any.
 // Lifetime: the plugin's.
@@ -44,7 +44,7 @@ class RmaCounts final : public RmaSource {
  private:
   Mutex mutex_;
   absl::flat_hash_set<const RmaGroupCounts*> groups_ TCPX_GUARDED_BY(mutex_);
-  RmaNumbers gone_ TCPX_GUARDED_BY(mutex_);  // and the groups of all
+  RmaNumbers gone_ TCPX_GUARDED_BY(mutex_);  // counts of closed groups; its `groups` counts all
 };
 
 }  // namespace tcpx

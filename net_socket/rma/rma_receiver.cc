@@ -55,7 +55,7 @@ absl::Status RmaReceiver::Progress(bool* moved) {
   if (comm_ == nullptr) return absl::OkStatus();
   absl::Status status = Settle(moved);
   if (status.ok() && !unread_.empty()) status = ReadAndSettle(moved);
-  // Whoever waits for a signal sees it before the next batch is asked for.
+  // A caller that waits for a signal sees it before the next batch is asked for.
   bool again = true;
   for (int more = 0; more < 4 && again && status.ok() && unread_.empty() && !closed_; ++more) {
     if (batch_request_ == nullptr) status = PostBatch();

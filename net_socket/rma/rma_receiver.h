@@ -58,13 +58,13 @@ class RmaReceiver {
   bool owes_bye() const { return greeted_ && !closed_; }
   uint32_t rank() const { return rank_; }
   Comm* comm() const { return comm_; }
-  // After `status` of its progress: it has not said who it is, and won't.
+  // After Progress has returned `status`: the peer has not said who it is, and won't.
   bool IsLost(const absl::Status& status, int64_t timeout_ns) const;
   void Forget(uint32_t id) { regions_.Forget(comm_, id); }
   void Close();
 
  private:
-  // What is not over: bytes that are coming, a signal that waits for others, or both.
+  // An operation that is not complete: its bytes are coming, its signal waits for others, or both.
   struct Arrival {
     uint32_t context = 0;
     bool strong = false;
@@ -89,11 +89,11 @@ class RmaReceiver {
   // Null in *coming: no room.
   absl::Status Await(const RmaRegion& region, char* at, uint64_t bytes, Request** coming);
   void Enter(const RmaRecord& record, Request* coming);
-  // Asks what was coming, and applies what may be applied.
+  // Tests what is coming, and applies the signals that may be applied.
   absl::Status Settle(bool* moved);
   absl::Status Ask(Arrival* arrival, bool* moved);
   absl::Status Finish(const Arrival& arrival);
-  // Something older of that context is under way.
+  // An older operation of that context is not complete.
   bool Blocked(uint32_t context) const;
 
   PluginApi* const net_;

@@ -203,7 +203,7 @@ void RmaSender::SayBye(bool orderly) {
   RmaRecord bye;
   bye.kind = RmaKind::kBye;
   bye.bytes = orderly ? 1 : 0;
-  AppendBatch();  // Of its own.
+  AppendBatch();  // The bye has its own.
   Batch& batch = batches_.back();
   WriteRmaRecord(bye, nullptr, batch.bytes.get());
   batch.used = bye.Space();

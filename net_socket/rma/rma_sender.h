@@ -1,4 +1,4 @@
-// rma_sender.h: the way to one peer of a group: dials at first use, and sends batches of records and what follows them.
+// rma_sender.h: sends to one peer of a group: dials at first use, then sends batches of records and long payloads.
 //
 // Purpose: the first operation goes at once; those that come before the caller's next test or progress share a message
 //          with each other. Takes all that is added: what the connection has no room for waits here.
@@ -29,7 +29,7 @@ class RmaSender {
  public:
   // `handle`: the peer's; it takes a copy. `hello`: the first record.
   RmaSender(PluginApi* net, Context* context, int device, const void* handle, const RmaRecord& hello);
-  // Of what is dialled from now on.
+  // The class of connections that are dialled from now on.
   void SetTrafficClass(int traffic_class) { options_.traffic_class = traffic_class; }
 
   // Sends `record` and its payload at `data`, in `region`, where it has one. `request`, which may be null, is finished
@@ -66,11 +66,12 @@ class RmaSender {
 
  private:
   static constexpr size_t kCrowdedBatches = 16;
-  // Of records alone, each for more than 1000 operations: NCCL has 32 for each of its contexts.
+  // So many batches wait only if a peer asks for more gets than NCCL has under way: 32 for each of its contexts. A
+  // batch of records alone holds more than 1000.
   static constexpr size_t kOverrunBatches = 64;
 
   enum class State { kUnused, kDialling, kUp, kClosed };
-  // How often an idle one is asked whether it has failed: nothing else would tell.
+  // An idle connection is asked in one of so many looks whether it has failed: nothing else would show it.
   static constexpr uint32_t kLooks = 64;
 
   // A message after its batch.

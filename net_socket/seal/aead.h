@@ -1,4 +1,4 @@
-// aead.h: authenticated encryption of one record, by whichever library has it.
+// aead.h: authenticated encryption of one record, by any library that has it.
 //
 // Purpose: the seam between records and ciphers (cipher_suites.h makes them). A suite is a cipher with a key of at most
 //          32 bytes, a nonce of 12 and a tag of 16; the same suite gives the same bytes from every library.

@@ -64,7 +64,7 @@ void LockForFork();
 void UnlockAfterFork();
 void ForgetKeysInChild();
 
-// Whoever came first has set it up. Secure memory is not used: it is small, and pages are locked for it.
+// libgcrypt is set up by its first user, perhaps not us. Secure memory is not used: it is small, and locks pages.
 Gcrypt Load() {
   Gcrypt found;
   void* const library = dlopen("libgcrypt.so.20", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);

@@ -33,7 +33,7 @@ size_t PageBytes() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
 
 size_t WholePages(size_t bytes) { return (bytes + PageBytes() - 1) / PageBytes() * PageBytes(); }
 
-// Said once, whichever key it is: a limit may be reached long after the first one.
+// Said once for all keys: the limit may be reached long after the first key.
 void Hide(void* at, size_t bytes) {
   if (mlock(at, bytes) != 0 && g_locked.exchange(false)) {
     TCPX_INFO("a secret or a key can't be locked in memory, and may go to swap: raise `ulimit -l`");

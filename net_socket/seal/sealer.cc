@@ -141,7 +141,7 @@ ssize_t Sealer::Send(int fd, const iovec* pieces, int count) {
     taken += Took(static_cast<size_t>(sent));
     if (pending()) break;
   }
-  // Whoever offers less than is pending must not count what it has not offered.
+  // A caller that offers less than is pending must not count what it has not offered.
   if (taken > 0 || all == 0) return static_cast<ssize_t>(std::min(taken, all));
   errno = EAGAIN;
   return -1;

@@ -27,8 +27,7 @@ struct Seals {
 inline constexpr char kNoKeys[] =
     "a socket has no keys although TCPX_ENCRYPT is on, and is not used: an error in libnccl-net-tcpx itself";
 
-// Whoever is about to use a socket asks this first, and uses it for nothing where it is not OK. `must`: TCPX_ENCRYPT is
-// on.
+// To be called before a socket is used; if not OK, the socket must not be used. `must`: TCPX_ENCRYPT is on.
 inline absl::Status CheckSealed(bool must, const Seals* seals) {
   if (!must || (seals != nullptr && seals->sealer != nullptr && seals->opener != nullptr)) return absl::OkStatus();
   return absl::InternalError(kNoKeys);

@@ -163,7 +163,7 @@ void BulkSendLane::SendInLoop(Engine* engine) {
   if (peer_closed_.load(std::memory_order_acquire)) return EndInLoop(engine);
   if (sending_ != nullptr) return;
   if (stream_.lost()) {
-    idle_->WakeNext();  // Whoever woke this lane has work for one that is up.
+    idle_->WakeNext();  // The work that woke this lane is for one that is up.
     return;
   }
   if (!stream_.CanSeal()) return;

@@ -68,7 +68,7 @@ class BulkSendLane final : public PoolLane {
   // The same: the lane goes on with another socket. Not OK: it can't.
   absl::Status Replace(SocketOffer offer);
   // With `on` the lane takes no chunk any more, and says on its stream that it is closed (FrameKind::kClose). From any
-  // thread; kick the lane then. Of lanes that heal.
+  // thread; kick the lane then. For lanes that heal.
   void Retire(bool on) {
     drained_.store(false, std::memory_order_relaxed);
     retiring_.store(on, std::memory_order_release);
@@ -90,7 +90,7 @@ class BulkSendLane final : public PoolLane {
   // The same, and waits for work or room where there is none: true when there is a frame.
   bool LoadInLoop(Engine* engine);
   bool PullChunk();
-  // Of a lane that retires: true exactly when there is a record to send.
+  // For a lane that retires: true exactly when there is a record to send.
   bool SaysClose();
   // True exactly when there is nothing to pull: the next post will kick the lane.
   bool WaitForWork();

@@ -71,7 +71,7 @@ class SendStream {
   // False: nothing can be sealed, and the connection has failed.
   bool CanSeal();
 
-  // Of lanes that heal. Bytes of the stream that the socket holds unacknowledged; negative: not known.
+  // For lanes that heal. Bytes of the stream that the socket holds unacknowledged; negative: not known.
   int64_t Queued() const;
   // Tells the requests what was acknowledged.
   void LookForAcks() { held_->Acked(Queued()); }

@@ -47,7 +47,7 @@ class ZeroCopyPolicy {
   int copied_ = 0;
 };
 
-// One chunk on its way without a copy. It is over when its bytes were taken and the kernel has let go of its pages.
+// One chunk that is sent without a copy. It is over when its bytes were taken and the kernel has let go of its pages.
 struct PinnedChunk {
   // The chunk whose `op` this is.
   static PinnedChunk* Of(IoOp* op) { return reinterpret_cast<PinnedChunk*>(op); }

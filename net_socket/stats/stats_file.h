@@ -24,7 +24,7 @@ class StatsFile {
   static constexpr int64_t kStaleSeconds = 30;
   static constexpr int64_t kStaleElsewhereSeconds = 600;
 
-  // `told`: an earlier StatsFile of this process has reported a failure already.
+  // `told`: an earlier StatsFile of this process has already logged a failure.
   StatsFile(std::string dir, const ProcessNumbers& process, bool told = false);
   // Removes the file.
   ~StatsFile();

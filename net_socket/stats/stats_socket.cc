@@ -119,8 +119,8 @@ absl::Status StatsSocket::Bind() {
   return status;
 }
 
-// Whoever finds the name finds a socket that answers: so of two that start at once neither takes the other's for one
-// that was left.
+// The name appears with a socket that answers: if two processes start at once, neither takes the other's for an old
+// one.
 absl::Status StatsSocket::Publish(const std::string& bound) {
   struct stat about {};
   if (lstat(bound.c_str(), &about) != 0) return ErrnoStatus(errno, absl::StrCat("stat of ", bound));

@@ -38,7 +38,7 @@ class ThreadWatch {
   const std::map<int, ThreadTimes>& threads() const { return threads_; }
   // By name, what those that have ended had used when they were last seen: sums don't fall by their end.
   const std::map<std::string, ThreadTimes>& ended() const { return ended_; }
-  // What a connection's threads did between the two latest looks: the caller, or the busiest progress thread, whichever
+  // What a connection's threads did between the two latest looks: the caller, or the busiest progress thread if that
   // did more. kUseUnknown: the caller was not looked at.
   ThreadUse Use(int caller) const;
 

@@ -11,7 +11,7 @@ It prints each arrow between two folders with the number of #include lines that 
   missing    an include in quotes names no file of the project
   file       a .h or .cc has more than 400 lines, tests included
   function   a function outside tests/ has more than 40 lines, from the line where its declaration begins to its closing
-             brace, with what comments and blank lines are between; a lambda counts where it stands
+             brace, with what comments and blank lines are between; a lambda counts where it is written
   includes   a header of net_socket/ includes more than 8 headers of the project
 
 exit code: 0 all is well; 1 something is wrong; 2 wrong usage
@@ -188,12 +188,12 @@ def depth(head):
     return sum((character == "(") - (character == ")") for character, _ in head)
 
 
-# Blanks and access specifiers, which stand on lines of their own in front of a declaration.
+# Blanks and access specifiers, which are on lines of their own before a declaration.
 ACCESS = re.compile(r"\s*((public|protected|private)\s*:\s*)*")
 
 
 def brace_kind(head):
-    """What a brace behind `head` opens, where only namespaces and classes are around it."""
+    """What a brace after `head` opens, where only namespaces and classes are around it."""
     text = "".join(character for character, _ in head)
     begin = ACCESS.match(text).end()
     outer = without_template(outermost(text[begin:]).strip())

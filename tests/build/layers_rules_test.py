@@ -7,7 +7,7 @@ import sys
 import tempfile
 import unittest
 
-# Bazel's links lead to the sources: nothing is written beside them.
+# Bazel's links lead to the sources: nothing is written next to them.
 sys.dont_write_bytecode = True
 sys.path.insert(0, "tests/build")
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """links_test: every link of a page leads to a file of this repository, and to a heading that the file has; every
-page of docs/ stands in its index, and in the packages.
+page of docs/ is in its index, and in the packages.
 
 usage: links_test.py WORKSPACE
 

@@ -28,8 +28,8 @@ def pieces(line):
     return [piece for piece in re.split(r"\.\.\.", line) if len(piece.strip()) > 2]
 
 
-def stands_in(text, wanted):
-    """Do all pieces stand there, in order?"""
+def has_all(text, wanted):
+    """Does the text have all pieces, in order?"""
     at = 0
     for piece in wanted:
         found = text.find(piece.strip(), at)
@@ -57,12 +57,12 @@ def main():
     sources = [literals(path) for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.cc"))]
     lines = [(page.name, number, line) for page in PAGES for number, line in quoted(page.read_text())]
     faults = 0
-    if stands_in("\n".join(sources), ["a line that no source has"]) or len(lines) < 20 or len(sources) < 50 \
+    if has_all("\n".join(sources), ["a line that no source has"]) or len(lines) < 20 or len(sources) < 50 \
             or len({name for name, _, _ in lines}) < 3:
         sys.exit("FAILED: the test reads nothing")
     for name, number, line in lines:
         wanted = pieces(line)
-        if not wanted or not any(stands_in(text, wanted) for text in sources):
+        if not wanted or not any(has_all(text, wanted) for text in sources):
             print("FAILED: %s:%d: no source prints: %s" % (name, number, line))
             faults += 1
     print("%d quoted lines, %d not found" % (len(lines), faults))

@@ -184,7 +184,7 @@ def read_body(text, of, found):
 
 
 def read_braces(head, inner, of, found):
-    """Reads what is in braces behind `head`. Returns what the declaration goes on with."""
+    """Reads what is in braces after `head`. Returns what the declaration goes on with."""
     kind = layers.brace_kind([(character, 0) for character in head])
     match = CLASS_HEAD.match(head.strip())
     if kind == "value":

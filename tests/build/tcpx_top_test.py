@@ -19,6 +19,7 @@ import threading
 import time
 import tracemalloc
 import unittest
+import unittest.mock
 
 TOP = os.path.abspath(sys.argv.pop(1))
 
@@ -46,7 +47,7 @@ def lane(i, moved, busy_us, **more):
 
 
 def snapshot(seconds):
-    """Of a process that sends 1000 bulk messages of 1 MB a second, on lanes of which the last is slow."""
+    """The snapshot of a process that sends 1000 bulk messages of 1 MB a second; its last lane is slow."""
     blocked = {"network.path": int(seconds * 6e8), "peer.window_closed": int(seconds * 3e8),
                "peer.nothing_sent": 0, "peer.receive_not_posted": 0, "nccl.not_tested": 0,
                "nccl.nothing_to_do": int(seconds * 1e8), "here.no_cpu": 0}
@@ -254,7 +255,13 @@ class CommandTest(unittest.TestCase):
         run = self.run_top("--once", "--interval", "0.1", "--socket", Server().name)
         self.assertEqual(0, run.returncode, run.stderr)
         self.assertIn("1.00 GB/s", run.stdout)
-        self.assertEqual([top.LEGEND, top.HEAD], run.stdout.splitlines()[:2])
+        self.assertEqual([top.LEGEND, top.HEAD.rstrip()], run.stdout.splitlines()[:2])
+
+    def test_once_fits_the_terminal(self):
+        with unittest.mock.patch.dict(os.environ, COLUMNS="80"):
+            lines = self.run_top("--once", "--interval", "0.1", "--socket", Server().name).stdout.splitlines()
+        self.assertIn("1.00 GB/s", lines[2])
+        self.assertEqual(lines, [line[:80] for line in lines])
 
     def test_why(self):
         server = Server()
@@ -323,7 +330,7 @@ class CommandTest(unittest.TestCase):
 
     def test_once_with_totals(self):
         run = self.run_top("--once", "--interval", "0.1", "--group", "peer", "--socket", Server().name)
-        self.assertIn("1 connection ", run.stdout, run.stderr)
+        self.assertIn("1 connection\n", run.stdout, run.stderr)
 
     def test_answers_that_are_none(self):
         name = "@tcpx-top-garbage-%d" % time.monotonic_ns()

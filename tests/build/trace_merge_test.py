@@ -93,7 +93,7 @@ class TraceMergeTest(unittest.TestCase):
         run, times = self.times(a, b)
         self.assertEqual(times, {"here": 100, "there": 150})
         self.assertIn("2 ranks are joined by measured clocks, within 4 us", run.stdout)
-        # The other way round the measure leads back.
+        # In reverse the measure leads back.
         run, times = self.times(b, a)
         self.assertAlmostEqual(times["there"] - times["here"], 50)
         self.assertNotIn("clock of the day", run.stdout)

@@ -26,7 +26,7 @@ TEST_P(EngineContractTest, CancelEndsAWaitingReceiveAndLosesNothing) {
   EXPECT_EQ("later", ReceiveAll(pair.b.get(), 5));
 }
 
-// The cancel and the data race: whichever wins, the operation completes once and no byte is lost.
+// The cancel and the data race: in both cases the operation completes once and no byte is lost.
 TEST_P(EngineContractTest, CancelThatMeetsData) {
   for (const bool reach_kernel : {false, true}) {
     TcpPair pair = MakeTcpPair();

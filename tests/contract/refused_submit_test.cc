@@ -57,7 +57,7 @@ int SubmitToARefusingKernel(Engine* engine, int err) {
   for (int tries = 0; count == 0 && tries < 10; ++tries) {
     count = engine->Reap(completions.data(), kOperations, kMillisecond);
   }
-  // It waits behind others for an entry, and is not given back before its turn.
+  // It waits after others for an entry, and is not given back before its turn.
   return count == 0 && ops.back().in_flight ? 0 : 5;
 }
 

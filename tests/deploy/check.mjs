@@ -32,7 +32,7 @@ function* podTemplates(value) {
   for (const item of Object.values(value)) yield* podTemplates(item);
 }
 
-// Of Kubernetes' own groups: the others are somebody's extensions.
+// Whether the group is Kubernetes' own: the others are extensions.
 const own = (version) => !version.includes(".") || version.includes(".k8s.io/") && !version.includes("cni.cncf");
 
 async function checkManifests() {

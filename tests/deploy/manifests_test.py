@@ -189,7 +189,7 @@ class ManifestsTest(unittest.TestCase):
                 self.assertEqual("1", environment["TCPX_ENCRYPT"], name)
 
     def test_images_are_pinned(self):
-        """By digest, but for the user's own."""
+        """By digest, except the user's own."""
         files = [*KUBERNETES.glob("*.yaml"), ROOT / "deploy/chart/tcpx/values.yaml", ROOT / "deploy/Dockerfile",
                  ROOT / ".github/workflows/ci.yml"]
         found = set()

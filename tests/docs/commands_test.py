@@ -195,7 +195,7 @@ class PagesTest(unittest.TestCase):
 
 
 def typed(text):
-    """Lines of a page's code, and what stands between backticks."""
+    """Lines of a page's code, and what is between backticks."""
     fenced = False
     for line in text.splitlines():
         if line.startswith("```"):

@@ -111,7 +111,7 @@ def check_search(out):
 def check_diagrams(out):
     """Pages with diagrams load mermaid from the site itself; others do not."""
     if not (MODULES / "mermaid").is_dir():
-        return print("SKIPPED: no mermaid here (tools/setup --site): diagrams stay text")
+        return print("SKIPPED: no mermaid here (tools/setup --site installs its 130 MB): diagrams stay text")
     page = (out / "docs/architecture.html").read_text()
     if page.count('<pre class="mermaid">sequenceDiagram') < 3 or '<script src="../mermaid.min.js">' not in page:
         sys.exit("FAILED: no diagrams in docs/architecture.html")

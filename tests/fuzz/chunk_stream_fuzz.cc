@@ -1,8 +1,8 @@
 // Up to four lanes of one receive comm, driven by the input: which bytes come on which lane, where each read ends, when
-// receives are posted and tested, when a lane ends. The bytes go through ReceiveLane and PostedReceiveTable and, beside
-// them, through a plain model (lane_model.h); after each step both must agree.
+// receives are posted and tested, when a lane ends. The bytes go through ReceiveLane and PostedReceiveTable, and
+// through a plain model (lane_model.h); after each step both must agree.
 //
-// An input is a byte of settings (1: staged; 2 and 4: lanes - 1; 8: borrows for flag lines only) and then steps. Of a
+// An input is a byte of settings (1: staged; 2 and 4: lanes - 1; 8: borrows for flag lines only) and then steps. In a
 // step's first byte the low three bits say what, the next two on which lane, the rest which variant:
 //
 //   0 post     u16 capacity; variant 1: flag lines  4 end the lane
@@ -28,7 +28,7 @@ namespace {
 
 constexpr size_t kSlots = 4;
 constexpr size_t kPostsMax = 64;
-// Of all receives, and of each stream: enough for several that fill the staging, few enough to be quick.
+// The most bytes of all receives, and of each stream: enough for several that fill the staging, few enough to be quick.
 constexpr size_t kPostedBytesMax = 256 * 1024;
 constexpr size_t kStreamBytesMax = 256 * 1024;
 
@@ -154,7 +154,7 @@ class Run {
     for (size_t i = 0; i < posted_.size(); ++i) {
       const char* const data = posted_[i].buffer->data();
       const bool inside = place >= data && place < data + receives_.all()[i].buffer.size();
-      Require(!inside || !posted_[i].flag_lines, "data behind whose flags a GPU waits is staged");
+      Require(!inside || !posted_[i].flag_lines, "data whose flags a GPU polls is staged");
     }
   }
 

@@ -17,7 +17,7 @@ template <typename Side, typename Until>
 void Feed(Side* side, Input* input, size_t piece, const Until& until) {
   while (!until(*side)) {
     (void)side->TakeSaid();
-    Require(side->wants() > 0, "whoever is not done wants something");
+    Require(side->wants() > 0, "a side that is not done wants something");
     const std::string bytes = input->TakeBytes(std::min(piece, side->wants()));
     if (bytes.empty()) return;
     bytes.copy(side->room(), bytes.size());

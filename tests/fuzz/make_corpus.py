@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes the seeds of the fuzz targets: valid bytes of every kind, and each way to be wrong that the format knows.
+"""Writes the seeds of the fuzz targets: valid bytes of every kind, and every fault that the format knows.
 
-usage: make_corpus.py [DIR]     DIR defaults to the corpus beside this script; files with other names stay
+usage: make_corpus.py [DIR]     DIR defaults to the corpus next to this script; files with other names stay
 
 The layouts are those of net_socket/wire.h and, for the chunk stream, of the steps in chunk_stream_fuzz.cc.
 """
@@ -245,7 +245,7 @@ class Steps:
 
 
 def good_streams(staging):
-    """Streams without a fault, for each way of staging."""
+    """Streams without a fault, for each kind of staging."""
     def steps(lanes=1):
         return Steps(staging, lanes)
 
@@ -260,7 +260,7 @@ def good_streams(staging):
     reused = steps()
     for i in range(12):
         reused.post(i * 3).frame(length=i, ago=1).read(70).read_all().test()
-    # A sequence never decreases on a lane: the second message of a lane comes behind the first.
+    # A sequence never decreases on a lane: the second message of a lane comes after the first.
     striped = steps(3).post(1000, 2000)
     for i in range(5):
         striped.frame(length=200, offset=200 * i, message=1000, ago=2, lane=i % 3)
@@ -285,7 +285,7 @@ def good_streams(staging):
 
 
 def bad_streams(staging):
-    """What a peer may get wrong, for each way of staging."""
+    """What a peer may get wrong, for each kind of staging."""
     def steps(lanes=1):
         return Steps(staging, lanes).post(100, 100)
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# announced_test: NCCL announces 64 ranks, of which one is a peer: its connection has all its lanes, and they carry.
+# announced_test: NCCL announces 64 ranks, and one of them is a peer: its connection has all its lanes, and they carry.
 set -euo pipefail
 source common/netns/lab.sh
 source tests/netns/ring.sh

@@ -45,7 +45,7 @@ deaths() {
   }
 }
 
-# Somebody on the way resets one lane.
+# A device on the path resets one lane.
 resets() {
   start reset "a b" || return 0
   busy_flow a

@@ -19,7 +19,7 @@ for host in a b; do netns_shape "$host" eth1 20mbit; done
 # middle MODE ENVIRONMENT...
 middle() {
   local name="resets $1"
-  # Every flow that stands is reset, at its next packet, three times.
+  # Every open flow is reset, at its next packet, three times.
   start "$name" "a b" TCPX_HEAL=1 "${@:2}" && {
     for _ in 1 2 3; do
       busy_flow a

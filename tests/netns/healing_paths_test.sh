@@ -72,12 +72,12 @@ behind_switch() {
   unharmed behind-switch 'lane 2 .* is let go .*it returns to its own path'
 }
 
-# With one interface there is no other way: the lanes wait for it.
-tries_in_vain() { [[ $(netns_run a ss -tinHO) =~ backoff:[2-9] ]]; }
+# With one interface there is no other path: the lanes wait for it.
+backs_off() { [[ $(netns_run a ss -tinHO) =~ backoff:[2-9] ]]; }
 one_cable() {
   interface=eth2 start one-cable "a b" TCPX_HEAL=1 TCPX_PEER_TIMEOUT=60 || return 0
   netns_cut b eth2
-  await tries_in_vain || fail "one-cable: nobody sends in vain"
+  await backs_off || fail "one-cable: no socket backs off"
   netns_mend b eth2
   unharmed one-cable
 }

@@ -6,14 +6,14 @@
 // once, until all are there or one call has failed; then it waits for FOLDER/stop with what it has, as a rank does that
 // NCCL has not torn down yet, so that only the plugin can tell the others. Into FOLDER a rank writes
 // handle.RANK.CHANNEL, running.RANK.0 when it begins, and log.RANK.0, what the plugin said, and result.RANK.0: "error
-// SECONDS" or "stopped SECONDS", where it was told to stop with all connections standing, with the time of
-// CLOCK_MONOTONIC. joined.RANK.0 is there once all connections stand. Exit code 0: all was closed in order.
+// SECONDS" or "stopped SECONDS", where it was stopped with all connections open, with the time of
+// CLOCK_MONOTONIC. joined.RANK.0 is there once all connections are up. Exit code 0: all was closed in order.
 //
 // environment: JOIN_CHANNELS (4)   connections to each neighbour
 //              JOIN_WAITS=1        dials only once FOLDER/go is there
 //              JOIN_DIALS=0        dials nobody, and only accepts
 //
-// Threads: one; the plugin's besides.
+// Threads: one, and the plugin's.
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -59,7 +59,7 @@ class Joiner {
     if (failed) Result("error");
     while (!Has("stop")) {
       Pause();
-      // What stands may fail later: the plugin tells whoever calls.
+      // A connection that is up may fail later: then every call returns the error.
       if (!failed && !Stands()) {
         failed = true;
         Result("error");

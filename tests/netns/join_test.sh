@@ -1,6 +1,6 @@
 #!/bin/bash
-# join_test: connects that come to nothing, between hosts: every rank that has a connection gets an error, whoever waits
-# is told early what hinders, and nobody hangs.
+# join_test: connects that fail, between hosts: every rank that has a connection gets an error, every rank that waits
+# logs early what hinders it, and none hangs.
 #
 # The bounds are short here: two tries, each of two seconds at most.
 set -euo pipefail
@@ -36,7 +36,7 @@ both_fail() {
   for rank in 0 1; do ended "$1" "$rank" error '^WARN' || true; done
 }
 
-# all_fail NAME: each of four gets an error and warns once; a peer of one that was told first says what it heard.
+# all_fail NAME: each of four gets an error and warns once; a peer of one that failed first logs what it heard.
 all_fail() {
   local rank
   for rank in 0 1 2 3; do

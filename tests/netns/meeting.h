@@ -16,7 +16,7 @@ struct Places {
   std::string peer_handle;
 };
 
-// One connection each way with the rank whose places are the other way round.
+// One connection in each direction, with the rank whose places are exchanged.
 Ends Connect(Rank* rank, void* context, int device, const Places& places);
 
 }  // namespace tcpx

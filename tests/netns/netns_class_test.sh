@@ -25,8 +25,8 @@ count_classes() {
       netns_count "$host" out "syn_$dscp" "tcp flags & (syn | ack) == syn" "$ip" dscp "$dscp"
       netns_count "$host" out "empty_$dscp" meta l4proto tcp meta length "<=" $headers "$ip" dscp "$dscp"
       netns_count "$host" out "payload_$dscp" meta l4proto tcp meta length ">" $headers "$ip" dscp "$dscp"
-      # Of sockets alone: what the kernel sends for one that is gone (resets, the last acknowledgement of a close) has
-      # the DSCP of what it answers, and in IPv4 no priority.
+      # Only packets of a socket count: what the kernel sends for one that is gone (resets, the last acknowledgement of
+      # a close) has the DSCP of what it answers, and in IPv4 no priority.
       local odd=(meta skuid ">=" 0 "$ip" dscp "$dscp" meta priority != "0:$((dscp / 8))")
       netns_count "$host" out "odd_$dscp" meta l4proto tcp meta length ">" $headers "${odd[@]}"
       netns_count "$host" out "odd_empty_$dscp" meta l4proto tcp meta length "<=" $headers "${odd[@]}"

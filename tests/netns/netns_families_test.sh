@@ -50,7 +50,7 @@ run one-wants-v6 v6 "a:$v6"
 run one-wants-v4 v4 "b:$v4"
 run both-want-v6 v6 "$v6"
 ! grep 'listens on 10[.]' "$scratch/both-want-v6/a.log" || fail "both-want-v6: listens on IPv4 all the same"
-# One family is swallowed on the way, though the hosts have it.
+# The path drops one family, though the hosts have it.
 for host in a b; do netns_drop "$host" meta nfproto ipv4 meta l4proto tcp; done
 run v4-swallowed 'v4 v6' PEER_WARNS=1
 logged v4-swallowed a 'send device 0: 3 lanes, \[fd00:1::1\]:[0-9]+ to \[fd00:1::2\]:'

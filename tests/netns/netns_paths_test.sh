@@ -1,6 +1,6 @@
 #!/bin/bash
 # netns_paths_test: wirings in which NCCL's own sockets work, through the real plugin: which socket is tied to a device,
-# bound to an address or not bound at all, and what becomes of lanes that find no way.
+# bound to an address or not bound at all, and what becomes of lanes that find no path.
 #
 # Every byte is checked by peer.
 set -euo pipefail

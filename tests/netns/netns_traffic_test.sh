@@ -64,7 +64,7 @@ says v4-caller-1 'device 0: listens on 10\.1\.0\.1:[0-9]'
 says v4-caller-1 'send device 0: 1 lane, 10\.1\.0\.1:[0-9]* to 10\.1\.0\.2:[0-9]'
 says v4-caller-1 'receive device 0: 1 lane, 10\.1\.0\.1:[0-9]* from 10\.1\.0\.2:[0-9]'
 
-# TCP makes good what gets lost, behind the plugin's back.
+# TCP sends lost packets again, and the plugin does not notice.
 netns_lose a 10 meta l4proto tcp
 netns_lose b 10 meta l4proto tcp
 family=("$v6")

@@ -11,7 +11,7 @@ NETNS_OUTER_USERS=1 netns_enter "$0" "$@"
 netns_require tcpdump
 
 netns_pair eth0 10.1.0.
-# Of the four ways to send of teller, one of them in groups of three.
+# The bytes for teller's four variants of sending; one sends groups of three.
 head -c 9500000 /dev/urandom >"$scratch/secrets"
 (umask 077 && head -c 32 /dev/urandom | base64 >"$scratch/key")
 
@@ -39,16 +39,16 @@ sealed() {
   local found who
   found=$(tests/netns/teller count "$scratch/secrets" "$scratch/$1/heard")
   echo "$1: $(stat -c %s "$scratch/$1/heard") bytes heard, $found blocks of 8 of them plain"
-  ((found == 0)) || fail "$1: what was heard has $found blocks of what was told"
+  ((found == 0)) || fail "$1: what was heard has $found blocks of what was sent"
   for who in a b; do logged "$1" "$who" 'every socket is encrypted'; done
-  # Both ways, and a little more: the capture has lost nothing worth the name.
+  # Both directions, and a little more: the capture has lost next to nothing.
   (($(stat -c %s "$scratch/$1/heard") > 2 * 5 * 1000 * 1000)) || fail "$1: tcpdump was too slow"
 }
 heard() {
   local found
   found=$(tests/netns/teller count "$scratch/secrets" "$scratch/$1/heard")
   echo "$1: $(stat -c %s "$scratch/$1/heard") bytes heard, $found blocks of 8 of them plain"
-  ((found > 1000 * 1000)) || fail "$1: what was heard has only $found blocks of what was told"
+  ((found > 1000 * 1000)) || fail "$1: what was heard has only $found blocks of what was sent"
 }
 
 overheard clear TCPX_ENCRYPT=0 TCPX_THREADS=0

@@ -4,12 +4,12 @@
 //
 // A device such as 0+1 is one that makeVDevice makes of these two first.
 //
-// The ranks share FOLDER and nothing else: each leaves its handles there. Both ways at once they send small, medium and
-// large messages and check every byte. With CLASSes there is a communicator of each traffic class, and all of them are
-// busy at the same time. PEER_WARNS=1: the plugin may say WARN. The plugin's log goes to stdout. Exit code 0: all
-// arrived; 1: says what did not.
+// The ranks share FOLDER and nothing else: each leaves its handles there. In both directions at once they send small,
+// medium and large messages and check every byte. With CLASSes there is a communicator of each traffic class, and all
+// of them are busy at the same time. PEER_WARNS=1: the plugin may say WARN. The plugin's log goes to stdout. Exit code
+// 0: all arrived; 1: says what did not.
 //
-// Threads: one; the plugin's besides.
+// Threads: one, and the plugin's.
 #include <stdio.h>
 #include <stdlib.h>
 

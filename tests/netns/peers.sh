@@ -8,7 +8,7 @@
 # shellcheck shell=bash
 
 peer=tests/netns/peer
-# What peer sends each way, on each communicator.
+# What peer sends in each direction, on each communicator.
 message_bytes=$((300 * 700 + 200 * 40000 + 24 * 1048576))
 v4=NCCL_SOCKET_FAMILY=AF_INET
 v6=NCCL_SOCKET_FAMILY=AF_INET6

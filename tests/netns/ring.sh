@@ -120,7 +120,7 @@ three_carry() {
 third() { netns_sent "$1" dst "$2" | awk 'NR == 3 { third = $1 } END { print third + 0 }'; }
 third_beyond() { (($(third "$1" "$2") > $3)); }
 
-# each_mode COMMAND...: with each way of moving bytes, as words behind it: its name, then environment.
+# each_mode COMMAND...: once for each engine and mode, with two more arguments: its name, then its environment.
 each_mode() {
   "$@" caller TCPX_THREADS=0
   "$@" io_uring TCPX_THREADS=2 TCPX_ENGINE=io_uring

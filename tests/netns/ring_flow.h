@@ -56,7 +56,7 @@ class Flow {
     return result;
   }
 
-  // Behind an error: each request ends with one, or was done, and so does every later call.
+  // After an error: each request ends with one, or was done, and so does every later call.
   void RequireAllEnded() {
     for (; finished_ < posted_; ++finished_) {
       int done = 0;

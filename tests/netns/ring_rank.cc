@@ -12,7 +12,7 @@
 // do, so that only the plugin can tell the others; late.RANK.ROUND has what it says until then, and log.RANK.end is the
 // whole log. Exit code 0: every request ended once, all bytes were right, and all descriptors are back.
 //
-// environment: RING_ROUNDS (1)   connections, one behind the other, each in a context of its own; with more than 1 an
+// environment: RING_ROUNDS (1)   connections, one after the other, each in a context of its own; with more than 1 an
 //                                error does not wait for FOLDER/stop
 //              RING_VERSION      of the interface; unset: the newest
 //              RING_VARY=1       messages of all sizes, some empty; with RING_SMALL=1 none above 25000 bytes
@@ -28,7 +28,7 @@
 //              each RING_DENY=ERRNO   io_uring's system calls end with that number
 //              RING_UNTOLD=1     the kernel does not tell of interfaces
 //
-// Threads: one; the plugin's besides.
+// Threads: one, and the plugin's.
 #include <dlfcn.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -117,7 +117,7 @@ bool IsLane(int fd) {
   return getsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, &length) == 0 && timeout_ms == 0;
 }
 
-// Behind the plugin's back.
+// The plugin does not know of it.
 void ShutLane(int index) {
   for (int fd = 0; fd < 1024; ++fd) {
     if (IsLane(fd) && index-- == 0) TCPX_REQUIRE(shutdown(fd, SHUT_WR) == 0);

@@ -2,7 +2,7 @@
 //
 // Purpose: an hour goes by without waiting for it. The kernel's own timers (keepalive, retransmission) do not know.
 //
-// Use:     the program is linked with -rdynamic, so that its clock_gettime stands before libc's.
+// Use:     the program is linked with -rdynamic, so that its clock_gettime is found before libc's.
 //
 // Threads: any.
 // Units:   seconds.

@@ -42,7 +42,7 @@ for how in TCPX_SPREAD_ERRORS=0 RING_VERSION=10; do
   for rank in 2 4; do ended "$name" "$rank" error "WARN.*to 127" || true; done
   # Nothing is to happen to the others, where all know within milliseconds otherwise: no event can tell.
   sleep 1
-  [[ $how != RING_VERSION=10 ]] || await told_twice "$scratch/$name/late.2.0" || fail "v10: not told again"
+  [[ $how != RING_VERSION=10 ]] || await told_twice "$scratch/$name/late.2.0" || fail "v10: not reported again"
   for rank in 0 1 5 6 7; do
     [[ ! -e "$scratch/$name/result.$rank.0" ]] || fail "alone: rank $rank ended too"
   done
@@ -50,9 +50,9 @@ for how in TCPX_SPREAD_ERRORS=0 RING_VERSION=10; do
   told=$(told_again "$scratch/$name/log.2.end")
   case $how in
     # Again and again while NCCL calls, but no flood: at most once each 0.3 s.
-    RING_VERSION=10) ((told >= 2 && told <= 200)) || fail "v10: told again $told times" ;;
-    *) ((told == 0)) || fail "v12: told again $told times" ;;
+    RING_VERSION=10) ((told >= 2 && told <= 200)) || fail "v10: reported again $told times" ;;
+    *) ((told == 0)) || fail "v12: reported again $told times" ;;
   esac
-  echo "ok: $name: told again $told times"
+  echo "ok: $name: reported again $told times"
 done
 netns_end

@@ -1,4 +1,5 @@
-// srtt: what the sender takes for the round trip of a path, beside a plain socket's, where messages come now and then.
+// srtt: what the sender takes for the round trip of a path, compared with a plain socket's, where messages come now and
+// then.
 //
 // usage: srtt FOLDER send|receive BYTES GAP_MS COUNT
 //
@@ -6,7 +7,7 @@
 // and then the same over a bare socket; it prints both sockets' smoothed round trips in microseconds:
 // "plugin N bare N". The ranks share FOLDER and nothing else.
 //
-// Threads: one; the plugin's besides.
+// Threads: one, and the plugin's.
 #include <errno.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
@@ -47,7 +48,7 @@ tcp_info Info(int fd) {
   return info;
 }
 
-// Of this process's sockets but `other`, the one that has sent the most.
+// The socket of this process that has sent the most, not counting `other`.
 int BusiestSocket(int other) {
   int busiest = -1;
   uint64_t most = 0;
@@ -112,7 +113,7 @@ void Run(const Places& places, bool send, const Plan& plan) {
   const Ends ends = Connect(&rank, rank.context(), 0, places);
   const int bare = BareSocket(places.peer_handle, send);
   std::vector<char> data(plan.bytes);
-  // One after the other: whoever is read second would have its acknowledgements wait for the first.
+  // One after the other: the acknowledgements of the second would wait for those of the first.
   for (int i = 0; i < plan.count; ++i) {
     NetClient* const net = &rank.net();
     Must(WaitFor(net, Must(send ? PostSend(net, ends.send, data.data(), data.size())

@@ -2,7 +2,7 @@
 # survival_test: a peer that is there is never taken for dead, however long it does nothing. Every byte is checked.
 #
 # What is waited for by the clock here is that nothing happens for several timeouts: they are the kernel's, and no fake
-# clock moves them. Clocks that are moved besides are the plugin's own.
+# clock moves them. Only the plugin's own clocks are moved.
 #
 # environment: TCPX_TEST_LONG=1  a window closed for four minutes, a cable out for 10 s, every engine under every loss
 set -euo pipefail
@@ -26,7 +26,7 @@ stopped() {
   unharmed stopped
   grep -qE '^WARN.*no progress for [0-9.]+ s; verdict: process-stopped' "$scratch/stopped/log.0.0" ||
     fail "stopped: no WARN" "$scratch/stopped/log.0.0"
-  # Its kernel may take some more in between; what stands still then is another wait.
+  # Its kernel may take some more in between; a stall after that is another wait.
   pattern='.*comm 2a \([a-z]*\) .*no progress for [0-9.]* s; \(verdict: \)*\([a-z-]*\).*: \(message [0-9]*, [0-9]* of\).*'
   described=$(sed -n "s/$pattern/\1 \3 \4/p" "$scratch/stopped/log.0.0" | sort -s -k 1,1)
   [[ -n $described && -z $(uniq -d <<<"$described") ]] ||
@@ -56,14 +56,14 @@ speaks_at_last() {
 }
 
 # A cable that comes back within the timeout; with IPv6 the addresses have to stay.
-tries_in_vain() { [[ $(netns_run a ss -tinHO) =~ backoff:[2-9] ]]; }
+backs_off() { [[ $(netns_run a ss -tinHO) =~ backoff:[2-9] ]]; }
 out_and_in() {
   netns_address a eth0 fd00:1::1
   netns_address b eth0 fd00:1::2
   start "out and in $1" "a b" TCPX_PEER_TIMEOUT=30 "NCCL_SOCKET_FAMILY=$1" || return 0
   [[ -z $(netns_flows a src '[fd00:1::]/64') || $1 == AF_INET6 ]] || fail "out and in: IPv6 where IPv4 was asked for"
   netns_cut a eth0
-  if ((long)); then sleep 10; else await tries_in_vain || fail "out and in: nobody sends in vain"; fi
+  if ((long)); then sleep 10; else await backs_off || fail "out and in: no socket backs off"; fi
   netns_mend a eth0
   unharmed "out and in $1"
   [[ $(ip -n a -6 address show dev eth0) == *fd00:1::1* ]] || fail "out and in: the address has gone"
@@ -85,7 +85,7 @@ idle() {
 }
 
 # The smallest buffers that the kernel gives: a few KB move each time that an acknowledgement is put off. Small
-# messages, of which those above 4 KiB are bulk all the same.
+# messages; those above 4 KiB are bulk all the same.
 tiny() {
   local threads
   for threads in 0 2; do

@@ -4,11 +4,11 @@
 // usage: teller tell FOLDER NAME OTHER SECRETS     the ranks share FOLDER, where each leaves its handle
 //        teller count SECRETS HEARD                prints how many of SECRETS' blocks of 8 bytes HEARD has, anywhere
 //
-// Both ways at once the ranks send messages of 8 B to a MiB, whose bytes are the next ones of SECRETS: plainly, as data
-// of LL is received (NCCL_NET_OPTIONAL_RECV_COMPLETION), in groups, and from GPU memory where there is a driver or its
-// stand-in. Every byte is checked. The plugin's log goes to stdout. Exit code 0: all arrived.
+// In both directions at once the ranks send messages of 8 B to a MiB, whose bytes are the next ones of SECRETS:
+// plainly, as data of LL is received (NCCL_NET_OPTIONAL_RECV_COMPLETION), in groups, and from GPU memory where there is
+// a driver or its stand-in. Every byte is checked. The plugin's log goes to stdout. Exit code 0: all arrived.
 //
-// Threads: one; the plugin's besides.
+// Threads: one, and the plugin's.
 #include <stdio.h>
 #include <string.h>
 
@@ -77,7 +77,7 @@ class Teller {
  public:
   Teller(Rank* rank, const Ends& ends, const std::string& secrets) : net_(&rank->net()), ends_(ends), text_(secrets) {}
 
-  // A message of that size each way, or a group of them.
+  // A message of that size in each direction, or a group of them.
   void Exchange(Way way, size_t bytes, GpuLab* lab) {
     const int count = way == Way::kGrouped ? kGroup : 1;
     TCPX_REQUIRE(at_ + bytes * static_cast<size_t>(count) <= text_.size(), "SECRETS is too short");

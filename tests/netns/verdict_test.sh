@@ -155,7 +155,7 @@ for i in 0 1 2 3; do
   netns_plug "h$i" eth0 s "10.1.0.1$i"
 done
 
-# A process is stopped, in each way of moving bytes.
+# A process is stopped, in each engine and mode.
 stop() {
   local name=$1 rank=$2 other
   begin "$name" "${@:3}" || return 0
@@ -174,7 +174,7 @@ stop stopped 0
 stop stopped_threads 2 TCPX_THREADS=2
 stop stopped_plain 3 TCPX_HEAL=0 TCPX_LANES=3
 
-# A rank that posts no receive, or no send, for a while. Of the former nothing stands; the latter waits for what the
+# A rank that posts no receive, or no send, for a while. The former stalls nothing; the latter waits for what the
 # others do not send, and comes to name itself.
 late() {
   local name=$1 rank=$2 way=$3 waits
@@ -207,7 +207,7 @@ begin flow_fails TCPX_HEAL=0 TCPX_PEER_TIMEOUT=4 && {
   over flow_fails 0 1 2 3
 }
 
-# With healing the lane goes on before anything stands, and only the end that moves it tells what was found.
+# With healing the lane goes on before anything stalls, and only the end that moves it logs what was found.
 begin flow_heals && {
   swallow 1 2
   says flow_heals 1 'goes on'
@@ -217,7 +217,7 @@ begin flow_heals && {
     named[flow_heals]=1
     echo "ok: flow_heals: rank 1: flow-dropped: the path between rank 1 and rank 2"
   else
-    fail "flow_heals: the lane is not told of" "$scratch/flow_heals/log.1.end"
+    fail "flow_heals: the lane is not reported" "$scratch/flow_heals/log.1.end"
   fi
   blames_nobody flow_heals
   heal_all
@@ -243,7 +243,7 @@ begin reset_heals && {
   heal_all
 }
 
-# A firewall closes a port behind everybody's back: what listens there is not reached any more, and its host is.
+# A firewall closes a port unnoticed: what listens there is not reached any more, and its host is.
 begin blocked && {
   port=$(netns_run h1 ss -tnH state established src 10.1.0.11 dst 10.1.0.10 | awk '{ split($3, a, ":"); print a[2] }' |
     sort | uniq -c | sort -rn | awk '{ print $2; exit }')
@@ -262,7 +262,7 @@ begin dropped && {
   over dropped 0 1 2 3
 }
 
-# A cable out, at the host's end, which sees that; and behind the switch, where the host can't know that it is itself
+# A cable out, at the host's end, which sees that; and beyond the switch, where the host can't know that it is itself
 # who is cut off; and for longer than the timeout.
 begin cable && {
   netns_cut h0 eth0
@@ -312,8 +312,8 @@ begin loss && {
   over loss 0 1 2 3
 }
 
-# Of the paths between two ranks one has a tenth of what its sisters have. All goes on, and only who sends knows, for as
-# long as nothing else holds up the sisters.
+# One path between two ranks has a tenth of the others' rate. All goes on, and only the sender knows, for as
+# long as nothing else holds up the other paths.
 begin tenth TCPX_LANES=4 TCPX_STALL_WARN=1 && {
   mapfile -t ports < <(ports_between 0 1)
   for port in "${ports[@]}"; do netns_class h0 eth0 40mbit tcp sport "$port"; done
@@ -359,7 +359,7 @@ begin no_cpu TCPX_STALL_WARN=1 && {
   over no_cpu 0 1 2 3
 }
 
-# Those that move the bytes of all lanes but the first. What stands goes on in bursts, and behind each it is a moment
+# Those that move the bytes of all lanes but the first. What stalls goes on in bursts, and after each it is a moment
 # until all others name the same again.
 begin no_cpu_threads TCPX_STALL_WARN=1 TCPX_THREADS=2 && {
   mapfile -t threads < <(grep -l tcpx-io "/proc/${pid[no_cpu_threads.1]}"/task/*/comm | cut -d / -f 5)

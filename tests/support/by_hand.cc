@@ -29,7 +29,7 @@ bool EndsByHand(int fd) {
   return got == 0 || (got < 0 && errno == ECONNRESET);
 }
 
-// Twice: the plugin may have been told of this hello together with what was there before it.
+// Twice: the plugin may have heard of this hello together with what was there before it.
 void GoRound(const char* handle) {
   for (int i = 0; i < 2; ++i) {
     Hello hello;

@@ -23,12 +23,12 @@ namespace tcpx {
 int DialByHand(const char* handle, const Hello& hello, Answer* answer);
 // The same; the answer must accept.
 int DialByHand(const char* handle, const Hello& hello);
-// True exactly when the peer has ended it, by whatever way; waits for what comes next.
+// True exactly when the peer has ended it, in order or by a reset; waits for what comes next.
 bool EndsByHand(int fd);
 // Once it returns, the plugin has seen all that was sent or closed before.
 void GoRound(const char* handle);
 
-// The record that all lanes stand.
+// The record that all lanes are up.
 std::string Established();
 // A message of `text`, whole on lane 0; the n-th of its connection from 0 on.
 std::string ExpressMessage(const std::string& text, uint64_t sequence = 0);

@@ -24,8 +24,8 @@ class Deadline {
   // There was progress: the time begins anew.
   void Restart() { at_ = Clock::now() + std::chrono::seconds(seconds_ * TimeScale()); }
   bool Over() const { return Clock::now() >= at_; }
-  // Lets others run; false exactly when the time is over. Who comes again at once, and again, polls in vain: it sleeps,
-  // since several tests share a CPU.
+  // Lets others run; false exactly when the time is over. A caller that comes again and again at once finds nothing: it
+  // sleeps, since several tests share a CPU.
   bool Yield() const {
     in_vain_ = Clock::now() - last_ < std::chrono::microseconds(100) ? in_vain_ + 1 : 0;
     if (in_vain_ < kSpins) {

@@ -1,6 +1,6 @@
 // exposition_parser.h: reads Prometheus' text format strictly, for tests of what writes it.
 //
-// Purpose: stricter than Prometheus itself: each family stands together behind its HELP and TYPE, no series comes
+// Purpose: stricter than Prometheus itself: each family follows its HELP and TYPE without a gap, no series comes
 //          twice, counters end in _total and are no less than 0, and a histogram's buckets rise to its count.
 //
 // Errors: ParseExposition names the first line that is wrong.

@@ -10,7 +10,7 @@
 namespace tcpx {
 
 std::string CardName(int card);
-// Its folder in a tree that stands for /sys.
+// Its folder in a tree that replaces /sys.
 std::string CardPath(int card);
 // Makes the interfaces of cards 0 to `count` - 1, and waits until the kernel calls them running.
 void MakeInterfaces(int count);

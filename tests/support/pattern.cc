@@ -36,7 +36,7 @@ std::string GuardedBuffer::Check(size_t bytes, size_t capacity) const {
   if (before != kNoDifference) return absl::StrFormat("%d bytes before the buffer were written", kGuardBytes - before);
   const size_t after = VerifyGuard(data() + bytes, capacity - bytes + kGuardBytes);
   if (after == kNoDifference) return "";
-  return absl::StrFormat("byte %d behind a message of %d bytes (receive of %d bytes) was written", after, bytes,
+  return absl::StrFormat("byte %d after a message of %d bytes (receive of %d bytes) was written", after, bytes,
                          capacity);
 }
 

@@ -36,7 +36,7 @@ class Pattern {
   std::vector<char> bytes_;
 };
 
-// A buffer for one message, with guards before it and behind it.
+// A buffer for one message, with guards before and after it.
 class GuardedBuffer {
  public:
   explicit GuardedBuffer(size_t bytes_max);

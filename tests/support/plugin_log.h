@@ -22,7 +22,7 @@ std::vector<std::string> LogLines(ncclDebugLogLevel level);
 // At WARN, but for those that say that a parameter for tests is in effect.
 std::vector<std::string> Warnings();
 int WarningCount();  // of those
-// All lines, each behind "WARN " or "INFO ".
+// All lines, each after "WARN " or "INFO ".
 std::string LogText();
 bool LogHas(const std::string& part);
 // How often `part` appears in the log.

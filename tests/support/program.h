@@ -17,7 +17,7 @@ struct ProgramResult {
   std::string output;
 };
 
-// Of a line of the shell: output and errors together, nothing to read.
+// Runs a line of the shell: output and errors together, nothing to read.
 ProgramResult RunCommand(const std::string& command);
 
 }  // namespace tcpx

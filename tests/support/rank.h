@@ -1,6 +1,6 @@
 // rank.h: one process's plugin, in a test whose processes end where something is wrong.
 //
-// Purpose: what NCCL does around the traffic, in the few lines that a test of lifetimes needs: test_plugin.h behind
+// Purpose: what NCCL does around the traffic, in the few lines that a test of lifetimes needs: test_plugin.h in
 //          TCPX_REQUIRE.
 //
 // Threads: as NetClient.
@@ -46,7 +46,7 @@ class Rank {
   Ends ConnectTo(void* context, void* listen, const char* handle, int device) {
     return Must(plugin_->ConnectTo(context, listen, handle, device));
   }
-  // One connection each way with the process at the other end of `peer`, which does the same.
+  // One connection in each direction with the process at the other end of `peer`, which does the same.
   Ends Connect(Control& peer) {
     char handle[kHandleBytesMax] = {};
     void* const listen = Listen(handle);

@@ -5,7 +5,7 @@
 //          (shutdown), or, at the end that dialled it, by connect to nothing, which resets the other end. The health
 //          socket, which has TCP_USER_TIMEOUT, is spared, or alone meant.
 //
-// Threads: one killer at a time, beside any others.
+// Threads: one killer at a time, and any others.
 // Units:   as the names say.
 // Errors:  a kill that the kernel refuses is not counted.
 #ifndef TCPX_TESTS_SUPPORT_SOCKET_KILLER_H_
@@ -30,7 +30,8 @@ struct LaneEnd {
 std::vector<LaneEnd> FindLaneEnds();
 // Those of health sockets.
 std::vector<LaneEnd> FindHealthEnds();
-// From here on nothing that is sent to this socket arrives, and nobody is told. False: the kernel refuses that.
+// From here on nothing that is sent to this socket arrives, and neither end hears of it. False: the kernel refuses
+// that.
 bool Swallow(int fd);
 // From here on every dial of this process to itself is refused.
 void StopListening();

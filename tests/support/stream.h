@@ -1,9 +1,9 @@
 // stream.h: messages one way over one comm, many in flight, each byte known.
 //
 // Purpose: traffic that a test can stop in the middle: at any moment up to `window` requests are outstanding, and the
-//          memory behind them can be replaced by fresh pages.
+//          memory of their buffers can be replaced by fresh pages.
 //
-// Threads: one at a time; Deregister and Close of the comm also beside Step, as NCCL's service thread does it.
+// Threads: one at a time; Deregister and Close of the comm also during Step, as NCCL's service thread does it.
 // Units:   bytes; message k uses slot k % window, and its content depends on the slot only.
 // Errors:  Step returns the plugin's first error for ever. A wrong byte or size ends the process.
 #ifndef TCPX_TESTS_SUPPORT_STREAM_H_
@@ -43,7 +43,7 @@ class Stream {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  // Posts what can be posted and tests the oldest request. Where that has been in vain for long it sleeps a little,
+  // Posts what can be posted and tests the oldest request. If nothing has moved for long it sleeps a little,
   // since several tests share a CPU.
   ncclResult_t Step();
   // From here on Step only tests. For another thread than Step's.
@@ -61,7 +61,7 @@ class Stream {
   void Deregister();
   void ReplaceMemory(uint8_t byte);
   void RequireOnly(uint8_t byte) const;
-  // Behind Deregister. Of messages that have not arrived completely: each byte is the sender's or was never written.
+  // After Deregister. In messages that have not arrived completely each byte is the sender's or was never written.
   void RequireUnfinishedPlausible() const;
 
  private:
@@ -91,7 +91,7 @@ class Stream {
   int in_vain_ = 0;  // steps
 };
 
-// Both ways at once.
+// In both directions at once.
 struct BothWays {
   BothWays(NetClient* net, const Ends& ends, const Stream::Shape& shape)
       : send(net, Stream::Way::kSend, ends.send, shape), receive(net, Stream::Way::kReceive, ends.receive, shape) {}

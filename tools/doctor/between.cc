@@ -136,7 +136,7 @@ double MedianOf(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// Of those that were measured in both directions.
+// Those that were measured in both directions.
 std::vector<Flows> Summaries(const std::vector<FlowRounds>& all) {
   std::vector<Flows> flows;
   for (const FlowRounds& each : all) {

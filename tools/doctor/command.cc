@@ -34,7 +34,7 @@ absl::StatusOr<std::vector<std::string>> TakeWords(std::vector<std::string> argu
   return arguments;
 }
 
-// Of a host. More than anybody has, and few enough for a sum of all.
+// The most ranks of a host: more than exist, and few enough that a sum over all hosts does not overflow.
 constexpr int kRanksMax = 256;
 constexpr int kChannelsMax = 65536;
 

@@ -118,12 +118,10 @@ FoundLibraries CheckLibraries(const Patient& patient, Report* report) {
   std::string reasons;
   const std::string file = FindPlugin(patient, &reasons);
   if (file.empty()) {
-    const bool named = !asked.empty() || !patient.command.plugin.empty();
-    report->Problem(
-        "plugin", absl::StrCat("NCCL would not find the plugin: ", reasons),
-        named ? "export NCCL_NET_PLUGIN=/path/libnccl-net-tcpx.so (NCCL 2.21 and later), or put its folder into "
-                "LD_LIBRARY_PATH"
-              : "export NCCL_NET_PLUGIN=tcpx, with the folder of libnccl-net-tcpx.so in LD_LIBRARY_PATH");
+    report->Problem("plugin", absl::StrCat("NCCL would not find the plugin: ", reasons),
+                    "after pip install: eval \"$(python -m tcpx --shell)\"; else export "
+                    "NCCL_NET_PLUGIN=/path/libnccl-net-tcpx.so (NCCL 2.21 and later), or NCCL_NET_PLUGIN=tcpx with the "
+                    "library's folder in LD_LIBRARY_PATH");
     return found;
   }
   if (!IsAnother(file, report)) found.plugin = file;

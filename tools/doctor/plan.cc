@@ -28,10 +28,10 @@ constexpr double kConnectSeconds = 0.0003;  // of a CPU, for each socket
 constexpr double kPacketsOfAProbe = 4;
 // Lane 0: a connect and a hello; then the same of the others.
 constexpr int64_t kConnectRoundTrips = 4;
-// Of a process: standard streams, epoll, io_uring, the application's files.
+// Other descriptors of a process: standard streams, epoll, io_uring, the application's files.
 constexpr int64_t kOtherDescriptors = 64;
 
-// Of one process, in one direction.
+// The load of one process, in one direction.
 struct Load {
   int64_t connections = 0;
   int64_t peers = 0;  // processes
@@ -161,7 +161,7 @@ Plan MakePlan(const PlanJob& job, const PlanHost& host) {
   job.pattern == Pattern::kRing ? AddRing(job, host, &plan) : AddAllToAll(job, host, &plan);
   int64_t mbps = 0;
   for (const Nic& nic : host.nics) mbps += nic.hardware.speed_mbps;
-  // What is on the way, both directions, is kept until it is acknowledged or read.
+  // What is in flight, in both directions, is kept until it is acknowledged or read.
   plan.buffer_bytes += 2 * mbps * host.rtt_us / 8;
   plan.kernel_bytes = plan.sockets * kKernelSocketBytes;
   AddTimes(host, &plan);

@@ -5,7 +5,7 @@
 //
 // Threads: pure.
 // Units:   bytes, seconds, packets per second; per host, where nothing else is said.
-// Errors:  none: whoever asks has checked the job.
+// Errors:  none: the caller has checked the job.
 #ifndef TCPX_TOOLS_DOCTOR_PLAN_H_
 #define TCPX_TOOLS_DOCTOR_PLAN_H_
 

@@ -1,5 +1,5 @@
-// Whether two hosts have one secret, by the plugin's own handshake of an encrypted socket: whoever only listens learns
-// nothing that he could guess the secret by.
+// Whether two hosts have one secret, by the plugin's own handshake of an encrypted socket: an eavesdropper learns
+// nothing that helps to guess the secret.
 #include <algorithm>
 #include <memory>
 #include <string>

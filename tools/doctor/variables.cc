@@ -16,7 +16,7 @@ namespace tcpx {
 namespace doctor {
 namespace {
 
-// Of NCCL's own sockets, and without a meaning here.
+// A setting of NCCL's own sockets that the plugin does not use.
 bool IsNcclsOwn(absl::string_view name) { return name == "NCCL_SOCKET_POLL_TIMEOUT_MSEC"; }
 
 bool IsParameter(absl::string_view name) {

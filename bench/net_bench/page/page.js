@@ -1,7 +1,7 @@
 // The script of net_bench --report: tables of the runs' figures, and plots of those that go over sizes or connections.
 "use strict";
 
-// Okabe and Ito's colours, which the colour-blind tell apart; each series has a dash and a mark of its own besides.
+// Okabe and Ito's colours, which the colour-blind can distinguish; each series also has its own dash and mark.
 const LIGHT = { plugin: "#0072b2", floor: "#d55e00", each: "#8a5a00", vs: "#007a5a", text: "#1c1e21", grid: "#e2e5ea" };
 const DARK = { plugin: "#56b4e9", floor: "#f08a3c", each: "#f0e442", vs: "#30c59b", text: "#e4e6ea", grid: "#33383f" };
 const FORM = { plugin: [], floor: [8, 4], each: [2, 4], vs: [12, 3, 2, 3] };
@@ -43,7 +43,7 @@ function plainTable(caption, list) {
     list.map((row) => keys.map((key) => text(key, row[key]))));
 }
 
-// Of a linear axis: about six, at multiples of 1, 2 or 5 times a power of ten.
+// The ticks of a linear axis: about six, at multiples of 1, 2 or 5 times a power of ten.
 function evenTicks(low, high) {
   const power = 10 ** Math.floor(Math.log10((high - low) / 6));
   const step = power * [1, 2, 5, 10].find((times) => (high - low) / (power * times) <= 7);
@@ -261,7 +261,7 @@ function showAllreduce(place, list) {
     series: [{ name: "plugin", style: "plugin", values: list.map((row) => row.busbw_gbps) }] });
 }
 
-// Of a program that says itself what it plots.
+// For the run of a program that says itself what it plots.
 function showAny(place, plots, tables) {
   const box = element("div", { className: "plots" });
   place.append(box);

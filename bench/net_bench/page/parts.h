@@ -1,4 +1,4 @@
-// parts.h: what the page of net_bench --report is made of: texts, generated from the files beside this one and uPlot's.
+// parts.h: what the page of net_bench --report is made of: texts generated from this folder's other files and uPlot's.
 //
 // Threads: constants.
 #ifndef TCPX_BENCH_NET_BENCH_PAGE_PARTS_H_

@@ -11,7 +11,7 @@
 // It stops when FOLDER/stop is there; while FOLDER/pause is there it posts nothing new. After SIGTERM it closes in the
 // middle of everything, as an abort does. The plugin's log goes to stderr.
 //
-// Threads: one; the plugin's besides. Units: seconds of CLOCK_REALTIME, as bash's EPOCHREALTIME.
+// Threads: one, and the plugin's. Units: seconds of CLOCK_REALTIME, as bash's EPOCHREALTIME.
 // Errors:  exit code 0: stopped; 1: the plugin failed; 2: wrong usage.
 #include <signal.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-// chance.h: which segments a path loses or holds back, and the random numbers behind it.
+// chance.h: which segments a path loses or holds back, and the random numbers that decide it.
 //
 // Purpose: the same seed gives the same losses for the same traffic.
 //

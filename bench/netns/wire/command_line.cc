@@ -125,12 +125,12 @@ A network between namespaces: makes a TUN device in each, says "ready", and rela
 stats prints. Devices need an address, and to be up, from outside. Packets go where their destination says.
 
   --end NETNS:DEVICE=ADDRESS[,ADDRESS]   twice or more
-  --profile NAME      settings with a name, to stand before others that override it
+  --profile NAME      settings with a name; give it before those that override it
   --control SOCKET    a UNIX socket that wire ctl speaks to
   --path N:KEY=VALUE  a setting of one path
   --seed N            of the flows' hash and of all chance (default 1)
   --spin DURATION     spins instead of sleeping when something is due within this (default 20us)
-  --KEY VALUE         a setting, of which there are:
+  --KEY VALUE         a setting:
 
 )";
   absl::StrAppend(&text, SettingsHelp(), "\nprofiles (times are round trips)\n");

@@ -34,7 +34,7 @@ struct Options {
   int64_t spin_ns = 20000;
 };
 
-// Later options override earlier ones, so a profile stands first.
+// Later options override earlier ones, so a profile comes first.
 absl::StatusOr<Options> ParseCommandLine(const std::vector<std::string>& arguments);
 
 // "set KEY VALUE", "set path N KEY VALUE", "cut on", "cut off".

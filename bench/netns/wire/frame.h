@@ -80,7 +80,7 @@ struct Piece {
   uint64_t wire_bytes = 0;  // of all segments, each with its headers
 };
 
-// Segments that the frame is cut into by whoever sends it in the end; 1 for what is no GSO frame of TCP.
+// How many segments its last sender cuts the frame into; 1 unless it is a GSO frame of TCP.
 int SegmentsOf(const Frame& frame, const PacketInfo& info);
 
 // Segments [first, first + count) as a frame of their own; `count` is at least 1.

@@ -1,8 +1,8 @@
 // network.h: the network itself, without devices and without a clock: what arrives when, and when what leaves.
 //
-// Purpose: a frame's way is: to its path by the hash of its flow; losses and late ones are drawn for each segment; the
-//          flow's rate; the path's rate with its queue; the delay. The segments of a GSO frame that fare differently
-//          part (frame.h), so a loss of 0.1 % hits single segments.
+// Purpose: what happens to a frame, in order: the hash of its flow chooses the path; chance decides for each segment
+//          whether it is lost or late; the flow's rate; the path's rate with its queue; the delay. The segments
+//          of a GSO frame that fare differently part (frame.h), so a loss of 0.1 % hits single segments.
 //
 // Threads: one.
 // Units:   nanoseconds of the caller's clock; bytes with IP headers; counters in segments where they don't say bytes.
@@ -92,7 +92,7 @@ class Network {
     bool operator<(const Event& other) const { return at != other.at ? at > other.at : number > other.number; }
   };
   enum class Fate { kPass, kLost, kLate };
-  // Of the frame that arrives.
+  // The frame that arrives.
   struct Arrival {
     int to;
     const Frame& frame;

@@ -35,7 +35,7 @@ struct PacketInfo {
   FlowKey flow;
   bool ipv6 = false;
   size_t ip_bytes = 0;      // header with options
-  size_t header_bytes = 0;  // ip_bytes and TCP's header; 0: not TCP, or TCP behind other headers: never cut in pieces
+  size_t header_bytes = 0;  // ip_bytes and TCP's header; 0: not TCP, or TCP after other headers: never cut in pieces
 };
 
 // Fragments and protocols other than TCP and UDP have ports 0.

@@ -18,7 +18,7 @@ namespace wire {
 struct Profile {
   const char* name;
   const char* description;
-  int senders;  // hosts beside the one that receives
+  int senders;  // hosts other than the one that receives
   std::vector<std::pair<const char*, const char*>> settings;
 };
 

@@ -1,7 +1,7 @@
 // rate_gate.h: a queue with a rate: when does what arrives now have left it, and is there room?
 //
 // Purpose: the queue itself is never kept: what it holds follows from when it will be empty. A change of the rate does
-//          not alter when those leave who have been told already; the queue behind them is reckoned with the new one.
+//          not alter the times that Pass has returned; what arrives later leaves at the new rate.
 //
 // Threads: one; pure. Units: bytes, bits per second (0: no limit), nanoseconds. Errors: none.
 #ifndef TCPX_BENCH_NETNS_WIRE_RATE_GATE_H_

@@ -15,7 +15,7 @@ namespace tcpx {
 namespace wire {
 namespace {
 
-// Of one turn: neither way lets the other wait for long. A frame that is read may become many pieces.
+// For one turn: so no direction lets the other wait for long. A frame that is read may become many pieces.
 constexpr int kReadsPerTurn = 4;
 constexpr int kWritesPerTurn = 128;
 // A queue that was never seen empty may have been so between two looks: what its link could have sent in this time is
@@ -50,7 +50,7 @@ absl::Status Relay::Open() {
     if (!tun.ok()) return tun.status();
     tuns_.push_back(*std::move(tun));
   }
-  // Else ppoll sleeps 50 us more than it is told to. Where it can't be set, that is what happens.
+  // Else ppoll sleeps 50 us longer than asked. Where it can't be set, that is what happens.
   prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
   GoFirst();
   return options_.control.empty() ? absl::OkStatus() : control_.Listen(options_.control);

@@ -1,4 +1,4 @@
-// relay.h: moves frames between TUN devices as the network says, until it is told to stop.
+// relay.h: moves frames between TUN devices as the network says, until it is stopped.
 //
 // Purpose: one loop: what is due goes out, what is there comes in, lines are answered. It sleeps until shortly before
 //          the next piece is due and spins from then on, so a piece leaves within some microseconds of its time
@@ -33,8 +33,8 @@ class Relay {
   absl::Status Open();
   // Returns once `stop_fd` can be read.
   void Run(int stop_fd);
-  // A line for each path of each way: "to=END path=N flows= segments= bytes= lost= late= full= cut=", and one of the
-  // relay's own: how many frames went out, how many of them more than 100 us and more than 1 ms behind their time.
+  // A line for each path in each direction: "to=END path=N flows= segments= bytes= lost= late= full= cut=", and one of
+  // the relay's own: how many frames went out, how many of them more than 100 us and more than 1 ms late.
   std::string Stats() const;
 
  private:

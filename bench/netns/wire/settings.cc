@@ -24,7 +24,7 @@ absl::Status Wrong(absl::string_view text, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("'", text, "' is no ", what));
 }
 
-// The first suffix that fits counts, so the longer ones stand first.
+// The first suffix that fits counts, so the longer ones come first.
 template <size_t kCount>
 absl::StatusOr<double> ParseWithUnit(absl::string_view text, const Unit (&units)[kCount], double most,
                                      absl::string_view what) {

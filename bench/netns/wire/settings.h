@@ -1,6 +1,6 @@
 // settings.h: what a network does to packets, and the words for it.
 //
-// Purpose: the same words stand on the command line (--delay 50us) and in a line to a running relay (set delay 50us).
+// Purpose: the command line (--delay 50us) and a line to a running relay (set delay 50us) use the same words.
 //
 // Threads: any; pure values.
 // Units:   nanoseconds, bits per second, bytes, shares from 0 to 1, lengths in segments. As text: 50us, 20ms, 1s; 2G,
@@ -22,7 +22,7 @@ namespace wire {
 
 inline constexpr int kPathsMax = 1024;
 
-// One path towards one end. Each way and each end has its own queues.
+// One path towards one end. Each direction and each end has its own queues.
 struct PathSettings {
   int64_t delay_ns = 0;   // one way
   int64_t jitter_ns = 0;  // the delay varies by up to this much, evenly; packets of a path keep their order

@@ -2,7 +2,7 @@
 #
 #   examine HOST [NAME=VALUE|OPTION...]     runs it there; what it says is in $said, its exit code in $code
 #   finds NAME GRADE CHECK REGEX            one line of it has this grade and check and matches
-#   broken NAME CHECK REGEX                 the same for a problem: exit code 1, and behind it what fixes it
+#   broken NAME CHECK REGEX                 the same for a problem: exit code 1, and a fix after it
 #   fixed_by NAME CHECK REGEX               the fix below it matches
 #   sound NAME                              no problem, exit code 0
 #   wrong ARGUMENT...                       wrong usage: exit code 2

@@ -23,7 +23,8 @@ finds "progress threads" ok plugin "it says: mode pool of 2 progress threads"
 examine a TCPX_SPEED_MBPS=eth0=25000 && finds "a speed that is told" ok device "25000 Mbit/s.*TCPX_SPEED_MBPS"
 
 # What is loaded.
-examine a LD_LIBRARY_PATH=/nowhere && broken "no plugin" plugin "would not find the plugin: .*libnccl-net-tcpx.so"
+examine a LD_LIBRARY_PATH=/nowhere && broken "no plugin" plugin "would not find the plugin: .*libnccl-net-tcpx.so" &&
+  fixed_by "no plugin" plugin "python -m tcpx --shell.*NCCL_NET_PLUGIN=/path/libnccl-net-tcpx.so"
 echo "no library" >"$scratch/libnccl-net-tcpx.so"
 examine a LD_LIBRARY_PATH="$scratch" &&
   broken "a plugin that is no library" plugin "would not find.*(too short|invalid ELF)"

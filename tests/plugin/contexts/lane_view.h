@@ -24,7 +24,7 @@ struct LaneEnd {
 
 // Connected sockets, by descriptor.
 std::vector<LaneEnd> ConnectedSockets();
-// Of `all`, those that are not in `before` (by the addresses of their ends).
+// Those of `all` that are not in `before` (by the addresses of their ends).
 std::vector<LaneEnd> NewOnes(const std::vector<LaneEnd>& all, const std::vector<LaneEnd>& before);
 
 // From TCP_SAVE_SYN on a listening socket: the traffic class of the SYN that began this connection; -1 when unknown.

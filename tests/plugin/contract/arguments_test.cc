@@ -42,7 +42,7 @@ class ArgumentsTest : public PluginTest {
   char memory_[64] = {};
 };
 
-TEST_F(ArgumentsTest, WrongIsendIsToldOncePerConnection) {
+TEST_F(ArgumentsTest, WrongIsendIsReportedOncePerConnection) {
   ASSERT_NO_FATAL_FAILURE(Open());
   for (int i = 0; i < 100; ++i) ASSERT_EQ(ncclInvalidArgument, Isend(nullptr, 8));
   ExpectToldOnce("isend: the buffer is null");
@@ -54,13 +54,13 @@ TEST_F(ArgumentsTest, WrongIsendIsToldOncePerConnection) {
   EXPECT_NE(request, nullptr);
 }
 
-TEST_F(ArgumentsTest, TooLargeIsendIsToldOncePerConnection) {
+TEST_F(ArgumentsTest, TooLargeIsendIsReportedOncePerConnection) {
   ASSERT_NO_FATAL_FAILURE(Open());
   for (int i = 0; i < 100; ++i) ASSERT_EQ(ncclInvalidUsage, Isend(memory_, (size_t{1} << 40) + 1));
   ExpectToldOnce("1 TiB");
 }
 
-TEST_F(ArgumentsTest, WrongIrecvIsToldOncePerConnection) {
+TEST_F(ArgumentsTest, WrongIrecvIsReportedOncePerConnection) {
   void* data[9] = {memory_};
   size_t sizes[9] = {8};
   int tags[9] = {};
@@ -84,7 +84,7 @@ TEST_F(ArgumentsTest, WrongIrecvIsToldOncePerConnection) {
   ExpectToldOnce("irecv: a buffer is null");
 }
 
-TEST_F(ArgumentsTest, WrongRegMrIsToldOncePerConnection) {
+TEST_F(ArgumentsTest, WrongRegMrIsReportedOncePerConnection) {
   ASSERT_NO_FATAL_FAILURE(Open());
   for (int i = 0; i < 100; ++i) {
     void* region = memory_;

@@ -1,7 +1,7 @@
-// detour.h: sends what this process dials another way, as whoever owns a router may.
+// detour.h: redirects what this process dials, as the owner of a router may.
 //
 // Purpose: every lane and every health socket of the plugin goes to somebody in between, also those whose addresses the
-//          handshake proves. connect(2) of this program stands in front of libc's: link with -rdynamic.
+//          handshake proves. connect(2) of this program is found before libc's: link with -rdynamic.
 //
 // Threads: any. Errors: none.
 #ifndef TCPX_TESTS_PLUGIN_ENCRYPTION_DETOUR_H_

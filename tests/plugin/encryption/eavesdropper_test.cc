@@ -38,7 +38,7 @@ class Eavesdropper {
   ~Eavesdropper() { (void)Stop(); }
 
   bool hears() const { return socket_.valid(); }
-  // All that was heard, one packet behind the other.
+  // All that was heard, one packet after the other.
   const std::string& Stop() {
     stop_ = true;
     if (thread_.joinable()) thread_.join();
@@ -61,7 +61,7 @@ class Eavesdropper {
   std::thread thread_;
 };
 
-// Blocks of 16 bytes of all messages; whoever has 31 bytes of one in a row has a block.
+// Blocks of 16 bytes of all messages: any 31 bytes in a row of a message have a whole block.
 size_t CountBlocks(const Pattern& pattern, const std::string& heard) {
   std::unordered_set<std::string> blocks;
   for (size_t message = 0; message < std::size(kSizes); ++message) {

@@ -1,9 +1,9 @@
 // key_search.h: looks for what is secret of encrypted sockets in the memory of a process that has made both of their
 // ends.
 //
-// Purpose: getrandom(2) of this program stands in front of libc's, and keeps what was drawn for keys, masked: link with
-//          -rdynamic. With that, and with what passed, whoever looks computes every secret (docs/security.md). He is
-//          another process, so that nothing of it lies where he looks.
+// Purpose: getrandom(2) of this program is found before libc's, and keeps what was drawn for keys, masked: link with
+//          -rdynamic. With that, and with what passed, the search computes every secret (docs/security.md). It is
+//          another process, so that nothing of it lies where it looks.
 //
 // Threads: any. Errors: end the process (processes.h).
 #ifndef TCPX_TESTS_PLUGIN_ENCRYPTION_KEY_SEARCH_H_
@@ -26,7 +26,7 @@ struct Needle {
 std::string MaskedDraws();
 std::vector<std::string> Unmask(std::string draws);
 
-// All that is secret of a socket of which its ends have said this, and more. `all`: what was drawn.
+// All secrets of a socket whose ends have said this, and more. `all`: what was drawn.
 void AddSocket(const Key32& early, const std::vector<std::string>& all, const std::string& dialler,
                const std::string& acceptor, std::vector<Needle>* needles);
 // The names of those that lie in memory that can be written.

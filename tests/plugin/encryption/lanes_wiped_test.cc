@@ -1,4 +1,4 @@
-// While a connection stands, and goes on by other lanes, nothing in its process's memory opens what passed on a socket
+// While a connection is open, and goes on by other lanes, nothing in its process's memory opens what passed on a socket
 // that is gone: of a lane that was closed, and of one that has got another socket.
 #include <dirent.h>
 #include <gtest/gtest.h>
@@ -72,7 +72,7 @@ size_t Lines(const std::string& text) {
                                            [&](const std::string& line) { return absl::StrContains(line, text); }));
 }
 
-// Of both ends of all sockets of this process.
+// The ports of both ends of all sockets of this process.
 std::set<int> PortsInUse() {
   std::set<int> ports;
   DIR* const folder = opendir("/proc/self/fd");
@@ -85,7 +85,7 @@ std::set<int> PortsInUse() {
   return ports;
 }
 
-// What is whole, of the sockets that stand or of those that are gone.
+// Sends the whole handshakes, of the sockets that are open or of those that are gone.
 void SendHandshakes(Control* peer, bool standing) {
   const std::set<int> ports = PortsInUse();
   const std::lock_guard<std::mutex> lock(g_mutex);

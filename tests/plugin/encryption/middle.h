@@ -23,8 +23,8 @@
 namespace tcpx {
 
 struct Attack {
-  // Of the last three what comes next is a reset: once `bytes` more have passed; none of which pass where they are
-  // swallowed; and what was said behind the first `bytes` is said again behind those of the next sockets.
+  // The last three are followed by a reset, once `bytes` more have passed; kSwallowReset lets none of them pass. With
+  // kResetReplay, what was said after the first `bytes` is said again after those of the next sockets.
   enum class Kind { kNone, kFlip, kDrop, kRepeat, kForeign, kEnd, kReset, kFlipReset, kSwallowReset, kResetReplay };
   Kind kind = Kind::kNone;
   int socket = 0;       // in the order in which they were dialled
@@ -43,7 +43,7 @@ class Middle {
   bool attacked() const { return attacked_.load(); }
   // All that has passed, of all sockets.
   std::string Passed();
-  // Of each socket that still stands what its dialler has said, and what its acceptor has.
+  // What the dialler and the acceptor of each open socket have said.
   std::vector<std::pair<std::string, std::string>> Said();
 
  private:
@@ -58,7 +58,7 @@ class Middle {
   void AcceptOne();
   // False: the relay is over.
   bool Move(Relay* relay, int index, int from);
-  // What is said behind the attack's byte, where a reset follows; false: the relay is over.
+  // Changes what is said after the attack's byte, where a reset follows; false: the relay is over.
   bool ChangeMore(Relay* relay, int from, std::string* bytes);
   void Replay(const Relay& relay, std::string* bytes);
   // What becomes of `bytes`, which `from` has said; false: the relay is over.

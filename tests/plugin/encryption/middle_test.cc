@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kMessages = 20;
 constexpr size_t kBytes = 3000;
-// Behind everybody's hello, proof and the word that all lanes stand, within the first message.
+// After the hello, the proof and the word that all lanes are up, within the first message.
 constexpr size_t kWithin = kHelloBytes + kProofBytes + 600;
 
 class MiddleTest : public ::testing::Test {
@@ -48,7 +48,7 @@ class MiddleTest : public ::testing::Test {
     auto pair = plugin_->ConnectTo(listen_, handle_);
     if (!pair.ok()) return std::string(pair.status().message());
     std::string fault;
-    // Some at once: where bytes are left out, only what comes behind them can tell.
+    // Some at once: where bytes are left out, only what comes after them can show it.
     for (int i = 0; i < kMessages && fault.empty(); i += 4) {
       std::vector<std::string> texts;
       for (int j = i; j < i + 4; ++j) texts.emplace_back(pattern_.Bytes(static_cast<uint64_t>(j)), kBytes);
@@ -95,7 +95,7 @@ TEST_F(MiddleTest, HearsAllWithoutEncryption) {
 // What a GPU may read while it arrives: where a tag is wrong, nothing of its record is there.
 class ReadAlongTest : public MiddleTest {
  protected:
-  // So many receives in one request, of messages of so many bytes, one of which is changed.
+  // So many receives in one request, of messages of so many bytes; one message is changed.
   void ExpectThatNothingWrongIsSeen(Mode settings, int count, size_t bytes) {
     Attack attack;
     attack.kind = Attack::Kind::kFlip;
@@ -165,7 +165,7 @@ TEST_F(ReadAlongTest, NothingIsSeenByAnOlderInterface) {
 }
 
 // The acceptor can't know whose it was, and waits on; but its log does not take the peer for somebody who speaks HTTP.
-TEST_F(MiddleTest, AChangeOfTheWordThatAllStandIsToldAsSuch) {
+TEST_F(MiddleTest, AChangeOfTheWordThatAllAreUpIsReportedAsSuch) {
   Attack attack;
   attack.kind = Attack::Kind::kFlip;
   attack.at = kHelloBytes + kProofBytes + 30;
@@ -196,7 +196,7 @@ void PrintTo(const Case& one, std::ostream* out) { *out << one.name; }
 
 class AttackTest : public MiddleTest, public ::testing::WithParamInterface<Case> {};
 
-TEST_P(AttackTest, BringsNoWrongByteAndIsTold) {
+TEST_P(AttackTest, BringsNoWrongByteAndIsReported) {
   ASSERT_NO_FATAL_FAILURE(Open(Encrypted(Mode()), GetParam().attack));
   const std::string fault = Talk();
   EXPECT_TRUE(middle_->attacked());
@@ -256,13 +256,13 @@ TEST_F(HealingMiddleTest, AResetIsHealed) {
   EXPECT_EQ(PassedInTheClear(), 0u);
 }
 
-TEST_F(HealingMiddleTest, AChangeIsToldAlsoWhereAResetFollows) {
+TEST_F(HealingMiddleTest, AChangeIsReportedAlsoWhereAResetFollows) {
   EXPECT_NE(TalkUnder(Make(Kind::kFlipReset, kWithin, 3 * kBytes)), "");
   EXPECT_TRUE(LogHas(kChanged)) << LogText();
 }
 
 // What the sender took for delivered may be gone: then it must say so; where it had not looked yet it sends it again.
-TEST_F(HealingMiddleTest, WhatIsSwallowedIsSentAgainOrTold) {
+TEST_F(HealingMiddleTest, WhatIsSwallowedIsSentAgainOrReported) {
   const std::string fault = TalkUnder(Make(Kind::kSwallowReset, kWithin, 3 * kBytes));
   if (fault.empty()) return;
   EXPECT_TRUE(LogHas("the peer does not have what its kernel has acknowledged")) << LogText();

@@ -1,5 +1,5 @@
 // TCPX_ENCRYPT of two ranks: where both have it they talk, and neither log says anything else; where they disagree, or
-// have different secrets, both logs name it, at once. Behind the end no key is left in memory.
+// have different secrets, both logs name it, at once. After the end no key is left in memory.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
@@ -98,7 +98,7 @@ TEST_F(RanksTest, TalkToEachOther) {
   EXPECT_EQ("", RunTogether(talk, talk));
 }
 
-TEST_F(RanksTest, LeaveNoKeyBehind) {
+TEST_F(RanksTest, LeaveNoKey) {
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
   GTEST_SKIP() << "a sanitizer's own memory takes long to search, and keeps what was freed";
 #endif
@@ -110,7 +110,7 @@ TEST_F(RanksTest, LeaveNoKeyBehind) {
               const Ends ends = rank.ConnectToSelf();
               TalkTo(&rank, ends);
               const int during = CountKeys();
-              TCPX_REQUIRE(during > before, during, " keys are found while a connection stands, and before ", before);
+              TCPX_REQUIRE(during > before, during, " keys are found while a connection is open, and before ", before);
               rank.Close(ends);
               rank.Finalize();
               // What lingers goes within TCPX_LINGER, and with it the reactor's last function.
@@ -131,7 +131,7 @@ void PrintTo(const Mismatch& mismatch, std::ostream* out) { *out << mismatch.nam
 
 class MismatchTest : public RanksTest, public ::testing::WithParamInterface<Mismatch> {};
 
-TEST_P(MismatchTest, IsToldAtBothEnds) {
+TEST_P(MismatchTest, IsReportedAtBothEnds) {
   const auto listens = [](Control& peer) {
     UseEncryption(GetParam().listens);
     Rank rank;
@@ -196,7 +196,7 @@ TEST_F(RanksTest, AnOlderBuildIsRefusedInItsOwnWords) {
             }));
 }
 
-// Who has only reached the port is told so, and costs no key; who has a ticket that is open has to prove the rest.
+// A stranger at the port is refused, and costs no key; one who has an open ticket has to prove the rest.
 TEST_F(RanksTest, AStrangerWithoutATicketGetsNoKey) {
   EXPECT_EQ("", RunAlone([] {
               UseEncryption(true);

@@ -1,5 +1,5 @@
 // Somebody between two ranks who knows the protocol and has no secret: at each lane, at the health socket, in both
-// directions, with whoever moves the bytes, he changes, drops, repeats, exchanges and moves records, cuts and resets
+// directions, in every mode, he changes, drops, repeats, exchanges and moves records, cuts and resets
 // sockets, and says again what was said before. Whatever he does, no wrong byte is ever in a receive that completes,
 // and nobody waits for ever: what only cuts is healed, where lanes heal; all else ends the connection, at both ends,
 // with an error that says so, and no other connection.
@@ -36,10 +36,10 @@ constexpr char kReset[] = "Connection reset by peer";
 constexpr int kConnections = 2;
 // As NCCL has posted at most.
 constexpr size_t kAhead = 8;
-// In every round some for lane 0, enough that no length is waited for in vain, and some for a bulk lane.
+// Each round has messages for lane 0, enough that every length comes, and for a bulk lane.
 constexpr size_t kSizes[] = {8, 30'000, 400'000, 30'000};
 constexpr size_t kLongest = 400'000;
-// Behind the attack, so that what is missing shows.
+// Messages after the attack, so that what is missing shows.
 constexpr size_t kMore = 24;
 // The attack has come long before.
 constexpr size_t kMost = 4000;
@@ -123,7 +123,7 @@ enum class Outcome {
   kTold,       // both ends fail, and a warning says that bytes were not the peer's (or, where a reset comes with it
                // that nobody heals, that)
   kHealed,     // where lanes heal; else both ends fail, and a warning says that the socket ended
-  kToldOrNot,  // both ends fail and are told that what was acknowledged is lost; or it had not been, and is sent again
+  kToldOrNot,  // both ends fail and report that what was acknowledged is lost; or it had not been, and is sent again
 };
 
 struct Case {
@@ -191,7 +191,7 @@ class RecordAttackTest : public ::testing::TestWithParam<Param> {
   bool Failed(size_t i) const { return !receives_[i]->error().empty() && !sends_[i]->error().empty(); }
   bool MustFail() const { return attacked().outcome == Outcome::kTold || !heals(); }
 
-  // Until both ends of the attacked connection have failed, or some messages behind the attack are through.
+  // Until both ends of the attacked connection have failed, or some messages after the attack are through.
   void Talk() {
     const size_t here = static_cast<size_t>(attacked().attack.at.connection);
     Deadline deadline;
@@ -242,7 +242,7 @@ class RecordAttackTest : public ::testing::TestWithParam<Param> {
       return Warned(kNotAuthentic);
     }
     if (heals()) return Warned(kLostAcknowledged);
-    // Whoever looks first: the sender may hear of a reset before its receiver reads what was changed.
+    // The order may vary: the sender may hear of a reset before its receiver reads what was changed.
     return Warned(kNotAuthentic) || Warned(kClosed) || Warned(kReset) || Warned(kBroken) || Warned(kCutRecord) ||
            Warned(kEndedAlone);
   }

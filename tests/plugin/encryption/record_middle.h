@@ -44,10 +44,10 @@ struct RecordAttack {
     kDrop,
     kRepeat,
     kSwap,          // with the next one
-    kPutIn,         // a record of `from` into `at`, beside its way there
+    kPutIn,         // a record of `from` is put into `at` too
     kEnd,           // both ends hear an end in order; what the kernels have acknowledged has passed, as with kReset
     kReset,         // nobody but the kernels ends this socket
-    kCutReset,      // a part of it passes, nothing of what is acknowledged behind it, and a reset follows
+    kCutReset,      // a part of it passes, nothing of what is acknowledged after it, and a reset follows
     kFlipReset,     // it is changed, and a reset follows
     kSwallowReset,  // from it on nothing passes, though it is acknowledged, and a moment later there is a reset
     kReplay,        // a reset; then all that had been said before is said first on the next socket of the place

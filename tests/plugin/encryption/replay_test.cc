@@ -1,6 +1,6 @@
 // Who has recorded whole sockets, hello and all, says again what one end of them said: to the acceptor, while the
-// connection stands and after it, of lanes, of the health socket and of a lane that was resumed; and to the dialler. He
-// gets no further than the proof, which is of keys that are new for each socket, and the connection does not notice.
+// connection is open and after it, of lanes, of the health socket and of a lane that was resumed; and to the dialler.
+// He gets no further than the proof, which is of keys that are new for each socket, and the connection does not notice.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
@@ -63,7 +63,7 @@ class ReplayTest : public ::testing::Test {
     return Exchange(&plugin_->net(), pair_, texts);
   }
 
-  // To the acceptor, as whoever dials: it asks for a proof, and answers this one, if its reset does not take that
+  // To the acceptor, as a dialler: it asks for a proof, and answers this one, if its reset does not take that
   // along.
   void SayAgain(const std::string& said) {
     Visitor visitor(handle_);

@@ -1,5 +1,5 @@
-// Once a connection is closed, and the process lives on, nothing in its memory helps whoever has recorded what passed:
-// a private key, a shared or a traffic secret, a key. Another process looks, as in a core dump.
+// Once a connection is closed, and the process lives on, nothing in its memory helps somebody who has recorded what
+// passed: a private key, a shared or a traffic secret, a key. Another process looks, as in a core dump.
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -68,7 +68,7 @@ void Look(Control* peer) {
     const std::string acceptor = ReceiveText(peer);
     AddSocket(early, all, dialler, acceptor, &needles);
   }
-  // Lane 0 and the health socket stand: else what is found later would prove nothing.
+  // Lane 0 and the health socket are open: else what is found later would prove nothing.
   TCPX_REQUIRE(sockets == 2, sockets);
   size_t traffic = 0;
   const std::vector<std::string> standing = FindInMemory(pid, needles);
@@ -86,7 +86,7 @@ void Look(Control* peer) {
 
 class WipedTest : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(WipedTest, NoKeyIsLeftBehindAClosedConnection) {
+TEST_P(WipedTest, NoKeyIsLeftAfterAConnectionWasClosed) {
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
   GTEST_SKIP() << "a sanitizer's own memory takes long to search, and keeps what was freed";
 #endif

@@ -30,7 +30,7 @@ struct Fault {
     kShort,  // moves `bytes` at the most
     kAgain,  // nothing is there, or nothing fits: several times in a row
     kZero,   // the end of the stream, which is none
-    kReset,  // the socket is reset under its owner, and the peer is told
+    kReset,  // the socket is reset under its owner, and the peer hears of it
     kErrno,  // `err`, from this call only
   };
   Kind kind = Kind::kNone;
@@ -59,7 +59,7 @@ struct FaultRates {
 
 class Faults {
  public:
-  // The process's: a shim below libc's names has no other way to it.
+  // The process's: a shim below libc's names finds it only here.
   static Faults& Get();
 
   void Begin(uint64_t seed, const FaultRates& rates);
@@ -71,7 +71,7 @@ class Faults {
 
   bool only_deaths_of_lanes() const { return only_deaths_of_lanes_.load(); }
 
-  // What becomes of the next call. `may_wait`: the caller asks again by itself when told that nothing is there.
+  // What becomes of the next call. `may_wait`: the caller asks again by itself when it hears that nothing is there.
   Fault Next(int fd, FlowDirection direction, bool may_wait);
   // Rounds by which something comes late, 0: in time.
   uint64_t Late(int fd);
@@ -81,7 +81,7 @@ class Faults {
   // Faults so far that may end a connection, and operations that were lost.
   int fatal() const { return fatal_.load(); }
   int lost() const { return lost_.load(); }
-  // Of all runs so far, in words: a test in which nothing goes wrong would prove nothing.
+  // What went wrong in all runs so far, in words: a test in which nothing goes wrong would prove nothing.
   std::string Tally();
   void Violation(const std::string& text);
   std::string violation();
@@ -107,7 +107,7 @@ class Faults {
   std::map<std::string, int> tally_;
 };
 
-// True in threads that test again and again, and so may be told that nothing is there though something is.
+// True in threads that test again and again, and so may hear that nothing is there though something is.
 void SetPolling(bool polling);
 bool Polling();
 

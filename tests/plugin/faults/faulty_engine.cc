@@ -16,7 +16,7 @@
 
 namespace tcpx {
 
-// The linker's names (--wrap, ld(1)) for MakeEpollEngine itself, and for what stands in its place.
+// The linker's names (--wrap, ld(1)) for MakeEpollEngine itself, and for its replacement.
 absl::StatusOr<std::unique_ptr<Engine>> RealMakeEpollEngine() asm("__real__ZN4tcpx15MakeEpollEngineEv");
 absl::StatusOr<std::unique_ptr<Engine>> MakeFaultyEngine() asm("__wrap__ZN4tcpx15MakeEpollEngineEv");
 

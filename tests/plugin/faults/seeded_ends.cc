@@ -93,7 +93,7 @@ void SeededEnd::EndAll() {
     bool done = false;
     int sizes[kReceivesMax] = {};
     const absl::Status status = plugin_->Test(in_flight_.front().request, &done, sizes);
-    if (status.ok() && !done) Wrong("a request is left over behind an error");
+    if (status.ok() && !done) Wrong("a request is left over after an error");
     if (!status.ok() && status != status_) Wrong(absl::StrCat("another error than before: ", status.ToString()));
     if (status.ok() && done) Done(in_flight_.front(), sizes);
   }

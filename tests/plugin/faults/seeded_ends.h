@@ -51,9 +51,9 @@ class SeededEnd {
   bool TestOldest();
   // The end has failed: every request ends, and every later call is refused.
   void EndAll();
-  // kRequestSlots more messages, small ones, all of which the comm must take at once: no slot is missing.
+  // Sends kRequestSlots more small messages. The comm must take all of them at once: no slot is missing.
   void FillSlots();
-  // What is deregistered here, and all of it behind closing, nobody may write to any more.
+  // Nobody may write to what is deregistered here, nor to any of it after closing.
   void Deregister();
   void ArmAll();
   void CheckUntouched();
@@ -108,7 +108,7 @@ class SeededReceiver final : public SeededEnd {
  public:
   SeededReceiver(PluginApi* plugin, Comm* comm, const SeededMessages* messages, uint64_t seed, int group_max)
       : SeededEnd(plugin, comm, messages, seed), group_max_(group_max) {}
-  // Every message, behind the last completion: also those that were reported before they had landed.
+  // Checks every message, after the last completion: also those that were reported before they had landed.
   void CheckAll();
 
  private:

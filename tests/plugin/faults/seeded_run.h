@@ -1,9 +1,9 @@
 // seeded_run.h: one connection's life under the faults of one seed.
 //
-// Purpose: makes a plugin, connects it to itself, moves messages both ends of which it knows, lets go wrong what the
+// Purpose: makes a plugin, connects it to itself, moves messages whose ends it knows, lets go wrong what the
 //          seed says, closes everything, and looks what is left.
 //
-// Threads: one, beside the plugin's. Lifetime: nothing outlives the call, or that is the finding.
+// Threads: one, and the plugin's. Lifetime: nothing outlives the call, or that is the finding.
 // Errors:  empty exactly when each request ended once, with its bytes exact or with an error that a fault explains,
 //          each request's slot, each buffer, descriptor and thread came back, and nothing hung.
 #ifndef TCPX_TESTS_PLUGIN_FAULTS_SEEDED_RUN_H_

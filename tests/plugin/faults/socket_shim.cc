@@ -22,7 +22,7 @@ namespace {
 
 constexpr size_t kPlacesMax = 1024;  // UIO_MAXIOV
 
-// What the caller is told at once. False: the call is made, of fault->bytes at the most where that is not 0.
+// What the caller gets at once. False: the call is made, of fault->bytes at the most where that is not 0.
 bool Answered(int fd, FlowDirection direction, Fault* fault, ssize_t* result) {
   *fault = Fault();
   if (Faultless::InForce()) return false;

@@ -73,7 +73,7 @@ TEST_F(AnswerTest, LanesGoWhereItSays) {
 struct Lie {
   const char* name;
   std::function<std::string(const SocketAddress&)> bytes;
-  bool closes;   // behind it; else the lane stays open
+  bool closes;   // after it; else the lane stays open
   bool retried;  // like a peer that had no time
   const char* reason;
 };

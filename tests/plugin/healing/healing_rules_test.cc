@@ -1,4 +1,5 @@
-// What healing promises besides bytes: what was done arrives although its socket died, and a peer that is gone is told.
+// What healing promises in addition to bytes: what was done arrives although its socket died, and a peer that is gone
+// is reported.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
@@ -159,7 +160,7 @@ class HealingPatienceTest : public HealingRulesTest {
   }
 };
 
-// Of the sender nothing is asked any more: housekeeping has to say it.
+// The sender's calls have ended: housekeeping has to say it.
 TEST_P(HealingPatienceTest, AReceiverHearsOfLanesThatCantComeBack) {
   Ends pair;
   MakePair(&pair);
@@ -172,7 +173,7 @@ TEST_P(HealingPatienceTest, AReceiverHearsOfLanesThatCantComeBack) {
   for (const LaneEnd& end : FindLaneEnds()) shutdown(end.fd, SHUT_RDWR);
   absl::Status status;
   std::string buffer(1000, '\0');
-  // What has come may be read; behind it nothing comes.
+  // What has come may be read; after it nothing comes.
   for (int i = 0; i < 2 && status.ok(); ++i) status = Received(pair.receive, &buffer);
   EXPECT_EQ(absl::StatusCode::kInternal, status.code()) << status;
 }

@@ -92,11 +92,11 @@ void RunDoomed(bool doomed_listens) {
   }
 }
 
-TEST_F(HealthPeerTest, AReceiverThatIsKilledBehindItsSocketIsGone) { RunDoomed(true); }
+TEST_F(HealthPeerTest, AReceiverThatIsKilledRightAfterItsSocketIsGone) { RunDoomed(true); }
 
-TEST_F(HealthPeerTest, ASenderThatIsKilledBehindItsSocketIsGone) { RunDoomed(false); }
+TEST_F(HealthPeerTest, ASenderThatIsKilledRightAfterItsSocketIsGone) { RunDoomed(false); }
 
-// Longer than any timeout here, beside a peer whose kernel answers.
+// Waits longer than any timeout here, for a peer whose kernel answers.
 void OutlivesAStop(Control& peer, bool listens) {
   Rank rank;
   void* comm = Meet(&rank, peer, listens);
@@ -123,7 +123,7 @@ void OutlivesAStop(Control& peer, bool listens) {
   _exit(0);
 }
 
-TEST_F(HealthPeerTest, APeerThatStandsStillIsNotGone) {
+TEST_F(HealthPeerTest, APeerThatIsStoppedIsNotGone) {
   setenv("TCPX_PEER_TIMEOUT", "2", 1);
   setenv("TCPX_RECONNECT_TIMEOUT", "1", 1);
   const auto run = [](bool listens) {

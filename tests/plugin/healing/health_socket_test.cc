@@ -1,4 +1,4 @@
-// The health socket dies, again and again, at either end: no connection fails for it, and what is told by it arrives
+// The health socket dies, again and again, at either end: no connection fails for it, and what is said on it arrives
 // all the same.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -26,7 +26,7 @@ int Returns() {
   }));
 }
 
-// Of both ends of the health socket, while it is connected: what the kernel names each socket by.
+// The kernel's names of both ends of the health socket, while it is connected.
 std::set<uint64_t> Cookies() {
   std::set<uint64_t> cookies;
   for (const LaneEnd& end : FindHealthEnds()) {
@@ -83,7 +83,7 @@ TEST_P(HealthSocketTest, TrafficGoesOn) {
   fprintf(stderr, "%d kills, %d returns\n", killer.kills(), Returns());
 }
 
-TEST_P(HealthSocketTest, AnIdleConnectionStands) {
+TEST_P(HealthSocketTest, AnIdleConnectionStaysUp) {
   Ends pair;
   MakePair(&pair);
   for (int i = 0; i < 5; ++i) ASSERT_NO_FATAL_FAILURE(KillAndAwait(i));
@@ -100,7 +100,7 @@ TEST_P(HealthSocketTest, NewConnectionsComeAbout) {
   for (const Ends& pair : pairs) Exchange(pair);
 }
 
-TEST_P(HealthSocketTest, AnAbortIsToldAllTheSame) {
+TEST_P(HealthSocketTest, AnAbortIsReportedAllTheSame) {
   for (int i = 0; i < 10; ++i) {
     Ends pair;
     MakePair(&pair);
@@ -116,7 +116,7 @@ TEST_P(HealthSocketTest, AnAbortIsToldAllTheSame) {
   }
 }
 
-TEST_P(HealthSocketTest, ACloseIsToldAllTheSame) {
+TEST_P(HealthSocketTest, ACloseIsReportedAllTheSame) {
   Ends other;  // Keeps the socket in use.
   MakePair(&other);
   for (int i = 0; i < 10; ++i) {
@@ -142,7 +142,7 @@ class SwallowedHealthTest : public HealthSocketTest {
   }
 };
 
-// Nobody is told, and its keepalive goes unanswered.
+// Neither end hears of it, and its keepalive goes unanswered.
 TEST_P(SwallowedHealthTest, AnotherOneTakesItsPlace) {
   Ends pair;
   MakePair(&pair);

@@ -1,5 +1,5 @@
 // Nobody takes a lane over: what was recorded of a lane's resume is refused when it is said again, and where there is a
-// shared secret, so is whoever knows ticket and connection but not the secret. The lane goes on undisturbed.
+// shared secret, so is a stranger who knows ticket and connection but not the secret. The lane goes on undisturbed.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -42,7 +42,7 @@ class Relay {
 
   SocketAddress address() const { return listening_.address(); }
 
-  // The latest that was said behind a hello of `kind`, from the hello on, and its connection here; empty: none was.
+  // The latest that was said after a hello of `kind`, from the hello on, and its connection here; empty: none was.
   std::string Said(HelloKind kind, size_t* connection) {
     std::lock_guard<std::mutex> lock(mutex_);
     for (size_t i = said_.size(); i-- > 0;) {
@@ -102,7 +102,7 @@ class Relay {
   std::vector<std::thread> passing_;
 };
 
-// A connection of this process with itself, by way of a relay.
+// A connection of this process with itself, through a relay.
 class Relayed {
  public:
   Relayed() {
@@ -160,7 +160,7 @@ void TakeNothingOver(bool secret) {
   TCPX_REQUIRE(!pair.relay().Said(HelloKind::kLane, &connection).empty());
   pair.relay().End(connection);
   pair.AwaitResumes(2);
-  pair.Move("behind");
+  pair.Move("after");
   const std::string recorded = pair.relay().Said(HelloKind::kResume, &connection);
   TCPX_REQUIRE(recorded.size() >= kHelloBytes + (secret ? kProofBytes : 0), recorded.size());
   const std::string proof = recorded.substr(kHelloBytes, secret ? kProofBytes : 0);

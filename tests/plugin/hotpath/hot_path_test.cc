@@ -141,7 +141,7 @@ class HotPathTest : public ::testing::Test {
         net_->Irecv(recv_, 1, &data, &size, &tag, nullptr, &parent_, &receives[i]);
       } while (receives[i] == nullptr && deadline.Yield());
     }
-    // Or where a credit is still on its way.
+    // Or where a credit has not come yet.
     for (int i = 0; i < count; ++i) {
       do {
         net_->Isend(send_, out.data() + i * bytes, bytes, 0, nullptr, parent_, &sends[i]);

@@ -1,4 +1,4 @@
-// An abort (a close with requests outstanding, then finalize and unload) beside a peer that is stopped: it waits for
+// An abort (a close with requests outstanding, then finalize and unload) with a peer that is stopped: it waits for
 // nobody. An orderly end does wait, and keeps no other communicator from what it does.
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -24,7 +24,7 @@ namespace {
 constexpr absl::Duration kAtOnce = absl::Seconds(20);
 constexpr Stream::Shape kShape = {300000, 8, 16, true};
 
-// Takes part, says who it is, and stands still until it is woken.
+// Takes part, says who it is, and stops until it is woken.
 void TakePartAndStop(Control& peer) {
   auto* rank = new Rank;  // Closes nothing: its sockets stay as they are.
   const Ends ends = rank->Connect(peer);

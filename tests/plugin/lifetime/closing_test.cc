@@ -1,4 +1,4 @@
-// A send reported done is delivered, even when its process closes and ends right behind it and the receiver is slow.
+// A send reported done is delivered, even when its process closes and ends right after it and the receiver is slow.
 // The trap: closing a socket with unread data resets it and destroys what the peer has not read yet, and an ending
 // process closes everything.
 #include <errno.h>
@@ -146,8 +146,8 @@ INSTANTIATE_TEST_SUITE_P(Ways, ClosingTest,
                          ::testing::Combine(::testing::ValuesIn(AllModes({1, 4})), ::testing::ValuesIn(kWays)),
                          WayName);
 
-// With buffers as large as the kernel likes, all is done at once and the last megabytes travel behind the process's
-// back; the receiver sleeps for longer than sockets linger.
+// With buffers as large as the kernel likes, all is done at once and the last megabytes travel without the process's
+// knowledge; the receiver sleeps for longer than sockets linger.
 class PatientClosingTest : public ClosingTest {
  protected:
   void SetUp() override {
@@ -224,7 +224,7 @@ class TalkativeReceiver {
 
 class TalkingPeerTest : public ClosingTest {};
 
-// Without the linger the first record behind the close resets the connection, and what the kernel had still to send is
+// Without the linger the first record after the close resets the connection, and what the kernel had still to send is
 // gone.
 TEST_P(TalkingPeerTest, PeerThatStillTalksGetsEveryByte) {
   const Way& way = std::get<1>(GetParam());

@@ -59,7 +59,7 @@ TEST_P(ConnectFailureTest, RefusedForGood) {
               int polls = 0;
               for (; result == ncclSuccess; ++polls) result = attempt.Poll();
               TCPX_REQUIRE(result == ncclRemoteError && attempt.comm == nullptr, result);
-              // Four attempts with 60 ms of pauses, none of which was spent inside a call.
+              // Four attempts with 60 ms of pauses, and no pause inside a call.
               TCPX_REQUIRE(polls > 8, polls);
               attempt.RequireError(stranger, "Connection refused (111)");
               attempt.rank.Finalize();
@@ -175,7 +175,7 @@ TEST_P(ConnectFailureTest, FailsItsCommunicatorEverywhere) {
                     }));
 }
 
-// Whoever drops the SYNs, or accepts and never answers, is named long before the end, once.
+// A peer that drops the SYNs, or accepts and never answers, is named long before the end, once.
 TEST_P(ConnectFailureTest, WithoutProgress) {
   setenv("TCPX_HELLO_TIMEOUT", "600", 1);
   EXPECT_EQ("", RunAlone([] {

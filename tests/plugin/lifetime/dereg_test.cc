@@ -97,8 +97,9 @@ TEST_P(DeregTest, Gotcha08_NothingTouchesMemoryAfterDereg) {
   EXPECT_EQ("", RunTogether(abort, KeepGoing));
 }
 
-// Releases of NCCL whose progress thread does not look at the abort flag go on testing beside the service thread.
-TEST_P(DeregTest, NothingTouchesMemoryAfterDeregBesideTests) {
+// Releases of NCCL whose progress thread does not look at the abort flag go on testing at the same time as the service
+// thread.
+TEST_P(DeregTest, NothingTouchesMemoryAfterDeregDuringTests) {
   const auto abort = [](Control& peer) {
     Traffic traffic(peer, kUnchecked);
     traffic.RunFor(32);
@@ -191,7 +192,7 @@ TEST_P(DeregTest, RestOfAMessageComesTooLate) {
     const Ends ends = rank.Connect(peer);
     Stream recv(&rank.net(), Stream::Way::kReceive, ends.receive, kHuge);
     peer.Await(kPaused);
-    // Nor that nothing more is on its way.
+    // Nor that nothing more comes.
     const absl::Time drained = absl::Now() + absl::Milliseconds(300);
     while (absl::Now() < drained) TCPX_REQUIRE(recv.Step() == ncclSuccess);
     TCPX_REQUIRE(recv.in_flight() == 1);
@@ -207,7 +208,7 @@ TEST_P(DeregTest, RestOfAMessageComesTooLate) {
     rank.Finalize();
   };
   const auto pause = [=](Control& peer) {
-    setenv("TCPX_THREADS", "0", 1);  // It sends when it is told to.
+    setenv("TCPX_THREADS", "0", 1);  // It sends only when it is called.
     Rank rank;
     const Ends ends = rank.Connect(peer);
     Stream send(&rank.net(), Stream::Way::kSend, ends.send, kHuge);
@@ -224,7 +225,7 @@ TEST_P(DeregTest, RestOfAMessageComesTooLate) {
   EXPECT_EQ("", RunTogether(abort, pause));
 }
 
-// Whoever goes on learns from the log what the other end did, however many lanes there are.
+// The end that goes on learns from the log what the other end did, however many lanes there are.
 TEST_P(DeregTest, ThePeerNamesTheCause) {
   for (const bool sending : {false, true}) {
     const auto one = [=](Control& peer) {

@@ -1,5 +1,5 @@
 // When is a connection one? Not when the last lane was answered, for its dialler may have stopped waiting for that
-// answer and begun anew: when its dialler says that every lane stands. The dialler is made by hand.
+// answer and begun anew: when its dialler says that every lane is up. The dialler is made by hand.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -152,14 +152,14 @@ TEST_P(EstablishedTest, AWordCountsWhateverEnds) {
             }));
 }
 
-// A hello that was late on its way takes nothing from a connection that stands, accepted or not.
+// A hello that comes late takes nothing from a connection that is up, accepted or not.
 TEST_P(EstablishedTest, NoLaneOfItIsDialledAnyMore) {
   EXPECT_EQ("", RunAlone([] {
               Rank rank;
               ListenByHand listening(&rank);
               const int health = DialHealth(listening);
               Dialled connection(listening, 1, 2);
-              connection.Say(Established() + ExpressMessage("it stands"));
+              connection.Say(Established() + ExpressMessage("it is up"));
               GoRound(listening.handle);
               Hello late = connection.hello;
               for (const uint32_t attempt : {0, 1, 7}) {
@@ -169,7 +169,7 @@ TEST_P(EstablishedTest, NoLaneOfItIsDialledAnyMore) {
                 TCPX_REQUIRE(answer.status == HelloStatus::kDuplicateLane, HelloStatusText(answer.status));
               }
               void* const comm = listening.AcceptWithin();
-              TCPX_REQUIRE(ReceiveText(&rank, comm, 100) == "it stands");
+              TCPX_REQUIRE(ReceiveText(&rank, comm, 100) == "it is up");
               rank.CloseReceive(comm);
               connection.Close();
               close(health);
@@ -221,7 +221,7 @@ TEST_P(EstablishedTest, NonsenseEndsTheConnection) {
             }));
 }
 
-// Deadlines that are due meanwhile do not end what only waits for a dialler that stands still.
+// Deadlines that are due meanwhile do not end what only waits for a dialler that is stopped.
 TEST_P(EstablishedTest, TheWordMayTakeLong) {
   setenv("TCPX_HELLO_TIMEOUT", "3", 1);
   setenv("NCCL_SOCKET_RETRY_CNT", "0", 1);
@@ -270,7 +270,7 @@ TEST_P(EstablishedTest, ADiallerThatHasDiedSaysNoWord) {
             }));
 }
 
-// What resets flows on the way says nothing of their processes: this dialler lives, and begins anew.
+// A device on the path that resets flows says nothing of their processes: this dialler lives, and begins anew.
 TEST_P(EstablishedTest, AResetOfTheHealthSocketIsNoDeath) {
   for (const char* heal : {"0", "1"}) {
     setenv("TCPX_HEAL", heal, 1);
@@ -334,7 +334,7 @@ TEST_P(EstablishedTest, AFailureThatIsHeardBeforeTheWordCounts) {
             }));
 }
 
-// An older build says no word, and its first bytes behind the answer are its messages.
+// An older build says no word, and its first bytes after the answer are its messages.
 TEST_P(EstablishedTest, ADiallerThatDoesNotKnowTheWord) {
   EXPECT_EQ("", RunAlone([] {
               Rank rank;

@@ -29,7 +29,7 @@ struct Traffic {
   BothWays streams;
 };
 
-// Both ways until both have failed, which they do when the other process has gone.
+// Sends in both directions until both have failed, which they do when the other process has gone.
 void RunToTheEnd(Control& peer) {
   Traffic traffic(peer);
   for (bool going = true; going;) {
@@ -83,7 +83,7 @@ TEST_P(ExitTest, WithAnotherThreadInside) {
   EXPECT_EQ("", RunTogether(leave, RunToTheEnd, kAtOnce));
 }
 
-TEST_P(ExitTest, BeforeTheConnectionStands) {
+TEST_P(ExitTest, BeforeTheConnectionIsUp) {
   for (int version : {12, 6}) {
     EXPECT_EQ("", RunAlone(
                       [version] {

@@ -24,7 +24,7 @@ namespace {
 constexpr Stream::Shape kShape = {300000, 16, std::numeric_limits<int64_t>::max(), true};
 constexpr int kDescriptorsSeen = 512;
 
-// By fcntl: nothing is opened or allocated, so that it may be asked behind a fork.
+// By fcntl: nothing is opened or allocated, so that it may be asked after a fork.
 std::bitset<kDescriptorsSeen> OpenNow() {
   std::bitset<kDescriptorsSeen> open;
   for (int fd = 0; fd < kDescriptorsSeen; ++fd) open[static_cast<size_t>(fd)] = fcntl(fd, F_GETFD) >= 0;
@@ -170,9 +170,9 @@ TEST_P(ForkTest, EveryCallInTheChildIsRefused) {
   EXPECT_EQ("", RunTogether(fork_one, KeepGoing));
 }
 
-// Behind exec the child is a process like any other.
-TEST_P(ForkTest, ChildUsesThePluginAfreshBehindExec) {
-  if (getenv("TCPX_TEST_EMULATOR") != nullptr) GTEST_SKIP() << "behind exec there is no emulation";
+// After exec the child is a process like any other.
+TEST_P(ForkTest, ChildUsesThePluginAfreshAfterExec) {
+  if (getenv("TCPX_TEST_EMULATOR") != nullptr) GTEST_SKIP() << "after exec there is no emulation";
   const auto fork_one = [](Control& peer) {
     Parent parent(peer);
     const pid_t child = fork();

@@ -1,4 +1,5 @@
-// Diallers that die half-way: what they had opened at the acceptor goes with them, at once and not after a timeout.
+// Diallers that die in the middle of a connect: what they had opened at the acceptor goes with them, at once and not
+// after a timeout.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -73,7 +74,7 @@ TEST_P(HalfWayTest, ALaterAttemptTakesThePlaceOfAnEarlierOne) {
               Answer answer;
               const int first = DialByHand(listening.handle, hello, &answer);
               TCPX_REQUIRE(answer.status == HelloStatus::kAccepted);
-              // As an earlier one that was late on its way, or a stranger.
+              // As an earlier one that comes late, or a stranger.
               close(DialByHand(listening.handle, hello, &answer));
               TCPX_REQUIRE(answer.status == HelloStatus::kDuplicateLane);
               hello.attempt = 2;

@@ -104,7 +104,7 @@ TEST_P(LimitsTest, FirstListenAtTheHardLimitSaysUlimit) {
   }
 }
 
-// What is left of a communicator of which a connect has failed: all of it, where that is asked for.
+// What is left of a communicator after a failed connect: all of it, where that is asked for.
 TEST_P(LimitsTest, ConnectAtTheHardLimitSaysUlimitAndTheRestLives) {
   setenv("TCPX_SPREAD_ERRORS", "0", 1);
   EXPECT_EQ("", RunAlone([] {

@@ -12,7 +12,7 @@
 namespace tcpx {
 
 int ThreadCount();
-// The same once a thread has come and gone: a sanitizer starts one of its own beside the first.
+// The same once a thread has come and gone: a sanitizer starts one of its own with the first.
 int ThreadCountAtRest();
 // "5 socket:[1234]" and so on, by number.
 std::vector<std::string> OpenDescriptors();

@@ -19,7 +19,7 @@
 namespace tcpx {
 namespace {
 
-// An acceptor by hand, without a health socket, beside one connect of a rank.
+// An acceptor by hand, without a health socket, for one connect of a rank.
 class Acceptor {
  public:
   Acceptor() { acceptor_.WriteHandle(handle_); }
@@ -125,7 +125,7 @@ std::string FirstFrame(Acceptor* acceptor, int fd) {
 }
 
 // Not before all of them: an acceptor that hears it hands the connection out.
-TEST_P(RedialTest, ADiallerSaysOnceThatAllLanesStand) {
+TEST_P(RedialTest, ADiallerSaysOnceThatAllLanesAreUp) {
   EXPECT_EQ("", RunAlone([] {
               Acceptor acceptor;
               Hello first, second;
@@ -157,8 +157,8 @@ TEST_P(RedialTest, ButNotToAnAcceptorThatDoesNotKnowTheWord) {
             }));
 }
 
-// Lane 0 ends in the moment in which the last lane is answered: the word is said on the one that stands.
-TEST_P(RedialTest, TheWordIsSaidOnTheLaneZeroThatStands) {
+// Lane 0 ends in the moment in which the last lane is answered: the word is said on the one that is up.
+TEST_P(RedialTest, TheWordIsSaidOnTheLaneZeroThatIsUp) {
   EXPECT_EQ("", RunAlone([] {
               Acceptor acceptor;
               Hello hello, again;

@@ -11,7 +11,7 @@ namespace tcpx {
 // For this process and its threads, for good: io_uring's system calls end with errno `err`.
 void DenyIoUring(int err);
 
-// The same for whoever wants to hear of interfaces: asking for them, as getifaddrs(3) does, is allowed.
+// The same for news of interfaces: asking for them, as getifaddrs(3) does, is allowed.
 void DenyLinkNews();
 
 // Without CAP_IPC_LOCK, which lifts RLIMIT_MEMLOCK: as an ordinary user.

@@ -1,4 +1,4 @@
-// Connects of which one end stands still (SIGSTOP; a suspended machine, a debugger) for longer than any deadline of
+// Connects with one end that is stopped (SIGSTOP; a suspended machine, a debugger) for longer than any deadline of
 // theirs, once or again and again: they come about all the same, and the traffic goes through the sockets that both
 // ends mean.
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ namespace {
 constexpr int kConnections = 4;
 constexpr int kConnectionsMax = 60;
 
-// Of the side that stops, its peer's first connect being time 0.
+// When a side stops; its peer's first connect is time 0.
 struct Stop {
   absl::Duration after;
   absl::Duration during;
@@ -209,7 +209,7 @@ class StopAndGoTest : public StopTest, public ::testing::WithParamInterface<std:
   void SetUp() override { Use(std::get<0>(GetParam()), std::get<1>(GetParam())); }
 };
 
-// Of a dialler that begins anew the acceptor hands out the connection that the dialler means, and no other.
+// If a dialler begins anew, the acceptor hands out the connection that the dialler means, and no other.
 TEST_P(StopAndGoTest, ConnectsOutlastIt) {
   const uint64_t first = TestSeed();
   for (uint64_t i = 0; i < (LongRun() ? 30 : 1); ++i) {

@@ -1,5 +1,5 @@
 // NCCL 2.28 and later closes a plugin's library with the last communicator and opens it again for the next one. What
-// the plugin leaves behind then is a leak at best, and a jump into unmapped pages at worst.
+// the plugin leaves then is a leak at best, and a jump into unmapped pages at worst.
 #include <gtest/gtest.h>
 #include <malloc.h>
 #include <stdlib.h>
@@ -174,7 +174,7 @@ TEST_P(UnloadTest, Gotcha10_SecondInitAfterFinalize) {
                   Transfer(&rank.net(), ends, kBulk);
                   rank.Close(ends);
                   TCPX_REQUIRE(rank.net().Finalize(context) == ncclSuccess);
-                  // With a finalize nothing is left behind it; without, with the last comm, but for a short while.
+                  // With a finalize nothing is left after it; without one, nothing soon after the last comm.
                   TCPX_REQUIRE(SettlesAtThreads(threads), ThreadCount(), " threads");
                 }
               }))

@@ -28,7 +28,7 @@
 
 namespace tcpx {
 
-// Of this process; the libraries that it loads read the clock through us.
+// How this process's clock is shifted; the libraries that it loads read the clock through us.
 struct ClockShift {
   int64_t monotonic_seconds = 0;
   int64_t day_seconds = 0;
@@ -196,7 +196,7 @@ TEST_F(ClockOffsetTest, RanksAreMergedOntoOneClock) {
     EXPECT_LE(serve.begin_us - error_us, back.begin_us);
     EXPECT_LE(back.end_us, serve.end_us + error_us);
   }
-  // By the clocks of the day alone it is three seconds wrong, and on a busy machine the ball takes its time besides.
+  // By the clocks of the day alone it is three seconds wrong, and on a busy machine the ball takes its time, too.
   ForgetMeasures(Trace("serves"));
   ForgetMeasures(Trace("returns"));
   strokes = Merge(&said);

@@ -281,7 +281,7 @@ TEST_P(BrokenTest, EventsOfAFailedRequestStopBeforeItsError) {
   EXPECT_FALSE(Consumer::Events(sends_[0].send_parent).empty());
 }
 
-TEST_P(BrokenTest, NothingIsToldAfterDeregOfMemoryInFlight) {
+TEST_P(BrokenTest, NothingIsReportedAfterDeregOfMemoryInFlight) {
   ASSERT_NO_FATAL_FAILURE(Open(Settings(), Consumer::Reading::kUpdates));
   void* region = nullptr;
   ASSERT_EQ(ncclSuccess,
@@ -295,7 +295,7 @@ TEST_P(BrokenTest, NothingIsToldAfterDeregOfMemoryInFlight) {
   EXPECT_EQ(Consumer::Calls(), calls);
 }
 
-TEST_P(BrokenTest, NothingIsToldByClose) {
+TEST_P(BrokenTest, NothingIsReportedByClose) {
   ASSERT_NO_FATAL_FAILURE(Open(Settings(), Consumer::Reading::kUpdates));
   ASSERT_NO_FATAL_FAILURE(FillUp());
   const size_t calls = Consumer::Calls();

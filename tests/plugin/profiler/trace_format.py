@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Whether a trace is what the Trace Event Format says that one is, as far as the profiler uses it, and what Perfetto
-asks for besides: slices of one row lie within each other or apart, and nothing is before 0, which its sorter would
+also asks for: slices of one row lie within each other or apart, and nothing is before 0, which its sorter would
 drop.
 
 usage: trace_format.py TRACE.json...
@@ -57,7 +57,7 @@ def faults_of(event):
 
 
 def overlaps(slices):
-    """Pairs of one row of which neither lies within the other."""
+    """Pairs of one row that overlap: neither lies within the other."""
     slices.sort(key=lambda event: (event["ts"], -event["dur"]))
     open_ends = []
     for event in slices:
@@ -65,7 +65,7 @@ def overlaps(slices):
         while open_ends and open_ends[-1][0] <= event["ts"] + SLACK_US:
             open_ends.pop()
         if open_ends and end > open_ends[-1][0] + SLACK_US:
-            yield "%r ends behind %r, in which it begins, in row %d" % (event["name"], open_ends[-1][1], event["tid"])
+            yield "%r ends after %r, in which it begins, in row %d" % (event["name"], open_ends[-1][1], event["tid"])
         open_ends.append((end, event["name"]))
 
 

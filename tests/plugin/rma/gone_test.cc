@@ -38,7 +38,7 @@ void Die(RmaRank*, Control* other) {
   _exit(0);
 }
 
-// Its window is open: whoever waits for a signal waits in vain.
+// Its window is open: a rank that waits for its signal waits for ever.
 void Abort(RmaRank* rank, Control* other) {
   other->Await('d');
   rank->Close();

@@ -95,7 +95,7 @@ TEST_P(RmaTeardownTest, RegionsComeAndGo) {
   Quiet();
 }
 
-// The signals of a last barrier are on their way when the group is closed.
+// The signals of a last barrier are in flight when the group is closed.
 TEST_P(RmaTeardownTest, WhatWasPutBeforeTheCloseArrives) {
   for (int i = 0; i < kPuts; ++i) Put(window_->of(0), i % 8 == 0 ? kBytes : 8);
   ASSERT_EQ(ncclSuccess, lab_->rma().DestroyContext(lab_->rank(0).contexts));

@@ -167,7 +167,7 @@ class EventsTest : public StagingTest {
   std::vector<Message> messages_;
 };
 
-// Sizes by number, so that no two messages in flight are as long: bytes told of the wrong one are seen.
+// Sizes by number, so that no two messages in flight are as long: bytes reported of the wrong one are seen.
 std::vector<size_t> Sizes() {
   std::vector<size_t> sizes;
   for (size_t round = 0; round < (TimeScale() > 1 ? 1 : 2); ++round) {
@@ -289,7 +289,7 @@ TEST_P(EventsTest, EachMemberOfAGroupHasItsOwn) {
 }
 
 // NCCL may free what a profiler's parent lies in as soon as the memory of its request is gone.
-TEST_P(EventsTest, NothingIsToldOfASendAfterDeregOfItsMemory) {
+TEST_P(EventsTest, NothingIsReportedOfASendAfterDeregOfItsMemory) {
   ASSERT_NO_FATAL_FAILURE(GetUnderWay(true, false));
   ASSERT_EQ(ncclSuccess, net().DeregMr(pair_.send, message_.send.handle));
   const size_t calls = Consumer::Calls();
@@ -298,7 +298,7 @@ TEST_P(EventsTest, NothingIsToldOfASendAfterDeregOfItsMemory) {
   EXPECT_EQ(calls, Consumer::Calls());
 }
 
-TEST_P(EventsTest, NothingIsToldOfAReceiveAfterDeregOfItsMemory) {
+TEST_P(EventsTest, NothingIsReportedOfAReceiveAfterDeregOfItsMemory) {
   ASSERT_NO_FATAL_FAILURE(GetUnderWay(false, true));
   ASSERT_EQ(ncclSuccess, net().DeregMr(pair_.receive, message_.receive.handle));
   const size_t calls = Consumer::Calls();

@@ -12,7 +12,7 @@ namespace {
 constexpr size_t kKiB = 1024;
 constexpr size_t kMiB = 1024 * kKiB;
 constexpr size_t kMembersMax = 8;
-constexpr size_t kBehind = 64;  // bytes behind each receive that nobody may write
+constexpr size_t kBehind = 64;  // bytes after each receive that nobody may write
 
 struct Member {
   uint64_t number = 0;  // names its bytes
@@ -32,7 +32,7 @@ struct Group {
 
 class GroupsTest : public StagingTest {
  protected:
-  // Each of `sizes` in each of the four ways, cut into groups. Tags differ within a group.
+  // Each of `sizes` with each of the four variants, cut into groups. Tags differ within a group.
   void Plan(const std::vector<size_t>& sizes) {
     for (size_t bytes : sizes) {
       for (int kinds = 0; kinds < 4; ++kinds) {
@@ -146,7 +146,7 @@ class GroupsTest : public StagingTest {
     EXPECT_EQ("", pattern_->Check(member.number, &*begin, member.bytes)) << "message " << member.number;
     EXPECT_TRUE(std::all_of(got.begin(), begin, untouched)) << "before message " << member.number;
     EXPECT_TRUE(std::all_of(begin + static_cast<long>(member.bytes), got.end(), untouched))
-        << "behind message " << member.number;
+        << "after message " << member.number;
   }
 
   void Run(const std::vector<size_t>& sizes) {

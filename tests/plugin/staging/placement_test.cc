@@ -177,7 +177,7 @@ class PlacementTest : public ::testing::Test {
     return region.ok() ? *region : nullptr;
   }
 
-  // One message out of GPU memory into GPU memory, over the connection that stands.
+  // One message out of GPU memory into GPU memory, over the connection that is up.
   void Move(uint64_t number, size_t bytes) {
     const Pattern pattern(TestSeed(), bytes);
     GpuBuffer from(lab_.get(), bytes + 3), to(lab_.get(), bytes + 5);
@@ -286,7 +286,7 @@ TEST_F(PlacementTest, BytesArriveExactlyOverAFusedDevice) {
   }
 }
 
-// NCCL may fuse once connections stand, too.
+// NCCL may also fuse once connections are up.
 TEST_F(PlacementTest, FusedAfterTheFirstConnection) {
   ASSERT_NO_FATAL_FAILURE(Connect(0));
   ASSERT_NO_FATAL_FAILURE(Move(1, 100000));

@@ -69,7 +69,7 @@ TEST_P(StagingRulesTest, ACaptureGoesOnUndisturbed) {
   EXPECT_EQ(0, mode);
 }
 
-// While copies stand still, every call returns, and nothing is done before its copy.
+// While copies are stopped, every call returns, and nothing is done before its copy.
 TEST_P(StagingRulesTest, NoCallWaitsForACopy) {
   if (!lab_->is_fake()) GTEST_SKIP() << "a real driver's copies can't be held";
   Start({{"TCPX_MAX_RECVS", "1"}});
@@ -102,7 +102,7 @@ TEST_P(StagingRulesTest, NoCallWaitsForACopy) {
   EXPECT_EQ(1, received);
 }
 
-// A short tail was sent at once, into the middle of the part before it, of which the kernel had not taken all.
+// A short tail was sent at once, into the middle of the part before it, which the kernel had not taken whole.
 TEST_P(StagingRulesTest, ATailWaitsForThePartBeforeIt) {
   constexpr size_t kLong = (2 << 20) + 14;
   Start(

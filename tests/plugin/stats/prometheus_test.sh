@@ -29,7 +29,7 @@ await() {
     if "$@" >/dev/null 2>&1; then return; fi
     sleep 0.1
   done
-  echo "FAILED: in vain for a minute: $*"
+  echo "FAILED: not within a minute: $*"
   exit 1
 }
 

@@ -1,4 +1,4 @@
-// stats_fixture.h: a connection of the built library to itself, with all ways out for its statistics.
+// stats_fixture.h: a connection of the built library to itself, with everything that shows its statistics.
 #ifndef TCPX_TESTS_PLUGIN_STATS_STATS_FIXTURE_H_
 #define TCPX_TESTS_PLUGIN_STATS_STATS_FIXTURE_H_
 

@@ -83,7 +83,7 @@ TEST_P(StatsTest, TheSocketTellsWhatMoved) {
   EXPECT_EQ("", AskSocket(socket_));
 }
 
-// Of the threads that move bytes, and of the one that calls us, though another has called before.
+// The numbers name the threads that move bytes, and the one that calls us, though another has called before.
 TEST_P(StatsTest, TheCallersThreadIsKnown) {
   Open();
   std::thread([this] { Move(kSmall, 5); }).join();
@@ -103,7 +103,7 @@ TEST_P(StatsTest, TheCallersThreadIsKnown) {
   ASSERT_TRUE(plugin_->Finish().ok());
 }
 
-// One that NCCL is told of before its data is there counts once it is.
+// A receive that is reported to NCCL before its data is there counts once the data is.
 TEST_P(StatsTest, EarlyReceivesCountWithTheirSizes) {
   Open();
   char in[2][1000];
@@ -167,7 +167,7 @@ TEST_P(StatsTest, TheFileTellsWhatMovedAndGoesAtTheEnd) {
   EXPECT_EQ("", OnlyFile(dir_));
 }
 
-// Of lanes that are opened and closed at random: some never had a socket while a look comes.
+// Lanes are opened and closed at random: some never had a socket while a look comes.
 TEST_P(StatsTest, LanesThatComeAndGoAreCounted) {
   settings_.environment["TCPX_HEAL"] = "1";
   settings_.environment["TCPX_TEST_SHUFFLE_LANES"] = "1";
@@ -236,7 +236,7 @@ TEST_P(StatsTest, AHostileCrowdLeavesTrafficAlone) {
   ASSERT_TRUE(plugin_->Finish().ok());
 }
 
-TEST_P(StatsTest, TheTableStandsInTheLog) {
+TEST_P(StatsTest, TheTableIsInTheLog) {
   settings_.environment = {{"TCPX_STATS", "1"}, {"NCCL_DEBUG", "INFO"}};
   Open();
   Move(kSmall, 2);

@@ -27,7 +27,7 @@ SECONDS = 60 * int(os.environ.get("TCPX_TEST_TIME_SCALE", "1"))
 
 
 def as_user(uid):
-    """Arguments of Popen. Of a user who need not exist."""
+    """Arguments of Popen for a user who need not exist."""
     return {"user": uid, "group": uid, "extra_groups": []} if uid != ROOT else {}
 
 
@@ -137,7 +137,7 @@ class UsersTest(unittest.TestCase):
         self.assertFalse([name for name in seen if not name.startswith("@tcpx-%d-" % USER)])
         self.assertNotIn(stolen, seen)
         self.assertEqual(set(), self.sockets_seen(STRANGER))
-        # Whoever knows a name gets no answer either.
+        # A user who knows a name gets no answer either.
         for uid, name in ((USER, min(roots)), (STRANGER, min(users))):
             run = self.ask(uid, "--socket", name)
             self.assertEqual((1, []), (run.returncode, json.loads(run.stdout)))

@@ -23,7 +23,7 @@ namespace tcpx {
 namespace {
 
 constexpr int kCrowd = 10000;
-// Of the plugin's process: a quarter of it may be strangers.
+// The descriptors of the plugin's process: a quarter of them may be strangers.
 constexpr rlim_t kHostLimit = 1024;
 constexpr size_t kGreetings = kHostLimit / 4;
 
@@ -57,7 +57,7 @@ class CrowdTest : public ::testing::Test {
   }
 };
 
-// The plugin, with so many descriptors. Peers come while the crowd grows, while it stands, and once it has gone.
+// The plugin, with so many descriptors. Peers come while the crowd grows, while it is there, and once it has gone.
 void Besieged(Control& peer, rlim_t limit, size_t descriptors_more) {
   SetLimit(limit);
   Rank rank;
@@ -99,7 +99,7 @@ void Besieges(Control& peer, int crowd) {
 
 TEST_F(CrowdTest, TenThousandSilentOnesMakeRoomForPeers) {
   const auto host = [](Control& peer) {
-    // Besides the crowd: the ends of its own connection that the reactor has not closed yet.
+    // In addition to the crowd: the ends of its own connection that the reactor has not closed yet.
     Besieged(peer, kHostLimit, kGreetings + 64);
     TCPX_REQUIRE(WarningCount() == 0, LogText());
   };
@@ -121,7 +121,7 @@ TEST_F(CrowdTest, TheLastDescriptorsAreNotForThem) {
   EXPECT_EQ("", RunTogether(host, [](Control& peer) { Besieges(peer, 300); }));
 }
 
-// The application takes all of them while strangers are there: whoever comes next gets one of theirs.
+// The application takes all of them while strangers are there: the next peer gets one of theirs.
 TEST_F(CrowdTest, WithNoDescriptorLeftTheyMakeRoom) {
   EXPECT_EQ("", RunAlone([] {
               Rank rank;

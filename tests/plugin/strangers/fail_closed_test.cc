@@ -1,5 +1,6 @@
-// Whoever asked for a secret or encryption and cannot have it gets no connection: init succeeds and shows devices, so
-// that NCCL stays with the plugin and not with sockets of its own, and every listen and connect fails with the reason.
+// A user who asked for a secret or encryption and cannot have it gets no connection: init succeeds and shows devices,
+// so that NCCL stays with the plugin and not with sockets of its own, and every listen and connect fails with the
+// reason.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 

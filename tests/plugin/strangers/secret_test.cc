@@ -1,4 +1,4 @@
-// TCPX_SECRET_FILE through the shared library: peers with the same secret connect and talk; all others are told, on
+// TCPX_SECRET_FILE through the shared library: peers with the same secret connect and talk; all others are refused, on
 // both sides and at once, what is wrong; what was recorded of a connection opens no other.
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -88,7 +88,7 @@ const Mismatch kMismatches[] = {
 
 class MismatchTest : public SecretTest, public ::testing::WithParamInterface<Mismatch> {};
 
-TEST_P(MismatchTest, IsToldAtBothEnds) {
+TEST_P(MismatchTest, IsReportedAtBothEnds) {
   const auto listens = [](Control& peer) {
     UseSecret(GetParam().listens);
     Rank rank;

@@ -1,5 +1,5 @@
-// Whoever reaches the listening port without being a peer: real peers are accepted all the same, nothing is left
-// behind, and the log has one line for each kind and one with the number of the rest.
+// Strangers who reach the listening port: real peers are accepted all the same, nothing is left
+// over, and the log has one line for each kind and one with the number of the rest.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 

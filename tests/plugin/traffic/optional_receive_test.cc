@@ -147,7 +147,7 @@ TEST_P(OptionalReceiveTest, TheYoungestIsHeldForThoseReportedEarly) {
   }
 }
 
-// The other way round: the short one waits on a lane that only the caller reads.
+// The reverse: the short one waits on a lane that only the caller reads.
 TEST_P(OptionalReceiveTest, TheYoungestIsHeldForAShortOneToo) {
   const std::string out(4 * kMiB, 'm');
   std::vector<char> in(out.size() + 100, '?');
@@ -220,7 +220,7 @@ TEST_P(OptionalReceiveTest, AStreamWithoutAPause) {
   for (const auto& buffer : in) EXPECT_EQ(kBytes, static_cast<size_t>(std::count(buffer.begin(), buffer.end(), 'm')));
 }
 
-TEST_P(OptionalReceiveTest, AFailureIsSeenByWhoeverIsStillTested) {
+TEST_P(OptionalReceiveTest, AFailureIsSeenByARequestThatIsStillTested) {
   char in[4][100];
   void* first = Receive(in[0], 100);
   void* second = Receive(in[1], 100);
@@ -250,7 +250,7 @@ TEST_P(OptionalReceiveTest, AFailureIsSeenByWhoeverIsStillTested) {
 // NCCL frees the buffer after deregMr: a receive that was reported early is still in flight.
 class OptionalDeregTest : public OptionalReceiveTest {
  protected:
-  // Deregisters a receive that was reported early, then lets the peer go on. `sent_before`: its message is on the way.
+  // Deregisters a receive that was reported early, then lets the peer go on. `sent_before`: its message is in flight.
   // What the next test of the youngest receive answers.
   ncclResult_t DeregisterEarly(bool sent_before) {
     constexpr size_t kBytes = 16 * kMiB;

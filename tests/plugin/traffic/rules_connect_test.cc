@@ -56,7 +56,7 @@ TEST_P(RulesTest, OneListenCommIsAcceptedFromTenTimes) {
     if (receive != nullptr) receives.push_back(receive);
     ASSERT_TRUE(deadline.Yield()) << connected << " connected, " << receives.size() << " accepted";
   }
-  // Which receive comm belongs to which send comm is told by what arrives: each exactly once.
+  // What arrives shows which receive comm belongs to which send comm: each exactly once.
   std::vector<int> names(kConnections), seen(kConnections), arrived(kConnections);
   std::vector<void*> requests;
   for (int i = 0; i < kConnections; ++i) {
@@ -123,7 +123,7 @@ absl::Status RunTogether(NetClient* net, const std::vector<Ends>& pairs, const T
 }
 
 // Two ranks of one process, each with its own context: pairs in both directions, all busy at once.
-TEST_P(RulesTest, TwoRanksOfOneProcessTalkBothWays) {
+TEST_P(RulesTest, TwoRanksOfOneProcessTalkInBothDirections) {
   constexpr int kPairsEachWay = 3;
   void* const other = *plugin_->NewContext();
   std::vector<Ends> pairs;

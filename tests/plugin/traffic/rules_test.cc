@@ -143,7 +143,7 @@ TEST_P(RulesTest, ThirtyTwoRequestsAreTestedInAnyOrder) {
   EXPECT_FALSE(exchange.Receive(kKiB)) << "a 33rd receive found room";
   for (int i = 0; i < kRequests; ++i) ASSERT_TRUE(exchange.Send(MixedBytes(i)));
   EXPECT_FALSE(exchange.Send(kKiB)) << "a 33rd send found room";
-  // One receive and one send are tested until they are done, then the next ones, wherever they stand.
+  // One receive and one send are tested until they are done, then the next ones, whatever their state.
   size_t receive = rng.Next(), send = rng.Next();
   while (exchange.sends() + exchange.receives() > 0 && !HasFailure()) {
     if (exchange.receives() > 0 && exchange.TestReceive(receive % exchange.receives())) receive = rng.Next();

@@ -38,7 +38,7 @@ class TrafficPlan {
   const Pattern& pattern() const { return pattern_; }
   // 0 to 8 MiB: about 32 KiB on average, most of them small, some empty.
   size_t Bytes(uint64_t message) const;
-  // Of the receive: the message's size or more.
+  // The capacity of the receive: the message's size or more.
   size_t Capacity(uint64_t message) const;
   int Tag(uint64_t message) const { return static_cast<int>(message % 7); }
   // How many requests an end keeps; it changes every few hundred messages. `end` tells sender (0) and receiver (1)

@@ -27,7 +27,7 @@ void CopyBackwards(char* to, const char* from, size_t bytes, bool ends_of_lines)
   }
 }
 
-// The worst that a copy may do to whoever looks on: the flags of LL128 first, and the data a while later.
+// The worst order of a copy for a reader: the flags of LL128 first, and the data a while later.
 void Copy(const FakeCopy& copy, char* view) {
   for (const bool ends_of_lines : {true, false}) {
     for (size_t row = copy.height; row-- > 0;) {

@@ -1,6 +1,6 @@
 // device_memory.h: memory that the host can't touch by its address, and pinned host memory, as fake_cuda keeps them.
 //
-// Threads: under the fake's mutex; what View gives may be used beside it while the memory lives.
+// Threads: under the fake's mutex; what View gives may be used without it while the memory lives.
 #ifndef TCPX_TESTS_SUPPORT_FAKE_CUDA_DEVICE_MEMORY_H_
 #define TCPX_TESTS_SUPPORT_FAKE_CUDA_DEVICE_MEMORY_H_
 

@@ -60,7 +60,7 @@ class FakeCuda {
   void (*capture)(int on) = nullptr;
   // Where the host may look at device memory.
   void* (*view)(uint64_t address) = nullptr;
-  // Of the calling thread: contexts pushed, and its capture mode.
+  // The contexts that the calling thread has pushed, and its capture mode.
   void (*thread_state)(int* contexts, int* mode) = nullptr;
   void (*count)(FakeCudaCounts* counts) = nullptr;
 

@@ -70,7 +70,7 @@ void WriteFile(const std::string& path, const std::string& content) {
   std::ofstream(path, std::ios::binary) << content;
 }
 
-// The receiver that stands for "all is written".
+// The receiver's value for "all is written".
 constexpr int kDone = -2;
 
 // False when it was aborted.
@@ -126,7 +126,7 @@ void Combine(DataType type, ncclRedOp_t op, const std::string& other, std::strin
 
 std::string Text(const void* data, size_t bytes) { return std::string(static_cast<const char*>(data), bytes); }
 
-// Of the fault "late": no later operation has a result.
+// For the fault "late": no later operation has a result.
 constexpr int kLastDelivered = 5;
 
 void Deliver(int operation, std::string result, void* to) {

@@ -16,7 +16,7 @@
 namespace tcpx {
 namespace fake_nccl {
 
-// Behind what the stream has already; while it captures, into the graph instead.
+// Adds a job after those that the stream has already; while it captures, into the graph instead.
 void Enqueue(cudaStream_t stream, std::function<void()> job);
 
 }  // namespace fake_nccl

@@ -1,11 +1,11 @@
-// loopback_plugin.so: the simplest network plugin that is correct, and on request wrong in one chosen way.
+// loopback_plugin.so: the simplest network plugin that is correct, and on request with one chosen fault.
 //
 // Purpose: what net_bench is tested with. One blocking-free TCP socket per connection, an 8-byte length before each
 //          message, everything moved by the caller. Only v12 is exported.
 //
 //   LOOPBACK_FAULT=KIND:N  spoils what happens with the N-th finished receive of this process (from 0):
 //     flip      one byte in the middle of the message is inverted     skip      the message's last byte is left out
-//     overrun   one byte behind the message is written                underrun  one byte before the buffer is written
+//     overrun   one byte after the message is written                 underrun  one byte before the buffer is written
 //     size      test reports one byte too few                         error     test returns ncclSystemError
 //     hang      test says "not yet" for ever                          block     test does not return
 //     crash     the process dies of SIGKILL
@@ -168,7 +168,7 @@ ncclResult_t RegMr(void*, void*, size_t, int, void** mhandle) {
 
 ncclResult_t DeregMr(void*, void*) { return ncclSuccess; }
 
-// Header and payload from where the request stands.
+// Header and payload, from the request's position on.
 int Pieces(Request* r, iovec* pieces) {
   const size_t header_left = r->moved < sizeof(r->header) ? sizeof(r->header) - r->moved : 0;
   const size_t payload_moved = r->moved - (sizeof(r->header) - header_left);

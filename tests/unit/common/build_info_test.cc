@@ -1,4 +1,4 @@
-// The build id that the linker was told to write.
+// The build id that the linker writes.
 #include "common/build_info.h"
 
 #include <cstring>

@@ -17,7 +17,7 @@
 namespace tcpx {
 namespace {
 
-TEST(ClockNotesTest, AReaderFindsThemWhoeverWrites) {
+TEST(ClockNotesTest, AReaderFindsThemForEveryWriter) {
   ClockNotesReader reader;
   EXPECT_TRUE(reader.Read().empty());
   auto notes = std::make_unique<ClockNotes>();
@@ -93,7 +93,7 @@ TEST(ClockNotesTest, WhoComesLateFindsTheLatest) {
   }
 }
 
-// A process may have ten thousand descriptors: whoever was found is not looked for again each time.
+// A process may have ten thousand descriptors: one that was found is not looked for again each time.
 TEST(ClockNotesTest, DescriptorsAreLookedThroughNowAndThenOnly) {
   const ClockNotes notes;
   ClockNotesReader reader;

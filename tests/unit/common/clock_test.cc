@@ -22,7 +22,7 @@ TEST(ClockTest, NeverGoesBackAndIsTheMonotonicClock) {
   }
 }
 
-TEST(ClockTest, TheCoarseClockIsTheSameButBehind) {
+TEST(ClockTest, TheCoarseClockIsTheSameButLate) {
   const int64_t before = MonotonicNanos();
   const int64_t coarse = CoarseMonotonicNanos();
   const int64_t after = MonotonicNanos();

@@ -163,7 +163,7 @@ struct CountCase {
   int threads;
 };
 
-TEST(PlanThreadsTest, FollowsTheCpusUnlessTold) {
+TEST(PlanThreadsTest, FollowsTheCpusUnlessSet) {
   const CountCase cases[] = {
       {1, -1, 0}, {2, -1, 0}, {3, -1, 2}, {4, -1, 3}, {5, -1, 4}, {64, -1, 4}, {64, 0, 0}, {1, 1, 1}, {1, 8, 8},
   };

@@ -1,4 +1,4 @@
-// fake_tree.h: a temporary folder that stands in for / or /sys.
+// fake_tree.h: a temporary folder that replaces / or /sys.
 //
 // Errors: what can't be written fails the test.
 #ifndef TCPX_TESTS_UNIT_COMMON_FAKE_TREE_H_

@@ -92,7 +92,7 @@ struct KindCase {
   const char* want;
 };
 
-TEST_F(HardwareTest, KindsAreTold) {
+TEST_F(HardwareTest, KindsAreReported) {
   const KindCase cases[] = {
       {"lo", kUp | IFF_LOOPBACK, "loopback"},
       {"docker0", kUp, "docker bridge"},
@@ -157,7 +157,7 @@ struct SkippedCase {
   const char* want;
 };
 
-// Of a host with a card and all that people wonder about.
+// A host with a card, and with all interfaces that people wonder about.
 TEST_F(HardwareTest, WhatIsSkippedIsNamedWithItsKindAndTheReason) {
   const SkippedCase cases[] = {
       {"eth0", kUp, "10.0.0.1", ""},

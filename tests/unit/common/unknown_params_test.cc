@@ -19,7 +19,7 @@ std::vector<std::string> Warnings(std::vector<std::string> environment) {
   return UnknownParameters(pointers.data());
 }
 
-TEST(UnknownParamsTest, EachIsToldWithTheNearest) {
+TEST(UnknownParamsTest, EachIsReportedWithTheNearest) {
   const struct {
     const char* name;
     const char* nearest;
@@ -62,7 +62,7 @@ TEST(UnknownParamsTest, WhatIsKnownOrNotOursIsSilent) {
 }
 
 // It makes a job slower, and nothing else would say why.
-TEST(UnknownParamsTest, WhatIsForTestsIsToldWhereItHasAnEffect) {
+TEST(UnknownParamsTest, WhatIsForTestsIsReportedWhereItHasAnEffect) {
   const std::vector<std::string> warnings =
       Warnings({"TCPX_TEST_URING_RUNG=4", "TCPX_TEST_LONG=1", "TCPX_TEST_SHUFFLE_LANES=1"});
   ASSERT_EQ(warnings.size(), 2u);

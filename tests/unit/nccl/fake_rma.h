@@ -62,7 +62,7 @@ class FakeRma final : public RmaApi {
   void Deregister(RmaGroup*, RmaHandle region) override { deregistered = region; }
 };
 
-// Behind the tables from here on.
+// The tables use it from here on.
 FakeRma& NewFakeRma();
 
 }  // namespace tcpx

@@ -268,8 +268,8 @@ TEST(ShimsTransfer, GroupsThatCanNotBeAreRefused) {
   });
 }
 
-// NCCL shows no more than a result's name: the plugin is told in words, and by which comm.
-TEST(ShimsTransfer, RefusedArgumentsAreToldInWords) {
+// NCCL shows no more than a result's name: the plugin gets the words, and the comm.
+TEST(ShimsTransfer, RefusedArgumentsAreReportedInWords) {
   ForEachClient([](NetClient& net) {
     Group g;
     void* out = nullptr;

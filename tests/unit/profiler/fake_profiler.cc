@@ -1,4 +1,4 @@
-// A profiler of somebody else, for chain_test: it writes down what it is told. Built once with v4 and once with v5.
+// A profiler of somebody else, for chain_test: it writes down what it hears. Built once with v4 and once with v5.
 #include "tests/unit/profiler/fake_profiler.h"
 
 #include <cstring>

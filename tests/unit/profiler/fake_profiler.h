@@ -1,4 +1,4 @@
-// fake_profiler.h: what the profiler of fake_profiler.cc was told.
+// fake_profiler.h: what the profiler of fake_profiler.cc heard.
 #ifndef TCPX_TESTS_UNIT_PROFILER_FAKE_PROFILER_H_
 #define TCPX_TESTS_UNIT_PROFILER_FAKE_PROFILER_H_
 

@@ -63,7 +63,7 @@ class ProfilerTest : public testing::Test {
     setenv("TCPX_TRACE_DIR", folder_.c_str(), 1);
     Warnings().clear();
   }
-  // Of this process, or of another one.
+  // The trace of this process, or of another one.
   std::string Trace(pid_t pid = getpid()) const {
     char host[256] = {};
     gethostname(host, sizeof(host) - 1);

@@ -77,7 +77,7 @@ void AwaitMoreTraffic() {
 
 // Never returns.
 int ExitUnderTraffic() {
-  // Runs behind the destructors of the library's objects, if there are any.
+  // Runs after the destructors of the library's objects, if there are any.
   atexit(&AwaitMoreTraffic);
   // Kept open, as NCCL has it.
   const auto* table = reinterpret_cast<Table*>(dlsym(dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL), "ncclProfiler_v5"));
@@ -120,7 +120,7 @@ TEST_F(ProfilerTest, ExitWithoutFinalizeUnderTrafficEndsTheTrace) {
   EXPECT_GE(Count(trace, "receive operation"), 1000u);
 }
 
-TEST_F(ProfilerTest, AHandleBehindTheLastFinalizeFindsNothing) {
+TEST_F(ProfilerTest, AHandleAfterTheLastFinalizeFindsNothing) {
   Library library(kLibrary);
   const auto* table = library.Find<Table>("ncclProfiler_v5");
   std::set<void*> handles;

@@ -1,4 +1,4 @@
-// libnccl-profiler-tcpx.so as NCCL uses it: looked up by name, with another profiler behind it.
+// libnccl-profiler-tcpx.so as NCCL uses it: looked up by name, with another profiler chained to it.
 #include <stdlib.h>
 
 #include <algorithm>

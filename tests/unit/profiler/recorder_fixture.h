@@ -1,4 +1,4 @@
-// recorder_fixture.h: a folder for a recorder's trace, and what stands in it.
+// recorder_fixture.h: a folder for a recorder's trace, and what is in it.
 #ifndef TCPX_TESTS_UNIT_PROFILER_RECORDER_FIXTURE_H_
 #define TCPX_TESTS_UNIT_PROFILER_RECORDER_FIXTURE_H_
 

@@ -38,7 +38,7 @@ TEST_F(RecorderTest, AHandleThatIsTooOldFindsNothing) {
   void* const old = recorder.Start(comm, Facts(ncclProfileProxyOp), now_, false, true);
   recorder.SetChained(old, &other);
   recorder.Stop(old, now_);
-  // Children come behind their parent's end.
+  // Children come after their parent's end.
   EXPECT_EQ(recorder.Chained(old), &other);
   for (uint32_t i = 0; i < Recorder::kSlotsMin; ++i) {
     recorder.Stop(recorder.Start(comm, Facts(ncclProfileProxyOp), now_, false, true), now_);
@@ -66,7 +66,7 @@ TEST_F(RecorderTest, WithoutASlotAnEventIsDroppedAndCounted) {
   EXPECT_EQ(NumberOf(LinesWith(Trace(), "tcpx_dropped").at(0), "events"), 1);
 }
 
-// Where the writer is behind, the trace loses events, and not the profiler behind this one.
+// If the writer is late, the trace loses events, and the chained profiler loses none.
 TEST_F(RecorderTest, WithoutASlotForTheTraceAnotherProfilerHasOne) {
   KeptLog log;
   int other = 0;
@@ -120,7 +120,7 @@ TEST_F(RecorderTest, RowsGoWithTheirCommunicator) {
   const auto events = LinesWith(trace, "\"cat\":\"proxy\"");
   ASSERT_EQ(events.size(), Tracks::kTracksMax + 1);
   EXPECT_EQ(NumberOf(events[Tracks::kTracksMax - 1], "tid"), 0);  // There was none left.
-  // One of its own: the others' names stand in the same file.
+  // One of its own: the others' names are in the same file.
   EXPECT_EQ(NumberOf(events.back(), "tid"), Tracks::kTracksMax);
   const auto names = LinesWith(trace, absl::StrCat("\"tid\":", Tracks::kTracksMax, ",\"args\":{\"name\""));
   ASSERT_EQ(names.size(), 1u);
@@ -141,7 +141,7 @@ TEST_F(RecorderTest, AnEventThatIsUnderWayKeepsItsCommunicator) {
   EXPECT_EQ(LinesWith(Trace(), "first: 5 proxy").size(), 1u);
 }
 
-// Names of rows stand in each file, as long as anything may come to these.
+// Names of rows are in each file, as long as anything may come to these.
 TEST_F(RecorderTest, LaterFilesNameTheRowsOfThoseThatLiveOnly) {
   Recorder::Settings settings = Settings();
   settings.bytes_max = 1 << 18;

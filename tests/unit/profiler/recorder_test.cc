@@ -1,4 +1,4 @@
-// What of NCCL's events stands in the trace afterwards.
+// What of NCCL's events is in the trace afterwards.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -30,7 +30,7 @@ TEST_F(RecorderTest, ACollectiveEndsWithTheLastOfItsOperations) {
     coll.function.Set("AllReduce");
     void* const collective = recorder.Start(comm, coll, now_, true, false);
     recorder.Stop(collective, now_ + 1000);
-    // The operation begins behind its collective's end, as NCCL's do.
+    // The operation begins after its collective's end, as NCCL's do.
     void* const operation = recorder.Start(comm, Facts(ncclProfileProxyOp, collective), now_ + 5000, true, false);
     recorder.Stop(operation, now_ + 70000);
   }
@@ -58,7 +58,7 @@ TEST_F(RecorderTest, AStepShowsWhatItWaitedFor) {
   EXPECT_DOUBLE_EQ(NumberOf(LinesWith(trace, "\"name\":\"step").at(0), "bytes"), 4096);
 }
 
-TEST_F(RecorderTest, AnOperationBeginsBehindItsQueue) {
+TEST_F(RecorderTest, AnOperationBeginsAfterItsQueue) {
   {
     Recorder recorder(Settings());
     void* const operation =
@@ -93,7 +93,7 @@ TEST_F(RecorderTest, WhatOverlapsLiesInRowsOfItsOwn) {
   }
 }
 
-TEST_F(RecorderTest, CollectivesBehindEachOtherLieInOneRow) {
+TEST_F(RecorderTest, CollectivesAfterEachOtherLieInOneRow) {
   {
     Recorder recorder(Settings());
     const uint32_t comm = recorder.AddCommunicator("world");

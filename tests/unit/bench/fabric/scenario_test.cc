@@ -89,7 +89,7 @@ TEST(JobTest, EachHostOfARingSendsAndReceivesOncePerChannel) {
   EXPECT_DOUBLE_EQ(2 * 800 / 4, job.bytes);
 }
 
-TEST(JobTest, TreesReachAllHostsBothWays) {
+TEST(JobTest, TreesReachAllHostsInBothDirections) {
   const Job job = Trees(7, 100, 0);
   EXPECT_EQ(2u * 2 * 6, job.links.size());
   std::set<int> hosts;

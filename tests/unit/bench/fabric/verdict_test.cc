@@ -39,8 +39,8 @@ TEST(FiguresTest, OneOfTwoHundredIsBeyondTheP99) {
 TEST(FiguresTest, ARateCountsOnceAllJobsRun) {
   const Course course = Made(60, [](double at) { return at < 20 ? 100.0 : 60.0; });
   EXPECT_NEAR(60, FiguresOf(course, 0, 20).rate, 1e-9);
-  EXPECT_NEAR(0.6, FiguresOf(course, 0, 20).beside, 1e-9);
-  EXPECT_EQ(0, FiguresOf(course, 20, 20).beside);
+  EXPECT_NEAR(0.6, FiguresOf(course, 0, 20).kept, 1e-9);
+  EXPECT_EQ(0, FiguresOf(course, 20, 20).kept);
 }
 
 TEST(FiguresTest, DeviationDipsAndTimeToSettle) {
@@ -54,7 +54,7 @@ TEST(FiguresTest, DeviationDipsAndTimeToSettle) {
   EXPECT_NEAR(0.05, FiguresOf(dips, 0).dips, 0.01);
 }
 
-// Of one fixed lane what it has at the same time: alone, or beside the other job.
+// What one fixed lane has at the same time: alone, or with the other job.
 TEST(BarsTest, EachTimeIsComparedWithItsOwn) {
   Scenario scenario;
   scenario.jobs.resize(2);

@@ -19,7 +19,7 @@ Child Shell(const std::string& script) {
   return child;
 }
 
-// Longer than any test may take: whoever sleeps so long must have been ended.
+// Longer than any test may take: a child that sleeps so long must be ended.
 constexpr char kForever[] = "exec sleep 1000";
 
 TEST(RunChildren, CountsFailures) {

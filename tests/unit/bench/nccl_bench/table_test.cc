@@ -75,7 +75,7 @@ TEST(ParseRow, RefusesOtherLines) {
   }
 }
 
-TEST(Comparison, SetsEachBesideTheLast) {
+TEST(Comparison, ComparesEachWithTheLast) {
   Row alone = AllReduceRow(10);
   alone.bytes = 8;
   const std::string table = ComparisonTable({{"tcpx", {AllReduceRow(50), alone}}, {"Socket", {AllReduceRow(100)}}});

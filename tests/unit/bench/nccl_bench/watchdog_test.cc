@@ -10,7 +10,7 @@ namespace nccl_bench {
 namespace {
 
 TEST(WatchdogDeathTest, EndsAHangAndNamesThePlace) {
-  if (getenv("TCPX_TEST_EMULATOR") != nullptr) GTEST_SKIP() << "behind exec there is no emulation";
+  if (getenv("TCPX_TEST_EMULATOR") != nullptr) GTEST_SKIP() << "after exec there is no emulation";
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
       {

@@ -140,10 +140,10 @@ TEST_F(LoopTest, AWrongByteIsFoundWithItsPlace) {
   EXPECT_NE(status.message().find("message 17"), std::string::npos) << status;
 }
 
-TEST_F(LoopTest, AByteBehindTheMessageIsFound) {
+TEST_F(LoopTest, AByteAfterTheMessageIsFound) {
   receive_.corrupt_at = 3;
   receive_.corrupt_offset = kBytes;
-  EXPECT_NE(Run().message().find("guard byte 0 behind"), std::string::npos);
+  EXPECT_NE(Run().message().find("guard byte 0 after"), std::string::npos);
 }
 
 TEST_F(LoopTest, AByteBeforeTheMessageIsFound) {

@@ -65,7 +65,7 @@ TEST(NetBench, EveryModeRuns) {
   }
 }
 
-TEST(NetBench, PingPongBesideAStream) {
+TEST(NetBench, PingPongDuringAStream) {
   const std::string quick = "--raw --mode mixed --phase any --samples 1 --sample-ms 2 --window 2 ";
   ProgramResult result = NetBench(Plugin() + quick);
   EXPECT_EQ(result.code, 0) << result.output;
@@ -104,7 +104,7 @@ TEST(NetBench, CsvAndJsonHoldResults) {
   EXPECT_TRUE(Says(json, "{\"mode\": \"latency\", \"bytes\": 1024, \"connections\": 1,")) << json.output;
 }
 
-TEST(NetBench, ASecondPluginStandsBesideTheFirst) {
+TEST(NetBench, ASecondPluginIsComparedWithTheFirst) {
   const std::string real = Runfile("net_socket/libnccl-net-tcpx.so");
   const std::string page = testing::TempDir() + "/report.html";
   const ProgramResult result =
@@ -173,7 +173,7 @@ std::string FaultName(const testing::TestParamInfo<Fault>& row) {
 INSTANTIATE_TEST_SUITE_P(All, NetBenchFaults,
                          testing::Values(Fault{"flip:50", "byte 512 of 1024 is "},
                                          Fault{"skip:5", "byte 1023 of 1024 is "},
-                                         Fault{"overrun:9", "guard byte 0 behind the receive buffer"},
+                                         Fault{"overrun:9", "guard byte 0 after the receive buffer"},
                                          Fault{"underrun:9", "guard byte 1 before the receive buffer"},
                                          Fault{"size:3", "the plugin reports 1023 bytes, 1024 were sent"},
                                          Fault{"error:7", "test returned ncclSystemError (2)"},

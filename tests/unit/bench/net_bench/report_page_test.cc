@@ -8,7 +8,7 @@ namespace tcpx {
 namespace bench {
 namespace {
 
-// How often `part` stands in `text`.
+// How often `part` is in `text`.
 int Times(const std::string& text, const std::string& part) {
   int times = 0;
   for (size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++times;
@@ -24,7 +24,7 @@ TEST(HtmlPage, HoldsEveryRunAndNeedsNothingElse) {
   for (const char* part : {" src=", "<link", "@import", "url("}) EXPECT_EQ(page.npos, page.find(part)) << part;
 }
 
-TEST(HtmlPage, NoTextEndsTheScriptThatItStandsIn) {
+TEST(HtmlPage, NoTextEndsTheScriptThatContainsIt) {
   const std::string page = HtmlPage({"{\"note\": \"</script><!-- x\"}"}, "");
   EXPECT_EQ(3, Times(page, "</script>"));
   EXPECT_EQ(0, Times(page, "<!-- x"));

@@ -25,7 +25,7 @@ std::vector<Implementation> ImplementationsOf(const Options& options, Mode mode)
   return all;
 }
 
-TEST(RmaOptions, DefaultsAreAllThreeModesBesideBareSockets) {
+TEST(RmaOptions, DefaultsAreAllThreeModesComparedWithBareSockets) {
   const Options options = Parsed({});
   EXPECT_TRUE(options.one_sided && options.raw);
   EXPECT_EQ(options.plugin, "lib.so");
@@ -71,7 +71,7 @@ TEST(RmaOptions, WrongOnesAreRefusedInOneSentence) {
   }
 }
 
-TEST(RmaPlan, LargePutsStandBesideIsendAndIrecvWhereThereAre) {
+TEST(RmaPlan, LargePutsAreComparedWithIsendAndIrecvWhereThereAre) {
   Options options = Parsed({"-b", "64K"});
   const std::vector<Implementation> bare = {Implementation::kPlugin, Implementation::kRawOne};
   EXPECT_EQ(ImplementationsOf(options, Mode::kLatency), bare);

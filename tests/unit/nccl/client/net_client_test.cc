@@ -1,4 +1,4 @@
-// Opening libraries, and what the client adds to an old table. libfake_net.so is the fake plugin behind our tables.
+// Opening libraries, and what the client adds to an old table. libfake_net.so is the fake plugin with our tables.
 #include "nccl/client/net_client.h"
 
 #include <climits>

@@ -64,7 +64,7 @@ TEST(RmaClient, OperationsReachThePluginWhole) {
   }
 }
 
-TEST(RmaClient, WhatATableHasNotIsNothingToDo) {
+TEST(RmaClient, AFunctionThatATableLacksDoesNothing) {
   ncclRma_v14_t table = ncclRmaPlugin_v14;
   table.iflush = nullptr;
   table.rmaProgress = nullptr;

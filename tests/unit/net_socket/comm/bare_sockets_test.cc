@@ -51,7 +51,7 @@ class BareSocketsTest : public ::testing::Test {
     runtime_.reactor.Join();
   }
 
-  // Two lanes, the second of which has what `has` says.
+  // Two lanes; the second has what `has` says.
   ConnectionSetup Setup(Has has) {
     ConnectionSetup setup;
     setup.runtime = &runtime_;
@@ -119,7 +119,7 @@ TEST_F(BareSocketsTest, AReceiverIsNotMadeOfThem) {
   }
 }
 
-// Of lane 0, which the receiver speaks on.
+// The receiver speaks on lane 0.
 TEST_F(BareSocketsTest, AReceiverSaysNothingOnABareLaneZero) {
   ConnectionSetup setup = Setup(Has::kBoth);
   setup.lanes[0].seals = Seals();

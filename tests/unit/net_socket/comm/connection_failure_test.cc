@@ -29,7 +29,7 @@ class ConnectionFailureTest : public ::testing::Test {
   FakeEnd end_;
 };
 
-TEST_F(ConnectionFailureTest, TheFirstErrorSticksAndIsToldOnce) {
+TEST_F(ConnectionFailureTest, TheFirstErrorSticksAndIsReportedOnce) {
   const ConnectionSetup setup = FakeSetup(&runtime_);
   ConnectionFailure failure(&setup, Direction::kSend, &end_, NoTie());
   EXPECT_FALSE(failure.failed());
@@ -47,7 +47,7 @@ TEST_F(ConnectionFailureTest, TheFirstErrorSticksAndIsToldOnce) {
   EXPECT_EQ(ConnectionState::kClosed, failure.state());
 }
 
-// Of what is no tcpx, or not the peer's, the log has one line a second, and how many there were.
+// If bytes are not tcpx, or not the peer's, the log has one line a second, and how many there were.
 TEST_F(ConnectionFailureTest, GarbageFillsNoLog) {
   const ConnectionSetup setup = FakeSetup(&runtime_);
   for (int i = 0; i < 1000; ++i) {
@@ -62,7 +62,7 @@ TEST_F(ConnectionFailureTest, GarbageFillsNoLog) {
   EXPECT_TRUE(lines.May(kSecond, &unsaid) && unsaid == 0);
   for (int i = 0; i < 7; ++i) EXPECT_FALSE(lines.May(kSecond + i, &unsaid));
   EXPECT_TRUE(lines.May(2 * kSecond, &unsaid) && unsaid == 7);
-  // Other failures are told as ever.
+  // Other failures are reported as ever.
   const size_t told = Logged().size();
   ConnectionFailure failure(&setup, Direction::kReceive, &end_, NoTie());
   failure.FailLane(absl::UnavailableError("another one"), 0);
@@ -95,7 +95,7 @@ TEST_F(ConnectionFailureTest, APartingLeavesTheNextItsWarning) {
   EXPECT_EQ(1u, Logged().size());
 }
 
-TEST_F(ConnectionFailureTest, ClosingBehindAPartingHushes) {
+TEST_F(ConnectionFailureTest, ClosingAfterAPartingHushes) {
   auto group = std::make_shared<FailureGroup>();
   const ConnectionSetup setup = FakeSetup(&runtime_, group);
   ConnectionFailure failure(&setup, Direction::kReceive, &end_, NoTie());
@@ -175,8 +175,8 @@ class FailingTest : public ConnectionFailureTest {
   ConnectionFailure failure_{&setup_, Direction::kSend, &end_, tie_};
 };
 
-// Housekeeping does nothing before the second half: whoever waited for it would wait for ever.
-TEST_F(FailingTest, WhoeverFindsALaneBrokenWaitsForNothing) {
+// Housekeeping does nothing before the second half: a thread that waited for it would wait for ever.
+TEST_F(FailingTest, AThreadThatFindsALaneBrokenWaitsForNothing) {
   ASSERT_TRUE(runtime_.reactor.Start().ok());
   std::promise<void> second_half;
   runtime_.reactor.Post([&second_half] { second_half.get_future().wait(); });
@@ -194,7 +194,7 @@ TEST_F(FailingTest, WhoeverFindsALaneBrokenWaitsForNothing) {
   EXPECT_TRUE(absl::StrContains(Logged()[0], "reset")) << Logged()[0];
 }
 
-TEST_F(FailingTest, TheReasonIsToldOnceItIsKnown) {
+TEST_F(FailingTest, TheReasonIsReportedOnceItIsKnown) {
   failure_.FailLane(absl::UnavailableError("reset"), 0);
   EXPECT_FALSE(failure_.MayFailInLoop(false));
   failure_.FailWithPeer("a cable");
@@ -210,14 +210,14 @@ TEST_F(FailingTest, WhatHousekeepingFindsIsAReasonToTellWhatWasFoundFirst) {
   EXPECT_EQ(1u, Logged().size());
 }
 
-TEST_F(FailingTest, AnOrderlyCloseTellsWhatIsNotToldYet) {
+TEST_F(FailingTest, AnOrderlyCloseReportsWhatIsNotReportedYet) {
   failure_.FailLane(absl::UnavailableError("reset"), 0);
   failure_.FailInTime();
   EXPECT_TRUE(failure_.failed());
   EXPECT_EQ(1u, Logged().size());
 }
 
-TEST_F(FailingTest, AnAbortIsNotToldOf) {
+TEST_F(FailingTest, AnAbortIsNotReported) {
   failure_.FailLane(absl::UnavailableError("reset"), 0);
   failure_.Fail(absl::UnavailableError("closed"), 0, Noise::kSilent);
   EXPECT_EQ("closed", failure_.Refusal().message());
@@ -241,7 +241,7 @@ TEST_F(FailingTest, WhatThePeerSaysOnALaneIsAReason) {
 }
 
 // The peer itself knows nothing of it.
-TEST_F(FailingTest, ForgedBytesAreToldWhateverThePeerSays) {
+TEST_F(FailingTest, ForgedBytesAreReportedWhateverThePeerSays) {
   failure_.NotePeerParted("it leaves");
   failure_.FailLane(FailureOf(FailureKind::kForged, kNotAuthentic), 0);
   EXPECT_EQ(kNotAuthentic, failure_.Refusal().message());

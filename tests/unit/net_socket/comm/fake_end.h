@@ -43,7 +43,7 @@ inline void LogLine(LogLevel level, uint64_t, const char*, int, const char* text
   if (level == LogLevel::kWarn || level == LogLevel::kInfo) Logged().push_back(text);
 }
 
-// Of a connection that housekeeping does not reach.
+// The tie of a connection that housekeeping does not reach.
 inline const Tie& NoTie() {
   static Tie tie;
   tie.Cut();

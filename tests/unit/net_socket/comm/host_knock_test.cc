@@ -93,7 +93,7 @@ TEST_F(HostKnocksTest, OneThatTakesTheConnectAnswers) {
 
 TEST_F(HostKnocksTest, OneThatRefusesAnswersToo) { EXPECT_TRUE(AnswersInTime(To(), now_ns_)); }
 
-// An answer of before says nothing of a silence that has begun behind it.
+// An answer of before says nothing of a silence that has begun after it.
 TEST_F(HostKnocksTest, AnAnswerIsOfOneSilence) {
   EXPECT_TRUE(AnswersInTime(To(), now_ns_));
   FallSilent();
@@ -103,16 +103,16 @@ TEST_F(HostKnocksTest, AnAnswerIsOfOneSilence) {
   EXPECT_TRUE(knocks_.Answers(To(), since_ns - kSecond, now_ns_));
 }
 
-// Neither an address that is not ours nor one without a way is an answer, however often it is looked at.
+// Neither an address that is not ours nor one without a route is an answer, however often it is looked at.
 TEST_F(HostKnocksTest, WhatCannotBeAskedNeverAnswers) {
   for (int i = 0; i < 100; ++i) {
     EXPECT_FALSE(knocks_.Answers({At("192.0.2.1"), At("127.0.0.1", port_), true}, now_ns_, now_ns_));
     EXPECT_FALSE(knocks_.Answers({At("127.0.0.1"), At("255.255.255.255:9"), true}, now_ns_, now_ns_));
   }
-  EXPECT_TRUE(AnswersInTime(To(), now_ns_)) << "a question that failed is in the way of the next";
+  EXPECT_TRUE(AnswersInTime(To(), now_ns_)) << "a question that failed blocks the next";
 }
 
-// Of a host that dialled, each connection knows another port.
+// Each connection of a host that dialled knows another port of it.
 TEST_F(HostKnocksTest, ManyConnectionsToASilentHostAskOnce) {
   FallSilent();
   const int before = OpenSockets();
@@ -137,7 +137,7 @@ TEST_F(HostKnocksTest, ManySilentHostsAreAskedByTurns) {
   fd_.reset();  // From now on all refuse, but those that were asked have not heard it.
   now_ns_ += tuning::kKnockPatienceNs;
   const int64_t since_ns = now_ns_ - tuning::kKnockPatienceNs;
-  EXPECT_TRUE(AnswersInTime(To("127.0.1.9"), since_ns)) << "those that were asked first are in the way";
+  EXPECT_TRUE(AnswersInTime(To("127.0.1.9"), since_ns)) << "those that were asked first block it";
 }
 
 TEST_F(HostKnocksTest, AQuestionWithoutAnAnswerIsGivenUp) {

@@ -13,7 +13,7 @@ namespace {
 
 class LaneHealingTest : public ::testing::Test {
  protected:
-  // Two lanes that stand.
+  // Two lanes that are up.
   std::unique_ptr<LaneHealing> Standing(Direction direction) {
     auto healing = std::make_unique<LaneHealing>(&setup_, direction, Link<LaneHealing::Owner>());
     healing->lanes().Back(0);
@@ -34,7 +34,7 @@ TEST_F(LaneHealingTest, ASenderNeverRestsItsLastLane) {
 }
 
 // Its others may be lost at this end only, and come back: what the sender has closed is not waited for.
-TEST_F(LaneHealingTest, AReceiverRestsTheOneThatStandsLast) {
+TEST_F(LaneHealingTest, AReceiverRestsTheOneThatIsUpLast) {
   const auto healing = Standing(Direction::kReceive);
   ASSERT_TRUE(healing->LetGo(absl::UnavailableError("lost"), 0));
   EXPECT_EQ(0, healing->lanes().none_since_ns());
@@ -42,7 +42,7 @@ TEST_F(LaneHealingTest, AReceiverRestsTheOneThatStandsLast) {
   EXPECT_EQ(0, healing->lanes().lost_since_ns(1));
   EXPECT_TRUE(healing->lanes().Close(1, MonotonicNanos()));
   EXPECT_FALSE(healing->lanes().lost(1));
-  EXPECT_GT(healing->lanes().none_since_ns(), 0) << "no lane stands now";
+  EXPECT_GT(healing->lanes().none_since_ns(), 0) << "no lane is up now";
   healing->lanes().Back(0);
   EXPECT_FALSE(healing->lanes().AnyLost());
   EXPECT_EQ(0, healing->lanes().lost_since_ns(0));

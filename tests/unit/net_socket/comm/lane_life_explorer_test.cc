@@ -4,7 +4,7 @@
 //
 // In every state that is reached: the peer gets each byte of a lane's stream once, in order, and as it was first sent;
 // a request is done only when the peer's kernel has its bytes; and from there on, once the network behaves, all arrives
-// and nothing is left over, or the sender knows that its peer has left. The arbiter counts as sockets in vain those
+// and nothing is left over, or the sender knows that its peer has left. The arbiter's vain sockets are those
 // that have moved no byte; what it finds final in time is arbiter_explorer_test's.
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -51,7 +51,7 @@ struct Lane {
   bool dialling = false;  // the sender dials
   bool answered = false;  // the receiver has another socket, and has said how much it has
   uint64_t position = 0;  // of that answer
-  Socket next;            // of which the sender does not know yet
+  Socket next;            // the sender does not know it yet
   uint64_t had = 0;       // by the peer, when the lane last got a socket
   int vain = 0;           // sockets in a row since that has moved, with something to send again
 };
@@ -180,7 +180,7 @@ class World {
     }
     for (int i = 0; i < kLanes; ++i) {
       if (arbiter_.vain_sockets(i) != lanes_[static_cast<size_t>(i)].vain) {
-        return absl::StrCat("lane ", i, ": ", arbiter_.vain_sockets(i), " sockets count as in vain");
+        return absl::StrCat("lane ", i, ": ", arbiter_.vain_sockets(i), " sockets count as vain");
       }
     }
     for (const SendRequest& request : requests_) {
@@ -214,14 +214,14 @@ class World {
       if (!lane.held.empty() || lane.dialling || !sender_.up(i)) return absl::StrCat("lane ", i, " is not as it was");
       if (lane.received != lane.stream) return absl::StrCat("lane ", i, ": not all of the stream has come");
       for (int look = 0; look < 2; ++look) arbiter_.LookAtIdle(i, ++clock_);
-      if (arbiter_.vain_sockets(i) > 0) return absl::StrCat("lane ", i, ": all has come, in vain");
+      if (arbiter_.vain_sockets(i) > 0) return absl::StrCat("lane ", i, ": all has come, and sockets count as vain");
     }
     const ConnectionCounts tally = sender_.tally();
     if (tally.lost + tally.moved != tally.resumed) return "not every lane that was lost was resumed, once";
     return "";
   }
 
-  // Equal for worlds that can't be told apart.
+  // Equal for worlds that can't be distinguished.
   std::string Digest() const {
     std::string digest = absl::StrCat(gone_, over(), striper_.left_bytes(), ";");
     for (int i = 0; i < kLanes; ++i) {

@@ -17,7 +17,7 @@
 namespace tcpx {
 namespace {
 
-// Holds its thread twice: until Open, and then behind the next call of the engine, before the completions of lanes that
+// Holds its thread twice: until Open, and then after the next call of the engine, before the completions of lanes that
 // were kicked in between are served.
 class Gate final : public PoolLane {
  public:
@@ -156,7 +156,7 @@ class PeerCloseTest : public ::testing::TestWithParam<Way> {
     return status;
   }
 
-  // Returns once the reactor has seen it: the second function runs behind a look at all sockets.
+  // Returns once the reactor has seen it: the second function runs after a look at all sockets.
   void ClosePeer() {
     for (TcpPair& pair : pairs_) shutdown(pair.b.get(), SHUT_WR);
     for (int i = 0; i < 2; ++i) ASSERT_TRUE(runtime_.reactor.RunSync([] {}));
@@ -167,7 +167,7 @@ class PeerCloseTest : public ::testing::TestWithParam<Way> {
   TcpPair pairs_[2] = {MakeTcpPair(), MakeTcpPair()};
   TcpPair writable_ = MakeTcpPair();
   std::unique_ptr<Gate> gate_;
-  size_t unread_ = 0;  // of the message on its way
+  size_t unread_ = 0;  // of the message in flight
   std::string payload_ = std::string(kBytes, 'p');
   std::unique_ptr<SendComm> comm_;
 };
@@ -195,7 +195,7 @@ TEST_P(PeerCloseTest, ASendThatTheKernelHasNotTakenIsOne) {
   EXPECT_EQ("the peer closed the connection", Finish(request).message());
 }
 
-// Nobody is left to receive what comes behind it.
+// Nobody is left to receive what comes after it.
 TEST_P(PeerCloseTest, TheNextSendIsOne) {
   ClosePeer();
   SendArgs args;

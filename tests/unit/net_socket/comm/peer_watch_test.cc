@@ -67,7 +67,7 @@ TEST_F(PeerWatchTest, AFloodDoesNotKeepTheReactor) {
   absl::Status then;
   ASSERT_TRUE(runtime_.reactor.RunSync([&] {
     MakeCommInLoop();
-    // Runs behind the first look at the lane.
+    // Runs after the first look at the lane.
     runtime_.reactor.Post([&] {
       then = Send();
       others_ran = true;

@@ -44,14 +44,14 @@ class ProgressCheckTest : public ::testing::Test {
   int second_ = 0;
 };
 
-TEST_F(ProgressCheckTest, ABusyPeerIsToldOfAndDoesNotFail) {
+TEST_F(ProgressCheckTest, ABusyPeerIsReportedAndDoesNotFail) {
   LookUntil(60);
   EXPECT_FALSE(failure_.failed()) << failure_.status();
   ASSERT_EQ(1u, Logged().size());
   EXPECT_TRUE(absl::StrContains(Logged()[0], "no progress for 10.0 s")) << Logged()[0];
 }
 
-TEST_F(ProgressCheckTest, StandingStillBehindAPeerThatEndedFails) {
+TEST_F(ProgressCheckTest, AStallAfterAPeerThatEndedFails) {
   check_.PeerEnded();
   LookUntil(25);
   EXPECT_FALSE(failure_.failed()) << failure_.status();
@@ -59,13 +59,13 @@ TEST_F(ProgressCheckTest, StandingStillBehindAPeerThatEndedFails) {
   EXPECT_EQ(kPeerVanished, failure_.status().message());
 }
 
-TEST_F(ProgressCheckTest, StandingStillBehindALaneThatEndedFails) {
+TEST_F(ProgressCheckTest, AStallAfterALaneThatEndedFails) {
   end_.lane_ended = true;
   LookUntil(60);
   EXPECT_EQ("a lane has ended without its connection", failure_.status().message());
 }
 
-TEST_F(ProgressCheckTest, ALaneThatIsSlowForLongIsToldOnceAndCounted) {
+TEST_F(ProgressCheckTest, ALaneThatIsSlowForLongIsReportedOnceAndCounted) {
   end_.flight.messages = 0;
   end_.paces.resize(kBulkLanes);
   for (int i = 0; i < 60; ++i) {

@@ -136,7 +136,7 @@ TEST_P(BrokenCipherTest, FailsTheConnection) {
 INSTANTIATE_TEST_SUITE_P(Lanes, BrokenCipherTest, ::testing::Bool(),
                          [](const auto& one) { return one.param ? "Heal" : "DontHeal"; });
 
-// Of an earlier socket the peer has had no credit: all go again, and can't.
+// The peer has had no credit from the earlier socket: all go again, and can't.
 TEST_F(SealedWordsTest, ANewSocketDoesNotGoOnWithABrokenCipher) {
   Make(true);
   ASSERT_TRUE(Post().ok());
@@ -178,7 +178,7 @@ TEST_F(SealedWordsTest, AnErrorDoesNotGoIntoTheMiddleOfACredit) {
   EXPECT_EQ(static_cast<size_t>(kPart), ReadToTheEnd(peers_[0].get()).size());
 }
 
-// Behind a message it waits for the receive of the next one, of which it holds a little.
+// After a message it waits for the receive of the next one, and holds a little of that.
 TEST_F(SealedWordsTest, AParkedLaneZeroGivesItsBufferBack) {
   const auto buffers = std::make_shared<SealBuffers>();
   PageBuffer only = buffers->Take();

@@ -93,7 +93,7 @@ TEST(TransferTimesTest, WhatIsNotOverIsGuessed) {
 }
 
 // All that was waited for was not waited for NCCL, though all is done now.
-TEST(TransferTimesTest, AGuessIsOfTheTimeBehindTheLatestLook) {
+TEST(TransferTimesTest, AGuessIsOfTheTimeAfterTheLatestLook) {
   TransferTimes sends(false, MonotonicNanos());
   const int64_t begun = sends.Begin(true);
   OpenWait open;

@@ -144,7 +144,7 @@ std::string AnswerOf(HelloStatus status) {
   return std::string(bytes, EncodeAnswer(answer, bytes));
 }
 
-// Somebody on the way may have said that; the peer's process alone knows that a connection is gone.
+// A device on the path may have said that; the peer's process alone knows that a connection is gone.
 TEST(DialLaneTest, OneThatTriesOnIsEndedByTheWordOfTheProcessAlone) {
   OwnedFd listener = *StreamSocket(AF_INET);
   const SocketAddress any = *SocketAddress::Parse("127.0.0.1:0");
@@ -163,7 +163,7 @@ TEST(DialLaneTest, OneThatTriesOnIsEndedByTheWordOfTheProcessAlone) {
 }
 
 // TCPX_ENCRYPT is on, and the handshake left no keys, as nobody has a secret here.
-TEST(DialLaneTest, ALaneWithoutKeysSaysNothingBehindItsHello) {
+TEST(DialLaneTest, ALaneWithoutKeysSaysNothingAfterItsHello) {
   Options options;
   options.encrypt = true;
   OwnedFd listener = *StreamSocket(AF_INET);

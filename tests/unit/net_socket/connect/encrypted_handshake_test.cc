@@ -1,5 +1,5 @@
 // The handshake of sockets that are encrypted: both sides get the same keys, of each socket its own; every bit of what
-// passes flipped in turn; sides that disagree; somebody who stands between.
+// passes flipped in turn; sides that disagree; somebody in between.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -112,7 +112,7 @@ TEST(EncryptedHandshakeTest, TakesTheBestThatBothHave) {
   EXPECT_EQ(none.told(), HelloStatusText(HelloStatus::kNoCipher));
 }
 
-TEST(EncryptedHandshakeTest, SidesThatDisagreeAreTold) {
+TEST(EncryptedHandshakeTest, SidesThatDisagreeAreReported) {
   const Secret plain(kText);
   const auto sealed = Encrypting(kText);
   const auto other = Encrypting("sixteen and other");

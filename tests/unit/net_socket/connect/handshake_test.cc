@@ -85,7 +85,7 @@ TEST_F(HandshakeTest, WithAnotherSecretTheProofIsRefused) {
   EXPECT_EQ(HelloStatus::kSecretWrong, talk.accept.refusal());
 }
 
-TEST_F(HandshakeTest, WhoeverHasNoneIsRefused) {
+TEST_F(HandshakeTest, ADiallerWithoutOneIsRefused) {
   const Conversation dialler(nullptr, &ours_);
   ASSERT_TRUE(dialler.dial.done());
   EXPECT_EQ(HelloStatus::kSecretMissing, dialler.dial.answer().status);
@@ -114,7 +114,7 @@ TEST_F(HandshakeTest, NoByteCanBeChanged) {
       kHelloBytes + kAnswerFixedBytes + kNonceBytes + kProofBytes + kAnswerFixedBytes + 2 * kPeerNicBytes + kMacBytes,
       bytes);
   for (size_t i = 0; i < bytes; ++i) {
-    // Of the challenge only status and nonce mean something.
+    // Only status and nonce of the challenge mean something.
     const size_t in_challenge = i - kHelloBytes;
     if (in_challenge < kAnswerFixedBytes) continue;
     const Conversation talk(&ours_, &same_, 64, i);

@@ -74,7 +74,7 @@ TEST_F(KeyTurnsTest, SourcesComeInACircle) {
   EXPECT_EQ("abcacaa", ServedInAll(7));
 }
 
-TEST_F(KeyTurnsTest, WhoeverGivesUpIsNotServed) {
+TEST_F(KeyTurnsTest, ADiallerThatGivesUpIsNotServed) {
   reactor_.RunSync([&] {
     Waiter* const only = Add("x");
     turns_.AwaitInLoop(Source("10.0.0.1"), only);

@@ -51,7 +51,7 @@ TEST_F(LanePathsTest, TheOneWithTheFewestLanesFirst) {
   EXPECT_FALSE(paths.away(0));
 }
 
-// Else it would be dialled for as long as its connection stands.
+// Else it would be dialled for as long as its connection is up.
 TEST_F(LanePathsTest, ALaneThatIsClosedWaitsForNoPath) {
   LanePaths paths({Path(0, "10.0.0.2:1"), Path(1, "10.0.1.2:1")});
   paths.Place(0, paths.at(1));
@@ -71,7 +71,7 @@ TEST_F(LanePathsTest, PlacesAndClosedLanesDoNotStandAnywhere) {
   EXPECT_EQ(2, Other(paths, paths.at(0)));
 }
 
-TEST_F(LanePathsTest, WhereNoLaneStandsIsLast) {
+TEST_F(LanePathsTest, WhereNoLaneIsIsLast) {
   LanePaths paths({Path(0, "10.0.0.2:1"), Path(1, "10.0.1.2:1"), Path(2, "10.0.2.2:1"), Path(2, "10.0.2.2:1")});
   lost_ = {0, 1};
   EXPECT_EQ(2, Other(paths, paths.at(0)));

@@ -38,7 +38,7 @@ class RejectedPeersTest : public ::testing::Test {
 
 bool Has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-TEST_F(RejectedPeersTest, TheOthersAreToldWhenThePeriodIsOver) {
+TEST_F(RejectedPeersTest, TheOthersAreReportedWhenThePeriodIsOver) {
   RejectedPeers rejected(&reactor_, 20 * kMillisecond);
   Note(&rejected, HelloStatus::kForeign, 5);
   ASSERT_NO_FATAL_FAILURE(AwaitLines(2));

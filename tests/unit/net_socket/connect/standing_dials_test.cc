@@ -1,4 +1,4 @@
-// What dials for a connection that stands keeps nothing of what the connection gives back when it closes.
+// What dials for a connection that is up keeps nothing of what the connection gives back when it closes.
 #include <gtest/gtest.h>
 
 #include <memory>

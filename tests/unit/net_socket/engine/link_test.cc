@@ -55,7 +55,7 @@ TEST(LinkTest, ThoseOfOneTieAreOne) {
   EXPECT_EQ(1u, links.erase(one.tie.To<Base>(&one)));
 }
 
-TEST(LinkTest, ACutWaitsForWhoeverUsesIt) {
+TEST(LinkTest, ACutWaitsForItsUser) {
   Target target;
   std::atomic<bool> used{false}, over{false};
   std::thread user([&, link = target.tie.To(&target)] {

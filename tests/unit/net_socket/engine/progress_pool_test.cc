@@ -215,7 +215,7 @@ TEST_P(ProgressPoolTest, ALaneThatWaitsForATimeIsCalledAgain) {
   pool.Attach(&first);
   pool.Attach(&second);
   ASSERT_TRUE(Eventually([&] { return first.advanced.load() == 6 && second.advanced.load() == 4; }));
-  // Kicks come in between; nobody is forgotten, and whoever waits for nothing is left alone.
+  // Kicks come in between; no lane is forgotten, and one that waits for nothing is left alone.
   first.wants.store(50);
   ProgressPool::Kick(&first);
   ProgressPool::Kick(&second);

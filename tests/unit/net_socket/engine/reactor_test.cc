@@ -134,7 +134,7 @@ TEST_F(ReactorTest, ATimerMayAddAndCancelTimers) {
   EXPECT_EQ(1, fired.load());
 }
 
-// Story: a process that stood still for longer than a deadline gave up a peer whose answer had come long before.
+// Story: a process that was stopped for longer than a deadline gave up a peer whose answer had come long before.
 TEST_F(ReactorTest, WhatHasArrivedComesBeforeADeadline) {
   Pipe pipe;
   std::string order;
@@ -159,7 +159,7 @@ TEST_F(ReactorTest, WhatHasArrivedComesBeforeADeadline) {
   EXPECT_EQ("arrived deadline", order);
 }
 
-// More descriptors than one look takes are always ready: whoever reaches a port can bring that about.
+// More descriptors than one look takes are always ready: a stranger who reaches a port can cause that.
 TEST_F(ReactorTest, TimersRunHoweverManyDescriptorsAreReady) {
   constexpr int kReady = 200;
   Pipe pipe;
@@ -329,7 +329,7 @@ TEST_F(ReactorTest, ARepeatingDeadlineIsForgivenEachStandstill) {
   EXPECT_GE(ran_ns[1] - stood_until, 45 * kMillisecond);
 }
 
-// The loop itself stands still beyond a deadline; what arrives meanwhile cancels it, and nothing arriving does not.
+// The loop itself is stopped beyond a deadline; what arrives meanwhile cancels it, and nothing arriving does not.
 TEST_F(ReactorTest, ADeadlineThatIsLateByAStandstillRunsOnceMore) {
   std::atomic<int> late{0}, cancelled{0}, plain{0};
   std::atomic<int64_t> ran_ns{0};

@@ -27,13 +27,13 @@ TEST(RingRefusalTest, RefusedMemoryNamesTheLimitAndTheCure) {
 
 class OpenPatientlyTest : public ::testing::Test {
  protected:
-  // Another test may have waited in vain.
+  // Another test may have waited until the end.
   void SetUp() override {
     ASSERT_EQ(0, OpenPatiently([] { return 0; }));
   }
 };
 
-// As beside the rings of a communicator that has just ended.
+// As if the rings of a communicator that has just ended still had the memory.
 TEST_F(OpenPatientlyTest, WaitsForMemoryThatIsGivenBack) {
   int calls = 0;
   EXPECT_EQ(0, OpenPatiently([&calls] { return ++calls < 4 ? -ENOMEM : 0; }));
@@ -57,8 +57,8 @@ TEST_F(OpenPatientlyTest, EndsWhereThatDoesNotCome) {
   EXPECT_GT(calls, 1);
 }
 
-// As the progress threads of one rank, of which each asks for a ring.
-TEST_F(OpenPatientlyTest, WaitsInVainOnce) {
+// As the progress threads of one rank, each of which asks for a ring.
+TEST_F(OpenPatientlyTest, WaitsUntilTheEndOnce) {
   int calls = 0;
   const auto refuse = [&calls] {
     ++calls;

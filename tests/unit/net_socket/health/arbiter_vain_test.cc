@@ -59,7 +59,7 @@ class Heals {
   int64_t next_ns_ = kStartNs;
 };
 
-TEST(ArbiterTest, OneThatHealsInVainFailsInTime) {
+TEST(ArbiterTest, OneWhoseSocketsMoveNothingFailsInTime) {
   for (const int64_t every_ns : {250 * kMillisecond, kSecond, 7 * kSecond}) {
     Arbiter arbiter(1, kTimeoutNs, kAloneNs);
     Heals heals(&arbiter, Loss::kDied, every_ns);
@@ -117,8 +117,8 @@ TEST(ArbiterTest, OneThatMovesNeverFails) {
   EXPECT_EQ(Vain::kNone, arbiter.vain());
 }
 
-// A lane that returns to its path, or leaves it, has not healed in vain; when it moves no byte that is an error, too.
-TEST(ArbiterTest, OneThatIsMovedOnPurposeIsNotInVain) {
+// A lane that returns to its path, or leaves it, does not count as vain; when it moves no byte that is an error, too.
+TEST(ArbiterTest, OneThatIsMovedOnPurposeIsNotVain) {
   Arbiter arbiter(1, kTimeoutNs, kAloneNs);
   Heals heals(&arbiter, Loss::kOther, kSecond);
   const int64_t failed_ns = heals.Until(kStartNs + 120 * kSecond);
@@ -221,12 +221,12 @@ TEST(ArbiterTest, DialsThatMoveNothingBecomeRare) {
     }
   }
   std::sort(dials.begin(), dials.end());
-  // Behind the first of each lane, of which nobody knows yet what becomes.
+  // After the first dials of each lane, when nobody knows yet what they come to.
   for (size_t i = 3 * kLanes; i + 20 < dials.size(); ++i) EXPECT_GE(dials[i + 20] - dials[i], 950 * kMillisecond) << i;
   EXPECT_LT(dials.size(), size_t{20 * 20});
 }
 
-// Who is told to ask again, or asks often, takes nothing from the others.
+// A lane that has to ask again, or asks often, takes nothing from the others.
 TEST(ArbiterTest, ATurnIsTakenOnlyWhenItIsDue) {
   Arbiter arbiter(32, kTimeoutNs, kAloneNs);
   EXPECT_EQ(0, arbiter.TakeDialTurn(0, false, kStartNs));
@@ -326,7 +326,7 @@ TEST(ArbiterTest, DialsThatMoveSomethingAreFast) {
   EXPECT_EQ(kStartNs + 99 * tuning::kBetweenDialsNs, now_ns);
 }
 
-TEST(ArbiterTest, OneLineASecondIsTold) {
+TEST(ArbiterTest, OneLineASecondIsLogged) {
   Arbiter arbiter(2, kTimeoutNs, kAloneNs);
   EXPECT_TRUE(arbiter.MayTell(0, kStartNs));
   for (int i = 0; i < 4; ++i) {
@@ -345,7 +345,7 @@ TEST(ArbiterTest, OneLineASecondIsTold) {
 }
 
 // Each socket moves a little, and is reset.
-TEST(ArbiterTest, SomeLinesAndThenOneASecondAreTold) {
+TEST(ArbiterTest, SomeLinesAndThenOneASecondAreLogged) {
   Arbiter arbiter(1, kTimeoutNs, kAloneNs);
   int told = 0, untold = 0;
   uint64_t position = 1;

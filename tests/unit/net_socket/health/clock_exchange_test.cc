@@ -19,7 +19,7 @@ namespace {
 
 constexpr int64_t kMinute = 60 * kSecond;
 
-// A peer whose clock is ahead by `ahead_ns`, behind ways of the given lengths.
+// A peer whose clock is ahead by `ahead_ns`, beyond paths of the given lengths.
 struct Far {
   int64_t ahead_ns = 0;
   int64_t now_ns = kMinute;  // ours

@@ -71,7 +71,7 @@ TEST_F(DeafPeerTest, GetsNoMoreAnswersThanFitTheQueue) {
   EXPECT_LT(AnswerTo(record, kFlood).size(), size_t{512} << 10);
 }
 
-TEST_F(DeafPeerTest, IsToldTheTimeNoMoreOftenThanFitsTheQueue) {
+TEST_F(DeafPeerTest, LearnsTheTimeNoMoreOftenThanFitsTheQueue) {
   ClockRecord question;
   question.asked_ns = 1;
   const std::string record = ClockNotice(EncodeClock(question));

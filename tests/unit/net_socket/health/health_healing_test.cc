@@ -1,4 +1,4 @@
-// A health socket that is lost: who is asked to dial, what is told afterwards, and when it is given up.
+// A health socket that is lost: who is asked to dial, what is reported afterwards, and when it is given up.
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -21,7 +21,7 @@ namespace {
 
 const std::string kGarbage(size_t{2} * kHeaderBytes, '\xff');
 
-// Whoever is asked to dial again.
+// The user that is asked to dial again.
 class Redialler final : public HealthRedialler {
  public:
   void DialInLoop(std::shared_ptr<HealthPeer> health) override {
@@ -89,7 +89,7 @@ class HealingHealthTest : public HealthTest {
   int far_fd_ = -1;
 };
 
-TEST_F(HealingHealthTest, WhatIsSaidMeanwhileIsToldAfterwards) {
+TEST_F(HealingHealthTest, WhatIsSaidMeanwhileIsReportedAfterwards) {
   ASSERT_NO_FATAL_FAILURE(Break());
   EXPECT_FALSE(near_->members().Notify(Id(1), "later")) << "nobody hears it now";
   EXPECT_FALSE(far_->socket().PeerVanished());
@@ -126,8 +126,8 @@ TEST_F(HealingHealthTest, ARefusalIsTheEnd) {
   EXPECT_FALSE(near_->members().Notify(Id(1), "to nobody"));
 }
 
-// Whoever dials has found that out for all of them.
-TEST_F(HealingHealthTest, AProcessThatIsGoneIsToldToAll) {
+// One dialler has found that out for all of them.
+TEST_F(HealingHealthTest, AProcessThatIsGoneIsReportedToAll) {
   Listener other;
   const auto second = std::make_shared<Redialler>();
   reactor_.RunSync([&] { near_->JoinInLoop(Id(2), other.link(), second); });
@@ -143,7 +143,7 @@ TEST_F(HealingHealthTest, AProcessThatIsGoneIsToldToAll) {
 }
 
 // Its peer has closed that one: the process is there.
-TEST_F(HealingHealthTest, NoneIsGoneWhileALaneOfAnyStands) {
+TEST_F(HealingHealthTest, NoneIsGoneWhileALaneOfAnyIsUp) {
   Listener standing;
   standing.up = true;
   far_comm_.gone = true;
@@ -227,7 +227,7 @@ TEST_F(HealingHealthTest, IsNotMuteOnceAllIsHeard) {
   }
 }
 
-// Who is told that a notice is out tells its peer in no other way.
+// A caller that learns that a notice is out tells its peer nothing more.
 TEST_F(HealingHealthTest, WhatIsDroppedIsNotSaid) {
   const OwnedFd deaf = JoinDeaf();
   int said = 0;
@@ -261,7 +261,7 @@ TEST_F(HealingHealthTest, ATurnIsBounded) {
   EXPECT_TRUE(far_comm_.Hears("failed: the last;"));
 }
 
-// What nobody honest says is the end, whoever reads it first: another socket heals it no more.
+// What nobody honest says is the end, at either reader: another socket heals it no more.
 TEST_F(HealingHealthTest, GarbageIsNotForgottenWhenItIsDialledAgain) {
   reactor_.RunSync([&] {
     EXPECT_TRUE(WriteAll(near_fd_, kGarbage));
@@ -280,7 +280,7 @@ TEST_F(HealingHealthTest, GarbageIsNotForgottenWhenAnotherSocketIsUp) {
   EXPECT_TRUE(near_comm_.Hears("died: ")) << near_comm_.Text();
 }
 
-TEST_F(HealingHealthTest, GarbageThatAPollFindsIsTold) {
+TEST_F(HealingHealthTest, GarbageThatAPollFindsIsReported) {
   reactor_.RunSync([&] {
     EXPECT_TRUE(WriteAll(far_fd_, kGarbage));
     near_->Poll();

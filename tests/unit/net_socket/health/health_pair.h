@@ -1,6 +1,6 @@
 // health_pair.h: both ends of a health socket, and who listens there.
 //
-// Threads: as gtest; a listener is told in the reactor.
+// Threads: as gtest; a listener is called in the reactor.
 #ifndef TCPX_TESTS_UNIT_NET_SOCKET_HEALTH_HEALTH_PAIR_H_
 #define TCPX_TESTS_UNIT_NET_SOCKET_HEALTH_HEALTH_PAIR_H_
 
@@ -25,7 +25,7 @@ namespace tcpx {
 
 inline constexpr int64_t kTimeout = 30 * kSecond;
 
-// A comm that notes what it is told.
+// A comm that notes what it hears.
 class Listener final : public HealthUser {
  public:
   ~Listener() { tie_.Cut(); }
@@ -45,7 +45,7 @@ class Listener final : public HealthUser {
   void HealthLost() override {}
   void HealthBack(bool) override {}
 
-  // Whoever acts on these, acts on the latest.
+  // What acts on these, acts on the latest.
   int64_t LanesGoneNs(bool* in_order) override {
     ++asked;
     if (!gone) return 0;

@@ -36,7 +36,7 @@ TEST(HealthStateTest, EveryPairOfStates) {
   EXPECT_EQ("down>up down>closed up>down up>lost up>closed lost>down lost>up lost>closed ", moves);
 }
 
-// Whoever dials health sockets and leaves, again and again, leaves no timer behind, and so no memory.
+// A stranger who dials health sockets and leaves, again and again, leaves no timer, and so no memory.
 TEST_F(HealthTest, ASocketThatLeavesTakesItsTimerAlong) {
   size_t before = 0;
   reactor_.RunSync([&] { before = reactor_.TimersInLoop(); });
@@ -232,8 +232,8 @@ TEST_F(HealthEndTest, AResetIsADeath) {
   EXPECT_FALSE(far_->socket().PeerVanished());
 }
 
-// Of a peer that says bye and closes while this end says something: a death, unless that was that a connection closed.
-TEST_F(HealthEndTest, AResetBehindAByeIsADeath) {
+// A peer that says bye and closes while this end says something has died, unless it said that a connection closed.
+TEST_F(HealthEndTest, AResetAfterAByeIsADeath) {
   const std::string bye = Record(FrameKind::kBye, "");
   ASSERT_EQ(static_cast<ssize_t>(bye.size()), send(own_.get(), bye.data(), bye.size(), MSG_NOSIGNAL));
   ASSERT_TRUE(SetResetOnClose(own_.get()).ok());
@@ -241,7 +241,7 @@ TEST_F(HealthEndTest, AResetBehindAByeIsADeath) {
   EXPECT_TRUE(far_comm_.Hears("died: ")) << far_comm_.Text();
 }
 
-TEST_F(HealthEndTest, AResetBehindAByeThatAnswersAWordOfClosingIsAnEnd) {
+TEST_F(HealthEndTest, AResetAfterAByeThatAnswersAWordOfClosingIsAnEnd) {
   far_->members().NotifyLeft(Id(4));
   const std::string bye = Record(FrameKind::kBye, "");
   ASSERT_EQ(static_cast<ssize_t>(bye.size()), send(own_.get(), bye.data(), bye.size(), MSG_NOSIGNAL));
@@ -268,8 +268,8 @@ TEST_F(HealthEndTest, ANoticeBeforeTheEndIsHeardFirst) {
   EXPECT_EQ("failed: the reason;ended;", far_comm_.Text());
 }
 
-// The peer's dialler may have failed before this end has heard that it stands.
-TEST_F(HealthEndTest, WhatIsSaidOfAnExpectedConnectionIsToldWhenItJoins) {
+// The peer's dialler may have failed before this end has heard that it is up.
+TEST_F(HealthEndTest, WhatIsSaidOfAnExpectedConnectionIsReportedWhenItJoins) {
   reactor_.RunSync([&] { far_->ExpectInLoop(Id(4)); });
   std::string said = Notice(5, "nobody") + Notice(4, "too early");
   for (int i = 0; i < 100; ++i) said += Notice(4, "a flood");

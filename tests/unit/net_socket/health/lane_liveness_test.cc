@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t kTimeout = 30 * kSecond;
 constexpr int64_t kInterval = 5 * kSecond;
 
-// Bytes on their way, and nobody answers.
+// Bytes are in flight, and nobody answers.
 LaneTcpInfo Swallowed() {
   LaneTcpInfo lane;
   lane.bytes_acked = 1000;
@@ -91,7 +91,7 @@ TEST(LaneLivenessTest, AClosedWindowIsNoDeath) {
   EXPECT_EQ(-1, looks.DeadAfter());
 }
 
-// The peer took its window back with segments on their way: they are sent again as probes.
+// The peer took its window back with segments in flight: they are sent again as probes.
 TEST(LaneLivenessTest, AShrunkWindowIsNoDeath) {
   Looks looks;
   looks.at = [](int64_t since_ns) {

@@ -57,7 +57,7 @@ class CpuShortageTest : public ::testing::Test {
   int64_t now_ns_ = kSecond;
 };
 
-TEST_F(CpuShortageTest, WhoeverWantsACpuAndHasNoneIsShort) {
+TEST_F(CpuShortageTest, AThreadThatWantsACpuAndHasNoneIsShort) {
   Set(1, 0, 0);
   Set(2, 0, 0);
   EXPECT_EQ(0, Percent()) << "the first look has nothing to compare with";
@@ -88,7 +88,7 @@ TEST_F(CpuShortageTest, ThreadsOfTheApplicationCountOnlyIfTheyCall) {
 }
 
 // The kernel counts how long a thread has waited once that is over.
-TEST_F(CpuShortageTest, WhoeverStillWaitsIsShort) {
+TEST_F(CpuShortageTest, AThreadThatStillWaitsIsShort) {
   const auto set_state = [&](int thread, const char* state) {
     std::ofstream(tasks_ + std::to_string(thread) + "/stat") << thread << " (a) S (b) " << state << " 1 1 0\n";
   };

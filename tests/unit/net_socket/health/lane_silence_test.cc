@@ -82,7 +82,7 @@ TEST(LaneSilenceTest, OneProbeWhoseAnswerIsOverdueIsEnough) {
     };
   };
   EXPECT_EQ(1500, SuspectedAfter(probed(200)));
-  EXPECT_EQ(1750, SuspectedAfter(probed(400'000))) << "on a long way it may still come";
+  EXPECT_EQ(1750, SuspectedAfter(probed(400'000))) << "on a long path it may still come";
 }
 
 // A peer short of memory drops what comes, and says so.
@@ -102,7 +102,7 @@ TEST(LaneSilenceTest, NothingHeldIsNoSilence) {
   }));
 }
 
-TEST(LaneSilenceTest, OneThatWasMovedInVainIsSuspectedLater) {
+TEST(LaneSilenceTest, OneThatWasMovedWithoutEffectIsSuspectedLater) {
   LaneSilence silence;
   EXPECT_EQ(750, SuspectedAfter(&silence, 1000 * kSecond, &Swallowed));
   silence.Moved(1001 * kSecond);

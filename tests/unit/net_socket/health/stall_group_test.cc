@@ -28,7 +28,7 @@ class Ring {
     found_ = std::move(verdict);
   }
   void Lag(int rank, uint64_t messages) { lags_[static_cast<size_t>(rank)] = messages; }
-  // So many rounds of news, one rank behind the other.
+  // So many rounds of news, one rank after the other.
   void Talk(int rounds) {
     for (int i = 0; i < rounds * size(); ++i) Look(i % size());
   }
@@ -125,7 +125,7 @@ TEST(StallGroupTest, FirmCausesComeFirst) {
 }
 
 // Behind a firewall one end can't tell it from a host that is gone, and the other end may.
-TEST(StallGroupTest, WhoeverKnowsMoreThanAGoneHostIsBelieved) {
+TEST(StallGroupTest, AnEndThatKnowsMoreThanAGoneHostIsBelieved) {
   StallMember gone;
   gone.stalled_since_ns = 1;
   gone.there = "b";
@@ -149,7 +149,7 @@ std::vector<StallGroup::Key> Keys(size_t count) {
   return keys;
 }
 
-// Whoever leaves late, when another end is where it was, leaves its own place.
+// A member that leaves late, when another end is where it was, leaves its own place.
 TEST(StallGroupTest, NoKeyComesAgain) {
   std::vector<StallGroup::Key> keys = Keys(1000);
   std::sort(keys.begin(), keys.end());

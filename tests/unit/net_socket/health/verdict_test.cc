@@ -30,7 +30,7 @@ LaneEvidence Lane(int number, bool silent) {
   return lane;
 }
 
-// A receive that stands, of a peer that answers, moves, and has posted nothing.
+// A receive that is stalled, of a peer that answers, moves, and has posted nothing.
 struct Case {
   StallEvidence evidence;
   WaitNews news;
@@ -180,7 +180,7 @@ TEST(VerdictTest, WhatThePeerNamesIsBelieved) {
        "c pid 3", false},
       {"the peer names what this end said itself", [](Case* c) { NameRoot(c, Cause::kPeerLate, kSelf); }, Cause::kNone,
        "", false},
-      {"the peer stands and names nobody", [](Case* c) { c->news.stalled_ms = 5000; }, Cause::kNone, "", false},
+      {"the peer is stalled and names nobody", [](Case* c) { c->news.stalled_ms = 5000; }, Cause::kNone, "", false},
   });
 }
 
@@ -255,7 +255,7 @@ TEST(VerdictTest, BothEndsOfAPathCallItTheSame) {
   EXPECT_EQ(kBetween, JudgeStall(c.evidence).culprit);
 }
 
-TEST(VerdictTest, WhoeverStandsWithoutARootWaits) {
+TEST(VerdictTest, AStalledEndWithoutARootWaits) {
   Case c;
   c.news.stalled_ms = 5000;
   c.evidence.peer = &c.news;

@@ -72,7 +72,7 @@ TEST(CreditBookTest, MembersWithOneTagAreTakenInOrder) {
   EXPECT_EQ(2, Take(&book, 2));
 }
 
-TEST(CreditBookTest, EveryWayToBeWrong) {
+TEST(CreditBookTest, EverythingThatCanBeWrong) {
   const int32_t tags[16] = {};
   const char* body = reinterpret_cast<const char*>(tags);
   struct Row {

@@ -1,4 +1,4 @@
-// The record by which a dialler says that all its lanes stand.
+// The record by which a dialler says that all its lanes are up.
 #include <gtest/gtest.h>
 
 #include "net_socket/message/wire.h"

@@ -1,4 +1,4 @@
-// What stands still is told once, and what moves never.
+// A stall is reported once, and what moves never.
 #include "net_socket/message/flight.h"
 
 #include <gtest/gtest.h>
@@ -29,22 +29,22 @@ int Tellings(StallWatch* watch, int64_t from_ns, int64_t to_ns, const Flight& fl
   return count;
 }
 
-TEST(FlightTest, AStandstillIsToldOnce) {
+TEST(FlightTest, AStallIsReportedOnce) {
   StallWatch watch;
   EXPECT_EQ(0, Tellings(&watch, 100 * kSecond, 109 * kSecond, At(7, 10)));
   EXPECT_EQ(1, Tellings(&watch, 110 * kSecond, 1000 * kSecond, At(7, 10)));
   EXPECT_EQ(100 * kSecond, watch.since_ns());
 }
 
-TEST(FlightTest, TheNextStandstillIsToldToo) {
+TEST(FlightTest, TheNextStallIsReportedToo) {
   StallWatch watch;
   EXPECT_EQ(1, Tellings(&watch, 0 + kSecond, 60 * kSecond, At(7, 10)));
   EXPECT_EQ(1, Tellings(&watch, 61 * kSecond, 120 * kSecond, At(7, 11)));
   EXPECT_EQ(1, Tellings(&watch, 121 * kSecond, 180 * kSecond, At(8, 11)));
 }
 
-// Housekeeping looks four times within the limit. Wherever its looks fall, a wait is told of by then.
-TEST(FlightTest, AStandstillIsToldOfWhereverTheLooksFall) {
+// Housekeeping looks four times within the limit. Wherever its looks fall, a wait is reported by then.
+TEST(FlightTest, AStallIsReportedWhereverTheLooksFall) {
   constexpr int64_t kEvery = kLimit / 4;
   for (int64_t begins = 0; begins < kEvery; begins += kEvery / 50) {
     StallWatch watch;
@@ -66,11 +66,11 @@ TEST(FlightTest, ProgressAtDoublingIntervalsHidesNoStandstill) {
     for (int64_t probe = kLimit / 5; probe <= now - kSecond; probe += std::max(probe, kEvery)) ++taken;
     if (watch.Stalled(At(7, taken), now, kLimit)) told_at.push_back(taken);
   }
-  // Behind those at 0.2, 0.45 and 0.9 limits each wait is longer than a limit.
+  // After those at 0.2, 0.45 and 0.9 limits each wait is longer than a limit.
   EXPECT_EQ((std::vector<uint64_t>{4, 5, 6, 7}), told_at);
 }
 
-TEST(FlightTest, NothingUnderWayStandsStill) {
+TEST(FlightTest, NothingUnderWayIsNoStall) {
   StallWatch watch;
   EXPECT_EQ(0, Tellings(&watch, kSecond, 60 * kSecond, Flight()));
   EXPECT_EQ(0, watch.since_ns());

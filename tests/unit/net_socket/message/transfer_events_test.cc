@@ -128,8 +128,8 @@ TEST_F(TransferEventsTest, MessageOfNoBytesHasAnEvent) {
   }
 }
 
-// An express message is told when it is posted, and nothing else is looked at.
-TEST_F(TransferEventsTest, WholeMessagesAreToldAtOnce) {
+// An express message is reported when it is posted, and nothing else is looked at.
+TEST_F(TransferEventsTest, WholeMessagesAreReportedAtOnce) {
   for (const bool updates : {true, false}) {
     EventRecorder recorder(Lanes(4, updates));
     TransferEvents* other = recorder.Begin(1, kSecond);
@@ -193,7 +193,7 @@ TEST_F(TransferEventsTest, NoParentNoEvents) {
   EXPECT_EQ(recorder.Begin(0, nullptr), nullptr);
 }
 
-TEST_F(TransferEventsTest, UnwantedEventsAreNotToldOfAgain) {
+TEST_F(TransferEventsTest, UnwantedEventsAreNotReportedAgain) {
   EventRecorder recorder(Lanes(1));
   wanted = false;
   TransferEvents* events = recorder.Begin(0, kFirst);
@@ -205,7 +205,7 @@ TEST_F(TransferEventsTest, UnwantedEventsAreNotToldOfAgain) {
   EXPECT_EQ(TakeCalls(), Lines());
 }
 
-TEST_F(TransferEventsTest, NothingIsToldAfterDrop) {
+TEST_F(TransferEventsTest, NothingIsReportedAfterDrop) {
   EventRecorder recorder(Lanes(1));
   TransferEvents* events = recorder.Begin(0, kFirst);
   events->Count(0, 5, 10);

@@ -93,7 +93,7 @@ const HeaderCase kHeaderCases[] = {
     {"enormous record", static_cast<FrameKind>(200), 0xffffffff, 0, 0, "record longer than 64 KiB"},
 };
 
-TEST(WireHeaderTest, EveryWayToBeWrong) {
+TEST(WireHeaderTest, EverythingThatCanBeWrong) {
   for (const HeaderCase& row : kHeaderCases) {
     FrameHeader header;
     header.kind = row.kind;
@@ -241,7 +241,7 @@ TEST(WireHandleTest, ComesBackAsItWas) {
   }
 }
 
-TEST(WireHandleTest, EveryWayToBeWrong) {
+TEST(WireHandleTest, EverythingThatCanBeWrong) {
   struct Case {
     size_t at;
     char value;
@@ -275,7 +275,7 @@ TEST(WireHandleTest, EveryWayToBeWrong) {
   EXPECT_NE(nullptr, DecodeHandle(zeros, &handle));
 }
 
-TEST(WireHandleTest, KeyStandsBehindWhatTravels) {
+TEST(WireHandleTest, KeyIsAfterWhatTravels) {
   EXPECT_LE(kHandleUsedBytes, kHandleKeyOffset);
   EXPECT_LE(kHandleKeyOffset + sizeof(uint64_t), 128u);
 }
@@ -336,7 +336,7 @@ TEST(WireAnswerTest, EightIpv6InterfacesComeBackAsTheyWere) {
   EXPECT_EQ(3u, out.max_receives);
 }
 
-TEST(WireAnswerTest, EveryWayToBeWrong) {
+TEST(WireAnswerTest, EverythingThatCanBeWrong) {
   Answer answer;
   char bytes[kAnswerBytesMax];
   int nics = 0;

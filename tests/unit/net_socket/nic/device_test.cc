@@ -14,7 +14,7 @@
 namespace tcpx {
 namespace {
 
-// A folder that stands in for /sys, where the loopback device looks like a network card.
+// A folder that replaces /sys, where the loopback device looks like a network card.
 class DeviceTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -88,10 +88,10 @@ TEST_F(DeviceTest, WhereTheSpeedIsFrom) {
   File("devices/virtio0/vendor", "0x1af4\n");
   EXPECT_EQ(0x1af4, read().vendor);
   options_.speed_mbps = "lo=200000";
-  EXPECT_EQ(200000, LoopbackProperties().speed_mbps) << "and NCCL is told so";
+  EXPECT_EQ(200000, LoopbackProperties().speed_mbps) << "and NCCL hears so";
 }
 
-TEST_F(DeviceTest, WhatNcclIsTold) {
+TEST_F(DeviceTest, WhatNcclLearns) {
   const DeviceProperties properties = LoopbackProperties();
   EXPECT_EQ(static_cast<int>(MemoryType::kHost), properties.pointer_support);
   EXPECT_EQ(1, properties.max_receives);

@@ -12,7 +12,7 @@ namespace {
 
 using Plan = std::vector<std::vector<int>>;
 
-// "v6..." has an address of IPv6; "both..." one of IPv4, and behind it one of IPv6; "back..." the other way round.
+// "v6..." has an address of IPv6; "both..." one of IPv4, and after it one of IPv6; "back..." the reverse.
 std::vector<FuseCandidate> Interfaces(const std::vector<std::string>& names) {
   std::vector<FuseCandidate> candidates;
   for (const std::string& name : names) {

@@ -66,7 +66,7 @@ TEST(LaneBudgetTest, FewLanesMayBeOpenedWhereManyAreBusy) {
   EXPECT_EQ(0, LaneBudget::MayOpen(-5, 0));
 }
 
-// One that was alone may have found 32, which its sisters do not all need.
+// One that was alone may have found 32, which the other connections do not all need.
 TEST(LaneBudgetTest, WhatWasFoundIsBoundedByHowManyAreBusy) {
   EXPECT_EQ(32, LaneBudget::Remembered(32, 4, 8192, 0));
   EXPECT_EQ(8, LaneBudget::Remembered(32, 4, 8192, 24));

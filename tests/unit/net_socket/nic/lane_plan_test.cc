@@ -252,7 +252,7 @@ TEST(LanePlanTest, SubnetsDecideWhoCanReachWhom) {
   const PeerNic far = {Address("10.9.0.1:82"), 10};
   EXPECT_EQ("0-0 1-1 0-0 1-1", Pairs(nics, {one, two}, 4));
   EXPECT_EQ("0-1 1-0 0-1 1-0", Pairs(nics, {two, one}, 4));
-  // Of an interface whose subnet the peer is not in, a router makes what it can.
+  // The peer is not in the subnet of one interface: a router makes what it can.
   EXPECT_EQ("0-0 1-0", Pairs(nics, {one}, 2));
   EXPECT_EQ("0-0 1-1", Pairs(nics, {far, two}, 2));
   EXPECT_EQ("0-1 1-0", Pairs(nics, {far, one}, 2));

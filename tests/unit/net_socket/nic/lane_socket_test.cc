@@ -87,7 +87,7 @@ int Option(int fd, int level, int option) {
   return getsockopt(fd, level, option, &value, &length) == 0 ? value : -1;
 }
 
-// A firewall on the way forgets a silent flow after minutes, and then drops or resets it.
+// A firewall on the path forgets a silent flow after minutes, and then drops or resets it.
 TEST(LaneSocketTest, AnIdleLaneSpeaksOnceAMinuteAndIsNotEndedByIt) {
   const OwnedFd lane = Lane(Options(), false);
   EXPECT_EQ(1, Option(lane.get(), SOL_SOCKET, SO_KEEPALIVE));

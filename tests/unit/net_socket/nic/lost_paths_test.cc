@@ -67,7 +67,7 @@ class LostPathsTest : public ::testing::Test {
   FakeUser second_;
 };
 
-// One at a time, in turn; whoever has none that waits is not asked again.
+// One at a time, in turn; a dialler without one that waits is not asked again.
 TEST_F(LostPathsTest, AsksUntilItIsFoundAndTellsAll) {
   FakeUser third;
   third.waits = false;

@@ -46,7 +46,7 @@ void LeaveTimeWait(int listener) {
   ASSERT_EQ(0, recv(client.get(), &byte, 1, 0));
 }
 
-// An address chooses no way: what lies in nobody's subnet, or in two, goes by a route.
+// An address chooses no path: what lies in nobody's subnet, or in two, goes by a route.
 TEST(NicSocketTest, AnAddressAloneDoesNotSayByWhichInterface) {
   Nic near = Loopback();
   near.interface.prefix_bits = 8;
@@ -100,7 +100,7 @@ TEST(NicSocketTest, ARangeThatIsUsedUpNamesWhoHasIt) {
   EXPECT_NE(std::string::npos, text.find(taken)) << text;
 }
 
-// Of this thread only.
+// For this thread only.
 bool DropLowPorts() {
   __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct data[2] = {};

@@ -147,7 +147,7 @@ TEST(LanePilotFixedTest, ATrialThatThePauseBreaksOffIsUndone) {
   EXPECT_EQ(4, network.pilot().carrying());
 }
 
-TEST(LanePilotFixedTest, TrialsInVainBecomeRare) {
+TEST(LanePilotFixedTest, TrialsThatDoNotHelpBecomeRare) {
   Network network({0, 1, 2, 3}, {kPathRate, kPathRate, kPathRate, kPathRate});
   network.Run(60);
   const int early = network.changes();

@@ -161,7 +161,7 @@ class Network {
   int64_t now_ = 5 * kSecond;
 };
 
-// Of several seeds: the mean, and how many lanes there are in the end.
+// The mean of several seeds, and how many lanes there are in the end.
 struct Result {
   double mean = 0;
   double worst = 1;
@@ -308,7 +308,7 @@ TEST(LanePilotPathsTest, TwoConnectionsShareTheirPaths) {
   });
   EXPECT_LE(0.90, result.mean);
   EXPECT_LE(0.9, mean);
-  std::printf("part of a half of whoever has less: mean %.2f worst %.2f\n", mean, worst);
+  std::printf("part of a half that the slower one has: mean %.2f worst %.2f\n", mean, worst);
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ struct Weather {
   double noise = 0;    // of all rates, from 300 ms to 300 ms
 };
 
-// One connection, its pilot, and whoever carries the pilot's orders out.
+// One connection, its pilot, and what carries out the pilot's orders.
 class Storm {
  public:
   Storm(int lanes, const Weather& weather, uint64_t seed)
@@ -42,7 +42,7 @@ class Storm {
     for (int i = 0; i < lanes; ++i) Open(i);
   }
 
-  // Stops at the first step behind which something is wrong.
+  // Stops at the first step after which something is wrong.
   void Run(double seconds) {
     const int64_t until_ns = now_ns_ + static_cast<int64_t>(seconds * kSecond);
     while (now_ns_ < until_ns && !::testing::Test::HasFailure()) Step();
@@ -188,7 +188,7 @@ class Storm {
 
 uint64_t Seeds() { return getenv("TCPX_TEST_LONG") != nullptr ? 200 : 25; }
 
-// A minute each. `then`: seconds without weather behind it.
+// A minute each. `then`: seconds without weather after it.
 void Weathers(int lanes, const Weather& weather) {
   for (uint64_t seed = 1; seed <= Seeds() && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(seed);

@@ -1,4 +1,4 @@
-// A crowded lane gives way to one on a better path, and only to that.
+// A crowded lane is replaced by one on a better path, and only to that.
 #include "net_socket/pilot/spread_trial.h"
 
 #include <gtest/gtest.h>
@@ -85,7 +85,7 @@ TEST_F(SpreadTrialTest, NothingIsTriedWhereTheNetworkIsNeverTheLimit) {
   EXPECT_FALSE(Begin(false));
 }
 
-TEST_F(SpreadTrialTest, TrialsInVainAreFew) {
+TEST_F(SpreadTrialTest, TrialsThatDoNotHelpAreFew) {
   rates_[3] = 500;
   rates_[kLanes] = 520;
   int tries = 0;

@@ -56,7 +56,7 @@ class MakeVDeviceTest : public ::testing::Test {
   std::unique_ptr<Plugin> plugin_;
 };
 
-TEST_F(MakeVDeviceTest, TheNewDeviceStandsBehindTheOthers) {
+TEST_F(MakeVDeviceTest, TheNewDeviceIsAfterTheOthers) {
   ASSERT_EQ(kCards, Devices());
   auto made = plugin_->MakeVirtualDevice({4, 1});
   ASSERT_TRUE(made.ok()) << made.status();

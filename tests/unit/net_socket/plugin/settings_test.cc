@@ -56,7 +56,7 @@ TEST_F(SettingsTest, NothingIsSet) {
   EXPECT_EQ(0x28, *settings.TrafficClass(0x28));
 }
 
-TEST_F(SettingsTest, TheProcesssTrafficClassIsForWhoeverAsksForNone) {
+TEST_F(SettingsTest, TheProcesssTrafficClassIsForCommunicatorsWithoutOne) {
   setenv("TCPX_TRAFFIC_CLASS", "1", 1);
   setenv("TCPX_TRAFFIC_CLASS_MAP", "1:46,2:10", 1);
   const Settings settings;
@@ -100,7 +100,7 @@ TEST_F(SettingsTest, WhatIsNotKnownOrNotValidIsAWarning) {
   EXPECT_TRUE(absl::StrContains(lines[2], "no TCPX_ variable is in effect")) << lines[2];
 }
 
-// Whoever sets it to anything but off means to encrypt.
+// A user who sets it to anything but off means to encrypt.
 TEST_F(SettingsTest, AMistypedSwitchOfEncryptionIsAnError) {
   for (const char* text : {"y", "enabled", "2", "1 ", " on", ""}) {
     setenv("TCPX_ENCRYPT", text, 1);
@@ -117,7 +117,7 @@ TEST_F(SettingsTest, AMistypedSwitchOfEncryptionIsAnError) {
   }
 }
 
-// What is left to whoever wrote it to guess is taken for the wish to be safe.
+// An unclear value is taken for the wish to be safe.
 TEST_F(SettingsTest, WhatWasMeantToProtectAndDoesNotIsAnError) {
   struct Case {
     const char* name;

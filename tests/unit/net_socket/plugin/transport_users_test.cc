@@ -72,7 +72,7 @@ TEST_F(TransportUsersTest, AFailedStartLeavesNoUser) {
 }
 
 TEST_F(TransportUsersTest, NobodyUsesItAfterTheEnd) {
-  const TransportUse late = Use();  // Ends behind the transport.
+  const TransportUse late = Use();  // Ends after the transport.
   users_.End(/*comms_left=*/false);
   EXPECT_EQ(nullptr, users_.transport());
   const auto refused =

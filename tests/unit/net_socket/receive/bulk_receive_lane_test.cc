@@ -19,7 +19,7 @@ class BulkReceiveLaneTest : public ::testing::Test {
  protected:
   static constexpr int kLane = 3;
 
-  // Of the loopback device: what was written is there at once.
+  // Over the loopback device: what was written is there at once.
   void Come(const std::string& bytes) {
     ASSERT_TRUE(WriteAll(pair_.a.get(), bytes));
     for (int i = 0; i < 10; ++i) lane_.Pump();
@@ -65,7 +65,7 @@ TEST_F(BulkReceiveLaneTest, ALaneThatRestsLetsItsSocketGo) {
   EXPECT_EQ(ENOTCONN, errno);
 }
 
-// Whoever dialled it may have given it up before it was answered.
+// The dialler may have given it up before it was answered.
 TEST_F(BulkReceiveLaneTest, ALaneThatWasOpenedAndNeverUsedIsNotLost) {
   owner_.loses = true;
   ReceiveStream::Settings settings;

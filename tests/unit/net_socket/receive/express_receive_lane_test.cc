@@ -31,7 +31,7 @@ class ExpressReceiveLaneTest : public ::testing::Test {
   void Pump() {
     for (int i = 0; i < 10; ++i) lane_.Pump(*receive_);
   }
-  // Of the loopback device: what was written is there at once.
+  // Over the loopback device: what was written is there at once.
   void Come(const std::string& bytes) {
     ASSERT_TRUE(WriteAll(peer_.get(), bytes));
     Pump();
@@ -80,7 +80,7 @@ TEST_F(ExpressReceiveLaneTest, GoesOnInTheMiddleOfAMessage) {
   EXPECT_FALSE(owner_.failed());
 }
 
-// Of two groups the peer has had the first and a half; a third was announced while the lane had no socket.
+// The peer has had the first of two groups, and half of the second; a third was announced while the lane had no socket.
 TEST_F(ExpressReceiveLaneTest, WhatThePeerHasNotHadIsSaidAgain) {
   Announce(1);
   Announce(2);

@@ -92,7 +92,7 @@ class Poller {
   std::thread thread_;
 };
 
-// The lane's staging: borrowed for each read, borrowed for such data alone, or the few bytes beside the lane.
+// The lane's staging: borrowed for each read, borrowed for such data alone, or the few bytes of the lane itself.
 enum class Staging { kAlways, kForFlagLines, kNone };
 
 class FlagOrderTest : public ::testing::TestWithParam<std::tuple<LineKind, Staging>> {

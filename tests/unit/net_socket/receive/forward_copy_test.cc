@@ -26,7 +26,7 @@ TEST(ForwardCopyTest, EveryAlignmentAndLength) {
         ForwardCopy(to + 20 + to_at, from + from_at, bytes);
         ASSERT_EQ(0, std::memcmp(to + 20 + to_at, from + from_at, bytes)) << to_at << " " << from_at << " " << bytes;
         for (size_t i = 0; i < 20 + to_at; ++i) ASSERT_EQ('#', to[i]) << "before";
-        for (size_t i = 20 + to_at + bytes; i < sizeof(to); ++i) ASSERT_EQ('#', to[i]) << "behind";
+        for (size_t i = 20 + to_at + bytes; i < sizeof(to); ++i) ASSERT_EQ('#', to[i]) << "after";
       }
     }
   }
@@ -53,7 +53,7 @@ struct Fence {
 Fence fence;
 
 void OnFence(int, siginfo_t*, void*) {
-  // Nothing but a store behind the fence comes here; everything before it has to be there already.
+  // Nothing but a store after the fence comes here; everything before it has to be there already.
   fence.hit = true;
   fence.all_before = std::equal(fence.begin, static_cast<const char*>(fence.page), fence.from);
   mprotect(fence.page, kPage, PROT_READ | PROT_WRITE);
@@ -86,7 +86,7 @@ TEST(ForwardCopyTest, Gotcha18_StoresInAscendingOrder) {
 }
 
 // As NCCL's LL protocol reads: lines of 8 bytes, data and flag, polled by another thread while they are written.
-// Whoever sees a later line of this round sees every earlier one too, and each line whole.
+// A reader that sees a later line of this round sees every earlier one too, and each line whole.
 TEST(ForwardCopyTest, AscendsUnderAPollingReader) {
 #if defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "the race is the point here, and the thread sanitizer would report it";

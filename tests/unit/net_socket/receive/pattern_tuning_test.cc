@@ -30,7 +30,7 @@ PathProfile Path(const Options& options, bool same_host) {
 
 constexpr size_t kSmall = 4096, kLarge = kCopiedPayloadBytesMax + 1;
 
-// As the kernel takes a socket for that has answered what it was told.
+// As the kernel sees a socket that has answered what came.
 void Answer(int fd) {
   const int off = 0;
   ASSERT_EQ(0, setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &off, sizeof(off)));
@@ -153,7 +153,7 @@ TEST(PatternTuningTest, BuffersThatTheUserChoseAreKept) {
   }
 }
 
-TEST(PatternTuningTest, EveryByteWakesBehindStop) {
+TEST(PatternTuningTest, EveryByteWakesAfterStop) {
   const TcpPair pair = MakeTcpPair();
   PatternTuning tuning(pair.a.get(), Path(Options(), true));
   tuning.Stop();

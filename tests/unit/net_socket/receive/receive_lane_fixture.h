@@ -25,7 +25,7 @@ namespace tcpx {
 
 inline constexpr size_t kSlots = 32;
 
-// A stream of frames, and what it should leave behind.
+// A stream of frames, and what it should leave in memory.
 class Stream {
  public:
   void Message(const std::string& bytes, uint16_t padding = 0) { MessageInChunks(bytes, {bytes.size()}, padding); }

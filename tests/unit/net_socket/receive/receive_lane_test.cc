@@ -33,7 +33,7 @@ TEST_P(ReceiveLaneTest, AReadEndsAtEveryByte) {
       Receiver receiver(stream, reads());
       receiver.Post(kSlots);
       receiver.Deliver(bytes, ends);
-      EXPECT_EQ("", receiver.Check()) << "reads end at " << split << " and beside it, " << ends.size();
+      EXPECT_EQ("", receiver.Check()) << "reads end at " << split << " and next to it, " << ends.size();
       EXPECT_EQ(0u, receiver.parked());
     }
   }
@@ -142,8 +142,8 @@ TEST_P(ReceiveLaneTest, SeededMessagesAndReads) {
   }
 }
 
-// Bytes behind a payload are left to the kernel, so that they need not be copied again.
-TEST(ReceiveLaneReadAheadTest, LittleBehindAHeaderAndNothingBehindAPayload) {
+// Bytes after a payload are left to the kernel, so that they need not be copied again.
+TEST(ReceiveLaneReadAheadTest, LittleAfterAHeaderAndNothingAfterAPayload) {
   Stream stream;
   stream.Message(Text(100000, 1));
   Receiver receiver(stream, Reads::kLittleAhead);

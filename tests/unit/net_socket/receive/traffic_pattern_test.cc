@@ -24,7 +24,7 @@ class TrafficPatternTest : public ::testing::Test {
     });
   }
 
-  // A message in three reads, `wait_ns` after the last, of which each took `read_ns`.
+  // A message in three reads, `wait_ns` after the last; each took `read_ns`.
   TrafficPattern InThreeReads(int64_t wait_ns, int64_t read_ns, size_t bytes) {
     now_ns_ += wait_ns;
     Saw(0, false, bytes);
@@ -91,7 +91,7 @@ TEST_F(TrafficPatternTest, TheSizeDecidesBetweenTheTwoKindsOfStream) {
   EXPECT_EQ(TrafficPattern::kStream, Saw(2, true, kSmall));
 }
 
-TEST_F(TrafficPatternTest, ChangesOnlyBehindMoreSignsThanOne) {
+TEST_F(TrafficPatternTest, ChangesOnlyAfterMoreSignsThanOne) {
   Repeat(10, 30000, 10000, kLarge);
   EXPECT_EQ(TrafficPattern::kLargePingPong, InThreeReads(1000, 10000, kLarge));
   EXPECT_EQ(TrafficPattern::kLargePingPong, InThreeReads(30000, 10000, kLarge));

@@ -178,7 +178,7 @@ TEST_F(RmaReceiverTest, RefusesAnAnswerThatNobodyAskedFor) {
   EXPECT_FALSE(Send(Bytes(gotten)).ok());
 }
 
-TEST_F(RmaReceiverTest, WhateverComesNothingBesideTheRegionsIsWritten) {
+TEST_F(RmaReceiverTest, WhateverComesNothingOutsideTheRegionsIsWritten) {
   const unsigned seed = std::random_device()();
   SCOPED_TRACE(seed);
   std::mt19937 random(seed);

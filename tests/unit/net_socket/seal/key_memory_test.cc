@@ -67,7 +67,7 @@ TEST(KeyMemoryTest, IsLockedAndNotDumpedAndWipedByAFork) {
 }
 
 // The first key that the limit forbids to lock is logged, and no other.
-TEST(KeyMemoryTest, WhatCantBeLockedIsToldOnce) {
+TEST(KeyMemoryTest, WhatCantBeLockedIsReportedOnce) {
   const auto without = [] {
     const Key32 early;  // As the secret: while there was room.
     const rlimit none{0, 0};
@@ -114,7 +114,7 @@ TEST(KeyMemoryTest, CopiesAreEqualAndApart) {
   EXPECT_EQ(key.view(), copy.view());
 }
 
-// Its round keys are on the heap, of which a child has a copy.
+// Its round keys are on the heap, and a child has a copy of that.
 TEST(KeyMemoryTest, OfTheCiphersKeyAForkedChildHasZeros) {
   uint8_t key[32];
   std::memset(key, 5, sizeof(key));

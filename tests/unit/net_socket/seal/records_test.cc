@@ -243,7 +243,7 @@ TEST(RecordsTest, CountsWhatIsAcknowledged) {
   EXPECT_EQ(sealer.Unacked(0), 0);
 }
 
-// A pace follows every byte, and never goes back; what is told of counts whole records.
+// A pace follows every byte, and never goes back; what it reports counts whole records.
 TEST(RecordsTest, FollowsWhatIsAcknowledgedInsideARecord) {
   Sealer sealer(KeysOf(Suites().front()), Buffers());
   EXPECT_EQ(sealer.UnackedAbout(-1), -1);
@@ -283,7 +283,7 @@ TEST(RecordsTest, CountsWhatIsAcknowledgedFromWhenItIsAsked) {
   EXPECT_EQ(sealer.Unacked(0), 0);
 }
 
-// Whoever offers less than is pending is not told of more, and what is stopped sends nothing.
+// A caller that offers less than is pending gets no larger count, and what is stopped sends nothing.
 TEST(RecordsTest, TakesNoMoreThanIsOffered) {
   Sealer sealer(KeysOf(Suites().front()), Buffers());
   const TcpPair pair = MakeTcpPair(4096);

@@ -1,4 +1,4 @@
-// With TCPX_ENCRYPT a sending lane without keys says nothing, whoever forgot to give it some.
+// With TCPX_ENCRYPT a sending lane without keys says nothing.
 #include <gtest/gtest.h>
 
 #include <memory>

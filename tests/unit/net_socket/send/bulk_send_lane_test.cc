@@ -53,7 +53,7 @@ class BulkSendLaneTest : public ::testing::Test {
   SendRequest request_;
 };
 
-TEST_F(BulkSendLaneTest, SendsAChunkBehindItsHeader) {
+TEST_F(BulkSendLaneTest, SendsAChunkAfterItsHeader) {
   striper_.Post(&request_);
   lane_.Pump();
   EXPECT_TRUE(request_.done());
@@ -92,7 +92,7 @@ TEST_F(BulkSendLaneTest, SendsNothingWhileItsOwnerIsFailing) {
   EXPECT_EQ("", ReadAvailable(pair_.b.get()));
 }
 
-// Two lanes between hosts, of which the pilot has paused the second: what waits goes by the first.
+// Two lanes between hosts; the pilot has paused the second: what waits goes by the first.
 TEST(PausedLaneTest, TakesNoChunk) {
   FakeOwner owner;
   Striper striper(4, Striper::Limits());
@@ -245,7 +245,7 @@ TEST(PilotedLaneTest, AClosedLaneKeepsStill) {
 // Towards another host, with a peer that reads nothing.
 class PacedLaneTest : public ::testing::Test {
  protected:
-  // How much waits behind what the peer's window takes, with so many other lanes of the process busy.
+  // How much waits beyond what the peer's window takes, with so many other lanes of the process busy.
   int64_t UnsentBeside(int others) {
     for (int i = 0; i < others; ++i) {
       uint32_t span = 0;

@@ -28,14 +28,14 @@ struct Message {
   std::string payload;
 };
 
-// A lane of which the socket dies again and again, and both its ends.
+// Both ends of a lane whose socket dies again and again.
 class SealedLane {
  public:
   SealedLane(CipherSuite suite, uint64_t seed) : suite_(suite), rng_(seed) {
     stream_.SealBy(std::move(NextSeals()->sealer));
   }
 
-  // One frame, whose sender may write over it as soon as it is told: that it was copied, or acknowledged.
+  // One frame, whose sender may write over it as soon as it hears that it was copied, or acknowledged.
   void Send() {
     auto message = std::make_unique<Message>();
     message->payload.resize(rng_.Between(1, rng_.OneIn(4) ? 12'000 : 400));
@@ -62,7 +62,7 @@ class SealedLane {
   }
   bool full() { return held().room() == 0; }
 
-  // The receiver has got any part of what is on its way, and then another socket.
+  // The receiver has got any part of what is in flight, and then another socket.
   void LoseSocket() {
     TakeIn(ReadAvailable(pair_.b.get(), rng_.Between(0, 20'000)));
     held().Acked(-1);
@@ -95,7 +95,7 @@ class SealedLane {
  private:
   HeldFrames& held() { return *stream_.held(); }
 
-  // Of another socket.
+  // The keys of another socket.
   std::shared_ptr<Seals> NextSeals() {
     TrafficKeys keys;
     keys.suite = suite_;
@@ -155,7 +155,7 @@ TEST(SealedAgainTest, EverySocketHasItsOwnKeys) {
 }
 
 // A part of a record is with the kernel, and the peer has all of that by an earlier socket: what is left of the record
-// must not be counted as what comes behind.
+// must not be counted as what comes after it.
 TEST(SealedAgainTest, NothingIsSentForWhatThePeerHas) {
   TrafficKeys keys;
   std::string by;

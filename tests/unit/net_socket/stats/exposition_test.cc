@@ -175,7 +175,7 @@ TEST(ExpositionTest, EveryMetricIsDocumented) {
   for (const std::string& name : FamilyNames()) EXPECT_EQ(1u, documented.count(name)) << name;
 }
 
-// Both ways: what a panel asks for is written, and its text is JSON.
+// Both directions: what a panel asks for is written, and its text is JSON.
 TEST(DashboardTest, AsksForMetricsThatThePluginWrites) {
   Json dashboard;
   std::string error;

@@ -118,7 +118,7 @@ TEST(StatsHubTest, TwoHubsOfOneNameAreOneWarning) {
 }
 
 // A job may close all its connections and make others many times.
-TEST(StatsHubTest, WhatDoesNotWorkIsToldOfOnceInAProcess) {
+TEST(StatsHubTest, WhatDoesNotWorkIsReportedOnceInAProcess) {
   KeptLog log;
   StatsSettings settings;
   settings.dir = "/proc/none";

@@ -135,7 +135,7 @@ TEST_F(StatsFileTest, LeavesWhatHasAnotherNameAlone) {
   EXPECT_EQ(left, Names());
 }
 
-// Its PIDs mean nothing here: those that are dead here may live there, and the other way round.
+// Its PIDs mean nothing here: those that are dead here may live there, and the reverse.
 TEST_F(StatsFileTest, FilesOfAnotherPidNamespaceGoByTheirAge) {
   StatsFile file(dir_, process_);
   const std::string young = Old(absl::StrCat("tcpx-node_1-", DeadPid(), "-17.prom"), 100);
@@ -145,8 +145,8 @@ TEST_F(StatsFileTest, FilesOfAnotherPidNamespaceGoByTheirAge) {
   EXPECT_EQ(std::set<std::string>{young}, Names());
 }
 
-// Each pod of Kubernetes has a host name of its own, and behind a reboot a PID is another process's.
-TEST_F(StatsFileTest, WhatNobodyWritesForLongGoesWhoseverItWas) {
+// Each pod of Kubernetes has a host name of its own, and after a reboot a PID is another process's.
+TEST_F(StatsFileTest, WhatNobodyWritesForLongIsRemoved) {
   StatsFile file(dir_, process_);
   file.Write("x\n");
   const std::string here = ProcessMark().substr(absl::StrCat(getpid()).size());

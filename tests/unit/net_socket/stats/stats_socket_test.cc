@@ -143,7 +143,7 @@ TEST_F(StatsSocketTest, ReplacesWhatADeadProcessLeftAndNothingElse) {
   (void)unlink((path + "y").c_str());
 }
 
-// A bound socket that does not listen yet looks like one that was left behind: the name must not be seen before. The
+// A bound socket that does not listen yet looks like one that was left over: the name must not be seen before. The
 // folder is watched: names come by a link to what listens.
 TEST_F(StatsSocketTest, AFileIsThereOnlyOnceItAnswers) {
   const std::string folder = absl::StrCat("d", getpid());

@@ -1,4 +1,4 @@
-// Checks of what no test may change on its machine: files of /proc that a folder of the test's stands for.
+// Checks of what no test may change on its machine: files of /proc, which a folder of the test replaces.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -41,7 +41,7 @@ TEST(Flows, DirectionsThatDifferAreNamed) {
   EXPECT_TRUE(report.Says("the directions differ"));
 }
 
-// Whoever reaches the listener may ask.
+// Anybody who reaches the listener may ask.
 TEST(Facts, SayNothingOfTheSecret) {
   Patient patient;
   patient.options.secret_file = "/etc/tcpx/secret";

@@ -163,7 +163,7 @@ TEST_F(NetworkTest, EachFlowHasARateOfItsOwn) {
   EXPECT_TRUE(network_->Depart(2001000, &departure));
 }
 
-TEST_F(NetworkTest, PathHoldsBehindTheFlowsRate) {
+TEST_F(NetworkTest, PathHoldsAfterTheFlowsRate) {
   Start({{"flow-rate", "12M"}, {"rate", "6M"}, {"delay", "1ms"}});
   Arrive(0);
   Departure departure;

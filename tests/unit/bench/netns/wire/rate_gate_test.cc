@@ -36,7 +36,7 @@ TEST(RateGate, WithoutRateNothingWaits) {
   EXPECT_EQ(gate.Backlog(7, 0), 0);
 }
 
-TEST(RateGate, NewRateHoldsForTheQueueBehind) {
+TEST(RateGate, NewRateHoldsForWhatComesLater) {
   RateGate gate;
   gate.Pass(0, 0, 1250, kGigabit);
   EXPECT_EQ(gate.Pass(0, 0, 1250, kGigabit / 10), 10000 + 100000);

@@ -20,7 +20,7 @@ inline constexpr uint32_t kSampleSequence = 0xfffff000;  // wraps after a few se
 // kSampleSegment bytes of payload a GSO frame. Byte i of the payload is i * 7. FIN, PSH, ACK and CWR are set.
 Frame SampleFrame(bool ipv6, size_t payload_bytes, uint16_t port, BufferPool* pool);
 
-// Of a piece as it is written to the device: headers, then payload.
+// The bytes of a piece as it is written to the device: headers, then payload.
 Bytes Written(const Piece& piece, size_t* bytes);
 
 }  // namespace wire
