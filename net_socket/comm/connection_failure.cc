@@ -123,16 +123,17 @@ Arbiter::Finding ConnectionFailure::LookAtLane(int lane, int64_t now_ns) {
 void ConnectionFailure::WarnOf(const Arbiter::Warning& warning) {
   const Vain vain = healing_->Judge([&](Arbiter* arbiter) { return arbiter->vain(warning.lane); });
   const std::string verdict = VerdictPrefix(JudgeVain({vain, ThisProcessName(), PeerName(*setup_)}));
-  const char* what = "the lane gets one socket after the other, and none lasts; it is tried on, ever more slowly";
+  const char* what =
+      "the lane gets one socket after the other, and none lasts; the plugin keeps trying, ever more slowly";
   if (warning.waits) {
     what =
-        "the lane gets one socket after the other, and none has moved a byte for seconds; it is tried on, ever more "
-        "slowly, for TCPX_PEER_TIMEOUT in all";
+        "the lane gets one socket after the other, and none has moved a byte for seconds; the plugin keeps trying, "
+        "ever more slowly, for TCPX_PEER_TIMEOUT in all";
   }
   if (warning.lost) {
     what =
         "the lane was lost and has found no other socket for TCPX_PEER_TIMEOUT: new connections between the two "
-        "addresses fail; it is tried on";
+        "addresses fail; the plugin keeps trying";
   }
   TCPX_WARN_TO(setup_->communicator->log, "%s", Report(verdict + what, warning.lane));
 }

@@ -63,7 +63,7 @@ bool HealthDial::Connected() {
 
 bool HealthDial::RefusalIsFinal() {
   gone_ = health_->ended_in_order_in_loop();
-  const bool up = health_->ProcessIsUpInLoop();
+  const bool up = dialling_.runtime->health.ProcessIsUpInLoop(health_.get());
   return health_->redials_in_loop().arbiter().Refused(up, gone_ && !beside_, MonotonicNanos());
 }
 

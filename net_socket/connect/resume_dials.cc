@@ -112,7 +112,7 @@ class ResumeDials::Dial final {
   bool RefusalIsFinal() {
     all_->health_->Ask();
     if (all_->health_->socket().PeerVanished()) return true;
-    const bool up = all_->health_->ProcessIsUpInLoop();
+    const bool up = all_->dialling_.runtime->health.ProcessIsUpInLoop(all_->health_.get());
     gone_ = all_->lanes_.Ask(true, [up](RedialledLanes* lanes) { return lanes->DialRefused(up); });
     return gone_;
   }

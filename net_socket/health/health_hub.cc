@@ -9,6 +9,11 @@
 #include "common/random.h"
 
 namespace tcpx {
+namespace {
+
+bool IsUp(HealthPeer& health) { return health.socket().state() == HealthState::kUp && !health.socket().end().seen; }
+
+}  // namespace
 
 HealthHub::HealthHub(Reactor* reactor) : reactor_(reactor) {}
 
@@ -57,15 +62,19 @@ void HealthHub::UsedInLoop(const HealthPeer& health) {
 }
 
 // A process that has died is not taken for alive because of what its lanes hold unread: Lanes reads them out.
-bool HealthHub::AnotherIsUpInLoop(const HealthPeer& health) const {
-  const std::string process = health.waits().peer_name();
+bool HealthHub::AnotherIsUpInLoop(HealthPeer* health) const {
+  const std::string process = health->waits().peer_name();
   if (process.empty()) return false;
   const auto is_up = [&](const auto& one) {
     HealthPeer* const other = one.second.get();
-    if (other == &health || other->waits().peer_name() != process) return false;
-    return other->IsUp() || other->members().Lanes(false).up;
+    if (other == health || other->waits().peer_name() != process) return false;
+    return IsUp(*other) || other->members().Lanes(false).up;
   };
   return absl::c_any_of(dialled_, is_up) || absl::c_any_of(accepted_, is_up);
+}
+
+bool HealthHub::ProcessIsUpInLoop(HealthPeer* health) const {
+  return IsUp(*health) || health->members().AnyLaneUp() || AnotherIsUpInLoop(health);
 }
 
 void HealthHub::LookInLoop(uint64_t tag) {

@@ -50,7 +50,9 @@ class HealthHub final : public HealthPeer::Keeper {
   void UsedInLoop(const HealthPeer& health) override;
   // Accepted ones that no connection uses.
   int64_t unused_in_loop() const { return unused_; }
-  bool AnotherIsUpInLoop(const HealthPeer& health) const override;
+  bool AnotherIsUpInLoop(HealthPeer* health) const override;
+  // A socket of the peer's process is up, as far as is known just now: this one, a lane, or one between other devices.
+  bool ProcessIsUpInLoop(HealthPeer* health) const;
   // Before the first socket: clocks are measured, for a timeline.
   void MeasureClocks();
   // Null: they are not.

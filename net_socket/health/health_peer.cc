@@ -270,7 +270,7 @@ int64_t HealthPeer::AskInLoop() {
     ProcessEvidence process = members_.Lanes(lost_in_order_);
     process.lost_ns = std::min(process.lost_ns, lost_ns);
     process.rtt_ns = rtt_ns_;
-    process.up = process.up || keeper_->AnotherIsUpInLoop(*this);
+    process.up = process.up || keeper_->AnotherIsUpInLoop(this);
     if (IsGone(process)) return fail(absl::OkStatus());
   }
   const HealthSocket::End end = socket_.end();

@@ -51,7 +51,7 @@ class HealthPeer final : public Reactor::Handler, public std::enable_shared_from
     // One that was accepted has its first use, or has lost its last.
     virtual void UsedInLoop(const HealthPeer& health) = 0;
     // A socket of the same peer process is up, between two other devices.
-    virtual bool AnotherIsUpInLoop(const HealthPeer& health) const = 0;
+    virtual bool AnotherIsUpInLoop(HealthPeer* health) const = 0;
 
    protected:
     ~Keeper() = default;
@@ -63,10 +63,6 @@ class HealthPeer final : public Reactor::Handler, public std::enable_shared_from
   uint64_t tag() const { return tag_; }
   // The socket is lost, as by the end of the peer's process.
   bool ended_in_order_in_loop() { return socket_.state() == HealthState::kLost && lost_in_order_; }
-
-  // A socket of the peer's process is up, as far as is known just now: this one, a lane, or one between other devices.
-  bool ProcessIsUpInLoop() { return IsUp() || members_.AnyLaneUp() || keeper_->AnotherIsUpInLoop(*this); }
-  bool IsUp() const { return socket_.state() == HealthState::kUp && !socket_.end().seen; }
 
   // A dial, or an accepted connection, that is to be used by `uses` more. The last one out closes a dialled socket.
   void UseInLoop() {
@@ -103,7 +99,6 @@ class HealthPeer final : public Reactor::Handler, public std::enable_shared_from
   HealthMembers& members() { return members_; }
   HealthWaiters& waiters() { return waiters_; }
   WaitExchange& waits() { return waits_; }
-  const WaitExchange& waits() const { return waits_; }
   HealthRedials& redials_in_loop() { return redials_; }
 
  private:

@@ -185,7 +185,7 @@ TEST_F(HealingHealthTest, NoneIsGoneWhileAnotherSocketOfItsProcessIsUp) {
     ASSERT_EQ("", far_comm_.Text());
     ASSERT_TRUE(deadline.Yield());
   }
-  reactor_.RunSync([&] { EXPECT_TRUE(far_->ProcessIsUpInLoop()); });
+  reactor_.RunSync([&] { EXPECT_TRUE(far_hub_.ProcessIsUpInLoop(far_.get())); });
   ASSERT_EQ(0, shutdown(other_fd, SHUT_RDWR));
   EXPECT_TRUE(far_comm_.Hears("ended;"));
 }
