@@ -8,6 +8,7 @@
 #ifndef TCPX_NET_SOCKET_RMA_CHECKED_OPERATION_H_
 #define TCPX_NET_SOCKET_RMA_CHECKED_OPERATION_H_
 
+#include <cstddef>
 #include <cstdint>
 
 #include "absl/status/status.h"
@@ -28,7 +29,16 @@ class CheckedOperation {
   // What asks the peer for it; `follows` and the token of a get are left open.
   RmaRecord Record(uint32_t context) const;
   // The peer is this rank.
-  absl::Status DoHere() const;
+  struct Own {
+    char* to = nullptr;
+    const char* from = nullptr;
+    size_t bytes = 0;
+    bool on_gpu = false;                // either of them
+    const RmaRegion* signal = nullptr;  // null: none
+    char* word = nullptr;               // there
+    uint64_t add = 0;
+  };
+  absl::StatusOr<Own> Here() const;
 
  private:
   explicit CheckedOperation(const RmaOperation& operation) : operation_(&operation) {}

@@ -23,9 +23,11 @@ struct RmaRegion {
   char* data = nullptr;
   size_t bytes = 0;
   MemoryType type = MemoryType::kHost;
-  bool window = false;  // the user's
+  RmaUse use = RmaUse::kOther;
 
   bool on_gpu() const { return type != MemoryType::kHost; }
+  // Only signals change it.
+  bool ours() const { return use == RmaUse::kSignals; }
   bool Contains(uint64_t offset, uint64_t length) const { return offset <= bytes && length <= bytes - offset; }
   // Of a signal: a whole word that one instruction can write.
   bool ContainsWord(uint64_t offset) const {
@@ -33,12 +35,17 @@ struct RmaRegion {
   }
 };
 
+// A signal to host memory.
+inline void AddToHostWord(char* at, uint64_t add) {
+  __atomic_fetch_add(reinterpret_cast<uint64_t*>(at), add, __ATOMIC_SEQ_CST);
+}
+
 // For an error: what was asked of `region`, which is null where the handle names none.
 std::string RangeText(uint64_t bytes, uint64_t offset, RmaHandle handle, const RmaRegion* region);
 
 class RmaRegionTable {
  public:
-  RmaHandle Add(void* data, size_t bytes, MemoryType type, bool window);
+  RmaHandle Add(void* data, size_t bytes, MemoryType type, RmaUse use);
   void Remove(RmaHandle handle) { regions_.erase(handle); }
   // Null: there is none.
   const RmaRegion* Find(RmaHandle handle) const;
