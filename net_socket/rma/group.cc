@@ -112,6 +112,7 @@ absl::StatusOr<RmaHandle> RmaGroup::Register(void* data, size_t bytes, MemoryTyp
   MutexLock lock(mutex_);
   const auto kind = gpu_.Prepare(data, type);
   if (!kind.ok()) return Fail(kind.status(), nullptr, ", here");
+  regions_.SetWriter(gpu_.writer());
   return regions_.Add(data, bytes, *kind, use);
 }
 

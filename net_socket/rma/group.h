@@ -62,7 +62,6 @@ class RmaGroup final : public RmaReceiver::Owner {
 
  private:
   const RmaRegionTable& regions() const override TCPX_NO_THREAD_SAFETY_ANALYSIS { return regions_; }
-  GpuWriter* writer() override TCPX_NO_THREAD_SAFETY_ANALYSIS { return gpu_.writer(); }
   absl::Status Greeted(RmaReceiver* by, const RmaRecord& hello) override;
   absl::Status Asked(uint32_t rank, const RmaRecord& get) override;
   RmaReceiver::Wanted* Find(uint32_t rank, const RmaRecord& gotten) override;

@@ -18,6 +18,8 @@
 
 namespace tcpx {
 
+class GpuWriter;
+
 struct RmaRegion {
   uint32_t id = 0;
   char* data = nullptr;
@@ -45,6 +47,9 @@ std::string RangeText(uint64_t bytes, uint64_t offset, RmaHandle handle, const R
 
 class RmaRegionTable {
  public:
+  // What writes the regions that are in GPU memory. Null: none is.
+  GpuWriter* writer() const { return writer_; }
+  void SetWriter(GpuWriter* writer) { writer_ = writer; }
   RmaHandle Add(void* data, size_t bytes, MemoryType type, RmaUse use);
   void Remove(RmaHandle handle) { regions_.erase(handle); }
   // Null: there is none.
@@ -55,6 +60,7 @@ class RmaRegionTable {
   bool has_windows() const;
 
  private:
+  GpuWriter* writer_ = nullptr;
   uint32_t next_ = 0;
   absl::flat_hash_map<RmaHandle, RmaRegion> regions_;
 };

@@ -180,12 +180,12 @@ absl::Status RmaReceiver::TakeGotten(const RmaRecord& record, absl::string_view 
     return absl::OkStatus();
   }
   Enter(record, coming);
-  if (coming == nullptr) arrivals_.back().copied = owner_->writer()->last();
+  if (coming == nullptr) arrivals_.back().copied = owner_->regions().writer()->last();
   return absl::OkStatus();
 }
 
 absl::Status RmaReceiver::Place(const RmaRegion& region, char* at, absl::string_view payload, bool* room) {
-  if (region.on_gpu() && !payload.empty()) return owner_->writer()->Put(at, payload, room);
+  if (region.on_gpu() && !payload.empty()) return owner_->regions().writer()->Put(at, payload, room);
   if (!payload.empty()) std::memcpy(at, payload.data(), payload.size());
   return absl::OkStatus();
 }
@@ -248,7 +248,7 @@ absl::Status RmaReceiver::Ask(Arrival* arrival, bool* moved) {
 }
 
 bool RmaReceiver::Copied(Arrival* arrival) const {
-  GpuWriter* const writer = owner_->writer();
+  GpuWriter* const writer = owner_->regions().writer();
   if (writer == nullptr) return true;
   if (arrival->copied == 0) {
     const RmaRegion* const signals = arrival->has_signal ? owner_->regions().FindId(arrival->signal_region) : nullptr;
@@ -268,7 +268,7 @@ absl::Status RmaReceiver::Finish(const Arrival& arrival) {
   }
   ++applied_;
   char* const word = signals->data + arrival.signal_offset;
-  if (signals->on_gpu()) return owner_->writer()->Add(word, arrival.signal_add, signals->ours());
+  if (signals->on_gpu()) return owner_->regions().writer()->Add(word, arrival.signal_add, signals->ours());
   AddToHostWord(word, arrival.signal_add);
   return absl::OkStatus();
 }

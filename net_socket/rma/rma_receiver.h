@@ -25,8 +25,6 @@
 
 namespace tcpx {
 
-class GpuWriter;
-
 class RmaReceiver {
  public:
   // Where a get's bytes go that this rank has asked for.
@@ -38,8 +36,6 @@ class RmaReceiver {
   class Owner {
    public:
     virtual const RmaRegionTable& regions() const = 0;
-    // Null: there is no GPU memory.
-    virtual GpuWriter* writer() = 0;
     // The peer says who it is.
     virtual absl::Status Greeted(RmaReceiver* by, const RmaRecord& hello) = 0;
     virtual absl::Status Asked(uint32_t rank, const RmaRecord& get) = 0;

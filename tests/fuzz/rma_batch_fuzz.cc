@@ -95,7 +95,6 @@ class Target final : public RmaReceiver::Owner {
 
  private:
   const RmaRegionTable& regions() const override { return table_; }
-  GpuWriter* writer() override { return nullptr; }
   absl::Status Greeted(RmaReceiver*, const RmaRecord&) override { return absl::OkStatus(); }
   absl::Status Asked(uint32_t, const RmaRecord& get) override {
     const RmaRegion* const region = table_.FindId(get.region);

@@ -56,6 +56,7 @@ constexpr Case kCases[] = {
     {"Killed", "", "--local 3 --mode killed -b 1M", 0, "# killed: rank 1 has its error"},
     {"Reload", "", "--local 2 --mode reload --rounds 3", 0, "# reload: 3 communicators"},
     {"ReloadWithoutAPlugin", "", "--local 2 --nets tcpx --mode reload --rounds 3", 1, "no libnccl-net*.so"},
+    {"OneSidedNeedsANewNccl", "", "--local 2 --mode one-sided", 1, "this NCCL has no ncclPutSignal"},
     {"WrongValues", "FAKE_FAULT=flip", "--local 2 -b 1K -n 1", 1, "values are wrong"},
     // Right results of the timed iterations lie in the buffer when the checked run leaves it alone.
     {"OldValues", "FAKE_FAULT=late", "--local 2 --collective sendrecv -b 1K -w 2 -n 3", 1, "values are wrong"},

@@ -73,7 +73,6 @@ class RmaReceiverTest : public testing::Test, public RmaReceiver::Owner {
 
  private:
   const RmaRegionTable& regions() const override { return table_; }
-  GpuWriter* writer() override { return nullptr; }
   absl::Status Greeted(RmaReceiver*, const RmaRecord&) override { return absl::OkStatus(); }
   absl::Status Asked(uint32_t, const RmaRecord&) override { return absl::OkStatus(); }
   RmaReceiver::Wanted* Find(uint32_t, const RmaRecord&) override { return nullptr; }
