@@ -258,8 +258,9 @@ constexpr Parameter kParameters[] = {
      "faster depends on GPU and CPU: measure both."},
     {"TCPX_GPU_POOL_BYTES", Kind::kBytes, &Options::gpu_pool_bytes, kMiB, kGiB, kNoSpecial, Audience::kFew,
      "Pinned memory for staged GPU memory",
-     "Pinned memory for staged GPU memory that all connections share, for each GPU, NUMA node of the network card, and "
-     "direction. Each connection has one more slot of its own in each direction."},
+     "Pinned memory for staged GPU memory (TCPX_GPU_DIRECT_STAGING, TCPX_RMA) that all connections share, for each "
+     "GPU, "
+     "NUMA node of the network card, and direction. Each connection has one more slot of its own in each direction."},
     {"TCPX_ZEROCOPY", Kind::kSwitch, &Options::zerocopy, 0, 0, kNoSpecial, Audience::kFew, "Zero-copy send",
      "Zero-copy send of chunks of 64 KiB or more, by the io_uring progress threads (Linux 6.2). auto: tried on each "
      "lane to another host, and kept if the kernel reports that nothing was copied. on: tried to this host too, and "

@@ -29,6 +29,13 @@ class RmaRequest;   // an operation that has not been reported done
 // order.
 using RmaHandle = uint64_t;
 
+// What memory is registered for, as far as NCCL shows it.
+enum class RmaUse {
+  kOther,
+  kWindow,   // the user's. A group with windows fails when a peer has closed
+  kSignals,  // words that nobody but the plugin writes as long as they are registered
+};
+
 struct RmaOperation {
   bool get = false;  // from the peer's region to the local one; else a put
   uint32_t rank = 0;
@@ -80,9 +87,8 @@ class RmaGroupApi {
   virtual absl::StatusOr<RmaContexts*> OpenContexts(RmaGroup* group, int count, int traffic_class) = 0;
   // After the return no unfinished operation of theirs touches memory.
   virtual void CloseContexts(RmaContexts* contexts) = 0;
-  // `window`: the user's, as far as NCCL shows it. A group with windows fails when a peer has closed.
   virtual absl::StatusOr<RmaHandle> Register(RmaGroup* group, void* data, size_t bytes, MemoryType type,
-                                             bool window) = 0;
+                                             RmaUse use) = 0;
   // After the return nothing touches the region.
   virtual void Deregister(RmaGroup* group, RmaHandle region) = 0;
 };

@@ -82,7 +82,10 @@ ncclResult_t CreateContexts(void* coll_comm, ncclRmaConfig_v14_t* config, void**
 }
 
 // A user's window has no flags, but for NCCL_WIN_STRICT_ORDERING. NCCL's own memory is the host's or has some.
-bool LooksLikeWindow(int type, uint64_t flags) { return type == NCCL_PTR_CUDA && flags == 0; }
+RmaUse UseOf(int type, uint64_t flags) {
+  if ((flags & NCCL_NET_MR_FLAG_SIGNAL_NEVER_RESET) != 0) return RmaUse::kSignals;
+  return type == NCCL_PTR_CUDA && flags == 0 ? RmaUse::kWindow : RmaUse::kOther;
+}
 
 ncclResult_t RegMrSym(void* coll_comm, void* data, size_t size, int type, uint64_t flags, void** mhandle) {
   if (mhandle == nullptr) return ncclInvalidArgument;
@@ -90,7 +93,7 @@ ncclResult_t RegMrSym(void* coll_comm, void* data, size_t size, int type, uint64
   const bool sized = size <= PTRDIFF_MAX && (data != nullptr || size == 0);
   if (coll_comm == nullptr || !sized || (type != NCCL_PTR_HOST && type != NCCL_PTR_CUDA)) return ncclInvalidArgument;
   const auto region =
-      TheRma().Register(GroupOf(coll_comm), data, size, static_cast<MemoryType>(type), LooksLikeWindow(type, flags));
+      TheRma().Register(GroupOf(coll_comm), data, size, static_cast<MemoryType>(type), UseOf(type, flags));
   if (region.ok()) *mhandle = reinterpret_cast<void*>(*region);
   return ResultFromStatus(region.status());
 }

@@ -111,6 +111,21 @@ run_communicators() {
   bench reload-kept NCCL_NET_PLUGIN_REF_COUNT=1 -- --mode reload --rounds 50 --plugin tcpx
 }
 
+# One-sided transfers (docs/rma.md): first whether copies move while NCCL's streams and kernels wait.
+run_rma() {
+  local nccl
+  nccl=$(find_nccl)
+  run_case rma-probe -u CUDA_DEVICE_MAX_CONNECTIONS -- "$dir/gpu_probe"
+  run_case rma-probe-one-connection CUDA_DEVICE_MAX_CONNECTIONS=1 -- "$dir/gpu_probe"
+  if [[ -z $nccl ]] || ! grep -q ncclPutSignal "$nccl/libnccl.so.2"; then
+    skip rma-put-signal "NCCL here has no ncclPutSignal: one-sided transfers need 2.30.7"
+    return
+  fi
+  bench rma-put-signal TCPX_RMA=1 -- --mode one-sided
+  bench rma-zero-sm TCPX_RMA=1 NCCL_CTA_POLICY=2 -- --mode one-sided
+  bench rma-one-connection TCPX_RMA=1 CUDA_DEVICE_MAX_CONNECTIONS=1 -- --mode one-sided
+}
+
 run_torch() {
   local mode
   for mode in all_reduce ddp; do
@@ -165,11 +180,15 @@ run_all_cases() {
   run_driver_tests
   run_collectives
   run_communicators
+  run_rma
   run_torch
   run_comparison
   local log
   for log in "$logs/side-by-side.log" "$logs/side-by-side-staged.log"; do
     [[ ! -e $log ]] || sed -n '1p;/^# DISTORTED/p;/^# side by side/,$p' "$log"
+  done
+  for log in "$logs"/rma-*.log; do
+    [[ ! -e $log ]] || grep -hE '^(a copy|a signal|# one-sided)|CUDA_DEVICE_MAX_CONNECTIONS' "$log" || true
   done
   describe_machine
   printf '%s' "$table"

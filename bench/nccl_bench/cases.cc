@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "bench/nccl_bench/launch.h"
+#include "bench/nccl_bench/one_sided.h"
 #include "common/clock.h"
 
 namespace tcpx {
@@ -196,6 +197,16 @@ absl::Status RunReload(const CaseContext& context) {
   return absl::OkStatus();
 }
 
+// Ordinary collectives come first: their channels prove the network.
+absl::Status RunOneSided(const CaseContext& context) {
+  absl::StatusOr<CommunicatorPtr> comm = Create(context);
+  if (!comm.ok()) return comm.status();
+  absl::Status status = CheckAll(context, comm->get());
+  context.watchdog->Enter("one-sided: puts, signals and windows");
+  if (status.ok()) status = CheckOneSided(context.job, context.rendezvous, comm->get(), context.measure->stream());
+  return status.ok() ? (*comm)->Close() : status;
+}
+
 }  // namespace
 
 uint64_t CaseBytes(const Options& options) { return std::max(options.sizes.back(), kCheckedSizes[1]); }
@@ -214,6 +225,8 @@ absl::Status RunCase(const CaseContext& context) {
       return RunKilled(context);
     case Mode::kReload:
       return RunReload(context);
+    case Mode::kOneSided:
+      return RunOneSided(context);
   }
   return absl::InternalError("the bench is no case");
 }

@@ -135,6 +135,8 @@ const char* ModeName(Mode mode) {
       return "killed";
     case Mode::kReload:
       return "reload";
+    case Mode::kOneSided:
+      return "one-sided";
   }
   return "?";
 }

@@ -18,15 +18,16 @@ namespace tcpx {
 namespace nccl_bench {
 
 enum class Mode {
-  kBench,    // the table of nccl-tests
-  kSplit,    // communicators split from one another
-  kClasses,  // two communicators of different traffic classes
-  kAbort,    // all ranks abort in mid-collective, and begin anew
-  kKilled,   // the last rank is killed; the others must get an error
-  kReload,   // communicators made and destroyed, one after the other
+  kBench,     // the table of nccl-tests
+  kSplit,     // communicators split from one another
+  kClasses,   // two communicators of different traffic classes
+  kAbort,     // all ranks abort in mid-collective, and begin anew
+  kKilled,    // the last rank is killed; the others must get an error
+  kReload,    // communicators made and destroyed, one after the other
+  kOneSided,  // puts with signals, and collectives without kernels
 };
-inline constexpr Mode kModes[] = {Mode::kBench, Mode::kSplit,  Mode::kClasses,
-                                  Mode::kAbort, Mode::kKilled, Mode::kReload};
+inline constexpr Mode kModes[] = {Mode::kBench,  Mode::kSplit,  Mode::kClasses, Mode::kAbort,
+                                  Mode::kKilled, Mode::kReload, Mode::kOneSided};
 const char* ModeName(Mode mode);
 
 struct Options {

@@ -38,6 +38,8 @@ what else
                          abort       all ranks abort in mid-collective and then begin anew
                          killed      the last rank is killed in mid-collective; the others must get an error
                          reload      --rounds communicators, one after the other; says when the plugin was unloaded
+                         one-sided   ncclPutSignal between all ranks, and collectives on windows; it needs NCCL 2.30.7,
+                                     and NCCL_CTA_POLICY=2 for collectives without kernels
                          what abort and killed disturb are all-reduces of the largest size, -e
   --rounds N             of reload (default 50)
   --timeout SECONDS      a rank without progress for so long ends, saying where (default 120)

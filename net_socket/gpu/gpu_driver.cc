@@ -57,6 +57,8 @@ absl::StatusOr<std::unique_ptr<GpuDriver>> GpuDriver::Load(const char* library) 
   const char* missing = FindContexts(loaded, &driver->api_);
   if (missing == nullptr) missing = FindCopies(loaded, &driver->api_);
   if (missing != nullptr) return absl::NotFoundError(absl::StrCat(library, " has no ", missing));
+  (void)Find(loaded, "cuMemcpyAsync", &driver->api_.copy);
+  (void)Find(loaded, "cuStreamWriteValue64_v2", &driver->api_.write_word);
   int devices = 0;
   absl::Status status = driver->Check(driver->api_.init(0), "cuInit");
   if (status.ok()) status = driver->Check(driver->api_.device_get_count(&devices), "cuDeviceGetCount");

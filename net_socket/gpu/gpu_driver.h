@@ -85,6 +85,9 @@ struct GpuApi {
   int (*copy_from_device)(void* to, CuAddress from, size_t bytes, CuStream stream);
   int (*copy_to_device)(CuAddress to, const void* from, size_t bytes, CuStream stream);
   int (*copy_2d)(const CuCopy2D* copy, CuStream stream);
+  // Null in old drivers: what one-sided transfers need.
+  int (*copy)(CuAddress to, CuAddress from, size_t bytes, CuStream stream);
+  int (*write_word)(CuStream stream, CuAddress at, uint64_t value, unsigned flags);
 };
 
 class GpuDriver {
@@ -92,6 +95,8 @@ class GpuDriver {
   static absl::StatusOr<std::unique_ptr<GpuDriver>> Load(const char* library = "libcuda.so.1");
 
   const GpuApi& api() const { return api_; }
+  // A stream can write signals. The first release where that needs no option of the kernel module: CUDA 11.7.
+  bool writes_words() const { return api_.copy != nullptr && api_.write_word != nullptr; }
   // OK exactly when `result` is kCuSuccess; `call` names the function.
   absl::Status Check(int result, const char* call) const;
 

@@ -19,6 +19,7 @@ GpuHub::GpuHub(const GpuDriver* driver, const Options& options)
       slots_(std::max<size_t>(static_cast<size_t>(options.gpu_pool_bytes) / slot_bytes_, 1)) {}
 
 GpuHub::~GpuHub() {
+  writers_.clear();
   pools_.clear();
   for (const Retained& retained : retained_) (void)driver_->api().primary_release(retained.gpu);
 }
@@ -78,6 +79,19 @@ absl::StatusOr<GpuPool*> GpuHub::PoolFor(const void* data, int device, bool send
             sending ? "sending" : "receiving", place->numa_node);
   pools_.push_back(*std::move(pool));
   return pools_.back().get();
+}
+
+absl::StatusOr<GpuWriter*> GpuHub::WriterFor(const void* data, int device) {
+  auto pool = PoolFor(data, device, false);
+  if (!pool.ok()) return pool.status();
+  MutexLock lock(mutex_);
+  for (const auto& writer : writers_) {
+    if (writer->context() == (*pool)->place().context) return writer.get();
+  }
+  auto writer = GpuWriter::Open(*pool);
+  if (!writer.ok()) return writer.status();
+  writers_.push_back(*std::move(writer));
+  return writers_.back().get();
 }
 
 absl::Status GpuHub::CheckHost(const void* data) const {

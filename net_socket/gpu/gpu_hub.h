@@ -19,6 +19,7 @@
 #include "common/params.h"
 #include "net_socket/gpu/gpu_driver.h"
 #include "net_socket/gpu/gpu_pool.h"
+#include "net_socket/gpu/gpu_writer.h"
 
 namespace tcpx {
 
@@ -30,6 +31,8 @@ class GpuHub {
   // By device of NCCL's: the NUMA node of its network card.
   void SetNumaNodes(std::vector<int> nodes);
   absl::StatusOr<GpuPool*> PoolFor(const void* data, int device, bool sending);
+  // One per GPU context: what several groups write into the same memory has one order.
+  absl::StatusOr<GpuWriter*> WriterFor(const void* data, int device);
   // An error exactly when the driver says that the host can't read or write `data`.
   absl::Status CheckHost(const void* data) const;
 
@@ -45,6 +48,7 @@ class GpuHub {
   Mutex mutex_;
   std::vector<int> numa_nodes_ TCPX_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<GpuPool>> pools_ TCPX_GUARDED_BY(mutex_);
+  std::vector<std::unique_ptr<GpuWriter>> writers_ TCPX_GUARDED_BY(mutex_);
   struct Retained {
     int gpu;
     CuContext context;

@@ -123,18 +123,28 @@ void GpuPool::AwaitCopies() const {
   if (scope.status().ok()) (void)driver_->api().stream_synchronize(stream_);
 }
 
+absl::Status GpuPool::PinExtra() {
+  GpuScope scope(*driver_, place_.context);
+  if (!scope.status().ok()) return scope.status();
+  auto memory = Pin(slot_bytes_);
+  if (!memory.ok()) return memory.status();
+  extra_.push_back(std::make_unique<GpuSlot>());
+  const absl::Status status = PrepareSlot(extra_.back().get(), *memory);
+  if (status.ok()) extra_free_.push_back(extra_.back().get());
+  return status;
+}
+
+absl::Status GpuPool::ReserveExtra(size_t count) {
+  MutexLock lock(mutex_);
+  absl::Status status;
+  while (status.ok() && extra_free_.size() < count) status = PinExtra();
+  return status;
+}
+
 absl::StatusOr<GpuSlot*> GpuPool::TakeExtra() {
   MutexLock lock(mutex_);
-  if (extra_free_.empty()) {
-    GpuScope scope(*driver_, place_.context);
-    if (!scope.status().ok()) return scope.status();
-    auto memory = Pin(slot_bytes_);
-    if (!memory.ok()) return memory.status();
-    extra_.push_back(std::make_unique<GpuSlot>());
-    const absl::Status status = PrepareSlot(extra_.back().get(), *memory);
-    if (!status.ok()) return status;
-    extra_free_.push_back(extra_.back().get());
-  }
+  const absl::Status status = extra_free_.empty() ? PinExtra() : absl::OkStatus();
+  if (!status.ok()) return status;
   GpuSlot* const slot = extra_free_.back();
   extra_free_.pop_back();
   return slot;

@@ -74,12 +74,15 @@ class GpuPool {
   // Takes one more slot, and gives it back. Pins memory where none was handed back before.
   absl::StatusOr<GpuSlot*> TakeExtra();
   void GiveExtra(GpuSlot* slot);
+  // The next `count` of TakeExtra pin nothing.
+  absl::Status ReserveExtra(size_t count);
 
  private:
   GpuPool(const GpuDriver* driver, const GpuPlace& place, size_t slot_bytes);
 
   absl::StatusOr<char*> Pin(size_t bytes) TCPX_REQUIRES(mutex_);
   absl::Status PrepareSlot(GpuSlot* slot, char* data);
+  absl::Status PinExtra() TCPX_REQUIRES(mutex_);
 
   const GpuDriver* const driver_;
   const GpuPlace place_;

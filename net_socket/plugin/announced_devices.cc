@@ -27,7 +27,11 @@ std::unique_ptr<GpuDriver> OpenGpuDriver(const Options& options, bool shows_hint
 
 AnnouncedDevices::AnnouncedDevices(const Options& options, const std::string& sysfs_root, bool shows_hint)
     : gpu_driver_(OpenGpuDriver(options, shows_hint)),
-      table_(DeviceTable::Find(options, sysfs_root, gpu_driver_ != nullptr)) {}
+      table_(DeviceTable::Find(options, sysfs_root, gpu_driver_ != nullptr)) {
+  if (gpu_driver_ != nullptr || !options.rma) return;
+  auto driver = GpuDriver::Load();
+  if (driver.ok()) gpu_driver_ = *std::move(driver);
+}
 
 absl::Status AnnouncedDevices::Check(int device) const {
   if (device >= 0 && device < table_.count()) return absl::OkStatus();

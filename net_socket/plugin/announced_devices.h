@@ -27,7 +27,8 @@ class AnnouncedDevices {
   DeviceTable& table() { return table_; }
   const Device& device(int index) const { return table_.device(index); }
   absl::Status Check(int device) const;
-  // Null: host memory only.
+  // Null: host memory only. GPU memory that only one-sided transfers use is not announced: the tables of both have the
+  // same properties.
   const GpuDriver* gpu_driver() const { return gpu_driver_.get(); }
   // The NUMA node of each device's first network card.
   std::vector<int> NumaNodes() const;

@@ -309,18 +309,21 @@ void Plugin::Adopt(Comm* comm) {
   if (!fork_guard_.forked()) comm->Adopt();
 }
 
-// GPU memory that is not staged can't be reached.
 std::optional<RmaLimits> Plugin::OfferRma() {
   if (fork_guard_.forked()) return std::nullopt;
   MutexLock lock(mutex_);
   const Options& options = settings().options();
   if (!options.rma) return std::nullopt;
-  if (GpuDriver::Load().ok()) {
-    TCPX_INFO("TCPX_RMA has no effect: one-sided transfers to and from the memory of GPUs are not there yet");
+  const auto driver = GpuDriver::Load();
+  if (driver.ok() && !(*driver)->writes_words()) {
+    TCPX_INFO("TCPX_RMA has no effect: the CUDA driver can't write signals (CUDA 11.7 or later can)");
     return std::nullopt;
   }
-  return RmaLimits{options.linger_ns, options.hello_timeout_ns, options.peer_timeout_ns, options.spread_errors,
+  RmaLimits limits{options.linger_ns, options.hello_timeout_ns, options.peer_timeout_ns, options.spread_errors,
                    &rma_counts_};
+  Transport* const transport = transport_users_.transport();
+  if (transport != nullptr) limits.gpu = transport->runtime().gpu.get();
+  return limits;
 }
 
 void Plugin::ReportMisuse(Comm* comm, absl::string_view text) {

@@ -32,7 +32,7 @@ class RefusedRma final : public RmaApi {
   void Close(RmaGroup*) override {}
   absl::StatusOr<RmaContexts*> OpenContexts(RmaGroup*, int, int) override { return Refusal(); }
   void CloseContexts(RmaContexts*) override {}
-  absl::StatusOr<RmaHandle> Register(RmaGroup*, void*, size_t, MemoryType, bool) override { return Refusal(); }
+  absl::StatusOr<RmaHandle> Register(RmaGroup*, void*, size_t, MemoryType, RmaUse) override { return Refusal(); }
   void Deregister(RmaGroup*, RmaHandle) override {}
 
  private:

@@ -1,8 +1,6 @@
 #include "net_socket/rma/checked_operation.h"
 
-#include <cstring>
 #include <string>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -52,24 +50,27 @@ RmaRecord CheckedOperation::Record(uint32_t context) const {
   return record;
 }
 
-absl::Status CheckedOperation::DoHere() const {
+absl::StatusOr<CheckedOperation::Own> CheckedOperation::Here() const {
+  Own own;
   if (remote_ != nullptr) {
     if (!remote_->Contains(operation_->remote_offset, operation_->bytes)) {
       return Refused(RangeText(operation_->bytes, operation_->remote_offset, operation_->remote, remote_));
     }
-    char* from = data();
-    char* to = remote_->data + operation_->remote_offset;
-    if (operation_->get) std::swap(from, to);
-    std::memmove(to, from, operation_->bytes);
+    char* const remote = remote_->data + operation_->remote_offset;
+    own.to = operation_->get ? data() : remote;
+    own.from = operation_->get ? remote : data();
+    own.bytes = operation_->bytes;
+    own.on_gpu = local_->on_gpu() || remote_->on_gpu();
   }
-  if (signal_ == nullptr) return absl::OkStatus();
+  if (signal_ == nullptr) return own;
   if (!signal_->ContainsWord(operation_->signal_offset)) {
     return Refused("a signal of " +
                    RangeText(sizeof(uint64_t), operation_->signal_offset, operation_->signal, signal_));
   }
-  auto* const word = reinterpret_cast<uint64_t*>(signal_->data + operation_->signal_offset);
-  __atomic_fetch_add(word, operation_->signal_add, __ATOMIC_SEQ_CST);
-  return absl::OkStatus();
+  own.signal = signal_;
+  own.word = signal_->data + operation_->signal_offset;
+  own.add = operation_->signal_add;
+  return own;
 }
 
 }  // namespace tcpx

@@ -8,6 +8,7 @@
 #ifndef TCPX_NET_SOCKET_RMA_CHECKED_OPERATION_H_
 #define TCPX_NET_SOCKET_RMA_CHECKED_OPERATION_H_
 
+#include <cstddef>
 #include <cstdint>
 
 #include "absl/status/status.h"
@@ -27,8 +28,17 @@ class CheckedOperation {
   char* data() const { return local_ == nullptr ? nullptr : local_->data + operation_->local_offset; }
   // The record that asks the peer for it; the caller sets `follows`, and the token of a get.
   RmaRecord Record(uint32_t context) const;
-  // Does the operation if the peer is this rank.
-  absl::Status DoHere() const;
+  // The peer is this rank.
+  struct Own {
+    char* to = nullptr;
+    const char* from = nullptr;
+    size_t bytes = 0;
+    bool on_gpu = false;                // either of them
+    const RmaRegion* signal = nullptr;  // null: none
+    char* word = nullptr;               // there
+    uint64_t add = 0;
+  };
+  absl::StatusOr<Own> Here() const;
 
  private:
   explicit CheckedOperation(const RmaOperation& operation) : operation_(&operation) {}

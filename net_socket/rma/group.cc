@@ -21,12 +21,6 @@ constexpr int64_t kByesNs = 60 * kMillisecond;
 // Tests of unfinished requests look at their own peer only, but for one in so many.
 constexpr uint32_t kTestsPerMove = 16;
 
-// Where there is no CUDA driver, what NCCL calls a GPU's memory is the host's.
-bool StagesGpuMemory(PluginApi* net, int device) {
-  const auto properties = net->GetProperties(device);
-  return properties.ok() && (properties->pointer_support & static_cast<int>(MemoryType::kCuda)) != 0;
-}
-
 bool Inline(const RmaSender& sender, const RmaRegion& from, uint64_t bytes) {
   return bytes <= kRmaInlineBytes && !from.on_gpu() && !sender.crowded();
 }
@@ -40,7 +34,7 @@ RmaGroup::RmaGroup(PluginApi* net, const RmaLimits& limits, RmaListen* listen, a
       context_(listen->context),
       listen_(std::exchange(listen->listen, nullptr)),
       rank_(rank),
-      stages_(StagesGpuMemory(net, listen->device)),
+      gpu_(limits.gpu, listen->device, handles.size() - 1),
       peers_(handles.size(), limits.peer_timeout_ns) {
   ending_.left_ns = limits.linger_ns;
   if (limits.counts != nullptr) limits.counts->Join(&counts_);
@@ -104,6 +98,7 @@ void RmaGroup::EndContexts(RmaContexts* contexts) {
   if (failed()) {
     for (RmaSender& sender : senders_) sender.Close();
   }
+  gpu_.Await();
   requests_.Disown(contexts);
   counts_.SetUnderWay(requests_.taken());
   gets_.Disown();
@@ -111,9 +106,12 @@ void RmaGroup::EndContexts(RmaContexts* contexts) {
   contexts_.all.erase(std::remove_if(contexts_.all.begin(), contexts_.all.end(), is_it), contexts_.all.end());
 }
 
-RmaHandle RmaGroup::Register(void* data, size_t bytes, MemoryType type, bool window) {
+absl::StatusOr<RmaHandle> RmaGroup::Register(void* data, size_t bytes, MemoryType type, RmaUse use) {
   MutexLock lock(mutex_);
-  return regions_.Add(data, bytes, stages_ ? type : MemoryType::kHost, window);
+  const auto kind = gpu_.Prepare(data, type);
+  if (!kind.ok()) return Fail(kind.status(), nullptr, ", here");
+  regions_.SetWriter(gpu_.writer());
+  return regions_.Add(data, bytes, *kind, use);
 }
 
 void RmaGroup::Deregister(RmaHandle handle) {
@@ -126,6 +124,8 @@ void RmaGroup::Deregister(RmaHandle handle) {
     if (!lost.ok()) Fail(lost, sender.comm(), ", here").IgnoreError();
   }
   for (auto& receiver : receivers_) receiver->Forget(id);
+  gpu_.Await();
+  gpu_.Forget(*region);
   if (gets_.Uses(id)) {
     Fail(absl::UnavailableError("memory was deregistered while a get was under way"), nullptr, ", here").IgnoreError();
   }
@@ -157,9 +157,8 @@ absl::Status RmaGroup::Start(RmaContexts* contexts, int context, const RmaOperat
   *request = posted;
   counts_.SetUnderWay(requests_.taken());
   if (operation.rank == rank_ || (operation.get && operation.bytes == 0)) {
-    RmaRequests::Finish(posted);
     counts_.Count(operation, true);
-    return checked->DoHere();
+    return gpu_.Do(*checked, posted);
   }
   RmaSender& sender = senders_[operation.rank];
   RmaRecord record = checked->Record(contexts->first + static_cast<uint32_t>(context));
@@ -202,7 +201,7 @@ absl::Status RmaGroup::Test(RmaRequest* request, bool* done) {
 absl::Status RmaGroup::MoveFor(const RmaRequest& request) {
   bool moved = false;
   if (failed()) return status_;
-  if (request.get || ++calls_.tests >= kTestsPerMove) return Move(&moved);
+  if (request.get || request.rank == rank_ || ++calls_.tests >= kTestsPerMove) return Move(&moved);
   RmaSender& sender = senders_[request.rank];
   absl::Status status = sender.Progress(&moved);
   return status.ok() ? status : Fail(status, sender.comm());
@@ -250,6 +249,7 @@ absl::Status RmaGroup::Move(bool* moved) {
   calls_.tests = 0;
   absl::Status status;
   if (!peers_.all_here() && regions_.has_windows()) status = peers_.Check(MonotonicNanos());
+  if (status.ok()) status = gpu_.Poll();
   if (status.ok()) status = Accept(moved);
   if (!status.ok()) return Fail(status, nullptr);
   status = MoveReceivers(moved);
@@ -390,6 +390,7 @@ void RmaGroup::Close() {
     }
     for (RmaSender& sender : senders_) sender.Close();
     for (auto& receiver : receivers_) receiver->Close();
+    gpu_.Await();
     counts_.Log(rank_, senders_.size());
     break;
   }

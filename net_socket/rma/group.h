@@ -18,8 +18,10 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "common/mutex.h"
 #include "nccl/rma_api.h"
+#include "net_socket/rma/group_gpu.h"
 #include "net_socket/rma/group_peers.h"
 #include "net_socket/rma/limits.h"
 #include "net_socket/rma/pending_gets.h"
@@ -49,7 +51,7 @@ class RmaGroup final : public RmaReceiver::Owner {
 
   RmaContexts* OpenContexts(int count, int traffic_class);
   void CloseContexts(RmaContexts* contexts);
-  RmaHandle Register(void* data, size_t bytes, MemoryType type, bool window);
+  absl::StatusOr<RmaHandle> Register(void* data, size_t bytes, MemoryType type, RmaUse use);
   void Deregister(RmaHandle handle);
   absl::Status Post(RmaContexts* contexts, int context, const RmaOperation& operation, RmaRequest** request);
   absl::Status Flush(RmaContexts* contexts, RmaRequest** request);
@@ -91,7 +93,6 @@ class RmaGroup final : public RmaReceiver::Owner {
   Context* const context_;
   ListenComm* const listen_;
   const uint32_t rank_;
-  const bool stages_;
   std::atomic<bool> failed_{false};
   RmaGroupCounts counts_;  // written under the mutex
   struct {
@@ -104,6 +105,7 @@ class RmaGroup final : public RmaReceiver::Owner {
   absl::Status status_ TCPX_GUARDED_BY(mutex_);
   RmaRegionTable regions_ TCPX_GUARDED_BY(mutex_);
   RmaRequests requests_ TCPX_GUARDED_BY(mutex_);
+  GroupGpu gpu_ TCPX_GUARDED_BY(mutex_);
   std::deque<RmaSender> senders_ TCPX_GUARDED_BY(mutex_);                        // by rank
   std::vector<std::unique_ptr<RmaReceiver>> receivers_ TCPX_GUARDED_BY(mutex_);  // as they came
   RmaStrangers strangers_ TCPX_GUARDED_BY(mutex_);

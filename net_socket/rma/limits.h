@@ -10,12 +10,15 @@
 
 namespace tcpx {
 
+class GpuHub;
+
 struct RmaLimits {
   int64_t linger_ns = 0;         // a group's end, for what is queued; a region's, for gets of it
   int64_t hello_timeout_ns = 0;  // for the first record of a connection
   int64_t peer_timeout_ns = 0;   // for windows of this rank to close, once a peer has closed in order
   bool spread_errors = true;     // a connection that fails takes the communicator's others with it
   RmaCounts* counts = nullptr;   // of the process; null: nobody asks
+  GpuHub* gpu = nullptr;         // null: host memory only
 };
 
 }  // namespace tcpx

@@ -11,9 +11,9 @@ std::string RangeText(uint64_t bytes, uint64_t offset, RmaHandle handle, const R
   return absl::StrFormat("%u bytes at %u of region %u, which has %u", bytes, offset, region->id, region->bytes);
 }
 
-RmaHandle RmaRegionTable::Add(void* data, size_t bytes, MemoryType type, bool window) {
+RmaHandle RmaRegionTable::Add(void* data, size_t bytes, MemoryType type, RmaUse use) {
   const uint32_t id = next_++;
-  regions_[RmaHandle{id} + 1] = {id, static_cast<char*>(data), bytes, type, window};
+  regions_[RmaHandle{id} + 1] = {id, static_cast<char*>(data), bytes, type, use};
   return RmaHandle{id} + 1;
 }
 
@@ -23,7 +23,8 @@ const RmaRegion* RmaRegionTable::Find(RmaHandle handle) const {
 }
 
 bool RmaRegionTable::has_windows() const {
-  return std::any_of(regions_.begin(), regions_.end(), [](const auto& entry) { return entry.second.window; });
+  return std::any_of(regions_.begin(), regions_.end(),
+                     [](const auto& entry) { return entry.second.use == RmaUse::kWindow; });
 }
 
 }  // namespace tcpx

@@ -18,14 +18,18 @@
 
 namespace tcpx {
 
+class GpuWriter;
+
 struct RmaRegion {
   uint32_t id = 0;
   char* data = nullptr;
   size_t bytes = 0;
   MemoryType type = MemoryType::kHost;
-  bool window = false;  // the user's
+  RmaUse use = RmaUse::kOther;
 
   bool on_gpu() const { return type != MemoryType::kHost; }
+  // Only signals change it.
+  bool ours() const { return use == RmaUse::kSignals; }
   bool Contains(uint64_t offset, uint64_t length) const { return offset <= bytes && length <= bytes - offset; }
   // True if a signal may be written there: a whole word that one instruction can write.
   bool ContainsWord(uint64_t offset) const {
@@ -33,12 +37,20 @@ struct RmaRegion {
   }
 };
 
+// A signal to host memory.
+inline void AddToHostWord(char* at, uint64_t add) {
+  __atomic_fetch_add(reinterpret_cast<uint64_t*>(at), add, __ATOMIC_SEQ_CST);
+}
+
 // For an error: what was asked of `region`, which is null where the handle names none.
 std::string RangeText(uint64_t bytes, uint64_t offset, RmaHandle handle, const RmaRegion* region);
 
 class RmaRegionTable {
  public:
-  RmaHandle Add(void* data, size_t bytes, MemoryType type, bool window);
+  // What writes the regions that are in GPU memory. Null: none is.
+  GpuWriter* writer() const { return writer_; }
+  void SetWriter(GpuWriter* writer) { writer_ = writer; }
+  RmaHandle Add(void* data, size_t bytes, MemoryType type, RmaUse use);
   void Remove(RmaHandle handle) { regions_.erase(handle); }
   // Null: there is none.
   const RmaRegion* Find(RmaHandle handle) const;
@@ -48,6 +60,7 @@ class RmaRegionTable {
   bool has_windows() const;
 
  private:
+  GpuWriter* writer_ = nullptr;
   uint32_t next_ = 0;
   absl::flat_hash_map<RmaHandle, RmaRegion> regions_;
 };

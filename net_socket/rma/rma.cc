@@ -110,8 +110,8 @@ absl::StatusOr<RmaContexts*> Rma::OpenContexts(RmaGroup* group, int count, int t
 
 void Rma::CloseContexts(RmaContexts* contexts) { contexts->group->CloseContexts(contexts); }
 
-absl::StatusOr<RmaHandle> Rma::Register(RmaGroup* group, void* data, size_t bytes, MemoryType type, bool window) {
-  return group->Register(data, bytes, type, window);
+absl::StatusOr<RmaHandle> Rma::Register(RmaGroup* group, void* data, size_t bytes, MemoryType type, RmaUse use) {
+  return group->Register(data, bytes, type, use);
 }
 
 void Rma::Deregister(RmaGroup* group, RmaHandle region) { group->Deregister(region); }

@@ -45,7 +45,7 @@ class Rma final : public RmaApi {
   void Close(RmaGroup* group) override;
   absl::StatusOr<RmaContexts*> OpenContexts(RmaGroup* group, int count, int traffic_class) override;
   void CloseContexts(RmaContexts* contexts) override;
-  absl::StatusOr<RmaHandle> Register(RmaGroup* group, void* data, size_t bytes, MemoryType type, bool window) override;
+  absl::StatusOr<RmaHandle> Register(RmaGroup* group, void* data, size_t bytes, MemoryType type, RmaUse use) override;
   void Deregister(RmaGroup* group, RmaHandle region) override;
 
  private:

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/clock.h"
+#include "net_socket/gpu/gpu_writer.h"
 
 namespace tcpx {
 namespace {
@@ -159,7 +160,8 @@ absl::Status RmaReceiver::TakePut(const RmaRecord& record, absl::string_view pay
       *room = coming != nullptr;
       if (!status.ok() || !*room) return status;
     } else {
-      std::memcpy(region->data + record.offset, payload.data(), payload.size());
+      absl::Status status = Place(*region, region->data + record.offset, payload, room);
+      if (!status.ok() || !*room) return status;
     }
   }
   Enter(record, coming);
@@ -169,22 +171,33 @@ absl::Status RmaReceiver::TakePut(const RmaRecord& record, absl::string_view pay
 absl::Status RmaReceiver::TakeGotten(const RmaRecord& record, absl::string_view payload, bool* room) {
   Wanted* const wanted = owner_->Find(rank_, record);
   if (wanted == nullptr || wanted->begun) return Broken("an answer that nobody has asked for");
-  if (!record.follows) {
-    if (!payload.empty()) std::memcpy(wanted->data, payload.data(), payload.size());
+  Request* coming = nullptr;
+  absl::Status status;
+  if (record.follows) {
+    status = Await(wanted->region, wanted->data, record.bytes, &coming);
+    *room = coming != nullptr;
+  } else {
+    status = Place(wanted->region, wanted->data, payload, room);
+  }
+  if (!status.ok() || !*room) return status;
+  wanted->begun = true;
+  if (coming == nullptr && !wanted->region.on_gpu()) {
     owner_->Answered(record.token);
     return absl::OkStatus();
   }
-  Request* coming = nullptr;
-  absl::Status status = Await(wanted->region, wanted->data, record.bytes, &coming);
-  *room = coming != nullptr;
-  if (!status.ok() || !*room) return status;
-  wanted->begun = true;
   Enter(record, coming);
+  if (coming == nullptr) arrivals_.back().copied = owner_->regions().writer()->last();
+  return absl::OkStatus();
+}
+
+absl::Status RmaReceiver::Place(const RmaRegion& region, char* at, absl::string_view payload, bool* room) {
+  if (region.on_gpu() && !payload.empty()) return owner_->regions().writer()->Put(at, payload, room);
+  if (!payload.empty()) std::memcpy(at, payload.data(), payload.size());
   return absl::OkStatus();
 }
 
 void RmaReceiver::Enter(const RmaRecord& record, Request* coming) {
-  if (!record.has_signal && coming == nullptr) return;
+  if (!record.has_signal && coming == nullptr && record.kind == RmaKind::kPut) return;
   Arrival arrival;
   arrival.context = record.context;
   // A signal alone may be sent for the put before it.
@@ -209,7 +222,8 @@ absl::Status RmaReceiver::Settle(bool* moved) {
     absl::Status status = unfinished < kAskedMax ? Ask(&arrival, moved) : absl::OkStatus();
     if (!status.ok()) return status;
     if (arrival.coming != nullptr) ++unfinished;
-    if (arrival.coming != nullptr || (arrival.has_signal && arrival.strong && Blocked(arrival.context))) {
+    const bool waits = arrival.coming != nullptr || (arrival.has_signal && arrival.strong && Blocked(arrival.context));
+    if (waits || !Copied(&arrival)) {
       if (!arrival.answer && !Blocked(arrival.context)) blocked_.push_back(arrival.context);
       ++i;
       continue;
@@ -239,6 +253,17 @@ absl::Status RmaReceiver::Ask(Arrival* arrival, bool* moved) {
   return absl::OkStatus();
 }
 
+bool RmaReceiver::Copied(Arrival* arrival) const {
+  GpuWriter* const writer = owner_->regions().writer();
+  if (writer == nullptr) return true;
+  if (arrival->copied == 0) {
+    const RmaRegion* const signals = arrival->has_signal ? owner_->regions().FindId(arrival->signal_region) : nullptr;
+    if (signals == nullptr || signals->on_gpu()) return true;
+    arrival->copied = writer->last();
+  }
+  return writer->Reached(arrival->copied);
+}
+
 absl::Status RmaReceiver::Finish(const Arrival& arrival) {
   if (arrival.answer) owner_->Answered(arrival.token);
   if (!arrival.has_signal) return absl::OkStatus();
@@ -247,9 +272,10 @@ absl::Status RmaReceiver::Finish(const Arrival& arrival) {
   if (signals == nullptr) {
     return OutOfRange("a signal of", arrival.signal_region, arrival.signal_offset, sizeof(uint64_t), signals);
   }
-  auto* const word = reinterpret_cast<uint64_t*>(signals->data + arrival.signal_offset);
-  __atomic_fetch_add(word, arrival.signal_add, __ATOMIC_SEQ_CST);
   ++applied_;
+  char* const word = signals->data + arrival.signal_offset;
+  if (signals->on_gpu()) return owner_->regions().writer()->Add(word, arrival.signal_add, signals->ours());
+  AddToHostWord(word, arrival.signal_add);
   return absl::OkStatus();
 }
 

@@ -70,12 +70,13 @@ class RmaReceiver {
     bool strong = false;
     bool has_signal = false;
     bool answer = false;        // to a get: `token`
-    Request* coming = nullptr;  // null: its bytes are in place
+    Request* coming = nullptr;  // null: its bytes have come
     uint64_t bytes = 0;         // of those
     uint32_t signal_region = 0;
     uint64_t signal_offset = 0;
     uint64_t signal_add = 0;
     uint64_t token = 0;
+    uint64_t copied = 0;  // of the GPU's writer: what it waits for, once that is known
   };
 
   absl::Status PostBatch();
@@ -88,10 +89,14 @@ class RmaReceiver {
   absl::Status TakeGotten(const RmaRecord& record, absl::string_view payload, bool* room);
   // Null in *coming: no room.
   absl::Status Await(const RmaRegion& region, char* at, uint64_t bytes, Request** coming);
+  // A payload that is in the batch.
+  absl::Status Place(const RmaRegion& region, char* at, absl::string_view payload, bool* room);
   void Enter(const RmaRecord& record, Request* coming);
   // Tests what is coming, and applies the signals that may be applied.
   absl::Status Settle(bool* moved);
   absl::Status Ask(Arrival* arrival, bool* moved);
+  // What it says about GPU memory is true: a signal there is written after what it covers, all else waits here.
+  bool Copied(Arrival* arrival) const;
   absl::Status Finish(const Arrival& arrival);
   // An older operation of that context is not complete.
   bool Blocked(uint32_t context) const;

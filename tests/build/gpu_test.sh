@@ -19,7 +19,16 @@ cat >"$scratch/pack/nccl_bench" <<'INNER'
 echo "$NCCL_NET_PLUGIN ${NCCL_PROTO:--} $*" >>"$(dirname "$0")/calls"
 [[ ${NCCL_PROTO:-} != LL128 ]]
 INNER
-chmod +x "$scratch/pack/nccl_bench"
+cat >"$scratch/pack/gpu_probe" <<'INNER'
+#!/bin/bash
+echo "a copy of 256 KiB beside a kernel that polls: ${CUDA_DEVICE_MAX_CONNECTIONS:-many}"
+[[ ${CUDA_DEVICE_MAX_CONNECTIONS:-} != 1 ]]
+INNER
+chmod +x "$scratch/pack/nccl_bench" "$scratch/pack/gpu_probe"
+# An NCCL that has one-sided transfers, and one that has none.
+mkdir -p "$scratch/new/lib" "$scratch/old/lib"
+echo ncclPutSignal >"$scratch/new/lib/libnccl.so.2"
+echo ncclAllReduce >"$scratch/old/lib/libnccl.so.2"
 
 # run_cases ONLY: sets rc and output.
 run_cases() {
@@ -48,6 +57,14 @@ check "the skip" "$(grep -c '^skipped  staging ' <<<"$output" || true)" 1
 run_cases abort
 check "a passing case" "$rc" 0
 check "its options" "$(grep -c -- '--mode abort' "$scratch/pack/calls" || true)" 1
+
+CUDA_DEVICE_MAX_CONNECTIONS=8 NCCL_HOME=$scratch/new run_cases rma
+check "copies that don't move fail" "$(grep -c '^failed   rma-probe-one-connection ' <<<"$output" || true)" 1
+check "the rest goes on" "$(tail -n 1 <<<"$output")" "4 passed, 1 failed, 0 skipped"
+check "what the probe says is shown" "$(grep -c '^a copy .*: many$' <<<"$output" || true)" 1
+check "the plugin's puts" "$(grep -c -- '--mode one-sided' "$scratch/pack/calls" || true)" 3
+NCCL_HOME=$scratch/old run_cases rma-put
+check "an NCCL without puts" "$(grep -c '^skipped  rma-put-signal ' <<<"$output" || true)" 1
 
 # The script itself.
 rc=0

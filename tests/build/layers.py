@@ -26,7 +26,7 @@ import sys
 ORDER = [
     ["tests"],
     ["bench/fabric", "bench/rma_bench"],
-    ["bench/net_bench", "bench/nccl_bench", "tools/doctor", "tools/parameters"],
+    ["bench/net_bench", "bench/nccl_bench", "bench/gpu_probe", "tools/doctor", "tools/parameters"],
     ["bench/command_line", "bench/netns/wire", "bench/netns/heal"],
     # What only tests and benchmarks use: the plugin knows nothing of it.
     ["nccl/client", "common/payload"],

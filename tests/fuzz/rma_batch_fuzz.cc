@@ -73,9 +73,9 @@ class Target final : public RmaReceiver::Owner {
  public:
   Target() {
     std::memset(window_.data(), 0, kWindowBytes);
-    table_.Add(window_.data(), kWindowBytes, MemoryType::kHost, true);
-    table_.Add(signals_.data(), kSignalBytes, MemoryType::kHost, false);
-    table_.Add(gotten_.data(), kGottenBytes, MemoryType::kHost, false);
+    table_.Add(window_.data(), kWindowBytes, MemoryType::kHost, RmaUse::kWindow);
+    table_.Add(signals_.data(), kSignalBytes, MemoryType::kHost, RmaUse::kOther);
+    table_.Add(gotten_.data(), kGottenBytes, MemoryType::kHost, RmaUse::kOther);
     wanted_.data = gotten_.data();
     wanted_.region = *table_.FindId(2);
   }

@@ -146,10 +146,15 @@ void CheckOneSided(const Patient& patient, Report* report) {
                     absl::StrCat("TCPX_RMA=1 has no effect: with ", name, "=0 NCCL has no windows between nodes"),
                     absl::StrCat("unset ", name, ", or TCPX_RMA, on all ranks"));
   }
-  if (GpuDriver::Load().ok()) {
-    report->Note(kCheck, "TCPX_RMA=1 has no effect where there is a CUDA driver: the path to GPU memory is not written",
-                 "unset TCPX_RMA (docs/rma.md)");
+  const auto driver = GpuDriver::Load();
+  if (driver.ok() && !(*driver)->writes_words()) {
+    report->Note(kCheck, "TCPX_RMA=1 has no effect: the CUDA driver can't write signals",
+                 "update it to CUDA 11.7 or later");
     return;
+  }
+  if (driver.ok()) {
+    report->Note(kCheck, "TCPX_RMA=1: one-sided transfers to and from the memory of a GPU have not run on one yet",
+                 "run tools/gpu --only rma first (docs/rma.md)");
   }
   report->Ok(kCheck, "TCPX_RMA=1: NCCL 2.30.7 and later finds one-sided transfers; set it on all ranks");
 }

@@ -18,7 +18,7 @@ absl::StatusOr<std::unique_ptr<RmaLab>> RmaLab::Open(const Mode& mode, const Rma
     return absl::FailedPreconditionError(absl::StrCat(kPluginPath, " is still loaded"));
   }
   ClearLog();
-  std::unique_ptr<RmaLab> lab(new RmaLab(static_cast<size_t>(shape.ranks)));
+  std::unique_ptr<RmaLab> lab(new RmaLab(shape));
   Environment variables = mode.Variables();
   variables.insert({"TCPX_RMA", "1"});
   lab->environment_.Set(variables);
@@ -74,15 +74,24 @@ RmaLab::~RmaLab() {
   }
 }
 
-absl::StatusOr<RmaMemory*> RmaLab::Register(size_t bytes, uint64_t flags) {
+absl::StatusOr<RmaMemory*> RmaLab::Register(size_t bytes, uint64_t flags, bool on_gpu) {
   RmaMemory& memory = memories_.emplace_back();
   memory.bytes = bytes;
   memory.parts.resize(ranks_.size());
   for (size_t i = 0; i < ranks_.size(); ++i) {
     RmaMemory::Part& part = memory.parts[i];
-    part.words.resize(bytes / sizeof(uint64_t) + 1);
-    absl::Status status = PluginStatus(
-        client_->RegMrSym(ranks_[i].group, part.data(), bytes, NCCL_PTR_CUDA, flags, &part.mhandle), "regMrSym");
+    part.words.resize(on_gpu ? 0 : bytes / sizeof(uint64_t) + 1);
+    part.seen = reinterpret_cast<char*>(part.words.data());
+    void* data = part.seen;
+    if (on_gpu) {
+      part.gpu = std::make_unique<GpuBuffer>(gpu_, bytes + sizeof(uint64_t));
+      data = part.gpu->data();
+      part.seen = static_cast<char*>(gpu_->fake().view(reinterpret_cast<uint64_t>(data)));
+    }
+    // Without a driver the tests' memory is what NCCL calls a GPU's.
+    const int type = on_gpu || gpu_ == nullptr ? NCCL_PTR_CUDA : NCCL_PTR_HOST;
+    absl::Status status =
+        PluginStatus(client_->RegMrSym(ranks_[i].group, data, bytes, type, flags, &part.mhandle), "regMrSym");
     if (!status.ok()) return status;
   }
   return &memory;

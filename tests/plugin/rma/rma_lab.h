@@ -24,6 +24,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "nccl/client/rma_client.h"
+#include "tests/support/gpu_lab.h"
 #include "tests/support/plugin_mode.h"
 
 namespace tcpx {
@@ -31,21 +32,23 @@ namespace tcpx {
 struct RmaShape {
   int ranks = 2;
   int contexts = 1;
-  int version = 0;       // of the table; 0: the newest
-  uint64_t comm_id = 7;  // of the communicator
+  int version = 0;        // of the table; 0: the newest
+  uint64_t comm_id = 7;   // of the communicator
+  GpuLab* gpu = nullptr;  // of its driver; null: there is none
 };
 
 // Memory of each rank: of no alignment that the plugin could rely on, but that of a signal's word.
 struct RmaMemory {
   struct Part {
     std::vector<uint64_t> words;
+    std::unique_ptr<GpuBuffer> gpu;  // in place of them
+    char* seen = nullptr;            // where the host looks
     void* mhandle = nullptr;
-    char* data() { return reinterpret_cast<char*>(words.data()); }
   };
   size_t bytes = 0;
   std::vector<Part> parts;  // by rank
 
-  char* at(int rank, uint64_t offset = 0) { return parts[static_cast<size_t>(rank)].data() + offset; }
+  char* at(int rank, uint64_t offset = 0) { return parts[static_cast<size_t>(rank)].seen + offset; }
   void* of(int rank) const { return parts[static_cast<size_t>(rank)].mhandle; }
   // The word that a poller looks at.
   uint64_t Word(int rank, uint64_t offset) {
@@ -72,7 +75,9 @@ class RmaLab {
   Rank& rank(int number) { return ranks_[static_cast<size_t>(number)]; }
 
   // `flags` as regMrSym has them. The memory lives as long as the lab.
-  absl::StatusOr<RmaMemory*> Register(size_t bytes, uint64_t flags = 0);
+  absl::StatusOr<RmaMemory*> Register(size_t bytes, uint64_t flags = 0) { return Register(bytes, flags, false); }
+  // `on_gpu`: of the stand-in driver, through which the host can look at it.
+  absl::StatusOr<RmaMemory*> Register(size_t bytes, uint64_t flags, bool on_gpu);
   // Memory of the test's own, of one rank. The others register something too, in the same order.
   absl::StatusOr<void*> RegisterAt(int rank, void* data, size_t bytes, uint64_t flags = 0);
   void Deregister(const RmaMemory& memory, int rank);
@@ -93,10 +98,11 @@ class RmaLab {
   bool HasFailed(int rank);
 
  private:
-  explicit RmaLab(size_t ranks) : ranks_(ranks) {}
+  explicit RmaLab(const RmaShape& shape) : gpu_(shape.gpu), ranks_(static_cast<size_t>(shape.ranks)) {}
   absl::Status Connect(const RmaShape& shape);
   absl::Status InParallel(const std::function<absl::Status(int)>& body);
 
+  GpuLab* const gpu_;
   ScopedEnvironment environment_;
   std::unique_ptr<RmaClient> client_;
   std::vector<Rank> ranks_;

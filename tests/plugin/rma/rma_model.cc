@@ -40,15 +40,16 @@ RmaModel::RmaModel(RmaLab* lab, uint64_t seed, const Shape& shape)
 absl::Status RmaModel::Prepare() {
   const size_t bytes = streams_.back().place + shape_.stream_bytes + kMost * 64;
   const size_t words = streams_.size() * kWordsOfAStream * sizeof(uint64_t);
-  absl::Status status = Make(bytes, 0, &source_);
-  status.Update(Make(bytes, 0, &window_));
-  status.Update(Make(words, NCCL_NET_MR_FLAG_FORCE_SO, &signal_memory_));
-  status.Update(Make(shape_.stream_bytes + kMost * 64, 0, &gotten_));
+  const uint64_t flags = NCCL_NET_MR_FLAG_FORCE_SO | (shape_.never_reset ? NCCL_NET_MR_FLAG_SIGNAL_NEVER_RESET : 0);
+  absl::Status status = Make(bytes, 0, kSource, &source_);
+  status.Update(Make(bytes, 0, kWindow, &window_));
+  status.Update(Make(words, flags, kSignals, &signal_memory_));
+  status.Update(Make(shape_.stream_bytes + kMost * 64, 0, kGotten, &gotten_));
   return status;
 }
 
-absl::Status RmaModel::Make(size_t bytes, uint64_t flags, RmaMemory** memory) {
-  auto made = lab_->Register(bytes, flags);
+absl::Status RmaModel::Make(size_t bytes, uint64_t flags, unsigned kind, RmaMemory** memory) {
+  auto made = lab_->Register(bytes, flags, (shape_.on_gpu & kind) != 0);
   if (made.ok()) *memory = *made;
   return made.status();
 }
@@ -69,7 +70,10 @@ void RmaModel::Plan(Stream* stream) {
   stream->wanted_bits = stream->wanted_count = stream->seen_bits = stream->seen_count = 0;
   stream->posted = 0;
   auto* const words = reinterpret_cast<uint64_t*>(signal_memory_->at(stream->to, stream->word));
-  for (uint64_t i = 0; i < kWordsOfAStream; ++i) __atomic_store_n(words + i, 0, __ATOMIC_SEQ_CST);
+  for (uint64_t i = 0; i < kWordsOfAStream; ++i) {
+    if (!shape_.never_reset) __atomic_store_n(words + i, 0, __ATOMIC_SEQ_CST);
+    stream->before[i] = words[i];
+  }
   uint64_t offset = rng_.Between(0, 63);
   size_t left = shape_.stream_bytes;
   for (int i = 0; i < stream->planned; ++i) {
@@ -162,8 +166,8 @@ std::string RmaModel::LookAt(const Stream& stream, int signal) {
 }
 
 std::string RmaModel::Look(Stream* stream) {
-  const uint64_t bits = signal_memory_->Word(stream->to, stream->word);
-  const uint64_t count = signal_memory_->Word(stream->to, stream->word + sizeof(uint64_t));
+  const uint64_t bits = signal_memory_->Word(stream->to, stream->word) - stream->before[0];
+  const uint64_t count = signal_memory_->Word(stream->to, stream->word + sizeof(uint64_t)) - stream->before[1];
   const int posted = stream->posted.load();
   if ((bits & ~stream->wanted_bits) != 0 || (stream->seen_bits & ~bits) != 0 || count > stream->wanted_count) {
     return absl::StrFormat("round %u, rank %d to %d, context %d: signals %x of %x, %u of %u were counted", rounds_,

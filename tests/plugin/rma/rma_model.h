@@ -28,9 +28,12 @@ namespace tcpx {
 
 class RmaModel {
  public:
+  static constexpr unsigned kSource = 1, kWindow = 2, kSignals = 4, kGotten = 8;
   struct Shape {
     int contexts = 1;
     size_t stream_bytes = 4 << 20;  // most that the puts of one stream and round have together
+    unsigned on_gpu = 0;            // kSource, kWindow, kSignals, kGotten: memory that is not the host's
+    bool never_reset = false;       // signals go on from what they were in the round before
   };
   RmaModel(RmaLab* lab, uint64_t seed, const Shape& shape);
 
@@ -61,6 +64,7 @@ class RmaModel {
     std::array<Operation, kMost> operations;
     std::atomic<int> posted{0};  // what the watcher may look at
     int planned = 0;
+    std::array<uint64_t, 2> before = {};  // the words, when the round began
     uint64_t wanted_bits = 0;
     uint64_t wanted_count = 0;
     uint64_t seen_bits = 0;  // the watcher's
@@ -68,7 +72,7 @@ class RmaModel {
     std::vector<std::pair<int, void*>> requests;
   };
 
-  absl::Status Make(size_t bytes, uint64_t flags, RmaMemory** memory);
+  absl::Status Make(size_t bytes, uint64_t flags, unsigned kind, RmaMemory** memory);
   void Plan(Stream* stream);
   size_t DrawSize(size_t left);
   absl::Status Post(Stream* stream);

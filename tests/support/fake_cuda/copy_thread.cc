@@ -90,19 +90,29 @@ void CopyThread::CarryOut(FakeStream* stream, std::unique_lock<std::mutex>* lock
     lock->unlock();
     if (delay_us > 0) std::this_thread::sleep_for(std::chrono::microseconds(delay_us));
     lock->lock();
-    char* const view = memory_->View(step.copy.device, step.copy.span());
-    if (view == nullptr) {
-      std::fputs("fake_cuda: a copy touches device memory that was freed\n", stderr);
-      std::abort();
-    }
-    lock->unlock();
-    Copy(step.copy, view);
-    lock->lock();
-    ++copies;
-    if (step.copy.height > 1) ++strided_copies;
+    CarryOutInMemory(step, lock);
   }
   stream->steps.pop_front();
   changed_.notify_all();
+}
+
+void CopyThread::CarryOutInMemory(const FakeStream::Step& step, std::unique_lock<std::mutex>* lock) {
+  const bool is_word = step.word != 0;
+  char* const view =
+      is_word ? memory_->View(step.word, sizeof(uint64_t)) : memory_->View(step.copy.device, step.copy.span());
+  if (view == nullptr) {
+    std::fputs("fake_cuda: a copy touches device memory that was freed\n", stderr);
+    std::abort();
+  }
+  if (is_word) {
+    __atomic_store_n(reinterpret_cast<uint64_t*>(view), step.value, __ATOMIC_RELEASE);
+    return;
+  }
+  lock->unlock();
+  Copy(step.copy, view);
+  lock->lock();
+  ++copies;
+  if (step.copy.height > 1) ++strided_copies;
 }
 
 }  // namespace tcpx

@@ -36,9 +36,11 @@ struct FakeCopy {
 
 struct FakeStream {
   struct Step {
-    FakeCopy copy;  // where there is no event
+    FakeCopy copy;  // where there is no event and no word
     FakeEvent* event = nullptr;
     uint64_t recorded = 0;
+    uint64_t word = 0;  // of device memory, to be written
+    uint64_t value = 0;
   };
   std::deque<Step> steps;  // the first stays until it was carried out
 };
@@ -65,6 +67,7 @@ class CopyThread {
   void Run();
   FakeStream* Choose();
   void CarryOut(FakeStream* stream, std::unique_lock<std::mutex>* lock);
+  void CarryOutInMemory(const FakeStream::Step& step, std::unique_lock<std::mutex>* lock);
 
   std::mutex* const mutex_;
   const DeviceMemory* const memory_;

@@ -293,6 +293,31 @@ int cuMemcpy2DAsync_v2(const CuCopy2D* given, CuStream stream) {
   return Enqueue("cuMemcpy2DAsync", copy, stream);
 }
 
+int cuMemcpyAsync(CuAddress to, CuAddress from, size_t bytes, CuStream stream) {
+  bool to_device = false;
+  char* view_from = nullptr;
+  {
+    std::lock_guard<std::mutex> lock(TheState().mutex);
+    to_device = TheState().memory.View(to, bytes) != nullptr;
+    view_from = TheState().memory.View(from, bytes);
+  }
+  if (!to_device) return Enqueue("cuMemcpyAsync", Plain(false, from, reinterpret_cast<void*>(to), bytes), stream);
+  const void* const source = view_from != nullptr ? view_from : reinterpret_cast<const void*>(from);
+  return Enqueue("cuMemcpyAsync", Plain(true, to, source, bytes), stream);
+}
+
+int cuStreamWriteValue64_v2(CuStream stream, CuAddress at, uint64_t value, unsigned) {
+  std::lock_guard<std::mutex> lock(TheState().mutex);
+  const int result = Enter("cuStreamWriteValue64", false);
+  if (result != kCuSuccess) return result;
+  if (at % sizeof(value) != 0 || TheState().memory.View(at, sizeof(value)) == nullptr) return kInvalidValue;
+  FakeStream::Step step;
+  step.word = at;
+  step.value = value;
+  TheState().engine.Enqueue(reinterpret_cast<FakeStream*>(stream), step);
+  return kCuSuccess;
+}
+
 void FakeCudaReset() {
   State& state = TheState();
   std::lock_guard<std::mutex> lock(state.mutex);

@@ -4,8 +4,10 @@
 // so, waits for those of all, and computes its result. As with NCCL, an operation whose peer died or aborted never ends
 // by itself: the communicator has an error, and ncclCommAbort ends it.
 //
-// FAKE_FAULT: flip (one result is wrong), late (results only at first), hang (the third operation never ends), socket
-// and memory (the log says so).
+// A put is a file with a negative number, and whoever waits for its signal copies it into the window.
+//
+// FAKE_FAULT: flip (one result is wrong), flip_puts (a byte of each put is), late (results only at first), hang (the
+// third operation never ends), socket and memory (the log says so), other_puts (it names another plugin for puts).
 #include <nccl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,6 +17,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <fstream>
 #include <map>
@@ -42,6 +45,9 @@ struct ncclComm {
   std::atomic<bool> aborted{false};
   std::atomic<int> error{ncclSuccess};
   std::atomic<int> unfinished{0};  // jobs that may still touch it
+  char* window = nullptr;
+  std::map<int, int> puts;   // by peer, how many; the thread that runs operations
+  std::map<int, int> waits;  // the same
 };
 
 namespace {
@@ -173,6 +179,7 @@ void Log(const ncclComm& comm) {
   if (path == nullptr || net == nullptr) return;
   std::ofstream log(path, std::ios::app);
   log << "NCCL INFO Using network " << net << "\n";
+  log << "NCCL INFO RMA/Plugin: Assigned plugin " << (Fault("other_puts") ? "RMA_IB" : net) << " to comm\n";
   const int next = (comm.rank + 1) % comm.ranks;
   log << "NCCL INFO Channel 00/0 : " << comm.rank << "[0] -> " << next << "[0] [send] via ";
   log << (Fault("memory") ? std::string("SHM/direct") : "NET/" + std::string(net) + "/0") << "\n";
@@ -217,10 +224,23 @@ void RunGroup(ncclComm_t comm, const std::vector<PointToPoint>& parts) {
   }
 }
 
+void TakePut(ncclComm* comm, int from) {
+  const std::string path = PathOf(*comm, -1 - comm->waits[from]++, from, comm->rank);
+  for (; !Exists(path); usleep(200)) {
+    if (comm->aborted) return;
+  }
+  std::string put = ReadFile(path);
+  unlink(path.c_str());
+  size_t offset = 0;
+  memcpy(&offset, put.data(), sizeof(offset));
+  if (Fault("flip_puts")) put[sizeof(offset) + 1] ^= 0x40;
+  memcpy(comm->window + offset, put.data() + sizeof(offset), put.size() - sizeof(offset));
+}
+
 }  // namespace
 
+#pragma GCC visibility push(default)
 extern "C" {
-
 ncclResult_t ncclGetVersion(int* version) { return *version = NCCL_VERSION_CODE, ncclSuccess; }
 const char* ncclGetErrorString(ncclResult_t) { return "an error of the stand-in"; }
 const char* ncclGetLastError(ncclComm_t) { return "no more is known"; }
@@ -311,6 +331,50 @@ ncclResult_t ncclReduceScatter(const void* send, void* receive, size_t count, nc
   return Collect(send, bytes * static_cast<size_t>(comm->ranks), receive, comm, stream,
                  [=](const std::vector<std::string>& all) {
                    return Reduced(all, type, op).substr(bytes * static_cast<size_t>(comm->rank), bytes);
+                 });
+}
+
+ncclResult_t ncclMemAlloc(void** data, size_t bytes) {
+  return (*data = calloc(bytes, 1)) == nullptr ? ncclSystemError : ncclSuccess;
+}
+ncclResult_t ncclMemFree(void* data) { return free(data), ncclSuccess; }
+
+ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void* data, size_t, ncclWindow_t* window, int) {
+  comm->window = static_cast<char*>(data);
+  *window = static_cast<ncclWindow_t>(data);
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommWindowDeregister(ncclComm_t, ncclWindow_t) { return ncclSuccess; }
+
+ncclResult_t ncclPutSignal(const void* from, size_t count, ncclDataType_t, int peer, void*, size_t offset, int, int,
+                           unsigned, ncclComm_t comm, cudaStream_t stream) {
+  return Give(comm, stream, [=] {
+    const std::string path = PathOf(*comm, -1 - comm->puts[peer]++, comm->rank, peer);
+    WriteFile(path + ".part", Text(&offset, sizeof(offset)) + Text(from, count));
+    (void)rename((path + ".part").c_str(), path.c_str());
+  });
+}
+
+// `waits`: ncclWaitSignalDesc_t, which begins with how often and for whom.
+ncclResult_t ncclWaitSignal(int count, const std::array<int, 4>* waits, ncclComm_t comm, cudaStream_t stream) {
+  const std::vector<std::array<int, 4>> all(waits, waits + count);
+  return Give(comm, stream, [=] {
+    for (const auto& wait : all) {
+      for (int i = 0; i < wait[0]; ++i) TakePut(comm, wait[1]);
+    }
+  });
+}
+
+ncclResult_t ncclAlltoAll(const void* send, void* receive, size_t count, ncclDataType_t type, ncclComm_t comm,
+                          cudaStream_t stream) {
+  const size_t bytes = count * DataTypeBytes(TypeOf(type));
+  const size_t own = bytes * static_cast<size_t>(comm->rank);
+  return Collect(send, bytes * static_cast<size_t>(comm->ranks), receive, comm, stream,
+                 [=](const std::vector<std::string>& all) {
+                   std::string result;
+                   for (const std::string& part : all) result += part.substr(own, bytes);
+                   return result;
                  });
 }
 

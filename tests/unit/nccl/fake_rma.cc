@@ -58,11 +58,11 @@ absl::StatusOr<RmaContexts*> FakeRma::OpenContexts(RmaGroup*, int wanted, int wa
   return &contexts;
 }
 
-absl::StatusOr<RmaHandle> FakeRma::Register(RmaGroup*, void* start, size_t length, MemoryType kind, bool window) {
+absl::StatusOr<RmaHandle> FakeRma::Register(RmaGroup*, void* start, size_t length, MemoryType kind, RmaUse used) {
   data = start;
   bytes = length;
   type = kind;
-  is_window = window;
+  use = used;
   if (!status.ok()) return status;
   return RmaHandle{7};
 }

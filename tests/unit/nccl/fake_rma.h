@@ -42,7 +42,7 @@ class FakeRma final : public RmaApi {
   void* data = nullptr;
   size_t bytes = 0;
   MemoryType type = MemoryType::kHost;
-  bool is_window = false;
+  RmaUse use = RmaUse::kOther;
   std::vector<const void*> closed;
   RmaHandle deregistered = 0;
 
@@ -58,7 +58,7 @@ class FakeRma final : public RmaApi {
   void Close(RmaGroup* gone) override { closed.push_back(gone); }
   absl::StatusOr<RmaContexts*> OpenContexts(RmaGroup* in, int wanted, int wanted_class) override;
   void CloseContexts(RmaContexts* gone) override { closed.push_back(gone); }
-  absl::StatusOr<RmaHandle> Register(RmaGroup* in, void* start, size_t length, MemoryType kind, bool window) override;
+  absl::StatusOr<RmaHandle> Register(RmaGroup* in, void* start, size_t length, MemoryType kind, RmaUse used) override;
   void Deregister(RmaGroup*, RmaHandle region) override { deregistered = region; }
 };
 

@@ -137,11 +137,13 @@ TYPED_TEST(RmaShims, RegistersHostAndGpuMemoryOnly) {
   EXPECT_EQ(this->table.regMrSym(&this->fake.group, this, 8, NCCL_PTR_CUDA, 3, &mhandle), ncclSuccess);
   EXPECT_EQ(mhandle, Mhandle(7));
   EXPECT_EQ(this->fake.type, MemoryType::kCuda);
-  EXPECT_FALSE(this->fake.is_window);
+  EXPECT_EQ(this->fake.use, RmaUse::kSignals);
+  EXPECT_EQ(this->table.regMrSym(&this->fake.group, this, 8, NCCL_PTR_CUDA, 1, &mhandle), ncclSuccess);
+  EXPECT_EQ(this->fake.use, RmaUse::kOther);
   EXPECT_EQ(this->table.regMrSym(&this->fake.group, this, 8, NCCL_PTR_HOST, 0, &mhandle), ncclSuccess);
-  EXPECT_FALSE(this->fake.is_window) << "NCCL's own inline values";
+  EXPECT_EQ(this->fake.use, RmaUse::kOther) << "NCCL's own inline values";
   EXPECT_EQ(this->table.regMrSym(&this->fake.group, this, 8, NCCL_PTR_CUDA, 0, &mhandle), ncclSuccess);
-  EXPECT_TRUE(this->fake.is_window);
+  EXPECT_EQ(this->fake.use, RmaUse::kWindow);
   EXPECT_EQ(this->table.regMrSym(&this->fake.group, this, 8, NCCL_PTR_DMABUF, 0, &mhandle), ncclInvalidArgument);
   EXPECT_EQ(this->table.regMrSym(&this->fake.group, nullptr, 8, NCCL_PTR_HOST, 0, &mhandle), ncclInvalidArgument);
   EXPECT_EQ(this->table.deregMrSym(&this->fake.group, Mhandle(7)), ncclSuccess);

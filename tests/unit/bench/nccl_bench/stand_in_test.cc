@@ -14,6 +14,8 @@ namespace nccl_bench {
 namespace {
 
 std::string Program() { return Runfile("tests/support/fake_nccl/nccl_bench_fake"); }
+// With the functions that an NCCL without one-sided transfers lacks.
+std::string ProgramWithPuts() { return Runfile("tests/support/fake_nccl/nccl_bench_fake_with_puts"); }
 
 // The stand-in's unique id is a path, and 128 bytes are all it has: the test's own folder may be deeper.
 class ShortFolder {
@@ -29,7 +31,8 @@ class ShortFolder {
 // Output and errors together. `environment` is put before the command.
 ProgramResult RunProgram(const std::string& environment, const std::string& arguments) {
   const ShortFolder folder;
-  return RunCommand(std::string("TMPDIR=") + folder.name() + " " + environment + " " + Program() + " " + arguments);
+  const std::string program = environment.find("FAKE_PUTS") == std::string::npos ? Program() : ProgramWithPuts();
+  return RunCommand(std::string("TMPDIR=") + folder.name() + " " + environment + " " + program + " " + arguments);
 }
 
 struct Case {
@@ -56,6 +59,12 @@ constexpr Case kCases[] = {
     {"Killed", "", "--local 3 --mode killed -b 1M", 0, "# killed: rank 1 has its error"},
     {"Reload", "", "--local 2 --mode reload --rounds 3", 0, "# reload: 3 communicators"},
     {"ReloadWithoutAPlugin", "", "--local 2 --nets tcpx --mode reload --rounds 3", 1, "no libnccl-net*.so"},
+    {"OneSidedNeedsANewNccl", "", "--local 2 --mode one-sided", 1, "this NCCL has no ncclPutSignal"},
+    {"OneSided", "FAKE_PUTS=1", "--local 3 --nets tcpx --mode one-sided", 0, "collectives on windows are right"},
+    {"OneSidedWrong", "FAKE_PUTS=1 FAKE_FAULT=flip_puts", "--local 2 --mode one-sided", 1,
+     "a put of 8 bytes: byte 1 from rank"},
+    {"OneSidedByAnother", "FAKE_PUTS=1 FAKE_FAULT=other_puts", "--local 2 --nets tcpx --mode one-sided", 1,
+     "does not say that tcpx does one-sided transfers"},
     {"WrongValues", "FAKE_FAULT=flip", "--local 2 -b 1K -n 1", 1, "values are wrong"},
     // Right results of the timed iterations lie in the buffer when the checked run leaves it alone.
     {"OldValues", "FAKE_FAULT=late", "--local 2 --collective sendrecv -b 1K -w 2 -n 3", 1, "values are wrong"},

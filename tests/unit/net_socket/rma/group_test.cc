@@ -33,7 +33,7 @@ class RmaGroupTest : public testing::Test {
   void Open() {
     group_ = std::make_unique<RmaGroup>(&net_, limits_, &listen_, absl::MakeSpan(pointers_), 0);
     contexts_ = group_->OpenContexts(1, kNoTrafficClass);
-    window_ = group_->Register(memory_, sizeof(memory_), MemoryType::kHost, true);
+    window_ = *group_->Register(memory_, sizeof(memory_), MemoryType::kHost, RmaUse::kWindow);
   }
   RmaOperation Put(uint32_t rank, size_t bytes) {
     RmaOperation put;

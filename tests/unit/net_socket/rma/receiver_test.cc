@@ -19,8 +19,8 @@ constexpr uint64_t kWindowBytes = 1 << 20;
 class RmaReceiverTest : public testing::Test, public RmaReceiver::Owner {
  protected:
   RmaReceiverTest() : window_(kWindowBytes + 2 * kGuard, '.') {
-    table_.Add(window_.data() + kGuard, kWindowBytes, MemoryType::kHost, true);
-    table_.Add(signals_, sizeof(signals_), MemoryType::kHost, false);
+    table_.Add(window_.data() + kGuard, kWindowBytes, MemoryType::kHost, RmaUse::kWindow);
+    table_.Add(signals_, sizeof(signals_), MemoryType::kHost, RmaUse::kOther);
     EXPECT_TRUE(Progress().ok());
     RmaRecord hello;
     hello.kind = RmaKind::kHello;

@@ -22,7 +22,7 @@ TEST(RefusedRmaTest, RefusesEveryCallWithThePluginsWords) {
   EXPECT_EQ(rma.Listen(nullptr, 0, nullptr).status(), plugin.status);
   EXPECT_EQ(rma.Connect(nullptr, {}, 0).status(), plugin.status);
   EXPECT_EQ(rma.OpenContexts(nullptr, 1, 0).status(), plugin.status);
-  EXPECT_EQ(rma.Register(nullptr, nullptr, 0, MemoryType::kHost, false).status(), plugin.status);
+  EXPECT_EQ(rma.Register(nullptr, nullptr, 0, MemoryType::kHost, RmaUse::kOther).status(), plugin.status);
   rma.Deregister(nullptr, 1);
   rma.CloseContexts(nullptr);
   rma.Close(nullptr);

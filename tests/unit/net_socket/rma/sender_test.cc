@@ -49,7 +49,7 @@ class RmaSenderTest : public testing::Test {
   FakeNet net_;
   char handle_[kHandleBytes] = {};
   char memory_[100] = {};
-  RmaRegion region_{5, memory_, sizeof(memory_), MemoryType::kHost, true};
+  RmaRegion region_{5, memory_, sizeof(memory_), MemoryType::kHost, RmaUse::kWindow};
   RmaSender sender_{&net_, nullptr, 0, handle_, Hello()};
 };
 

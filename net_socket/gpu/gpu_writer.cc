@@ -1,0 +1,175 @@
+#include "net_socket/gpu/gpu_writer.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace tcpx {
+namespace {
+
+// Words that are read at a time.
+constexpr size_t kWords = 64;
+constexpr size_t kWordsBytes = kWords * sizeof(uint64_t);
+
+CuAddress Address(const void* data) { return reinterpret_cast<CuAddress>(data); }
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<GpuWriter>> GpuWriter::Open(GpuPool* pool) {
+  const GpuDriver& driver = pool->driver();
+  if (!driver.writes_words()) return absl::FailedPreconditionError("the CUDA driver can't write signals");
+  auto slot = pool->TakeExtra();
+  if (!slot.ok()) return slot.status();
+  std::unique_ptr<GpuWriter> writer(new GpuWriter(pool, *slot));
+  GpuScope scope(driver, writer->context());
+  absl::Status status = scope.status();
+  if (status.ok()) {
+    status = driver.Check(driver.api().stream_create(&writer->stream_, kCuStreamNonBlocking), "cuStreamCreate");
+  }
+  if (!status.ok()) return status;
+  return writer;
+}
+
+// The context may be gone, and the driver too: what fails here, fails.
+GpuWriter::~GpuWriter() {
+  if (stream_ != nullptr) {
+    Await();
+    GpuScope scope(pool_->driver(), context());
+    if (scope.status().ok()) (void)api().stream_destroy(stream_);
+  }
+  pool_->GiveExtra(slot_);
+}
+
+absl::Status GpuWriter::Enter(const GpuScope& scope) {
+  if (status_.ok()) status_ = scope.status();
+  return status_;
+}
+
+absl::Status GpuWriter::Step(int result, const char* call) {
+  ++steps_;
+  if (status_.ok()) status_ = pool_->driver().Check(result, call);
+  return status_;
+}
+
+char* GpuWriter::Reserve(size_t bytes) {
+  const size_t size = pool_->slot_bytes() - kWordsBytes;
+  uint64_t at = ring_head_;
+  if (at % size + bytes > size) at += size - at % size;
+  if (at + bytes - done_.ring > size) return nullptr;
+  ring_head_ = at + bytes;
+  return slot_->data + kWordsBytes + at % size;
+}
+
+absl::Status GpuWriter::Put(char* to, absl::string_view bytes, bool* room) {
+  MutexLock lock(mutex_);
+  char* const place = Reserve(bytes.size());
+  *room = place != nullptr;
+  if (place == nullptr) return status_;
+  GpuScope scope(pool_->driver(), context());
+  if (!Enter(scope).ok()) return status_;
+  std::memcpy(place, bytes.data(), bytes.size());
+  ++last_;
+  return Step(api().copy_to_device(Address(to), place, bytes.size(), stream_), "cuMemcpyHtoDAsync");
+}
+
+absl::Status GpuWriter::Copy(char* to, const char* from, size_t bytes) {
+  MutexLock lock(mutex_);
+  GpuScope scope(pool_->driver(), context());
+  if (!Enter(scope).ok()) return status_;
+  ++last_;
+  return Step(api().copy(Address(to), Address(from), bytes, stream_), "cuMemcpyAsync");
+}
+
+absl::Status GpuWriter::Add(char* at, uint64_t add, bool ours) {
+  MutexLock lock(mutex_);
+  GpuScope scope(pool_->driver(), context());
+  if (!Enter(scope).ok()) return status_;
+  additions_.push_back({at, add, ours, ++last_});
+  return reading_ == 0 ? BeginAdditions() : status_;
+}
+
+// Those that came later wait, whatever is known of their words: a signal may say that an earlier one was given.
+absl::Status GpuWriter::BeginAdditions() {
+  reading_ = std::min(additions_.size(), kWords);
+  auto* const places = reinterpret_cast<uint64_t*>(slot_->data);
+  for (size_t i = 0; i < reading_; ++i) {
+    const Addition& addition = additions_[i];
+    if (addition.ours && known_.contains(addition.at)) continue;
+    if (!read_.try_emplace(addition.at, places + i).second) continue;
+    const absl::Status status =
+        Step(api().copy_from_device(places + i, Address(addition.at), sizeof(uint64_t), stream_), "cuMemcpyDtoHAsync");
+    if (!status.ok()) return status;
+  }
+  read_at_ = steps_;
+  return read_.empty() ? EndAdditions() : absl::OkStatus();
+}
+
+absl::Status GpuWriter::EndAdditions() {
+  for (; reading_ > 0; --reading_) {
+    const Addition addition = additions_.front();
+    additions_.pop_front();
+    const auto read = read_.find(addition.at);
+    uint64_t value = addition.add + (read != read_.end() ? *read->second : known_[addition.at]);
+    if (read != read_.end()) *read->second = value;
+    if (addition.ours || known_.contains(addition.at)) known_[addition.at] = value;
+    const absl::Status status = Step(api().write_word(stream_, Address(addition.at), value, 0), "cuStreamWriteValue64");
+    if (!status.ok()) return status;
+  }
+  read_.clear();
+  return absl::OkStatus();
+}
+
+uint64_t GpuWriter::last() const {
+  MutexLock lock(mutex_);
+  return last_;
+}
+
+bool GpuWriter::Reached(uint64_t number) const {
+  MutexLock lock(mutex_);
+  return done_.number >= number;
+}
+
+absl::Status GpuWriter::Poll() {
+  MutexLock lock(mutex_);
+  if (!status_.ok() || done_.number == last_) return status_;
+  GpuScope scope(pool_->driver(), context());
+  return Enter(scope).ok() ? Move() : status_;
+}
+
+absl::Status GpuWriter::Move() {
+  if (marked_) {
+    const int result = api().event_query(slot_->event);
+    if (result == kCuNotReady) return absl::OkStatus();
+    status_ = pool_->driver().Check(result, "stream of one-sided transfers");
+    if (!status_.ok()) return status_;
+    marked_ = false;
+    done_ = mark_;
+  }
+  absl::Status status;
+  if (reading_ > 0 && done_.steps >= read_at_) status = EndAdditions();
+  if (status.ok() && reading_ == 0 && !additions_.empty()) status = BeginAdditions();
+  if (!status.ok() || steps_ == done_.steps) return status;
+  status_ = pool_->driver().Check(api().event_record(slot_->event, stream_), "cuEventRecord");
+  mark_ = {steps_, additions_.empty() ? last_ : additions_.front().number - 1, ring_head_};
+  marked_ = status_.ok();
+  return status_;
+}
+
+// Where the context is gone, its copies are, too.
+void GpuWriter::Await() {
+  MutexLock lock(mutex_);
+  const uint64_t until = last_;
+  GpuScope scope(pool_->driver(), context());
+  if (!scope.status().ok()) return;
+  do {
+    if (status_.ok()) Move().IgnoreError();
+    (void)api().stream_synchronize(stream_);
+  } while (status_.ok() && done_.number < until);
+}
+
+void GpuWriter::Forget(const char* data, size_t bytes) {
+  MutexLock lock(mutex_);
+  absl::erase_if(known_, [=](const auto& word) { return word.first >= data && word.first < data + bytes; });
+}
+
+}  // namespace tcpx

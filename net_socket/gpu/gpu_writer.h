@@ -1,0 +1,105 @@
+// gpu_writer.h: what one-sided transfers write into a GPU's memory by themselves: short data and signals, in one order.
+//
+// Purpose: one stream takes all that several groups write into the memory of one GPU context. The write of a signal is
+//          given to it after the data that the signal covers, so that a GPU which sees the signal sees the data. Short
+//          data goes through a ring of pinned memory. A signal is an addition: the word is read, and written whole; of
+//          words that nobody else writes, the value is known after the first time. Additions are written in the order
+//          in which they came.
+//
+//   number = writer.last(); ... writer.Poll() ... writer.Reached(number)
+//
+// Threads: any. Await waits.
+// Lifetime: the hub's. Memory that it is given is in use until it is reached.
+// Units:   bytes.
+// Errors:  kAborted with the driver's text; the first one sticks.
+// Source:  CUDA Driver API, cuStreamWriteValue64: a barrier for all earlier writes comes before it unless forbidden.
+#ifndef TCPX_NET_SOCKET_GPU_GPU_WRITER_H_
+#define TCPX_NET_SOCKET_GPU_GPU_WRITER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "common/mutex.h"
+#include "net_socket/gpu/gpu_driver.h"
+#include "net_socket/gpu/gpu_pool.h"
+
+namespace tcpx {
+
+class GpuWriter {
+ public:
+  // kFailedPrecondition where the driver can't write words.
+  static absl::StatusOr<std::unique_ptr<GpuWriter>> Open(GpuPool* pool);
+  ~GpuWriter();
+
+  CuContext context() const { return pool_->place().context; }
+
+  // Copies at most 16 KiB, which may change afterwards. False in *room: none in the ring until some poll.
+  absl::Status Put(char* to, absl::string_view bytes, bool* room);
+  // Between any two places that the GPU can reach.
+  absl::Status Copy(char* to, const char* from, size_t bytes);
+  // To the aligned word at `at`. `ours`: nobody else writes it until Forget.
+  absl::Status Add(char* at, uint64_t add, bool ours);
+
+  // Counts what was given, whoever gave it.
+  uint64_t last() const;
+  // All up to that number is in the memory.
+  bool Reached(uint64_t number) const;
+  absl::Status Poll();
+  // Returns once all that was given before is in the memory, or never will be. For deregMr and closing only.
+  void Await();
+  // Words there may be anybody's from now on.
+  void Forget(const char* data, size_t bytes);
+
+ private:
+  struct Addition {
+    char* at;
+    uint64_t add;
+    bool ours;
+    uint64_t number;
+  };
+  // A place in the stream, and what is in the memory there.
+  struct Mark {
+    uint64_t steps = 0;
+    uint64_t number = 0;
+    uint64_t ring = 0;
+  };
+
+  GpuWriter(GpuPool* pool, GpuSlot* slot) : pool_(pool), slot_(slot) {}
+  const GpuApi& api() const { return pool_->driver().api(); }
+  absl::Status Enter(const GpuScope& scope) TCPX_REQUIRES(mutex_);
+  // What a call gave that put something into the stream.
+  absl::Status Step(int result, const char* call) TCPX_REQUIRES(mutex_);
+  absl::Status Move() TCPX_REQUIRES(mutex_);
+  absl::Status BeginAdditions() TCPX_REQUIRES(mutex_);
+  absl::Status EndAdditions() TCPX_REQUIRES(mutex_);
+  // Null: no room.
+  char* Reserve(size_t bytes) TCPX_REQUIRES(mutex_);
+
+  GpuPool* const pool_;
+  GpuSlot* const slot_;  // words that are read, then the ring; its event is the mark's
+  CuStream stream_ = nullptr;
+
+  mutable Mutex mutex_;
+  absl::Status status_ TCPX_GUARDED_BY(mutex_);
+  uint64_t last_ TCPX_GUARDED_BY(mutex_) = 0;
+  uint64_t steps_ TCPX_GUARDED_BY(mutex_) = 0;      // given to the stream
+  uint64_t ring_head_ TCPX_GUARDED_BY(mutex_) = 0;  // grows for ever
+  bool marked_ TCPX_GUARDED_BY(mutex_) = false;     // the event is on its way to `mark_`
+  Mark mark_ TCPX_GUARDED_BY(mutex_);
+  Mark done_ TCPX_GUARDED_BY(mutex_);
+  std::deque<Addition> additions_ TCPX_GUARDED_BY(mutex_);              // not written
+  size_t reading_ TCPX_GUARDED_BY(mutex_) = 0;                          // words of the first so many are on their way
+  uint64_t read_at_ TCPX_GUARDED_BY(mutex_) = 0;                        // the step that brings them
+  absl::flat_hash_map<char*, uint64_t*> read_ TCPX_GUARDED_BY(mutex_);  // where those words come
+  absl::flat_hash_map<char*, uint64_t> known_ TCPX_GUARDED_BY(mutex_);  // words that only this writes
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_GPU_GPU_WRITER_H_

@@ -1,0 +1,87 @@
+#include "net_socket/rma/group_gpu.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "net_socket/gpu/gpu_hub.h"
+#include "net_socket/gpu/gpu_pool.h"
+#include "net_socket/gpu/gpu_writer.h"
+
+namespace tcpx {
+namespace {
+
+// Of each direction. Connections beyond pin a slot when they are first used.
+constexpr size_t kReservedMax = 64;
+
+}  // namespace
+
+absl::StatusOr<MemoryType> GroupGpu::Prepare(const void* data, MemoryType type) {
+  if (hub_ == nullptr) return MemoryType::kHost;
+  if (type == MemoryType::kHost) {
+    const absl::Status status = hub_->CheckHost(data);
+    if (!status.ok()) return status;
+    return type;
+  }
+  for (const bool sending : {true, false}) {
+    auto pool = hub_->PoolFor(data, device_, sending);
+    if (!pool.ok()) return pool.status();
+    const absl::Status status = (*pool)->ReserveExtra(writer_ == nullptr ? std::min(peers_, kReservedMax) : 0);
+    if (!status.ok()) return status;
+  }
+  auto writer = hub_->WriterFor(data, device_);
+  if (!writer.ok()) return writer.status();
+  if (writer_ != nullptr && writer_ != *writer) {
+    return absl::InvalidArgumentError("regMrSym: a group serves the memory of one GPU");
+  }
+  writer_ = *writer;
+  return MemoryType::kCuda;
+}
+
+absl::Status GroupGpu::Do(const CheckedOperation& operation, RmaRequest* request) {
+  const auto here = operation.Here();
+  if (!here.ok()) {
+    RmaRequests::Finish(request);
+    return here.status();
+  }
+  absl::Status status;
+  if (here->bytes > 0 && here->on_gpu) status = writer_->Copy(here->to, here->from, here->bytes);
+  if (here->bytes > 0 && !here->on_gpu) std::memmove(here->to, here->from, here->bytes);
+  const bool on_host = here->signal != nullptr && !here->signal->on_gpu();
+  if (status.ok() && here->signal != nullptr && !on_host) {
+    status = writer_->Add(here->word, here->add, here->signal->ours());
+  }
+  own_.push_back({writer_ == nullptr ? 0 : writer_->last(), request, on_host ? here->word : nullptr, here->add});
+  FinishReached();
+  return status;
+}
+
+// In order: a strong signal covers what came before.
+void GroupGpu::FinishReached() {
+  while (!own_.empty() && (writer_ == nullptr || writer_->Reached(own_.front().number))) {
+    const Own& first = own_.front();
+    if (first.host_word != nullptr) AddToHostWord(first.host_word, first.add);
+    RmaRequests::Finish(first.request);
+    own_.pop_front();
+  }
+}
+
+absl::Status GroupGpu::Poll() {
+  if (writer_ == nullptr) return absl::OkStatus();
+  const absl::Status status = writer_->Poll();
+  FinishReached();
+  return status;
+}
+
+void GroupGpu::Await() {
+  if (writer_ == nullptr) return;
+  writer_->Await();
+  FinishReached();
+  for (const Own& lost : own_) RmaRequests::Finish(lost.request);
+  own_.clear();
+}
+
+void GroupGpu::Forget(const RmaRegion& region) {
+  if (writer_ != nullptr && region.on_gpu()) writer_->Forget(region.data, region.bytes);
+}
+
+}  // namespace tcpx

@@ -1,0 +1,64 @@
+// group_gpu.h: a group's way to the memory of its GPU.
+//
+// Purpose: makes ready what a region in GPU memory needs, so that nothing is pinned or created while NCCL's kernels
+//          wait for a transfer; carries out what a rank asks of itself once such memory is known. Without a CUDA driver
+//          NCCL's GPU memory is the host's.
+//
+// Threads: under the group's mutex. Await waits.
+// Lifetime: borrows the hub, and a request until it is finished.
+// Errors:  as GpuHub and GpuWriter; kInvalidArgument for the memory of a second GPU.
+#ifndef TCPX_NET_SOCKET_RMA_GROUP_GPU_H_
+#define TCPX_NET_SOCKET_RMA_GROUP_GPU_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "nccl/rma_api.h"
+#include "net_socket/rma/checked_operation.h"
+#include "net_socket/rma/region_table.h"
+#include "net_socket/rma/request.h"
+
+namespace tcpx {
+
+class GpuHub;
+class GpuWriter;
+
+class GroupGpu {
+ public:
+  // `hub` may be null. `device`: NCCL's; `peers`: how many connections of each direction there may be.
+  GroupGpu(GpuHub* hub, int device, size_t peers) : hub_(hub), device_(device), peers_(peers) {}
+
+  // The type that `data` of `type` is registered as.
+  absl::StatusOr<MemoryType> Prepare(const void* data, MemoryType type);
+  // Null: no region is in GPU memory.
+  GpuWriter* writer() const { return writer_; }
+  // What this rank asks of itself.
+  absl::Status Do(const CheckedOperation& operation, RmaRequest* request);
+  absl::Status Poll();
+  // Returns once nothing that was given before touches memory; no request is borrowed then.
+  void Await();
+  // The region ends. After Await.
+  void Forget(const RmaRegion& region);
+
+ private:
+  struct Own {
+    uint64_t number;
+    RmaRequest* request;
+    char* host_word;  // of its signal, where the host has that; else null
+    uint64_t add;
+  };
+  void FinishReached();
+
+  GpuHub* const hub_;
+  const int device_;
+  const size_t peers_;
+  GpuWriter* writer_ = nullptr;
+  std::deque<Own> own_;  // oldest first
+};
+
+}  // namespace tcpx
+
+#endif  // TCPX_NET_SOCKET_RMA_GROUP_GPU_H_
