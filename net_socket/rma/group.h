@@ -20,7 +20,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/mutex.h"
-#include "nccl/rma_api.h"
 #include "net_socket/rma/group_gpu.h"
 #include "net_socket/rma/group_peers.h"
 #include "net_socket/rma/limits.h"
