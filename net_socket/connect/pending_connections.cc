@@ -171,7 +171,10 @@ void PendingConnections::HealthDiedInLoop(uint64_t tag, bool waits) {
     if (CompleteInLoop(id)) continue;
     PendingConnection& pending = *pending_.find(id)->second;
     if (!pending.whole() || (waits && !pending.first_left())) continue;
-    watch_->DiedInLoop(&pending.listening()->wait, pending.from());
+    // A stranger is nobody whom a one-sided group waits for.
+    if (!pending.listening()->communicator->one_sided) {
+      watch_->DiedInLoop(&pending.listening()->wait, pending.from());
+    }
     DropInLoop(id);
   }
 }

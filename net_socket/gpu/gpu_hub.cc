@@ -86,12 +86,18 @@ absl::StatusOr<GpuWriter*> GpuHub::WriterFor(const void* data, int device) {
   if (!pool.ok()) return pool.status();
   MutexLock lock(mutex_);
   for (const auto& writer : writers_) {
-    if (writer->context() == (*pool)->place().context) return writer.get();
+    if (writer->context() == (*pool)->place().context && !writer->failed()) return writer.get();
   }
   auto writer = GpuWriter::Open(*pool);
   if (!writer.ok()) return writer.status();
   writers_.push_back(*std::move(writer));
   return writers_.back().get();
+}
+
+bool GpuHub::KnowsAsHost(const void* data) const {
+  unsigned type = 0;
+  return driver_->api().pointer_get_attribute(&type, kCuPointerMemoryType, Address(data)) == kCuSuccess &&
+         type == kCuMemoryHost;
 }
 
 absl::Status GpuHub::CheckHost(const void* data) const {

@@ -35,6 +35,8 @@ class GpuHub {
   absl::StatusOr<GpuWriter*> WriterFor(const void* data, int device);
   // An error exactly when the driver says that the host can't read or write `data`.
   absl::Status CheckHost(const void* data) const;
+  // The CUDA driver has allocated or registered it as host memory.
+  bool KnowsAsHost(const void* data) const;
 
  private:
   // The context that `data` was allocated in, and its device.

@@ -136,9 +136,17 @@ absl::Status GpuPool::PinExtra() {
 
 absl::Status GpuPool::ReserveExtra(size_t count) {
   MutexLock lock(mutex_);
+  // What is taken beyond the reservations so far is somebody else's.
+  const size_t before = std::max(reserved_, extra_.size() - extra_free_.size());
   absl::Status status;
-  while (status.ok() && extra_free_.size() < count) status = PinExtra();
+  while (status.ok() && extra_.size() < before + count) status = PinExtra();
+  reserved_ += count;
   return status;
+}
+
+void GpuPool::ForgoExtra(size_t count) {
+  MutexLock lock(mutex_);
+  reserved_ -= count;
 }
 
 absl::StatusOr<GpuSlot*> GpuPool::TakeExtra() {

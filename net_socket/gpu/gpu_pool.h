@@ -74,8 +74,9 @@ class GpuPool {
   // Takes one more slot, and gives it back. Pins memory where none was handed back before.
   absl::StatusOr<GpuSlot*> TakeExtra();
   void GiveExtra(GpuSlot* slot);
-  // The next `count` of TakeExtra pin nothing.
+  // `count` more of TakeExtra pin nothing, whatever others reserve, until ForgoExtra of as many.
   absl::Status ReserveExtra(size_t count);
+  void ForgoExtra(size_t count);
 
  private:
   GpuPool(const GpuDriver* driver, const GpuPlace& place, size_t slot_bytes);
@@ -102,6 +103,7 @@ class GpuPool {
   std::vector<Pinned> pinned_ TCPX_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<GpuSlot>> extra_ TCPX_GUARDED_BY(mutex_);
   std::vector<GpuSlot*> extra_free_ TCPX_GUARDED_BY(mutex_);
+  size_t reserved_ TCPX_GUARDED_BY(mutex_) = 0;  // of extra_, free or taken
 };
 
 // The slots that one connection may use: its own one, and of the pool's up to kShared at once.

@@ -9,6 +9,8 @@ namespace {
 
 // Words that are read at a time.
 constexpr size_t kWords = 64;
+// Additions that are not written: a receiver takes no more of its peer's meanwhile.
+constexpr size_t kAdditionsMax = 1024;
 constexpr size_t kWordsBytes = kWords * sizeof(uint64_t);
 
 CuAddress Address(const void* data) { return reinterpret_cast<CuAddress>(data); }
@@ -92,31 +94,45 @@ absl::Status GpuWriter::Add(char* at, uint64_t add, bool ours) {
 absl::Status GpuWriter::BeginAdditions() {
   reading_ = std::min(additions_.size(), kWords);
   auto* const places = reinterpret_cast<uint64_t*>(slot_->data);
+  bool reads = false;
   for (size_t i = 0; i < reading_; ++i) {
     const Addition& addition = additions_[i];
-    if (addition.ours && known_.contains(addition.at)) continue;
-    if (!read_.try_emplace(addition.at, places + i).second) continue;
+    if (!words_.try_emplace(addition.at, places + i).second) continue;
+    const auto known = known_.find(addition.at);
+    if (addition.ours && known != known_.end()) {
+      places[i] = known->second;
+      continue;
+    }
+    reads = true;
     const absl::Status status =
         Step(api().copy_from_device(places + i, Address(addition.at), sizeof(uint64_t), stream_), "cuMemcpyDtoHAsync");
     if (!status.ok()) return status;
   }
   read_at_ = steps_;
-  return read_.empty() ? EndAdditions() : absl::OkStatus();
+  return reads ? absl::OkStatus() : EndAdditions();
 }
 
 absl::Status GpuWriter::EndAdditions() {
   for (; reading_ > 0; --reading_) {
     const Addition addition = additions_.front();
     additions_.pop_front();
-    const auto read = read_.find(addition.at);
-    uint64_t value = addition.add + (read != read_.end() ? *read->second : known_[addition.at]);
-    if (read != read_.end()) *read->second = value;
+    const uint64_t value = *words_.at(addition.at) += addition.add;
     if (addition.ours || known_.contains(addition.at)) known_[addition.at] = value;
     const absl::Status status = Step(api().write_word(stream_, Address(addition.at), value, 0), "cuStreamWriteValue64");
     if (!status.ok()) return status;
   }
-  read_.clear();
+  words_.clear();
   return absl::OkStatus();
+}
+
+bool GpuWriter::MayAdd() const {
+  MutexLock lock(mutex_);
+  return additions_.size() < kAdditionsMax;
+}
+
+bool GpuWriter::failed() const {
+  MutexLock lock(mutex_);
+  return !status_.ok();
 }
 
 uint64_t GpuWriter::last() const {

@@ -45,6 +45,10 @@ class GpuWriter {
   absl::Status Copy(char* to, const char* from, size_t bytes);
   // To the aligned word at `at`. `ours`: nobody else writes it until Forget.
   absl::Status Add(char* at, uint64_t add, bool ours);
+  // False: so many additions wait that a peer's should wait with the peer.
+  bool MayAdd() const;
+  // It has had an error: no group should begin to use it.
+  bool failed() const;
 
   // Counts what was given, whoever gave it.
   uint64_t last() const;
@@ -93,11 +97,11 @@ class GpuWriter {
   bool marked_ TCPX_GUARDED_BY(mutex_) = false;     // the event is on its way to `mark_`
   Mark mark_ TCPX_GUARDED_BY(mutex_);
   Mark done_ TCPX_GUARDED_BY(mutex_);
-  std::deque<Addition> additions_ TCPX_GUARDED_BY(mutex_);              // not written
-  size_t reading_ TCPX_GUARDED_BY(mutex_) = 0;                          // words of the first so many are on their way
-  uint64_t read_at_ TCPX_GUARDED_BY(mutex_) = 0;                        // the step that brings them
-  absl::flat_hash_map<char*, uint64_t*> read_ TCPX_GUARDED_BY(mutex_);  // where those words come
-  absl::flat_hash_map<char*, uint64_t> known_ TCPX_GUARDED_BY(mutex_);  // words that only this writes
+  std::deque<Addition> additions_ TCPX_GUARDED_BY(mutex_);               // not written
+  size_t reading_ TCPX_GUARDED_BY(mutex_) = 0;                           // words of the first so many are on their way
+  uint64_t read_at_ TCPX_GUARDED_BY(mutex_) = 0;                         // the step that brings them
+  absl::flat_hash_map<char*, uint64_t*> words_ TCPX_GUARDED_BY(mutex_);  // their values, here or on their way
+  absl::flat_hash_map<char*, uint64_t> known_ TCPX_GUARDED_BY(mutex_);   // words that only this writes
 };
 
 }  // namespace tcpx

@@ -120,7 +120,7 @@ Arbiter::Finding Arbiter::LookAtLost(int lane, bool alone, int64_t now_ns) {
   See(&one, now_ns);
   if (one.lost_ns == 0) one.lost_ns = now_ns;
   // A peer that answers dials is neither away nor stopped.
-  const bool answers = answered_ns_ != 0 && now_ns - answered_ns_ < silence_ns_;
+  const bool answers = answered_ns_ != 0 && now_ns - answered_ns_ < std::min(silence_ns_, tuning::kReachedNs);
   const int64_t most_ns = alone && !answers ? std::max(silence_ns_, alone_ns_) : silence_ns_;
   // Since when something waits for it, or it has moved nothing: the earlier of the two.
   const int64_t awaited_ns = AwaitedNs(one, now_ns);

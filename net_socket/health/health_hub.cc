@@ -7,11 +7,19 @@
 #include "absl/algorithm/container.h"
 #include "common/clock_notes.h"
 #include "common/random.h"
+#include "net_socket/health/lane_liveness.h"
+#include "net_socket/health/tuning.h"
 
 namespace tcpx {
 namespace {
 
-bool IsUp(HealthPeer& health) { return health.socket().state() == HealthState::kUp && !health.socket().end().seen; }
+// What a socket that the network swallows has sent is not acknowledged.
+bool IsUp(HealthPeer& health) {
+  LaneTcpInfo info;
+  const bool up = health.socket().state() == HealthState::kUp && !health.socket().end().seen;
+  return up && health.socket().ReadTcp(&info) &&
+         (info.held_bytes == 0 || info.heard_ms() * kMillisecond < tuning::kHeardNs);
+}
 
 }  // namespace
 
@@ -61,13 +69,13 @@ void HealthHub::UsedInLoop(const HealthPeer& health) {
   unused_ += health.used_in_loop() ? -1 : 1;
 }
 
-// A process that has died is not taken for alive because of what its lanes hold unread: Lanes reads them out.
+// A lane of a dead process that holds unread bytes does not count as up, nor does a socket that no connection uses.
 bool HealthHub::AnotherIsUpInLoop(HealthPeer* health) const {
   const std::string process = health->waits().peer_name();
   if (process.empty()) return false;
   const auto is_up = [&](const auto& one) {
     HealthPeer* const other = one.second.get();
-    if (other == health || other->waits().peer_name() != process) return false;
+    if (other == health || !other->used_in_loop() || other->waits().peer_name() != process) return false;
     return IsUp(*other) || other->members().Lanes(false).up;
   };
   return absl::c_any_of(dialled_, is_up) || absl::c_any_of(accepted_, is_up);

@@ -270,8 +270,7 @@ int64_t HealthPeer::AskInLoop() {
     ProcessEvidence process = members_.Lanes(lost_in_order_);
     process.lost_ns = std::min(process.lost_ns, lost_ns);
     process.rtt_ns = rtt_ns_;
-    process.up = process.up || keeper_->AnotherIsUpInLoop(this);
-    if (IsGone(process)) return fail(absl::OkStatus());
+    if (IsGone(process) && !keeper_->AnotherIsUpInLoop(this)) return fail(absl::OkStatus());
   }
   const HealthSocket::End end = socket_.end();
   if (end.silent && !members_.HeardWithin(settings_.peer_timeout_ns)) return fail(end.status);

@@ -50,7 +50,7 @@ class HealthPeer final : public Reactor::Handler, public std::enable_shared_from
     virtual void DiedInLoop(const HealthPeer& health, bool waits) = 0;
     // One that was accepted has its first use, or has lost its last.
     virtual void UsedInLoop(const HealthPeer& health) = 0;
-    // A socket of the same peer process is up, between two other devices.
+    // Another socket of the same peer process is up.
     virtual bool AnotherIsUpInLoop(HealthPeer* health) const = 0;
 
    protected:

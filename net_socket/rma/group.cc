@@ -97,6 +97,7 @@ void RmaGroup::EndContexts(RmaContexts* contexts) {
   }
   if (failed()) {
     for (RmaSender& sender : senders_) sender.Close();
+    for (auto& receiver : receivers_) receiver->Close();
   }
   gpu_.Await();
   requests_.Disown(contexts);
@@ -111,7 +112,9 @@ absl::StatusOr<RmaHandle> RmaGroup::Register(void* data, size_t bytes, MemoryTyp
   const auto kind = gpu_.Prepare(data, type);
   if (!kind.ok()) return Fail(kind.status(), nullptr, ", here");
   regions_.SetWriter(gpu_.writer());
-  return regions_.Add(data, bytes, *kind, use);
+  const RmaHandle handle = regions_.Add(data, bytes, *kind, use);
+  gpu_.Forget(*regions_.Find(handle));  // What was known of it is of memory that was there before.
+  return handle;
 }
 
 void RmaGroup::Deregister(RmaHandle handle) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "net_socket/gpu/gpu_hub.h"
 #include "net_socket/gpu/gpu_pool.h"
@@ -22,20 +23,29 @@ absl::StatusOr<MemoryType> GroupGpu::Prepare(const void* data, MemoryType type) 
     if (!status.ok()) return status;
     return type;
   }
-  for (const bool sending : {true, false}) {
-    auto pool = hub_->PoolFor(data, device_, sending);
-    if (!pool.ok()) return pool.status();
-    const absl::Status status = (*pool)->ReserveExtra(writer_ == nullptr ? std::min(peers_, kReservedMax) : 0);
-    if (!status.ok()) return status;
-  }
+  // Windows of a CPU's memory that CUDA has allocated: NCCL calls them GPU memory.
+  if (hub_->KnowsAsHost(data)) return MemoryType::kHost;
   auto writer = hub_->WriterFor(data, device_);
   if (!writer.ok()) return writer.status();
   if (writer_ != nullptr && writer_ != *writer) {
     return absl::InvalidArgumentError("regMrSym: a group serves the memory of one GPU");
   }
-  writer_ = *writer;
+  if (std::exchange(writer_, *writer) != nullptr) return MemoryType::kCuda;
+  for (const bool sending : {true, false}) {
+    auto pool = hub_->PoolFor(data, device_, sending);
+    if (!pool.ok()) return pool.status();
+    reserved_.push_back(*pool);
+    const absl::Status status = (*pool)->ReserveExtra(Reserved());
+    if (!status.ok()) return status;
+  }
   return MemoryType::kCuda;
 }
+
+GroupGpu::~GroupGpu() {
+  for (GpuPool* pool : reserved_) pool->ForgoExtra(Reserved());
+}
+
+size_t GroupGpu::Reserved() const { return std::min(peers_, kReservedMax); }
 
 absl::Status GroupGpu::Do(const CheckedOperation& operation, RmaRequest* request) {
   const auto here = operation.Here();

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -24,12 +25,14 @@
 namespace tcpx {
 
 class GpuHub;
+class GpuPool;
 class GpuWriter;
 
 class GroupGpu {
  public:
   // `hub` may be null. `device`: NCCL's; `peers`: how many connections of each direction there may be.
   GroupGpu(GpuHub* hub, int device, size_t peers) : hub_(hub), device_(device), peers_(peers) {}
+  ~GroupGpu();
 
   // The type that `data` of `type` is registered as.
   absl::StatusOr<MemoryType> Prepare(const void* data, MemoryType type);
@@ -51,12 +54,14 @@ class GroupGpu {
     uint64_t add;
   };
   void FinishReached();
+  size_t Reserved() const;
 
   GpuHub* const hub_;
   const int device_;
   const size_t peers_;
   GpuWriter* writer_ = nullptr;
-  std::deque<Own> own_;  // oldest first
+  std::vector<GpuPool*> reserved_;  // of which this group reserves slots
+  std::deque<Own> own_;             // oldest first
 };
 
 }  // namespace tcpx

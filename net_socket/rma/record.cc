@@ -50,6 +50,9 @@ const char* ReadRmaRecord(absl::string_view* batch, RmaRecord* record, absl::str
     return "a record of an unknown kind";
   }
   record->kind = static_cast<RmaKind>(kind);
+  if ((flags & (kSignal | kStrong)) != 0 && kind != static_cast<uint8_t>(RmaKind::kPut)) {
+    return "a signal that is not a put's";
+  }
   record->follows = (flags & kFollows) != 0;
   record->has_signal = (flags & kSignal) != 0;
   record->strong = (flags & kStrong) != 0;

@@ -258,7 +258,8 @@ bool RmaReceiver::Copied(Arrival* arrival) const {
   if (writer == nullptr) return true;
   if (arrival->copied == 0) {
     const RmaRegion* const signals = arrival->has_signal ? owner_->regions().FindId(arrival->signal_region) : nullptr;
-    if (signals == nullptr || signals->on_gpu()) return true;
+    if (signals == nullptr) return true;
+    if (signals->on_gpu()) return writer->MayAdd();
     arrival->copied = writer->last();
   }
   return writer->Reached(arrival->copied);

@@ -130,10 +130,13 @@ window_shut() {
 }
 # goes_on NAME: a message that was sent after `hush` had ended comes within 3 s.
 goes_on() {
+  comes_again "$1"
+  unharmed "$1"
+}
+comes_again() {
   since=$(now)
   more "$1" 0 1
   check "$1: goes on within 3 s" "$(took 3)" "$(awk -v s="$since" -v t="$(now)" 'BEGIN { print t - s }') s"
-  unharmed "$1"
 }
 
 # forgotten SECONDS: a receiver pauses, and all flows are forgotten meanwhile.
@@ -160,7 +163,12 @@ starved() {
   for host in a b; do netns_run "$host" ss -K -tnH state established sport != 0 >/dev/null; done
   sleep "$1"
   for rank in 0 1; do prlimit --pid "${pid[$name.$rank]}" --nofile=1024:; done
-  goes_on "$name"
+  comes_again "$name"
+  finish "$name" 0 1
+  for rank in 0 1; do
+    ended "$name" "$rank" stopped '' || continue
+    ! grep '^WARN' "$scratch/$name/log.$rank.0" | grep -v 'Too many open files' || fail "$name: another warning"
+  done
 }
 
 # All flows are reset again and again, with credits under way and bytes unread.

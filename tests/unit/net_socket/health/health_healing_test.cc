@@ -169,6 +169,7 @@ TEST_F(HealingHealthTest, NoneIsGoneWhileAnotherSocketOfItsProcessIsUp) {
     TcpPair pair = MakeTcpPair(0);
     other_fd = pair.a.get();
     far_hub_.AcceptInLoop(8, std::move(pair.b), settings_);
+    far_hub_.FindAcceptedInLoop(8)->UseInLoop();
     other = near_hub_.UseDialledInLoop(1, SocketAddress());
     other->UpInLoop(std::move(pair.a), settings_);
   });

@@ -172,6 +172,22 @@ TEST_F(RmaReceiverTest, RefusesRecordsOutOfPlace) {
   EXPECT_FALSE(Send(Bytes(hello)).ok()) << "a second hello";
 }
 
+// Its place would be checked by nobody.
+TEST(RmaRecordTest, OnlyAPutHasASignal) {
+  for (const RmaKind kind : {RmaKind::kHello, RmaKind::kPut, RmaKind::kGet, RmaKind::kGotten, RmaKind::kBye}) {
+    RmaRecord record;
+    record.kind = kind;
+    record.has_signal = true;
+    std::string bytes(record.Space(), '\0');
+    WriteRmaRecord(record, nullptr, bytes.data());
+    absl::string_view batch = bytes;
+    absl::string_view payload;
+    RmaRecord read;
+    const char* const wrong = ReadRmaRecord(&batch, &read, &payload);
+    EXPECT_EQ(kind == RmaKind::kPut, wrong == nullptr) << static_cast<int>(kind);
+  }
+}
+
 TEST_F(RmaReceiverTest, RefusesAnAnswerThatNobodyAskedFor) {
   RmaRecord gotten;
   gotten.kind = RmaKind::kGotten;
