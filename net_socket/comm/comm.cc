@@ -152,8 +152,7 @@ void Comm::AwaitLanes() {
   const int64_t until_ns = MonotonicNanos() + setup_.runtime->options.linger_ns;
   for (; MonotonicNanos() < until_ns && healing_->heals(); usleep(200)) {
     MutexLock lock(mutex_);
-    if (failed() || setup_.communicator->aborted.load(std::memory_order_relaxed)) return;
-    if (InFlight(nullptr) || MayClose()) return;
+    if (failed() || InFlight(nullptr) || MayClose()) return;
   }
 }
 

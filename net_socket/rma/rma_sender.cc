@@ -97,7 +97,20 @@ absl::Status RmaSender::Progress(bool* moved) {
   if (idle()) return AskIdle();
   absl::Status status = AskSent(moved);
   if (status.ok() && !batches_.empty()) status = Send(moved);
-  return status;
+  if (!said_bye_ || !absl::IsUnavailable(status)) return status;
+  Drop();
+  return absl::OkStatus();
+}
+
+void RmaSender::Drop() {
+  for (Batch& batch : batches_) {
+    for (RmaRequest* one : batch.requests) RmaRequests::Finish(one);
+    for (size_t i = batch.followed; i < batch.following.size(); ++i) RmaRequests::Finish(batch.following[i].request);
+  }
+  for (const Sent& one : sent_) RmaRequests::Finish(one.rma);
+  batches_.clear();
+  sent_.clear();
+  peer_closed_ = true;
 }
 
 absl::Status RmaSender::AskIdle() {

@@ -114,6 +114,8 @@ class RmaSender {
   // The first is over.
   void PopBatch();
   absl::Status AskIdle();
+  // The peer has closed, and nobody waits for what is not there.
+  void Drop();
   std::unique_ptr<char[]> TakeBuffer();
 
   PluginApi* const net_;
