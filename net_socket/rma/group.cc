@@ -109,12 +109,10 @@ void RmaGroup::EndContexts(RmaContexts* contexts) {
 
 absl::StatusOr<RmaHandle> RmaGroup::Register(void* data, size_t bytes, MemoryType type, RmaUse use) {
   MutexLock lock(mutex_);
-  const auto kind = gpu_.Prepare(data, type);
+  const auto kind = gpu_.Prepare(static_cast<char*>(data), bytes, type);
   if (!kind.ok()) return Fail(kind.status(), nullptr, ", here");
   regions_.SetWriter(gpu_.writer());
-  const RmaHandle handle = regions_.Add(data, bytes, *kind, use);
-  gpu_.Forget(*regions_.Find(handle));  // What was known of it is of memory that was there before.
-  return handle;
+  return regions_.Add(data, bytes, *kind, use);
 }
 
 void RmaGroup::Deregister(RmaHandle handle) {
@@ -359,8 +357,7 @@ void RmaGroup::PeerClosed(uint32_t rank, bool orderly) TCPX_NO_THREAD_SAFETY_ANA
 }
 
 bool RmaGroup::Quiet() const {
-  const auto quiet = [](const RmaSender& sender) { return !sender.used() || sender.idle(); };
-  return std::all_of(senders_.begin(), senders_.end(), quiet);
+  return std::all_of(senders_.begin(), senders_.end(), [](const auto& one) { return !one.used() || one.idle(); });
 }
 
 void RmaGroup::SayBye() {

@@ -16,7 +16,7 @@ constexpr size_t kReservedMax = 64;
 
 }  // namespace
 
-absl::StatusOr<MemoryType> GroupGpu::Prepare(const void* data, MemoryType type) {
+absl::StatusOr<MemoryType> GroupGpu::Prepare(const char* data, size_t bytes, MemoryType type) {
   if (hub_ == nullptr) return MemoryType::kHost;
   if (type == MemoryType::kHost) {
     const absl::Status status = hub_->CheckHost(data);
@@ -30,6 +30,7 @@ absl::StatusOr<MemoryType> GroupGpu::Prepare(const void* data, MemoryType type) 
   if (writer_ != nullptr && writer_ != *writer) {
     return absl::InvalidArgumentError("regMrSym: a group serves the memory of one GPU");
   }
+  (*writer)->Forget(data, bytes);  // What was known of words there is of memory that was there before.
   if (std::exchange(writer_, *writer) != nullptr) return MemoryType::kCuda;
   for (const bool sending : {true, false}) {
     auto pool = hub_->PoolFor(data, device_, sending);

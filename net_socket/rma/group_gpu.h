@@ -34,8 +34,8 @@ class GroupGpu {
   GroupGpu(GpuHub* hub, int device, size_t peers) : hub_(hub), device_(device), peers_(peers) {}
   ~GroupGpu();
 
-  // The type that `data` of `type` is registered as.
-  absl::StatusOr<MemoryType> Prepare(const void* data, MemoryType type);
+  // The type that memory of `type` is registered as.
+  absl::StatusOr<MemoryType> Prepare(const char* data, size_t bytes, MemoryType type);
   // Null: no region is in GPU memory.
   GpuWriter* writer() const { return writer_; }
   // What this rank asks of itself.
