@@ -217,6 +217,7 @@ void ComeAndGo(RmaLab* lab, const Stranger& stranger, uint8_t number) {
 TEST_P(RmaStrangerTest, CostsNothingButItself) {
   const auto lab = Must(RmaLab::Open({.threads = 2, .lanes = 2}, {.ranks = kRanks}));
   RmaMemory* const memory = Must(lab->Register(kWindowBytes));
+  RmaMemory* const signals = Must(lab->Register(64, NCCL_NET_MR_FLAG_FORCE_SO));
   const Deadline deadline;
   for (uint8_t number = 0; !LogHas("of rank 1: a connection that had not said its rank was closed"); ++number) {
     ASSERT_TRUE(deadline.Yield()) << LogText();
@@ -225,10 +226,12 @@ TEST_P(RmaStrangerTest, CostsNothingButItself) {
   std::memset(memory->at(0), 'p', kWindowBytes);
   void* request = nullptr;
   const RmaRange all = {memory->of(0), 0, memory->of(kVictim), 0, kWindowBytes, kVictim};
-  ASSERT_EQ(ncclSuccess, lab->rma().Iput(lab->rank(0).contexts, 0, all, 0, &request)) << LogText();
+  RmaSignal signal;
+  signal.region = signals->of(0);
+  ASSERT_EQ(ncclSuccess, lab->rma().IputSignal(lab->rank(0).contexts, 0, all, signal, 0, &request)) << LogText();
   ASSERT_EQ(absl::OkStatus(), lab->Wait(0, request));
-  const std::string put(kWindowBytes, 'p');
-  EXPECT_EQ(absl::OkStatus(), lab->Until([&] { return std::string(memory->at(kVictim), kWindowBytes) == put; }));
+  EXPECT_EQ(absl::OkStatus(), lab->Until([&] { return signals->Word(kVictim, 0) == 1; }));
+  EXPECT_EQ(std::string(kWindowBytes, 'p'), std::string(memory->at(kVictim), kWindowBytes));
   EXPECT_EQ(0, WarningCount()) << LogText();
 }
 
