@@ -1,4 +1,4 @@
-// line_limit.h: how often the log may say the same of whoever comes, who could fill a disk with it.
+// line_limit.h: how often the log may say the same: strangers could fill a disk with it.
 //
 // Threads: any.
 // Units:   nanoseconds.

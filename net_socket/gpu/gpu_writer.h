@@ -50,7 +50,7 @@ class GpuWriter {
   // It has had an error: no group should begin to use it.
   bool failed() const;
 
-  // Counts what was given, whoever gave it.
+  // Counts what was given, by all groups.
   uint64_t last() const;
   // All up to that number is in the memory.
   bool Reached(uint64_t number) const;
