@@ -100,10 +100,12 @@ for host in a b; do
   done
 done
 netns_count a out second oifname eth2 meta l4proto tcp
-run route-per-interface-fused 30 TCPX_FUSE=eth1+eth2
+# On a busy machine one run's lane may carry little.
+for ((i = 0; i < 5 && $(netns_bytes a second) <= 1000000; ++i)); do
+  run route-per-interface-fused 30 TCPX_FUSE=eth1+eth2
+done
 logged route-per-interface-fused a 'lanes through eth2 [(]10.1.2.1[)] are tied to it'
-# On a busy machine a lane may carry little; a hello and its lane's end take less than a tenth of that.
-(($(netns_bytes a second) > 100000)) || fail "route-per-interface-fused: by eth2 left $(netns_bytes a second) bytes"
+(($(netns_bytes a second) > 1000000)) || fail "route-per-interface-fused: by eth2 left $(netns_bytes a second) bytes"
 netns_unplug
 
 # Two interfaces in one subnet, no sysctls, no entry in any ARP cache: with and without fusing, whichever device.
