@@ -91,7 +91,8 @@ class RmaReceiver {
   absl::Status Await(const RmaRegion& region, char* at, uint64_t bytes, Request** coming);
   // A payload that is in the batch.
   absl::Status Place(const RmaRegion& region, char* at, absl::string_view payload, bool* room);
-  void Enter(const RmaRecord& record, Request* coming);
+  // Waits in arrivals_, unless it is complete and nothing older is under way.
+  absl::Status Enter(const RmaRecord& record, Request* coming);
   // Tests what is coming, and applies the signals that may be applied.
   absl::Status Settle(bool* moved);
   absl::Status Ask(Arrival* arrival, bool* moved);
