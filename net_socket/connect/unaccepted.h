@@ -1,12 +1,14 @@
-// unaccepted.h: what connections hold that the application has not accepted.
+// unaccepted.h: limits the descriptors of connections that the application has not accepted.
 //
-// Purpose: who has a ticket can complete connections, dial health sockets for none, and take every descriptor with
-//          them. All of these together get a quarter of the process's; beyond that a listen has one connection, which
-//          is what NCCL makes of each: so no crowd takes a peer's place.
+// Purpose: anyone who has a ticket can complete connections, and dial health sockets that no connection uses. Without a
+//          limit they could take every descriptor of the process. All of these together may take a quarter of the
+//          process's limit; beyond it each listen may still have one connection, which is all that NCCL makes. So a
+//          flood can't take a peer's place.
 //
 // Threads: any.
 // Units:   descriptors.
-// Lifetime: a place may outlive this.
+// Errors:  none.
+// Lifetime: a place may outlive this object.
 #ifndef TCPX_NET_SOCKET_CONNECT_UNACCEPTED_H_
 #define TCPX_NET_SOCKET_CONNECT_UNACCEPTED_H_
 
@@ -18,10 +20,12 @@ namespace tcpx {
 
 class Unaccepted {
  public:
-  // One of so many parts of its descriptors a process has for them.
+  // They may take one part in kShare of the process's descriptors. Source: chosen, not measured; sockets of strangers
+  // and bulk lanes may take a quarter each, so this leaves the last one to the application.
   static constexpr int64_t kShare = 4;
 
-  // Those of one connection, until it is accepted or gone. `of_listen`: counts the connections of its listen.
+  // Counts the descriptors of one connection until the returned place goes: when the connection is accepted or gone.
+  // `of_listen`: how many such connections its listen has.
   std::shared_ptr<const void> Take(int64_t descriptors, std::shared_ptr<std::atomic<int>> of_listen) {
     ++*of_listen;
     *taken_ += descriptors;
@@ -32,7 +36,8 @@ class Unaccepted {
     return std::shared_ptr<const void>(taken_.get(), give_back);
   }
 
-  // Whether so many more fit, with `others` that are held already. `limit`: of the process; below 0: unknown.
+  // Whether this many more fit. `others`: health sockets that no connection uses. `limit`: the process's; negative:
+  // unknown.
   bool HasRoom(int64_t descriptors, int64_t others, int64_t limit) const {
     return limit < 0 || *taken_ + others + descriptors <= limit / kShare;
   }

@@ -36,12 +36,13 @@ class RmaReceiver {
   class Owner {
    public:
     virtual const RmaRegionTable& regions() const = 0;
-    // The peer says who it is. An error: it is not.
+    // The peer says which rank it is. An error: it can't be that rank.
     virtual absl::Status Greeted(RmaReceiver* by, const RmaRecord& hello) = 0;
+    // `rank` asks for memory of this rank. An error: it may not have it.
     virtual absl::Status Asked(uint32_t rank, const RmaRecord& get) = 0;
-    // Null: nobody of this rank has asked `rank` for so many bytes by that token. Valid until the next call.
+    // Null: this rank has not asked `rank` for this many bytes with that token. Valid until the next call.
     virtual Wanted* Find(uint32_t rank, const RmaRecord& gotten) = 0;
-    // The answer is in place.
+    // The bytes of the get with this token are in place.
     virtual void Answered(uint64_t token) = 0;
     // `orderly`: it had no windows.
     virtual void PeerClosed(uint32_t rank, bool orderly) = 0;
