@@ -11,7 +11,7 @@
 namespace tcpx {
 namespace {
 
-// Of each direction. Connections beyond pin a slot when they are first used.
+// Slots reserved for each direction. Connections beyond this number pin a slot at first use.
 constexpr size_t kReservedMax = 64;
 
 }  // namespace

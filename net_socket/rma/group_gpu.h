@@ -1,4 +1,4 @@
-// group_gpu.h: a group's way to the memory of its GPU.
+// group_gpu.h: how a group reaches the memory of its GPU.
 //
 // Purpose: makes ready what a region in GPU memory needs, so that nothing is pinned or created while NCCL's kernels
 //          wait for a transfer; carries out what a rank asks of itself once such memory is known. Without a CUDA driver
@@ -60,7 +60,7 @@ class GroupGpu {
   const int device_;
   const size_t peers_;
   GpuWriter* writer_ = nullptr;
-  std::vector<GpuPool*> reserved_;  // of which this group reserves slots
+  std::vector<GpuPool*> reserved_;  // in which this group has reserved slots
   std::deque<Own> own_;             // oldest first
 };
 

@@ -235,7 +235,7 @@ TEST_P(RmaStrangerTest, CostsNothingButItself) {
   EXPECT_EQ(0, WarningCount()) << LogText();
 }
 
-// A message of lane 0, of which half has come.
+// A message of lane 0, half of which has arrived.
 std::string HalfAMessage() {
   const std::string message = ExpressMessage(Greeting() + Put(0, 1000));
   return Established() + message.substr(0, message.size() / 2);

@@ -23,7 +23,7 @@ constexpr rlim_t kLimit = 512;
 constexpr size_t kQuarter = kLimit / 4;
 constexpr char kTold[] = "have a quarter of the descriptors";
 
-// Of connection `number`, whose process nobody else is.
+// The hello of connection `number`, from a process of its own.
 Hello NumberedHello(size_t number, HelloKind kind, uint16_t lanes) {
   Hello hello;
   hello.kind = kind;
