@@ -116,7 +116,7 @@ bool LaneHealing::Lose(const absl::Status& why, int lane) {
   bool first = false;
   if (!Note(LaneTable::Why::kDied, why, lane, Arbiter::Loss::kDied, &first)) return false;
   if (!first) return true;
-  // Perhaps only this end knows: the sender, who dials, then learns it. A sender's own end would count as
+  // Perhaps only this end knows: the sender, which dials, then learns it. A sender's own end would count as
   // unacknowledged.
   if (direction_ == Direction::kReceive) {
     shutdown(setup_->lanes[static_cast<size_t>(lane)].fd.get(), SHUT_RDWR);

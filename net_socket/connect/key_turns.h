@@ -27,7 +27,7 @@ PeerSource SourceOf(const SocketAddress& from);
 
 class KeyTurns {
  public:
-  // A turn begins nothing more after so long: some ten agreements, and far less than a timer may be late.
+  // A turn begins nothing more after this: some ten agreements, and far less than a timer may be late.
   static constexpr int64_t kTurnNs = kMillisecond;
 
   class Waiter {

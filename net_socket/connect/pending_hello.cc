@@ -15,9 +15,9 @@ namespace {
 
 // Sockets that may be silent at the same time. Too low: a burst of real peers is cut; too high: descriptors run out.
 constexpr long kHellosMax = 4096;
-// So many there may always be, however few descriptors are left: peers come in bursts.
+// This many may always wait, however few descriptors are left: peers come in bursts.
 constexpr long kHellosMin = 16;
-// For so long after descriptors were scarce a newcomer takes another's place: its number, which became free, is a low
+// For this long after descriptors were scarce a newcomer takes another's place: its number, which became free, is a low
 // one and tells nothing.
 constexpr int64_t kScarceNs = kSecond;
 

@@ -9,7 +9,7 @@
 //
 // Threads: the reactor.
 // States:  hello -> whole (handed on), refused or forgotten.
-// Errors:  none; who is no peer gets a line in the log (rejected_peers.h).
+// Errors:  none; a socket that is no peer's gets a line in the log (rejected_peers.h).
 #ifndef TCPX_NET_SOCKET_CONNECT_PENDING_HELLO_H_
 #define TCPX_NET_SOCKET_CONNECT_PENDING_HELLO_H_
 
@@ -40,7 +40,7 @@ struct HelloSocket {
 
 class PendingHellos {
  public:
-  // One of so many parts of its descriptors, the last, a process keeps for its own sockets and files.
+  // A process keeps the last one of this many parts of its descriptors for its own sockets and files.
   static constexpr long kSpareShare = 8;
 
   // `known`: whether the hello's ticket is one that is open.

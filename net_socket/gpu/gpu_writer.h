@@ -45,7 +45,7 @@ class GpuWriter {
   absl::Status Copy(char* to, const char* from, size_t bytes);
   // To the aligned word at `at`. `ours`: nobody else writes it until Forget.
   absl::Status Add(char* at, uint64_t add, bool ours);
-  // False: so many additions wait that a peer's should wait with the peer.
+  // False: too many additions wait, and a peer's next ones should wait with the peer.
   bool MayAdd() const;
   // It has had an error: no group should begin to use it.
   bool failed() const;
@@ -98,7 +98,7 @@ class GpuWriter {
   Mark mark_ TCPX_GUARDED_BY(mutex_);
   Mark done_ TCPX_GUARDED_BY(mutex_);
   std::deque<Addition> additions_ TCPX_GUARDED_BY(mutex_);               // not written
-  size_t reading_ TCPX_GUARDED_BY(mutex_) = 0;                           // words of the first so many are on their way
+  size_t reading_ TCPX_GUARDED_BY(mutex_) = 0;                           // the words of that many are on their way
   uint64_t read_at_ TCPX_GUARDED_BY(mutex_) = 0;                         // the step that brings them
   absl::flat_hash_map<char*, uint64_t*> words_ TCPX_GUARDED_BY(mutex_);  // their values, here or on their way
   absl::flat_hash_map<char*, uint64_t> known_ TCPX_GUARDED_BY(mutex_);   // words that only this writes

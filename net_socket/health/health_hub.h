@@ -39,7 +39,7 @@ class HealthHub final : public HealthPeer::Keeper {
   // It is about to be accepted once more, if it is there.
   void LetGoInLoop(uint64_t tag);
   void ForgetInLoop(HealthPeer* health) override;
-  // Closes the accepted socket of `tag` after so long if no connection uses it then. One timer a socket, which ends
+  // Closes the accepted socket of `tag` after `after_ns` if no connection uses it then. One timer a socket, which ends
   // with it: a stranger who dials again and again leaves no timers.
   void DropUnusedLaterInLoop(uint64_t tag, int64_t after_ns);
   // From here on `died` hears of each accepted socket whose stream has ended without a bye, as that of a process that

@@ -16,7 +16,7 @@
 namespace tcpx {
 namespace {
 
-// So many rows are more than a socket holds: all that was there when it was asked.
+// More rows than a socket holds: all that was there when it was asked.
 constexpr int kRowsMax = 256;
 
 // Whether the network swallows what is said.

@@ -22,7 +22,7 @@ constexpr size_t kSaidMax = 16384;
 constexpr int kGarbage = -1;
 // Reads of 4 KiB in a row: a peer that sends more waits for its next turn.
 constexpr int kReadsInARow = 16;
-// So many rows are more than a socket holds.
+// More rows than a socket holds.
 constexpr int kRowsMax = 256;
 
 }  // namespace

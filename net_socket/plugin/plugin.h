@@ -70,7 +70,7 @@ class Plugin final : public PluginApi {
   // Read with the first need of them.
   const Settings& settings() TCPX_REQUIRES(mutex_);
   AnnouncedDevices& devices() TCPX_REQUIRES(mutex_);
-  // The transport runs, with one more user: `context`, or, before v11, who holds the result. If it starts, its threads
+  // The transport runs, with one more user: `context`, or, before v11, the result's holder. If it starts, its threads
   // are planned for `device`.
   absl::StatusOr<TransportUse> Use(Context* context, int device) TCPX_REQUIRES(mutex_);
   absl::StatusOr<std::unique_ptr<Transport>> StartTransport(int device) TCPX_REQUIRES(mutex_);

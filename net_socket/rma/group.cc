@@ -16,9 +16,9 @@ namespace tcpx {
 namespace {
 
 constexpr unsigned kNapUs = 50;
-// A group that ends waits for its peers' byes so long: one may still be on a lane that is being resumed.
+// How long a group that ends waits for its peers' byes: one may still be on a lane that is being resumed.
 constexpr int64_t kByesNs = 60 * kMillisecond;
-// Tests of unfinished requests look at their own peer only, but for one in so many.
+// Tests of unfinished requests look at their own peer only, except one in this many.
 constexpr uint32_t kTestsPerMove = 16;
 
 bool Inline(const RmaSender& sender, const RmaRegion& from, uint64_t bytes) {
