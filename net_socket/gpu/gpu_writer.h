@@ -98,7 +98,7 @@ class GpuWriter {
   Mark mark_ TCPX_GUARDED_BY(mutex_);
   Mark done_ TCPX_GUARDED_BY(mutex_);
   std::deque<Addition> additions_ TCPX_GUARDED_BY(mutex_);               // not written
-  size_t reading_ TCPX_GUARDED_BY(mutex_) = 0;                           // the words of that many are on their way
+  size_t reading_ TCPX_GUARDED_BY(mutex_) = 0;                           // of the first: their words are on the way
   uint64_t read_at_ TCPX_GUARDED_BY(mutex_) = 0;                         // the step that brings them
   absl::flat_hash_map<char*, uint64_t*> words_ TCPX_GUARDED_BY(mutex_);  // their values, here or on their way
   absl::flat_hash_map<char*, uint64_t> known_ TCPX_GUARDED_BY(mutex_);   // words that only this writes
