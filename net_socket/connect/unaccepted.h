@@ -1,10 +1,11 @@
 // unaccepted.h: what connections hold that the application has not accepted.
 //
-// Purpose: who has a ticket can complete connections, dial health sockets for none, and take every descriptor with
-//          them. All of these together get a quarter of the process's; beyond that a listen has one connection, which
-//          is what NCCL makes of each: so no crowd takes a peer's place.
+// Purpose: who has a ticket can complete connections, begin others, dial health sockets for none, and take every
+//          descriptor with them. All of these together get a quarter of the process's, each counted when it comes;
+//          beyond that one connection of each listen gets all its lanes, which is what NCCL makes of each: so a listen
+//          gets on, whatever a crowd holds.
 //
-// Threads: any.
+// Threads: a place may go in any; the rest in the reactor.
 // Units:   descriptors.
 // Lifetime: a place may outlive this.
 #ifndef TCPX_NET_SOCKET_CONNECT_UNACCEPTED_H_
@@ -13,28 +14,54 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 namespace tcpx {
+
+// What one connection holds, until it is accepted or gone.
+class UnacceptedPlace {
+ public:
+  // The connection of a listen that gets all its lanes: the first that asked since the one before was accepted or gone.
+  using First = std::weak_ptr<UnacceptedPlace>;
+
+  UnacceptedPlace(std::shared_ptr<std::atomic<int64_t>> taken, std::shared_ptr<First> first)
+      : taken_(std::move(taken)), first_(std::move(first)) {}
+  ~UnacceptedPlace() { *taken_ -= held_; }
+  UnacceptedPlace(const UnacceptedPlace&) = delete;
+  UnacceptedPlace& operator=(const UnacceptedPlace&) = delete;
+
+  First* first() const { return first_.get(); }
+  int64_t held() const { return held_; }
+  void Hold(int64_t descriptors) {
+    *taken_ += descriptors - held_;
+    held_ = descriptors;
+  }
+
+ private:
+  const std::shared_ptr<std::atomic<int64_t>> taken_;
+  const std::shared_ptr<First> first_;
+  int64_t held_ = 0;
+};
 
 class Unaccepted {
  public:
   // One of so many parts of its descriptors a process has for them.
   static constexpr int64_t kShare = 4;
 
-  // Those of one connection, until it is accepted or gone. `of_listen`: counts the connections of its listen.
-  std::shared_ptr<const void> Take(int64_t descriptors, std::shared_ptr<std::atomic<int>> of_listen) {
-    ++*of_listen;
-    *taken_ += descriptors;
-    const auto give_back = [taken = taken_, descriptors, of_listen](const void*) {
-      *taken -= descriptors;
-      --*of_listen;
-    };
-    return std::shared_ptr<const void>(taken_.get(), give_back);
+  // Of a connection of the listen that has `first`. It holds nothing yet.
+  std::shared_ptr<UnacceptedPlace> MakePlace(std::shared_ptr<UnacceptedPlace::First> first) const {
+    return std::make_shared<UnacceptedPlace>(taken_, std::move(first));
   }
 
   // Whether so many more fit, with `others` that are held already. `limit`: of the process; below 0: unknown.
   bool HasRoom(int64_t descriptors, int64_t others, int64_t limit) const {
     return limit < 0 || *taken_ + others + descriptors <= limit / kShare;
+  }
+  // The same for the connection of `place`, which may be its listen's first.
+  bool HasRoomFor(const std::shared_ptr<UnacceptedPlace>& place, int64_t descriptors, int64_t others,
+                  int64_t limit) const {
+    if (place->first()->expired()) *place->first() = place;
+    return place->first()->lock() == place || HasRoom(descriptors, others, limit);
   }
 
  private:
