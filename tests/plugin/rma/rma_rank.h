@@ -41,6 +41,7 @@ class RmaRank {
   static void Succeeds(ncclResult_t result, const char* call) {
     TCPX_REQUIRE(result == ncclSuccess, call, " returned ", result, "; ", LogText());
   }
+  void* context() const { return context_; }
   uint32_t peer() const { return static_cast<uint32_t>(1 - rank_); }
   uint64_t Word(size_t index) const { return __atomic_load_n(&window[index], __ATOMIC_ACQUIRE); }
   // All of the window but its first page, whose first word it signals. Null: an error.
