@@ -9,6 +9,7 @@
 #include "absl/time/clock.h"
 #include "tests/plugin/rma/rma_rank.h"
 #include "tests/support/deadline.h"
+#include "tests/support/fake_acceptor.h"
 #include "tests/support/mode_test.h"
 #include "tests/support/processes.h"
 
@@ -71,27 +72,24 @@ TEST_P(RmaExitTest, WithAnotherThreadInside) {
   EXPECT_EQ("", RunTogether(leave, PutToTheEnd, kAtOnce));
 }
 
-// The other rank never comes.
+// The other rank's port takes the dial and says nothing.
 TEST_P(RmaExitTest, WhileTheGroupConnects) {
   EXPECT_EQ("", RunAlone(
                     [] {
                       auto* rma = Must(RmaClient::Open(kPluginPath)).release();
                       void* context = nullptr;
                       RmaRank::Succeeds(rma->Init(&context, RmaRank::kCommId, &RecordLog), "init");
+                      static const FakeAcceptor other;
                       static std::array<char, NCCL_NET_HANDLE_MAXSIZE> handles[2] = {};
-                      void* listens[2] = {};
-                      for (int i = 0; i < 2; ++i) {
-                        RmaRank::Succeeds(rma->Listen(context, 0, handles[i].data(), &listens[i]), "listen");
-                      }
-                      auto* begun = new std::atomic<bool>(false);
-                      std::thread([rma, begun, listen = listens[0]] {
+                      void* listen = nullptr;
+                      RmaRank::Succeeds(rma->Listen(context, 0, handles[0].data(), &listen), "listen");
+                      other.WriteHandle(handles[1].data());
+                      std::thread([rma, listen] {
                         static void* all[] = {handles[0].data(), handles[1].data()};
                         static void* group = nullptr;
-                        *begun = true;
                         (void)rma->Connect(nullptr, all, 2, 0, listen, &group);
                       }).detach();
-                      const Deadline deadline(20);
-                      while (!*begun) TCPX_REQUIRE(deadline.Yield());
+                      (void)other.Accept();
                       exit(0);
                     },
                     kAtOnce));
