@@ -7,6 +7,7 @@
 
 #include <deque>
 #include <string>
+#include <vector>
 
 #include "tests/plugin/lifetime/proc_view.h"
 #include "tests/support/by_hand.h"
@@ -151,6 +152,41 @@ TEST_F(UnacceptedTest, LanesAreCountedAsTheyCome) {
                 while (!crowd.LaneComes(19, lane, kLanes))
                   TCPX_REQUIRE(deadline.Yield(), "lane ", lane, " of the next");
               }
+              RequirePeersAndTheEnd(&rank, &listening, &crowd);
+            }));
+}
+
+// By a connection that heals, once it is up.
+TEST_F(UnacceptedTest, LanesThatAreOpenedLaterCountToo) {
+  EXPECT_EQ("", RunAlone([] {
+              SetLimit();
+              Rank rank;
+              ListenByHand listening(&rank);
+              Crowd crowd(listening.handle);
+              TCPX_REQUIRE(crowd.Comes(HelloKind::kLane, 1), "the one that gets all its lanes");
+              Hello hello = NumberedHello(kLimit, HelloKind::kLane, 2);
+              hello.features |= kFeatureHealth | kFeatureHeal | kFeatureHealHealth | kFeaturePilot;
+              std::vector<int> fds = {DialByHand(listening.handle, hello)};
+              hello.lane = 1;
+              fds.push_back(DialByHand(listening.handle, hello));
+              hello.kind = HelloKind::kHealth;
+              fds.push_back(DialByHand(listening.handle, hello));
+              const std::string word = Established();
+              TCPX_REQUIRE(send(fds[0], word.data(), word.size(), MSG_NOSIGNAL) > 0);
+              GoRound(listening.handle);
+              TCPX_REQUIRE(crowd.Fills(HelloKind::kHealth, 1) > 0);
+              hello.kind = HelloKind::kResume;
+              hello.lane = 5;
+              hello.attempt = 1;
+              Visitor refused(listening.handle);
+              TCPX_REQUIRE(refused.Say(HelloFor(listening.handle, hello)));
+              TCPX_REQUIRE(refused.HearToTheEnd().empty(), "there is no room for one more");
+              crowd.FirstSays(Established());
+              void* const comms[] = {listening.AcceptWithin(), listening.AcceptWithin()};
+              hello.attempt = 2;
+              fds.push_back(DialByHand(listening.handle, hello));
+              for (void* comm : comms) rank.CloseReceive(comm);
+              for (const int fd : fds) close(fd);
               RequirePeersAndTheEnd(&rank, &listening, &crowd);
             }));
 }

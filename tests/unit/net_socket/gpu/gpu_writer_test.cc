@@ -126,6 +126,17 @@ TEST_F(GpuWriterTest, AfterAnErrorItAwaitsWhatWasGiven) {
   EXPECT_EQ(std::string(reinterpret_cast<const char*>(word()), 8), "written!");
 }
 
+TEST_F(GpuWriterTest, AdditionsThatWaitAreBounded) {
+  gpu_->fake().hold(1);
+  int added = 0;
+  for (; writer_->MayAdd() && added < 5000; ++added) ASSERT_TRUE(writer_->Add(at(0), 1, false).ok());
+  EXPECT_EQ(added, 1024);
+  gpu_->fake().hold(0);
+  EXPECT_TRUE(writer_->Await(kLongNs).ok());
+  EXPECT_EQ(Word(), 1024u);
+  EXPECT_TRUE(writer_->MayAdd());
+}
+
 TEST_F(GpuWriterTest, AWordOfOursIsRememberedUntilItIsForgotten) {
   ASSERT_TRUE(Add(1, true).ok());
   *word() = 100;

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "common/clock.h"
-#include "common/socket.h"
 #include "net_socket/health/health_peer.h"
 #include "tests/support/deadline.h"
 #include "tests/support/tcp_pair.h"
