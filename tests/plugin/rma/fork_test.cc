@@ -31,10 +31,11 @@ Descriptors OpenNow() {
   return open;
 }
 
-void PutSome(RmaRank* rank, int count) {
+// A third of the parts.
+void PutSome(RmaRank* rank, int third) {
   const Deadline deadline;
-  for (int i = 0; i < count; ++i) {
-    void* const request = rank->Put();
+  for (int i = 0; i < RmaRank::kParts / 3; ++i) {
+    void* const request = rank->PutPart(third * RmaRank::kParts / 3 + i);
     TCPX_REQUIRE(request != nullptr, LogText());
     for (int done = 0; done == 0;) {
       RmaRank::Succeeds(rank->rma->Test(rank->group, request, &done), "test");
@@ -68,12 +69,12 @@ class RmaForkTest : public ModeTest {
         [&](Control& peer) {
           const Descriptors before = OpenNow();
           RmaRank rank(&peer, 0);
-          PutSome(&rank, 3);
+          PutSome(&rank, 0);
           TalkingChild forked([&] { child(&rank, before); });
           TCPX_REQUIRE(forked.pid() > 0, strerror(errno));
-          PutSome(&rank, 3);
+          PutSome(&rank, 1);
           TCPX_REQUIRE(ExitCodeOf(forked.pid(), kHungAfter / 4) == 0, "the child's exit code; ", forked.Text());
-          PutSome(&rank, 3);
+          PutSome(&rank, 2);
           look(forked.Text());
           TCPX_REQUIRE(WarningCount() == 0, LogText());
           peer.Tell('e');
