@@ -266,7 +266,7 @@ void Acceptor::HandOutInLoop(const ConnectionId& id, PendingConnection* pending)
   ready.line = LineOf(setup, lanes, pending->hello().traffic_class);
   ready.comm = std::make_unique<ReceiveComm>(std::move(setup));
   ready.comm->WatchInLoop();
-  if (heals) resumed_->EnterInLoop(id, of->ticket, of->opened, lanes, lanes_max, ready.comm->taker());
+  if (heals) resumed_->EnterInLoop(id, *of, {lanes, lanes_max, pending_.MayOpen(ready.place)}, ready.comm->taker());
   {
     MutexLock lock(of->mutex);
     if (!of->closed) {

@@ -32,6 +32,8 @@ class PendingConnections {
 
   // Whether the hello's lane may come, to *out.
   HelloStatus AdmitInLoop(const Hello& hello, const std::shared_ptr<Listening>& listening, PendingConnection** out);
+  // Asks, in the reactor, for one more lane of a connection that is established: counted until it is accepted.
+  std::function<bool()> MayOpen(const std::shared_ptr<UnacceptedPlace>& place) const;
   void AddLaneInLoop(const Hello& hello, LaneSocket socket, PendingConnection* pending);
   // A health socket is asked for: closes what its diallers have given up. Whether it may come: unless it is for a
   // connection that is here it is one more that nobody uses.
@@ -48,6 +50,7 @@ class PendingConnections {
 
  private:
   bool HasRoomInLoop(int64_t descriptors) const;
+  bool HasRoomForInLoop(const std::shared_ptr<UnacceptedPlace>& place, int64_t descriptors) const;
   HelloStatus AdmitNewInLoop(const Hello& hello, const std::shared_ptr<Listening>& listening);
   // Those whose health socket it is.
   std::vector<ConnectionId> OfTagInLoop(uint64_t tag) const;

@@ -39,8 +39,8 @@ class HealthHub final : public HealthPeer::Keeper {
   // It is about to be accepted once more, if it is there.
   void LetGoInLoop(uint64_t tag);
   void ForgetInLoop(HealthPeer* health) override;
-  // Closes the accepted socket of `tag` after `after_ns` if no connection uses it then. One timer a socket, which ends
-  // with it: a stranger who dials again and again leaves no timers.
+  // Closes the accepted socket of `tag` after `after_ns` if no connection uses it then; the same each time that its last
+  // use ends. One timer a socket, which ends with it: a stranger who dials again and again leaves no timers.
   void DropUnusedLaterInLoop(uint64_t tag, int64_t after_ns);
   // From here on `died` hears of each accepted socket whose stream has ended without a bye, as that of a process that
   // dies; a reset says nothing of processes. `waits`: for another one.
@@ -71,6 +71,7 @@ class HealthHub final : public HealthPeer::Keeper {
   absl::flat_hash_map<uint64_t, std::shared_ptr<HealthPeer>> accepted_;
   absl::flat_hash_map<uint64_t, Reactor::TimerId> drops_;  // of accepted ones, by tag
   int64_t unused_ = 0;                                     // of accepted_
+  int64_t patience_ns_ = 0;                                // with an unused one; 0: nobody has said
   Died died_;
 };
 

@@ -57,11 +57,12 @@ class Plugin final : public PluginApi {
   // Nothing: no one-sided transfers here.
   std::optional<RmaLimits> OfferRma();
 
-  // The library is being unloaded, or the process exits: ends all threads, within TCPX_LINGER.
-  void Unload();
+  // The library is being unloaded, or the process exits: ends all threads, within TCPX_LINGER. `in_use`: threads of the
+  // application may still be inside, and find all as it was.
+  void Unload(bool in_use);
   // What a living context's connections have moved so far.
   ContextStatistics Statistics(Context* context);
-  // True exactly when no comm is left: the object may be destroyed after Unload.
+  // True exactly when no comm is left.
   bool Unused();
   // In the child after a fork: every later call is refused.
   void DisableInChild() { fork_guard_.Disable(); }

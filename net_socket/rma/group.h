@@ -58,8 +58,9 @@ class RmaGroup final : public RmaReceiver::Owner {
   absl::Status Test(RmaRequest* request, bool* done);
   absl::Status Progress();
   bool failed() const { return failed_.load(std::memory_order_acquire); }
-  // Moves the group if NCCL has not called since the last tick. True exactly when something moved.
-  bool Tick();
+  // Moves the group if NCCL has not called since the last tick. True in *moved where something moved, in *copies where
+  // copies of GPU memory may be under way, which only this looks at.
+  void Tick(bool* moved, bool* copies);
   void Close();
 
  private:
@@ -67,8 +68,10 @@ class RmaGroup final : public RmaReceiver::Owner {
   // As rma_receiver.h says:
   absl::Status Greeted(RmaReceiver* by, const RmaRecord& hello) override;
   absl::Status Asked(uint32_t rank, const RmaRecord& get) override;
-  RmaReceiver::Wanted* Find(uint32_t rank, const RmaRecord& gotten) override;
-  void Answered(uint64_t token) override;
+  RmaReceiver::Wanted* Find(uint32_t rank, const RmaRecord& gotten) override TCPX_NO_THREAD_SAFETY_ANALYSIS {
+    return gets_.Find(rank, gotten);
+  }
+  void Answered(uint64_t token) override TCPX_NO_THREAD_SAFETY_ANALYSIS { gets_.Answered(token); }
   void PeerClosed(uint32_t rank, bool orderly) override;
 
   absl::Status CheckPlace(const RmaContexts& contexts, int context, uint32_t rank) const TCPX_REQUIRES(mutex_);

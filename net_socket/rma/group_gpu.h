@@ -4,7 +4,7 @@
 //          wait for a transfer; carries out what a rank asks of itself once such memory is known. Without a CUDA driver
 //          NCCL's GPU memory is the host's.
 //
-// Threads: under the group's mutex. Await waits.
+// Threads: under the group's mutex. Await waits for a bounded time.
 // Lifetime: borrows the hub, and a request until it is finished.
 // Errors:  as GpuHub and GpuWriter; kInvalidArgument for the memory of a second GPU.
 #ifndef TCPX_NET_SOCKET_RMA_GROUP_GPU_H_
@@ -40,9 +40,13 @@ class GroupGpu {
   GpuWriter* writer() const { return writer_; }
   // What this rank asks of itself.
   absl::Status Do(const CheckedOperation& operation, RmaRequest* request);
-  absl::Status Poll();
-  // Returns once nothing that was given before touches memory; no request is borrowed then.
-  void Await();
+  // True in *moved where the stream has carried something out.
+  absl::Status Poll(bool* moved);
+  // No copy of its stream is under way.
+  bool idle() const;
+  // Returns once nothing that was given before touches memory, or with an error after `patience_ns`; no request is
+  // borrowed then.
+  absl::Status Await(int64_t patience_ns);
   // The region ends. After Await.
   void Forget(const RmaRegion& region);
 
@@ -62,6 +66,7 @@ class GroupGpu {
   GpuWriter* writer_ = nullptr;
   std::vector<GpuPool*> reserved_;  // in which this group has reserved slots
   std::deque<Own> own_;             // oldest first
+  uint64_t steps_ = 0;              // that the stream had carried out at the latest poll
 };
 
 }  // namespace tcpx

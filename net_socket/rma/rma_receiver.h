@@ -57,6 +57,8 @@ class RmaReceiver {
   bool greeted() const { return greeted_; }
   // The peer's group is open, as far as is known here.
   bool owes_bye() const { return greeted_ && !closed_; }
+  // For bytes, for a copy, or for what is older.
+  bool waits() const { return !arrivals_.empty(); }
   uint32_t rank() const { return rank_; }
   Comm* comm() const { return comm_; }
   // After Progress has returned `status`: the peer has not said who it is, and won't.
