@@ -27,21 +27,19 @@ enum class LaneState : uint8_t {
   kMoving,   // the same, and the autopilot wants another for it
   kUnheard,  // the same, and the peer says that what it says on this one does not arrive
   kLost,     // it waits for another one
-  kClosing,  // its sender has closed it; it has its socket still
-  kClosed,   // it has none, and may be opened again
+  kClosed,   // its sender has closed it: it has none, or lets it go, and may be opened again
 };
-inline constexpr size_t kLaneStates = 7;
+inline constexpr size_t kLaneStates = 6;
 
 // Whether a lane may go from one state (row) to another (column).
 inline constexpr bool kLaneMoves[kLaneStates][kLaneStates] = {
-    // none, up, moving, unheard, lost, closing, closed
-    {false, true, false, false, false, false, false},  // none
-    {false, false, true, true, true, true, true},      // up
-    {false, true, false, true, true, true, true},      // moving
-    {false, false, true, false, true, true, true},     // unheard
-    {false, true, false, false, false, false, false},  // lost
-    {false, false, false, false, false, false, true},  // closing
-    {false, true, false, false, false, false, false},  // closed
+    // none, up, moving, unheard, lost, closed
+    {false, true, false, false, false, false},  // none
+    {false, false, true, true, true, true},     // up
+    {false, true, false, true, true, true},     // moving
+    {false, false, true, false, true, true},    // unheard
+    {false, true, false, false, false, false},  // lost
+    {false, true, false, false, false, false},  // closed
 };
 constexpr bool MayMove(LaneState from, LaneState to) {
   return kLaneMoves[static_cast<size_t>(from)][static_cast<size_t>(to)];
@@ -51,9 +49,7 @@ constexpr bool IsUp(LaneState state) {
   return state == LaneState::kUp || state == LaneState::kMoving || state == LaneState::kUnheard;
 }
 // It has none, and waits for none.
-constexpr bool IsAbsent(LaneState state) {
-  return state == LaneState::kNone || state == LaneState::kClosing || state == LaneState::kClosed;
-}
+constexpr bool IsAbsent(LaneState state) { return state == LaneState::kNone || state == LaneState::kClosed; }
 
 class LaneTable {
  public:
@@ -84,9 +80,8 @@ class LaneTable {
   // Once after each Back: true when that opened the lane, which was not lost before; else it counts as resumed.
   bool TakeOpened(int lane);
   // The sender closes the lane, or the receiver hears that it has. False: not now. A sender never closes its last one.
+  // The autopilot opens none again that it was not told is closed (PilotedLanes): by then its socket is gone.
   bool Close(int lane, int64_t now_ns);
-  // A lane that its sender has closed has let its socket go.
-  void NoteClosed(int lane) { (void)Move(lane, LaneState::kClosing, LaneState::kClosed); }
   // A lane that is up is to have another socket. False: it is not up.
   bool OrderMove(int lane);
   bool NoteUnheard(int lane);
