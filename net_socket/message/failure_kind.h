@@ -17,7 +17,7 @@ enum class FailureKind : uint8_t {
   kGarbage,   // what came was not of this protocol
   kForged,    // what came was not the peer's
   kReported,  // the peer, or another connection, said so: the text has the verdict of who found it
-  kSilence,   // nobody has answered for the whole timeout
+  kSilence,   // nobody has answered, for as long as was waited
   kLarge,     // no socket brings what is large any further
   kResets,    // each socket is reset
 };
