@@ -69,61 +69,51 @@ class UnacceptedTest : public ::testing::Test {
   void SetUp() override { Mode{.threads = 2, .lanes = 2}.Apply(); }
 };
 
-void SetLimit() {
-  const rlimit both{kLimit, kLimit};
-  TCPX_REQUIRE(setrlimit(RLIMIT_NOFILE, &both) == 0);
-}
-
-// Peers of other listens get through, and all is given back with the listen.
-void RequirePeersAndTheEnd(Rank* rank, ListenByHand* listening, Crowd* crowd) {
-  rank->Close(rank->ConnectToSelf());
-  TCPX_REQUIRE(CountInLog(kTold) == 1, LogText());
-  crowd->Leave();
-  listening->Close();
+// Has them at one listen of a process of few descriptors. After that peers of other listens get through, and all is
+// given back with the listen.
+template <typename Function>
+std::string RunBeforeACrowd(Function function) {
+  return RunAlone([&] {
+    const rlimit both{kLimit, kLimit};
+    TCPX_REQUIRE(setrlimit(RLIMIT_NOFILE, &both) == 0);
+    Rank rank;
+    ListenByHand listening(&rank);
+    Crowd crowd(listening.handle);
+    function(&rank, &listening, &crowd);
+    rank.Close(rank.ConnectToSelf());
+    TCPX_REQUIRE(CountInLog(kTold) == 1, LogText());
+    crowd.Leave();
+    listening.Close();
+  });
 }
 
 TEST_F(UnacceptedTest, CompleteConnectionsThatNobodyAccepts) {
-  EXPECT_EQ("", RunAlone([] {
-              SetLimit();
-              Rank rank;
-              ListenByHand listening(&rank);
-              Crowd crowd(listening.handle);
-              const size_t came = crowd.Fills(HelloKind::kLane, 1, Established());
+  EXPECT_EQ("", RunBeforeACrowd([](Rank* rank, ListenByHand* listening, Crowd* crowd) {
+              const size_t came = crowd->Fills(HelloKind::kLane, 1, Established());
               TCPX_REQUIRE(came == kQuarter / 2, came);
-              rank.Close(rank.ConnectToSelf());
-              rank.CloseReceive(listening.AcceptWithin());
-              TCPX_REQUIRE(crowd.Comes(HelloKind::kLane, 1), "one was accepted, and another may come");
-              RequirePeersAndTheEnd(&rank, &listening, &crowd);
+              rank->Close(rank->ConnectToSelf());
+              rank->CloseReceive(listening->AcceptWithin());
+              TCPX_REQUIRE(crowd->Comes(HelloKind::kLane, 1), "one was accepted, and another may come");
             }));
 }
 
 // They may get 33 lanes each, and a health socket, while nobody accepts them.
 TEST_F(UnacceptedTest, ConnectionsThatLackLanes) {
-  EXPECT_EQ("", RunAlone([] {
-              SetLimit();
-              Rank rank;
-              ListenByHand listening(&rank);
-              Crowd crowd(listening.handle);
-              const size_t came = crowd.Fills(HelloKind::kLane, 2);
+  EXPECT_EQ("", RunBeforeACrowd([](Rank*, ListenByHand*, Crowd* crowd) {
+              const size_t came = crowd->Fills(HelloKind::kLane, 2);
               TCPX_REQUIRE(came == kQuarter / (kLanesPilotedMax + 1), came);
-              RequirePeersAndTheEnd(&rank, &listening, &crowd);
             }));
 }
 
 TEST_F(UnacceptedTest, HealthSocketsThatNobodyUses) {
-  EXPECT_EQ("", RunAlone([] {
-              SetLimit();
-              Rank rank;
-              ListenByHand listening(&rank);
-              Crowd crowd(listening.handle);
-              const size_t came = crowd.Fills(HelloKind::kHealth, 1);
+  EXPECT_EQ("", RunBeforeACrowd([](Rank*, ListenByHand*, Crowd* crowd) {
+              const size_t came = crowd->Fills(HelloKind::kHealth, 1);
               TCPX_REQUIRE(came == kQuarter, came);
-              TCPX_REQUIRE(crowd.Comes(HelloKind::kLane, 1), "a listen has one connection");
-              TCPX_REQUIRE(!crowd.Comes(HelloKind::kHealth, 1));
-              for (int i = 0; i < 3; ++i) crowd.LeaveFirst();
+              TCPX_REQUIRE(crowd->Comes(HelloKind::kLane, 1), "a listen has one connection");
+              TCPX_REQUIRE(!crowd->Comes(HelloKind::kHealth, 1));
+              for (int i = 0; i < 3; ++i) crowd->LeaveFirst();
               const Deadline deadline;
-              while (!crowd.Comes(HelloKind::kHealth, 1)) TCPX_REQUIRE(deadline.Yield(), "places are free");
-              RequirePeersAndTheEnd(&rank, &listening, &crowd);
+              while (!crowd->Comes(HelloKind::kHealth, 1)) TCPX_REQUIRE(deadline.Yield(), "places are free");
             }));
 }
 
