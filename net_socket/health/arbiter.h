@@ -88,6 +88,8 @@ class Arbiter {
   void ForgetLife(int lane) { at(lane).liveness.Forget(); }
   // Whether the lane is still suspected now.
   bool Suspects(int lane, const LaneTcpInfo& info, int64_t now_ns) { return at(lane).silence.Suspects(info, now_ns); }
+  // The same of one that is probed while it holds nothing, as a health socket is (keepalive).
+  bool SuspectsProbed(int lane, const LaneTcpInfo& info, int64_t now_ns);
   // Another socket was asked for, or has taken over, because of silence.
   void Moved(int lane, int64_t now_ns) { at(lane).silence.Moved(now_ns); }
 

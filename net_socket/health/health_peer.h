@@ -26,7 +26,6 @@
 #include "net_socket/health/health_members.h"
 #include "net_socket/health/health_redials.h"
 #include "net_socket/health/health_waiters.h"
-#include "net_socket/health/lane_silence.h"
 #include "net_socket/health/wait_exchange.h"
 #include "net_socket/seal/seals.h"
 
@@ -143,7 +142,6 @@ class HealthPeer final : public Reactor::Handler, public std::enable_shared_from
   int64_t lost_since_ns_ = 0;
   bool lost_in_order_ = false;  // by an end of its stream
   int64_t rtt_ns_ = 0;          // of the latest socket, when it was new
-  LaneSilence silence_;
   Reactor::TimerId ask_timer_{0, 0};
   Reactor::TimerId look_timer_{0, 0};
 };

@@ -39,6 +39,9 @@ inline constexpr int64_t kTellNs = 500 * kMillisecond;
 // Half of the time in which the end of a peer has to be known: what ends a process ends its sockets within microseconds
 // of each other, or a few time slices where the CPU is wanted by many. [ns]
 inline constexpr int64_t kReasonNs = 100 * kMillisecond;
+// Rows of reads of a health socket, of 16 each, in which all is read that was there at the first: more than it holds.
+// [rows]
+inline constexpr int kRowsMax = 256;
 // Samples that the death of a lane needs at the least, however much time lies between them: a host that slept has few.
 // [samples]
 inline constexpr int kSamplesMin = 5;
