@@ -17,13 +17,13 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "common/address.h"
 #include "common/clock_notes.h"
 #include "net_socket/health/health_peer.h"
 
 namespace tcpx {
 
-// All health sockets of the process.
 class HealthHub final : public HealthPeer::Keeper {
  public:
   explicit HealthHub(Reactor* reactor);
@@ -50,9 +50,9 @@ class HealthHub final : public HealthPeer::Keeper {
   void UsedInLoop(const HealthPeer& health) override;
   // Accepted ones that no connection uses.
   int64_t unused_in_loop() const { return unused_; }
-  bool AnotherIsUpInLoop(HealthPeer* health) const override;
+  bool AnotherIsUpInLoop(HealthPeer* health) override;
   // A socket of the peer's process is up, as far as is known just now: this one, a lane, or one between other devices.
-  bool ProcessIsUpInLoop(HealthPeer* health) const;
+  bool ProcessIsUpInLoop(HealthPeer* health);
   // Before the first socket: clocks are measured, for a timeline.
   void MeasureClocks();
   // Null: they are not.
@@ -64,13 +64,18 @@ class HealthHub final : public HealthPeer::Keeper {
   using Key = std::pair<int, std::string>;
 
   void DropUnusedInLoop(uint64_t tag);
+  std::shared_ptr<HealthPeer> MakeInLoop(uint64_t tag, bool dialled);
 
   Reactor* const reactor_;
   std::unique_ptr<ClockNotes> clock_notes_;
   absl::flat_hash_map<Key, std::shared_ptr<HealthPeer>> dialled_;
+  absl::flat_hash_map<const HealthPeer*, Key> keys_;  // of dialled_
   absl::flat_hash_map<uint64_t, std::shared_ptr<HealthPeer>> accepted_;
   absl::flat_hash_map<uint64_t, Reactor::TimerId> drops_;  // of accepted ones, by tag
-  int64_t unused_ = 0;                                     // of accepted_
+  // All of both by WaitExchange::process: to ask for one process costs as much with 4,000 others as with none. Who has
+  // said it since the latest question is under "" still.
+  absl::flat_hash_map<std::string, absl::flat_hash_set<HealthPeer*>> by_process_;
+  int64_t unused_ = 0;  // of accepted_
   Died died_;
 };
 

@@ -50,7 +50,7 @@ class HealthPeer final : public Reactor::Handler, public std::enable_shared_from
     // One that was accepted has its first use, or has lost its last.
     virtual void UsedInLoop(const HealthPeer& health) = 0;
     // Another socket of the same peer process is up.
-    virtual bool AnotherIsUpInLoop(HealthPeer* health) const = 0;
+    virtual bool AnotherIsUpInLoop(HealthPeer* health) = 0;
 
    protected:
     ~Keeper() = default;

@@ -29,6 +29,9 @@ class WaitExchange {
   bool Tell(const ConnectionId& id, const std::string& news);
   // The peer's process, as it calls itself; empty: it is of a build that neither says so nor answers.
   std::string peer_name() const;
+  // What tells it from all other processes, as it first said: its number, or its name where it is of a build that says
+  // no number. Empty: it has said nothing yet.
+  std::string process() const;
 
  private:
   // Once a socket, however often the peer introduces itself.
@@ -38,6 +41,7 @@ class WaitExchange {
   const bool dialled_;
   mutable Mutex mutex_;
   std::string peer_name_ TCPX_GUARDED_BY(mutex_);
+  std::string process_ TCPX_GUARDED_BY(mutex_);
   bool introduced_ TCPX_GUARDED_BY(mutex_) = false;
 };
 

@@ -12,6 +12,7 @@
 #ifndef TCPX_NET_SOCKET_HEALTH_WAIT_NEWS_H_
 #define TCPX_NET_SOCKET_HEALTH_WAIT_NEWS_H_
 
+#include <cstdint>
 #include <string>
 
 #include "absl/strings/string_view.h"
@@ -25,8 +26,10 @@ const char* CauseName(Cause cause);
 const char* CauseWords(Cause cause);
 
 // The host, the PID (process_mark.h), and the rank where the job's launcher says it in the environment. Peers take it
-// as a text.
+// as a text, and two containers that look alike may have the same.
 absl::string_view ThisProcessName();
+// Random, and the same for the life of the process. 0: the kernel gave none.
+uint64_t ThisProcessNumber();
 
 // "A waits for B, which waits for C: its process is stopped (evidence)". `who`: who says it.
 std::string DescribeRoot(absl::string_view who, const WaitRoot& root);

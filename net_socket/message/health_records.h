@@ -96,6 +96,7 @@ struct WaitNews {
   uint32_t stalled_ms = 0;  // so long has something of this communicator stalled at that rank; 0: all moves
   uint8_t no_cpu_percent = 0;
   WaitRoot root;
+  uint64_t process = 0;  // of an introduction: a random number of the process; 0: not said
 };
 
 inline constexpr size_t kNewsBytesMax = 3072;
