@@ -4,7 +4,6 @@
 //
 //   absl::StatusOr<SocketAddress> local = LocalAddress(fd);
 //   local->ToString();  // "10.0.0.1:4410" or "[fe80::1%eth0]:4410"
-//
 // Threads: a plain value. ToString of a scoped address asks the kernel for the interface's name.
 // Units:   ports and families in host byte order; scopes are interface indices.
 // Errors:  kInvalidArgument for a family other than AF_INET and AF_INET6 and for malformed text or bytes.

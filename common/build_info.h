@@ -3,7 +3,6 @@
 // Purpose: "which library did this rank load?" is the first question where ranks differ. The version says which
 //          release; the build id, a sum over the library's content that the linker writes (`readelf -n` shows it),
 //          which build.
-//
 // Threads: any. Lifetime: nothing is kept.
 // Errors:  none; a library without a build id has an empty one.
 // Source:  the note: NT_GNU_BUILD_ID of elf.h, found through dl_iterate_phdr(3).

@@ -2,7 +2,6 @@
 //
 // Purpose: one cheap clock for deadlines and statistics. Code that has deadlines takes `now` as an argument, so that a
 //          test reaches each of them without sleeping.
-//
 // Threads: any.
 // Units:   nanoseconds; the zero point is arbitrary and differs between hosts.
 // Errors:  none: CLOCK_MONOTONIC is always there (clock_gettime(2)).

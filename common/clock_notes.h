@@ -4,7 +4,6 @@
 //          each other. The notes lie in memory that has no name but the one of its descriptor, so that they go with the
 //          process, however it ends, and nobody ever waits for a disk. They lie in a ring: however long the job runs,
 //          the latest are there.
-//
 // Form:    a ClockNotesHead, and from kHeadBytes on a ring of kRingBytes with lines of
 //          "SELF\tPEER\tAT\tOFFSET\tROUND_TRIP": processes by name; ours, and by how much the peer's clock is ahead of
 //          ours, as of AT.

@@ -1,7 +1,6 @@
 // counted.h: "1 lane", "2 lanes".
 //
-// Threads: any; pure.
-// Errors:  none.
+// Threads: any; pure. Errors: none.
 #ifndef TCPX_COMMON_COUNTED_H_
 #define TCPX_COMMON_COUNTED_H_
 

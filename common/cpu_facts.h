@@ -3,7 +3,6 @@
 // Purpose: the facts from which cpu_plan.h decides how many progress threads there are and where they run. They are the
 //          container's and the process's, not those of the calling thread: NCCL binds the thread that calls, and the
 //          threads it makes, to the GPU's NUMA node.
-//
 // Threads: any; no state. Read early, before NCCL has bound a thread of the process.
 // Units:   CPU numbers; a quota is CPUs and may be a fraction.
 // Errors:  none: what can't be read is unknown, and does not limit.

@@ -2,10 +2,8 @@
 //
 // Purpose: a pod with a quota of two CPUs and eight ranks must not get a pool of spinning threads; a rank of a large
 //          host must get one, and next to its NIC. The rules and their result for many machines: docs/cpus.md.
-//
 // Threads: any. Pure: what the machine is comes in as facts.
-// Units:   CPUs, threads.
-// Errors:  none.
+// Units:   CPUs, threads. Errors: none.
 #ifndef TCPX_COMMON_CPU_PLAN_H_
 #define TCPX_COMMON_CPU_PLAN_H_
 

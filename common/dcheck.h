@@ -3,7 +3,6 @@
 //   TCPX_DCHECK(MayMove(from, to));  // "FILE:LINE: does not hold: MayMove(from, to)", then the process aborts
 //
 // Elsewhere the condition is compiled and never evaluated: it costs nothing.
-//
 // Threads: any.
 #ifndef TCPX_COMMON_DCHECK_H_
 #define TCPX_COMMON_DCHECK_H_

@@ -2,7 +2,6 @@
 //
 // Purpose: thousands of connections wonder at the same moment whether their interface is down, and each answer is a
 //          list of all addresses of the host.
-//
 // Threads: any.
 // Units:   nanoseconds of MonotonicNanos.
 // Errors:  what the kernel does not tell is not out.

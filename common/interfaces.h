@@ -2,7 +2,6 @@
 //
 // Purpose: the same NCCL_SOCKET_IFNAME, NCCL_SOCKET_FAMILY and NCCL_COMM_ID choose the same interfaces here as in
 //          NCCL's own socket transport.
-//
 // Threads: any; no state.
 // Units:   speed in Mbit/s.
 // Errors:  the local kernel's. An interface that vanishes meanwhile reads as virtual, at the default speed.

@@ -1,8 +1,7 @@
 // line_limit.h: how often the log may say the same: strangers could fill a disk with it.
 //
 // Threads: any.
-// Units:   nanoseconds.
-// Errors:  none.
+// Units:   nanoseconds. Errors: none.
 #ifndef TCPX_COMMON_LINE_LIMIT_H_
 #define TCPX_COMMON_LINE_LIMIT_H_
 

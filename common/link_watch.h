@@ -3,7 +3,6 @@
 // Purpose: TCP says nothing of a cable that is out or an address that has gone; the kernel's routing socket does within
 //          a millisecond. What has come says only where to look: SystemInterfaces (interfaces.h) then says how it is,
 //          so that news which the kernel drops, or an interface that comes back under another index, are no case apart.
-//
 // Threads: one at a time.
 // Errors:  Open: the kernel's; sandboxes and containers may forbid these sockets.
 // Source:  rtnetlink(7), netlink(7).

@@ -2,7 +2,6 @@
 //
 // Purpose: LoadOptions reads the environment once into Options, which is passed down; nothing below reads it again.
 //          docs/parameters.md and tcpx(7) are generated from the same table (tools/parameters).
-//
 // Threads: LoadOptions reads the environment, which NCCL does not change once a plugin is loaded. Options is a value.
 // Units:   bytes, nanoseconds (fields ending in _ns), megabits per second (_mbps). In the environment a duration is in
 //          the unit that the table names and may have decimals; a byte size may end in K, KB or KiB, and so on with M

@@ -1,7 +1,6 @@
 // process_mark.h: what tells this process from all others of the host, for names that several containers share.
 //
-// Threads: any.
-// Errors:  none.
+// Threads: any. Errors: none.
 #ifndef TCPX_COMMON_PROCESS_MARK_H_
 #define TCPX_COMMON_PROCESS_MARK_H_
 

@@ -2,7 +2,6 @@
 //
 // Purpose: a thread started while one of these lives inherits its mask, so the application's handlers run in its own
 //          threads; but for the signals that tell of a fault of the thread itself, which a crash handler must see.
-//
 // Threads: created and destroyed by one thread.
 // Errors:  none (pthread_sigmask(3) has no cause to fail here).
 #ifndef TCPX_COMMON_SIGNAL_MASK_H_

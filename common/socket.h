@@ -2,7 +2,6 @@
 //
 // Purpose: each wrapper is one system call with a Status that names call and value. The calls that move bytes are not
 //          here: they want errno itself, not a Status.
-//
 // Threads: any; only a socket's owner sets its options.
 // Units:   bytes, bytes per second for pacing, nanoseconds.
 // Errors:  as ErrnoStatus (common/status.h).

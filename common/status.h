@@ -2,7 +2,6 @@
 //
 // Purpose: the one place that decides which errno is the network's, which a shortage here, and which anything else
 //          (nccl/plugin_api.h says what each code becomes).
-//
 // Threads: any.
 // Errors:  network and peer -> kUnavailable; descriptors and memory -> kResourceExhausted, with advice; the rest ->
 //          kUnknown. Never OK: an errno of 0 is kUnknown too.

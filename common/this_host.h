@@ -2,7 +2,6 @@
 //
 // Purpose: an address that several hosts or containers have (bridges of docker, a local DNS, loopback) leads each of
 //          them to itself. A dialler notices that only if the peer says on which host it is.
-//
 // Threads: any.
 // Errors:  0, and an empty name, if the kernel does not say.
 #ifndef TCPX_COMMON_THIS_HOST_H_

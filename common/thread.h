@@ -2,7 +2,6 @@
 //
 // Purpose: std::thread throws where the kernel refuses (RLIMIT_NPROC, pids.max of a container), through NCCL and into
 //          the application's end. Every thread of ours starts here instead.
-//
 // Threads: any. The new thread blocks the application's signals (signal_mask.h).
 // Errors:  kResourceExhausted, with advice, for EAGAIN (pthread_create(3)); the local kernel's otherwise.
 #ifndef TCPX_COMMON_THREAD_H_

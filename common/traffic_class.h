@@ -7,7 +7,6 @@
 //   ResolveTrafficClass(2, *map)    // 184: DSCP 46
 //   ResolveTrafficClass(106, *map)  // 104: DSCP 26; the ECN bits are the kernel's
 //   ResolveTrafficClass({*DscpOfName("ef") << 2, true}, *map)  // 184
-//
 // Threads: any.
 // Units:   an octet is 0 to 252 with the two ECN bits clear, or kNoTrafficClass; a DSCP is 0 to 63; a priority 0 to 7.
 // Errors:  kInvalidArgument with one sentence that says what is allowed.

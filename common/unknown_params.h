@@ -1,9 +1,7 @@
 // unknown_params.h: variables that look like this plugin's parameters and are none.
 //
 // Purpose: a name that was misspelt has no effect, and nothing else would say so.
-//
-// Threads: any, while nobody changes the environment.
-// Errors:  none.
+// Threads: any, while nobody changes the environment. Errors: none.
 #ifndef TCPX_COMMON_UNKNOWN_PARAMS_H_
 #define TCPX_COMMON_UNKNOWN_PARAMS_H_
 

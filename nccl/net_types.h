@@ -2,7 +2,6 @@
 //
 // Purpose: the vocabulary of net_v6.h to net_v12.h. Names are NCCL's own, in the global namespace, so that a reader can
 //          look them up there; the layout is pinned by tests/abi.
-//
 // Threads: the logger and the profiler callback may be called from any thread.
 // Units:   sizes are bytes, speeds Mbit/s, latencies microseconds.
 // Source:  NCCL 2.30.7 for values; a remark says since when where that is not "always".

@@ -2,7 +2,6 @@
 //
 // Purpose: the one seam between the versioned ncclNet_vN tables (nccl/shims) and the transport (net_socket). The tables
 //          convert arguments and results and hold no logic; the transport knows no NCCL type.
-//
 // Threads: as NCCL uses a network plugin. Functions may be entered concurrently for different objects. On one Comm,
 //          Send, Receive and Test come from one thread at a time, while RegisterMemory and DeregisterMemory may run
 //          at the same time on another.

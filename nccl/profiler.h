@@ -1,7 +1,6 @@
 // profiler.h: the events that a network plugin (v10 and up) can report through ncclProfilerCallback_t.
 //
 // Purpose: event types, the identity of descriptors, and the descriptor of socket traffic that profilers know.
-//
 // Threads: the callback may be called from any thread.
 // Units:   lengths are bytes.
 // Errors:  the callback always reports success. Start must have a parent that is still in flight; a stop or an update

@@ -1,7 +1,6 @@
 // profiler_v4.h: version 4 of the profiler plugin interface: NCCL 2.27.x, and what 2.28 and later fall back to.
 //
 // Purpose: groups, collectives, proxy operations and their steps, network events.
-//
 // Threads: init and finalize once per communicator; the others by several threads at once.
 // Units:   counts are elements, sizes bytes.
 // Errors:  ncclResult_t. stopEvent and recordEventState must accept null handles, startEvent null parents.

@@ -2,7 +2,6 @@
 //
 // Purpose: against v4: a 64-bit type, the calls of the application (groupApi, collApi, p2pApi, kernelLaunch), and
 //          parentGroup.
-//
 // Threads: init and finalize once per communicator; the others by several threads at once.
 // Units:   counts are elements, sizes bytes.
 // Errors:  ncclResult_t. stopEvent and recordEventState must accept null handles, startEvent null parents.

@@ -1,7 +1,6 @@
 // profiler_v6.h: version 6 of the profiler plugin interface: NCCL 2.29.2 to 2.30.7.
 //
 // Purpose: against v5: collectives of the copy engines (ceColl, ceCollSync, ceCollBatch).
-//
 // Threads: init and finalize once per communicator; the others by several threads at once.
 // Units:   counts are elements, sizes bytes.
 // Errors:  ncclResult_t. stopEvent and recordEventState must accept null handles, startEvent null parents.

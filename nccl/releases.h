@@ -1,7 +1,6 @@
 // releases.h: which version of the interface each release of NCCL takes from a plugin that exports them all.
 //
 // Purpose: tools say beforehand what a job's log will say.
-//
 // Threads: any; pure.
 // Units:   a release is what ncclGetVersion gives: 22803 is 2.28.3 (2.8 and before: 2803).
 // Errors:  0: the release takes none of them.

@@ -1,9 +1,7 @@
 // result.h: how an outcome of the transport becomes one of NCCL's results, and how a result reads.
 //
 // Purpose: the one place that maps absl::Status to ncclResult_t.
-//
-// Threads: any.
-// Errors:  none.
+// Threads: any. Errors: none.
 #ifndef TCPX_NCCL_RESULT_H_
 #define TCPX_NCCL_RESULT_H_
 

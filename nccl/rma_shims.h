@@ -2,7 +2,6 @@
 //
 // Purpose: ncclRmaPlugin_v14 to _v16 over one implementation (TheRma, rma_api.h). They check what NCCL passes, convert
 //          it, and hold no logic.
-//
 // Threads: constant; no code runs at load time.
 // Errors:  ncclInvalidArgument for a missing or senseless argument, otherwise what ResultFromStatus says; init fails
 //          where RMA is off, so that NCCL goes on without. Outputs are always written.

@@ -2,7 +2,6 @@
 //
 // Purpose: checks what NCCL passes, converts it to plugin_api.h and the outcome back. shims.cc brings the arguments of
 //          each version into this shape.
-//
 // Threads: as NCCL's; the logger, the profiler callback and the context of v6 to v10 are kept in atomics.
 // Units:   sizes are bytes. A negative int size arrives here as a huge size_t and is refused.
 // Errors:  ncclInvalidArgument for a missing or senseless argument, otherwise what ResultFromStatus says. Whatever the

@@ -2,7 +2,6 @@
 //
 // Purpose: what NCCL calls is passed on with the other profiler's own contexts and handles. Asked for the version that
 //          NCCL uses, and then for older ones, for which events are converted as NCCL would.
-//
 // Threads: any, as NCCL's calls come.
 // Lifetime: the library stays loaded as long as this.
 // Errors:  Load says why there is none. What the other profiler returns is returned.

@@ -1,7 +1,6 @@
 // event.h: one event of NCCL's profiler interface, whatever version it came by, and where the timeline shows it.
 //
 // Purpose: what NCCL's descriptors say, copied, because their texts and unions are valid during a call only.
-//
 // Threads: values.
 // Units:   nanoseconds of MonotonicNanos, bytes.
 // Errors:  none; an unknown type is an event without a name.

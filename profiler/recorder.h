@@ -4,14 +4,12 @@
 //          (trace_writer.h). A bounded number of slots holds what is under way and what waits to be written; without a
 //          free one an event is not recorded, and counted. Another profiler's events have slots also while the trace
 //          has none.
-//
 // Rules:   A handle names a slot and its generation, so that one that is used too late finds nothing: not in a later
 //          recorder either, whose generations begin above those of all before it. NCCL ends a collective when it is
 //          launched, and its operations begin later: a collective, a point-to-point or a group ends with the last of
 //          its children, and is written once none has come for a second. With sampling, an event without a parent is
 //          recorded every so many times, and children as their parents, also where the parent is another profiler's
 //          only.
-//
 // Threads: any.
 // Lifetime: between Start and End. Communicators are numbered; what is kept of one goes when all of it is written.
 // Units:   nanoseconds of MonotonicNanos.

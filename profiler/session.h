@@ -2,7 +2,6 @@
 //
 // Purpose: begins the trace, tcpx-trace.HOST.MARK.json (process_mark.h), with the first communicator and ends it with
 //          the last one; hands each event to the recorder and to the profiler after this one.
-//
 // Threads: Begin and End by any, one at a time for a communicator; the rest by several at once.
 // Units:   nanoseconds of MonotonicNanos.
 // Lifetime: exit without End writes what is over and ends the trace, while NCCL's threads may still call; dlclose

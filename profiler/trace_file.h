@@ -3,7 +3,6 @@
 // Purpose: an array of events, a line each; one that ends early, because its process was killed, can be read too. When
 //          half of the allowed bytes are used the file becomes NAME.older.json, in place of the one before it, and
 //          another one begins: the latest part is always there.
-//
 // Threads: one at a time.
 // Units:   bytes.
 // Errors:  a folder in which somebody else could replace the file is refused. The first write or rename that fails ends

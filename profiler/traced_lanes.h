@@ -1,7 +1,6 @@
 // traced_lanes.h: the sockets that a trace tells apart.
 //
 // Purpose: a descriptor's number is used again for other sockets; a trace shows each socket as a lane of its own.
-//
 // Threads: one at a time.
 // Units:   nanoseconds of MonotonicNanos.
 // Errors:  none; what can't be distinguished is "unknown".

@@ -2,7 +2,6 @@
 //
 // Purpose: events that overlap can't share a row: each kind of event of a communicator, peer, channel or lane has as
 //          many rows as ever were busy at once, and an event takes the first free one.
-//
 // Threads: one at a time.
 // Lifetime: a communicator's rows end with it, and no later row has their numbers: those are in the trace.
 // Errors:  none; what finds no row is in row 0; there are kRowsMax of a kind and kTracksMax in all.

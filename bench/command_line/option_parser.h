@@ -3,7 +3,6 @@
 // Purpose: both benchmarks name their options and where the values go; how an option is written, and what is said of a
 //          wrong one, is the same in both. A value follows its option, or an "=" where the option has two dashes. The
 //          last of two equal options counts.
-//
 // Threads: one. Lifetime: what options point to lives until Parse is done.
 // Units:   sizes are bytes.
 // Errors:  kInvalidArgument with one sentence for the user, which names the option.

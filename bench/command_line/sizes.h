@@ -1,7 +1,6 @@
 // sizes.h: message sizes as people write them.
 //
 // Purpose: "64K", "128M" and sweeps between two sizes, as nccl-tests takes them.
-//
 // Threads: any; pure.
 // Units:   bytes; K, M and G are powers of 1024, as in nccl-tests.
 // Errors:  kInvalidArgument with the text that was not understood.

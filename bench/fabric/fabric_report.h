@@ -1,7 +1,6 @@
 // fabric_report.h: what a run of the simulator found, as text, and as a run for the page of net_bench --report.
 //
-// Threads: any; pure.
-// Errors:  none.
+// Threads: any; pure. Errors: none.
 #ifndef TCPX_BENCH_FABRIC_FABRIC_REPORT_H_
 #define TCPX_BENCH_FABRIC_FABRIC_REPORT_H_
 

@@ -1,7 +1,6 @@
 // verdict.h: the figures of a scenario, and whether the autopilot holds its bars.
 //
-// Threads: any. Units: seconds, bytes per second; parts are of another rate.
-// Errors:  none.
+// Threads: any. Units: seconds, bytes per second; parts are of another rate. Errors: none.
 #ifndef TCPX_BENCH_FABRIC_VERDICT_H_
 #define TCPX_BENCH_FABRIC_VERDICT_H_
 

@@ -2,7 +2,6 @@
 //
 // Purpose: gpu_probe is built where there is no GPU. Members have the driver's names, with the versions that cuda.h
 //          gives them.
-//
 // Threads: one. Lifetime: until the process ends.
 // Errors:  Open: kNotFound where there is no GPU, in the driver's words. Check: kInternal with the driver's name.
 // Source:  cuda.h of the toolkit that it is built with; PTX ISA 6.0.

@@ -1,7 +1,6 @@
 // children.h: starts processes and waits for all of them.
 //
 // Purpose: what a launcher is for a job, on one machine: when one fails the others are ended, so that nothing is left.
-//
 // Threads: one.
 // Units:   seconds.
 // Errors:  RunChildren: the number of children that failed, with one line each on stderr.

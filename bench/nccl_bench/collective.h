@@ -1,10 +1,8 @@
 // collective.h: what each collective moves, and how its time becomes a bandwidth.
 //
 // Purpose: the counts of the buffers, where they overlap in place, and the factor from algorithm to bus bandwidth.
-//
 // Threads: any; pure.
-// Units:   counts are elements, Layout::bytes is bytes.
-// Errors:  none.
+// Units:   counts are elements, Layout::bytes is bytes. Errors: none.
 // Source:  sizes and factors are those of nccl-tests (its doc/PERFORMANCE.md): the size of an all-gather,
 //          reduce-scatter and all-to-all is that of all ranks' parts together.
 #ifndef TCPX_BENCH_NCCL_BENCH_COLLECTIVE_H_

@@ -1,7 +1,6 @@
 // data_type.h: the data types of nccl_bench and what the host must know of them.
 //
 // Purpose: half and bfloat16 on the host, without CUDA: conversions that round to nearest, ties to even.
-//
 // Threads: any; pure.
 // Units:   bytes; Roundoff is relative.
 // Errors:  none: a value too large for half becomes infinity, as on the device.

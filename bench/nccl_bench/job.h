@@ -2,7 +2,6 @@
 //
 // Purpose: one answer from the variables of torchrun and plain scripts (RANK), Slurm, Open MPI and Kubernetes indexed
 //          jobs, looked at in this order; the first that names a rank decides.
-//
 // Threads: any; pure, the environment comes in as a function.
 // Errors:  kInvalidArgument with the variable that is missing or wrong.
 // Source:  srun(1) OUTPUT ENVIRONMENT VARIABLES; Open MPI's mpirun(1) (OMPI_COMM_WORLD_*); Kubernetes, "Indexed Job"

@@ -2,7 +2,6 @@
 //
 // Purpose: NCCL reads NCCL_NET and its like once per process, so each network gets processes of its own. This one
 //          starts them: all ranks of this machine with --local, else its own rank.
-//
 // Threads: one.
 // Errors:  the exit code of the program, with the reasons on stderr.
 // Source:  NCCL_HOSTID makes ranks of one machine count as different hosts, so that they may share a GPU and use the

@@ -2,7 +2,6 @@
 //
 // Purpose: data is made and checked on the host, and copied to and from the device, so that no code of ours runs
 //          there.
-//
 // Threads: one per process.
 // Units:   bytes, microseconds.
 // Errors:  those of CUDA, NCCL and the rendezvous. A wrong result is no error but a count.

@@ -2,7 +2,6 @@
 //
 // Purpose: the proof that a result came over the transport that was asked for: NCCL falls back to others without an
 // error.
-//
 // Threads: any; pure.
 // Units:   bytes.
 // Errors:  JudgeTransport: kFailedPrecondition with what the log says instead.

@@ -2,7 +2,6 @@
 //
 // Purpose: checks each byte after its signal, and says how long an 8-byte put with its signal takes. With
 //          NCCL_CTA_POLICY=2 the collectives may run without kernels, over the same transfers.
-//
 // Threads: one per process; all ranks of the job call it together.
 // Errors:  kUnimplemented where this NCCL lacks a function; kFailedPrecondition where another plugin does the
 //          transfers; kDataLoss for wrong bytes; else NCCL's and CUDA's.

@@ -3,7 +3,6 @@
 // Purpose: inputs that every rank can compute for every other, so that results are checked without a second network.
 //          They are multiples of 1/128 between -1 and 1 (int8: all 256 values), exact in every type; what is reduced is
 //          summed in double.
-//
 // Threads: any; pure.
 // Units:   elements.
 // Errors:  none; Check counts what is wrong.

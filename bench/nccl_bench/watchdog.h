@@ -1,7 +1,6 @@
 // watchdog.h: ends a process that makes no progress, and says where it was.
 //
 // Purpose: calls into NCCL and CUDA block without a limit of their own when a peer or a transport hangs.
-//
 // Threads: one of its own, asleep. Enter and Tick: any thread.
 // Units:   seconds.
 // Errors:  after the timeout one line on stderr, then _exit(1): destructors could hang as well.

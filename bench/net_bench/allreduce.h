@@ -2,7 +2,6 @@
 //
 // Purpose: the one mode where both directions, dependencies between messages, and several ranks come together. Data is
 //          sent from where it lies and received into slots, as NCCL does without GPU direct; the sum is a real one.
-//
 // Threads: one driver per rank. All ranks are on one machine and share the page.
 // Units:   bytes, GB/s (1e9 bytes) as nccl-tests reports them.
 // Errors:  the plugin's; a wrong sum is reported in the table and makes the run fail.

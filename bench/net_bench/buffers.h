@@ -2,7 +2,6 @@
 //
 // Purpose: one region per connection and direction, cut into a ring of slots as NCCL cuts its protocol buffers; each
 //          slot starts on a page, with guard bytes before and after it.
-//
 // Threads: one driver. Lifetime: registrations of a region end before the buffers do.
 // Units:   bytes.
 // Errors:  Create: kResourceExhausted when the kernel gives no memory, kInvalidArgument when more is asked than half of

@@ -1,7 +1,6 @@
 // channel.h: one direction of one connection, as the driver loop sees it, whatever moves the bytes.
 //
 // Purpose: the plugin and the bare sockets run under the very same loop.
-//
 // Threads: one driver. Lifetime: a posted buffer stays valid until its Test says kDone.
 // Units:   bytes.
 // Errors:  Step::kFailed; Failure() then says what and why, and the channel is of no further use.

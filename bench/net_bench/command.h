@@ -2,7 +2,6 @@
 //
 // Purpose: only rank 0 knows the plan. Rank 1 obeys, so that with two machines one side needs no options but its
 //          plugin.
-//
 // Threads: plain values.
 // Units:   bytes, seconds.
 #ifndef TCPX_BENCH_NET_BENCH_COMMAND_H_

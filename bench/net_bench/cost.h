@@ -2,7 +2,6 @@
 //
 // Purpose: the modes setup and idle. The connections are one-way, rank 0 to rank 1, and each has carried a few messages
 //          before its memory is counted.
-//
 // Threads: the driver; both ranks at the same time.
 // Units:   seconds, bytes, counts.
 // Errors:  those of the plugin.

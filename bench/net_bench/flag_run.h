@@ -3,7 +3,6 @@
 // Purpose: the driver does what NCCL's proxy does: it posts what the "GPU" has made ready, posts receives into slots
 //          that the "GPU" has emptied, and tests the oldest request of each direction. The second thread plays the
 //          GPU: it fills send slots, polls the flags in receive slots, checks each line, and never looks at a request.
-//
 // Threads: the calling thread and one of its own, for the time of Run. Lifetime: borrows everything for that time.
 // Units:   bytes, nanoseconds.
 // Errors:  a channel's failure; kDataLoss when a line showed its flag and other data than its message's.

@@ -2,7 +2,6 @@
 //
 // Purpose: a comparison must not be decided by another process (a compiler, a cron job) that ran during one of two
 //          samples. A driver that spins never waits for its CPU, unless someone else has it.
-//
 // Threads: readings are of the calling thread and its process.
 // Units:   nanoseconds.
 // Errors:  where the kernel does not tell, nothing counts as lost.

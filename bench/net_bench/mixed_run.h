@@ -3,7 +3,6 @@
 // Purpose: what a small message waits for when the link is full, which a ping-pong alone does not show. The stream goes
 //          from rank 0 to rank 1, as many messages as ordered; the ping-pong goes on as long as the stream does, so its
 //          first word says whether it is the last one.
-//
 // Threads: the calling thread; spins. Lifetime: borrows everything for the time of Run.
 // Units:   bytes, nanoseconds.
 // Errors:  a channel's failure; kDataLoss when an answer is not its question.

@@ -1,7 +1,6 @@
 // pair.h: one of two workers that carry out the same command at the same time.
 //
 // Purpose: owns what a worker has: the control channel, the plugin, the links of each implementation, the buffers.
-//
 // Threads: one driver per process, no other.
 // Units:   bytes, nanoseconds.
 // Errors:  a Status that ends the worker; the other one then sees the control connection close.

@@ -2,7 +2,6 @@
 //
 // Purpose: contents that depend on seed, connection, direction, message and position, so that a byte that is lost,
 //          doubled, stale or swapped shows. A byte too many shows by the guards around receive buffers (guard.h).
-//
 // Threads: any; pure.
 // Units:   bytes.
 // Errors:  VerifyPattern returns the first difference, or kNoDifference.

@@ -2,10 +2,8 @@
 //
 // Purpose: a cell is one (size, connections, implementation). Samples are kept by phase; a report compares cells within
 //          one phase only.
-//
 // Threads: any; pure.
-// Units:   bytes, microseconds, GB/s (1e9 bytes).
-// Errors:  none.
+// Units:   bytes, microseconds, GB/s (1e9 bytes). Errors: none.
 #ifndef TCPX_BENCH_NET_BENCH_PLAN_H_
 #define TCPX_BENCH_NET_BENCH_PLAN_H_
 

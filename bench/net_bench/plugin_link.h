@@ -3,7 +3,6 @@
 // Purpose: does what NCCL's proxy does: listen on each side, handles over the bootstrap, connect and accept polled in
 //          turn, closeListen after the accept, regMr of each region, then isend, irecv and test; at the end deregMr
 //          before the comms are closed.
-//
 // Threads: one driver. Lifetime: borrows host, control and slot rings, which outlive it.
 // Units:   bytes.
 // Errors:  set-up and Close: a Status. Traffic: Step::kFailed with ResultText.

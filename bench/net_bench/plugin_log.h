@@ -1,7 +1,6 @@
 // plugin_log.h: the logger that a plugin gets from net_bench.
 //
 // Purpose: WARN lines go to stderr at once; INFO lines are kept, because they say how the plugin has set itself up.
-//
 // Threads: any; NCCL's logger has no argument for the caller's own data, so there is one log per process.
 // Errors:  none.
 #ifndef TCPX_BENCH_NET_BENCH_PLUGIN_LOG_H_

@@ -1,8 +1,7 @@
 // report.h: everything a run found, as a table for people, as CSV, or as JSON.
 //
 // Threads: any; pure: each function returns text.
-// Units:   those of the columns, named in their heads.
-// Errors:  none.
+// Units:   those of the columns, named in their heads. Errors: none.
 #ifndef TCPX_BENCH_NET_BENCH_REPORT_H_
 #define TCPX_BENCH_NET_BENCH_REPORT_H_
 

@@ -2,7 +2,6 @@
 //
 // Purpose: what NCCL's proxy does: the sender puts into the peer's slot and adds 1 to the peer's word, and tests its
 //          oldest request; the receiver looks at its word, and calls rmaProgress while it has not changed.
-//
 // Threads: one driver. Lifetime: borrows host and slot rings, which outlive it.
 // Units:   bytes.
 // Errors:  set-up and Close: a Status. Traffic: Step::kFailed with ResultText.

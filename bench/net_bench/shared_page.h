@@ -2,7 +2,6 @@
 //
 // Purpose: each worker says where it is, so that a hang or a crash can be reported with its place; two workers bounce
 //          a cache line and meet at barriers there.
-//
 // Threads: a Position is written by its worker's driver thread and read by the supervisor. Everything is atomic with
 //          relaxed order but for the ball and the barrier.
 // Lifetime: mapped before the workers are forked, until the process ends.

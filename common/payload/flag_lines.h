@@ -4,7 +4,6 @@
 //          flag of its own; a line that shows it must hold the message's data.
 //
 //   LL:    lines of 8 bytes: 4 data, 4 flag. LL128: lines of 128 bytes: 120 data, 8 flag.
-//
 // Threads: Fill and Poll may run while another thread moves the bytes: that race is the protocol. Loads are
 //          atomic, 8 bytes each, the flag first.
 // Units:   bytes, a multiple of the line's; buffers are aligned to 8.

@@ -2,7 +2,6 @@
 //
 // Purpose: the body of NetClient::Open, and direct access for tests that link a table statically. What an old version
 //          lacks is filled in as NCCL's adapters do it, so a plugin sees what it would see under NCCL.
-//
 // Threads: see net_client.h.
 // Units:   sizes are bytes.
 // Errors:  the plugin's own results; ncclInternalError for a size that the version can not carry, as in NCCL.

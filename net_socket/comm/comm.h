@@ -1,7 +1,6 @@
 // comm.h: what a send comm and a receive comm have in common: lanes, one sticky error, memory regions, closing.
 //
 // Purpose: a connection's two ends are a SendComm and a ReceiveComm. Here is all that does not depend on the direction.
-//
 // Threads: NCCL's calls take mutex_: isend, irecv and test only try it (a comm being closed or deregistered answers
 //          "not yet"), deregMr and close wait for it. Lanes of the progress pool and the reactor never take it; they
 //          touch the striper, the receives and the failure. Housekeeping and other connections reach a comm through

@@ -2,7 +2,6 @@
 //
 // Purpose: one object, shared by its context, what listens and dials for it, and its connections, instead of a copy in
 //          each.
-//
 // Threads: constant once shared, but for `profiler` and `aborted`, which may be set at any time.
 // Lifetime: until the last of its connections is gone, which may be after its context.
 #ifndef TCPX_NET_SOCKET_COMM_COMMUNICATOR_H_

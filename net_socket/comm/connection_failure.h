@@ -2,7 +2,6 @@
 //
 // Purpose: the first error wins. It is written to the log, sent to the peer through the health socket, and spread to
 //          the other connections of the communicator (FailureGroup).
-//
 // Reason:  what ends a peer ends its lanes and its health socket within moments of each other, and only the health
 //          socket says why. A thread that finds a lane broken waits for nothing: the connection is failing, its lanes
 //          keep still, and housekeeping makes it fail once the reason is known, or kReasonNs later.

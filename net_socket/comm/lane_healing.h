@@ -3,10 +3,8 @@
 // Purpose: a thread that moves a lane, or watches it, reports its loss here; the first report of each is logged, shown
 //          to the peer, and passed to the connection in the reactor, which there dials again (the sender) or waits for
 //          that (the receiver). It ends for good when the peer has left or this end is closed.
-//
 // Threads: any.
-// Lifetime: borrows the setup.
-// Errors:  none.
+// Lifetime: borrows the setup. Errors: none.
 #ifndef TCPX_NET_SOCKET_COMM_LANE_HEALING_H_
 #define TCPX_NET_SOCKET_COMM_LANE_HEALING_H_
 

@@ -2,11 +2,9 @@
 //
 // Purpose: whether a lane has a socket, waits for another, or is closed, is known here and nowhere else. Knows no
 //          socket, no thread and no clock.
-//
 // Threads: any. A look at one lane may be old when the caller has it; each function that moves a lane says whether it
 //          did.
-// Units:   nanoseconds, as the caller counts them.
-// Errors:  none.
+// Units:   nanoseconds, as the caller counts them. Errors: none.
 #ifndef TCPX_NET_SOCKET_COMM_LANE_TABLE_H_
 #define TCPX_NET_SOCKET_COMM_LANE_TABLE_H_
 

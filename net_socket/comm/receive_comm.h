@@ -2,7 +2,6 @@
 //
 // Purpose: irecv, test and close of NCCL's receive comm: its requests. Lane 0 is read by the calling thread inside
 //          test; bulk lanes by the progress pool or, without one, by the calling thread too.
-//
 // Budget:  Receive and Test: no allocation (but a staging buffer when the pool has none), no lock that waits, at most
 //          one system call per lane.
 // Threads: as Comm.

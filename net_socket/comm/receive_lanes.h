@@ -2,7 +2,6 @@
 //
 // Purpose: lane 0 is read by the calling thread; bulk lanes belong to the progress pool or, without one, to the calling
 //          thread too. Which lanes have a socket is LaneTable's to say; here is what moves them.
-//
 // Threads: the calling thread, under the comm's mutex, but for counts, holds, AnyEnded and TellPeer, which are any's,
 //          and EndLanes as it says.
 // Lifetime: borrows all that it is given. Quiesce comes before the destructor.

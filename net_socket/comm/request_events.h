@@ -1,8 +1,7 @@
 // request_events.h: a comm's events for a profiler, where there is one; else every call is a no-op.
 //
 // Threads: under the comm's mutex; what lanes count goes to TransferEvents itself.
-// Lifetime: the events die with this.
-// Errors:  none.
+// Lifetime: the events die with this. Errors: none.
 #ifndef TCPX_NET_SOCKET_COMM_REQUEST_EVENTS_H_
 #define TCPX_NET_SOCKET_COMM_REQUEST_EVENTS_H_
 

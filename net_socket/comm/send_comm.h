@@ -4,7 +4,6 @@
 //          through lane 0 by the calling thread; longer ones are posted to the striper, whose lanes belong to the
 //          progress pool or, without one, to the calling thread too. What lies in GPU memory comes to the lanes in
 //          parts (send_staging.h).
-//
 // Budget:  Send and Test: no allocation, no lock that waits, at most one system call per batch on lane 0, and one more
 //          that asks what was acknowledged while a request waits for that.
 // Grouped: where the receiver may group its receives, a message needs a credit (credits.h): without one isend answers

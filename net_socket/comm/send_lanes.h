@@ -2,7 +2,6 @@
 //
 // Purpose: a message goes to lane 0 or to the bulk lanes, which belong to the progress pool or, without one, to the
 //          calling thread too. Which lanes have a socket is LaneTable's to say; here is what moves them.
-//
 // Threads: Post, Drive, Quiesce and PeerClosed by the calling thread, under the comm's mutex; EndLanes as it says; bulk
 //          in the reactor.
 // Lifetime: borrows the setup and the owner, which outlive it. Quiesce comes before the destructor.

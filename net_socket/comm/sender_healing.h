@@ -3,7 +3,6 @@
 // Purpose: the sender dials. A lane that was lost is dialled until it is back; one that may be swallowed by the
 //          network, or that the peer says it can't be heard on, has another socket tried in addition to its own, and
 //          lets its own go only once that has found the peer.
-//
 // Threads: the reactor; the connection's link is held. PeerIsUnheard by the reader of the health socket.
 // Lifetime: owned by its sending end.
 // Units:   nanoseconds of MonotonicNanos.

@@ -2,7 +2,6 @@
 //
 // Purpose: what verdict.h judges, and what stall_group.h shares. While requests move nothing is asked but whether our
 //          threads get CPU, and without requests, nor a peer that asks, nothing at all.
-//
 // Threads: the reactor, with the connection's link held.
 // Lifetime: borrows all three, which outlive it.
 // Units:   nanoseconds of MonotonicNanos.

@@ -4,7 +4,6 @@
 //          few seconds the log says where this end waits, and which lanes of a connection have arrived: a firewall or
 //          NAT may drop the SYNs of some lanes, or of all. It gives up only if waiting can't help: the rest of a
 //          connection never arrives, its dialler has died, or this host has lost the address.
-//
 // Threads: Waits and Failure: any; names that end in InLoop: the reactor.
 // States:  idle -> watched (accept found nothing) -> idle (accept found a connection, or is no longer called).
 // Units:   nanoseconds.

@@ -3,7 +3,6 @@
 // Purpose: every listen of a device shares its socket (a fused device has one on each interface); its ticket, carried
 //          in the handle, tells whose peer a dialler is. All waiting for peers happens in the reactor; accept only
 //          looks whether a connection is complete.
-//
 // Threads: Listen, Accept and CloseListen from any; Close before the reactor stops; the rest in the reactor.
 // States:  a lane: hello (pending_hello.h) -> waiting with its connection (pending_connections.h) -> part of a
 //          ReceiveComm.

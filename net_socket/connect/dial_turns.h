@@ -3,7 +3,6 @@
 // Purpose: the peer's kernel queues some thousands of sockets (somaxconn), and the peer has room for some thousands
 //          without a hello (pending_hello.h). Beyond that each newcomer costs another one its place, both are dialled
 //          again, and nobody ever gets through. So a few hundred lanes at a time are dialled, by peer, in their order.
-//
 // Threads: the reactor.
 // Lifetime: borrows the reactor. CloseInLoop comes before the end.
 // Units:   nanoseconds.

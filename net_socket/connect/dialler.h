@@ -2,7 +2,6 @@
 //
 // Purpose: connect only starts a dial and later asks for its result by key. The key is all that is in NCCL's handle
 //          buffer, so nothing that is written there can be taken for a pointer, and a forgotten connect leaks nothing.
-//
 // Threads: Start, Take and Cancel from any; the rest in the reactor.
 // States:  its turn (dial_turns.h), lane 0 (dial_lane.h), then the others and, where another dial has not brought it up
 //          yet, the health socket.

@@ -3,7 +3,6 @@
 // Purpose: the hello is that of a first health socket, proven like it; its ticket and connection tell the acceptor that
 //          this is no stranger, also after the end of its listen (resumed_lanes.h). Each attempt goes by the
 //          connection's own interface first, then by another one of the device.
-//
 // Threads: made anywhere, and destroyed anywhere after HaltInLoop; the rest in the reactor.
 // Units:   nanoseconds.
 // Errors:  to HealthPeer::RefusedInLoop: at once if the peer's process no longer knows the connection, or if its port

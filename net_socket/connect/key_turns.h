@@ -3,11 +3,9 @@
 // Purpose: a key agreement takes a hundred microseconds, and a stranger with a ticket may ask for as many as he has
 //          sockets. So they are served by turns of the loop, each short, and within it by sources (an IPv4
 //          address, an IPv6 /64), one each in a circle: a crowd from one address delays itself.
-//
 // Threads: the reactor.
 // Lifetime: borrows the reactor. A waiter gives up before it is destroyed; once served it no longer waits.
-// Units:   nanoseconds.
-// Errors:  none.
+// Units:   nanoseconds. Errors: none.
 #ifndef TCPX_NET_SOCKET_CONNECT_KEY_TURNS_H_
 #define TCPX_NET_SOCKET_CONNECT_KEY_TURNS_H_
 

@@ -1,7 +1,6 @@
 // lane_paths.h: which path each lane of a connection has, its own or another's, and where it may go instead. Pure.
 //
-// Threads: one at a time. Units: lanes by index.
-// Errors:  none.
+// Threads: one at a time. Units: lanes by index. Errors: none.
 #ifndef TCPX_NET_SOCKET_CONNECT_LANE_PATHS_H_
 #define TCPX_NET_SOCKET_CONNECT_LANE_PATHS_H_
 

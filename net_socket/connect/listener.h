@@ -5,7 +5,6 @@
 //          descriptor limit a socket that has not said its hello makes room; where there is none, the listener pauses
 //          instead of spinning. One that something else shut down (ss -K ends listening sockets too) is left alone:
 //          epoll would report it for ever.
-//
 // Threads: the reactor; created anywhere.
 // Lifetime: borrows runtime and hellos. Unwatch its descriptor before it goes.
 // Errors:  the limit is a WARN, at most once a minute; a socket that was shut down is one, once.

@@ -2,7 +2,6 @@
 //
 // Purpose: bridges of docker, a local DNS and loopback have the same address on every host, so that a dial leads back
 //          here. What helps depends on who chose the interface: this host's NCCL_SOCKET_IFNAME, or the peer's.
-//
 // Threads: any.
 // Errors:  OwnAddressFailure's is kUnavailable.
 #ifndef TCPX_NET_SOCKET_CONNECT_OWN_ADDRESS_H_

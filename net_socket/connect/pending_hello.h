@@ -6,7 +6,6 @@
 //          descriptor limit and 4,096 of them, and they get none of its last eighth: when one more comes, the source
 //          with most of them (an IPv4 address, an IPv6 /64) loses its oldest, so a crowd makes room for a peer and no
 //          peer for a crowd.
-//
 // Threads: the reactor.
 // States:  hello -> whole (handed on), refused or forgotten.
 // Errors:  none; who is no peer gets a line in the log (rejected_peers.h).

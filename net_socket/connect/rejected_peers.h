@@ -2,7 +2,6 @@
 //
 // Purpose: one line for each kind of rejection at once, then one for all that came within a minute, with their number:
 //          an operator learns that somebody knocks, and a scanner does not fill the disk.
-//
 // Threads: the reactor.
 // Units:   nanoseconds.
 // Lifetime: borrows the reactor; CloseInLoop before it stops.

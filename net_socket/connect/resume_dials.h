@@ -3,7 +3,6 @@
 //
 // Purpose: the hello names connection, lane and attempt, and is proven like the first one; the answer says where the
 //          stream goes on.
-//
 // Paths:   A lane is dialled by the path that it has and, where that brings nothing within a moment, by another one
 //          too; the one that finds the peer first is used. If an interface is out, its lanes use another one at once. A
 //          lane that uses another path than its own returns when that works again (nic/lost_paths.h); until then it

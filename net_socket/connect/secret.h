@@ -2,7 +2,6 @@
 //
 // Purpose: the only code that sees the secret's bytes. They are wiped from every place that they leave. Whether sockets
 //          are encrypted goes with it, since that needs a secret.
-//
 // Threads: any; constant once loaded.
 // Units:   bytes.
 // Errors:  Load: kInvalidArgument, with the path and the command that makes a good one: where the file can't be read,

@@ -3,7 +3,6 @@
 // Purpose: who has a ticket can complete connections, dial health sockets for none, and take every descriptor with
 //          them. All of these together get a quarter of the process's; beyond that a listen has one connection, which
 //          is what NCCL makes of each: so no crowd takes a peer's place.
-//
 // Threads: any.
 // Units:   descriptors.
 // Lifetime: a place may outlive this.

@@ -4,7 +4,6 @@
 //          4.2.2.13). So a socket whose sending side was shut down is read to its end, and what comes is thrown away,
 //          before it is closed. Where nobody may wait for that, the kernel delivers what is queued after the close,
 //          unless the peer goes on speaking.
-//
 // Threads: Release and Hurry from any; the rest in the reactor.
 // Lifetime: until the reactor has ended.
 // Units:   nanoseconds.

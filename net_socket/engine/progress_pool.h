@@ -3,7 +3,6 @@
 // Purpose: bulk lanes belong to one thread of the pool for life. Callers only kick a lane (an atomic flag, a push, and
 //          a wake if the thread sleeps); all work on it happens in its thread. The number of threads never grows with
 //          connections. A lane goes to a thread near its device, where there is one (common/cpu_plan.h).
-//
 // Threads: Attach, Kick and Detach from any thread; the *InLoop functions of a lane in its own thread only.
 // Lifetime: a lane outlives its Detach, which returns once the thread has forgotten it and no operation is in flight.
 // Units:   nanoseconds.

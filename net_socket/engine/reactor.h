@@ -2,7 +2,6 @@
 //
 // Purpose: incoming sockets, hellos, dialling, sockets that linger, and failures on idle lanes are all served here, so
 //          that NCCL's threads never wait for a peer and a message never waits for housekeeping.
-//
 // Threads: Start, Post, RunSync, RequestStop and Join from any thread but its own; the rest InLoop, that is from
 //          handlers, timers and posted functions.
 // Units:   nanoseconds of MonotonicNanos.

@@ -2,7 +2,6 @@
 //
 // Purpose: a ring's memory counts against a limit, and goes on counting for a while after the ring's end: a
 //          communicator that follows another waits for it.
-//
 // Threads: any.
 // Units:   nanoseconds.
 // Errors:  none of its own.

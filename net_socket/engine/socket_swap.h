@@ -4,7 +4,6 @@
 //          What the peer's kernel had acknowledged may be relied upon only if the old socket is let go in this order:
 //          FreezeSocket, ReplaceSocket, and only then a word to the peer of how much has come (measured in
 //          docs/experiments.md).
-//
 // Threads: any; nobody else reads the socket meanwhile.
 // Units:   bytes.
 // Errors:  ReplaceSocket: the local kernel's.

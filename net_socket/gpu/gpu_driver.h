@@ -5,7 +5,6 @@
 //
 //   auto driver = GpuDriver::Load(); GpuScope scope(**driver, context); if (scope.status().ok()) status =
 //   (*driver)->Check((*driver)->api().stream_create(&stream, flags), "cuStreamCreate");
-//
 // Threads: any, once loaded. A scope belongs to one thread and restores what it found.
 // Lifetime: the library stays loaded until the process ends: NCCL uses it too.
 // Errors:  Load: kNotFound, with what is missing. Check: kAborted, with the driver's name and text of the error.

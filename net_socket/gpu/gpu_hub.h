@@ -3,7 +3,6 @@
 // Purpose: all that the process stages shares a few pools: one per GPU context, NUMA node of the network card, and
 //          direction. A pool is opened with the first registration that needs it: at set-up, never while a message is
 //          moved.
-//
 // Threads: any. Lifetime: pools live as long as the hub, which outlives the comms.
 // Errors:  PoolFor: kInvalidArgument for a pointer that is not GPU memory, with the driver's text, and as
 //          GpuPool::Open.

@@ -3,7 +3,6 @@
 // Purpose: the slots of one GPU and one direction, shared by all connections: pinned once, on the network card's NUMA
 //          node, bounded. Each connection has one slot of its own in addition (GpuAllowance), so that slots which wait
 //          for one peer can't keep another connection from moving.
-//
 // Threads: Take, Give and HasRoom: any, without a lock. All else at set-up and closing, under the pool's mutex.
 // Lifetime: a pool outlives the allowances; an allowance, the slots that it lends.
 // Units:   bytes.

@@ -7,7 +7,6 @@
 //          in which they came.
 //
 //   number = writer.last(); ... writer.Poll() ... writer.Reached(number)
-//
 // Threads: any. Await waits.
 // Lifetime: the hub's. Memory that it is given is in use until it is reached.
 // Units:   bytes.

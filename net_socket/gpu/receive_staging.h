@@ -3,7 +3,6 @@
 // Purpose: lanes fill pinned slots; the calling thread has each copied to its place in GPU memory, and counts it as
 //          landed when the copy's event is done. What a GPU reads while it arrives (LL, LL128) is copied so that no
 //          flag lands before its data.
-//
 // Threads: Take and Filled by the thread that moves a lane; all else by the calling thread.
 // Errors:  Poll: as GpuDriver::Check.
 // Source:  LL and LL128 as NCCL 2.12 to 2.30 lays them out (receive_staging.cc).

@@ -7,7 +7,6 @@
 //   staging.Push(request, on_gpu);
 //   status = staging.Poll();                                  // in every isend and test
 //   while (SendRequest* next = staging.TakeReady()) { ... }   // post it to the lanes
-//
 // Threads: the calling thread; lanes count down `left` of the parts.
 // Lifetime: borrows a message from Push until its `left` is 0, which it counts down itself where it is staged.
 // Errors:  Poll: as GpuDriver::Check.

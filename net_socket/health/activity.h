@@ -2,10 +2,8 @@
 //
 // Purpose: thousands of idle connections cost nothing but a look at this each. A reader that finds that an end does
 //          nothing, and has nothing left to do, need not look again until this changes.
-//
 // Threads: any.
-// Lifetime: shared.
-// Errors:  none.
+// Lifetime: shared. Errors: none.
 #ifndef TCPX_NET_SOCKET_HEALTH_ACTIVITY_H_
 #define TCPX_NET_SOCKET_HEALTH_ACTIVITY_H_
 

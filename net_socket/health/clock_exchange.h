@@ -3,7 +3,6 @@
 // Purpose: a question has the time at which it is asked, its answer that, and the times at which it came and was
 //          answered. The paths there and back are taken to be equally long; the error is at most half of the round
 //          trip. So several questions are asked one after the other, and the one with the shortest round trip counts.
-//
 // Threads: one at a time.
 // Units:   nanoseconds of MonotonicNanos, each of its own host.
 // Errors:  none. An answer that was not asked for, or that takes no time, counts for nothing.

@@ -3,7 +3,6 @@
 // Purpose: in a ring only the neighbours of a dead rank see it die; the others would wait for ever. So a connection
 //          that fails takes its communicator's other connections with it, and each of them tells its peer the first
 //          cause.
-//
 // Threads: InLoop: in the reactor; the rest from any.
 // Lifetime: shared by its context and its connections.
 // Errors:  none of its own.

@@ -2,7 +2,6 @@
 //
 // Purpose: connections between the same two processes and devices find the socket that they share, and those that the
 //          peer dialled are found by its tag.
-//
 // Threads: InLoop: in the reactor; the rest before the first socket.
 // Lifetime: borrows the reactor, and outlives its sockets.
 // Units:   nanoseconds.

@@ -2,7 +2,6 @@
 //
 // Purpose: what the peer says reaches the connection that it is about. One whose dialler may fail before this end has
 //          it whole is expected: what is said of it meanwhile is kept until it joins.
-//
 // Threads: any; Join, and what asks all of them, in the reactor.
 // Lifetime: borrows the socket, which outlives it.
 // Units:   nanoseconds.

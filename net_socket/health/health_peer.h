@@ -4,7 +4,6 @@
 //          payload, so the kernel's keepalive tells within TCPX_PEER_TIMEOUT whether the peer's host is there, also
 //          while the peer's process is stopped. It also carries what must arrive where a lane is stuck: the notice that
 //          a connection has failed, and why; and the bye of a process that leaves in order.
-//
 // States:  the socket's (health_socket.h): dialled with the first connection to a listening socket, or accepted; closed
 //          when the last connection has left the dialling side. Where both ends heal the dialling side dials it again
 //          (docs/healing.md); what the peer may have missed is said again.

@@ -2,7 +2,6 @@
 //
 // Purpose: what is said on a socket that heals is kept until the peer's kernel has acknowledged it, and said again on
 //          the next one.
-//
 // States:  down -> up -> down; closed, with a bye, for good (kHealthMoves). One that heals: up -> lost -> up. Its owner
 //          moves it.
 // Threads: any; InLoop, and what moves it: in the reactor.

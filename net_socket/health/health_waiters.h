@@ -1,8 +1,7 @@
 // health_waiters.h: the dials that need a health socket up: one of them dials it for all.
 //
 // Threads: the reactor.
-// Lifetime: borrows the socket; a waiter gives up before it goes.
-// Errors:  none.
+// Lifetime: borrows the socket; a waiter gives up before it goes. Errors: none.
 #ifndef TCPX_NET_SOCKET_HEALTH_HEALTH_WAITERS_H_
 #define TCPX_NET_SOCKET_HEALTH_HEALTH_WAITERS_H_
 

@@ -2,7 +2,6 @@
 //
 // Purpose: a peer that is alive and does not read for minutes is healthy; a flow that the network swallows is dead.
 //          What tells them apart is not progress but whether the peer's kernel answers. Pure, but for ReadLaneTcpInfo.
-//
 // Rule:    A lane is dead when it holds unacknowledged bytes, nothing was acknowledged between any two samples of the
 //          timeout, no segment of the peer's arrived for as long, and
 //            - the peer's window is open and segments are in flight: each was sent again and again without an answer;

@@ -3,8 +3,7 @@
 // Rule:    shares are taken over stretches of the given time at the least. A lane is named at the end of the first
 //          stretch in which it loses (verdict.h's JudgePace), and again only after one in which it did not.
 // Threads: one at a time.
-// Units:   segments; nanoseconds of MonotonicNanos.
-// Errors:  none.
+// Units:   segments; nanoseconds of MonotonicNanos. Errors: none.
 #ifndef TCPX_NET_SOCKET_HEALTH_LANE_LOSSES_H_
 #define TCPX_NET_SOCKET_HEALTH_LANE_LOSSES_H_
 

@@ -1,15 +1,13 @@
 // lane_silence.h: when it is suspected that the network swallows a lane.
 //
 // Purpose: long before lane_liveness.h gives a lane up, another socket can be tried in addition. Pure.
-//
 // Rule:    A lane is suspected when it holds unacknowledged bytes, none was acknowledged for kSilentNs, nothing of the
 //          peer's came for as long, and the kernel has sent again, or has probed a window that is shut, kUnansweredMin
 //          times without an answer; one probe is enough when its answer is overdue (kProbeAnswerNs). A peer that does
 //          not read answers probes. Where a lane was moved a short while ago, and nothing of it has moved since, the
 //          times double.
 // Threads: one at a time.
-// Units:   nanoseconds of MonotonicNanos.
-// Errors:  none.
+// Units:   nanoseconds of MonotonicNanos. Errors: none.
 #ifndef TCPX_NET_SOCKET_HEALTH_LANE_SILENCE_H_
 #define TCPX_NET_SOCKET_HEALTH_LANE_SILENCE_H_
 

@@ -2,13 +2,11 @@
 //
 // Purpose: the striper follows a slow flow by itself and says nothing; an operator who looks for a bad link wants to
 //          know which flow it is. Pure, fed by housekeeping's round.
-//
 // Rule:    a lane is slow in a look when its pace is below half of the connection's median lane and it was kept busy
 //          since the look before (it sent at least half of what its pace allows). A lane with little to do is not
 //          judged. Slow for long: in each look of the given time, and in kLooksMin at the least.
 // Threads: one at a time.
-// Units:   bytes, nanoseconds, bytes per second.
-// Errors:  none.
+// Units:   bytes, nanoseconds, bytes per second. Errors: none.
 #ifndef TCPX_NET_SOCKET_HEALTH_SLOW_LANES_H_
 #define TCPX_NET_SOCKET_HEALTH_SLOW_LANES_H_
 

@@ -1,7 +1,6 @@
 // verdict.h: who is to blame, and for what, where a request stalls, a connection has failed, or a flow is slow.
 //
 // Purpose: the decision, apart from the gathering of its evidence. Pure.
-//
 // Rule:    evidence that only this end has comes first (its own CPU, its own links, flows that the network swallows),
 //          then whether the peer's process answers, then what the peer says that it waits for itself, and last that its
 //          receive, or its send, is not posted. A cause is hard when nothing beyond it can be the reason; a late peer

@@ -2,10 +2,8 @@
 //
 // Purpose: each process says its name when the socket comes up, the dialler first. A question of a connection that is
 //          not there (yet, or any more) is answered here: the process lives, and nothing of that connection is posted.
-//
 // Threads: any.
-// Lifetime: borrows the socket, which outlives it.
-// Errors:  none.
+// Lifetime: borrows the socket, which outlives it. Errors: none.
 #ifndef TCPX_NET_SOCKET_HEALTH_WAIT_EXCHANGE_H_
 #define TCPX_NET_SOCKET_HEALTH_WAIT_EXCHANGE_H_
 

@@ -2,13 +2,11 @@
 //
 // Purpose: a rank whose requests stall often waits for one that waits as well. Each tells its neighbours the root that
 //          it knows, so that all ranks of a ring come to name the one that began.
-//
 // Root:    a cause with a culprit; found by one rank and passed on. A candidate is none yet: in a circle, where each
 //          waits for the next, the one that holds most messages that it has received and not passed on; it becomes a
 //          root when it has come round to its own finder.
 // Wire:    health_records.h.
-// Threads: any.
-// Errors:  none.
+// Threads: any. Errors: none.
 #ifndef TCPX_NET_SOCKET_HEALTH_WAIT_NEWS_H_
 #define TCPX_NET_SOCKET_HEALTH_WAIT_NEWS_H_
 

@@ -2,7 +2,6 @@
 //
 // Purpose: black holes and stalls are found by samples, so that a message costs no clock and no count of its own. One
 //          timer serves all comms, and those that are idle are passed over.
-//
 // Threads: InLoop: in the reactor.
 // Units:   nanoseconds.
 // Errors:  none. Without a comm there is no timer.

@@ -2,7 +2,6 @@
 //
 // Purpose: a lane asks where the payload of a chunk goes, puts it there, and counts it. It does not know what posted
 //          the memory: receives do (posted_receive.h).
-//
 // Threads: Claim, Landed and posted by the thread that moves the lane.
 // Lifetime: a destination outlives its lanes. A Landing is valid from the Claim that gave it until all of its message
 //          has landed.

@@ -2,7 +2,6 @@
 //
 // Purpose: lanes in their reverse direction and health sockets carry records only; the listener gets each once it is
 //          whole. Pure.
-//
 // Threads: one at a time.
 // Units:   bytes.
 // Errors:  kUnavailable for what is no record, and whatever the visitor returns. Either stays: the frame in question is

@@ -1,7 +1,6 @@
 // host_mark.h: where a handle says on which host, and in which network namespace, its listener is.
 //
 // Purpose: after what wire.h writes and before connect's key, so that builds without it are none the wiser: they say 0.
-//
 // Threads: pure. Units: the value is HostMark's (common/this_host.h); 0: unknown.
 // Errors:  none; any value may come in.
 #ifndef TCPX_NET_SOCKET_MESSAGE_HOST_MARK_H_

@@ -2,7 +2,6 @@
 //
 // Purpose: the seam between lanes, which know host memory only, and staging for GPU memory: a receive with a sink is
 //          filled piece by piece, through places that the sink lends.
-//
 // Threads: any thread that moves a lane; each place belongs to one lane between Take and Filled.
 // Units:   bytes of the message.
 // Errors:  none here; a lane of a failed comm keeps its place, which the sink takes back once no thread moves the lane.

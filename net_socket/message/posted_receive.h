@@ -4,7 +4,6 @@
 //          bytes were claimed and have landed. A lane that claimed bytes keeps the buffer from being given up, so
 //          nothing a peer sends (overlaps, repeats, stale sequences) can write outside a posted buffer or after its
 //          completion.
-//
 // Threads: Post and Take by the calling thread only; Claim by the thread that moves the lane. No locks:
 //          `posted` publishes a receive, the CAS on `claim` takes a part of it.
 // Units:   bytes; a zero-byte message counts as one unit so that it is claimed and lands exactly once.

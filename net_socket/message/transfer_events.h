@@ -11,7 +11,6 @@
 //
 // A request has at most kEventsMax events, a limit of profilers. Where a connection has more lanes, the last event
 // counts for all lanes from kEventsMax - 1 on and its fd is -1.
-//
 // Threads: Count by any; all else by the calling thread, under its comm's mutex.
 // Lifetime: a transfer's slot may begin anew once the whole of its message was counted and has landed or was sent; that
 //          may be after Stop.

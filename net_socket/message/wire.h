@@ -11,7 +11,6 @@
 //   a lane again:     hello of kind kResume -> answer, with the count of bytes taken -> the stream from there on
 //   a health socket:  hello of that kind -> answer -> { header [body] }* in both directions, records only:
 //                     error, parting, left, silent, waits, clock, bye. health_records.h says what is in them
-//
 // Versions: kWireVersion is in the hello and the handle. A record of an unknown kind is skipped by its length, so a
 //           newer peer may add kinds (from kFirstRecord on) without a new version.
 // Units:   bytes. Byte order is little endian, as on every machine that NCCL runs on.

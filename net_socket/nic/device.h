@@ -3,7 +3,6 @@
 // Purpose: found once, by NCCL's rules (common/interfaces.h), and described for getProperties. A fused device has
 //          several interfaces and spreads the lanes of each connection over them: TCPX_FUSE makes such devices at the
 //          start, in the place of their members (fuse.h); makeVDevice later, in addition to them, as NCCL wants it.
-//
 // Threads: as the plugin's control calls, one at a time; a Device never changes. Lifetime: devices, names and paths
 //          stay where they are as long as the table, which lives until unload.
 // Units:   Mbit/s, microseconds, bytes.

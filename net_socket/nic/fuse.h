@@ -2,7 +2,6 @@
 //
 // Purpose: reads the groups ("eth1+eth2,eth3+eth4") against the interfaces that are devices. A fused device takes the
 //          place of its members: listed with it they would be taken for further links, and loaded twice.
-//
 // Threads: any; pure.
 // Errors:  a group that can't be fused is left out, its members stay devices of their own, and one warning says what to
 //          change.

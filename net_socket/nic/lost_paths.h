@@ -3,7 +3,6 @@
 // Purpose: lanes of many connections use the same interfaces to the same peers. This class hears once, for all of them,
 //          that an interface has lost its carrier or its address. For a path that lanes had to leave, it asks one lane
 //          at a time to find out whether the path works again; all others that wait for it then follow.
-//
 // Rate:    A path is asked after as often as once a second, each half a minute after ten minutes; where it was lost
 //          again soon after its return, up to half a minute from the first; at once when its interface is back.
 // Threads: the reactor.

@@ -3,7 +3,6 @@
 // Purpose: where several interfaces lie in one subnet the kernel routes by destination, so that everything would leave
 //          by the first of them. An address alone does not change that; SO_BINDTODEVICE does, and on a listening socket
 //          it also takes the answer to a SYN along. When that is safe: shared_subnet.h.
-//
 // Threads: any.
 // Errors:  the local kernel's; kInvalidArgument for a peer of another address family that is bound to. A kernel that
 //          forbids SO_BINDTODEVICE (before Linux 5.7, for unprivileged users) leaves it to routing.

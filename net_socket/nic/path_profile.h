@@ -2,10 +2,8 @@
 //
 // Purpose: decided once, when a lane is dialled or accepted, from the parameters and a few facts. Its users
 //          read a field that says what to do, and never ask where the peer is.
-//
 // Threads: any; pure, and a value.
-// Units:   bytes; bytes per second.
-// Errors:  none.
+// Units:   bytes; bytes per second. Errors: none.
 #ifndef TCPX_NET_SOCKET_NIC_PATH_PROFILE_H_
 #define TCPX_NET_SOCKET_NIC_PATH_PROFILE_H_
 

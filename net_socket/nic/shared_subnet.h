@@ -3,7 +3,6 @@
 // Purpose: the kernel routes by destination, so that of several interfaces in a subnet the first carries everything.
 //          SO_BINDTODEVICE changes that, but a tied socket hears nothing that comes in by the others, and by default
 //          each interface answers ARP for the addresses of all (ARP flux): a tied socket is deaf then, at random.
-//
 // Threads: any; what reads files says so, the rest is pure.
 // Errors:  none: a sysctl that can't be read counts as the kernel's default.
 // Source:  Documentation/networking/ip-sysctl.rst; IPv6 answers for an interface's own addresses only (ndisc.c).

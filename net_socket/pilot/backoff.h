@@ -1,7 +1,6 @@
 // backoff.h: when something is tried again. Each failure doubles the pause.
 //
-// Threads: one at a time. Units: nanoseconds.
-// Errors:  none.
+// Threads: one at a time. Units: nanoseconds. Errors: none.
 #ifndef TCPX_NET_SOCKET_PILOT_BACKOFF_H_
 #define TCPX_NET_SOCKET_PILOT_BACKOFF_H_
 

@@ -6,7 +6,6 @@
 //          a crowded lane by one on another path (spread_trial.h), drops lanes that bring nothing (thin_trial.h), and
 //          pauses a lane that is far slower than the others (lame_lanes.h). If one flow fills the path, more lanes only
 //          lengthen the queue at its bottleneck. Pure.
-//
 // Rules:   one trial at a time, judged by a look of 200 ms, 100 ms after the last change, in which the connection never
 //          paused (measured_window.h). After three tries to explore that did not help there is a pause, and a long one
 //          where new lanes find the queue that all are in (queue_probe.h). Where the total falls (past_windows.h), all
@@ -16,9 +15,7 @@
 //          carries. Where lanes can't be opened and closed those that bring nothing are paused, down to one, and all
 //          are tried again now and then. There none counts as lame, because it can't move to another path, and one
 //          failed try is followed by a pause: a trial of few lanes costs much.
-//
-// Threads: one at a time. Units: bytes, nanoseconds; the numbers are in tuning.h.
-// Errors:  none.
+// Threads: one at a time. Units: bytes, nanoseconds; the numbers are in tuning.h. Errors: none.
 #ifndef TCPX_NET_SOCKET_PILOT_LANE_PILOT_H_
 #define TCPX_NET_SOCKET_PILOT_LANE_PILOT_H_
 

@@ -1,7 +1,6 @@
 // measured_window.h: what each lane of a connection brought in one look, in which the connection never paused.
 //
-// Threads: one at a time. Units: bytes, nanoseconds.
-// Errors:  none.
+// Threads: one at a time. Units: bytes, nanoseconds. Errors: none.
 #ifndef TCPX_NET_SOCKET_PILOT_MEASURED_WINDOW_H_
 #define TCPX_NET_SOCKET_PILOT_MEASURED_WINDOW_H_
 

@@ -3,9 +3,7 @@
 // Purpose: a trial's look is compared with the best of these, and counts only if noise alone can't explain it. Noise is
 //          the median difference between one look and the next: if a path changes its rate, one difference is large,
 //          and noise stays. If several looks in a row are far from the average, the path has changed. Pure.
-//
-// Threads: one at a time. Units: bytes per second.
-// Errors:  none.
+// Threads: one at a time. Units: bytes per second. Errors: none.
 #ifndef TCPX_NET_SOCKET_PILOT_PAST_WINDOWS_H_
 #define TCPX_NET_SOCKET_PILOT_PAST_WINDOWS_H_
 

@@ -2,7 +2,6 @@
 //
 // Purpose: one for each NCCL communicator (v11 and up), one for the process (older); listen and connect take their
 //          settings from the context they are given.
-//
 // Threads: under the plugin's mutex; the comms' own counters may be read at any time.
 // Units:   messages and bytes that were reported done.
 #ifndef TCPX_NET_SOCKET_PLUGIN_CONTEXT_H_

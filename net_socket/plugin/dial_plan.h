@@ -1,8 +1,7 @@
 // dial_plan.h: what a connect asks its dial for: which of the peer's addresses, on which path, how many lanes.
 //
 // Threads: under the plugin's mutex.
-// Lifetime: the request holds its lanes of the runtime's budget.
-// Errors:  none.
+// Lifetime: the request holds its lanes of the runtime's budget. Errors: none.
 #ifndef TCPX_NET_SOCKET_PLUGIN_DIAL_PLAN_H_
 #define TCPX_NET_SOCKET_PLUGIN_DIAL_PLAN_H_
 

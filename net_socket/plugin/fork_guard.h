@@ -2,7 +2,6 @@
 //
 // Purpose: every call asks it first; in the child all are refused, and nothing that the parent holds is touched. Where
 //          the parent was protected init succeeds there, and shows a device that takes nothing.
-//
 // Threads: any; no lock, since another thread may have held it at the fork.
 // Errors:  Usable: kUnknown in the child, with a WARN the first time.
 #ifndef TCPX_NET_SOCKET_PLUGIN_FORK_GUARD_H_

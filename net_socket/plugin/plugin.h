@@ -2,7 +2,6 @@
 //
 // Purpose: the one implementation of PluginApi. Control calls (contexts, listen, connect, close) are serialized here;
 //          calls that move messages go straight to their comm.
-//
 // Threads: as PluginApi.
 // States:  no transport until the first listen or connect; retired when the last user has gone (transport_users.h).
 // Errors:  as PluginApi.

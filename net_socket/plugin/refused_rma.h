@@ -2,7 +2,6 @@
 //
 // Purpose: the groups are the parent's, and their mutexes may be held by threads that are not here: every call is
 //          refused, and every end does nothing.
-//
 // Threads: any.
 // Errors:  as PluginApi in a forked child.
 #ifndef TCPX_NET_SOCKET_PLUGIN_REFUSED_RMA_H_

@@ -1,7 +1,6 @@
 // transport.h: the runtime, and with it the acceptor and the dialler.
 //
 // Purpose: everything that has threads or sockets in one object, which exists only while someone uses the plugin.
-//
 // Threads: Start, Retire and Join by the plugin, one at a time; acceptor and dialler as their own headers say.
 // States:  started -> retired (nothing new; sockets that linger are still served) -> joined.
 // Errors:  Start: the local kernel's.

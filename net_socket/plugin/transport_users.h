@@ -2,7 +2,6 @@
 //
 // Purpose: each user holds a TransportUse. The first one starts the transport; when the last one goes, it retires: its
 //          sockets that linger are still served, and the next user starts another.
-//
 // Threads: under the plugin's mutex, the end of a TransportUse too.
 // Lifetime: outlives every TransportUse.
 // Errors:  Use: the transport's, and kUnknown after End.

@@ -2,7 +2,6 @@
 //
 // Purpose: glue between a ReceiveStream and what moves bytes: a progress thread through its engine (the *InLoop
 //          functions), or the calling thread with plain calls (Pump).
-//
 // Threads: a lane attached to the pool is its thread's; else the calling thread's, under the comm's mutex. TakeParked
 //          and TakeStarved are the calling thread's side: two atomics.
 // Lifetime: owned by its connection, which detaches it before it goes. Borrows the socket and the destination.

@@ -2,10 +2,8 @@
 //
 // Purpose: knows where its next bytes go: to their place in the message, or, one after the other, to the places that
 //          the message's sink lends (GPU memory).
-//
 // Threads: one at a time. Lifetime: borrows the landing until Land.
-// Units:   bytes.
-// Errors:  none.
+// Units:   bytes. Errors: none.
 #ifndef TCPX_NET_SOCKET_RECEIVE_CHUNK_PAYLOAD_H_
 #define TCPX_NET_SOCKET_RECEIVE_CHUNK_PAYLOAD_H_
 

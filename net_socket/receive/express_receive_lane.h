@@ -2,7 +2,6 @@
 //
 // Purpose: reads lane 0 for the calling thread, sets its socket for the pattern at which the peer sends, and sends
 //          records on it.
-//
 // Budget:  Pump: no allocation (but a staging buffer when the pool has none), no lock that waits, at most one read.
 // Threads: the calling thread, under the comm's mutex; SendError, and of stream() what ReceiveStream allows, from any.
 // Lifetime: owned by its connection. Borrows the descriptor, the owner, the destination and the pool.

@@ -2,10 +2,8 @@
 //
 // Purpose: bytes wait here in the order in which they came. A little room is built in; a large buffer is borrowed while
 //          the lane needs one.
-//
 // Threads: one at a time. Lifetime: borrows the pool, which outlives it.
-// Units:   bytes.
-// Errors:  none.
+// Units:   bytes. Errors: none.
 #ifndef TCPX_NET_SOCKET_RECEIVE_LANE_STAGE_H_
 #define TCPX_NET_SOCKET_RECEIVE_LANE_STAGE_H_
 

@@ -2,7 +2,6 @@
 //
 // Purpose: a lane is a stream that outlives its sockets. Here is, once for all lanes, how a broken socket is judged and
 //          how the lane goes on with another one. When it is read is the lane's own.
-//
 // Threads: one at a time; holds, ended, counts and LeaveAnswering from any.
 // Lifetime: borrows the descriptor, whose number stays the lane's for life, the owner, the destination and the pool.
 // Units:   bytes.

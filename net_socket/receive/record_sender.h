@@ -2,7 +2,6 @@
 //
 // Purpose: sends the announcements of grouped receives (credits.h) as far as the kernel takes them, and keeps the rest.
 //          An error record goes neither into the middle of a credit nor in front of the answer of a new socket.
-//
 // Threads: the calling thread, under the comm's mutex; SendError from any.
 // Lifetime: borrows the descriptor and the owner.
 // Units:   bytes.

@@ -2,7 +2,6 @@
 //
 // Purpose: NCCL's collComm. Knows the peers, the registered regions and what is under way; checks what NCCL and what a
 //          peer asks for; one error ends it, here and at the peers.
-//
 // Threads: any; one at a time is inside. Connect waits; Close, CloseContexts and Deregister for a bounded time.
 // States:  open -> failed (the first error sticks).
 // Units:   bytes.

@@ -3,7 +3,6 @@
 // Purpose: makes ready what a region in GPU memory needs, so that nothing is pinned or created while NCCL's kernels
 //          wait for a transfer; carries out what a rank asks of itself once such memory is known. Without a CUDA driver
 //          NCCL's GPU memory is the host's.
-//
 // Threads: under the group's mutex. Await waits.
 // Lifetime: borrows the hub, and a request until it is finished.
 // Errors:  as GpuHub and GpuWriter; kInvalidArgument for the memory of a second GPU.

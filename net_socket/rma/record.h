@@ -2,7 +2,6 @@
 //
 // Purpose: a batch is a message of records. A short payload is in the batch, after its record. A long one is a message
 //          of its own: one message for each record with `follows`, in their order, right after the batch.
-//
 // Threads: pure. Units: bytes; little endian; a record begins at a multiple of 8.
 // Errors:  Read tells what is wrong in words. It knows the format only: regions are checked by region_table.h.
 #ifndef TCPX_NET_SOCKET_RMA_RECORD_H_

@@ -2,7 +2,6 @@
 //
 // Purpose: NCCL registers in the same order on all ranks, so the count of registrations names a region everywhere. A
 //          number is never used again: a late operation on a region that is gone finds nothing.
-//
 // Threads: one at a time.
 // Units:   bytes.
 // Errors:  a range that is not within its region is null, whatever the numbers.

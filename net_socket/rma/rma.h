@@ -1,7 +1,6 @@
 // rma.h: the groups of the process for the tables of one-sided transfers.
 //
 // Purpose: the one implementation of RmaApi. Finds the group of a call, and moves the groups that NCCL does not call.
-//
 // Threads: as RmaApi. "tcpx-rma" exists while there is a group, and sleeps between ticks.
 // Lifetime: borrows the plugin.
 // Errors:  as RmaApi.

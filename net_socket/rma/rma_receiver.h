@@ -3,7 +3,6 @@
 // Purpose: reads batches, puts payloads where their records say, and applies signals: each once, and only when all that
 //          it covers is in place. Keeps one receive posted for the batch to come, and one for each payload that
 //          follows.
-//
 // Threads: under the group's mutex.
 // Units:   bytes.
 // Errors:  as PluginApi's Receive and Test; kUnavailable in words where the peer breaks the rules.

@@ -2,7 +2,6 @@
 //
 // Purpose: the first operation goes at once; those that come before the caller's next test or progress share a message
 //          with each other. Takes all that is added: what the connection has no room for waits here.
-//
 // Threads: under the group's mutex. Forget waits for a bounded time.
 // States:  unused -> dialling -> up -> closed.
 // Units:   bytes.

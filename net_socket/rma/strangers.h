@@ -2,9 +2,7 @@
 //
 // Purpose: whoever has the ticket can open one, and ends nothing with it but that: few of them are kept, each for a
 //          time, and the log has one line a second at most.
-//
-// Threads: under the group's mutex.
-// Errors:  none.
+// Threads: under the group's mutex. Errors: none.
 #ifndef TCPX_NET_SOCKET_RMA_STRANGERS_H_
 #define TCPX_NET_SOCKET_RMA_STRANGERS_H_
 

@@ -2,7 +2,6 @@
 //
 // Purpose: the seam between records and ciphers (cipher_suites.h makes them). A suite is a cipher with a key of at most
 //          32 bytes, a nonce of 12 and a tag of 16; the same suite gives the same bytes from every library.
-//
 // Threads: an Aead is used by one thread at a time; the rest is constant.
 // Lifetime: what an Aead knows of its key is wiped when it goes.
 // Units:   bytes.

@@ -3,7 +3,6 @@
 // Purpose: the fastest well-kept ones that distributions have (docs/experiments.md). The library is loaded when it is
 //          first asked for, which only encryption does, and stays: the plugin itself needs libc only. It is LGPL-2.1,
 //          and the system's own copy.
-//
 // Threads: as Aead; the first call loads.
 // Lifetime: libgcrypt wipes a cipher's state when it is closed.
 // Errors:  null: the library, or the suite in it (FIPS mode has no ChaCha20), is not available. For FIPS mode's GCM an

@@ -2,7 +2,6 @@
 //
 // Purpose: nobody finds them on a disk or in another process: their pages are locked (mlock), left out of core dumps
 //          (MADV_DONTDUMP), and zeros in a forked child (MADV_WIPEONFORK). What is kept is wiped when it goes.
-//
 // Threads: any.
 // Lifetime: the pages go with the last key.
 // Units:   bytes.

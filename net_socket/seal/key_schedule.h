@@ -6,7 +6,6 @@
 //   early     = HKDF-Extract(0, secret)
 //   handshake = HKDF-Extract(Derive(early, "derived", ""), X25519)
 //   master    = HKDF-Extract(Derive(handshake, "derived", ""), 0)
-//
 // Threads: one at a time. Pure.
 // Lifetime: everything secret is wiped when it goes.
 // Errors:  Agree.

@@ -5,7 +5,6 @@
 // The length is the associated data. The nonce is never sent: the direction's IV, whose last eight bytes are
 // xored with the record's number (big endian). After kRecordsPerKey records the next traffic secret is derived from the
 // one at hand, and records are counted from 0 again: 2^36 bytes at the most under one key.
-//
 // Threads: one at a time.
 // Lifetime: secrets are wiped when this goes.
 // Units:   bytes.

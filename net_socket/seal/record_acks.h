@@ -2,10 +2,8 @@
 //
 // Purpose: the kernel counts sealed bytes; the holder of what was sent counts plaintext. A record counts once it is
 //          acknowledged whole.
-//
 // Threads: one at a time.
-// Units:   bytes; positions count from the socket's first record.
-// Errors:  none.
+// Units:   bytes; positions count from the socket's first record. Errors: none.
 #ifndef TCPX_NET_SOCKET_SEAL_RECORD_ACKS_H_
 #define TCPX_NET_SOCKET_SEAL_RECORD_ACKS_H_
 

@@ -4,9 +4,7 @@
 //          how much the kernel has taken, in whole records. Sealed bytes that the kernel has not taken are pending, and
 //          are sent first. The caller offers the same plaintext again until it is taken, so the sealer never needs
 //          another caller to send what is pending.
-//
 // Use:     Send(fd, ...). If an engine sends instead: if (!pending()) Seal(...); send rest(); Took(n).
-//
 // Threads: one at a time. Lifetime: borrows nothing. The destructor wipes the keys; a sealer is destroyed with its
 //          socket.
 // Units:   bytes. Positions count from the socket's first record.

@@ -2,7 +2,6 @@
 //
 // Purpose: messages up to the express size, and all messages where there is no other lane. A lone short one leaves at
 //          once, in one buffer with its header; what is posted meanwhile is gathered, and leaves together.
-//
 // Budget:  no allocation; one system call for all that is gathered, and one more that asks what was acknowledged while
 //          a request waits for that.
 // Threads: one at a time, under the comm's mutex; counts from any.

@@ -3,11 +3,9 @@
 // Purpose: to wake a thread that sleeps costs 7 to 10 us. So a thread that posts wakes one lane; a lane that finds more
 //          work than it takes wakes the next, in its own thread. No wake is lost: a lane says that it is idle before it
 //          looks for work the last time, and a thread that posts looks for idle lanes after posting.
-//
 // Threads: Idle and WakeNext by a lane's thread; WakeOne by the calling thread; Close by the thread that detaches the
 //          lanes, before it does; Take by any.
-// Lifetime: lanes outlive their Detach, which comes after Close.
-// Errors:  none.
+// Lifetime: lanes outlive their Detach, which comes after Close. Errors: none.
 #ifndef TCPX_NET_SOCKET_SEND_IDLE_LANES_H_
 #define TCPX_NET_SOCKET_SEND_IDLE_LANES_H_
 

@@ -3,8 +3,7 @@
 // Threads: each lane's owner sets its own and looks; TakeOrders and what comes of them by the thread that carries them
 //          out; any reads.
 // Lifetime: outlives the lanes.
-// Units:   bytes per second, bytes, nanoseconds.
-// Errors:  none.
+// Units:   bytes per second, bytes, nanoseconds. Errors: none.
 #ifndef TCPX_NET_SOCKET_SEND_LANE_RATES_H_
 #define TCPX_NET_SOCKET_SEND_LANE_RATES_H_
 

@@ -2,11 +2,9 @@
 //
 // Purpose: no lane has a fixed share. A lane that can send takes the next chunk; a slow one takes fewer and smaller
 //          ones. Because there is one cursor, sequence numbers never decrease on any lane.
-//
 // Threads: Post by the calling thread; Pull and Sent by the thread that moves a lane.
 // Lifetime: borrows a request from Post until its `left` is 0.
-// Units:   bytes; cuts lie at multiples of kCutBytes of the message.
-// Errors:  none.
+// Units:   bytes; cuts lie at multiples of kCutBytes of the message. Errors: none.
 #ifndef TCPX_NET_SOCKET_SEND_STRIPE_H_
 #define TCPX_NET_SOCKET_SEND_STRIPE_H_
 

@@ -4,7 +4,6 @@
 // Purpose: connections join with a link and leave with their last numbers. A thread of its own looks at every
 //          connection once a second, writes the file every 10 s and answers readers of the socket, so that neither
 //          messages nor housekeeping ever wait for a disk or a reader. pace.h says how often it looks.
-//
 // Threads: Start, Stop, Join, Leave and Take from any but its own.
 // Lifetime: the plugin's. What closed connections have counted stays.
 // Errors:  one WARN each for a file, socket, thread or memory that can't be had; everything else continues.

@@ -4,7 +4,6 @@
 //          At most kClientsMax are served at once, each for kClientNs; more are turned away, at most kAcceptsMax in
 //          each kAcceptNs. Other users are turned away at once, in kStrangersNs of each kAcceptNs at most, and have a
 //          long queue to fill before they keep anybody from asking.
-//
 // Names:   "@name" is in the abstract name space of this network namespace; else a file's path, which with ".MARK"
 //          after it it must have place in an address (107 bytes). "auto" is "@tcpx-UID-MARK" (process_mark.h). %p is
 //          the process's PID.

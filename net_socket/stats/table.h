@@ -1,8 +1,7 @@
 // table.h: what a communicator's connections did, as a table for the log.
 //
 // Threads: any; pure.
-// Units:   of the columns, in their heads.
-// Errors:  none.
+// Units:   of the columns, in their heads. Errors: none.
 #ifndef TCPX_NET_SOCKET_STATS_TABLE_H_
 #define TCPX_NET_SOCKET_STATS_TABLE_H_
 

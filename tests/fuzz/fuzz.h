@@ -2,7 +2,6 @@
 //
 // Purpose: Require ends the process where a property does not hold, so that libFuzzer keeps the input and the replay of
 //          the corpus fails; Input hands out the bytes of one input.
-//
 // Threads: one at a time. Lifetime: Input borrows the bytes.
 // Errors:  an input that is used up gives zeros.
 #ifndef TCPX_TESTS_FUZZ_FUZZ_H_

@@ -2,7 +2,6 @@
 //
 // Purpose: the chunk stream's fuzz target gives the same bytes to ReceiveLane and to this model and compares. The model
 //          keeps whole streams and whole messages, byte by byte; it knows nothing of staging, iovecs or atomics.
-//
 // Threads: one at a time.
 // Units:   bytes.
 // Errors:  a lane's verdict says what became of it.

@@ -2,7 +2,6 @@
 //
 // Purpose: what an honest dialler does only at a bad moment, a test does here on purpose: hellos in any order, ends
 //          between them, bytes in pieces.
-//
 // Threads: one.
 // Errors:  what a healthy plugin does not refuse ends the process (TCPX_REQUIRE). Every wait is bounded.
 #ifndef TCPX_TESTS_SUPPORT_BY_HAND_H_

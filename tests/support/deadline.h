@@ -2,7 +2,6 @@
 //
 //   Deadline deadline;  // 60 s, more under a sanitizer
 //   while (!done && deadline.Yield()) { ... }
-//
 // Threads: one at a time.
 // Units:   seconds.
 #ifndef TCPX_TESTS_SUPPORT_DEADLINE_H_

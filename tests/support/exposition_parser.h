@@ -2,7 +2,6 @@
 //
 // Purpose: stricter than Prometheus itself: each family follows its HELP and TYPE without a gap, no series comes
 //          twice, counters end in _total and are no less than 0, and a histogram's buckets rise to its count.
-//
 // Errors: ParseExposition names the first line that is wrong.
 #ifndef TCPX_TESTS_SUPPORT_EXPOSITION_PARSER_H_
 #define TCPX_TESTS_SUPPORT_EXPOSITION_PARSER_H_

@@ -3,7 +3,6 @@
 // Purpose: proves that the contract suite does not lean on one kernel interface, and drives code above the engine
 //          through short results and odd orders that a real one gives rarely: each operation moves a seeded number of
 //          bytes at the most, and ready operations complete in a seeded order.
-//
 // Threads: as Engine.
 // Units:   bytes.
 // Errors:  as Engine.

@@ -1,7 +1,6 @@
 // guarded_pages.h: memory between two pages that nobody may touch.
 //
 // Purpose: a byte that is written or read outside of it ends the process, in every thread.
-//
 // Threads: any.
 // Units:   bytes; `bytes` is rounded up to pages, and the memory ends where the pages end.
 // Errors:  data() is null where the kernel gave none.

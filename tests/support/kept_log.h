@@ -1,7 +1,6 @@
 // kept_log.h: what the project's own code writes to the log while one of these lives.
 //
 // Purpose: for unit tests, which have no plugin and no NCCL; plugin_log.h serves those.
-//
 // Threads: any writes; one KeptLog at a time.
 #ifndef TCPX_TESTS_SUPPORT_KEPT_LOG_H_
 #define TCPX_TESTS_SUPPORT_KEPT_LOG_H_

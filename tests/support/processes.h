@@ -2,12 +2,10 @@
 //
 // Purpose: the library under test reads its environment once, has threads, and some tests end a process on purpose. So
 //          the process of the tests forks for every case and never loads the library itself.
-//
 // Use:     std::string wrong = RunTogether(
 //              [](Control& peer) { peer.Tell('a'); },
 //              [](Control& peer) { peer.Await('a'); });
 //          EXPECT_EQ("", wrong);
-//
 // Threads: RunTogether by a process with one thread.
 // Errors:  inside a body TCPX_REQUIRE prints what was wrong and ends the process; RunTogether returns it in words. A
 //          process that is still there after the limit is killed and counts as hung.

@@ -2,7 +2,6 @@
 //
 // Purpose: what NCCL does around the traffic, in the few lines that a test of lifetimes needs: test_plugin.h in
 //          TCPX_REQUIRE.
-//
 // Threads: as NetClient.
 // Lifetime: the destructor unloads, without closing or finalizing.
 // Errors:  every refusal that a healthy plugin does not give ends the process.

@@ -3,7 +3,6 @@
 // Purpose: TestSeed prints the seed that a run uses, so that a failure can be repeated with TCPX_TEST_SEED=N; LongRun
 //          tells whether TCPX_TEST_LONG=1 asks for the long form; TimeScale stretches deadlines under sanitizers
 //          and in emulation.
-//
 // Threads: Rng belongs to one thread at a time; the functions may be called from any.
 // Units:   TimeScale is a factor.
 // Source:  Rng is SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014).

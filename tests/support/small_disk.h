@@ -1,7 +1,6 @@
 // small_disk.h: a folder that is a disk of 64 KiB, for tests of what a full one does.
 //
 //   if (!OnSmallDisk(dir, [&] { FillDisk(dir); ... })) GTEST_SKIP() << kNoSmallDisk;
-//
 // Threads: `body` runs in one of its own, which alone has that disk, with those that it starts.
 // Errors:  false: nothing ran, because mounting is forbidden here.
 #ifndef TCPX_TESTS_SUPPORT_SMALL_DISK_H_

@@ -2,7 +2,6 @@
 //
 // Purpose: traffic that a test can stop in the middle: at any moment up to `window` requests are outstanding, and the
 //          memory of their buffers can be replaced by fresh pages.
-//
 // Threads: one at a time; Deregister and Close of the comm also during Step, as NCCL's service thread does it.
 // Units:   bytes; message k uses slot k % window, and its content depends on the slot only.
 // Errors:  Step returns the plugin's first error for ever. A wrong byte or size ends the process.

@@ -2,7 +2,6 @@
 //
 // Purpose: each pair of interfaces, then streams through the plugin with 1, 4 and 16 flows in both directions, and what
 //          follows for the settings. The other host runs tcpx_doctor listen.
-//
 // Threads: one; children for the streams. Units: Mbit/s, microseconds, bytes.
 // Errors:  findings.
 #ifndef TCPX_TOOLS_DOCTOR_BETWEEN_H_

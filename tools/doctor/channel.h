@@ -2,7 +2,6 @@
 //
 // Purpose: one question a connection. The first line is "tcpx_doctor 1 QUESTION name=value...", and both sides know
 //          from it what follows.
-//
 // Threads: one. Lifetime: closes its socket.
 // Units:   nanoseconds. Errors: kUnavailable: the peer, the network, or nothing came in time; a line above kLineMax.
 #ifndef TCPX_TOOLS_DOCTOR_CHANNEL_H_

@@ -2,9 +2,7 @@
 //
 // Purpose: each finding is one line: a grade, the topic (check) and the text; a note or problem has a fix, mostly a
 //          command or a setting.
-//
-// Threads: one. Units: none.
-// Errors:  none.
+// Threads: one. Units: none. Errors: none.
 #ifndef TCPX_TOOLS_DOCTOR_FINDING_H_
 #define TCPX_TOOLS_DOCTOR_FINDING_H_
 

@@ -3,7 +3,6 @@
 // Purpose: a WARN is what keeps it from working, in the words that a job's log will have; an INFO is what was decided.
 //          The doctor asks the plugin's functions twice, as they are linked into it and in the library that NCCL would
 //          load.
-//
 // Threads: any.
 // Lifetime: one log per process: NCCL's logger is a plain function.
 #ifndef TCPX_TOOLS_DOCTOR_KEPT_LINES_H_

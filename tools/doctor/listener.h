@@ -2,7 +2,6 @@
 //
 // Purpose: answers another doctor's questions, each connection in a process of its own, until it is interrupted.
 //          Nothing stays: the processes end with the connection, or after two minutes.
-//
 // Threads: one; children. Errors: an exit code, and a line on stderr.
 #ifndef TCPX_TOOLS_DOCTOR_LISTENER_H_
 #define TCPX_TOOLS_DOCTOR_LISTENER_H_

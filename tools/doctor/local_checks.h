@@ -1,7 +1,6 @@
 // local_checks.h: the doctor's checks of this machine; each adds its lines to a report.
 //
 // Purpose: judges what the plugin's own functions say: ok, note, or problem with the command that fixes it.
-//
 // Threads: one.
 // Units:   as the patient's.
 // Errors:  findings.

@@ -1,7 +1,6 @@
 // patient.h: this process as the plugin would see it, which all checks look at.
 //
 // Purpose: parameters, devices, CPUs and threads are found once, by the plugin's own functions.
-//
 // Threads: one. Lifetime: outlives the checks; it does not change once it was examined.
 // Errors:  none: what the functions warn of is kept with what they found.
 #ifndef TCPX_TOOLS_DOCTOR_PATIENT_H_

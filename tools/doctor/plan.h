@@ -2,7 +2,6 @@
 //
 // Purpose: sockets, ports, memory and packets follow from the plugin's own functions and constants, and from what a
 //          socket and a connection were measured to cost (docs/scale.md).
-//
 // Threads: pure.
 // Units:   bytes, seconds, packets per second; per host, where nothing else is said.
 // Errors:  none: the caller has checked the job.

@@ -1,8 +1,7 @@
 // checksum.h: the Internet's checksum (RFC 1071) and the pseudo headers of TCP and UDP.
 //
 // Threads: any; pure.
-// Units:   bytes; sums are of 16-bit words in network byte order.
-// Errors:  none.
+// Units:   bytes; sums are of 16-bit words in network byte order. Errors: none.
 #ifndef TCPX_BENCH_NETNS_WIRE_CHECKSUM_H_
 #define TCPX_BENCH_NETNS_WIRE_CHECKSUM_H_
 

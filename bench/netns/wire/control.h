@@ -1,7 +1,6 @@
 // control.h: lines to a running relay, and its answers, over a UNIX socket.
 //
 // Purpose: a connection brings lines and half-closes; each gets its answer, then the connection is closed.
-//
 // Threads: one; a server's calls never block. Lifetime: the socket's name goes with the server.
 // Units:   a request has 4 KiB at most.
 // Errors:  a Status that names the call. A client that breaks off is forgotten.

@@ -3,7 +3,6 @@
 // Purpose: one loop: what is due goes out, what is there comes in, lines are answered. It sleeps until shortly before
 //          the next piece is due and spins from then on, so a piece leaves within some microseconds of its time
 //          wherever the thread has a CPU.
-//
 // Threads: one.
 // Units:   nanoseconds of MonotonicNanos.
 // Errors:  a Status of the set-up. Packets nobody has the address of are counted.

@@ -1,7 +1,6 @@
 // tun.h: one end of the wire: a TUN device in a network namespace, with the kernel's segmentation left to its users.
 //
 // Purpose: GSO frames both ways (IFF_VNET_HDR, TUNSETOFFLOAD): 64 KiB per system call and per walk through the stack.
-//
 // Threads: one. Lifetime: the device goes with the object.
 // Units:   bytes.
 // Errors:  Open: ErrnoStatus that names the call; kNotFound: no such namespace. Read, Write: false.

@@ -1,7 +1,6 @@
 // lane_view.h: the TCP sockets of this process, and how their packets are marked.
 //
 // Purpose: the plugin's lanes are descriptors of the process that tests it, so their options can be asked for.
-//
 // Threads: any; a socket that another thread closes meanwhile is left out.
 // Units:   traffic classes are octets.
 // Errors:  what can't be asked for is left out.

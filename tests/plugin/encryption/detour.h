@@ -2,7 +2,6 @@
 //
 // Purpose: every lane and every health socket of the plugin goes to somebody in between, also those whose addresses the
 //          handshake proves. connect(2) of this program is found before libc's: link with -rdynamic.
-//
 // Threads: any. Errors: none.
 #ifndef TCPX_TESTS_PLUGIN_ENCRYPTION_DETOUR_H_
 #define TCPX_TESTS_PLUGIN_ENCRYPTION_DETOUR_H_

@@ -2,7 +2,6 @@
 //
 // Purpose: listens on loopback, dials for each socket that it accepts, and passes bytes on both ways; keeps a copy of
 //          all.
-//
 // Threads: one of its own. Lifetime: the destructor ends it and its sockets.
 // Errors:  a kernel that refuses sockets ends the process.
 #ifndef TCPX_TESTS_PLUGIN_ENCRYPTION_MIDDLE_H_

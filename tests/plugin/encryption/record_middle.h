@@ -2,7 +2,6 @@
 //
 // Purpose: relays all sockets that are dialled while it lives, lanes and health sockets, tells by their hello which is
 //          which, passes whole records on, and at one of them does what an attack says.
-//
 // Threads: one of its own. Lifetime: the destructor ends it and its sockets.
 // Units:   records count from 0 on, by socket and direction.
 // Errors:  a kernel that refuses sockets ends the process.

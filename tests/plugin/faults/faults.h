@@ -3,7 +3,6 @@
 // Purpose: one place decides for every call that moves bytes, whether it is made by the calling thread, by housekeeping
 //          (socket_shim.cc) or by an engine (faulty_engine.h), what becomes of it. The n-th call of a direction of a
 //          descriptor meets the same fault whenever a seed runs; how the threads interleave is the machine's.
-//
 // Threads: any. Begin and End while no thread of the plugin lives.
 // Units:   "one in N" for the rates, 0 for never; bytes.
 // Errors:  Violation records what an engine may not see; the run reports the first.

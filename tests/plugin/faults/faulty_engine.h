@@ -2,7 +2,6 @@
 //
 // Purpose: short results, refusals, ends that are none, resets; completions that come late, never, or (where an
 //          operation may end early) too early; sends without a copy, whose bytes it watches until it gives them back.
-//
 // Threads: as Engine.
 // Errors:  as Engine. What the layer above does wrong (an operation left behind, bytes changed that are still the
 //          kernel's) goes to Faults::Violation.

@@ -2,7 +2,6 @@
 //
 // Purpose: makes a plugin, connects it to itself, moves messages whose ends it knows, lets go wrong what the
 //          seed says, closes everything, and looks what is left.
-//
 // Threads: one, and the plugin's. Lifetime: nothing outlives the call, or that is the finding.
 // Errors:  empty exactly when each request ended once, with its bytes exact or with an error that a fault explains,
 //          each request's slot, each buffer, descriptor and thread came back, and nothing hung.

@@ -8,7 +8,6 @@
 //   { Consumer::Inside inside; net.Isend(..., parent, &request); }
 //   Consumer::Over(parent);
 //   Consumer::Moved(parent)  // {fd, bytes}
-//
 // Threads: any; there is one consumer per process, because NCCL's callback is a plain function.
 // Units:   bytes.
 // Errors:  Faults lists what was wrong, in words.

@@ -6,7 +6,6 @@
 //   auto lab = RmaLab::Open(mode, {.ranks = 3});
 //   auto region = (*lab)->Register(65536);
 //   ... (*lab)->rma().Iput((*lab)->rank(0).contexts, 0, range, 0, &request) ...
-//
 // Threads: one, but for Connect and Close, which move all ranks at once.
 // Lifetime: the destructor closes what is open and finalizes.
 // Errors:  a Status with the plugin's result and its log. Every wait is bounded (deadline.h).

@@ -2,7 +2,6 @@
 //
 // Purpose: TrafficPlan says what each message is, the same for both ends; TrafficSender and TrafficReceiver each move
 //          one end on by a step, so that one thread can drive both in turn or two threads one each.
-//
 // Threads: a plan is immutable; each end by one thread. The ends share only the counters.
 // Lifetime: both ends borrow the plan, the client and the counters.
 // Units:   bytes; a window is a number of requests.

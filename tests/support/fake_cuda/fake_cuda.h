@@ -8,7 +8,6 @@
 //
 //   auto fake = FakeCuda::Of(library);
 //   fake.delays(seed, 2000);
-//
 // Threads: any. Units: bytes, microseconds. Errors: as the driver's; abort() where a copy goes to memory that was
 //          freed.
 // Source:  CUDA Driver API; which calls a capture forbids: "Stream Management", cuThreadExchangeStreamCaptureMode.

@@ -4,7 +4,6 @@
 // stream is a
 //          thread with a queue, and ranks exchange files. What it can't show is whether NCCL and CUDA behave as it
 //          expects.
-//
 // Threads: a stream's jobs run on its thread, in order; everything else on the caller's.
 #ifndef TCPX_TESTS_SUPPORT_FAKE_NCCL_FAKE_RUNTIME_H_
 #define TCPX_TESTS_SUPPORT_FAKE_NCCL_FAKE_RUNTIME_H_

@@ -1,7 +1,6 @@
 // every_table.h: runs a test's body once per exported table.
 //
 // Purpose: ForEachTable hands out the table itself, ForEachClient a NetClient over it; both start from a fresh fake.
-//
 // Threads: none.
 #ifndef TCPX_TESTS_UNIT_NCCL_EVERY_TABLE_H_
 #define TCPX_TESTS_UNIT_NCCL_EVERY_TABLE_H_

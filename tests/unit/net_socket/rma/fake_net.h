@@ -1,7 +1,6 @@
 // fake_net.h: connections that a test of one-sided transfers plays the peer of.
 //
 // Purpose: remembers every message sent, gives out connections when a test lets it, and receives what a test delivers.
-//
 // Threads: one at a time.
 #ifndef TCPX_TESTS_UNIT_NET_SOCKET_RMA_FAKE_NET_H_
 #define TCPX_TESTS_UNIT_NET_SOCKET_RMA_FAKE_NET_H_
