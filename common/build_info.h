@@ -6,8 +6,7 @@
 // Threads: any. Lifetime: nothing is kept.
 // Errors:  none; a library without a build id has an empty one.
 // Source:  the note: NT_GNU_BUILD_ID of elf.h, found through dl_iterate_phdr(3).
-#ifndef TCPX_COMMON_BUILD_INFO_H_
-#define TCPX_COMMON_BUILD_INFO_H_
+#pragma once
 
 #include <string>
 
@@ -20,5 +19,3 @@ inline constexpr char kVersion[] = "0.1";
 std::string BuildId();
 
 }  // namespace tcpx
-
-#endif  // TCPX_COMMON_BUILD_INFO_H_

@@ -13,8 +13,7 @@
 // Units:   nanoseconds of MonotonicNanos.
 // Errors:  without memory for it there are no notes: one WARN. What a slow reader has not read is overwritten.
 // Source:  memfd_create(2), proc(5).
-#ifndef TCPX_COMMON_CLOCK_NOTES_H_
-#define TCPX_COMMON_CLOCK_NOTES_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -97,5 +96,3 @@ class ClockNotesReader {
 bool ParseClockNote(absl::string_view line, ClockNote* note);
 
 }  // namespace tcpx
-
-#endif  // TCPX_COMMON_CLOCK_NOTES_H_

@@ -10,8 +10,7 @@
 //          cpu.cfs_quota_us (Documentation/scheduler/sched-bwc.rst), cpuset.effective_cpus
 //          (Documentation/admin-guide/cgroup-v1/cpusets.rst), Cpus_allowed_list of proc_pid_status(5), cpulist
 //          (Documentation/ABI/stable/sysfs-devices-node).
-#ifndef TCPX_COMMON_CPU_FACTS_H_
-#define TCPX_COMMON_CPU_FACTS_H_
+#pragma once
 
 #include <functional>
 #include <string>
@@ -40,5 +39,3 @@ using GetenvFunction = std::function<const char*(const char*)>;
 CpuFacts ReadCpuFacts(const std::string& root = "/", const GetenvFunction& getenv_fn = nullptr);
 
 }  // namespace tcpx
-
-#endif  // TCPX_COMMON_CPU_FACTS_H_

@@ -6,8 +6,7 @@
 // Units:   descriptor numbers.
 // Errors:  closing never fails for the caller: Linux frees the number whatever close(2) returns (close(2), "Dealing
 //          with error returns from close()").
-#ifndef TCPX_COMMON_FD_H_
-#define TCPX_COMMON_FD_H_
+#pragma once
 
 #include <atomic>
 
@@ -55,5 +54,3 @@ absl::Status RaiseDescriptorLimit();
 long DescriptorLimit();
 
 }  // namespace tcpx
-
-#endif  // TCPX_COMMON_FD_H_

@@ -5,8 +5,7 @@
 // Threads: any.
 // Units:   nanoseconds of MonotonicNanos.
 // Errors:  what the kernel does not tell is not out.
-#ifndef TCPX_COMMON_INTERFACE_STATES_H_
-#define TCPX_COMMON_INTERFACE_STATES_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -46,5 +45,3 @@ class InterfaceStates {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_COMMON_INTERFACE_STATES_H_

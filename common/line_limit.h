@@ -2,8 +2,7 @@
 //
 // Threads: any.
 // Units:   nanoseconds. Errors: none.
-#ifndef TCPX_COMMON_LINE_LIMIT_H_
-#define TCPX_COMMON_LINE_LIMIT_H_
+#pragma once
 
 #include <cstdint>
 
@@ -34,5 +33,3 @@ class LineLimit {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_COMMON_LINE_LIMIT_H_

@@ -6,8 +6,7 @@
 // Threads: one at a time.
 // Errors:  Open: the kernel's; sandboxes and containers may forbid these sockets.
 // Source:  rtnetlink(7), netlink(7).
-#ifndef TCPX_COMMON_LINK_WATCH_H_
-#define TCPX_COMMON_LINK_WATCH_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -42,5 +41,3 @@ class LinkWatch {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_COMMON_LINK_WATCH_H_

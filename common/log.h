@@ -8,8 +8,7 @@
 // Errors:  none; a line that can't be written is lost.
 // Source:  subsystem bits of NCCL's logger: NCCL_INIT 0x1, NCCL_NET 0x10, NCCL_ALL ~0. A WARN goes out with NCCL_ALL,
 //          because NCCL drops a WARN whose bits are not in NCCL_DEBUG_SUBSYS.
-#ifndef TCPX_COMMON_LOG_H_
-#define TCPX_COMMON_LOG_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -53,5 +52,3 @@ void LogLineTo(LogSink sink, LogLevel level, uint64_t subsystem, const char* fil
 #define TCPX_INFO_TO(sink, ...) \
   TCPX_LOG_TO((sink), ::tcpx::LogLevel::kInfo, ::tcpx::kLogInit | ::tcpx::kLogNet, __VA_ARGS__)
 #define TCPX_TRACE(...) TCPX_LOG(::tcpx::LogLevel::kTrace, ::tcpx::kLogNet, __VA_ARGS__)
-
-#endif  // TCPX_COMMON_LOG_H_

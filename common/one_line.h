@@ -6,8 +6,7 @@
 // Threads: any. Pure.
 // Units:   bytes. Errors: none.
 // Source:  RFC 3629, section 4; Unicode 15, "Bidirectional" and "Default_Ignorable" format characters.
-#ifndef TCPX_COMMON_ONE_LINE_H_
-#define TCPX_COMMON_ONE_LINE_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -22,5 +21,3 @@ std::string OneLine(absl::string_view text);
 size_t CharacterBytes(absl::string_view text);
 
 }  // namespace tcpx
-
-#endif  // TCPX_COMMON_ONE_LINE_H_

@@ -6,8 +6,7 @@
 //          destination that is not on a cache line's boundary made a 64 KiB read take 26 us instead of 8 on an AMD EPYC
 //          (docs/experiments.md).
 // Errors:  none; Take allocates when the pool has none.
-#ifndef TCPX_COMMON_PAGE_BUFFERS_H_
-#define TCPX_COMMON_PAGE_BUFFERS_H_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -40,5 +39,3 @@ class PageBuffers {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_COMMON_PAGE_BUFFERS_H_

@@ -11,8 +11,7 @@
 //          unset one. Security has no default to fall back to (IsSecurity): Options::refused.
 // Source:  names, meaning and defaults of the NCCL_* variables: NCCL's documentation, "Environment Variables", and its
 //          socket transport. 64 lanes: NCCL's limit of threads x sockets.
-#ifndef TCPX_COMMON_PARAMS_H_
-#define TCPX_COMMON_PARAMS_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -161,5 +160,3 @@ absl::Span<const Parameter> Parameters();
 absl::Span<const Parameter> TestParameters();
 
 }  // namespace tcpx
-
-#endif  // TCPX_COMMON_PARAMS_H_

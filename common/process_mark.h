@@ -1,8 +1,7 @@
 // process_mark.h: what tells this process from all others of the host, for names that several containers share.
 //
 // Threads: any. Errors: none.
-#ifndef TCPX_COMMON_PROCESS_MARK_H_
-#define TCPX_COMMON_PROCESS_MARK_H_
+#pragma once
 
 #include <string>
 
@@ -12,5 +11,3 @@ namespace tcpx {
 std::string ProcessMark();
 
 }  // namespace tcpx
-
-#endif  // TCPX_COMMON_PROCESS_MARK_H_

@@ -4,8 +4,7 @@
 //          threads; but for the signals that tell of a fault of the thread itself, which a crash handler must see.
 // Threads: created and destroyed by one thread.
 // Errors:  none (pthread_sigmask(3) has no cause to fail here).
-#ifndef TCPX_COMMON_SIGNAL_MASK_H_
-#define TCPX_COMMON_SIGNAL_MASK_H_
+#pragma once
 
 #include <signal.h>
 
@@ -28,5 +27,3 @@ class SignalsBlocked {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_COMMON_SIGNAL_MASK_H_

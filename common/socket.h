@@ -5,8 +5,7 @@
 // Threads: any; only a socket's owner sets its options.
 // Units:   bytes, bytes per second for pacing, nanoseconds.
 // Errors:  as ErrnoStatus (common/status.h).
-#ifndef TCPX_COMMON_SOCKET_H_
-#define TCPX_COMMON_SOCKET_H_
+#pragma once
 
 #include <sys/types.h>
 #include <sys/uio.h>
@@ -79,5 +78,3 @@ int QueuedBytes(int fd);
 int UnreadBytes(int fd);
 
 }  // namespace tcpx
-
-#endif  // TCPX_COMMON_SOCKET_H_

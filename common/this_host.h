@@ -4,8 +4,7 @@
 //          them to itself. A dialler notices that only if the peer says on which host it is.
 // Threads: any.
 // Errors:  0, and an empty name, if the kernel does not say.
-#ifndef TCPX_COMMON_THIS_HOST_H_
-#define TCPX_COMMON_THIS_HOST_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -28,5 +27,3 @@ std::string InterfaceWith(const SocketAddress& address);
 bool InterfaceRuns(const std::string& name);
 
 }  // namespace tcpx
-
-#endif  // TCPX_COMMON_THIS_HOST_H_

@@ -4,8 +4,7 @@
 //          the application's end. Every thread of ours starts here instead.
 // Threads: any. The new thread blocks the application's signals (signal_mask.h).
 // Errors:  kResourceExhausted, with advice, for EAGAIN (pthread_create(3)); the local kernel's otherwise.
-#ifndef TCPX_COMMON_THREAD_H_
-#define TCPX_COMMON_THREAD_H_
+#pragma once
 
 #include <functional>
 #include <thread>
@@ -18,5 +17,3 @@ namespace tcpx {
 absl::StatusOr<std::thread> StartThread(const char* what, std::function<void()> function);
 
 }  // namespace tcpx
-
-#endif  // TCPX_COMMON_THREAD_H_

@@ -2,8 +2,7 @@
 //
 // Purpose: a name that was misspelt has no effect, and nothing else would say so.
 // Threads: any, while nobody changes the environment. Errors: none.
-#ifndef TCPX_COMMON_UNKNOWN_PARAMS_H_
-#define TCPX_COMMON_UNKNOWN_PARAMS_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -29,5 +28,3 @@ bool IsRemovedParameter(absl::string_view name);
 std::string NearestParameter(absl::string_view as_written, absl::string_view prefix);
 
 }  // namespace tcpx
-
-#endif  // TCPX_COMMON_UNKNOWN_PARAMS_H_

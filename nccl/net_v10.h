@@ -4,8 +4,7 @@
 // Units:   sizes are bytes, unless a field says otherwise.
 // Errors:  ncclResult_t, see net_types.h.
 // Source:  NCCL 2.30.7; tests/abi checks every offset.
-#ifndef TCPX_NCCL_NET_V10_H_
-#define TCPX_NCCL_NET_V10_H_
+#pragma once
 
 #include "nccl/net_types.h"
 
@@ -74,5 +73,3 @@ typedef struct {
 static_assert(sizeof(ncclNetProperties_v10_t) == 104 && sizeof(ncclNet_v10_t) == 160, "ABI of v10");
 
 }  // extern "C"
-
-#endif  // TCPX_NCCL_NET_V10_H_

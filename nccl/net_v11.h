@@ -4,8 +4,7 @@
 // Units:   sizes are bytes, unless a field says otherwise.
 // Errors:  ncclResult_t, see net_types.h.
 // Source:  NCCL 2.30.7; tests/abi checks every offset.
-#ifndef TCPX_NCCL_NET_V11_H_
-#define TCPX_NCCL_NET_V11_H_
+#pragma once
 
 #include "nccl/net_types.h"
 
@@ -94,5 +93,3 @@ typedef struct {
 static_assert(sizeof(ncclNetProperties_v11_t) == 112 && sizeof(ncclNet_v11_t) == 176, "ABI of v11");
 
 }  // extern "C"
-
-#endif  // TCPX_NCCL_NET_V11_H_

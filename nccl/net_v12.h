@@ -4,8 +4,7 @@
 // Units:   sizes are bytes, unless a field says otherwise.
 // Errors:  ncclResult_t, see net_types.h.
 // Source:  NCCL 2.30.7; tests/abi checks every offset.
-#ifndef TCPX_NCCL_NET_V12_H_
-#define TCPX_NCCL_NET_V12_H_
+#pragma once
 
 #include "nccl/net_types.h"
 
@@ -96,5 +95,3 @@ typedef struct {
 static_assert(sizeof(ncclNetProperties_v12_t) == 128 && sizeof(ncclNet_v12_t) == 176, "ABI of v12");
 
 }  // extern "C"
-
-#endif  // TCPX_NCCL_NET_V12_H_

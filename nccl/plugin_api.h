@@ -14,8 +14,7 @@
 //            kInternal            our own contract is broken       -> ncclInternalError
 //            anything else        the local kernel                 -> ncclSystemError
 //          "Not yet" is never an error: it is a null object with an OK status.
-#ifndef TCPX_NCCL_PLUGIN_API_H_
-#define TCPX_NCCL_PLUGIN_API_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -176,5 +175,3 @@ class TransferApi {
 class PluginApi : public TransferApi, public ConnectionApi, public DeviceApi {};
 
 }  // namespace tcpx
-
-#endif  // TCPX_NCCL_PLUGIN_API_H_

@@ -6,8 +6,7 @@
 // Errors:  the callback always reports success. Start must have a parent that is still in flight; a stop or an update
 //          of an event that start left null must not be sent.
 // Source:  NCCL 2.30.7. Releases 2.26.x know start only and take every other type for a stop.
-#ifndef TCPX_NCCL_PROFILER_H_
-#define TCPX_NCCL_PROFILER_H_
+#pragma once
 
 #include "nccl/net_types.h"
 
@@ -48,5 +47,3 @@ inline constexpr int NCCL_PROFILER_NET_TYPE_IB = 1 << 16;
 inline constexpr int NCCL_PROFILER_NET_TYPE_SOCK = 2 << 16;
 inline constexpr int NCCL_PROFILER_NET_IB_VER = 1;
 inline constexpr int NCCL_PROFILER_NET_SOCKET_VER = 1;
-
-#endif  // TCPX_NCCL_PROFILER_H_

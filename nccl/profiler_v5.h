@@ -6,8 +6,7 @@
 // Units:   counts are elements, sizes bytes.
 // Errors:  ncclResult_t. stopEvent and recordEventState must accept null handles, startEvent null parents.
 // Source:  NCCL 2.30.7; tests/abi checks every offset.
-#ifndef TCPX_NCCL_PROFILER_V5_H_
-#define TCPX_NCCL_PROFILER_V5_H_
+#pragma once
 
 #include "nccl/profiler_types.h"
 
@@ -103,5 +102,3 @@ static_assert(sizeof(ncclProfilerEventDescr_v5_t) == 112 && sizeof(ncclProfiler_
               "ABI of NCCL 2.27 to 2.30");
 
 }  // extern "C"
-
-#endif  // TCPX_NCCL_PROFILER_V5_H_

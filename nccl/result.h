@@ -2,8 +2,7 @@
 //
 // Purpose: the one place that maps absl::Status to ncclResult_t.
 // Threads: any. Errors: none.
-#ifndef TCPX_NCCL_RESULT_H_
-#define TCPX_NCCL_RESULT_H_
+#pragma once
 
 #include "absl/status/status.h"
 #include "nccl/net_types.h"
@@ -17,5 +16,3 @@ ncclResult_t ResultFromStatus(const absl::Status& status);
 const char* ResultText(ncclResult_t result);
 
 }  // namespace tcpx
-
-#endif  // TCPX_NCCL_RESULT_H_

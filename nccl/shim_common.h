@@ -7,8 +7,7 @@
 // Errors:  ncclInvalidArgument for a missing or senseless argument, otherwise what ResultFromStatus says. Whatever the
 //          outcome, *request, *done, comms, handles and counts are written.
 // Source:  NCCL 2.13 to 2.30: what it passes and what it tolerates.
-#ifndef TCPX_NCCL_SHIM_COMMON_H_
-#define TCPX_NCCL_SHIM_COMMON_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -70,5 +69,3 @@ ncclResult_t CloseRecv(void* comm);
 ncclResult_t CloseListen(void* comm);
 
 }  // namespace tcpx::shim
-
-#endif  // TCPX_NCCL_SHIM_COMMON_H_

@@ -5,8 +5,7 @@
 // Threads: any, as NCCL's calls come.
 // Lifetime: the library stays loaded as long as this.
 // Errors:  Load says why there is none. What the other profiler returns is returned.
-#ifndef TCPX_PROFILER_CHAIN_H_
-#define TCPX_PROFILER_CHAIN_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -56,5 +55,3 @@ class Chain {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_PROFILER_CHAIN_H_

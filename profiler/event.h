@@ -4,8 +4,7 @@
 // Threads: values.
 // Units:   nanoseconds of MonotonicNanos, bytes.
 // Errors:  none; an unknown type is an event without a name.
-#ifndef TCPX_PROFILER_EVENT_H_
-#define TCPX_PROFILER_EVENT_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -61,5 +60,3 @@ struct Event {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_PROFILER_EVENT_H_

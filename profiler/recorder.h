@@ -14,8 +14,7 @@
 // Lifetime: between Start and End. Communicators are numbered; what is kept of one goes when all of it is written.
 // Units:   nanoseconds of MonotonicNanos.
 // Errors:  as the writer's (trace_writer.h).
-#ifndef TCPX_PROFILER_RECORDER_H_
-#define TCPX_PROFILER_RECORDER_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -130,5 +129,3 @@ class Recorder final : private TraceSource {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_PROFILER_RECORDER_H_

@@ -8,8 +8,7 @@
 //          after the last End leaves nothing. A handle that comes after the last End finds nothing. In a forked child
 //          all does nothing, and the trace stays its parent's.
 // Errors:  a trace or a profiler that can't be had is one WARN; Begin succeeds all the same, and the job runs.
-#ifndef TCPX_PROFILER_SESSION_H_
-#define TCPX_PROFILER_SESSION_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -41,5 +40,3 @@ class Session {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_PROFILER_SESSION_H_

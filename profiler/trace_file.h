@@ -8,8 +8,7 @@
 // Errors:  a folder in which somebody else could replace the file is refused. The first write or rename that fails ends
 //          it; status() says why. Nothing is reported twice.
 // Source:  "Trace Event Format" of the Chromium project: JSON array format, phases X, M, i.
-#ifndef TCPX_PROFILER_TRACE_FILE_H_
-#define TCPX_PROFILER_TRACE_FILE_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -67,5 +66,3 @@ class TraceFile {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_PROFILER_TRACE_FILE_H_

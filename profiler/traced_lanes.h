@@ -4,8 +4,7 @@
 // Threads: one at a time.
 // Units:   nanoseconds of MonotonicNanos.
 // Errors:  none; what can't be distinguished is "unknown".
-#ifndef TCPX_PROFILER_TRACED_LANES_H_
-#define TCPX_PROFILER_TRACED_LANES_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -35,5 +34,3 @@ class TracedLanes {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_PROFILER_TRACED_LANES_H_

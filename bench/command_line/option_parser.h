@@ -6,8 +6,7 @@
 // Threads: one. Lifetime: what options point to lives until Parse is done.
 // Units:   sizes are bytes.
 // Errors:  kInvalidArgument with one sentence for the user, which names the option.
-#ifndef TCPX_BENCH_COMMAND_LINE_OPTION_PARSER_H_
-#define TCPX_BENCH_COMMAND_LINE_OPTION_PARSER_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -76,5 +75,3 @@ absl::StatusOr<std::vector<size_t>> ParseWords(absl::string_view name, absl::str
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_COMMAND_LINE_OPTION_PARSER_H_

@@ -5,8 +5,7 @@
 //          says which lanes hold data.
 // Threads: one at a time. Units: bytes, seconds where a name has no other, bytes per second.
 // Lifetime: borrows process and topology. Errors: none.
-#ifndef TCPX_BENCH_FABRIC_CONNECTION_H_
-#define TCPX_BENCH_FABRIC_CONNECTION_H_
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -113,5 +112,3 @@ class Connection {
 
 }  // namespace fabric
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_FABRIC_CONNECTION_H_

@@ -4,8 +4,7 @@
 //          the others just now.
 // Threads: one at a time. Units: bytes per second. Errors: none.
 // Source:  progressive filling, D. Bertsekas and R. Gallager, Data Networks, section 6.5.2.
-#ifndef TCPX_BENCH_FABRIC_MAX_MIN_H_
-#define TCPX_BENCH_FABRIC_MAX_MIN_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -67,5 +66,3 @@ class MaxMin {
 
 }  // namespace fabric
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_FABRIC_MAX_MIN_H_

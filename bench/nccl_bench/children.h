@@ -4,8 +4,7 @@
 // Threads: one.
 // Units:   seconds.
 // Errors:  RunChildren: the number of children that failed, with one line each on stderr.
-#ifndef TCPX_BENCH_NCCL_BENCH_CHILDREN_H_
-#define TCPX_BENCH_NCCL_BENCH_CHILDREN_H_
+#pragma once
 
 #include <map>
 #include <string>
@@ -33,5 +32,3 @@ int RunChildren(const std::vector<Child>& children, const ChildLimits& limits);
 
 }  // namespace nccl_bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NCCL_BENCH_CHILDREN_H_

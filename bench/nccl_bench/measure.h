@@ -5,8 +5,7 @@
 // Threads: one per process.
 // Units:   bytes, microseconds.
 // Errors:  those of CUDA, NCCL and the rendezvous. A wrong result is no error but a count.
-#ifndef TCPX_BENCH_NCCL_BENCH_MEASURE_H_
-#define TCPX_BENCH_NCCL_BENCH_MEASURE_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -77,5 +76,3 @@ class Measure {
 
 }  // namespace nccl_bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NCCL_BENCH_MEASURE_H_

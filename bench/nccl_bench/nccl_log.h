@@ -8,8 +8,7 @@
 // Source:  message texts of libnccl 2.28.9: "Using network %s", "Channel ... [send] via NET/%s/%d"; those of the
 // plugin's
 //          closing line: "sent %d messages of %d bytes, received %d of %d".
-#ifndef TCPX_BENCH_NCCL_BENCH_NCCL_LOG_H_
-#define TCPX_BENCH_NCCL_BENCH_NCCL_LOG_H_
+#pragma once
 
 #include <cstdint>
 #include <set>
@@ -40,5 +39,3 @@ std::string DescribeTransport(const TransportLog& log, const std::string& net);
 
 }  // namespace nccl_bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NCCL_BENCH_NCCL_LOG_H_

@@ -6,8 +6,7 @@
 // Errors:  kUnimplemented where this NCCL lacks a function; kFailedPrecondition where another plugin does the
 //          transfers; kDataLoss for wrong bytes; else NCCL's and CUDA's.
 // Source:  nccl.h of 2.30.7 for functions that older headers lack; they are looked up at run time.
-#ifndef TCPX_BENCH_NCCL_BENCH_ONE_SIDED_H_
-#define TCPX_BENCH_NCCL_BENCH_ONE_SIDED_H_
+#pragma once
 
 #include "absl/status/status.h"
 #include "bench/nccl_bench/device.h"
@@ -21,5 +20,3 @@ absl::Status CheckOneSided(const Job& job, Rendezvous* rendezvous, Communicator*
 
 }  // namespace nccl_bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NCCL_BENCH_ONE_SIDED_H_

@@ -6,8 +6,7 @@
 // Threads: any; pure.
 // Units:   elements.
 // Errors:  none; Check counts what is wrong.
-#ifndef TCPX_BENCH_NCCL_BENCH_REFERENCE_H_
-#define TCPX_BENCH_NCCL_BENCH_REFERENCE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -56,5 +55,3 @@ Verdict Check(const Problem& problem, const Layout& layout, const void* output);
 
 }  // namespace nccl_bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NCCL_BENCH_REFERENCE_H_

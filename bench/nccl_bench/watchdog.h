@@ -4,8 +4,7 @@
 // Threads: one of its own, asleep. Enter and Tick: any thread.
 // Units:   seconds.
 // Errors:  after the timeout one line on stderr, then _exit(1): destructors could hang as well.
-#ifndef TCPX_BENCH_NCCL_BENCH_WATCHDOG_H_
-#define TCPX_BENCH_NCCL_BENCH_WATCHDOG_H_
+#pragma once
 
 #include <condition_variable>
 #include <cstdint>
@@ -45,5 +44,3 @@ class Watchdog {
 
 }  // namespace nccl_bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NCCL_BENCH_WATCHDOG_H_

@@ -6,8 +6,7 @@
 // Units:   bytes.
 // Errors:  Create: kResourceExhausted when the kernel gives no memory, kInvalidArgument when more is asked than half of
 //          what the machine has.
-#ifndef TCPX_BENCH_NET_BENCH_BUFFERS_H_
-#define TCPX_BENCH_NET_BENCH_BUFFERS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -63,5 +62,3 @@ class SlotRing {
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NET_BENCH_BUFFERS_H_

@@ -4,8 +4,7 @@
 //          plugin.
 // Threads: plain values.
 // Units:   bytes, seconds.
-#ifndef TCPX_BENCH_NET_BENCH_COMMAND_H_
-#define TCPX_BENCH_NET_BENCH_COMMAND_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -55,5 +54,3 @@ inline bool Has(const Command& command, Implementation implementation) {
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NET_BENCH_COMMAND_H_

@@ -6,8 +6,7 @@
 // Units:   seconds, bytes, counts.
 // Errors:  those of the plugin.
 // Source:  /proc/self/status, /proc/self/fd, getrusage(2).
-#ifndef TCPX_BENCH_NET_BENCH_COST_H_
-#define TCPX_BENCH_NET_BENCH_COST_H_
+#pragma once
 
 #include <cstdint>
 
@@ -44,5 +43,3 @@ absl::StatusOr<CostResult> MeasureCost(const Command& command, int rank, PluginH
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NET_BENCH_COST_H_

@@ -6,8 +6,7 @@
 // Threads: the calling thread and one of its own, for the time of Run. Lifetime: borrows everything for that time.
 // Units:   bytes, nanoseconds.
 // Errors:  a channel's failure; kDataLoss when a line showed its flag and other data than its message's.
-#ifndef TCPX_BENCH_NET_BENCH_FLAG_RUN_H_
-#define TCPX_BENCH_NET_BENCH_FLAG_RUN_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -83,5 +82,3 @@ class FlagRun {
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NET_BENCH_FLAG_RUN_H_

@@ -6,8 +6,7 @@
 // Units:   nanoseconds.
 // Errors:  where the kernel does not tell, nothing counts as lost.
 // Source:  /proc/PID/schedstat (Documentation/scheduler/sched-stats.rst): time on a CPU, time waiting for one.
-#ifndef TCPX_BENCH_NET_BENCH_INTERFERENCE_H_
-#define TCPX_BENCH_NET_BENCH_INTERFERENCE_H_
+#pragma once
 
 #include <cstdint>
 
@@ -27,5 +26,3 @@ int64_t LostToOthersNs(const SchedulerReading& before, const SchedulerReading& a
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NET_BENCH_INTERFERENCE_H_

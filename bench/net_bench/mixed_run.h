@@ -6,8 +6,7 @@
 // Threads: the calling thread; spins. Lifetime: borrows everything for the time of Run.
 // Units:   bytes, nanoseconds.
 // Errors:  a channel's failure; kDataLoss when an answer is not its question.
-#ifndef TCPX_BENCH_NET_BENCH_MIXED_RUN_H_
-#define TCPX_BENCH_NET_BENCH_MIXED_RUN_H_
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -83,5 +82,3 @@ class MixedRun {
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NET_BENCH_MIXED_RUN_H_

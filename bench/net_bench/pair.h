@@ -4,8 +4,7 @@
 // Threads: one driver per process, no other.
 // Units:   bytes, nanoseconds.
 // Errors:  a Status that ends the worker; the other one then sees the control connection close.
-#ifndef TCPX_BENCH_NET_BENCH_PAIR_H_
-#define TCPX_BENCH_NET_BENCH_PAIR_H_
+#pragma once
 
 #include <array>
 #include <memory>
@@ -111,5 +110,3 @@ class Pair {
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NET_BENCH_PAIR_H_

@@ -5,8 +5,7 @@
 // Threads: any; pure.
 // Units:   bytes.
 // Errors:  VerifyPattern returns the first difference, or kNoDifference.
-#ifndef TCPX_BENCH_NET_BENCH_PATTERN_H_
-#define TCPX_BENCH_NET_BENCH_PATTERN_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -31,5 +30,3 @@ uint8_t PatternByte(const MessageIdentity& identity, size_t offset);
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NET_BENCH_PATTERN_H_

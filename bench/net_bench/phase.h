@@ -8,8 +8,7 @@
 // Units:   nanoseconds per bounce (one way: half of a there and back). Errors: none.
 // Source:  limits from measurements on a two-core x86-64 VM (27 to 31 near, 160 to 200 far). Where both kinds of
 //          readings lie between them there is one phase only, kBetween.
-#ifndef TCPX_BENCH_NET_BENCH_PHASE_H_
-#define TCPX_BENCH_NET_BENCH_PHASE_H_
+#pragma once
 
 #include "bench/net_bench/shared_page.h"
 
@@ -33,5 +32,3 @@ double ProbeBounceNs(SharedPage* page, int rank);
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NET_BENCH_PHASE_H_

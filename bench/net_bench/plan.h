@@ -4,8 +4,7 @@
 //          one phase only.
 // Threads: any; pure.
 // Units:   bytes, microseconds, GB/s (1e9 bytes). Errors: none.
-#ifndef TCPX_BENCH_NET_BENCH_PLAN_H_
-#define TCPX_BENCH_NET_BENCH_PLAN_H_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -98,5 +97,3 @@ std::vector<Row> RowsFor(const ModeReport& report, Phase phase);
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NET_BENCH_PLAN_H_

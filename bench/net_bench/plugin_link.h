@@ -6,8 +6,7 @@
 // Threads: one driver. Lifetime: borrows host, control and slot rings, which outlive it.
 // Units:   bytes.
 // Errors:  set-up and Close: a Status. Traffic: Step::kFailed with ResultText.
-#ifndef TCPX_BENCH_NET_BENCH_PLUGIN_LINK_H_
-#define TCPX_BENCH_NET_BENCH_PLUGIN_LINK_H_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -82,5 +81,3 @@ class PluginLink : public Link {
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NET_BENCH_PLUGIN_LINK_H_

@@ -6,8 +6,7 @@
 // Threads: one driver.
 // Units:   bytes.
 // Errors:  set-up: a Status; then Step::kFailed with the errno text, or "the peer closed".
-#ifndef TCPX_BENCH_NET_BENCH_RAW_LINK_H_
-#define TCPX_BENCH_NET_BENCH_RAW_LINK_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -84,5 +83,3 @@ class RawLink : public Link {
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NET_BENCH_RAW_LINK_H_

@@ -2,8 +2,7 @@
 //
 // Threads: any; pure: each function returns text.
 // Units:   those of the columns, named in their heads. Errors: none.
-#ifndef TCPX_BENCH_NET_BENCH_REPORT_H_
-#define TCPX_BENCH_NET_BENCH_REPORT_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -90,5 +89,3 @@ std::string JsonReport(const RunReport& report);
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NET_BENCH_REPORT_H_

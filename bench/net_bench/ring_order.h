@@ -7,8 +7,7 @@
 // Threads: any; pure.
 // Units:   elements. Errors: none.
 // Source:  Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations" (2009).
-#ifndef TCPX_BENCH_NET_BENCH_RING_ORDER_H_
-#define TCPX_BENCH_NET_BENCH_RING_ORDER_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -59,5 +58,3 @@ class RingOrder {
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NET_BENCH_RING_ORDER_H_

@@ -5,8 +5,7 @@
 // Threads: one driver. Lifetime: borrows host and slot rings, which outlive it.
 // Units:   bytes.
 // Errors:  set-up and Close: a Status. Traffic: Step::kFailed with ResultText.
-#ifndef TCPX_BENCH_NET_BENCH_RMA_LINK_H_
-#define TCPX_BENCH_NET_BENCH_RMA_LINK_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -101,5 +100,3 @@ class RmaLink : public Link {
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NET_BENCH_RMA_LINK_H_

@@ -6,8 +6,7 @@
 //          relaxed order but for the ball and the barrier.
 // Lifetime: mapped before the workers are forked, until the process ends.
 // Errors:  Create: the kernel's, with the errno text.
-#ifndef TCPX_BENCH_NET_BENCH_SHARED_PAGE_H_
-#define TCPX_BENCH_NET_BENCH_SHARED_PAGE_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -95,5 +94,3 @@ struct SharedPage {
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NET_BENCH_SHARED_PAGE_H_

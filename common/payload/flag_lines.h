@@ -9,8 +9,7 @@
 // Units:   bytes, a multiple of the line's; buffers are aligned to 8.
 // Errors:  none: Seen says it.
 // Source:  NCCL 2.12 to 2.30, device code of both protocols.
-#ifndef TCPX_COMMON_PAYLOAD_FLAG_LINES_H_
-#define TCPX_COMMON_PAYLOAD_FLAG_LINES_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -29,5 +28,3 @@ enum class Seen { kNotYet, kAll, kWrong };
 Seen PollLines(LineKind kind, uint64_t flag, const void* data, size_t bytes, size_t* line);
 
 }  // namespace tcpx
-
-#endif  // TCPX_COMMON_PAYLOAD_FLAG_LINES_H_

@@ -6,8 +6,7 @@
 // Threads: as NCCL: calls for different comms may run concurrently; the object itself is immutable after Open, but for
 //          the context that Init stores.
 // Errors:  Open returns a Status that names the path and the loader's text. All else returns the plugin's own result.
-#ifndef TCPX_NCCL_CLIENT_NET_CLIENT_H_
-#define TCPX_NCCL_CLIENT_NET_CLIENT_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -55,5 +54,3 @@ class NetClient {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NCCL_CLIENT_NET_CLIENT_H_

@@ -6,8 +6,7 @@
 // Units:   sizes and offsets are bytes; offsets count from the start of a region.
 // Errors:  Open returns a Status that names the path and the loader's text. All else returns the plugin's own result.
 // Source:  the adapters of NCCL 2.31 and 2.32.
-#ifndef TCPX_NCCL_CLIENT_RMA_CLIENT_H_
-#define TCPX_NCCL_CLIENT_RMA_CLIENT_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -102,5 +101,3 @@ class RmaClient {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NCCL_CLIENT_RMA_CLIENT_H_

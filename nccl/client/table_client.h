@@ -6,8 +6,7 @@
 // Units:   sizes are bytes.
 // Errors:  the plugin's own results; ncclInternalError for a size that the version can not carry, as in NCCL.
 // Source:  the adapters of NCCL 2.28 to 2.30.
-#ifndef TCPX_NCCL_CLIENT_TABLE_CLIENT_H_
-#define TCPX_NCCL_CLIENT_TABLE_CLIENT_H_
+#pragma once
 
 #include <climits>
 #include <cstddef>
@@ -219,5 +218,3 @@ class TableClient final : public NetClient {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NCCL_CLIENT_TABLE_CLIENT_H_

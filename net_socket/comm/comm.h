@@ -13,8 +13,7 @@
 // Lifetime: a request, a region and a lane die with their comm. Close, then delete.
 // Errors:  the first failure's status is what every later call returns. The peer hears of it through the health socket,
 //          and so do the other connections of the communicator (FailureGroup).
-#ifndef TCPX_NET_SOCKET_COMM_COMM_H_
-#define TCPX_NET_SOCKET_COMM_COMM_H_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -134,5 +133,3 @@ class Comm : protected ConnectionEnd,
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_COMM_COMM_H_

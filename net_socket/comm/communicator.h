@@ -4,8 +4,7 @@
 //          each.
 // Threads: constant once shared, but for `profiler` and `aborted`, which may be set at any time.
 // Lifetime: until the last of its connections is gone, which may be after its context.
-#ifndef TCPX_NET_SOCKET_COMM_COMMUNICATOR_H_
-#define TCPX_NET_SOCKET_COMM_COMMUNICATOR_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -39,5 +38,3 @@ struct Communicator {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_COMM_COMMUNICATOR_H_

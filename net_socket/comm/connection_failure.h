@@ -8,8 +8,7 @@
 // Threads: any; Refusal and MoveToClosed under the comm's mutex. Nobody waits.
 // Lifetime: borrows the setup and the end, which outlive it.
 // Errors:  is what they are for.
-#ifndef TCPX_NET_SOCKET_COMM_CONNECTION_FAILURE_H_
-#define TCPX_NET_SOCKET_COMM_CONNECTION_FAILURE_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -137,5 +136,3 @@ class ConnectionFailure final : public LaneOwner {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_COMM_CONNECTION_FAILURE_H_

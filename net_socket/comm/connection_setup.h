@@ -2,8 +2,7 @@
 //
 // Threads: plain data. Lifetime: the runtime outlives it; the rest is owned or shared.
 // Units:   bytes.
-#ifndef TCPX_NET_SOCKET_COMM_CONNECTION_SETUP_H_
-#define TCPX_NET_SOCKET_COMM_CONNECTION_SETUP_H_
+#pragma once
 
 #include <array>
 #include <atomic>
@@ -78,5 +77,3 @@ struct ConnectionSetup {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_COMM_CONNECTION_SETUP_H_

@@ -7,8 +7,7 @@
 //          comm; the rest from any, NumbersSource's as it says.
 // Lifetime: owned by its comm; borrows all that it is given.
 // Units:   bytes, nanoseconds of MonotonicNanos. Errors: none.
-#ifndef TCPX_NET_SOCKET_COMM_END_NUMBERS_H_
-#define TCPX_NET_SOCKET_COMM_END_NUMBERS_H_
+#pragma once
 
 #include <array>
 #include <atomic>
@@ -104,5 +103,3 @@ class EndNumbers final : public NumbersSource {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_COMM_END_NUMBERS_H_

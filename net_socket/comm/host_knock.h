@@ -6,8 +6,7 @@
 // Threads: one at a time.
 // Units:   nanoseconds of MonotonicNanos.
 // Errors:  what can't be asked has no answer; it is asked again at the next look.
-#ifndef TCPX_NET_SOCKET_COMM_HOST_KNOCK_H_
-#define TCPX_NET_SOCKET_COMM_HOST_KNOCK_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -58,5 +57,3 @@ class HostKnocks {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_COMM_HOST_KNOCK_H_

@@ -5,8 +5,7 @@
 //          that (the receiver). It ends for good when the peer has left or this end is closed.
 // Threads: any.
 // Lifetime: borrows the setup. Errors: none.
-#ifndef TCPX_NET_SOCKET_COMM_LANE_HEALING_H_
-#define TCPX_NET_SOCKET_COMM_LANE_HEALING_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -92,5 +91,3 @@ class LaneHealing {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_COMM_LANE_HEALING_H_

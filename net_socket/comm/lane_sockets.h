@@ -5,8 +5,7 @@
 // Threads: the reactor; the connection's link is held.
 // Lifetime: owned by its comm; borrows all that it is given.
 // Errors:  to the connection's failure.
-#ifndef TCPX_NET_SOCKET_COMM_LANE_SOCKETS_H_
-#define TCPX_NET_SOCKET_COMM_LANE_SOCKETS_H_
+#pragma once
 
 #include <memory>
 
@@ -71,5 +70,3 @@ class LaneSockets final : public SocketTaker, public LaneMover {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_COMM_LANE_SOCKETS_H_

@@ -6,8 +6,7 @@
 // Lifetime: owned by its sending end.
 // Units:   bytes, bytes per second.
 // Errors:  to the connection's failure.
-#ifndef TCPX_NET_SOCKET_COMM_LANE_STEERING_H_
-#define TCPX_NET_SOCKET_COMM_LANE_STEERING_H_
+#pragma once
 
 #include "net_socket/comm/sender_parts.h"
 #include "net_socket/engine/link.h"
@@ -42,5 +41,3 @@ class LaneSteering {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_COMM_LANE_STEERING_H_

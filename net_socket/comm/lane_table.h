@@ -5,8 +5,7 @@
 // Threads: any. A look at one lane may be old when the caller has it; each function that moves a lane says whether it
 //          did.
 // Units:   nanoseconds, as the caller counts them. Errors: none.
-#ifndef TCPX_NET_SOCKET_COMM_LANE_TABLE_H_
-#define TCPX_NET_SOCKET_COMM_LANE_TABLE_H_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -130,5 +129,3 @@ class LaneTable {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_COMM_LANE_TABLE_H_

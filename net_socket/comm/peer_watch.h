@@ -8,8 +8,7 @@
 //          which the owner is never touched.
 // Lifetime: destroyed in the reactor, after the descriptors were unwatched (by LingeringSockets).
 // Errors:  to PeerGone.
-#ifndef TCPX_NET_SOCKET_COMM_PEER_WATCH_H_
-#define TCPX_NET_SOCKET_COMM_PEER_WATCH_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -116,5 +115,3 @@ class PeerWatch {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_COMM_PEER_WATCH_H_

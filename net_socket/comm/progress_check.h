@@ -6,8 +6,7 @@
 // Lifetime: borrows all three, which outlive it.
 // Units:   nanoseconds of MonotonicNanos.
 // Errors:  to the connection's failure.
-#ifndef TCPX_NET_SOCKET_COMM_PROGRESS_CHECK_H_
-#define TCPX_NET_SOCKET_COMM_PROGRESS_CHECK_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -77,5 +76,3 @@ class ProgressCheck {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_COMM_PROGRESS_CHECK_H_

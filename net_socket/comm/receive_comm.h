@@ -10,8 +10,7 @@
 // Grouped: a request has a receive per member and is landed when all have. Where more than one member is allowed, each
 //          request is announced to the sender (credits.h) with one system call.
 // Errors:  as Comm. An orderly end of the peer is an error only for a posted receive that it leaves without its data.
-#ifndef TCPX_NET_SOCKET_COMM_RECEIVE_COMM_H_
-#define TCPX_NET_SOCKET_COMM_RECEIVE_COMM_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -76,5 +75,3 @@ class ReceiveComm final : public Comm {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_COMM_RECEIVE_COMM_H_

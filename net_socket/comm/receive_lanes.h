@@ -7,8 +7,7 @@
 // Lifetime: borrows all that it is given. Quiesce comes before the destructor.
 // Units:   bytes.
 // Errors:  to LaneOwner, or as said.
-#ifndef TCPX_NET_SOCKET_COMM_RECEIVE_LANES_H_
-#define TCPX_NET_SOCKET_COMM_RECEIVE_LANES_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -78,5 +77,3 @@ class ReceiveLanes final : public EndLanes {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_COMM_RECEIVE_LANES_H_

@@ -6,8 +6,7 @@
 // Threads: the reactor.
 // Lifetime: shared by its connection; may go anywhere after CloseInLoop.
 // Errors:  to LaneGone.
-#ifndef TCPX_NET_SOCKET_COMM_REDIALLER_H_
-#define TCPX_NET_SOCKET_COMM_REDIALLER_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -91,5 +90,3 @@ class Redialler {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_COMM_REDIALLER_H_

@@ -2,8 +2,7 @@
 //
 // Threads: under the comm's mutex; what lanes count goes to TransferEvents itself.
 // Lifetime: the events die with this. Errors: none.
-#ifndef TCPX_NET_SOCKET_COMM_REQUEST_EVENTS_H_
-#define TCPX_NET_SOCKET_COMM_REQUEST_EVENTS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -49,5 +48,3 @@ class RequestEvents {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_COMM_REQUEST_EVENTS_H_

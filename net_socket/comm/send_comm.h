@@ -10,8 +10,7 @@
 //          "cannot post now", and moves what was posted before. Otherwise sends are eager.
 // Threads: as Comm. PeerGone by the thread that reads the reverse direction or hears of the peer's end.
 // Errors:  as Comm; an error is returned for every unfinished request and every later call.
-#ifndef TCPX_NET_SOCKET_COMM_SEND_COMM_H_
-#define TCPX_NET_SOCKET_COMM_SEND_COMM_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -92,5 +91,3 @@ class SendComm final : public Comm, private PeerWatch::Owner {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_COMM_SEND_COMM_H_

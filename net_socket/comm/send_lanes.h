@@ -7,8 +7,7 @@
 // Lifetime: borrows the setup and the owner, which outlive it. Quiesce comes before the destructor.
 // Units:   bytes, bytes per second.
 // Errors:  to LaneOwner, or as said.
-#ifndef TCPX_NET_SOCKET_COMM_SEND_LANES_H_
-#define TCPX_NET_SOCKET_COMM_SEND_LANES_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -76,5 +75,3 @@ class SendLanes final : public EndLanes {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_COMM_SEND_LANES_H_

@@ -7,8 +7,7 @@
 // Lifetime: owned by its sending end.
 // Units:   nanoseconds of MonotonicNanos.
 // Errors:  to the connection's failure, or to PeerLoss where nothing is under way.
-#ifndef TCPX_NET_SOCKET_COMM_SENDER_HEALING_H_
-#define TCPX_NET_SOCKET_COMM_SENDER_HEALING_H_
+#pragma once
 
 #include <cstdint>
 
@@ -54,5 +53,3 @@ class SenderHealing final : public RedialledLanes {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_COMM_SENDER_HEALING_H_

@@ -1,8 +1,7 @@
 // sender_parts.h: what the parts of a sending end see of each other.
 //
 // Threads: plain data, constant. Lifetime: all of them outlive the holders of this.
-#ifndef TCPX_NET_SOCKET_COMM_SENDER_PARTS_H_
-#define TCPX_NET_SOCKET_COMM_SENDER_PARTS_H_
+#pragma once
 
 #include "absl/status/status.h"
 #include "net_socket/comm/connection_failure.h"
@@ -41,5 +40,3 @@ struct SenderParts {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_COMM_SENDER_PARTS_H_

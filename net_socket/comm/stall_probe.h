@@ -6,8 +6,7 @@
 // Lifetime: borrows all three, which outlive it.
 // Units:   nanoseconds of MonotonicNanos.
 // Errors:  what can't be found out is left out of the evidence.
-#ifndef TCPX_NET_SOCKET_COMM_STALL_PROBE_H_
-#define TCPX_NET_SOCKET_COMM_STALL_PROBE_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -101,5 +100,3 @@ class StallProbe {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_COMM_STALL_PROBE_H_

@@ -9,8 +9,7 @@
 //          nobody asked. uncalled: the calling thread would have had work, and did not call.
 // Threads: Refused, Begin, Called and End under the comm's mutex; calls and WaitsUntil by any.
 // Units:   nanoseconds of MonotonicNanos, bytes. Errors: none.
-#ifndef TCPX_NET_SOCKET_COMM_TRANSFER_TIMES_H_
-#define TCPX_NET_SOCKET_COMM_TRANSFER_TIMES_H_
+#pragma once
 
 #include <array>
 #include <atomic>
@@ -112,5 +111,3 @@ class TransferTimes {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_COMM_TRANSFER_TIMES_H_

@@ -9,8 +9,7 @@
 // Units:   nanoseconds.
 // Lifetime: borrows the reactor; CloseInLoop before it stops. An AcceptWait may outlive it.
 // Errors:  giving up fails the communicator (dial_log.h), and accept returns the reason.
-#ifndef TCPX_NET_SOCKET_CONNECT_ACCEPT_WATCH_H_
-#define TCPX_NET_SOCKET_CONNECT_ACCEPT_WATCH_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -106,5 +105,3 @@ class AcceptWatch {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_CONNECT_ACCEPT_WATCH_H_

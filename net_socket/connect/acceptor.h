@@ -8,8 +8,7 @@
 //          ReceiveComm.
 // Errors:  Listen: the local kernel's. A stranger (wrong magic, ticket, lane, silence) costs one socket until
 //          TCPX_HELLO_TIMEOUT, and no log line per socket (rejected_peers.h).
-#ifndef TCPX_NET_SOCKET_CONNECT_ACCEPTOR_H_
-#define TCPX_NET_SOCKET_CONNECT_ACCEPTOR_H_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -76,5 +75,3 @@ class Acceptor {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_CONNECT_ACCEPTOR_H_

@@ -3,8 +3,7 @@
 // Purpose: they follow from TCPX_HELLO_TIMEOUT, NCCL_SOCKET_RETRY_CNT and NCCL_SOCKET_RETRY_SLEEP_MSEC.
 // Threads: pure.
 // Units:   nanoseconds; at most ten years. Errors: none.
-#ifndef TCPX_NET_SOCKET_CONNECT_CONNECT_BOUNDS_H_
-#define TCPX_NET_SOCKET_CONNECT_CONNECT_BOUNDS_H_
+#pragma once
 
 #include <cstdint>
 
@@ -31,5 +30,3 @@ struct AcceptBounds {
 AcceptBounds AcceptBoundsOf(const Options& options);
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_CONNECT_CONNECT_BOUNDS_H_

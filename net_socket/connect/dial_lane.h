@@ -8,8 +8,7 @@
 //          TCPX_HELLO_TIMEOUT.
 // Lifetime: borrows its owner, and what that is dialling.
 // Errors:  to the owner, with the address tried and the interface used.
-#ifndef TCPX_NET_SOCKET_CONNECT_DIAL_LANE_H_
-#define TCPX_NET_SOCKET_CONNECT_DIAL_LANE_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -183,5 +182,3 @@ class DialLane final : public Reactor::Handler {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_CONNECT_DIAL_LANE_H_

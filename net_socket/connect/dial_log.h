@@ -6,8 +6,7 @@
 // Threads: the reactor.
 // Lifetime: borrows the reactor.
 // Errors:  none of its own.
-#ifndef TCPX_NET_SOCKET_CONNECT_DIAL_LOG_H_
-#define TCPX_NET_SOCKET_CONNECT_DIAL_LOG_H_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -35,5 +34,3 @@ class DialLog {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_CONNECT_DIAL_LOG_H_

@@ -7,8 +7,7 @@
 // Lifetime: borrows the reactor. CloseInLoop comes before the end.
 // Units:   nanoseconds.
 // Errors:  none: where none ends for kStalledNs the next ones begin all the same.
-#ifndef TCPX_NET_SOCKET_CONNECT_DIAL_TURNS_H_
-#define TCPX_NET_SOCKET_CONNECT_DIAL_TURNS_H_
+#pragma once
 
 #include <cstdint>
 #include <deque>
@@ -60,5 +59,3 @@ class DialTurns {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_CONNECT_DIAL_TURNS_H_

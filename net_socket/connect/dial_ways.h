@@ -5,8 +5,7 @@
 // Lifetime: borrows the runtime and the path's interface.
 // Units:   nanoseconds.
 // Errors:  those of the kernel: ErrnoStatus.
-#ifndef TCPX_NET_SOCKET_CONNECT_DIAL_WAYS_H_
-#define TCPX_NET_SOCKET_CONNECT_DIAL_WAYS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -69,5 +68,3 @@ class DialWays {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_CONNECT_DIAL_WAYS_H_

@@ -7,8 +7,7 @@
 //          yet, the health socket.
 // Errors:  Take: kUnavailable with the address tried and the interface used; kInvalidArgument for an unknown key. A
 //          failed dial fails its communicator; one that gets nowhere is a WARN after 5 s (dial_log.h).
-#ifndef TCPX_NET_SOCKET_CONNECT_DIALLER_H_
-#define TCPX_NET_SOCKET_CONNECT_DIALLER_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -66,5 +65,3 @@ class Dialler {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_CONNECT_DIALLER_H_

@@ -17,8 +17,7 @@
 // Threads: one at a time.
 // Lifetime: borrows the secret.
 // Errors:  as the accessors say. Every byte that comes in is hostile.
-#ifndef TCPX_NET_SOCKET_CONNECT_HANDSHAKE_H_
-#define TCPX_NET_SOCKET_CONNECT_HANDSHAKE_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -151,5 +150,3 @@ class AcceptHandshake {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_CONNECT_HANDSHAKE_H_

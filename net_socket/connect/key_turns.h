@@ -6,8 +6,7 @@
 // Threads: the reactor.
 // Lifetime: borrows the reactor. A waiter gives up before it is destroyed; once served it no longer waits.
 // Units:   nanoseconds. Errors: none.
-#ifndef TCPX_NET_SOCKET_CONNECT_KEY_TURNS_H_
-#define TCPX_NET_SOCKET_CONNECT_KEY_TURNS_H_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -52,5 +51,3 @@ class KeyTurns {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_CONNECT_KEY_TURNS_H_

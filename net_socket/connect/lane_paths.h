@@ -1,8 +1,7 @@
 // lane_paths.h: which path each lane of a connection has, its own or another's, and where it may go instead. Pure.
 //
 // Threads: one at a time. Units: lanes by index. Errors: none.
-#ifndef TCPX_NET_SOCKET_CONNECT_LANE_PATHS_H_
-#define TCPX_NET_SOCKET_CONNECT_LANE_PATHS_H_
+#pragma once
 
 #include <cstddef>
 #include <functional>
@@ -50,5 +49,3 @@ class LanePaths {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_CONNECT_LANE_PATHS_H_

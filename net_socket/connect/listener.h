@@ -8,8 +8,7 @@
 // Threads: the reactor; created anywhere.
 // Lifetime: borrows runtime and hellos. Unwatch its descriptor before it goes.
 // Errors:  the limit is a WARN, at most once a minute; a socket that was shut down is one, once.
-#ifndef TCPX_NET_SOCKET_CONNECT_LISTENER_H_
-#define TCPX_NET_SOCKET_CONNECT_LISTENER_H_
+#pragma once
 
 #include <cstdint>
 #include <utility>
@@ -48,5 +47,3 @@ class Listener final : public Reactor::Handler {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_CONNECT_LISTENER_H_

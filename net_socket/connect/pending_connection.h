@@ -11,8 +11,7 @@
 // Threads: the reactor.
 // Lifetime: borrows the runtime; `stirred` outlives it. A lane may be destroyed within `stirred`.
 // Errors:  every byte that comes in is hostile: kNonsense.
-#ifndef TCPX_NET_SOCKET_CONNECT_PENDING_CONNECTION_H_
-#define TCPX_NET_SOCKET_CONNECT_PENDING_CONNECTION_H_
+#pragma once
 
 #include <cstddef>
 #include <functional>
@@ -85,5 +84,3 @@ class PendingConnection {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_CONNECT_PENDING_CONNECTION_H_

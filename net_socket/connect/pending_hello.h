@@ -9,8 +9,7 @@
 // Threads: the reactor.
 // States:  hello -> whole (handed on), refused or forgotten.
 // Errors:  none; who is no peer gets a line in the log (rejected_peers.h).
-#ifndef TCPX_NET_SOCKET_CONNECT_PENDING_HELLO_H_
-#define TCPX_NET_SOCKET_CONNECT_PENDING_HELLO_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -75,5 +74,3 @@ class PendingHellos {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_CONNECT_PENDING_HELLO_H_

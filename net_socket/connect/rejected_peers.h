@@ -5,8 +5,7 @@
 // Threads: the reactor.
 // Units:   nanoseconds.
 // Lifetime: borrows the reactor; CloseInLoop before it stops.
-#ifndef TCPX_NET_SOCKET_CONNECT_REJECTED_PEERS_H_
-#define TCPX_NET_SOCKET_CONNECT_REJECTED_PEERS_H_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -46,5 +45,3 @@ class RejectedPeers {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_CONNECT_REJECTED_PEERS_H_

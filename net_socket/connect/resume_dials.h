@@ -12,8 +12,7 @@
 // Units:   nanoseconds.
 // Errors:  LaneGone: where the arbiter (health/arbiter.h) takes a refusal for the end of the peer's process, or no lane
 //          has been up for TCPX_RECONNECT_TIMEOUT; at once where that process knows the connection no more.
-#ifndef TCPX_NET_SOCKET_CONNECT_RESUME_DIALS_H_
-#define TCPX_NET_SOCKET_CONNECT_RESUME_DIALS_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -73,5 +72,3 @@ class ResumeDials final : public Redialler, private LostPaths::User {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_CONNECT_RESUME_DIALS_H_

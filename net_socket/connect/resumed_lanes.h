@@ -6,8 +6,7 @@
 // Threads: the reactor.
 // Lifetime: a connection is forgotten some time after its end. Borrows the hellos, by whom it answers.
 // Errors:  as answers to the dialler.
-#ifndef TCPX_NET_SOCKET_CONNECT_RESUMED_LANES_H_
-#define TCPX_NET_SOCKET_CONNECT_RESUMED_LANES_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -69,5 +68,3 @@ class ResumedLanes {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_CONNECT_RESUMED_LANES_H_

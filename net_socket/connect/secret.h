@@ -8,8 +8,7 @@
 //          where others than its owner and group may read or write it, and where its secret can be guessed.
 // Source:  HMAC-SHA256: RFC 2104, FIPS 180-4, from libsodium. Fewer than 16 bytes can be guessed offline by anyone who
 //          has recorded a handshake (NIST SP 800-107 asks for 112 bits at the least).
-#ifndef TCPX_NET_SOCKET_CONNECT_SECRET_H_
-#define TCPX_NET_SOCKET_CONNECT_SECRET_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -59,5 +58,3 @@ class Secret {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_CONNECT_SECRET_H_

@@ -6,8 +6,7 @@
 // Threads: any.
 // Units:   descriptors.
 // Lifetime: a place may outlive this.
-#ifndef TCPX_NET_SOCKET_CONNECT_UNACCEPTED_H_
-#define TCPX_NET_SOCKET_CONNECT_UNACCEPTED_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -41,5 +40,3 @@ class Unaccepted {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_CONNECT_UNACCEPTED_H_

@@ -9,8 +9,7 @@
 // Threads: all functions by the owner thread alone, but Wake, which any thread may call.
 // Units:   bytes and nanoseconds. A result is a byte count, or a negative errno.
 // Errors:  as results: 0 from a receive is the end of the stream, -ECANCELED what Cancel ended before it moved a byte.
-#ifndef TCPX_NET_SOCKET_ENGINE_ENGINE_H_
-#define TCPX_NET_SOCKET_ENGINE_ENGINE_H_
+#pragma once
 
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -91,5 +90,3 @@ int UringRung();
 EngineChoice ProbeEngine(EngineChoice choice, std::string* reason);
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_ENGINE_ENGINE_H_

@@ -8,8 +8,7 @@
 // Lifetime: until the reactor has ended.
 // Units:   nanoseconds.
 // Errors:  none: a socket that can't be watched is closed.
-#ifndef TCPX_NET_SOCKET_ENGINE_LINGER_H_
-#define TCPX_NET_SOCKET_ENGINE_LINGER_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -42,5 +41,3 @@ class LingeringSockets {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_ENGINE_LINGER_H_

@@ -6,8 +6,7 @@
 //          another link.
 // Lifetime: a tie's target cuts it before it goes, at the latest with the tie itself. Links may outlive both.
 // Errors:  none.
-#ifndef TCPX_NET_SOCKET_ENGINE_LINK_H_
-#define TCPX_NET_SOCKET_ENGINE_LINK_H_
+#pragma once
 
 #include <memory>
 #include <type_traits>
@@ -97,5 +96,3 @@ class Link {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_ENGINE_LINK_H_

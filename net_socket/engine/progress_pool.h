@@ -7,8 +7,7 @@
 // Lifetime: a lane outlives its Detach, which returns once the thread has forgotten it and no operation is in flight.
 // Units:   nanoseconds.
 // Errors:  Start fails with the engine's status when not even one thread could be set up.
-#ifndef TCPX_NET_SOCKET_ENGINE_PROGRESS_POOL_H_
-#define TCPX_NET_SOCKET_ENGINE_PROGRESS_POOL_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -140,5 +139,3 @@ class ProgressPool {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_ENGINE_PROGRESS_POOL_H_

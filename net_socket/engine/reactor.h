@@ -6,8 +6,7 @@
 //          handlers, timers and posted functions.
 // Units:   nanoseconds of MonotonicNanos.
 // Errors:  Start fails where the kernel gives no descriptor.
-#ifndef TCPX_NET_SOCKET_ENGINE_REACTOR_H_
-#define TCPX_NET_SOCKET_ENGINE_REACTOR_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -112,5 +111,3 @@ class Reactor {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_ENGINE_REACTOR_H_

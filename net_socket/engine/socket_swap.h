@@ -7,8 +7,7 @@
 // Threads: any; nobody else reads the socket meanwhile.
 // Units:   bytes.
 // Errors:  ReplaceSocket: the local kernel's.
-#ifndef TCPX_NET_SOCKET_ENGINE_SOCKET_SWAP_H_
-#define TCPX_NET_SOCKET_ENGINE_SOCKET_SWAP_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -60,5 +59,3 @@ class NextSocket {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_ENGINE_SOCKET_SWAP_H_

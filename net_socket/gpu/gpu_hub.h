@@ -6,8 +6,7 @@
 // Threads: any. Lifetime: pools live as long as the hub, which outlives the comms.
 // Errors:  PoolFor: kInvalidArgument for a pointer that is not GPU memory, with the driver's text, and as
 //          GpuPool::Open.
-#ifndef TCPX_NET_SOCKET_GPU_GPU_HUB_H_
-#define TCPX_NET_SOCKET_GPU_GPU_HUB_H_
+#pragma once
 
 #include <memory>
 #include <vector>
@@ -58,5 +57,3 @@ class GpuHub {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_GPU_GPU_HUB_H_

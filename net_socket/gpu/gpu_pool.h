@@ -7,8 +7,7 @@
 // Lifetime: a pool outlives the allowances; an allowance, the slots that it lends.
 // Units:   bytes.
 // Errors:  kAborted with the driver's text, kResourceExhausted where the kernel gives no memory.
-#ifndef TCPX_NET_SOCKET_GPU_GPU_POOL_H_
-#define TCPX_NET_SOCKET_GPU_GPU_POOL_H_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -131,5 +130,3 @@ class GpuAllowance {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_GPU_GPU_POOL_H_

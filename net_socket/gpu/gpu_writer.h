@@ -12,8 +12,7 @@
 // Units:   bytes.
 // Errors:  kAborted with the driver's text; the first one sticks.
 // Source:  CUDA Driver API, cuStreamWriteValue64: a barrier for all earlier writes comes before it unless forbidden.
-#ifndef TCPX_NET_SOCKET_GPU_GPU_WRITER_H_
-#define TCPX_NET_SOCKET_GPU_GPU_WRITER_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -104,5 +103,3 @@ class GpuWriter {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_GPU_GPU_WRITER_H_

@@ -6,8 +6,7 @@
 // Threads: Take and Filled by the thread that moves a lane; all else by the calling thread.
 // Errors:  Poll: as GpuDriver::Check.
 // Source:  LL and LL128 as NCCL 2.12 to 2.30 lays them out (receive_staging.cc).
-#ifndef TCPX_NET_SOCKET_GPU_RECEIVE_STAGING_H_
-#define TCPX_NET_SOCKET_GPU_RECEIVE_STAGING_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -53,5 +52,3 @@ class ReceiveStaging final : public PayloadSink {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_GPU_RECEIVE_STAGING_H_

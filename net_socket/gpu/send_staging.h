@@ -10,8 +10,7 @@
 // Threads: the calling thread; lanes count down `left` of the parts.
 // Lifetime: borrows a message from Push until its `left` is 0, which it counts down itself where it is staged.
 // Errors:  Poll: as GpuDriver::Check.
-#ifndef TCPX_NET_SOCKET_GPU_SEND_STAGING_H_
-#define TCPX_NET_SOCKET_GPU_SEND_STAGING_H_
+#pragma once
 
 #include <cstddef>
 #include <memory>
@@ -81,5 +80,3 @@ class SendStaging {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_GPU_SEND_STAGING_H_

@@ -4,8 +4,7 @@
 //          nothing, and has nothing left to do, need not look again until this changes.
 // Threads: any.
 // Lifetime: shared. Errors: none.
-#ifndef TCPX_NET_SOCKET_HEALTH_ACTIVITY_H_
-#define TCPX_NET_SOCKET_HEALTH_ACTIVITY_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -23,5 +22,3 @@ class Activity {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_HEALTH_ACTIVITY_H_

@@ -4,8 +4,7 @@
 //          is heard; and a stream that has work and moves no byte for TCPX_PEER_TIMEOUT is an error, however many
 //          sockets it gets, unless the peer waits itself: its window is shut, and it answers.
 // Threads: one at a time. Units: bytes; nanoseconds of MonotonicNanos. Errors: none. Source of constants: tuning.h.
-#ifndef TCPX_NET_SOCKET_HEALTH_ARBITER_H_
-#define TCPX_NET_SOCKET_HEALTH_ARBITER_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -179,5 +178,3 @@ class Arbiter {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_HEALTH_ARBITER_H_

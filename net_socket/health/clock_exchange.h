@@ -7,8 +7,7 @@
 // Units:   nanoseconds of MonotonicNanos, each of its own host.
 // Errors:  none. An answer that was not asked for, or that takes no time, counts for nothing.
 // Source:  RFC 5905, 8: the four times of NTP.
-#ifndef TCPX_NET_SOCKET_HEALTH_CLOCK_EXCHANGE_H_
-#define TCPX_NET_SOCKET_HEALTH_CLOCK_EXCHANGE_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -49,5 +48,3 @@ class ClockExchange {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_HEALTH_CLOCK_EXCHANGE_H_

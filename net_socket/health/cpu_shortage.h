@@ -9,8 +9,7 @@
 // Units:   nanoseconds, percent.
 // Errors:  where the kernel does not tell (no CONFIG_SCHEDSTATS), nobody is short.
 // Source:  /proc/PID/task/TID/schedstat, Linux 2.6.23, and stat.
-#ifndef TCPX_NET_SOCKET_HEALTH_CPU_SHORTAGE_H_
-#define TCPX_NET_SOCKET_HEALTH_CPU_SHORTAGE_H_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -60,5 +59,3 @@ class CpuShortage {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_HEALTH_CPU_SHORTAGE_H_

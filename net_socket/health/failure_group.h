@@ -6,8 +6,7 @@
 // Threads: InLoop: in the reactor; the rest from any.
 // Lifetime: shared by its context and its connections.
 // Errors:  none of its own.
-#ifndef TCPX_NET_SOCKET_HEALTH_FAILURE_GROUP_H_
-#define TCPX_NET_SOCKET_HEALTH_FAILURE_GROUP_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -74,5 +73,3 @@ class FailureGroup final : public std::enable_shared_from_this<FailureGroup> {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_HEALTH_FAILURE_GROUP_H_

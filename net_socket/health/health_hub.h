@@ -6,8 +6,7 @@
 // Lifetime: borrows the reactor, and outlives its sockets.
 // Units:   nanoseconds.
 // Errors:  none of its own.
-#ifndef TCPX_NET_SOCKET_HEALTH_HEALTH_HUB_H_
-#define TCPX_NET_SOCKET_HEALTH_HEALTH_HUB_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -79,5 +78,3 @@ class HealthHub final : public HealthPeer::Keeper {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_HEALTH_HEALTH_HUB_H_

@@ -6,8 +6,7 @@
 // Lifetime: borrows the socket, which outlives it.
 // Units:   nanoseconds.
 // Errors:  none of its own.
-#ifndef TCPX_NET_SOCKET_HEALTH_HEALTH_MEMBERS_H_
-#define TCPX_NET_SOCKET_HEALTH_HEALTH_MEMBERS_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -71,5 +70,3 @@ class HealthMembers {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_HEALTH_HEALTH_MEMBERS_H_

@@ -12,8 +12,7 @@
 // Units:   nanoseconds.
 // Errors:  its own death, where that is final, goes to every connection as PeerLost: an error or a reset, or OK for an
 //          end without bye.
-#ifndef TCPX_NET_SOCKET_HEALTH_HEALTH_PEER_H_
-#define TCPX_NET_SOCKET_HEALTH_HEALTH_PEER_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -146,5 +145,3 @@ class HealthPeer final : public Reactor::Handler, public std::enable_shared_from
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_HEALTH_HEALTH_PEER_H_

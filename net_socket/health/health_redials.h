@@ -2,8 +2,7 @@
 //
 // Threads: the reactor.
 // Units:   nanoseconds of MonotonicNanos. Errors: none.
-#ifndef TCPX_NET_SOCKET_HEALTH_HEALTH_REDIALS_H_
-#define TCPX_NET_SOCKET_HEALTH_HEALTH_REDIALS_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -51,5 +50,3 @@ class HealthRedials {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_HEALTH_HEALTH_REDIALS_H_

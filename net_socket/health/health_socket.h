@@ -7,8 +7,7 @@
 // Threads: any; InLoop, and what moves it: in the reactor.
 // Units:   bytes; nanoseconds of MonotonicNanos.
 // Errors:  to End.
-#ifndef TCPX_NET_SOCKET_HEALTH_HEALTH_SOCKET_H_
-#define TCPX_NET_SOCKET_HEALTH_HEALTH_SOCKET_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -143,5 +142,3 @@ class HealthSocket {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_HEALTH_HEALTH_SOCKET_H_

@@ -2,8 +2,7 @@
 //
 // Threads: the reactor.
 // Lifetime: borrows the socket; a waiter gives up before it goes. Errors: none.
-#ifndef TCPX_NET_SOCKET_HEALTH_HEALTH_WAITERS_H_
-#define TCPX_NET_SOCKET_HEALTH_HEALTH_WAITERS_H_
+#pragma once
 
 #include <deque>
 
@@ -40,5 +39,3 @@ class HealthWaiters {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_HEALTH_HEALTH_WAITERS_H_

@@ -17,8 +17,7 @@
 // Errors:  where the kernel won't tell, a lane counts as alive.
 // Source:  common/tcp_info.h; icsk_probes_out in tcp_ack and tcp_retransmit_timer, Linux 6.18. Where the window is not
 //          known, one with segments in flight counts as open.
-#ifndef TCPX_NET_SOCKET_HEALTH_LANE_LIVENESS_H_
-#define TCPX_NET_SOCKET_HEALTH_LANE_LIVENESS_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -57,5 +56,3 @@ class LaneLiveness {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_HEALTH_LANE_LIVENESS_H_

@@ -4,8 +4,7 @@
 //          stretch in which it loses (verdict.h's JudgePace), and again only after one in which it did not.
 // Threads: one at a time.
 // Units:   segments; nanoseconds of MonotonicNanos. Errors: none.
-#ifndef TCPX_NET_SOCKET_HEALTH_LANE_LOSSES_H_
-#define TCPX_NET_SOCKET_HEALTH_LANE_LOSSES_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -38,5 +37,3 @@ class LaneLosses {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_HEALTH_LANE_LOSSES_H_

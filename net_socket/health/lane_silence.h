@@ -8,8 +8,7 @@
 //          times double.
 // Threads: one at a time.
 // Units:   nanoseconds of MonotonicNanos. Errors: none.
-#ifndef TCPX_NET_SOCKET_HEALTH_LANE_SILENCE_H_
-#define TCPX_NET_SOCKET_HEALTH_LANE_SILENCE_H_
+#pragma once
 
 #include <cstdint>
 
@@ -41,5 +40,3 @@ class LaneSilence {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_HEALTH_LANE_SILENCE_H_

@@ -7,8 +7,7 @@
 //          judged. Slow for long: in each look of the given time, and in kLooksMin at the least.
 // Threads: one at a time.
 // Units:   bytes, nanoseconds, bytes per second. Errors: none.
-#ifndef TCPX_NET_SOCKET_HEALTH_SLOW_LANES_H_
-#define TCPX_NET_SOCKET_HEALTH_SLOW_LANES_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -54,5 +53,3 @@ class SlowLanes {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_HEALTH_SLOW_LANES_H_

@@ -5,8 +5,7 @@
 // Threads: the reactor; RootOf, which is pure, and NewKey: any.
 // Lifetime: that of its communicator; members leave before the hub of their health socket is destroyed.
 // Units:   nanoseconds of MonotonicNanos. Errors: none.
-#ifndef TCPX_NET_SOCKET_HEALTH_STALL_GROUP_H_
-#define TCPX_NET_SOCKET_HEALTH_STALL_GROUP_H_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -82,5 +81,3 @@ class StallGroup {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_HEALTH_STALL_GROUP_H_

@@ -1,7 +1,6 @@
 // tuning.h: the numbers by which a peer, a lane or a health socket counts as gone, in the form of
 //           net_socket/pilot/tuning.h.
-#ifndef TCPX_NET_SOCKET_HEALTH_TUNING_H_
-#define TCPX_NET_SOCKET_HEALTH_TUNING_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -133,5 +132,3 @@ inline constexpr int64_t kStallNoNewsNs = kSecond;
 inline constexpr int64_t kRankClosingNs = 10 * kSecond;
 
 }  // namespace tcpx::tuning
-
-#endif  // TCPX_NET_SOCKET_HEALTH_TUNING_H_

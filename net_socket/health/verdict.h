@@ -8,8 +8,7 @@
 // Threads: any.
 // Units:   milliseconds, percent.
 // Errors:  what can't be decided is kNone.
-#ifndef TCPX_NET_SOCKET_HEALTH_VERDICT_H_
-#define TCPX_NET_SOCKET_HEALTH_VERDICT_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -114,5 +113,3 @@ Verdict JudgePace(const PaceEvidence& evidence);
 std::string PathBetween(const std::string& here, const std::string& there);
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_HEALTH_VERDICT_H_

@@ -4,8 +4,7 @@
 //          not there (yet, or any more) is answered here: the process lives, and nothing of that connection is posted.
 // Threads: any.
 // Lifetime: borrows the socket, which outlives it. Errors: none.
-#ifndef TCPX_NET_SOCKET_HEALTH_WAIT_EXCHANGE_H_
-#define TCPX_NET_SOCKET_HEALTH_WAIT_EXCHANGE_H_
+#pragma once
 
 #include <string>
 
@@ -44,5 +43,3 @@ class WaitExchange {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_HEALTH_WAIT_EXCHANGE_H_

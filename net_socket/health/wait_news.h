@@ -7,8 +7,7 @@
 //          root when it has come round to its own finder.
 // Wire:    health_records.h.
 // Threads: any. Errors: none.
-#ifndef TCPX_NET_SOCKET_HEALTH_WAIT_NEWS_H_
-#define TCPX_NET_SOCKET_HEALTH_WAIT_NEWS_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -33,5 +32,3 @@ uint64_t ThisProcessNumber();
 std::string DescribeRoot(absl::string_view who, const WaitRoot& root);
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_HEALTH_WAIT_NEWS_H_

@@ -5,8 +5,7 @@
 // Threads: InLoop: in the reactor.
 // Units:   nanoseconds.
 // Errors:  none. Without a comm there is no timer.
-#ifndef TCPX_NET_SOCKET_HEALTH_WATCHDOG_H_
-#define TCPX_NET_SOCKET_HEALTH_WATCHDOG_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -51,5 +50,3 @@ class Watchdog {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_HEALTH_WATCHDOG_H_

@@ -3,8 +3,7 @@
 // States:  open -> failed (the first error sticks) -> closed; or open -> closed, the orderly end. If a lane ends
 //          without a reason, the state is failing first: nothing is moved, and the error is reported once the reason
 //          has come, or has not come in time.
-#ifndef TCPX_NET_SOCKET_MESSAGE_CONNECTION_STATE_H_
-#define TCPX_NET_SOCKET_MESSAGE_CONNECTION_STATE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -28,5 +27,3 @@ constexpr bool MayMove(ConnectionState from, ConnectionState to) {
 }
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_MESSAGE_CONNECTION_STATE_H_

@@ -7,8 +7,7 @@
 //          has landed.
 // Units:   bytes; a message without bytes counts as one unit (units.h).
 // Errors:  Claim tells what is wrong as a ClaimResult.
-#ifndef TCPX_NET_SOCKET_MESSAGE_DESTINATION_H_
-#define TCPX_NET_SOCKET_MESSAGE_DESTINATION_H_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -81,5 +80,3 @@ class Destination {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_MESSAGE_DESTINATION_H_

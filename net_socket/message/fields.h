@@ -5,8 +5,7 @@
 // Units:   bytes.
 // Errors:  what is missing, and all that would follow it, is taken as 0 or empty; ok() says so. Texts of a peer are
 //          made fit for a log line.
-#ifndef TCPX_NET_SOCKET_MESSAGE_FIELDS_H_
-#define TCPX_NET_SOCKET_MESSAGE_FIELDS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -95,5 +94,3 @@ class FieldReader {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_MESSAGE_FIELDS_H_

@@ -5,8 +5,7 @@
 //          publish nothing.
 // Threads: Relaxed: one writes, any reads. Values of different fields may be of different moments.
 // Units:   bytes.
-#ifndef TCPX_NET_SOCKET_MESSAGE_FLIGHT_H_
-#define TCPX_NET_SOCKET_MESSAGE_FLIGHT_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -59,5 +58,3 @@ class StallWatch {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_MESSAGE_FLIGHT_H_

@@ -9,8 +9,7 @@
 // Units:   bytes; milliseconds, percent; nanoseconds of MonotonicNanos, each of its own host.
 // Errors:  decoders: false for nonsense, and for what is of no interest. Readers: kUnavailable for garbage, from then
 //          on.
-#ifndef TCPX_NET_SOCKET_MESSAGE_HEALTH_RECORDS_H_
-#define TCPX_NET_SOCKET_MESSAGE_HEALTH_RECORDS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -119,5 +118,3 @@ std::string EncodeClock(const ClockRecord& record);
 bool DecodeClock(absl::string_view text, ClockRecord* record);
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_MESSAGE_HEALTH_RECORDS_H_

@@ -4,8 +4,7 @@
 //          are what the acceptor sees of a socket that gets no answer, and mean nothing in one.
 // Threads: pure.
 // Errors:  none; a value that this build does not know has a text, too.
-#ifndef TCPX_NET_SOCKET_MESSAGE_HELLO_STATUS_H_
-#define TCPX_NET_SOCKET_MESSAGE_HELLO_STATUS_H_
+#pragma once
 
 #include <cstdint>
 
@@ -53,5 +52,3 @@ const char* AllRejectedText(HelloStatus status);
 const char* RejectionText(HelloStatus status);
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_MESSAGE_HELLO_STATUS_H_

@@ -3,8 +3,7 @@
 // Purpose: after what wire.h writes and before connect's key, so that builds without it are none the wiser: they say 0.
 // Threads: pure. Units: the value is HostMark's (common/this_host.h); 0: unknown.
 // Errors:  none; any value may come in.
-#ifndef TCPX_NET_SOCKET_MESSAGE_HOST_MARK_H_
-#define TCPX_NET_SOCKET_MESSAGE_HOST_MARK_H_
+#pragma once
 
 #include <cstdint>
 #include <cstring>
@@ -28,5 +27,3 @@ inline uint64_t ReadHostMark(const char* handle) {
 }
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_MESSAGE_HOST_MARK_H_

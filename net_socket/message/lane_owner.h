@@ -4,8 +4,7 @@
 // Threads: any; two never move it at once.
 // Lifetime: outlives its lanes.
 // Errors:  FailLane: the first one sticks, later ones are dropped. LoseLane is asked first.
-#ifndef TCPX_NET_SOCKET_MESSAGE_LANE_OWNER_H_
-#define TCPX_NET_SOCKET_MESSAGE_LANE_OWNER_H_
+#pragma once
 
 #include <atomic>
 
@@ -47,5 +46,3 @@ class LaneOwner {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_MESSAGE_LANE_OWNER_H_

@@ -5,8 +5,7 @@
 // Threads: any thread that moves a lane; each place belongs to one lane between Take and Filled.
 // Units:   bytes of the message.
 // Errors:  none here; a lane of a failed comm keeps its place, which the sink takes back once no thread moves the lane.
-#ifndef TCPX_NET_SOCKET_MESSAGE_PAYLOAD_SINK_H_
-#define TCPX_NET_SOCKET_MESSAGE_PAYLOAD_SINK_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -37,5 +36,3 @@ class PayloadSink {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_MESSAGE_PAYLOAD_SINK_H_

@@ -8,8 +8,7 @@
 //          `posted` publishes a receive, the CAS on `claim` takes a part of it.
 // Units:   bytes; a zero-byte message counts as one unit so that it is claimed and lands exactly once.
 // Errors:  Claim tells what is wrong as a ClaimResult.
-#ifndef TCPX_NET_SOCKET_MESSAGE_POSTED_RECEIVE_H_
-#define TCPX_NET_SOCKET_MESSAGE_POSTED_RECEIVE_H_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -69,5 +68,3 @@ class PostedReceiveTable final : public Destination {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_MESSAGE_POSTED_RECEIVE_H_

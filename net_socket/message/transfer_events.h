@@ -18,8 +18,7 @@
 // Errors:  none; what the profiler returns is dropped.
 // Source:  NCCL 2.26 to 2.30. 2.26 takes an update for a stop: where it may be NCCL (`updates` false) an event starts
 //          only when its length is final, and no update is sent.
-#ifndef TCPX_NET_SOCKET_MESSAGE_TRANSFER_EVENTS_H_
-#define TCPX_NET_SOCKET_MESSAGE_TRANSFER_EVENTS_H_
+#pragma once
 
 #include <array>
 #include <atomic>
@@ -112,5 +111,3 @@ class EventRecorder {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_MESSAGE_TRANSFER_EVENTS_H_

@@ -16,8 +16,7 @@
 // Units:   bytes. Byte order is little endian, as on every machine that NCCL runs on.
 // Errors:  decoders return a text (static storage) that says what is wrong, or null when all is right. Offset and
 //          length of a decoded chunk always lie inside its message.
-#ifndef TCPX_NET_SOCKET_MESSAGE_WIRE_H_
-#define TCPX_NET_SOCKET_MESSAGE_WIRE_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -201,5 +200,3 @@ const char* DecodeAnswer(const char* in, Answer* answer, int* nics);
 const char* DecodeAnswerNics(const char* in, int count, Answer* answer);
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_MESSAGE_WIRE_H_

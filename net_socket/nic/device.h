@@ -8,8 +8,7 @@
 // Units:   Mbit/s, microseconds, bytes.
 // Errors:  Find gives an empty table and one WARN where no interface fits. Fuse: kInvalidArgument, with the reason.
 // Source:  pciPath, names and children as NCCL 2.28 to 2.30 merges NICs.
-#ifndef TCPX_NET_SOCKET_NIC_DEVICE_H_
-#define TCPX_NET_SOCKET_NIC_DEVICE_H_
+#pragma once
 
 #include <deque>
 #include <string>
@@ -75,5 +74,3 @@ class DeviceTable {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_NIC_DEVICE_H_

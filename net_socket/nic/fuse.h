@@ -5,8 +5,7 @@
 // Threads: any; pure.
 // Errors:  a group that can't be fused is left out, its members stay devices of their own, and one warning says what to
 //          change.
-#ifndef TCPX_NET_SOCKET_NIC_FUSE_H_
-#define TCPX_NET_SOCKET_NIC_FUSE_H_
+#pragma once
 
 #include <optional>
 #include <string>
@@ -34,5 +33,3 @@ std::string WhyNotFused(const std::vector<FuseCandidate>& members);
 int FamilyOfAll(const std::vector<FuseCandidate>& members);
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_NIC_FUSE_H_

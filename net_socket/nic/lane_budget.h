@@ -5,8 +5,7 @@
 // Threads: any.
 // Lifetime: outlives what was taken.
 // Errors:  none: a connection always gets what it can't do without.
-#ifndef TCPX_NET_SOCKET_NIC_LANE_BUDGET_H_
-#define TCPX_NET_SOCKET_NIC_LANE_BUDGET_H_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -60,5 +59,3 @@ class OpenLanes {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_NIC_LANE_BUDGET_H_

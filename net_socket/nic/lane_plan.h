@@ -5,8 +5,7 @@
 //          one. Hosts that are alike are joined first to first, second to second, as cabled in rails.
 // Threads: any; pure. Units: Mbit/s.
 // Errors:  kUnavailable for addresses that no honest peer would give.
-#ifndef TCPX_NET_SOCKET_NIC_LANE_PLAN_H_
-#define TCPX_NET_SOCKET_NIC_LANE_PLAN_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -58,5 +57,3 @@ std::vector<LanePath> PlanLanes(const std::vector<Nic>& nics, const std::vector<
 absl::Status CheckPeerNics(const SocketAddress& dialled, const std::vector<PeerNic>& peers);
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_NIC_LANE_PLAN_H_

@@ -10,8 +10,7 @@
 // Units:   nanoseconds.
 // Errors:  a kernel that says nothing of its interfaces is one line of the log: paths are then asked after all the
 //          same.
-#ifndef TCPX_NET_SOCKET_NIC_LOST_PATHS_H_
-#define TCPX_NET_SOCKET_NIC_LOST_PATHS_H_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -89,5 +88,3 @@ class LostPaths final : public Reactor::Handler {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_NIC_LOST_PATHS_H_

@@ -4,8 +4,7 @@
 //          read a field that says what to do, and never ask where the peer is.
 // Threads: any; pure, and a value.
 // Units:   bytes; bytes per second. Errors: none.
-#ifndef TCPX_NET_SOCKET_NIC_PATH_PROFILE_H_
-#define TCPX_NET_SOCKET_NIC_PATH_PROFILE_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -99,5 +98,3 @@ struct PathProfile {
 PathProfile MakePathProfile(const Options& options, const PathFacts& facts);
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_NIC_PATH_PROFILE_H_

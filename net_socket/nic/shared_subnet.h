@@ -6,8 +6,7 @@
 // Threads: any; what reads files says so, the rest is pure.
 // Errors:  none: a sysctl that can't be read counts as the kernel's default.
 // Source:  Documentation/networking/ip-sysctl.rst; IPv6 answers for an interface's own addresses only (ndisc.c).
-#ifndef TCPX_NET_SOCKET_NIC_SHARED_SUBNET_H_
-#define TCPX_NET_SOCKET_NIC_SHARED_SUBNET_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -37,5 +36,3 @@ bool InSubnet(const Interface& interface, const SocketAddress& address);
 std::vector<std::string> SharersOfSubnet(const Interface& interface, const std::vector<Interface>& all);
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_NIC_SHARED_SUBNET_H_

@@ -1,8 +1,7 @@
 // backoff.h: when something is tried again. Each failure doubles the pause.
 //
 // Threads: one at a time. Units: nanoseconds. Errors: none.
-#ifndef TCPX_NET_SOCKET_PILOT_BACKOFF_H_
-#define TCPX_NET_SOCKET_PILOT_BACKOFF_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -39,5 +38,3 @@ class Backoff {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_PILOT_BACKOFF_H_

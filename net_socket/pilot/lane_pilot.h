@@ -16,8 +16,7 @@
 //          are tried again now and then. There none counts as lame, because it can't move to another path, and one
 //          failed try is followed by a pause: a trial of few lanes costs much.
 // Threads: one at a time. Units: bytes, nanoseconds; the numbers are in tuning.h. Errors: none.
-#ifndef TCPX_NET_SOCKET_PILOT_LANE_PILOT_H_
-#define TCPX_NET_SOCKET_PILOT_LANE_PILOT_H_
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -87,5 +86,3 @@ class LanePilot final : public LanePolicy {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_PILOT_LANE_PILOT_H_

@@ -1,8 +1,7 @@
 // measured_window.h: what each lane of a connection brought in one look, in which the connection never paused.
 //
 // Threads: one at a time. Units: bytes, nanoseconds. Errors: none.
-#ifndef TCPX_NET_SOCKET_PILOT_MEASURED_WINDOW_H_
-#define TCPX_NET_SOCKET_PILOT_MEASURED_WINDOW_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -51,5 +50,3 @@ class MeasuredWindow {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_PILOT_MEASURED_WINDOW_H_

@@ -4,8 +4,7 @@
 //          the median difference between one look and the next: if a path changes its rate, one difference is large,
 //          and noise stays. If several looks in a row are far from the average, the path has changed. Pure.
 // Threads: one at a time. Units: bytes per second. Errors: none.
-#ifndef TCPX_NET_SOCKET_PILOT_PAST_WINDOWS_H_
-#define TCPX_NET_SOCKET_PILOT_PAST_WINDOWS_H_
+#pragma once
 
 #include <algorithm>
 #include <array>
@@ -51,5 +50,3 @@ class PastWindows {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_PILOT_PAST_WINDOWS_H_

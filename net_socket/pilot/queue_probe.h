@@ -5,8 +5,7 @@
 //          from other connections, which would take it back in the same manner. Only the first round trips of a new
 //          lane count: later it waits in its own queue. Pure.
 // Threads: one at a time. Units: microseconds. Errors: none.
-#ifndef TCPX_NET_SOCKET_PILOT_QUEUE_PROBE_H_
-#define TCPX_NET_SOCKET_PILOT_QUEUE_PROBE_H_
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -43,5 +42,3 @@ class QueueProbe {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_PILOT_QUEUE_PROBE_H_

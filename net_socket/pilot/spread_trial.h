@@ -9,8 +9,7 @@
 //          one is closed. Trials stop after a few failures in a row, after many trials, or half a minute after the
 //          first; a path change starts them again, at most once in two minutes. Pure.
 // Threads: one at a time. Units: bytes per second, nanoseconds. Errors: none.
-#ifndef TCPX_NET_SOCKET_PILOT_SPREAD_TRIAL_H_
-#define TCPX_NET_SOCKET_PILOT_SPREAD_TRIAL_H_
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -69,5 +68,3 @@ class SpreadTrial {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_PILOT_SPREAD_TRIAL_H_

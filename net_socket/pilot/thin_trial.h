@@ -4,8 +4,7 @@
 //          are dropped if one of three looks reaches the total from before. Small losses don't add up: each trial is
 //          compared with the best since shortly before thinning began. Pure.
 // Threads: one at a time. Units: bytes per second. Errors: none.
-#ifndef TCPX_NET_SOCKET_PILOT_THIN_TRIAL_H_
-#define TCPX_NET_SOCKET_PILOT_THIN_TRIAL_H_
+#pragma once
 
 #include <cstddef>
 #include <vector>
@@ -51,5 +50,3 @@ class ThinTrial {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_PILOT_THIN_TRIAL_H_

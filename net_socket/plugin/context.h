@@ -4,8 +4,7 @@
 //          settings from the context they are given.
 // Threads: under the plugin's mutex; the comms' own counters may be read at any time.
 // Units:   messages and bytes that were reported done.
-#ifndef TCPX_NET_SOCKET_PLUGIN_CONTEXT_H_
-#define TCPX_NET_SOCKET_PLUGIN_CONTEXT_H_
+#pragma once
 
 #include <pthread.h>
 
@@ -70,5 +69,3 @@ class Context {
 Context* RefusedContext();
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_PLUGIN_CONTEXT_H_

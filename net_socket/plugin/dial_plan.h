@@ -2,8 +2,7 @@
 //
 // Threads: under the plugin's mutex.
 // Lifetime: the request holds its lanes of the runtime's budget. Errors: none.
-#ifndef TCPX_NET_SOCKET_PLUGIN_DIAL_PLAN_H_
-#define TCPX_NET_SOCKET_PLUGIN_DIAL_PLAN_H_
+#pragma once
 
 #include <cstdint>
 
@@ -17,5 +16,3 @@ namespace tcpx {
 void PlanDial(const Options& options, Transport* transport, uint64_t host_mark, DialRequest* request);
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_PLUGIN_DIAL_PLAN_H_

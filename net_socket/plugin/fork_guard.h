@@ -4,8 +4,7 @@
 //          the parent was protected init succeeds there, and shows a device that takes nothing.
 // Threads: any; no lock, since another thread may have held it at the fork.
 // Errors:  Usable: kUnknown in the child, with a WARN the first time.
-#ifndef TCPX_NET_SOCKET_PLUGIN_FORK_GUARD_H_
-#define TCPX_NET_SOCKET_PLUGIN_FORK_GUARD_H_
+#pragma once
 
 #include <atomic>
 
@@ -34,5 +33,3 @@ class ForkGuard {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_PLUGIN_FORK_GUARD_H_

@@ -1,8 +1,7 @@
 // open_objects.h: the listen comms and comms that NCCL holds: whose each one is, and that it uses the transport.
 //
 // Threads: under the plugin's mutex. Lifetime: an object until it is closed; a comm that never is stays as it is.
-#ifndef TCPX_NET_SOCKET_PLUGIN_OPEN_OBJECTS_H_
-#define TCPX_NET_SOCKET_PLUGIN_OPEN_OBJECTS_H_
+#pragma once
 
 #include <memory>
 
@@ -48,5 +47,3 @@ class OpenObjects {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_PLUGIN_OPEN_OBJECTS_H_

@@ -5,8 +5,7 @@
 // Threads: as PluginApi.
 // States:  no transport until the first listen or connect; retired when the last user has gone (transport_users.h).
 // Errors:  as PluginApi.
-#ifndef TCPX_NET_SOCKET_PLUGIN_PLUGIN_H_
-#define TCPX_NET_SOCKET_PLUGIN_PLUGIN_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -97,5 +96,3 @@ class Plugin final : public PluginApi {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_PLUGIN_PLUGIN_H_

@@ -6,8 +6,7 @@
 //          and TakeStarved are the calling thread's side: two atomics.
 // Lifetime: owned by its connection, which detaches it before it goes. Borrows the socket and the destination.
 // Errors:  to LaneOwner::FailLane.
-#ifndef TCPX_NET_SOCKET_RECEIVE_BULK_RECEIVE_LANE_H_
-#define TCPX_NET_SOCKET_RECEIVE_BULK_RECEIVE_LANE_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -63,5 +62,3 @@ class BulkReceiveLane final : public PoolLane {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_RECEIVE_BULK_RECEIVE_LANE_H_

@@ -4,8 +4,7 @@
 //          the message's sink lends (GPU memory).
 // Threads: one at a time. Lifetime: borrows the landing until Land.
 // Units:   bytes. Errors: none.
-#ifndef TCPX_NET_SOCKET_RECEIVE_CHUNK_PAYLOAD_H_
-#define TCPX_NET_SOCKET_RECEIVE_CHUNK_PAYLOAD_H_
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -73,5 +72,3 @@ class ChunkPayload {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_RECEIVE_CHUNK_PAYLOAD_H_

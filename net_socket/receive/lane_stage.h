@@ -4,8 +4,7 @@
 //          the lane needs one.
 // Threads: one at a time. Lifetime: borrows the pool, which outlives it.
 // Units:   bytes. Errors: none.
-#ifndef TCPX_NET_SOCKET_RECEIVE_LANE_STAGE_H_
-#define TCPX_NET_SOCKET_RECEIVE_LANE_STAGE_H_
+#pragma once
 
 #include <cstddef>
 
@@ -64,5 +63,3 @@ class LaneStage {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_RECEIVE_LANE_STAGE_H_

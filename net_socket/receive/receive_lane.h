@@ -15,8 +15,7 @@
 // Units:   bytes.
 // Errors:  the first one sticks in status(): kInvalidArgument when a message is larger than its receive, kUnavailable
 //          when the peer breaks the format or ends in the middle of a message.
-#ifndef TCPX_NET_SOCKET_RECEIVE_RECEIVE_LANE_H_
-#define TCPX_NET_SOCKET_RECEIVE_RECEIVE_LANE_H_
+#pragma once
 
 #include <sys/uio.h>
 
@@ -118,5 +117,3 @@ class ReceiveLane {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_RECEIVE_RECEIVE_LANE_H_

@@ -6,8 +6,7 @@
 // Lifetime: borrows the descriptor, whose number stays the lane's for life, the owner, the destination and the pool.
 // Units:   bytes.
 // Errors:  to LaneOwner::FailLane, but for Replace's.
-#ifndef TCPX_NET_SOCKET_RECEIVE_RECEIVE_STREAM_H_
-#define TCPX_NET_SOCKET_RECEIVE_RECEIVE_STREAM_H_
+#pragma once
 
 #include <sys/types.h>
 #include <sys/uio.h>
@@ -85,5 +84,3 @@ class ReceiveStream {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_RECEIVE_RECEIVE_STREAM_H_

@@ -7,8 +7,7 @@
 // Units:   bytes.
 // Errors:  Send: kInternal where what must be sealed can't be. A peer that has gone needs no credits: reading says what
 //          that means.
-#ifndef TCPX_NET_SOCKET_RECEIVE_RECORD_SENDER_H_
-#define TCPX_NET_SOCKET_RECEIVE_RECORD_SENDER_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -86,5 +85,3 @@ class RecordSender {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_RECEIVE_RECORD_SENDER_H_

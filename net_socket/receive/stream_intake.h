@@ -7,8 +7,7 @@
 // Threads: one at a time.
 // Units:   bytes.
 // Errors:  Receive: as recvmsg(2), and EBADMSG for what is not the peer's (seal/opener.h).
-#ifndef TCPX_NET_SOCKET_RECEIVE_STREAM_INTAKE_H_
-#define TCPX_NET_SOCKET_RECEIVE_STREAM_INTAKE_H_
+#pragma once
 
 #include <sys/types.h>
 #include <sys/uio.h>
@@ -84,5 +83,3 @@ class StreamIntake {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_RECEIVE_STREAM_INTAKE_H_

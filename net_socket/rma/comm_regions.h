@@ -3,8 +3,7 @@
 // Purpose: a region is registered with a connection at its first use there, and its end waits for all of them.
 // Threads: one at a time. Lifetime: borrows the plugin and the comm.
 // Errors:  as TransferApi::RegisterMemory.
-#ifndef TCPX_NET_SOCKET_RMA_COMM_REGIONS_H_
-#define TCPX_NET_SOCKET_RMA_COMM_REGIONS_H_
+#pragma once
 
 #include <cstdint>
 
@@ -40,5 +39,3 @@ class CommRegions {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_RMA_COMM_REGIONS_H_

@@ -6,8 +6,7 @@
 // States:  open -> failed (the first error sticks).
 // Units:   bytes.
 // Errors:  as rma_api.h.
-#ifndef TCPX_NET_SOCKET_RMA_GROUP_H_
-#define TCPX_NET_SOCKET_RMA_GROUP_H_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -120,5 +119,3 @@ class RmaGroup final : public RmaReceiver::Owner {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_RMA_GROUP_H_

@@ -6,8 +6,7 @@
 // Threads: under the group's mutex. Await waits.
 // Lifetime: borrows the hub, and a request until it is finished.
 // Errors:  as GpuHub and GpuWriter; kInvalidArgument for the memory of a second GPU.
-#ifndef TCPX_NET_SOCKET_RMA_GROUP_GPU_H_
-#define TCPX_NET_SOCKET_RMA_GROUP_GPU_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -64,5 +63,3 @@ class GroupGpu {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_RMA_GROUP_GPU_H_

@@ -6,8 +6,7 @@
 // Threads: under the group's mutex.
 // Units:   ns.
 // Errors:  Check: kUnavailable, in words.
-#ifndef TCPX_NET_SOCKET_RMA_GROUP_PEERS_H_
-#define TCPX_NET_SOCKET_RMA_GROUP_PEERS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -43,5 +42,3 @@ class GroupPeers {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_RMA_GROUP_PEERS_H_

@@ -5,8 +5,7 @@
 // Threads: one at a time.
 // Units:   bytes.
 // Errors:  a range that is not within its region is null, whatever the numbers.
-#ifndef TCPX_NET_SOCKET_RMA_REGION_TABLE_H_
-#define TCPX_NET_SOCKET_RMA_REGION_TABLE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -65,5 +64,3 @@ class RmaRegionTable {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_RMA_REGION_TABLE_H_

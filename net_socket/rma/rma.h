@@ -4,8 +4,7 @@
 // Threads: as RmaApi. "tcpx-rma" exists while there is a group, and sleeps between ticks.
 // Lifetime: borrows the plugin.
 // Errors:  as RmaApi.
-#ifndef TCPX_NET_SOCKET_RMA_RMA_H_
-#define TCPX_NET_SOCKET_RMA_RMA_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -65,5 +64,3 @@ class Rma final : public RmaApi {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_RMA_RMA_H_

@@ -6,8 +6,7 @@
 // Threads: under the group's mutex.
 // Units:   bytes.
 // Errors:  as PluginApi's Receive and Test; kUnavailable in words where the peer breaks the rules.
-#ifndef TCPX_NET_SOCKET_RMA_RMA_RECEIVER_H_
-#define TCPX_NET_SOCKET_RMA_RMA_RECEIVER_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -117,5 +116,3 @@ class RmaReceiver {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_RMA_RMA_RECEIVER_H_

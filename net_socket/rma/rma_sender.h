@@ -6,8 +6,7 @@
 // States:  unused -> dialling -> up -> closed.
 // Units:   bytes.
 // Errors:  as PluginApi's Connect, Send and Test.
-#ifndef TCPX_NET_SOCKET_RMA_RMA_SENDER_H_
-#define TCPX_NET_SOCKET_RMA_RMA_SENDER_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -137,5 +136,3 @@ class RmaSender {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_RMA_RMA_SENDER_H_

@@ -3,8 +3,7 @@
 // Purpose: whoever has the ticket can open one, and ends nothing with it but that: few of them are kept, each for a
 //          time, and the log has one line a second at most.
 // Threads: under the group's mutex. Errors: none.
-#ifndef TCPX_NET_SOCKET_RMA_STRANGERS_H_
-#define TCPX_NET_SOCKET_RMA_STRANGERS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -37,5 +36,3 @@ class RmaStrangers {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_RMA_STRANGERS_H_

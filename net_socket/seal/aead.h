@@ -8,8 +8,7 @@
 // Errors:  Seal: false, and nothing of the output may be used. Open: false where the record is not authentic; what the
 //          output then holds means nothing.
 // Source:  OCB: RFC 7253; GCM: NIST SP 800-38D; ChaCha20-Poly1305: RFC 8439.
-#ifndef TCPX_NET_SOCKET_SEAL_AEAD_H_
-#define TCPX_NET_SOCKET_SEAL_AEAD_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -42,5 +41,3 @@ class Aead {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_SEAL_AEAD_H_

@@ -2,8 +2,7 @@
 //
 // Threads: any. Lifetime: libgcrypt, once loaded, stays.
 // Errors:  MakeAead: null where no library here has the suite.
-#ifndef TCPX_NET_SOCKET_SEAL_CIPHER_SUITES_H_
-#define TCPX_NET_SOCKET_SEAL_CIPHER_SUITES_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -24,5 +23,3 @@ std::vector<CipherSuite> FindSuites(std::string* by, std::string* slow = nullptr
 std::string WhySlow(CipherSuite best, bool has_aes, const char* gcrypt_version);
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_SEAL_CIPHER_SUITES_H_

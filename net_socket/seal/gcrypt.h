@@ -8,8 +8,7 @@
 // Errors:  null: the library, or the suite in it (FIPS mode has no ChaCha20), is not available. For FIPS mode's GCM an
 //          Aead is made, which then refuses our nonces.
 // Source:  libgcrypt's manual, 1.8 to 1.10. Its header is not needed: names, numbers and signatures are its ABI 20.
-#ifndef TCPX_NET_SOCKET_SEAL_GCRYPT_H_
-#define TCPX_NET_SOCKET_SEAL_GCRYPT_H_
+#pragma once
 
 #include <memory>
 
@@ -24,5 +23,3 @@ const char* GcryptVersion();
 bool GcryptIsFips();
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_SEAL_GCRYPT_H_

@@ -8,8 +8,7 @@
 // Errors:  none: where the limit forbids to lock (RLIMIT_MEMLOCK), or an old kernel does not know the advice, the key
 //          is kept without. KeysAreLocked says so, and the log, once.
 // Source:  mlock(2), madvise(2): MADV_WIPEONFORK, Linux 4.14.
-#ifndef TCPX_NET_SOCKET_SEAL_KEY_MEMORY_H_
-#define TCPX_NET_SOCKET_SEAL_KEY_MEMORY_H_
+#pragma once
 
 #include <cstddef>
 
@@ -42,5 +41,3 @@ bool KeysAreLocked();
 void HideKeyMemory(const void* at, size_t bytes);
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_SEAL_KEY_MEMORY_H_

@@ -10,8 +10,7 @@
 // Lifetime: everything secret is wiped when it goes.
 // Errors:  Agree.
 // Source:  RFC 8446, 7.1 to 7.3; RFC 5869 (HKDF); RFC 7748 (X25519); from libsodium: HMAC, SHA-256, X25519.
-#ifndef TCPX_NET_SOCKET_SEAL_KEY_SCHEDULE_H_
-#define TCPX_NET_SOCKET_SEAL_KEY_SCHEDULE_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -82,5 +81,3 @@ class KeySchedule {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_SEAL_KEY_SCHEDULE_H_

@@ -3,8 +3,7 @@
 // Purpose: libsodium's, by far not the fastest: used where no library of the machine has one.
 //
 // Threads, lifetime, errors: as Aead.
-#ifndef TCPX_NET_SOCKET_SEAL_LINKED_IN_AEAD_H_
-#define TCPX_NET_SOCKET_SEAL_LINKED_IN_AEAD_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -17,5 +16,3 @@ namespace tcpx {
 std::unique_ptr<Aead> MakeLinkedInAead(const uint8_t* key);
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_SEAL_LINKED_IN_AEAD_H_

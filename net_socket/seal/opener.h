@@ -7,8 +7,7 @@
 // Units:   bytes.
 // Errors:  broken(), for good: a length that no record has, or a record that is not the next one of this direction of
 //          this socket, unchanged. Nothing is given out after it.
-#ifndef TCPX_NET_SOCKET_SEAL_OPENER_H_
-#define TCPX_NET_SOCKET_SEAL_OPENER_H_
+#pragma once
 
 #include <sys/uio.h>
 
@@ -71,5 +70,3 @@ class Opener {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_SEAL_OPENER_H_

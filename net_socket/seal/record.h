@@ -9,8 +9,7 @@
 // Lifetime: secrets are wiped when this goes.
 // Units:   bytes.
 // Errors:  Next: null, for good.
-#ifndef TCPX_NET_SOCKET_SEAL_RECORD_H_
-#define TCPX_NET_SOCKET_SEAL_RECORD_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -55,5 +54,3 @@ class RecordKeys {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_SEAL_RECORD_H_

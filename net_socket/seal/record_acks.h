@@ -4,8 +4,7 @@
 //          acknowledged whole.
 // Threads: one at a time.
 // Units:   bytes; positions count from the socket's first record. Errors: none.
-#ifndef TCPX_NET_SOCKET_SEAL_RECORD_ACKS_H_
-#define TCPX_NET_SOCKET_SEAL_RECORD_ACKS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -46,5 +45,3 @@ class RecordAcks {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_SEAL_RECORD_ACKS_H_

@@ -9,8 +9,7 @@
 //          socket.
 // Units:   bytes. Positions count from the socket's first record.
 // Errors:  Send: as sendmsg(2); EPROTO if sealing fails, and from then on; EAGAIN after Stop.
-#ifndef TCPX_NET_SOCKET_SEAL_SEALER_H_
-#define TCPX_NET_SOCKET_SEAL_SEALER_H_
+#pragma once
 
 #include <sys/types.h>
 #include <sys/uio.h>
@@ -93,5 +92,3 @@ class Sealer {
 ssize_t SendBy(Sealer* sealer, bool must, int fd, iovec* pieces, int count);
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_SEAL_SEALER_H_

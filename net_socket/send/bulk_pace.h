@@ -5,8 +5,7 @@
 // Threads: the lane's.
 // Lifetime: owned by its lane; borrows all that it is given.
 // Units:   bytes, nanoseconds of MonotonicNanos. Errors: none.
-#ifndef TCPX_NET_SOCKET_SEND_BULK_PACE_H_
-#define TCPX_NET_SOCKET_SEND_BULK_PACE_H_
+#pragma once
 
 #include <cstdint>
 
@@ -74,5 +73,3 @@ class BulkPace {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_SEND_BULK_PACE_H_

@@ -6,8 +6,7 @@
 // Lifetime: owned by its connection, which detaches it before it goes. Borrows all that it is given.
 // Units:   bytes.
 // Errors:  to LaneOwner::FailLane.
-#ifndef TCPX_NET_SOCKET_SEND_BULK_SEND_LANE_H_
-#define TCPX_NET_SOCKET_SEND_BULK_SEND_LANE_H_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -134,5 +133,3 @@ class BulkSendLane final : public PoolLane {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_SEND_BULK_SEND_LANE_H_

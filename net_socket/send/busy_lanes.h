@@ -5,8 +5,7 @@
 //          of lanes wake at once, memory is shared by how many they are. What is in flight is never bounded by this.
 // Threads: any.
 // Units:   bytes, nanoseconds of MonotonicNanos. Errors: none.
-#ifndef TCPX_NET_SOCKET_SEND_BUSY_LANES_H_
-#define TCPX_NET_SOCKET_SEND_BUSY_LANES_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -41,5 +40,3 @@ class BusyLanes {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_SEND_BUSY_LANES_H_

@@ -8,8 +8,7 @@
 // Lifetime: borrows requests until they are done.
 // Units:   bytes.
 // Errors:  to LaneOwner, or as said.
-#ifndef TCPX_NET_SOCKET_SEND_EXPRESS_SEND_LANE_H_
-#define TCPX_NET_SOCKET_SEND_EXPRESS_SEND_LANE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -71,5 +70,3 @@ class ExpressSendLane {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_SEND_EXPRESS_SEND_LANE_H_

@@ -10,8 +10,7 @@
 // Lifetime: borrows requests and their payload until they have heard of it.
 // Units:   bytes; positions count the bytes of the stream.
 // Errors:  Rewind.
-#ifndef TCPX_NET_SOCKET_SEND_HELD_FRAMES_H_
-#define TCPX_NET_SOCKET_SEND_HELD_FRAMES_H_
+#pragma once
 
 #include <sys/uio.h>
 
@@ -113,5 +112,3 @@ class HeldFrames {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_SEND_HELD_FRAMES_H_

@@ -6,8 +6,7 @@
 // Threads: Idle and WakeNext by a lane's thread; WakeOne by the calling thread; Close by the thread that detaches the
 //          lanes, before it does; Take by any.
 // Lifetime: lanes outlive their Detach, which comes after Close. Errors: none.
-#ifndef TCPX_NET_SOCKET_SEND_IDLE_LANES_H_
-#define TCPX_NET_SOCKET_SEND_IDLE_LANES_H_
+#pragma once
 
 #include <atomic>
 #include <memory>
@@ -54,5 +53,3 @@ class IdleLanes {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_SEND_IDLE_LANES_H_

@@ -4,8 +4,7 @@
 //          out; any reads.
 // Lifetime: outlives the lanes.
 // Units:   bytes per second, bytes, nanoseconds. Errors: none.
-#ifndef TCPX_NET_SOCKET_SEND_LANE_RATES_H_
-#define TCPX_NET_SOCKET_SEND_LANE_RATES_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -102,5 +101,3 @@ class LaneRates {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_SEND_LANE_RATES_H_

@@ -4,8 +4,7 @@
 //          Knows no socket.
 // Threads: one at a time. Lifetime: borrows the requests until their `left` is 0.
 // Units:   bytes. Errors: none.
-#ifndef TCPX_NET_SOCKET_SEND_SEND_QUEUE_H_
-#define TCPX_NET_SOCKET_SEND_SEND_QUEUE_H_
+#pragma once
 
 #include <sys/uio.h>
 
@@ -56,5 +55,3 @@ class SendQueue {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_SEND_SEND_QUEUE_H_

@@ -7,8 +7,7 @@
 // Lifetime: owned by its lane. Borrows the owner; the descriptor is the connection's.
 // Units:   bytes, nanoseconds.
 // Errors:  to LaneOwner, by Broke and CanSeal; else returned.
-#ifndef TCPX_NET_SOCKET_SEND_SEND_STREAM_H_
-#define TCPX_NET_SOCKET_SEND_SEND_STREAM_H_
+#pragma once
 
 #include <sys/types.h>
 #include <sys/uio.h>
@@ -98,5 +97,3 @@ class SendStream {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_SEND_SEND_STREAM_H_

@@ -5,8 +5,7 @@
 // Threads: Post by the calling thread; Pull and Sent by the thread that moves a lane.
 // Lifetime: borrows a request from Post until its `left` is 0.
 // Units:   bytes; cuts lie at multiples of kCutBytes of the message. Errors: none.
-#ifndef TCPX_NET_SOCKET_SEND_STRIPE_H_
-#define TCPX_NET_SOCKET_SEND_STRIPE_H_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -71,5 +70,3 @@ class Striper {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_SEND_STRIPE_H_

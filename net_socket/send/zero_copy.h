@@ -6,8 +6,7 @@
 //          lane tries, keeps it while nothing is copied, and gives it up for good otherwise.
 // Threads: those of the lane.
 // Source:  io_uring_prep_sendmsg_zc(3), Linux 6.1; reports of usage, Linux 6.2.
-#ifndef TCPX_NET_SOCKET_SEND_ZERO_COPY_H_
-#define TCPX_NET_SOCKET_SEND_ZERO_COPY_H_
+#pragma once
 
 #include <cstddef>
 #include <memory>
@@ -83,5 +82,3 @@ class PinnedChunks {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_SEND_ZERO_COPY_H_

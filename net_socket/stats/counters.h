@@ -5,8 +5,7 @@
 // Threads: plain data.
 // Units:   as the names say; all counts are of the whole life.
 // Source:  the names: prometheus.io, "Metric and label naming".
-#ifndef TCPX_NET_SOCKET_STATS_COUNTERS_H_
-#define TCPX_NET_SOCKET_STATS_COUNTERS_H_
+#pragma once
 
 #include <cstdint>
 
@@ -96,5 +95,3 @@ void AddCounts(const Counters& counters, const More& more, Sum* sum) {
 }
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_STATS_COUNTERS_H_

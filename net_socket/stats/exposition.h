@@ -5,8 +5,7 @@
 // Threads: any; pure.
 // Units:   seconds and bytes. Errors: none.
 // Source:  prometheus.io, "Exposition formats" (version 0.0.4) and "Metric and label naming".
-#ifndef TCPX_NET_SOCKET_STATS_EXPOSITION_H_
-#define TCPX_NET_SOCKET_STATS_EXPOSITION_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -29,5 +28,3 @@ inline constexpr int kLanesMax = 4096;
 std::string PrometheusText(const Snapshot& snapshot, bool lanes);
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_STATS_EXPOSITION_H_

@@ -7,8 +7,7 @@
 // Threads: Start, Stop, Join, Leave and Take from any but its own.
 // Lifetime: the plugin's. What closed connections have counted stays.
 // Errors:  one WARN each for a file, socket, thread or memory that can't be had; everything else continues.
-#ifndef TCPX_NET_SOCKET_STATS_HUB_H_
-#define TCPX_NET_SOCKET_STATS_HUB_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -125,5 +124,3 @@ class StatsHub {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_STATS_HUB_H_

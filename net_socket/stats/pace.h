@@ -5,8 +5,7 @@
 //          looks down. Files are written every 10 s, of the latest look, however long that is ago.
 // Threads: one at a time.
 // Units:   nanoseconds of MonotonicNanos; 0 is due. Errors: none.
-#ifndef TCPX_NET_SOCKET_STATS_PACE_H_
-#define TCPX_NET_SOCKET_STATS_PACE_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -46,5 +45,3 @@ class StatsPace {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_STATS_PACE_H_

@@ -4,8 +4,7 @@
 //          a half of one. Files that dead processes left are removed.
 // Threads: one at a time.
 // Errors:  one WARN for the first failure; it is tried again at each write.
-#ifndef TCPX_NET_SOCKET_STATS_STATS_FILE_H_
-#define TCPX_NET_SOCKET_STATS_STATS_FILE_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -51,5 +50,3 @@ class StatsFile {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_STATS_STATS_FILE_H_

@@ -12,8 +12,7 @@
 //          replaced. Those of other names are left alone: a socket of another host's living process, in a folder that
 //          both share, refuses connections just as one that was left.
 // Source:  unix(7): SO_PEERCRED.
-#ifndef TCPX_NET_SOCKET_STATS_STATS_SOCKET_H_
-#define TCPX_NET_SOCKET_STATS_STATS_SOCKET_H_
+#pragma once
 
 #include <poll.h>
 #include <sys/types.h>
@@ -79,5 +78,3 @@ class StatsSocket {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_STATS_STATS_SOCKET_H_

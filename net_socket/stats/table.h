@@ -2,8 +2,7 @@
 //
 // Threads: any; pure.
 // Units:   of the columns, in their heads. Errors: none.
-#ifndef TCPX_NET_SOCKET_STATS_TABLE_H_
-#define TCPX_NET_SOCKET_STATS_TABLE_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -19,5 +18,3 @@ inline constexpr size_t kTableRowsMax = 64;
 std::vector<std::string> StatsTable(const Totals& totals);
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_STATS_TABLE_H_

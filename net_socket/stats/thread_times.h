@@ -5,8 +5,7 @@
 // Tid:     the kernel gives it to another thread once a thread has ended: one that counts less than before is another.
 // Errors:  a kernel without schedstats (CONFIG_SCHEDSTATS) tells nothing: no thread is there.
 // Source:  /proc/PID/task/TID/schedstat, Linux 2.6.23: time on the CPU, time waiting for one, time slices.
-#ifndef TCPX_NET_SOCKET_STATS_THREAD_TIMES_H_
-#define TCPX_NET_SOCKET_STATS_THREAD_TIMES_H_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -56,5 +55,3 @@ class ThreadWatch {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_STATS_THREAD_TIMES_H_

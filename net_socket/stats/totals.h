@@ -2,8 +2,7 @@
 //
 // Threads: plain data.
 // Units:   as in numbers.h.
-#ifndef TCPX_NET_SOCKET_STATS_TOTALS_H_
-#define TCPX_NET_SOCKET_STATS_TOTALS_H_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -70,5 +69,3 @@ class Totals {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_STATS_TOTALS_H_

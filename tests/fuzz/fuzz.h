@@ -4,8 +4,7 @@
 //          the corpus fails; Input hands out the bytes of one input.
 // Threads: one at a time. Lifetime: Input borrows the bytes.
 // Errors:  an input that is used up gives zeros.
-#ifndef TCPX_TESTS_FUZZ_FUZZ_H_
-#define TCPX_TESTS_FUZZ_FUZZ_H_
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -56,5 +55,3 @@ class Input {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_FUZZ_FUZZ_H_

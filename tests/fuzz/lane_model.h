@@ -5,8 +5,7 @@
 // Threads: one at a time.
 // Units:   bytes.
 // Errors:  a lane's verdict says what became of it.
-#ifndef TCPX_TESTS_FUZZ_LANE_MODEL_H_
-#define TCPX_TESTS_FUZZ_LANE_MODEL_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -93,5 +92,3 @@ class LaneModel {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_FUZZ_LANE_MODEL_H_

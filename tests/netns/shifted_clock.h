@@ -5,8 +5,7 @@
 // Threads: any.
 // Units:   seconds.
 // Source:  clock_gettime(2), ld.so(8).
-#ifndef TCPX_TESTS_NETNS_SHIFTED_CLOCK_H_
-#define TCPX_TESTS_NETNS_SHIFTED_CLOCK_H_
+#pragma once
 
 #include <cstdint>
 
@@ -16,5 +15,3 @@ namespace tcpx {
 void ShiftClock(int64_t seconds);
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_NETNS_SHIFTED_CLOCK_H_

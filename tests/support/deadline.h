@@ -4,8 +4,7 @@
 //   while (!done && deadline.Yield()) { ... }
 // Threads: one at a time.
 // Units:   seconds.
-#ifndef TCPX_TESTS_SUPPORT_DEADLINE_H_
-#define TCPX_TESTS_SUPPORT_DEADLINE_H_
+#pragma once
 
 #include <sched.h>
 #include <unistd.h>
@@ -49,5 +48,3 @@ class Deadline {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_SUPPORT_DEADLINE_H_

@@ -6,8 +6,7 @@
 // Threads: as Engine.
 // Units:   bytes.
 // Errors:  as Engine.
-#ifndef TCPX_TESTS_SUPPORT_FAKE_ENGINE_H_
-#define TCPX_TESTS_SUPPORT_FAKE_ENGINE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -21,5 +20,3 @@ namespace tcpx {
 std::unique_ptr<Engine> MakeFakeEngine(uint64_t seed, size_t step_bytes_max);
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_SUPPORT_FAKE_ENGINE_H_

@@ -6,8 +6,7 @@
 //            tcpx::EnterOwnNetwork(argv);
 // Threads: before any other.
 // Errors:  where namespaces are forbidden the program goes on outside, says so on stderr, and InOwnNetwork is false.
-#ifndef TCPX_TESTS_SUPPORT_OWN_NETWORK_H_
-#define TCPX_TESTS_SUPPORT_OWN_NETWORK_H_
+#pragma once
 
 namespace tcpx {
 
@@ -15,5 +14,3 @@ void EnterOwnNetwork(char** argv);
 bool InOwnNetwork();
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_SUPPORT_OWN_NETWORK_H_

@@ -6,8 +6,7 @@
 // Threads: immutable once made. Lifetime: Bytes lives as long as the pattern.
 // Units:   bytes.
 // Errors:  the checks return an empty text, or one that says what is wrong and where.
-#ifndef TCPX_TESTS_SUPPORT_PATTERN_H_
-#define TCPX_TESTS_SUPPORT_PATTERN_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -53,5 +52,3 @@ class GuardedBuffer {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_SUPPORT_PATTERN_H_

@@ -4,8 +4,7 @@
 //          environment that the plugin reads when it is loaded.
 // Threads: any; what changes the environment, in a process with one thread, before the library is opened.
 // Errors:  ReasonToSkip says why a mode can't run here; a test then skips with that text.
-#ifndef TCPX_TESTS_SUPPORT_PLUGIN_MODE_H_
-#define TCPX_TESTS_SUPPORT_PLUGIN_MODE_H_
+#pragma once
 
 #include <sys/socket.h>
 
@@ -70,5 +69,3 @@ class ScopedEnvironment {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_SUPPORT_PLUGIN_MODE_H_

@@ -9,8 +9,7 @@
 // Threads: RunTogether by a process with one thread.
 // Errors:  inside a body TCPX_REQUIRE prints what was wrong and ends the process; RunTogether returns it in words. A
 //          process that is still there after the limit is killed and counts as hung.
-#ifndef TCPX_TESTS_SUPPORT_PROCESSES_H_
-#define TCPX_TESTS_SUPPORT_PROCESSES_H_
+#pragma once
 
 #include <cstddef>
 #include <functional>
@@ -61,5 +60,3 @@ std::string RunBeside(const std::vector<std::function<std::string()>>& runs, abs
 int ExitCodeOf(int pid, absl::Duration limit);
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_SUPPORT_PROCESSES_H_

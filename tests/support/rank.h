@@ -5,8 +5,7 @@
 // Threads: as NetClient.
 // Lifetime: the destructor unloads, without closing or finalizing.
 // Errors:  every refusal that a healthy plugin does not give ends the process.
-#ifndef TCPX_TESTS_SUPPORT_RANK_H_
-#define TCPX_TESTS_SUPPORT_RANK_H_
+#pragma once
 
 #include <memory>
 #include <utility>
@@ -77,5 +76,3 @@ class Rank {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_SUPPORT_RANK_H_

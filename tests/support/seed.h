@@ -6,8 +6,7 @@
 // Threads: Rng belongs to one thread at a time; the functions may be called from any.
 // Units:   TimeScale is a factor.
 // Source:  Rng is SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014).
-#ifndef TCPX_TESTS_SUPPORT_SEED_H_
-#define TCPX_TESTS_SUPPORT_SEED_H_
+#pragma once
 
 #include <cstdint>
 
@@ -40,5 +39,3 @@ class Rng {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_SUPPORT_SEED_H_

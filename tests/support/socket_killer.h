@@ -7,8 +7,7 @@
 // Threads: one killer at a time, and any others.
 // Units:   as the names say.
 // Errors:  a kill that the kernel refuses is not counted.
-#ifndef TCPX_TESTS_SUPPORT_SOCKET_KILLER_H_
-#define TCPX_TESTS_SUPPORT_SOCKET_KILLER_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -85,5 +84,3 @@ class KillerThread {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_SUPPORT_SOCKET_KILLER_H_

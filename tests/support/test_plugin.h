@@ -14,8 +14,7 @@
 // Lifetime: the plugin reads its environment once after it is loaded. Open(mode) loads it anew, and its destructor
 //          closes what is still open, finalizes and unloads. OpenAsIs leaves closing and finalizing to its caller.
 // Errors:  a Status with the plugin's result and its log. Every wait is bounded (deadline.h).
-#ifndef TCPX_TESTS_SUPPORT_TEST_PLUGIN_H_
-#define TCPX_TESTS_SUPPORT_TEST_PLUGIN_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -116,5 +115,3 @@ absl::Status WaitForAll(NetClient* net, std::vector<void*> requests);
 absl::Status Move(NetClient* net, const Ends& ends, const std::string& text);
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_SUPPORT_TEST_PLUGIN_H_

@@ -4,8 +4,7 @@
 //          follows for the settings. The other host runs tcpx_doctor listen.
 // Threads: one; children for the streams. Units: Mbit/s, microseconds, bytes.
 // Errors:  findings.
-#ifndef TCPX_TOOLS_DOCTOR_BETWEEN_H_
-#define TCPX_TOOLS_DOCTOR_BETWEEN_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -62,5 +61,3 @@ std::string SummaryLine(const Between& between, const Report& report);
 
 }  // namespace doctor
 }  // namespace tcpx
-
-#endif  // TCPX_TOOLS_DOCTOR_BETWEEN_H_

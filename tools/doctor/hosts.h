@@ -5,8 +5,7 @@
 //          nothing stays on any.
 // Threads: one; children. Units: Mbit/s, microseconds, bytes.
 // Errors:  findings; a file that can't be used is wrong usage.
-#ifndef TCPX_TOOLS_DOCTOR_HOSTS_H_
-#define TCPX_TOOLS_DOCTOR_HOSTS_H_
+#pragma once
 
 #include <string>
 #include <utility>
@@ -55,5 +54,3 @@ int ExamineHosts(const Command& command);
 
 }  // namespace doctor
 }  // namespace tcpx
-
-#endif  // TCPX_TOOLS_DOCTOR_HOSTS_H_

@@ -5,8 +5,7 @@
 //          load.
 // Threads: any.
 // Lifetime: one log per process: NCCL's logger is a plain function.
-#ifndef TCPX_TOOLS_DOCTOR_KEPT_LINES_H_
-#define TCPX_TOOLS_DOCTOR_KEPT_LINES_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -32,5 +31,3 @@ KeptLines TakeLines();
 
 }  // namespace doctor
 }  // namespace tcpx
-
-#endif  // TCPX_TOOLS_DOCTOR_KEPT_LINES_H_

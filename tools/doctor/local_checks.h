@@ -4,8 +4,7 @@
 // Threads: one.
 // Units:   as the patient's.
 // Errors:  findings.
-#ifndef TCPX_TOOLS_DOCTOR_LOCAL_CHECKS_H_
-#define TCPX_TOOLS_DOCTOR_LOCAL_CHECKS_H_
+#pragma once
 
 #include <map>
 #include <string>
@@ -63,5 +62,3 @@ void CheckAll(const Patient& patient, Report* report);
 
 }  // namespace doctor
 }  // namespace tcpx
-
-#endif  // TCPX_TOOLS_DOCTOR_LOCAL_CHECKS_H_

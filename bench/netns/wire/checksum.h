@@ -2,8 +2,7 @@
 //
 // Threads: any; pure.
 // Units:   bytes; sums are of 16-bit words in network byte order. Errors: none.
-#ifndef TCPX_BENCH_NETNS_WIRE_CHECKSUM_H_
-#define TCPX_BENCH_NETNS_WIRE_CHECKSUM_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -35,5 +34,3 @@ inline void Write32(uint8_t* at, uint32_t value) {
 
 }  // namespace wire
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NETNS_WIRE_CHECKSUM_H_

@@ -6,8 +6,7 @@
 // Threads: one.
 // Units:   nanoseconds of the caller's clock; bytes with IP headers; counters in segments where they don't say bytes.
 // Errors:  none: what is lost is counted.
-#ifndef TCPX_BENCH_NETNS_WIRE_NETWORK_H_
-#define TCPX_BENCH_NETNS_WIRE_NETWORK_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -127,5 +126,3 @@ class Network {
 
 }  // namespace wire
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NETNS_WIRE_NETWORK_H_

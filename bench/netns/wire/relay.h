@@ -6,8 +6,7 @@
 // Threads: one.
 // Units:   nanoseconds of MonotonicNanos.
 // Errors:  a Status of the set-up. Packets nobody has the address of are counted.
-#ifndef TCPX_BENCH_NETNS_WIRE_RELAY_H_
-#define TCPX_BENCH_NETNS_WIRE_RELAY_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -59,5 +58,3 @@ class Relay {
 
 }  // namespace wire
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NETNS_WIRE_RELAY_H_

@@ -5,8 +5,7 @@
 // Units:   bytes.
 // Errors:  Open: ErrnoStatus that names the call; kNotFound: no such namespace. Read, Write: false.
 // Source:  Documentation/networking/tuntap.rst, ip-netns(8).
-#ifndef TCPX_BENCH_NETNS_WIRE_TUN_H_
-#define TCPX_BENCH_NETNS_WIRE_TUN_H_
+#pragma once
 
 #include <string>
 
@@ -35,5 +34,3 @@ class Tun {
 
 }  // namespace wire
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NETNS_WIRE_TUN_H_

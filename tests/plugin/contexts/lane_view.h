@@ -4,8 +4,7 @@
 // Threads: any; a socket that another thread closes meanwhile is left out.
 // Units:   traffic classes are octets.
 // Errors:  what can't be asked for is left out.
-#ifndef TCPX_TESTS_PLUGIN_CONTEXTS_LANE_VIEW_H_
-#define TCPX_TESTS_PLUGIN_CONTEXTS_LANE_VIEW_H_
+#pragma once
 
 #include <string>
 #include <utility>
@@ -30,5 +29,3 @@ std::vector<LaneEnd> NewOnes(const std::vector<LaneEnd>& all, const std::vector<
 int TrafficClassOfSyn(int fd);
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_PLUGIN_CONTEXTS_LANE_VIEW_H_

@@ -5,8 +5,7 @@
 // Threads: one of its own. Lifetime: the destructor ends it and its sockets.
 // Units:   records count from 0 on, by socket and direction.
 // Errors:  a kernel that refuses sockets ends the process.
-#ifndef TCPX_TESTS_PLUGIN_ENCRYPTION_RECORD_MIDDLE_H_
-#define TCPX_TESTS_PLUGIN_ENCRYPTION_RECORD_MIDDLE_H_
+#pragma once
 
 #include <array>
 #include <atomic>
@@ -125,5 +124,3 @@ class RecordMiddle {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_PLUGIN_ENCRYPTION_RECORD_MIDDLE_H_

@@ -6,8 +6,7 @@
 // Threads: any. Begin and End while no thread of the plugin lives.
 // Units:   "one in N" for the rates, 0 for never; bytes.
 // Errors:  Violation records what an engine may not see; the run reports the first.
-#ifndef TCPX_TESTS_PLUGIN_FAULTS_FAULTS_H_
-#define TCPX_TESTS_PLUGIN_FAULTS_FAULTS_H_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -126,5 +125,3 @@ class Faultless {
 void ResetSocket(int fd);
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_PLUGIN_FAULTS_FAULTS_H_

@@ -5,8 +5,7 @@
 // Threads: as Engine.
 // Errors:  as Engine. What the layer above does wrong (an operation left behind, bytes changed that are still the
 //          kernel's) goes to Faults::Violation.
-#ifndef TCPX_TESTS_PLUGIN_FAULTS_FAULTY_ENGINE_H_
-#define TCPX_TESTS_PLUGIN_FAULTS_FAULTY_ENGINE_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -26,5 +25,3 @@ struct EngineFaults {
 void SetEngineFaults(const EngineFaults& faults);
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_PLUGIN_FAULTS_FAULTY_ENGINE_H_

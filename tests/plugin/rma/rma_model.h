@@ -7,8 +7,7 @@
 // Threads: Round moves all ranks in the caller's; the watcher is a thread of its own.
 // Units:   bytes.
 // Errors:  a Status that names the seed's round, the stream and the operation.
-#ifndef TCPX_TESTS_PLUGIN_RMA_RMA_MODEL_H_
-#define TCPX_TESTS_PLUGIN_RMA_RMA_MODEL_H_
+#pragma once
 
 #include <array>
 #include <atomic>
@@ -101,5 +100,3 @@ class RmaModel {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_PLUGIN_RMA_RMA_MODEL_H_

@@ -6,8 +6,7 @@
 // Lifetime: both ends borrow the plan, the client and the counters.
 // Units:   bytes; a window is a number of requests.
 // Errors:  Step returns a Status: the plugin's error, or what is wrong with the data.
-#ifndef TCPX_TESTS_PLUGIN_TRAFFIC_TRAFFIC_RUN_H_
-#define TCPX_TESTS_PLUGIN_TRAFFIC_TRAFFIC_RUN_H_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -123,5 +122,3 @@ absl::Status RunTrafficOnTwoThreads(NetClient* net, const Ends& pair, const Traf
                                     std::atomic<uint64_t>* received_total = nullptr);
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_PLUGIN_TRAFFIC_TRAFFIC_RUN_H_

@@ -3,8 +3,7 @@
 // Purpose: defines tcpx::ThePlugin and the classes that plugin_api.h leaves opaque.
 // Threads: none; a test sets, calls and reads from one thread.
 // Errors:  every call that can fail returns `status`.
-#ifndef TCPX_TESTS_UNIT_NCCL_FAKE_PLUGIN_H_
-#define TCPX_TESTS_UNIT_NCCL_FAKE_PLUGIN_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -94,5 +93,3 @@ FakePlugin& Fake();
 void ResetFake();
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_UNIT_NCCL_FAKE_PLUGIN_H_

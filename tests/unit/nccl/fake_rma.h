@@ -3,8 +3,7 @@
 // Purpose: defines tcpx::TheRma and the classes that rma_api.h leaves opaque.
 // Threads: none; a test sets, calls and reads from one thread.
 // Errors:  every call that can fail returns `status`.
-#ifndef TCPX_TESTS_UNIT_NCCL_FAKE_RMA_H_
-#define TCPX_TESTS_UNIT_NCCL_FAKE_RMA_H_
+#pragma once
 
 #include <vector>
 
@@ -65,5 +64,3 @@ class FakeRma final : public RmaApi {
 FakeRma& NewFakeRma();
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_UNIT_NCCL_FAKE_RMA_H_
