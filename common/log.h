@@ -11,7 +11,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"

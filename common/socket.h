@@ -18,7 +18,6 @@
 #include "absl/strings/string_view.h"
 #include "common/address.h"
 #include "common/fd.h"
-#include "common/status.h"
 
 namespace tcpx {
 

@@ -13,6 +13,12 @@
 
 namespace tcpx {
 
+// What tells this process from all others of the host, for names that several containers share.
+// Threads: any. Errors: none.
+
+// "PID", or in a PID namespace other than the host's "PID-NAMESPACE": containers count their processes each from 1.
+std::string ProcessMark();
+
 // What gethostname(2) says.
 std::string HostName();
 

@@ -6,7 +6,6 @@
 // Errors:  none; an unknown type is an event without a name.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 #include "nccl/profiler_v4.h"

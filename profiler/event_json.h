@@ -7,7 +7,6 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "common/clock_notes.h"
 #include "profiler/event.h"

@@ -17,6 +17,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <string>
@@ -27,10 +28,32 @@
 #include "common/mutex.h"
 #include "profiler/event.h"
 #include "profiler/trace_writer.h"
-#include "profiler/traced_lanes.h"
 #include "profiler/tracks.h"
 
 namespace tcpx {
+
+// The sockets that a trace tells apart.
+// Purpose: a descriptor's number is used again for other sockets; a trace shows each socket as a lane of its own.
+// Threads: one at a time.
+// Errors:  none; what can't be distinguished is "unknown".
+class TracedLanes {
+ public:
+  // The socket that a descriptor number means at the moment.
+  struct Lane {
+    uint32_t number = 0;
+    int64_t looked_ns = 0;
+    std::string addresses;
+  };
+
+  const Lane& Of(int fd, int64_t now_ns);
+
+ private:
+  // Sockets that are distinguished; those of further descriptors are "unknown".
+  static constexpr size_t kLanesMax = 8192;
+
+  absl::flat_hash_map<int, Lane> lanes_;  // by descriptor number
+  uint32_t seen_ = 0;
+};
 
 class Recorder final : private TraceSource {
  public:

@@ -21,7 +21,6 @@
 #include "common/log.h"
 #include "common/mutex.h"
 #include "common/params.h"
-#include "common/process_mark.h"
 #include "common/this_host.h"
 
 namespace tcpx {

@@ -1,6 +1,6 @@
 // session.h: one communicator as the profiler knows it, and what all of them share.
 //
-// Purpose: begins the trace, tcpx-trace.HOST.MARK.json (process_mark.h), with the first communicator and ends it with
+// Purpose: begins the trace, tcpx-trace.HOST.MARK.json (this_host.h), with the first communicator and ends it with
 //          the last one; hands each event to the recorder and to the profiler after this one.
 // Threads: Begin and End by any, one at a time for a communicator; the rest by several at once.
 // Units:   nanoseconds of MonotonicNanos.
@@ -11,7 +11,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"

@@ -8,7 +8,7 @@
 // Parts:   the failure (connection_failure.h), the registered memory (registered_regions.h), housekeeping's looks
 //          (progress_check.h), other sockets for lanes (lane_sockets.h), what the health socket tells (peer_news.h), a
 //          profiler's events (request_events.h), what is counted (end_numbers.h). Here are the lock and the closing.
-// States:  open -> failed (first error sticks) -> closed (connection_state.h). Close takes the orderly road exactly
+// States:  open -> failed (first error sticks) -> closed (lane_owner.h). Close takes the orderly road exactly
 //          when nothing failed and no request is unfinished; else lanes are reset.
 // Lifetime: a request, a region and a lane die with their comm. Close, then delete.
 // Errors:  the first failure's status is what every later call returns. The peer hears of it through the health socket,

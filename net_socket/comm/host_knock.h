@@ -8,14 +8,12 @@
 // Errors:  what can't be asked has no answer; it is asked again at the next look.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "common/address.h"
-#include "common/clock.h"
 #include "common/fd.h"
 
 namespace tcpx {

@@ -11,10 +11,8 @@
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
-#include "common/clock.h"
 #include "common/mutex.h"
 #include "net_socket/comm/connection_end.h"
 #include "net_socket/comm/lane_table.h"

@@ -16,7 +16,6 @@
 #include "net_socket/comm/connection_end.h"
 #include "net_socket/comm/connection_failure.h"
 #include "net_socket/comm/stall_probe.h"
-#include "net_socket/health/lane_losses.h"
 #include "net_socket/health/slow_lanes.h"
 #include "net_socket/health/watchdog.h"
 #include "net_socket/message/flight.h"

@@ -9,7 +9,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 
 #include "absl/status/status.h"
 #include "net_socket/engine/link.h"

@@ -14,7 +14,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include "net_socket/comm/comm.h"

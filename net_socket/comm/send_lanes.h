@@ -19,7 +19,6 @@
 #include "net_socket/health/slow_lanes.h"
 #include "net_socket/send/bulk_send_lane.h"
 #include "net_socket/send/express_send_lane.h"
-#include "net_socket/send/idle_lanes.h"
 #include "net_socket/send/lane_rates.h"
 #include "net_socket/send/stripe.h"
 

@@ -3,7 +3,6 @@
 // Threads: plain data, constant. Lifetime: all of them outlive the holders of this.
 #pragma once
 
-#include "absl/status/status.h"
 #include "net_socket/comm/connection_failure.h"
 #include "net_socket/comm/connection_setup.h"
 #include "net_socket/comm/lane_healing.h"

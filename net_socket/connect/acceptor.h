@@ -10,7 +10,6 @@
 //          TCPX_HELLO_TIMEOUT, and no log line per socket (rejected_peers.h).
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <memory>
 #include <vector>

@@ -14,7 +14,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "common/clock.h"
 #include "common/fd.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/nic/lane_plan.h"

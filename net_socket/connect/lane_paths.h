@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <functional>
-#include <utility>
 #include <vector>
 
 #include "net_socket/nic/lane_plan.h"

@@ -8,7 +8,6 @@
 // Errors:  Start fails where the kernel gives no descriptor.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>

@@ -16,7 +16,6 @@
 #include "absl/status/status.h"
 #include "net_socket/gpu/gpu_pool.h"
 #include "net_socket/message/destination.h"
-#include "net_socket/message/payload_sink.h"
 
 namespace tcpx {
 

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "net_socket/health/lane_liveness.h"
-#include "net_socket/health/lane_silence.h"
 
 namespace tcpx {
 

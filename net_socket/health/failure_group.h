@@ -15,7 +15,6 @@
 #include <string>
 
 #include "absl/container/flat_hash_set.h"
-#include "common/clock.h"
 #include "common/mutex.h"
 #include "net_socket/engine/link.h"
 #include "net_socket/engine/reactor.h"

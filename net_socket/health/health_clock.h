@@ -5,7 +5,6 @@
 // Errors:  none: what is not answered is not noted.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <string>
 

@@ -4,7 +4,6 @@
 // Units:   nanoseconds of MonotonicNanos. Errors: none.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <vector>
 

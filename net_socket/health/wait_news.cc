@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "common/process_mark.h"
 #include "common/random.h"
 #include "common/this_host.h"
 

@@ -22,7 +22,7 @@ const char* CauseName(Cause cause);
 // After the culprit's name: "its process is stopped".
 const char* CauseWords(Cause cause);
 
-// The host, the PID (process_mark.h), and the rank where the job's launcher says it in the environment. Peers take it
+// The host, the PID (this_host.h), and the rank where the job's launcher says it in the environment. Peers take it
 // as a text, and two containers that look alike may have the same.
 absl::string_view ThisProcessName();
 // Random, and the same for the life of the process. 0: the kernel gave none.

@@ -21,6 +21,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -198,5 +199,23 @@ size_t EncodeAnswer(const Answer& answer, char* out);
 // Decodes the fixed part; `*nics` is how many follow, at most kNicsMax.
 const char* DecodeAnswer(const char* in, Answer* answer, int* nics);
 const char* DecodeAnswerNics(const char* in, int count, Answer* answer);
+
+// Where a handle says on which host, and in which network namespace, its listener is.
+// Purpose: after what wire.h writes and before connect's key, so that builds without it are none the wiser: they say 0.
+// Threads: pure. Units: the value is HostMark's (common/this_host.h); 0: unknown.
+// Errors:  none; any value may come in.
+inline constexpr size_t kHandleHostMarkOffset = 104;
+static_assert(kHandleUsedBytes <= kHandleHostMarkOffset);
+static_assert(kHandleHostMarkOffset + sizeof(uint64_t) <= kHandleKeyOffset);
+
+inline void WriteHostMark(uint64_t mark, char* handle) {
+  std::memcpy(handle + kHandleHostMarkOffset, &mark, sizeof(mark));
+}
+
+inline uint64_t ReadHostMark(const char* handle) {
+  uint64_t mark;
+  std::memcpy(&mark, handle + kHandleHostMarkOffset, sizeof(mark));
+  return mark;
+}
 
 }  // namespace tcpx

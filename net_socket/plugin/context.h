@@ -8,7 +8,6 @@
 
 #include <pthread.h>
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 

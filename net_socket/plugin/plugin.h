@@ -17,7 +17,6 @@
 #include "net_socket/nic/lane_socket.h"
 #include "net_socket/plugin/announced_devices.h"
 #include "net_socket/plugin/context_table.h"
-#include "net_socket/plugin/fork_guard.h"
 #include "net_socket/plugin/open_objects.h"
 #include "net_socket/plugin/settings.h"
 #include "net_socket/rma/limits.h"

@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "net_socket/message/destination.h"
-#include "net_socket/message/payload_sink.h"
 #include "net_socket/message/wire.h"
 #include "net_socket/receive/forward_copy.h"
 

@@ -8,7 +8,6 @@
 // Threads: one at a time. Units: bytes, nanoseconds. Errors: none; a kernel that refuses an option is only slower.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 #include "net_socket/nic/path_profile.h"

@@ -12,7 +12,6 @@
 #include <sys/uio.h>
 
 #include <atomic>
-#include <cstdint>
 
 #include "absl/status/status.h"
 #include "net_socket/engine/socket_swap.h"

@@ -8,7 +8,6 @@
 // Errors:  as PluginApi's Receive and Test; kUnavailable in words where the peer breaks the rules.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>

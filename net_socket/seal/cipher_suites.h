@@ -13,6 +13,13 @@
 
 namespace tcpx {
 
+// The ChaCha20-Poly1305 that is linked in, so that no machine is without a cipher.
+// Purpose: libsodium's, by far not the fastest: used where no library of the machine has one.
+// Threads, lifetime, errors: as Aead.
+
+// `key` has KeyBytes.
+std::unique_ptr<Aead> MakeLinkedInAead(const uint8_t* key);
+
 // `key` has KeyBytes.
 std::unique_ptr<Aead> MakeAead(CipherSuite suite, const uint8_t* key);
 

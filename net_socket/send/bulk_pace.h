@@ -9,7 +9,6 @@
 
 #include <cstdint>
 
-#include "common/clock.h"
 #include "net_socket/pilot/lane_policy.h"
 #include "net_socket/send/lane_rate.h"
 #include "net_socket/send/send_stream.h"

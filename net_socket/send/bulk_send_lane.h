@@ -17,7 +17,6 @@
 #include "net_socket/engine/progress_pool.h"
 #include "net_socket/message/lane_owner.h"
 #include "net_socket/send/bulk_pace.h"
-#include "net_socket/send/idle_lanes.h"
 #include "net_socket/send/outgoing_frame.h"
 #include "net_socket/send/send_stream.h"
 #include "net_socket/send/stripe.h"

@@ -14,7 +14,6 @@
 #include <memory>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "absl/container/flat_hash_set.h"
 #include "common/fd.h"

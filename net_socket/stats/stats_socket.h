@@ -5,7 +5,7 @@
 //          each kAcceptNs. Other users are turned away at once, in kStrangersNs of each kAcceptNs at most, and have a
 //          long queue to fill before they keep anybody from asking.
 // Names:   "@name" is in the abstract name space of this network namespace; else a file's path, which with ".MARK"
-//          after it it must have place in an address (107 bytes). "auto" is "@tcpx-UID-MARK" (process_mark.h). %p is
+//          after it it must have place in an address (107 bytes). "auto" is "@tcpx-UID-MARK" (this_host.h). %p is
 //          the process's PID.
 // Threads: one at a time.
 // Errors:  Open: what the kernel says, or that a living process has the name. A file that a dead process left is

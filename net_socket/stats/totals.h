@@ -11,6 +11,7 @@
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "net_socket/stats/numbers.h"
 
@@ -67,5 +68,15 @@ class Totals {
   Map map_;
   std::map<uint64_t, std::set<int>> communicators_;
 };
+
+// What a communicator's connections did, as a table for the log.
+// Threads: any; pure.
+// Units:   of the columns, in their heads. Errors: none.
+
+// Rows of one table at the most; what is beyond is one more, that says how many.
+inline constexpr size_t kTableRowsMax = 64;
+
+// A head, and a row for each device, peer host and direction. Empty where there was no connection.
+std::vector<std::string> StatsTable(const Totals& totals);
 
 }  // namespace tcpx

@@ -12,7 +12,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "common/process_mark.h"
+#include "common/this_host.h"
 #include "gtest/gtest.h"
 #include "nccl/profiler_v4.h"
 #include "nccl/profiler_v5.h"

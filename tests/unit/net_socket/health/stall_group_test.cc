@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/clock.h"
-#include "common/process_mark.h"
+#include "common/this_host.h"
 #include "tests/support/seed.h"
 
 namespace tcpx {
