@@ -62,8 +62,8 @@ int KeepAliveSeconds(int64_t timeout_ns);
 // balancers: from 240 s on) does not forget it. Never ends the connection within so many times 127 of silence.
 inline constexpr int64_t kIdleProbeNs = int64_t{60} * 1000000000;
 absl::Status SetIdleProbes(int fd, int64_t every_ns = kIdleProbeNs);
-// The error a non-blocking connect ended with (SO_ERROR); OK when there is none. `what` opens the text.
-absl::Status TakeSocketError(int fd, absl::string_view what);
+// Takes the error that a non-blocking connect ended with (SO_ERROR); 0: none.
+int TakeSocketError(int fd);
 
 // What has arrived, without waiting: as recvmsg(2). A single place is read with recv(2), which need not fetch a message
 // header and a vector from us: 0.1 us a call, and a spinning caller makes many (docs/experiments.md).

@@ -79,7 +79,7 @@ void Comm::LeaveWatch() {
   setup_.activity->Note();
   runtime->reactor.Post([member = tie_.To<FailureGroup::Member>(this), health = setup_.health,
                          group = setup_.communicator->group, id = setup_.connection_id, redialler = setup_.redialler,
-                         key = progress_.key(), communicator = setup_.communicator] {
+                         key = progress_.probe().key(), communicator = setup_.communicator] {
     if (redialler != nullptr) redialler->CloseInLoop();
     if (group != nullptr) group->LeaveInLoop(member);
     communicator->stalls->LeaveInLoop(key);

@@ -7,7 +7,7 @@
 //          links.
 // Parts:   the failure (connection_failure.h), the registered memory (registered_regions.h), housekeeping's looks
 //          (progress_check.h), other sockets for lanes (lane_sockets.h), what the health socket tells (peer_news.h), a
-//          profiler's events (request_events.h), what is counted (end_numbers.h). Here are the lock and the closing.
+//          profiler's events (transfer_events.h), what is counted (end_numbers.h). Here are the lock and the closing.
 // States:  open -> failed (first error sticks) -> closed (lane_owner.h). Close takes the orderly road exactly
 //          when nothing failed and no request is unfinished; else lanes are reset.
 // Lifetime: a request, a region and a lane die with their comm. Close, then delete.
@@ -26,9 +26,9 @@
 #include "net_socket/comm/lane_sockets.h"
 #include "net_socket/comm/peer_news.h"
 #include "net_socket/comm/registered_regions.h"
-#include "net_socket/comm/request_events.h"
 #include "net_socket/health/failure_group.h"
 #include "net_socket/health/watchdog.h"
+#include "net_socket/message/transfer_events.h"
 
 namespace tcpx {
 
@@ -124,7 +124,7 @@ class Comm : protected ConnectionEnd,
   ProgressCheck progress_;
 
  protected:
-  RequestEvents events_ TCPX_GUARDED_BY(mutex_);
+  EventRecorder events_ TCPX_GUARDED_BY(mutex_);
   EndNumbers numbers_;  // what it counts under mutex_
   LaneSockets sockets_;
 

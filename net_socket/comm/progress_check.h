@@ -30,13 +30,10 @@ class ProgressCheck {
   Watchdog::Next LookInLoop(int64_t now_ns);
   // A lane's socket holds what was not acknowledged.
   bool AnyQueued() const;
-  // What the peer waits for, or asks.
-  void HearInLoop(const std::string& news, int64_t now_ns) { probe_.HearInLoop(news, now_ns); }
-  void HealthChangedInLoop() { probe_.HealthChangedInLoop(); }
+  StallProbe& probe() { return probe_; }
   const StallProbe& probe() const { return probe_; }
   // What is slow although nothing stalls, as far as it was logged lately; kNone: nothing.
   const Verdict& slow() const { return slow_; }
-  StallGroup::Key key() const { return probe_.key(); }
   // The peer's process has ended without closing.
   void PeerEnded() { peer_ended_.store(true, std::memory_order_relaxed); }
   // How often a lane became slow for long.

@@ -29,6 +29,7 @@ class StallProbe {
 
   // `since_ns`: since when the oldest request has been stalled; 0: it is not.
   void LookInLoop(const Flight& flight, int64_t since_ns, int64_t now_ns);
+  // What the peer waits for, or asks.
   void HearInLoop(const std::string& text, int64_t now_ns);
   // The health socket is lost, or another one is up.
   void HealthChangedInLoop();

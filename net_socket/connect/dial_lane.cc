@@ -139,9 +139,7 @@ Hello DialLane::MakeHello() const {
 }
 
 void DialLane::Dialled() {
-  int err = 0;
-  socklen_t length = sizeof(err);
-  if (getsockopt(fd_.get(), SOL_SOCKET, SO_ERROR, &err, &length) != 0) err = errno;
+  const int err = TakeSocketError(fd_.get());
   if (err != 0) {
     const absl::Status failed = ways_.Ended(err);
     if (err == ECONNREFUSED && owner_->RefusalIsFinal()) return GiveUp(failed, true);
