@@ -4,12 +4,10 @@
 //
 //   absl::StatusOr<SocketAddress> local = LocalAddress(fd);
 //   local->ToString();  // "10.0.0.1:4410" or "[fe80::1%eth0]:4410"
-//
 // Threads: a plain value. ToString of a scoped address asks the kernel for the interface's name.
 // Units:   ports and families in host byte order; scopes are interface indices.
 // Errors:  kInvalidArgument for a family other than AF_INET and AF_INET6 and for malformed text or bytes.
-#ifndef TCPX_COMMON_ADDRESS_H_
-#define TCPX_COMMON_ADDRESS_H_
+#pragma once
 
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -94,5 +92,3 @@ absl::StatusOr<SocketAddress> LocalAddress(int fd);
 absl::StatusOr<SocketAddress> PeerAddress(int fd);
 
 }  // namespace tcpx
-
-#endif  // TCPX_COMMON_ADDRESS_H_

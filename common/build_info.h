@@ -3,12 +3,10 @@
 // Purpose: "which library did this rank load?" is the first question where ranks differ. The version says which
 //          release; the build id, a sum over the library's content that the linker writes (`readelf -n` shows it),
 //          which build.
-//
 // Threads: any. Lifetime: nothing is kept.
 // Errors:  none; a library without a build id has an empty one.
 // Source:  the note: NT_GNU_BUILD_ID of elf.h, found through dl_iterate_phdr(3).
-#ifndef TCPX_COMMON_BUILD_INFO_H_
-#define TCPX_COMMON_BUILD_INFO_H_
+#pragma once
 
 #include <string>
 
@@ -21,5 +19,3 @@ inline constexpr char kVersion[] = "0.1";
 std::string BuildId();
 
 }  // namespace tcpx
-
-#endif  // TCPX_COMMON_BUILD_INFO_H_

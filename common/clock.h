@@ -2,12 +2,10 @@
 //
 // Purpose: one cheap clock for deadlines and statistics. Code that has deadlines takes `now` as an argument, so that a
 //          test reaches each of them without sleeping.
-//
 // Threads: any.
 // Units:   nanoseconds; the zero point is arbitrary and differs between hosts.
 // Errors:  none: CLOCK_MONOTONIC is always there (clock_gettime(2)).
-#ifndef TCPX_COMMON_CLOCK_H_
-#define TCPX_COMMON_CLOCK_H_
+#pragma once
 
 #include <time.h>
 
@@ -33,5 +31,3 @@ inline int64_t CoarseMonotonicNanos() {
 }
 
 }  // namespace tcpx
-
-#endif  // TCPX_COMMON_CLOCK_H_

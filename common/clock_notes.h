@@ -4,7 +4,6 @@
 //          each other. The notes lie in memory that has no name but the one of its descriptor, so that they go with the
 //          process, however it ends, and nobody ever waits for a disk. They lie in a ring: however long the job runs,
 //          the latest are there.
-//
 // Form:    a ClockNotesHead, and from kHeadBytes on a ring of kRingBytes with lines of
 //          "SELF\tPEER\tAT\tOFFSET\tROUND_TRIP": processes by name; ours, and by how much the peer's clock is ahead of
 //          ours, as of AT.
@@ -14,8 +13,7 @@
 // Units:   nanoseconds of MonotonicNanos.
 // Errors:  without memory for it there are no notes: one WARN. What a slow reader has not read is overwritten.
 // Source:  memfd_create(2), proc(5).
-#ifndef TCPX_COMMON_CLOCK_NOTES_H_
-#define TCPX_COMMON_CLOCK_NOTES_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -98,5 +96,3 @@ class ClockNotesReader {
 bool ParseClockNote(absl::string_view line, ClockNote* note);
 
 }  // namespace tcpx
-
-#endif  // TCPX_COMMON_CLOCK_NOTES_H_

@@ -1,9 +1,7 @@
 // counted.h: "1 lane", "2 lanes".
 //
-// Threads: any; pure.
-// Errors:  none.
-#ifndef TCPX_COMMON_COUNTED_H_
-#define TCPX_COMMON_COUNTED_H_
+// Threads: any; pure. Errors: none.
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -19,5 +17,3 @@ inline std::string Counted(int64_t count, absl::string_view noun) {
 }
 
 }  // namespace tcpx
-
-#endif  // TCPX_COMMON_COUNTED_H_

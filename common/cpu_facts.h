@@ -3,7 +3,6 @@
 // Purpose: the facts from which cpu_plan.h decides how many progress threads there are and where they run. They are the
 //          container's and the process's, not those of the calling thread: NCCL binds the thread that calls, and the
 //          threads it makes, to the GPU's NUMA node.
-//
 // Threads: any; no state. Read early, before NCCL has bound a thread of the process.
 // Units:   CPU numbers; a quota is CPUs and may be a fraction.
 // Errors:  none: what can't be read is unknown, and does not limit.
@@ -11,8 +10,7 @@
 //          cpu.cfs_quota_us (Documentation/scheduler/sched-bwc.rst), cpuset.effective_cpus
 //          (Documentation/admin-guide/cgroup-v1/cpusets.rst), Cpus_allowed_list of proc_pid_status(5), cpulist
 //          (Documentation/ABI/stable/sysfs-devices-node).
-#ifndef TCPX_COMMON_CPU_FACTS_H_
-#define TCPX_COMMON_CPU_FACTS_H_
+#pragma once
 
 #include <functional>
 #include <string>
@@ -41,5 +39,3 @@ using GetenvFunction = std::function<const char*(const char*)>;
 CpuFacts ReadCpuFacts(const std::string& root = "/", const GetenvFunction& getenv_fn = nullptr);
 
 }  // namespace tcpx
-
-#endif  // TCPX_COMMON_CPU_FACTS_H_

@@ -4,8 +4,7 @@
 // Units:   CPU numbers, from 0; a list in memory is sorted and without repeats.
 // Errors:  ParseCpuList: kInvalidArgument.
 // Source:  "List format" of cpuset(7).
-#ifndef TCPX_COMMON_CPU_LIST_H_
-#define TCPX_COMMON_CPU_LIST_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -27,5 +26,3 @@ std::string FormatCpuList(const std::vector<int>& cpus);
 std::vector<int> CommonCpus(const std::vector<int>& a, const std::vector<int>& b);
 
 }  // namespace tcpx
-
-#endif  // TCPX_COMMON_CPU_LIST_H_

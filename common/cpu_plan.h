@@ -2,12 +2,9 @@
 //
 // Purpose: a pod with a quota of two CPUs and eight ranks must not get a pool of spinning threads; a rank of a large
 //          host must get one, and next to its NIC. The rules and their result for many machines: docs/cpus.md.
-//
 // Threads: any. Pure: what the machine is comes in as facts.
-// Units:   CPUs, threads.
-// Errors:  none.
-#ifndef TCPX_COMMON_CPU_PLAN_H_
-#define TCPX_COMMON_CPU_PLAN_H_
+// Units:   CPUs, threads. Errors: none.
+#pragma once
 
 #include <string>
 #include <vector>
@@ -44,5 +41,3 @@ struct ThreadPlan {
 ThreadPlan PlanThreads(const CpuFacts& facts, const CpuDemand& demand, const Options& options);
 
 }  // namespace tcpx
-
-#endif  // TCPX_COMMON_CPU_PLAN_H_

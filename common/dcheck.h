@@ -3,10 +3,8 @@
 //   TCPX_DCHECK(MayMove(from, to));  // "FILE:LINE: does not hold: MayMove(from, to)", then the process aborts
 //
 // Elsewhere the condition is compiled and never evaluated: it costs nothing.
-//
 // Threads: any.
-#ifndef TCPX_COMMON_DCHECK_H_
-#define TCPX_COMMON_DCHECK_H_
+#pragma once
 
 #include <cstdio>
 #include <cstdlib>
@@ -26,5 +24,3 @@ namespace tcpx {
 #else
 #define TCPX_DCHECK(condition) static_cast<void>(sizeof((condition) ? 1 : 0))
 #endif
-
-#endif  // TCPX_COMMON_DCHECK_H_

@@ -2,13 +2,11 @@
 //
 // Purpose: every descriptor this library holds is closed once, and a child after fork can close its copies of all of
 //          them (a data loader must not keep a dead rank's sockets open).
-//
 // Threads: an OwnedFd belongs to one thread at a time, but for get and valid. The table is lock-free.
 // Units:   descriptor numbers.
 // Errors:  closing never fails for the caller: Linux frees the number whatever close(2) returns (close(2), "Dealing
 //          with error returns from close()").
-#ifndef TCPX_COMMON_FD_H_
-#define TCPX_COMMON_FD_H_
+#pragma once
 
 #include <atomic>
 
@@ -56,5 +54,3 @@ absl::Status RaiseDescriptorLimit();
 long DescriptorLimit();
 
 }  // namespace tcpx
-
-#endif  // TCPX_COMMON_FD_H_

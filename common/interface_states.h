@@ -2,12 +2,10 @@
 //
 // Purpose: thousands of connections wonder at the same moment whether their interface is down, and each answer is a
 //          list of all addresses of the host.
-//
 // Threads: any.
 // Units:   nanoseconds of MonotonicNanos.
 // Errors:  what the kernel does not tell is not out.
-#ifndef TCPX_COMMON_INTERFACE_STATES_H_
-#define TCPX_COMMON_INTERFACE_STATES_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -47,5 +45,3 @@ class InterfaceStates {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_COMMON_INTERFACE_STATES_H_

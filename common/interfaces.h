@@ -2,21 +2,18 @@
 //
 // Purpose: the same NCCL_SOCKET_IFNAME, NCCL_SOCKET_FAMILY and NCCL_COMM_ID choose the same interfaces here as in
 //          NCCL's own socket transport.
-//
 // Threads: any; no state.
 // Units:   speed in Mbit/s.
 // Errors:  the local kernel's. An interface that vanishes meanwhile reads as virtual, at the default speed.
 // Source:  the rules as of NCCL 2.28.3 (IFF_RUNNING required; virbr* searched last); 16 interfaces at most, and
 //          10000 Mbit/s where the kernel knows none, as NCCL's socket transport.
-#ifndef TCPX_COMMON_INTERFACES_H_
-#define TCPX_COMMON_INTERFACES_H_
+#pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "common/address.h"
 
 namespace tcpx {
@@ -97,5 +94,3 @@ std::string SkippedInterfaces(const std::vector<Interface>& all, const std::vect
                               const InterfaceFilter& filter, const std::string& sysfs_root);
 
 }  // namespace tcpx
-
-#endif  // TCPX_COMMON_INTERFACES_H_

@@ -3,8 +3,7 @@
 // Threads: any; pure.
 // Errors:  none: what is no UTF-8 becomes U+FFFD.
 // Source:  RFC 8259, section 7.
-#ifndef TCPX_COMMON_JSON_TEXT_H_
-#define TCPX_COMMON_JSON_TEXT_H_
+#pragma once
 
 #include <string>
 
@@ -16,5 +15,3 @@ namespace tcpx {
 std::string JsonText(absl::string_view text);
 
 }  // namespace tcpx
-
-#endif  // TCPX_COMMON_JSON_TEXT_H_

@@ -1,8 +1,7 @@
 // limits.h: how many of a thing there may be, where parameters, NCCL's tables and the wire have to agree.
 //
 // Threads: constants. Units: as named.
-#ifndef TCPX_COMMON_LIMITS_H_
-#define TCPX_COMMON_LIMITS_H_
+#pragma once
 
 namespace tcpx {
 
@@ -16,5 +15,3 @@ inline constexpr int kNicsMax = 8;
 inline constexpr int kReceivesMax = 8;
 
 }  // namespace tcpx
-
-#endif  // TCPX_COMMON_LIMITS_H_

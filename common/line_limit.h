@@ -1,10 +1,8 @@
 // line_limit.h: how often the log may say the same: strangers could fill a disk with it.
 //
 // Threads: any.
-// Units:   nanoseconds.
-// Errors:  none.
-#ifndef TCPX_COMMON_LINE_LIMIT_H_
-#define TCPX_COMMON_LINE_LIMIT_H_
+// Units:   nanoseconds. Errors: none.
+#pragma once
 
 #include <cstdint>
 
@@ -35,5 +33,3 @@ class LineLimit {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_COMMON_LINE_LIMIT_H_

@@ -3,12 +3,10 @@
 // Purpose: TCP says nothing of a cable that is out or an address that has gone; the kernel's routing socket does within
 //          a millisecond. What has come says only where to look: SystemInterfaces (interfaces.h) then says how it is,
 //          so that news which the kernel drops, or an interface that comes back under another index, are no case apart.
-//
 // Threads: one at a time.
 // Errors:  Open: the kernel's; sandboxes and containers may forbid these sockets.
 // Source:  rtnetlink(7), netlink(7).
-#ifndef TCPX_COMMON_LINK_WATCH_H_
-#define TCPX_COMMON_LINK_WATCH_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -43,5 +41,3 @@ class LinkWatch {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_COMMON_LINK_WATCH_H_

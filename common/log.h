@@ -1,21 +1,16 @@
 // log.h: lines for people, through NCCL's logger or to stderr.
 //
 //   TCPX_WARN("lane %d to %s lost: %s", lane, peer.ToString(), status.ToString());
-//
 // WARN: the user must act. INFO: once per object. TRACE: per step. Lower case, ids first.
-//
 // Purpose: one text per line, prefixed "NET/tcpx: ", with a format checked at compile time (absl::StrFormat). Control
 //          characters, a newline too, become \xNN: what a user or a peer wrote can't make lines of its own.
-//
 // Threads: any. The sink is one atomic; it is called without a lock of ours.
 // Errors:  none; a line that can't be written is lost.
 // Source:  subsystem bits of NCCL's logger: NCCL_INIT 0x1, NCCL_NET 0x10, NCCL_ALL ~0. A WARN goes out with NCCL_ALL,
 //          because NCCL drops a WARN whose bits are not in NCCL_DEBUG_SUBSYS.
-#ifndef TCPX_COMMON_LOG_H_
-#define TCPX_COMMON_LOG_H_
+#pragma once
 
 #include <cstdint>
-#include <string>
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
@@ -56,5 +51,3 @@ void LogLineTo(LogSink sink, LogLevel level, uint64_t subsystem, const char* fil
 #define TCPX_INFO_TO(sink, ...) \
   TCPX_LOG_TO((sink), ::tcpx::LogLevel::kInfo, ::tcpx::kLogInit | ::tcpx::kLogNet, __VA_ARGS__)
 #define TCPX_TRACE(...) TCPX_LOG(::tcpx::LogLevel::kTrace, ::tcpx::kLogNet, __VA_ARGS__)
-
-#endif  // TCPX_COMMON_LOG_H_

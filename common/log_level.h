@@ -2,8 +2,7 @@
 //
 // Threads: a sink is called from any thread while the library is loaded.
 // Source:  values of ncclDebugLogLevel, all NCCL releases.
-#ifndef TCPX_COMMON_LOG_LEVEL_H_
-#define TCPX_COMMON_LOG_LEVEL_H_
+#pragma once
 
 #include <cstdint>
 
@@ -17,5 +16,3 @@ enum class LogLevel : int { kWarn = 2, kInfo = 3, kTrace = 5 };
 using LogSink = void (*)(LogLevel level, uint64_t subsystem, const char* file, int line, const char* text);
 
 }  // namespace tcpx
-
-#endif  // TCPX_COMMON_LOG_LEVEL_H_

@@ -3,11 +3,8 @@
 // Purpose: a member says which mutex guards it (TCPX_GUARDED_BY), and a function which one its caller must hold
 //          (TCPX_REQUIRES); a build with clang refuses code that does not (--config=thread_safety). Other compilers see
 //          nothing of it. absl::Mutex would do the same, but leaves a thread key when the library is unloaded.
-//
-// Threads: any. Lifetime: outlives all that hold it or wait.
-// Errors:  none.
-#ifndef TCPX_COMMON_MUTEX_H_
-#define TCPX_COMMON_MUTEX_H_
+// Threads: any. Lifetime: outlives all that hold it or wait. Errors: none.
+#pragma once
 
 #include <condition_variable>
 #include <mutex>
@@ -77,5 +74,3 @@ class CondVar {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_COMMON_MUTEX_H_

@@ -3,13 +3,10 @@
 // Purpose: names, causes and texts of other hosts and of the environment: printable ASCII and valid UTF-8 stay. Bytes
 //          that are no UTF-8, control characters (C1 too), and characters that turn the direction of a line, break it
 //          or show nothing are escaped as \xNN, byte by byte.
-//
 // Threads: any. Pure.
-// Units:   bytes.
-// Errors:  none.
+// Units:   bytes. Errors: none.
 // Source:  RFC 3629, section 4; Unicode 15, "Bidirectional" and "Default_Ignorable" format characters.
-#ifndef TCPX_COMMON_ONE_LINE_H_
-#define TCPX_COMMON_ONE_LINE_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -24,5 +21,3 @@ std::string OneLine(absl::string_view text);
 size_t CharacterBytes(absl::string_view text);
 
 }  // namespace tcpx
-
-#endif  // TCPX_COMMON_ONE_LINE_H_

@@ -1,14 +1,12 @@
 // page_buffers.h: buffers of one size that are borrowed while they hold data.
 //
 // Purpose: what is idle owns no memory, and what one thread drives shares a buffer that is warm in its caches.
-//
 // Threads: any. Take and Give never wait: a pool that another thread touches is passed by.
 // Units:   bytes; every buffer has the pool's size and begins on a page. Where the kernel copies to matters: a
 //          destination that is not on a cache line's boundary made a 64 KiB read take 26 us instead of 8 on an AMD EPYC
 //          (docs/experiments.md).
 // Errors:  none; Take allocates when the pool has none.
-#ifndef TCPX_COMMON_PAGE_BUFFERS_H_
-#define TCPX_COMMON_PAGE_BUFFERS_H_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -41,5 +39,3 @@ class PageBuffers {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_COMMON_PAGE_BUFFERS_H_

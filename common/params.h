@@ -2,7 +2,6 @@
 //
 // Purpose: LoadOptions reads the environment once into Options, which is passed down; nothing below reads it again.
 //          docs/parameters.md and tcpx(7) are generated from the same table (tools/parameters).
-//
 // Threads: LoadOptions reads the environment, which NCCL does not change once a plugin is loaded. Options is a value.
 // Units:   bytes, nanoseconds (fields ending in _ns), megabits per second (_mbps). In the environment a duration is in
 //          the unit that the table names and may have decimals; a byte size may end in K, KB or KiB, and so on with M
@@ -12,8 +11,7 @@
 //          unset one. Security has no default to fall back to (IsSecurity): Options::refused.
 // Source:  names, meaning and defaults of the NCCL_* variables: NCCL's documentation, "Environment Variables", and its
 //          socket transport. 64 lanes: NCCL's limit of threads x sockets.
-#ifndef TCPX_COMMON_PARAMS_H_
-#define TCPX_COMMON_PARAMS_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -162,5 +160,3 @@ absl::Span<const Parameter> Parameters();
 absl::Span<const Parameter> TestParameters();
 
 }  // namespace tcpx
-
-#endif  // TCPX_COMMON_PARAMS_H_

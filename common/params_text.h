@@ -1,8 +1,7 @@
 // params_text.h: a parameter's value, default and range in words, for warnings, docs/parameters.md and tcpx_doctor.
 //
 // Threads: any.
-#ifndef TCPX_COMMON_PARAMS_TEXT_H_
-#define TCPX_COMMON_PARAMS_TEXT_H_
+#pragma once
 
 #include <string>
 
@@ -20,5 +19,3 @@ std::string DefaultText(const Parameter& parameter);
 std::string AllowedText(const Parameter& parameter);
 
 }  // namespace tcpx
-
-#endif  // TCPX_COMMON_PARAMS_TEXT_H_

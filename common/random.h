@@ -3,8 +3,7 @@
 // Threads: any. Blocks only while the kernel's pool is not yet initialised (early boot; getrandom(2)).
 // Units:   bytes.
 // Errors:  the local kernel's: kUnknown with the errno text.
-#ifndef TCPX_COMMON_RANDOM_H_
-#define TCPX_COMMON_RANDOM_H_
+#pragma once
 
 #include <cstddef>
 
@@ -15,5 +14,3 @@ namespace tcpx {
 absl::Status FillRandom(void* data, size_t bytes);
 
 }  // namespace tcpx
-
-#endif  // TCPX_COMMON_RANDOM_H_

@@ -3,8 +3,7 @@
 // Threads: any.
 // Units:   bytes; at most 64 KiB are read, the rest is ignored.
 // Errors:  no details: a file that can't be opened or read is no value.
-#ifndef TCPX_COMMON_SMALL_FILE_H_
-#define TCPX_COMMON_SMALL_FILE_H_
+#pragma once
 
 #include <optional>
 #include <string>
@@ -14,5 +13,3 @@ namespace tcpx {
 std::optional<std::string> ReadSmallFile(const std::string& path);
 
 }  // namespace tcpx
-
-#endif  // TCPX_COMMON_SMALL_FILE_H_

@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
+#include "common/status.h"
 
 namespace tcpx {
 namespace {
@@ -162,11 +163,10 @@ absl::Status SetIdleProbes(int fd, int64_t every_ns) {
   return status;
 }
 
-absl::Status TakeSocketError(int fd, absl::string_view what) {
+int TakeSocketError(int fd) {
   int err = 0;
   socklen_t length = sizeof(err);
-  if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &length) != 0) return ErrnoStatus(errno, "SO_ERROR");
-  return err == 0 ? absl::OkStatus() : ErrnoStatus(err, what);
+  return getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &length) == 0 ? err : errno;
 }
 
 ssize_t ReceiveNow(int fd, iovec* iov, int count) {

@@ -2,12 +2,10 @@
 //
 // Purpose: each wrapper is one system call with a Status that names call and value. The calls that move bytes are not
 //          here: they want errno itself, not a Status.
-//
 // Threads: any; only a socket's owner sets its options.
 // Units:   bytes, bytes per second for pacing, nanoseconds.
 // Errors:  as ErrnoStatus (common/status.h).
-#ifndef TCPX_COMMON_SOCKET_H_
-#define TCPX_COMMON_SOCKET_H_
+#pragma once
 
 #include <sys/types.h>
 #include <sys/uio.h>
@@ -20,7 +18,6 @@
 #include "absl/strings/string_view.h"
 #include "common/address.h"
 #include "common/fd.h"
-#include "common/status.h"
 
 namespace tcpx {
 
@@ -65,8 +62,8 @@ int KeepAliveSeconds(int64_t timeout_ns);
 // balancers: from 240 s on) does not forget it. Never ends the connection within 127 times `every_ns` of silence.
 inline constexpr int64_t kIdleProbeNs = int64_t{60} * 1000000000;
 absl::Status SetIdleProbes(int fd, int64_t every_ns = kIdleProbeNs);
-// The error a non-blocking connect ended with (SO_ERROR); OK when there is none. `what` opens the text.
-absl::Status TakeSocketError(int fd, absl::string_view what);
+// Takes the error that a non-blocking connect ended with (SO_ERROR); 0: none.
+int TakeSocketError(int fd);
 
 // What has arrived, without waiting: as recvmsg(2). A single place is read with recv(2), which need not fetch a message
 // header and a vector from us: 0.1 us a call, and a spinning caller makes many (docs/experiments.md).
@@ -80,5 +77,3 @@ int QueuedBytes(int fd);
 int UnreadBytes(int fd);
 
 }  // namespace tcpx
-
-#endif  // TCPX_COMMON_SOCKET_H_

@@ -2,12 +2,10 @@
 //
 // Purpose: the one place that decides which errno is the network's, which a shortage here, and which anything else
 //          (nccl/plugin_api.h says what each code becomes).
-//
 // Threads: any.
 // Errors:  network and peer -> kUnavailable; descriptors and memory -> kResourceExhausted, with advice; the rest ->
 //          kUnknown. Never OK: an errno of 0 is kUnknown too.
-#ifndef TCPX_COMMON_STATUS_H_
-#define TCPX_COMMON_STATUS_H_
+#pragma once
 
 #include <string>
 
@@ -35,5 +33,3 @@ bool IsSilentErrno(int err);
 bool IsNetworkErrno(int err);
 
 }  // namespace tcpx
-
-#endif  // TCPX_COMMON_STATUS_H_

@@ -4,8 +4,7 @@
 // Units:   as the names say.
 // Errors:  what this kernel is too old to tell keeps its default.
 // Source:  tcp(7) and linux/tcp.h.
-#ifndef TCPX_COMMON_TCP_INFO_H_
-#define TCPX_COMMON_TCP_INFO_H_
+#pragma once
 
 #include <cstdint>
 
@@ -41,5 +40,3 @@ struct TcpInfo {
 bool ReadTcpInfo(int fd, TcpInfo* info);
 
 }  // namespace tcpx
-
-#endif  // TCPX_COMMON_TCP_INFO_H_

@@ -9,11 +9,17 @@
 
 #include <cstring>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "common/fd.h"
 #include "common/small_file.h"
 
 namespace tcpx {
 namespace {
+
+// PROC_PID_INIT_INO of Linux' proc_ns.h.
+constexpr char kHostPidNamespace[] = "pid:[4026531836]";
 
 // FNV-1a (Fowler, Noll, Vo), 64 bits.
 uint64_t Mixed(uint64_t hash, const void* data, size_t bytes) {
@@ -23,6 +29,19 @@ uint64_t Mixed(uint64_t hash, const void* data, size_t bytes) {
 }
 
 }  // namespace
+
+std::string ProcessMark() {
+  std::string mark = absl::StrCat(getpid());
+  char link[64] = "";
+  const ssize_t length = readlink("/proc/self/ns/pid", link, sizeof(link) - 1);
+  const absl::string_view name(link, length > 0 ? static_cast<size_t>(length) : 0);
+  if (name.empty() || name == kHostPidNamespace) return mark;
+  mark.push_back('-');
+  for (const char c : name) {
+    if (absl::ascii_isdigit(static_cast<unsigned char>(c))) mark.push_back(c);
+  }
+  return mark;
+}
 
 std::string HostName() {
   char name[256] = "";

@@ -2,11 +2,9 @@
 //
 // Purpose: an address that several hosts or containers have (bridges of docker, a local DNS, loopback) leads each of
 //          them to itself. A dialler notices that only if the peer says on which host it is.
-//
 // Threads: any.
 // Errors:  0, and an empty name, if the kernel does not say.
-#ifndef TCPX_COMMON_THIS_HOST_H_
-#define TCPX_COMMON_THIS_HOST_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -14,6 +12,12 @@
 #include "common/address.h"
 
 namespace tcpx {
+
+// What tells this process from all others of the host, for names that several containers share.
+// Threads: any. Errors: none.
+
+// "PID", or in a PID namespace other than the host's "PID-NAMESPACE": containers count their processes each from 1.
+std::string ProcessMark();
 
 // What gethostname(2) says.
 std::string HostName();
@@ -29,5 +33,3 @@ std::string InterfaceWith(const SocketAddress& address);
 bool InterfaceRuns(const std::string& name);
 
 }  // namespace tcpx
-
-#endif  // TCPX_COMMON_THIS_HOST_H_

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/signal_mask.h"
 #include "common/status.h"
 
 namespace tcpx {

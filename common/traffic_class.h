@@ -7,14 +7,12 @@
 //   ResolveTrafficClass(2, *map)    // 184: DSCP 46
 //   ResolveTrafficClass(106, *map)  // 104: DSCP 26; the ECN bits are the kernel's
 //   ResolveTrafficClass({*DscpOfName("ef") << 2, true}, *map)  // 184
-//
 // Threads: any.
 // Units:   an octet is 0 to 252 with the two ECN bits clear, or kNoTrafficClass; a DSCP is 0 to 63; a priority 0 to 7.
 // Errors:  kInvalidArgument with one sentence that says what is allowed.
 // Source:  the octet: RFC 2474 (DSCP), RFC 3168 (ECN). Names: RFC 2474 (cs0 to cs7, df), 2597 (af), 3246 (ef), 5865
 //          (va), 8622 (le); be is tc's and nft's word for df.
-#ifndef TCPX_COMMON_TRAFFIC_CLASS_H_
-#define TCPX_COMMON_TRAFFIC_CLASS_H_
+#pragma once
 
 #include <optional>
 #include <string>
@@ -70,5 +68,3 @@ absl::StatusOr<int> ResolveTrafficClass(const AskedClass& asked, const TrafficCl
 std::string TrafficClassSuffix(int octet);
 
 }  // namespace tcpx
-
-#endif  // TCPX_COMMON_TRAFFIC_CLASS_H_

@@ -1,11 +1,8 @@
 // unknown_params.h: variables that look like this plugin's parameters and are none.
 //
 // Purpose: a name that was misspelt has no effect, and nothing else would say so.
-//
-// Threads: any, while nobody changes the environment.
-// Errors:  none.
-#ifndef TCPX_COMMON_UNKNOWN_PARAMS_H_
-#define TCPX_COMMON_UNKNOWN_PARAMS_H_
+// Threads: any, while nobody changes the environment. Errors: none.
+#pragma once
 
 #include <string>
 #include <vector>
@@ -31,5 +28,3 @@ bool IsRemovedParameter(absl::string_view name);
 std::string NearestParameter(absl::string_view as_written, absl::string_view prefix);
 
 }  // namespace tcpx
-
-#endif  // TCPX_COMMON_UNKNOWN_PARAMS_H_

@@ -2,12 +2,10 @@
 //
 // Purpose: the seam at link time: nccl:shims calls ThePlugin; the shared library defines it with the transport, a test
 //          with a fake.
-//
 // Threads: any thread may call it; the first call may create the plugin.
 // Errors:  none. It must not fail and not do anything expensive: NCCL may call init without using the plugin
 //          afterwards.
-#ifndef TCPX_NCCL_INSTALLED_PLUGIN_H_
-#define TCPX_NCCL_INSTALLED_PLUGIN_H_
+#pragma once
 
 #include "nccl/plugin_api.h"
 
@@ -17,5 +15,3 @@ namespace tcpx {
 PluginApi& ThePlugin();
 
 }  // namespace tcpx
-
-#endif  // TCPX_NCCL_INSTALLED_PLUGIN_H_

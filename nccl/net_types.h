@@ -2,12 +2,10 @@
 //
 // Purpose: the vocabulary of net_v6.h to net_v12.h. Names are NCCL's own, in the global namespace, so that a reader can
 //          look them up there; the layout is pinned by tests/abi.
-//
 // Threads: the logger and the profiler callback may be called from any thread.
 // Units:   sizes are bytes, speeds Mbit/s, latencies microseconds.
 // Source:  NCCL 2.30.7 for values; a remark says since when where that is not "always".
-#ifndef TCPX_NCCL_NET_TYPES_H_
-#define TCPX_NCCL_NET_TYPES_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -118,5 +116,3 @@ inline constexpr int NCCL_NET_ID_UNDEF = -1;             // v12
 // netDeviceVersion of a host device, and of the one device kind that has another.
 inline constexpr int NCCL_NET_DEVICE_INVALID_VERSION = 0x0;
 inline constexpr int NCCL_NET_DEVICE_UNPACK_VERSION = 0x7;
-
-#endif  // TCPX_NCCL_NET_TYPES_H_

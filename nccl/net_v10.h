@@ -4,45 +4,20 @@
 // Units:   sizes are bytes, unless a field says otherwise.
 // Errors:  ncclResult_t, see net_types.h.
 // Source:  NCCL 2.30.7; tests/abi checks every offset.
-#ifndef TCPX_NCCL_NET_V10_H_
-#define TCPX_NCCL_NET_V10_H_
+#pragma once
 
-#include "nccl/net_types.h"
+#include "nccl/net_v9.h"
 
 extern "C" {
 
 typedef ncclNetDeviceHandle_v7_t ncclNetDeviceHandle_v10_t;
-
-// The children of a virtual device; a physical device is its own only child.
-typedef struct {
-  int ndevs;
-  int devs[NCCL_NET_MAX_DEVS_PER_NIC_V10];
-} ncclNetVDeviceProps_v10_t;
+typedef ncclNetVDeviceProps_v9_t ncclNetVDeviceProps_v10_t;
+typedef ncclNetProperties_v9_t ncclNetProperties_v10_t;
 
 // Valid during the call only.
 typedef struct {
   int trafficClass;  // NCCL_NET_TRAFFIC_CLASS_UNDEF: not set
 } ncclNetCommConfig_v10_t;
-
-// Uninitialised when getProperties gets it.
-typedef struct {
-  char* name;       // unique per device, lives until the library is unloaded
-  char* pciPath;    // null: not on a PCI bus
-  uint64_t guid;    // with port: which physical port
-  int ptrSupport;   // bits of NCCL_PTR_*
-  int regIsGlobal;  // 1: a registration serves all comms
-  int forceFlush;   // 1: iflush even where the GPU would not need it
-  int speed;        // Mbit/s
-  int port;
-  float latency;  // microseconds
-  int maxComms;
-  int maxRecvs;  // largest n of irecv
-  ncclNetDeviceType netDeviceType;
-  int netDeviceVersion;  // NCCL_NET_DEVICE_INVALID_VERSION for a host device
-  ncclNetVDeviceProps_v10_t vProps;
-  size_t maxP2pBytes;   // 1 to NCCL_MAX_NET_SIZE_BYTES
-  size_t maxCollBytes;  // the same
-} ncclNetProperties_v10_t;
 
 // The symbol ncclNetPlugin_v10 is one of these.
 typedef struct {
@@ -74,5 +49,3 @@ typedef struct {
 static_assert(sizeof(ncclNetProperties_v10_t) == 104 && sizeof(ncclNet_v10_t) == 160, "ABI of v10");
 
 }  // extern "C"
-
-#endif  // TCPX_NCCL_NET_V10_H_

@@ -4,25 +4,15 @@
 // Units:   sizes are bytes, unless a field says otherwise.
 // Errors:  ncclResult_t, see net_types.h.
 // Source:  NCCL 2.30.7; tests/abi checks every offset.
-#ifndef TCPX_NCCL_NET_V11_H_
-#define TCPX_NCCL_NET_V11_H_
+#pragma once
 
-#include "nccl/net_types.h"
+#include "nccl/net_v10.h"
 
 extern "C" {
 
 typedef ncclNetDeviceHandle_v7_t ncclNetDeviceHandle_v11_t;
-
-// The children of a virtual device; a physical device is its own only child.
-typedef struct {
-  int ndevs;
-  int devs[NCCL_NET_MAX_DEVS_PER_NIC_V11];
-} ncclNetVDeviceProps_v11_t;
-
-// Valid during the call only.
-typedef struct {
-  int trafficClass;  // NCCL_NET_TRAFFIC_CLASS_UNDEF: not set
-} ncclNetCommConfig_v11_t;
+typedef ncclNetVDeviceProps_v10_t ncclNetVDeviceProps_v11_t;
+typedef ncclNetCommConfig_v10_t ncclNetCommConfig_v11_t;
 
 // Hints about one direction. NCCL_NET_ATTR_UNDEF: not known.
 typedef struct {
@@ -94,5 +84,3 @@ typedef struct {
 static_assert(sizeof(ncclNetProperties_v11_t) == 112 && sizeof(ncclNet_v11_t) == 176, "ABI of v11");
 
 }  // extern "C"
-
-#endif  // TCPX_NCCL_NET_V11_H_

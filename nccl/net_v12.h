@@ -4,42 +4,22 @@
 // Units:   sizes are bytes, unless a field says otherwise.
 // Errors:  ncclResult_t, see net_types.h.
 // Source:  NCCL 2.30.7; tests/abi checks every offset.
-#ifndef TCPX_NCCL_NET_V12_H_
-#define TCPX_NCCL_NET_V12_H_
+#pragma once
 
-#include "nccl/net_types.h"
+#include "nccl/net_v11.h"
 
 extern "C" {
 
 typedef ncclNetDeviceHandle_v7_t ncclNetDeviceHandle_v12_t;
+typedef ncclNetCommConfig_v11_t ncclNetCommConfig_v12_t;
+typedef ncclNetCommAttr_v11_t ncclNetCommAttr_v12_t;
+typedef ncclNetAttr_v11_t ncclNetAttr_v12_t;
 
 // The children of a virtual device; a physical device is its own only child.
 typedef struct {
   int ndevs;
   int devs[NCCL_NET_MAX_DEVS_PER_NIC_V12];
 } ncclNetVDeviceProps_v12_t;
-
-// Valid during the call only.
-typedef struct {
-  int trafficClass;  // NCCL_NET_TRAFFIC_CLASS_UNDEF: not set
-} ncclNetCommConfig_v12_t;
-
-// Hints about one direction. NCCL_NET_ATTR_UNDEF: not known.
-typedef struct {
-  int32_t maxConcurrentPeers;
-  int32_t minConcurrentPeers;
-  int32_t maxFlowsPerPeer;
-  int32_t minFlowsPerPeer;
-} ncclNetCommAttr_v12_t;
-
-// Bit masks of operations, algorithms and protocols; all ones: not known.
-typedef struct {
-  ncclNetCommAttr_v12_t sendCommAttr;
-  ncclNetCommAttr_v12_t recvCommAttr;
-  uint32_t op;
-  uint32_t algo;
-  uint32_t proto;
-} ncclNetAttr_v12_t;
 
 // Uninitialised when getProperties gets it.
 typedef struct {
@@ -96,5 +76,3 @@ typedef struct {
 static_assert(sizeof(ncclNetProperties_v12_t) == 128 && sizeof(ncclNet_v12_t) == 176, "ABI of v12");
 
 }  // extern "C"
-
-#endif  // TCPX_NCCL_NET_V12_H_

@@ -4,8 +4,7 @@
 // Units:   sizes are bytes, unless a field says otherwise.
 // Errors:  ncclResult_t, see net_types.h.
 // Source:  NCCL 2.30.7; tests/abi checks every offset.
-#ifndef TCPX_NCCL_NET_V6_H_
-#define TCPX_NCCL_NET_V6_H_
+#pragma once
 
 #include "nccl/net_types.h"
 
@@ -49,5 +48,3 @@ typedef struct {
 static_assert(sizeof(ncclNetProperties_v6_t) == 48 && sizeof(ncclNet_v6_t) == 136, "ABI of v6");
 
 }  // extern "C"
-
-#endif  // TCPX_NCCL_NET_V6_H_

@@ -5,8 +5,7 @@
 // Units:   sizes are bytes, unless a field says otherwise.
 // Errors:  ncclResult_t, see net_types.h.
 // Source:  NCCL 2.30.7; tests/abi checks every offset.
-#ifndef TCPX_NCCL_NET_V7_H_
-#define TCPX_NCCL_NET_V7_H_
+#pragma once
 
 #include "nccl/net_types.h"
 
@@ -54,5 +53,3 @@ typedef struct {
 static_assert(sizeof(ncclNetProperties_v7_t) == 56 && sizeof(ncclNet_v7_t) == 152, "ABI of v7");
 
 }  // extern "C"
-
-#endif  // TCPX_NCCL_NET_V7_H_

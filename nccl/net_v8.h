@@ -4,8 +4,7 @@
 // Units:   sizes are bytes, unless a field says otherwise.
 // Errors:  ncclResult_t, see net_types.h.
 // Source:  NCCL 2.30.7; tests/abi checks every offset.
-#ifndef TCPX_NCCL_NET_V8_H_
-#define TCPX_NCCL_NET_V8_H_
+#pragma once
 
 #include "nccl/net_types.h"
 
@@ -56,5 +55,3 @@ typedef struct {
 static_assert(sizeof(ncclNetProperties_v8_t) == 64 && sizeof(ncclNet_v8_t) == 152, "ABI of v8");
 
 }  // extern "C"
-
-#endif  // TCPX_NCCL_NET_V8_H_

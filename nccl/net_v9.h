@@ -5,8 +5,7 @@
 // Units:   sizes are bytes, unless a field says otherwise.
 // Errors:  ncclResult_t, see net_types.h.
 // Source:  NCCL 2.30.7; tests/abi checks every offset.
-#ifndef TCPX_NCCL_NET_V9_H_
-#define TCPX_NCCL_NET_V9_H_
+#pragma once
 
 #include "nccl/net_types.h"
 
@@ -68,5 +67,3 @@ typedef struct {
 static_assert(sizeof(ncclNetProperties_v9_t) == 104 && sizeof(ncclNet_v9_t) == 160, "ABI of v9");
 
 }  // extern "C"
-
-#endif  // TCPX_NCCL_NET_V9_H_

@@ -2,7 +2,6 @@
 //
 // Purpose: the one seam between the versioned ncclNet_vN tables (nccl/shims) and the transport (net_socket). The tables
 //          convert arguments and results and hold no logic; the transport knows no NCCL type.
-//
 // Threads: as NCCL uses a network plugin. Functions may be entered concurrently for different objects. On one Comm,
 //          Send, Receive and Test come from one thread at a time, while RegisterMemory and DeregisterMemory may run
 //          at the same time on another.
@@ -15,12 +14,10 @@
 //            kInternal            our own contract is broken       -> ncclInternalError
 //            anything else        the local kernel                 -> ncclSystemError
 //          "Not yet" is never an error: it is a null object with an OK status.
-#ifndef TCPX_NCCL_PLUGIN_API_H_
-#define TCPX_NCCL_PLUGIN_API_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -177,5 +174,3 @@ class TransferApi {
 class PluginApi : public TransferApi, public ConnectionApi, public DeviceApi {};
 
 }  // namespace tcpx
-
-#endif  // TCPX_NCCL_PLUGIN_API_H_

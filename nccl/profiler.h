@@ -1,14 +1,12 @@
 // profiler.h: the events that a network plugin (v10 and up) can report through ncclProfilerCallback_t.
 //
 // Purpose: event types, the identity of descriptors, and the descriptor of socket traffic that profilers know.
-//
 // Threads: the callback may be called from any thread.
 // Units:   lengths are bytes.
 // Errors:  the callback always reports success. Start must have a parent that is still in flight; a stop or an update
 //          of an event that start left null must not be sent.
 // Source:  NCCL 2.30.7. Releases 2.26.x know start only and take every other type for a stop.
-#ifndef TCPX_NCCL_PROFILER_H_
-#define TCPX_NCCL_PROFILER_H_
+#pragma once
 
 #include "nccl/net_types.h"
 
@@ -49,5 +47,3 @@ inline constexpr int NCCL_PROFILER_NET_TYPE_IB = 1 << 16;
 inline constexpr int NCCL_PROFILER_NET_TYPE_SOCK = 2 << 16;
 inline constexpr int NCCL_PROFILER_NET_IB_VER = 1;
 inline constexpr int NCCL_PROFILER_NET_SOCKET_VER = 1;
-
-#endif  // TCPX_NCCL_PROFILER_H_

@@ -1,11 +1,9 @@
 // profiler_types.h: what every version of NCCL's profiler plugin interface shares: events and their states.
 //
 // Purpose: the vocabulary of profiler_v4.h to profiler_v6.h. Names are NCCL's own, in the global namespace.
-//
 // Threads: NCCL calls a profiler from several threads at once.
 // Source:  NCCL 2.30.7; a remark says since which version of the interface. Checked by tests/abi.
-#ifndef TCPX_NCCL_PROFILER_TYPES_H_
-#define TCPX_NCCL_PROFILER_TYPES_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -85,5 +83,3 @@ typedef ncclProfilerEventStateArgs_v4_t ncclProfilerEventStateArgs_v5_t;
 typedef ncclProfilerEventStateArgs_v5_t ncclProfilerEventStateArgs_v6_t;
 
 }  // extern "C"
-
-#endif  // TCPX_NCCL_PROFILER_TYPES_H_

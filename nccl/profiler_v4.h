@@ -1,13 +1,11 @@
 // profiler_v4.h: version 4 of the profiler plugin interface: NCCL 2.27.x, and what 2.28 and later fall back to.
 //
 // Purpose: groups, collectives, proxy operations and their steps, network events.
-//
 // Threads: init and finalize once per communicator; the others by several threads at once.
 // Units:   counts are elements, sizes bytes.
 // Errors:  ncclResult_t. stopEvent and recordEventState must accept null handles, startEvent null parents.
 // Source:  NCCL 2.30.7; tests/abi checks every offset.
-#ifndef TCPX_NCCL_PROFILER_V4_H_
-#define TCPX_NCCL_PROFILER_V4_H_
+#pragma once
 
 #include "nccl/profiler_types.h"
 
@@ -79,5 +77,3 @@ static_assert(sizeof(ncclProfilerEventDescr_v4_t) == 104 && sizeof(ncclProfiler_
               "ABI of NCCL 2.27 to 2.30");
 
 }  // extern "C"
-
-#endif  // TCPX_NCCL_PROFILER_V4_H_

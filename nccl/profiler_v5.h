@@ -2,13 +2,11 @@
 //
 // Purpose: against v4: a 64-bit type, the calls of the application (groupApi, collApi, p2pApi, kernelLaunch), and
 //          parentGroup.
-//
 // Threads: init and finalize once per communicator; the others by several threads at once.
 // Units:   counts are elements, sizes bytes.
 // Errors:  ncclResult_t. stopEvent and recordEventState must accept null handles, startEvent null parents.
 // Source:  NCCL 2.30.7; tests/abi checks every offset.
-#ifndef TCPX_NCCL_PROFILER_V5_H_
-#define TCPX_NCCL_PROFILER_V5_H_
+#pragma once
 
 #include "nccl/profiler_types.h"
 
@@ -104,5 +102,3 @@ static_assert(sizeof(ncclProfilerEventDescr_v5_t) == 112 && sizeof(ncclProfiler_
               "ABI of NCCL 2.27 to 2.30");
 
 }  // extern "C"
-
-#endif  // TCPX_NCCL_PROFILER_V5_H_

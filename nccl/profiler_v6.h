@@ -1,13 +1,11 @@
 // profiler_v6.h: version 6 of the profiler plugin interface: NCCL 2.29.2 to 2.30.7.
 //
 // Purpose: against v5: collectives of the copy engines (ceColl, ceCollSync, ceCollBatch).
-//
 // Threads: init and finalize once per communicator; the others by several threads at once.
 // Units:   counts are elements, sizes bytes.
 // Errors:  ncclResult_t. stopEvent and recordEventState must accept null handles, startEvent null parents.
 // Source:  NCCL 2.30.7; tests/abi checks every offset.
-#ifndef TCPX_NCCL_PROFILER_V6_H_
-#define TCPX_NCCL_PROFILER_V6_H_
+#pragma once
 
 #include "nccl/profiler_types.h"
 
@@ -127,5 +125,3 @@ static_assert(sizeof(ncclProfilerEventDescr_v6_t) == 112 && sizeof(ncclProfiler_
               "ABI of NCCL 2.27 to 2.30");
 
 }  // extern "C"
-
-#endif  // TCPX_NCCL_PROFILER_V6_H_

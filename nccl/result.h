@@ -1,11 +1,8 @@
 // result.h: how an outcome of the transport becomes one of NCCL's results, and how a result reads.
 //
 // Purpose: the one place that maps absl::Status to ncclResult_t.
-//
-// Threads: any.
-// Errors:  none.
-#ifndef TCPX_NCCL_RESULT_H_
-#define TCPX_NCCL_RESULT_H_
+// Threads: any. Errors: none.
+#pragma once
 
 #include "absl/status/status.h"
 #include "nccl/net_types.h"
@@ -19,5 +16,3 @@ ncclResult_t ResultFromStatus(const absl::Status& status);
 const char* ResultText(ncclResult_t result);
 
 }  // namespace tcpx
-
-#endif  // TCPX_NCCL_RESULT_H_

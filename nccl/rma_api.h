@@ -2,12 +2,10 @@
 //
 // Purpose: the seam between ncclRmaPlugin_vN (nccl/rma_shims) and net_socket/rma. A group is NCCL's collComm: ranks
 //          that reach into each other's registered memory. Contexts are domains of order within a group.
-//
 // Threads: as NCCL: one thread posts, tests and moves, while another may register memory.
 // Units:   sizes and offsets are bytes; an offset counts from the start of its region.
 // Errors:  as plugin_api.h. A group that has failed answers every call with its first error.
-#ifndef TCPX_NCCL_RMA_API_H_
-#define TCPX_NCCL_RMA_API_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -99,5 +97,3 @@ class RmaApi : public RmaTransferApi, public RmaGroupApi {};
 RmaApi& TheRma();
 
 }  // namespace tcpx
-
-#endif  // TCPX_NCCL_RMA_API_H_

@@ -2,13 +2,11 @@
 //
 // Purpose: ncclRmaPlugin_v14 to _v16 over one implementation (TheRma, rma_api.h). They check what NCCL passes, convert
 //          it, and hold no logic.
-//
 // Threads: constant; no code runs at load time.
 // Errors:  ncclInvalidArgument for a missing or senseless argument, otherwise what ResultFromStatus says; init fails
 //          where RMA is off, so that NCCL goes on without. Outputs are always written.
 // Source:  NCCL 2.30.7 to 2.32.3. regMrSymDmaBuf is null: NCCL calls it where DMA-BUF was announced.
-#ifndef TCPX_NCCL_RMA_SHIMS_H_
-#define TCPX_NCCL_RMA_SHIMS_H_
+#pragma once
 
 #include "nccl/rma_v14.h"
 #include "nccl/rma_v15.h"
@@ -21,5 +19,3 @@ extern TCPX_EXPORTED const ncclRma_v15_t ncclRmaPlugin_v15;
 extern TCPX_EXPORTED const ncclRma_v16_t ncclRmaPlugin_v16;
 #undef TCPX_EXPORTED
 }  // extern "C"
-
-#endif  // TCPX_NCCL_RMA_SHIMS_H_

@@ -4,8 +4,7 @@
 // Units:   sizes and offsets are bytes; offsets count from the address that regMrSym was given.
 // Errors:  ncclResult_t, see net_types.h.
 // Source:  NCCL 2.30.7; tests/abi checks every offset.
-#ifndef TCPX_NCCL_RMA_V14_H_
-#define TCPX_NCCL_RMA_V14_H_
+#pragma once
 
 #include "nccl/net_types.h"
 #include "nccl/net_v12.h"
@@ -62,5 +61,3 @@ typedef struct {
 static_assert(sizeof(ncclRma_v14_t) == 168, "ABI of v14");
 
 }  // extern "C"
-
-#endif  // TCPX_NCCL_RMA_V14_H_

@@ -4,8 +4,7 @@
 // Units:   sizes and offsets are bytes; offsets count from the address that regMrSym was given.
 // Errors:  ncclResult_t, see net_types.h.
 // Source:  NCCL 2.31.2; tests/abi checks every offset.
-#ifndef TCPX_NCCL_RMA_V15_H_
-#define TCPX_NCCL_RMA_V15_H_
+#pragma once
 
 #include "nccl/rma_v14.h"
 
@@ -52,5 +51,3 @@ typedef struct {
 static_assert(sizeof(ncclRma_v15_t) == 168, "ABI of v15");
 
 }  // extern "C"
-
-#endif  // TCPX_NCCL_RMA_V15_H_

@@ -4,8 +4,7 @@
 // Units:   sizes and offsets are bytes; offsets count from the address that regMrSym was given.
 // Errors:  ncclResult_t, see net_types.h.
 // Source:  NCCL 2.32.3; tests/abi checks every offset.
-#ifndef TCPX_NCCL_RMA_V16_H_
-#define TCPX_NCCL_RMA_V16_H_
+#pragma once
 
 #include "nccl/rma_v15.h"
 
@@ -52,5 +51,3 @@ typedef struct {
 static_assert(sizeof(ncclRma_v16_t) == 176, "ABI of v16");
 
 }  // extern "C"
-
-#endif  // TCPX_NCCL_RMA_V16_H_

@@ -2,14 +2,12 @@
 //
 // Purpose: checks what NCCL passes, converts it to plugin_api.h and the outcome back. shims.cc brings the arguments of
 //          each version into this shape.
-//
 // Threads: as NCCL's; the logger, the profiler callback and the context of v6 to v10 are kept in atomics.
 // Units:   sizes are bytes. A negative int size arrives here as a huge size_t and is refused.
 // Errors:  ncclInvalidArgument for a missing or senseless argument, otherwise what ResultFromStatus says. Whatever the
 //          outcome, *request, *done, comms, handles and counts are written.
 // Source:  NCCL 2.13 to 2.30: what it passes and what it tolerates.
-#ifndef TCPX_NCCL_SHIM_COMMON_H_
-#define TCPX_NCCL_SHIM_COMMON_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -71,5 +69,3 @@ ncclResult_t CloseRecv(void* comm);
 ncclResult_t CloseListen(void* comm);
 
 }  // namespace tcpx::shim
-
-#endif  // TCPX_NCCL_SHIM_COMMON_H_

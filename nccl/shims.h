@@ -2,13 +2,11 @@
 //
 // Purpose: ncclNetPlugin_vN, N from 6 to 12, are the symbols of the network interface. A release takes the
 //          newest one that it knows. They hold no logic (shim_common.h) and talk to ThePlugin (installed_plugin.h).
-//
 // Threads: constant; no code runs at load time.
 // Errors:  see shim_common.h. regMrDmaBuf, getDeviceMr and irecvConsumed are null in every version. makeVDevice is null
 //          in v9 and v10, because NCCL 2.24 to 2.26 loses devices or loops if it is refused there.
 // Source:  NCCL 2.13 to 2.30.
-#ifndef TCPX_NCCL_SHIMS_H_
-#define TCPX_NCCL_SHIMS_H_
+#pragma once
 
 #include "nccl/versions.h"
 
@@ -24,5 +22,3 @@ extern TCPX_EXPORTED const ncclNet_v11_t ncclNetPlugin_v11;
 extern TCPX_EXPORTED const ncclNet_v12_t ncclNetPlugin_v12;
 #undef TCPX_EXPORTED
 }  // extern "C"
-
-#endif  // TCPX_NCCL_SHIMS_H_

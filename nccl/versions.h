@@ -1,8 +1,7 @@
 // versions.h: every version of the interface that this project speaks, and the number of a table's type.
 //
 // Purpose: lets one template serve all tables: `if constexpr (kNetVersion<Table> >= 9)`.
-#ifndef TCPX_NCCL_VERSIONS_H_
-#define TCPX_NCCL_VERSIONS_H_
+#pragma once
 
 #include "nccl/net_v10.h"
 #include "nccl/net_v11.h"
@@ -35,5 +34,3 @@ template <>
 inline constexpr int kNetVersion<ncclNet_v12_t> = 12;
 
 }  // namespace tcpx
-
-#endif  // TCPX_NCCL_VERSIONS_H_

@@ -2,12 +2,10 @@
 //
 // Purpose: what NCCL calls is passed on with the other profiler's own contexts and handles. Asked for the version that
 //          NCCL uses, and then for older ones, for which events are converted as NCCL would.
-//
 // Threads: any, as NCCL's calls come.
 // Lifetime: the library stays loaded as long as this.
 // Errors:  Load says why there is none. What the other profiler returns is returned.
-#ifndef TCPX_PROFILER_CHAIN_H_
-#define TCPX_PROFILER_CHAIN_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -57,5 +55,3 @@ class Chain {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_PROFILER_CHAIN_H_

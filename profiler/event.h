@@ -1,14 +1,11 @@
 // event.h: one event of NCCL's profiler interface, whatever version it came by, and where the timeline shows it.
 //
 // Purpose: what NCCL's descriptors say, copied, because their texts and unions are valid during a call only.
-//
 // Threads: values.
 // Units:   nanoseconds of MonotonicNanos, bytes.
 // Errors:  none; an unknown type is an event without a name.
-#ifndef TCPX_PROFILER_EVENT_H_
-#define TCPX_PROFILER_EVENT_H_
+#pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 #include "nccl/profiler_v4.h"
@@ -62,5 +59,3 @@ struct Event {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_PROFILER_EVENT_H_

@@ -3,12 +3,10 @@
 // Threads: any.
 // Units:   microseconds with three decimals, as the format has it.
 // Source:  "Trace Event Format" of the Chromium project.
-#ifndef TCPX_PROFILER_EVENT_JSON_H_
-#define TCPX_PROFILER_EVENT_JSON_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "common/clock_notes.h"
 #include "profiler/event.h"
@@ -26,5 +24,3 @@ std::string MomentLine(const char* name, int64_t at_ns, int pid, const char* key
 std::string ClockNoteLine(const ClockNote& note, int64_t now_ns, int pid);
 
 }  // namespace tcpx
-
-#endif  // TCPX_PROFILER_EVENT_JSON_H_

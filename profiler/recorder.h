@@ -4,22 +4,20 @@
 //          (trace_writer.h). A bounded number of slots holds what is under way and what waits to be written; without a
 //          free one an event is not recorded, and counted. Another profiler's events have slots also while the trace
 //          has none.
-//
 // Rules:   A handle names a slot and its generation, so that one that is used too late finds nothing: not in a later
 //          recorder either, whose generations begin above those of all before it. NCCL ends a collective when it is
 //          launched, and its operations begin later: a collective, a point-to-point or a group ends with the last of
 //          its children, and is written once none has come for a second. With sampling, an event without a parent is
 //          recorded every `sample` times, and children as their parents, also where the parent is another profiler's
 //          only.
-//
 // Threads: any.
 // Lifetime: between Start and End. Communicators are numbered; what is kept of one goes when all of it is written.
 // Units:   nanoseconds of MonotonicNanos.
 // Errors:  as the writer's (trace_writer.h).
-#ifndef TCPX_PROFILER_RECORDER_H_
-#define TCPX_PROFILER_RECORDER_H_
+#pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <string>
@@ -30,10 +28,32 @@
 #include "common/mutex.h"
 #include "profiler/event.h"
 #include "profiler/trace_writer.h"
-#include "profiler/traced_lanes.h"
 #include "profiler/tracks.h"
 
 namespace tcpx {
+
+// The sockets that a trace tells apart.
+// Purpose: a descriptor's number is used again for other sockets; a trace shows each socket as a lane of its own.
+// Threads: one at a time.
+// Errors:  none; what can't be distinguished is "unknown".
+class TracedLanes {
+ public:
+  // The socket that a descriptor number means at the moment.
+  struct Lane {
+    uint32_t number = 0;
+    int64_t looked_ns = 0;
+    std::string addresses;
+  };
+
+  const Lane& Of(int fd, int64_t now_ns);
+
+ private:
+  // Sockets that are distinguished; those of further descriptors are "unknown".
+  static constexpr size_t kLanesMax = 8192;
+
+  absl::flat_hash_map<int, Lane> lanes_;  // by descriptor number
+  uint32_t seen_ = 0;
+};
 
 class Recorder final : private TraceSource {
  public:
@@ -132,5 +152,3 @@ class Recorder final : private TraceSource {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_PROFILER_RECORDER_H_

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <memory>
 #include <new>
 #include <string>
@@ -20,7 +21,6 @@
 #include "common/log.h"
 #include "common/mutex.h"
 #include "common/params.h"
-#include "common/process_mark.h"
 #include "common/this_host.h"
 
 namespace tcpx {
@@ -168,6 +168,12 @@ std::unique_ptr<Chain> StartChain(const Options& options, int version) {
   return *std::move(chain);
 }
 
+// The network plugin tells of the others.
+const char* GetOwnParameter(const char* name) {
+  const bool own = absl::StartsWith(name, "TCPX_TRACE_") || absl::StartsWith(name, "TCPX_PROFILER_");
+  return own ? getenv(name) : nullptr;
+}
+
 void StartAll(int version, const CommunicatorFacts& facts, Shared* shared) TCPX_REQUIRES(shared->mutex) {
   // glibc forgets the handler when the library is unloaded.
   if (!shared->prepared) pthread_atfork(nullptr, nullptr, &DisableInForkedChild);
@@ -175,13 +181,8 @@ void StartAll(int version, const CommunicatorFacts& facts, Shared* shared) TCPX_
   g_logger.store(facts.logger, std::memory_order_release);
   SetLogSink(facts.logger != nullptr ? &ForwardLog : nullptr);
   std::vector<std::string> warnings;
-  const Options options = LoadOptions(nullptr, &warnings);
-  // The network plugin tells of the others.
-  for (const std::string& warning : warnings) {
-    if (absl::StrContains(warning, "TCPX_TRACE_") || absl::StrContains(warning, "TCPX_PROFILER_")) {
-      TCPX_WARN("%s", warning);
-    }
-  }
+  const Options options = LoadOptions(&GetOwnParameter, &warnings);
+  for (const std::string& warning : warnings) TCPX_WARN("%s", warning);
   auto running = std::make_unique<Running>();
   running->recorder = StartTrace(options, facts, shared);
   running->chain = StartChain(options, version);

@@ -1,19 +1,16 @@
 // session.h: one communicator as the profiler knows it, and what all of them share.
 //
-// Purpose: begins the trace, tcpx-trace.HOST.MARK.json (process_mark.h), with the first communicator and ends it with
+// Purpose: begins the trace, tcpx-trace.HOST.MARK.json (this_host.h), with the first communicator and ends it with
 //          the last one; hands each event to the recorder and to the profiler after this one.
-//
 // Threads: Begin and End by any, one at a time for a communicator; the rest by several at once.
 // Units:   nanoseconds of MonotonicNanos.
 // Lifetime: exit without End writes what is over and ends the trace, while NCCL's threads may still call; dlclose
 //          after the last End leaves nothing. A handle that comes after the last End finds nothing. In a forked child
 //          all does nothing, and the trace stays its parent's.
 // Errors:  a trace or a profiler that can't be had is one WARN; Begin succeeds all the same, and the job runs.
-#ifndef TCPX_PROFILER_SESSION_H_
-#define TCPX_PROFILER_SESSION_H_
+#pragma once
 
 #include <cstdint>
-#include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -42,5 +39,3 @@ class Session {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_PROFILER_SESSION_H_

@@ -3,14 +3,12 @@
 // Purpose: an array of events, a line each; one that ends early, because its process was killed, can be read too. When
 //          half of the allowed bytes are used the file becomes NAME.older.json, in place of the one before it, and
 //          another one begins: the latest part is always there.
-//
 // Threads: one at a time.
 // Units:   bytes.
 // Errors:  a folder in which somebody else could replace the file is refused. The first write or rename that fails ends
 //          it; status() says why. Nothing is reported twice.
 // Source:  "Trace Event Format" of the Chromium project: JSON array format, phases X, M, i.
-#ifndef TCPX_PROFILER_TRACE_FILE_H_
-#define TCPX_PROFILER_TRACE_FILE_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -68,5 +66,3 @@ class TraceFile {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_PROFILER_TRACE_FILE_H_

@@ -5,8 +5,7 @@
 // Lifetime: borrows its source, which is asked until End has returned.
 // Units:   nanoseconds of MonotonicNanos.
 // Errors:  a trace that can't be written ends with one WARN, and all else goes on.
-#ifndef TCPX_PROFILER_TRACE_WRITER_H_
-#define TCPX_PROFILER_TRACE_WRITER_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -77,5 +76,3 @@ class TraceWriter {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_PROFILER_TRACE_WRITER_H_

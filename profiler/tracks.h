@@ -2,12 +2,10 @@
 //
 // Purpose: events that overlap can't share a row: each kind of event of a communicator, peer, channel or lane has as
 //          many rows as ever were busy at once, and an event takes the first free one.
-//
 // Threads: one at a time.
 // Lifetime: a communicator's rows end with it, and no later row has their numbers: those are in the trace.
 // Errors:  none; what finds no row is in row 0; there are kRowsMax of a kind and kTracksMax in all.
-#ifndef TCPX_PROFILER_TRACKS_H_
-#define TCPX_PROFILER_TRACKS_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -87,5 +85,3 @@ std::string TrackName(const EventFacts& facts, const EventFacts* parent, const s
                       const std::string& lane);
 
 }  // namespace tcpx
-
-#endif  // TCPX_PROFILER_TRACKS_H_

@@ -3,12 +3,10 @@
 // Purpose: both benchmarks name their options and where the values go; how an option is written, and what is said of a
 //          wrong one, is the same in both. A value follows its option, or an "=" where the option has two dashes. The
 //          last of two equal options counts.
-//
 // Threads: one. Lifetime: what options point to lives until Parse is done.
 // Units:   sizes are bytes.
 // Errors:  kInvalidArgument with one sentence for the user, which names the option.
-#ifndef TCPX_BENCH_COMMAND_LINE_OPTION_PARSER_H_
-#define TCPX_BENCH_COMMAND_LINE_OPTION_PARSER_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -77,5 +75,3 @@ absl::StatusOr<std::vector<size_t>> ParseWords(absl::string_view name, absl::str
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_COMMAND_LINE_OPTION_PARSER_H_

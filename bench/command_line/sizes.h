@@ -1,12 +1,10 @@
 // sizes.h: message sizes as people write them.
 //
 // Purpose: "64K", "128M" and sweeps between two sizes, as nccl-tests takes them.
-//
 // Threads: any; pure.
 // Units:   bytes; K, M and G are powers of 1024, as in nccl-tests.
 // Errors:  kInvalidArgument with the text that was not understood.
-#ifndef TCPX_BENCH_COMMAND_LINE_SIZES_H_
-#define TCPX_BENCH_COMMAND_LINE_SIZES_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -30,5 +28,3 @@ std::vector<uint64_t> GeometricSweep(uint64_t begin, uint64_t end, uint64_t fact
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_COMMAND_LINE_SIZES_H_

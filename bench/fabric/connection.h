@@ -3,12 +3,9 @@
 // Purpose: LaneRates (with LanePilot in it), LaneRate, LaneBudget, BusyLanes, LanesFor and Striper are those that ship.
 //          This class is the kernel and the network to them: it dials at random ports, counts what is acknowledged, and
 //          says which lanes hold data.
-//
 // Threads: one at a time. Units: bytes, seconds where a name has no other, bytes per second.
-// Lifetime: borrows process and topology.
-// Errors:  none.
-#ifndef TCPX_BENCH_FABRIC_CONNECTION_H_
-#define TCPX_BENCH_FABRIC_CONNECTION_H_
+// Lifetime: borrows process and topology. Errors: none.
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -115,5 +112,3 @@ class Connection {
 
 }  // namespace fabric
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_FABRIC_CONNECTION_H_

@@ -1,10 +1,8 @@
 // draw.h: random numbers by what they are for, so that one decision more changes no other draw.
 //
-// Threads: any; pure.
-// Errors:  none.
+// Threads: any; pure. Errors: none.
 // Source:  the finalizer of SplitMix64 (G. Steele, D. Lea, C. Flood, 2014), and the sum of twelve for a normal draw.
-#ifndef TCPX_BENCH_FABRIC_DRAW_H_
-#define TCPX_BENCH_FABRIC_DRAW_H_
+#pragma once
 
 #include <cstdint>
 
@@ -35,5 +33,3 @@ inline double Normal(uint64_t seed, uint64_t a, uint64_t b) {
 
 }  // namespace fabric
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_FABRIC_DRAW_H_

@@ -1,9 +1,7 @@
 // fabric_report.h: what a run of the simulator found, as text, and as a run for the page of net_bench --report.
 //
-// Threads: any; pure.
-// Errors:  none.
-#ifndef TCPX_BENCH_FABRIC_FABRIC_REPORT_H_
-#define TCPX_BENCH_FABRIC_FABRIC_REPORT_H_
+// Threads: any; pure. Errors: none.
+#pragma once
 
 #include <string>
 #include <vector>
@@ -24,5 +22,3 @@ std::string PageData(const std::vector<Run>& runs, const std::string& command);
 
 }  // namespace fabric
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_FABRIC_FABRIC_REPORT_H_

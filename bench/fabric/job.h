@@ -2,11 +2,8 @@
 //
 // Purpose: the connections of a collective, those that go on at one rate together (a ring is as fast as its slowest
 //          connection), how much each of them sends, and the gap in which the job computes.
-//
-// Threads: any; values. Units: bytes, seconds.
-// Errors:  none.
-#ifndef TCPX_BENCH_FABRIC_JOB_H_
-#define TCPX_BENCH_FABRIC_JOB_H_
+// Threads: any; values. Units: bytes, seconds. Errors: none.
+#pragma once
 
 #include <string>
 #include <vector>
@@ -52,5 +49,3 @@ Job Streams(int connections);
 
 }  // namespace fabric
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_FABRIC_JOB_H_

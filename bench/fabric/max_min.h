@@ -2,12 +2,9 @@
 //
 // Purpose: the long-term mean of TCP flows whose bottleneck has a queue. A weight says by how much one is luckier than
 //          the others just now.
-//
-// Threads: one at a time. Units: bytes per second.
-// Errors:  none.
+// Threads: one at a time. Units: bytes per second. Errors: none.
 // Source:  progressive filling, D. Bertsekas and R. Gallager, Data Networks, section 6.5.2.
-#ifndef TCPX_BENCH_FABRIC_MAX_MIN_H_
-#define TCPX_BENCH_FABRIC_MAX_MIN_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -69,5 +66,3 @@ class MaxMin {
 
 }  // namespace fabric
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_FABRIC_MAX_MIN_H_

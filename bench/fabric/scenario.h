@@ -2,8 +2,7 @@
 //
 // Threads: any. Units: seconds, bytes per second.
 // Errors:  none; a name that nobody knows finds nothing.
-#ifndef TCPX_BENCH_FABRIC_SCENARIO_H_
-#define TCPX_BENCH_FABRIC_SCENARIO_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -50,5 +49,3 @@ Outcome RunScenario(const Scenario& scenario, const Decider& decider, const Leng
 
 }  // namespace fabric
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_FABRIC_SCENARIO_H_

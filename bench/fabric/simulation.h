@@ -2,11 +2,8 @@
 //
 // Purpose: in steps of a few milliseconds: shares are computed anew where a flow came, went or changed its luck; data
 //          moves; the plugin looks at its lanes. One seed, one result.
-//
-// Threads: one at a time. Units: seconds, bytes, bytes per second; the plugin's clock is in nanoseconds.
-// Errors:  none.
-#ifndef TCPX_BENCH_FABRIC_SIMULATION_H_
-#define TCPX_BENCH_FABRIC_SIMULATION_H_
+// Threads: one at a time. Units: seconds, bytes, bytes per second; the plugin's clock is in nanoseconds. Errors: none.
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -101,5 +98,3 @@ class Simulation {
 
 }  // namespace fabric
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_FABRIC_SIMULATION_H_

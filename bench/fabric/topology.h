@@ -2,11 +2,8 @@
 //
 // Purpose: hashed paths between two hosts, leaf and spine with oversubscription, rails, a limit per flow, virtual
 //          switches with a limit per host. Hosts are numbered; leaves hold neighbours.
-//
-// Threads: one at a time. Units: bytes per second.
-// Errors:  none.
-#ifndef TCPX_BENCH_FABRIC_TOPOLOGY_H_
-#define TCPX_BENCH_FABRIC_TOPOLOGY_H_
+// Threads: one at a time. Units: bytes per second. Errors: none.
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -63,5 +60,3 @@ class Topology {
 
 }  // namespace fabric
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_FABRIC_TOPOLOGY_H_

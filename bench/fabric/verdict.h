@@ -1,9 +1,7 @@
 // verdict.h: the figures of a scenario, and whether the autopilot holds its bars.
 //
-// Threads: any. Units: seconds, bytes per second; parts are of another rate.
-// Errors:  none.
-#ifndef TCPX_BENCH_FABRIC_VERDICT_H_
-#define TCPX_BENCH_FABRIC_VERDICT_H_
+// Threads: any. Units: seconds, bytes per second; parts are of another rate. Errors: none.
+#pragma once
 
 #include <string>
 #include <vector>
@@ -45,5 +43,3 @@ std::vector<Bar> BarsOf(const Scenario& scenario, const std::vector<Outcome>& ou
 
 }  // namespace fabric
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_FABRIC_VERDICT_H_

@@ -2,12 +2,10 @@
 //
 // Purpose: gpu_probe is built where there is no GPU. Members have the driver's names, with the versions that cuda.h
 //          gives them.
-//
 // Threads: one. Lifetime: until the process ends.
 // Errors:  Open: kNotFound where there is no GPU, in the driver's words. Check: kInternal with the driver's name.
 // Source:  cuda.h of the toolkit that it is built with; PTX ISA 6.0.
-#ifndef TCPX_BENCH_GPU_PROBE_DRIVER_H_
-#define TCPX_BENCH_GPU_PROBE_DRIVER_H_
+#pragma once
 
 #include <cuda.h>
 
@@ -78,5 +76,3 @@ absl::StatusOr<CUdeviceptr> AllocateOnGpu(const Driver& driver, size_t bytes);
 
 }  // namespace gpu_probe
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_GPU_PROBE_DRIVER_H_

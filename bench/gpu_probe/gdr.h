@@ -3,8 +3,7 @@
 // Threads: one. Lifetime: the mapping stays until the process ends.
 // Errors:  kNotFound in words where there is none.
 // Source:  gdrapi.h of GDRCopy 2.4: the functions' types.
-#ifndef TCPX_BENCH_GPU_PROBE_GDR_H_
-#define TCPX_BENCH_GPU_PROBE_GDR_H_
+#pragma once
 
 #include <cstdint>
 
@@ -18,5 +17,3 @@ absl::StatusOr<volatile uint64_t*> MapByGdr(uint64_t at);
 
 }  // namespace gpu_probe
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_GPU_PROBE_GDR_H_

@@ -5,8 +5,7 @@
 // Errors:  what went wrong, from whatever went wrong; RunCase is OK exactly when the case went as it should.
 // Source:  NCCL 2.28.3 and later unload the plugin with the last communicator, unless NCCL_NET_PLUGIN_REF_COUNT says
 //          otherwise.
-#ifndef TCPX_BENCH_NCCL_BENCH_CASES_H_
-#define TCPX_BENCH_NCCL_BENCH_CASES_H_
+#pragma once
 
 #include <cstdint>
 
@@ -36,5 +35,3 @@ absl::Status RunCase(const CaseContext& context);
 
 }  // namespace nccl_bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NCCL_BENCH_CASES_H_

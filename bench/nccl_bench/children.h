@@ -1,12 +1,10 @@
 // children.h: starts processes and waits for all of them.
 //
 // Purpose: what a launcher is for a job, on one machine: when one fails the others are ended, so that nothing is left.
-//
 // Threads: one.
 // Units:   seconds.
 // Errors:  RunChildren: the number of children that failed, with one line each on stderr.
-#ifndef TCPX_BENCH_NCCL_BENCH_CHILDREN_H_
-#define TCPX_BENCH_NCCL_BENCH_CHILDREN_H_
+#pragma once
 
 #include <map>
 #include <string>
@@ -34,5 +32,3 @@ int RunChildren(const std::vector<Child>& children, const ChildLimits& limits);
 
 }  // namespace nccl_bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NCCL_BENCH_CHILDREN_H_

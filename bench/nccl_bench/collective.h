@@ -1,14 +1,11 @@
 // collective.h: what each collective moves, and how its time becomes a bandwidth.
 //
 // Purpose: the counts of the buffers, where they overlap in place, and the factor from algorithm to bus bandwidth.
-//
 // Threads: any; pure.
-// Units:   counts are elements, Layout::bytes is bytes.
-// Errors:  none.
+// Units:   counts are elements, Layout::bytes is bytes. Errors: none.
 // Source:  sizes and factors are those of nccl-tests (its doc/PERFORMANCE.md): the size of an all-gather,
 //          reduce-scatter and all-to-all is that of all ranks' parts together.
-#ifndef TCPX_BENCH_NCCL_BENCH_COLLECTIVE_H_
-#define TCPX_BENCH_NCCL_BENCH_COLLECTIVE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -53,5 +50,3 @@ double BusFactor(Collective collective, int ranks);
 
 }  // namespace nccl_bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NCCL_BENCH_COLLECTIVE_H_

@@ -1,13 +1,11 @@
 // data_type.h: the data types of nccl_bench and what the host must know of them.
 //
 // Purpose: half and bfloat16 on the host, without CUDA: conversions that round to nearest, ties to even.
-//
 // Threads: any; pure.
 // Units:   bytes; Roundoff is relative.
 // Errors:  none: a value too large for half becomes infinity, as on the device.
 // Source:  IEEE 754 binary16 (1+5+10 bits); bfloat16 is the upper half of binary32 (1+8+7 bits).
-#ifndef TCPX_BENCH_NCCL_BENCH_DATA_TYPE_H_
-#define TCPX_BENCH_NCCL_BENCH_DATA_TYPE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -37,5 +35,3 @@ double LoadElement(DataType type, const void* array, size_t index);
 
 }  // namespace nccl_bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NCCL_BENCH_DATA_TYPE_H_

@@ -3,8 +3,7 @@
 // Threads: one per process; a Communicator is used by one thread.
 // Units:   bytes.
 // Errors:  kInternal with the library's own text; kUnavailable for what NCCL reports of a peer or the network.
-#ifndef TCPX_BENCH_NCCL_BENCH_DEVICE_H_
-#define TCPX_BENCH_NCCL_BENCH_DEVICE_H_
+#pragma once
 
 #include <cuda_runtime_api.h>
 #include <nccl.h>
@@ -93,5 +92,3 @@ class Communicator {
 
 }  // namespace nccl_bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NCCL_BENCH_DEVICE_H_

@@ -2,8 +2,7 @@
 //
 // Threads: the one of the communicator.
 // Errors:  kInternal or kUnavailable with NCCL's text.
-#ifndef TCPX_BENCH_NCCL_BENCH_ISSUE_H_
-#define TCPX_BENCH_NCCL_BENCH_ISSUE_H_
+#pragma once
 
 #include <cuda_runtime_api.h>
 #include <nccl.h>
@@ -21,5 +20,3 @@ absl::Status IssueCollective(const Problem& problem, const Layout& layout, char*
 
 }  // namespace nccl_bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NCCL_BENCH_ISSUE_H_

@@ -2,13 +2,11 @@
 //
 // Purpose: one answer from the variables of torchrun and plain scripts (RANK), Slurm, Open MPI and Kubernetes indexed
 //          jobs, looked at in this order; the first that names a rank decides.
-//
 // Threads: any; pure, the environment comes in as a function.
 // Errors:  kInvalidArgument with the variable that is missing or wrong.
 // Source:  srun(1) OUTPUT ENVIRONMENT VARIABLES; Open MPI's mpirun(1) (OMPI_COMM_WORLD_*); Kubernetes, "Indexed Job"
 //          (JOB_COMPLETION_INDEX).
-#ifndef TCPX_BENCH_NCCL_BENCH_JOB_H_
-#define TCPX_BENCH_NCCL_BENCH_JOB_H_
+#pragma once
 
 #include <functional>
 #include <string>
@@ -42,5 +40,3 @@ std::string FirstHost(absl::string_view list);
 
 }  // namespace nccl_bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NCCL_BENCH_JOB_H_

@@ -2,13 +2,11 @@
 //
 // Purpose: NCCL reads NCCL_NET and its like once per process, so each network gets processes of its own. This one
 //          starts them: all ranks of this machine with --local, else its own rank.
-//
 // Threads: one.
 // Errors:  the exit code of the program, with the reasons on stderr.
 // Source:  NCCL_HOSTID makes ranks of one machine count as different hosts, so that they may share a GPU and use the
 //          network; NCCL_NET must equal the plugin's name, or initialisation fails.
-#ifndef TCPX_BENCH_NCCL_BENCH_LAUNCH_H_
-#define TCPX_BENCH_NCCL_BENCH_LAUNCH_H_
+#pragma once
 
 #include <map>
 #include <string>
@@ -38,5 +36,3 @@ int Launch(const Options& options, const std::vector<std::string>& arguments, in
 
 }  // namespace nccl_bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NCCL_BENCH_LAUNCH_H_

@@ -2,12 +2,10 @@
 //
 // Purpose: data is made and checked on the host, and copied to and from the device, so that no code of ours runs
 //          there.
-//
 // Threads: one per process.
 // Units:   bytes, microseconds.
 // Errors:  those of CUDA, NCCL and the rendezvous. A wrong result is no error but a count.
-#ifndef TCPX_BENCH_NCCL_BENCH_MEASURE_H_
-#define TCPX_BENCH_NCCL_BENCH_MEASURE_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -78,5 +76,3 @@ class Measure {
 
 }  // namespace nccl_bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NCCL_BENCH_MEASURE_H_

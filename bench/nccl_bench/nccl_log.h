@@ -2,15 +2,13 @@
 //
 // Purpose: the proof that a result came over the transport that was asked for: NCCL falls back to others without an
 // error.
-//
 // Threads: any; pure.
 // Units:   bytes.
 // Errors:  JudgeTransport: kFailedPrecondition with what the log says instead.
 // Source:  message texts of libnccl 2.28.9: "Using network %s", "Channel ... [send] via NET/%s/%d"; those of the
 // plugin's
 //          closing line: "sent %d messages of %d bytes, received %d of %d".
-#ifndef TCPX_BENCH_NCCL_BENCH_NCCL_LOG_H_
-#define TCPX_BENCH_NCCL_BENCH_NCCL_LOG_H_
+#pragma once
 
 #include <cstdint>
 #include <set>
@@ -41,5 +39,3 @@ std::string DescribeTransport(const TransportLog& log, const std::string& net);
 
 }  // namespace nccl_bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NCCL_BENCH_NCCL_LOG_H_

@@ -3,8 +3,7 @@
 // Threads: none; pure.
 // Units:   sizes are bytes, times say theirs.
 // Errors:  ParseOptions: kInvalidArgument with one sentence for the user; the caller exits with 2.
-#ifndef TCPX_BENCH_NCCL_BENCH_OPTIONS_H_
-#define TCPX_BENCH_NCCL_BENCH_OPTIONS_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -60,5 +59,3 @@ bool IsInternalNet(const std::string& net);
 
 }  // namespace nccl_bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NCCL_BENCH_OPTIONS_H_

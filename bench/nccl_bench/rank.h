@@ -2,8 +2,7 @@
 //
 // Threads: one, and the watchdog's.
 // Errors:  the exit code of the process, with the reasons on stderr.
-#ifndef TCPX_BENCH_NCCL_BENCH_RANK_H_
-#define TCPX_BENCH_NCCL_BENCH_RANK_H_
+#pragma once
 
 #include "bench/nccl_bench/options.h"
 
@@ -15,5 +14,3 @@ int RunRank(const Options& options, int devices);
 
 }  // namespace nccl_bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NCCL_BENCH_RANK_H_

@@ -3,12 +3,10 @@
 // Purpose: inputs that every rank can compute for every other, so that results are checked without a second network.
 //          They are multiples of 1/128 between -1 and 1 (int8: all 256 values), exact in every type; what is reduced is
 //          summed in double.
-//
 // Threads: any; pure.
 // Units:   elements.
 // Errors:  none; Check counts what is wrong.
-#ifndef TCPX_BENCH_NCCL_BENCH_REFERENCE_H_
-#define TCPX_BENCH_NCCL_BENCH_REFERENCE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -57,5 +55,3 @@ Verdict Check(const Problem& problem, const Layout& layout, const void* output);
 
 }  // namespace nccl_bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NCCL_BENCH_REFERENCE_H_

@@ -2,13 +2,11 @@
 //
 // Purpose: passes the unique id from rank 0 to all, sums small arrays of numbers over all ranks, and is a barrier. The
 //          ranks connect by TCP to rank 0, which listens at MASTER_ADDR:MASTER_PORT.
-//
 // Threads: one.
 // Units:   seconds. Numbers travel as they lie in memory: all ranks are the same build (the hello says so).
 // Errors:  kDeadlineExceeded with what was waited for; kUnavailable when a rank is gone; kInvalidArgument when two jobs
 //          meet.
-#ifndef TCPX_BENCH_NCCL_BENCH_RENDEZVOUS_H_
-#define TCPX_BENCH_NCCL_BENCH_RENDEZVOUS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -60,5 +58,3 @@ class Rendezvous {
 
 }  // namespace nccl_bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NCCL_BENCH_RENDEZVOUS_H_

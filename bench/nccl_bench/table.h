@@ -3,8 +3,7 @@
 // Threads: any; pure.
 // Units:   time us, bandwidths GB/s (10^9 bytes per second), as nccl-tests prints them.
 // Errors:  ParseRow: kInvalidArgument for a line that FormatRow did not write.
-#ifndef TCPX_BENCH_NCCL_BENCH_TABLE_H_
-#define TCPX_BENCH_NCCL_BENCH_TABLE_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -59,5 +58,3 @@ std::string ComparisonTable(const std::vector<NetRows>& nets);
 
 }  // namespace nccl_bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NCCL_BENCH_TABLE_H_

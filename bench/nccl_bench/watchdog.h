@@ -1,12 +1,10 @@
 // watchdog.h: ends a process that makes no progress, and says where it was.
 //
 // Purpose: calls into NCCL and CUDA block without a limit of their own when a peer or a transport hangs.
-//
 // Threads: one of its own, asleep. Enter and Tick: any thread.
 // Units:   seconds.
 // Errors:  after the timeout one line on stderr, then _exit(1): destructors could hang as well.
-#ifndef TCPX_BENCH_NCCL_BENCH_WATCHDOG_H_
-#define TCPX_BENCH_NCCL_BENCH_WATCHDOG_H_
+#pragma once
 
 #include <condition_variable>
 #include <cstdint>
@@ -46,5 +44,3 @@ class Watchdog {
 
 }  // namespace nccl_bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NCCL_BENCH_WATCHDOG_H_

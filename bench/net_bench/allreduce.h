@@ -2,12 +2,10 @@
 //
 // Purpose: the one mode where both directions, dependencies between messages, and several ranks come together. Data is
 //          sent from where it lies and received into slots, as NCCL does without GPU direct; the sum is a real one.
-//
 // Threads: one driver per rank. All ranks are on one machine and share the page.
 // Units:   bytes, GB/s (1e9 bytes) as nccl-tests reports them.
 // Errors:  the plugin's; a wrong sum is reported in the table and makes the run fail.
-#ifndef TCPX_BENCH_NET_BENCH_ALLREDUCE_H_
-#define TCPX_BENCH_NET_BENCH_ALLREDUCE_H_
+#pragma once
 
 #include "absl/status/status.h"
 #include "bench/net_bench/control.h"
@@ -28,5 +26,3 @@ absl::Status RunAllreduceRank(const Options& options, const WorkerPlace& place, 
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NET_BENCH_ALLREDUCE_H_

@@ -2,13 +2,11 @@
 //
 // Purpose: one region per connection and direction, cut into a ring of slots as NCCL cuts its protocol buffers; each
 //          slot starts on a page, with guard bytes before and after it.
-//
 // Threads: one driver. Lifetime: registrations of a region end before the buffers do.
 // Units:   bytes.
 // Errors:  Create: kResourceExhausted when the kernel gives no memory, kInvalidArgument when more is asked than half of
 //          what the machine has.
-#ifndef TCPX_BENCH_NET_BENCH_BUFFERS_H_
-#define TCPX_BENCH_NET_BENCH_BUFFERS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -64,5 +62,3 @@ class SlotRing {
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NET_BENCH_BUFFERS_H_

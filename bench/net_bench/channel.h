@@ -1,12 +1,10 @@
 // channel.h: one direction of one connection, as the driver loop sees it, whatever moves the bytes.
 //
 // Purpose: the plugin and the bare sockets run under the very same loop.
-//
 // Threads: one driver. Lifetime: a posted buffer stays valid until its Test says kDone.
 // Units:   bytes.
 // Errors:  Step::kFailed; Failure() then says what and why, and the channel is of no further use.
-#ifndef TCPX_BENCH_NET_BENCH_CHANNEL_H_
-#define TCPX_BENCH_NET_BENCH_CHANNEL_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -44,5 +42,3 @@ class Link {
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NET_BENCH_CHANNEL_H_

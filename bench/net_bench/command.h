@@ -2,11 +2,9 @@
 //
 // Purpose: only rank 0 knows the plan. Rank 1 obeys, so that with two machines one side needs no options but its
 //          plugin.
-//
 // Threads: plain values.
 // Units:   bytes, seconds.
-#ifndef TCPX_BENCH_NET_BENCH_COMMAND_H_
-#define TCPX_BENCH_NET_BENCH_COMMAND_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -56,5 +54,3 @@ inline bool Has(const Command& command, Implementation implementation) {
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NET_BENCH_COMMAND_H_

@@ -2,8 +2,7 @@
 //
 // Threads: the driver.
 // Errors:  none: what can't be found out is left out.
-#ifndef TCPX_BENCH_NET_BENCH_CONFIGURATION_H_
-#define TCPX_BENCH_NET_BENCH_CONFIGURATION_H_
+#pragma once
 
 #include <string>
 #include <utility>
@@ -24,5 +23,3 @@ std::vector<std::pair<std::string, std::string>> Configuration(const Options& op
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NET_BENCH_CONFIGURATION_H_

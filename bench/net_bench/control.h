@@ -1,12 +1,10 @@
 // control.h: the side channel between two workers: commands, handles, results, and where both begin.
 //
 // Purpose: what NCCL's bootstrap is for NCCL. A stream socket: a socketpair on one machine, TCP between two.
-//
 // Threads: one per end. Blocks without a deadline of its own: the supervisor ends a worker that makes no progress.
 // Units:   bytes. Structs travel as they lie in memory: both ends are the same build (the hello checks it).
 // Errors:  kUnavailable when the other end is gone, else the kernel's.
-#ifndef TCPX_BENCH_NET_BENCH_CONTROL_H_
-#define TCPX_BENCH_NET_BENCH_CONTROL_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -70,5 +68,3 @@ absl::StatusOr<std::unique_ptr<Control>> DialControl(const std::string& host, in
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NET_BENCH_CONTROL_H_

@@ -2,13 +2,11 @@
 //
 // Purpose: the modes setup and idle. The connections are one-way, rank 0 to rank 1, and each has carried a few messages
 //          before its memory is counted.
-//
 // Threads: the driver; both ranks at the same time.
 // Units:   seconds, bytes, counts.
 // Errors:  those of the plugin.
 // Source:  /proc/self/status, /proc/self/fd, getrusage(2).
-#ifndef TCPX_BENCH_NET_BENCH_COST_H_
-#define TCPX_BENCH_NET_BENCH_COST_H_
+#pragma once
 
 #include <cstdint>
 
@@ -45,5 +43,3 @@ absl::StatusOr<CostResult> MeasureCost(const Command& command, int rank, PluginH
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NET_BENCH_COST_H_

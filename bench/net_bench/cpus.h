@@ -2,8 +2,7 @@
 //
 // Threads: affinity is the calling thread's.
 // Errors:  what can't be read is empty or left out.
-#ifndef TCPX_BENCH_NET_BENCH_CPUS_H_
-#define TCPX_BENCH_NET_BENCH_CPUS_H_
+#pragma once
 
 #include <functional>
 #include <string>
@@ -37,5 +36,3 @@ std::string DefaultCongestion();
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NET_BENCH_CPUS_H_

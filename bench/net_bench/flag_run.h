@@ -3,12 +3,10 @@
 // Purpose: the driver does what NCCL's proxy does: it posts what the "GPU" has made ready, posts receives into slots
 //          that the "GPU" has emptied, and tests the oldest request of each direction. The second thread plays the
 //          GPU: it fills send slots, polls the flags in receive slots, checks each line, and never looks at a request.
-//
 // Threads: the calling thread and one of its own, for the time of Run. Lifetime: borrows everything for that time.
 // Units:   bytes, nanoseconds.
 // Errors:  a channel's failure; kDataLoss when a line showed its flag and other data than its message's.
-#ifndef TCPX_BENCH_NET_BENCH_FLAG_RUN_H_
-#define TCPX_BENCH_NET_BENCH_FLAG_RUN_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -84,5 +82,3 @@ class FlagRun {
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NET_BENCH_FLAG_RUN_H_

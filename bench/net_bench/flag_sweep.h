@@ -3,8 +3,7 @@
 // Threads: the driver.
 // Units:   those of the columns.
 // Errors:  the first failure of either side ends the run.
-#ifndef TCPX_BENCH_NET_BENCH_FLAG_SWEEP_H_
-#define TCPX_BENCH_NET_BENCH_FLAG_SWEEP_H_
+#pragma once
 
 #include <vector>
 
@@ -28,5 +27,3 @@ absl::StatusOr<std::vector<FlagRow>> RunFlagSweep(const Options& options, Pair* 
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NET_BENCH_FLAG_SWEEP_H_

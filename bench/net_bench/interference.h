@@ -2,13 +2,11 @@
 //
 // Purpose: a comparison must not be decided by another process (a compiler, a cron job) that ran during one of two
 //          samples. A driver that spins never waits for its CPU, unless someone else has it.
-//
 // Threads: readings are of the calling thread and its process.
 // Units:   nanoseconds.
 // Errors:  where the kernel does not tell, nothing counts as lost.
 // Source:  /proc/PID/schedstat (Documentation/scheduler/sched-stats.rst): time on a CPU, time waiting for one.
-#ifndef TCPX_BENCH_NET_BENCH_INTERFERENCE_H_
-#define TCPX_BENCH_NET_BENCH_INTERFERENCE_H_
+#pragma once
 
 #include <cstdint>
 
@@ -28,5 +26,3 @@ int64_t LostToOthersNs(const SchedulerReading& before, const SchedulerReading& a
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NET_BENCH_INTERFERENCE_H_

@@ -2,8 +2,7 @@
 //
 // Threads: the only one of the process.
 // Errors:  one line on stderr, and the exit code 1.
-#ifndef TCPX_BENCH_NET_BENCH_LAUNCH_H_
-#define TCPX_BENCH_NET_BENCH_LAUNCH_H_
+#pragma once
 
 #include <string>
 
@@ -24,5 +23,3 @@ int Launch(const Options& options);
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NET_BENCH_LAUNCH_H_

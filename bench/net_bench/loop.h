@@ -4,12 +4,10 @@
 //          the oldest outstanding request of each direction. Two habits:
 //            default             posts and tests until nothing more is possible in this pass
 //            one isend per pass  one isend and one test of each direction per connection and pass, as NCCL
-//
 // Threads: the calling thread; spins. Lifetime: borrows everything for the time of Run.
 // Units:   bytes, nanoseconds.
 // Errors:  a channel's failure, or kDataLoss from --check; the text names connection and message.
-#ifndef TCPX_BENCH_NET_BENCH_LOOP_H_
-#define TCPX_BENCH_NET_BENCH_LOOP_H_
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -95,5 +93,3 @@ class Loop {
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NET_BENCH_LOOP_H_

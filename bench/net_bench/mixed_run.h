@@ -3,12 +3,10 @@
 // Purpose: what a small message waits for when the link is full, which a ping-pong alone does not show. The stream goes
 //          from rank 0 to rank 1, as many messages as ordered; the ping-pong goes on as long as the stream does, so its
 //          first word says whether it is the last one.
-//
 // Threads: the calling thread; spins. Lifetime: borrows everything for the time of Run.
 // Units:   bytes, nanoseconds.
 // Errors:  a channel's failure; kDataLoss when an answer is not its question.
-#ifndef TCPX_BENCH_NET_BENCH_MIXED_RUN_H_
-#define TCPX_BENCH_NET_BENCH_MIXED_RUN_H_
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -84,5 +82,3 @@ class MixedRun {
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NET_BENCH_MIXED_RUN_H_

@@ -3,8 +3,7 @@
 // Threads: none; pure.
 // Units:   sizes are bytes, times say theirs.
 // Errors:  ParseOptions: kInvalidArgument with one sentence for the user; the caller exits with 2.
-#ifndef TCPX_BENCH_NET_BENCH_OPTIONS_H_
-#define TCPX_BENCH_NET_BENCH_OPTIONS_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -97,5 +96,3 @@ const char* UsageText();
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NET_BENCH_OPTIONS_H_

@@ -1,12 +1,10 @@
 // pair.h: one of two workers that carry out the same command at the same time.
 //
 // Purpose: owns what a worker has: the control channel, the plugin, the links of each implementation, the buffers.
-//
 // Threads: one driver per process, no other.
 // Units:   bytes, nanoseconds.
 // Errors:  a Status that ends the worker; the other one then sees the control connection close.
-#ifndef TCPX_BENCH_NET_BENCH_PAIR_H_
-#define TCPX_BENCH_NET_BENCH_PAIR_H_
+#pragma once
 
 #include <array>
 #include <memory>
@@ -112,5 +110,3 @@ class Pair {
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NET_BENCH_PAIR_H_

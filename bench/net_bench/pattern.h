@@ -2,12 +2,10 @@
 //
 // Purpose: contents that depend on seed, connection, direction, message and position, so that a byte that is lost,
 //          doubled, stale or swapped shows. A byte too many shows by the guards around receive buffers (guard.h).
-//
 // Threads: any; pure.
 // Units:   bytes.
 // Errors:  VerifyPattern returns the first difference, or kNoDifference.
-#ifndef TCPX_BENCH_NET_BENCH_PATTERN_H_
-#define TCPX_BENCH_NET_BENCH_PATTERN_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -32,5 +30,3 @@ uint8_t PatternByte(const MessageIdentity& identity, size_t offset);
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NET_BENCH_PATTERN_H_

@@ -4,14 +4,11 @@
 //          to twenty, and everything that crosses them changes with it by a factor of two or more. A comparison holds
 //          only within one phase, so each sample is bracketed by two readings: the time one cache line takes from one
 //          driver to the other.
-//
 // Threads: a probe needs both drivers at once, each pinned to a CPU of its own; the rest is pure.
-// Units:   nanoseconds per bounce (one way: half of a there and back).
-// Errors:  none.
+// Units:   nanoseconds per bounce (one way: half of a there and back). Errors: none.
 // Source:  limits from measurements on a two-core x86-64 VM (27 to 31 near, 160 to 200 far). Where both kinds of
 //          readings lie between them there is one phase only, kBetween.
-#ifndef TCPX_BENCH_NET_BENCH_PHASE_H_
-#define TCPX_BENCH_NET_BENCH_PHASE_H_
+#pragma once
 
 #include "bench/net_bench/shared_page.h"
 
@@ -35,5 +32,3 @@ double ProbeBounceNs(SharedPage* page, int rank);
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NET_BENCH_PHASE_H_

@@ -1,8 +1,7 @@
 // place.h: which worker this is, and where it runs.
 //
 // Threads: plain values.
-#ifndef TCPX_BENCH_NET_BENCH_PLACE_H_
-#define TCPX_BENCH_NET_BENCH_PLACE_H_
+#pragma once
 
 #include "bench/net_bench/shared_page.h"
 
@@ -21,5 +20,3 @@ struct WorkerPlace {
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NET_BENCH_PLACE_H_

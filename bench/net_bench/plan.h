@@ -2,12 +2,9 @@
 //
 // Purpose: a cell is one (size, connections, implementation). Samples are kept by phase; a report compares cells within
 //          one phase only.
-//
 // Threads: any; pure.
-// Units:   bytes, microseconds, GB/s (1e9 bytes).
-// Errors:  none.
-#ifndef TCPX_BENCH_NET_BENCH_PLAN_H_
-#define TCPX_BENCH_NET_BENCH_PLAN_H_
+// Units:   bytes, microseconds, GB/s (1e9 bytes). Errors: none.
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -100,5 +97,3 @@ std::vector<Row> RowsFor(const ModeReport& report, Phase phase);
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NET_BENCH_PLAN_H_

@@ -3,8 +3,7 @@
 // Threads: one driver. Lifetime: borrows the host; the comm is the link's.
 // Units:   bytes.
 // Errors:  Step::kFailed with ResultText.
-#ifndef TCPX_BENCH_NET_BENCH_PLUGIN_CHANNEL_H_
-#define TCPX_BENCH_NET_BENCH_PLUGIN_CHANNEL_H_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -49,5 +48,3 @@ class PluginChannel : public Channel {
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NET_BENCH_PLUGIN_CHANNEL_H_

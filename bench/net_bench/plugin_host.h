@@ -3,8 +3,7 @@
 // Threads: one driver. Lifetime: outlives its links.
 // Errors:  kInvalidArgument where the plugin is too old for an option; else a Status with the function's name, the
 //          result's, and the plugin's last WARN.
-#ifndef TCPX_BENCH_NET_BENCH_PLUGIN_HOST_H_
-#define TCPX_BENCH_NET_BENCH_PLUGIN_HOST_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -54,5 +53,3 @@ class PluginHost {
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NET_BENCH_PLUGIN_HOST_H_

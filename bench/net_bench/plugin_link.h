@@ -3,12 +3,10 @@
 // Purpose: does what NCCL's proxy does: listen on each side, handles over the bootstrap, connect and accept polled in
 //          turn, closeListen after the accept, regMr of each region, then isend, irecv and test; at the end deregMr
 //          before the comms are closed.
-//
 // Threads: one driver. Lifetime: borrows host, control and slot rings, which outlive it.
 // Units:   bytes.
 // Errors:  set-up and Close: a Status. Traffic: Step::kFailed with ResultText.
-#ifndef TCPX_BENCH_NET_BENCH_PLUGIN_LINK_H_
-#define TCPX_BENCH_NET_BENCH_PLUGIN_LINK_H_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -83,5 +81,3 @@ class PluginLink : public Link {
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NET_BENCH_PLUGIN_LINK_H_

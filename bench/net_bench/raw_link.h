@@ -3,12 +3,10 @@
 // Purpose: what the kernel alone makes possible on this machine in this minute. A message is one send call (more only
 //          where the socket buffer is full) and the receiver knows its size. With several sockets per connection
 //          message i travels whole on socket i modulo their number.
-//
 // Threads: one driver.
 // Units:   bytes.
 // Errors:  set-up: a Status; then Step::kFailed with the errno text, or "the peer closed".
-#ifndef TCPX_BENCH_NET_BENCH_RAW_LINK_H_
-#define TCPX_BENCH_NET_BENCH_RAW_LINK_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -85,5 +83,3 @@ class RawLink : public Link {
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NET_BENCH_RAW_LINK_H_

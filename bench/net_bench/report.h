@@ -1,10 +1,8 @@
 // report.h: everything a run found, as a table for people, as CSV, or as JSON.
 //
 // Threads: any; pure: each function returns text.
-// Units:   those of the columns, named in their heads.
-// Errors:  none.
-#ifndef TCPX_BENCH_NET_BENCH_REPORT_H_
-#define TCPX_BENCH_NET_BENCH_REPORT_H_
+// Units:   those of the columns, named in their heads. Errors: none.
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -91,5 +89,3 @@ std::string JsonReport(const RunReport& report);
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NET_BENCH_REPORT_H_

@@ -2,8 +2,7 @@
 //
 // Threads: any. WriteReport writes a file.
 // Errors:  kNotFound and the like, with the file's name, where a file can't be read or written.
-#ifndef TCPX_BENCH_NET_BENCH_REPORT_PAGE_H_
-#define TCPX_BENCH_NET_BENCH_REPORT_PAGE_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -24,5 +23,3 @@ absl::Status WriteReport(const Options& options, const RunReport& report);
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NET_BENCH_REPORT_PAGE_H_

@@ -4,13 +4,10 @@
 //          each chunk into slices, a message each. R - 1 steps reduce and scatter, R - 1 more gather. Message m of a
 //          rank is slice m % slices() of the chunk of step m / slices(). It may be sent once message m - slices() has
 //          been received, which is what makes a pipeline of the slices.
-//
 // Threads: any; pure.
-// Units:   elements.
-// Errors:  none.
+// Units:   elements. Errors: none.
 // Source:  Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations" (2009).
-#ifndef TCPX_BENCH_NET_BENCH_RING_ORDER_H_
-#define TCPX_BENCH_NET_BENCH_RING_ORDER_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -61,5 +58,3 @@ class RingOrder {
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NET_BENCH_RING_ORDER_H_

@@ -3,8 +3,7 @@
 // Threads: one driver; spins, and gives the CPU away after a pass without progress where it has none of its own.
 // Units:   elements are floats.
 // Errors:  a channel's failure, or a message that came with the wrong size.
-#ifndef TCPX_BENCH_NET_BENCH_RING_RUNNER_H_
-#define TCPX_BENCH_NET_BENCH_RING_RUNNER_H_
+#pragma once
 
 #include <cstdint>
 
@@ -51,5 +50,3 @@ class RingRunner {
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NET_BENCH_RING_RUNNER_H_

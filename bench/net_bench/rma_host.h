@@ -2,8 +2,7 @@
 //
 // Threads: one driver. Lifetime: outlives its links.
 // Errors:  a Status with the function's name, the result's, and the library's last WARN.
-#ifndef TCPX_BENCH_NET_BENCH_RMA_HOST_H_
-#define TCPX_BENCH_NET_BENCH_RMA_HOST_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -45,5 +44,3 @@ class RmaHost {
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NET_BENCH_RMA_HOST_H_

@@ -2,12 +2,10 @@
 //
 // Purpose: what NCCL's proxy does: the sender puts into the peer's slot and adds 1 to the peer's word, and tests its
 //          oldest request; the receiver looks at its word, and calls rmaProgress while it has not changed.
-//
 // Threads: one driver. Lifetime: borrows host and slot rings, which outlive it.
 // Units:   bytes.
 // Errors:  set-up and Close: a Status. Traffic: Step::kFailed with ResultText.
-#ifndef TCPX_BENCH_NET_BENCH_RMA_LINK_H_
-#define TCPX_BENCH_NET_BENCH_RMA_LINK_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -102,5 +100,3 @@ class RmaLink : public Link {
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NET_BENCH_RMA_LINK_H_

@@ -2,8 +2,7 @@
 //
 // Threads: none; pure.
 // Errors:  kInvalidArgument with one sentence for the user, when the command line is parsed.
-#ifndef TCPX_BENCH_NET_BENCH_ROLE_OPTIONS_H_
-#define TCPX_BENCH_NET_BENCH_ROLE_OPTIONS_H_
+#pragma once
 
 #include "bench/command_line/option_parser.h"
 #include "bench/net_bench/options.h"
@@ -16,5 +15,3 @@ void AddRoleOptions(Options* options, OptionParser* parser);
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NET_BENCH_ROLE_OPTIONS_H_

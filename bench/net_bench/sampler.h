@@ -2,11 +2,9 @@
 //
 // Purpose: random order of cells, short samples, a phase reading before and after each; a sample under which the phase
 //          changed is dropped. Ends for certain: each mode has a budget of time, each cell a number of tries.
-//
 // Threads: the driver.
 // Errors:  the first failure of either side ends the run.
-#ifndef TCPX_BENCH_NET_BENCH_SAMPLER_H_
-#define TCPX_BENCH_NET_BENCH_SAMPLER_H_
+#pragma once
 
 #include <cstdint>
 #include <random>
@@ -62,5 +60,3 @@ class Sampler {
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NET_BENCH_SAMPLER_H_

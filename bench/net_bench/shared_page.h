@@ -2,13 +2,11 @@
 //
 // Purpose: each worker says where it is, so that a hang or a crash can be reported with its place; two workers bounce
 //          a cache line and meet at barriers there.
-//
 // Threads: a Position is written by its worker's driver thread and read by the supervisor. Everything is atomic with
 //          relaxed order but for the ball and the barrier.
 // Lifetime: mapped before the workers are forked, until the process ends.
 // Errors:  Create: the kernel's, with the errno text.
-#ifndef TCPX_BENCH_NET_BENCH_SHARED_PAGE_H_
-#define TCPX_BENCH_NET_BENCH_SHARED_PAGE_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -96,5 +94,3 @@ struct SharedPage {
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NET_BENCH_SHARED_PAGE_H_

@@ -2,8 +2,7 @@
 //
 // Threads: any; pure.
 // Errors:  none: of an empty set every answer is 0.
-#ifndef TCPX_BENCH_NET_BENCH_STATS_H_
-#define TCPX_BENCH_NET_BENCH_STATS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -29,5 +28,3 @@ int64_t NearestRank(std::vector<int64_t>* values, double fraction);
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NET_BENCH_STATS_H_

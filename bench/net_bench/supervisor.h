@@ -2,12 +2,10 @@
 //
 // Purpose: a plugin that crashes or hangs, wherever, ends the run within a bounded time and with the place named. The
 //          supervisor itself never touches the plugin and has no thread; workers are forked before they have any.
-//
 // Threads: one, asleep but for a look every few milliseconds.
 // Units:   seconds.
 // Errors:  the exit code: 0 when every worker returned 0, else 1 with the reasons on stderr.
-#ifndef TCPX_BENCH_NET_BENCH_SUPERVISOR_H_
-#define TCPX_BENCH_NET_BENCH_SUPERVISOR_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -60,5 +58,3 @@ class Supervisor {
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NET_BENCH_SUPERVISOR_H_

@@ -2,8 +2,7 @@
 //
 // Threads: the calling one, which becomes the script.
 // Errors:  RunWired returns only when the script can't be found (kNotFound) or started (the errno's text).
-#ifndef TCPX_BENCH_NET_BENCH_WIRED_H_
-#define TCPX_BENCH_NET_BENCH_WIRED_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -23,5 +22,3 @@ std::vector<std::string> WiredArguments(const Options& options, const std::vecto
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NET_BENCH_WIRED_H_

@@ -2,8 +2,7 @@
 //
 // Threads: one; the plugin may have its own.
 // Errors:  what ends a worker is written to the shared page, and its exit code is 1.
-#ifndef TCPX_BENCH_NET_BENCH_WORKER_H_
-#define TCPX_BENCH_NET_BENCH_WORKER_H_
+#pragma once
 
 #include <memory>
 #include <vector>
@@ -22,5 +21,3 @@ absl::Status RunFollower(const Options& options, const WorkerPlace& place, Contr
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NET_BENCH_WORKER_H_

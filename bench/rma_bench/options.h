@@ -2,8 +2,7 @@
 //
 // Threads: any; pure.
 // Errors:  kInvalidArgument with one sentence for the user.
-#ifndef TCPX_BENCH_RMA_BENCH_OPTIONS_H_
-#define TCPX_BENCH_RMA_BENCH_OPTIONS_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -19,5 +18,3 @@ const char* RmaUsageText();
 
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_RMA_BENCH_OPTIONS_H_

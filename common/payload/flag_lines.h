@@ -4,14 +4,12 @@
 //          flag of its own; a line that shows it must hold the message's data.
 //
 //   LL:    lines of 8 bytes: 4 data, 4 flag. LL128: lines of 128 bytes: 120 data, 8 flag.
-//
 // Threads: Fill and Poll may run while another thread moves the bytes: that race is the protocol. Loads are
 //          atomic, 8 bytes each, the flag first.
 // Units:   bytes, a multiple of the line's; buffers are aligned to 8.
 // Errors:  none: Seen says it.
 // Source:  NCCL 2.12 to 2.30, device code of both protocols.
-#ifndef TCPX_COMMON_PAYLOAD_FLAG_LINES_H_
-#define TCPX_COMMON_PAYLOAD_FLAG_LINES_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -30,5 +28,3 @@ enum class Seen { kNotYet, kAll, kWrong };
 Seen PollLines(LineKind kind, uint64_t flag, const void* data, size_t bytes, size_t* line);
 
 }  // namespace tcpx
-
-#endif  // TCPX_COMMON_PAYLOAD_FLAG_LINES_H_

@@ -3,8 +3,7 @@
 // Threads: any; pure.
 // Units:   bytes.
 // Errors:  VerifyGuard returns the first difference, or kNoDifference.
-#ifndef TCPX_COMMON_PAYLOAD_GUARD_H_
-#define TCPX_COMMON_PAYLOAD_GUARD_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -21,5 +20,3 @@ void FillGuard(void* data, size_t bytes);
 size_t VerifyGuard(const void* data, size_t bytes);
 
 }  // namespace tcpx
-
-#endif  // TCPX_COMMON_PAYLOAD_GUARD_H_

@@ -3,12 +3,10 @@
 // Purpose: benchmarks and tests drive a plugin through its exported table, any of v6 to v12, with one interface,
 //          that of the newest. What an older version lacks is adapted as NCCL's own adapters do (sizes cut to int,
 //          no preset of *request before v9, no config before v10, ...).
-//
 // Threads: as NCCL: calls for different comms may run concurrently; the object itself is immutable after Open, but for
 //          the context that Init stores.
 // Errors:  Open returns a Status that names the path and the loader's text. All else returns the plugin's own result.
-#ifndef TCPX_NCCL_CLIENT_NET_CLIENT_H_
-#define TCPX_NCCL_CLIENT_NET_CLIENT_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -56,5 +54,3 @@ class NetClient {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NCCL_CLIENT_NET_CLIENT_H_

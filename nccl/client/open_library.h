@@ -3,8 +3,7 @@
 // Threads: any.
 // Lifetime: the table lives while the library is open.
 // Errors:  name the path and the loader's text.
-#ifndef TCPX_NCCL_CLIENT_OPEN_LIBRARY_H_
-#define TCPX_NCCL_CLIENT_OPEN_LIBRARY_H_
+#pragma once
 
 #include <dlfcn.h>
 
@@ -36,5 +35,3 @@ absl::StatusOr<FoundTable> OpenTable(const std::string& path, const std::string&
                                      const TableVersions& known);
 
 }  // namespace tcpx
-
-#endif  // TCPX_NCCL_CLIENT_OPEN_LIBRARY_H_

@@ -2,13 +2,11 @@
 //
 // Purpose: benchmarks and tests drive ncclRmaPlugin_v14 to _v16 with one newest-shaped interface. What an older version
 //          lacks is adapted as NCCL's own adapters do it: no flags before v15, no properties of a group before v16.
-//
 // Threads: as NCCL: one thread posts, tests and moves a group, while another may register memory. Immutable after Open.
 // Units:   sizes and offsets are bytes; offsets count from the start of a region.
 // Errors:  Open returns a Status that names the path and the loader's text. All else returns the plugin's own result.
 // Source:  the adapters of NCCL 2.31 and 2.32.
-#ifndef TCPX_NCCL_CLIENT_RMA_CLIENT_H_
-#define TCPX_NCCL_CLIENT_RMA_CLIENT_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -103,5 +101,3 @@ class RmaClient {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NCCL_CLIENT_RMA_CLIENT_H_

@@ -2,13 +2,11 @@
 //
 // Purpose: the body of NetClient::Open, and direct access for tests that link a table statically. What an old version
 //          lacks is filled in as NCCL's adapters do it, so a plugin sees what it would see under NCCL.
-//
 // Threads: see net_client.h.
 // Units:   sizes are bytes.
 // Errors:  the plugin's own results; ncclInternalError for a size that the version can not carry, as in NCCL.
 // Source:  the adapters of NCCL 2.28 to 2.30.
-#ifndef TCPX_NCCL_CLIENT_TABLE_CLIENT_H_
-#define TCPX_NCCL_CLIENT_TABLE_CLIENT_H_
+#pragma once
 
 #include <climits>
 #include <cstddef>
@@ -220,5 +218,3 @@ class TableClient final : public NetClient {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NCCL_CLIENT_TABLE_CLIENT_H_

@@ -10,7 +10,7 @@
 #include "common/socket.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/gpu/gpu_pool.h"
-#include "net_socket/health/lane_silence.h"
+#include "net_socket/health/lane_liveness.h"
 #include "net_socket/health/tuning.h"
 
 namespace tcpx {
@@ -79,7 +79,7 @@ void Comm::LeaveWatch() {
   setup_.activity->Note();
   runtime->reactor.Post([member = tie_.To<FailureGroup::Member>(this), health = setup_.health,
                          group = setup_.communicator->group, id = setup_.connection_id, redialler = setup_.redialler,
-                         key = progress_.key(), communicator = setup_.communicator] {
+                         key = progress_.probe().key(), communicator = setup_.communicator] {
     if (redialler != nullptr) redialler->CloseInLoop();
     if (group != nullptr) group->LeaveInLoop(member);
     communicator->stalls->LeaveInLoop(key);

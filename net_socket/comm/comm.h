@@ -1,21 +1,19 @@
 // comm.h: what a send comm and a receive comm have in common: lanes, one sticky error, memory regions, closing.
 //
 // Purpose: a connection's two ends are a SendComm and a ReceiveComm. Here is all that does not depend on the direction.
-//
 // Threads: NCCL's calls take mutex_: isend, irecv and test only try it (a comm being closed or deregistered answers
 //          "not yet"), deregMr and close wait for it. Lanes of the progress pool and the reactor never take it; they
 //          touch the striper, the receives and the failure. Housekeeping and other connections reach a comm through
 //          links.
 // Parts:   the failure (connection_failure.h), the registered memory (registered_regions.h), housekeeping's looks
 //          (progress_check.h), other sockets for lanes (lane_sockets.h), what the health socket tells (peer_news.h), a
-//          profiler's events (request_events.h), what is counted (end_numbers.h). Here are the lock and the closing.
-// States:  open -> failed (first error sticks) -> closed (connection_state.h). Close takes the orderly road exactly
+//          profiler's events (transfer_events.h), what is counted (end_numbers.h). Here are the lock and the closing.
+// States:  open -> failed (first error sticks) -> closed (lane_owner.h). Close takes the orderly road exactly
 //          when nothing failed and no request is unfinished; else lanes are reset.
 // Lifetime: a request, a region and a lane die with their comm. Close, then delete.
 // Errors:  the first failure's status is what every later call returns. The peer hears of it through the health socket,
 //          and so do the other connections of the communicator (FailureGroup).
-#ifndef TCPX_NET_SOCKET_COMM_COMM_H_
-#define TCPX_NET_SOCKET_COMM_COMM_H_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -28,9 +26,9 @@
 #include "net_socket/comm/lane_sockets.h"
 #include "net_socket/comm/peer_news.h"
 #include "net_socket/comm/registered_regions.h"
-#include "net_socket/comm/request_events.h"
 #include "net_socket/health/failure_group.h"
 #include "net_socket/health/watchdog.h"
+#include "net_socket/message/transfer_events.h"
 
 namespace tcpx {
 
@@ -126,7 +124,7 @@ class Comm : protected ConnectionEnd,
   ProgressCheck progress_;
 
  protected:
-  RequestEvents events_ TCPX_GUARDED_BY(mutex_);
+  EventRecorder events_ TCPX_GUARDED_BY(mutex_);
   EndNumbers numbers_;  // what it counts under mutex_
   LaneSockets sockets_;
 
@@ -135,5 +133,3 @@ class Comm : protected ConnectionEnd,
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_COMM_COMM_H_

@@ -2,11 +2,9 @@
 //
 // Purpose: one object, shared by its context, what listens and dials for it, and its connections, instead of a copy in
 //          each.
-//
 // Threads: constant once shared, but for `profiler` and `aborted`, which may be set at any time.
 // Lifetime: until the last of its connections is gone, which may be after its context.
-#ifndef TCPX_NET_SOCKET_COMM_COMMUNICATOR_H_
-#define TCPX_NET_SOCKET_COMM_COMMUNICATOR_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -40,5 +38,3 @@ struct Communicator {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_COMM_COMMUNICATOR_H_

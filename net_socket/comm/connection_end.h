@@ -1,8 +1,7 @@
 // connection_end.h: one end of a connection, as its failure and its progress check see it.
 //
 // Threads: as its functions say. Errors: none.
-#ifndef TCPX_NET_SOCKET_COMM_CONNECTION_END_H_
-#define TCPX_NET_SOCKET_COMM_CONNECTION_END_H_
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -46,5 +45,3 @@ class ConnectionEnd {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_COMM_CONNECTION_END_H_

@@ -7,7 +7,6 @@
 #include "common/clock.h"
 #include "common/line_limit.h"
 #include "common/log.h"
-#include "common/status.h"
 #include "net_socket/comm/connection_setup.h"
 #include "net_socket/comm/failure_verdict.h"
 #include "net_socket/comm/runtime.h"

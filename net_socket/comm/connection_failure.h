@@ -2,19 +2,16 @@
 //
 // Purpose: the first error wins. It is written to the log, sent to the peer through the health socket, and spread to
 //          the other connections of the communicator (FailureGroup).
-//
 // Reason:  what ends a peer ends its lanes and its health socket within moments of each other, and only the health
 //          socket says why. A thread that finds a lane broken waits for nothing: the connection is failing, its lanes
 //          keep still, and housekeeping makes it fail once the reason is known, or kReasonNs later.
 // Threads: any; Refusal and MoveToClosed under the comm's mutex. Nobody waits.
 // Lifetime: borrows the setup and the end, which outlive it.
 // Errors:  is what they are for.
-#ifndef TCPX_NET_SOCKET_COMM_CONNECTION_FAILURE_H_
-#define TCPX_NET_SOCKET_COMM_CONNECTION_FAILURE_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -138,5 +135,3 @@ class ConnectionFailure final : public LaneOwner {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_COMM_CONNECTION_FAILURE_H_

@@ -2,8 +2,7 @@
 //
 // Threads: plain data. Lifetime: the runtime outlives it; the rest is owned or shared.
 // Units:   bytes.
-#ifndef TCPX_NET_SOCKET_COMM_CONNECTION_SETUP_H_
-#define TCPX_NET_SOCKET_COMM_CONNECTION_SETUP_H_
+#pragma once
 
 #include <array>
 #include <atomic>
@@ -14,8 +13,8 @@
 #include "common/fd.h"
 #include "net_socket/comm/communicator.h"
 #include "net_socket/comm/lane_table.h"
-#include "net_socket/health/activity.h"
 #include "net_socket/health/health_peer.h"
+#include "net_socket/health/watchdog.h"
 #include "net_socket/nic/lane_plan.h"
 #include "net_socket/nic/path_profile.h"
 #include "net_socket/seal/seals.h"
@@ -78,5 +77,3 @@ struct ConnectionSetup {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_COMM_CONNECTION_SETUP_H_

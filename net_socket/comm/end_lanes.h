@@ -2,8 +2,7 @@
 //
 // Threads: as its functions say.
 // Errors:  Replace.
-#ifndef TCPX_NET_SOCKET_COMM_END_LANES_H_
-#define TCPX_NET_SOCKET_COMM_END_LANES_H_
+#pragma once
 
 #include <cstdint>
 
@@ -40,5 +39,3 @@ class EndLanes {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_COMM_END_LANES_H_

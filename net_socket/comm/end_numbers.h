@@ -2,15 +2,12 @@
 //
 // Purpose: messages and bytes that were reported done, who called, and, where statistics are asked for, how long things
 //          took and what they waited for.
-//
 // Budget:  Count and SeeCaller: a few plain stores.
 // Threads: Join, Leave, Count, SeeCaller and what times() points to under the comm's mutex, or before others have the
 //          comm; the rest from any, NumbersSource's as it says.
 // Lifetime: owned by its comm; borrows all that it is given.
-// Units:   bytes, nanoseconds of MonotonicNanos.
-// Errors:  none.
-#ifndef TCPX_NET_SOCKET_COMM_END_NUMBERS_H_
-#define TCPX_NET_SOCKET_COMM_END_NUMBERS_H_
+// Units:   bytes, nanoseconds of MonotonicNanos. Errors: none.
+#pragma once
 
 #include <array>
 #include <atomic>
@@ -106,5 +103,3 @@ class EndNumbers final : public NumbersSource {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_COMM_END_NUMBERS_H_

@@ -2,8 +2,7 @@
 //
 // Threads: any, while the setup's sockets are open.
 // Errors:  figures that the kernel does not give are left out.
-#ifndef TCPX_NET_SOCKET_COMM_FAILURE_REPORT_H_
-#define TCPX_NET_SOCKET_COMM_FAILURE_REPORT_H_
+#pragma once
 
 #include <string>
 
@@ -35,5 +34,3 @@ std::string ReportLine(const Trouble& trouble);
 std::string CauseLine(const Trouble& trouble);
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_COMM_FAILURE_REPORT_H_

@@ -2,8 +2,7 @@
 //
 // Threads: any; not with a mutex held that the health socket's hearers take.
 // Errors:  what can't be found out is left out.
-#ifndef TCPX_NET_SOCKET_COMM_FAILURE_VERDICT_H_
-#define TCPX_NET_SOCKET_COMM_FAILURE_VERDICT_H_
+#pragma once
 
 #include <string>
 
@@ -41,5 +40,3 @@ std::string PeerName(const ConnectionSetup& setup);
 std::string DownInterface(const ConnectionSetup& setup, const LaneTable* lanes);
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_COMM_FAILURE_VERDICT_H_

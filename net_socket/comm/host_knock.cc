@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/socket.h"
 #include "net_socket/comm/tuning.h"
 
 namespace tcpx {
@@ -46,10 +47,7 @@ void HostKnocks::Look(int64_t now_ns) {
   for (size_t i = 0; i < questions_.size(); ++i) {
     Question& question = questions_[i];
     if (sockets[i].revents != 0) {
-      int err = 0;
-      socklen_t length = sizeof(err);
-      if (getsockopt(question.fd.get(), SOL_SOCKET, SO_ERROR, &err, &length) != 0) err = errno;
-      Note(question.way, question.asked_ns, err);
+      Note(question.way, question.asked_ns, TakeSocketError(question.fd.get()));
     } else if (now_ns - question.asked_ns < tuning::kKnockPatienceNs) {
       open.push_back(std::move(question));
     }

@@ -3,21 +3,17 @@
 // Purpose: a firewall that drops flows lets a new one through; a host that is gone answers nothing. A port that refuses
 //          is an answer of the host's kernel as well. One question serves all connections on the same path, and few
 //          are under way at once, however many connections and hosts are silent.
-//
 // Threads: one at a time.
 // Units:   nanoseconds of MonotonicNanos.
 // Errors:  what can't be asked has no answer; it is asked again at the next look.
-#ifndef TCPX_NET_SOCKET_COMM_HOST_KNOCK_H_
-#define TCPX_NET_SOCKET_COMM_HOST_KNOCK_H_
+#pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "common/address.h"
-#include "common/clock.h"
 #include "common/fd.h"
 
 namespace tcpx {
@@ -59,5 +55,3 @@ class HostKnocks {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_COMM_HOST_KNOCK_H_

@@ -3,21 +3,16 @@
 // Purpose: a thread that moves a lane, or watches it, reports its loss here; the first report of each is logged, shown
 //          to the peer, and passed to the connection in the reactor, which there dials again (the sender) or waits for
 //          that (the receiver). It ends for good when the peer has left or this end is closed.
-//
 // Threads: any.
-// Lifetime: borrows the setup.
-// Errors:  none.
-#ifndef TCPX_NET_SOCKET_COMM_LANE_HEALING_H_
-#define TCPX_NET_SOCKET_COMM_LANE_HEALING_H_
+// Lifetime: borrows the setup. Errors: none.
+#pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
-#include "common/clock.h"
 #include "common/mutex.h"
 #include "net_socket/comm/connection_end.h"
 #include "net_socket/comm/lane_table.h"
@@ -94,5 +89,3 @@ class LaneHealing {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_COMM_LANE_HEALING_H_

@@ -2,12 +2,10 @@
 //
 // Purpose: a new socket for a lane is handed over here (SocketTaker). A lane of a progress thread takes it in that
 //          thread, another one under the comm's mutex, which is only tried.
-//
 // Threads: the reactor; the connection's link is held.
 // Lifetime: owned by its comm; borrows all that it is given.
 // Errors:  to the connection's failure.
-#ifndef TCPX_NET_SOCKET_COMM_LANE_SOCKETS_H_
-#define TCPX_NET_SOCKET_COMM_LANE_SOCKETS_H_
+#pragma once
 
 #include <memory>
 
@@ -72,5 +70,3 @@ class LaneSockets final : public SocketTaker, public LaneMover {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_COMM_LANE_SOCKETS_H_

@@ -72,7 +72,7 @@ void LaneSteering::CarryOut(const LaneOrder& order) {
 
 bool LaneSteering::Closes(int lane) {
   if (!parts_.heals()) return false;
-  if (parts_.healing->lanes().state(lane) == LaneState::kClosing) return !CloseSocket(lane);
+  if (parts_.healing->lanes().state(lane) == LaneState::kClosed) return !CloseSocket(lane);
   // One that was lost is resumed first: what it holds is to arrive.
   if (!parts_.healing->lanes().up(lane) || !parts_.lanes->bulk(lane)->drained()) return true;
   uint32_t records_taken = 0;
@@ -101,7 +101,6 @@ bool LaneSteering::CloseSocket(int lane) {
 
 // Before, the lane might have been opened again while it still had its old socket.
 void LaneSteering::Closed(int lane) {
-  parts_.healing->lanes().NoteClosed(lane);
   parts_.lanes->rates().Closed(lane - 1);
   if (parts_.setup->path().shuffles_lanes) TCPX_INFO_TO(parts_.setup->communicator->log, "lane %d is closed", lane);
 }

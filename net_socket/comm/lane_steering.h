@@ -2,13 +2,11 @@
 //
 // Purpose: the pilot (lane_pilot.h) decides by what the lanes see, and knows no socket. Here its orders become dials,
 //          and the ends of lanes: one that is closed drains first, then keeps a socket of no use in its place.
-//
 // Threads: the reactor.
 // Lifetime: owned by its sending end.
 // Units:   bytes, bytes per second.
 // Errors:  to the connection's failure.
-#ifndef TCPX_NET_SOCKET_COMM_LANE_STEERING_H_
-#define TCPX_NET_SOCKET_COMM_LANE_STEERING_H_
+#pragma once
 
 #include "net_socket/comm/sender_parts.h"
 #include "net_socket/engine/link.h"
@@ -43,5 +41,3 @@ class LaneSteering {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_COMM_LANE_STEERING_H_

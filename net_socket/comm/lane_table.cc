@@ -94,10 +94,9 @@ bool LaneTable::Close(int lane, int64_t now_ns) {
   MutexLock lock(mutex_);
   Entry& entry = at(lane);
   if (!heals() || !IsUp(entry.state)) return false;
-  const bool sends = direction_ == Direction::kSend;
   // The others may be lost at the receiver only.
-  if (sends && up_count_ == 1) return false;
-  Leave(&entry, sends ? LaneState::kClosing : LaneState::kClosed, now_ns);
+  if (direction_ == Direction::kSend && up_count_ == 1) return false;
+  Leave(&entry, LaneState::kClosed, now_ns);
   ++tally_.dropped;
   return true;
 }

@@ -2,13 +2,10 @@
 //
 // Purpose: whether a lane has a socket, waits for another, or is closed, is known here and nowhere else. Knows no
 //          socket, no thread and no clock.
-//
 // Threads: any. A look at one lane may be old when the caller has it; each function that moves a lane says whether it
 //          did.
-// Units:   nanoseconds, as the caller counts them.
-// Errors:  none.
-#ifndef TCPX_NET_SOCKET_COMM_LANE_TABLE_H_
-#define TCPX_NET_SOCKET_COMM_LANE_TABLE_H_
+// Units:   nanoseconds, as the caller counts them. Errors: none.
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -27,21 +24,19 @@ enum class LaneState : uint8_t {
   kMoving,   // the same, and the autopilot wants another for it
   kUnheard,  // the same, and the peer says that what it says on this one does not arrive
   kLost,     // it waits for another one
-  kClosing,  // its sender has closed it; it has its socket still
-  kClosed,   // it has none, and may be opened again
+  kClosed,   // its sender has closed it: it has none, or lets it go, and may be opened again
 };
-inline constexpr size_t kLaneStates = 7;
+inline constexpr size_t kLaneStates = 6;
 
 // Whether a lane may go from one state (row) to another (column).
 inline constexpr bool kLaneMoves[kLaneStates][kLaneStates] = {
-    // none, up, moving, unheard, lost, closing, closed
-    {false, true, false, false, false, false, false},  // none
-    {false, false, true, true, true, true, true},      // up
-    {false, true, false, true, true, true, true},      // moving
-    {false, false, true, false, true, true, true},     // unheard
-    {false, true, false, false, false, false, false},  // lost
-    {false, false, false, false, false, false, true},  // closing
-    {false, true, false, false, false, false, false},  // closed
+    // none, up, moving, unheard, lost, closed
+    {false, true, false, false, false, false},  // none
+    {false, false, true, true, true, true},     // up
+    {false, true, false, true, true, true},     // moving
+    {false, false, true, false, true, true},    // unheard
+    {false, true, false, false, false, false},  // lost
+    {false, true, false, false, false, false},  // closed
 };
 constexpr bool MayMove(LaneState from, LaneState to) {
   return kLaneMoves[static_cast<size_t>(from)][static_cast<size_t>(to)];
@@ -51,9 +46,7 @@ constexpr bool IsUp(LaneState state) {
   return state == LaneState::kUp || state == LaneState::kMoving || state == LaneState::kUnheard;
 }
 // It has none, and waits for none.
-constexpr bool IsAbsent(LaneState state) {
-  return state == LaneState::kNone || state == LaneState::kClosing || state == LaneState::kClosed;
-}
+constexpr bool IsAbsent(LaneState state) { return state == LaneState::kNone || state == LaneState::kClosed; }
 
 class LaneTable {
  public:
@@ -84,9 +77,8 @@ class LaneTable {
   // Once after each Back: true when that opened the lane, which was not lost before; else it counts as resumed.
   bool TakeOpened(int lane);
   // The sender closes the lane, or the receiver hears that it has. False: not now. A sender never closes its last one.
+  // The autopilot opens none again that it was not told is closed (PilotedLanes): by then its socket is gone.
   bool Close(int lane, int64_t now_ns);
-  // A lane that its sender has closed has let its socket go.
-  void NoteClosed(int lane) { (void)Move(lane, LaneState::kClosing, LaneState::kClosed); }
   // A lane that is up is to have another socket. False: it is not up.
   bool OrderMove(int lane);
   bool NoteUnheard(int lane);
@@ -137,5 +129,3 @@ class LaneTable {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_COMM_LANE_TABLE_H_

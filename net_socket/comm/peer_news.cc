@@ -30,18 +30,18 @@ bool PeerNews::NoteLeft(const std::vector<uint64_t>& taken) {
 
 void PeerNews::PeerSaysWaits(const std::string& news) {
   setup_->runtime->reactor.Post([self = self_, news] {
-    self.With([&news](PeerNews* one) { one->progress_->HearInLoop(news, MonotonicNanos()); });
+    self.With([&news](PeerNews* one) { one->progress_->probe().HearInLoop(news, MonotonicNanos()); });
   });
 }
 
 // Nothing else may be heard of a peer on idle lanes: its kernel answers, also for a process that is stopped.
 void PeerNews::HealthLost() {
-  progress_->HealthChangedInLoop();
+  progress_->probe().HealthChangedInLoop();
   (void)SetIdleProbes(setup_->lane_fd(0), tuning::kProbesWithoutHealthNs);
 }
 
 void PeerNews::HealthBack(bool counts) {
-  progress_->HealthChangedInLoop();
+  progress_->probe().HealthChangedInLoop();
   (void)SetIdleProbes(setup_->lane_fd(0));
   if (counts && healing_ != nullptr) healing_->CountHealth();
 }

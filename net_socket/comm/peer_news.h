@@ -3,8 +3,7 @@
 // Threads: as HealthUser says.
 // Lifetime: owned by its comm; borrows all that it is given.
 // Errors:  to the connection's failure.
-#ifndef TCPX_NET_SOCKET_COMM_PEER_NEWS_H_
-#define TCPX_NET_SOCKET_COMM_PEER_NEWS_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -70,5 +69,3 @@ class PeerNews final : public HealthUser {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_COMM_PEER_NEWS_H_

@@ -4,13 +4,11 @@
 //          error of the receiver, or its death, is known without a system call in isend or test. Credits, where there
 //          are any, can't wait for the reactor to wake: isend reads them on lane 0, and the reactor reads that lane
 //          only once the peer has ended it.
-//
 // Threads: Start and the handlers in the reactor; TakeCredit by the calling thread; Stop by the closing thread, after
 //          which the owner is never touched.
 // Lifetime: destroyed in the reactor, after the descriptors were unwatched (by LingeringSockets).
 // Errors:  to PeerGone.
-#ifndef TCPX_NET_SOCKET_COMM_PEER_WATCH_H_
-#define TCPX_NET_SOCKET_COMM_PEER_WATCH_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -117,5 +115,3 @@ class PeerWatch {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_COMM_PEER_WATCH_H_

@@ -2,13 +2,11 @@
 //
 // Purpose: a lane that nobody answers fails the connection (lane_liveness.h), as do requests that stall while the
 //          peer has ended; requests that only stall, and lanes that are slow for long, are reported in the log.
-//
 // Threads: the reactor; PeerEnded and slow_lanes from any.
 // Lifetime: borrows all three, which outlive it.
 // Units:   nanoseconds of MonotonicNanos.
 // Errors:  to the connection's failure.
-#ifndef TCPX_NET_SOCKET_COMM_PROGRESS_CHECK_H_
-#define TCPX_NET_SOCKET_COMM_PROGRESS_CHECK_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -18,7 +16,6 @@
 #include "net_socket/comm/connection_end.h"
 #include "net_socket/comm/connection_failure.h"
 #include "net_socket/comm/stall_probe.h"
-#include "net_socket/health/lane_losses.h"
 #include "net_socket/health/slow_lanes.h"
 #include "net_socket/health/watchdog.h"
 #include "net_socket/message/flight.h"
@@ -33,13 +30,10 @@ class ProgressCheck {
   Watchdog::Next LookInLoop(int64_t now_ns);
   // A lane's socket holds what was not acknowledged.
   bool AnyQueued() const;
-  // What the peer waits for, or asks.
-  void HearInLoop(const std::string& news, int64_t now_ns) { probe_.HearInLoop(news, now_ns); }
-  void HealthChangedInLoop() { probe_.HealthChangedInLoop(); }
+  StallProbe& probe() { return probe_; }
   const StallProbe& probe() const { return probe_; }
   // What is slow although nothing stalls, as far as it was logged lately; kNone: nothing.
   const Verdict& slow() const { return slow_; }
-  StallGroup::Key key() const { return probe_.key(); }
   // The peer's process has ended without closing.
   void PeerEnded() { peer_ended_.store(true, std::memory_order_relaxed); }
   // How often a lane became slow for long.
@@ -78,5 +72,3 @@ class ProgressCheck {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_COMM_PROGRESS_CHECK_H_

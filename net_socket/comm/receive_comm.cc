@@ -156,7 +156,7 @@ const PostedReceive* ReceiveComm::Wanted(const ReceiveRequest& request) const {
 }
 
 void ReceiveComm::EndAllEvents(const ReceiveRequest& request) {
-  for (int i = 0; i < request.count; ++i) events_.End(request.receives[i]->events);
+  for (int i = 0; i < request.count; ++i) events_.Stop(request.receives[i]->events);
 }
 
 // The size of a message that has not begun to arrive is 0; NCCL only profiles the sizes of optional receives.

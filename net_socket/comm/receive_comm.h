@@ -2,7 +2,6 @@
 //
 // Purpose: irecv, test and close of NCCL's receive comm: its requests. Lane 0 is read by the calling thread inside
 //          test; bulk lanes by the progress pool or, without one, by the calling thread too.
-//
 // Budget:  Receive and Test: no allocation (but a staging buffer when the pool has none), no lock that waits, at most
 //          one system call per lane.
 // Threads: as Comm.
@@ -11,8 +10,7 @@
 // Grouped: a request has a receive per member and is landed when all have. Where more than one member is allowed, each
 //          request is announced to the sender (credits.h) with one system call.
 // Errors:  as Comm. An orderly end of the peer is an error only for a posted receive that it leaves without its data.
-#ifndef TCPX_NET_SOCKET_COMM_RECEIVE_COMM_H_
-#define TCPX_NET_SOCKET_COMM_RECEIVE_COMM_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -77,5 +75,3 @@ class ReceiveComm final : public Comm {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_COMM_RECEIVE_COMM_H_

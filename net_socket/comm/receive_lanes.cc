@@ -2,7 +2,6 @@
 
 #include <sys/socket.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "net_socket/comm/runtime.h"

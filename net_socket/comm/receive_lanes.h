@@ -2,14 +2,12 @@
 //
 // Purpose: lane 0 is read by the calling thread; bulk lanes belong to the progress pool or, without one, to the calling
 //          thread too. Which lanes have a socket is LaneTable's to say; here is what moves them.
-//
 // Threads: the calling thread, under the comm's mutex, but for counts, holds, AnyEnded and TellPeer, which are any's,
 //          and EndLanes as it says.
 // Lifetime: borrows all that it is given. Quiesce comes before the destructor.
 // Units:   bytes.
 // Errors:  to LaneOwner, or as said.
-#ifndef TCPX_NET_SOCKET_COMM_RECEIVE_LANES_H_
-#define TCPX_NET_SOCKET_COMM_RECEIVE_LANES_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -79,5 +77,3 @@ class ReceiveLanes final : public EndLanes {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_COMM_RECEIVE_LANES_H_

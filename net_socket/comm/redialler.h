@@ -3,15 +3,12 @@
 // Purpose: the seam to connect, which dials. A lane that was lost is dialled until it is there, or until its peer is
 //          known to be gone; its connection hears of that: TakeSocket, or LaneGone. If the lane's interface is
 //          out, LeavesPath is asked. A lane that uses another path than its own returns to that later: LetsGo.
-//
 // Threads: the reactor.
 // Lifetime: shared by its connection; may go anywhere after CloseInLoop.
 // Errors:  to LaneGone.
-#ifndef TCPX_NET_SOCKET_COMM_REDIALLER_H_
-#define TCPX_NET_SOCKET_COMM_REDIALLER_H_
+#pragma once
 
 #include <cstdint>
-#include <memory>
 
 #include "absl/status/status.h"
 #include "net_socket/engine/link.h"
@@ -92,5 +89,3 @@ class Redialler {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_COMM_REDIALLER_H_

@@ -3,8 +3,7 @@
 // Threads: Make from any; Add and Remove under the comm's mutex.
 // Lifetime: borrows the setup. A region lives until Remove, or as long as this.
 // Errors:  Make: kInvalidArgument for memory of a kind that was not announced, else the GPU driver's.
-#ifndef TCPX_NET_SOCKET_COMM_REGISTERED_REGIONS_H_
-#define TCPX_NET_SOCKET_COMM_REGISTERED_REGIONS_H_
+#pragma once
 
 #include <cstddef>
 #include <memory>
@@ -40,5 +39,3 @@ class RegisteredRegions {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_COMM_REGISTERED_REGIONS_H_

@@ -1,10 +1,8 @@
 // runtime.h: what all connections of the process share while there are any: threads, staging buffers, settings.
 //
 // Purpose: handed down instead of globals. Created with the first listen or connect, gone after the last.
-//
 // Threads: the members serialize themselves; the pointers are constant while a comm lives.
-#ifndef TCPX_NET_SOCKET_COMM_RUNTIME_H_
-#define TCPX_NET_SOCKET_COMM_RUNTIME_H_
+#pragma once
 
 #include <memory>
 
@@ -56,5 +54,3 @@ struct Runtime {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_COMM_RUNTIME_H_

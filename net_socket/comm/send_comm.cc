@@ -157,7 +157,7 @@ absl::Status SendComm::Test(Request* request, bool* done, int* sizes) {
   if (!failed()) events_.Publish();
   if (slot->done()) {
     *done = true;
-    events_.End(slot->events);
+    events_.Stop(slot->events);
     if (sizes != nullptr) sizes[0] = static_cast<int>(slot->bytes);
     if (numbers_.times() != nullptr) {
       numbers_.times()->End({slot->begun_ns, 0, DoneSince(*slot), slot->bytes, numbers_.IsBulk(slot->bytes)});
@@ -168,7 +168,7 @@ absl::Status SendComm::Test(Request* request, bool* done, int* sizes) {
   }
   if (peer_loss_.known() && !LanesDecide(*slot)) FailIfPeerGone();
   if (!failed()) return absl::OkStatus();
-  events_.End(slot->events);
+  events_.Stop(slot->events);
   return failure().Refusal();
 }
 

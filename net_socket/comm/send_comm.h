@@ -4,19 +4,16 @@
 //          through lane 0 by the calling thread; longer ones are posted to the striper, whose lanes belong to the
 //          progress pool or, without one, to the calling thread too. What lies in GPU memory comes to the lanes in
 //          parts (send_staging.h).
-//
 // Budget:  Send and Test: no allocation, no lock that waits, at most one system call per batch on lane 0, and one more
 //          that asks what was acknowledged while a request waits for that.
 // Grouped: where the receiver may group its receives, a message needs a credit (credits.h): without one isend answers
 //          "cannot post now", and moves what was posted before. Otherwise sends are eager.
 // Threads: as Comm. PeerGone by the thread that reads the reverse direction or hears of the peer's end.
 // Errors:  as Comm; an error is returned for every unfinished request and every later call.
-#ifndef TCPX_NET_SOCKET_COMM_SEND_COMM_H_
-#define TCPX_NET_SOCKET_COMM_SEND_COMM_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include "net_socket/comm/comm.h"
@@ -93,5 +90,3 @@ class SendComm final : public Comm, private PeerWatch::Owner {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_COMM_SEND_COMM_H_

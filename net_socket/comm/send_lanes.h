@@ -2,14 +2,12 @@
 //
 // Purpose: a message goes to lane 0 or to the bulk lanes, which belong to the progress pool or, without one, to the
 //          calling thread too. Which lanes have a socket is LaneTable's to say; here is what moves them.
-//
 // Threads: Post, Drive, Quiesce and PeerClosed by the calling thread, under the comm's mutex; EndLanes as it says; bulk
 //          in the reactor.
 // Lifetime: borrows the setup and the owner, which outlive it. Quiesce comes before the destructor.
 // Units:   bytes, bytes per second.
 // Errors:  to LaneOwner, or as said.
-#ifndef TCPX_NET_SOCKET_COMM_SEND_LANES_H_
-#define TCPX_NET_SOCKET_COMM_SEND_LANES_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +19,6 @@
 #include "net_socket/health/slow_lanes.h"
 #include "net_socket/send/bulk_send_lane.h"
 #include "net_socket/send/express_send_lane.h"
-#include "net_socket/send/idle_lanes.h"
 #include "net_socket/send/lane_rates.h"
 #include "net_socket/send/stripe.h"
 
@@ -77,5 +74,3 @@ class SendLanes final : public EndLanes {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_COMM_SEND_LANES_H_

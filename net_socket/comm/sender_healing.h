@@ -3,13 +3,11 @@
 // Purpose: the sender dials. A lane that was lost is dialled until it is back; one that may be swallowed by the
 //          network, or that the peer says it can't be heard on, has another socket tried in addition to its own, and
 //          lets its own go only once that has found the peer.
-//
 // Threads: the reactor; the connection's link is held. PeerIsUnheard by the reader of the health socket.
 // Lifetime: owned by its sending end.
 // Units:   nanoseconds of MonotonicNanos.
 // Errors:  to the connection's failure, or to PeerLoss where nothing is under way.
-#ifndef TCPX_NET_SOCKET_COMM_SENDER_HEALING_H_
-#define TCPX_NET_SOCKET_COMM_SENDER_HEALING_H_
+#pragma once
 
 #include <cstdint>
 
@@ -55,5 +53,3 @@ class SenderHealing final : public RedialledLanes {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_COMM_SENDER_HEALING_H_

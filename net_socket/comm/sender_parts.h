@@ -1,10 +1,8 @@
 // sender_parts.h: what the parts of a sending end see of each other.
 //
 // Threads: plain data, constant. Lifetime: all of them outlive the holders of this.
-#ifndef TCPX_NET_SOCKET_COMM_SENDER_PARTS_H_
-#define TCPX_NET_SOCKET_COMM_SENDER_PARTS_H_
+#pragma once
 
-#include "absl/status/status.h"
 #include "net_socket/comm/connection_failure.h"
 #include "net_socket/comm/connection_setup.h"
 #include "net_socket/comm/lane_healing.h"
@@ -41,5 +39,3 @@ struct SenderParts {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_COMM_SENDER_PARTS_H_

@@ -2,13 +2,11 @@
 //
 // Purpose: what verdict.h judges, and what stall_group.h shares. While requests move nothing is asked but whether our
 //          threads get CPU, and without requests, nor a peer that asks, nothing at all.
-//
 // Threads: the reactor, with the connection's link held.
 // Lifetime: borrows all three, which outlive it.
 // Units:   nanoseconds of MonotonicNanos.
 // Errors:  what can't be found out is left out of the evidence.
-#ifndef TCPX_NET_SOCKET_COMM_STALL_PROBE_H_
-#define TCPX_NET_SOCKET_COMM_STALL_PROBE_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -31,6 +29,7 @@ class StallProbe {
 
   // `since_ns`: since when the oldest request has been stalled; 0: it is not.
   void LookInLoop(const Flight& flight, int64_t since_ns, int64_t now_ns);
+  // What the peer waits for, or asks.
   void HearInLoop(const std::string& text, int64_t now_ns);
   // The health socket is lost, or another one is up.
   void HealthChangedInLoop();
@@ -102,5 +101,3 @@ class StallProbe {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_COMM_STALL_PROBE_H_

@@ -4,15 +4,12 @@
 //          Every moment of the connection's life counts for exactly one kind of wait. Small messages come by the
 //          million, so that one in kTimedEvery is timed, and for the others the kernel's coarse clock will do: it is as
 //          often early as late, and costs a tenth.
-//
 // Waits:   idle: nothing was posted. refused: nothing was posted and isend had no credit. unheard (of a receiver):
 //          posted, and nothing of the oldest message had come. moving: the network had work. untested: all was done and
 //          nobody asked. uncalled: the calling thread would have had work, and did not call.
 // Threads: Refused, Begin, Called and End under the comm's mutex; calls and WaitsUntil by any.
-// Units:   nanoseconds of MonotonicNanos, bytes.
-// Errors:  none.
-#ifndef TCPX_NET_SOCKET_COMM_TRANSFER_TIMES_H_
-#define TCPX_NET_SOCKET_COMM_TRANSFER_TIMES_H_
+// Units:   nanoseconds of MonotonicNanos, bytes. Errors: none.
+#pragma once
 
 #include <array>
 #include <atomic>
@@ -114,5 +111,3 @@ class TransferTimes {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_COMM_TRANSFER_TIMES_H_

@@ -3,8 +3,7 @@
 // Purpose: one place to look and to change. A comment says what a number means, and in brackets its unit and the
 //          experiment that chose it; where none is named it was chosen without one. A line with == begins a table of
 //          the page that it names: tools/tuning_tables writes them.
-#ifndef TCPX_NET_SOCKET_COMM_TUNING_H_
-#define TCPX_NET_SOCKET_COMM_TUNING_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -67,5 +66,3 @@ inline constexpr int64_t kKnockAgainNs = 16 * kSecond;
 inline constexpr int64_t kKnockForgottenNs = 60 * kSecond;
 
 }  // namespace tcpx::tuning
-
-#endif  // TCPX_NET_SOCKET_COMM_TUNING_H_

@@ -4,14 +4,12 @@
 //          few seconds the log says where this end waits, and which lanes of a connection have arrived: a firewall or
 //          NAT may drop the SYNs of some lanes, or of all. It gives up only if waiting can't help: the rest of a
 //          connection never arrives, its dialler has died, or this host has lost the address.
-//
 // Threads: Waits and Failure: any; names that end in InLoop: the reactor.
 // States:  idle -> watched (accept found nothing) -> idle (accept found a connection, or is no longer called).
 // Units:   nanoseconds.
 // Lifetime: borrows the reactor; CloseInLoop before it stops. An AcceptWait may outlive it.
 // Errors:  giving up fails the communicator (dial_log.h), and accept returns the reason.
-#ifndef TCPX_NET_SOCKET_CONNECT_ACCEPT_WATCH_H_
-#define TCPX_NET_SOCKET_CONNECT_ACCEPT_WATCH_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -107,5 +105,3 @@ class AcceptWatch {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_CONNECT_ACCEPT_WATCH_H_

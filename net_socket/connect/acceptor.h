@@ -3,16 +3,13 @@
 // Purpose: every listen of a device shares its socket (a fused device has one on each interface); its ticket, carried
 //          in the handle, tells whose peer a dialler is. All waiting for peers happens in the reactor; accept only
 //          looks whether a connection is complete.
-//
 // Threads: Listen, Accept and CloseListen from any; Close before the reactor stops; the rest in the reactor.
 // States:  a lane: hello (pending_hello.h) -> waiting with its connection (pending_connections.h) -> part of a
 //          ReceiveComm.
 // Errors:  Listen: the local kernel's. A stranger (wrong magic, ticket, lane, silence) costs one socket until
 //          TCPX_HELLO_TIMEOUT, and no log line per socket (rejected_peers.h).
-#ifndef TCPX_NET_SOCKET_CONNECT_ACCEPTOR_H_
-#define TCPX_NET_SOCKET_CONNECT_ACCEPTOR_H_
+#pragma once
 
-#include <cstdint>
 #include <map>
 #include <memory>
 #include <vector>
@@ -77,5 +74,3 @@ class Acceptor {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_CONNECT_ACCEPTOR_H_

@@ -1,12 +1,9 @@
 // connect_bounds.h: for how long a connect is tried, and for how long an acceptor waits for the rest of one.
 //
 // Purpose: they follow from TCPX_HELLO_TIMEOUT, NCCL_SOCKET_RETRY_CNT and NCCL_SOCKET_RETRY_SLEEP_MSEC.
-//
 // Threads: pure.
-// Units:   nanoseconds; at most ten years.
-// Errors:  none.
-#ifndef TCPX_NET_SOCKET_CONNECT_CONNECT_BOUNDS_H_
-#define TCPX_NET_SOCKET_CONNECT_CONNECT_BOUNDS_H_
+// Units:   nanoseconds; at most ten years. Errors: none.
+#pragma once
 
 #include <cstdint>
 
@@ -33,5 +30,3 @@ struct AcceptBounds {
 AcceptBounds AcceptBoundsOf(const Options& options);
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_CONNECT_CONNECT_BOUNDS_H_

@@ -8,7 +8,6 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/clock.h"
@@ -18,14 +17,14 @@
 #include "common/status.h"
 #include "net_socket/connect/own_address.h"
 #include "net_socket/connect/tuning.h"
+#include "net_socket/message/failure_kind.h"
 #include "net_socket/nic/lane_socket.h"
 #include "net_socket/nic/path_profile.h"
 
 namespace tcpx {
 namespace {
 
-constexpr char kTimedOut[] = "connect: timed out";
-constexpr char kNobody[] = "no answer yet";
+constexpr char kNoHello[] = "connected, but the peer does not answer the hello";
 
 const char* FamilyText(const SocketAddress& address) { return address.family() == AF_INET ? "IPv4" : "IPv6"; }
 
@@ -40,9 +39,9 @@ void DialLane::SetDeadline(int64_t after_ns) {
   reactor().CancelTimerInLoop(timer_);
   timer_ = reactor().AddDeadlineInLoop(after_ns, [this] {
     if (step_ == DialStep::kHello) {
-      Retry(absl::UnavailableError("connected, but the peer does not answer the hello"));
+      Retry(absl::UnavailableError(kNoHello));
     } else {
-      NextWay(absl::UnavailableError(kTimedOut));
+      NextWay(FailureOf(FailureKind::kSilence, "connect: timed out"));
     }
   });
 }
@@ -140,9 +139,7 @@ Hello DialLane::MakeHello() const {
 }
 
 void DialLane::Dialled() {
-  int err = 0;
-  socklen_t length = sizeof(err);
-  if (getsockopt(fd_.get(), SOL_SOCKET, SO_ERROR, &err, &length) != 0) err = errno;
+  const int err = TakeSocketError(fd_.get());
   if (err != 0) {
     const absl::Status failed = ways_.Ended(err);
     if (err == ECONNREFUSED && owner_->RefusalIsFinal()) return GiveUp(failed, true);
@@ -235,7 +232,8 @@ bool DialLane::TurnToOther(const absl::Status& why) {
   const LanePath* const other = OtherAddress();
   if (other == nullptr) return false;
   Drop();
-  first_turn_ = latest_ = std::string(Describe(why).message());
+  latest_ = Describe(why);
+  first_turn_ = std::string(latest_.message());
   first_had_no_route_ = ways_.no_route();
   path_ = *other;
   turned_ = true;
@@ -246,7 +244,7 @@ bool DialLane::TurnToOther(const absl::Status& why) {
 void DialLane::Retry(absl::Status why) {
   if (absl::IsUnavailable(why) && TurnToOther(why)) return;
   Drop();
-  latest_ = std::string(why.message());
+  latest_ = why;
   // Once is enough where nobody can be.
   const bool hopeless = !absl::IsUnavailable(why) || dialling_->request.peer_is_elsewhere;
   if (!dialling_->tries_on && (hopeless || attempts_ >= options().retry_count)) {
@@ -279,10 +277,11 @@ bool DialLane::Detour(const absl::Status& why) {
   return true;
 }
 
-std::string DialLane::Progress() const {
-  std::string what = latest_.empty() ? kNobody : latest_;
-  if (step_ == DialStep::kHello) what = "connected, but the peer does not answer the hello";
-  return absl::StrFormat("try %d of %d: %s", attempts_ + 1, options().retry_count + 1, what);
+absl::Status DialLane::Progress(absl::string_view when) const {
+  absl::Status what = latest_.ok() ? FailureOf(FailureKind::kSilence, "no answer yet") : latest_;
+  if (step_ == DialStep::kHello) what = absl::UnavailableError(kNoHello);
+  return FailureOf(KindOf(what), absl::StrFormat("%stry %d of %d: %s", when, attempts_ + 1, options().retry_count + 1,
+                                                 what.message()));
 }
 
 absl::Status DialLane::Describe(const absl::Status& why) const {
@@ -295,9 +294,11 @@ absl::Status DialLane::Describe(const absl::Status& why) const {
                     " alone: give both an address of one family, see NCCL_SOCKET_FAMILY and NCCL_SOCKET_IFNAME");
   }
   // A firewall's reject rule may answer only some SYNs, because the kernel limits its ICMP errors.
-  const bool silent = absl::StrContains(text, kTimedOut) || absl::StrContains(text, kNobody);
-  if (silent && !ways_.first_error().empty()) absl::StrAppend(&text, "; before it: ", ways_.first_error());
-  return absl::Status(why.code(), text);
+  const FailureKind kind = KindOf(why);
+  if (kind == FailureKind::kSilence && !ways_.first_error().empty()) {
+    absl::StrAppend(&text, "; before it: ", ways_.first_error());
+  }
+  return absl::IsUnavailable(why) ? FailureOf(kind, text) : absl::Status(why.code(), text);
 }
 
 void DialLane::GiveUp(const absl::Status& why, bool final) {

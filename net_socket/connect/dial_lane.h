@@ -8,8 +8,7 @@
 //          TCPX_HELLO_TIMEOUT.
 // Lifetime: borrows its owner, and what that is dialling.
 // Errors:  to the owner, with the address tried and the interface used.
-#ifndef TCPX_NET_SOCKET_CONNECT_DIAL_LANE_H_
-#define TCPX_NET_SOCKET_CONNECT_DIAL_LANE_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -126,8 +125,8 @@ class DialLane final : public Reactor::Handler {
   LaneSocket TakeSocket();
   // "connect to 10.0.0.1:4410 through eth0 (10.0.0.2): why".
   absl::Status Describe(const absl::Status& why) const;
-  // "try 3 of 35: connect: timed out".
-  std::string Progress() const;
+  // What it has come to so far: "try 3 of 35: connect: timed out", after `when`.
+  absl::Status Progress(absl::string_view when) const;
   int index() const { return index_; }
   const LanePath& path() const { return path_; }
   const Answer& answer() const { return handshake_->answer(); }
@@ -177,11 +176,9 @@ class DialLane final : public Reactor::Handler {
   Reactor::TimerId timer_{0, 0};
   int attempts_ = 0;                        // by the current path
   uint32_t hellos_ = 0;                     // said so far, by any path: the number of the next one
-  std::string latest_;                      // what the latest attempt came to; empty: there was none
+  absl::Status latest_;                     // what the latest attempt came to; OK: there was none
   std::optional<DialHandshake> handshake_;  // of the latest attempt
   Seals seals_;                             // of fd_, once answered
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_CONNECT_DIAL_LANE_H_

@@ -3,12 +3,10 @@
 // Purpose: NCCL dials a peer once for each channel, and all of them meet the same. One WARN for each peer and cause;
 //          and a communicator in which one connect has failed fails as one that lost a connection (failure_group.h), so
 //          that no rank waits for ever for one that has given up.
-//
 // Threads: the reactor.
 // Lifetime: borrows the reactor.
 // Errors:  none of its own.
-#ifndef TCPX_NET_SOCKET_CONNECT_DIAL_LOG_H_
-#define TCPX_NET_SOCKET_CONNECT_DIAL_LOG_H_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -36,5 +34,3 @@ class DialLog {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_CONNECT_DIAL_LOG_H_

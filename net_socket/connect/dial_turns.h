@@ -3,13 +3,11 @@
 // Purpose: the peer's kernel queues some thousands of sockets (somaxconn), and the peer has room for some thousands
 //          without a hello (pending_hello.h). Beyond that each newcomer costs another one its place, both are dialled
 //          again, and nobody ever gets through. So a few hundred lanes at a time are dialled, by peer, in their order.
-//
 // Threads: the reactor.
 // Lifetime: borrows the reactor. CloseInLoop comes before the end.
 // Units:   nanoseconds.
 // Errors:  none: where none ends for kStalledNs the next ones begin all the same.
-#ifndef TCPX_NET_SOCKET_CONNECT_DIAL_TURNS_H_
-#define TCPX_NET_SOCKET_CONNECT_DIAL_TURNS_H_
+#pragma once
 
 #include <cstdint>
 #include <deque>
@@ -61,5 +59,3 @@ class DialTurns {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_CONNECT_DIAL_TURNS_H_

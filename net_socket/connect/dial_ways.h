@@ -5,8 +5,7 @@
 // Lifetime: borrows the runtime and the path's interface.
 // Units:   nanoseconds.
 // Errors:  those of the kernel: ErrnoStatus.
-#ifndef TCPX_NET_SOCKET_CONNECT_DIAL_WAYS_H_
-#define TCPX_NET_SOCKET_CONNECT_DIAL_WAYS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +14,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "common/clock.h"
 #include "common/fd.h"
 #include "net_socket/comm/runtime.h"
 #include "net_socket/nic/lane_plan.h"
@@ -69,5 +67,3 @@ class DialWays {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_CONNECT_DIAL_WAYS_H_

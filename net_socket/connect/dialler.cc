@@ -103,8 +103,8 @@ void Dialler::Dial::StartInLoop() {
   for (int i = 0; i < request().lanes; ++i) lanes_.push_back(std::make_unique<DialLane>(&dialling_, this, i));
   const int64_t bound_ns = ConnectBoundNs(runtime()->options);
   bound_timer_ = runtime()->reactor.AddDeadlineInLoop(bound_ns, [this, bound_ns] {
-    const std::string what = absl::StrFormat("given up after %d s, ", bound_ns / kSecond) + Missing().Progress();
-    Finish(Missing().Describe(absl::UnavailableError(what)));
+    const std::string when = absl::StrFormat("given up after %d s, ", bound_ns / kSecond);
+    Finish(Missing().Describe(Missing().Progress(when)));
   });
   WatchProgress();
   PlanFirstPaths();
@@ -133,13 +133,12 @@ void Dialler::Dial::WatchProgress() {
   progress_timer_ = reactor.AddDeadlineInLoop(kNoProgressNs, [this] {
     const DialLane& lane = Missing();
     if (finished_ || lane.path().nic == nullptr) return;
-    const std::string what = absl::StrFormat("no progress for %d s, ", kNoProgressNs / kSecond) + lane.Progress();
+    const std::string when = absl::StrFormat("no progress for %d s, ", kNoProgressNs / kSecond);
     const std::string line = absl::StrFormat(
         "%s; gives up after %d s at the latest (TCPX_HELLO_TIMEOUT). Does a firewall, or a NAT, keep TCP from that "
         "port? "
         "TCPX_PORT_RANGE on the peer chooses the ports",
-        std::string(lane.Describe(absl::UnavailableError(what)).message()),
-        ConnectBoundNs(runtime()->options) / kSecond);
+        std::string(lane.Describe(lane.Progress(when)).message()), ConnectBoundNs(runtime()->options) / kSecond);
     // That some lanes are up by now is news, though it was said that nobody answers.
     const char* const there = lanes_[0]->answered() ? "some" : "none";
     const std::string subject = absl::StrCat("slow ", request().handle.address.ToString(), " ", there);

@@ -2,19 +2,16 @@
 //
 // Purpose: connect only starts a dial and later asks for its result by key. The key is all that is in NCCL's handle
 //          buffer, so nothing that is written there can be taken for a pointer, and a forgotten connect leaks nothing.
-//
 // Threads: Start, Take and Cancel from any; the rest in the reactor.
 // States:  its turn (dial_turns.h), lane 0 (dial_lane.h), then the others and, where another dial has not brought it up
 //          yet, the health socket.
 // Errors:  Take: kUnavailable with the address tried and the interface used; kInvalidArgument for an unknown key. A
 //          failed dial fails its communicator; one that gets nowhere is a WARN after 5 s (dial_log.h).
-#ifndef TCPX_NET_SOCKET_CONNECT_DIALLER_H_
-#define TCPX_NET_SOCKET_CONNECT_DIALLER_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
@@ -67,5 +64,3 @@ class Dialler {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_CONNECT_DIALLER_H_

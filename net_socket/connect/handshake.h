@@ -14,12 +14,10 @@
 //   Without a secret it is hello and answer. Each side draws its nonce anew, so nothing that was recorded serves again;
 //   the two labels keep one side's proof from serving as the other's. Believe of an answer only what is proven; a
 //   refusal is not, because there is nothing to prove it with.
-//
 // Threads: one at a time.
 // Lifetime: borrows the secret.
 // Errors:  as the accessors say. Every byte that comes in is hostile.
-#ifndef TCPX_NET_SOCKET_CONNECT_HANDSHAKE_H_
-#define TCPX_NET_SOCKET_CONNECT_HANDSHAKE_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -152,5 +150,3 @@ class AcceptHandshake {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_CONNECT_HANDSHAKE_H_

@@ -3,14 +3,12 @@
 // Purpose: the hello is that of a first health socket, proven like it; its ticket and connection tell the acceptor that
 //          this is no stranger, also after the end of its listen (resumed_lanes.h). Each attempt goes by the
 //          connection's own interface first, then by another one of the device.
-//
 // Threads: made anywhere, and destroyed anywhere after HaltInLoop; the rest in the reactor.
 // Units:   nanoseconds.
 // Errors:  to HealthPeer::RefusedInLoop: at once if the peer's process no longer knows the connection, or if its port
 //          refuses and the old socket has ended in order, as when a process ends (then for all connections, by
 //          HealthPeer::GoneInLoop); also after a while of refusals. Never while a lane of that process is up.
-#ifndef TCPX_NET_SOCKET_CONNECT_HEALTH_DIAL_H_
-#define TCPX_NET_SOCKET_CONNECT_HEALTH_DIAL_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -61,5 +59,3 @@ class HealthDial final : public HealthRedialler,
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_CONNECT_HEALTH_DIAL_H_

@@ -3,13 +3,10 @@
 // Purpose: a stranger may connect as often as one CPU can, and with a ticket each hello may cost a key agreement, a
 //          hundred microseconds. So hellos are read in turns of the loop, each short, and within it by sources (an IPv4
 //          address, an IPv6 /64), one each in a circle: a crowd from one address delays itself.
-//
 // Threads: the reactor.
 // Lifetime: borrows the reactor. A waiter gives up before it is destroyed; once served it no longer waits.
-// Units:   nanoseconds.
-// Errors:  none.
-#ifndef TCPX_NET_SOCKET_CONNECT_KEY_TURNS_H_
-#define TCPX_NET_SOCKET_CONNECT_KEY_TURNS_H_
+// Units:   nanoseconds. Errors: none.
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -55,5 +52,3 @@ class KeyTurns {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_CONNECT_KEY_TURNS_H_

@@ -1,13 +1,10 @@
 // lane_paths.h: which path each lane of a connection has, its own or another's, and where it may go instead. Pure.
 //
-// Threads: one at a time. Units: lanes by index.
-// Errors:  none.
-#ifndef TCPX_NET_SOCKET_CONNECT_LANE_PATHS_H_
-#define TCPX_NET_SOCKET_CONNECT_LANE_PATHS_H_
+// Threads: one at a time. Units: lanes by index. Errors: none.
+#pragma once
 
 #include <cstddef>
 #include <functional>
-#include <utility>
 #include <vector>
 
 #include "net_socket/nic/lane_plan.h"
@@ -51,5 +48,3 @@ class LanePaths {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_CONNECT_LANE_PATHS_H_

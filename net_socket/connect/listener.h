@@ -5,12 +5,10 @@
 //          descriptor limit a socket that has not said its hello makes room; where there is none, the listener pauses
 //          instead of spinning. One that something else shut down (ss -K ends listening sockets too) is left alone:
 //          epoll would report it for ever.
-//
 // Threads: the reactor; created anywhere.
 // Lifetime: borrows runtime and hellos. Unwatch its descriptor before it goes.
 // Errors:  the limit is a WARN, at most once a minute; a socket that was shut down is one, once.
-#ifndef TCPX_NET_SOCKET_CONNECT_LISTENER_H_
-#define TCPX_NET_SOCKET_CONNECT_LISTENER_H_
+#pragma once
 
 #include <cstdint>
 #include <utility>
@@ -49,5 +47,3 @@ class Listener final : public Reactor::Handler {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_CONNECT_LISTENER_H_

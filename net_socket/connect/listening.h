@@ -3,8 +3,7 @@
 // Threads: as the members say.
 // Lifetime: shared by NCCL's listen comm and the acceptor.
 // Errors:  OpenListeners: the local kernel's.
-#ifndef TCPX_NET_SOCKET_CONNECT_LISTENING_H_
-#define TCPX_NET_SOCKET_CONNECT_LISTENING_H_
+#pragma once
 
 #include <atomic>
 #include <deque>
@@ -70,5 +69,3 @@ absl::StatusOr<std::vector<PeerNic>> OpenListeners(const Device& device, const P
 void ListensOn(const std::vector<PeerNic>& nics, Listening* listening, Handle* handle);
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_CONNECT_LISTENING_H_

@@ -2,11 +2,9 @@
 //
 // Purpose: bridges of docker, a local DNS and loopback have the same address on every host, so that a dial leads back
 //          here. What helps depends on who chose the interface: this host's NCCL_SOCKET_IFNAME, or the peer's.
-//
 // Threads: any.
 // Errors:  OwnAddressFailure's is kUnavailable.
-#ifndef TCPX_NET_SOCKET_CONNECT_OWN_ADDRESS_H_
-#define TCPX_NET_SOCKET_CONNECT_OWN_ADDRESS_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -26,5 +24,3 @@ std::string OwnAddressAdvice(const std::vector<Interface>& all, const InterfaceF
 absl::Status OwnAddressFailure(const SocketAddress& peer, const InterfaceFilter& filter, const std::string& why);
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_CONNECT_OWN_ADDRESS_H_

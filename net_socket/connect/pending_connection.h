@@ -4,7 +4,6 @@
 //          it dials the whole connection anew, under another id. So answers complete nothing: a dialler that knows
 //          kFeatureEstablished says kEstablished, as the first record of lane 0, once it has every answer, and from
 //          then on it never begins anew. An older one says nothing, and its last lane is taken for the word.
-//
 // States:  lanes are missing, or their health socket -> whole -> established. A lane that ends, or that was dialled
 //          again (Hello::attempt), leaves its place. Once the connection is whole, a lane keeps its place as
 //          long as lane 0 is up: its dialler may have confirmed and closed at once, and the confirmation may still be
@@ -12,8 +11,7 @@
 // Threads: the reactor.
 // Lifetime: borrows the runtime; `stirred` outlives it. A lane may be destroyed within `stirred`.
 // Errors:  every byte that comes in is hostile: kNonsense.
-#ifndef TCPX_NET_SOCKET_CONNECT_PENDING_CONNECTION_H_
-#define TCPX_NET_SOCKET_CONNECT_PENDING_CONNECTION_H_
+#pragma once
 
 #include <cstddef>
 #include <functional>
@@ -91,5 +89,3 @@ class PendingConnection {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_CONNECT_PENDING_CONNECTION_H_

@@ -5,8 +5,7 @@
 // States:  pending (pending_connection.h) -> given to the owner once established, or dropped. With the last of its
 //          lanes a connection is forgotten, its id too.
 // Errors:  as answers to the dialler; a connection whose dialler talks nonsense is dropped.
-#ifndef TCPX_NET_SOCKET_CONNECT_PENDING_CONNECTIONS_H_
-#define TCPX_NET_SOCKET_CONNECT_PENDING_CONNECTIONS_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -73,5 +72,3 @@ class PendingConnections {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_CONNECT_PENDING_CONNECTIONS_H_

@@ -6,12 +6,10 @@
 //          descriptor limit and 4,096 of them, and they get none of its last eighth: when one more comes, the source
 //          with most of them (an IPv4 address, an IPv6 /64) loses its oldest, so a crowd makes room for a peer and no
 //          peer for a crowd.
-//
 // Threads: the reactor.
 // States:  hello -> whole (handed on), refused or forgotten.
 // Errors:  none; a socket that is no peer's gets a line in the log (rejected_peers.h).
-#ifndef TCPX_NET_SOCKET_CONNECT_PENDING_HELLO_H_
-#define TCPX_NET_SOCKET_CONNECT_PENDING_HELLO_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -76,5 +74,3 @@ class PendingHellos {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_CONNECT_PENDING_HELLO_H_

@@ -2,12 +2,10 @@
 //
 // Purpose: one line for each kind of rejection at once, then one for all that came within a minute, with their number:
 //          an operator learns that somebody knocks, and a scanner does not fill the disk.
-//
 // Threads: the reactor.
 // Units:   nanoseconds.
 // Lifetime: borrows the reactor; CloseInLoop before it stops.
-#ifndef TCPX_NET_SOCKET_CONNECT_REJECTED_PEERS_H_
-#define TCPX_NET_SOCKET_CONNECT_REJECTED_PEERS_H_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -47,5 +45,3 @@ class RejectedPeers {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_CONNECT_REJECTED_PEERS_H_

@@ -45,7 +45,7 @@ class ResumeDials::Dial final {
     }
 
     void Halt() { lane_.Halt(); }
-    std::string Progress() const { return lane_.Progress(); }
+    std::string Progress() const { return std::string(lane_.Progress("").message()); }
 
    private:
     const LanePath* OtherPath(const DialLane&) override { return nullptr; }

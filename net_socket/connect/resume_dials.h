@@ -3,7 +3,6 @@
 //
 // Purpose: the hello names connection, lane and attempt, and is proven like the first one; the answer says where the
 //          stream goes on.
-//
 // Paths:   A lane is dialled by the path that it has and, where that brings nothing within a moment, by another one
 //          too; the one that finds the peer first is used. If an interface is out, its lanes use another one at once. A
 //          lane that uses another path than its own returns when that works again (nic/lost_paths.h); until then it
@@ -13,8 +12,7 @@
 // Units:   nanoseconds.
 // Errors:  LaneGone: where the arbiter (health/arbiter.h) takes a refusal for the end of the peer's process, or no lane
 //          has been up for TCPX_RECONNECT_TIMEOUT; at once where that process knows the connection no more.
-#ifndef TCPX_NET_SOCKET_CONNECT_RESUME_DIALS_H_
-#define TCPX_NET_SOCKET_CONNECT_RESUME_DIALS_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -74,5 +72,3 @@ class ResumeDials final : public Redialler, private LostPaths::User {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_CONNECT_RESUME_DIALS_H_

@@ -3,12 +3,10 @@
 // Purpose: remembers each accepted connection whose lanes heal, also after the end of the listen that it came by. A
 //          hello for one of its lanes, with the same ticket and an attempt that is newer than all before, brings a
 //          socket: it is offered to the connection, and answered with how much of the stream has come.
-//
 // Threads: the reactor.
 // Lifetime: a connection is forgotten some time after its end. Borrows the hellos, by whom it answers.
 // Errors:  as answers to the dialler.
-#ifndef TCPX_NET_SOCKET_CONNECT_RESUMED_LANES_H_
-#define TCPX_NET_SOCKET_CONNECT_RESUMED_LANES_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -74,5 +72,3 @@ class ResumedLanes {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_CONNECT_RESUMED_LANES_H_

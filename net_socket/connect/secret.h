@@ -2,15 +2,13 @@
 //
 // Purpose: the only code that sees the secret's bytes. They are wiped from every place that they leave. Whether sockets
 //          are encrypted goes with it, since that needs a secret.
-//
 // Threads: any; constant once loaded.
 // Units:   bytes.
 // Errors:  Load: kInvalidArgument, with the path and the command that makes a good one: where the file can't be read,
 //          where others than its owner and group may read or write it, and where its secret can be guessed.
 // Source:  HMAC-SHA256: RFC 2104, FIPS 180-4, from libsodium. Fewer than 16 bytes can be guessed offline by anyone who
 //          has recorded a handshake (NIST SP 800-107 asks for 112 bits at the least).
-#ifndef TCPX_NET_SOCKET_CONNECT_SECRET_H_
-#define TCPX_NET_SOCKET_CONNECT_SECRET_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -60,5 +58,3 @@ class Secret {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_CONNECT_SECRET_H_

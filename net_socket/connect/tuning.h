@@ -1,6 +1,5 @@
 // tuning.h: the numbers by which lanes are dialled again, in the form of net_socket/pilot/tuning.h.
-#ifndef TCPX_NET_SOCKET_CONNECT_TUNING_H_
-#define TCPX_NET_SOCKET_CONNECT_TUNING_H_
+#pragma once
 
 #include <cstdint>
 
@@ -38,5 +37,3 @@ inline constexpr int64_t kAskOverdueNs = 500 * kMillisecond;
 inline constexpr int64_t kInUseNs = 100 * kMicrosecond;
 
 }  // namespace tcpx::tuning
-
-#endif  // TCPX_NET_SOCKET_CONNECT_TUNING_H_

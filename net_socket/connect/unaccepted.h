@@ -9,8 +9,7 @@
 // Units:   descriptors.
 // Errors:  none.
 // Lifetime: a place may outlive this object.
-#ifndef TCPX_NET_SOCKET_CONNECT_UNACCEPTED_H_
-#define TCPX_NET_SOCKET_CONNECT_UNACCEPTED_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -72,5 +71,3 @@ class Unaccepted {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_CONNECT_UNACCEPTED_H_

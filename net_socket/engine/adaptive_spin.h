@@ -3,10 +3,8 @@
 // Purpose: spinning pays only where work comes again soon. Each gap between two pieces of work that spinning could have
 //          bridged doubles the time, up to the maximum; each longer one halves it, down to a sixteenth: so a thread
 //          that is needed once a millisecond does not burn its CPU for a twentieth of the time. Pure.
-//
 // Threads: one at a time. Units: nanoseconds. Errors: none.
-#ifndef TCPX_NET_SOCKET_ENGINE_ADAPTIVE_SPIN_H_
-#define TCPX_NET_SOCKET_ENGINE_ADAPTIVE_SPIN_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -30,5 +28,3 @@ class AdaptiveSpin {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_ENGINE_ADAPTIVE_SPIN_H_

@@ -3,16 +3,13 @@
 // Purpose: the narrow seam between lanes and the kernel interface that serves them (io_uring, or epoll with
 //          non-blocking calls). Both give the same results to the byte; tests/contract runs one suite on each and on a
 //          fake.
-//
 // Use:     an operation is a fixed slot owned by its lane. Submit hands it over; it belongs to the engine until Reap
 //          gives it back as a completion. At most one send and one receive per socket may be with the engine: unlinked
 //          operations of one direction would overtake each other.
-//
 // Threads: all functions by the owner thread alone, but Wake, which any thread may call.
 // Units:   bytes and nanoseconds. A result is a byte count, or a negative errno.
 // Errors:  as results: 0 from a receive is the end of the stream, -ECANCELED what Cancel ended before it moved a byte.
-#ifndef TCPX_NET_SOCKET_ENGINE_ENGINE_H_
-#define TCPX_NET_SOCKET_ENGINE_ENGINE_H_
+#pragma once
 
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -93,5 +90,3 @@ int UringRung();
 EngineChoice ProbeEngine(EngineChoice choice, std::string* reason);
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_ENGINE_ENGINE_H_

@@ -4,13 +4,11 @@
 //          4.2.2.13). So a socket whose sending side was shut down is read to its end, and what comes is thrown away,
 //          before it is closed. Where nobody may wait for that, the kernel delivers what is queued after the close,
 //          unless the peer goes on speaking.
-//
 // Threads: Release and Hurry from any; the rest in the reactor.
 // Lifetime: until the reactor has ended.
 // Units:   nanoseconds.
 // Errors:  none: a socket that can't be watched is closed.
-#ifndef TCPX_NET_SOCKET_ENGINE_LINGER_H_
-#define TCPX_NET_SOCKET_ENGINE_LINGER_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -43,5 +41,3 @@ class LingeringSockets {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_ENGINE_LINGER_H_

@@ -2,13 +2,11 @@
 //
 // Purpose: housekeeping and other threads reach what they serve through links; closing cuts the tie that all of them
 //          hang on, and from then on it is never touched.
-//
 // Threads: any. A target's own mutex is taken before its tie's, never after it. What is run on a target must not use
 //          another link.
 // Lifetime: a tie's target cuts it before it goes, at the latest with the tie itself. Links may outlive both.
 // Errors:  none.
-#ifndef TCPX_NET_SOCKET_ENGINE_LINK_H_
-#define TCPX_NET_SOCKET_ENGINE_LINK_H_
+#pragma once
 
 #include <memory>
 #include <type_traits>
@@ -98,5 +96,3 @@ class Link {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_ENGINE_LINK_H_

@@ -3,18 +3,15 @@
 // Purpose: bulk lanes belong to one thread of the pool for life. Callers only kick a lane (an atomic flag, a push, and
 //          a wake if the thread sleeps); all work on it happens in its thread. The number of threads never grows with
 //          connections. A lane goes to a thread near its device, where there is one (common/cpu_plan.h).
-//
 // Threads: Attach, Kick and Detach from any thread; the *InLoop functions of a lane in its own thread only.
 // Lifetime: a lane outlives its Detach, which returns once the thread has forgotten it and no operation is in flight.
 // Units:   nanoseconds.
 // Errors:  Start fails with the engine's status when not even one thread could be set up.
-#ifndef TCPX_NET_SOCKET_ENGINE_PROGRESS_POOL_H_
-#define TCPX_NET_SOCKET_ENGINE_PROGRESS_POOL_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -141,5 +138,3 @@ class ProgressPool {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_ENGINE_PROGRESS_POOL_H_

@@ -2,15 +2,12 @@
 //
 // Purpose: incoming sockets, hellos, dialling, sockets that linger, and failures on idle lanes are all served here, so
 //          that NCCL's threads never wait for a peer and a message never waits for housekeeping.
-//
 // Threads: Start, Post, RunSync, RequestStop and Join from any thread but its own; the rest InLoop, that is from
 //          handlers, timers and posted functions.
 // Units:   nanoseconds of MonotonicNanos.
 // Errors:  Start fails where the kernel gives no descriptor.
-#ifndef TCPX_NET_SOCKET_ENGINE_REACTOR_H_
-#define TCPX_NET_SOCKET_ENGINE_REACTOR_H_
+#pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -113,5 +110,3 @@ class Reactor {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_ENGINE_REACTOR_H_

@@ -2,15 +2,13 @@
 //
 // Purpose: a ring's memory counts against a limit, and goes on counting for a while after the ring's end: a
 //          communicator that follows another waits for it.
-//
 // Threads: any.
 // Units:   nanoseconds.
 // Errors:  none of its own.
 // Source:  io_uring_setup(2): EPERM by sysctl or seccomp, ENOSYS, ENOMEM. A ring counts as locked memory
 //          (RLIMIT_MEMLOCK, of all processes of the user, without CAP_IPC_LOCK) up to Linux 5.11 and from 6.14 on
 //          (io_create_region); between them as memory of the container. Measured on 6.18: 227 of our rings in 8 MiB.
-#ifndef TCPX_NET_SOCKET_ENGINE_RING_REFUSAL_H_
-#define TCPX_NET_SOCKET_ENGINE_RING_REFUSAL_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -30,5 +28,3 @@ absl::Status RingRefusal(int err);
 int OpenPatiently(const std::function<int()>& open, int64_t patience_ns = kRingPatienceNs);
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_ENGINE_RING_REFUSAL_H_

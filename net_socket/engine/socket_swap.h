@@ -4,12 +4,10 @@
 //          What the peer's kernel had acknowledged may be relied upon only if the old socket is let go in this order:
 //          FreezeSocket, ReplaceSocket, and only then a word to the peer of how much has come (measured in
 //          docs/experiments.md).
-//
 // Threads: any; nobody else reads the socket meanwhile.
 // Units:   bytes.
 // Errors:  ReplaceSocket: the local kernel's.
-#ifndef TCPX_NET_SOCKET_ENGINE_SOCKET_SWAP_H_
-#define TCPX_NET_SOCKET_ENGINE_SOCKET_SWAP_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -61,5 +59,3 @@ class NextSocket {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_ENGINE_SOCKET_SWAP_H_

@@ -1,6 +1,5 @@
 // tuning.h: the engine's numbers for healing and verdicts, in the form of net_socket/pilot/tuning.h.
-#ifndef TCPX_NET_SOCKET_ENGINE_TUNING_H_
-#define TCPX_NET_SOCKET_ENGINE_TUNING_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -23,5 +22,3 @@ inline constexpr size_t kFrozenReadBytes = 256 << 10;
 inline constexpr int kVainReadsMax = 1000;
 
 }  // namespace tcpx::tuning
-
-#endif  // TCPX_NET_SOCKET_ENGINE_TUNING_H_

@@ -5,14 +5,12 @@
 //
 //   auto driver = GpuDriver::Load(); GpuScope scope(**driver, context); if (scope.status().ok()) status =
 //   (*driver)->Check((*driver)->api().stream_create(&stream, flags), "cuStreamCreate");
-//
 // Threads: any, once loaded. A scope belongs to one thread and restores what it found.
 // Lifetime: the library stays loaded until the process ends: NCCL uses it too.
 // Errors:  Load: kNotFound, with what is missing. Check: kAborted, with the driver's name and text of the error.
 // Source:  CUDA Driver API (cuda.h of CUDA 11.4 to 13.0): names with their version suffixes, values of enumerators,
 //          layout of CUDA_MEMCPY2D.
-#ifndef TCPX_NET_SOCKET_GPU_GPU_DRIVER_H_
-#define TCPX_NET_SOCKET_GPU_GPU_DRIVER_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -123,5 +121,3 @@ class GpuScope {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_GPU_GPU_DRIVER_H_

@@ -1,6 +1,7 @@
 #include "net_socket/gpu/gpu_hub.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_format.h"
@@ -10,6 +11,13 @@ namespace tcpx {
 namespace {
 
 CuAddress Address(const void* data) { return reinterpret_cast<CuAddress>(data); }
+
+// What kind of memory the driver takes it for; none: it does not know it.
+std::optional<unsigned> MemoryTypeOf(const GpuApi& api, const void* data) {
+  unsigned type = 0;
+  const bool known = api.pointer_get_attribute(&type, kCuPointerMemoryType, Address(data)) == kCuSuccess;
+  return known ? std::optional<unsigned>(type) : std::nullopt;
+}
 
 }  // namespace
 
@@ -94,20 +102,13 @@ absl::StatusOr<GpuWriter*> GpuHub::WriterFor(const void* data, int device) {
   return writers_.back().get();
 }
 
-bool GpuHub::KnowsAsHost(const void* data) const {
-  unsigned type = 0;
-  return driver_->api().pointer_get_attribute(&type, kCuPointerMemoryType, Address(data)) == kCuSuccess &&
-         type == kCuMemoryHost;
-}
+bool GpuHub::KnowsAsHost(const void* data) const { return MemoryTypeOf(driver_->api(), data) == kCuMemoryHost; }
 
 absl::Status GpuHub::CheckHost(const void* data) const {
   const GpuApi& api = driver_->api();
-  unsigned type = 0;
   unsigned managed = 0;
-  if (data == nullptr || api.pointer_get_attribute(&type, kCuPointerMemoryType, Address(data)) != kCuSuccess) {
-    return absl::OkStatus();  // Memory that the driver does not know is the host's.
-  }
-  if (type != kCuMemoryDevice) return absl::OkStatus();
+  // Memory that the driver does not know is the host's.
+  if (data == nullptr || MemoryTypeOf(api, data) != kCuMemoryDevice) return absl::OkStatus();
   if (api.pointer_get_attribute(&managed, kCuPointerIsManaged, Address(data)) == kCuSuccess && managed != 0) {
     return absl::OkStatus();
   }

@@ -3,12 +3,10 @@
 // Purpose: all that the process stages shares a few pools: one per GPU context, NUMA node of the network card, and
 //          direction. A pool is opened with the first registration that needs it: at set-up, never while a message is
 //          moved.
-//
 // Threads: any. Lifetime: pools live as long as the hub, which outlives the comms.
 // Errors:  PoolFor: kInvalidArgument for a pointer that is not GPU memory, with the driver's text, and as
 //          GpuPool::Open.
-#ifndef TCPX_NET_SOCKET_GPU_GPU_HUB_H_
-#define TCPX_NET_SOCKET_GPU_GPU_HUB_H_
+#pragma once
 
 #include <memory>
 #include <vector>
@@ -59,5 +57,3 @@ class GpuHub {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_GPU_GPU_HUB_H_

@@ -5,9 +5,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <string>
-#include <utility>
-
 #include "common/status.h"
 
 namespace tcpx {

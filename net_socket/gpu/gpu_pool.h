@@ -3,13 +3,11 @@
 // Purpose: the slots of one GPU and one direction, shared by all connections: pinned once, on the network card's NUMA
 //          node, bounded. Each connection has one slot of its own in addition (GpuAllowance), so that slots which wait
 //          for one peer can't keep another connection from moving.
-//
 // Threads: Take, Give and HasRoom: any, without a lock. All else at set-up and closing, under the pool's mutex.
 // Lifetime: a pool outlives the allowances; an allowance, the slots that it lends.
 // Units:   bytes.
 // Errors:  kAborted with the driver's text, kResourceExhausted where the kernel gives no memory.
-#ifndef TCPX_NET_SOCKET_GPU_GPU_POOL_H_
-#define TCPX_NET_SOCKET_GPU_GPU_POOL_H_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -21,7 +19,7 @@
 #include "absl/status/statusor.h"
 #include "common/mutex.h"
 #include "net_socket/gpu/gpu_driver.h"
-#include "net_socket/message/payload_sink.h"
+#include "net_socket/message/destination.h"
 #include "net_socket/message/request.h"
 
 namespace tcpx {
@@ -134,5 +132,3 @@ class GpuAllowance {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_GPU_GPU_POOL_H_

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <utility>
 
 #include "absl/strings/str_format.h"
 #include "common/clock.h"

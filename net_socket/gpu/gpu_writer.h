@@ -7,14 +7,12 @@
 //          in which they came.
 //
 //   number = writer.last(); ... writer.Poll() ... writer.Reached(number)
-//
 // Threads: any. Await waits, without the lock: other groups go on meanwhile.
 // Lifetime: the hub's. Memory that it is given is in use until it is reached.
 // Units:   bytes; nanoseconds.
 // Errors:  kAborted with the driver's text, or that the GPU carries out nothing; the first one sticks.
 // Source:  CUDA Driver API, cuStreamWriteValue64: a barrier for all earlier writes comes before it unless forbidden.
-#ifndef TCPX_NET_SOCKET_GPU_GPU_WRITER_H_
-#define TCPX_NET_SOCKET_GPU_GPU_WRITER_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -113,5 +111,3 @@ class GpuWriter {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_GPU_GPU_WRITER_H_

@@ -3,12 +3,10 @@
 // Purpose: lanes fill pinned slots; the calling thread has each copied to its place in GPU memory, and counts it as
 //          landed when the copy's event is done. What a GPU reads while it arrives (LL, LL128) is copied so that no
 //          flag lands before its data.
-//
 // Threads: Take and Filled by the thread that moves a lane; all else by the calling thread.
 // Errors:  Poll: as GpuDriver::Check.
 // Source:  LL and LL128 as NCCL 2.12 to 2.30 lays them out (receive_staging.cc).
-#ifndef TCPX_NET_SOCKET_GPU_RECEIVE_STAGING_H_
-#define TCPX_NET_SOCKET_GPU_RECEIVE_STAGING_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -18,7 +16,6 @@
 #include "absl/status/status.h"
 #include "net_socket/gpu/gpu_pool.h"
 #include "net_socket/message/destination.h"
-#include "net_socket/message/payload_sink.h"
 
 namespace tcpx {
 
@@ -54,5 +51,3 @@ class ReceiveStaging final : public PayloadSink {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_GPU_RECEIVE_STAGING_H_

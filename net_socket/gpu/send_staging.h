@@ -7,12 +7,10 @@
 //   staging.Push(request, on_gpu);
 //   status = staging.Poll();                                  // in every isend and test
 //   while (SendRequest* next = staging.TakeReady()) { ... }   // post it to the lanes
-//
 // Threads: the calling thread; lanes count down `left` of the parts.
 // Lifetime: borrows a message from Push until its `left` is 0, which it counts down itself where it is staged.
 // Errors:  Poll: as GpuDriver::Check.
-#ifndef TCPX_NET_SOCKET_GPU_SEND_STAGING_H_
-#define TCPX_NET_SOCKET_GPU_SEND_STAGING_H_
+#pragma once
 
 #include <cstddef>
 #include <memory>
@@ -82,5 +80,3 @@ class SendStaging {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_GPU_SEND_STAGING_H_

@@ -111,6 +111,10 @@ Arbiter::Finding Arbiter::Look(int lane, const LaneTcpInfo& info, int64_t now_ns
   return one.silence.Suspects(info, now_ns) ? Finding::kSuspect : Finding::kFine;
 }
 
+bool Arbiter::SuspectsProbed(int lane, const LaneTcpInfo& info, int64_t now_ns) {
+  return Suspects(lane, info, now_ns) || (info.held_bytes == 0 && info.probes >= tuning::kUnansweredMin);
+}
+
 int64_t Arbiter::AwaitedNs(const Lane& lane, int64_t now_ns) const {
   return lane.awaited_ns == 0 ? now_ns : std::max({lane.awaited_ns, lane.lost_ns, peer_waited_ns_});
 }

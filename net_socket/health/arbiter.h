@@ -4,10 +4,8 @@
 //          final while anything of the peer's process is heard. A stream that has work but moves no byte for
 //          TCPX_PEER_TIMEOUT is an error, however many sockets it gets, unless the peer itself waits: its window is
 //          shut, and it answers probes.
-//
 // Threads: one at a time. Units: bytes; nanoseconds of MonotonicNanos. Errors: none. Source of constants: tuning.h.
-#ifndef TCPX_NET_SOCKET_HEALTH_ARBITER_H_
-#define TCPX_NET_SOCKET_HEALTH_ARBITER_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -15,7 +13,6 @@
 #include <vector>
 
 #include "net_socket/health/lane_liveness.h"
-#include "net_socket/health/lane_silence.h"
 
 namespace tcpx {
 
@@ -92,6 +89,8 @@ class Arbiter {
   void ForgetLife(int lane) { at(lane).liveness.Forget(); }
   // Whether the lane is still suspected now.
   bool Suspects(int lane, const LaneTcpInfo& info, int64_t now_ns) { return at(lane).silence.Suspects(info, now_ns); }
+  // The same for one that is probed while it holds nothing, as a health socket is (keepalive).
+  bool SuspectsProbed(int lane, const LaneTcpInfo& info, int64_t now_ns);
   // Because of silence a new socket was requested, or has taken over.
   void Moved(int lane, int64_t now_ns) { at(lane).silence.Moved(now_ns); }
 
@@ -184,5 +183,3 @@ class Arbiter {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_HEALTH_ARBITER_H_

@@ -1,7 +1,5 @@
 #include "net_socket/health/clock_exchange.h"
 
-#include <utility>
-
 namespace tcpx {
 
 ClockRecord ClockExchange::Ask(int64_t now_ns) {

@@ -3,13 +3,11 @@
 // Purpose: a question has the time at which it is asked, its answer that, and the times at which it came and was
 //          answered. The paths there and back are taken to be equally long; the error is at most half of the round
 //          trip. So several questions are asked one after the other, and the one with the shortest round trip counts.
-//
 // Threads: one at a time.
 // Units:   nanoseconds of MonotonicNanos, each of its own host.
 // Errors:  none. An answer that was not asked for, or that takes no time, counts for nothing.
 // Source:  RFC 5905, 8: the four times of NTP.
-#ifndef TCPX_NET_SOCKET_HEALTH_CLOCK_EXCHANGE_H_
-#define TCPX_NET_SOCKET_HEALTH_CLOCK_EXCHANGE_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -50,5 +48,3 @@ class ClockExchange {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_HEALTH_CLOCK_EXCHANGE_H_

@@ -10,7 +10,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "common/clock.h"
 #include "common/small_file.h"
 #include "net_socket/health/tuning.h"
 

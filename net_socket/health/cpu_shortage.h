@@ -5,13 +5,11 @@
 //          for a thread that is ready at two looks and has not run in between, this class adds the time since then. A
 //          thread is short if it wanted a CPU for most of the time between two looks, as a polling thread does, and got
 //          it for less than half of that. Only our own threads and those that call us count.
-//
 // Threads: one at a time: the reactor.
 // Units:   nanoseconds, percent.
 // Errors:  where the kernel does not tell (no CONFIG_SCHEDSTATS), nobody is short.
 // Source:  /proc/PID/task/TID/schedstat, Linux 2.6.23, and stat.
-#ifndef TCPX_NET_SOCKET_HEALTH_CPU_SHORTAGE_H_
-#define TCPX_NET_SOCKET_HEALTH_CPU_SHORTAGE_H_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -61,5 +59,3 @@ class CpuShortage {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_HEALTH_CPU_SHORTAGE_H_

@@ -3,12 +3,10 @@
 // Purpose: in a ring only the neighbours of a dead rank see it die; the others would wait for ever. So a connection
 //          that fails takes its communicator's other connections with it, and each of them tells its peer the first
 //          cause.
-//
 // Threads: InLoop: in the reactor; the rest from any.
 // Lifetime: shared by its context and its connections.
 // Errors:  none of its own.
-#ifndef TCPX_NET_SOCKET_HEALTH_FAILURE_GROUP_H_
-#define TCPX_NET_SOCKET_HEALTH_FAILURE_GROUP_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -17,7 +15,6 @@
 #include <string>
 
 #include "absl/container/flat_hash_set.h"
-#include "common/clock.h"
 #include "common/mutex.h"
 #include "net_socket/engine/link.h"
 #include "net_socket/engine/reactor.h"
@@ -78,5 +75,3 @@ class FailureGroup final : public std::enable_shared_from_this<FailureGroup> {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_HEALTH_FAILURE_GROUP_H_

@@ -3,10 +3,8 @@
 // Threads: any; InLoop: in the reactor.
 // Lifetime: borrows all, which outlive it.
 // Errors:  none: what is not answered is not noted.
-#ifndef TCPX_NET_SOCKET_HEALTH_HEALTH_CLOCK_H_
-#define TCPX_NET_SOCKET_HEALTH_HEALTH_CLOCK_H_
+#pragma once
 
-#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -45,5 +43,3 @@ class HealthClock {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_HEALTH_HEALTH_CLOCK_H_

@@ -1,4 +1,3 @@
-// The health sockets of the process.
 #include "net_socket/health/health_hub.h"
 
 #include <memory>
@@ -29,12 +28,20 @@ HealthHub::~HealthHub() = default;
 
 void HealthHub::MeasureClocks() { clock_notes_ = std::make_unique<ClockNotes>(); }
 
+std::shared_ptr<HealthPeer> HealthHub::MakeInLoop(uint64_t tag, bool dialled) {
+  auto health = std::make_shared<HealthPeer>(this, reactor_, tag, dialled, clock_notes_.get());
+  by_process_[""].insert(health.get());
+  return health;
+}
+
 std::shared_ptr<HealthPeer> HealthHub::UseDialledInLoop(int device, const SocketAddress& peer) {
-  std::shared_ptr<HealthPeer>& health = dialled_[Key(device, peer.ToString())];
+  const Key key(device, peer.ToString());
+  std::shared_ptr<HealthPeer>& health = dialled_[key];
   if (health == nullptr) {
     uint64_t tag = 0;
     (void)FillRandom(&tag, sizeof(tag));  // Where that fails, the dial's own identity fails too.
-    health = std::make_shared<HealthPeer>(this, reactor_, tag, true, clock_notes_.get());
+    health = MakeInLoop(tag, true);
+    keys_[health.get()] = key;
   }
   health->UseInLoop();
   return health;
@@ -48,7 +55,7 @@ std::shared_ptr<HealthPeer> HealthHub::FindAcceptedInLoop(uint64_t tag) {
 void HealthHub::AcceptInLoop(uint64_t tag, OwnedFd fd, const HealthSettings& settings, Seals seals) {
   std::shared_ptr<HealthPeer> health = FindAcceptedInLoop(tag);
   if (health == nullptr) {
-    health = std::make_shared<HealthPeer>(this, reactor_, tag, false, clock_notes_.get());
+    health = MakeInLoop(tag, false);
     accepted_[tag] = health;
     ++unused_;
   }
@@ -71,18 +78,21 @@ void HealthHub::UsedInLoop(const HealthPeer& health) {
 }
 
 // A lane of a dead process that holds unread bytes does not count as up, nor does a socket that no connection uses.
-bool HealthHub::AnotherIsUpInLoop(HealthPeer* health) const {
-  const std::string process = health->waits().peer_name();
+bool HealthHub::AnotherIsUpInLoop(HealthPeer* health) {
+  const std::string process = health->waits().process();
   if (process.empty()) return false;
-  const auto is_up = [&](const auto& one) {
-    HealthPeer* const other = one.second.get();
-    if (other == health || !other->used_in_loop() || other->waits().peer_name() != process) return false;
-    return IsUp(*other) || other->members().Lanes(false).up;
-  };
-  return absl::c_any_of(dialled_, is_up) || absl::c_any_of(accepted_, is_up);
+  absl::flat_hash_set<HealthPeer*> unknown;
+  for (HealthPeer* const one : std::exchange(by_process_[""], {})) {
+    const std::string said = one->waits().process();
+    said.empty() ? unknown.insert(one) : by_process_[said].insert(one);
+  }
+  by_process_[""] = std::move(unknown);
+  return absl::c_any_of(by_process_[process], [health](HealthPeer* other) {
+    return other != health && other->used_in_loop() && (IsUp(*other) || other->members().Lanes(false).up);
+  });
 }
 
-bool HealthHub::ProcessIsUpInLoop(HealthPeer* health) const {
+bool HealthHub::ProcessIsUpInLoop(HealthPeer* health) {
   return IsUp(*health) || health->members().AnyLaneUp() || AnotherIsUpInLoop(health);
 }
 
@@ -92,9 +102,17 @@ void HealthHub::LookInLoop(uint64_t tag) {
 }
 
 void HealthHub::ForgetInLoop(HealthPeer* health) {
-  for (auto it = dialled_.begin(); it != dialled_.end(); ++it) {
-    if (it->second.get() != health) continue;
-    dialled_.erase(it);
+  for (const std::string& process : {std::string(), health->waits().process()}) {
+    const auto known = by_process_.find(process);
+    if (known == by_process_.end()) continue;
+    known->second.erase(health);
+    if (known->second.empty()) by_process_.erase(known);
+  }
+  const auto dialled = keys_.find(health);
+  if (dialled != keys_.end()) {
+    const Key key = std::move(dialled->second);
+    keys_.erase(dialled);
+    dialled_.erase(key);
     return;
   }
   auto found = accepted_.find(health->tag());
@@ -125,6 +143,8 @@ void HealthHub::CloseInLoop() {
   for (auto& [key, health] : dialled_) health->CloseInLoop();
   for (auto& [tag, health] : accepted_) health->CloseInLoop();
   for (auto& [tag, drop] : drops_) reactor_->CancelTimerInLoop(drop);
+  by_process_.clear();
+  keys_.clear();
   dialled_.clear();
   accepted_.clear();
   unused_ = 0;

@@ -2,13 +2,11 @@
 //
 // Purpose: connections between the same two processes and devices find the socket that they share, and those that the
 //          peer dialled are found by its tag.
-//
 // Threads: InLoop: in the reactor; the rest before the first socket.
 // Lifetime: borrows the reactor, and outlives its sockets.
 // Units:   nanoseconds.
 // Errors:  none of its own.
-#ifndef TCPX_NET_SOCKET_HEALTH_HEALTH_HUB_H_
-#define TCPX_NET_SOCKET_HEALTH_HEALTH_HUB_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -17,13 +15,13 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "common/address.h"
 #include "common/clock_notes.h"
 #include "net_socket/health/health_peer.h"
 
 namespace tcpx {
 
-// All health sockets of the process.
 class HealthHub final : public HealthPeer::Keeper {
  public:
   explicit HealthHub(Reactor* reactor);
@@ -39,8 +37,8 @@ class HealthHub final : public HealthPeer::Keeper {
   // It is about to be accepted once more, if it is there.
   void LetGoInLoop(uint64_t tag);
   void ForgetInLoop(HealthPeer* health) override;
-  // Closes the accepted socket of `tag` after `after_ns` if no connection uses it then; the same each time that its last
-  // use ends. One timer a socket, which ends with it: a stranger who dials again and again leaves no timers.
+  // Closes the accepted socket of `tag` after `after_ns` if no connection uses it then; the same each time that its
+  // last use ends. One timer a socket, which ends with it: a stranger who dials again and again leaves no timers.
   void DropUnusedLaterInLoop(uint64_t tag, int64_t after_ns);
   // From here on `died` hears of each accepted socket whose stream has ended without a bye, as that of a process that
   // dies; a reset says nothing of processes. `waits`: for another one.
@@ -50,9 +48,9 @@ class HealthHub final : public HealthPeer::Keeper {
   void UsedInLoop(const HealthPeer& health) override;
   // Accepted ones that no connection uses.
   int64_t unused_in_loop() const { return unused_; }
-  bool AnotherIsUpInLoop(HealthPeer* health) const override;
+  bool AnotherIsUpInLoop(HealthPeer* health) override;
   // A socket of the peer's process is up, as far as is known just now: this one, a lane, or one between other devices.
-  bool ProcessIsUpInLoop(HealthPeer* health) const;
+  bool ProcessIsUpInLoop(HealthPeer* health);
   // Before the first socket: clocks are measured, for a timeline.
   void MeasureClocks();
   // Null: they are not.
@@ -64,17 +62,20 @@ class HealthHub final : public HealthPeer::Keeper {
   using Key = std::pair<int, std::string>;
 
   void DropUnusedInLoop(uint64_t tag);
+  std::shared_ptr<HealthPeer> MakeInLoop(uint64_t tag, bool dialled);
 
   Reactor* const reactor_;
   std::unique_ptr<ClockNotes> clock_notes_;
   absl::flat_hash_map<Key, std::shared_ptr<HealthPeer>> dialled_;
+  absl::flat_hash_map<const HealthPeer*, Key> keys_;  // of dialled_
   absl::flat_hash_map<uint64_t, std::shared_ptr<HealthPeer>> accepted_;
   absl::flat_hash_map<uint64_t, Reactor::TimerId> drops_;  // of accepted ones, by tag
-  int64_t unused_ = 0;                                     // of accepted_
-  int64_t patience_ns_ = 0;                                // with an unused one; 0: nobody has said
+  // All of both by WaitExchange::process: to ask for one process costs as much with 4,000 others as with none. A
+  // process that has said it since the latest question is under "" still.
+  absl::flat_hash_map<std::string, absl::flat_hash_set<HealthPeer*>> by_process_;
+  int64_t unused_ = 0;       // of accepted_
+  int64_t patience_ns_ = 0;  // with an unused one; 0: nobody has said
   Died died_;
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_HEALTH_HEALTH_HUB_H_

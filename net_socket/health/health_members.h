@@ -2,13 +2,11 @@
 //
 // Purpose: what the peer says reaches the connection that it is about. One whose dialler may fail before this end has
 //          it whole is expected: what is said of it meanwhile is kept until it joins.
-//
 // Threads: any; Join, and what asks all of them, in the reactor.
 // Lifetime: borrows the socket, which outlives it.
 // Units:   nanoseconds.
 // Errors:  none of its own.
-#ifndef TCPX_NET_SOCKET_HEALTH_HEALTH_MEMBERS_H_
-#define TCPX_NET_SOCKET_HEALTH_HEALTH_MEMBERS_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -72,5 +70,3 @@ class HealthMembers {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_HEALTH_HEALTH_MEMBERS_H_

@@ -16,9 +16,6 @@
 namespace tcpx {
 namespace {
 
-// More rows than a socket holds: all that was there when it was asked.
-constexpr int kRowsMax = 256;
-
 // Whether the network swallows what is said.
 int64_t LookEveryNs(const HealthSettings& settings) {
   return std::clamp(settings.peer_timeout_ns / tuning::kHealthLooks, tuning::kLookNs, tuning::kHealthLookMaxNs);
@@ -147,7 +144,7 @@ bool HealthPeer::HearSome() {
 }
 
 void HealthPeer::Poll() {
-  for (int i = 0; i < kRowsMax && HearSome(); ++i) {
+  for (int i = 0; i < tuning::kRowsMax && HearSome(); ++i) {
   }
   socket_.StirAtEnd(true);
 }
@@ -285,11 +282,8 @@ int64_t HealthPeer::AskInLoop() {
 int64_t HealthPeer::LookInLoop() {
   LaneTcpInfo info;
   if (socket_.state() != HealthState::kUp) return Reactor::kOver;
-  if (socket_.ReadTcp(&info)) {
-    const bool suspected = silence_.Suspects(info, MonotonicNanos());
-    // The old socket stays: the first of the two that is heard is used.
-    if (info.held_bytes > 0 ? suspected : info.probes >= tuning::kUnansweredMin) RedialInLoop();
-  }
+  // The old socket stays: the first of the two that is heard is used.
+  if (socket_.ReadTcp(&info) && redials_.arbiter().SuspectsProbed(0, info, MonotonicNanos())) RedialInLoop();
   return LookEveryNs(settings_);
 }
 

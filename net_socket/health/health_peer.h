@@ -4,7 +4,6 @@
 //          payload, so the kernel's keepalive tells within TCPX_PEER_TIMEOUT whether the peer's host is there, also
 //          while the peer's process is stopped. It also carries what must arrive where a lane is stuck: the notice that
 //          a connection has failed, and why; and the bye of a process that leaves in order.
-//
 // States:  the socket's (health_socket.h): dialled with the first connection to a listening socket, or accepted; closed
 //          when the last connection has left the dialling side. Where both ends heal the dialling side dials it again
 //          (docs/healing.md); what the peer may have missed is said again.
@@ -13,8 +12,7 @@
 // Units:   nanoseconds.
 // Errors:  its own death, where that is final, goes to every connection as PeerLost: an error or a reset, or OK for an
 //          end without bye.
-#ifndef TCPX_NET_SOCKET_HEALTH_HEALTH_PEER_H_
-#define TCPX_NET_SOCKET_HEALTH_HEALTH_PEER_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -26,7 +24,6 @@
 #include "net_socket/health/health_members.h"
 #include "net_socket/health/health_redials.h"
 #include "net_socket/health/health_waiters.h"
-#include "net_socket/health/lane_silence.h"
 #include "net_socket/health/wait_exchange.h"
 #include "net_socket/seal/seals.h"
 
@@ -51,7 +48,7 @@ class HealthPeer final : public Reactor::Handler, public std::enable_shared_from
     // One that was accepted has its first use, or has lost its last.
     virtual void UsedInLoop(const HealthPeer& health) = 0;
     // Another socket of the same peer process is up.
-    virtual bool AnotherIsUpInLoop(HealthPeer* health) const = 0;
+    virtual bool AnotherIsUpInLoop(HealthPeer* health) = 0;
 
    protected:
     ~Keeper() = default;
@@ -143,11 +140,8 @@ class HealthPeer final : public Reactor::Handler, public std::enable_shared_from
   int64_t lost_since_ns_ = 0;
   bool lost_in_order_ = false;  // by an end of its stream
   int64_t rtt_ns_ = 0;          // of the latest socket, when it was new
-  LaneSilence silence_;
   Reactor::TimerId ask_timer_{0, 0};
   Reactor::TimerId look_timer_{0, 0};
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_HEALTH_HEALTH_PEER_H_

@@ -1,12 +1,9 @@
 // health_redials.h: who dials a health socket again that is lost: one of its connections, or the last that has left.
 //
 // Threads: the reactor.
-// Units:   nanoseconds of MonotonicNanos.
-// Errors:  none.
-#ifndef TCPX_NET_SOCKET_HEALTH_HEALTH_REDIALS_H_
-#define TCPX_NET_SOCKET_HEALTH_HEALTH_REDIALS_H_
+// Units:   nanoseconds of MonotonicNanos. Errors: none.
+#pragma once
 
-#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -52,5 +49,3 @@ class HealthRedials {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_HEALTH_HEALTH_REDIALS_H_

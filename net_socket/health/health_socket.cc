@@ -9,6 +9,7 @@
 #include "common/dcheck.h"
 #include "common/socket.h"
 #include "common/status.h"
+#include "net_socket/health/tuning.h"
 #include "net_socket/message/wire.h"
 
 namespace tcpx {
@@ -22,8 +23,6 @@ constexpr size_t kSaidMax = 16384;
 constexpr int kGarbage = -1;
 // Reads of 4 KiB in a row: a peer that sends more waits for its next turn.
 constexpr int kReadsInARow = 16;
-// More rows than a socket holds.
-constexpr int kRowsMax = 256;
 
 }  // namespace
 
@@ -104,7 +103,7 @@ void HealthSocket::Close() {
   if (was != HealthState::kClosed) MoveToLocked(HealthState::kClosed);
   if (was != HealthState::kUp) return;
   // Closing with something unread would reset the socket, and our bye with it.
-  for (int i = 0; i < kRowsMax && ReadLocked(&unheard); ++i) unheard.clear();
+  for (int i = 0; i < tuning::kRowsMax && ReadLocked(&unheard); ++i) unheard.clear();
   SendLocked(EncodeRecord(FrameKind::kBye, ""));
   reactor_->UnwatchInLoop(fd_.get());
   fd_.reset();

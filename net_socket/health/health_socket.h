@@ -2,14 +2,12 @@
 //
 // Purpose: what is said on a socket that heals is kept until the peer's kernel has acknowledged it, and said again on
 //          the next one.
-//
 // States:  down -> up -> down; closed, with a bye, for good (kHealthMoves). One that heals: up -> lost -> up. Its owner
 //          moves it.
 // Threads: any; InLoop, and what moves it: in the reactor.
 // Units:   bytes; nanoseconds of MonotonicNanos.
 // Errors:  to End.
-#ifndef TCPX_NET_SOCKET_HEALTH_HEALTH_SOCKET_H_
-#define TCPX_NET_SOCKET_HEALTH_HEALTH_SOCKET_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -144,5 +142,3 @@ class HealthSocket {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_HEALTH_HEALTH_SOCKET_H_

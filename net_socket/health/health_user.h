@@ -1,9 +1,7 @@
 // health_user.h: what a health socket tells the connections that share it, and asks them.
 //
-// Threads: the peer's words by the reader of the socket; the rest in the reactor.
-// Errors:  none.
-#ifndef TCPX_NET_SOCKET_HEALTH_HEALTH_USER_H_
-#define TCPX_NET_SOCKET_HEALTH_HEALTH_USER_H_
+// Threads: the peer's words by the reader of the socket; the rest in the reactor. Errors: none.
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -45,5 +43,3 @@ class HealthUser {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_HEALTH_HEALTH_USER_H_

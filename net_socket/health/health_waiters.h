@@ -1,10 +1,8 @@
 // health_waiters.h: the dials that need a health socket up: one of them dials it for all.
 //
 // Threads: the reactor.
-// Lifetime: borrows the socket; a waiter gives up before it goes.
-// Errors:  none.
-#ifndef TCPX_NET_SOCKET_HEALTH_HEALTH_WAITERS_H_
-#define TCPX_NET_SOCKET_HEALTH_HEALTH_WAITERS_H_
+// Lifetime: borrows the socket; a waiter gives up before it goes. Errors: none.
+#pragma once
 
 #include <deque>
 
@@ -41,5 +39,3 @@ class HealthWaiters {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_HEALTH_HEALTH_WAITERS_H_

@@ -2,7 +2,6 @@
 //
 // Purpose: a peer that is alive and does not read for minutes is healthy; a flow that the network swallows is dead.
 //          What tells them apart is not progress but whether the peer's kernel answers. Pure, but for ReadLaneTcpInfo.
-//
 // Rule:    A lane is dead when it holds unacknowledged bytes, nothing was acknowledged between any two samples of the
 //          timeout, no segment of the peer's arrived for as long, and
 //            - the peer's window is open and segments are in flight: each was sent again and again without an answer;
@@ -18,13 +17,14 @@
 // Errors:  where the kernel won't tell, a lane counts as alive.
 // Source:  common/tcp_info.h; icsk_probes_out in tcp_ack and tcp_retransmit_timer, Linux 6.18. Where the window is not
 //          known, one with segments in flight counts as open.
-#ifndef TCPX_NET_SOCKET_HEALTH_LANE_LIVENESS_H_
-#define TCPX_NET_SOCKET_HEALTH_LANE_LIVENESS_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
 
+#include "common/clock.h"
 #include "common/tcp_info.h"
+#include "net_socket/health/tuning.h"
 
 namespace tcpx {
 
@@ -57,6 +57,33 @@ class LaneLiveness {
   int samples_ = 0;       // of this silence
 };
 
-}  // namespace tcpx
+// When it is suspected that the network swallows a lane.
+// Purpose: long before lane_liveness.h gives a lane up, another socket can be tried in addition. Pure.
+// Rule:    A lane is suspected when it holds unacknowledged bytes, none was acknowledged for kSilentNs, nothing of the
+//          peer's came for as long, and the kernel has sent again, or has probed a window that is shut, kUnansweredMin
+//          times without an answer; one probe is enough when its answer is overdue (kProbeAnswerNs). A peer that does
+//          not read answers probes. Where a lane was moved a short while ago, and nothing of it has moved since, the
+//          times double.
+// Units:   nanoseconds of MonotonicNanos. Errors: none.
+class LaneSilence {
+ public:
+  // True exactly when the rule above says so. Each look at a socket that holds something.
+  bool Suspects(const LaneTcpInfo& lane, int64_t now_ns);
+  // The lane holds nothing, or waits for another socket.
+  void Forget() { since_ns_ = 0; }
+  // It has been given another socket for its silence.
+  void Moved(int64_t now_ns);
+  // Something of it has moved.
+  void Carried() {
+    long_ns_ = tuning::kSilentNs;
+    moved_ns_ = 0;
+  }
 
-#endif  // TCPX_NET_SOCKET_HEALTH_LANE_LIVENESS_H_
+ private:
+  uint64_t bytes_acked_ = 0;
+  int64_t since_ns_ = 0;  // the first look of this silence; 0: none
+  int64_t long_ns_ = tuning::kSilentNs;
+  int64_t moved_ns_ = 0;
+};
+
+}  // namespace tcpx

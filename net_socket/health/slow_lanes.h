@@ -2,21 +2,47 @@
 //
 // Purpose: the striper follows a slow flow by itself and says nothing; an operator who looks for a bad link wants to
 //          know which flow it is. Pure, fed by housekeeping's round.
-//
 // Rule:    a lane is slow in a look when its pace is below half of the connection's median lane and it was kept busy
 //          since the look before (it sent at least half of what its pace allows). A lane with little to do is not
 //          judged. Slow for long: in each look of the given time, and in kLooksMin at the least.
 // Threads: one at a time.
-// Units:   bytes, nanoseconds, bytes per second.
-// Errors:  none.
-#ifndef TCPX_NET_SOCKET_HEALTH_SLOW_LANES_H_
-#define TCPX_NET_SOCKET_HEALTH_SLOW_LANES_H_
+// Units:   bytes, nanoseconds, bytes per second. Errors: none.
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 namespace tcpx {
+
+// Which of a connection's lanes loses packets, over some time. Pure, fed by housekeeping's round.
+// Rule:    shares are taken over stretches of the given time at the least. A lane is named at the end of the first
+//          stretch in which it loses (verdict.h's JudgePace), and again only after one in which it did not.
+// Units:   segments; nanoseconds of MonotonicNanos. Errors: none.
+
+// Segments of a lane's socket, since it was made.
+struct LaneSegments {
+  uint64_t sent = 0;
+  uint64_t retransmitted = 0;  // for a reason
+};
+
+class LaneLosses {
+ public:
+  // Whether there is anything to look for: a look costs a system call or two a lane.
+  bool Due(int64_t now_ns, int64_t long_ns) const { return begin_.empty() || now_ns - begun_ns_ >= long_ns; }
+  // True once a stretch is over: share() is of it. Fewer than before: it is another socket.
+  bool Look(const std::vector<LaneSegments>& lanes, int64_t now_ns, int64_t long_ns);
+  // In the latest stretch.
+  LaneSegments share(size_t lane) const { return lane < stretch_.size() ? stretch_[lane] : LaneSegments(); }
+  // Marks whether the lane loses; true exactly when that is new.
+  bool News(size_t lane, bool loses);
+
+ private:
+  std::vector<LaneSegments> begin_;
+  std::vector<LaneSegments> stretch_;
+  std::vector<bool> told_;
+  int64_t begun_ns_ = 0;
+};
 
 struct LanePace {
   int64_t bytes_per_second = 0;  // 0: unknown
@@ -56,5 +82,3 @@ class SlowLanes {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_HEALTH_SLOW_LANES_H_

@@ -2,13 +2,10 @@
 //
 // Purpose: each connection stores its latest look here. From all of them follows the root (wait_news.h). This rank
 //          sends it to its neighbours, so that a cause travels round a ring, and names it in its own log line.
-//
 // Threads: the reactor; RootOf, which is pure, and NewKey: any.
 // Lifetime: that of its communicator; members leave before the hub of their health socket is destroyed.
-// Units:   nanoseconds of MonotonicNanos.
-// Errors:  none.
-#ifndef TCPX_NET_SOCKET_HEALTH_STALL_GROUP_H_
-#define TCPX_NET_SOCKET_HEALTH_STALL_GROUP_H_
+// Units:   nanoseconds of MonotonicNanos. Errors: none.
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -84,5 +81,3 @@ class StallGroup {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_HEALTH_STALL_GROUP_H_

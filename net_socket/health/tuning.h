@@ -1,7 +1,6 @@
 // tuning.h: the numbers by which a peer, a lane or a health socket counts as gone, in the form of
 //           net_socket/pilot/tuning.h.
-#ifndef TCPX_NET_SOCKET_HEALTH_TUNING_H_
-#define TCPX_NET_SOCKET_HEALTH_TUNING_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -39,6 +38,9 @@ inline constexpr int64_t kTellNs = 500 * kMillisecond;
 // Half of the time in which the end of a peer has to be known: what ends a process ends its sockets within microseconds
 // of each other, or a few time slices where the CPU is wanted by many. [ns]
 inline constexpr int64_t kReasonNs = 100 * kMillisecond;
+// Rows of reads of a health socket, of 16 each, in which all is read that was there at the first: more than it holds.
+// [rows]
+inline constexpr int kRowsMax = 256;
 // Samples that the death of a lane needs at the least, however much time lies between them: a host that slept has few.
 // [samples]
 inline constexpr int kSamplesMin = 5;
@@ -130,5 +132,3 @@ inline constexpr int64_t kStallNoNewsNs = kSecond;
 inline constexpr int64_t kRankClosingNs = 10 * kSecond;
 
 }  // namespace tcpx::tuning
-
-#endif  // TCPX_NET_SOCKET_HEALTH_TUNING_H_

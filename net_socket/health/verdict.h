@@ -1,7 +1,6 @@
 // verdict.h: who is to blame, and for what, where a request stalls, a connection has failed, or a flow is slow.
 //
 // Purpose: the decision, apart from the gathering of its evidence. Pure.
-//
 // Rule:    evidence that only this end has comes first (its own CPU, its own links, flows that the network swallows),
 //          then whether the peer's process answers, then what the peer says that it waits for itself, and last that its
 //          receive, or its send, is not posted. A cause is hard when nothing beyond it can be the reason; a late peer
@@ -9,8 +8,7 @@
 // Threads: any.
 // Units:   milliseconds, percent.
 // Errors:  what can't be decided is kNone.
-#ifndef TCPX_NET_SOCKET_HEALTH_VERDICT_H_
-#define TCPX_NET_SOCKET_HEALTH_VERDICT_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -115,5 +113,3 @@ Verdict JudgePace(const PaceEvidence& evidence);
 std::string PathBetween(const std::string& here, const std::string& there);
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_HEALTH_VERDICT_H_

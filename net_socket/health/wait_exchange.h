@@ -2,12 +2,9 @@
 //
 // Purpose: each process says its name when the socket comes up, the dialler first. A question of a connection that is
 //          not there (yet, or any more) is answered here: the process lives, and nothing of that connection is posted.
-//
 // Threads: any.
-// Lifetime: borrows the socket, which outlives it.
-// Errors:  none.
-#ifndef TCPX_NET_SOCKET_HEALTH_WAIT_EXCHANGE_H_
-#define TCPX_NET_SOCKET_HEALTH_WAIT_EXCHANGE_H_
+// Lifetime: borrows the socket, which outlives it. Errors: none.
+#pragma once
 
 #include <string>
 
@@ -29,6 +26,9 @@ class WaitExchange {
   bool Tell(const ConnectionId& id, const std::string& news);
   // The peer's process, as it calls itself; empty: it is of a build that neither says so nor answers.
   std::string peer_name() const;
+  // What tells it from all other processes, as it first said: its number, or its name where it is of a build that says
+  // no number. Empty: it has said nothing yet.
+  std::string process() const;
 
  private:
   // Once a socket, however often the peer introduces itself.
@@ -38,9 +38,8 @@ class WaitExchange {
   const bool dialled_;
   mutable Mutex mutex_;
   std::string peer_name_ TCPX_GUARDED_BY(mutex_);
+  std::string process_ TCPX_GUARDED_BY(mutex_);
   bool introduced_ TCPX_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_HEALTH_WAIT_EXCHANGE_H_

@@ -1,11 +1,10 @@
 #include "net_socket/health/wait_news.h"
 
-#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "common/process_mark.h"
+#include "common/random.h"
 #include "common/this_host.h"
 
 namespace tcpx {
@@ -61,6 +60,14 @@ absl::string_view ThisProcessName() {
     return filled;
   }();
   return absl::string_view(name.text, name.bytes);
+}
+
+uint64_t ThisProcessNumber() {
+  static const uint64_t number = [] {
+    uint64_t drawn = 0;
+    return FillRandom(&drawn, sizeof(drawn)).ok() ? drawn : 0;
+  }();
+  return number;
 }
 
 std::string DescribeRoot(absl::string_view who, const WaitRoot& root) {

@@ -2,13 +2,12 @@
 //
 // Purpose: black holes and stalls are found by samples, so that a message costs no clock and no count of its own. One
 //          timer serves all comms, and those that are idle are passed over.
-//
 // Threads: InLoop: in the reactor.
 // Units:   nanoseconds.
 // Errors:  none. Without a comm there is no timer.
-#ifndef TCPX_NET_SOCKET_HEALTH_WATCHDOG_H_
-#define TCPX_NET_SOCKET_HEALTH_WATCHDOG_H_
+#pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -16,9 +15,23 @@
 
 #include "common/params.h"
 #include "net_socket/engine/reactor.h"
-#include "net_socket/health/activity.h"
 
 namespace tcpx {
+
+// Whether anything was begun at one end of a connection, for threads that look at it now and then.
+// Purpose: thousands of idle connections cost nothing but a look at this each. A reader that finds that an end does
+//          nothing, and has nothing left to do, need not look again until this changes.
+// Threads: any.
+// Lifetime: shared. Errors: none.
+class Activity {
+ public:
+  // A request is posted, a lane is lost or has another socket and what it owes, or the end closes.
+  void Note() { count_.fetch_add(1, std::memory_order_release); }
+  uint64_t count() const { return count_.load(std::memory_order_acquire); }
+
+ private:
+  std::atomic<uint64_t> count_{0};
+};
 
 class Watchdog {
  public:
@@ -52,5 +65,3 @@ class Watchdog {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_HEALTH_WATCHDOG_H_

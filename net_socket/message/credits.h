@@ -6,12 +6,10 @@
 //          is open in the oldest announced group that still has an open member; it then carries that member's sequence.
 //
 //   a credit record:  header { kCredit, length = 4 x members, sequence = that of the first member }, a tag per member
-//
 // Threads: one at a time. Both pure: no system call, no allocation.
 // Units:   bytes; a sequence counts members, not groups.
 // Errors:  Announce returns a text (static storage) that says what is wrong with a record, or null: it is a peer's.
-#ifndef TCPX_NET_SOCKET_MESSAGE_CREDITS_H_
-#define TCPX_NET_SOCKET_MESSAGE_CREDITS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -82,5 +80,3 @@ class CreditBook {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_MESSAGE_CREDITS_H_

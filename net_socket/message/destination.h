@@ -2,27 +2,53 @@
 //
 // Purpose: a lane asks where the payload of a chunk goes, puts it there, and counts it. It does not know what posted
 //          the memory: receives do (posted_receive.h).
-//
 // Threads: Claim, Landed and posted by the thread that moves the lane.
 // Lifetime: a destination outlives its lanes. A Landing is valid from the Claim that gave it until all of its message
 //          has landed.
 // Units:   bytes; a message without bytes counts as one unit (units.h).
 // Errors:  Claim tells what is wrong as a ClaimResult.
-#ifndef TCPX_NET_SOCKET_MESSAGE_DESTINATION_H_
-#define TCPX_NET_SOCKET_MESSAGE_DESTINATION_H_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 
 #include "net_socket/message/flight.h"
-#include "net_socket/message/payload_sink.h"
 #include "net_socket/message/units.h"
 #include "net_socket/message/wire.h"
 
 namespace tcpx {
 
 class TransferEvents;
+struct Landing;
+
+// Where a lane puts payload that it can't write in place.
+// Purpose: the seam between lanes, which know host memory only, and staging for GPU memory: a receive with a sink is
+//          filled piece by piece, through places that the sink lends.
+// Threads: any thread that moves a lane; each place belongs to one lane between Take and Filled.
+// Units:   bytes of the message.
+// Errors:  none here; a lane of a failed comm keeps its place, which the sink takes back once no thread moves the lane.
+
+// Bytes [offset, +bytes) of the message that `landing` is of.
+struct PayloadPlace {
+  char* data = nullptr;
+  size_t bytes = 0;
+  Landing* landing = nullptr;
+  uint64_t offset = 0;
+  uint64_t message_bytes = 0;
+};
+
+class PayloadSink {
+ public:
+  // A place for the first part of `wanted`, whose `data` is ignored: at most its bytes, at least one. Null: none is
+  // free, and the lane waits until it is moved again.
+  virtual PayloadPlace* Take(const PayloadPlace& wanted) = 0;
+  // All of `place` was written. Neither it nor its landing may be touched afterwards.
+  virtual void Filled(PayloadPlace* place) = 0;
+
+ protected:
+  ~PayloadSink() = default;
+};
 
 // How the payload of a message gets to where it belongs.
 struct PayloadRoute {
@@ -82,5 +108,3 @@ class Destination {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_MESSAGE_DESTINATION_H_

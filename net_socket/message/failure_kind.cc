@@ -1,7 +1,5 @@
 #include "net_socket/message/failure_kind.h"
 
-#include <string>
-
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 

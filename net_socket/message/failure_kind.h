@@ -2,8 +2,7 @@
 //
 // Threads: any.
 // Errors:  all statuses made here are kUnavailable.
-#ifndef TCPX_NET_SOCKET_MESSAGE_FAILURE_KIND_H_
-#define TCPX_NET_SOCKET_MESSAGE_FAILURE_KIND_H_
+#pragma once
 
 #include <cstdint>
 
@@ -32,5 +31,3 @@ absl::Status GarbageError(absl::string_view wrong);
 absl::Status PeerError(absl::string_view cause);
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_MESSAGE_FAILURE_KIND_H_

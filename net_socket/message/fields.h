@@ -1,13 +1,11 @@
 // fields.h: numbers and texts, one after the other, in the body of a record.
 //
 // Purpose: the one codec of all records that have fields. Numbers are on the wire as in memory: little endian (wire.h).
-//
 // Threads: one at a time.
 // Units:   bytes.
 // Errors:  what is missing, and all that would follow it, is taken as 0 or empty; ok() says so. Texts of a peer are
 //          made fit for a log line.
-#ifndef TCPX_NET_SOCKET_MESSAGE_FIELDS_H_
-#define TCPX_NET_SOCKET_MESSAGE_FIELDS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -96,5 +94,3 @@ class FieldReader {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_MESSAGE_FIELDS_H_

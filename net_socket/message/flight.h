@@ -3,11 +3,9 @@
 // Purpose: errors name the message they hit, and housekeeping tells a stall from progress, without a lock or a count
 //          while a message is moved: the few fields that hold it are relaxed atomics, which cost what plain ones do and
 //          publish nothing.
-//
 // Threads: Relaxed: one writes, any reads. Values of different fields may be of different moments.
 // Units:   bytes.
-#ifndef TCPX_NET_SOCKET_MESSAGE_FLIGHT_H_
-#define TCPX_NET_SOCKET_MESSAGE_FLIGHT_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -60,5 +58,3 @@ class StallWatch {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_MESSAGE_FLIGHT_H_

@@ -2,13 +2,11 @@
 //
 // Purpose: lanes in their reverse direction and health sockets carry records only; the listener gets each once it is
 //          whole. Pure.
-//
 // Threads: one at a time.
 // Units:   bytes.
 // Errors:  kUnavailable for what is no record, and whatever the visitor returns. Either stays: the frame in question is
 //          not taken out, so every later Take meets it again.
-#ifndef TCPX_NET_SOCKET_MESSAGE_FRAME_READER_H_
-#define TCPX_NET_SOCKET_MESSAGE_FRAME_READER_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -36,5 +34,3 @@ class FrameReader {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_MESSAGE_FRAME_READER_H_

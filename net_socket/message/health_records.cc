@@ -105,6 +105,7 @@ std::string EncodeNews(const WaitNews& news) {
       .Put(static_cast<uint8_t>((news.asks ? kAsksBit : 0) | (news.root.candidate ? kCandidateBit : 0)));
   fields.PutText(news.who).Put(news.posted).Put(news.sequence).Put(news.stalled_ms).Put(news.no_cpu_percent);
   PutRoot(news.root, &fields);
+  if (news.process != 0) fields.Put(news.process);
   return fields.Take();
 }
 
@@ -121,7 +122,9 @@ bool DecodeNews(absl::string_view text, WaitNews* news) {
   news->stalled_ms = fields.Take<uint32_t>();
   news->no_cpu_percent = std::min<uint8_t>(fields.Take<uint8_t>(), 100);
   TakeRoot(&fields, &news->root);
-  return fields.ok();
+  if (!fields.ok()) return false;
+  news->process = fields.Take<uint64_t>();  // Peers of earlier builds end before it.
+  return true;
 }
 
 std::string EncodeClock(const ClockRecord& record) {

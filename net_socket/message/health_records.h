@@ -9,8 +9,7 @@
 // Units:   bytes; milliseconds, percent; nanoseconds of MonotonicNanos, each of its own host.
 // Errors:  decoders: false for nonsense, and for what is of no interest. Readers: kUnavailable for garbage, from then
 //          on.
-#ifndef TCPX_NET_SOCKET_MESSAGE_HEALTH_RECORDS_H_
-#define TCPX_NET_SOCKET_MESSAGE_HEALTH_RECORDS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -96,6 +95,7 @@ struct WaitNews {
   uint32_t stalled_ms = 0;  // how long something of this communicator has stalled at that rank; 0: all moves
   uint8_t no_cpu_percent = 0;
   WaitRoot root;
+  uint64_t process = 0;  // of an introduction: a random number of the process; 0: not said
 };
 
 inline constexpr size_t kNewsBytesMax = 3072;
@@ -118,5 +118,3 @@ std::string EncodeClock(const ClockRecord& record);
 bool DecodeClock(absl::string_view text, ClockRecord* record);
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_MESSAGE_HEALTH_RECORDS_H_

@@ -2,11 +2,9 @@
 //
 // Purpose: one list for both ends. Values below kLocalOnly travel in an answer and never change; those from there on
 //          are what the acceptor sees of a socket that gets no answer, and mean nothing in one.
-//
 // Threads: pure.
 // Errors:  none; a value that this build does not know has a text, too.
-#ifndef TCPX_NET_SOCKET_MESSAGE_HELLO_STATUS_H_
-#define TCPX_NET_SOCKET_MESSAGE_HELLO_STATUS_H_
+#pragma once
 
 #include <cstdint>
 
@@ -54,5 +52,3 @@ const char* AllRejectedText(HelloStatus status);
 const char* RejectionText(HelloStatus status);
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_MESSAGE_HELLO_STATUS_H_

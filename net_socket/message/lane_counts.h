@@ -1,11 +1,9 @@
 // lane_counts.h: what a lane has moved so far, for those that watch.
 //
 // Purpose: counts that cost what plain additions do: each has one writer, and no instruction locks the bus.
-//
 // Threads: one writes (the one that moves the lane), any reads. Values of different counts may be of different moments.
 // Units:   bytes, and numbers of things.
-#ifndef TCPX_NET_SOCKET_MESSAGE_LANE_COUNTS_H_
-#define TCPX_NET_SOCKET_MESSAGE_LANE_COUNTS_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -45,5 +43,3 @@ struct LaneCounts {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_MESSAGE_LANE_COUNTS_H_

@@ -1,20 +1,39 @@
 // lane_owner.h: what a bulk lane knows of the connection that it belongs to.
 //
 // Purpose: a lane asks whether its connection has failed and tells it of its own end, and sees nothing else of it.
-//
 // Threads: any; two never move it at once.
 // Lifetime: outlives its lanes.
 // Errors:  FailLane: the first one sticks, later ones are dropped. LoseLane is asked first.
-#ifndef TCPX_NET_SOCKET_MESSAGE_LANE_OWNER_H_
-#define TCPX_NET_SOCKET_MESSAGE_LANE_OWNER_H_
+#pragma once
 
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
 
 #include "absl/status/status.h"
 #include "common/dcheck.h"
-#include "net_socket/message/connection_state.h"
 
 namespace tcpx {
+
+// Where a connection's end is in its life, and which moves are legal.
+// States:  open -> failed (the first error sticks) -> closed; or open -> closed, the orderly end. If a lane ends
+//          without a reason, the state is failing first: nothing is moved, and the error is reported once the reason
+//          has come, or has not come in time.
+enum class ConnectionState : uint8_t { kOpen, kFailing, kFailed, kClosed };
+
+// By the state left, then by the one entered.
+inline constexpr size_t kConnectionStates = 4;
+inline constexpr bool kLegalConnectionMoves[kConnectionStates][kConnectionStates] = {
+    // to open, failing, failed, closed
+    {false, true, true, true},     // from open
+    {false, false, true, true},    // from failing
+    {false, false, false, true},   // from failed
+    {false, false, false, false},  // from closed
+};
+
+constexpr bool MayMove(ConnectionState from, ConnectionState to) {
+  return kLegalConnectionMoves[static_cast<size_t>(from)][static_cast<size_t>(to)];
+}
 
 class LaneOwner {
  public:
@@ -48,5 +67,3 @@ class LaneOwner {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_MESSAGE_LANE_OWNER_H_

@@ -3,8 +3,7 @@
 // Threads: one adds, any reads.
 // Units:   the caller's. Bucket i counts values above 2^(i-1) and up to 2^i; the first one 0 and 1, the last one all
 //          that is larger.
-#ifndef TCPX_NET_SOCKET_MESSAGE_LOG_HISTOGRAM_H_
-#define TCPX_NET_SOCKET_MESSAGE_LOG_HISTOGRAM_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -67,5 +66,3 @@ class LogHistogram {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_MESSAGE_LOG_HISTOGRAM_H_

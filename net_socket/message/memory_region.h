@@ -1,11 +1,9 @@
 // memory_region.h: what regMr hands out.
 //
 // Purpose: staged copies need nothing of it; it names the memory whose use must end in deregMr.
-//
 // Threads: constant from regMr on. Lifetime: until deregMr, or its comm's end.
 // Units:   bytes.
-#ifndef TCPX_NET_SOCKET_MESSAGE_MEMORY_REGION_H_
-#define TCPX_NET_SOCKET_MESSAGE_MEMORY_REGION_H_
+#pragma once
 
 #include <cstddef>
 
@@ -28,5 +26,3 @@ class MemoryRegion {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_MESSAGE_MEMORY_REGION_H_

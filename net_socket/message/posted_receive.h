@@ -4,13 +4,11 @@
 //          bytes were claimed and have landed. A lane that claimed bytes keeps the buffer from being given up, so
 //          nothing a peer sends (overlaps, repeats, stale sequences) can write outside a posted buffer or after its
 //          completion.
-//
 // Threads: Post and Take by the calling thread only; Claim by the thread that moves the lane. No locks:
 //          `posted` publishes a receive, the CAS on `claim` takes a part of it.
 // Units:   bytes; a zero-byte message counts as one unit so that it is claimed and lands exactly once.
 // Errors:  Claim tells what is wrong as a ClaimResult.
-#ifndef TCPX_NET_SOCKET_MESSAGE_POSTED_RECEIVE_H_
-#define TCPX_NET_SOCKET_MESSAGE_POSTED_RECEIVE_H_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -70,5 +68,3 @@ class PostedReceiveTable final : public Destination {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_MESSAGE_POSTED_RECEIVE_H_

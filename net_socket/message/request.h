@@ -1,11 +1,9 @@
 // request.h: the fixed slots that NCCL's request pointers name.
 //
 // Purpose: one slot per isend or irecv that has not been reported done; the pools are sized at connect and never grow.
-//
 // Threads: the calling thread of the comm, but for SendRequest::left, which lanes of the progress pool count down.
 // Lifetime: a slot belongs to its comm. After `done` was reported it may be used again at once.
-#ifndef TCPX_NET_SOCKET_MESSAGE_REQUEST_H_
-#define TCPX_NET_SOCKET_MESSAGE_REQUEST_H_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -119,5 +117,3 @@ class RequestPool {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_MESSAGE_REQUEST_H_

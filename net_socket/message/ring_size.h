@@ -1,8 +1,7 @@
 // ring_size.h: how large a ring is that is indexed by the low bits of a count.
 //
 // Units:   entries.
-#ifndef TCPX_NET_SOCKET_MESSAGE_RING_SIZE_H_
-#define TCPX_NET_SOCKET_MESSAGE_RING_SIZE_H_
+#pragma once
 
 #include <cstddef>
 
@@ -18,5 +17,3 @@ constexpr size_t RingSize(int entries) {
 }
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_MESSAGE_RING_SIZE_H_

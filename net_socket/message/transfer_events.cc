@@ -27,12 +27,12 @@ bool TransferEvents::AllCounted() const {
   return sum == message_bytes_.load(std::memory_order_relaxed);
 }
 
-EventRecorder::EventRecorder(const Settings& settings)
-    : sink_(settings.sink),
-      updates_(settings.updates),
-      receive_(settings.receive),
-      transfers_(new TransferEvents[static_cast<size_t>(settings.transfers)]),
-      open_(new TransferEvents*[static_cast<size_t>(settings.transfers)]) {
+void EventRecorder::Record(const Settings& settings) {
+  sink_ = settings.sink;
+  updates_ = settings.updates;
+  receive_ = settings.receive;
+  transfers_.reset(new TransferEvents[static_cast<size_t>(settings.transfers)]);
+  open_.reset(new TransferEvents*[static_cast<size_t>(settings.transfers)]);
   lanes_ = static_cast<int>(settings.fds.size());
   events_per_transfer_ = std::min(lanes_, TransferEvents::kEventsMax);
   fds_.fill(-1);
@@ -42,12 +42,13 @@ EventRecorder::EventRecorder(const Settings& settings)
 
 // The last event is that of several lanes, where there are too many.
 void EventRecorder::NoteLane(int lane, int fd) {
+  if (sink_ == nullptr) return;
   const bool shared = lanes_ > TransferEvents::kEventsMax && lane >= TransferEvents::kEventsMax - 1;
   if (!shared) fds_[static_cast<size_t>(lane)] = fd;
 }
 
 TransferEvents* EventRecorder::Begin(size_t slot, void* parent) {
-  if (parent == nullptr || dropped_) return nullptr;
+  if (parent == nullptr || sink_ == nullptr || dropped_) return nullptr;
   TransferEvents* transfer = &transfers_[slot];
   if (transfer->place_ >= 0) Close(transfer);  // Its request ended without a word: its parent may be gone.
   transfer->parent_ = parent;
@@ -60,6 +61,7 @@ TransferEvents* EventRecorder::Begin(size_t slot, void* parent) {
 }
 
 void EventRecorder::CountWhole(TransferEvents* transfer, int lane, uint64_t message_bytes) {
+  if (transfer == nullptr) return;
   transfer->Take(lane, message_bytes, message_bytes);
   Tell(transfer);
 }
@@ -95,7 +97,7 @@ void EventRecorder::TellOne(TransferEvents* transfer, size_t event) {
 }
 
 void EventRecorder::Stop(TransferEvents* transfer) {
-  if (transfer->place_ < 0) return;
+  if (transfer == nullptr || transfer->place_ < 0) return;
   Tell(transfer);
   for (int i = 0; i < events_per_transfer_; ++i) {
     const size_t event = static_cast<size_t>(i);

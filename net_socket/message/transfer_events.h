@@ -11,7 +11,6 @@
 //
 // A request has at most kEventsMax events, a limit of profilers. Where a connection has more lanes, the last event
 // counts for all lanes from kEventsMax - 1 on and its fd is -1.
-//
 // Threads: Count by any; all else by the calling thread, under its comm's mutex.
 // Lifetime: a transfer's slot may begin anew once the whole of its message was counted and has landed or was sent; that
 //          may be after Stop.
@@ -19,8 +18,7 @@
 // Errors:  none; what the profiler returns is dropped.
 // Source:  NCCL 2.26 to 2.30. 2.26 takes an update for a stop: where it may be NCCL (`updates` false) an event starts
 //          only when its length is final, and no update is sent.
-#ifndef TCPX_NET_SOCKET_MESSAGE_TRANSFER_EVENTS_H_
-#define TCPX_NET_SOCKET_MESSAGE_TRANSFER_EVENTS_H_
+#pragma once
 
 #include <array>
 #include <atomic>
@@ -64,7 +62,7 @@ class TransferEvents {
   std::array<uint64_t, kEventsMax> told_{};
 };
 
-// All requests of one comm.
+// All requests of one comm. Unless a profiler listens every call is a no-op.
 class EventRecorder {
  public:
   struct Settings {
@@ -75,18 +73,25 @@ class EventRecorder {
     int transfers = 0;     // slots
   };
 
-  explicit EventRecorder(const Settings& settings);
+  EventRecorder() = default;
+  explicit EventRecorder(const Settings& settings) { Record(settings); }
 
+  // Before the first request: from now on a profiler listens.
+  void Record(const Settings& settings);
   // A lane has its first socket. Nothing was counted for it before.
   void NoteLane(int lane, int fd);
 
-  // Null where `parent` is: then nothing is reported of this request. `parent` must be in flight until Stop.
+  // Of one isend, or of one buffer of an irecv. Null where `parent` is: then nothing is reported of this request, and
+  // calls that are given it are no-ops. `parent` must be in flight until Stop.
   TransferEvents* Begin(size_t slot, void* parent);
   // The same as Count for all of the message, and Publish for this transfer alone.
   void CountWhole(TransferEvents* transfer, int lane, uint64_t message_bytes);
-  // Starts and updates the events of all open transfers that were counted since the last time.
+  // Starts and updates the events of all open transfers that were counted since the last time. Not of a failed
+  // connection: NCCL 2.26 and 2.27 drop the operation that got the error, and with it the parents of requests that are
+  // never tested again.
   void Publish();
-  // Tells what is left to tell and stops the transfer's events. Stopped before: a no-op.
+  // Tells what is left to tell and stops the transfer's events: right before a request is reported done, early or not,
+  // or its error is returned. Stopped before: a no-op.
   void Stop(TransferEvents* transfer);
   // From now on nothing is reported: the operations of the parents may be gone.
   void Drop();
@@ -98,9 +103,9 @@ class EventRecorder {
   void Tell(TransferEvents* transfer);
   void TellOne(TransferEvents* transfer, size_t event);
 
-  const ProfilerSink sink_;
-  const bool updates_;
-  const bool receive_;
+  ProfilerSink sink_ = nullptr;  // null: nobody listens
+  bool updates_ = false;
+  bool receive_ = false;
   int lanes_ = 0;
   int events_per_transfer_ = 0;
   std::array<int, TransferEvents::kEventsMax> fds_{};
@@ -113,5 +118,3 @@ class EventRecorder {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_MESSAGE_TRANSFER_EVENTS_H_

@@ -1,6 +1,5 @@
 // units.h: what counts how much of a message is done.
-#ifndef TCPX_NET_SOCKET_MESSAGE_UNITS_H_
-#define TCPX_NET_SOCKET_MESSAGE_UNITS_H_
+#pragma once
 
 #include <cstdint>
 
@@ -13,5 +12,3 @@ constexpr uint64_t Units(uint64_t bytes) { return bytes == 0 ? 1 : bytes; }
 inline constexpr uint64_t kUnknownBytes = ~uint64_t{0};
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_MESSAGE_UNITS_H_

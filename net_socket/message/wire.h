@@ -11,18 +11,17 @@
 //   a lane again:     hello of kind kResume -> answer, with the count of bytes taken -> the stream from there on
 //   a health socket:  hello of that kind -> answer -> { header [body] }* in both directions, records only:
 //                     error, parting, left, silent, waits, clock, bye. health_records.h says what is in them
-//
 // Versions: kWireVersion is in the hello and the handle. A record of an unknown kind is skipped by its length, so a
 //           newer peer may add kinds (from kFirstRecord on) without a new version.
 // Units:   bytes. Byte order is little endian, as on every machine that NCCL runs on.
 // Errors:  decoders return a text (static storage) that says what is wrong, or null when all is right. Offset and
 //          length of a decoded chunk always lie inside its message.
-#ifndef TCPX_NET_SOCKET_MESSAGE_WIRE_H_
-#define TCPX_NET_SOCKET_MESSAGE_WIRE_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -201,6 +200,22 @@ size_t EncodeAnswer(const Answer& answer, char* out);
 const char* DecodeAnswer(const char* in, Answer* answer, int* nics);
 const char* DecodeAnswerNics(const char* in, int count, Answer* answer);
 
-}  // namespace tcpx
+// Where a handle says on which host, and in which network namespace, its listener is.
+// Purpose: after what wire.h writes and before connect's key, so that builds without it are none the wiser: they say 0.
+// Threads: pure. Units: the value is HostMark's (common/this_host.h); 0: unknown.
+// Errors:  none; any value may come in.
+inline constexpr size_t kHandleHostMarkOffset = 104;
+static_assert(kHandleUsedBytes <= kHandleHostMarkOffset);
+static_assert(kHandleHostMarkOffset + sizeof(uint64_t) <= kHandleKeyOffset);
 
-#endif  // TCPX_NET_SOCKET_MESSAGE_WIRE_H_
+inline void WriteHostMark(uint64_t mark, char* handle) {
+  std::memcpy(handle + kHandleHostMarkOffset, &mark, sizeof(mark));
+}
+
+inline uint64_t ReadHostMark(const char* handle) {
+  uint64_t mark;
+  std::memcpy(&mark, handle + kHandleHostMarkOffset, sizeof(mark));
+  return mark;
+}
+
+}  // namespace tcpx

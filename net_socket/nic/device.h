@@ -3,14 +3,12 @@
 // Purpose: found once, by NCCL's rules (common/interfaces.h), and described for getProperties. A fused device has
 //          several interfaces and spreads the lanes of each connection over them: TCPX_FUSE makes such devices at the
 //          start, in the place of their members (fuse.h); makeVDevice later, in addition to them, as NCCL wants it.
-//
 // Threads: as the plugin's control calls, one at a time; a Device never changes. Lifetime: devices, names and paths
 //          stay where they are as long as the table, which lives until unload.
 // Units:   Mbit/s, microseconds, bytes.
 // Errors:  Find gives an empty table and one WARN where no interface fits. Fuse: kInvalidArgument, with the reason.
 // Source:  pciPath, names and children as NCCL 2.28 to 2.30 merges NICs.
-#ifndef TCPX_NET_SOCKET_NIC_DEVICE_H_
-#define TCPX_NET_SOCKET_NIC_DEVICE_H_
+#pragma once
 
 #include <deque>
 #include <string>
@@ -76,5 +74,3 @@ class DeviceTable {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_NIC_DEVICE_H_

@@ -2,12 +2,10 @@
 //
 // Purpose: a socket that is tied to an interface without such a route gets no error in IPv4: the kernel takes the
 //          address for one on that link and asks for it by ARP, for seconds. So routes are asked before a lane is tied.
-//
 // Threads: any. Lifetime: nothing is kept; a few microseconds.
 // Errors:  none: where the kernel can't be asked (no netlink, before Linux 4.13) the answer is yes.
 // Source:  rtnetlink(7); ip_route_output_key_hash_rcu and inet_rtm_getroute of Linux 6.18 (net/ipv4/route.c).
-#ifndef TCPX_NET_SOCKET_NIC_DEVICE_ROUTE_H_
-#define TCPX_NET_SOCKET_NIC_DEVICE_ROUTE_H_
+#pragma once
 
 #include "common/address.h"
 #include "common/interfaces.h"
@@ -18,5 +16,3 @@ namespace tcpx {
 bool HasRouteBy(const Interface& interface, const SocketAddress& peer);
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_NIC_DEVICE_ROUTE_H_

@@ -2,12 +2,10 @@
 //
 // Purpose: reads the groups ("eth1+eth2,eth3+eth4") against the interfaces that are devices. A fused device takes the
 //          place of its members: listed with it they would be taken for further links, and loaded twice.
-//
 // Threads: any; pure.
 // Errors:  a group that can't be fused is left out, its members stay devices of their own, and one warning says what to
 //          change.
-#ifndef TCPX_NET_SOCKET_NIC_FUSE_H_
-#define TCPX_NET_SOCKET_NIC_FUSE_H_
+#pragma once
 
 #include <optional>
 #include <string>
@@ -35,5 +33,3 @@ std::string WhyNotFused(const std::vector<FuseCandidate>& members);
 int FamilyOfAll(const std::vector<FuseCandidate>& members);
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_NIC_FUSE_H_

@@ -2,12 +2,10 @@
 //
 // Purpose: every connection has its full number of lanes, whatever NCCL announces; only where a process really has
 //          thousands of lanes, the next connections get fewer, so that descriptors and the kernel's memory last.
-//
 // Threads: any.
 // Lifetime: outlives what was taken.
 // Errors:  none: a connection always gets what it can't do without.
-#ifndef TCPX_NET_SOCKET_NIC_LANE_BUDGET_H_
-#define TCPX_NET_SOCKET_NIC_LANE_BUDGET_H_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -61,5 +59,3 @@ class OpenLanes {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_NIC_LANE_BUDGET_H_

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "net_socket/nic/lane_budget.h"

@@ -3,11 +3,9 @@
 // Purpose: both ends may have several interfaces (a fused device), as many as each other or not. Lanes are dealt in
 //          proportion to speed, on both sides at once, and every interface gets a bulk lane before any gets a second
 //          one. Hosts that are alike are joined first to first, second to second, as cabled in rails.
-//
 // Threads: any; pure. Units: Mbit/s.
 // Errors:  kUnavailable for addresses that no honest peer would give.
-#ifndef TCPX_NET_SOCKET_NIC_LANE_PLAN_H_
-#define TCPX_NET_SOCKET_NIC_LANE_PLAN_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -59,5 +57,3 @@ std::vector<LanePath> PlanLanes(const std::vector<Nic>& nics, const std::vector<
 absl::Status CheckPeerNics(const SocketAddress& dialled, const std::vector<PeerNic>& peers);
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_NIC_LANE_PLAN_H_

@@ -3,8 +3,7 @@
 // Threads: any. Units: bytes.
 // Errors:  options that only cost speed (buffers, congestion control, pacing, marking) never fail a lane: one line of
 //          the log for all lanes says what the kernel refused, a WARN where it was asked for.
-#ifndef TCPX_NET_SOCKET_NIC_LANE_SOCKET_H_
-#define TCPX_NET_SOCKET_NIC_LANE_SOCKET_H_
+#pragma once
 
 #include <atomic>
 #include <map>
@@ -44,5 +43,3 @@ class LaneNotes {
 void ConfigureLane(int fd, const PathProfile& profile, LaneNotes* notes);
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_NIC_LANE_SOCKET_H_

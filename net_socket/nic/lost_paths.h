@@ -3,7 +3,6 @@
 // Purpose: lanes of many connections use the same interfaces to the same peers. This class hears once, for all of them,
 //          that an interface has lost its carrier or its address. For a path that lanes had to leave, it asks one lane
 //          at a time to find out whether the path works again; all others that wait for it then follow.
-//
 // Rate:    A path is asked after as often as once a second, each half a minute after ten minutes; where it was lost
 //          again soon after its return, up to half a minute from the first; at once when its interface is back.
 // Threads: the reactor.
@@ -11,8 +10,7 @@
 // Units:   nanoseconds.
 // Errors:  a kernel that says nothing of its interfaces is one line of the log: paths are then asked after all the
 //          same.
-#ifndef TCPX_NET_SOCKET_NIC_LOST_PATHS_H_
-#define TCPX_NET_SOCKET_NIC_LOST_PATHS_H_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -90,5 +88,3 @@ class LostPaths final : public Reactor::Handler {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_NIC_LOST_PATHS_H_

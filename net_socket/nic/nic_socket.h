@@ -3,13 +3,11 @@
 // Purpose: where several interfaces lie in one subnet the kernel routes by destination, so that everything would leave
 //          by the first of them. An address alone does not change that; SO_BINDTODEVICE does, and on a listening socket
 //          it also takes the answer to a SYN along. When that is safe: shared_subnet.h.
-//
 // Threads: any.
 // Errors:  the local kernel's; kInvalidArgument for a peer of another address family that is bound to. A kernel that
 //          forbids SO_BINDTODEVICE (before Linux 5.7, for unprivileged users) leaves it to routing.
 // Source:  socket(7); packets within the host count as come in by the interface of their address since Linux 4.14.
-#ifndef TCPX_NET_SOCKET_NIC_NIC_SOCKET_H_
-#define TCPX_NET_SOCKET_NIC_NIC_SOCKET_H_
+#pragma once
 
 #include <vector>
 
@@ -43,5 +41,3 @@ bool LeavesBy(int fd, const Nic& nic, const std::vector<Nic>& nics, const Socket
 absl::StatusOr<OwnedFd> ListenOnNic(const Nic& nic, bool bound, const PortRange& range);
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_NIC_NIC_SOCKET_H_

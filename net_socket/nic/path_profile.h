@@ -2,12 +2,9 @@
 //
 // Purpose: decided once, when a lane is dialled or accepted, from the parameters and a few facts. Its users
 //          read a field that says what to do, and never ask where the peer is.
-//
 // Threads: any; pure, and a value.
-// Units:   bytes; bytes per second.
-// Errors:  none.
-#ifndef TCPX_NET_SOCKET_NIC_PATH_PROFILE_H_
-#define TCPX_NET_SOCKET_NIC_PATH_PROFILE_H_
+// Units:   bytes; bytes per second. Errors: none.
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -101,5 +98,3 @@ struct PathProfile {
 PathProfile MakePathProfile(const Options& options, const PathFacts& facts);
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_NIC_PATH_PROFILE_H_

@@ -2,7 +2,6 @@
 
 #include <netinet/in.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>

@@ -2,12 +2,10 @@
 //
 // Purpose: a range of ports is mostly used up by a run that has not ended yet, or by ranks that share it: the operator
 //          wants their process ids.
-//
 // Threads: any. Lifetime: nothing is kept; it reads /proc, milliseconds on a busy host, so only where a listen failed.
 // Errors:  none: what the kernel won't show (another user's process, another container's) is said to be unknown.
 // Source:  proc(5): /proc/net/tcp, /proc/net/tcp6 and /proc/PID/fd.
-#ifndef TCPX_NET_SOCKET_NIC_PORT_OWNERS_H_
-#define TCPX_NET_SOCKET_NIC_PORT_OWNERS_H_
+#pragma once
 
 #include <string>
 
@@ -22,5 +20,3 @@ std::string DescribePortOwners(const SocketAddress& address, const PortRange& ra
                                const std::string& proc_root = "/proc");
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_NIC_PORT_OWNERS_H_

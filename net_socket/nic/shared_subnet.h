@@ -3,12 +3,10 @@
 // Purpose: the kernel routes by destination, so that of several interfaces in a subnet the first carries everything.
 //          SO_BINDTODEVICE changes that, but a tied socket hears nothing that comes in by the others, and by default
 //          each interface answers ARP for the addresses of all (ARP flux): a tied socket is deaf then, at random.
-//
 // Threads: any; what reads files says so, the rest is pure.
 // Errors:  none: a sysctl that can't be read counts as the kernel's default.
 // Source:  Documentation/networking/ip-sysctl.rst; IPv6 answers for an interface's own addresses only (ndisc.c).
-#ifndef TCPX_NET_SOCKET_NIC_SHARED_SUBNET_H_
-#define TCPX_NET_SOCKET_NIC_SHARED_SUBNET_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -38,5 +36,3 @@ bool InSubnet(const Interface& interface, const SocketAddress& address);
 std::vector<std::string> SharersOfSubnet(const Interface& interface, const std::vector<Interface>& all);
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_NIC_SHARED_SUBNET_H_

@@ -2,8 +2,7 @@
 //
 // Threads: any; pure. Units: Mbit/s.
 // Errors:  an entry that can't be used is left out, and one warning says what is allowed.
-#ifndef TCPX_NET_SOCKET_NIC_SPEEDS_H_
-#define TCPX_NET_SOCKET_NIC_SPEEDS_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -23,5 +22,3 @@ std::vector<std::string> CheckSpeeds(const std::string& spec, const std::vector<
 const char* SpeedOrigin(const InterfaceHardware& hardware);
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_NIC_SPEEDS_H_

@@ -1,6 +1,5 @@
 // tuning.h: the numbers of lanes at the start, and of lost paths, in the form of net_socket/pilot/tuning.h.
-#ifndef TCPX_NET_SOCKET_NIC_TUNING_H_
-#define TCPX_NET_SOCKET_NIC_TUNING_H_
+#pragma once
 
 #include <cstdint>
 
@@ -40,5 +39,3 @@ inline constexpr int64_t kLongLostNs = 600 * kSecond;
 inline constexpr int64_t kProvenNs = 60 * kSecond;
 
 }  // namespace tcpx::tuning
-
-#endif  // TCPX_NET_SOCKET_NIC_TUNING_H_

@@ -4,11 +4,8 @@
 //          noise explains and by more than the process's other connections lose; else they go. Each new lane carries as
 //          soon as it is open; measuring begins when the last one is. New lanes that found the queue of all others
 //          (queue_probe.h) go, whatever they bring. Pure.
-//
-// Threads: one at a time. Units: bytes per second, nanoseconds.
-// Errors:  none.
-#ifndef TCPX_NET_SOCKET_PILOT_EXPLORE_TRIAL_H_
-#define TCPX_NET_SOCKET_PILOT_EXPLORE_TRIAL_H_
+// Threads: one at a time. Units: bytes per second, nanoseconds. Errors: none.
+#pragma once
 
 #include <cstdint>
 
@@ -55,5 +52,3 @@ class ExploreTrial {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_PILOT_EXPLORE_TRIAL_H_

@@ -2,11 +2,8 @@
 //
 // Purpose: the last chunk of a message would wait for such a lane, so it is paused without a trial, and tried again.
 //          One that stays lame is moved to another path, and closed if that does not help. Pure.
-//
-// Threads: one at a time. Units: nanoseconds.
-// Errors:  none.
-#ifndef TCPX_NET_SOCKET_PILOT_LAME_LANES_H_
-#define TCPX_NET_SOCKET_PILOT_LAME_LANES_H_
+// Threads: one at a time. Units: nanoseconds. Errors: none.
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -43,5 +40,3 @@ class LameLanes {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_PILOT_LAME_LANES_H_

@@ -6,35 +6,61 @@
 //          a crowded lane by one on another path (spread_trial.h), drops lanes that bring nothing (thin_trial.h), and
 //          pauses a lane that is far slower than the others (lame_lanes.h). If one flow fills the path, more lanes only
 //          lengthen the queue at its bottleneck. Pure.
-//
 // Rules:   one trial at a time, judged by a look of 200 ms, 100 ms after the last change, in which the connection never
 //          paused (measured_window.h). After three tries to explore that did not help there is a pause, and a long one
-//          where new lanes find the queue that all are in (queue_probe.h). Where the total falls (past_windows.h), all
+//          where new lanes find the queue that all are in (queue_probe.h). Where the total falls (PastWindows), all
 //          of it begins anew. A trial that breaks off because the connection paused is undone. Dials are bounded
 //          (piloted_lanes.h). Lanes are opened only while the network is what the connection waits for. Pauses between
 //          tries differ by a little, by the seed, so that two connections get out of step. Whatever happens, one lane
 //          carries. Where lanes can't be opened and closed those that bring nothing are paused, down to one, and all
 //          are tried again now and then. There none counts as lame, because it can't move to another path, and one
 //          failed try is followed by a pause: a trial of few lanes costs much.
-//
-// Threads: one at a time. Units: bytes, nanoseconds; the numbers are in tuning.h.
-// Errors:  none.
-#ifndef TCPX_NET_SOCKET_PILOT_LANE_PILOT_H_
-#define TCPX_NET_SOCKET_PILOT_LANE_PILOT_H_
+// Threads: one at a time. Units: bytes, nanoseconds; the numbers are in tuning.h. Errors: none.
+#pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
-#include "net_socket/pilot/backoff.h"
 #include "net_socket/pilot/explore_trial.h"
 #include "net_socket/pilot/lame_lanes.h"
 #include "net_socket/pilot/lane_policy.h"
-#include "net_socket/pilot/past_windows.h"
+#include "net_socket/pilot/measured_window.h"
 #include "net_socket/pilot/piloted_lanes.h"
 #include "net_socket/pilot/spread_trial.h"
 #include "net_socket/pilot/thin_trial.h"
+#include "net_socket/pilot/tuning.h"
 
 namespace tcpx {
+
+// When something is tried again. Each failure doubles the pause.
+// Threads: one at a time. Units: nanoseconds. Errors: none.
+class Backoff {
+ public:
+  explicit Backoff(int64_t first_ns, int64_t max_ns = tuning::kEveryMaxNs)
+      : first_ns_(first_ns), max_ns_(max_ns), wait_ns_(first_ns) {}
+
+  // False until a time was set.
+  bool started() const { return next_ns_ != 0; }
+  bool Due(int64_t now_ns) const { return started() && now_ns >= next_ns_; }
+  // No try has failed lately.
+  bool fresh() const { return wait_ns_ == first_ns_; }
+  void At(int64_t next_ns) { next_ns_ = next_ns; }
+  void NoLaterThan(int64_t next_ns) { next_ns_ = std::min(next_ns_, next_ns); }
+  void RestartAt(int64_t next_ns) { wait_ns_ = first_ns_, next_ns_ = next_ns; }
+  void RestartAfterFirst(int64_t now_ns) { RestartAt(now_ns + first_ns_); }
+  // `jitter`: about 1, a factor of this pause.
+  void InVain(int64_t now_ns, double jitter) {
+    next_ns_ = now_ns + static_cast<int64_t>(static_cast<double>(wait_ns_) * jitter);
+    wait_ns_ = std::min(2 * wait_ns_, max_ns_);
+  }
+
+ private:
+  int64_t first_ns_;
+  int64_t max_ns_;
+  int64_t wait_ns_;
+  int64_t next_ns_ = 0;
+};
 
 class LanePilot final : public LanePolicy {
  public:
@@ -90,5 +116,3 @@ class LanePilot final : public LanePolicy {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_PILOT_LANE_PILOT_H_

@@ -1,9 +1,7 @@
 // lane_policy.h: what a connection asks about its bulk lanes: which carry, and which are to be opened, moved or closed.
 //
-// Threads: one at a time. Units: bytes, nanoseconds, and microseconds where a name says so.
-// Errors:  none.
-#ifndef TCPX_NET_SOCKET_PILOT_LANE_POLICY_H_
-#define TCPX_NET_SOCKET_PILOT_LANE_POLICY_H_
+// Threads: one at a time. Units: bytes, nanoseconds, and microseconds where a name says so. Errors: none.
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -61,5 +59,3 @@ class LanePolicy {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_PILOT_LANE_POLICY_H_

@@ -1,11 +1,8 @@
 // lane_shuffle.h: for tests: lanes are opened, moved and closed at random, all the time.
 //
 // Purpose: whatever a policy may order happens within seconds, and between any two bytes. One lane carries always.
-//
-// Threads: one at a time. Units: nanoseconds.
-// Errors:  none.
-#ifndef TCPX_NET_SOCKET_PILOT_LANE_SHUFFLE_H_
-#define TCPX_NET_SOCKET_PILOT_LANE_SHUFFLE_H_
+// Threads: one at a time. Units: nanoseconds. Errors: none.
+#pragma once
 
 #include <random>
 #include <vector>
@@ -34,5 +31,3 @@ class LaneShuffle final : public LanePolicy {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_PILOT_LANE_SHUFFLE_H_

@@ -3,11 +3,8 @@
 // Purpose: the one place where a lane's state in a policy changes together with an order. It limits dials,
 //          however wrong the pilot judges a network: some at once, to find the number at the start, then a few each
 //          minute. If lanes can't be opened and closed, a dropped one is paused, and there are no orders. Pure.
-//
-// Threads: one at a time. Units: nanoseconds.
-// Errors:  none.
-#ifndef TCPX_NET_SOCKET_PILOT_PILOTED_LANES_H_
-#define TCPX_NET_SOCKET_PILOT_PILOTED_LANES_H_
+// Threads: one at a time. Units: nanoseconds. Errors: none.
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -64,5 +61,3 @@ class PilotedLanes {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_PILOT_PILOTED_LANES_H_

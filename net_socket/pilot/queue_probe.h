@@ -4,11 +4,8 @@
 //          theirs. If old and new lanes all wait equally long, they share one path: what more of them bring is taken
 //          from other connections, which would take it back in the same manner. Only the first round trips of a new
 //          lane count: later it waits in its own queue. Pure.
-//
-// Threads: one at a time. Units: microseconds.
-// Errors:  none.
-#ifndef TCPX_NET_SOCKET_PILOT_QUEUE_PROBE_H_
-#define TCPX_NET_SOCKET_PILOT_QUEUE_PROBE_H_
+// Threads: one at a time. Units: microseconds. Errors: none.
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -45,5 +42,3 @@ class QueueProbe {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_PILOT_QUEUE_PROBE_H_

@@ -3,17 +3,13 @@
 // Purpose: if a network hashes flows to paths, some paths get more flows than others, and a collective is as slow as
 //          its slowest connection. More lanes would take bandwidth from other connections, which would take it back.
 //          The same number of lanes, spread better, takes bandwidth from no other connection.
-//
 // Rules:   a lane is crowded if it usually has data, and over many looks carries clearly less than the median; trials
 //          also need a look in which the network was the limit. A trial opens a new lane, and both carry data. If the
 //          new one is clearly faster, the crowded one is paused, and closed if the total does not drop; else the new
 //          one is closed. Trials stop after a few failures in a row, after many trials, or half a minute after the
 //          first; a path change starts them again, at most once in two minutes. Pure.
-//
-// Threads: one at a time. Units: bytes per second, nanoseconds.
-// Errors:  none.
-#ifndef TCPX_NET_SOCKET_PILOT_SPREAD_TRIAL_H_
-#define TCPX_NET_SOCKET_PILOT_SPREAD_TRIAL_H_
+// Threads: one at a time. Units: bytes per second, nanoseconds. Errors: none.
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -72,5 +68,3 @@ class SpreadTrial {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_PILOT_SPREAD_TRIAL_H_

@@ -3,11 +3,8 @@
 // Rules:   a trial pauses a sixth of the lanes, half of them the slowest; fewer if those were missed, down to one. They
 //          are dropped if one of three looks reaches the total from before. Small losses don't add up: each trial is
 //          compared with the best since shortly before thinning began. Pure.
-//
-// Threads: one at a time. Units: bytes per second.
-// Errors:  none.
-#ifndef TCPX_NET_SOCKET_PILOT_THIN_TRIAL_H_
-#define TCPX_NET_SOCKET_PILOT_THIN_TRIAL_H_
+// Threads: one at a time. Units: bytes per second. Errors: none.
+#pragma once
 
 #include <cstddef>
 #include <vector>
@@ -53,5 +50,3 @@ class ThinTrial {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_PILOT_THIN_TRIAL_H_

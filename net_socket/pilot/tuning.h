@@ -4,8 +4,7 @@
 //          experiment that chose it; where none is named it was chosen without one. A line with == begins a table of
 //          the page that it names: tools/tuning_tables writes them. lane_pilot_paths_test and lane_pilot_storms_test
 //          simulate what a change does.
-#ifndef TCPX_NET_SOCKET_PILOT_TUNING_H_
-#define TCPX_NET_SOCKET_PILOT_TUNING_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -176,5 +175,3 @@ inline constexpr int kDialsAtOnce = 128;
 inline constexpr int kDialsEachMinute = 8;
 
 }  // namespace tcpx::tuning
-
-#endif  // TCPX_NET_SOCKET_PILOT_TUNING_H_

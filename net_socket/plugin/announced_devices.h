@@ -1,11 +1,9 @@
 // announced_devices.h: the devices that NCCL is shown, and the GPU's driver where GPU memory is announced with them.
 //
 // Purpose: found once, with the first question about a device.
-//
 // Threads: under the plugin's mutex; gpu_driver from any. Lifetime: the plugin's, which outlives the transports.
 // Errors:  Check: kFailedPrecondition. GPU memory that can't be announced is an INFO, and host memory only.
-#ifndef TCPX_NET_SOCKET_PLUGIN_ANNOUNCED_DEVICES_H_
-#define TCPX_NET_SOCKET_PLUGIN_ANNOUNCED_DEVICES_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -42,5 +40,3 @@ class AnnouncedDevices {
 DeviceProperties NoDevice();
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_PLUGIN_ANNOUNCED_DEVICES_H_

@@ -2,15 +2,12 @@
 //
 // Purpose: one for each NCCL communicator (v11 and up), one for the process (older); listen and connect take their
 //          settings from the context they are given.
-//
 // Threads: under the plugin's mutex; the comms' own counters may be read at any time.
 // Units:   messages and bytes that were reported done.
-#ifndef TCPX_NET_SOCKET_PLUGIN_CONTEXT_H_
-#define TCPX_NET_SOCKET_PLUGIN_CONTEXT_H_
+#pragma once
 
 #include <pthread.h>
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 
@@ -71,5 +68,3 @@ class Context {
 Context* RefusedContext();
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_PLUGIN_CONTEXT_H_

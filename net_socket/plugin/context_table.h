@@ -1,8 +1,7 @@
 // context_table.h: the contexts that there are, and whose logger the lines of no context go to.
 //
 // Threads: under the plugin's mutex. Lifetime: a context until Remove; v6 to v10's until the end.
-#ifndef TCPX_NET_SOCKET_PLUGIN_CONTEXT_TABLE_H_
-#define TCPX_NET_SOCKET_PLUGIN_CONTEXT_TABLE_H_
+#pragma once
 
 #include <memory>
 
@@ -40,5 +39,3 @@ class ContextTable {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_PLUGIN_CONTEXT_TABLE_H_

@@ -1,10 +1,8 @@
 // dial_plan.h: what a connect asks its dial for: which of the peer's addresses, on which path, how many lanes.
 //
 // Threads: under the plugin's mutex.
-// Lifetime: the request holds its lanes of the runtime's budget.
-// Errors:  none.
-#ifndef TCPX_NET_SOCKET_PLUGIN_DIAL_PLAN_H_
-#define TCPX_NET_SOCKET_PLUGIN_DIAL_PLAN_H_
+// Lifetime: the request holds its lanes of the runtime's budget. Errors: none.
+#pragma once
 
 #include <cstdint>
 
@@ -18,5 +16,3 @@ namespace tcpx {
 void PlanDial(const Options& options, Transport* transport, uint64_t host_mark, DialRequest* request);
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_PLUGIN_DIAL_PLAN_H_

@@ -15,7 +15,7 @@
 #include "net_socket/comm/send_comm.h"
 #include "net_socket/gpu/gpu_driver.h"
 #include "net_socket/gpu/gpu_hub.h"
-#include "net_socket/message/host_mark.h"
+#include "net_socket/message/wire.h"
 #include "net_socket/plugin/dial_plan.h"
 #include "net_socket/stats/hub.h"
 

@@ -2,12 +2,10 @@
 //
 // Purpose: the one implementation of PluginApi. Control calls (contexts, listen, connect, close) are serialized here;
 //          calls that move messages go straight to their comm.
-//
 // Threads: as PluginApi.
 // States:  no transport until the first listen or connect; retired when the last user has gone (transport_users.h).
 // Errors:  as PluginApi.
-#ifndef TCPX_NET_SOCKET_PLUGIN_PLUGIN_H_
-#define TCPX_NET_SOCKET_PLUGIN_PLUGIN_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -19,7 +17,6 @@
 #include "net_socket/nic/lane_socket.h"
 #include "net_socket/plugin/announced_devices.h"
 #include "net_socket/plugin/context_table.h"
-#include "net_socket/plugin/fork_guard.h"
 #include "net_socket/plugin/open_objects.h"
 #include "net_socket/plugin/settings.h"
 #include "net_socket/rma/limits.h"
@@ -99,5 +96,3 @@ class Plugin final : public PluginApi {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_PLUGIN_PLUGIN_H_

@@ -2,11 +2,9 @@
 //
 // Purpose: the groups are the parent's, and their mutexes may be held by threads that are not here: every call is
 //          refused, and every end does nothing.
-//
 // Threads: any.
 // Errors:  as PluginApi in a forked child.
-#ifndef TCPX_NET_SOCKET_PLUGIN_REFUSED_RMA_H_
-#define TCPX_NET_SOCKET_PLUGIN_REFUSED_RMA_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -43,5 +41,3 @@ class RefusedRma final : public RmaApi {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_PLUGIN_REFUSED_RMA_H_

@@ -1,12 +1,10 @@
 // settings.h: what is read once: the parameters, the map of traffic classes, the shared secret and the CPUs there are.
 //
 // Purpose: the one place where Options live; all else borrows them.
-//
 // Threads: constant once read. Lifetime: the plugin's, which outlives the transports.
 // Errors:  a wrong parameter is a WARN and its default. security(): what was asked for in TCPX_ENCRYPT,
 //          TCPX_SECRET_FILE or a name like these, and can't be had; kInvalidArgument.
-#ifndef TCPX_NET_SOCKET_PLUGIN_SETTINGS_H_
-#define TCPX_NET_SOCKET_PLUGIN_SETTINGS_H_
+#pragma once
 
 #include <memory>
 
@@ -51,5 +49,3 @@ class Settings {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_PLUGIN_SETTINGS_H_

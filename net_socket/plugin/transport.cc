@@ -4,7 +4,6 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/str_format.h"
 #include "common/clock.h"
 #include "common/counted.h"
 #include "common/fd.h"

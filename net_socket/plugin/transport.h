@@ -1,12 +1,10 @@
 // transport.h: the runtime, and with it the acceptor and the dialler.
 //
 // Purpose: everything that has threads or sockets in one object, which exists only while someone uses the plugin.
-//
 // Threads: Start, Retire and Join by the plugin, one at a time; acceptor and dialler as their own headers say.
 // States:  started -> retired (nothing new; sockets that linger are still served) -> joined.
 // Errors:  Start: the local kernel's.
-#ifndef TCPX_NET_SOCKET_PLUGIN_TRANSPORT_H_
-#define TCPX_NET_SOCKET_PLUGIN_TRANSPORT_H_
+#pragma once
 
 #include <memory>
 #include <vector>
@@ -57,5 +55,3 @@ class Transport {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_PLUGIN_TRANSPORT_H_

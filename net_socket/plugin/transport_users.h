@@ -2,12 +2,10 @@
 //
 // Purpose: each user holds a TransportUse. The first one starts the transport; when the last one goes, it retires: its
 //          sockets that linger are still served, and the next user starts another.
-//
 // Threads: under the plugin's mutex, the end of a TransportUse too.
 // Lifetime: outlives every TransportUse.
 // Errors:  Use: the transport's, and kUnknown after End.
-#ifndef TCPX_NET_SOCKET_PLUGIN_TRANSPORT_USERS_H_
-#define TCPX_NET_SOCKET_PLUGIN_TRANSPORT_USERS_H_
+#pragma once
 
 #include <functional>
 #include <memory>
@@ -71,5 +69,3 @@ class TransportUsers {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_PLUGIN_TRANSPORT_USERS_H_

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "common/socket.h"
+#include "common/status.h"
 
 namespace tcpx {
 

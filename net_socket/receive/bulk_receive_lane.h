@@ -2,13 +2,11 @@
 //
 // Purpose: glue between a ReceiveStream and what moves bytes: a progress thread through its engine (the *InLoop
 //          functions), or the calling thread with plain calls (Pump).
-//
 // Threads: a lane attached to the pool is its thread's; else the calling thread's, under the comm's mutex. TakeParked
 //          and TakeStarved are the calling thread's side: two atomics.
 // Lifetime: owned by its connection, which detaches it before it goes. Borrows the socket and the destination.
 // Errors:  to LaneOwner::FailLane.
-#ifndef TCPX_NET_SOCKET_RECEIVE_BULK_RECEIVE_LANE_H_
-#define TCPX_NET_SOCKET_RECEIVE_BULK_RECEIVE_LANE_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -64,5 +62,3 @@ class BulkReceiveLane final : public PoolLane {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_RECEIVE_BULK_RECEIVE_LANE_H_

@@ -2,19 +2,15 @@
 //
 // Purpose: knows where its next bytes go: to their place in the message, or, one after the other, to the places that
 //          the message's sink lends (GPU memory).
-//
 // Threads: one at a time. Lifetime: borrows the landing until Land.
-// Units:   bytes.
-// Errors:  none.
-#ifndef TCPX_NET_SOCKET_RECEIVE_CHUNK_PAYLOAD_H_
-#define TCPX_NET_SOCKET_RECEIVE_CHUNK_PAYLOAD_H_
+// Units:   bytes. Errors: none.
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <utility>
 
 #include "net_socket/message/destination.h"
-#include "net_socket/message/payload_sink.h"
 #include "net_socket/message/wire.h"
 #include "net_socket/receive/forward_copy.h"
 
@@ -75,5 +71,3 @@ class ChunkPayload {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_RECEIVE_CHUNK_PAYLOAD_H_

@@ -6,6 +6,7 @@
 
 #include "common/clock.h"
 #include "common/socket.h"
+#include "common/status.h"
 
 namespace tcpx {
 namespace {

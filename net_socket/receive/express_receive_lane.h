@@ -2,13 +2,11 @@
 //
 // Purpose: reads lane 0 for the calling thread, sets its socket for the pattern at which the peer sends, and sends
 //          records on it.
-//
 // Budget:  Pump: no allocation (but a staging buffer when the pool has none), no lock that waits, at most one read.
 // Threads: the calling thread, under the comm's mutex; SendError, and of stream() what ReceiveStream allows, from any.
 // Lifetime: owned by its connection. Borrows the descriptor, the owner, the destination and the pool.
 // Errors:  to LaneOwner::FailLane, but for Replace's.
-#ifndef TCPX_NET_SOCKET_RECEIVE_EXPRESS_RECEIVE_LANE_H_
-#define TCPX_NET_SOCKET_RECEIVE_EXPRESS_RECEIVE_LANE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -71,5 +69,3 @@ class ExpressReceiveLane {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_RECEIVE_EXPRESS_RECEIVE_LANE_H_

@@ -5,10 +5,8 @@
 //          buffers are made here, 64 bytes at a time from low to high addresses.
 // Order:   on x86-64 others see the bytes in that order. On aarch64 they see each aligned word of 8 bytes whole (LL),
 //          and the last word of an aligned line of 128 bytes (LL128's flag) after all that is in front of it.
-//
 // Threads: any. Units: bytes. The ranges must not overlap.
-#ifndef TCPX_NET_SOCKET_RECEIVE_FORWARD_COPY_H_
-#define TCPX_NET_SOCKET_RECEIVE_FORWARD_COPY_H_
+#pragma once
 
 #include <cstddef>
 
@@ -17,5 +15,3 @@ namespace tcpx {
 void ForwardCopy(char* to, const char* from, size_t bytes);
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_RECEIVE_FORWARD_COPY_H_

@@ -2,12 +2,9 @@
 //
 // Purpose: bytes wait here in the order in which they came. A little room is built in; a large buffer is borrowed while
 //          the lane needs one.
-//
 // Threads: one at a time. Lifetime: borrows the pool, which outlives it.
-// Units:   bytes.
-// Errors:  none.
-#ifndef TCPX_NET_SOCKET_RECEIVE_LANE_STAGE_H_
-#define TCPX_NET_SOCKET_RECEIVE_LANE_STAGE_H_
+// Units:   bytes. Errors: none.
+#pragma once
 
 #include <cstddef>
 
@@ -66,5 +63,3 @@ class LaneStage {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_RECEIVE_LANE_STAGE_H_

@@ -5,12 +5,9 @@
 //          On the same host large messages get a larger window than others, which should stay in the caches. Between
 //          hosts it does nothing (PathProfile): acknowledgements held back there showed the sender round trips of 13 to
 //          17 ms where the path had 0.1 to 0.3, and lost packets were missed that late.
-//
 // Threads: one at a time. Units: bytes, nanoseconds. Errors: none; a kernel that refuses an option is only slower.
-#ifndef TCPX_NET_SOCKET_RECEIVE_PATTERN_TUNING_H_
-#define TCPX_NET_SOCKET_RECEIVE_PATTERN_TUNING_H_
+#pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 #include "net_socket/nic/path_profile.h"
@@ -53,5 +50,3 @@ class PatternTuning {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_RECEIVE_PATTERN_TUNING_H_

@@ -2,19 +2,16 @@
 //
 // Purpose: a lane is a stream that outlives its sockets. Here is, once for all lanes, how a broken socket is judged and
 //          how the lane goes on with another one. When it is read is the lane's own.
-//
 // Threads: one at a time; holds, ended, counts and LeaveAnswering from any.
 // Lifetime: borrows the descriptor, whose number stays the lane's for life, the owner, the destination and the pool.
 // Units:   bytes.
 // Errors:  to LaneOwner::FailLane, but for Replace's.
-#ifndef TCPX_NET_SOCKET_RECEIVE_RECEIVE_STREAM_H_
-#define TCPX_NET_SOCKET_RECEIVE_RECEIVE_STREAM_H_
+#pragma once
 
 #include <sys/types.h>
 #include <sys/uio.h>
 
 #include <atomic>
-#include <cstdint>
 
 #include "absl/status/status.h"
 #include "net_socket/engine/socket_swap.h"
@@ -86,5 +83,3 @@ class ReceiveStream {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_RECEIVE_RECEIVE_STREAM_H_

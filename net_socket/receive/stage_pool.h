@@ -1,6 +1,5 @@
 // stage_pool.h: read-ahead buffers that lanes borrow while they hold data (page_buffers.h).
-#ifndef TCPX_NET_SOCKET_RECEIVE_STAGE_POOL_H_
-#define TCPX_NET_SOCKET_RECEIVE_STAGE_POOL_H_
+#pragma once
 
 #include <cstddef>
 
@@ -17,5 +16,3 @@ struct StagePool : PageBuffers {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_RECEIVE_STAGE_POOL_H_

@@ -4,12 +4,10 @@
 //          one holds is read out: the count that the peer gets includes it, and the lane reads it first. Where the
 //          socket is sealed, the stream is what was opened of its records, and a record that is not whole when its
 //          socket is let go was never there.
-//
 // Threads: one at a time.
 // Units:   bytes.
 // Errors:  Receive: as recvmsg(2), and EBADMSG for what is not the peer's (seal/opener.h).
-#ifndef TCPX_NET_SOCKET_RECEIVE_STREAM_INTAKE_H_
-#define TCPX_NET_SOCKET_RECEIVE_STREAM_INTAKE_H_
+#pragma once
 
 #include <sys/types.h>
 #include <sys/uio.h>
@@ -85,5 +83,3 @@ class StreamIntake {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_RECEIVE_STREAM_INTAKE_H_

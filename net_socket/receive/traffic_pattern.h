@@ -3,10 +3,8 @@
 //
 // Purpose: what makes a single message arrive early (acknowledgements delayed until our answer goes out, payload read
 //          to its place only) costs a stream bandwidth, and vice versa. Pure.
-//
 // Threads: one at a time. Units: bytes, nanoseconds. Errors: none.
-#ifndef TCPX_NET_SOCKET_RECEIVE_TRAFFIC_PATTERN_H_
-#define TCPX_NET_SOCKET_RECEIVE_TRAFFIC_PATTERN_H_
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -88,5 +86,3 @@ class PatternDetector {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_RECEIVE_TRAFFIC_PATTERN_H_

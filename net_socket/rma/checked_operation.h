@@ -2,11 +2,9 @@
 //
 // Purpose: looks up each handle once, and checks what can be checked on this rank. Sizes of the peer's regions are the
 //          peer's to check.
-//
 // Threads: pure. Lifetime: valid until the table of regions changes. Units: bytes.
 // Errors:  kFailedPrecondition in words; no byte outside of a region is touched.
-#ifndef TCPX_NET_SOCKET_RMA_CHECKED_OPERATION_H_
-#define TCPX_NET_SOCKET_RMA_CHECKED_OPERATION_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -50,5 +48,3 @@ class CheckedOperation {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_RMA_CHECKED_OPERATION_H_

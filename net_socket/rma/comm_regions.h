@@ -1,11 +1,9 @@
 // comm_regions.h: which regions of a group one connection knows.
 //
 // Purpose: a region is registered with a connection at its first use there, and its end waits for all of them.
-//
 // Threads: one at a time. Lifetime: borrows the plugin and the comm.
 // Errors:  as TransferApi::RegisterMemory.
-#ifndef TCPX_NET_SOCKET_RMA_COMM_REGIONS_H_
-#define TCPX_NET_SOCKET_RMA_COMM_REGIONS_H_
+#pragma once
 
 #include <cstdint>
 
@@ -41,5 +39,3 @@ class CommRegions {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_RMA_COMM_REGIONS_H_

@@ -2,13 +2,11 @@
 //
 // Purpose: NCCL's collComm. Holds the peers, the registered regions and the operations in progress, and checks what
 //          NCCL and the peers ask for. The first error ends the group, here and at the peers.
-//
 // Threads: any; a mutex admits one at a time. Reach waits; Close, CloseContexts and Deregister wait for a bounded time.
 // States:  open -> failed (the first error sticks).
 // Units:   bytes.
 // Errors:  as rma_api.h.
-#ifndef TCPX_NET_SOCKET_RMA_GROUP_H_
-#define TCPX_NET_SOCKET_RMA_GROUP_H_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -127,5 +125,3 @@ class RmaGroup final : public RmaReceiver::Owner {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_RMA_GROUP_H_

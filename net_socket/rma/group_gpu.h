@@ -3,12 +3,10 @@
 // Purpose: makes ready what a region in GPU memory needs, so that nothing is pinned or created while NCCL's kernels
 //          wait for a transfer; carries out what a rank asks of itself once such memory is known. Without a CUDA driver
 //          NCCL's GPU memory is the host's.
-//
 // Threads: under the group's mutex. Await waits for a bounded time.
 // Lifetime: borrows the hub, and a request until it is finished.
 // Errors:  as GpuHub and GpuWriter; kInvalidArgument for the memory of a second GPU.
-#ifndef TCPX_NET_SOCKET_RMA_GROUP_GPU_H_
-#define TCPX_NET_SOCKET_RMA_GROUP_GPU_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -70,5 +68,3 @@ class GroupGpu {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_RMA_GROUP_GPU_H_

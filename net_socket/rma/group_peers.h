@@ -3,12 +3,10 @@
 // Purpose: a rank that aborts says bye like one that is done. A rank that still has windows at its first
 //          destroyContext counts as aborted, because a user with windows here may wait for a signal that can't come. If
 //          NCCL uses host RMA alone it closes its windows in both cases: then only a timeout can decide.
-//
 // Threads: under the group's mutex.
 // Units:   ns.
 // Errors:  Check: kUnavailable, in words.
-#ifndef TCPX_NET_SOCKET_RMA_GROUP_PEERS_H_
-#define TCPX_NET_SOCKET_RMA_GROUP_PEERS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -44,5 +42,3 @@ class GroupPeers {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_RMA_GROUP_PEERS_H_

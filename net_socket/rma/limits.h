@@ -1,8 +1,7 @@
 // limits.h: how long a group waits for whom, and where it counts.
 //
 // Threads: constant. Units: ns.
-#ifndef TCPX_NET_SOCKET_RMA_LIMITS_H_
-#define TCPX_NET_SOCKET_RMA_LIMITS_H_
+#pragma once
 
 #include <cstdint>
 
@@ -22,5 +21,3 @@ struct RmaLimits {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_RMA_LIMITS_H_

@@ -1,10 +1,8 @@
 // pending_gets.h: the gets of a group whose answers have not come.
 //
 // Purpose: an answer names a get by its token; only the rank that was asked may answer, once, and with as many bytes.
-//
 // Threads: under the group's mutex. Units: bytes.
-#ifndef TCPX_NET_SOCKET_RMA_PENDING_GETS_H_
-#define TCPX_NET_SOCKET_RMA_PENDING_GETS_H_
+#pragma once
 
 #include <cstdint>
 
@@ -41,5 +39,3 @@ class PendingGets {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_RMA_PENDING_GETS_H_

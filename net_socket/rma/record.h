@@ -2,11 +2,9 @@
 //
 // Purpose: a batch is a message of records. A short payload is in the batch, after its record. A long one is a message
 //          of its own: one message for each record with `follows`, in their order, right after the batch.
-//
 // Threads: pure. Units: bytes; little endian; a record begins at a multiple of 8.
 // Errors:  Read tells what is wrong in words. It knows the format only: regions are checked by region_table.h.
-#ifndef TCPX_NET_SOCKET_RMA_RECORD_H_
-#define TCPX_NET_SOCKET_RMA_RECORD_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -56,5 +54,3 @@ void WriteRmaRecord(const RmaRecord& record, const char* payload, char* to);
 const char* ReadRmaRecord(absl::string_view* batch, RmaRecord* record, absl::string_view* payload);
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_RMA_RECORD_H_

@@ -2,12 +2,10 @@
 //
 // Purpose: NCCL registers in the same order on all ranks, so the count of registrations names a region everywhere. A
 //          number is never used again: a late operation on a region that is gone finds nothing.
-//
 // Threads: one at a time.
 // Units:   bytes.
 // Errors:  a range that is not within its region is null, whatever the numbers.
-#ifndef TCPX_NET_SOCKET_RMA_REGION_TABLE_H_
-#define TCPX_NET_SOCKET_RMA_REGION_TABLE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -68,5 +66,3 @@ class RmaRegionTable {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_RMA_REGION_TABLE_H_

@@ -1,10 +1,8 @@
 // request.h: the operations of a group that have not been reported done.
 //
 // Purpose: slots that are used again and never move, so that a put allocates nothing once as many were under way.
-//
 // Threads: under the group's mutex.
-#ifndef TCPX_NET_SOCKET_RMA_REQUEST_H_
-#define TCPX_NET_SOCKET_RMA_REQUEST_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -76,5 +74,3 @@ class RmaRequests {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_RMA_REQUEST_H_

@@ -1,12 +1,10 @@
 // rma.h: the groups of the process for the tables of one-sided transfers.
 //
 // Purpose: the one implementation of RmaApi. Finds the group of a call, and moves the groups that NCCL does not call.
-//
 // Threads: as RmaApi. "tcpx-rma" exists while there is a group, and sleeps between ticks.
 // Lifetime: borrows the plugin.
 // Errors:  as RmaApi.
-#ifndef TCPX_NET_SOCKET_RMA_RMA_H_
-#define TCPX_NET_SOCKET_RMA_RMA_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -66,5 +64,3 @@ class Rma final : public RmaApi {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_RMA_RMA_H_

@@ -1,11 +1,9 @@
 // rma_counts.h: what the groups of the process have done.
 //
 // Purpose: each group counts for itself, under its own mutex; the counts of a closed group are kept.
-//
 // Threads: any.
 // Lifetime: the plugin's.
-#ifndef TCPX_NET_SOCKET_RMA_RMA_COUNTS_H_
-#define TCPX_NET_SOCKET_RMA_RMA_COUNTS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -48,5 +46,3 @@ class RmaCounts final : public RmaSource {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_RMA_RMA_COUNTS_H_

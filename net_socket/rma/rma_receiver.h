@@ -3,14 +3,11 @@
 // Purpose: reads batches, puts payloads where their records say, and applies signals: each once, and only when all that
 //          it covers is in place. Keeps one receive posted for the batch to come, and one for each payload that
 //          follows.
-//
 // Threads: under the group's mutex.
 // Units:   bytes.
 // Errors:  as PluginApi's Receive and Test; kUnavailable in words where the peer breaks the rules.
-#ifndef TCPX_NET_SOCKET_RMA_RMA_RECEIVER_H_
-#define TCPX_NET_SOCKET_RMA_RMA_RECEIVER_H_
+#pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -122,5 +119,3 @@ class RmaReceiver {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_RMA_RMA_RECEIVER_H_

@@ -2,13 +2,11 @@
 //
 // Purpose: the first operation goes at once; those that come before the caller's next test or progress share a message
 //          with each other. Takes all that is added: what the connection has no room for waits here.
-//
 // Threads: under the group's mutex. Forget waits for a bounded time.
 // States:  unused -> dialling -> up -> closed.
 // Units:   bytes.
 // Errors:  as PluginApi's Connect, Send and Test.
-#ifndef TCPX_NET_SOCKET_RMA_RMA_SENDER_H_
-#define TCPX_NET_SOCKET_RMA_RMA_SENDER_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -138,5 +136,3 @@ class RmaSender {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_RMA_RMA_SENDER_H_

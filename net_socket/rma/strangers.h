@@ -2,11 +2,9 @@
 //
 // Purpose: anyone who has the ticket can open such a connection. It can end nothing but itself: only a few are kept,
 //          each for a limited time, and the log gets at most one line a second.
-//
 // Threads: under the group's mutex.
 // Errors:  none.
-#ifndef TCPX_NET_SOCKET_RMA_STRANGERS_H_
-#define TCPX_NET_SOCKET_RMA_STRANGERS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -39,5 +37,3 @@ class RmaStrangers {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_RMA_STRANGERS_H_

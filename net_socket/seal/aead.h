@@ -2,15 +2,13 @@
 //
 // Purpose: the seam between records and ciphers (cipher_suites.h makes them). A suite is a cipher with a key of at most
 //          32 bytes, a nonce of 12 and a tag of 16; the same suite gives the same bytes from every library.
-//
 // Threads: an Aead is used by one thread at a time; the rest is constant.
 // Lifetime: what an Aead knows of its key is wiped when it goes.
 // Units:   bytes.
 // Errors:  Seal: false, and nothing of the output may be used. Open: false where the record is not authentic; what the
 //          output then holds means nothing.
 // Source:  OCB: RFC 7253; GCM: NIST SP 800-38D; ChaCha20-Poly1305: RFC 8439.
-#ifndef TCPX_NET_SOCKET_SEAL_AEAD_H_
-#define TCPX_NET_SOCKET_SEAL_AEAD_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -43,5 +41,3 @@ class Aead {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_SEAL_AEAD_H_

@@ -2,8 +2,7 @@
 //
 // Threads: any. Lifetime: libgcrypt, once loaded, stays.
 // Errors:  MakeAead: null where no library here has the suite.
-#ifndef TCPX_NET_SOCKET_SEAL_CIPHER_SUITES_H_
-#define TCPX_NET_SOCKET_SEAL_CIPHER_SUITES_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -13,6 +12,13 @@
 #include "net_socket/seal/aead.h"
 
 namespace tcpx {
+
+// The ChaCha20-Poly1305 that is linked in, so that no machine is without a cipher.
+// Purpose: libsodium's, by far not the fastest: used where no library of the machine has one.
+// Threads, lifetime, errors: as Aead.
+
+// `key` has KeyBytes.
+std::unique_ptr<Aead> MakeLinkedInAead(const uint8_t* key);
 
 // `key` has KeyBytes.
 std::unique_ptr<Aead> MakeAead(CipherSuite suite, const uint8_t* key);
@@ -24,5 +30,3 @@ std::vector<CipherSuite> FindSuites(std::string* by, std::string* slow = nullptr
 std::string WhySlow(CipherSuite best, bool has_aes, const char* gcrypt_version);
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_SEAL_CIPHER_SUITES_H_

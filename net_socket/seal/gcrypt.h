@@ -3,14 +3,12 @@
 // Purpose: the fastest well-kept ones that distributions have (docs/experiments.md). The library is loaded when it is
 //          first asked for, which only encryption does, and stays: the plugin itself needs libc only. It is LGPL-2.1,
 //          and the system's own copy.
-//
 // Threads: as Aead; the first call loads.
 // Lifetime: libgcrypt wipes a cipher's state when it is closed.
 // Errors:  null: the library, or the suite in it (FIPS mode has no ChaCha20), is not available. For FIPS mode's GCM an
 //          Aead is made, which then refuses our nonces.
 // Source:  libgcrypt's manual, 1.8 to 1.10. Its header is not needed: names, numbers and signatures are its ABI 20.
-#ifndef TCPX_NET_SOCKET_SEAL_GCRYPT_H_
-#define TCPX_NET_SOCKET_SEAL_GCRYPT_H_
+#pragma once
 
 #include <memory>
 
@@ -25,5 +23,3 @@ const char* GcryptVersion();
 bool GcryptIsFips();
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_SEAL_GCRYPT_H_

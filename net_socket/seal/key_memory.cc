@@ -7,7 +7,6 @@
 
 #include <atomic>
 #include <memory>
-#include <new>
 
 #include "common/log.h"
 #include "common/mutex.h"

@@ -2,15 +2,13 @@
 //
 // Purpose: nobody finds them on a disk or in another process: their pages are locked (mlock), left out of core dumps
 //          (MADV_DONTDUMP), and zeros in a forked child (MADV_WIPEONFORK). What is kept is wiped when it goes.
-//
 // Threads: any.
 // Lifetime: the pages go with the last key.
 // Units:   bytes.
 // Errors:  none: where the limit forbids to lock (RLIMIT_MEMLOCK), or an old kernel does not know the advice, the key
 //          is kept without. KeysAreLocked says so, and the log, once.
 // Source:  mlock(2), madvise(2): MADV_WIPEONFORK, Linux 4.14.
-#ifndef TCPX_NET_SOCKET_SEAL_KEY_MEMORY_H_
-#define TCPX_NET_SOCKET_SEAL_KEY_MEMORY_H_
+#pragma once
 
 #include <cstddef>
 
@@ -43,5 +41,3 @@ bool KeysAreLocked();
 void HideKeyMemory(const void* at, size_t bytes);
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_SEAL_KEY_MEMORY_H_

@@ -6,13 +6,11 @@
 //   early     = HKDF-Extract(0, secret)
 //   handshake = HKDF-Extract(Derive(early, "derived", ""), X25519)
 //   master    = HKDF-Extract(Derive(handshake, "derived", ""), 0)
-//
 // Threads: one at a time. Pure.
 // Lifetime: everything secret is wiped when it goes.
 // Errors:  Agree.
 // Source:  RFC 8446, 7.1 to 7.3; RFC 5869 (HKDF); RFC 7748 (X25519); from libsodium: HMAC, SHA-256, X25519.
-#ifndef TCPX_NET_SOCKET_SEAL_KEY_SCHEDULE_H_
-#define TCPX_NET_SOCKET_SEAL_KEY_SCHEDULE_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -83,5 +81,3 @@ class KeySchedule {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_SEAL_KEY_SCHEDULE_H_

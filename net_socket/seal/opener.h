@@ -2,15 +2,12 @@
 //
 // Purpose: holds what has been read of the socket until a record is whole, and opens it where its reader wants it.
 //          Knows no socket.
-//
 // Use:     read into Room(), Took(n); while (size_t n = opener.next()) { Open(place) or OpenInPlace() }
-//
 // Threads: one at a time. Lifetime: keys are wiped when it goes.
 // Units:   bytes.
 // Errors:  broken(), for good: a length that no record has, or a record that is not the next one of this direction of
 //          this socket, unchanged. Nothing is given out after it.
-#ifndef TCPX_NET_SOCKET_SEAL_OPENER_H_
-#define TCPX_NET_SOCKET_SEAL_OPENER_H_
+#pragma once
 
 #include <sys/uio.h>
 
@@ -73,5 +70,3 @@ class Opener {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_SEAL_OPENER_H_

@@ -5,13 +5,11 @@
 // The length is the associated data. The nonce is never sent: the direction's IV, whose last eight bytes are
 // xored with the record's number (big endian). After kRecordsPerKey records the next traffic secret is derived from the
 // one at hand, and records are counted from 0 again: 2^36 bytes at the most under one key.
-//
 // Threads: one at a time.
 // Lifetime: secrets are wiped when this goes.
 // Units:   bytes.
 // Errors:  Next: null, for good.
-#ifndef TCPX_NET_SOCKET_SEAL_RECORD_H_
-#define TCPX_NET_SOCKET_SEAL_RECORD_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -56,5 +54,3 @@ class RecordKeys {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_SEAL_RECORD_H_

@@ -1,6 +1,5 @@
 // seal_buffers.h: room for sealed bytes, borrowed while a socket has some (page_buffers.h).
-#ifndef TCPX_NET_SOCKET_SEAL_SEAL_BUFFERS_H_
-#define TCPX_NET_SOCKET_SEAL_SEAL_BUFFERS_H_
+#pragma once
 
 #include <cstddef>
 #include <memory>
@@ -45,5 +44,3 @@ class LentSealBuffer {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_SEAL_SEAL_BUFFERS_H_

@@ -4,15 +4,12 @@
 //          how much the kernel has taken, in whole records. Sealed bytes that the kernel has not taken are pending, and
 //          are sent first. The caller offers the same plaintext again until it is taken, so the sealer never needs
 //          another caller to send what is pending.
-//
 // Use:     Send(fd, ...). If an engine sends instead: if (!pending()) Seal(...); send rest(); Took(n).
-//
 // Threads: one at a time. Lifetime: borrows nothing. The destructor wipes the keys; a sealer is destroyed with its
 //          socket.
 // Units:   bytes. Positions count from the socket's first record.
 // Errors:  Send: as sendmsg(2); EPROTO if sealing fails, and from then on; EAGAIN after Stop.
-#ifndef TCPX_NET_SOCKET_SEAL_SEALER_H_
-#define TCPX_NET_SOCKET_SEAL_SEALER_H_
+#pragma once
 
 #include <sys/types.h>
 #include <sys/uio.h>
@@ -23,10 +20,46 @@
 #include <vector>
 
 #include "net_socket/seal/record.h"
-#include "net_socket/seal/record_acks.h"
 #include "net_socket/seal/seal_buffers.h"
 
 namespace tcpx {
+
+// How much of what was sealed the peer's kernel has acknowledged, in plaintext.
+// Purpose: the kernel counts sealed bytes; the holder of what was sent counts plaintext. A record counts once it is
+//          acknowledged whole.
+// Threads: one at a time.
+// Units:   bytes; positions count from the socket's first record. Errors: none.
+class RecordAcks {
+ public:
+  // The kernel took another `sealed` bytes.
+  void Took(size_t sealed) { sealed_taken_ += sealed; }
+  // A record of `plain` bytes ended `sealed_after` sealed bytes before the last one that was taken.
+  void Ended(size_t sealed_after, size_t plain);
+
+  // How much plaintext is not acknowledged, where the kernel holds `queued` bytes that are not; negative: not known.
+  // Whole records count.
+  int64_t Unacked(int64_t queued);
+  // The same, with what is acknowledged of a record that is not whole counted too: for a pace, and for nothing else.
+  int64_t UnackedAbout(int64_t queued);
+
+ private:
+  struct End {
+    uint64_t sealed = 0;
+    uint64_t plain = 0;
+  };
+  static constexpr size_t kEndsMax = 256;
+
+  void NoteEnd(const End& end);
+
+  uint64_t sealed_taken_ = 0;
+  uint64_t plain_taken_ = 0;
+  uint64_t plain_acked_ = 0;   // of whole records
+  uint64_t sealed_acked_ = 0;  // the same records
+  uint64_t about_acked_ = 0;   // at the most that was said
+  std::vector<End> ends_;      // a ring; where it is full, ends grow together. Empty until somebody asks
+  size_t first_ = 0;
+  size_t count_ = 0;
+};
 
 // The error of a connection whose sealer is broken.
 inline constexpr char kCantSeal[] = "the cipher failed, and nothing may be sent without it";
@@ -95,5 +128,3 @@ class Sealer {
 ssize_t SendBy(Sealer* sealer, bool must, int fd, iovec* pieces, int count);
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_SEAL_SEALER_H_

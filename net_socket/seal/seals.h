@@ -2,12 +2,10 @@
 //
 // Threads: Encryption: any, constant. Lifetime: a socket's half may outlive the Encryption that made it.
 // Errors:  CheckSealed and CheckSealer: kInternal, which is a fault of this library's own, or a cipher's.
-#ifndef TCPX_NET_SOCKET_SEAL_SEALS_H_
-#define TCPX_NET_SOCKET_SEAL_SEALS_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -75,5 +73,3 @@ class Encryption {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_SEAL_SEALS_H_

@@ -2,17 +2,13 @@
 //
 // Purpose: a lane between hosts holds what drains within milliseconds at its own pace; one on the same host, a little
 //          unsent data. Each look goes to the connection's LaneRates, by which the lanes share what is left.
-//
 // Threads: the lane's.
 // Lifetime: owned by its lane; borrows all that it is given.
-// Units:   bytes, nanoseconds of MonotonicNanos.
-// Errors:  none.
-#ifndef TCPX_NET_SOCKET_SEND_BULK_PACE_H_
-#define TCPX_NET_SOCKET_SEND_BULK_PACE_H_
+// Units:   bytes, nanoseconds of MonotonicNanos. Errors: none.
+#pragma once
 
 #include <cstdint>
 
-#include "common/clock.h"
 #include "net_socket/pilot/lane_policy.h"
 #include "net_socket/send/lane_rate.h"
 #include "net_socket/send/send_stream.h"
@@ -76,5 +72,3 @@ class BulkPace {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_SEND_BULK_PACE_H_

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "common/clock.h"
-#include "common/status.h"
 #include "net_socket/message/transfer_events.h"
 #include "net_socket/send/tuning.h"
 

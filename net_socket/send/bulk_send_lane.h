@@ -2,13 +2,11 @@
 //
 // Purpose: glue between the pure Striper and what moves bytes: a progress thread through its engine (the *InLoop
 //          functions), or the calling thread with plain calls (Pump).
-//
 // Threads: a lane attached to the pool is its thread's; else the calling thread's, under the comm's mutex.
 // Lifetime: owned by its connection, which detaches it before it goes. Borrows all that it is given.
 // Units:   bytes.
 // Errors:  to LaneOwner::FailLane.
-#ifndef TCPX_NET_SOCKET_SEND_BULK_SEND_LANE_H_
-#define TCPX_NET_SOCKET_SEND_BULK_SEND_LANE_H_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -19,7 +17,6 @@
 #include "net_socket/engine/progress_pool.h"
 #include "net_socket/message/lane_owner.h"
 #include "net_socket/send/bulk_pace.h"
-#include "net_socket/send/idle_lanes.h"
 #include "net_socket/send/outgoing_frame.h"
 #include "net_socket/send/send_stream.h"
 #include "net_socket/send/stripe.h"
@@ -135,5 +132,3 @@ class BulkSendLane final : public PoolLane {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_SEND_BULK_SEND_LANE_H_

@@ -3,12 +3,9 @@
 // Purpose: a lane holds what drains within milliseconds at its own pace (lane_rate.h), so lanes that are busy together
 //          share a link by what they measure. But a pace may be of long ago, when the lane was alone; where thousands
 //          of lanes wake at once, memory is shared by how many they are. What is in flight is never bounded by this.
-//
 // Threads: any.
-// Units:   bytes, nanoseconds of MonotonicNanos.
-// Errors:  none.
-#ifndef TCPX_NET_SOCKET_SEND_BUSY_LANES_H_
-#define TCPX_NET_SOCKET_SEND_BUSY_LANES_H_
+// Units:   bytes, nanoseconds of MonotonicNanos. Errors: none.
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -43,5 +40,3 @@ class BusyLanes {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_SEND_BUSY_LANES_H_

@@ -1,8 +1,7 @@
 // chunk_header.h: the header of a chunk of a message.
 //
 // Threads: any. Units: bytes. Errors: none.
-#ifndef TCPX_NET_SOCKET_SEND_CHUNK_HEADER_H_
-#define TCPX_NET_SOCKET_SEND_CHUNK_HEADER_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -26,5 +25,3 @@ inline void EncodeChunkHeader(const SendRequest& request, size_t offset, size_t 
 }
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_SEND_CHUNK_HEADER_H_

@@ -2,15 +2,13 @@
 //
 // Purpose: messages up to the express size, and all messages where there is no other lane. A lone short one leaves at
 //          once, in one buffer with its header; what is posted meanwhile is gathered, and leaves together.
-//
 // Budget:  no allocation; one system call for all that is gathered, and one more that asks what was acknowledged while
 //          a request waits for that.
 // Threads: one at a time, under the comm's mutex; counts from any.
 // Lifetime: borrows requests until they are done.
 // Units:   bytes.
 // Errors:  to LaneOwner, or as said.
-#ifndef TCPX_NET_SOCKET_SEND_EXPRESS_SEND_LANE_H_
-#define TCPX_NET_SOCKET_SEND_EXPRESS_SEND_LANE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -72,5 +70,3 @@ class ExpressSendLane {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_SEND_EXPRESS_SEND_LANE_H_

@@ -4,16 +4,13 @@
 //          peer's kernel has acknowledged its last. A request hears of it then; or at once, where its payload fits the
 //          room for copies. After a loss the peer says how much of the stream it has taken, and what lies after that is
 //          sent again.
-//
 // Use:     held.Begin(...);  held.Sent(n) ...;  held.Finish(copy);  held.Acked(QueuedBytes(fd)) now and then
 //          after a loss: held.Rewind(taken); while (held.resending()) { GatherAgain, SentAgain }
-//
 // Threads: one at a time. Knows no socket; allocates in its constructor only.
 // Lifetime: borrows requests and their payload until they have heard of it.
 // Units:   bytes; positions count the bytes of the stream.
 // Errors:  Rewind.
-#ifndef TCPX_NET_SOCKET_SEND_HELD_FRAMES_H_
-#define TCPX_NET_SOCKET_SEND_HELD_FRAMES_H_
+#pragma once
 
 #include <sys/uio.h>
 
@@ -115,5 +112,3 @@ class HeldFrames {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_SEND_HELD_FRAMES_H_

@@ -2,11 +2,8 @@
 //
 // Purpose: a lane takes a chunk only while what it holds (unsent and unacknowledged) drains within milliseconds at its
 //          own pace. So a slow flow holds little, and no message waits long for a chunk that went to it. Pure.
-//
-// Threads: one at a time. Units: bytes, nanoseconds, bytes per second.
-// Errors:  none.
-#ifndef TCPX_NET_SOCKET_SEND_LANE_RATE_H_
-#define TCPX_NET_SOCKET_SEND_LANE_RATE_H_
+// Threads: one at a time. Units: bytes, nanoseconds, bytes per second. Errors: none.
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -60,5 +57,3 @@ class LaneRate {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_SEND_LANE_RATE_H_

@@ -3,10 +3,8 @@
 // Threads: each lane's owner sets its own and looks; TakeOrders and what comes of them by the thread that carries them
 //          out; any reads.
 // Lifetime: outlives the lanes.
-// Units:   bytes per second, bytes, nanoseconds.
-// Errors:  none.
-#ifndef TCPX_NET_SOCKET_SEND_LANE_RATES_H_
-#define TCPX_NET_SOCKET_SEND_LANE_RATES_H_
+// Units:   bytes per second, bytes, nanoseconds. Errors: none.
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -103,5 +101,3 @@ class LaneRates {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_SEND_LANE_RATES_H_

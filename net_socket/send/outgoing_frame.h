@@ -2,8 +2,7 @@
 //
 // Threads: the lane's. Lifetime: borrows the chunk's request until the frame is over.
 // Units:   bytes. Errors: none.
-#ifndef TCPX_NET_SOCKET_SEND_OUTGOING_FRAME_H_
-#define TCPX_NET_SOCKET_SEND_OUTGOING_FRAME_H_
+#pragma once
 
 #include <sys/uio.h>
 
@@ -73,5 +72,3 @@ class OutgoingFrame {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_SEND_OUTGOING_FRAME_H_

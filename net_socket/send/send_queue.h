@@ -2,12 +2,9 @@
 //
 // Purpose: gathers the headers and payloads of many messages into one call, and keeps count of what the kernel took.
 //          Knows no socket.
-//
 // Threads: one at a time. Lifetime: borrows the requests until their `left` is 0.
-// Units:   bytes.
-// Errors:  none.
-#ifndef TCPX_NET_SOCKET_SEND_SEND_QUEUE_H_
-#define TCPX_NET_SOCKET_SEND_SEND_QUEUE_H_
+// Units:   bytes. Errors: none.
+#pragma once
 
 #include <sys/uio.h>
 
@@ -58,5 +55,3 @@ class SendQueue {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_SEND_SEND_QUEUE_H_

@@ -3,13 +3,11 @@
 // Purpose: what every sending lane has: its socket, what seals it, the frames that it holds until they are
 //          acknowledged, its counts, and what happens when the socket breaks or another one takes its place. Which
 //          bytes are sent, and when, is the lane's: express_send_lane.h, bulk_send_lane.h.
-//
 // Threads: those of the lane, one at a time; counts from any.
 // Lifetime: owned by its lane. Borrows the owner; the descriptor is the connection's.
 // Units:   bytes, nanoseconds.
 // Errors:  to LaneOwner, by Broke and CanSeal; else returned.
-#ifndef TCPX_NET_SOCKET_SEND_SEND_STREAM_H_
-#define TCPX_NET_SOCKET_SEND_SEND_STREAM_H_
+#pragma once
 
 #include <sys/types.h>
 #include <sys/uio.h>
@@ -99,5 +97,3 @@ class SendStream {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_SEND_SEND_STREAM_H_

@@ -3,8 +3,7 @@
 // Purpose: one place to look and to change. A comment says what a number means, and in brackets its unit and the
 //          experiment that chose it; where none is named it was chosen without one. A line with == begins a table of
 //          the page that it names: tools/tuning_tables writes them.
-#ifndef TCPX_NET_SOCKET_SEND_TUNING_H_
-#define TCPX_NET_SOCKET_SEND_TUNING_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -79,5 +78,3 @@ inline constexpr size_t kHeldFrames = 256;
 inline constexpr size_t kHeldCopyBytes = 256 << 10;
 
 }  // namespace tcpx::tuning
-
-#endif  // TCPX_NET_SOCKET_SEND_TUNING_H_

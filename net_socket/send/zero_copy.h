@@ -4,11 +4,9 @@
 // Purpose: zero-copy pays only on a path that takes the caller's pages to the device. The kernel tells afterwards
 //          whether it copied all the same (loopback always does, and late, which costs more than copying at once): a
 //          lane tries, keeps it while nothing is copied, and gives it up for good otherwise.
-//
 // Threads: those of the lane.
 // Source:  io_uring_prep_sendmsg_zc(3), Linux 6.1; reports of usage, Linux 6.2.
-#ifndef TCPX_NET_SOCKET_SEND_ZERO_COPY_H_
-#define TCPX_NET_SOCKET_SEND_ZERO_COPY_H_
+#pragma once
 
 #include <cstddef>
 #include <memory>
@@ -84,5 +82,3 @@ class PinnedChunks {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_SEND_ZERO_COPY_H_

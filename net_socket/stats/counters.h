@@ -2,12 +2,10 @@
 //
 // Purpose: a new counter is a member and a line here, and the place that counts. For what a lane's mover counts,
 //          the member is in message/lane_counts.h.
-//
 // Threads: plain data.
 // Units:   as the names say; all counts are of the whole life.
 // Source:  the names: prometheus.io, "Metric and label naming".
-#ifndef TCPX_NET_SOCKET_STATS_COUNTERS_H_
-#define TCPX_NET_SOCKET_STATS_COUNTERS_H_
+#pragma once
 
 #include <cstdint>
 
@@ -97,5 +95,3 @@ void AddCounts(const Counters& counters, const More& more, Sum* sum) {
 }
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_STATS_COUNTERS_H_

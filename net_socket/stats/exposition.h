@@ -2,13 +2,10 @@
 //
 // Purpose: names end in their unit, counters in _total, as Prometheus' conventions ask for. By default every series is
 //          of a device and a peer's host, and histograms of a device: so their number does not grow with connections.
-//
 // Threads: any; pure.
-// Units:   seconds and bytes.
-// Errors:  none.
+// Units:   seconds and bytes. Errors: none.
 // Source:  prometheus.io, "Exposition formats" (version 0.0.4) and "Metric and label naming".
-#ifndef TCPX_NET_SOCKET_STATS_EXPOSITION_H_
-#define TCPX_NET_SOCKET_STATS_EXPOSITION_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -31,5 +28,3 @@ inline constexpr int kLanesMax = 4096;
 std::string PrometheusText(const Snapshot& snapshot, bool lanes);
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_STATS_EXPOSITION_H_

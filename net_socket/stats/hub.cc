@@ -9,13 +9,11 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <new>
 #include <set>
 #include <utility>
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "common/process_mark.h"
 #include "common/status.h"
 #include "common/this_host.h"
 #include "common/thread.h"

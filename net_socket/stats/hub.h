@@ -4,19 +4,16 @@
 // Purpose: connections join with a link and leave with their last numbers. A thread of its own looks at every
 //          connection once a second, writes the file every 10 s and answers readers of the socket, so that neither
 //          messages nor housekeeping ever wait for a disk or a reader. pace.h says how often it looks.
-//
 // Threads: Start, Stop, Join, Leave and Take from any but its own.
 // Lifetime: the plugin's. What closed connections have counted stays.
 // Errors:  one WARN each for a file, socket, thread or memory that can't be had; everything else continues.
-#ifndef TCPX_NET_SOCKET_STATS_HUB_H_
-#define TCPX_NET_SOCKET_STATS_HUB_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "absl/container/flat_hash_set.h"
 #include "common/fd.h"
@@ -126,5 +123,3 @@ class StatsHub {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_STATS_HUB_H_

@@ -2,8 +2,7 @@
 //
 // Threads: plain data.
 // Units:   as the names say; all counts are of the whole life.
-#ifndef TCPX_NET_SOCKET_STATS_NUMBERS_H_
-#define TCPX_NET_SOCKET_STATS_NUMBERS_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -133,5 +132,3 @@ inline constexpr ThreadUse kUseUnknown{~uint64_t{0}, 0};
 void Attribute(const ThreadUse& use, ConnectionNumbers* numbers);
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_STATS_NUMBERS_H_

@@ -3,12 +3,9 @@
 // Purpose: a look comes once a second, or less often where looks would cost more than a third of a percent of a CPU,
 //          but every 10 s at least. Only the look itself counts: else a reader that asks the socket often would slow
 //          looks down. Files are written every 10 s, of the latest look, however long that is ago.
-//
 // Threads: one at a time.
-// Units:   nanoseconds of MonotonicNanos; 0 is due.
-// Errors:  none.
-#ifndef TCPX_NET_SOCKET_STATS_PACE_H_
-#define TCPX_NET_SOCKET_STATS_PACE_H_
+// Units:   nanoseconds of MonotonicNanos; 0 is due. Errors: none.
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -48,5 +45,3 @@ class StatsPace {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_STATS_PACE_H_

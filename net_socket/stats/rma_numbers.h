@@ -2,8 +2,7 @@
 //
 // Threads: plain data.
 // Units:   bytes; all counts are of the whole life of the process, but for those of now.
-#ifndef TCPX_NET_SOCKET_STATS_RMA_NUMBERS_H_
-#define TCPX_NET_SOCKET_STATS_RMA_NUMBERS_H_
+#pragma once
 
 #include <cstdint>
 
@@ -48,5 +47,3 @@ class RmaSource {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_STATS_RMA_NUMBERS_H_

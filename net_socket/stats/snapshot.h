@@ -2,8 +2,7 @@
 //
 // Threads: plain data.
 // Units:   as in numbers.h; seconds since 1970 where a name ends in _unix.
-#ifndef TCPX_NET_SOCKET_STATS_SNAPSHOT_H_
-#define TCPX_NET_SOCKET_STATS_SNAPSHOT_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -38,5 +37,3 @@ struct Snapshot {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_STATS_SNAPSHOT_H_

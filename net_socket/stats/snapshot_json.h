@@ -4,8 +4,7 @@
 // Units:   bytes, nanoseconds (_ns), microseconds (_us); counts are of the whole life. Histograms are lists of
 //          [upper bound, count] of the powers of two that have any.
 // Errors:  none. Text that is no UTF-8 has its bytes as \u00XX.
-#ifndef TCPX_NET_SOCKET_STATS_SNAPSHOT_JSON_H_
-#define TCPX_NET_SOCKET_STATS_SNAPSHOT_JSON_H_
+#pragma once
 
 #include <string>
 
@@ -19,5 +18,3 @@ inline constexpr int kSnapshotFormat = 1;
 std::string SnapshotJson(const Snapshot& snapshot);
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_STATS_SNAPSHOT_JSON_H_

@@ -11,7 +11,6 @@
 
 #include <memory>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
@@ -20,8 +19,8 @@
 #include "absl/strings/strip.h"
 #include "common/fd.h"
 #include "common/log.h"
-#include "common/process_mark.h"
 #include "common/status.h"
+#include "common/this_host.h"
 
 namespace tcpx {
 namespace {

@@ -2,11 +2,9 @@
 //
 // Purpose: `tcpx-HOST-PID.prom`, replaced as a whole, so that a reader (node_exporter's textfile collector) never sees
 //          a half of one. Files that dead processes left are removed.
-//
 // Threads: one at a time.
 // Errors:  one WARN for the first failure; it is tried again at each write.
-#ifndef TCPX_NET_SOCKET_STATS_STATS_FILE_H_
-#define TCPX_NET_SOCKET_STATS_STATS_FILE_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -52,5 +50,3 @@ class StatsFile {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_STATS_STATS_FILE_H_

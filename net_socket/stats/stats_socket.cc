@@ -15,8 +15,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "common/process_mark.h"
 #include "common/status.h"
+#include "common/this_host.h"
 
 namespace tcpx {
 namespace {

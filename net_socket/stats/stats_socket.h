@@ -4,17 +4,15 @@
 //          At most kClientsMax are served at once, each for kClientNs; more are turned away, at most kAcceptsMax in
 //          each kAcceptNs. Other users are turned away at once, in kStrangersNs of each kAcceptNs at most, and have a
 //          long queue to fill before they keep anybody from asking.
-//
 // Names:   "@name" is in the abstract name space of this network namespace; else a file's path, which with ".MARK"
-//          after it it must have place in an address (107 bytes). "auto" is "@tcpx-UID-MARK" (process_mark.h). %p is
+//          after it it must have place in an address (107 bytes). "auto" is "@tcpx-UID-MARK" (this_host.h). %p is
 //          the process's PID.
 // Threads: one at a time.
 // Errors:  Open: what the kernel says, or that a living process has the name. A file that a dead process left is
 //          replaced. Those of other names are left alone: a socket of another host's living process, in a folder that
 //          both share, refuses connections just as one that was left.
 // Source:  unix(7): SO_PEERCRED.
-#ifndef TCPX_NET_SOCKET_STATS_STATS_SOCKET_H_
-#define TCPX_NET_SOCKET_STATS_STATS_SOCKET_H_
+#pragma once
 
 #include <poll.h>
 #include <sys/types.h>
@@ -80,5 +78,3 @@ class StatsSocket {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_STATS_STATS_SOCKET_H_

@@ -5,15 +5,13 @@
 // Tid:     the kernel gives it to another thread once a thread has ended: one that counts less than before is another.
 // Errors:  a kernel without schedstats (CONFIG_SCHEDSTATS) tells nothing: no thread is there.
 // Source:  /proc/PID/task/TID/schedstat, Linux 2.6.23: time on the CPU, time waiting for one, time slices.
-#ifndef TCPX_NET_SOCKET_STATS_THREAD_TIMES_H_
-#define TCPX_NET_SOCKET_STATS_THREAD_TIMES_H_
+#pragma once
 
 #include <cstdint>
 #include <map>
 #include <set>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "net_socket/stats/numbers.h"
 
@@ -56,5 +54,3 @@ class ThreadWatch {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_NET_SOCKET_STATS_THREAD_TIMES_H_

@@ -2,8 +2,7 @@
 //
 // Threads: plain data.
 // Units:   as in numbers.h.
-#ifndef TCPX_NET_SOCKET_STATS_TOTALS_H_
-#define TCPX_NET_SOCKET_STATS_TOTALS_H_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -12,6 +11,7 @@
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "net_socket/stats/numbers.h"
 
@@ -69,6 +69,14 @@ class Totals {
   std::map<uint64_t, std::set<int>> communicators_;
 };
 
-}  // namespace tcpx
+// What a communicator's connections did, as a table for the log.
+// Threads: any; pure.
+// Units:   of the columns, in their heads. Errors: none.
 
-#endif  // TCPX_NET_SOCKET_STATS_TOTALS_H_
+// Rows of one table at the most; what is beyond is one more, that says how many.
+inline constexpr size_t kTableRowsMax = 64;
+
+// A head, and a row for each device, peer host and direction. Empty where there was no connection.
+std::vector<std::string> StatsTable(const Totals& totals);
+
+}  // namespace tcpx

@@ -1,8 +1,7 @@
 // engine_contract.h: the fixture of the suite that every Engine passes; the parameter is the engine's name.
 //
 // Threads: as gtest. Errors: SetUp skips, with the reason, where the kernel refuses io_uring.
-#ifndef TCPX_TESTS_CONTRACT_ENGINE_CONTRACT_H_
-#define TCPX_TESTS_CONTRACT_ENGINE_CONTRACT_H_
+#pragma once
 
 #include <errno.h>
 #include <gtest/gtest.h>
@@ -97,5 +96,3 @@ class EngineContractTest : public ::testing::TestWithParam<const char*> {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_CONTRACT_ENGINE_CONTRACT_H_

@@ -2,11 +2,9 @@
 //
 // Purpose: Require ends the process where a property does not hold, so that libFuzzer keeps the input and the replay of
 //          the corpus fails; Input hands out the bytes of one input.
-//
 // Threads: one at a time. Lifetime: Input borrows the bytes.
 // Errors:  an input that is used up gives zeros.
-#ifndef TCPX_TESTS_FUZZ_FUZZ_H_
-#define TCPX_TESTS_FUZZ_FUZZ_H_
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -57,5 +55,3 @@ class Input {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_FUZZ_FUZZ_H_

@@ -2,12 +2,10 @@
 //
 // Purpose: the chunk stream's fuzz target gives the same bytes to ReceiveLane and to this model and compares. The model
 //          keeps whole streams and whole messages, byte by byte; it knows nothing of staging, iovecs or atomics.
-//
 // Threads: one at a time.
 // Units:   bytes.
 // Errors:  a lane's verdict says what became of it.
-#ifndef TCPX_TESTS_FUZZ_LANE_MODEL_H_
-#define TCPX_TESTS_FUZZ_LANE_MODEL_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -94,5 +92,3 @@ class LaneModel {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_FUZZ_LANE_MODEL_H_

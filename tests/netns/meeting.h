@@ -1,8 +1,7 @@
 // meeting.h: two ranks on hosts of their own that find each other through files of a folder they share.
 //
 // Threads: one. Errors: as TCPX_REQUIRE: the process ends with what was wrong.
-#ifndef TCPX_TESTS_NETNS_MEETING_H_
-#define TCPX_TESTS_NETNS_MEETING_H_
+#pragma once
 
 #include <string>
 
@@ -20,5 +19,3 @@ struct Places {
 Ends Connect(Rank* rank, void* context, int device, const Places& places);
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_NETNS_MEETING_H_

@@ -2,8 +2,7 @@
 //
 // Threads: one. Lifetime: a Flow borrows table and comm. Errors: wrong bytes end the process (TCPX_REQUIRE); a Step
 // returns the plugin's.
-#ifndef TCPX_TESTS_NETNS_RING_FLOW_H_
-#define TCPX_TESTS_NETNS_RING_FLOW_H_
+#pragma once
 
 #include <cstdint>
 #include <cstdlib>
@@ -128,5 +127,3 @@ class Flow {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_NETNS_RING_FLOW_H_

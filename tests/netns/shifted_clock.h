@@ -1,14 +1,11 @@
 // shifted_clock.h: a monotonic clock that can be put on, for the whole process and the libraries it loads.
 //
 // Purpose: an hour goes by without waiting for it. The kernel's own timers (keepalive, retransmission) do not know.
-//
 // Use:     the program is linked with -rdynamic, so that its clock_gettime is found before libc's.
-//
 // Threads: any.
 // Units:   seconds.
 // Source:  clock_gettime(2), ld.so(8).
-#ifndef TCPX_TESTS_NETNS_SHIFTED_CLOCK_H_
-#define TCPX_TESTS_NETNS_SHIFTED_CLOCK_H_
+#pragma once
 
 #include <cstdint>
 
@@ -18,5 +15,3 @@ namespace tcpx {
 void ShiftClock(int64_t seconds);
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_NETNS_SHIFTED_CLOCK_H_

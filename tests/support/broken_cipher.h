@@ -1,8 +1,7 @@
 // broken_cipher.h: ciphers that fail from some moment on, as a library's may.
 //
 // Threads: any. Errors: none.
-#ifndef TCPX_TESTS_SUPPORT_BROKEN_CIPHER_H_
-#define TCPX_TESTS_SUPPORT_BROKEN_CIPHER_H_
+#pragma once
 
 namespace tcpx {
 
@@ -14,5 +13,3 @@ class BrokenCipher {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_SUPPORT_BROKEN_CIPHER_H_

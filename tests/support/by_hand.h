@@ -2,11 +2,9 @@
 //
 // Purpose: what an honest dialler does only at a bad moment, a test does here on purpose: hellos in any order, ends
 //          between them, bytes in pieces.
-//
 // Threads: one.
 // Errors:  what a healthy plugin does not refuse ends the process (TCPX_REQUIRE). Every wait is bounded.
-#ifndef TCPX_TESTS_SUPPORT_BY_HAND_H_
-#define TCPX_TESTS_SUPPORT_BY_HAND_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -56,5 +54,3 @@ struct ListenByHand {
 std::string ReceiveText(Rank* rank, void* comm, size_t bytes);
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_SUPPORT_BY_HAND_H_

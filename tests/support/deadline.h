@@ -2,11 +2,9 @@
 //
 //   Deadline deadline;  // 60 s, more under a sanitizer
 //   while (!done && deadline.Yield()) { ... }
-//
 // Threads: one at a time.
 // Units:   seconds.
-#ifndef TCPX_TESTS_SUPPORT_DEADLINE_H_
-#define TCPX_TESTS_SUPPORT_DEADLINE_H_
+#pragma once
 
 #include <sched.h>
 #include <unistd.h>
@@ -50,5 +48,3 @@ class Deadline {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_SUPPORT_DEADLINE_H_

@@ -2,10 +2,8 @@
 //
 // Purpose: stricter than Prometheus itself: each family follows its HELP and TYPE without a gap, no series comes
 //          twice, counters end in _total and are no less than 0, and a histogram's buckets rise to its count.
-//
 // Errors: ParseExposition names the first line that is wrong.
-#ifndef TCPX_TESTS_SUPPORT_EXPOSITION_PARSER_H_
-#define TCPX_TESTS_SUPPORT_EXPOSITION_PARSER_H_
+#pragma once
 
 #include <map>
 #include <string>
@@ -33,5 +31,3 @@ struct Exposition {
 bool ParseExposition(const std::string& text, Exposition* exposition, std::string* error);
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_SUPPORT_EXPOSITION_PARSER_H_

@@ -2,8 +2,7 @@
 //
 // Threads: one. Lifetime: what it has accepted is its user's.
 // Errors:  what a healthy kernel or dialler does not do ends the process (TCPX_REQUIRE).
-#ifndef TCPX_TESTS_SUPPORT_FAKE_ACCEPTOR_H_
-#define TCPX_TESTS_SUPPORT_FAKE_ACCEPTOR_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -44,5 +43,3 @@ Hello HearHello(int fd);
 std::string Encoded(const Answer& answer);
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_SUPPORT_FAKE_ACCEPTOR_H_

@@ -2,8 +2,7 @@
 // 10.0.N.1/24.
 //
 // Threads: one at a time. Units: none. Errors: what can't be made fails the test.
-#ifndef TCPX_TESTS_SUPPORT_FAKE_CARDS_H_
-#define TCPX_TESTS_SUPPORT_FAKE_CARDS_H_
+#pragma once
 
 #include <string>
 
@@ -16,5 +15,3 @@ std::string CardPath(int card);
 void MakeInterfaces(int count);
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_SUPPORT_FAKE_CARDS_H_

@@ -3,12 +3,10 @@
 // Purpose: proves that the contract suite does not lean on one kernel interface, and drives code above the engine
 //          through short results and odd orders that a real one gives rarely: each operation moves a seeded number of
 //          bytes at the most, and ready operations complete in a seeded order.
-//
 // Threads: as Engine.
 // Units:   bytes.
 // Errors:  as Engine.
-#ifndef TCPX_TESTS_SUPPORT_FAKE_ENGINE_H_
-#define TCPX_TESTS_SUPPORT_FAKE_ENGINE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -22,5 +20,3 @@ namespace tcpx {
 std::unique_ptr<Engine> MakeFakeEngine(uint64_t seed, size_t step_bytes_max);
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_SUPPORT_FAKE_ENGINE_H_

@@ -1,8 +1,7 @@
 // fake_lane_owner.h: an owner of a lane that only remembers, and what a receiving one gets.
 //
 // Threads: one. Lifetime: an owner outlives its lanes. Errors: none.
-#ifndef TCPX_TESTS_SUPPORT_FAKE_LANE_OWNER_H_
-#define TCPX_TESTS_SUPPORT_FAKE_LANE_OWNER_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -51,5 +50,3 @@ inline std::string Frame(uint64_t sequence, const std::string& payload) {
 }
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_SUPPORT_FAKE_LANE_OWNER_H_

@@ -4,8 +4,7 @@
 //
 // Threads: RunFlagTraffic from one; it starts the other and joins it.
 // Errors:  text: what went wrong, first of all a line that showed its flag before its data.
-#ifndef TCPX_TESTS_SUPPORT_FLAG_TRAFFIC_H_
-#define TCPX_TESTS_SUPPORT_FLAG_TRAFFIC_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -35,5 +34,3 @@ struct FlagTraffic {
 std::string RunFlagTraffic(const FlagTraffic& traffic);
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_SUPPORT_FLAG_TRAFFIC_H_

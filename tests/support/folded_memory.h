@@ -6,8 +6,7 @@
 // Threads: any.
 // Units:   bytes.
 // Errors:  data() is null where the kernel gave none.
-#ifndef TCPX_TESTS_SUPPORT_FOLDED_MEMORY_H_
-#define TCPX_TESTS_SUPPORT_FOLDED_MEMORY_H_
+#pragma once
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -54,5 +53,3 @@ class FoldedMemory {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_SUPPORT_FOLDED_MEMORY_H_

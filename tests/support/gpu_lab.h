@@ -2,12 +2,10 @@
 //
 // Purpose: opens the driver before the plugin does. The stand-in is used if it is in the test's folder (Bazel puts it
 //          there); else this machine's own, so that the same test runs on a GPU (tools/gpu).
-//
 // Threads: any. Lifetime: the library stays loaded; buffers free what they hold.
 // Errors:  Open: kNotFound where there is no driver, kInternal where the stand-in is broken. All else ends the process:
 //          a test can't go on without.
-#ifndef TCPX_TESTS_SUPPORT_GPU_LAB_H_
-#define TCPX_TESTS_SUPPORT_GPU_LAB_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -74,5 +72,3 @@ class GpuBuffer {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_SUPPORT_GPU_LAB_H_

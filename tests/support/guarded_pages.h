@@ -1,12 +1,10 @@
 // guarded_pages.h: memory between two pages that nobody may touch.
 //
 // Purpose: a byte that is written or read outside of it ends the process, in every thread.
-//
 // Threads: any.
 // Units:   bytes; `bytes` is rounded up to pages, and the memory ends where the pages end.
 // Errors:  data() is null where the kernel gave none.
-#ifndef TCPX_TESTS_SUPPORT_GUARDED_PAGES_H_
-#define TCPX_TESTS_SUPPORT_GUARDED_PAGES_H_
+#pragma once
 
 #include <sys/mman.h>
 
@@ -42,5 +40,3 @@ class GuardedPages {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_SUPPORT_GUARDED_PAGES_H_

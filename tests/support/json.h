@@ -1,8 +1,7 @@
 // json.h: reads JSON strictly (RFC 8259), for tests of what writes it.
 //
 // Errors: ParseJson tells where the text is no JSON; a member or element that is not there is a null value.
-#ifndef TCPX_TESTS_SUPPORT_JSON_H_
-#define TCPX_TESTS_SUPPORT_JSON_H_
+#pragma once
 
 #include <cstddef>
 #include <map>
@@ -30,5 +29,3 @@ struct Json {
 bool ParseJson(const std::string& text, Json* value, std::string* error);
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_SUPPORT_JSON_H_

@@ -1,10 +1,8 @@
 // kept_log.h: what the project's own code writes to the log while one of these lives.
 //
 // Purpose: for unit tests, which have no plugin and no NCCL; plugin_log.h serves those.
-//
 // Threads: any writes; one KeptLog at a time.
-#ifndef TCPX_TESTS_SUPPORT_KEPT_LOG_H_
-#define TCPX_TESTS_SUPPORT_KEPT_LOG_H_
+#pragma once
 
 #include <cstdint>
 #include <mutex>
@@ -53,5 +51,3 @@ class KeptLog {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_SUPPORT_KEPT_LOG_H_

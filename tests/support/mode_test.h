@@ -2,8 +2,7 @@
 //
 // Threads: as gtest.
 // Errors:  a mode that this machine can't run is a skip that says why.
-#ifndef TCPX_TESTS_SUPPORT_MODE_TEST_H_
-#define TCPX_TESTS_SUPPORT_MODE_TEST_H_
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -24,5 +23,3 @@ class ModeTest : public ::testing::TestWithParam<Mode> {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_SUPPORT_MODE_TEST_H_

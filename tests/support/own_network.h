@@ -2,14 +2,11 @@
 //
 // Purpose: tests of IPv6 need an address that NCCL's rules accept, which ::1 is not (NCCL 2.12 to 2.30): here the
 //          loopback device also carries fd00::1.
-//
 // Use:     first thing in main; the program starts anew inside the namespace:
 //            tcpx::EnterOwnNetwork(argv);
-//
 // Threads: before any other.
 // Errors:  where namespaces are forbidden the program goes on outside, says so on stderr, and InOwnNetwork is false.
-#ifndef TCPX_TESTS_SUPPORT_OWN_NETWORK_H_
-#define TCPX_TESTS_SUPPORT_OWN_NETWORK_H_
+#pragma once
 
 namespace tcpx {
 
@@ -17,5 +14,3 @@ void EnterOwnNetwork(char** argv);
 bool InOwnNetwork();
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_SUPPORT_OWN_NETWORK_H_

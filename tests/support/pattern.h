@@ -3,12 +3,10 @@
 // Purpose: each message of a seeded run has its own bytes, so that a shifted, repeated, swapped or missing part is
 //          found, also where two messages are as long. What may not be written is filled with kGuardByte and checked
 //          too.
-//
 // Threads: immutable once made. Lifetime: Bytes lives as long as the pattern.
 // Units:   bytes.
 // Errors:  the checks return an empty text, or one that says what is wrong and where.
-#ifndef TCPX_TESTS_SUPPORT_PATTERN_H_
-#define TCPX_TESTS_SUPPORT_PATTERN_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -54,5 +52,3 @@ class GuardedBuffer {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_SUPPORT_PATTERN_H_

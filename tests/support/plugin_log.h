@@ -1,10 +1,8 @@
 // plugin_log.h: an NCCL logger that keeps what the plugin says in this process.
 //
 // Purpose: tests look for a WARN, count them, and print everything when they fail. A WARN goes to stderr at once, too.
-//
 // Threads: any; there is one log per process, because NCCL's logger is a plain function.
-#ifndef TCPX_TESTS_SUPPORT_PLUGIN_LOG_H_
-#define TCPX_TESTS_SUPPORT_PLUGIN_LOG_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -29,5 +27,3 @@ bool LogHas(const std::string& part);
 int CountInLog(const std::string& part);
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_SUPPORT_PLUGIN_LOG_H_

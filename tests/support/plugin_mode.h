@@ -2,11 +2,9 @@
 //
 // Purpose: a Mode is the parameter of a test. It names itself, says why it can't run on this machine, and knows the
 //          environment that the plugin reads when it is loaded.
-//
 // Threads: any; what changes the environment, in a process with one thread, before the library is opened.
 // Errors:  ReasonToSkip says why a mode can't run here; a test then skips with that text.
-#ifndef TCPX_TESTS_SUPPORT_PLUGIN_MODE_H_
-#define TCPX_TESTS_SUPPORT_PLUGIN_MODE_H_
+#pragma once
 
 #include <sys/socket.h>
 
@@ -71,5 +69,3 @@ class ScopedEnvironment {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_SUPPORT_PLUGIN_MODE_H_

@@ -3,8 +3,7 @@
 // Threads: as gtest.
 // Lifetime: a plugin of its own for each case; TearDown closes what is open and finalizes.
 // Errors:  each helper fails the test.
-#ifndef TCPX_TESTS_SUPPORT_PLUGIN_TEST_H_
-#define TCPX_TESTS_SUPPORT_PLUGIN_TEST_H_
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -61,5 +60,3 @@ class PluginTest : public ::testing::Test {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_SUPPORT_PLUGIN_TEST_H_

@@ -2,8 +2,7 @@
 //
 // Threads: others may go on meanwhile; what they change is seen or not.
 // Errors:  mappings of more than 1 GiB are left out.
-#ifndef TCPX_TESTS_SUPPORT_PROCESS_MEMORY_H_
-#define TCPX_TESTS_SUPPORT_PROCESS_MEMORY_H_
+#pragma once
 
 #include <cstddef>
 #include <functional>
@@ -24,5 +23,3 @@ bool ForEachPieceOfMemory(size_t overlap, const std::function<void(const MemoryP
                           const std::string& process = "self");
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_SUPPORT_PROCESS_MEMORY_H_

@@ -2,17 +2,14 @@
 //
 // Purpose: the library under test reads its environment once, has threads, and some tests end a process on purpose. So
 //          the process of the tests forks for every case and never loads the library itself.
-//
 // Use:     std::string wrong = RunTogether(
 //              [](Control& peer) { peer.Tell('a'); },
 //              [](Control& peer) { peer.Await('a'); });
 //          EXPECT_EQ("", wrong);
-//
 // Threads: RunTogether by a process with one thread.
 // Errors:  inside a body TCPX_REQUIRE prints what was wrong and ends the process; RunTogether returns it in words. A
 //          process that is still there after the limit is killed and counts as hung.
-#ifndef TCPX_TESTS_SUPPORT_PROCESSES_H_
-#define TCPX_TESTS_SUPPORT_PROCESSES_H_
+#pragma once
 
 #include <cstddef>
 #include <functional>
@@ -63,5 +60,3 @@ std::string RunBeside(const std::vector<std::function<std::string()>>& runs, abs
 int ExitCodeOf(int pid, absl::Duration limit);
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_SUPPORT_PROCESSES_H_

@@ -2,8 +2,7 @@
 //
 // Threads: any.
 // Errors:  a program that cannot be started has no code and says nothing.
-#ifndef TCPX_TESTS_SUPPORT_PROGRAM_H_
-#define TCPX_TESTS_SUPPORT_PROGRAM_H_
+#pragma once
 
 #include <string>
 
@@ -21,5 +20,3 @@ struct ProgramResult {
 ProgramResult RunCommand(const std::string& command);
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_SUPPORT_PROGRAM_H_

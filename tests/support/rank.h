@@ -2,12 +2,10 @@
 //
 // Purpose: what NCCL does around the traffic, in the few lines that a test of lifetimes needs: test_plugin.h in
 //          TCPX_REQUIRE.
-//
 // Threads: as NetClient.
 // Lifetime: the destructor unloads, without closing or finalizing.
 // Errors:  every refusal that a healthy plugin does not give ends the process.
-#ifndef TCPX_TESTS_SUPPORT_RANK_H_
-#define TCPX_TESTS_SUPPORT_RANK_H_
+#pragma once
 
 #include <memory>
 #include <utility>
@@ -78,5 +76,3 @@ class Rank {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_SUPPORT_RANK_H_

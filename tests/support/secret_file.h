@@ -1,8 +1,7 @@
 // secret_file.h: a file with a shared secret, for TCPX_SECRET_FILE.
 //
 // Threads: any. Errors: a folder that can't be written to shows when the plugin reads the file.
-#ifndef TCPX_TESTS_SUPPORT_SECRET_FILE_H_
-#define TCPX_TESTS_SUPPORT_SECRET_FILE_H_
+#pragma once
 
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -23,5 +22,3 @@ inline std::string SecretFile(const std::string& text = "correct horse battery s
 }
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_SUPPORT_SECRET_FILE_H_

@@ -3,12 +3,10 @@
 // Purpose: TestSeed prints the seed that a run uses, so that a failure can be repeated with TCPX_TEST_SEED=N; LongRun
 //          tells whether TCPX_TEST_LONG=1 asks for the long form; TimeScale stretches deadlines under sanitizers
 //          and in emulation.
-//
 // Threads: Rng belongs to one thread at a time; the functions may be called from any.
 // Units:   TimeScale is a factor.
 // Source:  Rng is SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014).
-#ifndef TCPX_TESTS_SUPPORT_SEED_H_
-#define TCPX_TESTS_SUPPORT_SEED_H_
+#pragma once
 
 #include <cstdint>
 
@@ -41,5 +39,3 @@ class Rng {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_SUPPORT_SEED_H_

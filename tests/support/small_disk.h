@@ -1,11 +1,9 @@
 // small_disk.h: a folder that is a disk of 64 KiB, for tests of what a full one does.
 //
 //   if (!OnSmallDisk(dir, [&] { FillDisk(dir); ... })) GTEST_SKIP() << kNoSmallDisk;
-//
 // Threads: `body` runs in one of its own, which alone has that disk, with those that it starts.
 // Errors:  false: nothing ran, because mounting is forbidden here.
-#ifndef TCPX_TESTS_SUPPORT_SMALL_DISK_H_
-#define TCPX_TESTS_SUPPORT_SMALL_DISK_H_
+#pragma once
 
 #include <functional>
 #include <string>
@@ -19,5 +17,3 @@ bool OnSmallDisk(const std::string& dir, const std::function<void()>& body);
 void FillDisk(const std::string& dir);
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_SUPPORT_SMALL_DISK_H_

@@ -4,12 +4,10 @@
 //          of the kernel's (SOCK_DESTROY, what `ss -K` does, in a network of the test's own), by ending it
 //          (shutdown), or, at the end that dialled it, by connect to nothing, which resets the other end. The health
 //          socket, which has TCP_USER_TIMEOUT, is spared, or alone meant.
-//
 // Threads: one killer at a time, and any others.
 // Units:   as the names say.
 // Errors:  a kill that the kernel refuses is not counted.
-#ifndef TCPX_TESTS_SUPPORT_SOCKET_KILLER_H_
-#define TCPX_TESTS_SUPPORT_SOCKET_KILLER_H_
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -86,5 +84,3 @@ class KillerThread {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_SUPPORT_SOCKET_KILLER_H_

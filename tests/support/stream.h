@@ -2,12 +2,10 @@
 //
 // Purpose: traffic that a test can stop in the middle: at any moment up to `window` requests are outstanding, and the
 //          memory of their buffers can be replaced by fresh pages.
-//
 // Threads: one at a time; Deregister and Close of the comm also during Step, as NCCL's service thread does it.
 // Units:   bytes; message k uses slot k % window, and its content depends on the slot only.
 // Errors:  Step returns the plugin's first error for ever. A wrong byte or size ends the process.
-#ifndef TCPX_TESTS_SUPPORT_STREAM_H_
-#define TCPX_TESTS_SUPPORT_STREAM_H_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -113,5 +111,3 @@ struct BothWays {
 void Transfer(NetClient* net, const Ends& ends, const Stream::Shape& shape);
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_SUPPORT_STREAM_H_

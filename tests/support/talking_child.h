@@ -2,8 +2,7 @@
 //
 // Threads: one.
 // Errors:  what a healthy kernel does not refuse ends the process (TCPX_REQUIRE).
-#ifndef TCPX_TESTS_SUPPORT_TALKING_CHILD_H_
-#define TCPX_TESTS_SUPPORT_TALKING_CHILD_H_
+#pragma once
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -46,5 +45,3 @@ class TalkingChild {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_SUPPORT_TALKING_CHILD_H_

@@ -3,8 +3,7 @@
 // Threads: any.
 // Units:   bytes.
 // Errors:  MakeTcpPair fails the current test; its descriptors are then invalid.
-#ifndef TCPX_TESTS_SUPPORT_TCP_PAIR_H_
-#define TCPX_TESTS_SUPPORT_TCP_PAIR_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -31,5 +30,3 @@ bool WriteAll(int fd, const std::string& bytes);
 void ResetSocket(OwnedFd fd);
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_SUPPORT_TCP_PAIR_H_

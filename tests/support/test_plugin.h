@@ -5,19 +5,16 @@
 //   auto plugin = TestPlugin::Open({.threads = 2, .engine = "epoll", .lanes = 4});
 //   auto ends = (*plugin)->Connect();
 //   ... (*plugin)->net().Isend(ends->send, ...) ...
-//
 // Killed:  with TCPX_TEST_KILL_US=N in the environment the socket of a lane of this process dies every N us
 //          (socket_killer.h), from its first connection on, but not while one is being made or closed here.
 //          The one who sets that also sets TCPX_HEAL.
 // Sealed:  with TCPX_TEST_MUST_ENCRYPT in the environment Open fails where the plugin does not say that it encrypts.
-//
 // Threads: Open and the destructor by one thread while no other TestPlugin exists; Connect from any; net() as
 //          NetClient.
 // Lifetime: the plugin reads its environment once after it is loaded. Open(mode) loads it anew, and its destructor
 //          closes what is still open, finalizes and unloads. OpenAsIs leaves closing and finalizing to its caller.
 // Errors:  a Status with the plugin's result and its log. Every wait is bounded (deadline.h).
-#ifndef TCPX_TESTS_SUPPORT_TEST_PLUGIN_H_
-#define TCPX_TESTS_SUPPORT_TEST_PLUGIN_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -118,5 +115,3 @@ absl::Status WaitForAll(NetClient* net, std::vector<void*> requests);
 absl::Status Move(NetClient* net, const Ends& ends, const std::string& text);
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_SUPPORT_TEST_PLUGIN_H_

@@ -2,8 +2,7 @@
 //
 // Threads: one.
 // Errors:  what a healthy kernel does not refuse ends the process (TCPX_REQUIRE). Every wait is bounded.
-#ifndef TCPX_TESTS_SUPPORT_VISITOR_H_
-#define TCPX_TESTS_SUPPORT_VISITOR_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -48,5 +47,3 @@ Answer AnswerFor(Visitor* visitor, const std::string& hello);
 inline HelloStatus StatusFor(Visitor* visitor, const std::string& hello) { return AnswerFor(visitor, hello).status; }
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_SUPPORT_VISITOR_H_

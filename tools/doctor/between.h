@@ -2,11 +2,9 @@
 //
 // Purpose: each pair of interfaces, then streams through the plugin with 1, 4 and 16 flows in both directions, and what
 //          follows for the settings. The other host runs tcpx_doctor listen.
-//
 // Threads: one; children for the streams. Units: Mbit/s, microseconds, bytes.
 // Errors:  findings.
-#ifndef TCPX_TOOLS_DOCTOR_BETWEEN_H_
-#define TCPX_TOOLS_DOCTOR_BETWEEN_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -63,5 +61,3 @@ std::string SummaryLine(const Between& between, const Report& report);
 
 }  // namespace doctor
 }  // namespace tcpx
-
-#endif  // TCPX_TOOLS_DOCTOR_BETWEEN_H_

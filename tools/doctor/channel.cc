@@ -37,8 +37,8 @@ absl::StatusOr<Channel> Channel::Dial(const SocketAddress& peer, const SocketAdd
   Channel channel(*std::move(fd));
   const absl::Status ready = channel.Wait(POLLOUT, MonotonicNanos() + patience_ns);
   if (!ready.ok()) return absl::UnavailableError(what + ": no answer in time");
-  const absl::Status connected = TakeSocketError(channel.fd(), what);
-  if (!connected.ok()) return connected;
+  const int err = TakeSocketError(channel.fd());
+  if (err != 0) return ErrnoStatus(err, what);
   (void)SetNoDelay(channel.fd());
   return channel;
 }

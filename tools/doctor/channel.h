@@ -2,11 +2,9 @@
 //
 // Purpose: one question a connection. The first line is "tcpx_doctor 1 QUESTION name=value...", and both sides know
 //          from it what follows.
-//
 // Threads: one. Lifetime: closes its socket.
 // Units:   nanoseconds. Errors: kUnavailable: the peer, the network, or nothing came in time; a line above kLineMax.
-#ifndef TCPX_TOOLS_DOCTOR_CHANNEL_H_
-#define TCPX_TOOLS_DOCTOR_CHANNEL_H_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -54,5 +52,3 @@ std::string TextOf(const Fields& fields, const std::string& name);
 
 }  // namespace doctor
 }  // namespace tcpx
-
-#endif  // TCPX_TOOLS_DOCTOR_CHANNEL_H_

@@ -3,8 +3,7 @@
 // Threads: any; no state.
 // Units:   microseconds, seconds.
 // Errors:  ParseCommand: kInvalidArgument with one sentence for the user.
-#ifndef TCPX_TOOLS_DOCTOR_COMMAND_H_
-#define TCPX_TOOLS_DOCTOR_COMMAND_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -60,5 +59,3 @@ const char* UsageText();
 
 }  // namespace doctor
 }  // namespace tcpx
-
-#endif  // TCPX_TOOLS_DOCTOR_COMMAND_H_

@@ -2,11 +2,8 @@
 //
 // Purpose: each finding is one line: a grade, the topic (check) and the text; a note or problem has a fix, mostly a
 //          command or a setting.
-//
-// Threads: one. Units: none.
-// Errors:  none.
-#ifndef TCPX_TOOLS_DOCTOR_FINDING_H_
-#define TCPX_TOOLS_DOCTOR_FINDING_H_
+// Threads: one. Units: none. Errors: none.
+#pragma once
 
 #include <string>
 #include <utility>
@@ -64,5 +61,3 @@ const char* GradeName(Grade grade);
 
 }  // namespace doctor
 }  // namespace tcpx
-
-#endif  // TCPX_TOOLS_DOCTOR_FINDING_H_

@@ -2,8 +2,7 @@
 //
 // Threads: any; no state. Units: bytes, Mbit/s.
 // Errors:  as Channel's. A secret is proved by the plugin's handshake of an encrypted socket, and never sent.
-#ifndef TCPX_TOOLS_DOCTOR_GREETING_H_
-#define TCPX_TOOLS_DOCTOR_GREETING_H_
+#pragma once
 
 #include <map>
 #include <string>
@@ -63,5 +62,3 @@ absl::StatusOr<Times> AskTimes(Channel* channel, int count);
 
 }  // namespace doctor
 }  // namespace tcpx
-
-#endif  // TCPX_TOOLS_DOCTOR_GREETING_H_

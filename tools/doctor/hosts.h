@@ -3,11 +3,9 @@
 // Purpose: which hosts and which pairs are unusual. A command line (ssh, srun) starts a listening doctor on each host,
 //          and then an asking one on the first host of each pair. Pairs without a common host are asked at once;
 //          nothing stays on any.
-//
 // Threads: one; children. Units: Mbit/s, microseconds, bytes.
 // Errors:  findings; a file that can't be used is wrong usage.
-#ifndef TCPX_TOOLS_DOCTOR_HOSTS_H_
-#define TCPX_TOOLS_DOCTOR_HOSTS_H_
+#pragma once
 
 #include <string>
 #include <utility>
@@ -56,5 +54,3 @@ int ExamineHosts(const Command& command);
 
 }  // namespace doctor
 }  // namespace tcpx
-
-#endif  // TCPX_TOOLS_DOCTOR_HOSTS_H_

@@ -3,11 +3,9 @@
 // Purpose: a WARN is what keeps it from working, in the words that a job's log will have; an INFO is what was decided.
 //          The doctor asks the plugin's functions twice, as they are linked into it and in the library that NCCL would
 //          load.
-//
 // Threads: any.
 // Lifetime: one log per process: NCCL's logger is a plain function.
-#ifndef TCPX_TOOLS_DOCTOR_KEPT_LINES_H_
-#define TCPX_TOOLS_DOCTOR_KEPT_LINES_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -33,5 +31,3 @@ KeptLines TakeLines();
 
 }  // namespace doctor
 }  // namespace tcpx
-
-#endif  // TCPX_TOOLS_DOCTOR_KEPT_LINES_H_

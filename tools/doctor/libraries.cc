@@ -8,9 +8,9 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "nccl/client/net_client.h"
-#include "nccl/releases.h"
 #include "nccl/versions.h"
 #include "tools/doctor/local_checks.h"
+#include "tools/doctor/releases.h"
 
 namespace tcpx {
 namespace doctor {

@@ -5,8 +5,7 @@
 // Errors:  none: what can't be asked is unknown.
 // Source:  netdevice(7); ETHTOOL_GDRVINFO, _GTSO, _GGSO, _GGRO, _GRXCSUM, _GTXCSUM, _GCHANNELS of linux/ethtool.h;
 //          IFLA_QDISC of rtnetlink(7).
-#ifndef TCPX_TOOLS_DOCTOR_LINK_FACTS_H_
-#define TCPX_TOOLS_DOCTOR_LINK_FACTS_H_
+#pragma once
 
 #include <optional>
 #include <string>
@@ -37,5 +36,3 @@ std::string OffloadsOff(const LinkFacts& facts, bool is_virtual);
 
 }  // namespace doctor
 }  // namespace tcpx
-
-#endif  // TCPX_TOOLS_DOCTOR_LINK_FACTS_H_

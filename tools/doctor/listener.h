@@ -2,10 +2,8 @@
 //
 // Purpose: answers another doctor's questions, each connection in a process of its own, until it is interrupted.
 //          Nothing stays: the processes end with the connection, or after two minutes.
-//
 // Threads: one; children. Errors: an exit code, and a line on stderr.
-#ifndef TCPX_TOOLS_DOCTOR_LISTENER_H_
-#define TCPX_TOOLS_DOCTOR_LISTENER_H_
+#pragma once
 
 #include "tools/doctor/command.h"
 
@@ -16,5 +14,3 @@ int Listen(const Command& command);
 
 }  // namespace doctor
 }  // namespace tcpx
-
-#endif  // TCPX_TOOLS_DOCTOR_LISTENER_H_

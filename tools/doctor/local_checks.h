@@ -1,12 +1,10 @@
 // local_checks.h: the doctor's checks of this machine; each adds its lines to a report.
 //
 // Purpose: judges what the plugin's own functions say: ok, note, or problem with the command that fixes it.
-//
 // Threads: one.
 // Units:   as the patient's.
 // Errors:  findings.
-#ifndef TCPX_TOOLS_DOCTOR_LOCAL_CHECKS_H_
-#define TCPX_TOOLS_DOCTOR_LOCAL_CHECKS_H_
+#pragma once
 
 #include <map>
 #include <string>
@@ -64,5 +62,3 @@ void CheckAll(const Patient& patient, Report* report);
 
 }  // namespace doctor
 }  // namespace tcpx
-
-#endif  // TCPX_TOOLS_DOCTOR_LOCAL_CHECKS_H_

@@ -2,12 +2,10 @@
 //
 // Purpose: TCP hides both. Whether routes and switches pass a size, and whether they wash the DSCP, is asked with
 //          packets that may not be fragmented and bear a mark; the other side says what came.
-//
 // Threads: one. Units: bytes of IP packets; an octet as in IPv4 TOS.
 // Errors:  silence: UDP may be blocked where TCP is not.
 // Source:  ip(7), ipv6(7): IP_MTU_DISCOVER, IP_PMTUDISC_PROBE, IP_MTU, IP_RECVTOS; RFC 2474.
-#ifndef TCPX_TOOLS_DOCTOR_PACKETS_H_
-#define TCPX_TOOLS_DOCTOR_PACKETS_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -37,5 +35,3 @@ absl::StatusOr<PacketFacts> AskPackets(Channel* channel, int largest, int larges
 
 }  // namespace doctor
 }  // namespace tcpx
-
-#endif  // TCPX_TOOLS_DOCTOR_PACKETS_H_

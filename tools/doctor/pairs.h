@@ -1,8 +1,7 @@
 // pairs.h: one pair of interfaces of two hosts: whether they reach each other, how fast, what passes.
 //
 // Threads: one. Units: as Between's. Errors: findings.
-#ifndef TCPX_TOOLS_DOCTOR_PAIRS_H_
-#define TCPX_TOOLS_DOCTOR_PAIRS_H_
+#pragma once
 
 #include "tools/doctor/between.h"
 #include "tools/doctor/finding.h"
@@ -20,5 +19,3 @@ void CheckPairs(const Patient& patient, const PeerFacts& here, const PeerFacts& 
 
 }  // namespace doctor
 }  // namespace tcpx
-
-#endif  // TCPX_TOOLS_DOCTOR_PAIRS_H_

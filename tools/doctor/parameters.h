@@ -2,8 +2,7 @@
 //
 // Threads: one; reads the environment. Units: as docs/parameters.md has them.
 // Errors:  none: a value that is not allowed is shown as such, next to the default that is used.
-#ifndef TCPX_TOOLS_DOCTOR_PARAMETERS_H_
-#define TCPX_TOOLS_DOCTOR_PARAMETERS_H_
+#pragma once
 
 #include <map>
 #include <string>
@@ -20,5 +19,3 @@ std::string ParametersJson(const Origins& origins, const std::string& head);
 
 }  // namespace doctor
 }  // namespace tcpx
-
-#endif  // TCPX_TOOLS_DOCTOR_PARAMETERS_H_

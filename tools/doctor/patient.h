@@ -1,11 +1,9 @@
 // patient.h: this process as the plugin would see it, which all checks look at.
 //
 // Purpose: parameters, devices, CPUs and threads are found once, by the plugin's own functions.
-//
 // Threads: one. Lifetime: outlives the checks; it does not change once it was examined.
 // Errors:  none: what the functions warn of is kept with what they found.
-#ifndef TCPX_TOOLS_DOCTOR_PATIENT_H_
-#define TCPX_TOOLS_DOCTOR_PATIENT_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -48,5 +46,3 @@ std::vector<std::string> ReadWords(const Patient& patient, const std::string& pa
 
 }  // namespace doctor
 }  // namespace tcpx
-
-#endif  // TCPX_TOOLS_DOCTOR_PATIENT_H_

@@ -2,12 +2,10 @@
 //
 // Purpose: sockets, ports, memory and packets follow from the plugin's own functions and constants, and from what a
 //          socket and a connection were measured to cost (docs/scale.md).
-//
 // Threads: pure.
 // Units:   bytes, seconds, packets per second; per host, where nothing else is said.
 // Errors:  none: the caller has checked the job.
-#ifndef TCPX_TOOLS_DOCTOR_PLAN_H_
-#define TCPX_TOOLS_DOCTOR_PLAN_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -72,5 +70,3 @@ std::string PlanJson(const PlanJob& job, const Plan& plan);
 
 }  // namespace doctor
 }  // namespace tcpx
-
-#endif  // TCPX_TOOLS_DOCTOR_PLAN_H_

@@ -2,8 +2,7 @@
 //
 // Threads: one. Units: as plan.h.
 // Errors:  what can't be read is unknown.
-#ifndef TCPX_TOOLS_DOCTOR_PLAN_HOST_H_
-#define TCPX_TOOLS_DOCTOR_PLAN_HOST_H_
+#pragma once
 
 #include "tools/doctor/patient.h"
 #include "tools/doctor/plan.h"
@@ -15,5 +14,3 @@ PlanHost ReadPlanHost(const Patient& patient);
 
 }  // namespace doctor
 }  // namespace tcpx
-
-#endif  // TCPX_TOOLS_DOCTOR_PLAN_HOST_H_

@@ -63,7 +63,7 @@ class Side {
   absl::Status Check(const char* function, ncclResult_t result) const;
   // Posts into a free place what fits there. False: not now.
   absl::StatusOr<bool> Post(int place, size_t bytes);
-  // The bytes of a message that is done; -1: none is.
+  // The bytes of the message there, once it is done; -1: it is not, or there is none.
   absl::StatusOr<int> Test(int place);
 
   const StreamOrder& order_;
@@ -148,11 +148,15 @@ absl::StatusOr<bool> Side::Post(int place, size_t bytes) {
 
 absl::StatusOr<int> Side::Test(int place) {
   Place& at = places_[static_cast<size_t>(place)];
+  if (at.request == nullptr) return -1;
   int done = 0;
   int size = 0;
   const absl::Status status = Check("test", client_->Test(at.request, &done, &size));
   if (!status.ok()) return status;
-  if (done == 0) return -1;
+  if (done == 0) {
+    sched_yield();
+    return -1;
+  }
   at.request = nullptr;
   return order_.sends ? static_cast<int>(at.bytes) : size;
 }
@@ -171,13 +175,9 @@ absl::StatusOr<double> Side::Receive() {
       if (!posted.ok()) return posted.status();
       if (*posted) post = (post + 1) % kRequests;
     }
-    if (places_[static_cast<size_t>(place)].request == nullptr) continue;
     const auto size = Test(place);
     if (!size.ok()) return size.status();
-    if (*size < 0) {
-      sched_yield();
-      continue;
-    }
+    if (*size < 0) continue;
     place = (place + 1) % kRequests;
     if (*size == static_cast<int>(kLastBytes)) {
       ++ended;
@@ -207,13 +207,9 @@ absl::Status Side::Send() {
       if (*posted) ++posted_now;
       if (*posted && ends) ++last;
     }
-    if (places_[static_cast<size_t>(place)].request == nullptr) continue;
     const auto size = Test(place);
     if (!size.ok()) return size.status();
-    if (*size < 0) {
-      sched_yield();
-      continue;
-    }
+    if (*size < 0) continue;
     place = (place + 1) % kRequests;
     --posted_now;
     allowed = std::min(allowed + 1, kRequests);

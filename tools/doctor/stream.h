@@ -2,11 +2,9 @@
 //
 // Purpose: the two processes are two ranks: one listens, the other connects, and messages flow for a while. Each run is
 //          a process of its own, because the plugin reads its parameters (TCPX_LANES) once.
-//
 // Threads: one driver, and the plugin's. Units: milliseconds, bytes, Mbit/s.
 // Errors:  a Status with the function that failed and the plugin's last WARN. The peer gets it, too.
-#ifndef TCPX_TOOLS_DOCTOR_STREAM_H_
-#define TCPX_TOOLS_DOCTOR_STREAM_H_
+#pragma once
 
 #include <functional>
 #include <string>
@@ -35,5 +33,3 @@ std::string InChild(const std::function<std::string()>& work);
 
 }  // namespace doctor
 }  // namespace tcpx
-
-#endif  // TCPX_TOOLS_DOCTOR_STREAM_H_

@@ -1,8 +1,7 @@
 // pages.h: what people read about the parameters, made from their table (common/params.h).
 //
 // Threads: any.
-#ifndef TCPX_TOOLS_PARAMETERS_PAGES_H_
-#define TCPX_TOOLS_PARAMETERS_PAGES_H_
+#pragma once
 
 #include <string>
 
@@ -12,5 +11,3 @@ namespace tcpx {
 std::string ParametersMarkdown();
 
 }  // namespace tcpx
-
-#endif  // TCPX_TOOLS_PARAMETERS_PAGES_H_

@@ -1,8 +1,7 @@
 // parts.h: what the page of net_bench --report is made of: texts generated from this folder's other files and uPlot's.
 //
 // Threads: constants.
-#ifndef TCPX_BENCH_NET_BENCH_PAGE_PARTS_H_
-#define TCPX_BENCH_NET_BENCH_PAGE_PARTS_H_
+#pragma once
 
 namespace tcpx {
 namespace bench {
@@ -16,5 +15,3 @@ extern const char kScript[];
 }  // namespace page
 }  // namespace bench
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NET_BENCH_PAGE_PARTS_H_

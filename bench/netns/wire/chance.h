@@ -1,11 +1,9 @@
 // chance.h: which segments a path loses or holds back, and the random numbers that decide it.
 //
 // Purpose: the same seed gives the same losses for the same traffic.
-//
 // Threads: one. Units: shares from 0 to 1; lengths in segments. Errors: none.
 // Source:  Gilbert, Capacity of a Burst-Noise Channel (1960): two states, and in the bad one everything is lost.
-#ifndef TCPX_BENCH_NETNS_WIRE_CHANCE_H_
-#define TCPX_BENCH_NETNS_WIRE_CHANCE_H_
+#pragma once
 
 #include <cstdint>
 
@@ -35,5 +33,3 @@ class LossModel {
 
 }  // namespace wire
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NETNS_WIRE_CHANCE_H_

@@ -1,10 +1,8 @@
 // checksum.h: the Internet's checksum (RFC 1071) and the pseudo headers of TCP and UDP.
 //
 // Threads: any; pure.
-// Units:   bytes; sums are of 16-bit words in network byte order.
-// Errors:  none.
-#ifndef TCPX_BENCH_NETNS_WIRE_CHECKSUM_H_
-#define TCPX_BENCH_NETNS_WIRE_CHECKSUM_H_
+// Units:   bytes; sums are of 16-bit words in network byte order. Errors: none.
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -36,5 +34,3 @@ inline void Write32(uint8_t* at, uint32_t value) {
 
 }  // namespace wire
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NETNS_WIRE_CHECKSUM_H_

@@ -3,8 +3,7 @@
 // Threads: any; pure.
 // Units:   as settings.h.
 // Errors:  kInvalidArgument with one sentence for the user.
-#ifndef TCPX_BENCH_NETNS_WIRE_COMMAND_LINE_H_
-#define TCPX_BENCH_NETNS_WIRE_COMMAND_LINE_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -44,5 +43,3 @@ std::string UsageText();
 
 }  // namespace wire
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NETNS_WIRE_COMMAND_LINE_H_

@@ -1,12 +1,10 @@
 // control.h: lines to a running relay, and its answers, over a UNIX socket.
 //
 // Purpose: a connection brings lines and half-closes; each gets its answer, then the connection is closed.
-//
 // Threads: one; a server's calls never block. Lifetime: the socket's name goes with the server.
 // Units:   a request has 4 KiB at most.
 // Errors:  a Status that names the call. A client that breaks off is forgotten.
-#ifndef TCPX_BENCH_NETNS_WIRE_CONTROL_H_
-#define TCPX_BENCH_NETNS_WIRE_CONTROL_H_
+#pragma once
 
 #include <functional>
 #include <string>
@@ -53,5 +51,3 @@ absl::StatusOr<std::string> Ask(const std::string& path, absl::string_view reque
 
 }  // namespace wire
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NETNS_WIRE_CONTROL_H_

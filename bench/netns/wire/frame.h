@@ -6,12 +6,9 @@
 //          frame. A piece has headers of its own and shares its frame's payload.
 // Source:  the sums inside headers of the kernel's own frames are unfinished (kNeedsChecksum): the field
 //          holds the pseudo header's sum; ours too, so no payload is ever read (virtio 1.2, 5.1.6.2).
-//
 // Threads: one. Lifetime: a piece keeps its frame's bytes; the pool outlives both.
-// Units:   bytes.
-// Errors:  none.
-#ifndef TCPX_BENCH_NETNS_WIRE_FRAME_H_
-#define TCPX_BENCH_NETNS_WIRE_FRAME_H_
+// Units:   bytes. Errors: none.
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -88,5 +85,3 @@ Piece CutPiece(const Frame& frame, const PacketInfo& info, int first, int count)
 
 }  // namespace wire
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NETNS_WIRE_FRAME_H_

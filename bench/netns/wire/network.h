@@ -3,12 +3,10 @@
 // Purpose: what happens to a frame, in order: the hash of its flow chooses the path; chance decides for each segment
 //          whether it is lost or late; the flow's rate; the path's rate with its queue; the delay. The segments
 //          of a GSO frame that fare differently part (frame.h), so a loss of 0.1 % hits single segments.
-//
 // Threads: one.
 // Units:   nanoseconds of the caller's clock; bytes with IP headers; counters in segments where they don't say bytes.
 // Errors:  none: what is lost is counted.
-#ifndef TCPX_BENCH_NETNS_WIRE_NETWORK_H_
-#define TCPX_BENCH_NETNS_WIRE_NETWORK_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -128,5 +126,3 @@ class Network {
 
 }  // namespace wire
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NETNS_WIRE_NETWORK_H_

@@ -3,8 +3,7 @@
 // Threads: any; pure.
 // Units:   bytes; ports in host byte order.
 // Errors:  ParsePacket: nothing, for what is neither IPv4 nor IPv6 or is cut short.
-#ifndef TCPX_BENCH_NETNS_WIRE_PACKET_H_
-#define TCPX_BENCH_NETNS_WIRE_PACKET_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -43,5 +42,3 @@ std::optional<PacketInfo> ParsePacket(const uint8_t* data, size_t bytes);
 
 }  // namespace wire
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NETNS_WIRE_PACKET_H_

@@ -3,8 +3,7 @@
 // Threads: any; pure.
 // Units:   as settings.h. The times in a profile's description are round trips.
 // Errors:  FindProfile: null for a name that nobody has.
-#ifndef TCPX_BENCH_NETNS_WIRE_PROFILES_H_
-#define TCPX_BENCH_NETNS_WIRE_PROFILES_H_
+#pragma once
 
 #include <string>
 #include <utility>
@@ -29,5 +28,3 @@ std::string ProfileNames();
 
 }  // namespace wire
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NETNS_WIRE_PROFILES_H_

@@ -2,10 +2,8 @@
 //
 // Purpose: the queue itself is never kept: what it holds follows from when it will be empty. A change of the rate does
 //          not alter the times that Pass has returned; what arrives later leaves at the new rate.
-//
 // Threads: one; pure. Units: bytes, bits per second (0: no limit), nanoseconds. Errors: none.
-#ifndef TCPX_BENCH_NETNS_WIRE_RATE_GATE_H_
-#define TCPX_BENCH_NETNS_WIRE_RATE_GATE_H_
+#pragma once
 
 #include <cstdint>
 
@@ -26,5 +24,3 @@ class RateGate {
 
 }  // namespace wire
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NETNS_WIRE_RATE_GATE_H_

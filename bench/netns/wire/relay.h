@@ -3,12 +3,10 @@
 // Purpose: one loop: what is due goes out, what is there comes in, lines are answered. It sleeps until shortly before
 //          the next piece is due and spins from then on, so a piece leaves within some microseconds of its time
 //          wherever the thread has a CPU.
-//
 // Threads: one.
 // Units:   nanoseconds of MonotonicNanos.
 // Errors:  a Status of the set-up. Packets nobody has the address of are counted.
-#ifndef TCPX_BENCH_NETNS_WIRE_RELAY_H_
-#define TCPX_BENCH_NETNS_WIRE_RELAY_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -60,5 +58,3 @@ class Relay {
 
 }  // namespace wire
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NETNS_WIRE_RELAY_H_

@@ -1,13 +1,11 @@
 // settings.h: what a network does to packets, and the words for it.
 //
 // Purpose: the command line (--delay 50us) and a line to a running relay (set delay 50us) use the same words.
-//
 // Threads: any; pure values.
 // Units:   nanoseconds, bits per second, bytes, shares from 0 to 1, lengths in segments. As text: 50us, 20ms, 1s; 2G,
 //          200M, 64K (powers of 1000 for rates, of 1024 for bytes); 0.1%.
 // Errors:  kInvalidArgument with one sentence for the user; the settings are then as they were.
-#ifndef TCPX_BENCH_NETNS_WIRE_SETTINGS_H_
-#define TCPX_BENCH_NETNS_WIRE_SETTINGS_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -64,5 +62,3 @@ const char* SettingsHelp();
 
 }  // namespace wire
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NETNS_WIRE_SETTINGS_H_

@@ -1,13 +1,11 @@
 // tun.h: one end of the wire: a TUN device in a network namespace, with the kernel's segmentation left to its users.
 //
 // Purpose: GSO frames both ways (IFF_VNET_HDR, TUNSETOFFLOAD): 64 KiB per system call and per walk through the stack.
-//
 // Threads: one. Lifetime: the device goes with the object.
 // Units:   bytes.
 // Errors:  Open: ErrnoStatus that names the call; kNotFound: no such namespace. Read, Write: false.
 // Source:  Documentation/networking/tuntap.rst, ip-netns(8).
-#ifndef TCPX_BENCH_NETNS_WIRE_TUN_H_
-#define TCPX_BENCH_NETNS_WIRE_TUN_H_
+#pragma once
 
 #include <string>
 
@@ -36,5 +34,3 @@ class Tun {
 
 }  // namespace wire
 }  // namespace tcpx
-
-#endif  // TCPX_BENCH_NETNS_WIRE_TUN_H_

@@ -1,8 +1,7 @@
 // contexts_fixture.h: contexts of the real shared library, and connections between them.
 //
 // Threads: as gtest. Errors: helpers fail the test.
-#ifndef TCPX_TESTS_PLUGIN_CONTEXTS_CONTEXTS_FIXTURE_H_
-#define TCPX_TESTS_PLUGIN_CONTEXTS_CONTEXTS_FIXTURE_H_
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -47,5 +46,3 @@ class ContextsTest : public PluginTest {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_PLUGIN_CONTEXTS_CONTEXTS_FIXTURE_H_

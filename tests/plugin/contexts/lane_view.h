@@ -1,12 +1,10 @@
 // lane_view.h: the TCP sockets of this process, and how their packets are marked.
 //
 // Purpose: the plugin's lanes are descriptors of the process that tests it, so their options can be asked for.
-//
 // Threads: any; a socket that another thread closes meanwhile is left out.
 // Units:   traffic classes are octets.
 // Errors:  what can't be asked for is left out.
-#ifndef TCPX_TESTS_PLUGIN_CONTEXTS_LANE_VIEW_H_
-#define TCPX_TESTS_PLUGIN_CONTEXTS_LANE_VIEW_H_
+#pragma once
 
 #include <string>
 #include <utility>
@@ -31,5 +29,3 @@ std::vector<LaneEnd> NewOnes(const std::vector<LaneEnd>& all, const std::vector<
 int TrafficClassOfSyn(int fd);
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_PLUGIN_CONTEXTS_LANE_VIEW_H_

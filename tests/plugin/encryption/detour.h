@@ -2,10 +2,8 @@
 //
 // Purpose: every lane and every health socket of the plugin goes to somebody in between, also those whose addresses the
 //          handshake proves. connect(2) of this program is found before libc's: link with -rdynamic.
-//
 // Threads: any. Errors: none.
-#ifndef TCPX_TESTS_PLUGIN_ENCRYPTION_DETOUR_H_
-#define TCPX_TESTS_PLUGIN_ENCRYPTION_DETOUR_H_
+#pragma once
 
 #include "common/address.h"
 
@@ -17,5 +15,3 @@ void Detour(int from, int to);
 int ConnectStraight(int fd, const SocketAddress& to);
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_PLUGIN_ENCRYPTION_DETOUR_H_

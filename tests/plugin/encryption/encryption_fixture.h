@@ -1,8 +1,7 @@
 // encryption_fixture.h: a pair of comms that encrypt, and messages between them.
 //
 // Threads: those of gtest. Errors: as texts, empty when all is right. Every wait is bounded.
-#ifndef TCPX_TESTS_PLUGIN_ENCRYPTION_ENCRYPTION_FIXTURE_H_
-#define TCPX_TESTS_PLUGIN_ENCRYPTION_ENCRYPTION_FIXTURE_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -55,5 +54,3 @@ inline std::string Exchange(NetClient* net, const Ends& pair, const std::vector<
 }
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_PLUGIN_ENCRYPTION_ENCRYPTION_FIXTURE_H_

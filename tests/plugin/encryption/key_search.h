@@ -4,10 +4,8 @@
 // Purpose: getrandom(2) of this program is found before libc's, and keeps what was drawn for keys, masked: link with
 //          -rdynamic. With that, and with what passed, the search computes every secret (docs/security.md). It is
 //          another process, so that nothing of it lies where it looks.
-//
 // Threads: any. Errors: end the process (processes.h).
-#ifndef TCPX_TESTS_PLUGIN_ENCRYPTION_KEY_SEARCH_H_
-#define TCPX_TESTS_PLUGIN_ENCRYPTION_KEY_SEARCH_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -36,5 +34,3 @@ void SendText(Control* peer, const std::string& text);
 std::string ReceiveText(Control* peer);
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_PLUGIN_ENCRYPTION_KEY_SEARCH_H_

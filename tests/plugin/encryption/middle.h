@@ -2,11 +2,9 @@
 //
 // Purpose: listens on loopback, dials for each socket that it accepts, and passes bytes on both ways; keeps a copy of
 //          all.
-//
 // Threads: one of its own. Lifetime: the destructor ends it and its sockets.
 // Errors:  a kernel that refuses sockets ends the process.
-#ifndef TCPX_TESTS_PLUGIN_ENCRYPTION_MIDDLE_H_
-#define TCPX_TESTS_PLUGIN_ENCRYPTION_MIDDLE_H_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -78,5 +76,3 @@ class Middle {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_PLUGIN_ENCRYPTION_MIDDLE_H_

@@ -2,12 +2,10 @@
 //
 // Purpose: relays all sockets that are dialled while it lives, lanes and health sockets, tells by their hello which is
 //          which, passes whole records on, and at one of them does what an attack says.
-//
 // Threads: one of its own. Lifetime: the destructor ends it and its sockets.
 // Units:   records count from 0 on, by socket and direction.
 // Errors:  a kernel that refuses sockets ends the process.
-#ifndef TCPX_TESTS_PLUGIN_ENCRYPTION_RECORD_MIDDLE_H_
-#define TCPX_TESTS_PLUGIN_ENCRYPTION_RECORD_MIDDLE_H_
+#pragma once
 
 #include <array>
 #include <atomic>
@@ -126,5 +124,3 @@ class RecordMiddle {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_PLUGIN_ENCRYPTION_RECORD_MIDDLE_H_

@@ -3,12 +3,10 @@
 // Purpose: one place decides for every call that moves bytes, whether it is made by the calling thread, by housekeeping
 //          (socket_shim.cc) or by an engine (faulty_engine.h), what becomes of it. The n-th call of a direction of a
 //          descriptor meets the same fault whenever a seed runs; how the threads interleave is the machine's.
-//
 // Threads: any. Begin and End while no thread of the plugin lives.
 // Units:   "one in N" for the rates, 0 for never; bytes.
 // Errors:  Violation records what an engine may not see; the run reports the first.
-#ifndef TCPX_TESTS_PLUGIN_FAULTS_FAULTS_H_
-#define TCPX_TESTS_PLUGIN_FAULTS_FAULTS_H_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -127,5 +125,3 @@ class Faultless {
 void ResetSocket(int fd);
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_PLUGIN_FAULTS_FAULTS_H_

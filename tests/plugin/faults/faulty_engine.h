@@ -2,12 +2,10 @@
 //
 // Purpose: short results, refusals, ends that are none, resets; completions that come late, never, or (where an
 //          operation may end early) too early; sends without a copy, whose bytes it watches until it gives them back.
-//
 // Threads: as Engine.
 // Errors:  as Engine. What the layer above does wrong (an operation left behind, bytes changed that are still the
 //          kernel's) goes to Faults::Violation.
-#ifndef TCPX_TESTS_PLUGIN_FAULTS_FAULTY_ENGINE_H_
-#define TCPX_TESTS_PLUGIN_FAULTS_FAULTY_ENGINE_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -27,5 +25,3 @@ struct EngineFaults {
 void SetEngineFaults(const EngineFaults& faults);
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_PLUGIN_FAULTS_FAULTY_ENGINE_H_

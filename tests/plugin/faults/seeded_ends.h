@@ -2,12 +2,10 @@
 //
 // Purpose: a sender and a receiver that post, test oldest first as NCCL does, and keep count of what became of each
 //          request. Buffers are kept until the run is over, so that a late write is found.
-//
 // Threads: one.
 // Units:   bytes; messages are counted from 0.
 // Errors:  `wrong` says what the plugin did that it must not do; a plugin's error only ends the end.
-#ifndef TCPX_TESTS_PLUGIN_FAULTS_SEEDED_ENDS_H_
-#define TCPX_TESTS_PLUGIN_FAULTS_SEEDED_ENDS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -120,5 +118,3 @@ class SeededReceiver final : public SeededEnd {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_PLUGIN_FAULTS_SEEDED_ENDS_H_

@@ -2,12 +2,10 @@
 //
 // Purpose: makes a plugin, connects it to itself, moves messages whose ends it knows, lets go wrong what the
 //          seed says, closes everything, and looks what is left.
-//
 // Threads: one, and the plugin's. Lifetime: nothing outlives the call, or that is the finding.
 // Errors:  empty exactly when each request ended once, with its bytes exact or with an error that a fault explains,
 //          each request's slot, each buffer, descriptor and thread came back, and nothing hung.
-#ifndef TCPX_TESTS_PLUGIN_FAULTS_SEEDED_RUN_H_
-#define TCPX_TESTS_PLUGIN_FAULTS_SEEDED_RUN_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -24,5 +22,3 @@ struct RunResult {
 RunResult RunSeed(uint64_t seed);
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_PLUGIN_FAULTS_SEEDED_RUN_H_

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "absl/time/clock.h"
-#include "net_socket/message/host_mark.h"
+#include "net_socket/message/wire.h"
 #include "tests/support/fake_acceptor.h"
 #include "tests/support/mode_test.h"
 #include "tests/support/processes.h"

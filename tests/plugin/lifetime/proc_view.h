@@ -2,8 +2,7 @@
 //
 // Threads: any; a picture of a moment.
 // Source:  proc(5), mallinfo2(3).
-#ifndef TCPX_TESTS_PLUGIN_LIFETIME_PROC_VIEW_H_
-#define TCPX_TESTS_PLUGIN_LIFETIME_PROC_VIEW_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -31,5 +30,3 @@ std::string Joined(const std::vector<std::string>& lines);
 bool SettlesAtThreads(int threads);
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_PLUGIN_LIFETIME_PROC_VIEW_H_

@@ -3,8 +3,7 @@
 // Threads: DenyIoUring and DenyLinkNews before any other thread starts; they hold for those that come.
 // Errors:  a machine that takes no filter ends the process as a skip.
 // Source:  seccomp(2), capabilities(7).
-#ifndef TCPX_TESTS_PLUGIN_LIFETIME_SANDBOX_H_
-#define TCPX_TESTS_PLUGIN_LIFETIME_SANDBOX_H_
+#pragma once
 
 namespace tcpx {
 
@@ -18,5 +17,3 @@ void DenyLinkNews();
 void DropIpcLock();
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_PLUGIN_LIFETIME_SANDBOX_H_

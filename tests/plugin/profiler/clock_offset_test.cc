@@ -20,7 +20,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "common/clock_notes.h"
-#include "common/process_mark.h"
+#include "common/this_host.h"
 #include "nccl/profiler_v5.h"
 #include "tests/support/json.h"
 #include "tests/support/processes.h"

@@ -8,13 +8,11 @@
 //   { Consumer::Inside inside; net.Isend(..., parent, &request); }
 //   Consumer::Over(parent);
 //   Consumer::Moved(parent)  // {fd, bytes}
-//
 // Threads: any; there is one consumer per process, because NCCL's callback is a plain function.
 // Units:   bytes.
 // Errors:  Faults lists what was wrong, in words.
 // Source:  NCCL 2.26 to 2.30.
-#ifndef TCPX_TESTS_PLUGIN_PROFILER_CONSUMER_H_
-#define TCPX_TESTS_PLUGIN_PROFILER_CONSUMER_H_
+#pragma once
 
 #include <cstddef>
 #include <map>
@@ -69,5 +67,3 @@ size_t Sum(const std::map<int, size_t>& moved);
 std::map<int, size_t> ByPort(const std::map<int, size_t>& moved, bool receive);
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_PLUGIN_PROFILER_CONSUMER_H_

@@ -6,12 +6,10 @@
 //   auto lab = RmaLab::Open(mode, {.ranks = 3});
 //   auto region = (*lab)->Register(65536);
 //   ... (*lab)->rma().Iput((*lab)->rank(0).contexts, 0, range, 0, &request) ...
-//
 // Threads: one, but for Connect and Close, which move all ranks at once.
 // Lifetime: the destructor closes what is open and finalizes.
 // Errors:  a Status with the plugin's result and its log. Every wait is bounded (deadline.h).
-#ifndef TCPX_TESTS_PLUGIN_RMA_RMA_LAB_H_
-#define TCPX_TESTS_PLUGIN_RMA_RMA_LAB_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -110,5 +108,3 @@ class RmaLab {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_PLUGIN_RMA_RMA_LAB_H_

@@ -4,12 +4,10 @@
 //          own in a word of the target that signals add to: a signal that is counted twice carries into another bit. A
 //          thread watches the words, and at the moment that a bit is set it looks at all bytes which that signal
 //          covers. At the end of a round ranks get what was put, and look at it.
-//
 // Threads: Round moves all ranks in the caller's; the watcher is a thread of its own.
 // Units:   bytes.
 // Errors:  a Status that names the seed's round, the stream and the operation.
-#ifndef TCPX_TESTS_PLUGIN_RMA_RMA_MODEL_H_
-#define TCPX_TESTS_PLUGIN_RMA_RMA_MODEL_H_
+#pragma once
 
 #include <array>
 #include <atomic>
@@ -102,5 +100,3 @@ class RmaModel {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_PLUGIN_RMA_RMA_MODEL_H_

@@ -2,8 +2,7 @@
 //
 // Threads: one. Lifetime: the destructor unloads; closing is the caller's.
 // Errors:  every refusal that a healthy plugin does not give ends the process.
-#ifndef TCPX_TESTS_PLUGIN_RMA_RMA_RANK_H_
-#define TCPX_TESTS_PLUGIN_RMA_RMA_RANK_H_
+#pragma once
 
 #include <array>
 #include <memory>
@@ -84,5 +83,3 @@ class RmaRank {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_PLUGIN_RMA_RMA_RANK_H_

@@ -1,8 +1,7 @@
 // staging_fixture.h: a pair of the real plugin that stages GPU memory, and messages between buffers of either kind.
 //
 // Threads: one at a time.
-#ifndef TCPX_TESTS_PLUGIN_STAGING_STAGING_FIXTURE_H_
-#define TCPX_TESTS_PLUGIN_STAGING_STAGING_FIXTURE_H_
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -112,5 +111,3 @@ class StagingTest : public PluginTest, public ::testing::WithParamInterface<Mode
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_PLUGIN_STAGING_STAGING_FIXTURE_H_

@@ -1,6 +1,5 @@
 // stats_fixture.h: a connection of the built library to itself, with everything that shows its statistics.
-#ifndef TCPX_TESTS_PLUGIN_STATS_STATS_FIXTURE_H_
-#define TCPX_TESTS_PLUGIN_STATS_STATS_FIXTURE_H_
+#pragma once
 
 #include <gtest/gtest.h>
 #include <stddef.h>
@@ -86,5 +85,3 @@ class StatsFixture : public PluginTest, public testing::WithParamInterface<int> 
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_PLUGIN_STATS_STATS_FIXTURE_H_

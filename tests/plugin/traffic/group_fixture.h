@@ -1,8 +1,7 @@
 // group_fixture.h: a pair whose receives may be grouped, eight members at the most.
 //
 // Threads: as gtest. Errors: each helper fails the test.
-#ifndef TCPX_TESTS_PLUGIN_TRAFFIC_GROUP_FIXTURE_H_
-#define TCPX_TESTS_PLUGIN_TRAFFIC_GROUP_FIXTURE_H_
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -122,5 +121,3 @@ class GroupTest : public RulesTest {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_PLUGIN_TRAFFIC_GROUP_FIXTURE_H_

@@ -1,8 +1,7 @@
 // rules_fixture.h: one test parameter is one mode; each test has a plugin of its own, freshly loaded.
 //
 // Threads: as gtest. Errors: SetUp fails the test, or skips it with the reason.
-#ifndef TCPX_TESTS_PLUGIN_TRAFFIC_RULES_FIXTURE_H_
-#define TCPX_TESTS_PLUGIN_TRAFFIC_RULES_FIXTURE_H_
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -26,5 +25,3 @@ class RulesTest : public PluginTest, public ::testing::WithParamInterface<Mode> 
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_PLUGIN_TRAFFIC_RULES_FIXTURE_H_

@@ -2,13 +2,11 @@
 //
 // Purpose: TrafficPlan says what each message is, the same for both ends; TrafficSender and TrafficReceiver each move
 //          one end on by a step, so that one thread can drive both in turn or two threads one each.
-//
 // Threads: a plan is immutable; each end by one thread. The ends share only the counters.
 // Lifetime: both ends borrow the plan, the client and the counters.
 // Units:   bytes; a window is a number of requests.
 // Errors:  Step returns a Status: the plugin's error, or what is wrong with the data.
-#ifndef TCPX_TESTS_PLUGIN_TRAFFIC_TRAFFIC_RUN_H_
-#define TCPX_TESTS_PLUGIN_TRAFFIC_TRAFFIC_RUN_H_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -124,5 +122,3 @@ absl::Status RunTrafficOnTwoThreads(NetClient* net, const Ends& pair, const Traf
                                     std::atomic<uint64_t>* received_total = nullptr);
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_PLUGIN_TRAFFIC_TRAFFIC_RUN_H_

@@ -1,8 +1,7 @@
 // copy_thread.h: the copy engine of fake_cuda: one thread that carries out what streams were given, each in its order.
 //
 // Threads: all calls under the fake's mutex, which the thread shares; a copy itself runs without it.
-#ifndef TCPX_TESTS_SUPPORT_FAKE_CUDA_COPY_THREAD_H_
-#define TCPX_TESTS_SUPPORT_FAKE_CUDA_COPY_THREAD_H_
+#pragma once
 
 #include <condition_variable>
 #include <cstddef>
@@ -79,5 +78,3 @@ class CopyThread {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_SUPPORT_FAKE_CUDA_COPY_THREAD_H_

@@ -1,8 +1,7 @@
 // device_memory.h: memory that the host can't touch by its address, and pinned host memory, as fake_cuda keeps them.
 //
 // Threads: under the fake's mutex; what View gives may be used without it while the memory lives.
-#ifndef TCPX_TESTS_SUPPORT_FAKE_CUDA_DEVICE_MEMORY_H_
-#define TCPX_TESTS_SUPPORT_FAKE_CUDA_DEVICE_MEMORY_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -36,5 +35,3 @@ class DeviceMemory {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_SUPPORT_FAKE_CUDA_DEVICE_MEMORY_H_

@@ -8,12 +8,10 @@
 //
 //   auto fake = FakeCuda::Of(library);
 //   fake.delays(seed, 2000);
-//
 // Threads: any. Units: bytes, microseconds. Errors: as the driver's; abort() where a copy goes to memory that was
 //          freed.
 // Source:  CUDA Driver API; which calls a capture forbids: "Stream Management", cuThreadExchangeStreamCaptureMode.
-#ifndef TCPX_TESTS_SUPPORT_FAKE_CUDA_FAKE_CUDA_H_
-#define TCPX_TESTS_SUPPORT_FAKE_CUDA_FAKE_CUDA_H_
+#pragma once
 
 #include <dlfcn.h>
 
@@ -74,5 +72,3 @@ class FakeCuda {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_SUPPORT_FAKE_CUDA_FAKE_CUDA_H_

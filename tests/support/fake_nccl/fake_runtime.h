@@ -4,10 +4,8 @@
 // stream is a
 //          thread with a queue, and ranks exchange files. What it can't show is whether NCCL and CUDA behave as it
 //          expects.
-//
 // Threads: a stream's jobs run on its thread, in order; everything else on the caller's.
-#ifndef TCPX_TESTS_SUPPORT_FAKE_NCCL_FAKE_RUNTIME_H_
-#define TCPX_TESTS_SUPPORT_FAKE_NCCL_FAKE_RUNTIME_H_
+#pragma once
 
 #include <cuda_runtime_api.h>
 
@@ -21,5 +19,3 @@ void Enqueue(cudaStream_t stream, std::function<void()> job);
 
 }  // namespace fake_nccl
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_SUPPORT_FAKE_NCCL_FAKE_RUNTIME_H_

@@ -1,8 +1,7 @@
 // fake_tree.h: a temporary folder that replaces / or /sys.
 //
 // Errors: what can't be written fails the test.
-#ifndef TCPX_TESTS_UNIT_COMMON_FAKE_TREE_H_
-#define TCPX_TESTS_UNIT_COMMON_FAKE_TREE_H_
+#pragma once
 
 #include <string>
 
@@ -28,5 +27,3 @@ class FakeTree {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_UNIT_COMMON_FAKE_TREE_H_

@@ -1,10 +1,8 @@
 // every_table.h: runs a test's body once per exported table.
 //
 // Purpose: ForEachTable hands out the table itself, ForEachClient a NetClient over it; both start from a fresh fake.
-//
 // Threads: none.
-#ifndef TCPX_TESTS_UNIT_NCCL_EVERY_TABLE_H_
-#define TCPX_TESTS_UNIT_NCCL_EVERY_TABLE_H_
+#pragma once
 
 #include <cstdint>
 #include <type_traits>
@@ -57,5 +55,3 @@ inline void* Stale() { return reinterpret_cast<void*>(0xdeadbeefdeadbeef); }
 inline void* Preset() { return reinterpret_cast<void*>(uintptr_t{NCCL_NET_OPTIONAL_RECV_COMPLETION}); }
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_UNIT_NCCL_EVERY_TABLE_H_

@@ -1,11 +1,9 @@
 // fake_plugin.h: a plugin for the tables to talk to: remembers what it was given, answers what a test sets.
 //
 // Purpose: defines tcpx::ThePlugin and the classes that plugin_api.h leaves opaque.
-//
 // Threads: none; a test sets, calls and reads from one thread.
 // Errors:  every call that can fail returns `status`.
-#ifndef TCPX_TESTS_UNIT_NCCL_FAKE_PLUGIN_H_
-#define TCPX_TESTS_UNIT_NCCL_FAKE_PLUGIN_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -95,5 +93,3 @@ FakePlugin& Fake();
 void ResetFake();
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_UNIT_NCCL_FAKE_PLUGIN_H_

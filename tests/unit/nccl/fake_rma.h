@@ -1,11 +1,9 @@
 // fake_rma.h: one-sided transfers for the tables to talk to: remembers what it was given, answers what a test sets.
 //
 // Purpose: defines tcpx::TheRma and the classes that rma_api.h leaves opaque.
-//
 // Threads: none; a test sets, calls and reads from one thread.
 // Errors:  every call that can fail returns `status`.
-#ifndef TCPX_TESTS_UNIT_NCCL_FAKE_RMA_H_
-#define TCPX_TESTS_UNIT_NCCL_FAKE_RMA_H_
+#pragma once
 
 #include <vector>
 
@@ -66,5 +64,3 @@ class FakeRma final : public RmaApi {
 FakeRma& NewFakeRma();
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_UNIT_NCCL_FAKE_RMA_H_

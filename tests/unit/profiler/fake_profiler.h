@@ -1,6 +1,5 @@
 // fake_profiler.h: what the profiler of fake_profiler.cc heard.
-#ifndef TCPX_TESTS_UNIT_PROFILER_FAKE_PROFILER_H_
-#define TCPX_TESTS_UNIT_PROFILER_FAKE_PROFILER_H_
+#pragma once
 
 #include <cstdint>
 
@@ -24,5 +23,3 @@ struct FakeProfilerLog {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_UNIT_PROFILER_FAKE_PROFILER_H_

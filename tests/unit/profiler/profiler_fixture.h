@@ -1,6 +1,5 @@
 // profiler_fixture.h: libnccl-profiler-tcpx.so as NCCL loads it, and a folder for its trace.
-#ifndef TCPX_TESTS_UNIT_PROFILER_PROFILER_FIXTURE_H_
-#define TCPX_TESTS_UNIT_PROFILER_PROFILER_FIXTURE_H_
+#pragma once
 
 #include <dlfcn.h>
 #include <stdarg.h>
@@ -13,7 +12,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "common/process_mark.h"
+#include "common/this_host.h"
 #include "gtest/gtest.h"
 #include "nccl/profiler_v4.h"
 #include "nccl/profiler_v5.h"
@@ -101,5 +100,3 @@ void OneCollective(const Table& table, void* context, Descriptor event) {
 }
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_UNIT_PROFILER_PROFILER_FIXTURE_H_

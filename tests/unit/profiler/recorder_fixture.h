@@ -1,6 +1,5 @@
 // recorder_fixture.h: a folder for a recorder's trace, and what is in it.
-#ifndef TCPX_TESTS_UNIT_PROFILER_RECORDER_FIXTURE_H_
-#define TCPX_TESTS_UNIT_PROFILER_RECORDER_FIXTURE_H_
+#pragma once
 
 #include <stdlib.h>
 
@@ -66,5 +65,3 @@ class RecorderTest : public testing::Test {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_UNIT_PROFILER_RECORDER_FIXTURE_H_

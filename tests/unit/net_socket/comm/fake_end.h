@@ -1,8 +1,7 @@
 // fake_end.h: a connection's end that says what a test wants, and a setup over sockets of the test's own.
 //
 // Threads: one at a time.
-#ifndef TCPX_TESTS_UNIT_NET_SOCKET_COMM_FAKE_END_H_
-#define TCPX_TESTS_UNIT_NET_SOCKET_COMM_FAKE_END_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -65,5 +64,3 @@ inline ConnectionSetup FakeSetup(Runtime* runtime, std::shared_ptr<FailureGroup>
 }
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_UNIT_NET_SOCKET_COMM_FAKE_END_H_

@@ -62,7 +62,6 @@ TEST_F(LaneHealingTest, CountsLanesThatComeAndGo) {
   EXPECT_TRUE(healing->lanes().absent(1));
   EXPECT_FALSE(healing->lanes().Close(1, MonotonicNanos()));
   EXPECT_EQ(1u, healing->tally().dropped);
-  healing->lanes().NoteClosed(1);
   healing->lanes().Back(1);
   EXPECT_FALSE(healing->lanes().absent(1));
   EXPECT_EQ(3u, healing->tally().added);

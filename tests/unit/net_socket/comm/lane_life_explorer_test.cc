@@ -5,7 +5,8 @@
 // In every state that is reached: the peer gets each byte of a lane's stream once, in order, and as it was first sent;
 // a request is done only when the peer's kernel has its bytes; and from there on, once the network behaves, all arrives
 // and nothing is left over, or the sender knows that its peer has left. The arbiter's vain sockets are those
-// that have moved no byte; what it finds final in time is arbiter_explorer_test's.
+// that have moved no byte; the receiver's counts none, finds nothing final while a lane is up, and has nothing to say
+// once all is well. What is final in time is arbiter_explorer_test's.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
@@ -132,7 +133,9 @@ class World {
         return Lose(index, LaneTable::Why::kDied);
       case Step::kPeerSees:
         if (gone_ || !lane.socket.dead || !receiver_.up(index)) return false;
-        (void)receiver_.Lose(index, LaneTable::Why::kDied, ++clock_);
+        if (receiver_.Lose(index, LaneTable::Why::kDied, ++clock_) == LaneTable::Loss::kNoted) {
+          receivers_.Lost(index, Arbiter::Loss::kDied);
+        }
         return true;
       case Step::kLetGo:
         if (over() || !sender_.up(index) || lane.socket.in_flight.empty()) return false;
@@ -148,6 +151,7 @@ class World {
         lane.next = Socket();
         lane.position = lane.received.size();
         lane.answered = true;
+        receivers_.Back(index, {lane.position, false}, ++clock_);
         return true;
       case Step::kAnswer:
         return TakeAnswer(index, &lane);
@@ -182,7 +186,11 @@ class World {
       if (arbiter_.vain_sockets(i) != lanes_[static_cast<size_t>(i)].vain) {
         return absl::StrCat("lane ", i, ": ", arbiter_.vain_sockets(i), " sockets count as vain");
       }
+      if (receivers_.vain_sockets(i) > 0)
+        return absl::StrCat("lane ", i, ": the receiver, who dials none, counts sockets");
     }
+    if (receivers_.vain() != Vain::kNone || receivers_.Unsettled(clock_)) return "the receiver waits for what it sends";
+    if (receivers_.Overdue(receiver_.none_since_ns(), clock_)) return "the receiver gives up at once";
     for (const SendRequest& request : requests_) {
       if (request.done() && !Arrived(request))
         return absl::StrCat("message ", uint64_t{request.sequence}, " is done too early");
@@ -215,7 +223,10 @@ class World {
       if (lane.received != lane.stream) return absl::StrCat("lane ", i, ": not all of the stream has come");
       for (int look = 0; look < 2; ++look) arbiter_.LookAtIdle(i, ++clock_);
       if (arbiter_.vain_sockets(i) > 0) return absl::StrCat("lane ", i, ": all has come, and sockets count as vain");
+      for (int look = 0; look < 2; ++look) receivers_.LookAtIdle(i, ++clock_);
     }
+    if (arbiter_.Warns(clock_).lane >= 0 || receivers_.Warns(clock_).lane >= 0)
+      return "all is well, and there is a WARN";
     const ConnectionCounts tally = sender_.tally();
     if (tally.lost + tally.moved != tally.resumed) return "not every lane that was lost was resumed, once";
     return "";
@@ -314,7 +325,8 @@ class World {
 
   LaneTable sender_{Direction::kSend, std::vector<bool>(kLanes, true)};
   LaneTable receiver_{Direction::kReceive, std::vector<bool>(kLanes, true)};
-  Arbiter arbiter_{kLanes, 1000, 1000};
+  Arbiter arbiter_{kLanes, 1000, 1000};    // the sender's
+  Arbiter receivers_{kLanes, 1000, 1000};  // it owes nothing
   Striper striper_{4, {kMessageBytes, kMessageBytes}};
   std::array<std::string, kMessages> payloads_;
   std::array<SendRequest, kMessages> requests_;

@@ -81,7 +81,7 @@ class OneLane final : public DialLane::Owner {
   std::string Await(const std::string& text) {
     std::string said;
     for (int i = 0; i < 60000 && said.find(text) == std::string::npos; ++i) {
-      InLoop([&] { said = lane_->Progress() + "; end: " + end_; });
+      InLoop([&] { said = std::string(lane_->Progress("").message()) + "; end: " + end_; });
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     return said;

@@ -1,8 +1,7 @@
 // handshake_sides.h: what the tests of the handshake say and hear.
 //
 // Threads: any.
-#ifndef TCPX_TESTS_UNIT_NET_SOCKET_CONNECT_HANDSHAKE_SIDES_H_
-#define TCPX_TESTS_UNIT_NET_SOCKET_CONNECT_HANDSHAKE_SIDES_H_
+#pragma once
 
 #include <algorithm>
 #include <string>
@@ -33,5 +32,3 @@ size_t Feed(Side* side, const std::string& bytes, size_t piece) {
 }
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_UNIT_NET_SOCKET_CONNECT_HANDSHAKE_SIDES_H_

@@ -1,8 +1,7 @@
 // pool_fixture.h: a pool with each engine, and a lane that receives.
 //
 // Threads: EchoLane's atomics from any.
-#ifndef TCPX_TESTS_UNIT_NET_SOCKET_ENGINE_POOL_FIXTURE_H_
-#define TCPX_TESTS_UNIT_NET_SOCKET_ENGINE_POOL_FIXTURE_H_
+#pragma once
 
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
@@ -96,5 +95,3 @@ inline std::string EngineName(const ::testing::TestParamInfo<EngineChoice>& engi
 }
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_UNIT_NET_SOCKET_ENGINE_POOL_FIXTURE_H_

@@ -1,8 +1,7 @@
 // gpu_fixture.h: a pool of slots on the stand-in for the CUDA driver.
 //
 // Threads: one.
-#ifndef TCPX_TESTS_UNIT_NET_SOCKET_GPU_GPU_FIXTURE_H_
-#define TCPX_TESTS_UNIT_NET_SOCKET_GPU_GPU_FIXTURE_H_
+#pragma once
 
 #include <memory>
 #include <utility>
@@ -48,5 +47,3 @@ class GpuFixture : public testing::Test {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_UNIT_NET_SOCKET_GPU_GPU_FIXTURE_H_

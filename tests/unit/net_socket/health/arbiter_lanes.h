@@ -1,8 +1,7 @@
 // arbiter_lanes.h: what the kernel says of lanes, for tests of the arbiter.
 //
 // Threads: any. Units: nanoseconds. Errors: none.
-#ifndef TCPX_TESTS_UNIT_NET_SOCKET_HEALTH_ARBITER_LANES_H_
-#define TCPX_TESTS_UNIT_NET_SOCKET_HEALTH_ARBITER_LANES_H_
+#pragma once
 
 #include <cstdint>
 
@@ -33,5 +32,3 @@ inline LaneTcpInfo Shut() {
 }
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_UNIT_NET_SOCKET_HEALTH_ARBITER_LANES_H_

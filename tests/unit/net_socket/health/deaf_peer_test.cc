@@ -60,6 +60,7 @@ TEST_F(DeafPeerTest, HearsWhoIsHereOnce) {
   news.who = "somebody";
   const std::string introduction = WaitsNotice(ConnectionId{}, EncodeNews(news));
   news.who = ThisProcessName();
+  news.process = ThisProcessNumber();
   EXPECT_EQ(WaitsNotice(ConnectionId{}, EncodeNews(news)), AnswerTo(introduction, kFlood));
 }
 

@@ -11,6 +11,7 @@
 #include "common/clock.h"
 #include "common/fd.h"
 #include "net_socket/health/health_peer.h"
+#include "net_socket/health/wait_news.h"
 #include "tests/support/deadline.h"
 #include "tests/support/tcp_pair.h"
 #include "tests/unit/net_socket/health/health_pair.h"
@@ -177,7 +178,7 @@ TEST_F(HealingHealthTest, NoneIsGoneWhileAnotherSocketOfItsProcessIsUp) {
   for (bool known = false; !known;) {
     ASSERT_TRUE(deadline.Yield());
     reactor_.RunSync([&] {
-      known = !far_->waits().peer_name().empty() && !far_hub_.FindAcceptedInLoop(8)->waits().peer_name().empty();
+      known = !far_->waits().process().empty() && !far_hub_.FindAcceptedInLoop(8)->waits().process().empty();
     });
   }
   ASSERT_NO_FATAL_FAILURE(Break());
@@ -188,6 +189,33 @@ TEST_F(HealingHealthTest, NoneIsGoneWhileAnotherSocketOfItsProcessIsUp) {
   }
   reactor_.RunSync([&] { EXPECT_TRUE(far_hub_.ProcessIsUpInLoop(far_.get())); });
   ASSERT_EQ(0, shutdown(other_fd, SHUT_RDWR));
+  EXPECT_TRUE(far_comm_.Hears("ended;"));
+}
+
+// As in two containers with the same host name, whose processes count from 1: the one that lives says nothing of the
+// other.
+TEST_F(HealingHealthTest, AProcessOfTheSameNameIsAnother) {
+  far_comm_.gone = true;
+  TcpPair pair = MakeTcpPair(0);
+  WaitNews namesake;
+  namesake.who = ThisProcessName();
+  namesake.process = ThisProcessNumber() + 1;
+  const std::string said = WaitsNotice(ConnectionId{}, EncodeNews(namesake));
+  ASSERT_EQ(static_cast<ssize_t>(said.size()), send(pair.a.get(), said.data(), said.size(), MSG_NOSIGNAL));
+  reactor_.RunSync([&] {
+    far_hub_.AcceptInLoop(8, std::move(pair.b), settings_);
+    far_hub_.FindAcceptedInLoop(8)->UseInLoop();
+  });
+  const Deadline deadline;
+  for (bool known = false; !known;) {
+    ASSERT_TRUE(deadline.Yield());
+    reactor_.RunSync([&] {
+      HealthPeer& other = *far_hub_.FindAcceptedInLoop(8);
+      known = !far_->waits().process().empty() && far_->waits().peer_name() == other.waits().peer_name();
+    });
+  }
+  reactor_.RunSync([&] { EXPECT_FALSE(far_hub_.AnotherIsUpInLoop(far_.get())); });
+  ASSERT_NO_FATAL_FAILURE(Break());
   EXPECT_TRUE(far_comm_.Hears("ended;"));
 }
 

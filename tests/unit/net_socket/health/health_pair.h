@@ -1,8 +1,7 @@
 // health_pair.h: both ends of a health socket, and who listens there.
 //
 // Threads: as gtest; a listener is called in the reactor.
-#ifndef TCPX_TESTS_UNIT_NET_SOCKET_HEALTH_HEALTH_PAIR_H_
-#define TCPX_TESTS_UNIT_NET_SOCKET_HEALTH_HEALTH_PAIR_H_
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -116,5 +115,3 @@ class HealthTest : public ::testing::Test {
 };
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_UNIT_NET_SOCKET_HEALTH_HEALTH_PAIR_H_

@@ -1,8 +1,7 @@
 // health_records.h: what is said on a health socket, byte by byte.
 //
 // Threads: any. Lifetime: returns by value.
-#ifndef TCPX_TESTS_UNIT_NET_SOCKET_HEALTH_HEALTH_RECORDS_H_
-#define TCPX_TESTS_UNIT_NET_SOCKET_HEALTH_HEALTH_RECORDS_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -32,5 +31,3 @@ inline std::string Notice(uint8_t number, const std::string& cause) {
 }
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_UNIT_NET_SOCKET_HEALTH_HEALTH_RECORDS_H_

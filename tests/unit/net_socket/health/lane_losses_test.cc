@@ -1,6 +1,4 @@
 // Shares of losses by stretches, and who is short of CPU.
-#include "net_socket/health/lane_losses.h"
-
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -9,6 +7,7 @@
 
 #include "common/clock.h"
 #include "net_socket/health/cpu_shortage.h"
+#include "net_socket/health/slow_lanes.h"
 
 namespace tcpx {
 namespace {

@@ -1,11 +1,10 @@
 // When a lane is suspected, and when not: a peer that does not read is never.
-#include "net_socket/health/lane_silence.h"
-
 #include <gtest/gtest.h>
 
 #include <utility>
 
 #include "common/clock.h"
+#include "net_socket/health/lane_liveness.h"
 #include "net_socket/health/tuning.h"
 
 namespace tcpx {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/clock.h"
-#include "common/process_mark.h"
+#include "common/this_host.h"
 #include "tests/support/seed.h"
 
 namespace tcpx {
@@ -217,6 +217,23 @@ TEST(WaitNewsTest, ComesBackAsItWent) {
   }
   WaitNews more;
   EXPECT_TRUE(DecodeNews(text + "what a newer build adds", &more));
+}
+
+// A build that does not know the number skips it, and its own introduction has none.
+TEST(WaitNewsTest, AnIntroductionHasTheNumberOfItsProcess) {
+  WaitNews news;
+  news.who = "node7 pid 1";
+  const std::string earlier = EncodeNews(news);
+  news.process = 0xfedcba9876543210;
+  const std::string text = EncodeNews(news);
+  EXPECT_EQ(earlier + std::string("\x10\x32\x54\x76\x98\xba\xdc\xfe", 8), text);
+  WaitNews heard;
+  ASSERT_TRUE(DecodeNews(text, &heard));
+  EXPECT_EQ(news.process, heard.process);
+  ASSERT_TRUE(DecodeNews(earlier + "1234567", &heard));
+  EXPECT_EQ(0u, heard.process);
+  EXPECT_NE(0u, ThisProcessNumber());
+  EXPECT_EQ(ThisProcessNumber(), ThisProcessNumber());
 }
 
 // That it has a bug is for a build to say of itself.

@@ -1,5 +1,4 @@
 // Every pair of states, and what an owner of lanes makes of them.
-#include "net_socket/message/connection_state.h"
 
 #include <gtest/gtest.h>
 

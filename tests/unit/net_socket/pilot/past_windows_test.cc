@@ -1,8 +1,7 @@
 // What is known of a connection's latest windows.
-#include "net_socket/pilot/past_windows.h"
-
 #include <gtest/gtest.h>
 
+#include "net_socket/pilot/measured_window.h"
 #include "net_socket/pilot/tuning.h"
 
 namespace tcpx {

@@ -1,9 +1,8 @@
 // All is refused in a forked child, and said once.
-#include "net_socket/plugin/fork_guard.h"
-
 #include <gtest/gtest.h>
 
 #include "common/log.h"
+#include "net_socket/plugin/open_objects.h"
 
 namespace tcpx {
 namespace {

@@ -2,8 +2,7 @@
 //
 // Threads: one. Lifetime: a receiver's stream outlives it.
 // Errors:  Check: empty, or what is wrong.
-#ifndef TCPX_TESTS_UNIT_NET_SOCKET_RECEIVE_RECEIVE_LANE_FIXTURE_H_
-#define TCPX_TESTS_UNIT_NET_SOCKET_RECEIVE_RECEIVE_LANE_FIXTURE_H_
+#pragma once
 
 #include <gtest/gtest.h>
 #include <sys/uio.h>
@@ -215,5 +214,3 @@ inline std::string ReadsName(const ::testing::TestParamInfo<Reads>& mode) {
 }
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_UNIT_NET_SOCKET_RECEIVE_RECEIVE_LANE_FIXTURE_H_

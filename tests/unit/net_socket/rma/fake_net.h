@@ -1,10 +1,8 @@
 // fake_net.h: connections that a test of one-sided transfers plays the peer of.
 //
 // Purpose: remembers every message sent, gives out connections when a test lets it, and receives what a test delivers.
-//
 // Threads: one at a time.
-#ifndef TCPX_TESTS_UNIT_NET_SOCKET_RMA_FAKE_NET_H_
-#define TCPX_TESTS_UNIT_NET_SOCKET_RMA_FAKE_NET_H_
+#pragma once
 
 #include <cstring>
 #include <map>
@@ -128,5 +126,3 @@ inline std::vector<RmaKind> KindsIn(const std::string& batch) {
 }
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_UNIT_NET_SOCKET_RMA_FAKE_NET_H_

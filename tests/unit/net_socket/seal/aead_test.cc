@@ -9,7 +9,6 @@
 #include "absl/strings/escaping.h"
 #include "net_socket/seal/cipher_suites.h"
 #include "net_socket/seal/gcrypt.h"
-#include "net_socket/seal/linked_in_aead.h"
 #include "tests/unit/net_socket/seal/fips_mode.h"
 
 namespace tcpx {

@@ -1,8 +1,7 @@
 // fips_mode.h: runs a part of a test with libgcrypt in FIPS mode, which refuses some of its ciphers.
 //
 // Threads: one. In a process of its own: libgcrypt reads the variable when it is loaded.
-#ifndef TCPX_TESTS_UNIT_NET_SOCKET_SEAL_FIPS_MODE_H_
-#define TCPX_TESTS_UNIT_NET_SOCKET_SEAL_FIPS_MODE_H_
+#pragma once
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -36,5 +35,3 @@ inline bool RunsInFipsMode(const std::function<bool()>& body) {
 }
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_UNIT_NET_SOCKET_SEAL_FIPS_MODE_H_

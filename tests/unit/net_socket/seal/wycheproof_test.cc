@@ -15,7 +15,6 @@
 #include "net_socket/seal/cipher_suites.h"
 #include "net_socket/seal/gcrypt.h"
 #include "net_socket/seal/key_schedule.h"
-#include "net_socket/seal/linked_in_aead.h"
 #include "tests/unit/net_socket/seal/fips_mode.h"
 
 namespace tcpx {

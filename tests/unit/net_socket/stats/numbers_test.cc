@@ -9,7 +9,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "net_socket/stats/table.h"
 #include "net_socket/stats/totals.h"
 #include "tests/support/tcp_pair.h"
 #include "tests/unit/net_socket/stats/sample_snapshot.h"

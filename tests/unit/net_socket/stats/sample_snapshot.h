@@ -1,6 +1,5 @@
 // sample_snapshot.h: a snapshot with something of everything, for tests of what shows it.
-#ifndef TCPX_TESTS_UNIT_NET_SOCKET_STATS_SAMPLE_SNAPSHOT_H_
-#define TCPX_TESTS_UNIT_NET_SOCKET_STATS_SAMPLE_SNAPSHOT_H_
+#pragma once
 
 #include <string>
 
@@ -82,5 +81,3 @@ inline Snapshot SampleSnapshot(const std::string& host = "node1") {
 }
 
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_UNIT_NET_SOCKET_STATS_SAMPLE_SNAPSHOT_H_

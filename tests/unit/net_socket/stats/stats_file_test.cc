@@ -16,7 +16,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "common/process_mark.h"
+#include "common/this_host.h"
 #include "tests/support/kept_log.h"
 #include "tests/support/small_disk.h"
 

@@ -17,7 +17,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "common/process_mark.h"
+#include "common/this_host.h"
 #include "tests/support/deadline.h"
 
 namespace tcpx {

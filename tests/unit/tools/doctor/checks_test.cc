@@ -12,11 +12,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "nccl/releases.h"
 #include "net_socket/engine/engine.h"
 #include "tests/plugin/lifetime/sandbox.h"
 #include "tools/doctor/kept_lines.h"
 #include "tools/doctor/local_checks.h"
+#include "tools/doctor/releases.h"
 
 namespace tcpx {
 namespace doctor {

@@ -2,8 +2,7 @@
 //
 // Threads: any; pure.
 // Units:   bytes.
-#ifndef TCPX_TESTS_UNIT_BENCH_NETNS_WIRE_SAMPLES_H_
-#define TCPX_TESTS_UNIT_BENCH_NETNS_WIRE_SAMPLES_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -25,5 +24,3 @@ Bytes Written(const Piece& piece, size_t* bytes);
 
 }  // namespace wire
 }  // namespace tcpx
-
-#endif  // TCPX_TESTS_UNIT_BENCH_NETNS_WIRE_SAMPLES_H_

@@ -1,13 +1,11 @@
 // releases.h: which version of the interface each release of NCCL takes from a plugin that exports them all.
 //
 // Purpose: tools say beforehand what a job's log will say.
-//
 // Threads: any; pure.
 // Units:   a release is what ncclGetVersion gives: 22803 is 2.28.3 (2.8 and before: 2803).
 // Errors:  0: the release takes none of them.
 // Source:  the headers net_vN.h name the first and the last release that has each as its newest.
-#ifndef TCPX_NCCL_RELEASES_H_
-#define TCPX_NCCL_RELEASES_H_
+#pragma once
 
 namespace tcpx {
 
@@ -23,5 +21,3 @@ constexpr int NetVersionOf(int release) {
 }
 
 }  // namespace tcpx
-
-#endif  // TCPX_NCCL_RELEASES_H_
