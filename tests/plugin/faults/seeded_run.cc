@@ -283,7 +283,7 @@ class SeededRun {
       if (!status.ok()) Wrong(absl::StrCat("finalize: ", status.ToString()));
     }
     if (!plugin_.Unused()) Wrong("something of the plugin is left");
-    plugin_.Unload();
+    plugin_.Unload(false);
     if (sender_ == nullptr) return;
     sender_->CheckUntouched();
     receiver_->CheckUntouched();
