@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "common/clock.h"
-#include "common/socket.h"
+#include "common/status.h"
 
 namespace tcpx {
 namespace {
